@@ -123,7 +123,7 @@ type finding struct {
 // the colour of its ground is among those. Colours alone differ between light and dark.
 func (b *browser) findings(selector string, l look) []string {
 	b.t.Helper()
-	options := `{resultTypes: ["violations", "incomplete"], preload: false`
+	options := `{resultTypes: ["violations", "incomplete"], preload: false, rules: {"target-size": {enabled: true}}`
 	if l.light == "dark" {
 		options += `, runOnly: ["color-contrast"]`
 	}

@@ -164,12 +164,42 @@ func (s states) visitor(b *browser) {
 	b.submit("main form", "code", "123")
 	s.look(b, "wrong code", "html")
 
+	s.names(b)
+	b.post("/logout")
 	b.signUp("leaver")
 	b.open("/settings/delete")
 	b.submit("main form", "password", "not my password")
 	s.look(b, "delete account", "html")
 	b.submit("main form", "password", password)
 	s.look(b, "account deleted", "html")
+}
+
+// names looks at long and right-to-left names, stacked accents and a deep conversation.
+func (s states) names(b *browser) {
+	b.signUp("wide")
+	b.open("/settings/profile")
+	b.submit("form.settings", "display_name", strings.Repeat("W", 50), "bio", "A name of many letters")
+	b.post(b.replied("/u/vera_holm") + "/repost")
+	b.say("Stacked " + strings.Repeat("e"+strings.Repeat("\u0301\u0302\u0303\u0323", 9), 8))
+	path := b.replied("/u/wide")
+	first := path
+	for range 8 {
+		b.post(path+"/reply", "status", "And so on")
+		path = "/u/wide/" + strings.TrimPrefix(get(b, chromedp.Evaluate[string](`location.hash`)), "#p")
+	}
+	s.page(b, "deep conversation", first)
+	if got := len(b.texts(".at.beside .context")); got != 3 {
+		b.t.Errorf("%d replies say whom they answer, want 3", got)
+	}
+	s.page(b, "what a post replies to", path)
+	b.post("/logout")
+	b.signUp("hebrew")
+	b.open("/settings/profile")
+	b.submit("form.settings", "display_name", "שלום עולם", "bio", "כמה מילים")
+	b.post("/u/wide/follow")
+	s.page(b, "long name", "/u/wide")
+	s.page(b, "right-to-left name in a list", "/u/wide/followers")
+	s.page(b, "right-to-left name", "/u/hebrew")
 }
 
 func (s states) member(b *browser) {

@@ -105,13 +105,17 @@ type threadPosts struct {
 	posts  []social.ThreadPost
 }
 
-// maxDepth is how far replies are indented: those below stay in line.
+// maxDepth is how far replies are indented: those below stay in line, and each says whom
+// it answers.
 const maxDepth = 4
 
 // Render makes them a part of a page.
 func (t threadPosts) Render(ctx context.Context, w io.Writer) error {
 	for _, p := range t.posts {
 		at := `<div class="at depth-` + strconv.Itoa(min(max(p.Depth-1, 0), maxDepth)) + `">`
+		if p.Depth-1 > maxDepth {
+			at = `<div class="at beside depth-` + strconv.Itoa(maxDepth) + `">`
+		}
 		if _, err := io.WriteString(w, at); err != nil {
 			return err
 		}

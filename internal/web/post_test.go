@@ -133,6 +133,31 @@ func TestReposts(t *testing.T) {
 	ben.get(entry).want(404)
 }
 
+// The replies that are not indented any more say whom they answer.
+func TestDeepReplies(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	ada := s.signedUp("ada")
+	first, _ := ada.published("ada", "the beginning")
+	paths := []string{first}
+	const replies, indented = 14, 5
+	for range replies {
+		to := ada.send(paths[len(paths)-1]+"/reply", "status", "and so on").want(303).header.Get("Location")
+		_, id, _ := strings.Cut(to, "#p")
+		paths = append(paths, "/u/ada/"+id)
+	}
+	body := ada.get(first).want(200).body
+	for class, want := range map[string]int{"at depth-": indented, "at beside depth-": replies - indented} {
+		if got := strings.Count(body, `<div class="`+class); got != want {
+			t.Errorf("%d replies have the class %q, want %d", got, class, want)
+		}
+	}
+	_, rest, _ := strings.Cut(body, `class="at beside`)
+	if want := `<span>Replying to</span><a href="` + paths[indented] + `">@ada</a>`; !strings.Contains(rest[:min(len(rest), 1000)], want) {
+		t.Errorf("the first reply that is not indented does not say whom it answers: %.1000s", rest)
+	}
+}
+
 // A reply is in the conversation, and on no public timeline.
 func TestReplies(t *testing.T) {
 	t.Parallel()

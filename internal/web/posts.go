@@ -140,7 +140,7 @@ func (s *Server) nameParents(ctx context.Context, items []social.Item) error {
 
 // unknownParent is the line above a reply to a post that is lost, or whose author
 // the viewer must not see.
-var unknownParent = []byte(`<p class="context">Replying to a post</p>`)
+var unknownParent = []byte(`<p class="context"><span>Replying to a post</span></p>`)
 
 var _ templ.Component = posts{}
 
