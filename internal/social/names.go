@@ -2,7 +2,11 @@ package social
 
 import (
 	"context"
+	"slices"
 	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // reservedNames are names that would look like an office, or like a part of the site.
@@ -23,6 +27,19 @@ var skeletonRules = strings.NewReplacer(
 )
 
 func skeleton(name string) string { return skeletonRules.Replace(strings.ToLower(name)) }
+
+// looksOfficial reports whether a display name is one of reservedNames but for blanks and
+// signs around and between its letters, such as "Retwis ✓".
+func looksOfficial(name string) bool {
+	letters := strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return r
+		}
+		return -1
+	}, norm.NFKC.String(name))
+	looks := skeleton(letters)
+	return looks != "" && slices.ContainsFunc(reservedNames, func(reserved string) bool { return looks == skeleton(reserved) })
+}
 
 // checkReserved returns *InvalidError for a name that is reserved, or that looks like one
 // that is, or like the name of somebody who has a role. Two round trips.

@@ -108,6 +108,9 @@ func (p *profiles) EditProfile(ctx context.Context, user User, profile UserProfi
 	if err != nil {
 		return err
 	}
+	if name != user.DisplayName && user.Role == Member && looksOfficial(name) {
+		return &InvalidError{"display_name", "That name is reserved. Please choose another one."}
+	}
 	bio, err := severalLines(profile.Bio, "bio", MaxBio)
 	if err != nil {
 		return err

@@ -77,6 +77,10 @@ func TestEditProfileRefuses(t *testing.T) {
 			{DisplayName: strings.Repeat("é", social.MaxDisplayName+1)},
 			{DisplayName: "a" + strings.Repeat("\u0301", 1000)}, // one character
 			{DisplayName: strings.Repeat("a", 1<<20)},
+			{DisplayName: "Moderator"},
+			{DisplayName: "Retwis ✓"},
+			{DisplayName: "★ R e t w i s ★"},
+			{DisplayName: "Ｓｕｐｐｏｒｔ"},
 		},
 		"bio": {
 			{Bio: strings.Repeat("é", social.MaxBio+1)},
@@ -113,6 +117,15 @@ func TestEditProfileRefuses(t *testing.T) {
 			if !errors.As(err, &invalid) || invalid.Field != want {
 				t.Errorf("%s %d: %v", want, i, err)
 			}
+		}
+	}
+	for _, blank := range []string{"\u3164", "\u2800 \u2800", "\u115f\u1160", "\uffa0\u200b"} {
+		b.do(b.EditProfile(b.Ctx, ada, social.UserProfile{DisplayName: blank, Bio: full.Bio, Links: full.Links}))
+		if got := b.profile(ada.ID).DisplayName; got != "" {
+			t.Errorf("a name that cannot be seen: %q", got)
+		}
+		if _, err := b.Post(b.Ctx, ada, blank); err == nil {
+			t.Errorf("a post that cannot be seen: %q", blank)
 		}
 	}
 	if got := b.profile(ada.ID); got.Bio != full.Bio || len(got.Links) != 4 {

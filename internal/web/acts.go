@@ -125,7 +125,9 @@ func (s *Server) editForm(req *request) error {
 }
 
 func (s *Server) showEdit(req *request, status int, post social.Post, form statusForm) error {
-	form.Action = postPath(post) + "/edit"
+	form.Cancel = postPath(post)
+	form.Action = form.Cancel + "/edit"
+	form.Hint = "Everybody can still read the text that you replace, under “edited”. To take it back:"
 	return req.render(status, draftPage(req.page("Edit your post"), form))
 }
 

@@ -24,6 +24,7 @@ var (
 	headerNoStore  = []string{"no-store"}
 	headerSecret   = []string{"no-referrer"}
 	headerVary     = []string{"Cookie, Accept-Encoding"}
+	headerNoIndex  = []string{"noindex"}
 	headerHSTS     = []string{"max-age=31536000"}
 
 	headerClose          = []string{"close"}
@@ -47,6 +48,13 @@ func (req *request) headers() {
 func isPrivate(pattern string) bool {
 	_, path, _ := strings.Cut(pattern, " ")
 	return strings.HasPrefix(path, "/settings") || strings.HasPrefix(path, "/login") || strings.HasSuffix(path, "/{token}")
+}
+
+// isUnstored reports whether a browser keeps no page of a route: the private ones, and
+// those with reports.
+func isUnstored(pattern string) bool {
+	_, path, _ := strings.Cut(pattern, " ")
+	return isPrivate(pattern) || strings.HasPrefix(path, "/moderation")
 }
 
 // private keeps a page out of every cache, and its address from other pages.

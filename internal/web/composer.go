@@ -16,6 +16,8 @@ type statusForm struct {
 	Status  string // the text
 	Notice  string // a sentence about it
 	Problem string // why it was rejected
+	Hint    string // what to know before it is sent
+	Cancel  string // the page to which a link leads back; empty for none
 }
 
 func (f statusForm) action() string { return cmp.Or(f.Action, "/post") }

@@ -34,6 +34,9 @@ func (req *request) fail(err error) {
 	case http.StatusRequestTimeout:
 		req.w.Header().Set("Connection", "close")
 	}
+	if page.status == http.StatusForbidden || errors.Is(err, errNotModerator) {
+		req.security("refused", req.viewer, slog.String("method", req.r.Method), slog.String("path", req.server.access.path(req.r.URL.Path)))
+	}
 	draft := ""
 	switch {
 	case page.status >= http.StatusInternalServerError, page.status == http.StatusNotFound, page.status == http.StatusTooManyRequests:

@@ -19,7 +19,7 @@ const maxForm = 64 << 10
 
 // handler makes an http.Handler of a function that may fail.
 func (s *Server) handler(pattern string, page func(*request) error) http.Handler {
-	route, secret := s.metrics.route(pattern), isPrivate(pattern)
+	route, secret, unstored := s.metrics.route(pattern), isPrivate(pattern), isUnstored(pattern)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		s.metrics.inFlight.Inc()
@@ -32,6 +32,8 @@ func (s *Server) handler(pattern string, page func(*request) error) http.Handler
 		req.headers()
 		if secret {
 			req.private()
+		} else if unstored {
+			w.Header()["Cache-Control"] = headerNoStore
 		}
 		err := req.run(page)
 		if err != nil {

@@ -58,6 +58,7 @@ func (req *request) enter(session social.Session, form accountForm) error {
 	if err := req.server.social.LoggedIn(req.ctx, session.User, name, req.place()); err != nil {
 		return err
 	}
+	req.endReplaced(session)
 	req.keepSession(session.Secret)
 	if req.draft != "" {
 		req.setCookie(freshCookie, formatFresh(nil), freshFor)
@@ -65,6 +66,19 @@ func (req *request) enter(session social.Session, form accountForm) error {
 		return req.resumeText(form.Action)
 	}
 	return req.changed(form.Next)
+}
+
+// endReplaced ends the session that the browser had before a log-in: no cookie leads to it
+// any more. One that cannot be ended expires.
+func (req *request) endReplaced(session social.Session) {
+	if !req.signed || req.secret == session.Secret {
+		return
+	}
+	if err := req.server.social.Logout(req.ctx, req.viewer.ID, req.secret); err != nil {
+		req.server.log.Warn("a session that was replaced stays open", "request", req.id, "error", err)
+		return
+	}
+	req.security("logout", req.viewer)
 }
 
 // askForCode ends the first step of a log-in. A text that came with it goes on to the

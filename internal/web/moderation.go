@@ -2,6 +2,7 @@ package web
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -30,11 +31,14 @@ func moderationTab(f frame, path string) string {
 // casePath is the page of a moderator about a post or a person.
 func casePath(target string) string { return "/moderation/case?of=" + url.QueryEscape(target) }
 
+// errNotModerator: somebody else has opened a page for moderators.
+var errNotModerator = errors.New("web: not a moderator")
+
 // moderator returns an error unless a moderator is logged in. For everybody else the
 // pages do not exist.
 func (req *request) moderator() (social.Actor, error) {
 	if !req.signed || req.viewer.Role < social.Moderator {
-		return 0, errNotFound
+		return 0, fmt.Errorf("%w: %w", errNotModerator, errNotFound)
 	}
 	return req.viewer.Actor(), nil
 }

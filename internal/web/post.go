@@ -176,6 +176,7 @@ func (s *Server) history(req *request) error {
 	if err != nil {
 		return err
 	}
+	req.w.Header()["X-Robots-Tag"] = headerNoIndex // what was replaced is not to be found by its words
 	return req.render(http.StatusOK, historyPage(req.page("Earlier versions"), postPath(item.Post.Post), post, edits))
 }
 

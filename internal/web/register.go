@@ -77,6 +77,7 @@ func (s *Server) register(req *request) error {
 		return err
 	default:
 		req.security("sign-up", session.User)
+		req.endReplaced(session)
 		req.keepSession(session.Secret)
 		return req.changed("/home")
 	}

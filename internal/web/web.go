@@ -147,8 +147,11 @@ func (s *Server) everywhere(next http.Handler) http.Handler {
 		if s.secure || r.TLS != nil {
 			h["Strict-Transport-Security"] = s.hsts
 		}
-		if s.stopping.Load() {
-			h["Connection"] = headerClose // the next request goes to another process
+		// The next request goes to another process. And after a body without a length nothing
+		// on the connection is taken for another request: browsers send none, and a proxy
+		// may disagree about where it ends.
+		if s.stopping.Load() || len(r.TransferEncoding) > 0 {
+			h["Connection"] = headerClose
 		}
 		next.ServeHTTP(w, r)
 	})

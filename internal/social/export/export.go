@@ -111,6 +111,7 @@ func (e *exporter) tables() []table {
 		{"blocked", []string{"username", "until"}, e.people(layout.BlockedPrefix)},
 		{"followed_tags", []string{"tag", "since"}, e.tags},
 		{"sessions", []string{"number", "began", "last_used", "device"}, e.sessions},
+		{"login_places", []string{"address", "last_log_in"}, e.loginPlaces},
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -89,9 +91,13 @@ func TestExport(t *testing.T) {
 	must(b.FollowTag(b.Ctx, ada, "lakes"))
 	must(b.Mute(b.Ctx, ada, ben, time.Time{}))
 
+	must(b.LoggedIn(b.Ctx, ada, "ada", netip.MustParseAddr("192.0.2.7")))
 	var data bytes.Buffer
 	must(b.Export(b.Ctx, ada.ID, &data))
 	a := read(t, data.Bytes())
+	if readme := string(a.files["retwis/README.txt"]); !strings.Contains(readme, "/u/ada/ and its id") {
+		t.Errorf("README.txt does not say where a post is: %s", readme)
+	}
 	posts, cells := a.rows("posts")
 	if len(posts) != 2 || posts[0]["text"] != formula || posts[0]["id"] != float64(first) || posts[1]["text"] != "after" {
 		t.Errorf("posts: %v", posts)
@@ -101,7 +107,7 @@ func TestExport(t *testing.T) {
 	}
 	for name, want := range map[string]int{
 		"profile": 1, "replies": 1, "reposts": 1, "earlier_texts": 1, "likes": 1, "bookmarks": 1, "following": 1,
-		"followers": 1, "muted": 1, "blocked": 0, "followed_tags": 1, "sessions": 1,
+		"followers": 1, "muted": 1, "blocked": 0, "followed_tags": 1, "sessions": 1, "login_places": 1,
 	} {
 		if rows, _ := a.rows(name); len(rows) != want {
 			t.Errorf("%s: %v", name, rows)

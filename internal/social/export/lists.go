@@ -270,3 +270,17 @@ func seconds(score float64) time.Time {
 	}
 	return time.Unix(int64(score), 0).UTC()
 }
+
+// loginPlaces are the addresses that are kept of the user.
+func (e *exporter) loginPlaces(ctx context.Context, yield func(row ...any) error) error {
+	places, err := e.client.Do(ctx, e.client.B().Zrange().Key(layout.LoginPlacesKey(e.uid)).Min("0").Max("-1").Rev().Withscores().Build()).AsZScores()
+	if err != nil && !reply.IsWrongType(err) {
+		return err
+	}
+	for _, place := range places {
+		if err := yield(place.Member, time.Unix(int64(place.Score), 0).UTC()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

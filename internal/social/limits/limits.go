@@ -21,6 +21,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -167,6 +168,18 @@ func (l *Limits) LoggedIn(ctx context.Context, name string, from netip.Addr) {
 			l.warn(ctx, err)
 		}
 	}
+}
+
+// IsOf reports whether a key of the database counts events of an account.
+func IsOf(key string, uid int64, name string) bool {
+	rest, ok := strings.CutPrefix(key, "ratelimit:")
+	rule, of, found := strings.Cut(rest, ":{")
+	account := strconv.FormatInt(uid, 10)
+	if rule == "login" || rule == "login-account" {
+		account = Subject(strings.ToLower(name))
+	}
+	after, same := strings.CutPrefix(of, account)
+	return ok && found && same && (strings.HasPrefix(after, "}") || strings.HasPrefix(after, "@"))
 }
 
 // check is a limit of an event of somebody.

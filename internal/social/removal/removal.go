@@ -11,13 +11,13 @@
 //  2. Requests of the user that were running when the account was closed may have
 //     written since. So the first part is repeated until it is [Grace] ago.
 //  3. What no list leads to is found by a scan of all keys: stubs of posts that were
-//     deleted earlier, mutes by others, notifications that the user caused.
+//     deleted earlier, mutes by others, notifications that the user caused, limits.
 //  4. The name leads to nobody from now on (`users` maps it to 0), and the hash of the
 //     user is deleted.
 //
 // Work is done in steps of about a millisecond of the server's time, with pauses. A
 // post costs about fifteen commands, any other entry two to six; the scan reads all keys
-// once. Texts of others that mention the name stay.
+// once. Texts of others that mention the name stay, and so does the audit log.
 package removal
 
 import (

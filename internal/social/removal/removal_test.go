@@ -72,6 +72,12 @@ func newScene(b *bundle, n int) scene {
 	}
 	must(b.Unlike(b.Ctx, s.zoe, s.post))
 	must(b.Like(b.Ctx, s.zoe, s.post))
+	for _, limit := range []string{
+		"export:{" + fmt.Sprint(s.zoe.ID) + "}:1h", "second-factor:{" + fmt.Sprint(s.zoe.ID) + "@192.0.2.1}:1d",
+		"login:{" + strings.ToLower(s.zoe.Name) + "@192.0.2.1}:1d", "login-account:{" + strings.ToLower(s.zoe.Name) + "}:1h",
+	} {
+		b.Redis("SET", "ratelimit:"+limit, "1.1")
+	}
 	must(b.Mute(b.Ctx, s.zoe, s.bob, time.Time{}))
 	must(b.Mute(b.Ctx, s.bob, s.zoe, time.Time{}))
 	must(b.Block(b.Ctx, s.zoe, s.cid, time.Time{}))

@@ -9,6 +9,7 @@ import (
 	"retwis/internal/scan"
 	"retwis/internal/script"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/limits"
 	"retwis/internal/social/pause"
 	"retwis/internal/social/reply"
 	"retwis/internal/social/task"
@@ -41,8 +42,11 @@ func (e *Engine) sweep(ctx context.Context, a account) error {
 			return err
 		}
 		var posts []int64
-		var mutes, streams []string
+		var mutes, streams, limited []string
 		for _, key := range page.Keys {
+			if limits.IsOf(key, a.id, a.name) {
+				limited = append(limited, key)
+			}
 			switch prefix, id, _ := layout.ParseKey(key); prefix {
 			case layout.PostPrefix:
 				posts = append(posts, id)
@@ -66,6 +70,9 @@ func (e *Engine) sweep(ctx context.Context, a account) error {
 			}
 		}
 		if err := e.sweepMutes(ctx, a, mutes); err != nil {
+			return err
+		}
+		if err := e.sweepLimits(ctx, limited); err != nil {
 			return err
 		}
 		if err := e.sweepNotifications(ctx, a, streams); err != nil {
@@ -139,6 +146,15 @@ func (e *Engine) sweepMutes(ctx context.Context, a account, keys []string) error
 		}
 	}
 	return nil
+}
+
+// sweepLimits removes what counts events of a user. Some have the name, and an address.
+func (e *Engine) sweepLimits(ctx context.Context, keys []string) error {
+	var cmds rueidis.Commands
+	for _, key := range keys {
+		cmds = append(cmds, e.Client.B().Unlink().Key(key).Build().ToRetryable())
+	}
+	return reply.FirstError(e.Client.DoMulti(ctx, cmds...))
 }
 
 // sweepNotifications removes what a user has caused from the notifications of others.
