@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,11 +35,11 @@ func TestConfirm(t *testing.T) {
 	for _, takes := range []time.Duration{time.Millisecond, 300 * time.Millisecond, 2 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			db := &database{takes: takes}
-			var latest time.Time // when the last probe that was answered began
+			var latest atomic.Int64 // when the last probe that was answered began
 			link := watched.NewLink(true, func(ctx context.Context) error {
 				began := time.Now()
 				err := db.read(ctx)
-				latest = began
+				latest.Store(began.UnixNano())
 				return err
 			})
 			waits := 0
@@ -47,7 +48,7 @@ func TestConfirm(t *testing.T) {
 				if err := link.Confirm(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				if late := began.Sub(latest); late > 900*time.Millisecond {
+				if late := began.Sub(time.Unix(0, latest.Load())); late > 900*time.Millisecond {
 					t.Fatalf("with a database %v away: confirmed %v before the request", takes, late)
 				}
 				if time.Since(began) > 0 {
@@ -80,6 +81,7 @@ func TestConfirmFails(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Second)
+		synctest.Wait() // the last probe has ended
 		db.err = nil
 		if err := link.Probe(t.Context()); err != nil || link.Partly() {
 			t.Errorf("all of it: %v", err)

@@ -116,7 +116,7 @@ func TestReposts(t *testing.T) {
 	ada, ben := s.signedUp("ada"), s.signedUp("ben")
 	path, id := ada.published("ada", "hello")
 	ben.send(path + "/repost").want(303)
-	page := ben.get("/u/ben").want(200, ">ben</a> reposted", "hello")
+	page := ben.get("/u/ben").want(200, ">ben</a><span>reposted</span>", "hello")
 	if ids := page.posts(); len(ids) != 1 || ids[0] != id {
 		t.Fatalf("posts %v, want the original %s", ids, id)
 	}
