@@ -130,10 +130,17 @@ func (b *browser) replied(path string) string {
 
 func (s states) visitor(b *browser) {
 	for _, p := range [][2]string{
-		{"front page", "/"}, {"sign-up", "/register"}, {"log-in", "/login"}, {"explore signed out", "/timeline"},
-		{"profile signed out", "/u/vera_holm"}, {"not found", "/nowhere"}, {"tag signed out", "/tag/redis"},
-		{"invitation", s.invitation}, {"invitation that does not work", "/invite/abc"},
-		{"reset", s.reset}, {"reset that does not work", "/reset/1.abc"},
+		{"front page", "/"},
+		{"sign-up", "/register"},
+		{"log-in", "/login"},
+		{"explore signed out", "/timeline"},
+		{"profile signed out", "/u/vera_holm"},
+		{"not found", "/nowhere"},
+		{"tag signed out", "/tag/redis"},
+		{"invitation", s.invitation},
+		{"invitation that does not work", "/invite/abc"},
+		{"reset", s.reset},
+		{"reset that does not work", "/reset/1.abc"},
 	} {
 		s.page(b, p[0], p[1])
 	}
@@ -206,12 +213,25 @@ func (s states) member(b *browser) {
 	b.enter("demo", "demo-demo")
 	thread := b.replied("/u/demo")
 	for _, p := range [][2]string{
-		{"home", "/home"}, {"thread", thread}, {"notifications", "/notifications"}, {"profile", "/u/vera_holm"},
-		{"explore", "/timeline"}, {"own profile", "/u/demo"}, {"replies", "/u/vera_holm/replies"}, {"likes", "/u/vera_holm/likes"},
-		{"followers", "/u/demo/followers"}, {"following", "/u/vera_holm/following"}, {"tag", "/tag/redis"},
-		{"liked by", thread + "/likes"}, {"reposted by", thread + "/reposts"}, {"delete post", thread + "/delete"},
-		{"settings", "/settings/profile"}, {"security", "/settings/security"}, {"notification settings", "/settings/notifications"},
-		{"data", "/settings/data"}, {"report person", "/u/vera_holm/report"},
+		{"home", "/home"},
+		{"thread", thread},
+		{"notifications", "/notifications"},
+		{"profile", "/u/vera_holm"},
+		{"explore", "/timeline"},
+		{"own profile", "/u/demo"},
+		{"replies", "/u/vera_holm/replies"},
+		{"likes", "/u/vera_holm/likes"},
+		{"followers", "/u/demo/followers"},
+		{"following", "/u/vera_holm/following"},
+		{"tag", "/tag/redis"},
+		{"liked by", thread + "/likes"},
+		{"reposted by", thread + "/reposts"},
+		{"delete post", thread + "/delete"},
+		{"settings", "/settings/profile"},
+		{"security", "/settings/security"},
+		{"notification settings", "/settings/notifications"},
+		{"data", "/settings/data"},
+		{"report person", "/u/vera_holm/report"},
 	} {
 		s.page(b, p[0], p[1])
 		s.shoot(b, p[0])
@@ -277,8 +297,11 @@ func (s states) menus(b *browser, thread string) {
 func (s states) moderator(b *browser) {
 	b.signUp("moira")
 	for _, p := range [][2]string{
-		{"empty home", "/home"}, {"empty notifications", "/notifications"}, {"empty bookmarks", "/bookmarks"},
-		{"empty profile", "/u/moira"}, {"no followers", "/u/moira/followers"},
+		{"empty home", "/home"},
+		{"empty notifications", "/notifications"},
+		{"empty bookmarks", "/bookmarks"},
+		{"empty profile", "/u/moira"},
+		{"no followers", "/u/moira/followers"},
 	} {
 		s.page(b, p[0], p[1])
 	}
@@ -304,7 +327,9 @@ func (s states) moderator(b *browser) {
 	s.look(b, "case", "html")
 	s.page(b, "queue with a report taken", "/moderation")
 	for _, p := range [][2]string{
-		{"moderated people", "/moderation/people"}, {"decisions", "/moderation/audit"}, {"suspended profile", "/u/nils_rios"},
+		{"moderated people", "/moderation/people"},
+		{"decisions", "/moderation/audit"},
+		{"suspended profile", "/u/nils_rios"},
 		{"profile of a moderator", "/u/vera_holm"},
 	} {
 		s.page(b, p[0], p[1])

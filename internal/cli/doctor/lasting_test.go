@@ -175,8 +175,12 @@ func TestAdviceForEmbedded(t *testing.T) {
 	}
 	client := db.Client()
 	for _, setting := range [][]string{
-		{"appendonly", "no"}, {"appendfsync", "no"}, {"maxmemory-policy", "allkeys-lru"}, {"maxmemory", "0"},
-		{"zset-max-ziplist-entries", "128"}, {"client-output-buffer-limit", "normal 1mb 1mb 60"},
+		{"appendonly", "no"},
+		{"appendfsync", "no"},
+		{"maxmemory-policy", "allkeys-lru"},
+		{"maxmemory", "0"},
+		{"zset-max-ziplist-entries", "128"},
+		{"client-output-buffer-limit", "normal 1mb 1mb 60"},
 	} {
 		if err := client.Do(t.Context(), client.B().Arbitrary("CONFIG", "SET").Args(setting...).Build()).Error(); err != nil {
 			t.Fatal(err)

@@ -84,8 +84,10 @@ func (w *scan) onlyIDs() bool {
 
 func (w *scan) directCall(want int) (keys, args []string) {
 	keys = append(make([]string, 0, 3+max(len(w.sets), 1)), w.part.Expires, w.part.Meta, w.part.All)
-	args = []string{strconv.FormatInt(flag(w.t.Schema.Expires >= 0), 10), strconv.Itoa(want), strconv.FormatInt(flag(w.reverse), 10),
-		strconv.FormatInt(flag(w.onlyIDs()), 10), strconv.Itoa(intersectMost)}
+	args = []string{
+		strconv.FormatInt(flag(w.t.Schema.Expires >= 0), 10), strconv.Itoa(want), strconv.FormatInt(flag(w.reverse), 10),
+		strconv.FormatInt(flag(w.onlyIDs()), 10), strconv.Itoa(intersectMost),
+	}
 	var used []*schema.Index
 	for _, e := range w.sets {
 		keys = append(keys, w.t.ValueKey(w.part, e))
