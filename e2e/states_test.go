@@ -196,7 +196,7 @@ func (s states) names(b *browser) {
 	}
 	s.page(b, "deep conversation", first)
 	if got := len(b.texts(".at.beside .context")); got != 3 {
-		b.t.Errorf("%d replies say whom they answer, want 3", got)
+		b.t.Errorf("%d replies name the author that they answer, want 3", got)
 	}
 	s.page(b, "what a post replies to", path)
 	b.post("/logout")

@@ -11,9 +11,9 @@ import (
 	"syscall"
 )
 
-// Owner is to whom the files of a data directory must belong. Where root works on the
-// directory of another user, the server runs as that user, and new files are theirs:
-// their own server could not open those of root.
+// Owner is the user that owns the files of a data directory. Where root works on the
+// directory of another user, the server runs as that user, who also owns new files: the
+// service of that user could not open files of root.
 type Owner struct {
 	dir  string
 	uid  int

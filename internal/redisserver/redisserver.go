@@ -50,7 +50,7 @@ type Options struct {
 	// (on Linux). Default: SIGTERM, on which it saves its data.
 	DeathSignal syscall.Signal
 
-	owner Owner // as whom the server runs
+	owner Owner // the user that the server runs as
 }
 
 // Server is a running server.

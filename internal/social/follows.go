@@ -103,8 +103,8 @@ func (f *follows) Counts(ctx context.Context, uid int64) (Counts, error) {
 const maxCounted = 100
 
 // CountsFor returns the numbers of a user as a viewer sees them: lists of at most 100
-// people are counted without those who are hidden from the viewer, whom Followers and
-// Following leave out too. Two round trips at most.
+// people are counted without those who are hidden from the viewer, as Followers and
+// Following list them. Two round trips at most.
 func (f *follows) CountsFor(ctx context.Context, v *Viewer, uid int64) (Counts, error) {
 	counts, err := f.Counts(ctx, uid)
 	if err != nil || !v.hidesPeople() {

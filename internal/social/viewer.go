@@ -52,7 +52,7 @@ func (v *Viewer) acting() *Viewer {
 	return &other
 }
 
-// pastBlocks returns the viewer as one whom no block concerns.
+// pastBlocks returns a copy of the viewer for which blocks do not count.
 func (v *Viewer) pastBlocks() *Viewer {
 	other := *v
 	other.blocked, other.blockers = nil, nil

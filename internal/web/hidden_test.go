@@ -88,7 +88,7 @@ func TestBlockersDoNotExist(t *testing.T) {
 	if n, err := s.social.OpenReportCount(t.Context()); err != nil || n != 2 {
 		t.Errorf("%d open reports, want those of the person and the post (%v)", n, err)
 	}
-	// One whom the viewer has muted before can be shown again.
+	// Somebody that the viewer muted before being blocked can still be unmuted.
 	cyd := s.signedUp("cyd")
 	cyd.send("/u/ben/mute", "for", "").want(303)
 	ben.send("/u/cyd/block", "for", "").want(303)

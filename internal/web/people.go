@@ -171,9 +171,8 @@ func (s *Server) relate(req *request, change func(ctx context.Context, from, to 
 	return req.changed(req.back(profilePath(user.Name)))
 }
 
-// related returns the user named in the address of a form: one whom the viewer sees, or
-// to whom they stand in a relation that they can end. Who has blocked the viewer does not
-// exist for them.
+// related returns the user named in the address of a form: one that the viewer can see,
+// or has a relation to that can be ended. A user who has blocked the viewer is not found.
 func (req *request) related() (social.User, error) {
 	user, v, err := req.visibleOwner()
 	var page *pageError

@@ -105,8 +105,8 @@ type threadPosts struct {
 	posts  []social.ThreadPost
 }
 
-// maxDepth is how far replies are indented: those below stay in line, and each says whom
-// it answers.
+// maxDepth is how far replies are indented: those below stay in line, and each names the
+// author that it answers.
 const maxDepth = 4
 
 // Render makes them a part of a page.

@@ -133,7 +133,7 @@ func TestReposts(t *testing.T) {
 	ben.get(entry).want(404)
 }
 
-// The replies that are not indented any more say whom they answer.
+// The replies that are not indented any more name the author that they answer.
 func TestDeepReplies(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -154,7 +154,7 @@ func TestDeepReplies(t *testing.T) {
 	}
 	_, rest, _ := strings.Cut(body, `class="at beside`)
 	if want := `<span>Replying to</span><a href="` + paths[indented] + `">@ada</a>`; !strings.Contains(rest[:min(len(rest), 1000)], want) {
-		t.Errorf("the first reply that is not indented does not say whom it answers: %.1000s", rest)
+		t.Errorf("the first reply that is not indented does not name the author that it answers: %.1000s", rest)
 	}
 }
 

@@ -105,7 +105,7 @@ type taking struct {
 	answered   time.Time
 }
 
-// takings are all kinds of them, each with a post of its own author that eve follows.
+// takings are all kinds of them, each with a separate author that eve follows.
 func takings(t *testing.T, s *site, mona, eve *visitor) []*taking {
 	t.Helper()
 	var all []*taking

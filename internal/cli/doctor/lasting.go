@@ -28,8 +28,8 @@ func lasting(found []finding, info string, embedded bool) []finding {
 	return found
 }
 
-// ofEmbedded returns how a setting of a server is changed that retwis starts with settings
-// of its own at each start.
+// ofEmbedded returns how a setting of a server is changed that retwis starts, with its
+// settings, each time.
 func ofEmbedded(name, value string) string {
 	switch name {
 	case "appendonly":

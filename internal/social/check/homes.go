@@ -9,7 +9,7 @@ import (
 	"retwis/maintain"
 )
 
-// home checks that the posts on a home timeline are by the user, or by people whom the
+// home checks that the posts on a home timeline are by the user, or by people that the
 // user follows, or have a tag that the user follows, or had it before they were edited.
 // Posts of an older program stayed when a follow ended.
 func (c *listCheck) home(ctx context.Context, uid int64, ids []string, states map[int64]state) error {
@@ -74,7 +74,7 @@ func (c *listCheck) unfollowed(ctx context.Context, uid, id, author int64) error
 	}
 	p := Problem{
 		Kind: maintain.Stale, Key: layout.HomeKey(uid), Repair: "remove it",
-		Detail: fmt.Sprintf("post %d is by user %d, whom user %d does not follow", id, author, uid),
+		Detail: fmt.Sprintf("post %d is by user %d, and user %d does not follow user %d", id, author, uid, author),
 	}
 	return c.found(ctx, p, func(ctx context.Context) (bool, error) {
 		if on, err := c.isUnfollowed(ctx, uid, id, author); err != nil || !on {
@@ -84,7 +84,7 @@ func (c *listCheck) unfollowed(ctx context.Context, uid, id, author int64) error
 	})
 }
 
-// isUnfollowed reads again whether a home timeline has a post of an author whom the user
+// isUnfollowed reads again whether a home timeline has a post of an author that the user
 // does not follow, without the cache.
 func (c *listCheck) isUnfollowed(ctx context.Context, uid, id, author int64) (bool, error) {
 	s, err := c.state(ctx, id)
