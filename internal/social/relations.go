@@ -45,7 +45,7 @@ func (r *relations) Block(ctx context.Context, from, to User, until time.Time) e
 		return err
 	}
 	defer r.follows.common.changed(from.ID, to.ID)
-	return r.follows.fanOut.Block(ctx, from.ID, to.ID, func() error {
+	return r.follows.fanOut.Block(ctx, from.ID, to.ID, until, func() error {
 		return full("block", r.store.Block(ctx, from.ID, to.ID, until, r.follows.now()))
 	})
 }

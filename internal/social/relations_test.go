@@ -3,6 +3,7 @@ package social_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -396,6 +397,44 @@ func TestUnblockAfterBlockCutShort(t *testing.T) {
 		b.Redis("ZADD", layout.BlockedKey(ada.ID), "+inf", layout.Itoa(bob.ID))
 		b.do(b.Unblock(b.Ctx, ada, bob))
 		b.wantNoRelation(ada, bob)
+	})
+}
+
+// What a process left of a block is done also after the end of the block, whether the server
+// has forgotten it by then or not. A later follow stays, and so do those before a block that was
+// never written.
+func TestBlockEndsBeforeItsTask(t *testing.T) {
+	t.Parallel()
+	twoProcesses(t, func(t *testing.T, b, _ *bundle) {
+		var users [4][2]social.User
+		for i := range users {
+			users[i] = [2]social.User{b.NewUser(fmt.Sprint("ada", i)), b.NewUser(fmt.Sprint("bob", i))}
+			b.Connect(users[i][0], users[i][1])
+			b.Connect(users[i][1], users[i][0])
+		}
+		b.Clock.Advance(time.Minute)
+		end := b.Clock.Now().Add(24 * time.Hour)
+		leave := func(pair [2]social.User) {
+			b.Redis("ZADD", layout.Tasks, "1", fmt.Sprintf("timed_block:%d:%d:%d", pair[0].ID, pair[1].ID, end.Unix()))
+		}
+		leave(users[3])
+		b.do(b.ResumeFanOuts(b.Ctx))
+		b.Clock.Advance(25 * time.Hour)
+		b.Redis("ZADD", layout.BlockedKey(users[0][0].ID), layout.Seconds(end), layout.Itoa(users[0][1].ID))
+		b.do(b.Unfollow(b.Ctx, users[2][0], users[2][1]))
+		b.do(b.Follow(b.Ctx, users[2][0], users[2][1]))
+		for _, pair := range users[:3] {
+			leave(pair)
+		}
+		b.do(b.ResumeFanOuts(b.Ctx))
+		b.wantNoTasks()
+		for i, want := range []string{"", "", "following", "followed by, following"} {
+			got := strings.Split(b.relation(users[i][0], users[i][1]), ", ")
+			slices.Sort(got)
+			if got := strings.Join(got, ", "); got != want {
+				t.Errorf("pair %d: %q, want %q", i, got, want)
+			}
+		}
 	})
 }
 

@@ -88,6 +88,7 @@ func New(client rueidis.Client, lists *collection.Timelines, log *slog.Logger, n
 	e.tasks.Handle(tagsKind, e.tagsTask)
 	e.tasks.Handle(homeKind, e.homeTask)
 	e.tasks.Handle(blockKind, e.blockTask)
+	e.tasks.Handle(timedBlockKind, e.timedBlockTask)
 	e.tasks.Handle(likeKind, e.likeTask)
 	e.tasks.Handle(tagFollowKind, e.tagFollowTask)
 	e.tasks.Handle(tagClearKind, e.tagClearTask)

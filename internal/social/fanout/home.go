@@ -3,7 +3,9 @@ package fanout
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/redis/rueidis"
@@ -80,8 +82,17 @@ func (e *Engine) homeTask(ctx context.Context, argument string) error {
 }
 
 func (w *writer) follow(ctx context.Context, from, to int64) (bool, error) {
-	since, err := reply.TextOrEmpty(w.client.Do(ctx, w.client.B().Zscore().Key(layout.FollowingKey(from)).Member(layout.Itoa(to)).Build()))
-	return since != "", err
+	since, err := w.followedSince(ctx, from, to)
+	return !math.IsInf(since, 1), err
+}
+
+// followedSince returns since when a user follows another, in unix seconds; +Inf for never.
+func (w *writer) followedSince(ctx context.Context, from, to int64) (float64, error) {
+	score, err := reply.TextOrEmpty(w.client.Do(ctx, w.client.B().Zscore().Key(layout.FollowingKey(from)).Member(layout.Itoa(to)).Build()))
+	if err != nil || score == "" {
+		return math.Inf(1), err
+	}
+	return strconv.ParseFloat(score, 64)
 }
 
 // fillHome puts the latest posts of a user on the home timeline of a follower, without

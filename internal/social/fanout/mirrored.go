@@ -3,8 +3,10 @@ package fanout
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"retwis/internal/social/layout"
 	"retwis/internal/social/mirror"
@@ -13,15 +15,20 @@ import (
 // What a task can copy from the key that is authoritative to the one that mirrors it:
 // they can be on different servers, so a process can die between its two writes.
 const (
-	blockKind = "block" // "block:<user>:<other>"; a block ends the follows too
-	likeKind  = "like"  // "like:<post>:<user>"
+	blockKind      = "block"       // "block:<user>:<other>"; a block ends the follows too
+	timedBlockKind = "timed_block" // "timed_block:<user>:<other>:<end in unix seconds>"
+	likeKind       = "like"        // "like:<post>:<user>"
 )
 
-// Block makes one user block another by calling change, and makes what follows from it
-// agree: the other direction, and while the block lasts neither follows the other. It can
-// be repeated; what a crash cuts short is finished by another process.
-func (e *Engine) Block(ctx context.Context, from, to int64, change func() error) error {
-	return e.mirrored(ctx, blockKind, from, layout.Itoa(to), change)
+// Block makes one user block another until a time, without end for the zero time, by calling
+// change, and makes what follows from it agree: the other direction, and neither follows the
+// other. It can be repeated; what a crash cuts short is finished by another process, also
+// after the block has ended.
+func (e *Engine) Block(ctx context.Context, from, to int64, until time.Time, change func() error) error {
+	if until.IsZero() {
+		return e.mirrored(ctx, blockKind, from, layout.Itoa(to), change)
+	}
+	return e.mirrored(ctx, timedBlockKind, from, layout.Itoa(to)+":"+layout.Seconds(until), change)
 }
 
 // Unblock ends a block by calling change; see Block. If the block has not ended the follows
@@ -29,7 +36,7 @@ func (e *Engine) Block(ctx context.Context, from, to int64, change func() error)
 // that it is left to do.
 func (e *Engine) Unblock(ctx context.Context, from, to int64, change func() error) error {
 	return e.mirrored(ctx, blockKind, from, layout.Itoa(to), func() error {
-		if err := e.finishBlock(ctx, from, to); err != nil {
+		if err := e.endLeftFollows(ctx, from, to); err != nil {
 			return err
 		}
 		return change()
@@ -74,33 +81,58 @@ func (e *Engine) blockTask(ctx context.Context, argument string) error {
 	if !ok || from == to {
 		return nil
 	}
+	return e.finishBlock(ctx, from, to, 0)
+}
+
+func (e *Engine) timedBlockTask(ctx context.Context, argument string) error {
+	users, end := argument, ""
+	if i := strings.LastIndexByte(argument, ':'); i >= 0 {
+		users, end = argument[:i], argument[i+1:]
+	}
+	from, to, ok := pair(users)
+	until, err := strconv.ParseInt(end, 10, 64)
+	if !ok || err != nil || from == to {
+		return nil
+	}
+	return e.finishBlock(ctx, from, to, float64(until))
+}
+
+// finishBlock does what follows from a block that is stored, or was until its end: the server
+// forgets a block that has ended.
+func (e *Engine) finishBlock(ctx context.Context, from, to int64, end float64) error {
 	block := blockOf(from, to)
 	if err := mirror.Copy(ctx, e.writer.client, block, mirror.Entry{Key: layout.BlockersKey(to), Member: layout.Itoa(from)}); err != nil {
 		return err
 	}
 	until, err := e.blockedUntil(ctx, from, to)
-	if err != nil || until == 0 {
-		return err
-	}
-	// Also where the block has ended since another process began this.
-	return e.endFollows(ctx, from, to, until > float64(e.writer.now().Unix()))
-}
-
-// finishBlock does what the task of a block has left, if the block lasts.
-func (e *Engine) finishBlock(ctx context.Context, from, to int64) error {
-	until, err := e.blockedUntil(ctx, from, to)
-	if err != nil || until <= float64(e.writer.now().Unix()) {
-		return err
-	}
-	one, err := e.writer.follow(ctx, from, to)
 	if err != nil {
 		return err
 	}
-	two, err := e.writer.follow(ctx, to, from)
-	if err != nil || !one && !two {
+	if until == 0 && end <= float64(e.writer.now().Unix()) {
+		until = end
+	}
+	if until == 0 {
+		return nil
+	}
+	return e.endFollows(ctx, from, to, until)
+}
+
+// endLeftFollows ends the follows that the task of a block has left.
+func (e *Engine) endLeftFollows(ctx context.Context, from, to int64) error {
+	until, err := e.blockedUntil(ctx, from, to)
+	if err != nil || until == 0 {
 		return err
 	}
-	return e.endFollows(ctx, from, to, true)
+	for _, follow := range [][2]int64{{from, to}, {to, from}} {
+		since, err := e.writer.followedSince(ctx, follow[0], follow[1])
+		if err != nil {
+			return err
+		}
+		if since < until {
+			return e.endFollows(ctx, from, to, until)
+		}
+	}
+	return nil
 }
 
 // blockOf is the authoritative entry of a block.
@@ -117,21 +149,26 @@ func (e *Engine) blockedUntil(ctx context.Context, from, to int64) (float64, err
 	return strconv.ParseFloat(score, 64)
 }
 
-// endFollows ends the follows between two users while a block lasts, and makes their home
-// timelines agree with what they follow. The timelines have tasks of their own, noted
-// before: they wait for a post that is on its way, longer than a block may last.
-func (e *Engine) endFollows(ctx context.Context, from, to int64, lasts bool) error {
+// endFollows ends the follows between two users that began before the end of a block, and
+// makes their home timelines agree with what they follow: while it lasts nobody can follow, so
+// a later follow is another one. The timelines have separate tasks, noted before: they wait for
+// a post that is on its way, longer than a block may last.
+func (e *Engine) endFollows(ctx context.Context, from, to int64, until float64) error {
 	members := []string{fmt.Sprintf("%s:%d:%d", homeKind, from, to), fmt.Sprintf("%s:%d:%d", homeKind, to, from)}
 	for _, member := range members {
 		if err := e.tasks.Note(ctx, member); err != nil {
 			return err
 		}
 	}
-	if lasts {
-		if err := e.writer.follows.Remove(ctx, from, to); err != nil {
+	for _, follow := range [][2]int64{{from, to}, {to, from}} {
+		since, err := e.writer.followedSince(ctx, follow[0], follow[1])
+		if err != nil {
 			return err
 		}
-		if err := e.writer.follows.Remove(ctx, to, from); err != nil {
+		if since >= until && !math.IsInf(since, 1) {
+			continue
+		}
+		if err := e.writer.follows.Remove(ctx, follow[0], follow[1]); err != nil {
 			return err
 		}
 	}
