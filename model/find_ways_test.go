@@ -211,3 +211,15 @@ func TestLargeSets(t *testing.T) {
 		}
 	}
 }
+
+// A computed value cannot be counted by, and the error does not ask for a tag that no field has.
+func TestCountByComputed(t *testing.T) {
+	t.Parallel()
+	s, err := model.New[citizen](redistest.DB(t).Client(t), model.Options{Name: "citizen"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Find().CountBy(t.Context(), "domain", 3); !errors.Is(err, model.ErrNoIndex) || !strings.Contains(err.Error(), "it is computed") {
+		t.Error(err)
+	}
+}

@@ -54,7 +54,7 @@ func (e *ManyError) Unwrap() []error {
 //
 // A script writes up to 50 records, or 128 kB, and some scripts are sent in one
 // pipeline: each holds up other clients for a few milliseconds at most. Records of one
-// partition are created in the order of the slice. Ids from a counter are not used again
+// partition that get their ids here are created in the order of the slice. Ids from a counter are not used again
 // if their records are refused. With Partitions and unique values, each record takes the
 // steps of Create, 64 at the same time.
 func (s *Store[T]) CreateMany(ctx context.Context, records []T) ([]T, error) {

@@ -59,7 +59,7 @@ func (s *Store[T]) Refs(field, id string) *Query[T] {
 }
 
 // OrderBy sorts what is found by some fields, each perhaps followed by " desc", and by
-// id as text among equals. Records without a value for one of them are left out. One
+// id as text among equals, up or down as the index is scanned. Records without a value for one of them are left out. One
 // field needs a range index, several a Composite of them, which may begin with fields
 // of which Eq asks for one value.
 func (q *Query[T]) OrderBy(fields ...string) *Query[T] {
@@ -233,7 +233,8 @@ func (q *Query[T]) CountBy(ctx context.Context, field string, n int) ([]ValueCou
 // for each entry. One round trip, or none.
 func (q *Query[T]) Explain(ctx context.Context) (Explanation, error) { return explain(ctx, &q.f) }
 
-// All streams every record in the order of creation, as Find().All does.
+// All streams every record in the order of creation, as Find().All does. Where ids come from
+// the counter, that is the order of the numbers.
 func (s *Store[T]) All(ctx context.Context) iter.Seq2[T, error] { return s.Find().All(ctx) }
 
 // Len returns how many records there are: one script for each partition, O(1). If

@@ -45,6 +45,9 @@ func (f *Query) CountBy(ctx context.Context, field string, most int) ([]ValueCou
 		return nil, err
 	}
 	x := f.Objects.ValueIndex(number)
+	if x == nil && f.Objects.Fields[number].Computed {
+		return nil, fmt.Errorf("%w: CountBy(%q): it is computed; store the value in a field with `redis:\",index\"`", schema.ErrNoIndex, field)
+	}
 	if x == nil {
 		return nil, fmt.Errorf("%w: CountBy(%q): declare it `redis:\"%s,index\"`", schema.ErrNoIndex, field, field)
 	}
