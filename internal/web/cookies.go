@@ -47,8 +47,9 @@ func (req *request) identify() error {
 	}
 	user, err := req.server.social.SessionUser(req.ctx, secret)
 	if errors.Is(err, social.ErrNoSession) {
+		// The cookie stays: a slow response that removes it would end the session of a
+		// log-in that happened meanwhile.
 		req.known = true
-		req.dropSession()
 		return nil
 	}
 	if err == nil {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,10 +19,14 @@ import (
 // crowd is how many people act at random; the last one is a moderator.
 const crowd = 8
 
+// guest is the author of posts by people who sign up, write and delete their account.
+const guest = crowd
+
 // known is a post of the model. Times are when an action was answered, zero for not.
 type known struct {
 	author          int
 	path, id        string
+	tag             bool // it has #tag
 	deleted, hidden time.Time
 }
 
@@ -217,10 +222,12 @@ func (n *network) act(i int) {
 		n.edit(who, own, text)
 	case kind < 92 && own != nil:
 		n.change(&own.deleted, true, who, own.path+"/delete")
-	case kind < 94:
+	case kind < 93:
 		n.change(&p.hidden, true, mod, "/moderation/decide", "of", "post:"+p.id, "action", "hide", "message", "No.")
-	case kind < 96:
+	case kind < 94:
 		n.change(&p.hidden, false, mod, "/moderation/decide", "of", "post:"+p.id, "action", "unhide")
+	case kind < 95:
+		n.passBy(i)
 	case kind < 98 && other < 2:
 		n.setOut(other, true)
 		n.change(&n.suspended[other], true, mod, "/moderation/decide", "of", fmt.Sprint("user:", other+1), "action", "suspend", "message", "No.")
@@ -251,9 +258,31 @@ func (n *network) write(who int, text, path string) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	p := &known{author: who, id: id, path: fmt.Sprintf("/u/person%d/%s", who, id)}
+	n.add(text, &known{author: who, id: id, path: fmt.Sprintf("/u/person%d/%s", who, id)})
+}
+
+func (n *network) add(text string, p *known) {
+	p.tag = strings.Contains(text, "#tag")
 	n.posts = append(n.posts, p)
 	n.texts[n.readable.FindString(text)] = &shownText{post: p}
+}
+
+// passBy is somebody who signs up, writes, and leaves for good.
+func (n *network) passBy(i int) {
+	n.t.Helper()
+	name := fmt.Sprint("guest", i)
+	v := n.sites[0].signedUp(name)
+	path, id := v.published(name, fmt.Sprintf("zq%dy #tag @person%d", i, i%crowd))
+	p := &known{author: guest, path: path, id: id}
+	n.mu.Lock()
+	n.add(fmt.Sprintf("zq%dy #tag", i), p)
+	n.mu.Unlock()
+	v.send(fmt.Sprint("/u/person", i%(crowd-1), "/follow"))
+	n.actors[0][i%(crowd-1)].send(path+"/like")
+	v.send("/settings/delete", "password", password).want(200)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	p.deleted = time.Now()
 }
 
 func (n *network) edit(who int, p *known, text string) {
@@ -279,8 +308,11 @@ func (n *network) edit(who int, p *known, text string) {
 func (n *network) gone(who int, p *known, list bool) (since time.Time) {
 	causes := []time.Time{p.deleted}
 	if who != p.author {
-		causes = append(causes, p.hidden, n.suspended[p.author])
-		if who < crowd-1 { // not a stranger
+		causes = append(causes, p.hidden)
+		if p.author != guest {
+			causes = append(causes, n.suspended[p.author])
+		}
+		if p.author != guest && who < crowd-1 { // not a stranger
 			causes = append(causes, n.blocked[who][p.author], n.blocked[p.author][who])
 			if list {
 				causes = append(causes, n.muted[who][p.author])
@@ -355,6 +387,7 @@ func (n *network) compareAll() {
 			}
 		}
 	}
+	n.compareTag()
 	s := n.sites[0]
 	until(n.t, "the work in the background to end", func() bool {
 		waiting, err := s.client.Do(n.t.Context(), s.client.B().Exists().Key("fanouts", "tasks").Build()).AsInt64()
@@ -363,5 +396,27 @@ func (n *network) compareAll() {
 	result, err := check.Verify(n.t.Context(), s.social, check.Options{Report: func(p check.Problem) { n.t.Error(p) }})
 	if err != nil || result.Problems != 0 || result.Leftovers != 0 {
 		n.t.Errorf("a check finds %d problems and %d leftovers: %v", result.Problems, result.Leftovers, err)
+	}
+}
+
+// compareTag compares the page of the tag with the model, in both processes.
+func (n *network) compareTag() {
+	n.t.Helper()
+	for at := range n.sites {
+		for who, v := range n.readers[at] {
+			if who < crowd-1 && !n.suspended[who].IsZero() {
+				continue
+			}
+			var want []string
+			for _, p := range slices.Backward(n.posts) {
+				if p.tag && n.gone(who, p, true).IsZero() {
+					want = append(want, p.id)
+				}
+			}
+			got := v.get("/tag/tag").want(200).posts()
+			if most := min(len(got), len(want)); most < min(10, len(want)) || !slices.Equal(got, want[:most]) {
+				n.t.Errorf("process %d, person %d: the page of the tag has %v, want %v", at, who, got, want[:min(20, len(want))])
+			}
+		}
 	}
 }

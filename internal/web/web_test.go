@@ -64,13 +64,14 @@ func TestAccounts(t *testing.T) {
 		t.Errorf("Clear-Site-Data at a log-out: %q", got)
 	}
 	v.get("/home").want(303, "/login")
-	// The other browser's session goes on. When it ends, its cookie is cleared.
+	// The other browser's session goes on. When it ends, its cookie stays: a slow response
+	// would remove that of a log-in that happened meanwhile.
 	other.get("/home").want(200)
 	if err := s.social.LogoutEverywhere(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
-	if a := other.get("/home").want(303, "/login"); !strings.Contains(fmt.Sprint(a.header["Set-Cookie"]), "auth=; Path=/; Max-Age=0") {
-		t.Errorf("the dead cookie is not taken back: %v", a.header["Set-Cookie"])
+	if a := other.get("/home").want(303, "/login"); strings.Contains(fmt.Sprint(a.header["Set-Cookie"]), "auth=") {
+		t.Errorf("the cookie of an ended session is changed: %v", a.header["Set-Cookie"])
 	}
 }
 
