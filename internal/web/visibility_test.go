@@ -278,7 +278,7 @@ func (n *network) passBy(i int) {
 	n.add(fmt.Sprintf("zq%dy #tag", i), p)
 	n.mu.Unlock()
 	v.send(fmt.Sprint("/u/person", i%(crowd-1), "/follow"))
-	n.actors[0][i%(crowd-1)].send(path+"/like")
+	n.actors[0][i%(crowd-1)].send(path + "/like")
 	v.send("/settings/delete", "password", password).want(200)
 	n.mu.Lock()
 	defer n.mu.Unlock()
