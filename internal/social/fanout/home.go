@@ -205,27 +205,22 @@ func (w *writer) keep(ctx context.Context, user int64, merged []string, tagged m
 	return w.homes.PutMany(ctx, layout.HomeKey(user), posts...)
 }
 
-// deleted returns the deleted posts among the ids, except for those that are known to
-// be there.
+// deleted returns the posts among the ids that are deleted or erased, except for those that
+// are known to be there.
 func (w *writer) deleted(ctx context.Context, ids []string, known map[string]bool) ([]string, error) {
-	var cmds rueidis.Commands
-	var asked, found []string
+	var posts []stub
 	for _, id := range ids {
-		if !known[id] {
-			cmds = append(cmds, w.client.B().Hexists().Key(layout.PostPrefix+id).Field("deleted").Build())
-			asked = append(asked, id)
+		if post, ok := layout.ParseID(id); ok && !known[id] { // not the end of a list
+			posts = append(posts, stub{id: post})
 		}
 	}
-	if len(cmds) == 0 {
-		return nil, nil
+	if err := w.readStubs(ctx, posts); err != nil {
+		return nil, err
 	}
-	for i, res := range w.client.DoMulti(ctx, cmds...) {
-		isDeleted, err := res.AsBool()
-		if err != nil && !reply.IsWrongType(err) {
-			return nil, err
-		}
-		if isDeleted {
-			found = append(found, asked[i])
+	var found []string
+	for _, p := range posts {
+		if p.isGone() {
+			found = append(found, layout.Itoa(p.id))
 		}
 	}
 	return found, nil

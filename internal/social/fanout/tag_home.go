@@ -224,7 +224,7 @@ func (w *writer) orphans(ctx context.Context, user int64, ids []string) ([]strin
 }
 
 // unheard returns those of the posts that neither the user nor the people they follow
-// bring to the user's home timeline, and those that are deleted. A post that is merged
+// bring to the user's home timeline, and those that are deleted or erased. A post that is merged
 // with home timelines is on a list for its tags only.
 func (w *writer) unheard(ctx context.Context, user int64, ids []string) (unheard, deleted []string, err error) {
 	known, err := w.celebrities.Load(ctx, true)
@@ -263,8 +263,7 @@ func (w *writer) unheard(ctx context.Context, user int64, ids []string) (unheard
 		isMerged := first != 0 && p.id >= first && p.parent == 0
 		isNarrow := p.parent != 0 && to != 0 && to != p.author && to != user
 		switch {
-		case !p.exists: // a check reports it
-		case p.isDeleted:
+		case p.isGone():
 			deleted = append(deleted, id)
 		case p.author == user:
 		case isMerged, !follows[layout.Itoa(p.author)], isNarrow && !follows[layout.Itoa(to)]:
