@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"retwis/internal/social"
 	"retwis/internal/store"
 )
 
@@ -86,4 +87,32 @@ func (m *databaseMetrics) Collect(all chan<- prometheus.Metric) {
 	}
 	all <- prometheus.MustNewConstMetric(m.readable, prometheus.GaugeValue, readable)
 	all <- prometheus.MustNewConstMetric(m.writable, prometheus.GaugeValue, writable)
+}
+
+// backupMetric reports the last backup each time the metrics are read.
+type backupMetric struct {
+	service *social.Service
+	at      *prometheus.Desc
+}
+
+func newBackupMetric(service *social.Service) *backupMetric {
+	return &backupMetric{service, prometheus.NewDesc("retwis_last_backup_seconds", "When the last backup was made, in seconds since 1970; 0 for never.", nil, nil)}
+}
+
+// Describe implements [prometheus.Collector].
+func (m *backupMetric) Describe(descs chan<- *prometheus.Desc) { descs <- m.at }
+
+// Collect implements [prometheus.Collector]. Without a database there is nothing to report.
+func (m *backupMetric) Collect(all chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), healthTime)
+	defer cancel()
+	at, err := m.service.LastBackup(ctx)
+	if err != nil {
+		return
+	}
+	seconds := 0.0
+	if !at.IsZero() {
+		seconds = float64(at.Unix())
+	}
+	all <- prometheus.MustNewConstMetric(m.at, prometheus.GaugeValue, seconds)
 }

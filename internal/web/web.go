@@ -115,7 +115,7 @@ func New(service *social.Service, opt Options) (*Server, error) {
 	if err = register(opt.Registry, newBacklogMetrics(service), newJobMetrics(service), newHashMetrics(service)); err != nil {
 		return nil, err
 	}
-	if err = register(opt.Registry, newDatabaseMetrics(service.Ping, service.PingWrite)); err != nil {
+	if err = register(opt.Registry, newDatabaseMetrics(service.Ping, service.PingWrite), newBackupMetric(service)); err != nil {
 		return nil, err
 	}
 	if s.static, err = newStatic(); err != nil {

@@ -31,6 +31,13 @@ func newBackup(env shell.Env, version string) *cobra.Command {
 site is in use. It writes a file of that name only when the backup is complete, and never
 over another one; only you can read it, as it holds password hashes and sessions.
 
+FILE may be a directory: the backup in it is named retwis-TIME.backup, with the time in
+UTC. Then --keep 14 removes old backups when the new one is complete, and leaves the
+latest 14, the new one included. It removes nothing but backups with such a name. Sites
+need a directory each.
+
+The time of the backup is recorded in the database, for "retwis doctor" and monitoring.
+
 The database sends a snapshot of itself, as it does to a replica: its state at one
 moment. That needs the rights REPLCONF and SYNC. Where a server refuses them, or holds
 other databases too, the keys are read one after another instead, with the rights that
@@ -38,30 +45,42 @@ the site has. This, and the masters of a Cluster, which are read one after anoth
 a backup whose keys are not all of the same moment: "retwis restore" makes them agree.
 In each case, everything that was acknowledged before the backup began is in it.`,
 		Example: `  retwis backup /var/backups/retwis-$(date +%F).backup
+  retwis backup --keep 14 /var/backups/retwis
   retwis backup site.backup --redis redis+cluster://n1,n2,n3 --json
   retwis backup - | ssh backup.example.com 'cat > retwis.backup'`,
 		Args: shell.Arguments(1, 1, ""),
 	})
 	method := c.AddChoice("method", "how the keys are read", string(backup.Auto), string(backup.Snapshot), string(backup.Scan))
+	var keep int
+	c.Flags().IntVar(&keep, "keep", 0, "leave this `NUMBER` of the latest backups in the directory FILE, and remove older ones; 0 leaves all")
 	c.AddJSON("print what was written as JSON")
 	c.AddRedis()
-	c.FromEnv("method")
+	c.FromEnv("method", "keep")
 	return c.Build(func(ctx context.Context, args []string) error {
-		if args[0] == "-" && c.JSON {
-			return shell.Usage(errors.New("--json and the backup cannot both go to standard output"))
+		name, dir := args[0], ""
+		if info, err := os.Stat(name); err == nil && info.IsDir() {
+			name, dir = filepath.Join(name, nameAt(time.Now())), name
 		}
-		out, err := create(c, args[0])
+		switch {
+		case name == "-" && c.JSON:
+			return shell.Usage(errors.New("--json and the backup cannot both go to standard output"))
+		case keep < 0:
+			return shell.Usage(fmt.Errorf("--keep: %d is negative", keep))
+		case keep > 0 && dir == "":
+			return shell.Usage(fmt.Errorf("--keep needs a directory, in which retwis names the backups: %s is not one", name))
+		}
+		out, err := create(c, name)
 		if err != nil {
 			return err
 		}
 		defer out.discard()
 		return site.With(ctx, c, func(db *site.Database) error {
-			return write(ctx, c, db, out, backup.Options{Method: backup.Method(method.Value), Version: version})
+			return write(ctx, c, db, out, retention{dir, keep}, backup.Options{Method: backup.Method(method.Value), Version: version})
 		})
 	})
 }
 
-func write(ctx context.Context, c *shell.Command, db *site.Database, out *output, opt backup.Options) error {
+func write(ctx context.Context, c *shell.Command, db *site.Database, out *output, old retention, opt backup.Options) error {
 	draw, wipe := bar(c.Stderr, "backing up", -1)
 	if draw != nil {
 		opt.Progress = func(bytes, _, _ int64) { draw(bytes) }
@@ -79,12 +98,25 @@ func write(ctx context.Context, c *shell.Command, db *site.Database, out *output
 		return err
 	}
 	took := time.Since(start).Seconds()
+	if err := db.Social.RecordBackup(ctx, result.Created); err != nil {
+		fmt.Fprintf(c.Stderr, "retwis: the backup is complete, but the database does not record its time: %s\n", shell.OneLine(err))
+	}
+	removed, failed := old.apply()
+	if failed != nil {
+		failed = fmt.Errorf("the backup is complete, but older ones could not be removed: %w", failed)
+	}
+	return errors.Join(report(c, db, out, result, took, removed), failed)
+}
+
+// report prints what was written.
+func report(c *shell.Command, db *site.Database, out *output, result backup.Result, took float64, removed []string) error {
 	if c.JSON {
 		return json.NewEncoder(c.Stdout).Encode(struct {
 			backup.Result
-			File    string  `json:"file"`
-			Seconds float64 `json:"seconds"`
-		}{result, out.name, took})
+			File    string   `json:"file"`
+			Seconds float64  `json:"seconds"`
+			Removed []string `json:"removed,omitempty"`
+		}{result, out.name, took, removed})
 	}
 	to := c.Stdout
 	if out.name == "-" {
@@ -93,7 +125,11 @@ func write(ctx context.Context, c *shell.Command, db *site.Database, out *output
 	if result.Reason != "" {
 		fmt.Fprintf(c.Stderr, "retwis: read the keys one after another: %s\n", shell.ForTerminal(result.Reason))
 	}
-	_, err = fmt.Fprintf(to, "backed up %s to %s: %s bytes in %.1f s, %s\n", db, shell.ForTerminal(out.name), shell.Thousands(result.Written), took, moment(result.Manifest))
+	_, err := fmt.Fprintf(to, "backed up %s to %s: %s bytes in %.1f s, %s\n", db, shell.ForTerminal(out.name), shell.Thousands(result.Written), took, moment(result.Manifest))
+	if len(removed) > 0 {
+		_, more := fmt.Fprintf(to, "removed %s\n", shell.Plural(int64(len(removed)), "older backup", "older backups"))
+		err = errors.Join(err, more)
+	}
 	return err
 }
 

@@ -15,6 +15,7 @@ import (
 	"retwis/internal/cli/shell"
 	"retwis/internal/cli/site"
 	"retwis/internal/nodes"
+	"retwis/internal/social/adopt"
 )
 
 // Status is what is said of one thing.
@@ -68,6 +69,9 @@ code is 1 if there is a problem; advice is no problem.`,
 
 func examine(ctx context.Context, c *shell.Command, db *site.Database) error {
 	found := aboutSite(ctx, db.Client())
+	if exists, err := adopt.Exists(ctx, db.Client()); err == nil && exists {
+		found = append(found, lastBackup(db.Social.LastBackup(ctx)))
+	}
 	shards, err := aboutCluster(ctx, db.Client())
 	if err != nil {
 		return fmt.Errorf("%s: %w", db, err)

@@ -1,0 +1,34 @@
+package doctor
+
+import (
+	"time"
+
+	"retwis/internal/cli/shell"
+	"retwis/internal/social"
+)
+
+// lastBackup judges the time of the last backup. A site may be backed up by other means,
+// so a late one is no problem.
+func lastBackup(at time.Time, err error) finding {
+	f := finding{
+		Status: Advice, What: "last backup", Found: "never",
+		Why: "what is lost without a backup is lost for good", Do: "retwis backup --keep 14 DIRECTORY, once a day: retwis-backup.timer of the package does it",
+	}
+	age := time.Since(at)
+	switch {
+	case err != nil:
+		return finding{Status: Hidden, What: f.What, Found: shell.OneLine(err)}
+	case at.IsZero():
+		return f
+	case age < social.BackupDue:
+		f = finding{Status: OK, What: f.What}
+	}
+	f.Found = at.UTC().Format(time.RFC3339)
+	switch hours := int64(age / time.Hour); {
+	case hours >= 48:
+		f.Found += ", " + shell.Plural(hours/24, "day", "days") + " ago"
+	default:
+		f.Found += ", " + shell.Plural(hours, "hour", "hours") + " ago"
+	}
+	return f
+}
