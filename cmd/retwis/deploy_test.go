@@ -48,10 +48,13 @@ func TestDeployNamesKnownVariables(t *testing.T) {
 func TestUnitSavesWhereSettingsSay(t *testing.T) {
 	t.Parallel()
 	for path, wants := range map[string][]string{
-		"../../deploy/systemd/retwis.service": {"RETWIS_REDIS=embedded:/var/lib/retwis\n", "StateDirectory=retwis\n", "EnvironmentFile=-/etc/retwis/retwis.env\n", "\nUser=retwis\n", "KillMode=mixed\n"},
-		"../../deploy/deb/postinst":           {"-o retwis -g retwis /var/lib/retwis"},
-		"../../deploy/deb/postrm":             {`if [ "$1" = purge ]`, "rm -rf /var/lib/retwis\n"},
-		"../../deploy/deb/nfpm.yaml":          {"dst: /etc/retwis/retwis.env", "type: config|noreplace"},
+		"../../deploy/systemd/retwis.service":        {"RETWIS_REDIS=embedded:/var/lib/retwis\n", "StateDirectory=retwis\n", "EnvironmentFile=-/etc/retwis/retwis.env\n", "\nUser=retwis\n", "KillMode=mixed\n"},
+		"../../deploy/deb/postinst":                  {"-o retwis -g retwis /var/lib/retwis"},
+		"../../deploy/deb/postrm":                    {`if [ "$1" = purge ]`, "rm -rf /var/lib/retwis\n"},
+		"../../deploy/systemd/retwis.socket":         {"ListenStream=127.0.0.1:8080\n", "FileDescriptorName=web\n"},
+		"../../deploy/systemd/retwis-backup.service": {"RETWIS_REDIS=embedded:/var/lib/retwis\n", "EnvironmentFile=-/etc/retwis/retwis.env\n", "ExecStart=/usr/bin/retwis backup --keep 14 /var/backups/retwis\n", "\nUser=retwis\n"},
+		"../../deploy/systemd/retwis-backup.timer":   {"WantedBy=retwis.service\n", "PartOf=retwis.service\n"},
+		"../../deploy/deb/nfpm.yaml":                 {"dst: /etc/retwis/retwis.env", "type: config|noreplace"},
 	} {
 		text, err := os.ReadFile(path)
 		if err != nil {

@@ -319,6 +319,72 @@ func TestServeSystemd(t *testing.T) {
 	}
 }
 
+// While systemd has the socket, a restart refuses no connection: clients wait for the next
+// process. It takes the socket of retwis.socket without being told to.
+func TestRestartRefusesNobody(t *testing.T) {
+	t.Parallel()
+	db := redistest.DB(t).URL()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := listener.(*net.TCPListener).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.Close()
+	defer file.Close()
+	start := func() *site {
+		cmd := exec.Command("sh", "-c", `LISTEN_PID=$$ exec "$0" "$@"`, "retwis", "serve", "--redis", db)
+		cmd.Env = append(os.Environ(), "LISTEN_FDS=1", "LISTEN_FDNAMES=web")
+		cmd.ExtraFiles = []*os.File{file}
+		s, err := startCommand(cmd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.stop(syscall.SIGKILL) })
+		return s
+	}
+	s := start()
+	stop, answered, during := make(chan struct{}), make(chan int), new(atomic.Bool)
+	go func() {
+		n, across := 0, 0
+		client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
+		for {
+			select {
+			case <-stop:
+				answered <- across
+				return
+			default:
+			}
+			began := during.Load()
+			status, _, err := read(client.Get("http://" + listener.Addr().String() + "/login"))
+			if err != nil || status != http.StatusOK {
+				t.Errorf("request %d: %d, %v", n, status, err)
+			}
+			n++
+			if began || during.Load() {
+				across++
+			}
+		}
+	}()
+	for range 3 {
+		during.Store(true)
+		if err := s.stop(syscall.SIGTERM); err != nil {
+			t.Error(err)
+		}
+		s = start()
+		if status, _, err := s.get("/healthz"); err != nil || status != http.StatusOK {
+			t.Errorf("%d, %v", status, err)
+		}
+		during.Store(false)
+	}
+	close(stop)
+	if n := <-answered; n < 3 {
+		t.Errorf("%d requests during three restarts", n)
+	}
+}
+
 // Clients that go to another process when one is no longer ready see no error while it
 // stops, in the middle of what they do.
 func TestStopWithoutErrors(t *testing.T) {

@@ -20,6 +20,8 @@ import (
 const (
 	unixPrefix    = "unix:"
 	systemdPrefix = "systemd:"
+	// unitSocket is the name that retwis.socket gives the socket of the site.
+	unitSocket = "web"
 )
 
 // address is the value of a flag that takes an address to listen on.
@@ -33,13 +35,17 @@ func (a *address) Type() string { return "address" }
 // Set implements pflag.Value.
 func (a *address) Set(value string) error {
 	path, unix := strings.CutPrefix(value, unixPrefix)
-	_, _, err := net.SplitHostPort(value)
+	_, port, err := net.SplitHostPort(value)
 	switch {
 	case unix && path == "":
 		return errors.New("use unix:PATH for a unix socket")
 	case unix, strings.HasPrefix(value, systemdPrefix):
 	case err != nil:
 		return errors.New("use host:port, :port for every interface, unix:PATH, or systemd:NAME for a socket of systemd")
+	default:
+		if _, err := net.LookupPort("tcp", port); err != nil {
+			return fmt.Errorf("%q is not a port: use a number from 0 to 65535", port)
+		}
 	}
 	*a = address(value)
 	return nil
@@ -78,28 +84,30 @@ func (m *fileMode) Set(value string) error {
 
 // place is an address to listen on, and its flag.
 type place struct {
-	flag string
-	addr address
-	mode fileMode // of a unix socket
+	flag  string
+	addr  address
+	mode  fileMode // of a unix socket
+	given bool     // a flag or a variable names the address
 }
 
 // listen listens on each address, nil for one that is empty.
 func listen(ctx context.Context, places ...place) ([]net.Listener, error) {
 	all := make([]net.Listener, len(places))
-	var inherited map[string][]net.Listener
+	inherited, err := activation.ListenersWithNames()
+	if err != nil {
+		return nil, fmt.Errorf("the sockets of systemd: %w", err)
+	}
 	for i, p := range places {
+		if len(inherited[unitSocket]) > 0 && p.flag == "--addr" && !p.given {
+			p.addr = systemdPrefix + unitSocket
+		}
 		var err error
 		name, systemd := strings.CutPrefix(string(p.addr), systemdPrefix)
 		path, unix := strings.CutPrefix(string(p.addr), unixPrefix)
 		switch {
 		case p.addr == "":
 		case systemd:
-			if inherited == nil {
-				inherited, err = activation.ListenersWithNames()
-			}
-			if err == nil {
-				all[i], err = takeInherited(inherited, p, name)
-			}
+			all[i], err = takeInherited(inherited, p, name)
 		case unix:
 			all[i], err = p.listenUnix(ctx, path)
 		default:

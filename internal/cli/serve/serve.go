@@ -94,7 +94,7 @@ type notify it reports when it is ready, when it stops, and that it is alive.
 	})
 	flags := serveFlags{addr: "127.0.0.1:8080", socketMode: 0o660, cache: store.DefaultCacheBytes}
 	f := c.Flags()
-	f.Var(&flags.addr, "addr", "the address to listen on: a port, unix:PATH, or systemd:NAME for a socket of systemd")
+	f.Var(&flags.addr, "addr", "the address to listen on: a port, unix:PATH, or systemd:NAME for a socket of systemd; that of the name web, if there is one, is the default")
 	f.Var(&flags.socketMode, "socket-mode", "the permissions of a unix socket")
 	f.Var(&flags.adminAddr, "admin-addr", "the address of /metrics, /healthz, /readyz and /debug/pprof/ for operators; empty for none")
 	flags.tls.add(c)
@@ -151,13 +151,17 @@ func (f *serveFlags) backlog() int64 {
 // useACMEPorts sets the ports that browsers and the authority use, unless others are
 // given.
 func (f *serveFlags) useACMEPorts(c *shell.Command) {
-	given := func(flag string) bool { return c.Flags().Changed(flag) || c.Getenv(shell.Variable(flag)) != "" }
-	if !given("addr") {
+	if !given(c, "addr") {
 		f.addr = ":443"
 	}
-	if !given("redirect-addr") {
+	if !given(c, "redirect-addr") {
 		f.tls.redirect.address = ":80"
 	}
+}
+
+// given reports whether the command line or a variable has a value for a flag.
+func given(c *shell.Command, flag string) bool {
+	return c.Flags().Changed(flag) || c.Getenv(shell.Variable(flag)) != ""
 }
 
 // serve listens first, so that a port in use is reported before a server is started.
@@ -168,9 +172,9 @@ func serve(ctx context.Context, c *shell.Command, flags serveFlags, logs *logs) 
 		return err
 	}
 	listeners, err := listen(ctx,
-		place{"--addr", flags.addr, flags.socketMode},
-		place{"--admin-addr", flags.adminAddr.address, flags.socketMode},
-		place{"--redirect-addr", flags.tls.redirect.address, flags.socketMode})
+		place{"--addr", flags.addr, flags.socketMode, given(c, "addr")},
+		place{"--admin-addr", flags.adminAddr.address, flags.socketMode, true},
+		place{"--redirect-addr", flags.tls.redirect.address, flags.socketMode, true})
 	if err != nil {
 		return err
 	}

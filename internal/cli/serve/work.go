@@ -71,7 +71,7 @@ that it is alive.`,
 // work does background work until ctx ends.
 func work(ctx context.Context, c *shell.Command, flags workFlags, logs *logs) (err error) {
 	log := logs.main
-	listeners, err := listen(ctx, place{"--admin-addr", flags.adminAddr.address, flags.socketMode})
+	listeners, err := listen(ctx, place{"--admin-addr", flags.adminAddr.address, flags.socketMode, true})
 	if err != nil {
 		return err
 	}
