@@ -334,6 +334,8 @@ func (s states) moderator(b *browser) {
 	} {
 		s.page(b, p[0], p[1])
 	}
+	retwisRuns(b.t, "user", "role", "moira", "admin", "--redis", s.redis)
+	s.page(b, "overview for admins", "/moderation/overview")
 	b.open("/settings/invites")
 	b.submit(`form[action="/settings/invites"]`, "uses", "3", "note", "for the workshop")
 	s.look(b, "invites", "html")

@@ -19,6 +19,7 @@ type metrics struct {
 	seconds  *prometheus.HistogramVec
 	inFlight prometheus.Gauge
 	events   *prometheus.CounterVec
+	meter    *meter
 }
 
 // NewRegistry returns a registry with the metrics of Go and of the process.
@@ -40,6 +41,7 @@ func register(registry *prometheus.Registry, all ...prometheus.Collector) error 
 func newMetrics(registry *prometheus.Registry) (*metrics, error) {
 	m := &metrics{
 		registry: registry,
+		meter:    newMeter(time.Now()),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "retwis_http_requests_total", Help: "Requests answered, by route and class of status.",
 		}, []string{"route", "status"}),
@@ -80,10 +82,11 @@ func viewMetrics(service *social.Service) []prometheus.Collector {
 type routeMetrics struct {
 	requests [6]prometheus.Counter // by class of status
 	seconds  prometheus.Observer
+	meter    *meter
 }
 
 func (m *metrics) route(pattern string) *routeMetrics {
-	r := &routeMetrics{seconds: m.seconds.WithLabelValues(pattern)}
+	r := &routeMetrics{seconds: m.seconds.WithLabelValues(pattern), meter: m.meter}
 	for class := 1; class < len(r.requests); class++ {
 		r.requests[class] = m.requests.WithLabelValues(pattern, strconv.Itoa(class)+"xx")
 	}
@@ -96,4 +99,5 @@ func (r *routeMetrics) observe(status int, took time.Duration) {
 	}
 	r.requests[status/100].Inc()
 	r.seconds.Observe(took.Seconds())
+	r.meter.add(time.Now())
 }

@@ -13,10 +13,14 @@ import (
 )
 
 // moderationTabs are the pages for moderators.
-var moderationTabs = []struct{ path, label string }{
-	{"/moderation", "Reports"},
-	{"/moderation/people", "People"},
-	{"/moderation/audit", "Decisions"},
+var moderationTabs = []struct {
+	path, label string
+	least       social.Role // who sees it
+}{
+	{"/moderation", "Reports", social.Moderator},
+	{"/moderation/people", "People", social.Moderator},
+	{"/moderation/audit", "Decisions", social.Moderator},
+	{"/moderation/overview", "Overview", social.Admin},
 }
 
 // moderationTab is the aria-current attribute of a tab. The page of one case belongs to

@@ -88,6 +88,7 @@ func (s *Server) routes() *http.ServeMux {
 		"POST /moderation/return":      s.limited(limits.Moderate, s.returnReport),
 		"GET /moderation/people":       s.moderationPeople,
 		"GET /moderation/audit":        s.moderationAudit,
+		"GET /moderation/overview":     s.overview,
 		"GET /u/{name}/{id}":           s.postPage,
 		"GET /u/{name}/{id}/likes":     s.likers,
 		"GET /u/{name}/{id}/reposts":   s.reposters,

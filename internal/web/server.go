@@ -18,6 +18,7 @@ type Server struct {
 	social      *social.Service
 	log         *slog.Logger
 	secure      bool
+	version     string
 	proxies     []netip.Prefix
 	securityLog securityLog
 	access      accessLog

@@ -59,6 +59,8 @@ type Options struct {
 	// that takes longer fails with status 503; without a database it fails within
 	// a second. Default: 10 seconds.
 	Timeout time.Duration
+	// Version is the version of the program, for the overview of admins.
+	Version string
 	// Live are the settings of pages that show what happens while they are open.
 	// Default for its Logger: Logger.
 	Live live.Options
@@ -90,7 +92,7 @@ func New(service *social.Service, opt Options) (*Server, error) {
 	if opt.Timeout < 0 {
 		return nil, fmt.Errorf("web: Options.Timeout: %v is negative", opt.Timeout)
 	}
-	s := &Server{social: service, log: opt.Logger, secure: opt.SecureCookies, proxies: opt.TrustedProxies, timeout: opt.Timeout, database: newDatabase(service.Ping), confirm: service.Confirm}
+	s := &Server{social: service, log: opt.Logger, secure: opt.SecureCookies, proxies: opt.TrustedProxies, timeout: opt.Timeout, version: opt.Version, database: newDatabase(service.Ping), confirm: service.Confirm}
 	s.conns = newConnections(opt.Logger, opt.TrustedProxies)
 	s.securityLog.Logger = opt.Security
 	s.access.log = opt.Access

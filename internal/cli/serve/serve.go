@@ -204,7 +204,7 @@ func serve(ctx context.Context, c *shell.Command, flags serveFlags, logs *logs) 
 	}
 	pages, err := web.New(db.Social, web.Options{
 		Logger: log, Registry: registry, Access: logs.access, AccessRate: logs.rate, Security: logs.security,
-		SecureCookies: flags.secure, HSTSSubdomains: flags.tls.subdomains, TrustedProxies: flags.proxies,
+		Version: c.Root().Version, SecureCookies: flags.secure, HSTSSubdomains: flags.tls.subdomains, TrustedProxies: flags.proxies,
 	})
 	if err != nil {
 		return err
