@@ -35,7 +35,7 @@ func (req *request) fail(err error) {
 		req.w.Header().Set("Connection", "close")
 	}
 	if page.status == http.StatusForbidden || errors.Is(err, errNotModerator) {
-		req.security("refused", req.viewer, slog.String("method", req.r.Method), slog.String("path", req.server.access.path(req.r.URL.Path)))
+		req.refused(page)
 	}
 	draft := ""
 	switch {
@@ -47,6 +47,18 @@ func (req *request) fail(err error) {
 		req.status = http.StatusInternalServerError
 		plain(req.w, req.status, "Something went wrong. Request ID: "+req.id)
 	}
+}
+
+// refused writes what was refused to the security log. Where host and origin differ although
+// the request came from a page of the site, a proxy has changed the host.
+func (req *request) refused(page *pageError) {
+	attrs := []slog.Attr{
+		slog.String("method", req.r.Method), slog.String("path", req.server.access.path(req.r.URL.Path)), slog.String("reason", page.detail),
+	}
+	if origin := req.r.Header.Get("Origin"); origin != "" {
+		attrs = append(attrs, slog.String("host", opening(req.r.Host, 100)), slog.String("origin", opening(origin, 100)))
+	}
+	req.security("refused", req.viewer, attrs...)
 }
 
 // mayBeSaved is the message for a post whose reply from the database was lost.

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"retwis/internal/redistest"
+)
+
+// The example files for proxies do what docs/operations.md asks of a proxy: forms are
+// accepted on another port than 443, a page that another site made the browser ask for is
+// not compressed, and one-time links are in no access log. Debian's nginx has "gzip on" for
+// all sites.
+func TestProxyExamples(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"nginx", "caddy"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			program, err := exec.LookPath(name)
+			if err != nil {
+				t.Skip(err)
+			}
+			p := proxied{t: t, dir: t.TempDir(), plain: freePort(t), secure: freePort(t)}
+			writePair(t, filepath.Join(p.dir, "site.crt"), filepath.Join(p.dir, "site.key"), 1)
+			p.site = serveOn(t, redistest.DB(t).URL(), "--secure-cookies", "--trusted-proxies", "127.0.0.1/32")
+			cmd := exec.Command(program, "-p", p.dir, "-c", p.nginx())
+			if name == "caddy" {
+				cmd = exec.Command(program, "run", "--adapter", "caddyfile", "--config", p.caddy())
+			}
+			cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+p.dir, "XDG_CONFIG_HOME="+p.dir, "HOME="+p.dir)
+			log, err := os.Create(filepath.Join(p.dir, "log"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer log.Close()
+			cmd.Stdout, cmd.Stderr = log, log
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				_ = cmd.Process.Signal(syscall.SIGTERM)
+				_ = cmd.Wait()
+			})
+			p.check()
+		})
+	}
+}
+
+// proxied is a site behind a proxy.
+type proxied struct {
+	t             *testing.T
+	dir           string
+	site          *site
+	plain, secure string // the ports of the proxy
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+// adapt writes an example file with other ports, paths and addresses. Each must be in it.
+func (p proxied) adapt(name string, replace ...string) string {
+	p.t.Helper()
+	text, err := os.ReadFile("../../deploy/proxy/" + name)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for i := 0; i < len(replace); i += 2 {
+		if !strings.Contains(string(text), replace[i]) {
+			p.t.Errorf("%s lacks %q", name, replace[i])
+		}
+	}
+	return strings.NewReplacer(replace...).Replace(string(text))
+}
+
+func (p proxied) write(name, text string) (path string) {
+	p.t.Helper()
+	path = filepath.Join(p.dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+	return path
+}
+
+func (p proxied) nginx() string {
+	site := p.adapt("nginx.conf", "127.0.0.1:8080", strings.TrimPrefix(p.site.url, "http://"),
+		"\tlisten [::]:80;\n", "", "\tlisten [::]:443 ssl http2;\n", "",
+		"listen 80;", "listen 127.0.0.1:"+p.plain+";", "listen 443 ssl http2;", "listen 127.0.0.1:"+p.secure+" ssl http2;",
+		"/etc/ssl/retwis/fullchain.pem", filepath.Join(p.dir, "site.crt"), "/etc/ssl/retwis/privkey.pem", filepath.Join(p.dir, "site.key"),
+		"/var/log/nginx/access.log", filepath.Join(p.dir, "access.log"))
+	paths := ""
+	for _, what := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
+		paths += what + "_temp_path " + filepath.Join(p.dir, what) + ";\n"
+	}
+	return p.write("nginx.conf", "daemon off;\nmaster_process off;\npid "+filepath.Join(p.dir, "pid")+";\nerror_log stderr;\nevents {}\nhttp {\n"+
+		paths+"gzip on;\ngzip_proxied any;\naccess_log "+filepath.Join(p.dir, "access.log")+";\ninclude "+p.write("site.conf", site)+";\n}\n")
+}
+
+func (p proxied) caddy() string {
+	site := p.adapt("Caddyfile", "127.0.0.1:8080", strings.TrimPrefix(p.site.url, "http://"),
+		"retwis.example.com {\n", "retwis.example.com {\n\tbind 127.0.0.1\n\ttls "+filepath.Join(p.dir, "site.crt")+" "+filepath.Join(p.dir, "site.key")+"\n")
+	return p.write("Caddyfile", "{\n\tadmin off\n\thttp_port "+p.plain+"\n\thttps_port "+p.secure+"\n}\n"+site)
+}
+
+func (p proxied) check() {
+	t := p.t
+	transport := &http.Transport{
+		ForceAttemptHTTP2: true, DisableCompression: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, "127.0.0.1:"+p.secure)
+		},
+	}
+	defer transport.CloseIdleConnections()
+	client := http.Client{Transport: transport, Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	origin := "https://retwis.example.com:" + p.secure
+	do := func(method, path, form string, header ...string) *http.Response {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), method, origin+path, strings.NewReader(form))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if form != "" {
+			req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		}
+		for i := 0; i < len(header); i += 2 {
+			req.Header.Set(header[i], header[i+1])
+		}
+		res, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		return res
+	}
+	p.wait()
+	if res := do("GET", "/login", "", "Accept-Encoding", "gzip", "Sec-Fetch-Site", "same-origin"); res.StatusCode != 200 || res.ProtoMajor != 2 || res.Header.Get("Content-Encoding") != "gzip" {
+		t.Errorf("a page: %d, %s, %q", res.StatusCode, res.Proto, res.Header.Get("Content-Encoding"))
+	}
+	if res := do("GET", "/login", "", "Accept-Encoding", "gzip, zstd, br", "Sec-Fetch-Site", "cross-site"); res.StatusCode != 200 || res.Header.Get("Content-Encoding") != "" {
+		t.Errorf("a page that another site asks for: %d, compressed by %q", res.StatusCode, res.Header.Get("Content-Encoding"))
+	}
+	form := url.Values{"username": {"ada"}, "password": {"engine-engine"}, "password2": {"engine-engine"}}.Encode()
+	if res := do("POST", "/register", form, "Origin", origin); res.StatusCode != http.StatusSeeOther {
+		t.Errorf("a form at another port: %d", res.StatusCode)
+	}
+	if res := do("POST", "/login", form, "Origin", "https://evil.example"); res.StatusCode != http.StatusForbidden {
+		t.Errorf("a form of another site: %d", res.StatusCode)
+	}
+	p.site.waitForLog(t, "origin=https://evil.example")
+	if !strings.Contains(p.site.err.String(), "host=retwis.example.com:"+p.secure) {
+		t.Errorf("the log does not name the host: %s", p.site.err.String())
+	}
+	do("GET", "/reset/81.SECRETSECRET", "")
+	do("GET", "/invite/SECRETSECRET", "")
+	do("GET", "/timeline", "")
+	logged, err := os.ReadFile(filepath.Join(p.dir, "access.log"))
+	if err == nil && !strings.Contains(string(logged), "/timeline") {
+		t.Errorf("the access log lacks a page: %s", logged)
+	}
+	if own, _ := os.ReadFile(filepath.Join(p.dir, "log")); strings.Contains(string(logged)+string(own), "SECRETSECRET") {
+		t.Errorf("the log of the proxy has a secret: %s%s", logged, own)
+	}
+}
+
+// wait waits until the proxy listens.
+func (p proxied) wait() {
+	for end := time.Now().Add(patience); ; <-time.After(10 * time.Millisecond) {
+		conn, err := net.Dial("tcp", "127.0.0.1:"+p.secure)
+		if err == nil {
+			conn.Close()
+			return
+		}
+		if time.Now().After(end) {
+			log, _ := os.ReadFile(filepath.Join(p.dir, "log"))
+			p.t.Fatalf("%v: %s", err, log)
+		}
+	}
+}
