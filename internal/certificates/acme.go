@@ -37,8 +37,8 @@ type ACMEOptions struct {
 	Logger *slog.Logger
 }
 
-// ACME gets certificates when the first client asks for a domain, and renews each 30 days
-// before it ends.
+// ACME gets the certificate of a domain when a client asks for the domain the first time,
+// and renews each 30 days before it ends.
 type ACME struct {
 	manager *autocert.Manager
 	log     *slog.Logger
@@ -54,7 +54,7 @@ func NewACME(opt ACMEOptions) (*ACME, error) {
 		return nil, errNoDomain
 	}
 	for _, domain := range opt.Domains {
-		if !validHost(domain) || !strings.Contains(domain, ".") || strings.ContainsAny(domain, ":_") {
+		if !validHost(domain) || !strings.Contains(domain, ".") || strings.ContainsAny(domain, ":_") || isNumber(domain[strings.LastIndexByte(domain, '.')+1:]) {
 			return nil, fmt.Errorf("%q is not the name of a site, such as retwis.example.com", domain)
 		}
 	}
@@ -71,6 +71,9 @@ func NewACME(opt ACMEOptions) (*ACME, error) {
 	}
 	return &ACME{manager: manager, log: opt.Logger, expires: map[string]time.Time{}, failed: map[string]time.Time{}}, nil
 }
+
+// isNumber reports whether the last part of a name is a number, as in an IPv4 address.
+func isNumber(label string) bool { return strings.Trim(label, "0123456789") == "" }
 
 // withoutPort is a policy for names that may have a port, as in the header Host of a
 // challenge to another port than 80.

@@ -152,7 +152,7 @@ func TestRedirect(t *testing.T) {
 
 func TestACMEDomains(t *testing.T) {
 	t.Parallel()
-	for _, domain := range []string{"", "localhost", "*.example.com", "https://example.com", "example.com:443", "a_b.example.com"} {
+	for _, domain := range []string{"", "localhost", "*.example.com", "https://example.com", "example.com:443", "a_b.example.com", "127.0.0.1", "10.1", "192.0.2.1."} {
 		_, err := certificates.NewACME(certificates.ACMEOptions{Domains: []string{domain}, Cache: t.TempDir(), Logger: slog.Default()})
 		if err == nil {
 			t.Errorf("%q is accepted", domain)

@@ -233,7 +233,7 @@ func serve(ctx context.Context, c *shell.Command, flags serveFlags, logs *logs) 
 	run.background = func(ctx context.Context) {
 		var watch sync.WaitGroup
 		watch.Go(func() { site.WatchMemory(ctx, db.Store, log) })
-		warm(ctx, main.Addr(), flags.tls.domains)
+		order(ctx, main.Addr(), flags.tls.domains)
 		watch.Wait()
 	}
 	return run.untilDone(ctx)

@@ -8,6 +8,7 @@ import (
 	"net"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"retwis/internal/certificates"
@@ -109,22 +110,44 @@ func port(addr net.Addr) string {
 	return port
 }
 
-// warmTime bounds the wait for the first certificate of a domain.
-const warmTime = 2 * time.Minute
+const (
+	// orderTime bounds the wait for the first certificate of a domain.
+	orderTime = 2 * time.Minute
+	// orderPause is the pause before an order is repeated; it doubles up to mostPause.
+	// Let's Encrypt allows five failures an hour for a name.
+	orderPause, mostPause = 5 * time.Minute, time.Hour
+)
 
-// warm asks the site itself for each domain, so that its certificate is there before the
-// first client, and a failure is logged at the start.
-func warm(ctx context.Context, addr net.Addr, domains []string) {
+// order gets the certificates of all domains, so that no visitor waits for one, and a
+// failure is logged at the start. It repeats what fails.
+func order(ctx context.Context, addr net.Addr, domains []string) {
+	var wg sync.WaitGroup
 	for _, domain := range domains {
-		ctx, cancel := context.WithTimeout(ctx, warmTime)
-		dialer := tls.Dialer{Config: &tls.Config{
-			ServerName: domain, MinVersion: tls.VersionTLS12,
-			InsecureSkipVerify: true, // nothing is sent, and nothing read
-		}}
-		conn, err := dialer.DialContext(ctx, addr.Network(), addr.String())
-		cancel()
-		if err == nil {
-			conn.Close()
-		}
+		wg.Go(func() {
+			for pause := orderPause; !hasCertificate(ctx, addr, domain); pause = min(2*pause, mostPause) {
+				select {
+				case <-time.After(pause):
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
 	}
+	wg.Wait()
+}
+
+// hasCertificate asks the site itself for a domain, as a visitor does.
+func hasCertificate(ctx context.Context, addr net.Addr, domain string) bool {
+	ctx, cancel := context.WithTimeout(ctx, orderTime)
+	defer cancel()
+	dialer := tls.Dialer{Config: &tls.Config{
+		ServerName: domain, MinVersion: tls.VersionTLS12,
+		InsecureSkipVerify: true, // nothing is sent, and nothing read
+	}}
+	conn, err := dialer.DialContext(ctx, addr.Network(), addr.String())
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
 }
