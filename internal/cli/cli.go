@@ -5,6 +5,8 @@ package cli
 
 import (
 	"context"
+	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -33,7 +35,9 @@ func Run(ctx context.Context, args []string, env Env) int {
 	if len(args) > 0 && args[0] == lock.GuardCommand {
 		return lock.Guard(env, args[1:])
 	}
+	help := &checkedWriter{Writer: env.Stdout}
 	root := newRoot(env)
+	root.SetOut(help)
 	root.SetArgs(args)
 	// An error before the command starts is wrong usage.
 	started := false
@@ -45,7 +49,26 @@ func Run(ctx context.Context, args []string, env Env) int {
 	if err != nil && !started {
 		err = shell.Usage(err)
 	}
+	if err == nil {
+		err = help.err
+	}
 	return shell.PrintError(ctx, env.Stderr, cmd.CommandPath(), err)
+}
+
+// checkedWriter keeps the first error of what cobra writes, which ignores it: help,
+// completions and the version.
+type checkedWriter struct {
+	io.Writer
+	err error
+}
+
+// Write implements [io.Writer].
+func (w *checkedWriter) Write(p []byte) (int, error) {
+	n, err := w.Writer.Write(p)
+	if w.err == nil && err != nil {
+		w.err = fmt.Errorf("cannot write: %w", err)
+	}
+	return n, err
 }
 
 // Command returns the command line without running it, for manual pages.
@@ -81,6 +104,7 @@ names), or one that you run (--redis).`,
 	// Before the commands are made: the one for completion keeps the writer it finds.
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
+	root.SetFlagErrorFunc(shell.FlagError)
 	root.SetVersionTemplate("retwis {{.Version}}\n")
 	root.AddGroup(&cobra.Group{ID: "site", Title: "The site:"}, &cobra.Group{ID: "toolkit", Title: "The toolkit:"})
 	add := func(group string, commands ...*cobra.Command) {

@@ -111,7 +111,14 @@ func installed() []string {
 // another server does not change the server of a site.
 func FindFor(ctx context.Context, getenv func(string) string, dir string) (string, error) {
 	first, err := Find(getenv)
-	if err != nil || getenv("RETWIS_REDIS_SERVER") != "" {
+	if err == nil && getenv("RETWIS_REDIS_SERVER") != "" {
+		_, err = identify(ctx, first)
+		if err != nil {
+			err = fmt.Errorf("redisserver: RETWIS_REDIS_SERVER: %w", errors.Unwrap(err))
+		}
+		return first, err
+	}
+	if err != nil {
 		return first, err
 	}
 	candidates := installed()

@@ -1,6 +1,10 @@
 package social
 
-import "retwis/internal/social/layout"
+import (
+	"slices"
+
+	"retwis/internal/social/layout"
+)
 
 // Role is what a user may do beyond their own account. A greater role may do all that
 // a lesser one may.
@@ -22,6 +26,9 @@ func (r Role) String() string {
 	}
 	return roleNames[Member]
 }
+
+// RoleNames returns the names of all roles, the least first.
+func RoleNames() []string { return slices.Clone(roleNames[:]) }
 
 // ParseRole returns the role of a name; ok is false for another text.
 func ParseRole(name string) (role Role, ok bool) {

@@ -240,6 +240,8 @@ func explain(c redisurl.Config, err error) error {
 		err = errors.New("the server does not speak RESP3 with client-side caching; Redis 6.2, Valkey or newer is needed")
 	case strings.Contains(text, "cluster support disabled"):
 		err = errNoCluster
+	case strings.Contains(text, "received unknown message type"):
+		err = errors.New("what answers there is not a Redis server; is the port right?")
 	case late && c.TLS:
 		err = fmt.Errorf("no answer in time; perhaps the server does not speak TLS: %w", err)
 	case late:

@@ -190,7 +190,8 @@ func newMode(env shell.Env) *cobra.Command {
 (open), people with an invitation (invite), or nobody (closed).`,
 		Example: `  retwis invite mode
   retwis invite mode invite`,
-		Args: shell.Arguments(0, 1, "give open, invite or closed"),
+		Args:              shell.Arguments(0, 1, "give open, invite or closed"),
+		ValidArgsFunction: shell.CompleteArgument(0, string(social.SignUpOpen), string(social.SignUpInvite), string(social.SignUpClosed)),
 	})
 	c.AddRedis()
 	c.AddJSON("print the mode as JSON")

@@ -235,7 +235,7 @@ func newDecide(env shell.Env) *cobra.Command {
 The last two are about the author if a post was reported.`,
 		Example: `  retwis report decide post:12 hide --message 'No advertising, please.'
   retwis report decide user:7 suspend --for 168h --note 'the third time'`,
-		ValidArgs: social.ReportActions,
+		ValidArgsFunction: shell.CompleteArgument(1, social.ReportActions...),
 	})
 	d := social.ReportDecision{}
 	c.Flags().StringVar(&d.Message, "message", "", "the reason that the user sees")

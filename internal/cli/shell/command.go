@@ -57,9 +57,31 @@ func (c *Command) FromEnv(except ...string) {
 // Build returns cobra's command, which runs run.
 func (c *Command) Build(run func(ctx context.Context, args []string) error) *cobra.Command {
 	nameVariables(c.Flags(), c.variables)
-	c.PreRunE = func(cmd *cobra.Command, _ []string) error { return setFromEnv(cmd.Flags(), c.Getenv, c.variables) }
+	c.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		if err := setFromEnv(cmd.Flags(), c.Getenv, c.variables); err != nil {
+			return err
+		}
+		return c.checkRedis()
+	}
 	c.RunE = func(cmd *cobra.Command, args []string) error { return run(cmd.Context(), args) }
 	return c.Command
+}
+
+// checkRedis refuses a URL of no database. The error does not show its password.
+func (c *Command) checkRedis() error {
+	flag := c.Flags().Lookup("redis")
+	if flag == nil {
+		return nil
+	}
+	_, err := store.Parse(c.Redis)
+	if err == nil {
+		return nil
+	}
+	from := "--redis"
+	if !flag.Changed {
+		from = "the variable " + Variable(flag.Name)
+	}
+	return Usage(fmt.Errorf("%s: %s", from, OneLine(err)))
 }
 
 // WithStore opens the database for as long as do runs. Errors that the user can

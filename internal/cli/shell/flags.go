@@ -24,6 +24,17 @@ func (c *Command) AddChoice(name, usage string, values ...string) *Choice {
 	return choice
 }
 
+// CompleteArgument returns the completion of a command whose argument number n is one of a
+// few words.
+func CompleteArgument(n int, words ...string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) != n {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
 func (c *Choice) String() string { return c.Value }
 
 // Type implements pflag.Value.

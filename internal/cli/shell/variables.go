@@ -1,8 +1,12 @@
 package shell
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/spf13/pflag"
 )
@@ -29,7 +33,7 @@ func setFromEnv(flags *pflag.FlagSet, getenv func(string) string, variables func
 			return
 		}
 		if err := f.Value.Set(value); err != nil {
-			wrong = Usage(fmt.Errorf("invalid value %q of the variable %s: %w", value, Variable(f.Name), err))
+			wrong = Usage(fmt.Errorf("invalid value %q of the variable %s: %w", value, Variable(f.Name), plain(f, err)))
 		}
 	})
 	return wrong
@@ -38,4 +42,36 @@ func setFromEnv(flags *pflag.FlagSet, getenv func(string) string, variables func
 // Variable returns the name of the variable that sets a flag.
 func Variable(flag string) string {
 	return "RETWIS_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// FlagError explains an error of a flag on the command line.
+func FlagError(_ *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	f := invalid.GetFlag()
+	name := "--" + f.Name
+	if f.Shorthand != "" {
+		name = "-" + f.Shorthand + ", " + name
+	}
+	return fmt.Errorf("invalid argument %q for %q flag: %w", invalid.GetValue(), name, plain(f, invalid.Unwrap()))
+}
+
+// plain replaces the errors of Go for values of the usual types.
+func plain(f *pflag.Flag, err error) error {
+	switch f.Value.Type() {
+	case "int", "int64":
+		if errors.Is(err, strconv.ErrRange) {
+			return errors.New("the number is too large")
+		}
+		return errors.New("use a whole number, such as 10")
+	case "float64":
+		return errors.New("use a number, such as 2.5")
+	case "duration":
+		return errors.New("use a time with a unit, such as 90s, 15m or 72h")
+	case "bool":
+		return errors.New("use true or false")
+	}
+	return err
 }

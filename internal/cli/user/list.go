@@ -34,7 +34,7 @@ than a few. --role and --standing show some of them only.`,
 	})
 	var flags listFlags
 	c.Flags().IntVarP(&flags.limit, "limit", "n", 0, "show this many at most; 0 for all")
-	flags.role = c.AddChoice("role", "only users of this role", "any", social.Member.String(), social.Moderator.String(), social.Admin.String(), social.Owner.String())
+	flags.role = c.AddChoice("role", "only users of this role", append([]string{"any"}, social.RoleNames()...)...)
 	flags.standing = c.AddChoice("standing", "only users of this standing", "any", social.Good.String(), social.Limited.String(), social.Suspended.String())
 	c.AddJSON("print each user as a line of JSON")
 	c.AddRedis()

@@ -22,7 +22,8 @@ admin also names moderators and issues invitations, an owner gives and takes eve
 The audit log keeps it.`,
 		Example: `  retwis user role ada owner
   retwis user role grace member --note 'left the team'`,
-		Args: shell.Arguments(2, 2, ""),
+		Args:              shell.Arguments(2, 2, ""),
+		ValidArgsFunction: shell.CompleteArgument(1, social.RoleNames()...),
 	})
 	var note string
 	c.Flags().StringVar(&note, "note", "", "why, for the audit log")
