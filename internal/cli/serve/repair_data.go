@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,7 +26,7 @@ func newRepairData(env shell.Env) *cobra.Command {
 		Use:   "repair-data [flags] [DIR]",
 		Short: "Repair a data directory that the server refuses to load",
 		Long: `Checks the data directory of a server that retwis runs itself, with the server's own
-tools: DIR, or $XDG_DATA_HOME/retwis or ~/.local/share/retwis. It shows what is damaged
+tools: DIR, or that of RETWIS_REDIS, or $XDG_DATA_HOME/retwis or ~/.local/share/retwis. It shows what is damaged
 or missing, and what a repair would cut off; it changes nothing. The exit code is 1 if
 there is something to repair.
 
@@ -44,9 +45,9 @@ directory meanwhile.`,
 	c.Flags().StringVar(&flags.copyTo, "copy-to", "", "the `DIRECTORY` of the copy, which must not exist yet")
 	c.AddJSON("print each finding and the summary as a line of JSON")
 	return c.Build(func(ctx context.Context, args []string) error {
-		url := "embedded:"
+		url := cmp.Or(c.Getenv(shell.Variable("redis")), "embedded:")
 		if len(args) > 0 {
-			url += args[0]
+			url = "embedded:" + args[0]
 		}
 		dir, err := store.DataDir(url, c.Getenv)
 		if err != nil {
@@ -68,6 +69,10 @@ type repairSummary struct {
 }
 
 func (flags *repairFlags) run(ctx context.Context, c *shell.Command, dir string) (err error) {
+	// Before the lock, which is a file in the directory.
+	if exists, err := redisserver.HasDatabase(dir); err != nil || !exists {
+		return cmp.Or(err, fmt.Errorf("%s is not a data directory: it has no files of a server", dir))
+	}
 	lock, err := store.Exclusive(dir)
 	if errors.Is(err, store.ErrInUse) {
 		return shell.Hint(err, "Stop the retwis that runs on it first.")
