@@ -25,12 +25,19 @@ func (s *Server) log(from io.ReadCloser, to *slog.Logger) {
 		if ok || !strings.HasPrefix(text, " ") {
 			s.tail.add(text)
 		}
-		if level == slog.LevelWarn && !s.calm.Load() {
+		if level == slog.LevelWarn && (!s.calm.Load() || ofSnapshot(text)) {
 			level = slog.LevelDebug // warnings at start and stop are routine
 		}
 		to.Log(context.Background(), level, text, "from", "redis")
 	}
 	_, _ = io.Copy(io.Discard, from) // a line that is too long must not block the server
+}
+
+// ofSnapshot reports whether a line is about a client that reads a snapshot, as a backup
+// does: the server takes it for a replica, and reports that it is lost when it has all. Only
+// such a client comes by the unix socket.
+func ofSnapshot(text string) bool {
+	return strings.HasPrefix(text, "Connection with replica /") || strings.HasPrefix(text, "Diskless rdb transfer, done reading from pipe")
 }
 
 // parseLine parses "4242:M 20 Nov 2026 21:33:00.000 * Ready to accept
