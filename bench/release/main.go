@@ -16,6 +16,7 @@ const usage = `usage: release manual DIR            manual pages and completions
        release sbom BINARY [VERSION]  the parts of a program, as CycloneDX
        release licenses BINARY        the licences of these parts
        release archive FILE.tar.gz DIR [NAME]
+       release docs REPOSITORY DIR    the documents, with links for a package
 SOURCE_DATE_EPOCH is the time of all files`
 
 var errUsage = errors.New(usage)
@@ -43,6 +44,8 @@ func run(args []string) error {
 		return manual(args[1], when)
 	case word(0) == "sbom" && (len(args) == 2 || len(args) == 3):
 		return sbom(os.Stdout, args[1], word(2), when)
+	case word(0) == "docs" && len(args) == 3:
+		return docs(args[1], args[2])
 	case word(0) == "licenses" && len(args) == 2:
 		return licenses(os.Stdout, args[1])
 	case word(0) == "archive" && (len(args) == 3 || len(args) == 4):
