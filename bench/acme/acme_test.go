@@ -145,8 +145,8 @@ func serve(t *testing.T, program, cache string, a *authority, args ...string) (s
 }
 
 // The site gets its certificate from a real authority, by each challenge that it offers,
-// and uses it again after a restart, without the authority. The first visitor waits for an
-// authority that is slow.
+// and uses it again after a restart, without the authority. It orders the certificate when it
+// starts. A visitor who comes before an authority that is slow has issued it waits for it.
 func TestACME(t *testing.T) {
 	t.Setenv("PEBBLE_VA_NOSLEEP", "1")
 	program := filepath.Join(t.TempDir(), "retwis")
@@ -166,7 +166,12 @@ func TestACME(t *testing.T) {
 				args[3] = "127.0.0.1:" + strconv.Itoa(plain)
 			}
 			a, cache := newAuthority(t, seen[0], seen[1], slow), t.TempDir()
+			admin := "127.0.0.1:" + strconv.Itoa(freePort(t))
+			args = append(args, "--admin-addr", admin)
 			stop := serve(t, program, cache, a, args...)
+			if ofRedirect {
+				waitForCertificate(t, admin)
+			}
 			get := func() {
 				t.Helper()
 				transport := &http.Transport{
@@ -204,5 +209,25 @@ func TestACME(t *testing.T) {
 			serve(t, program, cache, a, args...)
 			get()
 		})
+	}
+}
+
+// waitForCertificate waits until the site has its certificate, without asking for a page.
+func waitForCertificate(t *testing.T, admin string) {
+	t.Helper()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(time.Minute); ; <-tick.C {
+		response, err := http.Get("http://" + admin + "/metrics")
+		if err == nil {
+			text, _ := io.ReadAll(response.Body)
+			response.Body.Close()
+			if strings.Contains(string(text), `retwis_tls_certificate_expires_seconds{domain="`+domain+`"}`) {
+				return
+			}
+		}
+		if time.Now().After(end) {
+			t.Fatalf("there is no certificate after a minute: %v", err)
+		}
 	}
 }
