@@ -22,6 +22,11 @@ import (
 // be seen by the author of the reply, and *InvalidError for a text that is not
 // allowed. Four round trips more than Post.
 func (p *posts) Reply(ctx context.Context, author User, parent int64, body string) (Post, error) {
+	return p.reply(ctx, author, parent, body, false)
+}
+
+// reply is Reply, or ReplyOnce.
+func (p *posts) reply(ctx context.Context, author User, parent int64, body string, once bool) (Post, error) {
 	body, err := cleanBody(body)
 	if err != nil {
 		return Post{}, err
@@ -31,10 +36,9 @@ func (p *posts) Reply(ctx context.Context, author User, parent int64, body strin
 		return Post{}, err
 	}
 	post := Post{Author: author, Time: p.time(), Body: body, Parent: to.ID, Root: to.conversation()}
-	err = p.publish(ctx, &post, fanout.Entry{
-		Author: author.ID, Fields: fieldsOf(post), Tags: text.Tags(body),
-		Parent: to.ID, To: to.Author.ID, Root: post.Root,
-	})
+	repeated, err := p.publish(ctx, &post, fanout.Entry{
+		Author: author.ID, Tags: text.Tags(body), Parent: to.ID, To: to.Author.ID, Root: post.Root,
+	}, once)
 	p.allViews.touch(to.ID)
 	if errors.Is(err, fanout.ErrRefused) {
 		return Post{}, ErrNotFound
@@ -42,7 +46,9 @@ func (p *posts) Reply(ctx context.Context, author User, parent int64, body strin
 	if err != nil {
 		return Post{}, err
 	}
-	p.noticeReply(ctx, post, to)
+	if !repeated {
+		p.noticeReply(ctx, post, to)
+	}
 	return post, nil
 }
 
@@ -74,9 +80,9 @@ func (p *posts) Repost(ctx context.Context, user User, id int64) (Post, error) {
 			return has, nil
 		}
 		post := Post{Author: user, Time: p.time(), RepostOf: original.ID}
-		err = p.publish(ctx, &post, fanout.Entry{
-			Author: user.ID, Fields: fieldsOf(post), RepostOf: original.ID, To: original.Author.ID, Replaces: has.ID,
-		})
+		_, err = p.publish(ctx, &post, fanout.Entry{
+			Author: user.ID, RepostOf: original.ID, To: original.Author.ID, Replaces: has.ID,
+		}, false)
 		if err == nil {
 			p.noticeRepost(ctx, post, original)
 			return post, nil

@@ -68,16 +68,24 @@ type posts struct {
 // package fanout. Five round trips, six on a Cluster, and five more for each 200
 // followers of the first thousand.
 func (p *posts) Post(ctx context.Context, author User, body string) (Post, error) {
+	return p.post(ctx, author, body, false)
+}
+
+// post is Post, or PostOnce.
+func (p *posts) post(ctx context.Context, author User, body string, once bool) (Post, error) {
 	body, err := cleanBody(body)
 	if err != nil {
 		return Post{}, err
 	}
 	post := Post{Author: author, Time: p.time(), Body: body}
-	if err := p.publish(ctx, &post, fanout.Entry{Author: author.ID, Fields: fieldsOf(post), Tags: text.Tags(body)}); err != nil {
+	repeated, err := p.publish(ctx, &post, fanout.Entry{Author: author.ID, Tags: text.Tags(body)}, once)
+	if err != nil {
 		return Post{}, err
 	}
 	p.published(post.ID)
-	p.noticePost(ctx, post)
+	if !repeated {
+		p.noticePost(ctx, post)
+	}
 	return post, nil
 }
 
@@ -96,18 +104,25 @@ func fieldsOf(post Post) []string {
 	return append(fields, "body", post.Body)
 }
 
-// publish writes a post under a new id and begins its fan-out.
-func (p *posts) publish(ctx context.Context, post *Post, entry fanout.Entry) error {
+// publish writes a post under a new id and begins its fan-out. repeated reports that
+// another call has written it; see PostOnce.
+func (p *posts) publish(ctx context.Context, post *Post, entry fanout.Entry, once bool) (repeated bool, err error) {
 	if err := p.admit(ctx, entry.Author); err != nil {
-		return err
+		return false, err
 	}
+	if once {
+		job, repeated, err := p.createOnce(ctx, post, entry)
+		if err != nil {
+			return false, err
+		}
+		return repeated, p.fanOut.Publish(ctx, job)
+	}
+	entry.Fields = fieldsOf(*post)
 	job := p.fanOut.Begin(ctx, entry)
-	id, err := p.create(ctx, &job)
-	if err != nil {
-		return fmt.Errorf("social: post: %w", err)
+	if post.ID, err = p.create(ctx, &job); err != nil {
+		return false, fmt.Errorf("social: post: %w", err)
 	}
-	post.ID = id
-	return p.fanOut.Publish(ctx, job)
+	return false, p.fanOut.Publish(ctx, job)
 }
 
 // admit refuses a post to many followers, with ErrOverloaded, while too much waits in

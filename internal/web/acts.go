@@ -97,7 +97,7 @@ func (s *Server) reply(req *request) error {
 		return err
 	}
 	typed := req.r.PostFormValue("status")
-	post, err := s.social.Reply(req.ctx, req.viewer, parent.ID, typed)
+	post, err := s.social.ReplyOnce(req.ctx, req.viewer, parent.ID, typed)
 	var invalid *social.InvalidError
 	switch {
 	case errors.As(err, &invalid):

@@ -51,7 +51,7 @@ func (s *Server) post(req *request) error {
 		return req.loginFirst()
 	}
 	typed := req.r.PostFormValue("status")
-	post, err := s.social.Post(req.ctx, req.viewer, typed)
+	post, err := s.social.PostOnce(req.ctx, req.viewer, typed)
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) {
 		return s.showHome(req, http.StatusUnprocessableEntity, 0, statusForm{Status: typed, Problem: invalid.Reason})

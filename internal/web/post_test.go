@@ -246,3 +246,20 @@ func TestAddressesOfPosts(t *testing.T) {
 		out.get(path+"/"+act).want(303, path)
 	}
 }
+
+// A form that is sent twice leads to the same post.
+func TestSentTwice(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	ada := s.signedUp("ada")
+	path, id := ada.published("ada", "the text")
+	ada.send("/post", "status", "the text").want(303, "/home")
+	first := ada.send(path+"/reply", "status", "a reply").want(303, path+"#p")
+	ada.send(path+"/reply", "status", "a reply").want(303, first.header.Get("Location"))
+	if got := ada.get("/u/ada").want(200).counts(id); got != "1 0 0" {
+		t.Errorf("the post has the counts %s, want one reply", got)
+	}
+	if got := strings.Count(ada.get("/u/ada").body, "<article"); got != 1 {
+		t.Errorf("the profile has %d posts, want 1", got)
+	}
+}

@@ -4,6 +4,8 @@
 package layout
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"math"
 	"strconv"
 	"strings"
@@ -124,6 +126,9 @@ const (
 	LoginsPrefix   = "logins:"
 )
 
+// RepeatedPrefix begins the keys that say which post has just got a text.
+const RepeatedPrefix = "repeated:"
+
 // Prefixes of the keys that end in a tag.
 const (
 	TagPrefix          = "tag:"
@@ -223,6 +228,13 @@ func LoginsKey(uid int64) string { return ofUser(LoginsPrefix, uid) }
 func ofUser(prefix string, uid int64) string { return prefix + "{" + UserKey(uid) + "}" }
 
 func ofPost(prefix string, pid int64) string { return prefix + "{" + PostKey(pid) + "}" }
+
+// RepeatedKey is the string with the post that has just got a text: in reply to another
+// post, or with the parent 0. It expires.
+func RepeatedKey(author, parent int64, body string) string {
+	digest := sha256.Sum256([]byte(Itoa(parent) + " " + body))
+	return Key(RepeatedPrefix, author) + ":" + hex.EncodeToString(digest[:16])
+}
 
 // TagKey is the sorted set of the ids of the posts with a tag, scored by
 // themselves.
