@@ -294,7 +294,8 @@ func (c conversation) live(t *testing.T) {
 func (c conversation) edit(t *testing.T) {
 	b := c.ben
 	b.open("/u/ben/1")
-	b.click(`.post a.act[href="/u/ben/1/edit"]`)
+	b.press(".post .menu summary")
+	b.click(`.post .menu a[href="/u/ben/1/edit"]`)
 	b.submit(`form[action="/u/ben/1/edit"]`, "status", "First post, now better")
 	b.open("/u/ben/1")
 	if got := b.texts(".post .body"); len(got) == 0 || got[0] != "First post, now better" {
@@ -352,7 +353,7 @@ func (c conversation) muteAndBlock(t *testing.T) {
 	c.ada.submit(`form[action="/u/ben/unmute"]`)
 	menu(c.ada, `form[action="/u/ben/block"] button[value=""]`)
 	c.ben.open("/u/ada")
-	c.ben.wantTexts("h1", "Not Found")
+	c.ben.wantTexts("h1", "This account doesn't exist")
 	c.ada.open("/timeline")
 	if got := c.ada.texts(".post .by .name"); slices.Contains(got, "Ben Holm") || slices.Contains(got, "ben") {
 		t.Errorf("ada blocked ben and sees posts by %q", got)
@@ -366,7 +367,8 @@ func (c conversation) muteAndBlock(t *testing.T) {
 // remove deletes a post: it is gone from all pages, and the replies to it stay.
 func (c conversation) remove(t *testing.T) {
 	c.ben.open("/u/ben/1")
-	c.ben.click(`.post a.act[href="/u/ben/1/delete"]`)
+	c.ben.press(".post .menu summary")
+	c.ben.click(`.post .menu a[href="/u/ben/1/delete"]`)
 	c.ben.submit(`form.confirm`)
 	c.ada.open("/u/ben/1")
 	if !c.ada.has(".error") {

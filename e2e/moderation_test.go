@@ -52,7 +52,7 @@ func TestModeration(t *testing.T) {
 				t.Error("the public timeline has a post of a suspended person")
 			}
 			ada.open("/u/ben")
-			if text := strings.Join(ada.texts("main"), ""); !strings.Contains(text, "This account is suspended.") {
+			if text := strings.Join(ada.texts("main"), ""); !strings.Contains(text, "This account is suspended") {
 				t.Errorf("the profile of a suspended person says %q", text)
 			}
 

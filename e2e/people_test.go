@@ -200,3 +200,52 @@ func TestCounter(t *testing.T) {
 		t.Errorf("the counter says %q", got)
 	}
 }
+
+// On a phone the round button is where nothing is below it that is used, and tabs are one
+// row that shows the current one.
+func TestPhone(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t, serve(t))
+	b.signUp("ada")
+	b.say("to be linked")
+	b.use(looks[3])
+	for path, want := range map[string]bool{
+		"/home": false, "/u/ada/1": false, "/settings/profile": false, "/u/ada/1/delete": false, "/u/ada/report": false,
+		"/timeline": true, "/u/ada": true, "/u/ada/followers": true, "/bookmarks": true, "/notifications": true,
+	} {
+		b.open(path)
+		if got := get(b, chromedp.Evaluate[bool](`document.querySelector(".side .new").checkVisibility()`)); got != want {
+			t.Errorf("%s has the round button: %v, want %v", path, got, want)
+		}
+	}
+	for _, path := range []string{"/settings/profile", "/settings/data", "/u/ada/following"} {
+		b.open(path)
+		if text := get(b, chromedp.Evaluate[string](`(() => {
+			const nav = document.querySelector(".tabs"), tab = nav.querySelector('[aria-current="page"]').getBoundingClientRect();
+			const rows = new Set([...nav.children].map(a => a.offsetTop)).size;
+			return rows === 1 && tab.left >= 0 && tab.right <= innerWidth ? "" : rows + " rows, tab from " + tab.left + " to " + tab.right;
+		})()`)); text != "" {
+			t.Errorf("%s: %s", path, text)
+		}
+	}
+}
+
+// The link of a post is copied by a script, and is followed without.
+func TestCopyLink(t *testing.T) {
+	t.Parallel()
+	site := serve(t)
+	b := newBrowser(t, site)
+	b.signUp("ada")
+	b.say("to be linked")
+	b.open("/u/ada")
+	get(b, chromedp.Evaluate[bool](`(navigator.clipboard.writeText = (text) => { window.copied = text; return Promise.resolve(); }, true)`))
+	b.press(".act.link")
+	b.until("the link is copied", func() bool {
+		return get(b, chromedp.Evaluate[string](`window.copied ?? ""`)) == site+"/u/ada/1" && b.has(".act.link.copied")
+	})
+	b.wantPath("/u/ada")
+	plain := newBrowser(t, site, withoutScripts())
+	plain.open("/timeline")
+	plain.click(".act.link")
+	plain.wantPath("/u/ada/1")
+}

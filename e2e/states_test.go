@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 )
 
@@ -292,6 +293,31 @@ func (s states) menus(b *browser, thread string) {
 	b.open("/u/vera_holm")
 	b.press(".account summary")
 	s.look(b, "account menu", ".account .menu-items")
+	b.open(thread)
+	b.press(".post .menu summary")
+	s.look(b, "menu of an own post", ".post .menu-items")
+	b.open(thread)
+	s.onPaper(b)
+}
+
+// onPaper looks at the page as it is printed.
+func (s states) onPaper(b *browser) {
+	b.t.Helper()
+	b.use(looks[0])
+	b.run(command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"}))
+	if shown := get(b, chromedp.Evaluate[string](`[...document.querySelectorAll("nav, form, button, .button, summary, footer")]
+		.filter(e => e.checkVisibility()).map(e => e.outerHTML).join(" ")`)); shown != "" {
+		b.t.Errorf("%s is printed with %s", b.path(), shown)
+	}
+	if texts := b.texts(".post .body"); len(texts) == 0 {
+		b.t.Errorf("%s is printed without its posts", b.path())
+	}
+	if s.pictures != "" {
+		if err := writeSheet(filepath.Join(s.pictures, "print.png"), [][]byte{b.picture(0.5)}); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	b.run(scheme("light"))
 }
 
 func (s states) moderator(b *browser) {

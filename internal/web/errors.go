@@ -42,7 +42,7 @@ func (req *request) fail(err error) {
 	case page.status >= http.StatusInternalServerError, page.status == http.StatusNotFound, page.status == http.StatusTooManyRequests:
 		draft = req.draft
 	}
-	if err := req.render(page.status, errorPage(req.page(http.StatusText(page.status)), page, req.id, req.draftForm(page, draft))); err != nil {
+	if err := req.render(page.status, errorPage(req.page(page.headline()), page, req.id, req.again(), req.draftForm(page, draft))); err != nil {
 		req.server.log.Error("cannot render an error page", "request", req.id, "error", err)
 		req.status = http.StatusInternalServerError
 		plain(req.w, req.status, "Something went wrong. Request ID: "+req.id)
@@ -59,6 +59,15 @@ func (req *request) refused(page *pageError) {
 		attrs = append(attrs, slog.String("host", opening(req.r.Host, 100)), slog.String("origin", opening(origin, 100)))
 	}
 	req.security("refused", req.viewer, attrs...)
+}
+
+// again is the page to try once more: the one that was asked for, or that with the form
+// that was sent.
+func (req *request) again() string {
+	if req.r.Method == http.MethodPost {
+		return req.returnTo(req.formPage())
+	}
+	return localPath(req.r.URL.RequestURI())
 }
 
 // mayBeSaved is the message for a post whose reply from the database was lost.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -116,7 +117,7 @@ func FuzzMarkup(f *testing.F) {
 				User: user, Common: social.Common{N: 1}, Relation: social.Relation{FollowedBy: true},
 				Profile: social.UserProfile{DisplayName: text, Bio: "a", Links: []string{"https://example.com/" + text}},
 			}, feed{Path: "/u/x", Empty: text}),
-			peoplePage(frame{Title: text, Signed: true, Viewer: user}, user, "followers", peopleView{People: []personView{{User: user, Back: text}}, Next: text}),
+			peoplePage(frame{Title: text, Signed: true, Viewer: user}, profileView{User: user, Tab: "followers"}, peopleView{People: []personView{{User: user, Back: text}}, Next: text}),
 			profileSettings(frame{Viewer: user, Signed: true}, profileForm{
 				Profile: social.UserProfile{DisplayName: text, Bio: "x" + text, Links: []string{text}}, Field: "bio", Problem: "x" + text,
 			}),
@@ -138,6 +139,40 @@ func FuzzMarkup(f *testing.F) {
 			}
 		}
 	})
+}
+
+// An error page says first what happened, and last its number. What may work a little
+// later has a way to try again, which leads back to the page.
+func TestTryAgain(t *testing.T) {
+	t.Parallel()
+	busy := &pageError{status: http.StatusServiceUnavailable, detail: "Retwis is busy right now. Please try again in a moment."}
+	for name, test := range map[string]struct {
+		method, from string
+		err          *pageError
+		again        string // the link, empty for none
+	}{
+		"page":              {http.MethodGet, "", busy, "/u/ada/1?after=2"},
+		"form":              {http.MethodPost, "http://example.com/timeline?before=3", busy, "/timeline?before=3"},
+		"form of elsewhere": {http.MethodPost, "http://elsewhere.com/timeline", busy, "/home"},
+		"for good":          {http.MethodGet, "", errNoPost, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := httptest.NewRequest(test.method, "/u/ada/1?after=2", http.NoBody)
+			r.Header.Set("Referer", test.from)
+			w := httptest.NewRecorder()
+			alone(t, io.Discard).handler("/u/{name}/{id}", func(*request) error { return test.err }).ServeHTTP(w, r)
+			body := w.Body.String()
+			headline, number := strings.Index(body, "<h1>"+templ.EscapeString(test.err.headline())+"</h1>"), strings.Index(body, "Error "+strconv.Itoa(test.err.status))
+			if headline < 0 || number < headline {
+				t.Errorf("the headline is at %d, the number at %d: %s", headline, number, body)
+			}
+			link := `href="` + test.again + `">Try again`
+			if got := strings.Contains(body, "Try again"); got != (test.again != "") || got && !strings.Contains(body, link) {
+				t.Errorf("want %q: %s", link, body)
+			}
+		})
+	}
 }
 
 // FuzzForm looks for a form that is misread.

@@ -33,14 +33,17 @@ type frame struct {
 	Since string // the last event that is in the page
 }
 
-// maxUnread is the largest number of unread notifications that is shown.
+// maxUnread is the largest number on the menu: of unread notifications, and of reports.
 const maxUnread = 99
 
-func (f frame) unread() string {
-	if f.Unread > maxUnread {
+func (f frame) unread() string { return limitedCount(int64(f.Unread)) }
+
+// limitedCount is a number on the menu, where there is no room for a large one.
+func limitedCount(n int64) string {
+	if n > maxUnread {
 		return strconv.Itoa(maxUnread) + "+"
 	}
-	return strconv.Itoa(f.Unread)
+	return strconv.FormatInt(n, 10)
 }
 
 func (f frame) description() string {
@@ -70,6 +73,14 @@ func (f frame) current(path string) string {
 		return "page"
 	}
 	return "false"
+}
+
+// currentSection marks the link of a page with others below it.
+func (f frame) currentSection(path string) string {
+	if strings.HasPrefix(f.Here, path+"/") {
+		return "true"
+	}
+	return f.current(path)
 }
 
 // before reads the cursor of a page of posts: the id of the last one seen.

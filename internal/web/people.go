@@ -22,6 +22,7 @@ type personView struct {
 	Following  bool
 	FollowedBy bool
 	Undo       string // "unmute" or "unblock": a button for that instead
+	Compact    bool   // beside a page, where there is little room
 	Back       string // the page that the button leads back to; empty for the person's profile
 }
 
@@ -83,22 +84,29 @@ func (s *Server) people(req *request, what string, list func(ctx context.Context
 		return err
 	}
 	if user.Name != req.r.PathValue("name") {
-		return req.redirectToName(profilePath(user.Name) + "/" + what)
+		return req.redirectToName(tabPath(user.Name, what))
 	}
 	cursor := req.r.URL.Query().Get("before")
 	people, err := list(req.ctx, v, user.ID, cursor, peopleOnPage)
 	if err != nil {
 		return err
 	}
-	view, err := req.peopleView(v, people, profilePath(user.Name)+"/"+what)
+	page, err := req.peopleView(v, people, tabPath(user.Name, what))
 	if err != nil {
 		return err
 	}
+	view, err := s.view(req, v, user)
+	if err != nil {
+		return err
+	}
+	view.Tab = what
 	title := "Followers of " + user.Name
 	if what == "following" {
 		title = "Followed by " + user.Name
 	}
-	return req.render(http.StatusOK, peoplePage(req.page(title), user, what, view))
+	f := req.page(title)
+	f.Here = profilePath(user.Name)
+	return req.render(http.StatusOK, peoplePage(f, view, page))
 }
 
 // peopleView is a page of a list of people that begins at path.

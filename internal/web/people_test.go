@@ -128,9 +128,9 @@ func TestMuteAndBlock(t *testing.T) {
 	ada.get("/u/ben").want(200, "You blocked ben", `action="/u/ben/unblock"`).wantNot("something by ben", `action="/u/ben/follow"`)
 	ada.get("/timeline").want(200).wantNot("something by ben")
 	for _, path := range []string{"/u/ada", "/u/ada/replies", "/u/ada/likes", "/u/ada/followers", "/u/ada/following"} {
-		ben.get(path).want(404, "This account doesn&#39;t exist.")
+		ben.get(path).want(404, "This account doesn&#39;t exist")
 	}
-	ben.send("/u/ada/follow").want(404, "This account doesn&#39;t exist.")
+	ben.send("/u/ada/follow").want(404, "This account doesn&#39;t exist")
 	ada.get("/settings/blocked").want(200, `action="/u/ben/unblock"`)
 	ada.send("/u/ben/unblock").want(303)
 	ben.get("/u/ada").want(200)
@@ -240,7 +240,7 @@ func TestTagPage(t *testing.T) {
 	ben.send("/u/ada/block").want(303)
 	ada.get("/tag/gardens").want(200).wantNot("about <a")
 	for _, tag := range []string{"12", "a%20b", "%3Cb%3E", strings.Repeat("x", 200)} {
-		ada.get("/tag/"+tag).want(404, "This isn&#39;t a tag.")
+		ada.get("/tag/"+tag).want(404, "This isn&#39;t a tag")
 		ada.send("/tag/" + tag + "/follow").want(404)
 	}
 }

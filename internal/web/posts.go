@@ -25,8 +25,9 @@ type fragment struct {
 	top       int    // the length of its opening tag
 	text, end int    // where in it the part without counts begins and ends
 
-	repost, like, save, saveOwn [2][]byte // without and with the viewer's mark
-	signedOut                   []byte    // what has the place of the buttons for visitors
+	repost, like, save [2][]byte // without and with the viewer's mark
+	signedOut          []byte    // what has the place of the buttons for visitors
+	rest, restOwn      []byte    // what follows the buttons, to the end; the author's has a menu
 
 	repostLine []byte                     // of a repost, which has nothing else
 	parent     atomic.Pointer[parentLine] // of a reply; nil until it is first shown
@@ -62,13 +63,14 @@ func renderPost(p social.Post, before *social.View) (rendered any, size int) {
 	for i, done := range []bool{false, true} {
 		f.repost[i] = bytesOf(actButton(repostAct, path, done, p.Counts.Reposts))
 		f.like[i] = bytesOf(actButton(likeAct, path, done, p.Counts.Likes))
-		save := bytesOf(actButton(saveAct, path, done, 0))
-		f.save[i] = append(bytes.Clone(save), end...)
-		f.saveOwn[i] = append(append(save, bytesOf(ownLinks(path))...), end...)
-		size += len(f.repost[i]) + len(f.like[i]) + len(f.save[i]) + len(f.saveOwn[i])
+		f.save[i] = bytesOf(actButton(saveAct, path, done, 0))
+		size += len(f.repost[i]) + len(f.like[i]) + len(f.save[i])
 	}
-	f.signedOut = append(bytesOf(signedOutActs(path, p.Counts)), end...)
-	return f, size + len(f.article) + len(f.signedOut)
+	link := bytesOf(postLink(path))
+	f.rest = append(bytes.Clone(link), end...)
+	f.restOwn = append(append(link, bytesOf(ownMenu(path))...), end...)
+	f.signedOut = bytesOf(signedOutActs(path, p.Counts))
+	return f, size + len(f.article) + len(f.rest) + len(f.restOwn) + len(f.signedOut)
 }
 
 // sameText returns the fragment of an earlier version of a post that differs in the
@@ -178,15 +180,16 @@ func (p posts) one(item *social.Item, write func([]byte)) {
 	}
 	if p.viewer.User.ID == 0 {
 		write(f.signedOut)
+		write(f.rest)
 		return
 	}
 	write(f.repost[bit(item.Marks, social.MarkReposted)])
 	write(f.like[bit(item.Marks, social.MarkLiked)])
-	saved := bit(item.Marks, social.MarkSaved)
+	write(f.save[bit(item.Marks, social.MarkSaved)])
 	if item.Post.Author.ID == p.viewer.User.ID {
-		write(f.saveOwn[saved])
+		write(f.restOwn)
 	} else {
-		write(f.save[saved])
+		write(f.rest)
 	}
 }
 

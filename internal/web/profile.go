@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"retwis/internal/social"
 	"retwis/internal/social/text"
@@ -19,9 +20,23 @@ type profileView struct {
 	Relation social.Relation
 	Common   social.Common
 	Standing social.StandingInfo // of one's own account
-	Tab      string              // "posts", "replies" or "likes"
+	Tab      string              // one of profileTabNames
 	Pinned   posts               // none, or one
 }
+
+// profileTabNames are the tabs of a profile, of which the first has the path of the profile.
+var profileTabNames = []string{"posts", "replies", "likes", "followers", "following"}
+
+// tabPath is the address of a tab.
+func tabPath(name, tab string) string {
+	if tab == profileTabNames[0] {
+		return profilePath(name)
+	}
+	return profilePath(name) + "/" + tab
+}
+
+// capital writes a word with a capital letter.
+func capital(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
 
 // currentTab marks the tab that is shown.
 func currentTab(tab, one string) string {
@@ -78,10 +93,7 @@ func (s *Server) profileTab(req *request, tab string) error {
 	if err != nil {
 		return err
 	}
-	path := profilePath(user.Name)
-	if tab != "posts" {
-		path += "/" + tab
-	}
+	path := tabPath(user.Name, tab)
 	if user.Name != req.r.PathValue("name") {
 		return req.redirectToName(path)
 	}

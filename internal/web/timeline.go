@@ -33,6 +33,9 @@ func (req *request) newMembers(v *social.Viewer) ([]personView, error) {
 	if list.people, err = req.withButtons(v, newest); err != nil {
 		return nil, err
 	}
+	for i := range list.people {
+		list.people[i].Compact = true
+	}
 	req.server.members.Set(key, list)
 	return list.people, nil
 }

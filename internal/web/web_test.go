@@ -171,7 +171,7 @@ func TestFollowing(t *testing.T) {
 	ben.get("/u/Ada/following").want(200, `/u/ben"`)
 	ben.get("/u/ben").want(200).wantNot(`action="/u/ben/follow"`)
 	ben.send("/u/ben/follow").want(400, "You can&#39;t follow yourself.")
-	ben.send("/u/nobody/follow").want(404, "This account doesn&#39;t exist.")
+	ben.send("/u/nobody/follow").want(404, "This account doesn&#39;t exist")
 
 	cleo.send("/u/ben/follow")
 	cleo.send("/u/Ada/follow")
@@ -231,10 +231,10 @@ func TestErrors(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	v := s.visitor()
-	v.get("/nowhere").want(404, "This page doesn&#39;t exist.")
-	v.get("/u/nobody").want(404, "This account doesn&#39;t exist.")
+	v.get("/nowhere").want(404, "This page doesn&#39;t exist")
+	v.get("/u/nobody").want(404, "This account doesn&#39;t exist")
 	v.get("/u/" + strings.Repeat("x", 5000)).want(404)
-	v.get("/static/none.css").want(404, "This page doesn&#39;t exist.")
+	v.get("/static/none.css").want(404, "This page doesn&#39;t exist")
 	for _, c := range []struct{ method, path, allow string }{
 		{http.MethodPost, "/timeline", "GET, HEAD"},
 		{http.MethodPut, "/login", "GET, HEAD, POST"},

@@ -11,19 +11,23 @@ function announce(text) {
   document.dispatchEvent(new CustomEvent("announce", { detail: text }));
 }
 
-// Times in the reader's own zone, recent ones as what has passed since.
-const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
-const absolute = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
-const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
+// Times in the reader's own zone, recent ones as what has passed since. The site is in
+// English, and writes dates as the server does.
+const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+const day = (time) => `${time.getDate()} ${time.toLocaleString("en-US", { month: "short" })} ${time.getFullYear()}`;
+const absolute = (time) => `${day(time)}, ${time.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" })}`;
 const units = [["minute", 60], ["hour", 3600], ["day", 86400]];
 
 function showTimes(root) {
   for (const time of root.querySelectorAll("time[datetime]")) {
     const then = new Date(time.dateTime);
     const ago = (Date.now() - then) / 1000;
-    time.title = absolute.format(then);
-    let text = day.format(then);
-    if (ago < 45) {
+    const exact = time.dataset.exact !== undefined;
+    time.title = exact ? "" : absolute(then);
+    let text = exact ? absolute(then) : day(then);
+    if (exact) {
+      // as it is
+    } else if (ago < 45) {
       text = "just now";
     } else if (ago < 7 * 86400) {
       const [unit, length] = units.findLast(([, length]) => ago >= length) ?? units[0];
@@ -74,7 +78,7 @@ async function act(event) {
     const same = `.post[data-id="${CSS.escape(post.dataset.id)}"]`;
     const now = page.querySelector(same);
     if (response.status === 429) {
-      announce(page.querySelector(".error .code ~ p")?.textContent ?? "Please try again later.");
+      announce([...page.querySelectorAll(".error h1, .error h1 + p")].map((text) => text.textContent).join(". ") || "Please try again later.");
       delete event.target.dataset.sent;
       return;
     }
@@ -100,6 +104,25 @@ function replacePost(old, now, kind) {
   acts.replaceWith(copy);
   if (kind) copy.querySelector(`.${CSS.escape(kind)}`)?.focus({ preventScroll: true });
 }
+
+// The link of a post is copied, where the browser lets scripts do that.
+document.addEventListener("click", async (event) => {
+  const link = event.target.closest(".act.link");
+  if (!link || !navigator.clipboard || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  try {
+    await navigator.clipboard.writeText(link.href);
+  } catch {
+    location.href = link.href;
+    return;
+  }
+  announce("Link copied");
+  link.classList.add("copied");
+  setTimeout(() => link.classList.remove("copied"), 2000);
+});
+
+// A row of tabs that is wider than its screen begins at the current one.
+document.querySelector('.tabs [aria-current]:not([aria-current="false"])')?.scrollIntoView({ block: "nearest", inline: "center" });
 
 // Menus close when something else is used.
 document.addEventListener("click", (event) => {

@@ -20,22 +20,25 @@ for (const input of document.querySelectorAll('input[type="password"]')) {
   button.addEventListener("click", () => show(input.type === "password"));
   // What is sent is a password, for the browser's manager too.
   input.form?.addEventListener("submit", () => show(false));
-  if (input.name === "password" && input.autocomplete === "new-password") rate(input, box);
+  if (input.name === "password" && input.autocomplete === "new-password") rate(input);
 }
 document.querySelector("[autofocus]")?.focus();
 
-// rate shows how strong a new password is, below the field and its hint.
-function rate(input, box) {
-  const line = document.createElement("p");
-  line.className = "hint strength";
+// rate shows how strong a new password is, in the place of its hint.
+function rate(input) {
+  const line = document.getElementById(`${input.id}-note`);
+  if (!line) return;
+  const hint = line.textContent;
   line.setAttribute("role", "status");
-  (input.closest(".field") ?? box).append(line);
   let timer;
   input.addEventListener("input", () => {
     clearTimeout(timer);
     timer = setTimeout(() => {
       const name = input.form?.elements.username?.value ?? "";
-      line.textContent = input.value ? strength(input.value, name) : "";
+      // The button below must not move while it is pressed.
+      line.style.minHeight = `${line.offsetHeight}px`;
+      line.className = input.value ? "hint strength" : "hint";
+      line.textContent = input.value ? strength(input.value, name) : hint;
     }, 150);
   });
 }
