@@ -83,7 +83,8 @@ type WaitingReport struct {
 	Post      *View // nil for a person, and for a post that is gone
 	Since     time.Time
 	Reporters int64
-	Holder    Actor // who has it, 0 for nobody
+	Kinds     []report.Kind // why, the most frequent first; see KindLabel
+	Holder    Actor         // who has it, 0 for nobody
 	Until     time.Time
 }
 
@@ -406,7 +407,7 @@ func (r *reports) OpenReports(ctx context.Context, actor Actor, from, limit int)
 	}
 	for _, one := range open {
 		w := WaitingReport{
-			Target: one.Target, Since: one.Since, Reporters: one.Reporters, Holder: parseActor(one.Holder), Until: one.Until,
+			Target: one.Target, Since: one.Since, Reporters: one.Reporters, Kinds: one.Kinds, Holder: parseActor(one.Holder), Until: one.Until,
 		}
 		if w.Person, w.Post, err = r.about(ctx, one.Target); err != nil {
 			return nil, false, err

@@ -451,6 +451,9 @@ func (s *Server) moderationAudit(req *request) error {
 // choice is something that a moderator can decide.
 type choice struct{ name, label string }
 
+// isFinal reports whether a choice takes away what somebody has written, or their account.
+func (c choice) isFinal() bool { return c.name == "delete" || c.name == "suspend" }
+
 // choicesOf are the choices of a decision.
 func choicesOf(view caseView) []choice {
 	var all []choice
@@ -473,6 +476,22 @@ func choicesOf(view caseView) []choice {
 		all = append(all, choice{"restore", "Restore the account"})
 	}
 	return all
+}
+
+// reasons says how often and why something was reported.
+func reasons(w social.WaitingReport) string {
+	labels := make([]string, len(w.Kinds))
+	for i, kind := range w.Kinds {
+		labels[i] = social.KindLabel(kind.Name)
+		if len(w.Kinds) > 1 && kind.N > 1 {
+			labels[i] += " (" + thousands(kind.N) + ")"
+		}
+	}
+	text := counted(w.Reporters, "report", "reports")
+	if len(labels) > 0 {
+		text += ": " + strings.Join(labels, ", ")
+	}
+	return text
 }
 
 // caseTitle is how the queue names a report.

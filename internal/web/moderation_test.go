@@ -36,7 +36,7 @@ func TestModeration(t *testing.T) {
 	target := "post:" + id
 	address := "/moderation/case?of=" + url.QueryEscape(target)
 	first.get("/home").want(200, `href="/moderation"`, "1<span class=\"unseen\"> open reports</span>")
-	first.get("/moderation").want(200, "1 report", "the text")
+	first.get("/moderation").want(200, "1 report: Spam or advertising", "the text", `href="`+strings.ReplaceAll(address, "&", "&amp;")+`"`)
 	first.send("/moderation/take").want(303, address)
 	first.get(address).want(200, "look &lt;b&gt;here&lt;/b&gt;", "Spam or advertising", "Leave it to others", "@reader", `href="/moderation" aria-current="true"`)
 	second.send("/moderation/take").want(303, "/moderation?empty")
@@ -52,7 +52,7 @@ func TestModeration(t *testing.T) {
 	author.get("/home").want(303)
 	author.send("/login", "username", "author", "password", password).want(403, "suspended until", "Advertising.")
 	reader.get(path).want(404)
-	s.visitor().get("/u/author").want(404, "This account is suspended.")
+	s.visitor().get("/u/author").want(404, "This account is suspended")
 	if body := s.visitor().get("/timeline").want(200).body; strings.Contains(body, "the text") {
 		t.Error("the public timeline has a post of a suspended person")
 	}

@@ -9,6 +9,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -33,6 +34,10 @@ var (
 	//go:embed close.lua
 	closeSource string
 	closeScript = script.New(closeSource).Retryable()
+
+	//go:embed kinds.lua
+	kindsSource string
+	kindsScript = script.New(kindsSource).Retryable()
 
 	//go:embed withdraw.lua
 	withdrawSource string
@@ -77,8 +82,15 @@ type Waiting struct {
 	Target    string
 	Since     time.Time
 	Reporters int64
+	Kinds     []Kind    // why, the most frequent first
 	Holder    string    // who has it; empty for nobody
 	Until     time.Time // for how long
+}
+
+// Kind is how many reports of a case are of a kind.
+type Kind struct {
+	Name string
+	N    int64
 }
 
 // Store is the reports of a database.
@@ -369,25 +381,41 @@ func (s *Store) List(ctx context.Context, from, limit int) (page []Waiting, more
 			held[item.Item] = item
 		}
 	}
-	cmds := make(rueidis.Commands, len(entries))
+	calls := make([]script.Call, len(entries))
 	for i, e := range entries {
-		cmds[i] = b.Hlen().Key(layout.ReportKey(e.Member)).Build()
+		calls[i].Keys = []string{layout.ReportKey(e.Member)}
 	}
-	if len(cmds) == 0 {
-		return nil, false, nil
-	}
-	for i, res := range s.client.DoMulti(ctx, cmds...) {
-		n, err := res.AsInt64()
-		if err != nil {
+	for i, res := range kindsScript.RunMany(ctx, s.client, calls) {
+		one := Waiting{Target: entries[i].Member, Since: time.UnixMilli(int64(entries[i].Score))}
+		if one.Kinds, err = parseKinds(res); err != nil {
 			return nil, false, fmt.Errorf("report: %w", err)
 		}
-		item := held[entries[i].Member]
-		page = append(page, Waiting{
-			Target: entries[i].Member, Since: time.UnixMilli(int64(entries[i].Score)), Reporters: max(n-1, 0), // one field is no report
-			Holder: item.Holder(), Until: item.LeasedUntil,
-		})
+		for _, kind := range one.Kinds {
+			one.Reporters += kind.N
+		}
+		item := held[one.Target]
+		one.Holder, one.Until = item.Holder(), item.LeasedUntil
+		page = append(page, one)
 	}
 	return page, more, nil
+}
+
+// parseKinds reads the reply of kinds.lua.
+func parseKinds(res rueidis.RedisResult) ([]Kind, error) {
+	texts, err := res.AsStrSlice()
+	if err != nil {
+		return nil, err
+	}
+	kinds := make([]Kind, 0, len(texts)/2)
+	for pair := range slices.Chunk(texts, 2) {
+		n, err := strconv.ParseInt(pair[1], 10, 64)
+		if err != nil {
+			return nil, err
+		}
+		kinds = append(kinds, Kind{Name: pair[0], N: n})
+	}
+	slices.SortFunc(kinds, func(a, b Kind) int { return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Name, b.Name)) })
+	return kinds, nil
 }
 
 // refill puts open cases into the rings that a crash has left out. One round trip while
