@@ -234,7 +234,9 @@ func (n *notifications) UnreadNow(ctx context.Context, client rueidis.Client, v 
 	if err != nil {
 		return 0, err
 	}
-	entries, err := notify.ParseAfter(client.Do(ctx, n.store.AfterCommand(v.User.ID, set.Seen, unreadScan)))
+	newest := n.store.NewestCommands(v.User.ID, unreadScan)
+	res := client.DoMulti(ctx, rueidis.Completed(newest[0]), rueidis.Completed(newest[1]))
+	entries, err := notify.ParseNewest(res[0], res[1], set.Seen)
 	if err != nil {
 		return 0, err
 	}
@@ -262,7 +264,9 @@ func (n *notifications) inbox(ctx context.Context, uid int64) (*inbox, error) {
 			return err
 		}
 		box.seen = set.Seen
-		if box.unread, err = notify.ParseAfter(n.read(ctx, rueidis.Cacheable(n.store.AfterCommand(uid, set.Seen, unreadScan)))); err == nil {
+		newest := n.store.NewestCommands(uid, unreadScan)
+		res := n.readMany(ctx, newest[:]...)
+		if box.unread, err = notify.ParseNewest(res[0], res[1], set.Seen); err == nil {
 			cell.Put(box, stamp)
 		}
 		return err

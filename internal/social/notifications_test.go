@@ -3,6 +3,7 @@ package social_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -68,6 +69,16 @@ func (b *bundle) wantNotified(user social.User, want string) social.Notification
 	return page
 }
 
+func inboxKey(user social.User) string { return fmt.Sprintf("inbox:{notifications:%d}", user.ID) }
+
+// streamKey is where an earlier version kept notifications.
+func streamKey(user social.User) string { return fmt.Sprint("notifications:", user.ID) }
+
+// notifyByOldProcess does what an earlier version does.
+func (b *bundle) notifyByOldProcess(to social.User, kind string, actor social.User, post int64) {
+	b.Redis("XADD", streamKey(to), "MAXLEN", "~", "1000", "*", "n", fmt.Sprintf("%s:%d:%d", kind, actor.ID, post))
+}
+
 func TestNotificationsAreGrouped(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -130,7 +141,7 @@ func TestNotificationsAreGrouped(t *testing.T) {
 			t.Errorf("Notifications(%q) is accepted", bad)
 		}
 	}
-	if b.Redis("EXISTS", "user:1234") != "0" || b.Redis("EXISTS", "notifications:1234") != "0" {
+	if b.Redis("EXISTS", "user:1234") != "0" || b.Redis("EXISTS", "inbox:{notifications:1234}") != "0" {
 		t.Error("a user was made who does not exist")
 	}
 }
@@ -203,7 +214,7 @@ func TestNotificationsThatAreNotWanted(t *testing.T) {
 		b.Redis("ZADD", hide[0], "+inf", hide[1])
 		b.Eventually(name, func() bool { return b.viewer(ada).Sees(bob.ID) != social.Shown })
 		b.Notify(b.Ctx, ada.ID, social.NotifyLike, bob, post)
-		if b.Redis("XLEN", fmt.Sprint("notifications:", ada.ID)) != "0" {
+		if b.Redis("LLEN", inboxKey(ada)) != "0" {
 			t.Errorf("notified by someone who is %s", name)
 		}
 		b.Redis("ZREM", hide[0], hide[1])
@@ -226,9 +237,11 @@ func TestNotificationsThatAreNotWanted(t *testing.T) {
 
 	// Damage is skipped.
 	for _, text := range []string{"", "l", "x:1:2", "l:0:1", "l:-1:1", "l:1:x", "l:1:2:3", "l:99999999999999999999:1"} {
-		b.Redis("XADD", fmt.Sprint("notifications:", ada.ID), "*", "n", text)
+		b.Redis("RPUSH", inboxKey(ada), "1-1 "+text)
+		b.Redis("XADD", streamKey(ada), "*", "n", text)
 	}
-	b.Redis("XADD", fmt.Sprint("notifications:", ada.ID), "*", "other", "l:1:2")
+	b.Redis("RPUSH", inboxKey(ada), "", "1-x l:1:2", "l:1:2", "99999999999999999999-1 l:1:2")
+	b.Redis("XADD", streamKey(ada), "*", "other", "l:1:2")
 	b.wantNotified(ada, "like bob 1 text unread; reply bob 1 answer unread")
 
 	b.Redis("HSET", fmt.Sprint("post:", answer), "deleted", "1")
@@ -315,7 +328,81 @@ func TestUnreadFromMemory(t *testing.T) {
 		n, err := here.Unread(here.Ctx, here.viewer(ada))
 		return err == nil && n == social.MaxUnread
 	})
-	if n := here.Redis("XLEN", fmt.Sprint("notifications:", ada.ID)); n > "1200" && len(n) == 4 {
+	if n := here.Redis("LLEN", inboxKey(ada)); n > "1100" || len(n) != 4 {
 		t.Errorf("%s entries are kept", n)
 	}
+}
+
+// A first notification is small, and so is each of the next ones.
+func TestMemoryOfNotifications(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada, bob := b.NewUser("ada"), b.NewUser("bob")
+	post := b.Publish(ada, "text")
+	sent := 0
+	for _, c := range []struct{ notifications, want int }{{1, 250}, {11, 650}, {1001, 45_000}} {
+		for ; sent < c.notifications; sent++ {
+			b.Notify(b.Ctx, ada.ID, social.NotifyLike, bob, post)
+		}
+		if bytes, err := strconv.Atoi(b.Redis("MEMORY", "USAGE", inboxKey(ada), "SAMPLES", "0")); err != nil || bytes > c.want {
+			t.Errorf("%d notifications take %d bytes, want at most %d (%v)", sent, bytes, c.want, err)
+		}
+		if b.Redis("EXISTS", streamKey(ada)) != "0" {
+			t.Error("there is a stream")
+		}
+	}
+}
+
+// The notifications of an earlier version are read, and move to the list, while a process
+// of that version adds more.
+func TestNotificationsOfEarlierVersion(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada, bob, cyd := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("cyd")
+	first, second := b.Publish(ada, "first"), b.Publish(ada, "second")
+	b.notifyByOldProcess(ada, "l", bob, first)
+	b.notifyByOldProcess(ada, "p", bob, first)
+	page := b.wantNotified(ada, "repost bob 1 first unread; like bob 1 first unread")
+	if err := b.MarkRead(b.Ctx, ada, page.Newest); err != nil {
+		t.Fatal(err)
+	}
+	if n := b.unread(ada); n != 0 {
+		t.Errorf("%d unread, want 0", n)
+	}
+	b.Notify(b.Ctx, ada.ID, social.NotifyLike, cyd, second)
+	if b.Redis("EXISTS", streamKey(ada)) != "0" || b.Redis("LLEN", inboxKey(ada)) != "3" {
+		t.Error("the stream has not moved to the list")
+	}
+	b.wantNotified(ada, "like cyd 1 second unread; repost bob 1 first; like bob 1 first")
+
+	b.notifyByOldProcess(ada, "l", cyd, first)
+	if n := b.unread(ada); n != 2 {
+		t.Errorf("%d unread, want 2", n)
+	}
+	// Page by page, through both.
+	text, pages := b.describe(ada, "", 1)
+	for before := pages.Next; before != ""; {
+		more, next := b.describe(ada, before, 1)
+		text, before = text+"; "+more, next.Next
+	}
+	if want := "like cyd 1 first unread; like cyd 1 second unread; repost bob 1 first; like bob 1 first"; text != want {
+		t.Errorf("page by page: %q, want %q", text, want)
+	}
+	b.Unnotify(b.Ctx, ada.ID, social.NotifyLike, cyd, first, time.Now())
+	b.Unnotify(b.Ctx, ada.ID, social.NotifyRepost, bob, first, time.Now())
+	b.wantNotified(ada, "like cyd 1 second unread; like bob 1 first")
+	b.notifyByOldProcess(ada, "r", bob, second)
+	if err := b.MarkRead(b.Ctx, ada, ""); err != nil {
+		t.Fatal(err)
+	}
+	b.wantNotified(ada, "reply bob 1 second; like cyd 1 second; like bob 1 first")
+	// More than are kept, in both.
+	for range 1050 {
+		b.notifyByOldProcess(ada, "l", bob, second)
+	}
+	b.Notify(b.Ctx, ada.ID, social.NotifyLike, cyd, first)
+	if n := b.Redis("LLEN", inboxKey(ada)); n != "1001" {
+		t.Errorf("%s are kept, want 1001", n)
+	}
+	b.wantNotified(ada, "like cyd 1 first unread; like bob 1 second unread")
 }

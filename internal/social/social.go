@@ -380,7 +380,7 @@ func (s *Service) invalidated(key string) {
 	case layout.MutedPrefix, layout.BlockedPrefix, layout.BlockersPrefix,
 		layout.LikedPrefix, layout.RepostedPrefix, layout.BookmarksPrefix:
 		s.viewers.invalidate(id, prefix)
-	case layout.NotificationsPrefix, layout.UserPrefix:
+	case layout.InboxPrefix, layout.NotificationsPrefix, layout.UserPrefix:
 		s.notifications.invalidate(id)
 	case layout.FollowingPrefix, layout.ProfilePrefix:
 		s.timelines.homes.Changed(prefix, id)

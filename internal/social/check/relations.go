@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/redis/rueidis"
+
 	"retwis/internal/social/layout"
 	"retwis/internal/social/notify"
 	"retwis/internal/social/reply"
@@ -24,7 +26,7 @@ type relationCheck struct {
 var relationPrefixes = []string{
 	layout.LikedPrefix, layout.RepostedPrefix, layout.BookmarksPrefix,
 	layout.MutedPrefix, layout.BlockedPrefix, layout.BlockersPrefix,
-	layout.FollowingTagsPrefix, layout.NotificationsPrefix,
+	layout.FollowingTagsPrefix, layout.InboxPrefix, layout.NotificationsPrefix,
 	layout.ProfileRepliesPrefix, layout.ThreadPrefix, layout.LoginPlacesPrefix,
 }
 
@@ -71,8 +73,10 @@ func (c *relationCheck) key(ctx context.Context, key string, owner int64, exists
 		return c.people(ctx, key, owner, func(other int64) pair { return block(other, owner) })
 	case layout.FollowingTagsPrefix:
 		return c.tags(ctx, key, owner)
+	case layout.InboxPrefix:
+		return c.inbox(ctx, key)
 	case layout.NotificationsPrefix:
-		return c.notifications(ctx, key)
+		return c.notificationStream(ctx, key)
 	}
 	return nil
 }
@@ -232,8 +236,29 @@ func (c *relationCheck) blockedFollow(ctx context.Context, b pair, f entry) erro
 	})
 }
 
-// notifications checks that each notification can be read.
-func (c *relationCheck) notifications(ctx context.Context, key string) error {
+// inbox checks that each notification can be read.
+func (c *relationCheck) inbox(ctx context.Context, key string) error {
+	list, err := c.client.Do(ctx, c.client.B().Lrange().Key(key).Start(0).Stop(-1).Build()).AsStrSlice()
+	if reply.IsWrongType(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, text := range list {
+		if notify.IsValid(text) {
+			continue
+		}
+		err := c.notNotification(ctx, key, text, c.client.B().Lrem().Key(key).Count(0).Element(text).Build())
+		if err != nil {
+			return err
+		}
+	}
+	return c.run.Pace(ctx, len(list))
+}
+
+// notificationStream is inbox for the stream of an earlier version.
+func (c *relationCheck) notificationStream(ctx context.Context, key string) error {
 	after := "-"
 	for {
 		page, err := c.client.Do(ctx, c.client.B().Xrange().Key(key).Start(after).End("+").Count(scanCount).Build()).AsXRange()
@@ -244,14 +269,11 @@ func (c *relationCheck) notifications(ctx context.Context, key string) error {
 			return err
 		}
 		for _, n := range page {
-			if notify.IsValid(n) {
+			text := notify.FromStream(n)
+			if notify.IsValid(text) {
 				continue
 			}
-			p := Problem{Kind: maintain.Invalid, Key: key, Detail: fmt.Sprintf("%s is not a notification: %.40q", n.ID, n.FieldValues["n"]), Repair: "remove it"}
-			err := c.found(ctx, p, func(ctx context.Context) (bool, error) {
-				return c.client.Do(ctx, c.client.B().Xdel().Key(key).Id(n.ID).Build()).AsBool()
-			})
-			if err != nil {
+			if err := c.notNotification(ctx, key, text, c.client.B().Xdel().Key(key).Id(n.ID).Build()); err != nil {
 				return err
 			}
 		}
@@ -260,4 +282,10 @@ func (c *relationCheck) notifications(ctx context.Context, key string) error {
 			return err
 		}
 	}
+}
+
+// notNotification reports an entry that cannot be read.
+func (c *relationCheck) notNotification(ctx context.Context, key, text string, remove rueidis.Completed) error {
+	p := Problem{Kind: maintain.Invalid, Key: key, Detail: fmt.Sprintf("not a notification: %.60q", text), Repair: "remove it"}
+	return c.found(ctx, p, func(ctx context.Context) (bool, error) { return c.client.Do(ctx, remove).AsBool() })
 }

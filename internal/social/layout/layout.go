@@ -129,6 +129,10 @@ const (
 // RepeatedPrefix begins the keys that say which post has just got a text.
 const RepeatedPrefix = "repeated:"
 
+// InboxPrefix is that of the key that ends in the key of a stream of notifications in
+// braces: on a Cluster both are in one slot.
+const InboxPrefix = "inbox:"
+
 // Prefixes of the keys that end in a tag.
 const (
 	TagPrefix          = "tag:"
@@ -187,7 +191,10 @@ func BlockedKey(uid int64) string { return Key(BlockedPrefix, uid) }
 // direction of BlockedKey.
 func BlockersKey(uid int64) string { return Key(BlockersPrefix, uid) }
 
-// NotificationsKey is the stream of a user's notifications.
+// InboxKey is the list of a user's notifications, the latest first.
+func InboxKey(uid int64) string { return InboxPrefix + "{" + NotificationsKey(uid) + "}" }
+
+// NotificationsKey is the stream in which an earlier version kept a user's notifications.
 func NotificationsKey(uid int64) string { return Key(NotificationsPrefix, uid) }
 
 // FollowingTagsKey is the sorted set of the tags that a user follows, by time.
@@ -259,7 +266,7 @@ var types = map[string]string{
 	Celebrities: "zset", ProfileRepliesPrefix: "zset", ThreadPrefix: "zset",
 	LikedPrefix: "zset", RepostedPrefix: "zset", BookmarksPrefix: "zset",
 	MutedPrefix: "zset", BlockedPrefix: "zset", BlockersPrefix: "zset",
-	NotificationsPrefix: "stream", FollowingTagsPrefix: "zset", LoginPlacesPrefix: "zset",
+	InboxPrefix: "list", NotificationsPrefix: "stream", FollowingTagsPrefix: "zset", LoginPlacesPrefix: "zset",
 	Audit: "stream", Staff: "hash", Standings: "zset", StandingEnds: "zset", DecisionsPrefix: "stream",
 	LikersPrefix: "zset", RepostersPrefix: "zset", RepliesPrefix: "set", StubsPrefix: "set", EditsPrefix: "list",
 	TagPrefix: "zset", TagFollowersPrefix: "zset",
@@ -305,6 +312,8 @@ func ParseKey(key string) (prefix string, id int64, ok bool) {
 		rest = inBraces(rest, PostPrefix)
 	case SessionsPrefix, LoginsPrefix:
 		rest = inBraces(rest, UserPrefix)
+	case InboxPrefix:
+		rest = inBraces(rest, NotificationsPrefix)
 	case BucketPrefix:
 		bucket, err := strconv.Atoi(rest)
 		return prefix, int64(bucket), err == nil && bucket >= 0 && bucket < Buckets && strconv.Itoa(bucket) == rest

@@ -314,7 +314,7 @@ func (h *Hub) restart(entries []stream.Entry, end stream.ID, again bool) []strea
 // name, whether it has read them or not: nobody has to remember ten thousand keys.
 var prefixes = []string{
 	layout.FollowingPrefix, layout.FollowingTagsPrefix, layout.MutedPrefix, layout.BlockedPrefix, layout.BlockersPrefix,
-	layout.NotificationsPrefix, layout.UserPrefix,
+	layout.InboxPrefix, layout.NotificationsPrefix, layout.UserPrefix,
 }
 
 // connect returns a client that follows the stream, and to which the server reports

@@ -72,7 +72,7 @@ func (h *Hub) personChanged(key string) {
 	case key == "":
 		h.reports.all = true
 	case !ok:
-	case prefix == layout.NotificationsPrefix, prefix == layout.UserPrefix:
+	case prefix == layout.InboxPrefix, prefix == layout.NotificationsPrefix, prefix == layout.UserPrefix:
 		h.reports.inbox[id] = struct{}{}
 		if prefix == layout.UserPrefix {
 			h.reports.users[id] = struct{}{}

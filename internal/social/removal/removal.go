@@ -38,6 +38,7 @@ import (
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/follow"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/notify"
 	"retwis/internal/social/reaction"
 	"retwis/internal/social/relation"
 	"retwis/internal/social/reply"
@@ -53,10 +54,6 @@ var (
 	//go:embed forget_user.lua
 	forgetUserSource string
 	forgetUserScript = script.New(forgetUserSource).Retryable()
-
-	//go:embed drop_notifications.lua
-	dropNotificationsSource string
-	dropNotificationsScript = script.New(dropNotificationsSource).Retryable()
 )
 
 // Grace is how long after an account was closed a request of its user may still be
@@ -91,6 +88,7 @@ type Engine struct {
 	follows   follow.Store
 	likes     reaction.Store
 	relations relation.Store
+	notify    notify.Store
 	steps     []namedStep
 }
 
@@ -103,6 +101,7 @@ type namedStep struct {
 func New(opt Options) *Engine {
 	e := &Engine{
 		Options: opt, follows: follow.New(opt.Client), likes: reaction.New(opt.Client), relations: relation.New(opt.Client),
+		notify: notify.New(opt.Client),
 	}
 	opt.FanOut.Tasks().Handle(Kind, e.task)
 	return e

@@ -7,7 +7,6 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/scan"
-	"retwis/internal/script"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/limits"
 	"retwis/internal/social/pause"
@@ -20,9 +19,9 @@ const (
 	scanCount = 500
 	// scanTimeout bounds a step: a node of a Cluster can be gone for good.
 	scanTimeout = 15 * time.Second
-	// streamsAtOnce is how many streams of notifications are read at a time, each in
+	// inboxesAtOnce is of how many users the notifications are read at a time, each in
 	// half a millisecond of the server's time at the most.
-	streamsAtOnce = 4
+	inboxesAtOnce = 4
 	// liveAtOnce is how many entries of `live` are read at a time.
 	liveAtOnce = 1000
 	// fanOutPause is how long to wait for a fan-out, and maxFanOutPauses how often,
@@ -41,8 +40,8 @@ func (e *Engine) sweep(ctx context.Context, a account) error {
 		if err != nil {
 			return err
 		}
-		var posts []int64
-		var mutes, streams, limited []string
+		var posts, notified []int64
+		var mutes, limited []string
 		for _, key := range page.Keys {
 			if limits.IsOf(key, a.id, a.name) {
 				limited = append(limited, key)
@@ -52,8 +51,8 @@ func (e *Engine) sweep(ctx context.Context, a account) error {
 				posts = append(posts, id)
 			case layout.MutedPrefix:
 				mutes = append(mutes, key)
-			case layout.NotificationsPrefix:
-				streams = append(streams, key)
+			case layout.InboxPrefix, layout.NotificationsPrefix:
+				notified = append(notified, id)
 			}
 		}
 		theirs, err := e.authored(ctx, a, posts)
@@ -75,7 +74,7 @@ func (e *Engine) sweep(ctx context.Context, a account) error {
 		if err := e.sweepLimits(ctx, limited); err != nil {
 			return err
 		}
-		if err := e.sweepNotifications(ctx, a, streams); err != nil {
+		if err := e.sweepNotifications(ctx, a, notified); err != nil {
 			return err
 		}
 		if !pause.For(ctx, gap) {
@@ -158,19 +157,13 @@ func (e *Engine) sweepLimits(ctx context.Context, keys []string) error {
 }
 
 // sweepNotifications removes what a user has caused from the notifications of others.
-func (e *Engine) sweepNotifications(ctx context.Context, a account, keys []string) error {
-	for len(keys) > 0 {
-		n := min(len(keys), streamsAtOnce)
-		calls := make([]script.Call, n)
-		for i, key := range keys[:n] {
-			calls[i] = script.Call{Keys: []string{key}, Args: []string{layout.Itoa(a.id)}}
+func (e *Engine) sweepNotifications(ctx context.Context, a account, users []int64) error {
+	for len(users) > 0 {
+		n := min(len(users), inboxesAtOnce)
+		if err := e.notify.RemoveActor(ctx, a.id, users[:n]...); err != nil {
+			return err
 		}
-		for _, res := range dropNotificationsScript.RunMany(ctx, e.Client, calls) {
-			if err := res.Error(); err != nil && !reply.IsWrongType(err) {
-				return err
-			}
-		}
-		if keys = keys[n:]; len(keys) > 0 && !pause.For(ctx, gap) {
+		if users = users[n:]; len(users) > 0 && !pause.For(ctx, gap) {
 			return ctx.Err()
 		}
 	}

@@ -1,0 +1,139 @@
+package notify
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social/layout"
+)
+
+// Kind is what happened, as the letter that is stored.
+type Kind byte
+
+// The kinds of notifications.
+const (
+	Mention Kind = 'm'
+	Reply   Kind = 'r'
+	Like    Kind = 'l'
+	Repost  Kind = 'p'
+	Follow  Kind = 'f'
+)
+
+// Kinds are all kinds, in the order in which settings list them.
+func Kinds() []Kind { return []Kind{Mention, Reply, Like, Repost, Follow} }
+
+// String returns the name of a kind, as it is stored in a user's settings.
+func (k Kind) String() string {
+	switch k {
+	case Mention:
+		return "mention"
+	case Reply:
+		return "reply"
+	case Like:
+		return "like"
+	case Repost:
+		return "repost"
+	case Follow:
+		return "follow"
+	}
+	return "unknown"
+}
+
+// ParseKind reads the name of a kind.
+func ParseKind(name string) (Kind, bool) {
+	for _, k := range Kinds() {
+		if k.String() == name {
+			return k, true
+		}
+	}
+	return 0, false
+}
+
+// ID is the id of an entry of a stream: the server's clock in milliseconds, and a
+// number within the millisecond. The zero value is before every entry.
+type ID struct{ MS, Seq int64 }
+
+// ParseID reads an id in the form in which String writes it.
+func ParseID(text string) (ID, bool) {
+	ms, seq, ok := strings.Cut(text, "-")
+	if !ok {
+		return ID{}, false
+	}
+	var id ID
+	var err [2]error
+	id.MS, err[0] = strconv.ParseInt(ms, 10, 64)
+	id.Seq, err[1] = strconv.ParseInt(seq, 10, 64)
+	// A script compares ids as numbers, which are exact up to here.
+	ok = err[0] == nil && err[1] == nil && id.MS >= 0 && id.MS <= layout.MaxID && id.Seq >= 0 && id.Seq <= layout.MaxID
+	if !ok || id.String() != text {
+		return ID{}, false
+	}
+	return id, true
+}
+
+func (id ID) String() string { return layout.Itoa(id.MS) + "-" + layout.Itoa(id.Seq) }
+
+// Less reports whether an entry is older than another one.
+func (id ID) Less(other ID) bool {
+	return id.MS < other.MS || id.MS == other.MS && id.Seq < other.Seq
+}
+
+// Time is when the entry was added.
+func (id ID) Time() time.Time { return time.UnixMilli(id.MS).UTC() }
+
+// Entry is one notification.
+type Entry struct {
+	ID    ID
+	Kind  Kind
+	Actor int64 // the user who did it
+	Post  int64 // the post of the recipient that was liked or reposted, or the reply or mention itself; 0 for a follow
+}
+
+// pack is the text of an entry without its id.
+func (e Entry) pack() string {
+	b := make([]byte, 0, 40)
+	b = append(b, byte(e.Kind), ':')
+	b = strconv.AppendInt(b, e.Actor, 10)
+	b = append(b, ':')
+	return string(strconv.AppendInt(b, e.Post, 10))
+}
+
+// unpack reads an entry. An id alone can be read too: then ok is false, and the entry
+// has nothing else.
+func unpack(raw string) (e Entry, ok bool) {
+	id, text, _ := strings.Cut(raw, " ")
+	if e.ID, ok = ParseID(id); !ok {
+		return Entry{}, false
+	}
+	parts := strings.Split(text, ":")
+	if len(parts) != 3 || len(parts[0]) != 1 || !slices.Contains(Kinds(), Kind(parts[0][0])) {
+		return Entry{ID: e.ID}, false
+	}
+	full := Entry{ID: e.ID, Kind: Kind(parts[0][0])}
+	if full.Actor, ok = layout.ParseID(parts[1]); !ok {
+		return e, false
+	}
+	if full.Kind == Follow {
+		return full, true
+	}
+	if full.Post, ok = layout.ParseID(parts[2]); !ok {
+		return e, false
+	}
+	return full, true
+}
+
+// IsValid reports whether an entry of a list can be read.
+func IsValid(raw string) bool {
+	_, ok := unpack(raw)
+	return ok
+}
+
+// field is the name of the only field of an entry of a stream.
+const field = "n"
+
+// FromStream returns an entry of a stream of an earlier version as a list has it.
+func FromStream(raw rueidis.XRangeEntry) string { return raw.ID + " " + raw.FieldValues[field] }
