@@ -142,7 +142,7 @@ type Options struct {
 
 	// CelebrityFollowers is, on a Cluster, from how many followers on the posts of an
 	// author are merged with home timelines when those are read, in place of being put
-	// on each; see package celebrity. Default: 20,000.
+	// on each; see package celebrity. Default: 5,000.
 	CelebrityFollowers int64
 
 	// HomeIdle is, on a Cluster, after which time without a view a home timeline
@@ -195,7 +195,7 @@ type Service struct {
 }
 
 const (
-	defaultCelebrityFollowers = 20_000
+	defaultCelebrityFollowers = 5_000
 	defaultHomeIdle           = 30 * 24 * time.Hour
 	minHomeIdle               = time.Hour
 )

@@ -137,7 +137,7 @@ type notify it reports when it is ready, when it stops, and that it is alive.
 
 // addCelebrity adds a flag that all processes of a site must agree on.
 func addCelebrity(c *shell.Command, to *int64) {
-	c.Flags().Int64Var(to, "celebrity-followers", 20_000, "on a Cluster: posts of an author with more followers are merged with their home timelines when those are read")
+	c.Flags().Int64Var(to, "celebrity-followers", 5_000, "on a Cluster: posts of an author with more followers are merged with their home timelines when those are read")
 }
 
 // backlog is the limit as social takes it.
