@@ -35,6 +35,7 @@ func run(args []string, out io.Writer) error {
 		{&site.Active, "active", "share of the users who come on a day", 1},
 		{&site.Posts, "posts", "posts of an active user on a day", 1e6},
 		{&site.Pages, "pages", "pages of an active user on a day", 1e6},
+		{&site.Likes, "likes", "likes of an active user on a day", 1e6},
 		{&site.Pushes, "pushes", "timelines on which a post is written", 1e9},
 		{&site.Peak, "peak", "the busiest hour, to the average", 24},
 		{&site.Crowded, "crowded", "share of the follows that lead to people with more than 512 followers", 1},

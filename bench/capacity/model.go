@@ -13,6 +13,7 @@ type Site struct {
 	Active    float64 // the share of users who come on a day
 	Posts     float64 // of an active user on a day
 	Pages     float64 // of an active user on a day
+	Likes     float64 // of an active user on a day
 	Pushes    float64 // timelines on which a post is written
 	Peak      float64 // the busiest hour, to the average
 	Crowded   float64 // the share of follows that lead to people with more than 512 followers
@@ -24,7 +25,7 @@ type Site struct {
 // defaults are the assumptions of the table in docs/scaling.md.
 func defaults(users float64) Site {
 	return Site{
-		Users: users, Follows: 200, Active: 0.3, Posts: 2, Pages: 20, Pushes: 300, Peak: 3,
+		Users: users, Follows: 200, Active: 0.3, Posts: 2, Pages: 20, Likes: 2, Pushes: 300, Peak: 3,
 		Crowded: 0.6, Timelines: 0.5, Years: 1, Star: 0.2,
 	}
 }
@@ -32,10 +33,10 @@ func defaults(users float64) Site {
 // What was measured: µs of CPU, and bytes of a server's memory.
 const (
 	postMasters = 250.0 // a post, without its followers
-	pushMasters = 5.0   // a post on one more timeline
+	pushMasters = 7.53  // a post on one more timeline
 	pageMasters = 11.0  // a page, with caches that are not yet warm
 	postWeb     = 600.0
-	pushWeb     = 0.9
+	pushWeb     = 2.17
 	pageWeb     = 100.0
 
 	onTimeline = 19.0 // what a post costs the master that has `timeline`
@@ -43,10 +44,14 @@ const (
 	onFanOuts  = 7.4  // and the one that has `fanouts`
 
 	userBytes     = 860.0 // with 1.5 sessions, the name and the entry among the latest
-	postBytes     = 330.0 // with its entry on the profile
+	postBytes     = 430.0 // of 105 characters, with its entry on the profile
+	likeBytes     = 165.0 // in both directions
 	smallFollow   = 13.0  // an entry of a set of up to 512
 	largeFollow   = 115.0 // of a larger one
 	timelineBytes = 6300.0
+	inboxBytes    = 250.0 // the first notification of a user
+	noticeBytes   = 34.0  // each of the next ones
+	maxNotices    = 1000
 )
 
 // What a server and a process are loaded with.
@@ -64,6 +69,7 @@ type Need struct {
 
 	MastersCPU, WebCPU, WorkersCPU                        float64 // cores
 	UserBytes, FollowBytes, TimelineBytes, PostBytes, RAM float64
+	LikeBytes, NoticeBytes                                float64
 	Masters, Web, Workers                                 int
 
 	Timeline, Counter, FanOuts float64 // the share of a core that a key takes
@@ -87,7 +93,11 @@ func need(s Site) Need {
 	n.FollowBytes = s.Users * s.Follows * (smallFollow + s.Crowded*largeFollow + (1-s.Crowded)*smallFollow)
 	n.TimelineBytes = s.Users * s.Timelines * timelineBytes
 	n.PostBytes = s.Users * s.Active * s.Posts * 365 * s.Years * postBytes
-	n.RAM = n.UserBytes + n.FollowBytes + n.TimelineBytes + n.PostBytes
+	likes := s.Active * s.Likes * 365 * s.Years // of each user
+	n.LikeBytes = s.Users * likes * likeBytes
+	// At the most: each follow and each like notifies, and all people get as many.
+	n.NoticeBytes = s.Users * (inboxBytes + noticeBytes*min(maxNotices, s.Follows+likes))
+	n.RAM = n.UserBytes + n.FollowBytes + n.TimelineBytes + n.PostBytes + n.LikeBytes + n.NoticeBytes
 
 	byMemory, byCPU := n.RAM/masterBytes, n.MastersCPU/masterCores
 	n.Masters = int(math.Ceil(max(byMemory, byCPU)))
@@ -128,7 +138,7 @@ func (n *Need) first(byMemory, byCPU float64) string {
 	for _, part := range []struct {
 		name  string
 		bytes float64
-	}{{"follows", n.FollowBytes}, {"timelines", n.TimelineBytes}, {"users", n.UserBytes}} {
+	}{{"follows", n.FollowBytes}, {"timelines", n.TimelineBytes}, {"users", n.UserBytes}, {"likes", n.LikeBytes}, {"notifications", n.NoticeBytes}} {
 		if part.bytes > most {
 			most, name = part.bytes, part.name
 		}

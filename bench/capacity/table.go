@@ -33,6 +33,8 @@ func table(needs []Need) string {
 	row("memory for users, GB", func(n Need) string { return number(n.UserBytes / 1e9) })
 	row("… for follows", func(n Need) string { return number(n.FollowBytes / 1e9) })
 	row("… for home timelines", func(n Need) string { return number(n.TimelineBytes / 1e9) })
+	row("… for notifications", func(n Need) string { return number(n.NoticeBytes / 1e9) })
+	row("… for likes", func(n Need) string { return number(n.LikeBytes / 1e9) })
 	row(fmt.Sprintf("… for the posts of %s", years(needs[0].Years)), func(n Need) string { return number(n.PostBytes / 1e9) })
 	row("**masters**, each with as many replicas", func(n Need) string { return fmt.Sprintf("**%d**", n.Masters) })
 	row("**web processes**", func(n Need) string { return fmt.Sprintf("**%d**", n.Web) })
@@ -106,6 +108,8 @@ func draw(path string, needs []Need) error {
 		{"users", func(n Need) float64 { return n.UserBytes }, color.RGBA{120, 128, 126, 255}},
 		{"home timelines", func(n Need) float64 { return n.TimelineBytes }, color.RGBA{230, 178, 90, 255}},
 		{"follows", func(n Need) float64 { return n.FollowBytes }, color.RGBA{15, 107, 92, 255}},
+		{"notifications", func(n Need) float64 { return n.NoticeBytes }, color.RGBA{186, 120, 140, 255}},
+		{"likes", func(n Need) float64 { return n.LikeBytes }, color.RGBA{206, 92, 80, 255}},
 		{"posts", func(n Need) float64 { return n.PostBytes }, color.RGBA{160, 205, 196, 255}},
 	} {
 		var values plotter.Values
