@@ -228,22 +228,41 @@ func (t *Timelines) PutMany(ctx context.Context, key string, ids ...int64) error
 	if len(ids) == 0 {
 		return nil
 	}
+	args, err := t.mergeArgs(ids)
+	if err != nil {
+		return err
+	}
+	if err := t.merge.Run(ctx, t.client, []string{key}, args).Error(); err != nil {
+		return fmt.Errorf("collection: %s: %w", key, err)
+	}
+	return nil
+}
+
+// PutManyCommand is PutMany for a pipeline of the caller; there is at least one id. It
+// carries the script in full.
+func (t *Timelines) PutManyCommand(key string, ids ...int64) (rueidis.Completed, error) {
+	args, err := t.mergeArgs(ids)
+	if err != nil {
+		return rueidis.Completed{}, err
+	}
+	return t.merge.Command(t.client, []string{key}, args), nil
+}
+
+// mergeArgs are the arguments of the script that adds many ids.
+func (t *Timelines) mergeArgs(ids []int64) ([]string, error) {
 	if len(ids) > t.MaxLen() {
-		return fmt.Errorf("collection: %w: %d ids for a list of %d", ErrValue, len(ids), t.MaxLen())
+		return nil, fmt.Errorf("collection: %w: %d ids for a list of %d", ErrValue, len(ids), t.MaxLen())
 	}
 	ids = slices.Clone(ids)
 	slices.SortFunc(ids, func(a, b int64) int { return cmp.Compare(b, a) })
 	args := []string{strconv.Itoa(t.max), strconv.Itoa(t.slack), t.must()}
 	for _, id := range slices.Compact(ids) {
 		if err := checkTimelineID(id); err != nil {
-			return err
+			return nil, err
 		}
 		args = append(args, strconv.FormatInt(id, 10))
 	}
-	if err := t.merge.Run(ctx, t.client, []string{key}, args).Error(); err != nil {
-		return fmt.Errorf("collection: %s: %w", key, err)
-	}
-	return nil
+	return args, nil
 }
 
 func (t *Timelines) putArgs(id int64) []string {

@@ -6,7 +6,8 @@
 -- ARGV[3]   1: a list that does not exist stays so
 -- ARGV[4..] the ids, largest first, each once
 -- Reply     how many ids were added; -1 for a key of another type
--- Work      O(n) in the length of the list and the number of ids, both bounded
+-- Work      O(n) in the number of ids, and in the length of the list where one of them is
+--           older than its newest; both are bounded
 local max, slack = tonumber(ARGV[1]), tonumber(ARGV[2])
 local kind = redis.call('TYPE', KEYS[1])['ok']
 if kind ~= 'list' and kind ~= 'none' then
@@ -14,6 +15,21 @@ if kind ~= 'list' and kind ~= 'none' then
 end
 if kind == 'none' and ARGV[3] == '1' then
   return 0
+end
+-- The usual case: the list has nothing newer than the oldest of them.
+local newest = tonumber(redis.call('LINDEX', KEYS[1], 0) or '')
+if newest and newest < tonumber(ARGV[#ARGV]) then
+  local ids, length = {}, 0
+  for k = #ARGV, 4, -1 do
+    ids[#ids + 1] = ARGV[k]
+  end
+  for from = 1, #ids, 500 do
+    length = redis.call('LPUSH', KEYS[1], unpack(ids, from, math.min(from + 499, #ids)))
+  end
+  if length > max + slack then
+    redis.call('LTRIM', KEYS[1], 0, max - 1)
+  end
+  return #ids
 end
 local old = redis.call('LRANGE', KEYS[1], 0, -1)
 local all, added, i = {}, 0, 1

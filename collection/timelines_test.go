@@ -68,6 +68,42 @@ func TestTimelinesModel(t *testing.T) {
 	})
 }
 
+// Many ids at once, newer than those of the list or not, leave the newest.
+func TestTimelinesPutMany(t *testing.T) {
+	t.Parallel()
+	c := client(t)
+	round := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		round++
+		key := fmt.Sprint("many:", round)
+		max := rapid.IntRange(2, 12).Draw(rt, "max")
+		lists, err := NewTimelines(c, max)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		var all []int64
+		for range 6 {
+			from := rapid.Int64Range(1, 40).Draw(rt, "from")
+			ids := rapid.SliceOfN(rapid.Int64Range(from, from+20), 0, max).Draw(rt, "ids")
+			if err := lists.PutMany(t.Context(), key, ids...); err != nil {
+				rt.Fatal(err)
+			}
+			all = append(all, ids...)
+			slices.Sort(all)
+			slices.Reverse(all)
+			all = slices.Compact(all)
+			got, err := lists.Select(t.Context(), key, 0, 100)
+			if err != nil || len(got) > lists.MaxLen() {
+				rt.Fatalf("the list is %v (%v)", got, err)
+			}
+			if got = got[:min(len(got), max)]; !slices.Equal(got, all[:min(len(all), max)]) {
+				rt.Fatalf("the list begins with %v, expected %v", got, all)
+			}
+			all = all[:min(len(all), max)]
+		}
+	})
+}
+
 // Many lists are written in batches, on a Cluster by slot; repeating it changes
 // nothing, and keys of other types are left alone.
 func TestTimelinesFanOut(t *testing.T) {
