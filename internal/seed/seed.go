@@ -135,7 +135,7 @@ const maxRecent = 2000
 // posts writes the posts, some of them as replies to earlier ones, and their likes.
 func (r *run) posts(ctx context.Context) error {
 	rng := r.net.stream(streamTalk)
-	batch := min(step/10, max(10, r.opt.Posts/20))
+	batch := min(step, max(10, r.opt.Posts/20))
 	some := make([]load.NewPost, 0, batch)
 	var latest []recent
 	write := func() error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
@@ -29,7 +30,6 @@ type Loader struct {
 	log     *slog.Logger
 	now     func() time.Time
 	server  *rueidis.ClientOption
-	cluster bool
 	lists   *collection.Timelines
 	homes   *collection.Timelines // the home timelines; on a Cluster only those that exist
 }
@@ -42,7 +42,6 @@ func New(s *social.Service) Loader {
 	}
 	return Loader{
 		homes: homes, s: s, client: s.Client(), fanOut: s.FanOut(), lists: s.Lists(), log: opt.Logger, now: opt.Now, server: opt.Server,
-		cluster: s.Client().Mode() == rueidis.ClientModeCluster,
 	}
 }
 
@@ -52,8 +51,8 @@ func New(s *social.Service) Loader {
 const (
 	pipeline     = 5000
 	pipelinePart = 1000
-	// listsAtOnce is how many timelines one script writes.
-	listsAtOnce = 50
+	// postsAtOnce is how many posts are put on timelines together.
+	postsAtOnce = 5000
 )
 
 // confirmTimeout bounds the wait for replicas, for each part of a load.
@@ -206,8 +205,8 @@ func (l Loader) AddPosts(ctx context.Context, posts []NewPost) (first int64, err
 		return 0, err
 	}
 	first = last - int64(len(posts)) + 1
-	for from := 0; from < len(posts); from += pipeline / 4 {
-		some := posts[from:min(from+pipeline/4, len(posts))]
+	for from := 0; from < len(posts); from += postsAtOnce {
+		some := posts[from:min(from+postsAtOnce, len(posts))]
 		if err := l.addPosts(ctx, first+int64(from), some); err != nil {
 			return 0, fmt.Errorf("social: load posts: %w", err)
 		}
@@ -255,28 +254,8 @@ func (l Loader) addPosts(ctx context.Context, first int64, posts []NewPost) erro
 	if err != nil {
 		return err
 	}
-	var pushes rueidis.Commands
-	for i, post := range posts {
-		id := first + int64(i)
-		pushes = append(pushes, l.homes.PutCommand(id, layout.HomeKey(post.Author)))
-		if post.Parent == 0 {
-			pushes = append(pushes, l.lists.PutCommand(id, layout.Timeline))
-		}
-		lists := homes.of(post)
-		for len(lists) > 0 {
-			n := min(listsAtOnce, len(lists))
-			if l.cluster {
-				n = 1 // each timeline can be on a different server
-			}
-			pushes = append(pushes, l.homes.PutCommand(id, lists[:n]...))
-			lists = lists[n:]
-		}
-		if len(pushes) >= pipeline || i == len(posts)-1 {
-			if err := l.send(ctx, pushes); err != nil {
-				return err
-			}
-			pushes = pushes[:0]
-		}
+	if err := l.push(ctx, first, posts, homes); err != nil {
+		return err
 	}
 	members := make([]string, len(posts))
 	for i, post := range posts {
@@ -284,6 +263,49 @@ func (l Loader) addPosts(ctx context.Context, first int64, posts []NewPost) erro
 	}
 	// Not for slow replicas: ResumeFanOuts finishes the rest.
 	return l.fanOut.Confirm(ctx, members, masters, confirmTimeout)
+}
+
+// push puts posts on timelines, all that are for one timeline with one command: their
+// number grows with the audience of a large network, that of the timelines with its users.
+func (l Loader) push(ctx context.Context, first int64, posts []NewPost, homes *homes) error {
+	var public []int64
+	lists := map[string][]int64{}
+	add := func(list string, id int64) {
+		ids := lists[list]
+		if n := len(ids); n == 0 || ids[n-1] != id { // who follows the author and a tag
+			lists[list] = append(ids, id)
+		}
+	}
+	for i, post := range posts {
+		id := first + int64(i)
+		if post.Parent == 0 {
+			public = append(public, id)
+		}
+		add(layout.HomeKey(post.Author), id)
+		for _, home := range homes.of(post) {
+			add(home, id)
+		}
+	}
+	put := func(on *collection.Timelines, names ...string) error {
+		cmds := make(rueidis.Commands, len(names))
+		for i, name := range names {
+			ids, err := lists[name], error(nil)
+			if cmds[i], err = on.PutManyCommand(name, ids[max(0, len(ids)-layout.TimelineCap):]...); err != nil {
+				return err
+			}
+		}
+		return l.send(ctx, cmds)
+	}
+	names := slices.Collect(maps.Keys(lists))
+	for some := range slices.Chunk(names, pipeline) {
+		if err := put(l.homes, some...); err != nil {
+			return err
+		}
+	}
+	if lists[layout.Timeline] = public; len(public) == 0 {
+		return nil
+	}
+	return put(l.lists, layout.Timeline)
 }
 
 // member is the member of `fanouts` for a post that gets this id.
