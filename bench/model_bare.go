@@ -26,8 +26,9 @@ type listing struct {
 	Price  int    `redis:"price"`
 }
 
-// listings is how many there are. Of 250 in a city, 35 or 36 are of a kind.
-const listings = 5000
+// listings is how many there are. Of 500 in a city, 71 or 72 are of a kind, of these 23 or
+// 24 with one status.
+const listings = 10_000
 
 func nthListing(i int) listing {
 	return listing{
@@ -35,6 +36,14 @@ func nthListing(i int) listing {
 		Status: "status" + strconv.Itoa(i*13%3), Street: "street" + strconv.Itoa(i*7919%1000),
 		Code: "code-" + strconv.Itoa(i), Title: "A house with a garden and a view of the sea", Price: 100_000 + i,
 	}
+}
+
+// savedListing is a listing as it is saved with another price.
+func savedListing(id string, n int) listing {
+	i, _ := strconv.Atoi(id)
+	l := nthListing(i - 1)
+	l.ID, l.Price = id, n
+	return l
 }
 
 // fields returns the fields of a listing, and those that are indexed.
@@ -45,14 +54,17 @@ func (l *listing) fields() (names, values []string) {
 
 // mappingSide does the operations of a comparison in one way.
 type mappingSide struct {
-	name   string
-	create func(ctx context.Context, i int) error
-	get    func(ctx context.Context, id string) error
-	unique func(ctx context.Context, code string) error
-	find   func(ctx context.Context, city, kind string, limit int) (int, error)
-	count  func(ctx context.Context, city, kind string) (int, error)
-	update func(ctx context.Context, id, city string) error
-	remove func(ctx context.Context, id string) error
+	name    string
+	create  func(ctx context.Context, i int) error
+	get     func(ctx context.Context, id string) error
+	unique  func(ctx context.Context, code string) error
+	first   func(ctx context.Context, code string) error
+	find    func(ctx context.Context, limit int, values ...string) (int, error) // of fields, in their order
+	count   func(ctx context.Context, values ...string) (int, error)
+	save    func(ctx context.Context, id string, n int) error // with another price
+	reprice func(ctx context.Context, id string, n int) error
+	update  func(ctx context.Context, id, city string) error
+	remove  func(ctx context.Context, id string) error
 }
 
 // bareSide uses plain commands: sets of ids for each value, or sorted sets of ids in the
@@ -63,7 +75,7 @@ func bareSide(c rueidis.Client, sorted bool) mappingSide {
 	if sorted {
 		b.prefix, name = "order", "sorted sets by hand"
 	}
-	return mappingSide{name, b.create, b.get, b.unique, b.find, b.count, b.update, b.remove}
+	return mappingSide{name, b.create, b.get, b.unique, b.unique, b.find, b.count, b.save, b.reprice, b.update, b.remove}
 }
 
 type bareListings struct {
@@ -107,15 +119,21 @@ func (b *bareListings) create(ctx context.Context, i int) error {
 	}
 	id := strconv.FormatInt(n, 10)
 	names, values := l.fields()
-	fields := b.c.B().Hset().Key(b.key(id)).FieldValue()
-	for i, name := range names {
-		fields = fields.FieldValue(name, values[i])
-	}
-	commands := rueidis.Commands{fields.Build(), b.c.B().Hset().Key(b.prefix+":codes").FieldValue().FieldValue(l.Code, id).Build()}
+	commands := rueidis.Commands{b.hash(id, &l), b.c.B().Hset().Key(b.prefix+":codes").FieldValue().FieldValue(l.Code, id).Build()}
 	for i, name := range names[:5] {
 		commands = append(commands, b.enter(b.set(name, values[i]), id))
 	}
 	return b.do(ctx, append(commands, b.enter(b.prefix+":all", id))...)
+}
+
+// hash writes the fields of a listing.
+func (b *bareListings) hash(id string, l *listing) rueidis.Completed {
+	names, values := l.fields()
+	fields := b.c.B().Hset().Key(b.key(id)).FieldValue()
+	for i, name := range names {
+		fields = fields.FieldValue(name, values[i])
+	}
+	return fields.Build()
 }
 
 func (b *bareListings) get(ctx context.Context, id string) error {
@@ -131,13 +149,22 @@ func (b *bareListings) unique(ctx context.Context, code string) error {
 	return b.get(ctx, id)
 }
 
-func (b *bareListings) find(ctx context.Context, city, kind string, limit int) (int, error) {
+// sets returns the sets of the values of the first fields.
+func (b *bareListings) sets(values []string) []string {
+	keys := make([]string, len(values))
+	for i, field := range []string{"city", "kind", "status"}[:len(values)] {
+		keys[i] = b.set(field, values[i])
+	}
+	return keys
+}
+
+func (b *bareListings) find(ctx context.Context, limit int, values ...string) (int, error) {
 	var ids []string
 	var err error
-	if b.sorted {
-		ids, err = b.c.Do(ctx, b.c.B().Zinter().Numkeys(2).Key(b.set("city", city), b.set("kind", kind)).Build()).AsStrSlice()
+	if keys := b.sets(values); b.sorted {
+		ids, err = b.c.Do(ctx, b.c.B().Zinter().Numkeys(int64(len(keys))).Key(keys...).Build()).AsStrSlice()
 	} else {
-		ids, err = b.c.Do(ctx, b.c.B().Sinter().Key(b.set("city", city), b.set("kind", kind)).Build()).AsStrSlice()
+		ids, err = b.c.Do(ctx, b.c.B().Sinter().Key(keys...).Build()).AsStrSlice()
 	}
 	if limit > 0 {
 		ids = ids[:min(limit, len(ids))]
@@ -152,14 +179,27 @@ func (b *bareListings) find(ctx context.Context, city, kind string, limit int) (
 	return len(ids), b.do(ctx, commands...)
 }
 
-func (b *bareListings) count(ctx context.Context, city, kind string) (int, error) {
-	keys := []string{b.set("city", city), b.set("kind", kind)}
-	command := b.c.B().Sintercard().Numkeys(2).Key(keys...).Build()
+func (b *bareListings) count(ctx context.Context, values ...string) (int, error) {
+	keys := b.sets(values)
+	command := b.c.B().Sintercard().Numkeys(int64(len(keys))).Key(keys...).Build()
 	if b.sorted {
-		command = b.c.B().Zintercard().Numkeys(2).Key(keys...).Build()
+		command = b.c.B().Zintercard().Numkeys(int64(len(keys))).Key(keys...).Build()
 	}
 	n, err := b.c.Do(ctx, command).AsInt64()
 	return int(n), err
+}
+
+func (b *bareListings) save(ctx context.Context, id string, n int) error {
+	l := savedListing(id, n)
+	return b.do(ctx, b.hash(id, &l))
+}
+
+// reprice reads the record, as whoever shows the outcome of a change does, and changes it.
+func (b *bareListings) reprice(ctx context.Context, id string, n int) error {
+	if err := b.get(ctx, id); err != nil {
+		return err
+	}
+	return b.do(ctx, b.c.B().Hset().Key(b.key(id)).FieldValue().FieldValue("price", strconv.Itoa(n)).Build())
 }
 
 func (b *bareListings) update(ctx context.Context, id, city string) error {
@@ -184,21 +224,37 @@ func (b *bareListings) remove(ctx context.Context, id string) error {
 }
 
 func mappedSide(s *model.Store[listing]) mappingSide {
-	both := func(city, kind string) *model.Query[listing] {
-		return s.Find(model.Eq("city", city), model.Eq("kind", kind))
+	all := func(values []string) *model.Query[listing] {
+		q := s.Find()
+		for i, field := range []string{"city", "kind", "status"}[:len(values)] {
+			q = q.And(model.Eq(field, values[i]))
+		}
+		return q
 	}
 	return mappingSide{
 		name:   "`model`",
 		create: func(ctx context.Context, i int) error { _, err := s.Create(ctx, nthListing(i)); return err },
 		get:    func(ctx context.Context, id string) error { _, err := s.Get(ctx, id); return err },
 		unique: func(ctx context.Context, code string) error { _, err := s.GetBy(ctx, "code", code); return err },
-		find: func(ctx context.Context, city, kind string, limit int) (int, error) {
-			all, err := both(city, kind).Limit(limit).Slice(ctx)
-			return len(all), err
+		first: func(ctx context.Context, code string) error {
+			_, err := s.Find(model.Eq("code", code)).First(ctx)
+			return err
 		},
-		count: func(ctx context.Context, city, kind string) (int, error) {
-			n, err := both(city, kind).Count(ctx)
+		find: func(ctx context.Context, limit int, values ...string) (int, error) {
+			found, err := all(values).Limit(limit).Slice(ctx)
+			return len(found), err
+		},
+		count: func(ctx context.Context, values ...string) (int, error) {
+			n, err := all(values).Count(ctx)
 			return int(n), err
+		},
+		save: func(ctx context.Context, id string, n int) error {
+			_, err := s.Save(ctx, savedListing(id, n))
+			return err
+		},
+		reprice: func(ctx context.Context, id string, n int) error {
+			_, err := s.Patch(ctx, id, map[string]any{"price": n})
+			return err
 		},
 		update: func(ctx context.Context, id, city string) error {
 			_, err := s.Patch(ctx, id, map[string]any{"city": city})
@@ -225,9 +281,10 @@ const (
 )
 
 func compareMapping(ctx context.Context, client rueidis.Client, opt options, out io.Writer) error {
-	names := []string{
-		"create, one by one", "get", "unique value", "find by two (35 or 36 of 250)", "find by two, the first 10", "count of two",
-		"update of an indexed field", "delete",
+	operations := mappingOperations()
+	names := []string{"create, one by one"}
+	for _, o := range operations {
+		names = append(names, o.name)
 	}
 	sides := []mappingSide{bareSide(client, false), bareSide(client, true), {name: "`model`"}}
 	micros := make([][][]float64, len(names)) // by operation and side
@@ -267,19 +324,19 @@ func compareMapping(ctx context.Context, client rueidis.Client, opt options, out
 		for i, us := range sums {
 			micros[0][i] = append(micros[0][i], us)
 		}
-		for operation := 1; operation < len(names); operation++ {
+		for operation := range operations {
 			sums := make([]float64, len(sides))
 			for from := 0; from < mappingTimes; from += mappingTurn {
 				for i := range sides {
-					us, err := serverMicros(ctx, client, mappingTurn, func(n int) error { return sides[i].operate(ctx, operation, from+n) })
+					us, err := serverMicros(ctx, client, mappingTurn, func(n int) error { return operations[operation].do(ctx, &sides[i], from+n) })
 					if err != nil {
-						return fmt.Errorf("%s: %s: %w", sides[i].name, names[operation], err)
+						return fmt.Errorf("%s: %s: %w", sides[i].name, operations[operation].name, err)
 					}
 					sums[i] += us * mappingTurn / mappingTimes
 				}
 			}
 			for i, us := range sums {
-				micros[operation][i] = append(micros[operation][i], us)
+				micros[1+operation][i] = append(micros[1+operation][i], us)
 			}
 		}
 		other, err := model.New[listing](client, model.Options{Name: "many"})
@@ -315,35 +372,49 @@ func compareMapping(ctx context.Context, client rueidis.Client, opt options, out
 	return nil
 }
 
-// operate does one operation by its number.
-func (s *mappingSide) operate(ctx context.Context, operation, n int) error {
-	id := strconv.Itoa(n%listings + 1)
-	city, kind := "city"+strconv.Itoa(n%20), "kind"+strconv.Itoa(n%7)
-	var found, want int
-	var err error
-	switch operation {
-	case 1:
-		return s.get(ctx, id)
-	case 2:
-		return s.unique(ctx, "code-"+strconv.Itoa(n))
-	case 3:
-		found, err = s.find(ctx, city, kind, 0)
-		want = 35
-	case 4:
-		found, err = s.find(ctx, city, kind, 10)
-		want = 10
-	case 5:
-		found, err = s.count(ctx, city, kind)
-		want = 35
-	case 6:
-		return s.update(ctx, id, "city"+strconv.Itoa((n+7)%20))
-	default:
-		return s.remove(ctx, id)
+// mappingOperation is done by each side with numbers below mappingTimes.
+type mappingOperation struct {
+	name string
+	do   func(ctx context.Context, s *mappingSide, n int) error
+}
+
+// mappingOperations are those after the creation of the records, in their order.
+func mappingOperations() []mappingOperation {
+	id := func(n int) string { return strconv.Itoa(n%listings + 1) }
+	values := func(n int) []string {
+		return []string{"city" + strconv.Itoa(n%20), "kind" + strconv.Itoa(n%7), "status" + strconv.Itoa(n%3)}
 	}
-	if err == nil && found != want && found != want+1 {
-		err = fmt.Errorf("%d records, want %d", found, want)
+	found := func(n int, err error, least int) error {
+		if err == nil && n != least && n != least+1 {
+			err = fmt.Errorf("%d records, want %d", n, least)
+		}
+		return err
 	}
-	return err
+	find := func(fields, limit, least int) func(context.Context, *mappingSide, int) error {
+		return func(ctx context.Context, s *mappingSide, n int) error {
+			all, err := s.find(ctx, limit, values(n)[:fields]...)
+			return found(all, err, least)
+		}
+	}
+	return []mappingOperation{
+		{"get", func(ctx context.Context, s *mappingSide, n int) error { return s.get(ctx, id(n)) }},
+		{"unique value, `GetBy`", func(ctx context.Context, s *mappingSide, n int) error { return s.unique(ctx, "code-"+strconv.Itoa(n)) }},
+		{"unique value, `Find(Eq).First`", func(ctx context.Context, s *mappingSide, n int) error { return s.first(ctx, "code-"+strconv.Itoa(n)) }},
+		{"find by two (71 or 72 of 500)", find(2, 0, 71)},
+		{"find by two, the first 20", find(2, 20, 20)},
+		{"find by three (23 or 24)", find(3, 0, 23)},
+		{"find by three, the first 20", find(3, 20, 20)},
+		{"count of two", func(ctx context.Context, s *mappingSide, n int) error {
+			all, err := s.count(ctx, values(n)[:2]...)
+			return found(all, err, 71)
+		}},
+		{"`Save`, no index changes", func(ctx context.Context, s *mappingSide, n int) error { return s.save(ctx, id(n), n) }},
+		{"`Patch`, no index changes", func(ctx context.Context, s *mappingSide, n int) error { return s.reprice(ctx, id(n), -n-1) }},
+		{"`Patch` of an indexed field", func(ctx context.Context, s *mappingSide, n int) error {
+			return s.update(ctx, id(n), "city"+strconv.Itoa((n+7)%20))
+		}},
+		{"delete", func(ctx context.Context, s *mappingSide, n int) error { return s.remove(ctx, id(n)) }},
+	}
 }
 
 // serverMicros returns how many microseconds the server computes for each of n calls.

@@ -152,7 +152,7 @@ func (o *Objects) written(record reflect.Value, c *change) (*change, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.content, c.entries, err = o.Table.packed(fields); err != nil {
+	if err := o.Table.pack(c, fields); err != nil {
 		return nil, err
 	}
 	if !o.Timed() {

@@ -12,6 +12,12 @@ var (
 	registerLua string
 	//go:embed refer.lua
 	referLua string
+	//go:embed direct.lua
+	directLua string
+	//go:embed digest.lua
+	digestLua string
+	//go:embed revise.lua
+	reviseLua string
 	//go:embed write.lua
 	writeLua string
 	//go:embed raise.lua
@@ -29,7 +35,8 @@ var (
 // The scripts that this package runs.
 var (
 	registerScript = script.New(registerLua)
-	writeScript    = script.New(schema.EntriesLua, referLua, writeLua)
+	writeScript    = script.New(schema.EnterLua, directLua, schema.PlacesLua, digestLua, referLua, writeLua)
+	reviseScript   = script.New(schema.EnterLua, digestLua, reviseLua)
 	raiseScript    = script.New(raiseLua)
 	deleteScript   = script.New(schema.EntriesLua, deleteLua)
 	sweepScript    = script.New(schema.EntriesLua, sweepLua)

@@ -43,15 +43,38 @@ func WithSets(entries *[]schema.Entry, do func() error) error {
 	return err
 }
 
-// differ returns the entries in sets of values that others do not have.
-func differ(entries, others []schema.Entry) []schema.Entry {
-	var all []schema.Entry
+// without returns the entries that are not among others.
+func without(entries, others []schema.Entry) []schema.Entry {
+	if len(others) == 0 {
+		return entries
+	}
+	among := func(e schema.Entry) bool { return slices.Contains(others, e) }
+	if len(others) > 30 {
+		all := make(map[schema.Entry]bool, len(others))
+		for _, e := range others {
+			all[e] = true
+		}
+		among = func(e schema.Entry) bool { return all[e] }
+	}
+	var left []schema.Entry
 	for _, e := range entries {
-		if e.Index.PerValue && !slices.Contains(others, e) {
-			all = append(all, e)
+		if !among(e) {
+			left = append(left, e)
 		}
 	}
-	return all
+	return left
+}
+
+// known sets what a change can know of the entries that a record has, from its stored
+// fields: all, or those in sets of values, if some must be computed or cannot be read.
+func (t *Table) known(c *change, stored []schema.Text) {
+	if len(t.Schema.Fields) == len(t.Schema.Names) {
+		if entries, err := t.Schema.Entries(stored); err == nil {
+			c.before, c.stored = entries, schema.Pack(0, entries)
+			return
+		}
+	}
+	c.before = t.setsOf(stored)
 }
 
 // setsOf returns the entries that a record has in sets of values according to its stored

@@ -231,17 +231,16 @@ func textsOf(list []rueidis.RedisMessage) ([]string, error) {
 	return all, nil
 }
 
-// packed returns the content of a record, and its entries.
-func (t *Table) packed(fields []schema.Text) (schema.Content, []schema.Entry, error) {
-	due, err := t.Rows.ExpiresAt(fields)
-	if err != nil {
-		return "", nil, err
+// pack sets the content of a change, from all fields of the record.
+func (t *Table) pack(c *change, fields []schema.Text) (err error) {
+	if c.due, err = t.Rows.ExpiresAt(fields); err != nil {
+		return err
 	}
-	entries, err := t.Schema.Entries(fields)
-	if err != nil {
-		return "", nil, err
+	if c.entries, err = t.Schema.Entries(fields); err != nil {
+		return err
 	}
-	return schema.Pack(due, entries), entries, nil
+	c.content = schema.Pack(c.due, c.entries)
+	return nil
 }
 
 // relevantFields returns the numbers of the fields that the index entries depend on.

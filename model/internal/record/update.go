@@ -98,6 +98,7 @@ func (o *Objects) editOnce(ctx context.Context, e *edit) (ptr any, err error) {
 		}
 	} else {
 		c.checked = o.NamesIn(stored, checked)
+		c.byContent = e.patched != nil && o.Validate == nil && o.Table.determined()
 		c.expected = "d" + digestOf(stored, checked)
 	}
 	return ptrOf(record), o.Table.put(ctx, "", c)
@@ -203,7 +204,8 @@ func (o *Objects) difference(stored []schema.Text, record reflect.Value, e *edit
 	if fields, err = o.Encode(record); err != nil {
 		return nil, err
 	}
-	c := &change{id: e.id, operation: "save", before: o.Table.setsOf(stored)}
+	c := &change{id: e.id, operation: "save"}
+	o.Table.known(c, stored)
 	if o.Timed() || e.timed {
 		c.now = now
 	}
@@ -224,7 +226,7 @@ func (o *Objects) difference(stored []schema.Text, record reflect.Value, e *edit
 			c.remove = o.appendFormer(append(c.remove, name), i)
 		}
 	}
-	if c.content, c.entries, err = o.Table.packed(fields); err != nil {
+	if err := o.Table.pack(c, fields); err != nil {
 		return nil, err
 	}
 	if len(c.set) == 0 {

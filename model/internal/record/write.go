@@ -22,6 +22,7 @@ type change struct {
 	own       bool     // the id is the caller's, although ids come from a counter
 	expected  string   // of a saved record: see write.lua
 	checked   []string // names of the fields to digest
+	due       int64    // when it expires, or 0
 	content   schema.Content
 	entries   []schema.Entry
 	other     []int          // of a saved or put record: fields that stay, and that the content depends on
@@ -33,7 +34,9 @@ type change struct {
 	left      []schema.Entry // after the write: the unique values that the record had before
 	shown     []int          // numbers of the fields whose values are wanted after the write
 	values    []schema.Text  // these values
-	before    []schema.Entry // if known: the entries of the record in sets of values
+	before    []schema.Entry // if known: the entries that the record has
+	stored    schema.Content // if known: these, as they are stored
+	byContent bool           // all that matters of the checked fields follows from stored
 	sets      []schema.Entry // more sets of values that the script needs
 	via       *watched       // writes it; nil: the client
 	// references are those to records in the same slot that must exist.
@@ -59,6 +62,11 @@ type outcome struct {
 
 // write writes one record.
 func (t *Table) write(ctx context.Context, after string, c *change) error {
+	if c.operation == "save" && c.via == nil {
+		if done, err := t.revise(ctx, c); done || err != nil {
+			return err
+		}
+	}
 	b := &batch{t.Of(c.id), after, []*change{c}}
 	if c.via != nil {
 		defer t.wrote(b)
@@ -160,11 +168,14 @@ func (t *Table) wrote(b *batch) {
 	}
 }
 
+// firstIndex is the position of the first index among the keys of write.lua.
+const firstIndex = 7
+
 // writeCall returns the call of write.lua.
 func (t *Table) writeCall(b *batch) script.Call {
 	size := 0
 	for _, c := range b.changes {
-		size += 12 + len(c.shown) + 2*len(c.other) + len(c.setNew) + len(c.remove) + len(c.set)
+		size += 13 + len(c.shown) + 2*len(c.other) + len(c.setNew) + len(c.remove) + len(c.set)
 	}
 	keys := make([]string, 0, 7+len(b.p.Indexes)+len(b.changes))
 	keys = append(append(keys, b.p.Content, b.p.All, b.p.Meta, b.p.Expires, b.p.Changes, b.p.Voids), b.p.Indexes...)
@@ -185,31 +196,45 @@ func (t *Table) writeCall(b *batch) script.Call {
 	if now := b.changes[0].now; now != 0 {
 		clock = strconv.FormatInt(now, 10)
 	}
-	args := append(make([]string, 0, 9+size), t.Registry.Stamp(), t.IndexNumbers, strconv.Itoa(t.Options.ChangeLog),
-		b.after, strconv.Itoa(stride), versionField, "", referred, clock)
+	first := len(keys) + 1
 	sets := make([][]schema.Entry, 0, 3*len(b.changes))
 	for _, c := range b.changes {
 		keys = append(keys, b.p.Record(c.id))
 		if stride > 1 {
 			keys = t.CollectionKeys(keys, b.p, c.id) // they expire with the record
 		}
-		args = t.appendChange(args, c)
+		sets = append(sets, without(c.entries, c.before), without(c.before, c.entries), c.sets)
+	}
+	firstSet := len(keys) + 1
+	keys, values, at := t.PlacedValueKeys(keys, b.p, sets...)
+	args := append(make([]string, 0, 11+size), t.Registry.Stamp(), t.IndexNumbers, strconv.Itoa(t.Options.ChangeLog),
+		b.after, strconv.Itoa(stride), versionField, values, referred, clock, strconv.Itoa(first), strconv.Itoa(firstSet))
+	place := func(e schema.Entry) (set, index int) {
+		if index = firstIndex + e.Index.Place; e.Index.PerValue {
+			return at[e], index
+		}
+		return index, 0
+	}
+	for _, c := range b.changes {
+		entered := ""
+		if c.operation != "save" && hasPlaces(c.entries) {
+			entered = placed(c.due, c.entries, place)
+		}
+		args = t.appendChange(args, c, entered)
 		if len(references) > 0 {
 			args = t.appendReferences(args, c)
 		}
-		sets = append(sets, differ(c.entries, c.before), differ(c.before, c.entries), c.sets)
 	}
-	keys, args[6] = t.ValueKeys(keys, b.p, sets...)
 	return script.Call{Keys: keys, Args: args}
 }
 
 // appendChange appends a change as write.lua takes it.
-func (t *Table) appendChange(args []string, c *change) []string {
+func (t *Table) appendChange(args []string, c *change, entered string) []string {
 	score := ""
 	if n, err := strconv.ParseUint(c.id, 10, 53); err == nil && t.Options.IDs == schema.Counter {
 		score = strconv.FormatUint(n, 10)
 	}
-	args = append(args, c.operation, c.id, string(c.content), score, c.claims)
+	args = append(args, c.operation, c.id, string(c.content), score, c.claims, entered)
 	if c.operation != "create" {
 		args = append(args, c.expected, strconv.Itoa(len(c.checked)))
 		args = append(args, c.checked...)

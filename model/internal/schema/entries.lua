@@ -1,11 +1,5 @@
--- The beginning of scripts that read or write index entries.
---
--- The content of a record is a MessagePack list: the millisecond at which it expires or
--- 0, then number and value of each entry. A member of a sorted set is the value
--- followed by the id. An index with a set for each value has ids in these, with the
--- scores of all, and the values in its directory.
-
-local call = redis.call -- looked up once
+-- The places of indexes, for scripts that find them by their numbers. Scripts begin with
+-- enter.lua, then this.
 
 -- placesOf returns the places of the indexes by their numbers: the position in KEYS, or
 -- 0 for a unique index in other slots. Positions from the second result on are sorted
@@ -65,64 +59,29 @@ local function lacking(list, entries)
 	end
 end
 
-local sizes = {} -- how many ids sets have, by their positions, if that is known
-local filled = false -- all sets have ids
-
--- enter enters a record into an index. score is that of the record in all.
-local function enter(places, sorted, id, number, value, score)
+-- positionsOf returns the positions that enterAt takes; nothing if the index is in another
+-- slot.
+local function positionsOf(places, sorted, number, value)
 	local place = places[number]
 	if perValue[number] then
-		local at = setOf(number, value)
-		local added = call('ZADD', KEYS[at], score, id)
-		if not filled and (sizes[at] or 0) == 0 then
-			call('ZADD', KEYS[place], '0', value)
-		end
-		sizes[at] = sizes[at] and sizes[at] + added
-	elseif place >= sorted then
-		call('ZADD', KEYS[place], '0', value .. id)
+		return setOf(number, value), place
 	elseif place > 0 then
-		call('HSET', KEYS[place], value, id)
+		return place, place < sorted and inHash or inSortedSet
+	end
+end
+
+local function enter(places, sorted, id, number, value, score)
+	local at, directory = positionsOf(places, sorted, number, value)
+	if directory then
+		enterAt(at, directory, id, value, score)
 	end
 end
 
 local function leave(places, sorted, id, number, value)
-	local place = places[number]
-	if perValue[number] then
-		local at = setOf(number, value)
-		local removed = call('ZREM', KEYS[at], id)
-		filled = false
-		sizes[at] = sizes[at] and sizes[at] - removed
-		if (sizes[at] or call('EXISTS', KEYS[at])) == 0 then
-			call('ZREM', KEYS[place], value)
-		end
-	elseif place >= sorted then
-		call('ZREM', KEYS[place], value .. id)
-	elseif place > 0 and call('HGET', KEYS[place], value) == id then
-		call('HDEL', KEYS[place], value)
+	local at, directory = positionsOf(places, sorted, number, value)
+	if directory then
+		leaveAt(at, directory, id, value)
 	end
-end
-
--- now returns the time of the server in milliseconds, and in microseconds.
-local function now()
-	local time = call('TIME')
-	return time[1] * 1000 + math.floor(time[2] / 1000), time[1] * 1000000 + time[2]
-end
-
--- newScore returns the score of a new record in the order of creation: the given one, or
--- after the last one the time of the server.
-local latest -- the score of the last record, if that is known
-local function newScore(all, score)
-	if score ~= '' then
-		latest = nil
-		return score
-	elseif latest then
-		latest = latest + 1
-	else
-		local _, time = now()
-		local last = call('ZRANGE', all, -1, -1, 'WITHSCORES')[2]
-		latest = math.max(time, last and last + 1 or 0)
-	end
-	return string.format('%.0f', latest)
 end
 
 -- scoreOf returns the score of a record. A record without one gets a new one.
@@ -178,29 +137,6 @@ local function forget(places, sorted, id, entries, content, all, expires)
 	if entries[1] ~= 0 then
 		call('ZREM', expires, id)
 	end
-end
-
--- told appends a change to the stream, if there is one.
---
--- field   the counter, set or list that was changed, or nothing
-local function told(changes, cap, operation, id, field)
-	if cap == '0' then
-		return
-	end
-	if field then
-		call('XADD', changes, 'MAXLEN', '~', cap, '*', 'op', operation, 'id', id, 'field', field)
-	else
-		call('XADD', changes, 'MAXLEN', '~', cap, '*', 'op', operation, 'id', id)
-	end
-end
-
--- writable reports whether a caller may write, by the digest of its declaration and the
--- token of its numbers of the indexes. The second result is true if records wait for
--- unique values.
-local function writable(meta, stamp)
-	local found = call('HMGET', meta, 'digest', 'also', 'token', 'waiting')
-	local token = found[3] or ''
-	return stamp == (found[1] or '') .. token or found[2] and stamp == found[2] .. token, found[4]
 end
 
 -- inForce reports whether the declaration of a caller is in force.

@@ -64,6 +64,12 @@ func (l *Layout) Arrange() {
 		b = PackInt(b, int64(x.Number))
 	}
 	l.IndexNumbers = string(b)
+	for _, x := range elsewhere {
+		x.Place = -1
+	}
+	for i, x := range here {
+		x.Place = i
+	}
 	for i := range l.Parts {
 		p := &l.Parts[i]
 		p.Indexes = make([]string, len(here))
@@ -95,23 +101,29 @@ func (l *Layout) ValueKey(p *Partition, e Entry) string { return p.Value(e.Index
 // for setsOf of entries.lua as well: the position of the first one, then number and value
 // of each.
 func (l *Layout) ValueKeys(keys []string, p *Partition, entries ...[]Entry) (all []string, packed string) {
+	all, packed, _ = l.PlacedValueKeys(keys, p, entries...)
+	return all, packed
+}
+
+// PlacedValueKeys is ValueKeys, and returns the positions of the keys.
+func (l *Layout) PlacedValueKeys(keys []string, p *Partition, entries ...[]Entry) (all []string, packed string, at map[Entry]int) {
 	first := len(keys) + 1
 	var b []byte
-	seen := map[Entry]bool{}
+	at = map[Entry]int{}
 	for _, some := range entries {
 		for _, e := range some {
-			if !e.Index.PerValue || seen[e] {
+			if !e.Index.PerValue || at[e] > 0 {
 				continue
 			}
-			seen[e] = true
 			keys = append(keys, l.ValueKey(p, e))
+			at[e] = len(keys)
 			b = PackText(PackInt(b, int64(e.Index.Number)), e.Value)
 		}
 	}
-	if len(seen) == 0 {
-		return keys, ""
+	if len(at) == 0 {
+		return keys, "", nil
 	}
-	return keys, string(append(PackInt(PackList(nil, 1+2*len(seen)), int64(first)), b...))
+	return keys, string(append(PackInt(PackList(nil, 1+2*len(at)), int64(first)), b...)), at
 }
 
 // CollectionKeys appends the keys of the sets and lists of a record.

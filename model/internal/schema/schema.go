@@ -82,6 +82,7 @@ type Index struct {
 	Encoding     ordered.Encoding `json:"-"`
 	Number       int              `json:"-"` // its number in the content of records
 	Key          string           `json:"-"` // its name in its key: Name, or Name with a suffix
+	Place        int              `json:"-"` // its position in Partition.Indexes, or -1
 	State        *IndexState      `json:"-"`
 }
 
@@ -391,11 +392,18 @@ type IndexState struct {
 	Asked atomic.Int64 // when the database was last asked, in nanoseconds since 1970
 }
 
-// EntriesLua is the beginning of the scripts that read or write the index entries of
-// records.
-//
-//go:embed entries.lua
-var EntriesLua string
+var (
+	// EnterLua is the beginning of the scripts that write the index entries of records.
+	//
+	//go:embed enter.lua
+	EnterLua string
+	// PlacesLua follows it in the scripts that are given the numbers of indexes.
+	//
+	//go:embed entries.lua
+	PlacesLua string
+	// EntriesLua is both.
+	EntriesLua = EnterLua + PlacesLua
+)
 
 // Numbered returns the index with a number, or nil.
 func (s *Schema) Numbered(number int) *Index {
