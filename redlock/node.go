@@ -247,8 +247,10 @@ func (n *node) pass(batch []*round) {
 // noteVote records whether the server votes, if a reply says so.
 func (n *node) noteVote(asked kind, answered reply) {
 	left := answered.quarantined
-	if refusal := (quarantineError{}); errors.As(answered.err, &refusal) {
-		left = refusal.left
+	if answered.err != nil { // errors.As allocates
+		if refusal := (quarantineError{}); errors.As(answered.err, &refusal) {
+			left = refusal.left
+		}
 	}
 	switch {
 	case answered.broken:

@@ -102,7 +102,7 @@ type reply struct {
 	waiters     int64         // opShow, opExtend
 	quarantined time.Duration // opShow, opBoot: for how long the server does not vote
 	since       time.Time     // opBoot: since when it votes, by its clock
-	owner       Owner         // opShow
+	owner       *Owner        // opShow; nil: not asked
 }
 
 // randomText returns 20 random bytes in printable letters.

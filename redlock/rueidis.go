@@ -308,9 +308,10 @@ func decode(o *op, result rueidis.RedisResult) reply {
 		left, _ := parts[1].AsInt64()
 		waiters, _ := parts[2].AsInt64()
 		quarantined, _ := parts[3].AsInt64()
+		owner := decodeOwner(parts[4], value)
 		return reply{
 			answer: yes, value: value, ttl: time.Duration(max(left, 0)) * time.Millisecond, waiters: waiters,
-			quarantined: time.Duration(quarantined) * time.Millisecond, owner: decodeOwner(parts[4], value),
+			quarantined: time.Duration(quarantined) * time.Millisecond, owner: &owner,
 		}
 	}
 	verdict, _ := parts[0].AsInt64()

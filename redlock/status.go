@@ -92,7 +92,10 @@ func (m *Manager) Status(ctx context.Context, name string) (Status, error) {
 	for i, answered := range r.replies {
 		status[i] = NodeStatus{
 			Node: m.nodes[i].server.name(), Value: answered.value, TTL: answered.ttl, Waiters: answered.waiters,
-			Owner: answered.owner, Quarantined: answered.quarantined, Err: answered.err,
+			Quarantined: answered.quarantined, Err: answered.err,
+		}
+		if answered.owner != nil {
+			status[i].Owner = *answered.owner
 		}
 		switch {
 		case answered.answer == unanswered:
