@@ -353,7 +353,7 @@ func compareMapping(ctx context.Context, client rueidis.Client, opt options, out
 		}
 		many = append(many, us/listings)
 	}
-	fmt.Fprintf(out, "## Object mapping beside plain commands\n\nTime that the server computes for an operation, of %s records with five `index` fields and a unique one, by one client, one operation after the other; "+
+	fmt.Fprintf(out, "## Object mapping beside plain commands\n\nTime that the server computes for an operation, of %s records with five `index` fields and a unique one, by one client, one operation after the other (`make bench ARGS='--only mapping'`); "+
 		"medians of %d interleaved rounds. By hand, in as few round trips as possible and without any check, are a set of ids for each value, or a sorted set in the order of creation:\n\n", thousands(listings), opt.rounds)
 	fmt.Fprintln(out, "| | sets by hand | sorted sets by hand | `model` | to sets | to sorted sets |\n| --- | ---: | ---: | ---: | ---: | ---: |")
 	row := func(name, format string, a, b, c float64) {
