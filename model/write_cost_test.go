@@ -23,6 +23,9 @@ func TestWriteCommands(t *testing.T) {
 		createdOf(t, flats, flat{City: fmt.Sprint(i % 2), Kind: fmt.Sprint(i % 3), Lang: "l", Size: i, Code: fmt.Sprint("c", i)})
 	}
 	saved, err := flats.Get(ctx, "7")
+	if err == nil {
+		saved, err = flats.Save(ctx, saved) // sends the script
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
