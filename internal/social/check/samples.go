@@ -3,6 +3,8 @@ package check
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,7 +16,10 @@ import (
 )
 
 // sampleCheck looks for posts that never arrived.
-type sampleCheck struct{ *checker }
+type sampleCheck struct {
+	*checker
+	public map[int64]bool // what the public timeline has
+}
 
 // samplePosts is how many of the latest posts of each author are looked for on
 // the timelines of followers.
@@ -26,6 +31,15 @@ const samplePosts = 3
 func (c *sampleCheck) all(ctx context.Context) error {
 	if c.opt.Followers < 0 {
 		return nil
+	}
+	public, err := c.client.Do(ctx, c.client.B().Lrange().Key(layout.Timeline).Start(0).Stop(-1).Build()).AsStrSlice()
+	if err != nil && !reply.IsWrongType(err) {
+		return fmt.Errorf("key %s: %w", layout.Timeline, err)
+	}
+	c.public = make(map[int64]bool, len(public))
+	for _, post := range public {
+		id, _ := layout.ParseID(post)
+		c.public[id] = true
 	}
 	return c.pass(ctx, layout.ProfilePrefix+"*", []string{layout.ProfilePrefix}, func(ctx context.Context, keys []string) error {
 		for _, key := range keys {
@@ -41,7 +55,7 @@ func (c *sampleCheck) all(ctx context.Context) error {
 func (c *sampleCheck) sample(ctx context.Context, author int64) error {
 	b := c.client.B()
 	res := c.client.DoMulti(ctx,
-		b.Zrevrange().Key(layout.ProfileKey(author)).Start(0).Stop(samplePosts-1).Build(),
+		b.Zrevrange().Key(layout.ProfileKey(author)).Start(0).Stop(layout.TimelineShare-1).Build(),
 		b.Arbitrary("ZRANDMEMBER").Keys(layout.FollowersKey(author)).Args(strconv.Itoa(c.opt.Followers), "WITHSCORES").Build(),
 	)
 	posts, err := res[0].AsStrSlice()
@@ -56,14 +70,15 @@ func (c *sampleCheck) sample(ctx context.Context, author int64) error {
 	if err != nil {
 		return err
 	}
-	written, err := c.written(ctx, author, posts)
+	written, err := c.written(ctx, author, posts[:min(len(posts), samplePosts)])
 	if err != nil {
 		return err
 	}
+	stays := c.oldestPublic(posts)
 	for id, s := range written {
 		at := layout.ParseTime(s.time)
 		lists := []string{layout.HomeKey(author)}
-		if s.repostOf == 0 {
+		if s.repostOf == 0 && id > stays {
 			lists = append(lists, layout.Timeline)
 		}
 		readers := followers
@@ -81,6 +96,18 @@ func (c *sampleCheck) sample(ctx context.Context, author int64) error {
 		}
 	}
 	return nil
+}
+
+// oldestPublic returns the oldest of some posts that is on the public timeline. The posts of
+// an author leave it in their order, to make room for later ones, and do not come back when
+// those are deleted: of the posts before the oldest one, nothing is known.
+func (c *sampleCheck) oldestPublic(posts []string) int64 {
+	for _, post := range slices.Backward(posts) {
+		if id, ok := layout.ParseID(post); ok && c.public[id] {
+			return id
+		}
+	}
+	return math.MaxInt64
 }
 
 // written returns those of the posts of an author that are on all timelines, as far as
