@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"retwis/bench/lab/history"
 	"retwis/bench/lab/network"
 )
@@ -16,6 +18,7 @@ import (
 // faults breaks the site, one fault after the other, and repairs it.
 type faults struct {
 	cluster     *cluster
+	fans        *audience
 	rec         *history.Recorder
 	webs        []*process
 	workers     []*process
@@ -49,6 +52,9 @@ func (f *faults) kinds() map[string]func(ctx context.Context, fault *history.Fau
 		kinds["kill worker"] = func(ctx context.Context, fault *history.Fault) error {
 			return f.kill(ctx, fault, f.workers, len(f.webs))
 		}
+	}
+	if f.fans != nil {
+		kinds["lose queue"] = f.loseQueue
 	}
 	for name := range kinds {
 		if len(f.only) > 0 && !f.only[name] {
@@ -164,6 +170,51 @@ func (f *faults) killOne(ctx context.Context, fault *history.Fault, p *process, 
 	p.kill()
 	f.sleep(ctx, down)
 	return p.start(ctx)
+}
+
+// loseQueue kills all web processes when slices of a fan-out have just been queued, and
+// deletes the queues, as a failover can: then only `tasks` knows of the work.
+func (f *faults) loseQueue(ctx context.Context, fault *history.Fault) error {
+	fault.Target = "all web processes"
+	client := f.fans.client
+	var keys []string
+	for i := range 16 {
+		keys = append(keys, fmt.Sprint("jobs:", i), fmt.Sprint("jobs:long:", i))
+	}
+	isQueued := func() bool {
+		var cmds rueidis.Commands
+		for _, key := range keys {
+			cmds = append(cmds, client.B().Xrevrange().Key(key).End("+").Start("-").Count(5).Build())
+		}
+		for _, res := range client.DoMulti(ctx, cmds...) {
+			jobs, _ := res.AsXRange()
+			for _, job := range jobs {
+				if strings.HasPrefix(job.FieldValues["job"], "push:") {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	for end := time.Now().Add(f.rest); !isQueued() && time.Now().Before(end); {
+		f.sleep(ctx, time.Millisecond)
+	}
+	killed := f.rec.Now()
+	for _, web := range f.webs {
+		web.signal(syscall.SIGKILL)
+	}
+	for _, key := range keys {
+		client.Do(ctx, client.B().Del().Key(key).Build())
+	}
+	for i, web := range f.webs {
+		one := history.Fault{Kind: "kill web", Start: killed}
+		if err := f.killOne(ctx, &one, web, i+1, 0); err != nil {
+			return err
+		}
+		one.End = f.rec.Now()
+		f.rec.Fault(one)
+	}
+	return nil
 }
 
 func (f *faults) stopWeb(ctx context.Context, fault *history.Fault) error {

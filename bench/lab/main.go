@@ -17,12 +17,14 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"retwis/bench/lab/check"
 	"retwis/bench/lab/history"
+	"retwis/internal/social/layout"
 )
 
 // options are the settings of a run.
@@ -33,6 +35,8 @@ type options struct {
 	webs        int
 	workers     int
 	people      int
+	followers   int
+	celebrity   int
 	rate        float64
 	rest        time.Duration
 	minReplicas int
@@ -65,6 +69,8 @@ func main() {
 	flag.IntVar(&opt.webs, "webs", 3, "processes that serve")
 	flag.IntVar(&opt.workers, "workers", 0, "processes that only work (retwis work)")
 	flag.IntVar(&opt.people, "people", 12, "simulated people")
+	flag.IntVar(&opt.followers, "followers", 2500, "accounts that follow the first of them, and whose home timelines are read whole in the end; 0: none")
+	flag.IntVar(&opt.celebrity, "celebrity-followers", 2600, "from more followers on, posts are merged when they are read: the second of them has more")
 	flag.Float64Var(&opt.rate, "rate", 25, "what they do in a second, in all")
 	flag.DurationVar(&opt.rest, "rest", 9*time.Second, "least time between two faults")
 	flag.IntVar(&opt.minReplicas, "min-replicas", 1, "min-replicas-to-write of the masters; with 0 a master that is cut off goes on to acknowledge what is lost")
@@ -125,11 +131,14 @@ func run(ctx context.Context, opt options) (report, error) {
 	if opt.webs < 1 || opt.people < 2 || opt.rate <= 0 || opt.length <= 0 || opt.rest <= 0 || opt.workers < 0 {
 		return report{}, errors.New("--webs, --people, --rate, --rest and --for must be positive, with two people at least")
 	}
+	if opt.followers < 0 || opt.followers > 0 && (opt.followers < readers || opt.celebrity < opt.followers+opt.people) {
+		return report{}, errors.New("--celebrity-followers must be at least --followers and --people together")
+	}
 	planted, err := newPlant(opt.plants)
 	if err != nil {
 		return report{}, err
 	}
-	known := (&faults{workers: make([]*process, opt.workers)}).kinds()
+	known := (&faults{workers: make([]*process, opt.workers), fans: &audience{}}).kinds()
 	for _, kind := range opt.only {
 		if known[kind] == nil {
 			return report{}, fmt.Errorf("--only %q: there are %s", kind, strings.Join(sortedKeys(known), ", "))
@@ -155,6 +164,11 @@ func run(ctx context.Context, opt options) (report, error) {
 	if err != nil {
 		return report{}, err
 	}
+	fans, err := seed(ctx, opt, c)
+	defer fans.close()
+	if err != nil {
+		return report{}, err
+	}
 	rec := history.NewRecorder()
 	var webs, workers []*process
 	defer func() {
@@ -163,7 +177,7 @@ func run(ctx context.Context, opt options) (report, error) {
 		}
 	}()
 	for i := range opt.webs {
-		web, err := newWeb(i, opt.program, dir, c.url(), c.net, opt.serve)
+		web, err := newWeb(i, opt.program, dir, c.url(), c.net, append(fans.merged(), opt.serve...))
 		if err != nil {
 			return report{}, err
 		}
@@ -182,7 +196,7 @@ func run(ctx context.Context, opt options) (report, error) {
 		}
 	}
 	people := newCrowd(rec, webs, opt.people, opt.seed, planted)
-	if err := people.begin(ctx); err != nil {
+	if err := people.begin(ctx, fans); err != nil {
 		return report{}, err
 	}
 	say("%d processes, %d workers and %d people for %s", len(webs), len(workers), opt.people, opt.length)
@@ -196,7 +210,7 @@ func run(ctx context.Context, opt options) (report, error) {
 		broken <- nil
 	} else {
 		f := &faults{
-			cluster: c, rec: rec, webs: webs, workers: workers, rng: rand.New(rand.NewPCG(opt.seed, 0)),
+			cluster: c, fans: fans, rec: rec, webs: webs, workers: workers, rng: rand.New(rand.NewPCG(opt.seed, 0)),
 			minReplicas: opt.minReplicas, rest: opt.rest, report: say, only: map[string]bool{},
 		}
 		for _, kind := range opt.only {
@@ -215,17 +229,19 @@ func run(ctx context.Context, opt options) (report, error) {
 	if err == nil {
 		err = ctx.Err()
 	}
-	var r report
+	var lists listsReport
 	if err == nil {
 		say("waiting for quiet")
 		quiet := time.Now()
 		if err = c.idle(ctx, opt.bounds); err == nil {
 			say("quiet after %.1f s; reading everything", time.Since(quiet).Seconds())
 			people.final(ctx)
+			lists, err = fans.read(ctx, people)
 		}
 	}
 	h := rec.History()
-	r = newReport(h, opt.bounds)
+	r := newReport(h, opt.bounds)
+	r.Lists = lists
 	r.Seed, r.Seconds, r.Planted = opt.seed, time.Since(began).Seconds(), planted.done
 	if err != nil {
 		r.Failures = append(r.Failures, err.Error())
@@ -281,47 +297,62 @@ func (c *cluster) idle(ctx context.Context, b check.Bounds) error {
 
 // checkDatabase runs retwis check, and a repair if it finds problems.
 func checkDatabase(ctx context.Context, program, url string) (databaseReport, error) {
-	var r databaseReport
-	lines, problems, err := checkOnce(ctx, program, url)
-	if err != nil {
+	r, err := checkOnce(ctx, program, url)
+	if err != nil || r.Problems == 0 {
 		return r, err
 	}
-	r.Ran = true
-	if problems == 0 {
-		return r, nil
-	}
-	r.Problems, r.First = problems, lines[:min(len(lines), 20)]
-	if _, _, err := checkOnce(ctx, program, url, "--repair"); err != nil {
+	if _, err := checkOnce(ctx, program, url, "--repair"); err != nil {
 		return r, err
 	}
-	_, r.Left, err = checkOnce(ctx, program, url)
+	after, err := checkOnce(ctx, program, url)
+	r.Left = after.Problems
 	return r, err
 }
 
-// checkOnce runs retwis check, and returns its problems.
-func checkOnce(ctx context.Context, program, url string, flags ...string) (lines []string, problems int, err error) {
+// lasting are the keys in which a leftover stays: nothing looks at it any more when all work
+// is done.
+var lasting = []string{
+	layout.FollowersPrefix, layout.FollowingPrefix, layout.BlockedPrefix, layout.BlockersPrefix,
+	layout.ProfilePrefix, layout.ProfileRepliesPrefix, layout.HomePrefix, layout.Timeline,
+}
+
+// checkOnce runs retwis check, and returns what it finds.
+func checkOnce(ctx context.Context, program, url string, flags ...string) (databaseReport, error) {
+	var r databaseReport
 	cmd := exec.CommandContext(ctx, program, append([]string{"check", "--json", "--redis", url}, flags...)...)
 	var complaint strings.Builder
 	cmd.Stderr = &complaint
 	out, err := cmd.Output()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		return nil, 0, err
+		return r, err
 	}
-	summary := struct {
-		Problems *int `json:"problems"`
-	}{}
 	for line := range strings.Lines(string(out)) {
 		line = strings.TrimSpace(line)
-		if err := json.Unmarshal([]byte(line), &summary); err != nil {
-			return nil, 0, fmt.Errorf("retwis check: %q: %w", line, err)
+		found := struct {
+			Problems *int   `json:"problems"` // of the summary
+			Key      string `json:"key"`
+			Leftover bool   `json:"leftover"`
+		}{}
+		if err := json.Unmarshal([]byte(line), &found); err != nil {
+			return r, fmt.Errorf("retwis check: %q: %w", line, err)
 		}
-		if summary.Problems == nil {
-			lines = append(lines, line)
+		lasts := found.Leftover && slices.ContainsFunc(lasting, func(prefix string) bool { return strings.HasPrefix(found.Key, prefix) })
+		switch {
+		case found.Problems != nil:
+			r.Ran, r.Problems = true, *found.Problems
+			continue
+		case lasts:
+			r.Leftovers++
+		case found.Leftover:
+			continue
+		}
+		if len(r.First) < 20 {
+			r.First = append(r.First, line)
 		}
 	}
-	if summary.Problems == nil {
-		return lines, 0, fmt.Errorf("retwis check: %s", strings.TrimSpace(complaint.String()))
+	if !r.Ran {
+		return r, fmt.Errorf("retwis check: %s", strings.TrimSpace(complaint.String()))
 	}
-	return lines, *summary.Problems, nil
+	return r, nil
 }

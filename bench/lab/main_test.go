@@ -85,7 +85,7 @@ func TestLab(t *testing.T) {
 	}
 	var out bytes.Buffer
 	err := lab(t.Context(), options{
-		program: program(t), length: 75 * time.Second, webs: 3, people: 10, rate: 15, rest: 7 * time.Second, minReplicas: 1,
+		program: program(t), length: 75 * time.Second, webs: 3, people: 10, followers: 2500, celebrity: 2600, rate: 15, rest: 7 * time.Second, minReplicas: 1,
 		bounds: check.Default, log: logOf{t},
 	}, "", &out)
 	t.Log(out.String())
@@ -103,6 +103,7 @@ func TestOptions(t *testing.T) {
 	}{
 		{func(o *options) { o.webs = 0 }, "must be positive"},
 		{func(o *options) { o.people = 1 }, "two people"},
+		{func(o *options) { o.followers, o.celebrity = 100, 104 }, "--celebrity-followers must be"},
 		{func(o *options) { o.plants = []string{"weeds"} }, `--plant "weeds": there are double-post,`},
 		{func(o *options) { o.only = []string{"rain"} }, `--only "rain": there are cut master,`},
 		{func(o *options) { o.only = []string{"kill worker"} }, `--only "kill worker": there are`}, // without workers

@@ -19,12 +19,15 @@ const password = "engine-and-loom-1843"
 
 // crowd are the simulated people.
 type crowd struct {
-	rec     *history.Recorder
-	webs    []*process
-	all     []*person
-	latest  sync.Map     // text → where a post is: what people have seen, to reply to and to like
-	recent  atomic.Value // []place
-	recentM sync.Mutex
+	rec       *history.Recorder
+	webs      []*process
+	seed      uint64
+	plant     *plant
+	transport *http.Transport
+	all       []*person
+	latest    sync.Map     // text → where a post is: what people have seen, to reply to and to like
+	recent    atomic.Value // []place
+	recentM   sync.Mutex
 }
 
 // place is where a post is.
@@ -50,17 +53,19 @@ type person struct {
 }
 
 func newCrowd(rec *history.Recorder, webs []*process, n int, seed uint64, p *plant) *crowd {
-	c := &crowd{rec: rec, webs: webs}
+	c := &crowd{rec: rec, webs: webs, seed: seed, plant: p, transport: &http.Transport{MaxIdleConnsPerHost: n, DisableCompression: true}}
 	c.recent.Store([]place(nil))
-	transport := &http.Transport{MaxIdleConnsPerHost: n, DisableCompression: true}
 	for i := range n {
-		name := fmt.Sprintf("p%02d", i)
-		c.all = append(c.all, &person{
-			browser: newBrowser(name, transport, p), crowd: c, home: i % len(webs),
-			rng: rand.New(rand.NewPCG(seed, uint64(i))), following: map[string]bool{}, blocked: map[string]bool{},
-		})
+		c.all = append(c.all, c.newPerson(fmt.Sprintf("p%02d", i), i))
 	}
 	return c
+}
+
+func (c *crowd) newPerson(name string, i int) *person {
+	return &person{
+		browser: newBrowser(name, c.transport, c.plant), crowd: c, home: i % len(c.webs),
+		rng: rand.New(rand.NewPCG(c.seed, uint64(i))), following: map[string]bool{}, blocked: map[string]bool{},
+	}
 }
 
 // note keeps where the latest posts are.
@@ -372,17 +377,21 @@ func (p *person) deletePost(ctx context.Context) {
 	p.afterwards(ctx, op, p.readHome)
 }
 
-// begin signs everybody up. All follow the first, and some of the others; then each thing
-// that people can do is done once at least, unless nobody has anything to do it to.
-func (c *crowd) begin(ctx context.Context) error {
+// begin signs everybody up. All follow the first two, as their audience does, and some of
+// the others; then each thing that people can do is done once at least, unless nobody has
+// anything to do it to.
+func (c *crowd) begin(ctx context.Context, a *audience) error {
 	for _, p := range c.all {
 		if err := p.register(ctx); err != nil {
 			return err
 		}
 	}
+	if err := a.follow(ctx, c); err != nil {
+		return err
+	}
 	for i, p := range c.all {
 		for j, other := range c.all {
-			if i != j && (j == 0 || p.rng.Float64() < 0.3) {
+			if i != j && (j <= 1 || p.rng.Float64() < 0.3) {
 				p.change(ctx, history.Op{Kind: history.Follow, Other: other.name}, "/u/"+other.name+"/follow", url.Values{})
 			}
 		}

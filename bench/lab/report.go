@@ -23,6 +23,7 @@ type report struct {
 	Faults   map[string]int   `json:"faults"`
 	Verdict  check.Verdict    `json:"verdict"`
 	Database databaseReport   `json:"check"`
+	Lists    listsReport      `json:"lists"`
 	Bounds   check.Bounds     `json:"bounds"`
 	Planted  map[string]int   `json:"planted,omitempty"`
 	Slowest  map[string]int64 `json:"longest_fault_ms"`
@@ -33,10 +34,11 @@ type report struct {
 
 // databaseReport is what retwis check has found in the end.
 type databaseReport struct {
-	Ran      bool     `json:"ran"`
-	Problems int      `json:"problems"` // before a repair
-	Left     int      `json:"left"`     // after it
-	First    []string `json:"first,omitempty"`
+	Ran       bool     `json:"ran"`
+	Problems  int      `json:"problems"`  // before a repair
+	Leftovers int      `json:"leftovers"` // of follows, blocks and lists of posts, before a repair
+	Left      int      `json:"left"`      // problems after it
+	First     []string `json:"first,omitempty"`
 }
 
 // kindReport is about the operations of one kind.
@@ -111,6 +113,12 @@ func (r *report) judge() {
 	if r.Verdict.Judged == 0 {
 		r.Failures = append(r.Failures, "nothing was judged")
 	}
+	if n := r.Lists.wrong(); n > 0 {
+		r.Failures = append(r.Failures, fmt.Sprintf("%d entries of followers' home timelines are wrong", n))
+	}
+	if n := r.Database.Leftovers; n > 0 {
+		r.Failures = append(r.Failures, fmt.Sprintf("retwis check finds %d leftovers of follows, blocks and lists of posts", n))
+	}
 	switch {
 	case r.Database.Left > 0:
 		r.Failures = append(r.Failures, fmt.Sprintf("retwis check finds %d problems after a repair", r.Database.Left))
@@ -143,12 +151,18 @@ func (r report) print(w io.Writer) {
 		v.Judged, v.Quiet.Stale, ms(v.Quiet.P99), ms(v.Quiet.Worst), v.Faulty.Stale, ms(v.Faulty.P99), ms(v.Faulty.Worst))
 	fmt.Fprintf(w, "%d acknowledged writes came when Redis may lose some; it has lost %d posts of processes that died too.\n", v.AtRisk, v.Gone)
 	if r.Database.Ran {
-		fmt.Fprintf(w, "retwis check: %d problems, %d left after a repair.\n", r.Database.Problems, r.Database.Left)
+		fmt.Fprintf(w, "retwis check: %d problems, %d left after a repair; %d lasting leftovers.\n", r.Database.Problems, r.Database.Left, r.Database.Leftovers)
 	} else {
 		fmt.Fprintln(w, "retwis check was not run.")
 	}
 	for _, line := range r.Database.First {
 		fmt.Fprintln(w, "   ", line)
+	}
+	if l := r.Lists; l.Lists > 0 {
+		fmt.Fprintf(w, "%d home timelines of followers with %d posts each: %d entries are missing, %d double, %d foreign.\n", l.Lists, l.Posts, l.Missing, l.Twice, l.Foreign)
+	}
+	for _, line := range r.Lists.First {
+		fmt.Fprintf(w, "    %.200s\n", line)
 	}
 	for _, violation := range v.Violations {
 		fmt.Fprintf(w, "%s: %s\n", violation.Rule, violation.Text)

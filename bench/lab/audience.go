@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/bench/lab/history"
+	"retwis/internal/social/directory"
+	"retwis/internal/social/layout"
+)
+
+// audience are accounts that follow the first two people from the beginning: so many that the
+// posts of the first go to their home timelines in slices, and those of the second are merged
+// when a home timeline is read. A few of them are read as pages, and every home timeline
+// that follows the first is read whole from the database.
+type audience struct {
+	client    rueidis.Client
+	followers int     // of the first
+	above     int     // more followers than that, and posts are merged
+	ids       []int64 // of the accounts; the first ones follow both
+	uids      [2]int64
+	readers   []*person
+}
+
+// readers is how many of the followers read their pages in the end.
+const readers = 3
+
+// merged says to a process from how many followers on it merges.
+func (a *audience) merged() []string {
+	if a == nil {
+		return nil
+	}
+	return []string{"--celebrity-followers", strconv.Itoa(a.above)}
+}
+
+// seed makes the accounts, before a process serves the site.
+func seed(ctx context.Context, opt options, c *cluster) (*audience, error) {
+	if opt.followers == 0 {
+		return nil, nil
+	}
+	a := &audience{followers: opt.followers, above: opt.celebrity}
+	var fronts []string
+	for _, n := range c.nodes {
+		fronts = append(fronts, fmt.Sprintf("127.0.0.1:%d", n.front))
+	}
+	var err error
+	a.client, err = rueidis.NewClient(rueidis.ClientOption{InitAddress: fronts, DisableCache: true, PipelineMultiplex: -1, ConnWriteTimeout: 20 * time.Second})
+	if err != nil {
+		return nil, fmt.Errorf("seed: %w", err)
+	}
+	cmd := exec.CommandContext(ctx, opt.program, "seed", "--users", strconv.Itoa(opt.celebrity+1), "--follows", "0", "--posts", "0",
+		"--password", password, "--redis", c.url())
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return a, fmt.Errorf("seed: %w: %s", err, out)
+	}
+	last, err := a.client.Do(ctx, a.client.B().Get().Key("next_user_id").Build()).AsInt64()
+	if err != nil {
+		return a, fmt.Errorf("seed: %w", err)
+	}
+	for id := last - int64(opt.celebrity); id <= last; id++ {
+		a.ids = append(a.ids, id)
+	}
+	return a, nil
+}
+
+func (a *audience) close() {
+	if a != nil && a.client != nil {
+		a.client.Close()
+	}
+}
+
+// follow makes the accounts follow the first two people, and gives them home timelines: on a
+// Cluster a post goes to those that exist.
+func (a *audience) follow(ctx context.Context, c *crowd) error {
+	if a == nil {
+		return nil
+	}
+	b := a.client.B()
+	for i := range a.uids {
+		var err error
+		if a.uids[i], err = a.uid(ctx, c.all[i].name); err != nil {
+			return err
+		}
+	}
+	start := c.rec.Now()
+	since := float64(time.Now().Unix() - 60)
+	var cmds rueidis.Commands
+	for i, id := range a.ids {
+		for j, uid := range a.uids {
+			if j == 0 && i >= a.followers {
+				continue
+			}
+			cmds = append(cmds,
+				b.Zadd().Key(fmt.Sprint("followers:", uid)).ScoreMember().ScoreMember(since, fmt.Sprint(id)).Build(),
+				b.Zadd().Key(fmt.Sprint("following:", id)).ScoreMember().ScoreMember(since, fmt.Sprint(uid)).Build())
+		}
+		cmds = append(cmds, b.Rpush().Key(fmt.Sprint("posts:", id)).Element("0").Build(),
+			b.Expire().Key(fmt.Sprint("posts:", id)).Seconds(30*24*3600).Build())
+	}
+	for some := range slices.Chunk(cmds, 2000) {
+		for _, res := range a.client.DoMulti(ctx, some...) {
+			if err := res.Error(); err != nil {
+				return fmt.Errorf("seed: %w", err)
+			}
+		}
+	}
+	for i := range readers {
+		name, err := a.client.Do(ctx, b.Hget().Key(fmt.Sprint("user:", a.ids[i])).Field("username").Build()).ToString()
+		if err != nil {
+			return fmt.Errorf("seed: %w", err)
+		}
+		reader := c.newPerson(name, i)
+		a.readers = append(a.readers, reader)
+		for _, author := range c.all[:2] {
+			c.rec.Op(history.Op{Person: name, Kind: history.Follow, Other: author.name, Start: start, End: c.rec.Now(), Outcome: history.OK})
+		}
+	}
+	return nil
+}
+
+// uid returns the id of a person's account.
+func (a *audience) uid(ctx context.Context, name string) (int64, error) {
+	id, err := a.client.Do(ctx, a.client.B().Hget().Key(layout.BucketKey(directory.Bucket(name))).Field(name).Build()).AsInt64()
+	if err != nil {
+		return 0, fmt.Errorf("the id of %s: %w", name, err)
+	}
+	return id, nil
+}
+
+// listsReport is what the home timelines of the audience have in the end.
+type listsReport struct {
+	Lists   int      `json:"lists"`
+	Posts   int      `json:"posts"`   // that must be on each
+	Missing int      `json:"missing"` // entries
+	Twice   int      `json:"twice"`
+	Foreign int      `json:"foreign"` // posts that are deleted, or of an author who is not followed
+	First   []string `json:"first,omitempty"`
+}
+
+func (r listsReport) wrong() int { return r.Missing + r.Twice + r.Foreign }
+
+// read reads the home timelines of all who follow the first person.
+func (a *audience) read(ctx context.Context, c *crowd) (listsReport, error) {
+	var r listsReport
+	if a == nil {
+		return r, nil
+	}
+	for _, reader := range a.readers {
+		reader.logIn(ctx)
+		reader.whole(ctx, history.Op{Kind: history.Home, Process: rand.IntN(len(c.webs))}, "/home")
+	}
+	known := map[string]bool{"0": true} // "0" says that a list exists
+	var want []string
+	for i, uid := range a.uids {
+		posts, err := a.client.Do(ctx, a.client.B().Zrange().Key(fmt.Sprint("profile:", uid)).Min("0").Max("-1").Build()).AsStrSlice()
+		if err != nil {
+			return r, fmt.Errorf("the posts of %s: %w", c.all[i].name, err)
+		}
+		for _, id := range posts {
+			known[id] = true
+		}
+		if i == 0 {
+			want = posts
+		}
+	}
+	r.Posts = len(want)
+	for some := range slices.Chunk(a.ids[:a.followers], 500) {
+		var cmds rueidis.Commands
+		for _, id := range some {
+			cmds = append(cmds, a.client.B().Lrange().Key(fmt.Sprint("posts:", id)).Start(0).Stop(-1).Build())
+		}
+		for i, res := range a.client.DoMulti(ctx, cmds...) {
+			list, err := res.AsStrSlice()
+			if err != nil {
+				return r, fmt.Errorf("the home timeline of user %d: %w", some[i], err)
+			}
+			if len(list) > 0 { // else it is made again when it is read
+				r.judge(some[i], list, want, known)
+			}
+		}
+	}
+	return r, nil
+}
+
+// judge compares a list with what it must have.
+func (r *listsReport) judge(user int64, list, want []string, known map[string]bool) {
+	r.Lists++
+	n := map[string]int{}
+	for _, id := range list {
+		n[id]++
+	}
+	before := r.wrong()
+	for _, id := range want {
+		if n[id] == 0 {
+			r.Missing++
+		}
+	}
+	for id, times := range n {
+		if times > 1 && id != "0" {
+			r.Twice++
+		}
+		if !known[id] {
+			r.Foreign++
+		}
+	}
+	if r.wrong() > before && len(r.First) < 5 {
+		r.First = append(r.First, fmt.Sprintf("posts:%d has %v, not each of %v once", user, list, want))
+	}
+}
