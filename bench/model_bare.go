@@ -194,7 +194,7 @@ func (b *bareListings) save(ctx context.Context, id string, n int) error {
 	return b.do(ctx, b.hash(id, &l))
 }
 
-// reprice reads the record, as whoever shows the outcome of a change does, and changes it.
+// reprice reads the record, as the caller that shows the outcome of a change does, and changes it.
 func (b *bareListings) reprice(ctx context.Context, id string, n int) error {
 	if err := b.get(ctx, id); err != nil {
 		return err

@@ -24,14 +24,14 @@ import (
 // hold. It is for trusted data: bodies are not validated. It writes by mass
 // insertion, or in pipelines; see social.Options.Server.
 type Loader struct {
-	s       *social.Service
-	client  rueidis.Client
-	fanOut  *fanout.Engine
-	log     *slog.Logger
-	now     func() time.Time
-	server  *rueidis.ClientOption
-	lists   *collection.Timelines
-	homes   *collection.Timelines // the home timelines; on a Cluster only those that exist
+	s      *social.Service
+	client rueidis.Client
+	fanOut *fanout.Engine
+	log    *slog.Logger
+	now    func() time.Time
+	server *rueidis.ClientOption
+	lists  *collection.Timelines
+	homes  *collection.Timelines // the home timelines; on a Cluster only those that exist
 }
 
 // New returns a loader.
