@@ -20,7 +20,7 @@ import (
 // held until it has ended.
 func TestLockPassesSignalsOn(t *testing.T) {
 	t.Parallel()
-	defaultHangUp(t)
+	defaultHangUp()
 	server := redistest.Own(t)
 	if out, err := exec.CommandContext(t.Context(), "retwis", "lock", "--node", server.URL(), "--trust").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -64,13 +64,11 @@ func TestLockPassesSignalsOn(t *testing.T) {
 	}
 }
 
-// defaultHangUp makes commands start with the default action of SIGHUP for as long as
-// a test runs. Under nohup they would inherit that it is ignored, and never get it.
-func defaultHangUp(t *testing.T) {
+// defaultHangUp makes commands start with the default action of SIGHUP from now on. Under
+// nohup they would inherit that it is ignored, and never get it.
+func defaultHangUp() {
 	if signal.Ignored(syscall.SIGHUP) {
-		c := make(chan os.Signal, 1)
-		signal.Notify(c, syscall.SIGHUP)
-		t.Cleanup(func() { signal.Stop(c) })
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
 }
 

@@ -54,7 +54,7 @@ func TestMain(m *testing.M) {
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	redistest.Require(t)
-	defaultHangUp(t)
+	defaultHangUp()
 	var nodes, sockets []string
 	for _, s := range redistest.Nodes(t, 3) {
 		nodes, sockets = append(nodes, s.URL()), append(sockets, s.Socket())

@@ -67,7 +67,12 @@ func (r *running) untilDone(ctx context.Context) error {
 		wg.Go(func() {
 			if err := s.serve(); !errors.Is(err, http.ErrServerClosed) {
 				failed <- fmt.Errorf("serve on %s: %w", s.listener.Addr(), err)
+				return
 			}
+			// shutDown does not know a connection that was accepted as it began.
+			end, cancel := context.WithTimeout(context.Background(), grace)
+			defer cancel()
+			_ = s.server.Shutdown(end)
 		})
 	}
 	wg.Go(func() {
