@@ -42,7 +42,10 @@ var versionPattern = regexp.MustCompile(`\bv=([0-9]+)\.([0-9]+)[^ ]*`)
 // Version returns the version of a server, such as "7.0.15".
 func Version(ctx context.Context, binary string) (string, error) {
 	p, err := identify(ctx, binary)
-	return p.version, err
+	if err != nil {
+		return "", fmt.Errorf("redisserver: %w", err)
+	}
+	return p.version, nil
 }
 
 // TooOld reports whether a version is before 6.2.

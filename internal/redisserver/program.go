@@ -26,11 +26,11 @@ func (p program) String() string {
 func identify(ctx context.Context, binary string) (program, error) {
 	out, err := exec.CommandContext(ctx, binary, "--version").Output()
 	if err != nil {
-		return program{}, fmt.Errorf("redisserver: ask %s for its version: %w", binary, errors.Join(ctx.Err(), err))
+		return program{}, fmt.Errorf("ask %s for its version: %w", binary, errors.Join(ctx.Err(), err))
 	}
 	found := versionPattern.FindString(string(out))
 	if found == "" {
-		return program{}, fmt.Errorf("redisserver: %s: no version in %q", binary, strings.TrimSpace(string(out)))
+		return program{}, fmt.Errorf("%s: no version in %q", binary, strings.TrimSpace(string(out)))
 	}
 	p := program{path: binary, version: strings.TrimPrefix(found, "v=")}
 	switch first, _, _ := strings.Cut(string(out), " "); first {
@@ -112,9 +112,8 @@ func installed() []string {
 func FindFor(ctx context.Context, getenv func(string) string, dir string) (string, error) {
 	first, err := Find(getenv)
 	if err == nil && getenv("RETWIS_REDIS_SERVER") != "" {
-		_, err = identify(ctx, first)
-		if err != nil {
-			err = fmt.Errorf("redisserver: RETWIS_REDIS_SERVER: %w", errors.Unwrap(err))
+		if _, err = identify(ctx, first); err != nil {
+			err = fmt.Errorf("redisserver: RETWIS_REDIS_SERVER: %w", err)
 		}
 		return first, err
 	}

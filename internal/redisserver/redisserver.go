@@ -140,7 +140,7 @@ func (o *Options) prepare(ctx context.Context) error {
 	}
 	p, err := identify(ctx, o.Binary)
 	if err != nil {
-		return err
+		return fmt.Errorf("redisserver: %w", err)
 	}
 	if TooOld(p.version) {
 		return fmt.Errorf("redisserver: %s is version %s; %s or newer is needed", p.path, p.version, oldest)

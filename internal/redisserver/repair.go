@@ -87,7 +87,7 @@ func Diagnose(ctx context.Context, getenv func(string) string, dir string) (*Dia
 	}
 	p, err := identify(ctx, binary)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("redisserver: %w", err)
 	}
 	d := &Diagnosis{Dir: dir, Server: p.String(), program: p, owner: owner}
 	if d.data, err = readDataDir(dir); err != nil {
