@@ -15,7 +15,7 @@ func TestOverview(t *testing.T) {
 	s := setup(t)
 	const path = "/moderation/overview"
 	s.visitor().get(path).want(404)
-	for name, role := range map[string]social.Role{"mia": social.Member, "mod": social.Moderator, "adam": social.Admin, "olga": social.Owner} {
+	for name, role := range map[string]social.Role{"mia": social.Member, "moll": social.Moderator, "adam": social.Admin, "olga": social.Owner} {
 		b := s.signedUp(name)
 		s.role(name, role)
 		if role < social.Admin {

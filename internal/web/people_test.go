@@ -134,7 +134,7 @@ func TestMuteAndBlock(t *testing.T) {
 	ada.get("/settings/blocked").want(200, `action="/u/ben/unblock"`)
 	ada.send("/u/ben/unblock").want(303)
 	ben.get("/u/ada").want(200)
-	ada.send("/u/ada/block").want(400, "You can&#39;t block yourself.")
+	ada.send("/u/ada/block").want(400, "You can&#39;t block yourself")
 }
 
 // Visitors who are not logged in can press every button: it leads through the log-in to

@@ -125,7 +125,7 @@ func TestPosting(t *testing.T) {
 	long := strings.Repeat("é", 281)
 	v.send("/post", "status", long).want(422, long, "at most 280", `aria-invalid="true"`, "Up to 280")
 	v.send("/post", "status", " \n ").want(422, "Write something")
-	v.send("/post", "status", strings.Repeat("x", 70<<10)).want(413, "The form is too large.")
+	v.send("/post", "status", strings.Repeat("x", 70<<10)).want(413, "The form is too large")
 }
 
 // Usernames of the original program had no rules; they are shown escaped.
@@ -170,7 +170,7 @@ func TestFollowing(t *testing.T) {
 	ben.get("/u/ben/followers").want(200, "/u/Ada")
 	ben.get("/u/Ada/following").want(200, `/u/ben"`)
 	ben.get("/u/ben").want(200).wantNot(`action="/u/ben/follow"`)
-	ben.send("/u/ben/follow").want(400, "You can&#39;t follow yourself.")
+	ben.send("/u/ben/follow").want(400, "You can&#39;t follow yourself")
 	ben.send("/u/nobody/follow").want(404, "This account doesn&#39;t exist")
 
 	cleo.send("/u/ben/follow")
