@@ -144,7 +144,7 @@ func TestFlagWinsOverVariable(t *testing.T) {
 		t.Errorf("without the flag: exit code %d, stderr %q", code, stderr)
 	}
 	code, _, stderr = run(t, getenv, "seed", "--redis", "nothing", "--users", "3")
-	if code != shell.ExitFailure || strings.Contains(stderr, "RETWIS_USERS") {
+	if code != shell.ExitUsage || strings.Contains(stderr, "RETWIS_USERS") {
 		t.Errorf("with the flag: exit code %d, stderr %q", code, stderr)
 	}
 }

@@ -26,9 +26,9 @@ func newRepairData(env shell.Env) *cobra.Command {
 		Use:   "repair-data [flags] [DIR]",
 		Short: "Repair a data directory that the server refuses to load",
 		Long: `Checks the data directory of a server that retwis runs itself, with the server's own
-tools: DIR, or that of RETWIS_REDIS, or $XDG_DATA_HOME/retwis or ~/.local/share/retwis. It shows what is damaged
-or missing, and what a repair would cut off; it changes nothing. The exit code is 1 if
-there is something to repair.
+tools: DIR, or that of RETWIS_REDIS, or $XDG_DATA_HOME/retwis or ~/.local/share/retwis. It
+shows what is damaged or missing, and what a repair would cut off; it changes nothing. The
+exit code is 1 if there is something to repair.
 
 With --yes it copies the data first, to a directory next to DIR or to --copy-to. Then it
 keeps the longest intact beginning of the data, which is an earlier state of the
