@@ -22,7 +22,7 @@ func TestSetFromEnv(t *testing.T) {
 		"a flag takes back":     {args: []string{"--admin-addr="}, env: map[string]string{"RETWIS_ADMIN_ADDR": ":1"}, want: " 100 false"},
 		"empty is not set":      {env: map[string]string{"RETWIS_USERS": ""}, want: ":9090 100 false"},
 		"no variable for help":  {env: map[string]string{"RETWIS_HELP": "1"}, want: ":9090 100 false"},
-		"not a number":          {env: map[string]string{"RETWIS_USERS": "7x"}, want: `invalid value "7x" of the variable RETWIS_USERS: strconv.ParseInt: parsing "7x": invalid syntax`},
+		"not a number":          {env: map[string]string{"RETWIS_USERS": "7x"}, want: `invalid value "7x" of the variable RETWIS_USERS: use a whole number, such as 10`},
 		"not a choice":          {env: map[string]string{"RETWIS_LOG_LEVEL": "loud"}, want: `invalid value "loud" of the variable RETWIS_LOG_LEVEL: use one of info, debug`},
 		"hidden by a good flag": {args: []string{"--users=8"}, env: map[string]string{"RETWIS_USERS": "7x"}, want: ":9090 8 false"},
 	}
