@@ -18,6 +18,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(posterEnv) != "" {
 		postWithoutEnd()
 	}
+	if os.Getenv(killedEnv) != "" {
+		postAndDie()
+	}
 	redistest.Main(m)
 }
 

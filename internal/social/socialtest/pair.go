@@ -24,7 +24,7 @@ type Pair struct {
 	t               testing.TB
 	Master, Replica *redistest.Server
 	Link            *Relay
-	current         atomic.Pointer[redistest.Server]
+	current         atomic.Pointer[string] // the socket of the current master
 	DB              rueidis.Client
 }
 
@@ -32,14 +32,20 @@ func NewPair(t testing.TB) *Pair {
 	t.Helper()
 	// New replicas sync over the socket at once, on every version.
 	p := &Pair{t: t, Master: redistest.TCP(t, "repl-diskless-sync yes", "repl-diskless-sync-delay 0")}
-	p.current.Store(p.Master)
+	p.use(p.Master)
 	p.Link = newRelay(t, p.Master.Port())
 	p.Replica = redistest.TCP(t, fmt.Sprintf("replicaof 127.0.0.1 %d", p.Link.port()))
-	p.DB = p.Dial(func() string { return p.current.Load().Socket() })
+	p.DB = p.Dial(func() string { return *p.current.Load() })
 	Wait(t, "the replica to be in step", func() bool {
 		return Info(t, p.Dial(p.Replica.Socket), "master_link_status") == "up"
 	})
 	return p
+}
+
+// use keeps the path alone, which a restart of the server does not change.
+func (p *Pair) use(master *redistest.Server) {
+	socket := master.Socket()
+	p.current.Store(&socket)
 }
 
 func (p *Pair) Dial(socket func() string) rueidis.Client {
@@ -61,11 +67,17 @@ func (p *Pair) Dial(socket func() string) rueidis.Client {
 func (p *Pair) FailOver() {
 	p.t.Helper()
 	p.Master.Kill(p.t)
+	p.Promote()
+	p.use(p.Replica)
+}
+
+// Promote makes the replica a master, and leaves the client where it is.
+func (p *Pair) Promote() {
+	p.t.Helper()
 	client := p.Dial(p.Replica.Socket)
 	if err := client.Do(p.t.Context(), client.B().Arbitrary("REPLICAOF", "NO", "ONE").Build()).Error(); err != nil {
 		p.t.Fatal(err)
 	}
-	p.current.Store(p.Replica)
 }
 
 // Info returns a field of INFO replication.

@@ -3,6 +3,7 @@ package task
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -99,12 +100,12 @@ func (l *Ledger) look(ctx context.Context) (masters, rueidis.CoreClient, error) 
 		l.conn = &pinned{address: l.address(), client: client, release: release}
 	}
 	var err error
-	if l.conn.run == "" {
-		l.conn.run, err = runID(ctx, l.conn.client)
+	if l.conn.process.run == "" {
+		l.conn.process, err = identify(ctx, l.conn.client)
 	}
 	var m master
 	if err == nil {
-		m, err = observeMaster(ctx, l.conn.client, l.conn.run)
+		m, err = l.conn.process.observe(ctx, l.conn.client)
 	}
 	if err == nil && m.id == "" {
 		err = errors.New("the server is a replica")
@@ -120,9 +121,10 @@ func (l *Ledger) look(ctx context.Context) (masters, rueidis.CoreClient, error) 
 // pinned is a connection to a master that is kept, because as long as it lives
 // it leads to the same server process.
 type pinned struct {
-	address, run string
-	client       rueidis.DedicatedClient
-	release      func()
+	address string
+	process process
+	client  rueidis.DedicatedClient
+	release func()
 }
 
 // address is that of the master to which the client leads at present.
@@ -161,6 +163,8 @@ func (l *Ledger) round(ctx context.Context) {
 		switch {
 		case w.Masters != now.identity:
 			l.again(w)
+		case l.isConfirmed(w, now) && w.watched:
+			l.drop(w)
 		case l.isConfirmed(w, now):
 			confirmed = append(confirmed, w)
 		default:
@@ -195,17 +199,15 @@ func (l *Ledger) finish(ctx context.Context, conn rueidis.CoreClient, some []*wr
 	}
 }
 
-// noteReplicas remembers which masters have replicas.
+// noteReplicas remembers where masters have replicas. A master that has started again at
+// the same address inherits that: its replica may be about to replace it.
 func (l *Ledger) noteReplicas(now masters) {
-	seen := map[string]time.Time{}
 	for _, m := range now.all {
 		if m.replicas > 0 {
-			seen[m.id] = time.Now()
-		} else if at, ok := l.replicaSeen[m.id]; ok {
-			seen[m.id] = at
+			l.replicaSeen[m.address] = time.Now()
 		}
 	}
-	l.replicaSeen = seen
+	maps.DeleteFunc(l.replicaSeen, func(_ string, at time.Time) bool { return time.Since(at) > replicaTimeout })
 }
 
 // isConfirmed reports whether a replica of each master that has one has all of it. The first look records the offset to be reached.
@@ -217,8 +219,7 @@ func (l *Ledger) isConfirmed(w *written, now masters) bool {
 		}
 	}
 	for _, m := range now.all {
-		at, ok := l.replicaSeen[m.id]
-		if !ok || time.Since(at) > replicaTimeout || m.replicas > 0 && m.acked >= w.offsets[m.id] {
+		if _, ok := l.replicaSeen[m.address]; !ok || m.replicas > 0 && m.acked >= w.offsets[m.id] {
 			continue
 		}
 		if time.Since(w.since) < replicaTimeout {

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ const observeTimeout = 2 * time.Second
 // master is the state of replication of one master.
 type master struct {
 	id       string // of the process and its replication history
+	address  string // that it listens at; the same after a restart
 	offset   int64  // of all that it has written
 	acked    int64  // what the most advanced replica has acknowledged
 	replicas int
@@ -76,9 +78,9 @@ func (o *Observer) observe(ctx context.Context) (masters, error) {
 	var wg sync.WaitGroup
 	for i, server := range servers {
 		wg.Go(func() {
-			run, err := runID(ctx, server.Client)
+			p, err := identify(ctx, server.Client)
 			if err == nil {
-				found[i], err = observeMaster(ctx, server.Client, run)
+				found[i], err = p.observe(ctx, server.Client)
 			}
 			errs[i] = err
 		})
@@ -108,30 +110,46 @@ func (o *Observer) record(found []master, err error) (masters, error) {
 	return now, nil
 }
 
-// runID is the identity of a server process.
-func runID(ctx context.Context, conn rueidis.CoreClient) (string, error) {
+// process is a server process, and where it listens.
+type process struct{ run, address string }
+
+// identify asks the process at the other end of a connection who it is. A server that
+// does not say where it listens counts as another one after each restart.
+func identify(ctx context.Context, conn rueidis.CoreClient) (process, error) {
 	server, err := conn.Do(ctx, conn.B().Info().Section("server").Build()).ToString()
 	if err != nil {
-		return "", err
+		return process{}, err
 	}
 	for line := range strings.Lines(server) {
 		if id, ok := strings.CutPrefix(line, "run_id:"); ok {
-			return strings.TrimSpace(id), nil
+			p := process{run: strings.TrimSpace(id)}
+			p.address = cmp.Or(localAddress(ctx, conn), p.run)
+			return p, nil
 		}
 	}
-	return "", errors.New("INFO has no run_id")
+	return process{}, errors.New("INFO has no run_id")
 }
 
-// observeMaster asks the process with this identity; the id of a replica is
-// empty.
-func observeMaster(ctx context.Context, conn rueidis.CoreClient, run string) (master, error) {
+// localAddress is the server's end of a connection, empty if it may not be asked.
+func localAddress(ctx context.Context, conn rueidis.CoreClient) string {
+	client, err := conn.Do(ctx, conn.B().ClientInfo().Build()).ToString()
+	if err != nil {
+		return ""
+	}
+	_, rest, _ := strings.Cut(client, " laddr=")
+	address, _, _ := strings.Cut(rest, " ")
+	return address
+}
+
+// observe asks the process; the id of a replica is empty.
+func (p process) observe(ctx context.Context, conn rueidis.CoreClient) (master, error) {
 	replication, err := conn.Do(ctx, conn.B().Info().Section("replication").Build()).ToString()
 	if err != nil {
 		return master{}, err
 	}
 	m := parseMaster(replication)
 	if m.id != "" {
-		m.id = run + "/" + m.id
+		m.id, m.address = p.run+"/"+m.id, p.address
 	}
 	return m, nil
 }
