@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -53,9 +52,6 @@ type posts struct {
 	maxBacklog int64 // see Options.MaxBacklog
 
 	published, removed func(post int64) // are called after a change of the public timeline
-
-	last    atomic.Int64 // the largest id of a post that was seen
-	counter atomic.Int64 // next_post_id as it was last read
 }
 
 // Post publishes a text: on the author's profile and home timeline, on the
@@ -119,9 +115,10 @@ func (p *posts) publish(ctx context.Context, post *Post, entry fanout.Entry, onc
 	}
 	entry.Fields = fieldsOf(*post)
 	job := p.fanOut.Begin(ctx, entry)
-	if post.ID, err = p.create(ctx, &job); err != nil {
+	if err := p.fanOut.Create(ctx, &job); err != nil {
 		return false, fmt.Errorf("social: post: %w", err)
 	}
+	post.ID = job.ID()
 	return false, p.fanOut.Publish(ctx, job)
 }
 
@@ -140,60 +137,6 @@ func (p *posts) admit(ctx context.Context, author int64) error {
 		return nil
 	}
 	return ErrOverloaded
-}
-
-// create writes a post under the next id. Should the id be in use, as after a
-// server has lost its last second, it takes the one after it.
-func (p *posts) create(ctx context.Context, job *fanout.Job) (int64, error) {
-	for {
-		id, err := p.nextPostID(ctx)
-		if err != nil {
-			return 0, err
-		}
-		if created, err := p.fanOut.Create(ctx, job, id); err != nil || created {
-			p.saw(id)
-			return id, err
-		}
-	}
-}
-
-// maxLostPosts is how far the counter can have fallen back with a server that
-// lost writes. An id further ahead was not assigned by Retwis but written by
-// hand, and moving the counter there could not be undone.
-const maxLostPosts = 1_000_000
-
-// nextPostID returns an id that no post has had. A counter below the largest id
-// seen fell back with a server that lost writes: it is moved past that id, or a
-// new post would be taken for a lost one that a client remembers.
-func (p *posts) nextPostID(ctx context.Context) (int64, error) {
-	seen := p.last.Load() // read before the counter moves, or concurrent posts would look like lost ones
-	id, err := p.nextID(ctx, layout.NextPostID)
-	if err != nil {
-		return 0, err
-	}
-	p.counter.Store(id)
-	if id > seen {
-		return id, nil
-	}
-	if seen-id > maxLostPosts {
-		p.log.WarnContext(ctx, "ignored a post whose id is far ahead of the counter", "post", seen, "counter", id)
-		p.last.CompareAndSwap(seen, id)
-		return id, nil
-	}
-	return p.client.Do(ctx, p.client.B().Incrby().Key(layout.NextPostID).Increment(seen-id+1).Build()).AsInt64()
-}
-
-// saw notes the largest id of a post that this process knows of.
-func (p *posts) saw(id int64) {
-	if counter := p.counter.Load(); counter > 0 && id > counter+maxLostPosts {
-		return
-	}
-	for {
-		last := p.last.Load()
-		if id <= last || p.last.CompareAndSwap(last, id) {
-			return
-		}
-	}
 }
 
 // Posts returns the posts with these ids, in their order, without those that do

@@ -40,7 +40,7 @@ func (p *posts) ReplyOnce(ctx context.Context, author User, parent int64, body s
 // that another call writes or has written, whose time it takes over. Atomic: of calls at
 // the same time one gets a new id.
 func (p *posts) claim(ctx context.Context, post *Post) (id int64, repeated bool, err error) {
-	if id, err = p.nextPostID(ctx); err != nil {
+	if id, err = p.fanOut.NextID(ctx); err != nil {
 		return 0, false, err
 	}
 	key, own, other := layout.RepeatedKey(post.Author.ID, post.Parent, post.Body), claimOf(id, post.Time), ""
@@ -82,12 +82,11 @@ func (p *posts) createOnce(ctx context.Context, post *Post, entry fanout.Entry) 
 	}
 	entry.Fields = fieldsOf(*post)
 	job = p.fanOut.Begin(ctx, entry)
-	created, err := p.fanOut.Create(ctx, &job, id)
-	p.saw(id)
+	created, err := p.fanOut.CreateAs(ctx, &job, id)
 	if err == nil && !created { // the id is in use, as after a failover
 		repeated = false
-		id, err = p.create(ctx, &job)
+		err = p.fanOut.Create(ctx, &job)
 	}
-	post.ID = id
+	post.ID = job.ID()
 	return job, repeated, err
 }

@@ -277,7 +277,7 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 	s.accounts = &accounts{sessions: &sessions{users: users, store: stored, now: opt.Now, tokens: tokens}, hasher: hasher, factors: &secondfactor.Store{Client: client, Box: box}, now: opt.Now}
 	s.follows = &follows{users: users, store: follow.New(client), fanOut: s.fanOut, now: opt.Now}
 	s.posts = &posts{users: users, fanOut: s.fanOut, log: opt.Logger, now: opt.Now, maxBacklog: cmp.Or(opt.MaxBacklog, defaultBacklog)}
-	s.timelines = &timelines{database: db, lists: lists, saw: s.posts.saw}
+	s.timelines = &timelines{database: db, lists: lists, saw: s.fanOut.Saw}
 	s.posts.published, s.posts.removed = s.timelines.Published, s.timelines.removed
 	if opt.Invalidations != nil {
 		s.timelines.public = newRecent(db.link, s.timelines.readPublic)

@@ -99,7 +99,8 @@ func TestIDAssignedTwice(t *testing.T) {
 	}
 }
 
-// The process that has the text of a lost post knows its tags and its conversation too.
+// The process that has the text of a lost post knows its tags and its conversation too, and
+// publishes it under a new id.
 func TestLostPostOfThisProcess(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t, "appendonly yes", "appendfsync always")
@@ -117,7 +118,7 @@ func TestLostPostOfThisProcess(t *testing.T) {
 	l.post = 50
 	b.Redis("SET", "next_post_id", "50")
 	member := fanout.Member(l.post, l.loser.ID, fmt.Sprint(b.Clock.Unix.Load()))
-	if created, err := b.FanOut().Create(b.Ctx, &job, l.post); err != nil || !created {
+	if created, err := b.FanOut().CreateAs(b.Ctx, &job, l.post); err != nil || !created {
 		t.Fatal(created, err)
 	}
 	server.Restart(t, true)
@@ -132,10 +133,19 @@ func TestLostPostOfThisProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.wantRight()
-	if got := b.Redis("SMEMBERS", layout.RepliesKey(parent)); got != "" {
-		t.Errorf("the first post has the replies %q", got)
+	again := b.Redis("GET", "next_post_id")
+	if got := b.Redis("HMGET", "post:"+again, "body", "user_id"); again == fmt.Sprint(l.post) || got != fmt.Sprint("#lost ", l.loser.ID) {
+		t.Errorf("post %s is %q", again, got)
 	}
-	if got := b.Redis("ZRANGE", layout.ThreadKey(parent), "0", "-1"); got != "" {
-		t.Errorf("its conversation has %q", got)
+	for _, key := range []string{layout.ThreadKey(parent), layout.ProfileRepliesKey(l.loser.ID), layout.TagKey("lost")} {
+		if got := b.Redis("ZRANGE", key, "0", "-1"); got != again {
+			t.Errorf("%s has %q, want post %s", key, got, again)
+		}
+	}
+	if got := b.Redis("SMEMBERS", layout.RepliesKey(parent)); got != again {
+		t.Errorf("the first post has the replies %q, want post %s", got, again)
+	}
+	if got := b.Redis("LRANGE", layout.HomeKey(l.mine.ID), "0", "0"); got != again {
+		t.Errorf("the home timeline of a follower begins with %q, want post %s", got, again)
 	}
 }

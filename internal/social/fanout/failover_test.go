@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -127,6 +128,61 @@ func TestFailoverDuringFanOut(t *testing.T) {
 	}
 	if got := b.Redis("ZRANGE", "profile:1", "0", "-1"); got != fmt.Sprint(post) {
 		t.Errorf("the profile has %q", got)
+	}
+}
+
+// A deletion that waits in the background is lost with the master, together with all that
+// says so. The process that began it begins it again.
+func TestFailoverDuringDeletion(t *testing.T) {
+	t.Parallel()
+	const followers = 400
+	p := socialtest.NewPair(t)
+	b := on(t, p.DB, noJobs)
+	author := b.NewUser("author")
+	b.fans(author, followers)
+	post := b.Publish(author, "to be deleted")
+	socialtest.Wait(t, "the fan-out to end", func() bool { return b.Redis("EXISTS", "fanouts") == "0" })
+	offset := socialtest.Info(t, p.DB, "master_repl_offset")
+	socialtest.Wait(t, "the replica to have all", func() bool {
+		return socialtest.Info(t, p.Dial(p.Replica.Socket), "slave_repl_offset") >= offset
+	})
+	p.Link.Lag.Store(int64(time.Hour))
+	if err := b.Delete(b.Ctx, author, post); err != nil {
+		t.Fatal(err)
+	}
+	p.FailOver()
+	if b.Redis("HGET", fmt.Sprint("post:", post), "body") != "to be deleted" || b.Redis("EXISTS", "tasks") != "0" {
+		t.Fatal("the deletion was not lost: the test shows nothing")
+	}
+	on(t, p.DB)
+	socialtest.Wait(t, "the post to be deleted", func() bool {
+		return b.Redis("HEXISTS", fmt.Sprint("post:", post), "deleted") == "1" && b.lacking(followers, post) == followers
+	})
+	socialtest.Wait(t, "the deletion to be finished", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
+}
+
+// A master that starts again before Sentinel has replaced it takes writes, and has no
+// replica any more. What it acknowledges is written again on the new master.
+func TestFailoverAfterRestart(t *testing.T) {
+	t.Parallel()
+	p := socialtest.NewPair(t)
+	b := on(t, p.DB)
+	author := b.NewUser("author")
+	b.Publish(author, "so that this process knows of the replica")
+	socialtest.Wait(t, "the first fan-out to end", func() bool { return b.Redis("EXISTS", "fanouts") == "0" })
+	if err := p.DB.Do(b.Ctx, p.DB.B().Save().Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	p.Promote()
+	p.Master.Restart(t, true)
+	post := b.Publish(author, "to the old master")
+	if !strings.Contains(b.Redis("ZRANGE", "fanouts", "0", "-1"), fmt.Sprint(post)) {
+		t.Error("the fan-out counts as confirmed without a replica")
+	}
+	p.FailOver()
+	socialtest.Wait(t, "the post to be written again", func() bool { return b.Redis("LRANGE", "timeline", "0", "0") == fmt.Sprint(post) })
+	if posts, err := b.Posts(b.Ctx, post); err != nil || len(posts) != 1 || posts[0].Body != "to the old master" {
+		t.Errorf("the post that was acknowledged is %+v, %v", posts, err)
 	}
 }
 

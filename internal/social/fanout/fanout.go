@@ -58,6 +58,7 @@ type Engine struct {
 	short, long *jobs.Queue
 	letters     jobs.Letters
 
+	ids     ids
 	repeats chan Job
 	ctx     context.Context // ends the worker, never used for a caller
 	stop    context.CancelFunc
@@ -75,6 +76,7 @@ func New(client rueidis.Client, lists *collection.Timelines, log *slog.Logger, n
 			client: client, scripts: script.NewSender(client), cluster: client.Mode() == rueidis.ClientModeCluster, log: log, now: now,
 			follows: follow.New(client), lists: lists, homes: lists, ledger: ledger,
 		},
+		ids:     ids{client: client, log: log},
 		repeats: make(chan Job, maxRepeats),
 	}
 	e.short, e.long = e.newQueue(client, layout.JobsPrefix, now), e.newQueue(client, layout.LongJobsPrefix, now)
@@ -141,12 +143,32 @@ func (e *Engine) Begin(ctx context.Context, entry Entry) Job {
 	return Job{Entry: entry, after: follow.First, masters: masters}
 }
 
-// Create writes the post of a job under an id, unless the id is in use, and
-// reports whether it did. From then on the fan-out will be finished, whatever
-// interrupts it.
-func (e *Engine) Create(ctx context.Context, job *Job, id int64) (bool, error) {
+// Create writes the post of a job under a new id: should the one of the counter be in
+// use, as after a server has lost its last second, under the one after it. From then on
+// the fan-out will be finished, whatever interrupts it. A job that has been given an id
+// keeps it if that is free: after an error, Create can be repeated.
+func (e *Engine) Create(ctx context.Context, job *Job) error {
+	for {
+		if job.post == 0 {
+			id, err := e.ids.next(ctx)
+			if err != nil {
+				return err
+			}
+			job.post = id
+		}
+		if created, err := e.CreateAs(ctx, job, job.post); err != nil || created {
+			return err
+		}
+		job.post = 0
+	}
+}
+
+// CreateAs is Create under an id, unless that is in use, and reports whether it wrote the
+// post.
+func (e *Engine) CreateAs(ctx context.Context, job *Job, id int64) (bool, error) {
 	job.post = id
 	created, err := e.writer.create(ctx, job)
+	e.ids.saw(id)
 	switch {
 	case errors.Is(err, errDeleted): // an earlier attempt, whose reply was lost
 		return true, nil
@@ -192,8 +214,10 @@ func (e *Engine) Publish(ctx context.Context, job Job) error {
 	return nil
 }
 
-// queue leaves a fan-out to the background, from its beginning.
+// queue leaves a fan-out to the background, from its beginning. This process keeps the
+// text of the post until no failover can lose it.
 func (e *Engine) queue(job Job) {
+	e.ledger.Watch(e.ctx, e.written(job))
 	ctx, cancel := context.WithTimeout(e.ctx, queueTimeout)
 	defer cancel()
 	if err := e.tasks.QueueOther(ctx, job.member()); err != nil && e.ctx.Err() == nil {
@@ -228,6 +252,9 @@ func (e *Engine) work() {
 func (e *Engine) workOn(job Job) {
 	defer e.ledger.Release(job.member())
 	slices, err := e.repeat(e.ctx, &job)
+	if errors.Is(err, errReplaced) {
+		err = e.publishAgain(&job)
+	}
 	switch {
 	case e.ctx.Err() != nil:
 	case err == nil:
@@ -249,6 +276,26 @@ func (e *Engine) workOn(job Job) {
 		pause.For(e.ctx, retryAfter)
 		e.restart(job)
 	}
+}
+
+// publishAgain publishes a post of this process under a new id, where a failover has lost
+// it and another post has its id by now. It returns ErrNoPost when the old one is to be
+// cleared away. After an error it can be repeated.
+func (e *Engine) publishAgain(job *Job) error {
+	if job.again == nil {
+		again := e.Begin(e.ctx, job.Entry)
+		job.again = &again
+	}
+	if err := e.Create(e.ctx, job.again); err != nil {
+		return err
+	}
+	e.log.Warn("a post was lost in a failover, and its id belongs to another post by now: it is published again",
+		"post", job.post, "as", job.again.post, "author", job.Author)
+	if err := e.Publish(e.ctx, *job.again); err != nil {
+		e.log.Warn("fan-out interrupted, to be finished later", "post", job.again.post, "error", err)
+	}
+	job.time, job.Fields, job.again = job.postTime(), nil, nil
+	return ErrNoPost
 }
 
 // forget removes a job that was given up from its ledger; it is a dead letter now.

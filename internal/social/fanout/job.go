@@ -15,6 +15,8 @@ var (
 	// ErrRefused: the post that a reply or a repost belongs to does not exist any
 	// more, or the user has another repost of it.
 	ErrRefused = errors.New("social: not accepted by the other post")
+	// errReplaced: the post, whose text this process has, is lost, and another one has its id.
+	errReplaced = errors.New("social: another post has this id")
 	// errDeleted: the post was deleted.
 	errDeleted = errors.New("social: the post is deleted")
 )
@@ -52,8 +54,12 @@ type Job struct {
 	// masters is the identity of the servers before the first write. A fan-out
 	// that ends under another identity may have lost a part.
 	masters string
-	failed  int // how many times in a row it failed
+	failed  int  // how many times in a row it failed
+	again   *Job // the same post under a new id; see publishAgain
 }
+
+// ID is the id of the post, 0 before Create.
+func (j *Job) ID() int64 { return j.post }
 
 // postTime is the time of the post, as it is stored.
 func (j *Job) postTime() string {

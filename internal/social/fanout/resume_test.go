@@ -20,7 +20,7 @@ func (b *bundle) write(author, id int64, body string) {
 	job := b.FanOut().Begin(b.Ctx, fanout.Entry{Author: author, Fields: []string{
 		"user_id", fmt.Sprint(author), "time", fmt.Sprint(b.Clock.Unix.Load()), "body", body,
 	}})
-	if created, err := b.FanOut().Create(b.Ctx, &job, id); err != nil || !created {
+	if created, err := b.FanOut().CreateAs(b.Ctx, &job, id); err != nil || !created {
 		b.T.Fatalf("post %d: %v, %v", id, created, err)
 	}
 }

@@ -81,7 +81,8 @@ func (w *writer) create(ctx context.Context, job *Job) (bool, error) {
 
 // restore makes sure that the post itself and its place in `fanouts` exist,
 // before a fan-out is repeated. It returns ErrNoPost where the post is lost, even if
-// another one has its id by now, and errDeleted where it is deleted.
+// another one has its id by now, errReplaced where it could be published under a new
+// one, and errDeleted where it is deleted.
 func (w *writer) restore(ctx context.Context, job *Job) error {
 	if job.Fields == nil {
 		stored, err := w.stored(ctx, job.post)
@@ -97,8 +98,7 @@ func (w *writer) restore(ctx context.Context, job *Job) error {
 	}
 	created, err := w.create(ctx, job)
 	if err == nil && !created {
-		w.log.ErrorContext(ctx, "a post was lost in a failover: its id belongs to another post by now", "post", job.post, "author", job.Author)
-		return ErrNoPost
+		return errReplaced
 	}
 	return err
 }

@@ -97,12 +97,18 @@ func (e *Engine) Close() {
 }
 
 // Note adds tasks to the ledger, before their first write: from now on they will be
-// finished, whatever interrupts them. One round trip for a thousand.
+// finished, whatever interrupts them. One that is noted alone is noted again should a
+// failover lose it. One round trip for a thousand.
 func (e *Engine) Note(ctx context.Context, members ...string) error {
-	if len(members) == 1 {
-		return e.ledger.NoteFull(ctx, members[0])
+	if len(members) != 1 {
+		return e.ledger.Note(ctx, members...)
 	}
-	return e.ledger.Note(ctx, members...)
+	masters, _ := e.ledger.observer.Identity(ctx) // on an error it is noted again
+	if err := e.ledger.NoteFull(ctx, members[0]); err != nil {
+		return err
+	}
+	e.ledger.Watch(ctx, Work{Member: members[0], Masters: masters, Repeat: func() { e.repeat(members[0]) }})
+	return nil
 }
 
 // Run runs a task that was noted, to its end. A task that fails goes on in the
@@ -218,7 +224,7 @@ func (e *Engine) repeat(member string) {
 	e.worker.Go(func() {
 		e.ledger.Hold(member)
 		defer e.ledger.Release(member)
-		for e.ledger.Note(e.ctx, member) != nil {
+		for e.Note(e.ctx, member) != nil {
 			if !pause.For(e.ctx, retryAfter) {
 				return
 			}

@@ -55,6 +55,8 @@ type Work struct {
 	Masters string
 	// Repeat begins the work again from its beginning. It must not wait.
 	Repeat func()
+
+	watched bool // left to others: its member stays
 }
 
 // Ledger is a sorted set of unfinished work. It is safe for concurrent use.
@@ -70,7 +72,7 @@ type Ledger struct {
 	unconfirmed chan *written
 	// For Run alone:
 	waiting     []*written
-	replicaSeen map[string]time.Time // by master
+	replicaSeen map[string]time.Time // by address of the master
 	failing     bool
 	conn        *pinned // to the only master; nil on a Cluster
 }
@@ -160,6 +162,16 @@ func (l *Ledger) Submit(ctx context.Context, work Work) (<-chan struct{}, error)
 		return nil, err
 	}
 	return w.dropped, nil
+}
+
+// Watch repeats work that is left to other processes should a failover lose its member,
+// until a replica of each master that has one has that. Call it after Note.
+func (l *Ledger) Watch(ctx context.Context, work Work) {
+	if !l.observer.replicated() {
+		return
+	}
+	work.watched = true
+	_, _ = l.submit(ctx, work) // where ctx ends, so does this process
 }
 
 func (l *Ledger) submit(ctx context.Context, work Work) (*written, error) {
