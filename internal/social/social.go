@@ -401,6 +401,7 @@ func newPairs() (*otter.Cache[string, int64], error) {
 func (s *Service) Close() error {
 	s.unsubscribe()
 	s.standings.close()
+	s.leaving.removal.Close()
 	s.fanOut.Close()
 	s.completions.index.Close()
 	return nil

@@ -170,16 +170,25 @@ func (l *Limits) LoggedIn(ctx context.Context, name string, from netip.Addr) {
 	}
 }
 
-// IsOf reports whether a key of the database counts events of an account.
-func IsOf(key string, uid int64, name string) bool {
-	rest, ok := strings.CutPrefix(key, "ratelimit:")
-	rule, of, found := strings.Cut(rest, ":{")
-	account := strconv.FormatInt(uid, 10)
-	if rule == "login" || rule == "login-account" {
-		account = Subject(strings.ToLower(name))
+// OfAccounts returns what tells whether a key of the database counts events of one of some
+// accounts, whose names are given by their ids.
+func OfAccounts(names map[int64]string) func(key string) bool {
+	ids, logins := map[string]bool{}, map[string]bool{}
+	for uid, name := range names {
+		ids[strconv.FormatInt(uid, 10)], logins[Subject(strings.ToLower(name))] = true, true
 	}
-	after, same := strings.CutPrefix(of, account)
-	return ok && found && same && (strings.HasPrefix(after, "}") || strings.HasPrefix(after, "@"))
+	return func(key string) bool {
+		rest, ok := strings.CutPrefix(key, "ratelimit:")
+		rule, of, found := strings.Cut(rest, ":{")
+		end := strings.IndexAny(of, "@}")
+		if !ok || !found || end < 0 {
+			return false
+		}
+		if rule == "login" || rule == "login-account" {
+			return logins[of[:end]]
+		}
+		return ids[of[:end]]
+	}
 }
 
 // check is a limit of an event of somebody.

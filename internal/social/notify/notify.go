@@ -94,12 +94,16 @@ func (s Store) Remove(ctx context.Context, uid int64, e Entry, at time.Time) err
 	return nil
 }
 
-// RemoveActor removes what a user has caused from the notifications of others, about 0.3
-// ms of the server's time for each. One round trip. A key of another type has none.
-func (s Store) RemoveActor(ctx context.Context, actor int64, from ...int64) error {
+// RemoveActors removes what some users have caused from the notifications of others, about
+// 0.3 ms of the server's time for each. One round trip. A key of another type has none.
+func (s Store) RemoveActors(ctx context.Context, actors []int64, from ...int64) error {
+	args := make([]string, len(actors))
+	for i, actor := range actors {
+		args[i] = layout.Itoa(actor)
+	}
 	calls := make([]script.Call, len(from))
 	for i, uid := range from {
-		calls[i] = call(uid, layout.Itoa(actor))
+		calls[i] = call(uid, args...)
 	}
 	for _, res := range removeActorScript.RunMany(ctx, s.client, calls) {
 		if err := res.Error(); err != nil && !reply.IsWrongType(err) {

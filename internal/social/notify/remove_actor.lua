@@ -1,12 +1,15 @@
--- Removes the notifications that a user has caused.
--- ARGV[1]   the id of the user
+-- Removes the notifications that some users have caused.
+-- ARGV      the ids of the users
 -- Reply     how many were removed
 take_stream()
-local part, left = ':' .. ARGV[1] .. ':', {}
+local actors, left = {}, {}
+for _, id in ipairs(ARGV) do
+  actors[id] = true
+end
 local all = redis.call('LRANGE', KEYS[1], 0, -1)
 for _, entry in ipairs(all) do
-  local at = string.find(entry, ' ', 1, true)
-  if not at or string.find(entry, part, at + 2, true) ~= at + 2 then
+  local actor = string.match(entry, '^[^ ]* .:(%d+):')
+  if not actors[actor] then
     left[#left + 1] = entry
   end
 end

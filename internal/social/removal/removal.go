@@ -10,8 +10,9 @@
 //     of them along: entries of timelines, counters, the other direction.
 //  2. Requests of the user that were running when the account was closed may have
 //     written since. So the first part is repeated until it is [Grace] ago.
-//  3. What no list leads to is found by a scan of all keys: stubs of posts that were
-//     deleted earlier, mutes by others, notifications that the user caused, limits.
+//  3. What no list leads to is found by a scan of all keys, one for all users who wait for
+//     it: stubs of posts that were deleted earlier, mutes by others, notifications that the
+//     user caused, limits.
 //  4. The name leads to nobody from now on (`users` maps it to 0), and the hash of the
 //     user is deleted.
 //
@@ -90,6 +91,7 @@ type Engine struct {
 	relations relation.Store
 	notify    notify.Store
 	steps     []namedStep
+	rest      *sweeper
 }
 
 type namedStep struct {
@@ -103,9 +105,13 @@ func New(opt Options) *Engine {
 		Options: opt, follows: follow.New(opt.Client), likes: reaction.New(opt.Client), relations: relation.New(opt.Client),
 		notify: notify.New(opt.Client),
 	}
+	e.rest = newSweeper(e.sweep, opt.FanOut.Tasks().Masters, opt.Log)
 	opt.FanOut.Tasks().Handle(Kind, e.task)
 	return e
 }
+
+// Close ends what runs in the background.
+func (e *Engine) Close() { e.rest.close() }
 
 // Also adds a step to the deletion of each account. Call it before the first one.
 func (e *Engine) Also(name string, run Step) { e.steps = append(e.steps, namedStep{name, run}) }
@@ -232,13 +238,15 @@ func (e *Engine) remove(ctx context.Context, a account) error {
 			return err
 		}
 	}
-	if err := e.removeFromLists(ctx, a, was); err != nil {
-		return err
+	if !e.rest.known(a) {
+		if err := e.removeFromLists(ctx, a, was); err != nil {
+			return err
+		}
+		if !was.gone && e.Now().Before(was.at.Add(Grace)) {
+			return task.ErrAgain
+		}
 	}
-	if !was.gone && e.Now().Before(was.at.Add(Grace)) {
-		return task.ErrAgain
-	}
-	if err := e.sweep(ctx, a); err != nil {
+	if err := e.rest.sweep(ctx, a); err != nil {
 		return err
 	}
 	if err := e.unlink(ctx, a.id, ownKeys, mirroredKeys); err != nil {

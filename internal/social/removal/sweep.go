@@ -2,6 +2,8 @@ package removal
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -30,12 +32,13 @@ const (
 	maxFanOutPauses = 100
 )
 
-// sweep scans all keys for what no list of the user leads to.
-func (e *Engine) sweep(ctx context.Context, a account) error {
-	if err := e.sweepLive(ctx, a); err != nil {
+// sweep scans all keys once for what no list of some users leads to.
+func (e *Engine) sweep(ctx context.Context, all accounts) error {
+	if err := e.sweepLive(ctx, all); err != nil {
 		return err
 	}
-	var pending []int64
+	isLimit := limits.OfAccounts(all)
+	var pending []post
 	for page, err := range scan.Keys(ctx, e.Client, scan.Pattern{Count: scanCount, Timeout: scanTimeout}) {
 		if err != nil {
 			return err
@@ -43,7 +46,7 @@ func (e *Engine) sweep(ctx context.Context, a account) error {
 		var posts, notified []int64
 		var mutes, limited []string
 		for _, key := range page.Keys {
-			if limits.IsOf(key, a.id, a.name) {
+			if isLimit(key) {
 				limited = append(limited, key)
 			}
 			switch prefix, id, _ := layout.ParseKey(key); prefix {
@@ -55,51 +58,54 @@ func (e *Engine) sweep(ctx context.Context, a account) error {
 				notified = append(notified, id)
 			}
 		}
-		theirs, err := e.authored(ctx, a, posts)
+		theirs, err := e.authored(ctx, all, posts)
+		if err == nil {
+			theirs, err = e.erase(ctx, theirs)
+		}
 		if err != nil {
 			return err
 		}
-		for _, post := range theirs {
-			done, err := e.FanOut.Erase(ctx, post, a.id)
-			if err != nil {
-				return err
-			}
-			if !done {
-				pending = append(pending, post)
-			}
-		}
-		if err := e.sweepMutes(ctx, a, mutes); err != nil {
+		pending = append(pending, theirs...)
+		if err := e.sweepMutes(ctx, all, mutes); err != nil {
 			return err
 		}
 		if err := e.sweepLimits(ctx, limited); err != nil {
 			return err
 		}
-		if err := e.sweepNotifications(ctx, a, notified); err != nil {
+		if err := e.sweepNotifications(ctx, all, notified); err != nil {
 			return err
 		}
 		if !pause.For(ctx, gap) {
 			return ctx.Err()
 		}
 	}
-	return e.erasePending(ctx, a, pending)
+	return e.erasePending(ctx, pending)
+}
+
+// post is a post of a user that is being deleted.
+type post struct{ id, author int64 }
+
+// erase erases posts, and returns those that are still on their way to timelines.
+func (e *Engine) erase(ctx context.Context, posts []post) (pending []post, err error) {
+	for _, p := range posts {
+		done, err := e.FanOut.Erase(ctx, p.id, p.author)
+		if err != nil {
+			return nil, err
+		}
+		if !done {
+			pending = append(pending, p)
+		}
+	}
+	return pending, nil
 }
 
 // erasePending waits for the fan-outs of posts, which end because the posts are
 // deleted.
-func (e *Engine) erasePending(ctx context.Context, a account, posts []int64) error {
+func (e *Engine) erasePending(ctx context.Context, posts []post) error {
 	for range maxFanOutPauses {
-		left := posts[:0]
-		for _, post := range posts {
-			done, err := e.FanOut.Erase(ctx, post, a.id)
-			if err != nil {
-				return err
-			}
-			if !done {
-				left = append(left, post)
-			}
-		}
-		if posts = left; len(posts) == 0 {
-			return nil
+		var err error
+		if posts, err = e.erase(ctx, posts); err != nil || len(posts) == 0 {
+			return err
 		}
 		if !pause.For(ctx, fanOutPause) {
 			return ctx.Err()
@@ -108,36 +114,41 @@ func (e *Engine) erasePending(ctx context.Context, a account, posts []int64) err
 	return task.ErrAgain
 }
 
-// authored returns the posts of a user among these.
-func (e *Engine) authored(ctx context.Context, a account, posts []int64) ([]int64, error) {
+// authored returns the posts of some users among these.
+func (e *Engine) authored(ctx context.Context, all accounts, posts []int64) ([]post, error) {
 	if len(posts) == 0 {
 		return nil, nil
 	}
 	cmds := make(rueidis.Commands, len(posts))
-	for i, post := range posts {
-		cmds[i] = e.Client.B().Hget().Key(layout.PostKey(post)).Field("user_id").Build()
+	for i, id := range posts {
+		cmds[i] = e.Client.B().Hget().Key(layout.PostKey(id)).Field("user_id").Build()
 	}
-	var theirs []int64
+	var theirs []post
 	for i, res := range e.Client.DoMulti(ctx, cmds...) {
-		author, err := reply.TextOrEmpty(res)
+		text, err := reply.TextOrEmpty(res)
 		if err != nil {
 			return nil, err
 		}
-		if author == layout.Itoa(a.id) {
-			theirs = append(theirs, posts[i])
+		author, _ := layout.ParseID(text)
+		if all[author] != "" {
+			theirs = append(theirs, post{posts[i], author})
 		}
 	}
 	return theirs, nil
 }
 
-// sweepMutes removes a user from those that others have muted.
-func (e *Engine) sweepMutes(ctx context.Context, a account, keys []string) error {
+// sweepMutes removes users from those that others have muted.
+func (e *Engine) sweepMutes(ctx context.Context, all accounts, keys []string) error {
 	if len(keys) == 0 {
 		return nil
 	}
+	members := make([]string, 0, len(all))
+	for uid := range all {
+		members = append(members, layout.Itoa(uid))
+	}
 	cmds := make(rueidis.Commands, len(keys))
 	for i, key := range keys {
-		cmds[i] = e.Client.B().Zrem().Key(key).Member(layout.Itoa(a.id)).Build().ToRetryable()
+		cmds[i] = e.Client.B().Zrem().Key(key).Member(members...).Build().ToRetryable()
 	}
 	for _, res := range e.Client.DoMulti(ctx, cmds...) {
 		if err := res.Error(); err != nil && !reply.IsWrongType(err) {
@@ -156,11 +167,12 @@ func (e *Engine) sweepLimits(ctx context.Context, keys []string) error {
 	return reply.FirstError(e.Client.DoMulti(ctx, cmds...))
 }
 
-// sweepNotifications removes what a user has caused from the notifications of others.
-func (e *Engine) sweepNotifications(ctx context.Context, a account, users []int64) error {
+// sweepNotifications removes what users have caused from the notifications of others.
+func (e *Engine) sweepNotifications(ctx context.Context, all accounts, users []int64) error {
+	actors := slices.Collect(maps.Keys(all))
 	for len(users) > 0 {
 		n := min(len(users), inboxesAtOnce)
-		if err := e.notify.RemoveActor(ctx, a.id, users[:n]...); err != nil {
+		if err := e.notify.RemoveActors(ctx, actors, users[:n]...); err != nil {
 			return err
 		}
 		if users = users[n:]; len(users) > 0 && !pause.For(ctx, gap) {
@@ -170,9 +182,8 @@ func (e *Engine) sweepNotifications(ctx context.Context, a account, users []int6
 	return nil
 }
 
-// sweepLive removes the posts of a user, and the replies to them, from `live`.
-func (e *Engine) sweepLive(ctx context.Context, a account) error {
-	uid := layout.Itoa(a.id)
+// sweepLive removes the posts of some users, and the replies to them, from `live`.
+func (e *Engine) sweepLive(ctx context.Context, all accounts) error {
 	for start := "-"; ; {
 		entries, err := e.Client.Do(ctx, e.Client.B().Xrange().Key(layout.Live).Start(start).End("+").Count(liveAtOnce).Build()).AsXRange()
 		if reply.IsWrongType(err) {
@@ -183,7 +194,9 @@ func (e *Engine) sweepLive(ctx context.Context, a account) error {
 		}
 		var theirs []string
 		for _, entry := range entries {
-			if entry.FieldValues["author"] == uid || entry.FieldValues["to"] == uid {
+			author, _ := layout.ParseID(entry.FieldValues["author"])
+			to, _ := layout.ParseID(entry.FieldValues["to"])
+			if all[author] != "" || all[to] != "" {
 				theirs = append(theirs, entry.ID)
 			}
 			start = "(" + entry.ID

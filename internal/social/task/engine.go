@@ -111,6 +111,12 @@ func (e *Engine) Note(ctx context.Context, members ...string) error {
 	return nil
 }
 
+// Masters is the identity of the masters; see Observer.Identity. A task that relies on what
+// was done outside of it looks whether that was done under the same.
+func (e *Engine) Masters(ctx context.Context) (string, error) {
+	return e.ledger.observer.Identity(ctx)
+}
+
 // Run runs a task that was noted, to its end. A task that fails goes on in the
 // background, and its error is logged only.
 func (e *Engine) Run(ctx context.Context, member string) {

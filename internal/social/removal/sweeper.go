@@ -1,0 +1,124 @@
+package removal
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+
+	"retwis/internal/social/task"
+)
+
+// accounts are users that are being deleted: their names, by id.
+type accounts map[int64]string
+
+// sweptAtOnce bounds the users whose rest one scan of the database looks for.
+const sweptAtOnce = 100
+
+// sweeper scans the database for all users that wait for that together, one scan after
+// the other. The deletion of a thousand accounts takes eleven, not a thousand.
+type sweeper struct {
+	scan    func(ctx context.Context, all accounts) error
+	masters func(ctx context.Context) (string, error) // who they are; see task.Observer
+	log     *slog.Logger
+
+	ctx     context.Context
+	stop    context.CancelFunc
+	worker  sync.WaitGroup
+	mu      sync.Mutex
+	waiting map[account]swept
+	running bool
+}
+
+// swept is what a scan has done for a user: nothing yet, or all under these masters.
+type swept struct {
+	done    bool
+	masters string
+}
+
+func newSweeper(scan func(context.Context, accounts) error, masters func(context.Context) (string, error), log *slog.Logger) *sweeper {
+	s := &sweeper{scan: scan, masters: masters, log: log, waiting: map[account]swept{}}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	return s
+}
+
+// close ends the scan. The tasks that wait for it are repeated by another process.
+func (s *sweeper) close() {
+	s.stop()
+	s.worker.Wait()
+}
+
+// sweep returns task.ErrAgain until a scan that began after its first call has ended, and
+// no failover has undone it.
+func (s *sweeper) sweep(ctx context.Context, a account) error {
+	masters, err := s.masters(ctx)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	has := s.waiting[a]
+	if has.done {
+		delete(s.waiting, a)
+	}
+	if has.done && has.masters == masters {
+		return nil
+	}
+	s.waiting[a] = swept{}
+	if !s.running && s.ctx.Err() == nil {
+		s.running = true
+		s.worker.Go(s.run)
+	}
+	return task.ErrAgain
+}
+
+// known reports whether a user waits for a scan, or for the first call after it.
+func (s *sweeper) known(a account) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.waiting[a]
+	return ok
+}
+
+// run scans until nobody waits.
+func (s *sweeper) run() {
+	for {
+		some := s.next()
+		if len(some) == 0 {
+			return
+		}
+		all := accounts{}
+		for _, a := range some {
+			all[a.id] = a.name
+		}
+		masters, err := s.masters(s.ctx)
+		if err == nil {
+			err = s.scan(s.ctx, all)
+		}
+		if err != nil && s.ctx.Err() == nil && !errors.Is(err, task.ErrAgain) {
+			s.log.Warn("the rest of deleted accounts was not found, trying again later", "error", err)
+		}
+		s.mu.Lock()
+		for _, a := range some {
+			if err == nil {
+				s.waiting[a] = swept{true, masters}
+			} else {
+				delete(s.waiting, a) // its task comes back
+			}
+		}
+		s.mu.Unlock()
+	}
+}
+
+// next returns users who wait, or notes that nobody does.
+func (s *sweeper) next() (some []account) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for a, has := range s.waiting {
+		if !has.done && len(some) < sweptAtOnce {
+			some = append(some, a)
+		}
+	}
+	s.running = len(some) > 0
+	return some
+}

@@ -1,0 +1,66 @@
+package removal
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"testing"
+	"testing/synctest"
+
+	"retwis/internal/social/task"
+)
+
+// Users who wait while one scan runs are looked for together by the next one.
+func TestOneScanForAll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, masters := t.Context(), "before"
+		fails := errors.New("a slow server")
+		var scans []accounts
+		results := make(chan error)
+		s := newSweeper(func(_ context.Context, all accounts) error {
+			scans = append(scans, maps.Clone(all))
+			return <-results
+		}, func(context.Context) (string, error) { return masters, nil }, slog.New(slog.DiscardHandler))
+		defer s.close()
+		ada, ben, cleo := account{id: 1, name: "ada"}, account{id: 2, name: "ben"}, account{id: 3, name: "cleo"}
+		want := func(a account, want error) {
+			t.Helper()
+			if err := s.sweep(ctx, a); !errors.Is(err, want) || (want == nil) != (err == nil) {
+				t.Errorf("%s: %v, want %v", a.name, err, want)
+			}
+			synctest.Wait()
+		}
+		ends := func(err error) {
+			results <- err
+			synctest.Wait()
+		}
+		want(ada, task.ErrAgain)
+		want(ben, task.ErrAgain)
+		want(cleo, task.ErrAgain)
+		want(ben, task.ErrAgain)
+		ends(nil)
+		want(ada, nil)
+		want(ben, task.ErrAgain) // the scan had begun before
+		ends(fails)
+		want(ben, task.ErrAgain)
+		want(cleo, task.ErrAgain)
+		ends(nil)
+		want(ben, nil)
+		ends(nil)
+		masters = "after" // what the scan has removed can be back
+		want(cleo, task.ErrAgain)
+		ends(nil)
+		want(cleo, nil)
+		if s.known(ada) || s.known(ben) || s.known(cleo) {
+			t.Errorf("still waiting: %v", s.waiting)
+		}
+		sizes := []int{1, 2, 1, 1, 1}
+		for i, all := range scans {
+			if i >= len(sizes) || len(all) != sizes[i] {
+				t.Fatalf("%d scans, for %v", len(scans), scans)
+			}
+		}
+	})
+}
