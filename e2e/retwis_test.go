@@ -164,8 +164,11 @@ func (b *browser) submit(form string, fields ...string) {
 		get(b, chromedp.Evaluate[string](fmt.Sprintf(`document.querySelector(%q).value = ""`, field)))
 		actions = append(actions, chromedp.SendKeys(chromedp.CSS(field), fields[i+1]))
 	}
+	button := form + " button:not([type=button])"
 	b.run(actions...)
-	response, err := chromedp.RunResponse(b.ctx, chromedp.Click(chromedp.CSS(form+" button:not([type=button])")))
+	// On a phone, the bar at the bottom can lie over it.
+	get(b, chromedp.Evaluate[bool](fmt.Sprintf(`(document.querySelector(%q).scrollIntoView({block: "center"}), true)`, button)))
+	response, err := chromedp.RunResponse(b.ctx, chromedp.Click(chromedp.CSS(button)))
 	if err != nil {
 		b.t.Fatalf("send %s: %v", form, err)
 	}
