@@ -150,8 +150,14 @@ func (v *visitor) do(request *http.Request, err error) *answer {
 	if err != nil {
 		v.site.t.Fatal(err)
 	}
+	if glued := gluedTime.Find(body); glued != nil {
+		v.site.t.Errorf("%s has no space before a time: %s", request.URL, glued)
+	}
 	return &answer{v.site.t, response.StatusCode, response.Header, string(body)}
 }
+
+// gluedTime matches a time that follows a word without a space: templates drop line breaks.
+var gluedTime = regexp.MustCompile(`[^>]*[\pL\pN,](</[a-z]+>)?<time`)
 
 func (v *visitor) get(path string) *answer {
 	v.site.t.Helper()
