@@ -138,14 +138,33 @@ func (e *Engine) removeFollowing(ctx context.Context, a account, members []strin
 	})
 }
 
+// removeFollowers ends what others follow; the other direction goes with the page.
 func (e *Engine) removeFollowers(ctx context.Context, a account, members []string) error {
-	return ids(members, func(other int64) error { return e.follows.Remove(ctx, other, a.id) })
+	var keys []string
+	err := ids(members, func(other int64) error {
+		keys = append(keys, layout.FollowingKey(other))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return e.removeFrom(ctx, keys, layout.Itoa(a.id))
 }
 
 func (e *Engine) removeTags(ctx context.Context, a account, tags []string) error {
-	cmds := make(rueidis.Commands, len(tags))
+	keys := make([]string, len(tags))
 	for i, tag := range tags {
-		cmds[i] = e.Client.B().Zrem().Key(layout.TagFollowersKey(tag)).Member(layout.Itoa(a.id)).Build().ToRetryable()
+		keys[i] = layout.TagFollowersKey(tag)
+	}
+	return e.removeFrom(ctx, keys, layout.Itoa(a.id))
+}
+
+// removeFrom removes members from sorted sets. One round trip. A key of another type is
+// left to a check.
+func (e *Engine) removeFrom(ctx context.Context, keys []string, members ...string) error {
+	cmds := make(rueidis.Commands, len(keys))
+	for i, key := range keys {
+		cmds[i] = e.Client.B().Zrem().Key(key).Member(members...).Build().ToRetryable()
 	}
 	for _, res := range e.Client.DoMulti(ctx, cmds...) {
 		if err := res.Error(); err != nil && !reply.IsWrongType(err) {
@@ -176,9 +195,5 @@ func (e *Engine) removeBlockers(ctx context.Context, a account, members []string
 // loses the entry: on a Cluster a process can die between the two, and only the list leads
 // to the mirror.
 func (e *Engine) dropMirror(ctx context.Context, a account, mirror string) error {
-	err := e.Client.Do(ctx, e.Client.B().Zrem().Key(mirror).Member(layout.Itoa(a.id)).Build().ToRetryable()).Error()
-	if reply.IsWrongType(err) { // a check reports the damaged key
-		return nil
-	}
-	return err
+	return e.removeFrom(ctx, []string{mirror}, layout.Itoa(a.id))
 }

@@ -146,16 +146,7 @@ func (e *Engine) sweepMutes(ctx context.Context, all accounts, keys []string) er
 	for uid := range all {
 		members = append(members, layout.Itoa(uid))
 	}
-	cmds := make(rueidis.Commands, len(keys))
-	for i, key := range keys {
-		cmds[i] = e.Client.B().Zrem().Key(key).Member(members...).Build().ToRetryable()
-	}
-	for _, res := range e.Client.DoMulti(ctx, cmds...) {
-		if err := res.Error(); err != nil && !reply.IsWrongType(err) {
-			return err
-		}
-	}
-	return nil
+	return e.removeFrom(ctx, keys, members...)
 }
 
 // sweepLimits removes what counts events of a user. Some have the name, and an address.
