@@ -44,13 +44,13 @@ slowest := ./redlock ./cmd/retwis ./model ./bulk
 # All is compiled before the first test runs: tests of timeouts need a processor
 # that is not busy with compiling for minutes.
 test: ## run all tests on real servers; RACE=1 adds the race detector
-	@scripts/deps server curl sqlite3
+	@scripts/deps server curl sqlite3 nginx caddy
 	@go list $(race) -test -export -deps ./... >/dev/null
 	REDISTEST_REQUIRE=1 go test $(race) -timeout 10m $(TESTFLAGS) $(slowest) ./...
 	cd bench && REDISTEST_REQUIRE=1 go test $(race) -timeout 10m $(TESTFLAGS) ./interop ./acme ./lab/... ./capacity
 
 test-long: ## run them with ten times the random cases, and every fuzz test
-	@scripts/deps server curl sqlite3
+	@scripts/deps server curl sqlite3 nginx caddy
 	REDISTEST_REQUIRE=1 TEST_LONG=1 RAPID_CHECKS=$(or $(CHECKS),1000) go test $(race) -count=1 -timeout 60m $(TESTFLAGS) ./...
 	cd bench && REDISTEST_REQUIRE=1 TEST_LONG=1 go test $(race) -count=1 -timeout 60m $(TESTFLAGS) ./lab/...
 	@scripts/fuzz $(or $(FUZZTIME),30s)
@@ -59,7 +59,7 @@ test-long: ## run them with ten times the random cases, and every fuzz test
 SERVERS ?= ../shared/servers
 
 test-servers: ## run the tests on every server below SERVERS=DIRECTORY; ONLY='NAME...' and PACKAGES='...' for a part
-	@scripts/deps server curl sqlite3
+	@scripts/deps server curl sqlite3 nginx caddy
 	ONLY='$(ONLY)' TESTFLAGS='$(TESTFLAGS)' scripts/test-servers '$(SERVERS)' $(PACKAGES)
 
 e2e: e2e/node_modules/.package-lock.json ## run the browser tests; installs Chromium if there is none
