@@ -215,8 +215,9 @@ func serve(ctx context.Context, c *shell.Command, flags serveFlags, logs *logs) 
 		fmt.Fprintf(c.Stdout, "retwis: log in as %q with the password %q\n", login.Name, login.Password)
 	}
 	run := running{log: log, service: db.Social, drain: flags.drain, draining: pages.Drain}
-	run.add(main, web.HTTPServer(pages.Handler(), log), source)
-	pages.BoundConnections(run.servers[0].server, flags.conns)
+	server := web.HTTPServer(pages.Handler(), log)
+	pages.BoundConnections(server, flags.conns)
+	run.add(main, server, source)
 	// Open pages come back to another process, or to this one once it serves again;
 	// Close waits for the goodbye.
 	run.servers[0].server.RegisterOnShutdown(pages.CloseEvents)

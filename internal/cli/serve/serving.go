@@ -2,12 +2,12 @@ package serve
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
@@ -28,21 +28,50 @@ const (
 type serving struct {
 	listener net.Listener
 	server   *http.Server
+	arrivals arrivals
+	stopping atomic.Bool
+	ended    chan struct{} // closed when serve has returned
 }
 
-// serve serves, over TLS where the server is configured for it.
-func (s serving) serve() error {
+func newServing(listener net.Listener, server *http.Server) *serving {
+	s := &serving{listener: listener, server: server, ended: make(chan struct{})}
+	s.arrivals.follow(server)
+	return s
+}
+
+// serve serves until stop, over TLS where the server is configured for it.
+func (s *serving) serve() (err error) {
+	defer close(s.ended)
 	if s.server.TLSConfig != nil {
-		return s.server.ServeTLS(s.listener, "", "")
+		err = s.server.ServeTLS(s.listener, "", "")
+	} else {
+		err = s.server.Serve(s.listener)
 	}
-	return s.server.Serve(s.listener)
+	if s.stopping.Load() {
+		return nil
+	}
+	return err
+}
+
+// stop takes no new connections, and returns when all that came have been answered. What
+// takes too long is cut off, and ctx's error returned.
+func (s *serving) stop(ctx context.Context) error {
+	s.stopping.Store(true)
+	_ = s.listener.Close()
+	<-s.ended
+	s.arrivals.wait(ctx)
+	err := s.server.Shutdown(ctx)
+	if err != nil {
+		_ = s.server.Close()
+	}
+	return err
 }
 
 // running is a site that is served.
 type running struct {
 	log     *slog.Logger
 	service *social.Service
-	servers []serving
+	servers []*serving
 
 	drain      time.Duration         // how long to go on serving when it is stopped
 	draining   func()                // makes the site report that it stops; nil for nothing
@@ -53,7 +82,7 @@ func (r *running) add(listener net.Listener, server *http.Server, source certifi
 	if source != nil {
 		server.TLSConfig = source.Config()
 	}
-	r.servers = append(r.servers, serving{listener, server})
+	r.servers = append(r.servers, newServing(listener, server))
 }
 
 // untilDone serves until ctx is done, and then returns nil, or until a server fails. It
@@ -65,14 +94,9 @@ func (r *running) untilDone(ctx context.Context) error {
 	var wg sync.WaitGroup
 	for _, s := range r.servers {
 		wg.Go(func() {
-			if err := s.serve(); !errors.Is(err, http.ErrServerClosed) {
+			if err := s.serve(); err != nil {
 				failed <- fmt.Errorf("serve on %s: %w", s.listener.Addr(), err)
-				return
 			}
-			// shutDown does not know a connection that was accepted as it began.
-			end, cancel := context.WithTimeout(context.Background(), grace)
-			defer cancel()
-			_ = s.server.Shutdown(end)
 		})
 	}
 	wg.Go(func() {
@@ -143,17 +167,15 @@ func (r *running) watchdog(ctx context.Context) {
 	}
 }
 
-// shutDown stops all servers at once: it takes no new requests, waits for those in
-// progress, and cuts off those that take too long.
-func shutDown(log *slog.Logger, servers []serving) {
+// shutDown stops all servers at once.
+func shutDown(log *slog.Logger, servers []*serving) {
 	end, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
 	var wg sync.WaitGroup
 	for _, s := range servers {
 		wg.Go(func() {
-			if err := s.server.Shutdown(end); err != nil {
+			if err := s.stop(end); err != nil {
 				log.Warn("requests were cut off", "addr", s.listener.Addr().String(), "after", grace.String())
-				_ = s.server.Close()
 			}
 		})
 	}

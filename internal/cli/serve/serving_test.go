@@ -38,8 +38,8 @@ func TestServeEndsWhenAListenerFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	bad.Close()
-	err = (&running{log: log, service: service, servers: []serving{
-		{good, &http.Server{ReadHeaderTimeout: grace}}, {bad, &http.Server{ReadHeaderTimeout: grace}},
+	err = (&running{log: log, service: service, servers: []*serving{
+		newServing(good, &http.Server{ReadHeaderTimeout: grace}), newServing(bad, &http.Server{ReadHeaderTimeout: grace}),
 	}}).untilDone(t.Context())
 	if !errors.Is(err, net.ErrClosed) || !strings.Contains(err.Error(), "serve on "+bad.Addr().String()) {
 		t.Errorf("untilDone: %v", err)

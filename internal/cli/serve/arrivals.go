@@ -1,0 +1,73 @@
+package serve
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"retwis/internal/social/pause"
+)
+
+// arrivalTime is how long a new connection may take to send its request where the server
+// stops. A browser opens some that it never uses.
+const arrivalTime = 2 * time.Second
+
+// arrivals are the connections of a server whose first request has not reached its handler
+// yet: http.Server drops a request that it has read where Shutdown begins before that.
+type arrivals struct {
+	mu   sync.Mutex
+	open map[net.Conn]bool
+}
+
+// arrivalKey is the key of the connection in the context of a request.
+type arrivalKey struct{}
+
+// follow makes a server report its connections. Call it before the server serves.
+func (a *arrivals) follow(server *http.Server) {
+	a.open = map[net.Conn]bool{}
+	others, handler := server.ConnState, server.Handler
+	server.ConnState = func(conn net.Conn, state http.ConnState) {
+		if others != nil {
+			others(conn, state)
+		}
+		switch state {
+		case http.StateNew:
+			a.mu.Lock()
+			a.open[conn] = true
+			a.mu.Unlock()
+		case http.StateClosed:
+			a.arrived(conn)
+		}
+	}
+	server.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
+		return context.WithValue(ctx, arrivalKey{}, conn)
+	}
+	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if conn, ok := r.Context().Value(arrivalKey{}).(net.Conn); ok {
+			a.arrived(conn)
+		}
+		handler.ServeHTTP(w, r)
+	})
+}
+
+func (a *arrivals) arrived(conn net.Conn) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.open, conn)
+}
+
+func (a *arrivals) count() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.open)
+}
+
+// wait waits until each has sent its request. No new ones may come.
+func (a *arrivals) wait(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, arrivalTime)
+	defer cancel()
+	for a.count() > 0 && pause.For(ctx, time.Millisecond) {
+	}
+}
