@@ -48,8 +48,8 @@ func TestMinorityGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			servers := redistest.Nodes(t, 5)
-			const oneWait = 8 * time.Second
-			m := dial(t, servers, redlock.Options{TTL: time.Minute, NodeTimeout: oneWait})
+			const oneWait = time.Minute
+			m := dial(t, servers, redlock.Options{TTL: 5 * time.Minute, NodeTimeout: oneWait})
 			l := lock(t, m, "held before")
 			breaks(servers[1])
 			breaks(servers[4])
