@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
 )
@@ -254,4 +255,19 @@ func TestHidePost(t *testing.T) {
 			t.Errorf("a deleted post is hidden: %v", err)
 		}
 	})
+}
+
+// A task that follows a standing can be late: the account is deleted, and nothing of it
+// may come back.
+func TestStandingOfADeletedUser(t *testing.T) {
+	t.Parallel()
+	b := on(t, redistest.DB(t).Client(t))
+	b.Redis("ZADD", "standings", "4000003", "770")
+	b.Redis("ZADD", "standing_ends", "4000000000", "770")
+	if err := b.CopyStanding(b.Ctx, 770); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.Redis("EXISTS", "standings") + b.Redis("EXISTS", "standing_ends"); got != "00" {
+		t.Errorf("a user who does not exist is in the standings: %s", b.Redis("ZRANGE", "standings", "0", "-1", "WITHSCORES"))
+	}
 }

@@ -151,8 +151,8 @@ func (m *moderation) followStanding(ctx context.Context, argument string) error 
 	// Somebody else may change it between the read and the writes.
 	for before := (StandingInfo{Standing: Standing(len(standingNames))}); ; {
 		info, err := m.users.standing(WithFresh(ctx), uid)
-		if errors.Is(err, ErrNotFound) {
-			info, err = StandingInfo{}, nil
+		if errors.Is(err, ErrNotFound) { // deleted, perhaps since the last read
+			return reply.FirstError(m.client.DoMulti(ctx, m.dropStanding(uid)...))
 		}
 		if err != nil || info == before {
 			return err
@@ -189,13 +189,20 @@ func (m *moderation) forget(ctx context.Context, uid int64, _ string) error {
 	if at := layout.ParseTime(closed); !at.IsZero() && m.now().Before(at.Add(removal.Grace)) {
 		return m.followStanding(ctx, layout.Itoa(uid))
 	}
+	b := m.client.B()
+	return reply.FirstError(m.client.DoMulti(ctx, append(m.dropStanding(uid),
+		b.Hdel().Key(layout.Staff).Field(layout.Itoa(uid)).Build().ToRetryable(),
+		b.Unlink().Key(layout.DecisionsKey(uid)).Build().ToRetryable(),
+	)...))
+}
+
+// dropStanding removes a user who does not exist from the standings.
+func (m *moderation) dropStanding(uid int64) rueidis.Commands {
 	member, b := layout.Itoa(uid), m.client.B()
-	return reply.FirstError(m.client.DoMulti(ctx,
-		b.Hdel().Key(layout.Staff).Field(member).Build().ToRetryable(),
+	return rueidis.Commands{
 		b.Zrem().Key(layout.Standings).Member(member).Build().ToRetryable(),
 		b.Zrem().Key(layout.StandingEnds).Member(member).Build().ToRetryable(),
-		b.Unlink().Key(layout.DecisionsKey(uid)).Build().ToRetryable(),
-	))
+	}
 }
 
 // CopyStanding makes what follows from the standing of a user agree with it: for repairs.

@@ -27,10 +27,8 @@ func (e *Engine) removeFromLists(ctx context.Context, a account, was closed) err
 	if err := e.removeNames(ctx, a, was); err != nil {
 		return err
 	}
-	for _, step := range e.steps { // first: one of them hides the user
-		if err := step.run(ctx, a.id, a.name); err != nil {
-			return fmt.Errorf("%s: %w", step.name, err)
-		}
+	if err := e.runSteps(ctx, a); err != nil { // first: one of them hides the user
+		return err
 	}
 	for _, list := range []struct {
 		prefix string
@@ -50,6 +48,16 @@ func (e *Engine) removeFromLists(ctx context.Context, a account, was closed) err
 		}
 	}
 	return e.unlink(ctx, a.id, ownKeys)
+}
+
+// runSteps does what other packages do for the deletion of an account.
+func (e *Engine) runSteps(ctx context.Context, a account) error {
+	for _, step := range e.steps {
+		if err := step.run(ctx, a.id, a.name); err != nil {
+			return fmt.Errorf("%s: %w", step.name, err)
+		}
+	}
+	return nil
 }
 
 // removeNames removes a user from the latest users and from the completions.

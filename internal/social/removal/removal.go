@@ -239,14 +239,19 @@ func (e *Engine) remove(ctx context.Context, a account) error {
 		}
 	}
 	if !e.rest.known(a) {
+		// By the time before the lists: the steps among them look at it, too.
+		isOver := was.gone || !e.Now().Before(was.at.Add(Grace))
 		if err := e.removeFromLists(ctx, a, was); err != nil {
 			return err
 		}
-		if !was.gone && e.Now().Before(was.at.Add(Grace)) {
+		if !isOver {
 			return task.ErrAgain
 		}
 	}
 	if err := e.rest.sweep(ctx, a); err != nil {
+		return err
+	}
+	if err := e.runSteps(ctx, a); err != nil { // what was noted during the scan
 		return err
 	}
 	if err := e.unlink(ctx, a.id, ownKeys, mirroredKeys); err != nil {
