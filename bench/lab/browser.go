@@ -51,9 +51,6 @@ func (b *browser) do(ctx context.Context, site, method, path string, form url.Va
 		return planted
 	}
 	a = b.send(ctx, site, method, path, form, cookie)
-	if b.plant.twice(method, path) {
-		b.send(ctx, site, method, path, form, cookie)
-	}
 	if cookie == nil {
 		b.plant.after(b, method, path, form, &a)
 	}

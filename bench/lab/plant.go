@@ -23,7 +23,7 @@ type plant struct {
 // plants are the faults that can be planted, and what they do.
 var plants = map[string]string{
 	"lost-post":    "answer a post and do not send it",
-	"double-post":  "send a post twice",
+	"double-post":  "show a post of the home timeline twice",
 	"missing":      "leave a post out of the home timelines of half of the people, as a lost slice of a fan-out does",
 	"stale-home":   "show an earlier home timeline again",
 	"lost-delete":  "answer a deletion and do not send it",
@@ -69,13 +69,6 @@ func (p *plant) before(b *browser, method, path string) (answer, bool) {
 	return answer{}, false
 }
 
-// twice reports whether a request is sent again.
-func (p *plant) twice(method, path string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return method == http.MethodPost && path == "/post" && p.turn("double-post")
-}
-
 // after changes an answer of the site.
 func (p *plant) after(b *browser, method, path string, form url.Values, a *answer) {
 	p.mu.Lock()
@@ -91,14 +84,21 @@ func (p *plant) after(b *browser, method, path string, form url.Values, a *answe
 			p.homes[b.name] = page
 		}
 	}
+	if path == "/home" && strings.Contains(a.body, article) && p.turn("double-post") {
+		parts := strings.Split(a.body, article)
+		a.body = strings.Join(slices.Insert(parts, 1, parts[1]), article)
+	}
 	if strings.HasPrefix(path, "/home") && len(p.missing) > 0 && b.name[len(b.name)-1]%2 == 0 {
 		a.body = p.without(a.body)
 	}
 }
 
+// article is how a post begins on a page.
+const article = `<article class="post"`
+
 // without takes posts out of a page.
 func (p *plant) without(page string) string {
-	parts := strings.Split(page, `<article class="post"`)
+	parts := strings.Split(page, article)
 	left := parts[:1]
 	for _, part := range parts[1:] {
 		text := bodyText.FindStringSubmatch(part)
@@ -109,5 +109,5 @@ func (p *plant) without(page string) string {
 		}
 		left = append(left, part)
 	}
-	return strings.Join(left, `<article class="post"`)
+	return strings.Join(left, article)
 }

@@ -279,8 +279,8 @@ func (e *Engine) workOn(job Job) {
 }
 
 // publishAgain publishes a post of this process under a new id, where a failover has lost
-// it and another post has its id by now. It returns ErrNoPost when the old one is to be
-// cleared away. After an error it can be repeated.
+// it and another post has its id by now. It returns ErrNoPost when only the old id is left
+// to clear away. After an error it can be repeated.
 func (e *Engine) publishAgain(job *Job) error {
 	if job.again == nil {
 		again := e.Begin(e.ctx, job.Entry)

@@ -170,8 +170,8 @@ func (l *Limits) LoggedIn(ctx context.Context, name string, from netip.Addr) {
 	}
 }
 
-// OfAccounts returns what tells whether a key of the database counts events of one of some
-// accounts, whose names are given by their ids.
+// OfAccounts returns a function that reports whether a key of the database counts events of
+// one of these accounts: names by id.
 func OfAccounts(names map[int64]string) func(key string) bool {
 	ids, logins := map[string]bool{}, map[string]bool{}
 	for uid, name := range names {
