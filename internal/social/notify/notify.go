@@ -54,8 +54,6 @@ const (
 	// maxKept is how many notifications of a user there can be: 1,000, and a tenth more
 	// before the oldest go.
 	maxKept = 1100
-	// maxStream is the same for a stream, which the server trims in blocks of a hundred.
-	maxStream = 1200
 	// skew is by how much the clocks of a process and of the server may differ.
 	skew = time.Minute
 )
