@@ -156,10 +156,10 @@ func TestExactUnderKills(t *testing.T) {
 	}
 	reach := func(line string, n int) {
 		t.Helper()
-		for patience := time.After(time.Minute); c.of(line) < n; {
+		for timeout := time.After(time.Minute); c.of(line) < n; {
 			select {
 			case <-c.seen:
-			case <-patience:
+			case <-timeout:
 				stop()
 				t.Fatalf("%d times %q, want %d: %v", c.of(line), line, n, c.lines)
 			}

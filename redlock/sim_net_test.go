@@ -214,8 +214,8 @@ func (l *simLink) evidence() simEvidence {
 }
 
 // arrives waits until the server, in the same run, takes what was sent.
-func (l *simLink) arrives(boot int, patience time.Duration) bool {
-	deadline := time.NewTimer(patience)
+func (l *simLink) arrives(boot int, timeout time.Duration) bool {
+	deadline := time.NewTimer(timeout)
 	defer deadline.Stop()
 	for {
 		s := l.server

@@ -264,7 +264,7 @@ func run(ctx context.Context, opt options) (report, error) {
 
 // idle waits until no background work is left.
 func (c *cluster) idle(ctx context.Context, b check.Bounds) error {
-	ctx, cancel := context.WithTimeout(ctx, b.Recovery+patience)
+	ctx, cancel := context.WithTimeout(ctx, b.Recovery+clusterTimeout)
 	defer cancel()
 	for {
 		left := ""

@@ -33,8 +33,8 @@ const (
 	// maxLag is min-replicas-max-lag: a master that has had no acknowledgement of its replica
 	// for longer refuses writes.
 	maxLag = 3 * time.Second
-	// patience bounds each wait for the Cluster.
-	patience = 90 * time.Second
+	// clusterTimeout bounds each wait for the Cluster.
+	clusterTimeout = 90 * time.Second
 )
 
 // node is a server of the Cluster. Everybody but the lab itself reaches it by a proxy.
@@ -137,7 +137,7 @@ func free(port int) bool {
 
 // start starts a node, for the first time or again.
 func (c *cluster) start(ctx context.Context, n *node) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
 	defer cancel()
 	n.server, err = redisserver.Start(ctx, redisserver.Options{
 		Dir: n.dir, Port: n.port, Config: n.config, DeathSignal: syscall.SIGKILL,
@@ -188,7 +188,7 @@ func (n *node) field(ctx context.Context, section, field string) (string, error)
 
 // wait polls until something is so.
 func wait(ctx context.Context, what string, is func() bool) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
 	defer cancel()
 	for !is() {
 		select {

@@ -134,7 +134,7 @@ func (p proxied) check() {
 		},
 	}
 	defer transport.CloseIdleConnections()
-	client := http.Client{Transport: transport, Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := http.Client{Transport: transport, Timeout: testTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	origin := "https://retwis.example.com:" + p.secure
 	do := func(method, path, form string, header ...string) *http.Response {
 		t.Helper()
@@ -187,7 +187,7 @@ func (p proxied) check() {
 
 // wait waits until the proxy listens.
 func (p proxied) wait() {
-	for end := time.Now().Add(patience); ; <-time.After(10 * time.Millisecond) {
+	for end := time.Now().Add(testTimeout); ; <-time.After(10 * time.Millisecond) {
 		conn, err := net.Dial("tcp", "127.0.0.1:"+p.secure)
 		if err == nil {
 			conn.Close()

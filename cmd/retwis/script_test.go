@@ -256,7 +256,7 @@ func redisCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: redis COMMAND...")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	defer cancel()
 	db, err := store.Open(ctx, "unix://"+ts.MkAbs("share/retwis/redis.sock"), store.Options{})
 	ts.Check(err)

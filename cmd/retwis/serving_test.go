@@ -74,7 +74,7 @@ func clientOver(t *testing.T, config *tls.Config) *http.Client {
 	t.Helper()
 	transport := &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport, Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return &http.Client{Transport: transport, Timeout: testTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
 // HTTPS with files: HTTP/2, the headers of every response, a redirect from plain HTTP,
@@ -140,7 +140,7 @@ func TestServeTLS(t *testing.T) {
 
 	// A new pair is used by the next connections, after a second at most.
 	newPool := writePair(t, cert, key, 2)
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(testTimeout)
 	for {
 		conn, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: newPool})
 		if err == nil {
@@ -196,7 +196,7 @@ func unixClient(t *testing.T, path string) *http.Client {
 		return new(net.Dialer).DialContext(ctx, "unix", path)
 	}}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport, Timeout: patience}
+	return &http.Client{Transport: transport, Timeout: testTimeout}
 }
 
 // A unix socket: its permissions, the address of clients, and what is in its place.
@@ -286,7 +286,7 @@ func TestServeSystemd(t *testing.T) {
 	heard := func(want string) {
 		t.Helper()
 		var all []string
-		if err := notes.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		if err := notes.SetReadDeadline(time.Now().Add(testTimeout)); err != nil {
 			t.Fatal(err)
 		}
 		for {
@@ -349,7 +349,7 @@ func TestRestartRefusesNobody(t *testing.T) {
 	stop, answered, during := make(chan struct{}), make(chan int), new(atomic.Bool)
 	go func() {
 		n, across := 0, 0
-		client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
+		client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: testTimeout}
 		for {
 			select {
 			case <-stop:
@@ -400,7 +400,7 @@ func TestStopWithoutErrors(t *testing.T) {
 	defer stop()
 	var wg sync.WaitGroup
 	wg.Go(func() { // a health check, like that of a load balancer
-		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: testTimeout}
 		tick := time.NewTicker(50 * time.Millisecond)
 		defer tick.Stop()
 		for ctx.Err() == nil {
@@ -417,7 +417,7 @@ func TestStopWithoutErrors(t *testing.T) {
 		wg.Go(func() {
 			transport := &http.Transport{}
 			defer transport.CloseIdleConnections()
-			client := &http.Client{Transport: transport, Timeout: patience, Jar: old.client.Jar}
+			client := &http.Client{Transport: transport, Timeout: testTimeout, Jar: old.client.Jar}
 			for n := 0; ctx.Err() == nil; n++ {
 				to, count := ready.Load(), &before
 				if to == next {

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// patience is how long anything may take before a test gives up on it.
-const patience = 30 * time.Second
+// testTimeout is how long anything may take before a test gives up on it.
+const testTimeout = 30 * time.Second
 
 // site is a running "retwis serve".
 type site struct {
@@ -44,7 +44,7 @@ func startCommand(cmd *exec.Cmd) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &site{cmd: cmd, ended: make(chan struct{}), client: &http.Client{Jar: jar, Timeout: patience}}
+	s := &site{cmd: cmd, ended: make(chan struct{}), client: &http.Client{Jar: jar, Timeout: testTimeout}}
 	s.out.seen, s.err.seen = make(chan struct{}, 1), make(chan struct{}, 1)
 	cmd.Stdout, cmd.Stderr = &s.out, &s.err
 	if err := cmd.Start(); err != nil {
@@ -71,7 +71,7 @@ func (s *site) waitUntilItListens() error {
 
 // waitFor waits until the output matches.
 func (s *site) waitFor(done func() bool) error {
-	deadline := time.After(patience)
+	deadline := time.After(testTimeout)
 	for !done() {
 		select {
 		case <-s.out.seen:
@@ -94,7 +94,7 @@ func (s *site) stop(signal syscall.Signal) error {
 	}
 	select {
 	case <-s.ended:
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		return s.dump()
 	}
 	if s.status != nil && signal != syscall.SIGKILL {
@@ -108,7 +108,7 @@ func (s *site) dump() error {
 	err := s.cmd.Process.Signal(syscall.SIGQUIT)
 	select {
 	case <-s.ended:
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		err = errors.Join(err, s.cmd.Process.Kill())
 	}
 	return errors.Join(fmt.Errorf("retwis serve does not end\n%s", s.err.String()), err)

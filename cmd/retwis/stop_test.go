@@ -43,7 +43,7 @@ func signUpAndBegin(t *testing.T, s *site) slowPost {
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	request.Header.Set("Expect", "100-continue")
 	client := *s.client
-	client.Transport = &http.Transport{ExpectContinueTimeout: patience}
+	client.Transport = &http.Transport{ExpectContinueTimeout: testTimeout}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	p := slowPost{rest: rest, reply: make(chan reply, 1)}
 	go func() {
@@ -55,7 +55,7 @@ func signUpAndBegin(t *testing.T, s *site) slowPost {
 	case <-reading:
 	case r := <-p.reply:
 		t.Fatalf("the post was answered before it was sent: %+v", r)
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("the site does not read the post")
 	}
 	return p

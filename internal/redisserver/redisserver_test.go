@@ -99,13 +99,13 @@ func do(t *testing.T, s *redisserver.Server, command string) string {
 	return reply
 }
 
-func ask(socket, command string, patience time.Duration) (string, error) {
-	conn, err := net.DialTimeout("unix", socket, patience)
+func ask(socket, command string, timeout time.Duration) (string, error) {
+	conn, err := net.DialTimeout("unix", socket, timeout)
 	if err != nil {
 		return "", err
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(timeout))
 	if _, err := fmt.Fprintf(conn, "%s\r\n", command); err != nil {
 		return "", err
 	}

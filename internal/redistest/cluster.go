@@ -40,7 +40,7 @@ func Cluster(t testing.TB, masters int) *ClusterServers {
 // join assigns the slots and introduces the servers to each other.
 func (c *ClusterServers) join(t testing.TB) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	first := c.Masters[0].Port()
 	for i, s := range c.Masters {

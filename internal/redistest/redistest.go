@@ -38,8 +38,8 @@ import (
 	"retwis/internal/redisurl"
 )
 
-// patience bounds the time to start or stop a server.
-const patience = 30 * time.Second
+// startTimeout bounds the time to start or stop a server.
+const startTimeout = 30 * time.Second
 
 // deathSignal ends a server with its tests, even a frozen one.
 const deathSignal = syscall.SIGKILL
@@ -148,7 +148,7 @@ func removeAll(s *Server) {
 }
 
 func (s *Server) start() error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	server, err := redisserver.Start(ctx, redisserver.Options{
 		Dir:         s.dir,
@@ -165,7 +165,7 @@ func (s *Server) start() error {
 }
 
 func (s *Server) stop() {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	_ = s.Server.Stop(ctx)
 }

@@ -39,7 +39,7 @@ func hold() {
 
 // ctx ends before go test gives up, so that a test that waits in vain says so.
 func testContext(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -81,7 +81,7 @@ func Sentinel(t testing.TB, name string, master *Server, config ...string) *Serv
 	}
 	s := &Server{dir: dir}
 	t.Cleanup(func() { removeAll(s) })
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	for try := 1; ; try++ {
 		s.Server, err = redisserver.Start(ctx, redisserver.Options{

@@ -70,7 +70,7 @@ func TestProbe(t *testing.T) {
 }
 
 // A master that hangs is left for the new one soon after the sentinels have
-// named it, not when the patience with the old one is over.
+// named it, not when the timeout of the old one is over.
 func TestSentinelFrozenMaster(t *testing.T) {
 	t.Parallel()
 	master := redistest.TCP(t)

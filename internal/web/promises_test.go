@@ -12,7 +12,7 @@ import (
 	"retwis/internal/social"
 )
 
-// One who edits a post is told that the earlier text stays public, and how to take it
+// The form for an edit says that the earlier text stays public, and how to take it
 // back; search engines do not keep it.
 func TestEditTellsWhatStays(t *testing.T) {
 	t.Parallel()

@@ -12,8 +12,8 @@ import (
 	"retwis/internal/web"
 )
 
-// patience is the timeout of the sites of these tests.
-const patience = 300 * time.Millisecond
+// siteTimeout is the timeout of the sites of these tests.
+const siteTimeout = 300 * time.Millisecond
 
 // Without a database the site responds with an error page with the request ID of the
 // log, and never with an empty page.
@@ -26,7 +26,7 @@ func TestDatabaseTrouble(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := redistest.Own(t)
-			s := with(t, server.Client(t), web.Options{Timeout: patience})
+			s := with(t, server.Client(t), web.Options{Timeout: siteTimeout})
 			v := s.signedUp("ada")
 			v.get("/home").want(200)
 			befalls(server, t)

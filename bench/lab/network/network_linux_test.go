@@ -38,12 +38,12 @@ func echo(t *testing.T) string {
 }
 
 // ask sends a line, and returns how long the answer takes; an error if it takes too long.
-func ask(conn net.Conn, patience time.Duration) (time.Duration, error) {
+func ask(conn net.Conn, timeout time.Duration) (time.Duration, error) {
 	began := time.Now()
 	if _, err := fmt.Fprintln(conn, "hello"); err != nil {
 		return 0, err
 	}
-	_ = conn.SetReadDeadline(began.Add(patience))
+	_ = conn.SetReadDeadline(began.Add(timeout))
 	_, err := bufio.NewReader(conn).ReadString('\n')
 	return time.Since(began), err
 }

@@ -17,7 +17,8 @@ import (
 	"retwis/internal/store"
 )
 
-// settingsOf are the findings about what a server is told to do, not about the machine.
+// settingsOf returns the findings about the settings of a server, without those about the
+// machine.
 var settingsOf = map[string]bool{
 	"memory": true, "maxmemory-policy": true, "append-only file": true, "appendfsync": true,
 	"zset-max-listpack-entries": true, "client-output-buffer-limit": true, "tracking-table-max-keys": true,

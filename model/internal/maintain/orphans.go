@@ -291,11 +291,11 @@ func inProgress(deadline string) bool {
 
 // checkSuspects removes values whose records do not have them. A writer gives back the
 // values that its record has left shortly after it has written the record: a dry run
-// waits that long before it reports one, and longer while it has patience. Giving a value
+// waits that long before it reports one, and longer while it may. Giving a value
 // back early does no harm.
 func (o *orphanClaims) checkSuspects(ctx context.Context, suspects []orphanClaim) error {
 	begin := time.Now()
-	wait := max(unique.Grace, o.patience)
+	wait := max(unique.Grace, o.waitLeft)
 	for delay := time.Millisecond; len(suspects) > 0; delay *= 2 {
 		var err error
 		if suspects, err = o.unchanged(ctx, suspects); err != nil {
@@ -308,7 +308,7 @@ func (o *orphanClaims) checkSuspects(ctx context.Context, suspects []orphanClaim
 			return err
 		}
 	}
-	o.patience -= time.Since(begin)
+	o.waitLeft -= time.Since(begin)
 	for _, s := range suspects {
 		if err := o.drop(ctx, s); err != nil {
 			return err

@@ -32,12 +32,12 @@ type run struct {
 	unknownKeys []string
 	asked       bool               // others are known
 	others      []record.Neighbour // the other models of the database
-	patience    time.Duration      // how much longer a dry run waits for slow writers
+	waitLeft    time.Duration      // how much longer a dry run waits for slow writers
 }
 
-// patience is how long a dry run waits in total for writers that are slow to give back
+// dryRunWait is how long a dry run waits in total for writers that are slow to give back
 // unique values.
-const patience = 5 * time.Second
+const dryRunWait = 5 * time.Second
 
 // Mode is what a run does with the problems that it finds.
 type Mode string
@@ -50,7 +50,7 @@ const (
 )
 
 func newRun(t *record.Table, m Mode, opt maintain.Options) *run {
-	return &run{Run: engine.Start(opt), t: t, mode: m, patience: patience}
+	return &run{Run: engine.Start(opt), t: t, mode: m, waitLeft: dryRunWait}
 }
 
 // result returns the report of the run.
