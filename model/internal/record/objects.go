@@ -3,7 +3,6 @@ package record
 import (
 	"cmp"
 	"context"
-	"encoding"
 	"errors"
 	"fmt"
 	"reflect"
@@ -424,78 +423,4 @@ func (o *Objects) Incr(ctx context.Context, id, field string, n int64) (int64, e
 		return 0, err
 	}
 	return o.Table.incr(ctx, id, &o.GoFields[number], n)
-}
-
-// clearRef removes the references of a field to a target from a record, and reports
-// whether there were any.
-func (o *Objects) clearRef(ctx context.Context, f *schema.GoField, id, target string) (bool, error) {
-	cleared := false
-	_, err := o.edit(ctx, &edit{id: id, unchecked: true, f: func(ptr any, _ int64) error {
-		cleared = clearRefs(f.Of(reflect.ValueOf(ptr).Elem()), target)
-		return nil
-	}})
-	return cleared && err == nil, err
-}
-
-// clearRefs removes the references to a target from a value: a Ref, or a pointer
-// to one or a list of them.
-func clearRefs(v reflect.Value, target string) bool {
-	cleared := false
-	switch v.Kind() {
-	case reflect.Struct:
-		if ref, ok := v.Addr().Interface().(encoding.TextMarshaler); ok {
-			text, err := ref.MarshalText()
-			cleared = err == nil && string(text) == target
-		}
-		if cleared {
-			v.SetZero()
-		}
-	case reflect.Pointer:
-		cleared = !v.IsNil() && clearRefs(v.Elem(), target)
-		if cleared && v.Type().Elem().Kind() == reflect.Struct {
-			v.SetZero()
-		}
-	case reflect.Array:
-		for i := range v.Len() {
-			cleared = clearRefs(v.Index(i), target) || cleared
-		}
-	case reflect.Slice:
-		left := reflect.MakeSlice(v.Type(), 0, v.Len())
-		for i := range v.Len() {
-			if clearRefs(v.Index(i), target) {
-				cleared = true
-			} else {
-				left = reflect.Append(left, v.Index(i))
-			}
-		}
-		if cleared {
-			v.Set(left)
-		}
-	}
-	return cleared
-}
-
-// Relate adds the fields of a model that refer to another, and reports whether there
-// are any.
-func Relate(from, to *Objects) bool {
-	found := false
-	for _, f := range from.Refs {
-		if f.Target != to.GoType || f.Rule == "" && !f.Exists {
-			continue
-		}
-		if found = true; f.Exists {
-			from.Table.targets.add(f.Field, to.Table)
-		}
-		if f.Rule == "" {
-			continue
-		}
-		field := &from.GoFields[f.Field]
-		to.Table.References.add(&referrer{
-			from: from.Table, field: field.Stored, index: from.FieldIndex(f.Field), rule: f.Rule,
-			clear: func(ctx context.Context, id, target string) (bool, error) {
-				return from.clearRef(ctx, field, id, target)
-			},
-		})
-	}
-	return found
 }
