@@ -259,16 +259,7 @@ func TestServeSystemd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer notes.Close()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := listener.(*net.TCPListener).File()
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener.Close()
-	defer file.Close()
+	file, addr := listeningSocket(t)
 	cmd := exec.Command("sh", "-c", `LISTEN_PID=$$ exec "$0" "$@"`, "retwis", "serve", "--addr", "systemd:web", "--redis", db)
 	cmd.Env = append(os.Environ(), "NOTIFY_SOCKET="+filepath.Join(dir, "notify"), "WATCHDOG_USEC=20000", "LISTEN_FDS=1", "LISTEN_FDNAMES=web", "INVOCATION_ID=1")
 	cmd.ExtraFiles = []*os.File{file}
@@ -277,8 +268,8 @@ func TestServeSystemd(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.stop(syscall.SIGKILL) })
-	if s.url != "http://"+listener.Addr().String() {
-		t.Errorf("it listens on %s, not on %s", s.url, listener.Addr())
+	if s.url != "http://"+addr {
+		t.Errorf("it listens on %s, not on %s", s.url, addr)
 	}
 	if status, _, err := s.get("/healthz"); err != nil || status != 200 {
 		t.Errorf("%d, %v", status, err)
@@ -319,21 +310,28 @@ func TestServeSystemd(t *testing.T) {
 	}
 }
 
+// listeningSocket is a socket as systemd passes it on, and its address.
+func listeningSocket(t *testing.T) (file *os.File, addr string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	file, err = listener.(*net.TCPListener).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	return file, listener.Addr().String()
+}
+
 // While systemd has the socket, a restart refuses no connection: clients wait for the next
 // process. It takes the socket of retwis.socket without being told to.
 func TestRestartRefusesNobody(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t).URL()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := listener.(*net.TCPListener).File()
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener.Close()
-	defer file.Close()
+	file, addr := listeningSocket(t)
 	start := func() *site {
 		cmd := exec.Command("sh", "-c", `LISTEN_PID=$$ exec "$0" "$@"`, "retwis", "serve", "--redis", db)
 		cmd.Env = append(os.Environ(), "LISTEN_FDS=1", "LISTEN_FDNAMES=web")
@@ -358,7 +356,7 @@ func TestRestartRefusesNobody(t *testing.T) {
 			default:
 			}
 			began := during.Load()
-			status, _, err := read(client.Get("http://" + listener.Addr().String() + "/login"))
+			status, _, err := read(client.Get("http://" + addr + "/login"))
 			if err != nil || status != http.StatusOK {
 				t.Errorf("request %d: %d, %v", n, status, err)
 			}

@@ -163,13 +163,13 @@ func (l *Ledger) round(ctx context.Context) {
 		switch {
 		case w.Masters != now.identity:
 			l.again(w)
-		case l.isConfirmed(w, now) && w.watched:
-			l.drop(w)
-		case l.isConfirmed(w, now):
-			confirmed = append(confirmed, w)
-		default:
+		case !l.isConfirmed(w, now):
 			w.release()
 			rest = append(rest, w)
+		case w.watched:
+			l.drop(w)
+		default:
+			confirmed = append(confirmed, w)
 		}
 	}
 	clear(l.waiting[len(rest):])
