@@ -13,6 +13,8 @@ import (
 	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/check"
+	"retwis/internal/social/fanout"
+	"retwis/internal/social/layout"
 	"retwis/internal/social/socialtest"
 )
 
@@ -272,4 +274,26 @@ func TestRepairAfterKeysAreLost(t *testing.T) {
 		t.Errorf("repair = %+v", repaired)
 	}
 	other.wantWhole("keys lost")
+}
+
+// The masters of a Cluster are backed up one after the other. A list can have posts of an
+// author who is no longer followed while a post of the same author is not on all lists.
+func TestRepairRestored(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada, bob := b.NewUser("ada"), b.NewUser("bob")
+	old := b.Publish(ada, "a post that bob does not follow")
+	latest := b.Publish(ada, "a post that is not on all lists")
+	b.Eventually("the fan-outs to end", func() bool { return b.isIdle() })
+	b.Redis("RPUSH", layout.HomeKey(bob.ID), fmt.Sprint(old))
+	at := b.Redis("HGET", layout.PostKey(latest), "time")
+	b.Redis("ZADD", layout.FanOuts, fmt.Sprint(b.Clock.Unix.Load()), fanout.Member(latest, ada.ID, at))
+
+	other := on(t, b.DB)
+	other.Clock.Unix.Store(b.Clock.Unix.Load())
+	repaired, err := check.Repair(other.Ctx, other.Service, check.Options{Exclusive: true, SessionGrace: time.Nanosecond})
+	if err != nil || repaired.Remaining > 0 {
+		t.Fatalf("repair = %+v, %v", repaired, err)
+	}
+	other.wantWhole("restored")
 }
