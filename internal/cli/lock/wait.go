@@ -77,21 +77,16 @@ const (
 )
 
 // explainWait prints why the lock is not acquired yet: that servers are quarantined, or
-// that the command waits for itself, in any case, everything else at a terminal only.
+// that the command waits for itself, in any case, everything else at a terminal only. It
+// asks again until a majority has answered.
 func (flags *lockFlags) explainWait(ctx context.Context, c *shell.Command, m *redlock.Manager, name string) {
-	for _, notice := range []struct {
-		after  time.Duration
-		always bool
-	}{{quarantineNotice, true}, {waitNotice - quarantineNotice, false}} {
+	for after := quarantineNotice; ; after = waitNotice {
 		select {
-		case <-time.After(notice.after):
+		case <-time.After(after):
 		case <-ctx.Done():
 			return
 		}
-		if !notice.always && !shell.IsTerminal(c.Stderr) {
-			return
-		}
-		if notice.always && c.Getenv("RETWIS_LOCK_NAME") == name {
+		if c.Getenv("RETWIS_LOCK_NAME") == name {
 			fmt.Fprintf(c.Stderr, "retwis: waiting for %q: this command runs under a lock of that name itself, by RETWIS_LOCK_NAME\n", name)
 			return
 		}
@@ -101,17 +96,30 @@ func (flags *lockFlags) explainWait(ctx context.Context, c *shell.Command, m *re
 		}
 		why := ""
 		switch count, left := quarantined(status); {
-		case err == nil && count > 0:
+		case count > 0:
 			why = fmt.Sprintf("%d of %d servers are quarantined, because they were started recently and may have lost locks: "+
 				"they vote in %v, or at once after retwis lock --trust if they have lost none", count, len(status), left.Round(100*time.Millisecond))
-		case !notice.always:
+		case after == waitNotice && shell.IsTerminal(c.Stderr):
 			why = describeHolder(status, err) + "; press Ctrl-C to give up"
-		default:
+		case shell.IsTerminal(c.Stderr) || err != nil || !hasMajority(status):
 			continue
+		default:
+			return
 		}
 		fmt.Fprintf(c.Stderr, "retwis: waiting for %q: %s\n", name, why)
 		return
 	}
+}
+
+// hasMajority reports whether a majority of the servers has answered.
+func hasMajority(status redlock.Status) bool {
+	answered := 0
+	for _, n := range status {
+		if n.Err == nil {
+			answered++
+		}
+	}
+	return answered > len(status)/2
 }
 
 // quarantined returns how many servers are quarantined, and how long until a majority
