@@ -61,9 +61,9 @@ type network struct {
 // are as the model says and a check finds nothing.
 func TestVisibilityModel(t *testing.T) {
 	t.Parallel()
-	actions := 500
+	actions, reading := 500, 3
 	if os.Getenv("TEST_LONG") != "" {
-		actions = 12_500
+		actions, reading = 12_500, 6
 	}
 	for i, name := range []string{"healthy", "slow", "freezing", "cutting"} {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestVisibilityModel(t *testing.T) {
 					befalls(proxy, stop)
 				}
 			}()
-			readers := 6
+			readers := reading
 			if name == "slow" {
 				readers = 40 // who mostly wait
 			}
