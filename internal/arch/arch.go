@@ -193,9 +193,7 @@ func skip(root, dir string) error {
 	if dir == root {
 		return nil
 	}
-	switch name := filepath.Base(dir); {
-	case name == "testdata", name == "vendor", name == "node_modules",
-		strings.HasPrefix(name, "."), strings.HasPrefix(name, "_"):
+	if ignored(filepath.Base(dir)) {
 		return fs.SkipDir
 	}
 	_, err := os.Stat(filepath.Join(dir, "go.mod"))
@@ -206,6 +204,12 @@ func skip(root, dir string) error {
 		return nil
 	}
 	return err
+}
+
+// ignored reports whether the go command ignores a directory of this name.
+func ignored(name string) bool {
+	return name == "testdata" || name == "vendor" || name == "node_modules" ||
+		strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")
 }
 
 type checker struct {

@@ -1,0 +1,348 @@
+package arch
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Sizes bounds packages, types and functions: what is larger has several subjects. Tests and
+// generated code do not count.
+type Sizes struct {
+	Files, Lines int // of a package
+	Methods      int // of a type, with those of the types that it embeds
+	FuncLines    int // of a function
+	// Exceptions are larger. A package is named by its directory, a type and a function
+	// with it: "model/internal/record.Table", "redlock.Manager.Lock".
+	Exceptions map[string]Exception
+}
+
+// Exception is a package, a type or a function that is larger than others may be, but not
+// larger than this. A number that does not apply is 0.
+type Exception struct {
+	Files, Lines, Methods int
+	Reason                string
+}
+
+// Reasons of exceptions.
+const (
+	aTable          = "a table, which reads well in one piece"
+	severalSubjects = "not split by subject yet; it must not grow"
+)
+
+// RetwisSizes returns the bounds of this repository.
+func RetwisSizes() Sizes {
+	return Sizes{
+		Files: 25, Lines: 4000, Methods: 30, FuncLines: 80,
+		Exceptions: map[string]Exception{
+			"bench":                                 {Files: 37, Lines: 7800, Reason: severalSubjects},
+			"bench.compareMapping":                  {Lines: 91, Reason: severalSubjects},
+			"bench.graphBench.changes":              {Lines: 101, Reason: severalSubjects},
+			"bench.measureLive":                     {Lines: 92, Reason: severalSubjects},
+			"bench.measureViewers":                  {Lines: 96, Reason: severalSubjects},
+			"bench/lab.person":                      {Methods: 35, Reason: severalSubjects},
+			"bench/lab.run":                         {Lines: 134, Reason: severalSubjects},
+			"bulk/internal/command.Lookup":          {Lines: 82, Reason: aTable},
+			"bulk/internal/rdb.Reader":              {Methods: 48, Reason: severalSubjects},
+			"examples/jobs.Board":                   {Methods: 37, Reason: severalSubjects},
+			"index":                                 {Lines: 4600, Reason: severalSubjects},
+			"index.Lexical":                         {Methods: 33, Reason: severalSubjects},
+			"index.Numeric":                         {Methods: 33, Reason: severalSubjects},
+			"index.lexicalCheck":                    {Methods: 31, Reason: severalSubjects},
+			"index.reverse":                         {Methods: 39, Reason: severalSubjects},
+			"index/graph":                           {Files: 29, Lines: 4500, Reason: severalSubjects},
+			"index/graph.Graph":                     {Methods: 39, Reason: severalSubjects},
+			"index/space.Index":                     {Methods: 91, Reason: severalSubjects},
+			"index/space.points":                    {Methods: 46, Reason: severalSubjects},
+			"index/space.reader":                    {Methods: 61, Reason: severalSubjects},
+			"index/suggest.Index":                   {Methods: 57, Reason: severalSubjects},
+			"index/suggest.output":                  {Methods: 69, Reason: severalSubjects},
+			"index/suggest.scanner":                 {Methods: 62, Reason: severalSubjects},
+			"internal/arch.RetwisSizes":             {Lines: 100, Reason: aTable},
+			"internal/arch.Retwis":                  {Lines: 104, Reason: aTable},
+			"internal/cli/space.points":             {Methods: 37, Reason: severalSubjects},
+			"internal/jobs.worker":                  {Methods: 32, Reason: severalSubjects},
+			"internal/social":                       {Files: 48, Lines: 8500, Reason: severalSubjects},
+			"internal/social.New":                   {Lines: 147, Reason: severalSubjects},
+			"internal/social.Service":               {Methods: 295, Reason: severalSubjects},
+			"internal/social.accounts":              {Methods: 71, Reason: severalSubjects},
+			"internal/social.follows":               {Methods: 38, Reason: severalSubjects},
+			"internal/social.listings":              {Methods: 49, Reason: severalSubjects},
+			"internal/social.notifications":         {Methods: 39, Reason: severalSubjects},
+			"internal/social.posts":                 {Methods: 51, Reason: severalSubjects},
+			"internal/social.sessions":              {Methods: 41, Reason: severalSubjects},
+			"internal/social.views":                 {Methods: 32, Reason: severalSubjects},
+			"internal/social/check":                 {Files: 27, Reason: severalSubjects},
+			"internal/social/check.checker":         {Methods: 42, Reason: severalSubjects},
+			"internal/social/check.followCheck":     {Methods: 45, Reason: severalSubjects},
+			"internal/social/check.listCheck":       {Methods: 54, Reason: severalSubjects},
+			"internal/social/check.mirrorCheck":     {Methods: 45, Reason: severalSubjects},
+			"internal/social/check.moderationCheck": {Methods: 52, Reason: severalSubjects},
+			"internal/social/check.postCheck":       {Methods: 62, Reason: severalSubjects},
+			"internal/social/check.reactionCheck":   {Methods: 49, Reason: severalSubjects},
+			"internal/social/check.relationCheck":   {Methods: 52, Reason: severalSubjects},
+			"internal/social/check.sampleCheck":     {Methods: 47, Reason: severalSubjects},
+			"internal/social/check.sessionCheck":    {Methods: 46, Reason: severalSubjects},
+			"internal/social/check.tagCheck":        {Methods: 45, Reason: severalSubjects},
+			"internal/social/check.userCheck":       {Methods: 54, Reason: severalSubjects},
+			"internal/social/fanout.Engine":         {Methods: 80, Reason: severalSubjects},
+			"internal/social/fanout.writer":         {Methods: 63, Reason: severalSubjects},
+			"internal/social/live.Hub":              {Methods: 44, Reason: severalSubjects},
+			"internal/social/socialtest.Bundle":     {Methods: 185, Reason: severalSubjects},
+			"internal/web":                          {Files: 57, Lines: 7100, Reason: severalSubjects},
+			"internal/web.Server":                   {Methods: 128, Reason: severalSubjects},
+			"internal/web.Server.routes":            {Lines: 117, Reason: aTable},
+			"internal/web.request":                  {Methods: 86, Reason: severalSubjects},
+			"model":                                 {Files: 26, Reason: severalSubjects},
+			"model.Store":                           {Methods: 36, Reason: severalSubjects},
+			"model/internal/maintain.aligner":       {Methods: 52, Reason: severalSubjects},
+			"model/internal/maintain.claimAligner":  {Methods: 56, Reason: severalSubjects},
+			"model/internal/maintain.orphanClaims":  {Methods: 51, Reason: severalSubjects},
+			"model/internal/maintain.orphanSets":    {Methods: 53, Reason: severalSubjects},
+			"model/internal/maintain.orphans":       {Methods: 48, Reason: severalSubjects},
+			"model/internal/maintain.run":           {Methods: 40, Reason: severalSubjects},
+			"model/internal/query.facets":           {Methods: 33, Reason: severalSubjects},
+			"model/internal/query.resolver":         {Methods: 38, Reason: severalSubjects},
+			"model/internal/record":                 {Files: 30, Lines: 5100, Reason: severalSubjects},
+			"model/internal/record.Objects":         {Methods: 71, Reason: severalSubjects},
+			"model/internal/record.Registry":        {Methods: 63, Reason: severalSubjects},
+			"model/internal/record.Rows":            {Methods: 51, Reason: severalSubjects},
+			"model/internal/record.Table":           {Methods: 77, Reason: severalSubjects},
+			"model/internal/schema.Declaration":     {Methods: 42, Reason: severalSubjects},
+			"model/internal/unique.Claims":          {Methods: 32, Reason: severalSubjects},
+			"redlock":                               {Files: 26, Lines: 4500, Reason: severalSubjects},
+			"redlock.Manager":                       {Methods: 38, Reason: severalSubjects},
+		},
+	}
+}
+
+// CheckSizes reads every Go file below the directory root, nested modules included, and
+// returns one line for each package, type and function that is too large, and for each
+// exception that is none any more.
+func CheckSizes(root string, s Sizes) ([]string, error) {
+	module, err := modulePath(filepath.Join(root, "go.mod"))
+	if err != nil {
+		return nil, err
+	}
+	m := measure{sizes: s, module: module, root: root, positions: token.NewFileSet(), packages: map[string]*pkgSize{}, types: map[string]*typeSize{}, needed: map[string]bool{}}
+	err = filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && name != root && ignored(filepath.Base(name)):
+			return fs.SkipDir
+		case !entry.IsDir() && strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go"):
+			return m.file(name)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("arch: %w", err)
+	}
+	m.compare()
+	slices.Sort(m.violations)
+	return m.violations, nil
+}
+
+type pkgSize struct{ files, lines int }
+
+// typeSize has the methods of a type and the types that it embeds, as names in measure.types.
+type typeSize struct {
+	methods  map[string]bool
+	embedded []string
+}
+
+type measure struct {
+	sizes      Sizes
+	module     string
+	root       string
+	positions  *token.FileSet
+	packages   map[string]*pkgSize
+	types      map[string]*typeSize
+	needed     map[string]bool // the exceptions that are needed
+	violations []string
+}
+
+func (m *measure) file(name string) error {
+	file, err := parser.ParseFile(m.positions, name, nil, parser.SkipObjectResolution|parser.ParseComments)
+	if err != nil {
+		return err
+	}
+	if ast.IsGenerated(file) {
+		return nil
+	}
+	dir, err := filepath.Rel(m.root, filepath.Dir(name))
+	if err != nil {
+		return err
+	}
+	pkg := filepath.ToSlash(dir)
+	size := m.packages[pkg]
+	if size == nil {
+		size = &pkgSize{}
+		m.packages[pkg] = size
+	}
+	size.files++
+	size.lines += m.positions.File(file.Pos()).LineCount()
+	for _, decl := range file.Decls {
+		switch decl := decl.(type) {
+		case *ast.FuncDecl:
+			m.function(pkg, decl)
+		case *ast.GenDecl:
+			for _, spec := range decl.Specs {
+				if spec, ok := spec.(*ast.TypeSpec); ok {
+					m.declaration(pkg, file, spec)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (m *measure) function(pkg string, decl *ast.FuncDecl) {
+	name := pkg + "." + decl.Name.Name
+	if decl.Recv != nil {
+		receiver := pkg + "." + typeName(decl.Recv.List[0].Type)
+		m.typeOf(receiver).methods[decl.Name.Name] = true
+		name = receiver + "." + decl.Name.Name
+	}
+	lines := m.positions.Position(decl.End()).Line - m.positions.Position(decl.Pos()).Line + 1
+	m.bound(name, "lines", lines, m.sizes.FuncLines, m.sizes.Exceptions[name].Lines)
+}
+
+// declaration notes the methods of an interface, and what a struct or an interface embeds.
+func (m *measure) declaration(pkg string, file *ast.File, spec *ast.TypeSpec) {
+	var fields *ast.FieldList
+	switch t := spec.Type.(type) {
+	case *ast.StructType:
+		fields = t.Fields
+	case *ast.InterfaceType:
+		fields = t.Methods
+	default:
+		return
+	}
+	size := m.typeOf(pkg + "." + spec.Name.Name)
+	for _, field := range fields.List {
+		if _, isMethod := field.Type.(*ast.FuncType); isMethod && len(field.Names) > 0 {
+			if _, isInterface := spec.Type.(*ast.InterfaceType); isInterface {
+				size.methods[field.Names[0].Name] = true
+			}
+		}
+		if len(field.Names) > 0 {
+			continue
+		}
+		if name := m.embeddedName(pkg, file, field.Type); name != "" {
+			size.embedded = append(size.embedded, name)
+		}
+	}
+}
+
+// embeddedName returns the name of an embedded type of this repository.
+func (m *measure) embeddedName(pkg string, file *ast.File, t ast.Expr) string {
+	name := typeName(t)
+	from, name, isOther := strings.Cut(name, ".")
+	if !isOther {
+		return pkg + "." + from
+	}
+	for _, spec := range file.Imports {
+		imported, _ := strconv.Unquote(spec.Path.Value)
+		as := path.Base(imported)
+		if spec.Name != nil {
+			as = spec.Name.Name
+		}
+		if dir, ours := strings.CutPrefix(imported, m.module+"/"); ours && as == from {
+			return dir + "." + name
+		}
+	}
+	return ""
+}
+
+// typeName returns the name of a type without pointers and type parameters, "" for a type
+// without a name.
+func typeName(t ast.Expr) string {
+	switch t := t.(type) {
+	case *ast.Ident:
+		return t.Name
+	case *ast.StarExpr:
+		return typeName(t.X)
+	case *ast.ParenExpr:
+		return typeName(t.X)
+	case *ast.IndexExpr:
+		return typeName(t.X)
+	case *ast.IndexListExpr:
+		return typeName(t.X)
+	case *ast.SelectorExpr:
+		return typeName(t.X) + "." + t.Sel.Name
+	}
+	return ""
+}
+
+func (m *measure) typeOf(name string) *typeSize {
+	size := m.types[name]
+	if size == nil {
+		size = &typeSize{methods: map[string]bool{}}
+		m.types[name] = size
+	}
+	return size
+}
+
+// methods returns the methods of a type, with those of the types that it embeds.
+func (m *measure) methods(name string, within []string) map[string]bool {
+	size := m.types[name]
+	if size == nil || slices.Contains(within, name) {
+		return nil
+	}
+	all := maps.Clone(size.methods)
+	for _, embedded := range size.embedded {
+		for method := range m.methods(embedded, append(within, name)) {
+			if ast.IsExported(method) || samePackage(embedded, name) {
+				all[method] = true
+			}
+		}
+	}
+	return all
+}
+
+// samePackage reports whether two types have one package.
+func samePackage(one, two string) bool {
+	return strings.TrimSuffix(one, path.Ext(one)) == strings.TrimSuffix(two, path.Ext(two))
+}
+
+func (m *measure) compare() {
+	for pkg, size := range m.packages {
+		allowed := m.sizes.Exceptions[pkg]
+		m.bound(pkg, "files", size.files, m.sizes.Files, allowed.Files)
+		m.bound(pkg, "lines", size.lines, m.sizes.Lines, allowed.Lines)
+	}
+	for name := range m.types {
+		m.bound(name, "methods", len(m.methods(name, nil)), m.sizes.Methods, m.sizes.Exceptions[name].Methods)
+	}
+	for name, exception := range m.sizes.Exceptions {
+		if !m.needed[name] {
+			m.violations = append(m.violations, name+" is an exception and needs none")
+		}
+		if exception.Reason == "" {
+			m.violations = append(m.violations, name+" is an exception without a reason")
+		}
+	}
+}
+
+// bound compares a number with its limit and that of an exception.
+func (m *measure) bound(name, what string, n, limit, exception int) {
+	if n <= limit {
+		return
+	}
+	if exception > 0 {
+		m.needed[name], limit = true, exception
+	}
+	if n > limit {
+		m.violations = append(m.violations, fmt.Sprintf("%s has %d %s, more than %d", name, n, what, limit))
+	}
+}
