@@ -108,6 +108,21 @@ func TestLockRefused(t *testing.T) {
 	}
 }
 
+// The only attempt of --no-wait leaves a slow server the time to answer.
+func TestLockNoWaitOnSlowServer(t *testing.T) {
+	t.Parallel()
+	server := redistest.DB(t)
+	if out, err := exec.CommandContext(t.Context(), "retwis", "lock", "--node", server.URL(), "--trust").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	proxy := server.Proxy(t)
+	proxy.Delay(100 * time.Millisecond)
+	out, err := exec.CommandContext(t.Context(), "retwis", "lock", "--node", proxy.URL(), "--no-wait", "job", "--", "echo", "held").CombinedOutput()
+	if err != nil || string(out) != "held\n" {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 // The first lock on new servers prints at once why it takes long.
 func TestLockSaysQuarantine(t *testing.T) {
 	t.Parallel()

@@ -57,7 +57,7 @@ func (flags *lockFlags) add(c *shell.Command) {
 	f.DurationVar(&flags.grace, "grace", 5*time.Second, "the time from SIGTERM to SIGKILL when the lock is lost, or --max-time is over")
 	f.DurationVar(&flags.maxTime, "max-time", 0, "how long COMMAND may run under the lock; then it is ended, and the exit code is 124 (default no limit)")
 	f.StringVar(&flags.owner, "owner", "", "a `text` that --show prints with the host and process, so no secrets (default the name of COMMAND)")
-	f.DurationVar(&flags.nodeTimeout, "node-timeout", 0, "how long to wait for the answer of one server (default 50ms, or a quarter of --ttl)")
+	f.DurationVar(&flags.nodeTimeout, "node-timeout", 0, "how long to wait for the answer of one server (default 50ms, 1s with --no-wait, at most a quarter of --ttl)")
 	f.BoolVar(&flags.show, "show", false, "show who holds NAME, on which servers and for how long")
 	f.BoolVar(&flags.watch, "watch", false, "show who holds NAME, and each change of it, until a signal")
 	f.BoolVar(&flags.breaks, "break", false, "free NAME, whichever process holds it, and let the next one have it")

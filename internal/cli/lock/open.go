@@ -15,7 +15,8 @@ import (
 	"retwis/redlock"
 )
 
-// showTimeout is how long --show, --watch, --break and --health wait for a server.
+// showTimeout is how long --show, --watch, --break and --health wait for a server, and
+// --no-wait, whose only attempt has to connect first.
 const showTimeout = time.Second
 
 // reopenPause is the pause between two attempts to open the database.
@@ -24,7 +25,7 @@ const reopenPause = 250 * time.Millisecond
 // open returns a lock manager on the servers, or on the database, of the flags.
 func (flags *lockFlags) open(ctx context.Context, c *shell.Command) (*redlock.Manager, func() error, error) {
 	opt := redlock.Options{TTL: flags.ttl, NodeTimeout: flags.nodeTimeout, Fencing: flags.fencing, MaxHold: flags.maxTime, Owner: flags.owner}
-	if mode, _ := flags.mode(); mode != "" && opt.NodeTimeout == 0 { // show slow servers, too
+	if mode, _ := flags.mode(); (mode != "" || flags.noWait) && opt.NodeTimeout == 0 {
 		opt.NodeTimeout = min(showTimeout, flags.ttl/4)
 	}
 	if len(flags.nodes) > 0 {
