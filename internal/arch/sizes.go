@@ -126,7 +126,7 @@ func RetwisSizes() Sizes {
 
 // CheckSizes reads every Go file below the directory root, nested modules included, and
 // returns one line for each package, type and function that is too large, and for each
-// exception that is none any more.
+// exception that is not needed.
 func CheckSizes(root string, s Sizes) ([]string, error) {
 	module, err := modulePath(filepath.Join(root, "go.mod"))
 	if err != nil {
@@ -326,7 +326,7 @@ func (m *measure) compare() {
 	}
 	for name, exception := range m.sizes.Exceptions {
 		if !m.needed[name] {
-			m.violations = append(m.violations, name+" is an exception and needs none")
+			m.violations = append(m.violations, name+" is not too large: remove the exception")
 		}
 		if exception.Reason == "" {
 			m.violations = append(m.violations, name+" is an exception without a reason")

@@ -62,8 +62,8 @@ func TestCheckSizes(t *testing.T) {
 				"a.T": {Methods: 6, Reason: "r"}, "a.U": {Methods: 5, Reason: "r"}, "a.V": {Methods: 9, Reason: "r"}, "a": {Lines: 90},
 			},
 			want: []string{
-				"a is an exception and needs none", "a is an exception without a reason",
-				"a.U has 6 methods, more than 5", "a.V is an exception and needs none",
+				"a is an exception without a reason", "a is not too large: remove the exception",
+				"a.U has 6 methods, more than 5", "a.V is not too large: remove the exception",
 			},
 		},
 	} {
