@@ -78,7 +78,7 @@ const (
 
 // explainWait prints why the lock is not acquired yet: that servers are quarantined, or
 // that the command waits for itself, in any case, everything else at a terminal only. It
-// asks again until a majority has answered.
+// asks again until enough servers have answered.
 func (flags *lockFlags) explainWait(ctx context.Context, c *shell.Command, m *redlock.Manager, name string) {
 	for after := quarantineNotice; ; after = waitNotice {
 		select {
@@ -101,7 +101,7 @@ func (flags *lockFlags) explainWait(ctx context.Context, c *shell.Command, m *re
 				"they vote in %v, or at once after retwis lock --trust if they have lost none", count, len(status), left.Round(100*time.Millisecond))
 		case after == waitNotice && shell.IsTerminal(c.Stderr):
 			why = describeHolder(status, err) + "; press Ctrl-C to give up"
-		case shell.IsTerminal(c.Stderr) || err != nil || !hasMajority(status):
+		case shell.IsTerminal(c.Stderr) || err != nil || status.Undecided():
 			continue
 		default:
 			return
@@ -109,17 +109,6 @@ func (flags *lockFlags) explainWait(ctx context.Context, c *shell.Command, m *re
 		fmt.Fprintf(c.Stderr, "retwis: waiting for %q: %s\n", name, why)
 		return
 	}
-}
-
-// hasMajority reports whether a majority of the servers has answered.
-func hasMajority(status redlock.Status) bool {
-	answered := 0
-	for _, n := range status {
-		if n.Err == nil {
-			answered++
-		}
-	}
-	return answered > len(status)/2
 }
 
 // quarantined returns how many servers are quarantined, and how long until a majority
