@@ -74,9 +74,17 @@ func inboxKey(user social.User) string { return fmt.Sprintf("inbox:{notification
 // streamKey is where an earlier version kept notifications.
 func streamKey(user social.User) string { return fmt.Sprint("notifications:", user.ID) }
 
-// notifyByOldProcess does what an earlier version does.
+// notifyByOldProcess does what an earlier version does, in a later millisecond than the
+// newest in the list.
 func (b *bundle) notifyByOldProcess(to social.User, kind string, actor social.User, post int64) {
-	b.Redis("XADD", streamKey(to), "MAXLEN", "~", "1000", "*", "n", fmt.Sprintf("%s:%d:%d", kind, actor.ID, post))
+	newest, _, _ := strings.Cut(b.Redis("LINDEX", inboxKey(to), "0"), "-")
+	for b.Redis("EVAL", "local t = redis.call('TIME') return t[1] * 1000 + math.floor(t[2] / 1000)", "0") <= newest {
+	}
+	b.notifyByOldProcessAt("*", to, kind, actor, post)
+}
+
+func (b *bundle) notifyByOldProcessAt(id string, to social.User, kind string, actor social.User, post int64) {
+	b.Redis("XADD", streamKey(to), "MAXLEN", "~", "1000", id, "n", fmt.Sprintf("%s:%d:%d", kind, actor.ID, post))
 }
 
 func TestNotificationsAreGrouped(t *testing.T) {
@@ -379,15 +387,7 @@ func TestNotificationsOfEarlierVersion(t *testing.T) {
 	if n := b.unread(ada); n != 2 {
 		t.Errorf("%d unread, want 2", n)
 	}
-	// Page by page, through both.
-	text, pages := b.describe(ada, "", 1)
-	for before := pages.Next; before != ""; {
-		more, next := b.describe(ada, before, 1)
-		text, before = text+"; "+more, next.Next
-	}
-	if want := "like cyd 1 first unread; like cyd 1 second unread; repost bob 1 first; like bob 1 first"; text != want {
-		t.Errorf("page by page: %q, want %q", text, want)
-	}
+	b.wantPaged(ada, "like cyd 1 first unread", "like cyd 1 second unread", "repost bob 1 first", "like bob 1 first")
 	b.Unnotify(b.Ctx, ada.ID, social.NotifyLike, cyd, first, time.Now())
 	b.Unnotify(b.Ctx, ada.ID, social.NotifyRepost, bob, first, time.Now())
 	b.wantNotified(ada, "like cyd 1 second unread; like bob 1 first")
@@ -405,4 +405,47 @@ func TestNotificationsOfEarlierVersion(t *testing.T) {
 		t.Errorf("%s are kept, want 1001", n)
 	}
 	b.wantNotified(ada, "like cyd 1 first unread; like bob 1 second unread")
+}
+
+// wantPaged reads notifications one by one.
+func (b *bundle) wantPaged(user social.User, want ...string) {
+	b.T.Helper()
+	text, page := b.describe(user, "", 1)
+	got := []string{text}
+	for page.Next != "" {
+		text, page = b.describe(user, page.Next, 1)
+		got = append(got, text)
+	}
+	if !slices.Equal(got, want) {
+		b.T.Errorf("page by page: %q, want %q", got, want)
+	}
+}
+
+// Processes of both versions that add within a millisecond can give the same id.
+func TestNotificationsWithTheSameID(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada, bob, cyd := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("cyd")
+	first, second := b.Publish(ada, "first"), b.Publish(ada, "second")
+	b.Notify(b.Ctx, ada.ID, social.NotifyLike, bob, first)
+	b.Notify(b.Ctx, ada.ID, social.NotifyRepost, bob, first)
+	oldest := b.Redis("LINDEX", inboxKey(ada), "-1")
+	id, _, _ := strings.Cut(oldest, " ")
+	b.notifyByOldProcessAt(id, ada, "l", cyd, second)
+	want := []string{"repost bob 1 first", "like bob 1 first", "like cyd 1 second"}
+	if n := b.unread(ada); n != 3 {
+		t.Errorf("%d unread, want 3", n)
+	}
+	if err := b.MarkRead(b.Ctx, ada, ""); err != nil {
+		t.Fatal(err)
+	}
+	if n := b.unread(ada); n != 0 {
+		t.Errorf("%d unread, want 0", n)
+	}
+	b.wantPaged(ada, want...)
+	b.Unnotify(b.Ctx, ada.ID, social.NotifyMention, cyd, second, time.Now()) // moves them
+	if b.Redis("EXISTS", streamKey(ada)) != "0" {
+		t.Error("the stream has not moved to the list")
+	}
+	b.wantPaged(ada, want...)
 }

@@ -194,7 +194,15 @@ func merge(stream, list rueidis.RedisResult) ([]Entry, error) {
 		}
 		return 0
 	})
-	return slices.CompactFunc(all, func(a, b Entry) bool { return a == b }), nil
+	all = slices.CompactFunc(all, func(a, b Entry) bool { return a == b })
+	// Entries added to both within a millisecond can have the same id: that of the list
+	// comes after, as take_stream.lua has it too.
+	for i := len(all) - 2; i >= 0; i-- {
+		if before := all[i+1].ID; !before.Less(all[i].ID) {
+			all[i].ID = ID{before.MS, before.Seq + 1}
+		}
+	}
+	return all, nil
 }
 
 // readable returns the entries that are not damaged.
@@ -245,7 +253,7 @@ func (s Store) MarkRead(ctx context.Context, uid int64, upTo ID) error {
 
 // newest returns the id of the newest entry.
 func (s Store) newest(ctx context.Context, uid int64) (ID, error) {
-	commands := s.newestCommands(uid, 1)
+	commands := s.newestCommands(uid, 100) // merge can change the id of the first because of the others
 	res := s.client.DoMulti(ctx, commands[:]...)
 	all, err := merge(res[0], res[1])
 	if err != nil || len(all) == 0 {
