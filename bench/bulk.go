@@ -19,7 +19,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/bulk/resp"
-	"retwis/internal/redisserver"
+	"retwis/internal/redis/redisserver"
 )
 
 // bulkBench measures mass insertion.

@@ -17,7 +17,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redisserver"
+	"retwis/internal/redis/redisserver"
 )
 
 // clusterSlots is how many hash slots a Cluster has.

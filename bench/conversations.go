@@ -14,9 +14,9 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/store"
 	"retwis/internal/social"
 	socialload "retwis/internal/social/load"
-	"retwis/internal/store"
 )
 
 const (

@@ -16,7 +16,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/index"
-	"retwis/internal/redisserver"
+	"retwis/internal/redis/redisserver"
 )
 
 // indexBench measures the ordered indexes.

@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"retwis/internal/redisserver"
+	"retwis/internal/redis/redisserver"
 	"retwis/redlock"
 )
 

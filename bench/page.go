@@ -10,7 +10,7 @@ import (
 	"runtime"
 	"strings"
 
-	"retwis/internal/redisserver"
+	"retwis/internal/redis/redisserver"
 )
 
 // parts are the parts of docs/benchmarks.md, in order. Each can be measured and

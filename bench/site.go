@@ -19,7 +19,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redisserver"
+	"retwis/internal/redis/redisserver"
 )
 
 const password = "bench bench bench"

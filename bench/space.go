@@ -18,7 +18,7 @@ import (
 	"retwis/index"
 	"retwis/index/decimal"
 	"retwis/index/space"
-	"retwis/internal/redisserver"
+	"retwis/internal/redis/redisserver"
 )
 
 // How much is measured.

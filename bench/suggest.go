@@ -17,7 +17,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/index/suggest"
-	"retwis/internal/redisserver"
+	"retwis/internal/redis/redisserver"
 )
 
 const (

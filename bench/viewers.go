@@ -18,8 +18,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"retwis/internal/redis/store"
 	"retwis/internal/social"
-	"retwis/internal/store"
 )
 
 // likesPerSecond is the load of likes on the posts of the pages.

@@ -52,7 +52,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redisurl"
+	"retwis/internal/redis/redisurl"
 )
 
 // Load sends the commands of r to the server of a URL: redis://, unix://,

@@ -16,7 +16,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/bulk/resp"
-	"retwis/internal/keys"
+	"retwis/internal/redis/keys"
 	"retwis/internal/redistest"
 )
 

@@ -17,8 +17,8 @@ import (
 	"github.com/redis/rueidis"
 	"pgregory.net/rapid"
 
+	"retwis/internal/redis/redisurl"
 	"retwis/internal/redistest"
-	"retwis/internal/redisurl"
 )
 
 // memory is a file in memory.

@@ -8,7 +8,7 @@ import (
 
 	"retwis/bulk/internal/command"
 	"retwis/bulk/resp"
-	"retwis/internal/keys"
+	"retwis/internal/redis/keys"
 )
 
 // recovery repairs broken connections and sends commands again: those without a reply, and

@@ -11,7 +11,7 @@ import (
 	"retwis/bulk/internal/input"
 	"retwis/bulk/internal/server"
 	"retwis/bulk/resp"
-	"retwis/internal/keys"
+	"retwis/internal/redis/keys"
 )
 
 // router opens the connections and knows which of them serves which slot.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"retwis/internal/partition"
+	"retwis/internal/redis/partition"
 	"retwis/internal/redistest"
 )
 

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"retwis/internal/ordered"
-	"retwis/internal/partition"
+	"retwis/internal/redis/partition"
 )
 
 var (

@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/scan"
+	"retwis/internal/redis/scan"
 )
 
 // Random is a set of ids from which some are drawn at random. It is a plain Redis

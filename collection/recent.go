@@ -11,8 +11,8 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/partition"
-	"retwis/internal/script"
+	"retwis/internal/redis/partition"
+	"retwis/internal/redis/script"
 )
 
 //go:embed recent_put.lua

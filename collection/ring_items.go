@@ -7,7 +7,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/scan"
+	"retwis/internal/redis/scan"
 )
 
 // RingItem is an item of a ring, and who has it.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/keys"
-	"retwis/internal/nodes"
-	"retwis/internal/script"
+	"retwis/internal/redis/keys"
+	"retwis/internal/redis/nodes"
+	"retwis/internal/redis/script"
 )
 
 var (

@@ -15,7 +15,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/ordered"
-	"retwis/internal/scan"
+	"retwis/internal/redis/scan"
 	"retwis/maintain"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/partition"
+	"retwis/internal/redis/partition"
 )
 
 // Declaration is how an index was created. It is stored in key.meta.

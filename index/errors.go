@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"retwis/internal/ordered"
-	"retwis/internal/partition"
+	"retwis/internal/redis/partition"
 )
 
 var (

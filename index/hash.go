@@ -11,8 +11,8 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/keys"
-	"retwis/internal/partition"
+	"retwis/internal/redis/keys"
+	"retwis/internal/redis/partition"
 )
 
 var (

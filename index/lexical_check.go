@@ -7,7 +7,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/partition"
+	"retwis/internal/redis/partition"
 	"retwis/maintain"
 )
 

@@ -8,8 +8,8 @@ import (
 	"github.com/redis/rueidis"
 
 	engine "retwis/internal/maintain"
-	"retwis/internal/partition"
-	"retwis/internal/scan"
+	"retwis/internal/redis/partition"
+	"retwis/internal/redis/scan"
 )
 
 // Entries that are not in the reverse index, which may be lost as a whole. Each entry

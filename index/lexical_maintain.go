@@ -7,7 +7,7 @@ import (
 	"github.com/redis/rueidis"
 
 	engine "retwis/internal/maintain"
-	"retwis/internal/partition"
+	"retwis/internal/redis/partition"
 	"retwis/maintain"
 )
 

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	engine "retwis/internal/maintain"
-	"retwis/internal/partition"
-	"retwis/internal/script"
+	"retwis/internal/redis/partition"
+	"retwis/internal/redis/script"
 	"retwis/maintain"
 )
 

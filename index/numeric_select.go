@@ -10,9 +10,9 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/partition"
-	"retwis/internal/scan"
-	"retwis/internal/script"
+	"retwis/internal/redis/partition"
+	"retwis/internal/redis/scan"
+	"retwis/internal/redis/script"
 )
 
 // scored is an entry with its score.

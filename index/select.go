@@ -11,9 +11,9 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/ordered"
-	"retwis/internal/partition"
-	"retwis/internal/scan"
-	"retwis/internal/script"
+	"retwis/internal/redis/partition"
+	"retwis/internal/redis/scan"
+	"retwis/internal/redis/script"
 )
 
 // Range is a range of members, its ends as ZRANGEBYLEX takes them: "[a" includes a,

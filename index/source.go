@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/scan"
+	"retwis/internal/redis/scan"
 )
 
 // Source is the data that an index is made from and compared with: objects with an id

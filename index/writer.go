@@ -5,8 +5,8 @@ import (
 	"context"
 	"slices"
 
-	"retwis/internal/partition"
-	"retwis/internal/script"
+	"retwis/internal/redis/partition"
+	"retwis/internal/redis/script"
 )
 
 // The size of a script and of a pipeline, in entries. A script of a hundred takes the

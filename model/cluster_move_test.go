@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/keys"
+	"retwis/internal/redis/keys"
 	"retwis/internal/redistest"
 	"retwis/maintain"
 	"retwis/model"

@@ -10,8 +10,8 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/keys"
-	"retwis/internal/script"
+	"retwis/internal/redis/keys"
+	"retwis/internal/redis/script"
 )
 
 var (

@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redisurl"
+	"retwis/internal/redis/redisurl"
 )
 
 // newDialedServer returns a server that is connected to when it is first needed.

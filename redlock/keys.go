@@ -3,7 +3,7 @@ package redlock
 import (
 	"strings"
 
-	"retwis/internal/keys"
+	"retwis/internal/redis/keys"
 )
 
 // prefix starts every key and channel of this package, except the locked names:

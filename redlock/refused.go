@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/rediserr"
+	"retwis/internal/redis/rediserr"
 )
 
 // refusal is an error that a retry does not fix.

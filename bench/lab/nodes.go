@@ -19,8 +19,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/bench/lab/network"
-	"retwis/internal/redisserver"
-	"retwis/internal/redisurl"
+	"retwis/internal/redis/redisserver"
+	"retwis/internal/redis/redisurl"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"retwis/internal/store"
+	"retwis/internal/redis/store"
 	"retwis/model"
 )
 

@@ -17,7 +17,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"retwis/internal/store"
+	"retwis/internal/redis/store"
 
 	"retwis/internal/redistest"
 )

@@ -9,8 +9,8 @@ import (
 
 	"retwis/index"
 	engine "retwis/internal/maintain"
-	"retwis/internal/partition"
-	"retwis/internal/script"
+	"retwis/internal/redis/partition"
+	"retwis/internal/redis/script"
 )
 
 var (

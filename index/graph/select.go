@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"retwis/index"
-	"retwis/internal/scan"
+	"retwis/internal/redis/scan"
 )
 
 // Select yields the triples that match a pattern without variables, in the order of the

@@ -9,8 +9,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/index"
-	"retwis/internal/partition"
-	"retwis/internal/scan"
+	"retwis/internal/redis/partition"
+	"retwis/internal/redis/scan"
 )
 
 // readSize is the number of entries per read.

@@ -6,7 +6,7 @@ import (
 
 	"retwis/index"
 	"retwis/index/graph/rdf"
-	"retwis/internal/scan"
+	"retwis/internal/redis/scan"
 )
 
 // MaxName is the maximum length of a name, in bytes.

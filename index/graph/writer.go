@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	engine "retwis/internal/maintain"
-	"retwis/internal/script"
+	"retwis/internal/redis/script"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/index"
-	"retwis/internal/scan"
+	"retwis/internal/redis/scan"
 )
 
 // lexRange returns the range of the members whose numbers are from low to high.

@@ -10,9 +10,9 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/index"
-	"retwis/internal/partition"
-	"retwis/internal/scan"
-	"retwis/internal/script"
+	"retwis/internal/redis/partition"
+	"retwis/internal/redis/scan"
+	"retwis/internal/redis/script"
 )
 
 // A skip scan: the server reads the pieces of a range and skips the gaps between them.

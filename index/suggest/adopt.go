@@ -14,8 +14,8 @@ import (
 
 	"retwis/index"
 	engine "retwis/internal/maintain"
-	"retwis/internal/partition"
-	"retwis/internal/scan"
+	"retwis/internal/redis/partition"
+	"retwis/internal/redis/scan"
 	"retwis/maintain"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"retwis/index"
-	"retwis/internal/scan"
+	"retwis/internal/redis/scan"
 )
 
 // step is the number of terms that a scan reads at a time.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"retwis/internal/scan"
+	"retwis/internal/redis/scan"
 )
 
 // Suggestion is a term and its number of searches.

@@ -11,7 +11,7 @@ import (
 
 	"retwis/index"
 	engine "retwis/internal/maintain"
-	"retwis/internal/scan"
+	"retwis/internal/redis/scan"
 	"retwis/maintain"
 )
 

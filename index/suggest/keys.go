@@ -1,6 +1,6 @@
 package suggest
 
-import "retwis/internal/partition"
+import "retwis/internal/redis/partition"
 
 // keys are the keys of a partition: those of every index, and
 //

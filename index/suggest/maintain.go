@@ -7,7 +7,7 @@ import (
 
 	"retwis/index"
 	engine "retwis/internal/maintain"
-	"retwis/internal/partition"
+	"retwis/internal/redis/partition"
 	"retwis/maintain"
 )
 

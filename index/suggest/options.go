@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"retwis/internal/partition"
+	"retwis/internal/redis/partition"
 )
 
 // Options configure an index. The zero value is a good default. All but Cleanup and

@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	engine "retwis/internal/maintain"
-	"retwis/internal/partition"
+	"retwis/internal/redis/partition"
 	"retwis/maintain"
 )
 

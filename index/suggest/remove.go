@@ -7,8 +7,8 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/scan"
-	"retwis/internal/script"
+	"retwis/internal/redis/scan"
+	"retwis/internal/redis/script"
 )
 
 // Remove removes terms in these spellings and returns how many there were. One round

@@ -4,8 +4,8 @@ import (
 	_ "embed"
 
 	engine "retwis/internal/maintain"
-	"retwis/internal/partition"
-	"retwis/internal/script"
+	"retwis/internal/redis/partition"
+	"retwis/internal/redis/script"
 )
 
 var (

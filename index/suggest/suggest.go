@@ -8,7 +8,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/index"
-	"retwis/internal/partition"
+	"retwis/internal/redis/partition"
 )
 
 // Index is a set of terms, each with a count of searches. It is safe for concurrent use.

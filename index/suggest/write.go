@@ -14,7 +14,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/index"
-	"retwis/internal/script"
+	"retwis/internal/redis/script"
 )
 
 // maxPayload is the maximum length of a payload, in bytes.

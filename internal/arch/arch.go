@@ -69,33 +69,33 @@ func Retwis() Architecture {
 			"model/...": 2,
 
 			// The patterns.
-			"redlock":               1,
-			"redlock/...":           1,
-			"collection":            1,
-			"internal/redismetrics": 1,
-			"internal/jobs":         1,
-			"ratelimit":             1,
-			"bulk":                  1,
-			"bulk/...":              1,
-			"index":                 1,
-			"index/...":             1,
+			"redlock":                     1,
+			"redlock/...":                 1,
+			"collection":                  1,
+			"internal/redis/redismetrics": 1,
+			"internal/jobs":               1,
+			"ratelimit":                   1,
+			"bulk":                        1,
+			"bulk/...":                    1,
+			"index":                       1,
+			"index/...":                   1,
 
 			// Shared machinery.
-			"maintain":             0,
-			"internal/keys":        0,
-			"internal/logfile":     0,
-			"internal/maintain":    0,
-			"internal/ordered":     0,
-			"internal/scan":        0,
-			"internal/script":      0,
-			"internal/partition":   0,
-			"index/decimal":        0,
-			"internal/nodes":       0,
-			"internal/rediserr":    0,
-			"internal/redisserver": 0,
-			"internal/redisurl":    0,
-			"internal/store":       0,
-			"internal/watched":     0,
+			"maintain":                   0,
+			"internal/redis/keys":        0,
+			"internal/logfile":           0,
+			"internal/maintain":          0,
+			"internal/ordered":           0,
+			"internal/redis/scan":        0,
+			"internal/redis/script":      0,
+			"internal/redis/partition":   0,
+			"index/decimal":              0,
+			"internal/redis/nodes":       0,
+			"internal/redis/rediserr":    0,
+			"internal/redis/redisserver": 0,
+			"internal/redis/redisurl":    0,
+			"internal/redis/store":       0,
+			"internal/watched":           0,
 		},
 		Siblings: [][2]string{
 			{"internal/cli", "internal/cli/..."},           // the root command lists the commands of each noun
@@ -127,19 +127,19 @@ func Retwis() Architecture {
 			{"redlock/...", "redlock"},            // extensions of the lock manager
 			{"internal/ordered", "index/decimal"}, // what a decimal column takes and gives
 			{"internal/maintain", "maintain"},
-			{"internal/maintain", "internal/partition"},
-			{"internal/maintain", "internal/scan"},
-			{"internal/maintain", "internal/script"},
-			{"internal/partition", "internal/keys"},
-			{"internal/partition", "internal/script"},
-			{"internal/scan", "internal/nodes"},
-			{"internal/store", "internal/redisserver"}, // the embedded server is one way to open a database
-			{"internal/store", "internal/redisurl"},    // a URL names the database
-			{"internal/store", "internal/rediserr"},
-			{"internal/store", "internal/nodes"},
-			{"internal/watched", "internal/store"},    // which part of a Cluster answers
-			{"internal/watched", "internal/rediserr"}, // whether a server was reached
-			{"internal/nodes", "internal/rediserr"},   // which of several errors to report
+			{"internal/maintain", "internal/redis/partition"},
+			{"internal/maintain", "internal/redis/scan"},
+			{"internal/maintain", "internal/redis/script"},
+			{"internal/redis/partition", "internal/redis/keys"},
+			{"internal/redis/partition", "internal/redis/script"},
+			{"internal/redis/scan", "internal/redis/nodes"},
+			{"internal/redis/store", "internal/redis/redisserver"}, // the embedded server is one way to open a database
+			{"internal/redis/store", "internal/redis/redisurl"},    // a URL names the database
+			{"internal/redis/store", "internal/redis/rediserr"},
+			{"internal/redis/store", "internal/redis/nodes"},
+			{"internal/watched", "internal/redis/store"},        // which part of a Cluster answers
+			{"internal/watched", "internal/redis/rediserr"},     // whether a server was reached
+			{"internal/redis/nodes", "internal/redis/rediserr"}, // which of several errors to report
 		},
 		TestSupport: []string{"internal/redistest", "internal/social/socialtest", "internal/ordered/orderedtest", "internal/arch", "internal/outside", "examples/internal/exampletest"},
 		Pure:        3,

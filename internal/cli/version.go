@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"retwis/internal/cli/shell"
-	"retwis/internal/redisserver"
+	"retwis/internal/redis/redisserver"
 )
 
 // versionInfo is the version of the program, and of the server that it would start.

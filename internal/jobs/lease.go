@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"time"
 
-	"retwis/internal/rediserr"
-	"retwis/internal/script"
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/script"
 )
 
 // leaseBatch is how many leases one script renews.

@@ -38,8 +38,8 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/rediserr"
-	"retwis/internal/script"
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/script"
 )
 
 var (

@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/rediserr"
+	"retwis/internal/redis/rediserr"
 )
 
 const (

@@ -8,8 +8,8 @@ import (
 	"iter"
 	"time"
 
-	"retwis/internal/partition"
-	"retwis/internal/scan"
+	"retwis/internal/redis/partition"
+	"retwis/internal/redis/scan"
 	"retwis/maintain"
 )
 

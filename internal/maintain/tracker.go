@@ -13,8 +13,8 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/partition"
-	"retwis/internal/script"
+	"retwis/internal/redis/partition"
+	"retwis/internal/redis/script"
 	"retwis/maintain"
 )
 

@@ -12,9 +12,9 @@ import (
 	"github.com/redis/rueidis"
 
 	engine "retwis/internal/maintain"
-	"retwis/internal/partition"
+	"retwis/internal/redis/partition"
+	"retwis/internal/redis/script"
 	"retwis/internal/redistest"
-	"retwis/internal/script"
 	"retwis/maintain"
 )
 

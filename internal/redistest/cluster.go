@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redisurl"
+	"retwis/internal/redis/redisurl"
 )
 
 // ClusterServers are the masters of a Redis Cluster.
@@ -83,7 +83,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// URL returns the URL of the Cluster for internal/store.
+// URL returns the URL of the Cluster for internal/redis/store.
 func (c *ClusterServers) URL() string {
 	return "redis+cluster://" + strings.Join(c.addresses(), ",")
 }

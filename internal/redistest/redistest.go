@@ -34,8 +34,8 @@ import (
 	"github.com/redis/rueidis"
 	"go.uber.org/goleak"
 
-	"retwis/internal/redisserver"
-	"retwis/internal/redisurl"
+	"retwis/internal/redis/redisserver"
+	"retwis/internal/redis/redisurl"
 )
 
 // startTimeout bounds the time to start or stop a server.
@@ -226,7 +226,7 @@ func DB(t testing.TB) *Database {
 	return db
 }
 
-// URL returns the URL of the database for internal/store.
+// URL returns the URL of the database for internal/redis/store.
 func (db *Database) URL() string { return fmt.Sprintf("%s?db=%d", db.server.URL(), db.number) }
 
 // Client returns a client of the database, closed when the test ends.
@@ -334,7 +334,7 @@ func client(t testing.TB, url string) rueidis.Client {
 	return c
 }
 
-// dial connects like internal/store: one connection per server.
+// dial connects like internal/redis/store: one connection per server.
 func dial(url string) (rueidis.Client, error) {
 	opt, err := rueidis.ParseURL(url)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"testing"
 
-	"retwis/internal/redisserver"
+	"retwis/internal/redis/redisserver"
 )
 
 const (

@@ -24,7 +24,7 @@ type TLSServer struct {
 	Key         string // the file of its key
 }
 
-// URL returns the URL of the server for internal/redisurl, with all parameters of the
+// URL returns the URL of the server for internal/redis/redisurl, with all parameters of the
 // connection.
 func (s *TLSServer) URL() string {
 	return "rediss://" + s.Address + "?ca=" + s.Certificate + "&cert=" + s.Certificate + "&key=" + s.Key

@@ -6,7 +6,7 @@ import (
 	"iter"
 	"slices"
 
-	"retwis/internal/scan"
+	"retwis/internal/redis/scan"
 	"retwis/internal/social/layout"
 )
 

@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"retwis/internal/redis/store"
 	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/load"
 	"retwis/internal/social/socialtest"
-	"retwis/internal/store"
 )
 
 // The followers in common are remembered; a change through this process shows at once,

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"retwis/internal/rediserr"
+	"retwis/internal/redis/rediserr"
 	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/socialtest"

@@ -6,8 +6,8 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/store"
 	"retwis/internal/social/layout"
-	"retwis/internal/store"
 )
 
 // Totals returns how many accounts and posts were ever created, deleted ones included:

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rivo/uniseg"
 
-	"retwis/internal/script"
+	"retwis/internal/redis/script"
 	"retwis/internal/social/hash"
 	"retwis/internal/social/layout"
 )

@@ -11,7 +11,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/store"
+	"retwis/internal/redis/store"
 	"retwis/internal/watched"
 )
 

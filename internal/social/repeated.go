@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"retwis/internal/script"
+	"retwis/internal/redis/script"
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/layout"
 )

@@ -9,7 +9,7 @@ import (
 	"github.com/maypok86/otter/v2"
 	"github.com/redis/rueidis"
 
-	"retwis/internal/rediserr"
+	"retwis/internal/redis/rediserr"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/reply"
 	"retwis/internal/social/session"

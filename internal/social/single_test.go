@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"retwis/internal/scan"
+	"retwis/internal/redis/scan"
 	"retwis/internal/social"
 	"retwis/internal/social/limits"
 	"retwis/internal/social/socialtest"

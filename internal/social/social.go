@@ -80,6 +80,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/collection"
+	"retwis/internal/redis/store"
 	"retwis/internal/social/audit"
 	"retwis/internal/social/celebrity"
 	"retwis/internal/social/completion"
@@ -97,7 +98,6 @@ import (
 	"retwis/internal/social/report"
 	"retwis/internal/social/secondfactor"
 	"retwis/internal/social/session"
-	"retwis/internal/store"
 	"retwis/internal/watched"
 )
 

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"retwis/internal/script"
+	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
 )
 

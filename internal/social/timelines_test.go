@@ -11,8 +11,8 @@ import (
 	"github.com/redis/rueidis"
 	"pgregory.net/rapid"
 
+	"retwis/internal/redis/store"
 	"retwis/internal/social"
-	"retwis/internal/store"
 )
 
 // Whatever is posted while a user reads page after page, each post that existed at

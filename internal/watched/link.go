@@ -17,8 +17,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"retwis/internal/rediserr"
-	"retwis/internal/store"
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/store"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"retwis/internal/store"
+	"retwis/internal/redis/store"
 	"retwis/internal/watched"
 )
 

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"retwis/internal/store"
+	"retwis/internal/redis/store"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"retwis/internal/store"
+	"retwis/internal/redis/store"
 )
 
 // What the probe says about the database, and what a request may do then. Each probe ends

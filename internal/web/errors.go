@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"retwis/internal/rediserr"
+	"retwis/internal/redis/rediserr"
 	"retwis/internal/social"
 )
 

@@ -8,8 +8,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"retwis/internal/redis/store"
 	"retwis/internal/social"
-	"retwis/internal/store"
 )
 
 // healthTime bounds a health check.

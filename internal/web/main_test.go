@@ -16,10 +16,10 @@ import (
 	"github.com/alexedwards/argon2id"
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/store"
 	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/limits"
-	"retwis/internal/store"
 	"retwis/internal/web"
 )
 

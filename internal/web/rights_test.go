@@ -10,12 +10,12 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/store"
 	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/adopt"
 	"retwis/internal/social/check"
 	"retwis/internal/social/load"
-	"retwis/internal/store"
 	"retwis/redlock"
 )
 

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"retwis/internal/redis/store"
 	"retwis/internal/redistest"
-	"retwis/internal/store"
 )
 
 // reach opens a database as the program does.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"retwis/bulk/resp"
-	"retwis/internal/keys"
+	"retwis/internal/redis/keys"
 )
 
 // Checker rejects commands that make no sense in a load, or not at their place in the

@@ -5,7 +5,7 @@ import (
 	"net"
 	"strconv"
 
-	"retwis/internal/keys"
+	"retwis/internal/redis/keys"
 )
 
 // SlotRange is a range of slots and the address of its master.

@@ -14,11 +14,11 @@ import (
 
 	"retwis/internal/cli/shell"
 	"retwis/internal/cli/site"
-	"retwis/internal/rediserr"
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/store"
 	"retwis/internal/social/backup"
 	"retwis/internal/social/check"
 	"retwis/internal/social/directory"
-	"retwis/internal/store"
 	"retwis/maintain"
 )
 

@@ -14,7 +14,7 @@ import (
 
 	"retwis/collection"
 	"retwis/internal/cli/shell"
-	"retwis/internal/store"
+	"retwis/internal/redis/store"
 )
 
 // Commands returns retwis ring, retwis random and retwis recent.

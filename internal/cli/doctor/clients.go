@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/store"
+	"retwis/internal/redis/store"
 )
 
 // replicasToWrite looks at whether a master goes on alone that its replicas have left.

@@ -13,7 +13,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/cli/shell"
-	"retwis/internal/nodes"
+	"retwis/internal/redis/nodes"
 )
 
 const (

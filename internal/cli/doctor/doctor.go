@@ -14,7 +14,7 @@ import (
 
 	"retwis/internal/cli/shell"
 	"retwis/internal/cli/site"
-	"retwis/internal/nodes"
+	"retwis/internal/redis/nodes"
 	"retwis/internal/social/adopt"
 )
 

@@ -15,8 +15,8 @@ import (
 
 	"retwis/internal/cli/shell"
 	"retwis/internal/jobs"
+	"retwis/internal/redis/store"
 	"retwis/internal/social/layout"
-	"retwis/internal/store"
 )
 
 // keepACL keeps a changed user over a restart of the server.

@@ -3,7 +3,7 @@ package doctor
 import (
 	"strings"
 
-	"retwis/internal/store"
+	"retwis/internal/redis/store"
 )
 
 // lasting makes each advice to change a setting survive the next start of the server: a

@@ -13,8 +13,8 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/store"
 	"retwis/internal/redistest"
-	"retwis/internal/store"
 )
 
 // settingsOf returns the findings about the settings of a server, without those about the

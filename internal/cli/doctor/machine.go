@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/store"
+	"retwis/internal/redis/store"
 )
 
 // aboutMachine looks at settings of the system, where the server runs on this machine.

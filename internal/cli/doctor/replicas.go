@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"retwis/internal/store"
+	"retwis/internal/redis/store"
 )
 
 const (

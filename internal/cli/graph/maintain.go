@@ -6,7 +6,7 @@ import (
 
 	"retwis/index/graph"
 	"retwis/internal/cli/shell"
-	"retwis/internal/store"
+	"retwis/internal/redis/store"
 )
 
 var maintenance = shell.Maintenance{

@@ -10,7 +10,7 @@ import (
 	"retwis/index"
 	"retwis/index/graph"
 	"retwis/internal/cli/shell"
-	"retwis/internal/store"
+	"retwis/internal/redis/store"
 )
 
 // withGraph runs do with the graph at a key, which must exist.

@@ -10,7 +10,7 @@ import (
 	"retwis/index/graph"
 	"retwis/index/graph/rdf"
 	"retwis/internal/cli/shell"
-	"retwis/internal/store"
+	"retwis/internal/redis/store"
 )
 
 func newPut(env shell.Env) *cobra.Command {

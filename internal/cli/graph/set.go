@@ -9,7 +9,7 @@ import (
 
 	"retwis/index/graph"
 	"retwis/internal/cli/shell"
-	"retwis/internal/store"
+	"retwis/internal/redis/store"
 )
 
 func newSet(env shell.Env) *cobra.Command {

@@ -14,7 +14,7 @@ import (
 
 	"retwis/bulk"
 	"retwis/internal/cli/shell"
-	"retwis/internal/store"
+	"retwis/internal/redis/store"
 )
 
 // exitLost is the exit code when the connection was lost for good.

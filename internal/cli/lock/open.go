@@ -9,9 +9,9 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/cli/shell"
-	"retwis/internal/rediserr"
-	"retwis/internal/redisurl"
-	"retwis/internal/store"
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/redisurl"
+	"retwis/internal/redis/store"
 	"retwis/redlock"
 )
 

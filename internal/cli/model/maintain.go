@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"retwis/internal/cli/shell"
-	"retwis/internal/store"
+	"retwis/internal/redis/store"
 	"retwis/model"
 )
 

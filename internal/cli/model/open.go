@@ -7,7 +7,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/cli/shell"
-	"retwis/internal/store"
+	"retwis/internal/redis/store"
 	"retwis/model"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"retwis/internal/cli/shell"
-	"retwis/internal/store"
+	"retwis/internal/redis/store"
 	"retwis/ratelimit"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"retwis/internal/certificates"
 	"retwis/internal/cli/shell"
-	"retwis/internal/redismetrics"
+	"retwis/internal/redis/redismetrics"
 	"retwis/internal/web"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"retwis/internal/cli/shell"
-	"retwis/internal/redisserver"
-	"retwis/internal/store"
+	"retwis/internal/redis/redisserver"
+	"retwis/internal/redis/store"
 )
 
 type repairFlags struct {

@@ -12,9 +12,9 @@ import (
 
 	"retwis/internal/cli/shell"
 	"retwis/internal/cli/site"
+	"retwis/internal/redis/store"
 	"retwis/internal/seed"
 	"retwis/internal/social"
-	"retwis/internal/store"
 	"retwis/internal/web"
 )
 

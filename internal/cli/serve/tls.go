@@ -13,8 +13,8 @@ import (
 
 	"retwis/internal/certificates"
 	"retwis/internal/cli/shell"
-	"retwis/internal/redisserver"
-	"retwis/internal/store"
+	"retwis/internal/redis/redisserver"
+	"retwis/internal/redis/store"
 )
 
 // tlsFlags are the flags for HTTPS.

@@ -10,8 +10,8 @@ import (
 
 	"retwis/internal/cli/shell"
 	"retwis/internal/cli/site"
+	"retwis/internal/redis/store"
 	"retwis/internal/social"
-	"retwis/internal/store"
 	"retwis/internal/web"
 )
 

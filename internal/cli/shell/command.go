@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"retwis/index"
-	"retwis/internal/store"
+	"retwis/internal/redis/store"
 )
 
 // Command is a command of retwis: cobra's command, its environment, and the values

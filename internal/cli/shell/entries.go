@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"retwis/index"
-	"retwis/internal/store"
+	"retwis/internal/redis/store"
 )
 
 // Entries is an index of ids with a value in each of several columns, as the

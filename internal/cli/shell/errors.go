@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"retwis/internal/store"
+	"retwis/internal/redis/store"
 )
 
 // ErrReported is a failure that the command has already printed.

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"retwis/index"
-	"retwis/internal/store"
+	"retwis/internal/redis/store"
 )
 
 // Verb is a maintenance command.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"retwis/internal/redis/store"
 	"retwis/internal/redistest"
-	"retwis/internal/store"
 	"retwis/maintain"
 )
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"retwis/internal/cli/shell"
-	"retwis/internal/store"
+	"retwis/internal/redis/store"
 )
 
 // MaxMemory is the value of --max-memory: how much memory an embedded server may use.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"retwis/internal/store"
+	"retwis/internal/redis/store"
 )
 
 func TestMaxMemory(t *testing.T) {

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"retwis/internal/cli/shell"
-	"retwis/internal/rediserr"
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/store"
 	"retwis/internal/social"
 	"retwis/internal/social/adopt"
 	"retwis/internal/social/backup"
 	"retwis/internal/social/layout"
-	"retwis/internal/store"
 )
 
 // Database is an open database, and Retwis on it.

@@ -12,7 +12,7 @@ import (
 
 	"retwis/index/suggest"
 	"retwis/internal/cli/shell"
-	"retwis/internal/store"
+	"retwis/internal/redis/store"
 )
 
 func newAdd(env shell.Env) *cobra.Command {

@@ -5,7 +5,7 @@ import (
 
 	"retwis/index/suggest"
 	"retwis/internal/cli/shell"
-	"retwis/internal/store"
+	"retwis/internal/redis/store"
 )
 
 var maintenance = shell.Maintenance{

@@ -11,7 +11,7 @@ import (
 	"retwis/index"
 	"retwis/index/suggest"
 	"retwis/internal/cli/shell"
-	"retwis/internal/store"
+	"retwis/internal/redis/store"
 )
 
 // withIndex runs do with the index at a key, which must exist.

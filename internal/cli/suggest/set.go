@@ -11,7 +11,7 @@ import (
 
 	"retwis/index/suggest"
 	"retwis/internal/cli/shell"
-	"retwis/internal/store"
+	"retwis/internal/redis/store"
 )
 
 func newSet(env shell.Env) *cobra.Command {

@@ -13,9 +13,9 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/nodes"
-	"retwis/internal/scan"
-	"retwis/internal/script"
+	"retwis/internal/redis/nodes"
+	"retwis/internal/redis/scan"
+	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/reply"
 )

@@ -35,7 +35,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/bulk/snapshot"
-	"retwis/internal/nodes"
+	"retwis/internal/redis/nodes"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/reply"
 )

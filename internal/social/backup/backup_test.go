@@ -11,12 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"retwis/internal/redis/store"
 	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/backup"
 	"retwis/internal/social/check"
 	"retwis/internal/social/socialtest"
-	"retwis/internal/store"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }

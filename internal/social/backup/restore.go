@@ -9,7 +9,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/bulk"
-	"retwis/internal/nodes"
+	"retwis/internal/redis/nodes"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/reply"
 )

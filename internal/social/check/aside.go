@@ -5,7 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 
-	"retwis/internal/script"
+	"retwis/internal/redis/script"
 )
 
 //go:embed set_aside.lua

@@ -12,8 +12,8 @@ import (
 
 	"retwis/collection"
 	engine "retwis/internal/maintain"
-	"retwis/internal/nodes"
-	"retwis/internal/scan"
+	"retwis/internal/redis/nodes"
+	"retwis/internal/redis/scan"
 	"retwis/internal/social"
 	"retwis/internal/social/directory"
 	"retwis/internal/social/fanout"

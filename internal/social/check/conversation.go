@@ -5,7 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 
-	"retwis/internal/script"
+	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/reply"
 	"retwis/maintain"

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"iter"
 
-	"retwis/internal/scan"
-	"retwis/internal/script"
+	"retwis/internal/redis/scan"
+	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/reply"
 	"retwis/maintain"

@@ -7,7 +7,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/script"
+	"retwis/internal/redis/script"
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/reply"

@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/script"
+	"retwis/internal/redis/script"
 	"retwis/internal/social"
 	"retwis/internal/social/directory"
 	"retwis/internal/social/hash"

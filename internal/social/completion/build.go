@@ -11,7 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/index/suggest"
-	"retwis/internal/scan"
+	"retwis/internal/redis/scan"
 	"retwis/internal/social/directory"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/reply"

@@ -30,7 +30,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/scan"
+	"retwis/internal/redis/scan"
 	"retwis/internal/social/hash"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/reply"

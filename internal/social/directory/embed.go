@@ -3,7 +3,7 @@ package directory
 import (
 	_ "embed"
 
-	"retwis/internal/script"
+	"retwis/internal/redis/script"
 )
 
 // Each script may be sent again when its reply was lost: repeating it changes nothing.

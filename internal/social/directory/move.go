@@ -10,8 +10,8 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/scan"
-	"retwis/internal/script"
+	"retwis/internal/redis/scan"
+	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/reply"
 	"retwis/internal/social/task"

@@ -18,7 +18,7 @@ import (
 
 	"retwis/collection"
 	"retwis/internal/jobs"
-	"retwis/internal/script"
+	"retwis/internal/redis/script"
 	"retwis/internal/social/follow"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/pause"

@@ -13,7 +13,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/collection"
-	"retwis/internal/script"
+	"retwis/internal/redis/script"
 	"retwis/internal/social/celebrity"
 	"retwis/internal/social/follow"
 	"retwis/internal/social/layout"

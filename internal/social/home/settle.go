@@ -9,7 +9,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/collection"
-	"retwis/internal/script"
+	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/reply"
 )

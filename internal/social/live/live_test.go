@@ -13,11 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"retwis/internal/redis/store"
 	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/live"
 	"retwis/internal/social/socialtest"
-	"retwis/internal/store"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/script"
+	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
 
 	_ "embed"

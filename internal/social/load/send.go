@@ -14,7 +14,7 @@ import (
 
 	"retwis/bulk"
 	"retwis/bulk/resp"
-	"retwis/internal/nodes"
+	"retwis/internal/redis/nodes"
 	"retwis/internal/social/pause"
 	"retwis/internal/social/reply"
 )

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"retwis/internal/redis/store"
 	"retwis/internal/social"
 	"retwis/internal/social/socialtest"
-	"retwis/internal/store"
 )
 
 // processEnv makes the test binary a process that performs actions on the database

@@ -18,7 +18,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/script"
+	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/mirror"
 	"retwis/internal/social/reply"

@@ -32,8 +32,8 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/scan"
-	"retwis/internal/script"
+	"retwis/internal/redis/scan"
+	"retwis/internal/redis/script"
 	"retwis/internal/social/completion"
 	"retwis/internal/social/directory"
 	"retwis/internal/social/fanout"

@@ -9,8 +9,8 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/scan"
 	"retwis/internal/redistest"
-	"retwis/internal/scan"
 	"retwis/internal/social"
 	"retwis/internal/social/directory"
 	"retwis/internal/social/layout"

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"retwis/collection"
-	"retwis/internal/script"
+	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
 
 	"github.com/redis/rueidis"

@@ -21,7 +21,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/collection"
-	"retwis/internal/script"
+	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
 )
 

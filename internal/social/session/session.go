@@ -26,7 +26,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/script"
+	"retwis/internal/redis/script"
 	"retwis/internal/social/directory"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/reply"

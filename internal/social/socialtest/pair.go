@@ -14,8 +14,8 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/redisurl"
 	"retwis/internal/redistest"
-	"retwis/internal/redisurl"
 )
 
 // Pair is a master, its replica behind a slow link, and a client of the current

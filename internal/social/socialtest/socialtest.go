@@ -16,11 +16,11 @@ import (
 	"github.com/alexedwards/argon2id"
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/store"
 	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/adopt"
 	"retwis/internal/social/check"
-	"retwis/internal/store"
 )
 
 // CheapHash makes password hashes that cost nothing.

@@ -23,8 +23,8 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/rediserr"
-	"retwis/internal/script"
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
 )
 

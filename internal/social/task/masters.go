@@ -14,7 +14,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/nodes"
+	"retwis/internal/redis/nodes"
 )
 
 // observeTimeout bounds the wait for a master to report its state.

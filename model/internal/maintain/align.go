@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"retwis/internal/script"
+	"retwis/internal/redis/script"
 	"retwis/maintain"
 	"retwis/model/internal/backoff"
 	"retwis/model/internal/record"

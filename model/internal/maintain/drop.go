@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"retwis/internal/scan"
+	"retwis/internal/redis/scan"
 	"retwis/maintain"
 	"retwis/model/internal/record"
 	"retwis/model/internal/schema"

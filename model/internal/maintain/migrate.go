@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"retwis/internal/scan"
+	"retwis/internal/redis/scan"
 	"retwis/maintain"
 	"retwis/model/internal/record"
 	"retwis/model/internal/schema"

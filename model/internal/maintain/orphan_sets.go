@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"retwis/internal/scan"
+	"retwis/internal/redis/scan"
 	"retwis/maintain"
 	"retwis/model/internal/schema"
 

@@ -3,7 +3,7 @@ package maintain
 import (
 	"context"
 
-	"retwis/internal/script"
+	"retwis/internal/redis/script"
 )
 
 // rename gives fields of records their names of now, in one pipeline. Queries and writes

@@ -9,7 +9,7 @@ import (
 	"retwis/model/internal/schema"
 
 	engine "retwis/internal/maintain"
-	"retwis/internal/scan"
+	"retwis/internal/redis/scan"
 	"retwis/maintain"
 )
 

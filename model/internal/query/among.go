@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"retwis/internal/keys"
+	"retwis/internal/redis/keys"
 	"retwis/model/internal/schema"
 )
 

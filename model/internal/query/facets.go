@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strconv"
 
-	"retwis/internal/script"
+	"retwis/internal/redis/script"
 	"retwis/model/internal/schema"
 
 	"github.com/redis/rueidis"

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"retwis/internal/keys"
+	"retwis/internal/redis/keys"
 	"retwis/model/internal/record"
 	"retwis/model/internal/schema"
 

@@ -4,7 +4,7 @@ import (
 	_ "embed"
 
 	"retwis/internal/ordered"
-	"retwis/internal/script"
+	"retwis/internal/redis/script"
 )
 
 var (

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"retwis/internal/script"
+	"retwis/internal/redis/script"
 	"retwis/model/internal/schema"
 
 	"github.com/redis/rueidis"

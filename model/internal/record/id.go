@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"retwis/internal/keys"
+	"retwis/internal/redis/keys"
 	"retwis/model/internal/schema"
 
 	"github.com/oklog/ulid/v2"

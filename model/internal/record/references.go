@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"retwis/internal/keys"
+	"retwis/internal/redis/keys"
 	"retwis/model/internal/schema"
 
 	"github.com/redis/rueidis"

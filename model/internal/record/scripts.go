@@ -4,7 +4,7 @@ import (
 	"retwis/model/internal/schema"
 
 	_ "embed"
-	"retwis/internal/script"
+	"retwis/internal/redis/script"
 )
 
 var (

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"retwis/internal/script"
+	"retwis/internal/redis/script"
 	"retwis/model/internal/schema"
 	"retwis/model/internal/unique"
 

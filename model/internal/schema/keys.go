@@ -1,7 +1,7 @@
 package schema
 
 import (
-	"retwis/internal/keys"
+	"retwis/internal/redis/keys"
 )
 
 // Keys are the keys of one partition of a model, all in one hash slot.

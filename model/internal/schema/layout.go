@@ -7,7 +7,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"retwis/internal/keys"
+	"retwis/internal/redis/keys"
 )
 
 // Layout computes the keys of a model.

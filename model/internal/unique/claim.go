@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"retwis/internal/script"
+	"retwis/internal/redis/script"
 	"retwis/model/internal/backoff"
 	"retwis/model/internal/schema"
 

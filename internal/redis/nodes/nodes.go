@@ -1,0 +1,128 @@
+// Package nodes sends commands without a key to the nodes of a database.
+//
+// A client of a Cluster sends such a command to any node that it knows, even to one
+// that its URL names and that no longer exists. This package asks all of them.
+package nodes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/rediserr"
+)
+
+// First asks every node at the same time and returns the first answer. If none
+// answers within limit, it returns the most specific error.
+//
+// It does not cancel the other requests before limit: a connection that is being
+// opened is shared, and canceling would break it for later callers.
+func First[T any](ctx context.Context, client rueidis.Client, limit time.Duration, ask func(context.Context, rueidis.Client) (T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	nodes := client.Nodes()
+	answers := make(chan answer, len(nodes))
+	var asked sync.WaitGroup
+	for _, node := range nodes {
+		asked.Go(func() {
+			value, err := ask(rest, node)
+			answers <- answer{value, err}
+		})
+	}
+	go func() { asked.Wait(); cancel() }()
+	var failed answer
+	for range nodes {
+		select {
+		case a := <-answers:
+			if a.err == nil {
+				return a.value, nil
+			}
+			if failed.err == nil || rediserr.Of(failed.err) == rediserr.Unavailable {
+				failed = a // an error reply is more specific than a lost connection
+			}
+		case <-ctx.Done():
+			return failed.value, errors.Join(ctx.Err(), failed.err)
+		}
+	}
+	return failed.value, failed.err
+}
+
+// Master is a server that owns keys.
+type Master struct {
+	Address string // "-" without a Cluster
+	Client  rueidis.Client
+}
+
+// mastersLimit bounds the wait for a node that lists the masters.
+const mastersLimit = 10 * time.Second
+
+// Masters returns the servers that own keys, in the order of their addresses: the
+// masters of a Cluster that own slots, or the single server.
+func Masters(ctx context.Context, client rueidis.Client) ([]Master, error) {
+	if client.Mode() != rueidis.ClientModeCluster {
+		return []Master{{"-", client}}, nil
+	}
+	addresses, err := First(ctx, client, mastersLimit, func(ctx context.Context, node rueidis.Client) ([]string, error) {
+		return owners(ctx, node)
+	})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Master, 0, len(addresses))
+	known := client.Nodes()
+	for _, address := range addresses {
+		node, ok := known[address]
+		if !ok {
+			return nil, errors.New("the Cluster has just changed: " + address + " is new; try again in a moment")
+		}
+		all = append(all, Master{address, node})
+	}
+	slices.SortFunc(all, func(a, b Master) int { return cmp.Compare(a.Address, b.Address) })
+	return all, nil
+}
+
+// owners asks a node for the addresses of the owners of slots.
+func owners(ctx context.Context, node rueidis.Client) ([]string, error) {
+	ranges, err := node.Do(ctx, node.B().ClusterSlots().Build()).ToArray()
+	if err != nil {
+		return nil, err
+	}
+	var own string // the host of the node itself, which it may omit
+	for address := range node.Nodes() {
+		own, _, _ = net.SplitHostPort(address)
+	}
+	var all []string
+	for _, one := range ranges {
+		fields, err := one.ToArray() // from, to, master, replicas ...
+		if err != nil || len(fields) < 3 {
+			continue
+		}
+		master, err := fields[2].ToArray() // host, port, id ...
+		if err != nil || len(master) < 2 {
+			continue
+		}
+		host, _ := master[0].ToString()
+		port, err := master[1].AsInt64()
+		if host == "?" || err != nil {
+			continue
+		}
+		address := net.JoinHostPort(cmp.Or(host, own), strconv.FormatInt(port, 10))
+		if !slices.Contains(all, address) {
+			all = append(all, address)
+		}
+	}
+	if len(all) == 0 {
+		return nil, rueidis.ErrNoSlot
+	}
+	return all, nil
+}

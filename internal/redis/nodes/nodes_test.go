@@ -1,0 +1,91 @@
+package nodes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/nodes"
+	"retwis/internal/redistest"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+// A node in the URL that no longer exists does not prevent finding the masters.
+func TestMastersWithoutANamedNode(t *testing.T) {
+	t.Parallel()
+	cluster := redistest.Cluster(t, 3)
+	frozen := redistest.TCP(t)
+	frozen.Freeze(t)
+	var want []string
+	for _, master := range cluster.Masters {
+		want = append(want, fmt.Sprintf("127.0.0.1:%d", master.Port()))
+	}
+	for name, port := range map[string]int{"dead": redistest.FreePort(t), "frozen": frozen.Port()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client, err := rueidis.NewClient(rueidis.ClientOption{
+				InitAddress: append([]string{fmt.Sprintf("127.0.0.1:%d", port)}, want...), PipelineMultiplex: -1,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.Close()
+			for range 10 {
+				masters, err := nodes.Masters(t.Context(), client)
+				if err != nil || len(masters) != len(want) {
+					t.Fatalf("%v (%v), want %v", masters, err, want)
+				}
+				for i, m := range masters {
+					if i > 0 && m.Address <= masters[i-1].Address {
+						t.Errorf("not in order: %v", masters)
+					}
+					if err := m.Client.Do(t.Context(), m.Client.B().Dbsize().Build()).Error(); err != nil {
+						t.Errorf("%s: %v", m.Address, err)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestMastersOfOneServer(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	masters, err := nodes.Masters(t.Context(), client)
+	if err != nil || len(masters) != 1 || masters[0].Client != client {
+		t.Errorf("%v (%v)", masters, err)
+	}
+}
+
+// First returns as soon as its context ends, and the error of a node that
+// objects rather than that of one that is gone.
+func TestFirst(t *testing.T) {
+	t.Parallel()
+	cluster := redistest.Cluster(t, 2)
+	client := cluster.Client(t)
+	gone := fmt.Sprintf("127.0.0.1:%d", cluster.Masters[0].Port())
+	objects := errors.New("no")
+	_, err := nodes.First(t.Context(), client, time.Minute, func(_ context.Context, node rueidis.Client) (int, error) {
+		if _, ok := node.Nodes()[gone]; ok {
+			return 0, context.DeadlineExceeded
+		}
+		return 0, objects
+	})
+	if !errors.Is(err, objects) {
+		t.Errorf("First: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = nodes.First(ctx, client, time.Second, func(ctx context.Context, _ rueidis.Client) (int, error) {
+		<-ctx.Done()
+		return 0, ctx.Err()
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("First after its context: %v", err)
+	}
+}

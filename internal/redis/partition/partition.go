@@ -1,0 +1,286 @@
+// Package partition is the layout in Redis that all kinds of index share: an index
+// consists of one or more partitions, each in one hash slot, each with its declaration
+// next to it, and changed by scripts that compare that declaration with the caller's.
+package partition
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/keys"
+	"retwis/internal/redis/script"
+)
+
+// Errors that package index exports.
+var (
+	ErrNotFound = errors.New("not found")
+	ErrDeclared = errors.New("the key has another declaration")
+	ErrForeign  = errors.New("the key holds other data")
+)
+
+//go:embed declare.lua
+var declareLua string
+
+// defaultLease is the Lease of New.
+const defaultLease = time.Minute
+
+// maxKey bounds the name of an index, in bytes.
+const maxKey = 1024
+
+// Declaration is how an index was made, as its metadata have it.
+type Declaration struct {
+	Kind       string // the type of index
+	Text       string // its columns, dimensions or options; may be empty
+	Partitions int
+}
+
+// Set are the partitions of an index.
+type Set struct {
+	Client rueidis.Client
+	Key    string
+	Keys   []Keys
+	// Lease is after how long a repair or rebuild that does not renew it has ended.
+	Lease time.Duration
+	// Explain returns the error for another declaration, or nil for the general one.
+	// It may be nil.
+	Explain func(Declaration) error
+
+	declaration Declaration
+	known       atomic.Bool // the index has this declaration
+}
+
+// New returns the partitions of an index, 1 if d has none. It sends no command.
+func New(client rueidis.Client, key string, d Declaration) (*Set, error) {
+	if d.Partitions == 0 {
+		d.Partitions = 1
+	}
+	switch {
+	case client == nil:
+		return nil, errors.New("the client is nil")
+	case key == "" || len(key) > maxKey:
+		return nil, fmt.Errorf("the key has %d bytes: it must have from 1 to %d", len(key), maxKey)
+	case d.Partitions < 1 || d.Partitions > keys.MaxPartitions:
+		return nil, fmt.Errorf("%d partitions: from 1 to %d are allowed", d.Partitions, keys.MaxPartitions)
+	case d.Partitions > 1 && !keys.Spreadable(key):
+		return nil, fmt.Errorf("the key %q has a brace but no hash tag: it cannot be divided into partitions", key)
+	case d.Partitions == 1 && keys.Tag(key) == "" && client.Mode() == rueidis.ClientModeCluster:
+		return nil, fmt.Errorf("the key %q has no hash tag, which keeps an index in one slot of a Cluster: call it %q", key, "{"+key+"}")
+	}
+	s := &Set{Client: client, Key: key, Lease: defaultLease, declaration: d}
+	for _, name := range keys.Spread(key, d.Partitions) {
+		s.Keys = append(s.Keys, keysOf(name))
+	}
+	return s, nil
+}
+
+// Read returns the declaration of the index at a key, or ErrNotFound: one round trip.
+func Read(ctx context.Context, client rueidis.Client, key string) (Declaration, error) {
+	if client == nil {
+		return Declaration{}, errors.New("the client is nil")
+	}
+	found, err := client.Do(ctx, client.B().Hmget().Key(key+".meta").Field("kind", "declaration", "partitions").Build()).ToArray()
+	if err != nil {
+		return Declaration{}, err
+	}
+	if found[0].IsNil() {
+		return Declaration{}, fmt.Errorf("%w: there is no index %q", ErrNotFound, key)
+	}
+	var d Declaration
+	d.Kind, _ = found[0].ToString()
+	d.Text, _ = found[1].ToString()
+	n, _ := found[2].ToString()
+	if d.Partitions, err = strconv.Atoi(n); err != nil || d.Partitions < 1 || d.Partitions > keys.MaxPartitions {
+		return Declaration{}, fmt.Errorf("%s.meta has an invalid number of partitions: %q", key, n)
+	}
+	return d, nil
+}
+
+// Of returns the keys of the partition that has an id.
+func (s *Set) Of(id string) *Keys { return &s.Keys[s.Index(id)] }
+
+// Index returns which partition has an id.
+func (s *Set) Index(id string) int { return keys.Partition(id, len(s.Keys)) }
+
+// Declaration returns the declaration of the caller.
+func (s *Set) Declaration() Declaration { return s.declaration }
+
+// Args returns the first arguments of every script: kind, declaration, partitions.
+func (s *Set) Args() []string {
+	return []string{s.declaration.Kind, s.declaration.Text, strconv.Itoa(s.declaration.Partitions)}
+}
+
+// Check returns ErrDeclared if the key has another declaration, and nil if it does not
+// exist yet: one round trip, the first time.
+func (s *Set) Check(ctx context.Context) error {
+	if s.known.Load() {
+		return nil
+	}
+	d, err := Read(ctx, s.Client, s.Key)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	case d != s.declaration:
+		return s.otherwise(d)
+	}
+	s.known.Store(true)
+	return nil
+}
+
+// Len returns the number of entries: one round trip.
+func (s *Set) Len(ctx context.Context) (int64, error) {
+	if err := s.Check(ctx); err != nil {
+		return 0, err
+	}
+	return s.Sum(ctx, func(k *Keys) rueidis.Completed { return s.Client.B().Zcard().Key(k.Index).Build() })
+}
+
+// Sum adds up the replies of a command in every partition: one round trip.
+func (s *Set) Sum(ctx context.Context, command func(*Keys) rueidis.Completed) (int64, error) {
+	commands := make(rueidis.Commands, len(s.Keys))
+	for i := range s.Keys {
+		commands[i] = command(&s.Keys[i])
+	}
+	var total int64
+	for _, r := range s.Client.DoMulti(ctx, commands...) {
+		n, err := r.AsInt64()
+		if err != nil {
+			return 0, err
+		}
+		total += n
+	}
+	return total, nil
+}
+
+// Declare stores the declaration if there is none yet, and is Check otherwise. An index
+// in one partition does not need it: its scripts declare it. It fails with what the script
+// of a write would return where a partition is declared otherwise, or holds other data.
+func (s *Set) Declare(ctx context.Context) error {
+	if err := s.Check(ctx); err != nil || s.known.Load() {
+		return err
+	}
+	calls := make([]script.Call, len(s.Keys))
+	for i := range s.Keys {
+		calls[i] = script.Call{Keys: s.Keys[i].All(), Args: s.Args()}
+	}
+	for _, r := range permitScript().RunMany(ctx, s.Client, calls) {
+		if err := s.Error(ctx, r.Error()); err != nil {
+			return err
+		}
+	}
+	if err := s.store(ctx, s.Key+".meta"); err != nil {
+		return err
+	}
+	s.known.Store(true)
+	return nil
+}
+
+// store stores the declaration in a hash, unless it has one.
+func (s *Set) store(ctx context.Context, meta string) error {
+	return s.Error(ctx, declareScript().Run(ctx, s.Client, []string{meta}, s.Args()).Error())
+}
+
+// NewScript returns a script that may use the functions of declare.lua.
+func NewScript(sources ...string) script.Script {
+	return script.New(append([]string{declareLua}, sources...)...)
+}
+
+func declareScript() script.Script {
+	return NewScript("return declared(KEYS[1], ARGV[1], ARGV[2], ARGV[3]) or 0\n")
+}
+
+func permitScript() script.Script {
+	return NewScript("local _, refusal = permitted(ARGV[1], ARGV[2], ARGV[3])\nreturn refusal or 0\n")
+}
+
+// Adopt stores the declaration in every partition of data that were made by hand.
+func (s *Set) Adopt(ctx context.Context) error {
+	for _, k := range s.Keys {
+		if err := s.store(ctx, k.Meta); err != nil {
+			return err
+		}
+	}
+	return s.Declare(ctx)
+}
+
+// Error returns the error for the reply of a script: with the stored declaration if it
+// differs, and with what to do if there is none.
+func (s *Set) Error(ctx context.Context, err error) error {
+	e, ok := rueidis.IsRedisErr(err)
+	switch {
+	case ok && strings.HasPrefix(e.Error(), "FOREIGN"):
+		return s.foreign()
+	case !ok || !strings.HasPrefix(e.Error(), "DECLARED"):
+		return err
+	}
+	names := []string{s.Key}
+	for i := range s.Keys {
+		names = append(names, s.Keys[i].Index)
+	}
+	for _, name := range names { // a partition can differ from the whole
+		var d Declaration
+		if d, err = Read(ctx, s.Client, name); err == nil && d != s.declaration {
+			return s.otherwise(d)
+		}
+	}
+	return errors.Join(ErrDeclared, err)
+}
+
+// foreign returns the error for data that no index made, with how to adopt them.
+func (s *Set) foreign() error {
+	d := s.declaration
+	command, how := "", "use another key"
+	switch d.Kind {
+	case "composite", "numeric":
+		command = "retwis index adopt " + s.Key
+	case "space", "suggest", "graph":
+		command = "retwis " + d.Kind + " adopt " + s.Key
+	case "recent":
+		command = "retwis recent adopt " + s.Key + " --max " + d.Text
+	case "lexical":
+		how = "adopt it with Adopt"
+	}
+	what := fmt.Sprintf("%q has no %s.meta", s.Key, s.Key)
+	if d.Kind == "graph" && d.Text != "" {
+		command += " --" + d.Text
+	}
+	if d.Partitions > 1 {
+		what = fmt.Sprintf("a partition of %q has no declaration", s.Key)
+	}
+	if command != "" && d.Partitions > 1 {
+		command += fmt.Sprint(" --partitions ", d.Partitions)
+	}
+	if command != "" {
+		how = fmt.Sprintf("adopt it with Adopt or %q", command)
+	}
+	return fmt.Errorf("%w: %s: %s", ErrForeign, what, how)
+}
+
+func (s *Set) otherwise(d Declaration) error {
+	if s.Explain != nil {
+		if err := s.Explain(d); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: %q is %s, not %s", ErrDeclared, s.Key, d, s.declaration)
+}
+
+func (d Declaration) String() string {
+	text := d.Kind
+	if d.Text != "" {
+		text += " " + d.Text
+	}
+	if d.Partitions > 1 {
+		text += fmt.Sprintf(" in %d partitions", d.Partitions)
+	}
+	return text
+}

@@ -1,0 +1,158 @@
+package rediserr_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redistest"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+func do(t *testing.T, c rueidis.Client, words ...string) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	return c.Do(ctx, c.B().Arbitrary(words...).Build()).Error()
+}
+
+// What real servers answer, to a command and to the same command within a
+// script, means the same on each version.
+func TestRealReplies(t *testing.T) {
+	t.Parallel()
+	must := func(t *testing.T, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for code, c := range map[string]struct {
+		config []string
+		begin  func(*testing.T, *redistest.Server, rueidis.Client)
+		want   rediserr.Class
+	}{
+		"OOM": {
+			begin: func(t *testing.T, _ *redistest.Server, c rueidis.Client) {
+				must(t, do(t, c, "CONFIG", "SET", "maxmemory", "1"))
+			},
+			want: rediserr.WritesRefused,
+		},
+		"READONLY": {
+			begin: func(t *testing.T, _ *redistest.Server, c rueidis.Client) {
+				must(t, do(t, c, "REPLICAOF", "127.0.0.1", "1"))
+			},
+			want: rediserr.WritesRefused,
+		},
+		"NOREPLICAS": {config: []string{"min-replicas-to-write 1"}, want: rediserr.WritesRefused},
+		"MISCONF": {
+			config: []string{"save 3600 1000000", "dbfilename taken"},
+			begin: func(t *testing.T, s *redistest.Server, c rueidis.Client) {
+				must(t, os.MkdirAll(filepath.Join(s.Dir(), "taken", "by"), 0o700))
+				t.Cleanup(func() { os.RemoveAll(filepath.Join(s.Dir(), "taken")) }) // or it does not end
+				must(t, do(t, c, "BGSAVE"))
+				for {
+					info, err := c.Do(t.Context(), c.B().Info().Section("persistence").Build()).ToString()
+					must(t, err)
+					if strings.Contains(info, "rdb_last_bgsave_status:err") {
+						return
+					}
+				}
+			},
+			want: rediserr.WritesRefused,
+		},
+		"MASTERDOWN": {
+			config: []string{"replica-serve-stale-data no"},
+			begin: func(t *testing.T, _ *redistest.Server, c rueidis.Client) {
+				must(t, do(t, c, "REPLICAOF", "127.0.0.1", "1"))
+			},
+			want: rediserr.Unavailable,
+		},
+		"NOPERM": {
+			begin: func(t *testing.T, _ *redistest.Server, c rueidis.Client) {
+				must(t, do(t, c, "ACL", "SETUSER", "default", "-set"))
+			},
+			want: rediserr.Denied,
+		},
+	} {
+		t.Run(code, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Own(t, c.config...)
+			client := s.Client(t)
+			if c.begin != nil {
+				c.begin(t, s, client)
+			}
+			commands := [][]string{{"SET", "k", "v"}, {"EVAL", "return redis.call('SET', KEYS[1], 'v')", "1", "k"}}
+			if c.want == rediserr.Unavailable {
+				commands = [][]string{{"GET", "k"}, {"EVAL", "return redis.call('GET', KEYS[1])", "1", "k"}}
+			}
+			for _, words := range commands {
+				err := do(t, client, words...)
+				if got := rediserr.Of(fmt.Errorf("wrapped: %w", err)); got != c.want {
+					t.Errorf("%s: %v is %q, want %q", words[0], err, got, c.want)
+				}
+			}
+		})
+	}
+}
+
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	s := redistest.TCP(t, "cluster-enabled yes")
+	c := s.Client(t)
+	if err := do(t, c, "GET", "k"); rediserr.Of(err) != rediserr.Unavailable || rediserr.Code(err.Error()) != "CLUSTERDOWN" {
+		t.Errorf("a Cluster without slots: %v", err)
+	}
+}
+
+func TestOf(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err  error
+		want rediserr.Class
+	}{
+		{nil, rediserr.Other},
+		{rueidis.Nil, rediserr.Other},
+		{errors.New("OOM"), rediserr.Other}, // not of a server
+		{context.Canceled, rediserr.Other},
+		{context.DeadlineExceeded, rediserr.Unavailable},
+		{os.ErrDeadlineExceeded, rediserr.Unavailable},
+		{io.EOF, rediserr.Unavailable},
+		{net.ErrClosed, rediserr.Unavailable},
+		{rueidis.ErrNoSlot, rediserr.Unavailable},
+		{rueidis.ErrClosing, rediserr.Unavailable},
+		{&net.OpError{Op: "dial", Err: errors.New("refused")}, rediserr.Unavailable},
+		{rueidis.ErrNoCache, rediserr.Other},
+		{fmt.Errorf("NOPERM no: [CLIENT TRACKING ON]\n%w", rueidis.ErrNoCache), rediserr.Denied},
+		{fmt.Errorf("ERR unknown subcommand: [CLIENT TRACKING ON]\n%w", rueidis.ErrNoCache), rediserr.Other},
+	} {
+		if got := rediserr.Of(c.err); got != c.want {
+			t.Errorf("%v is %q, want %q", c.err, got, c.want)
+		}
+	}
+	for text, want := range map[string]rediserr.Class{
+		"LOADING Redis is loading the dataset in memory":  rediserr.Unavailable,
+		"TRYAGAIN Multiple keys request during rehashing": rediserr.Unavailable,
+		"BUSY Redis is busy running a script":             rediserr.Unavailable,
+		"ERR max number of clients reached":               rediserr.Unavailable,
+		"BUSYGROUP Consumer Group name already exists":    rediserr.Other,
+		"WRONGTYPE Operation against a key":               rediserr.Other,
+		"ERR Error running script (call to f_1): @user_script:1: @user_script: 1: -READONLY You can't write against a read only replica. ": rediserr.WritesRefused,
+		"ERR Error running script (call to f_1): @user_script:1: user_script:1: a-b -c":                                                    rediserr.Other,
+		"": rediserr.Other,
+	} {
+		if got := rediserr.OfReply(text); got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	}
+}

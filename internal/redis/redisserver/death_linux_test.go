@@ -1,0 +1,68 @@
+package redisserver_test
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"retwis/internal/redis/redisserver"
+
+	"retwis/internal/redistest"
+)
+
+// A server outlives Ctrl-C in the terminal of its parent, and not its parent.
+func TestParentDies(t *testing.T) {
+	t.Parallel()
+	redistest.Require(t)
+	dir := shortDir(t)
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), childEnv+"=parent", "DIR="+dir)
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = child.Wait() }()
+	line, _ := bufio.NewReader(out).ReadString('\n')
+	pid, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil {
+		t.Fatalf("the parent says %q", line)
+	}
+	if group, err := syscall.Getpgid(pid); err != nil || group != pid {
+		t.Errorf("the server is in the process group %d (%v), not in its own one", group, err)
+	}
+	socket, err := redisserver.SocketPath(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := ask(socket, "SET k v", time.Second); err != nil || got != "+OK" {
+		t.Fatalf("SET: %s (%v)", got, err)
+	}
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(10 * time.Second)
+	for {
+		if _, err := ask(socket, "PING", time.Second); err != nil {
+			break
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("the server goes on without its parent")
+		}
+	}
+	s := start(t, redisserver.Options{Dir: dir, Config: appendOnly})
+	if got := do(t, s, "GET k"); got != "v" {
+		t.Errorf("k = %q: a server whose parent was killed has not saved", got)
+	}
+}

@@ -1,0 +1,133 @@
+package redisserver_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"retwis/internal/redis/redisserver"
+)
+
+// says makes a program that prints a line.
+func says(t *testing.T, dir, name, line string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	writeProgram(t, path, "#!/bin/sh\necho '"+line+"'\n")
+	return path
+}
+
+func writeProgram(t *testing.T, path, text string) {
+	t.Helper()
+	// A child that another test forks now would have the file open for writing,
+	// and such a file cannot be run.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFind(t *testing.T) {
+	t.Parallel()
+	none, redis, both := t.TempDir(), t.TempDir(), t.TempDir()
+	says(t, redis, "redis-server", "")
+	says(t, both, "redis-server", "")
+	says(t, both, "valkey-server", "")
+	for name, test := range map[string]struct{ path, named, want string }{
+		"nothing":            {none, "", "install one"},
+		"redis":              {redis, "", redis + "/redis-server <nil>"},
+		"valkey comes first": {both, "", both + "/valkey-server <nil>"},
+		"named":              {both, redis + "/redis-server", redis + "/redis-server <nil>"},
+		"named, on PATH":     {both, "redis-server", both + "/redis-server <nil>"},
+		"named, not there":   {both, "keydb-server", "RETWIS_REDIS_SERVER"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			child := exec.Command(os.Args[0])
+			child.Env = []string{childEnv + "=find", "PATH=" + test.path, "RETWIS_REDIS_SERVER=" + test.named}
+			out, err := child.CombinedOutput()
+			if err != nil || !strings.Contains(string(out), test.want) {
+				t.Errorf("%s (%v), want %s", out, err, test.want)
+			}
+		})
+	}
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.3.0 bits=64 build=ae4d7c971a948f0": "7.0.15",
+		"Valkey server v=8.0.1 sha=00000000:0 malloc=jemalloc-5.3.0 bits=64 build=f0":              "8.0.1",
+		"Redis server v=7.4-rc1 sha=00000000:0":                                                    "7.4-rc1",
+		"Redis server v=255.255.255 sha=1":                                                         "255.255.255",
+	} {
+		got, err := redisserver.Version(t.Context(), says(t, t.TempDir(), "server", line))
+		if err != nil || got != want {
+			t.Errorf("%s: %q (%v), want %q", line, got, err, want)
+		}
+	}
+	binary := says(t, t.TempDir(), "server", "a program that serves no purpose")
+	if got, err := redisserver.Version(t.Context(), binary); err == nil || !strings.Contains(err.Error(), binary) {
+		t.Errorf("no version: %q (%v)", got, err)
+	}
+}
+
+func TestTooOld(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[string]bool{
+		"6.2.0": false, "6.2": false, "7.0.15": false, "7.4-rc1": false, "10.0.0": false, "255.255.255": false,
+		"6.0.16": true, "5.0.14": true, "2.8": true, "": true, "x.y": true,
+	} {
+		if got := redisserver.TooOld(version); got != want {
+			t.Errorf("TooOld(%q) = %v", version, got)
+		}
+	}
+	binary := says(t, t.TempDir(), "server", "Redis server v=6.0.16 sha=00000000:0")
+	_, err := redisserver.Start(t.Context(), redisserver.Options{Dir: t.TempDir(), Binary: binary})
+	for _, want := range []string{binary, "6.0.16", "6.2"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("an old server: %v, want %s in it", err, want)
+		}
+	}
+}
+
+// The socket of a directory is always at the same place, with a path that is
+// short enough.
+func TestSocketPath(t *testing.T) {
+	t.Parallel()
+	for _, dir := range []string{"/data", "/" + strings.Repeat("deep/", 40)} {
+		path, err := redisserver.SocketPath(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := redisserver.SocketPath(dir); err != nil || again != path {
+			t.Errorf("SocketPath(%q) = %q, then %q (%v)", dir, path, again, err)
+		}
+		if len(path) >= 100 {
+			t.Errorf("SocketPath(%q) = %q, which is too long", dir, path)
+		}
+	}
+	one, _ := redisserver.SocketPath("/" + strings.Repeat("deep/", 40))
+	other, _ := redisserver.SocketPath("/" + strings.Repeat("deep/", 41))
+	if one == other {
+		t.Errorf("two directories have the socket %s", one)
+	}
+}
+
+// A program that does not say its version in time is not taken for a broken
+// one.
+func TestVersionInTime(t *testing.T) {
+	t.Parallel()
+	path := says(t, t.TempDir(), "server", "'; exec sleep 60; echo '")
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := redisserver.Version(ctx, path); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Version = %v, want DeadlineExceeded", err)
+	}
+}

@@ -1,0 +1,102 @@
+package redisserver_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"retwis/internal/redis/redisserver"
+	"retwis/internal/redistest"
+)
+
+// nobody is a user who is not root.
+const nobody = 65534
+
+// foreignDir returns a directory of another user: for root one of nobody, otherwise one of
+// root.
+func foreignDir(t *testing.T) string {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		return "/"
+	}
+	dir, err := os.MkdirTemp("", "retwis-owner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chown(dir, nobody, nobody); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// ownedByNobody checks the owner of each file in a directory.
+func ownedByNobody(t *testing.T, dir string) {
+	t.Helper()
+	seen := 0
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		seen++
+		if stat := info.Sys().(*syscall.Stat_t); stat.Uid != nobody || stat.Gid != nobody {
+			t.Errorf("%s belongs to %d:%d", path, stat.Uid, stat.Gid)
+		}
+		return nil
+	})
+	if err != nil || seen < 2 {
+		t.Errorf("%d files: %v", seen, err)
+	}
+}
+
+// What root's server, repair and copy write in a directory of another user belongs to that
+// user; all others are refused, and told whose directory it is.
+func TestOwner(t *testing.T) {
+	t.Parallel()
+	redistest.Require(t)
+	dir := foreignDir(t)
+	opt := redisserver.Options{Dir: dir, Logger: quiet, Config: []string{"appendonly yes"}}
+	if os.Geteuid() != 0 {
+		if _, err := redisserver.Start(t.Context(), opt); err == nil || !strings.Contains(err.Error(), "sudo -u 'root' retwis") {
+			t.Errorf("a directory of root: %v", err)
+		}
+		return
+	}
+	s := start(t, opt)
+	do(t, s, "SET key value")
+	do(t, s, "BGREWRITEAOF")
+	if err := s.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ownedByNobody(t, dir)
+	last := lastPart(t, dir)
+	file, err := os.OpenFile(last, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.Write(make([]byte, 500)); err != nil {
+		t.Fatal(err)
+	}
+	file.Close()
+	d, err := diagnose(t, dir)
+	if err != nil || d.Healthy() {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	copied := dir + ".copy"
+	t.Cleanup(func() { os.RemoveAll(copied) })
+	if _, err := d.Copy(copied); err != nil {
+		t.Fatal(err)
+	}
+	if keys, _, err := d.Repair(t.Context(), quiet); err != nil || keys != 1 {
+		t.Fatalf("%d keys, %v", keys, err)
+	}
+	ownedByNobody(t, dir)
+	ownedByNobody(t, copied)
+}

@@ -1,0 +1,105 @@
+package scan_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/scan"
+	"retwis/internal/redistest"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+// A scan passes every master of a Cluster, and a pattern's special characters can be
+// part of a prefix.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	for name, client := range map[string]rueidis.Client{
+		"server":  redistest.DB(t).Client(t),
+		"cluster": redistest.Cluster(t, 2).Client(t),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx := t.Context()
+			want := map[string]bool{}
+			for i := range 300 {
+				key := fmt.Sprintf("a[?*]:%d", i)
+				want[key] = true
+				do(t, client, client.B().Set().Key(key).Value("x").Build())
+				do(t, client, client.B().Set().Key(fmt.Sprintf("ab:%d", i)).Value("x").Build())
+			}
+			do(t, client, client.B().Sadd().Key("a[?*]:set").Member("x").Build())
+			pattern := scan.Pattern{Match: scan.Literal("a[?*]:") + "*", Type: "string", Count: 20}
+			got := map[string]bool{}
+			for page, err := range scan.Keys(ctx, client, pattern) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, key := range page.Keys {
+					got[key] = true
+				}
+			}
+			if len(got) != len(want) {
+				t.Errorf("%d keys, expected %d", len(got), len(want))
+			}
+			for key := range got {
+				if !want[key] {
+					t.Errorf("found %q", key)
+				}
+			}
+		})
+	}
+}
+
+// The pages of a small key, which the server sends whole, are as bounded as those of a
+// large one.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	ctx := t.Context()
+	for _, n := range []int{0, 1, 7, 100, 1000} {
+		hash, zset, set := fmt.Sprint("hash", n), fmt.Sprint("zset", n), fmt.Sprint("set", n)
+		for i := range n {
+			member := fmt.Sprint("m", i)
+			do(t, client, client.B().Hset().Key(hash).FieldValue().FieldValue(member, "v").Build())
+			do(t, client, client.B().Zadd().Key(zset).ScoreMember().ScoreMember(1, member).Build())
+			do(t, client, client.B().Sadd().Key(set).Member(member).Build())
+		}
+		for name, pages := range map[string]func(yield func([]string, error) bool){
+			hash: scan.Hash(ctx, client, hash, 5), zset: scan.SortedSet(ctx, client, zset, 5), set: scan.Set(ctx, client, set, 10),
+		} {
+			var all []string
+			for page, err := range pages {
+				// A step of a large key may hold a few more than COUNT.
+				if err != nil || len(page) > 10 {
+					t.Fatalf("%s: a page of %d (%v)", name, len(page), err)
+				}
+				for _, text := range page {
+					if strings.HasPrefix(text, "m") {
+						all = append(all, text)
+					}
+				}
+			}
+			slices.Sort(all)
+			if all = slices.Compact(all); len(all) != n {
+				t.Errorf("%s: %d of %d", name, len(all), n)
+			}
+		}
+	}
+	for _, err := range scan.Hash(ctx, client, "zset1", 5) {
+		if err == nil || !strings.Contains(err.Error(), "zset1") {
+			t.Errorf("the wrong type: %v", err)
+		}
+	}
+}
+
+func do(t *testing.T, client rueidis.Client, command rueidis.Completed) {
+	t.Helper()
+	if err := client.Do(t.Context(), command).Error(); err != nil {
+		t.Fatal(err)
+	}
+}

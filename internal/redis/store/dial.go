@@ -1,0 +1,251 @@
+package store
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/nodes"
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/redisserver"
+	"retwis/internal/redis/redisurl"
+)
+
+// reachTimeout bounds the time to the first reply: five seconds, minus the time to
+// report an error.
+const reachTimeout = 4800 * time.Millisecond
+
+// dial connects to a database and checks that it is usable. It returns the options
+// for further connections, whose changes are not reported.
+func dial(ctx context.Context, c redisurl.Config, changes *Invalidations, o Options) (rueidis.Client, rueidis.ClientOption, error) {
+	opt, err := c.ClientOption()
+	if err != nil {
+		return nil, opt, fmt.Errorf("store: %w", err)
+	}
+	watched := counted(changes.watch(opt), o.Connected)
+	watched.CacheSizeEachConn = int(o.CacheBytes)
+	client, err := reach(ctx, c.Kind, watched)
+	if err == nil && c.Kind == redisurl.Cluster {
+		client, err = divide(ctx, client, watched)
+	}
+	if err != nil && c.Kind == redisurl.Sentinel {
+		err = attribute(ctx, opt, err)
+	}
+	if err != nil {
+		return nil, opt, explain(c, err)
+	}
+	return client, opt, nil
+}
+
+// divide returns a client of a Cluster whose connections share what one of them has as
+// its cache. How many there are is known only to a client that is connected; so this is
+// another one. Masters that join later get as much as the others.
+func divide(ctx context.Context, client rueidis.Client, opt rueidis.ClientOption) (rueidis.Client, error) {
+	n := len(client.Nodes())
+	if masters, err := nodes.Masters(ctx, client); err == nil { // without replicas
+		n = len(masters)
+	}
+	if n < 2 {
+		return client, nil
+	}
+	client.Close()
+	opt.CacheSizeEachConn = max(opt.CacheSizeEachConn/n, leastCache)
+	return reach(ctx, redisurl.Cluster, opt)
+}
+
+// counted returns the options of a client that reports each connection that it opens.
+func counted(opt rueidis.ClientOption, connected func()) rueidis.ClientOption {
+	if connected == nil {
+		return opt
+	}
+	next := opt.DialCtxFn
+	if next == nil {
+		next = func(ctx context.Context, addr string, dialer *net.Dialer, config *tls.Config) (net.Conn, error) {
+			if config == nil {
+				return dialer.DialContext(ctx, "tcp", addr)
+			}
+			return (&tls.Dialer{NetDialer: dialer, Config: config}).DialContext(ctx, "tcp", addr)
+		}
+	}
+	opt.DialCtxFn = func(ctx context.Context, addr string, dialer *net.Dialer, config *tls.Config) (net.Conn, error) {
+		conn, err := next(ctx, addr, dialer, config)
+		if err == nil {
+			connected()
+		}
+		return conn, err
+	}
+	return opt
+}
+
+// reach makes a client and tests it, within reachTimeout.
+func reach(ctx context.Context, kind redisurl.Kind, opt rueidis.ClientOption) (rueidis.Client, error) {
+	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
+	defer cancel()
+	type result struct {
+		client rueidis.Client
+		err    error
+	}
+	// NewClient takes no context, and several timeouts can add up in it.
+	done := make(chan result, 1)
+	go func() {
+		client, err := rueidis.NewClient(opt)
+		if err == nil {
+			if err = usable(ctx, client, kind); err != nil {
+				client.Close()
+			}
+		}
+		done <- result{client, err}
+	}()
+	select {
+	case r := <-done:
+		return r.client, r.err
+	case <-ctx.Done():
+		go func() { // close a client that arrives too late
+			if r := <-done; r.err == nil {
+				r.client.Close()
+			}
+		}()
+		return nil, ctx.Err()
+	}
+}
+
+// usable checks that a server answers and is new enough. One node of a Cluster is
+// enough: other nodes in the URL may no longer exist.
+func usable(ctx context.Context, client rueidis.Client, kind redisurl.Kind) error {
+	if kind == redisurl.Cluster && client.Mode() != rueidis.ClientModeCluster {
+		// The client assumed a single server because it could not ask.
+		if err := client.Do(ctx, client.B().ClusterSlots().Build()).Error(); err != nil {
+			return err
+		}
+		return errNoCluster
+	}
+	_, err := nodes.First(ctx, client, reachTimeout, func(ctx context.Context, node rueidis.Client) (struct{}, error) {
+		return struct{}{}, nodeUsable(ctx, node, kind)
+	})
+	return err
+}
+
+func nodeUsable(ctx context.Context, node rueidis.Client, kind redisurl.Kind) error {
+	// HELLO, not INFO: its fields are the same on all servers, and every user may
+	// send it.
+	hello, err := node.Do(ctx, node.B().Arbitrary("HELLO").Build()).AsMap()
+	if err != nil {
+		return err
+	}
+	field := func(name string) string {
+		value := hello[name]
+		text, _ := value.ToString()
+		return text
+	}
+	if version := field("version"); redisserver.TooOld(version) {
+		return fmt.Errorf("the server is version %q; 6.2 or newer is needed", version)
+	}
+	switch mode := field("mode"); {
+	case mode == "sentinel":
+		return errors.New("the server is a sentinel; use redis+sentinel://host/master")
+	case mode == "cluster" && kind != redisurl.Cluster:
+		return errors.New("the server is a node of a Cluster; use redis+cluster://")
+	case mode != "cluster" && kind == redisurl.Cluster:
+		return errNoCluster
+	}
+	return loaded(ctx, node)
+}
+
+var errNoCluster = errors.New("the server is not a node of a Cluster; use redis://")
+
+// loaded waits until a server has loaded its data.
+func loaded(ctx context.Context, node rueidis.Client) error {
+	for {
+		err := node.Do(ctx, node.B().Ping().Build()).Error()
+		switch {
+		case err == nil:
+			return nil
+		case rediserr.Code(err.Error()) != "LOADING":
+			// Any other reply means that it has loaded: 6.2 rejects a PING when it
+			// cannot save.
+			if rediserr.IsReply(err) {
+				return nil
+			}
+			return err
+		}
+		if !pause(ctx, 50*time.Millisecond) {
+			return fmt.Errorf("the server is still loading its data; try again later: %w", err)
+		}
+	}
+}
+
+// IsLoading reports whether Open failed because the database still loads its data.
+func IsLoading(err error) bool {
+	var reply *rueidis.RedisError
+	return errors.As(err, &reply) && reply.IsLoading()
+}
+
+// sentinelError is an error of the sentinels, not of the server they name.
+type sentinelError struct{ err error }
+
+func (e *sentinelError) Error() string { return "sentinel: " + e.err.Error() }
+func (e *sentinelError) Unwrap() error { return e.err }
+
+// attribute finds out whether an error of a client with sentinels comes from a sentinel:
+// it asks each of them.
+func attribute(ctx context.Context, opt rueidis.ClientOption, err error) error {
+	if rediserr.Of(err) != rediserr.Denied && !errors.Is(err, rueidis.ErrNoCache) {
+		return err
+	}
+	one := opt
+	one.Username, one.Password, one.SelectDB = opt.Sentinel.Username, opt.Sentinel.Password, 0
+	one.Sentinel, one.ForceSingleClient = rueidis.SentinelOption{}, true
+	for _, address := range opt.InitAddress {
+		one.InitAddress = []string{address}
+		client, refused := rueidis.NewClient(one)
+		if refused == nil {
+			refused = client.Do(ctx, client.B().SentinelGetMasterAddrByName().Master(opt.Sentinel.MasterSet).Build()).Error()
+			client.Close()
+		}
+		if rediserr.Of(refused) == rediserr.Denied {
+			return &sentinelError{refused}
+		}
+	}
+	return err
+}
+
+// explain turns an error into advice for the user who wrote the URL.
+func explain(c redisurl.Config, err error) error {
+	var sentinel *sentinelError
+	peer, password := "the server", "a password; give one in the URL: redis://user:password@host"
+	if errors.As(err, &sentinel) {
+		err, peer = sentinel.err, "the sentinel"
+		password = "its own password; give it in the parameter sentinel_password"
+	}
+	late := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)
+	switch text := err.Error(); {
+	case rediserr.Code(text) == "NOAUTH":
+		err = fmt.Errorf("%s asks for %s", peer, password)
+	case rediserr.Code(text) == "WRONGPASS" && sentinel != nil:
+		err = errors.New("the sentinel rejects this user and password; set them with the parameters sentinel_username and sentinel_password")
+	case rediserr.Code(text) == "WRONGPASS":
+		err = errors.New("the server rejects this user and password")
+	case rediserr.Code(text) == "NOPERM":
+		text, _, _ = strings.Cut(text, "\n") // without the addition of the client
+		err = fmt.Errorf("%s denies this user a command or key that retwis needs (docs/operations.md lists the permissions): %s", peer, text)
+	case errors.Is(err, rueidis.ErrNoCache):
+		// Redis 5 and older, and servers that only resemble Redis.
+		err = errors.New("the server does not speak RESP3 with client-side caching; Redis 6.2, Valkey or newer is needed")
+	case strings.Contains(text, "cluster support disabled"):
+		err = errNoCluster
+	case strings.Contains(text, "received unknown message type"):
+		err = errors.New("what answers there is not a Redis server; is the port right?")
+	case late && c.TLS:
+		err = fmt.Errorf("no answer in time; perhaps the server does not speak TLS: %w", err)
+	case late:
+		err = fmt.Errorf("no answer in time: %w", err)
+	}
+	return fmt.Errorf("store: %s: %w", c, err)
+}
