@@ -1,11 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
-	"github.com/redis/rueidis"
+	"pgregory.net/rapid"
 
 	"retwis/examples/internal/exampletest"
 	"retwis/model"
@@ -18,43 +24,146 @@ Go developer Berlin 80
 2 map[city:map[Berlin:1 Paris:1] level:map[junior:1 senior:1] tag:map[go:1 redis:2]]
 `
 
-func board(client rueidis.Client) (exampletest.Board, error) {
-	b, err := open(client)
-	if err != nil {
-		return exampletest.Board{}, err
-	}
-	return exampletest.Board{
-		Post: func(ctx context.Context, job exampletest.Job) (int64, error) {
-			posted, err := b.Create(ctx, Job(job))
-			return posted.ID, err
-		},
-		Change: func(ctx context.Context, job exampletest.Job) error {
-			_, err := b.Save(ctx, Job(job))
-			return err
-		},
-		Remove: func(ctx context.Context, id int64) error { return b.Delete(ctx, strconv.FormatInt(id, 10)) },
-		Search: func(ctx context.Context, f exampletest.Filter, after string, n int) (ids []int64, next string, total int64, facets exampletest.Facets, err error) {
-			page, err := b.Search(ctx, Filter(f), after, n)
-			for _, job := range page.Jobs {
-				ids = append(ids, job.ID)
-			}
-			return ids, page.Next, page.Total, page.Facets, err
-		},
-		Unknown: model.ErrNotFound,
-	}, nil
-}
-
 func TestProgram(t *testing.T) {
 	t.Parallel()
 	exampletest.Output(t, output)
 }
 
+// Searches find what those in a list in memory find.
 func TestBoard(t *testing.T) {
 	t.Parallel()
-	exampletest.CheckBoard(t, board)
+	client := exampletest.Client(t)
+	rapid.Check(t, func(t *rapid.T) {
+		ctx := context.Background()
+		if err := client.Do(ctx, client.B().Flushdb().Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+		b := exampletest.Must[Board](t)(open(client))
+		jobs := map[int64]Job{}
+		for range rapid.IntRange(0, 40).Draw(t, "jobs") {
+			job := exampletest.Must[Job](t)(b.Create(ctx, drawJob(t)))
+			jobs[job.ID] = job
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"post": func(t *rapid.T) {
+				job := exampletest.Must[Job](t)(b.Create(ctx, drawJob(t)))
+				jobs[job.ID] = job
+			},
+			"change": func(t *rapid.T) {
+				job := drawJob(t)
+				job.ID = rapid.Int64Range(1, int64(len(jobs)+2)).Draw(t, "id")
+				_, known := jobs[job.ID]
+				if _, err := b.Save(ctx, job); known && err != nil || !known && !errors.Is(err, model.ErrNotFound) {
+					t.Fatalf("change %d: %v", job.ID, err)
+				}
+				if known {
+					jobs[job.ID] = job
+				}
+			},
+			"remove": func(t *rapid.T) {
+				id := rapid.Int64Range(1, int64(len(jobs)+2)).Draw(t, "id")
+				_, known := jobs[id]
+				if err := b.Delete(ctx, strconv.FormatInt(id, 10)); known && err != nil || !known && !errors.Is(err, model.ErrNotFound) {
+					t.Fatalf("remove %d: %v", id, err)
+				}
+				delete(jobs, id)
+			},
+			"": func(t *rapid.T) { checkSearch(t, ctx, b, jobs) },
+		})
+	})
 }
 
-func TestLines(t *testing.T) {
-	t.Parallel()
-	exampletest.Lines(t, "jobs")
+var (
+	titles    = []string{"Go developer", "senior Go developer", "Gardener", "developer of databases", "", "go GO go"}
+	companies = []string{"Acme", "Flora", "Acme & Söhne"}
+	cities    = []string{"Berlin", "Paris", "New York", "a:b\n"}
+	levels    = []string{"junior", "senior"}
+	tags      = []string{"go", "redis", "sql", "sql:redis", "x\ny"}
+)
+
+func drawJob(t *rapid.T) Job {
+	return Job{
+		Title: rapid.SampledFrom(titles).Draw(t, "title"), Company: rapid.SampledFrom(companies).Draw(t, "company"),
+		City: rapid.SampledFrom(cities).Draw(t, "city"), Level: rapid.SampledFrom(levels).Draw(t, "level"),
+		Tags:   rapid.SliceOfNDistinct(rapid.SampledFrom(tags), 0, 3, rapid.ID).Draw(t, "tags"),
+		Remote: rapid.Bool().Draw(t, "remote"), Salary: rapid.Int64Range(0, 5).Draw(t, "salary") * 10,
+	}
+}
+
+func drawFilter(t *rapid.T) Filter {
+	some := func(of []string) *rapid.Generator[string] {
+		return rapid.SampledFrom(append([]string{"", "", ""}, of...))
+	}
+	return Filter{
+		Words:   some([]string{"go", "developer", "GO Developer", "nothing"}).Draw(t, "words"),
+		Company: some(companies).Draw(t, "company"), City: some(cities).Draw(t, "city"), Level: some(levels).Draw(t, "level"),
+		Tags:   rapid.SliceOfNDistinct(rapid.SampledFrom(tags), 0, 2, rapid.ID).Draw(t, "tags"),
+		Remote: rapid.IntRange(0, 3).Draw(t, "remote") == 0, Salary: rapid.Int64Range(0, 6).Draw(t, "salary") * 10,
+		BySalary: rapid.Bool().Draw(t, "by salary"),
+	}
+}
+
+// checkSearch searches once, and reads all pages.
+func checkSearch(t *rapid.T, ctx context.Context, b Board, jobs map[int64]Job) {
+	f := drawFilter(t)
+	var want []Job
+	facets := map[string]map[string]int64{"city": {}, "level": {}, "tag": {}}
+	for _, id := range slices.Backward(slices.Sorted(maps.Keys(jobs))) {
+		job := jobs[id]
+		if !f.fits(job) {
+			continue
+		}
+		want = append(want, job)
+		facets["city"][job.City]++
+		facets["level"][job.Level]++
+		for _, tag := range job.Tags {
+			facets["tag"][tag]++
+		}
+	}
+	n := rapid.IntRange(1, 10).Draw(t, "n")
+	var all []int64
+	for next, more := "", true; more; more = next != "" {
+		page, err := b.Search(ctx, f, next, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, job := range page.Jobs {
+			all = append(all, job.ID)
+		}
+		next = page.Next
+		if len(page.Jobs) > n || next != "" && len(page.Jobs) < n {
+			t.Fatalf("%d jobs on a page of %d", len(page.Jobs), n)
+		}
+		if page.Total != int64(len(want)) || fmt.Sprint(page.Facets) != fmt.Sprint(facets) {
+			t.Fatalf("%+v: %d jobs, %v; want %d, %v", f, page.Total, page.Facets, len(want), facets)
+		}
+		if len(all) > len(want) {
+			break
+		}
+	}
+	if f.BySalary {
+		if !slices.IsSortedFunc(all, func(a, b int64) int { return -cmp.Compare(jobs[a].Salary, jobs[b].Salary) }) {
+			t.Fatalf("not in the order of the salary: %v", all)
+		}
+		slices.SortFunc(all, func(a, b int64) int { return -cmp.Compare(a, b) })
+	}
+	if !slices.EqualFunc(all, want, func(id int64, job Job) bool { return id == job.ID }) {
+		t.Fatalf("%+v: %v; want %v", f, all, want)
+	}
+}
+
+func (f Filter) fits(job Job) bool {
+	words := strings.Fields(strings.ToLower(job.Title))
+	for _, word := range strings.Fields(strings.ToLower(f.Words)) {
+		if !slices.Contains(words, word) {
+			return false
+		}
+	}
+	for _, tag := range f.Tags {
+		if !slices.Contains(job.Tags, tag) {
+			return false
+		}
+	}
+	return (f.Company == "" || f.Company == job.Company) && (f.City == "" || f.City == job.City) &&
+		(f.Level == "" || f.Level == job.Level) && (!f.Remote || job.Remote) && job.Salary >= f.Salary
 }

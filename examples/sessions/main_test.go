@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
-	"github.com/redis/rueidis"
+	"pgregory.net/rapid"
 
 	"retwis/examples/internal/exampletest"
 )
@@ -18,49 +21,158 @@ logged in on [watch tablet laptop]
 logged out of 3
 `
 
-func sessions(client rueidis.Client, tenant string, idle time.Duration) (exampletest.Sessions, error) {
-	s, err := open(client, tenant, idle)
-	if err != nil {
-		return exampletest.Sessions{}, err
-	}
-	return exampletest.Sessions{
-		Login: s.Login, Logout: s.Logout, Devices: s.Devices, None: errNoSession,
-		Use: func(ctx context.Context, token string) (string, string, error) {
-			session, err := s.Use(ctx, token)
-			return session.User, session.Device, err
-		},
-		LogoutEverywhere: func(ctx context.Context, user string) (int, error) {
-			n, err := s.LogoutEverywhere(ctx, user)
-			return int(n), err
-		},
-		Active: func(ctx context.Context) (int, error) {
-			n, err := s.Active(ctx)
-			return int(n), err
-		},
-	}, nil
-}
-
 func TestProgram(t *testing.T) {
 	t.Parallel()
 	exampletest.Output(t, output)
 }
 
+// session is a session in memory.
+type session struct{ token, user, device string }
+
+// The sessions of some tenants are those of lists in memory.
 func TestSessions(t *testing.T) {
 	t.Parallel()
-	exampletest.CheckSessions(t, sessions)
+	client := exampletest.Client(t)
+	rapid.Check(t, func(t *rapid.T) {
+		ctx := context.Background()
+		if err := client.Do(ctx, client.B().Flushdb().Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+		// Names that run into each other if they are joined.
+		tenants, users := []string{"a", "a:b", "*"}, []string{"c", "b:c", "ü \n"}
+		stores := map[string]*Sessions{}
+		for _, tenant := range tenants {
+			stores[tenant] = exampletest.Must[*Sessions](t)(open(client, tenant, time.Hour))
+		}
+		live := map[string][]session{} // by tenant, the latest last
+		var tokens []string
+		tenant, user := rapid.SampledFrom(tenants), rapid.SampledFrom(users)
+		t.Repeat(map[string]func(*rapid.T){
+			"login": func(t *rapid.T) {
+				at, user := tenant.Draw(t, "tenant"), user.Draw(t, "user")
+				device := fmt.Sprint("device", len(tokens))
+				token := exampletest.Must[string](t)(stores[at].Login(ctx, user, device))
+				tokens = append(tokens, token)
+				live[at] = append(live[at], session{token, user, device})
+				oldest := func(s session) bool { return s.user == user }
+				if devices := ofUser(live[at], user); len(devices) > maxDevices {
+					first := slices.IndexFunc(live[at], oldest)
+					live[at] = slices.Delete(live[at], first, first+1)
+				}
+			},
+			"use": func(t *rapid.T) {
+				at := tenant.Draw(t, "tenant")
+				token := rapid.SampledFrom(append(tokens, "")).Draw(t, "token")
+				i := slices.IndexFunc(live[at], func(s session) bool { return s.token == token })
+				got, err := stores[at].Use(ctx, token)
+				switch {
+				case i < 0 && !errors.Is(err, errNoSession):
+					t.Fatalf("a session of no one, or of another tenant: %+v %v", got, err)
+				case i >= 0 && (err != nil || got.User != live[at][i].user || got.Device != live[at][i].device):
+					t.Fatalf("%+v %v; want %+v", got, err, live[at][i])
+				}
+			},
+			"logout": func(t *rapid.T) {
+				at := tenant.Draw(t, "tenant")
+				token := rapid.SampledFrom(append(tokens, "")).Draw(t, "token")
+				i := slices.IndexFunc(live[at], func(s session) bool { return s.token == token })
+				if err := stores[at].Logout(ctx, token); (i < 0) != errors.Is(err, errNoSession) || i >= 0 && err != nil {
+					t.Fatalf("logout: %v", err)
+				}
+				if i >= 0 {
+					live[at] = slices.Delete(live[at], i, i+1)
+				}
+			},
+			"logout everywhere": func(t *rapid.T) {
+				at, user := tenant.Draw(t, "tenant"), user.Draw(t, "user")
+				if n, err := stores[at].LogoutEverywhere(ctx, user); err != nil || n != int64(len(ofUser(live[at], user))) {
+					t.Fatalf("%d sessions ended: %v; there were %d", n, err, len(ofUser(live[at], user)))
+				}
+				live[at] = slices.DeleteFunc(live[at], func(s session) bool { return s.user == user })
+			},
+			"": func(t *rapid.T) {
+				for _, at := range tenants {
+					for _, user := range users {
+						if devices := exampletest.Must[[]string](t)(stores[at].Devices(ctx, user)); !slices.Equal(devices, ofUser(live[at], user)) {
+							t.Fatalf("%q is logged in at %q on %q; want %q", user, at, devices, ofUser(live[at], user))
+						}
+					}
+					if n := exampletest.Must[int64](t)(stores[at].Active(ctx)); n != int64(len(live[at])) {
+						t.Fatalf("%d sessions at %q; want %d", n, at, len(live[at]))
+					}
+				}
+			},
+		})
+	})
 }
 
+// ofUser returns the devices of a user, the latest first.
+func ofUser(live []session, user string) (devices []string) {
+	for _, s := range slices.Backward(live) {
+		if s.user == user {
+			devices = append(devices, s.device)
+		}
+	}
+	return devices
+}
+
+// A user has three devices however many log in at the same time.
 func TestDevices(t *testing.T) {
 	t.Parallel()
-	exampletest.CheckDevices(t, sessions)
+	client, ctx := exampletest.Client(t), t.Context()
+	s := exampletest.Must[*Sessions](t)(open(client, "tenant", time.Hour))
+	tokens := make([]string, 24)
+	exampletest.Together(len(tokens), func(i int) {
+		var err error
+		if tokens[i], err = s.Login(ctx, "user", fmt.Sprint(i)); err != nil {
+			t.Error(err)
+		}
+	})
+	if devices := exampletest.Must[[]string](t)(s.Devices(ctx, "user")); len(devices) != maxDevices {
+		t.Errorf("the user has %q", devices)
+	}
+	live := 0
+	for _, token := range tokens {
+		if _, err := s.Use(ctx, token); err == nil {
+			live++
+		} else if !errors.Is(err, errNoSession) {
+			t.Error(err)
+		}
+	}
+	if live != maxDevices {
+		t.Errorf("%d tokens are valid", live)
+	}
 }
 
+// A session ends when it is not used, and not before.
 func TestIdle(t *testing.T) {
 	t.Parallel()
-	exampletest.CheckIdle(t, sessions)
-}
-
-func TestLines(t *testing.T) {
-	t.Parallel()
-	exampletest.Lines(t, "sessions")
+	const idle = 400 * time.Millisecond
+	client, ctx := exampletest.Client(t), t.Context()
+	s := exampletest.Must[*Sessions](t)(open(client, "tenant", idle))
+	long := exampletest.Must[*Sessions](t)(open(client, "tenant", time.Hour))
+	token := exampletest.Must[string](t)(s.Login(ctx, "user", "device"))
+	kept := exampletest.Must[string](t)(s.Login(ctx, "user", "kept"))
+	if _, err := long.Use(ctx, kept); err != nil {
+		t.Fatal(err)
+	}
+	// A record may be readable in the millisecond in which it expires.
+	begin, ended := time.Now(), time.Time{}
+	for ended.IsZero() || time.Since(ended) < 2*time.Millisecond {
+		switch n := exampletest.Must[int64](t)(s.Active(ctx)); {
+		case time.Since(begin) > time.Minute:
+			t.Fatal("the session does not end")
+		case n == 1 && ended.IsZero():
+			ended = time.Now()
+		}
+	}
+	if took := ended.Sub(begin); took < idle/2 {
+		t.Errorf("it ended after %v", took)
+	}
+	if _, err := s.Use(ctx, token); !errors.Is(err, errNoSession) {
+		t.Errorf("a session that has ended: %v", err)
+	}
+	if devices := exampletest.Must[[]string](t)(s.Devices(ctx, "user")); !slices.Equal(devices, []string{"kept"}) {
+		t.Errorf("devices: %q", devices)
+	}
 }

@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
 	"testing"
-
-	"github.com/redis/rueidis"
 
 	"retwis/examples/internal/exampletest"
 	"retwis/model"
@@ -21,77 +24,235 @@ orders of Ada: 2
 Ada has orders, and stays
 `
 
-func shop(client rueidis.Client) (exampletest.Shop, error) {
-	s, err := open(client)
-	if err != nil {
-		return exampletest.Shop{}, err
-	}
-	return exampletest.Shop{
-		AddProduct: func(ctx context.Context, name string, price, stock int64) (string, error) {
-			p, err := s.products.Create(ctx, Product{Name: name, Price: price, Stock: stock})
-			return p.ID, err
-		},
-		AddCustomer: func(ctx context.Context, name, email string) (string, error) {
-			c, err := s.customers.Create(ctx, Customer{Name: name, Email: email})
-			return c.ID, err
-		},
-		RemoveCustomer: s.customers.Delete,
-		Restock: func(ctx context.Context, product string, n int64) error {
-			_, err := s.products.Incr(ctx, product, "stock", n)
-			return err
-		},
-		Buy: func(ctx context.Context, customer string, basket map[string]int64) (string, error) {
-			order, err := s.Buy(ctx, customer, basket)
-			return order.ID, err
-		},
-		Order: func(ctx context.Context, id string) (map[string]int64, int64, error) {
-			order, err := s.orders.Get(ctx, id)
-			return order.Lines, order.Total, err
-		},
-		Orders: func(ctx context.Context, customer, after string, n int) (ids []string, next string, err error) {
-			page, err := s.Orders(customer).After(after).Limit(n).Page(ctx)
-			for _, order := range page.Items {
-				ids = append(ids, order.ID)
-			}
-			return ids, page.Next, err
-		},
-		BestSellers: func(ctx context.Context, n int) ([]string, error) { return names(ctx, s.BestSellers().Limit(n)) },
-		LowStock:    func(ctx context.Context, most int64) ([]string, error) { return names(ctx, s.LowStock(most)) },
-		Taken:       model.ErrTaken, SoldOut: errSoldOut, Unknown: model.ErrNotFound, NoCustomer: model.ErrDangling, HasOrders: model.ErrReferenced, Quantity: errQuantity,
-	}, nil
-}
-
-func names(ctx context.Context, products *model.Query[Product]) (names []string, err error) {
-	for name, err := range model.Pluck[string](ctx, products, "name") {
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, name)
-	}
-	return names, nil
-}
-
 func TestProgram(t *testing.T) {
 	t.Parallel()
 	exampletest.Output(t, output)
 }
 
+// testShop is a shop with what the tests need by id.
+type testShop struct{ *Shop }
+
+func openShop(t *testing.T) testShop {
+	t.Helper()
+	return testShop{exampletest.Must[*Shop](t)(open(exampletest.Client(t)))}
+}
+
+func (s testShop) addProduct(ctx context.Context, name string, price, stock int64) (string, error) {
+	p, err := s.products.Create(ctx, Product{Name: name, Price: price, Stock: stock})
+	return p.ID, err
+}
+
+func (s testShop) addCustomer(ctx context.Context, name, email string) (string, error) {
+	c, err := s.customers.Create(ctx, Customer{Name: name, Email: email})
+	return c.ID, err
+}
+
+func (s testShop) buy(ctx context.Context, customer string, basket map[string]int64) (string, error) {
+	order, err := s.Buy(ctx, customer, basket)
+	return order.ID, err
+}
+
+func (s testShop) order(ctx context.Context, id string) (map[string]int64, int64, error) {
+	order, err := s.orders.Get(ctx, id)
+	return order.Lines, order.Total, err
+}
+
+func (s testShop) ordersPage(ctx context.Context, customer, after string, n int) (ids []string, next string, err error) {
+	page, err := s.Orders(customer).After(after).Limit(n).Page(ctx)
+	for _, order := range page.Items {
+		ids = append(ids, order.ID)
+	}
+	return ids, page.Next, err
+}
+
+func names(t *testing.T, products *model.Query[Product]) (names []string) {
+	t.Helper()
+	for name, err := range model.Pluck[string](t.Context(), products, "name") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// What the shop does for one customer after another.
 func TestShop(t *testing.T) {
 	t.Parallel()
-	exampletest.CheckShop(t, shop)
+	ctx := t.Context()
+	s := openShop(t)
+	text := exampletest.Must[string](t)
+	tea, pot := text(s.addProduct(ctx, "tea", 450, 3)), text(s.addProduct(ctx, "pot", 2500, 1))
+	ada, grace := text(s.addCustomer(ctx, "Ada", "ada@example.com")), text(s.addCustomer(ctx, "Grace", "grace@example.com"))
+	if _, err := s.addCustomer(ctx, "Imposter", "ada@example.com"); !errors.Is(err, model.ErrTaken) {
+		t.Errorf("an address of another customer: %v", err)
+	}
+	order := text(s.buy(ctx, ada, map[string]int64{tea: 2, pot: 1}))
+	if lines, total, err := s.order(ctx, order); err != nil || total != 2*450+2500 || lines[tea] != 2 || lines[pot] != 1 || len(lines) != 2 {
+		t.Errorf("the order is %v for %d: %v", lines, total, err)
+	}
+	// A basket of which one product is sold out takes nothing.
+	for range 10 {
+		if _, err := s.buy(ctx, grace, map[string]int64{tea: 1, pot: 1}); !errors.Is(err, errSoldOut) {
+			t.Errorf("a second pot: %v", err)
+		}
+	}
+	if _, err := s.buy(ctx, grace, map[string]int64{tea: 1, "99": 1}); !errors.Is(err, model.ErrNotFound) {
+		t.Errorf("an unknown product: %v", err)
+	}
+	if _, err := s.buy(ctx, "99", map[string]int64{tea: 1}); !errors.Is(err, model.ErrDangling) {
+		t.Errorf("an unknown customer: %v", err)
+	}
+	for _, n := range []int64{0, -5} {
+		if _, err := s.buy(ctx, grace, map[string]int64{tea: n}); !errors.Is(err, errQuantity) {
+			t.Errorf("%d of a product: %v", n, err)
+		}
+	}
+	if got := names(t, s.LowStock(0)); !slices.Equal(got, []string{"pot"}) {
+		t.Errorf("sold out: %q", got)
+	}
+	if got := names(t, s.LowStock(1)); !slices.Equal(got, []string{"pot", "tea"}) {
+		t.Errorf("at most one left: %q", got)
+	}
+	if _, err := s.products.Incr(ctx, pot, "stock", 5); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.products.Incr(ctx, "99", "stock", 5); !errors.Is(err, model.ErrNotFound) {
+		t.Errorf("an unknown product: %v", err)
+	}
+	text(s.buy(ctx, grace, map[string]int64{pot: 5}))
+	if got := names(t, s.BestSellers().Limit(2)); !slices.Equal(got, []string{"pot", "tea"}) {
+		t.Errorf("best sellers: %q", got)
+	}
+	// A customer with orders stays; another one goes, and so does the address.
+	if err := s.customers.Delete(ctx, ada); !errors.Is(err, model.ErrReferenced) {
+		t.Errorf("a customer with orders: %v", err)
+	}
+	alan := text(s.addCustomer(ctx, "Alan", "alan@example.com"))
+	if err := s.customers.Delete(ctx, alan); err != nil {
+		t.Error(err)
+	}
+	if err := s.customers.Delete(ctx, alan); !errors.Is(err, model.ErrNotFound) {
+		t.Errorf("removed twice: %v", err)
+	}
+	text(s.addCustomer(ctx, "Alan", "alan@example.com"))
 }
 
+// The orders of a customer come newest first, in pages.
 func TestOrders(t *testing.T) {
 	t.Parallel()
-	exampletest.CheckOrders(t, shop)
+	ctx := t.Context()
+	s := openShop(t)
+	tea := exampletest.Must[string](t)(s.addProduct(ctx, "tea", 1, 1000))
+	var customers []string
+	orders := map[string][]string{}
+	for i := range 3 {
+		customers = append(customers, exampletest.Must[string](t)(s.addCustomer(ctx, "Ada", fmt.Sprint(i))))
+	}
+	for i := range 25 {
+		customer := customers[i%3*(i%2)]
+		orders[customer] = slices.Insert(orders[customer], 0, exampletest.Must[string](t)(s.buy(ctx, customer, map[string]int64{tea: 1})))
+	}
+	for _, customer := range customers {
+		for n := 1; n < 20; n += 3 {
+			var all []string
+			for next, more := "", true; more; more = next != "" {
+				var page []string
+				var err error
+				if page, next, err = s.ordersPage(ctx, customer, next, n); err != nil {
+					t.Fatal(err)
+				}
+				if next != "" && len(page) != n {
+					t.Fatalf("%d orders on a page of %d", len(page), n)
+				}
+				all = append(all, page...)
+			}
+			if !slices.Equal(all, orders[customer]) {
+				t.Errorf("in pages of %d: %q; want %q", n, all, orders[customer])
+			}
+		}
+	}
 }
 
+// 64 buyers at the same time get what there is and no more.
 func TestBuyers(t *testing.T) {
 	t.Parallel()
-	exampletest.CheckBuyers(t, shop)
-}
-
-func TestLines(t *testing.T) {
-	t.Parallel()
-	exampletest.Lines(t, "shop")
+	const buyers, tries = 64, 8
+	ctx := t.Context()
+	s := openShop(t)
+	stock := map[string]int64{}
+	name := map[string]string{}
+	for i, n := range []int64{20, 50, 100, 300} {
+		product := fmt.Sprint("product", i)
+		id := exampletest.Must[string](t)(s.addProduct(ctx, product, 10+int64(i), n))
+		stock[id], name[id] = n, product
+	}
+	var mu sync.Mutex
+	sold, refused := map[string]int64{}, 0
+	exampletest.Together(buyers, func(i int) {
+		rng := rand.New(rand.NewPCG(1, uint64(i)))
+		customer, err := s.addCustomer(ctx, "buyer", fmt.Sprint(i))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		var mine []string
+		for range tries {
+			basket := map[string]int64{}
+			for id := range stock {
+				if n := rng.Int64N(4); n > 0 {
+					basket[id] = n
+				}
+			}
+			order, err := s.buy(ctx, customer, basket)
+			if errors.Is(err, errSoldOut) {
+				mu.Lock()
+				refused++
+				mu.Unlock()
+				continue
+			}
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mine = append(mine, order)
+			lines, _, err := s.order(ctx, order)
+			if err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			for id, n := range lines {
+				if sold[id] += n; n != basket[id] {
+					t.Errorf("%d of %s were sold, not %d", n, id, basket[id])
+				}
+			}
+			mu.Unlock()
+		}
+		if orders, _, err := s.ordersPage(ctx, customer, "", tries); err != nil || len(orders) != len(mine) {
+			t.Errorf("%d orders, not %d: %v", len(orders), len(mine), err)
+		}
+	})
+	if refused == 0 {
+		t.Error("nothing was sold out: the test tests nothing")
+	}
+	// What is left can be sold, and no more. So stock and orders agree.
+	last := exampletest.Must[string](t)(s.addCustomer(ctx, "last", "last"))
+	for id, n := range stock {
+		left := n - sold[id]
+		if left < 0 {
+			t.Fatalf("%d of %s were sold, there were %d", sold[id], name[id], n)
+		}
+		if _, err := s.buy(ctx, last, map[string]int64{id: left + 1}); !errors.Is(err, errSoldOut) {
+			t.Errorf("one more of %s than there is: %v", name[id], err)
+		}
+		if left > 0 {
+			exampletest.Must[string](t)(s.buy(ctx, last, map[string]int64{id: left}))
+		}
+	}
+	if low := names(t, s.LowStock(0)); len(low) != len(stock) {
+		t.Errorf("sold out are only %q", low)
+	}
+	if best := names(t, s.BestSellers().Limit(4)); !slices.Equal(best, []string{"product3", "product2", "product1", "product0"}) {
+		t.Errorf("best sellers: %q", best)
+	}
 }
