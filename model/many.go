@@ -56,7 +56,7 @@ func (e *ManyError) Unwrap() []error {
 // pipeline: each holds up other clients for a few milliseconds at most. Records of one
 // partition that get their ids here are created in the order of the slice. Ids from a counter are not used again
 // if their records are refused. With Partitions and unique values, each record takes the
-// steps of Create, 64 at the same time.
+// steps of Create, 64 at the same time; of two with the same value, either can be refused.
 func (s *Store[T]) CreateMany(ctx context.Context, records []T) ([]T, error) {
 	all := slices.Clone(records)
 	failed := &ManyError{Of: len(records)}
