@@ -25,7 +25,7 @@ race = $(if $(filter 1 true,$(RACE) $(CI)),$(shell \
 # tests run many. None of them leaves goroutines that could race then.
 export GORACE ?= atexit_sleep_ms=10
 
-.PHONY: capacity help run test test-long test-servers test-deb e2e upgrade-test screenshots pictures lint bench attack cluster-lab generate build dist rename-module clean
+.PHONY: capacity help run test test-long stress test-servers test-deb e2e upgrade-test screenshots pictures lint bench attack cluster-lab generate build dist rename-module clean
 
 help:
 	@echo 'make TARGET, where TARGET is'
@@ -54,6 +54,10 @@ test-long: ## run them with ten times the random cases, and every fuzz test
 	REDISTEST_REQUIRE=1 TEST_LONG=1 RAPID_CHECKS=$(or $(CHECKS),1000) go test $(race) -count=1 -timeout 60m $(TESTFLAGS) ./...
 	cd bench && REDISTEST_REQUIRE=1 TEST_LONG=1 go test $(race) -count=1 -timeout 60m $(TESTFLAGS) ./lab/...
 	@scripts/fuzz $(or $(FUZZTIME),30s)
+
+stress: ## run the tests again and again beside a loop on each processor, MINUTES=120; PACKAGES='...' for a part
+	@scripts/deps server curl sqlite3 nginx caddy
+	@RACE='$(if $(race),1)' TESTFLAGS='$(TESTFLAGS)' scripts/stress '$(or $(MINUTES),120)' $(PACKAGES)
 
 # A directory that has a directory for each server to test on.
 SERVERS ?= ../shared/servers
