@@ -11,8 +11,8 @@ import (
 	"retwis/internal/social/layout"
 )
 
-// settledAtOnce is how many home timelines one call of Settler.Settle looks at.
-const settledAtOnce = 50
+// convertedAtOnce is how many home timelines one call of Converter.Convert looks at.
+const convertedAtOnce = 50
 
 // leaveCluster gives a single server that has loaded the keys of a Cluster the layout of
 // the tutorial. It can be interrupted at any moment and repeated.
@@ -25,7 +25,7 @@ func (d Database) leaveCluster(ctx context.Context, progress func(done, total in
 	if err != nil {
 		return err
 	}
-	settler, err := home.NewSettler(ctx, d.client, lists)
+	converter, err := home.NewConverter(ctx, d.client, lists)
 	if err != nil {
 		return err
 	}
@@ -41,8 +41,8 @@ func (d Database) leaveCluster(ctx context.Context, progress func(done, total in
 				uids = append(uids, uid)
 			}
 		}
-		parts := slices.Collect(slices.Chunk(uids, settledAtOnce))
-		if err := atOnce(len(parts), func(i int) error { return settler.Settle(ctx, parts[i]...) }); err != nil {
+		parts := slices.Collect(slices.Chunk(uids, convertedAtOnce))
+		if err := atOnce(len(parts), func(i int) error { return converter.Convert(ctx, parts[i]...) }); err != nil {
 			return err
 		}
 		done += seen
@@ -50,7 +50,7 @@ func (d Database) leaveCluster(ctx context.Context, progress func(done, total in
 		return nil
 	})
 	if err == nil {
-		err = settler.End(ctx)
+		err = converter.End(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("social: change the layout: %w", err)

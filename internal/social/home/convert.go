@@ -15,38 +15,38 @@ import (
 )
 
 var (
-	//go:embed settle.lua
-	settleSource string
-	settleScript = script.New(settleSource).Retryable()
+	//go:embed convert.lua
+	convertSource string
+	convertScript = script.New(convertSource).Retryable()
 )
 
 // maxMerged is how many merged authors are looked for among those that a user follows.
 // With more of them every home timeline is made again.
 const maxMerged = 500
 
-// Settler gives a single server that has loaded the keys of a Cluster the home timelines
+// Converter gives a single server that has loaded the keys of a Cluster the home timelines
 // of the tutorial: those that have expired are made again, the posts of merged authors
 // are put on all of them, and none expires any more.
 //
 // It can be interrupted at any moment and repeated.
-type Settler struct {
+type Converter struct {
 	timelines *Timelines
 	merged    []string // the authors whose posts may be missing
 }
 
-// NewSettler returns a Settler. One round trip.
-func NewSettler(ctx context.Context, client rueidis.Client, lists *collection.Timelines) (*Settler, error) {
+// NewConverter returns a Converter. One round trip.
+func NewConverter(ctx context.Context, client rueidis.Client, lists *collection.Timelines) (*Converter, error) {
 	merged, err := client.Do(ctx, client.B().Zrange().Key(layout.Celebrities).Min("0").Max(layout.Itoa(maxMerged)).Build()).AsStrSlice()
 	if err != nil && !reply.IsWrongType(err) {
 		return nil, fmt.Errorf("social: read whose posts are merged: %w", err)
 	}
 	// Without a set of celebrities the posts of all authors are gathered.
-	return &Settler{&Timelines{Options: Options{Client: client, Lists: lists}}, merged}, nil
+	return &Converter{&Timelines{Options: Options{Client: client, Lists: lists}}, merged}, nil
 }
 
-// Settle makes the home timelines of users complete and lasting. Two round trips, and
+// Convert makes the home timelines of users complete and lasting. Two round trips, and
 // about six more for each that has to be made again.
-func (s *Settler) Settle(ctx context.Context, uids ...int64) error {
+func (s *Converter) Convert(ctx context.Context, uids ...int64) error {
 	incomplete, err := s.incomplete(ctx, uids)
 	if err != nil {
 		return fmt.Errorf("social: read home timelines: %w", err)
@@ -60,11 +60,11 @@ func (s *Settler) Settle(ctx context.Context, uids ...int64) error {
 	for i, uid := range uids {
 		calls[i].Keys = []string{layout.HomeKey(uid)}
 	}
-	return reply.FirstError(settleScript.RunMany(ctx, s.timelines.Client, calls))
+	return reply.FirstError(convertScript.RunMany(ctx, s.timelines.Client, calls))
 }
 
 // incomplete returns those of the users whose home timelines lack posts, or may.
-func (s *Settler) incomplete(ctx context.Context, uids []int64) ([]int64, error) {
+func (s *Converter) incomplete(ctx context.Context, uids []int64) ([]int64, error) {
 	b := s.timelines.Client.B()
 	var cmds rueidis.Commands
 	for _, uid := range uids {
@@ -106,7 +106,7 @@ func (s *Settler) incomplete(ctx context.Context, uids []int64) ([]int64, error)
 }
 
 // complete puts on a home timeline what belongs there.
-func (s *Settler) complete(ctx context.Context, uid int64) error {
+func (s *Converter) complete(ctx context.Context, uid int64) error {
 	t := s.timelines
 	for range attempts {
 		from, posts, err := t.gather(ctx, uid)
@@ -116,8 +116,8 @@ func (s *Settler) complete(ctx context.Context, uid int64) error {
 		if err := t.Lists.PutMany(ctx, layout.HomeKey(uid), posts...); err != nil {
 			return err
 		}
-		// Another process may have finished before, and serve the site: the end of a
-		// follow that came before the posts is made up for.
+		// Another process may have finished, and serve the site: repeat if somebody was
+		// unfollowed meanwhile.
 		again, err := t.sources(ctx, uid)
 		if err != nil || again.equal(from) {
 			return err
@@ -129,7 +129,7 @@ func (s *Settler) complete(ctx context.Context, uid int64) error {
 	return errAgain
 }
 
-// End ends what Settle has begun, once it was called for all users. One round trip.
-func (s *Settler) End(ctx context.Context) error {
+// End ends what Convert has begun, once it was called for all users. One round trip.
+func (s *Converter) End(ctx context.Context) error {
 	return s.timelines.Client.Do(ctx, s.timelines.Client.B().Del().Key(layout.Celebrities).Build()).Error()
 }
