@@ -3,35 +3,32 @@ package social
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"time"
-	"unicode/utf8"
 
 	"github.com/redis/rueidis"
+
+	"strings"
 
 	"retwis/internal/redis/script"
 	"retwis/internal/social/completion"
 	"retwis/internal/social/hash"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/password"
-	"retwis/internal/social/reply"
-	"retwis/internal/social/secondfactor"
 )
-
-//go:embed password_replace.lua
-var passwordReplaceSource string
 
 var passwordReplaceScript = script.New(passwordReplaceSource).Retryable()
 
-// accounts registers users and logs them in.
+// accounts registers users.
 type accounts struct {
-	*sessions
-	hasher  *password.Hasher
-	factors *secondfactor.Store
-	names   *completion.Index
-	staff   func(ctx context.Context) ([]User, error) // who has a role
-	now     func() time.Time
+	*users
+	db     database
+	logins *logins
+	names  *completion.Index
+	now    func() time.Time
+}
+
+func newAccounts(l *logins, names *completion.Index, now func() time.Time) *accounts {
+	return &accounts{users: l.users, db: l.db, logins: l, names: names, now: now}
 }
 
 // Register creates an account and opens its first session. It returns ErrTaken
@@ -75,7 +72,7 @@ func (a *accounts) register(ctx context.Context, name, password string, fields .
 	if err := a.isFree(ctx, name); err != nil {
 		return Session{}, err
 	}
-	phc, err := a.hasher.Hash(ctx, password)
+	phc, err := a.logins.hasher.Hash(ctx, password)
 	if err != nil {
 		return Session{}, err
 	}
@@ -93,7 +90,7 @@ func (a *accounts) register(ctx context.Context, name, password string, fields .
 	if err := a.MarkLayout(ctx, user.ID); err != nil {
 		return Session{}, err
 	}
-	session, err := a.openSession(ctx, user)
+	session, err := a.logins.openSession(ctx, user)
 	if err == nil {
 		a.registered(user)
 	}
@@ -154,76 +151,23 @@ func (a *accounts) MarkLayout(ctx context.Context, firstID int64) error {
 	return nil
 }
 
-// Authenticate returns the user of this name and password, ErrBadLogin, or
-// *SuspendedError for the right password of a user who is suspended. A
-// password that the original program stored in clear, or one hashed at another
-// cost, is replaced by its hash at today's.
-func (a *accounts) Authenticate(ctx context.Context, name, password string) (User, error) {
-	if len(password) > MaxTypedPassword || !utf8.ValidString(name) {
-		return User{}, ErrBadLogin
-	}
-	uid, err := a.lookUp(ctx, name)
-	if err != nil && !errors.Is(err, ErrNotFound) {
-		return User{}, err
-	}
-	var rec record
-	var stored string
-	if err == nil {
-		if rec, stored, err = a.credentials(ctx, uid); err != nil {
-			return User{}, err
+// checkReserved returns *InvalidError for a name that is reserved, or that looks like one
+// that is, or like the name of somebody who has a role. Two round trips.
+func (a *accounts) checkReserved(ctx context.Context, name string) error {
+	looks := skeleton(name)
+	for _, reserved := range reservedNames {
+		if looks == skeleton(reserved) {
+			return &InvalidError{"username", "That username is reserved. Please choose another one."}
 		}
 	}
-	ok, outdated, err := a.hasher.Verify(ctx, password, stored)
-	if err != nil {
-		return User{}, err
-	}
-	if !ok {
-		return User{}, ErrBadLogin
-	}
-	if outdated {
-		if err := a.replacePassword(ctx, uid, stored, password); err != nil {
-			return User{}, err
-		}
-	}
-	if rec.Standing == Suspended {
-		info, err := a.standing(WithFresh(ctx), uid)
-		if err != nil {
-			return User{}, err
-		}
-		if info.Standing == Suspended {
-			return User{}, &SuspendedError{info}
-		}
-	}
-	return rec.User, nil
-}
-
-// credentials returns a user and their stored password, empty when there is no
-// such user.
-func (a *accounts) credentials(ctx context.Context, uid int64) (record, string, error) {
-	b := a.client.B()
-	res := a.client.DoMulti(ctx,
-		b.Hmget().Key(layout.UserKey(uid)).Field(recordFields...).Build(),
-		b.Hget().Key(layout.UserKey(uid)).Field("password").Build(),
-	)
-	rec, err := parseRecord(uid, res[0])
-	if errors.Is(err, ErrNotFound) {
-		return record{}, "", nil
-	}
-	if err != nil {
-		return record{}, "", err
-	}
-	stored, err := reply.Text(res[1])
-	return rec, stored, err
-}
-
-func (a *accounts) replacePassword(ctx context.Context, uid int64, stored, password string) error {
-	phc, err := a.hasher.Hash(ctx, password)
+	staff, err := a.Staff(ctx)
 	if err != nil {
 		return err
 	}
-	err = passwordReplaceScript.Run(ctx, a.client, []string{layout.UserKey(uid)}, []string{stored, phc}).Error()
-	if err != nil {
-		return fmt.Errorf("social: replace a password: %w", err)
+	for _, user := range staff {
+		if looks == skeleton(user.Name) && !strings.EqualFold(name, user.Name) { // that one is taken
+			return &InvalidError{"username", "That username looks too much like another one. Please choose another one."}
+		}
 	}
 	return nil
 }

@@ -1,11 +1,7 @@
 package social
 
 import (
-	"context"
-	"fmt"
 	"strconv"
-
-	"retwis/internal/social/layout"
 )
 
 // Actor is who decides about other people: the id of a user, or one of the constants
@@ -41,8 +37,8 @@ func parseActor(text string) Actor {
 	case "automatic":
 		return Automatic
 	}
-	id, _ := layout.ParseID(text)
-	return Actor(id)
+	id, _ := strconv.ParseInt(text, 10, 64)
+	return Actor(max(id, 0))
 }
 
 // ForbiddenError is an action that the actor has no right to. errors.Is reports it as
@@ -53,44 +49,6 @@ func (e *ForbiddenError) Error() string { return "social: not allowed: " + e.Rea
 
 // Is reports whether target is ErrForbidden.
 func (e *ForbiddenError) Is(target error) bool { return target == ErrForbidden }
-
-// roles returns the roles of users, read past every memory from `staff`, which alone
-// decides: the field of a user is a copy. One round trip.
-func (m *moderation) roles(ctx context.Context, ids ...int64) ([]Role, error) {
-	fields := make([]string, len(ids))
-	for i, id := range ids {
-		fields[i] = layout.Itoa(id)
-	}
-	values, err := m.client.Do(ctx, m.client.B().Hmget().Key(layout.Staff).Field(fields...).Build()).ToArray()
-	if err != nil {
-		return nil, fmt.Errorf("social: read roles: %w", err)
-	}
-	roles := make([]Role, len(ids))
-	for i, value := range values {
-		if !value.IsNil() {
-			name, _ := value.ToString()
-			roles[i], _ = ParseRole(name)
-		}
-	}
-	return roles, nil
-}
-
-// authorize returns ErrForbidden unless an actor may decide about a user: moderators
-// and above may, about people with a lesser role. uid 0 asks about nobody in
-// particular. One round trip; none for an operator.
-func (m *moderation) authorize(ctx context.Context, actor Actor, uid int64) error {
-	if actor == Operator || actor == Automatic {
-		return nil
-	}
-	if actor <= 0 {
-		return &ForbiddenError{"Log in as a moderator."}
-	}
-	roles, err := m.roles(ctx, int64(actor), uid)
-	if err != nil {
-		return err
-	}
-	return mayModerate(int64(actor), uid, roles[0], roles[1])
-}
 
 // mayModerate is the rule of authorize.
 func mayModerate(actor, uid int64, has, other Role) error {

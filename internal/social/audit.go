@@ -2,13 +2,25 @@ package social
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
-	"retwis/internal/social/audit"
+	"github.com/redis/rueidis"
+
 	"retwis/internal/social/layout"
+)
+
+const (
+	// maxDecisions is about how many decisions the log keeps: the latest.
+	maxDecisions = 100_000
+	// maxPerPerson is about how many decisions the history of a person keeps.
+	maxPerPerson = 200
+	// auditScanned is how many entries one command reads, and maxAuditScans how many commands
+	// one page with a filter takes at the most.
+	auditScanned  = 1000
+	maxAuditScans = 10
 )
 
 // AuditEntry is one decision of an operator or a moderator.
@@ -43,34 +55,49 @@ func ParseTarget(target string) (uid, pid int64) {
 	return 0, 0
 }
 
-const (
-	// MaxNote bounds a note, in characters.
-	MaxNote = 1000
-	// maxAudited bounds the action and the target of an entry, in bytes.
-	maxAudited = 100
-)
+// maxAudited bounds the action and the target of an entry, in bytes.
+const maxAudited = 100
 
-// auditLog is the audit log of a Service.
-type auditLog struct{ log *audit.Log }
+// auditLog is the log of what operators and moderators have decided: one stream of all
+// decisions, and one for each person that they concern.
+type auditLog struct{ client rueidis.Client }
+
+func newAuditLog(client rueidis.Client) *auditLog { return &auditLog{client} }
 
 // Audit adds a decision to the audit log, which keeps the latest 100,000 or so. Call it
 // before the decision takes effect: then there is none without an entry, and where it
-// failed, it is repeated with another entry. One round trip, two for an entry that
-// concerns a person. It returns *InvalidError for texts that are too long.
-func (a *auditLog) Audit(ctx context.Context, e AuditEntry) error {
+// failed, it is repeated with another entry. It returns *InvalidError for texts that are too
+// long. One round trip, and one more for an entry that concerns a person: their history has
+// the same id as the log. A process that dies in between leaves the entry in the log alone.
+func (a *auditLog) Audit(ctx context.Context, e AuditEntry) (err error) {
 	if e.Person == 0 {
 		e.Person, _ = ParseTarget(e.Target)
 	}
-	note, err := cleanNote(e.Note)
-	if err != nil {
+	if e.Note, err = cleanNote(e.Note); err != nil {
 		return err
 	}
 	if len(e.Action) > maxAudited || len(e.Target) > maxAudited {
 		return &InvalidError{"target", "This is too long."}
 	}
-	return a.log.Add(ctx, audit.Entry{
-		Actor: e.Actor.String(), Action: e.Action, Target: e.Target, Person: e.Person, Note: note,
-	})
+	id, err := a.client.Do(ctx, a.append(layout.Audit, maxDecisions, "*", e)).ToString()
+	if err != nil {
+		return fmt.Errorf("audit: %w", err)
+	}
+	if e.Person == 0 {
+		return nil
+	}
+	err = a.client.Do(ctx, a.append(layout.DecisionsKey(e.Person), maxPerPerson, id, e)).Error()
+	if err != nil && !isLate(err) {
+		return fmt.Errorf("audit: %w", err)
+	}
+	return nil
+}
+
+// isLate reports whether a stream has a later entry: two decisions about a person at
+// the same moment, of which the log has both.
+func isLate(err error) bool {
+	answer, ok := rueidis.IsRedisErr(err)
+	return ok && strings.Contains(answer.Error(), "equal or smaller")
 }
 
 // AuditFilter selects decisions. The zero value selects all.
@@ -86,36 +113,81 @@ type AuditPage struct {
 	Next    string // the cursor of the next page, empty at the end
 }
 
-// AuditLog returns a page of the audit log. cursor is empty for the first page;
-// *InvalidError reports one that is malformed. One round trip, up to ten with a filter
-// by actor or target: then a page can have fewer entries than asked for although
+func (a *auditLog) append(key string, most int64, id string, e AuditEntry) rueidis.Completed {
+	fields := a.client.B().Xadd().Key(key).Maxlen().Almost().Threshold(layout.Itoa(most)).Id(id).
+		FieldValue().FieldValue("actor", e.Actor.String()).FieldValue("action", e.Action).FieldValue("target", e.Target)
+	if e.Person != 0 {
+		fields = fields.FieldValue("person", layout.Itoa(e.Person))
+	}
+	if e.Note != "" {
+		fields = fields.FieldValue("note", e.Note)
+	}
+	return fields.Build()
+}
+
+// AuditLog returns a page of the decisions that a filter selects. cursor is empty for the
+// first page; *InvalidError reports one that is malformed. A page about a person is one round
+// trip. Another filter reads up to 10,000 entries: a page can have fewer than limit although
 // another follows.
 func (a *auditLog) AuditLog(ctx context.Context, f AuditFilter, cursor string, limit int) (AuditPage, error) {
-	filter := audit.Filter{Target: f.Target, Person: f.Person}
-	if f.Actor != 0 {
-		filter.Actor = f.Actor.String()
+	end := "+"
+	if cursor != "" {
+		if !isID(cursor) {
+			return AuditPage{}, &InvalidError{"before", "This page address is not valid."}
+		}
+		end = "(" + cursor
 	}
-	found, err := a.log.Read(ctx, filter, cursor, clamp(limit))
-	if errors.Is(err, audit.ErrCursor) {
-		return AuditPage{}, &InvalidError{"before", "This page address is not valid."}
+	limit = PageSize(limit)
+	key, count := layout.Audit, limit+1
+	if f.Person != 0 {
+		key = layout.DecisionsKey(f.Person)
 	}
-	if err != nil {
-		return AuditPage{}, err
+	if f.Actor != 0 || f.Target != "" {
+		count = auditScanned
 	}
-	page := AuditPage{Next: found.Next}
-	for _, e := range found.Entries {
-		page.Entries = append(page.Entries, AuditEntry{
-			ID: e.ID, Time: e.Time, Actor: parseActor(e.Actor), Action: e.Action, Target: e.Target, Note: e.Note, Person: e.Person,
-		})
+	var page AuditPage
+	for range maxAuditScans {
+		entries, err := a.client.Do(ctx, a.client.B().Xrevrange().Key(key).End(end).Start("-").Count(int64(count)).Build()).AsXRange()
+		if err != nil {
+			return AuditPage{}, fmt.Errorf("audit: %w", err)
+		}
+		for _, raw := range entries {
+			if len(page.Entries) == limit {
+				page.Next = page.Entries[limit-1].ID
+				return page, nil
+			}
+			e := parseEntry(raw)
+			if (f.Actor == 0 || f.Actor == e.Actor) && (f.Target == "" || f.Target == e.Target) {
+				page.Entries = append(page.Entries, e)
+			}
+			page.Next = e.ID
+		}
+		if len(entries) < count {
+			page.Next = ""
+			return page, nil
+		}
+		end = "(" + page.Next
 	}
 	return page, nil
 }
 
-// cleanNote returns a note without surrounding space, or *InvalidError.
-func cleanNote(note string) (string, error) {
-	note = strings.TrimSpace(strings.ReplaceAll(note, "\r\n", "\n"))
-	if !utf8.ValidString(note) || utf8.RuneCountInString(note) > MaxNote {
-		return "", &InvalidError{"note", "Use at most 1,000 characters."}
+// isID reports whether a text is the id of an entry of a stream.
+func isID(text string) bool {
+	ms, seq, ok := strings.Cut(text, "-")
+	_, err := strconv.ParseUint(ms, 10, 64)
+	_, err2 := strconv.ParseUint(seq, 10, 64)
+	return ok && err == nil && err2 == nil
+}
+
+func parseEntry(raw rueidis.XRangeEntry) AuditEntry {
+	e := AuditEntry{
+		ID: raw.ID, Actor: parseActor(raw.FieldValues["actor"]), Action: raw.FieldValues["action"],
+		Target: raw.FieldValues["target"], Note: raw.FieldValues["note"],
 	}
-	return note, nil
+	e.Person, _ = layout.ParseID(raw.FieldValues["person"])
+	ms, _, _ := strings.Cut(raw.ID, "-")
+	if at, err := strconv.ParseInt(ms, 10, 64); err == nil {
+		e.Time = time.UnixMilli(at).UTC()
+	}
+	return e
 }

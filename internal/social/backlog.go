@@ -21,9 +21,9 @@ type Backlog struct {
 // Backlog returns the work that is not finished: posts that are on their way to
 // timelines, and other tasks. One round trip.
 func (s *Service) Backlog(ctx context.Context) ([]Backlog, error) {
-	b := s.client.B()
+	b := s.db.client.B()
 	queues := []string{layout.FanOuts, layout.Tasks}
-	results := s.client.DoMulti(ctx,
+	results := s.db.client.DoMulti(ctx,
 		b.Zcard().Key(queues[0]).Build(), b.Zrange().Key(queues[0]).Min("0").Max("0").Withscores().Build(),
 		b.Zcard().Key(queues[1]).Build(), b.Zrange().Key(queues[1]).Min("0").Max("0").Withscores().Build(),
 	)

@@ -101,3 +101,15 @@ func visible(r rune) bool {
 	}
 	return !unicode.IsSpace(r) && !unicode.In(r, unicode.Cf, unicode.Mn, unicode.Me)
 }
+
+// MaxNote bounds a note of moderators, in characters.
+const MaxNote = 1000
+
+// cleanNote returns a note without surrounding space, or *InvalidError.
+func cleanNote(note string) (string, error) {
+	note = strings.TrimSpace(strings.ReplaceAll(note, "\r\n", "\n"))
+	if !utf8.ValidString(note) || utf8.RuneCountInString(note) > MaxNote {
+		return "", &InvalidError{"note", "Use at most 1,000 characters."}
+	}
+	return note, nil
+}

@@ -48,13 +48,13 @@ type knownCommon struct {
 // whoIsSeen changes when other people are hidden from a viewer.
 type whoIsSeen struct {
 	people    uint64
-	standings *knownStandings
+	standings any // see Standings.Version
 }
 
-func (v *Viewer) whoIsSeen() whoIsSeen {
-	seen := whoIsSeen{people: v.peopleChanged}
-	if v.standings != nil {
-		seen.standings = v.standings.cell.Latest()
+func newWhoIsSeen(v *Viewer) whoIsSeen {
+	seen := whoIsSeen{people: v.PeopleChanged}
+	if v.Standings != nil {
+		seen.standings = v.Standings.Version()
 	}
 	return seen
 }
@@ -96,7 +96,7 @@ func (f *follows) CommonFollowers(ctx context.Context, v *Viewer, uid int64) (Co
 		return f.countCommon(ctx, v, uid)
 	}
 	pair, now := commonPair{v.User.ID, uid}, time.Now()
-	changes, seen := f.common.count(pair), v.whoIsSeen() // before the read, so that no change is missed
+	changes, seen := f.common.count(pair), newWhoIsSeen(v) // before the read, so that no change is missed
 	known, ok := f.common.pairs.GetIfPresent(pair)
 	if ok && !isFresh(ctx) && known.changes == changes && known.seen == seen && now.Sub(known.at) < commonFor {
 		return known.common, nil

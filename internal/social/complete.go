@@ -14,6 +14,10 @@ type completions struct {
 	index *completion.Index
 }
 
+func newCompletions(u *users, index *completion.Index) *completions {
+	return &completions{users: u, index: index}
+}
+
 const (
 	// maxCompletions bounds an answer.
 	maxCompletions = 20
@@ -34,7 +38,7 @@ func (c *completions) CompleteNames(ctx context.Context, v *Viewer, prefix strin
 		return nil, nil
 	}
 	n = max(1, min(n, maxCompletions))
-	return c.named(ctx, prefix, n, len(v.blocked)+len(v.blockers)+v.standings.count(), v.Lists)
+	return c.named(ctx, prefix, n, v.HiddenPeople(), v.Lists)
 }
 
 // FindPeople is CompleteNames for moderators, who find everybody.

@@ -39,7 +39,7 @@ func (p *posts) reply(ctx context.Context, author User, parent int64, body strin
 	repeated, err := p.publish(ctx, &post, fanout.Entry{
 		Author: author.ID, Tags: text.Tags(body), Parent: to.ID, To: to.Author.ID, Root: post.Root,
 	}, once)
-	p.allViews.touch(to.ID)
+	p.lists.touch(to.ID)
 	if errors.Is(err, fanout.ErrRefused) {
 		return Post{}, ErrNotFound
 	}
@@ -52,15 +52,6 @@ func (p *posts) reply(ctx context.Context, author User, parent int64, body strin
 	return post, nil
 }
 
-// conversation is the first post of the conversation to which replies to a post
-// belong.
-func (p *Post) conversation() int64 {
-	if p.Root != 0 {
-		return p.Root
-	}
-	return p.ID
-}
-
 // Repost puts a post on the user's profile and on the home timelines of the user's
 // followers: as an entry with its own id, which is returned. A repost of a
 // repost repeats the original. Repeating it changes nothing. It returns ErrNotFound
@@ -70,7 +61,7 @@ func (p *posts) Repost(ctx context.Context, user User, id int64) (Post, error) {
 	if err != nil {
 		return Post{}, err
 	}
-	defer p.allViews.touch(original.ID)
+	defer p.lists.touch(original.ID)
 	for {
 		has, err := p.repostBy(ctx, user.ID, original.ID)
 		if err != nil {
@@ -115,8 +106,8 @@ func (p *posts) Unrepost(ctx context.Context, user User, id int64) error {
 	if err := p.fanOut.Delete(ctx, has.ID); err != nil {
 		return err
 	}
-	p.allViews.touch(post.ID)
-	p.allViews.touch(has.ID)
+	p.lists.touch(post.ID)
+	p.lists.touch(has.ID)
 	p.noticeUnrepost(ctx, user, post, has.Time)
 	return nil
 }
@@ -155,7 +146,7 @@ func (p *posts) Edit(ctx context.Context, author User, id int64, body string) (P
 		return Post{}, err
 	}
 	err = p.fanOut.Edit(ctx, before.ID, before.Body, body)
-	p.allViews.touch(before.ID)
+	p.lists.touch(before.ID)
 	switch {
 	case errors.Is(err, fanout.ErrNoPost):
 		return Post{}, ErrNotFound
@@ -207,11 +198,11 @@ func (p *posts) Delete(ctx context.Context, author User, id int64) error {
 		return nil
 	}
 	err = p.fanOut.Delete(ctx, id)
-	p.removed(id)
-	p.allViews.touch(id)
+	p.timelines.Removed(id)
+	p.lists.touch(id)
 	for _, other := range []int64{post.Parent, post.RepostOf} {
 		if other != 0 {
-			p.allViews.touch(other)
+			p.lists.touch(other)
 		}
 	}
 	if err == nil && post.RepostOf != 0 {
@@ -225,7 +216,7 @@ func (p *posts) Delete(ctx context.Context, author User, id int64) error {
 // stored returns a post as it is in the database, a stub included, or ErrNotFound.
 func (p *posts) stored(ctx context.Context, id int64) (Post, error) {
 	read := rueidis.Completed(postCommand(p.client, id))
-	posts, err := p.parseAll(ctx, []int64{id}, []rueidis.RedisResult{p.client.Do(ctx, read)})
+	posts, err := parseAll(ctx, p.users, []int64{id}, []rueidis.RedisResult{p.client.Do(ctx, read)})
 	if err != nil {
 		return Post{}, err
 	}
@@ -248,7 +239,7 @@ func (p *posts) one(ctx context.Context, id int64) (Post, error) {
 // original returns the post on which a user acts: that one, or the one that it
 // repeats. A post that the user must not see is not found.
 func (p *posts) original(ctx context.Context, user User, id int64) (Post, error) {
-	viewer, err := p.allViewers.Viewer(ctx, user)
+	viewer, err := p.lists.Viewer(ctx, user)
 	if err != nil {
 		return Post{}, err
 	}
@@ -270,7 +261,7 @@ func (p *posts) own(ctx context.Context, user User, id int64) (Post, error) {
 	if err != nil || post.Author.ID == user.ID {
 		return post, err
 	}
-	viewer, err := p.allViewers.Viewer(ctx, user)
+	viewer, err := p.lists.Viewer(ctx, user)
 	if err != nil {
 		return Post{}, err
 	}

@@ -2,10 +2,11 @@ package social
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/store"
 
 	"retwis/internal/watched"
 )
@@ -14,27 +15,17 @@ import (
 // invalidation message was lost on the way (a cut cable, say).
 const cacheTTL = time.Minute
 
-type freshKey struct{}
-
-// WithFresh returns a context whose reads bypass the client's memory: for a
-// reader who has just written through another process. Posts are read from memory
-// all the same, except for these: those that the reader has changed.
-func WithFresh(ctx context.Context, posts ...int64) context.Context {
-	return context.WithValue(ctx, freshKey{}, posts)
-}
-
-func isFresh(ctx context.Context) bool { return ctx.Value(freshKey{}) != nil }
-
-func isFreshPost(ctx context.Context, id int64) bool {
-	posts, _ := ctx.Value(freshKey{}).([]int64)
-	return slices.Contains(posts, id)
-}
-
 // database is a client whose reads can be answered from memory.
 type database struct {
 	client  rueidis.Client
 	cluster bool
 	link    *watched.Link // whether what is in memory can be trusted
+}
+
+// newDatabase returns the database behind a client, which reports changes if it is watched.
+func newDatabase(client rueidis.Client, isWatched bool) database {
+	probe := func(ctx context.Context) error { return store.ProbeRead(ctx, client) }
+	return database{client: client, cluster: client.Mode() == rueidis.ClientModeCluster, link: watched.NewLink(isWatched, probe)}
 }
 
 // read answers cmd from memory where that is allowed. No key has a TTL, so the

@@ -1,12 +1,6 @@
 package social
 
-import (
-	"errors"
-
-	"retwis/internal/social/follow"
-	"retwis/internal/social/invite"
-	"retwis/internal/social/password"
-)
+import "errors"
 
 // Errors that a caller can act on. Every other error is a failure of the
 // database.
@@ -24,20 +18,12 @@ var (
 	ErrSelfFollow = errors.New("social: cannot follow yourself")
 	// ErrNotAuthor: the post belongs to another user.
 	ErrNotAuthor = errors.New("social: not the author of the post")
-	// ErrBlocked: one of two users has blocked the other.
-	ErrBlocked = follow.ErrBlocked
 	// ErrForbidden: the actor has no right to do that.
 	ErrForbidden = errors.New("social: not allowed")
 	// ErrSuspended: the account is suspended.
 	ErrSuspended = errors.New("social: the account is suspended")
 	// ErrSignUpClosed: nobody can sign up at the moment.
 	ErrSignUpClosed = errors.New("social: sign-up is closed")
-	// ErrNoInvite, ErrInviteUsedUp and ErrInviteExpired: an invitation cannot be used.
-	ErrNoInvite      = invite.ErrNone
-	ErrInviteUsedUp  = invite.ErrUsedUp
-	ErrInviteExpired = invite.ErrExpired
-	// ErrBusy: too many passwords wait to be checked; try again in a moment.
-	ErrBusy = password.ErrBusy
 	// ErrOverloaded: too many posts are on their way to followers; try again later.
 	ErrOverloaded = errors.New("social: too much waits in the background")
 )

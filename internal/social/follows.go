@@ -11,17 +11,43 @@ import (
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/follow"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/notify"
 )
+
+// ErrBlocked: one of two users has blocked the other.
+var ErrBlocked = follow.ErrBlocked
 
 // follows are the methods of a Service for following users.
 type follows struct {
 	*users
+	db      database
 	store   follow.Store
 	fanOut  *fanout.Engine
 	notices *notifications
 	names   *completion.Index
 	now     func() time.Time
 	common  *commons // nil: not remembered
+}
+
+// peopleOptions are what follows and relations need; all are required.
+type peopleOptions struct {
+	Users   *users
+	FanOut  *fanout.Engine
+	Notices *notifications
+	Names   *completion.Index
+	Now     func() time.Time
+}
+
+func newFollows(opt peopleOptions) (*follows, error) {
+	u := opt.Users
+	f := &follows{users: u, db: u.database, store: follow.New(u.client), fanOut: opt.FanOut, notices: opt.Notices, names: opt.Names, now: opt.Now}
+	if u.link.Watched() {
+		var err error
+		if f.common, err = newCommons(); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
 }
 
 // Follow makes one user follow another: the latest 100 posts and reposts of the other,
@@ -134,4 +160,29 @@ func (f *follows) CountsFor(ctx context.Context, v *Viewer, uid int64) (Counts, 
 		}
 	}
 	return counts, nil
+}
+
+// Followers returns a page of a user's followers, the latest first, without those who
+// are hidden from the viewer: one who has blocked the viewer, or was blocked by the
+// viewer. Nobody follows a user who is hidden from the viewer. cursor is empty for
+// the first page; *InvalidError reports one that is malformed. Two round trips at
+// most, and one more for each page's worth of hidden people, up to five.
+func (f *follows) Followers(ctx context.Context, v *Viewer, uid int64, cursor string, limit int) (People, error) {
+	if v.Sees(uid) == Hidden {
+		return People{}, nil
+	}
+	return f.people(ctx, layout.FollowersKey(uid), cursor, limit, seenBy(v))
+}
+
+// Following returns a page of the users that a user follows; see Followers.
+func (f *follows) Following(ctx context.Context, v *Viewer, uid int64, cursor string, limit int) (People, error) {
+	if v.Sees(uid) == Hidden {
+		return People{}, nil
+	}
+	return f.people(ctx, layout.FollowingKey(uid), cursor, limit, seenBy(v))
+}
+
+// noticeFollow: a user follows another one, and did not before.
+func (f *follows) noticeFollow(ctx context.Context, from, to User) {
+	f.notices.Notify(ctx, to.ID, notify.Follow, from, 0)
 }

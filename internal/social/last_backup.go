@@ -20,7 +20,7 @@ const BackupDue = 26 * time.Hour
 // RecordBackup records that a backup is complete that has everything up to a time. One
 // round trip.
 func (s *Service) RecordBackup(ctx context.Context, at time.Time) error {
-	err := s.client.Do(ctx, s.client.B().Hset().Key(layout.Site).FieldValue().FieldValue(backupField, layout.Seconds(at)).Build().ToRetryable()).Error()
+	err := s.db.client.Do(ctx, s.db.client.B().Hset().Key(layout.Site).FieldValue().FieldValue(backupField, layout.Seconds(at)).Build().ToRetryable()).Error()
 	if err != nil {
 		return fmt.Errorf("social: record a backup: %w", err)
 	}
@@ -30,7 +30,7 @@ func (s *Service) RecordBackup(ctx context.Context, at time.Time) error {
 // LastBackup returns the time of the last backup, the zero time if there was none. One
 // round trip.
 func (s *Service) LastBackup(ctx context.Context) (time.Time, error) {
-	text, err := s.client.Do(ctx, s.client.B().Hget().Key(layout.Site).Field(backupField).Build()).ToString()
+	text, err := s.db.client.Do(ctx, s.db.client.B().Hget().Key(layout.Site).Field(backupField).Build()).ToString()
 	switch {
 	case rueidis.IsRedisNil(err):
 		return time.Time{}, nil

@@ -19,6 +19,12 @@ type leaving struct {
 	hide func(ctx context.Context, uid string) error
 }
 
+// newLeaving returns what removes accounts; hide makes all processes hide a user who has
+// just been closed.
+func newLeaving(u *users, engine *removal.Engine, hide func(ctx context.Context, uid string) error) *leaving {
+	return &leaving{users: u, removal: engine, hide: hide}
+}
+
 // DeleteAccount closes an account: from now on nobody sees the user or what they have
 // written, their sessions are over, and nobody can log in. Everything else is deleted in
 // the background, and finished whatever interrupts it; see package removal. The name is
@@ -41,9 +47,6 @@ func (l *leaving) DeleteAccount(ctx context.Context, uid int64) error {
 func (l *leaving) FinishRemoval(ctx context.Context, uid int64) error {
 	return l.removal.Finish(ctx, uid)
 }
-
-// Removal deletes accounts: for other packages that store something about users.
-func (l *leaving) Removal() *removal.Engine { return l.removal }
 
 // Export writes an archive (zip) of all that a user has written and done, or returns
 // ErrNotFound before it has written anything. It reads in pages and keeps only one of

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"retwis/internal/social/fanout"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/notify"
 	"retwis/internal/social/reaction"
 )
 
@@ -14,10 +16,17 @@ import (
 // who has done what with a post.
 type reactions struct {
 	lists   *listings
-	follows *follows
+	users   *users
+	fanOut  *fanout.Engine
 	inboxes *notifications
 	store   reaction.Store
 	now     func() time.Time
+}
+
+func newReactions(opt postOptions) *reactions {
+	return &reactions{
+		users: opt.Users, fanOut: opt.FanOut, lists: opt.Lists, inboxes: opt.Notices, store: reaction.New(opt.Users.client), now: opt.Now,
+	}
 }
 
 // Like makes a user like a post; the like of a repost is one of the post that it
@@ -42,7 +51,7 @@ func (r *reactions) Like(ctx context.Context, user User, id int64) error {
 		return err
 	}
 	if isNew {
-		r.inboxes.notify(ctx, post.Author.ID, NotifyLike, user, post.ID)
+		r.inboxes.Notify(ctx, post.Author.ID, notify.Like, user, post.ID)
 	}
 	return nil
 }
@@ -65,7 +74,7 @@ func (r *reactions) Unlike(ctx context.Context, user User, id int64) error {
 		return err
 	}
 	if !at.IsZero() {
-		r.inboxes.unnotify(ctx, post.Author.ID, NotifyLike, user, post.ID, at)
+		r.inboxes.Unnotify(ctx, post.Author.ID, notify.Like, user, post.ID, at)
 	}
 	return nil
 }
@@ -73,10 +82,10 @@ func (r *reactions) Unlike(ctx context.Context, user User, id int64) error {
 // change changes a like. On a single server that is one script; on a Cluster it is a
 // task, which another process finishes if this one dies.
 func (r *reactions) change(ctx context.Context, post Post, user User, change func() error) error {
-	if !r.follows.cluster {
+	if !r.users.cluster {
 		return change()
 	}
-	return r.follows.fanOut.Like(ctx, post.ID, user.ID, change)
+	return r.fanOut.Like(ctx, post.ID, user.ID, change)
 }
 
 // Bookmark adds a post to a user's bookmarks, which nobody else sees; see Like. One
@@ -168,7 +177,7 @@ func (r *reactions) people(ctx context.Context, v *Viewer, id int64, key func(in
 	if len(items) == 0 {
 		return People{}, ErrNotFound
 	}
-	return r.follows.people(ctx, key(items[0].Post.ID), cursor, limit, v.seen)
+	return r.users.people(ctx, key(items[0].Post.ID), cursor, limit, seenBy(v))
 }
 
 // MarkedPosts is one page of the posts that a user has marked, the latest mark first,
@@ -199,7 +208,7 @@ func (r *reactions) BookmarkedPosts(ctx context.Context, v *Viewer, cursor strin
 
 func (r *reactions) marked(ctx context.Context, v *Viewer, set, cursor string, limit int) (MarkedPosts, error) {
 	items := make(map[int64]Item)
-	members, next, err := r.follows.members(ctx, set, cursor, limit, func(page []member) ([]member, error) {
+	members, next, err := r.users.members(ctx, set, cursor, limit, func(page []member) ([]member, error) {
 		ids := make([]int64, len(page))
 		for i, m := range page {
 			ids[i] = m.id

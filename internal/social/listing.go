@@ -28,6 +28,10 @@ type listings struct {
 	timelines *timelines
 }
 
+func newListings(views *views, viewers *viewers, timelines *timelines) *listings {
+	return &listings{views: views, viewers: viewers, timelines: timelines}
+}
+
 // HomePosts returns a page of the viewer's home timeline: their own posts and those
 // of the people they follow. before is the cursor of the page, 0 for the first. A
 // repost of what is on the timeline already, within the 40 older entries, is left
@@ -108,8 +112,6 @@ func (l *listings) Items(ctx context.Context, v *Viewer, ids ...int64) ([]Item, 
 }
 
 const (
-	// maxLooks bounds how often a page reads further because posts are hidden.
-	maxLooks = 5
 	// repostWindow is within how many older entries of a home timeline a repost is
 	// left out because its post is there already.
 	repostWindow = 40
@@ -121,9 +123,9 @@ type pages func(ctx context.Context, before int64, limit int) (Page, error)
 // listing returns a page of a list as a viewer sees it, with what they see at least so
 // well. A repost is left out if its post is among the window entries after it.
 func (l *listings) listing(ctx context.Context, v *Viewer, before int64, limit, window int, least Visibility, read pages) (Listing, error) {
-	limit = clamp(limit)
+	limit = PageSize(limit)
 	list := Listing{Next: before}
-	for range maxLooks {
+	for range MaxLooks {
 		page, err := read(ctx, list.Next, limit)
 		if err != nil {
 			return Listing{}, err

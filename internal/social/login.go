@@ -4,8 +4,22 @@ import (
 	"context"
 	"errors"
 
+	_ "embed"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/alexedwards/argon2id"
+
+	"retwis/internal/social/layout"
+	"retwis/internal/social/limits"
+	"retwis/internal/social/password"
+	"retwis/internal/social/reply"
 	"retwis/internal/social/secondfactor"
 )
+
+// ErrBusy: too many passwords wait to be checked; try again in a moment.
+var ErrBusy = password.ErrBusy
 
 // Errors of log-ins with a second factor.
 var (
@@ -31,9 +45,46 @@ type SecondFactorError struct {
 
 func (e *SecondFactorError) Error() string { return "social: a code of the second factor is needed" }
 
+// logins log users in: by passwords, second factors and reset links.
+type logins struct {
+	*sessions
+	users   *users
+	db      database
+	hasher  *password.Hasher
+	factors *secondfactor.Store
+	limits  *limits.Limits
+	audit   *auditLog
+	now     func() time.Time
+}
+
+// loginOptions are what logins need; all but HashParams, Hashers and SecretKey are required.
+type loginOptions struct {
+	HashParams *argon2id.Params // see password.NewHasher
+	Hashers    int
+	SecretKey  []byte // see secondfactor.NewBox
+	Limits     *limits.Limits
+	Audit      *auditLog
+	Now        func() time.Time
+}
+
+func newLogins(s *sessions, opt loginOptions) (*logins, error) {
+	box, err := secondfactor.NewBox(opt.SecretKey)
+	if err != nil {
+		return nil, err
+	}
+	hasher, err := password.NewHasher(opt.HashParams, opt.Hashers)
+	if err != nil {
+		return nil, err
+	}
+	return &logins{
+		sessions: s, users: s.users, db: s.users.database, hasher: hasher, factors: &secondfactor.Store{Client: s.client, Box: box},
+		limits: opt.Limits, audit: opt.Audit, now: opt.Now,
+	}, nil
+}
+
 // Login opens a session for the user of this name and password, or returns ErrBadLogin,
 // or *SecondFactorError. Six round trips and one password hash.
-func (a *accounts) Login(ctx context.Context, name, password string) (Session, error) {
+func (a *logins) Login(ctx context.Context, name, password string) (Session, error) {
 	user, err := a.Authenticate(ctx, name, password)
 	if err != nil {
 		return Session{}, err
@@ -61,7 +112,7 @@ type Finished struct {
 
 // FinishLogin opens the session of a log-in that waits for a code: one of the app, or a
 // recovery code. It returns ErrNoLogin, ErrBadCode or ErrTooManyCodes. Six round trips.
-func (a *accounts) FinishLogin(ctx context.Context, secret, code string) (Finished, error) {
+func (a *logins) FinishLogin(ctx context.Context, secret, code string) (Finished, error) {
 	left, recovered, err := a.factors.Finish(ctx, secret, code, a.now())
 	if err != nil {
 		return Finished{}, err
@@ -79,7 +130,7 @@ func (a *accounts) FinishLogin(ctx context.Context, secret, code string) (Finish
 }
 
 // LoginUser returns the user of a log-in that waits, for the log. It proves nothing.
-func (a *accounts) LoginUser(ctx context.Context, secret string) (User, error) {
+func (a *logins) LoginUser(ctx context.Context, secret string) (User, error) {
 	uid, ok := secondfactor.UserOf(secret)
 	if !ok {
 		return User{}, ErrNotFound
@@ -90,7 +141,7 @@ func (a *accounts) LoginUser(ctx context.Context, secret string) (User, error) {
 
 // SecondFactor is whether a user has a second factor, and how many recovery codes are
 // left. One round trip.
-func (a *accounts) SecondFactor(ctx context.Context, uid int64) (secondfactor.State, error) {
+func (a *logins) SecondFactor(ctx context.Context, uid int64) (secondfactor.State, error) {
 	return a.factors.State(ctx, uid)
 }
 
@@ -102,7 +153,7 @@ func KeyURL(key string, user User) string { return secondfactor.URL(key, issuer,
 
 // SetUpSecondFactor returns a key for an authenticator app, which a code of it confirms.
 // It returns ErrBadLogin for a wrong password. One password hash.
-func (a *accounts) SetUpSecondFactor(ctx context.Context, user User, password string) (key string, err error) {
+func (a *logins) SetUpSecondFactor(ctx context.Context, user User, password string) (key string, err error) {
 	if _, err := a.confirmPassword(ctx, user.ID, password); err != nil {
 		return "", err
 	}
@@ -111,19 +162,19 @@ func (a *accounts) SetUpSecondFactor(ctx context.Context, user User, password st
 
 // SecondFactorKey returns the key that was set up and is not confirmed yet, or
 // ErrSecondFactorState.
-func (a *accounts) SecondFactorKey(ctx context.Context, uid int64) (string, error) {
+func (a *logins) SecondFactorKey(ctx context.Context, uid int64) (string, error) {
 	return a.factors.Pending(ctx, uid, a.now())
 }
 
 // ConfirmSecondFactor turns the second factor on, by a code of the key that was set up,
 // and returns the recovery codes, which cannot be read again.
-func (a *accounts) ConfirmSecondFactor(ctx context.Context, uid int64, code string) ([]string, error) {
+func (a *logins) ConfirmSecondFactor(ctx context.Context, uid int64, code string) ([]string, error) {
 	return a.factors.Confirm(ctx, uid, code, a.now())
 }
 
 // RenewRecoveryCodes replaces the recovery codes. It returns ErrBadLogin for a wrong
 // password. One password hash.
-func (a *accounts) RenewRecoveryCodes(ctx context.Context, user User, password string) ([]string, error) {
+func (a *logins) RenewRecoveryCodes(ctx context.Context, user User, password string) ([]string, error) {
 	if _, err := a.confirmPassword(ctx, user.ID, password); err != nil {
 		return nil, err
 	}
@@ -132,7 +183,7 @@ func (a *accounts) RenewRecoveryCodes(ctx context.Context, user User, password s
 
 // TurnOffSecondFactor turns it off. It returns ErrBadLogin for a wrong password. One
 // password hash.
-func (a *accounts) TurnOffSecondFactor(ctx context.Context, user User, password string) error {
+func (a *logins) TurnOffSecondFactor(ctx context.Context, user User, password string) error {
 	if _, err := a.confirmPassword(ctx, user.ID, password); err != nil {
 		return err
 	}
@@ -141,6 +192,89 @@ func (a *accounts) TurnOffSecondFactor(ctx context.Context, user User, password 
 
 // RemoveSecondFactor turns it off without a password: for an operator, when a user has
 // lost the device and the recovery codes.
-func (a *accounts) RemoveSecondFactor(ctx context.Context, uid int64) error {
+func (a *logins) RemoveSecondFactor(ctx context.Context, uid int64) error {
 	return a.factors.Remove(ctx, uid)
 }
+
+//go:embed password_replace.lua
+var passwordReplaceSource string
+
+// Authenticate returns the user of this name and password, ErrBadLogin, or
+// *SuspendedError for the right password of a user who is suspended. A
+// password that the original program stored in clear, or one hashed at another
+// cost, is replaced by its hash at today's.
+func (a *logins) Authenticate(ctx context.Context, name, password string) (User, error) {
+	if len(password) > MaxTypedPassword || !utf8.ValidString(name) {
+		return User{}, ErrBadLogin
+	}
+	uid, err := a.lookUp(ctx, name)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return User{}, err
+	}
+	var rec record
+	var stored string
+	if err == nil {
+		if rec, stored, err = a.credentials(ctx, uid); err != nil {
+			return User{}, err
+		}
+	}
+	ok, outdated, err := a.hasher.Verify(ctx, password, stored)
+	if err != nil {
+		return User{}, err
+	}
+	if !ok {
+		return User{}, ErrBadLogin
+	}
+	if outdated {
+		if err := a.replacePassword(ctx, uid, stored, password); err != nil {
+			return User{}, err
+		}
+	}
+	if rec.Standing == Suspended {
+		info, err := a.standing(WithFresh(ctx), uid)
+		if err != nil {
+			return User{}, err
+		}
+		if info.Standing == Suspended {
+			return User{}, &SuspendedError{info}
+		}
+	}
+	return rec.User, nil
+}
+
+// credentials returns a user and their stored password, empty when there is no
+// such user.
+func (a *logins) credentials(ctx context.Context, uid int64) (record, string, error) {
+	b := a.client.B()
+	res := a.client.DoMulti(ctx,
+		b.Hmget().Key(layout.UserKey(uid)).Field(recordFields...).Build(),
+		b.Hget().Key(layout.UserKey(uid)).Field("password").Build(),
+	)
+	rec, err := parseRecord(uid, res[0])
+	if errors.Is(err, ErrNotFound) {
+		return record{}, "", nil
+	}
+	if err != nil {
+		return record{}, "", err
+	}
+	stored, err := reply.Text(res[1])
+	return rec, stored, err
+}
+
+func (a *logins) replacePassword(ctx context.Context, uid int64, stored, password string) error {
+	phc, err := a.hasher.Hash(ctx, password)
+	if err != nil {
+		return err
+	}
+	err = passwordReplaceScript.Run(ctx, a.client, []string{layout.UserKey(uid)}, []string{stored, phc}).Error()
+	if err != nil {
+		return fmt.Errorf("social: replace a password: %w", err)
+	}
+	return nil
+}
+
+// HashQueue returns how many passwords wait to be checked or hashed.
+func (a *logins) HashQueue() int { return a.hasher.Waiting() }
+
+// HashStats returns what the queue for passwords has done since the start.
+func (a *logins) HashStats() password.Stats { return a.hasher.Stats() }

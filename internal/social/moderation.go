@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -23,17 +24,38 @@ var (
 
 // moderation are the methods of a Service for roles, standings and hidden posts.
 type moderation struct {
-	*auditLog
+	audit     *auditLog
 	client    rueidis.Client
 	users     *users
-	logins    *accounts
-	follows   *follows
+	sessions  *sessions
 	lists     *listings
 	fanOut    *fanout.Engine
 	tasks     *task.Engine
 	standings *standings
 	log       *slog.Logger
 	now       func() time.Time
+}
+
+// moderationOptions are what moderation needs; all are required.
+type moderationOptions struct {
+	Users     *users
+	Sessions  *sessions
+	Lists     *listings
+	FanOut    *fanout.Engine
+	Standings *standings
+	Audit     *auditLog
+	Log       *slog.Logger
+	Now       func() time.Time
+}
+
+func newModeration(opt moderationOptions) *moderation {
+	m := &moderation{
+		audit: opt.Audit, client: opt.Users.client, users: opt.Users, sessions: opt.Sessions, lists: opt.Lists,
+		fanOut: opt.FanOut, tasks: opt.FanOut.Tasks(), standings: opt.Standings, log: opt.Log, now: opt.Now,
+	}
+	m.tasks.Handle(strings.TrimSuffix(roleTask, ":"), m.copyRole)
+	m.tasks.Handle(strings.TrimSuffix(standingTask, ":"), m.FollowStanding)
+	return m
 }
 
 // HidePost hides a post from everybody but its author, who reads the message, and
@@ -108,7 +130,7 @@ func (m *moderation) decideOnPost(ctx context.Context, d postDecision) (changed 
 	if d.done(found[0]) {
 		return false, nil
 	}
-	err = m.Audit(ctx, AuditEntry{Actor: d.actor, Action: d.action, Target: PostTarget(d.post), Person: author, Note: d.note})
+	err = m.audit.Audit(ctx, AuditEntry{Actor: d.actor, Action: d.action, Target: PostTarget(d.post), Person: author, Note: d.note})
 	if err != nil {
 		return false, err
 	}

@@ -1,7 +1,6 @@
 package social
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"unicode"
@@ -39,25 +38,4 @@ func looksOfficial(name string) bool {
 	}, norm.NFKC.String(name))
 	looks := skeleton(letters)
 	return looks != "" && slices.ContainsFunc(reservedNames, func(reserved string) bool { return looks == skeleton(reserved) })
-}
-
-// checkReserved returns *InvalidError for a name that is reserved, or that looks like one
-// that is, or like the name of somebody who has a role. Two round trips.
-func (a *accounts) checkReserved(ctx context.Context, name string) error {
-	looks := skeleton(name)
-	for _, reserved := range reservedNames {
-		if looks == skeleton(reserved) {
-			return &InvalidError{"username", "That username is reserved. Please choose another one."}
-		}
-	}
-	staff, err := a.staff(ctx)
-	if err != nil {
-		return err
-	}
-	for _, user := range staff {
-		if looks == skeleton(user.Name) && !strings.EqualFold(name, user.Name) { // that one is taken
-			return &InvalidError{"username", "That username looks too much like another one. Please choose another one."}
-		}
-	}
-	return nil
 }

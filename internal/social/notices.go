@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"retwis/internal/social/notify"
 	"retwis/internal/social/text"
 )
 
@@ -14,16 +15,16 @@ import (
 // noticePost: a new post, which may mention people.
 func (p *posts) noticePost(ctx context.Context, post Post) {
 	if names := text.Mentions(post.Body); len(names) > 0 {
-		p.notices.notifyMentions(ctx, post.Author, post.ID, names)
+		p.notices.NotifyMentions(ctx, post.Author, post.ID, names)
 	}
 }
 
 // noticeReply: a new reply to a post. Its author is notified once, also if the reply
 // mentions them.
 func (p *posts) noticeReply(ctx context.Context, post, parent Post) {
-	p.notices.notify(ctx, parent.Author.ID, NotifyReply, post.Author, post.ID)
+	p.notices.Notify(ctx, parent.Author.ID, notify.Reply, post.Author, post.ID)
 	if names := text.Mentions(post.Body); len(names) > 0 {
-		p.notices.notifyMentions(ctx, post.Author, post.ID, names, parent.Author.ID)
+		p.notices.NotifyMentions(ctx, post.Author, post.ID, names, parent.Author.ID)
 	}
 }
 
@@ -32,21 +33,16 @@ func (p *posts) noticeEdit(ctx context.Context, before, after Post) {
 	old := text.Mentions(before.Body)
 	names := slices.DeleteFunc(text.Mentions(after.Body), func(name string) bool { return slices.Contains(old, name) })
 	if len(names) > 0 {
-		p.notices.notifyMentions(ctx, after.Author, after.ID, names)
+		p.notices.NotifyMentions(ctx, after.Author, after.ID, names)
 	}
 }
 
 // noticeRepost: a new repost of a post.
 func (p *posts) noticeRepost(ctx context.Context, repost, original Post) {
-	p.notices.notify(ctx, original.Author.ID, NotifyRepost, repost.Author, original.ID)
+	p.notices.Notify(ctx, original.Author.ID, notify.Repost, repost.Author, original.ID)
 }
 
 // noticeUnrepost: a user has ended the repost of a post that began at a time.
 func (p *posts) noticeUnrepost(ctx context.Context, user User, original Post, at time.Time) {
-	p.notices.unnotify(ctx, original.Author.ID, NotifyRepost, user, original.ID, at)
-}
-
-// noticeFollow: a user follows another one, and did not before.
-func (f *follows) noticeFollow(ctx context.Context, from, to User) {
-	f.notices.notify(ctx, to.ID, NotifyFollow, from, 0)
+	p.notices.Unnotify(ctx, original.Author.ID, notify.Repost, user, original.ID, at)
 }

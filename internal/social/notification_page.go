@@ -11,7 +11,7 @@ import (
 // NotificationGroup is what a page of notifications shows as one: all likes of a
 // post, all reposts of a post, the followers of a day, one reply or one mention.
 type NotificationGroup struct {
-	Kind   NotificationKind
+	Kind   notify.Kind
 	Time   time.Time // of the newest
 	Unread bool      // the newest is
 	Actors []User    // the latest first, at most 8
@@ -51,7 +51,7 @@ func (n *notifications) Notifications(ctx context.Context, v *Viewer, before str
 	if err != nil {
 		return NotificationPage{}, err
 	}
-	g := grouping{viewer: v, limit: clamp(limit), seen: set.Seen, places: map[groupKey]int{}}
+	g := grouping{viewer: v, limit: PageSize(limit), seen: set.Seen, places: map[groupKey]int{}}
 	for range maxNotificationLooks {
 		entries, next, err := n.store.Page(ctx, v.User.ID, from, notificationBatch)
 		if err != nil {
@@ -88,7 +88,7 @@ type grouping struct {
 }
 
 type groupKey struct {
-	kind NotificationKind
+	kind notify.Kind
 	of   int64 // the post, or the day of followers
 }
 
@@ -103,7 +103,7 @@ func (g *grouping) add(entries []notify.Entry) (full bool) {
 			continue
 		}
 		key := groupKey{e.Kind, e.Post}
-		if e.Kind == NotifyFollow {
+		if e.Kind == notify.Follow {
 			key.of = e.ID.MS / (24 * time.Hour).Milliseconds()
 		}
 		place, ok := g.places[key]

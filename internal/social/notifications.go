@@ -15,18 +15,6 @@ import (
 	"retwis/internal/watched"
 )
 
-// NotificationKind is what a notification is about.
-type NotificationKind = notify.Kind
-
-// The kinds of notifications.
-const (
-	NotifyMention = notify.Mention
-	NotifyReply   = notify.Reply
-	NotifyLike    = notify.Like
-	NotifyRepost  = notify.Repost
-	NotifyFollow  = notify.Follow
-)
-
 // MaxUnread is the largest number that Unread returns: that many or more.
 const MaxUnread = 100
 
@@ -51,6 +39,7 @@ const (
 // loses it and nothing repeats it, so there are never two.
 type notifications struct {
 	*users
+	db    database
 	list  *listings
 	store notify.Store
 	log   *slog.Logger
@@ -68,19 +57,19 @@ func newNotifications(users *users, list *listings, log *slog.Logger) (*notifica
 	if err != nil {
 		return nil, fmt.Errorf("social: %w", err)
 	}
-	return &notifications{users: users, list: list, store: notify.New(users.client), log: log, cells: cells}, nil
+	return &notifications{users: users, db: users.database, list: list, store: notify.New(users.client), log: log, cells: cells}, nil
 }
 
-// notify writes a notification for a user, unless they did it themselves, do not see
+// Notify writes a notification for a user, unless they did it themselves, do not see
 // the actor, or have turned this kind off. An error is logged only: the action has
 // happened. One round trip where the recipient is in memory.
-func (n *notifications) notify(ctx context.Context, to int64, kind NotificationKind, actor User, post int64) {
+func (n *notifications) Notify(ctx context.Context, to int64, kind notify.Kind, actor User, post int64) {
 	n.notifyMany(ctx, []int64{to}, kind, actor, post)
 }
 
-// notifyMentions notifies the users with these names of a post that mentions them,
+// NotifyMentions notifies the users with these names of a post that mentions them,
 // except those that are notified of it already.
-func (n *notifications) notifyMentions(ctx context.Context, actor User, post int64, names []string, except ...int64) {
+func (n *notifications) NotifyMentions(ctx context.Context, actor User, post int64, names []string, except ...int64) {
 	var to []int64
 	for _, name := range names[:min(len(names), maxMentions)] {
 		user, err := n.UserByName(ctx, name)
@@ -95,13 +84,13 @@ func (n *notifications) notifyMentions(ctx context.Context, actor User, post int
 			to = append(to, user.ID)
 		}
 	}
-	n.notifyMany(ctx, to, NotifyMention, actor, post)
+	n.notifyMany(ctx, to, notify.Mention, actor, post)
 }
 
-func (n *notifications) notifyMany(ctx context.Context, to []int64, kind NotificationKind, actor User, post int64) {
+func (n *notifications) notifyMany(ctx context.Context, to []int64, kind notify.Kind, actor User, post int64) {
 	// Whether the browser still waits makes no difference, and what others have done
 	// since is known well enough from memory.
-	ctx, cancel := context.WithTimeout(context.WithValue(context.WithoutCancel(ctx), freshKey{}, nil), notifyTimeout)
+	ctx, cancel := context.WithTimeout(withoutFresh(context.WithoutCancel(ctx)), notifyTimeout)
 	defer cancel()
 	wanted := make([]int64, 0, len(to))
 	for _, uid := range to {
@@ -118,7 +107,7 @@ func (n *notifications) notifyMany(ctx context.Context, to []int64, kind Notific
 }
 
 // wants reports whether a user gets notifications of this kind by this actor.
-func (n *notifications) wants(ctx context.Context, uid int64, kind NotificationKind, actor User) (bool, error) {
+func (n *notifications) wants(ctx context.Context, uid int64, kind notify.Kind, actor User) (bool, error) {
 	if uid == actor.ID || uid == 0 {
 		return false, nil
 	}
@@ -137,9 +126,9 @@ func (n *notifications) wants(ctx context.Context, uid int64, kind NotificationK
 	return !slices.Contains(off, kind), err
 }
 
-// unnotify removes the notification of what an actor did at this time and has undone.
+// Unnotify removes the notification of what an actor did at this time and has undone.
 // An error is logged only. Two round trips.
-func (n *notifications) unnotify(ctx context.Context, to int64, kind NotificationKind, actor User, post int64, at time.Time) {
+func (n *notifications) Unnotify(ctx context.Context, to int64, kind notify.Kind, actor User, post int64, at time.Time) {
 	if to == actor.ID || to == 0 {
 		return
 	}
@@ -152,14 +141,14 @@ func (n *notifications) unnotify(ctx context.Context, to int64, kind Notificatio
 
 // NotifyOff returns the kinds of notifications that a user does not get. One round
 // trip at most.
-func (n *notifications) NotifyOff(ctx context.Context, uid int64) ([]NotificationKind, error) {
+func (n *notifications) NotifyOff(ctx context.Context, uid int64) ([]notify.Kind, error) {
 	set, err := notify.ParseSettings(n.read(ctx, n.store.SettingsCommand(uid)))
 	return set.Off, err
 }
 
 // SetNotifyOff sets the kinds of notifications that a user does not get from now on.
 // One round trip.
-func (n *notifications) SetNotifyOff(ctx context.Context, user User, off []NotificationKind) error {
+func (n *notifications) SetNotifyOff(ctx context.Context, user User, off []notify.Kind) error {
 	return n.store.SetOff(ctx, user.ID, off)
 }
 

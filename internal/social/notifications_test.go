@@ -10,6 +10,7 @@ import (
 
 	"retwis/internal/redistest"
 	"retwis/internal/social"
+	"retwis/internal/social/notify"
 	"retwis/internal/social/socialtest"
 )
 
@@ -98,15 +99,15 @@ func TestNotificationsAreGrouped(t *testing.T) {
 		t.Fatalf("%d unread at first", n)
 	}
 	for _, actor := range []social.User{bob, cyd, bob, dan} {
-		b.Notify(b.Ctx, ada.ID, social.NotifyLike, actor, first)
+		b.Notify(b.Ctx, ada.ID, notify.Like, actor, first)
 	}
-	b.Notify(b.Ctx, ada.ID, social.NotifyLike, cyd, second)
-	b.Notify(b.Ctx, ada.ID, social.NotifyReply, bob, answer)
-	b.Notify(b.Ctx, ada.ID, social.NotifyRepost, bob, first)
-	b.Notify(b.Ctx, ada.ID, social.NotifyFollow, cyd, 0)
-	b.Notify(b.Ctx, ada.ID, social.NotifyFollow, dan, 0)
-	b.Notify(b.Ctx, ada.ID, social.NotifyLike, ada, first) // oneself
-	b.Notify(b.Ctx, 1234, social.NotifyLike, ada, first)   // nobody
+	b.Notify(b.Ctx, ada.ID, notify.Like, cyd, second)
+	b.Notify(b.Ctx, ada.ID, notify.Reply, bob, answer)
+	b.Notify(b.Ctx, ada.ID, notify.Repost, bob, first)
+	b.Notify(b.Ctx, ada.ID, notify.Follow, cyd, 0)
+	b.Notify(b.Ctx, ada.ID, notify.Follow, dan, 0)
+	b.Notify(b.Ctx, ada.ID, notify.Like, ada, first) // oneself
+	b.Notify(b.Ctx, 1234, notify.Like, ada, first)   // nobody
 	if n := b.unread(ada); n != 9 {
 		t.Errorf("%d unread, want 9", n)
 	}
@@ -115,7 +116,7 @@ func TestNotificationsAreGrouped(t *testing.T) {
 
 	// Pages of two groups, whatever arrives in between.
 	text, pages := b.describe(ada, "", 2)
-	b.Notify(b.Ctx, ada.ID, social.NotifyLike, dan, second)
+	b.Notify(b.Ctx, ada.ID, notify.Like, dan, second)
 	for before := pages.Next; before != ""; {
 		more, next := b.describe(ada, before, 2)
 		text, before = text+"; "+more, next.Next
@@ -160,9 +161,9 @@ func TestUnnotify(t *testing.T) {
 	ada, bob, cyd := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("cyd")
 	post := b.Publish(ada, "text")
 	for i := range 3 {
-		b.Notify(b.Ctx, ada.ID, social.NotifyLike, bob, post)
+		b.Notify(b.Ctx, ada.ID, notify.Like, bob, post)
 		if i < 2 {
-			b.Unnotify(b.Ctx, ada.ID, social.NotifyLike, bob, post, time.Now())
+			b.Unnotify(b.Ctx, ada.ID, notify.Like, bob, post, time.Now())
 		}
 	}
 	b.wantNotified(ada, "like bob 1 text unread")
@@ -171,13 +172,13 @@ func TestUnnotify(t *testing.T) {
 	}
 	// However many came since, and with a clock that is wrong where few did.
 	for range 300 {
-		b.Notify(b.Ctx, ada.ID, social.NotifyLike, cyd, post)
+		b.Notify(b.Ctx, ada.ID, notify.Like, cyd, post)
 	}
-	b.Unnotify(b.Ctx, ada.ID, social.NotifyLike, bob, post, time.Now())
+	b.Unnotify(b.Ctx, ada.ID, notify.Like, bob, post, time.Now())
 	b.wantNotified(ada, "like cyd 1 text unread")
-	b.Notify(b.Ctx, ada.ID, social.NotifyLike, bob, post)
-	b.Unnotify(b.Ctx, ada.ID, social.NotifyLike, bob, post, time.Unix(1, 0))
-	b.Unnotify(b.Ctx, ada.ID, social.NotifyLike, bob, post, time.Unix(1, 0)) // repeated
+	b.Notify(b.Ctx, ada.ID, notify.Like, bob, post)
+	b.Unnotify(b.Ctx, ada.ID, notify.Like, bob, post, time.Unix(1, 0))
+	b.Unnotify(b.Ctx, ada.ID, notify.Like, bob, post, time.Unix(1, 0)) // repeated
 	b.wantNotified(ada, "like cyd 1 text unread")
 }
 
@@ -221,26 +222,26 @@ func TestNotificationsThatAreNotWanted(t *testing.T) {
 	} {
 		b.Redis("ZADD", hide[0], "+inf", hide[1])
 		b.Eventually(name, func() bool { return b.viewer(ada).Sees(bob.ID) != social.Shown })
-		b.Notify(b.Ctx, ada.ID, social.NotifyLike, bob, post)
+		b.Notify(b.Ctx, ada.ID, notify.Like, bob, post)
 		if b.Redis("LLEN", inboxKey(ada)) != "0" {
 			t.Errorf("notified by someone who is %s", name)
 		}
 		b.Redis("ZREM", hide[0], hide[1])
 		b.Eventually(name, func() bool { return b.viewer(ada).Sees(bob.ID) == social.Shown })
 	}
-	if err := b.SetNotifyOff(b.Ctx, ada, []social.NotificationKind{social.NotifyLike, social.NotifyFollow}); err != nil {
+	if err := b.SetNotifyOff(b.Ctx, ada, []notify.Kind{notify.Like, notify.Follow}); err != nil {
 		t.Fatal(err)
 	}
 	if off := b.Redis("HGET", fmt.Sprint("user:", ada.ID), "notify_off"); off != "like,follow" {
 		t.Errorf("off: %q", off)
 	}
-	b.Notify(b.Ctx, ada.ID, social.NotifyLike, bob, post)
-	b.Notify(b.Ctx, ada.ID, social.NotifyReply, bob, answer)
+	b.Notify(b.Ctx, ada.ID, notify.Like, bob, post)
+	b.Notify(b.Ctx, ada.ID, notify.Reply, bob, answer)
 	b.wantNotified(ada, "reply bob 1 answer unread")
 	if err := b.SetNotifyOff(b.Ctx, ada, nil); err != nil {
 		t.Fatal(err)
 	}
-	b.Notify(b.Ctx, ada.ID, social.NotifyLike, bob, post)
+	b.Notify(b.Ctx, ada.ID, notify.Like, bob, post)
 	b.wantNotified(ada, "like bob 1 text unread; reply bob 1 answer unread")
 
 	// Damage is skipped.
@@ -317,7 +318,7 @@ func TestUnreadFromMemory(t *testing.T) {
 				return err == nil && n == want
 			})
 		}
-		here.Notify(here.Ctx, ada.ID, social.NotifyLike, bob, post)
+		here.Notify(here.Ctx, ada.ID, notify.Like, bob, post)
 	}
 	// Reading shows at once where it happened, and soon elsewhere.
 	if err := here.MarkRead(here.Ctx, ada, ""); err != nil {
@@ -330,7 +331,7 @@ func TestUnreadFromMemory(t *testing.T) {
 		t.Errorf("%d unread, want 0 (%v)", n, err)
 	}
 	for range 1300 {
-		there.Notify(there.Ctx, ada.ID, social.NotifyLike, bob, post)
+		there.Notify(there.Ctx, ada.ID, notify.Like, bob, post)
 	}
 	here.Eventually("the number", func() bool {
 		n, err := here.Unread(here.Ctx, here.viewer(ada))
@@ -350,7 +351,7 @@ func TestMemoryOfNotifications(t *testing.T) {
 	sent := 0
 	for _, c := range []struct{ notifications, want int }{{1, 250}, {11, 650}, {1001, 45_000}} {
 		for ; sent < c.notifications; sent++ {
-			b.Notify(b.Ctx, ada.ID, social.NotifyLike, bob, post)
+			b.Notify(b.Ctx, ada.ID, notify.Like, bob, post)
 		}
 		if bytes, err := strconv.Atoi(b.Redis("MEMORY", "USAGE", inboxKey(ada), "SAMPLES", "0")); err != nil || bytes > c.want {
 			t.Errorf("%d notifications take %d bytes, want at most %d (%v)", sent, bytes, c.want, err)
@@ -377,7 +378,7 @@ func TestNotificationsOfEarlierVersion(t *testing.T) {
 	if n := b.unread(ada); n != 0 {
 		t.Errorf("%d unread, want 0", n)
 	}
-	b.Notify(b.Ctx, ada.ID, social.NotifyLike, cyd, second)
+	b.Notify(b.Ctx, ada.ID, notify.Like, cyd, second)
 	if b.Redis("EXISTS", streamKey(ada)) != "0" || b.Redis("LLEN", inboxKey(ada)) != "3" {
 		t.Error("the stream has not moved to the list")
 	}
@@ -388,8 +389,8 @@ func TestNotificationsOfEarlierVersion(t *testing.T) {
 		t.Errorf("%d unread, want 2", n)
 	}
 	b.wantPaged(ada, "like cyd 1 first unread", "like cyd 1 second unread", "repost bob 1 first", "like bob 1 first")
-	b.Unnotify(b.Ctx, ada.ID, social.NotifyLike, cyd, first, time.Now())
-	b.Unnotify(b.Ctx, ada.ID, social.NotifyRepost, bob, first, time.Now())
+	b.Unnotify(b.Ctx, ada.ID, notify.Like, cyd, first, time.Now())
+	b.Unnotify(b.Ctx, ada.ID, notify.Repost, bob, first, time.Now())
 	b.wantNotified(ada, "like cyd 1 second unread; like bob 1 first")
 	b.notifyByOldProcess(ada, "r", bob, second)
 	if err := b.MarkRead(b.Ctx, ada, ""); err != nil {
@@ -400,7 +401,7 @@ func TestNotificationsOfEarlierVersion(t *testing.T) {
 	for range 1050 {
 		b.notifyByOldProcess(ada, "l", bob, second)
 	}
-	b.Notify(b.Ctx, ada.ID, social.NotifyLike, cyd, first)
+	b.Notify(b.Ctx, ada.ID, notify.Like, cyd, first)
 	if n := b.Redis("LLEN", inboxKey(ada)); n != "1001" {
 		t.Errorf("%s are kept, want 1001", n)
 	}
@@ -427,8 +428,8 @@ func TestNotificationsWithTheSameID(t *testing.T) {
 	b := setup(t)
 	ada, bob, cyd := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("cyd")
 	first, second := b.Publish(ada, "first"), b.Publish(ada, "second")
-	b.Notify(b.Ctx, ada.ID, social.NotifyLike, bob, first)
-	b.Notify(b.Ctx, ada.ID, social.NotifyRepost, bob, first)
+	b.Notify(b.Ctx, ada.ID, notify.Like, bob, first)
+	b.Notify(b.Ctx, ada.ID, notify.Repost, bob, first)
 	oldest := b.Redis("LINDEX", inboxKey(ada), "-1")
 	id, _, _ := strings.Cut(oldest, " ")
 	b.notifyByOldProcessAt(id, ada, "l", cyd, second)
@@ -443,7 +444,7 @@ func TestNotificationsWithTheSameID(t *testing.T) {
 		t.Errorf("%d unread, want 0", n)
 	}
 	b.wantPaged(ada, want...)
-	b.Unnotify(b.Ctx, ada.ID, social.NotifyMention, cyd, second, time.Now()) // moves them
+	b.Unnotify(b.Ctx, ada.ID, notify.Mention, cyd, second, time.Now()) // moves them
 	if b.Redis("EXISTS", streamKey(ada)) != "0" {
 		t.Error("the stream has not moved to the list")
 	}

@@ -13,9 +13,9 @@ import (
 // Totals returns how many accounts and posts were ever created, deleted ones included:
 // the ids that were assigned. One round trip.
 func (s *Service) Totals(ctx context.Context) (accounts, posts int64, err error) {
-	b := s.client.B()
+	b := s.db.client.B()
 	var n [2]int64
-	for i, result := range s.client.DoMulti(ctx, b.Get().Key(layout.NextUserID).Build(), b.Get().Key(layout.NextPostID).Build()) {
+	for i, result := range s.db.client.DoMulti(ctx, b.Get().Key(layout.NextUserID).Build(), b.Get().Key(layout.NextPostID).Build()) {
 		if n[i], err = result.AsInt64(); err != nil && !rueidis.IsRedisNil(err) {
 			return 0, 0, fmt.Errorf("social: totals: %w", err)
 		}
@@ -25,4 +25,6 @@ func (s *Service) Totals(ctx context.Context) (accounts, posts int64, err error)
 
 // Memory returns the memory of each server, without those that do not report it. One
 // round trip to each, for a second at most.
-func (s *Service) Memory(ctx context.Context) []store.MemoryUse { return store.Memory(ctx, s.client) }
+func (s *Service) Memory(ctx context.Context) []store.MemoryUse {
+	return store.Memory(ctx, s.db.client)
+}

@@ -55,7 +55,7 @@ func checkLength(typed string) error {
 
 // HashPassword returns the PHC string of a password, for accounts that are
 // loaded with it: it checks the length alone.
-func (a *accounts) HashPassword(ctx context.Context, password string) (string, error) {
+func (a *logins) HashPassword(ctx context.Context, password string) (string, error) {
 	if err := checkLength(password); err != nil {
 		return "", err
 	}
@@ -64,7 +64,7 @@ func (a *accounts) HashPassword(ctx context.Context, password string) (string, e
 
 // confirmPassword returns the stored password of a user who has typed it, or
 // ErrBadLogin.
-func (a *accounts) confirmPassword(ctx context.Context, uid int64, typed string) (stored string, err error) {
+func (a *logins) confirmPassword(ctx context.Context, uid int64, typed string) (stored string, err error) {
 	if len(typed) > MaxTypedPassword {
 		return "", ErrBadLogin
 	}
@@ -86,7 +86,7 @@ func (a *accounts) confirmPassword(ctx context.Context, uid int64, typed string)
 // wait for a code, and a reset link, and opens the session that it returns. It returns
 // ErrBadLogin where current is wrong, and *InvalidError for a password that is not
 // allowed. Five round trips and two password hashes.
-func (a *accounts) ChangePassword(ctx context.Context, user User, current, typed string) (Session, error) {
+func (a *logins) ChangePassword(ctx context.Context, user User, current, typed string) (Session, error) {
 	stored, err := a.confirmPassword(ctx, user.ID, current)
 	if err != nil {
 		return Session{}, err
@@ -123,17 +123,17 @@ var ErrNoReset = errors.New("social: no such reset link")
 // IssueReset returns the secret of a link by which a user sets a new password, once,
 // within a day. It replaces the one before. Only its SHA-256 is stored. It returns
 // ErrNotFound where there is no such user. It is in the audit log. Three round trips.
-func (s *Service) IssueReset(ctx context.Context, by Actor, uid int64) (token string, expires time.Time, err error) {
-	expires = s.opt.Now().Add(ResetFor)
+func (a *logins) IssueReset(ctx context.Context, by Actor, uid int64) (token string, expires time.Time, err error) {
+	expires = a.now().Add(ResetFor)
 	token = layout.Itoa(uid) + "." + session.NewSecret()
-	if _, err := s.profiles.users.record(ctx, uid); err != nil {
+	if _, err := a.record(ctx, uid); err != nil {
 		return "", time.Time{}, err
 	}
 	// First, so that there is no link that the log does not know.
-	if err := s.Audit(ctx, AuditEntry{Actor: by, Action: "reset-password", Target: UserTarget(uid)}); err != nil {
+	if err := a.audit.Audit(ctx, AuditEntry{Actor: by, Action: "reset-password", Target: UserTarget(uid)}); err != nil {
 		return "", time.Time{}, err
 	}
-	err = s.profiles.edit(ctx, uid, "reset", resetHash(token)+" "+layout.Seconds(expires))
+	err = a.edit(ctx, uid, "reset", resetHash(token)+" "+layout.Seconds(expires))
 	if err != nil {
 		return "", time.Time{}, err
 	}
@@ -146,13 +146,13 @@ func resetHash(token string) string {
 }
 
 // ResetUser returns the user of a reset link, or ErrNoReset.
-func (a *accounts) ResetUser(ctx context.Context, token string) (User, error) {
+func (a *logins) ResetUser(ctx context.Context, token string) (User, error) {
 	user, _, err := a.findReset(ctx, token)
 	return user, err
 }
 
 // findReset returns the user of a reset link, and what is stored of it.
-func (a *accounts) findReset(ctx context.Context, token string) (User, string, error) {
+func (a *logins) findReset(ctx context.Context, token string) (User, string, error) {
 	uid, ok := secondfactor.UserOf(token)
 	if !ok {
 		return User{}, "", ErrNoReset
@@ -176,7 +176,7 @@ func (a *accounts) findReset(ctx context.Context, token string) (User, string, e
 // all sessions of the user, and log-ins that wait for a code; a second factor stays on.
 // It returns ErrNoReset, or *InvalidError for a password that is not allowed. Of several
 // uses at once, one succeeds. Four round trips and one password hash.
-func (a *accounts) ResetPassword(ctx context.Context, token, typed string) (User, error) {
+func (a *logins) ResetPassword(ctx context.Context, token, typed string) (User, error) {
 	user, stored, err := a.findReset(ctx, token)
 	if err != nil {
 		return User{}, err

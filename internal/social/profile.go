@@ -11,7 +11,6 @@ import (
 
 	"github.com/rivo/uniseg"
 
-	"retwis/internal/redis/script"
 	"retwis/internal/social/hash"
 	"retwis/internal/social/layout"
 )
@@ -37,17 +36,15 @@ const (
 	bytesPerCharacter = 8
 )
 
-var (
-	//go:embed profile_edit.lua
-	profileEditSource string
-	profileEditScript = script.New(profileEditSource).Retryable()
-)
-
 // profiles are the methods of a Service for what users say about themselves.
 type profiles struct {
 	users *users
 	names *completions
 	lists *listings
+}
+
+func newProfiles(u *users, names *completions, lists *listings) *profiles {
+	return &profiles{users: u, names: names, lists: lists}
 }
 
 // UserProfile returns the profile of a user, or ErrNotFound. A pinned post that is
@@ -120,7 +117,7 @@ func (p *profiles) EditProfile(ctx context.Context, user User, profile UserProfi
 		return err
 	}
 	edit := func() error {
-		return p.edit(ctx, user.ID, "display_name", name, "bio", bio, "links", strings.Join(links, "\n"))
+		return p.users.edit(ctx, user.ID, "display_name", name, "bio", bio, "links", strings.Join(links, "\n"))
 	}
 	if name == user.DisplayName {
 		err = edit()
@@ -135,18 +132,6 @@ func (p *profiles) EditProfile(ctx context.Context, user User, profile UserProfi
 	}
 	p.users.latest.Store(nil)
 	return p.touchPosts(ctx, user.ID)
-}
-
-// edit sets fields of a user, or removes those with an empty value.
-func (p *profiles) edit(ctx context.Context, uid int64, fields ...string) error {
-	ok, err := profileEditScript.RunFenced(ctx, p.users.client, []string{layout.UserKey(uid)}, fields).AsBool()
-	if err != nil {
-		return fmt.Errorf("social: edit a profile: %w", err)
-	}
-	if !ok {
-		return ErrNotFound
-	}
-	return nil
 }
 
 // touchPosts makes the next readers of a user's latest posts read them again.
@@ -185,7 +170,7 @@ func (p *profiles) Pin(ctx context.Context, user User, id int64) error {
 	case post.RepostOf != 0:
 		return p.Pin(ctx, user, post.RepostOf)
 	}
-	return p.edit(ctx, user.ID, "pinned", layout.Itoa(id))
+	return p.users.edit(ctx, user.ID, "pinned", layout.Itoa(id))
 }
 
 // Unpin removes a post from the top of its author's profile, if it is there. One round

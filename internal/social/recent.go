@@ -132,18 +132,3 @@ func (r *recent[T]) change(apply func(items []T) []T) {
 	r.changes = append(r.changes, recentChange[T]{time.Now(), apply})
 	r.items = apply(r.items)
 }
-
-// withID returns ids, the largest first, with another one, and no more than size.
-func withID(ids []int64, id int64, size int) []int64 {
-	at, found := slices.BinarySearchFunc(ids, id, func(a, b int64) int { return int(b - a) })
-	if found {
-		return ids
-	}
-	ids = slices.Insert(slices.Clip(ids), at, id)
-	return ids[:min(len(ids), size)]
-}
-
-// without returns a list without an element.
-func without[T comparable](items []T, item T) []T {
-	return slices.DeleteFunc(slices.Clone(items), func(other T) bool { return other == item })
-}

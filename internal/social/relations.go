@@ -19,6 +19,10 @@ type relations struct {
 	store   relation.Store
 }
 
+func newRelations(f *follows) *relations {
+	return &relations{follows: f, store: relation.New(f.client)}
+}
+
 // Mute hides what a user writes and does from another one's lists and notifications,
 // until a time, without end for the zero time. Another end replaces the former one. It
 // returns *InvalidError for oneself, for an end that has passed, and where one has muted
@@ -137,7 +141,7 @@ func (r *relations) Relations(ctx context.Context, v *Viewer, uids ...int64) ([]
 	b := r.follows.client.B()
 	cmds := make([]rueidis.Cacheable, 0, 2*len(uids))
 	for i, uid := range uids {
-		all[i] = Relation{Muted: v.muted.has(uid), Blocked: v.blocked.has(uid), BlockedBy: v.blockers.has(uid)}
+		all[i] = Relation{Muted: v.Muted.has(uid), Blocked: v.Blocked.has(uid), BlockedBy: v.Blockers.has(uid)}
 		member := layout.Itoa(uid)
 		cmds = append(cmds,
 			b.Zscore().Key(layout.FollowingKey(v.User.ID)).Member(member).Cache(),

@@ -6,6 +6,7 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/notify"
 )
 
 // A form that is sent ten times at once through two processes is one post, also as a
@@ -51,7 +52,7 @@ func TestRepeatedForm(t *testing.T) {
 			page, err := b.Notifications(b.Ctx, b.viewer(ben), "", 20)
 			n := 0
 			for _, group := range page.Groups {
-				if group.Kind == social.NotifyMention {
+				if group.Kind == notify.Mention {
 					n += group.Count
 				}
 			}

@@ -60,6 +60,14 @@ type reports struct {
 	m     *moderation
 }
 
+func newReports(m *moderation) (*reports, error) {
+	store, err := report.New(m.client)
+	if err != nil {
+		return nil, err
+	}
+	return &reports{store: store, m: m}, nil
+}
+
 // ReportCase is a reported post or person, with all open reports about it.
 type ReportCase struct {
 	Target  string // UserTarget or PostTarget
@@ -125,7 +133,7 @@ func (r *reports) ReportUser(ctx context.Context, reporter User, uid int64, kind
 	if err != nil {
 		return err
 	}
-	if v.standings.of(uid).Hidden() {
+	if v.standing(uid).Hidden() {
 		return ErrNotFound
 	}
 	if _, err := r.m.users.record(ctx, uid); err != nil {
@@ -153,7 +161,7 @@ func (r *reports) add(ctx context.Context, reporter User, about int64, target, k
 	if about == reporter.ID {
 		return &InvalidError{"target", "You can't report yourself."}
 	}
-	roles, err := r.m.roles(ctx, about)
+	roles, err := r.m.users.roles(ctx, about)
 	if err != nil {
 		return err
 	}
@@ -362,7 +370,7 @@ func (r *reports) DecideReport(ctx context.Context, actor Actor, target string, 
 	}
 	changed, err := r.decide(ctx, actor, target, person, d)
 	if err == nil && !changed { // the end of the report is a decision
-		err = r.m.Audit(ctx, AuditEntry{Actor: actor, Action: d.Action, Target: target, Person: person.ID, Note: d.Note})
+		err = r.m.audit.Audit(ctx, AuditEntry{Actor: actor, Action: d.Action, Target: target, Person: person.ID, Note: d.Note})
 	}
 	if err != nil {
 		return err
@@ -401,7 +409,7 @@ func (r *reports) OpenReports(ctx context.Context, actor Actor, from, limit int)
 	if err := r.m.authorize(ctx, actor, 0); err != nil {
 		return nil, false, err
 	}
-	open, more, err := r.store.List(ctx, max(from, 0), clamp(limit))
+	open, more, err := r.store.List(ctx, max(from, 0), PageSize(limit))
 	if err != nil {
 		return nil, false, err
 	}

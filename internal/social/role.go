@@ -2,8 +2,6 @@ package social
 
 import (
 	"slices"
-
-	"retwis/internal/social/layout"
 )
 
 // Role is what a user may do beyond their own account. A greater role may do all that
@@ -51,7 +49,7 @@ const (
 	Closed             // is being deleted: as suspended, and nothing restores it
 )
 
-var standingNames = [...]string{"good", "limited", "suspended", layout.Closed}
+var standingNames = [...]string{"good", "limited", "suspended", "closed"}
 
 func (s Standing) String() string {
 	if int(s) < len(standingNames) {

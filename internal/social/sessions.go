@@ -26,13 +26,8 @@ type Session struct {
 // oldest.
 const MaxSessions = session.MaxSessions
 
-const (
-	// defaultSessionIdle and defaultSessionMax are the defaults of the options.
-	defaultSessionIdle = 30 * 24 * time.Hour
-	defaultSessionMax  = 365 * 24 * time.Hour
-	// retryUse is after which time a use is noted again that could not be written.
-	retryUse = time.Minute
-)
+// retryUse is after which time a use is noted again that could not be written.
+const retryUse = time.Minute
 
 type deviceKey struct{}
 
@@ -45,6 +40,7 @@ func WithDevice(ctx context.Context, device string) context.Context {
 // sessions are the sessions of all users.
 type sessions struct {
 	*users
+	db    database
 	store *session.Store
 	now   func() time.Time
 	// tokens maps the token of a session to its user. A pair never changes while it
@@ -59,13 +55,23 @@ type knownSession struct {
 	created, used time.Time // zero where they are not known
 }
 
-func newTokens() (*otter.Cache[string, knownSession], error) {
-	tokens, err := otter.New(&otter.Options[string, knownSession]{MaximumSize: cachedPairs})
+// sessionOptions are the settings of sessions; all are required.
+type sessionOptions struct {
+	Idle, Max time.Duration // see session.Store
+	Now       func() time.Time
+}
+
+func newSessions(u *users, opt sessionOptions) (*sessions, error) {
+	tokens, err := otter.New(&otter.Options[string, knownSession]{MaximumSize: cachedTokens})
 	if err != nil {
 		return nil, fmt.Errorf("social: %w", err)
 	}
-	return tokens, nil
+	store := &session.Store{Client: u.client, Directory: u.directory, Idle: opt.Idle, Max: opt.Max}
+	return &sessions{users: u, db: u.database, store: store, now: opt.Now, tokens: tokens}, nil
 }
+
+// cachedTokens bounds the sessions kept in memory, about 150 bytes each.
+const cachedTokens = 200_000
 
 // newEntry returns a new session of the device of a context.
 func (s *sessions) newEntry(ctx context.Context) (secret string, e session.Entry) {

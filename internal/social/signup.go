@@ -34,9 +34,18 @@ const signUpField = "signup"
 
 // signUps are the methods of a Service for who can sign up.
 type signUps struct {
-	log      *auditLog
+	audit    *auditLog
 	accounts *accounts
 	invites  invite.Store
+}
+
+func newSignUps(a *accounts, log *auditLog) *signUps {
+	return &signUps{audit: log, accounts: a, invites: invite.New(a.client)}
+}
+
+// RemoveInvites removes the invitations of a user: for the deletion of an account.
+func (s *signUps) RemoveInvites(ctx context.Context, uid int64) error {
+	return s.invites.RemoveAll(ctx, uid)
 }
 
 // SignUpMode returns who can sign up. It is answered from memory while nobody changes it.
@@ -115,6 +124,13 @@ func (s *signUps) register(ctx context.Context, p SignUp) (Session, error) {
 // giveBackTimeout bounds the wait of a failed registration for its invitation.
 const giveBackTimeout = 2 * time.Second
 
+// Errors of invitations that cannot be used.
+var (
+	ErrNoInvite      = invite.ErrNone
+	ErrInviteUsedUp  = invite.ErrUsedUp
+	ErrInviteExpired = invite.ErrExpired
+)
+
 // Invite is an invitation.
 type Invite = invite.Invite
 
@@ -154,7 +170,7 @@ func (s *signUps) CreateInvite(ctx context.Context, n NewInvite) (token string, 
 	if n.By != 0 {
 		by = Actor(n.By)
 	}
-	if err := s.log.Audit(ctx, AuditEntry{Actor: by, Action: "invite", Note: note}); err != nil {
+	if err := s.audit.Audit(ctx, AuditEntry{Actor: by, Action: "invite", Note: note}); err != nil {
 		return "", Invite{}, err
 	}
 	token, created, err = s.invites.Create(ctx, Invite{Uses: n.Uses, Expires: now.Add(n.For).UTC().Truncate(time.Second), By: n.By, Note: note}, now)
@@ -189,7 +205,7 @@ func (s *signUps) RevokeInvite(ctx context.Context, actor Actor, id string) (Inv
 	if err != nil {
 		return Invite{}, err
 	}
-	if err := s.log.Audit(ctx, AuditEntry{Actor: actor, Action: "revoke-invitation", Target: "invite:" + found.ID}); err != nil {
+	if err := s.audit.Audit(ctx, AuditEntry{Actor: actor, Action: "revoke-invitation", Target: "invite:" + found.ID}); err != nil {
 		return Invite{}, err
 	}
 	return found, s.invites.Remove(ctx, found)

@@ -15,6 +15,7 @@ import (
 	"retwis/internal/redis/scan"
 	"retwis/internal/social"
 	"retwis/internal/social/limits"
+	"retwis/internal/social/notify"
 	"retwis/internal/social/socialtest"
 )
 
@@ -83,8 +84,8 @@ func (b *bundle) useEverything() {
 	b.do(b.Delete(b.Ctx, ada, b.Publish(ada, "regretted")))
 	b.do(b.Mute(b.Ctx, ada, eve, time.Time{}))
 	b.do(b.Block(b.Ctx, bob, eve, time.Time{}))
-	b.do(b.SetNotifyOff(b.Ctx, bob, []social.NotificationKind{social.NotifyLike}))
-	b.do(b.Allow(b.Ctx, limits.Post, limits.By{Account: ada.ID}))
+	b.do(b.SetNotifyOff(b.Ctx, bob, []notify.Kind{notify.Like}))
+	b.do(b.Limits.Take(b.Ctx, limits.Post, limits.By{Account: ada.ID}))
 	b.do(b.LoggedIn(b.Ctx, ada, "ada", netip.MustParseAddr("203.0.113.7")))
 
 	b.do(b.SetRole(b.Ctx, social.Operator, ada.ID, social.Moderator, "trusted"))

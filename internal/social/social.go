@@ -70,33 +70,23 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/alexedwards/argon2id"
-	"github.com/maypok86/otter/v2"
 	"github.com/redis/rueidis"
 
 	"retwis/collection"
 	"retwis/internal/redis/store"
-	"retwis/internal/social/audit"
 	"retwis/internal/social/celebrity"
 	"retwis/internal/social/completion"
 	"retwis/internal/social/directory"
 	"retwis/internal/social/fanout"
-	"retwis/internal/social/follow"
 	"retwis/internal/social/home"
-	"retwis/internal/social/invite"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/limits"
-	"retwis/internal/social/password"
-	"retwis/internal/social/reaction"
-	"retwis/internal/social/relation"
 	"retwis/internal/social/removal"
-	"retwis/internal/social/report"
-	"retwis/internal/social/secondfactor"
 	"retwis/internal/social/session"
 	"retwis/internal/watched"
 )
@@ -160,18 +150,18 @@ type Options struct {
 	MaxBacklog int64
 }
 
-// defaultBacklog is the default of Options.MaxBacklog: about ten minutes of work for a
-// process, if each job is a post to 20,000 followers.
-const defaultBacklog = 1000
-
 // Service is Retwis on one database; see the package comment for its methods.
 // It is safe for concurrent use.
 type Service struct {
 	*users
 	*accounts
+	*sessions
+	*logins
 	*follows
 	*posts
 	*timelines
+	*views
+	*viewers
 	*listings
 	*threads
 	*tags
@@ -182,26 +172,68 @@ type Service struct {
 	*profiles
 	*leaving
 	*signUps
-	*limited
 	*moderation
 	*reports
+	*auditLog
+	Limits *limits.Limits
 
-	client      rueidis.Client
+	db          database
 	fanOut      *fanout.Engine
-	celebrities *celebrity.Set // nil on a single server
+	lists       *collection.Timelines
+	homes       *home.Timelines // nil on a single server, and so is celebrities
+	celebrities *celebrity.Set
+	standings   *standings
+	removal     *removal.Engine
+	names       *completion.Index
 	opt         Options
 
 	unsubscribe func()
 }
 
 const (
+	defaultSessionIdle        = 30 * 24 * time.Hour
+	defaultSessionMax         = 365 * 24 * time.Hour
 	defaultCelebrityFollowers = 5_000
 	defaultHomeIdle           = 30 * 24 * time.Hour
 	minHomeIdle               = time.Hour
+	// defaultBacklog is about ten minutes of work for a process, if each job is a post to
+	// 20,000 followers.
+	defaultBacklog = 1000
 )
 
-// cachedPairs bounds the immutable pairs kept in memory, about 150 bytes each.
-const cachedPairs = 200_000
+// withDefaults returns the options with their defaults, or an error that names the field
+// that is not allowed.
+func (opt Options) withDefaults() (Options, error) {
+	if opt.Logger == nil {
+		opt.Logger = slog.Default()
+	}
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
+	opt.MaxBacklog = cmp.Or(opt.MaxBacklog, defaultBacklog)
+	if opt.ViewBytes < 0 {
+		return opt, fmt.Errorf("social: Options.ViewBytes: %d is negative", opt.ViewBytes)
+	}
+	if opt.CelebrityFollowers < 0 {
+		return opt, fmt.Errorf("social: Options.CelebrityFollowers: %d is negative", opt.CelebrityFollowers)
+	}
+	opt.CelebrityFollowers = cmp.Or(opt.CelebrityFollowers, defaultCelebrityFollowers)
+	for _, d := range []struct {
+		name            string
+		value           *time.Duration
+		fallback, least time.Duration
+	}{
+		{"SessionIdle", &opt.SessionIdle, defaultSessionIdle, 2 * session.UseEvery},
+		{"SessionMax", &opt.SessionMax, defaultSessionMax, 2 * session.UseEvery},
+		{"HomeIdle", &opt.HomeIdle, defaultHomeIdle, minHomeIdle},
+	} {
+		*d.value = cmp.Or(*d.value, d.fallback)
+		if *d.value < d.least {
+			return opt, fmt.Errorf("social: Options.%s: %v is less than %v", d.name, *d.value, d.least)
+		}
+	}
+	return opt, nil
+}
 
 // New returns a Service on the database behind client, which stays the
 // caller's. Close ends it.
@@ -209,148 +241,127 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 	if client == nil {
 		return nil, errors.New("social: no client")
 	}
-	if opt.Logger == nil {
-		opt.Logger = slog.Default()
-	}
-	if opt.Now == nil {
-		opt.Now = time.Now
-	}
-	if opt.ViewBytes == 0 {
-		opt.ViewBytes = defaultViewBytes
-	}
-	if opt.ViewBytes < 0 {
-		return nil, fmt.Errorf("social: Options.ViewBytes: %d is negative", opt.ViewBytes)
-	}
-	for _, d := range []struct {
-		name     string
-		value    *time.Duration
-		fallback time.Duration
-	}{{"SessionIdle", &opt.SessionIdle, defaultSessionIdle}, {"SessionMax", &opt.SessionMax, defaultSessionMax}} {
-		if *d.value == 0 {
-			*d.value = d.fallback
-		}
-		if *d.value < 2*session.UseEvery {
-			return nil, fmt.Errorf("social: Options.%s: %v is less than %v", d.name, *d.value, 2*session.UseEvery)
-		}
-	}
-	if opt.CelebrityFollowers == 0 {
-		opt.CelebrityFollowers = defaultCelebrityFollowers
-	}
-	if opt.CelebrityFollowers < 0 {
-		return nil, fmt.Errorf("social: Options.CelebrityFollowers: %d is negative", opt.CelebrityFollowers)
-	}
-	if opt.HomeIdle == 0 {
-		opt.HomeIdle = defaultHomeIdle
-	}
-	if opt.HomeIdle < minHomeIdle {
-		return nil, fmt.Errorf("social: Options.HomeIdle: %v is less than %v", opt.HomeIdle, minHomeIdle)
-	}
-	box, err := secondfactor.NewBox(opt.SecretKey)
+	opt, err := opt.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	hasher, err := password.NewHasher(opt.HashParams, opt.Hashers)
-	if err != nil {
-		return nil, err
-	}
-	ids, err := newPairs()
-	if err != nil {
-		return nil, err
-	}
-	tokens, err := newTokens()
-	if err != nil {
-		return nil, err
-	}
-	db := database{client: client, cluster: client.Mode() == rueidis.ClientModeCluster, link: watched.NewLink(opt.Invalidations != nil, func(ctx context.Context) error { return store.ProbeRead(ctx, client) })}
-	lists, err := collection.NewTimelines(client, layout.TimelineCap)
-	if err != nil {
-		return nil, fmt.Errorf("social: %w", err)
-	}
-	bounds, err := limits.New(client, opt.Limits, opt.Logger)
-	if err != nil {
-		return nil, fmt.Errorf("social: Options.Limits: %w", err)
-	}
-	users := &users{database: db, ids: ids, directory: directory.New(client)}
-	s := &Service{users: users, client: client, opt: opt, fanOut: fanout.New(client, lists, opt.Logger, opt.Now)}
-	s.limited = &limited{users: users, limits: bounds, now: opt.Now}
-	stored := &session.Store{Client: client, Directory: users.directory, Idle: opt.SessionIdle, Max: opt.SessionMax}
-	s.accounts = &accounts{sessions: &sessions{users: users, store: stored, now: opt.Now, tokens: tokens}, hasher: hasher, factors: &secondfactor.Store{Client: client, Box: box}, now: opt.Now}
-	s.follows = &follows{users: users, store: follow.New(client), fanOut: s.fanOut, now: opt.Now}
-	s.posts = &posts{users: users, fanOut: s.fanOut, log: opt.Logger, now: opt.Now, maxBacklog: cmp.Or(opt.MaxBacklog, defaultBacklog)}
-	s.timelines = &timelines{database: db, lists: lists, saw: s.fanOut.Saw}
-	s.posts.published, s.posts.removed = s.timelines.Published, s.timelines.removed
-	if opt.Invalidations != nil {
-		s.timelines.public = newRecent(db.link, s.timelines.readPublic)
-		users.newest = newRecent(db.link, users.readNewest)
-		if s.follows.common, err = newCommons(); err != nil {
+	s := &Service{opt: opt, db: newDatabase(client, opt.Invalidations != nil), auditLog: newAuditLog(client)}
+	for _, build := range []func() error{s.buildBase, s.buildTimelines, s.buildPeople, s.buildAccounts, s.buildModeration} {
+		if err := build(); err != nil {
 			return nil, err
 		}
 	}
-	if db.cluster {
-		s.celebrities = celebrity.New(client, opt.CelebrityFollowers, opt.Invalidations != nil, users.directory.Spread)
-		s.timelines.homes, err = home.New(home.Options{
-			Client: client, Lists: lists, Celebrities: s.celebrities, Idle: opt.HomeIdle, Watched: opt.Invalidations != nil,
-		})
-		if err != nil {
-			return nil, err
-		}
-		s.fanOut.OnCelebrities(s.celebrities)
-	}
-	views, err := newViews(users, opt.ViewBytes)
-	if err != nil {
-		return nil, err
-	}
-	standings := newStandings(db)
-	viewers, err := newViewers(db, standings, opt.Now)
-	if err != nil {
-		return nil, err
-	}
-	s.posts.allViews, s.posts.allViewers = views, viewers
-	s.listings = &listings{views: views, viewers: viewers, timelines: s.timelines}
-	s.tags = &tags{database: db, lists: s.listings, fanOut: s.fanOut, now: opt.Now}
-	names, err := completion.New(client, opt.Logger)
-	if err != nil {
-		return nil, err
-	}
-	s.completions = &completions{users: users, index: names}
-	s.accounts.names, s.follows.names = names, names
-	s.fanOut.OnTags(names.Tagged)
-	if s.threads, err = newThreads(db, s.listings); err != nil {
-		return nil, err
-	}
-	s.notifications, err = newNotifications(users, s.listings, opt.Logger)
-	if err != nil {
-		return nil, err
-	}
-	s.reactions = &reactions{lists: s.listings, follows: s.follows, inboxes: s.notifications, store: reaction.New(client), now: opt.Now}
-	s.relations = &relations{follows: s.follows, store: relation.New(client)}
-	s.profiles = &profiles{users: users, names: s.completions, lists: s.listings}
-	s.signUps = &signUps{log: &auditLog{audit.New(client)}, accounts: s.accounts, invites: invite.New(client)}
-	s.leaving = &leaving{users: users, removal: removal.New(removal.Options{
-		Client: client, Directory: users.directory, FanOut: s.fanOut, Names: names, Log: opt.Logger, Now: opt.Now,
-	})}
-	s.leaving.removal.Also("invitations", func(ctx context.Context, uid int64, _ string) error {
-		return s.signUps.invites.RemoveAll(ctx, uid)
-	})
-	s.posts.notices, s.follows.notices = s.notifications, s.notifications
-	s.moderation = &moderation{
-		auditLog: &auditLog{audit.New(client)}, client: client, users: users, logins: s.accounts, follows: s.follows,
-		lists: s.listings, fanOut: s.fanOut, tasks: s.fanOut.Tasks(), standings: standings, log: opt.Logger, now: opt.Now,
-	}
-	s.leaving.removal.Also("moderation", s.forget)
-	s.leaving.removal.Also("home timelines", func(ctx context.Context, uid int64, _ string) error { return s.celebrities.Remove(ctx, uid) })
-	s.leaving.removal.Also("reports", func(ctx context.Context, uid int64, _ string) error { return s.ForgetReports(ctx, uid) })
-	store, err := report.New(client)
-	if err != nil {
-		return nil, err
-	}
-	s.reports = &reports{store: store, m: s.moderation}
-	s.leaving.hide, s.accounts.staff = s.followStanding, s.Staff
-	s.tasks.Handle(strings.TrimSuffix(roleTask, ":"), s.copyRole)
-	s.tasks.Handle(strings.TrimSuffix(standingTask, ":"), s.followStanding)
 	s.fanOut.Start(!opt.NoJobs)
 	s.unsubscribe = opt.Invalidations.Subscribe(s.invalidated)
 	return s, nil
+}
+
+// buildBase builds what all others stand on: users, limits, and the fan-out.
+func (s *Service) buildBase() (err error) {
+	client, opt := s.db.client, s.opt
+	if s.users, err = newUsers(s.db); err != nil {
+		return err
+	}
+	if s.Limits, err = limits.New(client, opt.Limits, opt.Logger); err != nil {
+		return fmt.Errorf("social: Options.Limits: %w", err)
+	}
+	if s.lists, err = collection.NewTimelines(client, layout.TimelineCap); err != nil {
+		return fmt.Errorf("social: %w", err)
+	}
+	if s.names, err = completion.New(client, opt.Logger); err != nil {
+		return err
+	}
+	if s.db.cluster {
+		s.celebrities = celebrity.New(client, opt.CelebrityFollowers, opt.Invalidations != nil, s.users.directory.Spread)
+		s.homes, err = home.New(home.Options{
+			Client: client, Lists: s.lists, Celebrities: s.celebrities, Idle: opt.HomeIdle, Watched: opt.Invalidations != nil,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	s.fanOut = fanout.New(client, fanout.Options{
+		Lists: s.lists, Celebrities: s.celebrities, OnTags: s.names.Tagged, Log: opt.Logger, Now: opt.Now,
+	})
+	return nil
+}
+
+// buildTimelines builds the reading side.
+func (s *Service) buildTimelines() (err error) {
+	s.timelines = newTimelines(s.db, timelinesOptions{Lists: s.lists, Homes: s.homes, Saw: s.fanOut.Saw})
+	if s.views, err = newViews(s.users, s.opt.ViewBytes); err != nil {
+		return err
+	}
+	s.standings = newStandings(s.db)
+	if s.viewers, err = newViewers(s.db, s.standings, s.opt.Now); err != nil {
+		return err
+	}
+	s.listings = newListings(s.views, s.viewers, s.timelines)
+	if s.threads, err = newThreads(s.db, s.listings); err != nil {
+		return err
+	}
+	s.notifications, err = newNotifications(s.users, s.listings, s.opt.Logger)
+	return err
+}
+
+// buildPeople builds what users do with each other and with posts.
+func (s *Service) buildPeople() (err error) {
+	s.follows, err = newFollows(peopleOptions{
+		Users: s.users, FanOut: s.fanOut, Notices: s.notifications, Names: s.names, Now: s.opt.Now,
+	})
+	if err != nil {
+		return err
+	}
+	s.relations = newRelations(s.follows)
+	s.completions = newCompletions(s.users, s.names)
+	opt := postOptions{
+		Users: s.users, FanOut: s.fanOut, Lists: s.listings, Timelines: s.timelines, Notices: s.notifications,
+		Log: s.opt.Logger, Now: s.opt.Now, MaxBacklog: s.opt.MaxBacklog,
+	}
+	s.posts, s.reactions, s.tags = newPosts(opt), newReactions(opt), newTags(opt)
+	return nil
+}
+
+// buildAccounts builds accounts and log-ins.
+func (s *Service) buildAccounts() (err error) {
+	opt := s.opt
+	if s.sessions, err = newSessions(s.users, sessionOptions{Idle: opt.SessionIdle, Max: opt.SessionMax, Now: opt.Now}); err != nil {
+		return err
+	}
+	s.logins, err = newLogins(s.sessions, loginOptions{
+		HashParams: opt.HashParams, Hashers: opt.Hashers, SecretKey: opt.SecretKey,
+		Limits: s.Limits, Audit: s.auditLog, Now: opt.Now,
+	})
+	if err != nil {
+		return err
+	}
+	s.accounts = newAccounts(s.logins, s.names, opt.Now)
+	s.signUps = newSignUps(s.accounts, s.auditLog)
+	s.profiles = newProfiles(s.users, s.completions, s.listings)
+	return nil
+}
+
+// buildModeration builds moderation, and the end of accounts.
+func (s *Service) buildModeration() (err error) {
+	opt := s.opt
+	s.moderation = newModeration(moderationOptions{
+		Users: s.users, Sessions: s.sessions, Lists: s.listings, FanOut: s.fanOut, Standings: s.standings,
+		Audit: s.auditLog, Log: opt.Logger, Now: opt.Now,
+	})
+	if s.reports, err = newReports(s.moderation); err != nil {
+		return err
+	}
+	s.removal = removal.New(removal.Options{
+		Client: s.db.client, Directory: s.users.directory, FanOut: s.fanOut, Names: s.names, Log: opt.Logger, Now: opt.Now,
+		Steps: []removal.Step{
+			{Name: "invitations", Run: s.signUps.RemoveInvites},
+			{Name: "moderation", Run: s.moderation.Forget},
+			{Name: "home timelines", Run: s.celebrities.Remove},
+			{Name: "reports", Run: s.reports.ForgetReports},
+		},
+	})
+	s.leaving = newLeaving(s.users, s.removal, s.moderation.FollowStanding)
+	return nil
 }
 
 // invalidated notes that a key has changed; any key may have if it is empty. It must
@@ -358,10 +369,10 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 func (s *Service) invalidated(key string) {
 	switch key {
 	case "":
-		s.users.link.Lost()
+		s.db.link.Lost()
 		s.standings.changed(true)
 		s.celebrities.Changed()
-		s.timelines.homes.Changed("", 0)
+		s.homes.Changed("", 0)
 		return
 	case layout.Celebrities:
 		s.celebrities.Changed()
@@ -383,16 +394,8 @@ func (s *Service) invalidated(key string) {
 	case layout.InboxPrefix, layout.NotificationsPrefix, layout.UserPrefix:
 		s.notifications.invalidate(id)
 	case layout.FollowingPrefix, layout.ProfilePrefix:
-		s.timelines.homes.Changed(prefix, id)
+		s.homes.Changed(prefix, id)
 	}
-}
-
-func newPairs() (*otter.Cache[string, int64], error) {
-	pairs, err := otter.New(&otter.Options[string, int64]{MaximumSize: cachedPairs})
-	if err != nil {
-		return nil, fmt.Errorf("social: %w", err)
-	}
-	return pairs, nil
 }
 
 // Close stops the fan-outs that run in the background and waits for them. The
@@ -401,9 +404,9 @@ func newPairs() (*otter.Cache[string, int64], error) {
 func (s *Service) Close() error {
 	s.unsubscribe()
 	s.standings.close()
-	s.leaving.removal.Close()
+	s.removal.Close()
 	s.fanOut.Close()
-	s.completions.index.Close()
+	s.names.Close()
 	return nil
 }
 
@@ -411,7 +414,7 @@ func (s *Service) Close() error {
 // included. An error wraps store.ErrPartly where another part answers. One round
 // trip.
 func (s *Service) Ping(ctx context.Context) error {
-	if err := s.users.link.Probe(ctx); err != nil {
+	if err := s.db.link.Probe(ctx); err != nil {
 		return fmt.Errorf("social: the database cannot be read: %w", err)
 	}
 	return nil
@@ -422,7 +425,7 @@ func (s *Service) Ping(ctx context.Context) error {
 // does not wait, and of the other part the Service uses what it has in memory; usedOld reports
 // whether it did with the context. Rarely a round trip.
 func (s *Service) Confirm(ctx context.Context) (_ context.Context, usedOld *atomic.Bool, err error) {
-	if err := s.users.link.Confirm(ctx); err != nil {
+	if err := s.db.link.Confirm(ctx); err != nil {
 		return ctx, nil, fmt.Errorf("social: read which changes have arrived: %w", err)
 	}
 	ctx, usedOld = watched.WithNote(ctx)
@@ -432,13 +435,13 @@ func (s *Service) Confirm(ctx context.Context) (_ context.Context, usedOld *atom
 // Outdated reports whether only a part of the database could be reached lately, and how
 // often this process has used what it had in memory of the other part.
 func (s *Service) Outdated() (partly bool, uses int64) {
-	return s.users.link.Partly(), s.users.link.Served()
+	return s.db.link.Partly(), s.db.link.Served()
 }
 
 // PingWrite reports whether the database takes writes. It changes nothing. One
 // round trip.
 func (s *Service) PingWrite(ctx context.Context) error {
-	if err := store.ProbeWrite(ctx, s.client); err != nil {
+	if err := store.ProbeWrite(ctx, s.db.client); err != nil {
 		return fmt.Errorf("social: the database takes no writes: %w", err)
 	}
 	return nil
@@ -468,8 +471,8 @@ const sweepEvery = 3 * time.Second
 func (s *Service) RecoverFanOuts(ctx context.Context, every time.Duration) error {
 	var others sync.WaitGroup
 	defer others.Wait()
-	others.Go(func() { s.completions.index.Maintain(ctx, every) })
-	others.Go(func() { s.liftAll(ctx, liftEvery) })
+	others.Go(func() { s.names.Maintain(ctx, every) })
+	others.Go(func() { s.moderation.LiftAll(ctx, LiftEvery) })
 	return s.fanOut.Recover(ctx, min(every, sweepEvery))
 }
 
@@ -478,13 +481,13 @@ func (s *Service) RecoverFanOuts(ctx context.Context, every time.Duration) error
 func (s *Service) Celebrities() *celebrity.Set { return s.celebrities }
 
 // Client is the client of the database.
-func (s *Service) Client() rueidis.Client { return s.client }
+func (s *Service) Client() rueidis.Client { return s.db.client }
 
 // Directory finds users by their names.
 func (s *Service) Directory() *directory.Directory { return s.users.directory }
 
 // Lists are the timelines that are lists.
-func (s *Service) Lists() *collection.Timelines { return s.timelines.lists }
+func (s *Service) Lists() *collection.Timelines { return s.lists }
 
 // FanOut is the engine that puts posts on timelines.
 func (s *Service) FanOut() *fanout.Engine { return s.fanOut }

@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"slices"
 
 	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
@@ -44,7 +43,7 @@ func (m *moderation) SetRole(ctx context.Context, actor Actor, uid int64, role R
 	}
 	member := layout.Key(roleTask, uid)
 	for range maxRoleTries {
-		roles, err := m.roles(ctx, uid, int64(max(actor, 0)))
+		roles, err := m.users.roles(ctx, uid, int64(max(actor, 0)))
 		if err != nil {
 			return err
 		}
@@ -55,7 +54,7 @@ func (m *moderation) SetRole(ctx context.Context, actor Actor, uid int64, role R
 		if from == role && rec.Role == role {
 			return nil
 		}
-		if err := m.Audit(ctx, entry); err != nil {
+		if err := m.audit.Audit(ctx, entry); err != nil {
 			return err
 		}
 		if err := m.tasks.Note(ctx, member); err != nil {
@@ -141,14 +140,13 @@ func (m *moderation) copyRole(ctx context.Context, argument string) error {
 	}
 	// Somebody else may change the role between the read and the write.
 	for before := Role(len(roleNames)); ; {
-		roles, err := m.roles(ctx, uid)
+		roles, err := m.users.roles(ctx, uid)
 		if err != nil || roles[0] == before {
 			return err
 		}
 		before = roles[0]
-		err = profileEditScript.RunFenced(ctx, m.client, []string{layout.UserKey(uid)}, []string{"role", stored(before)}).Error()
-		if err != nil {
-			return fmt.Errorf("social: set a role: %w", err)
+		if err := m.users.edit(ctx, uid, "role", stored(before)); err != nil && !errors.Is(err, ErrNotFound) {
+			return err
 		}
 	}
 }
@@ -173,22 +171,4 @@ func (m *moderation) MayLeave(ctx context.Context, uid int64) error {
 		}
 	}
 	return errLastOwner
-}
-
-// Staff returns the users who have a role, the greatest role first. Two round trips.
-func (m *moderation) Staff(ctx context.Context) ([]User, error) {
-	staff, err := m.client.Do(ctx, m.client.B().Hgetall().Key(layout.Staff).Build()).AsStrMap()
-	if err != nil {
-		return nil, fmt.Errorf("social: read roles: %w", err)
-	}
-	var ids []int64
-	for text := range staff {
-		if id, ok := layout.ParseID(text); ok {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
-	users, err := m.users.inOrder(WithFresh(ctx), ids)
-	slices.SortStableFunc(users, func(a, b User) int { return int(b.Role) - int(a.Role) })
-	return users, err
 }

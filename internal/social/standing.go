@@ -33,32 +33,6 @@ type StandingChange struct {
 	Note     string    // for other moderators, at most MaxNote characters
 }
 
-// StandingInfo is what has been decided about a user.
-type StandingInfo struct {
-	Standing Standing
-	Since    time.Time // zero for Good
-	Until    time.Time // zero for no end
-	Message  string    // for the user
-}
-
-// SuspendedError is returned by a log-in with the right password of a user who is
-// suspended. errors.Is reports it as ErrSuspended.
-type SuspendedError struct{ StandingInfo }
-
-func (e *SuspendedError) Error() string {
-	text := "social: the account is suspended"
-	if !e.Until.IsZero() {
-		text += " until " + e.Until.Format(time.DateOnly)
-	}
-	if e.Message != "" {
-		text += ": " + e.Message
-	}
-	return text
-}
-
-// Is reports whether target is ErrSuspended.
-func (e *SuspendedError) Is(target error) bool { return target == ErrSuspended }
-
 // standingTask begins the name of the task that makes what follows from a standing
 // agree with it.
 const standingTask = "standing:"
@@ -107,7 +81,7 @@ func (m *moderation) changeStanding(ctx context.Context, actor Actor, uid int64,
 	if before.Standing == change.Standing && before.Message == message && layout.Seconds(before.Until) == layout.Seconds(change.Until) {
 		return false, nil
 	}
-	err = m.Audit(ctx, AuditEntry{Actor: actor, Action: standingActions[change.Standing], Target: UserTarget(uid), Note: change.Note})
+	err = m.audit.Audit(ctx, AuditEntry{Actor: actor, Action: standingActions[change.Standing], Target: UserTarget(uid), Note: change.Note})
 	if err != nil {
 		return false, err
 	}
@@ -141,9 +115,9 @@ func (m *moderation) setStanding(ctx context.Context, uid int64, standing Standi
 	return m.standings.reload(ctx, true)
 }
 
-// followStanding makes `standings`, `standing_ends` and the sessions of a user agree
+// FollowStanding makes `standings`, `standing_ends` and the sessions of a user agree
 // with their standing.
-func (m *moderation) followStanding(ctx context.Context, argument string) error {
+func (m *moderation) FollowStanding(ctx context.Context, argument string) error {
 	uid, ok := layout.ParseID(argument)
 	if !ok {
 		return nil
@@ -172,22 +146,22 @@ func (m *moderation) followStanding(ctx context.Context, argument string) error 
 			return fmt.Errorf("social: set a standing: %w", err)
 		}
 		if info.Standing.Hidden() {
-			if err := m.logins.LogoutEverywhere(ctx, uid); err != nil {
+			if err := m.sessions.LogoutEverywhere(ctx, uid); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// forget removes what is noted about a user whose account is being deleted; see package
+// Forget removes what is noted about a user whose account is being deleted; see package
 // removal. Until running requests are over, all processes hide the user.
-func (m *moderation) forget(ctx context.Context, uid int64, _ string) error {
+func (m *moderation) Forget(ctx context.Context, uid int64) error {
 	closed, err := reply.TextOrEmpty(m.client.Do(ctx, m.client.B().Hget().Key(layout.UserKey(uid)).Field("closed").Build()))
 	if err != nil {
 		return fmt.Errorf("social: forget a user: %w", err)
 	}
 	if at := layout.ParseTime(closed); !at.IsZero() && m.now().Before(at.Add(removal.Grace)) {
-		return m.followStanding(ctx, layout.Itoa(uid))
+		return m.FollowStanding(ctx, layout.Itoa(uid))
 	}
 	b := m.client.B()
 	return reply.FirstError(m.client.DoMulti(ctx, append(m.dropStanding(uid),
@@ -207,31 +181,13 @@ func (m *moderation) dropStanding(uid int64) rueidis.Commands {
 
 // CopyStanding makes what follows from the standing of a user agree with it: for repairs.
 func (m *moderation) CopyStanding(ctx context.Context, uid int64) error {
-	return m.followStanding(ctx, layout.Itoa(uid))
+	return m.FollowStanding(ctx, layout.Itoa(uid))
 }
-
-// standingFields are the fields of a user that hold a standing.
-var standingFields = []string{"username", "standing", "standing_since", "standing_until", "standing_message"}
 
 // StandingOf returns what has been decided about a user, or ErrNotFound. No round trip
 // for one who was asked for lately, else one.
 func (m *moderation) StandingOf(ctx context.Context, uid int64) (StandingInfo, error) {
 	return m.users.standing(ctx, uid)
-}
-
-func (u *users) standing(ctx context.Context, uid int64) (StandingInfo, error) {
-	fields, err := reply.Fields(u.read(ctx, u.client.B().Hmget().Key(layout.UserKey(uid)).Field(standingFields...).Cache()))
-	if err != nil {
-		return StandingInfo{}, fmt.Errorf("social: read a standing: %w", err)
-	}
-	if fields[0] == "" {
-		return StandingInfo{}, ErrNotFound
-	}
-	info := StandingInfo{Standing: parseStanding(fields[1])}
-	if info.Standing != Good {
-		info.Since, info.Until, info.Message = layout.ParseTime(fields[2]), layout.ParseTime(fields[3]), fields[4]
-	}
-	return info, nil
 }
 
 // StandingPeople returns a page of the users who are limited or suspended, the latest
@@ -241,20 +197,20 @@ func (m *moderation) StandingPeople(ctx context.Context, cursor string, limit in
 	all := func(page []member) ([]member, error) {
 		kept := page[:0]
 		for _, entry := range page {
-			if score, err := layout.ParseScore(entry.score); err == nil && score%scoreStandings != 0 {
+			if score, err := layout.ParseScore(entry.score); err == nil && StandingOfScore(float64(score)) != Good {
 				kept = append(kept, entry)
 			}
 		}
 		return kept, nil
 	}
-	return m.follows.people(ctx, layout.Standings, cursor, limit, all)
+	return m.users.people(ctx, layout.Standings, cursor, limit, all)
 }
 
 const (
 	// maxLifts is how many ends one round looks at.
 	maxLifts = 100
-	// liftEvery is how often a process looks at them.
-	liftEvery = 5 * time.Second
+	// LiftEvery is how often a process looks at them.
+	LiftEvery = 5 * time.Second
 )
 
 // LiftEnded restores the users whose limit or suspension has come to its end. All
@@ -285,7 +241,7 @@ func (m *moderation) lift(ctx context.Context, uid int64, ends string) error {
 		return err
 	}
 	if err == nil && !info.Until.IsZero() && layout.Seconds(info.Until) == ends {
-		err := m.Audit(ctx, AuditEntry{Actor: Automatic, Action: standingActions[Good], Target: UserTarget(uid), Note: "the time was over"})
+		err := m.audit.Audit(ctx, AuditEntry{Actor: Automatic, Action: standingActions[Good], Target: UserTarget(uid), Note: "the time was over"})
 		if err != nil {
 			return err
 		}
@@ -293,8 +249,8 @@ func (m *moderation) lift(ctx context.Context, uid int64, ends string) error {
 	return m.setStanding(ctx, uid, Good, time.Time{}, "", ends)
 }
 
-// liftAll calls LiftEnded every so often until ctx ends.
-func (m *moderation) liftAll(ctx context.Context, every time.Duration) {
+// LiftAll calls LiftEnded every so often until ctx ends.
+func (m *moderation) LiftAll(ctx context.Context, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {

@@ -57,27 +57,24 @@ func (s *standings) close() {
 	s.worker.Wait()
 }
 
-// of returns the standing of a user, as this process knows it.
-func (s *standings) of(uid int64) Standing {
-	if s == nil {
-		return Good
-	}
+// Of returns the standing of a user, as this process knows it.
+func (s *standings) Of(uid int64) Standing {
 	if known := s.cell.Latest(); known != nil && len(known.of) > 0 {
 		return known.of[uid]
 	}
 	return Good
 }
 
-// count returns how many users are limited or suspended.
-func (s *standings) count() int {
-	if s == nil {
-		return 0
-	}
+// Count returns how many users are limited or suspended.
+func (s *standings) Count() int {
 	if known := s.cell.Latest(); known != nil {
 		return len(known.of)
 	}
 	return 0
 }
+
+// Version implements social.Standings.
+func (s *standings) Version() any { return s.cell.Latest() }
 
 // StandingOfScore returns the standing that a score in `standings` stands for.
 func StandingOfScore(score float64) Standing {

@@ -28,9 +28,14 @@ const MaxFollowedTags = 500
 // without #.
 type tags struct {
 	database
-	lists  *listings
-	fanOut *fanout.Engine
-	now    func() time.Time
+	lists     *listings
+	timelines *timelines
+	fanOut    *fanout.Engine
+	now       func() time.Time
+}
+
+func newTags(opt postOptions) *tags {
+	return &tags{database: opt.Users.database, lists: opt.Lists, timelines: opt.Timelines, fanOut: opt.FanOut, now: opt.Now}
 }
 
 // TagPosts returns a page of the posts with a tag, or ErrNotFound for what is no tag;
@@ -41,7 +46,7 @@ func (t *tags) TagPosts(ctx context.Context, v *Viewer, tag string, before int64
 		return Listing{}, ErrNotFound
 	}
 	return t.lists.listing(ctx, v, before, limit, 0, Shown, func(ctx context.Context, before int64, limit int) (Page, error) {
-		return t.lists.timelines.byID(ctx, layout.TagKey(tag), before, limit)
+		return t.timelines.byID(ctx, layout.TagKey(tag), before, limit)
 	})
 }
 

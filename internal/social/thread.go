@@ -75,7 +75,7 @@ func (t *threads) Thread(ctx context.Context, v *Viewer, id, after int64, limit 
 	if err := t.ancestors(ctx, v, tree, &thread); err != nil {
 		return Thread{}, err
 	}
-	return thread, t.replies(ctx, v, tree, &thread, after, clamp(limit))
+	return thread, t.replies(ctx, v, tree, &thread, after, PageSize(limit))
 }
 
 // ancestors adds what a post replies to.
@@ -227,7 +227,7 @@ type lookAhead struct {
 func (l *lookAhead) view(ctx context.Context, place int) (view *View, ok bool, err error) {
 	i := place - l.first
 	for i >= len(l.views) {
-		if len(l.views) >= maxLooks*l.chunk {
+		if len(l.views) >= MaxLooks*l.chunk {
 			return nil, false, nil
 		}
 		var ids [MaxPage]int64

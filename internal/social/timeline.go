@@ -7,6 +7,8 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"slices"
+
 	"retwis/collection"
 	"retwis/internal/social/home"
 	"retwis/internal/social/layout"
@@ -21,9 +23,6 @@ type Page struct {
 	Next int64
 }
 
-// MaxPage bounds how many posts or people a page has.
-const MaxPage = 200
-
 // timelines reads the timelines.
 type timelines struct {
 	database
@@ -34,13 +33,28 @@ type timelines struct {
 	public *recent[int64] // the newest of the public timeline; nil: not in memory
 }
 
+// timelinesOptions are what timelines need.
+type timelinesOptions struct {
+	Lists *collection.Timelines
+	Homes *home.Timelines  // on a Cluster
+	Saw   func(post int64) // is called with the newest post of each page
+}
+
+func newTimelines(db database, opt timelinesOptions) *timelines {
+	t := &timelines{database: db, lists: opt.Lists, homes: opt.Homes, saw: opt.Saw}
+	if db.link.Watched() {
+		t.public = newRecent(db.link, t.readPublic)
+	}
+	return t
+}
+
 // Home returns a page of a user's home timeline: their own posts and those of
 // the people they follow. before is the cursor of the page, 0 for the first,
 // which comes from memory where it can. One round trip at most; on a Cluster see
 // home.Timelines.
 func (t *timelines) Home(ctx context.Context, uid, before int64, limit int) (Page, error) {
 	if t.homes != nil {
-		limit = clamp(limit)
+		limit = PageSize(limit)
 		ids, err := t.homes.Newest(ctx, uid, before, limit+1, isFresh(ctx))
 		return t.page(ids, err, limit)
 	}
@@ -56,7 +70,7 @@ func (t *timelines) Everybody(ctx context.Context, before int64, limit int) (Pag
 		return t.timeline(ctx, layout.Timeline, before, limit)
 	}
 	ids, err := t.public.get(ctx)
-	limit = clamp(limit)
+	limit = PageSize(limit)
 	return t.page(ids[:min(len(ids), limit+1)], err, limit)
 }
 
@@ -72,8 +86,8 @@ func (t *timelines) Published(post int64) {
 	t.public.change(func(ids []int64) []int64 { return withID(ids, post, newestPublic) })
 }
 
-// removed notes that a post is on no timeline any more.
-func (t *timelines) removed(post int64) {
+// Removed notes that a post is on no timeline any more.
+func (t *timelines) Removed(post int64) {
 	t.public.change(func(ids []int64) []int64 { return without(ids, post) })
 }
 
@@ -90,7 +104,7 @@ func (t *timelines) Replies(ctx context.Context, uid, before int64, limit int) (
 
 // byID returns a page of a sorted set of posts that are scored by their ids.
 func (t *timelines) byID(ctx context.Context, set string, before int64, limit int) (Page, error) {
-	limit = clamp(limit)
+	limit = PageSize(limit)
 	from := "+inf"
 	if before > 0 {
 		from = "(" + layout.Itoa(before)
@@ -107,7 +121,7 @@ func (t *timelines) byID(ctx context.Context, set string, before int64, limit in
 }
 
 func (t *timelines) timeline(ctx context.Context, list string, before int64, limit int) (Page, error) {
-	limit = clamp(limit)
+	limit = PageSize(limit)
 	var ids []int64
 	var err error
 	if before > 0 {
@@ -132,4 +146,17 @@ func (t *timelines) page(ids []int64, err error, limit int) (Page, error) {
 	return Page{IDs: ids[:limit], Next: ids[limit-1]}, nil
 }
 
-func clamp(limit int) int { return max(1, min(limit, MaxPage)) }
+// withID returns ids, the largest first, with another one, and no more than size.
+func withID(ids []int64, id int64, size int) []int64 {
+	at, found := slices.BinarySearchFunc(ids, id, func(a, b int64) int { return int(b - a) })
+	if found {
+		return ids
+	}
+	ids = slices.Insert(slices.Clip(ids), at, id)
+	return ids[:min(len(ids), size)]
+}
+
+// without returns a list without an element.
+func without[T comparable](items []T, item T) []T {
+	return slices.DeleteFunc(slices.Clone(items), func(other T) bool { return other == item })
+}

@@ -1,19 +1,7 @@
 package social
 
 import (
-	"context"
-	"fmt"
-	"math"
 	"slices"
-	"sync/atomic"
-	"time"
-
-	"github.com/maypok86/otter/v2"
-	"github.com/redis/rueidis"
-
-	"retwis/internal/social/layout"
-	"retwis/internal/social/relation"
-	"retwis/internal/watched"
 )
 
 // Viewer is a person who looks at posts, with what decides how they see them. It
@@ -22,15 +10,39 @@ import (
 type Viewer struct {
 	User User // ID 0: a stranger
 
-	standings *standings // who is limited or suspended
-	asked     int64      // the viewer has asked for what this user writes
-	acts      bool       // the viewer acts on a post: a block holds for moderators too
+	Standings Standings // who is limited or suspended; nil: nobody
 
-	muted, blocked, blockers people
-	liked, reposted, saved   marks
+	asked int64 // the viewer has asked for what this user writes
+	acts  bool  // the viewer acts on a post: a block holds for moderators too
 
-	ends          int64  // when the first of the mutes and blocks ends, in unix seconds
-	peopleChanged uint64 // see viewerCell
+	Muted, Blocked, Blockers UserSet
+	Liked, Reposted, Saved   PostMarks
+
+	Ends          int64  // when the first of the mutes and blocks ends, in unix seconds
+	PeopleChanged uint64 // grows with each change of mutes and blocks
+}
+
+// Standings is what a process knows of who is limited, suspended or closed.
+type Standings interface {
+	Of(uid int64) Standing
+	Count() int   // of those who are not in good standing
+	Version() any // another one after each change
+}
+
+func (v *Viewer) standing(uid int64) Standing {
+	if v.Standings == nil {
+		return Good
+	}
+	return v.Standings.Of(uid)
+}
+
+// HiddenPeople returns how many people lists can have at most that the viewer does not see.
+func (v *Viewer) HiddenPeople() int {
+	n := len(v.Blocked) + len(v.Blockers)
+	if v.Standings != nil {
+		n += v.Standings.Count()
+	}
+	return n
 }
 
 // asking returns the viewer as one who has asked for what a user writes, so that a
@@ -55,14 +67,14 @@ func (v *Viewer) acting() *Viewer {
 // pastBlocks returns a copy of the viewer for which blocks do not count.
 func (v *Viewer) pastBlocks() *Viewer {
 	other := *v
-	other.blocked, other.blockers = nil, nil
+	other.Blocked, other.Blockers = nil, nil
 	return &other
 }
 
-// people are the ids of users, sorted.
-type people []int64
+// UserSet is a set of the ids of users, sorted.
+type UserSet []int64
 
-func (p people) has(uid int64) bool {
+func (p UserSet) has(uid int64) bool {
 	if len(p) == 0 {
 		return false
 	}
@@ -70,10 +82,10 @@ func (p people) has(uid int64) bool {
 	return ok
 }
 
-// marks are the newest of the posts that a user has marked.
-type marks struct {
-	posts []int64 // sorted by id
-	since int64   // a post written after this time (unix seconds) is marked only if it is in posts
+// PostMarks are the newest of the posts that a user has marked.
+type PostMarks struct {
+	Posts []int64 // sorted by id
+	Since int64   // a post written after this time (unix seconds) is marked only if it is in Posts
 }
 
 // Marks is a set of what a viewer has done with a post.
@@ -87,278 +99,10 @@ const (
 	allMarks = MarkLiked | MarkReposted | MarkSaved
 )
 
-const (
-	// newestMarks is how many marks of each kind are kept in memory. Those of
-	// older posts are read.
-	newestMarks = 500
-	// maxRelations bounds how many people one can mute, or block.
-	maxRelations = relation.Max
-	// maxBlockers bounds how many of those who have blocked a user are honored.
-	maxBlockers = 100_000
-	// clockSkew is by how much the clocks of two processes may differ.
-	clockSkew = 60
-)
-
-// viewers keeps the viewers who were here lately.
-type viewers struct {
-	database
-	standings *standings
-	clock     func() time.Time
-	cells     *otter.Cache[int64, *viewerCell]
-}
-
-type viewerCell struct {
-	watched.Cell[*Viewer]                       // of everything
-	people                watched.Cell[*Viewer] // of mutes and blocks only
-	changes               atomic.Uint64         // of mutes and blocks
-}
-
-// cachedViewers bounds the viewers kept in memory, about 15 KB each at most.
-const cachedViewers = 10_000
-
-func newViewers(db database, standings *standings, clock func() time.Time) (*viewers, error) {
-	cells, err := otter.New(&otter.Options[int64, *viewerCell]{MaximumSize: cachedViewers})
-	if err != nil {
-		return nil, fmt.Errorf("social: %w", err)
-	}
-	return &viewers{database: db, standings: standings, clock: clock, cells: cells}, nil
-}
-
-// actor returns a user as a viewer whose mutes and blocks are current, but perhaps not
-// the marks: for an action, which changes a mark itself. No round trip for one who was
-// here lately.
-func (s *viewers) actor(ctx context.Context, user User) (*Viewer, error) {
-	if cell, ok := s.cells.GetIfPresent(user.ID); ok && !isFresh(ctx) {
-		if v, ok := cell.people.Get(s.link, 0); ok && s.clock().Unix() < v.ends {
-			return v, nil
-		}
-	}
-	return s.Viewer(ctx, user)
-}
-
-// viewerPrefixes are the keys that make up a viewer, in the order in which they are
-// read.
-var viewerPrefixes = [...]string{
-	layout.MutedPrefix, layout.BlockedPrefix, layout.BlockersPrefix,
-	layout.LikedPrefix, layout.RepostedPrefix, layout.BookmarksPrefix,
-}
-
-// Viewer returns a user as a viewer. It is answered from memory for one who was
-// here lately; else it takes one round trip.
-func (s *viewers) Viewer(ctx context.Context, user User) (*Viewer, error) {
-	if err := s.standings.load(ctx); err != nil {
-		return nil, err
-	}
-	if isFresh(ctx) && user.Role >= Moderator { // who may have decided in another process
-		if err := s.standings.reload(ctx, true); err != nil {
-			return nil, err
-		}
-	}
-	if user.ID == 0 {
-		return &Viewer{standings: s.standings}, nil
-	}
-	cell, ok := s.cells.GetIfPresent(user.ID)
-	if !ok {
-		// It is there before the read, so that no change is missed meanwhile.
-		cell, _ = s.cells.ComputeIfAbsent(user.ID, func() (*viewerCell, bool) { return new(viewerCell), false })
-	}
-	today, fresh := s.clock().Unix(), isFresh(ctx)
-	if v, ok := cell.Get(s.link, 0); ok && !fresh && v.User == user && today < v.ends {
-		return v, nil
-	}
-	old, hasOld := cell.Old(s.link)
-	hasOld = hasOld && !fresh && old.User == user && today < old.ends
-	var v *Viewer
-	useOld, err := s.link.Read(ctx, hasOld, func(ctx context.Context) (err error) {
-		v, err = s.readViewer(ctx, user, cell, today)
-		return err
-	})
-	if useOld {
-		return old, nil
-	}
-	return v, err
-}
-
-// readViewer reads a user as a viewer.
-func (s *viewers) readViewer(ctx context.Context, user User, cell *viewerCell, today int64) (*Viewer, error) {
-	cached := !isFresh(ctx)
-	stamp, ofPeople := cell.Begin(s.link, cached), cell.people.Begin(s.link, cached)
-	v := &Viewer{User: user, standings: s.standings, ends: math.MaxInt64, peopleChanged: cell.changes.Load()}
-	if !cached {
-		v.peopleChanged = math.MaxUint64 // no change of it is reported
-	}
-	b := s.client.B()
-	cmds := make([]rueidis.Cacheable, len(viewerPrefixes))
-	for i, prefix := range viewerPrefixes {
-		n := int64(newestMarks)
-		switch prefix {
-		case layout.MutedPrefix, layout.BlockedPrefix:
-			n = maxRelations
-		case layout.BlockersPrefix:
-			n = maxBlockers
-		}
-		cmds[i] = b.Zrange().Key(layout.Key(prefix, user.ID)).Min("0").Max(layout.Itoa(n - 1)).Rev().Withscores().Cache()
-	}
-	res := s.readMany(ctx, cmds...)
-	for i, set := range []*people{&v.muted, &v.blocked, &v.blockers} {
-		var err error
-		var ends int64
-		if *set, ends, err = parsePeople(res[i], today); err != nil {
-			return nil, err
-		}
-		v.ends = min(v.ends, ends)
-	}
-	for i, set := range []*marks{&v.liked, &v.reposted, &v.saved} {
-		var err error
-		if *set, err = parseMarks(res[3+i]); err != nil {
-			return nil, err
-		}
-	}
-	cell.Put(v, stamp)
-	cell.people.Put(v, ofPeople)
-	return v, nil
-}
-
-// ViewerNow returns a user as a viewer who has no marks, read past every memory: for
-// one who is notified of each change. It is true until a time, in unix seconds. more is
-// read in the same round trip.
-func (s *viewers) ViewerNow(ctx context.Context, client rueidis.Client, user User, more ...rueidis.Completed) (v *Viewer, until int64, res []rueidis.RedisResult, err error) {
-	if err := s.standings.load(ctx); err != nil {
-		return nil, 0, nil, err
-	}
-	v = &Viewer{User: user, standings: s.standings, ends: math.MaxInt64}
-	sets := []*people{&v.muted, &v.blocked, &v.blockers}
-	cmds := make(rueidis.Commands, 0, len(sets)+len(more))
-	for i, bound := range []int64{maxRelations, maxRelations, maxBlockers} {
-		cmds = append(cmds, client.B().Zrange().Key(layout.Key(viewerPrefixes[i], user.ID)).
-			Min("0").Max(layout.Itoa(bound-1)).Rev().Withscores().Build())
-	}
-	today := s.clock().Unix()
-	res = client.DoMulti(ctx, append(cmds, more...)...)
-	for i, set := range sets {
-		var ends int64
-		if *set, ends, err = parsePeople(res[i], today); err != nil {
-			return nil, 0, nil, err
-		}
-		v.ends = min(v.ends, ends)
-	}
-	return v, v.ends, res[len(sets):], nil
-}
-
-// parsePeople reads users who are in a set until a time, and returns those who still
-// are and when the first of them is not.
-func parsePeople(res rueidis.RedisResult, now int64) (set people, ends int64, err error) {
-	scores, err := res.AsZScores()
-	if err != nil {
-		return nil, 0, fmt.Errorf("social: read a viewer: %w", err)
-	}
-	set, ends = make(people, 0, len(scores)), math.MaxInt64
-	for _, s := range scores {
-		id, ok := layout.ParseID(s.Member)
-		if !ok || s.Score <= float64(now) {
-			continue
-		}
-		set = append(set, id)
-		if s.Score < math.MaxInt64 {
-			ends = min(ends, int64(s.Score))
-		}
-	}
-	slices.Sort(set)
-	return set, ends, nil
-}
-
-func parseMarks(res rueidis.RedisResult) (marks, error) {
-	scores, err := res.AsZScores()
-	if err != nil {
-		return marks{}, fmt.Errorf("social: read a viewer: %w", err)
-	}
-	m := marks{posts: make([]int64, 0, len(scores))}
-	for _, s := range scores {
-		if id, ok := layout.ParseID(s.Member); ok {
-			m.posts = append(m.posts, id)
-		}
-	}
-	if len(scores) == newestMarks {
-		m.since = int64(scores[len(scores)-1].Score) + clockSkew
-	}
-	slices.Sort(m.posts)
-	return m, nil
-}
-
-// has reports whether a post is marked, and whether that is certain.
-func (m marks) has(p *Post) (marked, certain bool) {
-	if _, ok := slices.BinarySearch(m.posts, p.ID); ok {
+// Has reports whether a post is marked, and whether that is certain.
+func (m PostMarks) Has(p *Post) (marked, certain bool) {
+	if _, ok := slices.BinarySearch(m.Posts, p.ID); ok {
 		return true, true
 	}
-	return false, m.since == 0 || p.Time.Unix() > m.since
-}
-
-// Marks returns what a viewer has done with each of these posts. No round trip,
-// except for posts older than the viewer's newest 500 marks: then one.
-func (s *viewers) Marks(ctx context.Context, v *Viewer, posts []*Post) ([]Marks, error) {
-	all := make([]Marks, len(posts))
-	if v.User.ID == 0 {
-		return all, nil
-	}
-	var unsure [3][]int
-	for k, set := range [...]*marks{&v.liked, &v.reposted, &v.saved} {
-		if len(set.posts) == 0 {
-			continue
-		}
-		for i, p := range posts {
-			marked, certain := set.has(p)
-			if marked {
-				all[i] |= 1 << k
-			} else if !certain {
-				unsure[k] = append(unsure[k], i)
-			}
-		}
-	}
-	return all, s.oldMarks(ctx, v, posts, unsure, all)
-}
-
-// oldMarks reads the marks that are not in memory.
-func (s *viewers) oldMarks(ctx context.Context, v *Viewer, posts []*Post, unsure [3][]int, all []Marks) error {
-	var cmds rueidis.Commands
-	var kinds []int
-	for k, places := range unsure {
-		if len(places) == 0 {
-			continue
-		}
-		members := make([]string, len(places))
-		for i, place := range places {
-			members[i] = layout.Itoa(posts[place].ID)
-		}
-		cmds = append(cmds, s.client.B().Zmscore().Key(layout.Key(viewerPrefixes[3+k], v.User.ID)).Member(members...).Build())
-		kinds = append(kinds, k)
-	}
-	if len(cmds) == 0 {
-		return nil
-	}
-	for i, res := range s.client.DoMulti(ctx, cmds...) {
-		scores, err := res.ToArray()
-		if err != nil {
-			return fmt.Errorf("social: read the marks of a viewer: %w", err)
-		}
-		for j, score := range scores {
-			if !score.IsNil() {
-				all[unsure[kinds[i]][j]] |= 1 << kinds[i]
-			}
-		}
-	}
-	return nil
-}
-
-// invalidate notes that a key of a viewer has changed.
-func (s *viewers) invalidate(uid int64, prefix string) {
-	cell, ok := s.cells.GetEntryQuietly(uid)
-	if !ok {
-		return
-	}
-	switch prefix {
-	case layout.MutedPrefix, layout.BlockedPrefix, layout.BlockersPrefix:
-		cell.Value.changes.Add(1)
-		cell.Value.people.Changed()
-	}
-	cell.Value.Changed()
+	return false, m.Since == 0 || p.Time.Unix() > m.Since
 }

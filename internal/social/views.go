@@ -1,6 +1,7 @@
 package social
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -34,6 +35,7 @@ type Render func(p Post, before *View) (rendered any, size int)
 // and WithFresh.
 type views struct {
 	*users
+	db     database
 	cells  *otter.Cache[int64, *viewCell]
 	render Render
 
@@ -52,7 +54,9 @@ const (
 	defaultViewBytes = 64 << 20
 )
 
+// newViews returns views that take up to this many bytes, 64 MiB for 0.
 func newViews(users *users, bytes int64) (*views, error) {
+	bytes = cmp.Or(bytes, defaultViewBytes)
 	cells, err := otter.New(&otter.Options[int64, *viewCell]{
 		MaximumWeight: uint64(bytes),
 		Weigher:       func(_ int64, c *viewCell) uint32 { return max(c.size.Load(), viewOverhead) },
@@ -60,7 +64,7 @@ func newViews(users *users, bytes int64) (*views, error) {
 	if err != nil {
 		return nil, fmt.Errorf("social: %w", err)
 	}
-	return &views{users: users, cells: cells}, nil
+	return &views{users: users, db: users.database, cells: cells}, nil
 }
 
 // RenderWith sets what is kept with each post. Call it before the first use.
@@ -158,7 +162,7 @@ func (s *views) refresh(ctx context.Context, ids []int64, all []*View, cells []*
 			results[cachedAt[j]] = res
 		}
 	}
-	posts, err := s.parseAll(ctx, asked, results)
+	posts, err := parseAll(ctx, s.users, asked, results)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/notify"
 )
 
 // walked is a list of the service, and what a viewer sees there of ada: the ids of the
@@ -95,7 +96,7 @@ func TestVisible(t *testing.T) {
 				continue
 			}
 			b.do(b.Bookmark(b.Ctx, user, post))
-			b.Notify(b.Ctx, user.ID, social.NotifyReply, ada, reply)
+			b.Notify(b.Ctx, user.ID, notify.Reply, ada, reply)
 			if name != "follower" && name != "author" {
 				b.Connect(user, carl)
 			}

@@ -10,6 +10,7 @@ import (
 
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/social"
+	"retwis/internal/social/limits"
 )
 
 // fail sends an error page: the one place that decides what it looks like.
@@ -78,7 +79,7 @@ func (req *request) describe(err error) *pageError {
 	var (
 		page    *pageError
 		invalid *social.InvalidError
-		limit   *social.LimitError
+		limit   *limits.Error
 
 		suspended *social.SuspendedError
 		forbidden *social.ForbiddenError

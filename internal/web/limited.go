@@ -41,14 +41,14 @@ func (req *request) statusOf(err error) int {
 }
 
 // allow decides about something that the client is about to do, and counts it:
-// *social.LimitError where it is too much.
+// *limits.Error where it is too much.
 func (req *request) allow(event limits.Event) error {
-	return req.server.social.Allow(req.ctx, event, req.by())
+	return req.server.social.Limits.Take(req.ctx, event, req.by())
 }
 
 // giveBack undoes allow for what did not happen after all.
 func (req *request) giveBack(event limits.Event) {
-	req.server.social.GiveBack(req.ctx, event, req.by())
+	req.server.social.Limits.Return(req.ctx, event, req.by())
 }
 
 func (req *request) by() limits.By {
@@ -70,7 +70,7 @@ func (req *request) place() netip.Addr {
 }
 
 // tooMany is the page for something that was done too often.
-func tooMany(e *social.LimitError) *pageError {
+func tooMany(e *limits.Error) *pageError {
 	return &pageError{status: http.StatusTooManyRequests, detail: tooOften(e), draft: "Your post hasn't been published.", cause: e}
 }
 
@@ -90,7 +90,7 @@ var tooOftenTexts = map[limits.Event]string{
 }
 
 // tooOften says what was done too often, and when it is allowed again.
-func tooOften(e *social.LimitError) string {
+func tooOften(e *limits.Error) string {
 	text := tooOftenTexts[e.Event]
 	if text == "" {
 		text = "You're doing this too often."
@@ -114,7 +114,7 @@ func waitText(wait time.Duration) string {
 
 // retryAfter reports whether an error is about a limit, and sets the header with the
 // wait. Such a refusal is a line of the security log.
-func (req *request) retryAfter(err error) (e *social.LimitError, ok bool) {
+func (req *request) retryAfter(err error) (e *limits.Error, ok bool) {
 	if !errors.As(err, &e) {
 		return nil, false
 	}
@@ -131,9 +131,9 @@ func limitMetrics(service *social.Service) []prometheus.Collector {
 		all = append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "retwis_limits_hit_total", Help: "Events that a limit refused.",
 			ConstLabels: prometheus.Labels{"event": string(event)},
-		}, func() float64 { return float64(service.Limits().Refused(event)) }))
+		}, func() float64 { return float64(service.Limits.Refused(event)) }))
 	}
 	return append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "retwis_limits_unchecked_total", Help: "Events that were allowed because the database did not decide.",
-	}, func() float64 { return float64(service.Limits().Unchecked()) }))
+	}, func() float64 { return float64(service.Limits.Unchecked()) }))
 }

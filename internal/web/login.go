@@ -108,7 +108,7 @@ func (s *Server) loginCode(req *request) error {
 	secret := req.waiting()
 	who, _ := s.social.LoginUser(req.ctx, secret) // for limits and the log
 	by := limits.By{Account: who.ID, Address: req.place()}
-	if err := s.social.Allow(req.ctx, limits.SecondFactor, by); err != nil {
+	if err := s.social.Limits.Take(req.ctx, limits.SecondFactor, by); err != nil {
 		limit, ok := req.retryAfter(err)
 		if !ok {
 			return err
@@ -134,7 +134,7 @@ func (s *Server) loginCode(req *request) error {
 	case err != nil:
 		return err
 	}
-	s.social.GiveBack(req.ctx, limits.SecondFactor, by)
+	s.social.Limits.Return(req.ctx, limits.SecondFactor, by)
 	req.setCookie(req.loginCookie(), "", clearAtNow)
 	req.security("login", done.User, slog.Bool("second_factor", true), slog.Bool("recovery_code", done.Recovered))
 	return req.enter(done.Session, form)

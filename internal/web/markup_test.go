@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"retwis/internal/social"
+	"retwis/internal/social/notify"
 )
 
 // alone is a site without a database, for what needs none.
@@ -122,7 +123,7 @@ func FuzzMarkup(f *testing.F) {
 				Profile: social.UserProfile{DisplayName: text, Bio: "x" + text, Links: []string{text}}, Field: "bio", Problem: "x" + text,
 			}),
 			notificationsPage(frame{Viewer: user, Signed: true}, social.NotificationPage{Groups: []social.NotificationGroup{{
-				Kind: social.NotifyReply, Actors: []social.User{user}, Count: 1,
+				Kind: notify.Reply, Actors: []social.User{user}, Count: 1,
 				Post: &social.Item{Post: &social.View{Post: social.Post{ID: 1, Author: user, Body: text}}},
 			}}}, "", false),
 			tagPage(frame{Title: text}, text, true, feed{Path: tagPath(text)}),

@@ -4,20 +4,21 @@ import (
 	"net/http"
 
 	"retwis/internal/social"
+	"retwis/internal/social/notify"
 )
 
 // notificationsOnPage is how many groups a page of notifications has.
 const notificationsOnPage = 25
 
-var kindIcons = map[social.NotificationKind]string{
-	social.NotifyMention: "at",
-	social.NotifyReply:   "reply",
-	social.NotifyLike:    "like",
-	social.NotifyRepost:  "repost",
-	social.NotifyFollow:  "user",
+var kindIcons = map[notify.Kind]string{
+	notify.Mention: "at",
+	notify.Reply:   "reply",
+	notify.Like:    "like",
+	notify.Repost:  "repost",
+	notify.Follow:  "user",
 }
 
-func kindIcon(kind social.NotificationKind) string { return kindIcons[kind] }
+func kindIcon(kind notify.Kind) string { return kindIcons[kind] }
 
 // what is the text of a notification after the name of its latest person.
 func what(g social.NotificationGroup) string {
@@ -25,12 +26,12 @@ func what(g social.NotificationGroup) string {
 	if n := int64(g.Count) - 1; n > 0 {
 		others = "and " + counted(n, "other", "others") + " "
 	}
-	return others + map[social.NotificationKind]string{
-		social.NotifyMention: "mentioned you",
-		social.NotifyReply:   "replied to you",
-		social.NotifyLike:    "liked your post",
-		social.NotifyRepost:  "reposted your post",
-		social.NotifyFollow:  "followed you",
+	return others + map[notify.Kind]string{
+		notify.Mention: "mentioned you",
+		notify.Reply:   "replied to you",
+		notify.Like:    "liked your post",
+		notify.Repost:  "reposted your post",
+		notify.Follow:  "followed you",
 	}[g.Kind]
 }
 

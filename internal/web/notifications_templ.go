@@ -5,10 +5,13 @@ package web
 
 //lint:file-ignore SA4006 This context is only used if a nested component is present.
 
-import "github.com/a-h/templ"
-import templruntime "github.com/a-h/templ/runtime"
+import (
+	"github.com/a-h/templ"
+	templruntime "github.com/a-h/templ/runtime"
 
-import "retwis/internal/social"
+	"retwis/internal/social"
+	"retwis/internal/social/notify"
+)
 
 func notificationsPage(f frame, page social.NotificationPage, more string, later bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -294,7 +297,7 @@ func notification(g social.NotificationGroup) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if g.Post != nil {
-			var templ_7745c5c3_Var14 = []any{"quote", templ.KV("full", g.Kind == social.NotifyReply || g.Kind == social.NotifyMention)}
+			var templ_7745c5c3_Var14 = []any{"quote", templ.KV("full", g.Kind == notify.Reply || g.Kind == notify.Mention)}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var14...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -95,12 +95,12 @@ type kindView struct {
 	On          bool
 }
 
-var kindLabels = map[social.NotificationKind]string{
-	social.NotifyMention: "mentions me",
-	social.NotifyReply:   "replies to me",
-	social.NotifyLike:    "likes a post of mine",
-	social.NotifyRepost:  "reposts a post of mine",
-	social.NotifyFollow:  "follows me",
+var kindLabels = map[notify.Kind]string{
+	notify.Mention: "mentions me",
+	notify.Reply:   "replies to me",
+	notify.Like:    "likes a post of mine",
+	notify.Repost:  "reposts a post of mine",
+	notify.Follow:  "follows me",
 }
 
 func (s *Server) notificationSettings(req *request) error {
@@ -122,7 +122,7 @@ func (s *Server) changeNotifications(req *request) error {
 	if !req.signed {
 		return req.toLogin()
 	}
-	var off []social.NotificationKind
+	var off []notify.Kind
 	for _, kind := range notify.Kinds() {
 		if !slices.Contains(req.r.PostForm["on"], kind.String()) {
 			off = append(off, kind)

@@ -6,14 +6,9 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/social/celebrity"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/reply"
 )
-
-// OnCelebrities sets the authors whose posts are not put on the home timelines of their
-// followers; nil on a single server. Call it before the first use.
-func (e *Engine) OnCelebrities(set *celebrity.Set) { e.writer.celebrities = set }
 
 // decideCommands reads what decide needs, for a pipeline.
 func (w *writer) decideCommands(job *Job) rueidis.Commands {

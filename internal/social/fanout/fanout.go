@@ -19,6 +19,7 @@ import (
 	"retwis/collection"
 	"retwis/internal/jobs"
 	"retwis/internal/redis/script"
+	"retwis/internal/social/celebrity"
 	"retwis/internal/social/follow"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/pause"
@@ -65,16 +66,30 @@ type Engine struct {
 	worker  sync.WaitGroup
 }
 
+// Options are what an Engine needs; all but the sets and OnTags are required.
+type Options struct {
+	Lists *collection.Timelines
+	// Celebrities are the authors whose posts are not put on the home timelines of their
+	// followers; nil on a single server.
+	Celebrities *celebrity.Set
+	// OnTags is called with the tags of a post that was put on their sets, or removed from
+	// them. Where it fails, the work is repeated like any other of its part.
+	OnTags func(ctx context.Context, tags []string) error
+	Log    *slog.Logger
+	Now    func() time.Time
+}
+
 // New returns an engine on the database behind client, which stays the
-// caller's, and its timelines. Start starts it, and Close ends it. now is the clock.
-func New(client rueidis.Client, lists *collection.Timelines, log *slog.Logger, now func() time.Time) *Engine {
+// caller's. Start starts it, and Close ends it.
+func New(client rueidis.Client, opt Options) *Engine {
+	lists, log, now := opt.Lists, opt.Log, opt.Now
 	masters := task.NewObserver(client)
 	ledger := task.NewLedger(client, layout.FanOuts, masters, log, now)
 	e := &Engine{
 		log: log, masters: masters, ledger: ledger,
 		writer: writer{
 			client: client, scripts: script.NewSender(client), cluster: client.Mode() == rueidis.ClientModeCluster, log: log, now: now,
-			follows: follow.New(client), lists: lists, homes: lists, ledger: ledger,
+			follows: follow.New(client), lists: lists, homes: lists, ledger: ledger, celebrities: opt.Celebrities, tagged: opt.OnTags,
 		},
 		ids:     ids{client: client, log: log},
 		repeats: make(chan Job, maxRepeats),
@@ -121,13 +136,6 @@ func (e *Engine) Start(works bool) {
 
 // Tasks are the background tasks other than fan-outs.
 func (e *Engine) Tasks() *task.Engine { return e.tasks }
-
-// OnTags sets what is called with the tags of a post that was put on their sets, or
-// removed from them. Where it fails, the work is repeated like any other of its part.
-// Call it before the first use.
-func (e *Engine) OnTags(changed func(ctx context.Context, tags []string) error) {
-	e.writer.tagged = changed
-}
 
 // Close stops the fan-outs and tasks in the background and waits for them. Unfinished
 // ones stay in `fanouts` and `tasks`, for ResumeAll. The client stays open.

@@ -54,7 +54,7 @@ type writer struct {
 	lists   *collection.Timelines
 	homes   *collection.Timelines // the home timelines; on a Cluster only those that exist
 	ledger  *task.Ledger
-	tagged  func(ctx context.Context, tags []string) error // see Engine.OnTags; may be nil
+	tagged  func(ctx context.Context, tags []string) error // see Options.OnTags; may be nil
 
 	celebrities *celebrity.Set // nil on a single server
 }

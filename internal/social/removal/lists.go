@@ -52,9 +52,9 @@ func (e *Engine) removeFromLists(ctx context.Context, a account, was closed) err
 
 // runSteps does what other packages do for the deletion of an account.
 func (e *Engine) runSteps(ctx context.Context, a account) error {
-	for _, step := range e.steps {
-		if err := step.run(ctx, a.id, a.name); err != nil {
-			return fmt.Errorf("%s: %w", step.name, err)
+	for _, step := range e.Steps {
+		if err := step.Run(ctx, a.id); err != nil {
+			return fmt.Errorf("%s: %w", step.Name, err)
 		}
 	}
 	return nil

@@ -71,9 +71,12 @@ var ErrNoUser = errors.New("social: no such user")
 
 // Step is a part of the deletion of an account that another package does. It can be
 // repeated from its beginning, and returns when nothing is left.
-type Step func(ctx context.Context, uid int64, name string) error
+type Step struct {
+	Name string // for errors
+	Run  func(ctx context.Context, uid int64) error
+}
 
-// Options are what an Engine needs; all are required.
+// Options are what an Engine needs; all but Steps are required.
 type Options struct {
 	Client    rueidis.Client
 	Directory *directory.Directory
@@ -81,6 +84,7 @@ type Options struct {
 	Names     *completion.Index
 	Log       *slog.Logger
 	Now       func() time.Time
+	Steps     []Step
 }
 
 // Engine deletes accounts. It is safe for concurrent use.
@@ -90,13 +94,7 @@ type Engine struct {
 	likes     reaction.Store
 	relations relation.Store
 	notify    notify.Store
-	steps     []namedStep
 	rest      *sweeper
-}
-
-type namedStep struct {
-	name string
-	run  Step
 }
 
 // New returns an engine whose tasks are those of opt.FanOut.
@@ -112,9 +110,6 @@ func New(opt Options) *Engine {
 
 // Close ends what runs in the background.
 func (e *Engine) Close() { e.rest.close() }
-
-// Also adds a step to the deletion of each account. Call it before the first one.
-func (e *Engine) Also(name string, run Step) { e.steps = append(e.steps, namedStep{name, run}) }
 
 // account is an account that is being deleted.
 type account struct {

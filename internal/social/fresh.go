@@ -1,0 +1,27 @@
+package social
+
+import (
+	"context"
+	"slices"
+)
+
+type freshKey struct{}
+
+// WithFresh returns a context whose reads bypass the client's memory: for a
+// reader who has just written through another process. Posts are read from memory
+// all the same, except for these: those that the reader has changed.
+func WithFresh(ctx context.Context, posts ...int64) context.Context {
+	return context.WithValue(ctx, freshKey{}, posts)
+}
+
+// withoutFresh returns a context whose reads may be answered from memory again.
+func withoutFresh(ctx context.Context) context.Context {
+	return context.WithValue(ctx, freshKey{}, nil)
+}
+
+func isFresh(ctx context.Context) bool { return ctx.Value(freshKey{}) != nil }
+
+func isFreshPost(ctx context.Context, id int64) bool {
+	posts, _ := ctx.Value(freshKey{}).([]int64)
+	return slices.Contains(posts, id)
+}
