@@ -486,8 +486,8 @@ func (s *Service) Client() rueidis.Client { return s.db.client }
 // Directory finds users by their names.
 func (s *Service) Directory() *directory.Directory { return s.users.directory }
 
-// Lists are the timelines that are lists.
-func (s *Service) Lists() *collection.Timelines { return s.lists }
+// TimelineStore has the timelines that are lists.
+func (s *Service) TimelineStore() *collection.Timelines { return s.lists }
 
 // FanOut is the engine that puts posts on timelines.
 func (s *Service) FanOut() *fanout.Engine { return s.fanOut }

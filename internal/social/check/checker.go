@@ -57,7 +57,7 @@ func newChecker(s *social.Service, opt Options, repair bool) *checker {
 	client := waiting{s.Client(), running}
 	return &checker{
 		running: running,
-		client:  client, service: s, fanOut: s.FanOut(), lists: s.Lists(), follows: follow.New(client), names: s.Directory(),
+		client:  client, service: s, fanOut: s.FanOut(), lists: s.TimelineStore(), follows: follow.New(client), names: s.Directory(),
 		now: s.Options().Now, opt: opt, repair: repair, cluster: s.Client().Mode() == rueidis.ClientModeCluster, run: engine.Start(opt.Options),
 	}
 }

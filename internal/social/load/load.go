@@ -36,12 +36,12 @@ type Loader struct {
 
 // New returns a loader.
 func New(s *social.Service) Loader {
-	opt, homes := s.Options(), s.Lists()
+	opt, homes := s.Options(), s.TimelineStore()
 	if s.Client().Mode() == rueidis.ClientModeCluster {
 		homes = homes.Existing()
 	}
 	return Loader{
-		homes: homes, s: s, client: s.Client(), fanOut: s.FanOut(), lists: s.Lists(), log: opt.Logger, now: opt.Now, server: opt.Server,
+		homes: homes, s: s, client: s.Client(), fanOut: s.FanOut(), lists: s.TimelineStore(), log: opt.Logger, now: opt.Now, server: opt.Server,
 	}
 }
 
