@@ -78,7 +78,7 @@ func talkActions(ctx context.Context, s *social.Service) ([]*talkAction, error) 
 	}
 	var ids [talkPosts]int64
 	for i := range ids {
-		post, err := s.Post(ctx, users[i%talkers], "Hello from here.")
+		post, err := s.Posts.Post(ctx, users[i%talkers], "Hello from here.")
 		if err != nil {
 			return nil, err
 		}
@@ -94,21 +94,23 @@ func talkActions(ctx context.Context, s *social.Service) ([]*talkAction, error) 
 		return func(ctx context.Context, i int) error { return do(ctx, other(i), author(i)) }
 	}
 	return []*talkAction{
-		{name: "like an own post", do: on(author, s.Like)},
-		{name: "unlike it", do: on(author, s.Unlike)},
-		{name: "like, and notify the author", do: on(other, s.Like)},
-		{name: "like what one likes already", do: on(other, s.Like)},
-		{name: "unlike, and remove the notification", do: on(other, s.Unlike)},
-		{name: "bookmark", do: on(other, s.Bookmark)},
-		{name: "remove a bookmark", do: on(other, s.Unbookmark)},
-		{name: "mute", do: relate(func(ctx context.Context, from, to social.User) error { return s.Mute(ctx, from, to, time.Time{}) })},
-		{name: "unmute", do: relate(s.Unmute)},
+		{name: "like an own post", do: on(author, s.Reactions.Like)},
+		{name: "unlike it", do: on(author, s.Reactions.Unlike)},
+		{name: "like, and notify the author", do: on(other, s.Reactions.Like)},
+		{name: "like what one likes already", do: on(other, s.Reactions.Like)},
+		{name: "unlike, and remove the notification", do: on(other, s.Reactions.Unlike)},
+		{name: "bookmark", do: on(other, s.Reactions.Bookmark)},
+		{name: "remove a bookmark", do: on(other, s.Reactions.Unbookmark)},
+		{name: "mute", do: relate(func(ctx context.Context, from, to social.User) error {
+			return s.Relations.Mute(ctx, from, to, time.Time{})
+		})},
+		{name: "unmute", do: relate(s.Relations.Unmute)},
 		{name: "post", do: func(ctx context.Context, i int) error {
-			_, err := s.Post(ctx, author(i), "Hello from here.")
+			_, err := s.Posts.Post(ctx, author(i), "Hello from here.")
 			return err
 		}},
 		{name: "reply to an own post", do: func(ctx context.Context, i int) error {
-			_, err := s.Reply(ctx, author(i), ids[i], "Hello from here.")
+			_, err := s.Posts.Reply(ctx, author(i), ids[i], "Hello from here.")
 			return err
 		}},
 	}, nil

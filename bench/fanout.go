@@ -33,7 +33,7 @@ func measureFanOut(ctx context.Context, s *site, opt options) (fanResult, error)
 		return fanResult{}, err
 	}
 	defer service.Close()
-	star, err := service.UserByName(ctx, s.names[0])
+	star, err := service.Users.UserByName(ctx, s.names[0])
 	if err != nil {
 		return fanResult{}, err
 	}
@@ -47,7 +47,7 @@ func measureFanOut(ctx context.Context, s *site, opt options) (fanResult, error)
 	// Pages after the first, which are not cached.
 	var readers []request
 	for _, cookie := range s.cookies {
-		page, err := service.Home(ctx, star.ID, 0, 10)
+		page, err := service.Timelines.Home(ctx, star.ID, 0, 10)
 		if err != nil {
 			return fanResult{}, err
 		}

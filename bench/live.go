@@ -130,19 +130,19 @@ func (s *site) followers(ctx context.Context, service *social.Service) (author s
 	if err != nil {
 		return author, nil, nil, err
 	}
-	if author, err = service.UserByName(ctx, names[0]); err != nil {
+	if author, err = service.Users.UserByName(ctx, names[0]); err != nil {
 		return author, nil, nil, err
 	}
 	var follows []socialload.NewFollow
 	for _, name := range names[1:] {
-		user, err := service.UserByName(ctx, name)
+		user, err := service.Users.UserByName(ctx, name)
 		if err != nil {
 			return author, nil, nil, err
 		}
 		isFollower := len(follows) < liveFollowers
 		if isFollower {
 			follows = append(follows, socialload.NewFollow{From: user.ID, To: author.ID, Time: time.Now()})
-		} else if follows, err := service.IsFollowing(ctx, user.ID, author.ID); err != nil {
+		} else if follows, err := service.Follows.IsFollowing(ctx, user.ID, author.ID); err != nil {
 			return author, nil, nil, err
 		} else if follows {
 			continue
@@ -240,7 +240,7 @@ func (p *openPages) publish(ctx context.Context, service *social.Service, author
 	published := map[int64]time.Time{}
 	for range livePosts {
 		began := time.Now()
-		post, err := service.Post(ctx, author, "To all of you who are here.")
+		post, err := service.Posts.Post(ctx, author, "To all of you who are here.")
 		if err != nil {
 			return nil, err
 		}

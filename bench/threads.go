@@ -96,14 +96,14 @@ func writeThread(ctx context.Context, s *social.Service) (root int64, err error)
 	if err != nil {
 		return 0, err
 	}
-	post, err := s.Post(ctx, users[0], "What do you think?")
+	post, err := s.Posts.Post(ctx, users[0], "What do you think?")
 	if err != nil {
 		return 0, err
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	ids := []int64{post.ID}
 	for i := range threadReplies {
-		reply, err := s.Reply(ctx, users[i%threadPeople], ids[random.IntN(len(ids))], "I think so too.")
+		reply, err := s.Posts.Reply(ctx, users[i%threadPeople], ids[random.IntN(len(ids))], "I think so too.")
 		if err != nil {
 			return 0, err
 		}
@@ -113,15 +113,15 @@ func writeThread(ctx context.Context, s *social.Service) (root int64, err error)
 }
 
 func readThread(ctx context.Context, s *social.Service, root int64) error {
-	user, err := s.UserByName(ctx, "talker1")
+	user, err := s.Users.UserByName(ctx, "talker1")
 	if err != nil {
 		return err
 	}
-	v, err := s.Viewer(ctx, user)
+	v, err := s.Viewers.Viewer(ctx, user)
 	if err != nil {
 		return err
 	}
-	thread, err := s.Thread(ctx, v, root, 0, social.MaxPage)
+	thread, err := s.Threads.Thread(ctx, v, root, 0, social.MaxPage)
 	if err == nil && len(thread.Replies) != social.MaxPage {
 		err = fmt.Errorf("a page of %d replies", len(thread.Replies))
 	}

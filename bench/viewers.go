@@ -252,7 +252,7 @@ func startLikes(ctx context.Context, s *site) (*likes, error) {
 		return nil, err
 	}
 	for _, name := range names {
-		user, err := l.social.UserByName(ctx, name)
+		user, err := l.social.Users.UserByName(ctx, name)
 		if err != nil {
 			return nil, err
 		}
@@ -278,7 +278,7 @@ func startLikes(ctx context.Context, s *site) (*likes, error) {
 func (l *likes) prepare(ctx context.Context) error {
 	for i, post := range l.posts {
 		for n := range 5 {
-			if err := l.social.Like(ctx, l.users[(i*5+n)%len(l.users)], post); err != nil {
+			if err := l.social.Reactions.Like(ctx, l.users[(i*5+n)%len(l.users)], post); err != nil {
 				return err
 			}
 		}
@@ -302,9 +302,9 @@ func (l *likes) like(ctx context.Context) error {
 			continue
 		}
 		user, post := l.users[rand.IntN(len(l.users))], l.posts[rand.IntN(len(l.posts))]
-		do := l.social.Like
+		do := l.social.Reactions.Like
 		if rand.IntN(2) == 0 {
-			do = l.social.Unlike
+			do = l.social.Reactions.Unlike
 		}
 		if err := do(ctx, user, post); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("like: %w", err)

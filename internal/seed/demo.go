@@ -16,12 +16,12 @@ var demoLogin = Login{Name: "demo", Password: "demo-demo"}
 // Demo puts a small network into an empty database and returns its login. It leaves a
 // database that it has filled before unchanged, and returns ErrNotEmpty for any other.
 func Demo(ctx context.Context, svc *social.Service) (Login, error) {
-	empty, err := svc.Empty(ctx)
+	empty, err := svc.Users.Empty(ctx)
 	if err != nil {
 		return Login{}, err
 	}
 	if !empty {
-		_, err := svc.Authenticate(ctx, demoLogin.Name, demoLogin.Password)
+		_, err := svc.Auth.Authenticate(ctx, demoLogin.Name, demoLogin.Password)
 		if errors.Is(err, social.ErrBadLogin) {
 			return Login{}, ErrNotEmpty
 		}
@@ -39,27 +39,27 @@ func Demo(ctx context.Context, svc *social.Service) (Login, error) {
 
 // greet lets some people react to the user of the demo, who is notified of it.
 func greet(ctx context.Context, svc *social.Service) error {
-	me, err := svc.UserByName(ctx, demoLogin.Name)
+	me, err := svc.Users.UserByName(ctx, demoLogin.Name)
 	if err != nil {
 		return err
 	}
-	post, err := svc.Post(ctx, me, "Hello from the #redis corner. What shall we talk about?")
+	post, err := svc.Posts.Post(ctx, me, "Hello from the #redis corner. What shall we talk about?")
 	if err != nil {
 		return err
 	}
-	all := []error{svc.EditProfile(ctx, me, social.UserProfile{})}
-	people, err := svc.Followers(ctx, &social.Viewer{}, me.ID, "", 12)
+	all := []error{svc.Profiles.EditProfile(ctx, me, social.UserProfile{})}
+	people, err := svc.Follows.Followers(ctx, &social.Viewer{}, me.ID, "", 12)
 	for i, friend := range people.Users {
-		all = append(all, svc.Like(ctx, friend, post.ID))
+		all = append(all, svc.Reactions.Like(ctx, friend, post.ID))
 		switch i {
 		case 1:
-			_, err := svc.Repost(ctx, friend, post.ID)
+			_, err := svc.Posts.Repost(ctx, friend, post.ID)
 			all = append(all, err)
 		case 2, 4:
-			_, err := svc.Reply(ctx, friend, post.ID, "Bread, as always. And sorted sets.")
+			_, err := svc.Posts.Reply(ctx, friend, post.ID, "Bread, as always. And sorted sets.")
 			all = append(all, err)
 		case 3:
-			_, err := svc.Post(ctx, friend, "Good to have you here, @"+me.Name+"!")
+			_, err := svc.Posts.Post(ctx, friend, "Good to have you here, @"+me.Name+"!")
 			all = append(all, err)
 		}
 	}

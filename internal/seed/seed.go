@@ -63,7 +63,7 @@ func (r *run) progress(n int) {
 }
 
 func (r *run) users(ctx context.Context) error {
-	hash, err := r.svc.HashPassword(ctx, r.opt.Password)
+	hash, err := r.svc.Auth.HashPassword(ctx, r.opt.Password)
 	if err != nil {
 		return err
 	}

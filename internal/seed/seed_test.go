@@ -64,13 +64,13 @@ func TestRun(t *testing.T) {
 	if err != nil || checked.Users != 120 || checked.Follows != 2000 || checked.Posts != 700 || checked.Leftovers != 0 {
 		t.Errorf("check = %+v, %v", checked, err)
 	}
-	if _, err := svc.Authenticate(t.Context(), result.Name, result.Password); err != nil {
+	if _, err := svc.Auth.Authenticate(t.Context(), result.Name, result.Password); err != nil {
 		t.Errorf("log in as %s: %v", result.Name, err)
 	}
 	// A few have very many followers: the first tenth more than the other half.
 	var followers []int64
 	for uid := int64(1); uid <= 120; uid++ {
-		counts, err := svc.Counts(t.Context(), uid)
+		counts, err := svc.Follows.Counts(t.Context(), uid)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,30 +189,30 @@ func TestDemo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := svc.Authenticate(t.Context(), login.Name, login.Password); err != nil {
+		if _, err := svc.Auth.Authenticate(t.Context(), login.Name, login.Password); err != nil {
 			t.Error(err)
 		}
 	}
-	me, err := svc.UserByName(t.Context(), "demo")
+	me, err := svc.Users.UserByName(t.Context(), "demo")
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := svc.Viewer(t.Context(), me)
+	v, err := svc.Viewers.Viewer(t.Context(), me)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if unread, err := svc.Unread(t.Context(), v); err != nil || unread < 5 {
+	if unread, err := svc.Notifications.Unread(t.Context(), v); err != nil || unread < 5 {
 		t.Errorf("%d notifications, %v", unread, err)
 	}
 	result, err := check.Verify(t.Context(), svc, check.Options{Report: func(p check.Problem) { t.Error(p) }})
 	if err != nil || result.Problems+result.Leftovers > 0 {
 		t.Errorf("check = %+v, %v", result, err)
 	}
-	if replies, err := svc.ProfileReplies(t.Context(), v, me.ID, 0, 10); err != nil || len(replies.Items) == 0 {
+	if replies, err := svc.Lists.ProfileReplies(t.Context(), v, me.ID, 0, 10); err != nil || len(replies.Items) == 0 {
 		t.Errorf("the replies of the user of the demo: %+v, %v", replies, err)
 	}
 	foreign, _ := service(t)
-	if _, err := foreign.Register(t.Context(), "somebody", "some password"); err != nil {
+	if _, err := foreign.Accounts.Register(t.Context(), "somebody", "some password"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := seed.Demo(t.Context(), foreign); !errors.Is(err, seed.ErrNotEmpty) {

@@ -20,7 +20,7 @@ var passwordReplaceScript = script.New(passwordReplaceSource).Retryable()
 
 // accounts registers users.
 type accounts struct {
-	*users
+	users  *users
 	db     database
 	logins *logins
 	names  *completion.Index
@@ -90,9 +90,9 @@ func (a *accounts) register(ctx context.Context, name, password string, fields .
 	if err := a.MarkLayout(ctx, user.ID); err != nil {
 		return Session{}, err
 	}
-	session, err := a.logins.openSession(ctx, user)
+	session, err := a.logins.sessions.openSession(ctx, user)
 	if err == nil {
-		a.registered(user)
+		a.users.registered(user)
 	}
 	return session, err
 }
@@ -100,7 +100,7 @@ func (a *accounts) register(ctx context.Context, name, password string, fields .
 // isFree returns ErrTaken for a name that is in use, or was before its account was
 // deleted.
 func (a *accounts) isFree(ctx context.Context, name string) error {
-	owners, err := a.directory.Owners(ctx, name)
+	owners, err := a.users.directory.Owners(ctx, name)
 	if err == nil && owners[0].First() != "" {
 		err = ErrTaken
 	}
@@ -112,11 +112,11 @@ func (a *accounts) isFree(ctx context.Context, name string) error {
 // one after it.
 func (a *accounts) createUser(ctx context.Context, fields ...string) (int64, error) {
 	for {
-		id, err := a.nextID(ctx, layout.NextUserID)
+		id, err := a.db.nextID(ctx, layout.NextUserID)
 		if err != nil {
 			return 0, err
 		}
-		created, err := hash.Create(ctx, a.client, layout.UserKey(id), fields)
+		created, err := hash.Create(ctx, a.db.client, layout.UserKey(id), fields)
 		if err != nil || created {
 			return id, err
 		}
@@ -125,14 +125,14 @@ func (a *accounts) createUser(ctx context.Context, fields ...string) (int64, err
 
 // Claim gives a user their name, or removes the user and returns ErrTaken.
 func (a *accounts) Claim(ctx context.Context, user User) error {
-	owner, err := a.directory.Claim(ctx, user.Name, user.ID)
+	owner, err := a.users.directory.Claim(ctx, user.Name, user.ID)
 	if err != nil {
 		return fmt.Errorf("social: register: %w", err)
 	}
 	if owner == user.ID {
 		return nil
 	}
-	if err := a.client.Do(ctx, a.client.B().Del().Key(layout.UserKey(user.ID)).Build().ToRetryable()).Error(); err != nil {
+	if err := a.db.client.Do(ctx, a.db.client.B().Del().Key(layout.UserKey(user.ID)).Build().ToRetryable()).Error(); err != nil {
 		return fmt.Errorf("%w: %w", ErrTaken, err)
 	}
 	return ErrTaken
@@ -144,7 +144,7 @@ func (a *accounts) MarkLayout(ctx context.Context, firstID int64) error {
 	if firstID != 1 {
 		return nil
 	}
-	err := a.client.Do(ctx, a.client.B().Set().Key(layout.LayoutVersion).Value(layout.Version).Nx().Build().ToRetryable()).Error()
+	err := a.db.client.Do(ctx, a.db.client.B().Set().Key(layout.LayoutVersion).Value(layout.Version).Nx().Build().ToRetryable()).Error()
 	if err != nil && !rueidis.IsRedisNil(err) {
 		return fmt.Errorf("social: register: %w", err)
 	}
@@ -160,7 +160,7 @@ func (a *accounts) checkReserved(ctx context.Context, name string) error {
 			return &InvalidError{"username", "That username is reserved. Please choose another one."}
 		}
 	}
-	staff, err := a.Staff(ctx)
+	staff, err := a.users.Staff(ctx)
 	if err != nil {
 		return err
 	}

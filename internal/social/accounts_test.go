@@ -15,7 +15,7 @@ import (
 func TestRegister(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	session, err := b.Register(b.Ctx, "Antirez", socialtest.Password)
+	session, err := b.Accounts.Register(b.Ctx, "Antirez", socialtest.Password)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,10 +42,10 @@ func TestRegister(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"antirez", "ANTIREZ", "Antirez"} {
-		if _, err := b.Register(b.Ctx, name, socialtest.Password); !errors.Is(err, social.ErrTaken) {
+		if _, err := b.Accounts.Register(b.Ctx, name, socialtest.Password); !errors.Is(err, social.ErrTaken) {
 			t.Errorf("Register(%q): %v, want ErrTaken", name, err)
 		}
-		if user, err := b.UserByName(b.Ctx, name); err != nil || user.Name != "Antirez" {
+		if user, err := b.Users.UserByName(b.Ctx, name); err != nil || user.Name != "Antirez" {
 			t.Errorf("UserByName(%q) = %+v, %v", name, user, err)
 		}
 	}
@@ -68,7 +68,7 @@ func TestRegisterRefuses(t *testing.T) {
 		{"fine", strings.Repeat("p", 129), "password"},
 		{"fine", "\xff\xff\xff\xff\xff\xff\xff\xff", "password"},
 	} {
-		_, err := b.Register(b.Ctx, c.name, c.password)
+		_, err := b.Accounts.Register(b.Ctx, c.name, c.password)
 		var invalid *social.InvalidError
 		if !errors.As(err, &invalid) || invalid.Field != c.field {
 			t.Errorf("Register(%q, %q): %v, want an InvalidError of %s", c.name, c.password, err, c.field)
@@ -88,7 +88,7 @@ func TestRegisterRace(t *testing.T) {
 	errs := make([]error, racers)
 	var wg sync.WaitGroup
 	for i := range racers {
-		wg.Go(func() { _, errs[i] = b.Register(b.Ctx, "wanted", socialtest.Password) })
+		wg.Go(func() { _, errs[i] = b.Accounts.Register(b.Ctx, "wanted", socialtest.Password) })
 	}
 	wg.Wait()
 	won := 0
@@ -110,7 +110,7 @@ func TestRegisterRace(t *testing.T) {
 func TestLogin(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	first, err := b.Register(b.Ctx, "Pia", socialtest.Password)
+	first, err := b.Accounts.Register(b.Ctx, "Pia", socialtest.Password)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,24 +123,24 @@ func TestLogin(t *testing.T) {
 		{strings.Repeat("x", 1<<20), socialtest.Password},
 		{"\xff", socialtest.Password},
 	} {
-		if _, err := b.Login(b.Ctx, c.name, c.password); !errors.Is(err, social.ErrBadLogin) {
+		if _, err := b.Auth.Login(b.Ctx, c.name, c.password); !errors.Is(err, social.ErrBadLogin) {
 			t.Errorf("Login(%.20q, %.20q): %v, want ErrBadLogin", c.name, c.password, err)
 		}
 	}
-	second, err := b.Login(b.Ctx, "pia", socialtest.Password)
+	second, err := b.Auth.Login(b.Ctx, "pia", socialtest.Password)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, session := range []social.Session{first, second} {
-		if user, err := b.SessionUser(b.Ctx, session.Secret); err != nil || user != first.User {
+		if user, err := b.Sessions.SessionUser(b.Ctx, session.Secret); err != nil || user != first.User {
 			t.Errorf("SessionUser = %+v, %v", user, err)
 		}
 	}
-	if err := b.LogoutEverywhere(b.Ctx, first.User.ID); err != nil {
+	if err := b.Sessions.LogoutEverywhere(b.Ctx, first.User.ID); err != nil {
 		t.Fatal(err)
 	}
 	for _, session := range []social.Session{first, second} {
-		if _, err := b.SessionUser(b.Ctx, session.Secret); !errors.Is(err, social.ErrNoSession) {
+		if _, err := b.Sessions.SessionUser(b.Ctx, session.Secret); !errors.Is(err, social.ErrNoSession) {
 			t.Errorf("a session that was logged out: %v, want ErrNoSession", err)
 		}
 	}
@@ -154,17 +154,17 @@ func TestLogoutElsewhere(t *testing.T) {
 	t.Parallel()
 	db := setup(t)
 	other := on(t, db.DB)
-	session, err := db.Register(db.Ctx, "roamer", socialtest.Password)
+	session, err := db.Accounts.Register(db.Ctx, "roamer", socialtest.Password)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := other.SessionUser(db.Ctx, session.Secret); err != nil {
+	if _, err := other.Sessions.SessionUser(db.Ctx, session.Secret); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Logout(db.Ctx, session.User.ID, session.Secret); err != nil {
+	if err := db.Sessions.Logout(db.Ctx, session.User.ID, session.Secret); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := other.SessionUser(db.Ctx, session.Secret); !errors.Is(err, social.ErrNoSession) {
+	if _, err := other.Sessions.SessionUser(db.Ctx, session.Secret); !errors.Is(err, social.ErrNoSession) {
 		t.Errorf("SessionUser elsewhere: %v, want ErrNoSession", err)
 	}
 }
@@ -172,20 +172,20 @@ func TestLogoutElsewhere(t *testing.T) {
 func TestSessionsAreBounded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	first, err := b.Register(b.Ctx, "many", socialtest.Password)
+	first, err := b.Accounts.Register(b.Ctx, "many", socialtest.Password)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var last social.Session
 	for range 10 {
-		if last, err = b.Login(b.Ctx, "many", socialtest.Password); err != nil {
+		if last, err = b.Auth.Login(b.Ctx, "many", socialtest.Password); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := b.SessionUser(b.Ctx, first.Secret); !errors.Is(err, social.ErrNoSession) {
+	if _, err := b.Sessions.SessionUser(b.Ctx, first.Secret); !errors.Is(err, social.ErrNoSession) {
 		t.Errorf("the eleventh session is still open: %v", err)
 	}
-	if _, err := b.SessionUser(b.Ctx, last.Secret); err != nil {
+	if _, err := b.Sessions.SessionUser(b.Ctx, last.Secret); err != nil {
 		t.Error(err)
 	}
 	if n := b.Redis("HLEN", "auths"); n != "10" {
@@ -197,7 +197,7 @@ func TestSessionsAreBounded(t *testing.T) {
 func TestSessionUserRefuses(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	session, err := b.Register(b.Ctx, "victim", socialtest.Password)
+	session, err := b.Accounts.Register(b.Ctx, "victim", socialtest.Password)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestSessionUserRefuses(t *testing.T) {
 		b.Redis("HGET", "user:1", "auth"), // what a copy of the database shows
 		session.Secret + "A",
 	} {
-		if _, err := b.SessionUser(b.Ctx, secret); !errors.Is(err, social.ErrNoSession) {
+		if _, err := b.Sessions.SessionUser(b.Ctx, secret); !errors.Is(err, social.ErrNoSession) {
 			t.Errorf("SessionUser(%.50q): %v, want ErrNoSession", secret, err)
 		}
 	}
@@ -221,19 +221,19 @@ func TestPasswordFlood(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer svc.Close()
-	if _, err := svc.Register(db.Ctx, "calm", socialtest.Password); err != nil {
+	if _, err := svc.Accounts.Register(db.Ctx, "calm", socialtest.Password); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(db.Ctx)
 	cancel()
-	if _, err := svc.Login(ctx, "calm", socialtest.Password); err == nil {
+	if _, err := svc.Auth.Login(ctx, "calm", socialtest.Password); err == nil {
 		t.Error("a log-in that nobody waits for any more succeeded")
 	}
 	var wg sync.WaitGroup
 	errs := make(chan error, 1000)
 	for range 1000 {
 		wg.Go(func() {
-			_, err := svc.Authenticate(db.Ctx, "calm", socialtest.Password)
+			_, err := svc.Auth.Authenticate(db.Ctx, "calm", socialtest.Password)
 			errs <- err
 		})
 	}
@@ -253,7 +253,7 @@ func TestLatestUsers(t *testing.T) {
 		b.NewUser(fmt.Sprintf("User%d", i))
 		b.Clock.Advance(1e9)
 	}
-	users, err := b.LatestUsers(b.Ctx, &social.Viewer{}, 3)
+	users, err := b.Users.LatestUsers(b.Ctx, &social.Viewer{}, 3)
 	if err != nil {
 		t.Fatal(err)
 	}

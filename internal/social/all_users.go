@@ -44,7 +44,7 @@ func (u *users) AllUsers(ctx context.Context) iter.Seq2[[]User, error] {
 
 // others yields the users that were not seen yet, from all masters.
 func (u *users) others(ctx context.Context, seen map[int64]bool, yield func([]User, error) bool) {
-	for page, err := range scan.Keys(ctx, u.client, scan.Pattern{Match: layout.UserPrefix + "*", Count: 1000}) {
+	for page, err := range scan.Keys(ctx, u.db.client, scan.Pattern{Match: layout.UserPrefix + "*", Count: 1000}) {
 		if err != nil {
 			yield(nil, fmt.Errorf("social: list the users: %w", err))
 			return
@@ -69,8 +69,8 @@ func (u *users) byTime(ctx context.Context) iter.Seq2[[]User, error] {
 	return func(yield func([]User, error) bool) {
 		var before []string // the page before: registrations move its end into this one
 		for from := int64(0); ; from += allUsersPage {
-			cmd := u.client.B().Zrevrange().Key(layout.UsersByTime).Start(from).Stop(from + allUsersPage - 1).Build()
-			names, err := u.client.Do(ctx, cmd).AsStrSlice()
+			cmd := u.db.client.B().Zrevrange().Key(layout.UsersByTime).Start(from).Stop(from + allUsersPage - 1).Build()
+			names, err := u.db.client.Do(ctx, cmd).AsStrSlice()
 			if err != nil {
 				yield(nil, fmt.Errorf("social: list the users: %w", err))
 				return

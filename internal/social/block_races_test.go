@@ -27,13 +27,13 @@ func TestBlockBeatsFollow(t *testing.T) {
 					if i%2 == 0 {
 						from, to = bob, ada
 					}
-					if err := other.Follow(b.Ctx, from, to); err != nil && !errors.Is(err, social.ErrBlocked) {
+					if err := other.Follows.Follow(b.Ctx, from, to); err != nil && !errors.Is(err, social.ErrBlocked) {
 						t.Error(err)
 					}
 				})
 			}
 			wg.Go(func() {
-				if err := b.Block(b.Ctx, ada, bob, time.Time{}); err != nil {
+				if err := b.Relations.Block(b.Ctx, ada, bob, time.Time{}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -43,7 +43,7 @@ func TestBlockBeatsFollow(t *testing.T) {
 					t.Fatalf("round %d: %s is left", round, key)
 				}
 			}
-			b.do(b.Unblock(b.Ctx, ada, bob))
+			b.do(b.Relations.Unblock(b.Ctx, ada, bob))
 		}
 	})
 }
@@ -53,10 +53,10 @@ func TestBlockBeatsFollow(t *testing.T) {
 func TestFollowIsReadAgain(t *testing.T) {
 	t.Parallel()
 	ada, bob := social.User{ID: 1, Name: "ada"}, social.User{ID: 2, Name: "bob"}
-	b := meddle(t, func(other *bundle) { other.do(other.Block(other.Ctx, ada, bob, time.Time{})) }, "ZADD", layout.FollowingKey(2))
+	b := meddle(t, func(other *bundle) { other.do(other.Relations.Block(other.Ctx, ada, bob, time.Time{})) }, "ZADD", layout.FollowingKey(2))
 	b.NewUser("ada")
 	b.NewUser("bob")
-	if err := b.Follow(b.Ctx, bob, ada); !errors.Is(err, social.ErrBlocked) {
+	if err := b.Follows.Follow(b.Ctx, bob, ada); !errors.Is(err, social.ErrBlocked) {
 		t.Errorf("follow: %v, want ErrBlocked", err)
 	}
 	for _, key := range []string{"following:2", "followers:1"} {
@@ -80,9 +80,9 @@ func TestBlocksAtOnce(t *testing.T) {
 					}
 					var err error
 					if i%2 == 0 {
-						err = one.Unblock(b.Ctx, ada, bob)
+						err = one.Relations.Unblock(b.Ctx, ada, bob)
 					} else {
-						err = one.Block(b.Ctx, ada, bob, b.Clock.Now().Add(time.Duration(i+1)*time.Hour))
+						err = one.Relations.Block(b.Ctx, ada, bob, b.Clock.Now().Add(time.Duration(i+1)*time.Hour))
 					}
 					if err != nil {
 						t.Error(err)
@@ -107,12 +107,12 @@ func TestBlockCutShort(t *testing.T) {
 	ada, bob := b.NewUser("ada"), b.NewUser("bob")
 	b.Connect(bob, ada)
 	b.Redis("ZADD", layout.BlockedKey(ada.ID), "+inf", layout.Itoa(bob.ID))
-	b.do(b.Block(b.Ctx, ada, bob, time.Time{}))
+	b.do(b.Relations.Block(b.Ctx, ada, bob, time.Time{}))
 	if got := b.relation(bob, ada); got != "blocked by" {
 		t.Errorf("repeated: %q", got)
 	}
 	b.Redis("ZREM", layout.BlockedKey(ada.ID), layout.Itoa(bob.ID))
-	b.do(b.Unblock(b.Ctx, ada, bob))
+	b.do(b.Relations.Unblock(b.Ctx, ada, bob))
 	if got := b.relation(bob, ada); got != "" {
 		t.Errorf("ended: %q", got)
 	}
@@ -132,11 +132,11 @@ func TestUnblockAtOnce(t *testing.T) {
 		for _, id := range []int64{byAda, byBob} { // as if another process had it in hand
 			b.Redis("ZADD", layout.FanOuts, layout.Seconds(b.Clock.Now()), layout.Itoa(id))
 		}
-		b.do(b.Block(b.Ctx, ada, bob, time.Time{}))
+		b.do(b.Relations.Block(b.Ctx, ada, bob, time.Time{}))
 		if got := b.relation(bob, ada); got != "blocked by" {
 			t.Errorf("blocked: %q", got)
 		}
-		b.do(other.Unblock(b.Ctx, ada, bob))
+		b.do(other.Relations.Unblock(b.Ctx, ada, bob))
 		b.wantNoRelation(ada, bob)
 		b.Redis("ZREM", layout.FanOuts, layout.Itoa(byAda), layout.Itoa(byBob))
 		b.Eventually("the home timelines to be cleared", func() bool {
@@ -152,7 +152,7 @@ func TestUnblockAfterBlockCutShort(t *testing.T) {
 	twoProcesses(t, func(t *testing.T, b, _ *bundle) {
 		ada, bob := b.friends()
 		b.Redis("ZADD", layout.BlockedKey(ada.ID), "+inf", layout.Itoa(bob.ID))
-		b.do(b.Unblock(b.Ctx, ada, bob))
+		b.do(b.Relations.Unblock(b.Ctx, ada, bob))
 		b.wantNoRelation(ada, bob)
 	})
 }
@@ -178,8 +178,8 @@ func TestBlockEndsBeforeItsTask(t *testing.T) {
 		b.do(b.ResumeFanOuts(b.Ctx))
 		b.Clock.Advance(25 * time.Hour)
 		b.Redis("ZADD", layout.BlockedKey(users[0][0].ID), layout.Seconds(end), layout.Itoa(users[0][1].ID))
-		b.do(b.Unfollow(b.Ctx, users[2][0], users[2][1]))
-		b.do(b.Follow(b.Ctx, users[2][0], users[2][1]))
+		b.do(b.Follows.Unfollow(b.Ctx, users[2][0], users[2][1]))
+		b.do(b.Follows.Follow(b.Ctx, users[2][0], users[2][1]))
 		for _, pair := range users[:3] {
 			leave(pair)
 		}
@@ -201,9 +201,9 @@ func TestUnblockWithoutBlock(t *testing.T) {
 	twoProcesses(t, func(t *testing.T, b, _ *bundle) {
 		ada, bob := b.NewUser("ada"), b.NewUser("bob")
 		b.Connect(ada, bob)
-		b.do(b.Unblock(b.Ctx, ada, bob))
+		b.do(b.Relations.Unblock(b.Ctx, ada, bob))
 		b.Redis("ZADD", layout.BlockedKey(ada.ID), layout.Seconds(b.Clock.Now()), layout.Itoa(bob.ID))
-		b.do(b.Unblock(b.Ctx, ada, bob))
+		b.do(b.Relations.Unblock(b.Ctx, ada, bob))
 		if got := b.relation(ada, bob); got != "following" {
 			t.Errorf("ada and bob: %q", got)
 		}

@@ -110,7 +110,7 @@ func (f *follows) CommonFollowers(ctx context.Context, v *Viewer, uid int64) (Co
 
 func (f *follows) countCommon(ctx context.Context, v *Viewer, uid int64) (Common, error) {
 	small, large := layout.FollowersKey(v.User.ID), layout.FollowersKey(uid)
-	sizes := f.readMany(ctx, f.client.B().Zcard().Key(small).Cache(), f.client.B().Zcard().Key(large).Cache())
+	sizes := f.db.readMany(ctx, f.db.client.B().Zcard().Key(small).Cache(), f.db.client.B().Zcard().Key(large).Cache())
 	var n [2]int64
 	for i := range n {
 		var err error
@@ -125,9 +125,9 @@ func (f *follows) countCommon(ctx context.Context, v *Viewer, uid int64) (Common
 		return Common{}, nil
 	}
 	read := f.latestIn
-	if !f.cluster && n[0] <= examine {
+	if !f.db.cluster && n[0] <= examine {
 		read = func(ctx context.Context, small, large string) ([]string, error) {
-			return f.client.Do(ctx, f.client.B().Zinter().Numkeys(2).Key(small, large).Build()).AsStrSlice()
+			return f.db.client.Do(ctx, f.db.client.B().Zinter().Numkeys(2).Key(small, large).Build()).AsStrSlice()
 		}
 	}
 	both, err := read(ctx, small, large)
@@ -139,11 +139,11 @@ func (f *follows) countCommon(ctx context.Context, v *Viewer, uid int64) (Common
 
 // latestIn returns those of the latest members of one set that are in another one too.
 func (f *follows) latestIn(ctx context.Context, small, large string) ([]string, error) {
-	ids, err := f.client.Do(ctx, f.client.B().Zrevrange().Key(small).Start(0).Stop(examine-1).Build()).AsStrSlice()
+	ids, err := f.db.client.Do(ctx, f.db.client.B().Zrevrange().Key(small).Start(0).Stop(examine-1).Build()).AsStrSlice()
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
-	scores, err := f.client.Do(ctx, f.client.B().Zmscore().Key(large).Member(ids...).Build()).ToArray()
+	scores, err := f.db.client.Do(ctx, f.db.client.B().Zmscore().Key(large).Member(ids...).Build()).ToArray()
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func TestCommonFollowersRemembered(t *testing.T) {
 	reads := int64(0)
 	want := func(what string, n int64, more int64) {
 		t.Helper()
-		common, err := b.CommonFollowers(b.Ctx, b.viewer(ada), star.ID)
+		common, err := b.Follows.CommonFollowers(b.Ctx, b.viewer(ada), star.ID)
 		if reads += more; err != nil || common != (social.Common{N: n}) || counts.n.Load() != reads {
 			t.Errorf("%s: %+v after %d reads, want %d after %d (%v)", what, common, counts.n.Load(), n, reads, err)
 		}
@@ -46,16 +46,16 @@ func TestCommonFollowersRemembered(t *testing.T) {
 	other.Connect(fans[2], ada)
 	other.Connect(fans[2], star)
 	want("after two follows elsewhere", 2, 0)
-	fresh, err := b.CommonFollowers(social.WithFresh(b.Ctx), b.viewer(ada), star.ID)
+	fresh, err := b.Follows.CommonFollowers(social.WithFresh(b.Ctx), b.viewer(ada), star.ID)
 	if reads++; err != nil || fresh.N != 3 {
 		t.Errorf("past the memory: %+v, %v", fresh, err)
 	}
 	want("after that", 3, 0)
-	if err := b.Unfollow(b.Ctx, fans[0], star); err != nil {
+	if err := b.Follows.Unfollow(b.Ctx, fans[0], star); err != nil {
 		t.Fatal(err)
 	}
 	want("after one has left", 2, 1)
-	if err := b.Block(b.Ctx, ada, fans[1], time.Time{}); err != nil {
+	if err := b.Relations.Block(b.Ctx, ada, fans[1], time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	want("after a block", 1, 1)
@@ -79,7 +79,7 @@ func TestCommonFollowersBound(t *testing.T) {
 			if err := load.New(b.Service).AddFollows(b.Ctx, follows); err != nil {
 				t.Fatal(err)
 			}
-			common, err := b.CommonFollowers(b.Ctx, &social.Viewer{User: one}, two.ID)
+			common, err := b.Follows.CommonFollowers(b.Ctx, &social.Viewer{User: one}, two.ID)
 			if err != nil || !common.AtLeast || !slices.Contains([]int64{900, 1000}, common.N) {
 				t.Errorf("common = %+v, %v, want about a thousand or more", common, err)
 			}

@@ -15,7 +15,7 @@ import (
 
 func (b *bundle) names(viewer social.User, prefix string, n int) []string {
 	b.T.Helper()
-	users, err := b.CompleteNames(b.Ctx, b.viewer(viewer), prefix, n)
+	users, err := b.Completions.CompleteNames(b.Ctx, b.viewer(viewer), prefix, n)
 	if err != nil {
 		b.T.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func (b *bundle) names(viewer social.User, prefix string, n int) []string {
 func (b *bundle) wantComplete(missing ...string) {
 	b.T.Helper()
 	var got []string
-	for term, err := range b.Completion().Missing(b.Ctx) {
+	for term, err := range b.Completions.Completion().Missing(b.Ctx) {
 		if err != nil {
 			b.T.Fatal(err)
 		}
@@ -58,25 +58,25 @@ func TestCompleteNames(t *testing.T) {
 		b.Connect(bob, adam)
 		b.Eventually("a follow changes the rank", func() bool { return slices.Equal(b.names(bob, "a", 10), []string{"Adam_1", "ada", "al"}) })
 		want(bob, "a", 1, "Adam_1")
-		b.do(b.Unfollow(b.Ctx, bob, adam))
+		b.do(b.Follows.Unfollow(b.Ctx, bob, adam))
 		b.Eventually("the end of a follow changes the rank", func() bool { return slices.Equal(b.names(bob, "a", 1), []string{"ada"}) })
 
-		b.do(b.EditProfile(b.Ctx, al, social.UserProfile{DisplayName: "Ádalbert the 1st"}))
+		b.do(b.Profiles.EditProfile(b.Ctx, al, social.UserProfile{DisplayName: "Ádalbert the 1st"}))
 		want(bob, "adalb", 10, "al")
 		want(bob, "ada", 10, "ada", "al", "Adam_1")
-		al, err := b.UserByName(b.Ctx, "al")
+		al, err := b.Users.UserByName(b.Ctx, "al")
 		b.do(err)
-		b.do(b.EditProfile(b.Ctx, al, social.UserProfile{DisplayName: "Zoe"}))
+		b.do(b.Profiles.EditProfile(b.Ctx, al, social.UserProfile{DisplayName: "Zoe"}))
 		want(bob, "adalb", 10)
 		want(bob, "zo", 10, "al")
 		want(bob, "al", 10, "al")
 
-		b.do(b.Block(b.Ctx, ada, bob, time.Time{}))
+		b.do(b.Relations.Block(b.Ctx, ada, bob, time.Time{}))
 		want(bob, "ad", 10, "Adam_1")
 		want(ada, "b", 10)
-		b.do(b.Mute(b.Ctx, bob, adam, time.Time{}))
+		b.do(b.Relations.Mute(b.Ctx, bob, adam, time.Time{}))
 		want(bob, "ad", 10, "Adam_1")
-		b.do(b.Completion().Build(b.Ctx))
+		b.do(b.Completions.Completion().Build(b.Ctx))
 		b.wantComplete()
 	})
 }
@@ -89,9 +89,9 @@ func TestCompleteBeyondHidden(t *testing.T) {
 	viewer := b.NewUser("viewer")
 	for i := range 40 {
 		user := b.NewUser(fmt.Sprintf("ax%02d", i))
-		b.do(b.EditProfile(b.Ctx, user, social.UserProfile{DisplayName: "a " + user.Name}))
+		b.do(b.Profiles.EditProfile(b.Ctx, user, social.UserProfile{DisplayName: "a " + user.Name}))
 		if i < 25 {
-			b.do(b.Block(b.Ctx, viewer, user, time.Time{}))
+			b.do(b.Relations.Block(b.Ctx, viewer, user, time.Time{}))
 		}
 	}
 	if got := b.names(viewer, "a", 8); len(got) != 8 {
@@ -105,7 +105,7 @@ func TestCompleteTags(t *testing.T) {
 		want := func(prefix string, tags ...string) {
 			t.Helper()
 			b.Eventually(fmt.Sprintf("%q gives %q", prefix, tags), func() bool {
-				got, err := b.CompleteTags(b.Ctx, &social.Viewer{}, prefix, 10)
+				got, err := b.Completions.CompleteTags(b.Ctx, &social.Viewer{}, prefix, 10)
 				b.do(err)
 				return slices.Equal(got, tags)
 			})
@@ -116,15 +116,15 @@ func TestCompleteTags(t *testing.T) {
 		want("＃ec", "école")
 		want("日", "日本語")
 		want("")
-		_, err := b.Edit(b.Ctx, ada, second, "#relay now")
+		_, err := b.Posts.Edit(b.Ctx, ada, second, "#relay now")
 		b.do(err)
 		b.Publish(ada, "#redis")
 		want("re", "redis", "recipe", "relay")
-		b.do(b.Delete(b.Ctx, ada, second))
+		b.do(b.Posts.Delete(b.Ctx, ada, second))
 		want("rel")
 		b.Publish(ada, "#relay again")
 		want("rel", "relay")
-		b.do(b.Completion().Build(b.Ctx))
+		b.do(b.Completions.Completion().Build(b.Ctx))
 		b.wantComplete()
 	})
 }
@@ -149,20 +149,20 @@ func TestCompletionsAreBuilt(t *testing.T) {
 
 	cut, cancel := context.WithCancel(b.Ctx)
 	cancel()
-	if err := b.Completion().Build(cut); !errors.Is(err, context.Canceled) {
+	if err := b.Completions.Completion().Build(cut); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
 	b.Redis("SET", "completions", "building") // by a process that died
-	b.do(b.Completion().Build(b.Ctx))
+	b.do(b.Completions.Completion().Build(b.Ctx))
 	if got := b.names(social.User{}, "user", 1); got != nil {
 		t.Errorf("a build that another process has begun was not left to it: %q", got)
 	}
 	b.Redis("DEL", "completions") // its lease ends
-	b.do(b.Completion().Build(b.Ctx))
+	b.do(b.Completions.Completion().Build(b.Ctx))
 	if got := b.names(social.User{}, "user", 2); !slices.Equal(got, []string{"user_700", "user_0"}) {
 		t.Errorf("%q", got)
 	}
-	if tags, err := b.CompleteTags(b.Ctx, &social.Viewer{}, "he", 5); err != nil || !slices.Equal(tags, []string{"hello"}) {
+	if tags, err := b.Completions.CompleteTags(b.Ctx, &social.Viewer{}, "he", 5); err != nil || !slices.Equal(tags, []string{"hello"}) {
 		t.Error(tags, err)
 	}
 	b.wantComplete()
@@ -170,6 +170,6 @@ func TestCompletionsAreBuilt(t *testing.T) {
 	b.Redis("HDEL", "{names}.content", "user_3")
 	b.Redis("DEL", "{tags}", "{tags}.content")
 	b.wantComplete("#hello", "@user_3")
-	b.do(b.Completion().Rebuild(b.Ctx))
+	b.do(b.Completions.Completion().Rebuild(b.Ctx))
 	b.wantComplete()
 }

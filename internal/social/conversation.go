@@ -39,7 +39,7 @@ func (p *posts) reply(ctx context.Context, author User, parent int64, body strin
 	repeated, err := p.publish(ctx, &post, fanout.Entry{
 		Author: author.ID, Tags: text.Tags(body), Parent: to.ID, To: to.Author.ID, Root: post.Root,
 	}, once)
-	p.lists.touch(to.ID)
+	p.lists.views.touch(to.ID)
 	if errors.Is(err, fanout.ErrRefused) {
 		return Post{}, ErrNotFound
 	}
@@ -61,7 +61,7 @@ func (p *posts) Repost(ctx context.Context, user User, id int64) (Post, error) {
 	if err != nil {
 		return Post{}, err
 	}
-	defer p.lists.touch(original.ID)
+	defer p.lists.views.touch(original.ID)
 	for {
 		has, err := p.repostBy(ctx, user.ID, original.ID)
 		if err != nil {
@@ -106,8 +106,8 @@ func (p *posts) Unrepost(ctx context.Context, user User, id int64) error {
 	if err := p.fanOut.Delete(ctx, has.ID); err != nil {
 		return err
 	}
-	p.lists.touch(post.ID)
-	p.lists.touch(has.ID)
+	p.lists.views.touch(post.ID)
+	p.lists.views.touch(has.ID)
 	p.noticeUnrepost(ctx, user, post, has.Time)
 	return nil
 }
@@ -115,7 +115,7 @@ func (p *posts) Unrepost(ctx context.Context, user User, id int64) error {
 // repostBy returns the user's repost of a post, with only its id where its entry is
 // lost; the zero Post where there is none.
 func (p *posts) repostBy(ctx context.Context, user, post int64) (Post, error) {
-	score, err := reply.Text(p.client.Do(ctx, p.client.B().Zscore().Key(layout.RepostersKey(post)).Member(layout.Itoa(user)).Build()))
+	score, err := reply.Text(p.db.client.Do(ctx, p.db.client.B().Zscore().Key(layout.RepostersKey(post)).Member(layout.Itoa(user)).Build()))
 	if err != nil || score == "" {
 		return Post{}, err
 	}
@@ -146,7 +146,7 @@ func (p *posts) Edit(ctx context.Context, author User, id int64, body string) (P
 		return Post{}, err
 	}
 	err = p.fanOut.Edit(ctx, before.ID, before.Body, body)
-	p.lists.touch(before.ID)
+	p.lists.views.touch(before.ID)
 	switch {
 	case errors.Is(err, fanout.ErrNoPost):
 		return Post{}, ErrNotFound
@@ -171,7 +171,7 @@ type Edit struct {
 // Edits returns the earlier texts of a post, the latest first; none for a post that
 // does not exist. One round trip.
 func (p *posts) Edits(ctx context.Context, id int64) ([]Edit, error) {
-	texts, err := p.client.Do(ctx, p.client.B().Lrange().Key(layout.EditsKey(id)).Start(0).Stop(fanout.MaxEdits).Build()).AsStrSlice()
+	texts, err := p.db.client.Do(ctx, p.db.client.B().Lrange().Key(layout.EditsKey(id)).Start(0).Stop(fanout.MaxEdits).Build()).AsStrSlice()
 	if err != nil {
 		return nil, fmt.Errorf("social: read the earlier texts of a post: %w", err)
 	}
@@ -199,10 +199,10 @@ func (p *posts) Delete(ctx context.Context, author User, id int64) error {
 	}
 	err = p.fanOut.Delete(ctx, id)
 	p.timelines.Removed(id)
-	p.lists.touch(id)
+	p.lists.views.touch(id)
 	for _, other := range []int64{post.Parent, post.RepostOf} {
 		if other != 0 {
-			p.lists.touch(other)
+			p.lists.views.touch(other)
 		}
 	}
 	if err == nil && post.RepostOf != 0 {
@@ -215,8 +215,8 @@ func (p *posts) Delete(ctx context.Context, author User, id int64) error {
 
 // stored returns a post as it is in the database, a stub included, or ErrNotFound.
 func (p *posts) stored(ctx context.Context, id int64) (Post, error) {
-	read := rueidis.Completed(postCommand(p.client, id))
-	posts, err := parseAll(ctx, p.users, []int64{id}, []rueidis.RedisResult{p.client.Do(ctx, read)})
+	read := rueidis.Completed(postCommand(p.db.client, id))
+	posts, err := parseAll(ctx, p.users, []int64{id}, []rueidis.RedisResult{p.db.client.Do(ctx, read)})
 	if err != nil {
 		return Post{}, err
 	}
@@ -239,7 +239,7 @@ func (p *posts) one(ctx context.Context, id int64) (Post, error) {
 // original returns the post on which a user acts: that one, or the one that it
 // repeats. A post that the user must not see is not found.
 func (p *posts) original(ctx context.Context, user User, id int64) (Post, error) {
-	viewer, err := p.lists.Viewer(ctx, user)
+	viewer, err := p.lists.viewers.Viewer(ctx, user)
 	if err != nil {
 		return Post{}, err
 	}
@@ -261,7 +261,7 @@ func (p *posts) own(ctx context.Context, user User, id int64) (Post, error) {
 	if err != nil || post.Author.ID == user.ID {
 		return post, err
 	}
-	viewer, err := p.lists.Viewer(ctx, user)
+	viewer, err := p.lists.viewers.Viewer(ctx, user)
 	if err != nil {
 		return Post{}, err
 	}

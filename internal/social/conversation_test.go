@@ -27,7 +27,7 @@ func both(t *testing.T, test func(t *testing.T, b *bundle)) {
 
 func (b *bundle) reply(author social.User, parent int64, body string) int64 {
 	b.T.Helper()
-	post, err := b.Reply(b.Ctx, author, parent, body)
+	post, err := b.Posts.Reply(b.Ctx, author, parent, body)
 	if err != nil {
 		b.T.Fatalf("reply to %d: %v", parent, err)
 	}
@@ -44,7 +44,7 @@ func (b *bundle) want(what string, args ...string) {
 func (b *bundle) home(u social.User) string {
 	b.T.Helper()
 	if b.DB.Mode() == rueidis.ClientModeCluster { // there a view makes it, and it has an end
-		if _, err := b.Service.Home(b.Ctx, u.ID, 0, 1); err != nil {
+		if _, err := b.Service.Timelines.Home(b.Ctx, u.ID, 0, 1); err != nil {
 			b.T.Fatal(err)
 		}
 	}
@@ -90,15 +90,15 @@ func TestReply(t *testing.T) {
 			}
 		}
 		b.want("0", "EXISTS", "fanouts")
-		if _, err := b.Reply(b.Ctx, ada, 99, "to nobody"); !errors.Is(err, social.ErrNotFound) {
+		if _, err := b.Posts.Reply(b.Ctx, ada, 99, "to nobody"); !errors.Is(err, social.ErrNotFound) {
 			t.Errorf("a reply to no post: %v", err)
 		}
-		if err := b.Delete(b.Ctx, ada, r); !errors.Is(err, social.ErrNotAuthor) {
+		if err := b.Posts.Delete(b.Ctx, ada, r); !errors.Is(err, social.ErrNotAuthor) {
 			t.Errorf("deleting another's post: %v", err)
 		}
 		// A deleted reply in the middle stays as a stub, until its last reply goes.
 		for range 2 {
-			if err := b.Delete(b.Ctx, bob, r); err != nil {
+			if err := b.Posts.Delete(b.Ctx, bob, r); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -108,10 +108,10 @@ func TestReply(t *testing.T) {
 		if got := b.home(cid); got != "3 1" {
 			t.Errorf("cid has %q", got)
 		}
-		if _, err := b.Reply(b.Ctx, ada, r, "too late"); !errors.Is(err, social.ErrNotFound) {
+		if _, err := b.Posts.Reply(b.Ctx, ada, r, "too late"); !errors.Is(err, social.ErrNotFound) {
 			t.Errorf("a reply to a deleted post: %v", err)
 		}
-		if err := b.Delete(b.Ctx, ada, rr); err != nil {
+		if err := b.Posts.Delete(b.Ctx, ada, rr); err != nil {
 			t.Fatal(err)
 		}
 		b.want("", "ZRANGE", "thread:1", "0", "-1")
@@ -125,11 +125,11 @@ func TestRepost(t *testing.T) {
 		ada, bob, cid := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("cid")
 		b.Connect(cid, bob)
 		p := b.Publish(ada, "good news")
-		first, err := b.Repost(b.Ctx, bob, p)
+		first, err := b.Posts.Repost(b.Ctx, bob, p)
 		if err != nil || first.RepostOf != p {
 			t.Fatalf("%+v, %v", first, err)
 		}
-		again, err := b.Repost(b.Ctx, bob, first.ID) // of the repost: the same
+		again, err := b.Posts.Repost(b.Ctx, bob, first.ID) // of the repost: the same
 		if err != nil || again.ID != first.ID {
 			t.Fatalf("%+v, %v", again, err)
 		}
@@ -141,7 +141,7 @@ func TestRepost(t *testing.T) {
 			t.Errorf("cid has %q", got)
 		}
 		for range 2 {
-			if err := b.Unrepost(b.Ctx, bob, p); err != nil {
+			if err := b.Posts.Unrepost(b.Ctx, bob, p); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -150,13 +150,13 @@ func TestRepost(t *testing.T) {
 			b.want("0", "EXISTS", key)
 		}
 		b.wantNoHomes(2, 3)
-		if _, err := b.Repost(b.Ctx, bob, p); err != nil {
+		if _, err := b.Posts.Repost(b.Ctx, bob, p); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := b.Repost(b.Ctx, ada, p); err != nil {
+		if _, err := b.Posts.Repost(b.Ctx, ada, p); err != nil {
 			t.Fatal(err)
 		}
-		if err := b.Delete(b.Ctx, ada, p); err != nil {
+		if err := b.Posts.Delete(b.Ctx, ada, p); err != nil {
 			t.Fatal(err)
 		}
 		for _, key := range []string{"profile:1", "profile:2", "reposted:1", "reposted:2", "reposters:{post:1}", "fanouts", "timeline"} {
@@ -173,33 +173,33 @@ func TestEdit(t *testing.T) {
 		p := b.Publish(ada, "one")
 		for i, body := range []string{"two", "two", "three"} {
 			b.Clock.Advance(1e9)
-			post, err := b.Edit(b.Ctx, ada, p, body)
+			post, err := b.Posts.Edit(b.Ctx, ada, p, body)
 			if err != nil || post.Body != body || post.Edited.IsZero() {
 				t.Fatalf("edit %d: %+v, %v", i, post, err)
 			}
 		}
-		edits, err := b.Edits(b.Ctx, p)
+		edits, err := b.Posts.Edits(b.Ctx, p)
 		if err != nil || len(edits) != 2 || edits[0].Body != "two" || edits[1].Body != "one" || edits[1].Until.Unix() != 1_700_000_001 {
 			t.Errorf("%+v, %v", edits, err)
 		}
-		if _, err := b.Edit(b.Ctx, bob, p, "mine"); !errors.Is(err, social.ErrNotAuthor) {
+		if _, err := b.Posts.Edit(b.Ctx, bob, p, "mine"); !errors.Is(err, social.ErrNotAuthor) {
 			t.Errorf("editing another's post: %v", err)
 		}
 		for i := range 48 {
-			if _, err := b.Edit(b.Ctx, ada, p, fmt.Sprint(i)); err != nil {
+			if _, err := b.Posts.Edit(b.Ctx, ada, p, fmt.Sprint(i)); err != nil {
 				t.Fatal(err)
 			}
 		}
 		var invalid *social.InvalidError
-		if _, err := b.Edit(b.Ctx, ada, p, "once more"); !errors.As(err, &invalid) {
+		if _, err := b.Posts.Edit(b.Ctx, ada, p, "once more"); !errors.As(err, &invalid) {
 			t.Errorf("the 51st edit: %v", err)
 		}
 		b.want("50", "LLEN", "edits:{post:1}")
-		if err := b.Delete(b.Ctx, ada, p); err != nil {
+		if err := b.Posts.Delete(b.Ctx, ada, p); err != nil {
 			t.Fatal(err)
 		}
 		b.want("0", "EXISTS", "edits:{post:1}")
-		if _, err := b.Edit(b.Ctx, ada, p, "back"); !errors.Is(err, social.ErrNotFound) {
+		if _, err := b.Posts.Edit(b.Ctx, ada, p, "back"); !errors.Is(err, social.ErrNotFound) {
 			t.Errorf("editing a deleted post: %v", err)
 		}
 	})
@@ -215,7 +215,7 @@ func TestFollowFillsHome(t *testing.T) {
 		mine := b.Publish(cid, "my own")
 		b.Publish(ada, "two")
 		b.reply(ada, mine, "three")
-		if _, err := b.Repost(b.Ctx, ada, mine); err != nil {
+		if _, err := b.Posts.Repost(b.Ctx, ada, mine); err != nil {
 			t.Fatal(err)
 		}
 		b.Publish(bob, "six")
@@ -234,7 +234,7 @@ func TestFollowFillsHome(t *testing.T) {
 			t.Errorf("cid has %q", got)
 		}
 		for range 2 {
-			if err := b.Unfollow(b.Ctx, cid, ada); err != nil {
+			if err := b.Follows.Unfollow(b.Ctx, cid, ada); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -247,10 +247,10 @@ func TestFollowFillsHome(t *testing.T) {
 		}
 		b.want("1 9", "ZRANGE", "tag:gophers", "0", "-1")
 		// Tags follow the text.
-		if _, err := b.Edit(b.Ctx, ada, tagged, "nine #go"); err != nil {
+		if _, err := b.Posts.Edit(b.Ctx, ada, tagged, "nine #go"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := b.Edit(b.Ctx, ada, seven, "seven #gophers"); err != nil {
+		if _, err := b.Posts.Edit(b.Ctx, ada, seven, "seven #gophers"); err != nil {
 			t.Fatal(err)
 		}
 		b.want("1 7", "ZRANGE", "tag:gophers", "0", "-1")
@@ -259,7 +259,7 @@ func TestFollowFillsHome(t *testing.T) {
 			t.Errorf("after an edit cid has %q", got)
 		}
 		for _, id := range []int64{tagged, seven, first} {
-			if err := b.Delete(b.Ctx, ada, id); err != nil {
+			if err := b.Posts.Delete(b.Ctx, ada, id); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -19,7 +19,7 @@ var ErrBlocked = follow.ErrBlocked
 
 // follows are the methods of a Service for following users.
 type follows struct {
-	*users
+	users   *users
 	db      database
 	store   follow.Store
 	fanOut  *fanout.Engine
@@ -40,8 +40,8 @@ type peopleOptions struct {
 
 func newFollows(opt peopleOptions) (*follows, error) {
 	u := opt.Users
-	f := &follows{users: u, db: u.database, store: follow.New(u.client), fanOut: opt.FanOut, notices: opt.Notices, names: opt.Names, now: opt.Now}
-	if u.link.Watched() {
+	f := &follows{users: u, db: u.db, store: follow.New(u.db.client), fanOut: opt.FanOut, notices: opt.Notices, names: opt.Names, now: opt.Now}
+	if u.db.link.Watched() {
 		var err error
 		if f.common, err = newCommons(); err != nil {
 			return nil, err
@@ -60,7 +60,7 @@ func (f *follows) Follow(ctx context.Context, from, to User) error {
 	if from.ID == to.ID {
 		return ErrSelfFollow
 	}
-	rec, err := f.record(ctx, to.ID)
+	rec, err := f.users.record(ctx, to.ID)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (f *follows) Unfollow(ctx context.Context, from, to User) error {
 
 // IsFollowing reports whether one user follows another. One round trip at most.
 func (f *follows) IsFollowing(ctx context.Context, from, to int64) (bool, error) {
-	err := f.read(ctx, f.client.B().Zscore().Key(layout.FollowingKey(from)).Member(layout.Itoa(to)).Cache()).Error()
+	err := f.db.read(ctx, f.db.client.B().Zscore().Key(layout.FollowingKey(from)).Member(layout.Itoa(to)).Cache()).Error()
 	if rueidis.IsRedisNil(err) {
 		return false, nil
 	}
@@ -109,8 +109,8 @@ type Counts struct{ Followers, Following, Posts int64 }
 
 // Counts returns the numbers of a user. One round trip at most.
 func (f *follows) Counts(ctx context.Context, uid int64) (Counts, error) {
-	b := f.client.B()
-	res := f.readMany(ctx,
+	b := f.db.client.B()
+	res := f.db.readMany(ctx,
 		b.Zcard().Key(layout.FollowersKey(uid)).Cache(),
 		b.Zcard().Key(layout.FollowingKey(uid)).Cache(),
 		b.Zcard().Key(layout.ProfileKey(uid)).Cache(),
@@ -140,14 +140,14 @@ func (f *follows) CountsFor(ctx context.Context, v *Viewer, uid int64) (Counts, 
 	var numbers []*int64
 	for key, n := range map[string]*int64{layout.FollowersKey(uid): &counts.Followers, layout.FollowingKey(uid): &counts.Following} {
 		if *n > 0 && *n <= maxCounted {
-			cmds = append(cmds, f.client.B().Zrange().Key(key).Min("0").Max(layout.Itoa(maxCounted)).Cache())
+			cmds = append(cmds, f.db.client.B().Zrange().Key(key).Min("0").Max(layout.Itoa(maxCounted)).Cache())
 			numbers = append(numbers, n)
 		}
 	}
 	if len(cmds) == 0 {
 		return counts, nil
 	}
-	for i, res := range f.readMany(ctx, cmds...) {
+	for i, res := range f.db.readMany(ctx, cmds...) {
 		ids, err := res.AsStrSlice()
 		if err != nil {
 			return Counts{}, fmt.Errorf("social: counts: %w", err)
@@ -171,7 +171,7 @@ func (f *follows) Followers(ctx context.Context, v *Viewer, uid int64, cursor st
 	if v.Sees(uid) == Hidden {
 		return People{}, nil
 	}
-	return f.people(ctx, layout.FollowersKey(uid), cursor, limit, seenBy(v))
+	return f.users.people(ctx, layout.FollowersKey(uid), cursor, limit, seenBy(v))
 }
 
 // Following returns a page of the users that a user follows; see Followers.
@@ -179,7 +179,7 @@ func (f *follows) Following(ctx context.Context, v *Viewer, uid int64, cursor st
 	if v.Sees(uid) == Hidden {
 		return People{}, nil
 	}
-	return f.people(ctx, layout.FollowingKey(uid), cursor, limit, seenBy(v))
+	return f.users.people(ctx, layout.FollowingKey(uid), cursor, limit, seenBy(v))
 }
 
 // noticeFollow: a user follows another one, and did not before.

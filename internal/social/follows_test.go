@@ -32,15 +32,15 @@ func TestFollow(t *testing.T) {
 			t.Error("repeating the follow changed its time")
 		}
 	}
-	if err := b.Follow(b.Ctx, one, one); !errors.Is(err, social.ErrSelfFollow) {
+	if err := b.Follows.Follow(b.Ctx, one, one); !errors.Is(err, social.ErrSelfFollow) {
 		t.Errorf("following oneself: %v", err)
 	}
-	if err := b.Follow(b.Ctx, one, social.User{ID: 77}); !errors.Is(err, social.ErrNotFound) {
+	if err := b.Follows.Follow(b.Ctx, one, social.User{ID: 77}); !errors.Is(err, social.ErrNotFound) {
 		t.Errorf("following nobody: %v", err)
 	}
 	b.WantHealthy()
 	for range 2 {
-		if err := b.Unfollow(b.Ctx, one, two); err != nil {
+		if err := b.Follows.Unfollow(b.Ctx, one, two); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -74,7 +74,7 @@ func followProperty(t *testing.T, b *bundle) {
 				b.Connect(people[from], people[to])
 			} else {
 				delete(model, [2]int{from, to})
-				if err := b.Unfollow(b.Ctx, people[from], people[to]); err != nil {
+				if err := b.Follows.Unfollow(b.Ctx, people[from], people[to]); err != nil {
 					rt.Fatal(err)
 				}
 			}
@@ -89,9 +89,9 @@ func followProperty(t *testing.T, b *bundle) {
 					following = append(following, people[pair[1]].Name)
 				}
 			}
-			sameNames(rt, user.Name+"'s followers", b.allPeople(b.Followers, user.ID, 2), followers)
-			sameNames(rt, user.Name+" follows", b.allPeople(b.Following, user.ID, 3), following)
-			counts, err := b.Counts(b.Ctx, user.ID)
+			sameNames(rt, user.Name+"'s followers", b.allPeople(b.Follows.Followers, user.ID, 2), followers)
+			sameNames(rt, user.Name+" follows", b.allPeople(b.Follows.Following, user.ID, 3), following)
+			counts, err := b.Follows.Counts(b.Ctx, user.ID)
 			if err != nil || counts.Followers != int64(len(followers)) || counts.Following != int64(len(following)) {
 				rt.Fatalf("counts of %s = %+v, %v", user.Name, counts, err)
 			}
@@ -144,9 +144,9 @@ func TestFollowAtOnce(t *testing.T) {
 				var wg sync.WaitGroup
 				for i := range 8 {
 					wg.Go(func() {
-						change := b.Follow
+						change := b.Follows.Follow
 						if i%2 == 0 {
-							change = b.Unfollow
+							change = b.Follows.Unfollow
 						}
 						if err := change(b.Ctx, one, two); err != nil {
 							t.Error(err)
@@ -176,7 +176,7 @@ func TestPeoplePaging(t *testing.T) {
 	// The last user of each page unfollows before the next page is read.
 	seen := map[string]bool{}
 	for cursor := ""; ; {
-		people, err := b.Followers(b.Ctx, &social.Viewer{}, star.ID, cursor, 7)
+		people, err := b.Follows.Followers(b.Ctx, &social.Viewer{}, star.ID, cursor, 7)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +189,7 @@ func TestPeoplePaging(t *testing.T) {
 		if cursor = people.Next; cursor == "" {
 			break
 		}
-		if err := b.Unfollow(b.Ctx, people.Users[len(people.Users)-1], star); err != nil {
+		if err := b.Follows.Unfollow(b.Ctx, people.Users[len(people.Users)-1], star); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -198,7 +198,7 @@ func TestPeoplePaging(t *testing.T) {
 	}
 	for _, cursor := range []string{"x", "1-", "-1", "1-2-3", "nan-1", "1e9-1", "(1-2", "+inf-1", "1-1.5"} {
 		var invalid *social.InvalidError
-		if _, err := b.Followers(b.Ctx, &social.Viewer{}, star.ID, cursor, 7); !errors.As(err, &invalid) {
+		if _, err := b.Follows.Followers(b.Ctx, &social.Viewer{}, star.ID, cursor, 7); !errors.As(err, &invalid) {
 			t.Errorf("cursor %q: %v, want an InvalidError", cursor, err)
 		}
 	}
@@ -213,7 +213,7 @@ func TestCommonFollowers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			one, two := b.NewUser("one"), b.NewUser("two")
-			if common, err := b.CommonFollowers(b.Ctx, &social.Viewer{User: one}, two.ID); err != nil || common != (social.Common{}) {
+			if common, err := b.Follows.CommonFollowers(b.Ctx, &social.Viewer{User: one}, two.ID); err != nil || common != (social.Common{}) {
 				t.Errorf("common = %+v, %v", common, err)
 			}
 			var follows []load.NewFollow
@@ -228,7 +228,7 @@ func TestCommonFollowers(t *testing.T) {
 			if err := load.New(b.Service).AddFollows(b.Ctx, follows); err != nil {
 				t.Fatal(err)
 			}
-			common, err := b.CommonFollowers(b.Ctx, &social.Viewer{User: one}, two.ID)
+			common, err := b.Follows.CommonFollowers(b.Ctx, &social.Viewer{User: one}, two.ID)
 			if err != nil || common != (social.Common{N: 267}) {
 				t.Errorf("common = %+v, %v, want 267", common, err)
 			}
@@ -245,7 +245,7 @@ func FuzzPeopleCursor(f *testing.F) {
 	star := b.NewUser("star")
 	b.Connect(b.NewUser("fan"), star)
 	f.Fuzz(func(t *testing.T, cursor string) {
-		_, err := b.Followers(b.Ctx, &social.Viewer{}, star.ID, cursor, 5)
+		_, err := b.Follows.Followers(b.Ctx, &social.Viewer{}, star.ID, cursor, 5)
 		var invalid *social.InvalidError
 		if err != nil && !errors.As(err, &invalid) {
 			t.Errorf("cursor %q: %v", cursor, err)

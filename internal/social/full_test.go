@@ -24,10 +24,10 @@ func TestFullMemory(t *testing.T) {
 	_, key, _ := b.protected("eve")
 	b.Connect(ada, bob)
 	liked, gone := b.Publish(bob, "liked"), b.Publish(ada, "to be deleted")
-	if err := b.Like(b.Ctx, ada, liked); err != nil {
+	if err := b.Reactions.Like(b.Ctx, ada, liked); err != nil {
 		t.Fatal(err)
 	}
-	session, err := b.Login(b.Ctx, "ada", socialtest.Password)
+	session, err := b.Auth.Login(b.Ctx, "ada", socialtest.Password)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,20 +45,20 @@ func TestFullMemory(t *testing.T) {
 		do   func() error
 		can  bool
 	}{
-		{"read a profile", func() error { _, err := b.UserByName(social.WithFresh(b.Ctx), "bob"); return err }, true},
-		{"read posts", func() error { _, err := b.Views(social.WithFresh(b.Ctx), liked); return err }, true},
-		{"read a session", func() error { _, err := b.SessionUser(social.WithFresh(b.Ctx), session.Secret); return err }, true},
-		{"post", func() error { _, err := b.Post(b.Ctx, ada, "no room"); return err }, false},
-		{"register", func() error { _, err := b.Register(b.Ctx, "charles", socialtest.Password); return err }, false},
-		{"follow", func() error { return b.Follow(b.Ctx, bob, ada) }, false},
-		{"like", func() error { return b.Like(b.Ctx, bob, gone) }, false},
-		{"log in", func() error { _, err := b.Login(b.Ctx, "ada", socialtest.Password); return err }, true},
-		{"log in with a code", func() error { _, err := b.FinishLogin(b.Ctx, b.begin("eve"), b.code(key)); return err }, true},
-		{"note a log-in", func() error { return b.LoggedIn(b.Ctx, ada, "ada", netip.MustParseAddr("203.0.113.9")) }, true},
-		{"unlike", func() error { return b.Unlike(b.Ctx, ada, liked) }, true},
-		{"unfollow", func() error { return b.Unfollow(b.Ctx, ada, bob) }, true},
-		{"delete a post", func() error { return b.Delete(b.Ctx, ada, gone) }, true},
-		{"log out", func() error { return b.Logout(b.Ctx, ada.ID, session.Secret) }, true},
+		{"read a profile", func() error { _, err := b.Users.UserByName(social.WithFresh(b.Ctx), "bob"); return err }, true},
+		{"read posts", func() error { _, err := b.Views.Views(social.WithFresh(b.Ctx), liked); return err }, true},
+		{"read a session", func() error { _, err := b.Sessions.SessionUser(social.WithFresh(b.Ctx), session.Secret); return err }, true},
+		{"post", func() error { _, err := b.Posts.Post(b.Ctx, ada, "no room"); return err }, false},
+		{"register", func() error { _, err := b.Accounts.Register(b.Ctx, "charles", socialtest.Password); return err }, false},
+		{"follow", func() error { return b.Follows.Follow(b.Ctx, bob, ada) }, false},
+		{"like", func() error { return b.Reactions.Like(b.Ctx, bob, gone) }, false},
+		{"log in", func() error { _, err := b.Auth.Login(b.Ctx, "ada", socialtest.Password); return err }, true},
+		{"log in with a code", func() error { _, err := b.Auth.FinishLogin(b.Ctx, b.begin("eve"), b.code(key)); return err }, true},
+		{"note a log-in", func() error { return b.Auth.LoggedIn(b.Ctx, ada, "ada", netip.MustParseAddr("203.0.113.9")) }, true},
+		{"unlike", func() error { return b.Reactions.Unlike(b.Ctx, ada, liked) }, true},
+		{"unfollow", func() error { return b.Follows.Unfollow(b.Ctx, ada, bob) }, true},
+		{"delete a post", func() error { return b.Posts.Delete(b.Ctx, ada, gone) }, true},
+		{"log out", func() error { return b.Sessions.Logout(b.Ctx, ada.ID, session.Secret) }, true},
 	} {
 		err := c.do()
 		t.Logf("%s: %v", c.what, err)
@@ -72,7 +72,7 @@ func TestFullMemory(t *testing.T) {
 	// Limits hold, or one could guess passwords without end.
 	guesses := 0
 	for range 20 {
-		if b.AllowLogin(b.Ctx, "bob", netip.MustParseAddr("203.0.113.9")) == nil {
+		if b.Auth.AllowLogin(b.Ctx, "bob", netip.MustParseAddr("203.0.113.9")) == nil {
 			guesses++
 		}
 	}

@@ -26,7 +26,7 @@ func merging(t *testing.T, url string) *socialtest.Bundle {
 func homeOf(ctx context.Context, s *social.Service, uid int64, limit int) ([]int64, error) {
 	var all []int64
 	for next := int64(0); ; {
-		page, err := s.Home(ctx, uid, next, limit)
+		page, err := s.Timelines.Home(ctx, uid, next, limit)
 		if err != nil {
 			return nil, err
 		}
@@ -87,22 +87,22 @@ func TestMergedAuthors(t *testing.T) {
 
 	// Without WithFresh, this process sees at once what it has written itself.
 	third := b.Publish(star, "and again")
-	if page, err := b.Home(b.Ctx, reader.ID, 0, 2); err != nil || !slices.Equal(page.IDs, []int64{third, second}) {
+	if page, err := b.Timelines.Home(b.Ctx, reader.ID, 0, 2); err != nil || !slices.Equal(page.IDs, []int64{third, second}) {
 		t.Errorf("after a post: %+v, %v", page, err)
 	}
-	if err := b.Delete(b.Ctx, star, third); err != nil {
+	if err := b.Posts.Delete(b.Ctx, star, third); err != nil {
 		t.Fatal(err)
 	}
-	if page, err := b.Home(b.Ctx, reader.ID, 0, 2); err != nil || !slices.Equal(page.IDs, []int64{second, between}) {
+	if page, err := b.Timelines.Home(b.Ctx, reader.ID, 0, 2); err != nil || !slices.Equal(page.IDs, []int64{second, between}) {
 		t.Errorf("after a deletion: %+v, %v", page, err)
 	}
 	elsewhere.Eventually("the other process to see it", func() bool {
-		page, err := elsewhere.Home(elsewhere.Ctx, reader.ID, 0, 2)
+		page, err := elsewhere.Timelines.Home(elsewhere.Ctx, reader.ID, 0, 2)
 		return err == nil && slices.Equal(page.IDs, []int64{second, between})
 	})
 
 	// A reply goes to those who follow both: through the smaller set of followers.
-	answer, err := b.Reply(b.Ctx, star, between, "an answer")
+	answer, err := b.Posts.Reply(b.Ctx, star, between, "an answer")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,16 +110,16 @@ func TestMergedAuthors(t *testing.T) {
 	wantHome(t, b, late, second, first, pushed)
 
 	// A follow ends: only what has a tag that the reader follows stays.
-	if err := b.FollowTag(b.Ctx, reader, "tea"); err != nil {
+	if err := b.Tags.FollowTag(b.Ctx, reader, "tea"); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Unfollow(b.Ctx, reader, star); err != nil {
+	if err := b.Follows.Unfollow(b.Ctx, reader, star); err != nil {
 		t.Fatal(err)
 	}
 	wantHome(t, b, reader, second, between)
 	b.Connect(reader, star)
 	wantHome(t, b, reader, second, between, first, pushed)
-	if err := b.Block(b.Ctx, star, late, social.Post{}.Time); err != nil {
+	if err := b.Relations.Block(b.Ctx, star, late, social.Post{}.Time); err != nil {
 		t.Fatal(err)
 	}
 	wantHome(t, b, late)
@@ -244,14 +244,14 @@ func TestHomeExpires(t *testing.T) {
 	}
 	b.Redis("DEL", key)
 	two := b.Publish(bob, "two")
-	reply, err := b.Reply(b.Ctx, bob, two, "to myself")
+	reply, err := b.Posts.Reply(b.Ctx, bob, two, "to myself")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Reply(b.Ctx, bob, b.Publish(cid, "by a stranger"), "to a stranger"); err != nil {
+	if _, err := b.Posts.Reply(b.Ctx, bob, b.Publish(cid, "by a stranger"), "to a stranger"); err != nil {
 		t.Fatal(err)
 	}
-	own, err := b.Repost(b.Ctx, ada, two)
+	own, err := b.Posts.Repost(b.Ctx, ada, two)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +261,7 @@ func TestHomeExpires(t *testing.T) {
 	wantHome(t, b, ada, own.ID, reply.ID, two, one)
 	// A later page of a list that is not there any more.
 	b.Redis("DEL", key)
-	if page, err := b.Home(b.Ctx, ada.ID, reply.ID, 1); err != nil || !slices.Equal(page.IDs, []int64{two}) {
+	if page, err := b.Timelines.Home(b.Ctx, ada.ID, reply.ID, 1); err != nil || !slices.Equal(page.IDs, []int64{two}) {
 		t.Errorf("a later page is %+v, %v", page, err)
 	}
 	// A process died while it made the list.
@@ -273,7 +273,7 @@ func TestHomeExpires(t *testing.T) {
 	b.Redis("RPUSH", key, layout.Itoa(own.ID))
 	wantHome(t, b, ada, own.ID, reply.ID, two, one)
 	b.Redis("LREM", key, "0", "0")
-	if page, err := b.Home(b.Ctx, ada.ID, two, 5); err != nil || !slices.Equal(page.IDs, []int64{one}) || b.Redis("LINDEX", key, "-1") != "0" {
+	if page, err := b.Timelines.Home(b.Ctx, ada.ID, two, 5); err != nil || !slices.Equal(page.IDs, []int64{one}) || b.Redis("LINDEX", key, "-1") != "0" {
 		t.Errorf("a later page is %+v, %v", page, err)
 	}
 	// Without anything to show it is not made with each view.
@@ -312,7 +312,7 @@ func TestHomeExpiresMeanwhile(t *testing.T) {
 			for n := range 25 {
 				id := p.Publish(author, fmt.Sprint("post ", n))
 				if n%5 == 4 {
-					if err := p.Delete(p.Ctx, author, id); err != nil {
+					if err := p.Posts.Delete(p.Ctx, author, id); err != nil {
 						t.Error(err)
 					}
 					continue
@@ -338,8 +338,8 @@ func TestHomeExpiresMeanwhile(t *testing.T) {
 	unsteady := merging(t, url)
 	others.Go(func() {
 		for !done.Load() {
-			err := unsteady.Unfollow(unsteady.Ctx, readers[3], authors[3])
-			err = errors.Join(err, unsteady.Follow(unsteady.Ctx, readers[3], authors[3]), unsteady.Unfollow(unsteady.Ctx, readers[3], authors[3]))
+			err := unsteady.Follows.Unfollow(unsteady.Ctx, readers[3], authors[3])
+			err = errors.Join(err, unsteady.Follows.Follow(unsteady.Ctx, readers[3], authors[3]), unsteady.Follows.Unfollow(unsteady.Ctx, readers[3], authors[3]))
 			if err != nil {
 				t.Error(err)
 			}
@@ -361,7 +361,7 @@ func TestHomeExpiresMeanwhile(t *testing.T) {
 			t.Fatal(err)
 		}
 		// A post that was deleted while the list was made can be left; nobody sees it.
-		posts, err := b.Posts(b.Ctx, got...)
+		posts, err := b.Posts.Posts(b.Ctx, got...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -399,7 +399,7 @@ func homeReader(b *testing.B, n int, merged bool) (*socialtest.Bundle, *social.V
 	for range 60 {
 		s.Publish(own, "a post by a friend")
 	}
-	v, err := s.Viewer(s.Ctx, reader)
+	v, err := s.Viewers.Viewer(s.Ctx, reader)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -413,7 +413,7 @@ func BenchmarkHome(b *testing.B) {
 		b.Run(fmt.Sprint("merged=", n), func(b *testing.B) {
 			s, v := homeReader(b, n, true)
 			for b.Loop() {
-				if page, err := s.HomePosts(s.Ctx, v, 0, 20); err != nil || len(page.Items) != 20 {
+				if page, err := s.Lists.HomePosts(s.Ctx, v, 0, 20); err != nil || len(page.Items) != 20 {
 					b.Fatal(err, len(page.Items))
 				}
 			}
@@ -429,7 +429,7 @@ func BenchmarkHomeExpired(b *testing.B) {
 		b.StopTimer()
 		s.Redis("DEL", layout.HomeKey(v.User.ID))
 		b.StartTimer()
-		if page, err := s.Home(s.Ctx, v.User.ID, 0, 20); err != nil || len(page.IDs) != 20 {
+		if page, err := s.Timelines.Home(s.Ctx, v.User.ID, 0, 20); err != nil || len(page.IDs) != 20 {
 			b.Fatal(err, len(page.IDs))
 		}
 	}

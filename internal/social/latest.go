@@ -48,7 +48,7 @@ func (u *users) LatestUsers(ctx context.Context, v *Viewer, n int) ([]User, erro
 // newestNames returns the names of the n users who registered last.
 func (u *users) newestNames(ctx context.Context, n int) ([]string, error) {
 	if u.newest == nil || isFresh(ctx) || n > newestUsers {
-		return u.read(ctx, u.newestCommand(n)).AsStrSlice()
+		return u.db.read(ctx, u.newestCommand(n)).AsStrSlice()
 	}
 	names, err := u.newest.get(ctx)
 	return names[:min(len(names), n)], err
@@ -58,11 +58,11 @@ func (u *users) newestNames(ctx context.Context, n int) ([]string, error) {
 const newestUsers = MaxPage
 
 func (u *users) readNewest(ctx context.Context) ([]string, error) {
-	return u.client.Do(ctx, rueidis.Completed(u.newestCommand(newestUsers))).AsStrSlice()
+	return u.db.client.Do(ctx, rueidis.Completed(u.newestCommand(newestUsers))).AsStrSlice()
 }
 
 func (u *users) newestCommand(n int) rueidis.Cacheable {
-	return u.client.B().Zrevrange().Key(layout.UsersByTime).Start(0).Stop(int64(n - 1)).Cache()
+	return u.db.client.B().Zrevrange().Key(layout.UsersByTime).Start(0).Stop(int64(n - 1)).Cache()
 }
 
 // registered notes that a user is among the latest.
@@ -87,7 +87,7 @@ func (u *users) latestOf(ctx context.Context, names []string) (*latest, error) {
 		return same, nil
 	}
 	var users []User
-	useOld, err := u.link.Read(ctx, same != nil && now.Sub(same.at) <= 2*watched.MaxAge, func(ctx context.Context) (err error) {
+	useOld, err := u.db.link.Read(ctx, same != nil && now.Sub(same.at) <= 2*watched.MaxAge, func(ctx context.Context) (err error) {
 		users, err = u.byNames(ctx, names)
 		return err
 	})

@@ -52,7 +52,7 @@ func (l *leaving) FinishRemoval(ctx context.Context, uid int64) error {
 // ErrNotFound before it has written anything. It reads in pages and keeps only one of
 // them in memory.
 func (l *leaving) Export(ctx context.Context, uid int64, w io.Writer) error {
-	err := export.Write(ctx, l.users.client, uid, w)
+	err := export.Write(ctx, l.users.db.client, uid, w)
 	if errors.Is(err, export.ErrNoUser) {
 		return ErrNotFound
 	}

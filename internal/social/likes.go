@@ -25,7 +25,7 @@ type reactions struct {
 
 func newReactions(opt postOptions) *reactions {
 	return &reactions{
-		users: opt.Users, fanOut: opt.FanOut, lists: opt.Lists, inboxes: opt.Notices, store: reaction.New(opt.Users.client), now: opt.Now,
+		users: opt.Users, fanOut: opt.FanOut, lists: opt.Lists, inboxes: opt.Notices, store: reaction.New(opt.Users.db.client), now: opt.Now,
 	}
 }
 
@@ -46,7 +46,7 @@ func (r *reactions) Like(ctx context.Context, user User, id int64) error {
 	if errors.Is(err, reaction.ErrNoPost) {
 		err = ErrNotFound
 	}
-	r.lists.touch(post.ID)
+	r.lists.views.touch(post.ID)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (r *reactions) Unlike(ctx context.Context, user User, id int64) error {
 		at, err = r.store.Unlike(ctx, post.ID, user.ID)
 		return err
 	})
-	r.lists.touch(post.ID)
+	r.lists.views.touch(post.ID)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (r *reactions) Unlike(ctx context.Context, user User, id int64) error {
 // change changes a like. On a single server that is one script; on a Cluster it is a
 // task, which another process finishes if this one dies.
 func (r *reactions) change(ctx context.Context, post Post, user User, change func() error) error {
-	if !r.users.cluster {
+	if !r.users.db.cluster {
 		return change()
 	}
 	return r.fanOut.Like(ctx, post.ID, user.ID, change)
@@ -111,11 +111,11 @@ func (r *reactions) Unbookmark(ctx context.Context, user User, id int64) error {
 // target returns the post that a user likes, which is not a repost, or ErrNotFound
 // where the user must not see it. It can have been deleted lately; the script decides.
 func (r *reactions) target(ctx context.Context, user User, id int64) (Post, error) {
-	view := r.lists.remembered(id)
+	view := r.lists.views.remembered(id)
 	if view == nil || view.RepostOf != 0 || view.Deleted {
 		return r.visible(ctx, user, id)
 	}
-	v, err := r.lists.actor(ctx, user)
+	v, err := r.lists.viewers.actor(ctx, user)
 	if err == nil && Visible(v.acting(), view.Post) == Hidden {
 		err = ErrNotFound
 	}
@@ -124,7 +124,7 @@ func (r *reactions) target(ctx context.Context, user User, id int64) (Post, erro
 
 // visible returns the post that a user acts on, as target does, but not a deleted one.
 func (r *reactions) visible(ctx context.Context, user User, id int64) (Post, error) {
-	v, err := r.lists.actor(ctx, user)
+	v, err := r.lists.viewers.actor(ctx, user)
 	if err != nil {
 		return Post{}, err
 	}
@@ -143,7 +143,7 @@ func (r *reactions) visible(ctx context.Context, user User, id int64) (Post, err
 func (r *reactions) original(ctx context.Context, id int64) (Post, error) {
 	post := Post{ID: id}
 	for range 2 { // a repost of a repost is damage
-		views, err := r.lists.Views(ctx, id)
+		views, err := r.lists.views.Views(ctx, id)
 		if err != nil {
 			return Post{}, err
 		}

@@ -38,7 +38,7 @@ func twoProcesses(t *testing.T, test func(t *testing.T, b, other *bundle)) {
 // item returns a post as a viewer sees it.
 func (b *bundle) item(user social.User, id int64) social.Item {
 	b.T.Helper()
-	item, err := b.PostPage(b.Ctx, b.viewer(user), id)
+	item, err := b.Lists.PostPage(b.Ctx, b.viewer(user), id)
 	if err != nil {
 		b.T.Fatalf("post %d as %s: %v", id, user.Name, err)
 	}
@@ -64,7 +64,7 @@ func TestLike(t *testing.T) {
 	twoProcesses(t, func(t *testing.T, b, other *bundle) {
 		ada, bob, eve := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("eve")
 		id := b.Publish(ada, "hello")
-		repost, err := b.Repost(b.Ctx, eve, id)
+		repost, err := b.Posts.Repost(b.Ctx, eve, id)
 		b.do(err)
 		likes := func(user social.User, want int64, marked bool) {
 			t.Helper()
@@ -75,7 +75,7 @@ func TestLike(t *testing.T) {
 		}
 		likes(bob, 0, false)
 		for range 2 { // the second changes nothing, not even the time
-			b.do(b.Like(b.Ctx, bob, id))
+			b.do(b.Reactions.Like(b.Ctx, bob, id))
 			b.Clock.Advance(time.Minute)
 			likes(bob, 1, true)
 			likes(ada, 1, false)
@@ -83,23 +83,23 @@ func TestLike(t *testing.T) {
 		if score := b.Redis("ZSCORE", layout.LikedKey(bob.ID), layout.Itoa(id)); score != "1700000000" {
 			t.Errorf("liked at %q", score)
 		}
-		b.do(b.Like(b.Ctx, eve, repost.ID)) // her repost
+		b.do(b.Reactions.Like(b.Ctx, eve, repost.ID)) // her repost
 		likes(eve, 2, true)
 		eventually(t, "another process does not see the likes", func() bool {
 			item := other.item(eve, id)
 			return item.Post.Counts.Likes == 2 && item.Marks == social.MarkLiked|social.MarkReposted
 		})
 		for _, page := range []int64{id, repost.ID} {
-			people, err := b.Likers(b.Ctx, b.viewer(ada), page, "", 10)
+			people, err := b.Reactions.Likers(b.Ctx, b.viewer(ada), page, "", 10)
 			if b.do(err); userNames(people.Users) != "eve bob" {
 				t.Errorf("likers of %d: %s", page, userNames(people.Users))
 			}
 		}
 		for range 2 {
-			b.do(b.Unlike(b.Ctx, eve, repost.ID))
+			b.do(b.Reactions.Unlike(b.Ctx, eve, repost.ID))
 			likes(eve, 1, false)
 		}
-		b.do(b.Unlike(b.Ctx, bob, id))
+		b.do(b.Reactions.Unlike(b.Ctx, bob, id))
 		likes(bob, 0, false)
 		for _, key := range []string{layout.LikersKey(id), layout.LikedKey(bob.ID), layout.LikedKey(eve.ID), layout.LikersKey(repost.ID)} {
 			if b.Redis("EXISTS", key) != "0" {
@@ -121,20 +121,20 @@ func TestLikeRefuses(t *testing.T) {
 		b.item(bob, gone)
 		b.Redis("HSET", layout.PostKey(gone), "deleted", "1700000000")
 		b.Redis("SET", layout.PostKey(2000), "not a post")
-		b.do(other.Block(b.Ctx, ada, bob, time.Time{}))
+		b.do(other.Relations.Block(b.Ctx, ada, bob, time.Time{}))
 		eventually(t, "the block is not seen", func() bool { return b.viewer(bob).Sees(ada.ID) == social.Hidden })
 		for _, id := range []int64{0, -1, 77, 1 << 60, gone, hidden, 1000, 2000} {
-			for name, act := range map[string]func(context.Context, social.User, int64) error{"like": b.Like, "bookmark": b.Bookmark} {
+			for name, act := range map[string]func(context.Context, social.User, int64) error{"like": b.Reactions.Like, "bookmark": b.Reactions.Bookmark} {
 				if err := act(b.Ctx, bob, id); !errors.Is(err, social.ErrNotFound) {
 					t.Errorf("%s of post %d: %v, want ErrNotFound", name, id, err)
 				}
 			}
-			for name, act := range map[string]func(context.Context, social.User, int64) error{"unlike": b.Unlike, "unbookmark": b.Unbookmark} {
+			for name, act := range map[string]func(context.Context, social.User, int64) error{"unlike": b.Reactions.Unlike, "unbookmark": b.Reactions.Unbookmark} {
 				if err := act(b.Ctx, bob, id); err != nil {
 					t.Errorf("%s of post %d: %v", name, id, err)
 				}
 			}
-			if _, err := b.Likers(b.Ctx, b.viewer(bob), id, "", 10); !errors.Is(err, social.ErrNotFound) {
+			if _, err := b.Reactions.Likers(b.Ctx, b.viewer(bob), id, "", 10); !errors.Is(err, social.ErrNotFound) {
 				t.Errorf("likers of post %d: %v, want ErrNotFound", id, err)
 			}
 		}
@@ -166,12 +166,12 @@ func TestUnlikeOfADeletedPost(t *testing.T) {
 	b := setup(t)
 	ada := b.NewUser("ada")
 	id := b.Publish(ada, "hello")
-	b.do(b.Like(b.Ctx, ada, id))
+	b.do(b.Reactions.Like(b.Ctx, ada, id))
 	b.Redis("HSET", layout.PostKey(id), "deleted", "1700000000")
-	if err := b.Like(social.WithFresh(b.Ctx), ada, id); !errors.Is(err, social.ErrNotFound) {
+	if err := b.Reactions.Like(social.WithFresh(b.Ctx), ada, id); !errors.Is(err, social.ErrNotFound) {
 		t.Errorf("like of a deleted post: %v", err)
 	}
-	b.do(b.Unlike(b.Ctx, ada, id))
+	b.do(b.Reactions.Unlike(b.Ctx, ada, id))
 	if b.Redis("EXISTS", layout.LikersKey(id), layout.LikedKey(ada.ID)) != "0" {
 		t.Error("the like of a deleted post cannot be taken back")
 	}
@@ -210,9 +210,9 @@ func TestLikesAtOnce(t *testing.T) {
 					}
 					for range 5 {
 						user, post := users[rand.IntN(3)], posts[rand.IntN(2)]
-						act := one.Like
+						act := one.Reactions.Like
 						if rand.IntN(2) == 0 {
-							act = one.Unlike
+							act = one.Reactions.Unlike
 						}
 						if err := act(b.Ctx, user, post); err != nil {
 							t.Error(err)
@@ -233,7 +233,7 @@ func TestLikeCutShort(t *testing.T) {
 	t.Parallel()
 	b := on(t, redistest.Cluster(t, 3).Client(t))
 	ada := b.NewUser("ada")
-	for _, act := range []func(context.Context, social.User, int64) error{b.Like, b.Unlike} {
+	for _, act := range []func(context.Context, social.User, int64) error{b.Reactions.Like, b.Reactions.Unlike} {
 		liked, unliked := b.Publish(ada, "one"), b.Publish(ada, "two")
 		b.Redis("ZADD", layout.LikersKey(liked), "5", layout.Itoa(ada.ID))
 		b.Redis("HSET", layout.PostKey(liked), "likes", "1")
@@ -280,10 +280,10 @@ func meddle(t *testing.T, act func(b *bundle), command ...string) *bundle {
 func TestLikeIsReadAgain(t *testing.T) {
 	t.Parallel()
 	ada := social.User{ID: 1, Name: "ada"}
-	b := meddle(t, func(other *bundle) { other.do(other.Unlike(other.Ctx, ada, 1)) }, "ZADD", layout.LikedKey(1))
+	b := meddle(t, func(other *bundle) { other.do(other.Reactions.Unlike(other.Ctx, ada, 1)) }, "ZADD", layout.LikedKey(1))
 	b.NewUser("ada")
 	id := b.Publish(ada, "hello")
-	b.do(b.Like(b.Ctx, ada, id))
+	b.do(b.Reactions.Like(b.Ctx, ada, id))
 	b.wantLikes([]social.User{ada}, []int64{id})
 	if n := b.Redis("EXISTS", layout.LikersKey(id)); n != "0" {
 		t.Error("nothing has come between: the test tests nothing")
@@ -301,8 +301,8 @@ func TestMarkedPosts(t *testing.T) {
 				author = bob
 			}
 			id := b.Publish(author, "hello")
-			b.do(b.Like(b.Ctx, eve, id))
-			b.do(b.Bookmark(b.Ctx, eve, id))
+			b.do(b.Reactions.Like(b.Ctx, eve, id))
+			b.do(b.Reactions.Bookmark(b.Ctx, eve, id))
 			if i%4 == 0 {
 				b.Clock.Advance(time.Second) // several have the same time
 			}
@@ -311,7 +311,7 @@ func TestMarkedPosts(t *testing.T) {
 				ofAda = append(ofAda, id)
 			}
 		}
-		b.do(b.Bookmark(b.Ctx, eve, all[0]))
+		b.do(b.Reactions.Bookmark(b.Ctx, eve, all[0]))
 		read := func(user social.User, list func(v *social.Viewer, cursor string) (social.MarkedPosts, error)) []int64 {
 			t.Helper()
 			var ids []int64
@@ -330,10 +330,10 @@ func TestMarkedPosts(t *testing.T) {
 			}
 		}
 		likes := func(v *social.Viewer, cursor string) (social.MarkedPosts, error) {
-			return b.LikedPosts(b.Ctx, v, eve.ID, cursor, 4)
+			return b.Reactions.LikedPosts(b.Ctx, v, eve.ID, cursor, 4)
 		}
 		bookmarks := func(v *social.Viewer, cursor string) (social.MarkedPosts, error) {
-			return b.BookmarkedPosts(b.Ctx, v, cursor, 4)
+			return b.Reactions.BookmarkedPosts(b.Ctx, v, cursor, 4)
 		}
 		same := func(what string, got, want []int64) {
 			t.Helper()
@@ -348,17 +348,17 @@ func TestMarkedPosts(t *testing.T) {
 		same("eve's bookmarks", read(eve, bookmarks), all)
 		same("ada's bookmarks", read(ada, bookmarks), nil)
 		same("a stranger's bookmarks", read(social.User{}, bookmarks), nil)
-		b.do(b.Block(b.Ctx, bob, eve, time.Time{}))
+		b.do(b.Relations.Block(b.Ctx, bob, eve, time.Time{}))
 		same("eve's likes after bob has blocked her", read(eve, likes), ofAda)
 		same("eve's bookmarks after that", read(eve, bookmarks), ofAda)
 		same("eve's likes as bob sees them", read(bob, likes), nil)
-		b.do(b.Mute(b.Ctx, eve, ada, time.Time{}))
+		b.do(b.Relations.Mute(b.Ctx, eve, ada, time.Time{}))
 		same("eve's bookmarks after she has muted ada too", read(eve, bookmarks), nil)
 		var invalid *social.InvalidError
 		if _, err := likes(b.viewer(ada), "x"); !errors.As(err, &invalid) {
 			t.Errorf("a malformed cursor: %v", err)
 		}
-		b.do(b.Unbookmark(b.Ctx, eve, all[1]))
+		b.do(b.Reactions.Unbookmark(b.Ctx, eve, all[1]))
 		if n := b.Redis("ZCARD", layout.BookmarksKey(eve.ID)); n != "29" {
 			t.Errorf("%s bookmarks are left", n)
 		}

@@ -23,8 +23,8 @@ type Listing struct {
 // listings are the lists of posts as a viewer sees them: without what is hidden from
 // them, and with what they have done with each post.
 type listings struct {
-	*views
-	*viewers
+	views     *views
+	viewers   *viewers
 	timelines *timelines
 }
 
@@ -50,7 +50,7 @@ func (l *listings) PublicPosts(ctx context.Context, v *Viewer, before int64, lim
 // SharedPosts returns the first page of the public timeline as a stranger sees it, and the
 // authors whose posts it lacks: they see those themselves. See HomePosts.
 func (l *listings) SharedPosts(ctx context.Context, limit int) (list Listing, lacks []int64, err error) {
-	stranger, err := l.Viewer(ctx, User{})
+	stranger, err := l.viewers.Viewer(ctx, User{})
 	if err != nil {
 		return Listing{}, nil, err
 	}
@@ -63,7 +63,7 @@ func (l *listings) SharedPosts(ctx context.Context, limit int) (list Listing, la
 	if err != nil {
 		return Listing{}, nil, err
 	}
-	all, err := l.Views(ctx, ids...)
+	all, err := l.views.Views(ctx, ids...)
 	for _, view := range all {
 		if view != nil && !view.Deleted && Visible(stranger, view.Post) < Shown && !slices.Contains(lacks, view.Author.ID) {
 			lacks = append(lacks, view.Author.ID)
@@ -156,7 +156,7 @@ func isRepost(item Item) bool { return item.Entry.RepostOf != 0 }
 
 // items returns the entries that a viewer sees at least so well.
 func (l *listings) items(ctx context.Context, v *Viewer, ids []int64, least Visibility) ([]Item, error) {
-	entries, err := l.Views(ctx, ids...)
+	entries, err := l.views.Views(ctx, ids...)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +174,7 @@ func (l *listings) items(ctx context.Context, v *Viewer, ids []int64, least Visi
 	if len(originals) == 0 {
 		return items, nil
 	}
-	found, err := l.Views(ctx, originals...)
+	found, err := l.views.Views(ctx, originals...)
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +234,7 @@ func (l *listings) mark(ctx context.Context, v *Viewer, items []Item) error {
 	for i, item := range items {
 		posts[i] = &item.Post.Post
 	}
-	all, err := l.Marks(ctx, v, posts)
+	all, err := l.viewers.Marks(ctx, v, posts)
 	if err != nil {
 		return err
 	}

@@ -38,23 +38,23 @@ func TestViewsFollowChanges(t *testing.T) {
 	a, b := socialtest.Watched(t, url), socialtest.Watched(t, url)
 	id := a.Publish(a.NewUser("ada"), "one")
 	likes := func() int64 {
-		views, err := b.Views(b.Ctx, id)
+		views, err := b.Views.Views(b.Ctx, id)
 		if err != nil || views[0] == nil {
 			t.Fatal(views, err)
 		}
 		return views[0].Counts.Likes
 	}
 	likes()
-	read, _ := b.ViewStats()
+	read, _ := b.Views.ViewStats()
 	likes()
-	if again, _ := b.ViewStats(); again != read {
+	if again, _ := b.Views.ViewStats(); again != read {
 		t.Fatal("a post that has not changed was read again")
 	}
 	if err := a.DB.Do(a.Ctx, a.DB.B().Hset().Key(layout.PostKey(id)).FieldValue().FieldValue("likes", "7").Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the change is not seen", func() bool { return likes() == 7 })
-	if again, _ := b.ViewStats(); again != read+1 {
+	if again, _ := b.Views.ViewStats(); again != read+1 {
 		t.Fatalf("read %d times for one change", again-read)
 	}
 }
@@ -69,17 +69,17 @@ func TestListingHidesAndMarks(t *testing.T) {
 	}
 	see := func(user social.User) []int64 {
 		t.Helper()
-		v, err := b.Viewer(b.Ctx, user)
+		v, err := b.Viewers.Viewer(b.Ctx, user)
 		if err != nil {
 			t.Fatal(err)
 		}
-		list, err := b.PublicPosts(b.Ctx, v, 0, 2)
+		list, err := b.Lists.PublicPosts(b.Ctx, v, 0, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := shown(list)
 		for list.Next != 0 {
-			if list, err = b.PublicPosts(b.Ctx, v, list.Next, 2); err != nil {
+			if list, err = b.Lists.PublicPosts(b.Ctx, v, list.Next, 2); err != nil {
 				t.Fatal(err)
 			}
 			got = append(got, shown(list)...)
@@ -111,11 +111,11 @@ func TestListingHidesAndMarks(t *testing.T) {
 		t.Errorf("muted until the past: %v, want %v", got, want)
 	}
 	zadd(layout.LikedKey(ada.ID), 1, ids[2])
-	v, err := b.Viewer(b.Ctx, ada)
+	v, err := b.Viewers.Viewer(b.Ctx, ada)
 	if err != nil {
 		t.Fatal(err)
 	}
-	items, err := b.Items(b.Ctx, v, ids...)
+	items, err := b.Lists.Items(b.Ctx, v, ids...)
 	if err != nil {
 		t.Fatal(err)
 	}

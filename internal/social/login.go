@@ -47,14 +47,14 @@ func (e *SecondFactorError) Error() string { return "social: a code of the secon
 
 // logins log users in: by passwords, second factors and reset links.
 type logins struct {
-	*sessions
-	users   *users
-	db      database
-	hasher  *password.Hasher
-	factors *secondfactor.Store
-	limits  *limits.Limits
-	audit   *auditLog
-	now     func() time.Time
+	sessions *sessions
+	users    *users
+	db       database
+	hasher   *password.Hasher
+	factors  *secondfactor.Store
+	limits   *limits.Limits
+	audit    *auditLog
+	now      func() time.Time
 }
 
 // loginOptions are what logins need; all but HashParams, Hashers and SecretKey are required.
@@ -77,7 +77,7 @@ func newLogins(s *sessions, opt loginOptions) (*logins, error) {
 		return nil, err
 	}
 	return &logins{
-		sessions: s, users: s.users, db: s.users.database, hasher: hasher, factors: &secondfactor.Store{Client: s.client, Box: box},
+		sessions: s, users: s.users, db: s.users.db, hasher: hasher, factors: &secondfactor.Store{Client: s.db.client, Box: box},
 		limits: opt.Limits, audit: opt.Audit, now: opt.Now,
 	}, nil
 }
@@ -94,7 +94,7 @@ func (a *logins) Login(ctx context.Context, name, password string) (Session, err
 		return Session{}, err
 	}
 	if !state.On {
-		return a.openSession(ctx, user)
+		return a.sessions.openSession(ctx, user)
 	}
 	secret, err := a.factors.Wait(ctx, user.ID, a.now())
 	if err != nil {
@@ -118,14 +118,14 @@ func (a *logins) FinishLogin(ctx context.Context, secret, code string) (Finished
 		return Finished{}, err
 	}
 	uid, _ := secondfactor.UserOf(secret)
-	rec, err := a.record(WithFresh(ctx), uid)
+	rec, err := a.users.record(WithFresh(ctx), uid)
 	if errors.Is(err, ErrNotFound) || err == nil && rec.Standing.Hidden() {
 		return Finished{}, ErrNoLogin
 	}
 	if err != nil {
 		return Finished{}, err
 	}
-	session, err := a.openSession(ctx, rec.User)
+	session, err := a.sessions.openSession(ctx, rec.User)
 	return Finished{session, recovered, left}, err
 }
 
@@ -135,7 +135,7 @@ func (a *logins) LoginUser(ctx context.Context, secret string) (User, error) {
 	if !ok {
 		return User{}, ErrNotFound
 	}
-	rec, err := a.record(ctx, uid)
+	rec, err := a.users.record(ctx, uid)
 	return rec.User, err
 }
 
@@ -207,7 +207,7 @@ func (a *logins) Authenticate(ctx context.Context, name, password string) (User,
 	if len(password) > MaxTypedPassword || !utf8.ValidString(name) {
 		return User{}, ErrBadLogin
 	}
-	uid, err := a.lookUp(ctx, name)
+	uid, err := a.users.lookUp(ctx, name)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return User{}, err
 	}
@@ -231,7 +231,7 @@ func (a *logins) Authenticate(ctx context.Context, name, password string) (User,
 		}
 	}
 	if rec.Standing == Suspended {
-		info, err := a.standing(WithFresh(ctx), uid)
+		info, err := a.users.standing(WithFresh(ctx), uid)
 		if err != nil {
 			return User{}, err
 		}
@@ -245,8 +245,8 @@ func (a *logins) Authenticate(ctx context.Context, name, password string) (User,
 // credentials returns a user and their stored password, empty when there is no
 // such user.
 func (a *logins) credentials(ctx context.Context, uid int64) (record, string, error) {
-	b := a.client.B()
-	res := a.client.DoMulti(ctx,
+	b := a.db.client.B()
+	res := a.db.client.DoMulti(ctx,
 		b.Hmget().Key(layout.UserKey(uid)).Field(recordFields...).Build(),
 		b.Hget().Key(layout.UserKey(uid)).Field("password").Build(),
 	)
@@ -266,7 +266,7 @@ func (a *logins) replacePassword(ctx context.Context, uid int64, stored, passwor
 	if err != nil {
 		return err
 	}
-	err = passwordReplaceScript.Run(ctx, a.client, []string{layout.UserKey(uid)}, []string{stored, phc}).Error()
+	err = passwordReplaceScript.Run(ctx, a.db.client, []string{layout.UserKey(uid)}, []string{stored, phc}).Error()
 	if err != nil {
 		return fmt.Errorf("social: replace a password: %w", err)
 	}

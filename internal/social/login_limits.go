@@ -21,11 +21,11 @@ import (
 // proved everything, a second factor included. One round trip.
 func (a *logins) AllowLogin(ctx context.Context, name string, from netip.Addr) error {
 	return a.limits.AllowLogin(ctx, layout.Fold(name), from, func() (bool, error) {
-		uid, err := a.lookUp(ctx, name)
+		uid, err := a.users.lookUp(ctx, name)
 		if err != nil {
 			return false, err
 		}
-		err = a.client.Do(ctx, a.client.B().Zscore().Key(layout.LoginPlacesKey(uid)).Member(limits.Place(from)).Build()).Error()
+		err = a.db.client.Do(ctx, a.db.client.B().Zscore().Key(layout.LoginPlacesKey(uid)).Member(limits.Place(from)).Build()).Error()
 		if rueidis.IsRedisNil(err) {
 			return false, nil
 		}
@@ -48,8 +48,8 @@ func (a *logins) LoggedIn(ctx context.Context, user User, name string, from neti
 	if !from.IsValid() {
 		return nil
 	}
-	b, key := a.client.B(), layout.LoginPlacesKey(user.ID)
-	res := a.client.DoMulti(ctx,
+	b, key := a.db.client.B(), layout.LoginPlacesKey(user.ID)
+	res := a.db.client.DoMulti(ctx,
 		b.Zadd().Key(key).ScoreMember().ScoreMember(float64(a.now().Unix()), limits.Place(from)).Build().ToRetryable(),
 		b.Zremrangebyrank().Key(key).Start(0).Stop(-loginPlaces-1).Build().ToRetryable(),
 		b.Expire().Key(key).Seconds(int64(loginPlacesFor/time.Second)).Build().ToRetryable(),

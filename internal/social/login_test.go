@@ -31,9 +31,9 @@ func (b *bundle) code(key string) string {
 func (b *bundle) protected(name string) (user social.User, key string, codes []string) {
 	b.T.Helper()
 	user = b.NewUser(name)
-	key, err := b.SetUpSecondFactor(b.Ctx, user, socialtest.Password)
+	key, err := b.Auth.SetUpSecondFactor(b.Ctx, user, socialtest.Password)
 	if err == nil {
-		codes, err = b.ConfirmSecondFactor(b.Ctx, user.ID, b.code(key))
+		codes, err = b.Auth.ConfirmSecondFactor(b.Ctx, user.ID, b.code(key))
 	}
 	if err != nil {
 		b.T.Fatal(err)
@@ -44,7 +44,7 @@ func (b *bundle) protected(name string) (user social.User, key string, codes []s
 // begin is a log-in that waits for a code.
 func (b *bundle) begin(name string) string {
 	b.T.Helper()
-	_, err := b.Login(b.Ctx, name, socialtest.Password)
+	_, err := b.Auth.Login(b.Ctx, name, socialtest.Password)
 	var waits *social.SecondFactorError
 	if !errors.As(err, &waits) {
 		b.T.Fatalf("log-in with a second factor: %v", err)
@@ -68,15 +68,15 @@ func TestSecondFactor(t *testing.T) {
 			if stored := b.Redis("HGET", "user:1", "totp"); (stored == key) == (name == "encrypted") {
 				t.Errorf("the key is stored as %q", stored)
 			}
-			if state, err := b.SecondFactor(b.Ctx, ada.ID); err != nil || !state.On || state.Codes != 10 || len(codes) != 10 {
+			if state, err := b.Auth.SecondFactor(b.Ctx, ada.ID); err != nil || !state.On || state.Codes != 10 || len(codes) != 10 {
 				t.Errorf("state: %+v, %v, %d codes", state, err, len(codes))
 			}
-			if _, err := b.SetUpSecondFactor(b.Ctx, ada, socialtest.Password); !errors.Is(err, social.ErrSecondFactorState) {
+			if _, err := b.Auth.SetUpSecondFactor(b.Ctx, ada, socialtest.Password); !errors.Is(err, social.ErrSecondFactorState) {
 				t.Errorf("set up again: %v", err)
 			}
 			finish := func(secret, code string) error {
 				t.Helper()
-				done, err := b.FinishLogin(b.Ctx, secret, code)
+				done, err := b.Auth.FinishLogin(b.Ctx, secret, code)
 				if err == nil && (!b.open(done.Session) || done.User.Name != "ada") {
 					t.Errorf("the session of %q is not open", code)
 				}
@@ -104,13 +104,13 @@ func TestSecondFactor(t *testing.T) {
 			if err := finish(b.begin("ada"), codes[3]); !errors.Is(err, social.ErrBadCode) {
 				t.Errorf("a recovery code that was used: %v", err)
 			}
-			if state, _ := b.SecondFactor(b.Ctx, ada.ID); state.Codes != 9 {
+			if state, _ := b.Auth.SecondFactor(b.Ctx, ada.ID); state.Codes != 9 {
 				t.Errorf("%d codes are left", state.Codes)
 			}
-			if _, err := b.RenewRecoveryCodes(b.Ctx, ada, "wrong horse"); !errors.Is(err, social.ErrBadLogin) {
+			if _, err := b.Auth.RenewRecoveryCodes(b.Ctx, ada, "wrong horse"); !errors.Is(err, social.ErrBadLogin) {
 				t.Errorf("new codes with a wrong password: %v", err)
 			}
-			renewed, err := b.RenewRecoveryCodes(b.Ctx, ada, socialtest.Password)
+			renewed, err := b.Auth.RenewRecoveryCodes(b.Ctx, ada, socialtest.Password)
 			if err != nil || finish(b.begin("ada"), codes[4]) == nil || finish(b.begin("ada"), renewed[0]) != nil {
 				t.Errorf("new codes: %v", err)
 			}
@@ -129,11 +129,11 @@ func TestSecondFactor(t *testing.T) {
 			if err := finish(secret, b.code(key)); !errors.Is(err, social.ErrNoLogin) {
 				t.Errorf("after five wrong codes: %v", err)
 			}
-			if err := b.TurnOffSecondFactor(b.Ctx, ada, "wrong horse"); !errors.Is(err, social.ErrBadLogin) {
+			if err := b.Auth.TurnOffSecondFactor(b.Ctx, ada, "wrong horse"); !errors.Is(err, social.ErrBadLogin) {
 				t.Errorf("turned off with a wrong password: %v", err)
 			}
 			secret = b.begin("ada")
-			if err := b.TurnOffSecondFactor(b.Ctx, ada, socialtest.Password); err != nil {
+			if err := b.Auth.TurnOffSecondFactor(b.Ctx, ada, socialtest.Password); err != nil {
 				t.Fatal(err)
 			}
 			if err := finish(secret, b.code(key)); !errors.Is(err, social.ErrNoLogin) {
@@ -166,7 +166,7 @@ func TestSecondFactorGuesses(t *testing.T) {
 		secret := b.begin("ada")
 		for range 10 {
 			wg.Go(func() {
-				_, err := b.FinishLogin(b.Ctx, secret, "no code")
+				_, err := b.Auth.FinishLogin(b.Ctx, secret, "no code")
 				compared <- err
 			})
 		}
@@ -185,10 +185,10 @@ func TestSecondFactorGuesses(t *testing.T) {
 	if wrong != 20 {
 		t.Errorf("%d guesses were compared, want 20", wrong)
 	}
-	if _, err := b.FinishLogin(b.Ctx, b.begin("ada"), b.code(key)); !errors.Is(err, social.ErrTooManyCodes) {
+	if _, err := b.Auth.FinishLogin(b.Ctx, b.begin("ada"), b.code(key)); !errors.Is(err, social.ErrTooManyCodes) {
 		t.Errorf("a code after too many: %v", err)
 	}
-	if _, err := b.FinishLogin(b.Ctx, b.begin("ada"), codes[0]); err != nil {
+	if _, err := b.Auth.FinishLogin(b.Ctx, b.begin("ada"), codes[0]); err != nil {
 		t.Errorf("a recovery code after too many codes: %v", err)
 	}
 }
@@ -227,7 +227,7 @@ func TestUsedOnce(t *testing.T) {
 		}
 		code := b.code(key)
 		once("a code", func(i int) error {
-			_, err := b.FinishLogin(b.Ctx, secrets[i], code)
+			_, err := b.Auth.FinishLogin(b.Ctx, secrets[i], code)
 			return err
 		})
 		secrets = secrets[:0]
@@ -235,24 +235,24 @@ func TestUsedOnce(t *testing.T) {
 			secrets = append(secrets, b.begin("ada"))
 		}
 		once("a recovery code", func(i int) error {
-			_, err := b.FinishLogin(b.Ctx, secrets[i], codes[round])
+			_, err := b.Auth.FinishLogin(b.Ctx, secrets[i], codes[round])
 			return err
 		})
-		token, _, err := b.IssueReset(b.Ctx, social.Operator, ada.ID)
+		token, _, err := b.Auth.IssueReset(b.Ctx, social.Operator, ada.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
 		once("a reset link", func(int) error {
-			_, err := b.ResetPassword(b.Ctx, token, socialtest.Password)
+			_, err := b.Auth.ResetPassword(b.Ctx, token, socialtest.Password)
 			return err
 		})
 		once("a change of the password", func(i int) error {
-			_, err := b.ChangePassword(b.Ctx, ada, socialtest.Password, fmt.Sprint("another horse ", i))
+			_, err := b.Auth.ChangePassword(b.Ctx, ada, socialtest.Password, fmt.Sprint("another horse ", i))
 			return err
 		})
-		token, _, err = b.IssueReset(b.Ctx, social.Operator, ada.ID)
+		token, _, err = b.Auth.IssueReset(b.Ctx, social.Operator, ada.ID)
 		if err == nil {
-			_, err = b.ResetPassword(b.Ctx, token, socialtest.Password)
+			_, err = b.Auth.ResetPassword(b.Ctx, token, socialtest.Password)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -268,34 +268,34 @@ func TestChangePassword(t *testing.T) {
 	b := setup(t)
 	ada := b.NewUser("ada")
 	other, here := b.login("ada"), b.login("ada")
-	if _, err := b.ChangePassword(b.Ctx, ada, "wrong horse", "a new horse"); !errors.Is(err, social.ErrBadLogin) {
+	if _, err := b.Auth.ChangePassword(b.Ctx, ada, "wrong horse", "a new horse"); !errors.Is(err, social.ErrBadLogin) {
 		t.Errorf("with a wrong password: %v", err)
 	}
 	var invalid *social.InvalidError
 	for _, weak := range []string{"", "short", "password1", "Retwis2024", "12345678"} {
-		if _, err := b.ChangePassword(b.Ctx, ada, socialtest.Password, weak); !errors.As(err, &invalid) || invalid.Field != "password" {
+		if _, err := b.Auth.ChangePassword(b.Ctx, ada, socialtest.Password, weak); !errors.As(err, &invalid) || invalid.Field != "password" {
 			t.Errorf("new password %q: %v", weak, err)
 		}
 	}
-	if _, err := b.Register(b.Ctx, "antirez", "Antirez123"); !errors.As(err, &invalid) {
+	if _, err := b.Accounts.Register(b.Ctx, "antirez", "Antirez123"); !errors.As(err, &invalid) {
 		t.Errorf("a user with the name as the password: %v", err)
 	}
-	session, err := b.ChangePassword(b.Ctx, ada, socialtest.Password, "a new horse")
+	session, err := b.Auth.ChangePassword(b.Ctx, ada, socialtest.Password, "a new horse")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if b.open(other) || b.open(here) || !b.open(session) {
 		t.Error("the other sessions are open, or the new one is not")
 	}
-	if _, err := b.Login(b.Ctx, "ada", socialtest.Password); !errors.Is(err, social.ErrBadLogin) {
+	if _, err := b.Auth.Login(b.Ctx, "ada", socialtest.Password); !errors.Is(err, social.ErrBadLogin) {
 		t.Errorf("the old password: %v", err)
 	}
-	if _, err := b.Login(b.Ctx, "ada", "a new horse"); err != nil {
+	if _, err := b.Auth.Login(b.Ctx, "ada", "a new horse"); err != nil {
 		t.Error(err)
 	}
 	// A password in clear, of the original program, is changed too.
 	b.Redis("HSET", "user:1", "password", "p1pp0")
-	if _, err := b.ChangePassword(b.Ctx, ada, "p1pp0", "a newer horse"); err != nil || strings.Contains(b.Redis("HGET", "user:1", "password"), "horse") {
+	if _, err := b.Auth.ChangePassword(b.Ctx, ada, "p1pp0", "a newer horse"); err != nil || strings.Contains(b.Redis("HGET", "user:1", "password"), "horse") {
 		t.Error(err)
 	}
 	b.WantHealthy()
@@ -308,7 +308,7 @@ func TestReset(t *testing.T) {
 	session := func() social.Session {
 		t.Helper()
 		b.Clock.Advance(time.Minute)
-		done, err := b.FinishLogin(b.Ctx, b.begin("ada"), b.code(key))
+		done, err := b.Auth.FinishLogin(b.Ctx, b.begin("ada"), b.code(key))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -316,7 +316,7 @@ func TestReset(t *testing.T) {
 	}()
 	issue := func() string {
 		t.Helper()
-		token, expires, err := b.IssueReset(b.Ctx, social.Operator, ada.ID)
+		token, expires, err := b.Auth.IssueReset(b.Ctx, social.Operator, ada.ID)
 		if err != nil || !expires.Equal(b.Clock.Now().Add(24*time.Hour)) {
 			t.Fatal(expires, err)
 		}
@@ -325,35 +325,35 @@ func TestReset(t *testing.T) {
 	replaced, token := issue(), issue()
 	waiting := b.begin("ada")
 	for _, bad := range []string{replaced, "", "1", token + "x", token[:len(token)-1], "2" + token[1:], "9.x"} {
-		if _, err := b.ResetUser(b.Ctx, bad); !errors.Is(err, social.ErrNoReset) {
+		if _, err := b.Auth.ResetUser(b.Ctx, bad); !errors.Is(err, social.ErrNoReset) {
 			t.Errorf("reset link %q: %v", bad, err)
 		}
 	}
-	if user, err := b.ResetUser(b.Ctx, token); err != nil || user.ID != ada.ID {
+	if user, err := b.Auth.ResetUser(b.Ctx, token); err != nil || user.ID != ada.ID {
 		t.Errorf("%+v, %v", user, err)
 	}
 	var invalid *social.InvalidError
-	if _, err := b.ResetPassword(b.Ctx, token, "password"); !errors.As(err, &invalid) {
+	if _, err := b.Auth.ResetPassword(b.Ctx, token, "password"); !errors.As(err, &invalid) {
 		t.Errorf("a weak password: %v", err)
 	}
-	if _, err := b.ResetPassword(b.Ctx, token, "a new horse"); err != nil {
+	if _, err := b.Auth.ResetPassword(b.Ctx, token, "a new horse"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.ResetPassword(b.Ctx, token, "a newer horse"); !errors.Is(err, social.ErrNoReset) {
+	if _, err := b.Auth.ResetPassword(b.Ctx, token, "a newer horse"); !errors.Is(err, social.ErrNoReset) {
 		t.Errorf("a link that was used: %v", err)
 	}
-	if _, err := b.FinishLogin(b.Ctx, waiting, b.code(key)); !errors.Is(err, social.ErrNoLogin) {
+	if _, err := b.Auth.FinishLogin(b.Ctx, waiting, b.code(key)); !errors.Is(err, social.ErrNoLogin) {
 		t.Errorf("a log-in with the old password: %v", err)
 	}
-	if state, err := b.SecondFactor(b.Ctx, ada.ID); b.open(session) || err != nil || !state.On {
+	if state, err := b.Auth.SecondFactor(b.Ctx, ada.ID); b.open(session) || err != nil || !state.On {
 		t.Error("a session is open after the reset, or the second factor is off")
 	}
 	token = issue()
 	b.Clock.Advance(24*time.Hour + time.Second)
-	if _, err := b.ResetPassword(b.Ctx, token, "a newer horse"); !errors.Is(err, social.ErrNoReset) {
+	if _, err := b.Auth.ResetPassword(b.Ctx, token, "a newer horse"); !errors.Is(err, social.ErrNoReset) {
 		t.Errorf("a link of yesterday: %v", err)
 	}
-	if _, _, err := b.IssueReset(b.Ctx, social.Operator, 99); !errors.Is(err, social.ErrNotFound) {
+	if _, _, err := b.Auth.IssueReset(b.Ctx, social.Operator, 99); !errors.Is(err, social.ErrNotFound) {
 		t.Errorf("a link for nobody: %v", err)
 	}
 	b.WantHealthy()
@@ -366,16 +366,16 @@ func TestNoSecretIsStored(t *testing.T) {
 	b := on(t, redistest.Own(t).Client(t), func(opt *social.Options) { opt.SecretKey = []byte("a key of the operator") })
 	ada, key, codes := b.protected("ada")
 	b.Clock.Advance(time.Minute)
-	done, err := b.FinishLogin(b.Ctx, b.begin("ada"), b.code(key))
+	done, err := b.Auth.FinishLogin(b.Ctx, b.begin("ada"), b.code(key))
 	if err != nil {
 		t.Fatal(err)
 	}
-	reset, _, err := b.IssueReset(b.Ctx, social.Operator, ada.ID)
+	reset, _, err := b.Auth.IssueReset(b.Ctx, social.Operator, ada.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	grace := b.NewUser("grace")
-	set, err := b.SetUpSecondFactor(b.Ctx, grace, socialtest.Password)
+	set, err := b.Auth.SetUpSecondFactor(b.Ctx, grace, socialtest.Password)
 	if err != nil {
 		t.Fatal(err)
 	}

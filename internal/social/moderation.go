@@ -50,7 +50,7 @@ type moderationOptions struct {
 
 func newModeration(opt moderationOptions) *moderation {
 	m := &moderation{
-		audit: opt.Audit, client: opt.Users.client, users: opt.Users, sessions: opt.Sessions, lists: opt.Lists,
+		audit: opt.Audit, client: opt.Users.db.client, users: opt.Users, sessions: opt.Sessions, lists: opt.Lists,
 		fanOut: opt.FanOut, tasks: opt.FanOut.Tasks(), standings: opt.Standings, log: opt.Log, now: opt.Now,
 	}
 	m.tasks.Handle(strings.TrimSuffix(roleTask, ":"), m.copyRole)
@@ -96,7 +96,7 @@ func (m *moderation) RemovePost(ctx context.Context, actor Actor, post int64, no
 		actor: actor, action: "delete", post: post, note: note,
 		done: func(*View) bool { return false },
 		do: func() error {
-			defer m.lists.touch(post)
+			defer m.lists.views.touch(post)
 			return m.fanOut.Delete(ctx, post)
 		},
 	})
@@ -116,7 +116,7 @@ type postDecision struct {
 // decideOnPost does what an actor has decided about a post. It reports whether that has
 // changed something: what does not is not in the audit log, which would be full of it.
 func (m *moderation) decideOnPost(ctx context.Context, d postDecision) (changed bool, err error) {
-	found, err := m.lists.Views(WithFresh(ctx, d.post), d.post)
+	found, err := m.lists.views.Views(WithFresh(ctx, d.post), d.post)
 	if err != nil {
 		return false, err
 	}
@@ -139,7 +139,7 @@ func (m *moderation) decideOnPost(ctx context.Context, d postDecision) (changed 
 
 func (m *moderation) setHidden(ctx context.Context, post int64, hidden string) error {
 	ok, err := postHideScript.RunFenced(ctx, m.client, []string{layout.PostKey(post)}, []string{hidden}).AsBool()
-	m.lists.touch(post)
+	m.lists.views.touch(post)
 	if err != nil {
 		return fmt.Errorf("social: hide a post: %w", err)
 	}

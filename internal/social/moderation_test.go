@@ -23,7 +23,7 @@ func TestRoles(t *testing.T) {
 			people[name] = b.NewUser("the_" + name) // the roles themselves are reserved names
 		}
 		give := func(actor social.Actor, name string, role social.Role) error {
-			return b.SetRole(b.Ctx, actor, people[name].ID, role, "")
+			return b.Moderation.SetRole(b.Ctx, actor, people[name].ID, role, "")
 		}
 		b.do(give(social.Operator, "owner", social.Owner))
 		b.do(give(people["owner"].Actor(), "second", social.Owner))
@@ -56,11 +56,11 @@ func TestRoles(t *testing.T) {
 		if err := give(0, "member", social.Owner); !errors.Is(err, social.ErrForbidden) {
 			t.Errorf("nobody gives a role: %v", err)
 		}
-		if err := b.MayLeave(b.Ctx, people["owner"].ID); !errors.Is(err, social.ErrForbidden) {
+		if err := b.Moderation.MayLeave(b.Ctx, people["owner"].ID); !errors.Is(err, social.ErrForbidden) {
 			t.Errorf("the last owner leaves: %v", err)
 		}
-		b.do(b.MayLeave(b.Ctx, people["second"].ID))
-		staff, err := other.Staff(other.Ctx)
+		b.do(b.Moderation.MayLeave(b.Ctx, people["second"].ID))
+		staff, err := other.Users.Staff(other.Ctx)
 		b.do(err)
 		var got []string
 		for _, user := range staff {
@@ -69,7 +69,7 @@ func TestRoles(t *testing.T) {
 		if want := []string{"the_owner owner", "the_second admin"}; !slices.Equal(got, want) {
 			t.Errorf("staff: %q, want %q", got, want)
 		}
-		page, err := b.AuditLog(b.Ctx, social.AuditFilter{Actor: people["admin"].Actor()}, "", 50)
+		page, err := b.Audit.AuditLog(b.Ctx, social.AuditFilter{Actor: people["admin"].Actor()}, "", 50)
 		b.do(err)
 		if len(page.Entries) != 3 || page.Entries[0].Action != "role" || page.Entries[0].Target != social.UserTarget(people["moderator"].ID) {
 			t.Errorf("decisions of the admin: %+v", page.Entries)
@@ -84,23 +84,23 @@ func TestLastOwnerStays(t *testing.T) {
 	for round := range 20 {
 		one, two := b.NewUser(fmt.Sprintf("one%d", round)), b.NewUser(fmt.Sprintf("two%d", round))
 		for _, user := range []social.User{one, two} {
-			b.do(b.SetRole(b.Ctx, social.Operator, user.ID, social.Owner, ""))
+			b.do(b.Moderation.SetRole(b.Ctx, social.Operator, user.ID, social.Owner, ""))
 		}
 		var both sync.WaitGroup
 		for _, user := range []social.User{one, two} {
 			both.Go(func() {
-				if err := b.SetRole(b.Ctx, user.Actor(), user.ID, social.Member, ""); err != nil && !errors.Is(err, social.ErrForbidden) {
+				if err := b.Moderation.SetRole(b.Ctx, user.Actor(), user.ID, social.Member, ""); err != nil && !errors.Is(err, social.ErrForbidden) {
 					t.Error(err)
 				}
 			})
 		}
 		both.Wait()
-		staff, err := b.Staff(b.Ctx)
+		staff, err := b.Users.Staff(b.Ctx)
 		b.do(err)
 		if len(staff) != 1 || staff[0].Role != social.Owner {
 			t.Fatalf("after both owners left: %v", staff)
 		}
-		b.do(b.SetRole(b.Ctx, social.Operator, staff[0].ID, social.Member, ""))
+		b.do(b.Moderation.SetRole(b.Ctx, social.Operator, staff[0].ID, social.Member, ""))
 	}
 }
 
@@ -108,62 +108,62 @@ func TestLastOwnerStays(t *testing.T) {
 func TestSuspend(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, other *bundle) {
-		session, err := b.Register(b.Ctx, "ada", "correct horse")
+		session, err := b.Accounts.Register(b.Ctx, "ada", "correct horse")
 		b.do(err)
 		ada, moderator := session.User, b.NewUser("mona")
-		b.do(b.SetRole(b.Ctx, social.Operator, moderator.ID, social.Moderator, ""))
+		b.do(b.Moderation.SetRole(b.Ctx, social.Operator, moderator.ID, social.Moderator, ""))
 		post := b.Publish(ada, "hello")
 		stranger := func() *social.Viewer {
-			v, err := other.Viewer(other.Ctx, social.User{})
+			v, err := other.Viewers.Viewer(other.Ctx, social.User{})
 			b.do(err)
 			return v
 		}
 		seen := func(v *social.Viewer) bool {
-			_, err := other.PostPage(other.Ctx, v, post)
+			_, err := other.Lists.PostPage(other.Ctx, v, post)
 			if err != nil && !errors.Is(err, social.ErrNotFound) {
 				t.Fatal(err)
 			}
 			return err == nil
 		}
-		if _, err := other.SessionUser(other.Ctx, session.Secret); err != nil {
+		if _, err := other.Sessions.SessionUser(other.Ctx, session.Secret); err != nil {
 			t.Fatal(err)
 		}
 		v := stranger()
 		if !seen(v) {
 			t.Fatal("the post is not there")
 		}
-		err = b.SetStanding(b.Ctx, moderator.Actor(), ada.ID, social.StandingChange{
+		err = b.Moderation.SetStanding(b.Ctx, moderator.Actor(), ada.ID, social.StandingChange{
 			Standing: social.Suspended, Message: "Spam.", Note: "the third time", Until: time.Now().Add(time.Hour),
 		})
 		b.do(err)
 		other.Eventually("the session to end in the other process", func() bool {
-			_, err := other.SessionUser(other.Ctx, session.Secret)
+			_, err := other.Sessions.SessionUser(other.Ctx, session.Secret)
 			return errors.Is(err, social.ErrNoSession)
 		})
 		other.Eventually("the post to be gone for those who look already", func() bool { return !seen(v) })
 		var suspended *social.SuspendedError
-		if _, err := other.Login(other.Ctx, "ada", "correct horse"); !errors.As(err, &suspended) || !errors.Is(err, social.ErrSuspended) ||
+		if _, err := other.Auth.Login(other.Ctx, "ada", "correct horse"); !errors.As(err, &suspended) || !errors.Is(err, social.ErrSuspended) ||
 			suspended.Message != "Spam." || suspended.Until.IsZero() || suspended.Since.IsZero() {
 			t.Errorf("a log-in: %v", err)
 		}
-		if _, err := other.Login(other.Ctx, "ada", "wrong horse"); !errors.Is(err, social.ErrBadLogin) {
+		if _, err := other.Auth.Login(other.Ctx, "ada", "wrong horse"); !errors.Is(err, social.ErrBadLogin) {
 			t.Errorf("a log-in with a wrong password: %v", err)
 		}
 		if auth := b.Redis("HGET", layout.UserKey(ada.ID), "auth"); auth != "" {
 			t.Errorf("sessions are left: %q", auth)
 		}
-		if people, err := other.StandingPeople(other.Ctx, "", 10); err != nil || len(people.Users) != 1 || people.Users[0].ID != ada.ID {
+		if people, err := other.Moderation.StandingPeople(other.Ctx, "", 10); err != nil || len(people.Users) != 1 || people.Users[0].ID != ada.ID {
 			t.Errorf("suspended people: %v, %v", people, err)
 		}
-		b.do(b.SetStanding(b.Ctx, moderator.Actor(), ada.ID, social.StandingChange{}))
+		b.do(b.Moderation.SetStanding(b.Ctx, moderator.Actor(), ada.ID, social.StandingChange{}))
 		other.Eventually("the post to be there again", func() bool { return seen(v) })
-		if _, err := other.Login(other.Ctx, "ada", "correct horse"); err != nil {
+		if _, err := other.Auth.Login(other.Ctx, "ada", "correct horse"); err != nil {
 			t.Errorf("a log-in after the restoration: %v", err)
 		}
-		if people, err := other.StandingPeople(other.Ctx, "", 10); err != nil || len(people.Users) != 0 {
+		if people, err := other.Moderation.StandingPeople(other.Ctx, "", 10); err != nil || len(people.Users) != 0 {
 			t.Errorf("suspended people: %v, %v", people, err)
 		}
-		page, err := other.AuditLog(other.Ctx, social.AuditFilter{Person: ada.ID}, "", 10)
+		page, err := other.Audit.AuditLog(other.Ctx, social.AuditFilter{Person: ada.ID}, "", 10)
 		b.do(err)
 		var actions []string
 		for _, e := range page.Entries {
@@ -182,27 +182,27 @@ func TestStandingEnds(t *testing.T) {
 	b := on(t, setup(t).DB, func(opt *social.Options) { opt.Now = func() time.Time { return now } })
 	ada, carl := b.NewUser("ada"), b.NewUser("carl")
 	suspend := func(user social.User, until time.Time) {
-		b.do(b.SetStanding(b.Ctx, social.Operator, user.ID, social.StandingChange{Standing: social.Suspended, Until: until}))
+		b.do(b.Moderation.SetStanding(b.Ctx, social.Operator, user.ID, social.StandingChange{Standing: social.Suspended, Until: until}))
 	}
 	standing := func(user social.User) social.Standing {
-		info, err := b.StandingOf(b.Ctx, user.ID)
+		info, err := b.Moderation.StandingOf(b.Ctx, user.ID)
 		b.do(err)
 		return info.Standing
 	}
 	suspend(ada, now.Add(time.Hour))
 	suspend(carl, now.Add(time.Hour))
 	suspend(carl, now.Add(3*time.Hour))
-	b.do(b.LiftEnded(b.Ctx))
+	b.do(b.Moderation.LiftEnded(b.Ctx))
 	if standing(ada) != social.Suspended {
 		t.Fatal("lifted too early")
 	}
 	now = now.Add(2 * time.Hour)
-	b.do(b.LiftEnded(b.Ctx))
-	b.do(b.LiftEnded(b.Ctx))
+	b.do(b.Moderation.LiftEnded(b.Ctx))
+	b.do(b.Moderation.LiftEnded(b.Ctx))
 	if standing(ada) != social.Good || standing(carl) != social.Suspended {
 		t.Errorf("ada is %v, carl %v", standing(ada), standing(carl))
 	}
-	page, err := b.AuditLog(b.Ctx, social.AuditFilter{Person: ada.ID}, "", 10)
+	page, err := b.Audit.AuditLog(b.Ctx, social.AuditFilter{Person: ada.ID}, "", 10)
 	b.do(err)
 	if len(page.Entries) != 2 || page.Entries[0].Actor != social.Automatic {
 		t.Errorf("history: %+v", page.Entries)
@@ -214,14 +214,14 @@ func TestHidePost(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, other *bundle) {
 		ada, moderator, admin, carl := b.NewUser("ada"), b.NewUser("mona"), b.NewUser("anna"), b.NewUser("carl")
-		b.do(b.SetRole(b.Ctx, social.Operator, moderator.ID, social.Moderator, ""))
-		b.do(b.SetRole(b.Ctx, social.Operator, admin.ID, social.Admin, ""))
+		b.do(b.Moderation.SetRole(b.Ctx, social.Operator, moderator.ID, social.Moderator, ""))
+		b.do(b.Moderation.SetRole(b.Ctx, social.Operator, admin.ID, social.Admin, ""))
 		moderator.Role, admin.Role = social.Moderator, social.Admin
 		post, ofAdmin := b.Publish(ada, "hello"), b.Publish(admin, "hello")
 		sees := func(user social.User) bool {
-			v, err := other.Viewer(other.Ctx, user)
+			v, err := other.Viewers.Viewer(other.Ctx, user)
 			b.do(err)
-			_, err = other.PostPage(other.Ctx, v, post)
+			_, err = other.Lists.PostPage(other.Ctx, v, post)
 			if err != nil && !errors.Is(err, social.ErrNotFound) {
 				t.Fatal(err)
 			}
@@ -231,27 +231,27 @@ func TestHidePost(t *testing.T) {
 			actor social.Actor
 			post  int64
 		}{{carl.Actor(), post}, {ada.Actor(), post}, {0, post}, {moderator.Actor(), ofAdmin}} {
-			if err := b.HidePost(b.Ctx, c.actor, c.post, "", ""); !errors.Is(err, social.ErrForbidden) {
+			if err := b.Moderation.HidePost(b.Ctx, c.actor, c.post, "", ""); !errors.Is(err, social.ErrForbidden) {
 				t.Errorf("%v hides post %d: %v", c.actor, c.post, err)
 			}
 		}
-		if err := b.HidePost(b.Ctx, social.Operator, post, strings.Repeat("a", 1001), ""); err == nil {
+		if err := b.Moderation.HidePost(b.Ctx, social.Operator, post, strings.Repeat("a", 1001), ""); err == nil {
 			t.Error("a message of 1,001 characters is accepted")
 		}
-		b.do(b.HidePost(b.Ctx, moderator.Actor(), post, "Not here.", "spam"))
+		b.do(b.Moderation.HidePost(b.Ctx, moderator.Actor(), post, "Not here.", "spam"))
 		other.Eventually("the post to be hidden", func() bool { return !sees(carl) })
 		if !sees(ada) || !sees(moderator) || sees(social.User{}) {
 			t.Errorf("author %v, moderator %v, stranger %v", sees(ada), sees(moderator), sees(social.User{}))
 		}
-		views, err := other.Views(other.Ctx, post)
+		views, err := other.Views.Views(other.Ctx, post)
 		b.do(err)
 		if views[0].HiddenMessage != "Not here." || views[0].Hidden.IsZero() {
 			t.Errorf("the author reads %q", views[0].HiddenMessage)
 		}
-		b.do(b.UnhidePost(b.Ctx, moderator.Actor(), post, ""))
+		b.do(b.Moderation.UnhidePost(b.Ctx, moderator.Actor(), post, ""))
 		other.Eventually("the post to be there again", func() bool { return sees(carl) })
-		b.do(b.RemovePost(b.Ctx, moderator.Actor(), post, ""))
-		if err := b.HidePost(b.Ctx, moderator.Actor(), post, "", ""); !errors.Is(err, social.ErrNotFound) {
+		b.do(b.Moderation.RemovePost(b.Ctx, moderator.Actor(), post, ""))
+		if err := b.Moderation.HidePost(b.Ctx, moderator.Actor(), post, "", ""); !errors.Is(err, social.ErrNotFound) {
 			t.Errorf("a deleted post is hidden: %v", err)
 		}
 	})
@@ -264,7 +264,7 @@ func TestStandingOfADeletedUser(t *testing.T) {
 	b := on(t, redistest.DB(t).Client(t))
 	b.Redis("ZADD", "standings", "4000003", "770")
 	b.Redis("ZADD", "standing_ends", "4000000000", "770")
-	if err := b.CopyStanding(b.Ctx, 770); err != nil {
+	if err := b.Moderation.CopyStanding(b.Ctx, 770); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.Redis("EXISTS", "standings") + b.Redis("EXISTS", "standing_ends"); got != "00" {

@@ -47,7 +47,7 @@ func (n *notifications) Notifications(ctx context.Context, v *Viewer, before str
 			return NotificationPage{}, &InvalidError{"before", "This page address is not valid."}
 		}
 	}
-	set, err := notify.ParseSettings(n.read(ctx, n.store.SettingsCommand(v.User.ID)))
+	set, err := notify.ParseSettings(n.db.read(ctx, n.store.SettingsCommand(v.User.ID)))
 	if err != nil {
 		return NotificationPage{}, err
 	}
@@ -143,7 +143,7 @@ func (n *notifications) complete(ctx context.Context, v *Viewer, groups []Notifi
 	if err != nil {
 		return nil, err
 	}
-	users, err := n.byID(ctx, people)
+	users, err := n.users.byID(ctx, people)
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ const (
 // A notification is written after its action, and written once: a crash in between
 // loses it and nothing repeats it, so there are never two.
 type notifications struct {
-	*users
+	users *users
 	db    database
 	list  *listings
 	store notify.Store
@@ -57,7 +57,7 @@ func newNotifications(users *users, list *listings, log *slog.Logger) (*notifica
 	if err != nil {
 		return nil, fmt.Errorf("social: %w", err)
 	}
-	return &notifications{users: users, db: users.database, list: list, store: notify.New(users.client), log: log, cells: cells}, nil
+	return &notifications{users: users, db: users.db, list: list, store: notify.New(users.db.client), log: log, cells: cells}, nil
 }
 
 // Notify writes a notification for a user, unless they did it themselves, do not see
@@ -72,7 +72,7 @@ func (n *notifications) Notify(ctx context.Context, to int64, kind notify.Kind, 
 func (n *notifications) NotifyMentions(ctx context.Context, actor User, post int64, names []string, except ...int64) {
 	var to []int64
 	for _, name := range names[:min(len(names), maxMentions)] {
-		user, err := n.UserByName(ctx, name)
+		user, err := n.users.UserByName(ctx, name)
 		if errors.Is(err, ErrNotFound) {
 			continue
 		}
@@ -111,14 +111,14 @@ func (n *notifications) wants(ctx context.Context, uid int64, kind notify.Kind, 
 	if uid == actor.ID || uid == 0 {
 		return false, nil
 	}
-	rec, err := n.record(ctx, uid)
+	rec, err := n.users.record(ctx, uid)
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	v, err := n.list.actor(ctx, rec.User)
+	v, err := n.list.viewers.actor(ctx, rec.User)
 	if err != nil || v.Sees(actor.ID) < Unlisted {
 		return false, err
 	}
@@ -142,7 +142,7 @@ func (n *notifications) Unnotify(ctx context.Context, to int64, kind notify.Kind
 // NotifyOff returns the kinds of notifications that a user does not get. One round
 // trip at most.
 func (n *notifications) NotifyOff(ctx context.Context, uid int64) ([]notify.Kind, error) {
-	set, err := notify.ParseSettings(n.read(ctx, n.store.SettingsCommand(uid)))
+	set, err := notify.ParseSettings(n.db.read(ctx, n.store.SettingsCommand(uid)))
 	return set.Off, err
 }
 
@@ -241,20 +241,20 @@ func (n *notifications) inbox(ctx context.Context, uid int64) (*inbox, error) {
 		cell, _ = n.cells.ComputeIfAbsent(uid, func() (*watched.Cell[*inbox], bool) { return new(watched.Cell[*inbox]), false })
 	}
 	cached := !isFresh(ctx)
-	if box, ok := cell.Get(n.link, watched.Lag); ok && cached {
+	if box, ok := cell.Get(n.db.link, watched.Lag); ok && cached {
 		return box, nil
 	}
-	old, hasOld := cell.Old(n.link)
+	old, hasOld := cell.Old(n.db.link)
 	box := new(inbox)
-	useOld, err := n.link.Read(ctx, hasOld && cached, func(ctx context.Context) error {
-		stamp := cell.Begin(n.link, cached)
-		set, err := notify.ParseSettings(n.read(ctx, n.store.SettingsCommand(uid)))
+	useOld, err := n.db.link.Read(ctx, hasOld && cached, func(ctx context.Context) error {
+		stamp := cell.Begin(n.db.link, cached)
+		set, err := notify.ParseSettings(n.db.read(ctx, n.store.SettingsCommand(uid)))
 		if err != nil {
 			return err
 		}
 		box.seen = set.Seen
 		newest := n.store.NewestCommands(uid, unreadScan)
-		res := n.readMany(ctx, newest[:]...)
+		res := n.db.readMany(ctx, newest[:]...)
 		if box.unread, err = notify.ParseNewest(res[0], res[1], set.Seen); err == nil {
 			cell.Put(box, stamp)
 		}

@@ -17,7 +17,7 @@ import (
 // describe writes a page of notifications as text, a group a line.
 func (b *bundle) describe(user social.User, before string, limit int) (text string, page social.NotificationPage) {
 	b.T.Helper()
-	page, err := b.Notifications(b.Ctx, b.viewer(user), before, limit)
+	page, err := b.Notifications.Notifications(b.Ctx, b.viewer(user), before, limit)
 	if err != nil {
 		b.T.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func (b *bundle) describe(user social.User, before string, limit int) (text stri
 
 func (b *bundle) viewer(user social.User) *social.Viewer {
 	b.T.Helper()
-	v, err := b.Viewer(b.Ctx, user)
+	v, err := b.Viewers.Viewer(b.Ctx, user)
 	if err != nil {
 		b.T.Fatal(err)
 	}
@@ -50,11 +50,11 @@ func (b *bundle) viewer(user social.User) *social.Viewer {
 
 func (b *bundle) unread(user social.User) int {
 	b.T.Helper()
-	n, err := b.Unread(b.Ctx, b.viewer(user))
+	n, err := b.Notifications.Unread(b.Ctx, b.viewer(user))
 	if err != nil {
 		b.T.Fatal(err)
 	}
-	now, err := b.UnreadNow(b.Ctx, b.DB, b.viewer(user))
+	now, err := b.Notifications.UnreadNow(b.Ctx, b.DB, b.viewer(user))
 	if err != nil || now != n {
 		b.T.Fatalf("%d unread from memory, %d from the database (%v)", n, now, err)
 	}
@@ -99,15 +99,15 @@ func TestNotificationsAreGrouped(t *testing.T) {
 		t.Fatalf("%d unread at first", n)
 	}
 	for _, actor := range []social.User{bob, cyd, bob, dan} {
-		b.Notify(b.Ctx, ada.ID, notify.Like, actor, first)
+		b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, actor, first)
 	}
-	b.Notify(b.Ctx, ada.ID, notify.Like, cyd, second)
-	b.Notify(b.Ctx, ada.ID, notify.Reply, bob, answer)
-	b.Notify(b.Ctx, ada.ID, notify.Repost, bob, first)
-	b.Notify(b.Ctx, ada.ID, notify.Follow, cyd, 0)
-	b.Notify(b.Ctx, ada.ID, notify.Follow, dan, 0)
-	b.Notify(b.Ctx, ada.ID, notify.Like, ada, first) // oneself
-	b.Notify(b.Ctx, 1234, notify.Like, ada, first)   // nobody
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, cyd, second)
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Reply, bob, answer)
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Repost, bob, first)
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Follow, cyd, 0)
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Follow, dan, 0)
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, ada, first) // oneself
+	b.Notifications.Notify(b.Ctx, 1234, notify.Like, ada, first)   // nobody
 	if n := b.unread(ada); n != 9 {
 		t.Errorf("%d unread, want 9", n)
 	}
@@ -116,7 +116,7 @@ func TestNotificationsAreGrouped(t *testing.T) {
 
 	// Pages of two groups, whatever arrives in between.
 	text, pages := b.describe(ada, "", 2)
-	b.Notify(b.Ctx, ada.ID, notify.Like, dan, second)
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, dan, second)
 	for before := pages.Next; before != ""; {
 		more, next := b.describe(ada, before, 2)
 		text, before = text+"; "+more, next.Next
@@ -127,26 +127,26 @@ func TestNotificationsAreGrouped(t *testing.T) {
 	}
 
 	// What came after the page stays unread.
-	if err := b.MarkRead(b.Ctx, ada, page.Newest); err != nil {
+	if err := b.Notifications.MarkRead(b.Ctx, ada, page.Newest); err != nil {
 		t.Fatal(err)
 	}
 	if n := b.unread(ada); n != 1 {
 		t.Errorf("%d unread, want 1", n)
 	}
-	if err := b.MarkRead(b.Ctx, ada, ""); err != nil {
+	if err := b.Notifications.MarkRead(b.Ctx, ada, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.MarkRead(b.Ctx, ada, page.Newest); err != nil { // an old page does not go back
+	if err := b.Notifications.MarkRead(b.Ctx, ada, page.Newest); err != nil { // an old page does not go back
 		t.Fatal(err)
 	}
 	if n := b.unread(ada); n != 0 {
 		t.Errorf("%d unread, want 0", n)
 	}
 	for _, bad := range []string{"1", "x-y", "-1-0", "01-0", "1-", "99999999999999999999-0"} {
-		if err := b.MarkRead(b.Ctx, ada, bad); err == nil {
+		if err := b.Notifications.MarkRead(b.Ctx, ada, bad); err == nil {
 			t.Errorf("MarkRead(%q) is accepted", bad)
 		}
-		if _, err := b.Notifications(b.Ctx, b.viewer(ada), bad, 10); err == nil {
+		if _, err := b.Notifications.Notifications(b.Ctx, b.viewer(ada), bad, 10); err == nil {
 			t.Errorf("Notifications(%q) is accepted", bad)
 		}
 	}
@@ -161,9 +161,9 @@ func TestUnnotify(t *testing.T) {
 	ada, bob, cyd := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("cyd")
 	post := b.Publish(ada, "text")
 	for i := range 3 {
-		b.Notify(b.Ctx, ada.ID, notify.Like, bob, post)
+		b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, bob, post)
 		if i < 2 {
-			b.Unnotify(b.Ctx, ada.ID, notify.Like, bob, post, time.Now())
+			b.Notifications.Unnotify(b.Ctx, ada.ID, notify.Like, bob, post, time.Now())
 		}
 	}
 	b.wantNotified(ada, "like bob 1 text unread")
@@ -172,13 +172,13 @@ func TestUnnotify(t *testing.T) {
 	}
 	// However many came since, and with a clock that is wrong where few did.
 	for range 300 {
-		b.Notify(b.Ctx, ada.ID, notify.Like, cyd, post)
+		b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, cyd, post)
 	}
-	b.Unnotify(b.Ctx, ada.ID, notify.Like, bob, post, time.Now())
+	b.Notifications.Unnotify(b.Ctx, ada.ID, notify.Like, bob, post, time.Now())
 	b.wantNotified(ada, "like cyd 1 text unread")
-	b.Notify(b.Ctx, ada.ID, notify.Like, bob, post)
-	b.Unnotify(b.Ctx, ada.ID, notify.Like, bob, post, time.Unix(1, 0))
-	b.Unnotify(b.Ctx, ada.ID, notify.Like, bob, post, time.Unix(1, 0)) // repeated
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, bob, post)
+	b.Notifications.Unnotify(b.Ctx, ada.ID, notify.Like, bob, post, time.Unix(1, 0))
+	b.Notifications.Unnotify(b.Ctx, ada.ID, notify.Like, bob, post, time.Unix(1, 0)) // repeated
 	b.wantNotified(ada, "like cyd 1 text unread")
 }
 
@@ -193,7 +193,7 @@ func TestMentionsAreBounded(t *testing.T) {
 	}
 	names[1], names[2] = "USER0", "missing"
 	post := b.Publish(ada, "text")
-	b.NotifyMentions(b.Ctx, ada, post, names, users[3].ID)
+	b.Notifications.NotifyMentions(b.Ctx, ada, post, names, users[3].ID)
 	var got []string
 	for _, user := range users {
 		if text, _ := b.describe(user, "", 10); text == "mention ada 1 text unread" {
@@ -222,26 +222,26 @@ func TestNotificationsThatAreNotWanted(t *testing.T) {
 	} {
 		b.Redis("ZADD", hide[0], "+inf", hide[1])
 		b.Eventually(name, func() bool { return b.viewer(ada).Sees(bob.ID) != social.Shown })
-		b.Notify(b.Ctx, ada.ID, notify.Like, bob, post)
+		b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, bob, post)
 		if b.Redis("LLEN", inboxKey(ada)) != "0" {
 			t.Errorf("notified by someone who is %s", name)
 		}
 		b.Redis("ZREM", hide[0], hide[1])
 		b.Eventually(name, func() bool { return b.viewer(ada).Sees(bob.ID) == social.Shown })
 	}
-	if err := b.SetNotifyOff(b.Ctx, ada, []notify.Kind{notify.Like, notify.Follow}); err != nil {
+	if err := b.Notifications.SetNotifyOff(b.Ctx, ada, []notify.Kind{notify.Like, notify.Follow}); err != nil {
 		t.Fatal(err)
 	}
 	if off := b.Redis("HGET", fmt.Sprint("user:", ada.ID), "notify_off"); off != "like,follow" {
 		t.Errorf("off: %q", off)
 	}
-	b.Notify(b.Ctx, ada.ID, notify.Like, bob, post)
-	b.Notify(b.Ctx, ada.ID, notify.Reply, bob, answer)
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, bob, post)
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Reply, bob, answer)
 	b.wantNotified(ada, "reply bob 1 answer unread")
-	if err := b.SetNotifyOff(b.Ctx, ada, nil); err != nil {
+	if err := b.Notifications.SetNotifyOff(b.Ctx, ada, nil); err != nil {
 		t.Fatal(err)
 	}
-	b.Notify(b.Ctx, ada.ID, notify.Like, bob, post)
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, bob, post)
 	b.wantNotified(ada, "like bob 1 text unread; reply bob 1 answer unread")
 
 	// Damage is skipped.
@@ -264,7 +264,7 @@ func TestNotificationsThatAreNotWanted(t *testing.T) {
 		return text == ""
 	})
 	b.Eventually("the number", func() bool {
-		n, err := b.Unread(b.Ctx, b.viewer(ada))
+		n, err := b.Notifications.Unread(b.Ctx, b.viewer(ada))
 		return err == nil && n == 0
 	})
 }
@@ -283,20 +283,20 @@ func TestUnreadCountsWhatIsShown(t *testing.T) {
 	}
 	var replies []social.Post
 	for range 3 {
-		reply, err := b.Reply(b.Ctx, bob, post, "look")
+		reply, err := b.Posts.Reply(b.Ctx, bob, post, "look")
 		must(err)
 		replies = append(replies, reply)
 	}
 	mention := b.Publish(bob, "@ada look")
 	own := b.Publish(ada, "regretted")
-	must(b.Like(b.Ctx, bob, own))
-	must(b.Like(b.Ctx, bob, post))
+	must(b.Reactions.Like(b.Ctx, bob, own))
+	must(b.Reactions.Like(b.Ctx, bob, post))
 	if n := b.unread(ada); n != 6 {
 		t.Fatalf("%d unread, want 6", n)
 	}
-	must(b.Delete(b.Ctx, bob, replies[0].ID))
-	must(b.Delete(b.Ctx, bob, mention))
-	must(b.Delete(b.Ctx, ada, own))
+	must(b.Posts.Delete(b.Ctx, bob, replies[0].ID))
+	must(b.Posts.Delete(b.Ctx, bob, mention))
+	must(b.Posts.Delete(b.Ctx, ada, own))
 	b.Redis("HSET", fmt.Sprint("post:", replies[1].ID), "hidden", "1700000000")
 	b.wantNotified(ada, "like bob 1 text unread; reply bob 1 look unread")
 	if n := b.unread(ada); n != 2 {
@@ -314,27 +314,27 @@ func TestUnreadFromMemory(t *testing.T) {
 	for want := range 3 {
 		for _, b := range []*bundle{here, there} {
 			b.Eventually("the number", func() bool {
-				n, err := b.Unread(b.Ctx, b.viewer(ada))
+				n, err := b.Notifications.Unread(b.Ctx, b.viewer(ada))
 				return err == nil && n == want
 			})
 		}
-		here.Notify(here.Ctx, ada.ID, notify.Like, bob, post)
+		here.Notifications.Notify(here.Ctx, ada.ID, notify.Like, bob, post)
 	}
 	// Reading shows at once where it happened, and soon elsewhere.
-	if err := here.MarkRead(here.Ctx, ada, ""); err != nil {
+	if err := here.Notifications.MarkRead(here.Ctx, ada, ""); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := here.Unread(here.Ctx, here.viewer(ada)); err != nil || n != 0 {
+	if n, err := here.Notifications.Unread(here.Ctx, here.viewer(ada)); err != nil || n != 0 {
 		t.Errorf("%d unread, want 0 (%v)", n, err)
 	}
-	if n, err := there.Unread(social.WithFresh(there.Ctx), there.viewer(ada)); err != nil || n != 0 {
+	if n, err := there.Notifications.Unread(social.WithFresh(there.Ctx), there.viewer(ada)); err != nil || n != 0 {
 		t.Errorf("%d unread, want 0 (%v)", n, err)
 	}
 	for range 1300 {
-		there.Notify(there.Ctx, ada.ID, notify.Like, bob, post)
+		there.Notifications.Notify(there.Ctx, ada.ID, notify.Like, bob, post)
 	}
 	here.Eventually("the number", func() bool {
-		n, err := here.Unread(here.Ctx, here.viewer(ada))
+		n, err := here.Notifications.Unread(here.Ctx, here.viewer(ada))
 		return err == nil && n == social.MaxUnread
 	})
 	if n := here.Redis("LLEN", inboxKey(ada)); n > "1100" || len(n) != 4 {
@@ -351,7 +351,7 @@ func TestMemoryOfNotifications(t *testing.T) {
 	sent := 0
 	for _, c := range []struct{ notifications, want int }{{1, 250}, {11, 650}, {1001, 45_000}} {
 		for ; sent < c.notifications; sent++ {
-			b.Notify(b.Ctx, ada.ID, notify.Like, bob, post)
+			b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, bob, post)
 		}
 		if bytes, err := strconv.Atoi(b.Redis("MEMORY", "USAGE", inboxKey(ada), "SAMPLES", "0")); err != nil || bytes > c.want {
 			t.Errorf("%d notifications take %d bytes, want at most %d (%v)", sent, bytes, c.want, err)
@@ -372,13 +372,13 @@ func TestNotificationsOfEarlierVersion(t *testing.T) {
 	b.notifyByOldProcess(ada, "l", bob, first)
 	b.notifyByOldProcess(ada, "p", bob, first)
 	page := b.wantNotified(ada, "repost bob 1 first unread; like bob 1 first unread")
-	if err := b.MarkRead(b.Ctx, ada, page.Newest); err != nil {
+	if err := b.Notifications.MarkRead(b.Ctx, ada, page.Newest); err != nil {
 		t.Fatal(err)
 	}
 	if n := b.unread(ada); n != 0 {
 		t.Errorf("%d unread, want 0", n)
 	}
-	b.Notify(b.Ctx, ada.ID, notify.Like, cyd, second)
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, cyd, second)
 	if b.Redis("EXISTS", streamKey(ada)) != "0" || b.Redis("LLEN", inboxKey(ada)) != "3" {
 		t.Error("the stream has not moved to the list")
 	}
@@ -389,11 +389,11 @@ func TestNotificationsOfEarlierVersion(t *testing.T) {
 		t.Errorf("%d unread, want 2", n)
 	}
 	b.wantPaged(ada, "like cyd 1 first unread", "like cyd 1 second unread", "repost bob 1 first", "like bob 1 first")
-	b.Unnotify(b.Ctx, ada.ID, notify.Like, cyd, first, time.Now())
-	b.Unnotify(b.Ctx, ada.ID, notify.Repost, bob, first, time.Now())
+	b.Notifications.Unnotify(b.Ctx, ada.ID, notify.Like, cyd, first, time.Now())
+	b.Notifications.Unnotify(b.Ctx, ada.ID, notify.Repost, bob, first, time.Now())
 	b.wantNotified(ada, "like cyd 1 second unread; like bob 1 first")
 	b.notifyByOldProcess(ada, "r", bob, second)
-	if err := b.MarkRead(b.Ctx, ada, ""); err != nil {
+	if err := b.Notifications.MarkRead(b.Ctx, ada, ""); err != nil {
 		t.Fatal(err)
 	}
 	b.wantNotified(ada, "reply bob 1 second; like cyd 1 second; like bob 1 first")
@@ -401,7 +401,7 @@ func TestNotificationsOfEarlierVersion(t *testing.T) {
 	for range 1050 {
 		b.notifyByOldProcess(ada, "l", bob, second)
 	}
-	b.Notify(b.Ctx, ada.ID, notify.Like, cyd, first)
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, cyd, first)
 	if n := b.Redis("LLEN", inboxKey(ada)); n != "1001" {
 		t.Errorf("%s are kept, want 1001", n)
 	}
@@ -428,8 +428,8 @@ func TestNotificationsWithTheSameID(t *testing.T) {
 	b := setup(t)
 	ada, bob, cyd := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("cyd")
 	first, second := b.Publish(ada, "first"), b.Publish(ada, "second")
-	b.Notify(b.Ctx, ada.ID, notify.Like, bob, first)
-	b.Notify(b.Ctx, ada.ID, notify.Repost, bob, first)
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, bob, first)
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Repost, bob, first)
 	oldest := b.Redis("LINDEX", inboxKey(ada), "-1")
 	id, _, _ := strings.Cut(oldest, " ")
 	b.notifyByOldProcessAt(id, ada, "l", cyd, second)
@@ -437,14 +437,14 @@ func TestNotificationsWithTheSameID(t *testing.T) {
 	if n := b.unread(ada); n != 3 {
 		t.Errorf("%d unread, want 3", n)
 	}
-	if err := b.MarkRead(b.Ctx, ada, ""); err != nil {
+	if err := b.Notifications.MarkRead(b.Ctx, ada, ""); err != nil {
 		t.Fatal(err)
 	}
 	if n := b.unread(ada); n != 0 {
 		t.Errorf("%d unread, want 0", n)
 	}
 	b.wantPaged(ada, want...)
-	b.Unnotify(b.Ctx, ada.ID, notify.Mention, cyd, second, time.Now()) // moves them
+	b.Notifications.Unnotify(b.Ctx, ada.ID, notify.Mention, cyd, second, time.Now()) // moves them
 	if b.Redis("EXISTS", streamKey(ada)) != "0" {
 		t.Error("the stream has not moved to the list")
 	}

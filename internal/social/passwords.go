@@ -98,20 +98,20 @@ func (a *logins) ChangePassword(ctx context.Context, user User, current, typed s
 	if err != nil {
 		return Session{}, err
 	}
-	secret, entry := a.newEntry(ctx)
-	secret, err = a.store.Reserve(ctx, user.ID, secret, entry.Token)
+	secret, entry := a.sessions.newEntry(ctx)
+	secret, err = a.sessions.store.Reserve(ctx, user.ID, secret, entry.Token)
 	if err != nil {
 		return Session{}, err
 	}
-	ended, err := a.store.Replace(ctx, user.ID, session.Password{Field: "password", Value: stored, Hash: phc, Session: &entry})
+	ended, err := a.sessions.store.Replace(ctx, user.ID, session.Password{Field: "password", Value: stored, Hash: phc, Session: &entry})
 	if errors.Is(err, session.ErrChanged) {
 		// Another request was faster: what was typed is not the password any more.
-		return Session{}, errors.Join(ErrBadLogin, a.forget(ctx, []string{entry.Token}))
+		return Session{}, errors.Join(ErrBadLogin, a.sessions.forget(ctx, []string{entry.Token}))
 	}
 	if err != nil {
 		return Session{}, err
 	}
-	return Session{User: user, Secret: secret}, a.forget(ctx, ended)
+	return Session{User: user, Secret: secret}, a.sessions.forget(ctx, ended)
 }
 
 // ResetFor is how long a reset link works.
@@ -126,14 +126,14 @@ var ErrNoReset = errors.New("social: no such reset link")
 func (a *logins) IssueReset(ctx context.Context, by Actor, uid int64) (token string, expires time.Time, err error) {
 	expires = a.now().Add(ResetFor)
 	token = layout.Itoa(uid) + "." + session.NewSecret()
-	if _, err := a.record(ctx, uid); err != nil {
+	if _, err := a.users.record(ctx, uid); err != nil {
 		return "", time.Time{}, err
 	}
 	// First, so that there is no link that the log does not know.
 	if err := a.audit.Audit(ctx, AuditEntry{Actor: by, Action: "reset-password", Target: UserTarget(uid)}); err != nil {
 		return "", time.Time{}, err
 	}
-	err = a.edit(ctx, uid, "reset", resetHash(token)+" "+layout.Seconds(expires))
+	err = a.users.edit(ctx, uid, "reset", resetHash(token)+" "+layout.Seconds(expires))
 	if err != nil {
 		return "", time.Time{}, err
 	}
@@ -157,7 +157,7 @@ func (a *logins) findReset(ctx context.Context, token string) (User, string, err
 	if !ok {
 		return User{}, "", ErrNoReset
 	}
-	stored, err := reply.TextOrEmpty(a.client.Do(ctx, a.client.B().Hget().Key(layout.UserKey(uid)).Field("reset").Build()))
+	stored, err := reply.TextOrEmpty(a.db.client.Do(ctx, a.db.client.B().Hget().Key(layout.UserKey(uid)).Field("reset").Build()))
 	if err != nil {
 		return User{}, "", fmt.Errorf("social: look up a reset link: %w", err)
 	}
@@ -165,7 +165,7 @@ func (a *logins) findReset(ctx context.Context, token string) (User, string, err
 	if hash != resetHash(token) || layout.ParseTime(ends).Before(a.now()) {
 		return User{}, "", ErrNoReset
 	}
-	rec, err := a.record(WithFresh(ctx), uid)
+	rec, err := a.users.record(WithFresh(ctx), uid)
 	if errors.Is(err, ErrNotFound) || err == nil && rec.Standing == Closed {
 		err = ErrNoReset
 	}
@@ -188,12 +188,12 @@ func (a *logins) ResetPassword(ctx context.Context, token, typed string) (User, 
 	if err != nil {
 		return User{}, err
 	}
-	ended, err := a.store.Replace(ctx, user.ID, session.Password{Field: "reset", Value: stored, Hash: phc})
+	ended, err := a.sessions.store.Replace(ctx, user.ID, session.Password{Field: "reset", Value: stored, Hash: phc})
 	if errors.Is(err, session.ErrChanged) {
 		return User{}, ErrNoReset
 	}
 	if err != nil {
 		return User{}, err
 	}
-	return user, a.forget(ctx, ended)
+	return user, a.sessions.forget(ctx, ended)
 }

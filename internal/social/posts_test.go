@@ -39,7 +39,7 @@ func TestPost(t *testing.T) {
 	if left := b.Redis("EXISTS", "fanouts"); left != "0" {
 		t.Error("the fan-out counts as unfinished")
 	}
-	posts, err := b.Posts(b.Ctx, 99, pid)
+	posts, err := b.Posts.Posts(b.Ctx, 99, pid)
 	if err != nil || len(posts) != 1 {
 		t.Fatalf("Posts = %+v, %v", posts, err)
 	}
@@ -48,7 +48,7 @@ func TestPost(t *testing.T) {
 	if posts[0] != want {
 		t.Errorf("Posts = %+v, want %+v", posts[0], want)
 	}
-	if page, err := b.Home(b.Ctx, stranger.ID, 0, 10); err != nil || len(page.IDs) != 0 {
+	if page, err := b.Timelines.Home(b.Ctx, stranger.ID, 0, 10); err != nil || len(page.IDs) != 0 {
 		t.Errorf("a stranger's home: %+v, %v", page, err)
 	}
 	b.WantHealthy()
@@ -72,7 +72,7 @@ func TestPostBodies(t *testing.T) {
 		{strings.Repeat("🎉", 280), strings.Repeat("🎉", 280)},
 		{strings.Repeat("é", 280), strings.Repeat("é", 280)},
 	} {
-		posts, err := b.Posts(b.Ctx, b.Publish(author, c.typed))
+		posts, err := b.Posts.Posts(b.Ctx, b.Publish(author, c.typed))
 		if err != nil || posts[0].Body != c.want {
 			t.Errorf("posted %.30q, kept %.30q, want %.30q (%v)", c.typed, posts[0].Body, c.want, err)
 		}
@@ -92,7 +92,7 @@ func TestPostBodies(t *testing.T) {
 		{strings.Repeat("x", 1<<20), "280 characters"},
 		{strings.Repeat("x\n", 41), "many lines. Use at most 40"},
 	} {
-		_, err := b.Post(b.Ctx, author, c.typed)
+		_, err := b.Posts.Post(b.Ctx, author, c.typed)
 		var invalid *social.InvalidError
 		if !errors.As(err, &invalid) || invalid.Field != "status" || !strings.Contains(invalid.Reason, c.reason) {
 			t.Errorf("posted %.30q: %v, want an InvalidError of status with %q", c.typed, err, c.reason)
@@ -148,7 +148,7 @@ func TestLostIDsStayLost(t *testing.T) {
 	b.Redis("HSET", "users", "other", "1")
 	b.Redis("HSET", "users", "author", "2")
 	b.Redis("HSET", "user:2", "username", "Author")
-	if user, err := b.UserByName(b.Ctx, "author"); err != nil || user.ID != 2 {
+	if user, err := b.Users.UserByName(b.Ctx, "author"); err != nil || user.ID != 2 {
 		t.Errorf("UserByName = %+v, %v", user, err)
 	}
 }
@@ -164,10 +164,10 @@ func TestIDsAreNotTakenFromAnywhere(t *testing.T) {
 	}
 	elsewhere := on(t, b.DB) // a process that has not posted yet
 	for _, bundle := range []*bundle{b, elsewhere} {
-		if _, err := bundle.Everybody(b.Ctx, 0, 10); err != nil {
+		if _, err := bundle.Timelines.Everybody(b.Ctx, 0, 10); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := bundle.Home(b.Ctx, author.ID, 0, 10); err != nil {
+		if _, err := bundle.Timelines.Home(b.Ctx, author.ID, 0, 10); err != nil {
 			t.Fatal(err)
 		}
 	}

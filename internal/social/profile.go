@@ -51,7 +51,7 @@ func newProfiles(u *users, names *completions, lists *listings) *profiles {
 // deleted, or belongs to another user, is left out. One round trip at most, two for a
 // pinned post that is not in memory.
 func (p *profiles) UserProfile(ctx context.Context, uid int64) (UserProfile, error) {
-	fields, err := p.users.read(ctx, p.users.client.B().Hmget().Key(layout.UserKey(uid)).
+	fields, err := p.users.db.read(ctx, p.users.db.client.B().Hmget().Key(layout.UserKey(uid)).
 		Field("username", "display_name", "bio", "links", "pinned").Cache()).ToArray()
 	if err != nil {
 		return UserProfile{}, fmt.Errorf("social: read a profile: %w", err)
@@ -70,7 +70,7 @@ func (p *profiles) UserProfile(ctx context.Context, uid int64) (UserProfile, err
 	if !ok {
 		return profile, nil
 	}
-	found, err := p.lists.Views(ctx, pinned)
+	found, err := p.lists.views.Views(ctx, pinned)
 	if err != nil {
 		return UserProfile{}, err
 	}
@@ -137,8 +137,8 @@ func (p *profiles) EditProfile(ctx context.Context, user User, profile UserProfi
 // touchPosts makes the next readers of a user's latest posts read them again.
 func (p *profiles) touchPosts(ctx context.Context, uid int64) error {
 	const latest = "49"
-	b := p.users.client.B()
-	for _, res := range p.users.client.DoMulti(ctx,
+	b := p.users.db.client.B()
+	for _, res := range p.users.db.client.DoMulti(ctx,
 		b.Zrange().Key(layout.ProfileKey(uid)).Min("0").Max(latest).Rev().Build(),
 		b.Zrange().Key(layout.ProfileRepliesKey(uid)).Min("0").Max(latest).Rev().Build(),
 	) {
@@ -147,7 +147,7 @@ func (p *profiles) touchPosts(ctx context.Context, uid int64) error {
 			return fmt.Errorf("social: edit a profile: %w", err)
 		}
 		for _, id := range ids {
-			p.lists.touch(id)
+			p.lists.views.touch(id)
 		}
 	}
 	return nil
@@ -157,7 +157,7 @@ func (p *profiles) touchPosts(ctx context.Context, uid int64) error {
 // no such post, and ErrNotAuthor for one of another user, or a repost of it. One round
 // trip where the post is in memory.
 func (p *profiles) Pin(ctx context.Context, user User, id int64) error {
-	found, err := p.lists.Views(ctx, id)
+	found, err := p.lists.views.Views(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -176,14 +176,14 @@ func (p *profiles) Pin(ctx context.Context, user User, id int64) error {
 // Unpin removes a post from the top of its author's profile, if it is there. One round
 // trip.
 func (p *profiles) Unpin(ctx context.Context, user User, id int64) error {
-	found, err := p.lists.Views(ctx, id)
+	found, err := p.lists.views.Views(ctx, id)
 	if err != nil {
 		return err
 	}
 	if post := found[0]; post != nil && post.RepostOf != 0 {
 		id = post.RepostOf
 	}
-	if _, err := hash.DeleteIf(ctx, p.users.client, layout.UserKey(user.ID), "pinned", layout.Itoa(id)); err != nil {
+	if _, err := hash.DeleteIf(ctx, p.users.db.client, layout.UserKey(user.ID), "pinned", layout.Itoa(id)); err != nil {
 		return fmt.Errorf("social: unpin: %w", err)
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 
 func (b *bundle) profile(uid int64) social.UserProfile {
 	b.T.Helper()
-	profile, err := b.UserProfile(b.Ctx, uid)
+	profile, err := b.Profiles.UserProfile(b.Ctx, uid)
 	b.do(err)
 	return profile
 }
@@ -31,7 +31,7 @@ func TestEditProfile(t *testing.T) {
 			Links: []string{"example.com/ada?x=1&y=<2>", "", " http://example.com ", "https://bücher.example/ä"},
 		}
 		for range 2 {
-			b.do(b.EditProfile(b.Ctx, ada, edit))
+			b.do(b.Profiles.EditProfile(b.Ctx, ada, edit))
 		}
 		want := social.UserProfile{
 			DisplayName: "Ada Lovelace", Bio: "one\n\ntwo",
@@ -45,14 +45,14 @@ func TestEditProfile(t *testing.T) {
 		if got := b.item(bob, id).Post.Author.DisplayName; got != want.DisplayName {
 			t.Errorf("a post shows %q", got)
 		}
-		user, err := b.UserByName(b.Ctx, "ada")
+		user, err := b.Users.UserByName(b.Ctx, "ada")
 		if b.do(err); user.DisplayName != want.DisplayName || user.Name != "ada" {
 			t.Errorf("user = %+v", user)
 		}
-		if session, err := b.Login(b.Ctx, "ada", "correct horse"); err != nil || session.User.DisplayName != want.DisplayName {
+		if session, err := b.Auth.Login(b.Ctx, "ada", "correct horse"); err != nil || session.User.DisplayName != want.DisplayName {
 			t.Errorf("session = %+v, %v", session, err)
 		}
-		b.do(b.EditProfile(b.Ctx, ada, social.UserProfile{DisplayName: "\u200b"}))
+		b.do(b.Profiles.EditProfile(b.Ctx, ada, social.UserProfile{DisplayName: "\u200b"}))
 		if got := b.profile(ada.ID); got.DisplayName != "" || got.Bio != "" || len(got.Links) != 0 {
 			t.Errorf("an empty profile = %+v", got)
 		}
@@ -71,7 +71,7 @@ func TestEditProfileRefuses(t *testing.T) {
 		DisplayName: strings.Repeat("é", social.MaxDisplayName), Bio: strings.Repeat("a\n", 9) + "a",
 		Links: []string{"a.example", "b.example", "c.example", "", "d.example"},
 	}
-	b.do(b.EditProfile(b.Ctx, ada, full))
+	b.do(b.Profiles.EditProfile(b.Ctx, ada, full))
 	for want, profile := range map[string][]social.UserProfile{
 		"display_name": {
 			{DisplayName: strings.Repeat("é", social.MaxDisplayName+1)},
@@ -105,13 +105,13 @@ func TestEditProfileRefuses(t *testing.T) {
 		},
 	} {
 		for i, p := range profile {
-			err := b.EditProfile(b.Ctx, ada, p)
+			err := b.Profiles.EditProfile(b.Ctx, ada, p)
 			var invalid *social.InvalidError
 			if p.Bio == "an override is escaped" {
 				if got := b.profile(ada.ID).Links; err == nil && strings.Contains(strings.Join(got, ""), "\u202e") {
 					t.Errorf("links = %q", got)
 				}
-				b.do(b.EditProfile(b.Ctx, ada, full))
+				b.do(b.Profiles.EditProfile(b.Ctx, ada, full))
 				continue
 			}
 			if !errors.As(err, &invalid) || invalid.Field != want {
@@ -120,21 +120,21 @@ func TestEditProfileRefuses(t *testing.T) {
 		}
 	}
 	for _, blank := range []string{"\u3164", "\u2800 \u2800", "\u115f\u1160", "\uffa0\u200b"} {
-		b.do(b.EditProfile(b.Ctx, ada, social.UserProfile{DisplayName: blank, Bio: full.Bio, Links: full.Links}))
+		b.do(b.Profiles.EditProfile(b.Ctx, ada, social.UserProfile{DisplayName: blank, Bio: full.Bio, Links: full.Links}))
 		if got := b.profile(ada.ID).DisplayName; got != "" {
 			t.Errorf("a name that cannot be seen: %q", got)
 		}
-		if _, err := b.Post(b.Ctx, ada, blank); err == nil {
+		if _, err := b.Posts.Post(b.Ctx, ada, blank); err == nil {
 			t.Errorf("a post that cannot be seen: %q", blank)
 		}
 	}
 	if got := b.profile(ada.ID); got.Bio != full.Bio || len(got.Links) != 4 {
 		t.Errorf("a refused profile was written: %+v", got)
 	}
-	if err := b.EditProfile(b.Ctx, social.User{ID: 77}, full); !errors.Is(err, social.ErrNotFound) {
+	if err := b.Profiles.EditProfile(b.Ctx, social.User{ID: 77}, full); !errors.Is(err, social.ErrNotFound) {
 		t.Errorf("the profile of nobody: %v", err)
 	}
-	if _, err := b.UserProfile(b.Ctx, 77); !errors.Is(err, social.ErrNotFound) {
+	if _, err := b.Profiles.UserProfile(b.Ctx, 77); !errors.Is(err, social.ErrNotFound) {
 		t.Errorf("the profile of nobody: %v", err)
 	}
 	// What another program wrote is shown only where it is safe.
@@ -158,26 +158,26 @@ func TestPin(t *testing.T) {
 			}
 		}
 		pinned(0)
-		b.do(b.Pin(b.Ctx, ada, two))
+		b.do(b.Profiles.Pin(b.Ctx, ada, two))
 		pinned(two)
-		b.do(b.Pin(b.Ctx, ada, 1000))
+		b.do(b.Profiles.Pin(b.Ctx, ada, 1000))
 		pinned(one)
 		for id, want := range map[int64]error{77: social.ErrNotFound, ofBob: social.ErrNotAuthor, 1001: social.ErrNotAuthor} {
-			if err := b.Pin(b.Ctx, ada, id); !errors.Is(err, want) {
+			if err := b.Profiles.Pin(b.Ctx, ada, id); !errors.Is(err, want) {
 				t.Errorf("pin of %d: %v, want %v", id, err, want)
 			}
 		}
-		b.do(b.Unpin(b.Ctx, ada, two)) // not the one that is pinned
+		b.do(b.Profiles.Unpin(b.Ctx, ada, two)) // not the one that is pinned
 		pinned(one)
 		b.Redis("HSET", layout.PostKey(one), "deleted", "1700000000")
 		eventually(t, "a deleted post is pinned", func() bool {
 			return b.profile(ada.ID).Pinned == 0 && other.profile(ada.ID).Pinned == 0
 		})
-		if err := b.Pin(b.Ctx, ada, one); !errors.Is(err, social.ErrNotFound) {
+		if err := b.Profiles.Pin(b.Ctx, ada, one); !errors.Is(err, social.ErrNotFound) {
 			t.Errorf("pin of a deleted post: %v", err)
 		}
-		b.do(b.Unpin(b.Ctx, ada, one))
-		b.do(b.Unpin(b.Ctx, ada, one))
+		b.do(b.Profiles.Unpin(b.Ctx, ada, one))
+		b.do(b.Profiles.Unpin(b.Ctx, ada, one))
 		if b.Redis("HEXISTS", layout.UserKey(ada.ID), "pinned") != "0" {
 			t.Error("the field is left")
 		}
@@ -195,18 +195,18 @@ func TestDisplayNameOnLists(t *testing.T) {
 		ada, bob := b.NewUser("ada"), b.NewUser("bob")
 		b.Connect(ada, bob)
 		b.item(ada, b.Publish(bob, "hello"))
-		if _, err := other.LatestUsers(b.Ctx, &social.Viewer{}, 2); err != nil {
+		if _, err := other.Users.LatestUsers(b.Ctx, &social.Viewer{}, 2); err != nil {
 			t.Fatal(err)
 		}
-		b.do(b.EditProfile(b.Ctx, ada, social.UserProfile{DisplayName: "Ada"}))
+		b.do(b.Profiles.EditProfile(b.Ctx, ada, social.UserProfile{DisplayName: "Ada"}))
 		eventually(t, "the followers have the old name", func() bool {
-			people, err := other.Followers(b.Ctx, &social.Viewer{}, bob.ID, "", 5)
+			people, err := other.Follows.Followers(b.Ctx, &social.Viewer{}, bob.ID, "", 5)
 			b.do(err)
 			return people.Users[0].DisplayName == "Ada"
 		})
 		b.Clock.Advance(time.Second)
 		b.NewUser("eve")
-		latest, err := b.LatestUsers(b.Ctx, &social.Viewer{}, 2)
+		latest, err := b.Users.LatestUsers(b.Ctx, &social.Viewer{}, 2)
 		if b.do(err); latest[0].Name != "eve" {
 			t.Errorf("latest = %+v", latest)
 		}

@@ -15,7 +15,7 @@ import (
 
 // posts publishes and reads posts.
 type posts struct {
-	*users
+	users      *users
 	db         database
 	fanOut     *fanout.Engine
 	lists      *listings
@@ -40,7 +40,7 @@ type postOptions struct {
 
 func newPosts(opt postOptions) *posts {
 	return &posts{
-		users: opt.Users, db: opt.Users.database, fanOut: opt.FanOut, lists: opt.Lists, timelines: opt.Timelines, notices: opt.Notices,
+		users: opt.Users, db: opt.Users.db, fanOut: opt.FanOut, lists: opt.Lists, timelines: opt.Timelines, notices: opt.Notices,
 		log: opt.Log, now: opt.Now, maxBacklog: opt.MaxBacklog,
 	}
 }
@@ -123,7 +123,7 @@ func (p *posts) admit(ctx context.Context, author int64) error {
 	if err != nil || n <= p.maxBacklog { // what cannot be counted is no reason to refuse a post
 		return nil
 	}
-	followers, err := p.client.Do(ctx, p.client.B().Zcard().Key(layout.FollowersKey(author)).Build()).AsInt64()
+	followers, err := p.db.client.Do(ctx, p.db.client.B().Zcard().Key(layout.FollowersKey(author)).Build()).AsInt64()
 	if err != nil || followers <= fanout.AtOnce || p.fanOut.IsMerged(ctx, author) {
 		return nil
 	}
@@ -138,9 +138,9 @@ func (p *posts) Posts(ctx context.Context, ids ...int64) ([]Post, error) {
 	}
 	cmds := make(rueidis.Commands, len(ids))
 	for i, id := range ids {
-		cmds[i] = rueidis.Completed(postCommand(p.client, id))
+		cmds[i] = rueidis.Completed(postCommand(p.db.client, id))
 	}
-	all, err := parseAll(ctx, p.users, ids, p.client.DoMulti(ctx, cmds...))
+	all, err := parseAll(ctx, p.users, ids, p.db.client.DoMulti(ctx, cmds...))
 	if err != nil {
 		return nil, err
 	}

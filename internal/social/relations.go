@@ -20,7 +20,7 @@ type relations struct {
 }
 
 func newRelations(f *follows) *relations {
-	return &relations{follows: f, store: relation.New(f.client)}
+	return &relations{follows: f, store: relation.New(f.db.client)}
 }
 
 // Mute hides what a user writes and does from another one's lists and notifications,
@@ -77,7 +77,7 @@ func (r *relations) check(ctx context.Context, what string, from, to User, until
 	if !until.IsZero() && until.Unix() <= r.follows.now().Unix() {
 		return &InvalidError{"until", "Choose an end in the future."}
 	}
-	_, err := r.follows.record(ctx, to.ID)
+	_, err := r.follows.users.record(ctx, to.ID)
 	return err
 }
 
@@ -92,12 +92,12 @@ func full(what string, err error) error {
 // MutedPeople returns a page of the users that a user has muted, those without an end
 // and with the latest end first; see Followers for the cursor.
 func (r *relations) MutedPeople(ctx context.Context, uid int64, cursor string, limit int) (People, error) {
-	return r.follows.people(ctx, layout.MutedKey(uid), cursor, limit, r.lasting)
+	return r.follows.users.people(ctx, layout.MutedKey(uid), cursor, limit, r.lasting)
 }
 
 // BlockedPeople returns a page of the users that a user has blocked; see MutedPeople.
 func (r *relations) BlockedPeople(ctx context.Context, uid int64, cursor string, limit int) (People, error) {
-	return r.follows.people(ctx, layout.BlockedKey(uid), cursor, limit, r.lasting)
+	return r.follows.users.people(ctx, layout.BlockedKey(uid), cursor, limit, r.lasting)
 }
 
 // lasting returns the entries whose end has not passed. Entries are in the order of
@@ -138,7 +138,7 @@ func (r *relations) Relations(ctx context.Context, v *Viewer, uids ...int64) ([]
 	if v.User.ID == 0 || len(uids) == 0 {
 		return all, nil
 	}
-	b := r.follows.client.B()
+	b := r.follows.db.client.B()
 	cmds := make([]rueidis.Cacheable, 0, 2*len(uids))
 	for i, uid := range uids {
 		all[i] = Relation{Muted: v.Muted.has(uid), Blocked: v.Blocked.has(uid), BlockedBy: v.Blockers.has(uid)}
@@ -147,7 +147,7 @@ func (r *relations) Relations(ctx context.Context, v *Viewer, uids ...int64) ([]
 			b.Zscore().Key(layout.FollowingKey(v.User.ID)).Member(member).Cache(),
 			b.Zscore().Key(layout.FollowersKey(v.User.ID)).Member(member).Cache())
 	}
-	for i, res := range r.follows.readMany(ctx, cmds...) {
+	for i, res := range r.follows.db.readMany(ctx, cmds...) {
 		err := res.Error()
 		if err != nil && !rueidis.IsRedisNil(err) {
 			return nil, fmt.Errorf("social: read a relation: %w", err)

@@ -15,7 +15,7 @@ import (
 // relation returns how a user stands to another, as text.
 func (b *bundle) relation(from, to social.User) string {
 	b.T.Helper()
-	r, err := b.Relation(b.Ctx, b.viewer(from), to.ID)
+	r, err := b.Relations.Relation(b.Ctx, b.viewer(from), to.ID)
 	b.do(err)
 	var words []string
 	for word, is := range map[string]bool{
@@ -58,10 +58,10 @@ func TestMute(t *testing.T) {
 		}
 		sees(bob, social.Shown)
 		for range 2 {
-			b.do(b.Mute(b.Ctx, ada, bob, time.Time{}))
+			b.do(b.Relations.Mute(b.Ctx, ada, bob, time.Time{}))
 			sees(bob, social.Muted)
 		}
-		b.do(b.Mute(b.Ctx, ada, eve, b.Clock.Now().Add(time.Hour)))
+		b.do(b.Relations.Mute(b.Ctx, ada, eve, b.Clock.Now().Add(time.Hour)))
 		sees(eve, social.Muted)
 		eventually(t, "another process does not see the mute", func() bool { return other.viewer(ada).Sees(eve.ID) == social.Muted })
 		if got := other.viewer(bob).Sees(ada.ID); got != social.Shown {
@@ -72,7 +72,7 @@ func TestMute(t *testing.T) {
 		}
 		muted := func() string {
 			t.Helper()
-			people, err := b.MutedPeople(b.Ctx, ada.ID, "", 10)
+			people, err := b.Relations.MutedPeople(b.Ctx, ada.ID, "", 10)
 			b.do(err)
 			return userNames(people.Users)
 		}
@@ -84,8 +84,8 @@ func TestMute(t *testing.T) {
 		if got := muted(); got != "bob" {
 			t.Errorf("muted after the end of one: %s", got)
 		}
-		b.do(b.Unmute(b.Ctx, ada, bob))
-		b.do(b.Unmute(b.Ctx, ada, bob))
+		b.do(b.Relations.Unmute(b.Ctx, ada, bob))
+		b.do(b.Relations.Unmute(b.Ctx, ada, bob))
 		sees(bob, social.Shown)
 		if b.Redis("EXISTS", layout.MutedKey(ada.ID)) != "0" {
 			t.Error("the mute that has ended is left after the next write")
@@ -103,7 +103,7 @@ func TestBlock(t *testing.T) {
 		b.home(ada) // on a Cluster it exists from now on
 		ofAda, ofBob := b.Publish(ada, "hello"), b.Publish(bob, "hello")
 		for range 2 {
-			b.do(b.Block(b.Ctx, ada, bob, b.Clock.Now().Add(time.Hour)))
+			b.do(b.Relations.Block(b.Ctx, ada, bob, b.Clock.Now().Add(time.Hour)))
 			if b.viewer(ada).Sees(bob.ID) != social.Hidden || b.viewer(bob).Sees(ada.ID) != social.Hidden {
 				t.Error("a block hides nothing")
 			}
@@ -118,7 +118,7 @@ func TestBlock(t *testing.T) {
 		}
 		for _, pair := range [][2]social.User{{ada, bob}, {bob, ada}} {
 			for _, process := range []*bundle{b, other} {
-				if err := process.Follow(b.Ctx, pair[0], pair[1]); !errors.Is(err, social.ErrBlocked) {
+				if err := process.Follows.Follow(b.Ctx, pair[0], pair[1]); !errors.Is(err, social.ErrBlocked) {
 					t.Errorf("%s follows %s: %v, want ErrBlocked", pair[0].Name, pair[1].Name, err)
 				}
 			}
@@ -127,7 +127,7 @@ func TestBlock(t *testing.T) {
 			t.Errorf("eve and ada: %q", got)
 		}
 		b.WantHealthy()
-		blocked, err := b.BlockedPeople(b.Ctx, ada.ID, "", 10)
+		blocked, err := b.Relations.BlockedPeople(b.Ctx, ada.ID, "", 10)
 		if b.do(err); userNames(blocked.Users) != "bob" {
 			t.Errorf("blocked: %s", userNames(blocked.Users))
 		}
@@ -136,9 +136,9 @@ func TestBlock(t *testing.T) {
 			t.Error("a block that has ended still hides")
 		}
 		b.Connect(bob, ada)
-		b.do(b.Block(b.Ctx, ada, bob, time.Time{}))
-		b.do(b.Unblock(b.Ctx, ada, bob))
-		b.do(b.Unblock(b.Ctx, ada, bob))
+		b.do(b.Relations.Block(b.Ctx, ada, bob, time.Time{}))
+		b.do(b.Relations.Unblock(b.Ctx, ada, bob))
+		b.do(b.Relations.Unblock(b.Ctx, ada, bob))
 		if got := b.relation(ada, bob) + b.relation(bob, ada); got != "" {
 			t.Errorf("after the block: %q", got)
 		}
@@ -147,7 +147,7 @@ func TestBlock(t *testing.T) {
 				t.Errorf("%s is left", key)
 			}
 		}
-		b.do(b.RemoveFollower(b.Ctx, ada, eve))
+		b.do(b.Relations.RemoveFollower(b.Ctx, ada, eve))
 		if got := b.relation(ada, eve); got != "" {
 			t.Errorf("the follower is still there: %q", got)
 		}
@@ -159,11 +159,11 @@ func TestBlocksThatHaveEnded(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, _ *bundle) {
 		ada, bob, eve := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("eve")
-		b.do(b.Block(b.Ctx, ada, bob, b.Clock.Now().Add(time.Minute)))
-		b.do(b.Block(b.Ctx, ada, eve, b.Clock.Now().Add(time.Hour)))
+		b.do(b.Relations.Block(b.Ctx, ada, bob, b.Clock.Now().Add(time.Minute)))
+		b.do(b.Relations.Block(b.Ctx, ada, eve, b.Clock.Now().Add(time.Hour)))
 		b.Clock.Advance(time.Minute)
-		b.do(b.Block(b.Ctx, eve, bob, time.Time{}))
-		b.do(b.Unblock(b.Ctx, ada, social.User{ID: 77}))
+		b.do(b.Relations.Block(b.Ctx, eve, bob, time.Time{}))
+		b.do(b.Relations.Unblock(b.Ctx, ada, social.User{ID: 77}))
 		if got := b.Redis("ZRANGE", layout.BlockedKey(ada.ID), "0", "-1"); got != layout.Itoa(eve.ID) {
 			t.Errorf("ada has blocked %q", got)
 		}
@@ -178,8 +178,8 @@ func TestRelationsRefuse(t *testing.T) {
 	b := setup(t)
 	ada, bob := b.NewUser("ada"), b.NewUser("bob")
 	for name, change := range map[string]func(to social.User, until time.Time) error{
-		"mute":  func(to social.User, until time.Time) error { return b.Mute(b.Ctx, ada, to, until) },
-		"block": func(to social.User, until time.Time) error { return b.Block(b.Ctx, ada, to, until) },
+		"mute":  func(to social.User, until time.Time) error { return b.Relations.Mute(b.Ctx, ada, to, until) },
+		"block": func(to social.User, until time.Time) error { return b.Relations.Block(b.Ctx, ada, to, until) },
 	} {
 		var invalid *social.InvalidError
 		if err := change(ada, time.Time{}); !errors.As(err, &invalid) || invalid.Field != "user" {
@@ -229,7 +229,7 @@ func TestMutedPeoplePages(t *testing.T) {
 		if i%2 == 0 {
 			until = b.Clock.Now().Add(time.Duration(1+i/6) * time.Minute)
 		}
-		b.do(b.Mute(b.Ctx, ada, user, until))
+		b.do(b.Relations.Mute(b.Ctx, ada, user, until))
 		if i%2 == 1 || i >= 6 {
 			want[user.Name] = true
 		}
@@ -237,7 +237,7 @@ func TestMutedPeoplePages(t *testing.T) {
 	b.Clock.Advance(time.Minute) // the first of them end
 	got := map[string]bool{}
 	for cursor := ""; ; {
-		people, err := b.MutedPeople(b.Ctx, ada.ID, cursor, 4)
+		people, err := b.Relations.MutedPeople(b.Ctx, ada.ID, cursor, 4)
 		b.do(err)
 		for _, user := range people.Users {
 			if got[user.Name] {
@@ -271,22 +271,26 @@ func TestPeopleWithoutHidden(t *testing.T) {
 		b.Connect(ada, bob)
 		id := b.Publish(star, "hello")
 		for _, fan := range fans {
-			b.do(b.Like(b.Ctx, fan, id))
+			b.do(b.Reactions.Like(b.Ctx, fan, id))
 		}
 		for i, fan := range fans {
 			switch i % 5 {
 			case 0, 1:
-				b.do(b.Block(b.Ctx, ada, fan, time.Time{}))
+				b.do(b.Relations.Block(b.Ctx, ada, fan, time.Time{}))
 			case 2:
-				b.do(b.Block(b.Ctx, fan, ada, time.Time{}))
+				b.do(b.Relations.Block(b.Ctx, fan, ada, time.Time{}))
 			case 3:
-				b.do(b.Mute(b.Ctx, ada, fan, time.Time{})) // stays on the lists
+				b.do(b.Relations.Mute(b.Ctx, ada, fan, time.Time{})) // stays on the lists
 			}
 		}
 		for name, list := range map[string]func(v *social.Viewer, cursor string) (social.People, error){
-			"followers": func(v *social.Viewer, c string) (social.People, error) { return b.Followers(b.Ctx, v, star.ID, c, 4) },
-			"following": func(v *social.Viewer, c string) (social.People, error) { return b.Following(b.Ctx, v, star.ID, c, 4) },
-			"likers":    func(v *social.Viewer, c string) (social.People, error) { return b.Likers(b.Ctx, v, id, c, 4) },
+			"followers": func(v *social.Viewer, c string) (social.People, error) {
+				return b.Follows.Followers(b.Ctx, v, star.ID, c, 4)
+			},
+			"following": func(v *social.Viewer, c string) (social.People, error) {
+				return b.Follows.Following(b.Ctx, v, star.ID, c, 4)
+			},
+			"likers": func(v *social.Viewer, c string) (social.People, error) { return b.Reactions.Likers(b.Ctx, v, id, c, 4) },
 		} {
 			for viewer, want := range map[social.User]int{ada: 12, bob: 30, {}: 30} {
 				seen := map[string]bool{}
@@ -305,25 +309,25 @@ func TestPeopleWithoutHidden(t *testing.T) {
 				}
 			}
 		}
-		latest, err := b.LatestUsers(b.Ctx, b.viewer(ada), 5)
+		latest, err := b.Users.LatestUsers(b.Ctx, b.viewer(ada), 5)
 		if b.do(err); userNames(latest) != "fan29 fan28 fan24 fan23 fan19" {
 			t.Errorf("latest users: %s", userNames(latest))
 		}
-		latest, err = b.LatestUsers(b.Ctx, b.viewer(bob), 3)
+		latest, err = b.Users.LatestUsers(b.Ctx, b.viewer(bob), 3)
 		if b.do(err); userNames(latest) != "fan29 fan28 fan27" {
 			t.Errorf("latest users for another: %s", userNames(latest))
 		}
-		b.do(b.Unblock(b.Ctx, ada, fans[0]))
+		b.do(b.Relations.Unblock(b.Ctx, ada, fans[0]))
 		b.Connect(fans[0], ada)
-		common, err := b.CommonFollowers(b.Ctx, b.viewer(ada), star.ID)
+		common, err := b.Follows.CommonFollowers(b.Ctx, b.viewer(ada), star.ID)
 		if b.do(err); common.N != 13 {
 			t.Errorf("%d common followers, want 13", common.N)
 		}
-		b.do(b.Block(b.Ctx, star, ada, time.Time{}))
-		if common, err := b.CommonFollowers(b.Ctx, b.viewer(ada), star.ID); err != nil || common.N != 0 {
+		b.do(b.Relations.Block(b.Ctx, star, ada, time.Time{}))
+		if common, err := b.Follows.CommonFollowers(b.Ctx, b.viewer(ada), star.ID); err != nil || common.N != 0 {
 			t.Errorf("common followers of one who has blocked the viewer: %v, %v", common, err)
 		}
-		if people, err := b.Followers(b.Ctx, b.viewer(ada), star.ID, "", 5); err != nil || len(people.Users) != 0 {
+		if people, err := b.Follows.Followers(b.Ctx, b.viewer(ada), star.ID, "", 5); err != nil || len(people.Users) != 0 {
 			t.Errorf("followers of one who has blocked the viewer: %v, %v", people, err)
 		}
 	})

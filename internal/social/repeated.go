@@ -45,7 +45,7 @@ func (p *posts) claim(ctx context.Context, post *Post) (id int64, repeated bool,
 	}
 	key, own, other := layout.RepeatedKey(post.Author.ID, post.Parent, post.Body), claimOf(id, post.Time), ""
 	for {
-		has, err := repeatedClaimScript.Run(ctx, p.client, []string{key},
+		has, err := repeatedClaimScript.Run(ctx, p.db.client, []string{key},
 			[]string{own, other, strconv.FormatInt(repeatWindow.Milliseconds(), 10)}).ToString()
 		if err != nil || has == own {
 			return id, false, err

@@ -19,8 +19,8 @@ func TestRepeatedForm(t *testing.T) {
 		first := b.Publish(ada, "to reply to")
 		processes := []*bundle{b, other}
 		for name, send := range map[string]func(b *bundle) (social.Post, error){
-			"post":  func(b *bundle) (social.Post, error) { return b.PostOnce(b.Ctx, ada, "twice @ben") },
-			"reply": func(b *bundle) (social.Post, error) { return b.ReplyOnce(b.Ctx, ada, first, "twice @ben") },
+			"post":  func(b *bundle) (social.Post, error) { return b.Posts.PostOnce(b.Ctx, ada, "twice @ben") },
+			"reply": func(b *bundle) (social.Post, error) { return b.Posts.ReplyOnce(b.Ctx, ada, first, "twice @ben") },
 		} {
 			ids := make([]int64, 10)
 			var wg sync.WaitGroup
@@ -40,7 +40,7 @@ func TestRepeatedForm(t *testing.T) {
 				}
 			}
 		}
-		page, err := b.ProfilePosts(b.Ctx, b.viewer(ada), ada.ID, 0, 20)
+		page, err := b.Lists.ProfilePosts(b.Ctx, b.viewer(ada), ada.ID, 0, 20)
 		b.do(err)
 		if len(page.Items) != 2 {
 			t.Errorf("the profile has %d posts, want 2", len(page.Items))
@@ -49,7 +49,7 @@ func TestRepeatedForm(t *testing.T) {
 			t.Errorf("%d replies, want 1", got)
 		}
 		b.Eventually("ben is notified of both, once each", func() bool {
-			page, err := b.Notifications(b.Ctx, b.viewer(ben), "", 20)
+			page, err := b.Notifications.Notifications(b.Ctx, b.viewer(ben), "", 20)
 			n := 0
 			for _, group := range page.Groups {
 				if group.Kind == notify.Mention {
@@ -80,22 +80,22 @@ func TestNotRepeated(t *testing.T) {
 	}
 	post := func(what string, author social.User, body string) int64 {
 		t.Helper()
-		p, err := b.PostOnce(b.Ctx, author, body)
+		p, err := b.Posts.PostOnce(b.Ctx, author, body)
 		return send(what, p, err)
 	}
 	first := post("a post", ada, "text")
 	post("another text", ada, "text.")
 	post("another author", ben, "text")
-	reply, err := b.ReplyOnce(b.Ctx, ada, first, "text")
+	reply, err := b.Posts.ReplyOnce(b.Ctx, ada, first, "text")
 	send("a reply", reply, err)
-	reply, err = b.ReplyOnce(b.Ctx, ada, reply.ID, "text")
+	reply, err = b.Posts.ReplyOnce(b.Ctx, ada, reply.ID, "text")
 	send("a reply to the reply", reply, err)
-	_, err = b.Edit(b.Ctx, ada, first, "other text")
+	_, err = b.Posts.Edit(b.Ctx, ada, first, "other text")
 	b.do(err)
 	second := post("after an edit", ada, "text")
-	b.do(b.Delete(b.Ctx, ada, second))
+	b.do(b.Posts.Delete(b.Ctx, ada, second))
 	third := post("after a deletion", ada, "text")
-	if again, err := b.PostOnce(b.Ctx, ada, "text"); err != nil || again.ID != third {
+	if again, err := b.Posts.PostOnce(b.Ctx, ada, "text"); err != nil || again.ID != third {
 		t.Errorf("the last one again is post %d, %v, want %d", again.ID, err, third)
 	}
 }
@@ -107,7 +107,7 @@ func TestRepeatedAfterCrash(t *testing.T) {
 	ada := b.NewUser("ada")
 	b.Redis("SET", "next_post_id", "41")
 	b.Redis("SET", layout.RepeatedKey(ada.ID, 0, "unfinished"), "41 1700000000", "PX", "10000")
-	post, err := b.PostOnce(b.Ctx, ada, "unfinished")
+	post, err := b.Posts.PostOnce(b.Ctx, ada, "unfinished")
 	if err != nil || post.ID != 41 || post.Time.Unix() != 1700000000 {
 		t.Fatalf("post %d at %v, %v, want 41", post.ID, post.Time, err)
 	}

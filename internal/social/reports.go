@@ -106,11 +106,11 @@ func (r *reports) ReportPost(ctx context.Context, reporter User, post int64, kin
 	if err != nil {
 		return err
 	}
-	v, err := r.m.lists.Viewer(ctx, reporter)
+	v, err := r.m.lists.viewers.Viewer(ctx, reporter)
 	if err != nil {
 		return err
 	}
-	found, err := r.m.lists.Views(ctx, post)
+	found, err := r.m.lists.views.Views(ctx, post)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (r *reports) ReportUser(ctx context.Context, reporter User, uid int64, kind
 	if err != nil {
 		return err
 	}
-	v, err := r.m.lists.Viewer(ctx, reporter)
+	v, err := r.m.lists.viewers.Viewer(ctx, reporter)
 	if err != nil {
 		return err
 	}
@@ -225,7 +225,7 @@ func (r *reports) about(ctx context.Context, target string) (User, *View, error)
 	uid, pid := ParseTarget(target)
 	var post *View
 	if pid != 0 {
-		found, err := r.m.lists.Views(ctx, pid)
+		found, err := r.m.lists.views.Views(ctx, pid)
 		if err != nil {
 			return User{}, nil, err
 		}

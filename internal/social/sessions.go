@@ -39,7 +39,7 @@ func WithDevice(ctx context.Context, device string) context.Context {
 
 // sessions are the sessions of all users.
 type sessions struct {
-	*users
+	users *users
 	db    database
 	store *session.Store
 	now   func() time.Time
@@ -66,8 +66,8 @@ func newSessions(u *users, opt sessionOptions) (*sessions, error) {
 	if err != nil {
 		return nil, fmt.Errorf("social: %w", err)
 	}
-	store := &session.Store{Client: u.client, Directory: u.directory, Idle: opt.Idle, Max: opt.Max}
-	return &sessions{users: u, db: u.database, store: store, now: opt.Now, tokens: tokens}, nil
+	store := &session.Store{Client: u.db.client, Directory: u.directory, Idle: opt.Idle, Max: opt.Max}
+	return &sessions{users: u, db: u.db, store: store, now: opt.Now, tokens: tokens}, nil
 }
 
 // cachedTokens bounds the sessions kept in memory, about 150 bytes each.
@@ -92,9 +92,9 @@ func (s *sessions) openSession(ctx context.Context, user User) (Session, error) 
 		return Session{}, err
 	}
 	if !user.Joined.IsZero() { // a registration may have been cut short
-		cmds, err := s.directory.AddLatest(ctx, user.Name, float64(user.Joined.Unix()))
+		cmds, err := s.users.directory.AddLatest(ctx, user.Name, float64(user.Joined.Unix()))
 		if err == nil {
-			err = reply.FirstError(s.client.DoMulti(ctx, cmds...))
+			err = reply.FirstError(s.db.client.DoMulti(ctx, cmds...))
 		}
 		if err != nil && rediserr.Of(err) != rediserr.WritesRefused { // the memory may be full
 			return Session{}, fmt.Errorf("social: open a session: %w", err)
@@ -140,7 +140,7 @@ func (s *sessions) SessionUser(ctx context.Context, secret string) (User, error)
 // RenewedSecret returns the secret that the browser should have of an open session: on a
 // Cluster it names the user. It is answered from memory.
 func (s *sessions) RenewedSecret(ctx context.Context, uid int64, secret string) (string, error) {
-	spread, err := s.directory.Spread(ctx)
+	spread, err := s.users.directory.Spread(ctx)
 	if spread {
 		secret = session.WithUser(uid, secret)
 	}
@@ -159,12 +159,12 @@ func (s *sessions) sessionUser(ctx context.Context, uid int64, token string) (Us
 	case ok && uid != 0 && uid != known.uid:
 		return User{}, known, ErrNoSession
 	case ok:
-		rec, err = s.record(ctx, known.uid)
+		rec, err = s.users.record(ctx, known.uid)
 	case uid != 0:
 		known.uid = uid
 		rec, err = s.readSession(ctx, &known, token)
 	default:
-		known.uid, err = s.client.Do(ctx, s.client.B().Hget().Key(layout.Auths).Field(token).Build()).AsInt64()
+		known.uid, err = s.db.client.Do(ctx, s.db.client.B().Hget().Key(layout.Auths).Field(token).Build()).AsInt64()
 		if rueidis.IsRedisNil(err) {
 			return User{}, known, ErrNoSession
 		}
@@ -181,7 +181,7 @@ func (s *sessions) sessionUser(ctx context.Context, uid int64, token string) (Us
 
 // readSession reads the user of a session, and when it was last used, and remembers it.
 func (s *sessions) readSession(ctx context.Context, known *knownSession, token string) (record, error) {
-	res := s.readMany(ctx, s.recordCommand(known.uid), s.client.B().Hget().Key(layout.SessionsKey(known.uid)).Field(token).Cache())
+	res := s.db.readMany(ctx, s.users.recordCommand(known.uid), s.db.client.B().Hget().Key(layout.SessionsKey(known.uid)).Field(token).Cache())
 	rec, err := parseRecord(known.uid, res[0])
 	if err != nil {
 		return rec, err
@@ -211,7 +211,7 @@ func (s *sessions) inUse(ctx context.Context, token string, known knownSession) 
 	case errors.Is(err, session.ErrNone):
 		return errors.Join(ErrNoSession, s.forget(ctx, ended))
 	case err != nil:
-		text, readErr := reply.TextOrEmpty(s.client.Do(ctx, s.client.B().Hget().Key(layout.SessionsKey(known.uid)).Field(token).Build()))
+		text, readErr := reply.TextOrEmpty(s.db.client.Do(ctx, s.db.client.B().Hget().Key(layout.SessionsKey(known.uid)).Field(token).Build()))
 		if readErr != nil {
 			return readErr
 		}

@@ -23,7 +23,7 @@ func (b *bundle) from(device string) *bundle {
 
 func (b *bundle) login(name string) social.Session {
 	b.T.Helper()
-	session, err := b.Login(b.Ctx, name, socialtest.Password)
+	session, err := b.Auth.Login(b.Ctx, name, socialtest.Password)
 	if err != nil {
 		b.T.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func (b *bundle) login(name string) social.Session {
 
 func (b *bundle) open(session social.Session) bool {
 	b.T.Helper()
-	_, err := b.SessionUser(b.Ctx, session.Secret)
+	_, err := b.Sessions.SessionUser(b.Ctx, session.Secret)
 	if err != nil && !errors.Is(err, social.ErrNoSession) {
 		b.T.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestOpenSessions(t *testing.T) {
 			uid := here.User.ID
 			list := func() []social.OpenSession {
 				t.Helper()
-				open, err := b.OpenSessions(b.Ctx, uid, here.Secret)
+				open, err := b.Sessions.OpenSessions(b.Ctx, uid, here.Secret)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -67,27 +67,27 @@ func TestOpenSessions(t *testing.T) {
 			if strings.Contains(b.Redis("HGETALL", "sessions:{user:1}"), here.Secret) {
 				t.Error("the secret is stored in clear")
 			}
-			if err := b.EndSession(b.Ctx, uid, open[1].ID); err != nil {
+			if err := b.Sessions.EndSession(b.Ctx, uid, open[1].ID); err != nil {
 				t.Fatal(err)
 			}
 			if b.open(phone) || !b.open(here) {
 				t.Error("another session was ended than the one that was named")
 			}
 			for _, id := range []string{"", "x", "*", strings.Repeat("0", 64)} {
-				if err := b.EndSession(b.Ctx, uid, id); !errors.Is(err, social.ErrNoSession) {
+				if err := b.Sessions.EndSession(b.Ctx, uid, id); !errors.Is(err, social.ErrNoSession) {
 					t.Errorf("EndSession(%q): %v", id, err)
 				}
 			}
-			if err := b.LogoutOthers(b.Ctx, uid, here.Secret); err != nil {
+			if err := b.Sessions.LogoutOthers(b.Ctx, uid, here.Secret); err != nil {
 				t.Fatal(err)
 			}
 			if open := list(); len(open) != 1 || !open[0].Here {
 				t.Errorf("after all others have ended: %+v", open)
 			}
-			if err := b.Logout(b.Ctx, uid, phone.Secret); err != nil || !b.open(here) {
+			if err := b.Sessions.Logout(b.Ctx, uid, phone.Secret); err != nil || !b.open(here) {
 				t.Errorf("the end of a session that has ended: %v, and this one is open: %v", err, b.open(here))
 			}
-			if err := b.LogoutEverywhere(b.Ctx, uid); err != nil || b.open(here) || b.Redis("EXISTS", "sessions:{user:1}") != "0" {
+			if err := b.Sessions.LogoutEverywhere(b.Ctx, uid); err != nil || b.open(here) || b.Redis("EXISTS", "sessions:{user:1}") != "0" {
 				t.Errorf("log out everywhere: %v", err)
 			}
 			if result := b.WantHealthy(); result.Leftovers != 0 {
@@ -180,7 +180,7 @@ func TestSessionWithoutEntry(t *testing.T) {
 	if !later.open(session) {
 		t.Fatal("a session from before entries were kept has ended")
 	}
-	open, err := later.OpenSessions(b.Ctx, ada.ID, session.Secret)
+	open, err := later.Sessions.OpenSessions(b.Ctx, ada.ID, session.Secret)
 	if err != nil || len(open) != 2 || !open[0].Here || !open[0].Used.Equal(later.Clock.Now()) || open[0].Device != "" {
 		t.Errorf("open sessions: %+v, %v", open, err)
 	}
@@ -261,7 +261,7 @@ func TestSessionsOfProcesses(t *testing.T) {
 		}
 	}
 	wg.Wait()
-	if err := here.Logout(here.Ctx, 1, b.Secret); err != nil {
+	if err := here.Sessions.Logout(here.Ctx, 1, b.Secret); err != nil {
 		t.Fatal(err)
 	}
 	there.Eventually("the session to end in the other process", func() bool { return !there.open(b) })

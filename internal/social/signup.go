@@ -40,7 +40,7 @@ type signUps struct {
 }
 
 func newSignUps(a *accounts, log *auditLog) *signUps {
-	return &signUps{audit: log, accounts: a, invites: invite.New(a.client)}
+	return &signUps{audit: log, accounts: a, invites: invite.New(a.db.client)}
 }
 
 // RemoveInvites removes the invitations of a user: for the deletion of an account.
@@ -50,7 +50,7 @@ func (s *signUps) RemoveInvites(ctx context.Context, uid int64) error {
 
 // SignUpMode returns who can sign up. It is answered from memory while nobody changes it.
 func (s *signUps) SignUpMode(ctx context.Context) (SignUpMode, error) {
-	name, err := s.accounts.read(ctx, s.accounts.client.B().Hget().Key(layout.Site).Field(signUpField).Cache()).ToString()
+	name, err := s.accounts.db.read(ctx, s.accounts.db.client.B().Hget().Key(layout.Site).Field(signUpField).Cache()).ToString()
 	if rueidis.IsRedisNil(err) {
 		return SignUpOpen, nil
 	}
@@ -69,9 +69,9 @@ func (s *signUps) SetSignUpMode(ctx context.Context, mode SignUpMode) error {
 	if _, ok := ParseSignUpMode(string(mode)); !ok {
 		return &InvalidError{"mode", "Use open, invite or closed."}
 	}
-	b := s.accounts.client.B()
+	b := s.accounts.db.client.B()
 	// The second command waits for the invalidation message of the first.
-	res := s.accounts.client.DoMulti(ctx,
+	res := s.accounts.db.client.DoMulti(ctx,
 		b.Hset().Key(layout.Site).FieldValue().FieldValue(signUpField, string(mode)).Build().ToRetryable(),
 		b.Exists().Key(layout.Site).Build())
 	if err := res[0].Error(); err != nil {

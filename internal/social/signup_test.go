@@ -16,17 +16,17 @@ func TestSignUpModes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	try := func(name, token string) error {
-		_, err := b.SignUp(b.Ctx, social.SignUp{Name: name, Password: "correct horse battery", Invite: token})
+		_, err := b.SignUps.SignUp(b.Ctx, social.SignUp{Name: name, Password: "correct horse battery", Invite: token})
 		return err
 	}
 	if err := try("first", ""); err != nil {
 		t.Fatalf("an open site: %v", err)
 	}
-	token, created, err := b.CreateInvite(b.Ctx, social.NewInvite{Uses: 2, For: time.Hour, Note: "friends"})
+	token, created, err := b.SignUps.CreateInvite(b.Ctx, social.NewInvite{Uses: 2, For: time.Hour, Note: "friends"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.SetSignUpMode(b.Ctx, social.SignUpInvite); err != nil {
+	if err := b.SignUps.SetSignUpMode(b.Ctx, social.SignUpInvite); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -47,7 +47,7 @@ func TestSignUpModes(t *testing.T) {
 	if got := b.Redis("HVALS", "invites"); got == "" || b.Redis("HGET", "invites", token) != "" {
 		t.Errorf("invites: %q", got)
 	}
-	late, _, err := b.CreateInvite(b.Ctx, social.NewInvite{Uses: 1, For: time.Hour})
+	late, _, err := b.SignUps.CreateInvite(b.Ctx, social.NewInvite{Uses: 1, For: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,19 +55,19 @@ func TestSignUpModes(t *testing.T) {
 	if err := try("late", late); !errors.Is(err, social.ErrInviteExpired) {
 		t.Errorf("an invitation that has expired: %v", err)
 	}
-	if _, err := b.RevokeInvite(b.Ctx, social.Operator, created.ID); err != nil {
+	if _, err := b.SignUps.RevokeInvite(b.Ctx, social.Operator, created.ID); err != nil {
 		t.Error(err)
 	}
 	if err := try("late", token); !errors.Is(err, social.ErrNoInvite) {
 		t.Errorf("a revoked invitation: %v", err)
 	}
-	if err := b.SetSignUpMode(b.Ctx, social.SignUpClosed); err != nil {
+	if err := b.SignUps.SetSignUpMode(b.Ctx, social.SignUpClosed); err != nil {
 		t.Fatal(err)
 	}
 	if err := try("late", late); !errors.Is(err, social.ErrSignUpClosed) {
 		t.Errorf("a closed site: %v", err)
 	}
-	if _, err := b.Register(b.Ctx, "byoperator", "correct horse battery"); err != nil {
+	if _, err := b.Accounts.Register(b.Ctx, "byoperator", "correct horse battery"); err != nil {
 		t.Errorf("an operator: %v", err)
 	}
 	b.WantHealthy()
@@ -77,18 +77,18 @@ func TestSignUpModes(t *testing.T) {
 func TestLastUseOfAnInvitation(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	token, _, err := b.CreateInvite(b.Ctx, social.NewInvite{Uses: 1, For: time.Hour})
+	token, _, err := b.SignUps.CreateInvite(b.Ctx, social.NewInvite{Uses: 1, For: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.SetSignUpMode(b.Ctx, social.SignUpInvite); err != nil {
+	if err := b.SignUps.SetSignUpMode(b.Ctx, social.SignUpInvite); err != nil {
 		t.Fatal(err)
 	}
 	var in atomic.Int32
 	var people sync.WaitGroup
 	for i := range 8 {
 		people.Go(func() {
-			_, err := b.SignUp(b.Ctx, social.SignUp{Name: fmt.Sprintf("guest%d", i), Password: "correct horse battery", Invite: token})
+			_, err := b.SignUps.SignUp(b.Ctx, social.SignUp{Name: fmt.Sprintf("guest%d", i), Password: "correct horse battery", Invite: token})
 			switch {
 			case err == nil:
 				in.Add(1)
@@ -109,16 +109,16 @@ func TestReservedNames(t *testing.T) {
 	b := setup(t)
 	for _, name := range []string{"admin", "ADMIN", "adm1n", "_admin_", "Adrnin", "r00t", "Moderat0r", "5upport", "reTwIs", "login"} {
 		var invalid *social.InvalidError
-		if _, err := b.Register(b.Ctx, name, "correct horse battery"); !errors.As(err, &invalid) || invalid.Field != "username" {
+		if _, err := b.Accounts.Register(b.Ctx, name, "correct horse battery"); !errors.As(err, &invalid) || invalid.Field != "username" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, name := range []string{"administer", "roots", "modern", "ada1"} {
-		if _, err := b.Register(b.Ctx, name, "correct horse battery"); err != nil {
+		if _, err := b.Accounts.Register(b.Ctx, name, "correct horse battery"); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := b.RegisterReserved(b.Ctx, "admin", "correct horse battery"); err != nil {
+	if _, err := b.Accounts.RegisterReserved(b.Ctx, "admin", "correct horse battery"); err != nil {
 		t.Errorf("an operator: %v", err)
 	}
 }
@@ -130,7 +130,7 @@ func TestUnlisted(t *testing.T) {
 	b := setup(t)
 	join := func(name string, unlisted bool) {
 		t.Helper()
-		if _, err := b.SignUp(b.Ctx, social.SignUp{Name: name, Password: "correct horse battery", Unlisted: unlisted}); err != nil {
+		if _, err := b.SignUps.SignUp(b.Ctx, social.SignUp{Name: name, Password: "correct horse battery", Unlisted: unlisted}); err != nil {
 			t.Fatal(err)
 		}
 		b.Clock.Advance(time.Second)
@@ -140,14 +140,14 @@ func TestUnlisted(t *testing.T) {
 	for i := range 6 {
 		join(fmt.Sprint("robot", i), true)
 	}
-	latest, err := b.LatestUsers(b.Ctx, &social.Viewer{}, 2)
+	latest, err := b.Users.LatestUsers(b.Ctx, &social.Viewer{}, 2)
 	if err != nil || len(latest) != 2 || latest[0].Name != "ben" || latest[1].Name != "ada" {
 		t.Errorf("latest users: %v, %v", latest, err)
 	}
-	if user, err := b.UserByName(b.Ctx, "robot5"); err != nil || !user.Unlisted {
+	if user, err := b.Users.UserByName(b.Ctx, "robot5"); err != nil || !user.Unlisted {
 		t.Errorf("%+v, %v", user, err)
 	}
-	if _, err := b.Login(b.Ctx, "robot5", "correct horse battery"); err != nil {
+	if _, err := b.Auth.Login(b.Ctx, "robot5", "correct horse battery"); err != nil {
 		t.Error(err)
 	}
 	b.WantHealthy()

@@ -153,29 +153,29 @@ type Options struct {
 // Service is Retwis on one database; see the package comment for its methods.
 // It is safe for concurrent use.
 type Service struct {
-	*users
-	*accounts
-	*sessions
-	*logins
-	*follows
-	*posts
-	*timelines
-	*views
-	*viewers
-	*listings
-	*threads
-	*tags
-	*completions
-	*notifications
-	*reactions
-	*relations
-	*profiles
-	*leaving
-	*signUps
-	*moderation
-	*reports
-	*auditLog
-	Limits *limits.Limits
+	Users         *users
+	Accounts      *accounts
+	Sessions      *sessions
+	Auth          *logins
+	Follows       *follows
+	Posts         *posts
+	Timelines     *timelines
+	Views         *views
+	Viewers       *viewers
+	Lists         *listings
+	Threads       *threads
+	Tags          *tags
+	Completions   *completions
+	Notifications *notifications
+	Reactions     *reactions
+	Relations     *relations
+	Profiles      *profiles
+	Leaving       *leaving
+	SignUps       *signUps
+	Moderation    *moderation
+	Reports       *reports
+	Audit         *auditLog
+	Limits        *limits.Limits
 
 	db          database
 	fanOut      *fanout.Engine
@@ -245,7 +245,7 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{opt: opt, db: newDatabase(client, opt.Invalidations != nil), auditLog: newAuditLog(client)}
+	s := &Service{opt: opt, db: newDatabase(client, opt.Invalidations != nil), Audit: newAuditLog(client)}
 	for _, build := range []func() error{s.buildBase, s.buildTimelines, s.buildPeople, s.buildAccounts, s.buildModeration} {
 		if err := build(); err != nil {
 			return nil, err
@@ -259,7 +259,7 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 // buildBase builds what all others stand on: users, limits, and the fan-out.
 func (s *Service) buildBase() (err error) {
 	client, opt := s.db.client, s.opt
-	if s.users, err = newUsers(s.db); err != nil {
+	if s.Users, err = newUsers(s.db); err != nil {
 		return err
 	}
 	if s.Limits, err = limits.New(client, opt.Limits, opt.Logger); err != nil {
@@ -272,7 +272,7 @@ func (s *Service) buildBase() (err error) {
 		return err
 	}
 	if s.db.cluster {
-		s.celebrities = celebrity.New(client, opt.CelebrityFollowers, opt.Invalidations != nil, s.users.directory.Spread)
+		s.celebrities = celebrity.New(client, opt.CelebrityFollowers, opt.Invalidations != nil, s.Users.directory.Spread)
 		s.homes, err = home.New(home.Options{
 			Client: client, Lists: s.lists, Celebrities: s.celebrities, Idle: opt.HomeIdle, Watched: opt.Invalidations != nil,
 		})
@@ -288,79 +288,79 @@ func (s *Service) buildBase() (err error) {
 
 // buildTimelines builds the reading side.
 func (s *Service) buildTimelines() (err error) {
-	s.timelines = newTimelines(s.db, timelinesOptions{Lists: s.lists, Homes: s.homes, Saw: s.fanOut.Saw})
-	if s.views, err = newViews(s.users, s.opt.ViewBytes); err != nil {
+	s.Timelines = newTimelines(s.db, timelinesOptions{Lists: s.lists, Homes: s.homes, Saw: s.fanOut.Saw})
+	if s.Views, err = newViews(s.Users, s.opt.ViewBytes); err != nil {
 		return err
 	}
 	s.standings = newStandings(s.db)
-	if s.viewers, err = newViewers(s.db, s.standings, s.opt.Now); err != nil {
+	if s.Viewers, err = newViewers(s.db, s.standings, s.opt.Now); err != nil {
 		return err
 	}
-	s.listings = newListings(s.views, s.viewers, s.timelines)
-	if s.threads, err = newThreads(s.db, s.listings); err != nil {
+	s.Lists = newListings(s.Views, s.Viewers, s.Timelines)
+	if s.Threads, err = newThreads(s.db, s.Lists); err != nil {
 		return err
 	}
-	s.notifications, err = newNotifications(s.users, s.listings, s.opt.Logger)
+	s.Notifications, err = newNotifications(s.Users, s.Lists, s.opt.Logger)
 	return err
 }
 
 // buildPeople builds what users do with each other and with posts.
 func (s *Service) buildPeople() (err error) {
-	s.follows, err = newFollows(peopleOptions{
-		Users: s.users, FanOut: s.fanOut, Notices: s.notifications, Names: s.names, Now: s.opt.Now,
+	s.Follows, err = newFollows(peopleOptions{
+		Users: s.Users, FanOut: s.fanOut, Notices: s.Notifications, Names: s.names, Now: s.opt.Now,
 	})
 	if err != nil {
 		return err
 	}
-	s.relations = newRelations(s.follows)
-	s.completions = newCompletions(s.users, s.names)
+	s.Relations = newRelations(s.Follows)
+	s.Completions = newCompletions(s.Users, s.names)
 	opt := postOptions{
-		Users: s.users, FanOut: s.fanOut, Lists: s.listings, Timelines: s.timelines, Notices: s.notifications,
+		Users: s.Users, FanOut: s.fanOut, Lists: s.Lists, Timelines: s.Timelines, Notices: s.Notifications,
 		Log: s.opt.Logger, Now: s.opt.Now, MaxBacklog: s.opt.MaxBacklog,
 	}
-	s.posts, s.reactions, s.tags = newPosts(opt), newReactions(opt), newTags(opt)
+	s.Posts, s.Reactions, s.Tags = newPosts(opt), newReactions(opt), newTags(opt)
 	return nil
 }
 
 // buildAccounts builds accounts and log-ins.
 func (s *Service) buildAccounts() (err error) {
 	opt := s.opt
-	if s.sessions, err = newSessions(s.users, sessionOptions{Idle: opt.SessionIdle, Max: opt.SessionMax, Now: opt.Now}); err != nil {
+	if s.Sessions, err = newSessions(s.Users, sessionOptions{Idle: opt.SessionIdle, Max: opt.SessionMax, Now: opt.Now}); err != nil {
 		return err
 	}
-	s.logins, err = newLogins(s.sessions, loginOptions{
+	s.Auth, err = newLogins(s.Sessions, loginOptions{
 		HashParams: opt.HashParams, Hashers: opt.Hashers, SecretKey: opt.SecretKey,
-		Limits: s.Limits, Audit: s.auditLog, Now: opt.Now,
+		Limits: s.Limits, Audit: s.Audit, Now: opt.Now,
 	})
 	if err != nil {
 		return err
 	}
-	s.accounts = newAccounts(s.logins, s.names, opt.Now)
-	s.signUps = newSignUps(s.accounts, s.auditLog)
-	s.profiles = newProfiles(s.users, s.completions, s.listings)
+	s.Accounts = newAccounts(s.Auth, s.names, opt.Now)
+	s.SignUps = newSignUps(s.Accounts, s.Audit)
+	s.Profiles = newProfiles(s.Users, s.Completions, s.Lists)
 	return nil
 }
 
 // buildModeration builds moderation, and the end of accounts.
 func (s *Service) buildModeration() (err error) {
 	opt := s.opt
-	s.moderation = newModeration(moderationOptions{
-		Users: s.users, Sessions: s.sessions, Lists: s.listings, FanOut: s.fanOut, Standings: s.standings,
-		Audit: s.auditLog, Log: opt.Logger, Now: opt.Now,
+	s.Moderation = newModeration(moderationOptions{
+		Users: s.Users, Sessions: s.Sessions, Lists: s.Lists, FanOut: s.fanOut, Standings: s.standings,
+		Audit: s.Audit, Log: opt.Logger, Now: opt.Now,
 	})
-	if s.reports, err = newReports(s.moderation); err != nil {
+	if s.Reports, err = newReports(s.Moderation); err != nil {
 		return err
 	}
 	s.removal = removal.New(removal.Options{
-		Client: s.db.client, Directory: s.users.directory, FanOut: s.fanOut, Names: s.names, Log: opt.Logger, Now: opt.Now,
+		Client: s.db.client, Directory: s.Users.directory, FanOut: s.fanOut, Names: s.names, Log: opt.Logger, Now: opt.Now,
 		Steps: []removal.Step{
-			{Name: "invitations", Run: s.signUps.RemoveInvites},
-			{Name: "moderation", Run: s.moderation.Forget},
+			{Name: "invitations", Run: s.SignUps.RemoveInvites},
+			{Name: "moderation", Run: s.Moderation.Forget},
 			{Name: "home timelines", Run: s.celebrities.Remove},
-			{Name: "reports", Run: s.reports.ForgetReports},
+			{Name: "reports", Run: s.Reports.ForgetReports},
 		},
 	})
-	s.leaving = newLeaving(s.users, s.removal, s.moderation.FollowStanding)
+	s.Leaving = newLeaving(s.Users, s.removal, s.Moderation.FollowStanding)
 	return nil
 }
 
@@ -387,12 +387,12 @@ func (s *Service) invalidated(key string) {
 	}
 	switch prefix {
 	case layout.PostPrefix:
-		s.views.invalidate(id)
+		s.Views.invalidate(id)
 	case layout.MutedPrefix, layout.BlockedPrefix, layout.BlockersPrefix,
 		layout.LikedPrefix, layout.RepostedPrefix, layout.BookmarksPrefix:
-		s.viewers.invalidate(id, prefix)
+		s.Viewers.invalidate(id, prefix)
 	case layout.InboxPrefix, layout.NotificationsPrefix, layout.UserPrefix:
-		s.notifications.invalidate(id)
+		s.Notifications.invalidate(id)
 	case layout.FollowingPrefix, layout.ProfilePrefix:
 		s.homes.Changed(prefix, id)
 	}
@@ -472,7 +472,7 @@ func (s *Service) RecoverFanOuts(ctx context.Context, every time.Duration) error
 	var others sync.WaitGroup
 	defer others.Wait()
 	others.Go(func() { s.names.Maintain(ctx, every) })
-	others.Go(func() { s.moderation.LiftAll(ctx, LiftEvery) })
+	others.Go(func() { s.Moderation.LiftAll(ctx, LiftEvery) })
 	return s.fanOut.Recover(ctx, min(every, sweepEvery))
 }
 
@@ -484,7 +484,7 @@ func (s *Service) Celebrities() *celebrity.Set { return s.celebrities }
 func (s *Service) Client() rueidis.Client { return s.db.client }
 
 // Directory finds users by their names.
-func (s *Service) Directory() *directory.Directory { return s.users.directory }
+func (s *Service) Directory() *directory.Directory { return s.Users.directory }
 
 // TimelineStore has the timelines that are lists.
 func (s *Service) TimelineStore() *collection.Timelines { return s.lists }

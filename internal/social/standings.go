@@ -22,7 +22,7 @@ import (
 // The server reports each change to this process, which reads it at once in the
 // background: other processes follow within a round trip.
 type standings struct {
-	database
+	db   database
 	cell watched.Cell[*knownStandings]
 	lost atomic.Bool // reports may be lost: read everything
 	busy chan struct{}
@@ -43,7 +43,7 @@ type knownStandings struct {
 const scoreStandings = 4
 
 func newStandings(db database) *standings {
-	s := &standings{database: db, busy: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
+	s := &standings{db: db, busy: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	if db.link.Watched() {
@@ -127,13 +127,13 @@ func (s *standings) load(ctx context.Context) error {
 	if s.isCurrent() {
 		return nil
 	}
-	_, hasOld := s.cell.Old(s.link)
-	_, err := s.link.Read(ctx, hasOld, func(ctx context.Context) error { return s.reload(ctx, false) })
+	_, hasOld := s.cell.Old(s.db.link)
+	_, err := s.db.link.Read(ctx, hasOld, func(ctx context.Context) error { return s.reload(ctx, false) })
 	return err
 }
 
 func (s *standings) isCurrent() bool {
-	_, ok := s.cell.Get(s.link, 0)
+	_, ok := s.cell.Get(s.db.link, 0)
 	return ok && !s.lost.Load()
 }
 
@@ -148,15 +148,15 @@ func (s *standings) reload(ctx context.Context, fresh bool) error {
 	if !fresh && s.isCurrent() {
 		return nil // another request has read it meanwhile
 	}
-	known, stamp := s.cell.Latest(), s.cell.Begin(s.link, !fresh)
+	known, stamp := s.cell.Latest(), s.cell.Begin(s.db.link, !fresh)
 	if fresh {
-		return s.apply(known, stamp, s.client.Do(ctx, rueidis.Completed(s.command(known))))
+		return s.apply(known, stamp, s.db.client.Do(ctx, rueidis.Completed(s.command(known))))
 	}
 	lost := s.lost.Swap(false) // before the read, so that no loss is missed
 	if lost {
 		known = nil
 	}
-	err := s.apply(known, stamp, s.client.DoCache(ctx, s.command(known).ToStaticTTL(), cacheTTL))
+	err := s.apply(known, stamp, s.db.client.DoCache(ctx, s.command(known).ToStaticTTL(), cacheTTL))
 	if err != nil && lost {
 		s.lost.Store(true)
 	}
@@ -169,7 +169,7 @@ func (s *standings) command(known *knownStandings) rueidis.Cacheable {
 	if known != nil {
 		from = fmt.Sprintf("(%.0f", known.last)
 	}
-	return s.client.B().Zrangebyscore().Key(layout.Standings).Min(from).Max("+inf").Withscores().Cache()
+	return s.db.client.B().Zrangebyscore().Key(layout.Standings).Min(from).Max("+inf").Withscores().Cache()
 }
 
 // apply adds changes to what is known.

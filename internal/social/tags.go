@@ -27,7 +27,7 @@ const MaxFollowedTags = 500
 // tags are the methods of a Service for tags. A tag is given in any spelling, with or
 // without #.
 type tags struct {
-	database
+	db        database
 	lists     *listings
 	timelines *timelines
 	fanOut    *fanout.Engine
@@ -35,7 +35,7 @@ type tags struct {
 }
 
 func newTags(opt postOptions) *tags {
-	return &tags{database: opt.Users.database, lists: opt.Lists, timelines: opt.Timelines, fanOut: opt.FanOut, now: opt.Now}
+	return &tags{db: opt.Users.db, lists: opt.Lists, timelines: opt.Timelines, fanOut: opt.FanOut, now: opt.Now}
 }
 
 // TagPosts returns a page of the posts with a tag, or ErrNotFound for what is no tag;
@@ -62,7 +62,7 @@ func (t *tags) FollowTag(ctx context.Context, user User, tag string) error {
 		return ErrNotFound
 	}
 	return t.fanOut.FollowTag(ctx, user.ID, tag, func() error {
-		ok, err := followTagScript.RunFenced(ctx, t.client, []string{layout.FollowingTagsKey(user.ID)},
+		ok, err := followTagScript.RunFenced(ctx, t.db.client, []string{layout.FollowingTagsKey(user.ID)},
 			[]string{tag, layout.Seconds(t.now()), strconv.Itoa(MaxFollowedTags)}).AsBool()
 		if err != nil {
 			return fmt.Errorf("social: follow a tag: %w", err)
@@ -84,9 +84,9 @@ func (t *tags) UnfollowTag(ctx context.Context, user User, tag string) error {
 	}
 	return t.fanOut.FollowTag(ctx, user.ID, tag, func() error {
 		key := layout.FollowingTagsKey(user.ID)
-		b := t.client.B()
+		b := t.db.client.B()
 		// The second command waits for the invalidation messages of the first.
-		res := t.client.DoMulti(ctx, b.Zrem().Key(key).Member(tag).Build().ToRetryable(), b.Exists().Key(key).Build().ToRetryable())
+		res := t.db.client.DoMulti(ctx, b.Zrem().Key(key).Member(tag).Build().ToRetryable(), b.Exists().Key(key).Build().ToRetryable())
 		if err := res[0].Error(); err != nil {
 			return fmt.Errorf("social: unfollow a tag: %w", err)
 		}
@@ -100,7 +100,7 @@ func (t *tags) IsFollowingTag(ctx context.Context, uid int64, tag string) (bool,
 	if !ok || uid == 0 {
 		return false, nil
 	}
-	err := t.read(ctx, t.client.B().Zscore().Key(layout.FollowingTagsKey(uid)).Member(tag).Cache()).Error()
+	err := t.db.read(ctx, t.db.client.B().Zscore().Key(layout.FollowingTagsKey(uid)).Member(tag).Cache()).Error()
 	if err != nil && !rueidis.IsRedisNil(err) {
 		return false, fmt.Errorf("social: is following a tag: %w", err)
 	}
@@ -110,7 +110,7 @@ func (t *tags) IsFollowingTag(ctx context.Context, uid int64, tag string) (bool,
 // FollowedTags returns the tags that a user follows, the latest first. One round trip
 // at most.
 func (t *tags) FollowedTags(ctx context.Context, uid int64) ([]string, error) {
-	all, err := t.read(ctx, t.client.B().Zrange().Key(layout.FollowingTagsKey(uid)).
+	all, err := t.db.read(ctx, t.db.client.B().Zrange().Key(layout.FollowingTagsKey(uid)).
 		Min("0").Max(strconv.Itoa(MaxFollowedTags-1)).Rev().Cache()).AsStrSlice()
 	if err != nil {
 		return nil, fmt.Errorf("social: list followed tags: %w", err)

@@ -20,13 +20,13 @@ func TestTagPosts(t *testing.T) {
 		third := b.Publish(eve, "#go #go")
 		see := func(viewer social.User, tag string) []int64 {
 			t.Helper()
-			v, err := b.Viewer(b.Ctx, viewer)
+			v, err := b.Viewers.Viewer(b.Ctx, viewer)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var got []int64
 			for before := int64(0); ; {
-				list, err := b.TagPosts(b.Ctx, v, tag, before, 1)
+				list, err := b.Tags.TagPosts(b.Ctx, v, tag, before, 1)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -45,16 +45,16 @@ func TestTagPosts(t *testing.T) {
 		if got := see(ada, "nothing"); got != nil {
 			t.Errorf("%v", got)
 		}
-		if err := b.Block(b.Ctx, eve, bob, b.Clock.Now().Add(1<<40)); err != nil {
+		if err := b.Relations.Block(b.Ctx, eve, bob, b.Clock.Now().Add(1<<40)); err != nil {
 			t.Fatal(err)
 		}
-		if err := b.Delete(b.Ctx, ada, first); err != nil {
+		if err := b.Posts.Delete(b.Ctx, ada, first); err != nil {
 			t.Fatal(err)
 		}
 		if got := see(bob, "go"); !slices.Equal(got, []int64{second}) {
 			t.Errorf("of a blocked person: %v", got)
 		}
-		if _, err := b.TagPosts(b.Ctx, &social.Viewer{}, "1 2", 0, 1); !errors.Is(err, social.ErrNotFound) {
+		if _, err := b.Tags.TagPosts(b.Ctx, &social.Viewer{}, "1 2", 0, 1); !errors.Is(err, social.ErrNotFound) {
 			t.Error(err)
 		}
 	})
@@ -68,38 +68,38 @@ func TestFollowTag(t *testing.T) {
 			if err := change(); err != nil {
 				t.Fatal(err)
 			}
-			if got, err := b.FollowedTags(b.Ctx, ada.ID); err != nil || !slices.Equal(got, want) {
+			if got, err := b.Tags.FollowedTags(b.Ctx, ada.ID); err != nil || !slices.Equal(got, want) {
 				t.Fatalf("%v, %v, want %v", got, err, want)
 			}
-			is, err := b.IsFollowingTag(b.Ctx, ada.ID, tag)
+			is, err := b.Tags.IsFollowingTag(b.Ctx, ada.ID, tag)
 			if err != nil || is != slices.Contains(want, strings.ToLower(tag)) {
 				t.Fatalf("following %s: %v, %v", tag, is, err)
 			}
 		}
-		follow("Go", func() error { return b.FollowTag(b.Ctx, ada, "Go") }, "go")
+		follow("Go", func() error { return b.Tags.FollowTag(b.Ctx, ada, "Go") }, "go")
 		first := b.Redis("ZSCORE", "following_tags:1", "go")
 		b.Clock.Advance(60e9)
-		follow("rust", func() error { return b.FollowTag(b.Ctx, ada, "#rust") }, "rust", "go")
-		follow("go", func() error { return b.FollowTag(b.Ctx, ada, "GO") }, "rust", "go")
+		follow("rust", func() error { return b.Tags.FollowTag(b.Ctx, ada, "#rust") }, "rust", "go")
+		follow("go", func() error { return b.Tags.FollowTag(b.Ctx, ada, "GO") }, "rust", "go")
 		if again := b.Redis("ZSCORE", "tag_followers:go", "1"); again != first {
 			t.Errorf("followed at %q, mirrored at %q", first, again)
 		}
 		id := b.Publish(bob, "about #go")
-		if page, err := b.Home(b.Ctx, ada.ID, 0, 10); err != nil || !slices.Equal(page.IDs, []int64{id}) {
+		if page, err := b.Timelines.Home(b.Ctx, ada.ID, 0, 10); err != nil || !slices.Equal(page.IDs, []int64{id}) {
 			t.Errorf("home: %v, %v", page, err)
 		}
-		follow("go", func() error { return b.UnfollowTag(b.Ctx, ada, "＃Go") }, "rust")
-		follow("go", func() error { return b.UnfollowTag(b.Ctx, ada, "go") }, "rust")
+		follow("go", func() error { return b.Tags.UnfollowTag(b.Ctx, ada, "＃Go") }, "rust")
+		follow("go", func() error { return b.Tags.UnfollowTag(b.Ctx, ada, "go") }, "rust")
 		if left := b.Redis("EXISTS", "tag_followers:go"); left != "0" {
 			t.Error("a tag that nobody follows has followers")
 		}
-		if err := b.FollowTag(b.Ctx, ada, "12"); !errors.Is(err, social.ErrNotFound) {
+		if err := b.Tags.FollowTag(b.Ctx, ada, "12"); !errors.Is(err, social.ErrNotFound) {
 			t.Error(err)
 		}
 		var full sync.WaitGroup
 		for i := range 510 {
 			full.Go(func() {
-				err := b.FollowTag(b.Ctx, ada, fmt.Sprint("tag", i))
+				err := b.Tags.FollowTag(b.Ctx, ada, fmt.Sprint("tag", i))
 				var invalid *social.InvalidError
 				if err != nil && !errors.As(err, &invalid) {
 					t.Error(err)

@@ -94,7 +94,7 @@ func (t *threads) ancestors(ctx context.Context, v *Viewer, tree *tree, thread *
 		id = parent
 	}
 	slices.Reverse(ids)
-	views, err := t.lists.Views(ctx, ids...)
+	views, err := t.lists.views.Views(ctx, ids...)
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (t *threads) resume(ctx context.Context, tree *tree, after int64) (int, err
 		if _, ok := tree.parent(id); ok || id == tree.root {
 			return tree.after(id, after), nil
 		}
-		views, err := t.lists.Views(ctx, id)
+		views, err := t.lists.views.Views(ctx, id)
 		if err != nil {
 			return 0, err
 		}
@@ -236,7 +236,7 @@ func (l *lookAhead) view(ctx context.Context, place int) (view *View, ok bool, e
 			ids[n] = node.id
 			n++
 		}
-		views, err := l.lists.Views(ctx, ids[:n]...)
+		views, err := l.lists.views.Views(ctx, ids[:n]...)
 		if err != nil {
 			return nil, false, fmt.Errorf("social: read a conversation: %w", err)
 		}

@@ -15,7 +15,7 @@ import (
 
 // threads shows conversations. It keeps the shape of those that were shown lately.
 type threads struct {
-	database
+	db    database
 	lists *listings
 	cells *otter.Cache[int64, *threadCell]
 }
@@ -45,7 +45,7 @@ func newThreads(db database, lists *listings) (*threads, error) {
 	if err != nil {
 		return nil, fmt.Errorf("social: %w", err)
 	}
-	return &threads{database: db, lists: lists, cells: cells}, nil
+	return &threads{db: db, lists: lists, cells: cells}, nil
 }
 
 // tree returns the shape of a conversation. Its number of replies and the latest of
@@ -53,8 +53,8 @@ func newThreads(db database, lists *listings) (*threads, error) {
 // whether the tree in memory is.
 func (t *threads) tree(ctx context.Context, root int64) (*tree, error) {
 	key := layout.ThreadKey(root)
-	b := t.client.B()
-	res := t.readMany(ctx, b.Zcard().Key(key).Cache(), b.Zrange().Key(key).Min("-1").Max("-1").Cache())
+	b := t.db.client.B()
+	res := t.db.readMany(ctx, b.Zcard().Key(key).Cache(), b.Zrange().Key(key).Min("-1").Max("-1").Cache())
 	card, err := res[0].AsInt64()
 	if err != nil {
 		return nil, fmt.Errorf("social: read a conversation: %w", err)
@@ -98,7 +98,7 @@ func (t *threads) load(ctx context.Context, root int64, known *tree) (*tree, err
 	if err != nil {
 		return nil, err
 	}
-	card, err := t.client.Do(ctx, t.client.B().Zcard().Key(layout.ThreadKey(root)).Build()).AsInt64()
+	card, err := t.db.client.Do(ctx, t.db.client.B().Zcard().Key(layout.ThreadKey(root)).Build()).AsInt64()
 	if err != nil {
 		return nil, fmt.Errorf("social: read a conversation: %w", err)
 	}
@@ -126,7 +126,7 @@ func (t *threads) listed(ctx context.Context, root, after int64, limit int) ([]i
 	var ids []int64
 	for limit > len(ids) {
 		n := min(threadChunk, limit-len(ids))
-		chunk, err := t.client.Do(ctx, t.client.B().Zrangebyscore().Key(layout.ThreadKey(root)).
+		chunk, err := t.db.client.Do(ctx, t.db.client.B().Zrangebyscore().Key(layout.ThreadKey(root)).
 			Min("("+layout.Itoa(after)).Max("+inf").Limit(0, int64(n)).Build()).AsIntSlice()
 		if err != nil {
 			return nil, fmt.Errorf("social: read a conversation: %w", err)
@@ -186,7 +186,7 @@ func (t *threads) parents(ctx context.Context, root int64, ids []int64, known *t
 	var cmds rueidis.Commands
 	var places []int
 	flush := func() error {
-		for n, res := range t.client.DoMulti(ctx, cmds...) {
+		for n, res := range t.db.client.DoMulti(ctx, cmds...) {
 			fields, err := res.ToArray()
 			if reply.IsWrongType(err) {
 				continue
@@ -207,7 +207,7 @@ func (t *threads) parents(ctx context.Context, root int64, ids []int64, known *t
 			links[i] = link{id: id, parent: parent}
 			continue
 		}
-		cmds = append(cmds, t.client.B().Hmget().Key(layout.PostKey(id)).Field("parent", "root").Build())
+		cmds = append(cmds, t.db.client.B().Hmget().Key(layout.PostKey(id)).Field("parent", "root").Build())
 		places = append(places, i)
 		if len(cmds) == threadChunk {
 			if err := flush(); err != nil {

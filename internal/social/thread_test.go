@@ -28,7 +28,7 @@ func outline(posts []social.ThreadPost) string {
 
 func (b *bundle) thread(viewer social.User, id, after int64, limit int) social.Thread {
 	b.T.Helper()
-	thread, err := b.Thread(b.Ctx, b.viewer(viewer), id, after, limit)
+	thread, err := b.Threads.Thread(b.Ctx, b.viewer(viewer), id, after, limit)
 	if err != nil {
 		b.T.Fatalf("thread of %d after %d: %v", id, after, err)
 	}
@@ -54,42 +54,42 @@ func TestThread(t *testing.T) {
 		want(ada, root, "", ".2 ..4 ...5 .3 .6")
 		want(ada, r4, "1 2", ".5")
 		want(ada, r5, "1 2 4", "")
-		b.do(b.Like(b.Ctx, ada, r5))
+		b.do(b.Reactions.Like(b.Ctx, ada, r5))
 		if got := b.thread(ada, root, 0, 50).Replies[2]; got.Marks != social.MarkLiked || got.Post.Counts.Likes != 1 {
 			t.Errorf("marks %v, %v", got.Marks, got.Post.Counts)
 		}
 		// A deleted post stays as long as something below it is seen.
-		b.do(b.Delete(b.Ctx, eve, r4))
+		b.do(b.Posts.Delete(b.Ctx, eve, r4))
 		want(ada, root, "", ".2 ..4deleted ...5 .3 .6")
 		want(ada, r5, "1 2 4deleted", "")
-		b.do(b.Delete(b.Ctx, bob, r6))
+		b.do(b.Posts.Delete(b.Ctx, bob, r6))
 		want(ada, root, "", ".2 ..4deleted ...5 .3")
-		if _, err := b.Thread(b.Ctx, b.viewer(ada), r4, 0, 50); !errors.Is(err, social.ErrNotFound) {
+		if _, err := b.Threads.Thread(b.Ctx, b.viewer(ada), r4, 0, 50); !errors.Is(err, social.ErrNotFound) {
 			t.Errorf("the thread of a deleted post: %v", err)
 		}
 		// What is hidden leaves a stub, too, and nothing where nothing is below it.
-		b.do(b.Mute(b.Ctx, ada, bob, time.Time{}))
+		b.do(b.Relations.Mute(b.Ctx, ada, bob, time.Time{}))
 		want(ada, root, "", ".2muted ..4deleted ...5 .3")
 		want(ada, r2, "1", ".4deleted ..5")
-		b.do(b.Unmute(b.Ctx, ada, bob))
-		b.do(b.Block(b.Ctx, bob, eve, time.Time{}))
+		b.do(b.Relations.Unmute(b.Ctx, ada, bob))
+		b.do(b.Relations.Block(b.Ctx, bob, eve, time.Time{}))
 		want(eve, root, "", ".2unavailable ..4deleted ...5 .3")
 		want(eve, r5, "1 2unavailable 4deleted", "")
-		b.do(b.Block(b.Ctx, ada, eve, time.Time{}))
-		if _, err := b.Thread(b.Ctx, b.viewer(eve), root, 0, 50); !errors.Is(err, social.ErrNotFound) {
+		b.do(b.Relations.Block(b.Ctx, ada, eve, time.Time{}))
+		if _, err := b.Threads.Thread(b.Ctx, b.viewer(eve), root, 0, 50); !errors.Is(err, social.ErrNotFound) {
 			t.Errorf("the thread of a hidden post: %v", err)
 		}
-		repost, err := b.Repost(b.Ctx, bob, r3)
+		repost, err := b.Posts.Repost(b.Ctx, bob, r3)
 		b.do(err)
 		if got := b.thread(ada, repost.ID, 0, 50); got.Post.ID != r3 {
 			t.Errorf("the thread of a repost is that of %d", got.Post.ID)
 		}
-		b.do(b.Delete(b.Ctx, ada, r5))
+		b.do(b.Posts.Delete(b.Ctx, ada, r5))
 		want(bob, root, "", ".2 .3")
-		b.do(b.Delete(b.Ctx, ada, root))
+		b.do(b.Posts.Delete(b.Ctx, ada, root))
 		want(bob, r2, "1deleted", "")
 		var invalid *social.InvalidError
-		if _, err := b.Thread(b.Ctx, b.viewer(bob), r2, 999, 50); !errors.As(err, &invalid) {
+		if _, err := b.Threads.Thread(b.Ctx, b.viewer(bob), r2, 999, 50); !errors.As(err, &invalid) {
 			t.Errorf("a cursor of another conversation: %v", err)
 		}
 	})
@@ -136,7 +136,7 @@ func TestThreadPages(t *testing.T) {
 		}
 		// The cursor itself and another one are deleted.
 		for _, id := range []int64{after, ids[1+rand.IntN(len(ids)-1)]} {
-			b.do(other.Delete(b.Ctx, ada, id))
+			b.do(other.Posts.Delete(b.Ctx, ada, id))
 			delete(there, id)
 			ids = slices.DeleteFunc(ids, func(one int64) bool { return one == id })
 		}

@@ -25,7 +25,7 @@ type Page struct {
 
 // timelines reads the timelines.
 type timelines struct {
-	database
+	db    database
 	lists *collection.Timelines
 	homes *home.Timelines  // on a Cluster; nil on a single server
 	saw   func(post int64) // is called with the newest post of each page
@@ -41,7 +41,7 @@ type timelinesOptions struct {
 }
 
 func newTimelines(db database, opt timelinesOptions) *timelines {
-	t := &timelines{database: db, lists: opt.Lists, homes: opt.Homes, saw: opt.Saw}
+	t := &timelines{db: db, lists: opt.Lists, homes: opt.Homes, saw: opt.Saw}
 	if db.link.Watched() {
 		t.public = newRecent(db.link, t.readPublic)
 	}
@@ -78,7 +78,7 @@ func (t *timelines) Everybody(ctx context.Context, before int64, limit int) (Pag
 const newestPublic = MaxPage + 1
 
 func (t *timelines) readPublic(ctx context.Context) ([]int64, error) {
-	return t.client.Do(ctx, rueidis.Completed(t.lists.NewestCommand(layout.Timeline, newestPublic))).AsIntSlice()
+	return t.db.client.Do(ctx, rueidis.Completed(t.lists.NewestCommand(layout.Timeline, newestPublic))).AsIntSlice()
 }
 
 // Published notes that the public timeline has a post: it is on the first page at once.
@@ -109,12 +109,12 @@ func (t *timelines) byID(ctx context.Context, set string, before int64, limit in
 	if before > 0 {
 		from = "(" + layout.Itoa(before)
 	}
-	cmd := t.client.B().Zrevrangebyscore().Key(set).Max(from).Min("-inf").Limit(0, int64(limit+1))
+	cmd := t.db.client.B().Zrevrangebyscore().Key(set).Max(from).Min("-inf").Limit(0, int64(limit+1))
 	var res rueidis.RedisResult
 	if before > 0 {
-		res = t.client.Do(ctx, cmd.Build())
+		res = t.db.client.Do(ctx, cmd.Build())
 	} else {
-		res = t.read(ctx, cmd.Cache())
+		res = t.db.read(ctx, cmd.Cache())
 	}
 	ids, err := res.AsIntSlice()
 	return t.page(ids, err, limit)
@@ -127,7 +127,7 @@ func (t *timelines) timeline(ctx context.Context, list string, before int64, lim
 	if before > 0 {
 		ids, err = t.lists.Select(ctx, list, before, limit+1)
 	} else {
-		ids, err = t.read(ctx, t.lists.NewestCommand(list, limit+1)).AsIntSlice()
+		ids, err = t.db.read(ctx, t.lists.NewestCommand(list, limit+1)).AsIntSlice()
 	}
 	return t.page(ids, err, limit)
 }

@@ -28,7 +28,7 @@ func TestTimelineShare(t *testing.T) {
 			for range 8 {
 				others = append(others, b.Publish(other, "one of few"))
 			}
-			page, err := b.Everybody(b.Ctx, 0, 3)
+			page, err := b.Timelines.Everybody(b.Ctx, 0, 3)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -37,7 +37,7 @@ func TestTimelineShare(t *testing.T) {
 				of = append(of, b.Publish(loud, fmt.Sprint("flood ", i)))
 			}
 			for page.Next != 0 {
-				if page, err = b.Everybody(b.Ctx, page.Next, 3); err != nil {
+				if page, err = b.Timelines.Everybody(b.Ctx, page.Next, 3); err != nil {
 					t.Fatal(err)
 				}
 				seen = append(seen, page.IDs...)
@@ -55,14 +55,18 @@ func TestTimelineShare(t *testing.T) {
 				slices.Reverse(page.IDs)
 				return page.IDs
 			}
-			public := func(before int64) (social.Page, error) { return b.Everybody(b.Ctx, before, social.MaxPage) }
+			public := func(before int64) (social.Page, error) { return b.Timelines.Everybody(b.Ctx, before, social.MaxPage) }
 			want := slices.Concat(others, of[len(of)-layout.TimelineShare:])
 			if got := all(public); !slices.Equal(got, want) {
 				t.Errorf("the public timeline has %v, want %v", got, want)
 			}
 			for name, read := range map[string]func(before int64) (social.Page, error){
-				"profile": func(before int64) (social.Page, error) { return b.Profile(b.Ctx, loud.ID, before, social.MaxPage) },
-				"home":    func(before int64) (social.Page, error) { return b.Home(b.Ctx, reader.ID, before, social.MaxPage) },
+				"profile": func(before int64) (social.Page, error) {
+					return b.Timelines.Profile(b.Ctx, loud.ID, before, social.MaxPage)
+				},
+				"home": func(before int64) (social.Page, error) {
+					return b.Timelines.Home(b.Ctx, reader.ID, before, social.MaxPage)
+				},
 			} {
 				if got := all(read); !slices.Equal(got, of) {
 					t.Errorf("the %s has %v, want %v", name, got, of)
@@ -80,7 +84,7 @@ func TestTimelineShare(t *testing.T) {
 			b.WantHealthy()
 			// What has left does not come back, and a check does not want it there.
 			for _, id := range of[9:] {
-				if err := b.Delete(b.Ctx, loud, id); err != nil {
+				if err := b.Posts.Delete(b.Ctx, loud, id); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -100,15 +104,15 @@ func TestTimelineShareOfReposts(t *testing.T) {
 	loud, other := b.NewUser("loud"), b.NewUser("other")
 	for range layout.TimelineShare {
 		b.Publish(loud, "flood")
-		if _, err := b.Repost(b.Ctx, loud, b.Publish(other, "one of many")); err != nil {
+		if _, err := b.Posts.Repost(b.Ctx, loud, b.Publish(other, "one of many")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	page, err := b.Everybody(b.Ctx, 0, social.MaxPage)
+	page, err := b.Timelines.Everybody(b.Ctx, 0, social.MaxPage)
 	if err != nil {
 		t.Fatal(err)
 	}
-	posts, err := b.Views(b.Ctx, page.IDs...)
+	posts, err := b.Views.Views(b.Ctx, page.IDs...)
 	if err != nil {
 		t.Fatal(err)
 	}

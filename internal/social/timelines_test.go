@@ -32,9 +32,9 @@ func TestPagingProperty(t *testing.T) {
 			want = append(want, b.Publish(author, "before"))
 		}
 		slices.Reverse(want)
-		turn := b.Home
+		turn := b.Timelines.Home
 		if profile {
-			turn = b.Profile
+			turn = b.Timelines.Profile
 		}
 		var got []int64
 		for cursor := int64(0); ; {
@@ -69,19 +69,19 @@ func TestProfileShowsOwnPostsOnly(t *testing.T) {
 	b.Connect(one, two)
 	mine := b.Publish(one, "mine")
 	theirs := b.Publish(two, "theirs")
-	profile, err := b.Profile(b.Ctx, one.ID, 0, 10)
+	profile, err := b.Timelines.Profile(b.Ctx, one.ID, 0, 10)
 	if err != nil || !slices.Equal(profile.IDs, []int64{mine}) {
 		t.Errorf("profile = %v, %v", profile, err)
 	}
-	home, err := b.Home(b.Ctx, one.ID, 0, 10)
+	home, err := b.Timelines.Home(b.Ctx, one.ID, 0, 10)
 	if err != nil || !slices.Equal(home.IDs, []int64{theirs, mine}) {
 		t.Errorf("home = %v, %v", home, err)
 	}
-	all, err := b.Everybody(b.Ctx, 0, 1)
+	all, err := b.Timelines.Everybody(b.Ctx, 0, 1)
 	if err != nil || !slices.Equal(all.IDs, []int64{theirs}) || all.Next != theirs {
 		t.Errorf("everybody = %v, %v", all, err)
 	}
-	counts, err := b.Counts(b.Ctx, one.ID)
+	counts, err := b.Follows.Counts(b.Ctx, one.ID)
 	if err != nil || counts != (social.Counts{Followers: 0, Following: 1, Posts: 1}) {
 		t.Errorf("counts = %+v, %v", counts, err)
 	}
@@ -96,22 +96,22 @@ func TestReadsSeeOwnWrites(t *testing.T) {
 	for i := range 300 {
 		pid := b.Publish(author, "again")
 		for name, read := range map[string]func() (social.Page, error){
-			"home":      func() (social.Page, error) { return b.Home(b.Ctx, author.ID, 0, 10) },
-			"profile":   func() (social.Page, error) { return b.Profile(b.Ctx, author.ID, 0, 10) },
-			"everybody": func() (social.Page, error) { return b.Everybody(b.Ctx, 0, 50) },
+			"home":      func() (social.Page, error) { return b.Timelines.Home(b.Ctx, author.ID, 0, 10) },
+			"profile":   func() (social.Page, error) { return b.Timelines.Profile(b.Ctx, author.ID, 0, 10) },
+			"everybody": func() (social.Page, error) { return b.Timelines.Everybody(b.Ctx, 0, 50) },
 		} {
 			if page, err := read(); err != nil || page.IDs[0] != pid {
 				t.Fatalf("round %d: %s begins with %v, want %d (%v)", i, name, page.IDs, pid, err)
 			}
 		}
-		change, want := b.Follow, true
+		change, want := b.Follows.Follow, true
 		if i%2 == 1 {
-			change, want = b.Unfollow, false
+			change, want = b.Follows.Unfollow, false
 		}
 		if err := change(b.Ctx, author, other); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := b.IsFollowing(b.Ctx, author.ID, other.ID); err != nil || got != want {
+		if got, err := b.Follows.IsFollowing(b.Ctx, author.ID, other.ID); err != nil || got != want {
 			t.Fatalf("round %d: following = %t, want %t (%v)", i, got, want, err)
 		}
 	}
@@ -125,7 +125,7 @@ func TestWithFresh(t *testing.T) {
 	author := db.NewUser("author")
 	for range 100 {
 		pid := db.Publish(author, "fresh")
-		page, err := elsewhere.Home(social.WithFresh(db.Ctx), author.ID, 0, 10)
+		page, err := elsewhere.Timelines.Home(social.WithFresh(db.Ctx), author.ID, 0, 10)
 		if err != nil || page.IDs[0] != pid {
 			t.Fatalf("home begins with %v, want %d (%v)", page.IDs, pid, err)
 		}
@@ -168,7 +168,7 @@ func TestReadOnceASecond(t *testing.T) {
 			[]string{"LRANGE", "timeline"},
 			func(b *bundle, n int) any { return b.Publish(social.User{ID: 1}, fmt.Sprint("post ", n)) },
 			func(b *bundle, ctx context.Context) (any, error) {
-				page, err := b.Everybody(ctx, 0, 10)
+				page, err := b.Timelines.Everybody(ctx, 0, 10)
 				return page.IDs[0], err
 			},
 		},
@@ -176,7 +176,7 @@ func TestReadOnceASecond(t *testing.T) {
 			[]string{"ZREVRANGE", "users_by_time"},
 			func(b *bundle, n int) any { return b.NewUser(fmt.Sprint("user", n)).Name },
 			func(b *bundle, ctx context.Context) (any, error) {
-				users, err := b.LatestUsers(ctx, &social.Viewer{}, 8)
+				users, err := b.Users.LatestUsers(ctx, &social.Viewer{}, 8)
 				return users[0].Name, err
 			},
 		},

@@ -64,20 +64,20 @@ func actTogether(t *testing.T, clients []rueidis.Client) {
 					var err error
 					switch rng.IntN(12) {
 					case 0, 1, 2:
-						_, err = process.Reply(b.Ctx, me, post, "an answer #n0")
+						_, err = process.Posts.Reply(b.Ctx, me, post, "an answer #n0")
 					case 3, 4:
-						_, err = process.Repost(b.Ctx, me, post)
+						_, err = process.Posts.Repost(b.Ctx, me, post)
 					case 5:
-						err = process.Unrepost(b.Ctx, me, post)
+						err = process.Posts.Unrepost(b.Ctx, me, post)
 					case 6, 7:
-						err = process.Follow(b.Ctx, me, other)
+						err = process.Follows.Follow(b.Ctx, me, other)
 					case 8, 9:
-						err = process.Unfollow(b.Ctx, me, other)
+						err = process.Follows.Unfollow(b.Ctx, me, other)
 					case 10:
-						_, err = process.Edit(b.Ctx, me, post, "other words #n"+strconv.Itoa(rng.IntN(2)))
+						_, err = process.Posts.Edit(b.Ctx, me, post, "other words #n"+strconv.Itoa(rng.IntN(2)))
 					case 11: // a recent one, of anybody
 						id, _ := strconv.ParseInt(b.Redis("GET", "next_post_id"), 10, 64)
-						err = process.Delete(b.Ctx, me, id-rng.Int64N(5))
+						err = process.Posts.Delete(b.Ctx, me, id-rng.Int64N(5))
 					}
 					switch {
 					case err == nil, errors.Is(err, social.ErrNotFound), errors.Is(err, social.ErrNotAuthor), errors.Is(err, social.ErrSelfFollow):

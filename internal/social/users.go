@@ -25,7 +25,7 @@ const reserved = 0
 
 // users reads accounts.
 type users struct {
-	database
+	db database
 	// ids maps a username, as it was asked for, to its user id. A pair never
 	// changes while it exists; the user is read and compared each time.
 	ids    *otter.Cache[string, int64]
@@ -42,7 +42,7 @@ func newUsers(db database) (*users, error) {
 	if err != nil {
 		return nil, fmt.Errorf("social: %w", err)
 	}
-	u := &users{database: db, ids: ids, directory: directory.New(db.client), sets: follow.New(db.client)}
+	u := &users{db: db, ids: ids, directory: directory.New(db.client), sets: follow.New(db.client)}
 	if db.link.Watched() {
 		u.newest = newRecent(db.link, u.readNewest)
 	}
@@ -119,7 +119,7 @@ type record struct {
 var recordFields = []string{"username", "auth", "joined", "display_name", "role", "standing", "unlisted"}
 
 func (u *users) recordCommand(uid int64) rueidis.Cacheable {
-	return u.client.B().Hmget().Key(layout.UserKey(uid)).Field(recordFields...).Cache()
+	return u.db.client.B().Hmget().Key(layout.UserKey(uid)).Field(recordFields...).Cache()
 }
 
 func parseRecord(uid int64, res rueidis.RedisResult) (record, error) {
@@ -160,7 +160,7 @@ func parseRecord(uid int64, res rueidis.RedisResult) (record, error) {
 
 // record returns the hash of one user, or ErrNotFound.
 func (u *users) record(ctx context.Context, uid int64) (record, error) {
-	return parseRecord(uid, u.read(ctx, u.recordCommand(uid)))
+	return parseRecord(uid, u.db.read(ctx, u.recordCommand(uid)))
 }
 
 // byID returns the users with these ids; missing ones are left out.
@@ -173,7 +173,7 @@ func (u *users) byID(ctx context.Context, ids []int64) (map[int64]User, error) {
 	for i, id := range ids {
 		cmds[i] = u.recordCommand(id)
 	}
-	for i, res := range u.readMany(ctx, cmds...) {
+	for i, res := range u.db.readMany(ctx, cmds...) {
 		rec, err := parseRecord(ids[i], res)
 		switch {
 		case err == nil:
@@ -211,7 +211,7 @@ func (u *users) Empty(ctx context.Context) (bool, error) {
 var standingFields = []string{"username", "standing", "standing_since", "standing_until", "standing_message"}
 
 func (u *users) standing(ctx context.Context, uid int64) (StandingInfo, error) {
-	fields, err := reply.Fields(u.read(ctx, u.client.B().Hmget().Key(layout.UserKey(uid)).Field(standingFields...).Cache()))
+	fields, err := reply.Fields(u.db.read(ctx, u.db.client.B().Hmget().Key(layout.UserKey(uid)).Field(standingFields...).Cache()))
 	if err != nil {
 		return StandingInfo{}, fmt.Errorf("social: read a standing: %w", err)
 	}
@@ -232,7 +232,7 @@ func (u *users) roles(ctx context.Context, ids ...int64) ([]Role, error) {
 	for i, id := range ids {
 		fields[i] = layout.Itoa(id)
 	}
-	values, err := u.client.Do(ctx, u.client.B().Hmget().Key(layout.Staff).Field(fields...).Build()).ToArray()
+	values, err := u.db.client.Do(ctx, u.db.client.B().Hmget().Key(layout.Staff).Field(fields...).Build()).ToArray()
 	if err != nil {
 		return nil, fmt.Errorf("social: read roles: %w", err)
 	}
@@ -248,7 +248,7 @@ func (u *users) roles(ctx context.Context, ids ...int64) ([]Role, error) {
 
 // Staff returns the users who have a role, the greatest role first. Two round trips.
 func (u *users) Staff(ctx context.Context) ([]User, error) {
-	staff, err := u.client.Do(ctx, u.client.B().Hgetall().Key(layout.Staff).Build()).AsStrMap()
+	staff, err := u.db.client.Do(ctx, u.db.client.B().Hgetall().Key(layout.Staff).Build()).AsStrMap()
 	if err != nil {
 		return nil, fmt.Errorf("social: read roles: %w", err)
 	}
@@ -270,7 +270,7 @@ var (
 	userEditScript = script.New(userEditSource).Retryable()
 ) // edit sets fields of a user, or removes those with an empty value.
 func (u *users) edit(ctx context.Context, uid int64, fields ...string) error {
-	ok, err := userEditScript.RunFenced(ctx, u.client, []string{layout.UserKey(uid)}, fields).AsBool()
+	ok, err := userEditScript.RunFenced(ctx, u.db.client, []string{layout.UserKey(uid)}, fields).AsBool()
 	if err != nil {
 		return fmt.Errorf("social: edit a user: %w", err)
 	}

@@ -30,7 +30,7 @@ const (
 
 // viewers keeps the viewers who were here lately.
 type viewers struct {
-	database
+	db        database
 	standings *standings
 	clock     func() time.Time
 	cells     *otter.Cache[int64, *viewerCell]
@@ -50,7 +50,7 @@ func newViewers(db database, standings *standings, clock func() time.Time) (*vie
 	if err != nil {
 		return nil, fmt.Errorf("social: %w", err)
 	}
-	return &viewers{database: db, standings: standings, clock: clock, cells: cells}, nil
+	return &viewers{db: db, standings: standings, clock: clock, cells: cells}, nil
 }
 
 // actor returns a user as a viewer whose mutes and blocks are current, but perhaps not
@@ -58,7 +58,7 @@ func newViewers(db database, standings *standings, clock func() time.Time) (*vie
 // here lately.
 func (s *viewers) actor(ctx context.Context, user User) (*Viewer, error) {
 	if cell, ok := s.cells.GetIfPresent(user.ID); ok && !isFresh(ctx) {
-		if v, ok := cell.people.Get(s.link, 0); ok && s.clock().Unix() < v.Ends {
+		if v, ok := cell.people.Get(s.db.link, 0); ok && s.clock().Unix() < v.Ends {
 			return v, nil
 		}
 	}
@@ -92,13 +92,13 @@ func (s *viewers) Viewer(ctx context.Context, user User) (*Viewer, error) {
 		cell, _ = s.cells.ComputeIfAbsent(user.ID, func() (*viewerCell, bool) { return new(viewerCell), false })
 	}
 	today, fresh := s.clock().Unix(), isFresh(ctx)
-	if v, ok := cell.Get(s.link, 0); ok && !fresh && v.User == user && today < v.Ends {
+	if v, ok := cell.Get(s.db.link, 0); ok && !fresh && v.User == user && today < v.Ends {
 		return v, nil
 	}
-	old, hasOld := cell.Old(s.link)
+	old, hasOld := cell.Old(s.db.link)
 	hasOld = hasOld && !fresh && old.User == user && today < old.Ends
 	var v *Viewer
-	useOld, err := s.link.Read(ctx, hasOld, func(ctx context.Context) (err error) {
+	useOld, err := s.db.link.Read(ctx, hasOld, func(ctx context.Context) (err error) {
 		v, err = s.readViewer(ctx, user, cell, today)
 		return err
 	})
@@ -111,12 +111,12 @@ func (s *viewers) Viewer(ctx context.Context, user User) (*Viewer, error) {
 // readViewer reads a user as a viewer.
 func (s *viewers) readViewer(ctx context.Context, user User, cell *viewerCell, today int64) (*Viewer, error) {
 	cached := !isFresh(ctx)
-	stamp, ofPeople := cell.Begin(s.link, cached), cell.people.Begin(s.link, cached)
+	stamp, ofPeople := cell.Begin(s.db.link, cached), cell.people.Begin(s.db.link, cached)
 	v := &Viewer{User: user, Standings: s.standings, Ends: math.MaxInt64, PeopleChanged: cell.changes.Load()}
 	if !cached {
 		v.PeopleChanged = math.MaxUint64 // no change of it is reported
 	}
-	b := s.client.B()
+	b := s.db.client.B()
 	cmds := make([]rueidis.Cacheable, len(viewerPrefixes))
 	for i, prefix := range viewerPrefixes {
 		n := int64(newestMarks)
@@ -128,7 +128,7 @@ func (s *viewers) readViewer(ctx context.Context, user User, cell *viewerCell, t
 		}
 		cmds[i] = b.Zrange().Key(layout.Key(prefix, user.ID)).Min("0").Max(layout.Itoa(n - 1)).Rev().Withscores().Cache()
 	}
-	res := s.readMany(ctx, cmds...)
+	res := s.db.readMany(ctx, cmds...)
 	for i, set := range []*UserSet{&v.Muted, &v.Blocked, &v.Blockers} {
 		var err error
 		var ends int64
@@ -250,13 +250,13 @@ func (s *viewers) oldMarks(ctx context.Context, v *Viewer, posts []*Post, unsure
 		for i, place := range places {
 			members[i] = layout.Itoa(posts[place].ID)
 		}
-		cmds = append(cmds, s.client.B().Zmscore().Key(layout.Key(viewerPrefixes[3+k], v.User.ID)).Member(members...).Build())
+		cmds = append(cmds, s.db.client.B().Zmscore().Key(layout.Key(viewerPrefixes[3+k], v.User.ID)).Member(members...).Build())
 		kinds = append(kinds, k)
 	}
 	if len(cmds) == 0 {
 		return nil
 	}
-	for i, res := range s.client.DoMulti(ctx, cmds...) {
+	for i, res := range s.db.client.DoMulti(ctx, cmds...) {
 		scores, err := res.ToArray()
 		if err != nil {
 			return fmt.Errorf("social: read the marks of a viewer: %w", err)

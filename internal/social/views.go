@@ -34,7 +34,7 @@ type Render func(p Post, before *View) (rendered any, size int)
 // actions are therefore up to a second old. One's own are visible at once: see touch
 // and WithFresh.
 type views struct {
-	*users
+	users  *users
 	db     database
 	cells  *otter.Cache[int64, *viewCell]
 	render Render
@@ -64,7 +64,7 @@ func newViews(users *users, bytes int64) (*views, error) {
 	if err != nil {
 		return nil, fmt.Errorf("social: %w", err)
 	}
-	return &views{users: users, db: users.database, cells: cells}, nil
+	return &views{users: users, db: users.db, cells: cells}, nil
 }
 
 // RenderWith sets what is kept with each post. Call it before the first use.
@@ -88,7 +88,7 @@ func (s *views) Views(ctx context.Context, ids ...int64) ([]*View, error) {
 			// meanwhile.
 			cell, _ = s.cells.ComputeIfAbsent(id, func() (*viewCell, bool) { return new(viewCell), false })
 		}
-		if all[i], ok = cell.Get(s.link, watched.Lag); !ok || isFreshPost(ctx, id) {
+		if all[i], ok = cell.Get(s.db.link, watched.Lag); !ok || isFreshPost(ctx, id) {
 			cells[i] = cell
 			need = append(need, i)
 		}
@@ -110,7 +110,7 @@ func (s *views) Views(ctx context.Context, ids ...int64) ([]*View, error) {
 // remembered returns a post as it was some time ago, nil where it is not in memory:
 // for what does not change, its author and the post that it repeats.
 func (s *views) remembered(id int64) *View {
-	if cell, ok := s.cells.GetIfPresent(id); ok && s.link.Watched() {
+	if cell, ok := s.cells.GetIfPresent(id); ok && s.db.link.Watched() {
 		if view := cell.Latest(); view != nil && view.ID != 0 {
 			return view
 		}
@@ -125,11 +125,11 @@ func (s *views) refreshOr(ctx context.Context, ids []int64, all []*View, cells [
 	for n, i := range need {
 		ok := false
 		if hasOld && !isFreshPost(ctx, ids[i]) {
-			old[n], ok = cells[i].Old(s.link)
+			old[n], ok = cells[i].Old(s.db.link)
 		}
 		hasOld = hasOld && ok
 	}
-	useOld, err := s.link.Read(ctx, hasOld, func(ctx context.Context) error { return s.refresh(ctx, ids, all, cells, need) })
+	useOld, err := s.db.link.Read(ctx, hasOld, func(ctx context.Context) error { return s.refresh(ctx, ids, all, cells, need) })
 	if useOld {
 		for n, i := range need {
 			all[i] = old[n]
@@ -149,16 +149,16 @@ func (s *views) refresh(ctx context.Context, ids []int64, all []*View, cells []*
 	for n, i := range need {
 		asked[n] = ids[i]
 		isCached := !isFreshPost(ctx, ids[i])
-		stamps[n] = cells[i].Begin(s.link, isCached)
-		cmd := postCommand(s.client, ids[i])
+		stamps[n] = cells[i].Begin(s.db.link, isCached)
+		cmd := postCommand(s.db.client, ids[i])
 		if !isCached {
-			results[n] = s.client.Do(ctx, rueidis.Completed(cmd))
+			results[n] = s.db.client.Do(ctx, rueidis.Completed(cmd))
 			continue
 		}
 		cached, cachedAt = append(cached, cmd), append(cachedAt, n)
 	}
 	if len(cached) > 0 {
-		for j, res := range s.readCached(ctx, cached) {
+		for j, res := range s.db.readCached(ctx, cached) {
 			results[cachedAt[j]] = res
 		}
 	}

@@ -73,7 +73,7 @@ func TestVisible(t *testing.T) {
 		}
 		for _, name := range []string{"staff", "blocked staff"} {
 			staff := viewers[name]
-			b.do(b.SetRole(b.Ctx, social.Operator, staff.ID, social.Moderator, ""))
+			b.do(b.Moderation.SetRole(b.Ctx, social.Operator, staff.ID, social.Moderator, ""))
 			staff.Role = social.Moderator
 			viewers[name] = staff
 		}
@@ -83,33 +83,33 @@ func TestVisible(t *testing.T) {
 		post, ofCarl := b.Publish(ada, "a #tag"), b.Publish(carl, "hello")
 		reply := b.reply(ada, ofCarl, "a reply")
 		for _, user := range []social.User{carl, ada} {
-			b.do(b.Like(b.Ctx, user, post))
+			b.do(b.Reactions.Like(b.Ctx, user, post))
 		}
-		b.do(b.Like(b.Ctx, ada, ofCarl))
-		byCarl, err := b.Repost(b.Ctx, carl, post)
+		b.do(b.Reactions.Like(b.Ctx, ada, ofCarl))
+		byCarl, err := b.Posts.Repost(b.Ctx, carl, post)
 		b.do(err)
 		repost := byCarl.ID
-		_, err = b.Repost(b.Ctx, ada, ofCarl)
+		_, err = b.Posts.Repost(b.Ctx, ada, ofCarl)
 		b.do(err)
 		for name, user := range viewers {
 			if user.ID == 0 {
 				continue
 			}
-			b.do(b.Bookmark(b.Ctx, user, post))
-			b.Notify(b.Ctx, user.ID, notify.Reply, ada, reply)
+			b.do(b.Reactions.Bookmark(b.Ctx, user, post))
+			b.Notifications.Notify(b.Ctx, user.ID, notify.Reply, ada, reply)
 			if name != "follower" && name != "author" {
 				b.Connect(user, carl)
 			}
 		}
-		b.do(b.Mute(b.Ctx, viewers["muter"], ada, time.Time{}))
-		b.do(b.Block(b.Ctx, ada, viewers["blocked"], time.Time{}))
-		b.do(b.Block(b.Ctx, ada, viewers["blocked staff"], time.Time{}))
-		b.do(b.Block(b.Ctx, viewers["blocker"], ada, time.Time{}))
+		b.do(b.Relations.Mute(b.Ctx, viewers["muter"], ada, time.Time{}))
+		b.do(b.Relations.Block(b.Ctx, ada, viewers["blocked"], time.Time{}))
+		b.do(b.Relations.Block(b.Ctx, ada, viewers["blocked staff"], time.Time{}))
+		b.do(b.Relations.Block(b.Ctx, viewers["blocker"], ada, time.Time{}))
 		// A moderator who is blocked reads, and does nothing more.
-		if _, err := b.Reply(b.Ctx, viewers["blocked staff"], post, "hi"); !errors.Is(err, social.ErrNotFound) {
+		if _, err := b.Posts.Reply(b.Ctx, viewers["blocked staff"], post, "hi"); !errors.Is(err, social.ErrNotFound) {
 			t.Errorf("a blocked moderator answers: %v", err)
 		}
-		if err := b.Like(b.Ctx, viewers["blocked staff"], post); !errors.Is(err, social.ErrNotFound) {
+		if err := b.Reactions.Like(b.Ctx, viewers["blocked staff"], post); !errors.Is(err, social.ErrNotFound) {
 			t.Errorf("a blocked moderator likes: %v", err)
 		}
 		for _, user := range viewers {
@@ -129,53 +129,53 @@ func TestVisible(t *testing.T) {
 
 		lists := map[string]walked{
 			"HomePosts": {read: func(v *social.Viewer) ([]int64, error) {
-				return ofListing(b.HomePosts(b.Ctx, v, 0, 50))
+				return ofListing(b.Lists.HomePosts(b.Ctx, v, 0, 50))
 			}, never: []string{"stranger"}},
 			"PublicPosts": {read: func(v *social.Viewer) ([]int64, error) {
-				return ofListing(b.PublicPosts(b.Ctx, v, 0, 50))
+				return ofListing(b.Lists.PublicPosts(b.Ctx, v, 0, 50))
 			}},
 			"ProfilePosts of carl": {read: func(v *social.Viewer) ([]int64, error) {
-				return ofListing(b.ProfilePosts(b.Ctx, v, carl.ID, 0, 50))
+				return ofListing(b.Lists.ProfilePosts(b.Ctx, v, carl.ID, 0, 50))
 			}},
 			"ProfilePosts of ada": {rule: asked, read: func(v *social.Viewer) ([]int64, error) {
-				return ofListing(b.ProfilePosts(b.Ctx, v, ada.ID, 0, 50))
+				return ofListing(b.Lists.ProfilePosts(b.Ctx, v, ada.ID, 0, 50))
 			}},
 			"ProfileReplies of ada": {rule: asked, read: func(v *social.Viewer) ([]int64, error) {
-				return ofListing(b.ProfileReplies(b.Ctx, v, ada.ID, 0, 50))
+				return ofListing(b.Lists.ProfileReplies(b.Ctx, v, ada.ID, 0, 50))
 			}},
 			"Items": {read: func(v *social.Viewer) ([]int64, error) {
-				return authors(b.Items(b.Ctx, v, post, reply, repost))
+				return authors(b.Lists.Items(b.Ctx, v, post, reply, repost))
 			}},
 			"PostPage": {rule: asked, read: func(v *social.Viewer) ([]int64, error) {
-				return onePost(b.PostPage(b.Ctx, v, post))
+				return onePost(b.Lists.PostPage(b.Ctx, v, post))
 			}},
 			"PostPage of a repost": {rule: asked, read: func(v *social.Viewer) ([]int64, error) {
-				return onePost(b.PostPage(b.Ctx, v, repost))
+				return onePost(b.Lists.PostPage(b.Ctx, v, repost))
 			}},
 			"Thread of ada": {rule: asked, read: func(v *social.Viewer) ([]int64, error) {
-				thread, err := b.Thread(b.Ctx, v, post, 0, 50)
+				thread, err := b.Threads.Thread(b.Ctx, v, post, 0, 50)
 				if thread.Post.Stub == social.StubMuted {
 					err = errors.Join(err, errors.New("a viewer who asked for a post gets a stub"))
 				}
 				return onePost(thread.Post.Item, err)
 			}},
 			"Thread of carl": {read: func(v *social.Viewer) ([]int64, error) {
-				return ofThread(b.Thread(b.Ctx, v, ofCarl, 0, 50))
+				return ofThread(b.Threads.Thread(b.Ctx, v, ofCarl, 0, 50))
 			}},
 			"TagPosts": {read: func(v *social.Viewer) ([]int64, error) {
-				return ofListing(b.TagPosts(b.Ctx, v, "Tag", 0, 50))
+				return ofListing(b.Tags.TagPosts(b.Ctx, v, "Tag", 0, 50))
 			}},
 			"LikedPosts of carl": {read: func(v *social.Viewer) ([]int64, error) {
-				return ofMarked(b.LikedPosts(b.Ctx, v, carl.ID, "", 50))
+				return ofMarked(b.Reactions.LikedPosts(b.Ctx, v, carl.ID, "", 50))
 			}},
 			"LikedPosts of ada": {rule: asked, read: func(v *social.Viewer) ([]int64, error) {
-				return ofMarked(b.LikedPosts(b.Ctx, v, ada.ID, "", 50))
+				return ofMarked(b.Reactions.LikedPosts(b.Ctx, v, ada.ID, "", 50))
 			}},
 			"BookmarkedPosts": {read: func(v *social.Viewer) ([]int64, error) {
-				return ofMarked(b.BookmarkedPosts(b.Ctx, v, "", 50))
+				return ofMarked(b.Reactions.BookmarkedPosts(b.Ctx, v, "", 50))
 			}, never: []string{"stranger"}},
 			"Notifications": {read: func(v *social.Viewer) ([]int64, error) {
-				page, err := b.Notifications(b.Ctx, v, "", 50)
+				page, err := b.Notifications.Notifications(b.Ctx, v, "", 50)
 				var ids []int64
 				for _, group := range page.Groups {
 					ids = append(ids, userIDs(group.Actors)...)
@@ -183,30 +183,30 @@ func TestVisible(t *testing.T) {
 				return ids, err
 			}, never: []string{"stranger", "author"}},
 			"Likers": {rule: people, read: func(v *social.Viewer) ([]int64, error) {
-				return ofPeople(b.Likers(b.Ctx, v, ofCarl, "", 50))
+				return ofPeople(b.Reactions.Likers(b.Ctx, v, ofCarl, "", 50))
 			}},
 			"Reposters": {rule: people, read: func(v *social.Viewer) ([]int64, error) {
-				return ofPeople(b.Reposters(b.Ctx, v, ofCarl, "", 50))
+				return ofPeople(b.Reactions.Reposters(b.Ctx, v, ofCarl, "", 50))
 			}},
 			"Followers": {rule: people, read: func(v *social.Viewer) ([]int64, error) {
-				return ofPeople(b.Followers(b.Ctx, v, carl.ID, "", 50))
+				return ofPeople(b.Follows.Followers(b.Ctx, v, carl.ID, "", 50))
 			}},
 			"Following": {rule: people, read: func(v *social.Viewer) ([]int64, error) {
-				return ofPeople(b.Following(b.Ctx, v, carl.ID, "", 50))
+				return ofPeople(b.Follows.Following(b.Ctx, v, carl.ID, "", 50))
 			}},
 			"CommonFollowers": {rule: people, read: func(v *social.Viewer) ([]int64, error) {
-				common, err := b.CommonFollowers(b.Ctx, v, carl.ID)
+				common, err := b.Follows.CommonFollowers(b.Ctx, v, carl.ID)
 				if common.N == 0 {
 					return nil, err
 				}
 				return []int64{ada.ID}, err // nobody else follows both
 			}, never: []string{"stranger", "author"}},
 			"CompleteNames": {rule: people, read: func(v *social.Viewer) ([]int64, error) {
-				users, err := b.CompleteNames(b.Ctx, v, "@ad", 20)
+				users, err := b.Completions.CompleteNames(b.Ctx, v, "@ad", 20)
 				return userIDs(users), err
 			}},
 			"LatestUsers": {rule: people, read: func(v *social.Viewer) ([]int64, error) {
-				users, err := b.LatestUsers(b.Ctx, v, 50)
+				users, err := b.Users.LatestUsers(b.Ctx, v, 50)
 				return userIDs(users), err
 			}},
 		}
@@ -225,7 +225,7 @@ func TestVisible(t *testing.T) {
 		}
 		public := []string{"PublicPosts", "TagPosts", "CompleteNames", "LatestUsers"}
 		for _, standing := range []social.Standing{social.Good, social.Limited, social.Suspended, social.Good} {
-			b.do(b.SetStanding(b.Ctx, social.Operator, ada.ID, social.StandingChange{Standing: standing}))
+			b.do(b.Moderation.SetStanding(b.Ctx, social.Operator, ada.ID, social.StandingChange{Standing: standing}))
 			for name, user := range viewers {
 				v := b.viewer(user)
 				for list, one := range lists {
@@ -255,7 +255,7 @@ func TestVisible(t *testing.T) {
 				}
 			}
 		}
-		b.do(b.HidePost(b.Ctx, social.Operator, post, "", ""))
+		b.do(b.Moderation.HidePost(b.Ctx, social.Operator, post, "", ""))
 		for name, user := range viewers {
 			for list, one := range lists {
 				switch list {

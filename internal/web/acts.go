@@ -20,7 +20,7 @@ func (req *request) item(v *social.Viewer) (social.Item, error) {
 	if !ok {
 		return social.Item{}, errNoPost
 	}
-	item, err := req.server.social.PostPage(req.ctx, v, id)
+	item, err := req.server.social.Lists.PostPage(req.ctx, v, id)
 	if errors.Is(err, social.ErrNotFound) {
 		return social.Item{}, errNoPost
 	}
@@ -75,7 +75,7 @@ func (s *Server) act(do func(ctx context.Context, user social.User, post int64) 
 }
 
 func (s *Server) repost(ctx context.Context, user social.User, post int64) error {
-	_, err := s.social.Repost(ctx, user, post)
+	_, err := s.social.Posts.Repost(ctx, user, post)
 	return err
 }
 
@@ -97,7 +97,7 @@ func (s *Server) reply(req *request) error {
 		return err
 	}
 	typed := req.r.PostFormValue("status")
-	post, err := s.social.ReplyOnce(req.ctx, req.viewer, parent.ID, typed)
+	post, err := s.social.Posts.ReplyOnce(req.ctx, req.viewer, parent.ID, typed)
 	var invalid *social.InvalidError
 	switch {
 	case errors.As(err, &invalid):
@@ -140,7 +140,7 @@ func (s *Server) edit(req *request) error {
 		return err
 	}
 	typed := req.r.PostFormValue("status")
-	_, err = s.social.Edit(req.ctx, req.viewer, post.ID, typed)
+	_, err = s.social.Posts.Edit(req.ctx, req.viewer, post.ID, typed)
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) {
 		return s.showEdit(req, http.StatusUnprocessableEntity, post, statusForm{Status: typed, Problem: invalid.Reason})
@@ -179,7 +179,7 @@ func (s *Server) delete(req *request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.social.Delete(req.ctx, req.viewer, post.ID); err != nil {
+	if err := s.social.Posts.Delete(req.ctx, req.viewer, post.ID); err != nil {
 		return err
 	}
 	to := req.returnTo(profilePath(req.viewer.Name))

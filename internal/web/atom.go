@@ -86,7 +86,7 @@ func (s *Server) timelineAtom(req *request) error {
 	if err != nil {
 		return err
 	}
-	list, err := s.social.PublicPosts(req.ctx, v, 0, atomEntries)
+	list, err := s.social.Lists.PublicPosts(req.ctx, v, 0, atomEntries)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (s *Server) profileAtom(req *request) error {
 	if user.Name != req.r.PathValue("name") {
 		return req.redirectToName(path + atomSuffix)
 	}
-	list, err := s.social.ProfilePosts(req.ctx, v, user.ID, 0, atomEntries)
+	list, err := s.social.Lists.ProfilePosts(req.ctx, v, user.ID, 0, atomEntries)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (s *Server) tagAtom(req *request) error {
 	if err != nil {
 		return err
 	}
-	list, err := s.social.TagPosts(req.ctx, v, tag, 0, atomEntries)
+	list, err := s.social.Tags.TagPosts(req.ctx, v, tag, 0, atomEntries)
 	if err != nil {
 		return err
 	}

@@ -94,15 +94,15 @@ func TestFeeds(t *testing.T) {
 	for _, path := range []string{"/u/nobody.atom", "/u/.atom", "/tag/12.atom"} {
 		s.visitor().get(path).want(404)
 	}
-	user, err := s.social.UserByName(t.Context(), "ada")
+	user, err := s.social.Users.UserByName(t.Context(), "ada")
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := s.social.UserByName(t.Context(), "ben")
+	other, err := s.social.Users.UserByName(t.Context(), "ben")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.social.Block(t.Context(), user, other, time.Time{}); err != nil {
+	if err := s.social.Relations.Block(t.Context(), user, other, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	ben.get("/u/ada.atom").want(404)
@@ -111,13 +111,13 @@ func TestFeeds(t *testing.T) {
 	}
 	// A deleted post leaves, a repost names its author.
 	s.signedUp("carl")
-	if _, err := s.social.Repost(t.Context(), s.user("carl"), 2); err != nil {
+	if _, err := s.social.Posts.Repost(t.Context(), s.user("carl"), 2); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.feed("/u/carl.atom").Entries[0]; got.Title != "Reposted @Ben: by ben" || got.Links[0].Href != s.http.URL+"/u/Ben/2" || got.ID == s.http.URL+"/u/Ben/2" {
 		t.Errorf("%+v", got)
 	}
-	if err := s.social.Delete(t.Context(), user, 1); err != nil {
+	if err := s.social.Posts.Delete(t.Context(), user, 1); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.feed("/u/ada.atom"); len(got.Entries) != 0 {
@@ -153,7 +153,7 @@ func TestFeedNotModified(t *testing.T) {
 	ask(200, "If-Modified-Since", "Mon, 01 Jan 2001 00:00:00 GMT")
 	ask(200, "If-Modified-Since", "nonsense")
 	ask(200, "If-None-Match", `"x"`, "If-Modified-Since", changed)
-	if _, err := s.social.Edit(t.Context(), social.User{ID: 1, Name: "ada"}, 1, "two"); err != nil {
+	if _, err := s.social.Posts.Edit(t.Context(), social.User{ID: 1, Name: "ada"}, 1, "two"); err != nil {
 		t.Fatal(err)
 	}
 	ask(200, "If-None-Match", tag)
@@ -177,11 +177,11 @@ func TestSuggest(t *testing.T) {
 		}
 		return texts
 	}
-	user, err := s.social.UserByName(t.Context(), "adam")
+	user, err := s.social.Users.UserByName(t.Context(), "adam")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.social.EditProfile(t.Context(), user, social.UserProfile{DisplayName: "<Zed>"}); err != nil {
+	if err := s.social.Profiles.EditProfile(t.Context(), user, social.UserProfile{DisplayName: "<Zed>"}); err != nil {
 		t.Fatal(err)
 	}
 	for q, want := range map[string][]string{

@@ -131,8 +131,8 @@ func (m *hashMetrics) Describe(descs chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector].
 func (m *hashMetrics) Collect(all chan<- prometheus.Metric) {
-	stats := m.service.HashStats()
-	all <- prometheus.MustNewConstMetric(m.waiting, prometheus.GaugeValue, float64(m.service.HashQueue()))
+	stats := m.service.Auth.HashStats()
+	all <- prometheus.MustNewConstMetric(m.waiting, prometheus.GaugeValue, float64(m.service.Auth.HashQueue()))
 	all <- prometheus.MustNewConstSummary(m.seconds, stats.Served, stats.Waited.Seconds(), nil)
 	all <- prometheus.MustNewConstMetric(m.refused, prometheus.CounterValue, float64(stats.Refused))
 }

@@ -40,7 +40,7 @@ func (s *Server) export(req *request) error {
 	req.security("export", req.viewer)
 	req.stream = func() {
 		out := bufio.NewWriterSize(&slowWriter{req.w, http.NewResponseController(req.w)}, 32<<10)
-		err := s.social.Export(req.r.Context(), req.viewer.ID, out)
+		err := s.social.Leaving.Export(req.r.Context(), req.viewer.ID, out)
 		if err == nil {
 			err = out.Flush()
 		}
@@ -84,7 +84,7 @@ func (s *Server) leaveForm(req *request) error {
 }
 
 func (s *Server) showLeave(req *request, status int, form leaveForm) error {
-	state, err := s.social.SecondFactor(req.ctx, req.viewer.ID)
+	state, err := s.social.Auth.SecondFactor(req.ctx, req.viewer.ID)
 	if err != nil {
 		return err
 	}
@@ -99,16 +99,16 @@ func (s *Server) leave(req *request) error {
 		return req.toLogin()
 	}
 	user := req.viewer
-	switch err := s.social.MayLeave(req.ctx, user.ID); {
+	switch err := s.social.Moderation.MayLeave(req.ctx, user.ID); {
 	case errors.Is(err, social.ErrForbidden):
 		return s.showLeave(req, http.StatusForbidden, leaveForm{Field: "password", Problem: "You are the only owner of this site. Make somebody else an owner first."})
 	case err != nil:
 		return err
 	}
-	_, err := s.social.Login(req.ctx, user.Name, req.r.PostFormValue("password"))
+	_, err := s.social.Auth.Login(req.ctx, user.Name, req.r.PostFormValue("password"))
 	var waits *social.SecondFactorError
 	if errors.As(err, &waits) {
-		_, err = s.social.FinishLogin(req.ctx, waits.Secret, strings.TrimSpace(req.r.PostFormValue("code")))
+		_, err = s.social.Auth.FinishLogin(req.ctx, waits.Secret, strings.TrimSpace(req.r.PostFormValue("code")))
 	}
 	switch {
 	case errors.Is(err, social.ErrBadLogin):
@@ -120,7 +120,7 @@ func (s *Server) leave(req *request) error {
 	case err != nil:
 		return err
 	}
-	if err := s.social.DeleteAccount(req.ctx, user.ID); err != nil {
+	if err := s.social.Leaving.DeleteAccount(req.ctx, user.ID); err != nil {
 		return err
 	}
 	req.security("account deleted", user)

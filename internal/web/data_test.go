@@ -18,10 +18,10 @@ func TestInvitation(t *testing.T) {
 	t.Parallel()
 	s := on(t, redistest.DB(t).Client(t))
 	ada := s.signedUp("ada")
-	if err := s.social.SetRole(t.Context(), social.Operator, 1, social.Admin, ""); err != nil {
+	if err := s.social.Moderation.SetRole(t.Context(), social.Operator, 1, social.Admin, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.social.SetSignUpMode(t.Context(), social.SignUpInvite); err != nil {
+	if err := s.social.SignUps.SetSignUpMode(t.Context(), social.SignUpInvite); err != nil {
 		t.Fatal(err)
 	}
 	page := ada.send("/settings/invites", "uses", "1", "hours", "168", "note", "for Ben").want(200)

@@ -26,7 +26,7 @@ func TestExploreShowsOwnPosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.standing("ada", social.Limited)
-	if err := s.social.HidePost(t.Context(), social.Operator, hidden, "", ""); err != nil {
+	if err := s.social.Moderation.HidePost(t.Context(), social.Operator, hidden, "", ""); err != nil {
 		t.Fatal(err)
 	}
 	for text, v := range map[string]*visitor{"by a limited author": ada, "hidden by a moderator": ben} {
@@ -51,7 +51,7 @@ func (v *visitor) forgetFresh() {
 
 func (s *site) standing(name string, standing social.Standing) {
 	s.t.Helper()
-	if err := s.social.SetStanding(s.t.Context(), social.Operator, s.user(name).ID, social.StandingChange{Standing: standing}); err != nil {
+	if err := s.social.Moderation.SetStanding(s.t.Context(), social.Operator, s.user(name).ID, social.StandingChange{Standing: standing}); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -85,7 +85,7 @@ func TestBlockersDoNotExist(t *testing.T) {
 		}
 	}
 	// One who is insulted and then blocked can report both.
-	if n, err := s.social.OpenReportCount(t.Context()); err != nil || n != 2 {
+	if n, err := s.social.Reports.OpenReportCount(t.Context()); err != nil || n != 2 {
 		t.Errorf("%d open reports, want those of the person and the post (%v)", n, err)
 	}
 	// Somebody that the viewer muted before being blocked can still be unmuted.
@@ -115,7 +115,7 @@ func TestNumbersAgreeWithLists(t *testing.T) {
 	dan.send("/u/cyd/follow").want(303)
 	s.standing("ben", social.Suspended)
 	dan.send("/u/ben/follow").want(404)
-	if err := s.social.Follow(t.Context(), s.user("dan"), s.user("ben")); err == nil {
+	if err := s.social.Follows.Follow(t.Context(), s.user("dan"), s.user("ben")); err == nil {
 		t.Error("a suspended account is followed")
 	}
 	number := func(v *visitor, name, label string, want int) {
@@ -139,7 +139,7 @@ func TestHiddenPageIsNotEmpty(t *testing.T) {
 	ada, ben := s.signedUp("ada"), s.signedUp("ben")
 	s.signedUp("cyd").send("/post", "status", "the first #walk").want(303)
 	for i := range 130 {
-		if _, err := s.social.Post(t.Context(), s.user("ada"), fmt.Sprintf("post %d #walk", i)); err != nil {
+		if _, err := s.social.Posts.Post(t.Context(), s.user("ada"), fmt.Sprintf("post %d #walk", i)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -53,10 +53,10 @@ func (s *Server) showInvites(req *request, status int, view invitesView) error {
 		return errNotFound
 	}
 	var err error
-	if view.Mode, err = s.social.SignUpMode(req.ctx); err != nil {
+	if view.Mode, err = s.social.SignUps.SignUpMode(req.ctx); err != nil {
 		return err
 	}
-	all, err := s.social.Invites(req.ctx)
+	all, err := s.social.SignUps.Invites(req.ctx)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (s *Server) createInvite(req *request) error {
 	if err != nil {
 		uses = 0 // it is refused
 	}
-	token, created, err := s.social.CreateInvite(req.ctx, social.NewInvite{
+	token, created, err := s.social.SignUps.CreateInvite(req.ctx, social.NewInvite{
 		By: req.viewer.ID, Uses: uses, For: time.Duration(view.Hours) * time.Hour, Note: view.Note,
 	})
 	var invalid *social.InvalidError
@@ -114,7 +114,7 @@ func (s *Server) revokeInvite(req *request) error {
 	if !req.page("").mayInvite() {
 		return errNotFound
 	}
-	revoked, err := s.social.RevokeInvite(req.ctx, req.viewer.Actor(), req.r.PostFormValue("invitation"))
+	revoked, err := s.social.SignUps.RevokeInvite(req.ctx, req.viewer.Actor(), req.r.PostFormValue("invitation"))
 	if err != nil && !errors.Is(err, social.ErrNotFound) { // revoked twice
 		return err
 	}
@@ -138,7 +138,7 @@ func (s *Server) invited(req *request) error {
 		return err
 	}
 	form := accountForm{Invite: req.r.PathValue("token")}
-	switch _, err := s.social.FindInvite(req.ctx, form.Invite); {
+	switch _, err := s.social.SignUps.FindInvite(req.ctx, form.Invite); {
 	case isNotInvited(err):
 		return s.refused(req, err)
 	case err != nil:

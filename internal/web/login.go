@@ -27,7 +27,7 @@ func (s *Server) loginForm(req *request) error {
 
 func (s *Server) login(req *request) error {
 	form := accountForm{Username: req.r.PostFormValue("username"), Next: localPath(req.r.PostFormValue("next")), Draft: req.draft, Action: req.r.PostFormValue("action")}
-	if err := s.social.AllowLogin(req.ctx, form.Username, req.place()); err != nil {
+	if err := s.social.Auth.AllowLogin(req.ctx, form.Username, req.place()); err != nil {
 		limit, ok := req.retryAfter(err)
 		if !ok {
 			return err
@@ -35,7 +35,7 @@ func (s *Server) login(req *request) error {
 		form.Field, form.Problem = "password", tooOften(limit)
 		return req.render(http.StatusTooManyRequests, loginPage(req.page("Log in"), form))
 	}
-	session, err := s.social.Login(req.ctx, form.Username, req.r.PostFormValue("password"))
+	session, err := s.social.Auth.Login(req.ctx, form.Username, req.r.PostFormValue("password"))
 	if errors.Is(err, social.ErrBadLogin) {
 		req.security("login failed", social.User{}, req.triedName(form.Username)...)
 		form.Field, form.Problem = "password", "Wrong username or password."
@@ -55,7 +55,7 @@ func (s *Server) login(req *request) error {
 // enter ends a log-in that has succeeded.
 func (req *request) enter(session social.Session, form accountForm) error {
 	name := cmp.Or(form.Username, session.User.Name)
-	if err := req.server.social.LoggedIn(req.ctx, session.User, name, req.place()); err != nil {
+	if err := req.server.social.Auth.LoggedIn(req.ctx, session.User, name, req.place()); err != nil {
 		return err
 	}
 	req.endReplaced(session)
@@ -74,7 +74,7 @@ func (req *request) endReplaced(session social.Session) {
 	if !req.signed || req.secret == session.Secret {
 		return
 	}
-	if err := req.server.social.Logout(req.ctx, req.viewer.ID, req.secret); err != nil {
+	if err := req.server.social.Sessions.Logout(req.ctx, req.viewer.ID, req.secret); err != nil {
 		req.server.log.Warn("a session that was replaced stays open", "request", req.id, "error", err)
 		return
 	}
@@ -106,7 +106,7 @@ func (s *Server) codeForm(req *request) error {
 func (s *Server) loginCode(req *request) error {
 	form := accountForm{Next: localPath(req.r.PostFormValue("next")), Draft: req.draft, Action: req.r.PostFormValue("action"), Field: "code"}
 	secret := req.waiting()
-	who, _ := s.social.LoginUser(req.ctx, secret) // for limits and the log
+	who, _ := s.social.Auth.LoginUser(req.ctx, secret) // for limits and the log
 	by := limits.By{Account: who.ID, Address: req.place()}
 	if err := s.social.Limits.Take(req.ctx, limits.SecondFactor, by); err != nil {
 		limit, ok := req.retryAfter(err)
@@ -116,7 +116,7 @@ func (s *Server) loginCode(req *request) error {
 		form.Problem = tooOften(limit)
 		return req.render(http.StatusTooManyRequests, codePage(req.page("Log in"), form))
 	}
-	done, err := s.social.FinishLogin(req.ctx, secret, req.r.PostFormValue("code"))
+	done, err := s.social.Auth.FinishLogin(req.ctx, secret, req.r.PostFormValue("code"))
 	switch {
 	case errors.Is(err, social.ErrBadCode):
 		req.security("code failed", who)
@@ -142,7 +142,7 @@ func (s *Server) loginCode(req *request) error {
 
 func (s *Server) logout(req *request) error {
 	if req.signed {
-		if err := s.social.Logout(req.ctx, req.viewer.ID, req.secret); err != nil {
+		if err := s.social.Sessions.Logout(req.ctx, req.viewer.ID, req.secret); err != nil {
 			return err
 		}
 		req.security("logout", req.viewer)

@@ -42,7 +42,7 @@ func TestAuditHasDecisionsOnly(t *testing.T) {
 	mona.send("/settings/invites", "uses", "1", "hours", "24", "note", strings.Repeat("a", 900)).want(422)
 	adds("an invitation that is refused", 0)
 	mona.send("/settings/invites", "uses", "1", "hours", "24").want(200)
-	all, err := s.social.Invites(t.Context())
+	all, err := s.social.SignUps.Invites(t.Context())
 	if err != nil || len(all) != 1 {
 		t.Fatal(all, err)
 	}

@@ -77,7 +77,7 @@ func (s *Server) moderation(req *request) error {
 		return err
 	}
 	from, _ := strconv.Atoi(req.r.URL.Query().Get("from"))
-	open, more, err := s.social.OpenReports(req.ctx, actor, from, queuePage)
+	open, more, err := s.social.Reports.OpenReports(req.ctx, actor, from, queuePage)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (s *Server) moderation(req *request) error {
 	for _, one := range open {
 		ids = append(ids, int64(one.Holder))
 	}
-	names, err := s.social.UsersOf(req.ctx, positive(ids)...)
+	names, err := s.social.Reports.UsersOf(req.ctx, positive(ids)...)
 	if err != nil {
 		return err
 	}
@@ -142,9 +142,9 @@ func (s *Server) takeReport(req *request) error {
 	}
 	var c social.ReportCase
 	if target := req.r.PostFormValue("of"); target != "" {
-		c, err = s.social.TakeReportOf(req.ctx, actor, target)
+		c, err = s.social.Reports.TakeReportOf(req.ctx, actor, target)
 	} else {
-		c, err = s.social.TakeReport(req.ctx, actor)
+		c, err = s.social.Reports.TakeReport(req.ctx, actor)
 		if errors.Is(err, social.ErrNoReport) {
 			return req.redirect("/moderation?empty")
 		}
@@ -161,7 +161,7 @@ func (s *Server) decisions(req *request, entries []social.AuditEntry) ([]decisio
 	for _, e := range entries {
 		ids = append(ids, int64(e.Actor), e.Person)
 	}
-	names, err := s.social.UsersOf(req.ctx, positive(ids)...)
+	names, err := s.social.Reports.UsersOf(req.ctx, positive(ids)...)
 	if err != nil {
 		return nil, err
 	}
@@ -208,13 +208,13 @@ func (s *Server) moderationPeople(req *request) error {
 	view := standingPeople{Query: strings.TrimPrefix(strings.TrimSpace(query.Get("q")), "@")}
 	if view.Query != "" {
 		view.Asked = true
-		user, err := s.social.UserByName(req.ctx, view.Query)
+		user, err := s.social.Users.UserByName(req.ctx, view.Query)
 		if err == nil {
 			view.People = []social.User{user}
 		} else if !errors.Is(err, social.ErrNotFound) {
 			return err
 		}
-		similar, err := s.social.FindPeople(req.ctx, view.Query, 20)
+		similar, err := s.social.Completions.FindPeople(req.ctx, view.Query, 20)
 		if err != nil {
 			return err
 		}
@@ -225,7 +225,7 @@ func (s *Server) moderationPeople(req *request) error {
 		}
 		return req.render(http.StatusOK, peopleForModerators(req.page("Moderation"), view))
 	}
-	people, err := s.social.StandingPeople(req.ctx, query.Get("before"), queuePage)
+	people, err := s.social.Moderation.StandingPeople(req.ctx, query.Get("before"), queuePage)
 	if err != nil {
 		return err
 	}
@@ -264,7 +264,7 @@ func (s *Server) moderationAudit(req *request) error {
 			one.set(int64(social.Operator))
 			continue
 		}
-		user, err := s.social.UserByName(req.ctx, strings.TrimPrefix(one.name, "@"))
+		user, err := s.social.Users.UserByName(req.ctx, strings.TrimPrefix(one.name, "@"))
 		if errors.Is(err, social.ErrNotFound) {
 			view.Unknown = one.name
 			return req.render(http.StatusOK, auditPage(req.page("Moderation"), view))
@@ -274,7 +274,7 @@ func (s *Server) moderationAudit(req *request) error {
 		}
 		one.set(user.ID)
 	}
-	page, err := s.social.AuditLog(req.ctx, filter, query.Get("before"), queuePage)
+	page, err := s.social.Audit.AuditLog(req.ctx, filter, query.Get("before"), queuePage)
 	if err != nil {
 		return err
 	}

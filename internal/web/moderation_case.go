@@ -42,19 +42,19 @@ func (s *Server) showCase(req *request, status int, problem string) error {
 		return err
 	}
 	view := caseView{Target: req.r.FormValue("of"), Done: req.r.URL.Query().Has("done"), Problem: problem}
-	held, err := s.social.HeldReport(req.ctx, actor)
+	held, err := s.social.Reports.HeldReport(req.ctx, actor)
 	view.Held = err == nil && held.Target == view.Target
 	if err != nil && !errors.Is(err, social.ErrNoReport) {
 		return err
 	}
 	if !view.Held {
-		held, err = s.social.ReportOf(req.ctx, actor, view.Target)
+		held, err = s.social.Reports.ReportOf(req.ctx, actor, view.Target)
 		if err != nil && !errors.Is(err, social.ErrNoReport) {
 			return err
 		}
 	}
 	view.Open, view.Reports = err == nil, held.Reports
-	view.Person, view.Post, err = s.social.TargetOf(req.ctx, actor, view.Target)
+	view.Person, view.Post, err = s.social.Reports.TargetOf(req.ctx, actor, view.Target)
 	if errors.Is(err, social.ErrNotFound) && view.Held {
 		err = nil // gone meanwhile: it can only be dismissed
 	}
@@ -90,10 +90,10 @@ func (s *Server) fillCase(req *request, view *caseView) error {
 		return nil
 	}
 	view.May = req.viewer.MayModerate(view.Person)
-	if view.Info, err = s.social.StandingOf(req.ctx, view.Person.ID); err != nil {
+	if view.Info, err = s.social.Moderation.StandingOf(req.ctx, view.Person.ID); err != nil {
 		return err
 	}
-	page, err := s.social.AuditLog(req.ctx, social.AuditFilter{Person: view.Person.ID}, "", 20)
+	page, err := s.social.Audit.AuditLog(req.ctx, social.AuditFilter{Person: view.Person.ID}, "", 20)
 	if err != nil {
 		return err
 	}
@@ -115,15 +115,15 @@ func (s *Server) decide(req *request) error {
 			return err
 		}
 	}
-	person, _, err := s.social.TargetOf(req.ctx, actor, target)
+	person, _, err := s.social.Reports.TargetOf(req.ctx, actor, target)
 	if err != nil && !errors.Is(err, social.ErrNotFound) {
 		return err
 	}
 	held := req.r.PostFormValue("report") != ""
 	if held {
-		err = s.social.DecideReport(req.ctx, actor, target, d)
+		err = s.social.Reports.DecideReport(req.ctx, actor, target, d)
 	} else {
-		err = s.social.Decide(req.ctx, actor, target, d)
+		err = s.social.Reports.Decide(req.ctx, actor, target, d)
 	}
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) {
@@ -157,7 +157,7 @@ func (s *Server) returnReport(req *request) error {
 	if err != nil {
 		return err
 	}
-	err = s.social.ReturnReport(req.ctx, actor, req.r.PostFormValue("of"))
+	err = s.social.Reports.ReturnReport(req.ctx, actor, req.r.PostFormValue("of"))
 	if err != nil && !errors.Is(err, social.ErrReportNotHeld) {
 		return err
 	}

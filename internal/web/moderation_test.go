@@ -11,7 +11,7 @@ import (
 // role gives a user a role.
 func (s *site) role(name string, role social.Role) {
 	s.t.Helper()
-	if err := s.social.SetRole(s.t.Context(), social.Operator, s.user(name).ID, role, ""); err != nil {
+	if err := s.social.Moderation.SetRole(s.t.Context(), social.Operator, s.user(name).ID, role, ""); err != nil {
 		s.t.Fatal(err)
 	}
 }

@@ -45,14 +45,14 @@ func (s *Server) notifications(req *request) error {
 		return err
 	}
 	before := req.r.URL.Query().Get("before")
-	page, err := s.social.Notifications(req.ctx, v, before, notificationsOnPage)
+	page, err := s.social.Notifications.Notifications(req.ctx, v, before, notificationsOnPage)
 	if err != nil {
 		return err
 	}
 	f := req.page("Notifications")
 	// A browser that loads a page before anybody asks for it has shown nothing.
 	if before == "" && page.Newest != "" && req.r.Header.Get("Sec-Purpose") == "" && req.r.Method == http.MethodGet {
-		if err := s.social.MarkRead(req.ctx, req.viewer, page.Newest); err != nil {
+		if err := s.social.Notifications.MarkRead(req.ctx, req.viewer, page.Newest); err != nil {
 			// A database that takes no writes can be read all the same.
 			req.server.log.Debug("notifications stay unread", "request", req.id, "error", err)
 		} else {

@@ -40,7 +40,7 @@ func (s *Server) overview(req *request) error {
 	if err != nil {
 		return err
 	}
-	reports, err := s.social.OpenReportCount(req.ctx)
+	reports, err := s.social.Reports.OpenReportCount(req.ctx)
 	if err != nil {
 		return err
 	}

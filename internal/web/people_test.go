@@ -69,7 +69,7 @@ func TestProfileTabs(t *testing.T) {
 
 func (s *site) user(name string) social.User {
 	s.t.Helper()
-	user, err := s.social.UserByName(s.t.Context(), name)
+	user, err := s.social.Users.UserByName(s.t.Context(), name)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func (s *site) user(name string) social.User {
 
 func (s *site) say(name, text string) int64 {
 	s.t.Helper()
-	post, err := s.social.Post(s.t.Context(), s.user(name), text)
+	post, err := s.social.Posts.Post(s.t.Context(), s.user(name), text)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func (s *site) say(name, text string) int64 {
 
 func (s *site) reply(name string, to int64, text string) int64 {
 	s.t.Helper()
-	post, err := s.social.Reply(s.t.Context(), s.user(name), to, text)
+	post, err := s.social.Posts.Reply(s.t.Context(), s.user(name), to, text)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func (s *site) reply(name string, to int64, text string) int64 {
 
 func (s *site) like(name string, id int64) {
 	s.t.Helper()
-	if err := s.social.Like(s.t.Context(), s.user(name), id); err != nil {
+	if err := s.social.Reactions.Like(s.t.Context(), s.user(name), id); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -207,7 +207,7 @@ func TestBookmarksPage(t *testing.T) {
 	ada := s.signedUp("ada")
 	ada.get("/bookmarks").want(200, "No bookmarks yet.", `href="/timeline"`)
 	for i := range 12 {
-		if err := s.social.Bookmark(t.Context(), s.user("ada"), s.say("ada", fmt.Sprint("post ", i))); err != nil {
+		if err := s.social.Reactions.Bookmark(t.Context(), s.user("ada"), s.say("ada", fmt.Sprint("post ", i))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -263,7 +263,7 @@ func TestReplyOutlivesTheSession(t *testing.T) {
 	other.send("/login", "username", "ada", "password", password, "status", text, "action", "/u/ada/block").
 		want(200, shown, `action="/post"`).wantNot(`action="/u/ada/block"`)
 
-	if err := s.social.Delete(t.Context(), s.user("ada"), post); err != nil {
+	if err := s.social.Posts.Delete(t.Context(), s.user("ada"), post); err != nil {
 		t.Fatal(err)
 	}
 	v.send(path, "status", text).want(404, shown, `action="/post"`, "publish what you wrote as a new post")

@@ -38,7 +38,7 @@ func (s *Server) showPost(req *request, status int, form statusForm) error {
 		return err
 	}
 	since := s.live.Position() // before the conversation is read
-	thread, err := s.social.Thread(req.ctx, v, id, after, repliesOnPage)
+	thread, err := s.social.Threads.Thread(req.ctx, v, id, after, repliesOnPage)
 	if errors.Is(err, social.ErrNotFound) {
 		return errNoPost
 	}
@@ -56,7 +56,7 @@ func (s *Server) showPost(req *request, status int, form statusForm) error {
 	}
 	view.After = after
 	if view.Own = p.Author.ID == v.User.ID; view.Own {
-		profile, err := s.social.UserProfile(req.ctx, v.User.ID)
+		profile, err := s.social.Profiles.UserProfile(req.ctx, v.User.ID)
 		if err != nil {
 			return err
 		}
@@ -168,7 +168,7 @@ func (s *Server) history(req *request) error {
 	if elsewhere {
 		return req.redirectToName(path)
 	}
-	edits, err := s.social.Edits(req.ctx, item.Post.ID)
+	edits, err := s.social.Posts.Edits(req.ctx, item.Post.ID)
 	if err != nil {
 		return err
 	}
@@ -181,11 +181,11 @@ func (s *Server) history(req *request) error {
 }
 
 func (s *Server) likers(req *request) error {
-	return s.peopleOfPost(req, "likes", s.social.Likers)
+	return s.peopleOfPost(req, "likes", s.social.Reactions.Likers)
 }
 
 func (s *Server) reposters(req *request) error {
-	return s.peopleOfPost(req, "reposts", s.social.Reposters)
+	return s.peopleOfPost(req, "reposts", s.social.Reactions.Reposters)
 }
 
 // peopleOfPost lists who has done something with a post.

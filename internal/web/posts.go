@@ -126,7 +126,7 @@ func (s *Server) nameParents(ctx context.Context, items []social.Item) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	parents, err := s.social.Views(ctx, ids...)
+	parents, err := s.social.Views.Views(ctx, ids...)
 	if err != nil {
 		return err
 	}
@@ -274,6 +274,6 @@ func (req *request) person() (*social.Viewer, error) {
 		return req.as, nil
 	}
 	var err error
-	req.as, err = req.server.social.Viewer(req.ctx, req.viewer)
+	req.as, err = req.server.social.Viewers.Viewer(req.ctx, req.viewer)
 	return req.as, err
 }

@@ -93,7 +93,7 @@ func TestCountsUnderLoad(t *testing.T) {
 	end := time.Now().Add(length)
 	all.Go(func() {
 		for i, fan := range fans {
-			if err := sites[i%3].social.Like(t.Context(), fan, 1); err != nil {
+			if err := sites[i%3].social.Reactions.Like(t.Context(), fan, 1); err != nil {
 				t.Error(err)
 			}
 			mu.Lock()
@@ -107,9 +107,9 @@ func TestCountsUnderLoad(t *testing.T) {
 		all.Go(func() {
 			author := fans[i]
 			for n := 0; time.Now().Before(end); n++ {
-				post, err := sites[1+i].social.Post(t.Context(), author, "noise "+strconv.Itoa(n))
+				post, err := sites[1+i].social.Posts.Post(t.Context(), author, "noise "+strconv.Itoa(n))
 				if err == nil {
-					err = sites[2-i].social.Like(t.Context(), fans[n%people], post.ID)
+					err = sites[2-i].social.Reactions.Like(t.Context(), fans[n%people], post.ID)
 				}
 				if err != nil {
 					t.Error(err)

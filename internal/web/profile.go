@@ -48,7 +48,7 @@ func currentTab(tab, one string) string {
 
 // owner returns the user named in the address, in any case.
 func (req *request) owner() (social.User, error) {
-	user, err := req.server.social.UserByName(req.ctx, req.r.PathValue("name"))
+	user, err := req.server.social.Users.UserByName(req.ctx, req.r.PathValue("name"))
 	if errors.Is(err, social.ErrNotFound) {
 		return social.User{}, errNoUser
 	}
@@ -71,7 +71,7 @@ func (req *request) visibleOwner() (social.User, *social.Viewer, error) {
 		return user, v, &pageError{status: http.StatusNotFound, detail: "This account is suspended."}
 	}
 	if v.Sees(user.ID) == social.Hidden {
-		relation, err := req.server.social.Relation(req.ctx, v, user.ID)
+		relation, err := req.server.social.Relations.Relation(req.ctx, v, user.ID)
 		if err != nil {
 			return social.User{}, nil, err
 		}
@@ -132,7 +132,7 @@ func (s *Server) profileFeed(req *request, v *social.Viewer, view profileView, p
 	var items []social.Item
 	if view.Tab == "likes" {
 		cursor := req.r.URL.Query().Get("before")
-		page, err := s.social.LikedPosts(req.ctx, v, user.ID, cursor, homePosts)
+		page, err := s.social.Reactions.LikedPosts(req.ctx, v, user.ID, cursor, homePosts)
 		if err != nil {
 			return feed{}, err
 		}
@@ -142,9 +142,9 @@ func (s *Server) profileFeed(req *request, v *social.Viewer, view profileView, p
 		if err != nil {
 			return feed{}, err
 		}
-		read := s.social.ProfilePosts
+		read := s.social.Lists.ProfilePosts
 		if view.Tab == "replies" {
-			read = s.social.ProfileReplies
+			read = s.social.Lists.ProfileReplies
 		}
 		page, err := read(req.ctx, v, user.ID, before, homePosts)
 		if err != nil {
@@ -184,29 +184,29 @@ func moreOf(path, cursor string) string {
 func (s *Server) view(req *request, v *social.Viewer, user social.User) (profileView, error) {
 	view := profileView{User: user, Own: req.signed && user.ID == req.viewer.ID}
 	var err error
-	if view.Profile, err = s.social.UserProfile(req.ctx, user.ID); err != nil {
+	if view.Profile, err = s.social.Profiles.UserProfile(req.ctx, user.ID); err != nil {
 		return view, err
 	}
-	if view.Counts, err = s.social.CountsFor(req.ctx, v, user.ID); err != nil {
+	if view.Counts, err = s.social.Follows.CountsFor(req.ctx, v, user.ID); err != nil {
 		return view, err
 	}
 	if view.Own && user.Standing == social.Limited {
-		view.Standing, err = s.social.StandingOf(req.ctx, user.ID)
+		view.Standing, err = s.social.Moderation.StandingOf(req.ctx, user.ID)
 	}
 	if !req.signed || view.Own {
 		return view, err
 	}
-	if view.Relation, err = s.social.Relation(req.ctx, v, user.ID); err != nil {
+	if view.Relation, err = s.social.Relations.Relation(req.ctx, v, user.ID); err != nil {
 		return view, err
 	}
-	view.Common, err = s.social.CommonFollowers(req.ctx, v, user.ID)
+	view.Common, err = s.social.Follows.CommonFollowers(req.ctx, v, user.ID)
 	return view, err
 }
 
 // showPinned puts the pinned post of a profile first. One that is deleted meanwhile,
 // or hidden, is left out.
 func (s *Server) showPinned(req *request, v *social.Viewer, view *profileView) error {
-	item, err := s.social.PostPage(req.ctx, v, view.Profile.Pinned)
+	item, err := s.social.Lists.PostPage(req.ctx, v, view.Profile.Pinned)
 	if errors.Is(err, social.ErrNotFound) {
 		return nil
 	}

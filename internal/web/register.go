@@ -37,7 +37,7 @@ func (s *Server) registerForm(req *request) error {
 // showRegister shows the form to sign up, or why there is none.
 func (s *Server) showRegister(req *request, status int, form accountForm) error {
 	var err error
-	if form.Mode, err = s.social.SignUpMode(req.ctx); err != nil {
+	if form.Mode, err = s.social.SignUps.SignUpMode(req.ctx); err != nil {
 		return err
 	}
 	return req.render(status, registerPage(req.page("Sign up"), form))
@@ -59,7 +59,7 @@ func (s *Server) register(req *request) error {
 		return s.showRegister(req, http.StatusTooManyRequests, form)
 	}
 	isListed := req.allow(limits.Newcomer) == nil
-	session, err := s.social.SignUp(req.ctx, social.SignUp{
+	session, err := s.social.SignUps.SignUp(req.ctx, social.SignUp{
 		Name: form.Username, Password: password, Invite: form.Invite, Unlisted: !isListed,
 	})
 	var invalid *social.InvalidError

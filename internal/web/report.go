@@ -58,7 +58,7 @@ func (s *Server) reportUser(req *request) error {
 		return err
 	}
 	form.Kind, form.Text = req.r.PostFormValue("kind"), req.r.PostFormValue("text")
-	return req.reported(form, user, s.social.ReportUser(req.ctx, req.viewer, user.ID, form.Kind, form.Text))
+	return req.reported(form, user, s.social.Reports.ReportUser(req.ctx, req.viewer, user.ID, form.Kind, form.Text))
 }
 
 func (s *Server) reportPostForm(req *request) error {
@@ -103,7 +103,7 @@ func (s *Server) reportPost(req *request) error {
 		return err
 	}
 	form.Kind, form.Text = req.r.PostFormValue("kind"), req.r.PostFormValue("text")
-	return req.reported(form, post.Author, s.social.ReportPost(req.ctx, req.viewer, post.ID, form.Kind, form.Text))
+	return req.reported(form, post.Author, s.social.Reports.ReportPost(req.ctx, req.viewer, post.ID, form.Kind, form.Text))
 }
 
 // reported answers a report.

@@ -28,7 +28,7 @@ func (s *Server) reset(req *request) error {
 	var invalid *social.InvalidError
 	if typed != req.r.PostFormValue("password2") {
 		form.Field, form.Problem = "password2", "The passwords don't match."
-	} else if _, err = s.social.ResetPassword(req.ctx, token, typed); errors.As(err, &invalid) {
+	} else if _, err = s.social.Auth.ResetPassword(req.ctx, token, typed); errors.As(err, &invalid) {
 		form.Field, form.Problem = invalid.Field, invalid.Reason
 	}
 	if form.Field != "" {
@@ -47,7 +47,7 @@ func (req *request) resetUser() (social.User, error) {
 	if err := req.allow(limits.Reset); err != nil {
 		return social.User{}, err
 	}
-	user, err := req.server.social.ResetUser(req.ctx, req.r.PathValue("token"))
+	user, err := req.server.social.Auth.ResetUser(req.ctx, req.r.PathValue("token"))
 	if err == nil {
 		req.giveBack(limits.Reset)
 	}

@@ -65,12 +65,12 @@ func (s *Server) securitySettings(req *request) error {
 
 // securityPage shows the page, with what is known of the account.
 func (req *request) securityPage(status int, view securityView) error {
-	state, err := req.server.social.SecondFactor(req.ctx, req.viewer.ID)
+	state, err := req.server.social.Auth.SecondFactor(req.ctx, req.viewer.ID)
 	if err != nil {
 		return err
 	}
 	view.On, view.Codes = state.On, state.Codes
-	open, err := req.server.social.OpenSessions(req.ctx, req.viewer.ID, req.secret)
+	open, err := req.server.social.Sessions.OpenSessions(req.ctx, req.viewer.ID, req.secret)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (s *Server) changePassword(req *request) error {
 	if typed != req.r.PostFormValue("password2") {
 		return req.rejected("password", "password2", "The passwords don't match.")
 	}
-	session, err := s.social.ChangePassword(req.ctx, req.viewer, req.r.PostFormValue("current"), typed)
+	session, err := s.social.Auth.ChangePassword(req.ctx, req.viewer, req.r.PostFormValue("current"), typed)
 	if err != nil {
 		return req.mistake("password", err)
 	}
@@ -125,7 +125,7 @@ func (s *Server) endSession(req *request) error {
 	if !req.signed {
 		return req.toLogin()
 	}
-	err := s.social.EndSession(req.ctx, req.viewer.ID, req.r.PostFormValue("id"))
+	err := s.social.Sessions.EndSession(req.ctx, req.viewer.ID, req.r.PostFormValue("id"))
 	if err != nil && !errors.Is(err, social.ErrNoSession) {
 		return err
 	}
@@ -137,7 +137,7 @@ func (s *Server) endOthers(req *request) error {
 	if !req.signed {
 		return req.toLogin()
 	}
-	if err := s.social.LogoutOthers(req.ctx, req.viewer.ID, req.secret); err != nil {
+	if err := s.social.Sessions.LogoutOthers(req.ctx, req.viewer.ID, req.secret); err != nil {
 		return err
 	}
 	req.security("sessions ended", req.viewer)
@@ -152,7 +152,7 @@ func (s *Server) setUpApp(req *request) error {
 	if err := req.allow(limits.Password); err != nil {
 		return err
 	}
-	if _, err := s.social.SetUpSecondFactor(req.ctx, req.viewer, req.r.PostFormValue("current")); err != nil {
+	if _, err := s.social.Auth.SetUpSecondFactor(req.ctx, req.viewer, req.r.PostFormValue("current")); err != nil {
 		return req.mistake("app", err)
 	}
 	req.giveBack(limits.Password)
@@ -167,7 +167,7 @@ func (s *Server) appPage(req *request) error {
 }
 
 func (req *request) showApp(status int, form accountForm) error {
-	key, err := req.server.social.SecondFactorKey(req.ctx, req.viewer.ID)
+	key, err := req.server.social.Auth.SecondFactorKey(req.ctx, req.viewer.ID)
 	if errors.Is(err, social.ErrSecondFactorState) {
 		return req.redirect(securityPath)
 	}
@@ -194,7 +194,7 @@ func (s *Server) confirmApp(req *request) error {
 	if !req.signed {
 		return req.toLogin()
 	}
-	codes, err := s.social.ConfirmSecondFactor(req.ctx, req.viewer.ID, req.r.PostFormValue("code"))
+	codes, err := s.social.Auth.ConfirmSecondFactor(req.ctx, req.viewer.ID, req.r.PostFormValue("code"))
 	if errors.Is(err, social.ErrBadCode) {
 		return req.showApp(http.StatusUnprocessableEntity, accountForm{Field: "code", Problem: "That code is not right. Check that the clock of your phone is."})
 	}
@@ -212,7 +212,7 @@ func (s *Server) renewCodes(req *request) error {
 	if err := req.allow(limits.Password); err != nil {
 		return err
 	}
-	codes, err := s.social.RenewRecoveryCodes(req.ctx, req.viewer, req.r.PostFormValue("current"))
+	codes, err := s.social.Auth.RenewRecoveryCodes(req.ctx, req.viewer, req.r.PostFormValue("current"))
 	if err != nil {
 		return req.mistake("codes", err)
 	}
@@ -228,7 +228,7 @@ func (s *Server) turnOffApp(req *request) error {
 	if err := req.allow(limits.Password); err != nil {
 		return err
 	}
-	if err := s.social.TurnOffSecondFactor(req.ctx, req.viewer, req.r.PostFormValue("current")); err != nil {
+	if err := s.social.Auth.TurnOffSecondFactor(req.ctx, req.viewer, req.r.PostFormValue("current")); err != nil {
 		return req.mistake("off", err)
 	}
 	req.giveBack(limits.Password)

@@ -212,7 +212,7 @@ func TestResetLink(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	ada := s.signedUp("ada")
-	token, _, err := s.social.IssueReset(t.Context(), social.Operator, 1)
+	token, _, err := s.social.Auth.IssueReset(t.Context(), social.Operator, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ func (s *Server) profileSettings(req *request) error {
 	if !req.signed {
 		return req.toLogin()
 	}
-	profile, err := s.social.UserProfile(req.ctx, req.viewer.ID)
+	profile, err := s.social.Profiles.UserProfile(req.ctx, req.viewer.ID)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (s *Server) editProfile(req *request) error {
 			form.Profile.Links = append(form.Profile.Links, link)
 		}
 	}
-	err := s.social.EditProfile(req.ctx, req.viewer, form.Profile)
+	err := s.social.Profiles.EditProfile(req.ctx, req.viewer, form.Profile)
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) {
 		form.Field, form.Problem = invalid.Field, invalid.Reason
@@ -107,7 +107,7 @@ func (s *Server) notificationSettings(req *request) error {
 	if !req.signed {
 		return req.toLogin()
 	}
-	off, err := s.social.NotifyOff(req.ctx, req.viewer.ID)
+	off, err := s.social.Notifications.NotifyOff(req.ctx, req.viewer.ID)
 	if err != nil {
 		return err
 	}
@@ -128,18 +128,18 @@ func (s *Server) changeNotifications(req *request) error {
 			off = append(off, kind)
 		}
 	}
-	if err := s.social.SetNotifyOff(req.ctx, req.viewer, off); err != nil {
+	if err := s.social.Notifications.SetNotifyOff(req.ctx, req.viewer, off); err != nil {
 		return err
 	}
 	return req.changed("/settings/notifications?" + saved)
 }
 
 func (s *Server) muted(req *request) error {
-	return s.hiddenPeople(req, "/settings/muted", "unmute", "You haven't muted anyone.", s.social.MutedPeople)
+	return s.hiddenPeople(req, "/settings/muted", "unmute", "You haven't muted anyone.", s.social.Relations.MutedPeople)
 }
 
 func (s *Server) blocked(req *request) error {
-	return s.hiddenPeople(req, "/settings/blocked", "unblock", "You haven't blocked anyone.", s.social.BlockedPeople)
+	return s.hiddenPeople(req, "/settings/blocked", "unblock", "You haven't blocked anyone.", s.social.Relations.BlockedPeople)
 }
 
 func (s *Server) hiddenPeople(req *request, path, undo, empty string, list func(ctx context.Context, uid int64, cursor string, limit int) (social.People, error)) error {

@@ -54,7 +54,7 @@ func TestTakenAwayFarFromTheDatabase(t *testing.T) {
 			proxy := db.Proxy(t)
 			near, far := serving(t, reach(t, db.URL())), serving(t, reach(t, proxy.URL()))
 			eve, mona := near.signedUp("eve"), near.signedUp("mona")
-			if err := near.social.SetRole(t.Context(), social.Operator, 2, social.Moderator, ""); err != nil {
+			if err := near.social.Moderation.SetRole(t.Context(), social.Operator, 2, social.Moderator, ""); err != nil {
 				t.Fatal(err)
 			}
 			all := takings(t, near, mona, eve)

@@ -23,7 +23,7 @@ func BenchmarkPage(b *testing.B) {
 	for i := range 60 {
 		v.send("/post", "status", fmt.Sprint("something short to say, number ", i)).want(303)
 	}
-	session, err := s.social.Login(b.Context(), "ada", password)
+	session, err := s.social.Auth.Login(b.Context(), "ada", password)
 	if err != nil {
 		b.Fatal(err)
 	}

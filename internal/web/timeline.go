@@ -20,7 +20,7 @@ const (
 // newMembers returns the latest users, with how the viewer stands to them: as it was
 // a second ago at most, except after a change by the viewer.
 func (req *request) newMembers(v *social.Viewer) ([]personView, error) {
-	newest, err := req.server.social.LatestUsers(req.ctx, v, latestUsers)
+	newest, err := req.server.social.Users.LatestUsers(req.ctx, v, latestUsers)
 	if err != nil {
 		return nil, err
 	}
@@ -81,12 +81,12 @@ type publicPage struct {
 func (req *request) publicPosts(v *social.Viewer, before int64, since string) (social.Listing, string, error) {
 	service := req.server.social
 	if before != 0 || req.isFresh || !req.signed {
-		page, err := service.PublicPosts(req.ctx, v, before, timelinePosts)
+		page, err := service.Lists.PublicPosts(req.ctx, v, before, timelinePosts)
 		return page, since, err
 	}
 	public, now := req.server.public.Load(), time.Now()
 	if public == nil || now.Sub(public.at) >= sharedFor {
-		page, lacks, err := service.SharedPosts(req.ctx, timelinePosts)
+		page, lacks, err := service.Lists.SharedPosts(req.ctx, timelinePosts)
 		if err != nil {
 			return social.Listing{}, since, err
 		}
@@ -94,18 +94,18 @@ func (req *request) publicPosts(v *social.Viewer, before int64, since string) (s
 		req.server.public.Store(public)
 	}
 	if slices.Contains(public.lacks, v.User.ID) {
-		page, err := service.PublicPosts(req.ctx, v, 0, timelinePosts)
+		page, err := service.Lists.PublicPosts(req.ctx, v, 0, timelinePosts)
 		return page, since, err
 	}
 	posts := make([]*social.Post, len(public.page.Items))
 	for i, item := range public.page.Items {
 		if social.Visible(v, item.Entry.Post) < social.Shown || social.Visible(v, item.Post.Post) < social.Shown {
-			page, err := service.PublicPosts(req.ctx, v, 0, timelinePosts)
+			page, err := service.Lists.PublicPosts(req.ctx, v, 0, timelinePosts)
 			return page, since, err
 		}
 		posts[i] = &item.Post.Post
 	}
-	marks, err := service.Marks(req.ctx, v, posts)
+	marks, err := service.Viewers.Marks(req.ctx, v, posts)
 	if err != nil {
 		return social.Listing{}, since, err
 	}

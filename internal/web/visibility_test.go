@@ -108,7 +108,7 @@ func newPeople(t *testing.T, sites [2]*site, seed uint64) *network {
 			n.logIn(n.readers[0][i], i)
 		}
 	}
-	if err := sites[0].social.SetRole(t.Context(), social.Operator, crowd, social.Moderator, ""); err != nil {
+	if err := sites[0].social.Moderation.SetRole(t.Context(), social.Operator, crowd, social.Moderator, ""); err != nil {
 		t.Fatal(err)
 	}
 	return n

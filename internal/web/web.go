@@ -123,7 +123,7 @@ func New(service *social.Service, opt Options) (*Server, error) {
 	if s.static, err = newStatic(); err != nil {
 		return nil, err
 	}
-	service.RenderWith(renderPost)
+	service.Views.RenderWith(renderPost)
 	if s.live, err = live.New(service, opt.Live); err != nil {
 		return nil, fmt.Errorf("web: %w", err)
 	}

@@ -67,7 +67,7 @@ func TestAccounts(t *testing.T) {
 	// The other browser's session goes on. When it ends, its cookie stays: a slow response
 	// would remove that of a log-in that happened meanwhile.
 	other.get("/home").want(200)
-	if err := s.social.LogoutEverywhere(t.Context(), 1); err != nil {
+	if err := s.social.Sessions.LogoutEverywhere(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
 	if a := other.get("/home").want(303, "/login"); strings.Contains(fmt.Sprint(a.header["Set-Cookie"]), "auth=") {

@@ -80,7 +80,7 @@ hash of it. People with the link can sign up, in the mode "invite" too.`,
 			}
 		}
 		return site.Operate(ctx, c, func(db *site.Database) error {
-			token, created, err := db.Social.CreateInvite(ctx, social.NewInvite{Uses: uses, For: expires, Note: note})
+			token, created, err := db.Social.SignUps.CreateInvite(ctx, social.NewInvite{Uses: uses, For: expires, Note: note})
 			if err != nil {
 				return usage(err)
 			}
@@ -126,7 +126,7 @@ Their links cannot be shown again.`,
 	c.AddJSON("print each invitation as a line of JSON")
 	return c.Build(func(ctx context.Context, _ []string) error {
 		return site.Operate(ctx, c, func(db *site.Database) error {
-			all, err := db.Social.Invites(ctx)
+			all, err := db.Social.SignUps.Invites(ctx)
 			if err != nil {
 				return err
 			}
@@ -166,7 +166,7 @@ created with it stay.`,
 	c.AddJSON("print the invitation as JSON")
 	return c.Build(func(ctx context.Context, args []string) error {
 		return site.Operate(ctx, c, func(db *site.Database) error {
-			revoked, err := db.Social.RevokeInvite(ctx, social.Operator, args[0])
+			revoked, err := db.Social.SignUps.RevokeInvite(ctx, social.Operator, args[0])
 			if errors.Is(err, social.ErrNotFound) {
 				return shell.Hint(fmt.Errorf("there is no invitation %q", args[0]), "List them with: retwis invite list")
 			}
@@ -204,14 +204,14 @@ func newMode(env shell.Env) *cobra.Command {
 		c.Creates = len(args) == 1 // before the site is served for the first time
 		return site.Operate(ctx, c, func(db *site.Database) error {
 			if len(args) == 1 {
-				if err := db.Social.Audit(ctx, social.AuditEntry{Actor: social.Operator, Action: "sign-up-mode", Note: args[0]}); err != nil {
+				if err := db.Social.Audit.Audit(ctx, social.AuditEntry{Actor: social.Operator, Action: "sign-up-mode", Note: args[0]}); err != nil {
 					return err
 				}
-				if err := db.Social.SetSignUpMode(ctx, social.SignUpMode(args[0])); err != nil {
+				if err := db.Social.SignUps.SetSignUpMode(ctx, social.SignUpMode(args[0])); err != nil {
 					return err
 				}
 			}
-			mode, err := db.Social.SignUpMode(ctx)
+			mode, err := db.Social.SignUps.SignUpMode(ctx)
 			if err != nil {
 				return err
 			}

@@ -45,7 +45,7 @@ func find(ctx context.Context, db *site.Database, text string) (social.Post, err
 	if err != nil || id <= 0 {
 		return social.Post{}, shell.Usage(fmt.Errorf("%q is not the number of a post", text))
 	}
-	views, err := db.Social.Views(ctx, id)
+	views, err := db.Social.Views.Views(ctx, id)
 	if err != nil {
 		return social.Post{}, err
 	}
@@ -115,7 +115,7 @@ Replies to it stay. It needs --yes.`,
 			case !yes:
 				return shell.Usage(fmt.Errorf("this deletes post %d of %s for good; add --yes if you mean it", p.ID, p.Author.Name))
 			}
-			err = db.Social.RemovePost(ctx, social.Operator, p.ID, "")
+			err = db.Social.Moderation.RemovePost(ctx, social.Operator, p.ID, "")
 			if errors.Is(err, social.ErrNotFound) {
 				return fmt.Errorf("post %d has just been deleted", p.ID)
 			}

@@ -41,7 +41,7 @@ latest 100,000 or so.`,
 			p := c.NewPrinter()
 			defer func() { err = errors.Join(err, p.End()) }()
 			for cursor, n := "", 0; ; {
-				page, err := db.Social.AuditLog(ctx, filter, cursor, social.MaxPage)
+				page, err := db.Social.Audit.AuditLog(ctx, filter, cursor, social.MaxPage)
 				if err != nil {
 					return err
 				}
@@ -86,7 +86,7 @@ func filterOf(ctx context.Context, db *site.Database, by, about, target string) 
 }
 
 func named(ctx context.Context, db *site.Database, name string) (social.User, error) {
-	user, err := db.Social.UserByName(ctx, strings.TrimPrefix(name, "@"))
+	user, err := db.Social.Users.UserByName(ctx, strings.TrimPrefix(name, "@"))
 	if errors.Is(err, social.ErrNotFound) {
 		return social.User{}, fmt.Errorf("no user is called %q", name)
 	}

@@ -53,7 +53,7 @@ have reported it, since when, and who decides about it now.`,
 			defer func() { err = errors.Join(err, p.End()) }()
 			for from, more := 0, true; more; from += social.MaxPage {
 				var page []social.WaitingReport
-				if page, more, err = db.Social.OpenReports(ctx, social.Operator, from, social.MaxPage); err != nil {
+				if page, more, err = db.Social.Reports.OpenReports(ctx, social.Operator, from, social.MaxPage); err != nil {
 					return err
 				}
 				for _, one := range page {
@@ -105,7 +105,7 @@ func actorName(ctx context.Context, db *site.Database, actor social.Actor) (stri
 }
 
 func userName(ctx context.Context, db *site.Database, uid int64) (string, error) {
-	users, err := db.Social.UsersOf(ctx, uid)
+	users, err := db.Social.Reports.UsersOf(ctx, uid)
 	if user, ok := users[uid]; ok {
 		return user.Name, err
 	}
@@ -135,7 +135,7 @@ post:ID or user:ID, as "retwis report list" prints it.`,
 	c.AddRedis()
 	return c.Build(func(ctx context.Context, args []string) error {
 		return site.Operate(ctx, c, func(db *site.Database) error {
-			found, err := db.Social.ReportOf(ctx, social.Operator, args[0])
+			found, err := db.Social.Reports.ReportOf(ctx, social.Operator, args[0])
 			return errors.Join(explain(err, args[0]), printCase(c, found, err))
 		})
 	})
@@ -194,10 +194,10 @@ waits.`,
 	return c.Build(func(ctx context.Context, args []string) error {
 		return site.Operate(ctx, c, func(db *site.Database) error {
 			if len(args) == 1 {
-				found, err := db.Social.TakeReportOf(ctx, social.Operator, args[0])
+				found, err := db.Social.Reports.TakeReportOf(ctx, social.Operator, args[0])
 				return errors.Join(explain(err, args[0]), printCase(c, found, err))
 			}
-			found, err := db.Social.TakeReport(ctx, social.Operator)
+			found, err := db.Social.Reports.TakeReport(ctx, social.Operator)
 			if errors.Is(err, social.ErrNoReport) {
 				return errors.New("no report waits")
 			}
@@ -216,7 +216,7 @@ minutes. Nothing is decided.`,
 	c.AddRedis()
 	return c.Build(func(ctx context.Context, args []string) error {
 		return site.Operate(ctx, c, func(db *site.Database) error {
-			return explain(db.Social.ReturnReport(ctx, social.Operator, args[0]), args[0])
+			return explain(db.Social.Reports.ReturnReport(ctx, social.Operator, args[0]), args[0])
 		})
 	})
 }
@@ -253,7 +253,7 @@ The last two are about the author if a post was reported.`,
 			d.Until = time.Now().Add(*lasts)
 		}
 		return site.Operate(ctx, c, func(db *site.Database) error {
-			err := db.Social.DecideReport(ctx, social.Operator, args[0], d)
+			err := db.Social.Reports.DecideReport(ctx, social.Operator, args[0], d)
 			var invalid *social.InvalidError
 			if errors.As(err, &invalid) && invalid.Field == "action" {
 				return shell.Usage(fmt.Errorf("%s: %s Actions: %s", d.Action, invalid.Reason, strings.Join(social.ReportActions, ", ")))

@@ -38,7 +38,7 @@ line could be seen by others.`,
 			return err
 		}
 		return site.Operate(ctx, c, func(db *site.Database) error {
-			session, err := db.Social.RegisterReserved(ctx, args[0], password)
+			session, err := db.Social.Accounts.RegisterReserved(ctx, args[0], password)
 			switch {
 			case errors.Is(err, social.ErrTaken):
 				return fmt.Errorf("the username %q is taken", args[0])
@@ -46,7 +46,7 @@ line could be seen by others.`,
 				return site.InvalidInput(err)
 			}
 			// The session that a registration opens belongs to nobody here.
-			if err := db.Social.LogoutEverywhere(ctx, session.User.ID); err != nil {
+			if err := db.Social.Sessions.LogoutEverywhere(ctx, session.User.ID); err != nil {
 				return err
 			}
 			if stdin {

@@ -40,12 +40,12 @@ the owner of the account: the link alone opens it.`,
 			if err != nil {
 				return err
 			}
-			token, expires, err := db.Social.IssueReset(ctx, social.Operator, u.ID)
+			token, expires, err := db.Social.Auth.IssueReset(ctx, social.Operator, u.ID)
 			if err != nil {
 				return err
 			}
 			if factor {
-				if err := db.Social.RemoveSecondFactor(ctx, u.ID); err != nil {
+				if err := db.Social.Auth.RemoveSecondFactor(ctx, u.ID); err != nil {
 					return err
 				}
 			}
@@ -82,15 +82,15 @@ used. --end ends all of them, in every process: the user has to log in again.`,
 			if err != nil {
 				return err
 			}
-			open, err := db.Social.OpenSessions(ctx, u.ID, "")
+			open, err := db.Social.Sessions.OpenSessions(ctx, u.ID, "")
 			if err != nil {
 				return err
 			}
 			if end {
-				if err := db.Social.Audit(ctx, social.AuditEntry{Actor: social.Operator, Action: "end-sessions", Target: social.UserTarget(u.ID)}); err != nil {
+				if err := db.Social.Audit.Audit(ctx, social.AuditEntry{Actor: social.Operator, Action: "end-sessions", Target: social.UserTarget(u.ID)}); err != nil {
 					return err
 				}
-				if err := db.Social.LogoutEverywhere(ctx, u.ID); err != nil {
+				if err := db.Social.Sessions.LogoutEverywhere(ctx, u.ID); err != nil {
 					return err
 				}
 				return c.PrintNumber("ended", int64(len(open)))
@@ -150,7 +150,7 @@ func export(ctx context.Context, c *shell.Command, db *site.Database, u social.U
 		}
 		out = file
 	}
-	err := db.Social.Export(ctx, u.ID, out)
+	err := db.Social.Leaving.Export(ctx, u.ID, out)
 	if file == nil {
 		return err
 	}
@@ -183,13 +183,13 @@ interrupted. The name stays reserved. It needs --yes.`,
 			if !yes {
 				return shell.Usage(fmt.Errorf("this deletes %s (user %d) for good; add --yes if you mean it", u.Name, u.ID))
 			}
-			if err := db.Social.Audit(ctx, social.AuditEntry{Actor: social.Operator, Action: "delete-account", Target: social.UserTarget(u.ID)}); err != nil {
+			if err := db.Social.Audit.Audit(ctx, social.AuditEntry{Actor: social.Operator, Action: "delete-account", Target: social.UserTarget(u.ID)}); err != nil {
 				return err
 			}
-			if err := db.Social.DeleteAccount(ctx, u.ID); err != nil {
+			if err := db.Social.Leaving.DeleteAccount(ctx, u.ID); err != nil {
 				return err
 			}
-			if err := db.Social.FinishRemoval(ctx, u.ID); err != nil {
+			if err := db.Social.Leaving.FinishRemoval(ctx, u.ID); err != nil {
 				return shell.Hint(err, "The account is closed. What is left is removed in the background while the site is served.")
 			}
 			if c.JSON {

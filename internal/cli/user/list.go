@@ -53,7 +53,7 @@ func (flags *listFlags) list(ctx context.Context, c *shell.Command, db *site.Dat
 		return err
 	}
 	shown := 0
-	for users, err := range db.Social.AllUsers(ctx) {
+	for users, err := range db.Social.Users.AllUsers(ctx) {
 		if err != nil {
 			return errors.Join(p.End(), err)
 		}

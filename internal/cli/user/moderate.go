@@ -35,7 +35,7 @@ The audit log keeps it.`,
 			return shell.Usage(fmt.Errorf("there is no role %q: use member, moderator, admin or owner", args[1]))
 		}
 		return change(ctx, c, args[0], func(db *site.Database, u social.User) error {
-			return db.Social.SetRole(ctx, social.Operator, u.ID, role, note)
+			return db.Social.Moderation.SetRole(ctx, social.Operator, u.ID, role, note)
 		})
 	})
 }
@@ -78,7 +78,7 @@ func newStanding(env shell.Env, standing social.Standing, name, short, long stri
 			if lasts > 0 {
 				decision.Until = time.Now().Add(lasts)
 			}
-			return db.Social.SetStanding(ctx, social.Operator, u.ID, decision)
+			return db.Social.Moderation.SetStanding(ctx, social.Operator, u.ID, decision)
 		})
 	})
 }
@@ -96,7 +96,7 @@ func change(ctx context.Context, c *shell.Command, name string, do func(*site.Da
 		} else if err != nil {
 			return site.InvalidInput(err)
 		}
-		if u, err = db.Social.UserByName(social.WithFresh(ctx), u.Name); err != nil {
+		if u, err = db.Social.Users.UserByName(social.WithFresh(ctx), u.Name); err != nil {
 			return err
 		}
 		if c.JSON {

@@ -71,7 +71,7 @@ func day(t time.Time) string {
 // find returns the user of a name. The error names those that are spelled alike.
 func find(ctx context.Context, db *site.Database, name string) (social.User, error) {
 	name = strings.TrimPrefix(name, "@")
-	user, err := db.Social.UserByName(ctx, name)
+	user, err := db.Social.Users.UserByName(ctx, name)
 	if !errors.Is(err, social.ErrNotFound) {
 		return user, err
 	}
@@ -94,7 +94,7 @@ const (
 func similar(ctx context.Context, db *site.Database, name string) []string {
 	var near []string
 	for _, prefix := range []string{name, name[:min(len(name), 2)], name[:min(len(name), 1)]} {
-		users, err := db.Social.CompleteNames(ctx, &social.Viewer{}, prefix, suggested)
+		users, err := db.Social.Completions.CompleteNames(ctx, &social.Viewer{}, prefix, suggested)
 		if err != nil {
 			return nil // the name is unknown all the same
 		}
@@ -150,15 +150,15 @@ in takes a second factor.`,
 			if err != nil {
 				return err
 			}
-			counts, err := db.Social.Counts(ctx, u.ID)
+			counts, err := db.Social.Follows.Counts(ctx, u.ID)
 			if err != nil {
 				return err
 			}
-			sessions, err := db.Social.OpenSessions(ctx, u.ID, "")
+			sessions, err := db.Social.Sessions.OpenSessions(ctx, u.ID, "")
 			if err != nil {
 				return err
 			}
-			factor, err := db.Social.SecondFactor(ctx, u.ID)
+			factor, err := db.Social.Auth.SecondFactor(ctx, u.ID)
 			if err != nil {
 				return err
 			}

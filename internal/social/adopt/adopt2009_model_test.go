@@ -148,10 +148,10 @@ func (s *site2009) compare(t *rapid.T, b *bundle) {
 		if got := b.Redis("HGET", fmt.Sprintf("user:%d", uid), "password"); got != "pw"+name {
 			t.Errorf("the password of %d is %q", uid, got)
 		}
-		if user, err := b.UserByName(b.Ctx, name); err != nil || user.ID != uid {
+		if user, err := b.Users.UserByName(b.Ctx, name); err != nil || user.ID != uid {
 			t.Errorf("%q is %+v (%v), want user %d", name, user, err, uid)
 		}
-		if home, err := b.Home(b.Ctx, uid, 0, 50); err != nil || !slices.Equal(home.IDs, s.homes[uid]) {
+		if home, err := b.Timelines.Home(b.Ctx, uid, 0, 50); err != nil || !slices.Equal(home.IDs, s.homes[uid]) {
 			t.Errorf("home of %d = %v (%v), want %v", uid, home.IDs, err, s.homes[uid])
 		}
 		var own []int64
@@ -162,14 +162,14 @@ func (s *site2009) compare(t *rapid.T, b *bundle) {
 		}
 		slices.Sort(own)
 		slices.Reverse(own)
-		if profile, err := b.Profile(b.Ctx, uid, 0, 50); err != nil || !slices.Equal(profile.IDs, own) {
+		if profile, err := b.Timelines.Profile(b.Ctx, uid, 0, 50); err != nil || !slices.Equal(profile.IDs, own) {
 			t.Errorf("profile of %d = %v (%v), want %v", uid, profile.IDs, err, own)
 		}
 	}
 	for from := int64(1); from <= 10; from++ {
 		for to := int64(1); to <= 10; to++ {
 			want := s.follows[[2]int64{from, to}]
-			if got, err := b.IsFollowing(b.Ctx, from, to); err != nil || got != want {
+			if got, err := b.Follows.IsFollowing(b.Ctx, from, to); err != nil || got != want {
 				t.Errorf("%d follows %d: %t (%v), want %t", from, to, got, err, want)
 			}
 			if got := b.Redis("ZSCORE", fmt.Sprintf("followers:%d", to), strconv.FormatInt(from, 10)) != ""; got != want {
@@ -177,7 +177,7 @@ func (s *site2009) compare(t *rapid.T, b *bundle) {
 			}
 		}
 	}
-	if all, err := b.Everybody(b.Ctx, 0, 50); err != nil || !slices.Equal(all.IDs, s.timeline) {
+	if all, err := b.Timelines.Everybody(b.Ctx, 0, 50); err != nil || !slices.Equal(all.IDs, s.timeline) {
 		t.Errorf("timeline = %v (%v), want %v", all.IDs, err, s.timeline)
 	}
 	for pid, post := range s.posts {

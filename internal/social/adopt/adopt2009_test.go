@@ -64,7 +64,7 @@ func TestAdopt2009(t *testing.T) {
 
 			// The counters continue, and everything else works.
 			newcomer := b.NewUser("newcomer")
-			antirez, err := b.UserByName(b.Ctx, "Antirez")
+			antirez, err := b.Users.UserByName(b.Ctx, "Antirez")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -72,10 +72,10 @@ func TestAdopt2009(t *testing.T) {
 			if pid := b.Publish(antirez, "back again"); newcomer.ID != 1002 || pid != 10345 {
 				t.Errorf("user %d and post %d, want 1002 and 10345", newcomer.ID, pid)
 			}
-			if _, err := b.Register(b.Ctx, "ANTIREZ", socialtest.Password); !errors.Is(err, social.ErrTaken) {
+			if _, err := b.Accounts.Register(b.Ctx, "ANTIREZ", socialtest.Password); !errors.Is(err, social.ErrTaken) {
 				t.Errorf("an old name in another case: %v, want ErrTaken", err)
 			}
-			latest, err := b.LatestUsers(b.Ctx, &social.Viewer{}, 9)
+			latest, err := b.Users.LatestUsers(b.Ctx, &social.Viewer{}, 9)
 			if err != nil || !slices.EqualFunc(latest, []string{"newcomer", "pippo", "antirez"}, func(user social.User, name string) bool { return user.Name == name }) {
 				t.Errorf("latest users = %+v, %v", latest, err)
 			}
@@ -91,41 +91,41 @@ func TestAdopt2009(t *testing.T) {
 func (b *bundle) wantArticle() {
 	t := b.T
 	t.Helper()
-	user, err := b.UserByName(b.Ctx, "ANTIREZ")
+	user, err := b.Users.UserByName(b.Ctx, "ANTIREZ")
 	if err != nil || user.ID != 1000 || user.Name != "antirez" || !user.Joined.IsZero() {
 		t.Errorf("antirez = %+v, %v", user, err)
 	}
 	for which, page := range map[string]func() (social.Page, error){
-		"home":      func() (social.Page, error) { return b.Home(b.Ctx, 1000, 0, 10) },
-		"everybody": func() (social.Page, error) { return b.Everybody(b.Ctx, 0, 10) },
+		"home":      func() (social.Page, error) { return b.Timelines.Home(b.Ctx, 1000, 0, 10) },
+		"everybody": func() (social.Page, error) { return b.Timelines.Everybody(b.Ctx, 0, 10) },
 	} {
 		if got, err := page(); err != nil || !slices.Equal(got.IDs, []int64{10344, 10343}) {
 			t.Errorf("%s = %v, %v", which, got, err)
 		}
 	}
-	if got, err := b.Profile(b.Ctx, 1001, 0, 10); err != nil || !slices.Equal(got.IDs, []int64{10344}) {
+	if got, err := b.Timelines.Profile(b.Ctx, 1001, 0, 10); err != nil || !slices.Equal(got.IDs, []int64{10344}) {
 		t.Errorf("the profile of pippo = %v, %v", got, err)
 	}
-	posts, err := b.Posts(b.Ctx, 10343, 10344)
+	posts, err := b.Posts.Posts(b.Ctx, 10343, 10344)
 	if err != nil || len(posts) != 2 {
 		t.Fatalf("posts = %+v, %v", posts, err)
 	}
 	if posts[0].Body != "I'm having fun with Retwis" || posts[0].Author.Name != "antirez" || posts[0].Time.Unix() != 1258000000 || posts[1].Body != "a|b||c" {
 		t.Errorf("posts = %+v", posts)
 	}
-	if follows, err := b.IsFollowing(b.Ctx, 1000, 1001); err != nil || !follows {
+	if follows, err := b.Follows.IsFollowing(b.Ctx, 1000, 1001); err != nil || !follows {
 		t.Errorf("antirez follows pippo: %t, %v", follows, err)
 	}
 	// The old secret opens nothing, the old password does, and becomes a hash.
-	if _, err := b.SessionUser(b.Ctx, "fea5e81ac8ca77622bed1c2132a021f9"); !errors.Is(err, social.ErrNoSession) {
+	if _, err := b.Sessions.SessionUser(b.Ctx, "fea5e81ac8ca77622bed1c2132a021f9"); !errors.Is(err, social.ErrNoSession) {
 		t.Errorf("an old secret: %v, want ErrNoSession", err)
 	}
 	for _, wrong := range []string{"s3cret", "", "P1PP0"} {
-		if _, err := b.Login(b.Ctx, "antirez", wrong); !errors.Is(err, social.ErrBadLogin) {
+		if _, err := b.Auth.Login(b.Ctx, "antirez", wrong); !errors.Is(err, social.ErrBadLogin) {
 			t.Errorf("password %q: %v, want ErrBadLogin", wrong, err)
 		}
 	}
-	if _, err := b.Login(b.Ctx, "antirez", "p1pp0"); err != nil {
+	if _, err := b.Auth.Login(b.Ctx, "antirez", "p1pp0"); err != nil {
 		t.Error(err)
 	}
 	if phc := b.Redis("HGET", "user:1000", "password"); !strings.HasPrefix(phc, "$argon2id$") {
@@ -201,7 +201,7 @@ func TestAdopt2009Late(t *testing.T) {
 					t.Error(err)
 				}
 				b.wantArticle()
-				if err := b.Unfollow(b.Ctx, social.User{ID: 1000}, social.User{ID: 1001}); err != nil {
+				if err := b.Follows.Unfollow(b.Ctx, social.User{ID: 1000}, social.User{ID: 1001}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -211,7 +211,7 @@ func TestAdopt2009Late(t *testing.T) {
 			if calls < 3 {
 				t.Errorf("only %d steps", calls)
 			}
-			if follows, err := b.IsFollowing(social.WithFresh(b.Ctx), 1000, 1001); err != nil || follows {
+			if follows, err := b.Follows.IsFollowing(social.WithFresh(b.Ctx), 1000, 1001); err != nil || follows {
 				t.Errorf("a follow that was ended is back: %t, %v", follows, err)
 			}
 			b.WantHealthy()
@@ -261,7 +261,7 @@ func TestAdopt2009Damaged(t *testing.T) {
 		name, password string
 		want           int64
 	}{{"Pippo", "other", 13}, {"pippo", "s3cret", 1001}, {"josé the 1st.", "olé", 14}} {
-		session, err := b.Login(b.Ctx, login.name, login.password)
+		session, err := b.Auth.Login(b.Ctx, login.name, login.password)
 		if err != nil || session.User.ID != login.want {
 			t.Errorf("log in as %s: %+v, %v, want user %d", login.name, session.User, err, login.want)
 		}

@@ -50,49 +50,49 @@ func TestAdopt(t *testing.T) {
 	}
 
 	for name, want := range map[string]int64{"antirez": 1, "ANTIREZ": 1, "Pippo": 2, "PIPPO": 3} {
-		if user, err := b.UserByName(b.Ctx, name); err != nil || user.ID != want {
+		if user, err := b.Users.UserByName(b.Ctx, name); err != nil || user.ID != want {
 			t.Errorf("UserByName(%s) = %+v, %v, want user %d", name, user, err, want)
 		}
 	}
-	user, err := b.UserByName(b.Ctx, "antirez")
+	user, err := b.Users.UserByName(b.Ctx, "antirez")
 	if err != nil || user.Joined.Unix() != 1_400_000_000 {
 		t.Errorf("antirez = %+v, %v", user, err)
 	}
-	if _, err := b.Register(b.Ctx, "AntiRez", socialtest.Password); !errors.Is(err, social.ErrTaken) {
+	if _, err := b.Accounts.Register(b.Ctx, "AntiRez", socialtest.Password); !errors.Is(err, social.ErrTaken) {
 		t.Errorf("an old name in another case: %v, want ErrTaken", err)
 	}
 	// Profiles, timelines and follows are complete.
 	for uid, first := range map[int64]int64{1: 30, 2: 29} {
-		page, err := b.Profile(b.Ctx, uid, 0, 20)
+		page, err := b.Timelines.Profile(b.Ctx, uid, 0, 20)
 		if err != nil || len(page.IDs) != 15 || page.IDs[0] != first {
 			t.Errorf("profile of %d: %v, %v", uid, page.IDs, err)
 		}
 	}
-	if page, err := b.Everybody(b.Ctx, 0, 50); err != nil || len(page.IDs) != 30 {
+	if page, err := b.Timelines.Everybody(b.Ctx, 0, 50); err != nil || len(page.IDs) != 30 {
 		t.Errorf("everybody: %v, %v", page.IDs, err)
 	}
-	posts, err := b.Posts(b.Ctx, 7)
+	posts, err := b.Posts.Posts(b.Ctx, 7)
 	if err != nil || posts[0].Body != "old post 7" || posts[0].Author.Name != "Pippo" || posts[0].Time.Unix() != 1_400_000_207 {
 		t.Errorf("post 7 = %+v, %v", posts, err)
 	}
-	if follows, err := b.IsFollowing(b.Ctx, 1, 2); err != nil || !follows {
+	if follows, err := b.Follows.IsFollowing(b.Ctx, 1, 2); err != nil || !follows {
 		t.Errorf("antirez follows Pippo: %t, %v", follows, err)
 	}
 
 	// An old cookie opens nothing, the old password does, and is then kept as
 	// a hash.
-	if _, err := b.SessionUser(b.Ctx, "fea5e81ac8ca77622bed1c2132a021f1"); !errors.Is(err, social.ErrNoSession) {
+	if _, err := b.Sessions.SessionUser(b.Ctx, "fea5e81ac8ca77622bed1c2132a021f1"); !errors.Is(err, social.ErrNoSession) {
 		t.Errorf("an old secret: %v, want ErrNoSession", err)
 	}
-	if _, err := b.Login(b.Ctx, "antirez", "pw2"); !errors.Is(err, social.ErrBadLogin) {
+	if _, err := b.Auth.Login(b.Ctx, "antirez", "pw2"); !errors.Is(err, social.ErrBadLogin) {
 		t.Errorf("the password of another: %v", err)
 	}
 	for range 2 {
-		session, err := b.Login(b.Ctx, "antirez", "pw1")
+		session, err := b.Auth.Login(b.Ctx, "antirez", "pw1")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := b.SessionUser(b.Ctx, session.Secret); err != nil {
+		if _, err := b.Sessions.SessionUser(b.Ctx, session.Secret); err != nil {
 			t.Error(err)
 		}
 		if phc := b.Redis("HGET", "user:1", "password"); !strings.HasPrefix(phc, "$argon2id$") {
@@ -104,7 +104,7 @@ func TestAdopt(t *testing.T) {
 	}
 	// New posts come first.
 	pid := b.Publish(user, "a new one")
-	home, err := b.Home(b.Ctx, 1, 0, 3)
+	home, err := b.Timelines.Home(b.Ctx, 1, 0, 3)
 	if err != nil || !slices.Equal(home.IDs, []int64{pid, 30, 29}) || pid != 31 {
 		t.Errorf("home = %v, %v", home, err)
 	}

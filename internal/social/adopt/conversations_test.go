@@ -94,70 +94,70 @@ func TestConversationsOnOldDatabases(t *testing.T) {
 // converse uses the new features on two old posts.
 func (b *bundle) converse(authorName, readerName string, id, other int64) {
 	b.T.Helper()
-	author, err := b.UserByName(b.Ctx, authorName)
+	author, err := b.Users.UserByName(b.Ctx, authorName)
 	if err != nil {
 		b.T.Fatal(err)
 	}
-	reader, err := b.UserByName(b.Ctx, readerName)
+	reader, err := b.Users.UserByName(b.Ctx, readerName)
 	if err != nil {
 		b.T.Fatal(err)
 	}
-	reply, err := b.Reply(b.Ctx, reader, id, "after all these years @"+author.Name)
+	reply, err := b.Posts.Reply(b.Ctx, reader, id, "after all these years @"+author.Name)
 	if err != nil {
 		b.T.Fatal(err)
 	}
-	if _, err = b.Repost(b.Ctx, reader, id); err != nil {
+	if _, err = b.Posts.Repost(b.Ctx, reader, id); err != nil {
 		b.T.Fatal(err)
 	}
-	if _, err = b.Edit(b.Ctx, author, id, "edited #tea"); err != nil {
+	if _, err = b.Posts.Edit(b.Ctx, author, id, "edited #tea"); err != nil {
 		b.T.Fatal(err)
 	}
 	for what, err := range map[string]error{
-		"like":     b.Like(b.Ctx, reader, id),
-		"bookmark": b.Bookmark(b.Ctx, reader, id),
-		"pin":      b.Pin(b.Ctx, author, id),
-		"follow":   b.Follow(b.Ctx, reader, author),
-		"tag":      b.FollowTag(b.Ctx, reader, "tea"),
-		"delete":   b.Delete(b.Ctx, reader, other),
+		"like":     b.Reactions.Like(b.Ctx, reader, id),
+		"bookmark": b.Reactions.Bookmark(b.Ctx, reader, id),
+		"pin":      b.Profiles.Pin(b.Ctx, author, id),
+		"follow":   b.Follows.Follow(b.Ctx, reader, author),
+		"tag":      b.Tags.FollowTag(b.Ctx, reader, "tea"),
+		"delete":   b.Posts.Delete(b.Ctx, reader, other),
 	} {
 		if err != nil {
 			b.T.Errorf("%s: %v", what, err)
 		}
 	}
-	v, err := b.Viewer(b.Ctx, reader)
+	v, err := b.Viewers.Viewer(b.Ctx, reader)
 	if err != nil {
 		b.T.Fatal(err)
 	}
-	item, err := b.PostPage(b.Ctx, v, id)
+	item, err := b.Lists.PostPage(b.Ctx, v, id)
 	want := social.PostCounts{Replies: 1, Reposts: 1, Likes: 1}
 	if err != nil || item.Post.Counts != want || item.Post.Body != "edited #tea" || item.Marks != social.MarkLiked|social.MarkReposted|social.MarkSaved {
 		b.T.Errorf("the old post is %+v, %v", item, err)
 	}
-	thread, err := b.Thread(b.Ctx, v, id, 0, 10)
+	thread, err := b.Threads.Thread(b.Ctx, v, id, 0, 10)
 	if err != nil || len(thread.Replies) != 1 || thread.Replies[0].ID != reply.ID {
 		b.T.Errorf("thread = %+v, %v", thread, err)
 	}
-	if _, err := b.PostPage(b.Ctx, v, other); !errors.Is(err, social.ErrNotFound) {
+	if _, err := b.Lists.PostPage(b.Ctx, v, other); !errors.Is(err, social.ErrNotFound) {
 		b.T.Errorf("the deleted post: %v", err)
 	}
-	home, err := b.HomePosts(b.Ctx, v, 0, 50)
+	home, err := b.Lists.HomePosts(b.Ctx, v, 0, 50)
 	if err != nil || len(home.Items) == 0 || home.Items[0].Post.ID == other {
 		b.T.Errorf("home = %+v, %v", home, err)
 	}
-	page, err := b.Notifications(b.Ctx, v, "", 10)
+	page, err := b.Notifications.Notifications(b.Ctx, v, "", 10)
 	if err != nil || len(page.Groups) != 0 {
 		b.T.Errorf("the reader is notified of %+v, %v", page, err)
 	}
-	if v, err = b.Viewer(b.Ctx, author); err != nil {
+	if v, err = b.Viewers.Viewer(b.Ctx, author); err != nil {
 		b.T.Fatal(err)
 	}
-	if page, err = b.Notifications(b.Ctx, v, "", 10); err != nil || len(page.Groups) < 3 {
+	if page, err = b.Notifications.Notifications(b.Ctx, v, "", 10); err != nil || len(page.Groups) < 3 {
 		b.T.Errorf("the author is notified of %+v, %v", page, err)
 	}
-	if err := b.Block(b.Ctx, author, reader, time.Time{}); err != nil {
+	if err := b.Relations.Block(b.Ctx, author, reader, time.Time{}); err != nil {
 		b.T.Error(err)
 	}
-	if _, err := b.Reply(b.Ctx, reader, id, "and now?"); !errors.Is(err, social.ErrNotFound) {
+	if _, err := b.Posts.Reply(b.Ctx, reader, id, "and now?"); !errors.Is(err, social.ErrNotFound) {
 		b.T.Errorf("a reply by a blocked person: %v", err)
 	}
 }

@@ -70,7 +70,7 @@ func TestRemoveLegacy(t *testing.T) {
 					t.Errorf("%s is gone", key)
 				}
 			}
-			if _, err := b.Login(b.Ctx, "antirez", "p1pp0"); err != nil {
+			if _, err := b.Auth.Login(b.Ctx, "antirez", "p1pp0"); err != nil {
 				t.Error(err)
 			}
 			b.WantHealthy()

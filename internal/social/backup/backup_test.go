@@ -66,7 +66,7 @@ func (db *database) busy() (kept []int64, stop func()) {
 	for i, u := range users {
 		// On a Cluster a view makes the home timeline, and only those that exist are
 		// in a backup.
-		if _, err := db.Home(db.Ctx, u.ID, 0, 10); err != nil {
+		if _, err := db.Timelines.Home(db.Ctx, u.ID, 0, 10); err != nil {
 			db.T.Fatal(err)
 		}
 		for j := range i {
@@ -87,17 +87,17 @@ func (db *database) busy() (kept []int64, stop func()) {
 				switch rng.IntN(6) {
 				case 0, 1:
 					var post social.Post
-					if post, err = db.Post(ctx, u, fmt.Sprintf("while it is backed up, says @%s #busy", other.Name)); err == nil && rng.IntN(3) == 0 {
-						err = db.Delete(ctx, u, post.ID)
+					if post, err = db.Posts.Post(ctx, u, fmt.Sprintf("while it is backed up, says @%s #busy", other.Name)); err == nil && rng.IntN(3) == 0 {
+						err = db.Posts.Delete(ctx, u, post.ID)
 					}
 				case 2:
-					_, err = db.Reply(ctx, u, kept[rng.IntN(len(kept))], "an answer")
+					_, err = db.Posts.Reply(ctx, u, kept[rng.IntN(len(kept))], "an answer")
 				case 3:
-					err = db.Like(ctx, u, kept[rng.IntN(len(kept))])
+					err = db.Reactions.Like(ctx, u, kept[rng.IntN(len(kept))])
 				case 4:
-					err = db.Unfollow(ctx, u, other)
+					err = db.Follows.Unfollow(ctx, u, other)
 				case 5:
-					err = db.Follow(ctx, u, other)
+					err = db.Follows.Follow(ctx, u, other)
 				}
 				if invalid := (*social.InvalidError)(nil); err != nil && ctx.Err() == nil && !errors.As(err, &invalid) &&
 					!errors.Is(err, social.ErrNotFound) && !errors.Is(err, social.ErrSelfFollow) {
@@ -179,7 +179,7 @@ func (db *database) wantWhole(restored backup.Restored, kept []int64) {
 	if result.Problems > 0 || result.Leftovers > 0 {
 		db.T.Errorf("a check finds %d problems and %d leftovers", result.Problems, result.Leftovers)
 	}
-	views, err := db.Views(db.Ctx, kept...)
+	views, err := db.Views.Views(db.Ctx, kept...)
 	if err != nil {
 		db.T.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func (db *database) wantWhole(restored backup.Restored, kept []int64) {
 		db.T.Errorf("keys that do not belong there: %s", n)
 	}
 	// New posts get new ids, and all goes on.
-	author, err := db.UserByName(db.Ctx, "user0")
+	author, err := db.Users.UserByName(db.Ctx, "user0")
 	if err != nil {
 		db.T.Fatal(err)
 	}

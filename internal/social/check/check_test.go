@@ -34,7 +34,7 @@ func TestEverythingAtOnce(t *testing.T) {
 					rng := rand.New(rand.NewPCG(uint64(i), 1))
 					// Half of them compete for a name with another.
 					name := fmt.Sprintf("Person%d", i/2*2+i%2*rng.IntN(2))
-					session, err := b.Register(b.Ctx, name, socialtest.Password)
+					session, err := b.Accounts.Register(b.Ctx, name, socialtest.Password)
 					if errors.Is(err, social.ErrTaken) {
 						return
 					}
@@ -70,17 +70,17 @@ func (b *bundle) live(rng *rand.Rand, me, other social.User) error {
 	var err error
 	switch rng.IntN(6) {
 	case 0, 1:
-		_, err = b.Post(b.Ctx, me, fmt.Sprint("number ", rng.IntN(1000)))
+		_, err = b.Posts.Post(b.Ctx, me, fmt.Sprint("number ", rng.IntN(1000)))
 	case 2:
-		if err = b.Follow(b.Ctx, me, other); errors.Is(err, social.ErrSelfFollow) {
+		if err = b.Follows.Follow(b.Ctx, me, other); errors.Is(err, social.ErrSelfFollow) {
 			err = nil
 		}
 	case 3:
-		err = b.Unfollow(b.Ctx, me, other)
+		err = b.Follows.Unfollow(b.Ctx, me, other)
 	case 4:
-		_, err = b.Login(b.Ctx, me.Name, socialtest.Password)
+		_, err = b.Auth.Login(b.Ctx, me.Name, socialtest.Password)
 	case 5:
-		err = b.LogoutEverywhere(b.Ctx, me.ID)
+		err = b.Sessions.LogoutEverywhere(b.Ctx, me.ID)
 	}
 	return err
 }

@@ -16,7 +16,7 @@ func TestCompletions(t *testing.T) {
 	ada := b.NewUser("ada")
 	b.NewUser("ben")
 	b.Publish(ada, "about #tea and #go")
-	index := b.Completion()
+	index := b.Completions.Completion()
 	if err := index.Rebuild(b.Ctx); err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ func (b *bundle) conversation() {
 	b.Clock.Advance(time.Minute)
 	first := b.Publish(ada, "who has #tea for @ben?")
 	reply := func(author social.User, parent int64, body string) int64 {
-		post, err := b.Reply(b.Ctx, author, parent, body)
+		post, err := b.Posts.Reply(b.Ctx, author, parent, body)
 		if err != nil {
 			b.T.Fatal(err)
 		}
@@ -30,7 +30,7 @@ func (b *bundle) conversation() {
 	}
 	second := reply(ben, first, "I have")
 	third := reply(ada, second, "more #tea, please")
-	repost, err := b.Repost(b.Ctx, cem, first)
+	repost, err := b.Posts.Repost(b.Ctx, cem, first)
 	if err != nil || repost.ID != 4 {
 		b.T.Fatal(repost, err)
 	}
@@ -38,15 +38,15 @@ func (b *bundle) conversation() {
 	reply(ben, gone, "what?")
 	lost := reply(dan, first, "nothing")
 	for _, err := range []error{
-		b.Like(b.Ctx, ben, first), b.Like(b.Ctx, ada, first), b.Bookmark(b.Ctx, ben, first), b.Delete(b.Ctx, cem, gone), b.Delete(b.Ctx, dan, lost),
-		b.Block(b.Ctx, cem, dan, time.Time{}), b.Mute(b.Ctx, cem, ben, time.Time{}),
-		b.Pin(b.Ctx, ada, first),
+		b.Reactions.Like(b.Ctx, ben, first), b.Reactions.Like(b.Ctx, ada, first), b.Reactions.Bookmark(b.Ctx, ben, first), b.Posts.Delete(b.Ctx, cem, gone), b.Posts.Delete(b.Ctx, dan, lost),
+		b.Relations.Block(b.Ctx, cem, dan, time.Time{}), b.Relations.Mute(b.Ctx, cem, ben, time.Time{}),
+		b.Profiles.Pin(b.Ctx, ada, first),
 	} {
 		if err != nil {
 			b.T.Fatal(err)
 		}
 	}
-	if _, err := b.Edit(b.Ctx, ben, second, "I have some"); err != nil {
+	if _, err := b.Posts.Edit(b.Ctx, ben, second, "I have some"); err != nil {
 		b.T.Fatal(err)
 	}
 	b.Redis("ZADD", "following_tags:2", "5", "tea")

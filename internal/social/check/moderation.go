@@ -57,12 +57,12 @@ func (c *moderationCheck) role(ctx context.Context, uid int64, role, noted strin
 		Kind: maintain.Stale, Key: layout.UserKey(uid), Repair: "copy the role from " + layout.Staff,
 		Detail: fmt.Sprintf("has the role %.20q, where %s has %.20q", role, layout.Staff, noted),
 	}
-	return c.found(ctx, p, func(ctx context.Context) (bool, error) { return true, c.service.CopyRole(ctx, uid) })
+	return c.found(ctx, p, func(ctx context.Context) (bool, error) { return true, c.service.Moderation.CopyRole(ctx, uid) })
 }
 
 func (c *moderationCheck) standing(ctx context.Context, uid int64, detail string) error {
 	p := Problem{Kind: maintain.Stale, Key: layout.UserKey(uid), Detail: detail, Repair: "note the standing of the user"}
-	return c.found(ctx, p, func(ctx context.Context) (bool, error) { return true, c.service.CopyStanding(ctx, uid) })
+	return c.found(ctx, p, func(ctx context.Context) (bool, error) { return true, c.service.Moderation.CopyStanding(ctx, uid) })
 }
 
 // fields reads fields of users.
@@ -158,7 +158,7 @@ func (c *moderationCheck) noted(ctx context.Context, key, field string, agrees f
 
 // reports puts open reports that no ring has into theirs.
 func (c *moderationCheck) reports(ctx context.Context) error {
-	missing, err := c.service.MissingReports(ctx)
+	missing, err := c.service.Reports.MissingReports(ctx)
 	if err != nil || missing == 0 {
 		return err
 	}
@@ -167,7 +167,7 @@ func (c *moderationCheck) reports(ctx context.Context) error {
 		Detail: fmt.Sprintf("%d open reports wait in no ring", missing),
 	}
 	return c.found(ctx, p, func(ctx context.Context) (bool, error) {
-		n, err := c.service.RefillReports(ctx)
+		n, err := c.service.Reports.RefillReports(ctx)
 		return n > 0, err
 	})
 }

@@ -21,9 +21,9 @@ func TestModeration(t *testing.T) {
 		}
 	}
 	ada, carl, eve := b.NewUser("ada"), b.NewUser("carl"), b.NewUser("eve")
-	must(b.SetRole(b.Ctx, social.Operator, ada.ID, social.Moderator, ""))
-	must(b.SetStanding(b.Ctx, ada.Actor(), carl.ID, social.StandingChange{Standing: social.Suspended, Until: time.Now().Add(time.Hour)}))
-	must(b.ReportUser(b.Ctx, ada, eve.ID, "spam", ""))
+	must(b.Moderation.SetRole(b.Ctx, social.Operator, ada.ID, social.Moderator, ""))
+	must(b.Moderation.SetStanding(b.Ctx, ada.Actor(), carl.ID, social.StandingChange{Standing: social.Suspended, Until: time.Now().Add(time.Hour)}))
+	must(b.Reports.ReportUser(b.Ctx, ada, eve.ID, "spam", ""))
 	b.WantHealthy()
 	for _, damage := range [][]string{
 		{"HSET", layout.UserKey(ada.ID), "role", "owner"},
@@ -48,7 +48,7 @@ func TestModeration(t *testing.T) {
 		must(err)
 		b.WantHealthy()
 	}
-	if _, err := b.TakeReport(b.Ctx, ada.Actor()); err != nil {
+	if _, err := b.Reports.TakeReport(b.Ctx, ada.Actor()); err != nil {
 		t.Errorf("the report after the repair: %v", err)
 	}
 }

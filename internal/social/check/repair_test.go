@@ -178,12 +178,12 @@ func (b *bundle) damageAndRepair(rng *rand.Rand, what string) {
 	})
 	b.wantWhole(what)
 	// New users can register, and everything works.
-	session, err := b.Register(b.Ctx, "ghost", socialtest.Password)
+	session, err := b.Accounts.Register(b.Ctx, "ghost", socialtest.Password)
 	if err != nil {
 		b.T.Errorf("%s: register: %v", what, err)
 		return
 	}
-	if _, err := b.SessionUser(b.Ctx, session.Secret); err != nil {
+	if _, err := b.Sessions.SessionUser(b.Ctx, session.Secret); err != nil {
 		b.T.Errorf("%s: the session of a new user: %v", what, err)
 	}
 	b.Publish(session.User, "hello")
@@ -193,11 +193,11 @@ func (b *bundle) damageAndRepair(rng *rand.Rand, what string) {
 // liveAmong performs a random action of a user who still exists.
 func (b *bundle) liveAmong(rng *rand.Rand, users []social.User) {
 	ctx := social.WithFresh(b.Ctx)
-	me, err := b.UserByName(ctx, users[rng.IntN(len(users))].Name)
+	me, err := b.Users.UserByName(ctx, users[rng.IntN(len(users))].Name)
 	if err != nil {
 		return
 	}
-	other, err := b.UserByName(ctx, users[rng.IntN(len(users))].Name)
+	other, err := b.Users.UserByName(ctx, users[rng.IntN(len(users))].Name)
 	if err != nil || me.ID == other.ID {
 		return
 	}

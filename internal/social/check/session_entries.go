@@ -79,7 +79,7 @@ func (c *sessionCheck) ofUser(ctx context.Context, key, name, auth string, token
 			return err
 		}
 	}
-	expired, err := c.service.ExpiredSessions(ctx, uid)
+	expired, err := c.service.Sessions.ExpiredSessions(ctx, uid)
 	if err != nil || expired == 0 {
 		return err
 	}
@@ -87,5 +87,5 @@ func (c *sessionCheck) ofUser(ctx context.Context, key, name, auth string, token
 		Kind: maintain.Stale, Key: key, Leftover: true, Repair: "end them",
 		Detail: fmt.Sprintf("%d sessions have expired: they open nothing", expired),
 	}
-	return c.found(ctx, p, func(ctx context.Context) (bool, error) { return c.service.EndExpiredSessions(ctx, uid) })
+	return c.found(ctx, p, func(ctx context.Context) (bool, error) { return c.service.Sessions.EndExpiredSessions(ctx, uid) })
 }

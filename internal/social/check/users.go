@@ -93,7 +93,7 @@ func (c *userCheck) name(ctx context.Context, key, name, id string, user []strin
 		if err != nil || layout.Fold(now) == layout.Fold(name) {
 			return false, err
 		}
-		c.service.ForgetName(name)
+		c.service.Users.ForgetName(name)
 		return c.names.Free(ctx, key, name, id)
 	})
 }
@@ -156,13 +156,13 @@ func (c *userCheck) closed(ctx context.Context, uid int64, name, joined string) 
 	}
 	p := Problem{Kind: maintain.Missing, Key: layout.UserKey(uid), Detail: "is closed, but its deletion is not in " + layout.Tasks, Repair: "delete the account"}
 	return c.found(ctx, p, func(ctx context.Context) (bool, error) {
-		switch err := c.service.DeleteAccount(ctx, uid); {
+		switch err := c.service.Leaving.DeleteAccount(ctx, uid); {
 		case errors.Is(err, social.ErrNotFound):
 			return false, nil
 		case err != nil:
 			return false, err
 		}
-		return true, c.service.FinishRemoval(ctx, uid)
+		return true, c.service.Leaving.FinishRemoval(ctx, uid)
 	})
 }
 

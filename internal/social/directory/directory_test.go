@@ -48,7 +48,7 @@ func (b *bundle) old(names ...string) map[string]string {
 	b.Redis("SET", "layout_version", layout.Version)
 	secrets := map[string]string{}
 	for _, name := range names {
-		session, err := b.Register(b.Ctx, name, socialtest.Password)
+		session, err := b.Accounts.Register(b.Ctx, name, socialtest.Password)
 		b.do(err)
 		secrets[name] = session.Secret
 		b.Redis("DEL", layout.BucketKey(directory.Bucket(name)))
@@ -78,7 +78,7 @@ func (b *bundle) oldProcess(uid int64, name string) bool {
 func (b *bundle) wantFound(s *social.Service, names ...string) {
 	b.T.Helper()
 	for _, name := range names {
-		user, err := s.UserByName(social.WithFresh(b.Ctx), name)
+		user, err := s.Users.UserByName(social.WithFresh(b.Ctx), name)
 		if err != nil || user.Name != name {
 			b.T.Errorf("%s: %v, %v", name, user, err)
 		}
@@ -108,14 +108,14 @@ func TestBucket(t *testing.T) {
 func TestEmptyCluster(t *testing.T) {
 	t.Parallel()
 	b := onCluster(t)
-	if empty, err := b.Empty(b.Ctx); err != nil || !empty {
+	if empty, err := b.Users.Empty(b.Ctx); err != nil || !empty {
 		t.Errorf("an empty Cluster: %v, %v", empty, err)
 	}
 	if err := b.Directory().Move(b.Ctx, nil); !errors.Is(err, directory.ErrNoSite) {
 		t.Errorf("a layout without a site: %v", err)
 	}
 	b.do(b.Adoption().Adopt(b.Ctx, nil))
-	session, err := b.Register(b.Ctx, "Ada", socialtest.Password)
+	session, err := b.Accounts.Register(b.Ctx, "Ada", socialtest.Password)
 	b.do(err)
 	for got, want := range map[string]string{
 		b.Redis("GET", "layout_version"):                                           "3",
@@ -133,7 +133,7 @@ func TestEmptyCluster(t *testing.T) {
 	if b.oldProcess(9, "bob") {
 		t.Error("a process of an earlier version could register a user")
 	}
-	if empty, err := b.Empty(b.Ctx); err != nil || empty {
+	if empty, err := b.Users.Empty(b.Ctx); err != nil || empty {
 		t.Errorf("a Cluster with a user: %v, %v", empty, err)
 	}
 	b.wantFound(b.again(b.DB), "Ada")
@@ -153,7 +153,7 @@ func TestBothVersions(t *testing.T) {
 		t.Fatal("an earlier version cannot register")
 	}
 	b.wantFound(b.again(b.DB), "Ada", "bob", "Eve")
-	if _, err := b.Register(b.Ctx, "EVE", socialtest.Password); !errors.Is(err, social.ErrTaken) {
+	if _, err := b.Accounts.Register(b.Ctx, "EVE", socialtest.Password); !errors.Is(err, social.ErrTaken) {
 		t.Errorf("a name of an earlier version was taken again: %v", err)
 	}
 	b.NewUser("Zoe")
@@ -189,10 +189,10 @@ func TestMoveKilled(t *testing.T) {
 		if b.oldProcess(100, "Late") {
 			names = append(names, "Late")
 		}
-		if _, err := mid.Register(b.Ctx, "ADA", socialtest.Password); !errors.Is(err, social.ErrTaken) {
+		if _, err := mid.Accounts.Register(b.Ctx, "ADA", socialtest.Password); !errors.Is(err, social.ErrTaken) {
 			t.Errorf("killed after %d: a name could be taken again: %v", cut, err)
 		}
-		_, err = mid.Register(b.Ctx, "Late", socialtest.Password)
+		_, err = mid.Accounts.Register(b.Ctx, "Late", socialtest.Password)
 		if want := len(names) == 4; errors.Is(err, social.ErrTaken) != want {
 			t.Errorf("killed after %d: a new name: %v", cut, err)
 		}
@@ -204,7 +204,7 @@ func TestMoveKilled(t *testing.T) {
 		after := b.again(b.DB)
 		b.wantFound(after, append(names, "Late")...)
 		for name, secret := range secrets {
-			user, err := after.SessionUser(b.Ctx, secret)
+			user, err := after.Sessions.SessionUser(b.Ctx, secret)
 			if err != nil || user.Name != name {
 				t.Errorf("killed after %d: the session of %s: %v, %v", cut, name, user, err)
 			}
@@ -255,7 +255,7 @@ func TestMoveUnderLoad(t *testing.T) {
 				default:
 				}
 				name := fmt.Sprintf("user%d", (worker%2*7+i)%200) // two workers want the same
-				session, err := s.Register(b.Ctx, name, socialtest.Password)
+				session, err := s.Accounts.Register(b.Ctx, name, socialtest.Password)
 				if err == nil {
 					note(name, session.User.ID)
 				} else if !errors.Is(err, social.ErrTaken) {
@@ -291,7 +291,7 @@ func TestMoveUnderLoad(t *testing.T) {
 	wg.Wait()
 	after := b.again(b.DB)
 	for name, uid := range registered {
-		user, err := after.UserByName(b.Ctx, name)
+		user, err := after.Users.UserByName(b.Ctx, name)
 		if err != nil || user.ID != uid {
 			t.Errorf("%s: user %d, %v; registered as %d", name, user.ID, err, uid)
 		}
@@ -310,28 +310,28 @@ func TestSessionsOfAnEarlierLayout(t *testing.T) {
 	b.do(b.Directory().Move(b.Ctx, nil))
 	s := b.again(b.DB)
 	old := secrets["Ada"]
-	renewed, err := s.RenewedSecret(b.Ctx, 1, old)
+	renewed, err := s.Sessions.RenewedSecret(b.Ctx, 1, old)
 	if err != nil || renewed != "1."+old {
 		t.Fatalf("renewed as %q, %v", renewed, err)
 	}
-	fresh, err := s.Login(b.Ctx, "ada", socialtest.Password)
+	fresh, err := s.Auth.Login(b.Ctx, "ada", socialtest.Password)
 	b.do(err)
 	if n := b.Redis("HLEN", "auths"); n != "1" {
 		t.Errorf("auths has %s entries", n)
 	}
 	for _, process := range []*social.Service{s, b.again(b.DB)} {
 		for _, secret := range []string{old, renewed, fresh.Secret} {
-			if user, err := process.SessionUser(b.Ctx, secret); err != nil || user.ID != 1 {
+			if user, err := process.Sessions.SessionUser(b.Ctx, secret); err != nil || user.ID != 1 {
 				t.Errorf("%.5s: %v", secret, err)
 			}
 		}
 		for _, secret := range []string{"2" + renewed[1:], "01" + renewed[1:], "." + old, "1." + old[1:], "1.1." + old} {
-			if _, err := process.SessionUser(b.Ctx, secret); !errors.Is(err, social.ErrNoSession) {
+			if _, err := process.Sessions.SessionUser(b.Ctx, secret); !errors.Is(err, social.ErrNoSession) {
 				t.Errorf("%.5s opened a session: %v", secret, err)
 			}
 		}
 	}
-	if _, err := b.again(b.DB).SessionUser(b.Ctx, fresh.Secret[2:]); !errors.Is(err, social.ErrNoSession) {
+	if _, err := b.again(b.DB).Sessions.SessionUser(b.Ctx, fresh.Secret[2:]); !errors.Is(err, social.ErrNoSession) {
 		t.Errorf("a new session is open without its user: %v", err)
 	}
 	b.WantHealthy()
@@ -340,10 +340,10 @@ func TestSessionsOfAnEarlierLayout(t *testing.T) {
 			t.Errorf("%s holds a secret", key)
 		}
 	}
-	b.do(s.LogoutOthers(b.Ctx, 1, fresh.Secret))
+	b.do(s.Sessions.LogoutOthers(b.Ctx, 1, fresh.Secret))
 	other := b.again(b.DB)
 	for secret, want := range map[string]error{old: social.ErrNoSession, renewed: social.ErrNoSession, fresh.Secret: nil} {
-		if _, err := other.SessionUser(b.Ctx, secret); !errors.Is(err, want) {
+		if _, err := other.Sessions.SessionUser(b.Ctx, secret); !errors.Is(err, want) {
 			t.Errorf("%.5s: %v", secret, err)
 		}
 	}
@@ -381,7 +381,7 @@ func TestLatest(t *testing.T) {
 		t.Fatalf("%s users by time after another", n)
 	}
 	seen := map[int64]int{}
-	for page, err := range b.AllUsers(b.Ctx) {
+	for page, err := range b.Users.AllUsers(b.Ctx) {
 		b.do(err)
 		for _, user := range page {
 			seen[user.ID]++
@@ -420,10 +420,10 @@ func TestGatherKilled(t *testing.T) {
 		b.do(b.Adoption().Adopt(b.Ctx, nil))
 		after := b.again(b.DB)
 		b.wantFound(after, "Ada", "bob")
-		if _, err := after.SessionUser(b.Ctx, "1."+secret); err != nil {
+		if _, err := after.Sessions.SessionUser(b.Ctx, "1."+secret); err != nil {
 			t.Errorf("killed after %d: %v", cut, err)
 		}
-		if _, err := after.SessionUser(b.Ctx, secret); err != nil {
+		if _, err := after.Sessions.SessionUser(b.Ctx, secret); err != nil {
 			t.Errorf("killed after %d: %v", cut, err)
 		}
 		left := b.Redis("EXISTS", layout.MovedUsers) + b.Redis("EXISTS", layout.BucketKey(directory.Bucket("ada")))

@@ -73,27 +73,27 @@ func TestExport(t *testing.T) {
 		}
 	}
 	ada, ben := b.NewUser("ada"), b.NewUser("ben")
-	must(b.EditProfile(b.Ctx, ada, social.UserProfile{DisplayName: "Ada", Bio: "one\ntwo, \"three\"", Links: []string{"https://example.com"}}))
+	must(b.Profiles.EditProfile(b.Ctx, ada, social.UserProfile{DisplayName: "Ada", Bio: "one\ntwo, \"three\"", Links: []string{"https://example.com"}}))
 	formula := "=HYPERLINK(\"http://evil.example\", \"a, b\")\nand more"
 	first := b.Publish(ada, formula)
-	_, err := b.Edit(b.Ctx, ada, b.Publish(ada, "before"), "after")
+	_, err := b.Posts.Edit(b.Ctx, ada, b.Publish(ada, "before"), "after")
 	must(err)
-	must(b.Delete(b.Ctx, ada, b.Publish(ada, "regretted")))
+	must(b.Posts.Delete(b.Ctx, ada, b.Publish(ada, "regretted")))
 	bens := b.Publish(ben, "by ben")
-	_, err = b.Reply(b.Ctx, ada, bens, "an answer")
+	_, err = b.Posts.Reply(b.Ctx, ada, bens, "an answer")
 	must(err)
-	_, err = b.Repost(b.Ctx, ada, bens)
+	_, err = b.Posts.Repost(b.Ctx, ada, bens)
 	must(err)
-	must(b.Like(b.Ctx, ada, bens))
-	must(b.Bookmark(b.Ctx, ada, bens))
+	must(b.Reactions.Like(b.Ctx, ada, bens))
+	must(b.Reactions.Bookmark(b.Ctx, ada, bens))
 	b.Connect(ada, ben)
 	b.Connect(ben, ada)
-	must(b.FollowTag(b.Ctx, ada, "lakes"))
-	must(b.Mute(b.Ctx, ada, ben, time.Time{}))
+	must(b.Tags.FollowTag(b.Ctx, ada, "lakes"))
+	must(b.Relations.Mute(b.Ctx, ada, ben, time.Time{}))
 
-	must(b.LoggedIn(b.Ctx, ada, "ada", netip.MustParseAddr("192.0.2.7")))
+	must(b.Auth.LoggedIn(b.Ctx, ada, "ada", netip.MustParseAddr("192.0.2.7")))
 	var data bytes.Buffer
-	must(b.Export(b.Ctx, ada.ID, &data))
+	must(b.Leaving.Export(b.Ctx, ada.ID, &data))
 	a := read(t, data.Bytes())
 	if readme := string(a.files["retwis/"+"README.txt"]); !strings.Contains(readme, "/u/ada/ and its id") {
 		t.Errorf("README.txt does not say where a post is: %s", readme)
@@ -123,7 +123,7 @@ func TestExport(t *testing.T) {
 			}
 		}
 	}
-	if err := b.Export(b.Ctx, 12345, io.Discard); !errors.Is(err, social.ErrNotFound) {
+	if err := b.Leaving.Export(b.Ctx, 12345, io.Discard); !errors.Is(err, social.ErrNotFound) {
 		t.Errorf("nobody's export: %v", err)
 	}
 }
@@ -141,7 +141,7 @@ func TestExportOfPages(t *testing.T) {
 		b.Redis("ZADD", "liked:1", "5", "9"+id) // all at the same time
 	}
 	var data bytes.Buffer
-	if err := b.Export(b.Ctx, ada.ID, &data); err != nil {
+	if err := b.Leaving.Export(b.Ctx, ada.ID, &data); err != nil {
 		t.Fatal(err)
 	}
 	a := read(t, data.Bytes())

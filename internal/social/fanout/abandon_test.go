@@ -28,7 +28,7 @@ func newLosing(b *bundle) *losing {
 		b.Connect(follow[0], follow[1])
 	}
 	for _, user := range []social.User{l.loser, l.winner, l.mine, l.both, l.theirs} {
-		if _, err := b.Home(b.Ctx, user.ID, 0, 10); err != nil { // on a Cluster, makes the list
+		if _, err := b.Timelines.Home(b.Ctx, user.ID, 0, 10); err != nil { // on a Cluster, makes the list
 			b.T.Fatal(err)
 		}
 	}

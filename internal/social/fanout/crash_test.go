@@ -38,7 +38,7 @@ func postWithoutEnd() {
 		panic(err)
 	}
 	ctx := context.Background()
-	author, err := service.UserByName(ctx, "author")
+	author, err := service.Users.UserByName(ctx, "author")
 	if err != nil {
 		panic(err)
 	}
@@ -46,7 +46,7 @@ func postWithoutEnd() {
 	for p := range posters {
 		wg.Go(func() {
 			for n := 0; ; n++ {
-				post, err := service.Post(ctx, author, fmt.Sprintf("post %d of poster %d", n, p))
+				post, err := service.Posts.Post(ctx, author, fmt.Sprintf("post %d of poster %d", n, p))
 				if err == nil {
 					fmt.Printf("%d %s\n", post.ID, post.Body) // one write: lines stay whole
 				}
@@ -114,7 +114,7 @@ func TestKilledWhilePosting(t *testing.T) {
 
 	b := on(t, server.Client(t), func(opt *social.Options) { opt.SessionIdle, opt.SessionMax = math.MaxInt64, math.MaxInt64 })
 	for id, body := range acknowledged {
-		posts, err := b.Posts(b.Ctx, id)
+		posts, err := b.Posts.Posts(b.Ctx, id)
 		if err != nil || len(posts) != 1 || posts[0].Body != body {
 			t.Fatalf("post %d is %+v (%v), acknowledged was %q", id, posts, err, body)
 		}

@@ -34,20 +34,20 @@ func newScene(b *bundle, n int) scene {
 		b.Connect(follow[0], follow[1])
 	}
 	s.tag, s.tag2 = fmt.Sprint("gophers", n), fmt.Sprint("others", n)
-	if err := b.FollowTag(b.Ctx, s.eve, s.tag); err != nil {
+	if err := b.Tags.FollowTag(b.Ctx, s.eve, s.tag); err != nil {
 		b.T.Fatal(err)
 	}
 	s.post = b.Publish(s.ada, "about #"+s.tag)
 	s.other = b.Publish(s.cid, "something else")
-	reply, err := b.Reply(b.Ctx, s.bob, s.post, "an answer")
+	reply, err := b.Posts.Reply(b.Ctx, s.bob, s.post, "an answer")
 	if err != nil {
 		b.T.Fatal(err)
 	}
-	repost, err := b.Repost(b.Ctx, s.bob, s.post)
+	repost, err := b.Posts.Repost(b.Ctx, s.bob, s.post)
 	if err != nil {
 		b.T.Fatal(err)
 	}
-	if err := b.Like(b.Ctx, s.cid, s.post); err != nil {
+	if err := b.Reactions.Like(b.Ctx, s.cid, s.post); err != nil {
 		b.T.Fatal(err)
 	}
 	s.reply, s.repost = reply.ID, repost.ID
@@ -116,23 +116,23 @@ func (b *bundle) state(s scene) string {
 // actions are what the process does that is killed. Repeating one changes nothing,
 // except for a post and a reply.
 var actions = map[string]func(b *bundle, s scene) error{
-	"repost":   func(b *bundle, s scene) error { _, err := b.Repost(b.Ctx, s.ada, s.post); return err },
-	"unrepost": func(b *bundle, s scene) error { return b.Unrepost(b.Ctx, s.bob, s.post) },
-	"delete":   func(b *bundle, s scene) error { return b.Delete(b.Ctx, s.ada, s.post) },
+	"repost":   func(b *bundle, s scene) error { _, err := b.Posts.Repost(b.Ctx, s.ada, s.post); return err },
+	"unrepost": func(b *bundle, s scene) error { return b.Posts.Unrepost(b.Ctx, s.bob, s.post) },
+	"delete":   func(b *bundle, s scene) error { return b.Posts.Delete(b.Ctx, s.ada, s.post) },
 	"delete reply": func(b *bundle, s scene) error {
-		return b.Delete(b.Ctx, s.bob, s.reply)
+		return b.Posts.Delete(b.Ctx, s.bob, s.reply)
 	},
 	"edit": func(b *bundle, s scene) error {
-		_, err := b.Edit(b.Ctx, s.ada, s.post, "about #"+s.tag2)
+		_, err := b.Posts.Edit(b.Ctx, s.ada, s.post, "about #"+s.tag2)
 		return err
 	},
-	"post": func(b *bundle, s scene) error { _, err := b.Post(b.Ctx, s.ada, "more about #"+s.tag); return err },
+	"post": func(b *bundle, s scene) error { _, err := b.Posts.Post(b.Ctx, s.ada, "more about #"+s.tag); return err },
 	"reply": func(b *bundle, s scene) error {
-		_, err := b.Reply(b.Ctx, s.ada, s.reply, "more about #"+s.tag2)
+		_, err := b.Posts.Reply(b.Ctx, s.ada, s.reply, "more about #"+s.tag2)
 		return err
 	},
-	"follow":   func(b *bundle, s scene) error { return b.Follow(b.Ctx, s.cid, s.ada) },
-	"unfollow": func(b *bundle, s scene) error { return b.Unfollow(b.Ctx, s.dan, s.ada) },
+	"follow":   func(b *bundle, s scene) error { return b.Follows.Follow(b.Ctx, s.cid, s.ada) },
+	"unfollow": func(b *bundle, s scene) error { return b.Follows.Unfollow(b.Ctx, s.dan, s.ada) },
 }
 
 // A process is killed after each command of an action. Another process resumes what

@@ -118,7 +118,7 @@ func TestFailoverDuringFanOut(t *testing.T) {
 	socialtest.Wait(t, "everybody to have the post", func() bool { return b.Redis("EXISTS", middle) == "1" && b.lacking(followers, post) == 0 })
 	t.Logf("all %d have it after %.1f s", followers, time.Since(began).Seconds())
 	socialtest.Wait(t, "the fan-out to be finalized", func() bool { return isGone("fanouts") })
-	if posts, err := b.Posts(b.Ctx, post); err != nil || len(posts) != 1 || posts[0].Body != "to all of you" {
+	if posts, err := b.Posts.Posts(b.Ctx, post); err != nil || len(posts) != 1 || posts[0].Body != "to all of you" {
 		t.Errorf("the post that was acknowledged is %+v, %v", posts, err)
 	}
 	for _, list := range []string{"timeline", "posts:1"} {
@@ -147,7 +147,7 @@ func TestFailoverDuringDeletion(t *testing.T) {
 		return socialtest.Info(t, p.Dial(p.Replica.Socket), "slave_repl_offset") >= offset
 	})
 	p.Link.Lag.Store(int64(time.Hour))
-	if err := b.Delete(b.Ctx, author, post); err != nil {
+	if err := b.Posts.Delete(b.Ctx, author, post); err != nil {
 		t.Fatal(err)
 	}
 	p.FailOver()
@@ -185,7 +185,7 @@ func TestFailoverAfterRestart(t *testing.T) {
 		id, err := promoted.Do(b.Ctx, promoted.B().Lindex().Key("timeline").Index(0).Build()).ToString()
 		return err == nil && id == fmt.Sprint(post)
 	})
-	if posts, err := b.Posts(b.Ctx, post); err != nil || len(posts) != 1 || posts[0].Body != "to the old master" {
+	if posts, err := b.Posts.Posts(b.Ctx, post); err != nil || len(posts) != 1 || posts[0].Body != "to the old master" {
 		t.Errorf("the post that was acknowledged is %+v, %v", posts, err)
 	}
 }

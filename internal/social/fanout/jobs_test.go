@@ -158,7 +158,7 @@ func TestBackPressure(t *testing.T) {
 	b.fans(star, fanout.AtOnce+1)
 	published := 0
 	b.Eventually("a post to many to be refused", func() bool {
-		_, err := b.Post(b.Ctx, star, "to all of you")
+		_, err := b.Posts.Post(b.Ctx, star, "to all of you")
 		if err == nil {
 			published++
 		} else if !errors.Is(err, social.ErrOverloaded) {
@@ -169,7 +169,7 @@ func TestBackPressure(t *testing.T) {
 	if published <= 2 {
 		t.Errorf("it was refused after %d", published)
 	}
-	if _, err := b.Post(b.Ctx, quiet, "to few of you"); err != nil {
+	if _, err := b.Posts.Post(b.Ctx, quiet, "to few of you"); err != nil {
 		t.Errorf("a post to few: %v", err)
 	}
 	if n := b.Redis("ZCARD", fmt.Sprintf("profile:%d", star.ID)); n != fmt.Sprint(published) {
@@ -177,7 +177,7 @@ func TestBackPressure(t *testing.T) {
 	}
 	on(t, server.Client(t)) // a process that works
 	b.Eventually("posts to many to be accepted again", func() bool {
-		_, err := b.Post(b.Ctx, star, "to all of you again")
+		_, err := b.Posts.Post(b.Ctx, star, "to all of you again")
 		return err == nil
 	})
 }

@@ -81,12 +81,12 @@ func postAndDie() {
 		panic(err)
 	}
 	ctx := context.Background()
-	author, err := service.UserByName(ctx, "author")
+	author, err := service.Users.UserByName(ctx, "author")
 	if err != nil {
 		panic(err)
 	}
 	k.armed.Store(true)
-	if _, err := service.Post(ctx, author, fmt.Sprint("dies with write ", k.step)); err != nil {
+	if _, err := service.Posts.Post(ctx, author, fmt.Sprint("dies with write ", k.step)); err != nil {
 		panic(err)
 	}
 	other := dial(func(conn net.Conn) net.Conn { return conn })

@@ -152,12 +152,12 @@ func (h *Hub) prepare(ctx context.Context, c *client, sub Subscription) (posts [
 			return nil, 0, err
 		}
 	}
-	if c.visitor, err = h.social.Viewer(ctx, social.User{}); err != nil {
+	if c.visitor, err = h.social.Viewers.Viewer(ctx, social.User{}); err != nil {
 		return nil, 0, err
 	}
 	ids := slices.Clone(sub.Posts[:min(len(sub.Posts), MaxPosts)])
 	slices.Sort(ids)
-	posts, err = h.social.Views(ctx, slices.Compact(ids)...)
+	posts, err = h.social.Views.Views(ctx, slices.Compact(ids)...)
 	return posts, unread, err
 }
 

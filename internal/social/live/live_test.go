@@ -197,16 +197,16 @@ func whoSeesWhat(t *testing.T, url string) {
 	}
 	plain := here.Publish(ada, "plain")
 	tagged := here.Publish(ada, "tagged #Redis")
-	answer, err := here.Reply(here.Ctx, ada, root, "answer")
+	answer, err := here.Posts.Reply(here.Ctx, ada, root, "answer")
 	if err != nil {
 		t.Fatal(err)
 	}
-	repeat, err := here.Repost(here.Ctx, ada, root)
+	repeat, err := here.Posts.Repost(here.Ctx, ada, root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	last := here.Publish(ada, "last #redis")
-	if _, err := here.Reply(here.Ctx, dan, root, "the end of the thread"); err != nil {
+	if _, err := here.Posts.Reply(here.Ctx, dan, root, "the end of the thread"); err != nil {
 		t.Fatal(err)
 	}
 	end := last + 1
@@ -242,21 +242,21 @@ func whoSeesWhat(t *testing.T, url string) {
 	}
 	here.Connect(dan, ada)
 	here.Eventually("the follow", reaches(conns["dan"], true))
-	if err := here.Mute(here.Ctx, dan, ada, time.Time{}); err != nil {
+	if err := here.Relations.Mute(here.Ctx, dan, ada, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	here.Eventually("the mute", reaches(conns["dan"], false))
-	if err := here.Unmute(here.Ctx, dan, ada); err != nil {
+	if err := here.Relations.Unmute(here.Ctx, dan, ada); err != nil {
 		t.Fatal(err)
 	}
 	here.Eventually("the end of the mute", reaches(conns["dan"], true))
-	if err := here.Unfollow(here.Ctx, dan, ada); err != nil {
+	if err := here.Follows.Unfollow(here.Ctx, dan, ada); err != nil {
 		t.Fatal(err)
 	}
 	here.Eventually("the unfollow", reaches(conns["dan"], false))
 	everyone := there.mustOpen(live.Subscription{Viewer: cyd, Page: live.Everyone, Posts: []int64{plain, root}})
 	here.Eventually("the timeline of cyd", reaches(everyone, true))
-	if err := here.Block(here.Ctx, ada, cyd, time.Time{}); err != nil {
+	if err := here.Relations.Block(here.Ctx, ada, cyd, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	here.Eventually("the block", reaches(everyone, false))
@@ -292,16 +292,16 @@ func TestCountsAndNotifications(t *testing.T) {
 			if !last("counts", fmt.Sprint(post, ":0:0:0"))() || !last("unread", "0")() {
 				t.Fatalf("it begins with %q", c.text.String())
 			}
-			if err := here.Like(here.Ctx, bob, post); err != nil {
+			if err := here.Reactions.Like(here.Ctx, bob, post); err != nil {
 				t.Fatal(err)
 			}
 			here.Eventually("the like", last("counts", fmt.Sprint(post, ":0:0:1")))
 			here.Eventually("its notification", last("unread", "1"))
-			if err := here.MarkRead(here.Ctx, ada, ""); err != nil {
+			if err := here.Notifications.MarkRead(here.Ctx, ada, ""); err != nil {
 				t.Fatal(err)
 			}
 			here.Eventually("it to be read", last("unread", "0"))
-			if err := here.Delete(here.Ctx, ada, post); err != nil {
+			if err := here.Posts.Delete(here.Ctx, ada, post); err != nil {
 				t.Fatal(err)
 			}
 			here.Eventually("the deletion", last("counts", fmt.Sprint(post, ":gone")))
@@ -330,7 +330,7 @@ func TestNothingIsMissed(t *testing.T) {
 			default:
 			}
 			ctx, cancel := context.WithTimeout(writer.Ctx, time.Second)
-			if post, err := writer.Post(ctx, ada, "text"); err == nil {
+			if post, err := writer.Posts.Post(ctx, ada, "text"); err == nil {
 				posted = append(posted, post.ID)
 			}
 			cancel()

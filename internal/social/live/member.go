@@ -81,7 +81,7 @@ func (h *Hub) load(ctx context.Context, m *member) error {
 		return nil
 	}
 	b := client.B()
-	v, until, res, err := h.social.ViewerNow(ctx, client, m.user,
+	v, until, res, err := h.social.Viewers.ViewerNow(ctx, client, m.user,
 		b.Zrange().Key(layout.FollowingKey(m.user.ID)).Min("0").Max(strconv.Itoa(maxFollowing-1)).Rev().Build(),
 		b.Zrange().Key(layout.FollowingTagsKey(m.user.ID)).Min("0").Max(strconv.Itoa(maxTags-1)).Rev().Build())
 	if err != nil {
@@ -118,7 +118,7 @@ func (h *Hub) countUnread(ctx context.Context, m *member) (int, error) {
 	h.mu.Lock()
 	v, client := m.viewer, h.reader()
 	h.mu.Unlock()
-	return h.social.UnreadNow(ctx, client, v)
+	return h.social.Notifications.UnreadNow(ctx, client, v)
 }
 
 // reader is the client to read members with: the server reports changes to it.

@@ -260,7 +260,7 @@ func (h *Hub) sendCounts(ctx context.Context) {
 	var views []*social.View
 	for len(ids) > 0 {
 		n := min(len(ids), social.MaxPage)
-		some, err := h.social.Views(ctx, ids[:n]...)
+		some, err := h.social.Views.Views(ctx, ids[:n]...)
 		if err != nil {
 			h.mu.Lock()
 			for _, id := range ids {

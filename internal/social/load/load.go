@@ -96,11 +96,11 @@ func (l Loader) AddUsers(ctx context.Context, users []NewUser) ([]social.User, e
 		return nil, err
 	}
 	for _, user := range added {
-		if err := l.s.Claim(ctx, user); err != nil {
+		if err := l.s.Accounts.Claim(ctx, user); err != nil {
 			return nil, fmt.Errorf("%w: %q", err, user.Name)
 		}
 	}
-	if err := l.s.MarkLayout(ctx, added[0].ID); err != nil {
+	if err := l.s.Accounts.MarkLayout(ctx, added[0].ID); err != nil {
 		return nil, err
 	}
 	err = l.chunks(ctx, len(users), 1, func(i int) rueidis.Commands {

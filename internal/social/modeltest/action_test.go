@@ -63,41 +63,41 @@ func perform(ctx context.Context, s *social.Service, people []social.User, a act
 	var err error
 	switch a.Kind {
 	case "post":
-		post, err = s.Post(ctx, me, a.Text)
+		post, err = s.Posts.Post(ctx, me, a.Text)
 	case "reply":
-		post, err = s.Reply(ctx, me, a.Post, a.Text)
+		post, err = s.Posts.Reply(ctx, me, a.Post, a.Text)
 	case "repost":
-		post, err = s.Repost(ctx, me, a.Post)
+		post, err = s.Posts.Repost(ctx, me, a.Post)
 	case "unrepost":
-		err = s.Unrepost(ctx, me, a.Post)
+		err = s.Posts.Unrepost(ctx, me, a.Post)
 	case "edit":
-		_, err = s.Edit(ctx, me, a.Post, a.Text)
+		_, err = s.Posts.Edit(ctx, me, a.Post, a.Text)
 	case "delete":
-		err = s.Delete(ctx, me, a.Post)
+		err = s.Posts.Delete(ctx, me, a.Post)
 	case "like":
-		err = s.Like(ctx, me, a.Post)
+		err = s.Reactions.Like(ctx, me, a.Post)
 	case "unlike":
-		err = s.Unlike(ctx, me, a.Post)
+		err = s.Reactions.Unlike(ctx, me, a.Post)
 	case "bookmark":
-		err = s.Bookmark(ctx, me, a.Post)
+		err = s.Reactions.Bookmark(ctx, me, a.Post)
 	case "unbookmark":
-		err = s.Unbookmark(ctx, me, a.Post)
+		err = s.Reactions.Unbookmark(ctx, me, a.Post)
 	case "follow":
-		err = s.Follow(ctx, me, other)
+		err = s.Follows.Follow(ctx, me, other)
 	case "unfollow":
-		err = s.Unfollow(ctx, me, other)
+		err = s.Follows.Unfollow(ctx, me, other)
 	case "mute":
-		err = s.Mute(ctx, me, other, until)
+		err = s.Relations.Mute(ctx, me, other, until)
 	case "unmute":
-		err = s.Unmute(ctx, me, other)
+		err = s.Relations.Unmute(ctx, me, other)
 	case "block":
-		err = s.Block(ctx, me, other, until)
+		err = s.Relations.Block(ctx, me, other, until)
 	case "unblock":
-		err = s.Unblock(ctx, me, other)
+		err = s.Relations.Unblock(ctx, me, other)
 	case "follow tag":
-		err = s.FollowTag(ctx, me, a.Text)
+		err = s.Tags.FollowTag(ctx, me, a.Text)
 	case "unfollow tag":
-		err = s.UnfollowTag(ctx, me, a.Text)
+		err = s.Tags.UnfollowTag(ctx, me, a.Text)
 	default:
 		err = fmt.Errorf("unknown action %q", a.Kind)
 	}

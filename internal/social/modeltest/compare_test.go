@@ -138,7 +138,7 @@ func views(ctx context.Context, s *social.Service, people []social.User, viewer 
 	v := &social.Viewer{}
 	var err error
 	if viewer != stranger {
-		if v, err = s.Viewer(ctx, people[viewer]); err != nil {
+		if v, err = s.Viewers.Viewer(ctx, people[viewer]); err != nil {
 			return nil, err
 		}
 	}
@@ -174,20 +174,20 @@ func views(ctx context.Context, s *social.Service, people []social.User, viewer 
 		}
 	}
 	const limit = 50
-	posts("public", func(before int64) (social.Listing, error) { return s.PublicPosts(ctx, v, before, limit) })
+	posts("public", func(before int64) (social.Listing, error) { return s.Lists.PublicPosts(ctx, v, before, limit) })
 	for i, user := range people {
 		posts(fmt.Sprint("profile ", i), func(before int64) (social.Listing, error) {
-			return s.ProfilePosts(ctx, v, user.ID, before, limit)
+			return s.Lists.ProfilePosts(ctx, v, user.ID, before, limit)
 		})
 		posts(fmt.Sprint("replies ", i), func(before int64) (social.Listing, error) {
-			return s.ProfileReplies(ctx, v, user.ID, before, limit)
+			return s.Lists.ProfileReplies(ctx, v, user.ID, before, limit)
 		})
 		marked(fmt.Sprint("likes ", i), func(cursor string) (social.MarkedPosts, error) {
-			return s.LikedPosts(ctx, v, user.ID, cursor, limit)
+			return s.Reactions.LikedPosts(ctx, v, user.ID, cursor, limit)
 		})
 	}
 	for _, tag := range tags {
-		posts("tag "+tag, func(before int64) (social.Listing, error) { return s.TagPosts(ctx, v, tag, before, limit) })
+		posts("tag "+tag, func(before int64) (social.Listing, error) { return s.Tags.TagPosts(ctx, v, tag, before, limit) })
 	}
 	for _, item := range all["public"] {
 		var id int64
@@ -200,8 +200,10 @@ func views(ctx context.Context, s *social.Service, people []social.User, viewer 
 		}
 	}
 	if viewer != stranger {
-		posts("home", func(before int64) (social.Listing, error) { return s.HomePosts(ctx, v, before, limit) })
-		marked("saved", func(cursor string) (social.MarkedPosts, error) { return s.BookmarkedPosts(ctx, v, cursor, limit) })
+		posts("home", func(before int64) (social.Listing, error) { return s.Lists.HomePosts(ctx, v, before, limit) })
+		marked("saved", func(cursor string) (social.MarkedPosts, error) {
+			return s.Reactions.BookmarkedPosts(ctx, v, cursor, limit)
+		})
 	}
 	return all, err
 }
@@ -211,7 +213,7 @@ func views(ctx context.Context, s *social.Service, people []social.User, viewer 
 func thread(ctx context.Context, s *social.Service, v *social.Viewer, root int64) ([]string, error) {
 	shown := map[int64]string{}
 	for after := int64(0); ; {
-		page, err := s.Thread(ctx, v, root, after, 50)
+		page, err := s.Threads.Thread(ctx, v, root, after, 50)
 		if err != nil {
 			return nil, fmt.Errorf("thread %d: %w", root, err)
 		}
@@ -280,13 +282,13 @@ func (m *model) notices(ctx context.Context, s *social.Service, people []social.
 	if viewer == stranger {
 		return nil, nil
 	}
-	v, err := s.Viewer(ctx, people[viewer])
+	v, err := s.Viewers.Viewer(ctx, people[viewer])
 	if err != nil {
 		return nil, err
 	}
 	got := map[notice]int{}
 	for next := ""; ; {
-		page, err := s.Notifications(ctx, v, next, 50)
+		page, err := s.Notifications.Notifications(ctx, v, next, 50)
 		if err != nil {
 			return nil, err
 		}

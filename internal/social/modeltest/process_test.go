@@ -131,7 +131,7 @@ func actWithoutEnd(url string) {
 		}
 		clock.Unix.Store(a.At)
 		for _, name := range names(crowd)[len(people):] {
-			user, err := service.UserByName(ctx, name)
+			user, err := service.Users.UserByName(ctx, name)
 			if err != nil {
 				panic(err)
 			}

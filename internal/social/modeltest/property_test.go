@@ -54,7 +54,7 @@ func (n *network) open() *own {
 	n.t.Helper()
 	p := &own{Bundle: socialtest.Watched(n.t, n.url, func(opt *social.Options) { opt.CelebrityFollowers = celebrity })}
 	for _, name := range names(crowd) {
-		user, err := p.UserByName(p.Ctx, name)
+		user, err := p.Users.UserByName(p.Ctx, name)
 		if err != nil {
 			user = p.NewUser(name)
 		}

@@ -41,7 +41,7 @@ func TestKilledWhileRemoving(t *testing.T) {
 			}
 			b.Clock.Advance(time.Minute)
 			b.resume(client)
-			if _, err := b.UserByName(social.WithFresh(b.Ctx), s.zoe.Name); err == nil {
+			if _, err := b.Users.UserByName(social.WithFresh(b.Ctx), s.zoe.Name); err == nil {
 				if cut > 0 && ended {
 					t.Fatalf("killed after %d commands: not deleted", cut)
 				}
@@ -94,10 +94,10 @@ func (b *bundle) killed(client rueidis.Client, commands int64, s scene) bool {
 		b.T.Fatal(err)
 	}
 	defer service.Close()
-	if err := service.DeleteAccount(b.Ctx, s.zoe.ID); err != nil {
+	if err := service.Leaving.DeleteAccount(b.Ctx, s.zoe.ID); err != nil {
 		return false
 	}
 	b.Clock.Advance(removal.Grace)
-	err = service.FinishRemoval(b.Ctx, s.zoe.ID)
+	err = service.Leaving.FinishRemoval(b.Ctx, s.zoe.ID)
 	return err == nil && process.Left() > 0
 }

@@ -42,46 +42,46 @@ func newScene(b *bundle, n int) scene {
 	for _, f := range [][2]social.User{{s.zoe, s.ada}, {s.ada, s.zoe}, {s.bob, s.zoe}, {s.bob, s.ada}} {
 		b.Connect(f[0], f[1])
 	}
-	must(b.EditProfile(b.Ctx, s.zoe, social.UserProfile{DisplayName: fmt.Sprintf("Zoe %d of the lake", n), Bio: "hello"}))
+	must(b.Profiles.EditProfile(b.Ctx, s.zoe, social.UserProfile{DisplayName: fmt.Sprintf("Zoe %d of the lake", n), Bio: "hello"}))
 	s.post = b.Publish(s.zoe, fmt.Sprintf("about #lakes%d for @%s", n, s.cid.Name))
-	_, err := b.Edit(b.Ctx, s.zoe, s.post, fmt.Sprintf("about #rivers%d for @%s", n, s.cid.Name))
+	_, err := b.Posts.Edit(b.Ctx, s.zoe, s.post, fmt.Sprintf("about #rivers%d for @%s", n, s.cid.Name))
 	must(err)
-	must(b.Pin(b.Ctx, s.zoe, s.post))
-	_, err = b.Reply(b.Ctx, s.ada, s.post, "an answer to @"+s.zoe.Name[:2])
+	must(b.Profiles.Pin(b.Ctx, s.zoe, s.post))
+	_, err = b.Posts.Reply(b.Ctx, s.ada, s.post, "an answer to @"+s.zoe.Name[:2])
 	must(err)
 	s.adas = b.Publish(s.ada, "hers")
-	reply, err := b.Reply(b.Ctx, s.zoe, s.adas, "an answer")
+	reply, err := b.Posts.Reply(b.Ctx, s.zoe, s.adas, "an answer")
 	must(err)
 	s.reply = reply.ID
-	gone, err := b.Reply(b.Ctx, s.zoe, s.adas, "regretted")
+	gone, err := b.Posts.Reply(b.Ctx, s.zoe, s.adas, "regretted")
 	must(err)
-	_, err = b.Reply(b.Ctx, s.bob, gone.ID, "but answered")
+	_, err = b.Posts.Reply(b.Ctx, s.bob, gone.ID, "but answered")
 	must(err)
-	must(b.Delete(b.Ctx, s.zoe, gone.ID))
-	must(b.Delete(b.Ctx, s.zoe, b.Publish(s.zoe, "regretted too")))
+	must(b.Posts.Delete(b.Ctx, s.zoe, gone.ID))
+	must(b.Posts.Delete(b.Ctx, s.zoe, b.Publish(s.zoe, "regretted too")))
 	for _, u := range []social.User{s.zoe, s.bob} {
-		must(b.Like(b.Ctx, u, s.adas))
-		must(b.Like(b.Ctx, u, s.post))
-		_, err = b.Repost(b.Ctx, u, s.adas)
+		must(b.Reactions.Like(b.Ctx, u, s.adas))
+		must(b.Reactions.Like(b.Ctx, u, s.post))
+		_, err = b.Posts.Repost(b.Ctx, u, s.adas)
 		must(err)
-		_, err = b.Repost(b.Ctx, u, s.post)
+		_, err = b.Posts.Repost(b.Ctx, u, s.post)
 		must(err)
-		must(b.Bookmark(b.Ctx, u, s.post))
-		must(b.Bookmark(b.Ctx, u, s.adas))
-		must(b.FollowTag(b.Ctx, u, fmt.Sprintf("lakes%d", n)))
+		must(b.Reactions.Bookmark(b.Ctx, u, s.post))
+		must(b.Reactions.Bookmark(b.Ctx, u, s.adas))
+		must(b.Tags.FollowTag(b.Ctx, u, fmt.Sprintf("lakes%d", n)))
 	}
-	must(b.Unlike(b.Ctx, s.zoe, s.post))
-	must(b.Like(b.Ctx, s.zoe, s.post))
+	must(b.Reactions.Unlike(b.Ctx, s.zoe, s.post))
+	must(b.Reactions.Like(b.Ctx, s.zoe, s.post))
 	for _, limit := range []string{
 		"export:{" + fmt.Sprint(s.zoe.ID) + "}:1h", "second-factor:{" + fmt.Sprint(s.zoe.ID) + "@192.0.2.1}:1d",
 		"login:{" + strings.ToLower(s.zoe.Name) + "@192.0.2.1}:1d", "login-account:{" + strings.ToLower(s.zoe.Name) + "}:1h",
 	} {
 		b.Redis("SET", "ratelimit:"+limit, "1.1")
 	}
-	must(b.Mute(b.Ctx, s.zoe, s.bob, time.Time{}))
-	must(b.Mute(b.Ctx, s.bob, s.zoe, time.Time{}))
-	must(b.Block(b.Ctx, s.zoe, s.cid, time.Time{}))
-	must(b.Block(b.Ctx, s.cid, s.zoe, time.Time{}))
+	must(b.Relations.Mute(b.Ctx, s.zoe, s.bob, time.Time{}))
+	must(b.Relations.Mute(b.Ctx, s.bob, s.zoe, time.Time{}))
+	must(b.Relations.Block(b.Ctx, s.zoe, s.cid, time.Time{}))
+	must(b.Relations.Block(b.Ctx, s.cid, s.zoe, time.Time{}))
 	return s
 }
 
@@ -151,10 +151,10 @@ func (b *bundle) wantGone(s scene) {
 		b.T.Errorf("the name leads to %q", got)
 	}
 	for _, name := range []string{s.zoe.Name, strings.ToUpper(s.zoe.Name)} {
-		if _, err := b.Register(b.Ctx, name, "correct horse battery"); !errors.Is(err, social.ErrTaken) {
+		if _, err := b.Accounts.Register(b.Ctx, name, "correct horse battery"); !errors.Is(err, social.ErrTaken) {
 			b.T.Errorf("register %s: %v", name, err)
 		}
-		if _, err := b.UserByName(b.Ctx, name); !errors.Is(err, social.ErrNotFound) {
+		if _, err := b.Users.UserByName(b.Ctx, name); !errors.Is(err, social.ErrNotFound) {
 			b.T.Errorf("%s: %v", name, err)
 		}
 	}
@@ -181,38 +181,38 @@ func TestNothingIsLeft(t *testing.T) {
 	servers(t, func(t *testing.T, client rueidis.Client) {
 		b := on(t, client)
 		s := newScene(b, 1)
-		session, err := b.Login(b.Ctx, s.zoe.Name, "correct horse")
+		session, err := b.Auth.Login(b.Ctx, s.zoe.Name, "correct horse")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(b.traces(s.zoe)) < 20 {
 			t.Fatalf("the scene has too few traces: %q", b.traces(s.zoe))
 		}
-		if err := b.DeleteAccount(b.Ctx, s.zoe.ID); err != nil {
+		if err := b.Leaving.DeleteAccount(b.Ctx, s.zoe.ID); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := b.SessionUser(b.Ctx, session.Secret); !errors.Is(err, social.ErrNoSession) {
+		if _, err := b.Sessions.SessionUser(b.Ctx, session.Secret); !errors.Is(err, social.ErrNoSession) {
 			t.Errorf("the session is still open: %v", err)
 		}
-		if _, err := b.Login(b.Ctx, s.zoe.Name, "correct horse"); err == nil {
+		if _, err := b.Auth.Login(b.Ctx, s.zoe.Name, "correct horse"); err == nil {
 			t.Error("a closed account logs in")
 		}
 		b.Clock.Advance(removal.Grace)
-		if err := b.FinishRemoval(b.Ctx, s.zoe.ID); err != nil {
+		if err := b.Leaving.FinishRemoval(b.Ctx, s.zoe.ID); err != nil {
 			t.Fatal(err)
 		}
 		b.Eventually("the end of all tasks", func() bool { return b.Redis("ZCARD", "tasks") == "0" })
 		b.finishJobs()
 		b.wantGone(s)
 		b.WantHealthy()
-		if err := b.DeleteAccount(b.Ctx, s.zoe.ID); !errors.Is(err, social.ErrNotFound) {
+		if err := b.Leaving.DeleteAccount(b.Ctx, s.zoe.ID); !errors.Is(err, social.ErrNotFound) {
 			t.Errorf("deleted again: %v", err)
 		}
-		viewer, err := b.Viewer(b.Ctx, s.ada)
+		viewer, err := b.Viewers.Viewer(b.Ctx, s.ada)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if users, err := b.CompleteNames(b.Ctx, viewer, "zoe", 5); err != nil || len(users) != 0 {
+		if users, err := b.Completions.CompleteNames(b.Ctx, viewer, "zoe", 5); err != nil || len(users) != 0 {
 			t.Errorf("completions: %v, %v", users, err)
 		}
 	})

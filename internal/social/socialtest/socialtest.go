@@ -94,7 +94,7 @@ func On(t testing.TB, client rueidis.Client, change ...func(*social.Options)) *B
 // NewUser registers a user.
 func (b *Bundle) NewUser(name string) social.User {
 	b.T.Helper()
-	session, err := b.Register(b.Ctx, name, Password)
+	session, err := b.Accounts.Register(b.Ctx, name, Password)
 	if err != nil {
 		b.T.Fatalf("register %s: %v", name, err)
 	}
@@ -104,7 +104,7 @@ func (b *Bundle) NewUser(name string) social.User {
 // Publish posts a text and returns the post's id.
 func (b *Bundle) Publish(author social.User, body string) int64 {
 	b.T.Helper()
-	post, err := b.Post(b.Ctx, author, body)
+	post, err := b.Posts.Post(b.Ctx, author, body)
 	if err != nil {
 		b.T.Fatalf("post %q: %v", body, err)
 	}
@@ -114,7 +114,7 @@ func (b *Bundle) Publish(author social.User, body string) int64 {
 // Connect makes one user follow another.
 func (b *Bundle) Connect(from, to social.User) {
 	b.T.Helper()
-	if err := b.Follow(b.Ctx, from, to); err != nil {
+	if err := b.Follows.Follow(b.Ctx, from, to); err != nil {
 		b.T.Fatalf("%s follows %s: %v", from.Name, to.Name, err)
 	}
 }
