@@ -92,7 +92,7 @@ func isDirectionOverride(r rune) bool {
 	return '\u202a' <= r && r <= '\u202e' || '\u2066' <= r && r <= '\u2069'
 }
 
-// visible reports whether a character leaves ink: the fillers of Hangul and the empty
+// IsInk reports whether a character leaves ink: the fillers of Hangul and the empty
 // pattern of Braille are letters and symbols, but blank.
 func visible(r rune) bool {
 	switch r {
@@ -101,6 +101,10 @@ func visible(r rune) bool {
 	}
 	return !unicode.IsSpace(r) && !unicode.In(r, unicode.Cf, unicode.Mn, unicode.Me)
 }
+
+// BytesPerCharacter bounds, on average, the bytes of a character in a text: a single one can
+// have any number of combining marks.
+const BytesPerCharacter = 8
 
 // MaxNote bounds a note of moderators, in characters.
 const MaxNote = 1000

@@ -31,9 +31,6 @@ const (
 	MaxLink        = 200 // in bytes
 
 	maxBioLines = 10
-	// bytesPerCharacter bounds, on average, the bytes of a character: a single one can
-	// have any number of combining marks.
-	bytesPerCharacter = 8
 )
 
 // profiles are the methods of a Service for what users say about themselves.
@@ -214,7 +211,7 @@ func bounded(text, field string, most int) (string, error) {
 	if strings.IndexFunc(text, visible) < 0 {
 		return "", nil
 	}
-	if len(text) > most*bytesPerCharacter || uniseg.GraphemeClusterCount(text) > most {
+	if len(text) > most*BytesPerCharacter || uniseg.GraphemeClusterCount(text) > most {
 		return "", overlong(field, most)
 	}
 	return text, nil

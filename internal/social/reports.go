@@ -151,7 +151,7 @@ func checkReport(reporter User, kind, text string) (string, error) {
 		return "", &InvalidError{"kind", "Choose a reason."}
 	}
 	text = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
-	if !utf8.ValidString(text) || len(text) > bytesPerCharacter*MaxReportText || uniseg.GraphemeClusterCount(text) > MaxReportText {
+	if !utf8.ValidString(text) || len(text) > BytesPerCharacter*MaxReportText || uniseg.GraphemeClusterCount(text) > MaxReportText {
 		return "", &InvalidError{"text", fmt.Sprintf("Use at most %d characters.", MaxReportText)}
 	}
 	return text, nil
