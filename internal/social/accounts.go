@@ -10,13 +10,10 @@ import (
 
 	"strings"
 
-	"retwis/internal/redis/script"
 	"retwis/internal/social/completion"
 	"retwis/internal/social/hash"
 	"retwis/internal/social/layout"
 )
-
-var passwordReplaceScript = script.New(passwordReplaceSource).Retryable()
 
 // accounts registers users.
 type accounts struct {
@@ -154,18 +151,15 @@ func (a *accounts) MarkLayout(ctx context.Context, firstID int64) error {
 // checkReserved returns *InvalidError for a name that is reserved, or that looks like one
 // that is, or like the name of somebody who has a role. Two round trips.
 func (a *accounts) checkReserved(ctx context.Context, name string) error {
-	looks := skeleton(name)
-	for _, reserved := range reservedNames {
-		if looks == skeleton(reserved) {
-			return &InvalidError{"username", "That username is reserved. Please choose another one."}
-		}
+	if IsReservedName(name) {
+		return &InvalidError{"username", "That username is reserved. Please choose another one."}
 	}
 	staff, err := a.users.Staff(ctx)
 	if err != nil {
 		return err
 	}
 	for _, user := range staff {
-		if looks == skeleton(user.Name) && !strings.EqualFold(name, user.Name) { // that one is taken
+		if LooksLike(name, user.Name) && !strings.EqualFold(name, user.Name) { // that one is taken
 			return &InvalidError{"username", "That username looks too much like another one. Please choose another one."}
 		}
 	}

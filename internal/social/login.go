@@ -11,12 +11,15 @@ import (
 
 	"github.com/alexedwards/argon2id"
 
+	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/limits"
 	"retwis/internal/social/password"
 	"retwis/internal/social/reply"
 	"retwis/internal/social/secondfactor"
 )
+
+var passwordReplaceScript = script.New(passwordReplaceSource).Retryable()
 
 // ErrBusy: too many passwords wait to be checked; try again in a moment.
 var ErrBusy = password.ErrBusy

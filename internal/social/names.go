@@ -27,6 +27,14 @@ var skeletonRules = strings.NewReplacer(
 
 func skeleton(name string) string { return skeletonRules.Replace(strings.ToLower(name)) }
 
+// LooksLike reports whether one name is easily taken for another.
+func LooksLike(name, other string) bool { return skeleton(name) == skeleton(other) }
+
+// IsReservedName reports whether a username is reserved, or looks like one that is.
+func IsReservedName(name string) bool {
+	return slices.ContainsFunc(reservedNames, func(reserved string) bool { return LooksLike(name, reserved) })
+}
+
 // looksOfficial reports whether a display name is one of reservedNames but for blanks and
 // signs around and between its letters, such as "Retwis ✓".
 func looksOfficial(name string) bool {
@@ -36,6 +44,5 @@ func looksOfficial(name string) bool {
 		}
 		return -1
 	}, norm.NFKC.String(name))
-	looks := skeleton(letters)
-	return looks != "" && slices.ContainsFunc(reservedNames, func(reserved string) bool { return looks == skeleton(reserved) })
+	return skeleton(letters) != "" && IsReservedName(letters)
 }

@@ -27,7 +27,7 @@ var (
 // copied to the user; another process finishes that if this one dies. About six round
 // trips.
 func (m *moderation) SetRole(ctx context.Context, actor Actor, uid int64, role Role, note string) error {
-	if int(role) >= len(roleNames) {
+	if role > Owner {
 		return &InvalidError{"role", "Use member, moderator, admin or owner."}
 	}
 	rec, err := m.users.record(WithFresh(ctx), uid)
@@ -139,7 +139,7 @@ func (m *moderation) copyRole(ctx context.Context, argument string) error {
 		return nil
 	}
 	// Somebody else may change the role between the read and the write.
-	for before := Role(len(roleNames)); ; {
+	for before := Owner + 1; ; {
 		roles, err := m.users.roles(ctx, uid)
 		if err != nil || roles[0] == before {
 			return err

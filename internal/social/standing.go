@@ -123,7 +123,7 @@ func (m *moderation) FollowStanding(ctx context.Context, argument string) error 
 		return nil
 	}
 	// Somebody else may change it between the read and the writes.
-	for before := (StandingInfo{Standing: Standing(len(standingNames))}); ; {
+	for before := (StandingInfo{Standing: Closed + 1}); ; {
 		info, err := m.users.standing(WithFresh(ctx), uid)
 		if errors.Is(err, ErrNotFound) { // deleted, perhaps since the last read
 			return reply.FirstError(m.client.DoMulti(ctx, m.dropStanding(uid)...))
