@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/app"
 	"retwis/internal/redis/store"
 	"retwis/internal/social"
 	socialload "retwis/internal/social/load"
@@ -42,7 +43,7 @@ func measureConversations(ctx context.Context, dir string, opt options) (text st
 			return err
 		}
 		defer db.Close()
-		service, err := social.New(db.Client(), social.Options{Logger: log, Invalidations: db.Invalidations()})
+		service, err := app.New(db.Client(), app.Options{Logger: log, Invalidations: db.Invalidations()})
 		if err != nil {
 			return err
 		}
@@ -67,7 +68,7 @@ func measureConversations(ctx context.Context, dir string, opt options) (text st
 
 // talkActions returns what is measured, in an order in which each has something to do:
 // post i is by user i modulo talkers.
-func talkActions(ctx context.Context, s *social.Service) ([]*talkAction, error) {
+func talkActions(ctx context.Context, s *app.App) ([]*talkAction, error) {
 	var people []socialload.NewUser
 	for i := range talkers {
 		people = append(people, socialload.NewUser{Name: fmt.Sprintf("talker%d", i), PasswordHash: "none", Joined: time.Now()})

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"retwis/internal/social"
+	"retwis/internal/app"
 	socialload "retwis/internal/social/load"
 )
 
@@ -28,7 +28,7 @@ const pace = connections * time.Second / 500
 // measureFanOut posts as a user with many followers, and measures the cost for
 // the server and for readers meanwhile.
 func measureFanOut(ctx context.Context, s *site, opt options) (fanResult, error) {
-	service, err := social.New(s.client, social.Options{})
+	service, err := app.New(s.client, app.Options{})
 	if err != nil {
 		return fanResult{}, err
 	}

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"retwis/internal/app"
 	"retwis/internal/social"
 	socialload "retwis/internal/social/load"
 )
@@ -37,7 +38,7 @@ func measureLive(ctx context.Context, dir string, opt options) (string, error) {
 		return "", err
 	}
 	defer s.stop()
-	service, err := social.New(s.client, social.Options{})
+	service, err := app.New(s.client, app.Options{})
 	if err != nil {
 		return "", err
 	}
@@ -125,7 +126,7 @@ most and the lowest priority: it stands for the machines of the readers. Medians
 
 // followers makes users follow an author, and returns a session of each, and sessions of
 // others who do not.
-func (s *site) followers(ctx context.Context, service *social.Service) (author social.User, followers, others []string, err error) {
+func (s *site) followers(ctx context.Context, service *app.App) (author social.User, followers, others []string, err error) {
 	names, err := s.client.Do(ctx, s.client.B().Zrange().Key("users_by_time").Min("0").Max("-1").Build()).AsStrSlice()
 	if err != nil {
 		return author, nil, nil, err
@@ -236,7 +237,7 @@ func (p *openPages) line() (string, error) {
 
 // publish publishes posts during a time, and returns the delay of each to each
 // follower.
-func (p *openPages) publish(ctx context.Context, service *social.Service, author social.User, length time.Duration) ([]time.Duration, error) {
+func (p *openPages) publish(ctx context.Context, service *app.App, author social.User, length time.Duration) ([]time.Duration, error) {
 	published := map[int64]time.Time{}
 	for range livePosts {
 		began := time.Now()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/app"
 	"retwis/internal/redis/store"
 	"retwis/internal/social"
 	socialload "retwis/internal/social/load"
@@ -27,13 +28,13 @@ const (
 func measureThreads(ctx context.Context, dir string, opt options) (text string, err error) {
 	err = onServer(ctx, dir, "threads", func(rueidis.Client) error {
 		log := slog.New(slog.NewTextHandler(io.Discard, nil))
-		serve := func(use func(*social.Service) error) error {
+		serve := func(use func(*app.App) error) error {
 			db, err := store.Open(ctx, "unix://"+filepath.Join(dir, "threads", "redis.sock"), store.Options{Logger: log})
 			if err != nil {
 				return err
 			}
 			defer db.Close()
-			service, err := social.New(db.Client(), social.Options{Logger: log, Invalidations: db.Invalidations()})
+			service, err := app.New(db.Client(), app.Options{Logger: log, Invalidations: db.Invalidations()})
 			if err != nil {
 				return err
 			}
@@ -41,7 +42,7 @@ func measureThreads(ctx context.Context, dir string, opt options) (text string, 
 			return use(service)
 		}
 		var root int64
-		err := serve(func(s *social.Service) error {
+		err := serve(func(s *app.App) error {
 			var err error
 			root, err = writeThread(ctx, s)
 			return err
@@ -51,7 +52,7 @@ func measureThreads(ctx context.Context, dir string, opt options) (text string, 
 		}
 		var cold, warm []float64
 		for range max(3, opt.rounds) {
-			err := serve(func(s *social.Service) error {
+			err := serve(func(s *app.App) error {
 				began := time.Now()
 				if err := readThread(ctx, s, root); err != nil {
 					return err
@@ -87,7 +88,7 @@ read nothing before, and again. Medians of %d processes.
 }
 
 // writeThread writes a conversation in which each reply is to a random earlier post.
-func writeThread(ctx context.Context, s *social.Service) (root int64, err error) {
+func writeThread(ctx context.Context, s *app.App) (root int64, err error) {
 	var people []socialload.NewUser
 	for i := range threadPeople {
 		people = append(people, socialload.NewUser{Name: fmt.Sprintf("talker%d", i), PasswordHash: "none", Joined: time.Now()})
@@ -112,16 +113,16 @@ func writeThread(ctx context.Context, s *social.Service) (root int64, err error)
 	return post.ID, nil
 }
 
-func readThread(ctx context.Context, s *social.Service, root int64) error {
+func readThread(ctx context.Context, s *app.App, root int64) error {
 	user, err := s.Users.UserByName(ctx, "talker1")
 	if err != nil {
 		return err
 	}
-	v, err := s.Viewers.Viewer(ctx, user)
+	v, err := s.Viewers.Get(ctx, user)
 	if err != nil {
 		return err
 	}
-	thread, err := s.Threads.Thread(ctx, v, root, 0, social.MaxPage)
+	thread, err := s.Threads.Get(ctx, v, root, 0, social.MaxPage)
 	if err == nil && len(thread.Replies) != social.MaxPage {
 		err = fmt.Errorf("a page of %d replies", len(thread.Replies))
 	}

@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"retwis/internal/app"
 	"retwis/internal/redis/store"
 	"retwis/internal/social"
 )
@@ -223,7 +224,7 @@ Medians of %d rounds of %v for each side. Under load, another process writes
 // likes are a process that likes the posts of the pages, as other people do.
 type likes struct {
 	store  *store.Store
-	social *social.Service
+	social *app.App
 	users  []social.User
 	posts  []int64
 	run    atomic.Bool
@@ -241,7 +242,7 @@ func startLikes(ctx context.Context, s *site) (*likes, error) {
 		return nil, err
 	}
 	l := &likes{store: db}
-	l.social, err = social.New(db.Client(), social.Options{Logger: log, Invalidations: db.Invalidations()})
+	l.social, err = app.New(db.Client(), app.Options{Logger: log, Invalidations: db.Invalidations()})
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 
+	"retwis/internal/app"
 	"retwis/internal/social"
+	"retwis/internal/social/accounts"
 )
 
 // Login is a name and a password for logging in.
@@ -15,7 +17,7 @@ var demoLogin = Login{Name: "demo", Password: "demo-demo"}
 
 // Demo puts a small network into an empty database and returns its login. It leaves a
 // database that it has filled before unchanged, and returns ErrNotEmpty for any other.
-func Demo(ctx context.Context, svc *social.Service) (Login, error) {
+func Demo(ctx context.Context, svc *app.App) (Login, error) {
 	empty, err := svc.Users.Empty(ctx)
 	if err != nil {
 		return Login{}, err
@@ -38,7 +40,7 @@ func Demo(ctx context.Context, svc *social.Service) (Login, error) {
 }
 
 // greet lets some people react to the user of the demo, who is notified of it.
-func greet(ctx context.Context, svc *social.Service) error {
+func greet(ctx context.Context, svc *app.App) error {
 	me, err := svc.Users.UserByName(ctx, demoLogin.Name)
 	if err != nil {
 		return err
@@ -47,7 +49,7 @@ func greet(ctx context.Context, svc *social.Service) error {
 	if err != nil {
 		return err
 	}
-	all := []error{svc.Profiles.EditProfile(ctx, me, social.UserProfile{})}
+	all := []error{svc.Profiles.Edit(ctx, me, accounts.UserProfile{})}
 	people, err := svc.Follows.Followers(ctx, &social.Viewer{}, me.ID, "", 12)
 	for i, friend := range people.Users {
 		all = append(all, svc.Reactions.Like(ctx, friend, post.ID))

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"time"
 
-	"retwis/internal/social"
+	"retwis/internal/app"
 	"retwis/internal/social/load"
 )
 
@@ -22,7 +22,7 @@ var ErrNotEmpty = errors.New("seed: the database is not empty and holds no demo"
 
 // Run adds a network to the database of svc, which may contain another one: if a name is
 // taken, it appends a number.
-func Run(ctx context.Context, svc *social.Service, opt Options) (Result, error) {
+func Run(ctx context.Context, svc *app.App, opt Options) (Result, error) {
 	if err := opt.validate(); err != nil {
 		return Result{}, err
 	}
@@ -48,7 +48,7 @@ func Run(ctx context.Context, svc *social.Service, opt Options) (Result, error) 
 }
 
 type run struct {
-	svc     *social.Service
+	svc     *app.App
 	load    load.Loader
 	opt     Options
 	net     *network

@@ -15,13 +15,14 @@ import (
 
 	"retwis/internal/redistest"
 	"retwis/internal/seed"
-	"retwis/internal/social"
+
+	"retwis/internal/app"
 	"retwis/internal/social/check"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-func service(t *testing.T) (*social.Service, rueidis.Client) {
+func service(t *testing.T) (*app.App, rueidis.Client) {
 	t.Helper()
 	db := redistest.DB(t)
 	client := db.Client(t)
@@ -29,7 +30,7 @@ func service(t *testing.T) (*social.Service, rueidis.Client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	svc, err := social.New(client, social.Options{Server: &server})
+	svc, err := app.New(client, app.Options{Server: &server})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +102,7 @@ func TestRunThroughRestart(t *testing.T) {
 	}
 	option.ForceSingleClient = true
 	for name, direct := range map[string]*rueidis.ClientOption{"by mass insertion": &option, "through the client": nil} {
-		svc, err := social.New(server.Client(t), social.Options{Server: direct, Logger: slog.New(slog.DiscardHandler)})
+		svc, err := app.New(server.Client(t), app.Options{Server: direct, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,7 +198,7 @@ func TestDemo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := svc.Viewers.Viewer(t.Context(), me)
+	v, err := svc.Viewers.Get(t.Context(), me)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func (a Actor) String() string {
 }
 
 // parseActor reads what the audit log has; the zero Actor for another text.
-func parseActor(text string) Actor {
+func ParseActor(text string) Actor {
 	switch text {
 	case "operator":
 		return Operator
@@ -45,20 +45,23 @@ func parseActor(text string) Actor {
 // ErrForbidden.
 type ForbiddenError struct{ Reason string } // a sentence for the actor
 
+// Forbidden returns a ForbiddenError.
+func Forbidden(reason string) *ForbiddenError { return &ForbiddenError{Reason: reason} }
+
 func (e *ForbiddenError) Error() string { return "social: not allowed: " + e.Reason }
 
 // Is reports whether target is ErrForbidden.
 func (e *ForbiddenError) Is(target error) bool { return target == ErrForbidden }
 
 // mayModerate is the rule of authorize.
-func mayModerate(actor, uid int64, has, other Role) error {
+func MayModerate(actor, uid int64, has, other Role) error {
 	switch {
 	case has < Moderator:
-		return &ForbiddenError{"Only moderators may do that."}
+		return Forbidden("Only moderators may do that.")
 	case actor == uid:
-		return &ForbiddenError{"You can't decide about yourself."}
+		return Forbidden("You can't decide about yourself.")
 	case other >= has:
-		return &ForbiddenError{"You can't decide about a person whose role is " + other.String() + "."}
+		return Forbidden("You can't decide about a person whose role is " + other.String() + ".")
 	}
 	return nil
 }
@@ -66,5 +69,5 @@ func mayModerate(actor, uid int64, has, other Role) error {
 // MayModerate reports whether a user, as this process knows them, may decide about
 // another one: for the pages. The actions ask the database.
 func (u User) MayModerate(other User) bool {
-	return mayModerate(u.ID, other.ID, u.Role, other.Role) == nil
+	return MayModerate(u.ID, other.ID, u.Role, other.Role) == nil
 }

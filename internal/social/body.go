@@ -20,41 +20,41 @@ const (
 	// MaxBodyLines bounds the height of a post.
 	MaxBodyLines = 40
 	// maxTyped bounds what is looked at. Cleaning makes no text longer.
-	maxTyped = 16 << 10
+	MaxTyped = 16 << 10
 )
 
 // cleanBody returns a typed text as it is stored: without control characters and
 // direction overrides, with its line breaks, but no two empty lines in a row.
-func cleanBody(typed string) (string, error) {
-	if len(typed) > maxTyped {
+func CleanBody(typed string) (string, error) {
+	if len(typed) > MaxTyped {
 		return "", tooLong()
 	}
-	body := cleanRunes(typed)
-	if strings.IndexFunc(body, visible) < 0 {
-		return "", &InvalidError{"status", "Write something first."}
+	body := CleanRunes(typed)
+	if strings.IndexFunc(body, IsInk) < 0 {
+		return "", Invalid("status", "Write something first.")
 	}
-	body, lines := cleanLines(body)
+	body, lines := CleanLines(body)
 	switch {
 	case uniseg.GraphemeClusterCount(body) > MaxBody:
 		return "", tooLong()
 	case len(body) > MaxBodyBytes:
-		return "", &InvalidError{"status", fmt.Sprintf("Your post takes up too much space. Use at most %d bytes: fewer emoji and accents.", MaxBodyBytes)}
+		return "", Invalid("status", fmt.Sprintf("Your post takes up too much space. Use at most %d bytes: fewer emoji and accents.", MaxBodyBytes))
 	case lines > MaxBodyLines:
-		return "", &InvalidError{"status", fmt.Sprintf("Your post has too many lines. Use at most %d.", MaxBodyLines)}
+		return "", Invalid("status", fmt.Sprintf("Your post has too many lines. Use at most %d.", MaxBodyLines))
 	}
 	return body, nil
 }
 
 // cleanRunes removes control characters and direction overrides, and writes every line
 // break as a line feed.
-func cleanRunes(typed string) string {
+func CleanRunes(typed string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\r' || r == '\u0085' || r == '\u2028' || r == '\u2029':
 			return '\n'
 		case r == '\t':
 			return ' '
-		case unicode.IsControl(r), r == utf8.RuneError, isDirectionOverride(r):
+		case unicode.IsControl(r), r == utf8.RuneError, IsDirectionOverride(r):
 			return -1
 		}
 		return r
@@ -63,11 +63,11 @@ func cleanRunes(typed string) string {
 
 // cleanLines removes empty lines at both ends, all but one of several in a row, and
 // the spaces at the end of each line. It returns the text and its number of lines.
-func cleanLines(body string) (string, int) {
+func CleanLines(body string) (string, int) {
 	kept := make([]string, 0, 8)
 	empty := true // the line before
 	for line := range strings.SplitSeq(body, "\n") {
-		blank := strings.IndexFunc(line, visible) < 0
+		blank := strings.IndexFunc(line, IsInk) < 0
 		if blank {
 			line = ""
 		}
@@ -83,18 +83,18 @@ func cleanLines(body string) (string, int) {
 }
 
 func tooLong() error {
-	return &InvalidError{"status", fmt.Sprintf("Your post is too long. Use at most %d characters.", MaxBody)}
+	return Invalid("status", fmt.Sprintf("Your post is too long. Use at most %d characters.", MaxBody))
 }
 
 // isDirectionOverride reports the characters that can make a text display as a
 // different one.
-func isDirectionOverride(r rune) bool {
+func IsDirectionOverride(r rune) bool {
 	return '\u202a' <= r && r <= '\u202e' || '\u2066' <= r && r <= '\u2069'
 }
 
 // IsInk reports whether a character leaves ink: the fillers of Hangul and the empty
 // pattern of Braille are letters and symbols, but blank.
-func visible(r rune) bool {
+func IsInk(r rune) bool {
 	switch r {
 	case '\u115f', '\u1160', '\u3164', '\uffa0', '\u2800':
 		return false
@@ -110,10 +110,10 @@ const BytesPerCharacter = 8
 const MaxNote = 1000
 
 // cleanNote returns a note without surrounding space, or *InvalidError.
-func cleanNote(note string) (string, error) {
+func CleanNote(note string) (string, error) {
 	note = strings.TrimSpace(strings.ReplaceAll(note, "\r\n", "\n"))
 	if !utf8.ValidString(note) || utf8.RuneCountInString(note) > MaxNote {
-		return "", &InvalidError{"note", "Use at most 1,000 characters."}
+		return "", Invalid("note", "Use at most 1,000 characters.")
 	}
 	return note, nil
 }

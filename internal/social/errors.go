@@ -35,3 +35,6 @@ type InvalidError struct {
 }
 
 func (e *InvalidError) Error() string { return "social: " + e.Field + ": " + e.Reason }
+
+// Invalid returns an InvalidError.
+func Invalid(field, reason string) *InvalidError { return &InvalidError{Field: field, Reason: reason} }

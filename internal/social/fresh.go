@@ -15,13 +15,13 @@ func WithFresh(ctx context.Context, posts ...int64) context.Context {
 }
 
 // withoutFresh returns a context whose reads may be answered from memory again.
-func withoutFresh(ctx context.Context) context.Context {
+func WithoutFresh(ctx context.Context) context.Context {
 	return context.WithValue(ctx, freshKey{}, nil)
 }
 
-func isFresh(ctx context.Context) bool { return ctx.Value(freshKey{}) != nil }
+func IsFresh(ctx context.Context) bool { return ctx.Value(freshKey{}) != nil }
 
-func isFreshPost(ctx context.Context, id int64) bool {
+func IsFreshPost(ctx context.Context, id int64) bool {
 	posts, _ := ctx.Value(freshKey{}).([]int64)
 	return slices.Contains(posts, id)
 }

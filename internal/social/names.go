@@ -37,7 +37,7 @@ func IsReservedName(name string) bool {
 
 // looksOfficial reports whether a display name is one of reservedNames but for blanks and
 // signs around and between its letters, such as "Retwis ✓".
-func looksOfficial(name string) bool {
+func LooksOfficial(name string) bool {
 	letters := strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
 			return r

@@ -30,7 +30,7 @@ type PostCounts struct{ Replies, Reposts, Likes int64 }
 
 // conversation is the first post of the conversation to which replies to a post
 // belong.
-func (p *Post) conversation() int64 {
+func (p *Post) Conversation() int64 {
 	if p.Root != 0 {
 		return p.Root
 	}

@@ -63,7 +63,7 @@ func (s Standing) String() string {
 func (s Standing) Hidden() bool { return s >= Suspended }
 
 // parseStanding returns the standing of a name, Good for an unknown one.
-func parseStanding(name string) Standing {
+func ParseStanding(name string) Standing {
 	for i, known := range standingNames {
 		if name == known {
 			return Standing(i)

@@ -30,7 +30,7 @@ func CheckName(name string) error {
 		ok = c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 	}
 	if !ok {
-		return &InvalidError{"username", fmt.Sprintf("Use 1 to %d letters, digits or underscores.", MaxName)}
+		return Invalid("username", fmt.Sprintf("Use 1 to %d letters, digits or underscores.", MaxName))
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ type Standings interface {
 	Version() any // another one after each change
 }
 
-func (v *Viewer) standing(uid int64) Standing {
+func (v *Viewer) Standing(uid int64) Standing {
 	if v.Standings == nil {
 		return Good
 	}
@@ -47,7 +47,7 @@ func (v *Viewer) HiddenPeople() int {
 
 // asking returns the viewer as one who has asked for what a user writes, so that a
 // mute of that user hides nothing.
-func (v *Viewer) asking(uid int64) *Viewer {
+func (v *Viewer) Asking(uid int64) *Viewer {
 	other := *v
 	other.asked = uid
 	return &other
@@ -55,7 +55,7 @@ func (v *Viewer) asking(uid int64) *Viewer {
 
 // acting returns the viewer as one who acts on posts. A moderator who is blocked by an
 // author can read their posts, but not answer or like them.
-func (v *Viewer) acting() *Viewer {
+func (v *Viewer) Acting() *Viewer {
 	if v.User.Role < Moderator {
 		return v
 	}
@@ -65,7 +65,7 @@ func (v *Viewer) acting() *Viewer {
 }
 
 // pastBlocks returns a copy of the viewer for which blocks do not count.
-func (v *Viewer) pastBlocks() *Viewer {
+func (v *Viewer) PastBlocks() *Viewer {
 	other := *v
 	other.Blocked, other.Blockers = nil, nil
 	return &other
@@ -74,7 +74,7 @@ func (v *Viewer) pastBlocks() *Viewer {
 // UserSet is a set of the ids of users, sorted.
 type UserSet []int64
 
-func (p UserSet) has(uid int64) bool {
+func (p UserSet) Has(uid int64) bool {
 	if len(p) == 0 {
 		return false
 	}

@@ -37,18 +37,18 @@ func (v *Viewer) Sees(uid int64) Visibility {
 	switch {
 	case uid == v.User.ID && uid != 0:
 		return Shown
-	case v.Blocked.has(uid), v.Blockers.has(uid) && (v.acts || v.User.Role < Moderator):
+	case v.Blocked.Has(uid), v.Blockers.Has(uid) && (v.acts || v.User.Role < Moderator):
 		return Hidden
 	}
-	standing := v.standing(uid)
+	standing := v.Standing(uid)
 	switch {
 	case standing == Closed, standing.Hidden() && v.User.Role < Moderator:
 		return Hidden
-	case standing == Suspended, v.Blockers.has(uid):
+	case standing == Suspended, v.Blockers.Has(uid):
 		return v.staffSees(uid)
 	case v.asked == uid && uid != 0:
 		return Shown
-	case v.Muted.has(uid):
+	case v.Muted.Has(uid):
 		return Muted
 	case standing == Limited:
 		return Unlisted
@@ -67,15 +67,15 @@ func (v *Viewer) staffSees(uid int64) Visibility {
 
 // hidesPeople reports whether lists of people can have some that the viewer does not
 // see.
-func (v *Viewer) hidesPeople() bool {
+func (v *Viewer) HidesPeople() bool {
 	return v.HiddenPeople() > 0
 }
 
 // Suspended reports whether the viewer is suspended or gone: their sessions have ended.
-func (v *Viewer) Suspended() bool { return v.User.ID != 0 && v.standing(v.User.ID).Hidden() }
+func (v *Viewer) Suspended() bool { return v.User.ID != 0 && v.Standing(v.User.ID).Hidden() }
 
 // Lists decides whether a public list of people, such as the latest users, shows a user
 // to a viewer. Muted users are there: a mute is about what they write and do.
 func (v *Viewer) Lists(uid int64) bool {
-	return uid == v.User.ID || v.standing(uid) == Good && v.Sees(uid) != Hidden
+	return uid == v.User.ID || v.Standing(uid) == Good && v.Sees(uid) != Hidden
 }

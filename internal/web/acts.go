@@ -9,20 +9,21 @@ import (
 	"strings"
 
 	"retwis/internal/social"
+	"retwis/internal/social/timeline"
 )
 
 var errNoPost = &pageError{status: http.StatusNotFound, detail: "This post doesn't exist."}
 
 // item returns the post in the address, as the viewer sees it. A post that the
 // viewer must not see does not exist.
-func (req *request) item(v *social.Viewer) (social.Item, error) {
+func (req *request) item(v *social.Viewer) (timeline.Item, error) {
 	id, ok := parseID(req.r.PathValue("id"))
 	if !ok {
-		return social.Item{}, errNoPost
+		return timeline.Item{}, errNoPost
 	}
-	item, err := req.server.social.Lists.PostPage(req.ctx, v, id)
+	item, err := req.server.app.Lists.PostPage(req.ctx, v, id)
 	if errors.Is(err, social.ErrNotFound) {
-		return social.Item{}, errNoPost
+		return timeline.Item{}, errNoPost
 	}
 	return item, err
 }
@@ -35,7 +36,7 @@ func parseID(text string) (int64, bool) {
 
 // canonical returns the one address of a page of a post, and whether the request
 // has another: with the name of another user, or with the id of a repost.
-func (req *request) canonical(item social.Item, suffix string) (path string, elsewhere bool) {
+func (req *request) canonical(item timeline.Item, suffix string) (path string, elsewhere bool) {
 	path = postPath(item.Post.Post)
 	return path + suffix, item.Entry != item.Post || req.r.PathValue("name") != item.Post.Author.Name
 }
@@ -75,7 +76,7 @@ func (s *Server) act(do func(ctx context.Context, user social.User, post int64) 
 }
 
 func (s *Server) repost(ctx context.Context, user social.User, post int64) error {
-	_, err := s.social.Posts.Repost(ctx, user, post)
+	_, err := s.app.Posts.Repost(ctx, user, post)
 	return err
 }
 
@@ -97,7 +98,7 @@ func (s *Server) reply(req *request) error {
 		return err
 	}
 	typed := req.r.PostFormValue("status")
-	post, err := s.social.Posts.ReplyOnce(req.ctx, req.viewer, parent.ID, typed)
+	post, err := s.app.Posts.ReplyOnce(req.ctx, req.viewer, parent.ID, typed)
 	var invalid *social.InvalidError
 	switch {
 	case errors.As(err, &invalid):
@@ -140,7 +141,7 @@ func (s *Server) edit(req *request) error {
 		return err
 	}
 	typed := req.r.PostFormValue("status")
-	_, err = s.social.Posts.Edit(req.ctx, req.viewer, post.ID, typed)
+	_, err = s.app.Posts.Edit(req.ctx, req.viewer, post.ID, typed)
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) {
 		return s.showEdit(req, http.StatusUnprocessableEntity, post, statusForm{Status: typed, Problem: invalid.Reason})
@@ -164,7 +165,7 @@ func (s *Server) deleteForm(req *request) error {
 	if elsewhere {
 		return req.redirectToName(path)
 	}
-	shown, err := req.show(v, []social.Item{item})
+	shown, err := req.show(v, []timeline.Item{item})
 	if err != nil {
 		return err
 	}
@@ -179,7 +180,7 @@ func (s *Server) delete(req *request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.social.Posts.Delete(req.ctx, req.viewer, post.ID); err != nil {
+	if err := s.app.Posts.Delete(req.ctx, req.viewer, post.ID); err != nil {
 		return err
 	}
 	to := req.returnTo(profilePath(req.viewer.Name))
@@ -190,10 +191,10 @@ func (s *Server) delete(req *request) error {
 }
 
 // ownPost returns the post in the address of a form that only its author gets.
-func (req *request) ownPost() (*social.Viewer, social.Item, error) {
+func (req *request) ownPost() (*social.Viewer, timeline.Item, error) {
 	v, err := req.person()
 	if err != nil {
-		return nil, social.Item{}, err
+		return nil, timeline.Item{}, err
 	}
 	item, err := req.item(v)
 	if err == nil && item.Post.Author.ID != req.viewer.ID {

@@ -13,6 +13,7 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/text"
+	"retwis/internal/social/timeline"
 )
 
 // Atom feeds (RFC 4287) have what a stranger sees, without what is hidden from a person
@@ -86,7 +87,7 @@ func (s *Server) timelineAtom(req *request) error {
 	if err != nil {
 		return err
 	}
-	list, err := s.social.Lists.PublicPosts(req.ctx, v, 0, atomEntries)
+	list, err := s.app.Lists.PublicPosts(req.ctx, v, 0, atomEntries)
 	if err != nil {
 		return err
 	}
@@ -102,7 +103,7 @@ func (s *Server) profileAtom(req *request) error {
 	if user.Name != req.r.PathValue("name") {
 		return req.redirectToName(path + atomSuffix)
 	}
-	list, err := s.social.Lists.ProfilePosts(req.ctx, v, user.ID, 0, atomEntries)
+	list, err := s.app.Lists.ProfilePosts(req.ctx, v, user.ID, 0, atomEntries)
 	if err != nil {
 		return err
 	}
@@ -122,7 +123,7 @@ func (s *Server) tagAtom(req *request) error {
 	if err != nil {
 		return err
 	}
-	list, err := s.social.Tags.TagPosts(req.ctx, v, tag, 0, atomEntries)
+	list, err := s.app.Tags.TagPosts(req.ctx, v, tag, 0, atomEntries)
 	if err != nil {
 		return err
 	}
@@ -130,7 +131,7 @@ func (s *Server) tagAtom(req *request) error {
 }
 
 // sendFeed sends the feed of a page. since is the time of a feed without entries.
-func (req *request) sendFeed(feed atomFeed, path string, items []social.Item, since time.Time) error {
+func (req *request) sendFeed(feed atomFeed, path string, items []timeline.Item, since time.Time) error {
 	origin := req.origin()
 	updated := since
 	for _, item := range items {
@@ -160,7 +161,7 @@ func (req *request) sendFeed(feed atomFeed, path string, items []social.Item, si
 }
 
 // atomEntry is a post or a repost, and the time of its last change.
-func (req *request) atomEntry(item social.Item) (atomEntry, time.Time) {
+func (req *request) atomEntry(item timeline.Item) (atomEntry, time.Time) {
 	origin, post := req.origin(), item.Post
 	updated := item.Entry.Time
 	if post.Edited.After(updated) {

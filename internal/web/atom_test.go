@@ -13,6 +13,7 @@ import (
 	"github.com/mmcdole/gofeed/atom"
 
 	"retwis/internal/social"
+	"retwis/internal/social/accounts"
 )
 
 // feedOf reads a feed with another program's parser, and checks what RFC 4287 asks for
@@ -181,7 +182,7 @@ func TestSuggest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.social.Profiles.EditProfile(t.Context(), user, social.UserProfile{DisplayName: "<Zed>"}); err != nil {
+	if err := s.social.Profiles.Edit(t.Context(), user, accounts.UserProfile{DisplayName: "<Zed>"}); err != nil {
 		t.Fatal(err)
 	}
 	for q, want := range map[string][]string{

@@ -5,17 +5,17 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"retwis/internal/social"
+	"retwis/internal/app"
 )
 
 // backlogMetrics read what waits in the background each time the metrics are read.
 type backlogMetrics struct {
-	service *social.Service
+	service *app.App
 	waiting *prometheus.Desc
 	stalled *prometheus.Desc
 }
 
-func newBacklogMetrics(service *social.Service) *backlogMetrics {
+func newBacklogMetrics(service *app.App) *backlogMetrics {
 	labels := []string{"queue"}
 	return &backlogMetrics{
 		service: service,
@@ -46,13 +46,13 @@ func (m *backlogMetrics) Collect(all chan<- prometheus.Metric) {
 
 // jobMetrics report on the queues of jobs, and what this process has done of them.
 type jobMetrics struct {
-	service                             *social.Service
+	service                             *app.App
 	waiting, oldest, dead               *prometheus.Desc
 	done, failed, given, lost, reclaims *prometheus.Desc
 	running                             *prometheus.Desc
 }
 
-func newJobMetrics(service *social.Service) *jobMetrics {
+func newJobMetrics(service *app.App) *jobMetrics {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("retwis_jobs_"+name, help, labels, nil)
 	}
@@ -108,12 +108,12 @@ func (m *jobMetrics) Collect(all chan<- prometheus.Metric) {
 
 // hashMetrics report the queue for passwords.
 type hashMetrics struct {
-	service          *social.Service
+	service          *app.App
 	waiting, refused *prometheus.Desc
 	seconds          *prometheus.Desc
 }
 
-func newHashMetrics(service *social.Service) *hashMetrics {
+func newHashMetrics(service *app.App) *hashMetrics {
 	return &hashMetrics{
 		service: service,
 		waiting: prometheus.NewDesc("retwis_password_queue_waiting", "Passwords that wait to be checked or hashed.", nil, nil),

@@ -45,7 +45,7 @@ func (req *request) identify() error {
 		req.known = true
 		return nil
 	}
-	user, err := req.server.social.Sessions.SessionUser(req.ctx, secret)
+	user, err := req.server.app.Sessions.SessionUser(req.ctx, secret)
 	if errors.Is(err, social.ErrNoSession) {
 		// The cookie stays: a slow response that removes it would end the session of a
 		// log-in that happened meanwhile.
@@ -54,7 +54,7 @@ func (req *request) identify() error {
 	}
 	if err == nil {
 		// One that the browser has is as good: an error must not end the request.
-		renewed, unknown := req.server.social.Sessions.RenewedSecret(req.ctx, user.ID, secret)
+		renewed, unknown := req.server.app.Sessions.RenewedSecret(req.ctx, user.ID, secret)
 		if unknown == nil && renewed != secret {
 			req.keepSession(renewed)
 		}
@@ -91,7 +91,7 @@ func (req *request) sessionCookie() string {
 
 // keepSession gives the browser the secret of a session, in place of the one it has.
 func (req *request) keepSession(secret string) {
-	req.setCookie(req.sessionCookie(), secret, int(req.server.social.Options().SessionMax/time.Second))
+	req.setCookie(req.sessionCookie(), secret, int(req.server.app.Options().SessionMax/time.Second))
 }
 
 // dropSession removes the secret of a session from the browser.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"retwis/internal/social"
+	"retwis/internal/social/auth"
 )
 
 // leaveForm is the form that deletes an account, with what was wrong.
@@ -40,7 +41,7 @@ func (s *Server) export(req *request) error {
 	req.security("export", req.viewer)
 	req.stream = func() {
 		out := bufio.NewWriterSize(&slowWriter{req.w, http.NewResponseController(req.w)}, 32<<10)
-		err := s.social.Leaving.Export(req.r.Context(), req.viewer.ID, out)
+		err := s.app.Leaving.Export(req.r.Context(), req.viewer.ID, out)
 		if err == nil {
 			err = out.Flush()
 		}
@@ -84,7 +85,7 @@ func (s *Server) leaveForm(req *request) error {
 }
 
 func (s *Server) showLeave(req *request, status int, form leaveForm) error {
-	state, err := s.social.Auth.SecondFactor(req.ctx, req.viewer.ID)
+	state, err := s.app.Auth.SecondFactor(req.ctx, req.viewer.ID)
 	if err != nil {
 		return err
 	}
@@ -99,28 +100,28 @@ func (s *Server) leave(req *request) error {
 		return req.toLogin()
 	}
 	user := req.viewer
-	switch err := s.social.Moderation.MayLeave(req.ctx, user.ID); {
+	switch err := s.app.Moderation.MayLeave(req.ctx, user.ID); {
 	case errors.Is(err, social.ErrForbidden):
 		return s.showLeave(req, http.StatusForbidden, leaveForm{Field: "password", Problem: "You are the only owner of this site. Make somebody else an owner first."})
 	case err != nil:
 		return err
 	}
-	_, err := s.social.Auth.Login(req.ctx, user.Name, req.r.PostFormValue("password"))
-	var waits *social.SecondFactorError
+	_, err := s.app.Auth.Login(req.ctx, user.Name, req.r.PostFormValue("password"))
+	var waits *auth.SecondFactorError
 	if errors.As(err, &waits) {
-		_, err = s.social.Auth.FinishLogin(req.ctx, waits.Secret, strings.TrimSpace(req.r.PostFormValue("code")))
+		_, err = s.app.Auth.FinishLogin(req.ctx, waits.Secret, strings.TrimSpace(req.r.PostFormValue("code")))
 	}
 	switch {
 	case errors.Is(err, social.ErrBadLogin):
 		return s.showLeave(req, http.StatusUnprocessableEntity, leaveForm{Field: "password", Problem: "That password is wrong."})
-	case errors.Is(err, social.ErrBadCode), errors.Is(err, social.ErrNoLogin):
+	case errors.Is(err, auth.ErrBadCode), errors.Is(err, auth.ErrNoLogin):
 		return s.showLeave(req, http.StatusUnprocessableEntity, leaveForm{Field: "code", Problem: "That code is wrong, or was used before."})
-	case errors.Is(err, social.ErrTooManyCodes):
+	case errors.Is(err, auth.ErrTooManyCodes):
 		return s.showLeave(req, http.StatusTooManyRequests, leaveForm{Field: "code", Problem: "Too many codes were wrong. Use a recovery code, or try again later."})
 	case err != nil:
 		return err
 	}
-	if err := s.social.Leaving.DeleteAccount(req.ctx, user.ID); err != nil {
+	if err := s.app.Leaving.DeleteAccount(req.ctx, user.ID); err != nil {
 		return err
 	}
 	req.security("account deleted", user)

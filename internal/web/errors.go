@@ -10,7 +10,10 @@ import (
 
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/social"
+	"retwis/internal/social/auth"
 	"retwis/internal/social/limits"
+	"retwis/internal/social/moderation"
+	"retwis/internal/social/people"
 )
 
 // fail sends an error page: the one place that decides what it looks like.
@@ -97,19 +100,19 @@ func (req *request) describe(err error) *pageError {
 		return &pageError{status: http.StatusForbidden, detail: suspensionText(suspended.StandingInfo)}
 	case errors.As(err, &forbidden):
 		return &pageError{status: http.StatusForbidden, detail: forbidden.Reason}
-	case errors.Is(err, social.ErrReportHeld):
+	case errors.Is(err, moderation.ErrReportHeld):
 		return &pageError{status: http.StatusConflict, detail: "Another moderator has this report."}
-	case errors.Is(err, social.ErrReportNotHeld):
+	case errors.Is(err, moderation.ErrReportNotHeld):
 		return &pageError{status: http.StatusConflict, detail: "You don't have this report any more. Take it again from the queue."}
-	case errors.Is(err, social.ErrNotFound), errors.Is(err, social.ErrNoReport):
+	case errors.Is(err, social.ErrNotFound), errors.Is(err, moderation.ErrNoReport):
 		return errNotFound
-	case errors.Is(err, social.ErrBlocked):
+	case errors.Is(err, people.ErrBlocked):
 		return &pageError{status: http.StatusForbidden, detail: "You can't follow this person.", cause: err}
 	case errors.Is(err, social.ErrNotAuthor):
 		return &pageError{status: http.StatusForbidden, detail: "You can only edit and delete your own posts."}
 	case errors.As(err, &invalid):
 		return &pageError{status: http.StatusBadRequest, detail: invalid.Reason, cause: err}
-	case errors.Is(err, social.ErrBusy):
+	case errors.Is(err, auth.ErrBusy):
 		return &pageError{
 			status: http.StatusServiceUnavailable, detail: "Retwis is busy right now. Please try again in a moment.",
 			draft: "Your post hasn't been published.", cause: err,

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"retwis/internal/social"
+	"retwis/internal/social/auth"
 )
 
 // maxForm bounds a form.
@@ -69,7 +69,7 @@ func (req *request) run(page func(*request) error) (err error) {
 	}()
 	form := req.readForm()
 	if req.r.Method == http.MethodPost {
-		req.ctx = social.WithDevice(req.ctx, req.device())
+		req.ctx = auth.WithDevice(req.ctx, req.device())
 	}
 	if err := req.server.database.admit(); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (req *request) confirm() (err error) {
 // readForm reads the form of a request that has one.
 func (req *request) readForm() error {
 	if req.r.Method != http.MethodGet && req.r.Method != http.MethodHead {
-		req.ctx = social.WithAddress(req.ctx, req.place())
+		req.ctx = auth.WithAddress(req.ctx, req.place())
 		req.r.Body = http.MaxBytesReader(req.w, req.r.Body, maxForm)
 		if err := req.r.ParseForm(); err != nil {
 			return formError(err)

@@ -9,7 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"retwis/internal/redis/store"
-	"retwis/internal/social"
+
+	"retwis/internal/app"
 )
 
 // healthTime bounds a health check.
@@ -28,7 +29,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 		plain(w, http.StatusServiceUnavailable, "this process is stopping")
 		return
 	}
-	if err := s.social.Ping(ctx); err != nil {
+	if err := s.app.Ping(ctx); err != nil {
 		s.log.WarnContext(ctx, "not ready", "error", err)
 		text := "the database does not answer"
 		if errors.Is(err, store.ErrPartly) {
@@ -37,7 +38,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 		plain(w, http.StatusServiceUnavailable, text)
 		return
 	}
-	if err := s.social.PingWrite(ctx); err != nil {
+	if err := s.app.PingWrite(ctx); err != nil {
 		s.log.WarnContext(ctx, "ready to read only", "error", err)
 		plain(w, http.StatusOK, "ok, but read-only: the database takes no writes")
 		return
@@ -91,11 +92,11 @@ func (m *databaseMetrics) Collect(all chan<- prometheus.Metric) {
 
 // backupMetric reports the last backup each time the metrics are read.
 type backupMetric struct {
-	service *social.Service
+	service *app.App
 	at      *prometheus.Desc
 }
 
-func newBackupMetric(service *social.Service) *backupMetric {
+func newBackupMetric(service *app.App) *backupMetric {
 	return &backupMetric{service, prometheus.NewDesc("retwis_last_backup_seconds", "When the last backup was made, in seconds since 1970; 0 for never.", nil, nil)}
 }
 

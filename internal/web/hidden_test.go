@@ -8,8 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"retwis/internal/app"
 	"retwis/internal/redistest"
 	"retwis/internal/social"
+	"retwis/internal/social/moderation"
 	"retwis/internal/web"
 )
 
@@ -51,7 +53,7 @@ func (v *visitor) forgetFresh() {
 
 func (s *site) standing(name string, standing social.Standing) {
 	s.t.Helper()
-	if err := s.social.Moderation.SetStanding(s.t.Context(), social.Operator, s.user(name).ID, social.StandingChange{Standing: standing}); err != nil {
+	if err := s.social.Moderation.SetStanding(s.t.Context(), social.Operator, s.user(name).ID, moderation.StandingChange{Standing: standing}); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -135,7 +137,7 @@ func TestNumbersAgreeWithLists(t *testing.T) {
 // A list whose first entries are all hidden does not say that it is empty.
 func TestHiddenPageIsNotEmpty(t *testing.T) {
 	t.Parallel()
-	s := start(t, redistest.DB(t).Client(t), web.Options{}, social.Options{})
+	s := start(t, redistest.DB(t).Client(t), web.Options{}, app.Options{})
 	ada, ben := s.signedUp("ada"), s.signedUp("ben")
 	s.signedUp("cyd").send("/post", "status", "the first #walk").want(303)
 	for i := range 130 {

@@ -27,7 +27,7 @@ func (s *Server) showHome(req *request, status int, before int64, form statusFor
 	if err != nil {
 		return err
 	}
-	page, err := s.social.Lists.HomePosts(req.ctx, v, before, homePosts)
+	page, err := s.app.Lists.HomePosts(req.ctx, v, before, homePosts)
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (s *Server) showHome(req *request, status int, before int64, form statusFor
 	if err != nil {
 		return err
 	}
-	counts, err := s.social.Follows.CountsFor(req.ctx, v, req.viewer.ID)
+	counts, err := s.app.Follows.CountsFor(req.ctx, v, req.viewer.ID)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (s *Server) post(req *request) error {
 		return req.loginFirst()
 	}
 	typed := req.r.PostFormValue("status")
-	post, err := s.social.Posts.PostOnce(req.ctx, req.viewer, typed)
+	post, err := s.app.Posts.PostOnce(req.ctx, req.viewer, typed)
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) {
 		return s.showHome(req, http.StatusUnprocessableEntity, 0, statusForm{Status: typed, Problem: invalid.Reason})

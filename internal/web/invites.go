@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"retwis/internal/social"
+	"retwis/internal/social/accounts"
 	"retwis/internal/social/limits"
 )
 
@@ -23,7 +24,7 @@ var inviteTimes = []struct {
 
 // invitesView is the page of invitations.
 type invitesView struct {
-	Mode    social.SignUpMode
+	Mode    accounts.SignUpMode
 	Invites []inviteView
 	Link    string // of the invitation that was just created
 	Uses    string // as typed
@@ -35,7 +36,7 @@ type invitesView struct {
 }
 
 type inviteView struct {
-	social.Invite
+	accounts.Invite
 	By    string // the name of the user who created it; empty for an operator
 	State string
 }
@@ -53,10 +54,10 @@ func (s *Server) showInvites(req *request, status int, view invitesView) error {
 		return errNotFound
 	}
 	var err error
-	if view.Mode, err = s.social.SignUps.SignUpMode(req.ctx); err != nil {
+	if view.Mode, err = s.app.SignUps.SignUpMode(req.ctx); err != nil {
 		return err
 	}
-	all, err := s.social.SignUps.Invites(req.ctx)
+	all, err := s.app.SignUps.Invites(req.ctx)
 	if err != nil {
 		return err
 	}
@@ -90,7 +91,7 @@ func (s *Server) createInvite(req *request) error {
 	if err != nil {
 		uses = 0 // it is refused
 	}
-	token, created, err := s.social.SignUps.CreateInvite(req.ctx, social.NewInvite{
+	token, created, err := s.app.SignUps.CreateInvite(req.ctx, accounts.NewInvite{
 		By: req.viewer.ID, Uses: uses, For: time.Duration(view.Hours) * time.Hour, Note: view.Note,
 	})
 	var invalid *social.InvalidError
@@ -114,7 +115,7 @@ func (s *Server) revokeInvite(req *request) error {
 	if !req.page("").mayInvite() {
 		return errNotFound
 	}
-	revoked, err := s.social.SignUps.RevokeInvite(req.ctx, req.viewer.Actor(), req.r.PostFormValue("invitation"))
+	revoked, err := s.app.SignUps.RevokeInvite(req.ctx, req.viewer.Actor(), req.r.PostFormValue("invitation"))
 	if err != nil && !errors.Is(err, social.ErrNotFound) { // revoked twice
 		return err
 	}
@@ -138,7 +139,7 @@ func (s *Server) invited(req *request) error {
 		return err
 	}
 	form := accountForm{Invite: req.r.PathValue("token")}
-	switch _, err := s.social.SignUps.FindInvite(req.ctx, form.Invite); {
+	switch _, err := s.app.SignUps.FindInvite(req.ctx, form.Invite); {
 	case isNotInvited(err):
 		return s.refused(req, err)
 	case err != nil:
@@ -149,8 +150,8 @@ func (s *Server) invited(req *request) error {
 }
 
 func isNotInvited(err error) bool {
-	return errors.Is(err, social.ErrSignUpClosed) || errors.Is(err, social.ErrNoInvite) ||
-		errors.Is(err, social.ErrInviteUsedUp) || errors.Is(err, social.ErrInviteExpired)
+	return errors.Is(err, social.ErrSignUpClosed) || errors.Is(err, accounts.ErrNoInvite) ||
+		errors.Is(err, accounts.ErrInviteUsedUp) || errors.Is(err, accounts.ErrInviteExpired)
 }
 
 // refused is the page for somebody who cannot sign up.
@@ -159,9 +160,9 @@ func (s *Server) refused(req *request, err error) error {
 	switch {
 	case errors.Is(err, social.ErrSignUpClosed):
 		why = "Nobody can sign up at the moment."
-	case errors.Is(err, social.ErrInviteUsedUp):
+	case errors.Is(err, accounts.ErrInviteUsedUp):
 		why = "This invitation has been used up. Ask for a new one."
-	case errors.Is(err, social.ErrInviteExpired):
+	case errors.Is(err, accounts.ErrInviteExpired):
 		why = "This invitation has expired. Ask for a new one."
 	}
 	return req.render(http.StatusForbidden, refusedPage(req.page("Sign up"), why))

@@ -14,7 +14,7 @@ func (s *Server) landing(req *request) error {
 	if err != nil {
 		return err
 	}
-	page, err := s.social.Lists.PublicPosts(req.ctx, v, 0, landingPosts)
+	page, err := s.app.Lists.PublicPosts(req.ctx, v, 0, landingPosts)
 	if err != nil {
 		return err
 	}
@@ -22,7 +22,7 @@ func (s *Server) landing(req *request) error {
 	if err != nil {
 		return err
 	}
-	mode, err := s.social.SignUps.SignUpMode(req.ctx)
+	mode, err := s.app.SignUps.SignUpMode(req.ctx)
 	if err != nil {
 		return err
 	}

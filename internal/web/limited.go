@@ -10,7 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"retwis/internal/social"
+	"retwis/internal/app"
 	"retwis/internal/social/limits"
 )
 
@@ -43,12 +43,12 @@ func (req *request) statusOf(err error) int {
 // allow decides about something that the client is about to do, and counts it:
 // *limits.Error where it is too much.
 func (req *request) allow(event limits.Event) error {
-	return req.server.social.Limits.Take(req.ctx, event, req.by())
+	return req.server.app.Limits.Take(req.ctx, event, req.by())
 }
 
 // giveBack undoes allow for what did not happen after all.
 func (req *request) giveBack(event limits.Event) {
-	req.server.social.Limits.Return(req.ctx, event, req.by())
+	req.server.app.Limits.Return(req.ctx, event, req.by())
 }
 
 func (req *request) by() limits.By {
@@ -125,7 +125,7 @@ func (req *request) retryAfter(err error) (e *limits.Error, ok bool) {
 }
 
 // limitMetrics count what limits have refused.
-func limitMetrics(service *social.Service) []prometheus.Collector {
+func limitMetrics(service *app.App) []prometheus.Collector {
 	var all []prometheus.Collector
 	for _, event := range limits.Events() {
 		all = append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{

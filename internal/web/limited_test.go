@@ -10,7 +10,8 @@ import (
 	"testing"
 
 	"retwis/internal/redistest"
-	"retwis/internal/social"
+
+	"retwis/internal/app"
 	"retwis/internal/social/limits"
 	"retwis/internal/web"
 )
@@ -26,7 +27,7 @@ func limitedSite(t *testing.T, changes ...string) *site {
 		}
 	}
 	proxies := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
-	return start(t, redistest.DB(t).Client(t), web.Options{TrustedProxies: proxies}, social.Options{Limits: config})
+	return start(t, redistest.DB(t).Client(t), web.Options{TrustedProxies: proxies}, app.Options{Limits: config})
 }
 
 // at makes the visitor come from an address.
@@ -192,7 +193,7 @@ func TestUnknownProxy(t *testing.T) {
 	if err := config.Set("sign-up=1/1h"); err != nil {
 		t.Fatal(err)
 	}
-	s := start(t, redistest.DB(t).Client(t), web.Options{}, social.Options{Limits: config})
+	s := start(t, redistest.DB(t).Client(t), web.Options{}, app.Options{Limits: config})
 	for i := range 5 {
 		s.visitor().at("203.0.113.1").send("/register", "username", fmt.Sprint("user", i), "password", password, "password2", password).want(303)
 	}

@@ -17,7 +17,7 @@ func (s *Server) bookmarks(req *request) error {
 		return err
 	}
 	cursor := req.r.URL.Query().Get("before")
-	page, err := s.social.Reactions.BookmarkedPosts(req.ctx, v, cursor, homePosts)
+	page, err := s.app.Reactions.BookmarkedPosts(req.ctx, v, cursor, homePosts)
 	if err != nil {
 		return err
 	}
@@ -55,13 +55,13 @@ func (s *Server) tag(req *request) error {
 	if err != nil {
 		return err
 	}
-	page, err := s.social.Tags.TagPosts(req.ctx, v, tag, before, homePosts)
+	page, err := s.app.Tags.TagPosts(req.ctx, v, tag, before, homePosts)
 	if err != nil {
 		return err
 	}
 	following := false
 	if req.signed {
-		if following, err = s.social.Tags.IsFollowingTag(req.ctx, req.viewer.ID, tag); err != nil {
+		if following, err = s.app.Tags.IsFollowingTag(req.ctx, req.viewer.ID, tag); err != nil {
 			return err
 		}
 	}
@@ -78,9 +78,9 @@ func (s *Server) tag(req *request) error {
 	return req.render(http.StatusOK, tagPage(f, tag, following, list))
 }
 
-func (s *Server) followTag(req *request) error { return s.changeTag(req, s.social.Tags.FollowTag) }
+func (s *Server) followTag(req *request) error { return s.changeTag(req, s.app.Tags.FollowTag) }
 
-func (s *Server) unfollowTag(req *request) error { return s.changeTag(req, s.social.Tags.UnfollowTag) }
+func (s *Server) unfollowTag(req *request) error { return s.changeTag(req, s.app.Tags.UnfollowTag) }
 
 func (s *Server) changeTag(req *request, change func(ctx context.Context, user social.User, tag string) error) error {
 	tag, ok := req.tagName()

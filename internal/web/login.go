@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"retwis/internal/social"
+	"retwis/internal/social/auth"
 	"retwis/internal/social/limits"
 )
 
@@ -27,7 +28,7 @@ func (s *Server) loginForm(req *request) error {
 
 func (s *Server) login(req *request) error {
 	form := accountForm{Username: req.r.PostFormValue("username"), Next: localPath(req.r.PostFormValue("next")), Draft: req.draft, Action: req.r.PostFormValue("action")}
-	if err := s.social.Auth.AllowLogin(req.ctx, form.Username, req.place()); err != nil {
+	if err := s.app.Auth.AllowLogin(req.ctx, form.Username, req.place()); err != nil {
 		limit, ok := req.retryAfter(err)
 		if !ok {
 			return err
@@ -35,13 +36,13 @@ func (s *Server) login(req *request) error {
 		form.Field, form.Problem = "password", tooOften(limit)
 		return req.render(http.StatusTooManyRequests, loginPage(req.page("Log in"), form))
 	}
-	session, err := s.social.Auth.Login(req.ctx, form.Username, req.r.PostFormValue("password"))
+	session, err := s.app.Auth.Login(req.ctx, form.Username, req.r.PostFormValue("password"))
 	if errors.Is(err, social.ErrBadLogin) {
 		req.security("login failed", social.User{}, req.triedName(form.Username)...)
 		form.Field, form.Problem = "password", "Wrong username or password."
 		return req.render(http.StatusUnprocessableEntity, loginPage(req.page("Log in"), form))
 	}
-	var waits *social.SecondFactorError
+	var waits *auth.SecondFactorError
 	if errors.As(err, &waits) {
 		return req.askForCode(waits.Secret, form)
 	}
@@ -53,9 +54,9 @@ func (s *Server) login(req *request) error {
 }
 
 // enter ends a log-in that has succeeded.
-func (req *request) enter(session social.Session, form accountForm) error {
+func (req *request) enter(session auth.Session, form accountForm) error {
 	name := cmp.Or(form.Username, session.User.Name)
-	if err := req.server.social.Auth.LoggedIn(req.ctx, session.User, name, req.place()); err != nil {
+	if err := req.server.app.Auth.LoggedIn(req.ctx, session.User, name, req.place()); err != nil {
 		return err
 	}
 	req.endReplaced(session)
@@ -70,11 +71,11 @@ func (req *request) enter(session social.Session, form accountForm) error {
 
 // endReplaced ends the session that the browser had before a log-in: no cookie leads to it
 // any more. One that cannot be ended expires.
-func (req *request) endReplaced(session social.Session) {
+func (req *request) endReplaced(session auth.Session) {
 	if !req.signed || req.secret == session.Secret {
 		return
 	}
-	if err := req.server.social.Sessions.Logout(req.ctx, req.viewer.ID, req.secret); err != nil {
+	if err := req.server.app.Sessions.Logout(req.ctx, req.viewer.ID, req.secret); err != nil {
 		req.server.log.Warn("a session that was replaced stays open", "request", req.id, "error", err)
 		return
 	}
@@ -84,7 +85,7 @@ func (req *request) endReplaced(session social.Session) {
 // askForCode ends the first step of a log-in. A text that came with it goes on to the
 // second one.
 func (req *request) askForCode(secret string, form accountForm) error {
-	req.setCookie(req.loginCookie(), secret, int(social.LoginWaitsFor/time.Second))
+	req.setCookie(req.loginCookie(), secret, int(auth.LoginWaitsFor/time.Second))
 	if form.Draft == "" {
 		return req.redirect("/login/code?next=" + url.QueryEscape(form.Next))
 	}
@@ -106,9 +107,9 @@ func (s *Server) codeForm(req *request) error {
 func (s *Server) loginCode(req *request) error {
 	form := accountForm{Next: localPath(req.r.PostFormValue("next")), Draft: req.draft, Action: req.r.PostFormValue("action"), Field: "code"}
 	secret := req.waiting()
-	who, _ := s.social.Auth.LoginUser(req.ctx, secret) // for limits and the log
+	who, _ := s.app.Auth.LoginUser(req.ctx, secret) // for limits and the log
 	by := limits.By{Account: who.ID, Address: req.place()}
-	if err := s.social.Limits.Take(req.ctx, limits.SecondFactor, by); err != nil {
+	if err := s.app.Limits.Take(req.ctx, limits.SecondFactor, by); err != nil {
 		limit, ok := req.retryAfter(err)
 		if !ok {
 			return err
@@ -116,25 +117,25 @@ func (s *Server) loginCode(req *request) error {
 		form.Problem = tooOften(limit)
 		return req.render(http.StatusTooManyRequests, codePage(req.page("Log in"), form))
 	}
-	done, err := s.social.Auth.FinishLogin(req.ctx, secret, req.r.PostFormValue("code"))
+	done, err := s.app.Auth.FinishLogin(req.ctx, secret, req.r.PostFormValue("code"))
 	switch {
-	case errors.Is(err, social.ErrBadCode):
+	case errors.Is(err, auth.ErrBadCode):
 		req.security("code failed", who)
 		form.Problem = "That code is not right, or was used before."
 		return req.render(http.StatusUnprocessableEntity, codePage(req.page("Log in"), form))
-	case errors.Is(err, social.ErrTooManyCodes):
+	case errors.Is(err, auth.ErrTooManyCodes):
 		req.security("too many codes", who)
 		req.w.Header().Set("Retry-After", "3600")
 		form.Problem = "Too many wrong codes. Use a recovery code, or try again in an hour."
 		return req.render(http.StatusTooManyRequests, codePage(req.page("Log in"), form))
-	case errors.Is(err, social.ErrNoLogin):
+	case errors.Is(err, auth.ErrNoLogin):
 		req.setCookie(req.loginCookie(), "", clearAtNow)
 		form.Field, form.Problem = "username", "That took too long, or too many codes were wrong. Log in again."
 		return req.render(http.StatusUnprocessableEntity, loginPage(req.page("Log in"), form))
 	case err != nil:
 		return err
 	}
-	s.social.Limits.Return(req.ctx, limits.SecondFactor, by)
+	s.app.Limits.Return(req.ctx, limits.SecondFactor, by)
 	req.setCookie(req.loginCookie(), "", clearAtNow)
 	req.security("login", done.User, slog.Bool("second_factor", true), slog.Bool("recovery_code", done.Recovered))
 	return req.enter(done.Session, form)
@@ -142,7 +143,7 @@ func (s *Server) loginCode(req *request) error {
 
 func (s *Server) logout(req *request) error {
 	if req.signed {
-		if err := s.social.Sessions.Logout(req.ctx, req.viewer.ID, req.secret); err != nil {
+		if err := s.app.Sessions.Logout(req.ctx, req.viewer.ID, req.secret); err != nil {
 			return err
 		}
 		req.security("logout", req.viewer)

@@ -18,7 +18,8 @@ import (
 
 	"retwis/internal/redis/store"
 	"retwis/internal/redistest"
-	"retwis/internal/social"
+
+	"retwis/internal/app"
 	"retwis/internal/social/limits"
 	"retwis/internal/web"
 )
@@ -33,7 +34,7 @@ var cheap = &argon2id.Params{Memory: 8, Iterations: 1, Parallelism: 1, SaltLengt
 type site struct {
 	t      testing.TB
 	client rueidis.Client
-	social *social.Service
+	social *app.App
 	server *web.Server
 	http   *httptest.Server
 	log    *lines
@@ -65,7 +66,7 @@ func setup(t testing.TB) *site {
 // serving is a site with all the caches of a process that serves it.
 func serving(t testing.TB, db *store.Store) *site {
 	t.Helper()
-	return start(t, db.Client(), web.Options{}, social.Options{Invalidations: db.Invalidations()})
+	return start(t, db.Client(), web.Options{}, app.Options{Invalidations: db.Invalidations()})
 }
 
 func on(t testing.TB, client rueidis.Client) *site {
@@ -75,10 +76,10 @@ func on(t testing.TB, client rueidis.Client) *site {
 
 func with(t testing.TB, client rueidis.Client, opt web.Options) *site {
 	t.Helper()
-	return start(t, client, opt, social.Options{})
+	return start(t, client, opt, app.Options{})
 }
 
-func start(t testing.TB, client rueidis.Client, opt web.Options, of social.Options) *site {
+func start(t testing.TB, client rueidis.Client, opt web.Options, of app.Options) *site {
 	t.Helper()
 	s := &site{t: t, client: client, log: &lines{}}
 	opt.Logger = slog.New(slog.NewTextHandler(s.log, nil))
@@ -87,7 +88,7 @@ func start(t testing.TB, client rueidis.Client, opt web.Options, of social.Optio
 		of.Limits = limits.Off()
 	}
 	of.HashParams, of.Logger = cheap, slog.New(slog.NewTextHandler(io.Discard, nil))
-	s.social, err = social.New(client, of)
+	s.social, err = app.New(client, of)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"retwis/internal/social"
+	"retwis/internal/social/accounts"
 	"retwis/internal/social/notify"
+	"retwis/internal/social/people"
+	"retwis/internal/social/timeline"
 )
 
 // alone is a site without a database, for what needs none.
@@ -85,9 +88,9 @@ func TestPostWithoutTime(t *testing.T) {
 
 // onePost is a post on a page of its author.
 func onePost(p social.Post) templ.Component {
-	view := &social.View{Post: p}
+	view := &timeline.View{Post: p}
 	view.Rendered, _ = renderPost(p, nil)
-	return posts{viewer: &social.Viewer{User: p.Author}, items: []social.Item{{Entry: view, Post: view}}}
+	return postList{viewer: &social.Viewer{User: p.Author}, items: []timeline.Item{{Entry: view, Post: view}}}
 }
 
 func render(t *testing.T, page templ.Component) string {
@@ -115,16 +118,16 @@ func FuzzMarkup(f *testing.F) {
 			registerPage(frame{Title: text, Here: text}, accountForm{Username: text, Field: "username", Problem: "x" + text}),
 			loginPage(frame{}, accountForm{Username: text, Next: localPath(text), Field: "password", Problem: "x"}),
 			profilePage(frame{Viewer: user, Signed: true}, profileView{
-				User: user, Common: social.Common{N: 1}, Relation: social.Relation{FollowedBy: true},
-				Profile: social.UserProfile{DisplayName: text, Bio: "a", Links: []string{"https://example.com/" + text}},
+				User: user, Common: people.Common{N: 1}, Relation: people.Relation{FollowedBy: true},
+				Profile: accounts.UserProfile{DisplayName: text, Bio: "a", Links: []string{"https://example.com/" + text}},
 			}, feed{Path: "/u/x", Empty: text}),
 			peoplePage(frame{Title: text, Signed: true, Viewer: user}, profileView{User: user, Tab: "followers"}, peopleView{People: []personView{{User: user, Back: text}}, Next: text}),
 			profileSettings(frame{Viewer: user, Signed: true}, profileForm{
-				Profile: social.UserProfile{DisplayName: text, Bio: "x" + text, Links: []string{text}}, Field: "bio", Problem: "x" + text,
+				Profile: accounts.UserProfile{DisplayName: text, Bio: "x" + text, Links: []string{text}}, Field: "bio", Problem: "x" + text,
 			}),
-			notificationsPage(frame{Viewer: user, Signed: true}, social.NotificationPage{Groups: []social.NotificationGroup{{
+			notificationsPage(frame{Viewer: user, Signed: true}, notify.Page{Groups: []notify.Group{{
 				Kind: notify.Reply, Actors: []social.User{user}, Count: 1,
-				Post: &social.Item{Post: &social.View{Post: social.Post{ID: 1, Author: user, Body: text}}},
+				Post: &timeline.Item{Post: &timeline.View{Post: social.Post{ID: 1, Author: user, Body: text}}},
 			}}}, "", false),
 			tagPage(frame{Title: text}, text, true, feed{Path: tagPath(text)}),
 		}

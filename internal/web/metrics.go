@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"retwis/internal/social"
+	"retwis/internal/app"
 )
 
 // metrics are the metrics of the site.
@@ -64,14 +64,14 @@ func newMetrics(registry *prometheus.Registry) (*metrics, error) {
 }
 
 // viewMetrics count the posts of pages.
-func viewMetrics(service *social.Service) []prometheus.Collector {
+func viewMetrics(service *app.App) []prometheus.Collector {
 	return []prometheus.Collector{
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "retwis_posts_rendered_total", Help: "Posts that had to be fetched and rendered for a page.",
-		}, func() float64 { read, _ := service.Views.ViewStats(); return float64(read) }),
+		}, func() float64 { read, _ := service.Views.Stats(); return float64(read) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "retwis_posts_reused_total", Help: "Posts that a page found rendered.",
-		}, func() float64 { _, reused := service.Views.ViewStats(); return float64(reused) }),
+		}, func() float64 { _, reused := service.Views.Stats(); return float64(reused) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "retwis_outdated_values_total", Help: "Values used from memory, up to a minute old, because a part of the database could not be reached.",
 		}, func() float64 { _, uses := service.Outdated(); return float64(uses) }),

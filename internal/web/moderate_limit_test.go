@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"retwis/internal/social"
+	"retwis/internal/social/audit"
 )
 
 // audited is how many decisions the audit log has.
@@ -27,7 +28,7 @@ func TestAuditHasDecisionsOnly(t *testing.T) {
 	mona, ada := s.signedUp("mona"), s.signedUp("ada")
 	s.role("mona", social.Moderator)
 	_, id := ada.published("ada", "the text")
-	person, post := social.UserTarget(s.user("ada").ID), "post:"+id
+	person, post := audit.UserTarget(s.user("ada").ID), "post:"+id
 	start := s.audited()
 	adds := func(what string, n int64) {
 		t.Helper()
@@ -82,7 +83,7 @@ func TestModeratorsAreLimited(t *testing.T) {
 			s := limitedSite(t, "moderate=3/1h")
 			mona, ada := s.signedUp("mona"), s.signedUp("ada")
 			s.role("mona", social.Moderator)
-			target := social.UserTarget(s.user("ada").ID)
+			target := audit.UserTarget(s.user("ada").ID)
 			for i := range 4 {
 				status := 0
 				if path == "/moderation/take" {

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"retwis/internal/social"
+	"retwis/internal/social/audit"
+	"retwis/internal/social/moderation"
 )
 
 // moderationTabs are the pages for moderators.
@@ -63,7 +65,7 @@ type queueView struct {
 
 // waitingView is an open report in the queue.
 type waitingView struct {
-	social.WaitingReport
+	moderation.WaitingReport
 	Holder string // empty for nobody
 	Own    bool   // the viewer has it
 }
@@ -77,7 +79,7 @@ func (s *Server) moderation(req *request) error {
 		return err
 	}
 	from, _ := strconv.Atoi(req.r.URL.Query().Get("from"))
-	open, more, err := s.social.Reports.OpenReports(req.ctx, actor, from, queuePage)
+	open, more, err := s.app.Reports.OpenReports(req.ctx, actor, from, queuePage)
 	if err != nil {
 		return err
 	}
@@ -89,7 +91,7 @@ func (s *Server) moderation(req *request) error {
 	for _, one := range open {
 		ids = append(ids, int64(one.Holder))
 	}
-	names, err := s.social.Reports.UsersOf(req.ctx, positive(ids)...)
+	names, err := s.app.Reports.UsersOf(req.ctx, positive(ids)...)
 	if err != nil {
 		return err
 	}
@@ -140,12 +142,12 @@ func (s *Server) takeReport(req *request) error {
 	if err != nil {
 		return err
 	}
-	var c social.ReportCase
+	var c moderation.ReportCase
 	if target := req.r.PostFormValue("of"); target != "" {
-		c, err = s.social.Reports.TakeReportOf(req.ctx, actor, target)
+		c, err = s.app.Reports.TakeReportOf(req.ctx, actor, target)
 	} else {
-		c, err = s.social.Reports.TakeReport(req.ctx, actor)
-		if errors.Is(err, social.ErrNoReport) {
+		c, err = s.app.Reports.TakeReport(req.ctx, actor)
+		if errors.Is(err, moderation.ErrNoReport) {
 			return req.redirect("/moderation?empty")
 		}
 	}
@@ -156,22 +158,22 @@ func (s *Server) takeReport(req *request) error {
 }
 
 // decisions names the people of entries of the audit log.
-func (s *Server) decisions(req *request, entries []social.AuditEntry) ([]decisionView, error) {
+func (s *Server) decisions(req *request, entries []audit.Entry) ([]decisionView, error) {
 	var ids []int64
 	for _, e := range entries {
 		ids = append(ids, int64(e.Actor), e.Person)
 	}
-	names, err := s.social.Reports.UsersOf(req.ctx, positive(ids)...)
+	names, err := s.app.Reports.UsersOf(req.ctx, positive(ids)...)
 	if err != nil {
 		return nil, err
 	}
 	all := make([]decisionView, len(entries))
 	for i, e := range entries {
-		all[i] = decisionView{AuditEntry: e, By: actorName(e.Actor, names)}
+		all[i] = decisionView{Entry: e, By: actorName(e.Actor, names)}
 		if e.Person != 0 {
 			all[i].About = personName(e.Person, names)
 		}
-		if uid, pid := social.ParseTarget(e.Target); uid != 0 || pid != 0 {
+		if uid, pid := audit.ParseTarget(e.Target); uid != 0 || pid != 0 {
 			all[i].Target = casePath(e.Target)
 		}
 	}
@@ -208,13 +210,13 @@ func (s *Server) moderationPeople(req *request) error {
 	view := standingPeople{Query: strings.TrimPrefix(strings.TrimSpace(query.Get("q")), "@")}
 	if view.Query != "" {
 		view.Asked = true
-		user, err := s.social.Users.UserByName(req.ctx, view.Query)
+		user, err := s.app.Users.UserByName(req.ctx, view.Query)
 		if err == nil {
 			view.People = []social.User{user}
 		} else if !errors.Is(err, social.ErrNotFound) {
 			return err
 		}
-		similar, err := s.social.Completions.FindPeople(req.ctx, view.Query, 20)
+		similar, err := s.app.Completions.FindPeople(req.ctx, view.Query, 20)
 		if err != nil {
 			return err
 		}
@@ -225,7 +227,7 @@ func (s *Server) moderationPeople(req *request) error {
 		}
 		return req.render(http.StatusOK, peopleForModerators(req.page("Moderation"), view))
 	}
-	people, err := s.social.Moderation.StandingPeople(req.ctx, query.Get("before"), queuePage)
+	people, err := s.app.Moderation.StandingPeople(req.ctx, query.Get("before"), queuePage)
 	if err != nil {
 		return err
 	}
@@ -248,7 +250,7 @@ func (s *Server) moderationAudit(req *request) error {
 	}
 	query := req.r.URL.Query()
 	view := auditView{By: strings.TrimSpace(query.Get("by")), About: strings.TrimSpace(query.Get("about"))}
-	var filter social.AuditFilter
+	var filter audit.Filter
 	for _, one := range []struct {
 		name string
 		set  func(uid int64)
@@ -264,7 +266,7 @@ func (s *Server) moderationAudit(req *request) error {
 			one.set(int64(social.Operator))
 			continue
 		}
-		user, err := s.social.Users.UserByName(req.ctx, strings.TrimPrefix(one.name, "@"))
+		user, err := s.app.Users.UserByName(req.ctx, strings.TrimPrefix(one.name, "@"))
 		if errors.Is(err, social.ErrNotFound) {
 			view.Unknown = one.name
 			return req.render(http.StatusOK, auditPage(req.page("Moderation"), view))
@@ -274,7 +276,7 @@ func (s *Server) moderationAudit(req *request) error {
 		}
 		one.set(user.ID)
 	}
-	page, err := s.social.Audit.AuditLog(req.ctx, filter, query.Get("before"), queuePage)
+	page, err := s.app.Audit.Read(req.ctx, filter, query.Get("before"), queuePage)
 	if err != nil {
 		return err
 	}

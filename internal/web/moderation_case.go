@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"retwis/internal/social"
+	"retwis/internal/social/audit"
+	"retwis/internal/social/moderation"
+	"retwis/internal/social/timeline"
 )
 
 // caseView is everything about a post or a person.
@@ -16,9 +19,9 @@ type caseView struct {
 	Person  social.User
 	May     bool // the viewer may decide about the person
 	Info    social.StandingInfo
-	Post    *social.View // nil for a person
-	Shown   posts        // the post
-	Reports []social.UserReport
+	Post    *timeline.View // nil for a person
+	Shown   postList       // the post
+	Reports []moderation.UserReport
 	Open    bool // there is an open report
 	Held    bool // the viewer has it
 	History []decisionView
@@ -28,7 +31,7 @@ type caseView struct {
 
 // decisionView is an entry of the audit log.
 type decisionView struct {
-	social.AuditEntry
+	audit.Entry
 	By     string
 	About  string // the person; empty for nobody
 	Target string // an address, empty for none
@@ -42,19 +45,19 @@ func (s *Server) showCase(req *request, status int, problem string) error {
 		return err
 	}
 	view := caseView{Target: req.r.FormValue("of"), Done: req.r.URL.Query().Has("done"), Problem: problem}
-	held, err := s.social.Reports.HeldReport(req.ctx, actor)
+	held, err := s.app.Reports.HeldReport(req.ctx, actor)
 	view.Held = err == nil && held.Target == view.Target
-	if err != nil && !errors.Is(err, social.ErrNoReport) {
+	if err != nil && !errors.Is(err, moderation.ErrNoReport) {
 		return err
 	}
 	if !view.Held {
-		held, err = s.social.Reports.ReportOf(req.ctx, actor, view.Target)
-		if err != nil && !errors.Is(err, social.ErrNoReport) {
+		held, err = s.app.Reports.ReportOf(req.ctx, actor, view.Target)
+		if err != nil && !errors.Is(err, moderation.ErrNoReport) {
 			return err
 		}
 	}
 	view.Open, view.Reports = err == nil, held.Reports
-	view.Person, view.Post, err = s.social.Reports.TargetOf(req.ctx, actor, view.Target)
+	view.Person, view.Post, err = s.app.Reports.TargetOf(req.ctx, actor, view.Target)
 	if errors.Is(err, social.ErrNotFound) && view.Held {
 		err = nil // gone meanwhile: it can only be dismissed
 	}
@@ -81,7 +84,7 @@ func (s *Server) fillCase(req *request, view *caseView) error {
 		return err
 	}
 	if view.Post != nil {
-		if view.Shown, err = req.show(v, []social.Item{{Entry: view.Post, Post: view.Post}}); err != nil {
+		if view.Shown, err = req.show(v, []timeline.Item{{Entry: view.Post, Post: view.Post}}); err != nil {
 			return err
 		}
 	}
@@ -90,10 +93,10 @@ func (s *Server) fillCase(req *request, view *caseView) error {
 		return nil
 	}
 	view.May = req.viewer.MayModerate(view.Person)
-	if view.Info, err = s.social.Moderation.StandingOf(req.ctx, view.Person.ID); err != nil {
+	if view.Info, err = s.app.Moderation.StandingOf(req.ctx, view.Person.ID); err != nil {
 		return err
 	}
-	page, err := s.social.Audit.AuditLog(req.ctx, social.AuditFilter{Person: view.Person.ID}, "", 20)
+	page, err := s.app.Audit.Read(req.ctx, audit.Filter{Person: view.Person.ID}, "", 20)
 	if err != nil {
 		return err
 	}
@@ -107,7 +110,7 @@ func (s *Server) decide(req *request) error {
 		return err
 	}
 	target := req.r.PostFormValue("of")
-	d := social.ReportDecision{
+	d := moderation.ReportDecision{
 		Action: req.r.PostFormValue("action"), Message: req.r.PostFormValue("message"), Note: req.r.PostFormValue("note"),
 	}
 	if d.Action == "limit" || d.Action == "suspend" {
@@ -115,15 +118,15 @@ func (s *Server) decide(req *request) error {
 			return err
 		}
 	}
-	person, _, err := s.social.Reports.TargetOf(req.ctx, actor, target)
+	person, _, err := s.app.Reports.TargetOf(req.ctx, actor, target)
 	if err != nil && !errors.Is(err, social.ErrNotFound) {
 		return err
 	}
 	held := req.r.PostFormValue("report") != ""
 	if held {
-		err = s.social.Reports.DecideReport(req.ctx, actor, target, d)
+		err = s.app.Reports.DecideReport(req.ctx, actor, target, d)
 	} else {
-		err = s.social.Reports.Decide(req.ctx, actor, target, d)
+		err = s.app.Reports.Decide(req.ctx, actor, target, d)
 	}
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) {
@@ -133,7 +136,7 @@ func (s *Server) decide(req *request) error {
 		return err
 	}
 	req.security("moderation", person)
-	_, pid := social.ParseTarget(target)
+	_, pid := audit.ParseTarget(target)
 	if held || d.Action == "delete" {
 		return req.changedPosts("/moderation", pid)
 	}
@@ -157,8 +160,8 @@ func (s *Server) returnReport(req *request) error {
 	if err != nil {
 		return err
 	}
-	err = s.social.Reports.ReturnReport(req.ctx, actor, req.r.PostFormValue("of"))
-	if err != nil && !errors.Is(err, social.ErrReportNotHeld) {
+	err = s.app.Reports.ReturnReport(req.ctx, actor, req.r.PostFormValue("of"))
+	if err != nil && !errors.Is(err, moderation.ErrReportNotHeld) {
 		return err
 	}
 	return req.redirect("/moderation")
@@ -195,10 +198,10 @@ func choicesOf(view caseView) []choice {
 }
 
 // reasons says how often and why something was reported.
-func reasons(w social.WaitingReport) string {
+func reasons(w moderation.WaitingReport) string {
 	labels := make([]string, len(w.Kinds))
 	for i, kind := range w.Kinds {
-		labels[i] = social.KindLabel(kind.Name)
+		labels[i] = moderation.KindLabel(kind.Name)
 		if len(w.Kinds) > 1 && kind.N > 1 {
 			labels[i] += " (" + thousands(kind.N) + ")"
 		}
@@ -211,7 +214,7 @@ func reasons(w social.WaitingReport) string {
 }
 
 // caseTitle is how the queue names a report.
-func caseTitle(w social.WaitingReport) string {
+func caseTitle(w moderation.WaitingReport) string {
 	switch {
 	case w.Person.ID == 0:
 		return "Something that is gone"

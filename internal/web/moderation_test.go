@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"retwis/internal/social"
+	"retwis/internal/social/audit"
 )
 
 // role gives a user a role.
@@ -67,7 +68,7 @@ func TestModeration(t *testing.T) {
 	first.get("/moderation/audit?by=nobody").want(200, "Nobody is called nobody.")
 	first.get("/moderation/audit?before=x").want(400)
 
-	person := "user:" + url.QueryEscape(strings.TrimPrefix(social.UserTarget(s.user("author").ID), "user:"))
+	person := "user:" + url.QueryEscape(strings.TrimPrefix(audit.UserTarget(s.user("author").ID), "user:"))
 	first.send("/moderation/decide", "of", person, "action", "restore").want(303)
 	author.send("/login", "username", "author", "password", password).want(303)
 	reader.get(path).want(200, "the text")
@@ -89,8 +90,8 @@ func TestModeration(t *testing.T) {
 	}
 
 	// Rights.
-	first.send("/moderation/decide", "of", social.UserTarget(s.user("second").ID), "action", "suspend").want(403)
-	first.send("/moderation/decide", "of", social.UserTarget(s.user("first").ID), "action", "restore").want(403)
+	first.send("/moderation/decide", "of", audit.UserTarget(s.user("second").ID), "action", "suspend").want(403)
+	first.send("/moderation/decide", "of", audit.UserTarget(s.user("first").ID), "action", "restore").want(403)
 	first.get("/moderation/case?of=user:99999").want(404)
 	first.get("/moderation/case?of=nonsense").want(404)
 	first.get("/moderation/case").want(404)
@@ -113,7 +114,7 @@ func TestWalkHidden(t *testing.T) {
 			follower.send("/u/author/" + id + "/bookmark").want(303)
 			action, target := "hide", "post:"+id
 			if what == "suspended" {
-				action, target = "suspend", social.UserTarget(s.user("author").ID)
+				action, target = "suspend", audit.UserTarget(s.user("author").ID)
 			}
 			moderator.send("/moderation/decide", "of", target, "action", action).want(303)
 			for route, w := range walks {

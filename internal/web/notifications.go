@@ -3,7 +3,6 @@ package web
 import (
 	"net/http"
 
-	"retwis/internal/social"
 	"retwis/internal/social/notify"
 )
 
@@ -21,7 +20,7 @@ var kindIcons = map[notify.Kind]string{
 func kindIcon(kind notify.Kind) string { return kindIcons[kind] }
 
 // what is the text of a notification after the name of its latest person.
-func what(g social.NotificationGroup) string {
+func what(g notify.Group) string {
 	others := ""
 	if n := int64(g.Count) - 1; n > 0 {
 		others = "and " + counted(n, "other", "others") + " "
@@ -45,14 +44,14 @@ func (s *Server) notifications(req *request) error {
 		return err
 	}
 	before := req.r.URL.Query().Get("before")
-	page, err := s.social.Notifications.Notifications(req.ctx, v, before, notificationsOnPage)
+	page, err := s.app.Notifications.Page(req.ctx, v, before, notificationsOnPage)
 	if err != nil {
 		return err
 	}
 	f := req.page("Notifications")
 	// A browser that loads a page before anybody asks for it has shown nothing.
 	if before == "" && page.Newest != "" && req.r.Header.Get("Sec-Purpose") == "" && req.r.Method == http.MethodGet {
-		if err := s.social.Notifications.MarkRead(req.ctx, req.viewer, page.Newest); err != nil {
+		if err := s.app.Notifications.MarkRead(req.ctx, req.viewer, page.Newest); err != nil {
 			// A database that takes no writes can be read all the same.
 			req.server.log.Debug("notifications stay unread", "request", req.id, "error", err)
 		} else {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"retwis/internal/app"
 	"retwis/internal/social"
 )
 
@@ -36,11 +37,11 @@ func (s *Server) overview(req *request) error {
 		return err
 	}
 	var view overviewView
-	accounts, posts, err := s.social.Totals(req.ctx)
+	accounts, posts, err := s.app.Totals(req.ctx)
 	if err != nil {
 		return err
 	}
-	reports, err := s.social.Reports.OpenReportCount(req.ctx)
+	reports, err := s.app.Reports.OpenReportCount(req.ctx)
 	if err != nil {
 		return err
 	}
@@ -62,7 +63,7 @@ func (s *Server) overview(req *request) error {
 		{"Open pages", thousands(int64(s.live.Connections())), false},
 		{"Memory of this process", megabytes(processMemory()), false},
 	}
-	servers := s.social.Memory(req.ctx)
+	servers := s.app.Memory(req.ctx)
 	for _, use := range servers {
 		line := overviewLine{Name: "Memory of the database", Value: megabytes(use.Used)}
 		if use.Max > 0 {
@@ -79,17 +80,17 @@ func (s *Server) overview(req *request) error {
 }
 
 func (s *Server) lastBackup(ctx context.Context) (overviewLine, error) {
-	at, err := s.social.LastBackup(ctx)
+	at, err := s.app.LastBackup(ctx)
 	line := overviewLine{Name: "Last backup", Value: "never", Bad: true}
 	if !at.IsZero() {
-		line.Value, line.Bad = humanTime(at), time.Since(at) > social.BackupDue
+		line.Value, line.Bad = humanTime(at), time.Since(at) > app.BackupDue
 	}
 	return line, err
 }
 
 // backgroundWork is what is done after the response to a request.
 func (s *Server) backgroundWork(ctx context.Context) (lines []overviewLine, err error) {
-	work, err := s.social.Backlog(ctx)
+	work, err := s.app.Backlog(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +106,7 @@ func (s *Server) backgroundWork(ctx context.Context) (lines []overviewLine, err 
 		}
 		lines = append(lines, line)
 	}
-	dead, err := s.social.DeadJobs(ctx)
+	dead, err := s.app.DeadJobs(ctx)
 	return append(lines, overviewLine{"Work given up", strconv.FormatInt(dead, 10), dead > 0}), err
 }
 

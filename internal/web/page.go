@@ -57,10 +57,10 @@ func (req *request) page(title string) frame {
 	}
 	// A page without the number is better than none, and error pages have it too.
 	if v, err := req.person(); err == nil {
-		f.Unread, _ = req.server.social.Notifications.Unread(req.ctx, v)
+		f.Unread, _ = req.server.app.Notifications.Unread(req.ctx, v)
 	}
 	if req.viewer.Role >= social.Moderator {
-		f.Open, _ = req.server.social.Reports.OpenReportCount(req.ctx)
+		f.Open, _ = req.server.app.Reports.OpenReportCount(req.ctx)
 	}
 	return f
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"retwis/internal/social"
+	"retwis/internal/social/people"
 )
 
 // peopleOnPage is how many users a page of followers has.
@@ -56,7 +57,7 @@ func (req *request) withButtons(v *social.Viewer, users []social.User) ([]person
 	for i, user := range users {
 		ids[i] = user.ID
 	}
-	relations, err := req.server.social.Relations.Relations(req.ctx, v, ids...)
+	relations, err := req.server.app.Relations.GetMany(req.ctx, v, ids...)
 	if err != nil {
 		return nil, err
 	}
@@ -71,11 +72,11 @@ func (req *request) withButtons(v *social.Viewer, users []social.User) ([]person
 }
 
 func (s *Server) followers(req *request) error {
-	return s.people(req, "followers", s.social.Follows.Followers)
+	return s.people(req, "followers", s.app.Follows.Followers)
 }
 
 func (s *Server) following(req *request) error {
-	return s.people(req, "following", s.social.Follows.Following)
+	return s.people(req, "following", s.app.Follows.Following)
 }
 
 func (s *Server) people(req *request, what string, list func(ctx context.Context, v *social.Viewer, uid int64, cursor string, limit int) (social.People, error)) error {
@@ -122,21 +123,21 @@ func (req *request) peopleView(v *social.Viewer, people social.People, path stri
 
 // The forms that change how the viewer and the owner of the page stand to each other.
 
-func (s *Server) follow(req *request) error { return s.relate(req, s.social.Follows.Follow) }
+func (s *Server) follow(req *request) error { return s.relate(req, s.app.Follows.Follow) }
 
-func (s *Server) unfollow(req *request) error { return s.relate(req, s.social.Follows.Unfollow) }
+func (s *Server) unfollow(req *request) error { return s.relate(req, s.app.Follows.Unfollow) }
 
-func (s *Server) unmute(req *request) error { return s.relate(req, s.social.Relations.Unmute) }
+func (s *Server) unmute(req *request) error { return s.relate(req, s.app.Relations.Unmute) }
 
-func (s *Server) unblock(req *request) error { return s.relate(req, s.social.Relations.Unblock) }
+func (s *Server) unblock(req *request) error { return s.relate(req, s.app.Relations.Unblock) }
 
 func (s *Server) removeFollower(req *request) error {
-	return s.relate(req, s.social.Relations.RemoveFollower)
+	return s.relate(req, s.app.Relations.RemoveFollower)
 }
 
-func (s *Server) mute(req *request) error { return s.relateUntil(req, s.social.Relations.Mute) }
+func (s *Server) mute(req *request) error { return s.relateUntil(req, s.app.Relations.Mute) }
 
-func (s *Server) block(req *request) error { return s.relateUntil(req, s.social.Relations.Block) }
+func (s *Server) block(req *request) error { return s.relateUntil(req, s.app.Relations.Block) }
 
 func (s *Server) relateUntil(req *request, change func(ctx context.Context, from, to social.User, until time.Time) error) error {
 	until, err := req.until(time.Now())
@@ -173,7 +174,7 @@ func (s *Server) relate(req *request, change func(ctx context.Context, from, to 
 		return errNoUser
 	case errors.Is(err, social.ErrSelfFollow):
 		return &pageError{status: http.StatusBadRequest, detail: "You can't follow yourself."}
-	case errors.Is(err, social.ErrBlocked):
+	case errors.Is(err, people.ErrBlocked):
 		return &pageError{status: http.StatusForbidden, detail: "You can't follow this account.", cause: err}
 	case err != nil:
 		return err
@@ -189,7 +190,7 @@ func (req *request) related() (social.User, error) {
 	if err == nil || v == nil || !errors.As(err, &page) {
 		return user, err
 	}
-	relation, other := req.server.social.Relations.Relation(req.ctx, v, user.ID)
+	relation, other := req.server.app.Relations.Get(req.ctx, v, user.ID)
 	if other != nil {
 		return social.User{}, other
 	}
@@ -215,10 +216,10 @@ func (s *Server) pin(req *request) error {
 			return err // a post that the viewer must not see does not exist
 		}
 	}
-	return s.changePin(req, s.social.Profiles.Pin)
+	return s.changePin(req, s.app.Profiles.Pin)
 }
 
-func (s *Server) unpin(req *request) error { return s.changePin(req, s.social.Profiles.Unpin) }
+func (s *Server) unpin(req *request) error { return s.changePin(req, s.app.Profiles.Unpin) }
 
 func (s *Server) changePin(req *request, change func(ctx context.Context, user social.User, id int64) error) error {
 	if !req.signed {

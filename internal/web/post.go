@@ -14,6 +14,8 @@ import (
 	"github.com/rivo/uniseg"
 
 	"retwis/internal/social"
+	"retwis/internal/social/posts"
+	"retwis/internal/social/timeline"
 )
 
 func (s *Server) postPage(req *request) error {
@@ -38,7 +40,7 @@ func (s *Server) showPost(req *request, status int, form statusForm) error {
 		return err
 	}
 	since := s.live.Position() // before the conversation is read
-	thread, err := s.social.Threads.Thread(req.ctx, v, id, after, repliesOnPage)
+	thread, err := s.app.Threads.Get(req.ctx, v, id, after, repliesOnPage)
 	if errors.Is(err, social.ErrNotFound) {
 		return errNoPost
 	}
@@ -56,7 +58,7 @@ func (s *Server) showPost(req *request, status int, form statusForm) error {
 	}
 	view.After = after
 	if view.Own = p.Author.ID == v.User.ID; view.Own {
-		profile, err := s.social.Profiles.UserProfile(req.ctx, v.User.ID)
+		profile, err := s.app.Profiles.Get(req.ctx, v.User.ID)
 		if err != nil {
 			return err
 		}
@@ -75,7 +77,7 @@ func (s *Server) showPost(req *request, status int, form statusForm) error {
 // conversation are the parts of a thread, for its page.
 type conversation struct {
 	Before threadPosts // what the post replies to
-	Post   posts
+	Post   postList
 	After  int64       // the cursor of the page of replies
 	Below  threadPosts // the replies
 	Next   int64
@@ -85,24 +87,24 @@ type conversation struct {
 	Pinned bool // it is the first on the viewer's profile
 }
 
-func (req *request) conversation(v *social.Viewer, thread social.Thread) (conversation, error) {
-	items := []social.Item{thread.Post.Item}
+func (req *request) conversation(v *social.Viewer, thread posts.Thread) (conversation, error) {
+	items := []timeline.Item{thread.Post.Item}
 	for _, p := range slices.Concat(thread.Ancestors, thread.Replies) {
-		if p.Stub == social.NoStub {
+		if p.Stub == posts.NoStub {
 			items = append(items, p.Item)
 		}
 	}
 	_, err := req.show(v, items)
 	return conversation{
 		Before: threadPosts{v, thread.Ancestors}, Below: threadPosts{v, thread.Replies},
-		Post: posts{viewer: v, items: items[:1]}, Next: thread.Next, More: thread.Further, Root: thread.Root,
+		Post: postList{viewer: v, items: items[:1]}, Next: thread.Next, More: thread.Further, Root: thread.Root,
 	}, err
 }
 
 // threadPosts are posts of a conversation, each under the one that it replies to.
 type threadPosts struct {
 	viewer *social.Viewer
-	posts  []social.ThreadPost
+	posts  []posts.ThreadPost
 }
 
 // maxDepth is how far replies are indented: those below stay in line, and each names the
@@ -119,8 +121,8 @@ func (t threadPosts) Render(ctx context.Context, w io.Writer) error {
 		if _, err := io.WriteString(w, at); err != nil {
 			return err
 		}
-		var content templ.Component = posts{viewer: t.viewer, items: []social.Item{p.Item}}
-		if p.Stub != social.NoStub {
+		var content templ.Component = postList{viewer: t.viewer, items: []timeline.Item{p.Item}}
+		if p.Stub != posts.NoStub {
 			content = stub(p)
 		}
 		if err := content.Render(ctx, w); err != nil {
@@ -168,11 +170,11 @@ func (s *Server) history(req *request) error {
 	if elsewhere {
 		return req.redirectToName(path)
 	}
-	edits, err := s.social.Posts.Edits(req.ctx, item.Post.ID)
+	edits, err := s.app.Posts.Edits(req.ctx, item.Post.ID)
 	if err != nil {
 		return err
 	}
-	post, err := req.show(v, []social.Item{item})
+	post, err := req.show(v, []timeline.Item{item})
 	if err != nil {
 		return err
 	}
@@ -181,11 +183,11 @@ func (s *Server) history(req *request) error {
 }
 
 func (s *Server) likers(req *request) error {
-	return s.peopleOfPost(req, "likes", s.social.Reactions.Likers)
+	return s.peopleOfPost(req, "likes", s.app.Reactions.Likers)
 }
 
 func (s *Server) reposters(req *request) error {
-	return s.peopleOfPost(req, "reposts", s.social.Reactions.Reposters)
+	return s.peopleOfPost(req, "reposts", s.app.Reactions.Reposters)
 }
 
 // peopleOfPost lists who has done something with a post.

@@ -11,6 +11,7 @@ import (
 	"github.com/a-h/templ"
 
 	"retwis/internal/social"
+	"retwis/internal/social/timeline"
 )
 
 // fragment is the HTML of one version of a post, in the pieces that pages are put
@@ -40,7 +41,7 @@ type parentLine struct {
 }
 
 // renderPost makes a fragment of a post; see social.Render.
-func renderPost(p social.Post, before *social.View) (rendered any, size int) {
+func renderPost(p social.Post, before *timeline.View) (rendered any, size int) {
 	f := &fragment{}
 	if p.RepostOf != 0 {
 		f.repostLine = bytesOf(repostLine(p.Author))
@@ -75,7 +76,7 @@ func renderPost(p social.Post, before *social.View) (rendered any, size int) {
 
 // sameText returns the fragment of an earlier version of a post that differs in the
 // counts at most, or nil.
-func sameText(p social.Post, before *social.View) *fragment {
+func sameText(p social.Post, before *timeline.View) *fragment {
 	if before == nil {
 		return nil
 	}
@@ -98,20 +99,20 @@ func bytesOf(c templ.Component) []byte {
 	return buf.Bytes()
 }
 
-// posts are the posts of a page, as a viewer sees them.
-type posts struct {
+// postList is the posts of a page, as a viewer sees them.
+type postList struct {
 	viewer *social.Viewer
-	items  []social.Item
+	items  []timeline.Item
 }
 
 // show returns posts for a page.
-func (req *request) show(v *social.Viewer, items []social.Item) (posts, error) {
-	return posts{viewer: v, items: items}, req.server.nameParents(req.ctx, items)
+func (req *request) show(v *social.Viewer, items []timeline.Item) (postList, error) {
+	return postList{viewer: v, items: items}, req.server.nameParents(req.ctx, items)
 }
 
 // nameParents finds the authors of the posts that these reply to, where they are not
 // known yet. One round trip at most, none for replies that were shown lately.
-func (s *Server) nameParents(ctx context.Context, items []social.Item) error {
+func (s *Server) nameParents(ctx context.Context, items []timeline.Item) error {
 	var ids []int64
 	var replies []*fragment
 	for _, item := range items {
@@ -126,7 +127,7 @@ func (s *Server) nameParents(ctx context.Context, items []social.Item) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	parents, err := s.social.Views.Views(ctx, ids...)
+	parents, err := s.app.Views.Get(ctx, ids...)
 	if err != nil {
 		return err
 	}
@@ -144,10 +145,10 @@ func (s *Server) nameParents(ctx context.Context, items []social.Item) error {
 // the viewer must not see.
 var unknownParent = []byte(`<p class="context"><span>Replying to a post</span></p>`)
 
-var _ templ.Component = posts{}
+var _ templ.Component = postList{}
 
 // Render makes posts a part of a page.
-func (p posts) Render(_ context.Context, w io.Writer) error {
+func (p postList) Render(_ context.Context, w io.Writer) error {
 	w, err := direct(w)
 	write := func(b []byte) {
 		if err == nil && len(b) > 0 {
@@ -160,7 +161,7 @@ func (p posts) Render(_ context.Context, w io.Writer) error {
 	return err
 }
 
-func (p posts) one(item *social.Item, write func([]byte)) {
+func (p postList) one(item *timeline.Item, write func([]byte)) {
 	f, _ := item.Post.Rendered.(*fragment)
 	if f == nil {
 		return
@@ -274,6 +275,6 @@ func (req *request) person() (*social.Viewer, error) {
 		return req.as, nil
 	}
 	var err error
-	req.as, err = req.server.social.Viewers.Viewer(req.ctx, req.viewer)
+	req.as, err = req.server.app.Viewers.Get(req.ctx, req.viewer)
 	return req.as, err
 }

@@ -8,20 +8,23 @@ import (
 	"strings"
 
 	"retwis/internal/social"
+	"retwis/internal/social/accounts"
+	"retwis/internal/social/people"
 	"retwis/internal/social/text"
+	"retwis/internal/social/timeline"
 )
 
 // profileView is the part of a profile above its posts.
 type profileView struct {
 	User     social.User
-	Profile  social.UserProfile
-	Counts   social.Counts
+	Profile  accounts.UserProfile
+	Counts   people.Counts
 	Own      bool
-	Relation social.Relation
-	Common   social.Common
+	Relation people.Relation
+	Common   people.Common
 	Standing social.StandingInfo // of one's own account
 	Tab      string              // one of profileTabNames
-	Pinned   posts               // none, or one
+	Pinned   postList            // none, or one
 }
 
 // profileTabNames are the tabs of a profile, of which the first has the path of the profile.
@@ -48,7 +51,7 @@ func currentTab(tab, one string) string {
 
 // owner returns the user named in the address, in any case.
 func (req *request) owner() (social.User, error) {
-	user, err := req.server.social.Users.UserByName(req.ctx, req.r.PathValue("name"))
+	user, err := req.server.app.Users.UserByName(req.ctx, req.r.PathValue("name"))
 	if errors.Is(err, social.ErrNotFound) {
 		return social.User{}, errNoUser
 	}
@@ -71,7 +74,7 @@ func (req *request) visibleOwner() (social.User, *social.Viewer, error) {
 		return user, v, &pageError{status: http.StatusNotFound, detail: "This account is suspended."}
 	}
 	if v.Sees(user.ID) == social.Hidden {
-		relation, err := req.server.social.Relations.Relation(req.ctx, v, user.ID)
+		relation, err := req.server.app.Relations.Get(req.ctx, v, user.ID)
 		if err != nil {
 			return social.User{}, nil, err
 		}
@@ -111,7 +114,7 @@ func (s *Server) profileTab(req *request, tab string) error {
 			return err
 		}
 		// It is not shown twice on a page.
-		list.Posts.items = slices.DeleteFunc(list.Posts.items, func(item social.Item) bool {
+		list.Posts.items = slices.DeleteFunc(list.Posts.items, func(item timeline.Item) bool {
 			return len(view.Pinned.items) > 0 && item.Entry.ID == view.Profile.Pinned
 		})
 	}
@@ -129,10 +132,10 @@ func (s *Server) profileTab(req *request, tab string) error {
 func (s *Server) profileFeed(req *request, v *social.Viewer, view profileView, path string) (feed, error) {
 	user := view.User
 	list := feed{Path: path}
-	var items []social.Item
+	var items []timeline.Item
 	if view.Tab == "likes" {
 		cursor := req.r.URL.Query().Get("before")
-		page, err := s.social.Reactions.LikedPosts(req.ctx, v, user.ID, cursor, homePosts)
+		page, err := s.app.Reactions.LikedPosts(req.ctx, v, user.ID, cursor, homePosts)
 		if err != nil {
 			return feed{}, err
 		}
@@ -142,9 +145,9 @@ func (s *Server) profileFeed(req *request, v *social.Viewer, view profileView, p
 		if err != nil {
 			return feed{}, err
 		}
-		read := s.social.Lists.ProfilePosts
+		read := s.app.Lists.ProfilePosts
 		if view.Tab == "replies" {
-			read = s.social.Lists.ProfileReplies
+			read = s.app.Lists.ProfileReplies
 		}
 		page, err := read(req.ctx, v, user.ID, before, homePosts)
 		if err != nil {
@@ -184,36 +187,36 @@ func moreOf(path, cursor string) string {
 func (s *Server) view(req *request, v *social.Viewer, user social.User) (profileView, error) {
 	view := profileView{User: user, Own: req.signed && user.ID == req.viewer.ID}
 	var err error
-	if view.Profile, err = s.social.Profiles.UserProfile(req.ctx, user.ID); err != nil {
+	if view.Profile, err = s.app.Profiles.Get(req.ctx, user.ID); err != nil {
 		return view, err
 	}
-	if view.Counts, err = s.social.Follows.CountsFor(req.ctx, v, user.ID); err != nil {
+	if view.Counts, err = s.app.Follows.CountsFor(req.ctx, v, user.ID); err != nil {
 		return view, err
 	}
 	if view.Own && user.Standing == social.Limited {
-		view.Standing, err = s.social.Moderation.StandingOf(req.ctx, user.ID)
+		view.Standing, err = s.app.Moderation.StandingOf(req.ctx, user.ID)
 	}
 	if !req.signed || view.Own {
 		return view, err
 	}
-	if view.Relation, err = s.social.Relations.Relation(req.ctx, v, user.ID); err != nil {
+	if view.Relation, err = s.app.Relations.Get(req.ctx, v, user.ID); err != nil {
 		return view, err
 	}
-	view.Common, err = s.social.Follows.CommonFollowers(req.ctx, v, user.ID)
+	view.Common, err = s.app.Follows.CommonFollowers(req.ctx, v, user.ID)
 	return view, err
 }
 
 // showPinned puts the pinned post of a profile first. One that is deleted meanwhile,
 // or hidden, is left out.
 func (s *Server) showPinned(req *request, v *social.Viewer, view *profileView) error {
-	item, err := s.social.Lists.PostPage(req.ctx, v, view.Profile.Pinned)
+	item, err := s.app.Lists.PostPage(req.ctx, v, view.Profile.Pinned)
 	if errors.Is(err, social.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	view.Pinned, err = req.show(v, []social.Item{item})
+	view.Pinned, err = req.show(v, []timeline.Item{item})
 	return err
 }
 

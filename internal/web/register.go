@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"retwis/internal/social"
+	"retwis/internal/social/accounts"
 	"retwis/internal/social/limits"
 )
 
@@ -17,14 +18,14 @@ type accountForm struct {
 	Action   string // the path that it was sent to, or which form of a page it is
 	Notice   string // what has just succeeded
 	Invite   string // the token of an invitation
-	Mode     social.SignUpMode
+	Mode     accounts.SignUpMode
 	Field    string
 	Problem  string
 }
 
 // mayJoin reports whether the form to sign up is shown.
 func (f accountForm) mayJoin() bool {
-	return f.Mode != social.SignUpClosed && (f.Mode != social.SignUpInvite || f.Invite != "")
+	return f.Mode != accounts.SignUpClosed && (f.Mode != accounts.SignUpInvite || f.Invite != "")
 }
 
 func (s *Server) registerForm(req *request) error {
@@ -37,7 +38,7 @@ func (s *Server) registerForm(req *request) error {
 // showRegister shows the form to sign up, or why there is none.
 func (s *Server) showRegister(req *request, status int, form accountForm) error {
 	var err error
-	if form.Mode, err = s.social.SignUps.SignUpMode(req.ctx); err != nil {
+	if form.Mode, err = s.app.SignUps.SignUpMode(req.ctx); err != nil {
 		return err
 	}
 	return req.render(status, registerPage(req.page("Sign up"), form))
@@ -59,7 +60,7 @@ func (s *Server) register(req *request) error {
 		return s.showRegister(req, http.StatusTooManyRequests, form)
 	}
 	isListed := req.allow(limits.Newcomer) == nil
-	session, err := s.social.SignUps.SignUp(req.ctx, social.SignUp{
+	session, err := s.app.SignUps.SignUp(req.ctx, accounts.SignUp{
 		Name: form.Username, Password: password, Invite: form.Invite, Unlisted: !isListed,
 	})
 	var invalid *social.InvalidError

@@ -5,16 +5,17 @@ import (
 	"net/http"
 
 	"retwis/internal/social"
+	"retwis/internal/social/timeline"
 )
 
 // reportForm is the form to report a post or a person, filled in with rejected input.
 type reportForm struct {
 	Action  string // where it is sent
 	Back    string
-	Name    string // of the person
-	Post    posts  // none, or one
-	Person  bool   // not a post
-	Unseen  bool   // the viewer does not see it, or it does not exist
+	Name    string   // of the person
+	Post    postList // none, or one
+	Person  bool     // not a post
+	Unseen  bool     // the viewer does not see it, or it does not exist
 	Kind    string
 	Text    string
 	Problem string
@@ -58,7 +59,7 @@ func (s *Server) reportUser(req *request) error {
 		return err
 	}
 	form.Kind, form.Text = req.r.PostFormValue("kind"), req.r.PostFormValue("text")
-	return req.reported(form, user, s.social.Reports.ReportUser(req.ctx, req.viewer, user.ID, form.Kind, form.Text))
+	return req.reported(form, user, s.app.Reports.ReportUser(req.ctx, req.viewer, user.ID, form.Kind, form.Text))
 }
 
 func (s *Server) reportPostForm(req *request) error {
@@ -90,7 +91,7 @@ func (req *request) postReport() (form reportForm, post social.Post, err error) 
 	}
 	path := postPath(item.Post.Post)
 	form = reportForm{Action: path + "/report", Back: path, Name: item.Post.Author.Name}
-	form.Post, err = req.show(v, []social.Item{{Entry: item.Post, Post: item.Post, Marks: item.Marks}})
+	form.Post, err = req.show(v, []timeline.Item{{Entry: item.Post, Post: item.Post, Marks: item.Marks}})
 	return form, item.Post.Post, err
 }
 
@@ -103,7 +104,7 @@ func (s *Server) reportPost(req *request) error {
 		return err
 	}
 	form.Kind, form.Text = req.r.PostFormValue("kind"), req.r.PostFormValue("text")
-	return req.reported(form, post.Author, s.social.Reports.ReportPost(req.ctx, req.viewer, post.ID, form.Kind, form.Text))
+	return req.reported(form, post.Author, s.app.Reports.ReportPost(req.ctx, req.viewer, post.ID, form.Kind, form.Text))
 }
 
 // reported answers a report.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"retwis/internal/social"
+	"retwis/internal/social/auth"
 	"retwis/internal/social/limits"
 )
 
@@ -28,7 +29,7 @@ func (s *Server) reset(req *request) error {
 	var invalid *social.InvalidError
 	if typed != req.r.PostFormValue("password2") {
 		form.Field, form.Problem = "password2", "The passwords don't match."
-	} else if _, err = s.social.Auth.ResetPassword(req.ctx, token, typed); errors.As(err, &invalid) {
+	} else if _, err = s.app.Auth.ResetPassword(req.ctx, token, typed); errors.As(err, &invalid) {
 		form.Field, form.Problem = invalid.Field, invalid.Reason
 	}
 	if form.Field != "" {
@@ -47,7 +48,7 @@ func (req *request) resetUser() (social.User, error) {
 	if err := req.allow(limits.Reset); err != nil {
 		return social.User{}, err
 	}
-	user, err := req.server.social.Auth.ResetUser(req.ctx, req.r.PathValue("token"))
+	user, err := req.server.app.Auth.ResetUser(req.ctx, req.r.PathValue("token"))
 	if err == nil {
 		req.giveBack(limits.Reset)
 	}
@@ -55,7 +56,7 @@ func (req *request) resetUser() (social.User, error) {
 }
 
 func (req *request) noReset(err error) error {
-	if !errors.Is(err, social.ErrNoReset) {
+	if !errors.Is(err, auth.ErrNoReset) {
 		return err
 	}
 	req.security("reset link refused", social.User{})

@@ -12,7 +12,8 @@ import (
 
 	"retwis/internal/redis/store"
 	"retwis/internal/redistest"
-	"retwis/internal/social"
+
+	"retwis/internal/app"
 	"retwis/internal/social/adopt"
 	"retwis/internal/social/check"
 	"retwis/internal/social/load"
@@ -115,7 +116,7 @@ func useAll(t *testing.T, db *store.Store) {
 		t.Error(err)
 	}
 	option := db.ClientOption()
-	loading, err := social.New(db.Client(), social.Options{Server: &option, HashParams: cheap})
+	loading, err := app.New(db.Client(), app.Options{Server: &option, HashParams: cheap})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -115,9 +115,9 @@ func (s *Server) routes() *http.ServeMux {
 		event limits.Event
 		do    func(ctx context.Context, user social.User, post int64) error
 	}{
-		"like": {limits.Like, s.social.Reactions.Like}, "unlike": {limits.Like, s.social.Reactions.Unlike},
-		"repost": {limits.Repost, s.repost}, "unrepost": {limits.Repost, s.social.Posts.Unrepost},
-		"bookmark": {limits.Like, s.social.Reactions.Bookmark}, "unbookmark": {limits.Like, s.social.Reactions.Unbookmark},
+		"like": {limits.Like, s.app.Reactions.Like}, "unlike": {limits.Like, s.app.Reactions.Unlike},
+		"repost": {limits.Repost, s.repost}, "unrepost": {limits.Repost, s.app.Posts.Unrepost},
+		"bookmark": {limits.Like, s.app.Reactions.Bookmark}, "unbookmark": {limits.Like, s.app.Reactions.Unbookmark},
 	} {
 		path := " /u/{name}/{id}/" + name
 		mux.Handle("GET"+path, s.handler("GET"+path, s.toForm))

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"retwis/internal/social"
+	"retwis/internal/social/auth"
 	"retwis/internal/social/limits"
 )
 
@@ -41,7 +42,7 @@ var done = map[string]string{
 	"off":      "Two-step login is off.",
 }
 
-type sessionView struct{ social.OpenSession }
+type sessionView struct{ auth.OpenSession }
 
 func (v sessionView) device() string {
 	if v.Device == "" {
@@ -65,12 +66,12 @@ func (s *Server) securitySettings(req *request) error {
 
 // securityPage shows the page, with what is known of the account.
 func (req *request) securityPage(status int, view securityView) error {
-	state, err := req.server.social.Auth.SecondFactor(req.ctx, req.viewer.ID)
+	state, err := req.server.app.Auth.SecondFactor(req.ctx, req.viewer.ID)
 	if err != nil {
 		return err
 	}
 	view.On, view.Codes = state.On, state.Codes
-	open, err := req.server.social.Sessions.OpenSessions(req.ctx, req.viewer.ID, req.secret)
+	open, err := req.server.app.Sessions.OpenSessions(req.ctx, req.viewer.ID, req.secret)
 	if err != nil {
 		return err
 	}
@@ -94,7 +95,7 @@ func (req *request) mistake(action string, err error) error {
 		return req.rejected(action, "current", "That is not your password.")
 	case errors.As(err, &invalid):
 		return req.rejected(action, invalid.Field, invalid.Reason)
-	case errors.Is(err, social.ErrSecondFactorState):
+	case errors.Is(err, auth.ErrSecondFactorState):
 		return req.redirect(securityPath)
 	}
 	return err
@@ -111,7 +112,7 @@ func (s *Server) changePassword(req *request) error {
 	if typed != req.r.PostFormValue("password2") {
 		return req.rejected("password", "password2", "The passwords don't match.")
 	}
-	session, err := s.social.Auth.ChangePassword(req.ctx, req.viewer, req.r.PostFormValue("current"), typed)
+	session, err := s.app.Auth.ChangePassword(req.ctx, req.viewer, req.r.PostFormValue("current"), typed)
 	if err != nil {
 		return req.mistake("password", err)
 	}
@@ -125,7 +126,7 @@ func (s *Server) endSession(req *request) error {
 	if !req.signed {
 		return req.toLogin()
 	}
-	err := s.social.Sessions.EndSession(req.ctx, req.viewer.ID, req.r.PostFormValue("id"))
+	err := s.app.Sessions.EndSession(req.ctx, req.viewer.ID, req.r.PostFormValue("id"))
 	if err != nil && !errors.Is(err, social.ErrNoSession) {
 		return err
 	}
@@ -137,7 +138,7 @@ func (s *Server) endOthers(req *request) error {
 	if !req.signed {
 		return req.toLogin()
 	}
-	if err := s.social.Sessions.LogoutOthers(req.ctx, req.viewer.ID, req.secret); err != nil {
+	if err := s.app.Sessions.LogoutOthers(req.ctx, req.viewer.ID, req.secret); err != nil {
 		return err
 	}
 	req.security("sessions ended", req.viewer)
@@ -152,7 +153,7 @@ func (s *Server) setUpApp(req *request) error {
 	if err := req.allow(limits.Password); err != nil {
 		return err
 	}
-	if _, err := s.social.Auth.SetUpSecondFactor(req.ctx, req.viewer, req.r.PostFormValue("current")); err != nil {
+	if _, err := s.app.Auth.SetUpSecondFactor(req.ctx, req.viewer, req.r.PostFormValue("current")); err != nil {
 		return req.mistake("app", err)
 	}
 	req.giveBack(limits.Password)
@@ -167,14 +168,14 @@ func (s *Server) appPage(req *request) error {
 }
 
 func (req *request) showApp(status int, form accountForm) error {
-	key, err := req.server.social.Auth.SecondFactorKey(req.ctx, req.viewer.ID)
-	if errors.Is(err, social.ErrSecondFactorState) {
+	key, err := req.server.app.Auth.SecondFactorKey(req.ctx, req.viewer.ID)
+	if errors.Is(err, auth.ErrSecondFactorState) {
 		return req.redirect(securityPath)
 	}
 	if err != nil {
 		return err
 	}
-	picture, err := qrCode(social.KeyURL(key, req.viewer))
+	picture, err := qrCode(auth.KeyURL(key, req.viewer))
 	if err != nil {
 		return err
 	}
@@ -194,8 +195,8 @@ func (s *Server) confirmApp(req *request) error {
 	if !req.signed {
 		return req.toLogin()
 	}
-	codes, err := s.social.Auth.ConfirmSecondFactor(req.ctx, req.viewer.ID, req.r.PostFormValue("code"))
-	if errors.Is(err, social.ErrBadCode) {
+	codes, err := s.app.Auth.ConfirmSecondFactor(req.ctx, req.viewer.ID, req.r.PostFormValue("code"))
+	if errors.Is(err, auth.ErrBadCode) {
 		return req.showApp(http.StatusUnprocessableEntity, accountForm{Field: "code", Problem: "That code is not right. Check that the clock of your phone is."})
 	}
 	if err != nil {
@@ -212,7 +213,7 @@ func (s *Server) renewCodes(req *request) error {
 	if err := req.allow(limits.Password); err != nil {
 		return err
 	}
-	codes, err := s.social.Auth.RenewRecoveryCodes(req.ctx, req.viewer, req.r.PostFormValue("current"))
+	codes, err := s.app.Auth.RenewRecoveryCodes(req.ctx, req.viewer, req.r.PostFormValue("current"))
 	if err != nil {
 		return req.mistake("codes", err)
 	}
@@ -228,7 +229,7 @@ func (s *Server) turnOffApp(req *request) error {
 	if err := req.allow(limits.Password); err != nil {
 		return err
 	}
-	if err := s.social.Auth.TurnOffSecondFactor(req.ctx, req.viewer, req.r.PostFormValue("current")); err != nil {
+	if err := s.app.Auth.TurnOffSecondFactor(req.ctx, req.viewer, req.r.PostFormValue("current")); err != nil {
 		return req.mistake("off", err)
 	}
 	req.giveBack(limits.Password)

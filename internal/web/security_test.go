@@ -13,6 +13,7 @@ import (
 
 	"github.com/pquerna/otp/totp"
 
+	"retwis/internal/app"
 	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/web"
@@ -279,7 +280,7 @@ func TestEventsEndWithTheSession(t *testing.T) {
 	db := redistest.DB(t)
 	one, two := reach(t, db.URL()), reach(t, db.URL())
 	server := two.ClientOption()
-	here, there := serving(t, one), start(t, two.Client(), web.Options{}, social.Options{Invalidations: two.Invalidations(), Server: &server})
+	here, there := serving(t, one), start(t, two.Client(), web.Options{}, app.Options{Invalidations: two.Invalidations(), Server: &server})
 	ada := here.signedUp("ada")
 	phone := here.loggedIn("ada", iphone)
 	stays, ends := (&visitor{site: there, http: ada.http}).follow("on=home", ""), (&visitor{site: there, http: phone.http}).follow("on=home", "")

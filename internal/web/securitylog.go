@@ -36,7 +36,7 @@ type securityLog struct {
 // it was typed may be a password in the wrong field, so only names of accounts are
 // logged.
 func (req *request) triedName(typed string) []slog.Attr {
-	user, err := req.server.social.Users.UserByName(req.ctx, typed)
+	user, err := req.server.app.Users.UserByName(req.ctx, typed)
 	if err != nil {
 		return nil
 	}

@@ -9,13 +9,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"retwis/internal/social"
+	"retwis/internal/app"
 	"retwis/internal/social/live"
 )
 
 // Server is the site. It is safe for concurrent use.
 type Server struct {
-	social      *social.Service
+	app         *app.App
 	log         *slog.Logger
 	secure      bool
 	version     string

@@ -10,6 +10,7 @@ import (
 	"github.com/a-h/templ"
 
 	"retwis/internal/social"
+	"retwis/internal/social/accounts"
 	"retwis/internal/social/notify"
 )
 
@@ -25,7 +26,7 @@ var settingsTabs = []struct{ path, label string }{
 
 // profileForm is the form for a profile, filled in with rejected input.
 type profileForm struct {
-	Profile social.UserProfile
+	Profile accounts.UserProfile
 	Field   string
 	Problem string
 	Saved   bool
@@ -57,7 +58,7 @@ func (s *Server) profileSettings(req *request) error {
 	if !req.signed {
 		return req.toLogin()
 	}
-	profile, err := s.social.Profiles.UserProfile(req.ctx, req.viewer.ID)
+	profile, err := s.app.Profiles.Get(req.ctx, req.viewer.ID)
 	if err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func (s *Server) editProfile(req *request) error {
 	if !req.signed {
 		return req.toLogin()
 	}
-	form := profileForm{Profile: social.UserProfile{
+	form := profileForm{Profile: accounts.UserProfile{
 		DisplayName: req.r.PostFormValue("display_name"),
 		Bio:         req.r.PostFormValue("bio"),
 	}}
@@ -77,7 +78,7 @@ func (s *Server) editProfile(req *request) error {
 			form.Profile.Links = append(form.Profile.Links, link)
 		}
 	}
-	err := s.social.Profiles.EditProfile(req.ctx, req.viewer, form.Profile)
+	err := s.app.Profiles.Edit(req.ctx, req.viewer, form.Profile)
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) {
 		form.Field, form.Problem = invalid.Field, invalid.Reason
@@ -107,7 +108,7 @@ func (s *Server) notificationSettings(req *request) error {
 	if !req.signed {
 		return req.toLogin()
 	}
-	off, err := s.social.Notifications.NotifyOff(req.ctx, req.viewer.ID)
+	off, err := s.app.Notifications.NotifyOff(req.ctx, req.viewer.ID)
 	if err != nil {
 		return err
 	}
@@ -128,18 +129,18 @@ func (s *Server) changeNotifications(req *request) error {
 			off = append(off, kind)
 		}
 	}
-	if err := s.social.Notifications.SetNotifyOff(req.ctx, req.viewer, off); err != nil {
+	if err := s.app.Notifications.SetNotifyOff(req.ctx, req.viewer, off); err != nil {
 		return err
 	}
 	return req.changed("/settings/notifications?" + saved)
 }
 
 func (s *Server) muted(req *request) error {
-	return s.hiddenPeople(req, "/settings/muted", "unmute", "You haven't muted anyone.", s.social.Relations.MutedPeople)
+	return s.hiddenPeople(req, "/settings/muted", "unmute", "You haven't muted anyone.", s.app.Relations.MutedPeople)
 }
 
 func (s *Server) blocked(req *request) error {
-	return s.hiddenPeople(req, "/settings/blocked", "unblock", "You haven't blocked anyone.", s.social.Relations.BlockedPeople)
+	return s.hiddenPeople(req, "/settings/blocked", "unblock", "You haven't blocked anyone.", s.app.Relations.BlockedPeople)
 }
 
 func (s *Server) hiddenPeople(req *request, path, undo, empty string, list func(ctx context.Context, uid int64, cursor string, limit int) (social.People, error)) error {

@@ -35,7 +35,7 @@ func (s *Server) suggest(req *request) error {
 		if err != nil {
 			return err
 		}
-		users, err := s.social.Completions.CompleteNames(req.ctx, v, q, suggestions)
+		users, err := s.app.Completions.CompleteNames(req.ctx, v, q, suggestions)
 		if err != nil {
 			return err
 		}
@@ -49,7 +49,7 @@ func (s *Server) suggest(req *request) error {
 		if err != nil {
 			return err
 		}
-		tags, err := s.social.Completions.CompleteTags(req.ctx, v, q, suggestions)
+		tags, err := s.app.Completions.CompleteTags(req.ctx, v, q, suggestions)
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/maypok86/otter/v2"
 
 	"retwis/internal/social"
+	"retwis/internal/social/timeline"
 )
 
 const (
@@ -20,7 +21,7 @@ const (
 // newMembers returns the latest users, with how the viewer stands to them: as it was
 // a second ago at most, except after a change by the viewer.
 func (req *request) newMembers(v *social.Viewer) ([]personView, error) {
-	newest, err := req.server.social.Users.LatestUsers(req.ctx, v, latestUsers)
+	newest, err := req.server.app.Users.LatestUsers(req.ctx, v, latestUsers)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +71,7 @@ func membersKey(latest []personView) any {
 type publicPage struct {
 	at    time.Time
 	since string // the last event before it was read
-	page  social.Listing
+	page  timeline.Listing
 	lacks []int64 // the authors of posts that it lacks
 }
 
@@ -78,8 +79,8 @@ type publicPage struct {
 // times a second at most, and for those who have just changed something; others get
 // the same posts with their own marks, unless one of these is hidden from them, or it
 // lacks a post of their own, which only they see.
-func (req *request) publicPosts(v *social.Viewer, before int64, since string) (social.Listing, string, error) {
-	service := req.server.social
+func (req *request) publicPosts(v *social.Viewer, before int64, since string) (timeline.Listing, string, error) {
+	service := req.server.app
 	if before != 0 || req.isFresh || !req.signed {
 		page, err := service.Lists.PublicPosts(req.ctx, v, before, timelinePosts)
 		return page, since, err
@@ -88,7 +89,7 @@ func (req *request) publicPosts(v *social.Viewer, before int64, since string) (s
 	if public == nil || now.Sub(public.at) >= sharedFor {
 		page, lacks, err := service.Lists.SharedPosts(req.ctx, timelinePosts)
 		if err != nil {
-			return social.Listing{}, since, err
+			return timeline.Listing{}, since, err
 		}
 		public = &publicPage{at: now, since: since, page: page, lacks: lacks}
 		req.server.public.Store(public)
@@ -107,9 +108,9 @@ func (req *request) publicPosts(v *social.Viewer, before int64, since string) (s
 	}
 	marks, err := service.Viewers.Marks(req.ctx, v, posts)
 	if err != nil {
-		return social.Listing{}, since, err
+		return timeline.Listing{}, since, err
 	}
-	page := social.Listing{Items: slices.Clone(public.page.Items), Next: public.page.Next}
+	page := timeline.Listing{Items: slices.Clone(public.page.Items), Next: public.page.Next}
 	for i := range page.Items {
 		page.Items[i].Marks = marks[i]
 	}

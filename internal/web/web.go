@@ -25,7 +25,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"retwis/internal/social"
+	"retwis/internal/app"
 	"retwis/internal/social/live"
 )
 
@@ -67,7 +67,7 @@ type Options struct {
 }
 
 // New returns the site of a service. Close ends it.
-func New(service *social.Service, opt Options) (*Server, error) {
+func New(service *app.App, opt Options) (*Server, error) {
 	if service == nil {
 		return nil, errors.New("web: no service")
 	}
@@ -92,7 +92,7 @@ func New(service *social.Service, opt Options) (*Server, error) {
 	if opt.Timeout < 0 {
 		return nil, fmt.Errorf("web: Options.Timeout: %v is negative", opt.Timeout)
 	}
-	s := &Server{social: service, log: opt.Logger, secure: opt.SecureCookies, proxies: opt.TrustedProxies, timeout: opt.Timeout, version: opt.Version, database: newDatabase(service.Ping), confirm: service.Confirm}
+	s := &Server{app: service, log: opt.Logger, secure: opt.SecureCookies, proxies: opt.TrustedProxies, timeout: opt.Timeout, version: opt.Version, database: newDatabase(service.Ping), confirm: service.Confirm}
 	s.conns = newConnections(opt.Logger, opt.TrustedProxies)
 	s.securityLog.Logger = opt.Security
 	s.access.log = opt.Access

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"retwis/internal/social"
+	"retwis/internal/app"
 	"retwis/internal/social/adopt"
 	"retwis/internal/web"
 )
@@ -346,7 +346,7 @@ func TestNewRefuses(t *testing.T) {
 	if _, err := web.New(nil, web.Options{}); err == nil {
 		t.Error("New took no service")
 	}
-	if _, err := web.New(&social.Service{}, web.Options{Timeout: -1}); err == nil || !strings.Contains(err.Error(), "Timeout") {
+	if _, err := web.New(&app.App{}, web.Options{Timeout: -1}); err == nil || !strings.Contains(err.Error(), "Timeout") {
 		t.Errorf("negative timeout: %v", err)
 	}
 }

@@ -4,7 +4,8 @@ import (
 	"time"
 
 	"retwis/internal/cli/shell"
-	"retwis/internal/social"
+
+	"retwis/internal/app"
 )
 
 // lastBackup judges the time of the last backup. A site may be backed up by other means,
@@ -20,7 +21,7 @@ func lastBackup(at time.Time, err error) finding {
 		return finding{Status: Hidden, What: f.What, Found: shell.OneLine(err)}
 	case at.IsZero():
 		return f
-	case age < social.BackupDue:
+	case age < app.BackupDue:
 		f = finding{Status: OK, What: f.What}
 	}
 	f.Found = at.UTC().Format(time.RFC3339)

@@ -15,6 +15,8 @@ import (
 	"retwis/internal/cli/shell"
 	"retwis/internal/cli/site"
 	"retwis/internal/social"
+	"retwis/internal/social/accounts"
+	"retwis/internal/social/audit"
 )
 
 // New returns the command.
@@ -50,7 +52,7 @@ type inviteLine struct {
 	Note    string    `json:"note"`
 }
 
-func line(i social.Invite) inviteLine {
+func line(i accounts.Invite) inviteLine {
 	return inviteLine{ID: i.ID, Uses: i.Uses, Left: i.Left, Created: i.Created, Expires: i.Expires, By: i.By, Note: i.Note}
 }
 
@@ -80,7 +82,7 @@ hash of it. People with the link can sign up, in the mode "invite" too.`,
 			}
 		}
 		return site.Operate(ctx, c, func(db *site.Database) error {
-			token, created, err := db.Social.SignUps.CreateInvite(ctx, social.NewInvite{Uses: uses, For: expires, Note: note})
+			token, created, err := db.Social.SignUps.CreateInvite(ctx, accounts.NewInvite{Uses: uses, For: expires, Note: note})
 			if err != nil {
 				return usage(err)
 			}
@@ -191,23 +193,23 @@ func newMode(env shell.Env) *cobra.Command {
 		Example: `  retwis invite mode
   retwis invite mode invite`,
 		Args:              shell.Arguments(0, 1, "give open, invite or closed"),
-		ValidArgsFunction: shell.CompleteArgument(0, string(social.SignUpOpen), string(social.SignUpInvite), string(social.SignUpClosed)),
+		ValidArgsFunction: shell.CompleteArgument(0, string(accounts.SignUpOpen), string(accounts.SignUpInvite), string(accounts.SignUpClosed)),
 	})
 	c.AddRedis()
 	c.AddJSON("print the mode as JSON")
 	return c.Build(func(ctx context.Context, args []string) error {
 		if len(args) == 1 {
-			if _, ok := social.ParseSignUpMode(args[0]); !ok {
+			if _, ok := accounts.ParseSignUpMode(args[0]); !ok {
 				return shell.Usage(fmt.Errorf("%q is not a mode: use open, invite or closed", args[0]))
 			}
 		}
 		c.Creates = len(args) == 1 // before the site is served for the first time
 		return site.Operate(ctx, c, func(db *site.Database) error {
 			if len(args) == 1 {
-				if err := db.Social.Audit.Audit(ctx, social.AuditEntry{Actor: social.Operator, Action: "sign-up-mode", Note: args[0]}); err != nil {
+				if err := db.Social.Audit.Add(ctx, audit.Entry{Actor: social.Operator, Action: "sign-up-mode", Note: args[0]}); err != nil {
 					return err
 				}
-				if err := db.Social.SignUps.SetSignUpMode(ctx, social.SignUpMode(args[0])); err != nil {
+				if err := db.Social.SignUps.SetSignUpMode(ctx, accounts.SignUpMode(args[0])); err != nil {
 					return err
 				}
 			}

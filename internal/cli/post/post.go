@@ -45,7 +45,7 @@ func find(ctx context.Context, db *site.Database, text string) (social.Post, err
 	if err != nil || id <= 0 {
 		return social.Post{}, shell.Usage(fmt.Errorf("%q is not the number of a post", text))
 	}
-	views, err := db.Social.Views.Views(ctx, id)
+	views, err := db.Social.Views.Get(ctx, id)
 	if err != nil {
 		return social.Post{}, err
 	}

@@ -11,6 +11,7 @@ import (
 	"retwis/internal/cli/shell"
 	"retwis/internal/cli/site"
 	"retwis/internal/social"
+	"retwis/internal/social/audit"
 )
 
 func newAudit(env shell.Env) *cobra.Command {
@@ -41,7 +42,7 @@ latest 100,000 or so.`,
 			p := c.NewPrinter()
 			defer func() { err = errors.Join(err, p.End()) }()
 			for cursor, n := "", 0; ; {
-				page, err := db.Social.Audit.AuditLog(ctx, filter, cursor, social.MaxPage)
+				page, err := db.Social.Audit.Read(ctx, filter, cursor, social.MaxPage)
 				if err != nil {
 					return err
 				}
@@ -62,8 +63,8 @@ latest 100,000 or so.`,
 	})
 }
 
-func filterOf(ctx context.Context, db *site.Database, by, about, target string) (social.AuditFilter, error) {
-	f := social.AuditFilter{Target: target}
+func filterOf(ctx context.Context, db *site.Database, by, about, target string) (audit.Filter, error) {
+	f := audit.Filter{Target: target}
 	switch by {
 	case "":
 	case social.Operator.String():
@@ -93,7 +94,7 @@ func named(ctx context.Context, db *site.Database, name string) (social.User, er
 	return user, err
 }
 
-func printEntry(ctx context.Context, db *site.Database, p *shell.Printer, e social.AuditEntry) error {
+func printEntry(ctx context.Context, db *site.Database, p *shell.Printer, e audit.Entry) error {
 	by, err := actorName(ctx, db, e.Actor)
 	if err != nil {
 		return err

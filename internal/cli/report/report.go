@@ -15,6 +15,7 @@ import (
 	"retwis/internal/cli/shell"
 	"retwis/internal/cli/site"
 	"retwis/internal/social"
+	"retwis/internal/social/moderation"
 )
 
 // Commands returns report and audit.
@@ -52,7 +53,7 @@ have reported it, since when, and who decides about it now.`,
 			p := c.NewPrinter(false, false, true)
 			defer func() { err = errors.Join(err, p.End()) }()
 			for from, more := 0, true; more; from += social.MaxPage {
-				var page []social.WaitingReport
+				var page []moderation.WaitingReport
 				if page, more, err = db.Social.Reports.OpenReports(ctx, social.Operator, from, social.MaxPage); err != nil {
 					return err
 				}
@@ -67,7 +68,7 @@ have reported it, since when, and who decides about it now.`,
 	})
 }
 
-func printWaiting(ctx context.Context, db *site.Database, p *shell.Printer, one social.WaitingReport) error {
+func printWaiting(ctx context.Context, db *site.Database, p *shell.Printer, one moderation.WaitingReport) error {
 	holder := ""
 	if one.Holder != 0 {
 		var err error
@@ -142,7 +143,7 @@ post:ID or user:ID, as "retwis report list" prints it.`,
 }
 
 // printCase prints a report, unless there was an error.
-func printCase(c *shell.Command, found social.ReportCase, err error) error {
+func printCase(c *shell.Command, found moderation.ReportCase, err error) error {
 	if err != nil {
 		return nil
 	}
@@ -170,11 +171,11 @@ func printCase(c *shell.Command, found social.ReportCase, err error) error {
 // explain adds what to do to an error about a target.
 func explain(err error, target string) error {
 	switch {
-	case errors.Is(err, social.ErrNoReport):
+	case errors.Is(err, moderation.ErrNoReport):
 		return fmt.Errorf("no open report about %s", target)
-	case errors.Is(err, social.ErrReportHeld):
+	case errors.Is(err, moderation.ErrReportHeld):
 		return shell.Hint(fmt.Errorf("a moderator has the report about %s", target), "wait until they have decided, at most 15 minutes after they have left")
-	case errors.Is(err, social.ErrReportNotHeld):
+	case errors.Is(err, moderation.ErrReportNotHeld):
 		return fmt.Errorf("you don't have the report about %s", target)
 	}
 	return err
@@ -198,7 +199,7 @@ waits.`,
 				return errors.Join(explain(err, args[0]), printCase(c, found, err))
 			}
 			found, err := db.Social.Reports.TakeReport(ctx, social.Operator)
-			if errors.Is(err, social.ErrNoReport) {
+			if errors.Is(err, moderation.ErrNoReport) {
 				return errors.New("no report waits")
 			}
 			return errors.Join(err, printCase(c, found, err))
@@ -235,9 +236,9 @@ func newDecide(env shell.Env) *cobra.Command {
 The last two are about the author if a post was reported.`,
 		Example: `  retwis report decide post:12 hide --message 'No advertising, please.'
   retwis report decide user:7 suspend --for 168h --note 'the third time'`,
-		ValidArgsFunction: shell.CompleteArgument(1, social.ReportActions...),
+		ValidArgsFunction: shell.CompleteArgument(1, moderation.ReportActions...),
 	})
-	d := social.ReportDecision{}
+	d := moderation.ReportDecision{}
 	c.Flags().StringVar(&d.Message, "message", "", "the reason that the user sees")
 	c.Flags().StringVar(&d.Note, "note", "", "why, for the audit log")
 	lasts := c.Flags().Duration("for", 0, "how long, as in 72h; 0 for no end")
@@ -256,7 +257,7 @@ The last two are about the author if a post was reported.`,
 			err := db.Social.Reports.DecideReport(ctx, social.Operator, args[0], d)
 			var invalid *social.InvalidError
 			if errors.As(err, &invalid) && invalid.Field == "action" {
-				return shell.Usage(fmt.Errorf("%s: %s Actions: %s", d.Action, invalid.Reason, strings.Join(social.ReportActions, ", ")))
+				return shell.Usage(fmt.Errorf("%s: %s Actions: %s", d.Action, invalid.Reason, strings.Join(moderation.ReportActions, ", ")))
 			}
 			return explain(err, args[0])
 		})

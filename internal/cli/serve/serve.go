@@ -14,7 +14,8 @@ import (
 	"retwis/internal/cli/site"
 	"retwis/internal/redis/store"
 	"retwis/internal/seed"
-	"retwis/internal/social"
+
+	"retwis/internal/app"
 	"retwis/internal/web"
 )
 
@@ -186,7 +187,7 @@ func serve(ctx context.Context, c *shell.Command, flags serveFlags, logs *logs) 
 	}
 	db, err := site.OpenWaiting(ctx, c, flags.wait, store.Options{
 		Logger: log, Fsync: flags.fsync.Value, MaxMemory: flags.memory.Bytes(), CacheBytes: int64(flags.cache), Wrap: redis.Wrap, Connected: redis.Connected,
-	}, social.Options{
+	}, app.Options{
 		Limits: flags.limits.config, CelebrityFollowers: flags.celebrity, HomeIdle: flags.homeIdle,
 		NoJobs: !flags.work, MaxBacklog: flags.backlog(),
 	})

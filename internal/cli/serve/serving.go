@@ -13,7 +13,8 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 
 	"retwis/internal/certificates"
-	"retwis/internal/social"
+
+	"retwis/internal/app"
 )
 
 const (
@@ -70,7 +71,7 @@ func (s *serving) stop(ctx context.Context) error {
 // running is a site that is served.
 type running struct {
 	log     *slog.Logger
-	service *social.Service
+	service *app.App
 	servers []*serving
 
 	drain      time.Duration         // how long to go on serving when it is stopped

@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"retwis/internal/redistest"
-	"retwis/internal/social"
+
+	"retwis/internal/app"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
@@ -20,7 +21,7 @@ func TestMain(m *testing.M) { redistest.Main(m) }
 func TestServeEndsWhenAListenerFails(t *testing.T) {
 	t.Parallel()
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	service, err := social.New(redistest.DB(t).Client(t), social.Options{Logger: log})
+	service, err := app.New(redistest.DB(t).Client(t), app.Options{Logger: log})
 	if err != nil {
 		t.Fatal(err)
 	}

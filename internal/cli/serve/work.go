@@ -11,7 +11,8 @@ import (
 	"retwis/internal/cli/shell"
 	"retwis/internal/cli/site"
 	"retwis/internal/redis/store"
-	"retwis/internal/social"
+
+	"retwis/internal/app"
 	"retwis/internal/web"
 )
 
@@ -80,7 +81,7 @@ func work(ctx context.Context, c *shell.Command, flags workFlags, logs *logs) (e
 	if err != nil {
 		return err
 	}
-	db, err := site.OpenWaiting(ctx, c, flags.wait, store.Options{Logger: log, Wrap: redis.Wrap, Connected: redis.Connected}, social.Options{CelebrityFollowers: flags.celebrity})
+	db, err := site.OpenWaiting(ctx, c, flags.wait, store.Options{Logger: log, Wrap: redis.Wrap, Connected: redis.Connected}, app.Options{CelebrityFollowers: flags.celebrity})
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,8 @@ import (
 	"retwis/internal/cli/shell"
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/store"
-	"retwis/internal/social"
+
+	"retwis/internal/app"
 	"retwis/internal/social/adopt"
 	"retwis/internal/social/backup"
 	"retwis/internal/social/layout"
@@ -21,11 +22,11 @@ import (
 // Database is an open database, and Retwis on it.
 type Database struct {
 	*store.Store
-	Social *social.Service
+	Social *app.App
 }
 
 // Open opens the database of a command, and Retwis on it with the settings of.
-func Open(ctx context.Context, c *shell.Command, opt store.Options, of social.Options) (*Database, error) {
+func Open(ctx context.Context, c *shell.Command, opt store.Options, of app.Options) (*Database, error) {
 	// A command that was stopped reports that, not what a database answers in the
 	// same moment.
 	if err := ctx.Err(); err != nil {
@@ -41,7 +42,7 @@ func Open(ctx context.Context, c *shell.Command, opt store.Options, of social.Op
 	if key := c.Getenv("RETWIS_SECRET_KEY"); key != "" {
 		of.SecretKey = []byte(key)
 	}
-	service, err := social.New(db.Client(), of)
+	service, err := app.New(db.Client(), of)
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -73,7 +74,7 @@ func (d *Database) Require(ctx context.Context) error {
 
 // Inspect opens a database for as long as do runs, whether it holds a site or not.
 func Inspect(ctx context.Context, c *shell.Command, do func(db *Database) error) (err error) {
-	db, err := Open(ctx, c, store.Options{Logger: c.Log()}, social.Options{})
+	db, err := Open(ctx, c, store.Options{Logger: c.Log()}, app.Options{})
 	if err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ const startPause = 500 * time.Millisecond
 // OpenWaiting opens the database of a site that may start together with it, and waits for
 // it, and longer if it loads its data. It does not wait for a server that it starts itself: a directory or program that is missing then
 // stays missing.
-func OpenWaiting(ctx context.Context, c *shell.Command, wait time.Duration, opt store.Options, of social.Options) (*Database, error) {
+func OpenWaiting(ctx context.Context, c *shell.Command, wait time.Duration, opt store.Options, of app.Options) (*Database, error) {
 	if config, err := store.Parse(c.Redis); err == nil && config.Kind == store.Embedded {
 		return Open(ctx, c, opt, of)
 	}

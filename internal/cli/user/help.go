@@ -14,6 +14,8 @@ import (
 	"retwis/internal/cli/shell"
 	"retwis/internal/cli/site"
 	"retwis/internal/social"
+	"retwis/internal/social/audit"
+	"retwis/internal/social/auth"
 )
 
 func newResetPassword(env shell.Env) *cobra.Command {
@@ -87,7 +89,7 @@ used. --end ends all of them, in every process: the user has to log in again.`,
 				return err
 			}
 			if end {
-				if err := db.Social.Audit.Audit(ctx, social.AuditEntry{Actor: social.Operator, Action: "end-sessions", Target: social.UserTarget(u.ID)}); err != nil {
+				if err := db.Social.Audit.Add(ctx, audit.Entry{Actor: social.Operator, Action: "end-sessions", Target: audit.UserTarget(u.ID)}); err != nil {
 					return err
 				}
 				if err := db.Social.Sessions.LogoutEverywhere(ctx, u.ID); err != nil {
@@ -100,7 +102,7 @@ used. --end ends all of them, in every process: the user has to log in again.`,
 	})
 }
 
-func printSessions(c *shell.Command, open []social.OpenSession) error {
+func printSessions(c *shell.Command, open []auth.OpenSession) error {
 	p := c.NewPrinter()
 	if err := p.Row("DEVICE", "CREATED", "USED"); err != nil {
 		return err
@@ -183,7 +185,7 @@ interrupted. The name stays reserved. It needs --yes.`,
 			if !yes {
 				return shell.Usage(fmt.Errorf("this deletes %s (user %d) for good; add --yes if you mean it", u.Name, u.ID))
 			}
-			if err := db.Social.Audit.Audit(ctx, social.AuditEntry{Actor: social.Operator, Action: "delete-account", Target: social.UserTarget(u.ID)}); err != nil {
+			if err := db.Social.Audit.Add(ctx, audit.Entry{Actor: social.Operator, Action: "delete-account", Target: audit.UserTarget(u.ID)}); err != nil {
 				return err
 			}
 			if err := db.Social.Leaving.DeleteAccount(ctx, u.ID); err != nil {

@@ -11,6 +11,7 @@ import (
 	"retwis/internal/cli/shell"
 	"retwis/internal/cli/site"
 	"retwis/internal/social"
+	"retwis/internal/social/moderation"
 )
 
 func newRole(env shell.Env) *cobra.Command {
@@ -59,7 +60,7 @@ func newStanding(env shell.Env, standing social.Standing, name, short, long stri
 		Example: "  retwis user " + name + " ada\n  retwis user " + name + " ada --note 'reported by several people'",
 		Args:    shell.Arguments(1, 1, ""),
 	})
-	var decision social.StandingChange
+	var decision moderation.StandingChange
 	var lasts time.Duration
 	f := c.Flags()
 	f.StringVar(&decision.Note, "note", "", "why, for the audit log")

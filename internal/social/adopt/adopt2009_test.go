@@ -13,6 +13,7 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/adopt"
 	"retwis/internal/social/socialtest"
+	"retwis/internal/social/timeline"
 )
 
 // article writes the database of the case study of 2009 with its own values,
@@ -95,9 +96,9 @@ func (b *bundle) wantArticle() {
 	if err != nil || user.ID != 1000 || user.Name != "antirez" || !user.Joined.IsZero() {
 		t.Errorf("antirez = %+v, %v", user, err)
 	}
-	for which, page := range map[string]func() (social.Page, error){
-		"home":      func() (social.Page, error) { return b.Timelines.Home(b.Ctx, 1000, 0, 10) },
-		"everybody": func() (social.Page, error) { return b.Timelines.Everybody(b.Ctx, 0, 10) },
+	for which, page := range map[string]func() (timeline.Page, error){
+		"home":      func() (timeline.Page, error) { return b.Timelines.Home(b.Ctx, 1000, 0, 10) },
+		"everybody": func() (timeline.Page, error) { return b.Timelines.Everybody(b.Ctx, 0, 10) },
 	} {
 		if got, err := page(); err != nil || !slices.Equal(got.IDs, []int64{10344, 10343}) {
 			t.Errorf("%s = %v, %v", which, got, err)

@@ -72,7 +72,7 @@ func TestConversationsOnOldDatabases(t *testing.T) {
 					t.Fatal(err)
 				}
 				// Their tags had no pages: a repair makes them.
-				result, err := check.Repair(b.Ctx, b.Service, check.Options{Report: func(p check.Problem) {
+				result, err := check.Repair(b.Ctx, b.App, check.Options{Report: func(p check.Problem) {
 					if !strings.Contains(p.Detail, "not on the page of #tea") {
 						t.Error(p)
 					}
@@ -124,7 +124,7 @@ func (b *bundle) converse(authorName, readerName string, id, other int64) {
 			b.T.Errorf("%s: %v", what, err)
 		}
 	}
-	v, err := b.Viewers.Viewer(b.Ctx, reader)
+	v, err := b.Viewers.Get(b.Ctx, reader)
 	if err != nil {
 		b.T.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func (b *bundle) converse(authorName, readerName string, id, other int64) {
 	if err != nil || item.Post.Counts != want || item.Post.Body != "edited #tea" || item.Marks != social.MarkLiked|social.MarkReposted|social.MarkSaved {
 		b.T.Errorf("the old post is %+v, %v", item, err)
 	}
-	thread, err := b.Threads.Thread(b.Ctx, v, id, 0, 10)
+	thread, err := b.Threads.Get(b.Ctx, v, id, 0, 10)
 	if err != nil || len(thread.Replies) != 1 || thread.Replies[0].ID != reply.ID {
 		b.T.Errorf("thread = %+v, %v", thread, err)
 	}
@@ -144,14 +144,14 @@ func (b *bundle) converse(authorName, readerName string, id, other int64) {
 	if err != nil || len(home.Items) == 0 || home.Items[0].Post.ID == other {
 		b.T.Errorf("home = %+v, %v", home, err)
 	}
-	page, err := b.Notifications.Notifications(b.Ctx, v, "", 10)
+	page, err := b.Notifications.Page(b.Ctx, v, "", 10)
 	if err != nil || len(page.Groups) != 0 {
 		b.T.Errorf("the reader is notified of %+v, %v", page, err)
 	}
-	if v, err = b.Viewers.Viewer(b.Ctx, author); err != nil {
+	if v, err = b.Viewers.Get(b.Ctx, author); err != nil {
 		b.T.Fatal(err)
 	}
-	if page, err = b.Notifications.Notifications(b.Ctx, v, "", 10); err != nil || len(page.Groups) < 3 {
+	if page, err = b.Notifications.Page(b.Ctx, v, "", 10); err != nil || len(page.Groups) < 3 {
 		b.T.Errorf("the author is notified of %+v, %v", page, err)
 	}
 	if err := b.Relations.Block(b.Ctx, author, reader, time.Time{}); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/social"
+	"retwis/internal/social/auth"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/reply"
 )
@@ -31,7 +32,7 @@ func (c *conversion) convertUsers(ctx context.Context, keys []string) error {
 			ids = append(ids, uid)
 			reads = append(reads,
 				b.Getrange().Key(name).Start(0).End(layout.MaxLookup).Build(),
-				b.Getrange().Key(key2009(uid, "password")).Start(0).End(social.MaxTypedPassword).Build())
+				b.Getrange().Key(key2009(uid, "password")).Start(0).End(auth.MaxTypedPassword).Build())
 		case ok && field == "password":
 			exists, err := c.d.client.Do(ctx, b.Exists().Key(key2009(uid, "username")).Build()).AsBool()
 			if err != nil {
@@ -96,7 +97,7 @@ func (c *conversion) convertUser(ctx context.Context, uid int64, name, password 
 		b.Hsetnx().Key(layout.UserKey(uid)).Field("username").Value(name).Build(),
 		b.Zadd().Key(layout.UsersByTime).Nx().ScoreMember().ScoreMember(registered2009(uid), name).Build(),
 	}
-	if password == "" || len(password) > social.MaxTypedPassword {
+	if password == "" || len(password) > auth.MaxTypedPassword {
 		c.warn(ctx, "a user without a password that can be typed; nobody can log in as them", "user", uid, "username", name)
 	} else {
 		writes = append(writes, b.Hsetnx().Key(layout.UserKey(uid)).Field("password").Value(password).Build())

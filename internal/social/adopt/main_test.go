@@ -7,7 +7,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
-	"retwis/internal/social"
+
+	"retwis/internal/app"
 	"retwis/internal/social/socialtest"
 )
 
@@ -22,6 +23,6 @@ type bundle struct{ *socialtest.Bundle }
 
 func setup(t testing.TB) *bundle { return &bundle{socialtest.New(t)} }
 
-func on(t testing.TB, client rueidis.Client, change ...func(*social.Options)) *bundle {
+func on(t testing.TB, client rueidis.Client, change ...func(*app.Options)) *bundle {
 	return &bundle{socialtest.On(t, client, change...)}
 }

@@ -168,7 +168,7 @@ func (db *database) wantWhole(restored backup.Restored, kept []int64) {
 	if err := db.Adoption().Adopt(db.Ctx, nil); err != nil {
 		db.T.Fatal(err)
 	}
-	repaired, err := check.Repair(db.Ctx, db.Service, check.Options{Exclusive: true, SessionGrace: time.Nanosecond})
+	repaired, err := check.Repair(db.Ctx, db.App, check.Options{Exclusive: true, SessionGrace: time.Nanosecond})
 	if err != nil {
 		db.T.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func (db *database) wantWhole(restored backup.Restored, kept []int64) {
 	if result.Problems > 0 || result.Leftovers > 0 {
 		db.T.Errorf("a check finds %d problems and %d leftovers", result.Problems, result.Leftovers)
 	}
-	views, err := db.Views.Views(db.Ctx, kept...)
+	views, err := db.Views.Get(db.Ctx, kept...)
 	if err != nil {
 		db.T.Fatal(err)
 	}

@@ -7,27 +7,27 @@ import (
 	"context"
 	"fmt"
 
-	"retwis/internal/social"
+	"retwis/internal/app"
 )
 
 // Verify scans the whole database, in short steps, and reports what breaks a rule
 // of docs/keys.md. It changes nothing. Concurrent writes can make it report what
 // is right a moment later. It needs memory for one step and two bounded caches.
-func Verify(ctx context.Context, s *social.Service, opt Options) (Result, error) {
+func Verify(ctx context.Context, s *app.App, opt Options) (Result, error) {
 	return run(ctx, s, opt, false)
 }
 
 // Repair finds what Verify finds and repairs what it can: each place in one
 // script that checks again first, or in a sequence that can be repeated from its
 // start. Concurrent writes are never undone.
-func Repair(ctx context.Context, s *social.Service, opt Options) (Result, error) {
+func Repair(ctx context.Context, s *app.App, opt Options) (Result, error) {
 	return run(ctx, s, opt, true)
 }
 
 // run checks the types of all keys and users first, then posts, then what people have
 // done with them, then the lists that contain them, so that one repair makes room for
 // the next.
-func run(ctx context.Context, s *social.Service, opt Options, repair bool) (Result, error) {
+func run(ctx context.Context, s *app.App, opt Options, repair bool) (Result, error) {
 	if opt.Report == nil {
 		opt.Report = func(Problem) {}
 	}

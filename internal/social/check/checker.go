@@ -14,7 +14,8 @@ import (
 	engine "retwis/internal/maintain"
 	"retwis/internal/redis/nodes"
 	"retwis/internal/redis/scan"
-	"retwis/internal/social"
+
+	"retwis/internal/app"
 	"retwis/internal/social/directory"
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/follow"
@@ -26,7 +27,7 @@ import (
 // checker is the part of a check that all its steps share.
 type checker struct {
 	client  rueidis.Client
-	service *social.Service
+	app     *app.App
 	fanOut  *fanout.Engine
 	lists   *collection.Timelines
 	follows follow.Store
@@ -52,12 +53,12 @@ type checker struct {
 	knownPosts known[state]
 }
 
-func newChecker(s *social.Service, opt Options, repair bool) *checker {
+func newChecker(s *app.App, opt Options, repair bool) *checker {
 	running := new(sync.Mutex)
 	client := waiting{s.Client(), running}
 	return &checker{
 		running: running,
-		client:  client, service: s, fanOut: s.FanOut(), lists: s.TimelineStore(), follows: follow.New(client), names: s.Directory(),
+		client:  client, app: s, fanOut: s.FanOut(), lists: s.TimelineStore(), follows: follow.New(client), names: s.Directory(),
 		now: s.Options().Now, opt: opt, repair: repair, cluster: s.Client().Mode() == rueidis.ClientModeCluster, run: engine.Start(opt.Options),
 	}
 }

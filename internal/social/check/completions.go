@@ -12,7 +12,7 @@ func (c *checker) completions(ctx context.Context) error {
 	if c.foreign[layout.Completions] || c.opt.Part < 1 {
 		return nil
 	}
-	index := c.service.Completions.Completion()
+	index := c.app.Completions.Completion()
 	for term, err := range index.Missing(ctx) {
 		if err != nil {
 			return err

@@ -6,7 +6,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
-	"retwis/internal/social"
+
+	"retwis/internal/app"
 	"retwis/internal/social/socialtest"
 )
 
@@ -18,7 +19,7 @@ type bundle struct{ *socialtest.Bundle }
 
 func setup(t testing.TB) *bundle { return &bundle{socialtest.New(t)} }
 
-func on(t testing.TB, client rueidis.Client, change ...func(*social.Options)) *bundle {
+func on(t testing.TB, client rueidis.Client, change ...func(*app.Options)) *bundle {
 	return &bundle{socialtest.On(t, client, change...)}
 }
 

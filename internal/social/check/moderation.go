@@ -10,6 +10,7 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/reply"
+	"retwis/internal/social/timeline"
 	"retwis/maintain"
 )
 
@@ -46,7 +47,7 @@ func (c *moderationCheck) user(ctx context.Context, uid int64, role, standing st
 		return err
 	}
 	n, _ := strconv.ParseFloat(score, 64)
-	if have := social.StandingOfScore(n).String(); standing != "" && have != standing {
+	if have := timeline.StandingOfScore(n).String(); standing != "" && have != standing {
 		return c.standing(ctx, uid, fmt.Sprintf("is %s, which %s does not have", standing, layout.Standings))
 	}
 	return nil
@@ -57,12 +58,12 @@ func (c *moderationCheck) role(ctx context.Context, uid int64, role, noted strin
 		Kind: maintain.Stale, Key: layout.UserKey(uid), Repair: "copy the role from " + layout.Staff,
 		Detail: fmt.Sprintf("has the role %.20q, where %s has %.20q", role, layout.Staff, noted),
 	}
-	return c.found(ctx, p, func(ctx context.Context) (bool, error) { return true, c.service.Moderation.CopyRole(ctx, uid) })
+	return c.found(ctx, p, func(ctx context.Context) (bool, error) { return true, c.app.Moderation.CopyRole(ctx, uid) })
 }
 
 func (c *moderationCheck) standing(ctx context.Context, uid int64, detail string) error {
 	p := Problem{Kind: maintain.Stale, Key: layout.UserKey(uid), Detail: detail, Repair: "note the standing of the user"}
-	return c.found(ctx, p, func(ctx context.Context) (bool, error) { return true, c.service.Moderation.CopyStanding(ctx, uid) })
+	return c.found(ctx, p, func(ctx context.Context) (bool, error) { return true, c.app.Moderation.CopyStanding(ctx, uid) })
 }
 
 // fields reads fields of users.
@@ -116,7 +117,7 @@ func (c *moderationCheck) standings(ctx context.Context) error {
 		if stored == "" {
 			stored = social.Good.String()
 		}
-		return social.StandingOfScore(score).String() == stored
+		return timeline.StandingOfScore(score).String() == stored
 	})
 }
 
@@ -158,7 +159,7 @@ func (c *moderationCheck) noted(ctx context.Context, key, field string, agrees f
 
 // reports puts open reports that no ring has into theirs.
 func (c *moderationCheck) reports(ctx context.Context) error {
-	missing, err := c.service.Reports.MissingReports(ctx)
+	missing, err := c.app.Reports.MissingReports(ctx)
 	if err != nil || missing == 0 {
 		return err
 	}
@@ -167,7 +168,7 @@ func (c *moderationCheck) reports(ctx context.Context) error {
 		Detail: fmt.Sprintf("%d open reports wait in no ring", missing),
 	}
 	return c.found(ctx, p, func(ctx context.Context) (bool, error) {
-		n, err := c.service.Reports.RefillReports(ctx)
+		n, err := c.app.Reports.RefillReports(ctx)
 		return n > 0, err
 	})
 }

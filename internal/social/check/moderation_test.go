@@ -7,6 +7,7 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/check"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/moderation"
 	"retwis/internal/social/socialtest"
 )
 
@@ -22,7 +23,7 @@ func TestModeration(t *testing.T) {
 	}
 	ada, carl, eve := b.NewUser("ada"), b.NewUser("carl"), b.NewUser("eve")
 	must(b.Moderation.SetRole(b.Ctx, social.Operator, ada.ID, social.Moderator, ""))
-	must(b.Moderation.SetStanding(b.Ctx, ada.Actor(), carl.ID, social.StandingChange{Standing: social.Suspended, Until: time.Now().Add(time.Hour)}))
+	must(b.Moderation.SetStanding(b.Ctx, ada.Actor(), carl.ID, moderation.StandingChange{Standing: social.Suspended, Until: time.Now().Add(time.Hour)}))
 	must(b.Reports.ReportUser(b.Ctx, ada, eve.ID, "spam", ""))
 	b.WantHealthy()
 	for _, damage := range [][]string{
@@ -44,7 +45,7 @@ func TestModeration(t *testing.T) {
 		if result.Problems+result.Leftovers == 0 {
 			t.Errorf("after %q: no problem was found", damage)
 		}
-		_, err = check.Repair(b.Ctx, b.Service, check.Options{})
+		_, err = check.Repair(b.Ctx, b.App, check.Options{})
 		must(err)
 		b.WantHealthy()
 	}

@@ -25,7 +25,7 @@ const damageEnv = "SOCIAL_DAMAGE_ROUNDS"
 // repair repairs the database.
 func (b *bundle) repair() check.Result {
 	b.T.Helper()
-	result, err := check.Repair(b.Ctx, b.Service, check.Options{SessionGrace: time.Nanosecond, Followers: 10_000})
+	result, err := check.Repair(b.Ctx, b.App, check.Options{SessionGrace: time.Nanosecond, Followers: 10_000})
 	if err != nil {
 		b.T.Fatal(err)
 	}
@@ -291,7 +291,7 @@ func TestRepairRestored(t *testing.T) {
 
 	other := on(t, b.DB)
 	other.Clock.Unix.Store(b.Clock.Unix.Load())
-	repaired, err := check.Repair(other.Ctx, other.Service, check.Options{Exclusive: true, SessionGrace: time.Nanosecond})
+	repaired, err := check.Repair(other.Ctx, other.App, check.Options{Exclusive: true, SessionGrace: time.Nanosecond})
 	if err != nil || repaired.Remaining > 0 {
 		t.Fatalf("repair = %+v, %v", repaired, err)
 	}

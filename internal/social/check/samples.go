@@ -66,7 +66,7 @@ func (c *sampleCheck) sample(ctx context.Context, author int64) error {
 	if err != nil && !reply.IsWrongType(err) {
 		return err
 	}
-	merged, err := c.service.Celebrities().First(ctx, author)
+	merged, err := c.app.Celebrities().First(ctx, author)
 	if err != nil {
 		return err
 	}

@@ -8,9 +8,10 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/script"
-	"retwis/internal/social"
+
 	"retwis/internal/social/layout"
 	"retwis/internal/social/reply"
+	"retwis/internal/social/session"
 	"retwis/maintain"
 )
 
@@ -68,7 +69,7 @@ func (c *sessionCheck) ofUser(ctx context.Context, key, name, auth string, token
 		return nil // it expires
 	}
 	for _, token := range tokens {
-		if social.HasToken(auth, token) {
+		if session.Has(auth, token) {
 			continue
 		}
 		p := Problem{
@@ -79,7 +80,7 @@ func (c *sessionCheck) ofUser(ctx context.Context, key, name, auth string, token
 			return err
 		}
 	}
-	expired, err := c.service.Sessions.ExpiredSessions(ctx, uid)
+	expired, err := c.app.Sessions.ExpiredSessions(ctx, uid)
 	if err != nil || expired == 0 {
 		return err
 	}
@@ -87,5 +88,5 @@ func (c *sessionCheck) ofUser(ctx context.Context, key, name, auth string, token
 		Kind: maintain.Stale, Key: key, Leftover: true, Repair: "end them",
 		Detail: fmt.Sprintf("%d sessions have expired: they open nothing", expired),
 	}
-	return c.found(ctx, p, func(ctx context.Context) (bool, error) { return c.service.Sessions.EndExpiredSessions(ctx, uid) })
+	return c.found(ctx, p, func(ctx context.Context) (bool, error) { return c.app.Sessions.EndExpiredSessions(ctx, uid) })
 }

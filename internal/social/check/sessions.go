@@ -8,11 +8,11 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/social"
 	"retwis/internal/social/hash"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/pause"
 	"retwis/internal/social/reply"
+	"retwis/internal/social/session"
 	"retwis/maintain"
 )
 
@@ -49,7 +49,7 @@ func (c *sessionCheck) all(ctx context.Context) error {
 			if !c.spread {
 				c.result.Sessions++
 			}
-			if social.HasToken(auth, tokens[i]) {
+			if session.Has(auth, tokens[i]) {
 				continue
 			}
 			c.suspects = append(c.suspects, suspect{token: tokens[i], uid: ids[i], seen: time.Now()})
@@ -74,7 +74,7 @@ func (c *sessionCheck) suspected(ctx context.Context) error {
 				return false, ctx.Err()
 			}
 			auth, err := reply.TextOrEmpty(c.client.Do(ctx, c.client.B().Hget().Key(layout.UserPrefix+old.uid).Field("auth").Build()))
-			if err != nil || social.HasToken(auth, old.token) {
+			if err != nil || session.Has(auth, old.token) {
 				return false, err
 			}
 			return hash.DeleteIf(ctx, c.client, layout.Auths, old.token, old.uid)

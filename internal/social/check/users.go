@@ -17,6 +17,7 @@ import (
 	"retwis/internal/social/layout"
 	"retwis/internal/social/removal"
 	"retwis/internal/social/reply"
+	"retwis/internal/social/session"
 	"retwis/maintain"
 )
 
@@ -93,7 +94,7 @@ func (c *userCheck) name(ctx context.Context, key, name, id string, user []strin
 		if err != nil || layout.Fold(now) == layout.Fold(name) {
 			return false, err
 		}
-		c.service.Users.ForgetName(name)
+		c.app.Users.ForgetName(name)
 		return c.names.Free(ctx, key, name, id)
 	})
 }
@@ -156,13 +157,13 @@ func (c *userCheck) closed(ctx context.Context, uid int64, name, joined string) 
 	}
 	p := Problem{Kind: maintain.Missing, Key: layout.UserKey(uid), Detail: "is closed, but its deletion is not in " + layout.Tasks, Repair: "delete the account"}
 	return c.found(ctx, p, func(ctx context.Context) (bool, error) {
-		switch err := c.service.Leaving.DeleteAccount(ctx, uid); {
+		switch err := c.app.Leaving.DeleteAccount(ctx, uid); {
 		case errors.Is(err, social.ErrNotFound):
 			return false, nil
 		case err != nil:
 			return false, err
 		}
-		return true, c.service.Leaving.FinishRemoval(ctx, uid)
+		return true, c.app.Leaving.FinishRemoval(ctx, uid)
 	})
 }
 
@@ -188,7 +189,7 @@ func (c *userCheck) user(ctx context.Context, uid int64, fields []string) error 
 	cmds := rueidis.Commands{c.client.B().Zscore().Key(layout.UsersByTime).Member(name).Build()}
 	var tokens []string
 	for _, token := range strings.Split(auth, ",") {
-		if token != "" && len(tokens) < 10*social.MaxSessions {
+		if token != "" && len(tokens) < 10*session.MaxSessions {
 			tokens = append(tokens, token)
 			if !c.spread {
 				cmds = append(cmds, c.client.B().Hget().Key(layout.Auths).Field(token).Build())
@@ -384,7 +385,7 @@ func (c *userCheck) token(ctx context.Context, uid int64, token, owner string) e
 		p.Repair = "add the session to `auths`"
 		return c.found(ctx, p, func(ctx context.Context) (bool, error) {
 			auth, err := reply.TextOrEmpty(c.client.Do(ctx, c.client.B().Hget().Key(layout.UserKey(uid)).Field("auth").Build()))
-			if err != nil || !social.HasToken(auth, token) {
+			if err != nil || !session.Has(auth, token) {
 				return false, err
 			}
 			return c.client.Do(ctx, c.client.B().Hsetnx().Key(layout.Auths).Field(token).Value(layout.Itoa(uid)).Build()).AsBool()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/app"
 	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/check"
@@ -35,8 +36,8 @@ func (b *bundle) do(err error) {
 }
 
 // again is another process of this version on the same database.
-func (b *bundle) again(client rueidis.Client) *social.Service {
-	s, err := social.New(client, social.Options{Logger: socialtest.Quiet(), Now: b.Clock.Now, HashParams: socialtest.CheapHash})
+func (b *bundle) again(client rueidis.Client) *app.App {
+	s, err := app.New(client, app.Options{Logger: socialtest.Quiet(), Now: b.Clock.Now, HashParams: socialtest.CheapHash})
 	b.do(err)
 	b.T.Cleanup(func() { s.Close() })
 	return s
@@ -75,7 +76,7 @@ func (b *bundle) oldProcess(uid int64, name string) bool {
 	return true
 }
 
-func (b *bundle) wantFound(s *social.Service, names ...string) {
+func (b *bundle) wantFound(s *app.App, names ...string) {
 	b.T.Helper()
 	for _, name := range names {
 		user, err := s.Users.UserByName(social.WithFresh(b.Ctx), name)
@@ -319,7 +320,7 @@ func TestSessionsOfAnEarlierLayout(t *testing.T) {
 	if n := b.Redis("HLEN", "auths"); n != "1" {
 		t.Errorf("auths has %s entries", n)
 	}
-	for _, process := range []*social.Service{s, b.again(b.DB)} {
+	for _, process := range []*app.App{s, b.again(b.DB)} {
 		for _, secret := range []string{old, renewed, fresh.Secret} {
 			if user, err := process.Sessions.SessionUser(b.Ctx, secret); err != nil || user.ID != 1 {
 				t.Errorf("%.5s: %v", secret, err)

@@ -14,6 +14,7 @@ import (
 
 	"retwis/internal/redistest"
 	"retwis/internal/social"
+	"retwis/internal/social/accounts"
 	"retwis/internal/social/socialtest"
 )
 
@@ -73,7 +74,7 @@ func TestExport(t *testing.T) {
 		}
 	}
 	ada, ben := b.NewUser("ada"), b.NewUser("ben")
-	must(b.Profiles.EditProfile(b.Ctx, ada, social.UserProfile{DisplayName: "Ada", Bio: "one\ntwo, \"three\"", Links: []string{"https://example.com"}}))
+	must(b.Profiles.Edit(b.Ctx, ada, accounts.UserProfile{DisplayName: "Ada", Bio: "one\ntwo, \"three\"", Links: []string{"https://example.com"}}))
 	formula := "=HYPERLINK(\"http://evil.example\", \"a, b\")\nand more"
 	first := b.Publish(ada, formula)
 	_, err := b.Posts.Edit(b.Ctx, ada, b.Publish(ada, "before"), "after")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/app"
 	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/socialtest"
@@ -33,7 +34,7 @@ func postWithoutEnd() {
 	if err != nil {
 		panic(err)
 	}
-	service, err := social.New(client, social.Options{HashParams: socialtest.CheapHash})
+	service, err := app.New(client, app.Options{HashParams: socialtest.CheapHash})
 	if err != nil {
 		panic(err)
 	}
@@ -112,7 +113,7 @@ func TestKilledWhilePosting(t *testing.T) {
 	}
 	_ = program.Wait() // it was killed
 
-	b := on(t, server.Client(t), func(opt *social.Options) { opt.SessionIdle, opt.SessionMax = math.MaxInt64, math.MaxInt64 })
+	b := on(t, server.Client(t), func(opt *app.Options) { opt.SessionIdle, opt.SessionMax = math.MaxInt64, math.MaxInt64 })
 	for id, body := range acknowledged {
 		posts, err := b.Posts.Posts(b.Ctx, id)
 		if err != nil || len(posts) != 1 || posts[0].Body != body {

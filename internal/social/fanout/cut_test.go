@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/app"
 	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/socialtest"
@@ -202,13 +203,13 @@ func TestKilledAtEveryStep(t *testing.T) {
 func (b *bundle) killed(client rueidis.Client, commands int64, s scene, do func(b *bundle, s scene) error) bool {
 	b.T.Helper()
 	process := socialtest.Dying(client, commands)
-	service, err := social.New(process, social.Options{Logger: socialtest.Quiet(), Now: b.Clock.Now, HashParams: socialtest.CheapHash})
+	service, err := app.New(process, app.Options{Logger: socialtest.Quiet(), Now: b.Clock.Now, HashParams: socialtest.CheapHash})
 	if err != nil {
 		b.T.Fatal(err)
 	}
 	defer service.Close()
 	other := *b.Bundle
-	other.Service = service
+	other.App = service
 	err = do(&bundle{&other}, s)
 	return err == nil && process.Left() > 0
 }

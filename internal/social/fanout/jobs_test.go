@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/app"
 	"retwis/internal/jobs"
 	"retwis/internal/redistest"
 	"retwis/internal/social"
@@ -31,7 +32,7 @@ func workWithoutEnd() {
 	if err != nil {
 		panic(err)
 	}
-	if _, err := social.New(client, social.Options{HashParams: socialtest.CheapHash, Logger: socialtest.Quiet()}); err != nil {
+	if _, err := app.New(client, app.Options{HashParams: socialtest.CheapHash, Logger: socialtest.Quiet()}); err != nil {
 		panic(err)
 	}
 	select {}
@@ -49,7 +50,7 @@ func startWorker(t *testing.T, url string) *exec.Cmd {
 	return program
 }
 
-func noJobs(opt *social.Options) { opt.NoJobs = true }
+func noJobs(opt *app.Options) { opt.NoJobs = true }
 
 // A worker is killed in the middle of a slice: another one finishes it, and each follower
 // has the post once.
@@ -153,7 +154,7 @@ func TestWaitingJobsAreNotQueuedAgain(t *testing.T) {
 func TestBackPressure(t *testing.T) {
 	t.Parallel()
 	server := redistest.DB(t)
-	b := on(t, server.Client(t), noJobs, func(opt *social.Options) { opt.MaxBacklog = 2 })
+	b := on(t, server.Client(t), noJobs, func(opt *app.Options) { opt.MaxBacklog = 2 })
 	star, quiet := b.NewUser("star"), b.NewUser("quiet")
 	b.fans(star, fanout.AtOnce+1)
 	published := 0

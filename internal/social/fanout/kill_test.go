@@ -17,7 +17,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
-	"retwis/internal/social"
+
+	"retwis/internal/app"
 	"retwis/internal/social/socialtest"
 )
 
@@ -75,8 +76,8 @@ func postAndDie() {
 		}
 		return client
 	}
-	service, err := social.New(dial(func(conn net.Conn) net.Conn { return killerConn{conn, k} }),
-		social.Options{HashParams: socialtest.CheapHash, Logger: socialtest.Quiet()})
+	service, err := app.New(dial(func(conn net.Conn) net.Conn { return killerConn{conn, k} }),
+		app.Options{HashParams: socialtest.CheapHash, Logger: socialtest.Quiet()})
 	if err != nil {
 		panic(err)
 	}
@@ -158,7 +159,7 @@ func TestKilledAtEveryWrite(t *testing.T) {
 				}
 			}
 			unfinished := b.Redis("ZCARD", "fanouts") + " posts and " + b.Redis("ZCARD", "tasks") + " tasks"
-			other := on(t, db, func(opt *social.Options) { opt.Now = func() time.Time { return time.Now().Add(time.Minute) } })
+			other := on(t, db, func(opt *app.Options) { opt.Now = func() time.Time { return time.Now().Add(time.Minute) } })
 			if err := other.ResumeFanOuts(b.Ctx); err != nil {
 				t.Fatal(err)
 			}

@@ -7,7 +7,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
-	"retwis/internal/social"
+
+	"retwis/internal/app"
 	"retwis/internal/social/socialtest"
 )
 
@@ -26,6 +27,6 @@ func TestMain(m *testing.M) {
 
 type bundle struct{ *socialtest.Bundle }
 
-func on(t testing.TB, client rueidis.Client, change ...func(*social.Options)) *bundle {
+func on(t testing.TB, client rueidis.Client, change ...func(*app.Options)) *bundle {
 	return &bundle{socialtest.On(t, client, change...)}
 }

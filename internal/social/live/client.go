@@ -10,6 +10,7 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/live/stream"
+	"retwis/internal/social/timeline"
 )
 
 // PageKind is a kind of page that shows new posts.
@@ -138,7 +139,7 @@ func (h *Hub) Attach(ctx context.Context, sub Subscription, open func() (Conn, e
 }
 
 // prepare reads what a connection starts with.
-func (h *Hub) prepare(ctx context.Context, c *client, sub Subscription) (posts []*social.View, unread int, err error) {
+func (h *Hub) prepare(ctx context.Context, c *client, sub Subscription) (posts []*timeline.View, unread int, err error) {
 	select {
 	case <-h.ready:
 	case <-ctx.Done():
@@ -152,12 +153,12 @@ func (h *Hub) prepare(ctx context.Context, c *client, sub Subscription) (posts [
 			return nil, 0, err
 		}
 	}
-	if c.visitor, err = h.social.Viewers.Viewer(ctx, social.User{}); err != nil {
+	if c.visitor, err = h.app.Viewers.Get(ctx, social.User{}); err != nil {
 		return nil, 0, err
 	}
 	ids := slices.Clone(sub.Posts[:min(len(sub.Posts), MaxPosts)])
 	slices.Sort(ids)
-	posts, err = h.social.Views.Views(ctx, slices.Compact(ids)...)
+	posts, err = h.app.Views.Get(ctx, slices.Compact(ids)...)
 	return posts, unread, err
 }
 
@@ -218,7 +219,7 @@ func (h *Hub) release(c *client) {
 }
 
 // insert makes a connection known, so that it gets everything from now on.
-func (h *Hub) insert(c *client, posts []*social.View) {
+func (h *Hub) insert(c *client, posts []*timeline.View) {
 	now := time.Now()
 	c.beat = h.nextBeat(now)
 	c.ends = now.Add(h.opt.MaxAge + rand.N(h.opt.MaxAge/3+1))
@@ -322,8 +323,8 @@ func (c *client) hides(w *watched) bool {
 }
 
 // shown returns those of these posts whose counts a connection gets.
-func (c *client) shown(posts []*social.View) []*social.View {
-	all := make([]*social.View, 0, len(posts))
+func (c *client) shown(posts []*timeline.View) []*timeline.View {
+	all := make([]*timeline.View, 0, len(posts))
 	for _, view := range posts {
 		if view != nil && c.sees(view.Author.ID, social.Muted) {
 			all = append(all, view)

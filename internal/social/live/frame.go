@@ -5,6 +5,7 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/live/stream"
+	"retwis/internal/social/timeline"
 )
 
 // The events, in the format of server-sent events:
@@ -49,7 +50,7 @@ func appendUnread(b []byte, unread int) []byte {
 	return append(b, "\n\n"...)
 }
 
-func appendCounts(b []byte, v *social.Viewer, posts []*social.View) []byte {
+func appendCounts(b []byte, v *social.Viewer, posts []*timeline.View) []byte {
 	if len(posts) == 0 {
 		return b
 	}

@@ -26,7 +26,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/social"
+	"retwis/internal/app"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/live/stream"
 	"retwis/internal/social/pause"
@@ -93,8 +93,8 @@ var ErrClosed = errors.New("live: closed")
 
 // Hub serves the connections of a process. It is safe for concurrent use.
 type Hub struct {
-	social *social.Service
-	opt    Options
+	app *app.App
+	opt Options
 
 	mu      sync.Mutex
 	closed  bool
@@ -126,13 +126,13 @@ type Hub struct {
 
 // New returns a hub on the database of a service. Close ends it. It tries to reach
 // the database as long as it takes.
-func New(service *social.Service, opt Options) (*Hub, error) {
+func New(service *app.App, opt Options) (*Hub, error) {
 	if err := opt.prepare(); err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	h := &Hub{
-		social: service, opt: opt, stop: stop, wake: make(chan struct{}, 1), ready: make(chan struct{}),
+		app: service, opt: opt, stop: stop, wake: make(chan struct{}, 1), ready: make(chan struct{}),
 		people: map[int64]*member{}, authors: map[int64][]*member{}, tags: map[string][]*member{},
 		topics: map[topic][]*client{}, watched: map[int64]*watched{},
 		perUser: map[int64]int{}, perPlace: map[string]int{}, changed: newChanges(), reports: newReports(),
@@ -220,7 +220,7 @@ func (h *Hub) followOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if client != h.social.Client() {
+	if client != h.app.Client() {
 		defer client.Close()
 	}
 	last, err := h.begin(ctx, client)
@@ -320,9 +320,9 @@ var prefixes = []string{
 // connect returns a client that follows the stream, and to which the server reports
 // changes of people.
 func (h *Hub) connect(ctx context.Context) (rueidis.Client, error) {
-	server := h.social.Options().Server
+	server := h.app.Options().Server
 	if server == nil {
-		return h.social.Client(), nil
+		return h.app.Client(), nil
 	}
 	opt := *server
 	opt.ClientTrackingOptions = []string{"BCAST"}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"retwis/internal/app"
 	"retwis/internal/redis/store"
 	"retwis/internal/redistest"
 	"retwis/internal/social"
@@ -36,11 +37,11 @@ func start(t testing.TB, url string, opt live.Options) *process {
 	}
 	t.Cleanup(func() { db.Close() })
 	server := db.ClientOption()
-	p := &process{Bundle: socialtest.On(t, db.Client(), func(opt *social.Options) {
+	p := &process{Bundle: socialtest.On(t, db.Client(), func(opt *app.Options) {
 		opt.Invalidations, opt.Server = db.Invalidations(), &server
 	})}
 	opt.Logger = socialtest.Quiet()
-	if p.hub, err = live.New(p.Service, opt); err != nil {
+	if p.hub, err = live.New(p.App, opt); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.hub.Close)

@@ -81,7 +81,7 @@ func (h *Hub) load(ctx context.Context, m *member) error {
 		return nil
 	}
 	b := client.B()
-	v, until, res, err := h.social.Viewers.ViewerNow(ctx, client, m.user,
+	v, until, res, err := h.app.Viewers.GetNow(ctx, client, m.user,
 		b.Zrange().Key(layout.FollowingKey(m.user.ID)).Min("0").Max(strconv.Itoa(maxFollowing-1)).Rev().Build(),
 		b.Zrange().Key(layout.FollowingTagsKey(m.user.ID)).Min("0").Max(strconv.Itoa(maxTags-1)).Rev().Build())
 	if err != nil {
@@ -118,7 +118,7 @@ func (h *Hub) countUnread(ctx context.Context, m *member) (int, error) {
 	h.mu.Lock()
 	v, client := m.viewer, h.reader()
 	h.mu.Unlock()
-	return h.social.Notifications.UnreadNow(ctx, client, v)
+	return h.app.Notifications.UnreadNow(ctx, client, v)
 }
 
 // reader is the client to read members with: the server reports changes to it.
@@ -126,7 +126,7 @@ func (h *Hub) reader() rueidis.Client {
 	if h.client != nil {
 		return h.client
 	}
-	return h.social.Client()
+	return h.app.Client()
 }
 
 // index replaces the people and tags that a member follows.
@@ -159,7 +159,7 @@ func reindex[K comparable](index map[K][]*member, m *member, before, after []K) 
 // forget removes the members who have been without connections for a while, and notes
 // those of which a mute or a block has ended.
 func (h *Hub) forget(now time.Time) {
-	today := h.social.Options().Now().Unix()
+	today := h.app.Options().Now().Unix()
 	for id, m := range h.people {
 		if m.seen != 0 && today >= m.until {
 			m.until = math.MaxInt64

@@ -16,7 +16,7 @@ func (h *Hub) publish(entries []stream.Entry, end stream.ID) {
 	for i := range entries {
 		h.history.add(entries[i], now)
 		if e := &entries[i]; e.Root == 0 && e.Of == 0 {
-			h.social.Timelines.Published(e.Post)
+			h.app.Timelines.Published(e.Post)
 		}
 	}
 	h.history.last = end

@@ -8,6 +8,7 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/pause"
+	"retwis/internal/social/timeline"
 )
 
 // reports are the keys that have changed since they were last taken. The connections
@@ -257,10 +258,10 @@ func (h *Hub) sendCounts(ctx context.Context) {
 	if len(ids) == 0 {
 		return
 	}
-	var views []*social.View
+	var views []*timeline.View
 	for len(ids) > 0 {
 		n := min(len(ids), social.MaxPage)
-		some, err := h.social.Views.Views(ctx, ids[:n]...)
+		some, err := h.app.Views.Get(ctx, ids[:n]...)
 		if err != nil {
 			h.mu.Lock()
 			for _, id := range ids {
@@ -275,7 +276,7 @@ func (h *Hub) sendCounts(ctx context.Context) {
 }
 
 // push sends the counts that differ from those that were sent.
-func (h *Hub) push(views []*social.View) {
+func (h *Hub) push(views []*timeline.View) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	news := map[*watched]bool{}
@@ -348,7 +349,7 @@ func (h *Hub) sweep(ctx context.Context) {
 		}
 		h.forget(now)
 		h.mu.Unlock()
-		if h.social.Options().Server == nil && round%5 == 0 {
+		if h.app.Options().Server == nil && round%5 == 0 {
 			h.personChanged("") // nobody reports changes
 		}
 	}

@@ -30,7 +30,7 @@ func (h *Hub) endSessionsOf(ctx context.Context, m *member) error {
 	if len(open) == 0 {
 		return nil
 	}
-	states, err := h.social.Sessions.SessionOpen(ctx, reader, m.user.ID, secrets...)
+	states, err := h.app.Sessions.SessionOpen(ctx, reader, m.user.ID, secrets...)
 	if err != nil {
 		return err
 	}

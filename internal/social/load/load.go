@@ -12,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/collection"
+	"retwis/internal/app"
 	"retwis/internal/social"
 	"retwis/internal/social/completion"
 	"retwis/internal/social/fanout"
@@ -24,7 +25,7 @@ import (
 // hold. It is for trusted data: bodies are not validated. It writes by mass
 // insertion, or in pipelines; see social.Options.Server.
 type Loader struct {
-	s      *social.Service
+	app    *app.App
 	client rueidis.Client
 	fanOut *fanout.Engine
 	log    *slog.Logger
@@ -35,13 +36,13 @@ type Loader struct {
 }
 
 // New returns a loader.
-func New(s *social.Service) Loader {
+func New(s *app.App) Loader {
 	opt, homes := s.Options(), s.TimelineStore()
 	if s.Client().Mode() == rueidis.ClientModeCluster {
 		homes = homes.Existing()
 	}
 	return Loader{
-		homes: homes, s: s, client: s.Client(), fanOut: s.FanOut(), lists: s.TimelineStore(), log: opt.Logger, now: opt.Now, server: opt.Server,
+		homes: homes, app: s, client: s.Client(), fanOut: s.FanOut(), lists: s.TimelineStore(), log: opt.Logger, now: opt.Now, server: opt.Server,
 	}
 }
 
@@ -96,11 +97,11 @@ func (l Loader) AddUsers(ctx context.Context, users []NewUser) ([]social.User, e
 		return nil, err
 	}
 	for _, user := range added {
-		if err := l.s.Accounts.Claim(ctx, user); err != nil {
+		if err := l.app.Accounts.Claim(ctx, user); err != nil {
 			return nil, fmt.Errorf("%w: %q", err, user.Name)
 		}
 	}
-	if err := l.s.Accounts.MarkLayout(ctx, added[0].ID); err != nil {
+	if err := l.app.Accounts.MarkLayout(ctx, added[0].ID); err != nil {
 		return nil, err
 	}
 	err = l.chunks(ctx, len(users), 1, func(i int) rueidis.Commands {
@@ -110,9 +111,9 @@ func (l Loader) AddUsers(ctx context.Context, users []NewUser) ([]social.User, e
 	if err != nil {
 		return added, err
 	}
-	spread, err := l.s.Directory().Spread(ctx)
+	spread, err := l.app.Directory().Spread(ctx)
 	if err == nil && spread {
-		err = l.s.Directory().Trim(ctx)
+		err = l.app.Directory().Trim(ctx)
 	}
 	if err != nil {
 		return added, err
@@ -152,7 +153,7 @@ func (l Loader) Taken(ctx context.Context, names []string) ([]bool, error) {
 	for i, name := range names {
 		folded[i] = layout.Fold(name)
 	}
-	owners, err := l.s.Directory().Owners(ctx, folded...)
+	owners, err := l.app.Directory().Owners(ctx, folded...)
 	if err != nil {
 		return nil, fmt.Errorf("social: load: %w", err)
 	}

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"retwis/internal/app"
 	"retwis/internal/social"
+	"retwis/internal/social/people"
 )
 
 // action is what a person does.
@@ -38,7 +40,7 @@ func failure(err error) string {
 		return ""
 	case errors.Is(err, social.ErrNotFound):
 		return "not found"
-	case errors.Is(err, social.ErrBlocked):
+	case errors.Is(err, people.ErrBlocked):
 		return "blocked"
 	case errors.Is(err, social.ErrNotAuthor):
 		return "not the author"
@@ -49,7 +51,7 @@ func failure(err error) string {
 }
 
 // perform performs an action.
-func perform(ctx context.Context, s *social.Service, people []social.User, a action) outcome {
+func perform(ctx context.Context, s *app.App, people []social.User, a action) outcome {
 	me, other := people[a.User], people[a.Other]
 	// The server has sent what others have changed before it answers this.
 	if err := s.Ping(ctx); err != nil {

@@ -8,8 +8,11 @@ import (
 	"slices"
 	"strings"
 
+	"retwis/internal/app"
 	"retwis/internal/social"
+	"retwis/internal/social/posts"
 	"retwis/internal/social/text"
+	"retwis/internal/social/timeline"
 )
 
 // tags are those that people use.
@@ -19,7 +22,7 @@ var tags = []string{"tea", "go", "redis"}
 const stranger = -1
 
 // show writes an entry of a list as a viewer sees it.
-func show(item social.Item) string {
+func show(item timeline.Item) string {
 	return showPost(item.Entry.ID, item.Post.ID, item.Post.Body, item.Post.Counts, item.Marks)
 }
 
@@ -134,18 +137,18 @@ func (m *model) views(viewer int) map[string][]string {
 }
 
 // views reads all lists that a viewer sees.
-func views(ctx context.Context, s *social.Service, people []social.User, viewer int) (map[string][]string, error) {
+func views(ctx context.Context, s *app.App, people []social.User, viewer int) (map[string][]string, error) {
 	v := &social.Viewer{}
 	var err error
 	if viewer != stranger {
-		if v, err = s.Viewers.Viewer(ctx, people[viewer]); err != nil {
+		if v, err = s.Viewers.Get(ctx, people[viewer]); err != nil {
 			return nil, err
 		}
 	}
 	all := map[string][]string{}
-	posts := func(name string, read func(before int64) (social.Listing, error)) {
+	postsOf := func(name string, read func(before int64) (timeline.Listing, error)) {
 		for next := int64(0); err == nil; {
-			var list social.Listing
+			var list timeline.Listing
 			if list, err = read(next); err != nil {
 				err = fmt.Errorf("%s: %w", name, err)
 				return
@@ -158,9 +161,9 @@ func views(ctx context.Context, s *social.Service, people []social.User, viewer 
 			}
 		}
 	}
-	marked := func(name string, read func(cursor string) (social.MarkedPosts, error)) {
+	marked := func(name string, read func(cursor string) (posts.MarkedPosts, error)) {
 		for next := ""; err == nil; {
-			var list social.MarkedPosts
+			var list posts.MarkedPosts
 			if list, err = read(next); err != nil {
 				err = fmt.Errorf("%s: %w", name, err)
 				return
@@ -174,20 +177,20 @@ func views(ctx context.Context, s *social.Service, people []social.User, viewer 
 		}
 	}
 	const limit = 50
-	posts("public", func(before int64) (social.Listing, error) { return s.Lists.PublicPosts(ctx, v, before, limit) })
+	postsOf("public", func(before int64) (timeline.Listing, error) { return s.Lists.PublicPosts(ctx, v, before, limit) })
 	for i, user := range people {
-		posts(fmt.Sprint("profile ", i), func(before int64) (social.Listing, error) {
+		postsOf(fmt.Sprint("profile ", i), func(before int64) (timeline.Listing, error) {
 			return s.Lists.ProfilePosts(ctx, v, user.ID, before, limit)
 		})
-		posts(fmt.Sprint("replies ", i), func(before int64) (social.Listing, error) {
+		postsOf(fmt.Sprint("replies ", i), func(before int64) (timeline.Listing, error) {
 			return s.Lists.ProfileReplies(ctx, v, user.ID, before, limit)
 		})
-		marked(fmt.Sprint("likes ", i), func(cursor string) (social.MarkedPosts, error) {
+		marked(fmt.Sprint("likes ", i), func(cursor string) (posts.MarkedPosts, error) {
 			return s.Reactions.LikedPosts(ctx, v, user.ID, cursor, limit)
 		})
 	}
 	for _, tag := range tags {
-		posts("tag "+tag, func(before int64) (social.Listing, error) { return s.Tags.TagPosts(ctx, v, tag, before, limit) })
+		postsOf("tag "+tag, func(before int64) (timeline.Listing, error) { return s.Tags.TagPosts(ctx, v, tag, before, limit) })
 	}
 	for _, item := range all["public"] {
 		var id int64
@@ -200,8 +203,8 @@ func views(ctx context.Context, s *social.Service, people []social.User, viewer 
 		}
 	}
 	if viewer != stranger {
-		posts("home", func(before int64) (social.Listing, error) { return s.Lists.HomePosts(ctx, v, before, limit) })
-		marked("saved", func(cursor string) (social.MarkedPosts, error) {
+		postsOf("home", func(before int64) (timeline.Listing, error) { return s.Lists.HomePosts(ctx, v, before, limit) })
+		marked("saved", func(cursor string) (posts.MarkedPosts, error) {
 			return s.Reactions.BookmarkedPosts(ctx, v, cursor, limit)
 		})
 	}
@@ -210,15 +213,15 @@ func views(ctx context.Context, s *social.Service, people []social.User, viewer 
 
 // thread reads the replies in a conversation, the latest first, without those of which
 // only a stub is shown.
-func thread(ctx context.Context, s *social.Service, v *social.Viewer, root int64) ([]string, error) {
+func thread(ctx context.Context, s *app.App, v *social.Viewer, root int64) ([]string, error) {
 	shown := map[int64]string{}
 	for after := int64(0); ; {
-		page, err := s.Threads.Thread(ctx, v, root, after, 50)
+		page, err := s.Threads.Get(ctx, v, root, after, 50)
 		if err != nil {
 			return nil, fmt.Errorf("thread %d: %w", root, err)
 		}
 		for _, reply := range page.Replies {
-			if reply.Stub == social.NoStub {
+			if reply.Stub == posts.NoStub {
 				shown[reply.ID] = show(reply.Item)
 			}
 		}
@@ -236,7 +239,7 @@ func thread(ctx context.Context, s *social.Service, v *social.Viewer, root int64
 }
 
 // differences compares what everybody sees with the model.
-func (m *model) differences(ctx context.Context, s *social.Service, people []social.User) ([]string, error) {
+func (m *model) differences(ctx context.Context, s *app.App, people []social.User) ([]string, error) {
 	var all []string
 	for viewer := stranger; viewer < len(people); viewer++ {
 		got, err := views(ctx, s, people, viewer)
@@ -278,17 +281,17 @@ func diff(got, want []string) string {
 
 // notices compares the notifications of a person with the model: none more than it
 // has, and none less than the certain ones.
-func (m *model) notices(ctx context.Context, s *social.Service, people []social.User, viewer int) ([]string, error) {
+func (m *model) notices(ctx context.Context, s *app.App, people []social.User, viewer int) ([]string, error) {
 	if viewer == stranger {
 		return nil, nil
 	}
-	v, err := s.Viewers.Viewer(ctx, people[viewer])
+	v, err := s.Viewers.Get(ctx, people[viewer])
 	if err != nil {
 		return nil, err
 	}
 	got := map[notice]int{}
 	for next := ""; ; {
-		page, err := s.Notifications.Notifications(ctx, v, next, 50)
+		page, err := s.Notifications.Page(ctx, v, next, 50)
 		if err != nil {
 			return nil, err
 		}

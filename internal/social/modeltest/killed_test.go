@@ -56,7 +56,7 @@ func (n *network) eventually(p *own) {
 	p.Clock.Unix.Store(n.model.now)
 	deadline := time.Now().Add(20 * time.Second)
 	for {
-		wrong, err := n.model.differences(p.Ctx, p.Service, p.people)
+		wrong, err := n.model.differences(p.Ctx, p.App, p.people)
 		if err != nil {
 			n.t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func (n *network) atOnce() {
 	for i, a := range all {
 		p := n.own[i%len(n.own)]
 		p.Clock.Unix.Store(n.model.now)
-		wg.Go(func() { got[i] = perform(p.Ctx, p.Service, p.people, a) })
+		wg.Go(func() { got[i] = perform(p.Ctx, p.App, p.people, a) })
 	}
 	wg.Wait()
 	for i, a := range all {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"retwis/internal/app"
 	"retwis/internal/redis/store"
 	"retwis/internal/social"
 	"retwis/internal/social/socialtest"
@@ -41,7 +42,7 @@ type own struct {
 
 func (p *own) do(a action) (outcome, error) {
 	p.Clock.Unix.Store(a.At)
-	return perform(p.Ctx, p.Service, p.people, a), nil
+	return perform(p.Ctx, p.App, p.people, a), nil
 }
 
 // child is another process.
@@ -115,7 +116,7 @@ func actWithoutEnd(url string) {
 		panic(err)
 	}
 	var clock socialtest.Clock
-	service, err := social.New(db.Client(), social.Options{
+	service, err := app.New(db.Client(), app.Options{
 		Logger: socialtest.Quiet(), Now: clock.Now, HashParams: socialtest.CheapHash, Invalidations: db.Invalidations(),
 		CelebrityFollowers: celebrity,
 	})

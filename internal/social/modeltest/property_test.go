@@ -11,7 +11,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
-	"retwis/internal/social"
+
+	"retwis/internal/app"
 	"retwis/internal/social/check"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/socialtest"
@@ -52,7 +53,7 @@ func newNetwork(t *testing.T, url string, seed uint64, processes int) *network {
 // open starts another process, so to speak.
 func (n *network) open() *own {
 	n.t.Helper()
-	p := &own{Bundle: socialtest.Watched(n.t, n.url, func(opt *social.Options) { opt.CelebrityFollowers = celebrity })}
+	p := &own{Bundle: socialtest.Watched(n.t, n.url, func(opt *app.Options) { opt.CelebrityFollowers = celebrity })}
 	for _, name := range names(crowd) {
 		user, err := p.Users.UserByName(p.Ctx, name)
 		if err != nil {
@@ -178,7 +179,7 @@ func (n *network) verify() {
 
 func (n *network) compare(p *own) {
 	n.t.Helper()
-	wrong, err := n.model.differences(p.Ctx, p.Service, p.people)
+	wrong, err := n.model.differences(p.Ctx, p.App, p.people)
 	if err != nil {
 		n.t.Fatal(err)
 	}

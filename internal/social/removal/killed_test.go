@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/app"
 	"retwis/internal/social"
 	"retwis/internal/social/check"
 	"retwis/internal/social/layout"
@@ -21,7 +22,7 @@ func TestKilledWhileRemoving(t *testing.T) {
 	t.Parallel()
 	servers(t, func(t *testing.T, client rueidis.Client) {
 		// Nobody goes on with the deletion while the check looks.
-		b := on(t, client, func(opt *social.Options) { opt.NoJobs = true })
+		b := on(t, client, func(opt *app.Options) { opt.NoJobs = true })
 		stride := 41
 		if os.Getenv("TEST_LONG") != "" {
 			stride = 1
@@ -63,7 +64,7 @@ func TestKilledWhileRemoving(t *testing.T) {
 // resume finishes what is left in another process.
 func (b *bundle) resume(client rueidis.Client) {
 	b.T.Helper()
-	service, err := social.New(client, social.Options{Logger: socialtest.Quiet(), Now: b.Clock.Now, HashParams: socialtest.CheapHash})
+	service, err := app.New(client, app.Options{Logger: socialtest.Quiet(), Now: b.Clock.Now, HashParams: socialtest.CheapHash})
 	if err != nil {
 		b.T.Fatal(err)
 	}
@@ -89,7 +90,7 @@ func (b *bundle) finishJobs() {
 func (b *bundle) killed(client rueidis.Client, commands int64, s scene) bool {
 	b.T.Helper()
 	process := socialtest.Dying(client, commands)
-	service, err := social.New(process, social.Options{Logger: socialtest.Quiet(), Now: b.Clock.Now, HashParams: socialtest.CheapHash, NoJobs: true})
+	service, err := app.New(process, app.Options{Logger: socialtest.Quiet(), Now: b.Clock.Now, HashParams: socialtest.CheapHash, NoJobs: true})
 	if err != nil {
 		b.T.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"retwis/internal/redis/scan"
 	"retwis/internal/redistest"
 	"retwis/internal/social"
+	"retwis/internal/social/accounts"
 	"retwis/internal/social/directory"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/removal"
@@ -42,7 +43,7 @@ func newScene(b *bundle, n int) scene {
 	for _, f := range [][2]social.User{{s.zoe, s.ada}, {s.ada, s.zoe}, {s.bob, s.zoe}, {s.bob, s.ada}} {
 		b.Connect(f[0], f[1])
 	}
-	must(b.Profiles.EditProfile(b.Ctx, s.zoe, social.UserProfile{DisplayName: fmt.Sprintf("Zoe %d of the lake", n), Bio: "hello"}))
+	must(b.Profiles.Edit(b.Ctx, s.zoe, accounts.UserProfile{DisplayName: fmt.Sprintf("Zoe %d of the lake", n), Bio: "hello"}))
 	s.post = b.Publish(s.zoe, fmt.Sprintf("about #lakes%d for @%s", n, s.cid.Name))
 	_, err := b.Posts.Edit(b.Ctx, s.zoe, s.post, fmt.Sprintf("about #rivers%d for @%s", n, s.cid.Name))
 	must(err)
@@ -208,7 +209,7 @@ func TestNothingIsLeft(t *testing.T) {
 		if err := b.Leaving.DeleteAccount(b.Ctx, s.zoe.ID); !errors.Is(err, social.ErrNotFound) {
 			t.Errorf("deleted again: %v", err)
 		}
-		viewer, err := b.Viewers.Viewer(b.Ctx, s.ada)
+		viewer, err := b.Viewers.Get(b.Ctx, s.ada)
 		if err != nil {
 			t.Fatal(err)
 		}

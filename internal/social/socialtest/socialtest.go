@@ -16,6 +16,7 @@ import (
 	"github.com/alexedwards/argon2id"
 	"github.com/redis/rueidis"
 
+	"retwis/internal/app"
 	"retwis/internal/redis/store"
 	"retwis/internal/redistest"
 	"retwis/internal/social"
@@ -34,7 +35,7 @@ func Quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)
 
 // Bundle is Retwis on a database.
 type Bundle struct {
-	*social.Service
+	*app.App
 	T     testing.TB
 	Ctx   context.Context // of one test
 	DB    rueidis.Client
@@ -58,26 +59,26 @@ func New(t testing.TB) *Bundle {
 
 // Watched returns Retwis on a database of the test's own, with all of its caches, as
 // a process that serves it. Several can be on the same database: see redistest.DB.
-func Watched(t testing.TB, url string, change ...func(*social.Options)) *Bundle {
+func Watched(t testing.TB, url string, change ...func(*app.Options)) *Bundle {
 	t.Helper()
 	db, err := store.Open(t.Context(), url, store.Options{Logger: Quiet()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	return On(t, db.Client(), append(change, func(opt *social.Options) { opt.Invalidations = db.Invalidations() })...)
+	return On(t, db.Client(), append(change, func(opt *app.Options) { opt.Invalidations = db.Invalidations() })...)
 }
 
 // On returns Retwis on a database.
-func On(t testing.TB, client rueidis.Client, change ...func(*social.Options)) *Bundle {
+func On(t testing.TB, client rueidis.Client, change ...func(*app.Options)) *Bundle {
 	t.Helper()
 	clock := new(Clock)
 	clock.Unix.Store(1_700_000_000)
-	opt := social.Options{Logger: Quiet(), Now: clock.Now, HashParams: CheapHash}
+	opt := app.Options{Logger: Quiet(), Now: clock.Now, HashParams: CheapHash}
 	for _, c := range change {
 		c(&opt)
 	}
-	svc, err := social.New(client, opt)
+	svc, err := app.New(client, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,7 @@ func On(t testing.TB, client rueidis.Client, change ...func(*social.Options)) *B
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	t.Cleanup(cancel)
-	return &Bundle{Service: svc, T: t, Ctx: ctx, DB: client, Clock: clock}
+	return &Bundle{App: svc, T: t, Ctx: ctx, DB: client, Clock: clock}
 }
 
 // NewUser registers a user.
@@ -148,7 +149,7 @@ func (b *Bundle) Adoption() adopt.Database { return adopt.New(b.DB, Quiet()) }
 
 // Check verifies the database.
 func (b *Bundle) Check(opt check.Options) (check.Result, error) {
-	return check.Verify(b.Ctx, b.Service, opt)
+	return check.Verify(b.Ctx, b.App, opt)
 }
 
 // WantHealthy fails when two keys that must agree do not.

@@ -1,0 +1,507 @@
+// Package social is Retwis: the Twitter clone that keeps everything in Redis.
+// It knows accounts, sessions, follows, posts, conversations, timelines and
+// notifications, and no HTTP and no pages.
+//
+// # What it does
+//
+//   - A [User] registers under a name, logs in and out, and has up to
+//     [MaxSessions] open sessions: Register, Login, Authenticate, SessionUser,
+//     OpenSessions, Logout, LogoutEverywhere, UserByName, LatestUsers. A password is
+//     changed by ChangePassword, or with a link of IssueReset; SetUpSecondFactor asks
+//     for codes of an app at log-ins, which FinishLogin takes.
+//   - Users follow each other: Follow, Unfollow, IsFollowing, Followers,
+//     Following, Counts, CommonFollowers.
+//   - A [Post] is a text of at most [MaxBody] characters. It appears on the
+//     profile and the home timeline of its author, on the public timeline, and
+//     on the home timelines of the author's followers: Post, Posts.
+//   - A [Page] is a part of a timeline, newest first: Home, Profile, Everybody.
+//   - People answer, repeat and change posts: Reply, Repost, Unrepost, Edit, Edits,
+//     Delete, Thread. They mark them: Like, Unlike, Bookmark, Unbookmark, Likers,
+//     Reposters, LikedPosts, BookmarkedPosts; and pin one of their own to their
+//     profile: Pin, UserProfile, EditProfile.
+//   - Tags in posts can be read and followed: TagPosts, FollowTag, FollowedTags.
+//   - People keep others away: Mute, Block, RemoveFollower, Relation.
+//   - What people do is limited: Allow, AllowLogin; see package limits.
+//   - What others do with one's posts is notified: Notifications, Unread, MarkRead,
+//     SetNotifyOff.
+//   - Moderators decide about posts and people: SetRole, SetStanding, HidePost,
+//     UnhidePost, RemovePost; and about what others have reported: ReportPost,
+//     ReportUser, TakeReport, DecideReport, ReturnReport, OpenReports. Audit and AuditLog are the log of these decisions.
+//   - A [Viewer] is a person who looks. [Visible] alone decides how they see a post;
+//     a [Listing] is a page of posts as they see it: HomePosts, PublicPosts,
+//     ProfilePosts, ProfileReplies, PostPage.
+//
+// All of these are methods of [Service].
+//
+// # Keys
+//
+// The keys are those of the Retwis tutorial (docs/keys.md lists every one), so
+// a database that the original PHP program wrote opens unchanged. No write
+// mixes keys that a Cluster could store on different servers, except follows on
+// a single server (see package follow); a write that needs several keys is a
+// sequence that can be repeated from its start without harm, and its comment
+// says so.
+//
+// # Reads
+//
+// Reads are answered from the client's own memory where the server allows it
+// (server-assisted client-side caching: the server reports which keys changed).
+// On one server and in one process, a read that begins after a write has
+// returned always sees that write, because the client is expected to use one
+// connection to a server: the invalidation message arrives before the reply to
+// a later command. Another process sees the write as soon as the message has
+// arrived there; [WithFresh] makes a read that does not depend on it.
+//
+// # Packages
+//
+// limits bounds how often people do things; layout names the keys; reply, hash and mirror are small helpers; password hashes
+// passwords; follow, reaction, relation and notify store follows, likes, mutes and
+// blocks, and notifications; text finds links, mentions and tags; fanout puts posts on
+// timelines, takes them off, and finishes what was interrupted, with package task;
+// invite stores invitations, export writes archives of what users have written, and removal deletes accounts. On
+// top of this package, check verifies and repairs a database, adopt opens
+// databases of the original programs, and load writes many users and posts at
+// once.
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/alexedwards/argon2id"
+	"github.com/redis/rueidis"
+
+	"retwis/collection"
+	"retwis/internal/redis/store"
+	"retwis/internal/social"
+	"retwis/internal/social/accounts"
+	"retwis/internal/social/audit"
+	"retwis/internal/social/auth"
+	"retwis/internal/social/celebrity"
+	"retwis/internal/social/completion"
+	"retwis/internal/social/directory"
+	"retwis/internal/social/fanout"
+	"retwis/internal/social/home"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/limits"
+	"retwis/internal/social/moderation"
+	"retwis/internal/social/notify"
+	"retwis/internal/social/people"
+	"retwis/internal/social/posts"
+	"retwis/internal/social/removal"
+	"retwis/internal/social/session"
+	"retwis/internal/social/storage"
+	"retwis/internal/social/timeline"
+	"retwis/internal/social/users"
+	"retwis/internal/watched"
+)
+
+// Options are the settings of a Service. The zero value is a good default.
+type Options struct {
+	// Logger receives the events of the background: fan-outs that were
+	// interrupted or repeated. Default: slog.Default().
+	Logger *slog.Logger
+
+	// Now is the clock. Default: time.Now.
+	Now func() time.Time
+
+	// HashParams is the cost of a password hash. Default: 19 MiB, 2 passes,
+	// 1 lane, the first of the settings that OWASP recommends.
+	HashParams *argon2id.Params
+
+	// Hashers bounds how many password hashes are computed at once, and with
+	// that the memory they take. Default: the number of cores.
+	Hashers int
+
+	// Limits changes how often people may do things; see package limits. Default: the
+	// limits there.
+	Limits limits.Config
+
+	// Server describes the database to package load, which then writes by mass
+	// insertion, on its own connections. Default: it writes through the client.
+	Server *rueidis.ClientOption
+
+	// Invalidations reports which keys have changed; it belongs to the client.
+	// Default: nothing decoded is kept in memory.
+	Invalidations *store.Invalidations
+
+	// SessionIdle is after which time without use a session ends. Default: 30 days.
+	SessionIdle time.Duration
+
+	// SessionMax is after which time a session ends in any case. Default: a year.
+	SessionMax time.Duration
+
+	// SecretKey encrypts the keys of authenticator apps in the database. Default: they
+	// are stored as they are.
+	SecretKey []byte
+
+	// CelebrityFollowers is, on a Cluster, from how many followers on the posts of an
+	// author are merged with home timelines when those are read, in place of being put
+	// on each; see package celebrity. Default: 5,000.
+	CelebrityFollowers int64
+
+	// HomeIdle is, on a Cluster, after which time without a view a home timeline
+	// expires. The next view makes it again; see package home. Default: 30 days.
+	HomeIdle time.Duration
+
+	// ViewBytes bounds the posts that are kept in memory. Default: 64 MiB.
+	ViewBytes int64
+
+	// NoJobs leaves the work in the background to other processes.
+	NoJobs bool
+
+	// MaxBacklog is how many jobs may wait before posts to many followers are refused.
+	// Default: 1,000; -1: any number.
+	MaxBacklog int64
+}
+
+// Service is Retwis on one database; see the package comment for its methods.
+// It is safe for concurrent use.
+type App struct {
+	Users         *users.Users
+	Accounts      *accounts.Service
+	Sessions      *auth.Sessions
+	Auth          *auth.Service
+	Follows       *people.Follows
+	Posts         *posts.Service
+	Timelines     *timeline.Timelines
+	Views         *timeline.Views
+	Viewers       *timeline.Viewers
+	Lists         *timeline.Lists
+	Threads       *posts.Threads
+	Tags          *posts.Tags
+	Completions   *people.Completions
+	Notifications *notify.Service
+	Reactions     *posts.Reactions
+	Relations     *people.Relations
+	Profiles      *accounts.Profiles
+	Leaving       *accounts.Leaving
+	SignUps       *accounts.SignUps
+	Moderation    *moderation.Service
+	Reports       *moderation.Reports
+	Audit         *audit.Log
+	Limits        *limits.Limits
+
+	db          storage.Database
+	fanOut      *fanout.Engine
+	lists       *collection.Timelines
+	homes       *home.Timelines // nil on a single server, and so is celebrities
+	celebrities *celebrity.Set
+	standings   *timeline.Standings
+	removal     *removal.Engine
+	names       *completion.Index
+	opt         Options
+
+	unsubscribe func()
+}
+
+const (
+	defaultSessionIdle        = 30 * 24 * time.Hour
+	defaultSessionMax         = 365 * 24 * time.Hour
+	defaultCelebrityFollowers = 5_000
+	defaultHomeIdle           = 30 * 24 * time.Hour
+	minHomeIdle               = time.Hour
+	// defaultBacklog is about ten minutes of work for a process, if each job is a post to
+	// 20,000 followers.
+	defaultBacklog = 1000
+)
+
+// withDefaults returns the options with their defaults, or an error that names the field
+// that is not allowed.
+func (opt Options) withDefaults() (Options, error) {
+	if opt.Logger == nil {
+		opt.Logger = slog.Default()
+	}
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
+	opt.MaxBacklog = cmp.Or(opt.MaxBacklog, defaultBacklog)
+	if opt.ViewBytes < 0 {
+		return opt, fmt.Errorf("social: Options.ViewBytes: %d is negative", opt.ViewBytes)
+	}
+	if opt.CelebrityFollowers < 0 {
+		return opt, fmt.Errorf("social: Options.CelebrityFollowers: %d is negative", opt.CelebrityFollowers)
+	}
+	opt.CelebrityFollowers = cmp.Or(opt.CelebrityFollowers, defaultCelebrityFollowers)
+	for _, d := range []struct {
+		name            string
+		value           *time.Duration
+		fallback, least time.Duration
+	}{
+		{"SessionIdle", &opt.SessionIdle, defaultSessionIdle, 2 * session.UseEvery},
+		{"SessionMax", &opt.SessionMax, defaultSessionMax, 2 * session.UseEvery},
+		{"HomeIdle", &opt.HomeIdle, defaultHomeIdle, minHomeIdle},
+	} {
+		*d.value = cmp.Or(*d.value, d.fallback)
+		if *d.value < d.least {
+			return opt, fmt.Errorf("social: Options.%s: %v is less than %v", d.name, *d.value, d.least)
+		}
+	}
+	return opt, nil
+}
+
+// New returns a Service on the database behind client, which stays the
+// caller's. Close ends it.
+func New(client rueidis.Client, opt Options) (*App, error) {
+	if client == nil {
+		return nil, errors.New("social: no client")
+	}
+	opt, err := opt.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	s := &App{opt: opt, db: storage.NewDatabase(client, opt.Invalidations != nil), Audit: audit.New(client)}
+	for _, build := range []func() error{s.buildBase, s.buildTimelines, s.buildPeople, s.buildAccounts, s.buildModeration} {
+		if err := build(); err != nil {
+			return nil, err
+		}
+	}
+	s.fanOut.Start(!opt.NoJobs)
+	s.unsubscribe = opt.Invalidations.Subscribe(s.invalidated)
+	return s, nil
+}
+
+// buildBase builds what all others stand on: users, limits, and the fan-out.
+func (s *App) buildBase() (err error) {
+	client, opt := s.db.Client, s.opt
+	if s.Users, err = users.New(s.db); err != nil {
+		return err
+	}
+	if s.Limits, err = limits.New(client, opt.Limits, opt.Logger); err != nil {
+		return fmt.Errorf("social: Options.Limits: %w", err)
+	}
+	if s.lists, err = collection.NewTimelines(client, layout.TimelineCap); err != nil {
+		return fmt.Errorf("social: %w", err)
+	}
+	if s.names, err = completion.New(client, opt.Logger); err != nil {
+		return err
+	}
+	if s.db.Cluster {
+		s.celebrities = celebrity.New(client, opt.CelebrityFollowers, opt.Invalidations != nil, s.Users.Directory.Spread)
+		s.homes, err = home.New(home.Options{
+			Client: client, Lists: s.lists, Celebrities: s.celebrities, Idle: opt.HomeIdle, Watched: opt.Invalidations != nil,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	s.fanOut = fanout.New(client, fanout.Options{
+		Lists: s.lists, Celebrities: s.celebrities, OnTags: s.names.Tagged, Log: opt.Logger, Now: opt.Now,
+	})
+	return nil
+}
+
+// buildTimelines builds the reading side.
+func (s *App) buildTimelines() (err error) {
+	s.Timelines = timeline.NewTimelines(s.db, timeline.Options{Lists: s.lists, Homes: s.homes, Saw: s.fanOut.Saw})
+	if s.Views, err = timeline.NewViews(s.Users, s.opt.ViewBytes); err != nil {
+		return err
+	}
+	s.standings = timeline.NewStandings(s.db)
+	if s.Viewers, err = timeline.NewViewers(s.db, s.standings, s.opt.Now); err != nil {
+		return err
+	}
+	s.Lists = timeline.NewLists(s.Views, s.Viewers, s.Timelines)
+	if s.Threads, err = posts.NewThreads(s.db, s.Lists); err != nil {
+		return err
+	}
+	s.Notifications, err = notify.NewService(s.Users, s.Lists, s.opt.Logger)
+	return err
+}
+
+// buildPeople builds what users do with each other and with posts.
+func (s *App) buildPeople() (err error) {
+	s.Follows, err = people.NewFollows(people.Options{
+		Users: s.Users, FanOut: s.fanOut, Notices: s.Notifications, Names: s.names, Now: s.opt.Now,
+	})
+	if err != nil {
+		return err
+	}
+	s.Relations = people.NewRelations(s.Follows)
+	s.Completions = people.NewCompletions(s.Users, s.names)
+	opt := posts.Options{
+		Users: s.Users, FanOut: s.fanOut, Lists: s.Lists, Timelines: s.Timelines, Notices: s.Notifications,
+		Log: s.opt.Logger, Now: s.opt.Now, MaxBacklog: s.opt.MaxBacklog,
+	}
+	s.Posts, s.Reactions, s.Tags = posts.New(opt), posts.NewReactions(opt), posts.NewTags(opt)
+	return nil
+}
+
+// buildAccounts builds accounts and log-ins.
+func (s *App) buildAccounts() (err error) {
+	opt := s.opt
+	if s.Sessions, err = auth.NewSessions(s.Users, auth.SessionOptions{Idle: opt.SessionIdle, Max: opt.SessionMax, Now: opt.Now}); err != nil {
+		return err
+	}
+	s.Auth, err = auth.New(s.Sessions, auth.Options{
+		HashParams: opt.HashParams, Hashers: opt.Hashers, SecretKey: opt.SecretKey,
+		Limits: s.Limits, Audit: s.Audit, Now: opt.Now,
+	})
+	if err != nil {
+		return err
+	}
+	s.Accounts = accounts.New(s.Auth, s.names, opt.Now)
+	s.SignUps = accounts.NewSignUps(s.Accounts, s.Audit)
+	s.Profiles = accounts.NewProfiles(s.Users, s.Completions, s.Lists)
+	return nil
+}
+
+// buildModeration builds moderation, and the end of accounts.
+func (s *App) buildModeration() (err error) {
+	opt := s.opt
+	s.Moderation = moderation.New(moderation.Options{
+		Users: s.Users, Sessions: s.Sessions, Lists: s.Lists, FanOut: s.fanOut, Standings: s.standings,
+		Audit: s.Audit, Log: opt.Logger, Now: opt.Now,
+	})
+	if s.Reports, err = moderation.NewReports(s.Moderation); err != nil {
+		return err
+	}
+	s.removal = removal.New(removal.Options{
+		Client: s.db.Client, Directory: s.Users.Directory, FanOut: s.fanOut, Names: s.names, Log: opt.Logger, Now: opt.Now,
+		Steps: []removal.Step{
+			{Name: "invitations", Run: s.SignUps.RemoveInvites},
+			{Name: "moderation", Run: s.Moderation.Forget},
+			{Name: "home timelines", Run: s.celebrities.Remove},
+			{Name: "reports", Run: s.Reports.ForgetReports},
+		},
+	})
+	s.Leaving = accounts.NewLeaving(s.Users, s.removal, s.Moderation.FollowStanding)
+	return nil
+}
+
+// invalidated notes that a key has changed; any key may have if it is empty. It must
+// not wait: the connection of the client calls it.
+func (s *App) invalidated(key string) {
+	switch key {
+	case "":
+		s.db.Link.Lost()
+		s.standings.Changed(true)
+		s.celebrities.Changed()
+		s.homes.Changed("", 0)
+		return
+	case layout.Celebrities:
+		s.celebrities.Changed()
+		return
+	case layout.Standings:
+		s.standings.Changed(false)
+		return
+	}
+	prefix, id, ok := layout.ParseKey(key)
+	if !ok {
+		return
+	}
+	switch prefix {
+	case layout.PostPrefix:
+		s.Views.Invalidate(id)
+	case layout.MutedPrefix, layout.BlockedPrefix, layout.BlockersPrefix,
+		layout.LikedPrefix, layout.RepostedPrefix, layout.BookmarksPrefix:
+		s.Viewers.Invalidate(id, prefix)
+	case layout.InboxPrefix, layout.NotificationsPrefix, layout.UserPrefix:
+		s.Notifications.Invalidate(id)
+	case layout.FollowingPrefix, layout.ProfilePrefix:
+		s.homes.Changed(prefix, id)
+	}
+}
+
+// Close stops the fan-outs that run in the background and waits for them. The
+// database knows which are unfinished; other processes finish them. The client
+// stays open.
+func (s *App) Close() error {
+	s.unsubscribe()
+	s.standings.Close()
+	s.removal.Close()
+	s.fanOut.Close()
+	s.names.Close()
+	return nil
+}
+
+// Ping reports whether the database can be read, every part of a Cluster
+// included. An error wraps store.ErrPartly where another part answers. One round
+// trip.
+func (s *App) Ping(ctx context.Context) error {
+	if err := s.db.Link.Probe(ctx); err != nil {
+		return fmt.Errorf("social: the database cannot be read: %w", err)
+	}
+	return nil
+}
+
+// Confirm waits until this process has in memory what others changed more than a second
+// ago. Call it before a page is made. While only a part of a Cluster can be reached, it
+// does not wait, and of the other part the Service uses what it has in memory; usedOld reports
+// whether it did with the context. Rarely a round trip.
+func (s *App) Confirm(ctx context.Context) (_ context.Context, usedOld *atomic.Bool, err error) {
+	if err := s.db.Link.Confirm(ctx); err != nil {
+		return ctx, nil, fmt.Errorf("social: read which changes have arrived: %w", err)
+	}
+	ctx, usedOld = watched.WithNote(ctx)
+	return ctx, usedOld, nil
+}
+
+// Outdated reports whether only a part of the database could be reached lately, and how
+// often this process has used what it had in memory of the other part.
+func (s *App) Outdated() (partly bool, uses int64) {
+	return s.db.Link.Partly(), s.db.Link.Served()
+}
+
+// PingWrite reports whether the database takes writes. It changes nothing. One
+// round trip.
+func (s *App) PingWrite(ctx context.Context) error {
+	if err := store.ProbeWrite(ctx, s.db.Client); err != nil {
+		return fmt.Errorf("social: the database takes no writes: %w", err)
+	}
+	return nil
+}
+
+// Resume repeats the fan-out of a post from its beginning to its end; see
+// fanout.Engine. It returns ErrNotFound where there is no such post.
+func (s *App) Resume(ctx context.Context, post int64) error {
+	err := s.fanOut.Resume(ctx, post)
+	if errors.Is(err, fanout.ErrNoPost) {
+		return social.ErrNotFound
+	}
+	return err
+}
+
+// ResumeFanOuts finishes the posts whose fan-out was interrupted when a process
+// died, in this process. A post that cannot be finished is logged and tried again by a
+// later call; the error reports how many there are.
+func (s *App) ResumeFanOuts(ctx context.Context) error { return s.fanOut.ResumeAll(ctx) }
+
+// sweepEvery is how often to look for work in the background that was lost.
+const sweepEvery = 3 * time.Second
+
+// RecoverFanOuts looks for interrupted work and queues it again, every three seconds or
+// more often, until ctx ends. All processes of a site call it; a lock lets one of them do
+// that. Other maintenance is done every so often.
+func (s *App) RecoverFanOuts(ctx context.Context, every time.Duration) error {
+	var others sync.WaitGroup
+	defer others.Wait()
+	others.Go(func() { s.names.Maintain(ctx, every) })
+	others.Go(func() { s.Moderation.LiftAll(ctx, moderation.LiftEvery) })
+	return s.fanOut.Recover(ctx, min(every, sweepEvery))
+}
+
+// Celebrities are the authors whose posts are merged with home timelines when those are
+// read; nil on a single server.
+func (s *App) Celebrities() *celebrity.Set { return s.celebrities }
+
+// Client is the client of the database.
+func (s *App) Client() rueidis.Client { return s.db.Client }
+
+// Directory finds users by their names.
+func (s *App) Directory() *directory.Directory { return s.Users.Directory }
+
+// TimelineStore has the timelines that are lists.
+func (s *App) TimelineStore() *collection.Timelines { return s.lists }
+
+// FanOut is the engine that puts posts on timelines.
+func (s *App) FanOut() *fanout.Engine { return s.fanOut }
+
+// Options returns the settings of the service, with their defaults.
+func (s *App) Options() Options { return s.opt }

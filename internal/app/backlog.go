@@ -1,0 +1,78 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"retwis/internal/jobs"
+	"retwis/internal/social/layout"
+)
+
+// Backlog is the background work of one kind that is not finished.
+type Backlog struct {
+	Queue   string // "fanouts" or "tasks"
+	Waiting int64
+	// Stalled is how long ago a process last worked on the work that waits longest, or
+	// made sure that a queue has it. Processes that are alive do so every few seconds.
+	Stalled time.Duration
+}
+
+// Backlog returns the work that is not finished: posts that are on their way to
+// timelines, and other tasks. One round trip.
+func (s *App) Backlog(ctx context.Context) ([]Backlog, error) {
+	b := s.db.Client.B()
+	queues := []string{layout.FanOuts, layout.Tasks}
+	results := s.db.Client.DoMulti(ctx,
+		b.Zcard().Key(queues[0]).Build(), b.Zrange().Key(queues[0]).Min("0").Max("0").Withscores().Build(),
+		b.Zcard().Key(queues[1]).Build(), b.Zrange().Key(queues[1]).Min("0").Max("0").Withscores().Build(),
+	)
+	all := make([]Backlog, len(queues))
+	for i, queue := range queues {
+		waiting, err := results[2*i].AsInt64()
+		if err != nil {
+			return nil, fmt.Errorf("social: backlog: %w", err)
+		}
+		oldest, err := results[2*i+1].AsZScores()
+		if err != nil {
+			return nil, fmt.Errorf("social: backlog: %w", err)
+		}
+		all[i] = Backlog{Queue: queue, Waiting: waiting}
+		if len(oldest) > 0 {
+			renewed := time.Unix(int64(oldest[0].Score), 0)
+			all[i].Stalled = max(0, s.opt.Now().Sub(renewed))
+		}
+	}
+	return all, nil
+}
+
+// JobQueue is the state of a queue of jobs.
+type JobQueue struct {
+	Queue   string        // "short" or "long"
+	Waiting int64         // jobs that are not finished
+	Oldest  time.Duration // how long ago the oldest of them was added
+	Stats   jobs.Stats    // what this process has done
+}
+
+// Jobs returns the state of the queues of jobs. Four round trips.
+func (s *App) Jobs(ctx context.Context) ([]JobQueue, error) {
+	short, long := s.fanOut.Queues()
+	all := []JobQueue{{Queue: "short", Stats: short.Stats()}, {Queue: "long", Stats: long.Stats()}}
+	for i, queue := range []*jobs.Queue{short, long} {
+		var err error
+		if all[i].Waiting, err = queue.LenNow(ctx); err != nil {
+			return nil, fmt.Errorf("social: %w", err)
+		}
+		oldest, err := queue.Oldest(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("social: %w", err)
+		}
+		if !oldest.IsZero() {
+			all[i].Oldest = max(0, time.Since(oldest))
+		}
+	}
+	return all, nil
+}
+
+// DeadJobs returns how many jobs were given up. One round trip.
+func (s *App) DeadJobs(ctx context.Context) (int64, error) { return s.fanOut.Dead().Len(ctx) }

@@ -1,0 +1,212 @@
+package app_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/people"
+)
+
+// A block and a follow at the same moment: the block wins, whichever process is first.
+func TestBlockBeatsFollow(t *testing.T) {
+	t.Parallel()
+	twoProcesses(t, func(t *testing.T, b, other *bundle) {
+		ada, bob := b.NewUser("ada"), b.NewUser("bob")
+		for round := range 40 {
+			var wg sync.WaitGroup
+			for i := range 4 {
+				wg.Go(func() {
+					from, to := ada, bob
+					if i%2 == 0 {
+						from, to = bob, ada
+					}
+					if err := other.Follows.Follow(b.Ctx, from, to); err != nil && !errors.Is(err, people.ErrBlocked) {
+						t.Error(err)
+					}
+				})
+			}
+			wg.Go(func() {
+				if err := b.Relations.Block(b.Ctx, ada, bob, time.Time{}); err != nil {
+					t.Error(err)
+				}
+			})
+			wg.Wait()
+			for _, key := range []string{"following:1", "following:2", "followers:1", "followers:2"} {
+				if b.Redis("EXISTS", key) != "0" {
+					t.Fatalf("round %d: %s is left", round, key)
+				}
+			}
+			b.do(b.Relations.Unblock(b.Ctx, ada, bob))
+		}
+	})
+}
+
+// On a Cluster a follow is a sequence. A block that has ended the follows before this
+// one is written ends it too.
+func TestFollowIsReadAgain(t *testing.T) {
+	t.Parallel()
+	ada, bob := social.User{ID: 1, Name: "ada"}, social.User{ID: 2, Name: "bob"}
+	b := meddle(t, func(other *bundle) { other.do(other.Relations.Block(other.Ctx, ada, bob, time.Time{})) }, "ZADD", layout.FollowingKey(2))
+	b.NewUser("ada")
+	b.NewUser("bob")
+	if err := b.Follows.Follow(b.Ctx, bob, ada); !errors.Is(err, people.ErrBlocked) {
+		t.Errorf("follow: %v, want ErrBlocked", err)
+	}
+	for _, key := range []string{"following:2", "followers:1"} {
+		if b.Redis("EXISTS", key) != "0" {
+			t.Errorf("%s is left", key)
+		}
+	}
+}
+
+func TestBlocksAtOnce(t *testing.T) {
+	t.Parallel()
+	twoProcesses(t, func(t *testing.T, b, other *bundle) {
+		ada, bob := b.NewUser("ada"), b.NewUser("bob")
+		for range 20 {
+			var wg sync.WaitGroup
+			for i := range 8 {
+				wg.Go(func() {
+					one := b
+					if i%4 < 2 {
+						one = other
+					}
+					var err error
+					if i%2 == 0 {
+						err = one.Relations.Unblock(b.Ctx, ada, bob)
+					} else {
+						err = one.Relations.Block(b.Ctx, ada, bob, b.Clock.Now().Add(time.Duration(i+1)*time.Hour))
+					}
+					if err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+			one := b.Redis("ZSCORE", layout.BlockedKey(ada.ID), layout.Itoa(bob.ID))
+			two := b.Redis("ZSCORE", layout.BlockersKey(bob.ID), layout.Itoa(ada.ID))
+			if one != two {
+				t.Fatalf("the block ends at %q, and at %q", one, two)
+			}
+		}
+	})
+}
+
+// A process that dies in the middle of a block leaves a state that repeating it, or
+// ending it, repairs.
+func TestBlockCutShort(t *testing.T) {
+	t.Parallel()
+	b := on(t, redistest.Cluster(t, 3).Client(t))
+	ada, bob := b.NewUser("ada"), b.NewUser("bob")
+	b.Connect(bob, ada)
+	b.Redis("ZADD", layout.BlockedKey(ada.ID), "+inf", layout.Itoa(bob.ID))
+	b.do(b.Relations.Block(b.Ctx, ada, bob, time.Time{}))
+	if got := b.relation(bob, ada); got != "blocked by" {
+		t.Errorf("repeated: %q", got)
+	}
+	b.Redis("ZREM", layout.BlockedKey(ada.ID), layout.Itoa(bob.ID))
+	b.do(b.Relations.Unblock(b.Ctx, ada, bob))
+	if got := b.relation(bob, ada); got != "" {
+		t.Errorf("ended: %q", got)
+	}
+}
+
+// A block that is ended at once has ended the follows all the same, also while a post of
+// one of the two is on its way, and the timelines are cleared once it has arrived.
+func TestUnblockAtOnce(t *testing.T) {
+	t.Parallel()
+	twoProcesses(t, func(t *testing.T, b, other *bundle) {
+		ada, bob := b.friends()
+		byAda, byBob := b.Publish(ada, "from ada"), b.Publish(bob, "from bob")
+		both := layout.Itoa(byBob) + " " + layout.Itoa(byAda)
+		if one, two := b.home(ada), b.home(bob); one != both || two != both {
+			t.Fatalf("before: %q and %q", one, two)
+		}
+		for _, id := range []int64{byAda, byBob} { // as if another process had it in hand
+			b.Redis("ZADD", layout.FanOuts, layout.Seconds(b.Clock.Now()), layout.Itoa(id))
+		}
+		b.do(b.Relations.Block(b.Ctx, ada, bob, time.Time{}))
+		if got := b.relation(bob, ada); got != "blocked by" {
+			t.Errorf("blocked: %q", got)
+		}
+		b.do(other.Relations.Unblock(b.Ctx, ada, bob))
+		b.wantNoRelation(ada, bob)
+		b.Redis("ZREM", layout.FanOuts, layout.Itoa(byAda), layout.Itoa(byBob))
+		b.Eventually("the home timelines to be cleared", func() bool {
+			return b.home(ada) == layout.Itoa(byAda) && b.home(bob) == layout.Itoa(byBob)
+		})
+	})
+}
+
+// Ending a block ends the follows first: a process that died in the middle of the block may
+// have left them.
+func TestUnblockAfterBlockCutShort(t *testing.T) {
+	t.Parallel()
+	twoProcesses(t, func(t *testing.T, b, _ *bundle) {
+		ada, bob := b.friends()
+		b.Redis("ZADD", layout.BlockedKey(ada.ID), "+inf", layout.Itoa(bob.ID))
+		b.do(b.Relations.Unblock(b.Ctx, ada, bob))
+		b.wantNoRelation(ada, bob)
+	})
+}
+
+// What a process left of a block is done also after the end of the block, whether the server
+// has forgotten it by then or not. A later follow stays, and so do those before a block that was
+// never written.
+func TestBlockEndsBeforeItsTask(t *testing.T) {
+	t.Parallel()
+	twoProcesses(t, func(t *testing.T, b, _ *bundle) {
+		var users [4][2]social.User
+		for i := range users {
+			users[i] = [2]social.User{b.NewUser(fmt.Sprint("ada", i)), b.NewUser(fmt.Sprint("bob", i))}
+			b.Connect(users[i][0], users[i][1])
+			b.Connect(users[i][1], users[i][0])
+		}
+		b.Clock.Advance(time.Minute)
+		end := b.Clock.Now().Add(24 * time.Hour)
+		leave := func(pair [2]social.User) {
+			b.Redis("ZADD", layout.Tasks, "1", fmt.Sprintf("timed_block:%d:%d:%d", pair[0].ID, pair[1].ID, end.Unix()))
+		}
+		leave(users[3])
+		b.do(b.ResumeFanOuts(b.Ctx))
+		b.Clock.Advance(25 * time.Hour)
+		b.Redis("ZADD", layout.BlockedKey(users[0][0].ID), layout.Seconds(end), layout.Itoa(users[0][1].ID))
+		b.do(b.Follows.Unfollow(b.Ctx, users[2][0], users[2][1]))
+		b.do(b.Follows.Follow(b.Ctx, users[2][0], users[2][1]))
+		for _, pair := range users[:3] {
+			leave(pair)
+		}
+		b.do(b.ResumeFanOuts(b.Ctx))
+		b.wantNoTasks()
+		for i, want := range []string{"", "", "following", "followed by, following"} {
+			got := strings.Split(b.relation(users[i][0], users[i][1]), ", ")
+			slices.Sort(got)
+			if got := strings.Join(got, ", "); got != want {
+				t.Errorf("pair %d: %q, want %q", i, got, want)
+			}
+		}
+	})
+}
+
+// Where there is no block, or one that has ended, ending it ends no follow.
+func TestUnblockWithoutBlock(t *testing.T) {
+	t.Parallel()
+	twoProcesses(t, func(t *testing.T, b, _ *bundle) {
+		ada, bob := b.NewUser("ada"), b.NewUser("bob")
+		b.Connect(ada, bob)
+		b.do(b.Relations.Unblock(b.Ctx, ada, bob))
+		b.Redis("ZADD", layout.BlockedKey(ada.ID), layout.Seconds(b.Clock.Now()), layout.Itoa(bob.ID))
+		b.do(b.Relations.Unblock(b.Ctx, ada, bob))
+		if got := b.relation(ada, bob); got != "following" {
+			t.Errorf("ada and bob: %q", got)
+		}
+	})
+}

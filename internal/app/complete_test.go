@@ -1,0 +1,176 @@
+package app_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/social/accounts"
+	"retwis/internal/social/load"
+)
+
+func (b *bundle) names(viewer social.User, prefix string, n int) []string {
+	b.T.Helper()
+	users, err := b.Completions.CompleteNames(b.Ctx, b.viewer(viewer), prefix, n)
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	var names []string
+	for _, user := range users {
+		names = append(names, user.Name)
+	}
+	return names
+}
+
+func (b *bundle) wantComplete(missing ...string) {
+	b.T.Helper()
+	var got []string
+	for term, err := range b.Completions.Completion().Missing(b.Ctx) {
+		if err != nil {
+			b.T.Fatal(err)
+		}
+		got = append(got, term)
+	}
+	if slices.Sort(got); !slices.Equal(got, missing) {
+		b.T.Errorf("missing %q, want %q", got, missing)
+	}
+}
+
+func TestCompleteNames(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		ada, adam, al, bob := b.NewUser("ada"), b.NewUser("Adam_1"), b.NewUser("al"), b.NewUser("bob")
+		want := func(viewer social.User, prefix string, n int, names ...string) {
+			t.Helper()
+			if got := b.names(viewer, prefix, n); !slices.Equal(got, names) {
+				t.Errorf("%q: %q, want %q", prefix, got, names)
+			}
+		}
+		want(bob, "@AD", 10, "ada", "Adam_1")
+		want(social.User{}, "adam_", 10, "Adam_1")
+		want(bob, "", 10)
+		want(bob, "@", 10)
+		want(bob, "nobody", 10)
+		want(bob, "\xff", 10)
+		b.Connect(bob, adam)
+		b.Eventually("a follow changes the rank", func() bool { return slices.Equal(b.names(bob, "a", 10), []string{"Adam_1", "ada", "al"}) })
+		want(bob, "a", 1, "Adam_1")
+		b.do(b.Follows.Unfollow(b.Ctx, bob, adam))
+		b.Eventually("the end of a follow changes the rank", func() bool { return slices.Equal(b.names(bob, "a", 1), []string{"ada"}) })
+
+		b.do(b.Profiles.Edit(b.Ctx, al, accounts.UserProfile{DisplayName: "Ádalbert the 1st"}))
+		want(bob, "adalb", 10, "al")
+		want(bob, "ada", 10, "ada", "al", "Adam_1")
+		al, err := b.Users.UserByName(b.Ctx, "al")
+		b.do(err)
+		b.do(b.Profiles.Edit(b.Ctx, al, accounts.UserProfile{DisplayName: "Zoe"}))
+		want(bob, "adalb", 10)
+		want(bob, "zo", 10, "al")
+		want(bob, "al", 10, "al")
+
+		b.do(b.Relations.Block(b.Ctx, ada, bob, time.Time{}))
+		want(bob, "ad", 10, "Adam_1")
+		want(ada, "b", 10)
+		b.do(b.Relations.Mute(b.Ctx, bob, adam, time.Time{}))
+		want(bob, "ad", 10, "Adam_1")
+		b.do(b.Completions.Completion().Build(b.Ctx))
+		b.wantComplete()
+	})
+}
+
+// Hidden people, and display names of those already found, do
+// not leave an answer short.
+func TestCompleteBeyondHidden(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	viewer := b.NewUser("viewer")
+	for i := range 40 {
+		user := b.NewUser(fmt.Sprintf("ax%02d", i))
+		b.do(b.Profiles.Edit(b.Ctx, user, accounts.UserProfile{DisplayName: "a " + user.Name}))
+		if i < 25 {
+			b.do(b.Relations.Block(b.Ctx, viewer, user, time.Time{}))
+		}
+	}
+	if got := b.names(viewer, "a", 8); len(got) != 8 {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestCompleteTags(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		ada := b.NewUser("ada")
+		want := func(prefix string, tags ...string) {
+			t.Helper()
+			b.Eventually(fmt.Sprintf("%q gives %q", prefix, tags), func() bool {
+				got, err := b.Completions.CompleteTags(b.Ctx, &social.Viewer{}, prefix, 10)
+				b.do(err)
+				return slices.Equal(got, tags)
+			})
+		}
+		b.Publish(ada, "#redis #Recipe #École #日本語")
+		second := b.Publish(ada, "#recipe")
+		want("#re", "recipe", "redis")
+		want("＃ec", "école")
+		want("日", "日本語")
+		want("")
+		_, err := b.Posts.Edit(b.Ctx, ada, second, "#relay now")
+		b.do(err)
+		b.Publish(ada, "#redis")
+		want("re", "redis", "recipe", "relay")
+		b.do(b.Posts.Delete(b.Ctx, ada, second))
+		want("rel")
+		b.Publish(ada, "#relay again")
+		want("rel", "relay")
+		b.do(b.Completions.Completion().Build(b.Ctx))
+		b.wantComplete()
+	})
+}
+
+// A database that was written without indexes gets them, in a build that can be
+// repeated after it was cut short; what is missing is found and repaired.
+func TestCompletionsAreBuilt(t *testing.T) {
+	t.Parallel()
+	db := redistest.DB(t)
+	b := on(t, db.Client(t))
+	loader := load.New(b.App)
+	var users []load.NewUser
+	for i := range 1200 {
+		users = append(users, load.NewUser{Name: fmt.Sprintf("user_%d", i), Joined: b.Clock.Now(), PasswordHash: "x"})
+	}
+	added, err := loader.AddUsers(b.Ctx, users)
+	b.do(err)
+	b.Redis("SADD", "user:7777", "not a hash")
+	b.Redis("HSET", "users", "odd", "7777")
+	b.Redis("ZADD", "tag:hello", "7", "7") // by another version
+	b.do(loader.AddFollows(b.Ctx, []load.NewFollow{{From: added[0].ID, To: added[700].ID, Time: b.Clock.Now()}}))
+
+	cut, cancel := context.WithCancel(b.Ctx)
+	cancel()
+	if err := b.Completions.Completion().Build(cut); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	b.Redis("SET", "completions", "building") // by a process that died
+	b.do(b.Completions.Completion().Build(b.Ctx))
+	if got := b.names(social.User{}, "user", 1); got != nil {
+		t.Errorf("a build that another process has begun was not left to it: %q", got)
+	}
+	b.Redis("DEL", "completions") // its lease ends
+	b.do(b.Completions.Completion().Build(b.Ctx))
+	if got := b.names(social.User{}, "user", 2); !slices.Equal(got, []string{"user_700", "user_0"}) {
+		t.Errorf("%q", got)
+	}
+	if tags, err := b.Completions.CompleteTags(b.Ctx, &social.Viewer{}, "he", 5); err != nil || !slices.Equal(tags, []string{"hello"}) {
+		t.Error(tags, err)
+	}
+	b.wantComplete()
+	b.Redis("HDEL", "{names}.content", "user_3:")
+	b.Redis("HDEL", "{names}.content", "user_3")
+	b.Redis("DEL", "{tags}", "{tags}.content")
+	b.wantComplete("#hello", "@user_3")
+	b.do(b.Completions.Completion().Rebuild(b.Ctx))
+	b.wantComplete()
+}

@@ -1,0 +1,368 @@
+package app_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/posts"
+	"retwis/internal/social/reaction"
+	"retwis/internal/social/socialtest"
+	"retwis/internal/social/timeline"
+)
+
+// twoProcesses runs a test on one server and on a Cluster, with two processes that have
+// all of their caches.
+func twoProcesses(t *testing.T, test func(t *testing.T, b, other *bundle)) {
+	for name, url := range map[string]func(t *testing.T) string{
+		"single":  func(t *testing.T) string { return redistest.DB(t).URL() },
+		"cluster": func(t *testing.T) string { return redistest.Cluster(t, 3).URL() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			at := url(t)
+			test(t, &bundle{socialtest.Watched(t, at)}, &bundle{socialtest.Watched(t, at)})
+		})
+	}
+}
+
+// item returns a post as a viewer sees it.
+func (b *bundle) item(user social.User, id int64) timeline.Item {
+	b.T.Helper()
+	item, err := b.Lists.PostPage(b.Ctx, b.viewer(user), id)
+	if err != nil {
+		b.T.Fatalf("post %d as %s: %v", id, user.Name, err)
+	}
+	return item
+}
+
+// do fails the test on an error.
+func (b *bundle) do(err error) {
+	b.T.Helper()
+	if err != nil {
+		b.T.Fatal(err)
+	}
+}
+
+// repost writes a repost by hand.
+func (b *bundle) repost(id, of int64, by social.User) {
+	b.T.Helper()
+	b.Redis("HSET", layout.PostKey(id), "user_id", layout.Itoa(by.ID), "time", "1700000000", "repost_of", layout.Itoa(of))
+}
+
+func TestLike(t *testing.T) {
+	t.Parallel()
+	twoProcesses(t, func(t *testing.T, b, other *bundle) {
+		ada, bob, eve := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("eve")
+		id := b.Publish(ada, "hello")
+		repost, err := b.Posts.Repost(b.Ctx, eve, id)
+		b.do(err)
+		likes := func(user social.User, want int64, marked bool) {
+			t.Helper()
+			item := b.item(user, id)
+			if item.Post.Counts.Likes != want || item.Marks&social.MarkLiked != 0 != marked {
+				t.Errorf("%s sees %d likes, own %v; want %d, %v", user.Name, item.Post.Counts.Likes, item.Marks&social.MarkLiked != 0, want, marked)
+			}
+		}
+		likes(bob, 0, false)
+		for range 2 { // the second changes nothing, not even the time
+			b.do(b.Reactions.Like(b.Ctx, bob, id))
+			b.Clock.Advance(time.Minute)
+			likes(bob, 1, true)
+			likes(ada, 1, false)
+		}
+		if score := b.Redis("ZSCORE", layout.LikedKey(bob.ID), layout.Itoa(id)); score != "1700000000" {
+			t.Errorf("liked at %q", score)
+		}
+		b.do(b.Reactions.Like(b.Ctx, eve, repost.ID)) // her repost
+		likes(eve, 2, true)
+		eventually(t, "another process does not see the likes", func() bool {
+			item := other.item(eve, id)
+			return item.Post.Counts.Likes == 2 && item.Marks == social.MarkLiked|social.MarkReposted
+		})
+		for _, page := range []int64{id, repost.ID} {
+			people, err := b.Reactions.Likers(b.Ctx, b.viewer(ada), page, "", 10)
+			if b.do(err); userNames(people.Users) != "eve bob" {
+				t.Errorf("likers of %d: %s", page, userNames(people.Users))
+			}
+		}
+		for range 2 {
+			b.do(b.Reactions.Unlike(b.Ctx, eve, repost.ID))
+			likes(eve, 1, false)
+		}
+		b.do(b.Reactions.Unlike(b.Ctx, bob, id))
+		likes(bob, 0, false)
+		for _, key := range []string{layout.LikersKey(id), layout.LikedKey(bob.ID), layout.LikedKey(eve.ID), layout.LikersKey(repost.ID)} {
+			if b.Redis("EXISTS", key) != "0" {
+				t.Errorf("%s is left", key)
+			}
+		}
+		if n := b.Redis("HGET", layout.PostKey(repost.ID), "likes"); n != "" {
+			t.Errorf("the repost itself has %s likes", n)
+		}
+	})
+}
+
+func TestLikeRefuses(t *testing.T) {
+	t.Parallel()
+	twoProcesses(t, func(t *testing.T, b, other *bundle) {
+		ada, bob := b.NewUser("ada"), b.NewUser("bob")
+		gone, hidden := b.Publish(ada, "gone"), b.Publish(ada, "hidden")
+		b.repost(1000, gone, bob)
+		b.item(bob, gone)
+		b.Redis("HSET", layout.PostKey(gone), "deleted", "1700000000")
+		b.Redis("SET", layout.PostKey(2000), "not a post")
+		b.do(other.Relations.Block(b.Ctx, ada, bob, time.Time{}))
+		eventually(t, "the block is not seen", func() bool { return b.viewer(bob).Sees(ada.ID) == social.Hidden })
+		for _, id := range []int64{0, -1, 77, 1 << 60, gone, hidden, 1000, 2000} {
+			for name, act := range map[string]func(context.Context, social.User, int64) error{"like": b.Reactions.Like, "bookmark": b.Reactions.Bookmark} {
+				if err := act(b.Ctx, bob, id); !errors.Is(err, social.ErrNotFound) {
+					t.Errorf("%s of post %d: %v, want ErrNotFound", name, id, err)
+				}
+			}
+			for name, act := range map[string]func(context.Context, social.User, int64) error{"unlike": b.Reactions.Unlike, "unbookmark": b.Reactions.Unbookmark} {
+				if err := act(b.Ctx, bob, id); err != nil {
+					t.Errorf("%s of post %d: %v", name, id, err)
+				}
+			}
+			if _, err := b.Reactions.Likers(b.Ctx, b.viewer(bob), id, "", 10); !errors.Is(err, social.ErrNotFound) {
+				t.Errorf("likers of post %d: %v, want ErrNotFound", id, err)
+			}
+		}
+		if b.Redis("EXISTS", layout.LikedKey(bob.ID)) != "0" || b.Redis("EXISTS", layout.BookmarksKey(bob.ID)) != "0" {
+			t.Error("something was written")
+		}
+	})
+}
+
+// What is decided from memory is decided again by the script: a post can be deleted
+// meanwhile.
+func TestLikeStoreRefuses(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada := b.NewUser("ada")
+	deleted := b.Publish(ada, "hello")
+	b.repost(1000, deleted, ada)
+	b.Redis("HSET", layout.PostKey(deleted), "deleted", "1700000000")
+	for _, id := range []int64{deleted, 1000, 77} {
+		if _, err := reaction.New(b.DB).Like(b.Ctx, id, ada.ID, b.Clock.Now()); !errors.Is(err, reaction.ErrNoPost) {
+			t.Errorf("like of post %d: %v", id, err)
+		}
+	}
+}
+
+// A like of a post that was deleted can be taken back.
+func TestUnlikeOfADeletedPost(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada := b.NewUser("ada")
+	id := b.Publish(ada, "hello")
+	b.do(b.Reactions.Like(b.Ctx, ada, id))
+	b.Redis("HSET", layout.PostKey(id), "deleted", "1700000000")
+	if err := b.Reactions.Like(social.WithFresh(b.Ctx), ada, id); !errors.Is(err, social.ErrNotFound) {
+		t.Errorf("like of a deleted post: %v", err)
+	}
+	b.do(b.Reactions.Unlike(b.Ctx, ada, id))
+	if b.Redis("EXISTS", layout.LikersKey(id), layout.LikedKey(ada.ID)) != "0" {
+		t.Error("the like of a deleted post cannot be taken back")
+	}
+}
+
+// wantLikes fails unless the likes of posts agree in all of their places.
+func (b *bundle) wantLikes(users []social.User, posts []int64) {
+	b.T.Helper()
+	for _, id := range posts {
+		likers := strings.Fields(b.Redis("ZRANGE", layout.LikersKey(id), "0", "-1"))
+		if n := b.Redis("HGET", layout.PostKey(id), "likes"); n != fmt.Sprint(len(likers)) && (n != "" || len(likers) > 0) {
+			b.T.Errorf("post %d has the number %q for %d likes", id, n, len(likers))
+		}
+		for _, user := range users {
+			one := b.Redis("ZSCORE", layout.LikersKey(id), layout.Itoa(user.ID))
+			two := b.Redis("ZSCORE", layout.LikedKey(user.ID), layout.Itoa(id))
+			if one != two {
+				b.T.Errorf("user %d likes post %d at %q, and at %q", user.ID, id, one, two)
+			}
+		}
+	}
+}
+
+func TestLikesAtOnce(t *testing.T) {
+	t.Parallel()
+	twoProcesses(t, func(t *testing.T, b, other *bundle) {
+		users := []social.User{b.NewUser("ada"), b.NewUser("bob"), b.NewUser("eve")}
+		posts := []int64{b.Publish(users[0], "one"), b.Publish(users[1], "two")}
+		for range 10 {
+			var wg sync.WaitGroup
+			for i := range 16 {
+				wg.Go(func() {
+					one := b
+					if i%2 == 0 {
+						one = other
+					}
+					for range 5 {
+						user, post := users[rand.IntN(3)], posts[rand.IntN(2)]
+						act := one.Reactions.Like
+						if rand.IntN(2) == 0 {
+							act = one.Reactions.Unlike
+						}
+						if err := act(b.Ctx, user, post); err != nil {
+							t.Error(err)
+						}
+						one.Clock.Advance(time.Second)
+					}
+				})
+			}
+			wg.Wait()
+			b.wantLikes(users, posts)
+		}
+	})
+}
+
+// A process that dies in the middle of a like, or of taking it back, leaves a state that
+// repeating either repairs.
+func TestLikeCutShort(t *testing.T) {
+	t.Parallel()
+	b := on(t, redistest.Cluster(t, 3).Client(t))
+	ada := b.NewUser("ada")
+	for _, act := range []func(context.Context, social.User, int64) error{b.Reactions.Like, b.Reactions.Unlike} {
+		liked, unliked := b.Publish(ada, "one"), b.Publish(ada, "two")
+		b.Redis("ZADD", layout.LikersKey(liked), "5", layout.Itoa(ada.ID))
+		b.Redis("HSET", layout.PostKey(liked), "likes", "1")
+		b.Redis("ZADD", layout.LikedKey(ada.ID), "5", layout.Itoa(unliked))
+		for _, id := range []int64{liked, unliked} {
+			b.do(act(b.Ctx, ada, id))
+		}
+		b.wantLikes([]social.User{ada}, []int64{liked, unliked})
+	}
+}
+
+// meddler is a client that lets another process act right before one command.
+type meddler struct {
+	rueidis.Client
+	before func(command []string)
+}
+
+func (m *meddler) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
+	m.before(cmd.Commands())
+	return m.Client.Do(ctx, cmd)
+}
+
+func (m *meddler) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []rueidis.RedisResult {
+	for _, cmd := range cmds {
+		m.before(cmd.Commands())
+	}
+	return m.Client.DoMulti(ctx, cmds...)
+}
+
+// meddle returns a process on a Cluster, and calls act right before its first command
+// that begins like this.
+func meddle(t *testing.T, act func(b *bundle), command ...string) *bundle {
+	client := redistest.Cluster(t, 3).Client(t)
+	other := on(t, client)
+	var once sync.Once
+	return on(t, &meddler{Client: client, before: func(cmd []string) {
+		if len(cmd) >= len(command) && slices.Equal(cmd[:len(command)], command) {
+			once.Do(func() { act(other) })
+		}
+	}})
+}
+
+// On a Cluster a like is a sequence. Another process can take it back in the middle.
+func TestLikeIsReadAgain(t *testing.T) {
+	t.Parallel()
+	ada := social.User{ID: 1, Name: "ada"}
+	b := meddle(t, func(other *bundle) { other.do(other.Reactions.Unlike(other.Ctx, ada, 1)) }, "ZADD", layout.LikedKey(1))
+	b.NewUser("ada")
+	id := b.Publish(ada, "hello")
+	b.do(b.Reactions.Like(b.Ctx, ada, id))
+	b.wantLikes([]social.User{ada}, []int64{id})
+	if n := b.Redis("EXISTS", layout.LikersKey(id)); n != "0" {
+		t.Error("nothing has come between: the test tests nothing")
+	}
+}
+
+func TestMarkedPosts(t *testing.T) {
+	t.Parallel()
+	twoProcesses(t, func(t *testing.T, b, _ *bundle) {
+		ada, bob, eve := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("eve")
+		var all, ofAda []int64
+		for i := range 30 {
+			author := ada
+			if i%3 == 0 {
+				author = bob
+			}
+			id := b.Publish(author, "hello")
+			b.do(b.Reactions.Like(b.Ctx, eve, id))
+			b.do(b.Reactions.Bookmark(b.Ctx, eve, id))
+			if i%4 == 0 {
+				b.Clock.Advance(time.Second) // several have the same time
+			}
+			all = append(all, id)
+			if author == ada {
+				ofAda = append(ofAda, id)
+			}
+		}
+		b.do(b.Reactions.Bookmark(b.Ctx, eve, all[0]))
+		read := func(user social.User, list func(v *social.Viewer, cursor string) (posts.MarkedPosts, error)) []int64 {
+			t.Helper()
+			var ids []int64
+			for cursor := ""; ; {
+				page, err := list(b.viewer(user), cursor)
+				b.do(err)
+				for _, item := range page.Items {
+					ids = append(ids, item.Post.ID)
+					if user.ID == eve.ID != (item.Marks == social.MarkLiked|social.MarkSaved) {
+						t.Errorf("%s sees the marks %d on %d", user.Name, item.Marks, item.Post.ID)
+					}
+				}
+				if cursor = page.Next; cursor == "" {
+					return ids
+				}
+			}
+		}
+		likes := func(v *social.Viewer, cursor string) (posts.MarkedPosts, error) {
+			return b.Reactions.LikedPosts(b.Ctx, v, eve.ID, cursor, 4)
+		}
+		bookmarks := func(v *social.Viewer, cursor string) (posts.MarkedPosts, error) {
+			return b.Reactions.BookmarkedPosts(b.Ctx, v, cursor, 4)
+		}
+		same := func(what string, got, want []int64) {
+			t.Helper()
+			got, want = slices.Clone(got), slices.Clone(want)
+			slices.Sort(got)
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: %v, want %v", what, got, want)
+			}
+		}
+		same("eve's likes", read(eve, likes), all)
+		same("eve's likes as a stranger sees them", read(social.User{}, likes), all)
+		same("eve's bookmarks", read(eve, bookmarks), all)
+		same("ada's bookmarks", read(ada, bookmarks), nil)
+		same("a stranger's bookmarks", read(social.User{}, bookmarks), nil)
+		b.do(b.Relations.Block(b.Ctx, bob, eve, time.Time{}))
+		same("eve's likes after bob has blocked her", read(eve, likes), ofAda)
+		same("eve's bookmarks after that", read(eve, bookmarks), ofAda)
+		same("eve's likes as bob sees them", read(bob, likes), nil)
+		b.do(b.Relations.Mute(b.Ctx, eve, ada, time.Time{}))
+		same("eve's bookmarks after she has muted ada too", read(eve, bookmarks), nil)
+		var invalid *social.InvalidError
+		if _, err := likes(b.viewer(ada), "x"); !errors.As(err, &invalid) {
+			t.Errorf("a malformed cursor: %v", err)
+		}
+		b.do(b.Reactions.Unbookmark(b.Ctx, eve, all[1]))
+		if n := b.Redis("ZCARD", layout.BookmarksKey(eve.ID)); n != "29" {
+			t.Errorf("%s bookmarks are left", n)
+		}
+	})
+}

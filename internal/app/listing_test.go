@@ -1,0 +1,128 @@
+package app_test
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/socialtest"
+	"retwis/internal/social/timeline"
+)
+
+// shown returns the ids of what a list shows, reposts by the id of their entry.
+func shown(list timeline.Listing) []int64 {
+	var ids []int64
+	for _, item := range list.Items {
+		ids = append(ids, item.Entry.ID)
+	}
+	return ids
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal(what)
+		}
+	}
+}
+
+// Another process sees a change of a post within about a second, and without a read
+// of the database before there is a change.
+func TestViewsFollowChanges(t *testing.T) {
+	t.Parallel()
+	url := redistest.DB(t).URL()
+	a, b := socialtest.Watched(t, url), socialtest.Watched(t, url)
+	id := a.Publish(a.NewUser("ada"), "one")
+	likes := func() int64 {
+		views, err := b.Views.Get(b.Ctx, id)
+		if err != nil || views[0] == nil {
+			t.Fatal(views, err)
+		}
+		return views[0].Counts.Likes
+	}
+	likes()
+	read, _ := b.Views.Stats()
+	likes()
+	if again, _ := b.Views.Stats(); again != read {
+		t.Fatal("a post that has not changed was read again")
+	}
+	if err := a.DB.Do(a.Ctx, a.DB.B().Hset().Key(layout.PostKey(id)).FieldValue().FieldValue("likes", "7").Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the change is not seen", func() bool { return likes() == 7 })
+	if again, _ := b.Views.Stats(); again != read+1 {
+		t.Fatalf("read %d times for one change", again-read)
+	}
+}
+
+func TestListingHidesAndMarks(t *testing.T) {
+	t.Parallel()
+	b := socialtest.Watched(t, redistest.DB(t).URL())
+	ada, bob, eve := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("eve")
+	var ids []int64
+	for _, author := range []social.User{ada, bob, eve, bob, ada, eve} {
+		ids = append(ids, b.Publish(author, "hello"))
+	}
+	see := func(user social.User) []int64 {
+		t.Helper()
+		v, err := b.Viewers.Get(b.Ctx, user)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := b.Lists.PublicPosts(b.Ctx, v, 0, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := shown(list)
+		for list.Next != 0 {
+			if list, err = b.Lists.PublicPosts(b.Ctx, v, list.Next, 2); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, shown(list)...)
+		}
+		return got
+	}
+	zadd := func(key string, score float64, member int64) {
+		t.Helper()
+		b.Redis("ZADD", key, strconv.FormatFloat(score, 'f', 0, 64), layout.Itoa(member))
+	}
+	if got, want := see(ada), []int64{ids[5], ids[4], ids[3], ids[2], ids[1], ids[0]}; !slices.Equal(got, want) {
+		t.Fatalf("before: %v, want %v", got, want)
+	}
+	forever := float64(time.Now().Add(time.Hour).Unix())
+	zadd(layout.BlockedKey(ada.ID), forever, bob.ID)
+	if got, want := see(ada), []int64{ids[5], ids[4], ids[2], ids[0]}; !slices.Equal(got, want) {
+		t.Errorf("blocked: %v, want %v", got, want)
+	}
+	zadd(layout.BlockersKey(bob.ID), forever, ada.ID)
+	if got, want := see(bob), []int64{ids[5], ids[3], ids[2], ids[1]}; !slices.Equal(got, want) {
+		t.Errorf("blocked by another: %v, want %v", got, want)
+	}
+	zadd(layout.MutedKey(ada.ID), forever, eve.ID)
+	if got, want := see(ada), []int64{ids[4], ids[0]}; !slices.Equal(got, want) {
+		t.Errorf("muted: %v, want %v", got, want)
+	}
+	zadd(layout.MutedKey(ada.ID), 1, eve.ID)
+	if got, want := see(ada), []int64{ids[5], ids[4], ids[2], ids[0]}; !slices.Equal(got, want) {
+		t.Errorf("muted until the past: %v, want %v", got, want)
+	}
+	zadd(layout.LikedKey(ada.ID), 1, ids[2])
+	v, err := b.Viewers.Get(b.Ctx, ada)
+	if err != nil {
+		t.Fatal(err)
+	}
+	items, err := b.Lists.Items(b.Ctx, v, ids...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, item := range items {
+		if liked := item.Marks&social.MarkLiked != 0; liked != (item.Post.ID == ids[2]) {
+			t.Errorf("post %d: liked %v", item.Post.ID, liked)
+		}
+	}
+}

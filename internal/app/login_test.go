@@ -1,0 +1,430 @@
+package app_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pquerna/otp/totp"
+
+	"retwis/internal/app"
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/social/auth"
+	"retwis/internal/social/socialtest"
+)
+
+// code is the code of an app now.
+func (b *bundle) code(key string) string {
+	b.T.Helper()
+	code, err := totp.GenerateCode(key, b.Clock.Now())
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	return code
+}
+
+// protected is a user with a second factor, the key of their app, and their recovery
+// codes. The code of the moment is used up.
+func (b *bundle) protected(name string) (user social.User, key string, codes []string) {
+	b.T.Helper()
+	user = b.NewUser(name)
+	key, err := b.Auth.SetUpSecondFactor(b.Ctx, user, socialtest.Password)
+	if err == nil {
+		codes, err = b.Auth.ConfirmSecondFactor(b.Ctx, user.ID, b.code(key))
+	}
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	return user, key, codes
+}
+
+// begin is a log-in that waits for a code.
+func (b *bundle) begin(name string) string {
+	b.T.Helper()
+	_, err := b.Auth.Login(b.Ctx, name, socialtest.Password)
+	var waits *auth.SecondFactorError
+	if !errors.As(err, &waits) {
+		b.T.Fatalf("log-in with a second factor: %v", err)
+	}
+	return waits.Secret
+}
+
+func TestSecondFactor(t *testing.T) {
+	t.Parallel()
+	for name, b := range map[string]*bundle{
+		"one server": setup(t),
+		"Cluster":    on(t, redistest.Cluster(t, 2).Client(t)),
+		"encrypted": on(t, redistest.DB(t).Client(t), func(opt *app.Options) {
+			opt.SecretKey = []byte("a key of the operator")
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b.T = t
+			ada, key, codes := b.protected("ada")
+			if stored := b.Redis("HGET", "user:1", "totp"); (stored == key) == (name == "encrypted") {
+				t.Errorf("the key is stored as %q", stored)
+			}
+			if state, err := b.Auth.SecondFactor(b.Ctx, ada.ID); err != nil || !state.On || state.Codes != 10 || len(codes) != 10 {
+				t.Errorf("state: %+v, %v, %d codes", state, err, len(codes))
+			}
+			if _, err := b.Auth.SetUpSecondFactor(b.Ctx, ada, socialtest.Password); !errors.Is(err, auth.ErrSecondFactorState) {
+				t.Errorf("set up again: %v", err)
+			}
+			finish := func(secret, code string) error {
+				t.Helper()
+				done, err := b.Auth.FinishLogin(b.Ctx, secret, code)
+				if err == nil && (!b.open(done.Session) || done.User.Name != "ada") {
+					t.Errorf("the session of %q is not open", code)
+				}
+				return err
+			}
+			secret := b.begin("ada")
+			if err := finish(secret, b.code(key)); !errors.Is(err, auth.ErrBadCode) {
+				t.Errorf("the code that turned it on, again: %v", err)
+			}
+			b.Clock.Advance(30 * time.Second)
+			late := b.code(key)
+			b.Clock.Advance(30 * time.Second)
+			if err := finish(secret, late[:3]+" "+late[3:]); err != nil {
+				t.Errorf("a code of the step before: %v", err)
+			}
+			if err := finish(secret, b.code(key)); !errors.Is(err, auth.ErrNoLogin) {
+				t.Errorf("a log-in that has succeeded, again: %v", err)
+			}
+			if err := finish(b.begin("ada"), late); !errors.Is(err, auth.ErrBadCode) {
+				t.Errorf("a code that was used: %v", err)
+			}
+			if err := finish(b.begin("ada"), " "+strings.ToUpper(codes[3])+" "); err != nil {
+				t.Errorf("a recovery code: %v", err)
+			}
+			if err := finish(b.begin("ada"), codes[3]); !errors.Is(err, auth.ErrBadCode) {
+				t.Errorf("a recovery code that was used: %v", err)
+			}
+			if state, _ := b.Auth.SecondFactor(b.Ctx, ada.ID); state.Codes != 9 {
+				t.Errorf("%d codes are left", state.Codes)
+			}
+			if _, err := b.Auth.RenewRecoveryCodes(b.Ctx, ada, "wrong horse"); !errors.Is(err, social.ErrBadLogin) {
+				t.Errorf("new codes with a wrong password: %v", err)
+			}
+			renewed, err := b.Auth.RenewRecoveryCodes(b.Ctx, ada, socialtest.Password)
+			if err != nil || finish(b.begin("ada"), codes[4]) == nil || finish(b.begin("ada"), renewed[0]) != nil {
+				t.Errorf("new codes: %v", err)
+			}
+			// A log-in waits for five minutes, and has five tries.
+			secret = b.begin("ada")
+			b.Clock.Advance(6 * time.Minute)
+			if err := finish(secret, b.code(key)); !errors.Is(err, auth.ErrNoLogin) {
+				t.Errorf("after six minutes: %v", err)
+			}
+			secret = b.begin("ada")
+			for range 5 {
+				if err := finish(secret, "000000x"); !errors.Is(err, auth.ErrBadCode) {
+					t.Errorf("a wrong code: %v", err)
+				}
+			}
+			if err := finish(secret, b.code(key)); !errors.Is(err, auth.ErrNoLogin) {
+				t.Errorf("after five wrong codes: %v", err)
+			}
+			if err := b.Auth.TurnOffSecondFactor(b.Ctx, ada, "wrong horse"); !errors.Is(err, social.ErrBadLogin) {
+				t.Errorf("turned off with a wrong password: %v", err)
+			}
+			secret = b.begin("ada")
+			if err := b.Auth.TurnOffSecondFactor(b.Ctx, ada, socialtest.Password); err != nil {
+				t.Fatal(err)
+			}
+			if err := finish(secret, b.code(key)); !errors.Is(err, auth.ErrNoLogin) {
+				t.Errorf("a log-in from before it was turned off: %v", err)
+			}
+			if left := b.Redis("HMGET", "user:1", "totp", "totp_step", "totp_new", "recovery", "code_tries"); strings.TrimSpace(left) != "" {
+				t.Errorf("%q is left", left)
+			}
+			b.login("ada")
+			for _, bad := range []string{"", "1", "1.x", "x.y", "9." + strings.Repeat("a", 43), strings.Repeat("1.", 1<<16)} {
+				if err := finish(bad, "123456"); !errors.Is(err, auth.ErrNoLogin) {
+					t.Errorf("log-in %.20q: %v", bad, err)
+				}
+			}
+			b.WantHealthy()
+		})
+	}
+}
+
+// Guesses at many log-ins at once are counted together; the owner gets in with a
+// recovery code.
+func TestSecondFactorGuesses(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	_, key, codes := b.protected("ada")
+	b.Clock.Advance(time.Minute)
+	compared := make(chan error, 300)
+	var wg sync.WaitGroup
+	for range 30 {
+		secret := b.begin("ada")
+		for range 10 {
+			wg.Go(func() {
+				_, err := b.Auth.FinishLogin(b.Ctx, secret, "no code")
+				compared <- err
+			})
+		}
+		wg.Wait()
+	}
+	close(compared)
+	wrong := 0
+	for err := range compared {
+		switch {
+		case errors.Is(err, auth.ErrBadCode):
+			wrong++
+		case !errors.Is(err, auth.ErrNoLogin) && !errors.Is(err, auth.ErrTooManyCodes):
+			t.Error(err)
+		}
+	}
+	if wrong != 20 {
+		t.Errorf("%d guesses were compared, want 20", wrong)
+	}
+	if _, err := b.Auth.FinishLogin(b.Ctx, b.begin("ada"), b.code(key)); !errors.Is(err, auth.ErrTooManyCodes) {
+		t.Errorf("a code after too many: %v", err)
+	}
+	if _, err := b.Auth.FinishLogin(b.Ctx, b.begin("ada"), codes[0]); err != nil {
+		t.Errorf("a recovery code after too many codes: %v", err)
+	}
+}
+
+// Of several uses of a code, a recovery code, or a reset link at once, one succeeds.
+func TestUsedOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada, key, codes := b.protected("ada")
+	once := func(what string, use func(i int) error) {
+		t.Helper()
+		errs := make([]error, 5)
+		var wg sync.WaitGroup
+		for i := range errs {
+			wg.Go(func() { errs[i] = use(i) })
+		}
+		wg.Wait()
+		won := 0
+		for _, err := range errs {
+			switch {
+			case err == nil:
+				won++
+			case !errors.Is(err, auth.ErrBadCode) && !errors.Is(err, auth.ErrNoReset) && !errors.Is(err, social.ErrBadLogin):
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		if won != 1 {
+			t.Errorf("%s: %d uses succeeded", what, won)
+		}
+	}
+	for round := range 5 {
+		b.Clock.Advance(time.Minute)
+		var secrets []string
+		for range 5 {
+			secrets = append(secrets, b.begin("ada"))
+		}
+		code := b.code(key)
+		once("a code", func(i int) error {
+			_, err := b.Auth.FinishLogin(b.Ctx, secrets[i], code)
+			return err
+		})
+		secrets = secrets[:0]
+		for range 5 {
+			secrets = append(secrets, b.begin("ada"))
+		}
+		once("a recovery code", func(i int) error {
+			_, err := b.Auth.FinishLogin(b.Ctx, secrets[i], codes[round])
+			return err
+		})
+		token, _, err := b.Auth.IssueReset(b.Ctx, social.Operator, ada.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		once("a reset link", func(int) error {
+			_, err := b.Auth.ResetPassword(b.Ctx, token, socialtest.Password)
+			return err
+		})
+		once("a change of the password", func(i int) error {
+			_, err := b.Auth.ChangePassword(b.Ctx, ada, socialtest.Password, fmt.Sprint("another horse ", i))
+			return err
+		})
+		token, _, err = b.Auth.IssueReset(b.Ctx, social.Operator, ada.ID)
+		if err == nil {
+			_, err = b.Auth.ResetPassword(b.Ctx, token, socialtest.Password)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if result := b.WantHealthy(); result.Leftovers != 0 {
+		t.Errorf("check = %+v", result)
+	}
+}
+
+func TestChangePassword(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada := b.NewUser("ada")
+	other, here := b.login("ada"), b.login("ada")
+	if _, err := b.Auth.ChangePassword(b.Ctx, ada, "wrong horse", "a new horse"); !errors.Is(err, social.ErrBadLogin) {
+		t.Errorf("with a wrong password: %v", err)
+	}
+	var invalid *social.InvalidError
+	for _, weak := range []string{"", "short", "password1", "Retwis2024", "12345678"} {
+		if _, err := b.Auth.ChangePassword(b.Ctx, ada, socialtest.Password, weak); !errors.As(err, &invalid) || invalid.Field != "password" {
+			t.Errorf("new password %q: %v", weak, err)
+		}
+	}
+	if _, err := b.Accounts.Register(b.Ctx, "antirez", "Antirez123"); !errors.As(err, &invalid) {
+		t.Errorf("a user with the name as the password: %v", err)
+	}
+	session, err := b.Auth.ChangePassword(b.Ctx, ada, socialtest.Password, "a new horse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.open(other) || b.open(here) || !b.open(session) {
+		t.Error("the other sessions are open, or the new one is not")
+	}
+	if _, err := b.Auth.Login(b.Ctx, "ada", socialtest.Password); !errors.Is(err, social.ErrBadLogin) {
+		t.Errorf("the old password: %v", err)
+	}
+	if _, err := b.Auth.Login(b.Ctx, "ada", "a new horse"); err != nil {
+		t.Error(err)
+	}
+	// A password in clear, of the original program, is changed too.
+	b.Redis("HSET", "user:1", "password", "p1pp0")
+	if _, err := b.Auth.ChangePassword(b.Ctx, ada, "p1pp0", "a newer horse"); err != nil || strings.Contains(b.Redis("HGET", "user:1", "password"), "horse") {
+		t.Error(err)
+	}
+	b.WantHealthy()
+}
+
+func TestReset(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada, key, _ := b.protected("ada")
+	session := func() auth.Session {
+		t.Helper()
+		b.Clock.Advance(time.Minute)
+		done, err := b.Auth.FinishLogin(b.Ctx, b.begin("ada"), b.code(key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return done.Session
+	}()
+	issue := func() string {
+		t.Helper()
+		token, expires, err := b.Auth.IssueReset(b.Ctx, social.Operator, ada.ID)
+		if err != nil || !expires.Equal(b.Clock.Now().Add(24*time.Hour)) {
+			t.Fatal(expires, err)
+		}
+		return token
+	}
+	replaced, token := issue(), issue()
+	waiting := b.begin("ada")
+	for _, bad := range []string{replaced, "", "1", token + "x", token[:len(token)-1], "2" + token[1:], "9.x"} {
+		if _, err := b.Auth.ResetUser(b.Ctx, bad); !errors.Is(err, auth.ErrNoReset) {
+			t.Errorf("reset link %q: %v", bad, err)
+		}
+	}
+	if user, err := b.Auth.ResetUser(b.Ctx, token); err != nil || user.ID != ada.ID {
+		t.Errorf("%+v, %v", user, err)
+	}
+	var invalid *social.InvalidError
+	if _, err := b.Auth.ResetPassword(b.Ctx, token, "password"); !errors.As(err, &invalid) {
+		t.Errorf("a weak password: %v", err)
+	}
+	if _, err := b.Auth.ResetPassword(b.Ctx, token, "a new horse"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Auth.ResetPassword(b.Ctx, token, "a newer horse"); !errors.Is(err, auth.ErrNoReset) {
+		t.Errorf("a link that was used: %v", err)
+	}
+	if _, err := b.Auth.FinishLogin(b.Ctx, waiting, b.code(key)); !errors.Is(err, auth.ErrNoLogin) {
+		t.Errorf("a log-in with the old password: %v", err)
+	}
+	if state, err := b.Auth.SecondFactor(b.Ctx, ada.ID); b.open(session) || err != nil || !state.On {
+		t.Error("a session is open after the reset, or the second factor is off")
+	}
+	token = issue()
+	b.Clock.Advance(24*time.Hour + time.Second)
+	if _, err := b.Auth.ResetPassword(b.Ctx, token, "a newer horse"); !errors.Is(err, auth.ErrNoReset) {
+		t.Errorf("a link of yesterday: %v", err)
+	}
+	if _, _, err := b.Auth.IssueReset(b.Ctx, social.Operator, 99); !errors.Is(err, social.ErrNotFound) {
+		t.Errorf("a link for nobody: %v", err)
+	}
+	b.WantHealthy()
+}
+
+// A copy of the database shows no password, session, log-in, reset link or recovery
+// code; with a key of the operator, no key of an app.
+func TestNoSecretIsStored(t *testing.T) {
+	t.Parallel()
+	b := on(t, redistest.Own(t).Client(t), func(opt *app.Options) { opt.SecretKey = []byte("a key of the operator") })
+	ada, key, codes := b.protected("ada")
+	b.Clock.Advance(time.Minute)
+	done, err := b.Auth.FinishLogin(b.Ctx, b.begin("ada"), b.code(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reset, _, err := b.Auth.IssueReset(b.Ctx, social.Operator, ada.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	grace := b.NewUser("grace")
+	set, err := b.Auth.SetUpSecondFactor(b.Ctx, grace, socialtest.Password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secrets := map[string]string{
+		"the password": socialtest.Password, "the session": done.Secret, "the key": key, "the reset link": reset, "the key that is set up": set,
+		"the log-in that waits": b.begin("ada"), "the half of the link": reset[2:],
+	}
+	for i, code := range codes {
+		secrets[fmt.Sprint("recovery code ", i)] = code
+		secrets[fmt.Sprint("bare recovery code ", i)] = strings.ReplaceAll(code, "-", "")
+	}
+	dump := dumpAll(t, b.Ctx, b)
+	for what, secret := range secrets {
+		if strings.Contains(dump, secret) {
+			t.Errorf("%s is in the database in clear", what)
+		}
+	}
+	if !strings.Contains(dump, "totp") || !strings.Contains(dump, "logins:{user:1}") {
+		t.Errorf("the scan does not see everything: %s", dump)
+	}
+}
+
+// dumpAll is every key with its content.
+func dumpAll(t *testing.T, ctx context.Context, b *bundle) string {
+	t.Helper()
+	keys, err := b.DB.Do(ctx, b.DB.B().Keys().Pattern("*").Build()).AsStrSlice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for _, key := range keys {
+		kind, err := b.DB.Do(ctx, b.DB.B().Type().Key(key).Build()).ToString()
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, ok := map[string][]string{
+			"string": {"GET"}, "hash": {"HGETALL"}, "list": {"LRANGE", "0", "-1"}, "set": {"SMEMBERS"},
+			"zset": {"ZRANGE", "0", "-1"}, "stream": {"XRANGE", "-", "+"},
+		}[kind]
+		if !ok {
+			t.Fatalf("%s is a %s", key, kind)
+		}
+		message, err := b.DB.Do(ctx, b.DB.B().Arbitrary(read[0]).Keys(key).Args(read[1:]...).Build()).ToMessage()
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintln(&text, key, message.String())
+	}
+	return text.String()
+}

@@ -1,0 +1,276 @@
+package app_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"retwis/internal/app"
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/social/audit"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/moderation"
+)
+
+// Who may give and take which role.
+func TestRoles(t *testing.T) {
+	t.Parallel()
+	twoProcesses(t, func(t *testing.T, b, other *bundle) {
+		people := map[string]social.User{}
+		for _, name := range []string{"owner", "second", "admin", "moderator", "member"} {
+			people[name] = b.NewUser("the_" + name) // the roles themselves are reserved names
+		}
+		give := func(actor social.Actor, name string, role social.Role) error {
+			return b.Moderation.SetRole(b.Ctx, actor, people[name].ID, role, "")
+		}
+		b.do(give(social.Operator, "owner", social.Owner))
+		b.do(give(people["owner"].Actor(), "second", social.Owner))
+		b.do(give(people["owner"].Actor(), "admin", social.Admin))
+		b.do(give(people["admin"].Actor(), "moderator", social.Moderator))
+		for _, c := range []struct {
+			actor, of string
+			role      social.Role
+			ok        bool
+		}{
+			{"member", "member", social.Moderator, false},
+			{"moderator", "member", social.Moderator, false},
+			{"moderator", "moderator", social.Admin, false},
+			{"admin", "member", social.Admin, false},
+			{"admin", "owner", social.Member, false},
+			{"admin", "admin", social.Owner, false},
+			{"owner", "second", social.Member, false},
+			{"admin", "moderator", social.Member, true},
+			{"admin", "moderator", social.Moderator, true},
+			{"moderator", "moderator", social.Member, true},
+			{"second", "second", social.Admin, true},
+			{"owner", "owner", social.Member, false}, // the last one
+			{"owner", "admin", social.Member, true},
+		} {
+			err := give(people[c.actor].Actor(), c.of, c.role)
+			if (err == nil) != c.ok || err != nil && !errors.Is(err, social.ErrForbidden) {
+				t.Errorf("the %s makes the %s a %s: %v", c.actor, c.of, c.role, err)
+			}
+		}
+		if err := give(0, "member", social.Owner); !errors.Is(err, social.ErrForbidden) {
+			t.Errorf("nobody gives a role: %v", err)
+		}
+		if err := b.Moderation.MayLeave(b.Ctx, people["owner"].ID); !errors.Is(err, social.ErrForbidden) {
+			t.Errorf("the last owner leaves: %v", err)
+		}
+		b.do(b.Moderation.MayLeave(b.Ctx, people["second"].ID))
+		staff, err := other.Users.Staff(other.Ctx)
+		b.do(err)
+		var got []string
+		for _, user := range staff {
+			got = append(got, user.Name+" "+user.Role.String())
+		}
+		if want := []string{"the_owner owner", "the_second admin"}; !slices.Equal(got, want) {
+			t.Errorf("staff: %q, want %q", got, want)
+		}
+		page, err := b.Audit.Read(b.Ctx, audit.Filter{Actor: people["admin"].Actor()}, "", 50)
+		b.do(err)
+		if len(page.Entries) != 3 || page.Entries[0].Action != "role" || page.Entries[0].Target != audit.UserTarget(people["moderator"].ID) {
+			t.Errorf("decisions of the admin: %+v", page.Entries)
+		}
+	})
+}
+
+// Two owners who give up their role at the same time leave one.
+func TestLastOwnerStays(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for round := range 20 {
+		one, two := b.NewUser(fmt.Sprintf("one%d", round)), b.NewUser(fmt.Sprintf("two%d", round))
+		for _, user := range []social.User{one, two} {
+			b.do(b.Moderation.SetRole(b.Ctx, social.Operator, user.ID, social.Owner, ""))
+		}
+		var both sync.WaitGroup
+		for _, user := range []social.User{one, two} {
+			both.Go(func() {
+				if err := b.Moderation.SetRole(b.Ctx, user.Actor(), user.ID, social.Member, ""); err != nil && !errors.Is(err, social.ErrForbidden) {
+					t.Error(err)
+				}
+			})
+		}
+		both.Wait()
+		staff, err := b.Users.Staff(b.Ctx)
+		b.do(err)
+		if len(staff) != 1 || staff[0].Role != social.Owner {
+			t.Fatalf("after both owners left: %v", staff)
+		}
+		b.do(b.Moderation.SetRole(b.Ctx, social.Operator, staff[0].ID, social.Member, ""))
+	}
+}
+
+// A suspension ends the open sessions in every process at once, and the log-in says why.
+func TestSuspend(t *testing.T) {
+	t.Parallel()
+	twoProcesses(t, func(t *testing.T, b, other *bundle) {
+		session, err := b.Accounts.Register(b.Ctx, "ada", "correct horse")
+		b.do(err)
+		ada, moderator := session.User, b.NewUser("mona")
+		b.do(b.Moderation.SetRole(b.Ctx, social.Operator, moderator.ID, social.Moderator, ""))
+		post := b.Publish(ada, "hello")
+		stranger := func() *social.Viewer {
+			v, err := other.Viewers.Get(other.Ctx, social.User{})
+			b.do(err)
+			return v
+		}
+		seen := func(v *social.Viewer) bool {
+			_, err := other.Lists.PostPage(other.Ctx, v, post)
+			if err != nil && !errors.Is(err, social.ErrNotFound) {
+				t.Fatal(err)
+			}
+			return err == nil
+		}
+		if _, err := other.Sessions.SessionUser(other.Ctx, session.Secret); err != nil {
+			t.Fatal(err)
+		}
+		v := stranger()
+		if !seen(v) {
+			t.Fatal("the post is not there")
+		}
+		err = b.Moderation.SetStanding(b.Ctx, moderator.Actor(), ada.ID, moderation.StandingChange{
+			Standing: social.Suspended, Message: "Spam.", Note: "the third time", Until: time.Now().Add(time.Hour),
+		})
+		b.do(err)
+		other.Eventually("the session to end in the other process", func() bool {
+			_, err := other.Sessions.SessionUser(other.Ctx, session.Secret)
+			return errors.Is(err, social.ErrNoSession)
+		})
+		other.Eventually("the post to be gone for those who look already", func() bool { return !seen(v) })
+		var suspended *social.SuspendedError
+		if _, err := other.Auth.Login(other.Ctx, "ada", "correct horse"); !errors.As(err, &suspended) || !errors.Is(err, social.ErrSuspended) ||
+			suspended.Message != "Spam." || suspended.Until.IsZero() || suspended.Since.IsZero() {
+			t.Errorf("a log-in: %v", err)
+		}
+		if _, err := other.Auth.Login(other.Ctx, "ada", "wrong horse"); !errors.Is(err, social.ErrBadLogin) {
+			t.Errorf("a log-in with a wrong password: %v", err)
+		}
+		if auth := b.Redis("HGET", layout.UserKey(ada.ID), "auth"); auth != "" {
+			t.Errorf("sessions are left: %q", auth)
+		}
+		if people, err := other.Moderation.StandingPeople(other.Ctx, "", 10); err != nil || len(people.Users) != 1 || people.Users[0].ID != ada.ID {
+			t.Errorf("suspended people: %v, %v", people, err)
+		}
+		b.do(b.Moderation.SetStanding(b.Ctx, moderator.Actor(), ada.ID, moderation.StandingChange{}))
+		other.Eventually("the post to be there again", func() bool { return seen(v) })
+		if _, err := other.Auth.Login(other.Ctx, "ada", "correct horse"); err != nil {
+			t.Errorf("a log-in after the restoration: %v", err)
+		}
+		if people, err := other.Moderation.StandingPeople(other.Ctx, "", 10); err != nil || len(people.Users) != 0 {
+			t.Errorf("suspended people: %v, %v", people, err)
+		}
+		page, err := other.Audit.Read(other.Ctx, audit.Filter{Person: ada.ID}, "", 10)
+		b.do(err)
+		var actions []string
+		for _, e := range page.Entries {
+			actions = append(actions, e.Action+" "+e.Note)
+		}
+		if want := []string{"restore ", "suspend the third time"}; !slices.Equal(actions, want) {
+			t.Errorf("history: %q, want %q", actions, want)
+		}
+	})
+}
+
+// A suspension with an end is lifted by itself, once.
+func TestStandingEnds(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	b := on(t, setup(t).DB, func(opt *app.Options) { opt.Now = func() time.Time { return now } })
+	ada, carl := b.NewUser("ada"), b.NewUser("carl")
+	suspend := func(user social.User, until time.Time) {
+		b.do(b.Moderation.SetStanding(b.Ctx, social.Operator, user.ID, moderation.StandingChange{Standing: social.Suspended, Until: until}))
+	}
+	standing := func(user social.User) social.Standing {
+		info, err := b.Moderation.StandingOf(b.Ctx, user.ID)
+		b.do(err)
+		return info.Standing
+	}
+	suspend(ada, now.Add(time.Hour))
+	suspend(carl, now.Add(time.Hour))
+	suspend(carl, now.Add(3*time.Hour))
+	b.do(b.Moderation.LiftEnded(b.Ctx))
+	if standing(ada) != social.Suspended {
+		t.Fatal("lifted too early")
+	}
+	now = now.Add(2 * time.Hour)
+	b.do(b.Moderation.LiftEnded(b.Ctx))
+	b.do(b.Moderation.LiftEnded(b.Ctx))
+	if standing(ada) != social.Good || standing(carl) != social.Suspended {
+		t.Errorf("ada is %v, carl %v", standing(ada), standing(carl))
+	}
+	page, err := b.Audit.Read(b.Ctx, audit.Filter{Person: ada.ID}, "", 10)
+	b.do(err)
+	if len(page.Entries) != 2 || page.Entries[0].Actor != social.Automatic {
+		t.Errorf("history: %+v", page.Entries)
+	}
+}
+
+// The rights over posts, and who sees a hidden one.
+func TestHidePost(t *testing.T) {
+	t.Parallel()
+	twoProcesses(t, func(t *testing.T, b, other *bundle) {
+		ada, moderator, admin, carl := b.NewUser("ada"), b.NewUser("mona"), b.NewUser("anna"), b.NewUser("carl")
+		b.do(b.Moderation.SetRole(b.Ctx, social.Operator, moderator.ID, social.Moderator, ""))
+		b.do(b.Moderation.SetRole(b.Ctx, social.Operator, admin.ID, social.Admin, ""))
+		moderator.Role, admin.Role = social.Moderator, social.Admin
+		post, ofAdmin := b.Publish(ada, "hello"), b.Publish(admin, "hello")
+		sees := func(user social.User) bool {
+			v, err := other.Viewers.Get(other.Ctx, user)
+			b.do(err)
+			_, err = other.Lists.PostPage(other.Ctx, v, post)
+			if err != nil && !errors.Is(err, social.ErrNotFound) {
+				t.Fatal(err)
+			}
+			return err == nil
+		}
+		for _, c := range []struct {
+			actor social.Actor
+			post  int64
+		}{{carl.Actor(), post}, {ada.Actor(), post}, {0, post}, {moderator.Actor(), ofAdmin}} {
+			if err := b.Moderation.HidePost(b.Ctx, c.actor, c.post, "", ""); !errors.Is(err, social.ErrForbidden) {
+				t.Errorf("%v hides post %d: %v", c.actor, c.post, err)
+			}
+		}
+		if err := b.Moderation.HidePost(b.Ctx, social.Operator, post, strings.Repeat("a", 1001), ""); err == nil {
+			t.Error("a message of 1,001 characters is accepted")
+		}
+		b.do(b.Moderation.HidePost(b.Ctx, moderator.Actor(), post, "Not here.", "spam"))
+		other.Eventually("the post to be hidden", func() bool { return !sees(carl) })
+		if !sees(ada) || !sees(moderator) || sees(social.User{}) {
+			t.Errorf("author %v, moderator %v, stranger %v", sees(ada), sees(moderator), sees(social.User{}))
+		}
+		views, err := other.Views.Get(other.Ctx, post)
+		b.do(err)
+		if views[0].HiddenMessage != "Not here." || views[0].Hidden.IsZero() {
+			t.Errorf("the author reads %q", views[0].HiddenMessage)
+		}
+		b.do(b.Moderation.UnhidePost(b.Ctx, moderator.Actor(), post, ""))
+		other.Eventually("the post to be there again", func() bool { return sees(carl) })
+		b.do(b.Moderation.RemovePost(b.Ctx, moderator.Actor(), post, ""))
+		if err := b.Moderation.HidePost(b.Ctx, moderator.Actor(), post, "", ""); !errors.Is(err, social.ErrNotFound) {
+			t.Errorf("a deleted post is hidden: %v", err)
+		}
+	})
+}
+
+// A task that follows a standing can be late: the account is deleted, and nothing of it
+// may come back.
+func TestStandingOfADeletedUser(t *testing.T) {
+	t.Parallel()
+	b := on(t, redistest.DB(t).Client(t))
+	b.Redis("ZADD", "standings", "4000003", "770")
+	b.Redis("ZADD", "standing_ends", "4000000000", "770")
+	if err := b.Moderation.CopyStanding(b.Ctx, 770); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.Redis("EXISTS", "standings") + b.Redis("EXISTS", "standing_ends"); got != "00" {
+		t.Errorf("a user who does not exist is in the standings: %s", b.Redis("ZRANGE", "standings", "0", "-1", "WITHSCORES"))
+	}
+}

@@ -1,0 +1,452 @@
+package app_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/social/notify"
+	"retwis/internal/social/socialtest"
+)
+
+// describe writes a page of notifications as text, a group a line.
+func (b *bundle) describe(user social.User, before string, limit int) (text string, page notify.Page) {
+	b.T.Helper()
+	page, err := b.Notifications.Page(b.Ctx, b.viewer(user), before, limit)
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	var lines []string
+	for _, g := range page.Groups {
+		var names []string
+		for _, actor := range g.Actors {
+			names = append(names, actor.Name)
+		}
+		line := fmt.Sprintf("%s %s %d", g.Kind, strings.Join(names, ","), g.Count)
+		if g.Post != nil {
+			line += " " + g.Post.Post.Body
+		}
+		if g.Unread {
+			line += " unread"
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "; "), page
+}
+
+func (b *bundle) viewer(user social.User) *social.Viewer {
+	b.T.Helper()
+	v, err := b.Viewers.Get(b.Ctx, user)
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	return v
+}
+
+func (b *bundle) unread(user social.User) int {
+	b.T.Helper()
+	n, err := b.Notifications.Unread(b.Ctx, b.viewer(user))
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	now, err := b.Notifications.UnreadNow(b.Ctx, b.DB, b.viewer(user))
+	if err != nil || now != n {
+		b.T.Fatalf("%d unread from memory, %d from the database (%v)", n, now, err)
+	}
+	return n
+}
+
+func (b *bundle) wantNotified(user social.User, want string) notify.Page {
+	b.T.Helper()
+	text, page := b.describe(user, "", 10)
+	if text != want {
+		b.T.Fatalf("%s is notified of %q, want %q", user.Name, text, want)
+	}
+	return page
+}
+
+func inboxKey(user social.User) string { return fmt.Sprintf("inbox:{notifications:%d}", user.ID) }
+
+// streamKey is where an earlier version kept notifications.
+func streamKey(user social.User) string { return fmt.Sprint("notifications:", user.ID) }
+
+// notifyByOldProcess does what an earlier version does, in a later millisecond than the
+// newest in the list.
+func (b *bundle) notifyByOldProcess(to social.User, kind string, actor social.User, post int64) {
+	newest, _, _ := strings.Cut(b.Redis("LINDEX", inboxKey(to), "0"), "-")
+	for b.Redis("EVAL", "local t = redis.call('TIME') return t[1] * 1000 + math.floor(t[2] / 1000)", "0") <= newest {
+	}
+	b.notifyByOldProcessAt("*", to, kind, actor, post)
+}
+
+func (b *bundle) notifyByOldProcessAt(id string, to social.User, kind string, actor social.User, post int64) {
+	b.Redis("XADD", streamKey(to), "MAXLEN", "~", "1000", id, "n", fmt.Sprintf("%s:%d:%d", kind, actor.ID, post))
+}
+
+func TestNotificationsAreGrouped(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada, bob, cyd, dan := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("cyd"), b.NewUser("dan")
+	first, second := b.Publish(ada, "first"), b.Publish(ada, "second")
+	answer := b.Publish(bob, "answer")
+	b.wantNotified(ada, "")
+	if n := b.unread(ada); n != 0 {
+		t.Fatalf("%d unread at first", n)
+	}
+	for _, actor := range []social.User{bob, cyd, bob, dan} {
+		b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, actor, first)
+	}
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, cyd, second)
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Reply, bob, answer)
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Repost, bob, first)
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Follow, cyd, 0)
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Follow, dan, 0)
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, ada, first) // oneself
+	b.Notifications.Notify(b.Ctx, 1234, notify.Like, ada, first)   // nobody
+	if n := b.unread(ada); n != 9 {
+		t.Errorf("%d unread, want 9", n)
+	}
+	page := b.wantNotified(ada, "follow dan,cyd 2 unread; repost bob 1 first unread; reply bob 1 answer unread; "+
+		"like cyd 1 second unread; like dan,bob,cyd 3 first unread")
+
+	// Pages of two groups, whatever arrives in between.
+	text, pages := b.describe(ada, "", 2)
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, dan, second)
+	for before := pages.Next; before != ""; {
+		more, next := b.describe(ada, before, 2)
+		text, before = text+"; "+more, next.Next
+	}
+	if want := "follow dan,cyd 2 unread; repost bob 1 first unread; reply bob 1 answer unread; " +
+		"like cyd 1 second unread; like dan,bob,cyd 3 first unread"; text != want {
+		t.Errorf("page by page: %q, want %q", text, want)
+	}
+
+	// What came after the page stays unread.
+	if err := b.Notifications.MarkRead(b.Ctx, ada, page.Newest); err != nil {
+		t.Fatal(err)
+	}
+	if n := b.unread(ada); n != 1 {
+		t.Errorf("%d unread, want 1", n)
+	}
+	if err := b.Notifications.MarkRead(b.Ctx, ada, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Notifications.MarkRead(b.Ctx, ada, page.Newest); err != nil { // an old page does not go back
+		t.Fatal(err)
+	}
+	if n := b.unread(ada); n != 0 {
+		t.Errorf("%d unread, want 0", n)
+	}
+	for _, bad := range []string{"1", "x-y", "-1-0", "01-0", "1-", "99999999999999999999-0"} {
+		if err := b.Notifications.MarkRead(b.Ctx, ada, bad); err == nil {
+			t.Errorf("MarkRead(%q) is accepted", bad)
+		}
+		if _, err := b.Notifications.Page(b.Ctx, b.viewer(ada), bad, 10); err == nil {
+			t.Errorf("Notifications(%q) is accepted", bad)
+		}
+	}
+	if b.Redis("EXISTS", "user:1234") != "0" || b.Redis("EXISTS", "inbox:{notifications:1234}") != "0" {
+		t.Error("a user was made who does not exist")
+	}
+}
+
+func TestUnnotify(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada, bob, cyd := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("cyd")
+	post := b.Publish(ada, "text")
+	for i := range 3 {
+		b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, bob, post)
+		if i < 2 {
+			b.Notifications.Unnotify(b.Ctx, ada.ID, notify.Like, bob, post, time.Now())
+		}
+	}
+	b.wantNotified(ada, "like bob 1 text unread")
+	if n := b.unread(ada); n != 1 {
+		t.Errorf("%d unread, want 1", n)
+	}
+	// However many came since, and with a clock that is wrong where few did.
+	for range 300 {
+		b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, cyd, post)
+	}
+	b.Notifications.Unnotify(b.Ctx, ada.ID, notify.Like, bob, post, time.Now())
+	b.wantNotified(ada, "like cyd 1 text unread")
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, bob, post)
+	b.Notifications.Unnotify(b.Ctx, ada.ID, notify.Like, bob, post, time.Unix(1, 0))
+	b.Notifications.Unnotify(b.Ctx, ada.ID, notify.Like, bob, post, time.Unix(1, 0)) // repeated
+	b.wantNotified(ada, "like cyd 1 text unread")
+}
+
+func TestMentionsAreBounded(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada := b.NewUser("ada")
+	users, names := make([]social.User, 12), make([]string, 12)
+	for i := range users {
+		names[i] = fmt.Sprint("user", i)
+		users[i] = b.NewUser(names[i])
+	}
+	names[1], names[2] = "USER0", "missing"
+	post := b.Publish(ada, "text")
+	b.Notifications.NotifyMentions(b.Ctx, ada, post, names, users[3].ID)
+	var got []string
+	for _, user := range users {
+		if text, _ := b.describe(user, "", 10); text == "mention ada 1 text unread" {
+			got = append(got, user.Name)
+		} else if text != "" {
+			t.Errorf("%s is notified of %q", user.Name, text)
+		}
+	}
+	if want := []string{"user0", "user4", "user5", "user6", "user7", "user8", "user9"}; !slices.Equal(got, want) {
+		t.Errorf("%v are notified, want %v", got, want)
+	}
+}
+
+// Nobody is notified by someone they do not see, nor of a kind that is off; what was
+// hidden or deleted since is not shown.
+func TestNotificationsThatAreNotWanted(t *testing.T) {
+	t.Parallel()
+	b := &bundle{socialtest.Watched(t, redistest.DB(t).URL())}
+	ada, bob := b.NewUser("ada"), b.NewUser("bob")
+	post, answer := b.Publish(ada, "text"), b.Publish(bob, "answer")
+	mute := func() { b.Redis("ZADD", fmt.Sprint("muted:", ada.ID), "+inf", fmt.Sprint(bob.ID)) }
+	for name, hide := range map[string][2]string{
+		"muted":       {fmt.Sprint("muted:", ada.ID), fmt.Sprint(bob.ID)},
+		"blocked":     {fmt.Sprint("blocked:", ada.ID), fmt.Sprint(bob.ID)},
+		"blocked her": {fmt.Sprint("blockers:", ada.ID), fmt.Sprint(bob.ID)},
+	} {
+		b.Redis("ZADD", hide[0], "+inf", hide[1])
+		b.Eventually(name, func() bool { return b.viewer(ada).Sees(bob.ID) != social.Shown })
+		b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, bob, post)
+		if b.Redis("LLEN", inboxKey(ada)) != "0" {
+			t.Errorf("notified by someone who is %s", name)
+		}
+		b.Redis("ZREM", hide[0], hide[1])
+		b.Eventually(name, func() bool { return b.viewer(ada).Sees(bob.ID) == social.Shown })
+	}
+	if err := b.Notifications.SetNotifyOff(b.Ctx, ada, []notify.Kind{notify.Like, notify.Follow}); err != nil {
+		t.Fatal(err)
+	}
+	if off := b.Redis("HGET", fmt.Sprint("user:", ada.ID), "notify_off"); off != "like,follow" {
+		t.Errorf("off: %q", off)
+	}
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, bob, post)
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Reply, bob, answer)
+	b.wantNotified(ada, "reply bob 1 answer unread")
+	if err := b.Notifications.SetNotifyOff(b.Ctx, ada, nil); err != nil {
+		t.Fatal(err)
+	}
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, bob, post)
+	b.wantNotified(ada, "like bob 1 text unread; reply bob 1 answer unread")
+
+	// Damage is skipped.
+	for _, text := range []string{"", "l", "x:1:2", "l:0:1", "l:-1:1", "l:1:x", "l:1:2:3", "l:99999999999999999999:1"} {
+		b.Redis("RPUSH", inboxKey(ada), "1-1 "+text)
+		b.Redis("XADD", streamKey(ada), "*", "n", text)
+	}
+	b.Redis("RPUSH", inboxKey(ada), "", "1-x l:1:2", "l:1:2", "99999999999999999999-1 l:1:2")
+	b.Redis("XADD", streamKey(ada), "*", "other", "l:1:2")
+	b.wantNotified(ada, "like bob 1 text unread; reply bob 1 answer unread")
+
+	b.Redis("HSET", fmt.Sprint("post:", answer), "deleted", "1")
+	b.Eventually("the deletion", func() bool {
+		text, _ := b.describe(ada, "", 10)
+		return text == "like bob 1 text unread"
+	})
+	mute()
+	b.Eventually("the mute", func() bool {
+		text, _ := b.describe(ada, "", 10)
+		return text == ""
+	})
+	b.Eventually("the number", func() bool {
+		n, err := b.Notifications.Unread(b.Ctx, b.viewer(ada))
+		return err == nil && n == 0
+	})
+}
+
+// The number counts what the page shows: nothing of a post that was deleted or hidden.
+func TestUnreadCountsWhatIsShown(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada, bob := b.NewUser("ada"), b.NewUser("bob")
+	post := b.Publish(ada, "text")
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var replies []social.Post
+	for range 3 {
+		reply, err := b.Posts.Reply(b.Ctx, bob, post, "look")
+		must(err)
+		replies = append(replies, reply)
+	}
+	mention := b.Publish(bob, "@ada look")
+	own := b.Publish(ada, "regretted")
+	must(b.Reactions.Like(b.Ctx, bob, own))
+	must(b.Reactions.Like(b.Ctx, bob, post))
+	if n := b.unread(ada); n != 6 {
+		t.Fatalf("%d unread, want 6", n)
+	}
+	must(b.Posts.Delete(b.Ctx, bob, replies[0].ID))
+	must(b.Posts.Delete(b.Ctx, bob, mention))
+	must(b.Posts.Delete(b.Ctx, ada, own))
+	b.Redis("HSET", fmt.Sprint("post:", replies[1].ID), "hidden", "1700000000")
+	b.wantNotified(ada, "like bob 1 text unread; reply bob 1 look unread")
+	if n := b.unread(ada); n != 2 {
+		t.Errorf("%d unread, want the 2 that the page shows", n)
+	}
+}
+
+// The number is answered from memory, and follows what other processes write.
+func TestUnreadFromMemory(t *testing.T) {
+	t.Parallel()
+	db := redistest.Own(t)
+	here, there := &bundle{socialtest.Watched(t, db.URL())}, &bundle{socialtest.Watched(t, db.URL())}
+	ada, bob := here.NewUser("ada"), here.NewUser("bob")
+	post := here.Publish(ada, "text")
+	for want := range 3 {
+		for _, b := range []*bundle{here, there} {
+			b.Eventually("the number", func() bool {
+				n, err := b.Notifications.Unread(b.Ctx, b.viewer(ada))
+				return err == nil && n == want
+			})
+		}
+		here.Notifications.Notify(here.Ctx, ada.ID, notify.Like, bob, post)
+	}
+	// Reading shows at once where it happened, and soon elsewhere.
+	if err := here.Notifications.MarkRead(here.Ctx, ada, ""); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := here.Notifications.Unread(here.Ctx, here.viewer(ada)); err != nil || n != 0 {
+		t.Errorf("%d unread, want 0 (%v)", n, err)
+	}
+	if n, err := there.Notifications.Unread(social.WithFresh(there.Ctx), there.viewer(ada)); err != nil || n != 0 {
+		t.Errorf("%d unread, want 0 (%v)", n, err)
+	}
+	for range 1300 {
+		there.Notifications.Notify(there.Ctx, ada.ID, notify.Like, bob, post)
+	}
+	here.Eventually("the number", func() bool {
+		n, err := here.Notifications.Unread(here.Ctx, here.viewer(ada))
+		return err == nil && n == notify.MaxUnread
+	})
+	if n := here.Redis("LLEN", inboxKey(ada)); n > "1100" || len(n) != 4 {
+		t.Errorf("%s entries are kept", n)
+	}
+}
+
+// A first notification is small, and so is each of the next ones.
+func TestMemoryOfNotifications(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada, bob := b.NewUser("ada"), b.NewUser("bob")
+	post := b.Publish(ada, "text")
+	sent := 0
+	for _, c := range []struct{ notifications, want int }{{1, 250}, {11, 650}, {1001, 45_000}} {
+		for ; sent < c.notifications; sent++ {
+			b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, bob, post)
+		}
+		if bytes, err := strconv.Atoi(b.Redis("MEMORY", "USAGE", inboxKey(ada), "SAMPLES", "0")); err != nil || bytes > c.want {
+			t.Errorf("%d notifications take %d bytes, want at most %d (%v)", sent, bytes, c.want, err)
+		}
+		if b.Redis("EXISTS", streamKey(ada)) != "0" {
+			t.Error("there is a stream")
+		}
+	}
+}
+
+// The notifications of an earlier version are read, and move to the list, while a process
+// of that version adds more.
+func TestNotificationsOfEarlierVersion(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada, bob, cyd := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("cyd")
+	first, second := b.Publish(ada, "first"), b.Publish(ada, "second")
+	b.notifyByOldProcess(ada, "l", bob, first)
+	b.notifyByOldProcess(ada, "p", bob, first)
+	page := b.wantNotified(ada, "repost bob 1 first unread; like bob 1 first unread")
+	if err := b.Notifications.MarkRead(b.Ctx, ada, page.Newest); err != nil {
+		t.Fatal(err)
+	}
+	if n := b.unread(ada); n != 0 {
+		t.Errorf("%d unread, want 0", n)
+	}
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, cyd, second)
+	if b.Redis("EXISTS", streamKey(ada)) != "0" || b.Redis("LLEN", inboxKey(ada)) != "3" {
+		t.Error("the stream has not moved to the list")
+	}
+	b.wantNotified(ada, "like cyd 1 second unread; repost bob 1 first; like bob 1 first")
+
+	b.notifyByOldProcess(ada, "l", cyd, first)
+	if n := b.unread(ada); n != 2 {
+		t.Errorf("%d unread, want 2", n)
+	}
+	b.wantPaged(ada, "like cyd 1 first unread", "like cyd 1 second unread", "repost bob 1 first", "like bob 1 first")
+	b.Notifications.Unnotify(b.Ctx, ada.ID, notify.Like, cyd, first, time.Now())
+	b.Notifications.Unnotify(b.Ctx, ada.ID, notify.Repost, bob, first, time.Now())
+	b.wantNotified(ada, "like cyd 1 second unread; like bob 1 first")
+	b.notifyByOldProcess(ada, "r", bob, second)
+	if err := b.Notifications.MarkRead(b.Ctx, ada, ""); err != nil {
+		t.Fatal(err)
+	}
+	b.wantNotified(ada, "reply bob 1 second; like cyd 1 second; like bob 1 first")
+	// More than are kept, in both.
+	for range 1050 {
+		b.notifyByOldProcess(ada, "l", bob, second)
+	}
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, cyd, first)
+	if n := b.Redis("LLEN", inboxKey(ada)); n != "1001" {
+		t.Errorf("%s are kept, want 1001", n)
+	}
+	b.wantNotified(ada, "like cyd 1 first unread; like bob 1 second unread")
+}
+
+// wantPaged reads notifications one by one.
+func (b *bundle) wantPaged(user social.User, want ...string) {
+	b.T.Helper()
+	text, page := b.describe(user, "", 1)
+	got := []string{text}
+	for page.Next != "" {
+		text, page = b.describe(user, page.Next, 1)
+		got = append(got, text)
+	}
+	if !slices.Equal(got, want) {
+		b.T.Errorf("page by page: %q, want %q", got, want)
+	}
+}
+
+// Processes of both versions that add within a millisecond can give the same id.
+func TestNotificationsWithTheSameID(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada, bob, cyd := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("cyd")
+	first, second := b.Publish(ada, "first"), b.Publish(ada, "second")
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, bob, first)
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Repost, bob, first)
+	oldest := b.Redis("LINDEX", inboxKey(ada), "-1")
+	id, _, _ := strings.Cut(oldest, " ")
+	b.notifyByOldProcessAt(id, ada, "l", cyd, second)
+	want := []string{"repost bob 1 first", "like bob 1 first", "like cyd 1 second"}
+	if n := b.unread(ada); n != 3 {
+		t.Errorf("%d unread, want 3", n)
+	}
+	if err := b.Notifications.MarkRead(b.Ctx, ada, ""); err != nil {
+		t.Fatal(err)
+	}
+	if n := b.unread(ada); n != 0 {
+		t.Errorf("%d unread, want 0", n)
+	}
+	b.wantPaged(ada, want...)
+	b.Notifications.Unnotify(b.Ctx, ada.ID, notify.Mention, cyd, second, time.Now()) // moves them
+	if b.Redis("EXISTS", streamKey(ada)) != "0" {
+		t.Error("the stream has not moved to the list")
+	}
+	b.wantPaged(ada, want...)
+}

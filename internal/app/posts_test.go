@@ -1,0 +1,415 @@
+package app_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"retwis/internal/app"
+	"retwis/internal/social"
+	"retwis/internal/social/load"
+)
+
+func TestPost(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	author, follower, stranger := b.NewUser("author"), b.NewUser("follower"), b.NewUser("stranger")
+	b.Connect(follower, author)
+	pid := b.Publish(author, "  hello\r\nworld ")
+
+	for want, got := range map[string]string{
+		"1":            b.Redis("HGET", "post:1", "user_id"),
+		"1700000000":   b.Redis("HGET", "post:1", "time"),
+		"hello\nworld": b.Redis("HGET", "post:1", "body"),
+	} {
+		if got != want {
+			t.Errorf("stored %q, want %q", got, want)
+		}
+	}
+	for key, want := range map[string]string{"posts:1": "1", "posts:2": "1", "posts:3": "", "timeline": "1"} {
+		if got := b.Redis("LRANGE", key, "0", "-1"); got != want {
+			t.Errorf("%s = %q, want %q", key, got, want)
+		}
+	}
+	if left := b.Redis("EXISTS", "fanouts"); left != "0" {
+		t.Error("the fan-out counts as unfinished")
+	}
+	posts, err := b.Posts.Posts(b.Ctx, 99, pid)
+	if err != nil || len(posts) != 1 {
+		t.Fatalf("Posts = %+v, %v", posts, err)
+	}
+	want := social.Post{ID: pid, Author: author, Time: time.Unix(1_700_000_000, 0).UTC(), Body: "hello\nworld"}
+	want.Author.Joined = want.Time
+	if posts[0] != want {
+		t.Errorf("Posts = %+v, want %+v", posts[0], want)
+	}
+	if page, err := b.Timelines.Home(b.Ctx, stranger.ID, 0, 10); err != nil || len(page.IDs) != 0 {
+		t.Errorf("a stranger's home: %+v, %v", page, err)
+	}
+	b.WantHealthy()
+}
+
+func TestPostBodies(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	author := b.NewUser("author")
+	family := "👨‍👩‍👧‍👦"
+	for _, c := range []struct{ typed, want string }{
+		{"plain", "plain"},
+		{"two\r\nlines\tand\u2028more\rof\u0085them", "two\nlines and\nmore\nof\nthem"},
+		{"\n \n\n one \n\n\n \t\n\u200b\n  two\n\n", "one\n\n  two"},
+		{strings.Repeat("x\n", 40), strings.Repeat("x\n", 39) + "x"},
+		{"bell\x07 and nul\x00", "bell and nul"},
+		{"bad \xff utf-8", "bad  utf-8"},
+		{"turned \u202eround", "turned round"},
+		{"<b>&amp;</b>", "<b>&amp;</b>"},
+		{strings.Repeat(family, 80), strings.Repeat(family, 80)}, // 2,000 bytes
+		{strings.Repeat("🎉", 280), strings.Repeat("🎉", 280)},
+		{strings.Repeat("é", 280), strings.Repeat("é", 280)},
+	} {
+		posts, err := b.Posts.Posts(b.Ctx, b.Publish(author, c.typed))
+		if err != nil || posts[0].Body != c.want {
+			t.Errorf("posted %.30q, kept %.30q, want %.30q (%v)", c.typed, posts[0].Body, c.want, err)
+		}
+	}
+	before := b.Redis("GET", "next_post_id")
+	for _, c := range []struct{ typed, reason string }{
+		{"", "Write something"},
+		{" \n\t ", "Write something"},
+		{"\u200b\u200d", "Write something"},
+		{"\x00\x01", "Write something"},
+		{strings.Repeat("x", 281), "280 characters"},
+		{strings.Repeat(family, 281), "280 characters"},
+		{strings.Repeat(family, 80) + "x", "2000 bytes"},
+		{"e" + strings.Repeat("\u0301", 1000), "2000 bytes"}, // one character
+		{strings.Repeat("e\u0301\u0301\u0301\u0301", 280), "2000 bytes"},
+		{"e" + strings.Repeat("\u0301", 10_000), "280 characters"},
+		{strings.Repeat("x", 1<<20), "280 characters"},
+		{strings.Repeat("x\n", 41), "many lines. Use at most 40"},
+	} {
+		_, err := b.Posts.Post(b.Ctx, author, c.typed)
+		var invalid *social.InvalidError
+		if !errors.As(err, &invalid) || invalid.Field != "status" || !strings.Contains(invalid.Reason, c.reason) {
+			t.Errorf("posted %.30q: %v, want an InvalidError of status with %q", c.typed, err, c.reason)
+		}
+	}
+	if after := b.Redis("GET", "next_post_id"); after != before {
+		t.Errorf("refused posts took the ids from %s to %s", before, after)
+	}
+}
+
+// A counter that fell back, as when a server lost its last second, never makes
+// one post overwrite another.
+func TestPostNeverOverwrites(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	author := b.NewUser("author")
+	for i := range 3 {
+		b.Publish(author, fmt.Sprint("first ", i))
+	}
+	b.Redis("SET", "next_post_id", "1")
+	if pid := b.Publish(author, "after the crash"); pid != 4 {
+		t.Errorf("the post has the id %d, want 4", pid)
+	}
+	if body := b.Redis("HGET", "post:2", "body"); body != "first 1" {
+		t.Errorf("post 2 says %q now", body)
+	}
+	b.Clock.Advance(time.Minute)
+	if err := b.ResumeFanOuts(b.Ctx); err != nil {
+		t.Fatal(err)
+	}
+	b.WantHealthy()
+}
+
+// After a server lost posts, their ids are not assigned again: a client that
+// remembers the lost posts would mistake the new ones for them.
+func TestLostIDsStayLost(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	author := b.NewUser("author")
+	lost := b.Publish(author, "lost")
+	b.Redis("DEL", fmt.Sprintf("post:%d", lost))
+	b.Redis("DEL", "timeline")
+	b.Redis("DEL", "posts:1")
+	b.Redis("DEL", "profile:1")
+	b.Redis("SET", "next_post_id", "0")
+	if pid := b.Publish(author, "new"); pid <= lost {
+		t.Errorf("the new post has the id %d, the lost one had %d", pid, lost)
+	}
+	// Nor is a new user mistaken for a lost one.
+	b.Redis("DEL", "user:1")
+	b.Redis("HDEL", "users", "author")
+	b.Redis("HSET", "user:1", "username", "other")
+	b.Redis("HSET", "users", "other", "1")
+	b.Redis("HSET", "users", "author", "2")
+	b.Redis("HSET", "user:2", "username", "Author")
+	if user, err := b.Users.UserByName(b.Ctx, "author"); err != nil || user.ID != 2 {
+		t.Errorf("UserByName = %+v, %v", user, err)
+	}
+}
+
+// An id written by hand at the head of a list does not move the counter.
+func TestIDsAreNotTakenFromAnywhere(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	author := b.NewUser("author")
+	first := b.Publish(author, "first")
+	for _, list := range []string{"timeline", "posts:1"} {
+		b.Redis("LPUSH", list, "1800000000")
+	}
+	elsewhere := on(t, b.DB) // a process that has not posted yet
+	for _, bundle := range []*bundle{b, elsewhere} {
+		if _, err := bundle.Timelines.Everybody(b.Ctx, 0, 10); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := bundle.Timelines.Home(b.Ctx, author.ID, 0, 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if second := elsewhere.Publish(author, "second"); second != first+1 {
+		t.Errorf("the id after %d is %d", first, second)
+	}
+	if third := b.Publish(author, "third"); third != first+2 {
+		t.Errorf("the id after the second is %d", third)
+	}
+}
+
+// A foreign key at the next id is left alone, and so are foreign keys of the author:
+// the post is written and reaches its readers.
+func TestPostPassesOverForeignKeys(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	author, one, two := b.NewUser("author"), b.NewUser("one"), b.NewUser("two")
+	b.Connect(one, author)
+	b.Connect(two, author)
+	b.Redis("SET", "post:1", "foreign")
+	b.Redis("SET", "posts:2", "foreign")
+	if pid := b.Publish(author, "hello"); pid != 2 {
+		t.Errorf("the post has the id %d, want 2", pid)
+	}
+	if got := b.Redis("GET", "post:1") + b.Redis("GET", "posts:2"); got != "foreignforeign" {
+		t.Errorf("the foreign keys hold %q", got)
+	}
+	if got := b.Redis("LRANGE", "posts:3", "0", "-1"); got != "2" {
+		t.Errorf("the other follower has %q", got)
+	}
+	b.Redis("DEL", "timeline")
+	b.Redis("SET", "timeline", "foreign")
+	b.Redis("DEL", "profile:1")
+	b.Redis("SET", "profile:1", "foreign")
+	if pid := b.Publish(author, "still here"); pid != 3 {
+		t.Errorf("the post has the id %d, want 3", pid)
+	}
+	if got := b.Redis("LRANGE", "posts:3", "0", "-1"); got != "3 2" {
+		t.Errorf("the other follower has %q", got)
+	}
+	b.Clock.Advance(time.Minute)
+	if err := b.ResumeFanOuts(b.Ctx); err != nil {
+		t.Error(err)
+	}
+	if left := b.Redis("ZRANGE", "fanouts", "0", "-1"); left != "" {
+		t.Errorf("unfinished: %q", left)
+	}
+}
+
+// One post that cannot be finished does not block the others.
+func TestResumePassesOverUnreadablePosts(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	author, damaged, follower := b.NewUser("author"), b.NewUser("damaged"), b.NewUser("follower")
+	b.Connect(follower, author)
+	stuck, whole := b.Publish(damaged, "stuck"), b.Publish(author, "whole")
+	b.Redis("SET", "post:99", "foreign")
+	b.Redis("SET", "followers:2", "foreign")
+	b.Redis("DEL", "posts:3")
+	b.Redis("ZADD", "fanouts", "1", "99", "1", "nonsense", "2", fmt.Sprint(stuck), "3", fmt.Sprint(whole))
+	err := b.ResumeFanOuts(b.Ctx)
+	if err == nil || !strings.Contains(err.Error(), "1 members of fanouts") {
+		t.Errorf("ResumeFanOuts = %v, want that it counts the one that failed", err)
+	}
+	if got := b.Redis("LRANGE", "posts:3", "0", "-1"); got != fmt.Sprint(whole) {
+		t.Errorf("the follower has %q, want %d", got, whole)
+	}
+	if left := b.Redis("ZRANGE", "fanouts", "0", "-1"); left != fmt.Sprint(stuck) {
+		t.Errorf("unfinished: %q, want %d alone", left, stuck)
+	}
+	if err := b.ResumeFanOuts(b.Ctx); err != nil {
+		t.Errorf("tried again at once: %v", err)
+	}
+	b.Redis("DEL", "followers:2")
+	b.Clock.Advance(time.Minute)
+	if err := b.ResumeFanOuts(b.Ctx); err != nil {
+		t.Error(err)
+	}
+	if left := b.Redis("ZRANGE", "fanouts", "0", "-1"); left != "" {
+		t.Errorf("unfinished: %q", left)
+	}
+}
+
+// Fan-outs that wait in a live process are not claimed by another one, and each
+// abandoned one is claimed once.
+func TestFanOutsAreTakenOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	author := b.NewUser("author")
+	const posts = 120
+	for i := range posts {
+		id := b.Publish(author, fmt.Sprint(i))
+		b.Redis("ZADD", "fanouts", "1", fmt.Sprint(id))
+	}
+	b.Redis("DEL", "posts:1")
+	var finished atomic.Int64
+	var wg sync.WaitGroup
+	for range 4 {
+		other := on(t, b.DB, func(opt *app.Options) {
+			opt.Logger = slog.New(counting{slog.DiscardHandler, "finished an interrupted fan-out", &finished})
+		})
+		wg.Go(func() {
+			if err := other.ResumeFanOuts(b.Ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := finished.Load(); n != posts {
+		t.Errorf("%d fan-outs were finished by four processes, %d times", posts, n)
+	}
+	b.WantHealthy()
+}
+
+// counting counts log messages by text.
+type counting struct {
+	slog.Handler
+	text string
+	n    *atomic.Int64
+}
+
+func (c counting) Enabled(context.Context, slog.Level) bool { return true }
+
+func (c counting) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == c.text {
+		c.n.Add(1)
+	}
+	return nil
+}
+
+// An interrupted fan-out is finished by repeating it, which is idempotent: each
+// timeline has the post once, in its place.
+func TestResume(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	author := b.NewUser("author")
+	var followers []social.User
+	for i := range 150 {
+		follower := b.NewUser(fmt.Sprintf("follower%d", i))
+		b.Connect(follower, author)
+		followers = append(followers, follower)
+	}
+	old, lost, latest := b.Publish(author, "old"), b.Publish(author, "lost"), b.Publish(author, "latest")
+	// As if the process had died during the second one.
+	for i, follower := range followers {
+		if i%2 == 0 {
+			b.Redis("LREM", fmt.Sprintf("posts:%d", follower.ID), "0", fmt.Sprint(lost))
+		}
+	}
+	b.Redis("LREM", "timeline", "0", fmt.Sprint(lost))
+	b.Redis("ZREM", fmt.Sprintf("profile:%d", author.ID), fmt.Sprint(lost))
+	b.Redis("ZADD", "fanouts", fmt.Sprint(b.Clock.Unix.Load()), fmt.Sprint(lost))
+
+	if err := b.ResumeFanOuts(b.Ctx); err != nil {
+		t.Fatal(err)
+	}
+	if left := b.Redis("ZCARD", "fanouts"); left != "1" {
+		t.Fatal("a fan-out was claimed although its process may be alive")
+	}
+	b.Clock.Advance(time.Minute)
+	for range 2 {
+		if err := b.ResumeFanOuts(b.Ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Resume(b.Ctx, lost); err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprint(latest, " ", lost, " ", old)
+		for _, follower := range append(followers, author) {
+			if got := b.Redis("LRANGE", fmt.Sprintf("posts:%d", follower.ID), "0", "-1"); got != want {
+				t.Fatalf("%s has %q, want %q", follower.Name, got, want)
+			}
+		}
+		if got := b.Redis("LRANGE", "timeline", "0", "-1"); got != want {
+			t.Errorf("timeline = %q, want %q", got, want)
+		}
+	}
+	if result := b.WantHealthy(); result.Leftovers != 0 {
+		t.Errorf("check = %+v", result)
+	}
+	if err := b.Resume(b.Ctx, 12345); !errors.Is(err, social.ErrNotFound) {
+		t.Errorf("Resume of no post: %v, want ErrNotFound", err)
+	}
+}
+
+// Followers beyond the first page get the post in the background.
+func TestFanOutInTheBackground(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	author := b.NewUser("famous")
+	const followers = 3500
+	var users []load.NewUser
+	for i := range followers {
+		users = append(users, load.NewUser{Name: fmt.Sprintf("fan%d", i), PasswordHash: "none", Joined: b.Clock.Now()})
+	}
+	fans, err := load.New(b.App).AddUsers(b.Ctx, users)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var follows []load.NewFollow
+	for _, fan := range fans {
+		follows = append(follows, load.NewFollow{From: fan.ID, To: author.ID, Time: b.Clock.Now()})
+	}
+	if err := load.New(b.App).AddFollows(b.Ctx, follows); err != nil {
+		t.Fatal(err)
+	}
+	pid := b.Publish(author, "to all of you")
+	b.Eventually("the fan-out to end", func() bool { return b.Redis("EXISTS", "fanouts") == "0" && b.Redis("EXISTS", "tasks") == "0" })
+	for _, fan := range fans {
+		if got := b.Redis("LRANGE", fmt.Sprintf("posts:%d", fan.ID), "0", "-1"); got != fmt.Sprint(pid) {
+			t.Fatalf("%s has %q", fan.Name, got)
+		}
+	}
+	b.WantHealthy()
+}
+
+func TestTimelinesAreCapped(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	author := b.NewUser("talker")
+	var posts []load.NewPost
+	for i := range 1300 {
+		posts = append(posts, load.NewPost{Author: author.ID, Time: b.Clock.Now(), Body: fmt.Sprint(i)})
+	}
+	if _, err := load.New(b.App).AddPosts(b.Ctx, posts); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"timeline", "posts:1"} {
+		if n := b.Redis("LLEN", key); n != "1000" {
+			t.Errorf("%s has %s posts, want 1000", key, n)
+		}
+	}
+	if n := b.Redis("ZCARD", "profile:1"); n != "1300" {
+		t.Errorf("the profile has %s posts, want all 1300", n)
+	}
+	// A post older than a full timeline is not added again.
+	if err := b.Resume(b.Ctx, 3); err != nil {
+		t.Fatal(err)
+	}
+	if at := b.Redis("LPOS", "timeline", "3"); at != "" {
+		t.Errorf("post 3 came back to the timeline at %s", at)
+	}
+	b.WantHealthy()
+}

@@ -1,0 +1,118 @@
+package app_test
+
+import (
+	"sync"
+	"testing"
+
+	"retwis/internal/social"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/notify"
+)
+
+// A form that is sent ten times at once through two processes is one post, also as a
+// reply.
+func TestRepeatedForm(t *testing.T) {
+	t.Parallel()
+	twoProcesses(t, func(t *testing.T, b, other *bundle) {
+		ada, ben := b.NewUser("ada"), b.NewUser("ben")
+		b.Connect(ben, ada)
+		first := b.Publish(ada, "to reply to")
+		processes := []*bundle{b, other}
+		for name, send := range map[string]func(b *bundle) (social.Post, error){
+			"post":  func(b *bundle) (social.Post, error) { return b.Posts.PostOnce(b.Ctx, ada, "twice @ben") },
+			"reply": func(b *bundle) (social.Post, error) { return b.Posts.ReplyOnce(b.Ctx, ada, first, "twice @ben") },
+		} {
+			ids := make([]int64, 10)
+			var wg sync.WaitGroup
+			for i := range ids {
+				wg.Go(func() {
+					post, err := send(processes[i%2])
+					if err != nil {
+						t.Errorf("%s: %v", name, err)
+					}
+					ids[i] = post.ID
+				})
+			}
+			wg.Wait()
+			for _, id := range ids {
+				if id != ids[0] || id == 0 {
+					t.Fatalf("%s: posts %d, want one", name, ids)
+				}
+			}
+		}
+		page, err := b.Lists.ProfilePosts(b.Ctx, b.viewer(ada), ada.ID, 0, 20)
+		b.do(err)
+		if len(page.Items) != 2 {
+			t.Errorf("the profile has %d posts, want 2", len(page.Items))
+		}
+		if got := b.item(ada, first).Post.Counts.Replies; got != 1 {
+			t.Errorf("%d replies, want 1", got)
+		}
+		b.Eventually("ben is notified of both, once each", func() bool {
+			page, err := b.Notifications.Page(b.Ctx, b.viewer(ben), "", 20)
+			n := 0
+			for _, group := range page.Groups {
+				if group.Kind == notify.Mention {
+					n += group.Count
+				}
+			}
+			return err == nil && n == 2
+		})
+		b.WantHealthy()
+	})
+}
+
+// What was deleted or edited meanwhile, another author's text and a reply to another
+// post are no repetitions.
+func TestNotRepeated(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada, ben := b.NewUser("ada"), b.NewUser("ben")
+	seen := map[int64]string{}
+	send := func(what string, post social.Post, err error) int64 {
+		t.Helper()
+		b.do(err)
+		if before, ok := seen[post.ID]; ok {
+			t.Errorf("%s is the same post as %s", what, before)
+		}
+		seen[post.ID] = what
+		return post.ID
+	}
+	post := func(what string, author social.User, body string) int64 {
+		t.Helper()
+		p, err := b.Posts.PostOnce(b.Ctx, author, body)
+		return send(what, p, err)
+	}
+	first := post("a post", ada, "text")
+	post("another text", ada, "text.")
+	post("another author", ben, "text")
+	reply, err := b.Posts.ReplyOnce(b.Ctx, ada, first, "text")
+	send("a reply", reply, err)
+	reply, err = b.Posts.ReplyOnce(b.Ctx, ada, reply.ID, "text")
+	send("a reply to the reply", reply, err)
+	_, err = b.Posts.Edit(b.Ctx, ada, first, "other text")
+	b.do(err)
+	second := post("after an edit", ada, "text")
+	b.do(b.Posts.Delete(b.Ctx, ada, second))
+	third := post("after a deletion", ada, "text")
+	if again, err := b.Posts.PostOnce(b.Ctx, ada, "text"); err != nil || again.ID != third {
+		t.Errorf("the last one again is post %d, %v, want %d", again.ID, err, third)
+	}
+}
+
+// What a process has not finished, the repetition does.
+func TestRepeatedAfterCrash(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada := b.NewUser("ada")
+	b.Redis("SET", "next_post_id", "41")
+	b.Redis("SET", layout.RepeatedKey(ada.ID, 0, "unfinished"), "41 1700000000", "PX", "10000")
+	post, err := b.Posts.PostOnce(b.Ctx, ada, "unfinished")
+	if err != nil || post.ID != 41 || post.Time.Unix() != 1700000000 {
+		t.Fatalf("post %d at %v, %v, want 41", post.ID, post.Time, err)
+	}
+	if got := b.item(ada, 41).Post.Body; got != "unfinished" {
+		t.Errorf("the post says %q", got)
+	}
+	b.WantHealthy()
+}

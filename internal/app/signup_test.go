@@ -1,0 +1,155 @@
+package app_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"retwis/internal/social"
+	"retwis/internal/social/accounts"
+)
+
+// Who can sign up follows the mode, and an invitation is used once for each account.
+func TestSignUpModes(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	try := func(name, token string) error {
+		_, err := b.SignUps.SignUp(b.Ctx, accounts.SignUp{Name: name, Password: "correct horse battery", Invite: token})
+		return err
+	}
+	if err := try("first", ""); err != nil {
+		t.Fatalf("an open site: %v", err)
+	}
+	token, created, err := b.SignUps.CreateInvite(b.Ctx, accounts.NewInvite{Uses: 2, For: time.Hour, Note: "friends"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.SignUps.SetSignUpMode(b.Ctx, accounts.SignUpInvite); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, token string
+		want        error
+	}{
+		{"stranger", "", accounts.ErrNoInvite},
+		{"stranger", "none", accounts.ErrNoInvite},
+		{"first", token, social.ErrTaken}, // gives the use back
+		{"second", token, nil},
+		{"third", token, nil},
+		{"fourth", token, accounts.ErrInviteUsedUp},
+	} {
+		if err := try(c.name, c.token); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, err, c.want)
+		}
+	}
+	if got := b.Redis("HVALS", "invites"); got == "" || b.Redis("HGET", "invites", token) != "" {
+		t.Errorf("invites: %q", got)
+	}
+	late, _, err := b.SignUps.CreateInvite(b.Ctx, accounts.NewInvite{Uses: 1, For: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Clock.Advance(time.Hour)
+	if err := try("late", late); !errors.Is(err, accounts.ErrInviteExpired) {
+		t.Errorf("an invitation that has expired: %v", err)
+	}
+	if _, err := b.SignUps.RevokeInvite(b.Ctx, social.Operator, created.ID); err != nil {
+		t.Error(err)
+	}
+	if err := try("late", token); !errors.Is(err, accounts.ErrNoInvite) {
+		t.Errorf("a revoked invitation: %v", err)
+	}
+	if err := b.SignUps.SetSignUpMode(b.Ctx, accounts.SignUpClosed); err != nil {
+		t.Fatal(err)
+	}
+	if err := try("late", late); !errors.Is(err, social.ErrSignUpClosed) {
+		t.Errorf("a closed site: %v", err)
+	}
+	if _, err := b.Accounts.Register(b.Ctx, "byoperator", "correct horse battery"); err != nil {
+		t.Errorf("an operator: %v", err)
+	}
+	b.WantHealthy()
+}
+
+// Many people share the last use of an invitation: one of them gets it.
+func TestLastUseOfAnInvitation(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	token, _, err := b.SignUps.CreateInvite(b.Ctx, accounts.NewInvite{Uses: 1, For: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.SignUps.SetSignUpMode(b.Ctx, accounts.SignUpInvite); err != nil {
+		t.Fatal(err)
+	}
+	var in atomic.Int32
+	var people sync.WaitGroup
+	for i := range 8 {
+		people.Go(func() {
+			_, err := b.SignUps.SignUp(b.Ctx, accounts.SignUp{Name: fmt.Sprintf("guest%d", i), Password: "correct horse battery", Invite: token})
+			switch {
+			case err == nil:
+				in.Add(1)
+			case !errors.Is(err, accounts.ErrInviteUsedUp):
+				t.Error(err)
+			}
+		})
+	}
+	people.Wait()
+	if in.Load() != 1 {
+		t.Errorf("%d people signed up with one use", in.Load())
+	}
+}
+
+// Names that look like an office of the site are refused.
+func TestReservedNames(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, name := range []string{"admin", "ADMIN", "adm1n", "_admin_", "Adrnin", "r00t", "Moderat0r", "5upport", "reTwIs", "login"} {
+		var invalid *social.InvalidError
+		if _, err := b.Accounts.Register(b.Ctx, name, "correct horse battery"); !errors.As(err, &invalid) || invalid.Field != "username" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, name := range []string{"administer", "roots", "modern", "ada1"} {
+		if _, err := b.Accounts.Register(b.Ctx, name, "correct horse battery"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := b.Accounts.RegisterReserved(b.Ctx, "admin", "correct horse battery"); err != nil {
+		t.Errorf("an operator: %v", err)
+	}
+}
+
+// A person whose network has signed up others lately is not listed among the latest
+// users, and is a user like others otherwise.
+func TestUnlisted(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	join := func(name string, unlisted bool) {
+		t.Helper()
+		if _, err := b.SignUps.SignUp(b.Ctx, accounts.SignUp{Name: name, Password: "correct horse battery", Unlisted: unlisted}); err != nil {
+			t.Fatal(err)
+		}
+		b.Clock.Advance(time.Second)
+	}
+	join("ada", false)
+	join("ben", false)
+	for i := range 6 {
+		join(fmt.Sprint("robot", i), true)
+	}
+	latest, err := b.Users.LatestUsers(b.Ctx, &social.Viewer{}, 2)
+	if err != nil || len(latest) != 2 || latest[0].Name != "ben" || latest[1].Name != "ada" {
+		t.Errorf("latest users: %v, %v", latest, err)
+	}
+	if user, err := b.Users.UserByName(b.Ctx, "robot5"); err != nil || !user.Unlisted {
+		t.Errorf("%+v, %v", user, err)
+	}
+	if _, err := b.Auth.Login(b.Ctx, "robot5", "correct horse battery"); err != nil {
+		t.Error(err)
+	}
+	b.WantHealthy()
+}

@@ -1,0 +1,147 @@
+package app_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"retwis/internal/social"
+	"retwis/internal/social/layout"
+)
+
+func (b *bundle) wantOnHome(what string, user social.User, want ...int64) {
+	b.T.Helper()
+	page, err := b.Timelines.Home(b.Ctx, user.ID, 0, 100)
+	slices.SortFunc(want, func(x, y int64) int { return int(y - x) })
+	if err != nil || !slices.Equal(page.IDs, want) {
+		b.T.Errorf("%s: home timeline %v, want %v (%v)", what, page.IDs, want, err)
+	}
+}
+
+func (b *bundle) wantNoTasks() {
+	b.T.Helper()
+	b.Eventually("the tasks to be finished", func() bool { return b.Redis("ZCARD", "tasks") == "0" })
+}
+
+// A followed tag brings its posts, and takes them along, except for those with another
+// reason to be there.
+func TestTagsOnHome(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		eve, ada, bob, cem := b.NewUser("eve"), b.NewUser("ada"), b.NewUser("bob"), b.NewUser("cem")
+		b.Connect(eve, bob)
+		var early []int64
+		for i := range 120 {
+			early = append(early, b.Publish(ada, fmt.Sprint("early ", i, " #t")))
+		}
+		for _, id := range early[:18] {
+			b.do(b.Posts.Delete(b.Ctx, ada, id))
+		}
+		latest := early[20:]
+		own := b.Publish(eve, "mine #t")
+		ofBob := b.Publish(bob, "of one I follow #t")
+		b.do(b.Tags.FollowTag(b.Ctx, eve, "t"))
+		b.wantOnHome("followed", eve, append(slices.Clone(latest[2:]), own, ofBob)...)
+		b.do(b.Tags.FollowTag(b.Ctx, eve, "other"))
+		two := b.Publish(cem, "two #t #other")
+		toStranger := b.reply(bob, latest[50], "to a stranger #t")
+		toEve := b.reply(bob, own, "to me #t")
+		edited := b.Publish(cem, "edited #t")
+		_, err := b.Posts.Edit(b.Ctx, cem, edited, "no tag any more")
+		b.do(err)
+		b.do(b.Tags.FollowTag(b.Ctx, eve, "t")) // twice
+		for range 2 {
+			b.do(b.Tags.UnfollowTag(b.Ctx, eve, "t"))
+			b.wantOnHome("unfollowed", eve, own, ofBob, two, toEve)
+		}
+		b.Publish(ada, "late #t")
+		b.wantOnHome("a later post", eve, own, ofBob, two, toEve)
+		b.do(b.Tags.UnfollowTag(b.Ctx, eve, "other"))
+		b.wantOnHome("unfollowed the other one", eve, own, ofBob, toEve)
+		for author, ids := range map[social.User][]int64{ada: latest[2:5], cem: {two, edited}, bob: {toStranger}} {
+			for _, id := range ids {
+				b.do(b.Posts.Delete(b.Ctx, author, id))
+			}
+		}
+		b.do(b.Leaving.DeleteAccount(b.Ctx, ada.ID))
+		b.Clock.Advance(time.Hour)
+		b.do(b.Leaving.FinishRemoval(b.Ctx, ada.ID))
+		b.wantNoTasks()
+		b.WantHealthy()
+	})
+}
+
+// However follows of tags and of people, posts and deletions come together, nothing
+// without a reason stays on the home timeline, and nothing with one is missing.
+func TestTagsOnHomeTogether(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		eve, ada := b.NewUser("eve"), b.NewUser("ada")
+		for round := range 8 {
+			var wg sync.WaitGroup
+			ids := make([]int64, 6)
+			for i := range ids {
+				wg.Go(func() { ids[i] = b.Publish(ada, fmt.Sprint(round, " #t ", i)) })
+			}
+			wg.Go(func() { b.do(b.Tags.FollowTag(b.Ctx, eve, "t")) })
+			wg.Go(func() { b.do(b.Tags.UnfollowTag(b.Ctx, eve, "t")) })
+			wg.Go(func() {
+				b.do(b.Follows.Follow(b.Ctx, eve, ada))
+				b.do(b.Follows.Unfollow(b.Ctx, eve, ada))
+			})
+			wg.Wait()
+			follows, err := b.Tags.IsFollowingTag(b.Ctx, eve.ID, "t")
+			b.do(err)
+			if follows {
+				b.do(b.Tags.UnfollowTag(b.Ctx, eve, "t"))
+			}
+			b.Eventually("an empty home timeline", func() bool {
+				page, err := b.Timelines.Home(b.Ctx, eve.ID, 0, 10)
+				return err == nil && len(page.IDs) == 0
+			})
+			b.do(b.Tags.FollowTag(b.Ctx, eve, "t"))
+			wg.Go(func() { b.do(b.Follows.Follow(b.Ctx, eve, ada)) })
+			wg.Go(func() { b.do(b.Tags.UnfollowTag(b.Ctx, eve, "t")) })
+			wg.Wait()
+			b.Eventually("the posts of somebody who is followed", func() bool {
+				page, err := b.Timelines.Home(b.Ctx, eve.ID, 0, 10)
+				return err == nil && len(page.IDs) == len(ids)
+			})
+			b.do(b.Follows.Unfollow(b.Ctx, eve, ada))
+			for _, id := range ids {
+				b.do(b.Posts.Delete(b.Ctx, ada, id))
+			}
+		}
+		b.wantNoTasks()
+		b.WantHealthy()
+	})
+}
+
+// A post can be erased, with its stub, while a slow process fills or clears a home timeline:
+// the timeline neither gets it nor keeps it.
+func TestErasedWhileHomeIsFilled(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		eve, ada := b.NewUser("eve"), b.NewUser("ada")
+		b.Publish(ada, "hello #t")
+		const erased = "999"
+		b.Redis("ZADD", layout.TagKey("t"), erased, erased)
+		b.Redis("ZADD", layout.ProfileKey(ada.ID), erased, erased)
+		for _, step := range []struct {
+			what   string
+			change func() error
+		}{
+			{"a follow", func() error { return b.Follows.Follow(b.Ctx, eve, ada) }},
+			{"a followed tag", func() error { return b.Tags.FollowTag(b.Ctx, eve, "t") }},
+			{"an unfollowed tag", func() error { return b.Tags.UnfollowTag(b.Ctx, eve, "t") }},
+			{"an unfollow", func() error { return b.Follows.Unfollow(b.Ctx, eve, ada) }},
+		} {
+			b.Redis("RPUSH", layout.HomeKey(eve.ID), erased)
+			b.do(step.change())
+			b.wantNoTasks()
+			if at := b.Redis("LPOS", layout.HomeKey(eve.ID), erased); at != "" {
+				t.Errorf("%s: the erased post is on the timeline", step.what)
+			}
+			b.Redis("LREM", layout.HomeKey(eve.ID), "0", erased)
+		}
+	})
+}

@@ -1,0 +1,190 @@
+package app_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/posts"
+	"retwis/internal/social/socialtest"
+)
+
+// outline writes a page of a conversation: a dot for each level, the id, and what a
+// stub is for.
+func outline(places []posts.ThreadPost) string {
+	var parts []string
+	for _, p := range places {
+		stub := map[posts.Stub]string{posts.StubDeleted: "deleted", posts.StubUnavailable: "unavailable", posts.StubMuted: "muted"}[p.Stub]
+		parts = append(parts, strings.Repeat(".", p.Depth)+layout.Itoa(p.ID)+stub)
+	}
+	return strings.Join(parts, " ")
+}
+
+func (b *bundle) thread(viewer social.User, id, after int64, limit int) posts.Thread {
+	b.T.Helper()
+	thread, err := b.Threads.Get(b.Ctx, b.viewer(viewer), id, after, limit)
+	if err != nil {
+		b.T.Fatalf("thread of %d after %d: %v", id, after, err)
+	}
+	return thread
+}
+
+func TestThread(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		ada, bob, eve := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("eve")
+		root := b.Publish(ada, "root") // 1
+		r2 := b.reply(bob, root, "2")
+		r3 := b.reply(ada, root, "3")
+		r4 := b.reply(eve, r2, "4")
+		r5 := b.reply(ada, r4, "5")
+		r6 := b.reply(bob, root, "6")
+		want := func(viewer social.User, id int64, ancestors, replies string) {
+			t.Helper()
+			thread := b.thread(viewer, id, 0, 50)
+			if a, r := outline(thread.Ancestors), outline(thread.Replies); a != ancestors || r != replies || thread.Post.ID != id || thread.Root != root {
+				t.Errorf("thread of %d: %q, %q; want %q, %q", id, a, r, ancestors, replies)
+			}
+		}
+		want(ada, root, "", ".2 ..4 ...5 .3 .6")
+		want(ada, r4, "1 2", ".5")
+		want(ada, r5, "1 2 4", "")
+		b.do(b.Reactions.Like(b.Ctx, ada, r5))
+		if got := b.thread(ada, root, 0, 50).Replies[2]; got.Marks != social.MarkLiked || got.Post.Counts.Likes != 1 {
+			t.Errorf("marks %v, %v", got.Marks, got.Post.Counts)
+		}
+		// A deleted post stays as long as something below it is seen.
+		b.do(b.Posts.Delete(b.Ctx, eve, r4))
+		want(ada, root, "", ".2 ..4deleted ...5 .3 .6")
+		want(ada, r5, "1 2 4deleted", "")
+		b.do(b.Posts.Delete(b.Ctx, bob, r6))
+		want(ada, root, "", ".2 ..4deleted ...5 .3")
+		if _, err := b.Threads.Get(b.Ctx, b.viewer(ada), r4, 0, 50); !errors.Is(err, social.ErrNotFound) {
+			t.Errorf("the thread of a deleted post: %v", err)
+		}
+		// What is hidden leaves a stub, too, and nothing where nothing is below it.
+		b.do(b.Relations.Mute(b.Ctx, ada, bob, time.Time{}))
+		want(ada, root, "", ".2muted ..4deleted ...5 .3")
+		want(ada, r2, "1", ".4deleted ..5")
+		b.do(b.Relations.Unmute(b.Ctx, ada, bob))
+		b.do(b.Relations.Block(b.Ctx, bob, eve, time.Time{}))
+		want(eve, root, "", ".2unavailable ..4deleted ...5 .3")
+		want(eve, r5, "1 2unavailable 4deleted", "")
+		b.do(b.Relations.Block(b.Ctx, ada, eve, time.Time{}))
+		if _, err := b.Threads.Get(b.Ctx, b.viewer(eve), root, 0, 50); !errors.Is(err, social.ErrNotFound) {
+			t.Errorf("the thread of a hidden post: %v", err)
+		}
+		repost, err := b.Posts.Repost(b.Ctx, bob, r3)
+		b.do(err)
+		if got := b.thread(ada, repost.ID, 0, 50); got.Post.ID != r3 {
+			t.Errorf("the thread of a repost is that of %d", got.Post.ID)
+		}
+		b.do(b.Posts.Delete(b.Ctx, ada, r5))
+		want(bob, root, "", ".2 .3")
+		b.do(b.Posts.Delete(b.Ctx, ada, root))
+		want(bob, r2, "1deleted", "")
+		var invalid *social.InvalidError
+		if _, err := b.Threads.Get(b.Ctx, b.viewer(bob), r2, 999, 50); !errors.As(err, &invalid) {
+			t.Errorf("a cursor of another conversation: %v", err)
+		}
+	})
+}
+
+// While replies arrive and go, in two processes, the pages of a conversation repeat
+// nothing and leave out nothing that was there all the time.
+func TestThreadPages(t *testing.T) {
+	t.Parallel()
+	url := redistest.DB(t).URL()
+	b, other := &bundle{socialtest.Watched(t, url)}, &bundle{socialtest.Watched(t, url)}
+	ada := b.NewUser("ada")
+	root := b.Publish(ada, "root")
+	ids := []int64{root}
+	add := func(on *bundle) int64 {
+		id := on.reply(ada, ids[rand.IntN(len(ids))], "reply")
+		ids = append(ids, id)
+		return id
+	}
+	for range 60 {
+		add(b)
+	}
+	there := map[int64]bool{}
+	for _, p := range b.thread(ada, root, 0, 200).Replies {
+		there[p.ID] = true
+	}
+	if len(there) != 60 {
+		t.Fatalf("%d replies, want 60", len(there))
+	}
+	seen := map[int64]bool{}
+	for after := int64(0); ; {
+		page := b.thread(ada, root, after, 7)
+		for _, p := range page.Replies {
+			if seen[p.ID] {
+				t.Fatalf("%d twice", p.ID)
+			}
+			seen[p.ID] = true
+		}
+		if after = page.Next; after == 0 {
+			break
+		}
+		for range 3 {
+			add(other)
+		}
+		// The cursor itself and another one are deleted.
+		for _, id := range []int64{after, ids[1+rand.IntN(len(ids)-1)]} {
+			b.do(other.Posts.Delete(b.Ctx, ada, id))
+			delete(there, id)
+			ids = slices.DeleteFunc(ids, func(one int64) bool { return one == id })
+		}
+		want := layout.ThreadKey(root)
+		n := other.Redis("ZCARD", want)
+		b.Eventually("the other process' changes to arrive", func() bool {
+			got, err := b.DB.DoCache(b.Ctx, b.DB.B().Zcard().Key(want).Cache(), time.Minute).AsInt64()
+			return err == nil && fmt.Sprint(got) == n
+		})
+	}
+	for id := range there {
+		if !seen[id] {
+			t.Errorf("%d is left out", id)
+		}
+	}
+}
+
+// Damaged conversations are shown as far as they can be: with parents that are lost, or
+// later than their replies, or replies to each other.
+func TestDamagedThread(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada := b.NewUser("ada")
+	root := b.Publish(ada, "root")
+	for range 6 {
+		b.reply(ada, root, "reply")
+	}
+	b.Redis("HSET", "post:3", "parent", "4")
+	b.Redis("HSET", "post:4", "parent", "3")
+	b.Redis("HSET", "post:5", "parent", "99")
+	b.Redis("DEL", "post:6")
+	b.Redis("SET", "post:6", "not a hash")
+	b.Redis("ZADD", "thread:1", "50", "50", "6.5", "nonsense")
+	b.Redis("ZREM", "thread:1", "nonsense", "2")
+	b.Redis("HSET", "post:7", "parent", "2") // which is not listed, but there
+	thread := b.thread(ada, root, 0, 50)
+	if got := outline(thread.Replies); got != ".2 ..7 .3 ..4 .5" {
+		t.Errorf("%q", got)
+	}
+	if got := outline(b.thread(ada, 5, 0, 50).Ancestors); got != "1 99deleted" {
+		t.Errorf("%q", got)
+	}
+	long := root
+	for range 30 {
+		long = b.reply(ada, long, "deeper")
+	}
+	if thread = b.thread(ada, long, 0, 50); len(thread.Ancestors) != 20 || !thread.Further {
+		t.Errorf("%d ancestors, more: %v", len(thread.Ancestors), thread.Further)
+	}
+}

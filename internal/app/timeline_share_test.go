@@ -1,0 +1,129 @@
+package app_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/timeline"
+)
+
+// An author who posts a lot has the latest posts on the public timeline and leaves the
+// others there; followers and the profile get all. A reader who pages through meanwhile
+// sees every post of the others once.
+func TestTimelineShare(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(t *testing.T) *bundle{
+		"server":  func(t *testing.T) *bundle { return setup(t) },
+		"cluster": func(t *testing.T) *bundle { return on(t, redistest.Cluster(t, 3).Client(t)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := open(t)
+			loud, other, reader := b.NewUser("loud"), b.NewUser("other"), b.NewUser("reader")
+			b.Connect(reader, loud)
+			var of, others []int64
+			for range 8 {
+				others = append(others, b.Publish(other, "one of few"))
+			}
+			page, err := b.Timelines.Everybody(b.Ctx, 0, 3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen := page.IDs
+			for i := range layout.TimelineShare + 9 {
+				of = append(of, b.Publish(loud, fmt.Sprint("flood ", i)))
+			}
+			for page.Next != 0 {
+				if page, err = b.Timelines.Everybody(b.Ctx, page.Next, 3); err != nil {
+					t.Fatal(err)
+				}
+				seen = append(seen, page.IDs...)
+			}
+			slices.Reverse(seen)
+			if !slices.Equal(seen, others) {
+				t.Errorf("a reader saw %v, want %v", seen, others)
+			}
+			all := func(read func(before int64) (timeline.Page, error)) []int64 {
+				t.Helper()
+				page, err := read(0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				slices.Reverse(page.IDs)
+				return page.IDs
+			}
+			public := func(before int64) (timeline.Page, error) { return b.Timelines.Everybody(b.Ctx, before, social.MaxPage) }
+			want := slices.Concat(others, of[len(of)-layout.TimelineShare:])
+			if got := all(public); !slices.Equal(got, want) {
+				t.Errorf("the public timeline has %v, want %v", got, want)
+			}
+			for name, read := range map[string]func(before int64) (timeline.Page, error){
+				"profile": func(before int64) (timeline.Page, error) {
+					return b.Timelines.Profile(b.Ctx, loud.ID, before, social.MaxPage)
+				},
+				"home": func(before int64) (timeline.Page, error) {
+					return b.Timelines.Home(b.Ctx, reader.ID, before, social.MaxPage)
+				},
+			} {
+				if got := all(read); !slices.Equal(got, of) {
+					t.Errorf("the %s has %v, want %v", name, got, of)
+				}
+			}
+			// A fan-out that is repeated later, because a process died, changes nothing.
+			for _, id := range of[len(of)-layout.TimelineShare-3:] {
+				if err := b.FanOut().Repeat(b.Ctx, id); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := all(public); !slices.Equal(got, want) {
+				t.Errorf("after repeated fan-outs the public timeline has %v, want %v", got, want)
+			}
+			b.WantHealthy()
+			// What has left does not come back, and a check does not want it there.
+			for _, id := range of[9:] {
+				if err := b.Posts.Delete(b.Ctx, loud, id); err != nil {
+					t.Fatal(err)
+				}
+			}
+			b.Eventually("the deletions to end", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
+			if got := all(public); !slices.Equal(got, others) {
+				t.Errorf("after the deletions the public timeline has %v, want %v", got, others)
+			}
+			b.WantHealthy()
+		})
+	}
+}
+
+// Reposts count, or each would leave room for one post more.
+func TestTimelineShareOfReposts(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	loud, other := b.NewUser("loud"), b.NewUser("other")
+	for range layout.TimelineShare {
+		b.Publish(loud, "flood")
+		if _, err := b.Posts.Repost(b.Ctx, loud, b.Publish(other, "one of many")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page, err := b.Timelines.Everybody(b.Ctx, 0, social.MaxPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	posts, err := b.Views.Get(b.Ctx, page.IDs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, post := range posts {
+		if post.Author.ID == loud.ID {
+			n++
+		}
+	}
+	if want := layout.TimelineShare/2 + layout.TimelineShare%2; n > want {
+		t.Errorf("%d posts of one author, want %d at most", n, want)
+	}
+}

@@ -1,0 +1,124 @@
+package app_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+)
+
+// Three processes act on the same few posts at once. Afterwards no key contradicts
+// another, and every home timeline has what belongs there.
+func TestActingTogether(t *testing.T) {
+	t.Parallel()
+	for name, clients := range map[string][]rueidis.Client{"single": threeOn(t, false), "cluster": threeOn(t, true)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			actTogether(t, clients)
+		})
+	}
+}
+
+// threeOn returns three connections to the same database.
+func threeOn(t *testing.T, cluster bool) []rueidis.Client {
+	if cluster {
+		c := redistest.Cluster(t, 3)
+		return []rueidis.Client{c.Client(t), c.Client(t), c.Client(t)}
+	}
+	db := redistest.DB(t)
+	return []rueidis.Client{db.Client(t), db.Client(t), db.Client(t)}
+}
+
+func actTogether(t *testing.T, clients []rueidis.Client) {
+	var processes []*bundle
+	for _, client := range clients {
+		processes = append(processes, on(t, client))
+	}
+	b := processes[0]
+	var users []social.User
+	for i := range 4 {
+		users = append(users, b.NewUser(fmt.Sprint("user", i)))
+		b.home(users[i]) // on a Cluster it exists from now on
+	}
+	var posts []int64
+	for i := range 6 {
+		posts = append(posts, b.Publish(users[i%4], "number #n"+strconv.Itoa(i%2)))
+	}
+	var wg sync.WaitGroup
+	for p, process := range processes {
+		for worker := range 4 {
+			wg.Go(func() {
+				rng := rand.New(rand.NewPCG(uint64(p), uint64(worker)))
+				for range 40 {
+					me, other := users[rng.IntN(4)], users[rng.IntN(4)]
+					post := posts[rng.IntN(len(posts))]
+					var err error
+					switch rng.IntN(12) {
+					case 0, 1, 2:
+						_, err = process.Posts.Reply(b.Ctx, me, post, "an answer #n0")
+					case 3, 4:
+						_, err = process.Posts.Repost(b.Ctx, me, post)
+					case 5:
+						err = process.Posts.Unrepost(b.Ctx, me, post)
+					case 6, 7:
+						err = process.Follows.Follow(b.Ctx, me, other)
+					case 8, 9:
+						err = process.Follows.Unfollow(b.Ctx, me, other)
+					case 10:
+						_, err = process.Posts.Edit(b.Ctx, me, post, "other words #n"+strconv.Itoa(rng.IntN(2)))
+					case 11: // a recent one, of anybody
+						id, _ := strconv.ParseInt(b.Redis("GET", "next_post_id"), 10, 64)
+						err = process.Posts.Delete(b.Ctx, me, id-rng.Int64N(5))
+					}
+					switch {
+					case err == nil, errors.Is(err, social.ErrNotFound), errors.Is(err, social.ErrNotAuthor), errors.Is(err, social.ErrSelfFollow):
+					default:
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+	b.Eventually("the background to end", func() bool {
+		return b.Redis("EXISTS", "fanouts") == "0" && b.Redis("EXISTS", "tasks") == "0"
+	})
+	b.WantHealthy()
+	for _, u := range users {
+		b.wantHome(u)
+	}
+}
+
+// wantHome fails if the home timeline of a user has what does not belong there: a
+// deleted post, or one by a person that the user does not follow. The latest posts and
+// reposts of the people that the user follows must be there.
+func (b *bundle) wantHome(u social.User) {
+	b.T.Helper()
+	home := strings.Fields(b.home(u))
+	follows := strings.Fields(b.Redis("ZRANGE", fmt.Sprintf("following:%d", u.ID), "0", "-1"))
+	follows = append(follows, fmt.Sprint(u.ID))
+	for _, id := range home {
+		if b.Redis("HEXISTS", "post:"+id, "deleted") == "1" {
+			b.T.Errorf("%s has the deleted post %s", u.Name, id)
+		}
+		if author := b.Redis("HGET", "post:"+id, "user_id"); !slices.Contains(follows, author) {
+			b.T.Errorf("%s has post %s by user %s, but does not follow them", u.Name, id, author)
+		}
+	}
+	for _, uid := range follows {
+		for _, id := range strings.Fields(b.Redis("ZREVRANGE", "profile:"+uid, "0", "99")) {
+			if !slices.Contains(home, id) {
+				b.T.Errorf("%s lacks post %s by user %s", u.Name, id, uid)
+			}
+		}
+	}
+}

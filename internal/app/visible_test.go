@@ -1,0 +1,301 @@
+package app_test
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/app"
+	"retwis/internal/social"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/moderation"
+	"retwis/internal/social/notify"
+	"retwis/internal/social/posts"
+	"retwis/internal/social/timeline"
+)
+
+// walked is a list of the service, and what a viewer sees there of ada: the ids of the
+// authors of its posts, or of its people.
+type walked struct {
+	read func(v *social.Viewer) ([]int64, error)
+	rule rule
+	// never are viewers on whose list ada is not anyway.
+	never []string
+}
+
+// rule is what a mute does to a list.
+type rule int
+
+const (
+	listed      rule = iota // a mute hides
+	asked                   // the viewer has asked for this user or post: a mute does not hide
+	listsPeople             // lists of people show muted ones
+)
+
+func authors(items []timeline.Item, err error) ([]int64, error) {
+	var ids []int64
+	for _, item := range items {
+		ids = append(ids, item.Entry.Author.ID, item.Post.Author.ID)
+	}
+	return ids, err
+}
+
+func ofListing(list timeline.Listing, err error) ([]int64, error) { return authors(list.Items, err) }
+
+func ofMarked(page posts.MarkedPosts, err error) ([]int64, error) { return authors(page.Items, err) }
+
+func ofPeople(page social.People, err error) ([]int64, error) { return userIDs(page.Users), err }
+
+func userIDs(users []social.User) []int64 {
+	var ids []int64
+	for _, user := range users {
+		ids = append(ids, user.ID)
+	}
+	return ids
+}
+
+// notLists are the methods that take a viewer and return no post and no person, or only
+// what is the viewer's own. Every other one is in the table of TestVisible.
+var notLists = []string{
+	"CompleteTags", "CountsFor", "Marks", "Relation", "Relations", "Unread", "UnreadNow",
+}
+
+// Every list of the service, as seen by everybody who stands in another relation to ada.
+// A list that is missing here fails the test.
+func TestVisible(t *testing.T) {
+	t.Parallel()
+	twoProcesses(t, func(t *testing.T, b, _ *bundle) {
+		ada, carl := b.NewUser("ada"), b.NewUser("carl")
+		viewers := map[string]social.User{"stranger": {}, "author": ada}
+		for _, name := range []string{"blocked", "blocker", "muter", "follower", "other", "staff", "blocked staff"} {
+			viewers[name] = b.NewUser("the_" + strings.ReplaceAll(name, " ", "_")) // "staff" is reserved
+		}
+		for _, name := range []string{"staff", "blocked staff"} {
+			staff := viewers[name]
+			b.do(b.Moderation.SetRole(b.Ctx, social.Operator, staff.ID, social.Moderator, ""))
+			staff.Role = social.Moderator
+			viewers[name] = staff
+		}
+		b.Connect(ada, carl)
+		b.Connect(carl, ada)
+		b.Connect(viewers["follower"], ada)
+		post, ofCarl := b.Publish(ada, "a #tag"), b.Publish(carl, "hello")
+		reply := b.reply(ada, ofCarl, "a reply")
+		for _, user := range []social.User{carl, ada} {
+			b.do(b.Reactions.Like(b.Ctx, user, post))
+		}
+		b.do(b.Reactions.Like(b.Ctx, ada, ofCarl))
+		byCarl, err := b.Posts.Repost(b.Ctx, carl, post)
+		b.do(err)
+		repost := byCarl.ID
+		_, err = b.Posts.Repost(b.Ctx, ada, ofCarl)
+		b.do(err)
+		for name, user := range viewers {
+			if user.ID == 0 {
+				continue
+			}
+			b.do(b.Reactions.Bookmark(b.Ctx, user, post))
+			b.Notifications.Notify(b.Ctx, user.ID, notify.Reply, ada, reply)
+			if name != "follower" && name != "author" {
+				b.Connect(user, carl)
+			}
+		}
+		b.do(b.Relations.Mute(b.Ctx, viewers["muter"], ada, time.Time{}))
+		b.do(b.Relations.Block(b.Ctx, ada, viewers["blocked"], time.Time{}))
+		b.do(b.Relations.Block(b.Ctx, ada, viewers["blocked staff"], time.Time{}))
+		b.do(b.Relations.Block(b.Ctx, viewers["blocker"], ada, time.Time{}))
+		// A moderator who is blocked reads, and does nothing more.
+		if _, err := b.Posts.Reply(b.Ctx, viewers["blocked staff"], post, "hi"); !errors.Is(err, social.ErrNotFound) {
+			t.Errorf("a blocked moderator answers: %v", err)
+		}
+		if err := b.Reactions.Like(b.Ctx, viewers["blocked staff"], post); !errors.Is(err, social.ErrNotFound) {
+			t.Errorf("a blocked moderator likes: %v", err)
+		}
+		for _, user := range viewers {
+			if user.ID == 0 {
+				continue
+			}
+			// What was there before the block and is not cleared yet.
+			b.Redis("DEL", layout.HomeKey(user.ID))
+			b.Redis("RPUSH", layout.HomeKey(user.ID), layout.Itoa(repost), layout.Itoa(post))
+			if b.DB.Mode() == rueidis.ClientModeCluster {
+				b.Redis("RPUSH", layout.HomeKey(user.ID), "0")
+			}
+			if user.ID != ada.ID {
+				b.Redis("ZADD", layout.FollowersKey(user.ID), "5", layout.Itoa(ada.ID))
+			}
+		}
+
+		lists := map[string]walked{
+			"HomePosts": {read: func(v *social.Viewer) ([]int64, error) {
+				return ofListing(b.Lists.HomePosts(b.Ctx, v, 0, 50))
+			}, never: []string{"stranger"}},
+			"PublicPosts": {read: func(v *social.Viewer) ([]int64, error) {
+				return ofListing(b.Lists.PublicPosts(b.Ctx, v, 0, 50))
+			}},
+			"ProfilePosts of carl": {read: func(v *social.Viewer) ([]int64, error) {
+				return ofListing(b.Lists.ProfilePosts(b.Ctx, v, carl.ID, 0, 50))
+			}},
+			"ProfilePosts of ada": {rule: asked, read: func(v *social.Viewer) ([]int64, error) {
+				return ofListing(b.Lists.ProfilePosts(b.Ctx, v, ada.ID, 0, 50))
+			}},
+			"ProfileReplies of ada": {rule: asked, read: func(v *social.Viewer) ([]int64, error) {
+				return ofListing(b.Lists.ProfileReplies(b.Ctx, v, ada.ID, 0, 50))
+			}},
+			"Items": {read: func(v *social.Viewer) ([]int64, error) {
+				return authors(b.Lists.Items(b.Ctx, v, post, reply, repost))
+			}},
+			"PostPage": {rule: asked, read: func(v *social.Viewer) ([]int64, error) {
+				return onePost(b.Lists.PostPage(b.Ctx, v, post))
+			}},
+			"PostPage of a repost": {rule: asked, read: func(v *social.Viewer) ([]int64, error) {
+				return onePost(b.Lists.PostPage(b.Ctx, v, repost))
+			}},
+			"Thread of ada": {rule: asked, read: func(v *social.Viewer) ([]int64, error) {
+				thread, err := b.Threads.Get(b.Ctx, v, post, 0, 50)
+				if thread.Post.Stub == posts.StubMuted {
+					err = errors.Join(err, errors.New("a viewer who asked for a post gets a stub"))
+				}
+				return onePost(thread.Post.Item, err)
+			}},
+			"Thread of carl": {read: func(v *social.Viewer) ([]int64, error) {
+				return ofThread(b.Threads.Get(b.Ctx, v, ofCarl, 0, 50))
+			}},
+			"TagPosts": {read: func(v *social.Viewer) ([]int64, error) {
+				return ofListing(b.Tags.TagPosts(b.Ctx, v, "Tag", 0, 50))
+			}},
+			"LikedPosts of carl": {read: func(v *social.Viewer) ([]int64, error) {
+				return ofMarked(b.Reactions.LikedPosts(b.Ctx, v, carl.ID, "", 50))
+			}},
+			"LikedPosts of ada": {rule: asked, read: func(v *social.Viewer) ([]int64, error) {
+				return ofMarked(b.Reactions.LikedPosts(b.Ctx, v, ada.ID, "", 50))
+			}},
+			"BookmarkedPosts": {read: func(v *social.Viewer) ([]int64, error) {
+				return ofMarked(b.Reactions.BookmarkedPosts(b.Ctx, v, "", 50))
+			}, never: []string{"stranger"}},
+			"Notifications": {read: func(v *social.Viewer) ([]int64, error) {
+				page, err := b.Notifications.Page(b.Ctx, v, "", 50)
+				var ids []int64
+				for _, group := range page.Groups {
+					ids = append(ids, userIDs(group.Actors)...)
+				}
+				return ids, err
+			}, never: []string{"stranger", "author"}},
+			"Likers": {rule: listsPeople, read: func(v *social.Viewer) ([]int64, error) {
+				return ofPeople(b.Reactions.Likers(b.Ctx, v, ofCarl, "", 50))
+			}},
+			"Reposters": {rule: listsPeople, read: func(v *social.Viewer) ([]int64, error) {
+				return ofPeople(b.Reactions.Reposters(b.Ctx, v, ofCarl, "", 50))
+			}},
+			"Followers": {rule: listsPeople, read: func(v *social.Viewer) ([]int64, error) {
+				return ofPeople(b.Follows.Followers(b.Ctx, v, carl.ID, "", 50))
+			}},
+			"Following": {rule: listsPeople, read: func(v *social.Viewer) ([]int64, error) {
+				return ofPeople(b.Follows.Following(b.Ctx, v, carl.ID, "", 50))
+			}},
+			"CommonFollowers": {rule: listsPeople, read: func(v *social.Viewer) ([]int64, error) {
+				common, err := b.Follows.CommonFollowers(b.Ctx, v, carl.ID)
+				if common.N == 0 {
+					return nil, err
+				}
+				return []int64{ada.ID}, err // nobody else follows both
+			}, never: []string{"stranger", "author"}},
+			"CompleteNames": {rule: listsPeople, read: func(v *social.Viewer) ([]int64, error) {
+				users, err := b.Completions.CompleteNames(b.Ctx, v, "@ad", 20)
+				return userIDs(users), err
+			}},
+			"LatestUsers": {rule: listsPeople, read: func(v *social.Viewer) ([]int64, error) {
+				users, err := b.Users.LatestUsers(b.Ctx, v, 50)
+				return userIDs(users), err
+			}},
+		}
+		tested := slices.Clone(notLists)
+		for name := range lists {
+			tested = append(tested, strings.Fields(name)[0])
+		}
+		service, viewer := reflect.TypeFor[*app.App](), reflect.TypeFor[*social.Viewer]()
+		for i := range service.NumMethod() {
+			method := service.Method(i)
+			for j := range method.Type.NumIn() {
+				if method.Type.In(j) == viewer && !slices.Contains(tested, method.Name) {
+					t.Errorf("%s takes a viewer and is not tested", method.Name)
+				}
+			}
+		}
+		public := []string{"PublicPosts", "TagPosts", "CompleteNames", "LatestUsers"}
+		for _, standing := range []social.Standing{social.Good, social.Limited, social.Suspended, social.Good} {
+			b.do(b.Moderation.SetStanding(b.Ctx, social.Operator, ada.ID, moderation.StandingChange{Standing: standing}))
+			for name, user := range viewers {
+				v := b.viewer(user)
+				for list, one := range lists {
+					want := !slices.Contains(one.never, name)
+					switch name {
+					case "blocked", "blocker":
+						want = false
+					case "muter":
+						want = want && one.rule != listed
+					case "blocked staff":
+						want = want && one.rule != listed
+					case "staff":
+						want = want && (standing != social.Suspended || one.rule != listed)
+					default:
+						want = want && (standing != social.Suspended || name == "author")
+					}
+					if standing == social.Suspended && name == "muter" || standing != social.Good && name != "author" && slices.Contains(public, list) {
+						want = false
+					}
+					ids, err := one.read(v)
+					if err != nil {
+						t.Errorf("%s as the %s of one in %v standing: %v", list, name, standing, err)
+					}
+					if got := slices.Contains(ids, ada.ID); got != want {
+						t.Errorf("%s as the %s of one in %v standing: ada is there: %v, want %v", list, name, standing, got, want)
+					}
+				}
+			}
+		}
+		b.do(b.Moderation.HidePost(b.Ctx, social.Operator, post, "", ""))
+		for name, user := range viewers {
+			for list, one := range lists {
+				switch list {
+				case "PublicPosts", "TagPosts", "PostPage", "PostPage of a repost", "Thread of ada", "HomePosts", "ProfilePosts of carl":
+				default:
+					continue // others of ada's posts are there
+				}
+				ids, err := one.read(b.viewer(user))
+				want := name == "author" && !slices.Contains(one.never, name) || strings.HasSuffix(name, "staff") && one.rule == asked
+				if got := slices.Contains(ids, ada.ID); err != nil || got && !want || want && one.rule == asked && !got {
+					t.Errorf("%s as the %s: the hidden post is there: %v, want %v, %v", list, name, got, want, err)
+				}
+			}
+		}
+	})
+}
+
+// ofThread returns the authors of the posts of a conversation that are shown without
+// having been asked for.
+func ofThread(thread posts.Thread, err error) ([]int64, error) {
+	if errors.Is(err, social.ErrNotFound) {
+		return nil, nil
+	}
+	var ids []int64
+	for _, place := range append(thread.Replies, thread.Post) {
+		if place.Stub == posts.NoStub && err == nil {
+			ids = append(ids, place.Post.Author.ID)
+		}
+	}
+	return ids, err
+}
+
+// onePost returns the authors on the page of a post; nobody where it is not found.
+func onePost(item timeline.Item, err error) ([]int64, error) {
+	if errors.Is(err, social.ErrNotFound) {
+		return nil, nil
+	}
+	return authors([]timeline.Item{item}, err)
+}

@@ -1,0 +1,62 @@
+package accounts
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"retwis/internal/social"
+	"retwis/internal/social/export"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/removal"
+	"retwis/internal/social/users"
+)
+
+// leaving are the methods of a Service for people who take their data with them, or
+// leave.
+type Leaving struct {
+	users   *users.Users
+	removal *removal.Engine
+	// hide makes all processes hide a user who has just been closed.
+	hide func(ctx context.Context, uid string) error
+}
+
+// newLeaving returns what removes accounts; hide makes all processes hide a user who has
+// just been closed.
+func NewLeaving(u *users.Users, engine *removal.Engine, hide func(ctx context.Context, uid string) error) *Leaving {
+	return &Leaving{users: u, removal: engine, hide: hide}
+}
+
+// DeleteAccount closes an account: from now on nobody sees the user or what they have
+// written, their sessions are over, and nobody can log in. Everything else is deleted in
+// the background, and finished whatever interrupts it; see package removal. The name is
+// never free again. It returns ErrNotFound where there is no such user. About ten round
+// trips.
+func (l *Leaving) DeleteAccount(ctx context.Context, uid int64) error {
+	err := l.removal.Delete(ctx, uid)
+	l.users.Latest.Store(nil)
+	if errors.Is(err, removal.ErrNoUser) {
+		return social.ErrNotFound
+	}
+	if err != nil {
+		return err
+	}
+	return l.hide(ctx, layout.Itoa(uid))
+}
+
+// FinishRemoval deletes the rest of an account that DeleteAccount has closed, and
+// returns when nothing is left of it: after ten seconds or more.
+func (l *Leaving) FinishRemoval(ctx context.Context, uid int64) error {
+	return l.removal.Finish(ctx, uid)
+}
+
+// Export writes an archive (zip) of all that a user has written and done, or returns
+// ErrNotFound before it has written anything. It reads in pages and keeps only one of
+// them in memory.
+func (l *Leaving) Export(ctx context.Context, uid int64, w io.Writer) error {
+	err := export.Write(ctx, l.users.Db.Client, uid, w)
+	if errors.Is(err, export.ErrNoUser) {
+		return social.ErrNotFound
+	}
+	return err
+}

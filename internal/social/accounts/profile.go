@@ -1,0 +1,272 @@
+package accounts
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"net/url"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+
+	"retwis/internal/social"
+	"retwis/internal/social/hash"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/people"
+	"retwis/internal/social/timeline"
+	"retwis/internal/social/users"
+)
+
+// UserProfile is what users say about themselves.
+type UserProfile struct {
+	DisplayName string   // is shown in place of the username; empty for none
+	Bio         string   // can have several lines
+	Links       []string // addresses of web pages
+	Pinned      int64    // the post shown first on the profile, 0 for none
+}
+
+// Bounds on a profile. Lengths are in user-perceived characters; see MaxBody.
+const (
+	MaxDisplayName = 50
+	MaxBio         = 300
+	MaxLinks       = 4
+	MaxLink        = 200 // in bytes
+
+	maxBioLines = 10
+)
+
+// profiles are the methods of a Service for what users say about themselves.
+type Profiles struct {
+	users *users.Users
+	names *people.Completions
+	lists *timeline.Lists
+}
+
+func NewProfiles(u *users.Users, names *people.Completions, lists *timeline.Lists) *Profiles {
+	return &Profiles{users: u, names: names, lists: lists}
+}
+
+// UserProfile returns the profile of a user, or ErrNotFound. A pinned post that is
+// deleted, or belongs to another user, is left out. One round trip at most, two for a
+// pinned post that is not in memory.
+func (p *Profiles) Get(ctx context.Context, uid int64) (UserProfile, error) {
+	fields, err := p.users.Db.Read(ctx, p.users.Db.Client.B().Hmget().Key(layout.UserKey(uid)).
+		Field("username", "display_name", "bio", "links", "pinned").Cache()).ToArray()
+	if err != nil {
+		return UserProfile{}, fmt.Errorf("social: read a profile: %w", err)
+	}
+	texts := make([]string, len(fields))
+	for i, field := range fields {
+		if !field.IsNil() {
+			texts[i], _ = field.ToString()
+		}
+	}
+	if len(texts) != 5 || fields[0].IsNil() {
+		return UserProfile{}, social.ErrNotFound
+	}
+	profile := UserProfile{DisplayName: texts[1], Bio: texts[2], Links: readLinks(texts[3])}
+	pinned, ok := layout.ParseID(texts[4])
+	if !ok {
+		return profile, nil
+	}
+	found, err := p.lists.Views.Get(ctx, pinned)
+	if err != nil {
+		return UserProfile{}, err
+	}
+	if post := found[0]; post != nil && !post.Deleted && post.Author.ID == uid {
+		profile.Pinned = pinned
+	}
+	return profile, nil
+}
+
+// readLinks reads stored links. A database can hold any text: those that are no
+// addresses of web pages are left out.
+func readLinks(text string) []string {
+	if len(text) > MaxLinks*(MaxLink+1) {
+		return nil
+	}
+	var links []string
+	for line := range strings.Lines(text) {
+		if link, err := cleanLink(line); err == nil && link != "" && len(links) < MaxLinks {
+			links = append(links, link)
+		}
+	}
+	return links
+}
+
+// EditProfile changes the display name, the bio and the links of a user; Pin and Unpin
+// change the pinned post. It returns *InvalidError for what is not allowed and
+// ErrNotFound where there is no such user. The user's posts show a new display name at
+// once in this process, the latest of them, and within a minute elsewhere. One round
+// trip, three for a new display name.
+func (p *Profiles) Edit(ctx context.Context, user social.User, profile UserProfile) error {
+	name, err := oneLine(profile.DisplayName, "display_name", MaxDisplayName)
+	if err != nil {
+		return err
+	}
+	if name != user.DisplayName && user.Role == social.Member && social.LooksOfficial(name) {
+		return social.Invalid("display_name", "That name is reserved. Please choose another one.")
+	}
+	bio, err := severalLines(profile.Bio, "bio", MaxBio)
+	if err != nil {
+		return err
+	}
+	links, err := cleanLinks(profile.Links)
+	if err != nil {
+		return err
+	}
+	edit := func() error {
+		return p.users.Edit(ctx, user.ID, "display_name", name, "bio", bio, "links", strings.Join(links, "\n"))
+	}
+	if name == user.DisplayName {
+		err = edit()
+	} else {
+		err = p.names.Renamed(ctx, user, edit, name)
+	}
+	if err != nil {
+		return err
+	}
+	if name == user.DisplayName {
+		return nil
+	}
+	p.users.Latest.Store(nil)
+	return p.touchPosts(ctx, user.ID)
+}
+
+// touchPosts makes the next readers of a user's latest posts read them again.
+func (p *Profiles) touchPosts(ctx context.Context, uid int64) error {
+	const latest = "49"
+	b := p.users.Db.Client.B()
+	for _, res := range p.users.Db.Client.DoMulti(ctx,
+		b.Zrange().Key(layout.ProfileKey(uid)).Min("0").Max(latest).Rev().Build(),
+		b.Zrange().Key(layout.ProfileRepliesKey(uid)).Min("0").Max(latest).Rev().Build(),
+	) {
+		ids, err := res.AsIntSlice()
+		if err != nil {
+			return fmt.Errorf("social: edit a profile: %w", err)
+		}
+		for _, id := range ids {
+			p.lists.Views.Touch(id)
+		}
+	}
+	return nil
+}
+
+// Pin puts a post first on its author's profile. It returns ErrNotFound where there is
+// no such post, and ErrNotAuthor for one of another user, or a repost of it. One round
+// trip where the post is in memory.
+func (p *Profiles) Pin(ctx context.Context, user social.User, id int64) error {
+	found, err := p.lists.Views.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	post := found[0]
+	switch {
+	case post == nil || post.Deleted:
+		return social.ErrNotFound
+	case post.Author.ID != user.ID:
+		return social.ErrNotAuthor
+	case post.RepostOf != 0:
+		return p.Pin(ctx, user, post.RepostOf)
+	}
+	return p.users.Edit(ctx, user.ID, "pinned", layout.Itoa(id))
+}
+
+// Unpin removes a post from the top of its author's profile, if it is there. One round
+// trip.
+func (p *Profiles) Unpin(ctx context.Context, user social.User, id int64) error {
+	found, err := p.lists.Views.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	if post := found[0]; post != nil && post.RepostOf != 0 {
+		id = post.RepostOf
+	}
+	if _, err := hash.DeleteIf(ctx, p.users.Db.Client, layout.UserKey(user.ID), "pinned", layout.Itoa(id)); err != nil {
+		return fmt.Errorf("social: unpin: %w", err)
+	}
+	return nil
+}
+
+// oneLine returns a typed text as it is stored: one line, without control characters
+// and direction overrides, empty where it shows nothing.
+func oneLine(typed, field string, most int) (string, error) {
+	if len(typed) > social.MaxTyped {
+		return "", overlong(field, most)
+	}
+	return bounded(strings.Join(strings.Fields(social.CleanRunes(typed)), " "), field, most)
+}
+
+// severalLines is oneLine for a text that keeps its line breaks; see cleanLines.
+func severalLines(typed, field string, most int) (string, error) {
+	if len(typed) > social.MaxTyped {
+		return "", overlong(field, most)
+	}
+	text, lines := social.CleanLines(social.CleanRunes(typed))
+	if lines > maxBioLines {
+		return "", social.Invalid(field, fmt.Sprintf("Use at most %d lines.", maxBioLines))
+	}
+	return bounded(text, field, most)
+}
+
+func bounded(text, field string, most int) (string, error) {
+	if strings.IndexFunc(text, social.IsInk) < 0 {
+		return "", nil
+	}
+	if len(text) > most*social.BytesPerCharacter || uniseg.GraphemeClusterCount(text) > most {
+		return "", overlong(field, most)
+	}
+	return text, nil
+}
+
+func overlong(field string, most int) error {
+	return social.Invalid(field, fmt.Sprintf("This is too long. Use at most %d characters.", most))
+}
+
+func cleanLinks(typed []string) ([]string, error) {
+	var links []string
+	for _, one := range typed {
+		link, err := cleanLink(one)
+		if err != nil {
+			return nil, err
+		}
+		if link == "" {
+			continue
+		}
+		if len(links) == MaxLinks {
+			return nil, social.Invalid("links", fmt.Sprintf("Use at most %d links.", MaxLinks))
+		}
+		links = append(links, link)
+	}
+	return links, nil
+}
+
+// cleanLink returns the address of a web page in its usual form, empty for an empty
+// text. Without a scheme it is an https address.
+func cleanLink(typed string) (string, error) {
+	invalid := social.Invalid("links", "Use web addresses such as https://example.com.")
+	typed = strings.TrimSpace(typed)
+	if typed == "" {
+		return "", nil
+	}
+	if len(typed) > MaxLink {
+		return "", social.Invalid("links", fmt.Sprintf("A link can have at most %d characters.", MaxLink))
+	}
+	if !strings.Contains(typed, "://") {
+		typed = "https://" + typed
+	}
+	u, err := url.Parse(typed)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.Opaque != "" ||
+		!strings.Contains(strings.Trim(u.Hostname(), "."), ".") {
+		return "", invalid
+	}
+	link := u.String()
+	if len(link) > MaxLink || strings.ContainsFunc(link, func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r) || r == utf8.RuneError || social.IsDirectionOverride(r)
+	}) {
+		return "", invalid
+	}
+	return link, nil
+}

@@ -1,0 +1,215 @@
+package accounts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social"
+	"retwis/internal/social/audit"
+	"retwis/internal/social/auth"
+	"retwis/internal/social/invite"
+	"retwis/internal/social/layout"
+)
+
+// SignUpMode is who can sign up.
+type SignUpMode string
+
+// The modes.
+const (
+	SignUpOpen   SignUpMode = "open"   // everybody
+	SignUpInvite SignUpMode = "invite" // people with an invitation
+	SignUpClosed SignUpMode = "closed" // nobody; an operator can still create accounts
+)
+
+// ParseSignUpMode reads the name of a mode.
+func ParseSignUpMode(name string) (SignUpMode, bool) {
+	mode := SignUpMode(name)
+	return mode, mode == SignUpOpen || mode == SignUpInvite || mode == SignUpClosed
+}
+
+// signUpField is the field of the hash `site` with the mode.
+const signUpField = "signup"
+
+// signUps are the methods of a Service for who can sign up.
+type SignUps struct {
+	audit    *audit.Log
+	accounts *Service
+	invites  invite.Store
+}
+
+func NewSignUps(a *Service, log *audit.Log) *SignUps {
+	return &SignUps{audit: log, accounts: a, invites: invite.New(a.db.Client)}
+}
+
+// RemoveInvites removes the invitations of a user: for the deletion of an account.
+func (s *SignUps) RemoveInvites(ctx context.Context, uid int64) error {
+	return s.invites.RemoveAll(ctx, uid)
+}
+
+// SignUpMode returns who can sign up. It is answered from memory while nobody changes it.
+func (s *SignUps) SignUpMode(ctx context.Context) (SignUpMode, error) {
+	name, err := s.accounts.db.Read(ctx, s.accounts.db.Client.B().Hget().Key(layout.Site).Field(signUpField).Cache()).ToString()
+	if rueidis.IsRedisNil(err) {
+		return SignUpOpen, nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("social: read who can sign up: %w", err)
+	}
+	mode, ok := ParseSignUpMode(name)
+	if !ok {
+		return SignUpClosed, nil // damage must not open the site
+	}
+	return mode, nil
+}
+
+// SetSignUpMode changes who can sign up, in all processes at once. One round trip.
+func (s *SignUps) SetSignUpMode(ctx context.Context, mode SignUpMode) error {
+	if _, ok := ParseSignUpMode(string(mode)); !ok {
+		return social.Invalid("mode", "Use open, invite or closed.")
+	}
+	b := s.accounts.db.Client.B()
+	// The second command waits for the invalidation message of the first.
+	res := s.accounts.db.Client.DoMulti(ctx,
+		b.Hset().Key(layout.Site).FieldValue().FieldValue(signUpField, string(mode)).Build().ToRetryable(),
+		b.Exists().Key(layout.Site).Build())
+	if err := res[0].Error(); err != nil {
+		return fmt.Errorf("social: change who can sign up: %w", err)
+	}
+	return nil
+}
+
+// SignUp is a person who signs up.
+type SignUp struct {
+	Name, Password string
+	Invite         string // the token of an invitation; empty for none
+	Unlisted       bool   // LatestUsers leaves the person out, whose network has signed up others lately
+}
+
+// SignUp registers a person if the mode allows it; see Register. It returns
+// ErrSignUpClosed, ErrNoInvite, ErrInviteUsedUp or ErrInviteExpired. An invitation is used
+// only where it is needed, and not where the registration fails.
+func (s *SignUps) SignUp(ctx context.Context, p SignUp) (auth.Session, error) {
+	mode, err := s.SignUpMode(ctx)
+	if err != nil {
+		return auth.Session{}, err
+	}
+	switch mode {
+	case SignUpClosed:
+		return auth.Session{}, social.ErrSignUpClosed
+	case SignUpOpen:
+		return s.register(ctx, p)
+	}
+	if err := s.invites.Take(ctx, p.Invite, s.accounts.now()); err != nil {
+		return auth.Session{}, err
+	}
+	session, err := s.register(ctx, p)
+	if err == nil {
+		return session, nil
+	}
+	// Whether the browser still waits makes no difference.
+	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
+	defer cancel()
+	return auth.Session{}, errors.Join(err, s.invites.GiveBack(back, p.Invite))
+}
+
+func (s *SignUps) register(ctx context.Context, p SignUp) (auth.Session, error) {
+	if p.Unlisted {
+		return s.accounts.registerOther(ctx, p.Name, p.Password, "unlisted", "1")
+	}
+	return s.accounts.Register(ctx, p.Name, p.Password)
+}
+
+// giveBackTimeout bounds the wait of a failed registration for its invitation.
+const giveBackTimeout = 2 * time.Second
+
+// Errors of invitations that cannot be used.
+var (
+	ErrNoInvite      = invite.ErrNone
+	ErrInviteUsedUp  = invite.ErrUsedUp
+	ErrInviteExpired = invite.ErrExpired
+)
+
+// Invite is an invitation.
+type Invite = invite.Invite
+
+// NewInvite is an invitation that is created.
+type NewInvite struct {
+	By   int64 // the user who creates it; 0 for an operator
+	Uses int64 // how many people can sign up with it: 1 to 10,000
+	For  time.Duration
+	Note string // for those who manage invitations, at most 200 bytes
+}
+
+// maxInviteFor bounds how long an invitation can be used.
+const maxInviteFor = 366 * 24 * time.Hour
+
+// CreateInvite creates an invitation and returns its token, which cannot be read again.
+// It returns *InvalidError for what is not allowed. The audit log has what is allowed.
+// Three round trips.
+func (s *SignUps) CreateInvite(ctx context.Context, n NewInvite) (token string, created Invite, err error) {
+	note := strings.Join(strings.Fields(social.CleanRunes(n.Note)), " ")
+	switch {
+	case n.Uses < 1 || n.Uses > invite.MaxUses:
+		return "", Invite{}, social.Invalid("uses", fmt.Sprintf("Use a number from 1 to %d.", invite.MaxUses))
+	case n.For < time.Minute || n.For > maxInviteFor:
+		return "", Invite{}, social.Invalid("expires", "Use a time from a minute to a year.")
+	case len(note) > invite.MaxNote:
+		return "", Invite{}, social.Invalid("note", fmt.Sprintf("This is too long. Use at most %d bytes.", invite.MaxNote))
+	}
+	now := s.accounts.now()
+	full := social.Invalid("uses", fmt.Sprintf("There are %d invitations already. Revoke one first.", invite.Max))
+	switch count, err := s.invites.Prune(ctx, now); {
+	case err != nil:
+		return "", Invite{}, err
+	case count >= invite.Max:
+		return "", Invite{}, full
+	}
+	by := social.Operator
+	if n.By != 0 {
+		by = social.Actor(n.By)
+	}
+	if err := s.audit.Add(ctx, audit.Entry{Actor: by, Action: "invite", Note: note}); err != nil {
+		return "", Invite{}, err
+	}
+	token, created, err = s.invites.Create(ctx, Invite{Uses: n.Uses, Expires: now.Add(n.For).UTC().Truncate(time.Second), By: n.By, Note: note}, now)
+	if errors.Is(err, invite.ErrFull) {
+		err = full // another process has created the last one
+	}
+	return token, created, err
+}
+
+// Invites returns all invitations, the latest first. One round trip.
+func (s *SignUps) Invites(ctx context.Context) ([]Invite, error) { return s.invites.All(ctx) }
+
+// FindInvite returns the invitation of a token, or the error of SignUp.
+func (s *SignUps) FindInvite(ctx context.Context, token string) (Invite, error) {
+	mode, err := s.SignUpMode(ctx)
+	if err != nil {
+		return Invite{}, err
+	}
+	if mode == SignUpClosed {
+		return Invite{}, social.ErrSignUpClosed
+	}
+	return s.invites.Find(ctx, token, s.accounts.now())
+}
+
+// RevokeInvite removes the invitation with an id, or returns ErrNotFound. Three round
+// trips.
+func (s *SignUps) RevokeInvite(ctx context.Context, actor social.Actor, id string) (Invite, error) {
+	found, err := s.invites.ByID(ctx, id)
+	if errors.Is(err, invite.ErrNone) {
+		err = social.ErrNotFound
+	}
+	if err != nil {
+		return Invite{}, err
+	}
+	if err := s.audit.Add(ctx, audit.Entry{Actor: actor, Action: "revoke-invitation", Target: "invite:" + found.ID}); err != nil {
+		return Invite{}, err
+	}
+	return found, s.invites.Remove(ctx, found)
+}

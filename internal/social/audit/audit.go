@@ -1,0 +1,194 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social"
+	"retwis/internal/social/layout"
+)
+
+const (
+	// maxDecisions is about how many decisions the log keeps: the latest.
+	maxDecisions = 100_000
+	// maxPerPerson is about how many decisions the history of a person keeps.
+	maxPerPerson = 200
+	// auditScanned is how many entries one command reads, and maxAuditScans how many commands
+	// one page with a filter takes at the most.
+	auditScanned  = 1000
+	maxAuditScans = 10
+)
+
+// AuditEntry is one decision of an operator or a moderator.
+type Entry struct {
+	ID     string    // the entry's own; set by the log
+	Time   time.Time // set by the log
+	Actor  social.Actor
+	Action string // such as "suspend", "hide" or "reset-password"
+	Target string // what it is about: UserTarget, PostTarget, or another text such as "invite:x"
+	Note   string // for other moderators, at most MaxNote characters; never a secret
+
+	// Person is the user that it concerns: their history shows it. Where Target is a
+	// user, that is the default.
+	Person int64
+}
+
+// UserTarget and PostTarget are the targets of decisions about a user and a post.
+func UserTarget(uid int64) string { return layout.UserKey(uid) }
+
+// PostTarget: see UserTarget.
+func PostTarget(pid int64) string { return layout.PostKey(pid) }
+
+// ParseTarget returns the id of the user or of the post that a target names; the other
+// is 0.
+func ParseTarget(target string) (uid, pid int64) {
+	switch prefix, id, ok := layout.ParseKey(target); {
+	case ok && prefix == layout.UserPrefix:
+		return id, 0
+	case ok && prefix == layout.PostPrefix:
+		return 0, id
+	}
+	return 0, 0
+}
+
+// maxAudited bounds the action and the target of an entry, in bytes.
+const maxAudited = 100
+
+// auditLog is the log of what operators and moderators have decided: one stream of all
+// decisions, and one for each person that they concern.
+type Log struct{ client rueidis.Client }
+
+func New(client rueidis.Client) *Log { return &Log{client} }
+
+// Audit adds a decision to the audit log, which keeps the latest 100,000 or so. Call it
+// before the decision takes effect: then there is none without an entry, and where it
+// failed, it is repeated with another entry. It returns *InvalidError for texts that are too
+// long. One round trip, and one more for an entry that concerns a person: their history has
+// the same id as the log. A process that dies in between leaves the entry in the log alone.
+func (a *Log) Add(ctx context.Context, e Entry) (err error) {
+	if e.Person == 0 {
+		e.Person, _ = ParseTarget(e.Target)
+	}
+	if e.Note, err = social.CleanNote(e.Note); err != nil {
+		return err
+	}
+	if len(e.Action) > maxAudited || len(e.Target) > maxAudited {
+		return social.Invalid("target", "This is too long.")
+	}
+	id, err := a.client.Do(ctx, a.append(layout.Audit, maxDecisions, "*", e)).ToString()
+	if err != nil {
+		return fmt.Errorf("audit: %w", err)
+	}
+	if e.Person == 0 {
+		return nil
+	}
+	err = a.client.Do(ctx, a.append(layout.DecisionsKey(e.Person), maxPerPerson, id, e)).Error()
+	if err != nil && !isLate(err) {
+		return fmt.Errorf("audit: %w", err)
+	}
+	return nil
+}
+
+// isLate reports whether a stream has a later entry: two decisions about a person at
+// the same moment, of which the log has both.
+func isLate(err error) bool {
+	answer, ok := rueidis.IsRedisErr(err)
+	return ok && strings.Contains(answer.Error(), "equal or smaller")
+}
+
+// AuditFilter selects decisions. The zero value selects all.
+type Filter struct {
+	Actor  social.Actor // by one actor; 0 for any
+	Target string       // about one target; empty for any
+	Person int64        // that concern one person; 0 for any
+}
+
+// AuditPage is a part of the audit log, the latest first.
+type Page struct {
+	Entries []Entry
+	Next    string // the cursor of the next page, empty at the end
+}
+
+func (a *Log) append(key string, most int64, id string, e Entry) rueidis.Completed {
+	fields := a.client.B().Xadd().Key(key).Maxlen().Almost().Threshold(layout.Itoa(most)).Id(id).
+		FieldValue().FieldValue("actor", e.Actor.String()).FieldValue("action", e.Action).FieldValue("target", e.Target)
+	if e.Person != 0 {
+		fields = fields.FieldValue("person", layout.Itoa(e.Person))
+	}
+	if e.Note != "" {
+		fields = fields.FieldValue("note", e.Note)
+	}
+	return fields.Build()
+}
+
+// AuditLog returns a page of the decisions that a filter selects. cursor is empty for the
+// first page; *InvalidError reports one that is malformed. A page about a person is one round
+// trip. Another filter reads up to 10,000 entries: a page can have fewer than limit although
+// another follows.
+func (a *Log) Read(ctx context.Context, f Filter, cursor string, limit int) (Page, error) {
+	end := "+"
+	if cursor != "" {
+		if !isID(cursor) {
+			return Page{}, social.Invalid("before", "This page address is not valid.")
+		}
+		end = "(" + cursor
+	}
+	limit = social.PageSize(limit)
+	key, count := layout.Audit, limit+1
+	if f.Person != 0 {
+		key = layout.DecisionsKey(f.Person)
+	}
+	if f.Actor != 0 || f.Target != "" {
+		count = auditScanned
+	}
+	var page Page
+	for range maxAuditScans {
+		entries, err := a.client.Do(ctx, a.client.B().Xrevrange().Key(key).End(end).Start("-").Count(int64(count)).Build()).AsXRange()
+		if err != nil {
+			return Page{}, fmt.Errorf("audit: %w", err)
+		}
+		for _, raw := range entries {
+			if len(page.Entries) == limit {
+				page.Next = page.Entries[limit-1].ID
+				return page, nil
+			}
+			e := parseEntry(raw)
+			if (f.Actor == 0 || f.Actor == e.Actor) && (f.Target == "" || f.Target == e.Target) {
+				page.Entries = append(page.Entries, e)
+			}
+			page.Next = e.ID
+		}
+		if len(entries) < count {
+			page.Next = ""
+			return page, nil
+		}
+		end = "(" + page.Next
+	}
+	return page, nil
+}
+
+// isID reports whether a text is the id of an entry of a stream.
+func isID(text string) bool {
+	ms, seq, ok := strings.Cut(text, "-")
+	_, err := strconv.ParseUint(ms, 10, 64)
+	_, err2 := strconv.ParseUint(seq, 10, 64)
+	return ok && err == nil && err2 == nil
+}
+
+func parseEntry(raw rueidis.XRangeEntry) Entry {
+	e := Entry{
+		ID: raw.ID, Actor: social.ParseActor(raw.FieldValues["actor"]), Action: raw.FieldValues["action"],
+		Target: raw.FieldValues["target"], Note: raw.FieldValues["note"],
+	}
+	e.Person, _ = layout.ParseID(raw.FieldValues["person"])
+	ms, _, _ := strings.Cut(raw.ID, "-")
+	if at, err := strconv.ParseInt(ms, 10, 64); err == nil {
+		e.Time = time.UnixMilli(at).UTC()
+	}
+	return e
+}

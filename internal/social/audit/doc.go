@@ -1,0 +1,2 @@
+// Package audit is the log of what operators and moderators have decided.
+package audit

@@ -1,0 +1,287 @@
+package auth
+
+import (
+	"context"
+	"errors"
+
+	_ "embed"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/alexedwards/argon2id"
+
+	"retwis/internal/redis/script"
+	"retwis/internal/social"
+	"retwis/internal/social/audit"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/limits"
+	"retwis/internal/social/password"
+	"retwis/internal/social/reply"
+	"retwis/internal/social/secondfactor"
+	"retwis/internal/social/storage"
+	"retwis/internal/social/users"
+)
+
+var passwordReplaceScript = script.New(passwordReplaceSource).Retryable()
+
+// ErrBusy: too many passwords wait to be checked; try again in a moment.
+var ErrBusy = password.ErrBusy
+
+// Errors of log-ins with a second factor.
+var (
+	// ErrNoLogin: the log-in has waited too long for its code, or has tried too many.
+	ErrNoLogin = secondfactor.ErrNoLogin
+	// ErrBadCode: the code is wrong, or was used before.
+	ErrBadCode = secondfactor.ErrBadCode
+	// ErrTooManyCodes: too many codes were tried for this account; a recovery code works.
+	ErrTooManyCodes = secondfactor.ErrTooMany
+	// ErrSecondFactorState: it is on already, or not set up, or not any more.
+	ErrSecondFactorState = secondfactor.ErrState
+)
+
+// LoginWaitsFor is how long a log-in waits for a code.
+const LoginWaitsFor = secondfactor.WaitFor
+
+// SecondFactorError is returned by Login for an account with a second factor: the
+// password was right, and FinishLogin needs a code.
+type SecondFactorError struct {
+	User   social.User
+	Secret string // of the log-in that waits, for FinishLogin
+}
+
+func (e *SecondFactorError) Error() string { return "social: a code of the second factor is needed" }
+
+// logins log users in: by passwords, second factors and reset links.
+type Service struct {
+	Sessions *Sessions
+	Users    *users.Users
+	Db       storage.Database
+	Hasher   *password.Hasher
+	factors  *secondfactor.Store
+	limits   *limits.Limits
+	audit    *audit.Log
+	now      func() time.Time
+}
+
+// loginOptions are what logins need; all but HashParams, Hashers and SecretKey are required.
+type Options struct {
+	HashParams *argon2id.Params // see password.NewHasher
+	Hashers    int
+	SecretKey  []byte // see secondfactor.NewBox
+	Limits     *limits.Limits
+	Audit      *audit.Log
+	Now        func() time.Time
+}
+
+func New(s *Sessions, opt Options) (*Service, error) {
+	box, err := secondfactor.NewBox(opt.SecretKey)
+	if err != nil {
+		return nil, err
+	}
+	hasher, err := password.NewHasher(opt.HashParams, opt.Hashers)
+	if err != nil {
+		return nil, err
+	}
+	return &Service{
+		Sessions: s, Users: s.users, Db: s.users.Db, Hasher: hasher, factors: &secondfactor.Store{Client: s.db.Client, Box: box},
+		limits: opt.Limits, audit: opt.Audit, now: opt.Now,
+	}, nil
+}
+
+// Login opens a session for the user of this name and password, or returns ErrBadLogin,
+// or *SecondFactorError. Six round trips and one password hash.
+func (a *Service) Login(ctx context.Context, name, password string) (Session, error) {
+	user, err := a.Authenticate(ctx, name, password)
+	if err != nil {
+		return Session{}, err
+	}
+	state, err := a.factors.State(ctx, user.ID)
+	if err != nil {
+		return Session{}, err
+	}
+	if !state.On {
+		return a.Sessions.OpenSession(ctx, user)
+	}
+	secret, err := a.factors.Wait(ctx, user.ID, a.now())
+	if err != nil {
+		return Session{}, err
+	}
+	return Session{}, &SecondFactorError{User: user, Secret: secret}
+}
+
+// Finished is a log-in with a second factor that has succeeded.
+type Finished struct {
+	Session
+	Recovered bool // by a recovery code
+	CodesLeft int
+}
+
+// FinishLogin opens the session of a log-in that waits for a code: one of the app, or a
+// recovery code. It returns ErrNoLogin, ErrBadCode or ErrTooManyCodes. Six round trips.
+func (a *Service) FinishLogin(ctx context.Context, secret, code string) (Finished, error) {
+	left, recovered, err := a.factors.Finish(ctx, secret, code, a.now())
+	if err != nil {
+		return Finished{}, err
+	}
+	uid, _ := secondfactor.UserOf(secret)
+	rec, err := a.Users.Record(social.WithFresh(ctx), uid)
+	if errors.Is(err, social.ErrNotFound) || err == nil && rec.Standing.Hidden() {
+		return Finished{}, ErrNoLogin
+	}
+	if err != nil {
+		return Finished{}, err
+	}
+	session, err := a.Sessions.OpenSession(ctx, rec.User)
+	return Finished{session, recovered, left}, err
+}
+
+// LoginUser returns the user of a log-in that waits, for the log. It proves nothing.
+func (a *Service) LoginUser(ctx context.Context, secret string) (social.User, error) {
+	uid, ok := secondfactor.UserOf(secret)
+	if !ok {
+		return social.User{}, social.ErrNotFound
+	}
+	rec, err := a.Users.Record(ctx, uid)
+	return rec.User, err
+}
+
+// SecondFactor is whether a user has a second factor, and how many recovery codes are
+// left. One round trip.
+func (a *Service) SecondFactor(ctx context.Context, uid int64) (secondfactor.State, error) {
+	return a.factors.State(ctx, uid)
+}
+
+// issuer is the name of the site in authenticator apps.
+const issuer = "Retwis"
+
+// KeyURL is the key of an app as apps read it from a QR code.
+func KeyURL(key string, user social.User) string { return secondfactor.URL(key, issuer, user.Name) }
+
+// SetUpSecondFactor returns a key for an authenticator app, which a code of it confirms.
+// It returns ErrBadLogin for a wrong password. One password hash.
+func (a *Service) SetUpSecondFactor(ctx context.Context, user social.User, password string) (key string, err error) {
+	if _, err := a.confirmPassword(ctx, user.ID, password); err != nil {
+		return "", err
+	}
+	return a.factors.Begin(ctx, user.ID, a.now())
+}
+
+// SecondFactorKey returns the key that was set up and is not confirmed yet, or
+// ErrSecondFactorState.
+func (a *Service) SecondFactorKey(ctx context.Context, uid int64) (string, error) {
+	return a.factors.Pending(ctx, uid, a.now())
+}
+
+// ConfirmSecondFactor turns the second factor on, by a code of the key that was set up,
+// and returns the recovery codes, which cannot be read again.
+func (a *Service) ConfirmSecondFactor(ctx context.Context, uid int64, code string) ([]string, error) {
+	return a.factors.Confirm(ctx, uid, code, a.now())
+}
+
+// RenewRecoveryCodes replaces the recovery codes. It returns ErrBadLogin for a wrong
+// password. One password hash.
+func (a *Service) RenewRecoveryCodes(ctx context.Context, user social.User, password string) ([]string, error) {
+	if _, err := a.confirmPassword(ctx, user.ID, password); err != nil {
+		return nil, err
+	}
+	return a.factors.Renew(ctx, user.ID)
+}
+
+// TurnOffSecondFactor turns it off. It returns ErrBadLogin for a wrong password. One
+// password hash.
+func (a *Service) TurnOffSecondFactor(ctx context.Context, user social.User, password string) error {
+	if _, err := a.confirmPassword(ctx, user.ID, password); err != nil {
+		return err
+	}
+	return a.factors.Remove(ctx, user.ID)
+}
+
+// RemoveSecondFactor turns it off without a password: for an operator, when a user has
+// lost the device and the recovery codes.
+func (a *Service) RemoveSecondFactor(ctx context.Context, uid int64) error {
+	return a.factors.Remove(ctx, uid)
+}
+
+//go:embed password_replace.lua
+var passwordReplaceSource string
+
+// Authenticate returns the user of this name and password, ErrBadLogin, or
+// *SuspendedError for the right password of a user who is suspended. A
+// password that the original program stored in clear, or one hashed at another
+// cost, is replaced by its hash at today's.
+func (a *Service) Authenticate(ctx context.Context, name, password string) (social.User, error) {
+	if len(password) > MaxTypedPassword || !utf8.ValidString(name) {
+		return social.User{}, social.ErrBadLogin
+	}
+	uid, err := a.Users.LookUp(ctx, name)
+	if err != nil && !errors.Is(err, social.ErrNotFound) {
+		return social.User{}, err
+	}
+	var rec users.Record
+	var stored string
+	if err == nil {
+		if rec, stored, err = a.credentials(ctx, uid); err != nil {
+			return social.User{}, err
+		}
+	}
+	ok, outdated, err := a.Hasher.Verify(ctx, password, stored)
+	if err != nil {
+		return social.User{}, err
+	}
+	if !ok {
+		return social.User{}, social.ErrBadLogin
+	}
+	if outdated {
+		if err := a.replacePassword(ctx, uid, stored, password); err != nil {
+			return social.User{}, err
+		}
+	}
+	if rec.Standing == social.Suspended {
+		info, err := a.Users.Standing(social.WithFresh(ctx), uid)
+		if err != nil {
+			return social.User{}, err
+		}
+		if info.Standing == social.Suspended {
+			return social.User{}, &social.SuspendedError{StandingInfo: info}
+		}
+	}
+	return rec.User, nil
+}
+
+// credentials returns a user and their stored password, empty when there is no
+// such user.
+func (a *Service) credentials(ctx context.Context, uid int64) (users.Record, string, error) {
+	b := a.Db.Client.B()
+	res := a.Db.Client.DoMulti(ctx,
+		b.Hmget().Key(layout.UserKey(uid)).Field(users.RecordFields...).Build(),
+		b.Hget().Key(layout.UserKey(uid)).Field("password").Build(),
+	)
+	rec, err := users.ParseRecord(uid, res[0])
+	if errors.Is(err, social.ErrNotFound) {
+		return users.Record{}, "", nil
+	}
+	if err != nil {
+		return users.Record{}, "", err
+	}
+	stored, err := reply.Text(res[1])
+	return rec, stored, err
+}
+
+func (a *Service) replacePassword(ctx context.Context, uid int64, stored, password string) error {
+	phc, err := a.Hasher.Hash(ctx, password)
+	if err != nil {
+		return err
+	}
+	err = passwordReplaceScript.Run(ctx, a.Db.Client, []string{layout.UserKey(uid)}, []string{stored, phc}).Error()
+	if err != nil {
+		return fmt.Errorf("social: replace a password: %w", err)
+	}
+	return nil
+}
+
+// HashQueue returns how many passwords wait to be checked or hashed.
+func (a *Service) HashQueue() int { return a.Hasher.Waiting() }
+
+// HashStats returns what the queue for passwords has done since the start.
+func (a *Service) HashStats() password.Stats { return a.Hasher.Stats() }

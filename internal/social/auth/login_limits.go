@@ -1,0 +1,68 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/social"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/limits"
+	"retwis/internal/social/password"
+	"retwis/internal/social/reply"
+)
+
+// AllowLogin decides about one try of a password; see limits.Limits.AllowLogin. Call it
+// before Authenticate, with the name as it was typed, and LoggedIn once somebody has
+// proved everything, a second factor included. One round trip.
+func (a *Service) AllowLogin(ctx context.Context, name string, from netip.Addr) error {
+	return a.limits.AllowLogin(ctx, layout.Fold(name), from, func() (bool, error) {
+		uid, err := a.Users.LookUp(ctx, name)
+		if err != nil {
+			return false, err
+		}
+		err = a.Db.Client.Do(ctx, a.Db.Client.B().Zscore().Key(layout.LoginPlacesKey(uid)).Member(limits.Place(from)).Build()).Error()
+		if rueidis.IsRedisNil(err) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+}
+
+const (
+	// loginPlaces is how many addresses are remembered for each account.
+	loginPlaces = 20
+	// loginPlacesFor is for how long, since the last log-in.
+	loginPlacesFor = 90 * 24 * time.Hour
+)
+
+// LoggedIn notes a log-in from an address: it does not count as a try, and strangers
+// cannot lock this address out of the account, unless the memory of the server is full and
+// the address is new. name is the one that AllowLogin got. Three round trips.
+func (a *Service) LoggedIn(ctx context.Context, user social.User, name string, from netip.Addr) error {
+	a.limits.LoggedIn(ctx, layout.Fold(name), from)
+	if !from.IsValid() {
+		return nil
+	}
+	b, key := a.Db.Client.B(), layout.LoginPlacesKey(user.ID)
+	res := a.Db.Client.DoMulti(ctx,
+		b.Zadd().Key(key).ScoreMember().ScoreMember(float64(a.now().Unix()), limits.Place(from)).Build().ToRetryable(),
+		b.Zremrangebyrank().Key(key).Start(0).Stop(-loginPlaces-1).Build().ToRetryable(),
+		b.Expire().Key(key).Seconds(int64(loginPlacesFor/time.Second)).Build().ToRetryable(),
+	)
+	if err := reply.FirstError(res); err != nil && rediserr.Of(err) != rediserr.WritesRefused {
+		return fmt.Errorf("social: note a log-in: %w", errors.Join(err, ctx.Err()))
+	}
+	return nil
+}
+
+// WithAddress notes in a context where a request comes from, so that no address gets
+// more of the time for checking passwords than others that wait for it.
+func WithAddress(ctx context.Context, from netip.Addr) context.Context {
+	return password.WithPlace(ctx, limits.Place(from))
+}

@@ -1,0 +1,201 @@
+package auth
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"retwis/internal/social"
+	"retwis/internal/social/audit"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/password"
+	"retwis/internal/social/reply"
+	"retwis/internal/social/secondfactor"
+	"retwis/internal/social/session"
+)
+
+// Bounds on a new password, in characters.
+const (
+	MinPassword = 8
+	MaxPassword = 128
+)
+
+// MaxTypedPassword bounds, in bytes, the password of a log-in: accounts from
+// before the bounds above can still log in.
+const MaxTypedPassword = 1024
+
+// siteName is a password that people choose for a site of this name.
+const siteName = "retwis"
+
+// checkPassword returns *InvalidError for a password that a user of this name cannot
+// have.
+func CheckPassword(typed, username string) error {
+	if err := checkLength(typed); err != nil {
+		return err
+	}
+	switch {
+	case password.IsName(typed, username):
+		return social.Invalid("password", "Your password is too close to your username.")
+	case password.IsName(typed, siteName) || password.IsCommon(typed):
+		return social.Invalid("password", "This password is too easy to guess. Try several words, or a longer one.")
+	}
+	return nil
+}
+
+func checkLength(typed string) error {
+	n := utf8.RuneCountInString(typed)
+	if !utf8.ValidString(typed) || n < MinPassword || n > MaxPassword {
+		return social.Invalid("password", fmt.Sprintf("Use %d to %d characters.", MinPassword, MaxPassword))
+	}
+	return nil
+}
+
+// HashPassword returns the PHC string of a password, for accounts that are
+// loaded with it: it checks the length alone.
+func (a *Service) HashPassword(ctx context.Context, password string) (string, error) {
+	if err := checkLength(password); err != nil {
+		return "", err
+	}
+	return a.Hasher.Hash(ctx, password)
+}
+
+// confirmPassword returns the stored password of a user who has typed it, or
+// ErrBadLogin.
+func (a *Service) confirmPassword(ctx context.Context, uid int64, typed string) (stored string, err error) {
+	if len(typed) > MaxTypedPassword {
+		return "", social.ErrBadLogin
+	}
+	_, stored, err = a.credentials(ctx, uid)
+	if err != nil {
+		return "", err
+	}
+	ok, _, err := a.Hasher.Verify(ctx, typed, stored)
+	if err != nil {
+		return "", err
+	}
+	if !ok {
+		return "", social.ErrBadLogin
+	}
+	return stored, nil
+}
+
+// ChangePassword sets a new password. It ends all sessions of the user, log-ins that
+// wait for a code, and a reset link, and opens the session that it returns. It returns
+// ErrBadLogin where current is wrong, and *InvalidError for a password that is not
+// allowed. Five round trips and two password hashes.
+func (a *Service) ChangePassword(ctx context.Context, user social.User, current, typed string) (Session, error) {
+	stored, err := a.confirmPassword(ctx, user.ID, current)
+	if err != nil {
+		return Session{}, err
+	}
+	if err := CheckPassword(typed, user.Name); err != nil {
+		return Session{}, err
+	}
+	phc, err := a.Hasher.Hash(ctx, typed)
+	if err != nil {
+		return Session{}, err
+	}
+	secret, entry := a.Sessions.newEntry(ctx)
+	secret, err = a.Sessions.store.Reserve(ctx, user.ID, secret, entry.Token)
+	if err != nil {
+		return Session{}, err
+	}
+	ended, err := a.Sessions.store.Replace(ctx, user.ID, session.Password{Field: "password", Value: stored, Hash: phc, Session: &entry})
+	if errors.Is(err, session.ErrChanged) {
+		// Another request was faster: what was typed is not the password any more.
+		return Session{}, errors.Join(social.ErrBadLogin, a.Sessions.forget(ctx, []string{entry.Token}))
+	}
+	if err != nil {
+		return Session{}, err
+	}
+	return Session{User: user, Secret: secret}, a.Sessions.forget(ctx, ended)
+}
+
+// ResetFor is how long a reset link works.
+const ResetFor = 24 * time.Hour
+
+// ErrNoReset: the reset link was used, has expired, or was replaced by another.
+var ErrNoReset = errors.New("social: no such reset link")
+
+// IssueReset returns the secret of a link by which a user sets a new password, once,
+// within a day. It replaces the one before. Only its SHA-256 is stored. It returns
+// ErrNotFound where there is no such user. It is in the audit log. Three round trips.
+func (a *Service) IssueReset(ctx context.Context, by social.Actor, uid int64) (token string, expires time.Time, err error) {
+	expires = a.now().Add(ResetFor)
+	token = layout.Itoa(uid) + "." + session.NewSecret()
+	if _, err := a.Users.Record(ctx, uid); err != nil {
+		return "", time.Time{}, err
+	}
+	// First, so that there is no link that the log does not know.
+	if err := a.audit.Add(ctx, audit.Entry{Actor: by, Action: "reset-password", Target: audit.UserTarget(uid)}); err != nil {
+		return "", time.Time{}, err
+	}
+	err = a.Users.Edit(ctx, uid, "reset", resetHash(token)+" "+layout.Seconds(expires))
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	return token, expires, nil
+}
+
+func resetHash(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
+// ResetUser returns the user of a reset link, or ErrNoReset.
+func (a *Service) ResetUser(ctx context.Context, token string) (social.User, error) {
+	user, _, err := a.findReset(ctx, token)
+	return user, err
+}
+
+// findReset returns the user of a reset link, and what is stored of it.
+func (a *Service) findReset(ctx context.Context, token string) (social.User, string, error) {
+	uid, ok := secondfactor.UserOf(token)
+	if !ok {
+		return social.User{}, "", ErrNoReset
+	}
+	stored, err := reply.TextOrEmpty(a.Db.Client.Do(ctx, a.Db.Client.B().Hget().Key(layout.UserKey(uid)).Field("reset").Build()))
+	if err != nil {
+		return social.User{}, "", fmt.Errorf("social: look up a reset link: %w", err)
+	}
+	hash, ends, _ := strings.Cut(stored, " ")
+	if hash != resetHash(token) || layout.ParseTime(ends).Before(a.now()) {
+		return social.User{}, "", ErrNoReset
+	}
+	rec, err := a.Users.Record(social.WithFresh(ctx), uid)
+	if errors.Is(err, social.ErrNotFound) || err == nil && rec.Standing == social.Closed {
+		err = ErrNoReset
+	}
+	return rec.User, stored, err
+}
+
+// ResetPassword sets the password of a reset link's user and uses the link up. It ends
+// all sessions of the user, and log-ins that wait for a code; a second factor stays on.
+// It returns ErrNoReset, or *InvalidError for a password that is not allowed. Of several
+// uses at once, one succeeds. Four round trips and one password hash.
+func (a *Service) ResetPassword(ctx context.Context, token, typed string) (social.User, error) {
+	user, stored, err := a.findReset(ctx, token)
+	if err != nil {
+		return social.User{}, err
+	}
+	if err := CheckPassword(typed, user.Name); err != nil {
+		return social.User{}, err
+	}
+	phc, err := a.Hasher.Hash(ctx, typed)
+	if err != nil {
+		return social.User{}, err
+	}
+	ended, err := a.Sessions.store.Replace(ctx, user.ID, session.Password{Field: "reset", Value: stored, Hash: phc})
+	if errors.Is(err, session.ErrChanged) {
+		return social.User{}, ErrNoReset
+	}
+	if err != nil {
+		return social.User{}, err
+	}
+	return user, a.Sessions.forget(ctx, ended)
+}

@@ -1,0 +1,342 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/social"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/reply"
+	"retwis/internal/social/session"
+	"retwis/internal/social/storage"
+	"retwis/internal/social/users"
+)
+
+// Session is an open session: its user, and the secret that opens it. Only the
+// SHA-256 of the secret is stored, so a copy of the database opens nothing.
+type Session struct {
+	User   social.User
+	Secret string
+}
+
+// MaxSessions is how many sessions a user may have open; a further one ends the
+// oldest.
+const MaxSessions = session.MaxSessions
+
+// retryUse is after which time a use is noted again that could not be written.
+const retryUse = time.Minute
+
+type deviceKey struct{}
+
+// WithDevice returns a context for a log-in or a registration from a device, such as
+// "Firefox on Linux", by which users recognize their sessions.
+func WithDevice(ctx context.Context, device string) context.Context {
+	return context.WithValue(ctx, deviceKey{}, device)
+}
+
+// sessions are the sessions of all users.
+type Sessions struct {
+	users *users.Users
+	db    storage.Database
+	store *session.Store
+	now   func() time.Time
+	// tokens maps the token of a session to its user. A pair never changes while it
+	// exists; the user is read and compared each time.
+	tokens *otter.Cache[string, knownSession]
+}
+
+// knownSession is what a process remembers of a session. Its last use can be later in
+// the database, where other processes have noted it.
+type knownSession struct {
+	uid           int64
+	created, used time.Time // zero where they are not known
+}
+
+// sessionOptions are the settings of sessions; all are required.
+type SessionOptions struct {
+	Idle, Max time.Duration // see session.Store
+	Now       func() time.Time
+}
+
+func NewSessions(u *users.Users, opt SessionOptions) (*Sessions, error) {
+	tokens, err := otter.New(&otter.Options[string, knownSession]{MaximumSize: cachedTokens})
+	if err != nil {
+		return nil, fmt.Errorf("social: %w", err)
+	}
+	store := &session.Store{Client: u.Db.Client, Directory: u.Directory, Idle: opt.Idle, Max: opt.Max}
+	return &Sessions{users: u, db: u.Db, store: store, now: opt.Now, tokens: tokens}, nil
+}
+
+// cachedTokens bounds the sessions kept in memory, about 150 bytes each.
+const cachedTokens = 200_000
+
+// newEntry returns a new session of the device of a context.
+func (s *Sessions) newEntry(ctx context.Context) (secret string, e session.Entry) {
+	secret = session.NewSecret()
+	token, _ := session.Token(secret)
+	device, _ := ctx.Value(deviceKey{}).(string)
+	now := s.now()
+	return secret, session.Entry{Token: token, Created: now, Used: now, Device: device}
+}
+
+// openSession begins a session. It is written to `auths` first and to the
+// user's hash last, and is open when both have it, so that a crash in between
+// leaves an entry that opens nothing.
+func (s *Sessions) OpenSession(ctx context.Context, user social.User) (Session, error) {
+	secret, entry := s.newEntry(ctx)
+	secret, err := s.store.Reserve(ctx, user.ID, secret, entry.Token)
+	if err != nil {
+		return Session{}, err
+	}
+	if !user.Joined.IsZero() { // a registration may have been cut short
+		cmds, err := s.users.Directory.AddLatest(ctx, user.Name, float64(user.Joined.Unix()))
+		if err == nil {
+			err = reply.FirstError(s.db.Client.DoMulti(ctx, cmds...))
+		}
+		if err != nil && rediserr.Of(err) != rediserr.WritesRefused { // the memory may be full
+			return Session{}, fmt.Errorf("social: open a session: %w", err)
+		}
+	}
+	dropped, err := s.store.Open(ctx, user.ID, entry)
+	if errors.Is(err, session.ErrChanged) {
+		// The account is gone.
+		return Session{}, errors.Join(social.ErrBadLogin, s.forget(ctx, []string{entry.Token}))
+	}
+	if err != nil {
+		return Session{}, err
+	}
+	return Session{User: user, Secret: secret}, s.forget(ctx, dropped)
+}
+
+// SessionUser returns the user of the session that a secret opens, or
+// ErrNoSession. It is answered from memory for a session seen lately, as long
+// as the user's own list of sessions, which the server watches for this
+// process, has it too. Once an hour it notes that the session is in use.
+func (s *Sessions) SessionUser(ctx context.Context, secret string) (social.User, error) {
+	uid, token, ok := session.Split(secret)
+	if !ok {
+		return social.User{}, social.ErrNoSession
+	}
+	user, known, err := s.sessionUser(ctx, uid, token)
+	if errors.Is(err, social.ErrNoSession) && known.uid != 0 && !social.IsFresh(ctx) {
+		// Another process may have opened it a moment ago.
+		user, known, err = s.sessionUser(social.WithFresh(ctx), uid, token)
+	}
+	if err == nil {
+		err = s.inUse(ctx, token, known)
+	}
+	if errors.Is(err, social.ErrNoSession) {
+		s.tokens.Invalidate(token)
+	}
+	if err != nil {
+		return social.User{}, err
+	}
+	return user, nil
+}
+
+// RenewedSecret returns the secret that the browser should have of an open session: on a
+// Cluster it names the user. It is answered from memory.
+func (s *Sessions) RenewedSecret(ctx context.Context, uid int64, secret string) (string, error) {
+	spread, err := s.users.Directory.Spread(ctx)
+	if spread {
+		secret = session.WithUser(uid, secret)
+	}
+	return secret, err
+}
+
+// sessionUser returns the user of a token whose own list of sessions has it, or
+// ErrNoSession; uid is the user that the secret names, 0 for none. No round trip for a
+// session and a user seen lately, else one, and another one where the secret names no
+// user.
+func (s *Sessions) sessionUser(ctx context.Context, uid int64, token string) (social.User, knownSession, error) {
+	known, ok := s.tokens.GetIfPresent(token)
+	var rec users.Record
+	var err error
+	switch {
+	case ok && uid != 0 && uid != known.uid:
+		return social.User{}, known, social.ErrNoSession
+	case ok:
+		rec, err = s.users.Record(ctx, known.uid)
+	case uid != 0:
+		known.uid = uid
+		rec, err = s.readSession(ctx, &known, token)
+	default:
+		known.uid, err = s.db.Client.Do(ctx, s.db.Client.B().Hget().Key(layout.Auths).Field(token).Build()).AsInt64()
+		if rueidis.IsRedisNil(err) {
+			return social.User{}, known, social.ErrNoSession
+		}
+		if err != nil {
+			return social.User{}, known, fmt.Errorf("social: look up a session: %w", err)
+		}
+		rec, err = s.readSession(ctx, &known, token)
+	}
+	if errors.Is(err, social.ErrNotFound) || err == nil && (!session.Has(rec.Auth, token) || rec.Standing.Hidden()) {
+		return social.User{}, known, social.ErrNoSession
+	}
+	return rec.User, known, err
+}
+
+// readSession reads the user of a session, and when it was last used, and remembers it.
+func (s *Sessions) readSession(ctx context.Context, known *knownSession, token string) (users.Record, error) {
+	res := s.db.ReadMany(ctx, s.users.RecordCommand(known.uid), s.db.Client.B().Hget().Key(layout.SessionsKey(known.uid)).Field(token).Cache())
+	rec, err := users.ParseRecord(known.uid, res[0])
+	if err != nil {
+		return rec, err
+	}
+	entry, err := reply.TextOrEmpty(res[1])
+	if err != nil {
+		return rec, err
+	}
+	e := session.Parse(token, entry)
+	known.created, known.used = e.Created, e.Used
+	if session.Has(rec.Auth, token) {
+		s.tokens.Set(token, *known)
+	}
+	return rec, nil
+}
+
+// inUse returns ErrNoSession for a session that has expired. It notes the use of others,
+// and ends expired ones, where none was noted for an hour: one round trip. A session
+// stays open while the database takes no writes.
+func (s *Sessions) inUse(ctx context.Context, token string, known knownSession) error {
+	now := s.now()
+	if now.Sub(known.used) < session.UseEvery && now.Sub(known.created) <= s.store.Max {
+		return nil
+	}
+	e, ended, err := s.store.Touch(ctx, known.uid, token, now)
+	switch {
+	case errors.Is(err, session.ErrNone):
+		return errors.Join(social.ErrNoSession, s.forget(ctx, ended))
+	case err != nil:
+		text, readErr := reply.TextOrEmpty(s.db.Client.Do(ctx, s.db.Client.B().Hget().Key(layout.SessionsKey(known.uid)).Field(token).Build()))
+		if readErr != nil {
+			return readErr
+		}
+		if e = session.Parse(token, text); s.store.Expired(e, now) {
+			return social.ErrNoSession
+		}
+		e.Used = now.Add(retryUse - session.UseEvery)
+		if e.Created.IsZero() {
+			e.Created = now
+		}
+	default:
+		// What is left in `auths` opens nothing.
+		_ = s.forget(ctx, ended)
+	}
+	known.created, known.used = e.Created, e.Used
+	s.tokens.Set(token, known)
+	return nil
+}
+
+// SessionOpen reports whether the list of a user's sessions, read through this client,
+// has the session of a secret. One round trip.
+func (s *Sessions) SessionOpen(ctx context.Context, client rueidis.Client, uid int64, secrets ...string) ([]bool, error) {
+	user, err := reply.Fields(client.Do(ctx, client.B().Hmget().Key(layout.UserKey(uid)).Field("auth", "standing").Build()))
+	if err != nil {
+		return nil, fmt.Errorf("social: look up a session: %w", err)
+	}
+	open, hidden := make([]bool, len(secrets)), social.ParseStanding(user[1]).Hidden()
+	for i, secret := range secrets {
+		token, ok := session.Token(secret)
+		open[i] = ok && !hidden && session.Has(user[0], token)
+	}
+	return open, nil
+}
+
+// Logout ends the session of a secret. The user's own list is changed first, which
+// alone ends it. Two round trips.
+func (s *Sessions) Logout(ctx context.Context, uid int64, secret string) error {
+	token, ok := session.Token(secret)
+	if !ok {
+		return nil
+	}
+	return s.end(ctx, uid, session.One, token)
+}
+
+// LogoutEverywhere ends every session of a user. Repeating it clears what a crash left
+// in `auths`. Two round trips.
+func (s *Sessions) LogoutEverywhere(ctx context.Context, uid int64) error {
+	return s.end(ctx, uid, session.All, "")
+}
+
+// LogoutOthers ends every session of a user but that of a secret.
+func (s *Sessions) LogoutOthers(ctx context.Context, uid int64, secret string) error {
+	token, ok := session.Token(secret)
+	if !ok {
+		return social.ErrNoSession
+	}
+	return s.end(ctx, uid, session.Others, token)
+}
+
+func (s *Sessions) end(ctx context.Context, uid int64, which session.Which, token string) error {
+	ended, err := s.store.End(ctx, uid, which, token)
+	if err != nil {
+		return err
+	}
+	return s.forget(ctx, ended)
+}
+
+// forget removes ended sessions from `auths`, and from memory.
+func (s *Sessions) forget(ctx context.Context, tokens []string) error {
+	for _, token := range tokens {
+		s.tokens.Invalidate(token)
+	}
+	return s.store.Forget(ctx, tokens)
+}
+
+// OpenSession is a session in the list that its user sees.
+type OpenSession struct {
+	ID            string // for EndSession; it opens nothing
+	Device        string // "Firefox on Linux"; empty where it is not known
+	Created, Used time.Time
+	Here          bool // it is the session that asks
+}
+
+// sessionID is how many characters of a token name a session among those of a user.
+const sessionID = 16
+
+// OpenSessions returns the sessions of a user, the last used first; secret is that of
+// the session that asks, or empty. The times are zero where the session began before
+// they were kept. One round trip.
+func (s *Sessions) OpenSessions(ctx context.Context, uid int64, secret string) ([]OpenSession, error) {
+	entries, err := s.store.List(ctx, uid, s.now())
+	if err != nil {
+		return nil, err
+	}
+	here, _ := session.Token(secret)
+	open := make([]OpenSession, len(entries))
+	for i, e := range entries {
+		open[i] = OpenSession{ID: e.Token[:sessionID], Device: e.Device, Created: e.Created, Used: e.Used, Here: e.Token == here}
+	}
+	return open, nil
+}
+
+// EndSession ends one session of a user, if it is open. Two round trips.
+func (s *Sessions) EndSession(ctx context.Context, uid int64, id string) error {
+	if len(id) != sessionID {
+		return social.ErrNoSession
+	}
+	return s.end(ctx, uid, session.One, id)
+}
+
+// ExpiredSessions counts the sessions of a user that have expired and are still listed.
+// One round trip.
+func (s *Sessions) ExpiredSessions(ctx context.Context, uid int64) (int, error) {
+	return s.store.CountExpired(ctx, uid, s.now())
+}
+
+// EndExpiredSessions removes the expired sessions of a user, and reports whether there
+// were any. Two round trips.
+func (s *Sessions) EndExpiredSessions(ctx context.Context, uid int64) (bool, error) {
+	_, ended, err := s.store.Touch(ctx, uid, "", s.now())
+	if err != nil && !errors.Is(err, session.ErrNone) {
+		return false, err
+	}
+	return len(ended) > 0, s.forget(ctx, ended)
+}

@@ -1,0 +1,155 @@
+package moderation
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/script"
+	"retwis/internal/social"
+	"retwis/internal/social/audit"
+	"retwis/internal/social/auth"
+	"retwis/internal/social/fanout"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/task"
+	"retwis/internal/social/timeline"
+	"retwis/internal/social/users"
+)
+
+var (
+	//go:embed post_hide.lua
+	postHideSource string
+	postHideScript = script.New(postHideSource).Retryable()
+)
+
+// moderation are the methods of a Service for roles, standings and hidden posts.
+type Service struct {
+	audit     *audit.Log
+	client    rueidis.Client
+	users     *users.Users
+	sessions  *auth.Sessions
+	lists     *timeline.Lists
+	fanOut    *fanout.Engine
+	tasks     *task.Engine
+	standings *timeline.Standings
+	log       *slog.Logger
+	now       func() time.Time
+}
+
+// moderationOptions are what moderation needs; all are required.
+type Options struct {
+	Users     *users.Users
+	Sessions  *auth.Sessions
+	Lists     *timeline.Lists
+	FanOut    *fanout.Engine
+	Standings *timeline.Standings
+	Audit     *audit.Log
+	Log       *slog.Logger
+	Now       func() time.Time
+}
+
+func New(opt Options) *Service {
+	m := &Service{
+		audit: opt.Audit, client: opt.Users.Db.Client, users: opt.Users, sessions: opt.Sessions, lists: opt.Lists,
+		fanOut: opt.FanOut, tasks: opt.FanOut.Tasks(), standings: opt.Standings, log: opt.Log, now: opt.Now,
+	}
+	m.tasks.Handle(strings.TrimSuffix(roleTask, ":"), m.copyRole)
+	m.tasks.Handle(strings.TrimSuffix(standingTask, ":"), m.FollowStanding)
+	return m
+}
+
+// HidePost hides a post from everybody but its author, who reads the message, and
+// moderators, who read the note. Where it is hidden with that message already, nothing
+// is written. It returns ErrForbidden, *InvalidError for a text that is too long, and
+// ErrNotFound. About five round trips.
+func (m *Service) HidePost(ctx context.Context, actor social.Actor, post int64, message, note string) error {
+	_, err := m.hidePost(ctx, actor, post, message, note)
+	return err
+}
+
+// hidePost is HidePost; it reports whether it has changed something.
+func (m *Service) hidePost(ctx context.Context, actor social.Actor, post int64, message, note string) (changed bool, err error) {
+	message, err = social.CleanNote(message)
+	if err != nil {
+		return false, social.Invalid("message", "Use at most 1,000 characters.")
+	}
+	return m.decideOnPost(ctx, postDecision{
+		actor: actor, action: "hide", post: post, note: note,
+		done: func(p *timeline.View) bool { return !p.Hidden.IsZero() && p.HiddenMessage == message },
+		do:   func() error { return m.setHidden(ctx, post, layout.Seconds(m.now())+" "+message) },
+	})
+}
+
+// UnhidePost shows a hidden post again; see HidePost.
+func (m *Service) UnhidePost(ctx context.Context, actor social.Actor, post int64, note string) error {
+	_, err := m.decideOnPost(ctx, postDecision{
+		actor: actor, action: "unhide", post: post, note: note,
+		done: func(p *timeline.View) bool { return p.Hidden.IsZero() },
+		do:   func() error { return m.setHidden(ctx, post, "") },
+	})
+	return err
+}
+
+// RemovePost deletes a post; see HidePost and Delete.
+func (m *Service) RemovePost(ctx context.Context, actor social.Actor, post int64, note string) error {
+	_, err := m.decideOnPost(ctx, postDecision{
+		actor: actor, action: "delete", post: post, note: note,
+		done: func(*timeline.View) bool { return false },
+		do: func() error {
+			defer m.lists.Views.Touch(post)
+			return m.fanOut.Delete(ctx, post)
+		},
+	})
+	return err
+}
+
+// postDecision is what an actor has decided about a post.
+type postDecision struct {
+	actor  social.Actor
+	action string
+	post   int64
+	note   string
+	done   func(*timeline.View) bool // the post is so already
+	do     func() error
+}
+
+// decideOnPost does what an actor has decided about a post. It reports whether that has
+// changed something: what does not is not in the audit log, which would be full of it.
+func (m *Service) decideOnPost(ctx context.Context, d postDecision) (changed bool, err error) {
+	found, err := m.lists.Views.Get(social.WithFresh(ctx, d.post), d.post)
+	if err != nil {
+		return false, err
+	}
+	if found[0] == nil || found[0].Deleted {
+		return false, social.ErrNotFound
+	}
+	author := found[0].Author.ID
+	if err := m.authorize(ctx, d.actor, author); err != nil {
+		return false, err
+	}
+	if d.done(found[0]) {
+		return false, nil
+	}
+	err = m.audit.Add(ctx, audit.Entry{Actor: d.actor, Action: d.action, Target: audit.PostTarget(d.post), Person: author, Note: d.note})
+	if err != nil {
+		return false, err
+	}
+	return true, d.do()
+}
+
+func (m *Service) setHidden(ctx context.Context, post int64, hidden string) error {
+	ok, err := postHideScript.RunFenced(ctx, m.client, []string{layout.PostKey(post)}, []string{hidden}).AsBool()
+	m.lists.Views.Touch(post)
+	if err != nil {
+		return fmt.Errorf("social: hide a post: %w", err)
+	}
+	if !ok {
+		return social.ErrNotFound
+	}
+	return nil
+}

@@ -1,0 +1,453 @@
+package moderation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+
+	"retwis/internal/social"
+	"retwis/internal/social/audit"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/report"
+	"retwis/internal/social/timeline"
+)
+
+// ReportKind is why somebody reports a post or a person.
+type ReportKind struct{ Name, Label string }
+
+// ReportKinds are the reasons to choose from.
+var ReportKinds = [...]ReportKind{
+	{"spam", "Spam or advertising"},
+	{"abuse", "Harassment or hate"},
+	{"violence", "Threats or violence"},
+	{"impersonation", "Pretends to be another person"},
+	{"illegal", "Something illegal"},
+	{"other", "Something else"},
+}
+
+// KindLabel returns the text of a kind of report.
+func KindLabel(name string) string {
+	for _, kind := range ReportKinds {
+		if kind.Name == name {
+			return kind.Label
+		}
+	}
+	return name
+}
+
+// MaxReportText bounds what a reporter can add, in characters.
+const MaxReportText = 500
+
+// ReportLease is how long a moderator has a report without a sign of life.
+const ReportLease = report.Lease
+
+// Errors of reports that a caller can act on.
+var (
+	// ErrNoReport: there is no open report about the target, or none waits.
+	ErrNoReport = report.ErrNone
+	// ErrReportHeld: another moderator has the report.
+	ErrReportHeld = report.ErrHeld
+	// ErrReportNotHeld: the moderator does not have the report, or no longer.
+	ErrReportNotHeld = report.ErrNotHeld
+)
+
+// reports are the methods of a Service for reports.
+type Reports struct {
+	store *report.Store
+	m     *Service
+}
+
+func NewReports(m *Service) (*Reports, error) {
+	store, err := report.New(m.client)
+	if err != nil {
+		return nil, err
+	}
+	return &Reports{store: store, m: m}, nil
+}
+
+// ReportCase is a reported post or person, with all open reports about it.
+type ReportCase struct {
+	Target  string         // UserTarget or PostTarget
+	Person  social.User    // the person, or the author of the post
+	Post    *timeline.View // nil for a person, and for a post that is gone
+	Reports []UserReport
+}
+
+// UserReport is what one person has reported.
+type UserReport struct {
+	By   social.User // without a name where the account is deleted
+	Time time.Time
+	Kind string
+	Text string
+}
+
+// WaitingReport is an open case in a list.
+type WaitingReport struct {
+	Target    string
+	Person    social.User    // the person, or the author of the post
+	Post      *timeline.View // nil for a person, and for a post that is gone
+	Since     time.Time
+	Reporters int64
+	Kinds     []report.Kind // why, the most frequent first; see KindLabel
+	Holder    social.Actor  // who has it, 0 for nobody
+	Until     time.Time
+}
+
+// ReportPost reports a post to the moderators. A reporter has one open report about a
+// target: another one changes nothing. It returns *InvalidError for a kind that does not
+// exist, a text that is too long, and one's own posts, and ErrNotFound for a post that the
+// reporter does not see, unless it is a block that hides it: one who insults and then
+// blocks can be reported. About four round trips.
+func (r *Reports) ReportPost(ctx context.Context, reporter social.User, post int64, kind, text string) error {
+	text, err := checkReport(reporter, kind, text)
+	if err != nil {
+		return err
+	}
+	v, err := r.m.lists.Viewers.Get(ctx, reporter)
+	if err != nil {
+		return err
+	}
+	found, err := r.m.lists.Views.Get(ctx, post)
+	if err != nil {
+		return err
+	}
+	if found[0] == nil || social.Visible(v.PastBlocks(), found[0].Post) == social.Hidden {
+		return social.ErrNotFound
+	}
+	if found[0].RepostOf != 0 {
+		return r.ReportPost(ctx, reporter, found[0].RepostOf, kind, text)
+	}
+	return r.add(ctx, reporter, found[0].Author.ID, audit.PostTarget(post), kind, text)
+}
+
+// ReportUser reports a person; see ReportPost.
+func (r *Reports) ReportUser(ctx context.Context, reporter social.User, uid int64, kind, text string) error {
+	text, err := checkReport(reporter, kind, text)
+	if err != nil {
+		return err
+	}
+	v, err := r.m.lists.Viewers.Get(ctx, reporter)
+	if err != nil {
+		return err
+	}
+	if v.Standing(uid).Hidden() {
+		return social.ErrNotFound
+	}
+	if _, err := r.m.users.Record(ctx, uid); err != nil {
+		return err
+	}
+	return r.add(ctx, reporter, uid, audit.UserTarget(uid), kind, text)
+}
+
+// checkReport returns the text of a report as it is kept.
+func checkReport(reporter social.User, kind, text string) (string, error) {
+	if reporter.ID == 0 {
+		return "", social.ErrNoSession
+	}
+	if !slices.ContainsFunc(ReportKinds[:], func(k ReportKind) bool { return k.Name == kind }) {
+		return "", social.Invalid("kind", "Choose a reason.")
+	}
+	text = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
+	if !utf8.ValidString(text) || len(text) > social.BytesPerCharacter*MaxReportText || uniseg.GraphemeClusterCount(text) > MaxReportText {
+		return "", social.Invalid("text", fmt.Sprintf("Use at most %d characters.", MaxReportText))
+	}
+	return text, nil
+}
+
+func (r *Reports) add(ctx context.Context, reporter social.User, about int64, target, kind, text string) error {
+	if about == reporter.ID {
+		return social.Invalid("target", "You can't report yourself.")
+	}
+	roles, err := r.m.users.Roles(ctx, about)
+	if err != nil {
+		return err
+	}
+	_, err = r.store.Add(ctx, target, roles[0] > social.Member, report.Report{By: reporter.ID, Time: r.m.now(), Kind: kind, Text: text})
+	return err
+}
+
+// TargetOf returns what a moderator sees of a target: the person, or the author of the
+// post, and the post; ErrNotFound where both are gone, and ErrForbidden.
+func (r *Reports) TargetOf(ctx context.Context, actor social.Actor, target string) (social.User, *timeline.View, error) {
+	if err := r.m.authorize(ctx, actor, 0); err != nil {
+		return social.User{}, nil, err
+	}
+	person, post, err := r.about(ctx, target)
+	if err == nil && person.ID == 0 {
+		err = social.ErrNotFound
+	}
+	return person, post, err
+}
+
+// UsersOf returns the users with these ids, without those who are gone. One round trip
+// at most.
+func (r *Reports) UsersOf(ctx context.Context, ids ...int64) (map[int64]social.User, error) {
+	return r.m.users.ByID(ctx, ids)
+}
+
+// TakeReport leases the next report to a moderator, for ReportLease: nobody else gets it
+// meanwhile. Where the moderator has one already, it is that one, and its lease begins
+// again. It returns ErrNoReport if none waits that the moderator may decide, and
+// ErrForbidden.
+func (r *Reports) TakeReport(ctx context.Context, actor social.Actor) (ReportCase, error) {
+	if err := r.m.authorize(ctx, actor, 0); err != nil {
+		return ReportCase{}, err
+	}
+	c, err := r.store.Held(ctx, actor.String())
+	if errors.Is(err, report.ErrNone) {
+		c, err = r.store.Take(ctx, actor.String(), true, func(target string) (bool, error) { return r.mayDecide(ctx, actor, target) })
+	}
+	if err != nil {
+		return ReportCase{}, err
+	}
+	return r.complete(ctx, c)
+}
+
+// mayDecide reports whether an actor may decide about a target. One that is gone can be
+// dismissed by all moderators.
+func (r *Reports) mayDecide(ctx context.Context, actor social.Actor, target string) (bool, error) {
+	person, _, err := r.about(ctx, target)
+	if err != nil {
+		return false, err
+	}
+	err = r.m.authorize(ctx, actor, person.ID)
+	if errors.Is(err, social.ErrForbidden) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// about returns the person of a target, and the post; the zero User where both are gone.
+func (r *Reports) about(ctx context.Context, target string) (social.User, *timeline.View, error) {
+	uid, pid := audit.ParseTarget(target)
+	var post *timeline.View
+	if pid != 0 {
+		found, err := r.m.lists.Views.Get(ctx, pid)
+		if err != nil {
+			return social.User{}, nil, err
+		}
+		if post = found[0]; post == nil {
+			return social.User{}, nil, nil
+		}
+		uid = post.Author.ID
+		if post.Deleted {
+			post = nil
+		}
+	}
+	rec, err := r.m.users.Record(ctx, uid)
+	if errors.Is(err, social.ErrNotFound) {
+		return social.User{}, nil, nil
+	}
+	return rec.User, post, err
+}
+
+// TakeReportOf leases the report about one target; ErrReportHeld if another moderator
+// has it. See TakeReport.
+func (r *Reports) TakeReportOf(ctx context.Context, actor social.Actor, target string) (ReportCase, error) {
+	person, _, err := r.about(ctx, target)
+	if err != nil {
+		return ReportCase{}, err
+	}
+	if err := r.m.authorize(ctx, actor, person.ID); err != nil {
+		return ReportCase{}, err
+	}
+	c, err := r.store.TakeTarget(ctx, target, actor.String())
+	if err != nil {
+		return ReportCase{}, err
+	}
+	return r.complete(ctx, c)
+}
+
+// HeldReport returns the report that a moderator has, and begins its lease again; or
+// ErrNoReport.
+func (r *Reports) HeldReport(ctx context.Context, actor social.Actor) (ReportCase, error) {
+	if err := r.m.authorize(ctx, actor, 0); err != nil {
+		return ReportCase{}, err
+	}
+	c, err := r.store.Held(ctx, actor.String())
+	if err != nil {
+		return ReportCase{}, err
+	}
+	return r.complete(ctx, c)
+}
+
+// ReportOf returns the open report about a target without taking it, or ErrNoReport.
+func (r *Reports) ReportOf(ctx context.Context, actor social.Actor, target string) (ReportCase, error) {
+	if err := r.m.authorize(ctx, actor, 0); err != nil {
+		return ReportCase{}, err
+	}
+	c, err := r.store.Case(ctx, target)
+	if err != nil {
+		return ReportCase{}, err
+	}
+	return r.complete(ctx, c)
+}
+
+// ReturnReport puts a report back, for other moderators; ErrReportNotHeld if the moderator
+// does not have it.
+func (r *Reports) ReturnReport(ctx context.Context, actor social.Actor, target string) error {
+	return r.store.Return(ctx, target, actor.String())
+}
+
+// complete adds the people and the post.
+func (r *Reports) complete(ctx context.Context, c report.Case) (ReportCase, error) {
+	full := ReportCase{Target: c.Target}
+	var err error
+	if full.Person, full.Post, err = r.about(ctx, c.Target); err != nil {
+		return ReportCase{}, err
+	}
+	ids := make([]int64, len(c.Reports))
+	for i, one := range c.Reports {
+		ids[i] = one.By
+	}
+	people, err := r.m.users.ByID(ctx, ids)
+	if err != nil {
+		return ReportCase{}, err
+	}
+	for _, one := range c.Reports {
+		by, ok := people[one.By]
+		if !ok {
+			by = social.User{ID: one.By}
+		}
+		full.Reports = append(full.Reports, UserReport{By: by, Time: one.Time, Kind: one.Kind, Text: one.Text})
+	}
+	return full, nil
+}
+
+// ReportDecision is what a moderator decides about a report.
+type ReportDecision struct {
+	Action  string    // one of ReportActions
+	Message string    // for the person, at most MaxNote characters
+	Note    string    // for other moderators, at most MaxNote characters
+	Until   time.Time // when a limit or a suspension ends by itself; zero for no end
+}
+
+// ReportActions are the actions of a ReportDecision. Those on a post are only for a
+// report of one; the others are about its author.
+var ReportActions = []string{"dismiss", "hide", "delete", "limit", "suspend"}
+
+// Decide does what a moderator has decided about a target without a report: an action
+// of ReportActions but "dismiss", or "restore" for a person and "unhide" for a post. See
+// SetStanding and HidePost for its errors.
+func (r *Reports) Decide(ctx context.Context, actor social.Actor, target string, d ReportDecision) error {
+	if d.Action == "dismiss" {
+		return social.Invalid("action", "Choose what to do.")
+	}
+	person, _, err := r.about(ctx, target)
+	if err == nil && person.ID == 0 {
+		err = social.ErrNotFound
+	}
+	if err != nil {
+		return err
+	}
+	_, err = r.decide(ctx, actor, target, person, d)
+	return err
+}
+
+// DecideReport does what a moderator has decided about a report that they have taken, and
+// closes it. It returns ErrReportNotHeld if they do not have it, or no longer; then nothing
+// is done. Operator need not take it before, unless a moderator has it. It can be repeated.
+func (r *Reports) DecideReport(ctx context.Context, actor social.Actor, target string, d ReportDecision) error {
+	if !slices.Contains(ReportActions, d.Action) {
+		return social.Invalid("action", "Choose what to do.")
+	}
+	if actor == social.Operator {
+		if _, err := r.store.TakeTarget(ctx, target, actor.String()); err != nil {
+			return err
+		}
+	} else if err := r.store.Keep(ctx, target, actor.String()); err != nil {
+		return err
+	}
+	person, _, err := r.about(ctx, target)
+	if err != nil {
+		return err
+	}
+	if err := r.m.authorize(ctx, actor, person.ID); err != nil {
+		return err
+	}
+	changed, err := r.decide(ctx, actor, target, person, d)
+	if err == nil && !changed { // the end of the report is a decision
+		err = r.m.audit.Add(ctx, audit.Entry{Actor: actor, Action: d.Action, Target: target, Person: person.ID, Note: d.Note})
+	}
+	if err != nil {
+		return err
+	}
+	return r.store.Close(ctx, target, actor.String())
+}
+
+// decide does what a moderator has decided. It reports whether that has changed
+// something, which is in the audit log then.
+func (r *Reports) decide(ctx context.Context, actor social.Actor, target string, person social.User, d ReportDecision) (changed bool, err error) {
+	_, post := audit.ParseTarget(target)
+	switch d.Action {
+	case "dismiss":
+		return false, nil
+	case "limit", "suspend", "restore":
+		standing := social.Standing(slices.Index(standingActions[:], d.Action))
+		return r.m.changeStanding(ctx, actor, person.ID, StandingChange{Standing: standing, Until: d.Until, Message: d.Message, Note: d.Note})
+	}
+	if post == 0 {
+		return false, social.Invalid("action", "Only a post can be hidden or deleted.")
+	}
+	switch d.Action {
+	case "hide":
+		return r.m.hidePost(ctx, actor, post, d.Message, d.Note)
+	case "unhide":
+		return true, r.m.UnhidePost(ctx, actor, post, d.Note)
+	case "delete":
+		return true, r.m.RemovePost(ctx, actor, post, d.Note)
+	}
+	return false, social.Invalid("action", "Choose what to do.")
+}
+
+// OpenReports returns open reports, the earliest first, from a place on, and whether more
+// follow. About five round trips.
+func (r *Reports) OpenReports(ctx context.Context, actor social.Actor, from, limit int) (page []WaitingReport, more bool, err error) {
+	if err := r.m.authorize(ctx, actor, 0); err != nil {
+		return nil, false, err
+	}
+	open, more, err := r.store.List(ctx, max(from, 0), social.PageSize(limit))
+	if err != nil {
+		return nil, false, err
+	}
+	for _, one := range open {
+		w := WaitingReport{
+			Target: one.Target, Since: one.Since, Reporters: one.Reporters, Kinds: one.Kinds, Holder: social.ParseActor(one.Holder), Until: one.Until,
+		}
+		if w.Person, w.Post, err = r.about(ctx, one.Target); err != nil {
+			return nil, false, err
+		}
+		page = append(page, w)
+	}
+	return page, more, nil
+}
+
+// OpenReportCount returns how many targets have open reports. No round trip while that
+// does not change.
+func (r *Reports) OpenReportCount(ctx context.Context) (int64, error) { return r.store.Count(ctx) }
+
+// RefillReports makes the queue of reports complete, and returns how many were missing
+// there: what a process that died has left out. TakeReport does it too.
+func (r *Reports) RefillReports(ctx context.Context) (int, error) { return r.store.Refill(ctx) }
+
+// MissingReports returns how many open reports the queue lacks; see RefillReports.
+func (r *Reports) MissingReports(ctx context.Context) (int64, error) { return r.store.Missing(ctx) }
+
+// ForgetReports removes the reports by a person, and about them and their posts: for the
+// deletion of an account. It can be repeated.
+func (r *Reports) ForgetReports(ctx context.Context, uid int64) error {
+	return r.store.Forget(ctx, uid, func(target string) (bool, error) {
+		about, pid := audit.ParseTarget(target)
+		if about == uid || pid == 0 {
+			return about == uid, nil
+		}
+		author, err := r.m.client.Do(ctx, r.m.client.B().Hget().Key(layout.PostKey(pid)).Field("user_id").Build()).ToString()
+		return err == nil && author == layout.Itoa(uid), nil
+	})
+}

@@ -1,0 +1,176 @@
+package moderation
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+
+	"retwis/internal/redis/script"
+	"retwis/internal/social"
+	"retwis/internal/social/audit"
+	"retwis/internal/social/layout"
+)
+
+var (
+	//go:embed staff_set.lua
+	staffSetSource string
+	staffSetScript = script.New(staffSetSource).Retryable()
+)
+
+// SetRole gives a user a role, or takes it with the role Member. An owner gives and
+// takes every role, an admin that of a moderator; neither acts on people whose role is
+// equal to their own or greater, except that everybody may give up their own. The last
+// owner cannot do that. Operator may do everything. The first user who registers gets
+// no role by that: an operator names the first owner, with `retwis user role`.
+//
+// It returns ErrForbidden for what the actor may not do, *InvalidError for a user who
+// is suspended, and ErrNotFound. The role is decided in `staff`, in one script, and then
+// copied to the user; another process finishes that if this one dies. About six round
+// trips.
+func (m *Service) SetRole(ctx context.Context, actor social.Actor, uid int64, role social.Role, note string) error {
+	if role > social.Owner {
+		return social.Invalid("role", "Use member, moderator, admin or owner.")
+	}
+	rec, err := m.users.Record(social.WithFresh(ctx), uid)
+	if err != nil {
+		return err
+	}
+	if role > social.Member && rec.Standing.Hidden() {
+		return social.Invalid("role", rec.Name+" is suspended.")
+	}
+	entry := audit.Entry{Actor: actor, Action: "role", Target: audit.UserTarget(uid), Note: roleNote(role, note)}
+	if _, err := social.CleanNote(entry.Note); err != nil {
+		return err
+	}
+	member := layout.Key(roleTask, uid)
+	for range maxRoleTries {
+		roles, err := m.users.Roles(ctx, uid, int64(max(actor, 0)))
+		if err != nil {
+			return err
+		}
+		from, has := roles[0], roles[1]
+		if err := mayGive(actor, uid, has, from, role); err != nil {
+			return err
+		}
+		if from == role && rec.Role == role {
+			return nil
+		}
+		if err := m.audit.Add(ctx, entry); err != nil {
+			return err
+		}
+		if err := m.tasks.Note(ctx, member); err != nil {
+			return err
+		}
+		changed, err := m.writeRole(ctx, actor, has, uid, from, role)
+		m.tasks.Run(ctx, member)
+		if err != nil || changed {
+			m.users.Latest.Store(nil)
+			return err
+		}
+	}
+	return errors.New("social: the role was changed by others at the same time")
+}
+
+const (
+	// maxRoleTries is how often a role is set again that somebody else has changed.
+	maxRoleTries = 10
+	// roleTask begins the name of the task that copies a role to its user.
+	roleTask = "role:"
+)
+
+func roleNote(role social.Role, note string) string {
+	if note == "" {
+		return role.String()
+	}
+	return role.String() + ": " + note
+}
+
+// mayGive is the rule of SetRole.
+func mayGive(actor social.Actor, uid int64, has, from, to social.Role) error {
+	switch {
+	case actor == social.Operator:
+		return nil
+	case actor <= 0 || has < social.Moderator:
+		return social.Forbidden("Only owners and admins may do that.")
+	case int64(actor) == uid && to <= from:
+		return nil // giving up one's own
+	case int64(actor) == uid:
+		return social.Forbidden("You can't give yourself a greater role.")
+	case has < social.Admin:
+		return social.Forbidden("Only owners and admins may do that.")
+	case from >= has:
+		return social.Forbidden("You can't take the role of " + from.String() + " from another person.")
+	case has == social.Admin && to >= social.Admin:
+		return social.Forbidden("Only an owner gives the role of " + to.String() + ".")
+	}
+	return nil
+}
+
+// writeRole changes `staff` if it is still as it was read. It reports whether it was.
+func (m *Service) writeRole(ctx context.Context, actor social.Actor, has social.Role, uid int64, from, to social.Role) (bool, error) {
+	var who, hasName string
+	if actor > 0 {
+		who, hasName = actor.String(), stored(has)
+	}
+	n, err := staffSetScript.Run(ctx, m.client, []string{layout.Staff},
+		[]string{layout.Itoa(uid), stored(from), stored(to), who, hasName}).AsInt64()
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("social: set a role: %w", err)
+	case n < 0:
+		return false, errLastOwner
+	}
+	return n == 1, nil
+}
+
+var errLastOwner = social.Forbidden("Nobody else is an owner. Give another person that role first.")
+
+// stored is a role as the database has it: nothing for a member.
+func stored(role social.Role) string {
+	if role == social.Member {
+		return ""
+	}
+	return role.String()
+}
+
+// copyRole makes the role of a user agree with `staff`.
+func (m *Service) copyRole(ctx context.Context, argument string) error {
+	uid, ok := layout.ParseID(argument)
+	if !ok {
+		return nil
+	}
+	// Somebody else may change the role between the read and the write.
+	for before := social.Owner + 1; ; {
+		roles, err := m.users.Roles(ctx, uid)
+		if err != nil || roles[0] == before {
+			return err
+		}
+		before = roles[0]
+		if err := m.users.Edit(ctx, uid, "role", stored(before)); err != nil && !errors.Is(err, social.ErrNotFound) {
+			return err
+		}
+	}
+}
+
+// CopyRole makes the role of a user agree with `staff`: for repairs.
+func (m *Service) CopyRole(ctx context.Context, uid int64) error {
+	return m.copyRole(ctx, layout.Itoa(uid))
+}
+
+// MayLeave returns ErrForbidden for the last owner, who cannot delete their account.
+func (m *Service) MayLeave(ctx context.Context, uid int64) error {
+	staff, err := m.client.Do(ctx, m.client.B().Hgetall().Key(layout.Staff).Build()).AsStrMap()
+	if err != nil {
+		return fmt.Errorf("social: read roles: %w", err)
+	}
+	if staff[layout.Itoa(uid)] != social.Owner.String() {
+		return nil
+	}
+	for id, role := range staff {
+		if role == social.Owner.String() && id != layout.Itoa(uid) {
+			return nil
+		}
+	}
+	return errLastOwner
+}

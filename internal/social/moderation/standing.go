@@ -1,0 +1,270 @@
+package moderation
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/script"
+	"retwis/internal/social"
+	"retwis/internal/social/audit"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/removal"
+	"retwis/internal/social/reply"
+	"retwis/internal/social/timeline"
+	"retwis/internal/social/users"
+)
+
+var (
+	//go:embed standing_set.lua
+	standingSetSource string
+	standingSetScript = script.New(standingSetSource).Retryable()
+
+	//go:embed standing_note.lua
+	standingNoteSource string
+	standingNoteScript = script.New(standingNoteSource).Retryable()
+)
+
+// StandingChange is a decision about a user.
+type StandingChange struct {
+	Standing social.Standing
+	Until    time.Time // when it ends by itself; zero for no end, and for Good
+	Message  string    // for the user, at most MaxNote characters
+	Note     string    // for other moderators, at most MaxNote characters
+}
+
+// standingTask begins the name of the task that makes what follows from a standing
+// agree with it.
+const standingTask = "standing:"
+
+// standingActions are the actions of the audit log.
+var standingActions = [...]string{social.Good: "restore", social.Limited: "limit", social.Suspended: "suspend"}
+
+// SetStanding limits a user (absent from public lists), suspends them (their sessions
+// end, they cannot log in, and nobody but moderators sees what they write), or restores
+// them. It returns ErrForbidden for what the actor may not do, *InvalidError for a text
+// that is too long or an end that has passed, and ErrNotFound. Where their standing is
+// that already, nothing is written.
+//
+// `user:<uid>` decides, written by one script; what follows is a task that another
+// process finishes if this one dies. About seven round trips.
+func (m *Service) SetStanding(ctx context.Context, actor social.Actor, uid int64, change StandingChange) error {
+	_, err := m.changeStanding(ctx, actor, uid, change)
+	return err
+}
+
+// changeStanding is SetStanding; it reports whether it has changed something.
+func (m *Service) changeStanding(ctx context.Context, actor social.Actor, uid int64, change StandingChange) (changed bool, err error) {
+	if change.Standing > social.Suspended {
+		return false, social.Invalid("standing", "Use good, limited or suspended.")
+	}
+	if !change.Until.IsZero() && change.Until.Unix() <= m.now().Unix() {
+		return false, social.Invalid("until", "Choose an end in the future.")
+	}
+	message, err := social.CleanNote(change.Message)
+	if err != nil {
+		return false, social.Invalid("message", "Use at most 1,000 characters.")
+	}
+	if change.Standing == social.Good {
+		message, change.Until = "", time.Time{}
+	}
+	if _, err := m.users.Record(social.WithFresh(ctx), uid); err != nil {
+		return false, err
+	}
+	if err := m.authorize(ctx, actor, uid); err != nil {
+		return false, err
+	}
+	before, err := m.users.Standing(social.WithFresh(ctx), uid)
+	if err != nil {
+		return false, err
+	}
+	if before.Standing == change.Standing && before.Message == message && layout.Seconds(before.Until) == layout.Seconds(change.Until) {
+		return false, nil
+	}
+	err = m.audit.Add(ctx, audit.Entry{Actor: actor, Action: standingActions[change.Standing], Target: audit.UserTarget(uid), Note: change.Note})
+	if err != nil {
+		return false, err
+	}
+	return true, m.setStanding(ctx, uid, change.Standing, change.Until, message, "")
+}
+
+// setStanding writes a standing, and what follows from it. Where expected is set, the
+// end of the former standing must still be that.
+func (m *Service) setStanding(ctx context.Context, uid int64, standing social.Standing, until time.Time, message, expected string) error {
+	member := layout.Key(standingTask, uid)
+	if err := m.tasks.Note(ctx, member); err != nil {
+		return err
+	}
+	var name, ends string
+	if standing != social.Good {
+		name = standing.String()
+	}
+	if !until.IsZero() {
+		ends = layout.Seconds(until)
+	}
+	found, err := standingSetScript.RunFenced(ctx, m.client, []string{layout.UserKey(uid)},
+		[]string{name, layout.Seconds(m.now()), ends, message, expected}).AsBool()
+	m.tasks.Run(ctx, member)
+	switch {
+	case err != nil:
+		return fmt.Errorf("social: set a standing: %w", err)
+	case !found && expected == "":
+		return social.ErrNotFound
+	}
+	m.users.Latest.Store(nil)
+	return m.standings.Reload(ctx, true)
+}
+
+// FollowStanding makes `standings`, `standing_ends` and the sessions of a user agree
+// with their standing.
+func (m *Service) FollowStanding(ctx context.Context, argument string) error {
+	uid, ok := layout.ParseID(argument)
+	if !ok {
+		return nil
+	}
+	// Somebody else may change it between the read and the writes.
+	for before := (social.StandingInfo{Standing: social.Closed + 1}); ; {
+		info, err := m.users.Standing(social.WithFresh(ctx), uid)
+		if errors.Is(err, social.ErrNotFound) { // deleted, perhaps since the last read
+			return reply.FirstError(m.client.DoMulti(ctx, m.dropStanding(uid)...))
+		}
+		if err != nil || info == before {
+			return err
+		}
+		before = info
+		member, b := layout.Itoa(uid), m.client.B()
+		ends := b.Zrem().Key(layout.StandingEnds).Member(member).Build().ToRetryable()
+		if !info.Until.IsZero() {
+			ends = b.Zadd().Key(layout.StandingEnds).ScoreMember().ScoreMember(float64(info.Until.Unix()), member).Build().ToRetryable()
+		}
+		if err := m.client.Do(ctx, ends).Error(); err != nil {
+			return fmt.Errorf("social: set a standing: %w", err)
+		}
+		err = standingNoteScript.RunFenced(ctx, m.client, []string{layout.Standings},
+			[]string{member, layout.Itoa(int64(info.Standing)), layout.Itoa(m.now().UnixMilli())}).Error()
+		if err != nil {
+			return fmt.Errorf("social: set a standing: %w", err)
+		}
+		if info.Standing.Hidden() {
+			if err := m.sessions.LogoutEverywhere(ctx, uid); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// Forget removes what is noted about a user whose account is being deleted; see package
+// removal. Until running requests are over, all processes hide the user.
+func (m *Service) Forget(ctx context.Context, uid int64) error {
+	closed, err := reply.TextOrEmpty(m.client.Do(ctx, m.client.B().Hget().Key(layout.UserKey(uid)).Field("closed").Build()))
+	if err != nil {
+		return fmt.Errorf("social: forget a user: %w", err)
+	}
+	if at := layout.ParseTime(closed); !at.IsZero() && m.now().Before(at.Add(removal.Grace)) {
+		return m.FollowStanding(ctx, layout.Itoa(uid))
+	}
+	b := m.client.B()
+	return reply.FirstError(m.client.DoMulti(ctx, append(m.dropStanding(uid),
+		b.Hdel().Key(layout.Staff).Field(layout.Itoa(uid)).Build().ToRetryable(),
+		b.Unlink().Key(layout.DecisionsKey(uid)).Build().ToRetryable(),
+	)...))
+}
+
+// dropStanding removes a user who does not exist from the standings.
+func (m *Service) dropStanding(uid int64) rueidis.Commands {
+	member, b := layout.Itoa(uid), m.client.B()
+	return rueidis.Commands{
+		b.Zrem().Key(layout.Standings).Member(member).Build().ToRetryable(),
+		b.Zrem().Key(layout.StandingEnds).Member(member).Build().ToRetryable(),
+	}
+}
+
+// CopyStanding makes what follows from the standing of a user agree with it: for repairs.
+func (m *Service) CopyStanding(ctx context.Context, uid int64) error {
+	return m.FollowStanding(ctx, layout.Itoa(uid))
+}
+
+// StandingOf returns what has been decided about a user, or ErrNotFound. No round trip
+// for one who was asked for lately, else one.
+func (m *Service) StandingOf(ctx context.Context, uid int64) (social.StandingInfo, error) {
+	return m.users.Standing(ctx, uid)
+}
+
+// StandingPeople returns a page of the users who are limited or suspended, the latest
+// decision first, with the cursor of the next page. One or two round trips, more where
+// many were restored.
+func (m *Service) StandingPeople(ctx context.Context, cursor string, limit int) (social.People, error) {
+	all := func(page []users.Member) ([]users.Member, error) {
+		kept := page[:0]
+		for _, entry := range page {
+			if score, err := layout.ParseScore(entry.Score); err == nil && timeline.StandingOfScore(float64(score)) != social.Good {
+				kept = append(kept, entry)
+			}
+		}
+		return kept, nil
+	}
+	return m.users.People(ctx, layout.Standings, cursor, limit, all)
+}
+
+const (
+	// maxLifts is how many ends one round looks at.
+	maxLifts = 100
+	// LiftEvery is how often a process looks at them.
+	LiftEvery = 5 * time.Second
+)
+
+// LiftEnded restores the users whose limit or suspension has come to its end. All
+// processes call it every now and then; each user is restored by one of them. One round
+// trip while there is nothing to do.
+func (m *Service) LiftEnded(ctx context.Context) error {
+	now := layout.Seconds(m.now())
+	ended, err := m.client.Do(ctx, m.client.B().Zrangebyscore().Key(layout.StandingEnds).
+		Min("-inf").Max(now).Withscores().Limit(0, maxLifts).Build()).AsZScores()
+	if err != nil {
+		return fmt.Errorf("social: restore users: %w", err)
+	}
+	for _, entry := range ended {
+		uid, ok := layout.ParseID(entry.Member)
+		if !ok {
+			continue
+		}
+		err = errors.Join(err, m.lift(ctx, uid, layout.Itoa(int64(entry.Score))))
+	}
+	return err
+}
+
+// lift restores a user whose standing ends at a time, unless somebody has changed it
+// since.
+func (m *Service) lift(ctx context.Context, uid int64, ends string) error {
+	info, err := m.users.Standing(social.WithFresh(ctx), uid)
+	if err != nil && !errors.Is(err, social.ErrNotFound) {
+		return err
+	}
+	if err == nil && !info.Until.IsZero() && layout.Seconds(info.Until) == ends {
+		err := m.audit.Add(ctx, audit.Entry{Actor: social.Automatic, Action: standingActions[social.Good], Target: audit.UserTarget(uid), Note: "the time was over"})
+		if err != nil {
+			return err
+		}
+	}
+	return m.setStanding(ctx, uid, social.Good, time.Time{}, "", ends)
+}
+
+// LiftAll calls LiftEnded every so often until ctx ends.
+func (m *Service) LiftAll(ctx context.Context, every time.Duration) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if err := m.LiftEnded(ctx); err != nil && ctx.Err() == nil && !rueidis.IsRedisNil(err) {
+				m.log.WarnContext(ctx, "cannot restore users whose suspension is over, trying again", "error", err)
+			}
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package notify
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"retwis/internal/social"
+	"retwis/internal/social/timeline"
+)
+
+// NotificationGroup is what a page of notifications shows as one: all likes of a
+// post, all reposts of a post, the followers of a day, one reply or one mention.
+type Group struct {
+	Kind   Kind
+	Time   time.Time      // of the newest
+	Unread bool           // the newest is
+	Actors []social.User  // the latest first, at most 8
+	Count  int            // of different people: "ada and 12 others" has 13
+	Post   *timeline.Item // the post that was liked or reposted, the reply or the mention; nil for followers
+
+	post   int64
+	actors []int64
+}
+
+// NotificationPage is one page of notifications, the newest first.
+type Page struct {
+	Groups []Group
+	Newest string // the newest notification, for MarkRead; empty where there are none
+	Next   string // the cursor of the next page, empty at the end
+}
+
+// maxNotificationLooks bounds how many batches of entries a page reads.
+const maxNotificationLooks = 5
+
+// Notifications returns a page of the viewer's notifications, in groups, without
+// those by people and of posts that the viewer does not see. before is the cursor of
+// the page, empty for the first; *InvalidError reports one that is malformed.
+//
+// A page groups what it shows: likes of a post that go on for longer than a page are
+// a group on each. It can have fewer groups than asked for although another page
+// follows. Three round trips where the posts are in memory.
+func (n *Service) Page(ctx context.Context, v *social.Viewer, before string, limit int) (Page, error) {
+	var from ID
+	if before != "" {
+		var ok bool
+		if from, ok = ParseID(before); !ok {
+			return Page{}, social.Invalid("before", "This page address is not valid.")
+		}
+	}
+	set, err := ParseSettings(n.db.Read(ctx, n.store.SettingsCommand(v.User.ID)))
+	if err != nil {
+		return Page{}, err
+	}
+	g := grouping{viewer: v, limit: social.PageSize(limit), seen: set.Seen, places: map[groupKey]int{}}
+	for range maxNotificationLooks {
+		entries, next, err := n.store.Page(ctx, v.User.ID, from, notificationBatch)
+		if err != nil {
+			return Page{}, err
+		}
+		if g.add(entries) {
+			from = g.last
+			break
+		}
+		if from = next; next == (ID{}) {
+			break
+		}
+	}
+	var page Page
+	if g.newest != (ID{}) {
+		page.Newest = g.newest.String()
+	}
+	if from != (ID{}) {
+		page.Next = from.String()
+	}
+	page.Groups, err = n.complete(ctx, v, g.groups)
+	return page, err
+}
+
+// grouping makes groups of entries.
+type grouping struct {
+	viewer *social.Viewer
+	limit  int
+	seen   ID
+	newest ID // the first entry
+	last   ID // the last entry that was added
+	groups []Group
+	places map[groupKey]int
+}
+
+type groupKey struct {
+	kind Kind
+	of   int64 // the post, or the day of followers
+}
+
+// add adds entries, and reports whether the page is full.
+func (g *grouping) add(entries []Entry) (full bool) {
+	for _, e := range entries {
+		if g.newest == (ID{}) {
+			g.newest = e.ID
+		}
+		if g.viewer.Sees(e.Actor) < social.Unlisted {
+			g.last = e.ID
+			continue
+		}
+		key := groupKey{e.Kind, e.Post}
+		if e.Kind == Follow {
+			key.of = e.ID.MS / (24 * time.Hour).Milliseconds()
+		}
+		place, ok := g.places[key]
+		if !ok {
+			if len(g.groups) == g.limit {
+				return true
+			}
+			place = len(g.groups)
+			g.places[key] = place
+			g.groups = append(g.groups, Group{
+				Kind: e.Kind, Time: e.ID.Time(), Unread: g.seen.Less(e.ID), post: e.Post,
+			})
+		}
+		group := &g.groups[place]
+		if !slices.Contains(group.actors, e.Actor) {
+			group.actors = append(group.actors, e.Actor)
+		}
+		g.last = e.ID
+	}
+	return false
+}
+
+// complete adds the posts and the people, and drops the groups without.
+func (n *Service) complete(ctx context.Context, v *social.Viewer, groups []Group) ([]Group, error) {
+	var posts, people []int64
+	for _, g := range groups {
+		if g.post != 0 && !slices.Contains(posts, g.post) {
+			posts = append(posts, g.post)
+		}
+		for _, uid := range g.actors[:min(len(g.actors), maxActors)] {
+			if !slices.Contains(people, uid) {
+				people = append(people, uid)
+			}
+		}
+	}
+	items, err := n.list.Items(ctx, v, posts...)
+	if err != nil {
+		return nil, err
+	}
+	users, err := n.users.ByID(ctx, people)
+	if err != nil {
+		return nil, err
+	}
+	shown := groups[:0]
+	for _, g := range groups {
+		if g.post != 0 {
+			at := slices.IndexFunc(items, func(i timeline.Item) bool { return i.Entry.ID == g.post })
+			if at < 0 {
+				continue // deleted, or hidden from the viewer
+			}
+			g.Post = &items[at]
+		}
+		g.Count = len(g.actors)
+		for _, uid := range g.actors[:min(len(g.actors), maxActors)] {
+			if user, ok := users[uid]; ok {
+				g.Actors = append(g.Actors, user)
+			}
+		}
+		if len(g.Actors) > 0 {
+			shown = append(shown, g)
+		}
+	}
+	return shown, nil
+}

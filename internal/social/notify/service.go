@@ -1,0 +1,277 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social"
+	"retwis/internal/social/storage"
+	"retwis/internal/social/timeline"
+	"retwis/internal/social/users"
+	"retwis/internal/watched"
+)
+
+// MaxUnread is the largest number that Unread returns: that many or more.
+const MaxUnread = 100
+
+const (
+	// maxMentions bounds how many people a post notifies because it mentions them.
+	maxMentions = 10
+	// unreadScan is how many of the newest entries are looked at to count the unread
+	// ones: some can be by people who are hidden by now.
+	unreadScan = MaxUnread + 28
+	// notificationBatch is how many entries are read at a time for a page.
+	notificationBatch = 100
+	// maxActors is how many of the people of a group are named.
+	maxActors = 8
+	// notifyTimeout bounds the time that an action waits for its notification.
+	notifyTimeout = 2 * time.Second
+)
+
+// notifications tells users what others did with their posts: they write, count and
+// group.
+//
+// A notification is written after its action, and written once: a crash in between
+// loses it and nothing repeats it, so there are never two.
+type Service struct {
+	users *users.Users
+	db    storage.Database
+	list  *timeline.Lists
+	store Store
+	log   *slog.Logger
+	cells *otter.Cache[int64, *watched.Cell[*inbox]]
+}
+
+// inbox is what a user has not seen, decoded. It never changes.
+type inbox struct {
+	seen   ID
+	unread []Entry
+}
+
+func NewService(users *users.Users, list *timeline.Lists, log *slog.Logger) (*Service, error) {
+	cells, err := otter.New(&otter.Options[int64, *watched.Cell[*inbox]]{MaximumSize: timeline.CachedViewers})
+	if err != nil {
+		return nil, fmt.Errorf("social: %w", err)
+	}
+	return &Service{users: users, db: users.Db, list: list, store: New(users.Db.Client), log: log, cells: cells}, nil
+}
+
+// Notify writes a notification for a user, unless they did it themselves, do not see
+// the actor, or have turned this kind off. An error is logged only: the action has
+// happened. One round trip where the recipient is in memory.
+func (n *Service) Notify(ctx context.Context, to int64, kind Kind, actor social.User, post int64) {
+	n.notifyMany(ctx, []int64{to}, kind, actor, post)
+}
+
+// NotifyMentions notifies the users with these names of a post that mentions them,
+// except those that are notified of it already.
+func (n *Service) NotifyMentions(ctx context.Context, actor social.User, post int64, names []string, except ...int64) {
+	var to []int64
+	for _, name := range names[:min(len(names), maxMentions)] {
+		user, err := n.users.UserByName(ctx, name)
+		if errors.Is(err, social.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			n.log.WarnContext(ctx, "a mention could not be notified", "post", post, "error", err)
+			return
+		}
+		if !slices.Contains(to, user.ID) && !slices.Contains(except, user.ID) {
+			to = append(to, user.ID)
+		}
+	}
+	n.notifyMany(ctx, to, Mention, actor, post)
+}
+
+func (n *Service) notifyMany(ctx context.Context, to []int64, kind Kind, actor social.User, post int64) {
+	// Whether the browser still waits makes no difference, and what others have done
+	// since is known well enough from memory.
+	ctx, cancel := context.WithTimeout(social.WithoutFresh(context.WithoutCancel(ctx)), notifyTimeout)
+	defer cancel()
+	wanted := make([]int64, 0, len(to))
+	for _, uid := range to {
+		ok, err := n.wants(ctx, uid, kind, actor)
+		if err != nil {
+			n.log.WarnContext(ctx, "a notification could not be written", "kind", kind.String(), "user", uid, "error", err)
+		} else if ok {
+			wanted = append(wanted, uid)
+		}
+	}
+	if err := n.store.Add(ctx, Entry{Kind: kind, Actor: actor.ID, Post: post}, wanted...); err != nil {
+		n.log.WarnContext(ctx, "a notification could not be written", "kind", kind.String(), "post", post, "error", err)
+	}
+}
+
+// wants reports whether a user gets notifications of this kind by this actor.
+func (n *Service) wants(ctx context.Context, uid int64, kind Kind, actor social.User) (bool, error) {
+	if uid == actor.ID || uid == 0 {
+		return false, nil
+	}
+	rec, err := n.users.Record(ctx, uid)
+	if errors.Is(err, social.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	v, err := n.list.Viewers.Actor(ctx, rec.User)
+	if err != nil || v.Sees(actor.ID) < social.Unlisted {
+		return false, err
+	}
+	off, err := n.NotifyOff(ctx, uid)
+	return !slices.Contains(off, kind), err
+}
+
+// Unnotify removes the notification of what an actor did at this time and has undone.
+// An error is logged only. Two round trips.
+func (n *Service) Unnotify(ctx context.Context, to int64, kind Kind, actor social.User, post int64, at time.Time) {
+	if to == actor.ID || to == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), notifyTimeout)
+	defer cancel()
+	if err := n.store.Remove(ctx, to, Entry{Kind: kind, Actor: actor.ID, Post: post}, at); err != nil {
+		n.log.WarnContext(ctx, "a notification could not be removed", "kind", kind.String(), "user", to, "error", err)
+	}
+}
+
+// NotifyOff returns the kinds of notifications that a user does not get. One round
+// trip at most.
+func (n *Service) NotifyOff(ctx context.Context, uid int64) ([]Kind, error) {
+	set, err := ParseSettings(n.db.Read(ctx, n.store.SettingsCommand(uid)))
+	return set.Off, err
+}
+
+// SetNotifyOff sets the kinds of notifications that a user does not get from now on.
+// One round trip.
+func (n *Service) SetNotifyOff(ctx context.Context, user social.User, off []Kind) error {
+	return n.store.SetOff(ctx, user.ID, off)
+}
+
+// MarkRead notes that a user has seen all notifications up to this one (see
+// NotificationPage.Newest), or all that there are where it is empty. Marking less
+// than before changes nothing. *InvalidError reports a malformed id. Two round trips.
+func (n *Service) MarkRead(ctx context.Context, user social.User, upTo string) error {
+	id := ID{MS: 1<<53 - 1}
+	if upTo != "" {
+		var ok bool
+		if id, ok = ParseID(upTo); !ok {
+			return social.Invalid("upto", "This page address is not valid.")
+		}
+	}
+	if err := n.store.MarkRead(ctx, user.ID, id); err != nil {
+		return err
+	}
+	if cell, ok := n.cells.GetEntryQuietly(user.ID); ok {
+		cell.Value.Force()
+	}
+	return nil
+}
+
+// Unread returns how many notifications that the page shows the viewer has not seen, at
+// most MaxUnread. It is answered from memory, up to a second late, and for one who was
+// not here lately in three round trips.
+func (n *Service) Unread(ctx context.Context, v *social.Viewer) (int, error) {
+	if v.User.ID == 0 {
+		return 0, nil
+	}
+	box, err := n.inbox(ctx, v.User.ID)
+	if err != nil {
+		return 0, err
+	}
+	return n.countUnread(ctx, v, box.unread)
+}
+
+// countUnread counts the entries by people and of posts that the viewer sees.
+func (n *Service) countUnread(ctx context.Context, v *social.Viewer, entries []Entry) (int, error) {
+	unread := 0
+	var ids []int64
+	of := map[int64]int{} // the entries of each post
+	for _, e := range entries {
+		switch {
+		case v.Sees(e.Actor) < social.Unlisted:
+		case e.Post == 0:
+			unread++
+		default:
+			if of[e.Post] == 0 {
+				ids = append(ids, e.Post)
+			}
+			of[e.Post]++
+		}
+	}
+	if len(ids) > 0 {
+		items, err := n.list.Select(ctx, v, ids, social.Unlisted)
+		if err != nil {
+			return 0, err
+		}
+		for _, item := range items {
+			unread += of[item.Entry.ID]
+		}
+	}
+	return min(unread, MaxUnread), nil
+}
+
+// UnreadNow is Unread past every memory, through another client of the database: for
+// one who is notified of each change. The posts are as old as on a page. Three round
+// trips.
+func (n *Service) UnreadNow(ctx context.Context, client rueidis.Client, v *social.Viewer) (int, error) {
+	set, err := ParseSettings(client.Do(ctx, rueidis.Completed(n.store.SettingsCommand(v.User.ID))))
+	if err != nil {
+		return 0, err
+	}
+	newest := n.store.NewestCommands(v.User.ID, unreadScan)
+	res := client.DoMulti(ctx, rueidis.Completed(newest[0]), rueidis.Completed(newest[1]))
+	entries, err := ParseNewest(res[0], res[1], set.Seen)
+	if err != nil {
+		return 0, err
+	}
+	return n.countUnread(ctx, v, entries)
+}
+
+// inbox returns what a user has not seen. As with posts, it is read again once a second
+// at most: a post that hundreds like each second notifies its author hundreds of times.
+func (n *Service) inbox(ctx context.Context, uid int64) (*inbox, error) {
+	cell, ok := n.cells.GetIfPresent(uid)
+	if !ok {
+		// It is there before the read, so that no change is missed meanwhile.
+		cell, _ = n.cells.ComputeIfAbsent(uid, func() (*watched.Cell[*inbox], bool) { return new(watched.Cell[*inbox]), false })
+	}
+	cached := !social.IsFresh(ctx)
+	if box, ok := cell.Get(n.db.Link, watched.Lag); ok && cached {
+		return box, nil
+	}
+	old, hasOld := cell.Old(n.db.Link)
+	box := new(inbox)
+	useOld, err := n.db.Link.Read(ctx, hasOld && cached, func(ctx context.Context) error {
+		stamp := cell.Begin(n.db.Link, cached)
+		set, err := ParseSettings(n.db.Read(ctx, n.store.SettingsCommand(uid)))
+		if err != nil {
+			return err
+		}
+		box.seen = set.Seen
+		newest := n.store.NewestCommands(uid, unreadScan)
+		res := n.db.ReadMany(ctx, newest[:]...)
+		if box.unread, err = ParseNewest(res[0], res[1], set.Seen); err == nil {
+			cell.Put(box, stamp)
+		}
+		return err
+	})
+	if useOld {
+		return old, nil
+	}
+	return box, err
+}
+
+// invalidate notes that a key of a user's notifications has changed.
+func (n *Service) Invalidate(uid int64) {
+	if cell, ok := n.cells.GetEntryQuietly(uid); ok {
+		cell.Value.Changed()
+	}
+}

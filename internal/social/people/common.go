@@ -1,0 +1,172 @@
+package people
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+
+	"retwis/internal/social"
+	"retwis/internal/social/layout"
+)
+
+// Common is how many followers two users have in common. Counting stops at a
+// bound, for users with many followers: then there are N or more.
+type Common struct {
+	N       int64
+	AtLeast bool
+}
+
+// examine is how many followers of the one are looked up among those of the other at
+// the most: the server does that in well under a millisecond.
+const examine = 1000
+
+const (
+	// commonFor is how long the followers in common are remembered.
+	commonFor = time.Minute
+	// commonPairs bounds the pairs that are remembered, about 150 bytes each.
+	commonPairs = 50_000
+)
+
+// commons remembers followers in common: two users with 100,000 followers each are
+// compared in a millisecond of two servers, and a profile is looked at again and again.
+type commons struct {
+	pairs   *otter.Cache[commonPair, knownCommon]
+	changes [1024]atomic.Uint64 // of the follows of users, by their ids
+}
+
+type commonPair struct{ viewer, user int64 }
+
+type knownCommon struct {
+	common  Common
+	at      time.Time
+	changes uint64
+	seen    whoIsSeen
+}
+
+// whoIsSeen changes when other people are hidden from a viewer.
+type whoIsSeen struct {
+	people    uint64
+	standings any // see Standings.Version
+}
+
+func newWhoIsSeen(v *social.Viewer) whoIsSeen {
+	seen := whoIsSeen{people: v.PeopleChanged}
+	if v.Standings != nil {
+		seen.standings = v.Standings.Version()
+	}
+	return seen
+}
+
+func newCommons() (*commons, error) {
+	pairs, err := otter.New(&otter.Options[commonPair, knownCommon]{MaximumSize: commonPairs})
+	if err != nil {
+		return nil, fmt.Errorf("social: %w", err)
+	}
+	return &commons{pairs: pairs}, nil
+}
+
+// changed notes that this process has changed a follow or a block between two users.
+func (c *commons) changed(one, other int64) {
+	if c != nil {
+		c.of(one).Add(1)
+		c.of(other).Add(1)
+	}
+}
+
+func (c *commons) of(uid int64) *atomic.Uint64 { return &c.changes[uint64(uid)%uint64(len(c.changes))] }
+
+func (c *commons) count(pair commonPair) uint64 {
+	return c.of(pair.viewer).Load() + c.of(pair.user).Load()
+}
+
+// CommonFollowers counts those who follow both the viewer and a user, up to a bound,
+// without those who are hidden from the viewer. Where a Service keeps what it has decoded
+// (Options.Invalidations), the number is that of a minute ago at most; what this process
+// has changed shows at once. Else it takes two round trips: where one of the two has up
+// to a thousand followers, the server intersects (ZINTER); for others, and on a Cluster,
+// where no command spans the two, the latest thousand followers of the one with fewer are
+// looked up among those of the other, one round trip more.
+func (f *Follows) CommonFollowers(ctx context.Context, v *social.Viewer, uid int64) (Common, error) {
+	if v.User.ID == 0 || v.Sees(uid) == social.Hidden {
+		return Common{}, nil
+	}
+	if f.common == nil {
+		return f.countCommon(ctx, v, uid)
+	}
+	pair, now := commonPair{v.User.ID, uid}, time.Now()
+	changes, seen := f.common.count(pair), newWhoIsSeen(v) // before the read, so that no change is missed
+	known, ok := f.common.pairs.GetIfPresent(pair)
+	if ok && !social.IsFresh(ctx) && known.changes == changes && known.seen == seen && now.Sub(known.at) < commonFor {
+		return known.common, nil
+	}
+	common, err := f.countCommon(ctx, v, uid)
+	if err == nil {
+		f.common.pairs.Set(pair, knownCommon{common, now, changes, seen})
+	}
+	return common, err
+}
+
+func (f *Follows) countCommon(ctx context.Context, v *social.Viewer, uid int64) (Common, error) {
+	small, large := layout.FollowersKey(v.User.ID), layout.FollowersKey(uid)
+	sizes := f.db.ReadMany(ctx, f.db.Client.B().Zcard().Key(small).Cache(), f.db.Client.B().Zcard().Key(large).Cache())
+	var n [2]int64
+	for i := range n {
+		var err error
+		if n[i], err = sizes[i].AsInt64(); err != nil {
+			return Common{}, fmt.Errorf("social: common followers: %w", err)
+		}
+	}
+	if n[0] > n[1] {
+		n[0], small, large = n[1], large, small
+	}
+	if n[0] == 0 {
+		return Common{}, nil
+	}
+	read := f.latestIn
+	if !f.db.Cluster && n[0] <= examine {
+		read = func(ctx context.Context, small, large string) ([]string, error) {
+			return f.db.Client.Do(ctx, f.db.Client.B().Zinter().Numkeys(2).Key(small, large).Build()).AsStrSlice()
+		}
+	}
+	both, err := read(ctx, small, large)
+	if err != nil {
+		return Common{}, fmt.Errorf("social: common followers: %w", err)
+	}
+	return Common{N: countSeen(v, both), AtLeast: n[0] > examine}, nil
+}
+
+// latestIn returns those of the latest members of one set that are in another one too.
+func (f *Follows) latestIn(ctx context.Context, small, large string) ([]string, error) {
+	ids, err := f.db.Client.Do(ctx, f.db.Client.B().Zrevrange().Key(small).Start(0).Stop(examine-1).Build()).AsStrSlice()
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	scores, err := f.db.Client.Do(ctx, f.db.Client.B().Zmscore().Key(large).Member(ids...).Build()).ToArray()
+	if err != nil {
+		return nil, err
+	}
+	both := ids[:0]
+	for i, score := range scores {
+		if !score.IsNil() {
+			both = append(both, ids[i])
+		}
+	}
+	return both, nil
+}
+
+// countSeen counts the users who are not hidden from a viewer.
+func countSeen(v *social.Viewer, ids []string) int64 {
+	if !v.HidesPeople() {
+		return int64(len(ids))
+	}
+	var n int64
+	for _, text := range ids {
+		if id, ok := layout.ParseID(text); ok && v.Sees(id) != social.Hidden {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,191 @@
+package people
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social"
+	"retwis/internal/social/completion"
+	"retwis/internal/social/fanout"
+	"retwis/internal/social/follow"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/notify"
+	"retwis/internal/social/storage"
+	"retwis/internal/social/users"
+)
+
+// ErrBlocked: one of two users has blocked the other.
+var ErrBlocked = follow.ErrBlocked
+
+// follows are the methods of a Service for following users.
+type Follows struct {
+	users   *users.Users
+	db      storage.Database
+	store   follow.Store
+	fanOut  *fanout.Engine
+	notices *notify.Service
+	names   *completion.Index
+	now     func() time.Time
+	common  *commons // nil: not remembered
+}
+
+// peopleOptions are what follows and relations need; all are required.
+type Options struct {
+	Users   *users.Users
+	FanOut  *fanout.Engine
+	Notices *notify.Service
+	Names   *completion.Index
+	Now     func() time.Time
+}
+
+func NewFollows(opt Options) (*Follows, error) {
+	u := opt.Users
+	f := &Follows{users: u, db: u.Db, store: follow.New(u.Db.Client), fanOut: opt.FanOut, notices: opt.Notices, names: opt.Names, now: opt.Now}
+	if u.Db.Link.Watched() {
+		var err error
+		if f.common, err = newCommons(); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// Follow makes one user follow another: the latest 100 posts and reposts of the other,
+// and those from now on, appear on the follower's home timeline. Repeating it changes
+// nothing, not even the time of the follow. It returns ErrSelfFollow for oneself and
+// ErrNotFound where there is no such user or they are suspended, and ErrBlocked where one of the two has
+// blocked the other. About ten round trips, more on a Cluster; see
+// fanout.Engine.Follow.
+func (f *Follows) Follow(ctx context.Context, from, to social.User) error {
+	if from.ID == to.ID {
+		return social.ErrSelfFollow
+	}
+	rec, err := f.users.Record(ctx, to.ID)
+	if err != nil {
+		return err
+	}
+	if rec.Standing.Hidden() {
+		return social.ErrNotFound
+	}
+	defer f.common.changed(from.ID, to.ID)
+	isNew := false
+	err = f.fanOut.Follow(ctx, from.ID, to.ID, func() (err error) {
+		isNew, err = f.store.Put(ctx, from.ID, to.ID, f.now())
+		return err
+	})
+	if err == nil && isNew {
+		f.names.Rank(to.ID)
+		f.noticeFollow(ctx, from, to)
+	}
+	return err
+}
+
+// Unfollow ends a follow. Repeating it changes nothing. What the other has written
+// leaves the home timeline, except posts with a tag that the user follows. Round
+// trips as for Follow.
+func (f *Follows) Unfollow(ctx context.Context, from, to social.User) error {
+	if from.ID == to.ID {
+		return nil
+	}
+	defer f.names.Rank(to.ID)
+	defer f.common.changed(from.ID, to.ID)
+	return f.fanOut.Follow(ctx, from.ID, to.ID, func() error { return f.store.Remove(ctx, from.ID, to.ID) })
+}
+
+// IsFollowing reports whether one user follows another. One round trip at most.
+func (f *Follows) IsFollowing(ctx context.Context, from, to int64) (bool, error) {
+	err := f.db.Read(ctx, f.db.Client.B().Zscore().Key(layout.FollowingKey(from)).Member(layout.Itoa(to)).Cache()).Error()
+	if rueidis.IsRedisNil(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("social: is following: %w", err)
+	}
+	return true, nil
+}
+
+// Counts are the numbers on a profile.
+type Counts struct{ Followers, Following, Posts int64 }
+
+// Counts returns the numbers of a user. One round trip at most.
+func (f *Follows) Counts(ctx context.Context, uid int64) (Counts, error) {
+	b := f.db.Client.B()
+	res := f.db.ReadMany(ctx,
+		b.Zcard().Key(layout.FollowersKey(uid)).Cache(),
+		b.Zcard().Key(layout.FollowingKey(uid)).Cache(),
+		b.Zcard().Key(layout.ProfileKey(uid)).Cache(),
+	)
+	var n [3]int64
+	for i := range n {
+		var err error
+		if n[i], err = res[i].AsInt64(); err != nil {
+			return Counts{}, fmt.Errorf("social: counts: %w", err)
+		}
+	}
+	return Counts{Followers: n[0], Following: n[1], Posts: n[2]}, nil
+}
+
+// maxCounted is up to how many entries a list is counted as a viewer sees it.
+const maxCounted = 100
+
+// CountsFor returns the numbers of a user as a viewer sees them: lists of at most 100
+// people are counted without those who are hidden from the viewer, as Followers and
+// Following list them. Two round trips at most.
+func (f *Follows) CountsFor(ctx context.Context, v *social.Viewer, uid int64) (Counts, error) {
+	counts, err := f.Counts(ctx, uid)
+	if err != nil || !v.HidesPeople() {
+		return counts, err
+	}
+	var cmds []rueidis.Cacheable
+	var numbers []*int64
+	for key, n := range map[string]*int64{layout.FollowersKey(uid): &counts.Followers, layout.FollowingKey(uid): &counts.Following} {
+		if *n > 0 && *n <= maxCounted {
+			cmds = append(cmds, f.db.Client.B().Zrange().Key(key).Min("0").Max(layout.Itoa(maxCounted)).Cache())
+			numbers = append(numbers, n)
+		}
+	}
+	if len(cmds) == 0 {
+		return counts, nil
+	}
+	for i, res := range f.db.ReadMany(ctx, cmds...) {
+		ids, err := res.AsStrSlice()
+		if err != nil {
+			return Counts{}, fmt.Errorf("social: counts: %w", err)
+		}
+		*numbers[i] = 0
+		for _, text := range ids {
+			if id, ok := layout.ParseID(text); ok && v.Sees(id) != social.Hidden {
+				*numbers[i]++
+			}
+		}
+	}
+	return counts, nil
+}
+
+// Followers returns a page of a user's followers, the latest first, without those who
+// are hidden from the viewer: one who has blocked the viewer, or was blocked by the
+// viewer. Nobody follows a user who is hidden from the viewer. cursor is empty for
+// the first page; *InvalidError reports one that is malformed. Two round trips at
+// most, and one more for each page's worth of hidden people, up to five.
+func (f *Follows) Followers(ctx context.Context, v *social.Viewer, uid int64, cursor string, limit int) (social.People, error) {
+	if v.Sees(uid) == social.Hidden {
+		return social.People{}, nil
+	}
+	return f.users.People(ctx, layout.FollowersKey(uid), cursor, limit, users.SeenBy(v))
+}
+
+// Following returns a page of the users that a user follows; see Followers.
+func (f *Follows) Following(ctx context.Context, v *social.Viewer, uid int64, cursor string, limit int) (social.People, error) {
+	if v.Sees(uid) == social.Hidden {
+		return social.People{}, nil
+	}
+	return f.users.People(ctx, layout.FollowingKey(uid), cursor, limit, users.SeenBy(v))
+}
+
+// noticeFollow: a user follows another one, and did not before.
+func (f *Follows) noticeFollow(ctx context.Context, from, to social.User) {
+	f.notices.Notify(ctx, to.ID, notify.Follow, from, 0)
+}

@@ -1,0 +1,164 @@
+package people
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/relation"
+	"retwis/internal/social/users"
+)
+
+// relations are the methods of a Service for mutes and blocks.
+type Relations struct {
+	follows *Follows
+	store   relation.Store
+}
+
+func NewRelations(f *Follows) *Relations {
+	return &Relations{follows: f, store: relation.New(f.db.Client)}
+}
+
+// Mute hides what a user writes and does from another one's lists and notifications,
+// until a time, without end for the zero time. Another end replaces the former one. It
+// returns *InvalidError for oneself, for an end that has passed, and where one has muted
+// 10,000 users already; ErrNotFound where there is no such user. One or two round trips.
+func (r *Relations) Mute(ctx context.Context, from, to social.User, until time.Time) error {
+	if err := r.check(ctx, "mute", from, to, until); err != nil {
+		return err
+	}
+	return full("mute", r.store.Mute(ctx, from.ID, to.ID, until, r.follows.now()))
+}
+
+// Unmute ends a mute. Repeating it changes nothing. One round trip.
+func (r *Relations) Unmute(ctx context.Context, from, to social.User) error {
+	_, err := r.store.Unmute(ctx, from.ID, to.ID, r.follows.now())
+	return err
+}
+
+// Block hides two users from each other everywhere and ends their follows; see Mute.
+// While it lasts, neither can follow the other. First the block is written, which
+// refuses follows from then on, then both follows end; another process finishes that
+// if this one dies. About twenty round trips.
+func (r *Relations) Block(ctx context.Context, from, to social.User, until time.Time) error {
+	if err := r.check(ctx, "block", from, to, until); err != nil {
+		return err
+	}
+	defer r.follows.common.changed(from.ID, to.ID)
+	return r.follows.fanOut.Block(ctx, from.ID, to.ID, until, func() error {
+		return full("block", r.store.Block(ctx, from.ID, to.ID, until, r.follows.now()))
+	})
+}
+
+// Unblock ends a block; the follows that the block ended do not come back. Repeating it
+// changes nothing. Five round trips, more on a Cluster.
+func (r *Relations) Unblock(ctx context.Context, from, to social.User) error {
+	defer r.follows.common.changed(from.ID, to.ID)
+	return r.follows.fanOut.Unblock(ctx, from.ID, to.ID, func() error {
+		_, err := r.store.Unblock(ctx, from.ID, to.ID, r.follows.now())
+		return err
+	})
+}
+
+// RemoveFollower makes the second user no longer follow the first; see Unfollow.
+func (r *Relations) RemoveFollower(ctx context.Context, from, to social.User) error {
+	return r.follows.Unfollow(ctx, to, from)
+}
+
+// check returns an error for a mute or a block that is not allowed.
+func (r *Relations) check(ctx context.Context, what string, from, to social.User, until time.Time) error {
+	if from.ID == to.ID {
+		return social.Invalid("user", fmt.Sprintf("You can't %s yourself.", what))
+	}
+	if !until.IsZero() && until.Unix() <= r.follows.now().Unix() {
+		return social.Invalid("until", "Choose an end in the future.")
+	}
+	_, err := r.follows.users.Record(ctx, to.ID)
+	return err
+}
+
+// full describes the error of a list without room.
+func full(what string, err error) error {
+	if errors.Is(err, relation.ErrFull) {
+		return social.Invalid("user", fmt.Sprintf("You can %s at most 10,000 people. Remove one from your list first.", what))
+	}
+	return err
+}
+
+// MutedPeople returns a page of the users that a user has muted, those without an end
+// and with the latest end first; see Followers for the cursor.
+func (r *Relations) MutedPeople(ctx context.Context, uid int64, cursor string, limit int) (social.People, error) {
+	return r.follows.users.People(ctx, layout.MutedKey(uid), cursor, limit, r.lasting)
+}
+
+// BlockedPeople returns a page of the users that a user has blocked; see MutedPeople.
+func (r *Relations) BlockedPeople(ctx context.Context, uid int64, cursor string, limit int) (social.People, error) {
+	return r.follows.users.People(ctx, layout.BlockedKey(uid), cursor, limit, r.lasting)
+}
+
+// lasting returns the entries whose end has not passed. Entries are in the order of
+// their ends, the latest first.
+func (r *Relations) lasting(page []users.Member) ([]users.Member, error) {
+	now := float64(r.follows.now().Unix())
+	for i, m := range page {
+		if end, err := strconv.ParseFloat(m.Score, 64); err != nil || end <= now {
+			return page[:i], nil
+		}
+	}
+	return page, nil
+}
+
+// Relation is how a viewer and a user stand to each other.
+type Relation struct {
+	Following  bool // the viewer follows the user
+	FollowedBy bool // the user follows the viewer
+	Muted      bool // the viewer has muted the user
+	Blocked    bool // the viewer has blocked the user
+	BlockedBy  bool // the user has blocked the viewer
+}
+
+// Relation returns how the viewer and a user stand to each other. One round trip at
+// most.
+func (r *Relations) Get(ctx context.Context, v *social.Viewer, uid int64) (Relation, error) {
+	all, err := r.GetMany(ctx, v, uid)
+	if err != nil {
+		return Relation{}, err
+	}
+	return all[0], nil
+}
+
+// Relations returns how the viewer stands to each of these users. One round trip at
+// most.
+func (r *Relations) GetMany(ctx context.Context, v *social.Viewer, uids ...int64) ([]Relation, error) {
+	all := make([]Relation, len(uids))
+	if v.User.ID == 0 || len(uids) == 0 {
+		return all, nil
+	}
+	b := r.follows.db.Client.B()
+	cmds := make([]rueidis.Cacheable, 0, 2*len(uids))
+	for i, uid := range uids {
+		all[i] = Relation{Muted: v.Muted.Has(uid), Blocked: v.Blocked.Has(uid), BlockedBy: v.Blockers.Has(uid)}
+		member := layout.Itoa(uid)
+		cmds = append(cmds,
+			b.Zscore().Key(layout.FollowingKey(v.User.ID)).Member(member).Cache(),
+			b.Zscore().Key(layout.FollowersKey(v.User.ID)).Member(member).Cache())
+	}
+	for i, res := range r.follows.db.ReadMany(ctx, cmds...) {
+		err := res.Error()
+		if err != nil && !rueidis.IsRedisNil(err) {
+			return nil, fmt.Errorf("social: read a relation: %w", err)
+		}
+		if i%2 == 0 {
+			all[i/2].Following = err == nil
+		} else {
+			all[i/2].FollowedBy = err == nil
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,3 @@
+// Package posts publishes, edits and deletes posts ([Service]), has what others do with them
+// ([Reactions], [Tags]), and shows conversations ([Threads]).
+package posts

@@ -1,0 +1,233 @@
+package posts
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"retwis/internal/social"
+	"retwis/internal/social/fanout"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/notify"
+	"retwis/internal/social/reaction"
+	"retwis/internal/social/timeline"
+	"retwis/internal/social/users"
+)
+
+// reactions are the methods of a Service for likes and bookmarks, and for the lists of
+// who has done what with a post.
+type Reactions struct {
+	lists   *timeline.Lists
+	users   *users.Users
+	fanOut  *fanout.Engine
+	inboxes *notify.Service
+	store   reaction.Store
+	now     func() time.Time
+}
+
+func NewReactions(opt Options) *Reactions {
+	return &Reactions{
+		users: opt.Users, fanOut: opt.FanOut, lists: opt.Lists, inboxes: opt.Notices, store: reaction.New(opt.Users.Db.Client), now: opt.Now,
+	}
+}
+
+// Like makes a user like a post; the like of a repost is one of the post that it
+// repeats. Repeating it changes nothing. It returns ErrNotFound for a post that does
+// not exist, is deleted, or is hidden from the user. One round trip where the post is
+// in memory, about ten on a Cluster.
+func (r *Reactions) Like(ctx context.Context, user social.User, id int64) error {
+	post, err := r.target(ctx, user, id)
+	if err != nil {
+		return err
+	}
+	isNew := false
+	err = r.change(ctx, post, user, func() (err error) {
+		isNew, err = r.store.Like(ctx, post.ID, user.ID, r.now())
+		return err
+	})
+	if errors.Is(err, reaction.ErrNoPost) {
+		err = social.ErrNotFound
+	}
+	r.lists.Views.Touch(post.ID)
+	if err != nil {
+		return err
+	}
+	if isNew {
+		r.inboxes.Notify(ctx, post.Author.ID, notify.Like, user, post.ID)
+	}
+	return nil
+}
+
+// Unlike takes back a like, also one of a post that the user must not see any more.
+// Repeating it changes nothing. One round trip where the post is in memory, four on a
+// Cluster.
+func (r *Reactions) Unlike(ctx context.Context, user social.User, id int64) error {
+	post, err := r.original(ctx, id)
+	if err != nil {
+		return err
+	}
+	var at time.Time
+	err = r.change(ctx, post, user, func() (err error) {
+		at, err = r.store.Unlike(ctx, post.ID, user.ID)
+		return err
+	})
+	r.lists.Views.Touch(post.ID)
+	if err != nil {
+		return err
+	}
+	if !at.IsZero() {
+		r.inboxes.Unnotify(ctx, post.Author.ID, notify.Like, user, post.ID, at)
+	}
+	return nil
+}
+
+// change changes a like. On a single server that is one script; on a Cluster it is a
+// task, which another process finishes if this one dies.
+func (r *Reactions) change(ctx context.Context, post social.Post, user social.User, change func() error) error {
+	if !r.users.Db.Cluster {
+		return change()
+	}
+	return r.fanOut.Like(ctx, post.ID, user.ID, change)
+}
+
+// Bookmark adds a post to a user's bookmarks, which nobody else sees; see Like. One
+// round trip where the post is in memory.
+func (r *Reactions) Bookmark(ctx context.Context, user social.User, id int64) error {
+	post, err := r.visible(ctx, user, id)
+	if err != nil {
+		return err
+	}
+	return r.store.Bookmark(ctx, post.ID, user.ID, r.now())
+}
+
+// Unbookmark removes a post from a user's bookmarks; see Unlike. One round trip where
+// the post is in memory.
+func (r *Reactions) Unbookmark(ctx context.Context, user social.User, id int64) error {
+	post, err := r.original(ctx, id)
+	if err != nil {
+		return err
+	}
+	return r.store.Unbookmark(ctx, post.ID, user.ID)
+}
+
+// target returns the post that a user likes, which is not a repost, or ErrNotFound
+// where the user must not see it. It can have been deleted lately; the script decides.
+func (r *Reactions) target(ctx context.Context, user social.User, id int64) (social.Post, error) {
+	view := r.lists.Views.Remembered(id)
+	if view == nil || view.RepostOf != 0 || view.Deleted {
+		return r.visible(ctx, user, id)
+	}
+	v, err := r.lists.Viewers.Actor(ctx, user)
+	if err == nil && social.Visible(v.Acting(), view.Post) == social.Hidden {
+		err = social.ErrNotFound
+	}
+	return view.Post, err
+}
+
+// visible returns the post that a user acts on, as target does, but not a deleted one.
+func (r *Reactions) visible(ctx context.Context, user social.User, id int64) (social.Post, error) {
+	v, err := r.lists.Viewers.Actor(ctx, user)
+	if err != nil {
+		return social.Post{}, err
+	}
+	items, err := r.lists.Select(ctx, v.Acting(), []int64{id}, social.Muted)
+	if err != nil {
+		return social.Post{}, err
+	}
+	if len(items) == 0 {
+		return social.Post{}, social.ErrNotFound
+	}
+	return items[0].Post.Post, nil
+}
+
+// original returns a post, or the one that it repeats, even if it is hidden. Where there
+// is none it has only an id.
+func (r *Reactions) original(ctx context.Context, id int64) (social.Post, error) {
+	post := social.Post{ID: id}
+	for range 2 { // a repost of a repost is damage
+		views, err := r.lists.Views.Get(ctx, id)
+		if err != nil {
+			return social.Post{}, err
+		}
+		if views[0] == nil {
+			return social.Post{ID: id}, nil
+		}
+		if post = views[0].Post; post.RepostOf == 0 {
+			break
+		}
+		id = post.RepostOf
+	}
+	return post, nil
+}
+
+// Likers returns a page of the users who like a post, the latest first, or ErrNotFound
+// for a post that the viewer must not see; see Followers.
+func (r *Reactions) Likers(ctx context.Context, v *social.Viewer, id int64, cursor string, limit int) (social.People, error) {
+	return r.people(ctx, v, id, layout.LikersKey, cursor, limit)
+}
+
+// Reposters returns a page of the users who have reposted a post; see Likers.
+func (r *Reactions) Reposters(ctx context.Context, v *social.Viewer, id int64, cursor string, limit int) (social.People, error) {
+	return r.people(ctx, v, id, layout.RepostersKey, cursor, limit)
+}
+
+func (r *Reactions) people(ctx context.Context, v *social.Viewer, id int64, key func(int64) string, cursor string, limit int) (social.People, error) {
+	items, err := r.lists.Select(ctx, v, []int64{id}, social.Muted)
+	if err != nil {
+		return social.People{}, err
+	}
+	if len(items) == 0 {
+		return social.People{}, social.ErrNotFound
+	}
+	return r.users.People(ctx, key(items[0].Post.ID), cursor, limit, users.SeenBy(v))
+}
+
+// MarkedPosts is one page of the posts that a user has marked, the latest mark first,
+// and the cursor of the next page, empty at the end; see Listing.
+type MarkedPosts struct {
+	Items []timeline.Item
+	Next  string
+}
+
+// LikedPosts returns a page of the posts that a user likes. The viewer has asked for
+// this user, so a mute does not hide the user's own posts. cursor is empty for the
+// first page; *InvalidError reports one that is malformed. One round trip where the
+// posts are in memory.
+func (r *Reactions) LikedPosts(ctx context.Context, v *social.Viewer, uid int64, cursor string, limit int) (MarkedPosts, error) {
+	if v.Sees(uid) == social.Hidden {
+		return MarkedPosts{}, nil
+	}
+	return r.marked(ctx, v.Asking(uid), layout.LikedKey(uid), cursor, limit)
+}
+
+// BookmarkedPosts returns a page of the viewer's bookmarks; see LikedPosts.
+func (r *Reactions) BookmarkedPosts(ctx context.Context, v *social.Viewer, cursor string, limit int) (MarkedPosts, error) {
+	if v.User.ID == 0 {
+		return MarkedPosts{}, nil
+	}
+	return r.marked(ctx, v, layout.BookmarksKey(v.User.ID), cursor, limit)
+}
+
+func (r *Reactions) marked(ctx context.Context, v *social.Viewer, set, cursor string, limit int) (MarkedPosts, error) {
+	items := make(map[int64]timeline.Item)
+	members, next, err := r.users.Members(ctx, set, cursor, limit, func(page []users.Member) ([]users.Member, error) {
+		ids := make([]int64, len(page))
+		for i, m := range page {
+			ids[i] = m.Id
+		}
+		found, err := r.lists.Select(ctx, v, ids, social.Unlisted)
+		for _, item := range found {
+			items[item.Entry.ID] = item
+		}
+		return slices.DeleteFunc(page, func(m users.Member) bool { return items[m.Id].Entry == nil }), err
+	})
+	if err != nil {
+		return MarkedPosts{}, err
+	}
+	marked := MarkedPosts{Next: next}
+	for _, m := range members {
+		marked.Items = append(marked.Items, items[m.Id])
+	}
+	return marked, r.lists.Mark(ctx, v, marked.Items)
+}

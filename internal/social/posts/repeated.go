@@ -1,0 +1,93 @@
+package posts
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"retwis/internal/redis/script"
+	"retwis/internal/social"
+	"retwis/internal/social/fanout"
+	"retwis/internal/social/layout"
+)
+
+var (
+	//go:embed repeated_claim.lua
+	repeatedClaimSource string
+	repeatedClaimScript = script.New(repeatedClaimSource).Retryable()
+)
+
+// repeatWindow is for how long the same text is taken for a form that was sent twice.
+const repeatWindow = 10 * time.Second
+
+// PostOnce is Post for a form, which a double click sends twice: the same text by the
+// same author within ten seconds is one post, which all calls return. Each of them
+// finishes what the first one has begun. A text whose post was deleted or edited
+// meanwhile is a new post. Two round trips more than Post.
+func (p *Service) PostOnce(ctx context.Context, author social.User, body string) (social.Post, error) {
+	return p.post(ctx, author, body, true)
+}
+
+// ReplyOnce is to Reply what PostOnce is to Post: for replies to the same post.
+func (p *Service) ReplyOnce(ctx context.Context, author social.User, parent int64, body string) (social.Post, error) {
+	return p.reply(ctx, author, parent, body, true)
+}
+
+// claim returns the id of a post that is about to be written, or that of the same post
+// that another call writes or has written, whose time it takes over. Atomic: of calls at
+// the same time one gets a new id.
+func (p *Service) claim(ctx context.Context, post *social.Post) (id int64, repeated bool, err error) {
+	if id, err = p.fanOut.NextID(ctx); err != nil {
+		return 0, false, err
+	}
+	key, own, other := layout.RepeatedKey(post.Author.ID, post.Parent, post.Body), claimOf(id, post.Time), ""
+	for {
+		has, err := repeatedClaimScript.Run(ctx, p.db.Client, []string{key},
+			[]string{own, other, strconv.FormatInt(repeatWindow.Milliseconds(), 10)}).ToString()
+		if err != nil || has == own {
+			return id, false, err
+		}
+		first, at, ok := parseClaim(has)
+		if !ok {
+			return 0, false, fmt.Errorf("social: %s has %q", key, has)
+		}
+		stored, err := p.stored(ctx, first)
+		switch {
+		case errors.Is(err, social.ErrNotFound), err == nil && !stored.Deleted && stored.Body == post.Body:
+			post.Time = at
+			return first, true, nil
+		case err != nil:
+			return 0, false, err
+		}
+		other = has
+	}
+}
+
+func claimOf(id int64, at time.Time) string { return layout.Itoa(id) + " " + layout.Seconds(at) }
+
+func parseClaim(text string) (id int64, at time.Time, ok bool) {
+	first, seconds, ok := strings.Cut(text, " ")
+	id, isID := layout.ParseID(first)
+	return id, layout.ParseTime(seconds), ok && isID
+}
+
+// createOnce is create for a text that may be a repetition.
+func (p *Service) createOnce(ctx context.Context, post *social.Post, entry fanout.Entry) (job fanout.Job, repeated bool, err error) {
+	id, repeated, err := p.claim(ctx, post)
+	if err != nil {
+		return fanout.Job{}, false, fmt.Errorf("social: post: %w", err)
+	}
+	entry.Fields = fieldsOf(*post)
+	job = p.fanOut.Begin(ctx, entry)
+	created, err := p.fanOut.CreateAs(ctx, &job, id)
+	if err == nil && !created { // the id is in use, as after a failover
+		repeated = false
+		err = p.fanOut.Create(ctx, &job)
+	}
+	post.ID = job.ID()
+	return job, repeated, err
+}

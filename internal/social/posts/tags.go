@@ -1,0 +1,122 @@
+package posts
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/script"
+	"retwis/internal/social"
+	"retwis/internal/social/fanout"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
+	"retwis/internal/social/text"
+	"retwis/internal/social/timeline"
+)
+
+var (
+	//go:embed follow_tag.lua
+	followTagSource string
+	followTagScript = script.New(followTagSource).Retryable()
+)
+
+// MaxFollowedTags is how many tags a user can follow.
+const MaxFollowedTags = 500
+
+// tags are the methods of a Service for tags. A tag is given in any spelling, with or
+// without #.
+type Tags struct {
+	db        storage.Database
+	lists     *timeline.Lists
+	timelines *timeline.Timelines
+	fanOut    *fanout.Engine
+	now       func() time.Time
+}
+
+func NewTags(opt Options) *Tags {
+	return &Tags{db: opt.Users.Db, lists: opt.Lists, timelines: opt.Timelines, fanOut: opt.FanOut, now: opt.Now}
+}
+
+// TagPosts returns a page of the posts with a tag, or ErrNotFound for what is no tag;
+// see HomePosts.
+func (t *Tags) TagPosts(ctx context.Context, v *social.Viewer, tag string, before int64, limit int) (timeline.Listing, error) {
+	tag, ok := text.FoldTag(tag)
+	if !ok {
+		return timeline.Listing{}, social.ErrNotFound
+	}
+	return t.lists.Page(ctx, v, before, limit, 0, social.Shown, func(ctx context.Context, before int64, limit int) (timeline.Page, error) {
+		return t.timelines.ByID(ctx, layout.TagKey(tag), before, limit)
+	})
+}
+
+// FollowTag puts the latest 100 posts with a tag, and those that are written from now on,
+// on the user's home timeline. Repeating it changes nothing, not even the time. It returns ErrNotFound
+// for what is no tag, and *InvalidError for a user who follows 500 tags already.
+//
+// following_tags decides, tag_followers mirrors it, as a task, which another process
+// finishes if this one dies. About ten round trips.
+func (t *Tags) FollowTag(ctx context.Context, user social.User, tag string) error {
+	tag, ok := text.FoldTag(tag)
+	if !ok {
+		return social.ErrNotFound
+	}
+	return t.fanOut.FollowTag(ctx, user.ID, tag, func() error {
+		ok, err := followTagScript.RunFenced(ctx, t.db.Client, []string{layout.FollowingTagsKey(user.ID)},
+			[]string{tag, layout.Seconds(t.now()), strconv.Itoa(MaxFollowedTags)}).AsBool()
+		if err != nil {
+			return fmt.Errorf("social: follow a tag: %w", err)
+		}
+		if !ok {
+			return social.Invalid("tag", fmt.Sprintf("You can follow at most %d tags. Unfollow one first.", MaxFollowedTags))
+		}
+		return nil
+	})
+}
+
+// UnfollowTag ends that: the posts leave the home timeline, except those of the user, of
+// people they follow, and with another tag that they follow. Repeating it changes nothing.
+// About 20 round trips.
+func (t *Tags) UnfollowTag(ctx context.Context, user social.User, tag string) error {
+	tag, ok := text.FoldTag(tag)
+	if !ok {
+		return social.ErrNotFound
+	}
+	return t.fanOut.FollowTag(ctx, user.ID, tag, func() error {
+		key := layout.FollowingTagsKey(user.ID)
+		b := t.db.Client.B()
+		// The second command waits for the invalidation messages of the first.
+		res := t.db.Client.DoMulti(ctx, b.Zrem().Key(key).Member(tag).Build().ToRetryable(), b.Exists().Key(key).Build().ToRetryable())
+		if err := res[0].Error(); err != nil {
+			return fmt.Errorf("social: unfollow a tag: %w", err)
+		}
+		return nil
+	})
+}
+
+// IsFollowingTag reports whether a user follows a tag. One round trip at most.
+func (t *Tags) IsFollowingTag(ctx context.Context, uid int64, tag string) (bool, error) {
+	tag, ok := text.FoldTag(tag)
+	if !ok || uid == 0 {
+		return false, nil
+	}
+	err := t.db.Read(ctx, t.db.Client.B().Zscore().Key(layout.FollowingTagsKey(uid)).Member(tag).Cache()).Error()
+	if err != nil && !rueidis.IsRedisNil(err) {
+		return false, fmt.Errorf("social: is following a tag: %w", err)
+	}
+	return err == nil, nil
+}
+
+// FollowedTags returns the tags that a user follows, the latest first. One round trip
+// at most.
+func (t *Tags) FollowedTags(ctx context.Context, uid int64) ([]string, error) {
+	all, err := t.db.Read(ctx, t.db.Client.B().Zrange().Key(layout.FollowingTagsKey(uid)).
+		Min("0").Max(strconv.Itoa(MaxFollowedTags-1)).Rev().Cache()).AsStrSlice()
+	if err != nil {
+		return nil, fmt.Errorf("social: list followed tags: %w", err)
+	}
+	return all, nil
+}

@@ -1,0 +1,265 @@
+package posts
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"retwis/internal/social"
+	"retwis/internal/social/timeline"
+)
+
+// Thread is a post within its conversation, as a viewer sees it.
+type Thread struct {
+	Root      int64        // the first post of the conversation
+	Ancestors []ThreadPost // what the post replies to, the oldest first
+	Further   bool         // there are more ancestors before these
+	Post      ThreadPost   // the post itself, with Depth 0
+	Replies   []ThreadPost // a page of the replies to it, and to these, in the order of display
+	Next      int64        // the cursor of the next page of replies, 0 at the end
+}
+
+// ThreadPost is a place in a conversation.
+type ThreadPost struct {
+	ID    int64
+	Depth int  // 1: a reply to the post of the Thread, 2: a reply to one of these; 0 for it and its ancestors
+	Stub  Stub // why there is no Item; a muted post has both
+	timeline.Item
+}
+
+// Stub is a reason why a place in a conversation does not show its post. A stub that
+// no visible reply depends on is left out.
+type Stub uint8
+
+const (
+	// NoStub: the post is shown.
+	NoStub Stub = iota
+	// StubDeleted: the post was deleted, or lost.
+	StubDeleted
+	// StubUnavailable: the viewer must not see the post.
+	StubUnavailable
+	// StubMuted: the viewer has muted the author; the post can be shown on demand.
+	StubMuted
+)
+
+const (
+	// maxAncestors is how many ancestors of a post are shown.
+	maxAncestors = 20
+	// maxThread is how many replies of a conversation are shown, the oldest: about
+	// 4 MB in memory.
+	maxThread = 100_000
+)
+
+// Thread returns a post, what it replies to, and a page of the replies to it. after
+// is the cursor of the page, 0 for the first. A reply that arrives between two pages
+// neither repeats another on the second nor hides one. A page can have fewer replies
+// than asked for although another follows. The thread of a repost is that of its
+// original. It returns ErrNotFound where the post is deleted or hidden from the
+// viewer.
+//
+// It is answered from memory where the conversation was shown lately and has not
+// changed. Else it takes a round trip for every 1,000 replies, and one or two for the
+// posts of the page.
+func (t *Threads) Get(ctx context.Context, v *social.Viewer, id, after int64, limit int) (Thread, error) {
+	item, err := t.lists.PostPage(ctx, v, id)
+	if err != nil {
+		return Thread{}, err
+	}
+	post := item.Post
+	v = v.Asking(post.Author.ID)
+	thread := Thread{Root: post.Root, Post: ThreadPost{ID: post.ID, Item: timeline.Item{Entry: post, Post: post, Marks: item.Marks}}}
+	if thread.Root == 0 {
+		thread.Root = post.ID
+	}
+	tree, err := t.tree(ctx, thread.Root)
+	if err != nil {
+		return Thread{}, err
+	}
+	if err := t.ancestors(ctx, v, tree, &thread); err != nil {
+		return Thread{}, err
+	}
+	return thread, t.replies(ctx, v, tree, &thread, after, social.PageSize(limit))
+}
+
+// ancestors adds what a post replies to.
+func (t *Threads) ancestors(ctx context.Context, v *social.Viewer, tree *tree, thread *Thread) error {
+	var ids []int64
+	for id := thread.Post.Post.Parent; id != 0; {
+		if len(ids) == maxAncestors {
+			thread.Further = true
+			break
+		}
+		ids = append(ids, id)
+		parent, ok := tree.parent(id)
+		if !ok && id != thread.Root { // the tree does not have the end of its conversation
+			parent = thread.Root
+		}
+		id = parent
+	}
+	slices.Reverse(ids)
+	views, err := t.lists.Views.Get(ctx, ids...)
+	if err != nil {
+		return err
+	}
+	for i, id := range ids {
+		thread.Ancestors = append(thread.Ancestors, threadPost(v, id, views[i], 0))
+	}
+	return t.mark(ctx, v, thread.Ancestors)
+}
+
+// threadPost is what a viewer sees at a place.
+func threadPost(v *social.Viewer, id int64, view *timeline.View, depth int) ThreadPost {
+	p := ThreadPost{ID: id, Depth: depth}
+	switch {
+	case view == nil || view.Deleted:
+		p.Stub = StubDeleted
+		return p
+	case social.Visible(v, view.Post) == social.Hidden:
+		p.Stub = StubUnavailable
+		return p
+	case social.Visible(v, view.Post) == social.Muted:
+		p.Stub = StubMuted
+	}
+	p.Item = timeline.Item{Entry: view, Post: view}
+	return p
+}
+
+// replies adds a page of replies.
+func (t *Threads) replies(ctx context.Context, v *social.Viewer, tree *tree, thread *Thread, after int64, limit int) error {
+	from, to, depth := tree.below(thread.Post.ID)
+	if after != 0 {
+		at, err := t.resume(ctx, tree, after)
+		if err != nil {
+			return err
+		}
+		if at < from || at > to {
+			return social.Invalid("before", "This page address is not valid.")
+		}
+		from = at
+	}
+	look := lookAhead{lists: t.lists, nodes: tree.nodes[from:to], first: from, chunk: limit}
+	at := from
+	for at < to && len(thread.Replies) < limit {
+		n := tree.nodes[at]
+		view, ok, err := look.view(ctx, at)
+		if err != nil {
+			return err
+		}
+		if !ok { // enough was looked at for one page
+			break
+		}
+		p := threadPost(v, n.id, view, int(n.depth-depth))
+		if p.Stub != NoStub {
+			needed, err := look.anyShown(ctx, v, at+1, int(n.end))
+			if err != nil {
+				return err
+			}
+			if !needed {
+				at = int(n.end)
+				continue
+			}
+		}
+		thread.Replies = append(thread.Replies, p)
+		at++
+	}
+	if at < to {
+		thread.Next = tree.nodes[at-1].id
+	}
+	return t.mark(ctx, v, thread.Replies)
+}
+
+// maxLost bounds how many posts above a lost cursor are read.
+const maxLost = 100
+
+// resume returns the place after the cursor of a page, -1 for one that is not of this
+// conversation. A post that was deleted leaves the tree with the last reply to it, and
+// so can those above it.
+func (t *Threads) resume(ctx context.Context, tree *tree, after int64) (int, error) {
+	id := after
+	for range maxLost {
+		if _, ok := tree.parent(id); ok || id == tree.root {
+			return tree.after(id, after), nil
+		}
+		views, err := t.lists.Views.Get(ctx, id)
+		if err != nil {
+			return 0, err
+		}
+		if views[0] == nil || views[0].Root != tree.root || views[0].Parent >= id {
+			break
+		}
+		after, id = id, views[0].Parent
+	}
+	if id == after {
+		return -1, nil
+	}
+	return tree.after(tree.root, after), nil
+}
+
+// mark adds what the viewer has done with the posts that are shown.
+func (t *Threads) mark(ctx context.Context, v *social.Viewer, posts []ThreadPost) error {
+	items := make([]timeline.Item, 0, len(posts))
+	for _, p := range posts {
+		if p.Post != nil {
+			items = append(items, p.Item)
+		}
+	}
+	if err := t.lists.Mark(ctx, v, items); err != nil {
+		return err
+	}
+	for i := range posts {
+		if posts[i].Post != nil {
+			posts[i].Item, items = items[0], items[1:]
+		}
+	}
+	return nil
+}
+
+// lookAhead reads the posts of a page and, where only stubs are left of a part of
+// the conversation, those after it.
+type lookAhead struct {
+	lists *timeline.Lists
+	nodes []node // from the first post of the page
+	first int    // the place of that post
+	chunk int
+
+	views []*timeline.View // of the first of nodes
+	none  int              // up to this place, no post after the current one is shown
+}
+
+// view returns the post at a place; ok is false for one that is too far away.
+func (l *lookAhead) view(ctx context.Context, place int) (view *timeline.View, ok bool, err error) {
+	i := place - l.first
+	for i >= len(l.views) {
+		if len(l.views) >= social.MaxLooks*l.chunk {
+			return nil, false, nil
+		}
+		var ids [social.MaxPage]int64
+		n := 0
+		for _, node := range l.nodes[len(l.views):min(len(l.views)+l.chunk, len(l.nodes))] {
+			ids[n] = node.id
+			n++
+		}
+		views, err := l.lists.Views.Get(ctx, ids[:n]...)
+		if err != nil {
+			return nil, false, fmt.Errorf("social: read a conversation: %w", err)
+		}
+		l.views = append(l.views, views...)
+	}
+	return l.views[i], true, nil
+}
+
+// anyShown reports whether the viewer sees one of the posts from a place up to
+// another, or may see one that is too far away. Places only grow between calls, so
+// that no post is looked at twice.
+func (l *lookAhead) anyShown(ctx context.Context, v *social.Viewer, from, to int) (bool, error) {
+	for l.none = max(l.none, from); l.none < to; l.none++ {
+		view, ok, err := l.view(ctx, l.none)
+		if err != nil || !ok {
+			return !ok, err
+		}
+		if view != nil && social.Visible(v, view.Post) >= social.Unlisted {
+			return true, nil
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,224 @@
+package posts
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/maypok86/otter/v2"
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social/layout"
+	"retwis/internal/social/reply"
+	"retwis/internal/social/storage"
+	"retwis/internal/social/timeline"
+)
+
+// threads shows conversations. It keeps the shape of those that were shown lately.
+type Threads struct {
+	db    storage.Database
+	lists *timeline.Lists
+	cells *otter.Cache[int64, *threadCell]
+}
+
+type threadCell struct {
+	tree *tree
+	busy chan struct{} // holds a value while a caller reads or replaces tree
+}
+
+const (
+	// threadBytes bounds the shapes of conversations in memory.
+	threadBytes = 32 << 20
+	// threadChunk is how many replies are read in one round trip.
+	threadChunk = 1000
+)
+
+func NewThreads(db storage.Database, lists *timeline.Lists) (*Threads, error) {
+	cells, err := otter.New(&otter.Options[int64, *threadCell]{
+		MaximumWeight: threadBytes,
+		Weigher: func(_ int64, c *threadCell) uint32 {
+			if c.tree == nil {
+				return 200
+			}
+			return uint32(c.tree.size())
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("social: %w", err)
+	}
+	return &Threads{db: db, lists: lists, cells: cells}, nil
+}
+
+// tree returns the shape of a conversation. Its number of replies and the latest of
+// them come from the client's memory, which the server keeps up to date; they show
+// whether the tree in memory is.
+func (t *Threads) tree(ctx context.Context, root int64) (*tree, error) {
+	key := layout.ThreadKey(root)
+	b := t.db.Client.B()
+	res := t.db.ReadMany(ctx, b.Zcard().Key(key).Cache(), b.Zrange().Key(key).Min("-1").Max("-1").Cache())
+	card, err := res[0].AsInt64()
+	if err != nil {
+		return nil, fmt.Errorf("social: read a conversation: %w", err)
+	}
+	last, err := res[1].AsIntSlice()
+	if err != nil {
+		return nil, fmt.Errorf("social: read a conversation: %w", err)
+	}
+	if card == 0 || len(last) == 0 {
+		return newTree(root, nil), nil
+	}
+	cell, _ := t.cells.ComputeIfAbsent(root, func() (*threadCell, bool) {
+		return &threadCell{busy: make(chan struct{}, 1)}, false
+	})
+	select {
+	case cell.busy <- struct{}{}:
+		defer func() { <-cell.busy }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("social: read a conversation: %w", ctx.Err())
+	}
+	if known := cell.tree; known != nil && (known.card == card && known.last == last[0] || known.listed == maxThread) {
+		return known, nil
+	}
+	tree, err := t.load(ctx, root, cell.tree)
+	if err != nil {
+		return nil, err
+	}
+	cell.tree = tree
+	t.cells.Set(root, cell) // for its weight
+	return tree, nil
+}
+
+// load reads a conversation. known is its tree as it was, nil for none: then only the
+// new replies are read. A reply that was added late while another was removed is not
+// noticed before the next change.
+func (t *Threads) load(ctx context.Context, root int64, known *tree) (*tree, error) {
+	if known == nil {
+		known = newTree(root, nil)
+	}
+	ids, err := t.listed(ctx, root, known.last, maxThread-known.listed)
+	if err != nil {
+		return nil, err
+	}
+	card, err := t.db.Client.Do(ctx, t.db.Client.B().Zcard().Key(layout.ThreadKey(root)).Build()).AsInt64()
+	if err != nil {
+		return nil, fmt.Errorf("social: read a conversation: %w", err)
+	}
+	links, listed, last := slices.Clone(known.links), known.listed+len(ids), known.last
+	if known.listed > 0 && int64(listed) != min(card, maxThread) { // one was added late, or removed
+		if ids, err = t.listed(ctx, root, 0, maxThread); err != nil {
+			return nil, err
+		}
+		links, listed, last = nil, len(ids), 0
+	}
+	if len(ids) > 0 {
+		last = ids[len(ids)-1]
+	}
+	if links, err = t.withParents(ctx, root, links, ids, known); err != nil {
+		return nil, err
+	}
+	tree := newTree(root, links)
+	tree.listed, tree.card, tree.last = listed, card, last
+	return tree, nil
+}
+
+// listed returns the ids of the replies to a root that are larger than after, sorted,
+// and at most limit of them.
+func (t *Threads) listed(ctx context.Context, root, after int64, limit int) ([]int64, error) {
+	var ids []int64
+	for limit > len(ids) {
+		n := min(threadChunk, limit-len(ids))
+		chunk, err := t.db.Client.Do(ctx, t.db.Client.B().Zrangebyscore().Key(layout.ThreadKey(root)).
+			Min("("+layout.Itoa(after)).Max("+inf").Limit(0, int64(n)).Build()).AsIntSlice()
+		if err != nil {
+			return nil, fmt.Errorf("social: read a conversation: %w", err)
+		}
+		ids = append(ids, chunk...)
+		if len(chunk) < n || chunk[n-1] <= after {
+			break
+		}
+		after = chunk[n-1]
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+// lostRounds bounds how often the parents of posts are read that are no longer
+// listed themselves.
+const lostRounds = 8
+
+// withParents adds replies to links, and what they reply to where that is not listed.
+func (t *Threads) withParents(ctx context.Context, root int64, links []link, ids []int64, known *tree) ([]link, error) {
+	tried := make(map[int64]bool)
+	for round := 0; len(ids) > 0 && round < lostRounds; round++ {
+		more, err := t.parents(ctx, root, ids, known)
+		if err != nil {
+			return nil, err
+		}
+		if round == 0 { // they are listed, whatever their hashes say
+			for i, id := range ids {
+				if more[i].id == 0 {
+					more[i] = link{id: id, parent: root}
+				}
+			}
+		}
+		for _, l := range more {
+			if l.id != 0 {
+				links = append(links, l)
+			}
+		}
+		slices.SortFunc(links, func(a, b link) int { return cmp.Compare(a.id, b.id) })
+		links = slices.CompactFunc(links, func(a, b link) bool { return a.id == b.id })
+		ids = nil
+		all := tree{links: links}
+		for _, l := range links {
+			if _, ok := all.find(l.parent); !ok && l.parent != root && l.parent > 0 && !tried[l.parent] && len(ids) < threadChunk {
+				tried[l.parent] = true
+				ids = append(ids, l.parent)
+			}
+		}
+	}
+	return links, nil
+}
+
+// parents returns what replies reply to; the zero link for a post that is no reply in
+// this conversation.
+func (t *Threads) parents(ctx context.Context, root int64, ids []int64, known *tree) ([]link, error) {
+	links := make([]link, len(ids))
+	var cmds rueidis.Commands
+	var places []int
+	flush := func() error {
+		for n, res := range t.db.Client.DoMulti(ctx, cmds...) {
+			fields, err := res.ToArray()
+			if reply.IsWrongType(err) {
+				continue
+			}
+			if err != nil {
+				return fmt.Errorf("social: read a conversation: %w", err)
+			}
+			parent, _ := fields[0].AsInt64()
+			if in, _ := fields[1].AsInt64(); in == root && parent > 0 {
+				links[places[n]] = link{id: ids[places[n]], parent: parent}
+			}
+		}
+		cmds, places = cmds[:0], places[:0]
+		return nil
+	}
+	for i, id := range ids {
+		if parent, ok := known.parent(id); ok {
+			links[i] = link{id: id, parent: parent}
+			continue
+		}
+		cmds = append(cmds, t.db.Client.B().Hmget().Key(layout.PostKey(id)).Field("parent", "root").Build())
+		places = append(places, i)
+		if len(cmds) == threadChunk {
+			if err := flush(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(cmds) == 0 {
+		return links, nil
+	}
+	return links, flush()
+}

@@ -1,0 +1,115 @@
+package posts
+
+import (
+	"cmp"
+	"slices"
+)
+
+// tree is the shape of a conversation: all replies to a root, each followed by those
+// to it, in the order of their ids. The shape only grows, since a post never gets
+// another parent; what may be seen of each post is decided when it is shown. A tree
+// never changes. It takes about 36 bytes a reply.
+type tree struct {
+	root   int64
+	links  []link  // sorted by id
+	places []int32 // where each of links is in nodes
+	nodes  []node
+
+	listed int   // how many replies the sorted set of the conversation has, without the latest beyond maxThread
+	card   int64 // how many it has
+	last   int64 // the largest of these
+}
+
+// link is a reply and what it replies to.
+type link struct{ id, parent int64 }
+
+// node is a reply in the order of display. The replies to it follow, up to end.
+type node struct {
+	id    int64
+	depth int32 // 1: a reply to the root
+	end   int32
+}
+
+// newTree makes a tree of replies that are sorted by id. A reply whose parent is not
+// among them, or not older, counts as one to the root: that ends every cycle in a
+// damaged database.
+func newTree(root int64, links []link) *tree {
+	t := &tree{root: root, links: links, places: make([]int32, len(links)), nodes: make([]node, 0, len(links))}
+	// first and next link the replies to one post; the index len(links) is the root.
+	first := make([]int32, len(links)+1)
+	next := make([]int32, len(links))
+	for i := range first {
+		first[i] = -1
+	}
+	for i, l := range slices.Backward(links) {
+		at := len(links)
+		if l.parent < l.id {
+			if p, ok := t.find(l.parent); ok {
+				at = p
+			}
+		}
+		next[i], first[at] = first[at], int32(i)
+	}
+	var above []int32 // places of the nodes that are not at their end
+	for i := first[len(links)]; ; {
+		for i < 0 && len(above) > 0 { // no further reply to the innermost of above
+			place := above[len(above)-1]
+			above = above[:len(above)-1]
+			t.nodes[place].end = int32(len(t.nodes))
+			at, _ := t.find(t.nodes[place].id)
+			i = next[at]
+		}
+		if i < 0 {
+			return t
+		}
+		place := int32(len(t.nodes))
+		t.places[i] = place
+		above = append(above, place)
+		t.nodes = append(t.nodes, node{id: links[i].id, depth: int32(len(above))})
+		i = first[i]
+	}
+}
+
+// find returns where a reply is in links.
+func (t *tree) find(id int64) (int, bool) {
+	return slices.BinarySearchFunc(t.links, id, func(l link, id int64) int { return cmp.Compare(l.id, id) })
+}
+
+// below returns where the replies to a post are in nodes, and the depth of the post.
+func (t *tree) below(id int64) (from, to int, depth int32) {
+	if id == t.root {
+		return 0, len(t.nodes), 0
+	}
+	if i, ok := t.find(id); ok {
+		n := t.nodes[t.places[i]]
+		return int(t.places[i]) + 1, int(n.end), n.depth
+	}
+	return 0, 0, 0
+}
+
+// parent returns the parent of a reply; ok is false for the root and for a post that
+// is not in the tree.
+func (t *tree) parent(id int64) (parent int64, ok bool) {
+	i, ok := t.find(id)
+	if !ok {
+		return 0, false
+	}
+	return t.links[i].parent, true
+}
+
+// after returns the place of what follows a post in the order of display. If the post
+// is not id, it has left the tree, and so has what is between it and id, the post
+// above it: then that is the place where its branch was.
+func (t *tree) after(id, post int64) int {
+	at, end, _ := t.below(id)
+	if id == post {
+		return at
+	}
+	for at < end && t.nodes[at].id < post {
+		at = int(t.nodes[at].end)
+	}
+	return at
+}
+
+// size is the number of bytes in memory, about.
+func (t *tree) size() int { return 36*len(t.links) + 200 }

@@ -1,0 +1,69 @@
+package posts
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// naive appends the replies to a post in the order of display.
+func naive(links []link, effective map[int64]int64, post int64, depth int32, all []node) []node {
+	for _, l := range links {
+		if effective[l.id] == post {
+			at := len(all)
+			all = append(all, node{id: l.id, depth: depth})
+			all = naive(links, effective, l.id, depth+1, all)
+			all[at].end = int32(len(all))
+		}
+	}
+	return all
+}
+
+// A tree of random replies, some of whose parents are missing, not older, or in a
+// cycle, is the one that a simple recursion builds.
+func TestTreeOrder(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		const root = 3
+		ids := rapid.SliceOfNDistinct(rapid.Int64Range(1, 60).Filter(func(id int64) bool { return id != root }), 0, 40, rapid.ID).Draw(t, "ids")
+		slices.Sort(ids)
+		links := make([]link, len(ids))
+		effective := map[int64]int64{}
+		for i, id := range ids {
+			links[i] = link{id, rapid.Int64Range(0, 62).Draw(t, "parent")}
+			effective[id] = root
+			if p := links[i].parent; p < id && slices.Contains(ids, p) {
+				effective[id] = p
+			}
+		}
+		tree := newTree(root, links)
+		want := naive(links, effective, root, 1, []node{})
+		if !slices.Equal(tree.nodes, want) {
+			t.Fatalf("%v\ngot  %v\nwant %v", links, tree.nodes, want)
+		}
+		for at, n := range want {
+			if tree.after(n.id, n.id) != at+1 {
+				t.Fatalf("after %d: %d, want %d", n.id, tree.after(n.id, n.id), at+1)
+			}
+			from, to, depth := tree.below(n.id)
+			if from != at+1 || to != int(n.end) || depth != n.depth {
+				t.Fatalf("below %d: %d to %d, depth %d", n.id, from, to, depth)
+			}
+		}
+		// A post that has left the tree, with no replies: what follows it is what
+		// followed it before.
+		if len(links) == 0 {
+			return
+		}
+		leaf := rapid.SampledFrom(want).Draw(t, "leaf")
+		at := tree.after(leaf.id, leaf.id)
+		if int(leaf.end) != at {
+			return
+		}
+		rest := newTree(root, slices.DeleteFunc(slices.Clone(links), func(l link) bool { return l.id == leaf.id }))
+		if got := rest.after(effective[leaf.id], leaf.id); got != at-1 {
+			t.Fatalf("%v without %d: resumes at %d, want %d", links, leaf.id, got, at-1)
+		}
+	})
+}

@@ -1,0 +1,247 @@
+package timeline
+
+import (
+	"context"
+	"slices"
+
+	"retwis/internal/social"
+)
+
+// Item is one entry of a list of posts, as a viewer sees it.
+type Item struct {
+	Entry *View        // the post that is on the list, which may be a repost
+	Post  *View        // what it shows: the post itself, or the one that a repost repeats
+	Marks social.Marks // what the viewer has done with Post
+}
+
+// Listing is one page of posts as a viewer sees it, and the cursor of the next page,
+// 0 at the end. A page can have fewer posts than asked for although another follows,
+// where most of what was there is hidden from the viewer.
+type Listing struct {
+	Items []Item
+	Next  int64
+}
+
+// listings are the lists of posts as a viewer sees them: without what is hidden from
+// them, and with what they have done with each post.
+type Lists struct {
+	Views     *Views
+	Viewers   *Viewers
+	timelines *Timelines
+}
+
+func NewLists(views *Views, viewers *Viewers, timelines *Timelines) *Lists {
+	return &Lists{Views: views, Viewers: viewers, timelines: timelines}
+}
+
+// HomePosts returns a page of the viewer's home timeline: their own posts and those
+// of the people they follow. before is the cursor of the page, 0 for the first. A
+// repost of what is on the timeline already, within the 40 older entries, is left
+// out.
+func (l *Lists) HomePosts(ctx context.Context, v *social.Viewer, before int64, limit int) (Listing, error) {
+	return l.Page(ctx, v, before, limit, repostWindow, social.Unlisted, func(ctx context.Context, before int64, limit int) (Page, error) {
+		return l.timelines.Home(ctx, v.User.ID, before, limit)
+	})
+}
+
+// PublicPosts returns a page of the public timeline; see HomePosts.
+func (l *Lists) PublicPosts(ctx context.Context, v *social.Viewer, before int64, limit int) (Listing, error) {
+	return l.Page(ctx, v, before, limit, 0, social.Shown, l.timelines.Everybody)
+}
+
+// SharedPosts returns the first page of the public timeline as a stranger sees it, and the
+// authors whose posts it lacks: they see those themselves. See HomePosts.
+func (l *Lists) SharedPosts(ctx context.Context, limit int) (list Listing, lacks []int64, err error) {
+	stranger, err := l.Viewers.Get(ctx, social.User{})
+	if err != nil {
+		return Listing{}, nil, err
+	}
+	var ids []int64
+	list, err = l.Page(ctx, stranger, 0, limit, 0, social.Shown, func(ctx context.Context, before int64, limit int) (Page, error) {
+		page, err := l.timelines.Everybody(ctx, before, limit)
+		ids = append(ids, page.IDs...)
+		return page, err
+	})
+	if err != nil {
+		return Listing{}, nil, err
+	}
+	all, err := l.Views.Get(ctx, ids...)
+	for _, view := range all {
+		if view != nil && !view.Deleted && social.Visible(stranger, view.Post) < social.Shown && !slices.Contains(lacks, view.Author.ID) {
+			lacks = append(lacks, view.Author.ID)
+		}
+	}
+	return list, lacks, err
+}
+
+// ProfilePosts returns a page of a user's posts and reposts, however old. The viewer
+// has asked for this user, so a mute does not hide them. See HomePosts.
+func (l *Lists) ProfilePosts(ctx context.Context, v *social.Viewer, uid, before int64, limit int) (Listing, error) {
+	return l.Page(ctx, v.Asking(uid), before, limit, 0, social.Unlisted, func(ctx context.Context, before int64, limit int) (Page, error) {
+		return l.timelines.Profile(ctx, uid, before, limit)
+	})
+}
+
+// ProfileReplies returns a page of a user's replies, however old; see ProfilePosts.
+func (l *Lists) ProfileReplies(ctx context.Context, v *social.Viewer, uid, before int64, limit int) (Listing, error) {
+	return l.Page(ctx, v.Asking(uid), before, limit, 0, social.Unlisted, func(ctx context.Context, before int64, limit int) (Page, error) {
+		return l.timelines.Replies(ctx, uid, before, limit)
+	})
+}
+
+// PostPage returns one post as a viewer sees it on its own page, where a mute does
+// not hide it, or ErrNotFound. The stub of a deleted post is not found either; see
+// package thread for its place in a conversation.
+func (l *Lists) PostPage(ctx context.Context, v *social.Viewer, id int64) (Item, error) {
+	items, err := l.Select(ctx, v, []int64{id}, social.Muted)
+	if err != nil {
+		return Item{}, err
+	}
+	if len(items) == 0 {
+		return Item{}, social.ErrNotFound
+	}
+	return items[0], l.Mark(ctx, v, items)
+}
+
+// Items returns what a viewer sees of these entries of a list, in their order: for
+// lists that have cursors of their own.
+func (l *Lists) Items(ctx context.Context, v *social.Viewer, ids ...int64) ([]Item, error) {
+	items, err := l.Select(ctx, v, ids, social.Unlisted)
+	if err != nil {
+		return nil, err
+	}
+	return items, l.Mark(ctx, v, items)
+}
+
+const (
+	// repostWindow is within how many older entries of a home timeline a repost is
+	// left out because its post is there already.
+	repostWindow = 40
+)
+
+// pages reads a part of a list of ids; see timelines.
+type pages func(ctx context.Context, before int64, limit int) (Page, error)
+
+// listing returns a page of a list as a viewer sees it, with what they see at least so
+// well. A repost is left out if its post is among the window entries after it.
+func (l *Lists) Page(ctx context.Context, v *social.Viewer, before int64, limit, window int, least social.Visibility, read pages) (Listing, error) {
+	limit = social.PageSize(limit)
+	list := Listing{Next: before}
+	for range social.MaxLooks {
+		page, err := read(ctx, list.Next, limit)
+		if err != nil {
+			return Listing{}, err
+		}
+		items, err := l.Select(ctx, v, page.IDs, least)
+		if err != nil {
+			return Listing{}, err
+		}
+		if window > 0 && slices.ContainsFunc(items, isRepost) {
+			if items, err = l.withoutRepeats(ctx, v, page, items, window, least, read); err != nil {
+				return Listing{}, err
+			}
+		}
+		list.Next = page.Next
+		if room := limit - len(list.Items); len(items) > room {
+			items = items[:room]
+			list.Next = items[room-1].Entry.ID
+		}
+		list.Items = append(list.Items, items...)
+		if list.Next == 0 || len(list.Items) == limit {
+			break
+		}
+	}
+	return list, l.Mark(ctx, v, list.Items)
+}
+
+func isRepost(item Item) bool { return item.Entry.RepostOf != 0 }
+
+// items returns the entries that a viewer sees at least so well.
+func (l *Lists) Select(ctx context.Context, v *social.Viewer, ids []int64, least social.Visibility) ([]Item, error) {
+	entries, err := l.Views.Get(ctx, ids...)
+	if err != nil {
+		return nil, err
+	}
+	items := make([]Item, 0, len(ids))
+	var originals []int64
+	for _, entry := range entries {
+		if entry == nil || social.Visible(v, entry.Post) < least {
+			continue
+		}
+		items = append(items, Item{Entry: entry, Post: entry})
+		if entry.RepostOf != 0 {
+			originals = append(originals, entry.RepostOf)
+		}
+	}
+	if len(originals) == 0 {
+		return items, nil
+	}
+	found, err := l.Views.Get(ctx, originals...)
+	if err != nil {
+		return nil, err
+	}
+	shown := items[:0]
+	for _, item := range items {
+		if isRepost(item) {
+			item.Post, found = found[0], found[1:]
+			if item.Post == nil || social.Visible(v, item.Post.Post) < least {
+				continue
+			}
+		}
+		shown = append(shown, item)
+	}
+	return shown, nil
+}
+
+// withoutRepeats leaves out the reposts whose post the viewer sees among the next
+// entries of the list, itself or in an earlier repost.
+func (l *Lists) withoutRepeats(ctx context.Context, v *social.Viewer, page Page, items []Item, window int, least social.Visibility, read pages) ([]Item, error) {
+	ids, older := page.IDs, []Item(nil)
+	if page.Next != 0 {
+		next, err := read(ctx, page.Next, window)
+		if err != nil {
+			return nil, err
+		}
+		if older, err = l.Select(ctx, v, next.IDs, least); err != nil {
+			return nil, err
+		}
+		ids = slices.Concat(ids, next.IDs)
+	}
+	place := make(map[int64]int, len(ids)) // on the list, hidden entries included
+	for i, id := range ids {
+		place[id] = i
+	}
+	last := map[int64]int{} // the place of each post, or of its latest repost so far
+	all := slices.Concat(items, older)
+	kept := make([]Item, 0, len(items))
+	for i := len(all) - 1; i >= 0; i-- { // from the oldest
+		item := all[i]
+		at := place[item.Entry.ID]
+		seen, ok := last[item.Post.ID]
+		last[item.Post.ID] = at
+		if i < len(items) && !(isRepost(item) && ok && seen-at <= window) {
+			kept = append(kept, item)
+		}
+	}
+	slices.Reverse(kept)
+	return kept, nil
+}
+
+// mark adds what the viewer has done with each post.
+func (l *Lists) Mark(ctx context.Context, v *social.Viewer, items []Item) error {
+	if v.User.ID == 0 || len(items) == 0 {
+		return nil
+	}
+	posts := make([]*social.Post, len(items))
+	for i, item := range items {
+		posts[i] = &item.Post.Post
+	}
+	all, err := l.Viewers.Marks(ctx, v, posts)
+	if err != nil {
+		return err
+	}
+	for i := range items {
+		items[i].Marks = all[i]
+	}
+	return nil
+}

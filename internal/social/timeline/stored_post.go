@@ -1,0 +1,96 @@
+package timeline
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/reply"
+	"retwis/internal/social/users"
+)
+
+// postFields are the fields of a post that are read.
+var postFields = []string{
+	"user_id", "time", "body", "parent", "root", "repost_of", "edited", "deleted", "replies", "reposts", "likes", "hidden",
+}
+
+// postCommand reads a post; parsePost reads its reply.
+func PostCommand(client rueidis.Client, id int64) rueidis.Cacheable {
+	return client.B().Hmget().Key(layout.PostKey(id)).Field(postFields...).Cache()
+}
+
+// parseAll reads the replies to postCommand, and the authors: a post at the place
+// of each id, with the id 0 where there is no such post or its author is lost.
+func ParseAll(ctx context.Context, u *users.Users, ids []int64, results []rueidis.RedisResult) ([]social.Post, error) {
+	posts := make([]social.Post, len(ids))
+	var authors []int64
+	asked := make(map[int64]bool)
+	for i, res := range results {
+		post, ok, err := parsePost(ids[i], res)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		posts[i] = post
+		if !asked[post.Author.ID] {
+			asked[post.Author.ID] = true
+			authors = append(authors, post.Author.ID)
+		}
+	}
+	users, err := u.ByID(ctx, authors)
+	if err != nil {
+		return nil, err
+	}
+	for i := range posts {
+		author, ok := users[posts[i].Author.ID]
+		if !ok {
+			posts[i] = social.Post{}
+		} else {
+			posts[i].Author = author
+		}
+	}
+	return posts, nil
+}
+
+// parsePost reads the hash of a post, with only the id of its author. ok is
+// false where there is no such post, or the key is of another type.
+func parsePost(id int64, res rueidis.RedisResult) (post social.Post, ok bool, err error) {
+	values, err := res.ToArray()
+	if reply.IsWrongType(err) {
+		return social.Post{}, false, nil
+	}
+	if err != nil {
+		return social.Post{}, false, fmt.Errorf("social: read a post: %w", err)
+	}
+	if len(values) != len(postFields) || values[0].IsNil() {
+		return social.Post{}, false, nil
+	}
+	texts := make([]string, len(values))
+	for i, value := range values {
+		if !value.IsNil() {
+			texts[i], _ = value.ToString()
+		}
+	}
+	author, err := strconv.ParseInt(texts[0], 10, 64)
+	if err != nil {
+		return social.Post{}, false, nil // not a post of Retwis
+	}
+	number := func(field int) int64 {
+		n, _ := strconv.ParseInt(texts[field], 10, 64) // a damaged number counts as none
+		return max(n, 0)
+	}
+	hidden, message, _ := strings.Cut(texts[11], " ")
+	return social.Post{
+		ID: id, Author: social.User{ID: author}, Hidden: layout.ParseTime(hidden), HiddenMessage: message, Time: layout.ParseTime(texts[1]), Body: texts[2],
+		Parent: number(3), Root: number(4), RepostOf: number(5),
+		Edited: layout.ParseTime(texts[6]), Deleted: texts[7] != "",
+		Counts: social.PostCounts{Replies: number(8), Reposts: number(9), Likes: number(10)},
+	}, true, nil
+}

@@ -1,0 +1,165 @@
+package timeline
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+
+	"github.com/redis/rueidis"
+
+	"slices"
+
+	"retwis/collection"
+	"retwis/internal/social"
+	"retwis/internal/social/home"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
+	"retwis/internal/watched"
+)
+
+// Page is one page of a timeline: the ids of its posts, newest first, and the
+// cursor of the next page: the id of the last post seen, 0 at the end. A post
+// that arrives between two pages neither repeats a post on the second nor hides
+// one.
+type Page struct {
+	IDs  []int64
+	Next int64
+}
+
+// timelines reads the timelines.
+type Timelines struct {
+	db    storage.Database
+	lists *collection.Timelines
+	homes *home.Timelines  // on a Cluster; nil on a single server
+	saw   func(post int64) // is called with the newest post of each page
+
+	public *watched.Recent[int64] // the newest of the public timeline; nil: not in memory
+}
+
+// timelinesOptions are what timelines need.
+type Options struct {
+	Lists *collection.Timelines
+	Homes *home.Timelines  // on a Cluster
+	Saw   func(post int64) // is called with the newest post of each page
+}
+
+func NewTimelines(db storage.Database, opt Options) *Timelines {
+	t := &Timelines{db: db, lists: opt.Lists, homes: opt.Homes, saw: opt.Saw}
+	if db.Link.Watched() {
+		t.public = watched.NewRecent(db.Link, t.readPublic)
+	}
+	return t
+}
+
+// Home returns a page of a user's home timeline: their own posts and those of
+// the people they follow. before is the cursor of the page, 0 for the first,
+// which comes from memory where it can. One round trip at most; on a Cluster see
+// home.Timelines.
+func (t *Timelines) Home(ctx context.Context, uid, before int64, limit int) (Page, error) {
+	if t.homes != nil {
+		limit = social.PageSize(limit)
+		ids, err := t.homes.Newest(ctx, uid, before, limit+1, social.IsFresh(ctx))
+		return t.page(ids, err, limit)
+	}
+	return t.timeline(ctx, layout.HomeKey(uid), before, limit)
+}
+
+// Everybody returns a page of the public timeline: the posts of all users; see
+// Home. Where a Service keeps what it has decoded (Options.Invalidations), the first
+// page is that of a second ago at most, with what was posted through this process; while
+// its server does not answer, that of a minute ago at most.
+func (t *Timelines) Everybody(ctx context.Context, before int64, limit int) (Page, error) {
+	if before > 0 || t.public == nil || social.IsFresh(ctx) {
+		return t.timeline(ctx, layout.Timeline, before, limit)
+	}
+	ids, err := t.public.Get(ctx)
+	limit = social.PageSize(limit)
+	return t.page(ids[:min(len(ids), limit+1)], err, limit)
+}
+
+// newestPublic is how many posts of the public timeline are in memory.
+const newestPublic = social.MaxPage + 1
+
+func (t *Timelines) readPublic(ctx context.Context) ([]int64, error) {
+	return t.db.Client.Do(ctx, rueidis.Completed(t.lists.NewestCommand(layout.Timeline, newestPublic))).AsIntSlice()
+}
+
+// Published notes that the public timeline has a post: it is on the first page at once.
+func (t *Timelines) Published(post int64) {
+	t.public.Change(func(ids []int64) []int64 { return withID(ids, post, newestPublic) })
+}
+
+// Removed notes that a post is on no timeline any more.
+func (t *Timelines) Removed(post int64) {
+	t.public.Change(func(ids []int64) []int64 { return without(ids, post) })
+}
+
+// Profile returns a page of all posts and reposts of a user, however old, without
+// replies; see Home.
+func (t *Timelines) Profile(ctx context.Context, uid, before int64, limit int) (Page, error) {
+	return t.ByID(ctx, layout.ProfileKey(uid), before, limit)
+}
+
+// Replies returns a page of all replies of a user, however old; see Home.
+func (t *Timelines) Replies(ctx context.Context, uid, before int64, limit int) (Page, error) {
+	return t.ByID(ctx, layout.ProfileRepliesKey(uid), before, limit)
+}
+
+// byID returns a page of a sorted set of posts that are scored by their ids.
+func (t *Timelines) ByID(ctx context.Context, set string, before int64, limit int) (Page, error) {
+	limit = social.PageSize(limit)
+	from := "+inf"
+	if before > 0 {
+		from = "(" + layout.Itoa(before)
+	}
+	cmd := t.db.Client.B().Zrevrangebyscore().Key(set).Max(from).Min("-inf").Limit(0, int64(limit+1))
+	var res rueidis.RedisResult
+	if before > 0 {
+		res = t.db.Client.Do(ctx, cmd.Build())
+	} else {
+		res = t.db.Read(ctx, cmd.Cache())
+	}
+	ids, err := res.AsIntSlice()
+	return t.page(ids, err, limit)
+}
+
+func (t *Timelines) timeline(ctx context.Context, list string, before int64, limit int) (Page, error) {
+	limit = social.PageSize(limit)
+	var ids []int64
+	var err error
+	if before > 0 {
+		ids, err = t.lists.Select(ctx, list, before, limit+1)
+	} else {
+		ids, err = t.db.Read(ctx, t.lists.NewestCommand(list, limit+1)).AsIntSlice()
+	}
+	return t.page(ids, err, limit)
+}
+
+// page makes a page of ids, which are one more than the page when another follows.
+func (t *Timelines) page(ids []int64, err error, limit int) (Page, error) {
+	if err != nil {
+		return Page{}, fmt.Errorf("social: read a timeline: %w", err)
+	}
+	if len(ids) > 0 {
+		t.saw(ids[0])
+	}
+	if len(ids) <= limit {
+		return Page{IDs: ids}, nil
+	}
+	return Page{IDs: ids[:limit], Next: ids[limit-1]}, nil
+}
+
+// withID returns ids, the largest first, with another one, and no more than size.
+func withID(ids []int64, id int64, size int) []int64 {
+	at, found := slices.BinarySearchFunc(ids, id, func(a, b int64) int { return int(b - a) })
+	if found {
+		return ids
+	}
+	ids = slices.Insert(slices.Clip(ids), at, id)
+	return ids[:min(len(ids), size)]
+}
+
+// without returns a list without an element.
+func without[T comparable](items []T, item T) []T {
+	return slices.DeleteFunc(slices.Clone(items), func(other T) bool { return other == item })
+}

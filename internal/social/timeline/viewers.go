@@ -1,0 +1,287 @@
+package timeline
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/relation"
+	"retwis/internal/social/storage"
+	"retwis/internal/watched"
+)
+
+const (
+	// newestMarks is how many marks of each kind are kept in memory. Those of
+	// older posts are read.
+	newestMarks = 500
+	// maxRelations bounds how many people one can mute, or block.
+	maxRelations = relation.Max
+	// maxBlockers bounds how many of those who have blocked a user are honored.
+	maxBlockers = 100_000
+	// clockSkew is by how much the clocks of two processes may differ.
+	clockSkew = 60
+)
+
+// viewers keeps the viewers who were here lately.
+type Viewers struct {
+	db        storage.Database
+	standings *Standings
+	clock     func() time.Time
+	cells     *otter.Cache[int64, *viewerCell]
+}
+
+type viewerCell struct {
+	watched.Cell[*social.Viewer]                              // of everything
+	people                       watched.Cell[*social.Viewer] // of mutes and blocks only
+	changes                      atomic.Uint64                // of mutes and blocks
+}
+
+// cachedViewers bounds the viewers kept in memory, about 15 KB each at most.
+const CachedViewers = 10_000
+
+func NewViewers(db storage.Database, standings *Standings, clock func() time.Time) (*Viewers, error) {
+	cells, err := otter.New(&otter.Options[int64, *viewerCell]{MaximumSize: CachedViewers})
+	if err != nil {
+		return nil, fmt.Errorf("social: %w", err)
+	}
+	return &Viewers{db: db, standings: standings, clock: clock, cells: cells}, nil
+}
+
+// actor returns a user as a viewer whose mutes and blocks are current, but perhaps not
+// the marks: for an action, which changes a mark itself. No round trip for one who was
+// here lately.
+func (s *Viewers) Actor(ctx context.Context, user social.User) (*social.Viewer, error) {
+	if cell, ok := s.cells.GetIfPresent(user.ID); ok && !social.IsFresh(ctx) {
+		if v, ok := cell.people.Get(s.db.Link, 0); ok && s.clock().Unix() < v.Ends {
+			return v, nil
+		}
+	}
+	return s.Get(ctx, user)
+}
+
+// viewerPrefixes are the keys that make up a viewer, in the order in which they are
+// read.
+var viewerPrefixes = [...]string{
+	layout.MutedPrefix, layout.BlockedPrefix, layout.BlockersPrefix,
+	layout.LikedPrefix, layout.RepostedPrefix, layout.BookmarksPrefix,
+}
+
+// Viewer returns a user as a viewer. It is answered from memory for one who was
+// here lately; else it takes one round trip.
+func (s *Viewers) Get(ctx context.Context, user social.User) (*social.Viewer, error) {
+	if err := s.standings.load(ctx); err != nil {
+		return nil, err
+	}
+	if social.IsFresh(ctx) && user.Role >= social.Moderator { // who may have decided in another process
+		if err := s.standings.Reload(ctx, true); err != nil {
+			return nil, err
+		}
+	}
+	if user.ID == 0 {
+		return &social.Viewer{Standings: s.standings}, nil
+	}
+	cell, ok := s.cells.GetIfPresent(user.ID)
+	if !ok {
+		// It is there before the read, so that no change is missed meanwhile.
+		cell, _ = s.cells.ComputeIfAbsent(user.ID, func() (*viewerCell, bool) { return new(viewerCell), false })
+	}
+	today, fresh := s.clock().Unix(), social.IsFresh(ctx)
+	if v, ok := cell.Get(s.db.Link, 0); ok && !fresh && v.User == user && today < v.Ends {
+		return v, nil
+	}
+	old, hasOld := cell.Old(s.db.Link)
+	hasOld = hasOld && !fresh && old.User == user && today < old.Ends
+	var v *social.Viewer
+	useOld, err := s.db.Link.Read(ctx, hasOld, func(ctx context.Context) (err error) {
+		v, err = s.readViewer(ctx, user, cell, today)
+		return err
+	})
+	if useOld {
+		return old, nil
+	}
+	return v, err
+}
+
+// readViewer reads a user as a viewer.
+func (s *Viewers) readViewer(ctx context.Context, user social.User, cell *viewerCell, today int64) (*social.Viewer, error) {
+	cached := !social.IsFresh(ctx)
+	stamp, ofPeople := cell.Begin(s.db.Link, cached), cell.people.Begin(s.db.Link, cached)
+	v := &social.Viewer{User: user, Standings: s.standings, Ends: math.MaxInt64, PeopleChanged: cell.changes.Load()}
+	if !cached {
+		v.PeopleChanged = math.MaxUint64 // no change of it is reported
+	}
+	b := s.db.Client.B()
+	cmds := make([]rueidis.Cacheable, len(viewerPrefixes))
+	for i, prefix := range viewerPrefixes {
+		n := int64(newestMarks)
+		switch prefix {
+		case layout.MutedPrefix, layout.BlockedPrefix:
+			n = maxRelations
+		case layout.BlockersPrefix:
+			n = maxBlockers
+		}
+		cmds[i] = b.Zrange().Key(layout.Key(prefix, user.ID)).Min("0").Max(layout.Itoa(n - 1)).Rev().Withscores().Cache()
+	}
+	res := s.db.ReadMany(ctx, cmds...)
+	for i, set := range []*social.UserSet{&v.Muted, &v.Blocked, &v.Blockers} {
+		var err error
+		var ends int64
+		if *set, ends, err = parsePeople(res[i], today); err != nil {
+			return nil, err
+		}
+		v.Ends = min(v.Ends, ends)
+	}
+	for i, set := range []*social.PostMarks{&v.Liked, &v.Reposted, &v.Saved} {
+		var err error
+		if *set, err = parseMarks(res[3+i]); err != nil {
+			return nil, err
+		}
+	}
+	cell.Put(v, stamp)
+	cell.people.Put(v, ofPeople)
+	return v, nil
+}
+
+// ViewerNow returns a user as a viewer who has no marks, read past every memory: for
+// one who is notified of each change. It is true until a time, in unix seconds. more is
+// read in the same round trip.
+func (s *Viewers) GetNow(ctx context.Context, client rueidis.Client, user social.User, more ...rueidis.Completed) (v *social.Viewer, until int64, res []rueidis.RedisResult, err error) {
+	if err := s.standings.load(ctx); err != nil {
+		return nil, 0, nil, err
+	}
+	v = &social.Viewer{User: user, Standings: s.standings, Ends: math.MaxInt64}
+	sets := []*social.UserSet{&v.Muted, &v.Blocked, &v.Blockers}
+	cmds := make(rueidis.Commands, 0, len(sets)+len(more))
+	for i, bound := range []int64{maxRelations, maxRelations, maxBlockers} {
+		cmds = append(cmds, client.B().Zrange().Key(layout.Key(viewerPrefixes[i], user.ID)).
+			Min("0").Max(layout.Itoa(bound-1)).Rev().Withscores().Build())
+	}
+	today := s.clock().Unix()
+	res = client.DoMulti(ctx, append(cmds, more...)...)
+	for i, set := range sets {
+		var ends int64
+		if *set, ends, err = parsePeople(res[i], today); err != nil {
+			return nil, 0, nil, err
+		}
+		v.Ends = min(v.Ends, ends)
+	}
+	return v, v.Ends, res[len(sets):], nil
+}
+
+// parsePeople reads users who are in a set until a time, and returns those who still
+// are and when the first of them is not.
+func parsePeople(res rueidis.RedisResult, now int64) (set social.UserSet, ends int64, err error) {
+	scores, err := res.AsZScores()
+	if err != nil {
+		return nil, 0, fmt.Errorf("social: read a viewer: %w", err)
+	}
+	set, ends = make(social.UserSet, 0, len(scores)), math.MaxInt64
+	for _, s := range scores {
+		id, ok := layout.ParseID(s.Member)
+		if !ok || s.Score <= float64(now) {
+			continue
+		}
+		set = append(set, id)
+		if s.Score < math.MaxInt64 {
+			ends = min(ends, int64(s.Score))
+		}
+	}
+	slices.Sort(set)
+	return set, ends, nil
+}
+
+func parseMarks(res rueidis.RedisResult) (social.PostMarks, error) {
+	scores, err := res.AsZScores()
+	if err != nil {
+		return social.PostMarks{}, fmt.Errorf("social: read a viewer: %w", err)
+	}
+	m := social.PostMarks{Posts: make([]int64, 0, len(scores))}
+	for _, s := range scores {
+		if id, ok := layout.ParseID(s.Member); ok {
+			m.Posts = append(m.Posts, id)
+		}
+	}
+	if len(scores) == newestMarks {
+		m.Since = int64(scores[len(scores)-1].Score) + clockSkew
+	}
+	slices.Sort(m.Posts)
+	return m, nil
+}
+
+// Marks returns what a viewer has done with each of these posts. No round trip,
+// except for posts older than the viewer's newest 500 marks: then one.
+func (s *Viewers) Marks(ctx context.Context, v *social.Viewer, posts []*social.Post) ([]social.Marks, error) {
+	all := make([]social.Marks, len(posts))
+	if v.User.ID == 0 {
+		return all, nil
+	}
+	var unsure [3][]int
+	for k, set := range [...]*social.PostMarks{&v.Liked, &v.Reposted, &v.Saved} {
+		if len(set.Posts) == 0 {
+			continue
+		}
+		for i, p := range posts {
+			marked, certain := set.Has(p)
+			if marked {
+				all[i] |= 1 << k
+			} else if !certain {
+				unsure[k] = append(unsure[k], i)
+			}
+		}
+	}
+	return all, s.oldMarks(ctx, v, posts, unsure, all)
+}
+
+// oldMarks reads the marks that are not in memory.
+func (s *Viewers) oldMarks(ctx context.Context, v *social.Viewer, posts []*social.Post, unsure [3][]int, all []social.Marks) error {
+	var cmds rueidis.Commands
+	var kinds []int
+	for k, places := range unsure {
+		if len(places) == 0 {
+			continue
+		}
+		members := make([]string, len(places))
+		for i, place := range places {
+			members[i] = layout.Itoa(posts[place].ID)
+		}
+		cmds = append(cmds, s.db.Client.B().Zmscore().Key(layout.Key(viewerPrefixes[3+k], v.User.ID)).Member(members...).Build())
+		kinds = append(kinds, k)
+	}
+	if len(cmds) == 0 {
+		return nil
+	}
+	for i, res := range s.db.Client.DoMulti(ctx, cmds...) {
+		scores, err := res.ToArray()
+		if err != nil {
+			return fmt.Errorf("social: read the marks of a viewer: %w", err)
+		}
+		for j, score := range scores {
+			if !score.IsNil() {
+				all[unsure[kinds[i]][j]] |= 1 << kinds[i]
+			}
+		}
+	}
+	return nil
+}
+
+// invalidate notes that a key of a viewer has changed.
+func (s *Viewers) Invalidate(uid int64, prefix string) {
+	cell, ok := s.cells.GetEntryQuietly(uid)
+	if !ok {
+		return
+	}
+	switch prefix {
+	case layout.MutedPrefix, layout.BlockedPrefix, layout.BlockersPrefix:
+		cell.Value.changes.Add(1)
+		cell.Value.people.Changed()
+	}
+	cell.Value.Changed()
+}

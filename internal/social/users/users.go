@@ -1,0 +1,284 @@
+package users
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/maypok86/otter/v2"
+	"github.com/redis/rueidis"
+
+	_ "embed"
+
+	"retwis/internal/redis/script"
+	"retwis/internal/social"
+	"retwis/internal/social/directory"
+	"retwis/internal/social/follow"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/reply"
+	"retwis/internal/social/storage"
+	"retwis/internal/watched"
+)
+
+// reserved is the id to which the name of an account leads that was deleted: the name
+// is never free again.
+const reserved = 0
+
+// users reads accounts.
+type Users struct {
+	Db storage.Database
+	// ids maps a username, as it was asked for, to its user id. A pair never
+	// changes while it exists; the user is read and compared each time.
+	ids    *otter.Cache[string, int64]
+	Latest atomic.Pointer[latest]
+	newest *watched.Recent[string] // the names of the latest users; nil: not in memory
+
+	Directory *directory.Directory
+	sets      follow.Store // reads sets of users and posts in pages
+}
+
+// newUsers returns the users of a database.
+func New(db storage.Database) (*Users, error) {
+	ids, err := otter.New(&otter.Options[string, int64]{MaximumSize: cachedPairs})
+	if err != nil {
+		return nil, fmt.Errorf("social: %w", err)
+	}
+	u := &Users{Db: db, ids: ids, Directory: directory.New(db.Client), sets: follow.New(db.Client)}
+	if db.Link.Watched() {
+		u.newest = watched.NewRecent(db.Link, u.readNewest)
+	}
+	return u, nil
+}
+
+// cachedPairs bounds the immutable pairs kept in memory, about 150 bytes each.
+const cachedPairs = 200_000
+
+// UserByName returns the user of that name, in any case, or ErrNotFound. No
+// round trip for a name that was asked for lately, else two.
+func (u *Users) UserByName(ctx context.Context, name string) (social.User, error) {
+	uid, err := u.LookUp(ctx, name)
+	if err != nil {
+		return social.User{}, err
+	}
+	rec, err := u.Record(ctx, uid)
+	if err == nil && layout.Fold(rec.Name) == layout.Fold(name) {
+		return rec.User, nil
+	}
+	if err != nil && !errors.Is(err, social.ErrNotFound) {
+		return social.User{}, err
+	}
+	// The server has lost a user that this process remembers.
+	u.ForgetName(name)
+	if uid, err = u.LookUp(ctx, name); err != nil {
+		return social.User{}, err
+	}
+	rec, err = u.Record(social.WithFresh(ctx), uid)
+	return rec.User, err
+}
+
+// ForgetName removes a username from this process' memory.
+func (u *Users) ForgetName(name string) { u.ids.Invalidate(name) }
+
+// lookUp returns the id that belongs to a username, or ErrNotFound.
+func (u *Users) LookUp(ctx context.Context, name string) (int64, error) {
+	if name == "" || len(name) > layout.MaxLookup {
+		return 0, social.ErrNotFound
+	}
+	if uid, ok := u.ids.GetIfPresent(name); ok {
+		return uid, nil
+	}
+	// As it was typed first: to the original program, names that differ in case
+	// only were different users.
+	owners, err := u.Directory.Owners(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	for _, id := range []string{owners[0].Typed, owners[0].Folded} {
+		if id == "" {
+			continue
+		}
+		uid, err := directory.ParseOwner(name, id)
+		if err != nil {
+			return 0, err
+		}
+		if uid == reserved {
+			continue
+		}
+		u.ids.Set(name, uid)
+		return uid, nil
+	}
+	return 0, social.ErrNotFound
+}
+
+// record is the hash of a user.
+type Record struct {
+	social.User
+	Auth string // the hashes of the open sessions, comma-separated
+}
+
+// recordFields are the fields of a user that are read; see parseRecord.
+var RecordFields = []string{"username", "auth", "joined", "display_name", "role", "standing", "unlisted"}
+
+func (u *Users) RecordCommand(uid int64) rueidis.Cacheable {
+	return u.Db.Client.B().Hmget().Key(layout.UserKey(uid)).Field(RecordFields...).Cache()
+}
+
+func ParseRecord(uid int64, res rueidis.RedisResult) (Record, error) {
+	fields, err := res.ToArray()
+	if err != nil {
+		return Record{}, fmt.Errorf("social: read a user: %w", err)
+	}
+	if len(fields) != len(RecordFields) || fields[0].IsNil() {
+		return Record{}, social.ErrNotFound
+	}
+	var rec Record
+	rec.ID = uid
+	rec.Name, err = fields[0].ToString()
+	if err != nil {
+		return Record{}, fmt.Errorf("social: key %s: username: %w", layout.UserKey(uid), err)
+	}
+	if !fields[1].IsNil() {
+		rec.Auth, _ = fields[1].ToString()
+	}
+	if !fields[2].IsNil() {
+		joined, _ := fields[2].ToString()
+		rec.Joined = layout.ParseTime(joined)
+	}
+	if !fields[3].IsNil() {
+		rec.DisplayName, _ = fields[3].ToString()
+	}
+	if !fields[4].IsNil() {
+		name, _ := fields[4].ToString()
+		rec.Role, _ = social.ParseRole(name)
+	}
+	if !fields[5].IsNil() {
+		name, _ := fields[5].ToString()
+		rec.Standing = social.ParseStanding(name)
+	}
+	rec.Unlisted = !fields[6].IsNil()
+	return rec, nil
+}
+
+// record returns the hash of one user, or ErrNotFound.
+func (u *Users) Record(ctx context.Context, uid int64) (Record, error) {
+	return ParseRecord(uid, u.Db.Read(ctx, u.RecordCommand(uid)))
+}
+
+// byID returns the users with these ids; missing ones are left out.
+func (u *Users) ByID(ctx context.Context, ids []int64) (map[int64]social.User, error) {
+	found := make(map[int64]social.User, len(ids))
+	if len(ids) == 0 {
+		return found, nil
+	}
+	cmds := make([]rueidis.Cacheable, len(ids))
+	for i, id := range ids {
+		cmds[i] = u.RecordCommand(id)
+	}
+	for i, res := range u.Db.ReadMany(ctx, cmds...) {
+		rec, err := ParseRecord(ids[i], res)
+		switch {
+		case err == nil:
+			found[ids[i]] = rec.User
+		case !errors.Is(err, social.ErrNotFound):
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// inOrder returns the users with these ids in their order, without missing
+// ones.
+func (u *Users) inOrder(ctx context.Context, ids []int64) ([]social.User, error) {
+	byID, err := u.ByID(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]social.User, 0, len(ids))
+	for _, id := range ids {
+		if user, ok := byID[id]; ok {
+			found = append(found, user)
+		}
+	}
+	return found, nil
+}
+
+// Empty reports whether no user has registered yet; on a Cluster, whether nobody has
+// tried to. One round trip.
+func (u *Users) Empty(ctx context.Context) (bool, error) {
+	return u.Directory.Empty(ctx)
+}
+
+// standingFields are the fields of a user that hold a standing.
+var standingFields = []string{"username", "standing", "standing_since", "standing_until", "standing_message"}
+
+func (u *Users) Standing(ctx context.Context, uid int64) (social.StandingInfo, error) {
+	fields, err := reply.Fields(u.Db.Read(ctx, u.Db.Client.B().Hmget().Key(layout.UserKey(uid)).Field(standingFields...).Cache()))
+	if err != nil {
+		return social.StandingInfo{}, fmt.Errorf("social: read a standing: %w", err)
+	}
+	if fields[0] == "" {
+		return social.StandingInfo{}, social.ErrNotFound
+	}
+	info := social.StandingInfo{Standing: social.ParseStanding(fields[1])}
+	if info.Standing != social.Good {
+		info.Since, info.Until, info.Message = layout.ParseTime(fields[2]), layout.ParseTime(fields[3]), fields[4]
+	}
+	return info, nil
+}
+
+// roles returns the roles of users, read past every memory from `staff`, which alone
+// decides: the field of a user is a copy. One round trip.
+func (u *Users) Roles(ctx context.Context, ids ...int64) ([]social.Role, error) {
+	fields := make([]string, len(ids))
+	for i, id := range ids {
+		fields[i] = layout.Itoa(id)
+	}
+	values, err := u.Db.Client.Do(ctx, u.Db.Client.B().Hmget().Key(layout.Staff).Field(fields...).Build()).ToArray()
+	if err != nil {
+		return nil, fmt.Errorf("social: read roles: %w", err)
+	}
+	roles := make([]social.Role, len(ids))
+	for i, value := range values {
+		if !value.IsNil() {
+			name, _ := value.ToString()
+			roles[i], _ = social.ParseRole(name)
+		}
+	}
+	return roles, nil
+}
+
+// Staff returns the users who have a role, the greatest role first. Two round trips.
+func (u *Users) Staff(ctx context.Context) ([]social.User, error) {
+	staff, err := u.Db.Client.Do(ctx, u.Db.Client.B().Hgetall().Key(layout.Staff).Build()).AsStrMap()
+	if err != nil {
+		return nil, fmt.Errorf("social: read roles: %w", err)
+	}
+	var ids []int64
+	for text := range staff {
+		if id, ok := layout.ParseID(text); ok {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	users, err := u.inOrder(social.WithFresh(ctx), ids)
+	slices.SortStableFunc(users, func(a, b social.User) int { return int(b.Role) - int(a.Role) })
+	return users, err
+}
+
+var (
+	//go:embed user_edit.lua
+	userEditSource string
+	userEditScript = script.New(userEditSource).Retryable()
+) // edit sets fields of a user, or removes those with an empty value.
+func (u *Users) Edit(ctx context.Context, uid int64, fields ...string) error {
+	ok, err := userEditScript.RunFenced(ctx, u.Db.Client, []string{layout.UserKey(uid)}, fields).AsBool()
+	if err != nil {
+		return fmt.Errorf("social: edit a user: %w", err)
+	}
+	if !ok {
+		return social.ErrNotFound
+	}
+	return nil
+}
