@@ -31,6 +31,11 @@ type Architecture struct {
 	// Siblings lists the imports that are allowed within one level: the
 	// importing package, then the imported one.
 	Siblings [][2]string
+	// Whole lists packages whose tests may import each other: they test a part in the whole.
+	Whole []string
+	// Without lists what a package must not import, besides Impure; each includes the
+	// packages below it.
+	Without map[string][]string
 	// TestSupport lists packages that only tests import. They have no level and
 	// may import any package.
 	TestSupport []string
@@ -46,23 +51,30 @@ func Retwis() Architecture {
 	return Architecture{
 		Levels: map[string]int{
 			// main
-			"cmd/retwis": 6,
+			"cmd/retwis": 7,
 
 			// Programs that use the toolkit as other modules do.
-			"examples/...": 5,
+			"examples/...": 6,
 
 			// The command line.
-			"internal/cli":     5,
-			"internal/cli/...": 5,
+			"internal/cli":     6,
+			"internal/cli/...": 6,
 
 			// HTTP, and other users of the application.
-			"internal/web":          4,
-			"internal/seed":         4,
-			"internal/certificates": 4,
+			"internal/web":          5,
+			"internal/seed":         5,
+			"internal/certificates": 5,
 
-			// The application. It knows no HTTP.
-			"internal/social":     3,
-			"internal/social/...": 3,
+			// The application, put together, and what works on all of it.
+			"internal/app":          4,
+			"internal/social/check": 4,
+			"internal/social/load":  4,
+			"internal/social/live":  4,
+
+			// The application by subject. It knows no HTTP.
+			"internal/social":             3,
+			"internal/social/...":         3,
+			"internal/social/live/stream": 3,
 
 			// Object mapping.
 			"model":     2,
@@ -97,54 +109,56 @@ func Retwis() Architecture {
 			"internal/redis/store":       0,
 			"internal/watched":           0,
 		},
-		Siblings: [][2]string{
-			{"internal/cli", "internal/cli/..."},           // the root command lists the commands of each noun
-			{"internal/cli/...", "internal/cli/shell"},     // flags, tables and input that all commands share
-			{"internal/cli/...", "internal/cli/site"},      // opens the database of the site
-			{"internal/social", "internal/social/..."},     // the parts of the application
-			{"internal/social/...", "internal/social/..."}, // each with its own subject; see the package comment
-			{"internal/social/...", "internal/social"},     // what stands on the application, and tests
-			{"model", "model/internal/..."},                // the parts of the mapper
-			{"model/internal/unique", "model/internal/schema"},
-			{"model/internal/unique", "model/internal/backoff"},
-			{"model/internal/record", "model/internal/schema"},
-			{"model/internal/record", "model/internal/unique"},
-			{"model/internal/record", "model/internal/backoff"},
-			{"model/internal/query", "model/internal/schema"},
-			{"model/internal/query", "model/internal/record"},
-			{"model/internal/maintain", "model/internal/schema"},
-			{"model/internal/maintain", "model/internal/unique"},
-			{"model/internal/maintain", "model/internal/record"},
-			{"model/internal/maintain", "model/internal/backoff"},
-			{"bulk", "bulk/internal/..."}, // the parts of the loader
-			{"bulk", "bulk/resp"},
-			{"bulk/snapshot", "bulk/internal/..."}, // reads what the loader loads
-			{"bulk/internal/...", "bulk/resp"},
-			{"bulk/internal/...", "bulk/internal/..."},
-			{"index/...", "index"},             // types that all indexes share
-			{"index/graph", "index/graph/rdf"}, // literals of RDF as names
-			{"redlock", "redlock/internal/..."},
-			{"redlock/...", "redlock"},            // extensions of the lock manager
-			{"internal/ordered", "index/decimal"}, // what a decimal column takes and gives
-			{"internal/maintain", "maintain"},
-			{"internal/maintain", "internal/redis/partition"},
-			{"internal/maintain", "internal/redis/scan"},
-			{"internal/maintain", "internal/redis/script"},
-			{"internal/redis/partition", "internal/redis/keys"},
-			{"internal/redis/partition", "internal/redis/script"},
-			{"internal/redis/scan", "internal/redis/nodes"},
-			{"internal/redis/store", "internal/redis/redisserver"}, // the embedded server is one way to open a database
-			{"internal/redis/store", "internal/redis/redisurl"},    // a URL names the database
-			{"internal/redis/store", "internal/redis/rediserr"},
-			{"internal/redis/store", "internal/redis/nodes"},
-			{"internal/watched", "internal/redis/store"},        // which part of a Cluster answers
-			{"internal/watched", "internal/redis/rediserr"},     // whether a server was reached
-			{"internal/redis/nodes", "internal/redis/rediserr"}, // which of several errors to report
-		},
+		Siblings:    append(siblingsOfSocial(), siblings...),
+		Without:     map[string][]string{"internal/social": {"github.com/redis/rueidis"}},
+		Whole:       []string{"internal/app", "internal/social", "internal/social/..."},
 		TestSupport: []string{"internal/redistest", "internal/social/socialtest", "internal/ordered/orderedtest", "internal/arch", "internal/outside", "examples/internal/exampletest"},
-		Pure:        3,
+		Pure:        4,
 		Impure:      []string{"net/http", "flag", "github.com/spf13/pflag", "github.com/spf13/cobra"},
 	}
+}
+
+// siblings are the imports within a level, but for those of the application.
+var siblings = [][2]string{
+	{"internal/cli", "internal/cli/..."},       // the root command lists the commands of each noun
+	{"internal/cli/...", "internal/cli/shell"}, // flags, tables and input that all commands share
+	{"internal/cli/...", "internal/cli/site"},  // opens the database of the site
+	{"model", "model/internal/..."},            // the parts of the mapper
+	{"model/internal/unique", "model/internal/schema"},
+	{"model/internal/unique", "model/internal/backoff"},
+	{"model/internal/record", "model/internal/schema"},
+	{"model/internal/record", "model/internal/unique"},
+	{"model/internal/record", "model/internal/backoff"},
+	{"model/internal/query", "model/internal/schema"},
+	{"model/internal/query", "model/internal/record"},
+	{"model/internal/maintain", "model/internal/schema"},
+	{"model/internal/maintain", "model/internal/unique"},
+	{"model/internal/maintain", "model/internal/record"},
+	{"model/internal/maintain", "model/internal/backoff"},
+	{"bulk", "bulk/internal/..."}, // the parts of the loader
+	{"bulk", "bulk/resp"},
+	{"bulk/snapshot", "bulk/internal/..."}, // reads what the loader loads
+	{"bulk/internal/...", "bulk/resp"},
+	{"bulk/internal/...", "bulk/internal/..."},
+	{"index/...", "index"},             // types that all indexes share
+	{"index/graph", "index/graph/rdf"}, // literals of RDF as names
+	{"redlock", "redlock/internal/..."},
+	{"redlock/...", "redlock"},            // extensions of the lock manager
+	{"internal/ordered", "index/decimal"}, // what a decimal column takes and gives
+	{"internal/maintain", "maintain"},
+	{"internal/maintain", "internal/redis/partition"},
+	{"internal/maintain", "internal/redis/scan"},
+	{"internal/maintain", "internal/redis/script"},
+	{"internal/redis/partition", "internal/redis/keys"},
+	{"internal/redis/partition", "internal/redis/script"},
+	{"internal/redis/scan", "internal/redis/nodes"},
+	{"internal/redis/store", "internal/redis/redisserver"}, // the embedded server is one way to open a database
+	{"internal/redis/store", "internal/redis/redisurl"},    // a URL names the database
+	{"internal/redis/store", "internal/redis/rediserr"},
+	{"internal/redis/store", "internal/redis/nodes"},
+	{"internal/watched", "internal/redis/store"},        // which part of a Cluster answers
+	{"internal/watched", "internal/redis/rediserr"},     // whether a server was reached
+	{"internal/redis/nodes", "internal/redis/rediserr"}, // which of several errors to report
 }
 
 // Check reads every Go file of the module in the directory root, regardless of
@@ -270,6 +284,9 @@ func (c *checker) checkImport(pkg string, level int, imported string, test bool)
 		target, ours = ".", true
 	}
 	if !ours {
+		if !test && slices.ContainsFunc(c.arch.Without[pkg], func(p string) bool { return under(imported, p) }) {
+			return fmt.Sprintf("%s must not import %s", pkg, imported)
+		}
 		if level <= c.arch.Pure && !test && slices.ContainsFunc(c.arch.Impure, func(p string) bool { return under(imported, p) }) {
 			return fmt.Sprintf("%s is on level %d and must not import %s", pkg, level, imported)
 		}
@@ -281,7 +298,7 @@ func (c *checker) checkImport(pkg string, level int, imported string, test bool)
 		}
 		return fmt.Sprintf("%s imports %s, which is for tests only", pkg, target)
 	}
-	if target == pkg { // an external test package
+	if target == pkg || test && c.isWhole(pkg) && c.isWhole(target) { // an external test package
 		return ""
 	}
 	targetLevel, known := c.level(target)
@@ -335,6 +352,10 @@ func (c *checker) level(pkg string) (int, bool) {
 		}
 	}
 	return 0, false
+}
+
+func (c *checker) isWhole(pkg string) bool {
+	return slices.ContainsFunc(c.arch.Whole, func(pattern string) bool { return matches(pattern, pkg) })
 }
 
 func (c *checker) siblings(from, to string) bool {

@@ -29,6 +29,8 @@ func small() Architecture {
 		TestSupport: []string{"internal/support"},
 		Pure:        1,
 		Impure:      []string{"net/http", "flag"},
+		Without:     map[string][]string{"tool": {"example.com/redis"}},
+		Whole:       []string{"tool", "index", "index/..."},
 	}
 }
 
@@ -81,6 +83,15 @@ func TestCheck(t *testing.T) {
 		"tests import only from below, too": {
 			files: map[string]string{"tool/tool_test.go": imports("m/cmd")},
 			want:  []string{"tool/tool_test.go:2: tool on level 1 imports cmd on level 3"},
+		},
+		"tests of one part that use another": {files: map[string]string{
+			"tool/tool_test.go":   imports("m/index/graph"),
+			"index/graph/a.go":    imports(),
+			"index/index_test.go": imports("m/tool"),
+		}},
+		"without": {
+			files: map[string]string{"tool/tool.go": imports("example.com/redis/client"), "tool/tool_test.go": imports("example.com/redis")},
+			want:  []string{"tool/tool.go:2: tool must not import example.com/redis/client"},
 		},
 		"test support outside tests": {
 			files: map[string]string{"cmd/main.go": imports("m/internal/support")},
