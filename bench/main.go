@@ -11,21 +11,39 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
+
+	"retwis/bench/bulk"
+	"retwis/bench/index"
+	"retwis/bench/locks"
+	"retwis/bench/measure"
+	"retwis/bench/model"
+	"retwis/bench/ratelimit"
+	"retwis/bench/site"
 )
 
-// options are how long and how often to measure.
-type options struct {
-	out       string
-	only      string
-	rounds    int
-	length    time.Duration
-	users     int
-	followers int
-	records   int
-	stored    int
-	before    string
+// part is a part of docs/benchmarks.md, which can be measured and written without the others.
+type part struct {
+	name, about string
+	measure     func(ctx context.Context, opt measure.Options) (text string, err error)
+}
+
+// parts are in the order of the page.
+var parts = []part{
+	{"site", "pages, and a post to very many followers", site.Pages},
+	{"conversations", "posts, replies, likes and bookmarks", site.Conversations},
+	{"live", "open pages, and how soon they show a post", site.Live},
+	{"scale", "posts on a Cluster", site.Scale},
+	{"locks", "redlock beside redsync, redislock and rueidislock", locks.Locks},
+	{"bulk", "retwis load beside redis-cli --pipe, and snapshots", bulk.Bulk},
+	{"index", "ordered indexes beside ZADD and ZRANGE", index.Ordered},
+	{"suggest", "completion beside the sorted set of the tutorial", index.Suggest},
+	{"graph", "triples beside ZADD and ZRANGE", index.Graph},
+	{"space", "places beside GEOADD and GEOSEARCH", index.Space},
+	{"model", "records beside plain commands", model.Model},
+	{"ratelimit", "decisions beside redis_rate", ratelimit.RateLimits},
 }
 
 func main() {
@@ -38,84 +56,60 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	if len(args) == 2 && args[0] == memoryMode {
-		return serveMemory(ctx, args[1])
+	if isChild, err := site.Child(ctx, args); isChild {
+		return err
 	}
-	if len(args) == 2 && args[0] == openPagesMode {
-		return servePages(ctx, args[1], os.Stdin, os.Stdout)
-	}
-	var opt options
+	var opt measure.Options
+	var only string
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	flags.StringVar(&opt.out, "out", "../docs", "where to write benchmarks.md and its plot")
-	flags.StringVar(&opt.only, "only", "", "the one `part` to measure: "+strings.Join(parts, ", ")+"; the rest of the page stays")
-	flags.IntVar(&opt.rounds, "rounds", 7, "how often to measure each side; the medians are reported")
-	flags.DurationVar(&opt.length, "length", 2*time.Second, "how long a measurement takes")
-	flags.IntVar(&opt.users, "users", 1000, "users of the sample network; 20 follows and 10 posts for each")
-	flags.IntVar(&opt.followers, "followers", 100_000, "followers of the author of the fanned-out post")
-	flags.IntVar(&opt.records, "records", 2_000_000, "commands of a mass insertion")
-	flags.IntVar(&opt.stored, "stored", 1_000_000, "records to query, and terms to complete")
-	flags.StringVar(&opt.before, "before", "", "a `program` of an earlier version, whose pages are measured too")
+	flags.StringVar(&opt.Out, "out", "../docs", "where to write benchmarks.md and its plot")
+	flags.StringVar(&only, "only", "", "the one `part` to measure; the rest of the page stays:\n"+list())
+	flags.IntVar(&opt.Rounds, "rounds", 7, "how often to measure each side; the medians are reported")
+	flags.DurationVar(&opt.Length, "length", 2*time.Second, "how long a measurement takes")
+	flags.IntVar(&opt.Users, "users", 1000, "users of the sample network; 20 follows and 10 posts for each")
+	flags.IntVar(&opt.Followers, "followers", 100_000, "followers of the author of the fanned-out post")
+	flags.IntVar(&opt.Records, "records", 2_000_000, "commands of a mass insertion")
+	flags.IntVar(&opt.Stored, "stored", 1_000_000, "records to query, and terms to complete")
+	flags.StringVar(&opt.Before, "before", "", "a `program` of an earlier version to measure too: its pages, and its posts on a Cluster")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "retwis-bench")
-	if err != nil {
-		return err
+	chosen := parts
+	if only != "" {
+		i := slices.IndexFunc(parts, func(p part) bool { return p.name == only })
+		if i < 0 {
+			return fmt.Errorf("--only %q: there are\n%s", only, list())
+		}
+		chosen = parts[i : i+1]
 	}
-	defer os.RemoveAll(dir)
-
-	for _, part := range []struct {
-		name    string
-		measure func(ctx context.Context, dir string, opt options) (string, error)
-	}{
-		{"site", measureSite},
-		{"viewers", measureViewers},
-		{"conversations", measureConversations},
-		{"threads", measureThreads},
-		{"locks", measureLocks},
-		{"bulk", measureBulk},
-		{"snapshots", measureSnapshots},
-		{"index", measureIndex},
-		{"hashes", measureHashes},
-		{"suggest", measureSuggest},
-		{"graph", measureGraph},
-		{"space", measureSpace},
-		{"radius", measureRadius},
-		{"model", measureModel},
-		{"mapping", measureMapping},
-		{"live", measureLive},
-		{"ratelimit", measureRateLimit},
-		{"scale", measureScale},
-	} {
-		if opt.only != "" && opt.only != part.name {
-			continue
-		}
-		text, err := part.measure(ctx, dir, opt)
-		if err != nil {
-			return fmt.Errorf("%s: %w", part.name, err)
-		}
-		if err := writePart(filepath.Join(opt.out, "benchmarks.md"), part.name, text); err != nil {
-			return err
+	for _, p := range chosen {
+		fmt.Printf("%s: %s\n", p.name, p.about)
+		if err := p.write(ctx, opt); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
 		}
 	}
 	return nil
 }
 
-// measureSite measures Retwis itself.
-func measureSite(ctx context.Context, dir string, opt options) (string, error) {
-	site, err := startSite(ctx, filepath.Join(dir, "retwis"), dir, opt)
-	if err != nil {
-		return "", err
+// list returns the names of the parts, and what they are about.
+func list() string {
+	var b strings.Builder
+	for _, p := range parts {
+		fmt.Fprintf(&b, "  %-14s %s\n", p.name, p.about)
 	}
-	defer site.stop()
-	pages, err := comparePages(ctx, site, dir, opt)
-	if err != nil {
-		return "", err
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// write measures the part and writes it to the page.
+func (p part) write(ctx context.Context, opt measure.Options) (err error) {
+	if opt.Dir, err = os.MkdirTemp("", "retwis-bench"); err != nil {
+		return err
 	}
-	fan, err := measureFanOut(ctx, site, opt)
+	defer os.RemoveAll(opt.Dir)
+	text, err := p.measure(ctx, opt)
 	if err != nil {
-		return "", err
+		return err
 	}
-	r := report{opt: opt, site: site, pages: pages, fan: fan}
-	return r.markdown(), r.draw(filepath.Join(opt.out, "benchmarks.svg"))
+	fmt.Print(text)
+	return writePage(filepath.Join(opt.Out, "benchmarks.md"), p.name, text)
 }

@@ -13,15 +13,11 @@ import (
 	"retwis/internal/redis/redisserver"
 )
 
-// parts are the parts of docs/benchmarks.md, in order. Each can be measured and
-// written without the others.
-var parts = []string{"site", "viewers", "conversations", "threads", "live", "locks", "bulk", "snapshots", "index", "hashes", "suggest", "graph", "space", "radius", "model", "mapping", "ratelimit", "scale"}
-
 // mark begins a part of the page.
 func mark(part string) string { return "<!-- " + part + " -->\n" }
 
-// writePart replaces one part of the page, and the text above all of them.
-func writePart(path, part, text string) error {
+// writePage replaces one part of the page, and the text above all of them.
+func writePage(path, name, text string) error {
 	old, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -31,15 +27,16 @@ func writePart(path, part, text string) error {
 		return err
 	}
 	page := head
-	for _, name := range parts {
-		switch {
-		case name == part:
-			page += "\n" + mark(name) + "\n" + strings.TrimSpace(text) + "\n"
-		case strings.Contains(string(old), mark(name)):
-			_, rest, _ := strings.Cut(string(old), mark(name))
-			rest, _, _ = strings.Cut(rest, "<!-- ")
-			page += "\n" + mark(name) + "\n" + strings.TrimSpace(rest) + "\n"
+	for _, p := range parts {
+		part := text
+		if p.name != name {
+			var found bool
+			if _, part, found = strings.Cut(string(old), mark(p.name)); !found {
+				continue
+			}
+			part, _, _ = strings.Cut(part, "<!-- ")
 		}
+		page += "\n" + mark(p.name) + "\n" + strings.TrimSpace(part) + "\n"
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -67,4 +64,17 @@ sides of a comparison were measured in turn in one run.
 stated otherwise. Programs, servers and load generators share the
 machine.
 `, cpu(), runtime.NumCPU(), runtime.Version(), version), nil
+}
+
+// cpu returns the name of the processor if the system has it.
+func cpu() string {
+	info, err := os.ReadFile("/proc/cpuinfo")
+	if err == nil {
+		for line := range strings.Lines(string(info)) {
+			if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+				return strings.TrimSpace(value)
+			}
+		}
+	}
+	return runtime.GOARCH
 }

@@ -43,11 +43,6 @@ func RetwisSizes() Sizes {
 	return Sizes{
 		Files: 25, Lines: 4000, Methods: 30, FuncLines: 80,
 		Exceptions: map[string]Exception{
-			"bench":                                 {Files: 37, Lines: 7800, Reason: severalSubjects},
-			"bench.compareMapping":                  {Lines: 91, Reason: severalSubjects},
-			"bench.graphBench.changes":              {Lines: 101, Reason: severalSubjects},
-			"bench.measureLive":                     {Lines: 92, Reason: severalSubjects},
-			"bench.measureViewers":                  {Lines: 96, Reason: severalSubjects},
 			"bench/lab.person":                      {Methods: 35, Reason: severalSubjects},
 			"bench/lab.run":                         {Lines: 134, Reason: severalSubjects},
 			"bulk/internal/command.Lookup":          {Lines: 82, Reason: aTable},
