@@ -102,7 +102,9 @@ func talkActions(ctx context.Context, s *app.App) ([]talkAction, error) {
 		{name: "unlike, and remove the notification", do: on(other, s.Reactions.Unlike)},
 		{name: "bookmark", do: on(other, s.Reactions.Bookmark)},
 		{name: "remove a bookmark", do: on(other, s.Reactions.Unbookmark)},
-		{name: "mute", do: relate(func(ctx context.Context, from, to social.User) error { return s.Relations.Mute(ctx, from, to, time.Time{}) })},
+		{name: "mute", do: relate(func(ctx context.Context, from, to social.User) error {
+			return s.Relations.Mute(ctx, from, to, time.Time{})
+		})},
 		{name: "unmute", do: relate(s.Relations.Unmute)},
 		{name: "post", do: func(ctx context.Context, i int) error {
 			_, err := s.Posts.Post(ctx, author(i), "Hello from here.")

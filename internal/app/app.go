@@ -1,67 +1,3 @@
-// Package social is Retwis: the Twitter clone that keeps everything in Redis.
-// It knows accounts, sessions, follows, posts, conversations, timelines and
-// notifications, and no HTTP and no pages.
-//
-// # What it does
-//
-//   - A [User] registers under a name, logs in and out, and has up to
-//     [MaxSessions] open sessions: Register, Login, Authenticate, SessionUser,
-//     OpenSessions, Logout, LogoutEverywhere, UserByName, LatestUsers. A password is
-//     changed by ChangePassword, or with a link of IssueReset; SetUpSecondFactor asks
-//     for codes of an app at log-ins, which FinishLogin takes.
-//   - Users follow each other: Follow, Unfollow, IsFollowing, Followers,
-//     Following, Counts, CommonFollowers.
-//   - A [Post] is a text of at most [MaxBody] characters. It appears on the
-//     profile and the home timeline of its author, on the public timeline, and
-//     on the home timelines of the author's followers: Post, Posts.
-//   - A [Page] is a part of a timeline, newest first: Home, Profile, Everybody.
-//   - People answer, repeat and change posts: Reply, Repost, Unrepost, Edit, Edits,
-//     Delete, Thread. They mark them: Like, Unlike, Bookmark, Unbookmark, Likers,
-//     Reposters, LikedPosts, BookmarkedPosts; and pin one of their own to their
-//     profile: Pin, UserProfile, EditProfile.
-//   - Tags in posts can be read and followed: TagPosts, FollowTag, FollowedTags.
-//   - People keep others away: Mute, Block, RemoveFollower, Relation.
-//   - What people do is limited: Allow, AllowLogin; see package limits.
-//   - What others do with one's posts is notified: Notifications, Unread, MarkRead,
-//     SetNotifyOff.
-//   - Moderators decide about posts and people: SetRole, SetStanding, HidePost,
-//     UnhidePost, RemovePost; and about what others have reported: ReportPost,
-//     ReportUser, TakeReport, DecideReport, ReturnReport, OpenReports. Audit and AuditLog are the log of these decisions.
-//   - A [Viewer] is a person who looks. [Visible] alone decides how they see a post;
-//     a [Listing] is a page of posts as they see it: HomePosts, PublicPosts,
-//     ProfilePosts, ProfileReplies, PostPage.
-//
-// All of these are methods of [Service].
-//
-// # Keys
-//
-// The keys are those of the Retwis tutorial (docs/keys.md lists every one), so
-// a database that the original PHP program wrote opens unchanged. No write
-// mixes keys that a Cluster could store on different servers, except follows on
-// a single server (see package follow); a write that needs several keys is a
-// sequence that can be repeated from its start without harm, and its comment
-// says so.
-//
-// # Reads
-//
-// Reads are answered from the client's own memory where the server allows it
-// (server-assisted client-side caching: the server reports which keys changed).
-// On one server and in one process, a read that begins after a write has
-// returned always sees that write, because the client is expected to use one
-// connection to a server: the invalidation message arrives before the reply to
-// a later command. Another process sees the write as soon as the message has
-// arrived there; [WithFresh] makes a read that does not depend on it.
-//
-// # Packages
-//
-// limits bounds how often people do things; layout names the keys; reply, hash and mirror are small helpers; password hashes
-// passwords; follow, reaction, relation and notify store follows, likes, mutes and
-// blocks, and notifications; text finds links, mentions and tags; fanout puts posts on
-// timelines, takes them off, and finishes what was interrupted, with package task;
-// invite stores invitations, export writes archives of what users have written, and removal deletes accounts. On
-// top of this package, check verifies and repairs a database, adopt opens
-// databases of the original programs, and load writes many users and posts at
-// once.
 package app
 
 import (
@@ -102,7 +38,7 @@ import (
 	"retwis/internal/watched"
 )
 
-// Options are the settings of a Service. The zero value is a good default.
+// Options are the settings of an App. The zero value is a good default.
 type Options struct {
 	// Logger receives the events of the background: fan-outs that were
 	// interrupted or repeated. Default: slog.Default().
@@ -161,7 +97,7 @@ type Options struct {
 	MaxBacklog int64
 }
 
-// Service is Retwis on one database; see the package comment for its methods.
+// App is Retwis on one database: its parts, under their names.
 // It is safe for concurrent use.
 type App struct {
 	Users         *users.Users
@@ -246,7 +182,7 @@ func (opt Options) withDefaults() (Options, error) {
 	return opt, nil
 }
 
-// New returns a Service on the database behind client, which stays the
+// New returns an App on the database behind client, which stays the
 // caller's. Close ends it.
 func New(client rueidis.Client, opt Options) (*App, error) {
 	if client == nil {
@@ -433,7 +369,7 @@ func (s *App) Ping(ctx context.Context) error {
 
 // Confirm waits until this process has in memory what others changed more than a second
 // ago. Call it before a page is made. While only a part of a Cluster can be reached, it
-// does not wait, and of the other part the Service uses what it has in memory; usedOld reports
+// does not wait, and of the other part the App uses what it has in memory; usedOld reports
 // whether it did with the context. Rarely a round trip.
 func (s *App) Confirm(ctx context.Context) (_ context.Context, usedOld *atomic.Bool, err error) {
 	if err := s.db.Link.Confirm(ctx); err != nil {

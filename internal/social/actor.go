@@ -29,7 +29,7 @@ func (a Actor) String() string {
 	return strconv.FormatInt(int64(a), 10)
 }
 
-// parseActor reads what the audit log has; the zero Actor for another text.
+// ParseActor reads what the audit log has; the zero Actor for another text.
 func ParseActor(text string) Actor {
 	switch text {
 	case "operator":
@@ -53,7 +53,7 @@ func (e *ForbiddenError) Error() string { return "social: not allowed: " + e.Rea
 // Is reports whether target is ErrForbidden.
 func (e *ForbiddenError) Is(target error) bool { return target == ErrForbidden }
 
-// mayModerate is the rule of authorize.
+// MayModerate is the rule of authorize.
 func MayModerate(actor, uid int64, has, other Role) error {
 	switch {
 	case has < Moderator:

@@ -19,11 +19,11 @@ const (
 	MaxBodyBytes = 2000
 	// MaxBodyLines bounds the height of a post.
 	MaxBodyLines = 40
-	// maxTyped bounds what is looked at. Cleaning makes no text longer.
+	// MaxTyped bounds what is looked at. Cleaning makes no text longer.
 	MaxTyped = 16 << 10
 )
 
-// cleanBody returns a typed text as it is stored: without control characters and
+// CleanBody returns a typed text as it is stored: without control characters and
 // direction overrides, with its line breaks, but no two empty lines in a row.
 func CleanBody(typed string) (string, error) {
 	if len(typed) > MaxTyped {
@@ -45,7 +45,7 @@ func CleanBody(typed string) (string, error) {
 	return body, nil
 }
 
-// cleanRunes removes control characters and direction overrides, and writes every line
+// CleanRunes removes control characters and direction overrides, and writes every line
 // break as a line feed.
 func CleanRunes(typed string) string {
 	return strings.Map(func(r rune) rune {
@@ -61,7 +61,7 @@ func CleanRunes(typed string) string {
 	}, strings.ReplaceAll(typed, "\r\n", "\n"))
 }
 
-// cleanLines removes empty lines at both ends, all but one of several in a row, and
+// CleanLines removes empty lines at both ends, all but one of several in a row, and
 // the spaces at the end of each line. It returns the text and its number of lines.
 func CleanLines(body string) (string, int) {
 	kept := make([]string, 0, 8)
@@ -86,7 +86,7 @@ func tooLong() error {
 	return Invalid("status", fmt.Sprintf("Your post is too long. Use at most %d characters.", MaxBody))
 }
 
-// isDirectionOverride reports the characters that can make a text display as a
+// IsDirectionOverride reports the characters that can make a text display as a
 // different one.
 func IsDirectionOverride(r rune) bool {
 	return '\u202a' <= r && r <= '\u202e' || '\u2066' <= r && r <= '\u2069'
@@ -109,7 +109,7 @@ const BytesPerCharacter = 8
 // MaxNote bounds a note of moderators, in characters.
 const MaxNote = 1000
 
-// cleanNote returns a note without surrounding space, or *InvalidError.
+// CleanNote returns a note without surrounding space, or *InvalidError.
 func CleanNote(note string) (string, error) {
 	note = strings.TrimSpace(strings.ReplaceAll(note, "\r\n", "\n"))
 	if !utf8.ValidString(note) || utf8.RuneCountInString(note) > MaxNote {

@@ -14,7 +14,7 @@ func WithFresh(ctx context.Context, posts ...int64) context.Context {
 	return context.WithValue(ctx, freshKey{}, posts)
 }
 
-// withoutFresh returns a context whose reads may be answered from memory again.
+// WithoutFresh returns a context whose reads may be answered from memory again.
 func WithoutFresh(ctx context.Context) context.Context {
 	return context.WithValue(ctx, freshKey{}, nil)
 }

@@ -35,7 +35,7 @@ func IsReservedName(name string) bool {
 	return slices.ContainsFunc(reservedNames, func(reserved string) bool { return LooksLike(name, reserved) })
 }
 
-// looksOfficial reports whether a display name is one of reservedNames but for blanks and
+// LooksOfficial reports whether a display name is one of reservedNames but for blanks and
 // signs around and between its letters, such as "Retwis ✓".
 func LooksOfficial(name string) bool {
 	letters := strings.Map(func(r rune) rune {

@@ -28,7 +28,7 @@ type Post struct {
 // PostCounts are the numbers below a post.
 type PostCounts struct{ Replies, Reposts, Likes int64 }
 
-// conversation is the first post of the conversation to which replies to a post
+// Conversation is the first post of the conversation to which replies to a post
 // belong.
 func (p *Post) Conversation() int64 {
 	if p.Root != 0 {

@@ -62,7 +62,7 @@ func (s Standing) String() string {
 // written.
 func (s Standing) Hidden() bool { return s >= Suspended }
 
-// parseStanding returns the standing of a name, Good for an unknown one.
+// ParseStanding returns the standing of a name, Good for an unknown one.
 func ParseStanding(name string) Standing {
 	for i, known := range standingNames {
 		if name == known {

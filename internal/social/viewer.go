@@ -45,7 +45,7 @@ func (v *Viewer) HiddenPeople() int {
 	return n
 }
 
-// asking returns the viewer as one who has asked for what a user writes, so that a
+// Asking returns the viewer as one who has asked for what a user writes, so that a
 // mute of that user hides nothing.
 func (v *Viewer) Asking(uid int64) *Viewer {
 	other := *v
@@ -53,7 +53,7 @@ func (v *Viewer) Asking(uid int64) *Viewer {
 	return &other
 }
 
-// acting returns the viewer as one who acts on posts. A moderator who is blocked by an
+// Acting returns the viewer as one who acts on posts. A moderator who is blocked by an
 // author can read their posts, but not answer or like them.
 func (v *Viewer) Acting() *Viewer {
 	if v.User.Role < Moderator {
@@ -64,7 +64,7 @@ func (v *Viewer) Acting() *Viewer {
 	return &other
 }
 
-// pastBlocks returns a copy of the viewer for which blocks do not count.
+// PastBlocks returns a copy of the viewer for which blocks do not count.
 func (v *Viewer) PastBlocks() *Viewer {
 	other := *v
 	other.Blocked, other.Blockers = nil, nil

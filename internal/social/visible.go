@@ -65,7 +65,7 @@ func (v *Viewer) staffSees(uid int64) Visibility {
 	return Muted
 }
 
-// hidesPeople reports whether lists of people can have some that the viewer does not
+// HidesPeople reports whether lists of people can have some that the viewer does not
 // see.
 func (v *Viewer) HidesPeople() bool {
 	return v.HiddenPeople() > 0

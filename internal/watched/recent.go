@@ -15,7 +15,7 @@ const (
 	recentAway = time.Minute
 )
 
-// recent keeps the beginning of a list that all visitors see and everybody adds to: the
+// Recent keeps the beginning of a list that all visitors see and everybody adds to: the
 // public timeline, the latest users. The client-side cache is no help there. Each write
 // invalidates it in every process, and each process reads the list again: with 60
 // processes, 800 posts a second would fill a core of the one server that has it. So a
@@ -44,7 +44,7 @@ func NewRecent[T comparable](link *Link, read func(ctx context.Context) ([]T, er
 	return &Recent[T]{link: link, read: read, busy: make(chan struct{}, 1)}
 }
 
-// get returns the list, which must not be changed. One round trip a second.
+// Get returns the list, which must not be changed. One round trip a second.
 func (r *Recent[T]) Get(ctx context.Context) ([]T, error) {
 	if items, ok := r.current(); ok {
 		return items, nil
@@ -112,7 +112,7 @@ func (r *Recent[T]) put(items []T, began time.Time) []T {
 // maxRecentChanges bounds the changes that wait for the next read.
 const maxRecentChanges = 1000
 
-// change applies a change that the server has: apply returns another list, and applying
+// Change applies a change that the server has: apply returns another list, and applying
 // it again changes nothing.
 func (r *Recent[T]) Change(apply func(items []T) []T) {
 	if r == nil {

@@ -26,7 +26,7 @@ type Server struct {
 	hsts        []string // the header
 	stopping    atomic.Bool
 	timeout     time.Duration
-	confirm     func(context.Context) (context.Context, *atomic.Bool, error) // social.Service.Confirm
+	confirm     func(context.Context) (context.Context, *atomic.Bool, error) // app.App.Confirm
 	proxyWarned sync.Once
 	database    *database
 	failures    samplers // of the log, by status

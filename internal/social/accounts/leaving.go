@@ -12,7 +12,7 @@ import (
 	"retwis/internal/social/users"
 )
 
-// leaving are the methods of a Service for people who take their data with them, or
+// Leaving is for people who take their data with them, or
 // leave.
 type Leaving struct {
 	users   *users.Users
@@ -21,7 +21,7 @@ type Leaving struct {
 	hide func(ctx context.Context, uid string) error
 }
 
-// newLeaving returns what removes accounts; hide makes all processes hide a user who has
+// NewLeaving returns what removes accounts; hide makes all processes hide a user who has
 // just been closed.
 func NewLeaving(u *users.Users, engine *removal.Engine, hide func(ctx context.Context, uid string) error) *Leaving {
 	return &Leaving{users: u, removal: engine, hide: hide}

@@ -37,7 +37,7 @@ const (
 	maxBioLines = 10
 )
 
-// profiles are the methods of a Service for what users say about themselves.
+// Profiles are what users say about themselves.
 type Profiles struct {
 	users *users.Users
 	names *people.Completions

@@ -35,7 +35,7 @@ func ParseSignUpMode(name string) (SignUpMode, bool) {
 // signUpField is the field of the hash `site` with the mode.
 const signUpField = "signup"
 
-// signUps are the methods of a Service for who can sign up.
+// SignUps are registrations, where they are allowed.
 type SignUps struct {
 	audit    *audit.Log
 	accounts *Service

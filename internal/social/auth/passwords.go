@@ -32,7 +32,7 @@ const MaxTypedPassword = 1024
 // siteName is a password that people choose for a site of this name.
 const siteName = "retwis"
 
-// checkPassword returns *InvalidError for a password that a user of this name cannot
+// CheckPassword returns *InvalidError for a password that a user of this name cannot
 // have.
 func CheckPassword(typed, username string) error {
 	if err := checkLength(typed); err != nil {

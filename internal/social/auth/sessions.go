@@ -40,7 +40,7 @@ func WithDevice(ctx context.Context, device string) context.Context {
 	return context.WithValue(ctx, deviceKey{}, device)
 }
 
-// sessions are the sessions of all users.
+// Sessions are the sessions of all users.
 type Sessions struct {
 	users *users.Users
 	db    storage.Database
@@ -58,7 +58,7 @@ type knownSession struct {
 	created, used time.Time // zero where they are not known
 }
 
-// sessionOptions are the settings of sessions; all are required.
+// SessionOptions are the settings of sessions; all are required.
 type SessionOptions struct {
 	Idle, Max time.Duration // see session.Store
 	Now       func() time.Time
@@ -85,7 +85,7 @@ func (s *Sessions) newEntry(ctx context.Context) (secret string, e session.Entry
 	return secret, session.Entry{Token: token, Created: now, Used: now, Device: device}
 }
 
-// openSession begins a session. It is written to `auths` first and to the
+// OpenSession begins a session. It is written to `auths` first and to the
 // user's hash last, and is open when both have it, so that a crash in between
 // leaves an entry that opens nothing.
 func (s *Sessions) OpenSession(ctx context.Context, user social.User) (Session, error) {

@@ -23,7 +23,7 @@ import (
 // Loader writes many users, follows and posts at once, with given times, and
 // leaves the database as if each had been written separately: all invariants
 // hold. It is for trusted data: bodies are not validated. It writes by mass
-// insertion, or in pipelines; see social.Options.Server.
+// insertion, or in pipelines; see app.Options.Server.
 type Loader struct {
 	app    *app.App
 	client rueidis.Client

@@ -27,7 +27,7 @@ var (
 	postHideScript = script.New(postHideSource).Retryable()
 )
 
-// moderation are the methods of a Service for roles, standings and hidden posts.
+// Service decides about roles, standings and posts.
 type Service struct {
 	audit     *audit.Log
 	client    rueidis.Client

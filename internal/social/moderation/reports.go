@@ -57,7 +57,7 @@ var (
 	ErrReportNotHeld = report.ErrNotHeld
 )
 
-// reports are the methods of a Service for reports.
+// Reports are what users have reported.
 type Reports struct {
 	store *report.Store
 	m     *Service

@@ -269,7 +269,7 @@ func (n *Service) inbox(ctx context.Context, uid int64) (*inbox, error) {
 	return box, err
 }
 
-// invalidate notes that a key of a user's notifications has changed.
+// Invalidate notes that a key of a user's notifications has changed.
 func (n *Service) Invalidate(uid int64) {
 	if cell, ok := n.cells.GetEntryQuietly(uid); ok {
 		cell.Value.Changed()

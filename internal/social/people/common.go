@@ -83,8 +83,8 @@ func (c *commons) count(pair commonPair) uint64 {
 }
 
 // CommonFollowers counts those who follow both the viewer and a user, up to a bound,
-// without those who are hidden from the viewer. Where a Service keeps what it has decoded
-// (Options.Invalidations), the number is that of a minute ago at most; what this process
+// without those who are hidden from the viewer. Where the server reports
+// changes, the number is that of a minute ago at most; what this process
 // has changed shows at once. Else it takes two round trips: where one of the two has up
 // to a thousand followers, the server intersects (ZINTER); for others, and on a Cluster,
 // where no command spans the two, the latest thousand followers of the one with fewer are

@@ -10,7 +10,7 @@ import (
 	"retwis/internal/social/users"
 )
 
-// completions are the methods of a Service that complete what is typed.
+// Completions complete what is typed.
 type Completions struct {
 	users *users.Users
 	index *completion.Index
@@ -95,7 +95,7 @@ func (c *Completions) CompleteTags(ctx context.Context, _ *social.Viewer, prefix
 	return c.index.Tags(ctx, prefix, max(1, min(n, maxCompletions)))
 }
 
-// renamed makes a user known by another display name. The new one is known before the
+// Renamed makes a user known by another display name. The new one is known before the
 // user has it; the old one is removed after that, unless the user has it again.
 func (c *Completions) Renamed(ctx context.Context, user social.User, change func() error, display string) error {
 	if display != "" {

@@ -20,7 +20,7 @@ import (
 // ErrBlocked: one of two users has blocked the other.
 var ErrBlocked = follow.ErrBlocked
 
-// follows are the methods of a Service for following users.
+// Follows are who follows whom.
 type Follows struct {
 	users   *users.Users
 	db      storage.Database

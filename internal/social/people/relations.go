@@ -15,7 +15,7 @@ import (
 	"retwis/internal/social/users"
 )
 
-// relations are the methods of a Service for mutes and blocks.
+// Relations are mutes and blocks.
 type Relations struct {
 	follows *Follows
 	store   relation.Store

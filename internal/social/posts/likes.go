@@ -15,7 +15,7 @@ import (
 	"retwis/internal/social/users"
 )
 
-// reactions are the methods of a Service for likes and bookmarks, and for the lists of
+// Reactions are likes and bookmarks, and the lists of
 // who has done what with a post.
 type Reactions struct {
 	lists   *timeline.Lists

@@ -27,7 +27,7 @@ var (
 // MaxFollowedTags is how many tags a user can follow.
 const MaxFollowedTags = 500
 
-// tags are the methods of a Service for tags. A tag is given in any spelling, with or
+// Tags are tags that can be read and followed. A tag is given in any spelling, with or
 // without #.
 type Tags struct {
 	db        storage.Database

@@ -15,7 +15,7 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// threads shows conversations. It keeps the shape of those that were shown lately.
+// Threads shows conversations. It keeps the shape of those that were shown lately.
 type Threads struct {
 	db    storage.Database
 	lists *timeline.Lists

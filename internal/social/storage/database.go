@@ -12,24 +12,24 @@ import (
 	"retwis/internal/watched"
 )
 
-// cacheTTL bounds how long a read may be answered from memory when the server's
+// CacheTTL bounds how long a read may be answered from memory when the server's
 // invalidation message was lost on the way (a cut cable, say).
 const CacheTTL = time.Minute
 
-// database is a client whose reads can be answered from memory.
+// Database is a client whose reads can be answered from memory.
 type Database struct {
 	Client  rueidis.Client
 	Cluster bool
 	Link    *watched.Link // whether what is in memory can be trusted
 }
 
-// newDatabase returns the database behind a client, which reports changes if it is watched.
+// NewDatabase returns the database behind a client, which reports changes if it is watched.
 func NewDatabase(client rueidis.Client, isWatched bool) Database {
 	probe := func(ctx context.Context) error { return store.ProbeRead(ctx, client) }
 	return Database{Client: client, Cluster: client.Mode() == rueidis.ClientModeCluster, Link: watched.NewLink(isWatched, probe)}
 }
 
-// read answers cmd from memory where that is allowed. No key has a TTL, so the
+// Read answers cmd from memory where that is allowed. No key has a TTL, so the
 // client need not ask for it (ToStaticTTL). It would do so in a transaction,
 // which a server that is out of memory refuses, and send five commands in place
 // of two.
@@ -40,7 +40,7 @@ func (d Database) Read(ctx context.Context, cmd rueidis.Cacheable) rueidis.Redis
 	return d.Client.DoCache(ctx, cmd.ToStaticTTL(), CacheTTL)
 }
 
-// readMany is read for several commands, in one round trip at most.
+// ReadMany is read for several commands, in one round trip at most.
 func (d Database) ReadMany(ctx context.Context, cmds ...rueidis.Cacheable) []rueidis.RedisResult {
 	if social.IsFresh(ctx) {
 		plain := make(rueidis.Commands, len(cmds))
@@ -52,7 +52,7 @@ func (d Database) ReadMany(ctx context.Context, cmds ...rueidis.Cacheable) []rue
 	return d.ReadCached(ctx, cmds)
 }
 
-// readCached is readMany for reads that may come from memory in any context.
+// ReadCached is readMany for reads that may come from memory in any context.
 func (d Database) ReadCached(ctx context.Context, cmds []rueidis.Cacheable) []rueidis.RedisResult {
 	timed := make([]rueidis.CacheableTTL, len(cmds))
 	for i, cmd := range cmds {
@@ -61,7 +61,7 @@ func (d Database) ReadCached(ctx context.Context, cmds []rueidis.Cacheable) []ru
 	return d.Client.DoMultiCache(ctx, timed...)
 }
 
-// nextID increments a counter of ids.
+// NextID increments a counter of ids.
 func (d Database) NextID(ctx context.Context, counter string) (int64, error) {
 	return d.Client.Do(ctx, d.Client.B().Incr().Key(counter).Build().ToRetryable()).AsInt64()
 }

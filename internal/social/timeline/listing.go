@@ -91,7 +91,7 @@ func (l *Lists) ProfileReplies(ctx context.Context, v *social.Viewer, uid, befor
 
 // PostPage returns one post as a viewer sees it on its own page, where a mute does
 // not hide it, or ErrNotFound. The stub of a deleted post is not found either; see
-// package thread for its place in a conversation.
+// posts.Threads for its place in a conversation.
 func (l *Lists) PostPage(ctx context.Context, v *social.Viewer, id int64) (Item, error) {
 	items, err := l.Select(ctx, v, []int64{id}, social.Muted)
 	if err != nil {
@@ -227,7 +227,7 @@ func (l *Lists) withoutRepeats(ctx context.Context, v *social.Viewer, page Page,
 	return kept, nil
 }
 
-// mark adds what the viewer has done with each post.
+// Mark adds what the viewer has done with each post.
 func (l *Lists) Mark(ctx context.Context, v *social.Viewer, items []Item) error {
 	if v.User.ID == 0 || len(items) == 0 {
 		return nil

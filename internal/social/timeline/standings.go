@@ -17,7 +17,7 @@ import (
 	"retwis/internal/watched"
 )
 
-// standings keeps in memory who is limited or suspended, so that deciding how a viewer
+// Standings keeps in memory who is limited or suspended, so that deciding how a viewer
 // sees a post asks no server. `standings` scores users by the order in which they were
 // changed; what was read once is brought up to date with the latest of them.
 //
@@ -83,7 +83,7 @@ func StandingOfScore(score float64) social.Standing {
 	return social.Standing(math.Mod(max(score, 0), scoreStandings))
 }
 
-// changed notes that `standings` has changed, or may have because reports are lost. It does
+// Changed notes that `standings` has changed, or may have because reports are lost. It does
 // not wait.
 func (s *Standings) Changed(lost bool) {
 	if lost {
@@ -139,7 +139,7 @@ func (s *Standings) isCurrent() bool {
 	return ok && !s.lost.Load()
 }
 
-// reload reads what has changed; past every memory for fresh. One round trip.
+// Reload reads what has changed; past every memory for fresh. One round trip.
 func (s *Standings) Reload(ctx context.Context, fresh bool) error {
 	select {
 	case s.busy <- struct{}{}:

@@ -19,12 +19,12 @@ var postFields = []string{
 	"user_id", "time", "body", "parent", "root", "repost_of", "edited", "deleted", "replies", "reposts", "likes", "hidden",
 }
 
-// postCommand reads a post; parsePost reads its reply.
+// PostCommand reads a post; parsePost reads its reply.
 func PostCommand(client rueidis.Client, id int64) rueidis.Cacheable {
 	return client.B().Hmget().Key(layout.PostKey(id)).Field(postFields...).Cache()
 }
 
-// parseAll reads the replies to postCommand, and the authors: a post at the place
+// ParseAll reads the replies to postCommand, and the authors: a post at the place
 // of each id, with the id 0 where there is no such post or its author is lost.
 func ParseAll(ctx context.Context, u *users.Users, ids []int64, results []rueidis.RedisResult) ([]social.Post, error) {
 	posts := make([]social.Post, len(ids))

@@ -26,7 +26,7 @@ type Page struct {
 	Next int64
 }
 
-// timelines reads the timelines.
+// Timelines reads the timelines.
 type Timelines struct {
 	db    storage.Database
 	lists *collection.Timelines
@@ -65,7 +65,7 @@ func (t *Timelines) Home(ctx context.Context, uid, before int64, limit int) (Pag
 }
 
 // Everybody returns a page of the public timeline: the posts of all users; see
-// Home. Where a Service keeps what it has decoded (Options.Invalidations), the first
+// Home. Where the server reports changes, the first
 // page is that of a second ago at most, with what was posted through this process; while
 // its server does not answer, that of a minute ago at most.
 func (t *Timelines) Everybody(ctx context.Context, before int64, limit int) (Page, error) {
@@ -105,7 +105,7 @@ func (t *Timelines) Replies(ctx context.Context, uid, before int64, limit int) (
 	return t.ByID(ctx, layout.ProfileRepliesKey(uid), before, limit)
 }
 
-// byID returns a page of a sorted set of posts that are scored by their ids.
+// ByID returns a page of a sorted set of posts that are scored by their ids.
 func (t *Timelines) ByID(ctx context.Context, set string, before int64, limit int) (Page, error) {
 	limit = social.PageSize(limit)
 	from := "+inf"

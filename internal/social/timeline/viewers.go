@@ -30,7 +30,7 @@ const (
 	clockSkew = 60
 )
 
-// viewers keeps the viewers who were here lately.
+// Viewers keeps the viewers who were here lately.
 type Viewers struct {
 	db        storage.Database
 	standings *Standings
@@ -44,7 +44,7 @@ type viewerCell struct {
 	changes                      atomic.Uint64                // of mutes and blocks
 }
 
-// cachedViewers bounds the viewers kept in memory, about 15 KB each at most.
+// CachedViewers bounds the viewers kept in memory, about 15 KB each at most.
 const CachedViewers = 10_000
 
 func NewViewers(db storage.Database, standings *Standings, clock func() time.Time) (*Viewers, error) {
@@ -55,7 +55,7 @@ func NewViewers(db storage.Database, standings *Standings, clock func() time.Tim
 	return &Viewers{db: db, standings: standings, clock: clock, cells: cells}, nil
 }
 
-// actor returns a user as a viewer whose mutes and blocks are current, but perhaps not
+// Actor returns a user as a viewer whose mutes and blocks are current, but perhaps not
 // the marks: for an action, which changes a mark itself. No round trip for one who was
 // here lately.
 func (s *Viewers) Actor(ctx context.Context, user social.User) (*social.Viewer, error) {
@@ -272,7 +272,7 @@ func (s *Viewers) oldMarks(ctx context.Context, v *social.Viewer, posts []*socia
 	return nil
 }
 
-// invalidate notes that a key of a viewer has changed.
+// Invalidate notes that a key of a viewer has changed.
 func (s *Viewers) Invalidate(uid int64, prefix string) {
 	cell, ok := s.cells.GetEntryQuietly(uid)
 	if !ok {

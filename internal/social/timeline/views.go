@@ -20,7 +20,7 @@ import (
 // changes: after a change of the post there is another View.
 type View struct {
 	social.Post
-	Rendered any // what the function of Service.RenderWith returned; nil without one
+	Rendered any // what the function of Views.RenderWith returned; nil without one
 }
 
 // Render makes something of a post that is kept with it, such as HTML, and returns
@@ -28,14 +28,13 @@ type View struct {
 // the counts differ, most of its work can be used again.
 type Render func(p social.Post, before *View) (rendered any, size int)
 
-// views keeps the posts that were shown lately.
+// Views keeps the posts that were shown lately.
 //
-// The server reports each change of a post that this process has read
-// (Options.Invalidations). A View that was read before the change is outdated, and
-// the next reader reads it again; but at most once a second, so that a post that
-// hundreds like each second is not read hundreds of times. Counts of other people's
-// actions are therefore up to a second old. One's own are visible at once: see touch
-// and WithFresh.
+// The server reports each change of a post that this process has read. A View that was read
+// before the change is outdated, and the next reader reads it again; but at most once a
+// second, so that a post that hundreds like each second is not read hundreds of times.
+// Counts of other people's actions are therefore up to a second old. One's own are visible at
+// once: see Touch and social.WithFresh.
 type Views struct {
 	users  *users.Users
 	db     storage.Database
@@ -53,11 +52,11 @@ type viewCell struct {
 const (
 	// viewOverhead is about the size of a View besides its texts.
 	viewOverhead = 400
-	// defaultViewBytes is the default of Options.ViewBytes.
+	// defaultViewBytes is the default of NewViews.
 	defaultViewBytes = 64 << 20
 )
 
-// newViews returns views that take up to this many bytes, 64 MiB for 0.
+// NewViews returns views that take up to this many bytes, 64 MiB for 0.
 func NewViews(users *users.Users, bytes int64) (*Views, error) {
 	bytes = cmp.Or(bytes, defaultViewBytes)
 	cells, err := otter.New(&otter.Options[int64, *viewCell]{
@@ -110,7 +109,7 @@ func (s *Views) Get(ctx context.Context, ids ...int64) ([]*View, error) {
 	return all, nil
 }
 
-// remembered returns a post as it was some time ago, nil where it is not in memory:
+// Remembered returns a post as it was some time ago, nil where it is not in memory:
 // for what does not change, its author and the post that it repeats.
 func (s *Views) Remembered(id int64) *View {
 	if cell, ok := s.cells.GetIfPresent(id); ok && s.db.Link.Watched() {
@@ -185,7 +184,7 @@ func (s *Views) refresh(ctx context.Context, ids []int64, all []*View, cells []*
 	return nil
 }
 
-// touch makes the next reader in this process see the latest state of a post: this
+// Touch makes the next reader in this process see the latest state of a post: this
 // process has just changed it.
 func (s *Views) Touch(id int64) {
 	if cell, ok := s.cells.GetEntryQuietly(id); ok {
@@ -193,7 +192,7 @@ func (s *Views) Touch(id int64) {
 	}
 }
 
-// invalidate notes that a post has changed.
+// Invalidate notes that a post has changed.
 func (s *Views) Invalidate(id int64) {
 	if cell, ok := s.cells.GetEntryQuietly(id); ok {
 		cell.Value.Changed()

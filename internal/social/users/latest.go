@@ -23,7 +23,7 @@ type latest struct {
 
 // LatestUsers returns the n users who registered last, newest first, without those who
 // are hidden from the viewer or not listed: they can be fewer than n then. It is answered
-// from memory where a Service keeps what it has decoded (Options.Invalidations): those who
+// from memory where the server reports changes: those who
 // registered within a second can be missing, unless they did through this process. Else it
 // takes three round trips at most.
 func (u *Users) LatestUsers(ctx context.Context, v *social.Viewer, n int) ([]social.User, error) {
@@ -66,7 +66,7 @@ func (u *Users) newestCommand(n int) rueidis.Cacheable {
 	return u.Db.Client.B().Zrevrange().Key(layout.UsersByTime).Start(0).Stop(int64(n - 1)).Cache()
 }
 
-// registered notes that a user is among the latest.
+// Registered notes that a user is among the latest.
 func (u *Users) Registered(user social.User) {
 	u.newest.Change(func(names []string) []string {
 		if slices.Contains(names, user.Name) {
@@ -104,7 +104,7 @@ func (u *Users) latestOf(ctx context.Context, names []string) (*latest, error) {
 	return found, nil
 }
 
-// byNames returns the users with these names, as they were typed, without missing
+// ByNames returns the users with these names, as they were typed, without missing
 // ones. Two round trips at most.
 func (u *Users) ByNames(ctx context.Context, names []string) ([]social.User, error) {
 	if len(names) == 0 {

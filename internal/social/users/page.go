@@ -11,7 +11,7 @@ import (
 	"retwis/internal/social/layout"
 )
 
-// seenBy leaves out the users that a list of people does not show to a viewer. Muted users are
+// SeenBy leaves out the users that a list of people does not show to a viewer. Muted users are
 // among them: a mute is about what they write and do.
 func SeenBy(v *social.Viewer) func([]Member) ([]Member, error) {
 	return func(page []Member) ([]Member, error) {
@@ -19,7 +19,7 @@ func SeenBy(v *social.Viewer) func([]Member) ([]Member, error) {
 	}
 }
 
-// member is an entry of a sorted set of users or posts, with its score as the server
+// Member is an entry of a sorted set of users or posts, with its score as the server
 // writes it.
 type Member struct {
 	Id    int64
@@ -28,7 +28,7 @@ type Member struct {
 
 func (m Member) cursor() follow.Cursor { return follow.Cursor{Since: m.Score, ID: layout.Itoa(m.Id)} }
 
-// people returns the users of a set, the highest score first, without those that show
+// People returns the users of a set, the highest score first, without those that show
 // leaves out.
 func (u *Users) People(ctx context.Context, set, cursor string, limit int, show func([]Member) ([]Member, error)) (social.People, error) {
 	members, next, err := u.Members(ctx, set, cursor, limit, show)
@@ -43,7 +43,7 @@ func (u *Users) People(ctx context.Context, set, cursor string, limit int, show 
 	return social.People{Users: users, Next: next}, err
 }
 
-// members returns a page of the entries of a set, the highest score first, without
+// Members returns a page of the entries of a set, the highest score first, without
 // those that show leaves out, and the cursor of the next page, empty at the end.
 func (u *Users) Members(ctx context.Context, set, cursor string, limit int, show func([]Member) ([]Member, error)) (shown []Member, next string, err error) {
 	limit = social.PageSize(limit)

@@ -26,7 +26,7 @@ import (
 // is never free again.
 const reserved = 0
 
-// users reads accounts.
+// Users reads accounts.
 type Users struct {
 	Db storage.Database
 	// ids maps a username, as it was asked for, to its user id. A pair never
@@ -81,7 +81,7 @@ func (u *Users) UserByName(ctx context.Context, name string) (social.User, error
 // ForgetName removes a username from this process' memory.
 func (u *Users) ForgetName(name string) { u.ids.Invalidate(name) }
 
-// lookUp returns the id that belongs to a username, or ErrNotFound.
+// LookUp returns the id that belongs to a username, or ErrNotFound.
 func (u *Users) LookUp(ctx context.Context, name string) (int64, error) {
 	if name == "" || len(name) > layout.MaxLookup {
 		return 0, social.ErrNotFound
@@ -112,13 +112,13 @@ func (u *Users) LookUp(ctx context.Context, name string) (int64, error) {
 	return 0, social.ErrNotFound
 }
 
-// record is the hash of a user.
+// Record is the hash of a user.
 type Record struct {
 	social.User
 	Auth string // the hashes of the open sessions, comma-separated
 }
 
-// recordFields are the fields of a user that are read; see parseRecord.
+// RecordFields are the fields of a user that are read; see parseRecord.
 var RecordFields = []string{"username", "auth", "joined", "display_name", "role", "standing", "unlisted"}
 
 func (u *Users) RecordCommand(uid int64) rueidis.Cacheable {
@@ -161,12 +161,12 @@ func ParseRecord(uid int64, res rueidis.RedisResult) (Record, error) {
 	return rec, nil
 }
 
-// record returns the hash of one user, or ErrNotFound.
+// Record returns the hash of one user, or ErrNotFound.
 func (u *Users) Record(ctx context.Context, uid int64) (Record, error) {
 	return ParseRecord(uid, u.Db.Read(ctx, u.RecordCommand(uid)))
 }
 
-// byID returns the users with these ids; missing ones are left out.
+// ByID returns the users with these ids; missing ones are left out.
 func (u *Users) ByID(ctx context.Context, ids []int64) (map[int64]social.User, error) {
 	found := make(map[int64]social.User, len(ids))
 	if len(ids) == 0 {
@@ -228,7 +228,7 @@ func (u *Users) Standing(ctx context.Context, uid int64) (social.StandingInfo, e
 	return info, nil
 }
 
-// roles returns the roles of users, read past every memory from `staff`, which alone
+// Roles returns the roles of users, read past every memory from `staff`, which alone
 // decides: the field of a user is a copy. One round trip.
 func (u *Users) Roles(ctx context.Context, ids ...int64) ([]social.Role, error) {
 	fields := make([]string, len(ids))
