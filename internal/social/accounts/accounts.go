@@ -4,11 +4,10 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
-
-	"strings"
 
 	"retwis/internal/social"
 	"retwis/internal/social/auth"

@@ -3,11 +3,11 @@ package auth
 import (
 	"context"
 	"errors"
-
-	_ "embed"
 	"fmt"
 	"time"
 	"unicode/utf8"
+
+	_ "embed"
 
 	"github.com/alexedwards/argon2id"
 

@@ -20,7 +20,7 @@ import (
 // ErrBlocked: one of two users has blocked the other.
 var ErrBlocked = follow.ErrBlocked
 
-// Follows are who follows whom.
+// Follows lets users follow each other, and lists their followers.
 type Follows struct {
 	users   *users.Users
 	db      storage.Database

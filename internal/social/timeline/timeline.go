@@ -4,10 +4,9 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
 
 	"github.com/redis/rueidis"
-
-	"slices"
 
 	"retwis/collection"
 	"retwis/internal/social"

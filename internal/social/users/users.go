@@ -272,6 +272,7 @@ var (
 	userEditSource string
 	userEditScript = script.New(userEditSource).Retryable()
 ) // edit sets fields of a user, or removes those with an empty value.
+
 func (u *Users) Edit(ctx context.Context, uid int64, fields ...string) error {
 	ok, err := userEditScript.RunFenced(ctx, u.Db.Client, []string{layout.UserKey(uid)}, fields).AsBool()
 	if err != nil {
