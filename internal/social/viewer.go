@@ -29,6 +29,7 @@ type Standings interface {
 	Version() any // another one after each change
 }
 
+// Standing returns the standing of a user, as this process knows it.
 func (v *Viewer) Standing(uid int64) Standing {
 	if v.Standings == nil {
 		return Good
@@ -74,6 +75,7 @@ func (v *Viewer) PastBlocks() *Viewer {
 // UserSet is a set of the ids of users, sorted.
 type UserSet []int64
 
+// Has reports whether a user is in the set.
 func (p UserSet) Has(uid int64) bool {
 	if len(p) == 0 {
 		return false

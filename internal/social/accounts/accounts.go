@@ -18,7 +18,7 @@ import (
 	"retwis/internal/social/users"
 )
 
-// accounts registers users.
+// Service registers users.
 type Service struct {
 	users  *users.Users
 	db     storage.Database
@@ -27,6 +27,7 @@ type Service struct {
 	now    func() time.Time
 }
 
+// New returns a Service that opens the sessions of those who register by a log-in.
 func New(l *auth.Service, names *completion.Index, now func() time.Time) *Service {
 	return &Service{users: l.Users, db: l.Db, logins: l, names: names, now: now}
 }

@@ -44,11 +44,12 @@ type Profiles struct {
 	lists *timeline.Lists
 }
 
+// NewProfiles returns the profiles of these users.
 func NewProfiles(u *users.Users, names *people.Completions, lists *timeline.Lists) *Profiles {
 	return &Profiles{users: u, names: names, lists: lists}
 }
 
-// UserProfile returns the profile of a user, or ErrNotFound. A pinned post that is
+// Get returns the profile of a user, or ErrNotFound. A pinned post that is
 // deleted, or belongs to another user, is left out. One round trip at most, two for a
 // pinned post that is not in memory.
 func (p *Profiles) Get(ctx context.Context, uid int64) (UserProfile, error) {
@@ -96,7 +97,7 @@ func readLinks(text string) []string {
 	return links
 }
 
-// EditProfile changes the display name, the bio and the links of a user; Pin and Unpin
+// Edit changes the display name, the bio and the links of a user; Pin and Unpin
 // change the pinned post. It returns *InvalidError for what is not allowed and
 // ErrNotFound where there is no such user. The user's posts show a new display name at
 // once in this process, the latest of them, and within a minute elsewhere. One round

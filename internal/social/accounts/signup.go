@@ -42,6 +42,7 @@ type SignUps struct {
 	invites  invite.Store
 }
 
+// NewSignUps returns the sign-ups that create accounts.
 func NewSignUps(a *Service, log *audit.Log) *SignUps {
 	return &SignUps{audit: log, accounts: a, invites: invite.New(a.db.Client)}
 }

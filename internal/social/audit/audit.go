@@ -24,7 +24,7 @@ const (
 	maxAuditScans = 10
 )
 
-// AuditEntry is one decision of an operator or a moderator.
+// Entry is one decision of an operator or a moderator.
 type Entry struct {
 	ID     string    // the entry's own; set by the log
 	Time   time.Time // set by the log
@@ -59,13 +59,14 @@ func ParseTarget(target string) (uid, pid int64) {
 // maxAudited bounds the action and the target of an entry, in bytes.
 const maxAudited = 100
 
-// auditLog is the log of what operators and moderators have decided: one stream of all
+// Log is the log of what operators and moderators have decided: one stream of all
 // decisions, and one for each person that they concern.
 type Log struct{ client rueidis.Client }
 
+// New returns the log of a database.
 func New(client rueidis.Client) *Log { return &Log{client} }
 
-// Audit adds a decision to the audit log, which keeps the latest 100,000 or so. Call it
+// Add adds a decision to the audit log, which keeps the latest 100,000 or so. Call it
 // before the decision takes effect: then there is none without an entry, and where it
 // failed, it is repeated with another entry. It returns *InvalidError for texts that are too
 // long. One round trip, and one more for an entry that concerns a person: their history has
@@ -101,14 +102,14 @@ func isLate(err error) bool {
 	return ok && strings.Contains(answer.Error(), "equal or smaller")
 }
 
-// AuditFilter selects decisions. The zero value selects all.
+// Filter selects decisions. The zero value selects all.
 type Filter struct {
 	Actor  social.Actor // by one actor; 0 for any
 	Target string       // about one target; empty for any
 	Person int64        // that concern one person; 0 for any
 }
 
-// AuditPage is a part of the audit log, the latest first.
+// Page is a part of the audit log, the latest first.
 type Page struct {
 	Entries []Entry
 	Next    string // the cursor of the next page, empty at the end
@@ -126,7 +127,7 @@ func (a *Log) append(key string, most int64, id string, e Entry) rueidis.Complet
 	return fields.Build()
 }
 
-// AuditLog returns a page of the decisions that a filter selects. cursor is empty for the
+// Read returns a page of the decisions that a filter selects. cursor is empty for the
 // first page; *InvalidError reports one that is malformed. A page about a person is one round
 // trip. Another filter reads up to 10,000 entries: a page can have fewer than limit although
 // another follows.

@@ -52,7 +52,7 @@ type SecondFactorError struct {
 
 func (e *SecondFactorError) Error() string { return "social: a code of the second factor is needed" }
 
-// logins log users in: by passwords, second factors and reset links.
+// Service logs users in: by passwords, second factors and reset links.
 type Service struct {
 	Sessions *Sessions
 	Users    *users.Users
@@ -64,7 +64,7 @@ type Service struct {
 	now      func() time.Time
 }
 
-// loginOptions are what logins need; all but HashParams, Hashers and SecretKey are required.
+// Options are what a Service needs; all but HashParams, Hashers and SecretKey are required.
 type Options struct {
 	HashParams *argon2id.Params // see password.NewHasher
 	Hashers    int
@@ -74,6 +74,7 @@ type Options struct {
 	Now        func() time.Time
 }
 
+// New returns a Service that opens these sessions.
 func New(s *Sessions, opt Options) (*Service, error) {
 	box, err := secondfactor.NewBox(opt.SecretKey)
 	if err != nil {

@@ -64,6 +64,7 @@ type SessionOptions struct {
 	Now       func() time.Time
 }
 
+// NewSessions returns the sessions of these users.
 func NewSessions(u *users.Users, opt SessionOptions) (*Sessions, error) {
 	tokens, err := otter.New(&otter.Options[string, knownSession]{MaximumSize: cachedTokens})
 	if err != nil {

@@ -41,7 +41,7 @@ type Service struct {
 	now       func() time.Time
 }
 
-// moderationOptions are what moderation needs; all are required.
+// Options are what a Service needs; all are required.
 type Options struct {
 	Users     *users.Users
 	Sessions  *auth.Sessions
@@ -53,6 +53,7 @@ type Options struct {
 	Now       func() time.Time
 }
 
+// New returns a Service, and gives its tasks to the fan-out's engine of tasks.
 func New(opt Options) *Service {
 	m := &Service{
 		audit: opt.Audit, client: opt.Users.Db.Client, users: opt.Users, sessions: opt.Sessions, lists: opt.Lists,

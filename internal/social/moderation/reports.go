@@ -63,6 +63,7 @@ type Reports struct {
 	m     *Service
 }
 
+// NewReports returns the reports about which a Service decides.
 func NewReports(m *Service) (*Reports, error) {
 	store, err := report.New(m.client)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// NotificationGroup is what a page of notifications shows as one: all likes of a
+// Group is what a page of notifications shows as one: all likes of a
 // post, all reposts of a post, the followers of a day, one reply or one mention.
 type Group struct {
 	Kind   Kind
@@ -23,7 +23,7 @@ type Group struct {
 	actors []int64
 }
 
-// NotificationPage is one page of notifications, the newest first.
+// Page is one page of notifications, the newest first.
 type Page struct {
 	Groups []Group
 	Newest string // the newest notification, for MarkRead; empty where there are none
@@ -33,7 +33,7 @@ type Page struct {
 // maxNotificationLooks bounds how many batches of entries a page reads.
 const maxNotificationLooks = 5
 
-// Notifications returns a page of the viewer's notifications, in groups, without
+// Page returns a page of the viewer's notifications, in groups, without
 // those by people and of posts that the viewer does not see. before is the cursor of
 // the page, empty for the first; *InvalidError reports one that is malformed.
 //

@@ -35,7 +35,7 @@ const (
 	notifyTimeout = 2 * time.Second
 )
 
-// notifications tells users what others did with their posts: they write, count and
+// Service tells users what others did with their posts: they write, count and
 // group.
 //
 // A notification is written after its action, and written once: a crash in between
@@ -55,6 +55,7 @@ type inbox struct {
 	unread []Entry
 }
 
+// NewService returns the notifications of these users.
 func NewService(users *users.Users, list *timeline.Lists, log *slog.Logger) (*Service, error) {
 	cells, err := otter.New(&otter.Options[int64, *watched.Cell[*inbox]]{MaximumSize: timeline.CachedViewers})
 	if err != nil {

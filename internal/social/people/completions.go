@@ -16,6 +16,7 @@ type Completions struct {
 	index *completion.Index
 }
 
+// NewCompletions returns completions from an index of names and tags.
 func NewCompletions(u *users.Users, index *completion.Index) *Completions {
 	return &Completions{users: u, index: index}
 }

@@ -32,7 +32,7 @@ type Follows struct {
 	common  *commons // nil: not remembered
 }
 
-// peopleOptions are what follows and relations need; all are required.
+// Options are what follows and relations need; all are required.
 type Options struct {
 	Users   *users.Users
 	FanOut  *fanout.Engine
@@ -41,6 +41,7 @@ type Options struct {
 	Now     func() time.Time
 }
 
+// NewFollows returns the follows of a database.
 func NewFollows(opt Options) (*Follows, error) {
 	u := opt.Users
 	f := &Follows{users: u, db: u.Db, store: follow.New(u.Db.Client), fanOut: opt.FanOut, notices: opt.Notices, names: opt.Names, now: opt.Now}

@@ -21,6 +21,7 @@ type Relations struct {
 	store   relation.Store
 }
 
+// NewRelations returns the mutes and blocks of the same database.
 func NewRelations(f *Follows) *Relations {
 	return &Relations{follows: f, store: relation.New(f.db.Client)}
 }
@@ -123,7 +124,7 @@ type Relation struct {
 	BlockedBy  bool // the user has blocked the viewer
 }
 
-// Relation returns how the viewer and a user stand to each other. One round trip at
+// Get returns how the viewer and a user stand to each other. One round trip at
 // most.
 func (r *Relations) Get(ctx context.Context, v *social.Viewer, uid int64) (Relation, error) {
 	all, err := r.GetMany(ctx, v, uid)
@@ -133,7 +134,7 @@ func (r *Relations) Get(ctx context.Context, v *social.Viewer, uid int64) (Relat
 	return all[0], nil
 }
 
-// Relations returns how the viewer stands to each of these users. One round trip at
+// GetMany returns how the viewer stands to each of these users. One round trip at
 // most.
 func (r *Relations) GetMany(ctx context.Context, v *social.Viewer, uids ...int64) ([]Relation, error) {
 	all := make([]Relation, len(uids))

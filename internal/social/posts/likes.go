@@ -26,6 +26,7 @@ type Reactions struct {
 	now     func() time.Time
 }
 
+// NewReactions returns the reactions of a database.
 func NewReactions(opt Options) *Reactions {
 	return &Reactions{
 		users: opt.Users, fanOut: opt.FanOut, lists: opt.Lists, inboxes: opt.Notices, store: reaction.New(opt.Users.Db.Client), now: opt.Now,

@@ -18,7 +18,7 @@ import (
 	"retwis/internal/social/users"
 )
 
-// posts publishes and reads posts.
+// Service publishes and reads posts.
 type Service struct {
 	users      *users.Users
 	db         storage.Database
@@ -31,7 +31,7 @@ type Service struct {
 	maxBacklog int64 // see Options.MaxBacklog
 }
 
-// postOptions are what posts, reactions and tags need; all are required.
+// Options are what a Service, Reactions and Tags need; all are required.
 type Options struct {
 	Users      *users.Users
 	FanOut     *fanout.Engine
@@ -43,6 +43,7 @@ type Options struct {
 	MaxBacklog int64 // see Options.MaxBacklog
 }
 
+// New returns a Service.
 func New(opt Options) *Service {
 	return &Service{
 		users: opt.Users, db: opt.Users.Db, fanOut: opt.FanOut, lists: opt.Lists, timelines: opt.Timelines, notices: opt.Notices,

@@ -37,6 +37,7 @@ type Tags struct {
 	now       func() time.Time
 }
 
+// NewTags returns the tags of a database.
 func NewTags(opt Options) *Tags {
 	return &Tags{db: opt.Users.Db, lists: opt.Lists, timelines: opt.Timelines, fanOut: opt.FanOut, now: opt.Now}
 }

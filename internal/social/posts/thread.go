@@ -50,7 +50,7 @@ const (
 	maxThread = 100_000
 )
 
-// Thread returns a post, what it replies to, and a page of the replies to it. after
+// Get returns a post, what it replies to, and a page of the replies to it. after
 // is the cursor of the page, 0 for the first. A reply that arrives between two pages
 // neither repeats another on the second nor hides one. A page can have fewer replies
 // than asked for although another follows. The thread of a repost is that of its

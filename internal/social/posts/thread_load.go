@@ -34,6 +34,7 @@ const (
 	threadChunk = 1000
 )
 
+// NewThreads returns the conversations of a database.
 func NewThreads(db storage.Database, lists *timeline.Lists) (*Threads, error) {
 	cells, err := otter.New(&otter.Options[int64, *threadCell]{
 		MaximumWeight: threadBytes,

@@ -22,7 +22,7 @@ type Listing struct {
 	Next  int64
 }
 
-// listings are the lists of posts as a viewer sees them: without what is hidden from
+// Lists are the lists of posts as a viewer sees them: without what is hidden from
 // them, and with what they have done with each post.
 type Lists struct {
 	Views     *Views
@@ -30,6 +30,7 @@ type Lists struct {
 	timelines *Timelines
 }
 
+// NewLists returns the lists of these posts, viewers and timelines.
 func NewLists(views *Views, viewers *Viewers, timelines *Timelines) *Lists {
 	return &Lists{Views: views, Viewers: viewers, timelines: timelines}
 }
@@ -122,7 +123,7 @@ const (
 // pages reads a part of a list of ids; see timelines.
 type pages func(ctx context.Context, before int64, limit int) (Page, error)
 
-// listing returns a page of a list as a viewer sees it, with what they see at least so
+// Page returns a page of a list as a viewer sees it, with what they see at least so
 // well. A repost is left out if its post is among the window entries after it.
 func (l *Lists) Page(ctx context.Context, v *social.Viewer, before int64, limit, window int, least social.Visibility, read pages) (Listing, error) {
 	limit = social.PageSize(limit)
@@ -156,7 +157,7 @@ func (l *Lists) Page(ctx context.Context, v *social.Viewer, before int64, limit,
 
 func isRepost(item Item) bool { return item.Entry.RepostOf != 0 }
 
-// items returns the entries that a viewer sees at least so well.
+// Select returns the entries that a viewer sees with at least this Visibility.
 func (l *Lists) Select(ctx context.Context, v *social.Viewer, ids []int64, least social.Visibility) ([]Item, error) {
 	entries, err := l.Views.Get(ctx, ids...)
 	if err != nil {

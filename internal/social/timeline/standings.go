@@ -44,6 +44,7 @@ type knownStandings struct {
 // with each change, times this, plus the standing.
 const scoreStandings = 4
 
+// NewStandings returns the standings of a database. Close ends it.
 func NewStandings(db storage.Database) *Standings {
 	s := &Standings{db: db, busy: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
 	ctx, stop := context.WithCancel(context.Background())
@@ -54,6 +55,7 @@ func NewStandings(db storage.Database) *Standings {
 	return s
 }
 
+// Close ends what runs in the background.
 func (s *Standings) Close() {
 	s.stop()
 	s.worker.Wait()

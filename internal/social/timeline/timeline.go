@@ -35,13 +35,14 @@ type Timelines struct {
 	public *watched.Recent[int64] // the newest of the public timeline; nil: not in memory
 }
 
-// timelinesOptions are what timelines need.
+// Options are what timelines need.
 type Options struct {
 	Lists *collection.Timelines
 	Homes *home.Timelines  // on a Cluster
 	Saw   func(post int64) // is called with the newest post of each page
 }
 
+// NewTimelines returns the timelines of a database.
 func NewTimelines(db storage.Database, opt Options) *Timelines {
 	t := &Timelines{db: db, lists: opt.Lists, homes: opt.Homes, saw: opt.Saw}
 	if db.Link.Watched() {

@@ -47,6 +47,7 @@ type viewerCell struct {
 // CachedViewers bounds the viewers kept in memory, about 15 KB each at most.
 const CachedViewers = 10_000
 
+// NewViewers returns the viewers of a database; clock is the time.
 func NewViewers(db storage.Database, standings *Standings, clock func() time.Time) (*Viewers, error) {
 	cells, err := otter.New(&otter.Options[int64, *viewerCell]{MaximumSize: CachedViewers})
 	if err != nil {
@@ -74,7 +75,7 @@ var viewerPrefixes = [...]string{
 	layout.LikedPrefix, layout.RepostedPrefix, layout.BookmarksPrefix,
 }
 
-// Viewer returns a user as a viewer. It is answered from memory for one who was
+// Get returns a user as a viewer. It is answered from memory for one who was
 // here lately; else it takes one round trip.
 func (s *Viewers) Get(ctx context.Context, user social.User) (*social.Viewer, error) {
 	if err := s.standings.load(ctx); err != nil {
@@ -150,7 +151,7 @@ func (s *Viewers) readViewer(ctx context.Context, user social.User, cell *viewer
 	return v, nil
 }
 
-// ViewerNow returns a user as a viewer who has no marks, read past every memory: for
+// GetNow returns a user as a viewer who has no marks, read past every memory: for
 // one who is notified of each change. It is true until a time, in unix seconds. more is
 // read in the same round trip.
 func (s *Viewers) GetNow(ctx context.Context, client rueidis.Client, user social.User, more ...rueidis.Completed) (v *social.Viewer, until int64, res []rueidis.RedisResult, err error) {

@@ -72,11 +72,11 @@ func NewViews(users *users.Users, bytes int64) (*Views, error) {
 // RenderWith sets what is kept with each post. Call it before the first use.
 func (s *Views) RenderWith(render Render) { s.render = render }
 
-// ViewStats returns how many posts were read from the database, and how many from
+// Stats returns how many posts were read from the database, and how many from
 // memory.
 func (s *Views) Stats() (read, reused int64) { return s.read.Load(), s.reused.Load() }
 
-// Views returns the posts with these ids, a View at the place of each; nil where
+// Get returns the posts with these ids, a View at the place of each; nil where
 // there is no such post. That of a deleted post has Deleted. One round trip at most,
 // two where an author is not in memory.
 func (s *Views) Get(ctx context.Context, ids ...int64) ([]*View, error) {

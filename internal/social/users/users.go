@@ -39,7 +39,7 @@ type Users struct {
 	sets      follow.Store // reads sets of users and posts in pages
 }
 
-// newUsers returns the users of a database.
+// New returns the users of a database.
 func New(db storage.Database) (*Users, error) {
 	ids, err := otter.New(&otter.Options[string, int64]{MaximumSize: cachedPairs})
 	if err != nil {
@@ -121,10 +121,12 @@ type Record struct {
 // RecordFields are the fields of a user that are read; see parseRecord.
 var RecordFields = []string{"username", "auth", "joined", "display_name", "role", "standing", "unlisted"}
 
+// RecordCommand reads a user; ParseRecord reads its reply.
 func (u *Users) RecordCommand(uid int64) rueidis.Cacheable {
 	return u.Db.Client.B().Hmget().Key(layout.UserKey(uid)).Field(RecordFields...).Cache()
 }
 
+// ParseRecord reads the reply to RecordCommand: ErrNotFound where there is no such user.
 func ParseRecord(uid int64, res rueidis.RedisResult) (Record, error) {
 	fields, err := res.ToArray()
 	if err != nil {
@@ -213,6 +215,8 @@ func (u *Users) Empty(ctx context.Context) (bool, error) {
 // standingFields are the fields of a user that hold a standing.
 var standingFields = []string{"username", "standing", "standing_since", "standing_until", "standing_message"}
 
+// Standing returns what has been decided about a user, or ErrNotFound. No round trip for one
+// who was asked for lately, else one.
 func (u *Users) Standing(ctx context.Context, uid int64) (social.StandingInfo, error) {
 	fields, err := reply.Fields(u.Db.Read(ctx, u.Db.Client.B().Hmget().Key(layout.UserKey(uid)).Field(standingFields...).Cache()))
 	if err != nil {
@@ -271,8 +275,10 @@ var (
 	//go:embed user_edit.lua
 	userEditSource string
 	userEditScript = script.New(userEditSource).Retryable()
-) // edit sets fields of a user, or removes those with an empty value.
+)
 
+// Edit sets fields of a user, or removes those with an empty value. It returns ErrNotFound
+// where there is no such user. One round trip.
 func (u *Users) Edit(ctx context.Context, uid int64, fields ...string) error {
 	ok, err := userEditScript.RunFenced(ctx, u.Db.Client, []string{layout.UserKey(uid)}, fields).AsBool()
 	if err != nil {
