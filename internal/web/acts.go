@@ -61,9 +61,6 @@ func (req *request) acted() (social.Post, error) {
 // act makes a handler of what can be done with a post.
 func (s *Server) act(do func(ctx context.Context, user social.User, post int64) error) func(*request) error {
 	return func(req *request) error {
-		if !req.signed {
-			return req.toLogin()
-		}
 		post, err := req.acted()
 		if err != nil {
 			return err
@@ -112,9 +109,6 @@ func (s *Server) reply(req *request) error {
 }
 
 func (s *Server) editForm(req *request) error {
-	if !req.signed {
-		return req.toLogin()
-	}
 	_, item, err := req.ownPost()
 	if err != nil {
 		return err
@@ -154,9 +148,6 @@ func (s *Server) edit(req *request) error {
 
 // deleteForm asks whether to delete a post.
 func (s *Server) deleteForm(req *request) error {
-	if !req.signed {
-		return req.toLogin()
-	}
 	v, item, err := req.ownPost()
 	if err != nil {
 		return err
@@ -173,9 +164,6 @@ func (s *Server) deleteForm(req *request) error {
 }
 
 func (s *Server) delete(req *request) error {
-	if !req.signed {
-		return req.toLogin()
-	}
 	post, err := req.acted()
 	if err != nil {
 		return err

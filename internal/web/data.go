@@ -19,9 +19,6 @@ type leaveForm struct {
 }
 
 func (s *Server) dataSettings(req *request) error {
-	if !req.signed {
-		return req.toLogin()
-	}
 	return req.render(http.StatusOK, dataPage(req.page("Settings")))
 }
 
@@ -31,9 +28,6 @@ const exportWrite = 30 * time.Second
 
 // export sends the archive of the viewer's data while it is read from the database.
 func (s *Server) export(req *request) error {
-	if !req.signed {
-		return req.toLogin()
-	}
 	h := req.w.Header()
 	h["Content-Type"] = []string{"application/zip"}
 	h["Cache-Control"] = []string{"no-store"}
@@ -78,9 +72,6 @@ func (w *slowWriter) Write(p []byte) (int, error) {
 }
 
 func (s *Server) leaveForm(req *request) error {
-	if !req.signed {
-		return req.toLogin()
-	}
 	return s.showLeave(req, http.StatusOK, leaveForm{})
 }
 
@@ -96,9 +87,6 @@ func (s *Server) showLeave(req *request, status int, form leaveForm) error {
 // leave deletes the account of the viewer, who proves with the password, and a code where
 // there is a second factor, that it is theirs.
 func (s *Server) leave(req *request) error {
-	if !req.signed {
-		return req.toLogin()
-	}
 	user := req.viewer
 	switch err := s.app.Moderation.MayLeave(req.ctx, user.ID); {
 	case errors.Is(err, social.ErrForbidden):

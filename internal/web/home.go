@@ -11,9 +11,6 @@ import (
 const homePosts = 10
 
 func (s *Server) home(req *request) error {
-	if !req.signed {
-		return req.toLogin()
-	}
 	before, err := req.before()
 	if err != nil {
 		return err

@@ -14,12 +14,22 @@ import (
 	"retwis/internal/social/limits"
 )
 
-// limited makes a handler of something that session users may do only so often. What
-// was rejected does not count: a text that is too long, a post that is gone.
-func (s *Server) limited(event limits.Event, page func(*request) error) func(*request) error {
+// login makes a page one for session users: it leads others to the log-in, which leads back.
+func login(page page) page {
 	return func(req *request) error {
 		if !req.signed {
-			return page(req) // it leads to the log-in
+			return req.toLogin()
+		}
+		return page(req)
+	}
+}
+
+// limited makes a page one of something that session users may do only so often. What
+// was rejected does not count: a text that is too long, a post that is gone.
+func limited(event limits.Event, page page) page {
+	return func(req *request) error {
+		if !req.signed {
+			return page(req) // it refuses visitors itself
 		}
 		if err := req.allow(event); err != nil {
 			return err

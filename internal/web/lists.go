@@ -9,9 +9,6 @@ import (
 )
 
 func (s *Server) bookmarks(req *request) error {
-	if !req.signed {
-		return req.toLogin()
-	}
 	v, err := req.person()
 	if err != nil {
 		return err
@@ -86,9 +83,6 @@ func (s *Server) changeTag(req *request, change func(ctx context.Context, user s
 	tag, ok := req.tagName()
 	if !ok {
 		return errNoTag
-	}
-	if !req.signed {
-		return req.toLogin()
 	}
 	if err := change(req.ctx, req.viewer, tag); err != nil {
 		return err

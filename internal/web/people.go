@@ -161,9 +161,6 @@ func (req *request) until(now time.Time) (time.Time, error) {
 }
 
 func (s *Server) relate(req *request, change func(ctx context.Context, from, to social.User) error) error {
-	if !req.signed {
-		return req.toLogin()
-	}
 	user, err := req.related()
 	if err != nil {
 		return err
@@ -222,9 +219,6 @@ func (s *Server) pin(req *request) error {
 func (s *Server) unpin(req *request) error { return s.changePin(req, s.app.Profiles.Unpin) }
 
 func (s *Server) changePin(req *request, change func(ctx context.Context, user social.User, id int64) error) error {
-	if !req.signed {
-		return req.toLogin()
-	}
 	id, err := strconv.ParseInt(req.r.PathValue("id"), 10, 64)
 	if err != nil || id < 1 {
 		return errNotFound

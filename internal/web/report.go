@@ -23,9 +23,6 @@ type reportForm struct {
 }
 
 func (s *Server) reportUserForm(req *request) error {
-	if !req.signed {
-		return req.toLogin()
-	}
 	form, _, err := req.userReport()
 	if err != nil {
 		return err
@@ -51,9 +48,6 @@ func (req *request) userReport() (form reportForm, about social.User, err error)
 }
 
 func (s *Server) reportUser(req *request) error {
-	if !req.signed {
-		return req.toLogin()
-	}
 	form, user, err := req.userReport()
 	if err != nil {
 		return err
@@ -63,9 +57,6 @@ func (s *Server) reportUser(req *request) error {
 }
 
 func (s *Server) reportPostForm(req *request) error {
-	if !req.signed {
-		return req.toLogin()
-	}
 	form, _, err := req.postReport()
 	if err != nil {
 		return err
@@ -96,9 +87,6 @@ func (req *request) postReport() (form reportForm, post social.Post, err error) 
 }
 
 func (s *Server) reportPost(req *request) error {
-	if !req.signed {
-		return req.toLogin()
-	}
 	form, post, err := req.postReport()
 	if err != nil {
 		return err

@@ -1,154 +1,169 @@
 package web
 
 import (
-	"context"
 	"net/http"
 	"net/http/pprof"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"retwis/internal/social"
 	"retwis/internal/social/limits"
 )
 
-// routes lists every page of the site.
-func (s *Server) routes() *http.ServeMux {
-	mux := http.NewServeMux()
-	for pattern, page := range map[string]func(*request) error{
-		"GET /{$}":                     s.landing,
-		"GET /register":                s.registerForm,
-		"POST /register":               s.register,
-		"GET /login":                   s.loginForm,
-		"POST /login":                  s.login,
-		"GET /logout":                  s.toForm,
-		"POST /logout":                 s.logout,
-		"GET /home":                    s.home,
-		"GET /post":                    s.toForm,
-		"POST /post":                   s.limited(limits.Post, s.post),
-		"GET /timeline":                s.timeline,
-		"GET /timeline.atom":           s.timelineAtom,
-		"GET /suggest":                 s.suggest,
-		"GET /u/{name}":                s.profile,
-		"GET /u/{name}/followers":      s.followers,
-		"GET /u/{name}/following":      s.following,
-		"GET /u/{name}/follow":         s.toForm,
-		"POST /u/{name}/follow":        s.limited(limits.Follow, s.follow),
-		"GET /u/{name}/unfollow":       s.toForm,
-		"POST /u/{name}/unfollow":      s.limited(limits.Follow, s.unfollow),
-		"GET /u/{name}/replies":        s.profileReplies,
-		"GET /u/{name}/likes":          s.profileLikes,
-		"GET /u/{name}/mute":           s.toForm,
-		"POST /u/{name}/mute":          s.limited(limits.Follow, s.mute),
-		"GET /u/{name}/unmute":         s.toForm,
-		"POST /u/{name}/unmute":        s.limited(limits.Follow, s.unmute),
-		"GET /u/{name}/block":          s.toForm,
-		"POST /u/{name}/block":         s.limited(limits.Follow, s.block),
-		"GET /u/{name}/unblock":        s.toForm,
-		"POST /u/{name}/unblock":       s.limited(limits.Follow, s.unblock),
-		"GET /u/{name}/remove":         s.toForm,
-		"POST /u/{name}/remove":        s.limited(limits.Follow, s.removeFollower),
-		"POST /u/{name}/{id}/pin":      s.limited(limits.Like, s.pin),
-		"POST /u/{name}/{id}/unpin":    s.limited(limits.Like, s.unpin),
-		"GET /settings":                s.toSettings,
-		"GET /settings/profile":        s.profileSettings,
-		"POST /settings/profile":       s.limited(limits.Profile, s.editProfile),
-		"GET /settings/notifications":  s.notificationSettings,
-		"POST /settings/notifications": s.limited(limits.Profile, s.changeNotifications),
-		"GET /settings/muted":          s.muted,
-		"GET /settings/blocked":        s.blocked,
-		"GET /settings/data":           s.dataSettings,
-		"GET /settings/export":         s.toForm,
-		"POST /settings/export":        s.limited(limits.Export, s.export),
-		"GET /settings/delete":         s.leaveForm,
-		"POST /settings/delete":        s.limited(limits.Password, s.leave),
-		"GET /settings/invites":        s.invites,
-		"POST /settings/invites":       s.limited(limits.Invite, s.createInvite),
-		"GET /settings/invites/end":    s.toForm,
-		"POST /settings/invites/end":   s.limited(limits.Moderate, s.revokeInvite),
-		"GET /invite/{token}":          s.invited,
-		"GET /notifications":           s.notifications,
-		"GET /tag/{name}":              s.tag,
-		"GET /tag/{name}/follow":       s.toForm,
-		"POST /tag/{name}/follow":      s.limited(limits.Follow, s.followTag),
-		"GET /tag/{name}/unfollow":     s.toForm,
-		"POST /tag/{name}/unfollow":    s.limited(limits.Follow, s.unfollowTag),
-		"GET /bookmarks":               s.bookmarks,
-		"GET /u/{name}/report":         s.reportUserForm,
-		"POST /u/{name}/report":        s.limited(limits.Report, s.reportUser),
-		"GET /u/{name}/{id}/report":    s.reportPostForm,
-		"POST /u/{name}/{id}/report":   s.limited(limits.Report, s.reportPost),
-		"GET /moderation":              s.moderation,
-		"GET /moderation/take":         s.toModeration,
-		"POST /moderation/take":        s.limited(limits.Moderate, s.takeReport),
-		"GET /moderation/case":         s.moderationCase,
-		"GET /moderation/decide":       s.toModeration,
-		"POST /moderation/decide":      s.limited(limits.Moderate, s.decide),
-		"GET /moderation/return":       s.toModeration,
-		"POST /moderation/return":      s.limited(limits.Moderate, s.returnReport),
-		"GET /moderation/people":       s.moderationPeople,
-		"GET /moderation/audit":        s.moderationAudit,
-		"GET /moderation/overview":     s.overview,
-		"GET /u/{name}/{id}":           s.postPage,
-		"GET /u/{name}/{id}/likes":     s.likers,
-		"GET /u/{name}/{id}/reposts":   s.reposters,
-		"GET /u/{name}/{id}/history":   s.history,
-		"GET /u/{name}/{id}/reply":     s.toForm,
-		"POST /u/{name}/{id}/reply":    s.limited(limits.Reply, s.reply),
-		"GET /u/{name}/{id}/edit":      s.editForm,
-		"POST /u/{name}/{id}/edit":     s.limited(limits.Edit, s.edit),
-		"GET /u/{name}/{id}/delete":    s.deleteForm,
-		"POST /u/{name}/{id}/delete":   s.limited(limits.Delete, s.delete),
-		"/":                            s.notFound,
-	} {
-		if feed, ok := s.feeds()[pattern]; ok {
-			page = orFeed(feed, page)
+// page makes the response to a request.
+type page = func(*request) error
+
+// route is a page and the requests for it.
+type route struct {
+	pattern string
+	page    page
+}
+
+// routes lists every page of the site, and what guards it: login leads visitors to the
+// log-in, limited bounds how often a user does something.
+func (s *Server) routes() []route {
+	return []route{
+		// Visitors.
+		{"GET /{$}", s.landing},
+		{"GET /register", s.registerForm},
+		{"POST /register", s.register},
+		{"GET /login", s.loginForm},
+		{"POST /login", s.login},
+		{"GET /login/code", s.codeForm},
+		{"POST /login/code", s.loginCode},
+		{"GET /reset/{token}", s.resetForm},
+		{"POST /reset/{token}", s.reset},
+		{"GET /invite/{token}", s.invited},
+		{"GET /logout", s.toForm},
+		{"POST /logout", s.logout},
+
+		// Reading.
+		{"GET /home", login(s.home)},
+		{"GET /timeline", s.timeline},
+		{"GET /timeline.atom", s.timelineAtom},
+		{"GET /notifications", login(s.notifications)},
+		{"GET /bookmarks", login(s.bookmarks)},
+		{"GET /suggest", s.suggest},
+		{"GET /tag/{name}", s.tag},
+
+		// Posts.
+		{"GET /post", s.toForm},
+		{"POST /post", limited(limits.Post, s.post)},
+		{"GET /u/{name}/{id}", s.postPage},
+		{"GET /u/{name}/{id}/likes", s.likers},
+		{"GET /u/{name}/{id}/reposts", s.reposters},
+		{"GET /u/{name}/{id}/history", s.history},
+		{"GET /u/{name}/{id}/reply", s.toForm},
+		{"POST /u/{name}/{id}/reply", limited(limits.Reply, s.reply)},
+		{"GET /u/{name}/{id}/edit", login(s.editForm)},
+		{"POST /u/{name}/{id}/edit", limited(limits.Edit, s.edit)},
+		{"GET /u/{name}/{id}/delete", login(s.deleteForm)},
+		{"POST /u/{name}/{id}/delete", login(limited(limits.Delete, s.delete))},
+		{"GET /u/{name}/{id}/like", s.toForm},
+		{"POST /u/{name}/{id}/like", login(limited(limits.Like, s.act(s.app.Reactions.Like)))},
+		{"GET /u/{name}/{id}/unlike", s.toForm},
+		{"POST /u/{name}/{id}/unlike", login(limited(limits.Like, s.act(s.app.Reactions.Unlike)))},
+		{"GET /u/{name}/{id}/repost", s.toForm},
+		{"POST /u/{name}/{id}/repost", login(limited(limits.Repost, s.act(s.repost)))},
+		{"GET /u/{name}/{id}/unrepost", s.toForm},
+		{"POST /u/{name}/{id}/unrepost", login(limited(limits.Repost, s.act(s.app.Posts.Unrepost)))},
+		{"GET /u/{name}/{id}/bookmark", s.toForm},
+		{"POST /u/{name}/{id}/bookmark", login(limited(limits.Like, s.act(s.app.Reactions.Bookmark)))},
+		{"GET /u/{name}/{id}/unbookmark", s.toForm},
+		{"POST /u/{name}/{id}/unbookmark", login(limited(limits.Like, s.act(s.app.Reactions.Unbookmark)))},
+		{"POST /u/{name}/{id}/pin", login(limited(limits.Like, s.pin))},
+		{"POST /u/{name}/{id}/unpin", login(limited(limits.Like, s.unpin))},
+
+		// People.
+		{"GET /u/{name}", s.profile},
+		{"GET /u/{name}/replies", s.profileReplies},
+		{"GET /u/{name}/likes", s.profileLikes},
+		{"GET /u/{name}/followers", s.followers},
+		{"GET /u/{name}/following", s.following},
+		{"GET /u/{name}/follow", s.toForm},
+		{"POST /u/{name}/follow", login(limited(limits.Follow, s.follow))},
+		{"GET /u/{name}/unfollow", s.toForm},
+		{"POST /u/{name}/unfollow", login(limited(limits.Follow, s.unfollow))},
+		{"GET /u/{name}/mute", s.toForm},
+		{"POST /u/{name}/mute", login(limited(limits.Follow, s.mute))},
+		{"GET /u/{name}/unmute", s.toForm},
+		{"POST /u/{name}/unmute", login(limited(limits.Follow, s.unmute))},
+		{"GET /u/{name}/block", s.toForm},
+		{"POST /u/{name}/block", login(limited(limits.Follow, s.block))},
+		{"GET /u/{name}/unblock", s.toForm},
+		{"POST /u/{name}/unblock", login(limited(limits.Follow, s.unblock))},
+		{"GET /u/{name}/remove", s.toForm},
+		{"POST /u/{name}/remove", login(limited(limits.Follow, s.removeFollower))},
+		{"GET /tag/{name}/follow", s.toForm},
+		{"POST /tag/{name}/follow", login(limited(limits.Follow, s.followTag))},
+		{"GET /tag/{name}/unfollow", s.toForm},
+		{"POST /tag/{name}/unfollow", login(limited(limits.Follow, s.unfollowTag))},
+
+		// Settings.
+		{"GET /settings", s.toSettings},
+		{"GET /settings/profile", login(s.profileSettings)},
+		{"POST /settings/profile", login(limited(limits.Profile, s.editProfile))},
+		{"GET /settings/notifications", login(s.notificationSettings)},
+		{"POST /settings/notifications", login(limited(limits.Profile, s.changeNotifications))},
+		{"GET /settings/muted", login(s.muted)},
+		{"GET /settings/blocked", login(s.blocked)},
+		{"GET /settings/data", login(s.dataSettings)},
+		{"GET /settings/export", s.toForm},
+		{"POST /settings/export", login(limited(limits.Export, s.export))},
+		{"GET /settings/delete", login(s.leaveForm)},
+		{"POST /settings/delete", login(limited(limits.Password, s.leave))},
+		{"GET /settings/invites", login(s.invites)},
+		{"POST /settings/invites", login(limited(limits.Invite, s.createInvite))},
+		{"GET /settings/invites/end", s.toForm},
+		{"POST /settings/invites/end", login(limited(limits.Moderate, s.revokeInvite))},
+		{"GET /settings/security", login(s.securitySettings)},
+		{"POST /settings/security/password", login(s.changePassword)},
+		{"POST /settings/security/end", login(limited(limits.Profile, s.endSession))},
+		{"POST /settings/security/others", login(limited(limits.Profile, s.endOthers))},
+		{"GET /settings/security/app", login(s.appPage)},
+		{"POST /settings/security/app", login(s.setUpApp)},
+		{"POST /settings/security/confirm", login(s.confirmApp)},
+		{"POST /settings/security/codes", login(s.renewCodes)},
+		{"POST /settings/security/off", login(s.turnOffApp)},
+		{"GET /settings/security/{form}", s.toSecurity},
+
+		// Moderation.
+		{"GET /u/{name}/report", login(s.reportUserForm)},
+		{"POST /u/{name}/report", login(limited(limits.Report, s.reportUser))},
+		{"GET /u/{name}/{id}/report", login(s.reportPostForm)},
+		{"POST /u/{name}/{id}/report", login(limited(limits.Report, s.reportPost))},
+		{"GET /moderation", s.moderation},
+		{"GET /moderation/take", s.toModeration},
+		{"POST /moderation/take", limited(limits.Moderate, s.takeReport)},
+		{"GET /moderation/case", s.moderationCase},
+		{"GET /moderation/decide", s.toModeration},
+		{"POST /moderation/decide", limited(limits.Moderate, s.decide)},
+		{"GET /moderation/return", s.toModeration},
+		{"POST /moderation/return", limited(limits.Moderate, s.returnReport)},
+		{"GET /moderation/people", s.moderationPeople},
+		{"GET /moderation/audit", s.moderationAudit},
+		{"GET /moderation/overview", s.overview},
+
+		{"GET /live", s.events},
+		{"/", s.notFound},
+	}
+}
+
+// newMux returns what serves the routes, static files and health checks.
+func (s *Server) newMux() *http.ServeMux {
+	mux, feeds := http.NewServeMux(), s.feeds()
+	for _, r := range s.routes() {
+		if feed, ok := feeds[r.pattern]; ok {
+			r.page = orFeed(feed, r.page)
 		}
-		mux.Handle(pattern, s.handler(pattern, page))
-		s.access.secret = append(s.access.secret, secretPrefix(pattern)...)
-	}
-	for pattern, page := range s.accountRoutes() {
-		s.access.secret = append(s.access.secret, secretPrefix(pattern)...)
-		mux.Handle(pattern, s.handler(pattern, page))
-	}
-	for name, act := range map[string]struct {
-		event limits.Event
-		do    func(ctx context.Context, user social.User, post int64) error
-	}{
-		"like": {limits.Like, s.app.Reactions.Like}, "unlike": {limits.Like, s.app.Reactions.Unlike},
-		"repost": {limits.Repost, s.repost}, "unrepost": {limits.Repost, s.app.Posts.Unrepost},
-		"bookmark": {limits.Like, s.app.Reactions.Bookmark}, "unbookmark": {limits.Like, s.app.Reactions.Unbookmark},
-	} {
-		path := " /u/{name}/{id}/" + name
-		mux.Handle("GET"+path, s.handler("GET"+path, s.toForm))
-		mux.Handle("POST"+path, s.handler("POST"+path, s.limited(act.event, s.act(act.do))))
+		mux.Handle(r.pattern, s.handler(r.pattern, r.page))
+		s.access.secret = append(s.access.secret, secretPrefix(r.pattern)...)
 	}
 	mux.Handle("GET /static/{file}", s.static.or(s.handler("GET /static/{file}", missing)))
-	mux.Handle("GET /live", s.handler("GET /live", s.events))
 	mux.HandleFunc("GET /robots.txt", s.static.robots)
 	mux.HandleFunc("GET /healthz", healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	return mux
-}
-
-// accountRoutes lists the pages that guard an account.
-func (s *Server) accountRoutes() map[string]func(*request) error {
-	return map[string]func(*request) error{
-		"GET /login/code":                  s.codeForm,
-		"POST /login/code":                 s.loginCode,
-		"GET /reset/{token}":               s.resetForm,
-		"POST /reset/{token}":              s.reset,
-		"GET /settings/security":           s.securitySettings,
-		"POST /settings/security/password": s.changePassword,
-		"POST /settings/security/end":      s.limited(limits.Profile, s.endSession),
-		"POST /settings/security/others":   s.limited(limits.Profile, s.endOthers),
-		"GET /settings/security/app":       s.appPage,
-		"POST /settings/security/app":      s.setUpApp,
-		"POST /settings/security/confirm":  s.confirmApp,
-		"POST /settings/security/codes":    s.renewCodes,
-		"POST /settings/security/off":      s.turnOffApp,
-		"GET /settings/security/{form}":    s.toSecurity,
-	}
 }
 
 // AdminHandler serves metrics, health checks and profiles, for operators only. The command

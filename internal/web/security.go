@@ -52,9 +52,6 @@ func (v sessionView) device() string {
 }
 
 func (s *Server) securitySettings(req *request) error {
-	if !req.signed {
-		return req.toLogin()
-	}
 	view := securityView{}
 	for name, text := range done {
 		if req.r.URL.Query().Has(name) {
@@ -102,9 +99,6 @@ func (req *request) mistake(action string, err error) error {
 }
 
 func (s *Server) changePassword(req *request) error {
-	if !req.signed {
-		return req.toLogin()
-	}
 	if err := req.allow(limits.Password); err != nil {
 		return err
 	}
@@ -123,9 +117,6 @@ func (s *Server) changePassword(req *request) error {
 }
 
 func (s *Server) endSession(req *request) error {
-	if !req.signed {
-		return req.toLogin()
-	}
 	err := s.app.Sessions.EndSession(req.ctx, req.viewer.ID, req.r.PostFormValue("id"))
 	if err != nil && !errors.Is(err, social.ErrNoSession) {
 		return err
@@ -135,9 +126,6 @@ func (s *Server) endSession(req *request) error {
 }
 
 func (s *Server) endOthers(req *request) error {
-	if !req.signed {
-		return req.toLogin()
-	}
 	if err := s.app.Sessions.LogoutOthers(req.ctx, req.viewer.ID, req.secret); err != nil {
 		return err
 	}
@@ -147,9 +135,6 @@ func (s *Server) endOthers(req *request) error {
 
 // setUpApp makes a key for an authenticator app; appPage shows it.
 func (s *Server) setUpApp(req *request) error {
-	if !req.signed {
-		return req.toLogin()
-	}
 	if err := req.allow(limits.Password); err != nil {
 		return err
 	}
@@ -161,9 +146,6 @@ func (s *Server) setUpApp(req *request) error {
 }
 
 func (s *Server) appPage(req *request) error {
-	if !req.signed {
-		return req.toLogin()
-	}
 	return req.showApp(http.StatusOK, accountForm{})
 }
 
@@ -192,9 +174,6 @@ func inGroups(key string) string {
 }
 
 func (s *Server) confirmApp(req *request) error {
-	if !req.signed {
-		return req.toLogin()
-	}
 	codes, err := s.app.Auth.ConfirmSecondFactor(req.ctx, req.viewer.ID, req.r.PostFormValue("code"))
 	if errors.Is(err, auth.ErrBadCode) {
 		return req.showApp(http.StatusUnprocessableEntity, accountForm{Field: "code", Problem: "That code is not right. Check that the clock of your phone is."})
@@ -207,9 +186,6 @@ func (s *Server) confirmApp(req *request) error {
 }
 
 func (s *Server) renewCodes(req *request) error {
-	if !req.signed {
-		return req.toLogin()
-	}
 	if err := req.allow(limits.Password); err != nil {
 		return err
 	}
@@ -223,9 +199,6 @@ func (s *Server) renewCodes(req *request) error {
 }
 
 func (s *Server) turnOffApp(req *request) error {
-	if !req.signed {
-		return req.toLogin()
-	}
 	if err := req.allow(limits.Password); err != nil {
 		return err
 	}

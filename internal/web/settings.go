@@ -55,9 +55,6 @@ func (req *request) saved() bool { return req.r.URL.Query().Has(saved) }
 func (s *Server) toSettings(req *request) error { return req.redirect("/settings/profile") }
 
 func (s *Server) profileSettings(req *request) error {
-	if !req.signed {
-		return req.toLogin()
-	}
 	profile, err := s.app.Profiles.Get(req.ctx, req.viewer.ID)
 	if err != nil {
 		return err
@@ -66,9 +63,6 @@ func (s *Server) profileSettings(req *request) error {
 }
 
 func (s *Server) editProfile(req *request) error {
-	if !req.signed {
-		return req.toLogin()
-	}
 	form := profileForm{Profile: accounts.UserProfile{
 		DisplayName: req.r.PostFormValue("display_name"),
 		Bio:         req.r.PostFormValue("bio"),
@@ -105,9 +99,6 @@ var kindLabels = map[notify.Kind]string{
 }
 
 func (s *Server) notificationSettings(req *request) error {
-	if !req.signed {
-		return req.toLogin()
-	}
 	off, err := s.app.Notifications.NotifyOff(req.ctx, req.viewer.ID)
 	if err != nil {
 		return err
@@ -120,9 +111,6 @@ func (s *Server) notificationSettings(req *request) error {
 }
 
 func (s *Server) changeNotifications(req *request) error {
-	if !req.signed {
-		return req.toLogin()
-	}
 	var off []notify.Kind
 	for _, kind := range notify.Kinds() {
 		if !slices.Contains(req.r.PostForm["on"], kind.String()) {
@@ -144,9 +132,6 @@ func (s *Server) blocked(req *request) error {
 }
 
 func (s *Server) hiddenPeople(req *request, path, undo, empty string, list func(ctx context.Context, uid int64, cursor string, limit int) (social.People, error)) error {
-	if !req.signed {
-		return req.toLogin()
-	}
 	v, err := req.person()
 	if err != nil {
 		return err

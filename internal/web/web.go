@@ -131,7 +131,7 @@ func New(service *app.App, opt Options) (*Server, error) {
 		s.live.Close()
 		return nil, err
 	}
-	s.mux = s.routes()
+	s.mux = s.newMux()
 	s.members = newMemberLists()
 	s.visitors = sharedPage{path: "/timeline", route: s.metrics.route("GET /timeline")}
 	s.site = s.access.or(s, s.everywhere(s.visitors.or(s, s.protect(s.mux))))
