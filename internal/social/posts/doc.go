@@ -1,3 +1,24 @@
 // Package posts publishes, edits and deletes posts ([Service]), has what others do with them
 // ([Reactions], [Tags]), and shows conversations ([Threads]).
+//
+// # The path of a post
+//
+//  1. web.Server.post reads the form and calls [Service.PostOnce].
+//  2. social.CleanBody cleans the text; Service.admit refuses it while too much waits.
+//  3. Service.createOnce gives it an id, which a repetition of the form gets too.
+//  4. fanout.Engine.CreateAs writes the post, and its id to `fanouts`: it will be completed.
+//  5. fanout.Engine.Publish puts it on timelines: writer.pushOwn on those of the author and of
+//     the public, Engine.pushFirst on those of the first thousand followers.
+//  6. fanout.Engine.pushTask puts it on the others, in any process.
+//  7. fanout.Engine.finish waits for the replicas and removes the id from `fanouts`.
+//  8. fanout.Engine.Recover finds what was interrupted, in another process.
+//
+// # The path of a like
+//
+//  1. web.Server.act finds the post on the page and calls [Reactions.Like].
+//  2. Reactions.target decides whether the user may see the post, mostly from memory.
+//  3. reaction.Store.Like writes it, with its counter, in one script; on a Cluster,
+//     fanout.Engine.Like makes that a task.
+//  4. timeline.Views.Touch makes the next page of this process read the post again.
+//  5. notify.Service.Notify notifies the author.
 package posts
