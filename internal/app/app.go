@@ -125,6 +125,7 @@ type App struct {
 	Limits        *limits.Limits
 
 	db          storage.Database
+	directory   *directory.Directory
 	fanOut      *fanout.Engine
 	lists       *collection.Timelines
 	homes       *home.Timelines // nil on a single server, and so is celebrities
@@ -195,6 +196,7 @@ func New(client rueidis.Client, opt Options) (*App, error) {
 	s := &App{opt: opt, db: storage.NewDatabase(client, opt.Invalidations != nil), Audit: audit.New(client)}
 	for _, build := range []func() error{s.buildBase, s.buildTimelines, s.buildPeople, s.buildAccounts, s.buildModeration} {
 		if err := build(); err != nil {
+			s.closeParts()
 			return nil, err
 		}
 	}
@@ -206,7 +208,8 @@ func New(client rueidis.Client, opt Options) (*App, error) {
 // buildBase builds what all others stand on: users, limits, and the fan-out.
 func (s *App) buildBase() (err error) {
 	client, opt := s.db.Client, s.opt
-	if s.Users, err = users.New(s.db); err != nil {
+	s.directory = directory.New(client)
+	if s.Users, err = users.New(s.db, s.directory); err != nil {
 		return err
 	}
 	if s.Limits, err = limits.New(client, opt.Limits, opt.Logger); err != nil {
@@ -219,7 +222,7 @@ func (s *App) buildBase() (err error) {
 		return err
 	}
 	if s.db.Cluster {
-		s.celebrities = celebrity.New(client, opt.CelebrityFollowers, opt.Invalidations != nil, s.Users.Directory.Spread)
+		s.celebrities = celebrity.New(client, opt.CelebrityFollowers, opt.Invalidations != nil, s.directory.Spread)
 		s.homes, err = home.New(home.Options{
 			Client: client, Lists: s.lists, Celebrities: s.celebrities, Idle: opt.HomeIdle, Watched: opt.Invalidations != nil,
 		})
@@ -236,7 +239,7 @@ func (s *App) buildBase() (err error) {
 // buildTimelines builds the reading side.
 func (s *App) buildTimelines() (err error) {
 	s.Timelines = timeline.NewTimelines(s.db, timeline.Options{Lists: s.lists, Homes: s.homes, Saw: s.fanOut.Saw})
-	if s.Views, err = timeline.NewViews(s.Users, s.opt.ViewBytes); err != nil {
+	if s.Views, err = timeline.NewViews(s.db, s.Users, s.opt.ViewBytes); err != nil {
 		return err
 	}
 	s.standings = timeline.NewStandings(s.db)
@@ -244,17 +247,19 @@ func (s *App) buildTimelines() (err error) {
 		return err
 	}
 	s.Lists = timeline.NewLists(s.Views, s.Viewers, s.Timelines)
-	if s.Threads, err = posts.NewThreads(s.db, s.Lists); err != nil {
+	if s.Threads, err = posts.NewThreads(s.db, s.Views, s.Lists); err != nil {
 		return err
 	}
-	s.Notifications, err = notify.NewService(s.Users, s.Lists, s.opt.Logger)
+	s.Notifications, err = notify.NewService(notify.Options{
+		DB: s.db, Users: s.Users, Lists: s.Lists, Viewers: s.Viewers, Log: s.opt.Logger,
+	})
 	return err
 }
 
 // buildPeople builds what users do with each other and with posts.
 func (s *App) buildPeople() (err error) {
 	s.Follows, err = people.NewFollows(people.Options{
-		Users: s.Users, FanOut: s.fanOut, Notices: s.Notifications, Names: s.names, Now: s.opt.Now,
+		DB: s.db, Users: s.Users, FanOut: s.fanOut, Notices: s.Notifications, Names: s.names, Now: s.opt.Now,
 	})
 	if err != nil {
 		return err
@@ -262,8 +267,8 @@ func (s *App) buildPeople() (err error) {
 	s.Relations = people.NewRelations(s.Follows)
 	s.Completions = people.NewCompletions(s.Users, s.names)
 	opt := posts.Options{
-		Users: s.Users, FanOut: s.fanOut, Lists: s.Lists, Timelines: s.Timelines, Notices: s.Notifications,
-		Log: s.opt.Logger, Now: s.opt.Now, MaxBacklog: s.opt.MaxBacklog,
+		DB: s.db, Users: s.Users, FanOut: s.fanOut, Views: s.Views, Viewers: s.Viewers, Lists: s.Lists,
+		Timelines: s.Timelines, Notices: s.Notifications, Log: s.opt.Logger, Now: s.opt.Now, MaxBacklog: s.opt.MaxBacklog,
 	}
 	s.Posts, s.Reactions, s.Tags = posts.New(opt), posts.NewReactions(opt), posts.NewTags(opt)
 	return nil
@@ -272,7 +277,10 @@ func (s *App) buildPeople() (err error) {
 // buildAccounts builds accounts and log-ins.
 func (s *App) buildAccounts() (err error) {
 	opt := s.opt
-	if s.Sessions, err = auth.NewSessions(s.Users, auth.SessionOptions{Idle: opt.SessionIdle, Max: opt.SessionMax, Now: opt.Now}); err != nil {
+	s.Sessions, err = auth.NewSessions(s.Users, auth.SessionOptions{
+		DB: s.db, Directory: s.directory, Idle: opt.SessionIdle, Max: opt.SessionMax, Now: opt.Now,
+	})
+	if err != nil {
 		return err
 	}
 	s.Auth, err = auth.New(s.Sessions, auth.Options{
@@ -282,9 +290,11 @@ func (s *App) buildAccounts() (err error) {
 	if err != nil {
 		return err
 	}
-	s.Accounts = accounts.New(s.Auth, s.names, opt.Now)
+	s.Accounts = accounts.New(accounts.Options{
+		DB: s.db, Users: s.Users, Directory: s.directory, Auth: s.Auth, Sessions: s.Sessions, Names: s.names, Now: opt.Now,
+	})
 	s.SignUps = accounts.NewSignUps(s.Accounts, s.Audit)
-	s.Profiles = accounts.NewProfiles(s.Users, s.Completions, s.Lists)
+	s.Profiles = accounts.NewProfiles(s.db, s.Users, s.Completions, s.Views)
 	return nil
 }
 
@@ -292,14 +302,14 @@ func (s *App) buildAccounts() (err error) {
 func (s *App) buildModeration() (err error) {
 	opt := s.opt
 	s.Moderation = moderation.New(moderation.Options{
-		Users: s.Users, Sessions: s.Sessions, Lists: s.Lists, FanOut: s.fanOut, Standings: s.standings,
+		DB: s.db, Users: s.Users, Sessions: s.Sessions, Views: s.Views, Viewers: s.Viewers, FanOut: s.fanOut, Standings: s.standings,
 		Audit: s.Audit, Log: opt.Logger, Now: opt.Now,
 	})
 	if s.Reports, err = moderation.NewReports(s.Moderation); err != nil {
 		return err
 	}
 	s.removal = removal.New(removal.Options{
-		Client: s.db.Client, Directory: s.Users.Directory, FanOut: s.fanOut, Names: s.names, Log: opt.Logger, Now: opt.Now,
+		Client: s.db.Client, Directory: s.directory, FanOut: s.fanOut, Names: s.names, Log: opt.Logger, Now: opt.Now,
 		Steps: []removal.Step{
 			{Name: "invitations", Run: s.SignUps.RemoveInvites},
 			{Name: "moderation", Run: s.Moderation.Forget},
@@ -307,7 +317,7 @@ func (s *App) buildModeration() (err error) {
 			{Name: "reports", Run: s.Reports.ForgetReports},
 		},
 	})
-	s.Leaving = accounts.NewLeaving(s.Users, s.removal, s.Moderation.FollowStanding)
+	s.Leaving = accounts.NewLeaving(s.db, s.Users, s.removal, s.Moderation.FollowStanding)
 	return nil
 }
 
@@ -350,11 +360,24 @@ func (s *App) invalidated(key string) {
 // stays open.
 func (s *App) Close() error {
 	s.unsubscribe()
-	s.standings.Close()
-	s.removal.Close()
-	s.fanOut.Close()
-	s.names.Close()
+	s.closeParts()
 	return nil
+}
+
+// closeParts ends what the parts do in the background, as far as they are built.
+func (s *App) closeParts() {
+	if s.standings != nil {
+		s.standings.Close()
+	}
+	if s.removal != nil {
+		s.removal.Close()
+	}
+	if s.fanOut != nil {
+		s.fanOut.Close()
+	}
+	if s.names != nil {
+		s.names.Close()
+	}
 }
 
 // Ping reports whether the database can be read, every part of a Cluster
@@ -431,7 +454,7 @@ func (s *App) Celebrities() *celebrity.Set { return s.celebrities }
 func (s *App) Client() rueidis.Client { return s.db.Client }
 
 // Directory finds users by their names.
-func (s *App) Directory() *directory.Directory { return s.Users.Directory }
+func (s *App) Directory() *directory.Directory { return s.directory }
 
 // TimelineStore has the timelines that are lists.
 func (s *App) TimelineStore() *collection.Timelines { return s.lists }

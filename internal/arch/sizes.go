@@ -81,7 +81,7 @@ func RetwisSizes() Sizes {
 			"internal/social/live.Hub":              {Methods: 44, Reason: severalSubjects},
 			"internal/web":                          {Files: 57, Lines: 7100, Reason: severalSubjects},
 			"internal/web.Server":                   {Methods: 128, Reason: severalSubjects},
-			"internal/web.Server.routes":            {Lines: 117, Reason: aTable},
+			"internal/web.Server.routes":            {Lines: 127, Reason: aTable},
 			"internal/web.request":                  {Methods: 86, Reason: severalSubjects},
 			"model":                                 {Files: 26, Reason: severalSubjects},
 			"model.Store":                           {Methods: 36, Reason: severalSubjects},

@@ -5,10 +5,10 @@ import "strings"
 // importsOfSocial lists what each package of the application imports of the others, by
 // their names below internal/social. All may import internal/social, which has the nouns.
 var importsOfSocial = map[string]string{
-	"accounts":     "audit auth completion export hash invite layout people removal storage timeline users",
+	"accounts":     "audit auth completion directory export hash invite layout people removal storage timeline users",
 	"adopt":        "auth directory home layout reply",
 	"audit":        "layout",
-	"auth":         "audit layout limits password reply secondfactor session storage users",
+	"auth":         "audit directory layout limits password reply secondfactor session storage users",
 	"backup":       "layout reply",
 	"celebrity":    "layout reply",
 	"check":        "internal/app",
@@ -23,7 +23,7 @@ var importsOfSocial = map[string]string{
 	"live/stream":  "layout notify",
 	"load":         "internal/app",
 	"mirror":       "reply",
-	"moderation":   "audit auth fanout layout removal reply report task timeline users",
+	"moderation":   "audit auth fanout layout removal reply report storage task timeline users",
 	"notify":       "layout reply storage timeline users",
 	"people":       "completion fanout follow layout notify relation storage users",
 	"posts":        "fanout layout notify reaction reply storage text timeline users",

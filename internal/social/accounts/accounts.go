@@ -12,6 +12,7 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/auth"
 	"retwis/internal/social/completion"
+	"retwis/internal/social/directory"
 	"retwis/internal/social/hash"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
@@ -20,16 +21,29 @@ import (
 
 // Service registers users.
 type Service struct {
-	users  *users.Users
-	db     storage.Database
-	logins *auth.Service
-	names  *completion.Index
-	now    func() time.Time
+	users     *users.Users
+	directory *directory.Directory
+	db        storage.Database
+	logins    *auth.Service
+	sessions  *auth.Sessions
+	names     *completion.Index
+	now       func() time.Time
 }
 
-// New returns a Service that opens the sessions of those who register by a log-in.
-func New(l *auth.Service, names *completion.Index, now func() time.Time) *Service {
-	return &Service{users: l.Users, db: l.Db, logins: l, names: names, now: now}
+// Options are what a Service needs; all are required.
+type Options struct {
+	DB        storage.Database
+	Users     *users.Users
+	Directory *directory.Directory
+	Auth      *auth.Service
+	Sessions  *auth.Sessions
+	Names     *completion.Index
+	Now       func() time.Time
+}
+
+// New returns a Service.
+func New(opt Options) *Service {
+	return &Service{users: opt.Users, directory: opt.Directory, db: opt.DB, logins: opt.Auth, sessions: opt.Sessions, names: opt.Names, now: opt.Now}
 }
 
 // Register creates an account and opens its first session. It returns ErrTaken
@@ -73,7 +87,7 @@ func (a *Service) register(ctx context.Context, name, password string, fields ..
 	if err := a.isFree(ctx, name); err != nil {
 		return auth.Session{}, err
 	}
-	phc, err := a.logins.Hasher.Hash(ctx, password)
+	phc, err := a.logins.HashNew(ctx, password)
 	if err != nil {
 		return auth.Session{}, err
 	}
@@ -91,7 +105,7 @@ func (a *Service) register(ctx context.Context, name, password string, fields ..
 	if err := a.MarkLayout(ctx, user.ID); err != nil {
 		return auth.Session{}, err
 	}
-	session, err := a.logins.Sessions.OpenSession(ctx, user)
+	session, err := a.sessions.OpenSession(ctx, user)
 	if err == nil {
 		a.users.Registered(user)
 	}
@@ -101,7 +115,7 @@ func (a *Service) register(ctx context.Context, name, password string, fields ..
 // isFree returns ErrTaken for a name that is in use, or was before its account was
 // deleted.
 func (a *Service) isFree(ctx context.Context, name string) error {
-	owners, err := a.users.Directory.Owners(ctx, name)
+	owners, err := a.directory.Owners(ctx, name)
 	if err == nil && owners[0].First() != "" {
 		err = social.ErrTaken
 	}
@@ -126,7 +140,7 @@ func (a *Service) createUser(ctx context.Context, fields ...string) (int64, erro
 
 // Claim gives a user their name, or removes the user and returns ErrTaken.
 func (a *Service) Claim(ctx context.Context, user social.User) error {
-	owner, err := a.users.Directory.Claim(ctx, user.Name, user.ID)
+	owner, err := a.directory.Claim(ctx, user.Name, user.ID)
 	if err != nil {
 		return fmt.Errorf("social: register: %w", err)
 	}

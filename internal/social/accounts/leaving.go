@@ -5,16 +5,20 @@ import (
 	"errors"
 	"io"
 
+	"github.com/redis/rueidis"
+
 	"retwis/internal/social"
 	"retwis/internal/social/export"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/removal"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/users"
 )
 
 // Leaving is for people who take their data with them, or
 // leave.
 type Leaving struct {
+	client  rueidis.Client
 	users   *users.Users
 	removal *removal.Engine
 	// hide makes all processes hide a user who has just been closed.
@@ -23,8 +27,8 @@ type Leaving struct {
 
 // NewLeaving returns what removes accounts; hide makes all processes hide a user who has
 // just been closed.
-func NewLeaving(u *users.Users, engine *removal.Engine, hide func(ctx context.Context, uid string) error) *Leaving {
-	return &Leaving{users: u, removal: engine, hide: hide}
+func NewLeaving(db storage.Database, u *users.Users, engine *removal.Engine, hide func(ctx context.Context, uid string) error) *Leaving {
+	return &Leaving{client: db.Client, users: u, removal: engine, hide: hide}
 }
 
 // DeleteAccount closes an account: from now on nobody sees the user or what they have
@@ -34,7 +38,7 @@ func NewLeaving(u *users.Users, engine *removal.Engine, hide func(ctx context.Co
 // trips.
 func (l *Leaving) DeleteAccount(ctx context.Context, uid int64) error {
 	err := l.removal.Delete(ctx, uid)
-	l.users.Latest.Store(nil)
+	l.users.ForgetLatest()
 	if errors.Is(err, removal.ErrNoUser) {
 		return social.ErrNotFound
 	}
@@ -54,7 +58,7 @@ func (l *Leaving) FinishRemoval(ctx context.Context, uid int64) error {
 // ErrNotFound before it has written anything. It reads in pages and keeps only one of
 // them in memory.
 func (l *Leaving) Export(ctx context.Context, uid int64, w io.Writer) error {
-	err := export.Write(ctx, l.users.Db.Client, uid, w)
+	err := export.Write(ctx, l.client, uid, w)
 	if errors.Is(err, export.ErrNoUser) {
 		return social.ErrNotFound
 	}

@@ -15,6 +15,7 @@ import (
 	"retwis/internal/social/hash"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/people"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/timeline"
 	"retwis/internal/social/users"
 )
@@ -39,21 +40,22 @@ const (
 
 // Profiles are what users say about themselves.
 type Profiles struct {
+	db    storage.Database
 	users *users.Users
 	names *people.Completions
-	lists *timeline.Lists
+	views *timeline.Views
 }
 
 // NewProfiles returns the profiles of these users.
-func NewProfiles(u *users.Users, names *people.Completions, lists *timeline.Lists) *Profiles {
-	return &Profiles{users: u, names: names, lists: lists}
+func NewProfiles(db storage.Database, u *users.Users, names *people.Completions, views *timeline.Views) *Profiles {
+	return &Profiles{db: db, users: u, names: names, views: views}
 }
 
 // Get returns the profile of a user, or ErrNotFound. A pinned post that is
 // deleted, or belongs to another user, is left out. One round trip at most, two for a
 // pinned post that is not in memory.
 func (p *Profiles) Get(ctx context.Context, uid int64) (UserProfile, error) {
-	fields, err := p.users.Db.Read(ctx, p.users.Db.Client.B().Hmget().Key(layout.UserKey(uid)).
+	fields, err := p.db.Read(ctx, p.db.Client.B().Hmget().Key(layout.UserKey(uid)).
 		Field("username", "display_name", "bio", "links", "pinned").Cache()).ToArray()
 	if err != nil {
 		return UserProfile{}, fmt.Errorf("social: read a profile: %w", err)
@@ -72,7 +74,7 @@ func (p *Profiles) Get(ctx context.Context, uid int64) (UserProfile, error) {
 	if !ok {
 		return profile, nil
 	}
-	found, err := p.lists.Views.Get(ctx, pinned)
+	found, err := p.views.Get(ctx, pinned)
 	if err != nil {
 		return UserProfile{}, err
 	}
@@ -132,15 +134,15 @@ func (p *Profiles) Edit(ctx context.Context, user social.User, profile UserProfi
 	if name == user.DisplayName {
 		return nil
 	}
-	p.users.Latest.Store(nil)
+	p.users.ForgetLatest()
 	return p.touchPosts(ctx, user.ID)
 }
 
 // touchPosts makes the next readers of a user's latest posts read them again.
 func (p *Profiles) touchPosts(ctx context.Context, uid int64) error {
 	const latest = "49"
-	b := p.users.Db.Client.B()
-	for _, res := range p.users.Db.Client.DoMulti(ctx,
+	b := p.db.Client.B()
+	for _, res := range p.db.Client.DoMulti(ctx,
 		b.Zrange().Key(layout.ProfileKey(uid)).Min("0").Max(latest).Rev().Build(),
 		b.Zrange().Key(layout.ProfileRepliesKey(uid)).Min("0").Max(latest).Rev().Build(),
 	) {
@@ -149,7 +151,7 @@ func (p *Profiles) touchPosts(ctx context.Context, uid int64) error {
 			return fmt.Errorf("social: edit a profile: %w", err)
 		}
 		for _, id := range ids {
-			p.lists.Views.Touch(id)
+			p.views.Touch(id)
 		}
 	}
 	return nil
@@ -159,7 +161,7 @@ func (p *Profiles) touchPosts(ctx context.Context, uid int64) error {
 // no such post, and ErrNotAuthor for one of another user, or a repost of it. One round
 // trip where the post is in memory.
 func (p *Profiles) Pin(ctx context.Context, user social.User, id int64) error {
-	found, err := p.lists.Views.Get(ctx, id)
+	found, err := p.views.Get(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -178,14 +180,14 @@ func (p *Profiles) Pin(ctx context.Context, user social.User, id int64) error {
 // Unpin removes a post from the top of its author's profile, if it is there. One round
 // trip.
 func (p *Profiles) Unpin(ctx context.Context, user social.User, id int64) error {
-	found, err := p.lists.Views.Get(ctx, id)
+	found, err := p.views.Get(ctx, id)
 	if err != nil {
 		return err
 	}
 	if post := found[0]; post != nil && post.RepostOf != 0 {
 		id = post.RepostOf
 	}
-	if _, err := hash.DeleteIf(ctx, p.users.Db.Client, layout.UserKey(user.ID), "pinned", layout.Itoa(id)); err != nil {
+	if _, err := hash.DeleteIf(ctx, p.db.Client, layout.UserKey(user.ID), "pinned", layout.Itoa(id)); err != nil {
 		return fmt.Errorf("social: unpin: %w", err)
 	}
 	return nil

@@ -54,10 +54,10 @@ func (e *SecondFactorError) Error() string { return "social: a code of the secon
 
 // Service logs users in: by passwords, second factors and reset links.
 type Service struct {
-	Sessions *Sessions
-	Users    *users.Users
-	Db       storage.Database
-	Hasher   *password.Hasher
+	sessions *Sessions
+	users    *users.Users
+	db       storage.Database
+	hasher   *password.Hasher
 	factors  *secondfactor.Store
 	limits   *limits.Limits
 	audit    *audit.Log
@@ -85,7 +85,7 @@ func New(s *Sessions, opt Options) (*Service, error) {
 		return nil, err
 	}
 	return &Service{
-		Sessions: s, Users: s.users, Db: s.users.Db, Hasher: hasher, factors: &secondfactor.Store{Client: s.db.Client, Box: box},
+		sessions: s, users: s.users, db: s.db, hasher: hasher, factors: &secondfactor.Store{Client: s.db.Client, Box: box},
 		limits: opt.Limits, audit: opt.Audit, now: opt.Now,
 	}, nil
 }
@@ -102,7 +102,7 @@ func (a *Service) Login(ctx context.Context, name, password string) (Session, er
 		return Session{}, err
 	}
 	if !state.On {
-		return a.Sessions.OpenSession(ctx, user)
+		return a.sessions.OpenSession(ctx, user)
 	}
 	secret, err := a.factors.Wait(ctx, user.ID, a.now())
 	if err != nil {
@@ -126,14 +126,14 @@ func (a *Service) FinishLogin(ctx context.Context, secret, code string) (Finishe
 		return Finished{}, err
 	}
 	uid, _ := secondfactor.UserOf(secret)
-	rec, err := a.Users.Record(social.WithFresh(ctx), uid)
+	rec, err := a.users.Record(social.WithFresh(ctx), uid)
 	if errors.Is(err, social.ErrNotFound) || err == nil && rec.Standing.Hidden() {
 		return Finished{}, ErrNoLogin
 	}
 	if err != nil {
 		return Finished{}, err
 	}
-	session, err := a.Sessions.OpenSession(ctx, rec.User)
+	session, err := a.sessions.OpenSession(ctx, rec.User)
 	return Finished{session, recovered, left}, err
 }
 
@@ -143,7 +143,7 @@ func (a *Service) LoginUser(ctx context.Context, secret string) (social.User, er
 	if !ok {
 		return social.User{}, social.ErrNotFound
 	}
-	rec, err := a.Users.Record(ctx, uid)
+	rec, err := a.users.Record(ctx, uid)
 	return rec.User, err
 }
 
@@ -215,7 +215,7 @@ func (a *Service) Authenticate(ctx context.Context, name, password string) (soci
 	if len(password) > MaxTypedPassword || !utf8.ValidString(name) {
 		return social.User{}, social.ErrBadLogin
 	}
-	uid, err := a.Users.LookUp(ctx, name)
+	uid, err := a.users.LookUp(ctx, name)
 	if err != nil && !errors.Is(err, social.ErrNotFound) {
 		return social.User{}, err
 	}
@@ -226,7 +226,7 @@ func (a *Service) Authenticate(ctx context.Context, name, password string) (soci
 			return social.User{}, err
 		}
 	}
-	ok, outdated, err := a.Hasher.Verify(ctx, password, stored)
+	ok, outdated, err := a.hasher.Verify(ctx, password, stored)
 	if err != nil {
 		return social.User{}, err
 	}
@@ -239,7 +239,7 @@ func (a *Service) Authenticate(ctx context.Context, name, password string) (soci
 		}
 	}
 	if rec.Standing == social.Suspended {
-		info, err := a.Users.Standing(social.WithFresh(ctx), uid)
+		info, err := a.users.Standing(social.WithFresh(ctx), uid)
 		if err != nil {
 			return social.User{}, err
 		}
@@ -253,8 +253,8 @@ func (a *Service) Authenticate(ctx context.Context, name, password string) (soci
 // credentials returns a user and their stored password, empty when there is no
 // such user.
 func (a *Service) credentials(ctx context.Context, uid int64) (users.Record, string, error) {
-	b := a.Db.Client.B()
-	res := a.Db.Client.DoMulti(ctx,
+	b := a.db.Client.B()
+	res := a.db.Client.DoMulti(ctx,
 		b.Hmget().Key(layout.UserKey(uid)).Field(users.RecordFields...).Build(),
 		b.Hget().Key(layout.UserKey(uid)).Field("password").Build(),
 	)
@@ -270,11 +270,11 @@ func (a *Service) credentials(ctx context.Context, uid int64) (users.Record, str
 }
 
 func (a *Service) replacePassword(ctx context.Context, uid int64, stored, password string) error {
-	phc, err := a.Hasher.Hash(ctx, password)
+	phc, err := a.hasher.Hash(ctx, password)
 	if err != nil {
 		return err
 	}
-	err = passwordReplaceScript.Run(ctx, a.Db.Client, []string{layout.UserKey(uid)}, []string{stored, phc}).Error()
+	err = passwordReplaceScript.Run(ctx, a.db.Client, []string{layout.UserKey(uid)}, []string{stored, phc}).Error()
 	if err != nil {
 		return fmt.Errorf("social: replace a password: %w", err)
 	}
@@ -282,7 +282,7 @@ func (a *Service) replacePassword(ctx context.Context, uid int64, stored, passwo
 }
 
 // HashQueue returns how many passwords wait to be checked or hashed.
-func (a *Service) HashQueue() int { return a.Hasher.Waiting() }
+func (a *Service) HashQueue() int { return a.hasher.Waiting() }
 
 // HashStats returns what the queue for passwords has done since the start.
-func (a *Service) HashStats() password.Stats { return a.Hasher.Stats() }
+func (a *Service) HashStats() password.Stats { return a.hasher.Stats() }

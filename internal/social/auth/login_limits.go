@@ -22,11 +22,11 @@ import (
 // proved everything, a second factor included. One round trip.
 func (a *Service) AllowLogin(ctx context.Context, name string, from netip.Addr) error {
 	return a.limits.AllowLogin(ctx, layout.Fold(name), from, func() (bool, error) {
-		uid, err := a.Users.LookUp(ctx, name)
+		uid, err := a.users.LookUp(ctx, name)
 		if err != nil {
 			return false, err
 		}
-		err = a.Db.Client.Do(ctx, a.Db.Client.B().Zscore().Key(layout.LoginPlacesKey(uid)).Member(limits.Place(from)).Build()).Error()
+		err = a.db.Client.Do(ctx, a.db.Client.B().Zscore().Key(layout.LoginPlacesKey(uid)).Member(limits.Place(from)).Build()).Error()
 		if rueidis.IsRedisNil(err) {
 			return false, nil
 		}
@@ -49,8 +49,8 @@ func (a *Service) LoggedIn(ctx context.Context, user social.User, name string, f
 	if !from.IsValid() {
 		return nil
 	}
-	b, key := a.Db.Client.B(), layout.LoginPlacesKey(user.ID)
-	res := a.Db.Client.DoMulti(ctx,
+	b, key := a.db.Client.B(), layout.LoginPlacesKey(user.ID)
+	res := a.db.Client.DoMulti(ctx,
 		b.Zadd().Key(key).ScoreMember().ScoreMember(float64(a.now().Unix()), limits.Place(from)).Build().ToRetryable(),
 		b.Zremrangebyrank().Key(key).Start(0).Stop(-loginPlaces-1).Build().ToRetryable(),
 		b.Expire().Key(key).Seconds(int64(loginPlacesFor/time.Second)).Build().ToRetryable(),

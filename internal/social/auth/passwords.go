@@ -55,13 +55,18 @@ func checkLength(typed string) error {
 	return nil
 }
 
+// HashNew returns the PHC string of a password that CheckPassword has accepted.
+func (a *Service) HashNew(ctx context.Context, password string) (string, error) {
+	return a.hasher.Hash(ctx, password)
+}
+
 // HashPassword returns the PHC string of a password, for accounts that are
 // loaded with it: it checks the length alone.
 func (a *Service) HashPassword(ctx context.Context, password string) (string, error) {
 	if err := checkLength(password); err != nil {
 		return "", err
 	}
-	return a.Hasher.Hash(ctx, password)
+	return a.hasher.Hash(ctx, password)
 }
 
 // confirmPassword returns the stored password of a user who has typed it, or
@@ -74,7 +79,7 @@ func (a *Service) confirmPassword(ctx context.Context, uid int64, typed string) 
 	if err != nil {
 		return "", err
 	}
-	ok, _, err := a.Hasher.Verify(ctx, typed, stored)
+	ok, _, err := a.hasher.Verify(ctx, typed, stored)
 	if err != nil {
 		return "", err
 	}
@@ -96,24 +101,24 @@ func (a *Service) ChangePassword(ctx context.Context, user social.User, current,
 	if err := CheckPassword(typed, user.Name); err != nil {
 		return Session{}, err
 	}
-	phc, err := a.Hasher.Hash(ctx, typed)
+	phc, err := a.hasher.Hash(ctx, typed)
 	if err != nil {
 		return Session{}, err
 	}
-	secret, entry := a.Sessions.newEntry(ctx)
-	secret, err = a.Sessions.store.Reserve(ctx, user.ID, secret, entry.Token)
+	secret, entry := a.sessions.newEntry(ctx)
+	secret, err = a.sessions.store.Reserve(ctx, user.ID, secret, entry.Token)
 	if err != nil {
 		return Session{}, err
 	}
-	ended, err := a.Sessions.store.Replace(ctx, user.ID, session.Password{Field: "password", Value: stored, Hash: phc, Session: &entry})
+	ended, err := a.sessions.store.Replace(ctx, user.ID, session.Password{Field: "password", Value: stored, Hash: phc, Session: &entry})
 	if errors.Is(err, session.ErrChanged) {
 		// Another request was faster: what was typed is not the password any more.
-		return Session{}, errors.Join(social.ErrBadLogin, a.Sessions.forget(ctx, []string{entry.Token}))
+		return Session{}, errors.Join(social.ErrBadLogin, a.sessions.forget(ctx, []string{entry.Token}))
 	}
 	if err != nil {
 		return Session{}, err
 	}
-	return Session{User: user, Secret: secret}, a.Sessions.forget(ctx, ended)
+	return Session{User: user, Secret: secret}, a.sessions.forget(ctx, ended)
 }
 
 // ResetFor is how long a reset link works.
@@ -128,14 +133,14 @@ var ErrNoReset = errors.New("social: no such reset link")
 func (a *Service) IssueReset(ctx context.Context, by social.Actor, uid int64) (token string, expires time.Time, err error) {
 	expires = a.now().Add(ResetFor)
 	token = layout.Itoa(uid) + "." + session.NewSecret()
-	if _, err := a.Users.Record(ctx, uid); err != nil {
+	if _, err := a.users.Record(ctx, uid); err != nil {
 		return "", time.Time{}, err
 	}
 	// First, so that there is no link that the log does not know.
 	if err := a.audit.Add(ctx, audit.Entry{Actor: by, Action: "reset-password", Target: audit.UserTarget(uid)}); err != nil {
 		return "", time.Time{}, err
 	}
-	err = a.Users.Edit(ctx, uid, "reset", resetHash(token)+" "+layout.Seconds(expires))
+	err = a.users.Edit(ctx, uid, "reset", resetHash(token)+" "+layout.Seconds(expires))
 	if err != nil {
 		return "", time.Time{}, err
 	}
@@ -159,7 +164,7 @@ func (a *Service) findReset(ctx context.Context, token string) (social.User, str
 	if !ok {
 		return social.User{}, "", ErrNoReset
 	}
-	stored, err := reply.TextOrEmpty(a.Db.Client.Do(ctx, a.Db.Client.B().Hget().Key(layout.UserKey(uid)).Field("reset").Build()))
+	stored, err := reply.TextOrEmpty(a.db.Client.Do(ctx, a.db.Client.B().Hget().Key(layout.UserKey(uid)).Field("reset").Build()))
 	if err != nil {
 		return social.User{}, "", fmt.Errorf("social: look up a reset link: %w", err)
 	}
@@ -167,7 +172,7 @@ func (a *Service) findReset(ctx context.Context, token string) (social.User, str
 	if hash != resetHash(token) || layout.ParseTime(ends).Before(a.now()) {
 		return social.User{}, "", ErrNoReset
 	}
-	rec, err := a.Users.Record(social.WithFresh(ctx), uid)
+	rec, err := a.users.Record(social.WithFresh(ctx), uid)
 	if errors.Is(err, social.ErrNotFound) || err == nil && rec.Standing == social.Closed {
 		err = ErrNoReset
 	}
@@ -186,16 +191,16 @@ func (a *Service) ResetPassword(ctx context.Context, token, typed string) (socia
 	if err := CheckPassword(typed, user.Name); err != nil {
 		return social.User{}, err
 	}
-	phc, err := a.Hasher.Hash(ctx, typed)
+	phc, err := a.hasher.Hash(ctx, typed)
 	if err != nil {
 		return social.User{}, err
 	}
-	ended, err := a.Sessions.store.Replace(ctx, user.ID, session.Password{Field: "reset", Value: stored, Hash: phc})
+	ended, err := a.sessions.store.Replace(ctx, user.ID, session.Password{Field: "reset", Value: stored, Hash: phc})
 	if errors.Is(err, session.ErrChanged) {
 		return social.User{}, ErrNoReset
 	}
 	if err != nil {
 		return social.User{}, err
 	}
-	return user, a.Sessions.forget(ctx, ended)
+	return user, a.sessions.forget(ctx, ended)
 }

@@ -11,6 +11,7 @@ import (
 
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/social"
+	"retwis/internal/social/directory"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/reply"
 	"retwis/internal/social/session"
@@ -42,10 +43,11 @@ func WithDevice(ctx context.Context, device string) context.Context {
 
 // Sessions are the sessions of all users.
 type Sessions struct {
-	users *users.Users
-	db    storage.Database
-	store *session.Store
-	now   func() time.Time
+	users     *users.Users
+	db        storage.Database
+	directory *directory.Directory
+	store     *session.Store
+	now       func() time.Time
 	// tokens maps the token of a session to its user. A pair never changes while it
 	// exists; the user is read and compared each time.
 	tokens *otter.Cache[string, knownSession]
@@ -60,6 +62,8 @@ type knownSession struct {
 
 // SessionOptions are the settings of sessions; all are required.
 type SessionOptions struct {
+	DB        storage.Database
+	Directory *directory.Directory
 	Idle, Max time.Duration // see session.Store
 	Now       func() time.Time
 }
@@ -70,8 +74,8 @@ func NewSessions(u *users.Users, opt SessionOptions) (*Sessions, error) {
 	if err != nil {
 		return nil, fmt.Errorf("social: %w", err)
 	}
-	store := &session.Store{Client: u.Db.Client, Directory: u.Directory, Idle: opt.Idle, Max: opt.Max}
-	return &Sessions{users: u, db: u.Db, store: store, now: opt.Now, tokens: tokens}, nil
+	store := &session.Store{Client: opt.DB.Client, Directory: opt.Directory, Idle: opt.Idle, Max: opt.Max}
+	return &Sessions{users: u, db: opt.DB, directory: opt.Directory, store: store, now: opt.Now, tokens: tokens}, nil
 }
 
 // cachedTokens bounds the sessions kept in memory, about 150 bytes each.
@@ -96,7 +100,7 @@ func (s *Sessions) OpenSession(ctx context.Context, user social.User) (Session, 
 		return Session{}, err
 	}
 	if !user.Joined.IsZero() { // a registration may have been cut short
-		cmds, err := s.users.Directory.AddLatest(ctx, user.Name, float64(user.Joined.Unix()))
+		cmds, err := s.directory.AddLatest(ctx, user.Name, float64(user.Joined.Unix()))
 		if err == nil {
 			err = reply.FirstError(s.db.Client.DoMulti(ctx, cmds...))
 		}
@@ -144,7 +148,7 @@ func (s *Sessions) SessionUser(ctx context.Context, secret string) (social.User,
 // RenewedSecret returns the secret that the browser should have of an open session: on a
 // Cluster it names the user. It is answered from memory.
 func (s *Sessions) RenewedSecret(ctx context.Context, uid int64, secret string) (string, error) {
-	spread, err := s.users.Directory.Spread(ctx)
+	spread, err := s.directory.Spread(ctx)
 	if spread {
 		secret = session.WithUser(uid, secret)
 	}

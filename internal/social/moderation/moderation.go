@@ -16,6 +16,7 @@ import (
 	"retwis/internal/social/auth"
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/task"
 	"retwis/internal/social/timeline"
 	"retwis/internal/social/users"
@@ -33,7 +34,8 @@ type Service struct {
 	client    rueidis.Client
 	users     *users.Users
 	sessions  *auth.Sessions
-	lists     *timeline.Lists
+	views     *timeline.Views
+	viewers   *timeline.Viewers
 	fanOut    *fanout.Engine
 	tasks     *task.Engine
 	standings *timeline.Standings
@@ -43,9 +45,11 @@ type Service struct {
 
 // Options are what a Service needs; all are required.
 type Options struct {
+	DB        storage.Database
 	Users     *users.Users
 	Sessions  *auth.Sessions
-	Lists     *timeline.Lists
+	Views     *timeline.Views
+	Viewers   *timeline.Viewers
 	FanOut    *fanout.Engine
 	Standings *timeline.Standings
 	Audit     *audit.Log
@@ -56,7 +60,7 @@ type Options struct {
 // New returns a Service, and gives its tasks to the fan-out's engine of tasks.
 func New(opt Options) *Service {
 	m := &Service{
-		audit: opt.Audit, client: opt.Users.Db.Client, users: opt.Users, sessions: opt.Sessions, lists: opt.Lists,
+		audit: opt.Audit, client: opt.DB.Client, users: opt.Users, sessions: opt.Sessions, views: opt.Views, viewers: opt.Viewers,
 		fanOut: opt.FanOut, tasks: opt.FanOut.Tasks(), standings: opt.Standings, log: opt.Log, now: opt.Now,
 	}
 	m.tasks.Handle(strings.TrimSuffix(roleTask, ":"), m.copyRole)
@@ -102,7 +106,7 @@ func (m *Service) RemovePost(ctx context.Context, actor social.Actor, post int64
 		actor: actor, action: "delete", post: post, note: note,
 		done: func(*timeline.View) bool { return false },
 		do: func() error {
-			defer m.lists.Views.Touch(post)
+			defer m.views.Touch(post)
 			return m.fanOut.Delete(ctx, post)
 		},
 	})
@@ -122,7 +126,7 @@ type postDecision struct {
 // decideOnPost does what an actor has decided about a post. It reports whether that has
 // changed something: what does not is not in the audit log, which would be full of it.
 func (m *Service) decideOnPost(ctx context.Context, d postDecision) (changed bool, err error) {
-	found, err := m.lists.Views.Get(social.WithFresh(ctx, d.post), d.post)
+	found, err := m.views.Get(social.WithFresh(ctx, d.post), d.post)
 	if err != nil {
 		return false, err
 	}
@@ -145,7 +149,7 @@ func (m *Service) decideOnPost(ctx context.Context, d postDecision) (changed boo
 
 func (m *Service) setHidden(ctx context.Context, post int64, hidden string) error {
 	ok, err := postHideScript.RunFenced(ctx, m.client, []string{layout.PostKey(post)}, []string{hidden}).AsBool()
-	m.lists.Views.Touch(post)
+	m.views.Touch(post)
 	if err != nil {
 		return fmt.Errorf("social: hide a post: %w", err)
 	}

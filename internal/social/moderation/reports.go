@@ -110,11 +110,11 @@ func (r *Reports) ReportPost(ctx context.Context, reporter social.User, post int
 	if err != nil {
 		return err
 	}
-	v, err := r.m.lists.Viewers.Get(ctx, reporter)
+	v, err := r.m.viewers.Get(ctx, reporter)
 	if err != nil {
 		return err
 	}
-	found, err := r.m.lists.Views.Get(ctx, post)
+	found, err := r.m.views.Get(ctx, post)
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (r *Reports) ReportUser(ctx context.Context, reporter social.User, uid int6
 	if err != nil {
 		return err
 	}
-	v, err := r.m.lists.Viewers.Get(ctx, reporter)
+	v, err := r.m.viewers.Get(ctx, reporter)
 	if err != nil {
 		return err
 	}
@@ -229,7 +229,7 @@ func (r *Reports) about(ctx context.Context, target string) (social.User, *timel
 	uid, pid := audit.ParseTarget(target)
 	var post *timeline.View
 	if pid != 0 {
-		found, err := r.m.lists.Views.Get(ctx, pid)
+		found, err := r.m.views.Get(ctx, pid)
 		if err != nil {
 			return social.User{}, nil, err
 		}

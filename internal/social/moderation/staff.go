@@ -65,7 +65,7 @@ func (m *Service) SetRole(ctx context.Context, actor social.Actor, uid int64, ro
 		changed, err := m.writeRole(ctx, actor, has, uid, from, role)
 		m.tasks.Run(ctx, member)
 		if err != nil || changed {
-			m.users.Latest.Store(nil)
+			m.users.ForgetLatest()
 			return err
 		}
 	}

@@ -115,7 +115,7 @@ func (m *Service) setStanding(ctx context.Context, uid int64, standing social.St
 	case !found && expected == "":
 		return social.ErrNotFound
 	}
-	m.users.Latest.Store(nil)
+	m.users.ForgetLatest()
 	return m.standings.Reload(ctx, true)
 }
 

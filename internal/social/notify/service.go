@@ -41,12 +41,13 @@ const (
 // A notification is written after its action, and written once: a crash in between
 // loses it and nothing repeats it, so there are never two.
 type Service struct {
-	users *users.Users
-	db    storage.Database
-	list  *timeline.Lists
-	store Store
-	log   *slog.Logger
-	cells *otter.Cache[int64, *watched.Cell[*inbox]]
+	users   *users.Users
+	db      storage.Database
+	list    *timeline.Lists
+	viewers *timeline.Viewers
+	store   Store
+	log     *slog.Logger
+	cells   *otter.Cache[int64, *watched.Cell[*inbox]]
 }
 
 // inbox is what a user has not seen, decoded. It never changes.
@@ -55,13 +56,24 @@ type inbox struct {
 	unread []Entry
 }
 
-// NewService returns the notifications of these users.
-func NewService(users *users.Users, list *timeline.Lists, log *slog.Logger) (*Service, error) {
+// Options are what a Service needs; all are required.
+type Options struct {
+	DB      storage.Database
+	Users   *users.Users
+	Lists   *timeline.Lists
+	Viewers *timeline.Viewers
+	Log     *slog.Logger
+}
+
+// NewService returns the notifications of a database.
+func NewService(opt Options) (*Service, error) {
 	cells, err := otter.New(&otter.Options[int64, *watched.Cell[*inbox]]{MaximumSize: timeline.CachedViewers})
 	if err != nil {
 		return nil, fmt.Errorf("social: %w", err)
 	}
-	return &Service{users: users, db: users.Db, list: list, store: New(users.Db.Client), log: log, cells: cells}, nil
+	return &Service{
+		users: opt.Users, db: opt.DB, list: opt.Lists, viewers: opt.Viewers, store: New(opt.DB.Client), log: opt.Log, cells: cells,
+	}, nil
 }
 
 // Notify writes a notification for a user, unless they did it themselves, do not see
@@ -122,7 +134,7 @@ func (n *Service) wants(ctx context.Context, uid int64, kind Kind, actor social.
 	if err != nil {
 		return false, err
 	}
-	v, err := n.list.Viewers.Actor(ctx, rec.User)
+	v, err := n.viewers.Actor(ctx, rec.User)
 	if err != nil || v.Sees(actor.ID) < social.Unlisted {
 		return false, err
 	}

@@ -34,6 +34,7 @@ type Follows struct {
 
 // Options are what follows and relations need; all are required.
 type Options struct {
+	DB      storage.Database
 	Users   *users.Users
 	FanOut  *fanout.Engine
 	Notices *notify.Service
@@ -44,8 +45,8 @@ type Options struct {
 // NewFollows returns the follows of a database.
 func NewFollows(opt Options) (*Follows, error) {
 	u := opt.Users
-	f := &Follows{users: u, db: u.Db, store: follow.New(u.Db.Client), fanOut: opt.FanOut, notices: opt.Notices, names: opt.Names, now: opt.Now}
-	if u.Db.Link.Watched() {
+	f := &Follows{users: u, db: opt.DB, store: follow.New(opt.DB.Client), fanOut: opt.FanOut, notices: opt.Notices, names: opt.Names, now: opt.Now}
+	if opt.DB.Link.Watched() {
 		var err error
 		if f.common, err = newCommons(); err != nil {
 			return nil, err

@@ -41,7 +41,7 @@ func (p *Service) reply(ctx context.Context, author social.User, parent int64, b
 	repeated, err := p.publish(ctx, &post, fanout.Entry{
 		Author: author.ID, Tags: text.Tags(body), Parent: to.ID, To: to.Author.ID, Root: post.Root,
 	}, once)
-	p.lists.Views.Touch(to.ID)
+	p.views.Touch(to.ID)
 	if errors.Is(err, fanout.ErrRefused) {
 		return social.Post{}, social.ErrNotFound
 	}
@@ -63,7 +63,7 @@ func (p *Service) Repost(ctx context.Context, user social.User, id int64) (socia
 	if err != nil {
 		return social.Post{}, err
 	}
-	defer p.lists.Views.Touch(original.ID)
+	defer p.views.Touch(original.ID)
 	for {
 		has, err := p.repostBy(ctx, user.ID, original.ID)
 		if err != nil {
@@ -108,8 +108,8 @@ func (p *Service) Unrepost(ctx context.Context, user social.User, id int64) erro
 	if err := p.fanOut.Delete(ctx, has.ID); err != nil {
 		return err
 	}
-	p.lists.Views.Touch(post.ID)
-	p.lists.Views.Touch(has.ID)
+	p.views.Touch(post.ID)
+	p.views.Touch(has.ID)
 	p.noticeUnrepost(ctx, user, post, has.Time)
 	return nil
 }
@@ -148,7 +148,7 @@ func (p *Service) Edit(ctx context.Context, author social.User, id int64, body s
 		return social.Post{}, err
 	}
 	err = p.fanOut.Edit(ctx, before.ID, before.Body, body)
-	p.lists.Views.Touch(before.ID)
+	p.views.Touch(before.ID)
 	switch {
 	case errors.Is(err, fanout.ErrNoPost):
 		return social.Post{}, social.ErrNotFound
@@ -201,10 +201,10 @@ func (p *Service) Delete(ctx context.Context, author social.User, id int64) erro
 	}
 	err = p.fanOut.Delete(ctx, id)
 	p.timelines.Removed(id)
-	p.lists.Views.Touch(id)
+	p.views.Touch(id)
 	for _, other := range []int64{post.Parent, post.RepostOf} {
 		if other != 0 {
-			p.lists.Views.Touch(other)
+			p.views.Touch(other)
 		}
 	}
 	if err == nil && post.RepostOf != 0 {
@@ -241,7 +241,7 @@ func (p *Service) one(ctx context.Context, id int64) (social.Post, error) {
 // original returns the post on which a user acts: that one, or the one that it
 // repeats. A post that the user must not see is not found.
 func (p *Service) original(ctx context.Context, user social.User, id int64) (social.Post, error) {
-	viewer, err := p.lists.Viewers.Get(ctx, user)
+	viewer, err := p.viewers.Get(ctx, user)
 	if err != nil {
 		return social.Post{}, err
 	}
@@ -263,7 +263,7 @@ func (p *Service) own(ctx context.Context, user social.User, id int64) (social.P
 	if err != nil || post.Author.ID == user.ID {
 		return post, err
 	}
-	viewer, err := p.lists.Viewers.Get(ctx, user)
+	viewer, err := p.viewers.Get(ctx, user)
 	if err != nil {
 		return social.Post{}, err
 	}

@@ -18,6 +18,9 @@ import (
 // Reactions are likes and bookmarks, and the lists of
 // who has done what with a post.
 type Reactions struct {
+	cluster bool
+	views   *timeline.Views
+	viewers *timeline.Viewers
 	lists   *timeline.Lists
 	users   *users.Users
 	fanOut  *fanout.Engine
@@ -29,7 +32,7 @@ type Reactions struct {
 // NewReactions returns the reactions of a database.
 func NewReactions(opt Options) *Reactions {
 	return &Reactions{
-		users: opt.Users, fanOut: opt.FanOut, lists: opt.Lists, inboxes: opt.Notices, store: reaction.New(opt.Users.Db.Client), now: opt.Now,
+		users: opt.Users, fanOut: opt.FanOut, lists: opt.Lists, inboxes: opt.Notices, store: reaction.New(opt.DB.Client), cluster: opt.DB.Cluster, views: opt.Views, viewers: opt.Viewers, now: opt.Now,
 	}
 }
 
@@ -50,7 +53,7 @@ func (r *Reactions) Like(ctx context.Context, user social.User, id int64) error 
 	if errors.Is(err, reaction.ErrNoPost) {
 		err = social.ErrNotFound
 	}
-	r.lists.Views.Touch(post.ID)
+	r.views.Touch(post.ID)
 	if err != nil {
 		return err
 	}
@@ -73,7 +76,7 @@ func (r *Reactions) Unlike(ctx context.Context, user social.User, id int64) erro
 		at, err = r.store.Unlike(ctx, post.ID, user.ID)
 		return err
 	})
-	r.lists.Views.Touch(post.ID)
+	r.views.Touch(post.ID)
 	if err != nil {
 		return err
 	}
@@ -86,7 +89,7 @@ func (r *Reactions) Unlike(ctx context.Context, user social.User, id int64) erro
 // change changes a like. On a single server that is one script; on a Cluster it is a
 // task, which another process finishes if this one dies.
 func (r *Reactions) change(ctx context.Context, post social.Post, user social.User, change func() error) error {
-	if !r.users.Db.Cluster {
+	if !r.cluster {
 		return change()
 	}
 	return r.fanOut.Like(ctx, post.ID, user.ID, change)
@@ -115,11 +118,11 @@ func (r *Reactions) Unbookmark(ctx context.Context, user social.User, id int64) 
 // target returns the post that a user likes, which is not a repost, or ErrNotFound
 // where the user must not see it. It can have been deleted lately; the script decides.
 func (r *Reactions) target(ctx context.Context, user social.User, id int64) (social.Post, error) {
-	view := r.lists.Views.Remembered(id)
+	view := r.views.Remembered(id)
 	if view == nil || view.RepostOf != 0 || view.Deleted {
 		return r.visible(ctx, user, id)
 	}
-	v, err := r.lists.Viewers.Actor(ctx, user)
+	v, err := r.viewers.Actor(ctx, user)
 	if err == nil && social.Visible(v.Acting(), view.Post) == social.Hidden {
 		err = social.ErrNotFound
 	}
@@ -128,7 +131,7 @@ func (r *Reactions) target(ctx context.Context, user social.User, id int64) (soc
 
 // visible returns the post that a user acts on, as target does, but not a deleted one.
 func (r *Reactions) visible(ctx context.Context, user social.User, id int64) (social.Post, error) {
-	v, err := r.lists.Viewers.Actor(ctx, user)
+	v, err := r.viewers.Actor(ctx, user)
 	if err != nil {
 		return social.Post{}, err
 	}
@@ -147,7 +150,7 @@ func (r *Reactions) visible(ctx context.Context, user social.User, id int64) (so
 func (r *Reactions) original(ctx context.Context, id int64) (social.Post, error) {
 	post := social.Post{ID: id}
 	for range 2 { // a repost of a repost is damage
-		views, err := r.lists.Views.Get(ctx, id)
+		views, err := r.views.Get(ctx, id)
 		if err != nil {
 			return social.Post{}, err
 		}

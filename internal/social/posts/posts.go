@@ -23,6 +23,8 @@ type Service struct {
 	users      *users.Users
 	db         storage.Database
 	fanOut     *fanout.Engine
+	views      *timeline.Views
+	viewers    *timeline.Viewers
 	lists      *timeline.Lists
 	timelines  *timeline.Timelines
 	notices    *notify.Service
@@ -33,8 +35,11 @@ type Service struct {
 
 // Options are what a Service, Reactions and Tags need; all are required.
 type Options struct {
+	DB         storage.Database
 	Users      *users.Users
 	FanOut     *fanout.Engine
+	Views      *timeline.Views
+	Viewers    *timeline.Viewers
 	Lists      *timeline.Lists
 	Timelines  *timeline.Timelines
 	Notices    *notify.Service
@@ -46,7 +51,7 @@ type Options struct {
 // New returns a Service.
 func New(opt Options) *Service {
 	return &Service{
-		users: opt.Users, db: opt.Users.Db, fanOut: opt.FanOut, lists: opt.Lists, timelines: opt.Timelines, notices: opt.Notices,
+		users: opt.Users, db: opt.DB, views: opt.Views, viewers: opt.Viewers, fanOut: opt.FanOut, lists: opt.Lists, timelines: opt.Timelines, notices: opt.Notices,
 		log: opt.Log, now: opt.Now, maxBacklog: opt.MaxBacklog,
 	}
 }

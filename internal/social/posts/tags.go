@@ -39,7 +39,7 @@ type Tags struct {
 
 // NewTags returns the tags of a database.
 func NewTags(opt Options) *Tags {
-	return &Tags{db: opt.Users.Db, lists: opt.Lists, timelines: opt.Timelines, fanOut: opt.FanOut, now: opt.Now}
+	return &Tags{db: opt.DB, lists: opt.Lists, timelines: opt.Timelines, fanOut: opt.FanOut, now: opt.Now}
 }
 
 // TagPosts returns a page of the posts with a tag, or ErrNotFound for what is no tag;

@@ -97,7 +97,7 @@ func (t *Threads) ancestors(ctx context.Context, v *social.Viewer, tree *tree, t
 		id = parent
 	}
 	slices.Reverse(ids)
-	views, err := t.lists.Views.Get(ctx, ids...)
+	views, err := t.views.Get(ctx, ids...)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (t *Threads) replies(ctx context.Context, v *social.Viewer, tree *tree, thr
 		}
 		from = at
 	}
-	look := lookAhead{lists: t.lists, nodes: tree.nodes[from:to], first: from, chunk: limit}
+	look := lookAhead{posts: t.views, nodes: tree.nodes[from:to], first: from, chunk: limit}
 	at := from
 	for at < to && len(thread.Replies) < limit {
 		n := tree.nodes[at]
@@ -180,7 +180,7 @@ func (t *Threads) resume(ctx context.Context, tree *tree, after int64) (int, err
 		if _, ok := tree.parent(id); ok || id == tree.root {
 			return tree.after(id, after), nil
 		}
-		views, err := t.lists.Views.Get(ctx, id)
+		views, err := t.views.Get(ctx, id)
 		if err != nil {
 			return 0, err
 		}
@@ -217,7 +217,7 @@ func (t *Threads) mark(ctx context.Context, v *social.Viewer, posts []ThreadPost
 // lookAhead reads the posts of a page and, where only stubs are left of a part of
 // the conversation, those after it.
 type lookAhead struct {
-	lists *timeline.Lists
+	posts *timeline.Views
 	nodes []node // from the first post of the page
 	first int    // the place of that post
 	chunk int
@@ -239,7 +239,7 @@ func (l *lookAhead) view(ctx context.Context, place int) (view *timeline.View, o
 			ids[n] = node.id
 			n++
 		}
-		views, err := l.lists.Views.Get(ctx, ids[:n]...)
+		views, err := l.posts.Get(ctx, ids[:n]...)
 		if err != nil {
 			return nil, false, fmt.Errorf("social: read a conversation: %w", err)
 		}

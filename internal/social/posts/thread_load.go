@@ -17,6 +17,7 @@ import (
 
 // Threads shows conversations. It keeps the shape of those that were shown lately.
 type Threads struct {
+	views *timeline.Views
 	db    storage.Database
 	lists *timeline.Lists
 	cells *otter.Cache[int64, *threadCell]
@@ -35,7 +36,7 @@ const (
 )
 
 // NewThreads returns the conversations of a database.
-func NewThreads(db storage.Database, lists *timeline.Lists) (*Threads, error) {
+func NewThreads(db storage.Database, views *timeline.Views, lists *timeline.Lists) (*Threads, error) {
 	cells, err := otter.New(&otter.Options[int64, *threadCell]{
 		MaximumWeight: threadBytes,
 		Weigher: func(_ int64, c *threadCell) uint32 {
@@ -48,7 +49,7 @@ func NewThreads(db storage.Database, lists *timeline.Lists) (*Threads, error) {
 	if err != nil {
 		return nil, fmt.Errorf("social: %w", err)
 	}
-	return &Threads{db: db, lists: lists, cells: cells}, nil
+	return &Threads{db: db, views: views, lists: lists, cells: cells}, nil
 }
 
 // tree returns the shape of a conversation. Its number of replies and the latest of

@@ -25,14 +25,14 @@ type Listing struct {
 // Lists are the lists of posts as a viewer sees them: without what is hidden from
 // them, and with what they have done with each post.
 type Lists struct {
-	Views     *Views
-	Viewers   *Viewers
+	views     *Views
+	viewers   *Viewers
 	timelines *Timelines
 }
 
 // NewLists returns the lists of these posts, viewers and timelines.
 func NewLists(views *Views, viewers *Viewers, timelines *Timelines) *Lists {
-	return &Lists{Views: views, Viewers: viewers, timelines: timelines}
+	return &Lists{views: views, viewers: viewers, timelines: timelines}
 }
 
 // HomePosts returns a page of the viewer's home timeline: their own posts and those
@@ -53,7 +53,7 @@ func (l *Lists) PublicPosts(ctx context.Context, v *social.Viewer, before int64,
 // SharedPosts returns the first page of the public timeline as a stranger sees it, and the
 // authors whose posts it lacks: they see those themselves. See HomePosts.
 func (l *Lists) SharedPosts(ctx context.Context, limit int) (list Listing, lacks []int64, err error) {
-	stranger, err := l.Viewers.Get(ctx, social.User{})
+	stranger, err := l.viewers.Get(ctx, social.User{})
 	if err != nil {
 		return Listing{}, nil, err
 	}
@@ -66,7 +66,7 @@ func (l *Lists) SharedPosts(ctx context.Context, limit int) (list Listing, lacks
 	if err != nil {
 		return Listing{}, nil, err
 	}
-	all, err := l.Views.Get(ctx, ids...)
+	all, err := l.views.Get(ctx, ids...)
 	for _, view := range all {
 		if view != nil && !view.Deleted && social.Visible(stranger, view.Post) < social.Shown && !slices.Contains(lacks, view.Author.ID) {
 			lacks = append(lacks, view.Author.ID)
@@ -159,7 +159,7 @@ func isRepost(item Item) bool { return item.Entry.RepostOf != 0 }
 
 // Select returns the entries that a viewer sees with at least this Visibility.
 func (l *Lists) Select(ctx context.Context, v *social.Viewer, ids []int64, least social.Visibility) ([]Item, error) {
-	entries, err := l.Views.Get(ctx, ids...)
+	entries, err := l.views.Get(ctx, ids...)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +177,7 @@ func (l *Lists) Select(ctx context.Context, v *social.Viewer, ids []int64, least
 	if len(originals) == 0 {
 		return items, nil
 	}
-	found, err := l.Views.Get(ctx, originals...)
+	found, err := l.views.Get(ctx, originals...)
 	if err != nil {
 		return nil, err
 	}
@@ -237,7 +237,7 @@ func (l *Lists) Mark(ctx context.Context, v *social.Viewer, items []Item) error 
 	for i, item := range items {
 		posts[i] = &item.Post.Post
 	}
-	all, err := l.Viewers.Marks(ctx, v, posts)
+	all, err := l.viewers.Marks(ctx, v, posts)
 	if err != nil {
 		return err
 	}

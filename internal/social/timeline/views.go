@@ -57,7 +57,7 @@ const (
 )
 
 // NewViews returns views that take up to this many bytes, 64 MiB for 0.
-func NewViews(users *users.Users, bytes int64) (*Views, error) {
+func NewViews(db storage.Database, users *users.Users, bytes int64) (*Views, error) {
 	bytes = cmp.Or(bytes, defaultViewBytes)
 	cells, err := otter.New(&otter.Options[int64, *viewCell]{
 		MaximumWeight: uint64(bytes),
@@ -66,7 +66,7 @@ func NewViews(users *users.Users, bytes int64) (*Views, error) {
 	if err != nil {
 		return nil, fmt.Errorf("social: %w", err)
 	}
-	return &Views{users: users, db: users.Db, cells: cells}, nil
+	return &Views{users: users, db: db, cells: cells}, nil
 }
 
 // RenderWith sets what is kept with each post. Call it before the first use.

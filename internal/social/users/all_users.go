@@ -21,7 +21,7 @@ const allUsersPage = 200
 // after them in none, and somebody may be seen twice.
 func (u *Users) AllUsers(ctx context.Context) iter.Seq2[[]social.User, error] {
 	return func(yield func([]social.User, error) bool) {
-		spread, err := u.Directory.Spread(ctx)
+		spread, err := u.directory.Spread(ctx)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -45,7 +45,7 @@ func (u *Users) AllUsers(ctx context.Context) iter.Seq2[[]social.User, error] {
 
 // others yields the users that were not seen yet, from all masters.
 func (u *Users) others(ctx context.Context, seen map[int64]bool, yield func([]social.User, error) bool) {
-	for page, err := range scan.Keys(ctx, u.Db.Client, scan.Pattern{Match: layout.UserPrefix + "*", Count: 1000}) {
+	for page, err := range scan.Keys(ctx, u.db.Client, scan.Pattern{Match: layout.UserPrefix + "*", Count: 1000}) {
 		if err != nil {
 			yield(nil, fmt.Errorf("social: list the users: %w", err))
 			return
@@ -70,8 +70,8 @@ func (u *Users) byTime(ctx context.Context) iter.Seq2[[]social.User, error] {
 	return func(yield func([]social.User, error) bool) {
 		var before []string // the page before: registrations move its end into this one
 		for from := int64(0); ; from += allUsersPage {
-			cmd := u.Db.Client.B().Zrevrange().Key(layout.UsersByTime).Start(from).Stop(from + allUsersPage - 1).Build()
-			names, err := u.Db.Client.Do(ctx, cmd).AsStrSlice()
+			cmd := u.db.Client.B().Zrevrange().Key(layout.UsersByTime).Start(from).Stop(from + allUsersPage - 1).Build()
+			names, err := u.db.Client.Do(ctx, cmd).AsStrSlice()
 			if err != nil {
 				yield(nil, fmt.Errorf("social: list the users: %w", err))
 				return

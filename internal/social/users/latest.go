@@ -49,7 +49,7 @@ func (u *Users) LatestUsers(ctx context.Context, v *social.Viewer, n int) ([]soc
 // newestNames returns the names of the n users who registered last.
 func (u *Users) newestNames(ctx context.Context, n int) ([]string, error) {
 	if u.newest == nil || social.IsFresh(ctx) || n > newestUsers {
-		return u.Db.Read(ctx, u.newestCommand(n)).AsStrSlice()
+		return u.db.Read(ctx, u.newestCommand(n)).AsStrSlice()
 	}
 	names, err := u.newest.Get(ctx)
 	return names[:min(len(names), n)], err
@@ -59,11 +59,11 @@ func (u *Users) newestNames(ctx context.Context, n int) ([]string, error) {
 const newestUsers = social.MaxPage
 
 func (u *Users) readNewest(ctx context.Context) ([]string, error) {
-	return u.Db.Client.Do(ctx, rueidis.Completed(u.newestCommand(newestUsers))).AsStrSlice()
+	return u.db.Client.Do(ctx, rueidis.Completed(u.newestCommand(newestUsers))).AsStrSlice()
 }
 
 func (u *Users) newestCommand(n int) rueidis.Cacheable {
-	return u.Db.Client.B().Zrevrange().Key(layout.UsersByTime).Start(0).Stop(int64(n - 1)).Cache()
+	return u.db.Client.B().Zrevrange().Key(layout.UsersByTime).Start(0).Stop(int64(n - 1)).Cache()
 }
 
 // Registered notes that a user is among the latest.
@@ -80,7 +80,7 @@ func (u *Users) Registered(user social.User) {
 // latestOf returns the latest users with these names, from memory for up to a minute, and
 // for up to two while their servers do not answer.
 func (u *Users) latestOf(ctx context.Context, names []string) (*latest, error) {
-	same, now := u.Latest.Load(), time.Now()
+	same, now := u.latest.Load(), time.Now()
 	if same != nil && (social.IsFresh(ctx) || !slices.Equal(same.names, names)) {
 		same = nil
 	}
@@ -88,7 +88,7 @@ func (u *Users) latestOf(ctx context.Context, names []string) (*latest, error) {
 		return same, nil
 	}
 	var users []social.User
-	useOld, err := u.Db.Link.Read(ctx, same != nil && now.Sub(same.at) <= 2*watched.MaxAge, func(ctx context.Context) (err error) {
+	useOld, err := u.db.Link.Read(ctx, same != nil && now.Sub(same.at) <= 2*watched.MaxAge, func(ctx context.Context) (err error) {
 		users, err = u.ByNames(ctx, names)
 		return err
 	})
@@ -100,7 +100,7 @@ func (u *Users) latestOf(ctx context.Context, names []string) (*latest, error) {
 	}
 	users = slices.DeleteFunc(users, func(user social.User) bool { return user.Unlisted })
 	found := &latest{names: names, users: users, at: now}
-	u.Latest.Store(found)
+	u.latest.Store(found)
 	return found, nil
 }
 
@@ -110,7 +110,7 @@ func (u *Users) ByNames(ctx context.Context, names []string) ([]social.User, err
 	if len(names) == 0 {
 		return nil, nil
 	}
-	owners, err := u.Directory.Owners(ctx, names...)
+	owners, err := u.directory.Owners(ctx, names...)
 	if err != nil {
 		return nil, err
 	}

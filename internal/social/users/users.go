@@ -28,24 +28,24 @@ const reserved = 0
 
 // Users reads accounts.
 type Users struct {
-	Db storage.Database
+	db storage.Database
 	// ids maps a username, as it was asked for, to its user id. A pair never
 	// changes while it exists; the user is read and compared each time.
 	ids    *otter.Cache[string, int64]
-	Latest atomic.Pointer[latest]
+	latest atomic.Pointer[latest]
 	newest *watched.Recent[string] // the names of the latest users; nil: not in memory
 
-	Directory *directory.Directory
+	directory *directory.Directory
 	sets      follow.Store // reads sets of users and posts in pages
 }
 
-// New returns the users of a database.
-func New(db storage.Database) (*Users, error) {
+// New returns the users of a database, whose names are in a directory.
+func New(db storage.Database, names *directory.Directory) (*Users, error) {
 	ids, err := otter.New(&otter.Options[string, int64]{MaximumSize: cachedPairs})
 	if err != nil {
 		return nil, fmt.Errorf("social: %w", err)
 	}
-	u := &Users{Db: db, ids: ids, Directory: directory.New(db.Client), sets: follow.New(db.Client)}
+	u := &Users{db: db, ids: ids, directory: names, sets: follow.New(db.Client)}
 	if db.Link.Watched() {
 		u.newest = watched.NewRecent(db.Link, u.readNewest)
 	}
@@ -81,6 +81,10 @@ func (u *Users) UserByName(ctx context.Context, name string) (social.User, error
 // ForgetName removes a username from this process' memory.
 func (u *Users) ForgetName(name string) { u.ids.Invalidate(name) }
 
+// ForgetLatest makes the next reader of the latest users read them again: this process has
+// changed one of them.
+func (u *Users) ForgetLatest() { u.latest.Store(nil) }
+
 // LookUp returns the id that belongs to a username, or ErrNotFound.
 func (u *Users) LookUp(ctx context.Context, name string) (int64, error) {
 	if name == "" || len(name) > layout.MaxLookup {
@@ -91,7 +95,7 @@ func (u *Users) LookUp(ctx context.Context, name string) (int64, error) {
 	}
 	// As it was typed first: to the original program, names that differ in case
 	// only were different users.
-	owners, err := u.Directory.Owners(ctx, name)
+	owners, err := u.directory.Owners(ctx, name)
 	if err != nil {
 		return 0, err
 	}
@@ -123,7 +127,7 @@ var RecordFields = []string{"username", "auth", "joined", "display_name", "role"
 
 // RecordCommand reads a user; ParseRecord reads its reply.
 func (u *Users) RecordCommand(uid int64) rueidis.Cacheable {
-	return u.Db.Client.B().Hmget().Key(layout.UserKey(uid)).Field(RecordFields...).Cache()
+	return u.db.Client.B().Hmget().Key(layout.UserKey(uid)).Field(RecordFields...).Cache()
 }
 
 // ParseRecord reads the reply to RecordCommand: ErrNotFound where there is no such user.
@@ -165,7 +169,7 @@ func ParseRecord(uid int64, res rueidis.RedisResult) (Record, error) {
 
 // Record returns the hash of one user, or ErrNotFound.
 func (u *Users) Record(ctx context.Context, uid int64) (Record, error) {
-	return ParseRecord(uid, u.Db.Read(ctx, u.RecordCommand(uid)))
+	return ParseRecord(uid, u.db.Read(ctx, u.RecordCommand(uid)))
 }
 
 // ByID returns the users with these ids; missing ones are left out.
@@ -178,7 +182,7 @@ func (u *Users) ByID(ctx context.Context, ids []int64) (map[int64]social.User, e
 	for i, id := range ids {
 		cmds[i] = u.RecordCommand(id)
 	}
-	for i, res := range u.Db.ReadMany(ctx, cmds...) {
+	for i, res := range u.db.ReadMany(ctx, cmds...) {
 		rec, err := ParseRecord(ids[i], res)
 		switch {
 		case err == nil:
@@ -209,7 +213,7 @@ func (u *Users) inOrder(ctx context.Context, ids []int64) ([]social.User, error)
 // Empty reports whether no user has registered yet; on a Cluster, whether nobody has
 // tried to. One round trip.
 func (u *Users) Empty(ctx context.Context) (bool, error) {
-	return u.Directory.Empty(ctx)
+	return u.directory.Empty(ctx)
 }
 
 // standingFields are the fields of a user that hold a standing.
@@ -218,7 +222,7 @@ var standingFields = []string{"username", "standing", "standing_since", "standin
 // Standing returns what has been decided about a user, or ErrNotFound. No round trip for one
 // who was asked for lately, else one.
 func (u *Users) Standing(ctx context.Context, uid int64) (social.StandingInfo, error) {
-	fields, err := reply.Fields(u.Db.Read(ctx, u.Db.Client.B().Hmget().Key(layout.UserKey(uid)).Field(standingFields...).Cache()))
+	fields, err := reply.Fields(u.db.Read(ctx, u.db.Client.B().Hmget().Key(layout.UserKey(uid)).Field(standingFields...).Cache()))
 	if err != nil {
 		return social.StandingInfo{}, fmt.Errorf("social: read a standing: %w", err)
 	}
@@ -239,7 +243,7 @@ func (u *Users) Roles(ctx context.Context, ids ...int64) ([]social.Role, error) 
 	for i, id := range ids {
 		fields[i] = layout.Itoa(id)
 	}
-	values, err := u.Db.Client.Do(ctx, u.Db.Client.B().Hmget().Key(layout.Staff).Field(fields...).Build()).ToArray()
+	values, err := u.db.Client.Do(ctx, u.db.Client.B().Hmget().Key(layout.Staff).Field(fields...).Build()).ToArray()
 	if err != nil {
 		return nil, fmt.Errorf("social: read roles: %w", err)
 	}
@@ -255,7 +259,7 @@ func (u *Users) Roles(ctx context.Context, ids ...int64) ([]social.Role, error) 
 
 // Staff returns the users who have a role, the greatest role first. Two round trips.
 func (u *Users) Staff(ctx context.Context) ([]social.User, error) {
-	staff, err := u.Db.Client.Do(ctx, u.Db.Client.B().Hgetall().Key(layout.Staff).Build()).AsStrMap()
+	staff, err := u.db.Client.Do(ctx, u.db.Client.B().Hgetall().Key(layout.Staff).Build()).AsStrMap()
 	if err != nil {
 		return nil, fmt.Errorf("social: read roles: %w", err)
 	}
@@ -280,7 +284,7 @@ var (
 // Edit sets fields of a user, or removes those with an empty value. It returns ErrNotFound
 // where there is no such user. One round trip.
 func (u *Users) Edit(ctx context.Context, uid int64, fields ...string) error {
-	ok, err := userEditScript.RunFenced(ctx, u.Db.Client, []string{layout.UserKey(uid)}, fields).AsBool()
+	ok, err := userEditScript.RunFenced(ctx, u.db.Client, []string{layout.UserKey(uid)}, fields).AsBool()
 	if err != nil {
 		return fmt.Errorf("social: edit a user: %w", err)
 	}
