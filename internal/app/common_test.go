@@ -50,7 +50,7 @@ func TestCommonFollowersRemembered(t *testing.T) {
 	want("after two follows elsewhere", 2, 0)
 	fresh, err := b.Follows.CommonFollowers(social.WithFresh(b.Ctx), b.viewer(ada), star.ID)
 	if reads++; err != nil || fresh.N != 3 {
-		t.Errorf("past the memory: %+v, %v", fresh, err)
+		t.Errorf("bypassing the caches: %+v, %v", fresh, err)
 	}
 	want("after that", 3, 0)
 	if err := b.Follows.Unfollow(b.Ctx, fans[0], star); err != nil {

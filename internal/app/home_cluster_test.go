@@ -23,7 +23,7 @@ func merging(t *testing.T, url string) *socialtest.Bundle {
 	return socialtest.Watched(t, url, func(opt *app.Options) { opt.CelebrityFollowers = 2 })
 }
 
-// homeOf reads a whole home timeline, a few posts at a time, past every memory.
+// homeOf reads a whole home timeline, a few posts at a time, bypassing all caches.
 func homeOf(ctx context.Context, s *app.App, uid int64, limit int) ([]int64, error) {
 	var all []int64
 	for next := int64(0); ; {

@@ -212,7 +212,7 @@ func TestReadOnceASecond(t *testing.T) {
 			last := read.write(processes[0], 100)
 			fresh, err := read.first(processes[1], social.WithFresh(processes[1].Ctx))
 			if err != nil || fresh != last {
-				t.Errorf("past the memory %v comes first, want %v (%v)", fresh, last, err)
+				t.Errorf("bypassing the caches, %v comes first, want %v (%v)", fresh, last, err)
 			}
 		})
 	}

@@ -19,10 +19,10 @@ func WithoutFresh(ctx context.Context) context.Context {
 	return context.WithValue(ctx, freshKey{}, nil)
 }
 
-// IsFresh reports whether the reads of a context bypass the memory.
+// IsFresh reports whether the reads with a context bypass all caches.
 func IsFresh(ctx context.Context) bool { return ctx.Value(freshKey{}) != nil }
 
-// IsFreshPost reports whether a context reads this post past the memory.
+// IsFreshPost reports whether the reads of this post bypass all caches with a context.
 func IsFreshPost(ctx context.Context, id int64) bool {
 	posts, _ := ctx.Value(freshKey{}).([]int64)
 	return slices.Contains(posts, id)

@@ -204,7 +204,7 @@ func first(res rueidis.RedisResult) (int64, error) {
 	return 0, nil // damaged: a check reports it
 }
 
-// First returns the first post of an author that is merged, read past every memory; 0
+// First returns the first post of an author that is merged, bypassing all caches; 0
 // for none. One round trip.
 func (s *Set) First(ctx context.Context, author int64) (int64, error) {
 	if s == nil {

@@ -120,7 +120,7 @@ func (t *Timelines) wrote(uid int64) {
 }
 
 // Newest returns the newest n posts of a home timeline, those below before where it is
-// not zero. fresh reads past every memory. Without fresh it takes no round trip for a
+// not zero. fresh bypasses all caches. Without fresh it takes no round trip for a
 // first page as long as nothing has changed, except for one a day; one for a later page,
 // and one more where authors who are merged have older posts than those in memory. A
 // home timeline that does not exist takes about six.

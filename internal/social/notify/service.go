@@ -231,9 +231,8 @@ func (n *Service) countUnread(ctx context.Context, v *social.Viewer, entries []E
 	return min(unread, MaxUnread), nil
 }
 
-// UnreadNow is Unread past every memory, through another client of the database: for
-// one who is notified of each change. The posts are as old as on a page. Three round
-// trips.
+// UnreadNow is Unread for one who is notified of each change: it reads through another client
+// of the database and bypasses all caches, but for those of posts. Three round trips.
 func (n *Service) UnreadNow(ctx context.Context, client rueidis.Client, v *social.Viewer) (int, error) {
 	set, err := ParseSettings(client.Do(ctx, rueidis.Completed(n.store.SettingsCommand(v.User.ID))))
 	if err != nil {

@@ -141,7 +141,7 @@ func (s *Standings) isCurrent() bool {
 	return ok && !s.lost.Load()
 }
 
-// Reload reads what has changed; past every memory for fresh. One round trip.
+// Reload reads what has changed. With fresh it bypasses all caches. One round trip.
 func (s *Standings) Reload(ctx context.Context, fresh bool) error {
 	select {
 	case s.busy <- struct{}{}:

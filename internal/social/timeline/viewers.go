@@ -151,9 +151,9 @@ func (s *Viewers) readViewer(ctx context.Context, user social.User, cell *viewer
 	return v, nil
 }
 
-// GetNow returns a user as a viewer who has no marks, read past every memory: for
-// one who is notified of each change. It is true until a time, in unix seconds. more is
-// read in the same round trip.
+// GetNow returns a user as a viewer who has no marks, for one who is notified of each change:
+// it bypasses all caches. The viewer is valid until a time, in unix seconds. The commands of
+// more are sent in the same round trip.
 func (s *Viewers) GetNow(ctx context.Context, client rueidis.Client, user social.User, more ...rueidis.Completed) (v *social.Viewer, until int64, res []rueidis.RedisResult, err error) {
 	if err := s.standings.load(ctx); err != nil {
 		return nil, 0, nil, err

@@ -236,8 +236,8 @@ func (u *Users) Standing(ctx context.Context, uid int64) (social.StandingInfo, e
 	return info, nil
 }
 
-// Roles returns the roles of users, read past every memory from `staff`, which alone
-// decides: the field of a user is a copy. One round trip.
+// Roles returns the roles of users from `staff`, which alone decides: the field of a user is
+// a copy. It bypasses all caches. One round trip.
 func (u *Users) Roles(ctx context.Context, ids ...int64) ([]social.Role, error) {
 	fields := make([]string, len(ids))
 	for i, id := range ids {
