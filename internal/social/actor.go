@@ -1,8 +1,6 @@
 package social
 
-import (
-	"strconv"
-)
+import "strconv"
 
 // Actor is who decides about other people: the id of a user, or one of the constants
 // below. The zero value is nobody, who may do nothing.

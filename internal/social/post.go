@@ -1,8 +1,6 @@
 package social
 
-import (
-	"time"
-)
+import "time"
 
 // Post is a short text by a user, a reply to another post, or a repost of one.
 type Post struct {

@@ -1,8 +1,6 @@
 package social
 
-import (
-	"slices"
-)
+import "slices"
 
 // Role is what a user may do beyond their own account. A greater role may do all that
 // a lesser one may.

@@ -1,8 +1,6 @@
 package social
 
-import (
-	"slices"
-)
+import "slices"
 
 // Viewer is a person who looks at posts, with what decides how they see them. It
 // never changes: get another one for another request. That of the zero User is a
@@ -65,8 +63,8 @@ func (v *Viewer) Acting() *Viewer {
 	return &other
 }
 
-// PastBlocks returns a copy of the viewer for which blocks do not count.
-func (v *Viewer) PastBlocks() *Viewer {
+// WithoutBlocks returns a copy of the viewer that ignores blocks.
+func (v *Viewer) WithoutBlocks() *Viewer {
 	other := *v
 	other.Blocked, other.Blockers = nil, nil
 	return &other
@@ -98,7 +96,6 @@ const (
 	MarkLiked Marks = 1 << iota
 	MarkReposted
 	MarkSaved
-	allMarks = MarkLiked | MarkReposted | MarkSaved
 )
 
 // Has reports whether a post is marked, and whether that is certain.

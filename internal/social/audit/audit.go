@@ -18,10 +18,10 @@ const (
 	maxDecisions = 100_000
 	// maxPerPerson is about how many decisions the history of a person keeps.
 	maxPerPerson = 200
-	// auditScanned is how many entries one command reads, and maxAuditScans how many commands
+	// scanned is how many entries one command reads, and maxScans how many commands
 	// one page with a filter takes at the most.
-	auditScanned  = 1000
-	maxAuditScans = 10
+	scanned  = 1000
+	maxScans = 10
 )
 
 // Entry is one decision of an operator or a moderator.
@@ -145,10 +145,10 @@ func (a *Log) Read(ctx context.Context, f Filter, cursor string, limit int) (Pag
 		key = layout.DecisionsKey(f.Person)
 	}
 	if f.Actor != 0 || f.Target != "" {
-		count = auditScanned
+		count = scanned
 	}
 	var page Page
-	for range maxAuditScans {
+	for range maxScans {
 		entries, err := a.client.Do(ctx, a.client.B().Xrevrange().Key(key).End(end).Start("-").Count(int64(count)).Build()).AsXRange()
 		if err != nil {
 			return Page{}, fmt.Errorf("audit: %w", err)

@@ -118,7 +118,7 @@ func (r *Reports) ReportPost(ctx context.Context, reporter social.User, post int
 	if err != nil {
 		return err
 	}
-	if found[0] == nil || social.Visible(v.PastBlocks(), found[0].Post) == social.Hidden {
+	if found[0] == nil || social.Visible(v.WithoutBlocks(), found[0].Post) == social.Hidden {
 		return social.ErrNotFound
 	}
 	if found[0].RepostOf != 0 {

@@ -24,7 +24,7 @@ type Reactions struct {
 	lists   *timeline.Lists
 	users   *users.Users
 	fanOut  *fanout.Engine
-	inboxes *notify.Service
+	notices *notify.Service
 	store   reaction.Store
 	now     func() time.Time
 }
@@ -32,7 +32,8 @@ type Reactions struct {
 // NewReactions returns the reactions of a database.
 func NewReactions(opt Options) *Reactions {
 	return &Reactions{
-		users: opt.Users, fanOut: opt.FanOut, lists: opt.Lists, inboxes: opt.Notices, store: reaction.New(opt.DB.Client), cluster: opt.DB.Cluster, views: opt.Views, viewers: opt.Viewers, now: opt.Now,
+		cluster: opt.DB.Cluster, views: opt.Views, viewers: opt.Viewers, users: opt.Users, fanOut: opt.FanOut,
+		lists: opt.Lists, notices: opt.Notices, store: reaction.New(opt.DB.Client), now: opt.Now,
 	}
 }
 
@@ -58,7 +59,7 @@ func (r *Reactions) Like(ctx context.Context, user social.User, id int64) error 
 		return err
 	}
 	if isNew {
-		r.inboxes.Notify(ctx, post.Author.ID, notify.Like, user, post.ID)
+		r.notices.Notify(ctx, post.Author.ID, notify.Like, user, post.ID)
 	}
 	return nil
 }
@@ -81,7 +82,7 @@ func (r *Reactions) Unlike(ctx context.Context, user social.User, id int64) erro
 		return err
 	}
 	if !at.IsZero() {
-		r.inboxes.Unnotify(ctx, post.Author.ID, notify.Like, user, post.ID, at)
+		r.notices.Unnotify(ctx, post.Author.ID, notify.Like, user, post.ID, at)
 	}
 	return nil
 }
@@ -218,20 +219,20 @@ func (r *Reactions) marked(ctx context.Context, v *social.Viewer, set, cursor st
 	members, next, err := r.users.Members(ctx, set, cursor, limit, func(page []users.Member) ([]users.Member, error) {
 		ids := make([]int64, len(page))
 		for i, m := range page {
-			ids[i] = m.Id
+			ids[i] = m.ID
 		}
 		found, err := r.lists.Select(ctx, v, ids, social.Unlisted)
 		for _, item := range found {
 			items[item.Entry.ID] = item
 		}
-		return slices.DeleteFunc(page, func(m users.Member) bool { return items[m.Id].Entry == nil }), err
+		return slices.DeleteFunc(page, func(m users.Member) bool { return items[m.ID].Entry == nil }), err
 	})
 	if err != nil {
 		return MarkedPosts{}, err
 	}
 	marked := MarkedPosts{Next: next}
 	for _, m := range members {
-		marked.Items = append(marked.Items, items[m.Id])
+		marked.Items = append(marked.Items, items[m.ID])
 	}
 	return marked, r.lists.Mark(ctx, v, marked.Items)
 }

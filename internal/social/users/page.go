@@ -15,18 +15,18 @@ import (
 // among them: a mute is about what they write and do.
 func SeenBy(v *social.Viewer) func([]Member) ([]Member, error) {
 	return func(page []Member) ([]Member, error) {
-		return slices.DeleteFunc(page, func(m Member) bool { return v.Sees(m.Id) == social.Hidden }), nil
+		return slices.DeleteFunc(page, func(m Member) bool { return v.Sees(m.ID) == social.Hidden }), nil
 	}
 }
 
 // Member is an entry of a sorted set of users or posts, with its score as the server
 // writes it.
 type Member struct {
-	Id    int64
+	ID    int64
 	Score string
 }
 
-func (m Member) cursor() follow.Cursor { return follow.Cursor{Since: m.Score, ID: layout.Itoa(m.Id)} }
+func (m Member) cursor() follow.Cursor { return follow.Cursor{Since: m.Score, ID: layout.Itoa(m.ID)} }
 
 // People returns the users of a set, the highest score first, without those that show
 // leaves out.
@@ -37,7 +37,7 @@ func (u *Users) People(ctx context.Context, set, cursor string, limit int, show 
 	}
 	ids := make([]int64, len(members))
 	for i, m := range members {
-		ids[i] = m.Id
+		ids[i] = m.ID
 	}
 	users, err := u.inOrder(ctx, ids)
 	return social.People{Users: users, Next: next}, err
@@ -91,7 +91,7 @@ func (u *Users) memberPage(ctx context.Context, set string, after follow.Cursor,
 		if err != nil {
 			return nil, false, fmt.Errorf("social: key %s: %q is not an id", set, entries[i])
 		}
-		page = append(page, Member{Id: id, Score: entries[i+1]})
+		page = append(page, Member{ID: id, Score: entries[i+1]})
 	}
 	return page, len(entries) > 2*limit, nil
 }
