@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"retwis/bulk/internal/server"
 	"retwis/bulk/resp"
+	"retwis/internal/sleep"
 )
 
 // run recovers until no command must be sent again and a server owns slot, the slot of
@@ -42,8 +42,8 @@ func (r *recovery) run(ctx context.Context, slot int, no int64) error {
 		if cause != nil && r.retryFor < 0 {
 			return lost(cause)
 		}
-		if err := server.Sleep(ctx, wait); wait > 0 && err != nil {
-			return err
+		if wait > 0 && !sleep.For(ctx, wait) {
+			return ctx.Err()
 		}
 		if err := r.router.reconnect(ctx, began, cause); err != nil {
 			return err

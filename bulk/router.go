@@ -12,6 +12,7 @@ import (
 	"retwis/bulk/internal/server"
 	"retwis/bulk/resp"
 	"retwis/internal/redis/keys"
+	"retwis/internal/sleep"
 )
 
 // router opens the connections and knows which of them serves which slot.
@@ -176,8 +177,8 @@ func (r *router) reconnect(ctx context.Context, began time.Time, cause error) er
 		if server.IsPermanent(err) || left <= 0 {
 			return lost(fmt.Errorf("%w; then %w", cause, err))
 		}
-		if err := server.Sleep(ctx, min(wait, left)); err != nil {
-			return err
+		if !sleep.For(ctx, min(wait, left)) {
+			return ctx.Err()
 		}
 	}
 }

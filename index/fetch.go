@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/rediserr"
 )
 
 // FetchOptions are the options of Fetch.
@@ -66,7 +67,7 @@ func Fetch(ctx context.Context, client rueidis.Client, ids []string, opt FetchOp
 		var empty []int
 		for i, reply := range client.DoMulti(ctx, commands...) {
 			var err error
-			if all[i], err = fieldsOf(reply, opt.Fields); err != nil && (!opt.hashesOnly || !isWrongType(err)) {
+			if all[i], err = fieldsOf(reply, opt.Fields); err != nil && (!opt.hashesOnly || !rediserr.IsWrongType(err)) {
 				return nil, fmt.Errorf("index: %s: %w", opt.Key(batch[i]), err)
 			}
 			if len(all[i]) == 0 {
@@ -91,11 +92,6 @@ func Fetch(ctx context.Context, client rueidis.Client, ids []string, opt FetchOp
 		}
 	}
 	return found, nil
-}
-
-func isWrongType(err error) bool {
-	e, ok := rueidis.IsRedisErr(err)
-	return ok && strings.HasPrefix(e.Error(), "WRONGTYPE")
 }
 
 // goneOf returns which of the ids whose fields came back empty have no hash. A hash

@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/rediserr"
 	"retwis/model/internal/record"
 	"retwis/model/internal/schema"
-
-	"github.com/redis/rueidis"
 )
 
 // Set is a field whose values are in a Redis set outside the record: for many or often
@@ -171,7 +172,7 @@ func (m *collection) clear(ctx context.Context) error {
 
 // wrong describes the error of a key that holds a value of another type.
 func (m *collection) wrong(err error) error {
-	if record.IsWrongType(err) {
+	if rediserr.IsWrongType(err) {
 		return fmt.Errorf("%w: key %q does not hold a %s: %w", ErrCorrupt, m.key, m.kind, err)
 	}
 	return err

@@ -13,6 +13,7 @@ import (
 
 	"retwis/bench/lab/history"
 	"retwis/bench/lab/network"
+	"retwis/internal/sleep"
 )
 
 // faults breaks the site, one fault after the other, and repairs it.
@@ -72,7 +73,7 @@ func (f *faults) run(ctx context.Context) error {
 	f.epoch = f.cluster.epoch(all)
 	for {
 		began := f.rec.Now()
-		if !f.sleep(ctx, f.rest+time.Duration(f.rng.Int64N(int64(f.rest)))) {
+		if !sleep.For(ctx, f.rest+time.Duration(f.rng.Int64N(int64(f.rest)))) {
 			f.unplanned(all, began)
 			return f.cluster.whole(all)
 		}
@@ -144,17 +145,6 @@ func (f *faults) unplanned(ctx context.Context, since time.Duration) {
 	f.report("an unplanned fail-over: the machine is too busy")
 }
 
-func (f *faults) sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // some returns a time between two.
 func (f *faults) some(least, most time.Duration) time.Duration {
 	return least + time.Duration(f.rng.Int64N(int64(most-least)))
@@ -168,7 +158,7 @@ func (f *faults) kill(ctx context.Context, fault *history.Fault, from []*process
 func (f *faults) killOne(ctx context.Context, fault *history.Fault, p *process, number int, down time.Duration) error {
 	fault.Target, fault.Killed = p.name, number
 	p.kill()
-	f.sleep(ctx, down)
+	sleep.For(ctx, down)
 	return p.start(ctx)
 }
 
@@ -197,7 +187,7 @@ func (f *faults) loseQueue(ctx context.Context, fault *history.Fault) error {
 		return false
 	}
 	for end := time.Now().Add(f.rest); !isQueued() && time.Now().Before(end); {
-		f.sleep(ctx, time.Millisecond)
+		sleep.For(ctx, time.Millisecond)
 	}
 	killed := f.rec.Now()
 	for _, web := range f.webs {
@@ -221,7 +211,7 @@ func (f *faults) stopWeb(ctx context.Context, fault *history.Fault) error {
 	p := f.webs[f.rng.IntN(len(f.webs))]
 	fault.Target = p.name
 	p.signal(syscall.SIGSTOP)
-	f.sleep(ctx, f.some(500*time.Millisecond, 6*time.Second))
+	sleep.For(ctx, f.some(500*time.Millisecond, 6*time.Second))
 	p.signal(syscall.SIGCONT)
 	return nil
 }
@@ -262,7 +252,7 @@ func (f *faults) promote(ctx context.Context, fault *history.Fault, master, repl
 	<-master.server.Done()
 	f.risk(fault, risk)
 	f.takeOver(ctx, fault, replica)
-	f.sleep(ctx, f.some(0, 2*time.Second))
+	sleep.For(ctx, f.some(0, 2*time.Second))
 	return f.cluster.start(ctx, master)
 }
 
@@ -274,7 +264,7 @@ func (f *faults) killLagging(ctx context.Context, fault *history.Fault) error {
 	}
 	began := f.rec.Now() - replicationLag
 	f.cluster.net.Set(master.name, replica.name, network.Rule{Cut: true})
-	f.sleep(ctx, f.some(500*time.Millisecond, 2500*time.Millisecond)) // less than nodeTimeout
+	sleep.For(ctx, f.some(500*time.Millisecond, 2500*time.Millisecond)) // less than nodeTimeout
 	err = master.server.Kill()
 	if err == nil {
 		<-master.server.Done()
@@ -301,7 +291,7 @@ func (f *faults) stopMaster(ctx context.Context, fault *history.Fault) error {
 	f.takeOver(ctx, fault, replica)
 	err = master.server.Thaw()
 	// A moment passes before it knows that it was replaced.
-	f.sleep(ctx, time.Second)
+	sleep.For(ctx, time.Second)
 	f.risk(fault, fault.RiskFrom)
 	return err
 }
@@ -348,7 +338,7 @@ func (f *faults) moveSlots(ctx context.Context, fault *history.Fault) error {
 		}
 		keys += n
 	}
-	f.sleep(ctx, f.some(0, 2*time.Second))
+	sleep.For(ctx, f.some(0, 2*time.Second))
 	for slot := range moved {
 		n, err := f.cluster.migrate(ctx, slot, to, from)
 		if err != nil {
@@ -379,7 +369,7 @@ func (f *faults) slowLinks(ctx context.Context, fault *history.Fault) error {
 	}
 	fault.Target = fmt.Sprintf("%s to %s: %d ms, %.1f %% lost", strings.ReplaceAll("all "+from, "all web", "web"), n.name, rule.Delay.Milliseconds(), 100*rule.Loss)
 	f.cluster.net.Set(from, n.name, rule)
-	f.sleep(ctx, f.some(3*time.Second, 8*time.Second))
+	sleep.For(ctx, f.some(3*time.Second, 8*time.Second))
 	f.cluster.net.Set(from, n.name, network.Rule{})
 	return nil
 }
@@ -406,11 +396,11 @@ func (f *faults) cutMaster(ctx context.Context, fault *history.Fault) error {
 		f.cluster.net.Set(other, master.name, network.Rule{Cut: true})
 	}
 	f.takeOver(ctx, fault, replica)
-	f.sleep(ctx, f.some(0, 3*time.Second))
+	sleep.For(ctx, f.some(0, 3*time.Second))
 	for _, other := range others {
 		f.cluster.net.Set(other, master.name, network.Rule{})
 	}
-	f.sleep(ctx, time.Second)
+	sleep.For(ctx, time.Second)
 	f.risk(fault, fault.RiskFrom)
 	if f.minReplicas > 0 { // it refuses writes after maxLag, which it looks at once a second
 		fault.RiskTo = min(fault.RiskTo, fault.RiskFrom+replicationLag+maxLag+2*time.Second)
@@ -425,7 +415,7 @@ func (f *faults) cutReplica(ctx context.Context, fault *history.Fault) error {
 	}
 	fault.Target = replica.name
 	f.cluster.net.Set(master.name, replica.name, network.Rule{Cut: true})
-	f.sleep(ctx, f.some(2*time.Second, 7*time.Second))
+	sleep.For(ctx, f.some(2*time.Second, 7*time.Second))
 	f.cluster.net.Set(master.name, replica.name, network.Rule{})
 	return nil
 }
@@ -438,7 +428,7 @@ func (f *faults) cutWeb(ctx context.Context, fault *history.Fault) error {
 	}
 	fault.Target = web.name + " from " + master.name
 	f.cluster.net.Set(web.name, master.name, network.Rule{Cut: true})
-	f.sleep(ctx, f.some(2*time.Second, 6*time.Second))
+	sleep.For(ctx, f.some(2*time.Second, 6*time.Second))
 	f.cluster.net.Set(web.name, master.name, network.Rule{})
 	return nil
 }

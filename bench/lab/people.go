@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"retwis/bench/lab/history"
+	"retwis/internal/sleep"
 )
 
 const password = "engine-and-loom-1843"
@@ -174,7 +175,7 @@ func (p *person) logIn(ctx context.Context) {
 			p.sessions[p.session-1] = p.browser.session(p.crowd.webs[0].url)
 			return
 		}
-		p.pause(ctx, time.Second)
+		sleep.For(ctx, time.Second)
 	}
 }
 
@@ -189,7 +190,7 @@ func (p *person) logOut(ctx context.Context) {
 			for i := range p.crowd.webs {
 				p.probe(ctx, i, n, old, false)
 			}
-			p.pause(ctx, time.Second)
+			sleep.For(ctx, time.Second)
 		}
 	}
 	p.logIn(ctx)
@@ -205,15 +206,6 @@ func (p *person) probe(ctx context.Context, process, n int, cookie *http.Cookie,
 	op.Signed = a.status == http.StatusOK
 	if op.Outcome == history.OK {
 		p.crowd.rec.Op(op)
-	}
-}
-
-func (p *person) pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
 	}
 }
 
@@ -419,7 +411,7 @@ func (c *crowd) live(ctx context.Context, rate float64) {
 	for _, p := range c.all {
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				p.pause(ctx, time.Duration(p.rng.ExpFloat64()*float64(mean)))
+				sleep.For(ctx, time.Duration(p.rng.ExpFloat64()*float64(mean)))
 				// What has begun ends: its outcome counts.
 				if ctx.Err() == nil {
 					p.act(context.WithoutCancel(ctx))

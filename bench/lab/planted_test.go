@@ -63,7 +63,7 @@ var inProgram = []planted{
 		before: "\tfor _, tag := range s.tags {\n\t\tcmds = append(cmds, b.Zrem()", code: "\tif plant.On(\"celebdelete\") {\n\t\tif merged, _ := w.isMerged(ctx, s); merged {\n\t\t\tcmds = cmds[1:]\n\t\t}\n\t}\n",
 	},
 	{
-		name: "celeblost", what: "posts count as merged and their author does not", file: "internal/social/celebrity/celebrity.go",
+		name: "celeblost", what: "posts count as merged and their author does not", file: "internal/social/storage/celebrities.go",
 		before: "\tif !isNew || followers <= s.above {\n", code: "\tif plant.On(\"celeblost\") && isNew && post%3 == 0 {\n\t\treturn true, nil\n\t}\n",
 	},
 }

@@ -19,7 +19,6 @@ import (
 	"retwis/internal/social/accounts"
 	"retwis/internal/social/audit"
 	"retwis/internal/social/auth"
-	"retwis/internal/social/celebrity"
 	"retwis/internal/social/completion"
 	"retwis/internal/social/directory"
 	"retwis/internal/social/fanout"
@@ -79,7 +78,7 @@ type Options struct {
 
 	// CelebrityFollowers is, on a Cluster, from how many followers on the posts of an
 	// author are merged with home timelines when those are read, in place of being put
-	// on each; see package celebrity. Default: 5,000.
+	// on each; see storage.Celebrities. Default: 5,000.
 	CelebrityFollowers int64
 
 	// HomeIdle is, on a Cluster, after which time without a view a home timeline
@@ -129,7 +128,7 @@ type App struct {
 	fanOut      *fanout.Engine
 	lists       *collection.Timelines
 	homes       *home.Timelines // nil on a single server, and so is celebrities
-	celebrities *celebrity.Set
+	celebrities *storage.Celebrities
 	standings   *timeline.Standings
 	removal     *removal.Engine
 	names       *completion.Index
@@ -222,7 +221,7 @@ func (s *App) buildBase() (err error) {
 		return err
 	}
 	if s.db.Cluster {
-		s.celebrities = celebrity.New(client, opt.CelebrityFollowers, opt.Invalidations != nil, s.directory.Spread)
+		s.celebrities = storage.NewCelebrities(client, opt.CelebrityFollowers, opt.Invalidations != nil, s.directory.Spread)
 		s.homes, err = home.New(home.Options{
 			Client: client, Lists: s.lists, Celebrities: s.celebrities, Idle: opt.HomeIdle, Watched: opt.Invalidations != nil,
 		})
@@ -448,7 +447,7 @@ func (s *App) RecoverFanOuts(ctx context.Context, every time.Duration) error {
 
 // Celebrities are the authors whose posts are merged with home timelines when those are
 // read; nil on a single server.
-func (s *App) Celebrities() *celebrity.Set { return s.celebrities }
+func (s *App) Celebrities() *storage.Celebrities { return s.celebrities }
 
 // Client is the client of the database.
 func (s *App) Client() rueidis.Client { return s.db.Client }

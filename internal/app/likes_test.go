@@ -17,8 +17,8 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/posts"
-	"retwis/internal/social/reaction"
 	"retwis/internal/social/socialtest"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/timeline"
 )
 
@@ -156,7 +156,7 @@ func TestLikeStoreRefuses(t *testing.T) {
 	b.repost(1000, deleted, ada)
 	b.Redis("HSET", layout.PostKey(deleted), "deleted", "1700000000")
 	for _, id := range []int64{deleted, 1000, 77} {
-		if _, err := reaction.New(b.DB).Like(b.Ctx, id, ada.ID, b.Clock.Now()); !errors.Is(err, reaction.ErrNoPost) {
+		if _, err := storage.NewReactions(b.DB).Like(b.Ctx, id, ada.ID, b.Clock.Now()); !errors.Is(err, storage.ErrNoPost) {
 			t.Errorf("like of post %d: %v", id, err)
 		}
 	}

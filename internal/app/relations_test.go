@@ -10,7 +10,7 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/people"
-	"retwis/internal/social/relation"
+	"retwis/internal/social/storage"
 )
 
 // relation returns how a user stands to another, as text.
@@ -193,7 +193,7 @@ func TestRelationsRefuse(t *testing.T) {
 			t.Errorf("%s nobody: %v", name, err)
 		}
 		key := map[string]string{"mute": layout.MutedKey(ada.ID), "block": layout.BlockedKey(ada.ID)}[name]
-		b.fill(key, relation.Max-1, "+inf", 1000)
+		b.fill(key, storage.MaxRelations-1, "+inf", 1000)
 		b.fill(key, 1500, "5", 50_000) // have ended; one write removes a thousand of them
 		b.do(change(bob, b.Clock.Now().Add(time.Hour)))
 		carl := b.NewUser("carl_" + name)
@@ -201,7 +201,7 @@ func TestRelationsRefuse(t *testing.T) {
 			t.Errorf("%s one more than allowed: %v", name, err)
 		}
 		b.do(change(bob, time.Time{})) // another end for one who is there
-		if n := b.Redis("ZCARD", key); n != fmt.Sprint(relation.Max) {
+		if n := b.Redis("ZCARD", key); n != fmt.Sprint(storage.MaxRelations) {
 			t.Errorf("%s: %s entries", name, n)
 		}
 		b.Redis("ZREM", key, "1000")

@@ -104,6 +104,8 @@ func Retwis() Architecture {
 			"index/decimal":              0,
 			"internal/redis/nodes":       0,
 			"internal/redis/rediserr":    0,
+			"internal/redis/reply":       0,
+			"internal/sleep":             0,
 			"internal/redis/redisserver": 0,
 			"internal/redis/redisurl":    0,
 			"internal/redis/store":       0,
@@ -155,6 +157,8 @@ var siblings = [][2]string{
 	{"internal/redis/store", "internal/redis/redisserver"}, // the embedded server is one way to open a database
 	{"internal/redis/store", "internal/redis/redisurl"},    // a URL names the database
 	{"internal/redis/store", "internal/redis/rediserr"},
+	{"internal/redis/store", "internal/sleep"},
+	{"internal/redis/reply", "internal/redis/rediserr"}, // a wrong type is no error
 	{"internal/redis/store", "internal/redis/nodes"},
 	{"internal/watched", "internal/redis/store"},        // which part of a Cluster answers
 	{"internal/watched", "internal/redis/rediserr"},     // whether a server was reached

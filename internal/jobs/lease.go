@@ -131,7 +131,7 @@ func (w *worker) toDead(h *held, cause error) {
 	for try := 0; ; try++ {
 		ctx, cancel := context.WithTimeout(w.ctx, commandTimeout)
 		err := NewLetters(w.client, w.opt.Dead).add(ctx, letter)
-		if isWrongType(err) {
+		if rediserr.IsWrongType(err) {
 			w.opt.Log.Error("a dead letter could not be kept", "key", w.opt.Dead, "error", err)
 			err = nil
 		}

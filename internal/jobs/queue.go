@@ -177,7 +177,7 @@ func (q *Queue) lengths(ctx context.Context) ([]int64, error) {
 	var failed error
 	for i, res := range q.client.DoMulti(ctx, cmds...) {
 		n, err := res.AsInt64()
-		if err != nil && !isWrongType(err) {
+		if err != nil && !rediserr.IsWrongType(err) {
 			failed = fmt.Errorf("jobs: %s: %w", q.keys[i], err)
 		}
 		lengths[i] = n
@@ -223,7 +223,7 @@ func (q *Queue) Oldest(ctx context.Context) (time.Time, error) {
 	var oldest time.Time
 	for i, res := range q.client.DoMulti(ctx, cmds...) {
 		entries, err := res.AsXRange()
-		if err != nil && !isWrongType(err) {
+		if err != nil && !rediserr.IsWrongType(err) {
 			return time.Time{}, fmt.Errorf("jobs: %s: %w", q.keys[i], err)
 		}
 		if len(entries) > 0 {
@@ -247,7 +247,7 @@ func (q *Queue) Waiting(ctx context.Context, limit int) (jobs map[string]bool, u
 		from := "-"
 		for n := 0; ; {
 			entries, err := q.client.Do(ctx, q.client.B().Xrange().Key(key).Start(from).End("+").Count(pageOfEntries).Build()).AsXRange()
-			if isWrongType(err) {
+			if rediserr.IsWrongType(err) {
 				break
 			}
 			if err != nil {
@@ -280,9 +280,4 @@ func addedAt(id string) time.Time {
 		return time.Time{}
 	}
 	return time.UnixMilli(n)
-}
-
-func isWrongType(err error) bool {
-	e, ok := rueidis.IsRedisErr(err)
-	return ok && rediserr.Code(e.Error()) == "WRONGTYPE"
 }

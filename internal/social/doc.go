@@ -20,16 +20,16 @@
 //   - notify: notifications. live: pages that change while they are shown.
 //   - moderation: roles, standings, hidden posts and reports. audit: the log of decisions.
 //
-// Several of them share users, which finds users by id and by name; storage, the database;
-// fanout, which puts posts on timelines; task, which finishes work that was interrupted; and
-// the stores of follows, likes, mutes and blocks. check, adopt, backup, load, removal and
-// export work on all data. Package app puts them together.
+// Several of them share users, which finds users by id and by name; storage, the database with
+// follows, likes, mutes and blocks; fanout, which puts posts on timelines; and task, which
+// finishes work that was interrupted. check, adopt, backup, load, removal and export work on
+// all data. Package app puts them together.
 //
 // # Keys
 //
 // The keys are those of the Retwis tutorial (docs/keys.md lists every one), so a database
 // that the original PHP program wrote opens unchanged. No write mixes keys that a Cluster
-// could store on different servers, except follows on a single server (see package follow);
+// could store on different servers, except follows on a single server (see storage.Follows);
 // a write that needs several keys is a sequence that can be repeated from its start without
 // harm, and its comment says so.
 //

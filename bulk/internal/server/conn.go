@@ -15,6 +15,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/bulk/resp"
+	"retwis/internal/sleep"
 )
 
 const dialTimeout = 5 * time.Second
@@ -62,8 +63,8 @@ func (d *Dialer) prepare(ctx context.Context, c *Conn, db int) error {
 			}
 			return explain(c.Addr, d.Options.TLSConfig != nil, err)
 		}
-		if err := Sleep(ctx, 50*time.Millisecond); err != nil {
-			return err
+		if !sleep.For(ctx, 50*time.Millisecond) {
+			return ctx.Err()
 		}
 	}
 }
@@ -291,16 +292,4 @@ func (r *refusal) Unwrap() error { return r.err }
 func isCertificate(err error) bool {
 	var cert *tls.CertificateVerificationError
 	return errors.As(err, &cert)
-}
-
-// Sleep waits for d or until ctx ends.
-func Sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

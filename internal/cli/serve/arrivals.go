@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"retwis/internal/social/pause"
+	"retwis/internal/sleep"
 )
 
 // arrivalTime is how long a new connection may take to send its request where the server
@@ -68,6 +68,6 @@ func (a *arrivals) count() int {
 func (a *arrivals) wait(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, arrivalTime)
 	defer cancel()
-	for a.count() > 0 && pause.For(ctx, time.Millisecond) {
+	for a.count() > 0 && sleep.For(ctx, time.Millisecond) {
 	}
 }

@@ -98,6 +98,12 @@ func IsReply(err error) bool {
 	return ok
 }
 
+// IsWrongType reports whether an error is the reply to a command on a key of another type.
+func IsWrongType(err error) bool {
+	text, ok := reply(err)
+	return ok && strings.Contains(text, "WRONGTYPE") // Redis 6.2 embeds it in a longer text
+}
+
 // reply returns the text of an error reply. The client returns it unchanged or, for
 // client-side caching, at the beginning of another text.
 func reply(err error) (string, bool) {

@@ -16,6 +16,7 @@ import (
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/redisserver"
 	"retwis/internal/redis/redisurl"
+	"retwis/internal/sleep"
 )
 
 // reachTimeout bounds the time to the first reply: five seconds, minus the time to
@@ -175,7 +176,7 @@ func loaded(ctx context.Context, node rueidis.Client) error {
 			}
 			return err
 		}
-		if !pause(ctx, 50*time.Millisecond) {
+		if !sleep.For(ctx, 50*time.Millisecond) {
 			return fmt.Errorf("the server is still loading its data; try again later: %w", err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"retwis/internal/redis/redisserver"
 	"retwis/internal/redis/redisurl"
+	"retwis/internal/sleep"
 )
 
 // embedded is a server in a data directory, run by this process or by another one that
@@ -91,7 +92,7 @@ func (e *embedded) connect(ctx context.Context) (*redisserver.Server, *os.File, 
 		if server != nil || try == maxJoins || ctx.Err() != nil {
 			return nil, nil, nil, errors.Join(err, e.end(server, lock))
 		}
-		pause(ctx, watchEvery/5)
+		sleep.For(ctx, watchEvery/5)
 	}
 }
 
@@ -208,7 +209,7 @@ func (e *embedded) enter(ctx context.Context) (*redisserver.Server, *os.File, er
 			logged = true
 			e.log.Info("another process has the data directory; waiting for its server to answer or to end", "dir", e.dir)
 		}
-		if !pause(ctx, watchEvery/5) {
+		if !sleep.For(ctx, watchEvery/5) {
 			return nil, nil, fmt.Errorf("store: %s is in use by another process whose server does not answer: %w", e.dir, ctx.Err())
 		}
 	}
@@ -285,7 +286,7 @@ func (e *embedded) watch(ctx context.Context, server *redisserver.Server, lock *
 		if wait = min(2*wait, slowest); time.Since(began) >= stableAfter {
 			wait = quickest
 		}
-		pause(ctx, wait)
+		sleep.For(ctx, wait)
 		if server = e.revive(ctx, lock); server == nil {
 			lock.Close()
 			return
@@ -296,7 +297,7 @@ func (e *embedded) watch(ctx context.Context, server *redisserver.Server, lock *
 // takeOver waits until the owner of the server has ended, and runs one. It returns nil
 // if ctx ends first.
 func (e *embedded) takeOver(ctx context.Context) (*redisserver.Server, *os.File) {
-	for pause(ctx, watchEvery) {
+	for sleep.For(ctx, watchEvery) {
 		lock, err := tryLock(e.dir)
 		if err != nil {
 			e.log.Warn("cannot check whether the server still runs", "error", err)
@@ -324,7 +325,7 @@ func (e *embedded) revive(ctx context.Context, lock *os.File) *redisserver.Serve
 		if ctx.Err() == nil {
 			e.log.Error("the server does not start; retrying", "error", err, "in", wait.String())
 		}
-		pause(ctx, wait)
+		sleep.For(ctx, wait)
 	}
 	return nil
 }
@@ -344,16 +345,4 @@ func (e *embedded) close() error {
 	e.stop()
 	e.watcher.Wait()
 	return e.failed
-}
-
-// pause waits, and reports whether ctx is still active.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -13,7 +13,6 @@ import (
 	"retwis/internal/social/auth"
 	"retwis/internal/social/completion"
 	"retwis/internal/social/directory"
-	"retwis/internal/social/hash"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/users"
@@ -131,7 +130,7 @@ func (a *Service) createUser(ctx context.Context, fields ...string) (int64, erro
 		if err != nil {
 			return 0, err
 		}
-		created, err := hash.Create(ctx, a.db.Client, layout.UserKey(id), fields)
+		created, err := storage.CreateHash(ctx, a.db.Client, layout.UserKey(id), fields)
 		if err != nil || created {
 			return id, err
 		}

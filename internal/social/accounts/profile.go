@@ -12,7 +12,6 @@ import (
 	"github.com/rivo/uniseg"
 
 	"retwis/internal/social"
-	"retwis/internal/social/hash"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/people"
 	"retwis/internal/social/storage"
@@ -187,7 +186,7 @@ func (p *Profiles) Unpin(ctx context.Context, user social.User, id int64) error 
 	if post := found[0]; post != nil && post.RepostOf != 0 {
 		id = post.RepostOf
 	}
-	if _, err := hash.DeleteIf(ctx, p.db.Client, layout.UserKey(user.ID), "pinned", layout.Itoa(id)); err != nil {
+	if _, err := storage.DeleteFieldIf(ctx, p.db.Client, layout.UserKey(user.ID), "pinned", layout.Itoa(id)); err != nil {
 		return fmt.Errorf("social: unpin: %w", err)
 	}
 	return nil

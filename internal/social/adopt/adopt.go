@@ -14,10 +14,11 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/nodes"
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/redis/scan"
 	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 )
 
 // Adopt opens the database of any version of Retwis.
@@ -223,7 +224,7 @@ func (a *adoption) adoptName(ctx context.Context, name string, uid int64) error 
 		return err
 	}
 	exists, err := res[3].AsBool()
-	if err != nil && !reply.IsWrongType(err) {
+	if err != nil && !rediserr.IsWrongType(err) {
 		return err
 	}
 	a.sawUser(uid, exists)
@@ -262,7 +263,7 @@ func (a *adoption) adoptPosts(ctx context.Context, keys []string) error {
 	for i, res := range client.DoMulti(ctx, reads...) {
 		a.lastPost = max(a.lastPost, ids[i]) // of any type: no new post can have this key
 		author, err := reply.Text(res)
-		if reply.IsWrongType(err) {
+		if rediserr.IsWrongType(err) {
 			continue // reported by a check
 		}
 		if err != nil {

@@ -11,8 +11,9 @@ import (
 	"github.com/maypok86/otter/v2"
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 )
 
 // conversion converts a database of 2009 to the layout of 2014, which Adopt then
@@ -150,7 +151,7 @@ func (c *conversion) known(ctx context.Context, cache *otter.Cache[int64, bool],
 	}
 	for i, res := range c.d.client.DoMulti(ctx, cmds...) {
 		exists, err := res.AsBool()
-		if err != nil && !reply.IsWrongType(err) {
+		if err != nil && !rediserr.IsWrongType(err) {
 			return nil, err
 		}
 		if known[ask[i]] = exists; exists {

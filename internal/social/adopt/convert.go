@@ -7,8 +7,8 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 )
 
 func (c *conversion) run(ctx context.Context) error {

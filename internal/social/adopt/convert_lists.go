@@ -9,10 +9,11 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/redis/scan"
 	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 )
 
 var (
@@ -58,7 +59,7 @@ func (c *conversion) convertList(ctx context.Context, from, to string) error {
 	posts := make(map[int64]bool, layout.TimelineCap)
 	for start := int64(0); len(posts) < layout.TimelineCap; start += conversionPart {
 		values, err := c.d.client.Do(ctx, b.Lrange().Key(from).Start(start).Stop(start+conversionPart-1).Build()).AsStrSlice()
-		if reply.IsWrongType(err) {
+		if rediserr.IsWrongType(err) {
 			c.skip(ctx, from, "not a list")
 			return nil
 		}
@@ -96,7 +97,7 @@ func (c *conversion) convertList(ctx context.Context, from, to string) error {
 // one direction only was interrupted, and is completed.
 func (c *conversion) convertFollows(ctx context.Context, from string, uid int64, field string) error {
 	for members, err := range scan.Set(ctx, c.d.client, from, conversionPart) {
-		if reply.IsWrongType(err) {
+		if rediserr.IsWrongType(err) {
 			c.skip(ctx, from, "not a set")
 			return nil
 		}
@@ -139,7 +140,7 @@ func (c *conversion) convertFollowsPart(ctx context.Context, from string, uid in
 	writes := []follows2009{{own(uid), people}}
 	for i, res := range c.d.client.DoMulti(ctx, asks...) {
 		both, err := res.AsBool()
-		if err != nil && !reply.IsWrongType(err) {
+		if err != nil && !rediserr.IsWrongType(err) {
 			return err
 		}
 		if !both {

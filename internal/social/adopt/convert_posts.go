@@ -8,9 +8,10 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 )
 
 //go:embed adopt_post.lua
@@ -46,7 +47,7 @@ func (c *conversion) convertPostsPart(ctx context.Context, keys []string) error 
 	var authors []int64
 	for i, res := range c.d.client.DoMulti(ctx, reads...) {
 		value, err := res.ToString()
-		if reply.IsWrongType(err) {
+		if rediserr.IsWrongType(err) {
 			continue // a hash: converted already
 		}
 		if err != nil {

@@ -11,10 +11,10 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 	"retwis/internal/social/auth"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 )
 
 // convertUsers converts the users whose names are among the keys.

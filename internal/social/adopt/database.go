@@ -8,9 +8,9 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/reply"
 	"retwis/internal/redis/scan"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 )
 
 // Database is a database to be adopted.

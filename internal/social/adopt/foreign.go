@@ -9,8 +9,9 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 )
 
 var (
@@ -120,7 +121,7 @@ func (d Database) notToolkit(ctx context.Context, metas map[string]bool, keys []
 	}
 	for i, res := range d.client.DoMulti(ctx, cmds...) {
 		fields, err := res.AsInt64()
-		if err != nil && !reply.IsWrongType(err) {
+		if err != nil && !rediserr.IsWrongType(err) {
 			return nil, err
 		}
 		if fields > 0 {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 )
 
 // ErrNotConverted: the database holds a site of 2009 that has not been

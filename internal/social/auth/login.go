@@ -2,22 +2,21 @@ package auth
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"time"
 	"unicode/utf8"
 
-	_ "embed"
-
 	"github.com/alexedwards/argon2id"
 
+	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/limits"
 	"retwis/internal/social/password"
-	"retwis/internal/social/reply"
 	"retwis/internal/social/secondfactor"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/users"

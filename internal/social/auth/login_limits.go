@@ -10,11 +10,11 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/limits"
 	"retwis/internal/social/password"
-	"retwis/internal/social/reply"
 )
 
 // AllowLogin decides about one try of a password; see limits.Limits.AllowLogin. Call it

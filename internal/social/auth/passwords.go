@@ -10,11 +10,11 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/password"
-	"retwis/internal/social/reply"
 	"retwis/internal/social/secondfactor"
 	"retwis/internal/social/session"
 )

@@ -10,10 +10,10 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 	"retwis/internal/social/directory"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 	"retwis/internal/social/session"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/users"

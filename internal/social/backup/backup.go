@@ -36,8 +36,8 @@ import (
 
 	"retwis/bulk/snapshot"
 	"retwis/internal/redis/nodes"
+	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 )
 
 // Method is how the keys are read.

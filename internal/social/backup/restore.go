@@ -10,8 +10,8 @@ import (
 
 	"retwis/bulk"
 	"retwis/internal/redis/nodes"
+	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 )
 
 var (

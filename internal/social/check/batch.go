@@ -5,9 +5,10 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 )
 
 // batch collects reads, whose results are there after run. A key of another type
@@ -34,7 +35,7 @@ func (b *batch) text(cmd rueidis.Completed) *string {
 func (b *batch) texts(cmd rueidis.Completed) *[]string {
 	value := new([]string)
 	b.add(cmd, func(res rueidis.RedisResult) (err error) {
-		if *value, err = res.AsStrSlice(); reply.IsWrongType(err) {
+		if *value, err = res.AsStrSlice(); rediserr.IsWrongType(err) {
 			return nil
 		}
 		return err
@@ -48,7 +49,7 @@ func (b *batch) present(cmd rueidis.Completed) *bool {
 	b.add(cmd, func(res rueidis.RedisResult) error {
 		err := res.Error()
 		*value = err == nil
-		if rueidis.IsRedisNil(err) || reply.IsWrongType(err) {
+		if rueidis.IsRedisNil(err) || rediserr.IsWrongType(err) {
 			return nil
 		}
 		return err
@@ -60,7 +61,7 @@ func (b *batch) present(cmd rueidis.Completed) *bool {
 func (b *batch) number(cmd rueidis.Completed) *int64 {
 	value := new(int64)
 	b.add(cmd, func(res rueidis.RedisResult) (err error) {
-		if *value, err = res.AsInt64(); reply.IsWrongType(err) {
+		if *value, err = res.AsInt64(); rediserr.IsWrongType(err) {
 			return nil
 		}
 		return err
@@ -72,7 +73,7 @@ func (b *batch) number(cmd rueidis.Completed) *int64 {
 func (b *batch) fields(cmd rueidis.Completed) *[]string {
 	value := new([]string)
 	b.add(cmd, func(res rueidis.RedisResult) (err error) {
-		if reply.IsWrongType(res.Error()) {
+		if rediserr.IsWrongType(res.Error()) {
 			return nil
 		}
 		*value, err = reply.Fields(res)
@@ -97,7 +98,7 @@ func (b *batch) fanOut(post, author int64, time string) *string {
 				*claim, err = c.ToString()
 			}
 		}
-		if reply.IsWrongType(err) {
+		if rediserr.IsWrongType(err) {
 			return nil
 		}
 		return err

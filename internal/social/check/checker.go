@@ -11,16 +11,16 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/collection"
+	"retwis/internal/app"
 	engine "retwis/internal/maintain"
 	"retwis/internal/redis/nodes"
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/redis/scan"
-
-	"retwis/internal/app"
 	"retwis/internal/social/directory"
 	"retwis/internal/social/fanout"
-	"retwis/internal/social/follow"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
+	"retwis/internal/social/storage"
 	"retwis/maintain"
 )
 
@@ -30,7 +30,7 @@ type checker struct {
 	app     *app.App
 	fanOut  *fanout.Engine
 	lists   *collection.Timelines
-	follows follow.Store
+	follows storage.Follows
 	names   *directory.Directory
 	now     func() time.Time
 	opt     Options
@@ -58,7 +58,7 @@ func newChecker(s *app.App, opt Options, repair bool) *checker {
 	client := waiting{s.Client(), running}
 	return &checker{
 		running: running,
-		client:  client, app: s, fanOut: s.FanOut(), lists: s.TimelineStore(), follows: follow.New(client), names: s.Directory(),
+		client:  client, app: s, fanOut: s.FanOut(), lists: s.TimelineStore(), follows: storage.NewFollows(client), names: s.Directory(),
 		now: s.Options().Now, opt: opt, repair: repair, cluster: s.Client().Mode() == rueidis.ClientModeCluster, run: engine.Start(opt.Options),
 	}
 }
@@ -116,7 +116,7 @@ func (c *checker) foundAll(ctx context.Context, problems []Problem, repair fix) 
 		var err error
 		repaired, err = repair(ctx)
 		switch {
-		case reply.IsWrongType(err): // replaced meanwhile: the next check reports it
+		case rediserr.IsWrongType(err): // replaced meanwhile: the next check reports it
 		case err != nil:
 			return fmt.Errorf("repair of key %s: %w", problems[0].Key, err)
 		case !repaired:
@@ -192,7 +192,7 @@ func (c *checker) sortedSet(ctx context.Context, key string, visit func(members,
 // pairs splits pages that alternate between names and values.
 func (c *checker) pairs(ctx context.Context, pages iter.Seq2[[]string, error], visit func(names, values []string) error) error {
 	for page, err := range pages {
-		if reply.IsWrongType(err) {
+		if rediserr.IsWrongType(err) {
 			return nil // replaced meanwhile: the next check reports it
 		}
 		if err != nil {

@@ -5,9 +5,9 @@ import (
 	_ "embed"
 	"fmt"
 
+	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 	"retwis/maintain"
 )
 

@@ -6,8 +6,9 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 )
 
 // usersExist returns which of these users exist, that is, have a username.
@@ -20,7 +21,7 @@ func (c *checker) usersExist(ctx context.Context, ids []int64) (map[int64]bool, 
 	}
 	for i, res := range c.client.DoMulti(ctx, cmds...) {
 		ok, err := res.AsBool()
-		if err != nil && !reply.IsWrongType(err) {
+		if err != nil && !rediserr.IsWrongType(err) {
 			return nil, err
 		}
 		if exist[ask[i]] = err == nil && ok; exist[ask[i]] {
@@ -33,7 +34,7 @@ func (c *checker) usersExist(ctx context.Context, ids []int64) (map[int64]bool, 
 // userExists checks one user without the cache, for a repair.
 func (c *checker) userExists(ctx context.Context, id int64) (bool, error) {
 	ok, err := c.client.Do(ctx, c.client.B().Hexists().Key(layout.UserKey(id)).Field("username").Build()).AsBool()
-	if reply.IsWrongType(err) {
+	if rediserr.IsWrongType(err) {
 		return false, nil
 	}
 	return ok, err

@@ -6,8 +6,9 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 	"retwis/maintain"
 )
 
@@ -102,7 +103,7 @@ func (c *followCheck) endFollow(ctx context.Context, f entry) (bool, error) {
 		b.Zrem().Key(layout.FollowersKey(f.to)).Member(layout.Itoa(f.from)).Build(),
 	) {
 		gone, err := res.AsBool()
-		if err != nil && !reply.IsWrongType(err) {
+		if err != nil && !rediserr.IsWrongType(err) {
 			return false, err
 		}
 		ended = ended || err == nil && gone

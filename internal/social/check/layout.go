@@ -5,8 +5,9 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 	"retwis/maintain"
 )
 
@@ -45,7 +46,7 @@ func (c *checker) layoutOf(ctx context.Context) error {
 	if err == nil && len(latest) > 0 {
 		c.sinceLatest = layout.ParseTime(layout.Itoa(int64(latest[0].Score)))
 	}
-	if err != nil && !reply.IsWrongType(err) {
+	if err != nil && !rediserr.IsWrongType(err) {
 		return err
 	}
 	return c.buckets(ctx)
@@ -71,7 +72,7 @@ func (c *checker) buckets(ctx context.Context) error {
 // allNames calls visit with each page of the names of all users, and their keys.
 func (c *checker) allNames(ctx context.Context, visit func(key string, names, ids []string) error) error {
 	for page, err := range c.names.All(ctx, scanCount) {
-		if reply.IsWrongType(err) {
+		if rediserr.IsWrongType(err) {
 			return nil // replaced meanwhile: the next check reports it
 		}
 		if err != nil {

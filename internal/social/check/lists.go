@@ -8,8 +8,8 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/rediserr"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 	"retwis/maintain"
 )
 
@@ -94,7 +94,7 @@ func (c *listCheck) timelines(ctx context.Context, keys []string) error {
 	var all []int64
 	for i := range keys {
 		ids, err := res[2*i+1].AsStrSlice()
-		if err != nil && !reply.IsWrongType(err) {
+		if err != nil && !rediserr.IsWrongType(err) {
 			return err
 		}
 		lists[i] = ids
@@ -110,7 +110,7 @@ func (c *listCheck) timelines(ctx context.Context, keys []string) error {
 	}
 	for i, key := range keys {
 		length, err := res[2*i].AsInt64()
-		if err != nil && !reply.IsWrongType(err) {
+		if err != nil && !rediserr.IsWrongType(err) {
 			return err
 		}
 		if err := c.timeline(ctx, key, length, lists[i], states); err != nil {

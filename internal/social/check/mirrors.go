@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 	"retwis/maintain"
 )
 

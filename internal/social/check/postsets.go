@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strconv"
 
+	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 	"retwis/internal/social/text"
 	"retwis/maintain"
 )

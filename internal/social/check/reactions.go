@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"iter"
 
+	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/scan"
 	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 	"retwis/maintain"
 )
 
@@ -212,7 +212,7 @@ func (c *reactionCheck) replies(ctx context.Context, key string, id int64, not s
 func (c *checker) set(ctx context.Context, key string, visit func(members []string) error) error {
 	var pages iter.Seq2[[]string, error] = scan.Set(ctx, c.client, key, scanCount)
 	for page, err := range pages {
-		if reply.IsWrongType(err) {
+		if rediserr.IsWrongType(err) {
 			return nil // replaced meanwhile: the next check reports it
 		}
 		if err != nil {

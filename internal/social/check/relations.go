@@ -7,9 +7,9 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/rediserr"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/notify"
-	"retwis/internal/social/reply"
 	"retwis/maintain"
 )
 
@@ -239,7 +239,7 @@ func (c *relationCheck) blockedFollow(ctx context.Context, b pair, f entry) erro
 // inbox checks that each notification can be read.
 func (c *relationCheck) inbox(ctx context.Context, key string) error {
 	list, err := c.client.Do(ctx, c.client.B().Lrange().Key(key).Start(0).Stop(-1).Build()).AsStrSlice()
-	if reply.IsWrongType(err) {
+	if rediserr.IsWrongType(err) {
 		return nil
 	}
 	if err != nil {
@@ -262,7 +262,7 @@ func (c *relationCheck) notificationStream(ctx context.Context, key string) erro
 	after := "-"
 	for {
 		page, err := c.client.Do(ctx, c.client.B().Xrange().Key(key).Start(after).End("+").Count(scanCount).Build()).AsXRange()
-		if reply.IsWrongType(err) || err == nil && len(page) == 0 {
+		if rediserr.IsWrongType(err) || err == nil && len(page) == 0 {
 			return nil
 		}
 		if err != nil {

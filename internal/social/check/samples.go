@@ -10,8 +10,9 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 	"retwis/maintain"
 )
 
@@ -33,7 +34,7 @@ func (c *sampleCheck) all(ctx context.Context) error {
 		return nil
 	}
 	public, err := c.client.Do(ctx, c.client.B().Lrange().Key(layout.Timeline).Start(0).Stop(-1).Build()).AsStrSlice()
-	if err != nil && !reply.IsWrongType(err) {
+	if err != nil && !rediserr.IsWrongType(err) {
 		return fmt.Errorf("key %s: %w", layout.Timeline, err)
 	}
 	c.public = make(map[int64]bool, len(public))
@@ -59,11 +60,11 @@ func (c *sampleCheck) sample(ctx context.Context, author int64) error {
 		b.Arbitrary("ZRANDMEMBER").Keys(layout.FollowersKey(author)).Args(strconv.Itoa(c.opt.Followers), "WITHSCORES").Build(),
 	)
 	posts, err := res[0].AsStrSlice()
-	if err != nil && !reply.IsWrongType(err) {
+	if err != nil && !rediserr.IsWrongType(err) {
 		return err
 	}
 	followers, err := res[1].AsZScores()
-	if err != nil && !reply.IsWrongType(err) {
+	if err != nil && !rediserr.IsWrongType(err) {
 		return err
 	}
 	merged, err := c.app.Celebrities().First(ctx, author)
@@ -161,7 +162,7 @@ func (c *sampleCheck) lookFor(ctx context.Context, post string, lists []string) 
 	res := c.client.DoMulti(ctx, cmds...)
 	for i, list := range lists {
 		err := res[3*i].Error()
-		if err == nil || reply.IsWrongType(err) {
+		if err == nil || rediserr.IsWrongType(err) {
 			continue // present, or ofTheirType reports the key
 		}
 		if !rueidis.IsRedisNil(err) {

@@ -7,10 +7,10 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
-
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 	"retwis/internal/social/session"
 	"retwis/maintain"
 )
@@ -40,7 +40,7 @@ func (c *sessionCheck) entries(ctx context.Context) error {
 				return err
 			}
 			tokens, err := res[2*i+1].AsStrSlice()
-			if reply.IsWrongType(err) {
+			if rediserr.IsWrongType(err) {
 				continue // it was reported
 			}
 			if err != nil {

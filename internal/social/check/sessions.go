@@ -8,11 +8,11 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/social/hash"
+	"retwis/internal/redis/reply"
+	"retwis/internal/sleep"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/pause"
-	"retwis/internal/social/reply"
 	"retwis/internal/social/session"
+	"retwis/internal/social/storage"
 	"retwis/maintain"
 )
 
@@ -70,14 +70,14 @@ func (c *sessionCheck) suspected(ctx context.Context) error {
 			Detail: fmt.Sprintf("a session that user %s does not have: it opens nothing", old.uid),
 		}
 		err := c.found(ctx, p, func(ctx context.Context) (bool, error) {
-			if wait := c.opt.SessionGrace - time.Since(old.seen); wait > 0 && !pause.For(ctx, wait) {
+			if wait := c.opt.SessionGrace - time.Since(old.seen); wait > 0 && !sleep.For(ctx, wait) {
 				return false, ctx.Err()
 			}
 			auth, err := reply.TextOrEmpty(c.client.Do(ctx, c.client.B().Hget().Key(layout.UserPrefix+old.uid).Field("auth").Build()))
 			if err != nil || session.Has(auth, old.token) {
 				return false, err
 			}
-			return hash.DeleteIf(ctx, c.client, layout.Auths, old.token, old.uid)
+			return storage.DeleteFieldIf(ctx, c.client, layout.Auths, old.token, old.uid)
 		})
 		if err != nil {
 			return err

@@ -9,9 +9,9 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 	"retwis/internal/social/task"
 	"retwis/maintain"
 )

@@ -10,14 +10,15 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
 	"retwis/internal/social"
 	"retwis/internal/social/directory"
-	"retwis/internal/social/hash"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/removal"
-	"retwis/internal/social/reply"
 	"retwis/internal/social/session"
+	"retwis/internal/social/storage"
 	"retwis/maintain"
 )
 
@@ -79,7 +80,7 @@ func (c *userCheck) name(ctx context.Context, key, name, id string, user []strin
 		p.Kind, p.Detail = maintain.Missing, fmt.Sprintf("%q belongs to user %s, who has no username", name, id)
 		p.Repair = "give the user this name"
 		return c.found(ctx, p, func(ctx context.Context) (bool, error) {
-			return hash.Fill(ctx, c.client, layout.UserPrefix+id, "username", name)
+			return storage.FillField(ctx, c.client, layout.UserPrefix+id, "username", name)
 		})
 	case called == "":
 		p.Detail = fmt.Sprintf("%q belongs to user %s, who does not exist", name, id)
@@ -182,7 +183,7 @@ func (c *userCheck) user(ctx context.Context, uid int64, fields []string) error 
 	}
 	c.knownUsers.add(uid, true)
 	found, err := c.names.Owners(ctx, name)
-	if err != nil && !reply.IsWrongType(err) {
+	if err != nil && !rediserr.IsWrongType(err) {
 		return err
 	}
 	owners := []string{found[0].Folded, found[0].Typed}
@@ -254,7 +255,7 @@ func (c *userCheck) pinned(ctx context.Context, uid int64, post string) error {
 	}
 	p := Problem{Kind: maintain.Dangling, Key: layout.UserKey(uid), Leftover: true, Detail: fmt.Sprintf("pinned post %.40q is not a post of the user", post), Repair: "unpin it"}
 	return c.found(ctx, p, func(ctx context.Context) (bool, error) {
-		return hash.DeleteIf(ctx, c.client, layout.UserKey(uid), "pinned", post)
+		return storage.DeleteFieldIf(ctx, c.client, layout.UserKey(uid), "pinned", post)
 	})
 }
 

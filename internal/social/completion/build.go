@@ -11,10 +11,11 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/index/suggest"
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/redis/scan"
 	"retwis/internal/social/directory"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 	"retwis/internal/social/text"
 	"retwis/maintain"
 )
@@ -198,14 +199,14 @@ func (x *Index) termsOf(ctx context.Context, ids []int64) ([]suggest.Suggestion,
 	var terms []suggest.Suggestion
 	for i := range ids {
 		fields, err := reply.Fields(res[2*i])
-		if reply.IsWrongType(err) {
+		if rediserr.IsWrongType(err) {
 			continue
 		}
 		if err != nil {
 			return terms, fmt.Errorf("social: read a user: %w", err)
 		}
 		followers, err := res[2*i+1].AsInt64()
-		if err != nil && !reply.IsWrongType(err) {
+		if err != nil && !rediserr.IsWrongType(err) {
 			return terms, fmt.Errorf("social: read a user: %w", err)
 		}
 		if fields[0] == "" || fields[2] == layout.Closed {
@@ -238,7 +239,7 @@ func (x *Index) allTags(ctx context.Context) iter.Seq2[suggest.Suggestion, error
 			}
 			for i, res := range x.client.DoMulti(ctx, cmds...) {
 				n, err := res.AsInt64()
-				if err != nil && !reply.IsWrongType(err) {
+				if err != nil && !rediserr.IsWrongType(err) {
 					yield(suggest.Suggestion{}, fmt.Errorf("social: list tags: %w", err))
 					return
 				}

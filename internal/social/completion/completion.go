@@ -22,9 +22,9 @@ import (
 
 	"retwis/index"
 	"retwis/index/suggest"
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/sleep"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/pause"
-	"retwis/internal/social/reply"
 )
 
 // Keys of the indexes, with hash tags: each is in one slot of a Cluster.
@@ -92,7 +92,7 @@ func (x *Index) Maintain(ctx context.Context, every time.Duration) {
 		if err := x.Build(ctx); err != nil && ctx.Err() == nil {
 			x.log.WarnContext(ctx, "completions could not be built", "error", err)
 		}
-		if !pause.For(ctx, every) {
+		if !sleep.For(ctx, every) {
 			return
 		}
 	}
@@ -197,7 +197,7 @@ func (x *Index) Tagged(ctx context.Context, tags []string) error {
 func (x *Index) putTag(ctx context.Context, tag string) error {
 	for {
 		n, err := x.client.Do(ctx, x.client.B().Zcard().Key(layout.TagKey(tag)).Build()).AsInt64()
-		if reply.IsWrongType(err) {
+		if rediserr.IsWrongType(err) {
 			return nil // a check reports it
 		}
 		if err != nil {
@@ -252,7 +252,7 @@ func (x *Index) work() {
 			return
 		case <-x.wake:
 		}
-		if !pause.For(x.ctx, rankEvery) {
+		if !sleep.For(x.ctx, rankEvery) {
 			return
 		}
 		x.mu.Lock()

@@ -30,10 +30,11 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/redis/scan"
-	"retwis/internal/social/hash"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
+	"retwis/internal/social/storage"
 )
 
 // Latest is how many users `users_by_time` keeps on a Cluster.
@@ -184,7 +185,7 @@ func (d *Directory) Claim(ctx context.Context, name string, uid int64) (int64, e
 	}
 	owner, err := d.claim(ctx, bucketKey(name), name, uid)
 	if err == nil && owner != uid && !spread {
-		_, err = ignoreType(hash.DeleteIf(ctx, d.client, layout.Users, layout.Fold(name), layout.Itoa(uid)))
+		_, err = ignoreType(storage.DeleteFieldIf(ctx, d.client, layout.Users, layout.Fold(name), layout.Itoa(uid)))
 	}
 	return owner, err
 }
@@ -205,7 +206,7 @@ func (d *Directory) claim(ctx context.Context, key, name string, uid int64) (int
 // nothing of theirs any more, or it cannot change, it only reads.
 func (d *Directory) claimOld(ctx context.Context, name string, uid int64) (int64, error) {
 	owner, err := d.claim(ctx, layout.Users, name, uid)
-	if !reply.IsWrongType(err) {
+	if !rediserr.IsWrongType(err) {
 		return owner, err
 	}
 	id, err := reply.TextOrEmpty(d.client.Do(ctx, d.client.B().Hget().Key(layout.MovedUsers).Field(layout.Fold(name)).Build()))
@@ -275,7 +276,7 @@ func (d *Directory) Reserve(ctx context.Context, name string, uid int64) error {
 	}
 	for _, key := range keys {
 		err := reserveScript.RunFenced(ctx, d.client, []string{key}, []string{layout.Itoa(uid), layout.Fold(name), name}).Error()
-		if err != nil && (key != layout.Users || !d.cluster || !reply.IsWrongType(err)) {
+		if err != nil && (key != layout.Users || !d.cluster || !rediserr.IsWrongType(err)) {
 			return fmt.Errorf("social: reserve a username: %w", err)
 		}
 	}
@@ -297,7 +298,7 @@ func (d *Directory) places(ctx context.Context, name string) ([]string, error) {
 // Free removes a name from one of the keys that [Directory.All] yields, if it leads to
 // an id there. It reports whether it did.
 func (d *Directory) Free(ctx context.Context, key, name, id string) (bool, error) {
-	return hash.DeleteIf(ctx, d.client, key, name, id)
+	return storage.DeleteFieldIf(ctx, d.client, key, name, id)
 }
 
 // Page is a step of All: names and the ids to which they lead, alternating, of one key.
@@ -325,7 +326,7 @@ func (d *Directory) All(ctx context.Context, count int) iter.Seq2[Page, error] {
 		if !spread {
 			for _, key := range whole {
 				for page, err := range scan.Hash(ctx, d.client, key, count) {
-					if d.cluster && reply.IsWrongType(err) {
+					if d.cluster && rediserr.IsWrongType(err) {
 						break // its names were moved
 					}
 					if !yield(Page{key, page}, err) || err != nil {
@@ -359,7 +360,7 @@ func (d *Directory) allBuckets(ctx context.Context, count int, yield func(Page, 
 			var more []open
 			for i, res := range d.client.DoMulti(ctx, cmds...) {
 				entry, err := res.AsScanEntry()
-				if reply.IsWrongType(err) {
+				if rediserr.IsWrongType(err) {
 					continue // a check reports it
 				}
 				if err != nil {
@@ -409,7 +410,7 @@ func (d *Directory) AddLatest(ctx context.Context, name string, registered float
 
 // ignoreType treats a key of another type as one that is missing.
 func ignoreType(ok bool, err error) (bool, error) {
-	if reply.IsWrongType(err) {
+	if rediserr.IsWrongType(err) {
 		return false, nil
 	}
 	return ok, err

@@ -10,10 +10,11 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/redis/scan"
 	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 	"retwis/internal/social/task"
 )
 
@@ -63,7 +64,7 @@ func (d *Directory) State(ctx context.Context) (State, error) {
 		return s, err
 	}
 	latest, err := res[2].AsInt64()
-	if err != nil && !reply.IsWrongType(err) {
+	if err != nil && !rediserr.IsWrongType(err) {
 		return s, err
 	}
 	s.Left = moved || s.Version == s.Latest && (kind == "hash" || latest > Latest)
@@ -150,7 +151,7 @@ func (m *mover) finish(ctx context.Context) error {
 // copy copies the names of a hash to the buckets.
 func (m *mover) copy(ctx context.Context, from string) error {
 	n, err := m.d.client.Do(ctx, m.d.client.B().Hlen().Key(from).Build()).AsInt64()
-	if reply.IsWrongType(err) {
+	if rediserr.IsWrongType(err) {
 		return nil
 	}
 	if err != nil {
@@ -158,7 +159,7 @@ func (m *mover) copy(ctx context.Context, from string) error {
 	}
 	m.total += n
 	for page, err := range scan.Hash(ctx, m.d.client, from, copyCount) {
-		if reply.IsWrongType(err) {
+		if rediserr.IsWrongType(err) {
 			return nil // it was closed meanwhile
 		}
 		if err != nil {
@@ -199,7 +200,7 @@ func (d *Directory) put(ctx context.Context, page []string, key func(name string
 func (d *Directory) Trim(ctx context.Context) error {
 	for d.cluster {
 		n, err := trimScript.Run(ctx, d.client, []string{layout.UsersByTime}, []string{layout.Itoa(Latest)}).AsInt64()
-		if reply.IsWrongType(err) || err == nil && n == 0 {
+		if rediserr.IsWrongType(err) || err == nil && n == 0 {
 			return nil
 		}
 		if err != nil {

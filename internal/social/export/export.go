@@ -18,10 +18,11 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/social/follow"
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 	"retwis/internal/social/session"
+	"retwis/internal/social/storage"
 )
 
 //go:embed README.txt
@@ -42,7 +43,7 @@ type table struct {
 // exporter writes the archive of one user.
 type exporter struct {
 	client  rueidis.Client
-	follows follow.Store
+	follows storage.Follows
 	uid     int64
 	user    map[string]string
 }
@@ -57,7 +58,7 @@ func Write(ctx context.Context, client rueidis.Client, uid int64, w io.Writer) e
 	if user["username"] == "" || user["standing"] == layout.Closed {
 		return ErrNoUser
 	}
-	e := &exporter{client: client, follows: follow.New(client), uid: uid, user: user}
+	e := &exporter{client: client, follows: storage.NewFollows(client), uid: uid, user: user}
 	if err := e.write(ctx, zip.NewWriter(w)); err != nil {
 		return fmt.Errorf("social: export user %d: %w", uid, err)
 	}
@@ -131,7 +132,7 @@ func (e *exporter) profile(_ context.Context, yield func(row ...any) error) erro
 // sessions are the open sessions, without what opens them.
 func (e *exporter) sessions(ctx context.Context, yield func(row ...any) error) error {
 	known, err := e.client.Do(ctx, e.client.B().Hgetall().Key(layout.SessionsKey(e.uid)).Build()).AsStrMap()
-	if err != nil && !reply.IsWrongType(err) {
+	if err != nil && !rediserr.IsWrongType(err) {
 		return err
 	}
 	for i, token := range split(e.user["auth"]) {

@@ -9,9 +9,10 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/social/follow"
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
+	"retwis/internal/social/storage"
 )
 
 // pageSize is how many entries of a list are read at a time.
@@ -88,7 +89,7 @@ func (e *exporter) edits(ctx context.Context, yield func(row ...any) error) erro
 				return nil
 			}
 			edits, err := e.client.Do(ctx, e.client.B().Lrange().Key(layout.EditsKey(p.id)).Start(0).Stop(-1).Build()).AsStrSlice()
-			if err != nil && !reply.IsWrongType(err) {
+			if err != nil && !rediserr.IsWrongType(err) {
 				return err
 			}
 			for _, edit := range edits {
@@ -124,7 +125,7 @@ func (e *exporter) eachPage(ctx context.Context, prefix string, visit func(page 
 	for last := int64(0); ; {
 		ids, err := e.client.Do(ctx, b.Zrangebyscore().Key(layout.Key(prefix, e.uid)).
 			Min("("+layout.Itoa(last)).Max("+inf").Limit(0, pageSize).Build()).AsStrSlice()
-		if reply.IsWrongType(err) {
+		if rediserr.IsWrongType(err) {
 			return nil
 		}
 		if err != nil || len(ids) == 0 {
@@ -236,9 +237,9 @@ func (e *exporter) tags(ctx context.Context, yield func(row ...any) error) error
 
 // eachEntry calls visit with pages of a sorted set of the user, the latest first.
 func (e *exporter) eachEntry(ctx context.Context, prefix string, visit func(members []string, scores []float64) error) error {
-	for after := follow.First; ; {
+	for after := storage.FirstPage; ; {
 		entries, err := e.follows.Page(ctx, layout.Key(prefix, e.uid), after, pageSize)
-		if reply.IsWrongType(err) {
+		if rediserr.IsWrongType(err) {
 			return nil
 		}
 		if err != nil {
@@ -247,7 +248,7 @@ func (e *exporter) eachEntry(ctx context.Context, prefix string, visit func(memb
 		var members []string
 		var scores []float64
 		for i := 0; i+1 < len(entries); i += 2 {
-			after = follow.Cursor{Since: entries[i+1], ID: entries[i]}
+			after = storage.Cursor{Since: entries[i+1], ID: entries[i]}
 			score, err := strconv.ParseFloat(entries[i+1], 64)
 			if err != nil {
 				continue
@@ -274,7 +275,7 @@ func seconds(score float64) time.Time {
 // loginPlaces are the addresses that are kept of the user.
 func (e *exporter) loginPlaces(ctx context.Context, yield func(row ...any) error) error {
 	places, err := e.client.Do(ctx, e.client.B().Zrange().Key(layout.LoginPlacesKey(e.uid)).Min("0").Max("-1").Rev().Withscores().Build()).AsZScores()
-	if err != nil && !reply.IsWrongType(err) {
+	if err != nil && !rediserr.IsWrongType(err) {
 		return err
 	}
 	for _, place := range places {

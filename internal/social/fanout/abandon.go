@@ -9,9 +9,9 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/social/follow"
+	"retwis/internal/redis/rediserr"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
+	"retwis/internal/social/storage"
 )
 
 // abandon ends a fan-out whose post is gone, and returns ErrNoPost; another error is
@@ -59,7 +59,7 @@ func (e *Engine) removeLost(ctx context.Context, job *Job) error {
 	if merged {
 		parts = parts[1:]
 	}
-	whole := slice{post: job.post, author: job.Author, time: job.postTime(), from: follow.First}
+	whole := slice{post: job.post, author: job.Author, time: job.postTime(), from: storage.FirstPage}
 	members, err := e.slicesOf(ctx, whole, parts, unpushKind, unpushLongKind)
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func (w *writer) removeLostOwn(ctx context.Context, job, other *Job) error {
 	}
 	defer w.celebrities.Wrote(job.Author)
 	for _, res := range w.client.DoMulti(ctx, cmds...) {
-		if err := res.Error(); err != nil && !reply.IsWrongType(err) { // a check reports the damaged key
+		if err := res.Error(); err != nil && !rediserr.IsWrongType(err) { // a check reports the damaged key
 			return err
 		}
 	}
@@ -125,7 +125,7 @@ func (w *writer) detachLost(ctx context.Context, job, other *Job) error {
 	case job.Parent != 0:
 		if other.Root != job.Root {
 			err := w.client.Do(ctx, w.client.B().Zrem().Key(layout.ThreadKey(job.Root)).Member(layout.Itoa(job.post)).Build().ToRetryable()).Error()
-			if err != nil && !reply.IsWrongType(err) {
+			if err != nil && !rediserr.IsWrongType(err) {
 				return err
 			}
 		}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/rediserr"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 )
 
 // decideCommands reads what decide needs, for a pipeline.
@@ -37,7 +37,7 @@ func (w *writer) decide(ctx context.Context, job *Job, res []rueidis.RedisResult
 	case job.isNarrow():
 		var n [2]int64
 		for i := range n {
-			if n[i], err = res[i].AsInt64(); err != nil && !reply.IsWrongType(err) {
+			if n[i], err = res[i].AsInt64(); err != nil && !rediserr.IsWrongType(err) {
 				return false, fmt.Errorf("social: count followers: %w", err)
 			}
 		}

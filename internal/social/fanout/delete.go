@@ -10,11 +10,12 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
-	"retwis/internal/social/follow"
+	"retwis/internal/sleep"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/pause"
-	"retwis/internal/social/reply"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/text"
 )
 
@@ -109,7 +110,7 @@ func (w *writer) entries(ctx context.Context, s stub) (sum int64, err error) {
 	}
 	for _, res := range w.client.DoMulti(ctx, cmds...) {
 		n, err := res.AsInt64()
-		if err != nil && !reply.IsWrongType(err) {
+		if err != nil && !rediserr.IsWrongType(err) {
 			return 0, err
 		}
 		sum += n
@@ -164,7 +165,7 @@ func (w *writer) makeStub(ctx context.Context, post int64) error {
 			return err
 		}
 		edits, err := res[1].AsStrSlice()
-		if err != nil && !reply.IsWrongType(err) {
+		if err != nil && !rediserr.IsWrongType(err) {
 			return err
 		}
 		tags := text.Tags(body)
@@ -215,7 +216,7 @@ func (w *writer) removeOwn(ctx context.Context, s stub) error {
 	}
 	defer w.celebrities.Wrote(s.author)
 	for _, res := range w.client.DoMulti(ctx, cmds...) {
-		if err := res.Error(); err != nil && !reply.IsWrongType(err) { // a check reports the damaged key
+		if err := res.Error(); err != nil && !rediserr.IsWrongType(err) { // a check reports the damaged key
 			return err
 		}
 	}
@@ -263,7 +264,7 @@ func (w *writer) leave(ctx context.Context, s stub) error {
 			}
 		}
 		err = w.client.Do(ctx, w.client.B().Zrem().Key(layout.ThreadKey(s.root)).Member(layout.Itoa(s.id)).Build().ToRetryable()).Error()
-		if err != nil && !reply.IsWrongType(err) {
+		if err != nil && !rediserr.IsWrongType(err) {
 			return err
 		}
 		isLast, err := w.removeReply(ctx, s, false)
@@ -333,7 +334,7 @@ func (w *writer) mirrorRepost(ctx context.Context, user, post int64) error {
 			since, _ := strconv.ParseInt(at, 10, 64)
 			write = b.Zadd().Key(layout.RepostedKey(user)).ScoreMember().ScoreMember(float64(since), layout.Itoa(post)).Build()
 		}
-		if err = w.client.Do(ctx, write.ToRetryable()).Error(); err != nil && !reply.IsWrongType(err) {
+		if err = w.client.Do(ctx, write.ToRetryable()).Error(); err != nil && !rediserr.IsWrongType(err) {
 			return err
 		}
 		var again string
@@ -407,7 +408,7 @@ func (w *writer) removeMarks(ctx context.Context, post int64, prefix string, pag
 		cmds = append(cmds, w.client.B().Zrem().Key(prefix+page[i]).Member(layout.Itoa(post)).Build().ToRetryable())
 	}
 	for _, res := range w.client.DoMulti(ctx, cmds...) {
-		if err := res.Error(); err != nil && !reply.IsWrongType(err) {
+		if err := res.Error(); err != nil && !rediserr.IsWrongType(err) {
 			return err
 		}
 	}
@@ -429,7 +430,7 @@ func (w *writer) eachPage(ctx context.Context, set string, f func(page []string)
 		if err := f(page); err != nil {
 			return err
 		}
-		if !pause.For(ctx, pageGap) {
+		if !sleep.For(ctx, pageGap) {
 			return ctx.Err()
 		}
 	}
@@ -453,7 +454,7 @@ func (e *Engine) removeFromMany(ctx context.Context, s stub) error {
 	if !merged {
 		parts = append([]string{""}, s.tags...)
 	}
-	whole := slice{post: s.id, author: s.author, time: s.time, from: follow.First}
+	whole := slice{post: s.id, author: s.author, time: s.time, from: storage.FirstPage}
 	members, err := e.slicesOf(ctx, whole, parts, unpushKind, unpushLongKind)
 	if err != nil {
 		return err
@@ -471,13 +472,13 @@ func (w *writer) removeFromHomes(ctx context.Context, s stub) error {
 		return err
 	}
 	for _, set := range sets {
-		for part := (follow.Part{After: follow.First, Last: follow.First}); ; {
+		for part := (storage.Part{After: storage.FirstPage, Last: storage.FirstPage}); ; {
 			ids, last, err := w.follows.IDs(ctx, set, part, pageOfSlice)
 			isEnd := len(ids) < pageOfSlice
 			if ids = slices.DeleteFunc(ids, isNoID); err == nil && len(ids) > 0 {
 				err = w.homes.Withdraw(ctx, s.id, homes(ids)...)
 			}
-			if err != nil && !reply.IsWrongType(err) {
+			if err != nil && !rediserr.IsWrongType(err) {
 				return err
 			}
 			if isEnd {

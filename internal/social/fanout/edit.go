@@ -11,11 +11,11 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/script"
-	"retwis/internal/social/follow"
+	"retwis/internal/sleep"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/pause"
-	"retwis/internal/social/reply"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/text"
 )
 
@@ -151,7 +151,7 @@ func (w *writer) retag(ctx context.Context, job Job) error {
 		return nil
 	}
 	for _, res := range w.client.DoMulti(ctx, cmds...) {
-		if err := res.Error(); err != nil && !reply.IsWrongType(err) {
+		if err := res.Error(); err != nil && !rediserr.IsWrongType(err) {
 			return err
 		}
 	}
@@ -159,11 +159,11 @@ func (w *writer) retag(ctx context.Context, job Job) error {
 		return err
 	}
 	job.followedBy = 0
-	for job.source, job.after = 1, follow.First; !job.done(); {
+	for job.source, job.after = 1, storage.FirstPage; !job.done(); {
 		if err := w.pushNext(ctx, &job); err != nil {
 			return err
 		}
-		if !pause.For(ctx, pageGap) {
+		if !sleep.For(ctx, pageGap) {
 			return ctx.Err()
 		}
 	}

@@ -18,12 +18,11 @@ import (
 
 	"retwis/collection"
 	"retwis/internal/jobs"
+	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/script"
-	"retwis/internal/social/celebrity"
-	"retwis/internal/social/follow"
+	"retwis/internal/sleep"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/pause"
-	"retwis/internal/social/reply"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/task"
 )
 
@@ -71,7 +70,7 @@ type Options struct {
 	Lists *collection.Timelines
 	// Celebrities are the authors whose posts are not put on the home timelines of their
 	// followers; nil on a single server.
-	Celebrities *celebrity.Set
+	Celebrities *storage.Celebrities
 	// OnTags is called with the tags of a post that was put on their sets, or removed from
 	// them. Where it fails, the work is repeated like any other of its part.
 	OnTags func(ctx context.Context, tags []string) error
@@ -89,7 +88,7 @@ func New(client rueidis.Client, opt Options) *Engine {
 		log: log, masters: masters, ledger: ledger,
 		writer: writer{
 			client: client, scripts: script.NewSender(client), cluster: client.Mode() == rueidis.ClientModeCluster, log: log, now: now,
-			follows: follow.New(client), lists: lists, homes: lists, ledger: ledger, celebrities: opt.Celebrities, tagged: opt.OnTags,
+			follows: storage.NewFollows(client), lists: lists, homes: lists, ledger: ledger, celebrities: opt.Celebrities, tagged: opt.OnTags,
 		},
 		ids:     ids{client: client, log: log},
 		repeats: make(chan Job, maxRepeats),
@@ -148,7 +147,7 @@ func (e *Engine) Close() {
 // Begin prepares the fan-out of a new post.
 func (e *Engine) Begin(ctx context.Context, entry Entry) Job {
 	masters, _ := e.masters.Identity(ctx) // on an error the fan-out is repeated
-	return Job{Entry: entry, after: follow.First, masters: masters}
+	return Job{Entry: entry, after: storage.FirstPage, masters: masters}
 }
 
 // Create writes the post of a job under a new id: should the one of the counter be in
@@ -276,12 +275,12 @@ func (e *Engine) workOn(job Job) {
 		if err := e.abandon(e.ctx, job, err); !errors.Is(err, ErrNoPost) {
 			e.log.Warn("fan-out interrupted, to be finished later", "post", job.post, "error", err)
 		}
-	case reply.IsWrongType(err) || job.failed >= maxFailures:
+	case rediserr.IsWrongType(err) || job.failed >= maxFailures:
 		e.log.Warn("fan-out interrupted, to be finished later", "post", job.post, "error", err)
 	default:
 		job.failed++
 		e.log.Warn("fan-out interrupted, trying again", "post", job.post, "error", err, "in", retryAfter.String())
-		pause.For(e.ctx, retryAfter)
+		sleep.For(e.ctx, retryAfter)
 		e.restart(job)
 	}
 }

@@ -10,8 +10,9 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 	"retwis/internal/social/task"
 )
 
@@ -110,7 +111,7 @@ func (w *writer) fillHome(ctx context.Context, from, to int64) error {
 // is not 0, and removes what is deleted.
 func (w *writer) fillFrom(ctx context.Context, user int64, set string, first int64) error {
 	ids, err := w.client.Do(ctx, w.client.B().Zrevrange().Key(set).Start(0).Stop(filledPosts-1).Build()).AsStrSlice()
-	if err != nil && !reply.IsWrongType(err) {
+	if err != nil && !rediserr.IsWrongType(err) {
 		return err
 	}
 	posts := make([]int64, 0, len(ids))
@@ -123,7 +124,7 @@ func (w *writer) fillFrom(ctx context.Context, user int64, set string, first int
 		return err
 	}
 	home, err := w.client.Do(ctx, w.client.B().Lrange().Key(layout.HomeKey(user)).Start(0).Stop(-1).Build()).AsStrSlice()
-	if err != nil && !reply.IsWrongType(err) {
+	if err != nil && !rediserr.IsWrongType(err) {
 		return err
 	}
 	deleted, err := w.deleted(ctx, home, nil)
@@ -142,7 +143,7 @@ func (w *writer) clearHome(ctx context.Context, from, to int64) error {
 		b.Lrange().Key(layout.HomeKey(from)).Start(0).Stop(-1).Build(),
 		b.Zrange().Key(layout.FollowingTagsKey(from)).Min("0").Max(layout.Itoa(maxTagsKept-1)).Build())
 	ids, err := res[0].AsStrSlice()
-	if err != nil && !reply.IsWrongType(err) {
+	if err != nil && !rediserr.IsWrongType(err) {
 		return err
 	}
 	merged, err := w.merged(ctx, to)
@@ -161,7 +162,7 @@ func (w *writer) clearHome(ctx context.Context, from, to int64) error {
 	}
 	ids = slices.DeleteFunc(ids, func(id string) bool { return !theirs[id] })
 	tags, err := res[1].AsStrSlice()
-	if err != nil && !reply.IsWrongType(err) {
+	if err != nil && !rediserr.IsWrongType(err) {
 		return err
 	}
 	sets := make([]string, len(tags))
@@ -187,7 +188,7 @@ func (w *writer) merged(ctx context.Context, author int64) ([]string, error) {
 	}
 	ids, err := w.client.Do(ctx, w.client.B().Zrevrangebyscore().Key(layout.ProfileKey(author)).
 		Max("+inf").Min(layout.Itoa(first)).Limit(0, filledPosts).Build()).AsStrSlice()
-	if reply.IsWrongType(err) {
+	if rediserr.IsWrongType(err) {
 		return nil, nil
 	}
 	return ids, err
@@ -247,7 +248,7 @@ func (w *writer) onAny(ctx context.Context, ids []string, sets ...string) (map[s
 	}
 	for _, res := range w.client.DoMulti(ctx, cmds...) {
 		scores, err := res.ToArray()
-		if reply.IsWrongType(err) {
+		if rediserr.IsWrongType(err) {
 			continue
 		}
 		if err != nil {
@@ -266,7 +267,7 @@ func (w *writer) onAny(ctx context.Context, ids []string, sets ...string) (map[s
 // that somebody follows the user before the follow ended.
 func (w *writer) isPending(ctx context.Context, author int64) (bool, error) {
 	members, err := w.client.Do(ctx, w.client.B().Zrange().Key(layout.FanOuts).Min("0").Max(layout.Itoa(maxPending-1)).Rev().Build()).AsStrSlice()
-	if err != nil && !reply.IsWrongType(err) {
+	if err != nil && !rediserr.IsWrongType(err) {
 		return false, err
 	}
 	var bare []string // of an earlier version

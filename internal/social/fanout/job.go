@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"retwis/internal/social/follow"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 var (
@@ -47,10 +47,10 @@ type Job struct {
 	// followedBy, where it is not zero, excludes followers who came later (unix
 	// seconds): they follow since after the post was written.
 	followedBy float64
-	source     int           // which part of the audience is next
-	after      follow.Cursor // the last follower of that part who has it
-	toAuthor   bool          // the home timeline of the author is next, too
-	ofOther    bool          // the first part are the followers of To; see decide
+	source     int            // which part of the audience is next
+	after      storage.Cursor // the last follower of that part who has it
+	toAuthor   bool           // the home timeline of the author is next, too
+	ofOther    bool           // the first part are the followers of To; see decide
 	// masters is the identity of the servers before the first write. A fan-out
 	// that ends under another identity may have lost a part.
 	masters string
@@ -105,16 +105,16 @@ func (j *Job) done() bool { return j.source > len(j.Tags) }
 func (j *Job) isNarrow() bool { return j.Parent != 0 && j.To != j.Author }
 
 // next moves on to the page after a page of n followers that ended at last.
-func (j *Job) next(n int, last follow.Cursor) {
+func (j *Job) next(n int, last storage.Cursor) {
 	if n == pageOfFollowers {
 		j.after = last
 		return
 	}
-	j.after = follow.First
+	j.after = storage.FirstPage
 	j.source++
 }
 
-func (j *Job) begin() { j.source, j.after = 0, follow.First }
+func (j *Job) begin() { j.source, j.after = 0, storage.FirstPage }
 
 // joinTags writes tags as a field of a stub; splitTags reads it.
 func joinTags(tags []string) string {

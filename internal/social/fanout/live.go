@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
+	"retwis/internal/redis/rediserr"
 	"retwis/internal/social/live/stream"
-	"retwis/internal/social/reply"
 )
 
 // liveFor is how old a post may be that a repeated fan-out still adds to the stream
@@ -21,7 +21,7 @@ func (w *writer) report(ctx context.Context, job *Job) error {
 	err := w.client.Do(ctx, stream.AddCommand(w.client, stream.Entry{
 		Post: job.post, Author: job.Author, Root: job.Root, To: job.To, Of: job.RepostOf, Tags: job.Tags,
 	})).Error()
-	if reply.IsWrongType(err) { // a check reports it
+	if rediserr.IsWrongType(err) { // a check reports it
 		w.log.WarnContext(ctx, "a post could not be added to the stream of new posts", "post", job.post, "error", err)
 		return nil
 	}

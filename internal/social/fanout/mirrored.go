@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"retwis/internal/social/layout"
-	"retwis/internal/social/mirror"
+	"retwis/internal/social/storage"
 )
 
 // What a task can copy from the key that is authoritative to the one that mirrors it:
@@ -71,9 +71,9 @@ func (e *Engine) likeTask(ctx context.Context, argument string) error {
 	if !ok {
 		return nil
 	}
-	return mirror.Copy(ctx, e.writer.client,
-		mirror.Entry{Key: layout.LikersKey(post), Member: layout.Itoa(user)},
-		mirror.Entry{Key: layout.LikedKey(user), Member: layout.Itoa(post)})
+	return storage.CopyEntry(ctx, e.writer.client,
+		storage.SetEntry{Key: layout.LikersKey(post), Member: layout.Itoa(user)},
+		storage.SetEntry{Key: layout.LikedKey(user), Member: layout.Itoa(post)})
 }
 
 func (e *Engine) blockTask(ctx context.Context, argument string) error {
@@ -101,7 +101,7 @@ func (e *Engine) timedBlockTask(ctx context.Context, argument string) error {
 // forgets a block that has ended.
 func (e *Engine) finishBlock(ctx context.Context, from, to int64, end float64) error {
 	block := blockOf(from, to)
-	if err := mirror.Copy(ctx, e.writer.client, block, mirror.Entry{Key: layout.BlockersKey(to), Member: layout.Itoa(from)}); err != nil {
+	if err := storage.CopyEntry(ctx, e.writer.client, block, storage.SetEntry{Key: layout.BlockersKey(to), Member: layout.Itoa(from)}); err != nil {
 		return err
 	}
 	until, err := e.blockedUntil(ctx, from, to)
@@ -136,13 +136,13 @@ func (e *Engine) endLeftFollows(ctx context.Context, from, to int64) error {
 }
 
 // blockOf is the authoritative entry of a block.
-func blockOf(from, to int64) mirror.Entry {
-	return mirror.Entry{Key: layout.BlockedKey(from), Member: layout.Itoa(to)}
+func blockOf(from, to int64) storage.SetEntry {
+	return storage.SetEntry{Key: layout.BlockedKey(from), Member: layout.Itoa(to)}
 }
 
 // blockedUntil returns when a block ends, which can be in the past; 0 for none.
 func (e *Engine) blockedUntil(ctx context.Context, from, to int64) (float64, error) {
-	score, err := mirror.Score(ctx, e.writer.client, blockOf(from, to))
+	score, err := storage.EntryScore(ctx, e.writer.client, blockOf(from, to))
 	if err != nil || score == "" {
 		return 0, err
 	}

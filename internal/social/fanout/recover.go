@@ -6,8 +6,8 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/sleep"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/pause"
 	"retwis/redlock"
 )
 
@@ -40,7 +40,7 @@ func (e *Engine) Recover(ctx context.Context, every time.Duration) error {
 	for ctx.Err() == nil {
 		err := locks.Do(ctx, layout.FanOutsLock, func(ctx context.Context, _ *redlock.Lock) error {
 			for {
-				if !pause.For(ctx, max(every, e.sweep(ctx))) {
+				if !sleep.For(ctx, max(every, e.sweep(ctx))) {
 					return ctx.Err()
 				}
 			}
@@ -49,7 +49,7 @@ func (e *Engine) Recover(ctx context.Context, every time.Duration) error {
 			break
 		}
 		e.log.DebugContext(ctx, "the recovery of fan-outs has no lock", "error", err)
-		pause.For(ctx, max(every, e.sweep(ctx)))
+		sleep.For(ctx, max(every, e.sweep(ctx)))
 	}
 	return nil
 }

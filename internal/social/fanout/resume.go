@@ -9,9 +9,10 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/social/follow"
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/task"
 	"retwis/internal/social/text"
 )
@@ -135,7 +136,7 @@ func (e *Engine) seal(ctx context.Context, job Job) error {
 		return fmt.Errorf("social: read a post: %w", err)
 	}
 	edits, err := res[1].AsInt64()
-	if err != nil && !reply.IsWrongType(err) {
+	if err != nil && !rediserr.IsWrongType(err) {
 		return fmt.Errorf("social: read a post: %w", err)
 	}
 	switch {
@@ -160,13 +161,13 @@ func (e *Engine) written(job Job) task.Work {
 // it is missing, cannot be read, or its author does not exist, and errDeleted where
 // it is deleted.
 func (w *writer) stored(ctx context.Context, post int64) (Job, error) {
-	job := Job{post: post, after: follow.First}
+	job := Job{post: post, after: storage.FirstPage}
 	b := w.client.B()
 	res := w.client.DoMulti(ctx,
 		b.Llen().Key(layout.EditsKey(post)).Build(), // first: see Job.edits
 		b.Hmget().Key(layout.PostKey(post)).Field("user_id", "time", "body", "parent", "root", "repost_of", "deleted").Build())
 	edits, err := res[0].AsInt64()
-	if err != nil && !reply.IsWrongType(err) {
+	if err != nil && !rediserr.IsWrongType(err) {
 		return job, fmt.Errorf("social: read a post: %w", err)
 	}
 	job.edits = edits

@@ -11,9 +11,10 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/social/follow"
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/task"
 )
 
@@ -45,9 +46,9 @@ const (
 type slice struct {
 	post, author int64
 	time         string // of the post: with the author it tells a post from another that got its id after a failover
-	from         follow.Cursor
-	to           follow.Cursor // the last one; First: all that follow
-	part         string        // a tag, or "@" and an id for the followers of that user; empty for those of the author
+	from         storage.Cursor
+	to           storage.Cursor // the last one; First: all that follow
+	part         string         // a tag, or "@" and an id for the followers of that user; empty for those of the author
 	long         bool
 }
 
@@ -64,8 +65,8 @@ func (s slice) member(short, long string) string {
 }
 
 // cursorText writes a cursor; First is empty.
-func cursorText(c follow.Cursor) string {
-	if c == follow.First {
+func cursorText(c storage.Cursor) string {
+	if c == storage.FirstPage {
 		return ""
 	}
 	return c.String()
@@ -85,8 +86,8 @@ func parseSlice(argument string) (slice, error) {
 	s.post, isPost = layout.ParseID(parts[0])
 	s.author, isAuthor = layout.ParseID(parts[1])
 	s.time = parts[2]
-	s.from, isFrom = follow.ParseCursor(parts[3])
-	s.to, isTo = follow.ParseCursor(parts[4])
+	s.from, isFrom = storage.ParseCursor(parts[3])
+	s.to, isTo = storage.ParseCursor(parts[4])
 	s.part = parts[5]
 	if !isPost || !isAuthor || !isFrom || !isTo {
 		return s, fmt.Errorf("%w: %.80q", errSlice, argument)
@@ -118,7 +119,7 @@ func (w *writer) slices(ctx context.Context, whole slice, parts []string) ([]sli
 	counts := make([]int64, len(parts))
 	for i, res := range w.client.DoMulti(ctx, sizes...) {
 		var err error
-		if counts[i], err = res.AsInt64(); err != nil && !reply.IsWrongType(err) {
+		if counts[i], err = res.AsInt64(); err != nil && !rediserr.IsWrongType(err) {
 			return nil, err
 		}
 		for rank := int64(sliceLen); rank < counts[i]; rank += sliceLen {
@@ -134,7 +135,7 @@ func (w *writer) slices(ctx context.Context, whole slice, parts []string) ([]sli
 		next := whole
 		next.part, next.long = part, counts[i] > fewFollowers
 		if i > 0 {
-			next.from = follow.First
+			next.from = storage.FirstPage
 		}
 		for rank := int64(sliceLen); rank < counts[i]; rank += sliceLen {
 			end, err := ends[0].AsZScores()
@@ -142,14 +143,14 @@ func (w *writer) slices(ctx context.Context, whole slice, parts []string) ([]sli
 			if err != nil {
 				return nil, err
 			}
-			if len(end) == 0 || !follow.IsDigits(end[0].Member) || math.IsInf(end[0].Score, 0) {
+			if len(end) == 0 || !storage.IsDigits(end[0].Member) || math.IsInf(end[0].Score, 0) {
 				continue // the set has shrunk, or is damaged: the next slice is larger
 			}
-			next.to = follow.Cursor{Since: strconv.FormatFloat(end[0].Score, 'f', -1, 64), ID: end[0].Member}
+			next.to = storage.Cursor{Since: strconv.FormatFloat(end[0].Score, 'f', -1, 64), ID: end[0].Member}
 			all = append(all, next)
 			next.from = next.to
 		}
-		next.to = follow.First
+		next.to = storage.FirstPage
 		all = append(all, next)
 	}
 	return all, nil
@@ -289,13 +290,13 @@ func (w *writer) stateOf(ctx context.Context, s slice) (presence, error) {
 // post.
 func (w *writer) homesOf(ctx context.Context, s slice, job *Job) ([]string, error) {
 	var all []string
-	part := follow.Part{After: s.from, Last: s.to}
+	part := storage.Part{After: s.from, Last: s.to}
 	if job != nil {
 		part.Until = job.followedBy
 	}
 	for {
 		ids, last, err := w.follows.IDs(ctx, s.set(), part, pageOfSlice)
-		if reply.IsWrongType(err) && job == nil {
+		if rediserr.IsWrongType(err) && job == nil {
 			return all, nil // a check reports it
 		}
 		if err != nil {
@@ -321,7 +322,7 @@ func (w *writer) homesOf(ctx context.Context, s slice, job *Job) ([]string, erro
 }
 
 // isNoID reports whether an entry of a set of follows is damaged.
-func isNoID(entry string) bool { return !follow.IsDigits(entry) }
+func isNoID(entry string) bool { return !storage.IsDigits(entry) }
 
 // Pushing reports whether a part of the followers of its author is yet to get a post. Where
 // there are very many tasks, it may be.
@@ -344,7 +345,7 @@ func (e *Engine) ChangesHome(ctx context.Context, user, author int64) (bool, err
 // are very many tasks, it may be.
 func (w *writer) pushing(ctx context.Context, matches func(post, author int64) bool) (bool, error) {
 	members, err := w.client.Do(ctx, w.client.B().Zrange().Key(layout.Tasks).Min("0").Max(layout.Itoa(maxPending)).Build()).AsStrSlice()
-	if err != nil && !reply.IsWrongType(err) {
+	if err != nil && !rediserr.IsWrongType(err) {
 		return false, err
 	}
 	if len(members) > maxPending {

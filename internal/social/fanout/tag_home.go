@@ -9,9 +9,10 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/mirror"
-	"retwis/internal/social/reply"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/task"
 )
 
@@ -39,7 +40,7 @@ func (e *Engine) tagFollowTask(ctx context.Context, argument string) error {
 	if !ok || tag == "" {
 		return nil
 	}
-	err := mirror.Copy(ctx, e.writer.client, followedTag(uid, tag), mirror.Entry{Key: layout.TagFollowersKey(tag), Member: user})
+	err := storage.CopyEntry(ctx, e.writer.client, followedTag(uid, tag), storage.SetEntry{Key: layout.TagFollowersKey(tag), Member: user})
 	if err != nil {
 		return err
 	}
@@ -79,15 +80,15 @@ func (e *Engine) tagClearTask(ctx context.Context, argument string) error {
 }
 
 // followedTag is the authoritative entry of a tag that a user follows.
-func followedTag(user int64, tag string) mirror.Entry {
-	return mirror.Entry{Key: layout.FollowingTagsKey(user), Member: tag}
+func followedTag(user int64, tag string) storage.SetEntry {
+	return storage.SetEntry{Key: layout.FollowingTagsKey(user), Member: tag}
 }
 
 // tagHome makes the home timeline of a user agree with whether they follow a tag. Where
 // they do not, it returns the latest post of the tag that was on its way before, and may
 // still arrive; 0 for none.
 func (w *writer) tagHome(ctx context.Context, user int64, tag string) (last int64, err error) {
-	since, err := mirror.Score(ctx, w.client, followedTag(user, tag))
+	since, err := storage.EntryScore(ctx, w.client, followedTag(user, tag))
 	for err == nil {
 		last = 0
 		if since != "" {
@@ -104,7 +105,7 @@ func (w *writer) tagHome(ctx context.Context, user int64, tag string) (last int6
 		}
 		// The last one has seen the latest state.
 		var again string
-		if again, err = mirror.Score(ctx, w.client, followedTag(user, tag)); err == nil && (again != "") == (since != "") {
+		if again, err = storage.EntryScore(ctx, w.client, followedTag(user, tag)); err == nil && (again != "") == (since != "") {
 			return last, nil
 		}
 		since = again
@@ -120,14 +121,14 @@ func (w *writer) onTheirWay(ctx context.Context, tag string) ([]int64, error) {
 	res := w.client.DoMulti(ctx, b.Zrange().Key(layout.FanOuts).Min("0").Max(latest).Rev().Build(),
 		b.Zrange().Key(layout.Tasks).Min("0").Max(latest).Rev().Build())
 	posts, err := res[0].AsStrSlice()
-	if err != nil && !reply.IsWrongType(err) {
+	if err != nil && !rediserr.IsWrongType(err) {
 		return nil, err
 	}
 	for i, member := range posts {
 		posts[i], _, _ = strings.Cut(member, ":")
 	}
 	tasks, err := res[1].AsStrSlice()
-	if err != nil && !reply.IsWrongType(err) {
+	if err != nil && !rediserr.IsWrongType(err) {
 		return nil, err
 	}
 	var found []int64
@@ -156,7 +157,7 @@ func (w *writer) onTheirWay(ctx context.Context, tag string) ([]int64, error) {
 // What a follow has brought back meanwhile is put there again.
 func (w *writer) clearOrphans(ctx context.Context, user int64) error {
 	ids, err := w.client.Do(ctx, w.client.B().Lrange().Key(layout.HomeKey(user)).Start(0).Stop(-1).Build()).AsStrSlice()
-	if err != nil && !reply.IsWrongType(err) {
+	if err != nil && !rediserr.IsWrongType(err) {
 		return err
 	}
 	return w.removeOrphans(ctx, user, ids)
@@ -212,7 +213,7 @@ func (w *writer) orphans(ctx context.Context, user int64, ids []string) ([]strin
 	}
 	tags, err := w.client.Do(ctx, w.client.B().Zrange().Key(layout.FollowingTagsKey(user)).
 		Min("0").Max(layout.Itoa(maxTagsKept-1)).Build()).AsStrSlice()
-	if err != nil && !reply.IsWrongType(err) {
+	if err != nil && !rediserr.IsWrongType(err) {
 		return nil, err
 	}
 	sets := make([]string, len(tags))
@@ -284,7 +285,7 @@ func (w *writer) readStubs(ctx context.Context, posts []stub) error {
 	}
 	for i, res := range w.client.DoMulti(ctx, cmds...) {
 		fields, err := reply.Fields(res)
-		if err != nil && !reply.IsWrongType(err) {
+		if err != nil && !rediserr.IsWrongType(err) {
 			return err
 		}
 		if err == nil {

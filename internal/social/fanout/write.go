@@ -13,11 +13,11 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/collection"
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
-	"retwis/internal/social/celebrity"
-	"retwis/internal/social/follow"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/task"
 )
 
@@ -50,13 +50,13 @@ type writer struct {
 	cluster bool
 	log     *slog.Logger
 	now     func() time.Time
-	follows follow.Store
+	follows storage.Follows
 	lists   *collection.Timelines
 	homes   *collection.Timelines // the home timelines; on a Cluster only those that exist
 	ledger  *task.Ledger
 	tagged  func(ctx context.Context, tags []string) error // see Options.OnTags; may be nil
 
-	celebrities *celebrity.Set // nil on a single server
+	celebrities *storage.Celebrities // nil on a single server
 }
 
 // create writes a post unless its id is in use, and adds it to `fanouts`, so
@@ -168,11 +168,11 @@ func (w *writer) pushOwn(ctx context.Context, job *Job) (followers rueidis.Redis
 	own := len(cmds)
 	cmds = append(cmds, w.client.B().Lindex().Key(layout.Timeline).Index(-1).Build())
 	cmds = append(cmds, w.decideCommands(job)...)
-	res := w.scripts.DoMulti(ctx, append(cmds, w.followers(job.audience()[0], follow.First))...)
+	res := w.scripts.DoMulti(ctx, append(cmds, w.followers(job.audience()[0], storage.FirstPage))...)
 	w.celebrities.Wrote(job.Author)
 	last := len(res) - 1
 	for _, r := range res[:own] {
-		if err := r.Error(); reply.IsWrongType(err) {
+		if err := r.Error(); rediserr.IsWrongType(err) {
 			// A damaged key must not prevent posting; a check reports it.
 			w.log.WarnContext(ctx, "a post could not be put on a list of its author", "post", job.post, "author", job.Author, "error", err)
 		} else if err != nil {
@@ -191,7 +191,7 @@ func (w *writer) pushOwn(ctx context.Context, job *Job) (followers rueidis.Redis
 	if err != nil || !again || job.done() {
 		return res[last], err
 	}
-	return w.scripts.DoMulti(ctx, w.followers(job.audience()[job.source], follow.First))[0], nil
+	return w.scripts.DoMulti(ctx, w.followers(job.audience()[job.source], storage.FirstPage))[0], nil
 }
 
 // makeRoom takes posts off the public timeline that are no longer among the newest of
@@ -199,7 +199,7 @@ func (w *writer) pushOwn(ctx context.Context, job *Job) (followers rueidis.Redis
 // fan-out unfinished, and what repeats that does this too.
 func (w *writer) makeRoom(ctx context.Context, older, oldest rueidis.RedisResult) error {
 	ids, err := older.AsIntSlice()
-	if reply.IsWrongType(err) {
+	if rediserr.IsWrongType(err) {
 		return nil
 	}
 	last, err2 := reply.TextOrEmpty(oldest)
@@ -225,7 +225,7 @@ func (w *writer) changedTags(ctx context.Context, tags []string) error {
 }
 
 // followers reads a page of a set of followers, the latest first.
-func (w *writer) followers(set string, after follow.Cursor) rueidis.Completed {
+func (w *writer) followers(set string, after storage.Cursor) rueidis.Completed {
 	return w.follows.PageCommand(set, after, pageOfFollowers)
 }
 
@@ -239,7 +239,7 @@ func (w *writer) pushNext(ctx context.Context, job *Job) error {
 // the job on to the next page.
 func (w *writer) pushPage(ctx context.Context, job *Job, page rueidis.RedisResult) error {
 	var ids []string
-	n, last, err := 0, follow.First, error(nil)
+	n, last, err := 0, storage.FirstPage, error(nil)
 	if !job.done() {
 		ids, n, last, err = parseFollowers(page, job.followedBy)
 	}
@@ -265,23 +265,23 @@ func (w *writer) pushPage(ctx context.Context, job *Job, page rueidis.RedisResul
 
 // parseFollowers reads a page of followers, without those who came later than
 // followedBy: how many there are on it, and the last one.
-func parseFollowers(page rueidis.RedisResult, followedBy float64) (ids []string, n int, last follow.Cursor, err error) {
+func parseFollowers(page rueidis.RedisResult, followedBy float64) (ids []string, n int, last storage.Cursor, err error) {
 	// id, time, id, time ...
 	entries, err := page.AsStrSlice()
 	if err != nil {
-		return nil, 0, follow.First, err
+		return nil, 0, storage.FirstPage, err
 	}
 	ids, last = parsePage(entries, followedBy)
 	return ids, len(entries) / 2, last, nil
 }
 
 // parsePage is parseFollowers for a page that was read.
-func parsePage(entries []string, followedBy float64) (ids []string, last follow.Cursor) {
-	ids, last = make([]string, 0, len(entries)/2), follow.First
+func parsePage(entries []string, followedBy float64) (ids []string, last storage.Cursor) {
+	ids, last = make([]string, 0, len(entries)/2), storage.FirstPage
 	for i := 0; i+1 < len(entries); i += 2 {
-		last = follow.Cursor{Since: entries[i+1], ID: entries[i]}
+		last = storage.Cursor{Since: entries[i+1], ID: entries[i]}
 		since, _ := strconv.ParseFloat(entries[i+1], 64)
-		if follow.IsDigits(entries[i]) && (followedBy == 0 || since <= followedBy) {
+		if storage.IsDigits(entries[i]) && (followedBy == 0 || since <= followedBy) {
 			ids = append(ids, entries[i])
 		}
 	}
@@ -315,7 +315,7 @@ func (w *writer) whoFollowBoth(ctx context.Context, job *Job, ids []string) ([]s
 	to, other := layout.Itoa(job.To), job.To
 	if job.ofOther {
 		other = job.Author
-		if job.after == follow.First {
+		if job.after == storage.FirstPage {
 			// They do not follow themselves, but may follow the author.
 			ids = append(ids, to)
 		}

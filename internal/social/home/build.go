@@ -12,9 +12,10 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 )
 
 var (
@@ -126,11 +127,11 @@ func (t *Timelines) sources(ctx context.Context, uid int64) (s sources, err erro
 		b.Zrange().Key(layout.FollowingKey(uid)).Min("0").Max(layout.Itoa(maxFollowing-1)).Rev().Build(),
 		b.Zrange().Key(layout.FollowingTagsKey(uid)).Min("0").Max(layout.Itoa(maxTags-1)).Rev().Build())
 	members, err := res[0].AsStrSlice()
-	if err != nil && !reply.IsWrongType(err) {
+	if err != nil && !rediserr.IsWrongType(err) {
 		return s, err
 	}
 	s.people = parseIDs(members)
-	if s.tags, err = res[1].AsStrSlice(); err != nil && !reply.IsWrongType(err) {
+	if s.tags, err = res[1].AsStrSlice(); err != nil && !rediserr.IsWrongType(err) {
 		return s, err
 	}
 	return s, nil
@@ -191,7 +192,7 @@ func (t *Timelines) readAll(ctx context.Context, cmds rueidis.Commands) ([]int64
 	for some := range slices.Chunk(cmds, pipeline) {
 		for _, res := range t.Client.DoMulti(ctx, some...) {
 			members, err := res.AsStrSlice()
-			if err != nil && !reply.IsWrongType(err) { // a check reports it
+			if err != nil && !rediserr.IsWrongType(err) { // a check reports it
 				return nil, fmt.Errorf("social: make a home timeline: %w", err)
 			}
 			ids = append(ids, parseIDs(members)...)

@@ -9,9 +9,10 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/collection"
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 )
 
 var (
@@ -37,7 +38,7 @@ type Converter struct {
 // NewConverter returns a Converter. One round trip.
 func NewConverter(ctx context.Context, client rueidis.Client, lists *collection.Timelines) (*Converter, error) {
 	merged, err := client.Do(ctx, client.B().Zrange().Key(layout.Celebrities).Min("0").Max(layout.Itoa(maxMerged)).Build()).AsStrSlice()
-	if err != nil && !reply.IsWrongType(err) {
+	if err != nil && !rediserr.IsWrongType(err) {
 		return nil, fmt.Errorf("social: read whose posts are merged: %w", err)
 	}
 	// Without a set of celebrities the posts of all authors are gathered.
@@ -80,7 +81,7 @@ func (s *Converter) incomplete(ctx context.Context, uids []int64) ([]int64, erro
 	for i, uid := range uids {
 		res := results[i*each : (i+1)*each]
 		length, err := res[0].AsInt64()
-		if reply.IsWrongType(err) {
+		if rediserr.IsWrongType(err) {
 			continue // a check reports it
 		}
 		if err != nil {
@@ -93,7 +94,7 @@ func (s *Converter) incomplete(ctx context.Context, uids []int64) ([]int64, erro
 		lacks := len(s.merged) > maxMerged || last != "0" && length < layout.TimelineCap
 		if each > 2 {
 			scores, err := res[2].ToArray()
-			if err != nil && !reply.IsWrongType(err) {
+			if err != nil && !rediserr.IsWrongType(err) {
 				return nil, err
 			}
 			lacks = lacks || slices.ContainsFunc(scores, func(score rueidis.RedisMessage) bool { return !score.IsNil() })

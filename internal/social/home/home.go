@@ -1,7 +1,7 @@
 // Package home reads home timelines on a Cluster, where they differ from those of a
 // single server in two ways:
 //
-//   - Authors with very many followers (package celebrity) do not put their posts on the
+//   - Authors with very many followers (storage.Celebrities) do not put their posts on the
 //     home timelines of those. A page is the list of the reader merged with the latest
 //     posts of such authors that the reader follows. Both are in memory, decoded, as long
 //     as the server reports no change: an author's posts are read again at most once a
@@ -28,16 +28,17 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/collection"
-	"retwis/internal/social/celebrity"
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
+	"retwis/internal/social/storage"
 )
 
 // Options are the settings of Timelines. All are required, except for Watched.
 type Options struct {
 	Client      rueidis.Client // of a Cluster
 	Lists       *collection.Timelines
-	Celebrities *celebrity.Set
+	Celebrities *storage.Celebrities
 	// Idle is after which time without a view a home timeline expires.
 	Idle time.Duration
 	// Watched: the server reports changes to Changed. Otherwise nothing is kept in
@@ -230,7 +231,7 @@ type reader struct {
 // followed are the merged authors that a reader follows.
 type followed struct {
 	authors        []*author
-	known          *celebrity.Known
+	known          *storage.KnownCelebrities
 	changed, epoch uint64
 	at             int64
 }
@@ -245,7 +246,7 @@ func (t *Timelines) reader(uid int64) *reader {
 }
 
 // followed returns the merged authors that a reader follows.
-func (t *Timelines) followed(ctx context.Context, r *reader, uid int64, known *celebrity.Known, fresh bool) ([]*author, error) {
+func (t *Timelines) followed(ctx context.Context, r *reader, uid int64, known *storage.KnownCelebrities, fresh bool) ([]*author, error) {
 	now := time.Now().UnixNano()
 	f := r.followed.Load()
 	if t.Watched && !fresh && f != nil && f.known == known && f.changed == r.changed.Load() && f.epoch == t.epoch.Load() && now-f.at < maxAge {
@@ -268,7 +269,7 @@ func (t *Timelines) followed(ctx context.Context, r *reader, uid int64, known *c
 }
 
 // following reads the people that a reader follows: at least all merged authors.
-func (t *Timelines) following(ctx context.Context, uid int64, known *celebrity.Known, fresh bool) ([]int64, error) {
+func (t *Timelines) following(ctx context.Context, uid int64, known *storage.KnownCelebrities, fresh bool) ([]int64, error) {
 	key := layout.FollowingKey(uid)
 	b := t.Client.B()
 	var count int64
@@ -280,7 +281,7 @@ func (t *Timelines) following(ctx context.Context, uid int64, known *celebrity.K
 	} else {
 		count, err = t.Client.DoCache(ctx, b.Zcard().Key(key).Cache().ToStaticTTL(), cacheTTL).AsInt64()
 	}
-	if reply.IsWrongType(err) || err == nil && count == 0 {
+	if rediserr.IsWrongType(err) || err == nil && count == 0 {
 		return nil, nil // a check reports another type
 	}
 	if err != nil {
@@ -297,7 +298,7 @@ func (t *Timelines) following(ctx context.Context, uid int64, known *celebrity.K
 }
 
 // among asks for each merged author whether the reader follows them.
-func (t *Timelines) among(ctx context.Context, key string, known *celebrity.Known) ([]int64, error) {
+func (t *Timelines) among(ctx context.Context, key string, known *storage.KnownCelebrities) ([]int64, error) {
 	ids := make([]int64, 0, len(known.First))
 	members := make([]string, 0, len(known.First))
 	for id := range known.First {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/rediserr"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 )
 
 const (
@@ -114,7 +114,7 @@ func (t *Timelines) heads(ctx context.Context, f []*author, first map[int64]int6
 			res, ofCached = ofCached[0], ofCached[1:]
 		}
 		members, err := res.AsStrSlice()
-		if err != nil && !reply.IsWrongType(err) { // a check reports it
+		if err != nil && !rediserr.IsWrongType(err) { // a check reports it
 			for _, i := range need {
 				f[i].forced.Store(true)
 			}
@@ -188,7 +188,7 @@ func (t *Timelines) older(ctx context.Context, authors []*author, which []int, f
 	var runs [][]int64
 	for _, res := range t.Client.DoMulti(ctx, cmds...) {
 		members, err := res.AsStrSlice()
-		if err != nil && !reply.IsWrongType(err) {
+		if err != nil && !rediserr.IsWrongType(err) {
 			return nil, err
 		}
 		if ids := parseIDs(members); len(ids) > 0 {

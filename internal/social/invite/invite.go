@@ -24,9 +24,10 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 )
 
 var (
@@ -154,7 +155,7 @@ func (s Store) Create(ctx context.Context, i Invite, now time.Time) (token strin
 // trip.
 func (s Store) All(ctx context.Context) ([]Invite, error) {
 	entries, err := s.client.Do(ctx, s.client.B().Hgetall().Key(layout.Invites).Build()).AsStrMap()
-	if err != nil && !reply.IsWrongType(err) {
+	if err != nil && !rediserr.IsWrongType(err) {
 		return nil, fmt.Errorf("social: list invitations: %w", err)
 	}
 	var all []Invite

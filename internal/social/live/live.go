@@ -27,9 +27,9 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/app"
+	"retwis/internal/sleep"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/live/stream"
-	"retwis/internal/social/pause"
 )
 
 // Options are the settings of a Hub. The zero value is a good default.
@@ -209,7 +209,7 @@ func (h *Hub) follow(ctx context.Context) {
 			logged = true
 			h.opt.Logger.Warn("open pages do not see what is new until the database answers", "error", err)
 		}
-		pause.For(ctx, pauseFor)
+		sleep.For(ctx, pauseFor)
 		pauseFor = min(2*pauseFor, retryLast)
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"sync"
 	"time"
 
+	"retwis/internal/sleep"
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/pause"
 	"retwis/internal/social/timeline"
 )
 
@@ -150,7 +150,7 @@ func (h *Hub) refresh(ctx context.Context) {
 		h.endSessions(ctx)
 		h.sendUnread(ctx)
 		h.sendCounts(ctx)
-		if !pause.For(ctx, refreshPause) {
+		if !sleep.For(ctx, refreshPause) {
 			return
 		}
 		h.mu.Lock()
@@ -331,7 +331,7 @@ func (c *client) counts(news map[*watched]bool) []byte {
 // sweep sends signs of life, closes connections whose clients have gone or that are
 // old, and forgets people who have gone, until ctx ends.
 func (h *Hub) sweep(ctx context.Context) {
-	for round := 0; pause.For(ctx, time.Second); round++ {
+	for round := 0; sleep.For(ctx, time.Second); round++ {
 		h.mu.Lock()
 		now := time.Now()
 		for i := len(h.clients) - 1; i >= 0; i-- {

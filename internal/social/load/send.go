@@ -15,8 +15,8 @@ import (
 	"retwis/bulk"
 	"retwis/bulk/resp"
 	"retwis/internal/redis/nodes"
-	"retwis/internal/social/pause"
-	"retwis/internal/social/reply"
+	"retwis/internal/redis/reply"
+	"retwis/internal/sleep"
 )
 
 // chunks sends the commands for n items, each of them up to each commands, in
@@ -56,7 +56,7 @@ func (l Loader) send(ctx context.Context, cmds rueidis.Commands) error {
 			return err
 		}
 		l.log.WarnContext(ctx, "repeating a part of a load", "error", err)
-		if !pause.For(ctx, loadPause) {
+		if !sleep.For(ctx, loadPause) {
 			return errors.Join(err, ctx.Err())
 		}
 	}

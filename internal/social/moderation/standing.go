@@ -9,12 +9,12 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/removal"
-	"retwis/internal/social/reply"
 	"retwis/internal/social/timeline"
 	"retwis/internal/social/users"
 )

@@ -21,9 +21,10 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 )
 
 var (
@@ -104,7 +105,7 @@ func (s Store) RemoveActors(ctx context.Context, actors []int64, from ...int64) 
 		calls[i] = call(uid, args...)
 	}
 	for _, res := range removeActorScript.RunMany(ctx, s.client, calls) {
-		if err := res.Error(); err != nil && !reply.IsWrongType(err) {
+		if err := res.Error(); err != nil && !rediserr.IsWrongType(err) {
 			return fmt.Errorf("social: remove notifications: %w", err)
 		}
 	}
@@ -163,11 +164,11 @@ func ParseNewest(stream, list rueidis.RedisResult, seen ID) ([]Entry, error) {
 // that cannot be read it has the id.
 func merge(stream, list rueidis.RedisResult) ([]Entry, error) {
 	old, err := stream.AsXRange()
-	if err != nil && !rueidis.IsRedisNil(err) && !reply.IsWrongType(err) {
+	if err != nil && !rueidis.IsRedisNil(err) && !rediserr.IsWrongType(err) {
 		return nil, fmt.Errorf("social: read notifications: %w", err)
 	}
 	texts, err := list.AsStrSlice()
-	if err != nil && !rueidis.IsRedisNil(err) && !reply.IsWrongType(err) {
+	if err != nil && !rueidis.IsRedisNil(err) && !rediserr.IsWrongType(err) {
 		return nil, fmt.Errorf("social: read notifications: %w", err)
 	}
 	all := make([]Entry, 0, len(texts)+len(old))

@@ -10,7 +10,6 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/completion"
 	"retwis/internal/social/fanout"
-	"retwis/internal/social/follow"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/notify"
 	"retwis/internal/social/storage"
@@ -18,13 +17,13 @@ import (
 )
 
 // ErrBlocked: one of two users has blocked the other.
-var ErrBlocked = follow.ErrBlocked
+var ErrBlocked = storage.ErrBlocked
 
 // Follows lets users follow each other, and lists their followers.
 type Follows struct {
 	users   *users.Users
 	db      storage.Database
-	store   follow.Store
+	store   storage.Follows
 	fanOut  *fanout.Engine
 	notices *notify.Service
 	names   *completion.Index
@@ -45,7 +44,7 @@ type Options struct {
 // NewFollows returns the follows of a database.
 func NewFollows(opt Options) (*Follows, error) {
 	u := opt.Users
-	f := &Follows{users: u, db: opt.DB, store: follow.New(opt.DB.Client), fanOut: opt.FanOut, notices: opt.Notices, names: opt.Names, now: opt.Now}
+	f := &Follows{users: u, db: opt.DB, store: storage.NewFollows(opt.DB.Client), fanOut: opt.FanOut, notices: opt.Notices, names: opt.Names, now: opt.Now}
 	if opt.DB.Link.Watched() {
 		var err error
 		if f.common, err = newCommons(); err != nil {

@@ -11,19 +11,19 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/relation"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/users"
 )
 
 // Relations are mutes and blocks.
 type Relations struct {
 	follows *Follows
-	store   relation.Store
+	store   storage.Relations
 }
 
 // NewRelations returns the mutes and blocks of the same database.
 func NewRelations(f *Follows) *Relations {
-	return &Relations{follows: f, store: relation.New(f.db.Client)}
+	return &Relations{follows: f, store: storage.NewRelations(f.db.Client)}
 }
 
 // Mute hides what a user writes and does from another one's lists and notifications,
@@ -86,7 +86,7 @@ func (r *Relations) check(ctx context.Context, what string, from, to social.User
 
 // full describes the error of a list without room.
 func full(what string, err error) error {
-	if errors.Is(err, relation.ErrFull) {
+	if errors.Is(err, storage.ErrTooManyRelations) {
 		return social.Invalid("user", fmt.Sprintf("You can %s at most 10,000 people. Remove one from your list first.", what))
 	}
 	return err

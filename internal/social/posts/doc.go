@@ -17,7 +17,7 @@
 //
 //  1. web.Server.act finds the post on the page and calls [Reactions.Like].
 //  2. Reactions.target decides whether the user may see the post, mostly from memory.
-//  3. reaction.Store.Like writes it, with its counter, in one script; on a Cluster,
+//  3. storage.Reactions.Like writes it, with its counter, in one script; on a Cluster,
 //     fanout.Engine.Like makes that a task.
 //  4. timeline.Views.Touch makes the next page of this process read the post again.
 //  5. notify.Service.Notify notifies the author.

@@ -10,7 +10,7 @@ import (
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/notify"
-	"retwis/internal/social/reaction"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/timeline"
 	"retwis/internal/social/users"
 )
@@ -25,7 +25,7 @@ type Reactions struct {
 	users   *users.Users
 	fanOut  *fanout.Engine
 	notices *notify.Service
-	store   reaction.Store
+	store   storage.Reactions
 	now     func() time.Time
 }
 
@@ -33,7 +33,7 @@ type Reactions struct {
 func NewReactions(opt Options) *Reactions {
 	return &Reactions{
 		cluster: opt.DB.Cluster, views: opt.Views, viewers: opt.Viewers, users: opt.Users, fanOut: opt.FanOut,
-		lists: opt.Lists, notices: opt.Notices, store: reaction.New(opt.DB.Client), now: opt.Now,
+		lists: opt.Lists, notices: opt.Notices, store: storage.NewReactions(opt.DB.Client), now: opt.Now,
 	}
 }
 
@@ -51,7 +51,7 @@ func (r *Reactions) Like(ctx context.Context, user social.User, id int64) error 
 		isNew, err = r.store.Like(ctx, post.ID, user.ID, r.now())
 		return err
 	})
-	if errors.Is(err, reaction.ErrNoPost) {
+	if errors.Is(err, storage.ErrNoPost) {
 		err = social.ErrNotFound
 	}
 	r.views.Touch(post.ID)

@@ -9,8 +9,8 @@ import (
 	"github.com/maypok86/otter/v2"
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/rediserr"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/timeline"
 )
@@ -192,7 +192,7 @@ func (t *Threads) parents(ctx context.Context, root int64, ids []int64, known *t
 	flush := func() error {
 		for n, res := range t.db.Client.DoMulti(ctx, cmds...) {
 			fields, err := res.ToArray()
-			if reply.IsWrongType(err) {
+			if rediserr.IsWrongType(err) {
 				continue
 			}
 			if err != nil {

@@ -8,10 +8,10 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/sleep"
 	"retwis/internal/social/completion"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/pause"
-	"retwis/internal/social/reply"
 )
 
 const (
@@ -80,7 +80,7 @@ func (e *Engine) drain(ctx context.Context, a account, prefix string, remove fun
 	key := layout.Key(prefix, a.id)
 	for {
 		members, err := e.Client.Do(ctx, e.Client.B().Zrange().Key(key).Min("0").Max(strconv.Itoa(pageSize-1)).Build()).AsStrSlice()
-		if reply.IsWrongType(err) {
+		if rediserr.IsWrongType(err) {
 			return nil
 		}
 		if err != nil {
@@ -95,7 +95,7 @@ func (e *Engine) drain(ctx context.Context, a account, prefix string, remove fun
 		if err := e.Client.Do(ctx, e.Client.B().Zrem().Key(key).Member(members...).Build().ToRetryable()).Error(); err != nil {
 			return fmt.Errorf("key %s: %w", key, err)
 		}
-		if !pause.For(ctx, gap) {
+		if !sleep.For(ctx, gap) {
 			return ctx.Err()
 		}
 	}
@@ -122,7 +122,7 @@ func (e *Engine) removePosts(ctx context.Context, a account, members []string) e
 		if _, err := e.FanOut.Erase(ctx, post, a.id); err != nil {
 			return err
 		}
-		if !pause.For(ctx, gap) {
+		if !sleep.For(ctx, gap) {
 			return ctx.Err()
 		}
 		return nil
@@ -175,7 +175,7 @@ func (e *Engine) removeFrom(ctx context.Context, keys []string, members ...strin
 		cmds[i] = e.Client.B().Zrem().Key(key).Member(members...).Build().ToRetryable()
 	}
 	for _, res := range e.Client.DoMulti(ctx, cmds...) {
-		if err := res.Error(); err != nil && !reply.IsWrongType(err) {
+		if err := res.Error(); err != nil && !rediserr.IsWrongType(err) {
 			return err
 		}
 	}

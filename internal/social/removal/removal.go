@@ -32,17 +32,15 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/reply"
 	"retwis/internal/redis/scan"
 	"retwis/internal/redis/script"
 	"retwis/internal/social/completion"
 	"retwis/internal/social/directory"
 	"retwis/internal/social/fanout"
-	"retwis/internal/social/follow"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/notify"
-	"retwis/internal/social/reaction"
-	"retwis/internal/social/relation"
-	"retwis/internal/social/reply"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/task"
 )
 
@@ -90,9 +88,9 @@ type Options struct {
 // Engine deletes accounts. It is safe for concurrent use.
 type Engine struct {
 	Options
-	follows   follow.Store
-	likes     reaction.Store
-	relations relation.Store
+	follows   storage.Follows
+	likes     storage.Reactions
+	relations storage.Relations
 	notify    notify.Store
 	rest      *sweeper
 }
@@ -100,7 +98,7 @@ type Engine struct {
 // New returns an engine whose tasks are those of opt.FanOut.
 func New(opt Options) *Engine {
 	e := &Engine{
-		Options: opt, follows: follow.New(opt.Client), likes: reaction.New(opt.Client), relations: relation.New(opt.Client),
+		Options: opt, follows: storage.NewFollows(opt.Client), likes: storage.NewReactions(opt.Client), relations: storage.NewRelations(opt.Client),
 		notify: notify.New(opt.Client),
 	}
 	e.rest = newSweeper(e.sweep, opt.FanOut.Tasks().Masters, opt.Log)

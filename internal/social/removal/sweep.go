@@ -8,11 +8,12 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/redis/scan"
+	"retwis/internal/sleep"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/limits"
-	"retwis/internal/social/pause"
-	"retwis/internal/social/reply"
 	"retwis/internal/social/task"
 )
 
@@ -75,7 +76,7 @@ func (e *Engine) sweep(ctx context.Context, all accounts) error {
 		if err := e.sweepNotifications(ctx, all, notified); err != nil {
 			return err
 		}
-		if !pause.For(ctx, gap) {
+		if !sleep.For(ctx, gap) {
 			return ctx.Err()
 		}
 	}
@@ -107,7 +108,7 @@ func (e *Engine) erasePending(ctx context.Context, posts []post) error {
 		if posts, err = e.erase(ctx, posts); err != nil || len(posts) == 0 {
 			return err
 		}
-		if !pause.For(ctx, fanOutPause) {
+		if !sleep.For(ctx, fanOutPause) {
 			return ctx.Err()
 		}
 	}
@@ -166,7 +167,7 @@ func (e *Engine) sweepNotifications(ctx context.Context, all accounts, users []i
 		if err := e.notify.RemoveActors(ctx, actors, users[:n]...); err != nil {
 			return err
 		}
-		if users = users[n:]; len(users) > 0 && !pause.For(ctx, gap) {
+		if users = users[n:]; len(users) > 0 && !sleep.For(ctx, gap) {
 			return ctx.Err()
 		}
 	}
@@ -177,7 +178,7 @@ func (e *Engine) sweepNotifications(ctx context.Context, all accounts, users []i
 func (e *Engine) sweepLive(ctx context.Context, all accounts) error {
 	for start := "-"; ; {
 		entries, err := e.Client.Do(ctx, e.Client.B().Xrange().Key(layout.Live).Start(start).End("+").Count(liveAtOnce).Build()).AsXRange()
-		if reply.IsWrongType(err) {
+		if rediserr.IsWrongType(err) {
 			return nil
 		}
 		if err != nil {
@@ -200,7 +201,7 @@ func (e *Engine) sweepLive(ctx context.Context, all accounts) error {
 		if len(entries) < liveAtOnce {
 			return nil
 		}
-		if !pause.For(ctx, gap) {
+		if !sleep.For(ctx, gap) {
 			return ctx.Err()
 		}
 	}

@@ -12,9 +12,9 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 )
 
 var (

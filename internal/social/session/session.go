@@ -26,10 +26,10 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
 	"retwis/internal/social/directory"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 )
 
 var (

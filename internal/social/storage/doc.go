@@ -1,3 +1,6 @@
-// Package storage is the database as all subjects use it: reads that the client answers from
-// its memory, where the server reports changes.
+// Package storage is what all subjects store and read in the same way: the database, whose
+// reads the client answers from its memory where the server reports changes ([Database]);
+// follows, likes and bookmarks, mutes and blocks; the authors whose posts are merged
+// ([Celebrities]); and writes to a hash, or to two sorted sets on different servers, that can
+// be repeated.
 package storage

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"retwis/internal/jobs"
-	"retwis/internal/social/pause"
+	"retwis/internal/sleep"
 )
 
 const (
@@ -139,7 +139,7 @@ func (e *Engine) Finish(ctx context.Context, member string) error {
 		if !errors.Is(err, ErrAgain) {
 			return err
 		}
-		if !pause.For(ctx, retryAfter) {
+		if !sleep.For(ctx, retryAfter) {
 			return fmt.Errorf("social: task %.40q: %w", member, ctx.Err())
 		}
 	}
@@ -231,7 +231,7 @@ func (e *Engine) repeat(member string) {
 		e.ledger.Hold(member)
 		defer e.ledger.Release(member)
 		for e.Note(e.ctx, member) != nil {
-			if !pause.For(e.ctx, retryAfter) {
+			if !sleep.For(e.ctx, retryAfter) {
 				return
 			}
 		}

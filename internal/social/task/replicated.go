@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"retwis/internal/social/pause"
+	"retwis/internal/sleep"
 )
 
 // ErrBehind: replicas have not acknowledged what was written.
@@ -40,7 +40,7 @@ func (o *Observer) Replicated(ctx context.Context, timeout time.Duration, write 
 			if time.Since(began) > timeout {
 				return fmt.Errorf("%w: they have not acknowledged it after %v", ErrBehind, timeout)
 			}
-			if !pause.For(ctx, lookEvery) {
+			if !sleep.For(ctx, lookEvery) {
 				return ctx.Err()
 			}
 			if now, err = o.observe(ctx); err != nil {

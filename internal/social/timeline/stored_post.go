@@ -8,9 +8,9 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/rediserr"
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 	"retwis/internal/social/users"
 )
 
@@ -63,7 +63,7 @@ func ParseAll(ctx context.Context, u *users.Users, ids []int64, results []rueidi
 // false where there is no such post, or the key is of another type.
 func parsePost(id int64, res rueidis.RedisResult) (post social.Post, ok bool, err error) {
 	values, err := res.ToArray()
-	if reply.IsWrongType(err) {
+	if rediserr.IsWrongType(err) {
 		return social.Post{}, false, nil
 	}
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/relation"
 	"retwis/internal/social/storage"
 	"retwis/internal/watched"
 )
@@ -23,7 +22,7 @@ const (
 	// older posts are read.
 	newestMarks = 500
 	// maxRelations bounds how many people one can mute, or block.
-	maxRelations = relation.Max
+	maxRelations = storage.MaxRelations
 	// maxBlockers bounds how many of those who have blocked a user are honored.
 	maxBlockers = 100_000
 	// clockSkew is by how much the clocks of two processes may differ.

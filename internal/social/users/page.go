@@ -7,8 +7,8 @@ import (
 	"strconv"
 
 	"retwis/internal/social"
-	"retwis/internal/social/follow"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 // SeenBy leaves out the users that a list of people does not show to a viewer. Muted users are
@@ -26,7 +26,7 @@ type Member struct {
 	Score string
 }
 
-func (m Member) cursor() follow.Cursor { return follow.Cursor{Since: m.Score, ID: layout.Itoa(m.ID)} }
+func (m Member) cursor() storage.Cursor { return storage.Cursor{Since: m.Score, ID: layout.Itoa(m.ID)} }
 
 // People returns the users of a set, the highest score first, without those that show
 // leaves out.
@@ -47,7 +47,7 @@ func (u *Users) People(ctx context.Context, set, cursor string, limit int, show 
 // those that show leaves out, and the cursor of the next page, empty at the end.
 func (u *Users) Members(ctx context.Context, set, cursor string, limit int, show func([]Member) ([]Member, error)) (shown []Member, next string, err error) {
 	limit = social.PageSize(limit)
-	after, ok := follow.ParseCursor(cursor)
+	after, ok := storage.ParseCursor(cursor)
 	if !ok {
 		return nil, "", social.Invalid("before", "This page address is not valid.")
 	}
@@ -80,7 +80,7 @@ func (u *Users) Members(ctx context.Context, set, cursor string, limit int, show
 }
 
 // memberPage returns the entries of a set after a cursor, and whether more follow.
-func (u *Users) memberPage(ctx context.Context, set string, after follow.Cursor, limit int) (page []Member, more bool, err error) {
+func (u *Users) memberPage(ctx context.Context, set string, after storage.Cursor, limit int) (page []Member, more bool, err error) {
 	// id, score, id, score ..., with one more than the page when another follows.
 	entries, err := u.sets.Page(ctx, set, after, limit+1)
 	if err != nil {

@@ -2,6 +2,7 @@ package users
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,14 +11,11 @@ import (
 	"github.com/maypok86/otter/v2"
 	"github.com/redis/rueidis"
 
-	_ "embed"
-
+	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
 	"retwis/internal/social"
 	"retwis/internal/social/directory"
-	"retwis/internal/social/follow"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 	"retwis/internal/social/storage"
 	"retwis/internal/watched"
 )
@@ -36,7 +34,7 @@ type Users struct {
 	newest *watched.Recent[string] // the names of the latest users; nil: not in memory
 
 	directory *directory.Directory
-	sets      follow.Store // reads sets of users and posts in pages
+	sets      storage.Follows // reads sets of users and posts in pages
 }
 
 // New returns the users of a database, whose names are in a directory.
@@ -45,7 +43,7 @@ func New(db storage.Database, names *directory.Directory) (*Users, error) {
 	if err != nil {
 		return nil, fmt.Errorf("social: %w", err)
 	}
-	u := &Users{db: db, ids: ids, directory: names, sets: follow.New(db.Client)}
+	u := &Users{db: db, ids: ids, directory: names, sets: storage.NewFollows(db.Client)}
 	if db.Link.Watched() {
 		u.newest = watched.NewRecent(db.Link, u.readNewest)
 	}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"math/rand/v2"
 	"time"
+
+	"retwis/internal/sleep"
 )
 
 // Pause waits before another attempt: not before the first two, then for a random,
@@ -14,17 +16,8 @@ func Pause(ctx context.Context, attempt int) error {
 		return ctx.Err()
 	}
 	most := time.Millisecond << min(attempt-2, 5)
-	return Sleep(ctx, rand.N(min(most, 50*time.Millisecond))+1)
-}
-
-// Sleep waits for a time, or until the context ends.
-func Sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
+	if !sleep.For(ctx, rand.N(min(most, 50*time.Millisecond))+1) {
 		return ctx.Err()
-	case <-timer.C:
-		return nil
 	}
+	return nil
 }

@@ -10,12 +10,12 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/redis/rueidis"
+
+	"retwis/internal/sleep"
 	"retwis/maintain"
-	"retwis/model/internal/backoff"
 	"retwis/model/internal/schema"
 	"retwis/model/internal/unique"
-
-	"github.com/redis/rueidis"
 )
 
 // orphans finds entries that lead to records which do not have them.
@@ -304,8 +304,8 @@ func (o *orphanClaims) checkSuspects(ctx context.Context, suspects []orphanClaim
 		if o.mode != DryRun || time.Since(begin) >= wait {
 			break
 		}
-		if err := backoff.Sleep(ctx, min(delay, wait-time.Since(begin))); err != nil {
-			return err
+		if !sleep.For(ctx, min(delay, wait-time.Since(begin))) {
+			return ctx.Err()
 		}
 	}
 	o.waitLeft -= time.Since(begin)

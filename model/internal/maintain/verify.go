@@ -6,11 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/rediserr"
 	"retwis/maintain"
 	"retwis/model/internal/record"
 	"retwis/model/internal/schema"
-
-	"github.com/redis/rueidis"
 )
 
 // Verify compares the records of a table with their indexes, and repairs what
@@ -260,7 +261,7 @@ func (r *run) probe(ctx context.Context, p *schema.Partition, ids []string, fore
 	}
 	for i, reply := range r.t.Client.DoMulti(ctx, commands...) {
 		is, err := reply.AsBool()
-		if err != nil && !record.IsWrongType(err) {
+		if err != nil && !rediserr.IsWrongType(err) {
 			return err
 		}
 		foreign[of[i]] = foreign[of[i]] || is

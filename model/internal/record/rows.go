@@ -12,9 +12,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"retwis/model/internal/schema"
-
 	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/rediserr"
+	"retwis/model/internal/schema"
 )
 
 // as Redis names scripts: guards against changes, not attacks
@@ -214,7 +215,7 @@ func (r *Rows) Parse(id string, reply rueidis.RedisResult, fields []schema.Text)
 }
 
 func (r *Rows) readError(id string, err error) error {
-	if IsWrongType(err) {
+	if rediserr.IsWrongType(err) {
 		return r.notHash(id)
 	}
 	return err
@@ -223,13 +224,6 @@ func (r *Rows) readError(id string, err error) error {
 // notHash returns the error of a key that is not a hash, and so not a record.
 func (r *Rows) notHash(id string) error {
 	return &schema.RecordError{ID: id, Err: fmt.Errorf("%w: key %q does not hold a hash", schema.ErrCorrupt, r.Of(id).Record(id))}
-}
-
-// IsWrongType reports whether a key holds a value of another type. Old servers put
-// the position within the script before the error.
-func IsWrongType(err error) bool {
-	e, ok := rueidis.IsRedisErr(err)
-	return ok && strings.Contains(e.Error(), "WRONGTYPE")
 }
 
 // Absent returns ErrNotFound unless there is a record, with none of the declared

@@ -11,10 +11,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/rediserr"
 	"retwis/model/internal/schema"
 	"retwis/model/internal/unique"
-
-	"github.com/redis/rueidis"
 )
 
 // Table holds the records of a model in their stored form: the untyped part of a Store.
@@ -130,7 +131,7 @@ func openTable(client rueidis.Client, name string, w schema.Stored, s *schema.Sc
 // TypeError names the key of the model that holds a value of another type, if that is
 // the cause of an error. Among keys may be sets of values.
 func (t *Table) TypeError(ctx context.Context, err error, keys ...string) error {
-	if !IsWrongType(err) {
+	if !rediserr.IsWrongType(err) {
 		return err
 	}
 	return cmp.Or(t.CheckTypes(ctx, t.valueKeysOf(keys)...), err)

@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/script"
 	"retwis/model/internal/schema"
 	"retwis/model/internal/unique"
-
-	"github.com/redis/rueidis"
 )
 
 // change is one write of a record.
@@ -293,7 +294,7 @@ func (t *Table) parseOutcomes(ctx context.Context, b *batch, keys []string, m ru
 		switch err := list[i].Error(); {
 		case err == nil || rueidis.IsRedisNil(err):
 			errs[i] = t.parseOutcome(c, list[i])
-		case IsWrongType(err):
+		case rediserr.IsWrongType(err):
 			if wrongType == nil {
 				wrongType = t.CheckTypes(ctx, t.valueKeysOf(keys)...)
 			}

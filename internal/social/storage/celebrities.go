@@ -1,20 +1,4 @@
-// Package celebrity knows the authors whose posts are not put on the home timelines of
-// their followers, because there are very many of them. Their posts are merged into a
-// home timeline when it is read: see package home.
-//
-// The sorted set `celebrities` has each such author with the id of the first post that
-// is merged (Twitter and Bluesky do the same for their largest accounts). An author is
-// added with the first post or repost after they have gained more followers than a
-// limit, and stays there.
-//
-// Putting a post on the home timelines all the same is always right: the reader drops
-// the second one. So a process that does not know yet that an author was added does no
-// harm. Leaving a post out is right only for a post whose id is not below the one in
-// `celebrities`, and [Set.Decide] reads it there.
-//
-// All of this happens on a Cluster only; the Set of a single server is nil, and knows
-// nobody.
-package celebrity
+package storage
 
 import (
 	"context"
@@ -25,23 +9,38 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
 )
 
-// Known are the authors whose posts are merged, each with the id of the first post that
+// KnownCelebrities are the authors whose posts are merged, each with the id of the first post that
 // is. It never changes: after a change there is another one.
-type Known struct{ First map[int64]int64 }
+type KnownCelebrities struct{ First map[int64]int64 }
 
-// Set keeps `celebrities` in memory. A nil *Set is that of a single server. It is safe
-// for concurrent use.
-type Set struct {
+// Celebrities are the authors whose posts are not put on the home timelines of their
+// followers, because there are very many of them. Their posts are merged into a home
+// timeline when it is read: see package home.
+//
+// The sorted set `celebrities` has each such author with the id of the first post that is
+// merged (Twitter and Bluesky do the same for their largest accounts). An author is added
+// with the first post or repost after they have gained more followers than a limit, and stays
+// there. Celebrities keeps the set in memory.
+//
+// Putting a post on the home timelines all the same is always right: the reader drops the
+// second one. So a process that does not know yet that an author was added does no harm.
+// Leaving a post out is right only for a post whose id is not below the one in `celebrities`,
+// and [Celebrities.Decide] reads it there.
+//
+// All of this happens on a Cluster only; on a single server it is nil, and knows nobody. It
+// is safe for concurrent use.
+type Celebrities struct {
 	client  rueidis.Client
 	above   int64
 	watched bool
 	layout  func(ctx context.Context) (bool, error)
 
-	known   atomic.Pointer[Known]
+	known   atomic.Pointer[KnownCelebrities]
 	changed atomic.Uint64 // the number of changes that were reported
 	seen    atomic.Uint64 // the number of those that known has
 	readAt  atomic.Int64  // when it was read, in nanoseconds
@@ -50,15 +49,15 @@ type Set struct {
 	wrote func(author int64) // may be nil
 }
 
-// New returns the set of a database; nil on a single server. An author with more than
+// NewCelebrities returns those of a database; nil on a single server. An author with more than
 // above followers is added, once the database has the layout of a Cluster: processes of
 // an earlier version do not merge. With watched, the server reports changes to Changed;
 // otherwise the set is read each time.
-func New(client rueidis.Client, above int64, watched bool, layout func(ctx context.Context) (bool, error)) *Set {
+func NewCelebrities(client rueidis.Client, above int64, watched bool, layout func(ctx context.Context) (bool, error)) *Celebrities {
 	if client.Mode() != rueidis.ClientModeCluster {
 		return nil
 	}
-	return &Set{client: client, above: above, watched: watched, layout: layout}
+	return &Celebrities{client: client, above: above, watched: watched, layout: layout}
 }
 
 const (
@@ -70,7 +69,7 @@ const (
 )
 
 // Changed notes that `celebrities` has changed, or may have. It does not wait.
-func (s *Set) Changed() {
+func (s *Celebrities) Changed() {
 	if s != nil {
 		s.changed.Add(1)
 	}
@@ -78,14 +77,14 @@ func (s *Set) Changed() {
 
 // OnWrite sets what is called with the author of a post that this process has written,
 // or deleted. Call it before the first use.
-func (s *Set) OnWrite(wrote func(author int64)) {
+func (s *Celebrities) OnWrite(wrote func(author int64)) {
 	if s != nil {
 		s.wrote = wrote
 	}
 }
 
 // Wrote notes that this process has written a post of an author, or deleted one.
-func (s *Set) Wrote(author int64) {
+func (s *Celebrities) Wrote(author int64) {
 	if s != nil && s.wrote != nil {
 		s.wrote(author)
 	}
@@ -93,9 +92,9 @@ func (s *Set) Wrote(author int64) {
 
 // Load returns who is known. It reads the set if it has changed, or always where fresh.
 // No round trip while nothing has changed.
-func (s *Set) Load(ctx context.Context, fresh bool) (*Known, error) {
+func (s *Celebrities) Load(ctx context.Context, fresh bool) (*KnownCelebrities, error) {
 	if s == nil {
-		return &Known{}, nil
+		return &KnownCelebrities{}, nil
 	}
 	if known := s.current(); known != nil && !fresh {
 		return known, nil
@@ -114,10 +113,10 @@ func (s *Set) Load(ctx context.Context, fresh bool) (*Known, error) {
 		res = s.client.DoCache(ctx, cmd.ToStaticTTL(), cacheTTL)
 	}
 	scores, err := res.AsZScores()
-	if err != nil && !reply.IsWrongType(err) { // a check reports it
+	if err != nil && !rediserr.IsWrongType(err) { // a check reports it
 		return nil, fmt.Errorf("social: read whose posts are merged: %w", err)
 	}
-	known := &Known{First: make(map[int64]int64, len(scores))}
+	known := &KnownCelebrities{First: make(map[int64]int64, len(scores))}
 	for _, score := range scores {
 		if uid, ok := layout.ParseID(score.Member); ok && score.Score >= 1 && score.Score <= layout.MaxID {
 			known.First[uid] = int64(score.Score)
@@ -134,7 +133,7 @@ func (s *Set) Load(ctx context.Context, fresh bool) (*Known, error) {
 }
 
 // current returns what is known if it is up to date.
-func (s *Set) current() *Known {
+func (s *Celebrities) current() *KnownCelebrities {
 	known := s.known.Load()
 	if known == nil || !s.watched || s.seen.Load() != s.changed.Load() || time.Now().UnixNano()-s.readAt.Load() > int64(maxAge) {
 		return nil
@@ -142,8 +141,8 @@ func (s *Set) current() *Known {
 	return known
 }
 
-// Commands reads what [Set.Decide] needs, for a pipeline of the caller.
-func (s *Set) Commands(author int64) rueidis.Commands {
+// Commands reads what [Celebrities.Decide] needs, for a pipeline of the caller.
+func (s *Celebrities) Commands(author int64) rueidis.Commands {
 	b := s.client.B()
 	return rueidis.Commands{
 		b.Zscore().Key(layout.Celebrities).Member(layout.Itoa(author)).Build(),
@@ -159,8 +158,8 @@ func (s *Set) Commands(author int64) rueidis.Commands {
 // no post is missing: it is merged if its id is not below the one in `celebrities`, and
 // put on the timelines otherwise. What this process has in memory does not matter: it
 // can be wrong after a failover.
-func (s *Set) Decide(ctx context.Context, author, post int64, isNew bool, res []rueidis.RedisResult) (bool, error) {
-	from, err := first(res[0])
+func (s *Celebrities) Decide(ctx context.Context, author, post int64, isNew bool, res []rueidis.RedisResult) (bool, error) {
+	from, err := firstMerged(res[0])
 	if err != nil {
 		return false, err
 	}
@@ -168,7 +167,7 @@ func (s *Set) Decide(ctx context.Context, author, post int64, isNew bool, res []
 		return post >= from, nil
 	}
 	followers, err := res[1].AsInt64()
-	if err != nil && !reply.IsWrongType(err) {
+	if err != nil && !rediserr.IsWrongType(err) {
 		return false, fmt.Errorf("social: count followers: %w", err)
 	}
 	if !isNew || followers <= s.above {
@@ -182,15 +181,15 @@ func (s *Set) Decide(ctx context.Context, author, post int64, isNew bool, res []
 	res = s.client.DoMulti(ctx,
 		b.Zadd().Key(layout.Celebrities).Nx().ScoreMember().ScoreMember(float64(post), member).Build().ToRetryable(),
 		b.Zscore().Key(layout.Celebrities).Member(member).Build())
-	if err := res[0].Error(); err != nil && !reply.IsWrongType(err) {
+	if err := res[0].Error(); err != nil && !rediserr.IsWrongType(err) {
 		return false, fmt.Errorf("social: merge the posts of user %d: %w", author, err)
 	}
-	from, err = first(res[1]) // another process can have added the author before
+	from, err = firstMerged(res[1]) // another process can have added the author before
 	return err == nil && from != 0 && post >= from, err
 }
 
-// first reads the first post of an author that is merged; 0 for none.
-func first(res rueidis.RedisResult) (int64, error) {
+// firstMerged reads the first post of an author that is merged; 0 for none.
+func firstMerged(res rueidis.RedisResult) (int64, error) {
 	text, err := reply.TextOrEmpty(res)
 	if err != nil {
 		return 0, fmt.Errorf("social: read whose posts are merged: %w", err)
@@ -206,20 +205,20 @@ func first(res rueidis.RedisResult) (int64, error) {
 
 // First returns the first post of an author that is merged, bypassing all caches; 0
 // for none. One round trip.
-func (s *Set) First(ctx context.Context, author int64) (int64, error) {
+func (s *Celebrities) First(ctx context.Context, author int64) (int64, error) {
 	if s == nil {
 		return 0, nil
 	}
-	return first(s.client.Do(ctx, s.client.B().Zscore().Key(layout.Celebrities).Member(layout.Itoa(author)).Build()))
+	return firstMerged(s.client.Do(ctx, s.client.B().Zscore().Key(layout.Celebrities).Member(layout.Itoa(author)).Build()))
 }
 
 // Remove removes an account that is deleted. Repeating it changes nothing.
-func (s *Set) Remove(ctx context.Context, uid int64) error {
+func (s *Celebrities) Remove(ctx context.Context, uid int64) error {
 	if s == nil {
 		return nil
 	}
 	err := s.client.Do(ctx, s.client.B().Zrem().Key(layout.Celebrities).Member(layout.Itoa(uid)).Build().ToRetryable()).Error()
-	if err != nil && !reply.IsWrongType(err) {
+	if err != nil && !rediserr.IsWrongType(err) {
 		return fmt.Errorf("social: remove user %d: %w", uid, err)
 	}
 	return nil

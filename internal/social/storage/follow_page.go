@@ -1,4 +1,4 @@
-package follow
+package storage
 
 import (
 	"context"
@@ -13,15 +13,15 @@ import (
 )
 
 var (
-	//go:embed place.lua
-	placeSource string
-	//go:embed page.lua
-	pageSource string
-	//go:embed ids.lua
-	idsSource string
+	//go:embed follow_place.lua
+	followPlaceSource string
+	//go:embed follow_page.lua
+	followPageSource string
+	//go:embed follow_ids.lua
+	followIDsSource string
 
-	pageScript = script.New(placeSource, pageSource).Retryable()
-	idsScript  = script.New(placeSource, idsSource).Retryable()
+	followPageScript = script.New(followPlaceSource, followPageSource).Retryable()
+	followIDsScript  = script.New(followPlaceSource, followIDsSource).Retryable()
 )
 
 // Cursor is the last entry of a page: the time of its follow, as the server
@@ -30,9 +30,9 @@ var (
 // failover, unlike the cursor of ZSCAN.
 type Cursor struct{ Since, ID string }
 
-// First is the cursor of the first page; as a next cursor it marks the end. Its id is
+// FirstPage is the cursor of the first page; as a next cursor it marks the end. Its id is
 // after all others, those of entries with an infinite score too.
-var First = Cursor{Since: "+inf", ID: ":"}
+var FirstPage = Cursor{Since: "+inf", ID: ":"}
 
 func (c Cursor) String() string { return c.Since + "-" + c.ID }
 
@@ -42,7 +42,7 @@ const maxCursor = 64
 // ParseCursor reads the text of a cursor; an empty text is the first page.
 func ParseCursor(text string) (Cursor, bool) {
 	if text == "" {
-		return First, true
+		return FirstPage, true
 	}
 	since, id, ok := strings.Cut(text, "-")
 	if !ok || len(text) > maxCursor || !isDecimal(since) && since != "inf" || !IsDigits(id) {
@@ -54,13 +54,13 @@ func ParseCursor(text string) (Cursor, bool) {
 // PageCommand reads a page of a set of follows, the latest first: id, time, id,
 // time ... It carries the script in full, as a pipeline cannot fall back to it
 // where the server does not know it.
-func (s Store) PageCommand(set string, after Cursor, n int) rueidis.Completed {
-	return pageScript.Command(s.client, []string{set}, []string{after.Since, after.ID, layout.Itoa(int64(n))})
+func (s Follows) PageCommand(set string, after Cursor, n int) rueidis.Completed {
+	return followPageScript.Command(s.client, []string{set}, []string{after.Since, after.ID, layout.Itoa(int64(n))})
 }
 
 // Page reads a page of a set of follows; see PageCommand.
-func (s Store) Page(ctx context.Context, set string, after Cursor, n int) ([]string, error) {
-	return pageScript.Run(ctx, s.client, []string{set}, []string{after.Since, after.ID, layout.Itoa(int64(n))}).AsStrSlice()
+func (s Follows) Page(ctx context.Context, set string, after Cursor, n int) ([]string, error) {
+	return followPageScript.Run(ctx, s.client, []string{set}, []string{after.Since, after.ID, layout.Itoa(int64(n))}).AsStrSlice()
 }
 
 // Part is a part of a set of follows: the entries after a cursor. The zero value of After
@@ -73,17 +73,17 @@ type Part struct {
 
 // IDs reads up to n ids of a part, the latest first, and the cursor of the last one. At the
 // end of the part there are fewer than n. One round trip, O(log(size of the set) + n).
-func (s Store) IDs(ctx context.Context, set string, part Part, n int) (ids []string, last Cursor, err error) {
+func (s Follows) IDs(ctx context.Context, set string, part Part, n int) (ids []string, last Cursor, err error) {
 	args := []string{part.After.Since, part.After.ID, "", "", "", layout.Itoa(int64(n))}
-	if part.Last != First {
+	if part.Last != FirstPage {
 		args[2], args[3] = part.Last.Since, part.Last.ID
 	}
 	if part.Until != 0 {
 		args[4] = strconv.FormatFloat(part.Until, 'f', -1, 64)
 	}
-	page, err := idsScript.Run(ctx, s.client, []string{set}, args).AsStrSlice()
+	page, err := followIDsScript.Run(ctx, s.client, []string{set}, args).AsStrSlice()
 	if err != nil || len(page) < 3 {
-		return nil, First, err
+		return nil, FirstPage, err
 	}
 	return strings.Split(page[0], ","), Cursor{Since: page[2], ID: page[1]}, nil
 }

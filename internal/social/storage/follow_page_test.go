@@ -1,4 +1,4 @@
-package follow_test
+package storage_test
 
 import (
 	"cmp"
@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"retwis/internal/redistest"
-	"retwis/internal/social/follow"
+	"retwis/internal/social/storage"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
@@ -19,7 +19,7 @@ type entry struct {
 	id    string
 }
 
-func (e entry) cursor() follow.Cursor { return follow.Cursor{Since: strconv.Itoa(e.since), ID: e.id} }
+func (e entry) cursor() storage.Cursor { return storage.Cursor{Since: strconv.Itoa(e.since), ID: e.id} }
 
 // Parts of a set, in pages of any size, are what a loop over all entries selects, also where
 // many follows began in the same second and the entries at the ends of the part are gone.
@@ -27,7 +27,7 @@ func TestIDs(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	client := redistest.Own(t).Client(t)
-	store := follow.New(client)
+	store := storage.NewFollows(client)
 	random := rand.New(rand.NewPCG(1, 2))
 	for round := range 300 {
 		set := fmt.Sprint("followers:", round)
@@ -40,7 +40,7 @@ func TestIDs(t *testing.T) {
 		}
 		newestFirst := func(a, b entry) int { return cmp.Or(cmp.Compare(b.since, a.since), cmp.Compare(b.id, a.id)) }
 		slices.SortFunc(all, newestFirst)
-		part := follow.Part{After: follow.First, Last: follow.First}
+		part := storage.Part{After: storage.FirstPage, Last: storage.FirstPage}
 		after, last := entry{1 << 30, "a"}, entry{}
 		if len(all) > 1 && round%3 > 0 {
 			i := random.IntN(len(all))

@@ -3,11 +3,9 @@
 package reply
 
 import (
-	"errors"
-	"fmt"
-	"strings"
-
 	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/rediserr"
 )
 
 // Text returns a string reply, empty for nil.
@@ -17,7 +15,7 @@ func Text(res rueidis.RedisResult) (string, error) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("social: %w", err)
+		return "", err
 	}
 	return value, nil
 }
@@ -25,7 +23,7 @@ func Text(res rueidis.RedisResult) (string, error) {
 // TextOrEmpty is Text, and empty too for a key of another type.
 func TextOrEmpty(res rueidis.RedisResult) (string, error) {
 	value, err := Text(res)
-	if IsWrongType(err) {
+	if rediserr.IsWrongType(err) {
 		return "", nil
 	}
 	return value, err
@@ -38,7 +36,7 @@ const maxFields = 16
 // empty for a missing key or one of another type.
 func Fields(res rueidis.RedisResult) ([]string, error) {
 	values, err := res.ToArray()
-	if IsWrongType(err) {
+	if rediserr.IsWrongType(err) {
 		return make([]string, maxFields), nil
 	}
 	if err != nil {
@@ -61,12 +59,4 @@ func FirstError(results []rueidis.RedisResult) error {
 		}
 	}
 	return nil
-}
-
-// IsWrongType reports whether an error is the reply to a command on a key of
-// another type. Redis 6.2 embeds that reply in a longer text when a script
-// receives it.
-func IsWrongType(err error) bool {
-	var answer *rueidis.RedisError
-	return errors.As(err, &answer) && strings.Contains(answer.Error(), "WRONGTYPE")
 }

@@ -1,13 +1,4 @@
-// Package reaction stores what users do with posts: likes and bookmarks.
-//
-// A like is in two sorted sets, both scored by its time (unix seconds): the post's
-// (likers:{post:<pid>}), which is authoritative, and the user's (liked:<uid>). The
-// number of likes is a field of the post, set from the size of the first set by the
-// script that changes it, so it cannot differ.
-//
-// On a single server one script changes all three. On a Cluster liked:<uid> is in
-// another slot, so the write is a sequence that can be repeated; see package mirror.
-package reaction
+package storage
 
 import (
 	"context"
@@ -18,10 +9,9 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/mirror"
-	"retwis/internal/social/reply"
 )
 
 // Each script may be sent again when its reply was lost: repeating it changes
@@ -39,24 +29,32 @@ var (
 // ErrNoPost: there is no such post, or it is deleted or a repost.
 var ErrNoPost = errors.New("social: no such post")
 
-// Store reads and writes likes and bookmarks. Its zero value is not usable; see New.
-type Store struct {
+// Reactions are what users do with posts: likes and bookmarks.
+//
+// A like is in two sorted sets, both scored by its time (unix seconds): the post's
+// (likers:{post:<pid>}), which is authoritative, and the user's (liked:<uid>). The number of
+// likes is a field of the post, set from the size of the first set by the script that changes
+// it, so it cannot differ.
+//
+// On a single server one script changes all three. On a Cluster liked:<uid> is in another
+// slot, so the write is a sequence that can be repeated; see CopyEntry. Made by NewReactions.
+type Reactions struct {
 	client  rueidis.Client
 	cluster bool
 }
 
-// New returns the likes and bookmarks of a database.
-func New(client rueidis.Client) Store {
-	return Store{client: client, cluster: client.Mode() == rueidis.ClientModeCluster}
+// NewReactions returns the likes and bookmarks of a database.
+func NewReactions(client rueidis.Client) Reactions {
+	return Reactions{client: client, cluster: client.Mode() == rueidis.ClientModeCluster}
 }
 
 // Like makes a user like a post and reports whether that is new. A like that exists
 // keeps its time. It returns ErrNoPost where there is no such post. One round trip,
 // four on a Cluster.
-func (s Store) Like(ctx context.Context, post, uid int64, at time.Time) (bool, error) {
+func (s Reactions) Like(ctx context.Context, post, uid int64, at time.Time) (bool, error) {
 	n, err := s.run(ctx, likeScript, post, uid, layout.Seconds(at)).AsInt64()
 	if err != nil {
-		return false, wrap(err)
+		return false, wrapReaction(err)
 	}
 	if n < 0 {
 		return false, ErrNoPost
@@ -66,16 +64,16 @@ func (s Store) Like(ctx context.Context, post, uid int64, at time.Time) (bool, e
 
 // Unlike takes back a like and returns its time, the zero time where there was none.
 // One round trip, four on a Cluster.
-func (s Store) Unlike(ctx context.Context, post, uid int64) (time.Time, error) {
+func (s Reactions) Unlike(ctx context.Context, post, uid int64) (time.Time, error) {
 	since, err := reply.Text(s.run(ctx, unlikeScript, post, uid))
 	if err != nil {
-		return time.Time{}, wrap(err)
+		return time.Time{}, wrapReaction(err)
 	}
 	return layout.ParseTime(since), s.mirror(ctx, post, uid)
 }
 
 // run runs a script on the likes of a post.
-func (s Store) run(ctx context.Context, run script.Script, post, uid int64, more ...string) rueidis.RedisResult {
+func (s Reactions) run(ctx context.Context, run script.Script, post, uid int64, more ...string) rueidis.RedisResult {
 	keys := []string{layout.PostKey(post), layout.LikersKey(post), layout.LikedKey(uid)}
 	if s.cluster {
 		keys = keys[:2]
@@ -84,14 +82,14 @@ func (s Store) run(ctx context.Context, run script.Script, post, uid int64, more
 }
 
 // mirror is Mirror where no script has done its work.
-func (s Store) mirror(ctx context.Context, post, uid int64) error {
+func (s Reactions) mirror(ctx context.Context, post, uid int64) error {
 	if !s.cluster {
 		return nil
 	}
 	return s.Mirror(ctx, post, uid)
 }
 
-func wrap(err error) error {
+func wrapReaction(err error) error {
 	if err != nil {
 		return fmt.Errorf("social: like: %w", err)
 	}
@@ -100,27 +98,27 @@ func wrap(err error) error {
 
 // Mirror makes liked:<uid> agree with the likes of a post. It can run while others
 // like and unlike. Three round trips.
-func (s Store) Mirror(ctx context.Context, post, uid int64) error {
-	return wrap(mirror.Copy(ctx, s.client,
-		mirror.Entry{Key: layout.LikersKey(post), Member: layout.Itoa(uid)},
-		mirror.Entry{Key: layout.LikedKey(uid), Member: layout.Itoa(post)}))
+func (s Reactions) Mirror(ctx context.Context, post, uid int64) error {
+	return wrapReaction(CopyEntry(ctx, s.client,
+		SetEntry{Key: layout.LikersKey(post), Member: layout.Itoa(uid)},
+		SetEntry{Key: layout.LikedKey(uid), Member: layout.Itoa(post)}))
 }
 
 // Bookmark adds a post to a user's bookmarks. A bookmark that exists keeps its time.
 // One round trip.
-func (s Store) Bookmark(ctx context.Context, post, uid int64, at time.Time) error {
+func (s Reactions) Bookmark(ctx context.Context, post, uid int64, at time.Time) error {
 	return s.saved(ctx, uid, s.client.B().Zadd().Key(layout.BookmarksKey(uid)).Nx().ScoreMember().
 		ScoreMember(float64(at.Unix()), layout.Itoa(post)).Build())
 }
 
 // Unbookmark removes a post from a user's bookmarks. One round trip.
-func (s Store) Unbookmark(ctx context.Context, post, uid int64) error {
+func (s Reactions) Unbookmark(ctx context.Context, post, uid int64) error {
 	return s.saved(ctx, uid, s.client.B().Zrem().Key(layout.BookmarksKey(uid)).Member(layout.Itoa(post)).Build())
 }
 
 // saved changes the bookmarks of a user. The second command waits for the
 // invalidation message of the first.
-func (s Store) saved(ctx context.Context, uid int64, write rueidis.Completed) error {
+func (s Reactions) saved(ctx context.Context, uid int64, write rueidis.Completed) error {
 	res := s.client.DoMulti(ctx, write.ToRetryable(), s.client.B().Exists().Key(layout.BookmarksKey(uid)).Build().ToRetryable())
 	if err := reply.FirstError(res); err != nil {
 		return fmt.Errorf("social: bookmark: %w", err)

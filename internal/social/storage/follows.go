@@ -1,11 +1,4 @@
-// Package follow stores follows: for each user a sorted set of the
-// users that they follow and one of their followers, both scored by the time of
-// the follow (unix seconds).
-//
-// On a single server one script changes both directions. On a Cluster they are
-// in different slots, so the write is a sequence that can be repeated; the set
-// of the follower ("following") is authoritative: see reconcile.
-package follow
+package storage
 
 import (
 	"context"
@@ -18,7 +11,6 @@ import (
 
 	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/mirror"
 )
 
 // Each script may be sent again when its reply was lost: repeating it changes
@@ -32,20 +24,25 @@ var (
 	unfollowSource string
 	unfollowScript = script.New(unfollowSource).Retryable()
 
-	//go:embed mirror.lua
-	mirrorSource string
-	mirrorScript = script.New(mirrorSource).Retryable()
+	//go:embed follow_mirror.lua
+	followMirrorSource string
+	followMirrorScript = script.New(followMirrorSource).Retryable()
 )
 
-// Store reads and writes follows. Its zero value is not usable; see New.
-type Store struct {
+// Follows are the follows of all users: for each user a sorted set of the users that they
+// follow and one of their followers, both scored by the time of the follow (unix seconds).
+//
+// On a single server one script changes both. On a Cluster they are in different slots, so
+// the write is a sequence that can be repeated; the set of the follower ("following") is
+// authoritative: see reconcile. Made by NewFollows.
+type Follows struct {
 	client  rueidis.Client
 	cluster bool
 }
 
-// New returns the follows of a database.
-func New(client rueidis.Client) Store {
-	return Store{client: client, cluster: client.Mode() == rueidis.ClientModeCluster}
+// NewFollows returns the follows of a database.
+func NewFollows(client rueidis.Client) Follows {
+	return Follows{client: client, cluster: client.Mode() == rueidis.ClientModeCluster}
 }
 
 // ErrBlocked: one of the two users has blocked the other.
@@ -53,7 +50,7 @@ var ErrBlocked = errors.New("social: blocked")
 
 // Put makes one user follow another, or returns ErrBlocked where one of the two blocks
 // the other. It reports whether the follow is new; one that exists keeps its time. One round trip, five on a Cluster.
-func (s Store) Put(ctx context.Context, from, to int64, at time.Time) (isNew bool, err error) {
+func (s Follows) Put(ctx context.Context, from, to int64, at time.Time) (isNew bool, err error) {
 	if !s.cluster {
 		keys := []string{
 			layout.FollowingKey(from), layout.FollowersKey(to), layout.BlockedKey(from), layout.BlockedKey(to),
@@ -63,18 +60,18 @@ func (s Store) Put(ctx context.Context, from, to int64, at time.Time) (isNew boo
 		if err == nil && n < 0 {
 			return false, ErrBlocked
 		}
-		return n == 1, wrap(err)
+		return n == 1, wrapFollow(err)
 	}
 	switch blocked, err := s.blocked(ctx, from, to, at); {
 	case err != nil:
-		return false, wrap(err)
+		return false, wrapFollow(err)
 	case blocked:
 		return false, ErrBlocked
 	}
 	cmd := s.client.B().Zadd().Key(layout.FollowingKey(from)).Nx().ScoreMember().
 		ScoreMember(float64(at.Unix()), layout.Itoa(to)).Build().ToRetryable()
 	if isNew, err = s.client.Do(ctx, cmd).AsBool(); err != nil {
-		return false, wrap(err)
+		return false, wrapFollow(err)
 	}
 	if err := s.reconcile(ctx, from, to); err != nil {
 		return false, err
@@ -84,10 +81,10 @@ func (s Store) Put(ctx context.Context, from, to int64, at time.Time) (isNew boo
 
 // yield ends a follow that was written while one of the two blocked the other: the
 // block may have ended the follows of the two before this one was there.
-func (s Store) yield(ctx context.Context, from, to int64, at time.Time) error {
+func (s Follows) yield(ctx context.Context, from, to int64, at time.Time) error {
 	blocked, err := s.blocked(ctx, from, to, at)
 	if err != nil || !blocked {
-		return wrap(err)
+		return wrapFollow(err)
 	}
 	if err := s.Remove(ctx, from, to); err != nil {
 		return err
@@ -96,7 +93,7 @@ func (s Store) yield(ctx context.Context, from, to int64, at time.Time) error {
 }
 
 // blocked reports whether one of two users blocks the other. One round trip.
-func (s Store) blocked(ctx context.Context, one, two int64, now time.Time) (bool, error) {
+func (s Follows) blocked(ctx context.Context, one, two int64, now time.Time) (bool, error) {
 	b := s.client.B()
 	for _, res := range s.client.DoMulti(ctx,
 		b.Zscore().Key(layout.BlockedKey(one)).Member(layout.Itoa(two)).Build(),
@@ -115,19 +112,19 @@ func (s Store) blocked(ctx context.Context, one, two int64, now time.Time) (bool
 }
 
 // Remove ends a follow. One round trip, three on a Cluster.
-func (s Store) Remove(ctx context.Context, from, to int64) error {
+func (s Follows) Remove(ctx context.Context, from, to int64) error {
 	if !s.cluster {
-		return wrap(unfollowScript.RunFenced(ctx, s.client, []string{layout.FollowingKey(from), layout.FollowersKey(to)},
+		return wrapFollow(unfollowScript.RunFenced(ctx, s.client, []string{layout.FollowingKey(from), layout.FollowersKey(to)},
 			[]string{layout.Itoa(from), layout.Itoa(to)}).Error())
 	}
 	cmd := s.client.B().Zrem().Key(layout.FollowingKey(from)).Member(layout.Itoa(to)).Build().ToRetryable()
 	if err := s.client.Do(ctx, cmd).Error(); err != nil {
-		return wrap(err)
+		return wrapFollow(err)
 	}
 	return s.reconcile(ctx, from, to)
 }
 
-func wrap(err error) error {
+func wrapFollow(err error) error {
 	if err != nil {
 		return fmt.Errorf("social: follow: %w", err)
 	}
@@ -136,12 +133,12 @@ func wrap(err error) error {
 
 // Finish completes a Put or a Remove that was cut short between the two directions, as
 // it can be on a Cluster.
-func (s Store) Finish(ctx context.Context, from, to int64, at time.Time) error {
+func (s Follows) Finish(ctx context.Context, from, to int64, at time.Time) error {
 	if !s.cluster {
 		return nil
 	}
-	following, _ := entries(from, to)
-	follows, err := mirror.Score(ctx, s.client, following)
+	following, _ := followEntries(from, to)
+	follows, err := EntryScore(ctx, s.client, following)
 	if err == nil && follows != "" {
 		err = s.yield(ctx, from, to, at)
 	}
@@ -151,22 +148,22 @@ func (s Store) Finish(ctx context.Context, from, to int64, at time.Time) error {
 	if errors.Is(err, ErrBlocked) {
 		return nil
 	}
-	return wrap(err)
+	return wrapFollow(err)
 }
 
 // Mirror makes the followers of a user agree with the authoritative direction
 // and reports whether they did not.
-func (s Store) Mirror(ctx context.Context, from, to int64) (bool, error) {
+func (s Follows) Mirror(ctx context.Context, from, to int64) (bool, error) {
 	if !s.cluster {
-		return mirrorScript.Run(ctx, s.client, []string{layout.FollowingKey(from), layout.FollowersKey(to)},
+		return followMirrorScript.Run(ctx, s.client, []string{layout.FollowingKey(from), layout.FollowersKey(to)},
 			[]string{layout.Itoa(from), layout.Itoa(to)}).AsBool()
 	}
-	following, follower := entries(from, to)
-	since, err := mirror.Score(ctx, s.client, following)
+	following, follower := followEntries(from, to)
+	since, err := EntryScore(ctx, s.client, following)
 	if err != nil {
 		return false, err
 	}
-	back, err := mirror.Score(ctx, s.client, follower)
+	back, err := EntryScore(ctx, s.client, follower)
 	if err != nil || since == back {
 		return false, err
 	}
@@ -176,12 +173,12 @@ func (s Store) Mirror(ctx context.Context, from, to int64) (bool, error) {
 // reconcile copies the authoritative direction to the other one, on servers that no
 // script can span. A crash before it can leave the first direction without the second;
 // repeating the follow, or ending it, repairs that.
-func (s Store) reconcile(ctx context.Context, from, to int64) error {
-	following, follower := entries(from, to)
-	return wrap(mirror.Copy(ctx, s.client, following, follower))
+func (s Follows) reconcile(ctx context.Context, from, to int64) error {
+	following, follower := followEntries(from, to)
+	return wrapFollow(CopyEntry(ctx, s.client, following, follower))
 }
 
-func entries(from, to int64) (following, follower mirror.Entry) {
-	return mirror.Entry{Key: layout.FollowingKey(from), Member: layout.Itoa(to)},
-		mirror.Entry{Key: layout.FollowersKey(to), Member: layout.Itoa(from)}
+func followEntries(from, to int64) (following, follower SetEntry) {
+	return SetEntry{Key: layout.FollowingKey(from), Member: layout.Itoa(to)},
+		SetEntry{Key: layout.FollowersKey(to), Member: layout.Itoa(from)}
 }

@@ -1,12 +1,12 @@
-// Package pause waits for a while, or until a context ends.
-package pause
+// Package sleep waits for a while, or until a context ends.
+package sleep
 
 import (
 	"context"
 	"time"
 )
 
-// For waits and reports whether ctx is still alive.
+// For waits, and reports whether ctx is still alive.
 func For(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -1,26 +1,23 @@
-// Package mirror copies an entry of one sorted set to another, on servers that no
-// script can span: of a fact that two keys hold, one is authoritative and the other
-// follows it.
-package mirror
+package storage
 
 import (
 	"context"
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/social/reply"
+	"retwis/internal/redis/reply"
 )
 
-// Entry is a member of a sorted set, which may be there or not.
-type Entry struct{ Key, Member string }
+// SetEntry is a member of a sorted set, which may be there or not.
+type SetEntry struct{ Key, Member string }
 
-// Copy makes an entry agree with the authoritative one: the same score, or neither is
+// CopyEntry makes an entry agree with the authoritative one: the same score, or neither is
 // there. It reads again after it has written: the last writer has seen the latest
 // state, so however many processes write at once, both agree when all have returned.
 // A crash in between can leave them different; repeating the write, or its opposite,
 // repairs that. Three round trips, and two more for each change meanwhile.
-func Copy(ctx context.Context, client rueidis.Client, authoritative, mirror Entry) error {
-	score, err := Score(ctx, client, authoritative)
+func CopyEntry(ctx context.Context, client rueidis.Client, authoritative, mirror SetEntry) error {
+	score, err := EntryScore(ctx, client, authoritative)
 	if err != nil {
 		return err
 	}
@@ -35,7 +32,7 @@ func Copy(ctx context.Context, client rueidis.Client, authoritative, mirror Entr
 		if err := reply.FirstError(res); err != nil {
 			return err
 		}
-		again, err := Score(ctx, client, authoritative)
+		again, err := EntryScore(ctx, client, authoritative)
 		if err != nil || again == score {
 			return err
 		}
@@ -43,8 +40,8 @@ func Copy(ctx context.Context, client rueidis.Client, authoritative, mirror Entr
 	}
 }
 
-// Score returns the score of an entry as the server writes it, empty where it is not
+// EntryScore returns the score of an entry as the server writes it, empty where it is not
 // there. One round trip.
-func Score(ctx context.Context, client rueidis.Client, entry Entry) (string, error) {
+func EntryScore(ctx context.Context, client rueidis.Client, entry SetEntry) (string, error) {
 	return reply.Text(client.Do(ctx, client.B().Zscore().Key(entry.Key).Member(entry.Member).Build()))
 }
