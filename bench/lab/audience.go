@@ -12,8 +12,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/bench/lab/history"
-	"retwis/internal/social/directory"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/users"
 )
 
 // audience are accounts that follow the first two people from the beginning: so many that the
@@ -127,7 +127,7 @@ func (a *audience) follow(ctx context.Context, c *crowd) error {
 
 // uid returns the id of a person's account.
 func (a *audience) uid(ctx context.Context, name string) (int64, error) {
-	id, err := a.client.Do(ctx, a.client.B().Hget().Key(layout.BucketKey(directory.Bucket(name))).Field(name).Build()).AsInt64()
+	id, err := a.client.Do(ctx, a.client.B().Hget().Key(layout.BucketKey(users.Bucket(name))).Field(name).Build()).AsInt64()
 	if err != nil {
 		return 0, fmt.Errorf("the id of %s: %w", name, err)
 	}

@@ -20,7 +20,6 @@ import (
 	"retwis/internal/social/audit"
 	"retwis/internal/social/auth"
 	"retwis/internal/social/completion"
-	"retwis/internal/social/directory"
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/home"
 	"retwis/internal/social/layout"
@@ -30,7 +29,6 @@ import (
 	"retwis/internal/social/people"
 	"retwis/internal/social/posts"
 	"retwis/internal/social/removal"
-	"retwis/internal/social/session"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/timeline"
 	"retwis/internal/social/users"
@@ -124,7 +122,7 @@ type App struct {
 	Limits        *limits.Limits
 
 	db          storage.Database
-	directory   *directory.Directory
+	directory   *users.Directory
 	fanOut      *fanout.Engine
 	lists       *collection.Timelines
 	homes       *home.Timelines // nil on a single server, and so is celebrities
@@ -170,8 +168,8 @@ func (opt Options) withDefaults() (Options, error) {
 		value           *time.Duration
 		fallback, least time.Duration
 	}{
-		{"SessionIdle", &opt.SessionIdle, defaultSessionIdle, 2 * session.UseEvery},
-		{"SessionMax", &opt.SessionMax, defaultSessionMax, 2 * session.UseEvery},
+		{"SessionIdle", &opt.SessionIdle, defaultSessionIdle, 2 * auth.SessionUseEvery},
+		{"SessionMax", &opt.SessionMax, defaultSessionMax, 2 * auth.SessionUseEvery},
 		{"HomeIdle", &opt.HomeIdle, defaultHomeIdle, minHomeIdle},
 	} {
 		*d.value = cmp.Or(*d.value, d.fallback)
@@ -207,7 +205,7 @@ func New(client rueidis.Client, opt Options) (*App, error) {
 // buildBase builds what all others stand on: users, limits, and the fan-out.
 func (s *App) buildBase() (err error) {
 	client, opt := s.db.Client, s.opt
-	s.directory = directory.New(client)
+	s.directory = users.NewDirectory(client)
 	if s.Users, err = users.New(s.db, s.directory); err != nil {
 		return err
 	}
@@ -453,7 +451,7 @@ func (s *App) Celebrities() *storage.Celebrities { return s.celebrities }
 func (s *App) Client() rueidis.Client { return s.db.Client }
 
 // Directory finds users by their names.
-func (s *App) Directory() *directory.Directory { return s.directory }
+func (s *App) Directory() *users.Directory { return s.directory }
 
 // TimelineStore has the timelines that are lists.
 func (s *App) TimelineStore() *collection.Timelines { return s.lists }

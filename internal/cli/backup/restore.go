@@ -18,7 +18,7 @@ import (
 	"retwis/internal/redis/store"
 	"retwis/internal/social/backup"
 	"retwis/internal/social/check"
-	"retwis/internal/social/directory"
+	"retwis/internal/social/users"
 	"retwis/maintain"
 )
 
@@ -136,7 +136,7 @@ func repair(ctx context.Context, c *shell.Command, db *site.Database) (check.Res
 	}
 	// Nobody uses a Cluster yet, so this is the moment for its layout.
 	err := db.Social.Directory().Move(ctx, nil)
-	if err != nil && !errors.Is(err, directory.ErrNotHere) && !errors.Is(err, directory.ErrNoSite) {
+	if err != nil && !errors.Is(err, users.ErrNotHere) && !errors.Is(err, users.ErrNoSite) {
 		return check.Result{}, err
 	}
 	opt := check.Options{Exclusive: true, SessionGrace: time.Nanosecond}

@@ -10,9 +10,9 @@ import (
 
 	"retwis/internal/cli/shell"
 	"retwis/internal/cli/site"
-	"retwis/internal/social/directory"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/task"
+	"retwis/internal/social/users"
 )
 
 func newUpgrade(env shell.Env) *cobra.Command {
@@ -55,7 +55,7 @@ It can be interrupted at any moment, and repeated. With --status nothing is chan
 			}
 			if c.JSON {
 				return json.NewEncoder(c.Stdout).Encode(struct {
-					directory.State
+					users.DirectoryState
 					Changed bool `json:"changed"`
 				}{now, before != now})
 			}
@@ -77,9 +77,9 @@ func upgrade(ctx context.Context, c *shell.Command, db *site.Database) error {
 	err := db.Social.Directory().Move(ctx, progress)
 	wipe()
 	switch {
-	case errors.Is(err, directory.ErrNotHere):
+	case errors.Is(err, users.ErrNotHere):
 		return nil // a single server has the only layout that there is for it
-	case errors.Is(err, directory.ErrNoSite):
+	case errors.Is(err, users.ErrNoSite):
 		return shell.Hint(err, "It gets the latest layout with its first user.")
 	case errors.Is(err, task.ErrBehind):
 		return shell.Hint(err, "Repeat it when they have caught up: retwis upgrade")
@@ -88,7 +88,7 @@ func upgrade(ctx context.Context, c *shell.Command, db *site.Database) error {
 }
 
 // upgradeText formats the result for people.
-func upgradeText(before, now directory.State) string {
+func upgradeText(before, now users.DirectoryState) string {
 	switch {
 	case now.Version == "":
 		return "the database holds no site yet; it gets layout " + now.Latest + " with its first user"

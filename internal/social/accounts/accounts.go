@@ -12,7 +12,6 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/auth"
 	"retwis/internal/social/completion"
-	"retwis/internal/social/directory"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/users"
@@ -21,7 +20,7 @@ import (
 // Service registers users.
 type Service struct {
 	users     *users.Users
-	directory *directory.Directory
+	directory *users.Directory
 	db        storage.Database
 	logins    *auth.Service
 	sessions  *auth.Sessions
@@ -33,7 +32,7 @@ type Service struct {
 type Options struct {
 	DB        storage.Database
 	Users     *users.Users
-	Directory *directory.Directory
+	Directory *users.Directory
 	Auth      *auth.Service
 	Sessions  *auth.Sessions
 	Names     *completion.Index

@@ -12,7 +12,6 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
 	"retwis/internal/social/auth"
-	"retwis/internal/social/invite"
 	"retwis/internal/social/layout"
 )
 
@@ -39,12 +38,12 @@ const signUpField = "signup"
 type SignUps struct {
 	audit    *audit.Log
 	accounts *Service
-	invites  invite.Store
+	invites  inviteStore
 }
 
 // NewSignUps returns the sign-ups that create accounts.
 func NewSignUps(a *Service, log *audit.Log) *SignUps {
-	return &SignUps{audit: log, accounts: a, invites: invite.New(a.db.Client)}
+	return &SignUps{audit: log, accounts: a, invites: newInviteStore(a.db.Client)}
 }
 
 // RemoveInvites removes the invitations of a user: for the deletion of an account.
@@ -128,16 +127,6 @@ func (s *SignUps) register(ctx context.Context, p SignUp) (auth.Session, error) 
 // giveBackTimeout bounds the wait of a failed registration for its invitation.
 const giveBackTimeout = 2 * time.Second
 
-// Errors of invitations that cannot be used.
-var (
-	ErrNoInvite      = invite.ErrNone
-	ErrInviteUsedUp  = invite.ErrUsedUp
-	ErrInviteExpired = invite.ErrExpired
-)
-
-// Invite is an invitation.
-type Invite = invite.Invite
-
 // NewInvite is an invitation that is created.
 type NewInvite struct {
 	By   int64 // the user who creates it; 0 for an operator
@@ -155,19 +144,19 @@ const maxInviteFor = 366 * 24 * time.Hour
 func (s *SignUps) CreateInvite(ctx context.Context, n NewInvite) (token string, created Invite, err error) {
 	note := strings.Join(strings.Fields(social.CleanRunes(n.Note)), " ")
 	switch {
-	case n.Uses < 1 || n.Uses > invite.MaxUses:
-		return "", Invite{}, social.Invalid("uses", fmt.Sprintf("Use a number from 1 to %d.", invite.MaxUses))
+	case n.Uses < 1 || n.Uses > maxInviteUses:
+		return "", Invite{}, social.Invalid("uses", fmt.Sprintf("Use a number from 1 to %d.", maxInviteUses))
 	case n.For < time.Minute || n.For > maxInviteFor:
 		return "", Invite{}, social.Invalid("expires", "Use a time from a minute to a year.")
-	case len(note) > invite.MaxNote:
-		return "", Invite{}, social.Invalid("note", fmt.Sprintf("This is too long. Use at most %d bytes.", invite.MaxNote))
+	case len(note) > maxInviteNote:
+		return "", Invite{}, social.Invalid("note", fmt.Sprintf("This is too long. Use at most %d bytes.", maxInviteNote))
 	}
 	now := s.accounts.now()
-	full := social.Invalid("uses", fmt.Sprintf("There are %d invitations already. Revoke one first.", invite.Max))
+	full := social.Invalid("uses", fmt.Sprintf("There are %d invitations already. Revoke one first.", maxInvites))
 	switch count, err := s.invites.Prune(ctx, now); {
 	case err != nil:
 		return "", Invite{}, err
-	case count >= invite.Max:
+	case count >= maxInvites:
 		return "", Invite{}, full
 	}
 	by := social.Operator
@@ -178,7 +167,7 @@ func (s *SignUps) CreateInvite(ctx context.Context, n NewInvite) (token string, 
 		return "", Invite{}, err
 	}
 	token, created, err = s.invites.Create(ctx, Invite{Uses: n.Uses, Expires: now.Add(n.For).UTC().Truncate(time.Second), By: n.By, Note: note}, now)
-	if errors.Is(err, invite.ErrFull) {
+	if errors.Is(err, errTooManyInvites) {
 		err = full // another process has created the last one
 	}
 	return token, created, err
@@ -203,7 +192,7 @@ func (s *SignUps) FindInvite(ctx context.Context, token string) (Invite, error) 
 // trips.
 func (s *SignUps) RevokeInvite(ctx context.Context, actor social.Actor, id string) (Invite, error) {
 	found, err := s.invites.ByID(ctx, id)
-	if errors.Is(err, invite.ErrNone) {
+	if errors.Is(err, ErrNoInvite) {
 		err = social.ErrNotFound
 	}
 	if err != nil {

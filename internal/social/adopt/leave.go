@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"retwis/collection"
-	"retwis/internal/social/directory"
 	"retwis/internal/social/home"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/users"
 )
 
 // convertedAtOnce is how many home timelines one call of Converter.Convert looks at.
@@ -55,5 +55,5 @@ func (d Database) leaveCluster(ctx context.Context, progress func(done, total in
 	if err != nil {
 		return fmt.Errorf("social: change the layout: %w", err)
 	}
-	return directory.New(d.client).Gather(ctx, func(done, all int64) { progress(all+done, 2*all) })
+	return users.NewDirectory(d.client).Gather(ctx, func(done, all int64) { progress(all+done, 2*all) })
 }

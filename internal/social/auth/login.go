@@ -14,10 +14,9 @@ import (
 	"retwis/internal/redis/script"
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
+	"retwis/internal/social/auth/password"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/limits"
-	"retwis/internal/social/password"
-	"retwis/internal/social/secondfactor"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/users"
 )
@@ -26,21 +25,6 @@ var passwordReplaceScript = script.New(passwordReplaceSource).Retryable()
 
 // ErrBusy: too many passwords wait to be checked; try again in a moment.
 var ErrBusy = password.ErrBusy
-
-// Errors of log-ins with a second factor.
-var (
-	// ErrNoLogin: the log-in has waited too long for its code, or has tried too many.
-	ErrNoLogin = secondfactor.ErrNoLogin
-	// ErrBadCode: the code is wrong, or was used before.
-	ErrBadCode = secondfactor.ErrBadCode
-	// ErrTooManyCodes: too many codes were tried for this account; a recovery code works.
-	ErrTooManyCodes = secondfactor.ErrTooMany
-	// ErrSecondFactorState: it is on already, or not set up, or not any more.
-	ErrSecondFactorState = secondfactor.ErrState
-)
-
-// LoginWaitsFor is how long a log-in waits for a code.
-const LoginWaitsFor = secondfactor.WaitFor
 
 // SecondFactorError is returned by Login for an account with a second factor: the
 // password was right, and FinishLogin needs a code.
@@ -57,7 +41,7 @@ type Service struct {
 	users    *users.Users
 	db       storage.Database
 	hasher   *password.Hasher
-	factors  *secondfactor.Store
+	factors  *factorStore
 	limits   *limits.Limits
 	audit    *audit.Log
 	now      func() time.Time
@@ -67,7 +51,7 @@ type Service struct {
 type Options struct {
 	HashParams *argon2id.Params // see password.NewHasher
 	Hashers    int
-	SecretKey  []byte // see secondfactor.NewBox
+	SecretKey  []byte // see newKeyBox
 	Limits     *limits.Limits
 	Audit      *audit.Log
 	Now        func() time.Time
@@ -75,7 +59,7 @@ type Options struct {
 
 // New returns a Service that opens these sessions.
 func New(s *Sessions, opt Options) (*Service, error) {
-	box, err := secondfactor.NewBox(opt.SecretKey)
+	box, err := newKeyBox(opt.SecretKey)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +68,7 @@ func New(s *Sessions, opt Options) (*Service, error) {
 		return nil, err
 	}
 	return &Service{
-		sessions: s, users: s.users, db: s.db, hasher: hasher, factors: &secondfactor.Store{Client: s.db.Client, Box: box},
+		sessions: s, users: s.users, db: s.db, hasher: hasher, factors: &factorStore{Client: s.db.Client, Box: box},
 		limits: opt.Limits, audit: opt.Audit, now: opt.Now,
 	}, nil
 }
@@ -124,7 +108,7 @@ func (a *Service) FinishLogin(ctx context.Context, secret, code string) (Finishe
 	if err != nil {
 		return Finished{}, err
 	}
-	uid, _ := secondfactor.UserOf(secret)
+	uid, _ := userOfSecret(secret)
 	rec, err := a.users.Record(social.WithFresh(ctx), uid)
 	if errors.Is(err, social.ErrNotFound) || err == nil && rec.Standing.Hidden() {
 		return Finished{}, ErrNoLogin
@@ -138,7 +122,7 @@ func (a *Service) FinishLogin(ctx context.Context, secret, code string) (Finishe
 
 // LoginUser returns the user of a log-in that waits, for the log. It proves nothing.
 func (a *Service) LoginUser(ctx context.Context, secret string) (social.User, error) {
-	uid, ok := secondfactor.UserOf(secret)
+	uid, ok := userOfSecret(secret)
 	if !ok {
 		return social.User{}, social.ErrNotFound
 	}
@@ -148,7 +132,7 @@ func (a *Service) LoginUser(ctx context.Context, secret string) (social.User, er
 
 // SecondFactor is whether a user has a second factor, and how many recovery codes are
 // left. One round trip.
-func (a *Service) SecondFactor(ctx context.Context, uid int64) (secondfactor.State, error) {
+func (a *Service) SecondFactor(ctx context.Context, uid int64) (SecondFactorState, error) {
 	return a.factors.State(ctx, uid)
 }
 
@@ -156,7 +140,7 @@ func (a *Service) SecondFactor(ctx context.Context, uid int64) (secondfactor.Sta
 const issuer = "Retwis"
 
 // KeyURL is the key of an app as apps read it from a QR code.
-func KeyURL(key string, user social.User) string { return secondfactor.URL(key, issuer, user.Name) }
+func KeyURL(key string, user social.User) string { return keyURL(key, issuer, user.Name) }
 
 // SetUpSecondFactor returns a key for an authenticator app, which a code of it confirms.
 // It returns ErrBadLogin for a wrong password. One password hash.

@@ -12,9 +12,9 @@ import (
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/social"
+	"retwis/internal/social/auth/password"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/limits"
-	"retwis/internal/social/password"
 )
 
 // AllowLogin decides about one try of a password; see limits.Limits.AllowLogin. Call it

@@ -13,10 +13,8 @@ import (
 	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
+	"retwis/internal/social/auth/password"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/password"
-	"retwis/internal/social/secondfactor"
-	"retwis/internal/social/session"
 )
 
 // Bounds on a new password, in characters.
@@ -110,8 +108,8 @@ func (a *Service) ChangePassword(ctx context.Context, user social.User, current,
 	if err != nil {
 		return Session{}, err
 	}
-	ended, err := a.sessions.store.Replace(ctx, user.ID, session.Password{Field: "password", Value: stored, Hash: phc, Session: &entry})
-	if errors.Is(err, session.ErrChanged) {
+	ended, err := a.sessions.store.Replace(ctx, user.ID, passwordChange{Field: "password", Value: stored, Hash: phc, Session: &entry})
+	if errors.Is(err, errUserChanged) {
 		// Another request was faster: what was typed is not the password any more.
 		return Session{}, errors.Join(social.ErrBadLogin, a.sessions.forget(ctx, []string{entry.Token}))
 	}
@@ -132,7 +130,7 @@ var ErrNoReset = errors.New("social: no such reset link")
 // ErrNotFound where there is no such user. It is in the audit log. Three round trips.
 func (a *Service) IssueReset(ctx context.Context, by social.Actor, uid int64) (token string, expires time.Time, err error) {
 	expires = a.now().Add(ResetFor)
-	token = layout.Itoa(uid) + "." + session.NewSecret()
+	token = layout.Itoa(uid) + "." + newSecret()
 	if _, err := a.users.Record(ctx, uid); err != nil {
 		return "", time.Time{}, err
 	}
@@ -160,7 +158,7 @@ func (a *Service) ResetUser(ctx context.Context, token string) (social.User, err
 
 // findReset returns the user of a reset link, and what is stored of it.
 func (a *Service) findReset(ctx context.Context, token string) (social.User, string, error) {
-	uid, ok := secondfactor.UserOf(token)
+	uid, ok := userOfSecret(token)
 	if !ok {
 		return social.User{}, "", ErrNoReset
 	}
@@ -195,8 +193,8 @@ func (a *Service) ResetPassword(ctx context.Context, token, typed string) (socia
 	if err != nil {
 		return social.User{}, err
 	}
-	ended, err := a.sessions.store.Replace(ctx, user.ID, session.Password{Field: "reset", Value: stored, Hash: phc})
-	if errors.Is(err, session.ErrChanged) {
+	ended, err := a.sessions.store.Replace(ctx, user.ID, passwordChange{Field: "reset", Value: stored, Hash: phc})
+	if errors.Is(err, errUserChanged) {
 		return social.User{}, ErrNoReset
 	}
 	if err != nil {

@@ -12,9 +12,7 @@ import (
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/social"
-	"retwis/internal/social/directory"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/session"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/users"
 )
@@ -25,10 +23,6 @@ type Session struct {
 	User   social.User
 	Secret string
 }
-
-// MaxSessions is how many sessions a user may have open; a further one ends the
-// oldest.
-const MaxSessions = session.MaxSessions
 
 // retryUse is after which time a use is noted again that could not be written.
 const retryUse = time.Minute
@@ -45,8 +39,8 @@ func WithDevice(ctx context.Context, device string) context.Context {
 type Sessions struct {
 	users     *users.Users
 	db        storage.Database
-	directory *directory.Directory
-	store     *session.Store
+	directory *users.Directory
+	store     *sessionStore
 	now       func() time.Time
 	// tokens maps the token of a session to its user. A pair never changes while it
 	// exists; the user is read and compared each time.
@@ -63,8 +57,8 @@ type knownSession struct {
 // SessionOptions are the settings of sessions; all are required.
 type SessionOptions struct {
 	DB        storage.Database
-	Directory *directory.Directory
-	Idle, Max time.Duration // see session.Store
+	Directory *users.Directory
+	Idle, Max time.Duration // see sessionStore
 	Now       func() time.Time
 }
 
@@ -74,7 +68,7 @@ func NewSessions(u *users.Users, opt SessionOptions) (*Sessions, error) {
 	if err != nil {
 		return nil, fmt.Errorf("social: %w", err)
 	}
-	store := &session.Store{Client: opt.DB.Client, Directory: opt.Directory, Idle: opt.Idle, Max: opt.Max}
+	store := &sessionStore{Client: opt.DB.Client, Directory: opt.Directory, Idle: opt.Idle, Max: opt.Max}
 	return &Sessions{users: u, db: opt.DB, directory: opt.Directory, store: store, now: opt.Now, tokens: tokens}, nil
 }
 
@@ -82,12 +76,12 @@ func NewSessions(u *users.Users, opt SessionOptions) (*Sessions, error) {
 const cachedTokens = 200_000
 
 // newEntry returns a new session of the device of a context.
-func (s *Sessions) newEntry(ctx context.Context) (secret string, e session.Entry) {
-	secret = session.NewSecret()
-	token, _ := session.Token(secret)
+func (s *Sessions) newEntry(ctx context.Context) (secret string, e SessionEntry) {
+	secret = newSecret()
+	token, _ := SessionToken(secret)
 	device, _ := ctx.Value(deviceKey{}).(string)
 	now := s.now()
-	return secret, session.Entry{Token: token, Created: now, Used: now, Device: device}
+	return secret, SessionEntry{Token: token, Created: now, Used: now, Device: device}
 }
 
 // OpenSession begins a session. It is written to `auths` first and to the
@@ -109,7 +103,7 @@ func (s *Sessions) OpenSession(ctx context.Context, user social.User) (Session, 
 		}
 	}
 	dropped, err := s.store.Open(ctx, user.ID, entry)
-	if errors.Is(err, session.ErrChanged) {
+	if errors.Is(err, errUserChanged) {
 		// The account is gone.
 		return Session{}, errors.Join(social.ErrBadLogin, s.forget(ctx, []string{entry.Token}))
 	}
@@ -124,7 +118,7 @@ func (s *Sessions) OpenSession(ctx context.Context, user social.User) (Session, 
 // as the user's own list of sessions, which the server watches for this
 // process, has it too. Once an hour it notes that the session is in use.
 func (s *Sessions) SessionUser(ctx context.Context, secret string) (social.User, error) {
-	uid, token, ok := session.Split(secret)
+	uid, token, ok := splitSecret(secret)
 	if !ok {
 		return social.User{}, social.ErrNoSession
 	}
@@ -150,7 +144,7 @@ func (s *Sessions) SessionUser(ctx context.Context, secret string) (social.User,
 func (s *Sessions) RenewedSecret(ctx context.Context, uid int64, secret string) (string, error) {
 	spread, err := s.directory.Spread(ctx)
 	if spread {
-		secret = session.WithUser(uid, secret)
+		secret = secretWithUser(uid, secret)
 	}
 	return secret, err
 }
@@ -181,7 +175,7 @@ func (s *Sessions) sessionUser(ctx context.Context, uid int64, token string) (so
 		}
 		rec, err = s.readSession(ctx, &known, token)
 	}
-	if errors.Is(err, social.ErrNotFound) || err == nil && (!session.Has(rec.Auth, token) || rec.Standing.Hidden()) {
+	if errors.Is(err, social.ErrNotFound) || err == nil && (!HasSession(rec.Auth, token) || rec.Standing.Hidden()) {
 		return social.User{}, known, social.ErrNoSession
 	}
 	return rec.User, known, err
@@ -198,9 +192,9 @@ func (s *Sessions) readSession(ctx context.Context, known *knownSession, token s
 	if err != nil {
 		return rec, err
 	}
-	e := session.Parse(token, entry)
+	e := ParseSession(token, entry)
 	known.created, known.used = e.Created, e.Used
-	if session.Has(rec.Auth, token) {
+	if HasSession(rec.Auth, token) {
 		s.tokens.Set(token, *known)
 	}
 	return rec, nil
@@ -211,22 +205,22 @@ func (s *Sessions) readSession(ctx context.Context, known *knownSession, token s
 // stays open while the database takes no writes.
 func (s *Sessions) inUse(ctx context.Context, token string, known knownSession) error {
 	now := s.now()
-	if now.Sub(known.used) < session.UseEvery && now.Sub(known.created) <= s.store.Max {
+	if now.Sub(known.used) < SessionUseEvery && now.Sub(known.created) <= s.store.Max {
 		return nil
 	}
 	e, ended, err := s.store.Touch(ctx, known.uid, token, now)
 	switch {
-	case errors.Is(err, session.ErrNone):
+	case errors.Is(err, errNoSession):
 		return errors.Join(social.ErrNoSession, s.forget(ctx, ended))
 	case err != nil:
 		text, readErr := reply.TextOrEmpty(s.db.Client.Do(ctx, s.db.Client.B().Hget().Key(layout.SessionsKey(known.uid)).Field(token).Build()))
 		if readErr != nil {
 			return readErr
 		}
-		if e = session.Parse(token, text); s.store.Expired(e, now) {
+		if e = ParseSession(token, text); s.store.Expired(e, now) {
 			return social.ErrNoSession
 		}
-		e.Used = now.Add(retryUse - session.UseEvery)
+		e.Used = now.Add(retryUse - SessionUseEvery)
 		if e.Created.IsZero() {
 			e.Created = now
 		}
@@ -248,8 +242,8 @@ func (s *Sessions) SessionOpen(ctx context.Context, client rueidis.Client, uid i
 	}
 	open, hidden := make([]bool, len(secrets)), social.ParseStanding(user[1]).Hidden()
 	for i, secret := range secrets {
-		token, ok := session.Token(secret)
-		open[i] = ok && !hidden && session.Has(user[0], token)
+		token, ok := SessionToken(secret)
+		open[i] = ok && !hidden && HasSession(user[0], token)
 	}
 	return open, nil
 }
@@ -257,29 +251,29 @@ func (s *Sessions) SessionOpen(ctx context.Context, client rueidis.Client, uid i
 // Logout ends the session of a secret. The user's own list is changed first, which
 // alone ends it. Two round trips.
 func (s *Sessions) Logout(ctx context.Context, uid int64, secret string) error {
-	token, ok := session.Token(secret)
+	token, ok := SessionToken(secret)
 	if !ok {
 		return nil
 	}
-	return s.end(ctx, uid, session.One, token)
+	return s.end(ctx, uid, oneSession, token)
 }
 
 // LogoutEverywhere ends every session of a user. Repeating it clears what a crash left
 // in `auths`. Two round trips.
 func (s *Sessions) LogoutEverywhere(ctx context.Context, uid int64) error {
-	return s.end(ctx, uid, session.All, "")
+	return s.end(ctx, uid, allSessions, "")
 }
 
 // LogoutOthers ends every session of a user but that of a secret.
 func (s *Sessions) LogoutOthers(ctx context.Context, uid int64, secret string) error {
-	token, ok := session.Token(secret)
+	token, ok := SessionToken(secret)
 	if !ok {
 		return social.ErrNoSession
 	}
-	return s.end(ctx, uid, session.Others, token)
+	return s.end(ctx, uid, otherSessions, token)
 }
 
-func (s *Sessions) end(ctx context.Context, uid int64, which session.Which, token string) error {
+func (s *Sessions) end(ctx context.Context, uid int64, which whichSessions, token string) error {
 	ended, err := s.store.End(ctx, uid, which, token)
 	if err != nil {
 		return err
@@ -314,7 +308,7 @@ func (s *Sessions) OpenSessions(ctx context.Context, uid int64, secret string) (
 	if err != nil {
 		return nil, err
 	}
-	here, _ := session.Token(secret)
+	here, _ := SessionToken(secret)
 	open := make([]OpenSession, len(entries))
 	for i, e := range entries {
 		open[i] = OpenSession{ID: e.Token[:sessionID], Device: e.Device, Created: e.Created, Used: e.Used, Here: e.Token == here}
@@ -327,7 +321,7 @@ func (s *Sessions) EndSession(ctx context.Context, uid int64, id string) error {
 	if len(id) != sessionID {
 		return social.ErrNoSession
 	}
-	return s.end(ctx, uid, session.One, id)
+	return s.end(ctx, uid, oneSession, id)
 }
 
 // ExpiredSessions counts the sessions of a user that have expired and are still listed.
@@ -340,7 +334,7 @@ func (s *Sessions) ExpiredSessions(ctx context.Context, uid int64) (int, error) 
 // were any. Two round trips.
 func (s *Sessions) EndExpiredSessions(ctx context.Context, uid int64) (bool, error) {
 	_, ended, err := s.store.Touch(ctx, uid, "", s.now())
-	if err != nil && !errors.Is(err, session.ErrNone) {
+	if err != nil && !errors.Is(err, errNoSession) {
 		return false, err
 	}
 	return len(ended) > 0, s.forget(ctx, ended)

@@ -17,10 +17,10 @@ import (
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/scan"
-	"retwis/internal/social/directory"
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
+	"retwis/internal/social/users"
 	"retwis/maintain"
 )
 
@@ -31,7 +31,7 @@ type checker struct {
 	fanOut  *fanout.Engine
 	lists   *collection.Timelines
 	follows storage.Follows
-	names   *directory.Directory
+	names   *users.Directory
 	now     func() time.Time
 	opt     Options
 	repair  bool

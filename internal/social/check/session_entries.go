@@ -10,8 +10,8 @@ import (
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
+	"retwis/internal/social/auth"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/session"
 	"retwis/maintain"
 )
 
@@ -54,7 +54,7 @@ func (c *sessionCheck) entries(ctx context.Context) error {
 	})
 }
 
-func (c *sessionCheck) ofUser(ctx context.Context, key, name, auth string, tokens []string) error {
+func (c *sessionCheck) ofUser(ctx context.Context, key, name, open string, tokens []string) error {
 	prefix, uid, _ := layout.ParseKey(key)
 	strip := func(tokens ...string) fix {
 		return func(ctx context.Context) (bool, error) {
@@ -69,7 +69,7 @@ func (c *sessionCheck) ofUser(ctx context.Context, key, name, auth string, token
 		return nil // it expires
 	}
 	for _, token := range tokens {
-		if session.Has(auth, token) {
+		if auth.HasSession(open, token) {
 			continue
 		}
 		p := Problem{

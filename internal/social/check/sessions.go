@@ -10,8 +10,8 @@ import (
 
 	"retwis/internal/redis/reply"
 	"retwis/internal/sleep"
+	"retwis/internal/social/auth"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/session"
 	"retwis/internal/social/storage"
 	"retwis/maintain"
 )
@@ -42,14 +42,14 @@ func (c *sessionCheck) all(ctx context.Context) error {
 			cmds[i] = c.client.B().Hget().Key(layout.UserPrefix + id).Field("auth").Build()
 		}
 		for i, res := range c.client.DoMulti(ctx, cmds...) {
-			auth, err := reply.TextOrEmpty(res)
+			open, err := reply.TextOrEmpty(res)
 			if err != nil {
 				return err
 			}
 			if !c.spread {
 				c.result.Sessions++
 			}
-			if session.Has(auth, tokens[i]) {
+			if auth.HasSession(open, tokens[i]) {
 				continue
 			}
 			c.suspects = append(c.suspects, suspect{token: tokens[i], uid: ids[i], seen: time.Now()})
@@ -73,8 +73,8 @@ func (c *sessionCheck) suspected(ctx context.Context) error {
 			if wait := c.opt.SessionGrace - time.Since(old.seen); wait > 0 && !sleep.For(ctx, wait) {
 				return false, ctx.Err()
 			}
-			auth, err := reply.TextOrEmpty(c.client.Do(ctx, c.client.B().Hget().Key(layout.UserPrefix+old.uid).Field("auth").Build()))
-			if err != nil || session.Has(auth, old.token) {
+			open, err := reply.TextOrEmpty(c.client.Do(ctx, c.client.B().Hget().Key(layout.UserPrefix+old.uid).Field("auth").Build()))
+			if err != nil || auth.HasSession(open, old.token) {
 				return false, err
 			}
 			return storage.DeleteFieldIf(ctx, c.client, layout.Auths, old.token, old.uid)

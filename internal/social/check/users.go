@@ -14,11 +14,11 @@ import (
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
 	"retwis/internal/social"
-	"retwis/internal/social/directory"
+	"retwis/internal/social/auth"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/removal"
-	"retwis/internal/social/session"
 	"retwis/internal/social/storage"
+	"retwis/internal/social/users"
 	"retwis/maintain"
 )
 
@@ -64,10 +64,10 @@ func (c *userCheck) usernames(ctx context.Context) error {
 // name checks one username. A user is written before the name leads there, and no
 // id is assigned twice: the user of a name without one was lost for good.
 func (c *userCheck) name(ctx context.Context, key, name, id string, user []string) error {
-	if _, bucket, ok := layout.ParseKey(key); ok && int(bucket) != directory.Bucket(name) {
+	if _, bucket, ok := layout.ParseKey(key); ok && int(bucket) != users.Bucket(name) {
 		p := Problem{
 			Kind: maintain.Stale, Key: key, Leftover: true, Repair: "remove it there",
-			Detail: fmt.Sprintf("%q belongs into %s", name, layout.BucketKey(directory.Bucket(name))),
+			Detail: fmt.Sprintf("%q belongs into %s", name, layout.BucketKey(users.Bucket(name))),
 		}
 		return c.found(ctx, p, func(ctx context.Context) (bool, error) { return c.names.Free(ctx, key, name, id) })
 	}
@@ -169,11 +169,11 @@ func (c *userCheck) closed(ctx context.Context, uid int64, name, joined string) 
 }
 
 func (c *userCheck) user(ctx context.Context, uid int64, fields []string) error {
-	key, name, auth, joined := layout.UserKey(uid), fields[0], fields[1], fields[2]
+	key, name, open, joined := layout.UserKey(uid), fields[0], fields[1], fields[2]
 	if name == "" {
 		p := Problem{Kind: maintain.Missing, Key: key, Detail: "has no username"}
 		var repair fix
-		if auth != "" || joined != "" || fields[3] != "" {
+		if open != "" || joined != "" || fields[3] != "" {
 			p.Repair = "rename it to " + setAsideKey(key, 1)
 			repair = func(ctx context.Context) (bool, error) {
 				return c.setAside(ctx, key, "hash", "username", "")
@@ -189,8 +189,8 @@ func (c *userCheck) user(ctx context.Context, uid int64, fields []string) error 
 	owners := []string{found[0].Folded, found[0].Typed}
 	cmds := rueidis.Commands{c.client.B().Zscore().Key(layout.UsersByTime).Member(name).Build()}
 	var tokens []string
-	for _, token := range strings.Split(auth, ",") {
-		if token != "" && len(tokens) < 10*session.MaxSessions {
+	for _, token := range strings.Split(open, ",") {
+		if token != "" && len(tokens) < 10*auth.MaxSessions {
 			tokens = append(tokens, token)
 			if !c.spread {
 				cmds = append(cmds, c.client.B().Hget().Key(layout.Auths).Field(token).Build())
@@ -203,7 +203,7 @@ func (c *userCheck) user(ctx context.Context, uid int64, fields []string) error 
 	}
 	res := c.client.DoMulti(ctx, cmds...)
 	if !slices.Contains(owners, layout.Itoa(uid)) && !c.foreign[layout.Users] {
-		if err := c.unreachable(ctx, uid, name, auth, owners[0]); err != nil || owners[0] != "" {
+		if err := c.unreachable(ctx, uid, name, open, owners[0]); err != nil || owners[0] != "" {
 			return err
 		}
 	}
@@ -262,8 +262,8 @@ func (c *userCheck) pinned(ctx context.Context, uid int64, post string) error {
 // unreachable reports a user that no name leads to. The next step of a
 // registration is the same as the repair, or removes the user: both can run at
 // once.
-func (c *userCheck) unreachable(ctx context.Context, uid int64, name, auth, owner string) error {
-	p := Problem{Kind: maintain.Missing, Key: layout.UserKey(uid), Detail: fmt.Sprintf("unreachable: the username %q does not lead to this user", name), Leftover: auth == ""}
+func (c *userCheck) unreachable(ctx context.Context, uid int64, name, open, owner string) error {
+	p := Problem{Kind: maintain.Missing, Key: layout.UserKey(uid), Detail: fmt.Sprintf("unreachable: the username %q does not lead to this user", name), Leftover: open == ""}
 	if owner == "" {
 		p.Repair = fmt.Sprintf("give %q to the user", layout.Fold(name))
 		return c.found(ctx, p, func(ctx context.Context) (bool, error) {
@@ -278,7 +278,7 @@ func (c *userCheck) unreachable(ctx context.Context, uid int64, name, auth, owne
 	for _, made := range []string{layout.ProfileKey(uid), layout.FollowingKey(uid), layout.FollowersKey(uid), layout.HomeKey(uid)} {
 		cmds = append(cmds, b.Exists().Key(made).Build())
 	}
-	used := auth != ""
+	used := open != ""
 	for _, res := range c.client.DoMulti(ctx, cmds...) {
 		exists, err := res.AsBool()
 		if err != nil {
@@ -385,8 +385,8 @@ func (c *userCheck) token(ctx context.Context, uid int64, token, owner string) e
 		p.Kind = maintain.Missing
 		p.Repair = "add the session to `auths`"
 		return c.found(ctx, p, func(ctx context.Context) (bool, error) {
-			auth, err := reply.TextOrEmpty(c.client.Do(ctx, c.client.B().Hget().Key(layout.UserKey(uid)).Field("auth").Build()))
-			if err != nil || !session.Has(auth, token) {
+			open, err := reply.TextOrEmpty(c.client.Do(ctx, c.client.B().Hget().Key(layout.UserKey(uid)).Field("auth").Build()))
+			if err != nil || !auth.HasSession(open, token) {
 				return false, err
 			}
 			return c.client.Do(ctx, c.client.B().Hsetnx().Key(layout.Auths).Field(token).Value(layout.Itoa(uid)).Build()).AsBool()

@@ -14,9 +14,9 @@ import (
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/scan"
-	"retwis/internal/social/directory"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/text"
+	"retwis/internal/social/users"
 	"retwis/maintain"
 )
 
@@ -168,7 +168,7 @@ func (x *Index) allNames(ctx context.Context) iter.Seq2[suggest.Suggestion, erro
 			}
 			return err == nil || yield(suggest.Suggestion{}, err)
 		}
-		for page, err := range directory.New(x.client).All(ctx, step) {
+		for page, err := range users.NewDirectory(x.client).All(ctx, step) {
 			if err != nil {
 				yield(suggest.Suggestion{}, fmt.Errorf("social: list users: %w", err))
 				return

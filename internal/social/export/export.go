@@ -20,8 +20,8 @@ import (
 
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
+	"retwis/internal/social/auth"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/session"
 	"retwis/internal/social/storage"
 )
 
@@ -136,7 +136,7 @@ func (e *exporter) sessions(ctx context.Context, yield func(row ...any) error) e
 		return err
 	}
 	for i, token := range split(e.user["auth"]) {
-		entry := session.Parse(token, known[token])
+		entry := auth.ParseSession(token, known[token])
 		if err := yield(int64(i+1), entry.Created, entry.Used, entry.Device); err != nil {
 			return err
 		}

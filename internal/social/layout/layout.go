@@ -14,7 +14,7 @@ import (
 
 // Version is the value of the key LayoutVersion in a database that was adopted.
 // The original programs wrote no such key. A Cluster has ClusterVersion, if it is not
-// that of an earlier version of Retwis; see package directory.
+// that of an earlier version of Retwis; see users.Directory.
 const (
 	Version        = "2"
 	ClusterVersion = "3"
@@ -143,7 +143,7 @@ const (
 func UserKey(uid int64) string { return Key(UserPrefix, uid) }
 
 // BucketKey is the hash of the usernames in a bucket, with the ids of their users: on a
-// Cluster, in place of Users. See directory.Bucket.
+// Cluster, in place of Users. See users.Bucket.
 func BucketKey(bucket int) string { return Key(BucketPrefix, int64(bucket)) }
 
 // PostKey is the hash of one post: user_id, time, body; parent and root of a

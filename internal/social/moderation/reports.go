@@ -14,7 +14,6 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/report"
 	"retwis/internal/social/timeline"
 )
 
@@ -44,28 +43,15 @@ func KindLabel(name string) string {
 // MaxReportText bounds what a reporter can add, in characters.
 const MaxReportText = 500
 
-// ReportLease is how long a moderator has a report without a sign of life.
-const ReportLease = report.Lease
-
-// Errors of reports that a caller can act on.
-var (
-	// ErrNoReport: there is no open report about the target, or none waits.
-	ErrNoReport = report.ErrNone
-	// ErrReportHeld: another moderator has the report.
-	ErrReportHeld = report.ErrHeld
-	// ErrReportNotHeld: the moderator does not have the report, or no longer.
-	ErrReportNotHeld = report.ErrNotHeld
-)
-
 // Reports are what users have reported.
 type Reports struct {
-	store *report.Store
+	store *reportStore
 	m     *Service
 }
 
 // NewReports returns the reports about which a Service decides.
 func NewReports(m *Service) (*Reports, error) {
-	store, err := report.New(m.client)
+	store, err := newReportStore(m.client)
 	if err != nil {
 		return nil, err
 	}
@@ -95,8 +81,8 @@ type WaitingReport struct {
 	Post      *timeline.View // nil for a person, and for a post that is gone
 	Since     time.Time
 	Reporters int64
-	Kinds     []report.Kind // why, the most frequent first; see KindLabel
-	Holder    social.Actor  // who has it, 0 for nobody
+	Kinds     []kindCount  // why, the most frequent first; see KindLabel
+	Holder    social.Actor // who has it, 0 for nobody
 	Until     time.Time
 }
 
@@ -169,7 +155,7 @@ func (r *Reports) add(ctx context.Context, reporter social.User, about int64, ta
 	if err != nil {
 		return err
 	}
-	_, err = r.store.Add(ctx, target, roles[0] > social.Member, report.Report{By: reporter.ID, Time: r.m.now(), Kind: kind, Text: text})
+	_, err = r.store.Add(ctx, target, roles[0] > social.Member, storedReport{By: reporter.ID, Time: r.m.now(), Kind: kind, Text: text})
 	return err
 }
 
@@ -201,7 +187,7 @@ func (r *Reports) TakeReport(ctx context.Context, actor social.Actor) (ReportCas
 		return ReportCase{}, err
 	}
 	c, err := r.store.Held(ctx, actor.String())
-	if errors.Is(err, report.ErrNone) {
+	if errors.Is(err, ErrNoReport) {
 		c, err = r.store.Take(ctx, actor.String(), true, func(target string) (bool, error) { return r.mayDecide(ctx, actor, target) })
 	}
 	if err != nil {
@@ -297,7 +283,7 @@ func (r *Reports) ReturnReport(ctx context.Context, actor social.Actor, target s
 }
 
 // complete adds the people and the post.
-func (r *Reports) complete(ctx context.Context, c report.Case) (ReportCase, error) {
+func (r *Reports) complete(ctx context.Context, c storedCase) (ReportCase, error) {
 	full := ReportCase{Target: c.Target}
 	var err error
 	if full.Person, full.Post, err = r.about(ctx, c.Target); err != nil {

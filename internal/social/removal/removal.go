@@ -36,12 +36,12 @@ import (
 	"retwis/internal/redis/scan"
 	"retwis/internal/redis/script"
 	"retwis/internal/social/completion"
-	"retwis/internal/social/directory"
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/notify"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/task"
+	"retwis/internal/social/users"
 )
 
 // Each script may be sent again when its reply was lost: repeating it changes nothing.
@@ -77,7 +77,7 @@ type Step struct {
 // Options are what an Engine needs; all but Steps are required.
 type Options struct {
 	Client    rueidis.Client
-	Directory *directory.Directory
+	Directory *users.Directory
 	FanOut    *fanout.Engine
 	Names     *completion.Index
 	Log       *slog.Logger

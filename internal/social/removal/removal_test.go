@@ -13,9 +13,9 @@ import (
 	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/accounts"
-	"retwis/internal/social/directory"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/removal"
+	"retwis/internal/social/users"
 )
 
 // scene is a small network. The one who leaves, zoe, has done everything that one can
@@ -134,7 +134,7 @@ func (b *bundle) content(key string) string {
 // names is the key that has the name of a user.
 func (b *bundle) names(u social.User) string {
 	if b.DB.Mode() == rueidis.ClientModeCluster {
-		return layout.BucketKey(directory.Bucket(u.Name))
+		return layout.BucketKey(users.Bucket(u.Name))
 	}
 	return layout.Users
 }

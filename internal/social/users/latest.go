@@ -9,7 +9,6 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/social"
-	"retwis/internal/social/directory"
 	"retwis/internal/social/layout"
 	"retwis/internal/watched"
 )
@@ -119,7 +118,7 @@ func (u *Users) ByNames(ctx context.Context, names []string) ([]social.User, err
 		if owner.First() == "" {
 			continue
 		}
-		uid, err := directory.ParseOwner(names[i], owner.First())
+		uid, err := ParseOwner(names[i], owner.First())
 		if err != nil {
 			return nil, err
 		}

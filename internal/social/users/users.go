@@ -14,7 +14,6 @@ import (
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
 	"retwis/internal/social"
-	"retwis/internal/social/directory"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
 	"retwis/internal/watched"
@@ -33,12 +32,12 @@ type Users struct {
 	latest atomic.Pointer[latest]
 	newest *watched.Recent[string] // the names of the latest users; nil: not in memory
 
-	directory *directory.Directory
+	directory *Directory
 	sets      storage.Follows // reads sets of users and posts in pages
 }
 
 // New returns the users of a database, whose names are in a directory.
-func New(db storage.Database, names *directory.Directory) (*Users, error) {
+func New(db storage.Database, names *Directory) (*Users, error) {
 	ids, err := otter.New(&otter.Options[string, int64]{MaximumSize: cachedPairs})
 	if err != nil {
 		return nil, fmt.Errorf("social: %w", err)
@@ -101,7 +100,7 @@ func (u *Users) LookUp(ctx context.Context, name string) (int64, error) {
 		if id == "" {
 			continue
 		}
-		uid, err := directory.ParseOwner(name, id)
+		uid, err := ParseOwner(name, id)
 		if err != nil {
 			return 0, err
 		}

@@ -1,4 +1,4 @@
-package report
+package moderation
 
 import (
 	"cmp"
@@ -8,15 +8,15 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"retwis/collection"
 	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
-
-	"github.com/redis/rueidis"
 )
 
 // Count returns how many cases are open; from memory where nothing has changed.
-func (s *Store) Count(ctx context.Context) (int64, error) {
+func (s *reportStore) Count(ctx context.Context) (int64, error) {
 	n, err := s.client.DoCache(ctx, s.client.B().Zcard().Key(layout.OpenReports).Cache().ToStaticTTL(), time.Minute).AsInt64()
 	if err != nil {
 		return 0, fmt.Errorf("report: %w", err)
@@ -26,7 +26,7 @@ func (s *Store) Count(ctx context.Context) (int64, error) {
 
 // List returns open cases, the earliest first, and whether there are more. Three round
 // trips.
-func (s *Store) List(ctx context.Context, from, limit int) (page []Waiting, more bool, err error) {
+func (s *reportStore) List(ctx context.Context, from, limit int) (page []waitingCase, more bool, err error) {
 	b := s.client.B()
 	entries, err := s.client.Do(ctx, b.Zrange().Key(layout.OpenReports).Min(strconv.Itoa(from)).Max(strconv.Itoa(from+limit)).Withscores().Build()).AsZScores()
 	if err != nil {
@@ -49,9 +49,9 @@ func (s *Store) List(ctx context.Context, from, limit int) (page []Waiting, more
 	for i, e := range entries {
 		calls[i].Keys = []string{layout.ReportKey(e.Member)}
 	}
-	for i, res := range kindsScript.RunMany(ctx, s.client, calls) {
-		one := Waiting{Target: entries[i].Member, Since: time.UnixMilli(int64(entries[i].Score))}
-		if one.Kinds, err = parseKinds(res); err != nil {
+	for i, res := range reportKindsScript.RunMany(ctx, s.client, calls) {
+		one := waitingCase{Target: entries[i].Member, Since: time.UnixMilli(int64(entries[i].Score))}
+		if one.Kinds, err = parseKindCounts(res); err != nil {
 			return nil, false, fmt.Errorf("report: %w", err)
 		}
 		for _, kind := range one.Kinds {
@@ -64,20 +64,20 @@ func (s *Store) List(ctx context.Context, from, limit int) (page []Waiting, more
 	return page, more, nil
 }
 
-// parseKinds reads the reply of kinds.lua.
-func parseKinds(res rueidis.RedisResult) ([]Kind, error) {
+// parseKindCounts reads the reply of kinds.lua.
+func parseKindCounts(res rueidis.RedisResult) ([]kindCount, error) {
 	texts, err := res.AsStrSlice()
 	if err != nil {
 		return nil, err
 	}
-	kinds := make([]Kind, 0, len(texts)/2)
+	kinds := make([]kindCount, 0, len(texts)/2)
 	for pair := range slices.Chunk(texts, 2) {
 		n, err := strconv.ParseInt(pair[1], 10, 64)
 		if err != nil {
 			return nil, err
 		}
-		kinds = append(kinds, Kind{Name: pair[0], N: n})
+		kinds = append(kinds, kindCount{Name: pair[0], N: n})
 	}
-	slices.SortFunc(kinds, func(a, b Kind) int { return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(kinds, func(a, b kindCount) int { return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Name, b.Name)) })
 	return kinds, nil
 }

@@ -1,24 +1,4 @@
-// Package directory finds users: by their names, and the latest of them.
-//
-// On a single server the hash `users` leads from a name to a user, and the sorted set
-// `users_by_time` has all users by the time of registration, as in the tutorial. On a
-// Cluster one key is on one server, and these two would grow to gigabytes there. So
-// names are spread over the hashes `users:0` … `users:4095` ([Bucket]), and
-// `users_by_time` keeps the latest [Latest] users.
-//
-// # From one layout to the other
-//
-// A Cluster whose layout is 2 has its names in `users`, and processes of an earlier
-// version may serve it. So a name is written to both places, first to `users`, where
-// these look; it belongs to the user that the bucket has for it. Names are looked up in
-// both. [Directory.Move] copies the names, and puts a string in the place of `users`:
-// a process of an earlier version that still runs gets an error then, and claims no name
-// that is taken. When the layout is 3, the buckets have all names.
-//
-// None of this depends on when a process learns of the new layout: until then it also
-// looks at what is not there any more. [Directory.Gather] is the way back, on a single
-// server that has loaded the keys of a Cluster.
-package directory
+package users
 
 import (
 	"context"
@@ -37,22 +17,41 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Latest is how many users `users_by_time` keeps on a Cluster.
-const Latest = 10_000
+// MaxLatest is how many users `users_by_time` keeps on a Cluster.
+const MaxLatest = 10_000
 
 // cacheTTL bounds how long the client may remember an earlier layout, if the message of
 // the server about the change was lost.
 const cacheTTL = time.Minute
 
-// Directory finds users. It is safe for concurrent use.
+// Directory finds users: by their names, and the latest of them. It is safe for concurrent use.
+//
+// On a single server the hash `users` leads from a name to a user, and the sorted set
+// `users_by_time` has all users by the time of registration, as in the tutorial. On a
+// Cluster one key is on one server, and these two would grow to gigabytes there. So
+// names are spread over the hashes `users:0` … `users:4095` ([Bucket]), and
+// `users_by_time` keeps the latest [MaxLatest] users.
+//
+// # From one layout to the other
+//
+// A Cluster whose layout is 2 has its names in `users`, and processes of an earlier
+// version may serve it. So a name is written to both places, first to `users`, where
+// these look; it belongs to the user that the bucket has for it. Names are looked up in
+// both. [Directory.Move] copies the names, and puts a string in the place of `users`:
+// a process of an earlier version that still runs gets an error then, and claims no name
+// that is taken. When the layout is 3, the buckets have all names.
+//
+// None of this depends on when a process learns of the new layout: until then it also
+// looks at what is not there any more. [Directory.Gather] is the way back, on a single
+// server that has loaded the keys of a Cluster.
 type Directory struct {
 	client  rueidis.Client
 	cluster bool
 	spread  atomic.Bool // the layout is layout.ClusterVersion: it stays that
 }
 
-// New returns the directory of the database behind client.
-func New(client rueidis.Client) *Directory {
+// NewDirectory returns the directory of the database behind client.
+func NewDirectory(client rueidis.Client) *Directory {
 	return &Directory{client: client, cluster: client.Mode() == rueidis.ClientModeCluster}
 }
 
@@ -213,13 +212,13 @@ func (d *Directory) claimOld(ctx context.Context, name string, uid int64) (int64
 	if err != nil || id == "" {
 		return uid, err
 	}
-	return parseID(layout.MovedUsers, name, id)
+	return parseNameID(layout.MovedUsers, name, id)
 }
 
 // ParseOwner reads an id to which a name leads; 0 is that of nobody.
-func ParseOwner(name, id string) (int64, error) { return parseID(layout.Users, name, id) }
+func ParseOwner(name, id string) (int64, error) { return parseNameID(layout.Users, name, id) }
 
-func parseID(key, name, id string) (int64, error) {
+func parseNameID(key, name, id string) (int64, error) {
 	if id == layout.Nobody {
 		return 0, nil
 	}
@@ -275,7 +274,7 @@ func (d *Directory) Reserve(ctx context.Context, name string, uid int64) error {
 		return err
 	}
 	for _, key := range keys {
-		err := reserveScript.RunFenced(ctx, d.client, []string{key}, []string{layout.Itoa(uid), layout.Fold(name), name}).Error()
+		err := directoryReserveScript.RunFenced(ctx, d.client, []string{key}, []string{layout.Itoa(uid), layout.Fold(name), name}).Error()
 		if err != nil && (key != layout.Users || !d.cluster || !rediserr.IsWrongType(err)) {
 			return fmt.Errorf("social: reserve a username: %w", err)
 		}
@@ -301,8 +300,8 @@ func (d *Directory) Free(ctx context.Context, key, name, id string) (bool, error
 	return storage.DeleteFieldIf(ctx, d.client, key, name, id)
 }
 
-// Page is a step of All: names and the ids to which they lead, alternating, of one key.
-type Page struct {
+// DirectoryPage is a step of All: names and the ids to which they lead, alternating, of one key.
+type DirectoryPage struct {
 	Key   string
 	Names []string
 }
@@ -312,11 +311,11 @@ const bucketsAtOnce = 256
 
 // All yields all names, in pages of about count, or of at most bucketsAtOnce times as
 // many in all on a Cluster. A name may be seen twice.
-func (d *Directory) All(ctx context.Context, count int) iter.Seq2[Page, error] {
-	return func(yield func(Page, error) bool) {
+func (d *Directory) All(ctx context.Context, count int) iter.Seq2[DirectoryPage, error] {
+	return func(yield func(DirectoryPage, error) bool) {
 		spread, err := d.Spread(ctx)
 		if err != nil {
-			yield(Page{}, err)
+			yield(DirectoryPage{}, err)
 			return
 		}
 		whole := []string{layout.Users}
@@ -329,7 +328,7 @@ func (d *Directory) All(ctx context.Context, count int) iter.Seq2[Page, error] {
 					if d.cluster && rediserr.IsWrongType(err) {
 						break // its names were moved
 					}
-					if !yield(Page{key, page}, err) || err != nil {
+					if !yield(DirectoryPage{key, page}, err) || err != nil {
 						return
 					}
 				}
@@ -342,7 +341,7 @@ func (d *Directory) All(ctx context.Context, count int) iter.Seq2[Page, error] {
 }
 
 // allBuckets yields the names in the buckets, some buckets at a time.
-func (d *Directory) allBuckets(ctx context.Context, count int, yield func(Page, error) bool) {
+func (d *Directory) allBuckets(ctx context.Context, count int, yield func(DirectoryPage, error) bool) {
 	for from := 0; from < layout.Buckets; from += bucketsAtOnce {
 		type open struct {
 			key    string
@@ -364,10 +363,10 @@ func (d *Directory) allBuckets(ctx context.Context, count int, yield func(Page, 
 					continue // a check reports it
 				}
 				if err != nil {
-					yield(Page{}, err)
+					yield(DirectoryPage{}, err)
 					return
 				}
-				if len(entry.Elements) > 0 && !yield(Page{some[i].key, entry.Elements}, nil) {
+				if len(entry.Elements) > 0 && !yield(DirectoryPage{some[i].key, entry.Elements}, nil) {
 					return
 				}
 				if entry.Cursor != 0 {
@@ -403,7 +402,7 @@ func (d *Directory) AddLatest(ctx context.Context, name string, registered float
 	cmds := rueidis.Commands{b.Zadd().Key(layout.UsersByTime).Nx().ScoreMember().ScoreMember(registered, name).Build().ToRetryable()}
 	spread, err := d.Spread(ctx)
 	if spread {
-		cmds = append(cmds, trimScript.Command(d.client, []string{layout.UsersByTime}, []string{layout.Itoa(Latest)}))
+		cmds = append(cmds, directoryTrimScript.Command(d.client, []string{layout.UsersByTime}, []string{layout.Itoa(MaxLatest)}))
 	}
 	return cmds, err
 }

@@ -1,4 +1,4 @@
-package report_test
+package moderation
 
 import (
 	"bufio"
@@ -15,7 +15,6 @@ import (
 
 	"retwis/internal/redistest"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/report"
 )
 
 func TestMain(m *testing.M) {
@@ -26,9 +25,9 @@ func TestMain(m *testing.M) {
 	redistest.Main(m)
 }
 
-func store(t testing.TB, client rueidis.Client) *report.Store {
+func store(t testing.TB, client rueidis.Client) *reportStore {
 	t.Helper()
-	s, err := report.New(client)
+	s, err := newReportStore(client)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,9 +36,9 @@ func store(t testing.TB, client rueidis.Client) *report.Store {
 
 func everything(string) (bool, error) { return true, nil }
 
-func add(t testing.TB, s *report.Store, target string, by int64) {
+func add(t testing.TB, s *reportStore, target string, by int64) {
 	t.Helper()
-	if _, err := s.Add(t.Context(), target, false, report.Report{By: by, Time: time.Now(), Kind: "spam", Text: "look  here"}); err != nil {
+	if _, err := s.Add(t.Context(), target, false, storedReport{By: by, Time: time.Now(), Kind: "spam", Text: "look  here"}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -58,19 +57,19 @@ func TestOneReportEach(t *testing.T) {
 			if err != nil || c.Target != "user:7" || len(c.Reports) != 2 || c.Reports[0].Text != "look  here" || c.Reports[0].Kind != "spam" {
 				t.Fatalf("taken: %+v, %v", c, err)
 			}
-			if _, err := s.Take(ctx, "2", false, everything); !errors.Is(err, report.ErrNone) {
+			if _, err := s.Take(ctx, "2", false, everything); !errors.Is(err, ErrNoReport) {
 				t.Errorf("another moderator: %v", err)
 			}
-			if _, err := s.TakeTarget(ctx, "user:7", "2"); !errors.Is(err, report.ErrHeld) {
+			if _, err := s.TakeTarget(ctx, "user:7", "2"); !errors.Is(err, ErrReportHeld) {
 				t.Errorf("another moderator: %v", err)
 			}
-			if err := s.Close(ctx, "user:7", "2"); !errors.Is(err, report.ErrNotHeld) {
+			if err := s.Close(ctx, "user:7", "2"); !errors.Is(err, ErrReportNotHeld) {
 				t.Errorf("another moderator decides: %v", err)
 			}
 			if err := s.Close(ctx, "user:7", "1"); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.Case(ctx, "user:7"); !errors.Is(err, report.ErrNone) {
+			if _, err := s.Case(ctx, "user:7"); !errors.Is(err, ErrNoReport) {
 				t.Errorf("after the decision: %v", err)
 			}
 			add(t, s, "user:7", 3)
@@ -103,7 +102,7 @@ func TestCrashes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if c, err := s.Held(ctx, "1"); !errors.Is(err, report.ErrNone) {
+	if c, err := s.Held(ctx, "1"); !errors.Is(err, ErrNoReport) {
 		t.Errorf("held after the cases are gone: %+v, %v", c, err)
 	}
 }
@@ -113,7 +112,7 @@ func TestRefusedStays(t *testing.T) {
 	t.Parallel()
 	s, ctx := store(t, redistest.DB(t).Client(t)), t.Context()
 	add(t, s, "user:7", 3)
-	if _, err := s.Take(ctx, "7", false, func(string) (bool, error) { return false, nil }); !errors.Is(err, report.ErrNone) {
+	if _, err := s.Take(ctx, "7", false, func(string) (bool, error) { return false, nil }); !errors.Is(err, ErrNoReport) {
 		t.Fatal(err)
 	}
 	if c, err := s.Take(ctx, "8", false, everything); err != nil || c.Target != "user:7" {
@@ -143,7 +142,7 @@ func TestNoneLostNoneTwice(t *testing.T) {
 			holder := fmt.Sprintf("moderator%d", i)
 			for {
 				c, err := s.Take(ctx, holder, true, everything)
-				if errors.Is(err, report.ErrNone) {
+				if errors.Is(err, ErrNoReport) {
 					return
 				}
 				if err != nil {
@@ -181,7 +180,7 @@ func TestNoneLostNoneTwice(t *testing.T) {
 	for i := range 3 {
 		for {
 			c, err := s.Held(ctx, fmt.Sprintf("process%d", i))
-			if errors.Is(err, report.ErrNone) {
+			if errors.Is(err, ErrNoReport) {
 				break
 			}
 			if err != nil {
@@ -244,7 +243,7 @@ func take(url, holder string) {
 	if err != nil {
 		panic(err)
 	}
-	s, err := report.New(client)
+	s, err := newReportStore(client)
 	if err != nil {
 		panic(err)
 	}

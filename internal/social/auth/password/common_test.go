@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"retwis/internal/social/password"
+	"retwis/internal/social/auth/password"
 )
 
 func TestIsCommon(t *testing.T) {

@@ -1,4 +1,4 @@
-package directory
+package users
 
 import (
 	"context"
@@ -32,8 +32,8 @@ var (
 	ErrNoSite = errors.New("the database holds no site yet")
 )
 
-// State is which layout a database has.
-type State struct {
+// DirectoryState is which layout a database has.
+type DirectoryState struct {
 	Version string `json:"layout"` // empty: there are no users yet
 	Latest  string `json:"latest"` // what Move leads to
 	// Left is what an interrupted Move, or processes of an earlier version, have left to
@@ -42,11 +42,11 @@ type State struct {
 }
 
 // Done reports whether there is nothing to do for Move.
-func (s State) Done() bool { return s.Version == s.Latest && !s.Left }
+func (s DirectoryState) Done() bool { return s.Version == s.Latest && !s.Left }
 
 // State returns which layout the database has. Two round trips.
-func (d *Directory) State(ctx context.Context) (State, error) {
-	s := State{Latest: layout.Version}
+func (d *Directory) State(ctx context.Context) (DirectoryState, error) {
+	s := DirectoryState{Latest: layout.Version}
 	b := d.client.B()
 	var err error
 	s.Version, err = reply.Text(d.client.Do(ctx, b.Get().Key(layout.LayoutVersion).Build()))
@@ -67,7 +67,7 @@ func (d *Directory) State(ctx context.Context) (State, error) {
 	if err != nil && !rediserr.IsWrongType(err) {
 		return s, err
 	}
-	s.Left = moved || s.Version == s.Latest && (kind == "hash" || latest > Latest)
+	s.Left = moved || s.Version == s.Latest && (kind == "hash" || latest > MaxLatest)
 	return s, nil
 }
 
@@ -111,7 +111,7 @@ func (d *Directory) move(ctx context.Context, progress func(done, total int64)) 
 				return err
 			}
 		}
-		closed, err = closeScript.Run(ctx, d.client, []string{layout.Users, layout.MovedUsers}, []string{layout.UsersMoved}).AsBool()
+		closed, err = directoryCloseScript.Run(ctx, d.client, []string{layout.Users, layout.MovedUsers}, []string{layout.UsersMoved}).AsBool()
 		if err != nil {
 			return err
 		}
@@ -192,14 +192,14 @@ func (d *Directory) put(ctx context.Context, page []string, key func(name string
 	if len(calls) == 0 {
 		return nil
 	}
-	return reply.FirstError(copyScript.RunMany(ctx, d.client, calls))
+	return reply.FirstError(directoryCopyScript.RunMany(ctx, d.client, calls))
 }
 
 // Trim removes all but the latest users from `users_by_time`, in short steps. It does
 // nothing on a single server.
 func (d *Directory) Trim(ctx context.Context) error {
 	for d.cluster {
-		n, err := trimScript.Run(ctx, d.client, []string{layout.UsersByTime}, []string{layout.Itoa(Latest)}).AsInt64()
+		n, err := directoryTrimScript.Run(ctx, d.client, []string{layout.UsersByTime}, []string{layout.Itoa(MaxLatest)}).AsInt64()
 		if rediserr.IsWrongType(err) || err == nil && n == 0 {
 			return nil
 		}
@@ -233,12 +233,12 @@ func (d *Directory) Gather(ctx context.Context, progress func(done, total int64)
 
 func (d *Directory) gather(ctx context.Context, progress func(done, total int64)) error {
 	b := d.client.B()
-	if err := reopenScript.Run(ctx, d.client, []string{layout.Users}, []string{layout.UsersMoved}).Error(); err != nil {
+	if err := directoryReopenScript.Run(ctx, d.client, []string{layout.Users}, []string{layout.UsersMoved}).Error(); err != nil {
 		return err
 	}
 	users := func(string) string { return layout.Users }
 	var err error
-	d.allBuckets(ctx, copyCount, func(page Page, wrong error) bool {
+	d.allBuckets(ctx, copyCount, func(page DirectoryPage, wrong error) bool {
 		if err = wrong; err == nil {
 			err = d.put(ctx, page.Names, users)
 		}

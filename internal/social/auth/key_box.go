@@ -1,4 +1,4 @@
-package secondfactor
+package auth
 
 import (
 	"crypto/aes"
@@ -13,48 +13,48 @@ import (
 	"retwis/internal/social/layout"
 )
 
-// Box encrypts the keys of apps, where the operator has set a key.
-type Box struct{ aead cipher.AEAD }
+// keyBox encrypts the keys of apps, where the operator has set a key.
+type keyBox struct{ aead cipher.AEAD }
 
-// sealed begins an encrypted value.
-const sealed = "sealed:"
+// sealedPrefix begins an encrypted value.
+const sealedPrefix = "sealed:"
 
 // ErrNoKey: what is stored was encrypted with a key that this process does not have.
 var ErrNoKey = errors.New("social: a second factor was encrypted with another RETWIS_SECRET_KEY")
 
-// NewBox returns a box with a key; an empty one encrypts nothing.
-func NewBox(key []byte) (Box, error) {
+// newKeyBox returns a box with a key; an empty one encrypts nothing.
+func newKeyBox(key []byte) (keyBox, error) {
 	if len(key) == 0 {
-		return Box{}, nil
+		return keyBox{}, nil
 	}
 	if len(key) < 16 {
-		return Box{}, errors.New("social: Options.SecretKey: use 16 bytes or more")
+		return keyBox{}, errors.New("social: Options.SecretKey: use 16 bytes or more")
 	}
 	sum := sha256.Sum256(key)
 	block, err := aes.NewCipher(sum[:])
 	if err != nil {
-		return Box{}, fmt.Errorf("social: Options.SecretKey: %w", err)
+		return keyBox{}, fmt.Errorf("social: Options.SecretKey: %w", err)
 	}
 	aead, err := cipher.NewGCM(block)
 	if err != nil {
-		return Box{}, fmt.Errorf("social: Options.SecretKey: %w", err)
+		return keyBox{}, fmt.Errorf("social: Options.SecretKey: %w", err)
 	}
-	return Box{aead}, nil
+	return keyBox{aead}, nil
 }
 
 // seal returns a value as it is stored; it can be opened for the same user only.
-func (b Box) seal(uid int64, value string) string {
+func (b keyBox) seal(uid int64, value string) string {
 	if b.aead == nil {
 		return value
 	}
 	nonce := make([]byte, b.aead.NonceSize())
 	rand.Read(nonce) // never fails
-	return sealed + base64.RawURLEncoding.EncodeToString(b.aead.Seal(nonce, nonce, []byte(value), []byte(layout.Itoa(uid))))
+	return sealedPrefix + base64.RawURLEncoding.EncodeToString(b.aead.Seal(nonce, nonce, []byte(value), []byte(layout.Itoa(uid))))
 }
 
 // open returns what was stored; values from before there was a key are read as they are.
-func (b Box) open(uid int64, stored string) (string, error) {
-	text, isSealed := strings.CutPrefix(stored, sealed)
+func (b keyBox) open(uid int64, stored string) (string, error) {
+	text, isSealed := strings.CutPrefix(stored, sealedPrefix)
 	if !isSealed {
 		return stored, nil
 	}

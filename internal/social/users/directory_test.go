@@ -1,4 +1,4 @@
-package directory_test
+package users_test
 
 import (
 	"errors"
@@ -13,11 +13,11 @@ import (
 	"retwis/internal/app"
 	"retwis/internal/redistest"
 	"retwis/internal/social"
+	"retwis/internal/social/auth"
 	"retwis/internal/social/check"
-	"retwis/internal/social/directory"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/session"
 	"retwis/internal/social/socialtest"
+	"retwis/internal/social/users"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
@@ -52,7 +52,7 @@ func (b *bundle) old(names ...string) map[string]string {
 		session, err := b.Accounts.Register(b.Ctx, name, socialtest.Password)
 		b.do(err)
 		secrets[name] = session.Secret
-		b.Redis("DEL", layout.BucketKey(directory.Bucket(name)))
+		b.Redis("DEL", layout.BucketKey(users.Bucket(name)))
 	}
 	return secrets
 }
@@ -90,13 +90,13 @@ func (b *bundle) wantFound(s *app.App, names ...string) {
 func TestBucket(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]int{"antirez": 893, "ANTIREZ": 893, "a": 3651} {
-		if got := directory.Bucket(name); got != want {
+		if got := users.Bucket(name); got != want {
 			t.Errorf("%s: %d, want %d", name, got, want)
 		}
 	}
 	counts := map[int]int{}
 	for i := range 100 * layout.Buckets {
-		counts[directory.Bucket(fmt.Sprint("user", i))]++
+		counts[users.Bucket(fmt.Sprint("user", i))]++
 	}
 	for bucket, n := range counts {
 		if n < 50 || n > 150 {
@@ -112,7 +112,7 @@ func TestEmptyCluster(t *testing.T) {
 	if empty, err := b.Users.Empty(b.Ctx); err != nil || !empty {
 		t.Errorf("an empty Cluster: %v, %v", empty, err)
 	}
-	if err := b.Directory().Move(b.Ctx, nil); !errors.Is(err, directory.ErrNoSite) {
+	if err := b.Directory().Move(b.Ctx, nil); !errors.Is(err, users.ErrNoSite) {
 		t.Errorf("a layout without a site: %v", err)
 	}
 	b.do(b.Adoption().Adopt(b.Ctx, nil))
@@ -120,7 +120,7 @@ func TestEmptyCluster(t *testing.T) {
 	b.do(err)
 	for got, want := range map[string]string{
 		b.Redis("GET", "layout_version"):                                           "3",
-		b.Redis("HGET", layout.BucketKey(directory.Bucket("ada")), "ada"):          "1",
+		b.Redis("HGET", layout.BucketKey(users.Bucket("ada")), "ada"):              "1",
 		b.Redis("TYPE", "users"):                                                   "string",
 		b.Redis("EXISTS", "auths") + b.Redis("ZRANGE", "users_by_time", "0", "-1"): "0Ada",
 	} {
@@ -182,7 +182,7 @@ func TestMoveKilled(t *testing.T) {
 		secrets := b.old("Ada", "bob", "carl")
 		b.DB.Do(b.Ctx, b.DB.B().Hset().Key("users").FieldValue().FieldValue("Ada", "1").Build()) // as it was typed
 		process := socialtest.Dying(b.DB, cut)
-		err := directory.New(process).Move(b.Ctx, nil)
+		err := users.NewDirectory(process).Move(b.Ctx, nil)
 		ended := err == nil && process.Left() > 0
 		mid := b.again(b.DB)
 		b.wantFound(mid, "Ada", "bob", "carl")
@@ -282,7 +282,7 @@ func TestMoveUnderLoad(t *testing.T) {
 	var movers sync.WaitGroup
 	for range 2 {
 		movers.Go(func() {
-			if err := directory.New(b.DB).Move(b.Ctx, nil); err != nil {
+			if err := users.NewDirectory(b.DB).Move(b.Ctx, nil); err != nil {
 				t.Error(err)
 			}
 		})
@@ -360,7 +360,7 @@ func TestLatest(t *testing.T) {
 	b.old("first")
 	const more = 30
 	var cmds rueidis.Commands
-	for i := range directory.Latest + more {
+	for i := range users.MaxLatest + more {
 		cmds = append(cmds, b.DB.B().Zadd().Key(layout.UsersByTime).ScoreMember().ScoreMember(float64(1_700_000_001+i), fmt.Sprint("u", i)).Build())
 		if i < more {
 			uid := fmt.Sprint(1000 + i)
@@ -373,12 +373,12 @@ func TestLatest(t *testing.T) {
 		b.do(res.Error())
 	}
 	b.do(b.Directory().Move(b.Ctx, nil))
-	if n := b.Redis("ZCARD", layout.UsersByTime); n != fmt.Sprint(directory.Latest) {
+	if n := b.Redis("ZCARD", layout.UsersByTime); n != fmt.Sprint(users.MaxLatest) {
 		t.Fatalf("%s users by time", n)
 	}
 	b.Clock.Advance(1_000_000_000_000) // a second beyond all others
 	last := b.NewUser("last")
-	if n := b.Redis("ZCARD", layout.UsersByTime); n != fmt.Sprint(directory.Latest) {
+	if n := b.Redis("ZCARD", layout.UsersByTime); n != fmt.Sprint(users.MaxLatest) {
 		t.Fatalf("%s users by time after another", n)
 	}
 	seen := map[int64]int{}
@@ -406,17 +406,17 @@ func TestGatherKilled(t *testing.T) {
 		b.do(b.DB.Do(b.Ctx, b.DB.B().Flushdb().Build()).Error())
 		b.all(
 			"SET layout_version 3", "SET next_user_id 2",
-			"HSET users:"+fmt.Sprint(directory.Bucket("ada"))+" ada 1", "HSET users:"+fmt.Sprint(directory.Bucket("gone"))+" gone 0",
+			"HSET users:"+fmt.Sprint(users.Bucket("ada"))+" ada 1", "HSET users:"+fmt.Sprint(users.Bucket("gone"))+" gone 0",
 			"HSET {users}:moved bob 2",
 			"HSET user:2 username bob joined 1700000002 password x",
 			"ZADD users_by_time 1700000002 bob",
 		)
 		b.do(b.DB.Do(b.Ctx, b.DB.B().Set().Key("users").Value(layout.UsersMoved).Build()).Error())
 		secret := strings.Repeat("s", 43)
-		token, _ := session.Token(secret)
+		token, _ := auth.SessionToken(secret)
 		b.all("HSET user:1 username Ada joined 1700000001 password x auth " + token)
 		process := socialtest.Dying(b.DB, cut)
-		err := directory.New(process).Gather(b.Ctx, func(int64, int64) {})
+		err := users.NewDirectory(process).Gather(b.Ctx, func(int64, int64) {})
 		ended := err == nil && process.Left() > 0
 		b.do(b.Adoption().Adopt(b.Ctx, nil))
 		after := b.again(b.DB)
@@ -427,7 +427,7 @@ func TestGatherKilled(t *testing.T) {
 		if _, err := after.Sessions.SessionUser(b.Ctx, secret); err != nil {
 			t.Errorf("killed after %d: %v", cut, err)
 		}
-		left := b.Redis("EXISTS", layout.MovedUsers) + b.Redis("EXISTS", layout.BucketKey(directory.Bucket("ada")))
+		left := b.Redis("EXISTS", layout.MovedUsers) + b.Redis("EXISTS", layout.BucketKey(users.Bucket("ada")))
 		if got := b.Redis("HLEN", "users") + b.Redis("ZCARD", "users_by_time") + b.Redis("GET", "layout_version") + left; got != "32200" {
 			t.Errorf("killed after %d: %s", cut, got)
 		}

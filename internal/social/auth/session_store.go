@@ -1,0 +1,317 @@
+package auth
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/reply"
+	"retwis/internal/redis/script"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/users"
+)
+
+var (
+	//go:embed session_common.lua
+	sessionCommon string
+
+	//go:embed session_reserve.lua
+	sessionReserveSource string
+	sessionReserveScript = script.New(sessionReserveSource).Retryable()
+
+	//go:embed session_open.lua
+	sessionOpenSource string
+	sessionOpenScript = script.New(sessionCommon, sessionOpenSource).Retryable()
+
+	//go:embed session_touch.lua
+	sessionTouchSource string
+	sessionTouchScript = script.New(sessionCommon, sessionTouchSource).Retryable()
+
+	//go:embed session_end.lua
+	sessionEndSource string
+	sessionEndScript = script.New(sessionCommon, sessionEndSource).Retryable()
+
+	//go:embed session_replace.lua
+	sessionReplaceSource string
+	sessionReplaceScript = script.New(sessionCommon, sessionReplaceSource)
+)
+
+// MaxSessions is how many sessions a user may have open.
+const MaxSessions = 10
+
+// SessionUseEvery is how far apart the uses of a session are noted.
+const SessionUseEvery = time.Hour
+
+// Errors of a Store.
+var (
+	// errNoSession: the session is not open.
+	errNoSession = errors.New("social: no such session")
+	// errUserChanged: there is no such user, or what a change was based on has changed.
+	errUserChanged = errors.New("social: the user has changed meanwhile")
+)
+
+// sessionStore is the sessions of all users.
+//
+// A session is a random secret that a browser keeps. Only its SHA-256, the token, is
+// stored: in the hash `auths`, which leads from a token to its user, and in the field
+// `auth` of the user, which lists the user's open sessions. A session is open while
+// both have it. On a Cluster the secret names its user, and `auth` alone decides;
+// `auths` has only sessions from before the Cluster got its layout (users.Directory).
+//
+// The hash `sessions:{user:<uid>}` says of each when it began, when it was last used, and on
+// which device. It is in the slot of the user's hash, so one script changes both; `auths` is
+// written before it, and cleaned after it.
+type sessionStore struct {
+	Client    rueidis.Client
+	Directory *users.Directory
+	Idle      time.Duration // after which time without use a session ends
+	Max       time.Duration // after which time it ends in any case
+}
+
+// SessionEntry is what is known of a session. The times are zero where the session began
+// before they were kept.
+type SessionEntry struct {
+	Token         string
+	Created, Used time.Time
+	Device        string // "Firefox on Linux", or empty
+}
+
+// maxDevice bounds the label of a device, in bytes.
+const maxDevice = 60
+
+// String is the entry as it is stored.
+func (e SessionEntry) String() string {
+	device := strings.Join(strings.Fields(e.Device), " ")
+	if len(device) > maxDevice {
+		device = strings.ToValidUTF8(device[:maxDevice], "")
+	}
+	return layout.Seconds(e.Created) + " " + layout.Seconds(e.Used) + " " + device
+}
+
+// ParseSession reads a stored entry.
+func ParseSession(token, text string) SessionEntry {
+	created, rest, _ := strings.Cut(text, " ")
+	used, device, _ := strings.Cut(rest, " ")
+	return SessionEntry{Token: token, Created: layout.ParseTime(created), Used: layout.ParseTime(used), Device: device}
+}
+
+// Expired reports whether a session has ended by its age, or because it was not used.
+func (s *sessionStore) Expired(e SessionEntry, now time.Time) bool {
+	return !e.Created.IsZero() && (now.Sub(e.Used) > s.Idle || now.Sub(e.Created) > s.Max)
+}
+
+// secretLength is the length of a secret: 32 random bytes in base64.
+const secretLength = 43
+
+// newSecret returns the secret of a new session.
+func newSecret() string {
+	var b [32]byte
+	rand.Read(b[:]) // never fails
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// SessionToken returns the token of a secret; ok is false for what cannot be one. A secret can
+// begin with the id of its user: `<uid>.<secret>`; see WithUser.
+func SessionToken(secret string) (token string, ok bool) {
+	_, token, ok = splitSecret(secret)
+	return token, ok
+}
+
+// splitSecret returns the user that a secret names, 0 for none, and its token.
+func splitSecret(secret string) (uid int64, token string, ok bool) {
+	if id, rest, hasUser := strings.Cut(secret, "."); hasUser { // no secret has a dot
+		if uid, ok = layout.ParseID(id); !ok {
+			return 0, "", false
+		}
+		secret = rest
+	}
+	if len(secret) != secretLength {
+		return 0, "", false
+	}
+	sum := sha256.Sum256([]byte(secret))
+	return uid, hex.EncodeToString(sum[:]), true
+}
+
+// secretWithUser returns a secret that names its user: on a Cluster the session is found in
+// the hash of the user, without `auths`. It opens the same session.
+func secretWithUser(uid int64, secret string) string {
+	if strings.Contains(secret, ".") {
+		return secret
+	}
+	return layout.Itoa(uid) + "." + secret
+}
+
+// HasSession reports whether the field `auth` of a user contains a token.
+func HasSession(auth, token string) bool {
+	for auth != "" {
+		var one string
+		one, auth, _ = strings.Cut(auth, ",")
+		if one == token {
+			return true
+		}
+	}
+	return false
+}
+
+func sessionKeys(uid int64) []string { return []string{layout.UserKey(uid), layout.SessionsKey(uid)} }
+
+func wholeSeconds(d time.Duration) string { return layout.Itoa(int64(d / time.Second)) }
+
+// Reserve writes that a token belongs to a user, before the session opens, and returns
+// the secret for the browser. A crash in between leaves an entry that opens nothing. On a
+// Cluster it writes nothing: the secret names the user.
+func (s *sessionStore) Reserve(ctx context.Context, uid int64, secret, token string) (string, error) {
+	spread, err := s.Directory.Spread(ctx)
+	if err != nil {
+		return "", err
+	}
+	if spread {
+		return secretWithUser(uid, secret), nil
+	}
+	err = sessionReserveScript.Run(ctx, s.Client, []string{layout.Auths}, []string{token, layout.Itoa(uid)}).Error()
+	if err != nil {
+		return "", fmt.Errorf("social: open a session: %w", err)
+	}
+	return secret, nil
+}
+
+// Open opens a reserved session and returns the tokens of those that had to make
+// room, which Forget removes. It returns ErrChanged where there is no such user.
+func (s *sessionStore) Open(ctx context.Context, uid int64, e SessionEntry) (dropped []string, err error) {
+	dropped, err = sessionOpenScript.RunFenced(ctx, s.Client, sessionKeys(uid), []string{
+		e.Token, e.String(), layout.Itoa(MaxSessions), layout.Seconds(e.Used), wholeSeconds(s.Idle), wholeSeconds(s.Max),
+	}).AsStrSlice()
+	if rueidis.IsRedisNil(err) {
+		return nil, errUserChanged
+	}
+	if err != nil {
+		return nil, fmt.Errorf("social: open a session: %w", err)
+	}
+	return dropped, nil
+}
+
+// Touch notes the use of a session, at most once in UseEvery, and ends those of its user
+// that have expired. It returns the session, or ErrNone, and the tokens of those that
+// have ended. One round trip.
+func (s *sessionStore) Touch(ctx context.Context, uid int64, token string, now time.Time) (e SessionEntry, ended []string, err error) {
+	got, err := sessionTouchScript.Run(ctx, s.Client, sessionKeys(uid), []string{
+		token, layout.Seconds(now), wholeSeconds(s.Idle), wholeSeconds(s.Max), wholeSeconds(SessionUseEvery),
+	}).AsStrSlice()
+	if err != nil {
+		return SessionEntry{}, nil, fmt.Errorf("social: note the use of a session: %w", err)
+	}
+	if got[0] == "" {
+		return SessionEntry{}, got[1:], errNoSession
+	}
+	return ParseSession(token, got[0]), got[1:], nil
+}
+
+// whichSessions selects sessions of a user.
+type whichSessions string
+
+// The selections.
+const (
+	oneSession    whichSessions = "one"    // the one whose token begins like this
+	otherSessions whichSessions = "others" // all but this one
+	allSessions   whichSessions = "all"
+)
+
+// End ends sessions and returns their tokens, for Forget. One round trip.
+func (s *sessionStore) End(ctx context.Context, uid int64, which whichSessions, token string) ([]string, error) {
+	ended, err := sessionEndScript.RunFenced(ctx, s.Client, sessionKeys(uid), []string{string(which), token}).AsStrSlice()
+	if err != nil {
+		return nil, fmt.Errorf("social: end a session: %w", err)
+	}
+	return ended, nil
+}
+
+// Forget removes ended sessions from `auths`.
+func (s *sessionStore) Forget(ctx context.Context, tokens []string) error {
+	if len(tokens) == 0 {
+		return nil
+	}
+	err := s.Client.Do(ctx, s.Client.B().Hdel().Key(layout.Auths).Field(tokens...).Build().ToRetryable()).Error()
+	if err != nil {
+		return fmt.Errorf("social: end a session: %w", err)
+	}
+	return nil
+}
+
+// passwordChange is a new password of a user.
+type passwordChange struct {
+	Field, Value string // what it is based on: `password` or `reset`, and the value it had
+	Hash         string
+	Session      *SessionEntry // the session that is left, already reserved; nil for none
+}
+
+// Replace sets a password, and ends all sessions but the given one. It returns
+// ErrChanged where what the change is based on has changed: of two that are based on the
+// same, one succeeds. The tokens of the ended sessions are for Forget. One round trip.
+func (s *sessionStore) Replace(ctx context.Context, uid int64, p passwordChange) ([]string, error) {
+	token, entry := "", ""
+	if p.Session != nil {
+		token, entry = p.Session.Token, p.Session.String()
+	}
+	ended, err := sessionReplaceScript.RunFenced(ctx, s.Client, append(sessionKeys(uid), layout.LoginsKey(uid)), []string{
+		p.Field, p.Value, p.Hash, token, entry,
+	}).AsStrSlice()
+	if rueidis.IsRedisNil(err) {
+		return nil, errUserChanged
+	}
+	if err != nil {
+		return nil, fmt.Errorf("social: set a password: %w", err)
+	}
+	return ended, nil
+}
+
+// List returns the open sessions of a user, the last used first. One round trip.
+func (s *sessionStore) List(ctx context.Context, uid int64, now time.Time) ([]SessionEntry, error) {
+	open, _, err := s.list(ctx, uid, now)
+	slices.SortStableFunc(open, func(a, b SessionEntry) int {
+		return cmp.Or(b.Used.Compare(a.Used), b.Created.Compare(a.Created))
+	})
+	return open, err
+}
+
+// CountExpired counts the sessions of a user that have expired and are still listed.
+func (s *sessionStore) CountExpired(ctx context.Context, uid int64, now time.Time) (int, error) {
+	_, expired, err := s.list(ctx, uid, now)
+	return expired, err
+}
+
+func (s *sessionStore) list(ctx context.Context, uid int64, now time.Time) (open []SessionEntry, expired int, err error) {
+	res := s.Client.DoMulti(ctx,
+		s.Client.B().Hget().Key(layout.UserKey(uid)).Field("auth").Build(),
+		s.Client.B().Hgetall().Key(layout.SessionsKey(uid)).Build(),
+	)
+	auth, err := reply.TextOrEmpty(res[0])
+	if err != nil {
+		return nil, 0, fmt.Errorf("social: list sessions: %w", err)
+	}
+	entries, err := res[1].AsStrMap()
+	if err != nil {
+		return nil, 0, fmt.Errorf("social: list sessions: %w", err)
+	}
+	for token := range strings.SplitSeq(auth, ",") {
+		e := ParseSession(token, entries[token])
+		switch {
+		case len(token) != 2*sha256.Size: // a secret of the original program
+		case s.Expired(e, now):
+			expired++
+		default:
+			open = append(open, e)
+		}
+	}
+	return open, expired, nil
+}
