@@ -219,10 +219,8 @@ func (s *App) buildBase() (err error) {
 		return err
 	}
 	if s.db.Cluster {
-		s.celebrities = storage.NewCelebrities(client, opt.CelebrityFollowers, opt.Invalidations != nil, s.directory.Spread)
-		s.homes, err = home.New(home.Options{
-			Client: client, Lists: s.lists, Celebrities: s.celebrities, Idle: opt.HomeIdle, Watched: opt.Invalidations != nil,
-		})
+		s.celebrities = storage.NewCelebrities(s.db, opt.CelebrityFollowers, s.directory.Spread)
+		s.homes, err = home.New(home.Options{DB: s.db, Lists: s.lists, Celebrities: s.celebrities, Idle: opt.HomeIdle})
 		if err != nil {
 			return err
 		}
@@ -325,8 +323,6 @@ func (s *App) invalidated(key string) {
 	case "":
 		s.db.Link.Lost()
 		s.standings.Changed(true)
-		s.celebrities.Changed()
-		s.homes.Changed("", 0)
 		return
 	case layout.Celebrities:
 		s.celebrities.Changed()

@@ -33,6 +33,13 @@ func (c *Cell[V]) Changed() { c.changed.Add(1) }
 // Force notes that this process has just written: the next reader reads.
 func (c *Cell[V]) Force() { c.forced.Store(c.changed.Add(1)) }
 
+// IsForced reports whether this process has written since the value was read: a read then goes
+// past the client-side cache, where the report of that write may not have arrived.
+func (c *Cell[V]) IsForced() bool {
+	e := c.entry.Load()
+	return e != nil && e.stamp.changed < c.forced.Load()
+}
+
 // Begin returns the stamp of a read that begins. Unless cached, the read goes past the
 // client-side cache.
 func (c *Cell[V]) Begin(l *Link, cached bool) Stamp {

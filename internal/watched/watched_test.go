@@ -163,7 +163,13 @@ func TestCell(t *testing.T) {
 		put(true)
 		cell.Force()
 		is("written", watched.Lag, false)
+		if !cell.IsForced() {
+			t.Error("written: a read may use the client-side cache")
+		}
 		put(true)
+		if cell.IsForced() {
+			t.Error("read after a write: another read must go past the client-side cache")
+		}
 		link.Lost()
 		is("reports lost", 0, false)
 		put(false)

@@ -78,7 +78,7 @@ func (t *Timelines) build(ctx context.Context, uid int64) error {
 
 func (t *Timelines) buildOnce(ctx context.Context, uid int64) error {
 	key := []string{layout.HomeKey(uid)}
-	mark, err := beginScript.Run(ctx, t.Client, key,
+	mark, err := beginScript.Run(ctx, t.DB.Client, key,
 		[]string{layout.Itoa(-1 - rand.Int64N(layout.MaxID-1)), layout.Itoa(buildSeconds), layout.Itoa(layout.TimelineCap)}).ToString()
 	if err != nil || mark == "0" {
 		return err // another process has made it
@@ -97,12 +97,12 @@ func (t *Timelines) buildOnce(ctx context.Context, uid int64) error {
 		return err
 	}
 	if !again.equal(from) {
-		if err := t.Client.Do(ctx, t.Client.B().Del().Key(key[0]).Build()).Error(); err != nil {
+		if err := t.DB.Client.Do(ctx, t.DB.Client.B().Del().Key(key[0]).Build()).Error(); err != nil {
 			return err
 		}
 		return errAgain
 	}
-	ok, err := finishScript.RunFenced(ctx, t.Client, key,
+	ok, err := finishScript.RunFenced(ctx, t.DB.Client, key,
 		[]string{mark, layout.Itoa(t.seconds()), layout.Itoa(layout.TimelineCap)}).AsBool()
 	if err == nil && !ok {
 		return errAgain
@@ -122,8 +122,8 @@ func (s sources) equal(other sources) bool {
 
 // sources reads what a user follows.
 func (t *Timelines) sources(ctx context.Context, uid int64) (s sources, err error) {
-	b := t.Client.B()
-	res := t.Client.DoMulti(ctx,
+	b := t.DB.Client.B()
+	res := t.DB.Client.DoMulti(ctx,
 		b.Zrange().Key(layout.FollowingKey(uid)).Min("0").Max(layout.Itoa(maxFollowing-1)).Rev().Build(),
 		b.Zrange().Key(layout.FollowingTagsKey(uid)).Min("0").Max(layout.Itoa(maxTags-1)).Rev().Build())
 	members, err := res[0].AsStrSlice()
@@ -146,7 +146,7 @@ func (t *Timelines) gather(ctx context.Context, uid int64) (from sources, posts 
 	if from, err = t.sources(ctx, uid); err != nil {
 		return from, nil, err
 	}
-	following, tags, b := from.people, from.tags, t.Client.B()
+	following, tags, b := from.people, from.tags, t.DB.Client.B()
 	latest := func(key string, n int) rueidis.Completed {
 		return b.Zrevrange().Key(key).Start(0).Stop(int64(n - 1)).Build()
 	}
@@ -190,7 +190,7 @@ func share(all, n, least, most int) int { return min(max(all/max(n, 1), least), 
 func (t *Timelines) readAll(ctx context.Context, cmds rueidis.Commands) ([]int64, error) {
 	var ids []int64
 	for some := range slices.Chunk(cmds, pipeline) {
-		for _, res := range t.Client.DoMulti(ctx, some...) {
+		for _, res := range t.DB.Client.DoMulti(ctx, some...) {
 			members, err := res.AsStrSlice()
 			if err != nil && !rediserr.IsWrongType(err) { // a check reports it
 				return nil, fmt.Errorf("social: make a home timeline: %w", err)
@@ -215,14 +215,14 @@ func (t *Timelines) audible(ctx context.Context, uid int64, following, replies [
 	if len(replies) == 0 {
 		return nil, nil
 	}
-	b := t.Client.B()
+	b := t.DB.Client.B()
 	cmds := make(rueidis.Commands, len(replies))
 	for i, id := range replies {
 		cmds[i] = b.Hmget().Key(layout.PostKey(id)).Field("user_id", "parent").Build()
 	}
 	authors, parents := make([]int64, len(replies)), make([]int64, len(replies))
 	ofParent := map[int64]int64{}
-	for i, res := range t.Client.DoMulti(ctx, cmds...) {
+	for i, res := range t.DB.Client.DoMulti(ctx, cmds...) {
 		fields, err := reply.Fields(res)
 		if err != nil {
 			return nil, fmt.Errorf("social: read a post: %w", err)
@@ -240,7 +240,7 @@ func (t *Timelines) audible(ctx context.Context, uid int64, following, replies [
 	if len(cmds) == 0 {
 		return nil, nil
 	}
-	for i, res := range t.Client.DoMulti(ctx, cmds...) {
+	for i, res := range t.DB.Client.DoMulti(ctx, cmds...) {
 		author, err := reply.TextOrEmpty(res)
 		if err != nil {
 			return nil, err

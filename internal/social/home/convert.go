@@ -13,6 +13,7 @@ import (
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 var (
@@ -42,7 +43,7 @@ func NewConverter(ctx context.Context, client rueidis.Client, lists *collection.
 		return nil, fmt.Errorf("social: read whose posts are merged: %w", err)
 	}
 	// Without a set of celebrities the posts of all authors are gathered.
-	return &Converter{&Timelines{Options: Options{Client: client, Lists: lists}}, merged}, nil
+	return &Converter{&Timelines{Options: Options{DB: storage.NewDatabase(client, false), Lists: lists}}, merged}, nil
 }
 
 // Convert makes the home timelines of users complete and lasting. Two round trips, and
@@ -61,12 +62,12 @@ func (s *Converter) Convert(ctx context.Context, uids ...int64) error {
 	for i, uid := range uids {
 		calls[i].Keys = []string{layout.HomeKey(uid)}
 	}
-	return reply.FirstError(convertScript.RunMany(ctx, s.timelines.Client, calls))
+	return reply.FirstError(convertScript.RunMany(ctx, s.timelines.DB.Client, calls))
 }
 
 // incomplete returns those of the users whose home timelines lack posts, or may.
 func (s *Converter) incomplete(ctx context.Context, uids []int64) ([]int64, error) {
-	b := s.timelines.Client.B()
+	b := s.timelines.DB.Client.B()
 	var cmds rueidis.Commands
 	for _, uid := range uids {
 		key := layout.HomeKey(uid)
@@ -75,7 +76,7 @@ func (s *Converter) incomplete(ctx context.Context, uids []int64) ([]int64, erro
 			cmds = append(cmds, b.Zmscore().Key(layout.FollowingKey(uid)).Member(s.merged...).Build())
 		}
 	}
-	results := s.timelines.Client.DoMulti(ctx, cmds...)
+	results := s.timelines.DB.Client.DoMulti(ctx, cmds...)
 	each := len(cmds) / len(uids)
 	var found []int64
 	for i, uid := range uids {
@@ -123,7 +124,7 @@ func (s *Converter) complete(ctx context.Context, uid int64) error {
 		if err != nil || again.equal(from) {
 			return err
 		}
-		if err := t.Client.Do(ctx, t.Client.B().Del().Key(layout.HomeKey(uid)).Build()).Error(); err != nil {
+		if err := t.DB.Client.Do(ctx, t.DB.Client.B().Del().Key(layout.HomeKey(uid)).Build()).Error(); err != nil {
 			return err
 		}
 	}
@@ -132,5 +133,5 @@ func (s *Converter) complete(ctx context.Context, uid int64) error {
 
 // End ends what Convert has begun, once it was called for all users. One round trip.
 func (s *Converter) End(ctx context.Context) error {
-	return s.timelines.Client.Do(ctx, s.timelines.Client.B().Del().Key(layout.Celebrities).Build()).Error()
+	return s.timelines.DB.Client.Do(ctx, s.timelines.DB.Client.B().Del().Key(layout.Celebrities).Build()).Error()
 }

@@ -30,20 +30,19 @@ import (
 	"retwis/collection"
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
+	"retwis/internal/social"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
+	"retwis/internal/watched"
 )
 
-// Options are the settings of Timelines. All are required, except for Watched.
+// Options are the settings of Timelines. All are required.
 type Options struct {
-	Client      rueidis.Client // of a Cluster
+	DB          storage.Database // a Cluster
 	Lists       *collection.Timelines
 	Celebrities *storage.Celebrities
 	// Idle is after which time without a view a home timeline expires.
 	Idle time.Duration
-	// Watched: the server reports changes to Changed. Otherwise nothing is kept in
-	// memory.
-	Watched bool
 }
 
 // Timelines reads home timelines. It is safe for concurrent use.
@@ -51,7 +50,6 @@ type Timelines struct {
 	Options
 	renewAfter time.Duration
 
-	epoch   atomic.Uint64 // grows when any key may have changed
 	readers *otter.Cache[int64, *reader]
 	authors sync.Map      // id → *author; as many as there are merged authors at most
 	builds  chan struct{} // bounds how many home timelines are made at once
@@ -61,11 +59,6 @@ type Timelines struct {
 const (
 	// renewEvery is how often a view postpones the end of a home timeline.
 	renewEvery = 24 * time.Hour
-	// maxAge is how long something is used although no change was reported: a report
-	// can get lost with a cut cable.
-	maxAge = int64(time.Minute)
-	// cacheTTL bounds how long the client answers a read from its own memory.
-	cacheTTL = time.Minute
 	// maxReaders bounds whose follows are kept in memory: about 2 KB for a reader who
 	// follows 200 merged authors. An author takes 1 KB.
 	maxReaders = 50_000
@@ -92,22 +85,20 @@ func New(opt Options) (*Timelines, error) {
 // Built returns how many home timelines this process has made.
 func (t *Timelines) Built() int64 { return t.built.Load() }
 
-// Changed notes that a key has changed: of a prefix and a user, or any for the empty
-// prefix. It does not wait. A nil *Timelines ignores it.
+// Changed notes that a key has changed, of a prefix and a user. It does not wait. A nil
+// *Timelines ignores it.
 func (t *Timelines) Changed(prefix string, uid int64) {
 	if t == nil {
 		return
 	}
 	switch prefix {
-	case "":
-		t.epoch.Add(1)
 	case layout.FollowingPrefix:
 		if r, ok := t.readers.GetEntryQuietly(uid); ok {
-			r.Value.changed.Add(1)
+			r.Value.followed.Changed()
 		}
 	case layout.ProfilePrefix:
 		if a, ok := t.authors.Load(uid); ok {
-			a.(*author).changed.Add(1)
+			a.(*author).head.Changed()
 		}
 	}
 }
@@ -116,7 +107,7 @@ func (t *Timelines) Changed(prefix string, uid int64) {
 // process has just written one, or deleted it.
 func (t *Timelines) wrote(uid int64) {
 	if a, ok := t.authors.Load(uid); ok {
-		a.(*author).forced.Store(true)
+		a.(*author).head.Force()
 	}
 }
 
@@ -165,13 +156,10 @@ func (t *Timelines) list(ctx context.Context, uid, before int64, n int, fresh bo
 	key := layout.HomeKey(uid)
 	var ids []int64
 	var err error
-	switch {
-	case before > 0:
+	if before > 0 {
 		ids, err = t.Lists.Select(ctx, key, before, n)
-	case fresh || !t.Watched:
-		ids, err = t.Client.Do(ctx, rueidis.Completed(t.Lists.NewestCommand(key, n))).AsIntSlice()
-	default:
-		ids, err = t.Client.DoCache(ctx, t.Lists.NewestCommand(key, n).ToStaticTTL(), cacheTTL).AsIntSlice()
+	} else {
+		ids, err = t.read(ctx, t.Lists.NewestCommand(key, n), fresh).AsIntSlice()
 	}
 	if err != nil {
 		return part{}, err
@@ -188,8 +176,8 @@ func (t *Timelines) list(ctx context.Context, uid, before int64, n int, fresh bo
 		return part{ids: ids}, nil
 	}
 	// The end of a list that was full once, or there is no list.
-	b := t.Client.B()
-	res := t.Client.DoMulti(ctx, b.Llen().Key(key).Build(), b.Lindex().Key(key).Index(-1).Build())
+	b := t.DB.Client.B()
+	res := t.DB.Client.DoMulti(ctx, b.Llen().Key(key).Build(), b.Lindex().Key(key).Index(-1).Build())
 	length, err := res[0].AsInt64()
 	if err != nil {
 		return part{}, err
@@ -205,6 +193,14 @@ func (t *Timelines) list(ctx context.Context, uid, before int64, n int, fresh bo
 	return p, nil
 }
 
+// read answers a command from memory, unless fresh.
+func (t *Timelines) read(ctx context.Context, cmd rueidis.Cacheable, fresh bool) rueidis.RedisResult {
+	if fresh {
+		ctx = social.WithFresh(ctx)
+	}
+	return t.DB.Read(ctx, cmd)
+}
+
 // renew postpones the end of a home timeline, once a day.
 func (t *Timelines) renew(ctx context.Context, r *reader, uid int64) error {
 	now := time.Now().UnixNano()
@@ -212,7 +208,7 @@ func (t *Timelines) renew(ctx context.Context, r *reader, uid int64) error {
 	if last != 0 && now-last < int64(t.renewAfter) || !r.renewed.CompareAndSwap(last, now) {
 		return nil
 	}
-	err := t.Client.Do(ctx, t.Client.B().Expire().Key(layout.HomeKey(uid)).Seconds(t.seconds()).Build()).Error()
+	err := t.DB.Client.Do(ctx, t.DB.Client.B().Expire().Key(layout.HomeKey(uid)).Seconds(t.seconds()).Build()).Error()
 	if err != nil {
 		r.renewed.Store(0)
 	}
@@ -223,17 +219,14 @@ func (t *Timelines) seconds() int64 { return max(1, int64(t.Idle/time.Second)) }
 
 // reader is what is known of a user who reads.
 type reader struct {
-	changed  atomic.Uint64 // the number of changes of the people that they follow
-	renewed  atomic.Int64  // when this process last postponed the end of their list
-	followed atomic.Pointer[followed]
+	renewed  atomic.Int64 // when this process last postponed the end of their list
+	followed watched.Cell[followed]
 }
 
 // followed are the merged authors that a reader follows.
 type followed struct {
-	authors        []*author
-	known          *storage.KnownCelebrities
-	changed, epoch uint64
-	at             int64
+	authors []*author
+	known   *storage.KnownCelebrities
 }
 
 func (t *Timelines) reader(uid int64) *reader {
@@ -247,23 +240,22 @@ func (t *Timelines) reader(uid int64) *reader {
 
 // followed returns the merged authors that a reader follows.
 func (t *Timelines) followed(ctx context.Context, r *reader, uid int64, known *storage.KnownCelebrities, fresh bool) ([]*author, error) {
-	now := time.Now().UnixNano()
-	f := r.followed.Load()
-	if t.Watched && !fresh && f != nil && f.known == known && f.changed == r.changed.Load() && f.epoch == t.epoch.Load() && now-f.at < maxAge {
+	if f, ok := r.followed.Get(t.DB.Link, 0); ok && !fresh && f.known == known {
 		return f.authors, nil
 	}
-	f = &followed{known: known, changed: r.changed.Load(), epoch: t.epoch.Load(), at: now}
+	stamp := r.followed.Begin(t.DB.Link, !fresh)
 	ids, err := t.following(ctx, uid, known, fresh)
 	if err != nil {
 		return nil, err
 	}
+	f := followed{known: known}
 	for _, id := range ids {
 		if _, ok := known.First[id]; ok && id != uid {
 			f.authors = append(f.authors, t.author(id))
 		}
 	}
-	if t.Watched && !fresh {
-		r.followed.Store(f)
+	if !fresh {
+		r.followed.Put(f, stamp)
 	}
 	return f.authors, nil
 }
@@ -271,16 +263,10 @@ func (t *Timelines) followed(ctx context.Context, r *reader, uid int64, known *s
 // following reads the people that a reader follows: at least all merged authors.
 func (t *Timelines) following(ctx context.Context, uid int64, known *storage.KnownCelebrities, fresh bool) ([]int64, error) {
 	key := layout.FollowingKey(uid)
-	b := t.Client.B()
-	var count int64
-	var err error
+	b := t.DB.Client.B()
 	// The server reports changes of a key that was read through the client's memory.
 	// The members are read past it: there can be very many.
-	if fresh || !t.Watched {
-		count, err = t.Client.Do(ctx, b.Zcard().Key(key).Build()).AsInt64()
-	} else {
-		count, err = t.Client.DoCache(ctx, b.Zcard().Key(key).Cache().ToStaticTTL(), cacheTTL).AsInt64()
-	}
+	count, err := t.read(ctx, b.Zcard().Key(key).Cache(), fresh).AsInt64()
 	if rediserr.IsWrongType(err) || err == nil && count == 0 {
 		return nil, nil // a check reports another type
 	}
@@ -290,7 +276,7 @@ func (t *Timelines) following(ctx context.Context, uid int64, known *storage.Kno
 	if int64(len(known.First)) < count {
 		return t.among(ctx, key, known)
 	}
-	members, err := t.Client.Do(ctx, b.Zrange().Key(key).Min("0").Max("-1").Build()).AsStrSlice()
+	members, err := t.DB.Client.Do(ctx, b.Zrange().Key(key).Min("0").Max("-1").Build()).AsStrSlice()
 	if err != nil {
 		return nil, err
 	}
@@ -304,7 +290,7 @@ func (t *Timelines) among(ctx context.Context, key string, known *storage.KnownC
 	for id := range known.First {
 		ids, members = append(ids, id), append(members, layout.Itoa(id))
 	}
-	scores, err := t.Client.Do(ctx, t.Client.B().Zmscore().Key(key).Member(members...).Build()).ToArray()
+	scores, err := t.DB.Client.Do(ctx, t.DB.Client.B().Zmscore().Key(key).Member(members...).Build()).ToArray()
 	if err != nil {
 		return nil, err
 	}

@@ -2,47 +2,34 @@ package home
 
 import (
 	"context"
-	"math"
 	"slices"
 	"sort"
-	"sync/atomic"
-	"time"
 
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/rediserr"
+	"retwis/internal/social"
 	"retwis/internal/social/layout"
+	"retwis/internal/watched"
 )
 
 const (
 	// headLen is how many of an author's latest posts are in memory.
 	headLen = 100
-	// refreshEvery is how old they must be before they are read again.
-	refreshEvery = int64(900 * time.Millisecond)
 )
 
 // author is an author whose posts are merged.
 type author struct {
-	id      int64
-	changed atomic.Uint64 // the number of changes of their posts
-	forced  atomic.Bool   // the next reader does not wait
-	busy    atomic.Bool   // a reader is reading them again
-	head    atomic.Pointer[head]
+	id   int64
+	head watched.Cell[*head]
 }
 
 // head are the latest posts and reposts of an author, the latest first. It never changes.
 type head struct {
-	ids     []int64
-	whole   bool // there are no others that are merged
-	first   int64
-	changed uint64
-	epoch   uint64
-	at      int64
+	ids   []int64
+	whole bool // there are no others that are merged
+	first int64
 }
-
-// never is the value of head.changed for what was read past the client-side cache: the
-// server reports no change of it.
-const never = math.MaxUint64
 
 func (t *Timelines) author(id int64) *author {
 	a, ok := t.authors.Load(id)
@@ -53,79 +40,59 @@ func (t *Timelines) author(id int64) *author {
 	return a.(*author)
 }
 
-// current reports whether a head may be shown.
-func (t *Timelines) current(a *author, h *head, now int64) bool {
-	if h == nil || a.forced.Load() {
-		return false
-	}
-	age := now - h.at
-	if h.changed == a.changed.Load() && h.epoch == t.epoch.Load() {
-		return age < maxAge
-	}
-	return age < refreshEvery || a.busy.Load()
-}
-
-// heads returns the latest posts of each of these authors. One round trip if some have
-// changed.
+// heads returns the latest posts of each of these authors, which are read again about once a
+// second at most. One round trip if some have changed.
 func (t *Timelines) heads(ctx context.Context, f []*author, first map[int64]int64, fresh bool) ([]*head, error) {
 	all := make([]*head, len(f))
-	now := time.Now().UnixNano()
-	fresh = fresh || !t.Watched
-	var need []int
+	var changed, forced []int
+	hasOld := !fresh
 	for i, a := range f {
-		h := a.head.Load()
-		if fresh || !t.current(a, h, now) || h.first != first[a.id] {
-			need = append(need, i)
-		}
-		all[i] = h
-	}
-	if len(need) == 0 {
-		return all, nil
-	}
-	var cached []rueidis.CacheableTTL
-	var plain rueidis.Commands
-	isPlain := make([]bool, len(need))
-	for n, i := range need {
-		a := f[i]
-		all[i] = &head{first: first[a.id], changed: a.changed.Load(), epoch: t.epoch.Load(), at: now}
-		cmd := t.Client.B().Zrevrange().Key(layout.ProfileKey(a.id)).Start(0).Stop(headLen - 1).Cache()
-		// What this process has written may still be reported.
-		if isPlain[n] = fresh || a.forced.Swap(false); isPlain[n] {
-			all[i].changed = never
-			plain = append(plain, rueidis.Completed(cmd))
+		h, ok := a.head.Get(t.DB.Link, watched.Lag)
+		if all[i] = h; ok && !fresh && h.first == first[a.id] {
 			continue
 		}
-		a.busy.Store(true)
-		defer a.busy.Store(false)
-		cached = append(cached, rueidis.CT(cmd.ToStaticTTL(), cacheTTL))
-	}
-	var ofPlain, ofCached []rueidis.RedisResult
-	if len(plain) > 0 {
-		ofPlain = t.Client.DoMulti(ctx, plain...)
-	}
-	if len(cached) > 0 {
-		ofCached = t.Client.DoMultiCache(ctx, cached...)
-	}
-	for n, i := range need {
-		var res rueidis.RedisResult
-		if isPlain[n] {
-			res, ofPlain = ofPlain[0], ofPlain[1:]
+		if fresh || a.head.IsForced() {
+			forced = append(forced, i)
 		} else {
-			res, ofCached = ofCached[0], ofCached[1:]
+			changed = append(changed, i)
 		}
+		old, ok := a.head.Old(t.DB.Link)
+		all[i], hasOld = old, hasOld && ok && old.first == first[a.id]
+	}
+	if len(changed)+len(forced) == 0 {
+		return all, nil
+	}
+	_, err := t.DB.Link.Read(ctx, hasOld, func(ctx context.Context) error {
+		err := t.readHeads(social.WithFresh(ctx), forced, f, first, all)
+		if err == nil {
+			err = t.readHeads(ctx, changed, f, first, all)
+		}
+		return err
+	})
+	return all, err
+}
+
+// readHeads reads the latest posts of these authors.
+func (t *Timelines) readHeads(ctx context.Context, which []int, f []*author, first map[int64]int64, all []*head) error {
+	if len(which) == 0 {
+		return nil
+	}
+	cmds, stamps := make([]rueidis.Cacheable, len(which)), make([]watched.Stamp, len(which))
+	for n, i := range which {
+		stamps[n] = f[i].head.Begin(t.DB.Link, !social.IsFresh(ctx))
+		cmds[n] = t.DB.Client.B().Zrevrange().Key(layout.ProfileKey(f[i].id)).Start(0).Stop(headLen - 1).Cache()
+	}
+	for n, res := range t.DB.ReadMany(ctx, cmds...) {
 		members, err := res.AsStrSlice()
 		if err != nil && !rediserr.IsWrongType(err) { // a check reports it
-			for _, i := range need {
-				f[i].forced.Store(true)
-			}
-			return nil, err
+			return err
 		}
+		i := which[n]
+		all[i] = &head{first: first[f[i].id]}
 		all[i].fill(parseIDs(members), len(members))
-		if t.Watched {
-			f[i].head.Store(all[i])
-		}
+		f[i].head.Put(all[i], stamps[n])
 	}
-	return all, nil
+	return nil
 }
 
 // fill takes the ids that are merged.
@@ -182,11 +149,11 @@ func (t *Timelines) older(ctx context.Context, authors []*author, which []int, f
 	cmds := make(rueidis.Commands, len(which))
 	for j, i := range which {
 		id := authors[i].id
-		cmds[j] = t.Client.B().Zrevrangebyscore().Key(layout.ProfileKey(id)).Max(from).
+		cmds[j] = t.DB.Client.B().Zrevrangebyscore().Key(layout.ProfileKey(id)).Max(from).
 			Min(layout.Itoa(max(first[id], floor))).Limit(0, int64(n)).Build()
 	}
 	var runs [][]int64
-	for _, res := range t.Client.DoMulti(ctx, cmds...) {
+	for _, res := range t.DB.Client.DoMulti(ctx, cmds...) {
 		members, err := res.AsStrSlice()
 		if err != nil && !rediserr.IsWrongType(err) {
 			return nil, err

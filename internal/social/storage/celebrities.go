@@ -4,14 +4,14 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
+	"retwis/internal/social"
 	"retwis/internal/social/layout"
+	"retwis/internal/watched"
 )
 
 // KnownCelebrities are the authors whose posts are merged, each with the id of the first post that
@@ -35,15 +35,11 @@ type KnownCelebrities struct{ First map[int64]int64 }
 // All of this happens on a Cluster only; on a single server it is nil, and knows nobody. It
 // is safe for concurrent use.
 type Celebrities struct {
-	client  rueidis.Client
-	above   int64
-	watched bool
-	layout  func(ctx context.Context) (bool, error)
+	db     Database
+	above  int64
+	layout func(ctx context.Context) (bool, error)
 
-	known   atomic.Pointer[KnownCelebrities]
-	changed atomic.Uint64 // the number of changes that were reported
-	seen    atomic.Uint64 // the number of those that known has
-	readAt  atomic.Int64  // when it was read, in nanoseconds
+	known   watched.Cell[*KnownCelebrities]
 	reading sync.Mutex
 
 	wrote func(author int64) // may be nil
@@ -51,27 +47,18 @@ type Celebrities struct {
 
 // NewCelebrities returns those of a database; nil on a single server. An author with more than
 // above followers is added, once the database has the layout of a Cluster: processes of
-// an earlier version do not merge. With watched, the server reports changes to Changed;
-// otherwise the set is read each time.
-func NewCelebrities(client rueidis.Client, above int64, watched bool, layout func(ctx context.Context) (bool, error)) *Celebrities {
-	if client.Mode() != rueidis.ClientModeCluster {
+// an earlier version do not merge.
+func NewCelebrities(db Database, above int64, layout func(ctx context.Context) (bool, error)) *Celebrities {
+	if !db.Cluster {
 		return nil
 	}
-	return &Celebrities{client: client, above: above, watched: watched, layout: layout}
+	return &Celebrities{db: db, above: above, layout: layout}
 }
 
-const (
-	// maxAge is after which time the set is read again although no change was
-	// reported: a report can get lost with a cut cable.
-	maxAge = time.Minute
-	// cacheTTL bounds how long the client answers a read from its own memory.
-	cacheTTL = time.Minute
-)
-
-// Changed notes that `celebrities` has changed, or may have. It does not wait.
+// Changed notes that `celebrities` has changed. It does not wait.
 func (s *Celebrities) Changed() {
 	if s != nil {
-		s.changed.Add(1)
+		s.known.Changed()
 	}
 }
 
@@ -96,23 +83,33 @@ func (s *Celebrities) Load(ctx context.Context, fresh bool) (*KnownCelebrities, 
 	if s == nil {
 		return &KnownCelebrities{}, nil
 	}
-	if known := s.current(); known != nil && !fresh {
+	if fresh {
+		return s.read(social.WithFresh(ctx))
+	}
+	if known, ok := s.known.Get(s.db.Link, 0); ok {
 		return known, nil
 	}
 	s.reading.Lock()
 	defer s.reading.Unlock()
-	if known := s.current(); known != nil && !fresh {
+	known, ok := s.known.Get(s.db.Link, 0)
+	if ok {
 		return known, nil // another request has read it meanwhile
 	}
-	changed := s.changed.Load() // before the read, so that no change is missed
-	cmd := s.client.B().Zrange().Key(layout.Celebrities).Min("0").Max("-1").Withscores().Cache()
-	var res rueidis.RedisResult
-	if fresh || !s.watched {
-		res = s.client.Do(ctx, rueidis.Completed(cmd))
-	} else {
-		res = s.client.DoCache(ctx, cmd.ToStaticTTL(), cacheTTL)
-	}
-	scores, err := res.AsZScores()
+	known, hasOld := s.known.Old(s.db.Link)
+	_, err := s.db.Link.Read(ctx, hasOld, func(ctx context.Context) error {
+		stamp := s.known.Begin(s.db.Link, true)
+		latest, err := s.read(ctx)
+		if err == nil {
+			known = latest
+			s.known.Put(known, stamp)
+		}
+		return err
+	})
+	return known, err
+}
+
+func (s *Celebrities) read(ctx context.Context) (*KnownCelebrities, error) {
+	scores, err := s.db.Read(ctx, s.db.Client.B().Zrange().Key(layout.Celebrities).Min("0").Max("-1").Withscores().Cache()).AsZScores()
 	if err != nil && !rediserr.IsWrongType(err) { // a check reports it
 		return nil, fmt.Errorf("social: read whose posts are merged: %w", err)
 	}
@@ -122,28 +119,12 @@ func (s *Celebrities) Load(ctx context.Context, fresh bool) (*KnownCelebrities, 
 			known.First[uid] = int64(score.Score)
 		}
 	}
-	if fresh && s.watched {
-		// The server reports no change of what was read past the client-side cache.
-		return known, nil
-	}
-	s.known.Store(known)
-	s.readAt.Store(time.Now().UnixNano())
-	s.seen.Store(changed)
 	return known, nil
-}
-
-// current returns what is known if it is up to date.
-func (s *Celebrities) current() *KnownCelebrities {
-	known := s.known.Load()
-	if known == nil || !s.watched || s.seen.Load() != s.changed.Load() || time.Now().UnixNano()-s.readAt.Load() > int64(maxAge) {
-		return nil
-	}
-	return known
 }
 
 // Commands reads what [Celebrities.Decide] needs, for a pipeline of the caller.
 func (s *Celebrities) Commands(author int64) rueidis.Commands {
-	b := s.client.B()
+	b := s.db.Client.B()
 	return rueidis.Commands{
 		b.Zscore().Key(layout.Celebrities).Member(layout.Itoa(author)).Build(),
 		b.Zcard().Key(layout.FollowersKey(author)).Build(),
@@ -176,9 +157,9 @@ func (s *Celebrities) Decide(ctx context.Context, author, post int64, isNew bool
 	if ok, err := s.layout(ctx); err != nil || !ok {
 		return false, err
 	}
-	b := s.client.B()
+	b := s.db.Client.B()
 	member := layout.Itoa(author)
-	res = s.client.DoMulti(ctx,
+	res = s.db.Client.DoMulti(ctx,
 		b.Zadd().Key(layout.Celebrities).Nx().ScoreMember().ScoreMember(float64(post), member).Build().ToRetryable(),
 		b.Zscore().Key(layout.Celebrities).Member(member).Build())
 	if err := res[0].Error(); err != nil && !rediserr.IsWrongType(err) {
@@ -209,7 +190,7 @@ func (s *Celebrities) First(ctx context.Context, author int64) (int64, error) {
 	if s == nil {
 		return 0, nil
 	}
-	return firstMerged(s.client.Do(ctx, s.client.B().Zscore().Key(layout.Celebrities).Member(layout.Itoa(author)).Build()))
+	return firstMerged(s.db.Client.Do(ctx, s.db.Client.B().Zscore().Key(layout.Celebrities).Member(layout.Itoa(author)).Build()))
 }
 
 // Remove removes an account that is deleted. Repeating it changes nothing.
@@ -217,7 +198,7 @@ func (s *Celebrities) Remove(ctx context.Context, uid int64) error {
 	if s == nil {
 		return nil
 	}
-	err := s.client.Do(ctx, s.client.B().Zrem().Key(layout.Celebrities).Member(layout.Itoa(uid)).Build().ToRetryable()).Error()
+	err := s.db.Client.Do(ctx, s.db.Client.B().Zrem().Key(layout.Celebrities).Member(layout.Itoa(uid)).Build().ToRetryable()).Error()
 	if err != nil && !rediserr.IsWrongType(err) {
 		return fmt.Errorf("social: remove user %d: %w", uid, err)
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/store"
-
 	"retwis/internal/social"
 	"retwis/internal/watched"
 )
