@@ -61,9 +61,11 @@ func Retwis() Architecture {
 			"internal/cli/...": 6,
 
 			// HTTP, and other users of the application.
-			"internal/web":          5,
-			"internal/seed":         5,
-			"internal/certificates": 5,
+			"internal/web":            5,
+			"internal/web/httpserver": 5,
+			"internal/web/metrics":    5,
+			"internal/seed":           5,
+			"internal/certificates":   5,
 
 			// The application, put together, and what works on all of it.
 			"internal/app":          4,
@@ -163,6 +165,8 @@ var siblings = [][2]string{
 	{"internal/watched", "internal/redis/store"},        // which part of a Cluster answers
 	{"internal/watched", "internal/redis/rediserr"},     // whether a server was reached
 	{"internal/redis/nodes", "internal/redis/rediserr"}, // which of several errors to report
+	{"internal/web", "internal/web/httpserver"},         // what a site needs around its pages
+	{"internal/web", "internal/web/metrics"},
 }
 
 // Check reads every Go file of the module in the directory root, regardless of

@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/a-h/templ"
+
+	"retwis/internal/web/httpserver"
 )
 
 // These never change, so all responses share them.
@@ -17,6 +19,7 @@ var (
 	headerHTML     = []string{"text/html; charset=utf-8"}
 	headerCSP      = []string{"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"}
 	headerNosniff  = []string{"nosniff"}
+	headerGzip     = []string{"gzip"}
 	headerReferrer = []string{"same-origin"}
 	headerOpener   = []string{"same-origin"}
 	headerPolicy   = []string{"camera=(), geolocation=(), microphone=(), payment=(), usb=()"}
@@ -99,11 +102,11 @@ func (req *request) renderTo(page templ.Component, send func([]byte)) error {
 func (req *request) send(status int, body []byte) {
 	h := req.w.Header()
 	h["Content-Type"] = headerHTML
-	if len(body) >= compressFrom && acceptsGzip(req.r) && maySqueeze(req.r) {
+	if len(body) >= httpserver.CompressFrom && httpserver.AcceptsGzip(req.r) && httpserver.MayCompress(req.r) {
 		buf := buffers.Get().(*bytes.Buffer)
 		defer buffers.Put(buf)
 		buf.Reset()
-		squeeze(buf, body)
+		httpserver.Compress(buf, body)
 		body = buf.Bytes()
 		h["Content-Encoding"] = headerGzip
 	}

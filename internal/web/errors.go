@@ -14,6 +14,7 @@ import (
 	"retwis/internal/social/limits"
 	"retwis/internal/social/moderation"
 	"retwis/internal/social/people"
+	"retwis/internal/web/httpserver"
 )
 
 // fail sends an error page: the one place that decides what it looks like.
@@ -57,7 +58,7 @@ func (req *request) fail(err error) {
 // the request came from a page of the site, a proxy has changed the host.
 func (req *request) refused(page *pageError) {
 	attrs := []slog.Attr{
-		slog.String("method", req.r.Method), slog.String("path", req.server.access.path(req.r.URL.Path)), slog.String("reason", page.detail),
+		slog.String("method", req.r.Method), slog.String("path", req.server.access.Path(req.r.URL.Path)), slog.String("reason", page.detail),
 	}
 	if origin := req.r.Header.Get("Origin"); origin != "" {
 		attrs = append(attrs, slog.String("host", opening(req.r.Host, 100)), slog.String("origin", opening(origin, 100)))
@@ -88,7 +89,7 @@ func (req *request) describe(err error) *pageError {
 		forbidden *social.ForbiddenError
 	)
 	class := rediserr.Of(err)
-	if errors.Is(err, errSilent) {
+	if errors.Is(err, httpserver.ErrSilent) {
 		class = rediserr.Unavailable
 	}
 	switch {
@@ -151,11 +152,11 @@ func (req *request) log(err error, took time.Duration) {
 		return
 	}
 	attrs := []slog.Attr{
-		slog.String("method", req.r.Method), slog.String("path", req.server.access.path(req.r.URL.Path)), slog.Int("status", req.status),
+		slog.String("method", req.r.Method), slog.String("path", req.server.access.Path(req.r.URL.Path)), slog.Int("status", req.status),
 		slog.Duration("took", took), slog.String("request", req.id),
 	}
 	if level == slog.LevelError {
-		ok, omitted := req.server.failures.allow(strconv.Itoa(req.status), time.Now())
+		ok, omitted := req.server.failures.Allow(strconv.Itoa(req.status), time.Now())
 		if !ok {
 			return
 		}

@@ -1,10 +1,14 @@
 package web
 
+import (
+	"retwis/internal/web/httpserver"
+)
+
 // LoggedPath is a path as the logs of a site with these routes have it.
 func LoggedPath(path string, patterns ...string) string {
-	var a accessLog
+	var a httpserver.AccessLog
 	for _, pattern := range patterns {
-		a.secret = append(a.secret, secretPrefix(pattern)...)
+		a.Secret = append(a.Secret, httpserver.SecretPrefix(pattern)...)
 	}
-	return a.path(path)
+	return a.Path(path)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"retwis/internal/social/auth"
+	"retwis/internal/web/httpserver"
 )
 
 // maxForm bounds a form.
@@ -19,14 +20,14 @@ const maxForm = 64 << 10
 
 // handler makes an http.Handler of a function that may fail.
 func (s *Server) handler(pattern string, page func(*request) error) http.Handler {
-	route, secret, unstored := s.metrics.route(pattern), isPrivate(pattern), isUnstored(pattern)
+	route, secret, unstored := s.metrics.Route(pattern), isPrivate(pattern), isUnstored(pattern)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
-		s.metrics.inFlight.Inc()
-		defer s.metrics.inFlight.Dec()
+		s.metrics.InFlight.Inc()
+		defer s.metrics.InFlight.Dec()
 		ctx, cancel := context.WithTimeout(r.Context(), s.timeout)
 		defer cancel()
-		ctx, stop := s.database.guard(ctx)
+		ctx, stop := s.database.Guard(ctx)
 		defer stop()
 		req := &request{server: s, w: w, r: r, ctx: ctx, id: newID(), status: http.StatusOK}
 		req.headers()
@@ -42,12 +43,12 @@ func (s *Server) handler(pattern string, page func(*request) error) http.Handler
 			}
 			req.fail(err)
 		} else {
-			s.database.served()
+			s.database.Served()
 		}
 		took := time.Since(began)
-		route.observe(req.status, took)
+		route.Observe(req.status, took)
 		req.log(err, took)
-		req.logged()
+		httpserver.Note(w, req.id, req.viewer.ID)
 		if req.stream != nil {
 			stop()
 			cancel()
@@ -71,7 +72,7 @@ func (req *request) run(page func(*request) error) (err error) {
 	if req.r.Method == http.MethodPost {
 		req.ctx = auth.WithDevice(req.ctx, req.device())
 	}
-	if err := req.server.database.admit(); err != nil {
+	if err := req.server.database.Admit(); err != nil {
 		return err
 	}
 	// Error pages show the session user too.

@@ -6,11 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"retwis/internal/redis/store"
-
-	"retwis/internal/app"
 )
 
 // healthTime bounds a health check.
@@ -52,68 +48,4 @@ func plain(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	_, _ = w.Write([]byte(text + "\n"))
-}
-
-// databaseMetrics probes the database each time the metrics are read.
-type databaseMetrics struct {
-	read, write func(context.Context) error
-	readable    *prometheus.Desc
-	writable    *prometheus.Desc
-}
-
-func newDatabaseMetrics(read, write func(context.Context) error) *databaseMetrics {
-	return &databaseMetrics{
-		read: read, write: write,
-		readable: prometheus.NewDesc("retwis_database_readable", "Whether the database can be read: 1 or 0.", nil, nil),
-		writable: prometheus.NewDesc("retwis_database_writable", "Whether the database takes writes: 1 or 0.", nil, nil),
-	}
-}
-
-// Describe implements [prometheus.Collector].
-func (m *databaseMetrics) Describe(descs chan<- *prometheus.Desc) {
-	descs <- m.readable
-	descs <- m.writable
-}
-
-// Collect implements [prometheus.Collector].
-func (m *databaseMetrics) Collect(all chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), healthTime)
-	defer cancel()
-	readable, writable := 0.0, 0.0
-	if m.read(ctx) == nil {
-		readable = 1
-		if m.write(ctx) == nil {
-			writable = 1
-		}
-	}
-	all <- prometheus.MustNewConstMetric(m.readable, prometheus.GaugeValue, readable)
-	all <- prometheus.MustNewConstMetric(m.writable, prometheus.GaugeValue, writable)
-}
-
-// backupMetric reports the last backup each time the metrics are read.
-type backupMetric struct {
-	service *app.App
-	at      *prometheus.Desc
-}
-
-func newBackupMetric(service *app.App) *backupMetric {
-	return &backupMetric{service, prometheus.NewDesc("retwis_last_backup_seconds", "When the last backup was made, in seconds since 1970; 0 for never.", nil, nil)}
-}
-
-// Describe implements [prometheus.Collector].
-func (m *backupMetric) Describe(descs chan<- *prometheus.Desc) { descs <- m.at }
-
-// Collect implements [prometheus.Collector]. Without a database there is nothing to report.
-func (m *backupMetric) Collect(all chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), healthTime)
-	defer cancel()
-	at, err := m.service.LastBackup(ctx)
-	if err != nil {
-		return
-	}
-	seconds := 0.0
-	if !at.IsZero() {
-		seconds = float64(at.Unix())
-	}
-	all <- prometheus.MustNewConstMetric(m.at, prometheus.GaugeValue, seconds)
 }

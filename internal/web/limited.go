@@ -8,9 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
-	"retwis/internal/app"
 	"retwis/internal/social/limits"
 )
 
@@ -132,18 +129,4 @@ func (req *request) retryAfter(err error) (e *limits.Error, ok bool) {
 	req.w.Header().Set("Retry-After", strconv.FormatInt(max(seconds, 1), 10))
 	req.security("limit reached", req.viewer, slog.String("event", string(e.Event)))
 	return e, true
-}
-
-// limitMetrics count what limits have refused.
-func limitMetrics(service *app.App) []prometheus.Collector {
-	var all []prometheus.Collector
-	for _, event := range limits.Events() {
-		all = append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "retwis_limits_hit_total", Help: "Events that a limit refused.",
-			ConstLabels: prometheus.Labels{"event": string(event)},
-		}, func() float64 { return float64(service.Limits.Refused(event)) }))
-	}
-	return append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Name: "retwis_limits_unchecked_total", Help: "Events that were allowed because the database did not decide.",
-	}, func() float64 { return float64(service.Limits.Unchecked()) }))
 }

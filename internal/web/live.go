@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"retwis/internal/social/live"
 	"retwis/internal/social/text"
 )
@@ -192,10 +190,3 @@ func (s *Server) CloseEvents() { s.live.Close() }
 
 // Close ends what runs in the background.
 func (s *Server) Close() { s.CloseEvents() }
-
-// liveMetrics report the pages that follow events.
-func liveMetrics(hub *live.Hub) prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "retwis_live_connections", Help: "Open pages that follow events.",
-	}, func() float64 { return float64(hub.Connections()) })
-}

@@ -10,6 +10,7 @@ import (
 	"retwis/internal/redistest"
 	"retwis/internal/social/live"
 	"retwis/internal/web"
+	"retwis/internal/web/httpserver"
 )
 
 // Neither the timeouts of the server nor the deadline of the handler end a stream,
@@ -24,7 +25,7 @@ func TestLiveOutlastsTimeouts(t *testing.T) {
 			})
 			ada := s.signedUp("ada")
 			server := httptest.NewUnstartedServer(nil)
-			server.Config = web.HTTPServer(s.server.Handler(), nil)
+			server.Config = httpserver.New(s.server.Handler(), nil)
 			server.Config.ReadTimeout, server.Config.WriteTimeout = 300*time.Millisecond, 300*time.Millisecond
 			server.EnableHTTP2 = secure
 			if secure {

@@ -22,18 +22,20 @@ import (
 	"retwis/internal/social/notify"
 	"retwis/internal/social/people"
 	"retwis/internal/social/timeline"
+	"retwis/internal/web/httpserver"
+	"retwis/internal/web/metrics"
 )
 
 // alone is a site without a database, for what needs none.
 func alone(t testing.TB, log io.Writer) *Server {
 	t.Helper()
-	m, err := newMetrics(prometheus.NewRegistry())
+	m, err := metrics.New(prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &Server{
 		log: slog.New(slog.NewTextHandler(log, nil)), metrics: m, timeout: time.Minute,
-		database: newDatabase(func(context.Context) error { return nil }),
+		database: httpserver.NewBreaker(func(context.Context) error { return nil }),
 		confirm:  func(ctx context.Context) (context.Context, *atomic.Bool, error) { return ctx, nil, nil },
 	}
 }

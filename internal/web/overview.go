@@ -59,7 +59,7 @@ func (s *Server) overview(req *request) error {
 		return err
 	}
 	view.Load = []overviewLine{
-		{"Requests", fmt.Sprintf("%.1f a second, in the last minute", s.metrics.meter.perSecond(time.Now())), false},
+		{"Requests", fmt.Sprintf("%.1f a second, in the last minute", s.metrics.Meter.PerSecond(time.Now())), false},
 		{"Open pages", thousands(int64(s.live.Connections())), false},
 		{"Memory of this process", megabytes(processMemory()), false},
 	}

@@ -3,9 +3,11 @@ package web
 import (
 	"context"
 	"net/http"
+	"net/netip"
 	"sync/atomic"
 
 	"retwis/internal/social"
+	"retwis/internal/web/httpserver"
 )
 
 // request is one HTTP request, with its session.
@@ -31,3 +33,9 @@ type request struct {
 
 	stream func() // sends the rest of the response, for as long as it takes; nil for none
 }
+
+// address is where the request comes from.
+func (req *request) address() netip.Addr { return httpserver.ClientAddress(req.r, req.server.proxies) }
+
+// device is what the client calls itself, so short that people recognize it.
+func (req *request) device() string { return httpserver.DeviceName(req.r.UserAgent()) }

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"retwis/internal/social/limits"
+	"retwis/internal/web/httpserver"
 )
 
 // page makes the response to a request.
@@ -157,7 +158,7 @@ func (s *Server) newMux() *http.ServeMux {
 			r.page = orFeed(feed, r.page)
 		}
 		mux.Handle(r.pattern, s.handler(r.pattern, r.page))
-		s.access.secret = append(s.access.secret, secretPrefix(r.pattern)...)
+		s.access.Secret = append(s.access.Secret, httpserver.SecretPrefix(r.pattern)...)
 	}
 	mux.Handle("GET /static/{file}", s.static.or(s.handler("GET /static/{file}", missing)))
 	mux.HandleFunc("GET /robots.txt", s.static.robots)
@@ -170,7 +171,7 @@ func (s *Server) newMux() *http.ServeMux {
 // line is not among the profiles: it may have the password of the database.
 func (s *Server) AdminHandler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.Registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)

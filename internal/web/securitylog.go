@@ -5,19 +5,20 @@ import (
 	"time"
 
 	"retwis/internal/social"
+	"retwis/internal/web/httpserver"
 )
 
 // security writes a line to the security log: who did what, and from where. event is
 // a word such as "login"; the message of the line. The zero user is left out. A flood
 // of the same event is sampled. Secrets are never among attrs.
 func (req *request) security(event string, user social.User, attrs ...slog.Attr) {
-	req.server.metrics.events.WithLabelValues(event).Inc()
+	req.server.metrics.Events.WithLabelValues(event).Inc()
 	log := &req.server.securityLog
-	ok, omitted := log.limits.allow(event, time.Now())
+	ok, omitted := log.limits.Allow(event, time.Now())
 	if !ok {
 		return
 	}
-	line := []slog.Attr{slog.String("address", addressText(req.address())), slog.String("request", req.id)}
+	line := []slog.Attr{slog.String("address", httpserver.AddressText(req.address())), slog.String("request", req.id)}
 	if user.ID != 0 {
 		line = append(line, slog.String("user", user.Name), slog.Int64("user_id", user.ID))
 	}
@@ -29,7 +30,7 @@ func (req *request) security(event string, user social.User, attrs ...slog.Attr)
 
 type securityLog struct {
 	*slog.Logger
-	limits samplers
+	limits httpserver.Samplers
 }
 
 // triedName is the account of a log-in that failed, for the security log: the name as

@@ -11,6 +11,8 @@ import (
 
 	"retwis/internal/app"
 	"retwis/internal/social/live"
+	"retwis/internal/web/httpserver"
+	"retwis/internal/web/metrics"
 )
 
 // Server is the site. It is safe for concurrent use.
@@ -21,16 +23,16 @@ type Server struct {
 	version     string
 	proxies     []netip.Prefix
 	securityLog securityLog
-	access      accessLog
-	conns       *connections
+	access      httpserver.AccessLog
+	conns       *httpserver.Connections
 	hsts        []string // the header
 	stopping    atomic.Bool
 	timeout     time.Duration
 	confirm     func(context.Context) (context.Context, *atomic.Bool, error) // app.App.Confirm
 	proxyWarned sync.Once
-	database    *database
-	failures    samplers // of the log, by status
-	metrics     *metrics
+	database    *httpserver.Breaker
+	failures    httpserver.Samplers // of the log, by status
+	metrics     *metrics.Metrics
 	live        *live.Hub
 	static      *static
 	site        http.Handler
@@ -38,4 +40,13 @@ type Server struct {
 	visitors    sharedPage // the public timeline
 	public      atomic.Pointer[publicPage]
 	members     *memberLists
+}
+
+// BoundConnections makes a server close new connections of an address that has so many
+// open, in all servers together. Trusted proxies and unix sockets have no bound. A network
+// of IPv6 counts as one address. Call it before the server serves; 0 is no bound.
+func (s *Server) BoundConnections(server *http.Server, most int) {
+	if most > 0 {
+		s.conns.Bound(server, most)
+	}
 }

@@ -8,6 +8,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"retwis/internal/web/httpserver"
+	"retwis/internal/web/metrics"
 )
 
 const (
@@ -22,7 +25,7 @@ const (
 // together a few times a second at most.
 type sharedPage struct {
 	path   string
-	route  *routeMetrics
+	route  *metrics.Route
 	latest atomic.Pointer[madePage]
 	busy   atomic.Bool // a request is making the next one
 }
@@ -40,7 +43,7 @@ type madePage struct {
 func (p *madePage) squeezed() []byte {
 	p.once.Do(func() {
 		var to bytes.Buffer
-		squeeze(&to, p.body)
+		httpserver.Compress(&to, p.body)
 		p.small = to.Bytes()
 	})
 	return p.small
@@ -62,7 +65,7 @@ func (p *sharedPage) or(s *Server, next http.Handler) http.Handler {
 		began := time.Now()
 		if page := p.current(began); page != nil {
 			s.sendShared(w, r, page)
-			p.route.observe(http.StatusOK, time.Since(began))
+			p.route.Observe(http.StatusOK, time.Since(began))
 			return
 		}
 		if p.busy.CompareAndSwap(false, true) {
@@ -87,10 +90,10 @@ func (p *sharedPage) current(now time.Time) *madePage {
 func (s *Server) sendShared(w http.ResponseWriter, r *http.Request, page *madePage) {
 	req := request{server: s, w: w, r: r, id: newID()}
 	req.headers()
-	req.logged()
+	httpserver.Note(w, req.id, req.viewer.ID)
 	h := w.Header()
 	body, length := page.body, page.length
-	if acceptsGzip(r) {
+	if httpserver.AcceptsGzip(r) {
 		body = page.squeezed()
 		length = []string{strconv.Itoa(len(body))}
 		h["Content-Encoding"] = headerGzip

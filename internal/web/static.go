@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/a-h/templ"
+
+	"retwis/internal/web/httpserver"
 )
 
 //go:embed static
@@ -69,7 +71,7 @@ func newStatic() (*static, error) {
 		if !ok {
 			return nil, fmt.Errorf("web: static/%s: no content type is known for it; add one to kinds", name)
 		}
-		s.byAddress[path.Base(address)] = staticFile{kind: kind, body: body, small: squeezed(body)}
+		s.byAddress[path.Base(address)] = staticFile{kind: kind, body: body, small: httpserver.Compressed(body)}
 	}
 	return s, nil
 }
@@ -86,7 +88,7 @@ func (s *static) or(missing http.Handler) http.Handler {
 		h.Set("Content-Type", file.kind)
 		h.Set("Vary", "Accept-Encoding")
 		body := file.body
-		if file.small != nil && acceptsGzip(r) {
+		if file.small != nil && httpserver.AcceptsGzip(r) {
 			body = file.small
 			h["Content-Encoding"] = headerGzip
 		}

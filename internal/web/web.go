@@ -1,16 +1,16 @@
 // Package web serves Retwis to browsers: pages rendered on the server, which
 // work without JavaScript.
 //
-// It only translates: from requests to calls of package social, and from their
+// It only translates: from requests to calls of package app, and from their
 // results to pages. routes.go lists every route on one screen, each page has a
 // file with its template beside it, and errors.go is the one place that decides
 // what an error looks like.
 //
 // # Speed
 //
-// A post is rendered once for each of its versions (posts.go); package social keeps
+// A post is rendered once for each of its versions (posts.go); package timeline keeps
 // the HTML with the post, up to a limit, and knows when it has changed. The rest of a
-// page is read each time; package social answers from memory where nothing has
+// page is read each time; package app answers from memory where nothing has
 // changed.
 package web
 
@@ -27,6 +27,8 @@ import (
 
 	"retwis/internal/app"
 	"retwis/internal/social/live"
+	"retwis/internal/web/httpserver"
+	"retwis/internal/web/metrics"
 )
 
 // Options are the settings of a Server. The zero value is a good default.
@@ -82,7 +84,7 @@ func New(service *app.App, opt Options) (*Server, error) {
 	}
 	if opt.Registry == nil {
 		var err error
-		if opt.Registry, err = NewRegistry(); err != nil {
+		if opt.Registry, err = metrics.NewRegistry(); err != nil {
 			return nil, err
 		}
 	}
@@ -92,32 +94,20 @@ func New(service *app.App, opt Options) (*Server, error) {
 	if opt.Timeout < 0 {
 		return nil, fmt.Errorf("web: Options.Timeout: %v is negative", opt.Timeout)
 	}
-	s := &Server{app: service, log: opt.Logger, secure: opt.SecureCookies, proxies: opt.TrustedProxies, timeout: opt.Timeout, version: opt.Version, database: newDatabase(service.Ping), confirm: service.Confirm}
-	s.conns = newConnections(opt.Logger, opt.TrustedProxies)
+	s := &Server{app: service, log: opt.Logger, secure: opt.SecureCookies, proxies: opt.TrustedProxies, timeout: opt.Timeout, version: opt.Version, database: httpserver.NewBreaker(service.Ping), confirm: service.Confirm}
+	s.conns = httpserver.NewConnections(opt.Logger, opt.TrustedProxies)
 	s.securityLog.Logger = opt.Security
-	s.access.log = opt.Access
-	s.access.limit = sampler{most: cmp.Or(opt.AccessRate, 1000) * int(sampleTime/time.Second)}
+	s.access.Log, s.access.Proxies = opt.Access, opt.TrustedProxies
+	s.access.Limit = httpserver.Sampler{Most: cmp.Or(opt.AccessRate, 1000) * int(httpserver.SampleTime/time.Second)}
 	s.hsts = headerHSTS
 	if opt.HSTSSubdomains {
 		s.hsts = headerHSTSSubdomains
 	}
 	var err error
-	if s.metrics, err = newMetrics(opt.Registry); err != nil {
+	if s.metrics, err = metrics.New(opt.Registry); err != nil {
 		return nil, err
 	}
-	if err = register(opt.Registry, viewMetrics(service)...); err != nil {
-		return nil, err
-	}
-	if err = register(opt.Registry, limitMetrics(service)...); err != nil {
-		return nil, err
-	}
-	if err = register(opt.Registry, s.conns.metrics()...); err != nil {
-		return nil, err
-	}
-	if err = register(opt.Registry, newBacklogMetrics(service), newJobMetrics(service), newHashMetrics(service)); err != nil {
-		return nil, err
-	}
-	if err = register(opt.Registry, newDatabaseMetrics(service.Ping, service.PingWrite), newBackupMetric(service)); err != nil {
+	if err = metrics.Register(opt.Registry, s.conns.Metrics()...); err != nil {
 		return nil, err
 	}
 	if s.static, err = newStatic(); err != nil {
@@ -127,14 +117,14 @@ func New(service *app.App, opt Options) (*Server, error) {
 	if s.live, err = live.New(service, opt.Live); err != nil {
 		return nil, fmt.Errorf("web: %w", err)
 	}
-	if err = register(opt.Registry, liveMetrics(s.live)); err != nil {
+	if err = metrics.Register(opt.Registry, metrics.OfApp(service, s.live)...); err != nil {
 		s.live.Close()
 		return nil, err
 	}
 	s.mux = s.newMux()
 	s.members = newMemberLists()
-	s.visitors = sharedPage{path: "/timeline", route: s.metrics.route("GET /timeline")}
-	s.site = s.access.or(s, s.everywhere(s.visitors.or(s, s.protect(s.mux))))
+	s.visitors = sharedPage{path: "/timeline", route: s.metrics.Route("GET /timeline")}
+	s.site = s.access.Wrap(s.everywhere(s.visitors.or(s, s.protect(s.mux))))
 	return s, nil
 }
 
@@ -171,28 +161,3 @@ func (s *Server) protect(next http.Handler) http.Handler {
 // Drain makes the site report that it stops: /readyz has status 503, and each connection
 // is closed after the response. It goes on serving.
 func (s *Server) Drain() { s.stopping.Store(true) }
-
-// AdminServer is HTTPServer for the pages of operators: a profile takes as long as it is
-// asked to.
-func AdminServer(handler http.Handler, logger *slog.Logger) *http.Server {
-	server := HTTPServer(handler, logger)
-	server.WriteTimeout = 0
-	return server
-}
-
-// HTTPServer returns an http.Server with all timeouts set. Without a logger it
-// uses slog.Default().
-func HTTPServer(handler http.Handler, logger *slog.Logger) *http.Server {
-	if logger == nil {
-		logger = slog.Default()
-	}
-	return &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       15 * time.Second,
-		WriteTimeout:      30 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    32 << 10,
-		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
-	}
-}

@@ -10,6 +10,7 @@ import (
 	"retwis/internal/app"
 	"retwis/internal/social/adopt"
 	"retwis/internal/web"
+	"retwis/internal/web/httpserver"
 )
 
 func TestSignedOut(t *testing.T) {
@@ -324,7 +325,7 @@ func TestMetrics(t *testing.T) {
 // Every connection has timeouts.
 func TestHTTPServer(t *testing.T) {
 	t.Parallel()
-	server := web.HTTPServer(http.NotFoundHandler(), nil)
+	server := httpserver.New(http.NotFoundHandler(), nil)
 	for name, got := range map[string]int64{
 		"ReadHeaderTimeout": int64(server.ReadHeaderTimeout),
 		"ReadTimeout":       int64(server.ReadTimeout),

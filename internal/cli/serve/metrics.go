@@ -9,12 +9,12 @@ import (
 	"retwis/internal/certificates"
 	"retwis/internal/cli/shell"
 	"retwis/internal/redis/redismetrics"
-	"retwis/internal/web"
+	"retwis/internal/web/metrics"
 )
 
 // newMetrics returns the metrics of a process that serves the site, and of its Redis.
 func newMetrics(c *shell.Command, logs *logs, source certificates.Source) (*prometheus.Registry, *redismetrics.Metrics, error) {
-	registry, err := web.NewRegistry()
+	registry, err := metrics.NewRegistry()
 	if err != nil {
 		return nil, nil, err
 	}

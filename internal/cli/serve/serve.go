@@ -10,13 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"retwis/internal/app"
 	"retwis/internal/cli/shell"
 	"retwis/internal/cli/site"
 	"retwis/internal/redis/store"
 	"retwis/internal/seed"
-
-	"retwis/internal/app"
 	"retwis/internal/web"
+	"retwis/internal/web/httpserver"
 )
 
 // Commands returns the commands of the site.
@@ -216,7 +216,7 @@ func serve(ctx context.Context, c *shell.Command, flags serveFlags, logs *logs) 
 		fmt.Fprintf(c.Stdout, "retwis: log in as %q with the password %q\n", login.Name, login.Password)
 	}
 	run := running{log: log, service: db.Social, drain: flags.drain, draining: pages.Drain}
-	server := web.HTTPServer(pages.Handler(), log)
+	server := httpserver.New(pages.Handler(), log)
 	pages.BoundConnections(server, flags.conns)
 	run.add(main, server, source)
 	// Open pages come back to another process, or to this one once it serves again;
@@ -224,11 +224,11 @@ func serve(ctx context.Context, c *shell.Command, flags serveFlags, logs *logs) 
 	run.servers[0].server.RegisterOnShutdown(pages.CloseEvents)
 	if admin != nil {
 		log.Info("serving the pages for operators", "url", url(admin, false))
-		run.add(admin, web.AdminServer(pages.AdminHandler(), log), nil)
+		run.add(admin, httpserver.NewAdmin(pages.AdminHandler(), log), nil)
 	}
 	if redirect != nil {
 		log.Info("leading plain HTTP to HTTPS", "url", url(redirect, false))
-		leading := web.HTTPServer(source.Redirect(port(main.Addr())), log)
+		leading := httpserver.New(source.Redirect(port(main.Addr())), log)
 		pages.BoundConnections(leading, flags.conns)
 		run.add(redirect, leading, nil)
 	}

@@ -12,9 +12,8 @@ import (
 
 	"github.com/coreos/go-systemd/v22/daemon"
 
-	"retwis/internal/certificates"
-
 	"retwis/internal/app"
+	"retwis/internal/certificates"
 )
 
 const (

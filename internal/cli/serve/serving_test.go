@@ -10,9 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"retwis/internal/redistest"
-
 	"retwis/internal/app"
+	"retwis/internal/redistest"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }

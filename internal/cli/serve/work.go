@@ -8,12 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"retwis/internal/app"
 	"retwis/internal/cli/shell"
 	"retwis/internal/cli/site"
 	"retwis/internal/redis/store"
-
-	"retwis/internal/app"
 	"retwis/internal/web"
+	"retwis/internal/web/httpserver"
 )
 
 // workFlags are the flags of retwis work.
@@ -96,7 +96,7 @@ func work(ctx context.Context, c *shell.Command, flags workFlags, logs *logs) (e
 	run := running{log: log, service: db.Social, draining: pages.Drain}
 	if admin := listeners[0]; admin != nil {
 		log.Info("serving the pages for operators", "url", url(admin, false))
-		run.add(admin, web.AdminServer(pages.AdminHandler(), log), nil)
+		run.add(admin, httpserver.NewAdmin(pages.AdminHandler(), log), nil)
 	}
 	return run.untilDone(ctx)
 }

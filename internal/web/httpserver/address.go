@@ -1,4 +1,4 @@
-package web
+package httpserver
 
 import (
 	"net/http"
@@ -6,13 +6,11 @@ import (
 	"strings"
 )
 
-// address is where a request comes from: the other end of the connection, or, where
+// ClientAddress is where a request comes from: the other end of the connection, or, where
 // that is a trusted proxy, what it and the trusted proxies before it have written to
 // X-Forwarded-For. It is not valid for a connection without an address, such as one of
 // a unix socket, whose proxy does not write the header.
-func (req *request) address() netip.Addr { return clientAddress(req.r, req.server.proxies) }
-
-func clientAddress(r *http.Request, proxies []netip.Prefix) netip.Addr {
+func ClientAddress(r *http.Request, proxies []netip.Prefix) netip.Addr {
 	var addr netip.Addr
 	if peer, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
 		addr = peer.Addr().Unmap()
@@ -54,8 +52,8 @@ func trusted(addr netip.Addr, proxies []netip.Prefix) bool {
 	return false
 }
 
-// addressText is an address for a log.
-func addressText(addr netip.Addr) string {
+// AddressText is an address for a log.
+func AddressText(addr netip.Addr) string {
 	if !addr.IsValid() {
 		return ""
 	}

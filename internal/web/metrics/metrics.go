@@ -1,4 +1,4 @@
-package web
+package metrics
 
 import (
 	"fmt"
@@ -8,28 +8,26 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-
-	"retwis/internal/app"
 )
 
-// metrics are the metrics of the site.
-type metrics struct {
-	registry *prometheus.Registry
+// Metrics are the metrics of the site.
+type Metrics struct {
+	Registry *prometheus.Registry
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
-	inFlight prometheus.Gauge
-	events   *prometheus.CounterVec
-	meter    *meter
+	InFlight prometheus.Gauge
+	Events   *prometheus.CounterVec
+	Meter    *Meter
 }
 
 // NewRegistry returns a registry with the metrics of Go and of the process.
 func NewRegistry() (*prometheus.Registry, error) {
 	registry := prometheus.NewRegistry()
-	return registry, register(registry,
+	return registry, Register(registry,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 }
 
-func register(registry *prometheus.Registry, all ...prometheus.Collector) error {
+func Register(registry *prometheus.Registry, all ...prometheus.Collector) error {
 	for _, c := range all {
 		if err := registry.Register(c); err != nil {
 			return fmt.Errorf("web: metrics: %w", err)
@@ -38,10 +36,10 @@ func register(registry *prometheus.Registry, all ...prometheus.Collector) error 
 	return nil
 }
 
-func newMetrics(registry *prometheus.Registry) (*metrics, error) {
-	m := &metrics{
-		registry: registry,
-		meter:    newMeter(time.Now()),
+func New(registry *prometheus.Registry) (*Metrics, error) {
+	m := &Metrics{
+		Registry: registry,
+		Meter:    NewMeter(time.Now()),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "retwis_http_requests_total", Help: "Requests answered, by route and class of status.",
 		}, []string{"route", "status"}),
@@ -49,51 +47,36 @@ func newMetrics(registry *prometheus.Registry) (*metrics, error) {
 			Name: "retwis_http_request_seconds", Help: "Time to answer a request, by route.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
 		}, []string{"route"}),
-		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+		InFlight: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "retwis_http_requests_in_flight", Help: "Requests being answered now.",
 		}),
-		events: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Events: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "retwis_security_events_total", Help: "Events of the security log, by event, those that a flood left out included.",
 		}, []string{"event"}),
 	}
 	// An increase from nothing is seen only where there was a zero.
 	for _, event := range []string{"login", "login failed", "sign-up"} {
-		m.events.WithLabelValues(event)
+		m.Events.WithLabelValues(event)
 	}
-	return m, register(registry, m.requests, m.seconds, m.inFlight, m.events)
+	return m, Register(registry, m.requests, m.seconds, m.InFlight, m.Events)
 }
 
-// viewMetrics count the posts of pages.
-func viewMetrics(service *app.App) []prometheus.Collector {
-	return []prometheus.Collector{
-		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "retwis_posts_rendered_total", Help: "Posts that had to be fetched and rendered for a page.",
-		}, func() float64 { read, _ := service.Views.Stats(); return float64(read) }),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "retwis_posts_reused_total", Help: "Posts that a page found rendered.",
-		}, func() float64 { _, reused := service.Views.Stats(); return float64(reused) }),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "retwis_outdated_values_total", Help: "Values used from memory, up to a minute old, because a part of the database could not be reached.",
-		}, func() float64 { _, uses := service.Outdated(); return float64(uses) }),
-	}
-}
-
-// routeMetrics are the metrics of one route, looked up once.
-type routeMetrics struct {
+// Route has the metrics of one route, looked up once.
+type Route struct {
 	requests [6]prometheus.Counter // by class of status
 	seconds  prometheus.Observer
-	meter    *meter
+	meter    *Meter
 }
 
-func (m *metrics) route(pattern string) *routeMetrics {
-	r := &routeMetrics{seconds: m.seconds.WithLabelValues(pattern), meter: m.meter}
+func (m *Metrics) Route(pattern string) *Route {
+	r := &Route{seconds: m.seconds.WithLabelValues(pattern), meter: m.Meter}
 	for class := 1; class < len(r.requests); class++ {
 		r.requests[class] = m.requests.WithLabelValues(pattern, strconv.Itoa(class)+"xx")
 	}
 	return r
 }
 
-func (r *routeMetrics) observe(status int, took time.Duration) {
+func (r *Route) Observe(status int, took time.Duration) {
 	if status < http.StatusContinue || status > 599 {
 		status = http.StatusInternalServerError
 	}

@@ -1,4 +1,4 @@
-package web
+package httpserver
 
 import (
 	"log/slog"
@@ -13,9 +13,9 @@ import (
 	"retwis/internal/social/limits"
 )
 
-// connections bounds how many connections an address has open. Slow ones are closed when
+// Connections bounds how many connections an address has open. Slow ones are closed when
 // they time out; until then each takes memory and a file descriptor.
-type connections struct {
+type Connections struct {
 	log     *slog.Logger
 	proxies []netip.Prefix
 	refused atomic.Uint64
@@ -26,22 +26,19 @@ type connections struct {
 	by   map[string]int
 }
 
-func newConnections(log *slog.Logger, proxies []netip.Prefix) *connections {
-	return &connections{log: log, proxies: proxies, open: map[net.Conn]string{}, by: map[string]int{}}
+func NewConnections(log *slog.Logger, proxies []netip.Prefix) *Connections {
+	return &Connections{log: log, proxies: proxies, open: map[net.Conn]string{}, by: map[string]int{}}
 }
 
-// BoundConnections makes a server close new connections of an address that has so many
-// open, in all servers together. Trusted proxies and unix sockets have no bound. A network
-// of IPv6 counts as one address. Call it before the server serves; 0 is no bound.
-func (s *Server) BoundConnections(server *http.Server, most int) {
-	if most > 0 {
-		server.ConnState = func(conn net.Conn, state http.ConnState) { s.conns.note(conn, state, most) }
-	}
+// Bound makes a server close new connections of an address that has so many open. Call it
+// before the server serves.
+func (c *Connections) Bound(server *http.Server, most int) {
+	server.ConnState = func(conn net.Conn, state http.ConnState) { c.note(conn, state, most) }
 }
 
 // note follows a connection. One that a handler has taken over, such as that of an open
 // page, has another bound.
-func (c *connections) note(conn net.Conn, state http.ConnState, most int) {
+func (c *Connections) note(conn net.Conn, state http.ConnState, most int) {
 	switch state {
 	case http.StateNew:
 		peer, err := netip.ParseAddrPort(conn.RemoteAddr().String())
@@ -61,7 +58,7 @@ func (c *connections) note(conn net.Conn, state http.ConnState, most int) {
 	}
 }
 
-func (c *connections) add(conn net.Conn, place string, most int) bool {
+func (c *Connections) add(conn net.Conn, place string, most int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.by[place] >= most {
@@ -72,7 +69,7 @@ func (c *connections) add(conn net.Conn, place string, most int) bool {
 	return true
 }
 
-func (c *connections) remove(conn net.Conn) {
+func (c *Connections) remove(conn net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	place, ok := c.open[conn]
@@ -85,13 +82,13 @@ func (c *connections) remove(conn net.Conn) {
 	}
 }
 
-func (c *connections) count() int {
+func (c *Connections) count() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.open)
 }
 
-func (c *connections) metrics() []prometheus.Collector {
+func (c *Connections) Metrics() []prometheus.Collector {
 	return []prometheus.Collector{
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "retwis_connections", Help: "Open connections of clients, without those of trusted proxies and of open pages.",

@@ -1,4 +1,4 @@
-package web
+package metrics
 
 import (
 	"sync/atomic"
@@ -8,16 +8,16 @@ import (
 // meterTime is the time over which a meter counts, in seconds.
 const meterTime = 60
 
-// meter counts requests in each of the latest seconds. Around the turn of a second it can
+// Meter counts requests in each of the latest seconds. Around the turn of a second it can
 // lose a few.
-type meter struct {
+type Meter struct {
 	since   int64 // when it was made
 	seconds [meterTime + 4]struct{ at, n atomic.Int64 }
 }
 
-func newMeter(now time.Time) *meter { return &meter{since: now.Unix()} }
+func NewMeter(now time.Time) *Meter { return &Meter{since: now.Unix()} }
 
-func (m *meter) add(now time.Time) {
+func (m *Meter) add(now time.Time) {
 	second := now.Unix()
 	slot := &m.seconds[second%int64(len(m.seconds))]
 	if before := slot.at.Load(); before != second && slot.at.CompareAndSwap(before, second) {
@@ -26,9 +26,9 @@ func (m *meter) add(now time.Time) {
 	slot.n.Add(1)
 }
 
-// perSecond returns the mean of the latest minute, without the second that has begun, or
+// PerSecond returns the mean of the latest minute, without the second that has begun, or
 // of the time since the meter was made.
-func (m *meter) perSecond(now time.Time) float64 {
+func (m *Meter) PerSecond(now time.Time) float64 {
 	end := now.Unix()
 	from := max(end-meterTime, m.since)
 	var sum int64

@@ -1,4 +1,4 @@
-package web
+package httpserver
 
 import (
 	"bytes"
@@ -10,20 +10,17 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// compressFrom is the size from which a response is compressed. A smaller one fits into a
+// CompressFrom is the size from which a response is compressed. A smaller one fits into a
 // packet anyway.
-const compressFrom = 1024
+const CompressFrom = 1024
 
-var (
-	headerGzip = []string{"gzip"}
-	writers    = sync.Pool{New: func() any {
-		w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails for an unknown level only
-		return w
-	}}
-)
+var gzipWriters = sync.Pool{New: func() any {
+	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails for an unknown level only
+	return w
+}}
 
-// acceptsGzip reports whether the client takes compressed responses.
-func acceptsGzip(r *http.Request) bool {
+// AcceptsGzip reports whether the client takes compressed responses.
+func AcceptsGzip(r *http.Request) bool {
 	for _, line := range r.Header["Accept-Encoding"] {
 		for part := range strings.SplitSeq(line, ",") {
 			coding, params, _ := strings.Cut(part, ";")
@@ -40,26 +37,26 @@ func acceptsGzip(r *http.Request) bool {
 	return false
 }
 
-// maySqueeze reports whether a page may be compressed. The length of a compressed page
+// MayCompress reports whether a page may be compressed. The length of a compressed page
 // can reveal what is on it to another site that makes the browser ask for it again and
 // again with guesses in the address (BREACH). So what another site has caused is sent as
 // it is. Pages hold no CSRF token, and the secret of a session is in a cookie only.
-func maySqueeze(r *http.Request) bool {
+func MayCompress(r *http.Request) bool {
 	from := r.Header["Sec-Fetch-Site"]
 	return len(from) == 0 || from[0] == "same-origin" || from[0] == "none"
 }
 
-// squeeze compresses a body into a buffer.
-func squeeze(to *bytes.Buffer, body []byte) {
-	w := writers.Get().(*gzip.Writer)
-	defer writers.Put(w)
+// Compress compresses a body into a buffer.
+func Compress(to *bytes.Buffer, body []byte) {
+	w := gzipWriters.Get().(*gzip.Writer)
+	defer gzipWriters.Put(w)
 	w.Reset(to)
 	_, _ = w.Write(body) // a buffer takes everything
 	_ = w.Close()
 }
 
-// squeezed returns a compressed copy, as small as it gets, or nil where it is not smaller.
-func squeezed(body []byte) []byte {
+// Compressed returns a compressed copy, as small as it gets, or nil where it is not smaller.
+func Compressed(body []byte) []byte {
 	var to bytes.Buffer
 	w, err := gzip.NewWriterLevel(&to, gzip.BestCompression)
 	if err != nil {

@@ -1,4 +1,4 @@
-package web
+package httpserver
 
 import (
 	"net/http"
@@ -35,7 +35,7 @@ func TestClientAddress(t *testing.T) {
 		if c.none {
 			trust = nil
 		}
-		if got := clientAddress(r, trust).String(); got != c.want {
+		if got := ClientAddress(r, trust).String(); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}

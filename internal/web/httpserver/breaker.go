@@ -1,4 +1,4 @@
-package web
+package httpserver
 
 import (
 	"context"
@@ -19,14 +19,14 @@ const (
 	probeLimit = 600 * time.Millisecond
 )
 
-// errSilent: the database does not answer, or answers with an error.
-var errSilent = errors.New("web: the database does not answer")
+// ErrSilent: the database does not answer, or answers with an error.
+var ErrSilent = errors.New("web: the database does not answer")
 
-// database tracks whether the database answers, so that no request waits for its
+// Breaker tracks whether the database answers, so that no request waits for its
 // timeout when the database is down (a circuit breaker). Nothing runs in the
 // background: a request that takes longer than grace probes, and after a failure
 // each request probes first. Concurrent requests share one probe.
-type database struct {
+type Breaker struct {
 	ping func(context.Context) error // it returns as soon as its context ends
 
 	down     atomic.Bool  // the last probe got no answer from any part of the database
@@ -40,11 +40,11 @@ type probe struct {
 	err  error
 }
 
-func newDatabase(ping func(context.Context) error) *database { return &database{ping: ping} }
+func NewBreaker(ping func(context.Context) error) *Breaker { return &Breaker{ping: ping} }
 
-// admit returns an error at once, or within probeLimit, while no part of the
+// Admit returns an error at once, or within probeLimit, while no part of the
 // database answers.
-func (d *database) admit() error {
+func (d *Breaker) Admit() error {
 	if !d.down.Load() {
 		return nil
 	}
@@ -54,9 +54,9 @@ func (d *database) admit() error {
 	return nil
 }
 
-// guard returns a context that is cancelled when a probe fails, with the reason
+// Guard returns a context that is cancelled when a probe fails, with the reason
 // as its cause. The caller must call stop.
-func (d *database) guard(ctx context.Context) (_ context.Context, stop func()) {
+func (d *Breaker) Guard(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var timer *time.Timer
 	var mu sync.Mutex // until timer is set
@@ -81,11 +81,11 @@ func (d *database) guard(ctx context.Context) (_ context.Context, stop func()) {
 	}
 }
 
-// served records a success: the database is slow at worst.
-func (d *database) served() { d.answered.Store(time.Now().UnixNano()) }
+// Served records a success: the database is slow at worst.
+func (d *Breaker) Served() { d.answered.Store(time.Now().UnixNano()) }
 
 // check probes the database, or waits for the running probe.
-func (d *database) check() error {
+func (d *Breaker) check() error {
 	d.mu.Lock()
 	p := d.running
 	if p == nil {
@@ -100,7 +100,7 @@ func (d *database) check() error {
 
 // run probes the database. It alone decides: a second timer beside that of the probe would
 // now and then end first, and a Cluster of which a part is down would be down as a whole.
-func (d *database) run(p *probe) {
+func (d *Breaker) run(p *probe) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), probeLimit)
 	defer cancel()
@@ -108,7 +108,7 @@ func (d *database) run(p *probe) {
 	alive := d.answered.Load() > began.UnixNano() // another request has succeeded meanwhile
 	partly := errors.Is(err, store.ErrPartly)
 	if err != nil && (partly || !alive || ctx.Err() == nil) { // otherwise the database is slow
-		p.err = fmt.Errorf("%w: %w", errSilent, err)
+		p.err = fmt.Errorf("%w: %w", ErrSilent, err)
 	}
 	d.down.Store(err != nil && !partly && !alive)
 	d.mu.Lock()

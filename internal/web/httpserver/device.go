@@ -1,14 +1,13 @@
-package web
+package httpserver
 
 import "github.com/mileusna/useragent"
 
 // maxAgent bounds what is read of a User-Agent, in bytes.
 const maxAgent = 400
 
-// device is what a client calls itself, so short that people recognize it: "Firefox on
-// Linux". It is empty where that is not known.
-func (req *request) device() string {
-	text := req.r.UserAgent()
+// DeviceName is what a client calls itself in its User-Agent, so short that people recognize
+// it: "Firefox on Linux". It is empty where that is not known.
+func DeviceName(text string) string {
 	if len(text) > maxAgent {
 		text = text[:maxAgent]
 	}

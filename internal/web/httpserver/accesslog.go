@@ -1,21 +1,21 @@
-package web
+package httpserver
 
 import (
 	"bufio"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"time"
-
-	"retwis/internal/social"
 )
 
-// accessLog writes a line for each request that was answered.
-type accessLog struct {
-	log    *slog.Logger
-	limit  sampler
-	secret []string // what paths begin with before a secret: /reset/
+// AccessLog writes a line for each request that was answered.
+type AccessLog struct {
+	Log     *slog.Logger
+	Limit   Sampler
+	Secret  []string // what paths begin with before a secret: /reset/
+	Proxies []netip.Prefix
 }
 
 const (
@@ -30,8 +30,7 @@ type tracked struct {
 	status int
 	bytes  int64
 	id     string // of the request
-	user   social.User
-	signed bool
+	user   int64  // 0 for nobody
 }
 
 // WriteHeader implements [http.ResponseWriter].
@@ -64,29 +63,29 @@ func (t *tracked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return http.NewResponseController(t.ResponseWriter).Hijack()
 }
 
-// logged notes who sent the request, for the access log.
-func (req *request) logged() {
-	if t, ok := req.w.(*tracked); ok {
-		t.id, t.user, t.signed = req.id, req.viewer, req.signed
+// Note notes the id of a request and who sent it, 0 for nobody, for the access log.
+func Note(w http.ResponseWriter, id string, user int64) {
+	if t, ok := w.(*tracked); ok {
+		t.id, t.user = id, user
 	}
 }
 
-// or writes a line for each request that next answers, unless there is no log.
-func (a *accessLog) or(s *Server, next http.Handler) http.Handler {
-	if a.log == nil {
+// Wrap writes a line for each request that next answers, unless there is no log.
+func (a *AccessLog) Wrap(next http.Handler) http.Handler {
+	if a.Log == nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		t := &tracked{ResponseWriter: w}
-		defer func() { a.write(s, t, r, began) }()
+		defer func() { a.write(t, r, began) }()
 		next.ServeHTTP(t, r)
 	})
 }
 
-func (a *accessLog) write(s *Server, t *tracked, r *http.Request, began time.Time) {
+func (a *AccessLog) write(t *tracked, r *http.Request, began time.Time) {
 	now := time.Now()
-	ok, omitted := a.limit.allow(now)
+	ok, omitted := a.Limit.Allow(now)
 	if !ok {
 		return
 	}
@@ -96,28 +95,28 @@ func (a *accessLog) write(s *Server, t *tracked, r *http.Request, began time.Tim
 	attrs := make([]slog.Attr, 0, 12)
 	attrs = append(attrs,
 		slog.String("method", bounded(r.Method, 20)),
-		slog.String("path", a.path(r.URL.Path)),
+		slog.String("path", a.Path(r.URL.Path)),
 		slog.Int("status", t.status),
 		slog.Int64("bytes", t.bytes),
 		slog.Float64("seconds", now.Sub(began).Seconds()),
-		slog.String("address", addressText(clientAddress(r, s.proxies))),
+		slog.String("address", AddressText(ClientAddress(r, a.Proxies))),
 		slog.String("agent", bounded(r.UserAgent(), maxLoggedAgent)),
 	)
 	if t.id != "" {
 		attrs = append(attrs, slog.String("request", t.id))
 	}
-	if t.signed {
-		attrs = append(attrs, slog.Int64("user_id", t.user.ID))
+	if t.user != 0 {
+		attrs = append(attrs, slog.Int64("user_id", t.user))
 	}
 	if omitted > 0 {
 		attrs = append(attrs, slog.Int("omitted", omitted))
 	}
-	a.log.LogAttrs(r.Context(), slog.LevelInfo, "request", attrs...)
+	a.Log.LogAttrs(r.Context(), slog.LevelInfo, "request", attrs...)
 }
 
-// path is a path without the secret that may be in it.
-func (a *accessLog) path(path string) string {
-	for _, prefix := range a.secret {
+// Path is a path without the secret that may be in it.
+func (a *AccessLog) Path(path string) string {
+	for _, prefix := range a.Secret {
 		if at := strings.Index(path, prefix); at >= 0 {
 			path = path[:at+len(prefix)] + "…"
 		}
@@ -125,9 +124,9 @@ func (a *accessLog) path(path string) string {
 	return bounded(path, maxLoggedPath)
 }
 
-// secretPrefix returns what stands before the secret in the path of a route, if there is
+// SecretPrefix returns what stands before the secret in the path of a route, if there is
 // one. A wildcard {token} is a secret.
-func secretPrefix(pattern string) []string {
+func SecretPrefix(pattern string) []string {
 	_, path, _ := strings.Cut(pattern, " ")
 	if prefix, _, ok := strings.Cut(path, "{token}"); ok {
 		return []string{prefix}

@@ -1,4 +1,4 @@
-package web
+package httpserver
 
 import (
 	"context"
@@ -33,11 +33,11 @@ func TestProbeDecides(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				var d *database
-				d = newDatabase(func(ctx context.Context) error {
+				var d *Breaker
+				d = NewBreaker(func(ctx context.Context) error {
 					time.Sleep(time.Millisecond)
 					if test.served {
-						d.served()
+						d.Served()
 					}
 					if test.err != nil && !test.atOnce {
 						<-ctx.Done()
@@ -46,7 +46,7 @@ func TestProbeDecides(t *testing.T) {
 					return test.err
 				})
 				began := time.Now()
-				ctx, stop := d.guard(t.Context())
+				ctx, stop := d.Guard(t.Context())
 				defer stop()
 				select {
 				case <-ctx.Done():
@@ -55,7 +55,7 @@ func TestProbeDecides(t *testing.T) {
 				if waits := ctx.Err() == nil; waits != test.waits {
 					t.Errorf("after %v a request goes on: %t, want %t", time.Since(began), waits, test.waits)
 				}
-				if err := d.admit(); (err == nil) != test.admits {
+				if err := d.Admit(); (err == nil) != test.admits {
 					t.Errorf("another request: %v, want it to begin: %t", err, test.admits)
 				}
 			})

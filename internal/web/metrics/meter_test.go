@@ -1,4 +1,4 @@
-package web
+package metrics
 
 import (
 	"testing"
@@ -8,8 +8,8 @@ import (
 func TestMeter(t *testing.T) {
 	t.Parallel()
 	start := time.Unix(1_700_000_000, 0)
-	m := newMeter(start)
-	if got := m.perSecond(start); got != 0 {
+	m := NewMeter(start)
+	if got := m.PerSecond(start); got != 0 {
 		t.Errorf("at the start: %v", got)
 	}
 	for second := range 200 {
@@ -20,14 +20,14 @@ func TestMeter(t *testing.T) {
 		if second >= 100+meterTime {
 			want = 2
 		}
-		if got := m.perSecond(start.Add(time.Duration(second) * time.Second)); second > 0 && second <= 100 && got != want || second >= 160 && got != want {
+		if got := m.PerSecond(start.Add(time.Duration(second) * time.Second)); second > 0 && second <= 100 && got != want || second >= 160 && got != want {
 			t.Fatalf("second %d: %v a second, want %v", second, got, want)
 		}
 	}
-	if got := m.perSecond(start.Add(230 * time.Second)); got != 1 {
+	if got := m.PerSecond(start.Add(230 * time.Second)); got != 1 {
 		t.Errorf("half a minute later: %v", got)
 	}
-	if got := m.perSecond(start.Add(time.Hour)); got != 0 {
+	if got := m.PerSecond(start.Add(time.Hour)); got != 0 {
 		t.Errorf("an hour later: %v", got)
 	}
 }

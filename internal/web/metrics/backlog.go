@@ -1,4 +1,4 @@
-package web
+package metrics
 
 import (
 	"context"
@@ -32,7 +32,7 @@ func (m *backlogMetrics) Describe(descs chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector]. Without a database there is nothing to report.
 func (m *backlogMetrics) Collect(all chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), healthTime)
+	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
 	defer cancel()
 	queues, err := m.service.Backlog(ctx)
 	if err != nil {
@@ -79,7 +79,7 @@ func (m *jobMetrics) Describe(descs chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector]. Without a database there is nothing to report.
 func (m *jobMetrics) Collect(all chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), healthTime)
+	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
 	defer cancel()
 	queues, err := m.service.Jobs(ctx)
 	if err != nil {

@@ -1,0 +1,57 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"retwis/internal/app"
+	"retwis/internal/social/limits"
+	"retwis/internal/social/live"
+)
+
+// collectTimeout bounds a look at the database for the metrics.
+const collectTimeout = 2 * time.Second
+
+// OfApp are the metrics of the application.
+func OfApp(service *app.App, hub *live.Hub) []prometheus.Collector {
+	all := append(viewMetrics(service), limitMetrics(service)...)
+	return append(all, newBacklogMetrics(service), newJobMetrics(service), newHashMetrics(service),
+		newDatabaseMetrics(service.Ping, service.PingWrite), newBackupMetric(service), liveMetrics(hub))
+}
+
+// viewMetrics count the posts of pages.
+func viewMetrics(service *app.App) []prometheus.Collector {
+	return []prometheus.Collector{
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "retwis_posts_rendered_total", Help: "Posts that had to be fetched and rendered for a page.",
+		}, func() float64 { read, _ := service.Views.Stats(); return float64(read) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "retwis_posts_reused_total", Help: "Posts that a page found rendered.",
+		}, func() float64 { _, reused := service.Views.Stats(); return float64(reused) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "retwis_outdated_values_total", Help: "Values used from memory, up to a minute old, because a part of the database could not be reached.",
+		}, func() float64 { _, uses := service.Outdated(); return float64(uses) }),
+	}
+}
+
+// limitMetrics count what limits have refused.
+func limitMetrics(service *app.App) []prometheus.Collector {
+	var all []prometheus.Collector
+	for _, event := range limits.Events() {
+		all = append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "retwis_limits_hit_total", Help: "Events that a limit refused.",
+			ConstLabels: prometheus.Labels{"event": string(event)},
+		}, func() float64 { return float64(service.Limits.Refused(event)) }))
+	}
+	return append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "retwis_limits_unchecked_total", Help: "Events that were allowed because the database did not decide.",
+	}, func() float64 { return float64(service.Limits.Unchecked()) }))
+}
+
+// liveMetrics report the pages that follow events.
+func liveMetrics(hub *live.Hub) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "retwis_live_connections", Help: "Open pages that follow events.",
+	}, func() float64 { return float64(hub.Connections()) })
+}
