@@ -15,26 +15,45 @@ import (
 // ClusterServers are the masters of a Redis Cluster.
 type ClusterServers struct {
 	Masters []*Server
+	states  []string // of the masters when they were new; see state
 }
 
 // slots is how many hash slots a Cluster has.
 const slots = 16384
 
-// Cluster returns a Cluster for this test only, ready for use. Its servers listen on TCP ports
-// of 127.0.0.1, as a Cluster requires.
+// Cluster returns an empty Cluster, ready for use, that no other test uses at the same time. Its
+// servers listen on TCP ports of 127.0.0.1, as a Cluster requires. The test may stop them and
+// change their configuration, users and slots: a Cluster that is not as it was ends with its
+// test, and others are emptied and used again.
 func Cluster(t testing.TB, masters int) *ClusterServers {
 	t.Helper()
 	Require(t)
-	c := &ClusterServers{}
+	c := idleCluster(masters)
+	if c == nil {
+		c = &ClusterServers{}
+		t.Cleanup(c.giveBack)
+		c.begin(t, masters)
+		return c
+	}
+	t.Cleanup(c.giveBack)
+	must(t, c.empty())
+	return c
+}
+
+// begin starts the servers and makes them a Cluster.
+func (c *ClusterServers) begin(t testing.TB, masters int) {
+	t.Helper()
 	for range masters {
-		c.Masters = append(c.Masters, TCP(t,
+		c.Masters = append(c.Masters, beginTCP(t,
 			"cluster-enabled yes",
 			"cluster-node-timeout 2000",
 			"cluster-require-full-coverage yes",
 		))
 	}
 	c.join(t)
-	return c
+	var err error
+	c.states, err = c.each(state)
+	must(t, err)
 }
 
 // join assigns the slots and introduces the servers to each other.

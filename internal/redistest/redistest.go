@@ -54,6 +54,8 @@ var shared struct {
 	free   []int // unused databases
 	dirs   []string
 	ports  map[int]bool // those that have been given out
+
+	clusters []*ClusterServers // unused ones
 }
 
 // Parallel lets at least n tests of a package run at a time, for tests that mostly
@@ -74,6 +76,9 @@ func Main(m *testing.M) {
 	}
 	for _, dir := range shared.dirs {
 		os.RemoveAll(dir)
+	}
+	for _, c := range shared.clusters {
+		c.stop()
 	}
 	shared.mu.Unlock()
 	if code == 0 {

@@ -21,6 +21,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(holdEnv) != "" {
 		hold()
 	}
+	Parallel(8) // to start a Cluster is to wait
 	Main(m)
 }
 

@@ -57,11 +57,18 @@ func free(port int) bool {
 func TCP(t testing.TB, config ...string) *Server {
 	t.Helper()
 	Require(t)
+	s := beginTCP(t, config...)
+	t.Cleanup(func() { removeAll(s) })
+	t.Cleanup(s.stop)
+	return s
+}
+
+// beginTCP starts a server that the caller stops.
+func beginTCP(t testing.TB, config ...string) *Server {
+	t.Helper()
 	for try := 1; ; try++ {
 		s, err := begin(FreePort(t), config)
 		if err == nil {
-			t.Cleanup(func() { removeAll(s) })
-			t.Cleanup(s.stop)
 			return s
 		}
 		removeAll(s)

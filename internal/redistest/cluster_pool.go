@@ -1,0 +1,134 @@
+package redistest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// returnTimeout bounds the time in which a Cluster must show that it can be used again.
+const returnTimeout = 2 * time.Second
+
+// idleCluster returns a Cluster that another test has given back, nil without one.
+func idleCluster(masters int) *ClusterServers {
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	for i, c := range shared.clusters {
+		if len(c.Masters) == masters {
+			shared.clusters = slices.Delete(shared.clusters, i, i+1)
+			return c
+		}
+	}
+	return nil
+}
+
+// giveBack empties a Cluster for the next test, or stops it if it is not as it was.
+func (c *ClusterServers) giveBack() {
+	if !c.reset() {
+		c.stop()
+		return
+	}
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	shared.clusters = append(shared.clusters, c)
+}
+
+// reset empties a Cluster and reports whether it is as it was when it was new.
+func (c *ClusterServers) reset() bool {
+	states, err := c.each(reset)
+	return err == nil && len(states) > 0 && slices.Equal(states, c.states)
+}
+
+// empty returns an error if a process of an earlier test still writes to the Cluster.
+func (c *ClusterServers) empty() error {
+	sizes, err := c.each(func(ctx context.Context, client rueidis.Client) (string, error) {
+		size, err := client.Do(ctx, client.B().Dbsize().Build()).AsInt64()
+		return fmt.Sprint(size), err
+	})
+	if err != nil {
+		return err
+	}
+	for i, size := range sizes {
+		if size != "0" {
+			return fmt.Errorf("an earlier test still writes to its Cluster: master %d has %s keys", i, size)
+		}
+	}
+	return nil
+}
+
+func (c *ClusterServers) stop() {
+	for _, s := range c.Masters {
+		s.stop()
+		removeAll(s)
+	}
+}
+
+// each returns what one function returns for each master.
+func (c *ClusterServers) each(do func(context.Context, rueidis.Client) (string, error)) ([]string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), returnTimeout)
+	defer cancel()
+	var results []string
+	for _, s := range c.Masters {
+		client, err := dial(s.URL())
+		if err != nil {
+			return nil, err
+		}
+		result, err := do(ctx, client)
+		client.Close()
+		if err != nil {
+			return nil, err
+		}
+		results = append(results, result)
+	}
+	return results, nil
+}
+
+// reset empties a master and returns its state.
+func reset(ctx context.Context, client rueidis.Client) (string, error) {
+	for _, command := range []string{"FLUSHALL", "SCRIPT FLUSH", "CONFIG RESETSTAT", "SLOWLOG RESET"} {
+		words := strings.Fields(command)
+		if err := client.Do(ctx, client.B().Arbitrary(words...).Build()).Error(); err != nil {
+			return "", err
+		}
+	}
+	return state(ctx, client)
+}
+
+// state returns what a test can change of a master besides its data: the process, the
+// configuration, the users, and the nodes and slots of the Cluster.
+func state(ctx context.Context, client rueidis.Client) (string, error) {
+	info, err := client.Do(ctx, client.B().Info().Section("server").Build()).ToString()
+	if err != nil {
+		return "", err
+	}
+	_, process, _ := strings.Cut(info, "run_id:")
+	process, _, _ = strings.Cut(process, "\r\n")
+	config, err := client.Do(ctx, client.B().ConfigGet().Parameter("*").Build()).AsStrMap()
+	if err != nil {
+		return "", err
+	}
+	users, err := client.Do(ctx, client.B().AclList().Build()).AsStrSlice()
+	if err != nil {
+		return "", err
+	}
+	nodes, err := client.Do(ctx, client.B().ClusterNodes().Build()).ToString()
+	return fmt.Sprint(process, config, users, stable(nodes)), err
+}
+
+// stable returns what remains the same in the reply of CLUSTER NODES while nothing happens: the
+// id, the flags and the slots of each node.
+func stable(nodes string) []string {
+	var lines []string
+	for line := range strings.Lines(nodes) {
+		if fields := strings.Fields(line); len(fields) >= 8 {
+			flags := strings.TrimPrefix(fields[2], "myself,")
+			lines = append(lines, fmt.Sprint(fields[0], flags, fields[8:]))
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
