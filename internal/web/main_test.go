@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"log/slog"
@@ -151,14 +152,26 @@ func (v *visitor) do(request *http.Request, err error) *answer {
 	if err != nil {
 		v.site.t.Fatal(err)
 	}
-	if glued := gluedTime.Find(body); glued != nil {
+	for _, glued := range gluedTimes(body) {
 		v.site.t.Errorf("%s has no space before a time: %s", request.URL, glued)
 	}
 	return &answer{v.site.t, response.StatusCode, response.Header, string(body)}
 }
 
-// gluedTime matches a time that follows a word without a space: templates drop line breaks.
-var gluedTime = regexp.MustCompile(`[^>]*[\pL\pN,](</[a-z]+>)?<time`)
+// wordsEnd matches text that ends with a word, perhaps in an element.
+var wordsEnd = regexp.MustCompile(`[\pL\pN,](</[a-z]+>)?$`)
+
+// gluedTimes returns what is before each time that follows a word without a space: templates
+// drop line breaks. To match whole pages would take a sixth of the time of all tests here.
+func gluedTimes(page []byte) (glued [][]byte) {
+	parts := bytes.Split(page, []byte("<time"))
+	for _, before := range parts[:len(parts)-1] {
+		if end := before[max(0, len(before)-40):]; wordsEnd.Match(end) {
+			glued = append(glued, end)
+		}
+	}
+	return glued
+}
 
 func (v *visitor) get(path string) *answer {
 	v.site.t.Helper()
