@@ -192,8 +192,9 @@ func TestNearestExactly(t *testing.T) {
 					t.Fatalf("number %d is %q at %v, want %q", i, n.ID, n.Distance, ids[i])
 				}
 			}
-			for root := int64(1); root < 600; root++ {
-				within, _ := slices.BinarySearchFunc(ids, root*root+1, func(id string, square int64) int { return cmp.Compare(squares[id], square) })
+			within := 0
+			for root := int64(1); within < len(ids) && root < 600; root += 1 + root/20 {
+				within, _ = slices.BinarySearchFunc(ids, root*root+1, func(id string, square int64) int { return cmp.Compare(squares[id], square) })
 				got, err := x.NearestWithin(ctx, middle, float64(root)*float64(factor)/float64(digits), len(ids))
 				if err != nil || len(got) != within {
 					t.Fatalf("within %d: %d, want %d, %v", root, len(got), within, err)
