@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,6 +16,10 @@ import (
 func TestOwnPostsShow(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
+	posts := 6
+	if os.Getenv("TEST_LONG") != "" {
+		posts = 25
+	}
 	for name, machines := range map[string][2]*site{
 		"one machine":  func() [2]*site { s := on(t, db.Client(t)); return [2]*site{s, s} }(),
 		"two machines": {on(t, db.Client(t)), on(t, db.Client(t))},
@@ -27,7 +32,7 @@ func TestOwnPostsShow(t *testing.T) {
 					user := fmt.Sprintf("%c%d", name[0], i)
 					v := machines[0].signedUp(user)
 					elsewhere := &visitor{site: machines[1], http: v.http}
-					for n := range 25 {
+					for n := range posts {
 						text := fmt.Sprintf("post %d of %s", n, user)
 						v.send("/post", "status", text).want(303)
 						reader := elsewhere

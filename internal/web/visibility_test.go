@@ -61,7 +61,7 @@ type network struct {
 // are as the model says and a check finds nothing.
 func TestVisibilityModel(t *testing.T) {
 	t.Parallel()
-	actions, reading := 500, 3
+	actions, reading := 150, 3
 	if os.Getenv("TEST_LONG") != "" {
 		actions, reading = 12_500, 6
 	}
