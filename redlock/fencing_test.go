@@ -14,7 +14,7 @@ import (
 // when a minority of the counters is lost.
 func TestTokensOfYoungNames(t *testing.T) {
 	t.Parallel()
-	names := 200
+	names := 50
 	if long(t) > time.Minute {
 		names = 5000
 	}
