@@ -122,11 +122,15 @@ func TestSameAsRedisCLI(t *testing.T) {
 			t.Fatal("neither redis-cli nor valkey-cli is on PATH")
 		}
 	}
+	huge := 20 << 20
+	if os.Getenv("TEST_LONG") != "" {
+		huge = 100 << 20
+	}
 	for name, test := range map[string]struct {
 		huge int
 		opt  Options
 	}{
-		"plain":       {100 << 20, Options{}},
+		"plain":       {huge, Options{}},
 		"coalesce":    {3 << 20, Options{Coalesce: true}},
 		"connections": {3 << 20, Options{Connections: 4, Coalesce: true}},
 		"small":       {3 << 20, Options{MaxInflight: 64 << 10, Connections: 2}},
