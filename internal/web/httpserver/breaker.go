@@ -17,6 +17,10 @@ const (
 	// probeLimit bounds a probe. Both together are less than a second, within
 	// which a request fails without a database.
 	probeLimit = 600 * time.Millisecond
+	// lateFrom is how late a timer is in a process that is short of processor time, and
+	// maxProbes how often that process probes before it believes what it sees.
+	lateFrom  = 50 * time.Millisecond
+	maxProbes = 5
 )
 
 // ErrSilent: the database does not answer, or answers with an error.
@@ -27,7 +31,8 @@ var ErrSilent = errors.New("web: the database does not answer")
 // background: a request that takes longer than grace probes, and after a failure
 // each request probes first. Concurrent requests share one probe.
 type Breaker struct {
-	ping func(context.Context) error // it returns as soon as its context ends
+	ping     func(context.Context) error // it returns as soon as its context ends
+	lateness func() (worst func() time.Duration)
 
 	down     atomic.Bool  // the last probe got no answer from any part of the database
 	answered atomic.Int64 // when a request last succeeded, in nanoseconds
@@ -40,7 +45,9 @@ type probe struct {
 	err  error
 }
 
-func NewBreaker(ping func(context.Context) error) *Breaker { return &Breaker{ping: ping} }
+func NewBreaker(ping func(context.Context) error) *Breaker {
+	return &Breaker{ping: ping, lateness: watchLateness}
+}
 
 // Admit returns an error at once, or within probeLimit, while no part of the
 // database answers.
@@ -100,14 +107,18 @@ func (d *Breaker) check() error {
 
 // run probes the database. It alone decides: a second timer beside that of the probe would
 // now and then end first, and a Cluster of which a part is down would be down as a whole.
+//
+// A reply that is late because this process gets no processor time says nothing about the
+// database, so the probe is repeated then.
 func (d *Breaker) run(p *probe) {
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(context.Background(), probeLimit)
-	defer cancel()
-	err := d.ping(ctx)
+	timedOut, late, err := d.probe()
+	for try := 1; timedOut && late && try < maxProbes; try++ {
+		timedOut, late, err = d.probe()
+	}
 	alive := d.answered.Load() > began.UnixNano() // another request has succeeded meanwhile
 	partly := errors.Is(err, store.ErrPartly)
-	if err != nil && (partly || !alive || ctx.Err() == nil) { // otherwise the database is slow
+	if err != nil && (partly || !alive || !timedOut) { // otherwise the database is slow
 		p.err = fmt.Errorf("%w: %w", ErrSilent, err)
 	}
 	d.down.Store(err != nil && !partly && !alive)
@@ -115,4 +126,40 @@ func (d *Breaker) run(p *probe) {
 	d.running = nil
 	d.mu.Unlock()
 	close(p.done)
+}
+
+// probe asks the database once, and reports whether it gave no answer in time, and whether
+// this process was short of processor time.
+func (d *Breaker) probe() (timedOut, late bool, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), probeLimit)
+	defer cancel()
+	lateness := d.lateness()
+	err = d.ping(ctx)
+	return err != nil && ctx.Err() != nil, lateness() > lateFrom, err
+}
+
+// watchLateness measures how late timers of this process are, at the most, until the
+// function that it returns is called.
+func watchLateness() (worst func() time.Duration) {
+	const every = 20 * time.Millisecond
+	done, result := make(chan struct{}), make(chan time.Duration)
+	go func() {
+		var most time.Duration
+		timer := time.NewTimer(every)
+		defer timer.Stop()
+		for due := time.Now().Add(every); ; due = time.Now().Add(every) {
+			select {
+			case <-timer.C:
+				most = max(most, time.Since(due))
+				timer.Reset(every)
+			case <-done:
+				result <- max(most, time.Since(due))
+				return
+			}
+		}
+	}()
+	return func() time.Duration {
+		close(done)
+		return <-result
+	}
 }

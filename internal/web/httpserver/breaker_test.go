@@ -62,3 +62,50 @@ func TestProbeDecides(t *testing.T) {
 		})
 	}
 }
+
+// A process that gets no processor time does not take that for a database that is down: it
+// probes again, but not forever.
+func TestProbeOfABusyProcess(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		answers int // the probe that is answered, the first one being 1
+		late    time.Duration
+		down    bool
+		probes  int
+	}{
+		"not busy, not answered":   {answers: 2, late: lateFrom, down: true, probes: 1},
+		"busy, answered":           {answers: 1, late: time.Second, probes: 1},
+		"busy, answered later":     {answers: 3, late: lateFrom + 1, probes: 3},
+		"busy, and never answered": {answers: 100, late: time.Second, down: true, probes: maxProbes},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				probes := 0
+				d := NewBreaker(func(ctx context.Context) error {
+					if probes++; probes == test.answers {
+						return nil
+					}
+					<-ctx.Done()
+					return ctx.Err()
+				})
+				d.lateness = func() func() time.Duration { return func() time.Duration { return test.late } }
+				if err := d.check(); (err != nil) != test.down || probes != test.probes {
+					t.Errorf("%d probes: %v, want %d and down %t", probes, err, test.probes, test.down)
+				}
+			})
+		})
+	}
+}
+
+// Timers of a process that has nothing else to do are not late.
+func TestLateness(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		worst := watchLateness()
+		time.Sleep(time.Second)
+		if late := worst(); late != 0 {
+			t.Errorf("a timer was %v late", late)
+		}
+	})
+}
