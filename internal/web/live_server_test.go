@@ -20,10 +20,11 @@ func TestLiveOutlastsTimeouts(t *testing.T) {
 	for name, secure := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := with(t, redistest.DB(t).Client(t), web.Options{
+			db := redistest.DB(t).Client(t)
+			s := with(t, db, web.Options{
 				Timeout: 200 * time.Millisecond, Live: live.Options{Heartbeat: 900 * time.Millisecond},
 			})
-			ada := s.signedUp("ada")
+			ada := on(t, db).signedUp("ada") // where a request may take longer
 			server := httptest.NewUnstartedServer(nil)
 			server.Config = httpserver.New(s.server.Handler(), nil)
 			server.Config.ReadTimeout, server.Config.WriteTimeout = 300*time.Millisecond, 300*time.Millisecond
