@@ -138,7 +138,7 @@ func (w *writer) detachLost(ctx context.Context, job, other *Job) error {
 		if err != nil {
 			return err
 		}
-		return w.mirrorRepost(ctx, job.Author, job.RepostOf)
+		return MirrorRepost(ctx, w.client, job.Author, job.RepostOf)
 	}
 	return nil
 }

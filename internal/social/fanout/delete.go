@@ -234,7 +234,7 @@ func (w *writer) detach(ctx context.Context, s stub) error {
 		if err != nil {
 			return err
 		}
-		return w.mirrorRepost(ctx, s.author, s.repostOf)
+		return MirrorRepost(ctx, w.client, s.author, s.repostOf)
 	}
 	return nil
 }
@@ -315,26 +315,26 @@ func (w *writer) removeReply(ctx context.Context, s stub, isStub bool) (bool, er
 		[]string{layout.Itoa(s.id), stays}).AsBool()
 }
 
-// mirrorRepost makes `reposted` of a user agree with `reposters` of a post, which is
+// MirrorRepost makes `reposted` of a user agree with `reposters` of a post, which is
 // authoritative. It reads again after it has written: the last writer has seen the
 // latest state.
-func (w *writer) mirrorRepost(ctx context.Context, user, post int64) error {
+func MirrorRepost(ctx context.Context, client rueidis.Client, user, post int64) error {
 	entry := func() (string, error) {
-		return reply.Text(w.client.Do(ctx, w.client.B().Zscore().Key(layout.RepostersKey(post)).Member(layout.Itoa(user)).Build()))
+		return reply.Text(client.Do(ctx, client.B().Zscore().Key(layout.RepostersKey(post)).Member(layout.Itoa(user)).Build()))
 	}
 	id, err := entry()
 	for err == nil {
-		b := w.client.B()
+		b := client.B()
 		write := b.Zrem().Key(layout.RepostedKey(user)).Member(layout.Itoa(post)).Build()
 		if id != "" {
-			at, err := reply.TextOrEmpty(w.client.Do(ctx, b.Hget().Key(layout.PostPrefix+id).Field("time").Build()))
+			at, err := reply.TextOrEmpty(client.Do(ctx, b.Hget().Key(layout.PostPrefix+id).Field("time").Build()))
 			if err != nil {
 				return err
 			}
 			since, _ := strconv.ParseInt(at, 10, 64)
 			write = b.Zadd().Key(layout.RepostedKey(user)).ScoreMember().ScoreMember(float64(since), layout.Itoa(post)).Build()
 		}
-		if err = w.client.Do(ctx, write.ToRetryable()).Error(); err != nil && !rediserr.IsWrongType(err) {
+		if err = client.Do(ctx, write.ToRetryable()).Error(); err != nil && !rediserr.IsWrongType(err) {
 			return err
 		}
 		var again string

@@ -132,7 +132,7 @@ func (w *writer) attach(ctx context.Context, job *Job, isNew bool) error {
 		if has != job.post {
 			return ErrRefused
 		}
-		return w.mirrorRepost(ctx, job.Author, job.RepostOf)
+		return MirrorRepost(ctx, w.client, job.Author, job.RepostOf)
 	}
 	return nil
 }
