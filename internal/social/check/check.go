@@ -24,9 +24,8 @@ func Repair(ctx context.Context, s *app.App, opt Options) (Result, error) {
 	return run(ctx, s, opt, true)
 }
 
-// run checks the types of all keys and users first, then posts, then what people have
-// done with them, then the lists that contain them, so that one repair makes room for
-// the next.
+// run checks the names of users first, then the keys in the order of their phases, so that
+// one repair makes room for the next.
 func run(ctx context.Context, s *app.App, opt Options, repair bool) (Result, error) {
 	if opt.Report == nil {
 		opt.Report = func(Problem) {}
@@ -46,22 +45,18 @@ func run(ctx context.Context, s *app.App, opt Options, repair bool) (Result, err
 	c := newChecker(s, opt, repair)
 	c.running.Lock()
 	defer c.running.Unlock()
-	users := &userCheck{checker: c}
-	sessions := &sessionCheck{checker: c}
-	posts := &postCheck{checker: c}
-	follows := &followCheck{checker: c}
-	lists := &listCheck{checker: c, posts: posts, follows: follows}
-	mirrors := &mirrorCheck{checker: c}
-	reactions := &reactionCheck{checker: c, mirrors: mirrors}
-	relations := &relationCheck{checker: c, mirrors: mirrors, follows: follows, posts: posts}
-	tags := &tagCheck{checker: c, mirrors: mirrors, posts: posts}
-	samples := &sampleCheck{checker: c}
-	moderation := &moderationCheck{checker: c}
-	users.moderation = moderation
+	c.rules = c.allRules()
+	users := &userCheck{check: c}
+	sessions := &sessionCheck{check: c}
+	moderation := &moderationCheck{check: c}
+	lists := &listCheck{check: c}
+	keys := &keyCheck{check: c}
+	sets := &setCheck{check: c}
 	for _, step := range []func(context.Context) error{
-		c.begin, c.singletons, c.layoutOf, users.usernames, users.all, users.byTime, sessions.all, sessions.entries,
-		moderation.all, posts.all, reactions.all, relations.all, tags.all, c.celebrities, lists.public, lists.all,
-		samples.all, c.counters, c.completions, c.unfinished, sessions.suspected,
+		c.begin, keys.singletons, users.layoutOf, users.usernames,
+		c.pass(owners), users.byTime, sessions.all, moderation.all,
+		c.pass(sources), sets.celebrities, lists.public, c.pass(copies),
+		keys.counters, keys.completions, keys.unfinished, sessions.suspected,
 	} {
 		if err := step(ctx); err != nil {
 			return c.finish(), fmt.Errorf("social: check: %w", err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"slices"
 	"sync"
 	"time"
 
@@ -19,7 +18,6 @@ import (
 	"retwis/internal/redis/scan"
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/storage"
 	"retwis/internal/social/users"
 	"retwis/maintain"
 )
@@ -30,7 +28,6 @@ type checker struct {
 	app     *app.App
 	fanOut  *fanout.Engine
 	lists   *collection.Timelines
-	follows storage.Follows
 	names   *users.Directory
 	now     func() time.Time
 	opt     Options
@@ -41,6 +38,7 @@ type checker struct {
 
 	run     *engine.Run
 	result  Result
+	rules   []rule
 	foreign map[string]bool // keys without an id that have another type
 
 	spread      bool      // the database has the layout of a Cluster
@@ -58,7 +56,7 @@ func newChecker(s *app.App, opt Options, repair bool) *checker {
 	client := waiting{s.Client(), running}
 	return &checker{
 		running: running,
-		client:  client, app: s, fanOut: s.FanOut(), lists: s.TimelineStore(), follows: storage.NewFollows(client), names: s.Directory(),
+		client:  client, app: s, fanOut: s.FanOut(), lists: s.TimelineStore(), names: s.Directory(),
 		now: s.Options().Now, opt: opt, repair: repair, cluster: s.Client().Mode() == rueidis.ClientModeCluster, run: engine.Start(opt.Options),
 	}
 }
@@ -77,8 +75,6 @@ const (
 	// scanTimeout bounds the wait for one node of a Cluster: it can be gone for
 	// good.
 	scanTimeout = 15 * time.Second
-	// passes is how often all keys are scanned.
-	passes = 9
 )
 
 // begin counts the keys.
@@ -94,7 +90,10 @@ func (c *checker) begin(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		c.run.Total += passes * size
+		c.run.Total += size
+		if c.repair {
+			c.run.Total += (phases - 1) * size
+		}
 	}
 	last, err := reply.TextOrEmpty(c.client.Do(ctx, c.client.B().Get().Key(layout.AdoptedPosts).Build()))
 	c.adopted, _ = layout.ParseID(last)
@@ -142,43 +141,6 @@ func (c *checker) foundAll(ctx context.Context, problems []Problem, repair fix) 
 	return nil
 }
 
-// pass calls visit with each page of the keys that begin with one of these
-// prefixes, all of which match includes.
-func (c *checker) pass(ctx context.Context, match string, prefixes []string, visit func(ctx context.Context, keys []string) error) error {
-	for page, err := range scan.Keys(ctx, c.client, scan.Pattern{Match: match, Count: scanCount, Timeout: scanTimeout}) {
-		if err != nil {
-			return err
-		}
-		ours := page.Keys[:0]
-		for _, key := range page.Keys {
-			if slices.Contains(prefixes, prefixOf(key)) && c.inPart(key) {
-				ours = append(ours, key)
-			}
-		}
-		if len(ours) > 0 {
-			if err := c.visitAll(ctx, ours, visit); err != nil {
-				return err
-			}
-		}
-		if err := c.run.Step(ctx, page.Seen); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// prefixOf returns the prefix of a key that ends in an id or a tag; empty for another
-// key.
-func prefixOf(key string) string {
-	if prefix, _, ok := layout.ParseKey(key); ok {
-		return prefix
-	}
-	if prefix, _, ok := layout.ParseTagKey(key); ok {
-		return prefix
-	}
-	return ""
-}
-
 // hash calls visit with each page of a hash.
 func (c *checker) hash(ctx context.Context, key string, visit func(fields, values []string) error) error {
 	return c.pairs(ctx, scan.Hash(ctx, c.client, key, scanCount), visit)
@@ -189,8 +151,24 @@ func (c *checker) sortedSet(ctx context.Context, key string, visit func(members,
 	return c.pairs(ctx, scan.SortedSet(ctx, c.client, key, scanCount), visit)
 }
 
+// set calls visit with each page of a set.
+func (c *checker) set(ctx context.Context, key string, visit func(members []string) error) error {
+	return c.pages(ctx, scan.Set(ctx, c.client, key, scanCount), 1, visit)
+}
+
 // pairs splits pages that alternate between names and values.
 func (c *checker) pairs(ctx context.Context, pages iter.Seq2[[]string, error], visit func(names, values []string) error) error {
+	return c.pages(ctx, pages, 2, func(page []string) error {
+		names, values := make([]string, len(page)/2), make([]string, len(page)/2)
+		for i := range names {
+			names[i], values[i] = page[2*i], page[2*i+1]
+		}
+		return visit(names, values)
+	})
+}
+
+// pages calls visit with each page, whose entries have this many values.
+func (c *checker) pages(ctx context.Context, pages iter.Seq2[[]string, error], values int, visit func(page []string) error) error {
 	for page, err := range pages {
 		if rediserr.IsWrongType(err) {
 			return nil // replaced meanwhile: the next check reports it
@@ -198,25 +176,15 @@ func (c *checker) pairs(ctx context.Context, pages iter.Seq2[[]string, error], v
 		if err != nil {
 			return err
 		}
-		if err := c.pair(ctx, page, visit); err != nil {
+		if len(page) < values {
+			continue
+		}
+		if err := visit(page); err != nil {
+			return err
+		}
+		if err := c.run.Pace(ctx, len(page)/values); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// pair splits one page.
-func (c *checker) pair(ctx context.Context, page []string, visit func(names, values []string) error) error {
-	var names, values []string
-	for i := 0; i+1 < len(page); i += 2 {
-		names = append(names, page[i])
-		values = append(values, page[i+1])
-	}
-	if len(names) == 0 {
-		return nil
-	}
-	if err := visit(names, values); err != nil {
-		return err
-	}
-	return c.run.Pace(ctx, len(names))
 }

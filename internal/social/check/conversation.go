@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
 
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
@@ -40,10 +41,8 @@ func (c *postCheck) reply(ctx context.Context, p *post) error {
 	if p.parent == 0 {
 		return nil
 	}
-	for _, other := range []int64{p.parent, p.root} {
-		if err := c.ancestor(ctx, p, other); err != nil {
-			return err
-		}
+	if err := c.ancestors(ctx, p); err != nil {
+		return err
 	}
 	if err := c.rooted(ctx, p); err != nil {
 		return err
@@ -56,7 +55,7 @@ func (c *postCheck) reply(ctx context.Context, p *post) error {
 			Kind: maintain.Missing, Key: p.key, Leftover: true, Repair: "put it there",
 			Detail: fmt.Sprintf("not among the replies to post %d", p.parent),
 		}
-		err := c.found(ctx, problem, func(ctx context.Context) (bool, error) { return c.addReply(ctx, p.id) })
+		err := c.check.found(ctx, problem, func(ctx context.Context) (bool, error) { return c.addReply(ctx, p.id) })
 		if err != nil {
 			return err
 		}
@@ -67,19 +66,25 @@ func (c *postCheck) reply(ctx context.Context, p *post) error {
 	return nil
 }
 
-// ancestor checks that the parent or the root of a reply exists.
-func (c *postCheck) ancestor(ctx context.Context, p *post, id int64) error {
-	is := p.parentIs
-	if id != p.parent {
-		states, err := c.states(ctx, []int64{id})
-		if err != nil {
+// ancestors checks that the parent and the root of a reply exist.
+func (c *postCheck) ancestors(ctx context.Context, p *post) error {
+	exist, err := c.check.states(ctx, []int64{p.parent, p.root})
+	if err != nil {
+		return err
+	}
+	for _, id := range slices.Compact([]int64{p.parent, p.root}) {
+		if id == 0 || exist[id].exists {
+			continue
+		}
+		if err := c.lostAncestor(ctx, p, id); err != nil {
 			return err
 		}
-		is = states[id]
 	}
-	if is.exists || id == 0 {
-		return nil
-	}
+	return nil
+}
+
+// lostAncestor reports a reply to a post that does not exist.
+func (c *postCheck) lostAncestor(ctx context.Context, p *post, id int64) error {
 	root := ""
 	if id != p.root {
 		root = layout.Itoa(p.root)
@@ -88,10 +93,10 @@ func (c *postCheck) ancestor(ctx context.Context, p *post, id int64) error {
 		Kind: maintain.Dangling, Key: p.key, Repair: "write a stub in its place",
 		Detail: fmt.Sprintf("is in the conversation of post %d, which does not exist", id),
 	}
-	return c.found(ctx, problem, func(ctx context.Context) (bool, error) {
-		c.lastPost = max(c.lastPost, id)
+	return c.check.found(ctx, problem, func(ctx context.Context) (bool, error) {
+		c.check.lastPost = max(c.check.lastPost, id)
 		keys := []string{layout.PostKey(id), layout.RepliesKey(id), layout.LikersKey(id), layout.RepostersKey(id), layout.EditsKey(id)}
-		return lostParentScript.Run(ctx, c.client, keys, []string{layout.Seconds(c.now()), root}).AsBool()
+		return lostParentScript.Run(ctx, c.check.client, keys, []string{layout.Seconds(c.check.now()), root}).AsBool()
 	})
 }
 
@@ -108,7 +113,7 @@ func (c *postCheck) rooted(ctx context.Context, p *post) error {
 		Kind: maintain.Stale, Key: p.key, Repair: "move it to that of its first ancestor",
 		Detail: fmt.Sprintf("is in the conversation of post %d, but its parent in that of post %d", p.root, root),
 	}
-	return c.found(ctx, problem, func(ctx context.Context) (bool, error) { return c.move(ctx, p) })
+	return c.check.found(ctx, problem, func(ctx context.Context) (bool, error) { return c.move(ctx, p) })
 }
 
 // move puts a reply into the conversation of its first ancestor, before its hash says
@@ -118,20 +123,20 @@ func (c *postCheck) move(ctx context.Context, p *post) (bool, error) {
 	if err != nil || root == 0 || root == p.root {
 		return false, err
 	}
-	now, err := c.state(ctx, p.id)
+	now, err := c.check.state(ctx, p.id)
 	if err != nil || now.parent != p.parent || now.root != p.root {
 		return false, err
 	}
 	id := layout.Itoa(p.id)
-	if _, err := c.zadd(ctx, layout.ThreadKey(root), id, id); err != nil {
+	if _, err := c.check.zadd(ctx, layout.ThreadKey(root), id, id); err != nil {
 		return false, err
 	}
-	if err := c.client.Do(ctx, c.client.B().Hset().Key(p.key).FieldValue().FieldValue("root", layout.Itoa(root)).Build()).Error(); err != nil {
+	if err := c.check.client.Do(ctx, c.check.client.B().Hset().Key(p.key).FieldValue().FieldValue("root", layout.Itoa(root)).Build()).Error(); err != nil {
 		return false, err
 	}
-	c.knownPosts.forget(p.id)
+	c.check.knownPosts.forget(p.id)
 	if p.root > 0 {
-		_, err = c.zrem(ctx, layout.ThreadKey(p.root), id)
+		_, err = c.check.zrem(ctx, layout.ThreadKey(p.root), id)
 	}
 	p.root, *p.inThread = root, id
 	return true, err
@@ -141,9 +146,9 @@ func (c *postCheck) move(ctx context.Context, p *post) (bool, error) {
 const maxDepth = 10_000
 
 // firstAncestor returns the root of a conversation, 0 where it is not known.
-func (c *checker) firstAncestor(ctx context.Context, id int64) (int64, error) {
+func (c *postCheck) firstAncestor(ctx context.Context, id int64) (int64, error) {
 	for range maxDepth {
-		s, err := c.state(ctx, id)
+		s, err := c.check.state(ctx, id)
 		switch {
 		case err != nil || !s.exists:
 			return 0, err
@@ -160,22 +165,22 @@ func (c *checker) firstAncestor(ctx context.Context, id int64) (int64, error) {
 
 // addReply puts a reply among those to its parent. It checks again afterwards, and
 // takes the reply off again if it was deleted meanwhile.
-func (c *checker) addReply(ctx context.Context, id int64) (bool, error) {
-	now, err := c.state(ctx, id)
+func (c *postCheck) addReply(ctx context.Context, id int64) (bool, error) {
+	now, err := c.check.state(ctx, id)
 	if err != nil || !now.isPost() || now.parent == 0 {
 		return false, err
 	}
-	added, err := addReplyScript.Run(ctx, c.client, []string{layout.PostKey(now.parent), layout.RepliesKey(now.parent)}, []string{layout.Itoa(id)}).AsBool()
+	added, err := addReplyScript.Run(ctx, c.check.client, []string{layout.PostKey(now.parent), layout.RepliesKey(now.parent)}, []string{layout.Itoa(id)}).AsBool()
 	if err != nil || !added {
 		return false, err
 	}
-	if now, err = c.state(ctx, id); err == nil && !now.isPost() {
-		_, err = c.dropMember(ctx, now.parent, layout.RepliesPrefix, layout.Itoa(id), "")
+	if now, err = c.check.state(ctx, id); err == nil && !now.isPost() {
+		_, err = c.check.dropMember(ctx, layout.RepliesKey(now.parent), "replies", layout.Itoa(id), "")
 	}
 	if err != nil {
 		return true, err
 	}
-	return true, c.fanOut.Place(ctx, now.parent)
+	return true, c.check.fanOut.Place(ctx, now.parent)
 }
 
 // repost checks that a repost repeats a post, and is the one that the post knows.
@@ -193,18 +198,18 @@ func (c *postCheck) repost(ctx context.Context, p *post) error {
 	default:
 		return c.own(ctx, p)
 	}
-	return c.found(ctx, problem, func(ctx context.Context) (bool, error) {
-		original, err := c.state(ctx, p.repostOf)
+	return c.check.found(ctx, problem, func(ctx context.Context) (bool, error) {
+		original, err := c.check.state(ctx, p.repostOf)
 		if err != nil {
 			return false, err
 		}
 		// A repost is in fanouts from before it is written until the post has it.
-		b := c.batch()
+		b := c.check.batch()
 		writing := b.fanOut(p.id, p.author, p.time)
 		if err := b.run(ctx); err != nil || *writing != "" {
 			return false, err
 		}
-		claim, err := reply.TextOrEmpty(c.client.Do(ctx, c.client.B().Zscore().Key(layout.RepostersKey(p.repostOf)).Member(layout.Itoa(p.author)).Build()))
+		claim, err := reply.TextOrEmpty(c.check.client.Do(ctx, c.check.client.B().Zscore().Key(layout.RepostersKey(p.repostOf)).Member(layout.Itoa(p.author)).Build()))
 		if err != nil || original.isPost() && original.repostOf == 0 && sameNumber(claim, layout.Itoa(p.id)) {
 			return false, err
 		}

@@ -40,6 +40,16 @@ func (c *checker) userExists(ctx context.Context, id int64) (bool, error) {
 	return ok, err
 }
 
+// withoutUser makes a repair unless a user exists by now.
+func (c *checker) withoutUser(id int64, repair fix) fix {
+	return func(ctx context.Context) (bool, error) {
+		if exists, err := c.userExists(ctx, id); err != nil || exists {
+			return false, err
+		}
+		return repair(ctx)
+	}
+}
+
 // state is what decides on which lists a post belongs. The zero value is that of a
 // post that does not exist.
 type state struct {
@@ -116,4 +126,9 @@ func (c *checker) zadd(ctx context.Context, key, score, member string) (bool, er
 
 func (c *checker) zrem(ctx context.Context, key, member string) (bool, error) {
 	return c.client.Do(ctx, c.client.B().Zrem().Key(key).Member(member).Build()).AsBool()
+}
+
+// removes is the repair that removes a member of a sorted set.
+func (c *checker) removes(key, member string) fix {
+	return func(ctx context.Context) (bool, error) { return c.zrem(ctx, key, member) }
 }

@@ -3,7 +3,6 @@ package check
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/redis/rueidis"
@@ -13,70 +12,29 @@ import (
 	"retwis/maintain"
 )
 
-// listCheck checks the keys that list users and posts.
-type listCheck struct {
-	*checker
-	posts   *postCheck
-	follows *followCheck
-}
-
-// listsAtOnce is how many timelines are read at a time.
-const listsAtOnce = 20
+// listCheck checks timelines.
+type listCheck struct{ check *checker }
 
 // public checks the public timeline.
 func (c *listCheck) public(ctx context.Context) error {
-	if c.foreign[layout.Timeline] {
+	if c.check.foreign[layout.Timeline] {
 		return nil
 	}
 	return c.timelines(ctx, []string{layout.Timeline})
 }
 
-// all checks follows first, because they bring posts to timelines, then timelines
-// and profiles.
-func (c *listCheck) all(ctx context.Context) error {
-	if err := c.listsOf(ctx, "follow*:*", layout.FollowingPrefix, layout.FollowersPrefix); err != nil {
-		return err
-	}
-	return c.listsOf(ctx, "p[or]*:*", layout.HomePrefix, layout.ProfilePrefix)
-}
-
-func (c *listCheck) listsOf(ctx context.Context, match string, prefixes ...string) error {
-	return c.pass(ctx, match, prefixes, func(ctx context.Context, keys []string) error {
-		var homes []string
-		var owners []int64
-		for _, key := range keys {
-			_, uid, _ := layout.ParseKey(key)
-			owners = append(owners, uid)
-		}
-		users, err := c.usersExist(ctx, owners)
-		if err != nil {
-			return err
-		}
-		for i, key := range keys {
-			prefix, uid, _ := layout.ParseKey(key)
-			var err error
-			switch {
-			case prefix == layout.HomePrefix && !users[owners[i]]:
-				c.result.Timelines++
-				err = c.lostUser(ctx, key, uid)
-			case prefix == layout.HomePrefix:
-				homes = append(homes, key)
-			case prefix == layout.ProfilePrefix:
-				err = c.posts.postSet(ctx, key)
-			case prefix == layout.FollowingPrefix, prefix == layout.FollowersPrefix:
-				err = c.follows.all(ctx, prefix, uid, users[owners[i]])
-			}
-			if err != nil {
-				return fmt.Errorf("key %s: %w", key, err)
-			}
-		}
-		for some := range slices.Chunk(homes, listsAtOnce) {
-			if err := c.timelines(ctx, some); err != nil {
-				return err
-			}
-		}
+// homes checks the home timelines of users who exist.
+func (c *listCheck) homes(ctx context.Context, keys []string) error {
+	var known []string
+	check := c.check.ofUsers(func(_ context.Context, key string) error {
+		known = append(known, key)
 		return nil
 	})
+	if err := check(ctx, keys); err != nil {
+		return err
+	}
+	c.check.result.Timelines += int64(len(keys) - len(known)) // timeline counts the others
+	return c.timelines(ctx, known)
 }
 
 // timelines checks that timelines are in order, within their bounds and without
@@ -85,11 +43,11 @@ func (c *listCheck) timelines(ctx context.Context, keys []string) error {
 	var cmds rueidis.Commands
 	for _, key := range keys {
 		cmds = append(cmds,
-			c.client.B().Llen().Key(key).Build(),
-			c.client.B().Lrange().Key(key).Start(0).Stop(int64(c.checker.lists.MaxLen())).Build(),
+			c.check.client.B().Llen().Key(key).Build(),
+			c.check.client.B().Lrange().Key(key).Start(0).Stop(int64(c.check.lists.MaxLen())).Build(),
 		)
 	}
-	res := c.client.DoMulti(ctx, cmds...)
+	res := c.check.client.DoMulti(ctx, cmds...)
 	lists := make([][]string, len(keys))
 	var all []int64
 	for i := range keys {
@@ -104,7 +62,7 @@ func (c *listCheck) timelines(ctx context.Context, keys []string) error {
 			}
 		}
 	}
-	states, err := c.states(ctx, all)
+	states, err := c.check.states(ctx, all)
 	if err != nil {
 		return err
 	}
@@ -126,14 +84,14 @@ func (c *listCheck) timelines(ctx context.Context, keys []string) error {
 }
 
 func (c *listCheck) timeline(ctx context.Context, key string, length int64, ids []string, states map[int64]state) error {
-	c.result.Timelines++
+	c.check.result.Timelines++
 	var problems []Problem
 	var lost []string
 	add := func(kind maintain.Kind, repair, format string, args ...any) {
 		problems = append(problems, Problem{Kind: kind, Key: key, Repair: repair, Detail: fmt.Sprintf(format, args...)})
 	}
-	if length > int64(c.checker.lists.MaxLen()) {
-		add(maintain.Stale, "cut it off", "%d posts, more than %d", length, c.checker.lists.MaxLen())
+	if length > int64(c.check.lists.MaxLen()) {
+		add(maintain.Stale, "cut it off", "%d posts, more than %d", length, c.check.lists.MaxLen())
 	}
 	last, first := int64(0), true
 	for i, text := range ids {
@@ -160,13 +118,13 @@ func (c *listCheck) timeline(ctx context.Context, key string, length int64, ids 
 	if len(problems) == 0 {
 		return nil
 	}
-	return c.foundAll(ctx, problems, func(ctx context.Context) (bool, error) { return c.repairList(ctx, key, lost) })
+	return c.check.foundAll(ctx, problems, func(ctx context.Context) (bool, error) { return c.repairList(ctx, key, lost) })
 }
 
 // isEnd reports whether an entry is the end of a home timeline on a Cluster: 0, or a
 // negative number while it is being made.
 func (c *listCheck) isEnd(key, text string) bool {
-	if !c.cluster || key == layout.Timeline {
+	if !c.check.cluster || key == layout.Timeline {
 		return false
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
@@ -211,7 +169,7 @@ func (c *listCheck) repairList(ctx context.Context, key string, lost []string) (
 			off = append(off, id)
 		}
 	}
-	changed, err := c.checker.lists.Repair(ctx, key, still...)
+	changed, err := c.check.lists.Repair(ctx, key, still...)
 	if err != nil {
 		return changed, err
 	}
@@ -230,8 +188,8 @@ func (c *listCheck) repairList(ctx context.Context, key string, lost []string) (
 // putBack puts a post on a timeline again. On a Cluster a home timeline that expires
 // meanwhile stays away.
 func (c *listCheck) putBack(ctx context.Context, id int64, key string) error {
-	lists := c.checker.lists
-	if c.cluster && key != layout.Timeline {
+	lists := c.check.lists
+	if c.check.cluster && key != layout.Timeline {
 		lists = lists.Existing()
 	}
 	return lists.Put(ctx, id, key)
@@ -239,7 +197,7 @@ func (c *listCheck) putBack(ctx context.Context, id int64, key string) error {
 
 // onList reads whether a post belongs on a timeline, without the cache.
 func (c *listCheck) onList(ctx context.Context, key string, id int64) (bool, error) {
-	s, err := c.state(ctx, id)
+	s, err := c.check.state(ctx, id)
 	reason, _ := offList(key, s)
 	return reason == "", err
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // moderationCheck checks roles, standings and the queue of reports.
-type moderationCheck struct{ *checker }
+type moderationCheck struct{ check *checker }
 
 func (c *moderationCheck) all(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{c.staff, c.standings, c.ends, c.reports} {
@@ -31,19 +31,19 @@ func (c *moderationCheck) user(ctx context.Context, uid int64, role, standing st
 	if role == "" && standing == "" {
 		return nil
 	}
-	b, id := c.client.B(), layout.Itoa(uid)
-	res := c.client.DoMulti(ctx, b.Hget().Key(layout.Staff).Field(id).Build(), b.Zscore().Key(layout.Standings).Member(id).Build())
+	b, id := c.check.client.B(), layout.Itoa(uid)
+	res := c.check.client.DoMulti(ctx, b.Hget().Key(layout.Staff).Field(id).Build(), b.Zscore().Key(layout.Standings).Member(id).Build())
 	noted, err := reply.TextOrEmpty(res[0])
 	if err != nil {
 		return err
 	}
-	if noted != role && !c.foreign[layout.Staff] {
+	if noted != role && !c.check.foreign[layout.Staff] {
 		if err := c.role(ctx, uid, role, noted); err != nil {
 			return err
 		}
 	}
 	score, err := reply.TextOrEmpty(res[1])
-	if err != nil || c.foreign[layout.Standings] {
+	if err != nil || c.check.foreign[layout.Standings] {
 		return err
 	}
 	n, _ := strconv.ParseFloat(score, 64)
@@ -58,22 +58,22 @@ func (c *moderationCheck) role(ctx context.Context, uid int64, role, noted strin
 		Kind: maintain.Stale, Key: layout.UserKey(uid), Repair: "copy the role from " + layout.Staff,
 		Detail: fmt.Sprintf("has the role %.20q, where %s has %.20q", role, layout.Staff, noted),
 	}
-	return c.found(ctx, p, func(ctx context.Context) (bool, error) { return true, c.app.Moderation.CopyRole(ctx, uid) })
+	return c.check.found(ctx, p, func(ctx context.Context) (bool, error) { return true, c.check.app.Moderation.CopyRole(ctx, uid) })
 }
 
 func (c *moderationCheck) standing(ctx context.Context, uid int64, detail string) error {
 	p := Problem{Kind: maintain.Stale, Key: layout.UserKey(uid), Detail: detail, Repair: "note the standing of the user"}
-	return c.found(ctx, p, func(ctx context.Context) (bool, error) { return true, c.app.Moderation.CopyStanding(ctx, uid) })
+	return c.check.found(ctx, p, func(ctx context.Context) (bool, error) { return true, c.check.app.Moderation.CopyStanding(ctx, uid) })
 }
 
 // fields reads fields of users.
 func (c *moderationCheck) fields(ctx context.Context, ids []string, field string) ([][]string, error) {
 	cmds := make(rueidis.Commands, len(ids))
 	for i, id := range ids {
-		cmds[i] = c.client.B().Hmget().Key(layout.UserPrefix+id).Field("username", field).Build()
+		cmds[i] = c.check.client.B().Hmget().Key(layout.UserPrefix+id).Field("username", field).Build()
 	}
 	all := make([][]string, len(ids))
-	for i, res := range c.client.DoMulti(ctx, cmds...) {
+	for i, res := range c.check.client.DoMulti(ctx, cmds...) {
 		var err error
 		if all[i], err = reply.Fields(res); err != nil {
 			return nil, err
@@ -84,10 +84,10 @@ func (c *moderationCheck) fields(ctx context.Context, ids []string, field string
 
 // staff checks that everybody in `staff` exists and has the role.
 func (c *moderationCheck) staff(ctx context.Context) error {
-	if c.foreign[layout.Staff] {
+	if c.check.foreign[layout.Staff] {
 		return nil
 	}
-	return c.hash(ctx, layout.Staff, func(ids, roles []string) error {
+	return c.check.hash(ctx, layout.Staff, func(ids, roles []string) error {
 		users, err := c.fields(ctx, ids, "role")
 		if err != nil {
 			return err
@@ -97,8 +97,8 @@ func (c *moderationCheck) staff(ctx context.Context) error {
 			switch {
 			case !ok || users[i][0] == "":
 				p := Problem{Kind: maintain.Dangling, Key: layout.Staff, Detail: fmt.Sprintf("user %.20s does not exist", id), Repair: "remove the role"}
-				err = c.found(ctx, p, func(ctx context.Context) (bool, error) {
-					return c.client.Do(ctx, c.client.B().Hdel().Key(layout.Staff).Field(id).Build()).AsBool()
+				err = c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
+					return c.check.client.Do(ctx, c.check.client.B().Hdel().Key(layout.Staff).Field(id).Build()).AsBool()
 				})
 			case users[i][1] != roles[i]:
 				err = c.role(ctx, uid, users[i][1], roles[i])
@@ -129,10 +129,10 @@ func (c *moderationCheck) ends(ctx context.Context) error {
 }
 
 func (c *moderationCheck) noted(ctx context.Context, key, field string, agrees func(score float64, stored string) bool) error {
-	if c.foreign[key] {
+	if c.check.foreign[key] {
 		return nil
 	}
-	return c.sortedSet(ctx, key, func(ids, scores []string) error {
+	return c.check.sortedSet(ctx, key, func(ids, scores []string) error {
 		users, err := c.fields(ctx, ids, field)
 		if err != nil {
 			return err
@@ -143,8 +143,8 @@ func (c *moderationCheck) noted(ctx context.Context, key, field string, agrees f
 			switch {
 			case !ok || users[i][0] == "":
 				p := Problem{Kind: maintain.Dangling, Key: key, Detail: fmt.Sprintf("user %.20s does not exist", id), Repair: "remove the entry"}
-				err = c.found(ctx, p, func(ctx context.Context) (bool, error) {
-					return c.client.Do(ctx, c.client.B().Zrem().Key(key).Member(id).Build()).AsBool()
+				err = c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
+					return c.check.client.Do(ctx, c.check.client.B().Zrem().Key(key).Member(id).Build()).AsBool()
 				})
 			case !agrees(score, users[i][1]):
 				err = c.standing(ctx, uid, fmt.Sprintf("has another standing than %s", key))
@@ -159,7 +159,7 @@ func (c *moderationCheck) noted(ctx context.Context, key, field string, agrees f
 
 // reports puts open reports that no ring has into theirs.
 func (c *moderationCheck) reports(ctx context.Context) error {
-	missing, err := c.app.Reports.MissingReports(ctx)
+	missing, err := c.check.app.Reports.MissingReports(ctx)
 	if err != nil || missing == 0 {
 		return err
 	}
@@ -167,8 +167,8 @@ func (c *moderationCheck) reports(ctx context.Context) error {
 		Kind: maintain.Missing, Key: layout.Reports, Leftover: true, Repair: "put them there",
 		Detail: fmt.Sprintf("%d open reports wait in no ring", missing),
 	}
-	return c.found(ctx, p, func(ctx context.Context) (bool, error) {
-		n, err := c.app.Reports.RefillReports(ctx)
+	return c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
+		n, err := c.check.app.Reports.RefillReports(ctx)
 		return n > 0, err
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"hash/crc32"
 	"math"
-	"slices"
 	"sync"
 
 	"github.com/redis/rueidis"
@@ -36,35 +35,31 @@ func (w waiting) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []rueid
 	return w.Client.DoMulti(ctx, cmds...)
 }
 
-// visitAll calls visit with parts of a page of keys, at the same time unless what it finds
-// is repaired: repairs come one after the other.
-func (c *checker) visitAll(ctx context.Context, keys []string, visit func(ctx context.Context, keys []string) error) error {
+// visitAll makes visits, at the same time unless what they find is repaired: repairs come
+// one after the other.
+func (c *checker) visitAll(ctx context.Context, visits []func(context.Context) error) error {
+	workers := visitors
 	if c.repair {
-		return visit(ctx, keys)
+		workers = 1
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	var failed error
 	var all sync.WaitGroup
-	for part := range slices.Chunk(keys, (len(keys)+visitors-1)/visitors) {
+	for range workers {
 		all.Go(func() {
 			c.running.Lock()
 			defer c.running.Unlock()
-			if ctx.Err() != nil {
-				return
-			}
-			if err := visit(ctx, part); err != nil && failed == nil {
-				failed = err
-				cancel()
+			for len(visits) > 0 && failed == nil {
+				visit := visits[0]
+				visits = visits[1:]
+				if err := visit(ctx); err != nil && failed == nil {
+					failed = err
+				}
 			}
 		})
 	}
 	c.running.Unlock()
 	all.Wait()
 	c.running.Lock()
-	if failed == nil {
-		failed = ctx.Err()
-	}
 	return failed
 }
 

@@ -11,33 +11,7 @@ import (
 )
 
 // postCheck checks posts, and the lists and counters to which each belongs.
-type postCheck struct{ *checker }
-
-// postsAtOnce is how many posts are read at a time, with what belongs to them.
-const postsAtOnce = 100
-
-// all checks each post: see post. A repair looks for posts without an author first:
-// others can repeat them, or reply to them.
-func (c *postCheck) all(ctx context.Context) error {
-	if c.repair {
-		if err := c.each(ctx, c.orphans); err != nil {
-			return err
-		}
-	}
-	return c.each(ctx, c.some)
-}
-
-// each calls visit with some posts after the other.
-func (c *postCheck) each(ctx context.Context, visit func(ctx context.Context, keys []string) error) error {
-	return c.pass(ctx, layout.PostPrefix+"*", []string{layout.PostPrefix}, func(ctx context.Context, keys []string) error {
-		for some := range slices.Chunk(keys, postsAtOnce) {
-			if err := visit(ctx, some); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
+type postCheck struct{ check *checker }
 
 // orphans checks that posts have an author.
 func (c *postCheck) orphans(ctx context.Context, keys []string) error {
@@ -86,11 +60,11 @@ func (p *post) isLost() bool { return !p.readable && (!p.stub || p.by != nobody)
 
 // parse reads posts.
 func (c *postCheck) parse(ctx context.Context, keys []string) ([]*post, error) {
-	b := c.batch()
+	b := c.check.batch()
 	fields := make([]*[]string, len(keys))
 	for i, key := range keys {
 		all := append(slices.Clone(stateFields), "body", counters[0], counters[1], counters[2])
-		fields[i] = b.fields(c.client.B().Hmget().Key(key).Field(all...).Build())
+		fields[i] = b.fields(c.check.client.B().Hmget().Key(key).Field(all...).Build())
 	}
 	if err := b.run(ctx); err != nil {
 		return nil, err
@@ -106,7 +80,7 @@ func (c *postCheck) parse(ctx context.Context, keys []string) ([]*post, error) {
 		_, p.id, _ = layout.ParseKey(key)
 		posts, authors = append(posts, p), append(authors, p.author)
 	}
-	users, err := c.usersExist(ctx, authors)
+	users, err := c.check.usersExist(ctx, authors)
 	for _, p := range posts {
 		p.readable = users[p.author]
 	}
@@ -126,11 +100,11 @@ func (c *postCheck) some(ctx context.Context, keys []string) error {
 			}
 		}
 	}
-	states, err := c.states(ctx, others)
+	states, err := c.check.states(ctx, others)
 	if err != nil {
 		return err
 	}
-	b := c.batch()
+	b := c.check.batch()
 	for _, p := range posts {
 		p.parentIs, p.repeated = states[p.parent], states[p.repostOf]
 		c.read(b, p)
@@ -148,7 +122,7 @@ func (c *postCheck) some(ctx context.Context, keys []string) error {
 
 // read reads what must agree with a post.
 func (c *postCheck) read(b *batch, p *post) {
-	cmd, id := c.client.B(), layout.Itoa(p.id)
+	cmd, id := c.check.client.B(), layout.Itoa(p.id)
 	p.fanOut = b.fanOut(p.id, p.author, p.time)
 	p.cards = [3]*int64{
 		b.number(cmd.Zcard().Key(layout.LikersKey(p.id)).Build()),
@@ -180,10 +154,10 @@ func (c *postCheck) read(b *batch, p *post) {
 // post checks one post: it has an author; a deleted one has nothing else; its counters
 // are right; it is on the lists where it belongs.
 func (c *postCheck) post(ctx context.Context, p *post) error {
-	c.lastPost = max(c.lastPost, p.id)
+	c.check.lastPost = max(c.check.lastPost, p.id)
 	if p.isLost() {
-		c.result.Posts++
-		if c.repair {
+		c.check.result.Posts++
+		if c.check.repair {
 			return nil // orphans has reported it
 		}
 		return c.lost(ctx, p)
@@ -193,10 +167,10 @@ func (c *postCheck) post(ctx context.Context, p *post) error {
 	case p.stub:
 		steps = []func(context.Context, *post) error{c.deleted, c.counted}
 	case p.repostOf > 0:
-		c.result.Posts++
+		c.check.result.Posts++
 		steps = []func(context.Context, *post) error{c.repost, c.counted}
 	default:
-		c.result.Posts++
+		c.check.result.Posts++
 	}
 	for _, step := range steps {
 		if err := step(ctx, p); err != nil {
@@ -216,13 +190,13 @@ func (c *postCheck) lost(ctx context.Context, post *post) error {
 	if post.by != "" || post.body != "" {
 		p.Repair = "rename it to " + setAsideKey(post.key, 1)
 		repair = func(ctx context.Context) (bool, error) {
-			if exists, err := c.userExists(ctx, post.author); err != nil || exists {
+			if exists, err := c.check.userExists(ctx, post.author); err != nil || exists {
 				return false, err
 			}
-			return c.setAside(ctx, post.key, "hash", "user_id", post.by)
+			return c.check.setAside(ctx, post.key, "hash", "user_id", post.by)
 		}
 	}
-	return c.found(ctx, p, repair)
+	return c.check.found(ctx, p, repair)
 }
 
 // own checks that a post is on the profile of its author: among the posts, or among
@@ -242,7 +216,7 @@ func (c *postCheck) own(ctx context.Context, p *post) error {
 // it wrote the post can have left that.
 func (c *postCheck) missing(ctx context.Context, p *post, key, detail string) error {
 	problem := Problem{Kind: maintain.Missing, Key: p.key, Leftover: true, Detail: detail, Repair: "put it there"}
-	return c.found(ctx, problem, func(ctx context.Context) (bool, error) { return c.putOn(ctx, key, p.id) })
+	return c.check.found(ctx, problem, func(ctx context.Context) (bool, error) { return c.putOn(ctx, key, p.id) })
 }
 
 // tagged checks that the pages of its tags have a post.
@@ -266,7 +240,7 @@ func (c *postCheck) counted(ctx context.Context, p *post) error {
 			continue
 		}
 		problem := Problem{Kind: maintain.Stale, Key: p.key, Detail: fmt.Sprintf("says %.20q %s, but has %d", said, field, *p.cards[i]), Repair: "count them"}
-		err := c.found(ctx, problem, func(ctx context.Context) (bool, error) { return c.recount(ctx, p.id) })
+		err := c.check.found(ctx, problem, func(ctx context.Context) (bool, error) { return c.recount(ctx, p.id) })
 		if err != nil {
 			return err
 		}
@@ -274,8 +248,8 @@ func (c *postCheck) counted(ctx context.Context, p *post) error {
 	return nil
 }
 
-func (c *checker) recount(ctx context.Context, id int64) (bool, error) {
-	return recountScript.Run(ctx, c.client, []string{layout.PostKey(id), layout.LikersKey(id), layout.RepostersKey(id), layout.RepliesKey(id)}, nil).AsBool()
+func (c *postCheck) recount(ctx context.Context, id int64) (bool, error) {
+	return recountScript.Run(ctx, c.check.client, []string{layout.PostKey(id), layout.LikersKey(id), layout.RepostersKey(id), layout.RepliesKey(id)}, nil).AsBool()
 }
 
 // deleted checks that nothing is left of a deleted post but its stub, which is in its
@@ -287,8 +261,8 @@ func (c *postCheck) deleted(ctx context.Context, p *post) error {
 			Kind: maintain.Stale, Key: p.key, Leftover: p.body == "", Repair: "remove them",
 			Detail: "is deleted, but has a text, earlier texts, likes or reposts",
 		}
-		err := c.found(ctx, problem, func(ctx context.Context) (bool, error) {
-			if _, err := stripScript.Run(ctx, c.client, []string{p.key, layout.EditsKey(p.id)}, nil).AsBool(); err != nil {
+		err := c.check.found(ctx, problem, func(ctx context.Context) (bool, error) {
+			if _, err := stripScript.Run(ctx, c.check.client, []string{p.key, layout.EditsKey(p.id)}, nil).AsBool(); err != nil {
 				return false, err
 			}
 			return true, c.delete(ctx, p.id)
@@ -297,18 +271,26 @@ func (c *postCheck) deleted(ctx context.Context, p *post) error {
 			return err
 		}
 	}
-	if p.parent == 0 || p.holds() == (*p.inStubs > 0) && p.holds() == (*p.inThread != "") {
+	if p.parent == 0 {
+		return nil
+	}
+	if p.holds() {
+		if err := c.ancestors(ctx, p); err != nil {
+			return err
+		}
+	}
+	if p.holds() == (*p.inStubs > 0) && p.holds() == (*p.inThread != "") {
 		return nil
 	}
 	problem := Problem{Kind: maintain.Stale, Key: p.key, Leftover: true, Detail: "is deleted and has no replies, but is in a conversation", Repair: "take it out"}
 	if p.holds() {
 		problem.Kind, problem.Detail, problem.Repair = maintain.Missing, "is deleted and has replies, but is not in its conversation", "put it there"
 	}
-	return c.found(ctx, problem, func(ctx context.Context) (bool, error) { return true, c.fanOut.Place(ctx, p.id) })
+	return c.check.found(ctx, problem, func(ctx context.Context) (bool, error) { return true, c.check.fanOut.Place(ctx, p.id) })
 }
 
 // delete deletes a post, or finishes that.
-func (c *checker) delete(ctx context.Context, id int64) error {
-	c.knownPosts.forget(id)
-	return c.fanOut.Delete(ctx, id)
+func (c *postCheck) delete(ctx context.Context, id int64) error {
+	c.check.knownPosts.forget(id)
+	return c.check.fanOut.Delete(ctx, id)
 }

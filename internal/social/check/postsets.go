@@ -3,7 +3,6 @@ package check
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
@@ -50,32 +49,32 @@ func hasTag(body, tag string) bool {
 }
 
 // belongs reads whether a post belongs on such a list, without the cache.
-func (c *checker) belongs(ctx context.Context, key string, id int64) (bool, error) {
-	s, err := c.state(ctx, id)
+func (c *postCheck) belongs(ctx context.Context, key string, id int64) (bool, error) {
+	s, err := c.check.state(ctx, id)
 	if err != nil {
 		return false, err
 	}
-	body, err := reply.TextOrEmpty(c.client.Do(ctx, c.client.B().Hget().Key(layout.PostKey(id)).Field("body").Build()))
+	body, err := reply.TextOrEmpty(c.check.client.Do(ctx, c.check.client.B().Hget().Key(layout.PostKey(id)).Field("body").Build()))
 	return refuses(key, s, body) == "", err
 }
 
 // postSet checks a list of posts that is a sorted set.
 func (c *postCheck) postSet(ctx context.Context, key string) error {
 	_, _, isTag := layout.ParseTagKey(key)
-	return c.sortedSet(ctx, key, func(members, scores []string) error {
+	return c.check.sortedSet(ctx, key, func(members, scores []string) error {
 		ids := make([]int64, len(members))
 		bodies := make([]*string, len(members))
-		b := c.batch()
+		b := c.check.batch()
 		for i, member := range members {
 			ids[i], _ = layout.ParseID(member) // 0: no id
 			if bodies[i] = new(string); isTag {
-				bodies[i] = b.text(c.client.B().Hget().Key(layout.PostPrefix + member).Field("body").Build())
+				bodies[i] = b.text(c.check.client.B().Hget().Key(layout.PostPrefix + member).Field("body").Build())
 			}
 		}
 		if err := b.run(ctx); err != nil {
 			return err
 		}
-		states, err := c.states(ctx, ids)
+		states, err := c.check.states(ctx, ids)
 		if err != nil {
 			return err
 		}
@@ -94,15 +93,15 @@ func (c *postCheck) member(ctx context.Context, key, member, score, reason strin
 	switch {
 	case !isID:
 		p.Kind, p.Detail = maintain.Invalid, fmt.Sprintf("%.40q is not the id of a post", member)
-		return c.found(ctx, p, func(ctx context.Context) (bool, error) { return c.zrem(ctx, key, member) })
+		return c.check.found(ctx, p, func(ctx context.Context) (bool, error) { return c.check.zrem(ctx, key, member) })
 	case reason != "":
 		p.Detail = fmt.Sprintf("post %d %s", id, reason)
 		p.Leftover = reason == "is deleted" // a delete that was cut short; nobody sees the post
-		return c.found(ctx, p, func(ctx context.Context) (bool, error) { return c.takeOff(ctx, key, id) })
+		return c.check.found(ctx, p, func(ctx context.Context) (bool, error) { return c.takeOff(ctx, key, id) })
 	case !sameNumber(score, member):
 		p.Kind, p.Detail, p.Repair = maintain.Stale, fmt.Sprintf("post %d has the score %s", id, score), "set the score"
-		return c.found(ctx, p, func(ctx context.Context) (bool, error) {
-			return c.client.Do(ctx, c.client.B().Arbitrary("ZADD").Keys(key).Args("XX", "CH", member, member).Build()).AsBool()
+		return c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
+			return c.check.client.Do(ctx, c.check.client.B().Arbitrary("ZADD").Keys(key).Args("XX", "CH", member, member).Build()).AsBool()
 		})
 	}
 	return nil
@@ -110,41 +109,34 @@ func (c *postCheck) member(ctx context.Context, key, member, score, reason strin
 
 // putOn puts a post on a list. It checks again afterwards, and takes the post off
 // again if it was deleted or edited meanwhile.
-func (c *checker) putOn(ctx context.Context, key string, id int64) (bool, error) {
+func (c *postCheck) putOn(ctx context.Context, key string, id int64) (bool, error) {
 	ok, err := c.belongs(ctx, key, id)
 	if err != nil || !ok {
 		return false, err
 	}
-	added, err := c.zadd(ctx, key, layout.Itoa(id), layout.Itoa(id))
+	added, err := c.check.zadd(ctx, key, layout.Itoa(id), layout.Itoa(id))
 	if err != nil || !added {
 		return false, err
 	}
 	if ok, err = c.belongs(ctx, key, id); err == nil && !ok {
-		_, err = c.zrem(ctx, key, layout.Itoa(id))
+		_, err = c.check.zrem(ctx, key, layout.Itoa(id))
 	}
 	return true, err
 }
 
 // takeOff takes a post off a list. It checks again afterwards, and puts the post on
 // it again if it belongs there by then.
-func (c *checker) takeOff(ctx context.Context, key string, id int64) (bool, error) {
+func (c *postCheck) takeOff(ctx context.Context, key string, id int64) (bool, error) {
 	ok, err := c.belongs(ctx, key, id)
 	if err != nil || ok {
 		return false, err
 	}
-	removed, err := c.zrem(ctx, key, layout.Itoa(id))
+	removed, err := c.check.zrem(ctx, key, layout.Itoa(id))
 	if err != nil || !removed {
 		return false, err
 	}
 	if ok, err = c.belongs(ctx, key, id); err == nil && ok {
-		_, err = c.zadd(ctx, key, layout.Itoa(id), layout.Itoa(id))
+		_, err = c.check.zadd(ctx, key, layout.Itoa(id), layout.Itoa(id))
 	}
 	return true, err
-}
-
-// sameNumber compares two scores, which commands format differently.
-func sameNumber(a, b string) bool {
-	x, errX := strconv.ParseFloat(a, 64)
-	y, errY := strconv.ParseFloat(b, 64)
-	return errX == nil && errY == nil && x == y
 }

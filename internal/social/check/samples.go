@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/rueidis"
 
@@ -18,46 +19,48 @@ import (
 
 // sampleCheck looks for posts that never arrived.
 type sampleCheck struct {
-	*checker
+	check *checker
 	public map[int64]bool // what the public timeline has
+	read   time.Time      // when it was read
 }
 
 // samplePosts is how many of the latest posts of each author are looked for on
 // the timelines of followers.
 const samplePosts = 3
 
-// all looks for the latest posts of each author on the author's timeline, on the
-// public timeline, and on those of some followers. A post in `fanouts` is still on
-// its way; `fanouts` is read after the profile.
-func (c *sampleCheck) all(ctx context.Context) error {
-	if c.opt.Followers < 0 {
+// publicAge is how old what is known of the public timeline can be.
+const publicAge = 10 * time.Second
+
+// readPublic reads the public timeline.
+func (c *sampleCheck) readPublic(ctx context.Context) error {
+	if time.Since(c.read) < publicAge {
 		return nil
 	}
-	public, err := c.client.Do(ctx, c.client.B().Lrange().Key(layout.Timeline).Start(0).Stop(-1).Build()).AsStrSlice()
+	posts, err := c.check.client.Do(ctx, c.check.client.B().Lrange().Key(layout.Timeline).Start(0).Stop(-1).Build()).AsStrSlice()
 	if err != nil && !rediserr.IsWrongType(err) {
 		return fmt.Errorf("key %s: %w", layout.Timeline, err)
 	}
-	c.public = make(map[int64]bool, len(public))
-	for _, post := range public {
+	c.public = make(map[int64]bool, len(posts))
+	for _, post := range posts {
 		id, _ := layout.ParseID(post)
 		c.public[id] = true
 	}
-	return c.pass(ctx, layout.ProfilePrefix+"*", []string{layout.ProfilePrefix}, func(ctx context.Context, keys []string) error {
-		for _, key := range keys {
-			_, uid, _ := layout.ParseKey(key)
-			if err := c.sample(ctx, uid); err != nil {
-				return fmt.Errorf("key %s: %w", key, err)
-			}
-		}
-		return nil
-	})
+	c.read = time.Now()
+	return nil
 }
 
-func (c *sampleCheck) sample(ctx context.Context, author int64) error {
-	b := c.client.B()
-	res := c.client.DoMulti(ctx,
+// sample looks for the latest posts of an author on the author's timeline, on the public
+// timeline, and on those of some followers. A post in `fanouts` is still on its way;
+// `fanouts` is read after the profile.
+func (c *sampleCheck) sample(ctx context.Context, profile string) error {
+	if err := c.readPublic(ctx); err != nil {
+		return err
+	}
+	_, author, _ := layout.ParseKey(profile)
+	b := c.check.client.B()
+	res := c.check.client.DoMulti(ctx,
 		b.Zrevrange().Key(layout.ProfileKey(author)).Start(0).Stop(layout.TimelineShare-1).Build(),
-		b.Arbitrary("ZRANDMEMBER").Keys(layout.FollowersKey(author)).Args(strconv.Itoa(c.opt.Followers), "WITHSCORES").Build(),
+		b.Arbitrary("ZRANDMEMBER").Keys(layout.FollowersKey(author)).Args(strconv.Itoa(c.check.opt.Followers), "WITHSCORES").Build(),
 	)
 	posts, err := res[0].AsStrSlice()
 	if err != nil && !rediserr.IsWrongType(err) {
@@ -67,7 +70,7 @@ func (c *sampleCheck) sample(ctx context.Context, author int64) error {
 	if err != nil && !rediserr.IsWrongType(err) {
 		return err
 	}
-	merged, err := c.app.Celebrities().First(ctx, author)
+	merged, err := c.check.app.Celebrities().First(ctx, author)
 	if err != nil {
 		return err
 	}
@@ -114,11 +117,11 @@ func (c *sampleCheck) oldestPublic(posts []string) int64 {
 // written returns those of the posts of an author that are on all timelines, as far as
 // `fanouts` knows.
 func (c *sampleCheck) written(ctx context.Context, author int64, posts []string) (map[int64]state, error) {
-	read, claims := c.batch(), c.batch()
+	read, claims := c.check.batch(), c.check.batch()
 	fields := map[int64]*[]string{}
 	for _, post := range posts {
 		if id, ok := layout.ParseID(post); ok {
-			fields[id] = read.fields(c.client.B().Hmget().Key(layout.PostKey(id)).Field(stateFields...).Build())
+			fields[id] = read.fields(c.check.client.B().Hmget().Key(layout.PostKey(id)).Field(stateFields...).Build())
 		}
 	}
 	if err := read.run(ctx); err != nil {
@@ -131,7 +134,7 @@ func (c *sampleCheck) written(ctx context.Context, author int64, posts []string)
 		}
 		s := parseState(*f)
 		// Posts of an older program may never have been on every timeline.
-		if id <= c.adopted || s.author != author || s.stub || layout.ParseTime(s.time).IsZero() {
+		if id <= c.check.adopted || s.author != author || s.stub || layout.ParseTime(s.time).IsZero() {
 			continue
 		}
 		states[id], unfinished[id] = s, claims.fanOut(id, s.author, s.time)
@@ -153,13 +156,13 @@ func (c *sampleCheck) lookFor(ctx context.Context, post string, lists []string) 
 	var cmds rueidis.Commands
 	for _, list := range lists {
 		cmds = append(cmds,
-			c.client.B().Lpos().Key(list).Element(post).Build(),
-			c.client.B().Llen().Key(list).Build(),
-			c.client.B().Lindex().Key(list).Index(-1).Build())
+			c.check.client.B().Lpos().Key(list).Element(post).Build(),
+			c.check.client.B().Llen().Key(list).Build(),
+			c.check.client.B().Lindex().Key(list).Index(-1).Build())
 	}
 	id, _ := layout.ParseID(post)
 	var problems []Problem
-	res := c.client.DoMulti(ctx, cmds...)
+	res := c.check.client.DoMulti(ctx, cmds...)
 	for i, list := range lists {
 		err := res[3*i].Error()
 		if err == nil || rediserr.IsWrongType(err) {
@@ -179,7 +182,7 @@ func (c *sampleCheck) lookFor(ctx context.Context, post string, lists []string) 
 		if oldest, _ := layout.ParseID(last); length >= layout.TimelineCap && oldest > id {
 			continue // dropped already
 		}
-		if c.cluster && list != layout.Timeline && (length == 0 || strings.HasPrefix(last, "-")) {
+		if c.check.cluster && list != layout.Timeline && (length == 0 || strings.HasPrefix(last, "-")) {
 			continue // it has expired, or is being made again
 		}
 		problems = append(problems, Problem{Kind: maintain.Missing, Key: list, Detail: "lacks post " + post, Repair: "fan the post out again"})
@@ -187,10 +190,10 @@ func (c *sampleCheck) lookFor(ctx context.Context, post string, lists []string) 
 	if len(problems) == 0 {
 		return nil
 	}
-	if pushing, err := c.fanOut.Pushing(ctx, id); err != nil || pushing {
+	if pushing, err := c.check.fanOut.Pushing(ctx, id); err != nil || pushing {
 		return err
 	}
-	return c.foundAll(ctx, problems, func(ctx context.Context) (bool, error) {
-		return true, c.fanOut.Repeat(ctx, id)
+	return c.check.foundAll(ctx, problems, func(ctx context.Context) (bool, error) {
+		return true, c.check.fanOut.Repeat(ctx, id)
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/reply"
+	"retwis/internal/redis/script"
 	"retwis/internal/sleep"
 	"retwis/internal/social/auth"
 	"retwis/internal/social/layout"
@@ -18,7 +19,7 @@ import (
 
 // sessionCheck checks the sessions in `auths`.
 type sessionCheck struct {
-	*checker
+	check    *checker
 	suspects []suspect
 }
 
@@ -33,28 +34,28 @@ const maxSuspects = 10_000
 
 // all checks that the user of each session has it too.
 func (c *sessionCheck) all(ctx context.Context) error {
-	if c.foreign[layout.Auths] {
+	if c.check.foreign[layout.Auths] {
 		return nil
 	}
-	return c.hash(ctx, layout.Auths, func(tokens, ids []string) error {
+	return c.check.hash(ctx, layout.Auths, func(tokens, ids []string) error {
 		cmds := make(rueidis.Commands, len(ids))
 		for i, id := range ids {
-			cmds[i] = c.client.B().Hget().Key(layout.UserPrefix + id).Field("auth").Build()
+			cmds[i] = c.check.client.B().Hget().Key(layout.UserPrefix + id).Field("auth").Build()
 		}
-		for i, res := range c.client.DoMulti(ctx, cmds...) {
+		for i, res := range c.check.client.DoMulti(ctx, cmds...) {
 			open, err := reply.TextOrEmpty(res)
 			if err != nil {
 				return err
 			}
-			if !c.spread {
-				c.result.Sessions++
+			if !c.check.spread {
+				c.check.result.Sessions++
 			}
 			if auth.HasSession(open, tokens[i]) {
 				continue
 			}
 			c.suspects = append(c.suspects, suspect{token: tokens[i], uid: ids[i], seen: time.Now()})
 		}
-		if len(c.suspects) >= maxSuspects || !c.repair {
+		if len(c.suspects) >= maxSuspects || !c.check.repair {
 			return c.suspected(ctx)
 		}
 		return nil
@@ -69,15 +70,15 @@ func (c *sessionCheck) suspected(ctx context.Context) error {
 			Key:  layout.Auths, Leftover: true, Repair: "remove it",
 			Detail: fmt.Sprintf("a session that user %s does not have: it opens nothing", old.uid),
 		}
-		err := c.found(ctx, p, func(ctx context.Context) (bool, error) {
-			if wait := c.opt.SessionGrace - time.Since(old.seen); wait > 0 && !sleep.For(ctx, wait) {
+		err := c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
+			if wait := c.check.opt.SessionGrace - time.Since(old.seen); wait > 0 && !sleep.For(ctx, wait) {
 				return false, ctx.Err()
 			}
-			open, err := reply.TextOrEmpty(c.client.Do(ctx, c.client.B().Hget().Key(layout.UserPrefix+old.uid).Field("auth").Build()))
+			open, err := reply.TextOrEmpty(c.check.client.Do(ctx, c.check.client.B().Hget().Key(layout.UserPrefix+old.uid).Field("auth").Build()))
 			if err != nil || auth.HasSession(open, old.token) {
 				return false, err
 			}
-			return storage.DeleteFieldIf(ctx, c.client, layout.Auths, old.token, old.uid)
+			return storage.DeleteFieldIf(ctx, c.check.client, layout.Auths, old.token, old.uid)
 		})
 		if err != nil {
 			return err
@@ -85,4 +86,68 @@ func (c *sessionCheck) suspected(ctx context.Context) error {
 	}
 	c.suspects = c.suspects[:0]
 	return nil
+}
+
+//go:embed session_strip.lua
+var sessionStripSource string
+
+var sessionStripScript = script.New(sessionStripSource).Retryable()
+
+// entries checks that what is known of sessions belongs to open ones, and that none of
+// these has expired.
+func (c *sessionCheck) entries(ctx context.Context, keys []string) error {
+	b := c.check.batch()
+	users, tokens := make([]*[]string, len(keys)), make([]*[]string, len(keys))
+	for i, key := range keys {
+		_, uid, _ := layout.ParseKey(key)
+		users[i] = b.fields(c.check.client.B().Hmget().Key(layout.UserKey(uid)).Field("username", "auth").Build())
+		tokens[i] = b.texts(c.check.client.B().Hkeys().Key(key).Build())
+	}
+	if err := b.run(ctx); err != nil {
+		return err
+	}
+	for i, key := range keys {
+		user := append(*users[i], "", "") // of another type: no user
+		if err := c.ofUser(ctx, key, user[0], user[1], *tokens[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *sessionCheck) ofUser(ctx context.Context, key, name, open string, tokens []string) error {
+	prefix, uid, _ := layout.ParseKey(key)
+	strip := func(tokens ...string) fix {
+		return func(ctx context.Context) (bool, error) {
+			return sessionStripScript.Run(ctx, c.check.client, []string{layout.UserKey(uid), key}, tokens).AsBool()
+		}
+	}
+	if name == "" {
+		p := Problem{Kind: maintain.Dangling, Key: key, Detail: fmt.Sprintf("user %d does not exist", uid), Repair: "remove it"}
+		return c.check.found(ctx, p, strip())
+	}
+	if prefix == layout.LoginsPrefix {
+		return nil // it expires
+	}
+	for _, token := range tokens {
+		if auth.HasSession(open, token) {
+			continue
+		}
+		p := Problem{
+			Kind: maintain.Dangling, Key: key, Leftover: true, Repair: "remove it",
+			Detail: fmt.Sprintf("an entry of a session %.8s… that is not open", token),
+		}
+		if err := c.check.found(ctx, p, strip(token)); err != nil {
+			return err
+		}
+	}
+	expired, err := c.check.app.Sessions.ExpiredSessions(ctx, uid)
+	if err != nil || expired == 0 {
+		return err
+	}
+	p := Problem{
+		Kind: maintain.Stale, Key: key, Leftover: true, Repair: "end them",
+		Detail: fmt.Sprintf("%d sessions have expired: they open nothing", expired),
+	}
+	return c.check.found(ctx, p, func(ctx context.Context) (bool, error) { return c.check.app.Sessions.EndExpiredSessions(ctx, uid) })
 }

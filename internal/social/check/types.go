@@ -21,8 +21,11 @@ var counterUpSource string
 
 var counterUpScript = script.New(counterUpSource).Retryable()
 
+// keyCheck checks the keys without an id.
+type keyCheck struct{ check *checker }
+
 // singletons checks the types of the keys without an id.
-func (c *checker) singletons(ctx context.Context) error {
+func (c *keyCheck) singletons(ctx context.Context) error {
 	keys := layout.Singletons()
 	moved, err := c.isMoved(ctx)
 	if err != nil {
@@ -31,16 +34,16 @@ func (c *checker) singletons(ctx context.Context) error {
 	if moved { // its string is in its place
 		keys = slices.DeleteFunc(keys, func(key string) bool { return key == layout.Users })
 	}
-	good, err := c.ofTheirType(ctx, keys)
+	good, err := c.check.ofTheirType(ctx, keys)
 	if err != nil {
 		return err
 	}
-	c.foreign = map[string]bool{}
+	c.check.foreign = map[string]bool{}
 	for _, key := range keys {
-		c.foreign[key] = true
+		c.check.foreign[key] = true
 	}
 	for _, key := range good {
-		delete(c.foreign, key)
+		delete(c.check.foreign, key)
 	}
 	return nil
 }
@@ -85,15 +88,15 @@ func (c *checker) ofTheirType(ctx context.Context, keys []string) ([]string, err
 }
 
 // counters reports counters that are below the ids in use, or not numbers.
-func (c *checker) counters(ctx context.Context) error {
+func (c *keyCheck) counters(ctx context.Context) error {
 	for _, n := range []struct {
 		key, prefix string
 		last        int64
-	}{{layout.NextUserID, layout.UserPrefix, c.lastUser}, {layout.NextPostID, layout.PostPrefix, c.lastPost}} {
-		if c.foreign[n.key] {
+	}{{layout.NextUserID, layout.UserPrefix, c.check.lastUser}, {layout.NextPostID, layout.PostPrefix, c.check.lastPost}} {
+		if c.check.foreign[n.key] {
 			continue
 		}
-		text, err := reply.TextOrEmpty(c.client.Do(ctx, c.client.B().Get().Key(n.key).Build()))
+		text, err := reply.TextOrEmpty(c.check.client.Do(ctx, c.check.client.B().Get().Key(n.key).Build()))
 		if err != nil {
 			return err
 		}
@@ -107,8 +110,8 @@ func (c *checker) counters(ctx context.Context) error {
 		default:
 			continue
 		}
-		err = c.found(ctx, p, func(ctx context.Context) (bool, error) {
-			return counterUpScript.Run(ctx, c.client, []string{n.key}, []string{layout.Itoa(n.last)}).AsBool()
+		err = c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
+			return counterUpScript.Run(ctx, c.check.client, []string{n.key}, []string{layout.Itoa(n.last)}).AsBool()
 		})
 		if err != nil {
 			return err
@@ -119,33 +122,33 @@ func (c *checker) counters(ctx context.Context) error {
 
 // unfinished reports unfinished fan-outs and tasks, and finishes those of dead
 // processes.
-func (c *checker) unfinished(ctx context.Context) error {
-	err := c.ledger(ctx, layout.FanOuts, "post %s is not on every timeline yet, or not on a replica; its fan-out goes on", c.fanOut.Take)
+func (c *keyCheck) unfinished(ctx context.Context) error {
+	err := c.ledger(ctx, layout.FanOuts, "post %s is not on every timeline yet, or not on a replica; its fan-out goes on", c.check.fanOut.Take)
 	if err != nil {
 		return err
 	}
-	return c.ledger(ctx, layout.Tasks, "%.80s is not finished yet, or not on a replica; it goes on", c.fanOut.Tasks().Take)
+	return c.ledger(ctx, layout.Tasks, "%.80s is not finished yet, or not on a replica; it goes on", c.check.fanOut.Tasks().Take)
 }
 
 // ledger checks a set of unfinished work.
-func (c *checker) ledger(ctx context.Context, key, format string, take func(ctx context.Context, member string, stale int64) (bool, error)) error {
-	if c.foreign[key] {
+func (c *keyCheck) ledger(ctx context.Context, key, format string, take func(ctx context.Context, member string, stale int64) (bool, error)) error {
+	if c.check.foreign[key] {
 		return nil
 	}
-	return c.sortedSet(ctx, key, func(members, since []string) error {
+	return c.check.sortedSet(ctx, key, func(members, since []string) error {
 		for i, member := range members {
 			p := Problem{Kind: maintain.Missing, Key: key, Leftover: true, Detail: fmt.Sprintf(format, member)}
 			at, _ := strconv.ParseFloat(since[i], 64)
 			var repair fix
-			stale := c.now().Add(-task.StaleAfter).Unix()
-			if c.opt.Exclusive {
-				stale = c.now().Unix()
+			stale := c.check.now().Add(-task.StaleAfter).Unix()
+			if c.check.opt.Exclusive {
+				stale = c.check.now().Unix()
 			}
 			if at <= float64(stale) {
 				p.Repair = "finish it"
 				repair = func(ctx context.Context) (bool, error) { return take(ctx, member, stale) }
 			}
-			if err := c.found(ctx, p, repair); err != nil {
+			if err := c.check.found(ctx, p, repair); err != nil {
 				return err
 			}
 		}

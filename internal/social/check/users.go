@@ -34,21 +34,21 @@ var sessionDropScript = script.New(sessionDropSource).Retryable()
 
 // userCheck checks users and their names.
 type userCheck struct {
-	*checker
+	check *checker
 	moderation *moderationCheck
 }
 
 // usernames checks that each username leads to a user with that name.
 func (c *userCheck) usernames(ctx context.Context) error {
-	if c.foreign[layout.Users] {
+	if c.check.foreign[layout.Users] {
 		return nil
 	}
 	return c.allNames(ctx, func(key string, names, ids []string) error {
 		cmds := make(rueidis.Commands, len(ids))
 		for i, id := range ids {
-			cmds[i] = c.client.B().Hmget().Key(layout.UserPrefix+id).Field("username", "password").Build()
+			cmds[i] = c.check.client.B().Hmget().Key(layout.UserPrefix+id).Field("username", "password").Build()
 		}
-		for i, res := range c.client.DoMulti(ctx, cmds...) {
+		for i, res := range c.check.client.DoMulti(ctx, cmds...) {
 			user, err := reply.Fields(res)
 			if err != nil {
 				return err
@@ -69,7 +69,7 @@ func (c *userCheck) name(ctx context.Context, key, name, id string, user []strin
 			Kind: maintain.Stale, Key: key, Leftover: true, Repair: "remove it there",
 			Detail: fmt.Sprintf("%q belongs into %s", name, layout.BucketKey(users.Bucket(name))),
 		}
-		return c.found(ctx, p, func(ctx context.Context) (bool, error) { return c.names.Free(ctx, key, name, id) })
+		return c.check.found(ctx, p, func(ctx context.Context) (bool, error) { return c.check.names.Free(ctx, key, name, id) })
 	}
 	if id == layout.Nobody {
 		return nil // the account was deleted
@@ -79,8 +79,8 @@ func (c *userCheck) name(ctx context.Context, key, name, id string, user []strin
 	case called == "" && user[1] != "":
 		p.Kind, p.Detail = maintain.Missing, fmt.Sprintf("%q belongs to user %s, who has no username", name, id)
 		p.Repair = "give the user this name"
-		return c.found(ctx, p, func(ctx context.Context) (bool, error) {
-			return storage.FillField(ctx, c.client, layout.UserPrefix+id, "username", name)
+		return c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
+			return storage.FillField(ctx, c.check.client, layout.UserPrefix+id, "username", name)
 		})
 	case called == "":
 		p.Detail = fmt.Sprintf("%q belongs to user %s, who does not exist", name, id)
@@ -90,81 +90,70 @@ func (c *userCheck) name(ctx context.Context, key, name, id string, user []strin
 		return nil
 	}
 	p.Repair = "free the name"
-	return c.found(ctx, p, func(ctx context.Context) (bool, error) {
-		now, err := reply.TextOrEmpty(c.client.Do(ctx, c.client.B().Hget().Key(layout.UserPrefix+id).Field("username").Build()))
+	return c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
+		now, err := reply.TextOrEmpty(c.check.client.Do(ctx, c.check.client.B().Hget().Key(layout.UserPrefix+id).Field("username").Build()))
 		if err != nil || layout.Fold(now) == layout.Fold(name) {
 			return false, err
 		}
-		c.app.Users.ForgetName(name)
-		return c.names.Free(ctx, key, name, id)
+		c.check.app.Users.ForgetName(name)
+		return c.check.names.Free(ctx, key, name, id)
 	})
 }
 
-// all checks each user against the keys that refer to the user, and the type of
-// every key.
-func (c *userCheck) all(ctx context.Context) error {
-	all := slices.Concat(
-		[]string{layout.UserPrefix, layout.PostPrefix, layout.HomePrefix, layout.ProfilePrefix, layout.FollowingPrefix, layout.FollowersPrefix},
-		reactionPrefixes, relationPrefixes, tagPrefixes, sessionPrefixes, []string{layout.DecisionsPrefix, layout.BucketPrefix},
-	)
-	return c.pass(ctx, "*", all, func(ctx context.Context, keys []string) error {
-		keys, err := c.ofTheirType(ctx, keys)
-		if err != nil {
+// some checks users against the keys that refer to them.
+func (c *userCheck) some(ctx context.Context, keys []string) error {
+	b := c.check.batch()
+	all := make([]*[]string, len(keys))
+	for i, key := range keys {
+		all[i] = b.fields(c.check.client.B().Hmget().Key(key).Field("username", "auth", "joined", "password", "pinned", "standing", "role").Build())
+	}
+	if err := b.run(ctx); err != nil {
+		return err
+	}
+	for i, key := range keys {
+		fields := *all[i]
+		if fields == nil {
+			continue // replaced meanwhile
+		}
+		_, uid, _ := layout.ParseKey(key)
+		c.check.result.Users++
+		c.check.lastUser = max(c.check.lastUser, uid)
+		if fields[0] != "" && fields[5] == layout.Closed {
+			if err := c.closed(ctx, uid, fields[0], fields[2]); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := c.user(ctx, uid, fields); err != nil {
 			return err
 		}
-		keys = slices.DeleteFunc(keys, func(key string) bool { return !strings.HasPrefix(key, layout.UserPrefix) })
-		if len(keys) == 0 {
-			return nil
+		if err := c.pinned(ctx, uid, fields[4]); err != nil {
+			return err
 		}
-		cmds := make(rueidis.Commands, len(keys))
-		for i, key := range keys {
-			cmds[i] = c.client.B().Hmget().Key(key).Field("username", "auth", "joined", "password", "pinned", "standing", "role").Build()
+		if err := c.moderation.user(ctx, uid, fields[6], fields[5]); err != nil {
+			return err
 		}
-		for i, res := range c.client.DoMulti(ctx, cmds...) {
-			fields, err := reply.Fields(res)
-			if err != nil {
-				return err
-			}
-			_, uid, _ := layout.ParseKey(keys[i])
-			c.result.Users++
-			c.lastUser = max(c.lastUser, uid)
-			if fields[0] != "" && fields[5] == layout.Closed {
-				if err := c.closed(ctx, uid, fields[0], fields[2]); err != nil {
-					return err
-				}
-				continue
-			}
-			if err := c.user(ctx, uid, fields); err != nil {
-				return err
-			}
-			if err := c.pinned(ctx, uid, fields[4]); err != nil {
-				return err
-			}
-			if err := c.moderation.user(ctx, uid, fields[6], fields[5]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // closed checks that an account that was closed is being deleted.
 func (c *userCheck) closed(ctx context.Context, uid int64, name, joined string) error {
-	c.knownUsers.add(uid, true)
+	c.check.knownUsers.add(uid, true)
 	member := removal.Member(uid, name, joined)
-	since, err := reply.TextOrEmpty(c.client.Do(ctx, c.client.B().Zscore().Key(layout.Tasks).Member(member).Build()))
+	since, err := reply.TextOrEmpty(c.check.client.Do(ctx, c.check.client.B().Zscore().Key(layout.Tasks).Member(member).Build()))
 	if err != nil || since != "" {
 		return err
 	}
 	p := Problem{Kind: maintain.Missing, Key: layout.UserKey(uid), Detail: "is closed, but its deletion is not in " + layout.Tasks, Repair: "delete the account"}
-	return c.found(ctx, p, func(ctx context.Context) (bool, error) {
-		switch err := c.app.Leaving.DeleteAccount(ctx, uid); {
+	return c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
+		switch err := c.check.app.Leaving.DeleteAccount(ctx, uid); {
 		case errors.Is(err, social.ErrNotFound):
 			return false, nil
 		case err != nil:
 			return false, err
 		}
-		return true, c.app.Leaving.FinishRemoval(ctx, uid)
+		return true, c.check.app.Leaving.FinishRemoval(ctx, uid)
 	})
 }
 
@@ -176,33 +165,33 @@ func (c *userCheck) user(ctx context.Context, uid int64, fields []string) error 
 		if open != "" || joined != "" || fields[3] != "" {
 			p.Repair = "rename it to " + setAsideKey(key, 1)
 			repair = func(ctx context.Context) (bool, error) {
-				return c.setAside(ctx, key, "hash", "username", "")
+				return c.check.setAside(ctx, key, "hash", "username", "")
 			}
 		}
-		return c.found(ctx, p, repair)
+		return c.check.found(ctx, p, repair)
 	}
-	c.knownUsers.add(uid, true)
-	found, err := c.names.Owners(ctx, name)
+	c.check.knownUsers.add(uid, true)
+	found, err := c.check.names.Owners(ctx, name)
 	if err != nil && !rediserr.IsWrongType(err) {
 		return err
 	}
 	owners := []string{found[0].Folded, found[0].Typed}
-	cmds := rueidis.Commands{c.client.B().Zscore().Key(layout.UsersByTime).Member(name).Build()}
+	cmds := rueidis.Commands{c.check.client.B().Zscore().Key(layout.UsersByTime).Member(name).Build()}
 	var tokens []string
 	for _, token := range strings.Split(open, ",") {
 		if token != "" && len(tokens) < 10*auth.MaxSessions {
 			tokens = append(tokens, token)
-			if !c.spread {
-				cmds = append(cmds, c.client.B().Hget().Key(layout.Auths).Field(token).Build())
+			if !c.check.spread {
+				cmds = append(cmds, c.check.client.B().Hget().Key(layout.Auths).Field(token).Build())
 			}
 		}
 	}
-	if c.spread { // no other key has them
-		c.result.Sessions += int64(len(tokens))
+	if c.check.spread { // no other key has them
+		c.check.result.Sessions += int64(len(tokens))
 		tokens = nil
 	}
-	res := c.client.DoMulti(ctx, cmds...)
-	if !slices.Contains(owners, layout.Itoa(uid)) && !c.foreign[layout.Users] {
+	res := c.check.client.DoMulti(ctx, cmds...)
+	if !slices.Contains(owners, layout.Itoa(uid)) && !c.check.foreign[layout.Users] {
 		if err := c.unreachable(ctx, uid, name, open, owners[0]); err != nil || owners[0] != "" {
 			return err
 		}
@@ -211,18 +200,18 @@ func (c *userCheck) user(ctx context.Context, uid int64, fields []string) error 
 	if err != nil {
 		return err
 	}
-	if since == "" && !c.foreign[layout.UsersByTime] && c.isLatest(joined) {
+	if since == "" && !c.check.foreign[layout.UsersByTime] && c.isLatest(joined) {
 		p := Problem{Kind: maintain.Missing, Key: key, Detail: "not among the users by time", Leftover: true, Repair: "add the user there"}
 		at := float64(0)
 		if t := layout.ParseTime(joined); !t.IsZero() {
 			at = float64(t.Unix())
 		}
-		err := c.found(ctx, p, func(ctx context.Context) (bool, error) {
-			cmds, err := c.names.AddLatest(ctx, name, at)
+		err := c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
+			cmds, err := c.check.names.AddLatest(ctx, name, at)
 			if err != nil {
 				return false, err
 			}
-			return c.client.DoMulti(ctx, cmds...)[0].AsBool()
+			return c.check.client.DoMulti(ctx, cmds...)[0].AsBool()
 		})
 		if err != nil {
 			return err
@@ -233,7 +222,7 @@ func (c *userCheck) user(ctx context.Context, uid int64, fields []string) error 
 		if err != nil {
 			return err
 		}
-		if owner != layout.Itoa(uid) && !c.foreign[layout.Auths] {
+		if owner != layout.Itoa(uid) && !c.check.foreign[layout.Auths] {
 			if err := c.token(ctx, uid, token, owner); err != nil {
 				return err
 			}
@@ -249,13 +238,13 @@ func (c *userCheck) pinned(ctx context.Context, uid int64, post string) error {
 		return nil
 	}
 	id, isID := layout.ParseID(post)
-	s, err := c.state(ctx, id)
+	s, err := c.check.state(ctx, id)
 	if err != nil || isID && s.isPost() && s.author == uid && s.repostOf == 0 {
 		return err
 	}
 	p := Problem{Kind: maintain.Dangling, Key: layout.UserKey(uid), Leftover: true, Detail: fmt.Sprintf("pinned post %.40q is not a post of the user", post), Repair: "unpin it"}
-	return c.found(ctx, p, func(ctx context.Context) (bool, error) {
-		return storage.DeleteFieldIf(ctx, c.client, layout.UserKey(uid), "pinned", post)
+	return c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
+		return storage.DeleteFieldIf(ctx, c.check.client, layout.UserKey(uid), "pinned", post)
 	})
 }
 
@@ -266,20 +255,20 @@ func (c *userCheck) unreachable(ctx context.Context, uid int64, name, open, owne
 	p := Problem{Kind: maintain.Missing, Key: layout.UserKey(uid), Detail: fmt.Sprintf("unreachable: the username %q does not lead to this user", name), Leftover: open == ""}
 	if owner == "" {
 		p.Repair = fmt.Sprintf("give %q to the user", layout.Fold(name))
-		return c.found(ctx, p, func(ctx context.Context) (bool, error) {
-			has, err := c.names.Claim(ctx, name, uid)
+		return c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
+			has, err := c.check.names.Claim(ctx, name, uid)
 			return has == uid, err
 		})
 	}
 	// Another user has the name. A user without sessions and data lost the race
 	// for it, and the process that should have removed the user died.
-	b := c.client.B()
+	b := c.check.client.B()
 	cmds := rueidis.Commands{}
 	for _, made := range []string{layout.ProfileKey(uid), layout.FollowingKey(uid), layout.FollowersKey(uid), layout.HomeKey(uid)} {
 		cmds = append(cmds, b.Exists().Key(made).Build())
 	}
 	used := open != ""
-	for _, res := range c.client.DoMulti(ctx, cmds...) {
+	for _, res := range c.check.client.DoMulti(ctx, cmds...) {
 		exists, err := res.AsBool()
 		if err != nil {
 			return err
@@ -289,29 +278,29 @@ func (c *userCheck) unreachable(ctx context.Context, uid int64, name, open, owne
 	if used {
 		p.Kind = maintain.Taken
 		p.Detail += fmt.Sprintf(" but to user %s", owner)
-		return c.found(ctx, p, nil)
+		return c.check.found(ctx, p, nil)
 	}
 	p.Repair = "remove the user, who has no data"
-	return c.found(ctx, p, func(ctx context.Context) (bool, error) {
-		return dropUserScript.Run(ctx, c.client, []string{layout.UserKey(uid)}, []string{name}).AsBool()
+	return c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
+		return dropUserScript.Run(ctx, c.check.client, []string{layout.UserKey(uid)}, []string{name}).AsBool()
 	})
 }
 
 // isLatest reports whether somebody who registered at a time belongs among the users by
 // time: on a Cluster it has the latest only.
 func (c *userCheck) isLatest(joined string) bool {
-	if !c.spread || c.sinceLatest.IsZero() {
+	if !c.check.spread || c.check.sinceLatest.IsZero() {
 		return true
 	}
-	return layout.ParseTime(joined).After(c.sinceLatest)
+	return layout.ParseTime(joined).After(c.check.sinceLatest)
 }
 
 // byTime checks that each entry of the users by time is a user.
 func (c *userCheck) byTime(ctx context.Context) error {
-	if c.foreign[layout.UsersByTime] || c.foreign[layout.Users] {
+	if c.check.foreign[layout.UsersByTime] || c.check.foreign[layout.Users] {
 		return nil
 	}
-	return c.sortedSet(ctx, layout.UsersByTime, func(names, scores []string) error {
+	return c.check.sortedSet(ctx, layout.UsersByTime, func(names, scores []string) error {
 		found, err := c.named(ctx, names)
 		if err != nil {
 			return err
@@ -321,7 +310,7 @@ func (c *userCheck) byTime(ctx context.Context) error {
 				continue
 			}
 			p := Problem{Kind: maintain.Dangling, Key: layout.UsersByTime, Detail: fmt.Sprintf("%q is not the name of a user", name), Repair: "remove it"}
-			err := c.found(ctx, p, func(ctx context.Context) (bool, error) { return c.removeByTime(ctx, name, scores[i]) })
+			err := c.check.found(ctx, p, func(ctx context.Context) (bool, error) { return c.removeByTime(ctx, name, scores[i]) })
 			if err != nil {
 				return err
 			}
@@ -337,19 +326,19 @@ func (c *userCheck) removeByTime(ctx context.Context, name, score string) (bool,
 	if err != nil || found[0] {
 		return false, err
 	}
-	removed, err := c.client.Do(ctx, c.client.B().Zrem().Key(layout.UsersByTime).Member(name).Build()).AsBool()
+	removed, err := c.check.client.Do(ctx, c.check.client.B().Zrem().Key(layout.UsersByTime).Member(name).Build()).AsBool()
 	if err != nil || !removed {
 		return false, err
 	}
 	if found, err = c.named(ctx, []string{name}); err != nil || !found[0] {
 		return true, err
 	}
-	return true, c.client.Do(ctx, c.client.B().Arbitrary("ZADD").Keys(layout.UsersByTime).Args("NX", score, name).Build()).Error()
+	return true, c.check.client.Do(ctx, c.check.client.B().Arbitrary("ZADD").Keys(layout.UsersByTime).Args("NX", score, name).Build()).Error()
 }
 
 // named reports which of these names belong to users, as they typed them.
 func (c *userCheck) named(ctx context.Context, names []string) ([]bool, error) {
-	owners, err := c.names.Owners(ctx, names...)
+	owners, err := c.check.names.Owners(ctx, names...)
 	if err != nil {
 		return nil, err
 	}
@@ -359,7 +348,7 @@ func (c *userCheck) named(ctx context.Context, names []string) ([]bool, error) {
 		for _, id := range []string{owner.Typed, owner.Folded} {
 			if id != "" {
 				of = append(of, i)
-				reads = append(reads, c.client.B().Hget().Key(layout.UserPrefix+id).Field("username").Build())
+				reads = append(reads, c.check.client.B().Hget().Key(layout.UserPrefix+id).Field("username").Build())
 			}
 		}
 	}
@@ -367,7 +356,7 @@ func (c *userCheck) named(ctx context.Context, names []string) ([]bool, error) {
 	if len(reads) == 0 {
 		return found, nil
 	}
-	for i, res := range c.client.DoMulti(ctx, reads...) {
+	for i, res := range c.check.client.DoMulti(ctx, reads...) {
 		name, err := reply.TextOrEmpty(res)
 		if err != nil {
 			return nil, err
@@ -384,16 +373,16 @@ func (c *userCheck) token(ctx context.Context, uid int64, token, owner string) e
 	if owner == "" {
 		p.Kind = maintain.Missing
 		p.Repair = "add the session to `auths`"
-		return c.found(ctx, p, func(ctx context.Context) (bool, error) {
-			open, err := reply.TextOrEmpty(c.client.Do(ctx, c.client.B().Hget().Key(layout.UserKey(uid)).Field("auth").Build()))
+		return c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
+			open, err := reply.TextOrEmpty(c.check.client.Do(ctx, c.check.client.B().Hget().Key(layout.UserKey(uid)).Field("auth").Build()))
 			if err != nil || !auth.HasSession(open, token) {
 				return false, err
 			}
-			return c.client.Do(ctx, c.client.B().Hsetnx().Key(layout.Auths).Field(token).Value(layout.Itoa(uid)).Build()).AsBool()
+			return c.check.client.Do(ctx, c.check.client.B().Hsetnx().Key(layout.Auths).Field(token).Value(layout.Itoa(uid)).Build()).AsBool()
 		})
 	}
 	p.Repair = "end the session"
-	return c.found(ctx, p, func(ctx context.Context) (bool, error) {
-		return sessionDropScript.Run(ctx, c.client, []string{layout.UserKey(uid)}, []string{token}).AsBool()
+	return c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
+		return sessionDropScript.Run(ctx, c.check.client, []string{layout.UserKey(uid)}, []string{token}).AsBool()
 	})
 }

@@ -1,0 +1,133 @@
+package check
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/script"
+	"retwis/internal/social/fanout"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
+	"retwis/maintain"
+)
+
+var (
+	//go:embed drop_member.lua
+	dropMemberSource string
+	dropMemberScript = script.New(dropMemberSource).Retryable()
+
+	//go:embed orphan_sets.lua
+	orphanSetsSource string
+	orphanSetsScript = script.New(orphanSetsSource).Retryable()
+)
+
+// dropMember removes a member from a set of a post, and sets the counter of the post.
+func (c *checker) dropMember(ctx context.Context, key, counter, member, score string) (bool, error) {
+	_, post, _ := layout.ParseKey(key)
+	return dropMemberScript.Run(ctx, c.client, []string{layout.PostKey(post), key}, []string{counter, member, score}).AsBool()
+}
+
+// replies checks the replies to a post.
+func (c *postCheck) replies(ctx context.Context, key string) error {
+	return c.children(ctx, key, "is not a reply to this post", state.isPost)
+}
+
+// stubs checks the deleted replies to a post that have replies themselves.
+func (c *postCheck) stubs(ctx context.Context, key string) error {
+	return c.children(ctx, key, "is not a deleted reply to this post", func(s state) bool { return s.stub })
+}
+
+// children checks that posts are replies to a post. A stub that has no other ones any more
+// leaves its conversation.
+func (c *postCheck) children(ctx context.Context, key, not string, is func(state) bool) error {
+	prefix, id, _ := layout.ParseKey(key)
+	counter := ""
+	if prefix == layout.RepliesPrefix {
+		counter = "replies"
+	}
+	return c.check.set(ctx, key, func(members []string) error {
+		ids := make([]int64, len(members))
+		for i, member := range members {
+			ids[i], _ = layout.ParseID(member) // 0: no id
+		}
+		states, err := c.check.states(ctx, ids)
+		if err != nil {
+			return err
+		}
+		for i, member := range members {
+			if s := states[ids[i]]; is(s) && s.parent == id {
+				continue
+			}
+			p := Problem{Kind: maintain.Dangling, Key: key, Leftover: true, Detail: fmt.Sprintf("%.40q %s", member, not), Repair: "remove it"}
+			err := c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
+				if s, err := c.check.state(ctx, ids[i]); err != nil || is(s) && s.parent == id {
+					return false, err
+				}
+				dropped, err := c.check.dropMember(ctx, key, counter, member, "")
+				if err != nil || !dropped {
+					return false, err
+				}
+				if s, err := c.check.state(ctx, ids[i]); err == nil && s.isPost() && s.parent == id {
+					_, err = c.addReply(ctx, ids[i]) // the id was assigned at this moment
+					return true, err
+				}
+				return true, c.check.fanOut.Place(ctx, id)
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// reposts checks that each entry among those who have reposted a post is a repost of it,
+// by this user.
+func (c *setCheck) reposts(ctx context.Context, page []entry) (good []entry, err error) {
+	ids := make([]int64, len(page))
+	for i, e := range page {
+		ids[i], _ = layout.ParseID(e.score) // 0: no id
+	}
+	states, err := c.check.states(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	for i, e := range page {
+		is := func(s state) bool {
+			return s.isPost() && layout.Itoa(s.repostOf) == e.owner && s.author == e.id
+		}
+		if is(states[ids[i]]) {
+			good = append(good, e)
+			continue
+		}
+		p := Problem{
+			Kind: maintain.Dangling, Key: e.key, Leftover: true, Repair: "end the repost",
+			Detail: fmt.Sprintf("post %s is not the repost of user %d", e.score, e.id),
+		}
+		err := c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
+			if s, err := c.check.state(ctx, ids[i]); err != nil || is(s) {
+				return false, err
+			}
+			dropped, err := c.check.dropMember(ctx, e.key, "reposts", e.member, e.score)
+			if err != nil || !dropped {
+				return false, err
+			}
+			_, post, _ := layout.ParseKey(e.key)
+			return true, fanout.MirrorRepost(ctx, c.check.client, e.id, post)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return good, nil
+}
+
+// copyRepost copies a repost to the list of the user, with the time of the repost.
+func copyRepost(ctx context.Context, client rueidis.Client, source, other storage.SetEntry) error {
+	user, _ := layout.ParseID(source.Member)
+	post, _ := layout.ParseID(other.Member)
+	return fanout.MirrorRepost(ctx, client, user, post)
+}

@@ -1,0 +1,342 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
+	"retwis/maintain"
+)
+
+// relation is a fact that two sorted sets have, in different slots. One is authoritative,
+// the other must agree with it.
+type relation struct {
+	source, mirror string // their prefixes
+	what           string // the fact, of the owner and the member of the source
+	ends           bool   // the score is an end: afterwards either side can have been removed
+	visible        bool   // users see it where one side is missing: no leftover
+	anyScore       bool   // the mirror has another score
+	copy           func(ctx context.Context, client rueidis.Client, source, mirror storage.SetEntry) error
+}
+
+// What a set has.
+const (
+	ofUsers = iota
+	ofPosts
+	ofTags
+)
+
+// set is a sorted set with members of one kind.
+type set struct {
+	prefix  string
+	phase   int
+	members int
+	of      *relation // what the set has half of; nil: nothing mirrors it
+	self    string    // what it says of a user in a set of their own
+	lost    string    // what it says of a user who does not exist
+	counter string    // the field of the post that counts the set
+	count   *int64
+	also    func(ctx context.Context, page []entry) ([]entry, error) // returns those that are compared
+}
+
+// setCheck checks that the members of sorted sets exist, and that two sets with the same
+// facts agree.
+type setCheck struct{ check *checker }
+
+func (c *setCheck) sets() []set {
+	const nobody, themselves = "user %q does not exist", "has the user themselves"
+	like := &relation{source: layout.LikersPrefix, mirror: layout.LikedPrefix, what: "user %[2]s likes post %[1]s", copy: storage.CopyEntry}
+	repost := &relation{source: layout.RepostersPrefix, mirror: layout.RepostedPrefix, what: "user %[2]s has reposted post %[1]s", anyScore: true, copy: copyRepost}
+	block := &relation{source: layout.BlockedPrefix, mirror: layout.BlockersPrefix, what: "user %s has blocked user %s", ends: true, copy: storage.CopyEntry}
+	tag := &relation{source: layout.FollowingTagsPrefix, mirror: layout.TagFollowersPrefix, what: "user %s follows #%s", copy: storage.CopyEntry}
+	follow := &relation{source: layout.FollowingPrefix, mirror: layout.FollowersPrefix, what: "user %s follows user %s", visible: true, copy: storage.CopyEntry}
+	return []set{
+		{prefix: layout.LikersPrefix, phase: sources, members: ofUsers, of: like, lost: nobody, counter: "likes"},
+		{prefix: layout.LikedPrefix, phase: copies, members: ofPosts, of: like},
+		{prefix: layout.RepostersPrefix, phase: sources, members: ofUsers, of: repost, lost: nobody, counter: "reposts", also: c.reposts},
+		{prefix: layout.RepostedPrefix, phase: copies, members: ofPosts, of: repost},
+		{prefix: layout.BookmarksPrefix, phase: copies, members: ofPosts}, // also of deleted posts
+		{prefix: layout.MutedPrefix, phase: sources, members: ofUsers, lost: nobody, self: themselves},
+		{prefix: layout.BlockedPrefix, phase: sources, members: ofUsers, of: block, lost: nobody, self: themselves, also: c.blockedFollows},
+		{prefix: layout.BlockersPrefix, phase: sources, members: ofUsers, of: block, lost: nobody, self: themselves},
+		{prefix: layout.FollowingTagsPrefix, phase: sources, members: ofTags, of: tag},
+		{prefix: layout.TagFollowersPrefix, phase: sources, members: ofUsers, of: tag, lost: nobody},
+		{prefix: layout.FollowingPrefix, phase: sources, members: ofUsers, of: follow, lost: "user:%s does not exist", self: "the user follows themselves", count: &c.check.result.Follows},
+		{prefix: layout.FollowersPrefix, phase: sources, members: ofUsers, of: follow, lost: "user:%s does not exist", self: "the user follows themselves"},
+	}
+}
+
+// rules returns the rules for the keys of all sets.
+func (c *setCheck) rules() []rule {
+	var rules []rule
+	for _, s := range c.sets() {
+		check := func(ctx context.Context, key string) error { return c.all(ctx, s, key) }
+		owned := c.check.ofUsers(check)
+		switch {
+		case slices.Contains(postSets, s.prefix):
+			owned = c.check.ofPosts(check)
+		case s.prefix == layout.TagFollowersPrefix:
+			owned = each(check)
+		}
+		rules = append(rules, rule{s.prefix, s.phase, owned})
+	}
+	return rules
+}
+
+// postSets are the prefixes of the keys that end in the key of a post in braces.
+var postSets = []string{layout.LikersPrefix, layout.RepostersPrefix, layout.RepliesPrefix, layout.StubsPrefix}
+
+// setKey is the key of a set of a user, a post or a tag.
+func setKey(prefix, owner string) string {
+	if slices.Contains(postSets, prefix) {
+		return prefix + "{" + layout.PostPrefix + owner + "}"
+	}
+	return prefix + owner
+}
+
+// entry is a member of a set. id is 0 where the member is not an id.
+type entry struct {
+	key, owner, member, score string
+	id                        int64
+}
+
+// all checks the entries of a set.
+func (c *setCheck) all(ctx context.Context, s set, key string) error {
+	_, owner, ok := layout.ParseTagKey(key)
+	if !ok {
+		_, id, _ := layout.ParseKey(key)
+		owner = layout.Itoa(id)
+	}
+	return c.check.sortedSet(ctx, key, func(members, scores []string) error {
+		if s.count != nil {
+			*s.count += int64(len(members))
+		}
+		page := make([]entry, len(members))
+		for i, member := range members {
+			page[i] = entry{key: key, owner: owner, member: member, score: scores[i]}
+			page[i].id, _ = layout.ParseID(member)
+		}
+		page, err := c.members(ctx, s, page)
+		if err == nil && s.also != nil {
+			page, err = s.also(ctx, page)
+		}
+		if err != nil || s.of == nil {
+			return err
+		}
+		return c.mirrored(ctx, s, page)
+	})
+}
+
+// members reports entries that no such set can have, and returns the others.
+func (c *setCheck) members(ctx context.Context, s set, page []entry) (good []entry, err error) {
+	if s.members == ofTags {
+		return page, nil
+	}
+	exist := map[int64]bool{}
+	if s.members == ofUsers {
+		ids := make([]int64, len(page))
+		for i, e := range page {
+			ids[i] = e.id
+		}
+		if exist, err = c.check.usersExist(ctx, ids); err != nil {
+			return nil, err
+		}
+	}
+	for _, e := range page {
+		p := Problem{Kind: maintain.Invalid, Key: e.key, Repair: "remove it"}
+		repair := func(ctx context.Context) (bool, error) { return c.remove(ctx, s, e) }
+		switch {
+		case e.id == 0 && s.members == ofPosts:
+			p.Detail = fmt.Sprintf("%.40q is not the id of a post", e.member)
+		case e.id == 0:
+			p.Detail = fmt.Sprintf("%.40q is not a user id", e.member)
+		case s.self != "" && e.member == e.owner:
+			p.Detail = s.self
+		case s.members == ofUsers && !exist[e.id]:
+			p.Kind, p.Detail = maintain.Dangling, fmt.Sprintf(s.lost, e.member)
+			repair = c.check.withoutUser(e.id, repair)
+		default:
+			good = append(good, e)
+			continue
+		}
+		if err := c.check.found(ctx, p, repair); err != nil {
+			return nil, err
+		}
+	}
+	return good, nil
+}
+
+// remove removes an entry, and counts the set again.
+func (c *setCheck) remove(ctx context.Context, s set, e entry) (bool, error) {
+	if s.counter == "" {
+		return c.check.zrem(ctx, e.key, e.member)
+	}
+	return c.check.dropMember(ctx, e.key, s.counter, e.member, "")
+}
+
+// sides returns where the two sides of a fact are, and what it is.
+func (r *relation) sides(e entry) (source, other storage.SetEntry, what string) {
+	owner, member := e.owner, e.member
+	if e.key != setKey(r.source, owner) {
+		owner, member = member, owner
+	}
+	source = storage.SetEntry{Key: setKey(r.source, owner), Member: member}
+	other = storage.SetEntry{Key: setKey(r.mirror, member), Member: owner}
+	return source, other, fmt.Sprintf(r.what, owner, member)
+}
+
+// mirrored compares entries with those on the other side.
+func (c *setCheck) mirrored(ctx context.Context, s set, page []entry) error {
+	b := c.check.batch()
+	there := make([]*string, len(page))
+	for i, e := range page {
+		source, other, _ := s.of.sides(e)
+		if source.Key == e.key {
+			source = other
+		}
+		there[i] = b.score(source.Key, source.Member)
+	}
+	if err := b.run(ctx); err != nil {
+		return err
+	}
+	for i, e := range page {
+		if err := c.compare(ctx, s.of, e, *there[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compare reports a mirror that does not agree. A process that died between its two
+// writes can have left that.
+func (c *setCheck) compare(ctx context.Context, r *relation, e entry, there string) error {
+	if c.agree(r, e.score, there) {
+		return nil
+	}
+	source, other, what := r.sides(e)
+	score, mirrored, far := e.score, there, other
+	if source.Key != e.key {
+		score, mirrored, far = there, e.score, source
+	}
+	p := Problem{
+		Kind: maintain.Stale, Key: other.Key, Leftover: !r.visible,
+		Detail: fmt.Sprintf("%s: %q in %s, %q here", what, score, source.Key, mirrored),
+		Repair: fmt.Sprintf("write what %s says", source.Key),
+	}
+	switch "" {
+	case score:
+		p.Kind = maintain.Dangling
+	case mirrored:
+		p.Kind = maintain.Missing
+	}
+	if r.visible {
+		p.Key, p.Repair = e.key, p.Repair+" to "+other.Key
+		p.Detail = fmt.Sprintf("user %s since %s, but %q in %s", e.member, e.score, there, far.Key)
+	}
+	return c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
+		score, err := storage.EntryScore(ctx, c.check.client, source)
+		if err != nil {
+			return false, err
+		}
+		mirrored, err := storage.EntryScore(ctx, c.check.client, other)
+		if err != nil || c.agree(r, score, mirrored) {
+			return false, err
+		}
+		return true, r.copy(ctx, c.check.client, source, other)
+	})
+}
+
+// agree reports whether the scores on both sides agree; empty ones are those of
+// missing members.
+func (c *setCheck) agree(r *relation, a, b string) bool {
+	if r.ends && !c.inForce(a) && !c.inForce(b) {
+		return true
+	}
+	if a == "" || b == "" || r.anyScore {
+		return (a == "") == (b == "")
+	}
+	return sameNumber(a, b)
+}
+
+// inForce reports whether a block with this score has not ended.
+func (c *setCheck) inForce(score string) bool {
+	until, err := strconv.ParseFloat(score, 64)
+	return err == nil && until > float64(c.check.now().Unix())
+}
+
+// sameNumber compares two scores, which commands format differently.
+func sameNumber(a, b string) bool {
+	x, errX := strconv.ParseFloat(a, 64)
+	y, errY := strconv.ParseFloat(b, 64)
+	return errX == nil && errY == nil && x == y
+}
+
+// blockedFollows reports follows between users and those they have blocked.
+func (c *setCheck) blockedFollows(ctx context.Context, page []entry) ([]entry, error) {
+	b := c.check.batch()
+	since := make([][2]*string, len(page))
+	for i, e := range page {
+		since[i] = [2]*string{
+			b.score(layout.FollowingPrefix+e.owner, e.member),
+			b.score(layout.FollowingPrefix+e.member, e.owner),
+		}
+	}
+	if err := b.run(ctx); err != nil {
+		return nil, err
+	}
+	for i, e := range page {
+		if !c.inForce(e.score) {
+			continue
+		}
+		if err := c.blockedFollow(ctx, e, e.owner, e.member, *since[i][0]); err != nil {
+			return nil, err
+		}
+		if err := c.blockedFollow(ctx, e, e.member, e.owner, *since[i][1]); err != nil {
+			return nil, err
+		}
+	}
+	return page, nil
+}
+
+// blockedFollow reports a follow between two people, one of them blocked by the other.
+// The repair checks the block again afterwards: had it just been ended, and the follow
+// begun again, the follow is restored.
+func (c *setCheck) blockedFollow(ctx context.Context, block entry, from, to, since string) error {
+	if since == "" {
+		return nil
+	}
+	following := storage.SetEntry{Key: layout.FollowingPrefix + from, Member: to}
+	follower := storage.SetEntry{Key: layout.FollowersPrefix + to, Member: from}
+	p := Problem{
+		Kind: maintain.Stale, Key: following.Key, Leftover: true, Repair: "end the follow",
+		Detail: fmt.Sprintf("user %s follows user %s, although user %s has blocked user %s", from, to, block.owner, block.member),
+	}
+	isBlocked := func(ctx context.Context) (bool, error) {
+		score, err := storage.EntryScore(ctx, c.check.client, storage.SetEntry{Key: block.key, Member: block.member})
+		return c.inForce(score), err
+	}
+	return c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
+		if blocked, err := isBlocked(ctx); err != nil || !blocked {
+			return false, err
+		}
+		ended, err := c.check.zrem(ctx, following.Key, following.Member)
+		if err == nil {
+			err = storage.CopyEntry(ctx, c.check.client, following, follower)
+		}
+		if err != nil || !ended {
+			return false, err
+		}
+		if blocked, err := isBlocked(ctx); err != nil || blocked {
+			return true, err
+		}
+		if _, err := c.check.zadd(ctx, following.Key, since, following.Member); err != nil {
+			return true, err
+		}
+		return true, storage.CopyEntry(ctx, c.check.client, following, follower)
+	})
+}
