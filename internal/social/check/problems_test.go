@@ -1,0 +1,180 @@
+package check_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social/check"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/socialtest"
+)
+
+// digest is the SHA-256 of a session's secret.
+var digest = strings.Repeat("ab", 32)
+
+// planted is damage to the database of bundle.conversation.
+type planted struct {
+	want   string // what a line of the check has
+	repair string // what it says about the repair
+	redis  []string
+	more   []string
+}
+
+// Each problem that no other test plants is found, described, and repaired.
+func TestCheckFindsEach(t *testing.T) {
+	t.Parallel()
+	for _, p := range []planted{
+		{want: "user:2: has a session that `auths` assigns to \"1\"", repair: "end the session", redis: []string{"HSET", "user:2", "auth", digest}, more: []string{"HSET", "auths", digest, "1"}},
+		{want: "user:9: unreachable: the username \"Ada\" does not lead to this user", repair: "remove the user, who has no data", redis: []string{"HSET", "user:9", "username", "Ada"}},
+		{want: "sessions:{user:99}: user 99 does not exist", repair: "remove it", redis: []string{"HSET", "sessions:{user:99}", digest, "x"}},
+		{want: "logins:{user:99}: user 99 does not exist", repair: "remove it", redis: []string{"HSET", "logins:{user:99}", digest, "x"}},
+		{want: "sessions:{user:2}: an entry of a session abababab", repair: "remove it", redis: []string{"HSET", "sessions:{user:2}", digest, "x"}},
+		{want: "login_places:99: user 99 does not exist", repair: "remove it", redis: []string{"ZADD", "login_places:99", "5", "::1"}},
+		{want: "inbox:{notifications:99}: user 99 does not exist", repair: "remove it", redis: []string{"RPUSH", "inbox:{notifications:99}", "x"}},
+		{want: "notifications:99: user 99 does not exist", repair: "remove it", redis: []string{"XADD", "notifications:99", "1-1", "n", "x"}},
+		{want: "following_tags:99: user 99 does not exist", repair: "remove it", redis: []string{"ZADD", "following_tags:99", "5", "tea"}},
+		{want: "muted:99: user 99 does not exist", repair: "remove it", redis: []string{"ZADD", "muted:99", "inf", "1"}},
+		{want: "blocked:99: user 99 does not exist", repair: "remove it", redis: []string{"ZADD", "blocked:99", "inf", "1"}},
+		{want: "blockers:99: user 99 does not exist", repair: "remove it", redis: []string{"ZADD", "blockers:99", "inf", "1"}},
+		{want: "reposted:99: user 99 does not exist", repair: "remove it", redis: []string{"ZADD", "reposted:99", "5", "1"}},
+		{want: "bookmarks:99: user 99 does not exist", repair: "remove it", redis: []string{"ZADD", "bookmarks:99", "5", "1"}},
+		{want: "posts:99: user 99 does not exist", repair: "remove it", redis: []string{"RPUSH", "posts:99", "1"}},
+		{want: "following:99: ", redis: []string{"ZADD", "following:99", "5", "1"}},
+		{want: "followers:99: ", redis: []string{"ZADD", "followers:99", "5", "1"}},
+		{want: "following:1: user:99 does not exist", redis: []string{"ZADD", "following:1", "5", "99"}},
+		{want: "followers:1: the user follows themselves", redis: []string{"ZADD", "followers:1", "5", "1"}},
+		{want: `followers:1: "x" is not a user id`, repair: "", redis: []string{"ZADD", "followers:1", "5", "x"}},
+		{want: "write what following:2 says to followers:1", redis: []string{"ZADD", "followers:1", "7", "2"}},
+		{want: "following:2: user 1 since ", redis: []string{"ZADD", "followers:1", "7", "2"}},
+		{want: `muted:3: "x" is not a user id`, repair: "remove it", redis: []string{"ZADD", "muted:3", "inf", "x"}},
+		{want: "muted:3: has the user themselves", repair: "remove it", redis: []string{"ZADD", "muted:3", "inf", "3"}},
+		{want: `blockers:4: user "99" does not exist`, repair: "remove it", redis: []string{"ZADD", "blockers:4", "inf", "99"}},
+		{want: "blockers:4: has the user themselves", repair: "remove it", redis: []string{"ZADD", "blockers:4", "inf", "4"}},
+		{want: `user 3 has blocked user 4: "inf" in blocked:3, "9999999999" here`, repair: "write what blocked:3 says", redis: []string{"ZADD", "blockers:4", "9999999999", "3"}},
+		{want: `liked:2: "x" is not the id of a post`, repair: "remove it", redis: []string{"ZADD", "liked:2", "5", "x"}},
+		{want: `liked:2: user 2 likes post 1: `, repair: "write what likers:{post:1} says", redis: []string{"ZADD", "liked:2", "5", "1"}},
+		{want: `liked:2: user 2 likes post 99: "" in likers:{post:99}, "5" here`, repair: "write what likers:{post:99} says", redis: []string{"ZADD", "liked:2", "5", "99"}},
+		{want: `reposted:2: user 2 has reposted post 1: "" in reposters:{post:1}, "5" here`, repair: "write what reposters:{post:1} says", redis: []string{"ZADD", "reposted:2", "5", "1"}},
+		{want: `reposters:{post:1}: user "99" does not exist`, repair: "remove it", redis: []string{"ZADD", "reposters:{post:1}", "5", "99"}},
+		{want: `likers:{post:1}: "x" is not a user id`, repair: "remove it", redis: []string{"ZADD", "likers:{post:1}", "5", "x"}},
+		{want: `tag_followers:tea: "x" is not a user id`, repair: "remove it", redis: []string{"ZADD", "tag_followers:tea", "5", "x"}},
+		{want: `following_tags:2`, repair: "write what following_tags:2 says", redis: []string{"ZADD", "following_tags:2", "7", "tea"}},
+		{want: "edits:{post:99}: post 99 does not exist", repair: "remove it", redis: []string{"RPUSH", "edits:{post:99}", "5 x"}},
+		{want: "replies:{post:99}: post 99 does not exist", repair: "remove it", redis: []string{"SADD", "replies:{post:99}", "1"}},
+		{want: "stubs:{post:99}: post 99 does not exist", repair: "remove it", redis: []string{"SADD", "stubs:{post:99}", "1"}},
+		{want: "reposters:{post:99}: post 99 does not exist", repair: "remove it", redis: []string{"ZADD", "reposters:{post:99}", "4", "1"}},
+		{want: `replies:{post:1}: "x" is not a reply to this post`, repair: "remove it", redis: []string{"SADD", "replies:{post:1}", "x"}},
+		{want: `profile:1: "x" is not the id of a post`, repair: "remove it", redis: []string{"ZADD", "profile:1", "1", "x"}},
+		{want: "profile:99: post 1 is by user \"1\"", repair: "remove it", redis: []string{"ZADD", "profile:99", "1", "1"}},
+		{want: "thread:99: post 1 is in the conversation of post 0", repair: "remove it", redis: []string{"ZADD", "thread:99", "1", "1"}},
+		{want: "thread:1: post 99 does not exist", repair: "remove it", redis: []string{"ZADD", "thread:1", "99", "99"}},
+		{want: "thread:1: post 2 has the score 9", repair: "set the score", redis: []string{"ZADD", "thread:1", "9", "2"}},
+		{want: `tag:tea: "x" is not the id of a post`, repair: "remove it", redis: []string{"ZADD", "tag:tea", "1", "x"}},
+		{want: "post:4: repeats post 1, which is a repost", repair: "delete the repost", redis: []string{"HSET", "post:1", "repost_of", "2"}, more: []string{"DEL", "reposters:{post:2}"}},
+		{want: "celebrities: has user 1, and only a Cluster merges posts", repair: "remove the entry", redis: []string{"ZADD", "celebrities", "1", "1"}},
+		{want: "next_user_id: 1 is below user:4", repair: "set it to 4", redis: []string{"SET", "next_user_id", "1"}},
+		{want: "user:1: has the role \"owner\", where staff has \"\"", repair: "copy the role from staff", redis: []string{"HSET", "user:1", "role", "owner"}},
+		{want: "staff: user 99 does not exist", repair: "remove the role", redis: []string{"HSET", "staff", "99", "owner"}},
+		{want: "standings: user 99 does not exist", repair: "remove the entry", redis: []string{"ZADD", "standings", "2", "99"}},
+		{want: "standing_ends: user 99 does not exist", repair: "remove the entry", redis: []string{"ZADD", "standing_ends", "7", "99"}},
+		{want: "user:1: has another standing than standings", repair: "note the standing of the user", redis: []string{"ZADD", "standings", "2", "1"}},
+		{want: "user:1: is limited, which standings does not have", repair: "note the standing of the user", redis: []string{"HSET", "user:1", "standing", "limited"}},
+		{want: "users:7: a string, where Retwis keeps a hash", redis: []string{"SET", "users:7", "x"}},
+		{want: "decisions:1: a string, where Retwis keeps a stream", redis: []string{"SET", "decisions:1", "x"}},
+	} {
+		t.Run(p.want, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.conversation()
+			b.Redis(p.redis...)
+			if p.more != nil {
+				b.Redis(p.more...)
+			}
+			b.wantFound(p.want, p.repair)
+		})
+	}
+}
+
+// wantFound checks that a check reports a line with this text, and that a repair leaves
+// nothing to report.
+func (b *bundle) wantFound(want, repair string) {
+	b.T.Helper()
+	var found []string
+	result, err := b.Check(check.Options{Report: func(p check.Problem) { found = append(found, p.String()) }})
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	isFound := false
+	for _, line := range found {
+		isFound = isFound || strings.Contains(line, want) && strings.Contains(line, repair)
+	}
+	if !isFound || result.Repaired != 0 || result.Remaining != result.Problems {
+		b.T.Errorf("found %q, want %q, repaired with %q: %+v", found, want, repair, result)
+	}
+	if repaired := b.repair(); repaired.Repaired == 0 || repaired.Remaining != 0 {
+		b.T.Errorf("repair = %+v", repaired)
+	}
+	b.Eventually("the background to end", func() bool { return b.isIdle() })
+	b.wantWhole(want)
+}
+
+// On a Cluster names are in buckets, and posts of celebrities are merged. What two servers
+// have is repaired as on one.
+func TestCheckFindsOnACluster(t *testing.T) {
+	t.Parallel()
+	b := on(t, redistest.Cluster(t, 3).Client(t))
+	b.conversation()
+	b.wantWhole("new")
+	for _, p := range []planted{
+		{want: `"ada" belongs into users:`, repair: "remove it there", redis: []string{"HSET", "users:7", "ada", "1"}},
+		{want: "celebrities: user 99 does not exist", repair: "remove the entry", redis: []string{"ZADD", "celebrities", "1", "99"}},
+		{want: `celebrities: user 1 has "-5", not the id of a post`, repair: "merge all posts", redis: []string{"ZADD", "celebrities", "-5", "1"}},
+		{want: "write what following:2 says to followers:1", redis: []string{"ZREM", "followers:1", "2"}},
+		{want: `user 3 has blocked user 4: "inf" in blocked:3, "" here`, redis: []string{"ZREM", "blockers:4", "3"}},
+		{want: `liked:2: user 2 likes post 1: `, redis: []string{"ZREM", "liked:2", "1"}},
+		{want: `reposted:3: user 3 has reposted post 1: "4" in reposters:{post:1}, "" here`, redis: []string{"ZREM", "reposted:3", "1"}},
+		{want: `user 2 follows #tea: "5" in following_tags:2, "" here`, redis: []string{"ZREM", "tag_followers:tea", "2"}},
+		{want: "conversation of post 1, which does not exist", redis: []string{"DEL", "post:1"}},
+	} {
+		b.Redis(p.redis...)
+		b.wantFound(p.want, p.repair)
+		b.Redis("DEL", "celebrities")
+	}
+}
+
+// Sessions that have expired are ended.
+func TestCheckFindsExpiredSessions(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada := b.NewUser("ada")
+	if _, err := b.Auth.Login(b.Ctx, "ada", socialtest.Password); err != nil {
+		t.Fatal(err)
+	}
+	b.Clock.Advance(400 * 24 * time.Hour)
+	b.wantFound("2 sessions have expired: they open nothing", "end them")
+	if got := b.Redis("HGET", layout.UserKey(ada.ID), "auth"); got != "" {
+		t.Errorf("auth: %q", got)
+	}
+}
+
+// One repair corrects damage that depends on other damage: a user is lost, with everything
+// that others have with them.
+func TestRepairOfALostUser(t *testing.T) {
+	t.Parallel()
+	for uid := range 4 {
+		t.Run(fmt.Sprint(uid+1), func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.conversation()
+			b.Redis("DEL", layout.UserKey(int64(uid+1)))
+			if repaired := b.repair(); repaired.Repaired == 0 || repaired.Remaining != 0 {
+				t.Errorf("repair = %+v", repaired)
+			}
+			b.Eventually("the background to end", func() bool { return b.isIdle() })
+			b.wantWhole("without a user")
+		})
+	}
+}
