@@ -13,25 +13,32 @@ import (
 // user follows, or have a tag that the user follows, or had it before they were edited.
 // Posts of an older program stayed when a follow ended.
 func (c *listCheck) home(ctx context.Context, uid int64, ids []string, states map[int64]state) error {
-	b := c.check.batch()
-	following := map[int64]*string{}
+	var authors []string
+	at := map[string]int{} // of each author among authors
 	for _, entry := range ids {
-		id, ok := layout.ParseID(entry)
-		by := states[id].author
-		if ok && id > c.check.adopted && states[id].isPost() && by != uid && following[by] == nil {
-			following[by] = b.score(layout.FollowingKey(uid), layout.Itoa(by))
+		id, _ := layout.ParseID(entry)
+		s := states[id]
+		if _, twice := at[s.by]; !twice && id > c.check.adopted && s.isPost() && s.author != uid {
+			at[s.by] = len(authors)
+			authors = append(authors, s.by)
 		}
 	}
+	if len(authors) == 0 {
+		return nil
+	}
+	b := c.check.batch()
+	since := b.texts(c.check.client.B().Zmscore().Key(layout.FollowingKey(uid)).Member(authors...).Build())
 	if err := b.run(ctx); err != nil {
 		return err
 	}
 	for _, entry := range ids {
 		id, _ := layout.ParseID(entry)
-		since := following[states[id].author]
-		if since == nil || *since != "" || id <= c.check.adopted {
+		s := states[id]
+		n, isOther := at[s.by]
+		if !isOther || id <= c.check.adopted || n < len(*since) && (*since)[n] != "" {
 			continue
 		}
-		if err := c.unfollowed(ctx, uid, id, states[id].author); err != nil {
+		if err := c.unfollowed(ctx, uid, id, s.author); err != nil {
 			return err
 		}
 	}

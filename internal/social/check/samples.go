@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
@@ -19,7 +17,7 @@ import (
 
 // sampleCheck looks for posts that never arrived.
 type sampleCheck struct {
-	check *checker
+	check  *checker
 	public map[int64]bool // what the public timeline has
 	read   time.Time      // when it was read
 }
@@ -95,7 +93,7 @@ func (c *sampleCheck) sample(ctx context.Context, profile string) error {
 				lists = append(lists, layout.HomePrefix+f.Member)
 			}
 		}
-		if err := c.lookFor(ctx, layout.Itoa(id), lists); err != nil {
+		if err := c.lookFor(ctx, id, lists); err != nil {
 			return err
 		}
 	}
@@ -152,38 +150,26 @@ func (c *sampleCheck) written(ctx context.Context, author int64, posts []string)
 
 // lookFor reports the lists that lack a post. One repair, a new fan-out of the
 // post, corrects them all.
-func (c *sampleCheck) lookFor(ctx context.Context, post string, lists []string) error {
-	var cmds rueidis.Commands
-	for _, list := range lists {
-		cmds = append(cmds,
-			c.check.client.B().Lpos().Key(list).Element(post).Build(),
-			c.check.client.B().Llen().Key(list).Build(),
-			c.check.client.B().Lindex().Key(list).Index(-1).Build())
-	}
-	id, _ := layout.ParseID(post)
-	var problems []Problem
-	res := c.check.client.DoMulti(ctx, cmds...)
+func (c *sampleCheck) lookFor(ctx context.Context, id int64, lists []string) error {
+	b, cmd, post := c.check.batch(), c.check.client.B(), layout.Itoa(id)
+	on := make([]*bool, len(lists))
 	for i, list := range lists {
-		err := res[3*i].Error()
-		if err == nil || rediserr.IsWrongType(err) {
-			continue // present, or ofTheirType reports the key
+		on[i] = b.present(cmd.Lpos().Key(list).Element(post).Build())
+	}
+	if err := b.run(ctx); err != nil {
+		return err
+	}
+	var problems []Problem
+	for i, list := range lists {
+		if *on[i] {
+			continue
 		}
-		if !rueidis.IsRedisNil(err) {
-			return err
-		}
-		length, err := res[3*i+1].AsInt64()
+		may, err := c.mayLack(ctx, list, id)
 		if err != nil {
 			return err
 		}
-		last, err := reply.TextOrEmpty(res[3*i+2])
-		if err != nil {
-			return err
-		}
-		if oldest, _ := layout.ParseID(last); length >= layout.TimelineCap && oldest > id {
-			continue // dropped already
-		}
-		if c.check.cluster && list != layout.Timeline && (length == 0 || strings.HasPrefix(last, "-")) {
-			continue // it has expired, or is being made again
+		if may {
+			continue
 		}
 		problems = append(problems, Problem{Kind: maintain.Missing, Key: list, Detail: "lacks post " + post, Repair: "fan the post out again"})
 	}
@@ -196,4 +182,24 @@ func (c *sampleCheck) lookFor(ctx context.Context, post string, lists []string) 
 	return c.check.foundAll(ctx, problems, func(ctx context.Context) (bool, error) {
 		return true, c.check.fanOut.Repeat(ctx, id)
 	})
+}
+
+// mayLack reports whether a list need not have a post: it has later ones in its place. A
+// home timeline on a Cluster can have expired, or is being made again. A key of another
+// type is reported with the types.
+func (c *sampleCheck) mayLack(ctx context.Context, list string, id int64) (bool, error) {
+	cmd := c.check.client.B()
+	res := c.check.client.DoMulti(ctx, cmd.Llen().Key(list).Build(), cmd.Lindex().Key(list).Index(-1).Build())
+	length, err := res[0].AsInt64()
+	if rediserr.IsWrongType(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	last, err := reply.TextOrEmpty(res[1])
+	if oldest, _ := layout.ParseID(last); length >= layout.TimelineCap && oldest > id {
+		return true, err
+	}
+	return c.check.cluster && list != layout.Timeline && (length == 0 || strings.HasPrefix(last, "-")), err
 }

@@ -34,7 +34,7 @@ var sessionDropScript = script.New(sessionDropSource).Retryable()
 
 // userCheck checks users and their names.
 type userCheck struct {
-	check *checker
+	check      *checker
 	moderation *moderationCheck
 }
 
