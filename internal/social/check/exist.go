@@ -11,6 +11,19 @@ import (
 	"retwis/internal/social/layout"
 )
 
+// userFields reads fields of users, empty for one who does not exist.
+func (c *checker) userFields(ctx context.Context, ids []string, fields ...string) ([][]string, error) {
+	users := make([][]string, len(ids))
+	b := c.batch()
+	for i, id := range ids {
+		b.add(c.client.B().Hmget().Key(layout.UserPrefix+id).Field(fields...).Build(), func(res rueidis.RedisResult) (err error) {
+			users[i], err = reply.Fields(res)
+			return err
+		})
+	}
+	return users, b.run(ctx)
+}
+
 // usersExist returns which of these users exist, that is, have a username.
 func (c *checker) usersExist(ctx context.Context, ids []int64) (map[int64]bool, error) {
 	exist, ask, cmds := c.knownUsers.lookup(ids, func(id int64) rueidis.Completed {

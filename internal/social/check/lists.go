@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/redis/rueidis"
-
-	"retwis/internal/redis/rediserr"
 	"retwis/internal/social/layout"
 	"retwis/maintain"
 )
@@ -40,23 +37,18 @@ func (c *listCheck) homes(ctx context.Context, keys []string) error {
 // timelines checks that timelines are in order, within their bounds and without
 // duplicates, and that their posts exist.
 func (c *listCheck) timelines(ctx context.Context, keys []string) error {
-	var cmds rueidis.Commands
-	for _, key := range keys {
-		cmds = append(cmds,
-			c.check.client.B().Llen().Key(key).Build(),
-			c.check.client.B().Lrange().Key(key).Start(0).Stop(int64(c.check.lists.MaxLen())).Build(),
-		)
+	b, cmd := c.check.batch(), c.check.client.B()
+	lengths, lists := make([]*int64, len(keys)), make([]*[]string, len(keys))
+	for i, key := range keys {
+		lengths[i] = b.number(cmd.Llen().Key(key).Build())
+		lists[i] = b.texts(cmd.Lrange().Key(key).Start(0).Stop(int64(c.check.lists.MaxLen())).Build())
 	}
-	res := c.check.client.DoMulti(ctx, cmds...)
-	lists := make([][]string, len(keys))
+	if err := b.run(ctx); err != nil {
+		return err
+	}
 	var all []int64
-	for i := range keys {
-		ids, err := res[2*i+1].AsStrSlice()
-		if err != nil && !rediserr.IsWrongType(err) {
-			return err
-		}
-		lists[i] = ids
-		for _, text := range ids {
+	for _, list := range lists {
+		for _, text := range *list {
 			if id, ok := layout.ParseID(text); ok {
 				all = append(all, id)
 			}
@@ -67,15 +59,11 @@ func (c *listCheck) timelines(ctx context.Context, keys []string) error {
 		return err
 	}
 	for i, key := range keys {
-		length, err := res[2*i].AsInt64()
-		if err != nil && !rediserr.IsWrongType(err) {
-			return err
-		}
-		if err := c.timeline(ctx, key, length, lists[i], states); err != nil {
+		if err := c.timeline(ctx, key, *lengths[i], *lists[i], states); err != nil {
 			return err
 		}
 		if prefix, uid, ok := layout.ParseKey(key); ok && prefix == layout.HomePrefix {
-			if err := c.home(ctx, uid, lists[i], states); err != nil {
+			if err := c.home(ctx, uid, *lists[i], states); err != nil {
 				return err
 			}
 		}

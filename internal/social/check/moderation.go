@@ -1,13 +1,13 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/timeline"
@@ -17,40 +17,26 @@ import (
 // moderationCheck checks roles, standings and the queue of reports.
 type moderationCheck struct{ check *checker }
 
-func (c *moderationCheck) all(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{c.staff, c.standings, c.ends, c.reports} {
-		if err := step(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // user checks that the role and the standing of a user are noted elsewhere as they are.
 func (c *moderationCheck) user(ctx context.Context, uid int64, role, standing string) error {
 	if role == "" && standing == "" {
 		return nil
 	}
-	b, id := c.check.client.B(), layout.Itoa(uid)
-	res := c.check.client.DoMulti(ctx, b.Hget().Key(layout.Staff).Field(id).Build(), b.Zscore().Key(layout.Standings).Member(id).Build())
-	noted, err := reply.TextOrEmpty(res[0])
-	if err != nil {
+	b, id := c.check.batch(), layout.Itoa(uid)
+	noted := b.text(c.check.client.B().Hget().Key(layout.Staff).Field(id).Build())
+	score := b.score(layout.Standings, id)
+	if err := b.run(ctx); err != nil {
 		return err
 	}
-	if noted != role && !c.check.foreign[layout.Staff] {
-		if err := c.role(ctx, uid, role, noted); err != nil {
+	if *noted != role && !c.check.foreign[layout.Staff] {
+		if err := c.role(ctx, uid, role, *noted); err != nil {
 			return err
 		}
 	}
-	score, err := reply.TextOrEmpty(res[1])
-	if err != nil || c.check.foreign[layout.Standings] {
-		return err
+	if standing == "" || c.check.foreign[layout.Standings] || standingOf(*score) == standing {
+		return nil
 	}
-	n, _ := strconv.ParseFloat(score, 64)
-	if have := timeline.StandingOfScore(n).String(); standing != "" && have != standing {
-		return c.standing(ctx, uid, fmt.Sprintf("is %s, which %s does not have", standing, layout.Standings))
-	}
-	return nil
+	return c.standing(ctx, uid, fmt.Sprintf("is %s, which %s does not have", standing, layout.Standings))
 }
 
 func (c *moderationCheck) role(ctx context.Context, uid int64, role, noted string) error {
@@ -66,29 +52,65 @@ func (c *moderationCheck) standing(ctx context.Context, uid int64, detail string
 	return c.check.found(ctx, p, func(ctx context.Context) (bool, error) { return true, c.check.app.Moderation.CopyStanding(ctx, uid) })
 }
 
-// fields reads fields of users.
-func (c *moderationCheck) fields(ctx context.Context, ids []string, field string) ([][]string, error) {
-	cmds := make(rueidis.Commands, len(ids))
-	for i, id := range ids {
-		cmds[i] = c.check.client.B().Hmget().Key(layout.UserPrefix+id).Field("username", field).Build()
-	}
-	all := make([][]string, len(ids))
-	for i, res := range c.check.client.DoMulti(ctx, cmds...) {
-		var err error
-		if all[i], err = reply.Fields(res); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
+// noted is a key with what is noted about users beside their hashes.
+type noted struct {
+	key, field string
+	pages      func(ctx context.Context, key string, visit func(ids, values []string) error) error
+	repair     string
+	remove     func(id string) rueidis.Completed
+	agrees     func(value, stored string) bool
+	report     func(ctx context.Context, uid int64, stored, value string) error
 }
 
-// staff checks that everybody in `staff` exists and has the role.
-func (c *moderationCheck) staff(ctx context.Context) error {
-	if c.check.foreign[layout.Staff] {
+// all checks that everybody in `staff`, `standings` and `standing_ends` exists, and has
+// the role, the standing and its end; and the reports.
+func (c *moderationCheck) all(ctx context.Context) error {
+	another := func(key string) func(context.Context, int64, string, string) error {
+		return func(ctx context.Context, uid int64, _, _ string) error {
+			return c.standing(ctx, uid, "has another standing than "+key)
+		}
+	}
+	zrem := func(key string) func(id string) rueidis.Completed {
+		return func(id string) rueidis.Completed { return c.check.client.B().Zrem().Key(key).Member(id).Build() }
+	}
+	for _, n := range []noted{
+		{
+			key: layout.Staff, field: "role", pages: c.check.hash, repair: "remove the role", report: c.role,
+			remove: func(id string) rueidis.Completed {
+				return c.check.client.B().Hdel().Key(layout.Staff).Field(id).Build()
+			},
+			agrees: func(role, stored string) bool { return role == stored },
+		},
+		{
+			key: layout.Standings, field: "standing", pages: c.check.sortedSet, repair: "remove the entry", report: another(layout.Standings),
+			remove: zrem(layout.Standings),
+			agrees: func(score, stored string) bool { return standingOf(score) == cmp.Or(stored, social.Good.String()) },
+		},
+		{
+			key: layout.StandingEnds, field: "standing_until", pages: c.check.sortedSet, repair: "remove the entry", report: another(layout.StandingEnds),
+			remove: zrem(layout.StandingEnds),
+			agrees: sameNumber,
+		},
+	} {
+		if err := c.noted(ctx, n); err != nil {
+			return err
+		}
+	}
+	return c.reports(ctx)
+}
+
+// standingOf reads the standing that a score stands for.
+func standingOf(score string) string {
+	n, _ := strconv.ParseFloat(score, 64)
+	return timeline.StandingOfScore(n).String()
+}
+
+func (c *moderationCheck) noted(ctx context.Context, n noted) error {
+	if c.check.foreign[n.key] {
 		return nil
 	}
-	return c.check.hash(ctx, layout.Staff, func(ids, roles []string) error {
-		users, err := c.fields(ctx, ids, "role")
+	return n.pages(ctx, n.key, func(ids, values []string) error {
+		users, err := c.check.userFields(ctx, ids, "username", n.field)
 		if err != nil {
 			return err
 		}
@@ -96,58 +118,12 @@ func (c *moderationCheck) staff(ctx context.Context) error {
 			uid, ok := layout.ParseID(id)
 			switch {
 			case !ok || users[i][0] == "":
-				p := Problem{Kind: maintain.Dangling, Key: layout.Staff, Detail: fmt.Sprintf("user %.20s does not exist", id), Repair: "remove the role"}
+				p := Problem{Kind: maintain.Dangling, Key: n.key, Detail: fmt.Sprintf("user %.20s does not exist", id), Repair: n.repair}
 				err = c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
-					return c.check.client.Do(ctx, c.check.client.B().Hdel().Key(layout.Staff).Field(id).Build()).AsBool()
+					return c.check.client.Do(ctx, n.remove(id)).AsBool()
 				})
-			case users[i][1] != roles[i]:
-				err = c.role(ctx, uid, users[i][1], roles[i])
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// standings checks that everybody in `standings` exists and has the standing.
-func (c *moderationCheck) standings(ctx context.Context) error {
-	return c.noted(ctx, layout.Standings, "standing", func(score float64, stored string) bool {
-		if stored == "" {
-			stored = social.Good.String()
-		}
-		return timeline.StandingOfScore(score).String() == stored
-	})
-}
-
-// ends checks that everybody in `standing_ends` exists and has that end.
-func (c *moderationCheck) ends(ctx context.Context) error {
-	return c.noted(ctx, layout.StandingEnds, "standing_until", func(score float64, stored string) bool {
-		return layout.Itoa(int64(score)) == stored
-	})
-}
-
-func (c *moderationCheck) noted(ctx context.Context, key, field string, agrees func(score float64, stored string) bool) error {
-	if c.check.foreign[key] {
-		return nil
-	}
-	return c.check.sortedSet(ctx, key, func(ids, scores []string) error {
-		users, err := c.fields(ctx, ids, field)
-		if err != nil {
-			return err
-		}
-		for i, id := range ids {
-			uid, ok := layout.ParseID(id)
-			score, _ := strconv.ParseFloat(scores[i], 64)
-			switch {
-			case !ok || users[i][0] == "":
-				p := Problem{Kind: maintain.Dangling, Key: key, Detail: fmt.Sprintf("user %.20s does not exist", id), Repair: "remove the entry"}
-				err = c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
-					return c.check.client.Do(ctx, c.check.client.B().Zrem().Key(key).Member(id).Build()).AsBool()
-				})
-			case !agrees(score, users[i][1]):
-				err = c.standing(ctx, uid, fmt.Sprintf("has another standing than %s", key))
+			case !n.agrees(values[i], users[i][1]):
+				err = n.report(ctx, uid, users[i][1], values[i])
 			}
 			if err != nil {
 				return err

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
 	"retwis/internal/sleep"
@@ -38,19 +36,15 @@ func (c *sessionCheck) all(ctx context.Context) error {
 		return nil
 	}
 	return c.check.hash(ctx, layout.Auths, func(tokens, ids []string) error {
-		cmds := make(rueidis.Commands, len(ids))
-		for i, id := range ids {
-			cmds[i] = c.check.client.B().Hget().Key(layout.UserPrefix + id).Field("auth").Build()
+		users, err := c.check.userFields(ctx, ids, "auth")
+		if err != nil {
+			return err
 		}
-		for i, res := range c.check.client.DoMulti(ctx, cmds...) {
-			open, err := reply.TextOrEmpty(res)
-			if err != nil {
-				return err
-			}
+		for i, user := range users {
 			if !c.check.spread {
 				c.check.result.Sessions++
 			}
-			if auth.HasSession(open, tokens[i]) {
+			if auth.HasSession(user[0], tokens[i]) {
 				continue
 			}
 			c.suspects = append(c.suspects, suspect{token: tokens[i], uid: ids[i], seen: time.Now()})
@@ -97,18 +91,21 @@ var sessionStripScript = script.New(sessionStripSource).Retryable()
 // these has expired.
 func (c *sessionCheck) entries(ctx context.Context, keys []string) error {
 	b := c.check.batch()
-	users, tokens := make([]*[]string, len(keys)), make([]*[]string, len(keys))
+	ids, tokens := make([]string, len(keys)), make([]*[]string, len(keys))
 	for i, key := range keys {
 		_, uid, _ := layout.ParseKey(key)
-		users[i] = b.fields(c.check.client.B().Hmget().Key(layout.UserKey(uid)).Field("username", "auth").Build())
+		ids[i] = layout.Itoa(uid)
 		tokens[i] = b.texts(c.check.client.B().Hkeys().Key(key).Build())
 	}
 	if err := b.run(ctx); err != nil {
 		return err
 	}
+	users, err := c.check.userFields(ctx, ids, "username", "auth")
+	if err != nil {
+		return err
+	}
 	for i, key := range keys {
-		user := append(*users[i], "", "") // of another type: no user
-		if err := c.ofUser(ctx, key, user[0], user[1], *tokens[i]); err != nil {
+		if err := c.ofUser(ctx, key, users[i][0], users[i][1], *tokens[i]); err != nil {
 			return err
 		}
 	}

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/redis/rueidis"
-
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
@@ -44,16 +42,12 @@ func (c *userCheck) usernames(ctx context.Context) error {
 		return nil
 	}
 	return c.allNames(ctx, func(key string, names, ids []string) error {
-		cmds := make(rueidis.Commands, len(ids))
-		for i, id := range ids {
-			cmds[i] = c.check.client.B().Hmget().Key(layout.UserPrefix+id).Field("username", "password").Build()
+		users, err := c.check.userFields(ctx, ids, "username", "password")
+		if err != nil {
+			return err
 		}
-		for i, res := range c.check.client.DoMulti(ctx, cmds...) {
-			user, err := reply.Fields(res)
-			if err != nil {
-				return err
-			}
-			if err := c.name(ctx, key, names[i], ids[i], user); err != nil {
+		for i, id := range ids {
+			if err := c.name(ctx, key, names[i], id, users[i]); err != nil {
 				return err
 			}
 		}
@@ -102,19 +96,16 @@ func (c *userCheck) name(ctx context.Context, key, name, id string, user []strin
 
 // some checks users against the keys that refer to them.
 func (c *userCheck) some(ctx context.Context, keys []string) error {
-	b := c.check.batch()
-	all := make([]*[]string, len(keys))
+	ids := make([]string, len(keys))
 	for i, key := range keys {
-		all[i] = b.fields(c.check.client.B().Hmget().Key(key).Field("username", "auth", "joined", "password", "pinned", "standing", "role").Build())
+		ids[i] = strings.TrimPrefix(key, layout.UserPrefix)
 	}
-	if err := b.run(ctx); err != nil {
+	users, err := c.check.userFields(ctx, ids, "username", "auth", "joined", "password", "pinned", "standing", "role")
+	if err != nil {
 		return err
 	}
 	for i, key := range keys {
-		fields := *all[i]
-		if fields == nil {
-			continue // replaced meanwhile
-		}
+		fields := users[i]
 		_, uid, _ := layout.ParseKey(key)
 		c.check.result.Users++
 		c.check.lastUser = max(c.check.lastUser, uid)
@@ -176,59 +167,58 @@ func (c *userCheck) user(ctx context.Context, uid int64, fields []string) error 
 		return err
 	}
 	owners := []string{found[0].Folded, found[0].Typed}
-	cmds := rueidis.Commands{c.check.client.B().Zscore().Key(layout.UsersByTime).Member(name).Build()}
+	b := c.check.batch()
+	since := b.score(layout.UsersByTime, name)
 	var tokens []string
-	for _, token := range strings.Split(open, ",") {
-		if token != "" && len(tokens) < 10*auth.MaxSessions {
-			tokens = append(tokens, token)
-			if !c.check.spread {
-				cmds = append(cmds, c.check.client.B().Hget().Key(layout.Auths).Field(token).Build())
-			}
+	var sessionOf []*string
+	for token := range strings.SplitSeq(open, ",") {
+		if token == "" || len(tokens) >= 10*auth.MaxSessions {
+			continue
 		}
+		if c.check.spread { // no other key has them
+			c.check.result.Sessions++
+			continue
+		}
+		tokens = append(tokens, token)
+		sessionOf = append(sessionOf, b.text(c.check.client.B().Hget().Key(layout.Auths).Field(token).Build()))
 	}
-	if c.check.spread { // no other key has them
-		c.check.result.Sessions += int64(len(tokens))
-		tokens = nil
+	if err := b.run(ctx); err != nil {
+		return err
 	}
-	res := c.check.client.DoMulti(ctx, cmds...)
 	if !slices.Contains(owners, layout.Itoa(uid)) && !c.check.foreign[layout.Users] {
 		if err := c.unreachable(ctx, uid, name, open, owners[0]); err != nil || owners[0] != "" {
 			return err
 		}
 	}
-	since, err := reply.TextOrEmpty(res[0])
-	if err != nil {
-		return err
-	}
-	if since == "" && !c.check.foreign[layout.UsersByTime] && c.isLatest(joined) {
-		p := Problem{Kind: maintain.Missing, Key: key, Detail: "not among the users by time", Leftover: true, Repair: "add the user there"}
-		at := float64(0)
-		if t := layout.ParseTime(joined); !t.IsZero() {
-			at = float64(t.Unix())
-		}
-		err := c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
-			cmds, err := c.check.names.AddLatest(ctx, name, at)
-			if err != nil {
-				return false, err
-			}
-			return c.check.client.DoMulti(ctx, cmds...)[0].AsBool()
-		})
-		if err != nil {
+	if *since == "" && !c.check.foreign[layout.UsersByTime] && c.isLatest(joined) {
+		if err := c.notLatest(ctx, key, name, joined); err != nil {
 			return err
 		}
 	}
 	for i, token := range tokens {
-		owner, err := reply.TextOrEmpty(res[1+i])
-		if err != nil {
-			return err
-		}
-		if owner != layout.Itoa(uid) && !c.check.foreign[layout.Auths] {
+		if owner := *sessionOf[i]; owner != layout.Itoa(uid) && !c.check.foreign[layout.Auths] {
 			if err := c.token(ctx, uid, token, owner); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// notLatest reports a user who is missing among the users by time.
+func (c *userCheck) notLatest(ctx context.Context, key, name, joined string) error {
+	p := Problem{Kind: maintain.Missing, Key: key, Detail: "not among the users by time", Leftover: true, Repair: "add the user there"}
+	return c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
+		at := float64(0)
+		if t := layout.ParseTime(joined); !t.IsZero() {
+			at = float64(t.Unix())
+		}
+		cmds, err := c.check.names.AddLatest(ctx, name, at)
+		if err != nil {
+			return false, err
+		}
+		return c.check.client.DoMulti(ctx, cmds...)[0].AsBool()
+	})
 }
 
 // pinned checks that the post at the top of a profile is one of the user's. A deleted
@@ -262,20 +252,15 @@ func (c *userCheck) unreachable(ctx context.Context, uid int64, name, open, owne
 	}
 	// Another user has the name. A user without sessions and data lost the race
 	// for it, and the process that should have removed the user died.
-	b := c.check.client.B()
-	cmds := rueidis.Commands{}
-	for _, made := range []string{layout.ProfileKey(uid), layout.FollowingKey(uid), layout.FollowersKey(uid), layout.HomeKey(uid)} {
-		cmds = append(cmds, b.Exists().Key(made).Build())
+	b := c.check.batch()
+	var made []*int64
+	for _, key := range []string{layout.ProfileKey(uid), layout.FollowingKey(uid), layout.FollowersKey(uid), layout.HomeKey(uid)} {
+		made = append(made, b.exists(key))
 	}
-	used := open != ""
-	for _, res := range c.check.client.DoMulti(ctx, cmds...) {
-		exists, err := res.AsBool()
-		if err != nil {
-			return err
-		}
-		used = used || exists
+	if err := b.run(ctx); err != nil {
+		return err
 	}
-	if used {
+	if open != "" || slices.ContainsFunc(made, func(n *int64) bool { return *n > 0 }) {
 		p.Kind = maintain.Taken
 		p.Detail += fmt.Sprintf(" but to user %s", owner)
 		return c.check.found(ctx, p, nil)
@@ -342,26 +327,17 @@ func (c *userCheck) named(ctx context.Context, names []string) ([]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	var reads rueidis.Commands
-	var of []int
-	for i, owner := range owners {
-		for _, id := range []string{owner.Typed, owner.Folded} {
-			if id != "" {
-				of = append(of, i)
-				reads = append(reads, c.check.client.B().Hget().Key(layout.UserPrefix+id).Field("username").Build())
-			}
-		}
+	ids := make([]string, 0, 2*len(names))
+	for _, owner := range owners {
+		ids = append(ids, owner.Typed, owner.Folded)
+	}
+	users, err := c.check.userFields(ctx, ids, "username")
+	if err != nil {
+		return nil, err
 	}
 	found := make([]bool, len(names))
-	if len(reads) == 0 {
-		return found, nil
-	}
-	for i, res := range c.check.client.DoMulti(ctx, reads...) {
-		name, err := reply.TextOrEmpty(res)
-		if err != nil {
-			return nil, err
-		}
-		found[of[i]] = found[of[i]] || name == names[of[i]]
+	for i, name := range names {
+		found[i] = users[2*i][0] == name || users[2*i+1][0] == name
 	}
 	return found, nil
 }
