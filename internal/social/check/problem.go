@@ -47,8 +47,8 @@ type Result struct {
 
 // Options are the settings of a check. The zero value is a good default.
 type Options struct {
-	// Rate is in keys per second, Progress counts keys: the check passes over all
-	// of them several times.
+	// Rate is in keys per second, Progress counts keys: a repair passes over all
+	// of them three times.
 	maintain.Options
 	// Report is called with each problem. Default: no call.
 	Report func(Problem)
