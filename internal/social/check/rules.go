@@ -84,8 +84,12 @@ func (c *checker) pass(phase int) func(ctx context.Context) error {
 	}
 }
 
-// keysAtOnce is how many keys are checked with the same commands.
-const keysAtOnce = 25
+// How many keys are checked with the same commands: more by a repair, which makes one visit
+// after the other.
+const (
+	keysAtOnce   = 25
+	keysOfRepair = 100
+)
 
 // visits divides a page of keys among the rules for them.
 func (c *checker) visits(ctx context.Context, phase int, keys []string) (visits []func(context.Context) error, err error) {
@@ -98,6 +102,10 @@ func (c *checker) visits(ctx context.Context, phase int, keys []string) (visits 
 			return nil, err
 		}
 	}
+	most := keysAtOnce
+	if c.repair {
+		most = keysOfRepair
+	}
 	of := map[string][]string{}
 	for _, key := range keys {
 		of[prefixOf(key)] = append(of[prefixOf(key)], key)
@@ -106,7 +114,7 @@ func (c *checker) visits(ctx context.Context, phase int, keys []string) (visits 
 		if r.check == nil || c.repair && r.phase != phase {
 			continue
 		}
-		for some := range slices.Chunk(of[r.prefix], keysAtOnce) {
+		for some := range slices.Chunk(of[r.prefix], most) {
 			visits = append(visits, func(ctx context.Context) error { return r.check(ctx, some) })
 		}
 	}
