@@ -75,7 +75,7 @@ func (c *listCheck) unfollowed(ctx context.Context, uid, id, author int64) error
 	// beside an exclusive check, and what an interrupted fan-out has yet to do does not
 	// make these posts disappear.
 	if !c.check.opt.Exclusive {
-		if changes, err := c.check.fanOut.ChangesHome(ctx, uid, author); err != nil || changes {
+		if changes, err := c.check.fanOut.ChangesHome(ctx, uid, author, id); err != nil || changes {
 			return err
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/rediserr"
-	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/task"
@@ -330,15 +329,31 @@ func (e *Engine) Pushing(ctx context.Context, post int64) (bool, error) {
 	return e.writer.pushing(ctx, func(id, _ int64) bool { return id == post })
 }
 
-// ChangesHome reports whether a task makes a home timeline agree with a follow, or is yet
-// to put posts of this author on it.
-func (e *Engine) ChangesHome(ctx context.Context, user, author int64) (bool, error) {
-	member := fmt.Sprintf("%s:%d:%d", homeKind, user, author)
-	since, err := reply.TextOrEmpty(e.writer.client.Do(ctx, e.writer.client.B().Zscore().Key(layout.Tasks).Member(member).Build()))
-	if err != nil || since != "" {
-		return since != "", err
+// ChangesHome reports whether a task makes a home timeline agree with a follow of the author
+// of a post, or the post itself is on its way: its fan-out can have read a follow before that
+// ended. Other posts of the author do not matter.
+func (e *Engine) ChangesHome(ctx context.Context, user, author, post int64) (bool, error) {
+	w := &e.writer
+	stub, err := w.readStub(ctx, post)
+	if err != nil {
+		return false, err
 	}
-	return e.writer.isPending(ctx, author)
+	b := w.client.B()
+	res := w.client.DoMulti(ctx,
+		b.Zmscore().Key(layout.Tasks).Member(fmt.Sprintf("%s:%d:%d", homeKind, user, author)).Build(),
+		b.Zmscore().Key(layout.FanOuts).Member(Members(post, stub.author, stub.time)...).Build())
+	for _, r := range res {
+		scores, err := r.ToArray()
+		if err != nil && !rediserr.IsWrongType(err) {
+			return false, err
+		}
+		for _, score := range scores {
+			if !score.IsNil() {
+				return true, nil
+			}
+		}
+	}
+	return e.Pushing(ctx, post)
 }
 
 // pushing reports whether a slice of the posts that match is not written yet. Where there
