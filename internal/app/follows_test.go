@@ -13,6 +13,7 @@ import (
 
 	"retwis/internal/redistest"
 	"retwis/internal/social"
+	"retwis/internal/social/layout"
 	"retwis/internal/social/load"
 	"retwis/internal/social/people"
 )
@@ -48,6 +49,24 @@ func TestFollow(t *testing.T) {
 	if n := b.Redis("EXISTS", "following:1") + b.Redis("EXISTS", "followers:2"); n != "00" {
 		t.Errorf("something is left: %s", n)
 	}
+}
+
+// The end of a follow removes posts that the list of their author has lost, too: a check puts
+// them on that list again, and nothing would remove them from the home timeline then.
+func TestUnfollowWithDamagedProfile(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	one, two := b.NewUser("one"), b.NewUser("two")
+	b.Connect(one, two)
+	lost, kept := b.Publish(two, "lost"), b.Publish(one, "my own")
+	b.Redis("ZREM", layout.ProfileKey(two.ID), layout.Itoa(lost))
+	if err := b.Follows.Unfollow(b.Ctx, one, two); err != nil {
+		t.Fatal(err)
+	}
+	want := layout.Itoa(kept)
+	b.Eventually("the home timeline to have only "+want, func() bool {
+		return b.Redis("LRANGE", layout.HomeKey(one.ID), "0", "-1") == want
+	})
 }
 
 // Follows and unfollows in any order have the same result as in a model.

@@ -127,7 +127,7 @@ func (w *writer) fillFrom(ctx context.Context, user int64, set string, first int
 	if err != nil && !rediserr.IsWrongType(err) {
 		return err
 	}
-	deleted, err := w.deleted(ctx, home, nil)
+	deleted, err := w.deleted(ctx, home)
 	if err != nil {
 		return err
 	}
@@ -156,9 +156,18 @@ func (w *writer) clearHome(ctx context.Context, from, to int64) error {
 	if err != nil {
 		return err
 	}
-	deleted, err := w.deleted(ctx, ids[:listed], theirs)
+	// A list of the user's posts can lack some, until a check repairs it.
+	others, err := w.unlessKnown(ctx, ids[:listed], theirs)
 	if err != nil {
 		return err
+	}
+	var deleted []string
+	for _, p := range others {
+		if p.isGone() {
+			deleted = append(deleted, layout.Itoa(p.id))
+		} else if p.author == to {
+			theirs[layout.Itoa(p.id)] = true
+		}
 	}
 	ids = slices.DeleteFunc(ids, func(id string) bool { return !theirs[id] })
 	tags, err := res[1].AsStrSlice()
@@ -206,25 +215,27 @@ func (w *writer) keep(ctx context.Context, user int64, merged []string, tagged m
 	return w.homes.PutMany(ctx, layout.HomeKey(user), posts...)
 }
 
-// deleted returns the posts among the ids that are deleted or erased, except for those that
-// are known to be there.
-func (w *writer) deleted(ctx context.Context, ids []string, known map[string]bool) ([]string, error) {
-	var posts []stub
-	for _, id := range ids {
-		if post, ok := layout.ParseID(id); ok && !known[id] { // not the end of a list
-			posts = append(posts, stub{id: post})
-		}
-	}
-	if err := w.readStubs(ctx, posts); err != nil {
-		return nil, err
-	}
+// deleted returns the posts among the ids that are deleted or erased.
+func (w *writer) deleted(ctx context.Context, ids []string) ([]string, error) {
+	posts, err := w.unlessKnown(ctx, ids, nil)
 	var found []string
 	for _, p := range posts {
 		if p.isGone() {
 			found = append(found, layout.Itoa(p.id))
 		}
 	}
-	return found, nil
+	return found, err
+}
+
+// unlessKnown reads the posts among the ids, except for those that are known.
+func (w *writer) unlessKnown(ctx context.Context, ids []string, known map[string]bool) ([]stub, error) {
+	var posts []stub
+	for _, id := range ids {
+		if post, ok := layout.ParseID(id); ok && !known[id] { // not the end of a list
+			posts = append(posts, stub{id: post})
+		}
+	}
+	return posts, w.readStubs(ctx, posts)
 }
 
 func (w *writer) removeFrom(ctx context.Context, user int64, ids []string) error {
