@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"math"
 
 	"github.com/a-h/templ"
-	"github.com/maypok86/otter/v2"
 )
 
 // layout is a page: the shell, with the children of the component in its middle.
@@ -48,20 +46,12 @@ var (
 	middle = []byte("<!-- main -->")
 )
 
-// shells are the latest shells. What differs between the pages of a viewer is not
-// part of them.
-var shells = otter.Must(&otter.Options[frame, *shell]{
-	MaximumWeight: 32 << 20,
-	Weigher: func(f frame, s *shell) uint32 {
-		return uint32(min(len(s.head)+len(s.menu)+len(s.end)+len(f.Title)+400, math.MaxUint32))
-	},
-})
-
 func shellOf(ctx context.Context, f frame) (*shell, error) {
-	shared := f.Head == nil
+	r := renderedIn(ctx)
+	shared := r != nil && f.Head == nil
 	f.Live, f.Since, f.Outdated = "", "", nil
 	if shared {
-		if s, ok := shells.GetIfPresent(f); ok {
+		if s, ok := r.shells.GetIfPresent(f); ok {
 			return s, nil
 		}
 	}
@@ -74,7 +64,7 @@ func shellOf(ctx context.Context, f frame) (*shell, error) {
 	s.head, rest, _ = bytes.Cut(buf.Bytes(), spriteBytes)
 	s.menu, s.end, _ = bytes.Cut(rest, middle)
 	if shared {
-		shells.Set(f, s)
+		r.shells.Set(f, s)
 	}
 	return s, nil
 }

@@ -35,6 +35,7 @@ type Server struct {
 	metrics     *metrics.Metrics
 	live        *live.Hub
 	static      *static
+	rendered    *rendered
 	site        http.Handler
 	mux         *http.ServeMux
 	visitors    sharedPage // the public timeline

@@ -39,8 +39,8 @@ type madePage struct {
 	small []byte    // the compressed body
 }
 
-// squeezed is the compressed body, made for the first client that takes it.
-func (p *madePage) squeezed() []byte {
+// compressed is the compressed body, made for the first client that takes it.
+func (p *madePage) compressed() []byte {
 	p.once.Do(func() {
 		var to bytes.Buffer
 		httpserver.Compress(&to, p.body)
@@ -94,7 +94,7 @@ func (s *Server) sendShared(w http.ResponseWriter, r *http.Request, page *madePa
 	h := w.Header()
 	body, length := page.body, page.length
 	if httpserver.AcceptsGzip(r) {
-		body = page.squeezed()
+		body = page.compressed()
 		length = []string{strconv.Itoa(len(body))}
 		h["Content-Encoding"] = headerGzip
 	}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -45,8 +46,12 @@ func (req *request) newMembers(v *social.Viewer) ([]personView, error) {
 // compared with each of them for every page.
 type memberLists = otter.Cache[membersOf, memberList]
 
-func newMemberLists() *memberLists {
-	return otter.Must(&otter.Options[membersOf, memberList]{MaximumSize: 2000})
+func newMemberLists() (*memberLists, error) {
+	lists, err := otter.New(&otter.Options[membersOf, memberList]{MaximumSize: 2000})
+	if err != nil {
+		return nil, fmt.Errorf("web: %w", err)
+	}
+	return lists, nil
 }
 
 type membersOf struct {

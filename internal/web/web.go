@@ -113,6 +113,12 @@ func New(service *app.App, opt Options) (*Server, error) {
 	if s.static, err = newStatic(); err != nil {
 		return nil, err
 	}
+	if s.rendered, err = newRendered(); err != nil {
+		return nil, err
+	}
+	if s.members, err = newMemberLists(); err != nil {
+		return nil, err
+	}
 	service.Views.RenderWith(renderPost)
 	if s.live, err = live.New(service, opt.Live); err != nil {
 		return nil, fmt.Errorf("web: %w", err)
@@ -122,7 +128,6 @@ func New(service *app.App, opt Options) (*Server, error) {
 		return nil, err
 	}
 	s.mux = s.newMux()
-	s.members = newMemberLists()
 	s.visitors = sharedPage{path: "/timeline", route: s.metrics.Route("GET /timeline")}
 	s.site = s.access.Wrap(s.everywhere(s.visitors.or(s, s.protect(s.mux))))
 	return s, nil
