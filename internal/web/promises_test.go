@@ -35,6 +35,7 @@ func TestEditTellsWhatStays(t *testing.T) {
 func TestLoginEndsTheSessionBefore(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
+	s.signedUp("ada")
 	s.signedUp("ben")
 	for name, again := range map[string]func(v *visitor){
 		"log-in": func(v *visitor) { v.send("/login", "username", "ben", "password", password).want(303) },
@@ -42,10 +43,8 @@ func TestLoginEndsTheSessionBefore(t *testing.T) {
 			v.send("/register", "username", "cyd", "password", password, "password2", password).want(303)
 		},
 	} {
+		t.Log(name)
 		v := s.visitor()
-		if name == "log-in" {
-			s.signedUp("ada")
-		}
 		v.send("/login", "username", "ada", "password", password).want(303)
 		before := s.visitor()
 		u, err := url.Parse(s.http.URL)
