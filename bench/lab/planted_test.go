@@ -43,7 +43,7 @@ var inProgram = []planted{
 	},
 	{
 		name: "stalehead", what: "the latest posts of a merged author are never read again", file: "internal/social/home/merge.go",
-		before: "\treturn age < refreshEvery || a.busy.Load()\n", code: "\tif plant.On(\"stalehead\") {\n\t\treturn true\n\t}\n",
+		before: "\t\tif all[i] = h; ok && !fresh && h.first == first[a.id] {\n", code: "\t\tif old := a.head.Latest(); plant.On(\"stalehead\") && old != nil && !a.head.IsForced() {\n\t\t\th, ok = old, true\n\t\t}\n",
 	},
 	{
 		name: "ledgerfirst", what: "a task leaves its ledger before it is done", file: "internal/social/task/engine.go",
