@@ -41,7 +41,7 @@ const (
 
 	onTimeline = 19.0 // what a post costs the master that has `timeline`
 	onCounter  = 1.9  // and the one that has `next_post_id`
-	onFanOuts  = 7.4  // and the one that has `fanouts`
+	onTasks    = 7.4  // and the one that has `tasks`
 
 	userBytes     = 860.0 // with 1.5 sessions, the name and the entry among the latest
 	postBytes     = 430.0 // of 105 characters, with its entry on the profile
@@ -72,9 +72,9 @@ type Need struct {
 	LikeBytes, NoticeBytes                                float64
 	Masters, Web, Workers                                 int
 
-	Timeline, Counter, FanOuts float64 // the share of a core that a key takes
-	StarBytes                  float64 // the largest set of followers
-	First                      string  // what limits first
+	Timeline, Counter, Tasks float64 // the share of a core that a key takes
+	StarBytes                float64 // the largest set of followers
+	First                    string  // what limits first
 }
 
 // need computes what a site needs.
@@ -111,7 +111,7 @@ func need(s Site) Need {
 	}
 	n.Timeline = n.PostsASecond*onTimeline/1e6 + float64(n.Web)*5.2/1e6
 	n.Counter = n.PostsASecond * onCounter / 1e6
-	n.FanOuts = n.PostsASecond * onFanOuts / 1e6
+	n.Tasks = n.PostsASecond * onTasks / 1e6
 	n.StarBytes = s.Users * s.Star * largeFollow
 	n.First = n.first(byMemory, byCPU)
 	return n
@@ -123,7 +123,7 @@ func (n *Need) first(byMemory, byCPU float64) string {
 	for _, key := range []struct {
 		name  string
 		share float64
-	}{{"timeline", n.Timeline}, {"fanouts", n.FanOuts}, {"next_post_id", n.Counter}} {
+	}{{"timeline", n.Timeline}, {"tasks", n.Tasks}, {"next_post_id", n.Counter}} {
 		if key.share > masterCores {
 			return fmt.Sprintf("the key `%s`: more than half a core of one master", key.name)
 		}

@@ -46,7 +46,7 @@ func table(needs []Need) string {
 	})
 	row("**memory, GB**", func(n Need) string { return "**" + number(n.RAM/1e9) + "**" })
 	row("`timeline`, share of a core", func(n Need) string { return percent(n.Timeline) })
-	row("`fanouts`, share of a core", func(n Need) string { return percent(n.FanOuts) })
+	row("`tasks`, share of a core", func(n Need) string { return percent(n.Tasks) })
 	row("largest set of followers, GB", func(n Need) string { return number(n.StarBytes / 1e9) })
 	row("limited first by", func(n Need) string { return n.First })
 	return b.String()

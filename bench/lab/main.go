@@ -272,10 +272,8 @@ func (c *cluster) idle(ctx context.Context, b check.Bounds) error {
 			if role, err := n.field(ctx, "replication", "role"); err != nil || role != "master" {
 				continue
 			}
-			for _, key := range []string{"fanouts", "tasks"} {
-				if has, err := n.do(ctx, "EXISTS", key).AsInt64(); err == nil && has > 0 {
-					left += key + " "
-				}
+			if has, err := n.do(ctx, "EXISTS", "tasks").AsInt64(); err == nil && has > 0 {
+				left += "tasks "
 			}
 		}
 		if left == "" {

@@ -51,8 +51,8 @@ var inProgram = []planted{
 		only: []string{"lose queue"},
 	},
 	{
-		name: "loseslice", what: "the last slice of an audience is not noted", file: "internal/social/fanout/slice.go",
-		before: "\treturn members, e.tasks.Note(ctx, members...)\n", code: "\tif plant.On(\"loseslice\") && short == pushKind {\n\t\tif members = members[:len(members)-1]; len(members) == 0 {\n\t\t\treturn nil, nil\n\t\t}\n\t}\n",
+		name: "losesegment", what: "the last segment of an audience is not noted", file: "internal/social/fanout/segment.go",
+		before: "\treturn members, e.tasks.Note(ctx, members...)\n", code: "\tif plant.On(\"losesegment\") && short == pushKind {\n\t\tif members = members[:len(members)-1]; len(members) == 0 {\n\t\t\treturn nil, nil\n\t\t}\n\t}\n",
 	},
 	{
 		name: "blockends", what: "a block ends no follow", file: "internal/social/fanout/mirrored.go",

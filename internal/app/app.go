@@ -15,7 +15,6 @@ import (
 
 	"retwis/collection"
 	"retwis/internal/redis/store"
-	"retwis/internal/social"
 	"retwis/internal/social/accounts"
 	"retwis/internal/social/audit"
 	"retwis/internal/social/auth"
@@ -410,28 +409,18 @@ func (s *App) PingWrite(ctx context.Context) error {
 	return nil
 }
 
-// Resume repeats the fan-out of a post from its beginning to its end; see
-// fanout.Engine. It returns ErrNotFound where there is no such post.
-func (s *App) Resume(ctx context.Context, post int64) error {
-	err := s.fanOut.Resume(ctx, post)
-	if errors.Is(err, fanout.ErrNoPost) {
-		return social.ErrNotFound
-	}
-	return err
-}
-
-// ResumeFanOuts finishes the posts whose fan-out was interrupted when a process
-// died, in this process. A post that cannot be finished is logged and tried again by a
-// later call; the error reports how many there are.
-func (s *App) ResumeFanOuts(ctx context.Context) error { return s.fanOut.ResumeAll(ctx) }
+// RetryTasks finishes the tasks, such as fan-outs, that were interrupted when a process
+// died, in this process. One that cannot be finished is logged and tried again by a later
+// call; the error reports how many there are.
+func (s *App) RetryTasks(ctx context.Context) error { return s.fanOut.RetryAll(ctx) }
 
 // sweepEvery is how often to look for work in the background that was lost.
 const sweepEvery = 3 * time.Second
 
-// RecoverFanOuts looks for interrupted work and queues it again, every three seconds or
+// RecoverTasks looks for interrupted work and queues it again, every three seconds or
 // more often, until ctx ends. All processes of a site call it; a lock lets one of them do
 // that. Other maintenance is done every so often.
-func (s *App) RecoverFanOuts(ctx context.Context, every time.Duration) error {
+func (s *App) RecoverTasks(ctx context.Context, every time.Duration) error {
 	var others sync.WaitGroup
 	defer others.Wait()
 	others.Go(func() { s.names.Maintain(ctx, every) })

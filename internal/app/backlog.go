@@ -9,38 +9,31 @@ import (
 	"retwis/internal/social/layout"
 )
 
-// Backlog is the background work of one kind that is not finished.
+// Backlog is the background work that is not finished.
 type Backlog struct {
-	Queue   string // "fanouts" or "tasks"
-	Waiting int64
-	// Stalled is how long ago a process last worked on the work that waits longest, or
+	Waiting int64 // tasks
+	// Stalled is how long ago a process last worked on the task that waits longest, or
 	// made sure that a queue has it. Processes that are alive do so every few seconds.
 	Stalled time.Duration
 }
 
-// Backlog returns the work that is not finished: posts that are on their way to
-// timelines, and other tasks. One round trip.
-func (s *App) Backlog(ctx context.Context) ([]Backlog, error) {
+// Backlog returns the work that is not finished. Two round trips.
+func (s *App) Backlog(ctx context.Context) (Backlog, error) {
+	var all Backlog
 	b := s.db.Client.B()
-	queues := []string{layout.FanOuts, layout.Tasks}
-	results := s.db.Client.DoMulti(ctx,
-		b.Zcard().Key(queues[0]).Build(), b.Zrange().Key(queues[0]).Min("0").Max("0").Withscores().Build(),
-		b.Zcard().Key(queues[1]).Build(), b.Zrange().Key(queues[1]).Min("0").Max("0").Withscores().Build(),
-	)
-	all := make([]Backlog, len(queues))
-	for i, queue := range queues {
-		waiting, err := results[2*i].AsInt64()
+	for _, key := range []string{layout.Tasks, layout.FanOuts} {
+		res := s.db.Client.DoMulti(ctx, b.Zcard().Key(key).Build(), b.Zrange().Key(key).Min("0").Max("0").Withscores().Build())
+		waiting, err := res[0].AsInt64()
 		if err != nil {
-			return nil, fmt.Errorf("social: backlog: %w", err)
+			return all, fmt.Errorf("social: backlog: %w", err)
 		}
-		oldest, err := results[2*i+1].AsZScores()
+		oldest, err := res[1].AsZScores()
 		if err != nil {
-			return nil, fmt.Errorf("social: backlog: %w", err)
+			return all, fmt.Errorf("social: backlog: %w", err)
 		}
-		all[i] = Backlog{Queue: queue, Waiting: waiting}
+		all.Waiting += waiting
 		if len(oldest) > 0 {
-			renewed := time.Unix(int64(oldest[0].Score), 0)
-			all[i].Stalled = max(0, s.opt.Now().Sub(renewed))
+			all.Stalled = max(all.Stalled, s.opt.Now().Sub(time.Unix(int64(oldest[0].Score), 0)))
 		}
 	}
 	return all, nil

@@ -20,28 +20,32 @@ func TestBacklog(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	backlog := func() map[string]app.Backlog {
-		all, err := s.Backlog(t.Context())
+	backlog := func() app.Backlog {
+		t.Helper()
+		got, err := s.Backlog(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		byName := map[string]app.Backlog{}
-		for _, one := range all {
-			byName[one.Queue] = one
-		}
-		return byName
+		return got
 	}
-	if got := backlog(); got["fanouts"].Waiting != 0 || got["tasks"].Stalled != 0 || len(got) != 2 {
-		t.Errorf("%v", got)
+	if got := backlog(); got != (app.Backlog{}) {
+		t.Errorf("%+v, want none", got)
 	}
 	b := client.B()
-	for member, age := range map[string]time.Duration{"1:1": time.Minute, "2:1": time.Second} {
+	add := func(key, member string, age time.Duration) {
+		t.Helper()
 		score := float64(now.Add(-age).Unix())
-		if err := client.Do(t.Context(), b.Zadd().Key("fanouts").ScoreMember().ScoreMember(score, member).Build()).Error(); err != nil {
+		if err := client.Do(t.Context(), b.Zadd().Key(key).ScoreMember().ScoreMember(score, member).Build()).Error(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := backlog()["fanouts"]; got.Waiting != 2 || got.Stalled != time.Minute {
+	add("tasks", "post:1:1:1", time.Second)
+	add("tasks", "post:2:1:1", time.Minute)
+	if got := backlog(); got != (app.Backlog{Waiting: 2, Stalled: time.Minute}) {
 		t.Errorf("%+v, want 2 that wait for a minute, as of %s", got, strconv.FormatInt(now.Unix(), 10))
+	}
+	add("fanouts", "3:1:1", time.Hour) // of an earlier version
+	if got := backlog(); got != (app.Backlog{Waiting: 3, Stalled: time.Hour}) {
+		t.Errorf("%+v, want 3 that wait for an hour, as of %s", got, strconv.FormatInt(now.Unix(), 10))
 	}
 }

@@ -131,7 +131,7 @@ func TestUnblockAtOnce(t *testing.T) {
 			t.Fatalf("before: %q and %q", one, two)
 		}
 		for _, id := range []int64{byAda, byBob} { // as if another process had it in hand
-			b.Redis("ZADD", layout.FanOuts, layout.Seconds(b.Clock.Now()), layout.Itoa(id))
+			b.Redis("ZADD", layout.Tasks, layout.Seconds(b.Clock.Now()), b.PostTask(id))
 		}
 		b.do(b.Relations.Block(b.Ctx, ada, bob, time.Time{}))
 		if got := b.relation(bob, ada); got != "blocked by" {
@@ -139,7 +139,7 @@ func TestUnblockAtOnce(t *testing.T) {
 		}
 		b.do(other.Relations.Unblock(b.Ctx, ada, bob))
 		b.wantNoRelation(ada, bob)
-		b.Redis("ZREM", layout.FanOuts, layout.Itoa(byAda), layout.Itoa(byBob))
+		b.Redis("ZREM", layout.Tasks, b.PostTask(byAda), b.PostTask(byBob))
 		b.Eventually("the home timelines to be cleared", func() bool {
 			return b.home(ada) == layout.Itoa(byAda) && b.home(bob) == layout.Itoa(byBob)
 		})
@@ -176,7 +176,7 @@ func TestBlockEndsBeforeItsTask(t *testing.T) {
 			b.Redis("ZADD", layout.Tasks, "1", fmt.Sprintf("timed_block:%d:%d:%d", pair[0].ID, pair[1].ID, end.Unix()))
 		}
 		leave(users[3])
-		b.do(b.ResumeFanOuts(b.Ctx))
+		b.do(b.RetryTasks(b.Ctx))
 		b.Clock.Advance(25 * time.Hour)
 		b.Redis("ZADD", layout.BlockedKey(users[0][0].ID), layout.Seconds(end), layout.Itoa(users[0][1].ID))
 		b.do(b.Follows.Unfollow(b.Ctx, users[2][0], users[2][1]))
@@ -184,7 +184,7 @@ func TestBlockEndsBeforeItsTask(t *testing.T) {
 		for _, pair := range users[:3] {
 			leave(pair)
 		}
-		b.do(b.ResumeFanOuts(b.Ctx))
+		b.do(b.RetryTasks(b.Ctx))
 		b.wantNoTasks()
 		for i, want := range []string{"", "", "following", "followed by, following"} {
 			got := strings.Split(b.relation(users[i][0], users[i][1]), ", ")

@@ -32,7 +32,7 @@ func TestFullMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Clock.Advance(time.Minute) // to another code
-	b.Eventually("the fan-outs to end", func() bool { return b.Redis("EXISTS", "fanouts") == "0" })
+	b.Eventually("the fan-outs to end", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
 	config := func(name, value string) {
 		t.Helper()
 		if err := b.DB.Do(b.Ctx, b.DB.B().ConfigSet().ParameterValue().ParameterValue(name, value).Build()).Error(); err != nil {
@@ -81,7 +81,7 @@ func TestFullMemory(t *testing.T) {
 	}
 	config("maxmemory", "0")
 	b.Eventually("what was refused in the background to end", func() bool {
-		_ = b.ResumeFanOuts(b.Ctx)
+		_ = b.RetryTasks(b.Ctx)
 		return b.Redis("EXISTS", "tasks") == "0"
 	})
 	if result := b.WantHealthy(); result.Users != 3 {

@@ -37,7 +37,7 @@ func TestPost(t *testing.T) {
 			t.Errorf("%s = %q, want %q", key, got, want)
 		}
 	}
-	if left := b.Redis("EXISTS", "fanouts"); left != "0" {
+	if left := b.Redis("EXISTS", "tasks"); left != "0" {
 		t.Error("the fan-out counts as unfinished")
 	}
 	posts, err := b.Posts.Posts(b.Ctx, 99, pid)
@@ -121,7 +121,7 @@ func TestPostNeverOverwrites(t *testing.T) {
 		t.Errorf("post 2 says %q now", body)
 	}
 	b.Clock.Advance(time.Minute)
-	if err := b.ResumeFanOuts(b.Ctx); err != nil {
+	if err := b.RetryTasks(b.Ctx); err != nil {
 		t.Fatal(err)
 	}
 	b.WantHealthy()
@@ -210,10 +210,10 @@ func TestPostPassesOverForeignKeys(t *testing.T) {
 		t.Errorf("the other follower has %q", got)
 	}
 	b.Clock.Advance(time.Minute)
-	if err := b.ResumeFanOuts(b.Ctx); err != nil {
+	if err := b.RetryTasks(b.Ctx); err != nil {
 		t.Error(err)
 	}
-	if left := b.Redis("ZRANGE", "fanouts", "0", "-1"); left != "" {
+	if left := b.Redis("ZRANGE", "tasks", "0", "-1"); left != "" {
 		t.Errorf("unfinished: %q", left)
 	}
 }
@@ -228,26 +228,26 @@ func TestResumePassesOverUnreadablePosts(t *testing.T) {
 	b.Redis("SET", "post:99", "foreign")
 	b.Redis("SET", "followers:2", "foreign")
 	b.Redis("DEL", "posts:3")
-	b.Redis("ZADD", "fanouts", "1", "99", "1", "nonsense", "2", fmt.Sprint(stuck), "3", fmt.Sprint(whole))
-	err := b.ResumeFanOuts(b.Ctx)
-	if err == nil || !strings.Contains(err.Error(), "1 members of fanouts") {
-		t.Errorf("ResumeFanOuts = %v, want that it counts the one that failed", err)
+	b.Redis("ZADD", "tasks", "1", "post:99:1:1", "1", "post:nonsense", "2", b.PostTask(stuck), "3", b.PostTask(whole))
+	err := b.RetryTasks(b.Ctx)
+	if err == nil || !strings.Contains(err.Error(), "1 members of tasks") {
+		t.Errorf("RetryTasks = %v, want that it counts the one that failed", err)
 	}
 	if got := b.Redis("LRANGE", "posts:3", "0", "-1"); got != fmt.Sprint(whole) {
 		t.Errorf("the follower has %q, want %d", got, whole)
 	}
-	if left := b.Redis("ZRANGE", "fanouts", "0", "-1"); left != fmt.Sprint(stuck) {
+	if left := b.Redis("ZRANGE", "tasks", "0", "-1"); left != b.PostTask(stuck) {
 		t.Errorf("unfinished: %q, want %d alone", left, stuck)
 	}
-	if err := b.ResumeFanOuts(b.Ctx); err != nil {
+	if err := b.RetryTasks(b.Ctx); err != nil {
 		t.Errorf("tried again at once: %v", err)
 	}
 	b.Redis("DEL", "followers:2")
 	b.Clock.Advance(time.Minute)
-	if err := b.ResumeFanOuts(b.Ctx); err != nil {
+	if err := b.RetryTasks(b.Ctx); err != nil {
 		t.Error(err)
 	}
-	if left := b.Redis("ZRANGE", "fanouts", "0", "-1"); left != "" {
+	if left := b.Redis("ZRANGE", "tasks", "0", "-1"); left != "" {
 		t.Errorf("unfinished: %q", left)
 	}
 }
@@ -261,17 +261,17 @@ func TestFanOutsAreTakenOnce(t *testing.T) {
 	const posts = 120
 	for i := range posts {
 		id := b.Publish(author, fmt.Sprint(i))
-		b.Redis("ZADD", "fanouts", "1", fmt.Sprint(id))
+		b.Redis("ZADD", "tasks", "1", b.PostTask(id))
 	}
 	b.Redis("DEL", "posts:1")
 	var finished atomic.Int64
 	var wg sync.WaitGroup
 	for range 4 {
 		other := on(t, b.DB, func(opt *app.Options) {
-			opt.Logger = slog.New(counting{slog.DiscardHandler, "finished an interrupted fan-out", &finished})
+			opt.Logger = slog.New(counting{slog.DiscardHandler, "finished an interrupted task", &finished})
 		})
 		wg.Go(func() {
-			if err := other.ResumeFanOuts(b.Ctx); err != nil {
+			if err := other.RetryTasks(b.Ctx); err != nil {
 				t.Error(err)
 			}
 		})
@@ -320,20 +320,20 @@ func TestResume(t *testing.T) {
 	}
 	b.Redis("LREM", "timeline", "0", fmt.Sprint(lost))
 	b.Redis("ZREM", fmt.Sprintf("profile:%d", author.ID), fmt.Sprint(lost))
-	b.Redis("ZADD", "fanouts", fmt.Sprint(b.Clock.Unix.Load()), fmt.Sprint(lost))
+	b.Redis("ZADD", "tasks", fmt.Sprint(b.Clock.Unix.Load()), b.PostTask(lost))
 
-	if err := b.ResumeFanOuts(b.Ctx); err != nil {
+	if err := b.RetryTasks(b.Ctx); err != nil {
 		t.Fatal(err)
 	}
-	if left := b.Redis("ZCARD", "fanouts"); left != "1" {
+	if left := b.Redis("ZCARD", "tasks"); left != "1" {
 		t.Fatal("a fan-out was claimed although its process may be alive")
 	}
 	b.Clock.Advance(time.Minute)
 	for range 2 {
-		if err := b.ResumeFanOuts(b.Ctx); err != nil {
+		if err := b.RetryTasks(b.Ctx); err != nil {
 			t.Fatal(err)
 		}
-		if err := b.Resume(b.Ctx, lost); err != nil {
+		if err := b.FanOut().Retry(b.Ctx, lost); err != nil {
 			t.Fatal(err)
 		}
 		want := fmt.Sprint(latest, " ", lost, " ", old)
@@ -349,8 +349,8 @@ func TestResume(t *testing.T) {
 	if result := b.WantHealthy(); result.Leftovers != 0 {
 		t.Errorf("check = %+v", result)
 	}
-	if err := b.Resume(b.Ctx, 12345); !errors.Is(err, social.ErrNotFound) {
-		t.Errorf("Resume of no post: %v, want ErrNotFound", err)
+	if err := b.FanOut().Retry(b.Ctx, 12345); err != nil {
+		t.Errorf("Retry of no post: %v", err)
 	}
 }
 
@@ -376,7 +376,7 @@ func TestFanOutInTheBackground(t *testing.T) {
 		t.Fatal(err)
 	}
 	pid := b.Publish(author, "to all of you")
-	b.Eventually("the fan-out to end", func() bool { return b.Redis("EXISTS", "fanouts") == "0" && b.Redis("EXISTS", "tasks") == "0" })
+	b.Eventually("the fan-out to end", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
 	for _, fan := range fans {
 		if got := b.Redis("LRANGE", fmt.Sprintf("posts:%d", fan.ID), "0", "-1"); got != fmt.Sprint(pid) {
 			t.Fatalf("%s has %q", fan.Name, got)
@@ -405,7 +405,7 @@ func TestTimelinesAreCapped(t *testing.T) {
 		t.Errorf("the profile has %s posts, want all 1300", n)
 	}
 	// A post older than a full timeline is not added again.
-	if err := b.Resume(b.Ctx, 3); err != nil {
+	if err := b.FanOut().Retry(b.Ctx, 3); err != nil {
 		t.Fatal(err)
 	}
 	if at := b.Redis("LPOS", "timeline", "3"); at != "" {

@@ -31,11 +31,11 @@ func TestKeysOfASingleServer(t *testing.T) {
 	b := setup(t)
 	b.useEverything()
 	b.Eventually("the end of the work in the background", func() bool {
-		if b.Redis("EXISTS", "fanouts", "tasks", "jobs:0", "jobs:long:0") == "0" {
+		if b.Redis("EXISTS", "tasks", "jobs:0", "jobs:long:0") == "0" {
 			return true
 		}
 		b.Clock.Advance(time.Minute)
-		b.do(b.ResumeFanOuts(b.Ctx))
+		b.do(b.RetryTasks(b.Ctx))
 		return false
 	})
 	got := b.dump()

@@ -75,7 +75,7 @@ func TestTimelineShare(t *testing.T) {
 			}
 			// A fan-out that is repeated later, because a process died, changes nothing.
 			for _, id := range of[len(of)-layout.TimelineShare-3:] {
-				if err := b.FanOut().Repeat(b.Ctx, id); err != nil {
+				if err := b.FanOut().Retry(b.Ctx, id); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -90,7 +90,7 @@ func actTogether(t *testing.T, clients []rueidis.Client) {
 	}
 	wg.Wait()
 	b.Eventually("the background to end", func() bool {
-		return b.Redis("EXISTS", "fanouts") == "0" && b.Redis("EXISTS", "tasks") == "0"
+		return b.Redis("EXISTS", "tasks") == "0"
 	})
 	b.WantHealthy()
 	for _, u := range users {

@@ -94,18 +94,12 @@ func (s *Server) backgroundWork(ctx context.Context) (lines []overviewLine, err 
 	if err != nil {
 		return nil, err
 	}
-	for _, one := range work {
-		name := "Posts on their way to timelines"
-		if one.Queue != "fanouts" {
-			name = "Other unfinished work"
-		}
-		line := overviewLine{Name: name, Value: thousands(one.Waiting)}
-		if one.Stalled > time.Minute {
-			line.Value += ", waiting for " + one.Stalled.Round(time.Second).String()
-			line.Bad = true
-		}
-		lines = append(lines, line)
+	line := overviewLine{Name: "Unfinished work, such as posts on their way to timelines", Value: thousands(work.Waiting)}
+	if work.Stalled > time.Minute {
+		line.Value += ", waiting for " + work.Stalled.Round(time.Second).String()
+		line.Bad = true
 	}
+	lines = append(lines, line)
 	dead, err := s.app.DeadJobs(ctx)
 	return append(lines, overviewLine{"Work given up", strconv.FormatInt(dead, 10), dead > 0}), err
 }

@@ -109,7 +109,7 @@ func useAll(t *testing.T, db *store.Store) {
 	ada.send("/logout").want(303)
 	ada.send("/login", "username", "ada", "password", password).want(303)
 	ada.get("/readyz").want(200).wantNot("read-only")
-	if err := s.social.ResumeFanOuts(t.Context()); err != nil {
+	if err := s.social.RetryTasks(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if err := store.ProbeScript(t.Context(), db.Client()); err != nil {

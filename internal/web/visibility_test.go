@@ -390,7 +390,7 @@ func (n *network) compareAll() {
 	n.compareTag()
 	s := n.sites[0]
 	until(n.t, "the work in the background to end", func() bool {
-		waiting, err := s.client.Do(n.t.Context(), s.client.B().Exists().Key("fanouts", "tasks").Build()).AsInt64()
+		waiting, err := s.client.Do(n.t.Context(), s.client.B().Exists().Key("tasks").Build()).AsInt64()
 		return err == nil && waiting == 0
 	})
 	result, err := check.Verify(n.t.Context(), s.social, check.Options{Report: func(p check.Problem) { n.t.Error(p) }})

@@ -100,7 +100,7 @@ func (r *running) untilDone(ctx context.Context) error {
 		})
 	}
 	wg.Go(func() {
-		if err := r.service.RecoverFanOuts(ctx, resumeEvery); err != nil {
+		if err := r.service.RecoverTasks(ctx, resumeEvery); err != nil {
 			r.log.Error("cannot finish interrupted posts", "error", err)
 		}
 	})

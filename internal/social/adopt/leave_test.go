@@ -37,7 +37,7 @@ func TestLeaveCluster(t *testing.T) {
 		b.Publish(friend, fmt.Sprint("from a friend ", i))
 		theirs = append(theirs, fmt.Sprint(b.Publish(star, fmt.Sprint("from a star ", i))))
 	}
-	b.Eventually("the fan-outs to end", func() bool { return b.Redis("EXISTS", "fanouts", "tasks") == "0" })
+	b.Eventually("the fan-outs to end", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
 	want := map[string]string{}
 	for name, key := range readers {
 		want[name] = b.Redis("LRANGE", key, "0", "-1")

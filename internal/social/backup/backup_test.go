@@ -208,7 +208,7 @@ func small(t *testing.T) (*database, []byte) {
 	for n := range 30 {
 		db.Publish(ada, fmt.Sprintf("post %d", n))
 	}
-	db.Eventually("the fan-outs to end", func() bool { return db.Redis("EXISTS", "fanouts") == "0" })
+	db.Eventually("the fan-outs to end", func() bool { return db.Redis("EXISTS", "tasks") == "0" })
 	var file bytes.Buffer
 	if _, err := backup.Write(db.Ctx, db.Source, &file, backup.Options{}); err != nil {
 		t.Fatal(err)
@@ -293,11 +293,11 @@ func TestRestoreAgain(t *testing.T) {
 		t.Errorf("into a full database: %v", err)
 	}
 	to.Redis("SET", "stale", "1")
-	to.Redis("SET", "fanouts_lock", "a site")
+	to.Redis("SET", "tasks_lock", "a site")
 	if _, err := restore(other, true); !errors.Is(err, backup.ErrInUse) {
 		t.Errorf("into a database in use: %v", err)
 	}
-	to.Redis("DEL", "fanouts_lock")
+	to.Redis("DEL", "tasks_lock")
 	restored, err := restore(file, true)
 	if err != nil {
 		t.Fatal(err)

@@ -123,7 +123,7 @@ func empty(ctx context.Context, client rueidis.Client, masters []nodes.Master, k
 		return fmt.Errorf("%w: it has %d keys", ErrNotEmpty, keys)
 	}
 	if owner == "" {
-		served, err := client.Do(ctx, client.B().Exists().Key(layout.FanOutsLock).Build()).AsInt64()
+		served, err := client.Do(ctx, client.B().Exists().Key(layout.TasksLock, layout.FanOutsLock).Build()).AsInt64()
 		if err != nil {
 			return err
 		}

@@ -8,7 +8,6 @@ import (
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/social/fanout"
-	"retwis/internal/social/layout"
 )
 
 // batch collects reads, whose results are there after run. A key of another type
@@ -87,23 +86,17 @@ func (b *batch) score(key, member string) *string {
 	return b.text(b.client.B().Zscore().Key(key).Member(member).Build())
 }
 
-// fanOut reads the claim of a post in `fanouts`; empty where it is not on its way.
-func (b *batch) fanOut(post, author int64, time string) *string {
-	claim := new(string)
-	cmd := b.client.B().Zmscore().Key(layout.FanOuts).Member(fanout.Members(post, author, time)...).Build()
-	b.add(cmd, func(res rueidis.RedisResult) error {
-		claims, err := res.ToArray()
-		for _, c := range claims {
-			if !c.IsNil() {
-				*claim, err = c.ToString()
-			}
-		}
-		if rediserr.IsWrongType(err) {
-			return nil
-		}
-		return err
-	})
-	return claim
+// isPending reads whether a post is on its way to timelines.
+func (b *batch) isPending(post, author int64, time string) *bool {
+	pending := new(bool)
+	for _, cmd := range fanout.ClaimCommands(b.client, post, author, time) {
+		b.add(cmd, func(res rueidis.RedisResult) error {
+			claimed, err := fanout.Claimed(res)
+			*pending = *pending || claimed
+			return err
+		})
+	}
+	return pending
 }
 
 // exists reads whether a key exists.

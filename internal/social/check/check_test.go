@@ -124,6 +124,7 @@ func TestCheckFinds(t *testing.T) {
 		"auths: a string, where Retwis":                          func(b *bundle) { b.Redis("DEL", "auths"); b.Redis("SET", "auths", "x") },
 		"users_by_time: a list, where Retwis":                    func(b *bundle) { b.Redis("DEL", "users_by_time"); b.Redis("LPUSH", "users_by_time", "x") },
 		"timeline: a set, where Retwis":                          func(b *bundle) { b.Redis("DEL", "timeline"); b.Redis("SADD", "timeline", "x") },
+		"post:1:1:5 is not finished yet":                         func(b *bundle) { b.Redis("ZADD", "tasks", "5", "post:1:1:5") },
 		"fanouts: a set, where Retwis":                           func(b *bundle) { b.Redis("SADD", "fanouts", "x") },
 		"next_user_id: a set, where Retwis":                      func(b *bundle) { b.Redis("DEL", "next_user_id"); b.Redis("SADD", "next_user_id", "x") },
 		"posts:2: a string, where Retwis":                        func(b *bundle) { b.Redis("DEL", "posts:2"); b.Redis("SET", "posts:2", "x") },

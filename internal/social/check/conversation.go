@@ -47,7 +47,7 @@ func (c *postCheck) reply(ctx context.Context, p *post) error {
 	if err := c.rooted(ctx, p); err != nil {
 		return err
 	}
-	if *p.fanOut != "" {
+	if *p.isPending {
 		return nil // it will be there soon
 	}
 	if *p.inReplies == 0 {
@@ -187,7 +187,7 @@ func (c *postCheck) addReply(ctx context.Context, id int64) (bool, error) {
 func (c *postCheck) repost(ctx context.Context, p *post) error {
 	problem := Problem{Kind: maintain.Dangling, Key: p.key, Repair: "delete the repost", Leftover: true}
 	switch {
-	case *p.fanOut != "":
+	case *p.isPending:
 		return nil
 	case !p.repeated.isPost():
 		problem.Detail = fmt.Sprintf("repeats post %d, which does not exist or is deleted", p.repostOf)
@@ -203,10 +203,10 @@ func (c *postCheck) repost(ctx context.Context, p *post) error {
 		if err != nil {
 			return false, err
 		}
-		// A repost is in fanouts from before it is written until the post has it.
+		// A repost is a task from before it is written until the post has it.
 		b := c.check.batch()
-		writing := b.fanOut(p.id, p.author, p.time)
-		if err := b.run(ctx); err != nil || *writing != "" {
+		writing := b.isPending(p.id, p.author, p.time)
+		if err := b.run(ctx); err != nil || *writing {
 			return false, err
 		}
 		claim, err := reply.TextOrEmpty(c.check.client.Do(ctx, c.check.client.B().Zscore().Key(layout.RepostersKey(p.repostOf)).Member(layout.Itoa(p.author)).Build()))

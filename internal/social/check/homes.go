@@ -46,12 +46,16 @@ func (c *listCheck) home(ctx context.Context, uid int64, ids []string, states ma
 }
 
 // unfollowed reports a post on the home timeline of a user who does not follow its author,
-// unless it has a tag that the user follows.
+// unless it has a tag that the user follows. The deletion of either account ends the follow
+// before it removes the post.
 func (c *listCheck) unfollowed(ctx context.Context, uid, id, author int64) error {
 	b, cmd := c.check.batch(), c.check.client.B()
 	body := b.text(cmd.Hget().Key(layout.PostKey(id)).Field("body").Build())
 	edits := b.texts(cmd.Lrange().Key(layout.EditsKey(id)).Start(0).Stop(-1).Build())
 	if err := b.run(ctx); err != nil {
+		return err
+	}
+	if closed, err := c.check.isAnyClosed(ctx, uid, author); err != nil || closed {
 		return err
 	}
 	tags := text.Tags(*body)

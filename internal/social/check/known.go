@@ -1,6 +1,13 @@
 package check
 
-import "github.com/redis/rueidis"
+import (
+	"context"
+	"slices"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social/layout"
+)
 
 // known caches what exists, by id, up to a limit: many timelines contain the same
 // posts.
@@ -32,4 +39,16 @@ func (k *known[T]) lookup(ids []int64, command func(id int64) rueidis.Completed)
 		}
 	}
 	return found, ask, cmds
+}
+
+// isAnyClosed reports whether one of the accounts is being deleted: what others have of it
+// is removed step by step.
+func (c *checker) isAnyClosed(ctx context.Context, users ...int64) (bool, error) {
+	b := c.batch()
+	standings := make([]*string, len(users))
+	for i, uid := range users {
+		standings[i] = b.text(c.client.B().Hget().Key(layout.UserKey(uid)).Field("standing").Build())
+	}
+	err := b.run(ctx)
+	return slices.ContainsFunc(standings, func(standing *string) bool { return *standing == layout.Closed }), err
 }

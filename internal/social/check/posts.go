@@ -38,7 +38,7 @@ type post struct {
 	counts [3]string // as its fields say, in the order of counters
 	tags   []string
 
-	fanOut             *string // its claim in `fanouts`: it is on its way
+	isPending          *bool // it is on its way to timelines
 	cards              [3]*int64
 	posts, replies     *string // its scores on the lists of its author
 	edits, stubs       *int64
@@ -123,7 +123,7 @@ func (c *postCheck) some(ctx context.Context, keys []string) error {
 // read reads what must agree with a post.
 func (c *postCheck) read(b *batch, p *post) {
 	cmd, id := c.check.client.B(), layout.Itoa(p.id)
-	p.fanOut = b.fanOut(p.id, p.author, p.time)
+	p.isPending = b.isPending(p.id, p.author, p.time)
 	p.cards = [3]*int64{
 		b.number(cmd.Zcard().Key(layout.LikersKey(p.id)).Build()),
 		b.number(cmd.Zcard().Key(layout.RepostersKey(p.id)).Build()),
@@ -200,13 +200,13 @@ func (c *postCheck) lost(ctx context.Context, post *post) error {
 }
 
 // own checks that a post is on the profile of its author: among the posts, or among
-// the replies. That of a post in `fanouts` is written soon.
+// the replies. That of a post on its way is written soon.
 func (c *postCheck) own(ctx context.Context, p *post) error {
 	on, key, what := p.posts, layout.ProfileKey(p.author), "the profile"
 	if p.parent > 0 {
 		on, key, what = p.replies, layout.ProfileRepliesKey(p.author), "the list of replies"
 	}
-	if *on != "" || *p.fanOut != "" {
+	if *on != "" || *p.isPending {
 		return nil
 	}
 	return c.missing(ctx, p, key, fmt.Sprintf("not on %s of user %d", what, p.author))
@@ -222,7 +222,7 @@ func (c *postCheck) missing(ctx context.Context, p *post, key, detail string) er
 // tagged checks that the pages of its tags have a post.
 func (c *postCheck) tagged(ctx context.Context, p *post) error {
 	for i, tag := range p.tags {
-		if *p.inTags[i] != "" || *p.fanOut != "" {
+		if *p.inTags[i] != "" || *p.isPending {
 			continue
 		}
 		if err := c.missing(ctx, p, layout.TagKey(tag), "not on the page of #"+tag); err != nil {

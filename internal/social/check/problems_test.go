@@ -134,7 +134,7 @@ func TestStrayPostOfABusyAuthor(t *testing.T) {
 		b.Eventually("the background to end", b.isIdle)
 		b.Redis("LPUSH", layout.HomeKey(bob.ID), layout.Itoa(posts[0]))
 		since := b.Redis("HGET", layout.PostKey(posts[which]), "time")
-		b.Redis("ZADD", layout.FanOuts, "1e12", fanout.Member(posts[which], ada.ID, since))
+		b.Redis("ZADD", layout.Tasks, "1e12", fanout.Member(posts[which], ada.ID, since))
 		found := false
 		_, err := b.Check(check.Options{Report: func(p check.Problem) { found = found || strings.Contains(p.Detail, "does not follow") }})
 		if err != nil || found != want {

@@ -98,6 +98,7 @@ func (b *bundle) damage(rng *rand.Rand, people, posts int) string {
 		{"ZADD", set, "1700000000", pick(other, uid, "99", "x")},
 		{"ZREM", set, other},
 		{"ZADD", "fanouts", "1", pick(pid, "9999", "x")},
+		{"ZADD", "tasks", "1", pick("post:"+pid+":"+uid+":1", "post:x")},
 	}
 	words := commands[rng.IntN(len(commands))]
 	if rng.IntN(8) == 0 { // another type
@@ -174,7 +175,7 @@ func (b *bundle) damageAndRepair(rng *rand.Rand, what string) {
 	wg.Wait()
 	b.Eventually("the fan-outs to end", func() bool { // of posts for which keys were damaged, those too
 		b.Clock.Advance(time.Minute)
-		return b.ResumeFanOuts(b.Ctx) == nil && b.isIdle()
+		return b.RetryTasks(b.Ctx) == nil && b.isIdle()
 	})
 	b.wantWhole(what)
 	// New users can register, and everything works.
@@ -287,7 +288,7 @@ func TestRepairRestored(t *testing.T) {
 	b.Eventually("the fan-outs to end", func() bool { return b.isIdle() })
 	b.Redis("RPUSH", layout.HomeKey(bob.ID), fmt.Sprint(old))
 	at := b.Redis("HGET", layout.PostKey(latest), "time")
-	b.Redis("ZADD", layout.FanOuts, fmt.Sprint(b.Clock.Unix.Load()), fanout.Member(latest, ada.ID, at))
+	b.Redis("ZADD", layout.Tasks, fmt.Sprint(b.Clock.Unix.Load()), fanout.Member(latest, ada.ID, at))
 
 	other := on(t, b.DB)
 	other.Clock.Unix.Store(b.Clock.Unix.Load())

@@ -48,8 +48,8 @@ func (c *sampleCheck) readPublic(ctx context.Context) error {
 }
 
 // sample looks for the latest posts of an author on the author's timeline, on the public
-// timeline, and on those of some followers. A post in `fanouts` is still on its way;
-// `fanouts` is read after the profile.
+// timeline, and on those of some followers. A post that is still on its way is left out;
+// tasks are read after the profile.
 func (c *sampleCheck) sample(ctx context.Context, profile string) error {
 	if err := c.readPublic(ctx); err != nil {
 		return err
@@ -113,7 +113,7 @@ func (c *sampleCheck) oldestPublic(posts []string) int64 {
 }
 
 // written returns those of the posts of an author that are on all timelines, as far as
-// `fanouts` knows.
+// the tasks know.
 func (c *sampleCheck) written(ctx context.Context, author int64, posts []string) (map[int64]state, error) {
 	read, claims := c.check.batch(), c.check.batch()
 	fields := map[int64]*[]string{}
@@ -125,7 +125,7 @@ func (c *sampleCheck) written(ctx context.Context, author int64, posts []string)
 	if err := read.run(ctx); err != nil {
 		return nil, err
 	}
-	states, unfinished := map[int64]state{}, map[int64]*string{}
+	states, unfinished := map[int64]state{}, map[int64]*bool{}
 	for id, f := range fields {
 		if *f == nil {
 			continue // reported with the types
@@ -135,13 +135,13 @@ func (c *sampleCheck) written(ctx context.Context, author int64, posts []string)
 		if id <= c.check.adopted || s.author != author || s.stub || layout.ParseTime(s.time).IsZero() {
 			continue
 		}
-		states[id], unfinished[id] = s, claims.fanOut(id, s.author, s.time)
+		states[id], unfinished[id] = s, claims.isPending(id, s.author, s.time)
 	}
 	if err := claims.run(ctx); err != nil {
 		return nil, err
 	}
 	for id, claim := range unfinished {
-		if *claim != "" {
+		if *claim {
 			delete(states, id)
 		}
 	}
@@ -180,7 +180,7 @@ func (c *sampleCheck) lookFor(ctx context.Context, id int64, lists []string) err
 		return err
 	}
 	return c.check.foundAll(ctx, problems, func(ctx context.Context) (bool, error) {
-		return true, c.check.fanOut.Repeat(ctx, id)
+		return true, c.check.fanOut.Retry(ctx, id)
 	})
 }
 

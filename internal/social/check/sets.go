@@ -235,6 +235,12 @@ func (c *setCheck) compare(ctx context.Context, r *relation, e entry, there stri
 		p.Kind = maintain.Missing
 	}
 	if r.visible {
+		owner, _ := layout.ParseID(e.owner)
+		closed, err := c.check.isAnyClosed(ctx, owner, e.id)
+		if err != nil {
+			return err
+		}
+		p.Leftover = closed // the deletion of the account goes on
 		p.Key, p.Repair = e.key, p.Repair+" to "+other.Key
 		p.Detail = fmt.Sprintf("user %s since %s, but %q in %s", e.member, e.score, there, far.Key)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
+	"retwis/internal/social/fanout"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/task"
 	"retwis/maintain"
@@ -120,24 +121,40 @@ func (c *keyCheck) counters(ctx context.Context) error {
 	return nil
 }
 
-// unfinished reports unfinished fan-outs and tasks, and finishes those of dead
-// processes.
+// unfinished reports unfinished tasks, and finishes those of dead processes, in the order
+// in which they wait for each other.
 func (c *keyCheck) unfinished(ctx context.Context) error {
-	err := c.ledger(ctx, layout.FanOuts, "post %s is not on every timeline yet, or not on a replica; its fan-out goes on", c.check.fanOut.Take)
-	if err != nil {
-		return err
+	err := c.ledger(ctx, ledger{
+		key: layout.FanOuts, format: "post %.80s is not on every timeline yet, or not on a replica; its fan-out goes on",
+		take: c.check.fanOut.ClaimEarlier, has: func(string) bool { return true },
+	})
+	tasks := ledger{key: layout.Tasks, format: "%.80s is not finished yet, or not on a replica; it goes on", take: c.check.fanOut.Tasks().Claim}
+	for stage := range fanout.Stages {
+		tasks.has = func(member string) bool { return fanout.Stage(member) == stage }
+		if err == nil {
+			err = c.ledger(ctx, tasks)
+		}
 	}
-	return c.ledger(ctx, layout.Tasks, "%.80s is not finished yet, or not on a replica; it goes on", c.check.fanOut.Tasks().Take)
+	return err
 }
 
-// ledger checks a set of unfinished work.
-func (c *keyCheck) ledger(ctx context.Context, key, format string, take func(ctx context.Context, member string, stale int64) (bool, error)) error {
-	if c.check.foreign[key] {
+// ledger is a set of unfinished work, or a part of it.
+type ledger struct {
+	key, format string
+	has         func(member string) bool
+	take        func(ctx context.Context, member string, stale int64) (bool, error)
+}
+
+func (c *keyCheck) ledger(ctx context.Context, l ledger) error {
+	if c.check.foreign[l.key] {
 		return nil
 	}
-	return c.check.sortedSet(ctx, key, func(members, since []string) error {
+	return c.check.sortedSet(ctx, l.key, func(members, since []string) error {
 		for i, member := range members {
-			p := Problem{Kind: maintain.Missing, Key: key, Leftover: true, Detail: fmt.Sprintf(format, member)}
+			if !l.has(member) {
+				continue
+			}
+			p := Problem{Kind: maintain.Missing, Key: l.key, Leftover: true, Detail: fmt.Sprintf(l.format, member)}
 			at, _ := strconv.ParseFloat(since[i], 64)
 			var repair fix
 			stale := c.check.now().Add(-task.StaleAfter).Unix()
@@ -146,7 +163,7 @@ func (c *keyCheck) ledger(ctx context.Context, key, format string, take func(ctx
 			}
 			if at <= float64(stale) {
 				p.Repair = "finish it"
-				repair = func(ctx context.Context) (bool, error) { return take(ctx, member, stale) }
+				repair = func(ctx context.Context) (bool, error) { return l.take(ctx, member, stale) }
 			}
 			if err := c.check.found(ctx, p, repair); err != nil {
 				return err

@@ -14,23 +14,20 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// abandon ends a fan-out whose post is gone, and returns ErrNoPost; another error is
-// returned as it is. The post is removed from every list first: one that was deleted or
-// refused, and one that a failover has lost, where another post can have its id by now.
-func (e *Engine) abandon(ctx context.Context, job Job, err error) error {
+// abandon ends a fan-out whose post is gone: it removes the post from every list. err says
+// why: the post was deleted or refused, or a failover has lost it, where another post can
+// have its id by now. Another error is returned as it is.
+func (e *Engine) abandon(ctx context.Context, job *Job, err error) error {
 	switch {
 	case errors.Is(err, errDeleted), errors.Is(err, ErrRefused):
 		err = e.Delete(ctx, job.post)
 	case errors.Is(err, ErrNoPost):
-		err = e.removeLost(ctx, &job)
+		err = e.removeLost(ctx, job)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		job.forgetText()
 	}
-	if err := e.ledger.Forget(ctx, job.member()); err != nil {
-		return err
-	}
-	return ErrNoPost
+	return err
 }
 
 // removeLost removes a post that a failover has lost from the lists where its fan-out has
@@ -38,11 +35,8 @@ func (e *Engine) abandon(ctx context.Context, job Job, err error) error {
 // nothing.
 func (e *Engine) removeLost(ctx context.Context, job *Job) error {
 	w := &e.writer
-	if job.bare {
-		return nil // nothing else is known of it
-	}
 	other, err := w.owner(ctx, job.post)
-	if err != nil || other.Author != 0 && other.member() == job.member() {
+	if err != nil || other.Author != 0 && other.identity() == job.identity() {
 		return err // its author does not exist any more: the removal of the account goes on
 	}
 	if err := w.removeLostOwn(ctx, job, &other); err != nil {
@@ -59,15 +53,12 @@ func (e *Engine) removeLost(ctx context.Context, job *Job) error {
 	if merged {
 		parts = parts[1:]
 	}
-	whole := slice{post: job.post, author: job.Author, time: job.postTime(), from: storage.FirstPage}
-	members, err := e.slicesOf(ctx, whole, parts, unpushKind, unpushLongKind)
+	whole := segment{post: job.post, author: job.Author, time: job.postTime(), from: storage.FirstPage}
+	members, err := e.segmentsOf(ctx, whole, parts, unpushKind, unpushLongKind)
 	if err != nil {
 		return err
 	}
-	for _, member := range members {
-		e.tasks.Queue(member)
-	}
-	return nil
+	return e.queueAll(ctx, members)
 }
 
 // owner returns the post that has an id, without a limit on when its readers followed;
@@ -146,7 +137,7 @@ func (w *writer) detachLost(ctx context.Context, job, other *Job) error {
 // withdrawLost removes a lost post from home timelines, except from those where another
 // post with its id belongs. What a follow has brought there meanwhile is put back.
 func (w *writer) withdrawLost(ctx context.Context, post int64, keys []string) error {
-	for some := range slices.Chunk(keys, pageOfSlice) {
+	for some := range slices.Chunk(keys, pageOfSegment) {
 		theirs, err := w.homesOfOwner(ctx, post, some)
 		if err != nil {
 			return err

@@ -2,6 +2,7 @@ package fanout_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -86,12 +87,12 @@ func TestIDAssignedTwice(t *testing.T) {
 			l.post = l.Publish(l.loser, "a post that is lost")
 			l.quiet()
 			member := fanout.Member(l.post, l.loser.ID, fmt.Sprint(l.Clock.Unix.Load()))
-			l.Redis("ZADD", "fanouts", "1", member)
-			l.Redis("ZADD", "tasks", "1", "push:"+member+":::")
+			l.Redis("ZADD", "tasks", "1", member)
+			l.Redis("ZADD", "tasks", "1", strings.Replace(member, "post:", "push:", 1)+":::")
 			l.reassign()
 			other := on(t, client)
 			other.Clock.Unix.Store(l.Clock.Unix.Load() + 60)
-			if err := other.ResumeFanOuts(l.Ctx); err != nil {
+			if err := other.RetryTasks(l.Ctx); err != nil {
 				t.Fatal(err)
 			}
 			l.wantRight()
@@ -108,7 +109,7 @@ func TestLostPostOfThisProcess(t *testing.T) {
 	l := newLosing(b)
 	parent := b.Publish(l.loser, "the beginning")
 	b.quiet()
-	job := b.FanOut().Begin(b.Ctx, fanout.Entry{
+	job := b.FanOut().NewJob(b.Ctx, fanout.Entry{
 		Author: l.loser.ID, Parent: parent, Root: parent, To: l.loser.ID, Tags: []string{"lost"},
 		Fields: []string{
 			"user_id", fmt.Sprint(l.loser.ID), "time", fmt.Sprint(b.Clock.Unix.Load()), "body", "#lost",
@@ -126,10 +127,10 @@ func TestLostPostOfThisProcess(t *testing.T) {
 	if err := b.FanOut().Publish(b.Ctx, job); err != nil {
 		t.Fatal(err)
 	}
-	b.Eventually("the process to notice", func() bool { return b.Redis("ZSCORE", "fanouts", member) == "" })
+	b.Eventually("the process to notice", func() bool { return b.Redis("ZSCORE", "tasks", member) == "" })
 	other := on(t, server.Client(t))
 	other.Clock.Unix.Store(b.Clock.Unix.Load() + 60)
-	if err := other.ResumeFanOuts(b.Ctx); err != nil {
+	if err := other.RetryTasks(b.Ctx); err != nil {
 		t.Fatal(err)
 	}
 	l.wantRight()

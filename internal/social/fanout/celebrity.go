@@ -10,8 +10,8 @@ import (
 	"retwis/internal/social/layout"
 )
 
-// decideCommands reads what decide needs, for a pipeline.
-func (w *writer) decideCommands(job *Job) rueidis.Commands {
+// audienceCommands reads what decide needs, for a pipeline.
+func (w *writer) audienceCommands(job *Job) rueidis.Commands {
 	switch {
 	case w.celebrities == nil:
 	case job.isNarrow():
@@ -26,11 +26,11 @@ func (w *writer) decideCommands(job *Job) rueidis.Commands {
 	return nil
 }
 
-// decide leaves the followers of the author out where home timelines are merged with the
+// chooseAudience leaves the followers of the author out where home timelines are merged with the
 // author's posts. The audience of a reply is those who follow both authors, so it takes
 // the smaller of both sets of followers. It reports whether the job begins elsewhere
 // than with the followers of its author. A job that is repeated decides again.
-func (w *writer) decide(ctx context.Context, job *Job, res []rueidis.RedisResult) (elsewhere bool, err error) {
+func (w *writer) chooseAudience(ctx context.Context, job *Job, res []rueidis.RedisResult) (elsewhere bool, err error) {
 	switch {
 	case len(res) == 0:
 		return false, nil

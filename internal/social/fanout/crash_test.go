@@ -120,9 +120,9 @@ func TestKilledWhilePosting(t *testing.T) {
 			t.Fatalf("post %d is %+v (%v), acknowledged was %q", id, posts, err, body)
 		}
 	}
-	interrupted := b.Redis("ZCARD", "fanouts")
+	interrupted := b.Redis("ZCARD", "tasks")
 	now := b.Clock.Unix.Swap(1 << 33) // much later
-	if err := b.ResumeFanOuts(b.Ctx); err != nil {
+	if err := b.RetryTasks(b.Ctx); err != nil {
 		t.Fatal(err)
 	}
 	b.Clock.Unix.Store(now) // sessions are open

@@ -1,8 +1,8 @@
--- Writes a new post, never over another key, and adds it to the unfinished fan-outs.
+-- Writes a new post, never over another key, and adds its fan-out to the unfinished tasks.
 -- KEYS[1]   the hash of the post
--- KEYS[2]   the sorted set of unfinished fan-outs, by time of renewal; missing on a
---           Cluster, where it is in another slot
--- ARGV[1]   its member of the unfinished fan-outs
+-- KEYS[2]   the sorted set of unfinished tasks, by time of renewal; missing on a Cluster,
+--           where it is in another slot
+-- ARGV[1]   its task
 -- ARGV[2]   the time now
 -- ARGV[3..] field, value, field, value ...
 -- Reply     1 when the hash now holds this post, also when an earlier attempt of the

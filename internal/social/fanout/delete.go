@@ -51,7 +51,7 @@ const deleteKind = "delete"
 // isGone reports whether a post is deleted, or erased with its stub.
 func (s stub) isGone() bool { return !s.exists || s.isDeleted }
 
-func (s stub) argument() string { return Member(s.id, s.author, s.time) }
+func (s stub) argument() string { return identity(s.id, s.author, s.time) }
 
 // Delete deletes a post: first its text, so that nobody sees it any more, then its
 // place on every list; what can be on very many lists is removed in the background.
@@ -228,7 +228,7 @@ func (w *writer) removeOwn(ctx context.Context, s stub) error {
 func (w *writer) detach(ctx context.Context, s stub) error {
 	switch {
 	case s.parent != 0:
-		return w.leave(ctx, s)
+		return w.removeStub(ctx, s)
 	case s.repostOf != 0:
 		err := w.drop(ctx, s.repostOf, layout.RepostersKey(s.repostOf), "reposts", layout.Itoa(s.author), layout.Itoa(s.id))
 		if err != nil {
@@ -245,10 +245,10 @@ func (w *writer) drop(ctx context.Context, post int64, set, counter string, memb
 	return dropMembersScript.RunFenced(ctx, w.client, []string{layout.PostKey(post), set}, append([]string{counter}, members...)).Error()
 }
 
-// leave takes a deleted reply out of its conversation. As long as it has replies
+// removeStub takes a deleted reply out of its conversation. As long as it has replies
 // itself, it stays there as a stub: its parent has it in `stubs`. With its last reply
 // a stub leaves too.
-func (w *writer) leave(ctx context.Context, s stub) error {
+func (w *writer) removeStub(ctx context.Context, s stub) error {
 	for s.parent != 0 {
 		has, err := w.hasReplies(ctx, s.id)
 		if err != nil {
@@ -278,9 +278,9 @@ func (w *writer) leave(ctx context.Context, s stub) error {
 	return nil
 }
 
-// hold brings a deleted post that has a reply again back into its conversation, and
+// keepStub brings a deleted post that has a reply again back into its conversation, and
 // the deleted posts above it.
-func (w *writer) hold(ctx context.Context, post int64) error {
+func (w *writer) keepStub(ctx context.Context, post int64) error {
 	for {
 		s, err := w.readStub(ctx, post)
 		if err != nil || !s.isDeleted || s.parent == 0 {
@@ -437,7 +437,7 @@ func (w *writer) eachPage(ctx context.Context, set string, f func(page []string)
 }
 
 // removeFromMany removes a post from the home timelines of its audience. Where it is
-// large, slices of it are left to other tasks.
+// large, segments of it are left to other tasks.
 func (e *Engine) removeFromMany(ctx context.Context, s stub) error {
 	n, err := e.writer.entries(ctx, s)
 	if err != nil {
@@ -454,8 +454,8 @@ func (e *Engine) removeFromMany(ctx context.Context, s stub) error {
 	if !merged {
 		parts = append([]string{""}, s.tags...)
 	}
-	whole := slice{post: s.id, author: s.author, time: s.time, from: storage.FirstPage}
-	members, err := e.slicesOf(ctx, whole, parts, unpushKind, unpushLongKind)
+	whole := segment{post: s.id, author: s.author, time: s.time, from: storage.FirstPage}
+	members, err := e.segmentsOf(ctx, whole, parts, unpushKind, unpushLongKind)
 	if err != nil {
 		return err
 	}
@@ -473,8 +473,8 @@ func (w *writer) removeFromHomes(ctx context.Context, s stub) error {
 	}
 	for _, set := range sets {
 		for part := (storage.Part{After: storage.FirstPage, Last: storage.FirstPage}); ; {
-			ids, last, err := w.follows.IDs(ctx, set, part, pageOfSlice)
-			isEnd := len(ids) < pageOfSlice
+			ids, last, err := w.follows.IDs(ctx, set, part, pageOfSegment)
+			isEnd := len(ids) < pageOfSegment
 			if ids = slices.DeleteFunc(ids, isNoID); err == nil && len(ids) > 0 {
 				err = w.homes.Withdraw(ctx, s.id, homes(ids)...)
 			}

@@ -4,9 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"slices"
-
-	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
@@ -22,15 +19,15 @@ var (
 // replies need it has no author. It can be repeated. A post of another author, or one
 // that does not exist, is no error.
 //
-// A post in `fanouts`, or with slices that are not written yet, keeps its stub, and done is false: the process that puts it on
-// timelines must see that it is deleted. Call it again when the fan-out is finished.
+// A post that is on its way to timelines keeps its stub, and done is false: the process
+// that puts it there must see that it is deleted. Call it again when the fan-out is finished.
 func (e *Engine) Erase(ctx context.Context, post, author int64) (done bool, err error) {
 	s, err := e.writer.readStub(ctx, post)
 	if err != nil || !s.exists || s.author != author {
 		return err == nil, err
 	}
 	// Before the deletion: a fan-out that is finished by then is followed by it.
-	writing, err := e.writer.isWriting(ctx, s)
+	writing, err := isClaimed(ctx, e.writer.client, s)
 	if err != nil {
 		return false, fmt.Errorf("social: erase post %d: %w", post, err)
 	}
@@ -50,12 +47,6 @@ func (e *Engine) Erase(ctx context.Context, post, author int64) (done bool, err 
 		return false, fmt.Errorf("social: erase post %d: %w", post, err)
 	}
 	return true, nil
-}
-
-// isWriting reports whether `fanouts` has a post.
-func (w *writer) isWriting(ctx context.Context, s stub) (bool, error) {
-	claims, err := w.client.Do(ctx, w.client.B().Zmscore().Key(layout.FanOuts).Member(Members(s.id, s.author, s.time)...).Build()).ToArray()
-	return slices.ContainsFunc(claims, func(claim rueidis.RedisMessage) bool { return !claim.IsNil() }), err
 }
 
 // eraseFrom removes the text of a post, and its place on every list. It leaves those of

@@ -99,7 +99,7 @@ func TestFailoverDuringFanOut(t *testing.T) {
 	if lost == 0 {
 		t.Fatal("nothing was lost: the test shows nothing")
 	}
-	// Everything can be lost, `fanouts` included: the fan-out is finished when no
+	// Everything can be lost, the task included: the fan-out is finished when no
 	// fan lacks the post.
 	// Or the removal of a finished entry is lost, and a sweep finds it when it is old.
 	last := time.Now()
@@ -109,15 +109,15 @@ func TestFailoverDuringFanOut(t *testing.T) {
 		last = last.Add(passed)
 		return b.Redis("EXISTS", key) == "0"
 	}
-	if lag < time.Hour { // the entry of `fanouts` is not lost
-		socialtest.Wait(t, "the fan-out to end", func() bool { return isGone("fanouts") && isGone("tasks") })
+	if lag < time.Hour { // the task is not lost
+		socialtest.Wait(t, "the fan-out to end", func() bool { return isGone("tasks") })
 		if lack := b.lacking(followers, post); lack > 0 {
 			t.Fatalf("%d of %d followers lack the post, and nobody knows of it", lack, followers)
 		}
 	}
 	socialtest.Wait(t, "everybody to have the post", func() bool { return b.Redis("EXISTS", middle) == "1" && b.lacking(followers, post) == 0 })
 	t.Logf("all %d have it after %.1f s", followers, time.Since(began).Seconds())
-	socialtest.Wait(t, "the fan-out to be finalized", func() bool { return isGone("fanouts") })
+	socialtest.Wait(t, "the fan-out to be finalized", func() bool { return isGone("tasks") })
 	if posts, err := b.Posts.Posts(b.Ctx, post); err != nil || len(posts) != 1 || posts[0].Body != "to all of you" {
 		t.Errorf("the post that was acknowledged is %+v, %v", posts, err)
 	}
@@ -141,7 +141,7 @@ func TestFailoverDuringDeletion(t *testing.T) {
 	author := b.NewUser("author")
 	b.fans(author, followers)
 	post := b.Publish(author, "to be deleted")
-	socialtest.Wait(t, "the fan-out to end", func() bool { return b.Redis("EXISTS", "fanouts") == "0" })
+	socialtest.Wait(t, "the fan-out to end", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
 	offset := socialtest.Info(t, p.DB, "master_repl_offset")
 	socialtest.Wait(t, "the replica to have all", func() bool {
 		return socialtest.Info(t, p.Dial(p.Replica.Socket), "slave_repl_offset") >= offset
@@ -169,14 +169,14 @@ func TestFailoverAfterRestart(t *testing.T) {
 	b := on(t, p.DB)
 	author := b.NewUser("author")
 	b.Publish(author, "so that this process knows of the replica")
-	socialtest.Wait(t, "the first fan-out to end", func() bool { return b.Redis("EXISTS", "fanouts") == "0" })
+	socialtest.Wait(t, "the first fan-out to end", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
 	if err := p.DB.Do(b.Ctx, p.DB.B().Save().Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
 	p.Promote()
 	p.Master.Restart(t, true)
 	post := b.Publish(author, "to the old master")
-	if !strings.Contains(b.Redis("ZRANGE", "fanouts", "0", "-1"), fmt.Sprint(post)) {
+	if !strings.Contains(b.Redis("ZRANGE", "tasks", "0", "-1"), fmt.Sprint(post)) {
 		t.Error("the fan-out counts as confirmed without a replica")
 	}
 	p.FailOver()
@@ -190,7 +190,7 @@ func TestFailoverAfterRestart(t *testing.T) {
 	}
 }
 
-// On a Cluster `fanouts` can be on another master than the timelines: its entry
+// On a Cluster `tasks` can be on another master than the timelines: the task of a post
 // stays until the replicas of all masters have the post.
 func TestClusterFailoverAfterFanOut(t *testing.T) {
 	t.Parallel()
@@ -200,13 +200,13 @@ func TestClusterFailoverAfterFanOut(t *testing.T) {
 	author := b.NewUser("author")
 	b.fans(author, followers)
 	b.Publish(author, "so that this process knows of the replica")
-	socialtest.Wait(t, "the first fan-out to end", func() bool { return b.Redis("EXISTS", "fanouts") == "0" })
+	socialtest.Wait(t, "the first fan-out to end", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
 	c.Cut()
 	post := b.Publish(author, "to all of you")
 	socialtest.Wait(t, "everybody to have the post", func() bool { return b.lacking(followers, post) == 0 })
 	c.FailOver()
 	socialtest.Wait(t, "everybody to have the post again", func() bool { return b.lacking(followers, post) == 0 })
-	socialtest.Wait(t, "the fan-out to be finalized", func() bool { return b.Redis("EXISTS", "fanouts") == "0" })
+	socialtest.Wait(t, "the fan-out to be finalized", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
 }
 
 // A fan-out that waits, here for a replica, is not claimed by another process.
@@ -216,19 +216,19 @@ func TestWaitingFanOutsAreNotTaken(t *testing.T) {
 	b, other := on(t, p.DB), on(t, p.DB)
 	author := b.NewUser("author")
 	b.Publish(author, "so that this process knows of the replica")
-	socialtest.Wait(t, "the first fan-out to end", func() bool { return b.Redis("EXISTS", "fanouts") == "0" })
+	socialtest.Wait(t, "the first fan-out to end", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
 	p.Link.Lag.Store(int64(time.Hour))
 	now := fmt.Sprint(b.Clock.Unix.Load())
 	post := fanout.Member(b.Publish(author, "waits"), author.ID, now)
 	for range 3 {
-		before := b.Redis("ZSCORE", "fanouts", post)
+		before := b.Redis("ZSCORE", "tasks", post)
 		b.Clock.Advance(time.Minute)
 		other.Clock.Advance(time.Minute)
-		b.FanOut().Renew()
-		if err := other.ResumeFanOuts(b.Ctx); err != nil {
+		b.FanOut().Renew(b.Ctx)
+		if err := other.RetryTasks(b.Ctx); err != nil {
 			t.Fatal(err)
 		}
-		if after := b.Redis("ZSCORE", "fanouts", post); after == before {
+		if after := b.Redis("ZSCORE", "tasks", post); after == before {
 			t.Fatalf("the claim is still of %s", after)
 		}
 		if claims := other.FanOut().Claims(); claims != 0 {
@@ -236,5 +236,5 @@ func TestWaitingFanOutsAreNotTaken(t *testing.T) {
 		}
 	}
 	p.Link.Lag.Store(0)
-	socialtest.Wait(t, "the fan-out to be finalized", func() bool { return b.Redis("EXISTS", "fanouts") == "0" })
+	socialtest.Wait(t, "the fan-out to be finalized", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
 }

@@ -1,8 +1,7 @@
 // Package fanout puts each post on the timelines where it belongs (fan-out on
-// write) and guarantees that it arrives: the sorted set `fanouts` holds the id
-// of a post from before its first write until every timeline has it and the
-// replicas have confirmed that. A process that dies in between leaves the id
-// there, and another process finishes the work; see Engine.ResumeAll. Repeating
+// write) and guarantees that it arrives: each post is a task from before its first
+// write until every timeline has it and the replicas have confirmed that. Where a
+// process dies in between, another one retries the task; see package task. Repeating
 // a fan-out changes nothing.
 package fanout
 
@@ -11,16 +10,13 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redis/rueidis"
 
 	"retwis/collection"
 	"retwis/internal/jobs"
-	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/script"
-	"retwis/internal/sleep"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/task"
@@ -28,20 +24,11 @@ import (
 
 const (
 	// pagesAtOnce is how many pages of followers have the post when Publish
-	// returns. The rest follows in the background, in slices.
+	// returns. The rest follows in the background, in segments.
 	pagesAtOnce = 5
 	// pageGap is the pause after a page of other work in the background, for other
 	// requests.
 	pageGap = 100 * time.Microsecond // about a millisecond, with the resolution of timers
-	// maxRepeats bounds the fan-outs of this process that wait to be repeated after a
-	// failover. Past it they wait for Sweep.
-	maxRepeats = 1024
-	// retryAfter is the pause after one that failed, and maxFailures how often in a
-	// row one may fail before it is left to Sweep.
-	retryAfter  = time.Second
-	maxFailures = 60
-	// queueTimeout bounds the attempt to queue a fan-out. What fails is found by Sweep.
-	queueTimeout = 3 * time.Second
 )
 
 // AtOnce is how many followers have a post when Publish returns.
@@ -49,20 +36,15 @@ const AtOnce = pagesAtOnce * pageOfFollowers
 
 // Engine fans posts out. It is safe for concurrent use.
 type Engine struct {
-	log     *slog.Logger
-	writer  writer
-	masters *task.Observer
-	ledger  *task.Ledger // `fanouts`
-	tasks   *task.Engine // `tasks`
+	log    *slog.Logger
+	writer writer
+	ledger *task.Ledger
+	tasks  *task.Engine
 
 	short, long *jobs.Queue
 	letters     jobs.Letters
 
-	ids     ids
-	repeats chan Job
-	ctx     context.Context // ends the worker, never used for a caller
-	stop    context.CancelFunc
-	worker  sync.WaitGroup
+	ids ids
 }
 
 // Options are what an Engine needs; all but the sets and OnTags are required.
@@ -82,24 +64,22 @@ type Options struct {
 // caller's. Start starts it, and Close ends it.
 func New(client rueidis.Client, opt Options) *Engine {
 	lists, log, now := opt.Lists, opt.Log, opt.Now
-	masters := task.NewObserver(client)
-	ledger := task.NewLedger(client, layout.FanOuts, masters, log, now)
+	ledger := task.NewLedger(client, layout.Tasks, task.NewObserver(client), log, now)
 	e := &Engine{
-		log: log, masters: masters, ledger: ledger,
+		log: log, ledger: ledger,
 		writer: writer{
 			client: client, scripts: script.NewSender(client), cluster: client.Mode() == rueidis.ClientModeCluster, log: log, now: now,
 			follows: storage.NewFollows(client), lists: lists, homes: lists, ledger: ledger, celebrities: opt.Celebrities, tagged: opt.OnTags,
 		},
-		ids:     ids{client: client, log: log},
-		repeats: make(chan Job, maxRepeats),
+		ids: ids{client: client, log: log},
 	}
 	e.short, e.long = e.newQueue(client, layout.JobsPrefix, now), e.newQueue(client, layout.LongJobsPrefix, now)
 	e.letters = jobs.NewLetters(client, layout.DeadJobs)
-	e.tasks = task.NewEngine(task.NewLedger(client, layout.Tasks, masters, log, now), e.short, e.long, log)
+	e.tasks = task.NewEngine(ledger, e.short, e.long, log)
 	if e.writer.cluster {
 		e.writer.homes = lists.Existing()
 	}
-	e.ctx, e.stop = context.WithCancel(context.Background())
+	e.tasks.Handle(postKind, e.postTask)
 	e.tasks.Handle(deleteKind, e.deleteTask)
 	e.tasks.Handle(tagsKind, e.tagsTask)
 	e.tasks.Handle(homeKind, e.homeTask)
@@ -112,13 +92,12 @@ func New(client rueidis.Client, opt Options) *Engine {
 	e.tasks.HandleLong(pushLongKind, e.pushTask)
 	e.tasks.Handle(unpushKind, e.unpushTask)
 	e.tasks.HandleLong(unpushLongKind, e.unpushTask)
-	e.tasks.HandleOthers(e.postJob)
 	return e
 }
 
 // newQueue returns a queue of jobs.
 func (e *Engine) newQueue(client rueidis.Client, prefix string, now func() time.Time) *jobs.Queue {
-	opt := jobs.Options{Prefix: prefix, Dead: layout.DeadJobs, OnDead: e.forget, Log: e.log, Now: now}
+	opt := jobs.Options{Prefix: prefix, Dead: layout.DeadJobs, OnDead: e.forgetDead, Log: e.log, Now: now}
 	if e.writer.cluster {
 		opt.Streams = layout.JobStreams // its masters share them
 	}
@@ -127,26 +106,18 @@ func (e *Engine) newQueue(client rueidis.Client, prefix string, now func() time.
 
 // Start starts the engine; with works, it also runs jobs of the queues, those of other
 // processes too.
-func (e *Engine) Start(works bool) {
-	e.tasks.Start(works)
-	e.worker.Go(e.work)
-	e.worker.Go(func() { e.ledger.Run(e.ctx) })
-}
+func (e *Engine) Start(works bool) { e.tasks.Start(works) }
 
-// Tasks are the background tasks other than fan-outs.
+// Tasks are the background tasks.
 func (e *Engine) Tasks() *task.Engine { return e.tasks }
 
-// Close stops the fan-outs and tasks in the background and waits for them. Unfinished
-// ones stay in `fanouts` and `tasks`, for ResumeAll. The client stays open.
-func (e *Engine) Close() {
-	e.stop()
-	e.worker.Wait()
-	e.tasks.Close()
-}
+// Close stops the tasks in the background and waits for them. Unfinished ones stay in
+// `tasks`, for other processes. The client stays open.
+func (e *Engine) Close() { e.tasks.Close() }
 
-// Begin prepares the fan-out of a new post.
-func (e *Engine) Begin(ctx context.Context, entry Entry) Job {
-	masters, _ := e.masters.Identity(ctx) // on an error the fan-out is repeated
+// NewJob returns the fan-out of a new post.
+func (e *Engine) NewJob(ctx context.Context, entry Entry) Job {
+	masters, _ := e.tasks.Masters(ctx) // on an error the fan-out is retried
 	return Job{Entry: entry, after: storage.FirstPage, masters: masters}
 }
 
@@ -180,20 +151,23 @@ func (e *Engine) CreateAs(ctx context.Context, job *Job, id int64) (bool, error)
 	case errors.Is(err, errDeleted): // an earlier attempt, whose reply was lost
 		return true, nil
 	case err == nil && !created && e.writer.cluster:
-		return false, e.ledger.Forget(ctx, job.member())
+		return false, e.tasks.Forget(ctx, job.member())
 	}
 	return created, err
 }
 
 // Publish puts a post on the author's timelines and on those of the first
 // thousand followers or so, and leaves the others to the background. An
-// interruption is logged; another process finishes the fan-out. It returns
+// interruption is logged; the background retries the fan-out. It returns
 // ErrRefused for a reply or a repost whose other post is gone; the post is deleted
 // then.
 func (e *Engine) Publish(ctx context.Context, job Job) error {
 	err := e.writer.attach(ctx, &job, true)
 	if errors.Is(err, ErrRefused) {
-		if err := e.abandon(ctx, job, err); !errors.Is(err, ErrNoPost) {
+		if err := e.abandon(ctx, &job, err); err != nil {
+			return err
+		}
+		if err := e.tasks.Forget(ctx, job.member()); err != nil {
 			return err
 		}
 		return ErrRefused
@@ -203,114 +177,54 @@ func (e *Engine) Publish(ctx context.Context, job Job) error {
 	}
 	first, err := e.writer.pushOwn(ctx, &job)
 	if err != nil {
-		e.queue(job)
+		e.tasks.QueueKept(e.kept(&job))
 		return err
 	}
-	slices, err := e.pushFirst(ctx, &job, first)
+	segments, err := e.pushFirst(ctx, &job, first)
 	if err != nil {
 		e.log.WarnContext(ctx, "fan-out interrupted, to be finished later", "post", job.post, "error", err)
-		e.queue(job)
+		e.tasks.QueueKept(e.kept(&job))
 		return nil
 	}
-	for _, member := range slices {
-		e.tasks.Queue(member)
+	_ = e.queueAll(ctx, segments)
+	if err = e.reconcile(ctx, job); err == nil {
+		err = e.tasks.FinishKept(ctx, e.kept(&job))
 	}
-	if err := e.finish(ctx, job); err != nil {
-		e.log.WarnContext(ctx, "fan-out not confirmed, to be repeated later", "post", job.post, "error", err)
+	if err != nil {
+		e.log.WarnContext(ctx, "fan-out not confirmed, to be retried later", "post", job.post, "error", err)
 	}
 	return nil
 }
 
-// queue leaves a fan-out to the background, from its beginning. This process keeps the
-// text of the post until no failover can lose it.
-func (e *Engine) queue(job Job) {
-	e.ledger.Watch(e.ctx, e.written(job))
-	ctx, cancel := context.WithTimeout(e.ctx, queueTimeout)
-	defer cancel()
-	if err := e.tasks.QueueOther(ctx, job.member()); err != nil && e.ctx.Err() == nil {
-		e.log.Warn("a fan-out could not be queued, to be finished later", "post", job.post, "error", err)
-	}
-}
-
-// restart repeats a fan-out in this process, which has the text of the post: a failover
-// can have lost it.
-func (e *Engine) restart(job Job) {
-	e.ledger.Hold(job.member())
-	select {
-	case e.repeats <- job:
-	default:
-		e.ledger.Release(job.member())
-		e.log.Warn("too many fan-outs at once, one to be finished later", "post", job.post)
-	}
-}
-
-// work repeats the fan-outs of this process after a failover.
-func (e *Engine) work() {
-	for {
-		select {
-		case <-e.ctx.Done():
-			return
-		case job := <-e.repeats:
-			e.workOn(job)
-		}
-	}
-}
-
-func (e *Engine) workOn(job Job) {
-	defer e.ledger.Release(job.member())
-	slices, err := e.repeat(e.ctx, &job)
-	if errors.Is(err, errReplaced) {
-		err = e.publishAgain(&job)
-	}
-	switch {
-	case e.ctx.Err() != nil:
-	case err == nil:
-		for _, member := range slices {
-			e.tasks.Queue(member)
-		}
-		if err := e.finish(e.ctx, job); err != nil {
-			e.log.Warn("fan-out not confirmed, to be repeated later", "post", job.post, "error", err)
-		}
-	case errors.Is(err, ErrNoPost), errors.Is(err, errDeleted), errors.Is(err, ErrRefused):
-		if err := e.abandon(e.ctx, job, err); !errors.Is(err, ErrNoPost) {
-			e.log.Warn("fan-out interrupted, to be finished later", "post", job.post, "error", err)
-		}
-	case rediserr.IsWrongType(err) || job.failed >= maxFailures:
-		e.log.Warn("fan-out interrupted, to be finished later", "post", job.post, "error", err)
-	default:
-		job.failed++
-		e.log.Warn("fan-out interrupted, trying again", "post", job.post, "error", err, "in", retryAfter.String())
-		sleep.For(e.ctx, retryAfter)
-		e.restart(job)
-	}
+// kept is the task of a fan-out of this process, which keeps the text of the post until no
+// failover can lose it.
+func (e *Engine) kept(job *Job) task.Kept {
+	return task.Kept{Member: job.member(), Masters: job.masters, Run: func(ctx context.Context) error { return e.retry(ctx, job, e.queueAll) }}
 }
 
 // publishAgain publishes a post of this process under a new id, where a failover has lost
 // it and another post has its id by now. It returns ErrNoPost when only the old id is left
 // to clear away. After an error it can be repeated.
-func (e *Engine) publishAgain(job *Job) error {
+func (e *Engine) publishAgain(ctx context.Context, job *Job) error {
 	if job.again == nil {
-		again := e.Begin(e.ctx, job.Entry)
+		again := e.NewJob(ctx, job.Entry)
 		job.again = &again
 	}
-	if err := e.Create(e.ctx, job.again); err != nil {
+	if err := e.Create(ctx, job.again); err != nil {
 		return err
 	}
 	e.log.Warn("a post was lost in a failover, and its id belongs to another post by now: it is published again",
 		"post", job.post, "as", job.again.post, "author", job.Author)
-	if err := e.Publish(e.ctx, *job.again); err != nil {
+	if err := e.Publish(ctx, *job.again); err != nil {
 		e.log.Warn("fan-out interrupted, to be finished later", "post", job.again.post, "error", err)
 	}
-	job.time, job.Fields, job.again = job.postTime(), nil, nil
+	job.forgetText()
 	return ErrNoPost
 }
 
-// forget removes a job that was given up from its ledger; it is a dead letter now.
-func (e *Engine) forget(ctx context.Context, job string) error {
-	if _, isPost := jobOf(job); isPost {
-		return e.ledger.Forget(ctx, job)
-	}
-	return e.tasks.Forget(ctx, job)
+// forgetDead removes a task from the ledger that was given up; it is a dead letter now.
+func (e *Engine) forgetDead(ctx context.Context, member string) error {
+	return e.tasks.Forget(ctx, member)
 }
 
 // RetryDead notes and queues each dead letter again, and removes those that name no job:
@@ -321,27 +235,34 @@ func (e *Engine) RetryDead(ctx context.Context) (queued, removed int, err error)
 		return 0, 0, err
 	}
 	for _, letter := range all {
-		counter := &queued
-		if _, isPost := jobOf(letter.Job); isPost {
-			if err = e.ledger.Note(ctx, letter.Job); err == nil {
-				err = e.tasks.QueueOther(ctx, letter.Job)
+		member, err := e.letterTask(ctx, letter.Job)
+		if err == nil && member != "" {
+			if err = e.tasks.Note(ctx, member); err == nil {
+				e.tasks.Queue(member)
 			}
-		} else if strings.Contains(letter.Job, ":") {
-			if err = e.tasks.Note(ctx, letter.Job); err == nil {
-				e.tasks.Queue(letter.Job)
-			}
-		} else {
-			counter = &removed
 		}
 		if err == nil {
 			err = e.letters.Remove(ctx, letter.ID)
 		}
-		if err != nil {
+		switch {
+		case err != nil:
 			return queued, removed, err
+		case member != "":
+			queued++
+		default:
+			removed++
 		}
-		*counter++
 	}
 	return queued, removed, nil
+}
+
+// letterTask is the task of a dead letter; empty where it names none.
+func (e *Engine) letterTask(ctx context.Context, job string) (string, error) {
+	kind, _, isTask := strings.Cut(job, ":")
+	if !isTask || storage.IsDigits(kind) {
+		return e.writer.earlierTask(ctx, job)
+	}
+	return job, nil
 }
 
 // Dead are the jobs that were given up.

@@ -19,8 +19,6 @@ import (
 const (
 	// filledPosts is how many posts a new follow brings to a home timeline.
 	filledPosts = 100
-	// maxPending is how many unfinished fan-outs are looked at.
-	maxPending = 1000
 	// maxTagsKept is how many of the tags that a user follows are looked at: all.
 	maxTagsKept = 500
 )
@@ -36,7 +34,7 @@ const homeKind = "home"
 // and unfollow at once, both agree when all have returned; what a crash cuts short
 // is finished by another process. Seven round trips besides change.
 func (e *Engine) Follow(ctx context.Context, from, to int64, change func() error) error {
-	member := fmt.Sprintf("%s:%d:%d", homeKind, from, to)
+	member := homeMember(from, to)
 	if err := e.tasks.Note(ctx, member); err != nil {
 		return err
 	}
@@ -44,6 +42,9 @@ func (e *Engine) Follow(ctx context.Context, from, to int64, change func() error
 	e.tasks.Run(ctx, member)
 	return err
 }
+
+// homeMember is the task that makes a home timeline agree with a follow.
+func homeMember(from, to int64) string { return fmt.Sprintf("%s:%d:%d", homeKind, from, to) }
 
 func (e *Engine) homeTask(ctx context.Context, argument string) error {
 	one, two, _ := strings.Cut(argument, ":")
@@ -272,28 +273,4 @@ func (w *writer) onAny(ctx context.Context, ids []string, sets ...string) (map[s
 		}
 	}
 	return found, nil
-}
-
-// isPending reports whether a post of a user is on its way: its fan-out may have read
-// that somebody follows the user before the follow ended.
-func (w *writer) isPending(ctx context.Context, author int64) (bool, error) {
-	members, err := w.client.Do(ctx, w.client.B().Zrange().Key(layout.FanOuts).Min("0").Max(layout.Itoa(maxPending-1)).Rev().Build()).AsStrSlice()
-	if err != nil && !rediserr.IsWrongType(err) {
-		return false, err
-	}
-	var bare []string // of an earlier version
-	for _, member := range members {
-		_, by, _, ok := parseMember(member)
-		if ok && by == author {
-			return true, nil
-		}
-		if ok && by == 0 {
-			bare = append(bare, member)
-		}
-	}
-	theirs, err := w.onAny(ctx, bare, layout.ProfileKey(author), layout.ProfileRepliesKey(author))
-	if err != nil || len(theirs) > 0 {
-		return len(theirs) > 0, err
-	}
-	return w.pushing(ctx, func(_, by int64) bool { return by == author })
 }

@@ -7,37 +7,48 @@ import (
 	"retwis/internal/social/layout"
 )
 
-// Member is the member of `fanouts` for a post: what tells it from another post that got
-// the same id after a failover. time is the field of its hash.
+// postKind is the kind of tasks that fan a post out: "post:<id>:<author>:<time>".
+const postKind = "post"
+
+// Member is the task that fans a post out. time is the field of its hash.
 func Member(post, author int64, time string) string {
+	return postKind + ":" + identity(post, author, time)
+}
+
+// Stages is how many stages there are; see Stage.
+const Stages = 3
+
+// Stage returns when to finish a task that was interrupted: 0 puts a post on timelines and
+// notes tasks of 1, which put it on more, and those of 2 wait for posts that are on their
+// way.
+func Stage(member string) int {
+	switch kind, _, _ := strings.Cut(member, ":"); kind {
+	case postKind:
+		return 0
+	case pushKind, pushLongKind:
+		return 1
+	}
+	return 2
+}
+
+// identity tells a post from another one that got the same id after a failover.
+func identity(post, author int64, time string) string {
 	return fmt.Sprintf("%d:%d:%s", post, author, time)
 }
 
-// Members are the members of `fanouts` that can stand for a post: that of an earlier
-// version is its bare id.
-func Members(post, author int64, time string) []string {
-	return []string{Member(post, author, time), layout.Itoa(post)}
-}
-
-// parseMember reads a member of `fanouts`. Without a colon it has no author and no time.
-func parseMember(member string) (post, author int64, time string, ok bool) {
-	id, rest, isLong := strings.Cut(member, ":")
-	post, ok = layout.ParseID(id)
-	if !ok || !isLong {
-		return post, 0, "", ok
-	}
+// parseIdentity reads an identity.
+func parseIdentity(text string) (post, author int64, time string, ok bool) {
+	id, rest, _ := strings.Cut(text, ":")
 	by, time, ok := strings.Cut(rest, ":")
+	post, isPost := layout.ParseID(id)
 	author, isAuthor := layout.ParseID(by)
-	return post, author, time, ok && isAuthor
+	return post, author, time, ok && isPost && isAuthor
 }
 
-// jobOf is the job of a member of `fanouts`.
-func jobOf(member string) (Job, bool) {
-	post, author, time, ok := parseMember(member)
+// jobOf is the job of a post that is identified by a text.
+func jobOf(text string) (Job, bool) {
+	post, author, time, ok := parseIdentity(text)
 	job := Job{post: post, Entry: Entry{Author: author}, time: time}
-	if author == 0 {
-		job.bare = true
-	}
 	job.begin()
 	return job, ok
 }

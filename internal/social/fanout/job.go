@@ -37,7 +37,6 @@ type Entry struct {
 // of each of its tags.
 type Job struct {
 	post int64
-	bare bool // its member of `fanouts` is that of an earlier version, and says only the id
 	Entry
 	// Entry.Fields is kept until a replica has the post: it is written again should
 	// a failover lose it. Nil for a post of another process.
@@ -50,11 +49,10 @@ type Job struct {
 	source     int            // which part of the audience is next
 	after      storage.Cursor // the last follower of that part who has it
 	toAuthor   bool           // the home timeline of the author is next, too
-	ofOther    bool           // the first part are the followers of To; see decide
+	ofOther    bool           // the first part are the followers of To; see chooseAudience
 	// masters is the identity of the servers before the first write. A fan-out
 	// that ends under another identity may have lost a part.
 	masters string
-	failed  int  // how many times in a row it failed
 	again   *Job // the same post under a new id; see publishAgain
 }
 
@@ -71,13 +69,15 @@ func (j *Job) postTime() string {
 	return j.time
 }
 
-// member is the member of `fanouts` for a job.
-func (j *Job) member() string {
-	if j.bare {
-		return layout.Itoa(j.post)
-	}
-	return Member(j.post, j.Author, j.postTime())
-}
+// identity tells the post from another one that got its id after a failover.
+func (j *Job) identity() string { return identity(j.post, j.Author, j.postTime()) }
+
+// member is the task of the post.
+func (j *Job) member() string { return postKind + ":" + j.identity() }
+
+// forgetText makes a job that of a post that others may have by now: nothing writes the
+// post again should it be lost.
+func (j *Job) forgetText() { j.time, j.Fields, j.again = j.postTime(), nil, nil }
 
 // audience returns the sets of followers that get a post.
 func audience(author int64, tags []string) []string {

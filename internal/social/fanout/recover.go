@@ -23,22 +23,22 @@ const (
 )
 
 // Recover calls Sweep every so often, until ctx ends, in one process at a time: the
-// holder of the lock layout.FanOutsLock. The other processes wait for it and take over
+// holder of the lock layout.TasksLock. The other processes wait for it and take over
 // within seven seconds after the holder died.
 //
-// The lock saves work. Each fan-out is claimed by one process anyway, so a
+// The lock saves work. Each task is claimed by one process anyway, so a
 // process that cannot use the lock at all (without the rights to it, say) goes on
 // without it.
 func (e *Engine) Recover(ctx context.Context, every time.Duration) error {
 	locks, err := redlock.New([]rueidis.Client{e.writer.client}, redlock.Options{
-		TTL: lockTTL, NodeTimeout: lockTimeout, RetryMax: lockPause, Owner: "recovery of fan-outs",
+		TTL: lockTTL, NodeTimeout: lockTimeout, RetryMax: lockPause, Owner: "recovery of tasks",
 	})
 	if err != nil {
 		return err
 	}
 	defer locks.Close()
 	for ctx.Err() == nil {
-		err := locks.Do(ctx, layout.FanOutsLock, func(ctx context.Context, _ *redlock.Lock) error {
+		err := locks.Do(ctx, layout.TasksLock, func(ctx context.Context, _ *redlock.Lock) error {
 			for {
 				if !sleep.For(ctx, max(every, e.sweep(ctx))) {
 					return ctx.Err()
@@ -48,7 +48,7 @@ func (e *Engine) Recover(ctx context.Context, every time.Duration) error {
 		if ctx.Err() != nil {
 			break
 		}
-		e.log.DebugContext(ctx, "the recovery of fan-outs has no lock", "error", err)
+		e.log.DebugContext(ctx, "the recovery of tasks has no lock", "error", err)
 		sleep.For(ctx, max(every, e.sweep(ctx)))
 	}
 	return nil

@@ -26,10 +26,10 @@ func TestRecover(t *testing.T) {
 			post := first.Publish(author, "half way")
 			abandon := func() {
 				first.Redis("DEL", "profile:1")
-				first.Redis("ZADD", "fanouts", "1", "1")
+				first.Redis("ZADD", "tasks", "1", first.PostTask(1))
 			}
 			finished := func() bool {
-				return first.Redis("EXISTS", "fanouts") == "0" && first.Redis("EXISTS", "profile:1") == "1"
+				return first.Redis("EXISTS", "tasks") == "0" && first.Redis("EXISTS", "profile:1") == "1"
 			}
 			if post != 1 {
 				t.Fatalf("the first post is %d", post)
@@ -40,7 +40,7 @@ func TestRecover(t *testing.T) {
 			ctx, stop := context.WithCancel(first.Ctx)
 			defer stop()
 			wg.Go(func() {
-				if err := first.RecoverFanOuts(ctx, 10*time.Millisecond); err != nil {
+				if err := first.RecoverTasks(ctx, 10*time.Millisecond); err != nil {
 					t.Error(err)
 				}
 			})
@@ -53,14 +53,14 @@ func TestRecover(t *testing.T) {
 			}
 			defer locks.Close()
 			first.Eventually("the first process to have the lock", func() bool {
-				_, err := locks.TryLock(first.Ctx, "fanouts_lock")
+				_, err := locks.TryLock(first.Ctx, "tasks_lock")
 				return errors.Is(err, redlock.ErrHeld)
 			})
 
 			ctx2, stop2 := context.WithCancel(first.Ctx)
 			defer stop2()
 			wg.Go(func() {
-				if err := second.RecoverFanOuts(ctx2, 10*time.Millisecond); err != nil {
+				if err := second.RecoverTasks(ctx2, 10*time.Millisecond); err != nil {
 					t.Error(err)
 				}
 			})

@@ -15,7 +15,7 @@ func (e *Engine) Place(ctx context.Context, post int64) error {
 		return err
 	}
 	if has {
-		return e.writer.hold(ctx, post)
+		return e.writer.keepStub(ctx, post)
 	}
-	return e.writer.leave(ctx, s)
+	return e.writer.removeStub(ctx, s)
 }

@@ -68,7 +68,7 @@ func (e *Engine) tagClearTask(ctx context.Context, argument string) error {
 	if !isUser || !isPost {
 		return nil
 	}
-	waiting, err := e.writer.onTheirWay(ctx, parts[1])
+	waiting, err := e.writer.pendingOfTag(ctx, parts[1])
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (w *writer) tagHome(ctx context.Context, user int64, tag string) (last int6
 			err = w.fillFrom(ctx, user, layout.TagKey(tag), 0)
 		} else {
 			var waiting []int64
-			if waiting, err = w.onTheirWay(ctx, tag); err == nil {
+			if waiting, err = w.pendingOfTag(ctx, tag); err == nil {
 				last = max(0, slices.Max(append(waiting, 0)))
 				err = w.clearOrphans(ctx, user)
 			}
@@ -111,46 +111,6 @@ func (w *writer) tagHome(ctx context.Context, user int64, tag string) (last int6
 		since = again
 	}
 	return 0, fmt.Errorf("social: home timeline of user %d: %w", user, err)
-}
-
-// onTheirWay returns the posts of a tag that are not on all timelines yet, or are being
-// edited.
-func (w *writer) onTheirWay(ctx context.Context, tag string) ([]int64, error) {
-	b := w.client.B()
-	latest := layout.Itoa(maxPending - 1)
-	res := w.client.DoMulti(ctx, b.Zrange().Key(layout.FanOuts).Min("0").Max(latest).Rev().Build(),
-		b.Zrange().Key(layout.Tasks).Min("0").Max(latest).Rev().Build())
-	posts, err := res[0].AsStrSlice()
-	if err != nil && !rediserr.IsWrongType(err) {
-		return nil, err
-	}
-	for i, member := range posts {
-		posts[i], _, _ = strings.Cut(member, ":")
-	}
-	tasks, err := res[1].AsStrSlice()
-	if err != nil && !rediserr.IsWrongType(err) {
-		return nil, err
-	}
-	var found []int64
-	for _, member := range tasks {
-		kind, argument, _ := strings.Cut(member, ":")
-		switch kind {
-		case pushKind, pushLongKind:
-			if s, err := parseSlice(argument); err == nil && s.part == tag {
-				found = append(found, s.post)
-			}
-		case tagsKind:
-			id, _, _ := strings.Cut(argument, ":")
-			posts = append(posts, id)
-		}
-	}
-	tagged, err := w.onAny(ctx, posts, layout.TagKey(tag))
-	for id := range tagged {
-		if post, ok := layout.ParseID(id); ok {
-			found = append(found, post)
-		}
-	}
-	return found, err
 }
 
 // clearOrphans removes the posts from a home timeline that nothing brings there any more.

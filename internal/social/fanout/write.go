@@ -59,12 +59,12 @@ type writer struct {
 	celebrities *storage.Celebrities // nil on a single server
 }
 
-// create writes a post unless its id is in use, and adds it to `fanouts`, so
-// that an interrupted fan-out is finished by another process: in the same
-// script, or on a Cluster before it; an entry without a post does no harm.
+// create writes a post unless its id is in use, and notes its task, so that an
+// interrupted fan-out is finished by another process: in the same script, or on a
+// Cluster before it; a task without a post does no harm.
 // errDeleted reports that the post was written before, and has been deleted since.
 func (w *writer) create(ctx context.Context, job *Job) (bool, error) {
-	keys := []string{layout.PostKey(job.post), layout.FanOuts}
+	keys := []string{layout.PostKey(job.post), layout.Tasks}
 	if w.cluster {
 		if err := w.ledger.Note(ctx, job.member()); err != nil {
 			return false, err
@@ -79,14 +79,14 @@ func (w *writer) create(ctx context.Context, job *Job) (bool, error) {
 	return state == 1, err
 }
 
-// restore makes sure that the post itself and its place in `fanouts` exist,
-// before a fan-out is repeated. It returns ErrNoPost where the post is lost, even if
+// ensure makes sure that the post itself and its task exist, before a fan-out is
+// retried. It returns ErrNoPost where the post is lost, even if
 // another one has its id by now, errReplaced where it could be published under a new
 // one, and errDeleted where it is deleted.
-func (w *writer) restore(ctx context.Context, job *Job) error {
+func (w *writer) ensure(ctx context.Context, job *Job) error {
 	if job.Fields == nil {
 		stored, err := w.stored(ctx, job.post)
-		if !job.bare && stored.Author != 0 && stored.member() != job.member() {
+		if stored.Author != 0 && stored.identity() != job.identity() {
 			return ErrNoPost
 		}
 		if err != nil {
@@ -121,7 +121,7 @@ func (w *writer) attach(ctx context.Context, job *Job, isNew bool) error {
 		case state == 0 && isNew:
 			return ErrRefused
 		case state == 2:
-			return w.hold(ctx, job.Parent)
+			return w.keepStub(ctx, job.Parent)
 		}
 	case job.RepostOf != 0:
 		has, err := addRepostScript.RunFenced(ctx, w.client, []string{layout.PostKey(job.RepostOf), layout.RepostersKey(job.RepostOf)},
@@ -167,7 +167,7 @@ func (w *writer) pushOwn(ctx context.Context, job *Job) (followers rueidis.Redis
 	}
 	own := len(cmds)
 	cmds = append(cmds, w.client.B().Lindex().Key(layout.Timeline).Index(-1).Build())
-	cmds = append(cmds, w.decideCommands(job)...)
+	cmds = append(cmds, w.audienceCommands(job)...)
 	res := w.scripts.DoMulti(ctx, append(cmds, w.followers(job.audience()[0], storage.FirstPage))...)
 	w.celebrities.Wrote(job.Author)
 	last := len(res) - 1
@@ -187,7 +187,7 @@ func (w *writer) pushOwn(ctx context.Context, job *Job) (followers rueidis.Redis
 	if err := w.changedTags(ctx, job.Tags); err != nil {
 		return res[last], err
 	}
-	again, err := w.decide(ctx, job, res[own+1:last])
+	again, err := w.chooseAudience(ctx, job, res[own+1:last])
 	if err != nil || !again || job.done() {
 		return res[last], err
 	}

@@ -31,14 +31,15 @@ const (
 	UsersByTime   = "users_by_time"
 	Auths         = "auths"
 	Timeline      = "timeline"
-	FanOuts       = "fanouts"
-	FanOutsLock   = "fanouts_lock"
+	FanOuts       = "fanouts"      // of earlier versions
+	FanOutsLock   = "fanouts_lock" // of earlier versions
 	LayoutVersion = "layout_version"
 	LayoutOwner   = "layout_owner"
 	Restoring     = "restoring"
 	AdoptedPosts  = "layout_adopted_posts"
 	LegacyState   = "legacy:state"
 	Tasks         = "tasks"
+	TasksLock     = "tasks_lock"
 	Live          = "live"
 	Completions   = "completions"
 	Audit         = "audit"

@@ -362,7 +362,7 @@ func TestNothingIsMissed(t *testing.T) {
 	posted := <-done
 	// What the restarts have interrupted is finished later, by any process.
 	writer.Clock.Advance(5 * time.Minute)
-	writer.Eventually("the interrupted posts", func() bool { return writer.ResumeFanOuts(writer.Ctx) == nil })
+	writer.Eventually("the interrupted posts", func() bool { return writer.RetryTasks(writer.Ctx) == nil })
 	c := writer.mustOpen(live.Subscription{Viewer: bob, Page: live.Home, Since: since})
 	writer.Eventually("all posts", func() bool {
 		all := distinct(append(slices.Clone(got), c.posts()...))

@@ -17,6 +17,7 @@ import (
 	"retwis/internal/social/completion"
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/task"
 	"retwis/internal/social/text"
 )
 
@@ -27,7 +28,7 @@ import (
 type Loader struct {
 	app    *app.App
 	client rueidis.Client
-	fanOut *fanout.Engine
+	tasks  *task.Engine
 	log    *slog.Logger
 	now    func() time.Time
 	server *rueidis.ClientOption
@@ -42,7 +43,7 @@ func New(s *app.App) Loader {
 		homes = homes.Existing()
 	}
 	return Loader{
-		homes: homes, app: s, client: s.Client(), fanOut: s.FanOut(), lists: s.TimelineStore(), log: opt.Logger, now: opt.Now, server: opt.Server,
+		homes: homes, app: s, client: s.Client(), tasks: s.FanOut().Tasks(), lists: s.TimelineStore(), log: opt.Logger, now: opt.Now, server: opt.Server,
 	}
 }
 
@@ -217,7 +218,7 @@ func (l Loader) AddPosts(ctx context.Context, posts []NewPost) (first int64, err
 
 func (l Loader) addPosts(ctx context.Context, first int64, posts []NewPost) error {
 	b := l.client.B()
-	masters, err := l.fanOut.Masters(ctx)
+	masters, err := l.tasks.Masters(ctx)
 	if err != nil {
 		return err
 	}
@@ -235,7 +236,7 @@ func (l Loader) addPosts(ctx context.Context, first int64, posts []NewPost) erro
 		}
 		cmds := rueidis.Commands{
 			hash.Build(),
-			b.Zadd().Key(layout.FanOuts).ScoreMember().ScoreMember(float64(l.now().Unix()), post.member(first+int64(i))).Build(),
+			b.Zadd().Key(layout.Tasks).ScoreMember().ScoreMember(float64(l.now().Unix()), post.member(first+int64(i))).Build(),
 			on(profile),
 		}
 		if post.Parent != 0 {
@@ -262,8 +263,8 @@ func (l Loader) addPosts(ctx context.Context, first int64, posts []NewPost) erro
 	for i, post := range posts {
 		members[i] = post.member(first + int64(i))
 	}
-	// Not for slow replicas: ResumeFanOuts finishes the rest.
-	return l.fanOut.Confirm(ctx, members, masters, confirmTimeout)
+	// Not for slow replicas: RetryTasks finishes the rest.
+	return l.tasks.Confirm(ctx, members, masters, confirmTimeout)
 }
 
 // push puts posts on timelines, all that are for one timeline with one command: their
@@ -309,7 +310,7 @@ func (l Loader) push(ctx context.Context, first int64, posts []NewPost, homes *h
 	return put(l.lists, layout.Timeline)
 }
 
-// member is the member of `fanouts` for a post that gets this id.
+// member is the task of a post that gets this id.
 func (p NewPost) member(id int64) string { return fanout.Member(id, p.Author, layout.Seconds(p.Time)) }
 
 // homes are the home timelines of the followers of authors and of tags.

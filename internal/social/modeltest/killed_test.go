@@ -172,10 +172,10 @@ func (n *network) recover(a action) bool {
 	n.model.now += 600 // its claims are stale
 	p.Clock.Unix.Store(n.model.now)
 	p.Eventually("what was left to be finished", func() bool {
-		if err := p.ResumeFanOuts(p.Ctx); err != nil {
+		if err := p.RetryTasks(p.Ctx); err != nil {
 			n.fatalf("%s: resume: %v", a, err)
 		}
-		return p.Redis("EXISTS", "fanouts") == "0" && p.Redis("EXISTS", "tasks") == "0"
+		return p.Redis("EXISTS", "tasks") == "0"
 	})
 	id, ok := n.happened(p, a)
 	n.history = append(n.history, fmt.Sprintf("it has happened: %v id=%d", ok, id))

@@ -6,12 +6,13 @@
 //  1. web.Server.post reads the form and calls [Service.PostOnce].
 //  2. social.CleanBody cleans the text; Service.admit refuses it while too much waits.
 //  3. Service.createOnce gives it an id, which a repetition of the form gets too.
-//  4. fanout.Engine.CreateAs writes the post, and its id to `fanouts`: it will be completed.
+//  4. fanout.Engine.CreateAs writes the post and its task: it will be completed.
 //  5. fanout.Engine.Publish puts it on timelines: writer.pushOwn on those of the author and of
 //     the public, Engine.pushFirst on those of the first thousand followers.
 //  6. fanout.Engine.pushTask puts it on the others, in any process.
-//  7. fanout.Engine.finish waits for the replicas and removes the id from `fanouts`.
-//  8. fanout.Engine.Recover finds what was interrupted, in another process.
+//  7. task.Engine.FinishKept waits for the replicas and removes the task of the post.
+//  8. fanout.Engine.Recover finds what was interrupted, and fanout.Engine.postTask retries it,
+//     in any process.
 //
 // # The path of a like
 //

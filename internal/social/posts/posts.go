@@ -116,7 +116,7 @@ func (p *Service) publish(ctx context.Context, post *social.Post, entry fanout.E
 		return repeated, p.fanOut.Publish(ctx, job)
 	}
 	entry.Fields = fieldsOf(*post)
-	job := p.fanOut.Begin(ctx, entry)
+	job := p.fanOut.NewJob(ctx, entry)
 	if err := p.fanOut.Create(ctx, &job); err != nil {
 		return false, fmt.Errorf("social: post: %w", err)
 	}

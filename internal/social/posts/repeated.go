@@ -82,7 +82,7 @@ func (p *Service) createOnce(ctx context.Context, post *social.Post, entry fanou
 		return fanout.Job{}, false, fmt.Errorf("social: post: %w", err)
 	}
 	entry.Fields = fieldsOf(*post)
-	job = p.fanOut.Begin(ctx, entry)
+	job = p.fanOut.NewJob(ctx, entry)
 	created, err := p.fanOut.CreateAs(ctx, &job, id)
 	if err == nil && !created { // the id is in use, as after a failover
 		repeated = false

@@ -69,7 +69,7 @@ func (b *bundle) resume(client rueidis.Client) {
 		b.T.Fatal(err)
 	}
 	defer service.Close()
-	if err := service.ResumeFanOuts(b.Ctx); err != nil {
+	if err := service.RetryTasks(b.Ctx); err != nil {
 		b.T.Fatal(err)
 	}
 	b.finishJobs()

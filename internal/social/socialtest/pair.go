@@ -208,7 +208,7 @@ func (r *Relay) pass(from, to net.Conn, late bool) {
 	}
 }
 
-// Replicated is a Cluster of two masters. The one that does not have `fanouts`
+// Replicated is a Cluster of two masters. The one that does not have `tasks`
 // has a replica.
 type Replicated struct {
 	t               testing.TB
@@ -221,7 +221,7 @@ func NewReplicated(t testing.TB) *Replicated {
 	t.Helper()
 	cluster := redistest.Cluster(t, 2)
 	c := &Replicated{t: t, DB: cluster.Client(t), Master: cluster.Masters[0]}
-	slot, err := c.DB.Do(t.Context(), c.DB.B().Arbitrary("CLUSTER", "KEYSLOT").Keys("fanouts").Build()).AsInt64()
+	slot, err := c.DB.Do(t.Context(), c.DB.B().Arbitrary("CLUSTER", "KEYSLOT").Keys("tasks").Build()).AsInt64()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,8 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/adopt"
 	"retwis/internal/social/check"
+	"retwis/internal/social/fanout"
+	"retwis/internal/social/layout"
 )
 
 // CheapHash makes password hashes that cost nothing.
@@ -110,6 +112,16 @@ func (b *Bundle) Publish(author social.User, body string) int64 {
 		b.T.Fatalf("post %q: %v", body, err)
 	}
 	return post.ID
+}
+
+// PostTask is the task that fans a post out.
+func (b *Bundle) PostTask(post int64) string {
+	b.T.Helper()
+	author, err := strconv.ParseInt(b.Redis("HGET", layout.PostKey(post), "user_id"), 10, 64)
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	return fanout.Member(post, author, b.Redis("HGET", layout.PostKey(post), "time"))
 }
 
 // Connect makes one user follow another.

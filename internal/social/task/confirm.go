@@ -162,7 +162,7 @@ func (l *Ledger) round(ctx context.Context) {
 	for _, w := range l.waiting {
 		switch {
 		case w.Masters != now.identity:
-			l.again(w)
+			l.repeat(w)
 		case !l.isConfirmed(w, now):
 			w.release()
 			rest = append(rest, w)
@@ -231,9 +231,9 @@ func (l *Ledger) isConfirmed(w *written, now masters) bool {
 	return true
 }
 
-// again repeats work from its beginning, because a master has restarted or failed
+// repeat repeats work from its beginning, because a master has restarted or failed
 // over.
-func (l *Ledger) again(w *written) {
+func (l *Ledger) repeat(w *written) {
 	l.log.Warn("repeated, as a server has restarted or failed over", l.key, w.Member)
 	w.Repeat()
 	l.drop(w)

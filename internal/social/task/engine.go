@@ -55,7 +55,7 @@ type Engine struct {
 	log         *slog.Logger
 	short, long *jobs.Queue
 	kinds       map[string]kind
-	others      jobs.Do // jobs that are no task
+	keptSlots   chan struct{} // see keptWorkers
 
 	ctx    context.Context
 	stop   context.CancelFunc
@@ -65,7 +65,7 @@ type Engine struct {
 // NewEngine returns an engine on a ledger, which it runs, and queues of short and long
 // tasks. Start starts it, and Close ends it.
 func NewEngine(ledger *Ledger, short, long *jobs.Queue, log *slog.Logger) *Engine {
-	e := &Engine{ledger: ledger, log: log, short: short, long: long, kinds: map[string]kind{}}
+	e := &Engine{ledger: ledger, log: log, short: short, long: long, kinds: map[string]kind{}, keptSlots: make(chan struct{}, keptWorkers)}
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	return e
 }
@@ -75,10 +75,6 @@ func (e *Engine) Handle(name string, run Func) { e.kinds[name] = kind{run: run} 
 
 // HandleLong is Handle for tasks that take more than a moment.
 func (e *Engine) HandleLong(name string, run Func) { e.kinds[name] = kind{run: run, long: true} }
-
-// HandleOthers sets what runs the jobs of the queues that are not tasks: those without
-// a kind, which begin with a digit or have no colon. Call it before Start.
-func (e *Engine) HandleOthers(run jobs.Do) { e.others = run }
 
 // Start starts the ledger, and with works the jobs in the queues.
 func (e *Engine) Start(works bool) {
@@ -107,7 +103,7 @@ func (e *Engine) Note(ctx context.Context, members ...string) error {
 	if err := e.ledger.NoteFull(ctx, members[0]); err != nil {
 		return err
 	}
-	e.ledger.Watch(ctx, Work{Member: members[0], Masters: masters, Repeat: func() { e.repeat(members[0]) }})
+	e.ledger.Watch(ctx, e.work(members[0], masters))
 	return nil
 }
 
@@ -164,9 +160,6 @@ func (e *Engine) add(ctx context.Context, member string) error {
 	return e.short.Add(ctx, member)
 }
 
-// QueueOther adds a job that is no task to the queue of short ones. One round trip.
-func (e *Engine) QueueOther(ctx context.Context, job string) error { return e.short.Add(ctx, job) }
-
 // function returns the function of a task, bound to its argument.
 func (e *Engine) function(member string) (func(ctx context.Context) error, error) {
 	name, argument, _ := strings.Cut(member, ":")
@@ -190,7 +183,12 @@ func (e *Engine) once(ctx context.Context, member string) (Work, error) {
 	if err := run(ctx); err != nil {
 		return Work{}, err
 	}
-	return Work{Member: member, Masters: masters, Repeat: func() { e.repeat(member) }}, nil
+	return e.work(member, masters), nil
+}
+
+// work is a task that was written under the identity of masters.
+func (e *Engine) work(member, masters string) Work {
+	return Work{Member: member, Masters: masters, Repeat: func() { e.repeat(member) }}
 }
 
 // run runs a task once, and finishes it.
@@ -204,9 +202,6 @@ func (e *Engine) run(ctx context.Context, member string) error {
 
 // do runs a job. It is done when the ledger has confirmed it.
 func (e *Engine) do(ctx context.Context, member string) (<-chan struct{}, error) {
-	if e.others != nil && (!strings.Contains(member, ":") || member[0] >= '0' && member[0] <= '9') {
-		return e.others(ctx, member)
-	}
 	e.ledger.Hold(member)
 	defer e.ledger.Release(member)
 	work, err := e.once(ctx, member)
@@ -239,8 +234,8 @@ func (e *Engine) repeat(member string) {
 	})
 }
 
-// Waiting returns the jobs that wait in the queues, or that a process holds.
-func (e *Engine) Waiting(ctx context.Context) (Queued, error) {
+// waiting returns the jobs that wait in the queues, or that a process holds.
+func (e *Engine) waiting(ctx context.Context) (Queued, error) {
 	short, until, err := e.short.Waiting(ctx, maxWaiting)
 	if err != nil {
 		return Queued{}, err
@@ -258,24 +253,24 @@ func (e *Engine) Waiting(ctx context.Context) (Queued, error) {
 
 // Sweep queues the tasks again that no process and no queue has; see Ledger.Sweep. Where
 // the queues cannot be written, it runs them itself.
-func (e *Engine) Sweep(ctx context.Context, queued func(ctx context.Context) (Queued, error)) error {
-	return e.ledger.Sweep(ctx, queued, func(ctx context.Context, member string) error {
+func (e *Engine) Sweep(ctx context.Context) error {
+	return e.ledger.Sweep(ctx, e.waiting, func(ctx context.Context, member string) error {
 		if _, err := e.function(member); err != nil {
 			return nil // left to a process that knows it
 		}
 		if err := e.add(ctx, member); err != nil {
 			e.log.WarnContext(ctx, "a task could not be queued", "task", member, "error", err)
-			return e.resume(ctx, member)
+			return e.claimed(ctx, member)
 		}
 		e.log.InfoContext(ctx, "an interrupted task goes on", "task", member)
 		return nil
 	})
 }
 
-// ResumeAll finishes the tasks that dead processes left unfinished, in this process; see
-// Ledger.Resume. Then it empties the queues, as far as that is possible at once.
-func (e *Engine) ResumeAll(ctx context.Context) error {
-	err := e.ledger.Resume(ctx, e.resume)
+// RetryAll finishes the tasks that dead processes left unfinished, in this process; see
+// Ledger.Retry. Then it empties the queues, as far as that is possible at once.
+func (e *Engine) RetryAll(ctx context.Context) error {
+	err := e.ledger.Retry(ctx, e.claimed)
 	drain, cancel := context.WithTimeout(ctx, drainTimeout)
 	defer cancel()
 	for _, queue := range []*jobs.Queue{e.short, e.long} {
@@ -286,7 +281,7 @@ func (e *Engine) ResumeAll(ctx context.Context) error {
 	return err
 }
 
-func (e *Engine) resume(ctx context.Context, member string) error {
+func (e *Engine) claimed(ctx context.Context, member string) error {
 	e.ledger.Hold(member)
 	defer e.ledger.Release(member)
 	err := e.run(ctx, member)
@@ -300,16 +295,42 @@ func (e *Engine) resume(ctx context.Context, member string) error {
 	return err
 }
 
-// Take claims a task that was last renewed at stale (unix seconds) or earlier, and
+// Claim claims a task that was last renewed at stale (unix seconds) or earlier, and
 // finishes it. It reports whether this process got the claim and could do that: a task
 // of a kind that only a newer version knows is left to it.
-func (e *Engine) Take(ctx context.Context, member string, stale int64) (bool, error) {
-	claimed, err := e.ledger.Take(ctx, member, stale)
+func (e *Engine) Claim(ctx context.Context, member string, stale int64) (bool, error) {
+	claimed, err := e.ledger.Claim(ctx, member, stale)
 	if err != nil || !claimed {
 		return false, err
 	}
-	if err := e.resume(ctx, member); !errors.Is(err, errUnknown) {
+	if err := e.claimed(ctx, member); !errors.Is(err, errUnknown) {
 		return true, err
 	}
 	return false, nil
+}
+
+// Confirm ends tasks that the caller has written itself, as soon as they cannot be lost any
+// more. It waits for that until timeout; later the background goes on. masters is the
+// identity of the masters before their first write.
+func (e *Engine) Confirm(ctx context.Context, members []string, masters string, timeout time.Duration) error {
+	all := make([]<-chan struct{}, len(members))
+	for i, member := range members {
+		var err error
+		if all[i], err = e.ledger.Submit(ctx, e.work(member, masters)); err != nil {
+			return err
+		}
+	}
+	end := time.After(timeout)
+	for _, dropped := range all {
+		select {
+		case <-dropped:
+		case <-e.ctx.Done():
+			return nil
+		case <-end:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
 }

@@ -3,8 +3,8 @@
 // A Ledger is a sorted set of unfinished work: each member describes work that can be
 // repeated from its beginning, scored by the time at which its process last renewed
 // its claim. A member is there from before the first write until all is written and
-// the replicas have confirmed that. The fan-outs of posts have one ledger; the tasks of
-// an Engine, such as the deletion of a post, have another.
+// the replicas have confirmed that. An Engine runs what its ledger has: the fan-out of a
+// post, say, or its deletion.
 //
 // A ledger says what must be done; the queues of package jobs say who does it. Work that
 // waits in a queue, or that a process does as a job, is begun again by another process a
@@ -244,17 +244,17 @@ func (l *Ledger) renew(ctx context.Context, all []string) error {
 // dead.
 func (l *Ledger) Stale() int64 { return l.now().Add(-StaleAfter).Unix() }
 
-// Take claims a member that was last renewed at stale or earlier, and reports whether
+// Claim claims a member that was last renewed at stale or earlier, and reports whether
 // this process has the claim.
-func (l *Ledger) Take(ctx context.Context, member string, stale int64) (bool, error) {
+func (l *Ledger) Claim(ctx context.Context, member string, stale int64) (bool, error) {
 	return claimScript.Run(ctx, l.client, []string{l.key},
 		[]string{member, layout.Itoa(stale), layout.Seconds(l.now())}).AsBool()
 }
 
-// Resume calls finish with each member that a dead process has left, after it has
+// Retry calls finish with each member that a dead process has left, after it has
 // claimed it. One that fails does not delay the others: it is logged, left for a later
 // call, and counted in the error that comes back at the end.
-func (l *Ledger) Resume(ctx context.Context, finish func(ctx context.Context, member string) error) error {
+func (l *Ledger) Retry(ctx context.Context, finish func(ctx context.Context, member string) error) error {
 	var failed int
 	var first error
 	for {
@@ -268,7 +268,7 @@ func (l *Ledger) Resume(ctx context.Context, finish func(ctx context.Context, me
 			break
 		}
 		for _, member := range members {
-			claimed, err := l.Take(ctx, member, stale)
+			claimed, err := l.Claim(ctx, member, stale)
 			if err == nil && claimed {
 				err = finish(ctx, member)
 			}

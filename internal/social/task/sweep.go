@@ -56,7 +56,7 @@ func (l *Ledger) Sweep(ctx context.Context, queued func(ctx context.Context) (Qu
 		case !waiting.knows(m.Score):
 			continue
 		}
-		claimed, err := l.Take(ctx, m.Member, stale)
+		claimed, err := l.Claim(ctx, m.Member, stale)
 		if err == nil && claimed {
 			err = again(ctx, m.Member)
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"retwis/internal/app"
+	"retwis/internal/social/layout"
 )
 
 // backlogMetrics read what waits in the background each time the metrics are read.
@@ -19,7 +20,7 @@ func newBacklogMetrics(service *app.App) *backlogMetrics {
 	labels := []string{"queue"}
 	return &backlogMetrics{
 		service: service,
-		waiting: prometheus.NewDesc("retwis_background_waiting", "Background work that is not finished: posts on their way to timelines (fanouts), and other tasks.", labels, nil),
+		waiting: prometheus.NewDesc("retwis_background_waiting", "Background work that is not finished: tasks, such as posts on their way to timelines.", labels, nil),
 		stalled: prometheus.NewDesc("retwis_background_stalled_seconds", "How long ago a process last worked on the background work that waits longest.", labels, nil),
 	}
 }
@@ -34,14 +35,12 @@ func (m *backlogMetrics) Describe(descs chan<- *prometheus.Desc) {
 func (m *backlogMetrics) Collect(all chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
 	defer cancel()
-	queues, err := m.service.Backlog(ctx)
+	backlog, err := m.service.Backlog(ctx)
 	if err != nil {
 		return
 	}
-	for _, q := range queues {
-		all <- prometheus.MustNewConstMetric(m.waiting, prometheus.GaugeValue, float64(q.Waiting), q.Queue)
-		all <- prometheus.MustNewConstMetric(m.stalled, prometheus.GaugeValue, q.Stalled.Seconds(), q.Queue)
-	}
+	all <- prometheus.MustNewConstMetric(m.waiting, prometheus.GaugeValue, float64(backlog.Waiting), layout.Tasks)
+	all <- prometheus.MustNewConstMetric(m.stalled, prometheus.GaugeValue, backlog.Stalled.Seconds(), layout.Tasks)
 }
 
 // jobMetrics report on the queues of jobs, and what this process has done of them.

@@ -19,7 +19,7 @@ import (
 
 // Kinds of tasks that put a post on the timelines of a part of its audience, or remove a
 // deleted post from them:
-// "<kind>:<post>:<author>:<time>:<from>:<to>:<part>"; see slice. Parts of more than
+// "<kind>:<post>:<author>:<time>:<from>:<to>:<part>"; see segment. Parts of more than
 // fewFollowers have kinds of their own: they are long tasks.
 const (
 	pushKind       = "push"
@@ -29,20 +29,20 @@ const (
 )
 
 const (
-	// sliceLen is how many followers a slice has at the most. On a Cluster the
+	// segmentLen is how many followers a segment has at most. On a Cluster the
 	// timelines of fewer followers are spread over so many slots that one script
 	// writes only one.
-	sliceLen = 100_000
+	segmentLen = 100_000
 	// fewFollowers is how many followers are written in a moment.
 	fewFollowers = 10_000
-	// pageOfSlice is how many followers of a slice are read at a time.
-	pageOfSlice = 2000
+	// pageOfSegment is how many followers of a segment are read at a time.
+	pageOfSegment = 2000
 )
 
-// slice is a part of the audience of a post: the followers of its author, or of a tag,
-// after one of them and up to another. Both are times and ids: a slice stays the same
+// segment is a part of the audience of a post: the followers of its author, or of a tag,
+// after one of them and up to another. Both are times and ids: a segment stays the same
 // while people begin and cease to follow.
-type slice struct {
+type segment struct {
 	post, author int64
 	time         string // of the post: with the author it tells a post from another that got its id after a failover
 	from         storage.Cursor
@@ -52,10 +52,10 @@ type slice struct {
 }
 
 // identity is how a stub writes what identifies a post.
-func (s slice) identity() string { return Member(s.post, s.author, s.time) }
+func (s segment) identity() string { return identity(s.post, s.author, s.time) }
 
-// member is the member of `tasks` for a slice, of the kind for short or long ones.
-func (s slice) member(short, long string) string {
+// member is the member of `tasks` for a segment, of the kind for short or long ones.
+func (s segment) member(short, long string) string {
 	kind := short
 	if s.long {
 		kind = long
@@ -71,15 +71,15 @@ func cursorText(c storage.Cursor) string {
 	return c.String()
 }
 
-// errSlice: a task does not say which part of the audience of which post it is for.
-var errSlice = errors.New("social: not a part of the audience of a post")
+// errSegment: a task does not say which part of the audience of which post it is for.
+var errSegment = errors.New("social: not a part of the audience of a post")
 
-// parseSlice reads the argument of a task.
-func parseSlice(argument string) (slice, error) {
-	var s slice
+// parseSegment reads the argument of a task.
+func parseSegment(argument string) (segment, error) {
+	var s segment
 	parts := strings.SplitN(argument, ":", 6)
 	if len(parts) != 6 {
-		return s, fmt.Errorf("%w: %.80q", errSlice, argument)
+		return s, fmt.Errorf("%w: %.80q", errSegment, argument)
 	}
 	var isPost, isAuthor, isFrom, isTo bool
 	s.post, isPost = layout.ParseID(parts[0])
@@ -89,13 +89,13 @@ func parseSlice(argument string) (slice, error) {
 	s.to, isTo = storage.ParseCursor(parts[4])
 	s.part = parts[5]
 	if !isPost || !isAuthor || !isFrom || !isTo {
-		return s, fmt.Errorf("%w: %.80q", errSlice, argument)
+		return s, fmt.Errorf("%w: %.80q", errSegment, argument)
 	}
 	return s, nil
 }
 
-// set is the set of followers that a slice is a part of.
-func (s slice) set() string {
+// set is the set of followers that a segment is a part of.
+func (s segment) set() string {
 	if user, isUser := strings.CutPrefix(s.part, "@"); isUser {
 		return layout.FollowersPrefix + user
 	}
@@ -105,13 +105,13 @@ func (s slice) set() string {
 	return layout.FollowersKey(s.author)
 }
 
-// slices divides the rest of an audience: the followers after a cursor in the set of the
+// segments divides the rest of an audience: the followers after a cursor in the set of the
 // first part, and all of those of the others. Two round trips, one where no set is large.
-func (w *writer) slices(ctx context.Context, whole slice, parts []string) ([]slice, error) {
+func (w *writer) segments(ctx context.Context, whole segment, parts []string) ([]segment, error) {
 	sizes := make(rueidis.Commands, len(parts))
 	sets := make([]string, len(parts))
 	for i, part := range parts {
-		sets[i] = slice{author: whole.author, part: part}.set()
+		sets[i] = segment{author: whole.author, part: part}.set()
 		sizes[i] = w.client.B().Zcard().Key(sets[i]).Build()
 	}
 	var cuts rueidis.Commands
@@ -121,7 +121,7 @@ func (w *writer) slices(ctx context.Context, whole slice, parts []string) ([]sli
 		if counts[i], err = res.AsInt64(); err != nil && !rediserr.IsWrongType(err) {
 			return nil, err
 		}
-		for rank := int64(sliceLen); rank < counts[i]; rank += sliceLen {
+		for rank := int64(segmentLen); rank < counts[i]; rank += segmentLen {
 			cuts = append(cuts, w.client.B().Zrevrange().Key(sets[i]).Start(rank).Stop(rank).Withscores().Build())
 		}
 	}
@@ -129,21 +129,21 @@ func (w *writer) slices(ctx context.Context, whole slice, parts []string) ([]sli
 	if len(cuts) > 0 {
 		ends = w.client.DoMulti(ctx, cuts...)
 	}
-	var all []slice
+	var all []segment
 	for i, part := range parts {
 		next := whole
 		next.part, next.long = part, counts[i] > fewFollowers
 		if i > 0 {
 			next.from = storage.FirstPage
 		}
-		for rank := int64(sliceLen); rank < counts[i]; rank += sliceLen {
+		for rank := int64(segmentLen); rank < counts[i]; rank += segmentLen {
 			end, err := ends[0].AsZScores()
 			ends = ends[1:]
 			if err != nil {
 				return nil, err
 			}
 			if len(end) == 0 || !storage.IsDigits(end[0].Member) || math.IsInf(end[0].Score, 0) {
-				continue // the set has shrunk, or is damaged: the next slice is larger
+				continue // the set has shrunk, or is damaged: the next segment is larger
 			}
 			next.to = storage.Cursor{Since: strconv.FormatFloat(end[0].Score, 'f', -1, 64), ID: end[0].Member}
 			all = append(all, next)
@@ -155,14 +155,14 @@ func (w *writer) slices(ctx context.Context, whole slice, parts []string) ([]sli
 	return all, nil
 }
 
-// pushRest leaves the rest of the audience of a job to the background, in slices.
+// pushRest leaves the rest of the audience of a job to the background, in segments.
 func (e *Engine) pushRest(ctx context.Context, job *Job) ([]string, error) {
-	whole := slice{post: job.post, author: job.Author, time: job.postTime(), from: job.after}
+	whole := segment{post: job.post, author: job.Author, time: job.postTime(), from: job.after}
 	parts := append([]string{""}, job.Tags...)
 	if job.ofOther {
 		parts[0] = "@" + layout.Itoa(job.To)
 	}
-	members, err := e.slicesOf(ctx, whole, parts[job.source:], pushKind, pushLongKind)
+	members, err := e.segmentsOf(ctx, whole, parts[job.source:], pushKind, pushLongKind)
 	if err != nil {
 		return nil, fmt.Errorf("social: fan out post %d: %w", job.post, err)
 	}
@@ -170,9 +170,9 @@ func (e *Engine) pushRest(ctx context.Context, job *Job) ([]string, error) {
 	return members, nil
 }
 
-// slicesOf notes the slices of an audience as tasks.
-func (e *Engine) slicesOf(ctx context.Context, whole slice, parts []string, short, long string) ([]string, error) {
-	all, err := e.writer.slices(ctx, whole, parts)
+// segmentsOf notes the segments of an audience as tasks.
+func (e *Engine) segmentsOf(ctx context.Context, whole segment, parts []string, short, long string) ([]string, error) {
+	all, err := e.writer.segments(ctx, whole, parts)
 	if err != nil {
 		return nil, err
 	}
@@ -183,10 +183,10 @@ func (e *Engine) slicesOf(ctx context.Context, whole slice, parts []string, shor
 	return members, e.tasks.Note(ctx, members...)
 }
 
-// pushTask is a task that puts a post on the timelines of a slice. One that is deleted
+// pushTask is a task that puts a post on the timelines of a segment. One that is deleted
 // meanwhile is removed again: the deletion can have come to a timeline before.
 func (e *Engine) pushTask(ctx context.Context, argument string) error {
-	s, err := parseSlice(argument)
+	s, err := parseSegment(argument)
 	if err != nil {
 		return err
 	}
@@ -208,7 +208,7 @@ func (e *Engine) pushTask(ctx context.Context, argument string) error {
 				is, err = w.stateOf(ctx, s)
 			}
 			if err != nil || is == present {
-				return wrapSlice(s, err)
+				return wrapSegment(s, err)
 			}
 		}
 	}
@@ -224,9 +224,9 @@ func (e *Engine) pushTask(ctx context.Context, argument string) error {
 	return err
 }
 
-// unpushTask is a task that removes a deleted post from the timelines of a slice.
+// unpushTask is a task that removes a deleted post from the timelines of a segment.
 func (e *Engine) unpushTask(ctx context.Context, argument string) error {
-	s, err := parseSlice(argument)
+	s, err := parseSegment(argument)
 	if err != nil {
 		return err
 	}
@@ -237,8 +237,8 @@ func (e *Engine) unpushTask(ctx context.Context, argument string) error {
 	return e.writer.withdraw(ctx, s, is)
 }
 
-// withdraw removes a post that is gone from the home timelines of a slice.
-func (w *writer) withdraw(ctx context.Context, s slice, is presence) error {
+// withdraw removes a post that is gone from the home timelines of a segment.
+func (w *writer) withdraw(ctx context.Context, s segment, is presence) error {
 	keys, err := w.homesOf(ctx, s, nil)
 	switch {
 	case err != nil:
@@ -247,10 +247,10 @@ func (w *writer) withdraw(ctx context.Context, s slice, is presence) error {
 	default:
 		err = w.homes.Withdraw(ctx, s.post, keys...)
 	}
-	return wrapSlice(s, err)
+	return wrapSegment(s, err)
 }
 
-func wrapSlice(s slice, err error) error {
+func wrapSegment(s segment, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -266,9 +266,9 @@ const (
 	replaced          // it is lost, and its id belongs to another post by now
 )
 
-// stateOf returns what has become of the post of a slice. A slice that does not say when
+// stateOf returns what has become of the post of a segment. A segment that does not say when
 // its post was written could be of another one, which is an error.
-func (w *writer) stateOf(ctx context.Context, s slice) (presence, error) {
+func (w *writer) stateOf(ctx context.Context, s segment) (presence, error) {
 	stub, err := w.readStub(ctx, s.post)
 	switch {
 	case err != nil:
@@ -276,7 +276,7 @@ func (w *writer) stateOf(ctx context.Context, s slice) (presence, error) {
 	case !stub.exists:
 		return gone, nil
 	case stub.argument() != s.identity() && s.time == "":
-		return gone, fmt.Errorf("%w: post %d without its time", errSlice, s.post)
+		return gone, fmt.Errorf("%w: post %d without its time", errSegment, s.post)
 	case stub.argument() != s.identity() && !stub.isDeleted:
 		return replaced, nil
 	case stub.isDeleted:
@@ -285,25 +285,25 @@ func (w *writer) stateOf(ctx context.Context, s slice) (presence, error) {
 	return present, nil
 }
 
-// homesOf reads the home timelines of a slice: with a job, of those followers who get its
+// homesOf reads the home timelines of a segment: with a job, of those followers who get its
 // post.
-func (w *writer) homesOf(ctx context.Context, s slice, job *Job) ([]string, error) {
+func (w *writer) homesOf(ctx context.Context, s segment, job *Job) ([]string, error) {
 	var all []string
 	part := storage.Part{After: s.from, Last: s.to}
 	if job != nil {
 		part.Until = job.followedBy
 	}
 	for {
-		ids, last, err := w.follows.IDs(ctx, s.set(), part, pageOfSlice)
+		ids, last, err := w.follows.IDs(ctx, s.set(), part, pageOfSegment)
 		if rediserr.IsWrongType(err) && job == nil {
 			return all, nil // a check reports it
 		}
 		if err != nil {
 			return nil, err
 		}
-		isEnd := len(ids) < pageOfSlice
+		isEnd := len(ids) < pageOfSegment
 		if !isEnd && all == nil {
-			all = make([]string, 0, sliceLen+1)
+			all = make([]string, 0, segmentLen+1)
 		}
 		ids = slices.DeleteFunc(ids, isNoID)
 		if job != nil && job.isNarrow() && (s.part == "" || s.part[0] == '@') {
@@ -322,58 +322,3 @@ func (w *writer) homesOf(ctx context.Context, s slice, job *Job) ([]string, erro
 
 // isNoID reports whether an entry of a set of follows is damaged.
 func isNoID(entry string) bool { return !storage.IsDigits(entry) }
-
-// Pushing reports whether a part of the followers of its author is yet to get a post. Where
-// there are very many tasks, it may be.
-func (e *Engine) Pushing(ctx context.Context, post int64) (bool, error) {
-	return e.writer.pushing(ctx, func(id, _ int64) bool { return id == post })
-}
-
-// ChangesHome reports whether a task makes a home timeline agree with a follow of the author
-// of a post, or the post itself is on its way: its fan-out can have read a follow before that
-// ended. Other posts of the author do not matter.
-func (e *Engine) ChangesHome(ctx context.Context, user, author, post int64) (bool, error) {
-	w := &e.writer
-	stub, err := w.readStub(ctx, post)
-	if err != nil {
-		return false, err
-	}
-	b := w.client.B()
-	res := w.client.DoMulti(ctx,
-		b.Zmscore().Key(layout.Tasks).Member(fmt.Sprintf("%s:%d:%d", homeKind, user, author)).Build(),
-		b.Zmscore().Key(layout.FanOuts).Member(Members(post, stub.author, stub.time)...).Build())
-	for _, r := range res {
-		scores, err := r.ToArray()
-		if err != nil && !rediserr.IsWrongType(err) {
-			return false, err
-		}
-		for _, score := range scores {
-			if !score.IsNil() {
-				return true, nil
-			}
-		}
-	}
-	return e.Pushing(ctx, post)
-}
-
-// pushing reports whether a slice of the posts that match is not written yet. Where there
-// are very many tasks, it may be.
-func (w *writer) pushing(ctx context.Context, matches func(post, author int64) bool) (bool, error) {
-	members, err := w.client.Do(ctx, w.client.B().Zrange().Key(layout.Tasks).Min("0").Max(layout.Itoa(maxPending)).Build()).AsStrSlice()
-	if err != nil && !rediserr.IsWrongType(err) {
-		return false, err
-	}
-	if len(members) > maxPending {
-		return true, nil
-	}
-	for _, member := range members {
-		kind, argument, _ := strings.Cut(member, ":")
-		if kind != pushKind && kind != pushLongKind {
-			continue
-		}
-		if s, err := parseSlice(argument); err == nil && matches(s.post, s.author) {
-			return true, nil
-		}
-	}
-	return false, nil
-}

@@ -17,7 +17,7 @@ import (
 // to others, as it is by a process that dies then.
 func (b *bundle) write(author, id int64, body string) {
 	b.T.Helper()
-	job := b.FanOut().Begin(b.Ctx, fanout.Entry{Author: author, Fields: []string{
+	job := b.FanOut().NewJob(b.Ctx, fanout.Entry{Author: author, Fields: []string{
 		"user_id", fmt.Sprint(author), "time", fmt.Sprint(b.Clock.Unix.Load()), "body", body,
 	}})
 	if created, err := b.FanOut().CreateAs(b.Ctx, &job, id); err != nil || !created {
@@ -28,7 +28,7 @@ func (b *bundle) write(author, id int64, body string) {
 // quiet waits until no work is left.
 func (b *bundle) quiet() {
 	b.T.Helper()
-	b.Eventually("all work to end", func() bool { return b.Redis("EXISTS", "fanouts") == "0" && b.Redis("EXISTS", "tasks") == "0" })
+	b.Eventually("all work to end", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
 }
 
 // A process that knows of a fan-out only what is stored begins it again: each follower
@@ -37,9 +37,9 @@ func TestFanOutBegunAgain(t *testing.T) {
 	t.Parallel()
 	const late = 900_000
 	ways := map[string]func(b *bundle, post int64) error{
-		"by a start": func(b *bundle, _ int64) error { return b.ResumeFanOuts(b.Ctx) },
+		"by a start": func(b *bundle, _ int64) error { return b.RetryTasks(b.Ctx) },
 		"by a sweep": func(b *bundle, _ int64) error { return b.FanOut().Sweep(b.Ctx) },
-		"repeated":   func(b *bundle, post int64) error { return b.FanOut().Repeat(b.Ctx, post) },
+		"repeated":   func(b *bundle, post int64) error { return b.FanOut().Retry(b.Ctx, post) },
 	}
 	for name, open := range map[string]func(testing.TB) rueidis.Client{
 		"single":  func(t testing.TB) rueidis.Client { return redistest.DB(t).Client(t) },
@@ -74,7 +74,7 @@ func TestFanOutBegunAgain(t *testing.T) {
 	}
 }
 
-// A slice that says less than which post it is for is not done.
+// A segment that says less than which post it is for is not done.
 func TestSliceWithoutPost(t *testing.T) {
 	t.Parallel()
 	b := on(t, redistest.DB(t).Client(t))

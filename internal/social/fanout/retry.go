@@ -1,0 +1,227 @@
+package fanout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
+	"retwis/internal/social/task"
+	"retwis/internal/social/text"
+)
+
+// skew is by how much the clocks of two processes may differ.
+const skew = time.Minute
+
+// Retry repeats the fan-out of a post from its beginning to its end. Timelines that have
+// the post are not changed, and users who followed after it was written do not get it. A
+// post that does not exist is no error.
+func (e *Engine) Retry(ctx context.Context, post int64) error {
+	s, err := e.writer.readStub(ctx, post)
+	if err != nil || !s.exists {
+		return err
+	}
+	job, _ := jobOf(s.argument())
+	if err := e.tasks.Note(ctx, job.member()); err != nil {
+		return err
+	}
+	return e.tasks.RunKept(ctx, task.Kept{
+		Member: job.member(), Run: func(ctx context.Context) error { return e.retry(ctx, &job, e.finishAll) },
+	})
+}
+
+// postTask is a task of postKind.
+func (e *Engine) postTask(ctx context.Context, argument string) error {
+	job, ok := jobOf(argument)
+	if !ok {
+		e.log.WarnContext(ctx, "removed a task that names no post", "task", argument)
+		return nil
+	}
+	return e.retry(ctx, &job, e.queueAll)
+}
+
+// retry repeats a fan-out from its beginning; rest gets the tasks of the followers after
+// the first thousand or so, which are noted.
+func (e *Engine) retry(ctx context.Context, job *Job, rest func(ctx context.Context, members []string) error) error {
+	segments, err := e.fanOut(ctx, job)
+	if errors.Is(err, errReplaced) {
+		err = e.publishAgain(ctx, job)
+	}
+	switch {
+	case errors.Is(err, ErrNoPost), errors.Is(err, errDeleted), errors.Is(err, ErrRefused):
+		e.log.InfoContext(ctx, "ended a fan-out whose post no longer exists", "post", job.post, "reason", err)
+		return e.abandon(ctx, job, err)
+	case err != nil:
+		return err
+	}
+	if err := rest(ctx, segments); err != nil {
+		return err
+	}
+	return e.reconcile(ctx, *job)
+}
+
+// queueAll leaves tasks to the background.
+func (e *Engine) queueAll(_ context.Context, members []string) error {
+	for _, member := range members {
+		e.tasks.Queue(member)
+	}
+	return nil
+}
+
+// finishAll runs tasks to their end.
+func (e *Engine) finishAll(ctx context.Context, members []string) error {
+	for _, member := range members {
+		if err := e.tasks.Finish(ctx, member); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fanOut does a fan-out from its beginning, up to the part that is left to segments, which
+// are noted.
+func (e *Engine) fanOut(ctx context.Context, job *Job) (segments []string, err error) {
+	masters, err := e.tasks.Masters(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.writer.ensure(ctx, job); err != nil {
+		return nil, err
+	}
+	if err := e.writer.attach(ctx, job, false); err != nil {
+		return nil, err
+	}
+	job.begin()
+	first, err := e.writer.pushOwn(ctx, job)
+	if err == nil {
+		segments, err = e.pushFirst(ctx, job, first)
+	}
+	if err != nil {
+		return nil, err
+	}
+	job.masters = masters
+	return segments, nil
+}
+
+// pushFirst puts a post on the timelines of the first thousand followers, whose first
+// page was read, and notes segments of the others.
+func (e *Engine) pushFirst(ctx context.Context, job *Job, first rueidis.RedisResult) (segments []string, err error) {
+	err = e.writer.pushPage(ctx, job, first)
+	for page := 1; err == nil && !job.done() && page < pagesAtOnce; page++ {
+		err = e.writer.pushNext(ctx, job)
+	}
+	if err == nil {
+		err = e.writer.report(ctx, job)
+	}
+	if err == nil && !job.done() {
+		segments, err = e.pushRest(ctx, job)
+	}
+	return segments, err
+}
+
+// reconcile reads again a post whose fan-out is written: if it was deleted meanwhile, it is
+// removed again from the lists; if it was edited, its tags are corrected.
+func (e *Engine) reconcile(ctx context.Context, job Job) error {
+	b := e.writer.client.B()
+	res := e.writer.client.DoMulti(ctx,
+		b.Hexists().Key(layout.PostKey(job.post)).Field("deleted").Build(),
+		b.Llen().Key(layout.EditsKey(job.post)).Build())
+	isDeleted, err := res[0].AsBool()
+	if err != nil {
+		return fmt.Errorf("social: read a post: %w", err)
+	}
+	edits, err := res[1].AsInt64()
+	if err != nil && !rediserr.IsWrongType(err) {
+		return fmt.Errorf("social: read a post: %w", err)
+	}
+	switch {
+	case isDeleted:
+		if err := e.Delete(ctx, job.post); err != nil {
+			return err
+		}
+	case edits != job.edits:
+		if err := e.Retag(ctx, job.post); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stored returns the job of a post that is in the database, or ErrNoPost where
+// it is missing, cannot be read, or its author does not exist, and errDeleted where
+// it is deleted.
+func (w *writer) stored(ctx context.Context, post int64) (Job, error) {
+	job := Job{post: post, after: storage.FirstPage}
+	b := w.client.B()
+	res := w.client.DoMulti(ctx,
+		b.Llen().Key(layout.EditsKey(post)).Build(), // first: see Job.edits
+		b.Hmget().Key(layout.PostKey(post)).Field("user_id", "time", "body", "parent", "root", "repost_of", "deleted").Build())
+	edits, err := res[0].AsInt64()
+	if err != nil && !rediserr.IsWrongType(err) {
+		return job, fmt.Errorf("social: read a post: %w", err)
+	}
+	job.edits = edits
+	fields, err := reply.Fields(res[1])
+	if err != nil {
+		return job, fmt.Errorf("social: read a post: %w", err)
+	}
+	if job.Author, err = strconv.ParseInt(fields[0], 10, 64); err != nil {
+		return job, ErrNoPost
+	}
+	job.time = fields[1]
+	if fields[6] != "" {
+		return job, errDeleted
+	}
+	job.Parent, _ = layout.ParseID(fields[3])
+	job.Root, _ = layout.ParseID(fields[4])
+	job.RepostOf, _ = layout.ParseID(fields[5])
+	job.Tags = text.Tags(fields[2])
+	if job.Parent != 0 && job.Root == 0 {
+		job.Root = job.Parent
+	}
+	exists := b.Hexists().Key(layout.UserKey(job.Author)).Field("username").Build()
+	res = w.client.DoMulti(ctx, exists, b.Hget().Key(layout.PostKey(max(job.Parent, job.RepostOf))).Field("user_id").Build())
+	found, err := res[0].AsBool()
+	if err != nil {
+		return job, fmt.Errorf("social: read a user: %w", err)
+	}
+	if !found {
+		return job, ErrNoPost
+	}
+	other, err := reply.TextOrEmpty(res[1])
+	if err != nil {
+		return job, fmt.Errorf("social: read a post: %w", err)
+	}
+	job.To, _ = layout.ParseID(other) // 0 for a new conversation
+	if at := layout.ParseTime(fields[1]); !at.IsZero() {
+		job.followedBy = float64(at.Add(skew).Unix())
+	}
+	return job, nil
+}
+
+// RetryAll finishes the tasks that dead processes left unfinished. Each is claimed by one
+// process. One that cannot be finished does not delay the others: it is logged, tried
+// again by a later call, and counted in the error that comes back at the end.
+func (e *Engine) RetryAll(ctx context.Context) error {
+	return errors.Join(e.takeOver(ctx), e.tasks.RetryAll(ctx))
+}
+
+// Sweep queues the tasks again that no process and no queue has: their process has died,
+// or a failover has lost a queue. Where the queues cannot be written, it finishes them
+// itself.
+func (e *Engine) Sweep(ctx context.Context) error {
+	return errors.Join(e.takeOver(ctx), e.tasks.Sweep(ctx))
+}
+
+// Renew renews the claims of this process, as it does every two seconds.
+func (e *Engine) Renew(ctx context.Context) { e.ledger.Renew(ctx) }
+
+// Claims returns on how many tasks this process works.
+func (e *Engine) Claims() int { return e.ledger.Claims() }
