@@ -39,7 +39,7 @@ var inProgram = []planted{
 	},
 	{
 		name: "noclear", what: "an unfollow clears nothing", file: "internal/social/fanout/home.go",
-		before: "\t\t\t\terr = w.clearHome(ctx, from, to)\n", code: "\t\t\t\tif plant.On(\"noclear\") {\n\t\t\t\t\treturn nil\n\t\t\t\t}\n",
+		before: "\t\t\t\terr = h.timelines.clear(ctx, from, to)\n", code: "\t\t\t\tif plant.On(\"noclear\") {\n\t\t\t\t\treturn nil\n\t\t\t\t}\n",
 	},
 	{
 		name: "stalehead", what: "the latest posts of a merged author are never read again", file: "internal/social/home/merge.go",
@@ -52,15 +52,15 @@ var inProgram = []planted{
 	},
 	{
 		name: "losesegment", what: "the last segment of an audience is not noted", file: "internal/social/fanout/segment.go",
-		before: "\treturn members, e.tasks.Note(ctx, members...)\n", code: "\tif plant.On(\"losesegment\") && short == pushKind {\n\t\tif members = members[:len(members)-1]; len(members) == 0 {\n\t\t\treturn nil, nil\n\t\t}\n\t}\n",
+		before: "\treturn members, g.tasks.Note(ctx, members...)\n", code: "\tif plant.On(\"losesegment\") && short == pushKind {\n\t\tif members = members[:len(members)-1]; len(members) == 0 {\n\t\t\treturn nil, nil\n\t\t}\n\t}\n",
 	},
 	{
-		name: "blockends", what: "a block ends no follow", file: "internal/social/fanout/mirrored.go",
-		before: "\tuntil, err := e.blockedUntil(ctx, from, to)\n\tif err != nil {\n", code: "\tif plant.On(\"blockends\") {\n\t\treturn nil\n\t}\n",
+		name: "blockends", what: "a block ends no follow", file: "internal/social/fanout/blocks.go",
+		before: "\tuntil, err := h.blockedUntil(ctx, from, to)\n\tif err != nil {\n", code: "\tif plant.On(\"blockends\") {\n\t\treturn nil\n\t}\n",
 	},
 	{
 		name: "celebdelete", what: "a deletion leaves the entry on the profile of a merged author", file: "internal/social/fanout/delete.go",
-		before: "\tfor _, tag := range s.tags {\n\t\tcmds = append(cmds, b.Zrem()", code: "\tif plant.On(\"celebdelete\") {\n\t\tif merged, _ := w.isMerged(ctx, s); merged {\n\t\t\tcmds = cmds[1:]\n\t\t}\n\t}\n",
+		before: "\tfor _, tag := range s.tags {\n\t\tcmds = append(cmds, b.Zrem()", code: "\tif plant.On(\"celebdelete\") {\n\t\tif merged, _ := d.writer.isMerged(ctx, s); merged {\n\t\t\tcmds = cmds[1:]\n\t\t}\n\t}\n",
 	},
 	{
 		name: "celeblost", what: "posts count as merged and their author does not", file: "internal/social/storage/celebrities.go",

@@ -253,7 +253,7 @@ func (s *App) buildTimelines() (err error) {
 // buildPeople builds what users do with each other and with posts.
 func (s *App) buildPeople() (err error) {
 	s.Follows, err = people.NewFollows(people.Options{
-		DB: s.db, Users: s.Users, FanOut: s.fanOut, Notices: s.Notifications, Names: s.names, Now: s.opt.Now,
+		DB: s.db, Users: s.Users, Homes: s.fanOut.Homes, Notices: s.Notifications, Names: s.names, Now: s.opt.Now,
 	})
 	if err != nil {
 		return err
@@ -412,7 +412,7 @@ func (s *App) PingWrite(ctx context.Context) error {
 // RetryTasks finishes the tasks, such as fan-outs, that were interrupted when a process
 // died, in this process. One that cannot be finished is logged and tried again by a later
 // call; the error reports how many there are.
-func (s *App) RetryTasks(ctx context.Context) error { return s.fanOut.RetryAll(ctx) }
+func (s *App) RetryTasks(ctx context.Context) error { return s.fanOut.Jobs.RetryAll(ctx) }
 
 // sweepEvery is how often to look for work in the background that was lost.
 const sweepEvery = 3 * time.Second
@@ -425,7 +425,7 @@ func (s *App) RecoverTasks(ctx context.Context, every time.Duration) error {
 	defer others.Wait()
 	others.Go(func() { s.names.Maintain(ctx, every) })
 	others.Go(func() { s.Moderation.LiftAll(ctx, moderation.LiftEvery) })
-	return s.fanOut.Recover(ctx, min(every, sweepEvery))
+	return s.fanOut.Jobs.Recover(ctx, min(every, sweepEvery))
 }
 
 // Celebrities are the authors whose posts are merged with home timelines when those are

@@ -49,7 +49,7 @@ type JobQueue struct {
 
 // Jobs returns the state of the queues of jobs. Four round trips.
 func (s *App) Jobs(ctx context.Context) ([]JobQueue, error) {
-	short, long := s.fanOut.Queues()
+	short, long := s.fanOut.Jobs.Queues()
 	all := []JobQueue{{Queue: "short", Stats: short.Stats()}, {Queue: "long", Stats: long.Stats()}}
 	for i, queue := range []*jobs.Queue{short, long} {
 		var err error
@@ -68,4 +68,4 @@ func (s *App) Jobs(ctx context.Context) ([]JobQueue, error) {
 }
 
 // DeadJobs returns how many jobs were given up. One round trip.
-func (s *App) DeadJobs(ctx context.Context) (int64, error) { return s.fanOut.Dead().Len(ctx) }
+func (s *App) DeadJobs(ctx context.Context) (int64, error) { return s.fanOut.Jobs.Dead().Len(ctx) }

@@ -63,8 +63,6 @@ func RetwisSizes() Sizes {
 			"index/suggest.scanner":                {Methods: 62, Reason: severalSubjects},
 			"internal/cli/space.points":            {Methods: 37, Reason: severalSubjects},
 			"internal/jobs.worker":                 {Methods: 32, Reason: severalSubjects},
-			"internal/social/fanout.Engine":        {Methods: 80, Reason: severalSubjects},
-			"internal/social/fanout.writer":        {Methods: 63, Reason: severalSubjects},
 			"internal/social/live.Hub":             {Methods: 44, Reason: severalSubjects},
 			"internal/web":                         {Files: 47, Lines: 6200, Reason: severalSubjects},
 			"internal/web.Server":                  {Methods: 128, Reason: severalSubjects},

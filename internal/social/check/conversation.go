@@ -180,7 +180,7 @@ func (c *postCheck) addReply(ctx context.Context, id int64) (bool, error) {
 	if err != nil {
 		return true, err
 	}
-	return true, c.check.fanOut.Place(ctx, now.parent)
+	return true, c.check.fanOut.Deletions.Place(ctx, now.parent)
 }
 
 // repost checks that a repost repeats a post, and is the one that the post knows.

@@ -79,7 +79,7 @@ func (c *listCheck) unfollowed(ctx context.Context, uid, id, author int64) error
 	// beside an exclusive check, and what an interrupted fan-out has yet to do does not
 	// make these posts disappear.
 	if !c.check.opt.Exclusive {
-		if changes, err := c.check.fanOut.ChangesHome(ctx, uid, author, id); err != nil || changes {
+		if changes, err := c.check.fanOut.Homes.IsChanging(ctx, uid, author, id); err != nil || changes {
 			return err
 		}
 	}
@@ -95,7 +95,7 @@ func (c *listCheck) unfollowed(ctx context.Context, uid, id, author int64) error
 		if on, err := c.isUnfollowed(ctx, uid, id, author); err != nil || !on {
 			return false, err
 		}
-		return true, c.check.fanOut.RemoveOrphans(ctx, uid, []string{layout.Itoa(id)})
+		return true, c.check.fanOut.Homes.RemoveOrphans(ctx, uid, []string{layout.Itoa(id)})
 	})
 }
 

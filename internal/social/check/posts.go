@@ -286,11 +286,11 @@ func (c *postCheck) deleted(ctx context.Context, p *post) error {
 	if p.holds() {
 		problem.Kind, problem.Detail, problem.Repair = maintain.Missing, "is deleted and has replies, but is not in its conversation", "put it there"
 	}
-	return c.check.found(ctx, problem, func(ctx context.Context) (bool, error) { return true, c.check.fanOut.Place(ctx, p.id) })
+	return c.check.found(ctx, problem, func(ctx context.Context) (bool, error) { return true, c.check.fanOut.Deletions.Place(ctx, p.id) })
 }
 
 // delete deletes a post, or finishes that.
 func (c *postCheck) delete(ctx context.Context, id int64) error {
 	c.check.knownPosts.forget(id)
-	return c.check.fanOut.Delete(ctx, id)
+	return c.check.fanOut.Deletions.Delete(ctx, id)
 }

@@ -74,7 +74,7 @@ func (c *postCheck) children(ctx context.Context, key, not string, is func(state
 					_, err = c.addReply(ctx, ids[i]) // the id was assigned at this moment
 					return true, err
 				}
-				return true, c.check.fanOut.Place(ctx, id)
+				return true, c.check.fanOut.Deletions.Place(ctx, id)
 			})
 			if err != nil {
 				return err

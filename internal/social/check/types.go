@@ -126,7 +126,7 @@ func (c *keyCheck) counters(ctx context.Context) error {
 func (c *keyCheck) unfinished(ctx context.Context) error {
 	err := c.ledger(ctx, ledger{
 		key: layout.FanOuts, format: "post %.80s is not on every timeline yet, or not on a replica; its fan-out goes on",
-		take: c.check.fanOut.ClaimEarlier, has: func(string) bool { return true },
+		take: c.check.fanOut.Jobs.ClaimEarlier, has: func(string) bool { return true },
 	})
 	tasks := ledger{key: layout.Tasks, format: "%.80s is not finished yet, or not on a replica; it goes on", take: c.check.fanOut.Tasks().Claim}
 	for stage := range fanout.Stages {

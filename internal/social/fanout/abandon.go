@@ -20,7 +20,7 @@ import (
 func (e *Engine) abandon(ctx context.Context, job *Job, err error) error {
 	switch {
 	case errors.Is(err, errDeleted), errors.Is(err, ErrRefused):
-		err = e.Delete(ctx, job.post)
+		err = e.Deletions.Delete(ctx, job.post)
 	case errors.Is(err, ErrNoPost):
 		err = e.removeLost(ctx, job)
 	}
@@ -34,19 +34,18 @@ func (e *Engine) abandon(ctx context.Context, job *Job, err error) error {
 // put it, except from those where another post with its id belongs. Repeating it changes
 // nothing.
 func (e *Engine) removeLost(ctx context.Context, job *Job) error {
-	w := &e.writer
-	other, err := w.owner(ctx, job.post)
+	other, err := e.segments.owner(ctx, job.post)
 	if err != nil || other.Author != 0 && other.identity() == job.identity() {
 		return err // its author does not exist any more: the removal of the account goes on
 	}
-	if err := w.removeLostOwn(ctx, job, &other); err != nil {
+	if err := e.removeLostOwn(ctx, job, &other); err != nil {
 		return fmt.Errorf("social: remove the lost post %d: %w", job.post, err)
 	}
-	if err := w.detachLost(ctx, job, &other); err != nil {
+	if err := e.detachLost(ctx, job, &other); err != nil {
 		return fmt.Errorf("social: remove the lost post %d: %w", job.post, err)
 	}
 	parts := append([]string{""}, job.Tags...)
-	merged, err := w.isMerged(ctx, stub{id: job.post, author: job.Author, parent: job.Parent})
+	merged, err := e.writer.isMerged(ctx, stub{id: job.post, author: job.Author, parent: job.Parent})
 	if err != nil {
 		return err
 	}
@@ -54,7 +53,7 @@ func (e *Engine) removeLost(ctx context.Context, job *Job) error {
 		parts = parts[1:]
 	}
 	whole := segment{post: job.post, author: job.Author, time: job.postTime(), from: storage.FirstPage}
-	members, err := e.segmentsOf(ctx, whole, parts, unpushKind, unpushLongKind)
+	members, err := e.segments.note(ctx, whole, parts, unpushKind, unpushLongKind)
 	if err != nil {
 		return err
 	}
@@ -63,8 +62,8 @@ func (e *Engine) removeLost(ctx context.Context, job *Job) error {
 
 // owner returns the post that has an id, without a limit on when its readers followed;
 // the zero value where there is none, or it is deleted.
-func (w *writer) owner(ctx context.Context, post int64) (Job, error) {
-	job, err := w.stored(ctx, post)
+func (g *segments) owner(ctx context.Context, post int64) (Job, error) {
+	job, err := g.writer.stored(ctx, post)
 	switch {
 	case errors.Is(err, ErrNoPost), errors.Is(err, errDeleted):
 		return Job{}, nil
@@ -77,9 +76,9 @@ func (w *writer) owner(ctx context.Context, post int64) (Job, error) {
 
 // removeLostOwn removes a lost post from the lists of its author and its tags, and from the
 // public timeline.
-func (w *writer) removeLostOwn(ctx context.Context, job, other *Job) error {
+func (e *Engine) removeLostOwn(ctx context.Context, job, other *Job) error {
 	id := layout.Itoa(job.post)
-	b := w.client.B()
+	b := e.client.B()
 	var cmds rueidis.Commands
 	if other.Author != job.Author || other.Parent != 0 {
 		cmds = append(cmds, b.Zrem().Key(layout.ProfileKey(job.Author)).Member(id).Build())
@@ -98,59 +97,59 @@ func (w *writer) removeLostOwn(ctx context.Context, job, other *Job) error {
 	for i := range cmds {
 		cmds[i] = cmds[i].ToRetryable()
 	}
-	defer w.celebrities.Wrote(job.Author)
-	for _, res := range w.client.DoMulti(ctx, cmds...) {
+	defer e.celebrities.Wrote(job.Author)
+	for _, res := range e.client.DoMulti(ctx, cmds...) {
 		if err := res.Error(); err != nil && !rediserr.IsWrongType(err) { // a check reports the damaged key
 			return err
 		}
 	}
-	if err := w.changedTags(ctx, job.Tags); err != nil {
+	if err := e.writer.changedTags(ctx, job.Tags); err != nil {
 		return err
 	}
-	return w.withdrawLost(ctx, job.post, []string{layout.HomeKey(job.Author)})
+	return e.segments.withdrawLost(ctx, job.post, []string{layout.HomeKey(job.Author)})
 }
 
 // detachLost removes a lost post from its conversation, or from the post that it repeats.
-func (w *writer) detachLost(ctx context.Context, job, other *Job) error {
+func (e *Engine) detachLost(ctx context.Context, job, other *Job) error {
 	switch {
 	case job.Parent != 0:
 		if other.Root != job.Root {
-			err := w.client.Do(ctx, w.client.B().Zrem().Key(layout.ThreadKey(job.Root)).Member(layout.Itoa(job.post)).Build().ToRetryable()).Error()
+			err := e.client.Do(ctx, e.client.B().Zrem().Key(layout.ThreadKey(job.Root)).Member(layout.Itoa(job.post)).Build().ToRetryable()).Error()
 			if err != nil && !rediserr.IsWrongType(err) {
 				return err
 			}
 		}
 		if other.Parent != job.Parent {
-			_, err := w.removeReply(ctx, stub{id: job.post, parent: job.Parent}, false)
+			_, err := e.writer.removeReply(ctx, stub{id: job.post, parent: job.Parent}, false)
 			return err
 		}
 	case job.RepostOf != 0 && (other.RepostOf != job.RepostOf || other.Author != job.Author):
-		err := w.drop(ctx, job.RepostOf, layout.RepostersKey(job.RepostOf), "reposts", layout.Itoa(job.Author), layout.Itoa(job.post))
+		err := e.writer.drop(ctx, job.RepostOf, layout.RepostersKey(job.RepostOf), "reposts", layout.Itoa(job.Author), layout.Itoa(job.post))
 		if err != nil {
 			return err
 		}
-		return MirrorRepost(ctx, w.client, job.Author, job.RepostOf)
+		return MirrorRepost(ctx, e.client, job.Author, job.RepostOf)
 	}
 	return nil
 }
 
 // withdrawLost removes a lost post from home timelines, except from those where another
 // post with its id belongs. What a follow has brought there meanwhile is put back.
-func (w *writer) withdrawLost(ctx context.Context, post int64, keys []string) error {
+func (g *segments) withdrawLost(ctx context.Context, post int64, keys []string) error {
 	for some := range slices.Chunk(keys, pageOfSegment) {
-		theirs, err := w.homesOfOwner(ctx, post, some)
+		theirs, err := g.homesOfOwner(ctx, post, some)
 		if err != nil {
 			return err
 		}
 		gone := slices.DeleteFunc(slices.Clone(some), func(key string) bool { return theirs[key] })
-		if err := w.homes.Withdraw(ctx, post, gone...); err != nil {
+		if err := g.homes.Withdraw(ctx, post, gone...); err != nil {
 			return err
 		}
-		if theirs, err = w.homesOfOwner(ctx, post, gone); err != nil {
+		if theirs, err = g.homesOfOwner(ctx, post, gone); err != nil {
 			return err
 		}
 		back := slices.DeleteFunc(gone, func(key string) bool { return !theirs[key] })
-		if err := w.homes.Put(ctx, post, back...); err != nil {
+		if err := g.homes.Put(ctx, post, back...); err != nil {
 			return err
 		}
 	}
@@ -159,9 +158,9 @@ func (w *writer) withdrawLost(ctx context.Context, post int64, keys []string) er
 
 // homesOfOwner returns those of the home timelines where the post that has this id
 // belongs.
-func (w *writer) homesOfOwner(ctx context.Context, post int64, keys []string) (map[string]bool, error) {
+func (g *segments) homesOfOwner(ctx context.Context, post int64, keys []string) (map[string]bool, error) {
 	theirs := map[string]bool{}
-	owner, err := w.owner(ctx, post)
+	owner, err := g.owner(ctx, post)
 	if err != nil || owner.Author == 0 || len(keys) == 0 {
 		return theirs, err
 	}
@@ -169,13 +168,13 @@ func (w *writer) homesOfOwner(ctx context.Context, post int64, keys []string) (m
 	for i, key := range keys {
 		ids[i] = strings.TrimPrefix(key, layout.HomePrefix)
 	}
-	follow, err := w.onAny(ctx, ids, layout.FollowersKey(owner.Author))
+	follow, err := g.writer.onAny(ctx, ids, layout.FollowersKey(owner.Author))
 	if err != nil {
 		return nil, err
 	}
 	readers := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !follow[id] })
 	if owner.isNarrow() {
-		if readers, err = w.whoFollowBoth(ctx, &owner, readers); err != nil {
+		if readers, err = g.writer.whoFollowBoth(ctx, &owner, readers); err != nil {
 			return nil, err
 		}
 	}
@@ -183,7 +182,7 @@ func (w *writer) homesOfOwner(ctx context.Context, post int64, keys []string) (m
 	for i, tag := range owner.Tags {
 		sets[i] = layout.TagFollowersKey(tag)
 	}
-	tagged, err := w.onAny(ctx, ids, sets...)
+	tagged, err := g.writer.onAny(ctx, ids, sets...)
 	if err != nil {
 		return nil, err
 	}

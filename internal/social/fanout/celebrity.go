@@ -64,8 +64,8 @@ func (w *writer) isMerged(ctx context.Context, s stub) (bool, error) {
 
 // deletedAudience returns the sets of people whose home timelines can have a deleted
 // post.
-func (w *writer) deletedAudience(ctx context.Context, s stub) ([]string, error) {
-	merged, err := w.isMerged(ctx, s)
+func (d *Deletions) deletedAudience(ctx context.Context, s stub) ([]string, error) {
+	merged, err := d.writer.isMerged(ctx, s)
 	sets := audience(s.author, s.tags)
 	if merged {
 		sets = sets[1:]
@@ -76,6 +76,6 @@ func (w *writer) deletedAudience(ctx context.Context, s stub) ([]string, error) 
 // IsMerged reports whether the posts of an author are not put on the home timelines of
 // followers.
 func (e *Engine) IsMerged(ctx context.Context, author int64) bool {
-	first, err := e.writer.celebrities.First(ctx, author)
+	first, err := e.celebrities.First(ctx, author)
 	return err == nil && first != 0
 }

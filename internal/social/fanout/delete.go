@@ -16,6 +16,7 @@ import (
 	"retwis/internal/sleep"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
+	"retwis/internal/social/task"
 	"retwis/internal/social/text"
 )
 
@@ -48,6 +49,14 @@ type stub struct {
 // taken for the new one.
 const deleteKind = "delete"
 
+// Deletions delete posts.
+type Deletions struct {
+	db
+	writer   *writer
+	segments *segments
+	tasks    *task.Engine
+}
+
 // isGone reports whether a post is deleted, or erased with its stub.
 func (s stub) isGone() bool { return !s.exists || s.isDeleted }
 
@@ -57,58 +66,58 @@ func (s stub) argument() string { return identity(s.id, s.author, s.time) }
 // place on every list; what can be on very many lists is removed in the background.
 // It can be repeated from its start; repeating it for a post whose fan-out went on
 // meanwhile removes it from the lists again. A post that does not exist is no error.
-func (e *Engine) Delete(ctx context.Context, post int64) error {
-	s, err := e.writer.readStub(ctx, post)
+func (d *Deletions) Delete(ctx context.Context, post int64) error {
+	s, err := d.writer.readStub(ctx, post)
 	if err != nil || !s.exists {
 		return err
 	}
 	member := deleteKind + ":" + s.argument()
-	if err := e.tasks.Note(ctx, member); err != nil {
+	if err := d.tasks.Note(ctx, member); err != nil {
 		return err
 	}
-	few, err := e.deleteFirst(ctx, s)
+	few, err := d.deleteFirst(ctx, s)
 	if err != nil {
-		e.tasks.Queue(member)
+		d.tasks.Queue(member)
 		return fmt.Errorf("social: delete post %d: %w", post, err)
 	}
 	if few {
-		e.tasks.Run(ctx, member)
+		d.tasks.Run(ctx, member)
 	} else {
-		e.tasks.Queue(member)
+		d.tasks.Queue(member)
 	}
 	return nil
 }
 
 // deleteFirst makes a stub of a post and removes it from the lists that are few. It
 // reports whether the others are few too.
-func (e *Engine) deleteFirst(ctx context.Context, s stub) (few bool, err error) {
-	if err := e.writer.makeStub(ctx, s.id); err != nil {
+func (d *Deletions) deleteFirst(ctx context.Context, s stub) (few bool, err error) {
+	if err := d.makeStub(ctx, s.id); err != nil {
 		return false, err
 	}
-	if s, err = e.writer.readStub(ctx, s.id); err != nil {
+	if s, err = d.writer.readStub(ctx, s.id); err != nil {
 		return false, err
 	}
-	if err := e.writer.removeOwn(ctx, s); err != nil {
+	if err := d.removeOwn(ctx, s); err != nil {
 		return false, err
 	}
-	if err := e.writer.detach(ctx, s); err != nil {
+	if err := d.detach(ctx, s); err != nil {
 		return false, err
 	}
-	n, err := e.writer.entries(ctx, s)
+	n, err := d.entries(ctx, s)
 	return n <= pageOfFollowers, err
 }
 
 // entries counts the entries of a deleted post on lists of other users, at the most.
-func (w *writer) entries(ctx context.Context, s stub) (sum int64, err error) {
-	sets, err := w.deletedAudience(ctx, s)
+func (d *Deletions) entries(ctx context.Context, s stub) (sum int64, err error) {
+	sets, err := d.deletedAudience(ctx, s)
 	if err != nil {
 		return 0, err
 	}
 	var cmds rueidis.Commands
 	for _, set := range append(sets, layout.LikersKey(s.id), layout.RepostersKey(s.id)) {
-		cmds = append(cmds, w.client.B().Zcard().Key(set).Build())
+		cmds = append(cmds, d.client.B().Zcard().Key(set).Build())
 	}
-	for _, res := range w.client.DoMulti(ctx, cmds...) {
+	for _, res := range d.client.DoMulti(ctx, cmds...) {
 		n, err := res.AsInt64()
 		if err != nil && !rediserr.IsWrongType(err) {
 			return 0, err
@@ -119,33 +128,33 @@ func (w *writer) entries(ctx context.Context, s stub) (sum int64, err error) {
 }
 
 // deleteTask is a task of deleteKind.
-func (e *Engine) deleteTask(ctx context.Context, argument string) error {
+func (d *Deletions) deleteTask(ctx context.Context, argument string) error {
 	id, _, _ := strings.Cut(argument, ":")
 	post, ok := layout.ParseID(id)
 	if !ok {
 		return nil
 	}
-	s, err := e.writer.readStub(ctx, post)
+	s, err := d.writer.readStub(ctx, post)
 	if err != nil || !s.exists || s.argument() != argument {
 		return err
 	}
-	return e.deleteNow(ctx, s)
+	return d.deleteNow(ctx, s)
 }
 
 // deleteNow deletes a post to the end.
-func (e *Engine) deleteNow(ctx context.Context, s stub) error {
-	if _, err := e.deleteFirst(ctx, s); err != nil {
+func (d *Deletions) deleteNow(ctx context.Context, s stub) error {
+	if _, err := d.deleteFirst(ctx, s); err != nil {
 		return fmt.Errorf("social: delete post %d: %w", s.id, err)
 	}
-	s, err := e.writer.readStub(ctx, s.id) // with its tags
+	s, err := d.writer.readStub(ctx, s.id) // with its tags
 	if err == nil {
-		err = e.deleteReposts(ctx, s.id)
+		err = d.deleteReposts(ctx, s.id)
 	}
 	if err == nil {
-		err = e.writer.removeLikes(ctx, s.id)
+		err = d.removeLikes(ctx, s.id)
 	}
 	if err == nil {
-		err = e.removeFromMany(ctx, s)
+		err = d.removeFromMany(ctx, s)
 	}
 	if err != nil {
 		return fmt.Errorf("social: delete post %d: %w", s.id, err)
@@ -154,11 +163,11 @@ func (e *Engine) deleteNow(ctx context.Context, s stub) error {
 }
 
 // makeStub removes the text of a post.
-func (w *writer) makeStub(ctx context.Context, post int64) error {
+func (d *Deletions) makeStub(ctx context.Context, post int64) error {
 	const maxEdits = 1000 // far more than there can be
-	b := w.client.B()
+	b := d.client.B()
 	for {
-		res := w.client.DoMulti(ctx, b.Hget().Key(layout.PostKey(post)).Field("body").Build(),
+		res := d.client.DoMulti(ctx, b.Hget().Key(layout.PostKey(post)).Field("body").Build(),
 			b.Lrange().Key(layout.EditsKey(post)).Start(0).Stop(maxEdits).Build())
 		body, err := reply.Text(res[0])
 		if err != nil {
@@ -172,8 +181,8 @@ func (w *writer) makeStub(ctx context.Context, post int64) error {
 		for _, edit := range edits {
 			tags = append(tags, text.Tags(earlierText(edit))...)
 		}
-		state, err := deletePostScript.RunFenced(ctx, w.client, []string{layout.PostKey(post), layout.EditsKey(post)},
-			[]string{layout.Seconds(w.now()), body, strconv.Itoa(len(edits)), joinTags(tags)}).AsInt64()
+		state, err := deletePostScript.RunFenced(ctx, d.client, []string{layout.PostKey(post), layout.EditsKey(post)},
+			[]string{layout.Seconds(d.now()), body, strconv.Itoa(len(edits)), joinTags(tags)}).AsInt64()
 		if err != nil || state != 2 {
 			return err
 		}
@@ -199,9 +208,9 @@ func (w *writer) readStub(ctx context.Context, post int64) (stub, error) {
 
 // removeOwn removes a deleted post from the lists of its author and of its tags, and
 // from the public timeline.
-func (w *writer) removeOwn(ctx context.Context, s stub) error {
+func (d *Deletions) removeOwn(ctx context.Context, s stub) error {
 	id := layout.Itoa(s.id)
-	b := w.client.B()
+	b := d.client.B()
 	cmds := rueidis.Commands{
 		b.Zrem().Key(layout.ProfileKey(s.author)).Member(id).Build(),
 		b.Zrem().Key(layout.ProfileRepliesKey(s.author)).Member(id).Build(),
@@ -214,27 +223,27 @@ func (w *writer) removeOwn(ctx context.Context, s stub) error {
 	for i := range cmds {
 		cmds[i] = cmds[i].ToRetryable()
 	}
-	defer w.celebrities.Wrote(s.author)
-	for _, res := range w.client.DoMulti(ctx, cmds...) {
+	defer d.celebrities.Wrote(s.author)
+	for _, res := range d.client.DoMulti(ctx, cmds...) {
 		if err := res.Error(); err != nil && !rediserr.IsWrongType(err) { // a check reports the damaged key
 			return err
 		}
 	}
-	return w.changedTags(ctx, s.tags)
+	return d.writer.changedTags(ctx, s.tags)
 }
 
 // detach removes a deleted post from its conversation, or from the post that it
 // repeats.
-func (w *writer) detach(ctx context.Context, s stub) error {
+func (d *Deletions) detach(ctx context.Context, s stub) error {
 	switch {
 	case s.parent != 0:
-		return w.removeStub(ctx, s)
+		return d.writer.removeStub(ctx, s)
 	case s.repostOf != 0:
-		err := w.drop(ctx, s.repostOf, layout.RepostersKey(s.repostOf), "reposts", layout.Itoa(s.author), layout.Itoa(s.id))
+		err := d.writer.drop(ctx, s.repostOf, layout.RepostersKey(s.repostOf), "reposts", layout.Itoa(s.author), layout.Itoa(s.id))
 		if err != nil {
 			return err
 		}
-		return MirrorRepost(ctx, w.client, s.author, s.repostOf)
+		return MirrorRepost(ctx, d.client, s.author, s.repostOf)
 	}
 	return nil
 }
@@ -351,63 +360,63 @@ const pageOfMarks = 100
 
 // deleteReposts deletes the reposts of a deleted post. It counts each until nothing is
 // left of it, so that repeating finds those that a crash has cut short.
-func (e *Engine) deleteReposts(ctx context.Context, post int64) error {
-	return e.writer.eachPage(ctx, layout.RepostersKey(post), func(page []string) error {
+func (d *Deletions) deleteReposts(ctx context.Context, post int64) error {
+	return d.eachPage(ctx, layout.RepostersKey(post), func(page []string) error {
 		for i := 0; i+1 < len(page); i += 2 {
 			id, err := layout.ParseScore(page[i+1])
 			if err != nil {
 				continue // damaged
 			}
-			repost, err := e.writer.readStub(ctx, id)
+			repost, err := d.writer.readStub(ctx, id)
 			if err == nil && repost.repostOf == post {
-				err = e.writer.deleteRepost(ctx, repost)
+				err = d.deleteRepost(ctx, repost)
 			}
 			if err != nil {
 				return err
 			}
 		}
-		return e.writer.dropMarks(ctx, post, layout.RepostersKey(post), "reposts", layout.RepostedPrefix, page)
+		return d.dropMarks(ctx, post, layout.RepostersKey(post), "reposts", layout.RepostedPrefix, page)
 	})
 }
 
 // deleteRepost deletes a repost of a deleted post, which still counts it.
-func (w *writer) deleteRepost(ctx context.Context, s stub) error {
-	if err := w.makeStub(ctx, s.id); err != nil {
+func (d *Deletions) deleteRepost(ctx context.Context, s stub) error {
+	if err := d.makeStub(ctx, s.id); err != nil {
 		return err
 	}
-	if err := w.removeOwn(ctx, s); err != nil {
+	if err := d.removeOwn(ctx, s); err != nil {
 		return err
 	}
-	return w.removeFromHomes(ctx, s)
+	return d.removeFromHomes(ctx, s)
 }
 
 // removeLikes removes a post from the likes of everybody.
-func (w *writer) removeLikes(ctx context.Context, post int64) error {
-	return w.eachPage(ctx, layout.LikersKey(post), func(page []string) error {
-		return w.dropMarks(ctx, post, layout.LikersKey(post), "likes", layout.LikedPrefix, page)
+func (d *Deletions) removeLikes(ctx context.Context, post int64) error {
+	return d.eachPage(ctx, layout.LikersKey(post), func(page []string) error {
+		return d.dropMarks(ctx, post, layout.LikersKey(post), "likes", layout.LikedPrefix, page)
 	})
 }
 
 // dropMarks removes a deleted post from the sets of these users (user, score, user,
 // score ...), and the users from its own set: the former also afterwards, because one
 // who has just been added to the latter may not have been added to the former yet.
-func (w *writer) dropMarks(ctx context.Context, post int64, set, counter, prefix string, page []string) error {
-	if err := w.removeMarks(ctx, post, prefix, page); err != nil {
+func (d *Deletions) dropMarks(ctx context.Context, post int64, set, counter, prefix string, page []string) error {
+	if err := d.removeMarks(ctx, post, prefix, page); err != nil {
 		return err
 	}
-	if err := w.drop(ctx, post, set, counter, page...); err != nil {
+	if err := d.writer.drop(ctx, post, set, counter, page...); err != nil {
 		return err
 	}
-	return w.removeMarks(ctx, post, prefix, page)
+	return d.removeMarks(ctx, post, prefix, page)
 }
 
 // removeMarks removes a post from the sets of a page of users.
-func (w *writer) removeMarks(ctx context.Context, post int64, prefix string, page []string) error {
+func (d *Deletions) removeMarks(ctx context.Context, post int64, prefix string, page []string) error {
 	var cmds rueidis.Commands
 	for i := 0; i < len(page); i += 2 {
-		cmds = append(cmds, w.client.B().Zrem().Key(prefix+page[i]).Member(layout.Itoa(post)).Build().ToRetryable())
+		cmds = append(cmds, d.client.B().Zrem().Key(prefix+page[i]).Member(layout.Itoa(post)).Build().ToRetryable())
 	}
-	for _, res := range w.client.DoMulti(ctx, cmds...) {
+	for _, res := range d.client.DoMulti(ctx, cmds...) {
 		if err := res.Error(); err != nil && !rediserr.IsWrongType(err) {
 			return err
 		}
@@ -417,9 +426,9 @@ func (w *writer) removeMarks(ctx context.Context, post int64, prefix string, pag
 
 // eachPage calls f with the first members of a sorted set and their scores, until f
 // has removed all.
-func (w *writer) eachPage(ctx context.Context, set string, f func(page []string) error) error {
+func (d *Deletions) eachPage(ctx context.Context, set string, f func(page []string) error) error {
 	for {
-		scores, err := w.client.Do(ctx, w.client.B().Zrange().Key(set).Min("0").Max(strconv.Itoa(pageOfMarks-1)).Withscores().Build()).AsZScores()
+		scores, err := d.client.Do(ctx, d.client.B().Zrange().Key(set).Min("0").Max(strconv.Itoa(pageOfMarks-1)).Withscores().Build()).AsZScores()
 		if err != nil || len(scores) == 0 {
 			return err
 		}
@@ -438,15 +447,15 @@ func (w *writer) eachPage(ctx context.Context, set string, f func(page []string)
 
 // removeFromMany removes a post from the home timelines of its audience. Where it is
 // large, segments of it are left to other tasks.
-func (e *Engine) removeFromMany(ctx context.Context, s stub) error {
-	n, err := e.writer.entries(ctx, s)
+func (d *Deletions) removeFromMany(ctx context.Context, s stub) error {
+	n, err := d.entries(ctx, s)
 	if err != nil {
 		return err
 	}
 	if n <= fewFollowers {
-		return e.writer.removeFromHomes(ctx, s)
+		return d.removeFromHomes(ctx, s)
 	}
-	merged, err := e.writer.isMerged(ctx, s)
+	merged, err := d.writer.isMerged(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -455,28 +464,28 @@ func (e *Engine) removeFromMany(ctx context.Context, s stub) error {
 		parts = append([]string{""}, s.tags...)
 	}
 	whole := segment{post: s.id, author: s.author, time: s.time, from: storage.FirstPage}
-	members, err := e.segmentsOf(ctx, whole, parts, unpushKind, unpushLongKind)
+	members, err := d.segments.note(ctx, whole, parts, unpushKind, unpushLongKind)
 	if err != nil {
 		return err
 	}
 	for _, member := range members {
-		e.tasks.Queue(member)
+		d.tasks.Queue(member)
 	}
 	return nil
 }
 
 // removeFromHomes removes a post from the home timelines of its audience.
-func (w *writer) removeFromHomes(ctx context.Context, s stub) error {
-	sets, err := w.deletedAudience(ctx, s)
+func (d *Deletions) removeFromHomes(ctx context.Context, s stub) error {
+	sets, err := d.deletedAudience(ctx, s)
 	if err != nil {
 		return err
 	}
 	for _, set := range sets {
 		for part := (storage.Part{After: storage.FirstPage, Last: storage.FirstPage}); ; {
-			ids, last, err := w.follows.IDs(ctx, set, part, pageOfSegment)
+			ids, last, err := d.follows.IDs(ctx, set, part, pageOfSegment)
 			isEnd := len(ids) < pageOfSegment
 			if ids = slices.DeleteFunc(ids, isNoID); err == nil && len(ids) > 0 {
-				err = w.homes.Withdraw(ctx, s.id, homes(ids)...)
+				err = d.homes.Withdraw(ctx, s.id, homes(ids)...)
 			}
 			if err != nil && !rediserr.IsWrongType(err) {
 				return err

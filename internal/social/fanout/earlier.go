@@ -22,10 +22,10 @@ func earlierMembers(post, author int64, time string) []string {
 
 // takeOver makes tasks of the fan-outs that dead processes of earlier versions left
 // unfinished. One round trip where there are none.
-func (e *Engine) takeOver(ctx context.Context) error {
+func (j *Jobs) takeOver(ctx context.Context) error {
 	for {
-		members, err := e.writer.client.Do(ctx, e.writer.client.B().Zrange().Key(layout.FanOuts).
-			Min("-inf").Max(layout.Itoa(e.ledger.Stale())).Byscore().Limit(0, takenOverAtOnce).Withscores().Build()).AsZScores()
+		members, err := j.client.Do(ctx, j.client.B().Zrange().Key(layout.FanOuts).
+			Min("-inf").Max(layout.Itoa(j.ledger.Stale())).Byscore().Limit(0, takenOverAtOnce).Withscores().Build()).AsZScores()
 		if rediserr.IsWrongType(err) { // a check reports it
 			return nil
 		}
@@ -33,7 +33,7 @@ func (e *Engine) takeOver(ctx context.Context) error {
 			return fmt.Errorf("social: key %s: %w", layout.FanOuts, err)
 		}
 		for _, m := range members {
-			if _, err := e.takeOverOne(ctx, m.Member, m.Score); err != nil {
+			if _, err := j.takeOverOne(ctx, m.Member, m.Score); err != nil {
 				return err
 			}
 		}
@@ -45,19 +45,18 @@ func (e *Engine) takeOver(ctx context.Context) error {
 
 // takeOverOne makes a task of a member of `fanouts`, which it returns: empty where there is
 // no such post. A task from before stays as it is. It can be repeated.
-func (e *Engine) takeOverOne(ctx context.Context, earlier string, renewed float64) (string, error) {
-	w := &e.writer
-	member, err := w.earlierTask(ctx, earlier)
+func (j *Jobs) takeOverOne(ctx context.Context, earlier string, renewed float64) (string, error) {
+	member, err := j.earlierTask(ctx, earlier)
 	if err != nil {
 		return "", err
 	}
 	if member == "" {
-		e.log.WarnContext(ctx, "removed a member of the unfinished fan-outs that names no post", "member", earlier)
+		j.log.WarnContext(ctx, "removed a member of the unfinished fan-outs that names no post", "member", earlier)
 	} else {
-		err = w.client.Do(ctx, w.client.B().Zadd().Key(layout.Tasks).Nx().ScoreMember().ScoreMember(renewed, member).Build().ToRetryable()).Error()
+		err = j.client.Do(ctx, j.client.B().Zadd().Key(layout.Tasks).Nx().ScoreMember().ScoreMember(renewed, member).Build().ToRetryable()).Error()
 	}
 	if err == nil {
-		err = w.client.Do(ctx, w.client.B().Zrem().Key(layout.FanOuts).Member(earlier).Build().ToRetryable()).Error()
+		err = j.client.Do(ctx, j.client.B().Zrem().Key(layout.FanOuts).Member(earlier).Build().ToRetryable()).Error()
 	}
 	if err != nil {
 		return "", fmt.Errorf("social: take over %.80q of %s: %w", earlier, layout.FanOuts, err)
@@ -66,18 +65,18 @@ func (e *Engine) takeOverOne(ctx context.Context, earlier string, renewed float6
 }
 
 // ClaimEarlier is task.Engine.Claim for a member of `fanouts`.
-func (e *Engine) ClaimEarlier(ctx context.Context, earlier string, stale int64) (bool, error) {
-	member, err := e.takeOverOne(ctx, earlier, float64(stale))
+func (j *Jobs) ClaimEarlier(ctx context.Context, earlier string, stale int64) (bool, error) {
+	member, err := j.takeOverOne(ctx, earlier, float64(stale))
 	if err != nil || member == "" {
 		return err == nil, err
 	}
-	return e.tasks.Claim(ctx, member, stale)
+	return j.tasks.Claim(ctx, member, stale)
 }
 
 // earlierTask returns the task of a member of `fanouts`, empty where there is no such post.
-func (w *writer) earlierTask(ctx context.Context, earlier string) (string, error) {
+func (j *Jobs) earlierTask(ctx context.Context, earlier string) (string, error) {
 	if post, isBare := layout.ParseID(earlier); isBare {
-		s, err := w.readStub(ctx, post)
+		s, err := j.writer.readStub(ctx, post)
 		if rediserr.IsWrongType(err) || err == nil && !s.exists {
 			return "", nil
 		}

@@ -66,11 +66,11 @@ func TestEarlierFanOutIsPending(t *testing.T) {
 	author := b.NewUser("author")
 	post := b.Publish(author, "on its way")
 	b.Redis("ZADD", layout.FanOuts, "1", strings.TrimPrefix(b.PostTask(post), "post:"))
-	if done, err := b.FanOut().Erase(b.Ctx, post, author.ID); done || err != nil {
+	if done, err := b.FanOut().Deletions.Erase(b.Ctx, post, author.ID); done || err != nil {
 		t.Fatalf("Erase = %v, %v", done, err)
 	}
 	b.Redis("DEL", layout.FanOuts)
-	if done, err := b.FanOut().Erase(b.Ctx, post, author.ID); !done || err != nil {
+	if done, err := b.FanOut().Deletions.Erase(b.Ctx, post, author.ID); !done || err != nil {
 		t.Fatalf("Erase afterwards = %v, %v", done, err)
 	}
 }

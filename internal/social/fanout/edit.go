@@ -46,8 +46,8 @@ func (e *Engine) Edit(ctx context.Context, post int64, before, body string) erro
 			return err
 		}
 	}
-	state, err := editPostScript.RunFenced(ctx, e.writer.client, []string{layout.PostKey(post), layout.EditsKey(post)},
-		[]string{body, layout.Seconds(e.writer.now()), strconv.Itoa(MaxEdits)}).AsInt64()
+	state, err := editPostScript.RunFenced(ctx, e.client, []string{layout.PostKey(post), layout.EditsKey(post)},
+		[]string{body, layout.Seconds(e.now()), strconv.Itoa(MaxEdits)}).AsInt64()
 	if hasTags {
 		e.tasks.Run(ctx, member)
 	}
@@ -105,13 +105,12 @@ func earlierText(edit string) string {
 // the followers of a tag that is gone. It can be repeated from its start; it reads
 // the text again at the end, so that the last one has seen the latest text.
 func (e *Engine) retag(ctx context.Context, post int64) error {
-	w := &e.writer
 	seen := int64(-1)
 	for {
-		job, err := w.stored(ctx, post)
+		job, err := e.writer.stored(ctx, post)
 		switch {
 		case errors.Is(err, errDeleted):
-			return e.Delete(ctx, post)
+			return e.Deletions.Delete(ctx, post)
 		case errors.Is(err, ErrNoPost):
 			return nil
 		case err != nil:
@@ -120,7 +119,7 @@ func (e *Engine) retag(ctx context.Context, post int64) error {
 			return nil
 		}
 		seen = job.edits
-		if err := w.retag(ctx, job); err != nil {
+		if err := e.writer.retag(ctx, job); err != nil {
 			return fmt.Errorf("social: edit post %d: %w", post, err)
 		}
 	}

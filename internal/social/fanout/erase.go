@@ -21,19 +21,19 @@ var (
 //
 // A post that is on its way to timelines keeps its stub, and done is false: the process
 // that puts it there must see that it is deleted. Call it again when the fan-out is finished.
-func (e *Engine) Erase(ctx context.Context, post, author int64) (done bool, err error) {
-	s, err := e.writer.readStub(ctx, post)
+func (d *Deletions) Erase(ctx context.Context, post, author int64) (done bool, err error) {
+	s, err := d.writer.readStub(ctx, post)
 	if err != nil || !s.exists || s.author != author {
 		return err == nil, err
 	}
 	// Before the deletion: a fan-out that is finished by then is followed by it.
-	writing, err := isClaimed(ctx, e.writer.client, s)
+	writing, err := isClaimed(ctx, d.client, s)
 	if err != nil {
 		return false, fmt.Errorf("social: erase post %d: %w", post, err)
 	}
-	pushing, err := e.Pushing(ctx, post)
+	pushing, err := d.writer.isPushing(ctx, post)
 	if err == nil {
-		err = e.eraseFrom(ctx, s)
+		err = d.eraseFrom(ctx, s)
 	}
 	if err != nil {
 		return false, fmt.Errorf("social: erase post %d: %w", post, err)
@@ -41,7 +41,7 @@ func (e *Engine) Erase(ctx context.Context, post, author int64) (done bool, err 
 	if writing || pushing {
 		return false, nil
 	}
-	err = erasePostScript.RunFenced(ctx, e.writer.client,
+	err = erasePostScript.RunFenced(ctx, d.client,
 		[]string{layout.PostKey(post), layout.RepliesKey(post), layout.StubsKey(post)}, []string{layout.Itoa(author)}).Error()
 	if err != nil {
 		return false, fmt.Errorf("social: erase post %d: %w", post, err)
@@ -52,25 +52,25 @@ func (e *Engine) Erase(ctx context.Context, post, author int64) (done bool, err 
 // eraseFrom removes the text of a post, and its place on every list. It leaves those of
 // its author last: as long as they have the post, a deletion that was cut short is
 // repeated while the author still has the followers whose timelines have the post.
-func (e *Engine) eraseFrom(ctx context.Context, s stub) error {
-	err := e.writer.makeStub(ctx, s.id)
+func (d *Deletions) eraseFrom(ctx context.Context, s stub) error {
+	err := d.makeStub(ctx, s.id)
 	if err == nil {
-		s, err = e.writer.readStub(ctx, s.id) // with its tags
+		s, err = d.writer.readStub(ctx, s.id) // with its tags
 	}
 	if err == nil {
-		err = e.deleteReposts(ctx, s.id)
+		err = d.deleteReposts(ctx, s.id)
 	}
 	if err == nil {
-		err = e.writer.removeLikes(ctx, s.id)
+		err = d.removeLikes(ctx, s.id)
 	}
 	if err == nil {
-		err = e.writer.removeFromHomes(ctx, s)
+		err = d.removeFromHomes(ctx, s)
 	}
 	if err == nil {
-		err = e.writer.detach(ctx, s)
+		err = d.detach(ctx, s)
 	}
 	if err == nil {
-		err = e.writer.removeOwn(ctx, s)
+		err = d.removeOwn(ctx, s)
 	}
 	return err
 }

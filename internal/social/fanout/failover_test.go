@@ -224,14 +224,14 @@ func TestWaitingFanOutsAreNotTaken(t *testing.T) {
 		before := b.Redis("ZSCORE", "tasks", post)
 		b.Clock.Advance(time.Minute)
 		other.Clock.Advance(time.Minute)
-		b.FanOut().Renew(b.Ctx)
+		b.FanOut().Jobs.Renew(b.Ctx)
 		if err := other.RetryTasks(b.Ctx); err != nil {
 			t.Fatal(err)
 		}
 		if after := b.Redis("ZSCORE", "tasks", post); after == before {
 			t.Fatalf("the claim is still of %s", after)
 		}
-		if claims := other.FanOut().Claims(); claims != 0 {
+		if claims := other.FanOut().Jobs.Claims(); claims != 0 {
 			t.Fatalf("another process works on %d fan-outs of one that lives", claims)
 		}
 	}

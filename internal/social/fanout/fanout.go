@@ -9,13 +9,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
 
 	"retwis/collection"
-	"retwis/internal/jobs"
 	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
@@ -36,15 +34,15 @@ const AtOnce = pagesAtOnce * pageOfFollowers
 
 // Engine fans posts out. It is safe for concurrent use.
 type Engine struct {
-	log    *slog.Logger
-	writer writer
-	ledger *task.Ledger
-	tasks  *task.Engine
+	Deletions *Deletions // of posts
+	Homes     *Homes     // what changes home timelines besides posts
+	Jobs      *Jobs      // what waits in the background
 
-	short, long *jobs.Queue
-	letters     jobs.Letters
-
-	ids ids
+	db
+	writer   *writer
+	segments *segments
+	tasks    *task.Engine
+	ids      ids
 }
 
 // Options are what an Engine needs; all but the sets and OnTags are required.
@@ -63,45 +61,38 @@ type Options struct {
 // New returns an engine on the database behind client, which stays the
 // caller's. Start starts it, and Close ends it.
 func New(client rueidis.Client, opt Options) *Engine {
-	lists, log, now := opt.Lists, opt.Log, opt.Now
-	ledger := task.NewLedger(client, layout.Tasks, task.NewObserver(client), log, now)
-	e := &Engine{
-		log: log, ledger: ledger,
-		writer: writer{
-			client: client, scripts: script.NewSender(client), cluster: client.Mode() == rueidis.ClientModeCluster, log: log, now: now,
-			follows: storage.NewFollows(client), lists: lists, homes: lists, ledger: ledger, celebrities: opt.Celebrities, tagged: opt.OnTags,
-		},
-		ids: ids{client: client, log: log},
+	ledger := task.NewLedger(client, layout.Tasks, task.NewObserver(client), opt.Log, opt.Now)
+	d := db{
+		client: client, scripts: script.NewSender(client), cluster: client.Mode() == rueidis.ClientModeCluster,
+		log: opt.Log, now: opt.Now, follows: storage.NewFollows(client), lists: opt.Lists, homes: opt.Lists,
+		ledger: ledger, tagged: opt.OnTags, celebrities: opt.Celebrities,
 	}
-	e.short, e.long = e.newQueue(client, layout.JobsPrefix, now), e.newQueue(client, layout.LongJobsPrefix, now)
-	e.letters = jobs.NewLetters(client, layout.DeadJobs)
-	e.tasks = task.NewEngine(ledger, e.short, e.long, log)
-	if e.writer.cluster {
-		e.writer.homes = lists.Existing()
+	if d.cluster {
+		d.homes = d.lists.Existing()
+	}
+	w := &writer{d}
+	j := newJobs(d, w)
+	parts := &segments{d, w, j.tasks}
+	e := &Engine{
+		Deletions: &Deletions{d, w, parts, j.tasks},
+		Homes:     &Homes{d, w, &homeTimelines{d, w}, j.tasks},
+		Jobs:      j,
+		db:        d, writer: w, segments: parts, tasks: j.tasks, ids: ids{client: client, log: opt.Log},
 	}
 	e.tasks.Handle(postKind, e.postTask)
-	e.tasks.Handle(deleteKind, e.deleteTask)
+	e.tasks.Handle(deleteKind, e.Deletions.deleteTask)
 	e.tasks.Handle(tagsKind, e.tagsTask)
-	e.tasks.Handle(homeKind, e.homeTask)
-	e.tasks.Handle(blockKind, e.blockTask)
-	e.tasks.Handle(timedBlockKind, e.timedBlockTask)
-	e.tasks.Handle(likeKind, e.likeTask)
-	e.tasks.Handle(tagFollowKind, e.tagFollowTask)
-	e.tasks.Handle(tagClearKind, e.tagClearTask)
-	e.tasks.Handle(pushKind, e.pushTask)
-	e.tasks.HandleLong(pushLongKind, e.pushTask)
-	e.tasks.Handle(unpushKind, e.unpushTask)
-	e.tasks.HandleLong(unpushLongKind, e.unpushTask)
+	e.tasks.Handle(homeKind, e.Homes.homeTask)
+	e.tasks.Handle(blockKind, e.Homes.blockTask)
+	e.tasks.Handle(timedBlockKind, e.Homes.timedBlockTask)
+	e.tasks.Handle(likeKind, e.Homes.likeTask)
+	e.tasks.Handle(tagFollowKind, e.Homes.tagFollowTask)
+	e.tasks.Handle(tagClearKind, e.Homes.tagClearTask)
+	e.tasks.Handle(pushKind, e.segments.pushTask)
+	e.tasks.HandleLong(pushLongKind, e.segments.pushTask)
+	e.tasks.Handle(unpushKind, e.segments.unpushTask)
+	e.tasks.HandleLong(unpushLongKind, e.segments.unpushTask)
 	return e
-}
-
-// newQueue returns a queue of jobs.
-func (e *Engine) newQueue(client rueidis.Client, prefix string, now func() time.Time) *jobs.Queue {
-	opt := jobs.Options{Prefix: prefix, Dead: layout.DeadJobs, OnDead: e.forgetDead, Log: e.log, Now: now}
-	if e.writer.cluster {
-		opt.Streams = layout.JobStreams // its masters share them
-	}
-	return jobs.New(client, opt)
 }
 
 // Start starts the engine; with works, it also runs jobs of the queues, those of other
@@ -150,7 +141,7 @@ func (e *Engine) CreateAs(ctx context.Context, job *Job, id int64) (bool, error)
 	switch {
 	case errors.Is(err, errDeleted): // an earlier attempt, whose reply was lost
 		return true, nil
-	case err == nil && !created && e.writer.cluster:
+	case err == nil && !created && e.cluster:
 		return false, e.tasks.Forget(ctx, job.member())
 	}
 	return created, err
@@ -220,64 +211,4 @@ func (e *Engine) publishAgain(ctx context.Context, job *Job) error {
 	}
 	job.forgetText()
 	return ErrNoPost
-}
-
-// forgetDead removes a task from the ledger that was given up; it is a dead letter now.
-func (e *Engine) forgetDead(ctx context.Context, member string) error {
-	return e.tasks.Forget(ctx, member)
-}
-
-// RetryDead notes and queues each dead letter again, and removes those that name no job:
-// the rest of a damaged entry. It returns how many of each.
-func (e *Engine) RetryDead(ctx context.Context) (queued, removed int, err error) {
-	all, err := e.letters.All(ctx)
-	if err != nil {
-		return 0, 0, err
-	}
-	for _, letter := range all {
-		member, err := e.letterTask(ctx, letter.Job)
-		if err == nil && member != "" {
-			if err = e.tasks.Note(ctx, member); err == nil {
-				e.tasks.Queue(member)
-			}
-		}
-		if err == nil {
-			err = e.letters.Remove(ctx, letter.ID)
-		}
-		switch {
-		case err != nil:
-			return queued, removed, err
-		case member != "":
-			queued++
-		default:
-			removed++
-		}
-	}
-	return queued, removed, nil
-}
-
-// letterTask is the task of a dead letter; empty where it names none.
-func (e *Engine) letterTask(ctx context.Context, job string) (string, error) {
-	kind, _, isTask := strings.Cut(job, ":")
-	if !isTask || storage.IsDigits(kind) {
-		return e.writer.earlierTask(ctx, job)
-	}
-	return job, nil
-}
-
-// Dead are the jobs that were given up.
-func (e *Engine) Dead() jobs.Letters { return e.letters }
-
-// Queues are the queues of short and of long jobs.
-func (e *Engine) Queues() (short, long *jobs.Queue) { return e.short, e.long }
-
-// Backlog returns how many jobs wait, as of at most two seconds ago. Without a round trip
-// where this process works, else with one a second.
-func (e *Engine) Backlog(ctx context.Context) (int64, error) {
-	short, err := e.short.Len(ctx)
-	if err != nil {
-		return 0, err
-	}
-	long, err := e.long.Len(ctx)
-	return short + long, err
 }

@@ -104,7 +104,7 @@ func TestQueueLost(t *testing.T) {
 	b.Clock.Advance(time.Minute)
 	worker := on(t, server.Client(t))
 	worker.Clock.Unix.Store(b.Clock.Unix.Load())
-	if err := worker.FanOut().Sweep(b.Ctx); err != nil {
+	if err := worker.FanOut().Jobs.Sweep(b.Ctx); err != nil {
 		t.Fatal(err)
 	}
 	b.Eventually("the fan-out to end", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
@@ -127,7 +127,7 @@ func TestWaitingJobsAreNotQueuedAgain(t *testing.T) {
 	}
 	for range 3 {
 		b.Clock.Advance(time.Minute)
-		if err := b.FanOut().Sweep(b.Ctx); err != nil {
+		if err := b.FanOut().Jobs.Sweep(b.Ctx); err != nil {
 			t.Fatal(err)
 		}
 		if waiting := b.Redis("XLEN", "jobs:0"); waiting != fmt.Sprint(n) {
@@ -141,7 +141,7 @@ func TestWaitingJobsAreNotQueuedAgain(t *testing.T) {
 	}
 	b.Redis("XDEL", "jobs:0", ids[0].ID)
 	b.Clock.Advance(time.Minute)
-	if err := b.FanOut().Sweep(b.Ctx); err != nil {
+	if err := b.FanOut().Jobs.Sweep(b.Ctx); err != nil {
 		t.Fatal(err)
 	}
 	if waiting := b.Redis("XLEN", "jobs:0"); waiting != fmt.Sprint(n) {
@@ -251,7 +251,7 @@ func TestRetryDead(t *testing.T) {
 	for _, job := range []string{fmt.Sprint(post), "tagfollow:1:tag", "", "damaged"} {
 		b.Redis("XADD", "jobs:dead", "*", "job", job, "error", "broken", "time", "1700000000", "tries", "12")
 	}
-	queued, removed, err := b.FanOut().RetryDead(b.Ctx)
+	queued, removed, err := b.FanOut().Jobs.RetryDead(b.Ctx)
 	if err != nil || queued != 2 || removed != 2 {
 		t.Fatalf("%d queued, %d removed, %v", queued, removed, err)
 	}

@@ -81,18 +81,18 @@ func (w *writer) isPending(ctx context.Context, author int64) (bool, error) {
 // Pushing reports whether a part of the followers of its author is yet to get a post. Where
 // there are very many tasks, it may be.
 func (e *Engine) Pushing(ctx context.Context, post int64) (bool, error) {
-	p, err := e.writer.pending(ctx)
-	return p.isPushing(post), err
+	return e.writer.isPushing(ctx, post)
 }
 
-func (p *pending) isPushing(post int64) bool {
-	return p.more || slices.ContainsFunc(p.segments, func(s segment) bool { return s.post == post })
+func (w *writer) isPushing(ctx context.Context, post int64) (bool, error) {
+	p, err := w.pending(ctx)
+	return p.more || slices.ContainsFunc(p.segments, func(s segment) bool { return s.post == post }), err
 }
 
 // pendingOfTag returns the posts of a tag that are not on all timelines yet, or are being
 // edited.
-func (w *writer) pendingOfTag(ctx context.Context, tag string) ([]int64, error) {
-	p, err := w.pending(ctx)
+func (t *homeTimelines) pendingOfTag(ctx context.Context, tag string) ([]int64, error) {
+	p, err := t.writer.pending(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (w *writer) pendingOfTag(ctx context.Context, tag string) ([]int64, error) 
 	for _, post := range p.posts {
 		ids = append(ids, layout.Itoa(post.id))
 	}
-	tagged, err := w.onAny(ctx, ids, layout.TagKey(tag))
+	tagged, err := t.writer.onAny(ctx, ids, layout.TagKey(tag))
 	for id := range tagged {
 		if post, ok := layout.ParseID(id); ok {
 			found = append(found, post)
@@ -145,22 +145,21 @@ func Claimed(res rueidis.RedisResult) (bool, error) {
 	return slices.ContainsFunc(claims, func(claim rueidis.RedisMessage) bool { return !claim.IsNil() }), err
 }
 
-// ChangesHome reports whether a task makes a home timeline agree with a follow of the author
+// IsChanging reports whether a task makes a home timeline agree with a follow of the author
 // of a post, or the post itself is on its way: its fan-out can have read a follow before that
 // ended. Other posts of the author do not matter.
-func (e *Engine) ChangesHome(ctx context.Context, user, author, post int64) (bool, error) {
-	w := &e.writer
-	s, err := w.readStub(ctx, post)
+func (h *Homes) IsChanging(ctx context.Context, user, author, post int64) (bool, error) {
+	s, err := h.writer.readStub(ctx, post)
 	if err != nil {
 		return false, err
 	}
-	claimed, err := isClaimed(ctx, w.client, s)
+	claimed, err := isClaimed(ctx, h.client, s)
 	if err != nil || claimed {
 		return claimed, err
 	}
-	changes, err := Claimed(w.client.Do(ctx, w.client.B().Zmscore().Key(layout.Tasks).Member(homeMember(user, author)).Build()))
+	changes, err := Claimed(h.client.Do(ctx, h.client.B().Zmscore().Key(layout.Tasks).Member(homeMember(user, author)).Build()))
 	if err != nil || changes {
 		return changes, err
 	}
-	return e.Pushing(ctx, post)
+	return h.writer.isPushing(ctx, post)
 }

@@ -29,8 +29,8 @@ const (
 // The lock saves work. Each task is claimed by one process anyway, so a
 // process that cannot use the lock at all (without the rights to it, say) goes on
 // without it.
-func (e *Engine) Recover(ctx context.Context, every time.Duration) error {
-	locks, err := redlock.New([]rueidis.Client{e.writer.client}, redlock.Options{
+func (j *Jobs) Recover(ctx context.Context, every time.Duration) error {
+	locks, err := redlock.New([]rueidis.Client{j.client}, redlock.Options{
 		TTL: lockTTL, NodeTimeout: lockTimeout, RetryMax: lockPause, Owner: "recovery of tasks",
 	})
 	if err != nil {
@@ -40,7 +40,7 @@ func (e *Engine) Recover(ctx context.Context, every time.Duration) error {
 	for ctx.Err() == nil {
 		err := locks.Do(ctx, layout.TasksLock, func(ctx context.Context, _ *redlock.Lock) error {
 			for {
-				if !sleep.For(ctx, max(every, e.sweep(ctx))) {
+				if !sleep.For(ctx, max(every, j.sweep(ctx))) {
 					return ctx.Err()
 				}
 			}
@@ -48,8 +48,8 @@ func (e *Engine) Recover(ctx context.Context, every time.Duration) error {
 		if ctx.Err() != nil {
 			break
 		}
-		e.log.DebugContext(ctx, "the recovery of tasks has no lock", "error", err)
-		sleep.For(ctx, max(every, e.sweep(ctx)))
+		j.log.DebugContext(ctx, "the recovery of tasks has no lock", "error", err)
+		sleep.For(ctx, max(every, j.sweep(ctx)))
 	}
 	return nil
 }
@@ -63,11 +63,11 @@ const (
 
 // sweep is Sweep with its error logged. It returns the pause before the next one. One that
 // failed has waited for a server: the next one follows soon.
-func (e *Engine) sweep(ctx context.Context) time.Duration {
+func (j *Jobs) sweep(ctx context.Context) time.Duration {
 	began := time.Now()
-	if err := e.Sweep(ctx); err != nil {
+	if err := j.Sweep(ctx); err != nil {
 		if ctx.Err() == nil {
-			e.log.WarnContext(ctx, "cannot go on with interrupted work; trying again later", "error", err)
+			j.log.WarnContext(ctx, "cannot go on with interrupted work; trying again later", "error", err)
 		}
 		return 0
 	}

@@ -129,8 +129,8 @@ func (e *Engine) pushFirst(ctx context.Context, job *Job, first rueidis.RedisRes
 // reconcile reads again a post whose fan-out is written: if it was deleted meanwhile, it is
 // removed again from the lists; if it was edited, its tags are corrected.
 func (e *Engine) reconcile(ctx context.Context, job Job) error {
-	b := e.writer.client.B()
-	res := e.writer.client.DoMulti(ctx,
+	b := e.client.B()
+	res := e.client.DoMulti(ctx,
 		b.Hexists().Key(layout.PostKey(job.post)).Field("deleted").Build(),
 		b.Llen().Key(layout.EditsKey(job.post)).Build())
 	isDeleted, err := res[0].AsBool()
@@ -143,7 +143,7 @@ func (e *Engine) reconcile(ctx context.Context, job Job) error {
 	}
 	switch {
 	case isDeleted:
-		if err := e.Delete(ctx, job.post); err != nil {
+		if err := e.Deletions.Delete(ctx, job.post); err != nil {
 			return err
 		}
 	case edits != job.edits:
@@ -205,23 +205,3 @@ func (w *writer) stored(ctx context.Context, post int64) (Job, error) {
 	}
 	return job, nil
 }
-
-// RetryAll finishes the tasks that dead processes left unfinished. Each is claimed by one
-// process. One that cannot be finished does not delay the others: it is logged, tried
-// again by a later call, and counted in the error that comes back at the end.
-func (e *Engine) RetryAll(ctx context.Context) error {
-	return errors.Join(e.takeOver(ctx), e.tasks.RetryAll(ctx))
-}
-
-// Sweep queues the tasks again that no process and no queue has: their process has died,
-// or a failover has lost a queue. Where the queues cannot be written, it finishes them
-// itself.
-func (e *Engine) Sweep(ctx context.Context) error {
-	return errors.Join(e.takeOver(ctx), e.tasks.Sweep(ctx))
-}
-
-// Renew renews the claims of this process, as it does every two seconds.
-func (e *Engine) Renew(ctx context.Context) { e.ledger.Renew(ctx) }
-
-// Claims returns on how many tasks this process works.
-func (e *Engine) Claims() int { return e.ledger.Claims() }

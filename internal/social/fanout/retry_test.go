@@ -38,7 +38,7 @@ func TestFanOutBegunAgain(t *testing.T) {
 	const late = 900_000
 	ways := map[string]func(b *bundle, post int64) error{
 		"by a start": func(b *bundle, _ int64) error { return b.RetryTasks(b.Ctx) },
-		"by a sweep": func(b *bundle, _ int64) error { return b.FanOut().Sweep(b.Ctx) },
+		"by a sweep": func(b *bundle, _ int64) error { return b.FanOut().Jobs.Sweep(b.Ctx) },
 		"repeated":   func(b *bundle, post int64) error { return b.FanOut().Retry(b.Ctx, post) },
 	}
 	for name, open := range map[string]func(testing.TB) rueidis.Client{

@@ -51,6 +51,13 @@ type segment struct {
 	long         bool
 }
 
+// segments are put on timelines, and removed from them, in the background.
+type segments struct {
+	db
+	writer *writer
+	tasks  *task.Engine
+}
+
 // identity is how a stub writes what identifies a post.
 func (s segment) identity() string { return identity(s.post, s.author, s.time) }
 
@@ -105,29 +112,29 @@ func (s segment) set() string {
 	return layout.FollowersKey(s.author)
 }
 
-// segments divides the rest of an audience: the followers after a cursor in the set of the
+// divide divides the rest of an audience: the followers after a cursor in the set of the
 // first part, and all of those of the others. Two round trips, one where no set is large.
-func (w *writer) segments(ctx context.Context, whole segment, parts []string) ([]segment, error) {
+func (g *segments) divide(ctx context.Context, whole segment, parts []string) ([]segment, error) {
 	sizes := make(rueidis.Commands, len(parts))
 	sets := make([]string, len(parts))
 	for i, part := range parts {
 		sets[i] = segment{author: whole.author, part: part}.set()
-		sizes[i] = w.client.B().Zcard().Key(sets[i]).Build()
+		sizes[i] = g.client.B().Zcard().Key(sets[i]).Build()
 	}
 	var cuts rueidis.Commands
 	counts := make([]int64, len(parts))
-	for i, res := range w.client.DoMulti(ctx, sizes...) {
+	for i, res := range g.client.DoMulti(ctx, sizes...) {
 		var err error
 		if counts[i], err = res.AsInt64(); err != nil && !rediserr.IsWrongType(err) {
 			return nil, err
 		}
 		for rank := int64(segmentLen); rank < counts[i]; rank += segmentLen {
-			cuts = append(cuts, w.client.B().Zrevrange().Key(sets[i]).Start(rank).Stop(rank).Withscores().Build())
+			cuts = append(cuts, g.client.B().Zrevrange().Key(sets[i]).Start(rank).Stop(rank).Withscores().Build())
 		}
 	}
 	var ends []rueidis.RedisResult
 	if len(cuts) > 0 {
-		ends = w.client.DoMulti(ctx, cuts...)
+		ends = g.client.DoMulti(ctx, cuts...)
 	}
 	var all []segment
 	for i, part := range parts {
@@ -162,7 +169,7 @@ func (e *Engine) pushRest(ctx context.Context, job *Job) ([]string, error) {
 	if job.ofOther {
 		parts[0] = "@" + layout.Itoa(job.To)
 	}
-	members, err := e.segmentsOf(ctx, whole, parts[job.source:], pushKind, pushLongKind)
+	members, err := e.segments.note(ctx, whole, parts[job.source:], pushKind, pushLongKind)
 	if err != nil {
 		return nil, fmt.Errorf("social: fan out post %d: %w", job.post, err)
 	}
@@ -170,9 +177,9 @@ func (e *Engine) pushRest(ctx context.Context, job *Job) ([]string, error) {
 	return members, nil
 }
 
-// segmentsOf notes the segments of an audience as tasks.
-func (e *Engine) segmentsOf(ctx context.Context, whole segment, parts []string, short, long string) ([]string, error) {
-	all, err := e.writer.segments(ctx, whole, parts)
+// note notes the segments of an audience as tasks.
+func (g *segments) note(ctx context.Context, whole segment, parts []string, short, long string) ([]string, error) {
+	all, err := g.divide(ctx, whole, parts)
 	if err != nil {
 		return nil, err
 	}
@@ -180,32 +187,31 @@ func (e *Engine) segmentsOf(ctx context.Context, whole segment, parts []string, 
 	for i, s := range all {
 		members[i] = s.member(short, long)
 	}
-	return members, e.tasks.Note(ctx, members...)
+	return members, g.tasks.Note(ctx, members...)
 }
 
 // pushTask is a task that puts a post on the timelines of a segment. One that is deleted
 // meanwhile is removed again: the deletion can have come to a timeline before.
-func (e *Engine) pushTask(ctx context.Context, argument string) error {
+func (g *segments) pushTask(ctx context.Context, argument string) error {
 	s, err := parseSegment(argument)
 	if err != nil {
 		return err
 	}
-	w := &e.writer
-	is, err := w.stateOf(ctx, s)
+	is, err := g.stateOf(ctx, s)
 	if err == nil && is == present {
-		job, err := w.stored(ctx, s.post)
+		job, err := g.writer.stored(ctx, s.post)
 		switch {
 		case errors.Is(err, errDeleted), errors.Is(err, ErrNoPost):
 			is = gone
 		case err != nil:
 			return err
 		default:
-			keys, err := w.homesOf(ctx, s, &job)
+			keys, err := g.homesOf(ctx, s, &job)
 			if err == nil {
-				err = w.homes.Spread(ctx, s.post, keys...)
+				err = g.homes.Spread(ctx, s.post, keys...)
 			}
 			if err == nil {
-				is, err = w.stateOf(ctx, s)
+				is, err = g.stateOf(ctx, s)
 			}
 			if err != nil || is == present {
 				return wrapSegment(s, err)
@@ -215,8 +221,8 @@ func (e *Engine) pushTask(ctx context.Context, argument string) error {
 	if err != nil {
 		return err
 	}
-	if err = w.withdraw(ctx, s, is); err == nil {
-		is, err = w.stateOf(ctx, s)
+	if err = g.withdraw(ctx, s, is); err == nil {
+		is, err = g.stateOf(ctx, s)
 	}
 	if err == nil && is == present {
 		return task.ErrAgain // its process has written a lost post again
@@ -225,27 +231,27 @@ func (e *Engine) pushTask(ctx context.Context, argument string) error {
 }
 
 // unpushTask is a task that removes a deleted post from the timelines of a segment.
-func (e *Engine) unpushTask(ctx context.Context, argument string) error {
+func (g *segments) unpushTask(ctx context.Context, argument string) error {
 	s, err := parseSegment(argument)
 	if err != nil {
 		return err
 	}
-	is, err := e.writer.stateOf(ctx, s)
+	is, err := g.stateOf(ctx, s)
 	if err != nil || is == present {
 		return err
 	}
-	return e.writer.withdraw(ctx, s, is)
+	return g.withdraw(ctx, s, is)
 }
 
 // withdraw removes a post that is gone from the home timelines of a segment.
-func (w *writer) withdraw(ctx context.Context, s segment, is presence) error {
-	keys, err := w.homesOf(ctx, s, nil)
+func (g *segments) withdraw(ctx context.Context, s segment, is presence) error {
+	keys, err := g.homesOf(ctx, s, nil)
 	switch {
 	case err != nil:
 	case is == replaced:
-		err = w.withdrawLost(ctx, s.post, keys)
+		err = g.withdrawLost(ctx, s.post, keys)
 	default:
-		err = w.homes.Withdraw(ctx, s.post, keys...)
+		err = g.homes.Withdraw(ctx, s.post, keys...)
 	}
 	return wrapSegment(s, err)
 }
@@ -268,8 +274,8 @@ const (
 
 // stateOf returns what has become of the post of a segment. A segment that does not say when
 // its post was written could be of another one, which is an error.
-func (w *writer) stateOf(ctx context.Context, s segment) (presence, error) {
-	stub, err := w.readStub(ctx, s.post)
+func (g *segments) stateOf(ctx context.Context, s segment) (presence, error) {
+	stub, err := g.writer.readStub(ctx, s.post)
 	switch {
 	case err != nil:
 		return gone, err
@@ -287,14 +293,14 @@ func (w *writer) stateOf(ctx context.Context, s segment) (presence, error) {
 
 // homesOf reads the home timelines of a segment: with a job, of those followers who get its
 // post.
-func (w *writer) homesOf(ctx context.Context, s segment, job *Job) ([]string, error) {
+func (g *segments) homesOf(ctx context.Context, s segment, job *Job) ([]string, error) {
 	var all []string
 	part := storage.Part{After: s.from, Last: s.to}
 	if job != nil {
 		part.Until = job.followedBy
 	}
 	for {
-		ids, last, err := w.follows.IDs(ctx, s.set(), part, pageOfSegment)
+		ids, last, err := g.follows.IDs(ctx, s.set(), part, pageOfSegment)
 		if rediserr.IsWrongType(err) && job == nil {
 			return all, nil // a check reports it
 		}
@@ -308,7 +314,7 @@ func (w *writer) homesOf(ctx context.Context, s segment, job *Job) ([]string, er
 		ids = slices.DeleteFunc(ids, isNoID)
 		if job != nil && job.isNarrow() && (s.part == "" || s.part[0] == '@') {
 			job.ofOther, job.after = s.part != "", part.After
-			if ids, err = w.whoFollowBoth(ctx, job, ids); err != nil {
+			if ids, err = g.writer.whoFollowBoth(ctx, job, ids); err != nil {
 				return nil, err
 			}
 		}

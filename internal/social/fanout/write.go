@@ -42,9 +42,8 @@ var (
 // pageOfFollowers is how many followers are read at a time.
 const pageOfFollowers = 200
 
-// writer writes posts and puts them on timelines. Each of its writes can be
-// repeated.
-type writer struct {
+// db is what every part needs.
+type db struct {
 	client  rueidis.Client
 	scripts *script.Sender
 	cluster bool
@@ -58,6 +57,10 @@ type writer struct {
 
 	celebrities *storage.Celebrities // nil on a single server
 }
+
+// writer writes posts and puts them on timelines. Each of its writes can be
+// repeated.
+type writer struct{ db }
 
 // create writes a post unless its id is in use, and notes its task, so that an
 // interrupted fan-out is finished by another process: in the same script, or on a

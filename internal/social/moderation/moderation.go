@@ -36,7 +36,7 @@ type Service struct {
 	sessions  *auth.Sessions
 	views     *timeline.Views
 	viewers   *timeline.Viewers
-	fanOut    *fanout.Engine
+	deletions *fanout.Deletions
 	tasks     *task.Engine
 	standings *timeline.Standings
 	log       *slog.Logger
@@ -61,7 +61,7 @@ type Options struct {
 func New(opt Options) *Service {
 	m := &Service{
 		audit: opt.Audit, client: opt.DB.Client, users: opt.Users, sessions: opt.Sessions, views: opt.Views, viewers: opt.Viewers,
-		fanOut: opt.FanOut, tasks: opt.FanOut.Tasks(), standings: opt.Standings, log: opt.Log, now: opt.Now,
+		deletions: opt.FanOut.Deletions, tasks: opt.FanOut.Tasks(), standings: opt.Standings, log: opt.Log, now: opt.Now,
 	}
 	m.tasks.Handle(strings.TrimSuffix(roleTask, ":"), m.copyRole)
 	m.tasks.Handle(strings.TrimSuffix(standingTask, ":"), m.FollowStanding)
@@ -107,7 +107,7 @@ func (m *Service) RemovePost(ctx context.Context, actor social.Actor, post int64
 		done: func(*timeline.View) bool { return false },
 		do: func() error {
 			defer m.views.Touch(post)
-			return m.fanOut.Delete(ctx, post)
+			return m.deletions.Delete(ctx, post)
 		},
 	})
 	return err

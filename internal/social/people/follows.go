@@ -24,7 +24,7 @@ type Follows struct {
 	users   *users.Users
 	db      storage.Database
 	store   storage.Follows
-	fanOut  *fanout.Engine
+	homes   *fanout.Homes
 	notices *notify.Service
 	names   *completion.Index
 	now     func() time.Time
@@ -35,7 +35,7 @@ type Follows struct {
 type Options struct {
 	DB      storage.Database
 	Users   *users.Users
-	FanOut  *fanout.Engine
+	Homes   *fanout.Homes
 	Notices *notify.Service
 	Names   *completion.Index
 	Now     func() time.Time
@@ -44,7 +44,7 @@ type Options struct {
 // NewFollows returns the follows of a database.
 func NewFollows(opt Options) (*Follows, error) {
 	u := opt.Users
-	f := &Follows{users: u, db: opt.DB, store: storage.NewFollows(opt.DB.Client), fanOut: opt.FanOut, notices: opt.Notices, names: opt.Names, now: opt.Now}
+	f := &Follows{users: u, db: opt.DB, store: storage.NewFollows(opt.DB.Client), homes: opt.Homes, notices: opt.Notices, names: opt.Names, now: opt.Now}
 	if opt.DB.Link.Watched() {
 		var err error
 		if f.common, err = newCommons(); err != nil {
@@ -59,7 +59,7 @@ func NewFollows(opt Options) (*Follows, error) {
 // nothing, not even the time of the follow. It returns ErrSelfFollow for oneself and
 // ErrNotFound where there is no such user or they are suspended, and ErrBlocked where one of the two has
 // blocked the other. About ten round trips, more on a Cluster; see
-// fanout.Engine.Follow.
+// fanout.Homes.Follow.
 func (f *Follows) Follow(ctx context.Context, from, to social.User) error {
 	if from.ID == to.ID {
 		return social.ErrSelfFollow
@@ -73,7 +73,7 @@ func (f *Follows) Follow(ctx context.Context, from, to social.User) error {
 	}
 	defer f.common.changed(from.ID, to.ID)
 	isNew := false
-	err = f.fanOut.Follow(ctx, from.ID, to.ID, func() (err error) {
+	err = f.homes.Follow(ctx, from.ID, to.ID, func() (err error) {
 		isNew, err = f.store.Put(ctx, from.ID, to.ID, f.now())
 		return err
 	})
@@ -93,7 +93,7 @@ func (f *Follows) Unfollow(ctx context.Context, from, to social.User) error {
 	}
 	defer f.names.Rank(to.ID)
 	defer f.common.changed(from.ID, to.ID)
-	return f.fanOut.Follow(ctx, from.ID, to.ID, func() error { return f.store.Remove(ctx, from.ID, to.ID) })
+	return f.homes.Follow(ctx, from.ID, to.ID, func() error { return f.store.Remove(ctx, from.ID, to.ID) })
 }
 
 // IsFollowing reports whether one user follows another. One round trip at most.

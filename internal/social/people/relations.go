@@ -52,7 +52,7 @@ func (r *Relations) Block(ctx context.Context, from, to social.User, until time.
 		return err
 	}
 	defer r.follows.common.changed(from.ID, to.ID)
-	return r.follows.fanOut.Block(ctx, from.ID, to.ID, until, func() error {
+	return r.follows.homes.Block(ctx, from.ID, to.ID, until, func() error {
 		return full("block", r.store.Block(ctx, from.ID, to.ID, until, r.follows.now()))
 	})
 }
@@ -61,7 +61,7 @@ func (r *Relations) Block(ctx context.Context, from, to social.User, until time.
 // changes nothing. Five round trips, more on a Cluster.
 func (r *Relations) Unblock(ctx context.Context, from, to social.User) error {
 	defer r.follows.common.changed(from.ID, to.ID)
-	return r.follows.fanOut.Unblock(ctx, from.ID, to.ID, func() error {
+	return r.follows.homes.Unblock(ctx, from.ID, to.ID, func() error {
 		_, err := r.store.Unblock(ctx, from.ID, to.ID, r.follows.now())
 		return err
 	})

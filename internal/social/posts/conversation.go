@@ -105,7 +105,7 @@ func (p *Service) Unrepost(ctx context.Context, user social.User, id int64) erro
 	if err != nil || has.ID == 0 {
 		return err
 	}
-	if err := p.fanOut.Delete(ctx, has.ID); err != nil {
+	if err := p.fanOut.Deletions.Delete(ctx, has.ID); err != nil {
 		return err
 	}
 	p.views.Touch(post.ID)
@@ -199,7 +199,7 @@ func (p *Service) Delete(ctx context.Context, author social.User, id int64) erro
 	case post.Deleted:
 		return nil
 	}
-	err = p.fanOut.Delete(ctx, id)
+	err = p.fanOut.Deletions.Delete(ctx, id)
 	p.timelines.Removed(id)
 	p.views.Touch(id)
 	for _, other := range []int64{post.Parent, post.RepostOf} {

@@ -9,9 +9,9 @@
 //  4. fanout.Engine.CreateAs writes the post and its task: it will be completed.
 //  5. fanout.Engine.Publish puts it on timelines: writer.pushOwn on those of the author and of
 //     the public, Engine.pushFirst on those of the first thousand followers.
-//  6. fanout.Engine.pushTask puts it on the others, in any process.
+//  6. fanout.segments.pushTask puts it on the others, in any process.
 //  7. task.Engine.FinishKept waits for the replicas and removes the task of the post.
-//  8. fanout.Engine.Recover finds what was interrupted, and fanout.Engine.postTask retries it,
+//  8. fanout.Jobs.Recover finds what was interrupted, and fanout.Engine.postTask retries it,
 //     in any process.
 //
 // # The path of a like
@@ -19,7 +19,7 @@
 //  1. web.Server.act finds the post on the page and calls [Reactions.Like].
 //  2. Reactions.target decides whether the user may see the post, mostly from memory.
 //  3. storage.Reactions.Like writes it, with its counter, in one script; on a Cluster,
-//     fanout.Engine.Like makes that a task.
+//     fanout.Homes.Like makes that a task.
 //  4. timeline.Views.Touch makes the next page of this process read the post again.
 //  5. notify.Service.Notify notifies the author.
 package posts

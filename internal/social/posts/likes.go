@@ -23,7 +23,7 @@ type Reactions struct {
 	viewers *timeline.Viewers
 	lists   *timeline.Lists
 	users   *users.Users
-	fanOut  *fanout.Engine
+	homes   *fanout.Homes
 	notices *notify.Service
 	store   storage.Reactions
 	now     func() time.Time
@@ -32,7 +32,7 @@ type Reactions struct {
 // NewReactions returns the reactions of a database.
 func NewReactions(opt Options) *Reactions {
 	return &Reactions{
-		cluster: opt.DB.Cluster, views: opt.Views, viewers: opt.Viewers, users: opt.Users, fanOut: opt.FanOut,
+		cluster: opt.DB.Cluster, views: opt.Views, viewers: opt.Viewers, users: opt.Users, homes: opt.FanOut.Homes,
 		lists: opt.Lists, notices: opt.Notices, store: storage.NewReactions(opt.DB.Client), now: opt.Now,
 	}
 }
@@ -93,7 +93,7 @@ func (r *Reactions) change(ctx context.Context, post social.Post, user social.Us
 	if !r.cluster {
 		return change()
 	}
-	return r.fanOut.Like(ctx, post.ID, user.ID, change)
+	return r.homes.Like(ctx, post.ID, user.ID, change)
 }
 
 // Bookmark adds a post to a user's bookmarks, which nobody else sees; see Like. One

@@ -130,7 +130,7 @@ func (p *Service) admit(ctx context.Context, author int64) error {
 	if p.maxBacklog < 0 {
 		return nil
 	}
-	n, err := p.fanOut.Backlog(ctx)
+	n, err := p.fanOut.Jobs.Backlog(ctx)
 	if err != nil || n <= p.maxBacklog { // what cannot be counted is no reason to refuse a post
 		return nil
 	}

@@ -33,13 +33,13 @@ type Tags struct {
 	db        storage.Database
 	lists     *timeline.Lists
 	timelines *timeline.Timelines
-	fanOut    *fanout.Engine
+	homes     *fanout.Homes
 	now       func() time.Time
 }
 
 // NewTags returns the tags of a database.
 func NewTags(opt Options) *Tags {
-	return &Tags{db: opt.DB, lists: opt.Lists, timelines: opt.Timelines, fanOut: opt.FanOut, now: opt.Now}
+	return &Tags{db: opt.DB, lists: opt.Lists, timelines: opt.Timelines, homes: opt.FanOut.Homes, now: opt.Now}
 }
 
 // TagPosts returns a page of the posts with a tag, or ErrNotFound for what is no tag;
@@ -65,7 +65,7 @@ func (t *Tags) FollowTag(ctx context.Context, user social.User, tag string) erro
 	if !ok {
 		return social.ErrNotFound
 	}
-	return t.fanOut.FollowTag(ctx, user.ID, tag, func() error {
+	return t.homes.FollowTag(ctx, user.ID, tag, func() error {
 		ok, err := followTagScript.RunFenced(ctx, t.db.Client, []string{layout.FollowingTagsKey(user.ID)},
 			[]string{tag, layout.Seconds(t.now()), strconv.Itoa(MaxFollowedTags)}).AsBool()
 		if err != nil {
@@ -86,7 +86,7 @@ func (t *Tags) UnfollowTag(ctx context.Context, user social.User, tag string) er
 	if !ok {
 		return social.ErrNotFound
 	}
-	return t.fanOut.FollowTag(ctx, user.ID, tag, func() error {
+	return t.homes.FollowTag(ctx, user.ID, tag, func() error {
 		key := layout.FollowingTagsKey(user.ID)
 		b := t.db.Client.B()
 		// The second command waits for the invalidation messages of the first.

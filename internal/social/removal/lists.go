@@ -119,7 +119,7 @@ func ids(members []string, do func(id int64) error) error {
 // way to timelines stays until the sweep.
 func (e *Engine) removePosts(ctx context.Context, a account, members []string) error {
 	return ids(members, func(post int64) error {
-		if _, err := e.FanOut.Erase(ctx, post, a.id); err != nil {
+		if _, err := e.FanOut.Deletions.Erase(ctx, post, a.id); err != nil {
 			return err
 		}
 		if !sleep.For(ctx, gap) {

@@ -89,7 +89,7 @@ type post struct{ id, author int64 }
 // erase erases posts, and returns those that are still on their way to timelines.
 func (e *Engine) erase(ctx context.Context, posts []post) (pending []post, err error) {
 	for _, p := range posts {
-		done, err := e.FanOut.Erase(ctx, p.id, p.author)
+		done, err := e.FanOut.Deletions.Erase(ctx, p.id, p.author)
 		if err != nil {
 			return nil, err
 		}

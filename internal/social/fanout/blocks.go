@@ -24,19 +24,19 @@ const (
 // change, and makes what follows from it agree: the other direction, and neither follows the
 // other. It can be repeated; what a crash cuts short is finished by another process, also
 // after the block has ended.
-func (e *Engine) Block(ctx context.Context, from, to int64, until time.Time, change func() error) error {
+func (h *Homes) Block(ctx context.Context, from, to int64, until time.Time, change func() error) error {
 	if until.IsZero() {
-		return e.mirrored(ctx, blockKind, from, layout.Itoa(to), change)
+		return h.mirrored(ctx, blockKind, from, layout.Itoa(to), change)
 	}
-	return e.mirrored(ctx, timedBlockKind, from, layout.Itoa(to)+":"+layout.Seconds(until), change)
+	return h.mirrored(ctx, timedBlockKind, from, layout.Itoa(to)+":"+layout.Seconds(until), change)
 }
 
 // Unblock ends a block by calling change; see Block. If the block has not ended the follows
 // yet, because a process failed or died, they end before: without the block nobody knows
 // that it is left to do.
-func (e *Engine) Unblock(ctx context.Context, from, to int64, change func() error) error {
-	return e.mirrored(ctx, blockKind, from, layout.Itoa(to), func() error {
-		if err := e.endLeftFollows(ctx, from, to); err != nil {
+func (h *Homes) Unblock(ctx context.Context, from, to int64, change func() error) error {
+	return h.mirrored(ctx, blockKind, from, layout.Itoa(to), func() error {
+		if err := h.endLeftFollows(ctx, from, to); err != nil {
 			return err
 		}
 		return change()
@@ -44,17 +44,17 @@ func (e *Engine) Unblock(ctx context.Context, from, to int64, change func() erro
 }
 
 // Like changes a like on a Cluster, and the user's own list of likes; see Block.
-func (e *Engine) Like(ctx context.Context, post, user int64, change func() error) error {
-	return e.mirrored(ctx, likeKind, post, layout.Itoa(user), change)
+func (h *Homes) Like(ctx context.Context, post, user int64, change func() error) error {
+	return h.mirrored(ctx, likeKind, post, layout.Itoa(user), change)
 }
 
-func (e *Engine) mirrored(ctx context.Context, kind string, id int64, other string, change func() error) error {
+func (h *Homes) mirrored(ctx context.Context, kind string, id int64, other string, change func() error) error {
 	member := fmt.Sprintf("%s:%d:%s", kind, id, other)
-	if err := e.tasks.Note(ctx, member); err != nil {
+	if err := h.tasks.Note(ctx, member); err != nil {
 		return err
 	}
 	err := change()
-	e.tasks.Run(ctx, member)
+	h.tasks.Run(ctx, member)
 	return err
 }
 
@@ -66,25 +66,25 @@ func pair(argument string) (one, two int64, ok bool) {
 	return one, two, isOne && isTwo
 }
 
-func (e *Engine) likeTask(ctx context.Context, argument string) error {
+func (h *Homes) likeTask(ctx context.Context, argument string) error {
 	post, user, ok := pair(argument)
 	if !ok {
 		return nil
 	}
-	return storage.CopyEntry(ctx, e.writer.client,
+	return storage.CopyEntry(ctx, h.client,
 		storage.SetEntry{Key: layout.LikersKey(post), Member: layout.Itoa(user)},
 		storage.SetEntry{Key: layout.LikedKey(user), Member: layout.Itoa(post)})
 }
 
-func (e *Engine) blockTask(ctx context.Context, argument string) error {
+func (h *Homes) blockTask(ctx context.Context, argument string) error {
 	from, to, ok := pair(argument)
 	if !ok || from == to {
 		return nil
 	}
-	return e.finishBlock(ctx, from, to, 0)
+	return h.finishBlock(ctx, from, to, 0)
 }
 
-func (e *Engine) timedBlockTask(ctx context.Context, argument string) error {
+func (h *Homes) timedBlockTask(ctx context.Context, argument string) error {
 	users, end := argument, ""
 	if i := strings.LastIndexByte(argument, ':'); i >= 0 {
 		users, end = argument[:i], argument[i+1:]
@@ -94,42 +94,42 @@ func (e *Engine) timedBlockTask(ctx context.Context, argument string) error {
 	if !ok || err != nil || from == to {
 		return nil
 	}
-	return e.finishBlock(ctx, from, to, float64(until))
+	return h.finishBlock(ctx, from, to, float64(until))
 }
 
 // finishBlock does what follows from a block that is stored, or was until its end: the server
 // forgets a block that has ended.
-func (e *Engine) finishBlock(ctx context.Context, from, to int64, end float64) error {
+func (h *Homes) finishBlock(ctx context.Context, from, to int64, end float64) error {
 	block := blockOf(from, to)
-	if err := storage.CopyEntry(ctx, e.writer.client, block, storage.SetEntry{Key: layout.BlockersKey(to), Member: layout.Itoa(from)}); err != nil {
+	if err := storage.CopyEntry(ctx, h.client, block, storage.SetEntry{Key: layout.BlockersKey(to), Member: layout.Itoa(from)}); err != nil {
 		return err
 	}
-	until, err := e.blockedUntil(ctx, from, to)
+	until, err := h.blockedUntil(ctx, from, to)
 	if err != nil {
 		return err
 	}
-	if until == 0 && end <= float64(e.writer.now().Unix()) {
+	if until == 0 && end <= float64(h.now().Unix()) {
 		until = end
 	}
 	if until == 0 {
 		return nil
 	}
-	return e.endFollows(ctx, from, to, until)
+	return h.endFollows(ctx, from, to, until)
 }
 
 // endLeftFollows ends the follows that the task of a block has left.
-func (e *Engine) endLeftFollows(ctx context.Context, from, to int64) error {
-	until, err := e.blockedUntil(ctx, from, to)
+func (h *Homes) endLeftFollows(ctx context.Context, from, to int64) error {
+	until, err := h.blockedUntil(ctx, from, to)
 	if err != nil || until == 0 {
 		return err
 	}
 	for _, follow := range [][2]int64{{from, to}, {to, from}} {
-		since, err := e.writer.followedSince(ctx, follow[0], follow[1])
+		since, err := h.timelines.followedSince(ctx, follow[0], follow[1])
 		if err != nil {
 			return err
 		}
 		if since < until {
-			return e.endFollows(ctx, from, to, until)
+			return h.endFollows(ctx, from, to, until)
 		}
 	}
 	return nil
@@ -141,8 +141,8 @@ func blockOf(from, to int64) storage.SetEntry {
 }
 
 // blockedUntil returns when a block ends, which can be in the past; 0 for none.
-func (e *Engine) blockedUntil(ctx context.Context, from, to int64) (float64, error) {
-	score, err := storage.EntryScore(ctx, e.writer.client, blockOf(from, to))
+func (h *Homes) blockedUntil(ctx context.Context, from, to int64) (float64, error) {
+	score, err := storage.EntryScore(ctx, h.client, blockOf(from, to))
 	if err != nil || score == "" {
 		return 0, err
 	}
@@ -153,27 +153,27 @@ func (e *Engine) blockedUntil(ctx context.Context, from, to int64) (float64, err
 // makes their home timelines agree with what they follow: while it lasts nobody can follow, so
 // a later follow is another one. The timelines have separate tasks, noted before: they wait for
 // a post that is on its way, longer than a block may last.
-func (e *Engine) endFollows(ctx context.Context, from, to int64, until float64) error {
+func (h *Homes) endFollows(ctx context.Context, from, to int64, until float64) error {
 	members := []string{fmt.Sprintf("%s:%d:%d", homeKind, from, to), fmt.Sprintf("%s:%d:%d", homeKind, to, from)}
 	for _, member := range members {
-		if err := e.tasks.Note(ctx, member); err != nil {
+		if err := h.tasks.Note(ctx, member); err != nil {
 			return err
 		}
 	}
 	for _, follow := range [][2]int64{{from, to}, {to, from}} {
-		since, err := e.writer.followedSince(ctx, follow[0], follow[1])
+		since, err := h.timelines.followedSince(ctx, follow[0], follow[1])
 		if err != nil {
 			return err
 		}
 		if since >= until && !math.IsInf(since, 1) {
 			continue
 		}
-		if err := e.writer.follows.Remove(ctx, follow[0], follow[1]); err != nil {
+		if err := h.follows.Remove(ctx, follow[0], follow[1]); err != nil {
 			return err
 		}
 	}
 	for _, member := range members {
-		e.tasks.Run(ctx, member)
+		h.tasks.Run(ctx, member)
 	}
 	return nil
 }

@@ -1,0 +1,117 @@
+package fanout
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"retwis/internal/jobs"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
+	"retwis/internal/social/task"
+)
+
+// Jobs are the queues of the tasks, and what was interrupted or given up.
+type Jobs struct {
+	db
+	writer      *writer
+	tasks       *task.Engine
+	short, long *jobs.Queue
+	letters     jobs.Letters
+}
+
+func newJobs(d db, w *writer) *Jobs {
+	j := &Jobs{db: d, writer: w, letters: jobs.NewLetters(d.client, layout.DeadJobs)}
+	j.short, j.long = j.newQueue(layout.JobsPrefix), j.newQueue(layout.LongJobsPrefix)
+	j.tasks = task.NewEngine(d.ledger, j.short, j.long, d.log)
+	return j
+}
+
+// newQueue returns a queue of jobs.
+func (j *Jobs) newQueue(prefix string) *jobs.Queue {
+	opt := jobs.Options{Prefix: prefix, Dead: layout.DeadJobs, OnDead: j.forgetDead, Log: j.log, Now: j.now}
+	if j.cluster {
+		opt.Streams = layout.JobStreams // its masters share them
+	}
+	return jobs.New(j.client, opt)
+}
+
+// Queues are the queues of short and of long jobs.
+func (j *Jobs) Queues() (short, long *jobs.Queue) { return j.short, j.long }
+
+// Backlog returns how many jobs wait, as of at most two seconds ago. Without a round trip
+// where this process works, else with one a second.
+func (j *Jobs) Backlog(ctx context.Context) (int64, error) {
+	short, err := j.short.Len(ctx)
+	if err != nil {
+		return 0, err
+	}
+	long, err := j.long.Len(ctx)
+	return short + long, err
+}
+
+// RetryAll finishes the tasks that dead processes left unfinished. Each is claimed by one
+// process. One that cannot be finished does not delay the others: it is logged, tried
+// again by a later call, and counted in the error that comes back at the end.
+func (j *Jobs) RetryAll(ctx context.Context) error {
+	return errors.Join(j.takeOver(ctx), j.tasks.RetryAll(ctx))
+}
+
+// Sweep queues the tasks again that no process and no queue has: their process has died,
+// or a failover has lost a queue. Where the queues cannot be written, it finishes them
+// itself.
+func (j *Jobs) Sweep(ctx context.Context) error {
+	return errors.Join(j.takeOver(ctx), j.tasks.Sweep(ctx))
+}
+
+// Renew renews the claims of this process, as it does every two seconds.
+func (j *Jobs) Renew(ctx context.Context) { j.ledger.Renew(ctx) }
+
+// Claims returns on how many tasks this process works.
+func (j *Jobs) Claims() int { return j.ledger.Claims() }
+
+// Dead are the jobs that were given up.
+func (j *Jobs) Dead() jobs.Letters { return j.letters }
+
+// RetryDead notes and queues each dead letter again, and removes those that name no job:
+// the rest of a damaged entry. It returns how many of each.
+func (j *Jobs) RetryDead(ctx context.Context) (queued, removed int, err error) {
+	all, err := j.letters.All(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, letter := range all {
+		member, err := j.letterTask(ctx, letter.Job)
+		if err == nil && member != "" {
+			if err = j.tasks.Note(ctx, member); err == nil {
+				j.tasks.Queue(member)
+			}
+		}
+		if err == nil {
+			err = j.letters.Remove(ctx, letter.ID)
+		}
+		switch {
+		case err != nil:
+			return queued, removed, err
+		case member != "":
+			queued++
+		default:
+			removed++
+		}
+	}
+	return queued, removed, nil
+}
+
+// letterTask is the task of a dead letter; empty where it names none.
+func (j *Jobs) letterTask(ctx context.Context, job string) (string, error) {
+	kind, _, isTask := strings.Cut(job, ":")
+	if !isTask || storage.IsDigits(kind) {
+		return j.earlierTask(ctx, job)
+	}
+	return job, nil
+}
+
+// forgetDead removes a task from the ledger that was given up; it is a dead letter now.
+func (j *Jobs) forgetDead(ctx context.Context, member string) error {
+	return j.tasks.Forget(ctx, member)
+}
