@@ -64,6 +64,8 @@ func Retwis() Architecture {
 			"internal/web":            5,
 			"internal/web/httpserver": 5,
 			"internal/web/metrics":    5,
+			"internal/web/static":     5,
+			"internal/web/view":       5,
 			"internal/seed":           5,
 			"internal/certificates":   5,
 
@@ -167,6 +169,10 @@ var siblings = [][2]string{
 	{"internal/redis/nodes", "internal/redis/rediserr"}, // which of several errors to report
 	{"internal/web", "internal/web/httpserver"},         // what a site needs around its pages
 	{"internal/web", "internal/web/metrics"},
+	{"internal/web", "internal/web/static"},
+	{"internal/web", "internal/web/view"},              // the pages
+	{"internal/web/view", "internal/web/static"},       // the addresses of styles and scripts
+	{"internal/web/static", "internal/web/httpserver"}, // compression
 }
 
 // Check reads every Go file of the module in the directory root, regardless of

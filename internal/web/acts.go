@@ -10,6 +10,7 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/timeline"
+	"retwis/internal/web/view"
 )
 
 var errNoPost = &pageError{status: http.StatusNotFound, detail: "This post doesn't exist."}
@@ -37,7 +38,7 @@ func parseID(text string) (int64, bool) {
 // canonical returns the one address of a page of a post, and whether the request
 // has another: with the name of another user, or with the id of a repost.
 func (req *request) canonical(item timeline.Item, suffix string) (path string, elsewhere bool) {
-	path = postPath(item.Post.Post)
+	path = view.PostPath(item.Post.Post)
 	return path + suffix, item.Entry != item.Post || req.r.PathValue("name") != item.Post.Author.Name
 }
 
@@ -68,7 +69,7 @@ func (s *Server) act(do func(ctx context.Context, user social.User, post int64) 
 		if err := do(req.ctx, req.viewer, post.ID); err != nil {
 			return err
 		}
-		return req.changedPosts(req.returnTo(postPath(post))+"#p"+strconv.FormatInt(post.ID, 10), post.ID)
+		return req.changedPosts(req.returnTo(view.PostPath(post))+"#p"+strconv.FormatInt(post.ID, 10), post.ID)
 	}
 }
 
@@ -99,13 +100,13 @@ func (s *Server) reply(req *request) error {
 	var invalid *social.InvalidError
 	switch {
 	case errors.As(err, &invalid):
-		return s.showPost(req, http.StatusUnprocessableEntity, statusForm{Status: typed, Problem: invalid.Reason})
+		return s.showPost(req, http.StatusUnprocessableEntity, view.StatusForm{Status: typed, Problem: invalid.Reason})
 	case errors.Is(err, social.ErrNotFound):
 		return errNoPost
 	case err != nil:
 		return err
 	}
-	return req.changedPosts(postPath(parent)+"#p"+strconv.FormatInt(post.ID, 10), parent.ID, post.ID)
+	return req.changedPosts(view.PostPath(parent)+"#p"+strconv.FormatInt(post.ID, 10), parent.ID, post.ID)
 }
 
 func (s *Server) editForm(req *request) error {
@@ -116,14 +117,14 @@ func (s *Server) editForm(req *request) error {
 	if path, elsewhere := req.canonical(item, "/edit"); elsewhere {
 		return req.redirectToName(path)
 	}
-	return s.showEdit(req, http.StatusOK, item.Post.Post, statusForm{Status: item.Post.Body})
+	return s.showEdit(req, http.StatusOK, item.Post.Post, view.StatusForm{Status: item.Post.Body})
 }
 
-func (s *Server) showEdit(req *request, status int, post social.Post, form statusForm) error {
-	form.Cancel = postPath(post)
+func (s *Server) showEdit(req *request, status int, post social.Post, form view.StatusForm) error {
+	form.Cancel = view.PostPath(post)
 	form.Action = form.Cancel + "/edit"
 	form.Hint = "Everybody can still read the text that you replace, under “edited”. To take it back:"
-	return req.render(status, draftPage(req.page("Edit your post"), form))
+	return req.render(status, view.DraftPage(req.page("Edit your post"), form))
 }
 
 func (s *Server) edit(req *request) error {
@@ -138,12 +139,12 @@ func (s *Server) edit(req *request) error {
 	_, err = s.app.Posts.Edit(req.ctx, req.viewer, post.ID, typed)
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) {
-		return s.showEdit(req, http.StatusUnprocessableEntity, post, statusForm{Status: typed, Problem: invalid.Reason})
+		return s.showEdit(req, http.StatusUnprocessableEntity, post, view.StatusForm{Status: typed, Problem: invalid.Reason})
 	}
 	if err != nil {
 		return err
 	}
-	return req.changedPosts(postPath(post), post.ID)
+	return req.changedPosts(view.PostPath(post), post.ID)
 }
 
 // deleteForm asks whether to delete a post.
@@ -160,7 +161,7 @@ func (s *Server) deleteForm(req *request) error {
 	if err != nil {
 		return err
 	}
-	return req.render(http.StatusOK, deletePage(req.page("Delete this post?"), path, req.returnTo(profilePath(req.viewer.Name)), shown))
+	return req.render(http.StatusOK, view.DeletePage(req.page("Delete this post?"), path, req.returnTo(view.ProfilePath(req.viewer.Name)), shown))
 }
 
 func (s *Server) delete(req *request) error {
@@ -171,9 +172,9 @@ func (s *Server) delete(req *request) error {
 	if err := s.app.Posts.Delete(req.ctx, req.viewer, post.ID); err != nil {
 		return err
 	}
-	to := req.returnTo(profilePath(req.viewer.Name))
-	if path := postPath(post); to == path || strings.HasPrefix(to, path+"/") || strings.HasPrefix(to, path+"?") {
-		to = profilePath(req.viewer.Name) // its own pages are gone
+	to := req.returnTo(view.ProfilePath(req.viewer.Name))
+	if path := view.PostPath(post); to == path || strings.HasPrefix(to, path+"/") || strings.HasPrefix(to, path+"?") {
+		to = view.ProfilePath(req.viewer.Name) // its own pages are gone
 	}
 	return req.changedPosts(to, post.ID, post.Parent)
 }

@@ -91,7 +91,7 @@ func (req *request) renderTo(page templ.Component, send func([]byte)) error {
 	buf.Reset()
 	// With the request's own context no page would be rendered after its
 	// deadline, not even the one that reports it.
-	if err := page.Render(req.server.rendered.context(), buf); err != nil {
+	if err := page.Render(req.server.rendered.Context(), buf); err != nil {
 		return fmt.Errorf("web: render: %w", err)
 	}
 	send(buf.Bytes())

@@ -14,6 +14,7 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/text"
 	"retwis/internal/social/timeline"
+	"retwis/internal/web/view"
 )
 
 // Atom feeds (RFC 4287) have what a stranger sees, without what is hidden from a person
@@ -99,7 +100,7 @@ func (s *Server) profileAtom(req *request) error {
 	if err != nil {
 		return err
 	}
-	path := profilePath(user.Name)
+	path := view.ProfilePath(user.Name)
 	if user.Name != req.r.PathValue("name") {
 		return req.redirectToName(path + atomSuffix)
 	}
@@ -117,7 +118,7 @@ func (s *Server) tagAtom(req *request) error {
 		return errNotFound
 	}
 	if tag != req.r.PathValue("name") {
-		return req.redirectToName(tagPath(tag) + atomSuffix)
+		return req.redirectToName(view.TagPath(tag) + atomSuffix)
 	}
 	v, err := req.person()
 	if err != nil {
@@ -127,7 +128,7 @@ func (s *Server) tagAtom(req *request) error {
 	if err != nil {
 		return err
 	}
-	return req.sendFeed(atomFeed{Title: "#" + tag}, tagPath(tag), list.Items, time.Time{})
+	return req.sendFeed(atomFeed{Title: "#" + tag}, view.TagPath(tag), list.Items, time.Time{})
 }
 
 // sendFeed sends the feed of a page. since is the time of a feed without entries.
@@ -144,7 +145,7 @@ func (req *request) sendFeed(feed atomFeed, path string, items []timeline.Item, 
 	if updated.IsZero() {
 		updated = time.Unix(0, 0)
 	}
-	feed.ID, feed.Updated, feed.Generator = origin+path+atomSuffix, machineTime(updated), "Retwis"
+	feed.ID, feed.Updated, feed.Generator = origin+path+atomSuffix, view.MachineTime(updated), "Retwis"
 	feed.Links = []atomLink{
 		{Rel: "self", Type: atomType, Href: feed.ID},
 		{Rel: "alternate", Type: "text/html", Href: origin + path},
@@ -167,21 +168,21 @@ func (req *request) atomEntry(item timeline.Item) (atomEntry, time.Time) {
 	if post.Edited.After(updated) {
 		updated = post.Edited
 	}
-	title := opening(post.Body, atomTitle)
+	title := view.Opening(post.Body, atomTitle)
 	if item.Entry != item.Post {
 		title = "Reposted @" + post.Author.Name + ": " + title
 	}
 	return atomEntry{
-		ID: origin + postPath(item.Entry.Post), Title: title,
-		Published: machineTime(item.Entry.Time), Updated: machineTime(updated),
-		Link:    atomLink{Rel: "alternate", Type: "text/html", Href: origin + postPath(post.Post)},
+		ID: origin + view.PostPath(item.Entry.Post), Title: title,
+		Published: view.MachineTime(item.Entry.Time), Updated: view.MachineTime(updated),
+		Link:    atomLink{Rel: "alternate", Type: "text/html", Href: origin + view.PostPath(post.Post)},
 		Author:  req.atomPerson(post.Author),
 		Content: atomText{Type: "html", Text: bodyHTML(post.Body, origin)},
 	}, updated
 }
 
 func (req *request) atomPerson(user social.User) atomPerson {
-	return atomPerson{Name: shownName(user), URI: req.origin() + profilePath(user.Name)}
+	return atomPerson{Name: view.ShownName(user), URI: req.origin() + view.ProfilePath(user.Name)}
 }
 
 // bodyHTML is the text of a post for readers on other sites: with line breaks as
@@ -194,9 +195,9 @@ func bodyHTML(body, origin string) string {
 		case text.Link:
 			target = part.Target
 		case text.Mention:
-			target = origin + profilePath(part.Target)
+			target = origin + view.ProfilePath(part.Target)
 		case text.Tag:
-			target = origin + tagPath(part.Target)
+			target = origin + view.TagPath(part.Target)
 		default:
 			b.WriteString(strings.ReplaceAll(html.EscapeString(part.Text), "\n", "<br>\n"))
 			continue

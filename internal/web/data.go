@@ -9,17 +9,11 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/auth"
+	"retwis/internal/web/view"
 )
 
-// leaveForm is the form that deletes an account, with what was wrong.
-type leaveForm struct {
-	SecondFactor bool // a code is needed too
-	Field        string
-	Problem      string
-}
-
 func (s *Server) dataSettings(req *request) error {
-	return req.render(http.StatusOK, dataPage(req.page("Settings")))
+	return req.render(http.StatusOK, view.DataPage(req.page("Settings")))
 }
 
 // exportWrite is how long one piece of an archive may take: a client that reads nothing
@@ -72,16 +66,16 @@ func (w *slowWriter) Write(p []byte) (int, error) {
 }
 
 func (s *Server) leaveForm(req *request) error {
-	return s.showLeave(req, http.StatusOK, leaveForm{})
+	return s.showLeave(req, http.StatusOK, view.LeaveForm{})
 }
 
-func (s *Server) showLeave(req *request, status int, form leaveForm) error {
+func (s *Server) showLeave(req *request, status int, form view.LeaveForm) error {
 	state, err := s.app.Auth.SecondFactor(req.ctx, req.viewer.ID)
 	if err != nil {
 		return err
 	}
 	form.SecondFactor = state.On
-	return req.render(status, leavePage(req.page("Delete your account"), form))
+	return req.render(status, view.LeavePage(req.page("Delete your account"), form))
 }
 
 // leave deletes the account of the viewer, who proves with the password, and a code where
@@ -90,7 +84,7 @@ func (s *Server) leave(req *request) error {
 	user := req.viewer
 	switch err := s.app.Moderation.MayLeave(req.ctx, user.ID); {
 	case errors.Is(err, social.ErrForbidden):
-		return s.showLeave(req, http.StatusForbidden, leaveForm{Field: "password", Problem: "You are the only owner of this site. Make somebody else an owner first."})
+		return s.showLeave(req, http.StatusForbidden, view.LeaveForm{Field: "password", Problem: "You are the only owner of this site. Make somebody else an owner first."})
 	case err != nil:
 		return err
 	}
@@ -101,11 +95,11 @@ func (s *Server) leave(req *request) error {
 	}
 	switch {
 	case errors.Is(err, social.ErrBadLogin):
-		return s.showLeave(req, http.StatusUnprocessableEntity, leaveForm{Field: "password", Problem: "That password is wrong."})
+		return s.showLeave(req, http.StatusUnprocessableEntity, view.LeaveForm{Field: "password", Problem: "That password is wrong."})
 	case errors.Is(err, auth.ErrBadCode), errors.Is(err, auth.ErrNoLogin):
-		return s.showLeave(req, http.StatusUnprocessableEntity, leaveForm{Field: "code", Problem: "That code is wrong, or was used before."})
+		return s.showLeave(req, http.StatusUnprocessableEntity, view.LeaveForm{Field: "code", Problem: "That code is wrong, or was used before."})
 	case errors.Is(err, auth.ErrTooManyCodes):
-		return s.showLeave(req, http.StatusTooManyRequests, leaveForm{Field: "code", Problem: "Too many codes were wrong. Use a recovery code, or try again later."})
+		return s.showLeave(req, http.StatusTooManyRequests, view.LeaveForm{Field: "code", Problem: "Too many codes were wrong. Use a recovery code, or try again later."})
 	case err != nil:
 		return err
 	}
@@ -116,5 +110,5 @@ func (s *Server) leave(req *request) error {
 	req.dropSession()
 	req.w.Header().Set("Clear-Site-Data", `"cache", "cookies", "storage"`)
 	req.viewer, req.signed, req.as, req.known = social.User{}, false, nil, true
-	return req.render(http.StatusOK, leftPage(req.page("Your account is deleted"), user.Name))
+	return req.render(http.StatusOK, view.LeftPage(req.page("Your account is deleted"), user.Name))
 }

@@ -15,6 +15,7 @@ import (
 	"retwis/internal/social/moderation"
 	"retwis/internal/social/people"
 	"retwis/internal/web/httpserver"
+	"retwis/internal/web/view"
 )
 
 // fail sends an error page: the one place that decides what it looks like.
@@ -47,7 +48,8 @@ func (req *request) fail(err error) {
 	case page.status >= http.StatusInternalServerError, page.status == http.StatusNotFound, page.status == http.StatusTooManyRequests:
 		draft = req.draft
 	}
-	if err := req.render(page.status, errorPage(req.page(page.headline()), page, req.id, req.again(), req.draftForm(page, draft))); err != nil {
+	shown := view.Failure{Status: page.status, Detail: page.detail, ID: req.id, Again: req.again(), Draft: req.draftForm(page, draft)}
+	if err := req.render(page.status, view.ErrorPage(req.page(shown.Headline()), shown)); err != nil {
 		req.server.log.Error("cannot render an error page", "request", req.id, "error", err)
 		req.status = http.StatusInternalServerError
 		plain(req.w, req.status, "Something went wrong. Request ID: "+req.id)
@@ -61,7 +63,7 @@ func (req *request) refused(page *pageError) {
 		slog.String("method", req.r.Method), slog.String("path", req.server.access.Path(req.r.URL.Path)), slog.String("reason", page.detail),
 	}
 	if origin := req.r.Header.Get("Origin"); origin != "" {
-		attrs = append(attrs, slog.String("host", opening(req.r.Host, 100)), slog.String("origin", opening(origin, 100)))
+		attrs = append(attrs, slog.String("host", view.Opening(req.r.Host, 100)), slog.String("origin", view.Opening(origin, 100)))
 	}
 	req.security("refused", req.viewer, attrs...)
 }
@@ -98,7 +100,7 @@ func (req *request) describe(err error) *pageError {
 	case errors.As(err, &limit):
 		return tooMany(limit)
 	case errors.As(err, &suspended):
-		return &pageError{status: http.StatusForbidden, detail: suspensionText(suspended.StandingInfo)}
+		return &pageError{status: http.StatusForbidden, detail: view.SuspensionText(suspended.StandingInfo)}
 	case errors.As(err, &forbidden):
 		return &pageError{status: http.StatusForbidden, detail: forbidden.Reason}
 	case errors.Is(err, moderation.ErrReportHeld):

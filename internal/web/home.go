@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"retwis/internal/social"
+	"retwis/internal/web/view"
 )
 
 // homePosts is how many posts a page of a home timeline or a profile has.
@@ -15,10 +16,10 @@ func (s *Server) home(req *request) error {
 	if err != nil {
 		return err
 	}
-	return s.showHome(req, http.StatusOK, before, statusForm{})
+	return s.showHome(req, http.StatusOK, before, view.StatusForm{})
 }
 
-func (s *Server) showHome(req *request, status int, before int64, form statusForm) error {
+func (s *Server) showHome(req *request, status int, before int64, form view.StatusForm) error {
 	f := req.live(req.page("Home"), liveHome, before != 0) // before the posts are read
 	v, err := req.person()
 	if err != nil {
@@ -36,7 +37,7 @@ func (s *Server) showHome(req *request, status int, before int64, form statusFor
 	if err != nil {
 		return err
 	}
-	return req.render(status, homePage(f, form, counts, feed{
+	return req.render(status, view.HomePage(f, form, counts, view.Feed{
 		Posts: posts, Next: page.Next, Path: "/home", Later: before != 0,
 		Empty: "No posts yet. Write your first post, or",
 		Step:  "find people to follow", To: "/timeline",
@@ -51,7 +52,7 @@ func (s *Server) post(req *request) error {
 	post, err := s.app.Posts.PostOnce(req.ctx, req.viewer, typed)
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) {
-		return s.showHome(req, http.StatusUnprocessableEntity, 0, statusForm{Status: typed, Problem: invalid.Reason})
+		return s.showHome(req, http.StatusUnprocessableEntity, 0, view.StatusForm{Status: typed, Problem: invalid.Reason})
 	}
 	if err != nil {
 		return err

@@ -11,47 +11,20 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/accounts"
 	"retwis/internal/social/limits"
+	"retwis/internal/web/view"
 )
 
-// mayInvite reports whether the viewer manages invitations.
-func (f frame) mayInvite() bool { return f.Viewer.Role >= social.Moderator }
-
-// inviteTimes are the times that the form offers, in hours.
-var inviteTimes = []struct {
-	hours int
-	label string
-}{{24, "1 day"}, {7 * 24, "7 days"}, {30 * 24, "30 days"}, {365 * 24, "1 year"}}
-
-// invitesView is the page of invitations.
-type invitesView struct {
-	Mode    accounts.SignUpMode
-	Invites []inviteView
-	Link    string // of the invitation that was just created
-	Uses    string // as typed
-	Hours   int
-	Note    string
-	Field   string
-	Problem string
-	Revoked bool
-}
-
-type inviteView struct {
-	accounts.Invite
-	By    string // the name of the user who created it; empty for an operator
-	State string
-}
-
 func (s *Server) invites(req *request) error {
-	return s.showInvites(req, http.StatusOK, invitesView{Uses: "1", Hours: inviteTimes[1].hours, Revoked: req.r.URL.Query().Has("revoked")})
+	return s.showInvites(req, http.StatusOK, view.Invites{Uses: "1", Hours: view.DefaultInviteHours, Revoked: req.r.URL.Query().Has("revoked")})
 }
 
-func (s *Server) showInvites(req *request, status int, view invitesView) error {
+func (s *Server) showInvites(req *request, status int, data view.Invites) error {
 	f := req.page("Settings")
-	if !f.mayInvite() {
+	if !f.MayInvite() {
 		return errNotFound
 	}
 	var err error
-	if view.Mode, err = s.app.SignUps.SignUpMode(req.ctx); err != nil {
+	if data.Mode, err = s.app.SignUps.SignUpMode(req.ctx); err != nil {
 		return err
 	}
 	all, err := s.app.SignUps.Invites(req.ctx)
@@ -60,7 +33,7 @@ func (s *Server) showInvites(req *request, status int, view invitesView) error {
 	}
 	now := time.Now()
 	for _, i := range all {
-		v := inviteView{Invite: i}
+		v := view.Invite{Invite: i}
 		switch {
 		case !now.Before(i.Expires):
 			v.State = "expired on " + i.Expires.Format("2 January 2006")
@@ -69,41 +42,41 @@ func (s *Server) showInvites(req *request, status int, view invitesView) error {
 		default:
 			v.State = "until " + i.Expires.Format("2 January 2006, 15:04 UTC")
 		}
-		view.Invites = append(view.Invites, v)
+		data.Invites = append(data.Invites, v)
 	}
 	req.w.Header()["Cache-Control"] = []string{"no-store"}
-	return req.render(status, invitesPage(f, view))
+	return req.render(status, view.InvitesPage(f, data))
 }
 
 func (s *Server) createInvite(req *request) error {
-	view := invitesView{Uses: strings.TrimSpace(req.r.PostFormValue("uses")), Note: req.r.PostFormValue("note")}
-	view.Hours, _ = strconv.Atoi(req.r.PostFormValue("hours"))
-	if !req.page("").mayInvite() {
+	data := view.Invites{Uses: strings.TrimSpace(req.r.PostFormValue("uses")), Note: req.r.PostFormValue("note")}
+	data.Hours, _ = strconv.Atoi(req.r.PostFormValue("hours"))
+	if !req.page("").MayInvite() {
 		return errNotFound
 	}
-	uses, err := strconv.ParseInt(view.Uses, 10, 64)
+	uses, err := strconv.ParseInt(data.Uses, 10, 64)
 	if err != nil {
 		uses = 0 // it is refused
 	}
 	token, created, err := s.app.SignUps.CreateInvite(req.ctx, accounts.NewInvite{
-		By: req.viewer.ID, Uses: uses, For: time.Duration(view.Hours) * time.Hour, Note: view.Note,
+		By: req.viewer.ID, Uses: uses, For: time.Duration(data.Hours) * time.Hour, Note: data.Note,
 	})
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) {
-		view.Field, view.Problem = invalid.Field, invalid.Reason
-		return s.showInvites(req, http.StatusUnprocessableEntity, view)
+		data.Field, data.Problem = invalid.Field, invalid.Reason
+		return s.showInvites(req, http.StatusUnprocessableEntity, data)
 	}
 	if err != nil {
 		return err
 	}
 	req.security("invitation created", req.viewer, slog.String("invitation", created.ID))
-	return s.showInvites(req, http.StatusOK, invitesView{
-		Uses: "1", Hours: inviteTimes[1].hours, Link: req.origin() + "/invite/" + token,
+	return s.showInvites(req, http.StatusOK, view.Invites{
+		Uses: "1", Hours: view.DefaultInviteHours, Link: req.origin() + "/invite/" + token,
 	})
 }
 
 func (s *Server) revokeInvite(req *request) error {
-	if !req.page("").mayInvite() {
+	if !req.page("").MayInvite() {
 		return errNotFound
 	}
 	revoked, err := s.app.SignUps.RevokeInvite(req.ctx, req.viewer.Actor(), req.r.PostFormValue("invitation"))
@@ -129,7 +102,7 @@ func (s *Server) invited(req *request) error {
 	if err := req.allow(limits.Reset); err != nil { // guessing
 		return err
 	}
-	form := accountForm{Invite: req.r.PathValue("token")}
+	form := view.AccountForm{Invite: req.r.PathValue("token")}
 	switch _, err := s.app.SignUps.FindInvite(req.ctx, form.Invite); {
 	case isNotInvited(err):
 		return s.refused(req, err)
@@ -156,5 +129,5 @@ func (s *Server) refused(req *request, err error) error {
 	case errors.Is(err, accounts.ErrInviteExpired):
 		why = "This invitation has expired. Ask for a new one."
 	}
-	return req.render(http.StatusForbidden, refusedPage(req.page("Sign up"), why))
+	return req.render(http.StatusForbidden, view.RefusedPage(req.page("Sign up"), why))
 }

@@ -1,6 +1,10 @@
 package web
 
-import "net/http"
+import (
+	"net/http"
+
+	"retwis/internal/web/view"
+)
 
 // landingPosts is how many posts the front page shows.
 const landingPosts = 3
@@ -26,5 +30,5 @@ func (s *Server) landing(req *request) error {
 	if err != nil {
 		return err
 	}
-	return req.render(http.StatusOK, landingPage(req.page("Retwis"), accountForm{Mode: mode}, posts))
+	return req.render(http.StatusOK, view.LandingPage(req.page("Retwis"), view.AccountForm{Mode: mode}, posts))
 }

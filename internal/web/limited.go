@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"retwis/internal/social/limits"
+	"retwis/internal/web/view"
 )
 
 // login makes a page one for session users: it leads others to the log-in, which leads back.
@@ -113,7 +114,7 @@ func waitText(wait time.Duration) string {
 		one, others string
 	}{{time.Second, 90, "second", "seconds"}, {time.Minute, 90, "minute", "minutes"}, {time.Hour, 1 << 62, "hour", "hours"}} {
 		if n := int64((wait + unit.of - 1) / unit.of); n <= unit.upTo {
-			return strconv.FormatInt(n, 10) + " " + plural(n, unit.one, unit.others)
+			return strconv.FormatInt(n, 10) + " " + view.Plural(n, unit.one, unit.others)
 		}
 	}
 	return "a while"

@@ -6,6 +6,7 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/text"
+	"retwis/internal/web/view"
 )
 
 func (s *Server) bookmarks(req *request) error {
@@ -18,15 +19,15 @@ func (s *Server) bookmarks(req *request) error {
 	if err != nil {
 		return err
 	}
-	list := feed{
-		Path: "/bookmarks", Later: cursor != "", More: moreOf("/bookmarks", page.Next),
+	list := view.Feed{
+		Path: "/bookmarks", Later: cursor != "", More: view.NextPage("/bookmarks", page.Next),
 		Empty: "No bookmarks yet. Save a post with its bookmark button to find it here again.",
 		Step:  "See what people write", To: "/timeline",
 	}
 	if list.Posts, err = req.show(v, page.Items); err != nil {
 		return err
 	}
-	return req.render(http.StatusOK, bookmarksPage(req.page("Bookmarks"), list))
+	return req.render(http.StatusOK, view.BookmarksPage(req.page("Bookmarks"), list))
 }
 
 // tagName returns the tag in the address in its usual form.
@@ -42,7 +43,7 @@ func (s *Server) tag(req *request) error {
 		return errNoTag
 	}
 	if tag != req.r.PathValue("name") {
-		return req.redirectToName(tagPath(tag))
+		return req.redirectToName(view.TagPath(tag))
 	}
 	before, err := req.before()
 	if err != nil {
@@ -62,17 +63,17 @@ func (s *Server) tag(req *request) error {
 			return err
 		}
 	}
-	list := feed{
-		Path: tagPath(tag), Later: before != 0, Next: page.Next,
+	list := view.Feed{
+		Path: view.TagPath(tag), Later: before != 0, Next: page.Next,
 		Empty: "No posts with this tag yet.", Step: "Write the first one", To: "/home#status",
 	}
 	if list.Posts, err = req.show(v, page.Items); err != nil {
 		return err
 	}
 	f := req.live(req.page("#"+tag), liveTag(tag), before != 0)
-	f.Feed = tagPath(tag) + atomSuffix
+	f.Feed = view.TagPath(tag) + atomSuffix
 	f.Description = "Posts with the tag #" + tag + " on Retwis."
-	return req.render(http.StatusOK, tagPage(f, tag, following, list))
+	return req.render(http.StatusOK, view.TagPage(f, tag, following, list))
 }
 
 func (s *Server) followTag(req *request) error { return s.changeTag(req, s.app.Tags.FollowTag) }
@@ -87,5 +88,5 @@ func (s *Server) changeTag(req *request, change func(ctx context.Context, user s
 	if err := change(req.ctx, req.viewer, tag); err != nil {
 		return err
 	}
-	return req.changed(req.back(tagPath(tag)))
+	return req.changed(req.back(view.TagPath(tag)))
 }

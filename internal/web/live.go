@@ -10,6 +10,7 @@ import (
 
 	"retwis/internal/social/live"
 	"retwis/internal/social/text"
+	"retwis/internal/web/view"
 )
 
 // Which events a page follows, as its frame and the address of the events say it.
@@ -18,13 +19,15 @@ const (
 	liveTimeline = "timeline"
 )
 
-func liveTag(tag string) string    { return "tag:" + tag }
+func liveTag(tag string) string { return "tag:" + tag }
+
 func liveThread(root int64) string { return "thread:" + strconv.FormatInt(root, 10) }
+
 func liveProfile(uid int64) string { return "profile:" + strconv.FormatInt(uid, 10) }
 
 // live makes a page follow what is new on it, unless it shows a later part of a list.
 // Every page follows the counts of its posts, and the number of notifications.
-func (req *request) live(f frame, on string, later bool) frame {
+func (req *request) live(f view.Frame, on string, later bool) view.Frame {
 	if !later {
 		f.Live, f.Since = on, req.server.live.Position()
 	}

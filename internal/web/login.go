@@ -12,6 +12,7 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/auth"
 	"retwis/internal/social/limits"
+	"retwis/internal/web/view"
 )
 
 func (s *Server) loginForm(req *request) error {
@@ -19,28 +20,28 @@ func (s *Server) loginForm(req *request) error {
 	if req.signed {
 		return req.redirect(next)
 	}
-	form := accountForm{Next: next}
+	form := view.AccountForm{Next: next}
 	if req.r.URL.Query().Has("reset") {
 		form.Notice = "Your new password is set. Log in with it."
 	}
-	return req.render(http.StatusOK, loginPage(req.page("Log in"), form))
+	return req.render(http.StatusOK, view.LoginPage(req.page("Log in"), form))
 }
 
 func (s *Server) login(req *request) error {
-	form := accountForm{Username: req.r.PostFormValue("username"), Next: localPath(req.r.PostFormValue("next")), Draft: req.draft, Action: req.r.PostFormValue("action")}
+	form := view.AccountForm{Username: req.r.PostFormValue("username"), Next: localPath(req.r.PostFormValue("next")), Draft: req.draft, Action: req.r.PostFormValue("action")}
 	if err := s.app.Auth.AllowLogin(req.ctx, form.Username, req.place()); err != nil {
 		limit, ok := req.retryAfter(err)
 		if !ok {
 			return err
 		}
 		form.Field, form.Problem = "password", tooOften(limit)
-		return req.render(http.StatusTooManyRequests, loginPage(req.page("Log in"), form))
+		return req.render(http.StatusTooManyRequests, view.LoginPage(req.page("Log in"), form))
 	}
 	session, err := s.app.Auth.Login(req.ctx, form.Username, req.r.PostFormValue("password"))
 	if errors.Is(err, social.ErrBadLogin) {
 		req.security("login failed", social.User{}, req.triedName(form.Username)...)
 		form.Field, form.Problem = "password", "Wrong username or password."
-		return req.render(http.StatusUnprocessableEntity, loginPage(req.page("Log in"), form))
+		return req.render(http.StatusUnprocessableEntity, view.LoginPage(req.page("Log in"), form))
 	}
 	var waits *auth.SecondFactorError
 	if errors.As(err, &waits) {
@@ -54,7 +55,7 @@ func (s *Server) login(req *request) error {
 }
 
 // enter ends a log-in that has succeeded.
-func (req *request) enter(session auth.Session, form accountForm) error {
+func (req *request) enter(session auth.Session, form view.AccountForm) error {
 	name := cmp.Or(form.Username, session.User.Name)
 	if err := req.server.app.Auth.LoggedIn(req.ctx, session.User, name, req.place()); err != nil {
 		return err
@@ -84,12 +85,12 @@ func (req *request) endReplaced(session auth.Session) {
 
 // askForCode ends the first step of a log-in. A text that came with it goes on to the
 // second one.
-func (req *request) askForCode(secret string, form accountForm) error {
+func (req *request) askForCode(secret string, form view.AccountForm) error {
 	req.setCookie(req.loginCookie(), secret, int(auth.LoginWaitsFor/time.Second))
 	if form.Draft == "" {
 		return req.redirect("/login/code?next=" + url.QueryEscape(form.Next))
 	}
-	return req.render(http.StatusOK, codePage(req.page("Log in"), form))
+	return req.render(http.StatusOK, view.CodePage(req.page("Log in"), form))
 }
 
 func (s *Server) codeForm(req *request) error {
@@ -98,14 +99,14 @@ func (s *Server) codeForm(req *request) error {
 	case req.signed:
 		return req.redirect(next)
 	case req.waiting() == "":
-		return req.redirect(loginPath(next))
+		return req.redirect(view.LoginPath(next))
 	}
-	return req.render(http.StatusOK, codePage(req.page("Log in"), accountForm{Next: next}))
+	return req.render(http.StatusOK, view.CodePage(req.page("Log in"), view.AccountForm{Next: next}))
 }
 
 // loginCode is the second step of a log-in.
 func (s *Server) loginCode(req *request) error {
-	form := accountForm{Next: localPath(req.r.PostFormValue("next")), Draft: req.draft, Action: req.r.PostFormValue("action"), Field: "code"}
+	form := view.AccountForm{Next: localPath(req.r.PostFormValue("next")), Draft: req.draft, Action: req.r.PostFormValue("action"), Field: "code"}
 	secret := req.waiting()
 	who, _ := s.app.Auth.LoginUser(req.ctx, secret) // for limits and the log
 	by := limits.By{Account: who.ID, Address: req.place()}
@@ -115,23 +116,23 @@ func (s *Server) loginCode(req *request) error {
 			return err
 		}
 		form.Problem = tooOften(limit)
-		return req.render(http.StatusTooManyRequests, codePage(req.page("Log in"), form))
+		return req.render(http.StatusTooManyRequests, view.CodePage(req.page("Log in"), form))
 	}
 	done, err := s.app.Auth.FinishLogin(req.ctx, secret, req.r.PostFormValue("code"))
 	switch {
 	case errors.Is(err, auth.ErrBadCode):
 		req.security("code failed", who)
 		form.Problem = "That code is not right, or was used before."
-		return req.render(http.StatusUnprocessableEntity, codePage(req.page("Log in"), form))
+		return req.render(http.StatusUnprocessableEntity, view.CodePage(req.page("Log in"), form))
 	case errors.Is(err, auth.ErrTooManyCodes):
 		req.security("too many codes", who)
 		req.w.Header().Set("Retry-After", "3600")
 		form.Problem = "Too many wrong codes. Use a recovery code, or try again in an hour."
-		return req.render(http.StatusTooManyRequests, codePage(req.page("Log in"), form))
+		return req.render(http.StatusTooManyRequests, view.CodePage(req.page("Log in"), form))
 	case errors.Is(err, auth.ErrNoLogin):
 		req.setCookie(req.loginCookie(), "", clearAtNow)
 		form.Field, form.Problem = "username", "That took too long, or too many codes were wrong. Log in again."
-		return req.render(http.StatusUnprocessableEntity, loginPage(req.page("Log in"), form))
+		return req.render(http.StatusUnprocessableEntity, view.LoginPage(req.page("Log in"), form))
 	case err != nil:
 		return err
 	}
@@ -161,11 +162,8 @@ func (req *request) toLogin() error {
 	if req.r.Method != http.MethodGet {
 		next = req.formPage()
 	}
-	return req.redirect(loginPath(next))
+	return req.redirect(view.LoginPath(next))
 }
-
-// loginPath is the log-in page that leads to a path afterwards.
-func loginPath(next string) string { return "/login?next=" + url.QueryEscape(next) }
 
 // formPage is the page with the form that is sent to the address of a request.
 func (req *request) formPage() string {
@@ -178,8 +176,8 @@ func (req *request) formPage() string {
 		return "/settings/data"
 	case path == "/settings/invites/end":
 		return "/settings/invites"
-	case strings.HasPrefix(path, securityPath):
-		return securityPath
+	case strings.HasPrefix(path, view.SecurityPath):
+		return view.SecurityPath
 	case strings.HasPrefix(path, "/settings/"):
 		return path
 	case path == "/logout":
@@ -187,11 +185,11 @@ func (req *request) formPage() string {
 	case name == "":
 		return "/home"
 	case strings.HasPrefix(path, "/tag/"):
-		return tagPath(name)
+		return view.TagPath(name)
 	case req.r.PathValue("id") != "":
-		return profilePath(name) + "/" + url.PathEscape(req.r.PathValue("id"))
+		return view.ProfilePath(name) + "/" + url.PathEscape(req.r.PathValue("id"))
 	}
-	return profilePath(name)
+	return view.ProfilePath(name)
 }
 
 // toForm redirects from the address of a form, opened from a browser's history

@@ -4,38 +4,14 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
 	"retwis/internal/social/moderation"
 	"retwis/internal/social/timeline"
+	"retwis/internal/web/view"
 )
-
-// caseView is everything about a post or a person.
-type caseView struct {
-	Target  string
-	Person  social.User
-	May     bool // the viewer may decide about the person
-	Info    social.StandingInfo
-	Post    *timeline.View // nil for a person
-	Shown   postList       // the post
-	Reports []moderation.UserReport
-	Open    bool // there is an open report
-	Held    bool // the viewer has it
-	History []decisionView
-	Done    bool
-	Problem string
-}
-
-// decisionView is an entry of the audit log.
-type decisionView struct {
-	audit.Entry
-	By     string
-	About  string // the person; empty for nobody
-	Target string // an address, empty for none
-}
 
 func (s *Server) moderationCase(req *request) error { return s.showCase(req, http.StatusOK, "") }
 
@@ -44,63 +20,63 @@ func (s *Server) showCase(req *request, status int, problem string) error {
 	if err != nil {
 		return err
 	}
-	view := caseView{Target: req.r.FormValue("of"), Done: req.r.URL.Query().Has("done"), Problem: problem}
+	data := view.Case{Target: req.r.FormValue("of"), Done: req.r.URL.Query().Has("done"), Problem: problem}
 	held, err := s.app.Reports.HeldReport(req.ctx, actor)
-	view.Held = err == nil && held.Target == view.Target
+	data.Held = err == nil && held.Target == data.Target
 	if err != nil && !errors.Is(err, moderation.ErrNoReport) {
 		return err
 	}
-	if !view.Held {
-		held, err = s.app.Reports.ReportOf(req.ctx, actor, view.Target)
+	if !data.Held {
+		held, err = s.app.Reports.ReportOf(req.ctx, actor, data.Target)
 		if err != nil && !errors.Is(err, moderation.ErrNoReport) {
 			return err
 		}
 	}
-	view.Open, view.Reports = err == nil, held.Reports
-	view.Person, view.Post, err = s.app.Reports.TargetOf(req.ctx, actor, view.Target)
-	if errors.Is(err, social.ErrNotFound) && view.Held {
+	data.Open, data.Reports = err == nil, held.Reports
+	data.Person, data.Post, err = s.app.Reports.TargetOf(req.ctx, actor, data.Target)
+	if errors.Is(err, social.ErrNotFound) && data.Held {
 		err = nil // gone meanwhile: it can only be dismissed
 	}
 	if err != nil {
 		return err
 	}
-	if err := s.fillCase(req, &view); err != nil {
+	if err := s.fillCase(req, &data); err != nil {
 		return err
 	}
 	title := "Report"
-	if view.Person.Name != "" {
-		title = view.Person.Name
-		if view.Post != nil {
-			title = "Post by " + view.Person.Name
+	if data.Person.Name != "" {
+		title = data.Person.Name
+		if data.Post != nil {
+			title = "Post by " + data.Person.Name
 		}
 	}
-	return req.render(status, casePage(req.page(title), view))
+	return req.render(status, view.CasePage(req.page(title), data))
 }
 
 // fillCase reads what is known about the person.
-func (s *Server) fillCase(req *request, view *caseView) error {
+func (s *Server) fillCase(req *request, data *view.Case) error {
 	v, err := req.person()
 	if err != nil {
 		return err
 	}
-	if view.Post != nil {
-		if view.Shown, err = req.show(v, []timeline.Item{{Entry: view.Post, Post: view.Post}}); err != nil {
+	if data.Post != nil {
+		if data.Shown, err = req.show(v, []timeline.Item{{Entry: data.Post, Post: data.Post}}); err != nil {
 			return err
 		}
 	}
-	if view.Person.ID == 0 {
-		view.May = true
+	if data.Person.ID == 0 {
+		data.May = true
 		return nil
 	}
-	view.May = req.viewer.MayModerate(view.Person)
-	if view.Info, err = s.app.Moderation.StandingOf(req.ctx, view.Person.ID); err != nil {
+	data.May = req.viewer.MayModerate(data.Person)
+	if data.Info, err = s.app.Moderation.StandingOf(req.ctx, data.Person.ID); err != nil {
 		return err
 	}
-	page, err := s.app.Audit.Read(req.ctx, audit.Filter{Person: view.Person.ID}, "", 20)
+	page, err := s.app.Audit.Read(req.ctx, audit.Filter{Person: data.Person.ID}, "", 20)
 	if err != nil {
 		return err
 	}
-	view.History, err = s.decisions(req, page.Entries)
+	data.History, err = s.decisions(req, page.Entries)
 	return err
 }
 
@@ -140,7 +116,7 @@ func (s *Server) decide(req *request) error {
 	if held || d.Action == "delete" {
 		return req.changedPosts("/moderation", pid)
 	}
-	return req.changedPosts(casePath(target)+"&done", pid)
+	return req.changedPosts(view.CasePath(target)+"&done", pid)
 }
 
 // untilIn returns the end of a limit or a suspension: the zero time for none.
@@ -165,61 +141,4 @@ func (s *Server) returnReport(req *request) error {
 		return err
 	}
 	return req.redirect("/moderation")
-}
-
-// choice is something that a moderator can decide.
-type choice struct{ name, label string }
-
-// isFinal reports whether a choice takes away what somebody has written, or their account.
-func (c choice) isFinal() bool { return c.name == "delete" || c.name == "suspend" }
-
-// choicesOf are the choices of a decision.
-func choicesOf(view caseView) []choice {
-	var all []choice
-	if view.Held {
-		all = append(all, choice{"dismiss", "Dismiss: nothing is wrong"})
-	}
-	if view.Person.ID == 0 {
-		return all
-	}
-	if view.Post != nil {
-		if view.Post.Hidden.IsZero() {
-			all = append(all, choice{"hide", "Hide the post: only its author sees it"})
-		} else if !view.Held {
-			all = append(all, choice{"unhide", "Show the post again"})
-		}
-		all = append(all, choice{"delete", "Delete the post"})
-	}
-	all = append(all, choice{"limit", "Limit the account: absent from public lists"}, choice{"suspend", "Suspend the account: no log-in, all posts hidden"})
-	if view.Info.Standing != social.Good && !view.Held {
-		all = append(all, choice{"restore", "Restore the account"})
-	}
-	return all
-}
-
-// reasons says how often and why something was reported.
-func reasons(w moderation.WaitingReport) string {
-	labels := make([]string, len(w.Kinds))
-	for i, kind := range w.Kinds {
-		labels[i] = moderation.KindLabel(kind.Name)
-		if len(w.Kinds) > 1 && kind.N > 1 {
-			labels[i] += " (" + thousands(kind.N) + ")"
-		}
-	}
-	text := counted(w.Reporters, "report", "reports")
-	if len(labels) > 0 {
-		text += ": " + strings.Join(labels, ", ")
-	}
-	return text
-}
-
-// caseTitle is how the queue names a report.
-func caseTitle(w moderation.WaitingReport) string {
-	switch {
-	case w.Person.ID == 0:
-		return "Something that is gone"
-	case w.Post != nil:
-		return w.Person.Name + ": " + opening(w.Post.Body, 80)
-	}
-	return w.Person.Name
 }

@@ -3,36 +3,11 @@ package web
 import (
 	"net/http"
 
-	"retwis/internal/social/notify"
+	"retwis/internal/web/view"
 )
 
 // notificationsOnPage is how many groups a page of notifications has.
 const notificationsOnPage = 25
-
-var kindIcons = map[notify.Kind]string{
-	notify.Mention: "at",
-	notify.Reply:   "reply",
-	notify.Like:    "like",
-	notify.Repost:  "repost",
-	notify.Follow:  "user",
-}
-
-func kindIcon(kind notify.Kind) string { return kindIcons[kind] }
-
-// what is the text of a notification after the name of its latest person.
-func what(g notify.Group) string {
-	others := ""
-	if n := int64(g.Count) - 1; n > 0 {
-		others = "and " + counted(n, "other", "others") + " "
-	}
-	return others + map[notify.Kind]string{
-		notify.Mention: "mentioned you",
-		notify.Reply:   "replied to you",
-		notify.Like:    "liked your post",
-		notify.Repost:  "reposted your post",
-		notify.Follow:  "followed you",
-	}[g.Kind]
-}
 
 // notifications shows the notifications, which are read then.
 func (s *Server) notifications(req *request) error {
@@ -55,5 +30,5 @@ func (s *Server) notifications(req *request) error {
 			f.Unread = 0
 		}
 	}
-	return req.render(http.StatusOK, notificationsPage(f, page, moreOf("/notifications", page.Next), before != ""))
+	return req.render(http.StatusOK, view.NotificationsPage(f, page, view.NextPage("/notifications", page.Next), before != ""))
 }

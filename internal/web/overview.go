@@ -10,6 +10,7 @@ import (
 
 	"retwis/internal/app"
 	"retwis/internal/social"
+	"retwis/internal/web/view"
 )
 
 // admin returns an error unless an admin or an owner is logged in. For everybody else the
@@ -21,22 +22,13 @@ func (req *request) admin() error {
 	return nil
 }
 
-// overviewView is the state of the site, as lines of text.
-type overviewView struct{ Site, Work, Load []overviewLine }
-
-// overviewLine is a value with its name. Bad marks one that an operator should look at.
-type overviewLine struct {
-	Name, Value string
-	Bad         bool
-}
-
 // overview shows the state of the site. It reads counters, not the lists that they count:
 // ten commands and the memory of each server, whatever the size of the site.
 func (s *Server) overview(req *request) error {
 	if err := req.admin(); err != nil {
 		return err
 	}
-	var view overviewView
+	var data view.Overview
 	accounts, posts, err := s.app.Totals(req.ctx)
 	if err != nil {
 		return err
@@ -45,27 +37,27 @@ func (s *Server) overview(req *request) error {
 	if err != nil {
 		return err
 	}
-	view.Site = []overviewLine{
-		{"Accounts created", thousands(accounts), false},
-		{"Posts created", thousands(posts), false},
-		{"Open reports", thousands(reports), false},
+	data.Site = []view.OverviewLine{
+		{Name: "Accounts created", Value: view.Thousands(accounts)},
+		{Name: "Posts created", Value: view.Thousands(posts)},
+		{Name: "Open reports", Value: view.Thousands(reports)},
 	}
 	last, err := s.lastBackup(req.ctx)
 	if err != nil {
 		return err
 	}
-	view.Site = append(view.Site, last)
-	if view.Work, err = s.backgroundWork(req.ctx); err != nil {
+	data.Site = append(data.Site, last)
+	if data.Work, err = s.backgroundWork(req.ctx); err != nil {
 		return err
 	}
-	view.Load = []overviewLine{
-		{"Requests", fmt.Sprintf("%.1f a second, in the last minute", s.metrics.Meter.PerSecond(time.Now())), false},
-		{"Open pages", thousands(int64(s.live.Connections())), false},
-		{"Memory of this process", megabytes(processMemory()), false},
+	data.Load = []view.OverviewLine{
+		{Name: "Requests", Value: fmt.Sprintf("%.1f a second, in the last minute", s.metrics.Meter.PerSecond(time.Now()))},
+		{Name: "Open pages", Value: view.Thousands(int64(s.live.Connections()))},
+		{Name: "Memory of this process", Value: megabytes(processMemory())},
 	}
 	servers := s.app.Memory(req.ctx)
 	for _, use := range servers {
-		line := overviewLine{Name: "Memory of the database", Value: megabytes(use.Used)}
+		line := view.OverviewLine{Name: "Memory of the database", Value: megabytes(use.Used)}
 		if use.Max > 0 {
 			line.Value += fmt.Sprintf(" of %s (%.0f %%)", megabytes(use.Max), 100*use.Share())
 			line.Bad = use.Share() > 0.8
@@ -73,35 +65,35 @@ func (s *Server) overview(req *request) error {
 		if len(servers) > 1 {
 			line.Name += " at " + use.Address
 		}
-		view.Load = append(view.Load, line)
+		data.Load = append(data.Load, line)
 	}
-	view.Load = append(view.Load, overviewLine{"Version", s.version, false})
-	return req.render(http.StatusOK, overviewPage(req.page("Overview"), view))
+	data.Load = append(data.Load, view.OverviewLine{Name: "Version", Value: s.version})
+	return req.render(http.StatusOK, view.OverviewPage(req.page("Overview"), data))
 }
 
-func (s *Server) lastBackup(ctx context.Context) (overviewLine, error) {
+func (s *Server) lastBackup(ctx context.Context) (view.OverviewLine, error) {
 	at, err := s.app.LastBackup(ctx)
-	line := overviewLine{Name: "Last backup", Value: "never", Bad: true}
+	line := view.OverviewLine{Name: "Last backup", Value: "never", Bad: true}
 	if !at.IsZero() {
-		line.Value, line.Bad = humanTime(at), time.Since(at) > app.BackupDue
+		line.Value, line.Bad = view.HumanTime(at), time.Since(at) > app.BackupDue
 	}
 	return line, err
 }
 
 // backgroundWork is what is done after the response to a request.
-func (s *Server) backgroundWork(ctx context.Context) (lines []overviewLine, err error) {
+func (s *Server) backgroundWork(ctx context.Context) (lines []view.OverviewLine, err error) {
 	work, err := s.app.Backlog(ctx)
 	if err != nil {
 		return nil, err
 	}
-	line := overviewLine{Name: "Unfinished work, such as posts on their way to timelines", Value: thousands(work.Waiting)}
+	line := view.OverviewLine{Name: "Unfinished work, such as posts on their way to timelines", Value: view.Thousands(work.Waiting)}
 	if work.Stalled > time.Minute {
 		line.Value += ", waiting for " + work.Stalled.Round(time.Second).String()
 		line.Bad = true
 	}
 	lines = append(lines, line)
 	dead, err := s.app.DeadJobs(ctx)
-	return append(lines, overviewLine{"Work given up", strconv.FormatInt(dead, 10), dead > 0}), err
+	return append(lines, view.OverviewLine{Name: "Work given up", Value: strconv.FormatInt(dead, 10), Bad: dead > 0}), err
 }
 
 // processMemory is the memory that this process has from the system, in bytes.
@@ -112,5 +104,5 @@ func processMemory() int64 {
 }
 
 func megabytes(bytes int64) string {
-	return thousands((bytes+1<<19)>>20) + " MB"
+	return view.Thousands((bytes+1<<19)>>20) + " MB"
 }

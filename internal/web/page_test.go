@@ -5,42 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
+	"retwis/internal/web/view"
 )
-
-func TestInitials(t *testing.T) {
-	t.Parallel()
-	for name, want := range map[string]string{
-		"ada": "A", "ada_lovelace": "AL", "AdaLovelace": "A", "_x_": "X", "ada lovelace king": "AL",
-		"élan": "É", "__": "_", "42nd": "4", "": "\uFFFD",
-	} {
-		if got := initials(name); got != want {
-			t.Errorf("initials(%q) = %q, want %q", name, got, want)
-		}
-	}
-}
-
-func TestThousands(t *testing.T) {
-	t.Parallel()
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
-		if got := thousands(n); got != want {
-			t.Errorf("thousands(%d) = %q, want %q", n, got, want)
-		}
-	}
-}
-
-// A name in a path is decoded unchanged.
-func TestProfilePath(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(rt *rapid.T) {
-		name := rapid.String().Draw(rt, "name")
-		path := profilePath(name)
-		back, err := url.PathUnescape(strings.TrimPrefix(path, "/u/"))
-		if err != nil || back != name || strings.Count(path, "/") != 2 {
-			rt.Errorf("%q is at %q", name, path)
-		}
-	})
-}
 
 // FuzzBefore looks for a cursor that is misread.
 func FuzzBefore(f *testing.F) {
@@ -58,7 +24,7 @@ func FuzzBefore(f *testing.F) {
 			t.Errorf("%q is %d and %v", raw, id, err)
 		case err == nil && id == 0 && query.Has("before"):
 			t.Errorf("%q was passed over", raw)
-		case err == nil && id != 0 && !strings.HasSuffix(older("", id), "="+query.Get("before")):
+		case err == nil && id != 0 && !strings.HasSuffix(view.OlderPage("", id), "="+query.Get("before")):
 			t.Errorf("%q was read as %d", raw, id)
 		}
 	})

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"strings"
 )
 
 // statusGone is the status for a client that disconnected. Only logs and metrics
@@ -25,23 +24,6 @@ func (e *pageError) Error() string {
 }
 
 func (e *pageError) Unwrap() error { return e.cause }
-
-// headline is the first sentence for the user, without its full stop.
-func (e *pageError) headline() string {
-	first, _, _ := strings.Cut(e.detail, ". ")
-	return strings.TrimSuffix(first, ".")
-}
-
-// rest is what follows the headline.
-func (e *pageError) rest() string {
-	_, rest, _ := strings.Cut(e.detail, ". ")
-	return rest
-}
-
-// isTemporary reports whether the same request can succeed a little later.
-func (e *pageError) isTemporary() bool {
-	return e.status == http.StatusServiceUnavailable || e.status == http.StatusTooManyRequests
-}
 
 var (
 	errNotFound = &pageError{status: http.StatusNotFound, detail: "This page doesn't exist."}

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -11,48 +10,14 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/people"
+	"retwis/internal/web/view"
 )
 
 // peopleOnPage is how many users a page of followers has.
 const peopleOnPage = 30
 
-// personView is a person in a list, with a button to follow them.
-type personView struct {
-	User       social.User
-	Own        bool // the viewer
-	Following  bool
-	FollowedBy bool
-	Undo       string // "unmute" or "unblock": a button for that instead
-	Compact    bool   // beside a page, where there is little room
-	Back       string // the page that the button leads back to; empty for the person's profile
-}
-
-// peopleView is a page of people, and the address of the next one.
-type peopleView struct {
-	People []personView
-	Next   string
-	Later  bool // this is not the first page
-}
-
-// shownName is the name that a user has chosen to be shown.
-func shownName(u social.User) string { return cmp.Or(u.DisplayName, u.Name) }
-
-func followLabel(p personView) string {
-	if p.FollowedBy {
-		return "Follow back"
-	}
-	return "Follow"
-}
-
-func undoLabel(what string) string {
-	if what == "unmute" {
-		return "Unmute"
-	}
-	return "Unblock"
-}
-
 // withButtons adds to users how the viewer stands to them.
-func (req *request) withButtons(v *social.Viewer, users []social.User) ([]personView, error) {
+func (req *request) withButtons(v *social.Viewer, users []social.User) ([]view.Person, error) {
 	ids := make([]int64, len(users))
 	for i, user := range users {
 		ids[i] = user.ID
@@ -61,9 +26,9 @@ func (req *request) withButtons(v *social.Viewer, users []social.User) ([]person
 	if err != nil {
 		return nil, err
 	}
-	views := make([]personView, len(users))
+	views := make([]view.Person, len(users))
 	for i, user := range users {
-		views[i] = personView{
+		views[i] = view.Person{
 			User: user, Own: req.signed && user.ID == req.viewer.ID,
 			Following: relations[i].Following, FollowedBy: relations[i].FollowedBy, Back: req.r.URL.RequestURI(),
 		}
@@ -85,40 +50,40 @@ func (s *Server) people(req *request, what string, list func(ctx context.Context
 		return err
 	}
 	if user.Name != req.r.PathValue("name") {
-		return req.redirectToName(tabPath(user.Name, what))
+		return req.redirectToName(view.TabPath(user.Name, what))
 	}
 	cursor := req.r.URL.Query().Get("before")
 	people, err := list(req.ctx, v, user.ID, cursor, peopleOnPage)
 	if err != nil {
 		return err
 	}
-	page, err := req.peopleView(v, people, tabPath(user.Name, what))
+	page, err := req.peopleView(v, people, view.TabPath(user.Name, what))
 	if err != nil {
 		return err
 	}
-	view, err := s.view(req, v, user)
+	data, err := s.view(req, v, user)
 	if err != nil {
 		return err
 	}
-	view.Tab = what
+	data.Tab = what
 	title := "Followers of " + user.Name
 	if what == "following" {
 		title = "Followed by " + user.Name
 	}
 	f := req.page(title)
-	f.Here = profilePath(user.Name)
-	return req.render(http.StatusOK, peoplePage(f, view, page))
+	f.Here = view.ProfilePath(user.Name)
+	return req.render(http.StatusOK, view.PeoplePage(f, data, page))
 }
 
 // peopleView is a page of a list of people that begins at path.
-func (req *request) peopleView(v *social.Viewer, people social.People, path string) (peopleView, error) {
-	view := peopleView{Later: req.r.URL.Query().Get("before") != ""}
+func (req *request) peopleView(v *social.Viewer, people social.People, path string) (view.People, error) {
+	data := view.People{Later: req.r.URL.Query().Get("before") != ""}
 	if people.Next != "" {
-		view.Next = path + "?before=" + url.QueryEscape(people.Next)
+		data.Next = path + "?before=" + url.QueryEscape(people.Next)
 	}
 	var err error
-	view.People, err = req.withButtons(v, people.Users)
-	return view, err
+	data.People, err = req.withButtons(v, people.Users)
+	return data, err
 }
 
 // The forms that change how the viewer and the owner of the page stand to each other.
@@ -176,7 +141,7 @@ func (s *Server) relate(req *request, change func(ctx context.Context, from, to 
 	case err != nil:
 		return err
 	}
-	return req.changed(req.back(profilePath(user.Name)))
+	return req.changed(req.back(view.ProfilePath(user.Name)))
 }
 
 // related returns the user named in the address of a form: one that the viewer can see,
@@ -230,5 +195,5 @@ func (s *Server) changePin(req *request, change func(ctx context.Context, user s
 	if err != nil {
 		return err
 	}
-	return req.changed(req.back(profilePath(req.viewer.Name)))
+	return req.changed(req.back(view.ProfilePath(req.viewer.Name)))
 }

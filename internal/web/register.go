@@ -7,45 +7,27 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/accounts"
 	"retwis/internal/social/limits"
+	"retwis/internal/web/view"
 )
-
-// accountForm is a form with a username and a password, filled in with rejected
-// input, except for the password, and with the message for one field.
-type accountForm struct {
-	Username string
-	Next     string
-	Draft    string // a text that was sent without a session
-	Action   string // the path that it was sent to, or which form of a page it is
-	Notice   string // what has just succeeded
-	Invite   string // the token of an invitation
-	Mode     accounts.SignUpMode
-	Field    string
-	Problem  string
-}
-
-// mayJoin reports whether the form to sign up is shown.
-func (f accountForm) mayJoin() bool {
-	return f.Mode != accounts.SignUpClosed && (f.Mode != accounts.SignUpInvite || f.Invite != "")
-}
 
 func (s *Server) registerForm(req *request) error {
 	if req.signed {
 		return req.redirect("/home")
 	}
-	return s.showRegister(req, http.StatusOK, accountForm{})
+	return s.showRegister(req, http.StatusOK, view.AccountForm{})
 }
 
 // showRegister shows the form to sign up, or why there is none.
-func (s *Server) showRegister(req *request, status int, form accountForm) error {
+func (s *Server) showRegister(req *request, status int, form view.AccountForm) error {
 	var err error
 	if form.Mode, err = s.app.SignUps.SignUpMode(req.ctx); err != nil {
 		return err
 	}
-	return req.render(status, registerPage(req.page("Sign up"), form))
+	return req.render(status, view.RegisterPage(req.page("Sign up"), form))
 }
 
 func (s *Server) register(req *request) error {
-	form := accountForm{Username: req.r.PostFormValue("username"), Invite: req.r.PostFormValue("invite")}
+	form := view.AccountForm{Username: req.r.PostFormValue("username"), Invite: req.r.PostFormValue("invite")}
 	password := req.r.PostFormValue("password")
 	if password != req.r.PostFormValue("password2") {
 		form.Field, form.Problem = "password2", "The passwords don't match."

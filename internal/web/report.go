@@ -6,21 +6,8 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/timeline"
+	"retwis/internal/web/view"
 )
-
-// reportForm is the form to report a post or a person, filled in with rejected input.
-type reportForm struct {
-	Action  string // where it is sent
-	Back    string
-	Name    string   // of the person
-	Post    postList // none, or one
-	Person  bool     // not a post
-	Unseen  bool     // the viewer does not see it, or it does not exist
-	Kind    string
-	Text    string
-	Problem string
-	Sent    bool
-}
 
 func (s *Server) reportUserForm(req *request) error {
 	form, _, err := req.userReport()
@@ -33,18 +20,18 @@ func (s *Server) reportUserForm(req *request) error {
 // userReport returns the form for the user in the address. It is the same for one who has
 // blocked the viewer and for one who does not exist: the form does not betray a block, and
 // who is insulted and then blocked can report it.
-func (req *request) userReport() (form reportForm, about social.User, err error) {
+func (req *request) userReport() (form view.ReportForm, about social.User, err error) {
 	user, _, err := req.visibleOwner()
 	var page *pageError
 	name := req.r.PathValue("name")
 	switch {
 	case err == nil:
-		path := profilePath(user.Name)
-		return reportForm{Action: path + "/report", Back: path, Name: user.Name, Person: true}, user, nil
+		path := view.ProfilePath(user.Name)
+		return view.ReportForm{Action: path + "/report", Back: path, Name: user.Name, Person: true}, user, nil
 	case !errors.As(err, &page) || social.CheckName(name) != nil:
-		return reportForm{}, social.User{}, err
+		return view.ReportForm{}, social.User{}, err
 	}
-	return reportForm{Action: profilePath(name) + "/report", Back: "/home", Name: name, Person: true, Unseen: true}, user, nil
+	return view.ReportForm{Action: view.ProfilePath(name) + "/report", Back: "/home", Name: name, Person: true, Unseen: true}, user, nil
 }
 
 func (s *Server) reportUser(req *request) error {
@@ -66,22 +53,22 @@ func (s *Server) reportPostForm(req *request) error {
 
 // postReport returns the form for the post in the address, and the post. Of one that the
 // viewer does not see, only the id is known; see userReport.
-func (req *request) postReport() (form reportForm, post social.Post, err error) {
+func (req *request) postReport() (form view.ReportForm, post social.Post, err error) {
 	v, err := req.person()
 	if err != nil {
-		return reportForm{}, social.Post{}, err
+		return view.ReportForm{}, social.Post{}, err
 	}
 	item, err := req.item(v)
 	name := req.r.PathValue("name")
 	id, ok := parseID(req.r.PathValue("id"))
 	switch {
 	case errors.Is(err, errNoPost) && ok && social.CheckName(name) == nil:
-		return reportForm{Action: pathOf(name, id) + "/report", Back: "/home", Name: name, Unseen: true}, social.Post{ID: id}, nil
+		return view.ReportForm{Action: view.PathOf(name, id) + "/report", Back: "/home", Name: name, Unseen: true}, social.Post{ID: id}, nil
 	case err != nil:
-		return reportForm{}, social.Post{}, err
+		return view.ReportForm{}, social.Post{}, err
 	}
-	path := postPath(item.Post.Post)
-	form = reportForm{Action: path + "/report", Back: path, Name: item.Post.Author.Name}
+	path := view.PostPath(item.Post.Post)
+	form = view.ReportForm{Action: path + "/report", Back: path, Name: item.Post.Author.Name}
 	form.Post, err = req.show(v, []timeline.Item{{Entry: item.Post, Post: item.Post, Marks: item.Marks}})
 	return form, item.Post.Post, err
 }
@@ -96,7 +83,7 @@ func (s *Server) reportPost(req *request) error {
 }
 
 // reported answers a report.
-func (req *request) reported(form reportForm, about social.User, err error) error {
+func (req *request) reported(form view.ReportForm, about social.User, err error) error {
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) && invalid.Field != "target" {
 		form.Problem = invalid.Reason
@@ -113,10 +100,10 @@ func (req *request) reported(form reportForm, about social.User, err error) erro
 	return req.renderReport(http.StatusOK, form)
 }
 
-func (req *request) renderReport(status int, form reportForm) error {
+func (req *request) renderReport(status int, form view.ReportForm) error {
 	what := "Report " + form.Name
 	if !form.Person {
 		what = "Report a post by " + form.Name
 	}
-	return req.render(status, reportPage(req.page(what), form))
+	return req.render(status, view.ReportPage(req.page(what), form))
 }

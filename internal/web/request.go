@@ -7,7 +7,9 @@ import (
 	"sync/atomic"
 
 	"retwis/internal/social"
+	"retwis/internal/social/timeline"
 	"retwis/internal/web/httpserver"
+	"retwis/internal/web/view"
 )
 
 // request is one HTTP request, with its session.
@@ -39,3 +41,34 @@ func (req *request) address() netip.Addr { return httpserver.ClientAddress(req.r
 
 // device is what the client calls itself, so short that people recognize it.
 func (req *request) device() string { return httpserver.DeviceName(req.r.UserAgent()) }
+
+// person returns the session user as a viewer of posts, or a stranger.
+func (req *request) person() (*social.Viewer, error) {
+	if req.as != nil && req.as.User == req.viewer {
+		return req.as, nil
+	}
+	var err error
+	req.as, err = req.server.app.Viewers.Get(req.ctx, req.viewer)
+	return req.as, err
+}
+
+// show returns posts for a page.
+func (req *request) show(v *social.Viewer, items []timeline.Item) (view.Posts, error) {
+	list := view.NewPosts(v, items)
+	return list, req.nameParents(list)
+}
+
+// nameParents reads the posts that these reply to, for the names of their authors: one round
+// trip at most.
+func (req *request) nameParents(list view.Posts) error {
+	ids := list.UnnamedParents()
+	if len(ids) == 0 {
+		return nil
+	}
+	parents, err := req.server.app.Views.Get(req.ctx, ids...)
+	if err != nil {
+		return err
+	}
+	list.NameParents(ids, parents)
+	return nil
+}

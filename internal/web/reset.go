@@ -7,6 +7,7 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/auth"
 	"retwis/internal/social/limits"
+	"retwis/internal/web/view"
 )
 
 // resetForm is where a link leads that an operator or a moderator has made for someone
@@ -16,7 +17,7 @@ func (s *Server) resetForm(req *request) error {
 	if err != nil {
 		return req.noReset(err)
 	}
-	return req.render(http.StatusOK, resetPage(req.page("Set a new password"), user.Name, req.r.URL.EscapedPath(), accountForm{}))
+	return req.render(http.StatusOK, view.ResetPage(req.page("Set a new password"), user.Name, req.r.URL.EscapedPath(), view.AccountForm{}))
 }
 
 func (s *Server) reset(req *request) error {
@@ -25,7 +26,7 @@ func (s *Server) reset(req *request) error {
 	if err != nil {
 		return req.noReset(err)
 	}
-	form := accountForm{}
+	form := view.AccountForm{}
 	var invalid *social.InvalidError
 	if typed != req.r.PostFormValue("password2") {
 		form.Field, form.Problem = "password2", "The passwords don't match."
@@ -33,7 +34,7 @@ func (s *Server) reset(req *request) error {
 		form.Field, form.Problem = invalid.Field, invalid.Reason
 	}
 	if form.Field != "" {
-		return req.render(http.StatusUnprocessableEntity, resetPage(req.page("Set a new password"), user.Name, req.r.URL.EscapedPath(), form))
+		return req.render(http.StatusUnprocessableEntity, view.ResetPage(req.page("Set a new password"), user.Name, req.r.URL.EscapedPath(), form))
 	}
 	if err != nil {
 		return req.noReset(err)
@@ -60,5 +61,5 @@ func (req *request) noReset(err error) error {
 		return err
 	}
 	req.security("reset link refused", social.User{})
-	return req.render(http.StatusNotFound, noResetPage(req.page("This link doesn't work")))
+	return req.render(http.StatusNotFound, view.NoResetPage(req.page("This link doesn't work")))
 }

@@ -160,8 +160,8 @@ func (s *Server) newMux() *http.ServeMux {
 		mux.Handle(r.pattern, s.handler(r.pattern, r.page))
 		s.access.Secret = append(s.access.Secret, httpserver.SecretPrefix(r.pattern)...)
 	}
-	mux.Handle("GET /static/{file}", s.static.or(s.handler("GET /static/{file}", missing)))
-	mux.HandleFunc("GET /robots.txt", s.static.robots)
+	mux.Handle("GET /static/{file}", s.static.WithFallback(s.handler("GET /static/{file}", missing)))
+	mux.HandleFunc("GET /robots.txt", robots)
 	mux.HandleFunc("GET /healthz", healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	return mux
@@ -182,6 +182,12 @@ func (s *Server) AdminHandler() http.Handler {
 		w.Header()["X-Content-Type-Options"] = headerNosniff
 		mux.ServeHTTP(w, r)
 	})
+}
+
+// robots allows search engines to index all public pages.
+func robots(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = w.Write([]byte("User-agent: *\nDisallow: /login\nDisallow: /register\n"))
 }
 
 // missing answers for an outdated address of a static file.

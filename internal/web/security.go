@@ -3,84 +3,54 @@ package web
 import (
 	"errors"
 	"net/http"
-	"strconv"
-	"strings"
 
 	"retwis/internal/social"
 	"retwis/internal/social/auth"
 	"retwis/internal/social/limits"
+	"retwis/internal/web/view"
 )
 
 // toSecurity leads from the address of a form to the page that has it.
-func (*Server) toSecurity(req *request) error { return req.redirect(securityPath) }
+func (*Server) toSecurity(req *request) error { return req.redirect(view.SecurityPath) }
 
-const securityPath = "/settings/security"
-
-// securityView is the page of an account's security. form is one that was rejected; its
-// Action says which.
-type securityView struct {
-	On       bool // the second factor
-	Codes    int  // recovery codes that are left
-	Sessions []sessionView
-	Done     string // what has just succeeded, as the address says it
-	form     accountForm
-}
-
-// in returns the form that was rejected, if it is this one.
-func (v securityView) in(action string) accountForm {
-	if v.form.Action == action {
-		return v.form
-	}
-	return accountForm{}
-}
-
-// done are the sentences for what the address of the page says.
-var done = map[string]string{
+// securityNotices are the sentences for what the address of the page says.
+var securityNotices = map[string]string{
 	"password": "Your password is changed. All other devices are logged out.",
 	"ended":    "That device is logged out.",
 	"others":   "All other devices are logged out.",
 	"off":      "Two-step login is off.",
 }
 
-type sessionView struct{ auth.OpenSession }
-
-func (v sessionView) device() string {
-	if v.Device == "" {
-		return "Unknown device"
-	}
-	return v.Device
-}
-
 func (s *Server) securitySettings(req *request) error {
-	view := securityView{}
-	for name, text := range done {
+	data := view.Security{}
+	for name, text := range securityNotices {
 		if req.r.URL.Query().Has(name) {
-			view.Done = text
+			data.Done = text
 		}
 	}
-	return req.securityPage(http.StatusOK, view)
+	return req.securityPage(http.StatusOK, data)
 }
 
 // securityPage shows the page, with what is known of the account.
-func (req *request) securityPage(status int, view securityView) error {
+func (req *request) securityPage(status int, data view.Security) error {
 	state, err := req.server.app.Auth.SecondFactor(req.ctx, req.viewer.ID)
 	if err != nil {
 		return err
 	}
-	view.On, view.Codes = state.On, state.Codes
+	data.On, data.Codes = state.On, state.Codes
 	open, err := req.server.app.Sessions.OpenSessions(req.ctx, req.viewer.ID, req.secret)
 	if err != nil {
 		return err
 	}
 	for _, one := range open {
-		view.Sessions = append(view.Sessions, sessionView{one})
+		data.Sessions = append(data.Sessions, view.Session{OpenSession: one})
 	}
-	return req.render(status, securityPage(req.page("Settings"), view))
+	return req.render(status, view.SecurityPage(req.page("Settings"), data))
 }
 
 // rejected shows the page again, with what is wrong with one form of it.
 func (req *request) rejected(action, field, problem string) error {
-	return req.securityPage(http.StatusUnprocessableEntity, securityView{form: accountForm{Action: action, Field: field, Problem: problem}})
+	return req.securityPage(http.StatusUnprocessableEntity, view.Security{Form: view.AccountForm{Action: action, Field: field, Problem: problem}})
 }
 
 // mistake answers an error of a form with a password, or returns it.
@@ -93,7 +63,7 @@ func (req *request) mistake(action string, err error) error {
 	case errors.As(err, &invalid):
 		return req.rejected(action, invalid.Field, invalid.Reason)
 	case errors.Is(err, auth.ErrSecondFactorState):
-		return req.redirect(securityPath)
+		return req.redirect(view.SecurityPath)
 	}
 	return err
 }
@@ -113,7 +83,7 @@ func (s *Server) changePassword(req *request) error {
 	req.giveBack(limits.Password)
 	req.security("password changed", req.viewer)
 	req.keepSession(session.Secret)
-	return req.changed(securityPath + "?password")
+	return req.changed(view.SecurityPath + "?password")
 }
 
 func (s *Server) endSession(req *request) error {
@@ -122,7 +92,7 @@ func (s *Server) endSession(req *request) error {
 		return err
 	}
 	req.security("session ended", req.viewer)
-	return req.changed(securityPath + "?ended")
+	return req.changed(view.SecurityPath + "?ended")
 }
 
 func (s *Server) endOthers(req *request) error {
@@ -130,7 +100,7 @@ func (s *Server) endOthers(req *request) error {
 		return err
 	}
 	req.security("sessions ended", req.viewer)
-	return req.changed(securityPath + "?others")
+	return req.changed(view.SecurityPath + "?others")
 }
 
 // setUpApp makes a key for an authenticator app; appPage shows it.
@@ -142,47 +112,38 @@ func (s *Server) setUpApp(req *request) error {
 		return req.mistake("app", err)
 	}
 	req.giveBack(limits.Password)
-	return req.redirect(securityPath + "/app")
+	return req.redirect(view.SecurityPath + "/app")
 }
 
 func (s *Server) appPage(req *request) error {
-	return req.showApp(http.StatusOK, accountForm{})
+	return req.showApp(http.StatusOK, view.AccountForm{})
 }
 
-func (req *request) showApp(status int, form accountForm) error {
+func (req *request) showApp(status int, form view.AccountForm) error {
 	key, err := req.server.app.Auth.SecondFactorKey(req.ctx, req.viewer.ID)
 	if errors.Is(err, auth.ErrSecondFactorState) {
-		return req.redirect(securityPath)
+		return req.redirect(view.SecurityPath)
 	}
 	if err != nil {
 		return err
 	}
-	picture, err := qrCode(auth.KeyURL(key, req.viewer))
+	picture, err := view.QRCode(auth.KeyURL(key, req.viewer))
 	if err != nil {
 		return err
 	}
-	return req.render(status, appPage(req.page("Settings"), picture, inGroups(key), form))
-}
-
-// inGroups writes a key as people can copy it.
-func inGroups(key string) string {
-	var groups []string
-	for ; len(key) > 4; key = key[4:] {
-		groups = append(groups, key[:4])
-	}
-	return strings.Join(append(groups, key), " ")
+	return req.render(status, view.AppPage(req.page("Settings"), picture, view.InGroups(key), form))
 }
 
 func (s *Server) confirmApp(req *request) error {
 	codes, err := s.app.Auth.ConfirmSecondFactor(req.ctx, req.viewer.ID, req.r.PostFormValue("code"))
 	if errors.Is(err, auth.ErrBadCode) {
-		return req.showApp(http.StatusUnprocessableEntity, accountForm{Field: "code", Problem: "That code is not right. Check that the clock of your phone is."})
+		return req.showApp(http.StatusUnprocessableEntity, view.AccountForm{Field: "code", Problem: "That code is not right. Check that the clock of your phone is."})
 	}
 	if err != nil {
 		return req.mistake("app", err)
 	}
 	req.security("second factor on", req.viewer)
-	return req.render(http.StatusOK, codesPage(req.page("Settings"), "Two-step login is on", codes))
+	return req.render(http.StatusOK, view.CodesPage(req.page("Settings"), "Two-step login is on", codes))
 }
 
 func (s *Server) renewCodes(req *request) error {
@@ -195,7 +156,7 @@ func (s *Server) renewCodes(req *request) error {
 	}
 	req.giveBack(limits.Password)
 	req.security("recovery codes renewed", req.viewer)
-	return req.render(http.StatusOK, codesPage(req.page("Settings"), "New recovery codes", codes))
+	return req.render(http.StatusOK, view.CodesPage(req.page("Settings"), "New recovery codes", codes))
 }
 
 func (s *Server) turnOffApp(req *request) error {
@@ -207,16 +168,5 @@ func (s *Server) turnOffApp(req *request) error {
 	}
 	req.giveBack(limits.Password)
 	req.security("second factor off", req.viewer)
-	return req.changed(securityPath + "?off")
-}
-
-// codesLeft says how many recovery codes are left.
-func codesLeft(n int) string {
-	switch n {
-	case 0:
-		return "You have no recovery codes left: get new ones."
-	case 1:
-		return "You have one recovery code left: get new ones."
-	}
-	return "You have " + strconv.Itoa(n) + " recovery codes left."
+	return req.changed(view.SecurityPath + "?off")
 }

@@ -13,6 +13,8 @@ import (
 	"retwis/internal/social/live"
 	"retwis/internal/web/httpserver"
 	"retwis/internal/web/metrics"
+	"retwis/internal/web/static"
+	"retwis/internal/web/view"
 )
 
 // Server is the site. It is safe for concurrent use.
@@ -34,8 +36,8 @@ type Server struct {
 	failures    httpserver.Samplers // of the log, by status
 	metrics     *metrics.Metrics
 	live        *live.Hub
-	static      *static
-	rendered    *rendered
+	static      *static.Files
+	rendered    *view.Cache
 	site        http.Handler
 	mux         *http.ServeMux
 	visitors    sharedPage // the public timeline

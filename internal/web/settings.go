@@ -7,45 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/a-h/templ"
-
 	"retwis/internal/social"
 	"retwis/internal/social/accounts"
 	"retwis/internal/social/notify"
+	"retwis/internal/web/view"
 )
-
-// settingsTabs are the pages of the settings.
-var settingsTabs = []struct{ path, label string }{
-	{"/settings/profile", "Profile"},
-	{securityPath, "Security"},
-	{"/settings/notifications", "Notifications"},
-	{"/settings/muted", "Muted"},
-	{"/settings/blocked", "Blocked"},
-	{"/settings/data", "Your data"},
-}
-
-// profileForm is the form for a profile, filled in with rejected input.
-type profileForm struct {
-	Profile accounts.UserProfile
-	Field   string
-	Problem string
-	Saved   bool
-}
-
-func (f profileForm) link(i int) string {
-	if i < len(f.Profile.Links) {
-		return f.Profile.Links[i]
-	}
-	return ""
-}
-
-// invalid are the attributes of a field that was rejected.
-func (f profileForm) invalid(field string) templ.Attributes {
-	if f.Field != field {
-		return nil
-	}
-	return templ.Attributes{"aria-invalid": "true"}
-}
 
 // saved is what the address says after a form was saved.
 const saved = "saved"
@@ -59,11 +25,11 @@ func (s *Server) profileSettings(req *request) error {
 	if err != nil {
 		return err
 	}
-	return req.render(http.StatusOK, profileSettings(req.page("Settings"), profileForm{Profile: profile, Saved: req.saved()}))
+	return req.render(http.StatusOK, view.ProfileSettings(req.page("Settings"), view.ProfileForm{Profile: profile, Saved: req.saved()}))
 }
 
 func (s *Server) editProfile(req *request) error {
-	form := profileForm{Profile: accounts.UserProfile{
+	form := view.ProfileForm{Profile: accounts.UserProfile{
 		DisplayName: req.r.PostFormValue("display_name"),
 		Bio:         req.r.PostFormValue("bio"),
 	}}
@@ -76,7 +42,7 @@ func (s *Server) editProfile(req *request) error {
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) {
 		form.Field, form.Problem = invalid.Field, invalid.Reason
-		return req.render(http.StatusUnprocessableEntity, profileSettings(req.page("Settings"), form))
+		return req.render(http.StatusUnprocessableEntity, view.ProfileSettings(req.page("Settings"), form))
 	}
 	if err != nil {
 		return err
@@ -84,30 +50,16 @@ func (s *Server) editProfile(req *request) error {
 	return req.changed("/settings/profile?" + saved)
 }
 
-// kindView is a kind of notification in the settings.
-type kindView struct {
-	Name, Label string
-	On          bool
-}
-
-var kindLabels = map[notify.Kind]string{
-	notify.Mention: "mentions me",
-	notify.Reply:   "replies to me",
-	notify.Like:    "likes a post of mine",
-	notify.Repost:  "reposts a post of mine",
-	notify.Follow:  "follows me",
-}
-
 func (s *Server) notificationSettings(req *request) error {
 	off, err := s.app.Notifications.NotifyOff(req.ctx, req.viewer.ID)
 	if err != nil {
 		return err
 	}
-	var kinds []kindView
+	var kinds []view.NotificationKind
 	for _, kind := range notify.Kinds() {
-		kinds = append(kinds, kindView{Name: kind.String(), Label: kindLabels[kind], On: !slices.Contains(off, kind)})
+		kinds = append(kinds, view.NewNotificationKind(kind, !slices.Contains(off, kind)))
 	}
-	return req.render(http.StatusOK, notificationSettings(req.page("Settings"), kinds, req.saved()))
+	return req.render(http.StatusOK, view.NotificationSettings(req.page("Settings"), kinds, req.saved()))
 }
 
 func (s *Server) changeNotifications(req *request) error {
@@ -140,12 +92,12 @@ func (s *Server) hiddenPeople(req *request, path, undo, empty string, list func(
 	if err != nil {
 		return err
 	}
-	view, err := req.peopleView(v, people, path)
+	data, err := req.peopleView(v, people, path)
 	if err != nil {
 		return err
 	}
-	for i := range view.People {
-		view.People[i].Undo = undo
+	for i := range data.People {
+		data.People[i].Undo = undo
 	}
-	return req.render(http.StatusOK, hiddenPeople(req.page("Settings"), view, empty))
+	return req.render(http.StatusOK, view.HiddenPeople(req.page("Settings"), data, empty))
 }

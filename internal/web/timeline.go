@@ -10,19 +10,16 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/timeline"
+	"retwis/internal/web/view"
 )
 
-const (
-	// timelinePosts is how many posts a page of the public timeline has.
-	timelinePosts = 50
-	// latestUsers is how many new members are listed beside it.
-	latestUsers = 8
-)
+// timelinePosts is how many posts a page of the public timeline has.
+const timelinePosts = 50
 
 // newMembers returns the latest users, with how the viewer stands to them: as it was
 // a second ago at most, except after a change by the viewer.
-func (req *request) newMembers(v *social.Viewer) ([]personView, error) {
-	newest, err := req.server.app.Users.LatestUsers(req.ctx, v, latestUsers)
+func (req *request) newMembers(v *social.Viewer) ([]view.Person, error) {
+	newest, err := req.server.app.Users.LatestUsers(req.ctx, v, view.NewMembers)
 	if err != nil {
 		return nil, err
 	}
@@ -56,20 +53,13 @@ func newMemberLists() (*memberLists, error) {
 
 type membersOf struct {
 	viewer int64
-	users  [latestUsers]social.User
+	users  [view.NewMembers]social.User
 	page   string // to which the buttons lead back
 }
 
 type memberList struct {
 	at     time.Time
-	people []personView // never changes
-}
-
-// membersKey is what the list of new members shows.
-func membersKey(latest []personView) any {
-	var key [latestUsers]personView
-	copy(key[:], latest)
-	return key
+	people []view.Person // never changes
 }
 
 // publicPage is the first page of the public timeline, as a stranger sees it.
@@ -148,14 +138,14 @@ func (s *Server) timeline(req *request) error {
 	if err != nil {
 		return err
 	}
-	list := feed{
+	list := view.Feed{
 		Posts: posts, Next: page.Next, Path: "/timeline", Later: before != 0,
 		Empty: "No posts yet.", Step: "Sign up to write the first one", To: "/register",
 	}
 	if req.signed {
 		list.Step, list.To = "Write the first one", "/home"
 	}
-	return req.renderTo(timelinePage(f, latest, list), func(body []byte) {
+	return req.renderTo(view.TimelinePage(f, latest, list), func(body []byte) {
 		if isShared(req.r) {
 			s.visitors.keep(began, body)
 		}

@@ -2,13 +2,12 @@
 // work without JavaScript.
 //
 // It only translates: from requests to calls of package app, and from their
-// results to pages. routes.go lists every route on one screen, each page has a
-// file with its template beside it, and errors.go is the one place that decides
-// what an error looks like.
+// results to pages, which are in package view. routes.go lists every route on one
+// screen, and errors.go is the one place that decides what an error looks like.
 //
 // # Speed
 //
-// A post is rendered once for each of its versions (posts.go); package timeline keeps
+// A post is rendered once for each of its versions (view.RenderPost); package timeline keeps
 // the HTML with the post, up to a limit, and knows when it has changed. The rest of a
 // page is read each time; package app answers from memory where nothing has
 // changed.
@@ -29,6 +28,8 @@ import (
 	"retwis/internal/social/live"
 	"retwis/internal/web/httpserver"
 	"retwis/internal/web/metrics"
+	"retwis/internal/web/static"
+	"retwis/internal/web/view"
 )
 
 // Options are the settings of a Server. The zero value is a good default.
@@ -110,16 +111,16 @@ func New(service *app.App, opt Options) (*Server, error) {
 	if err = metrics.Register(opt.Registry, s.conns.Metrics()...); err != nil {
 		return nil, err
 	}
-	if s.static, err = newStatic(); err != nil {
+	if s.static, err = static.New(); err != nil {
 		return nil, err
 	}
-	if s.rendered, err = newRendered(); err != nil {
+	if s.rendered, err = view.NewCache(); err != nil {
 		return nil, err
 	}
 	if s.members, err = newMemberLists(); err != nil {
 		return nil, err
 	}
-	service.Views.RenderWith(renderPost)
+	service.Views.RenderWith(view.RenderPost)
 	if s.live, err = live.New(service, opt.Live); err != nil {
 		return nil, fmt.Errorf("web: %w", err)
 	}

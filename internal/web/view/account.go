@@ -1,0 +1,31 @@
+package view
+
+import (
+	"retwis/internal/social/accounts"
+)
+
+// AccountForm is a form with a username and a password, filled in with rejected
+// input, except for the password, and with the message for one field.
+type AccountForm struct {
+	Username string
+	Next     string
+	Draft    string // a text that was sent without a session
+	Action   string // the path that it was sent to, or which form of a page it is
+	Notice   string // what has just succeeded
+	Invite   string // the token of an invitation
+	Mode     accounts.SignUpMode
+	Field    string
+	Problem  string
+}
+
+// mayJoin reports whether the form to sign up is shown.
+func (f AccountForm) mayJoin() bool {
+	return f.Mode != accounts.SignUpClosed && (f.Mode != accounts.SignUpInvite || f.Invite != "")
+}
+
+// LeaveForm is the form that deletes an account, with what was wrong.
+type LeaveForm struct {
+	SecondFactor bool // a code is needed too
+	Field        string
+	Problem      string
+}

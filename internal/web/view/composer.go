@@ -1,0 +1,71 @@
+package view
+
+import (
+	"cmp"
+	"regexp"
+)
+
+// StatusForm is the form for a text, filled in with rejected input. The zero value
+// is the form for a new post.
+type StatusForm struct {
+	Action  string // the path that the form is sent to
+	ID      string // of the field; two forms on a page have different ones
+	Label   string
+	Button  string
+	Status  string // the text
+	Notice  string // a sentence about it
+	Problem string // why it was rejected
+	Hint    string // what to know before it is sent
+	Cancel  string // the page to which a link leads back; empty for none
+}
+
+func (f StatusForm) action() string { return cmp.Or(f.Action, "/post") }
+
+func (f StatusForm) id() string { return cmp.Or(f.ID, "status") }
+
+func (f StatusForm) label() string {
+	switch {
+	case f.Label != "":
+		return f.Label
+	case isReply.MatchString(f.Action):
+		return "Your reply"
+	case isEdit.MatchString(f.Action):
+		return "Edit your post"
+	}
+	return "What's on your mind?"
+}
+
+func (f StatusForm) button() string {
+	switch {
+	case f.Button != "":
+		return f.Button
+	case isReply.MatchString(f.Action):
+		return "Reply"
+	case isEdit.MatchString(f.Action):
+		return "Save"
+	}
+	return "Post"
+}
+
+// The paths to which replies and edits are sent.
+var (
+	isReply = regexp.MustCompile(`^/u/[^/]+/[0-9]+/reply$`)
+	isEdit  = regexp.MustCompile(`^/u/[^/]+/[0-9]+/edit$`)
+)
+
+// TextAction returns the path that a text is sent to, if path is one of those, else
+// that of a new post.
+func TextAction(path string) string {
+	if isReply.MatchString(path) || isEdit.MatchString(path) {
+		return path
+	}
+	return "/post"
+}
+
+// DraftName says what a text is, by the path that it was sent to.
+func DraftName(action string) string {
+	if isReply.MatchString(action) {
+		return "Your reply"
+	}
+	return "Your post"
+}

@@ -1,0 +1,45 @@
+package view
+
+import (
+	"retwis/internal/social/accounts"
+)
+
+// DefaultInviteHours is the time that the form suggests.
+const DefaultInviteHours = 7 * 24
+
+// inviteTimes are the times that the form offers, in hours.
+var inviteTimes = []struct {
+	hours int
+	label string
+}{{24, "1 day"}, {DefaultInviteHours, "7 days"}, {30 * 24, "30 days"}, {365 * 24, "1 year"}}
+
+// Invites is the page of invitations.
+type Invites struct {
+	Mode    accounts.SignUpMode
+	Invites []Invite
+	Link    string // of the invitation that was just created
+	Uses    string // as typed
+	Hours   int
+	Note    string
+	Field   string
+	Problem string
+	Revoked bool
+}
+
+// Invite is an invitation in the list.
+type Invite struct {
+	accounts.Invite
+	By    string // the name of the user who created it; empty for an operator
+	State string
+}
+
+// modeNote says who can sign up.
+func (v Invites) modeNote() string {
+	switch v.Mode {
+	case "invite":
+		return "People can sign up with an invitation only."
+	case "closed":
+		return "Nobody can sign up at the moment, not even with an invitation."
+	}
+	return "Everybody can sign up, with or without an invitation."
+}

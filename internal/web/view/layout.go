@@ -1,0 +1,81 @@
+package view
+
+import (
+	"bytes"
+	"context"
+	"io"
+
+	"github.com/a-h/templ"
+
+	"retwis/internal/web/static"
+)
+
+// layout is a page: the shell, with the children of the component in its middle.
+func layout(f Frame) templ.Component {
+	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
+		children := templ.GetChildren(ctx)
+		if children == nil {
+			children = templ.NopComponent
+		}
+		ctx = templ.ClearChildren(ctx)
+		s, err := shellOf(ctx, f)
+		if err != nil {
+			return err
+		}
+		to, err := direct(w)
+		for _, part := range [...][]byte{s.head, spriteBytes, s.menu} {
+			if err == nil {
+				_, err = to.Write(part)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if err := mainElement(f, children).Render(ctx, w); err != nil {
+			return err
+		}
+		_, err = w.Write(s.end)
+		return err
+	})
+}
+
+// shell is a rendered shellPage, without the icons, which all have in common.
+type shell struct{ head, menu, end []byte }
+
+var (
+	spriteBytes = []byte(spriteSource())
+	// middle marks the place of the children.
+	middle = []byte("<!-- main -->")
+)
+
+func shellOf(ctx context.Context, f Frame) (*shell, error) {
+	r := cacheIn(ctx)
+	shared := r != nil && f.Head == nil
+	f.Live, f.Since, f.Outdated = "", "", nil
+	if shared {
+		if s, ok := r.shells.GetIfPresent(f); ok {
+			return s, nil
+		}
+	}
+	var buf bytes.Buffer
+	if err := shellPage(f).Render(templ.WithChildren(ctx, templ.Raw(string(middle))), &buf); err != nil {
+		return nil, err
+	}
+	s := new(shell)
+	var rest []byte
+	s.head, rest, _ = bytes.Cut(buf.Bytes(), spriteBytes)
+	s.menu, s.end, _ = bytes.Cut(rest, middle)
+	if shared {
+		r.shells.Set(f, s)
+	}
+	return s, nil
+}
+
+// links are the links to static files in the head of every page.
+var links = templ.Raw(`<link rel="icon" href="` + static.Address("favicon.svg") + `" type="image/svg+xml"/>` +
+	`<link rel="stylesheet" href="` + static.Address("app.css") + `"/>` +
+	script("app.js") + script("composer.js") + script("keys.js") + script("live.js") + script("password.js"))
+
+func script(name string) string {
+	return `<script type="module" src="` + static.Address(name) + `"></script>`
+}

@@ -1,0 +1,84 @@
+package view
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"retwis/internal/social"
+	"retwis/internal/social/accounts"
+	"retwis/internal/social/notify"
+	"retwis/internal/social/people"
+	"retwis/internal/social/timeline"
+)
+
+// A post of the original program may have no time.
+func TestPostWithoutTime(t *testing.T) {
+	t.Parallel()
+	html := render(t, onePost(social.Post{ID: 1, Author: social.User{Name: "ada"}, Body: "long ago"}))
+	if strings.Contains(html, "<time") || !strings.Contains(html, "date unknown") {
+		t.Error(html)
+	}
+}
+
+// onePost is a post on a page of its author.
+func onePost(p social.Post) templ.Component {
+	view := &timeline.View{Post: p}
+	view.Rendered, _ = RenderPost(p, nil)
+	return NewPosts(&social.Viewer{User: p.Author}, []timeline.Item{{Entry: view, Post: view}})
+}
+
+func render(t *testing.T, page templ.Component) string {
+	t.Helper()
+	var buf bytes.Buffer
+	if err := page.Render(t.Context(), &buf); err != nil {
+		t.Fatal(err)
+	}
+	return buf.String()
+}
+
+// FuzzMarkup looks for a text that becomes markup on a page.
+func FuzzMarkup(f *testing.F) {
+	for _, text := range []string{"plain", "<script>alert(1)</script>", `" onmouseover="x`, "'>", "&lt;", "</textarea><b>", "javascript:x", "<", "\x00\xff<", "é<"} {
+		f.Add(text)
+	}
+	pages := func(text string) []templ.Component {
+		user := social.User{ID: 1, Name: text}
+		return []templ.Component{
+			onePost(social.Post{ID: 1, Author: user, Body: text, Edited: time.Unix(1, 0)}),
+			repostLine(user),
+			replyLine(social.Post{ID: 1, Author: user}),
+			signedOutActs(PathOf(text, 1), social.PostCounts{}),
+			statusBox(StatusForm{Status: text, Problem: "x" + text}),
+			RegisterPage(Frame{Title: text, Here: text}, AccountForm{Username: text, Field: "username", Problem: "x" + text}),
+			LoginPage(Frame{}, AccountForm{Username: text, Next: text, Field: "password", Problem: "x"}),
+			ProfilePage(Frame{Viewer: user, Signed: true}, Profile{
+				User: user, Common: people.Common{N: 1}, Relation: people.Relation{FollowedBy: true},
+				Profile: accounts.UserProfile{DisplayName: text, Bio: "a", Links: []string{"https://example.com/" + text}},
+			}, Feed{Path: "/u/x", Empty: text}),
+			PeoplePage(Frame{Title: text, Signed: true, Viewer: user}, Profile{User: user, Tab: "followers"}, People{People: []Person{{User: user, Back: text}}, Next: text}),
+			ProfileSettings(Frame{Viewer: user, Signed: true}, ProfileForm{
+				Profile: accounts.UserProfile{DisplayName: text, Bio: "x" + text, Links: []string{text}}, Field: "bio", Problem: "x" + text,
+			}),
+			NotificationsPage(Frame{Viewer: user, Signed: true}, notify.Page{Groups: []notify.Group{{
+				Kind: notify.Reply, Actors: []social.User{user}, Count: 1,
+				Post: &timeline.Item{Post: &timeline.View{Post: social.Post{ID: 1, Author: user, Body: text}}},
+			}}}, "", false),
+			TagPage(Frame{Title: text}, text, true, Feed{Path: TagPath(text)}),
+		}
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		plain := pages("x")
+		for i, page := range pages(text) {
+			html, want := render(t, page), render(t, plain[i])
+			for _, mark := range []string{"<", ">", `"`} {
+				if got, want := strings.Count(html, mark), strings.Count(want, mark); got != want {
+					t.Fatalf("page %d with %q has %d of %s, not %d: %s", i, text, got, mark, want, html)
+				}
+			}
+		}
+	})
+}

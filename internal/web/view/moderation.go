@@ -1,0 +1,143 @@
+package view
+
+import (
+	"strings"
+
+	"retwis/internal/social"
+	"retwis/internal/social/audit"
+	"retwis/internal/social/moderation"
+)
+
+// ReportForm is the form to report a post or a person, filled in with rejected input.
+type ReportForm struct {
+	Action  string // where it is sent
+	Back    string
+	Name    string // of the person
+	Post    Posts  // none, or one
+	Person  bool   // not a post
+	Unseen  bool   // the viewer does not see it, or it does not exist
+	Kind    string
+	Text    string
+	Problem string
+	Sent    bool
+}
+
+// moderationTabs are the pages for moderators.
+var moderationTabs = []struct {
+	path, label string
+	least       social.Role // who sees it
+}{
+	{"/moderation", "Reports", social.Moderator},
+	{"/moderation/people", "People", social.Moderator},
+	{"/moderation/audit", "Decisions", social.Moderator},
+	{"/moderation/overview", "Overview", social.Admin},
+}
+
+// moderationTab is the aria-current attribute of a tab. The page of one case belongs to
+// the reports.
+func moderationTab(f Frame, path string) string {
+	if f.Here == "/moderation/case" && path == "/moderation" {
+		return "true"
+	}
+	return f.current(path)
+}
+
+// Queue is the queue of reports.
+type Queue struct {
+	Held    string // the target of the report that the viewer has, empty for none
+	Empty   bool   // nothing waits that the viewer may decide
+	Reports []QueuedReport
+	Next    string
+}
+
+// QueuedReport is an open report in the queue.
+type QueuedReport struct {
+	moderation.WaitingReport
+	Holder string // empty for nobody
+	Own    bool   // the viewer has it
+}
+
+// caseTitle is how the queue names a report.
+func caseTitle(w moderation.WaitingReport) string {
+	switch {
+	case w.Person.ID == 0:
+		return "Something that is gone"
+	case w.Post != nil:
+		return w.Person.Name + ": " + Opening(w.Post.Body, 80)
+	}
+	return w.Person.Name
+}
+
+// reasons says how often and why something was reported.
+func reasons(w moderation.WaitingReport) string {
+	labels := make([]string, len(w.Kinds))
+	for i, kind := range w.Kinds {
+		labels[i] = moderation.KindLabel(kind.Name)
+		if len(w.Kinds) > 1 && kind.N > 1 {
+			labels[i] += " (" + Thousands(kind.N) + ")"
+		}
+	}
+	text := counted(w.Reporters, "report", "reports")
+	if len(labels) > 0 {
+		text += ": " + strings.Join(labels, ", ")
+	}
+	return text
+}
+
+// StandingPeople are people on a page for moderators.
+type StandingPeople struct {
+	People []social.User
+	Query  string
+	Asked  bool // the page shows the result of a search
+	Next   string
+}
+
+// AuditLog is a page of the audit log.
+type AuditLog struct {
+	Entries    []Decision
+	By, About  string // names that filter it
+	Next       string
+	Unknown    string // a name that nobody has
+	IsFiltered bool
+}
+
+// Decision is an entry of the audit log.
+type Decision struct {
+	audit.Entry
+	By     string
+	About  string // the person; empty for nobody
+	Target string // an address, empty for none
+}
+
+// deeds are what the pages call the actions of the audit log.
+var deeds = map[string]string{
+	"dismiss": "dismissed a report", "hide": "hid a post", "unhide": "showed a post again", "delete": "deleted a post",
+	"limit": "limited the account", "suspend": "suspended the account", "restore": "restored the account", "role": "changed the role",
+}
+
+// deed is what the pages call an action.
+func deed(action string) string {
+	if text, ok := deeds[action]; ok {
+		return text
+	}
+	return action
+}
+
+// ActorName is how a page names who has decided.
+func ActorName(actor social.Actor, names map[int64]social.User) string {
+	switch actor {
+	case social.Operator:
+		return "An operator"
+	case social.Automatic:
+		return "Retwis"
+	}
+	return PersonName(int64(actor), names)
+}
+
+// PersonName is how a page names a user, who may be deleted.
+func PersonName(uid int64, names map[int64]social.User) string {
+	if user, ok := names[uid]; ok {
+		return user.Name
+	}
+	return "a deleted account"
+}

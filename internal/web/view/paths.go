@@ -1,0 +1,52 @@
+package view
+
+import (
+	"net/url"
+	"strconv"
+
+	"retwis/internal/social"
+)
+
+// ProfilePath is the address of a user.
+func ProfilePath(name string) string { return "/u/" + url.PathEscape(name) }
+
+// TabPath is the address of a tab.
+func TabPath(name, tab string) string {
+	if tab == profileTabNames[0] {
+		return ProfilePath(name)
+	}
+	return ProfilePath(name) + "/" + tab
+}
+
+// PostPath is the address of a post.
+func PostPath(p social.Post) string { return PathOf(p.Author.Name, p.ID) }
+
+// PathOf is the address of the post with an id.
+func PathOf(author string, post int64) string {
+	return ProfilePath(author) + "/" + strconv.FormatInt(post, 10)
+}
+
+// TagPath is the address of a tag.
+func TagPath(tag string) string { return "/tag/" + url.PathEscape(tag) }
+
+// CasePath is the page of a moderator about a post or a person.
+func CasePath(target string) string { return "/moderation/case?of=" + url.QueryEscape(target) }
+
+// SecurityPath is the page of the settings for log-ins: passwords, codes and sessions.
+const SecurityPath = "/settings/security"
+
+// LoginPath is the log-in page that leads to a path afterwards.
+func LoginPath(next string) string { return "/login?next=" + url.QueryEscape(next) }
+
+// OlderPage is the address of the next page of posts.
+func OlderPage(path string, next int64) string {
+	return path + "?before=" + strconv.FormatInt(next, 10)
+}
+
+// NextPage is the address of the next page of a list with a cursor, empty at the end.
+func NextPage(path, cursor string) string {
+	if cursor == "" {
+		return ""
+	}
+	return path + "?before=" + url.QueryEscape(cursor)
+}

@@ -1,0 +1,83 @@
+package view
+
+import (
+	"fmt"
+	"image/color"
+	"strconv"
+	"strings"
+
+	"github.com/a-h/templ"
+	"github.com/boombuler/barcode/qr"
+
+	"retwis/internal/social/auth"
+)
+
+// Security is the page of an account's security. form is one that was rejected; its
+// Action says which.
+type Security struct {
+	On       bool // the second factor
+	Codes    int  // recovery codes that are left
+	Sessions []Session
+	Done     string // what has just succeeded, as the address says it
+	Form     AccountForm
+}
+
+// in returns the form that was rejected, if it is this one.
+func (v Security) in(action string) AccountForm {
+	if v.Form.Action == action {
+		return v.Form
+	}
+	return AccountForm{}
+}
+
+// Session is a session in the list.
+type Session struct{ auth.OpenSession }
+
+func (v Session) device() string {
+	if v.Device == "" {
+		return "Unknown device"
+	}
+	return v.Device
+}
+
+// codesLeft says how many recovery codes are left.
+func codesLeft(n int) string {
+	switch n {
+	case 0:
+		return "You have no recovery codes left: get new ones."
+	case 1:
+		return "You have one recovery code left: get new ones."
+	}
+	return "You have " + strconv.Itoa(n) + " recovery codes left."
+}
+
+// InGroups writes a key as people can copy it.
+func InGroups(key string) string {
+	var groups []string
+	for ; len(key) > 4; key = key[4:] {
+		groups = append(groups, key[:4])
+	}
+	return strings.Join(append(groups, key), " ")
+}
+
+// QRCode is a QR code as a picture in the page itself. It is black on white in both
+// colour schemes: not every camera reads the opposite.
+func QRCode(text string) (templ.Component, error) {
+	code, err := qr.Encode(text, qr.M, qr.Auto)
+	if err != nil {
+		return nil, fmt.Errorf("view: QR code: %w", err)
+	}
+	const border = 4 // modules, as the standard asks
+	size := code.Bounds().Dx()
+	var path strings.Builder
+	for y := range size {
+		for x := range size {
+			if code.At(x, y) == color.Black {
+				path.WriteString("M" + strconv.Itoa(x+border) + " " + strconv.Itoa(y+border) + "h1v1h-1z")
+			}
+		}
+	}
+	whole := strconv.Itoa(size + 2*border)
+	return templ.Raw(`<svg class="qr" role="img" aria-label="QR code with the key" viewBox="0 0 ` + whole + ` ` + whole +
+		`" shape-rendering="crispEdges"><path fill="#fff" d="M0 0h` + whole + `v` + whole + `H0z"/><path fill="#000" d="` + path.String() + `"/></svg>`), nil
+}

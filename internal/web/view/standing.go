@@ -1,0 +1,48 @@
+package view
+
+import (
+	"retwis/internal/social"
+)
+
+// SuspensionText is what a suspended person reads at the log-in.
+func SuspensionText(info social.StandingInfo) string {
+	return withMessage("Your account is suspended"+untilText(info)+".", info.Message)
+}
+
+// limitText is what a limited person reads on their profile.
+func limitText(info social.StandingInfo) string {
+	return withMessage("Your account is limited"+untilText(info)+": public lists don't show your posts. Your followers see them.", info.Message)
+}
+
+// hiddenText is what the author of a hidden post, and moderators, read above it.
+func hiddenText(p social.Post, own bool) string {
+	if !own {
+		return "This post is hidden from everybody but its author and moderators."
+	}
+	return withMessage("A moderator has hidden this post. Only you see it.", p.HiddenMessage)
+}
+
+// standingText is a standing with its dates.
+func standingText(info social.StandingInfo) string {
+	text := info.Standing.String() + " standing"
+	if info.Standing != social.Good {
+		text = info.Standing.String() + " since " + HumanTime(info.Since)
+	}
+	return text + untilText(info)
+}
+
+// untilText is when a standing ends; empty for one without end.
+func untilText(info social.StandingInfo) string {
+	if info.Until.IsZero() {
+		return ""
+	}
+	return " until " + HumanTime(info.Until)
+}
+
+// withMessage adds what a moderator has written to the person.
+func withMessage(text, message string) string {
+	if message == "" {
+		return text
+	}
+	return text + " " + message
+}

@@ -1,0 +1,100 @@
+package view
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/a-h/templ"
+	"github.com/rivo/uniseg"
+
+	"retwis/internal/social"
+	"retwis/internal/social/text"
+)
+
+// MachineTime formats a time for programs.
+func MachineTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// HumanTime formats a time for people, until a script converts it to their time zone.
+func HumanTime(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04 UTC") }
+
+func month(t time.Time) string { return t.UTC().Format("January 2006") }
+
+// Thousands writes 12345 as 12,345.
+func Thousands(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+// Plural returns the singular or the plural.
+func Plural(n int64, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// counted returns a number with its noun.
+func counted(n int64, one, many string) string { return Thousands(n) + " " + Plural(n, one, many) }
+
+// countText is a number below a post, where none is not written.
+func countText(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return Thousands(n)
+}
+
+// Opening is the beginning of a text, on one line, of at most so many characters.
+func Opening(body string, limit int) string {
+	body = strings.Join(strings.Fields(body), " ")
+	rest, state := body, -1
+	for n := 0; rest != ""; n++ {
+		if n == limit-1 && uniseg.GraphemeClusterCount(rest) > 1 {
+			return strings.TrimSpace(body[:len(body)-len(rest)]) + "…"
+		}
+		_, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)
+	}
+	return body
+}
+
+// capital writes a word with a capital letter.
+func capital(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
+
+// shownLink is how a link on a profile is displayed.
+func shownLink(address string) string {
+	return text.Segment{Kind: text.Link, Target: address}.Shown()
+}
+
+// ShownName is the name that a user has chosen to be shown.
+func ShownName(u social.User) string { return cmp.Or(u.DisplayName, u.Name) }
+
+// bodyText is the text of a post, with links to what it names. Search engines are
+// told to ignore links that users write, and the linked page cannot reach back.
+func bodyText(body string) templ.Component {
+	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
+		var b strings.Builder
+		for _, part := range text.Parse(body) {
+			shown := templ.EscapeString(part.Shown())
+			switch part.Kind {
+			case text.Link:
+				target := templ.EscapeString(string(templ.URL(part.Target)))
+				b.WriteString(`<a href="` + target + `" rel="nofollow noopener ugc">` + shown + `</a>`)
+			case text.Mention:
+				b.WriteString(`<a href="` + templ.EscapeString(ProfilePath(part.Target)) + `">` + shown + `</a>`)
+			case text.Tag:
+				b.WriteString(`<a href="` + templ.EscapeString(TagPath(part.Target)) + `" rel="tag">` + shown + `</a>`)
+			default:
+				b.WriteString(shown)
+			}
+		}
+		_, err := io.WriteString(w, b.String())
+		return err
+	})
+}

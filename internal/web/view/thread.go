@@ -1,0 +1,75 @@
+package view
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/a-h/templ"
+
+	"retwis/internal/social"
+	"retwis/internal/social/posts"
+	"retwis/internal/social/timeline"
+)
+
+// conversation are the parts of a thread, for its page.
+type conversation struct {
+	Before threadPosts // what the post replies to
+	Post   Posts
+	After  int64       // the cursor of the page of replies
+	Below  threadPosts // the replies
+	Next   int64
+	More   bool // the conversation begins above the first post of the page
+	Root   int64
+	Own    bool // the viewer wrote the post
+	Pinned bool // it is the first on the viewer's profile
+}
+
+// NewConversation returns the parts of a thread, and all posts that are shown.
+func NewConversation(v *social.Viewer, thread posts.Thread) (c conversation, all Posts) {
+	items := []timeline.Item{thread.Post.Item}
+	for _, p := range slices.Concat(thread.Ancestors, thread.Replies) {
+		if p.Stub == posts.NoStub {
+			items = append(items, p.Item)
+		}
+	}
+	return conversation{
+		Before: threadPosts{v, thread.Ancestors}, Below: threadPosts{v, thread.Replies},
+		Post: NewPosts(v, items[:1]), Next: thread.Next, More: thread.Further, Root: thread.Root,
+	}, NewPosts(v, items)
+}
+
+// threadPosts are posts of a conversation, each under the one that it replies to.
+type threadPosts struct {
+	viewer *social.Viewer
+	posts  []posts.ThreadPost
+}
+
+// maxDepth is how far replies are indented: those below stay in line, and each names the
+// author that it answers.
+const maxDepth = 4
+
+// Render makes them a part of a page.
+func (t threadPosts) Render(ctx context.Context, w io.Writer) error {
+	for _, p := range t.posts {
+		at := `<div class="at depth-` + strconv.Itoa(min(max(p.Depth-1, 0), maxDepth)) + `">`
+		if p.Depth-1 > maxDepth {
+			at = `<div class="at beside depth-` + strconv.Itoa(maxDepth) + `">`
+		}
+		if _, err := io.WriteString(w, at); err != nil {
+			return err
+		}
+		var content templ.Component = Posts{viewer: t.viewer, items: []timeline.Item{p.Item}}
+		if p.Stub != posts.NoStub {
+			content = stub(p)
+		}
+		if err := content.Render(ctx, w); err != nil {
+			return err
+		}
+		if _, err := io.WriteString(w, "</div>"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
