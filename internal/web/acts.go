@@ -15,14 +15,14 @@ import (
 
 var errNoPost = &pageError{status: http.StatusNotFound, detail: "This post doesn't exist."}
 
-// item returns the post in the address, as the viewer sees it. A post that the
+// post returns the post in the address, as the viewer sees it. A post that the
 // viewer must not see does not exist.
-func (req *request) item(v *social.Viewer) (timeline.Item, error) {
+func (h *reader) post(req *request, v *social.Viewer) (timeline.Item, error) {
 	id, ok := parseID(req.r.PathValue("id"))
 	if !ok {
 		return timeline.Item{}, errNoPost
 	}
-	item, err := req.server.app.Lists.PostPage(req.ctx, v, id)
+	item, err := h.lists.PostPage(req.ctx, v, id)
 	if errors.Is(err, social.ErrNotFound) {
 		return timeline.Item{}, errNoPost
 	}
@@ -37,19 +37,19 @@ func parseID(text string) (int64, bool) {
 
 // canonical returns the one address of a page of a post, and whether the request
 // has another: with the name of another user, or with the id of a repost.
-func (req *request) canonical(item timeline.Item, suffix string) (path string, elsewhere bool) {
+func canonical(req *request, item timeline.Item, suffix string) (path string, elsewhere bool) {
 	path = view.PostPath(item.Post.Post)
 	return path + suffix, item.Entry != item.Post || req.r.PathValue("name") != item.Post.Author.Name
 }
 
-// acted returns the session user and the post that a form is about. A name that is
+// targetPost returns the session user and the post that a form is about. A name that is
 // not the author's is refused: the form is not one of this site.
-func (req *request) acted() (social.Post, error) {
-	v, err := req.person()
+func (h *reader) targetPost(req *request) (social.Post, error) {
+	v, err := req.asViewer()
 	if err != nil {
 		return social.Post{}, err
 	}
-	item, err := req.item(v)
+	item, err := h.post(req, v)
 	if err != nil {
 		return social.Post{}, err
 	}
@@ -59,10 +59,10 @@ func (req *request) acted() (social.Post, error) {
 	return item.Post.Post, nil
 }
 
-// act makes a handler of what can be done with a post.
-func (s *Server) act(do func(ctx context.Context, user social.User, post int64) error) func(*request) error {
+// action makes a handler of what can be done with a post.
+func (h *postHandlers) action(do func(ctx context.Context, user social.User, post int64) error) func(*request) error {
 	return func(req *request) error {
-		post, err := req.acted()
+		post, err := h.read.targetPost(req)
 		if err != nil {
 			return err
 		}
@@ -73,8 +73,8 @@ func (s *Server) act(do func(ctx context.Context, user social.User, post int64) 
 	}
 }
 
-func (s *Server) repost(ctx context.Context, user social.User, post int64) error {
-	_, err := s.app.Posts.Repost(ctx, user, post)
+func (h *postHandlers) repost(ctx context.Context, user social.User, post int64) error {
+	_, err := h.posts.Repost(ctx, user, post)
 	return err
 }
 
@@ -87,20 +87,20 @@ func (req *request) returnTo(fallback string) string {
 	return req.back(fallback)
 }
 
-func (s *Server) reply(req *request) error {
+func (h *postHandlers) reply(req *request) error {
 	if !req.signed {
 		return req.loginFirst()
 	}
-	parent, err := req.acted()
+	parent, err := h.read.targetPost(req)
 	if err != nil {
 		return err
 	}
 	typed := req.r.PostFormValue("status")
-	post, err := s.app.Posts.ReplyOnce(req.ctx, req.viewer, parent.ID, typed)
+	post, err := h.posts.ReplyOnce(req.ctx, req.viewer, parent.ID, typed)
 	var invalid *social.InvalidError
 	switch {
 	case errors.As(err, &invalid):
-		return s.showPost(req, http.StatusUnprocessableEntity, view.StatusForm{Status: typed, Problem: invalid.Reason})
+		return h.show(req, http.StatusUnprocessableEntity, view.StatusForm{Status: typed, Problem: invalid.Reason})
 	case errors.Is(err, social.ErrNotFound):
 		return errNoPost
 	case err != nil:
@@ -109,37 +109,37 @@ func (s *Server) reply(req *request) error {
 	return req.changedPosts(view.PostPath(parent)+"#p"+strconv.FormatInt(post.ID, 10), parent.ID, post.ID)
 }
 
-func (s *Server) editForm(req *request) error {
-	_, item, err := req.ownPost()
+func (h *postHandlers) editForm(req *request) error {
+	_, item, err := h.read.ownPost(req)
 	if err != nil {
 		return err
 	}
-	if path, elsewhere := req.canonical(item, "/edit"); elsewhere {
+	if path, elsewhere := canonical(req, item, "/edit"); elsewhere {
 		return req.redirectToName(path)
 	}
-	return s.showEdit(req, http.StatusOK, item.Post.Post, view.StatusForm{Status: item.Post.Body})
+	return h.showEdit(req, http.StatusOK, item.Post.Post, view.StatusForm{Status: item.Post.Body})
 }
 
-func (s *Server) showEdit(req *request, status int, post social.Post, form view.StatusForm) error {
+func (h *postHandlers) showEdit(req *request, status int, post social.Post, form view.StatusForm) error {
 	form.Cancel = view.PostPath(post)
 	form.Action = form.Cancel + "/edit"
 	form.Hint = "Everybody can still read the text that you replace, under “edited”. To take it back:"
 	return req.render(status, view.DraftPage(req.page("Edit your post"), form))
 }
 
-func (s *Server) edit(req *request) error {
+func (h *postHandlers) edit(req *request) error {
 	if !req.signed {
 		return req.loginFirst()
 	}
-	post, err := req.acted()
+	post, err := h.read.targetPost(req)
 	if err != nil {
 		return err
 	}
 	typed := req.r.PostFormValue("status")
-	_, err = s.app.Posts.Edit(req.ctx, req.viewer, post.ID, typed)
+	_, err = h.posts.Edit(req.ctx, req.viewer, post.ID, typed)
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) {
-		return s.showEdit(req, http.StatusUnprocessableEntity, post, view.StatusForm{Status: typed, Problem: invalid.Reason})
+		return h.showEdit(req, http.StatusUnprocessableEntity, post, view.StatusForm{Status: typed, Problem: invalid.Reason})
 	}
 	if err != nil {
 		return err
@@ -148,28 +148,28 @@ func (s *Server) edit(req *request) error {
 }
 
 // deleteForm asks whether to delete a post.
-func (s *Server) deleteForm(req *request) error {
-	v, item, err := req.ownPost()
+func (h *postHandlers) deleteForm(req *request) error {
+	v, item, err := h.read.ownPost(req)
 	if err != nil {
 		return err
 	}
-	path, elsewhere := req.canonical(item, "/delete")
+	path, elsewhere := canonical(req, item, "/delete")
 	if elsewhere {
 		return req.redirectToName(path)
 	}
-	shown, err := req.show(v, []timeline.Item{item})
+	shown, err := h.read.posts(req, v, []timeline.Item{item})
 	if err != nil {
 		return err
 	}
 	return req.render(http.StatusOK, view.DeletePage(req.page("Delete this post?"), path, req.returnTo(view.ProfilePath(req.viewer.Name)), shown))
 }
 
-func (s *Server) delete(req *request) error {
-	post, err := req.acted()
+func (h *postHandlers) delete(req *request) error {
+	post, err := h.read.targetPost(req)
 	if err != nil {
 		return err
 	}
-	if err := s.app.Posts.Delete(req.ctx, req.viewer, post.ID); err != nil {
+	if err := h.posts.Delete(req.ctx, req.viewer, post.ID); err != nil {
 		return err
 	}
 	to := req.returnTo(view.ProfilePath(req.viewer.Name))
@@ -180,12 +180,12 @@ func (s *Server) delete(req *request) error {
 }
 
 // ownPost returns the post in the address of a form that only its author gets.
-func (req *request) ownPost() (*social.Viewer, timeline.Item, error) {
-	v, err := req.person()
+func (h *reader) ownPost(req *request) (*social.Viewer, timeline.Item, error) {
+	v, err := req.asViewer()
 	if err != nil {
 		return nil, timeline.Item{}, err
 	}
-	item, err := req.item(v)
+	item, err := h.post(req, v)
 	if err == nil && item.Post.Author.ID != req.viewer.ID {
 		err = social.ErrNotAuthor
 	}

@@ -17,7 +17,6 @@ import (
 var (
 	headerHTML     = []string{"text/html; charset=utf-8"}
 	headerCSP      = []string{"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"}
-	headerNosniff  = []string{"nosniff"}
 	headerGzip     = []string{"gzip"}
 	headerReferrer = []string{"same-origin"}
 	headerOpener   = []string{"same-origin"}
@@ -26,23 +25,18 @@ var (
 	headerNoStore  = []string{"no-store"}
 	headerSecret   = []string{"no-referrer"}
 	headerVary     = []string{"Cookie, Accept-Encoding"}
-	headerNoIndex  = []string{"noindex"}
-	headerHSTS     = []string{"max-age=31536000"}
-
-	headerClose          = []string{"close"}
-	headerHSTSSubdomains = []string{"max-age=31536000; includeSubDomains"}
 )
 
-// headers sets the headers of every page; see also everywhere.
-func (req *request) headers() {
-	h := req.w.Header()
+// setHeaders sets the headers of every page.
+func setHeaders(w http.ResponseWriter, id string) {
+	h := w.Header()
 	h["Content-Security-Policy"] = headerCSP
 	h["Referrer-Policy"] = headerReferrer
 	h["Cross-Origin-Opener-Policy"] = headerOpener
 	h["Permissions-Policy"] = headerPolicy
 	h["Cache-Control"] = headerCache
 	h["Vary"] = headerVary
-	h["X-Request-Id"] = []string{req.id}
+	h["X-Request-Id"] = []string{id}
 }
 
 // isPrivate reports whether the pages of a route are about the account itself. Timelines
@@ -59,13 +53,11 @@ func isUnstored(pattern string) bool {
 	return isPrivate(pattern) || strings.HasPrefix(path, "/moderation")
 }
 
-// private keeps a page out of every cache, and its address from other pages.
-func (req *request) private() {
-	h := req.w.Header()
+// setPrivate keeps a page out of every cache, and its address from other pages.
+func setPrivate(w http.ResponseWriter) {
+	h := w.Header()
 	h["Cache-Control"], h["Referrer-Policy"] = headerNoStore, headerSecret
 }
-
-func (req *request) overTLS() bool { return req.server.secure || req.r.TLS != nil }
 
 // buffers hold pages while they are rendered: nothing is sent before a page is
 // complete.
@@ -79,7 +71,7 @@ func (req *request) render(status int, page templ.Component) error {
 	return req.renderTo(page, func(body []byte) { req.send(status, body) })
 }
 
-// renderTo renders a page for a function that must not keep it.
+// renderTo passes a rendered page to send, which must not retain it.
 func (req *request) renderTo(page templ.Component, send func([]byte)) error {
 	buf := buffers.Get().(*bytes.Buffer)
 	defer func() {
@@ -91,7 +83,7 @@ func (req *request) renderTo(page templ.Component, send func([]byte)) error {
 	buf.Reset()
 	// With the request's own context no page would be rendered after its
 	// deadline, not even the one that reports it.
-	if err := page.Render(req.server.rendered.Context(), buf); err != nil {
+	if err := page.Render(req.site.pages.Context(), buf); err != nil {
 		return fmt.Errorf("web: render: %w", err)
 	}
 	send(buf.Bytes())

@@ -12,10 +12,18 @@ import (
 	"time"
 
 	"retwis/internal/social"
+	"retwis/internal/social/posts"
 	"retwis/internal/social/text"
 	"retwis/internal/social/timeline"
 	"retwis/internal/web/view"
 )
+
+// feedHandlers has the Atom feeds.
+type feedHandlers struct {
+	lists *timeline.Lists
+	read  *reader
+	tags  *posts.Tags
+}
 
 // Atom feeds (RFC 4287) have what a stranger sees, without what is hidden from a person
 // who is logged in. Their addresses are those of the pages with .atom at the end.
@@ -65,38 +73,33 @@ type (
 	}
 )
 
-// feeds are the pages that have a feed. No pattern of a mux ends in .atom after a name,
-// so they share the handler of the page.
-func (s *Server) feeds() map[string]func(*request) error {
-	return map[string]func(*request) error{"GET /u/{name}": s.profileAtom, "GET /tag/{name}": s.tagAtom}
-}
-
-// orFeed answers with a feed where the address ends in .atom.
-func orFeed(feed, page func(*request) error) func(*request) error {
+// orFeed responds with a feed where the address ends in .atom. No pattern of a mux ends in
+// .atom after a name, so a feed has the pattern of its page.
+func orFeed(feed, html page) page {
 	return func(req *request) error {
 		name, ok := strings.CutSuffix(req.r.PathValue("name"), atomSuffix)
 		if !ok || name == "" {
-			return page(req)
+			return html(req)
 		}
 		req.r.SetPathValue("name", name)
 		return feed(req)
 	}
 }
 
-func (s *Server) timelineAtom(req *request) error {
-	v, err := req.person()
+func (h *feedHandlers) timeline(req *request) error {
+	v, err := req.asViewer()
 	if err != nil {
 		return err
 	}
-	list, err := s.app.Lists.PublicPosts(req.ctx, v, 0, atomEntries)
+	list, err := h.lists.PublicPosts(req.ctx, v, 0, atomEntries)
 	if err != nil {
 		return err
 	}
-	return req.sendFeed(atomFeed{Title: "Retwis"}, "/timeline", list.Items, time.Time{})
+	return sendFeed(req, atomFeed{Title: "Retwis"}, "/timeline", list.Items, time.Time{})
 }
 
-func (s *Server) profileAtom(req *request) error {
-	user, v, err := req.visibleOwner()
+func (h *feedHandlers) profile(req *request) error {
+	user, v, err := h.read.visibleUser(req)
 	if err != nil {
 		return err
 	}
@@ -104,15 +107,15 @@ func (s *Server) profileAtom(req *request) error {
 	if user.Name != req.r.PathValue("name") {
 		return req.redirectToName(path + atomSuffix)
 	}
-	list, err := s.app.Lists.ProfilePosts(req.ctx, v, user.ID, 0, atomEntries)
+	list, err := h.lists.ProfilePosts(req.ctx, v, user.ID, 0, atomEntries)
 	if err != nil {
 		return err
 	}
-	author := req.atomPerson(user)
-	return req.sendFeed(atomFeed{Title: author.Name + " (@" + user.Name + ")", Author: &author}, path, list.Items, user.Joined)
+	author := newAtomPerson(req, user)
+	return sendFeed(req, atomFeed{Title: author.Name + " (@" + user.Name + ")", Author: &author}, path, list.Items, user.Joined)
 }
 
-func (s *Server) tagAtom(req *request) error {
+func (h *feedHandlers) tag(req *request) error {
 	tag, ok := text.FoldTag(req.r.PathValue("name"))
 	if !ok {
 		return errNotFound
@@ -120,23 +123,23 @@ func (s *Server) tagAtom(req *request) error {
 	if tag != req.r.PathValue("name") {
 		return req.redirectToName(view.TagPath(tag) + atomSuffix)
 	}
-	v, err := req.person()
+	v, err := req.asViewer()
 	if err != nil {
 		return err
 	}
-	list, err := s.app.Tags.TagPosts(req.ctx, v, tag, 0, atomEntries)
+	list, err := h.tags.TagPosts(req.ctx, v, tag, 0, atomEntries)
 	if err != nil {
 		return err
 	}
-	return req.sendFeed(atomFeed{Title: "#" + tag}, view.TagPath(tag), list.Items, time.Time{})
+	return sendFeed(req, atomFeed{Title: "#" + tag}, view.TagPath(tag), list.Items, time.Time{})
 }
 
 // sendFeed sends the feed of a page. since is the time of a feed without entries.
-func (req *request) sendFeed(feed atomFeed, path string, items []timeline.Item, since time.Time) error {
+func sendFeed(req *request, feed atomFeed, path string, items []timeline.Item, since time.Time) error {
 	origin := req.origin()
 	updated := since
 	for _, item := range items {
-		entry, at := req.atomEntry(item)
+		entry, at := newAtomEntry(req, item)
 		feed.Entries = append(feed.Entries, entry)
 		if at.After(updated) {
 			updated = at
@@ -157,12 +160,12 @@ func (req *request) sendFeed(feed atomFeed, path string, items []timeline.Item, 
 	if err != nil {
 		return err
 	}
-	req.sendCached(atomType+"; charset=utf-8", append([]byte(xml.Header), body...), updated)
+	sendCached(req, atomType+"; charset=utf-8", append([]byte(xml.Header), body...), updated)
 	return nil
 }
 
-// atomEntry is a post or a repost, and the time of its last change.
-func (req *request) atomEntry(item timeline.Item) (atomEntry, time.Time) {
+// newAtomEntry is a post or a repost, and the time of its last change.
+func newAtomEntry(req *request, item timeline.Item) (atomEntry, time.Time) {
 	origin, post := req.origin(), item.Post
 	updated := item.Entry.Time
 	if post.Edited.After(updated) {
@@ -176,12 +179,12 @@ func (req *request) atomEntry(item timeline.Item) (atomEntry, time.Time) {
 		ID: origin + view.PostPath(item.Entry.Post), Title: title,
 		Published: view.MachineTime(item.Entry.Time), Updated: view.MachineTime(updated),
 		Link:    atomLink{Rel: "alternate", Type: "text/html", Href: origin + view.PostPath(post.Post)},
-		Author:  req.atomPerson(post.Author),
+		Author:  newAtomPerson(req, post.Author),
 		Content: atomText{Type: "html", Text: bodyHTML(post.Body, origin)},
 	}, updated
 }
 
-func (req *request) atomPerson(user social.User) atomPerson {
+func newAtomPerson(req *request, user social.User) atomPerson {
 	return atomPerson{Name: view.ShownName(user), URI: req.origin() + view.ProfilePath(user.Name)}
 }
 
@@ -208,22 +211,22 @@ func bodyHTML(body, origin string) string {
 }
 
 // sendCached sends what is the same for all visitors, or 304 where the client has it.
-func (req *request) sendCached(contentType string, body []byte, changed time.Time) {
+func sendCached(req *request, contentType string, body []byte, changed time.Time) {
 	sum := sha256.Sum256(body)
 	tag := `"` + hex.EncodeToString(sum[:12]) + `"`
-	h := req.w.Header()
-	h.Set("ETag", tag)
-	h.Set("Last-Modified", changed.UTC().Format(http.TimeFormat))
+	header := req.w.Header()
+	header.Set("ETag", tag)
+	header.Set("Last-Modified", changed.UTC().Format(http.TimeFormat))
 	if !req.signed {
-		h.Set("Cache-Control", "public, no-cache")
+		header.Set("Cache-Control", "public, no-cache")
 	}
 	if has(req.r.Header, tag, changed) {
 		req.status = http.StatusNotModified
 		req.w.WriteHeader(req.status)
 		return
 	}
-	h.Set("Content-Type", contentType)
-	h.Set("Content-Length", strconv.Itoa(len(body)))
+	header.Set("Content-Type", contentType)
+	header.Set("Content-Length", strconv.Itoa(len(body)))
 	req.status = http.StatusOK
 	req.w.WriteHeader(req.status)
 	_, _ = bytes.NewReader(body).WriteTo(req.w) // the client may have disconnected

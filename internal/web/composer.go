@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 
+	"retwis/internal/social"
 	"retwis/internal/web/view"
 )
 
@@ -21,7 +22,9 @@ func (req *request) loginFirst() error {
 // resumeText shows a text that was written before the session ended, for its author
 // to publish. There is no redirect, because the text would have to be stored
 // meanwhile.
-func (req *request) resumeText(action string) error {
+func (req *request) resumeText(user social.User, action string) error {
+	req.setCookie(freshCookie, formatFresh(nil), freshFor)
+	req.viewer, req.signed, req.known = user, true, true
 	form := view.StatusForm{
 		Action: view.TextAction(action), Status: req.draft,
 		Notice: "You're logged in again. You can publish your post now.",
@@ -31,7 +34,7 @@ func (req *request) resumeText(action string) error {
 
 // draftForm is the form on an error page for the text that came with the request.
 // What replied to a post that is gone can be published as a post.
-func (req *request) draftForm(page *pageError, text string) view.StatusForm {
+func draftForm(req *request, page *pageError, text string) view.StatusForm {
 	form := view.StatusForm{Status: text, Notice: page.draft, Action: view.TextAction(cmp.Or(req.r.PostForm.Get("action"), req.r.URL.EscapedPath()))}
 	if page.status == http.StatusNotFound {
 		form.Action, form.Notice = "/post", "You can publish what you wrote as a new post."

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"retwis/internal/social"
+	"retwis/internal/social/auth"
 )
 
 const (
@@ -29,10 +30,10 @@ const (
 	clearAtNow = -1
 )
 
-// identify reads the session of the request.
-func (req *request) identify() error {
-	name, secret := req.sessionCookie(), ""
-	for got, value := range req.cookies() {
+// identify reads the session of a request.
+func (s *site) identify(req *request) error {
+	name, secret := sessionCookie(req), ""
+	for got, value := range cookies(req.r) {
 		switch got {
 		case name:
 			secret = value
@@ -45,7 +46,7 @@ func (req *request) identify() error {
 		req.known = true
 		return nil
 	}
-	user, err := req.server.app.Sessions.SessionUser(req.ctx, secret)
+	user, err := s.sessions.SessionUser(req.ctx, secret)
 	if errors.Is(err, social.ErrNoSession) {
 		// The cookie stays: a slow response that removes it would end the session of a
 		// log-in that happened meanwhile.
@@ -54,7 +55,7 @@ func (req *request) identify() error {
 	}
 	if err == nil {
 		// One that the browser has is as good: an error must not end the request.
-		renewed, unknown := req.server.app.Sessions.RenewedSecret(req.ctx, user.ID, secret)
+		renewed, unknown := s.sessions.RenewedSecret(req.ctx, user.ID, secret)
 		if unknown == nil && renewed != secret {
 			req.keepSession(renewed)
 		}
@@ -65,9 +66,9 @@ func (req *request) identify() error {
 
 // cookies are the names and values of the cookies. Those of this site have no
 // characters that need quotes.
-func (req *request) cookies() iter.Seq2[string, string] {
+func cookies(r *http.Request) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
-		for _, line := range req.r.Header["Cookie"] {
+		for _, line := range r.Header["Cookie"] {
 			for line != "" {
 				var pair string
 				pair, line, _ = strings.Cut(line, ";")
@@ -82,8 +83,8 @@ func (req *request) cookies() iter.Seq2[string, string] {
 
 // sessionCookie is the name of the cookie of a session. Over TLS it is one that no page
 // of another host can set; the other one is not read.
-func (req *request) sessionCookie() string {
-	if req.overTLS() {
+func sessionCookie(req *request) string {
+	if req.site.overTLS(req.r) {
 		return secureCookie
 	}
 	return authCookie
@@ -91,34 +92,57 @@ func (req *request) sessionCookie() string {
 
 // keepSession gives the browser the secret of a session, in place of the one it has.
 func (req *request) keepSession(secret string) {
-	req.setCookie(req.sessionCookie(), secret, int(req.server.app.Options().SessionMax/time.Second))
+	req.setCookie(sessionCookie(req), secret, int(req.site.sessionMax/time.Second))
 }
 
 // dropSession removes the secret of a session from the browser.
-func (req *request) dropSession() { req.setCookie(req.sessionCookie(), "", clearAtNow) }
+func (req *request) dropSession() { req.setCookie(sessionCookie(req), "", clearAtNow) }
 
-// loginCookie is the name of the cookie of a log-in that waits for a code.
-func (req *request) loginCookie() string {
-	if req.overTLS() {
+// startSession gives the browser a new session. It ends the one that the browser had: no
+// cookie leads to that any more. One that cannot be ended expires.
+func (req *request) startSession(session auth.Session) {
+	if req.signed && req.secret != session.Secret {
+		if err := req.site.sessions.Logout(req.ctx, req.viewer.ID, req.secret); err != nil {
+			req.log().Warn("a session that was replaced stays open", "error", err)
+		} else {
+			req.security("logout", req.viewer)
+		}
+	}
+	req.keepSession(session.Secret)
+}
+
+// pendingCookie is the name of the cookie of a log-in that waits for a code.
+func pendingCookie(req *request) string {
+	if req.site.overTLS(req.r) {
 		return secureLoginCookie
 	}
 	return loginCookie
 }
 
-// waiting returns the secret of a log-in that waits for a code, empty for none.
-func (req *request) waiting() string {
-	for name, value := range req.cookies() {
-		if name == req.loginCookie() {
+// pendingLogin returns the secret of a log-in that waits for a code, empty for none.
+func (req *request) pendingLogin() string {
+	for name, value := range cookies(req.r) {
+		if name == pendingCookie(req) {
 			return value
 		}
 	}
 	return ""
 }
 
+// setPendingLogin gives the browser the secret of a log-in that waits for a code; an empty one
+// removes that.
+func (req *request) setPendingLogin(secret string) {
+	maxAge := int(auth.LoginWaitsFor / time.Second)
+	if secret == "" {
+		maxAge = clearAtNow
+	}
+	req.setCookie(pendingCookie(req), secret, maxAge)
+}
+
 func (req *request) setCookie(name, value string, maxAge int) {
 	http.SetCookie(req.w, &http.Cookie{
 		Name: name, Value: value, Path: "/", MaxAge: maxAge,
-		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: req.overTLS(),
+		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: req.site.overTLS(req.r),
 	})
 }
 

@@ -8,11 +8,20 @@ import (
 	"time"
 
 	"retwis/internal/social"
+	"retwis/internal/social/accounts"
 	"retwis/internal/social/auth"
+	"retwis/internal/social/moderation"
 	"retwis/internal/web/view"
 )
 
-func (s *Server) dataSettings(req *request) error {
+// dataHandlers has the export of an account and its end.
+type dataHandlers struct {
+	auth       *auth.Service
+	leaving    *accounts.Leaving
+	moderation *moderation.Service
+}
+
+func (h *dataHandlers) settings(req *request) error {
 	return req.render(http.StatusOK, view.DataPage(req.page("Settings")))
 }
 
@@ -21,21 +30,21 @@ func (s *Server) dataSettings(req *request) error {
 const exportWrite = 30 * time.Second
 
 // export sends the archive of the viewer's data while it is read from the database.
-func (s *Server) export(req *request) error {
-	h := req.w.Header()
-	h["Content-Type"] = []string{"application/zip"}
-	h["Cache-Control"] = []string{"no-store"}
-	h["Content-Disposition"] = []string{`attachment; filename="retwis-` + fileName(req.viewer.Name) + `.zip"`}
+func (h *dataHandlers) export(req *request) error {
+	header := req.w.Header()
+	header["Content-Type"] = []string{"application/zip"}
+	header["Cache-Control"] = []string{"no-store"}
+	header["Content-Disposition"] = []string{`attachment; filename="retwis-` + fileName(req.viewer.Name) + `.zip"`}
 	req.security("export", req.viewer)
 	req.stream = func() {
 		out := bufio.NewWriterSize(&slowWriter{req.w, http.NewResponseController(req.w)}, 32<<10)
-		err := s.app.Leaving.Export(req.r.Context(), req.viewer.ID, out)
+		err := h.leaving.Export(req.r.Context(), req.viewer.ID, out)
 		if err == nil {
 			err = out.Flush()
 		}
 		if err != nil {
 			if req.r.Context().Err() == nil {
-				s.log.Error("an export was cut short", "request", req.id, "error", err)
+				req.log().Error("an export was cut short", "error", err)
 			}
 			panic(http.ErrAbortHandler) // the browser reports a broken download
 		}
@@ -65,12 +74,12 @@ func (w *slowWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-func (s *Server) leaveForm(req *request) error {
-	return s.showLeave(req, http.StatusOK, view.LeaveForm{})
+func (h *dataHandlers) deleteForm(req *request) error {
+	return h.showDelete(req, http.StatusOK, view.LeaveForm{})
 }
 
-func (s *Server) showLeave(req *request, status int, form view.LeaveForm) error {
-	state, err := s.app.Auth.SecondFactor(req.ctx, req.viewer.ID)
+func (h *dataHandlers) showDelete(req *request, status int, form view.LeaveForm) error {
+	state, err := h.auth.SecondFactor(req.ctx, req.viewer.ID)
 	if err != nil {
 		return err
 	}
@@ -78,37 +87,37 @@ func (s *Server) showLeave(req *request, status int, form view.LeaveForm) error 
 	return req.render(status, view.LeavePage(req.page("Delete your account"), form))
 }
 
-// leave deletes the account of the viewer, who proves with the password, and a code where
+// deleteAccount deletes the account of the viewer, who proves with the password, and a code where
 // there is a second factor, that it is theirs.
-func (s *Server) leave(req *request) error {
+func (h *dataHandlers) deleteAccount(req *request) error {
 	user := req.viewer
-	switch err := s.app.Moderation.MayLeave(req.ctx, user.ID); {
+	switch err := h.moderation.MayLeave(req.ctx, user.ID); {
 	case errors.Is(err, social.ErrForbidden):
-		return s.showLeave(req, http.StatusForbidden, view.LeaveForm{Field: "password", Problem: "You are the only owner of this site. Make somebody else an owner first."})
+		return h.showDelete(req, http.StatusForbidden, view.LeaveForm{Field: "password", Problem: "You are the only owner of this site. Make somebody else an owner first."})
 	case err != nil:
 		return err
 	}
-	_, err := s.app.Auth.Login(req.ctx, user.Name, req.r.PostFormValue("password"))
+	_, err := h.auth.Login(req.ctx, user.Name, req.r.PostFormValue("password"))
 	var waits *auth.SecondFactorError
 	if errors.As(err, &waits) {
-		_, err = s.app.Auth.FinishLogin(req.ctx, waits.Secret, strings.TrimSpace(req.r.PostFormValue("code")))
+		_, err = h.auth.FinishLogin(req.ctx, waits.Secret, strings.TrimSpace(req.r.PostFormValue("code")))
 	}
 	switch {
 	case errors.Is(err, social.ErrBadLogin):
-		return s.showLeave(req, http.StatusUnprocessableEntity, view.LeaveForm{Field: "password", Problem: "That password is wrong."})
+		return h.showDelete(req, http.StatusUnprocessableEntity, view.LeaveForm{Field: "password", Problem: "That password is wrong."})
 	case errors.Is(err, auth.ErrBadCode), errors.Is(err, auth.ErrNoLogin):
-		return s.showLeave(req, http.StatusUnprocessableEntity, view.LeaveForm{Field: "code", Problem: "That code is wrong, or was used before."})
+		return h.showDelete(req, http.StatusUnprocessableEntity, view.LeaveForm{Field: "code", Problem: "That code is wrong, or was used before."})
 	case errors.Is(err, auth.ErrTooManyCodes):
-		return s.showLeave(req, http.StatusTooManyRequests, view.LeaveForm{Field: "code", Problem: "Too many codes were wrong. Use a recovery code, or try again later."})
+		return h.showDelete(req, http.StatusTooManyRequests, view.LeaveForm{Field: "code", Problem: "Too many codes were wrong. Use a recovery code, or try again later."})
 	case err != nil:
 		return err
 	}
-	if err := s.app.Leaving.DeleteAccount(req.ctx, user.ID); err != nil {
+	if err := h.leaving.DeleteAccount(req.ctx, user.ID); err != nil {
 		return err
 	}
 	req.security("account deleted", user)
 	req.dropSession()
+	req.forgetUser()
 	req.w.Header().Set("Clear-Site-Data", `"cache", "cookies", "storage"`)
-	req.viewer, req.signed, req.as, req.known = social.User{}, false, nil, true
 	return req.render(http.StatusOK, view.LeftPage(req.page("Your account is deleted"), user.Name))
 }

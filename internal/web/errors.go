@@ -19,7 +19,7 @@ import (
 )
 
 // fail sends an error page: the one place that decides what it looks like.
-func (req *request) fail(err error) {
+func (s *site) fail(req *request, err error) {
 	if req.formRead && errors.Is(req.r.Context().Err(), context.Canceled) {
 		// The client has gone. Without a status the server would write 200, which
 		// is wrong for a client that still reads.
@@ -29,7 +29,7 @@ func (req *request) fail(err error) {
 		return
 	}
 	req.retryAfter(err)
-	page := req.describe(err)
+	page := describe(err)
 	switch page.status {
 	case http.StatusServiceUnavailable:
 		wait := "5"
@@ -41,26 +41,26 @@ func (req *request) fail(err error) {
 		req.w.Header().Set("Connection", "close")
 	}
 	if page.status == http.StatusForbidden || errors.Is(err, errNotModerator) {
-		req.refused(page)
+		s.logRefusal(req, page)
 	}
 	draft := ""
 	switch {
 	case page.status >= http.StatusInternalServerError, page.status == http.StatusNotFound, page.status == http.StatusTooManyRequests:
 		draft = req.draft
 	}
-	shown := view.Failure{Status: page.status, Detail: page.detail, ID: req.id, Again: req.again(), Draft: req.draftForm(page, draft)}
+	shown := view.Failure{Status: page.status, Detail: page.detail, ID: req.id, Again: retryPath(req), Draft: draftForm(req, page, draft)}
 	if err := req.render(page.status, view.ErrorPage(req.page(shown.Headline()), shown)); err != nil {
-		req.server.log.Error("cannot render an error page", "request", req.id, "error", err)
+		req.log().Error("cannot render an error page", "error", err)
 		req.status = http.StatusInternalServerError
 		plain(req.w, req.status, "Something went wrong. Request ID: "+req.id)
 	}
 }
 
-// refused writes what was refused to the security log. Where host and origin differ although
+// logRefusal writes what was refused to the security log. Where host and origin differ although
 // the request came from a page of the site, a proxy has changed the host.
-func (req *request) refused(page *pageError) {
+func (s *site) logRefusal(req *request, page *pageError) {
 	attrs := []slog.Attr{
-		slog.String("method", req.r.Method), slog.String("path", req.server.access.Path(req.r.URL.Path)), slog.String("reason", page.detail),
+		slog.String("method", req.r.Method), slog.String("path", s.access.Path(req.r.URL.Path)), slog.String("reason", page.detail),
 	}
 	if origin := req.r.Header.Get("Origin"); origin != "" {
 		attrs = append(attrs, slog.String("host", view.Opening(req.r.Host, 100)), slog.String("origin", view.Opening(origin, 100)))
@@ -68,9 +68,9 @@ func (req *request) refused(page *pageError) {
 	req.security("refused", req.viewer, attrs...)
 }
 
-// again is the page to try once more: the one that was asked for, or that with the form
+// retryPath is the page to try once more: the one that was asked for, or that with the form
 // that was sent.
-func (req *request) again() string {
+func retryPath(req *request) string {
 	if req.r.Method == http.MethodPost {
 		return req.returnTo(req.formPage())
 	}
@@ -81,7 +81,7 @@ func (req *request) again() string {
 const mayBeSaved = "Your post may already have been published. Check your profile before you post it again."
 
 // describe returns the page for an error.
-func (req *request) describe(err error) *pageError {
+func describe(err error) *pageError {
 	var (
 		page    *pageError
 		invalid *social.InvalidError
@@ -143,22 +143,22 @@ func (req *request) describe(err error) *pageError {
 	}
 }
 
-// log writes one line for each failure, and for other requests at level debug.
+// logRequest writes one line for each failure, and for other requests at level debug.
 // Failures, which come by the thousand while the database is down, are sampled.
-func (req *request) log(err error, took time.Duration) {
+func (s *site) logRequest(req *request, err error, took time.Duration) {
 	level := slog.LevelDebug
 	if req.status >= http.StatusInternalServerError {
 		level = slog.LevelError
 	}
-	if !req.server.log.Enabled(req.ctx, level) {
+	if !s.log.Enabled(req.ctx, level) {
 		return
 	}
 	attrs := []slog.Attr{
-		slog.String("method", req.r.Method), slog.String("path", req.server.access.Path(req.r.URL.Path)), slog.Int("status", req.status),
+		slog.String("method", req.r.Method), slog.String("path", s.access.Path(req.r.URL.Path)), slog.Int("status", req.status),
 		slog.Duration("took", took), slog.String("request", req.id),
 	}
 	if level == slog.LevelError {
-		ok, omitted := req.server.failures.Allow(strconv.Itoa(req.status), time.Now())
+		ok, omitted := s.failures.Allow(strconv.Itoa(req.status), time.Now())
 		if !ok {
 			return
 		}
@@ -173,5 +173,5 @@ func (req *request) log(err error, took time.Duration) {
 		}
 		attrs = append(attrs, slog.Any("error", err))
 	}
-	req.server.log.LogAttrs(req.ctx, level, "request", attrs...)
+	s.log.LogAttrs(req.ctx, level, "request", attrs...)
 }

@@ -18,8 +18,11 @@ import (
 // maxForm bounds a form.
 const maxForm = 64 << 10
 
+// page makes the response to a request.
+type page = func(*request) error
+
 // handler makes an http.Handler of a function that may fail.
-func (s *Server) handler(pattern string, page func(*request) error) http.Handler {
+func (s *site) handler(pattern string, page page) http.Handler {
 	route, secret, unstored := s.metrics.Route(pattern), isPrivate(pattern), isUnstored(pattern)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
@@ -29,25 +32,25 @@ func (s *Server) handler(pattern string, page func(*request) error) http.Handler
 		defer cancel()
 		ctx, stop := s.database.Guard(ctx)
 		defer stop()
-		req := &request{server: s, w: w, r: r, ctx: ctx, id: newID(), status: http.StatusOK}
-		req.headers()
+		req := &request{site: s, w: w, r: r, ctx: ctx, id: newID(), status: http.StatusOK}
+		setHeaders(w, req.id)
 		if secret {
-			req.private()
+			setPrivate(w)
 		} else if unstored {
 			w.Header()["Cache-Control"] = headerNoStore
 		}
-		err := req.run(page)
+		err := s.run(req, page)
 		if err != nil {
 			if cause := context.Cause(ctx); errors.Is(err, context.Canceled) && cause != nil && r.Context().Err() == nil {
 				err = fmt.Errorf("%w: %w", err, cause)
 			}
-			req.fail(err)
+			s.fail(req, err)
 		} else {
 			s.database.Served()
 		}
 		took := time.Since(began)
 		route.Observe(req.status, took)
-		req.log(err, took)
+		s.logRequest(req, err, took)
 		httpserver.Note(w, req.id, req.viewer.ID)
 		if req.stream != nil {
 			stop()
@@ -58,7 +61,7 @@ func (s *Server) handler(pattern string, page func(*request) error) http.Handler
 }
 
 // run turns a panic into an error, so that it affects one request only.
-func (req *request) run(page func(*request) error) (err error) {
+func (s *site) run(req *request, page page) (err error) {
 	defer func() {
 		switch p := recover(); p {
 		case nil:
@@ -68,17 +71,17 @@ func (req *request) run(page func(*request) error) (err error) {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	form := req.readForm()
+	form := readForm(req)
 	if req.r.Method == http.MethodPost {
-		req.ctx = auth.WithDevice(req.ctx, req.device())
+		req.ctx = auth.WithDevice(req.ctx, httpserver.DeviceName(req.r.UserAgent()))
 	}
-	if err := req.server.database.Admit(); err != nil {
+	if err := s.database.Admit(); err != nil {
 		return err
 	}
 	// Error pages show the session user too.
-	err = req.confirm()
+	req.ctx, req.outdated, err = s.confirm(req.ctx)
 	if err == nil {
-		err = req.identify()
+		err = s.identify(req)
 	}
 	if err != nil && form == nil {
 		return err
@@ -89,16 +92,10 @@ func (req *request) run(page func(*request) error) (err error) {
 	return page(req)
 }
 
-// confirm waits until the process knows what others have changed.
-func (req *request) confirm() (err error) {
-	req.ctx, req.outdated, err = req.server.confirm(req.ctx)
-	return err
-}
-
 // readForm reads the form of a request that has one.
-func (req *request) readForm() error {
+func readForm(req *request) error {
 	if req.r.Method != http.MethodGet && req.r.Method != http.MethodHead {
-		req.ctx = auth.WithAddress(req.ctx, req.place())
+		req.ctx = auth.WithAddress(req.ctx, req.limitAddress())
 		req.r.Body = http.MaxBytesReader(req.w, req.r.Body, maxForm)
 		if err := req.r.ParseForm(); err != nil {
 			return formError(err)

@@ -11,29 +11,29 @@ import (
 // homePosts is how many posts a page of a home timeline or a profile has.
 const homePosts = 10
 
-func (s *Server) home(req *request) error {
-	before, err := req.before()
+func (h *timelineHandlers) home(req *request) error {
+	before, err := before(req)
 	if err != nil {
 		return err
 	}
-	return s.showHome(req, http.StatusOK, before, view.StatusForm{})
+	return h.showHome(req, http.StatusOK, before, view.StatusForm{})
 }
 
-func (s *Server) showHome(req *request, status int, before int64, form view.StatusForm) error {
-	f := req.live(req.page("Home"), liveHome, before != 0) // before the posts are read
-	v, err := req.person()
+func (h *timelineHandlers) showHome(req *request, status int, before int64, form view.StatusForm) error {
+	f := liveUpdates(h.live, req.page("Home"), liveHome, before != 0) // before the posts are read
+	v, err := req.asViewer()
 	if err != nil {
 		return err
 	}
-	page, err := s.app.Lists.HomePosts(req.ctx, v, before, homePosts)
+	page, err := h.lists.HomePosts(req.ctx, v, before, homePosts)
 	if err != nil {
 		return err
 	}
-	posts, err := req.show(v, page.Items)
+	posts, err := h.read.posts(req, v, page.Items)
 	if err != nil {
 		return err
 	}
-	counts, err := s.app.Follows.CountsFor(req.ctx, v, req.viewer.ID)
+	counts, err := h.follows.CountsFor(req.ctx, v, req.viewer.ID)
 	if err != nil {
 		return err
 	}
@@ -44,15 +44,15 @@ func (s *Server) showHome(req *request, status int, before int64, form view.Stat
 	}))
 }
 
-func (s *Server) post(req *request) error {
+func (h *timelineHandlers) post(req *request) error {
 	if !req.signed {
 		return req.loginFirst()
 	}
 	typed := req.r.PostFormValue("status")
-	post, err := s.app.Posts.PostOnce(req.ctx, req.viewer, typed)
+	post, err := h.posts.PostOnce(req.ctx, req.viewer, typed)
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) {
-		return s.showHome(req, http.StatusUnprocessableEntity, 0, view.StatusForm{Status: typed, Problem: invalid.Reason})
+		return h.showHome(req, http.StatusUnprocessableEntity, 0, view.StatusForm{Status: typed, Problem: invalid.Reason})
 	}
 	if err != nil {
 		return err

@@ -14,20 +14,25 @@ import (
 	"retwis/internal/web/view"
 )
 
-func (s *Server) invites(req *request) error {
-	return s.showInvites(req, http.StatusOK, view.Invites{Uses: "1", Hours: view.DefaultInviteHours, Revoked: req.r.URL.Query().Has("revoked")})
+// inviteHandlers has the invitations, for those who manage them.
+type inviteHandlers struct {
+	signUps *accounts.SignUps
 }
 
-func (s *Server) showInvites(req *request, status int, data view.Invites) error {
+func (h *inviteHandlers) list(req *request) error {
+	return h.show(req, http.StatusOK, view.Invites{Uses: "1", Hours: view.DefaultInviteHours, Revoked: req.r.URL.Query().Has("revoked")})
+}
+
+func (h *inviteHandlers) show(req *request, status int, data view.Invites) error {
 	f := req.page("Settings")
 	if !f.MayInvite() {
 		return errNotFound
 	}
 	var err error
-	if data.Mode, err = s.app.SignUps.SignUpMode(req.ctx); err != nil {
+	if data.Mode, err = h.signUps.SignUpMode(req.ctx); err != nil {
 		return err
 	}
-	all, err := s.app.SignUps.Invites(req.ctx)
+	all, err := h.signUps.Invites(req.ctx)
 	if err != nil {
 		return err
 	}
@@ -48,7 +53,7 @@ func (s *Server) showInvites(req *request, status int, data view.Invites) error 
 	return req.render(status, view.InvitesPage(f, data))
 }
 
-func (s *Server) createInvite(req *request) error {
+func (h *inviteHandlers) create(req *request) error {
 	data := view.Invites{Uses: strings.TrimSpace(req.r.PostFormValue("uses")), Note: req.r.PostFormValue("note")}
 	data.Hours, _ = strconv.Atoi(req.r.PostFormValue("hours"))
 	if !req.page("").MayInvite() {
@@ -58,28 +63,28 @@ func (s *Server) createInvite(req *request) error {
 	if err != nil {
 		uses = 0 // it is refused
 	}
-	token, created, err := s.app.SignUps.CreateInvite(req.ctx, accounts.NewInvite{
+	token, created, err := h.signUps.CreateInvite(req.ctx, accounts.NewInvite{
 		By: req.viewer.ID, Uses: uses, For: time.Duration(data.Hours) * time.Hour, Note: data.Note,
 	})
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) {
 		data.Field, data.Problem = invalid.Field, invalid.Reason
-		return s.showInvites(req, http.StatusUnprocessableEntity, data)
+		return h.show(req, http.StatusUnprocessableEntity, data)
 	}
 	if err != nil {
 		return err
 	}
 	req.security("invitation created", req.viewer, slog.String("invitation", created.ID))
-	return s.showInvites(req, http.StatusOK, view.Invites{
+	return h.show(req, http.StatusOK, view.Invites{
 		Uses: "1", Hours: view.DefaultInviteHours, Link: req.origin() + "/invite/" + token,
 	})
 }
 
-func (s *Server) revokeInvite(req *request) error {
+func (h *inviteHandlers) revoke(req *request) error {
 	if !req.page("").MayInvite() {
 		return errNotFound
 	}
-	revoked, err := s.app.SignUps.RevokeInvite(req.ctx, req.viewer.Actor(), req.r.PostFormValue("invitation"))
+	revoked, err := h.signUps.RevokeInvite(req.ctx, req.viewer.Actor(), req.r.PostFormValue("invitation"))
 	if err != nil && !errors.Is(err, social.ErrNotFound) { // revoked twice
 		return err
 	}
@@ -90,27 +95,27 @@ func (s *Server) revokeInvite(req *request) error {
 }
 
 // invited is the page of a link with an invitation. Its address is a secret.
-func (s *Server) invited(req *request) error {
+func (h *signUpHandlers) invited(req *request) error {
 	if req.signed {
 		return req.redirect("/home")
 	}
-	h := req.w.Header()
-	h["Cache-Control"] = []string{"no-store"}
+	header := req.w.Header()
+	header["Cache-Control"] = []string{"no-store"}
 	// No page learns the address. With no-referrer a browser would hide from us, too,
 	// that the form comes from this site.
-	h["Referrer-Policy"] = []string{"strict-origin"}
+	header["Referrer-Policy"] = []string{"strict-origin"}
 	if err := req.allow(limits.Reset); err != nil { // guessing
 		return err
 	}
 	form := view.AccountForm{Invite: req.r.PathValue("token")}
-	switch _, err := s.app.SignUps.FindInvite(req.ctx, form.Invite); {
+	switch _, err := h.signUps.FindInvite(req.ctx, form.Invite); {
 	case isNotInvited(err):
-		return s.refused(req, err)
+		return h.refused(req, err)
 	case err != nil:
 		return err
 	}
 	req.giveBack(limits.Reset)
-	return s.showRegister(req, http.StatusOK, form)
+	return h.show(req, http.StatusOK, form)
 }
 
 func isNotInvited(err error) bool {
@@ -119,7 +124,7 @@ func isNotInvited(err error) bool {
 }
 
 // refused is the page for somebody who cannot sign up.
-func (s *Server) refused(req *request, err error) error {
+func (h *signUpHandlers) refused(req *request, err error) error {
 	why := "This invitation doesn't exist, or was revoked. Ask for a new one."
 	switch {
 	case errors.Is(err, social.ErrSignUpClosed):

@@ -10,23 +10,23 @@ import (
 const landingPosts = 3
 
 // landing introduces Retwis to visitors who are not logged in.
-func (s *Server) landing(req *request) error {
+func (h *timelineHandlers) landing(req *request) error {
 	if req.signed {
 		return req.redirect("/home")
 	}
-	v, err := req.person()
+	v, err := req.asViewer()
 	if err != nil {
 		return err
 	}
-	page, err := s.app.Lists.PublicPosts(req.ctx, v, 0, landingPosts)
+	page, err := h.lists.PublicPosts(req.ctx, v, 0, landingPosts)
 	if err != nil {
 		return err
 	}
-	posts, err := req.show(v, page.Items)
+	posts, err := h.read.posts(req, v, page.Items)
 	if err != nil {
 		return err
 	}
-	mode, err := s.app.SignUps.SignUpMode(req.ctx)
+	mode, err := h.signUps.SignUpMode(req.ctx)
 	if err != nil {
 		return err
 	}

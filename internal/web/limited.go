@@ -12,8 +12,8 @@ import (
 	"retwis/internal/web/view"
 )
 
-// login makes a page one for session users: it leads others to the log-in, which leads back.
-func login(page page) page {
+// requireLogin makes a page one for session users: it leads others to the log-in, which leads back.
+func requireLogin(page page) page {
 	return func(req *request) error {
 		if !req.signed {
 			return req.toLogin()
@@ -33,7 +33,7 @@ func limited(event limits.Event, page page) page {
 			return err
 		}
 		err := page(req)
-		if status := req.statusOf(err); status >= http.StatusBadRequest && status < http.StatusInternalServerError {
+		if status := statusOf(req, err); status >= http.StatusBadRequest && status < http.StatusInternalServerError {
 			req.giveBack(event)
 		}
 		return err
@@ -41,9 +41,9 @@ func limited(event limits.Event, page page) page {
 }
 
 // statusOf is the status of the answer, once its page has run.
-func (req *request) statusOf(err error) int {
+func statusOf(req *request, err error) int {
 	if err != nil {
-		return req.describe(err).status
+		return describe(err).status
 	}
 	return req.status
 }
@@ -51,28 +51,28 @@ func (req *request) statusOf(err error) int {
 // allow decides about something that the client is about to do, and counts it:
 // *limits.Error where it is too much.
 func (req *request) allow(event limits.Event) error {
-	return req.server.app.Limits.Take(req.ctx, event, req.by())
+	return req.site.limits.Take(req.ctx, event, limitedBy(req))
 }
 
 // giveBack undoes allow for what did not happen after all.
 func (req *request) giveBack(event limits.Event) {
-	req.server.app.Limits.Return(req.ctx, event, req.by())
+	req.site.limits.Return(req.ctx, event, limitedBy(req))
 }
 
-func (req *request) by() limits.By {
-	return limits.By{Account: req.viewer.ID, Address: req.place()}
+func limitedBy(req *request) limits.By {
+	return limits.By{Account: req.viewer.ID, Address: req.limitAddress()}
 }
 
-// place is the address that limits count by. It is unknown (not valid) for requests of a
+// limitAddress is the address that limits count by. It is unknown (not valid) for requests of a
 // proxy that nobody has configured: as one address, all its clients would be locked out
 // together.
-func (req *request) place() netip.Addr {
+func (req *request) limitAddress() netip.Addr {
 	addr := req.address()
-	if len(req.server.proxies) > 0 || !addr.IsLoopback() && !addr.IsPrivate() || req.r.Header.Get("X-Forwarded-For") == "" {
+	if len(req.site.proxies) > 0 || !addr.IsLoopback() && !addr.IsPrivate() || req.r.Header.Get("X-Forwarded-For") == "" {
 		return addr
 	}
-	req.server.proxyWarned.Do(func() {
-		req.server.log.Warn("requests come through a proxy that is not trusted: name it with --trusted-proxies, so that limits count each client", "proxy", addr.String())
+	req.site.proxyWarned.Do(func() {
+		req.site.log.Warn("requests come through a proxy that is not trusted: name it with --trusted-proxies, so that limits count each client", "proxy", addr.String())
 	})
 	return netip.Addr{}
 }

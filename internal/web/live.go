@@ -13,6 +13,11 @@ import (
 	"retwis/internal/web/view"
 )
 
+// eventHandlers has the events of open pages.
+type eventHandlers struct {
+	live *live.Hub
+}
+
 // Which events a page follows, as its frame and the address of the events say it.
 const (
 	liveHome     = "home"
@@ -25,11 +30,11 @@ func liveThread(root int64) string { return "thread:" + strconv.FormatInt(root, 
 
 func liveProfile(uid int64) string { return "profile:" + strconv.FormatInt(uid, 10) }
 
-// live makes a page follow what is new on it, unless it shows a later part of a list.
+// liveUpdates makes a page follow what is new on it, unless it shows a later part of a list.
 // Every page follows the counts of its posts, and the number of notifications.
-func (req *request) live(f view.Frame, on string, later bool) view.Frame {
+func liveUpdates(hub *live.Hub, f view.Frame, on string, later bool) view.Frame {
 	if !later {
-		f.Live, f.Since = on, req.server.live.Position()
+		f.Live, f.Since = on, hub.Position()
 	}
 	return f
 }
@@ -40,7 +45,7 @@ var errLive = &pageError{status: http.StatusBadRequest, detail: "This address is
 // tag:NAME, thread:ID, profile:ID, or nothing), ids, the posts whose counts it shows,
 // and since, the last event that is in the page. A browser that comes back sends the
 // last event that it got.
-func (req *request) subscription() (live.Subscription, error) {
+func subscription(req *request) (live.Subscription, error) {
 	query := req.r.URL.Query()
 	sub := live.Subscription{Viewer: req.viewer, Session: req.secret, Since: query.Get("since"), Address: req.address()}
 	if last := req.r.Header.Get("Last-Event-ID"); last != "" {
@@ -95,29 +100,29 @@ func liveID(typed string) (int64, error) {
 	return id, nil
 }
 
-// events sends what happens while a page is open, as server-sent events.
+// stream sends what happens while a page is open, as server-sent events.
 //
 // The connection is taken over from the server, whose timeouts no longer apply, and
 // from this goroutine. One that cannot be taken over, as with HTTP/2, keeps its
 // goroutine.
-func (s *Server) events(req *request) error {
-	sub, err := req.subscription()
+func (h *eventHandlers) stream(req *request) error {
+	sub, err := subscription(req)
 	if err != nil {
 		return err
 	}
-	h := req.w.Header()
-	h["Content-Type"] = []string{"text/event-stream; charset=utf-8"}
-	h["Cache-Control"] = []string{"no-store"}
-	h["X-Accel-Buffering"] = []string{"no"} // a proxy must not wait for more
+	header := req.w.Header()
+	header["Content-Type"] = []string{"text/event-stream; charset=utf-8"}
+	header["Cache-Control"] = []string{"no-store"}
+	header["X-Accel-Buffering"] = []string{"no"} // a proxy must not wait for more
 	if req.r.Method == http.MethodHead {
 		req.w.WriteHeader(req.status)
 		return nil
 	}
 	hijacker, ok := req.w.(http.Hijacker)
 	if ok && live.CanTakeOver && req.r.TLS == nil && req.r.ProtoMajor == 1 {
-		_, err = s.live.Attach(req.ctx, sub, func() (live.Conn, error) { return req.takeOver(hijacker) })
+		_, err = h.live.Attach(req.ctx, sub, func() (live.Conn, error) { return takeOver(req, hijacker) })
 	} else {
-		err = s.eventsHere(req, sub)
+		err = h.streamHere(req, sub)
 	}
 	switch {
 	case errors.Is(err, errTaken):
@@ -132,7 +137,7 @@ func (s *Server) events(req *request) error {
 var errTaken = errors.New("web: the connection failed after it was taken over")
 
 // takeOver takes the connection of a request over from the server.
-func (req *request) takeOver(from http.Hijacker) (live.Conn, error) {
+func takeOver(req *request, from http.Hijacker) (live.Conn, error) {
 	conn, _, err := from.Hijack()
 	if err != nil {
 		return nil, err
@@ -161,12 +166,12 @@ func (req *request) takeOver(from http.Hijacker) (live.Conn, error) {
 // liveWrite bounds a write to a client that takes nothing.
 const liveWrite = 5 * time.Second
 
-// eventsHere sends events from the goroutine of the request, once the handler has done
+// streamHere sends events from the goroutine of the request, once the handler has done
 // everything else.
-func (s *Server) eventsHere(req *request, sub live.Subscription) error {
+func (h *eventHandlers) streamHere(req *request, sub live.Subscription) error {
 	queue := live.NewQueue()
 	control := http.NewResponseController(req.w)
-	detach, err := s.live.Attach(req.ctx, sub, func() (live.Conn, error) { return queue, nil })
+	detach, err := h.live.Attach(req.ctx, sub, func() (live.Conn, error) { return queue, nil })
 	if err != nil {
 		return err
 	}

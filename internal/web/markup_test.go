@@ -23,14 +23,14 @@ import (
 )
 
 // alone is a site without a database, for what needs none.
-func alone(t testing.TB, log io.Writer) *Server {
+func alone(t testing.TB, log io.Writer) *site {
 	t.Helper()
 	m, err := metrics.New(prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Server{
-		log: slog.New(slog.NewTextHandler(log, nil)), metrics: m, timeout: time.Minute,
+	return &site{
+		log: slog.New(slog.NewTextHandler(log, nil)), access: &httpserver.AccessLog{}, metrics: m, timeout: time.Minute,
 		database: httpserver.NewBreaker(func(context.Context) error { return nil }),
 		confirm:  func(ctx context.Context) (context.Context, *atomic.Bool, error) { return ctx, nil, nil },
 	}

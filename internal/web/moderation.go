@@ -11,23 +11,35 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
 	"retwis/internal/social/moderation"
+	"retwis/internal/social/people"
+	"retwis/internal/social/users"
 	"retwis/internal/web/view"
 )
+
+// moderationHandlers has the pages of moderators.
+type moderationHandlers struct {
+	audit       *audit.Log
+	completions *people.Completions
+	moderation  *moderation.Service
+	read        *reader
+	reports     *moderation.Reports
+	users       *users.Users
+}
 
 // errNotModerator: somebody else has opened a page for moderators.
 var errNotModerator = errors.New("web: not a moderator")
 
-// moderator returns an error unless a moderator is logged in. For everybody else the
+// requireModerator returns an error unless a moderator is logged in. For everybody else the
 // pages do not exist.
-func (req *request) moderator() (social.Actor, error) {
+func requireModerator(req *request) (social.Actor, error) {
 	if !req.signed || req.viewer.Role < social.Moderator {
 		return 0, fmt.Errorf("%w: %w", errNotModerator, errNotFound)
 	}
 	return req.viewer.Actor(), nil
 }
 
-func (s *Server) toModeration(req *request) error {
-	if _, err := req.moderator(); err != nil {
+func toModeration(req *request) error {
+	if _, err := requireModerator(req); err != nil {
 		return err
 	}
 	return req.redirect("/moderation")
@@ -36,13 +48,13 @@ func (s *Server) toModeration(req *request) error {
 // queuePage is how many reports a page of the queue has.
 const queuePage = 50
 
-func (s *Server) moderation(req *request) error {
-	actor, err := req.moderator()
+func (h *moderationHandlers) queue(req *request) error {
+	actor, err := requireModerator(req)
 	if err != nil {
 		return err
 	}
 	from, _ := strconv.Atoi(req.r.URL.Query().Get("from"))
-	open, more, err := s.app.Reports.OpenReports(req.ctx, actor, from, queuePage)
+	open, more, err := h.reports.OpenReports(req.ctx, actor, from, queuePage)
 	if err != nil {
 		return err
 	}
@@ -54,7 +66,7 @@ func (s *Server) moderation(req *request) error {
 	for _, one := range open {
 		ids = append(ids, int64(one.Holder))
 	}
-	names, err := s.app.Reports.UsersOf(req.ctx, positive(ids)...)
+	names, err := h.reports.UsersOf(req.ctx, positive(ids)...)
 	if err != nil {
 		return err
 	}
@@ -82,16 +94,16 @@ func positive(ids []int64) []int64 {
 	return users
 }
 
-func (s *Server) takeReport(req *request) error {
-	actor, err := req.moderator()
+func (h *moderationHandlers) take(req *request) error {
+	actor, err := requireModerator(req)
 	if err != nil {
 		return err
 	}
 	var c moderation.ReportCase
 	if target := req.r.PostFormValue("of"); target != "" {
-		c, err = s.app.Reports.TakeReportOf(req.ctx, actor, target)
+		c, err = h.reports.TakeReportOf(req.ctx, actor, target)
 	} else {
-		c, err = s.app.Reports.TakeReport(req.ctx, actor)
+		c, err = h.reports.TakeReport(req.ctx, actor)
 		if errors.Is(err, moderation.ErrNoReport) {
 			return req.redirect("/moderation?empty")
 		}
@@ -103,12 +115,12 @@ func (s *Server) takeReport(req *request) error {
 }
 
 // decisions names the people of entries of the audit log.
-func (s *Server) decisions(req *request, entries []audit.Entry) ([]view.Decision, error) {
+func (h *moderationHandlers) decisions(req *request, entries []audit.Entry) ([]view.Decision, error) {
 	var ids []int64
 	for _, e := range entries {
 		ids = append(ids, int64(e.Actor), e.Person)
 	}
-	names, err := s.app.Reports.UsersOf(req.ctx, positive(ids)...)
+	names, err := h.reports.UsersOf(req.ctx, positive(ids)...)
 	if err != nil {
 		return nil, err
 	}
@@ -125,21 +137,21 @@ func (s *Server) decisions(req *request, entries []audit.Entry) ([]view.Decision
 	return all, nil
 }
 
-func (s *Server) moderationPeople(req *request) error {
-	if _, err := req.moderator(); err != nil {
+func (h *moderationHandlers) peoplePage(req *request) error {
+	if _, err := requireModerator(req); err != nil {
 		return err
 	}
 	query := req.r.URL.Query()
 	data := view.StandingPeople{Query: strings.TrimPrefix(strings.TrimSpace(query.Get("q")), "@")}
 	if data.Query != "" {
 		data.Asked = true
-		user, err := s.app.Users.UserByName(req.ctx, data.Query)
+		user, err := h.users.UserByName(req.ctx, data.Query)
 		if err == nil {
 			data.People = []social.User{user}
 		} else if !errors.Is(err, social.ErrNotFound) {
 			return err
 		}
-		similar, err := s.app.Completions.FindPeople(req.ctx, data.Query, 20)
+		similar, err := h.completions.FindPeople(req.ctx, data.Query, 20)
 		if err != nil {
 			return err
 		}
@@ -150,7 +162,7 @@ func (s *Server) moderationPeople(req *request) error {
 		}
 		return req.render(http.StatusOK, view.StandingPeoplePage(req.page("Moderation"), data))
 	}
-	people, err := s.app.Moderation.StandingPeople(req.ctx, query.Get("before"), queuePage)
+	people, err := h.moderation.StandingPeople(req.ctx, query.Get("before"), queuePage)
 	if err != nil {
 		return err
 	}
@@ -158,8 +170,8 @@ func (s *Server) moderationPeople(req *request) error {
 	return req.render(http.StatusOK, view.StandingPeoplePage(req.page("Moderation"), data))
 }
 
-func (s *Server) moderationAudit(req *request) error {
-	if _, err := req.moderator(); err != nil {
+func (h *moderationHandlers) auditLog(req *request) error {
+	if _, err := requireModerator(req); err != nil {
 		return err
 	}
 	query := req.r.URL.Query()
@@ -180,7 +192,7 @@ func (s *Server) moderationAudit(req *request) error {
 			one.set(int64(social.Operator))
 			continue
 		}
-		user, err := s.app.Users.UserByName(req.ctx, strings.TrimPrefix(one.name, "@"))
+		user, err := h.users.UserByName(req.ctx, strings.TrimPrefix(one.name, "@"))
 		if errors.Is(err, social.ErrNotFound) {
 			data.Unknown = one.name
 			return req.render(http.StatusOK, view.AuditPage(req.page("Moderation"), data))
@@ -190,7 +202,7 @@ func (s *Server) moderationAudit(req *request) error {
 		}
 		one.set(user.ID)
 	}
-	page, err := s.app.Audit.Read(req.ctx, filter, query.Get("before"), queuePage)
+	page, err := h.audit.Read(req.ctx, filter, query.Get("before"), queuePage)
 	if err != nil {
 		return err
 	}
@@ -203,7 +215,7 @@ func (s *Server) moderationAudit(req *request) error {
 		}
 		data.Next = "/moderation/audit?" + next.Encode()
 	}
-	if data.Entries, err = s.decisions(req, page.Entries); err != nil {
+	if data.Entries, err = h.decisions(req, page.Entries); err != nil {
 		return err
 	}
 	return req.render(http.StatusOK, view.AuditPage(req.page("Moderation"), data))

@@ -13,34 +13,34 @@ import (
 	"retwis/internal/web/view"
 )
 
-func (s *Server) moderationCase(req *request) error { return s.showCase(req, http.StatusOK, "") }
+func (h *moderationHandlers) casePage(req *request) error { return h.showCase(req, http.StatusOK, "") }
 
-func (s *Server) showCase(req *request, status int, problem string) error {
-	actor, err := req.moderator()
+func (h *moderationHandlers) showCase(req *request, status int, problem string) error {
+	actor, err := requireModerator(req)
 	if err != nil {
 		return err
 	}
 	data := view.Case{Target: req.r.FormValue("of"), Done: req.r.URL.Query().Has("done"), Problem: problem}
-	held, err := s.app.Reports.HeldReport(req.ctx, actor)
+	held, err := h.reports.HeldReport(req.ctx, actor)
 	data.Held = err == nil && held.Target == data.Target
 	if err != nil && !errors.Is(err, moderation.ErrNoReport) {
 		return err
 	}
 	if !data.Held {
-		held, err = s.app.Reports.ReportOf(req.ctx, actor, data.Target)
+		held, err = h.reports.ReportOf(req.ctx, actor, data.Target)
 		if err != nil && !errors.Is(err, moderation.ErrNoReport) {
 			return err
 		}
 	}
 	data.Open, data.Reports = err == nil, held.Reports
-	data.Person, data.Post, err = s.app.Reports.TargetOf(req.ctx, actor, data.Target)
+	data.Person, data.Post, err = h.reports.TargetOf(req.ctx, actor, data.Target)
 	if errors.Is(err, social.ErrNotFound) && data.Held {
 		err = nil // gone meanwhile: it can only be dismissed
 	}
 	if err != nil {
 		return err
 	}
-	if err := s.fillCase(req, &data); err != nil {
+	if err := h.fillCase(req, &data); err != nil {
 		return err
 	}
 	title := "Report"
@@ -54,13 +54,13 @@ func (s *Server) showCase(req *request, status int, problem string) error {
 }
 
 // fillCase reads what is known about the person.
-func (s *Server) fillCase(req *request, data *view.Case) error {
-	v, err := req.person()
+func (h *moderationHandlers) fillCase(req *request, data *view.Case) error {
+	v, err := req.asViewer()
 	if err != nil {
 		return err
 	}
 	if data.Post != nil {
-		if data.Shown, err = req.show(v, []timeline.Item{{Entry: data.Post, Post: data.Post}}); err != nil {
+		if data.Shown, err = h.read.posts(req, v, []timeline.Item{{Entry: data.Post, Post: data.Post}}); err != nil {
 			return err
 		}
 	}
@@ -69,19 +69,19 @@ func (s *Server) fillCase(req *request, data *view.Case) error {
 		return nil
 	}
 	data.May = req.viewer.MayModerate(data.Person)
-	if data.Info, err = s.app.Moderation.StandingOf(req.ctx, data.Person.ID); err != nil {
+	if data.Info, err = h.moderation.StandingOf(req.ctx, data.Person.ID); err != nil {
 		return err
 	}
-	page, err := s.app.Audit.Read(req.ctx, audit.Filter{Person: data.Person.ID}, "", 20)
+	page, err := h.audit.Read(req.ctx, audit.Filter{Person: data.Person.ID}, "", 20)
 	if err != nil {
 		return err
 	}
-	data.History, err = s.decisions(req, page.Entries)
+	data.History, err = h.decisions(req, page.Entries)
 	return err
 }
 
-func (s *Server) decide(req *request) error {
-	actor, err := req.moderator()
+func (h *moderationHandlers) decide(req *request) error {
+	actor, err := requireModerator(req)
 	if err != nil {
 		return err
 	}
@@ -94,19 +94,19 @@ func (s *Server) decide(req *request) error {
 			return err
 		}
 	}
-	person, _, err := s.app.Reports.TargetOf(req.ctx, actor, target)
+	person, _, err := h.reports.TargetOf(req.ctx, actor, target)
 	if err != nil && !errors.Is(err, social.ErrNotFound) {
 		return err
 	}
 	held := req.r.PostFormValue("report") != ""
 	if held {
-		err = s.app.Reports.DecideReport(req.ctx, actor, target, d)
+		err = h.reports.DecideReport(req.ctx, actor, target, d)
 	} else {
-		err = s.app.Reports.Decide(req.ctx, actor, target, d)
+		err = h.reports.Decide(req.ctx, actor, target, d)
 	}
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) {
-		return s.showCase(req, http.StatusUnprocessableEntity, invalid.Reason)
+		return h.showCase(req, http.StatusUnprocessableEntity, invalid.Reason)
 	}
 	if err != nil {
 		return err
@@ -131,12 +131,12 @@ func untilIn(days string, now time.Time) (time.Time, error) {
 	return now.AddDate(0, 0, n), nil
 }
 
-func (s *Server) returnReport(req *request) error {
-	actor, err := req.moderator()
+func (h *moderationHandlers) release(req *request) error {
+	actor, err := requireModerator(req)
 	if err != nil {
 		return err
 	}
-	err = s.app.Reports.ReturnReport(req.ctx, actor, req.r.PostFormValue("of"))
+	err = h.reports.ReturnReport(req.ctx, actor, req.r.PostFormValue("of"))
 	if err != nil && !errors.Is(err, moderation.ErrReportNotHeld) {
 		return err
 	}

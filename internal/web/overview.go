@@ -10,30 +10,42 @@ import (
 
 	"retwis/internal/app"
 	"retwis/internal/social"
+	"retwis/internal/social/live"
+	"retwis/internal/social/moderation"
+	"retwis/internal/web/metrics"
 	"retwis/internal/web/view"
 )
 
-// admin returns an error unless an admin or an owner is logged in. For everybody else the
+// overviewHandlers has the state of the site, for admins.
+type overviewHandlers struct {
+	app     *app.App
+	live    *live.Hub
+	metrics *metrics.Metrics
+	reports *moderation.Reports
+	version string
+}
+
+// requireAdmin returns an error unless an admin or an owner is logged in. For everybody else the
 // page does not exist.
-func (req *request) admin() error {
+func requireAdmin(req *request) error {
 	if !req.signed || req.viewer.Role < social.Admin {
 		return fmt.Errorf("%w: %w", errNotModerator, errNotFound)
 	}
 	return nil
 }
 
-// overview shows the state of the site. It reads counters, not the lists that they count:
+// page shows the state of the site. It reads counters, not the lists that they count:
 // ten commands and the memory of each server, whatever the size of the site.
-func (s *Server) overview(req *request) error {
-	if err := req.admin(); err != nil {
+func (h *overviewHandlers) page(req *request) error {
+	if err := requireAdmin(req); err != nil {
 		return err
 	}
 	var data view.Overview
-	accounts, posts, err := s.app.Totals(req.ctx)
+	accounts, posts, err := h.app.Totals(req.ctx)
 	if err != nil {
 		return err
 	}
-	reports, err := s.app.Reports.OpenReportCount(req.ctx)
+	reports, err := h.reports.OpenReportCount(req.ctx)
 	if err != nil {
 		return err
 	}
@@ -42,20 +54,20 @@ func (s *Server) overview(req *request) error {
 		{Name: "Posts created", Value: view.Thousands(posts)},
 		{Name: "Open reports", Value: view.Thousands(reports)},
 	}
-	last, err := s.lastBackup(req.ctx)
+	last, err := h.lastBackup(req.ctx)
 	if err != nil {
 		return err
 	}
 	data.Site = append(data.Site, last)
-	if data.Work, err = s.backgroundWork(req.ctx); err != nil {
+	if data.Work, err = h.backgroundWork(req.ctx); err != nil {
 		return err
 	}
 	data.Load = []view.OverviewLine{
-		{Name: "Requests", Value: fmt.Sprintf("%.1f a second, in the last minute", s.metrics.Meter.PerSecond(time.Now()))},
-		{Name: "Open pages", Value: view.Thousands(int64(s.live.Connections()))},
+		{Name: "Requests", Value: fmt.Sprintf("%.1f a second, in the last minute", h.metrics.Meter.PerSecond(time.Now()))},
+		{Name: "Open pages", Value: view.Thousands(int64(h.live.Connections()))},
 		{Name: "Memory of this process", Value: megabytes(processMemory())},
 	}
-	servers := s.app.Memory(req.ctx)
+	servers := h.app.Memory(req.ctx)
 	for _, use := range servers {
 		line := view.OverviewLine{Name: "Memory of the database", Value: megabytes(use.Used)}
 		if use.Max > 0 {
@@ -67,12 +79,12 @@ func (s *Server) overview(req *request) error {
 		}
 		data.Load = append(data.Load, line)
 	}
-	data.Load = append(data.Load, view.OverviewLine{Name: "Version", Value: s.version})
+	data.Load = append(data.Load, view.OverviewLine{Name: "Version", Value: h.version})
 	return req.render(http.StatusOK, view.OverviewPage(req.page("Overview"), data))
 }
 
-func (s *Server) lastBackup(ctx context.Context) (view.OverviewLine, error) {
-	at, err := s.app.LastBackup(ctx)
+func (h *overviewHandlers) lastBackup(ctx context.Context) (view.OverviewLine, error) {
+	at, err := h.app.LastBackup(ctx)
 	line := view.OverviewLine{Name: "Last backup", Value: "never", Bad: true}
 	if !at.IsZero() {
 		line.Value, line.Bad = view.HumanTime(at), time.Since(at) > app.BackupDue
@@ -81,8 +93,8 @@ func (s *Server) lastBackup(ctx context.Context) (view.OverviewLine, error) {
 }
 
 // backgroundWork is what is done after the response to a request.
-func (s *Server) backgroundWork(ctx context.Context) (lines []view.OverviewLine, err error) {
-	work, err := s.app.Backlog(ctx)
+func (h *overviewHandlers) backgroundWork(ctx context.Context) (lines []view.OverviewLine, err error) {
+	work, err := h.app.Backlog(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +104,7 @@ func (s *Server) backgroundWork(ctx context.Context) (lines []view.OverviewLine,
 		line.Bad = true
 	}
 	lines = append(lines, line)
-	dead, err := s.app.DeadJobs(ctx)
+	dead, err := h.app.DeadJobs(ctx)
 	return append(lines, view.OverviewLine{Name: "Work given up", Value: strconv.FormatInt(dead, 10), Bad: dead > 0}), err
 }
 

@@ -16,17 +16,17 @@ func (req *request) page(title string) view.Frame {
 		return f
 	}
 	// A page without the number is better than none, and error pages have it too.
-	if v, err := req.person(); err == nil {
-		f.Unread, _ = req.server.app.Notifications.Unread(req.ctx, v)
+	if v, err := req.asViewer(); err == nil {
+		f.Unread, _ = req.site.notifications.Unread(req.ctx, v)
 	}
 	if req.viewer.Role >= social.Moderator {
-		f.Open, _ = req.server.app.Reports.OpenReportCount(req.ctx)
+		f.Open, _ = req.site.reports.OpenReportCount(req.ctx)
 	}
 	return f
 }
 
 // before reads the cursor of a page of posts: the id of the last one seen.
-func (req *request) before() (int64, error) { return parseBefore(req.r.URL.Query()) }
+func before(req *request) (int64, error) { return parseBefore(req.r.URL.Query()) }
 
 func parseBefore(query url.Values) (int64, error) { return parseCursor(query, "before") }
 

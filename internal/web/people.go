@@ -13,16 +13,23 @@ import (
 	"retwis/internal/web/view"
 )
 
+// relationHandlers changes how the session user and others stand to each other.
+type relationHandlers struct {
+	follows   *people.Follows
+	read      *reader
+	relations *people.Relations
+}
+
 // peopleOnPage is how many users a page of followers has.
 const peopleOnPage = 30
 
 // withButtons adds to users how the viewer stands to them.
-func (req *request) withButtons(v *social.Viewer, users []social.User) ([]view.Person, error) {
+func (h *reader) withButtons(req *request, v *social.Viewer, users []social.User) ([]view.Person, error) {
 	ids := make([]int64, len(users))
 	for i, user := range users {
 		ids[i] = user.ID
 	}
-	relations, err := req.server.app.Relations.GetMany(req.ctx, v, ids...)
+	relations, err := h.relations.GetMany(req.ctx, v, ids...)
 	if err != nil {
 		return nil, err
 	}
@@ -36,16 +43,16 @@ func (req *request) withButtons(v *social.Viewer, users []social.User) ([]view.P
 	return views, nil
 }
 
-func (s *Server) followers(req *request) error {
-	return s.people(req, "followers", s.app.Follows.Followers)
+func (h *profileHandlers) followers(req *request) error {
+	return h.people(req, "followers", h.follows.Followers)
 }
 
-func (s *Server) following(req *request) error {
-	return s.people(req, "following", s.app.Follows.Following)
+func (h *profileHandlers) following(req *request) error {
+	return h.people(req, "following", h.follows.Following)
 }
 
-func (s *Server) people(req *request, what string, list func(ctx context.Context, v *social.Viewer, uid int64, cursor string, limit int) (social.People, error)) error {
-	user, v, err := req.visibleOwner()
+func (h *profileHandlers) people(req *request, what string, list func(ctx context.Context, v *social.Viewer, uid int64, cursor string, limit int) (social.People, error)) error {
+	user, v, err := h.read.visibleUser(req)
 	if err != nil {
 		return err
 	}
@@ -57,11 +64,11 @@ func (s *Server) people(req *request, what string, list func(ctx context.Context
 	if err != nil {
 		return err
 	}
-	page, err := req.peopleView(v, people, view.TabPath(user.Name, what))
+	page, err := h.read.people(req, v, people, view.TabPath(user.Name, what))
 	if err != nil {
 		return err
 	}
-	data, err := s.view(req, v, user)
+	data, err := h.header(req, v, user)
 	if err != nil {
 		return err
 	}
@@ -75,45 +82,45 @@ func (s *Server) people(req *request, what string, list func(ctx context.Context
 	return req.render(http.StatusOK, view.PeoplePage(f, data, page))
 }
 
-// peopleView is a page of a list of people that begins at path.
-func (req *request) peopleView(v *social.Viewer, people social.People, path string) (view.People, error) {
+// people is a page of a list of people that begins at path.
+func (h *reader) people(req *request, v *social.Viewer, people social.People, path string) (view.People, error) {
 	data := view.People{Later: req.r.URL.Query().Get("before") != ""}
 	if people.Next != "" {
 		data.Next = path + "?before=" + url.QueryEscape(people.Next)
 	}
 	var err error
-	data.People, err = req.withButtons(v, people.Users)
+	data.People, err = h.withButtons(req, v, people.Users)
 	return data, err
 }
 
 // The forms that change how the viewer and the owner of the page stand to each other.
 
-func (s *Server) follow(req *request) error { return s.relate(req, s.app.Follows.Follow) }
+func (h *relationHandlers) follow(req *request) error { return h.relate(req, h.follows.Follow) }
 
-func (s *Server) unfollow(req *request) error { return s.relate(req, s.app.Follows.Unfollow) }
+func (h *relationHandlers) unfollow(req *request) error { return h.relate(req, h.follows.Unfollow) }
 
-func (s *Server) unmute(req *request) error { return s.relate(req, s.app.Relations.Unmute) }
+func (h *relationHandlers) unmute(req *request) error { return h.relate(req, h.relations.Unmute) }
 
-func (s *Server) unblock(req *request) error { return s.relate(req, s.app.Relations.Unblock) }
+func (h *relationHandlers) unblock(req *request) error { return h.relate(req, h.relations.Unblock) }
 
-func (s *Server) removeFollower(req *request) error {
-	return s.relate(req, s.app.Relations.RemoveFollower)
+func (h *relationHandlers) removeFollower(req *request) error {
+	return h.relate(req, h.relations.RemoveFollower)
 }
 
-func (s *Server) mute(req *request) error { return s.relateUntil(req, s.app.Relations.Mute) }
+func (h *relationHandlers) mute(req *request) error { return h.relateUntil(req, h.relations.Mute) }
 
-func (s *Server) block(req *request) error { return s.relateUntil(req, s.app.Relations.Block) }
+func (h *relationHandlers) block(req *request) error { return h.relateUntil(req, h.relations.Block) }
 
-func (s *Server) relateUntil(req *request, change func(ctx context.Context, from, to social.User, until time.Time) error) error {
-	until, err := req.until(time.Now())
+func (h *relationHandlers) relateUntil(req *request, change func(ctx context.Context, from, to social.User, until time.Time) error) error {
+	until, err := relationEnd(req, time.Now())
 	if err != nil {
 		return err
 	}
-	return s.relate(req, func(ctx context.Context, from, to social.User) error { return change(ctx, from, to, until) })
+	return h.relate(req, func(ctx context.Context, from, to social.User) error { return change(ctx, from, to, until) })
 }
 
-// until reads when a mute or a block ends: the zero time for no end.
-func (req *request) until(now time.Time) (time.Time, error) {
+// relationEnd reads when a mute or a block ends: the zero time for no end.
+func relationEnd(req *request, now time.Time) (time.Time, error) {
 	switch req.r.PostFormValue("for") {
 	case "":
 		return time.Time{}, nil
@@ -125,8 +132,8 @@ func (req *request) until(now time.Time) (time.Time, error) {
 	return time.Time{}, &pageError{status: http.StatusBadRequest, detail: "The form couldn't be read. Please try again."}
 }
 
-func (s *Server) relate(req *request, change func(ctx context.Context, from, to social.User) error) error {
-	user, err := req.related()
+func (h *relationHandlers) relate(req *request, change func(ctx context.Context, from, to social.User) error) error {
+	user, err := h.target(req)
 	if err != nil {
 		return err
 	}
@@ -144,15 +151,15 @@ func (s *Server) relate(req *request, change func(ctx context.Context, from, to 
 	return req.changed(req.back(view.ProfilePath(user.Name)))
 }
 
-// related returns the user named in the address of a form: one that the viewer can see,
+// target returns the user named in the address of a form: one that the viewer can see,
 // or has a relation to that can be ended. A user who has blocked the viewer is not found.
-func (req *request) related() (social.User, error) {
-	user, v, err := req.visibleOwner()
+func (h *relationHandlers) target(req *request) (social.User, error) {
+	user, v, err := h.read.visibleUser(req)
 	var page *pageError
 	if err == nil || v == nil || !errors.As(err, &page) {
 		return user, err
 	}
-	relation, other := req.server.app.Relations.Get(req.ctx, v, user.ID)
+	relation, other := h.relations.Get(req.ctx, v, user.ID)
 	if other != nil {
 		return social.User{}, other
 	}
@@ -172,18 +179,18 @@ func (req *request) back(fallback string) string {
 }
 
 // pin and unpin choose the post that is shown first on a profile.
-func (s *Server) pin(req *request) error {
+func (h *postHandlers) pin(req *request) error {
 	if req.signed {
-		if _, err := req.acted(); err != nil {
+		if _, err := h.read.targetPost(req); err != nil {
 			return err // a post that the viewer must not see does not exist
 		}
 	}
-	return s.changePin(req, s.app.Profiles.Pin)
+	return h.changePin(req, h.profiles.Pin)
 }
 
-func (s *Server) unpin(req *request) error { return s.changePin(req, s.app.Profiles.Unpin) }
+func (h *postHandlers) unpin(req *request) error { return h.changePin(req, h.profiles.Unpin) }
 
-func (s *Server) changePin(req *request, change func(ctx context.Context, user social.User, id int64) error) error {
+func (h *postHandlers) changePin(req *request, change func(ctx context.Context, user social.User, id int64) error) error {
 	id, err := strconv.ParseInt(req.r.PathValue("id"), 10, 64)
 	if err != nil || id < 1 {
 		return errNotFound

@@ -7,19 +7,32 @@ import (
 	"net/http"
 
 	"retwis/internal/social"
+	"retwis/internal/social/accounts"
+	"retwis/internal/social/live"
+	"retwis/internal/social/posts"
 	"retwis/internal/social/timeline"
 	"retwis/internal/web/view"
 )
 
-func (s *Server) postPage(req *request) error {
-	return s.showPost(req, http.StatusOK, view.StatusForm{})
+// postHandlers has the page of a post, its forms, and what can be done with it.
+type postHandlers struct {
+	live      *live.Hub
+	posts     *posts.Service
+	profiles  *accounts.Profiles
+	reactions *posts.Reactions
+	read      *reader
+	threads   *posts.Threads
+}
+
+func (h *postHandlers) page(req *request) error {
+	return h.show(req, http.StatusOK, view.StatusForm{})
 }
 
 // repliesOnPage is how many replies the page of a post has.
 const repliesOnPage = 100
 
-// showPost shows a post with its conversation, and the form for a reply.
-func (s *Server) showPost(req *request, status int, form view.StatusForm) error {
+// show shows a post with its conversation, and the form for a reply.
+func (h *postHandlers) show(req *request, status int, form view.StatusForm) error {
 	id, ok := parseID(req.r.PathValue("id"))
 	if !ok {
 		return errNoPost
@@ -28,12 +41,12 @@ func (s *Server) showPost(req *request, status int, form view.StatusForm) error 
 	if err != nil {
 		return err
 	}
-	v, err := req.person()
+	v, err := req.asViewer()
 	if err != nil {
 		return err
 	}
-	since := s.live.Position() // before the conversation is read
-	thread, err := s.app.Threads.Get(req.ctx, v, id, after, repliesOnPage)
+	since := h.live.Position() // before the conversation is read
+	thread, err := h.threads.Get(req.ctx, v, id, after, repliesOnPage)
 	if errors.Is(err, social.ErrNotFound) {
 		return errNoPost
 	}
@@ -46,12 +59,12 @@ func (s *Server) showPost(req *request, status int, form view.StatusForm) error 
 		return req.redirectToName(path)
 	}
 	data, all := view.NewConversation(v, thread)
-	if err := req.nameParents(all); err != nil {
+	if err := h.read.nameParents(req, all); err != nil {
 		return err
 	}
 	data.After = after
 	if data.Own = p.Author.ID == v.User.ID; data.Own {
-		profile, err := s.app.Profiles.Get(req.ctx, v.User.ID)
+		profile, err := h.profiles.Get(req.ctx, v.User.ID)
 		if err != nil {
 			return err
 		}
@@ -60,7 +73,7 @@ func (s *Server) showPost(req *request, status int, form view.StatusForm) error 
 	form.Action, form.ID = path+"/reply", "reply"
 	f := req.page(p.Author.Name + ": " + view.Opening(p.Body, 60))
 	f.Description = view.Opening(p.Body, 200)
-	if f = req.live(f, liveThread(cmp.Or(p.Root, p.ID)), after != 0); f.Live != "" {
+	if f = liveUpdates(h.live, f, liveThread(cmp.Or(p.Root, p.ID)), after != 0); f.Live != "" {
 		f.Since = since
 	}
 	f.Head = view.PostHead(req.origin()+path, f.Title, f.Description, p)
@@ -69,59 +82,59 @@ func (s *Server) showPost(req *request, status int, form view.StatusForm) error 
 
 // origin is the address of the site, as the browser knows it.
 func (req *request) origin() string {
-	if req.overTLS() {
+	if req.site.overTLS(req.r) {
 		return "https://" + req.r.Host
 	}
 	return "http://" + req.r.Host
 }
 
 // history shows the earlier texts of a post.
-func (s *Server) history(req *request) error {
-	v, err := req.person()
+func (h *postHandlers) history(req *request) error {
+	v, err := req.asViewer()
 	if err != nil {
 		return err
 	}
-	item, err := req.item(v)
+	item, err := h.read.post(req, v)
 	if err != nil {
 		return err
 	}
-	path, elsewhere := req.canonical(item, "/history")
+	path, elsewhere := canonical(req, item, "/history")
 	if elsewhere {
 		return req.redirectToName(path)
 	}
-	edits, err := s.app.Posts.Edits(req.ctx, item.Post.ID)
+	edits, err := h.posts.Edits(req.ctx, item.Post.ID)
 	if err != nil {
 		return err
 	}
-	post, err := req.show(v, []timeline.Item{item})
+	post, err := h.read.posts(req, v, []timeline.Item{item})
 	if err != nil {
 		return err
 	}
-	req.w.Header()["X-Robots-Tag"] = headerNoIndex // what was replaced is not to be found by its words
+	req.w.Header()["X-Robots-Tag"] = []string{"noindex"} // what was replaced is not to be found by its words
 	return req.render(http.StatusOK, view.HistoryPage(req.page("Earlier versions"), view.PostPath(item.Post.Post), post, edits))
 }
 
-func (s *Server) likers(req *request) error {
-	return s.peopleOfPost(req, "likes", s.app.Reactions.Likers)
+func (h *postHandlers) likers(req *request) error {
+	return h.people(req, "likes", h.reactions.Likers)
 }
 
-func (s *Server) reposters(req *request) error {
-	return s.peopleOfPost(req, "reposts", s.app.Reactions.Reposters)
+func (h *postHandlers) reposters(req *request) error {
+	return h.people(req, "reposts", h.reactions.Reposters)
 }
 
-// peopleOfPost lists who has done something with a post.
-func (s *Server) peopleOfPost(req *request, what string,
+// people lists who has done something with a post.
+func (h *postHandlers) people(req *request, what string,
 	list func(ctx context.Context, v *social.Viewer, id int64, cursor string, limit int) (social.People, error),
 ) error {
-	v, err := req.person()
+	v, err := req.asViewer()
 	if err != nil {
 		return err
 	}
-	item, err := req.item(v)
+	item, err := h.read.post(req, v)
 	if err != nil {
 		return err
 	}
-	path, elsewhere := req.canonical(item, "/"+what)
+	path, elsewhere := canonical(req, item, "/"+what)
 	if elsewhere {
 		return req.redirectToName(path)
 	}
@@ -130,7 +143,7 @@ func (s *Server) peopleOfPost(req *request, what string,
 	if err != nil {
 		return err
 	}
-	data, err := req.peopleView(v, people, path)
+	data, err := h.read.people(req, v, people, path)
 	if err != nil {
 		return err
 	}

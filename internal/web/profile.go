@@ -5,28 +5,45 @@ import (
 	"net/http"
 
 	"retwis/internal/social"
+	"retwis/internal/social/accounts"
+	"retwis/internal/social/live"
+	"retwis/internal/social/moderation"
+	"retwis/internal/social/people"
+	"retwis/internal/social/posts"
 	"retwis/internal/social/timeline"
 	"retwis/internal/web/view"
 )
 
-// owner returns the user named in the address, in any case.
-func (req *request) owner() (social.User, error) {
-	user, err := req.server.app.Users.UserByName(req.ctx, req.r.PathValue("name"))
+// profileHandlers has the pages of a user: posts, followers and those whom they follow.
+type profileHandlers struct {
+	follows    *people.Follows
+	lists      *timeline.Lists
+	live       *live.Hub
+	moderation *moderation.Service
+	profiles   *accounts.Profiles
+	reactions  *posts.Reactions
+	read       *reader
+	relations  *people.Relations
+}
+
+// user returns the user named in the address, in any case.
+func (h *reader) user(req *request) (social.User, error) {
+	user, err := h.users.UserByName(req.ctx, req.r.PathValue("name"))
 	if errors.Is(err, social.ErrNotFound) {
 		return social.User{}, errNoUser
 	}
 	return user, err
 }
 
-// visibleOwner returns the user named in the address, and who looks at them. Those
+// visibleUser returns the user named in the address, and who looks at them. Those
 // who have blocked the viewer do not exist: with the error that says so, both are returned
 // too.
-func (req *request) visibleOwner() (social.User, *social.Viewer, error) {
-	user, err := req.owner()
+func (h *reader) visibleUser(req *request) (social.User, *social.Viewer, error) {
+	user, err := h.user(req)
 	if err != nil {
 		return social.User{}, nil, err
 	}
-	v, err := req.person()
+	v, err := req.asViewer()
 	if err != nil {
 		return social.User{}, nil, err
 	}
@@ -34,7 +51,7 @@ func (req *request) visibleOwner() (social.User, *social.Viewer, error) {
 		return user, v, &pageError{status: http.StatusNotFound, detail: "This account is suspended."}
 	}
 	if v.Sees(user.ID) == social.Hidden {
-		relation, err := req.server.app.Relations.Get(req.ctx, v, user.ID)
+		relation, err := h.relations.Get(req.ctx, v, user.ID)
 		if err != nil {
 			return social.User{}, nil, err
 		}
@@ -45,14 +62,14 @@ func (req *request) visibleOwner() (social.User, *social.Viewer, error) {
 	return user, v, nil
 }
 
-func (s *Server) profile(req *request) error { return s.profileTab(req, "posts") }
+func (h *profileHandlers) posts(req *request) error { return h.tab(req, "posts") }
 
-func (s *Server) profileReplies(req *request) error { return s.profileTab(req, "replies") }
+func (h *profileHandlers) replies(req *request) error { return h.tab(req, "replies") }
 
-func (s *Server) profileLikes(req *request) error { return s.profileTab(req, "likes") }
+func (h *profileHandlers) likes(req *request) error { return h.tab(req, "likes") }
 
-func (s *Server) profileTab(req *request, tab string) error {
-	user, v, err := req.visibleOwner()
+func (h *profileHandlers) tab(req *request, tab string) error {
+	user, v, err := h.read.visibleUser(req)
 	if err != nil {
 		return err
 	}
@@ -60,17 +77,17 @@ func (s *Server) profileTab(req *request, tab string) error {
 	if user.Name != req.r.PathValue("name") {
 		return req.redirectToName(path)
 	}
-	data, err := s.view(req, v, user)
+	data, err := h.header(req, v, user)
 	if err != nil {
 		return err
 	}
 	data.Tab = tab
-	list, err := s.profileFeed(req, v, data, path)
+	list, err := h.feed(req, v, data, path)
 	if err != nil {
 		return err
 	}
 	if data.Profile.Pinned != 0 && tab == "posts" && !list.Later {
-		if err := s.showPinned(req, v, &data); err != nil {
+		if err := h.showPinned(req, v, &data); err != nil {
 			return err
 		}
 		// It is not shown twice on a page.
@@ -82,32 +99,32 @@ func (s *Server) profileTab(req *request, tab string) error {
 	f.Here = view.ProfilePath(user.Name)
 	f.Description = data.Profile.Bio
 	if tab == "posts" {
-		f = req.live(f, liveProfile(user.ID), list.Later)
+		f = liveUpdates(h.live, f, liveProfile(user.ID), list.Later)
 		f.Feed = f.Here + atomSuffix
 	}
 	return req.render(http.StatusOK, view.ProfilePage(f, data, list))
 }
 
-// profileFeed reads the posts of a tab.
-func (s *Server) profileFeed(req *request, v *social.Viewer, data view.Profile, path string) (view.Feed, error) {
+// feed reads the posts of a tab.
+func (h *profileHandlers) feed(req *request, v *social.Viewer, data view.Profile, path string) (view.Feed, error) {
 	user := data.User
 	list := view.Feed{Path: path}
 	var items []timeline.Item
 	if data.Tab == "likes" {
 		cursor := req.r.URL.Query().Get("before")
-		page, err := s.app.Reactions.LikedPosts(req.ctx, v, user.ID, cursor, homePosts)
+		page, err := h.reactions.LikedPosts(req.ctx, v, user.ID, cursor, homePosts)
 		if err != nil {
 			return view.Feed{}, err
 		}
 		items, list.Later, list.More = page.Items, cursor != "", view.NextPage(path, page.Next)
 	} else {
-		before, err := req.before()
+		before, err := before(req)
 		if err != nil {
 			return view.Feed{}, err
 		}
-		read := s.app.Lists.ProfilePosts
+		read := h.lists.ProfilePosts
 		if data.Tab == "replies" {
-			read = s.app.Lists.ProfileReplies
+			read = h.lists.ProfileReplies
 		}
 		page, err := read(req.ctx, v, user.ID, before, homePosts)
 		if err != nil {
@@ -131,43 +148,43 @@ func (s *Server) profileFeed(req *request, v *social.Viewer, data view.Profile, 
 		}
 	}
 	var err error
-	list.Posts, err = req.show(v, items)
+	list.Posts, err = h.read.posts(req, v, items)
 	return list, err
 }
 
-// view reads the part of a profile above its posts.
-func (s *Server) view(req *request, v *social.Viewer, user social.User) (view.Profile, error) {
+// header reads the part of a profile above its posts.
+func (h *profileHandlers) header(req *request, v *social.Viewer, user social.User) (view.Profile, error) {
 	data := view.Profile{User: user, Own: req.signed && user.ID == req.viewer.ID}
 	var err error
-	if data.Profile, err = s.app.Profiles.Get(req.ctx, user.ID); err != nil {
+	if data.Profile, err = h.profiles.Get(req.ctx, user.ID); err != nil {
 		return data, err
 	}
-	if data.Counts, err = s.app.Follows.CountsFor(req.ctx, v, user.ID); err != nil {
+	if data.Counts, err = h.follows.CountsFor(req.ctx, v, user.ID); err != nil {
 		return data, err
 	}
 	if data.Own && user.Standing == social.Limited {
-		data.Standing, err = s.app.Moderation.StandingOf(req.ctx, user.ID)
+		data.Standing, err = h.moderation.StandingOf(req.ctx, user.ID)
 	}
 	if !req.signed || data.Own {
 		return data, err
 	}
-	if data.Relation, err = s.app.Relations.Get(req.ctx, v, user.ID); err != nil {
+	if data.Relation, err = h.relations.Get(req.ctx, v, user.ID); err != nil {
 		return data, err
 	}
-	data.Common, err = s.app.Follows.CommonFollowers(req.ctx, v, user.ID)
+	data.Common, err = h.follows.CommonFollowers(req.ctx, v, user.ID)
 	return data, err
 }
 
 // showPinned puts the pinned post of a profile first. One that is deleted meanwhile,
 // or hidden, is left out.
-func (s *Server) showPinned(req *request, v *social.Viewer, data *view.Profile) error {
-	item, err := s.app.Lists.PostPage(req.ctx, v, data.Profile.Pinned)
+func (h *profileHandlers) showPinned(req *request, v *social.Viewer, data *view.Profile) error {
+	item, err := h.lists.PostPage(req.ctx, v, data.Profile.Pinned)
 	if errors.Is(err, social.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	data.Pinned, err = req.show(v, []timeline.Item{item})
+	data.Pinned, err = h.read.posts(req, v, []timeline.Item{item})
 	return err
 }

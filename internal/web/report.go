@@ -5,23 +5,30 @@ import (
 	"net/http"
 
 	"retwis/internal/social"
+	"retwis/internal/social/moderation"
 	"retwis/internal/social/timeline"
 	"retwis/internal/web/view"
 )
 
-func (s *Server) reportUserForm(req *request) error {
-	form, _, err := req.userReport()
+// reportHandlers has the forms to report a post or a person.
+type reportHandlers struct {
+	read    *reader
+	reports *moderation.Reports
+}
+
+func (h *reportHandlers) userForm(req *request) error {
+	form, _, err := h.userReport(req)
 	if err != nil {
 		return err
 	}
-	return req.renderReport(http.StatusOK, form)
+	return renderReport(req, http.StatusOK, form)
 }
 
 // userReport returns the form for the user in the address. It is the same for one who has
 // blocked the viewer and for one who does not exist: the form does not betray a block, and
 // who is insulted and then blocked can report it.
-func (req *request) userReport() (form view.ReportForm, about social.User, err error) {
-	user, _, err := req.visibleOwner()
+func (h *reportHandlers) userReport(req *request) (form view.ReportForm, about social.User, err error) {
+	user, _, err := h.read.visibleUser(req)
 	var page *pageError
 	name := req.r.PathValue("name")
 	switch {
@@ -34,31 +41,31 @@ func (req *request) userReport() (form view.ReportForm, about social.User, err e
 	return view.ReportForm{Action: view.ProfilePath(name) + "/report", Back: "/home", Name: name, Person: true, Unseen: true}, user, nil
 }
 
-func (s *Server) reportUser(req *request) error {
-	form, user, err := req.userReport()
+func (h *reportHandlers) user(req *request) error {
+	form, user, err := h.userReport(req)
 	if err != nil {
 		return err
 	}
 	form.Kind, form.Text = req.r.PostFormValue("kind"), req.r.PostFormValue("text")
-	return req.reported(form, user, s.app.Reports.ReportUser(req.ctx, req.viewer, user.ID, form.Kind, form.Text))
+	return h.finish(req, form, user, h.reports.ReportUser(req.ctx, req.viewer, user.ID, form.Kind, form.Text))
 }
 
-func (s *Server) reportPostForm(req *request) error {
-	form, _, err := req.postReport()
+func (h *reportHandlers) postForm(req *request) error {
+	form, _, err := h.postReport(req)
 	if err != nil {
 		return err
 	}
-	return req.renderReport(http.StatusOK, form)
+	return renderReport(req, http.StatusOK, form)
 }
 
 // postReport returns the form for the post in the address, and the post. Of one that the
 // viewer does not see, only the id is known; see userReport.
-func (req *request) postReport() (form view.ReportForm, post social.Post, err error) {
-	v, err := req.person()
+func (h *reportHandlers) postReport(req *request) (form view.ReportForm, post social.Post, err error) {
+	v, err := req.asViewer()
 	if err != nil {
 		return view.ReportForm{}, social.Post{}, err
 	}
-	item, err := req.item(v)
+	item, err := h.read.post(req, v)
 	name := req.r.PathValue("name")
 	id, ok := parseID(req.r.PathValue("id"))
 	switch {
@@ -69,25 +76,25 @@ func (req *request) postReport() (form view.ReportForm, post social.Post, err er
 	}
 	path := view.PostPath(item.Post.Post)
 	form = view.ReportForm{Action: path + "/report", Back: path, Name: item.Post.Author.Name}
-	form.Post, err = req.show(v, []timeline.Item{{Entry: item.Post, Post: item.Post, Marks: item.Marks}})
+	form.Post, err = h.read.posts(req, v, []timeline.Item{{Entry: item.Post, Post: item.Post, Marks: item.Marks}})
 	return form, item.Post.Post, err
 }
 
-func (s *Server) reportPost(req *request) error {
-	form, post, err := req.postReport()
+func (h *reportHandlers) post(req *request) error {
+	form, post, err := h.postReport(req)
 	if err != nil {
 		return err
 	}
 	form.Kind, form.Text = req.r.PostFormValue("kind"), req.r.PostFormValue("text")
-	return req.reported(form, post.Author, s.app.Reports.ReportPost(req.ctx, req.viewer, post.ID, form.Kind, form.Text))
+	return h.finish(req, form, post.Author, h.reports.ReportPost(req.ctx, req.viewer, post.ID, form.Kind, form.Text))
 }
 
-// reported answers a report.
-func (req *request) reported(form view.ReportForm, about social.User, err error) error {
+// finish answers a report.
+func (h *reportHandlers) finish(req *request, form view.ReportForm, about social.User, err error) error {
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) && invalid.Field != "target" {
 		form.Problem = invalid.Reason
-		return req.renderReport(http.StatusUnprocessableEntity, form)
+		return renderReport(req, http.StatusUnprocessableEntity, form)
 	}
 	unknown := form.Unseen && errors.Is(err, social.ErrNotFound) // which the answer does not tell
 	if err != nil && !unknown {
@@ -97,10 +104,10 @@ func (req *request) reported(form view.ReportForm, about social.User, err error)
 		req.security("report", about)
 	}
 	form.Sent = true
-	return req.renderReport(http.StatusOK, form)
+	return renderReport(req, http.StatusOK, form)
 }
 
-func (req *request) renderReport(status int, form view.ReportForm) error {
+func renderReport(req *request, status int, form view.ReportForm) error {
 	what := "Report " + form.Name
 	if !form.Person {
 		what = "Report a post by " + form.Name

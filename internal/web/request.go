@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"sync/atomic"
@@ -14,12 +15,12 @@ import (
 
 // request is one HTTP request, with its session.
 type request struct {
-	server *Server
+	site   *site
 	w      http.ResponseWriter
 	r      *http.Request
 	ctx    context.Context // that of the request, with its deadline
 	viewer social.User     // the session user, if signed
-	as     *social.Viewer  // the session user as a viewer of posts; see person
+	as     *social.Viewer  // the session user as a viewer of posts; see asViewer
 	signed bool
 	secret string // that of the session, if signed
 	known  bool   // signed is known
@@ -37,38 +38,43 @@ type request struct {
 }
 
 // address is where the request comes from.
-func (req *request) address() netip.Addr { return httpserver.ClientAddress(req.r, req.server.proxies) }
+func (req *request) address() netip.Addr { return httpserver.ClientAddress(req.r, req.site.proxies) }
 
-// device is what the client calls itself, so short that people recognize it.
-func (req *request) device() string { return httpserver.DeviceName(req.r.UserAgent()) }
-
-// person returns the session user as a viewer of posts, or a stranger.
-func (req *request) person() (*social.Viewer, error) {
+// asViewer returns the session user as a viewer of posts, or a stranger.
+func (req *request) asViewer() (*social.Viewer, error) {
 	if req.as != nil && req.as.User == req.viewer {
 		return req.as, nil
 	}
 	var err error
-	req.as, err = req.server.app.Viewers.Get(req.ctx, req.viewer)
+	req.as, err = req.site.viewers.Get(req.ctx, req.viewer)
 	return req.as, err
 }
 
-// show returns posts for a page.
-func (req *request) show(v *social.Viewer, items []timeline.Item) (view.Posts, error) {
+// posts returns posts for a page.
+func (h *reader) posts(req *request, v *social.Viewer, items []timeline.Item) (view.Posts, error) {
 	list := view.NewPosts(v, items)
-	return list, req.nameParents(list)
+	return list, h.nameParents(req, list)
 }
 
 // nameParents reads the posts that these reply to, for the names of their authors: one round
 // trip at most.
-func (req *request) nameParents(list view.Posts) error {
+func (h *reader) nameParents(req *request, list view.Posts) error {
 	ids := list.UnnamedParents()
 	if len(ids) == 0 {
 		return nil
 	}
-	parents, err := req.server.app.Views.Get(req.ctx, ids...)
+	parents, err := h.views.Get(req.ctx, ids...)
 	if err != nil {
 		return err
 	}
 	list.NameParents(ids, parents)
 	return nil
+}
+
+// log is the log of the site, for lines about the request.
+func (req *request) log() *slog.Logger { return req.site.log.With("request", req.id) }
+
+// forgetUser makes the rest of a request one of a visitor.
+func (req *request) forgetUser() {
+	req.viewer, req.signed, req.as, req.known = social.User{}, false, nil, true
 }

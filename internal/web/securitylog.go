@@ -12,8 +12,8 @@ import (
 // a word such as "login"; the message of the line. The zero user is left out. A flood
 // of the same event is sampled. Secrets are never among attrs.
 func (req *request) security(event string, user social.User, attrs ...slog.Attr) {
-	req.server.metrics.Events.WithLabelValues(event).Inc()
-	log := &req.server.securityLog
+	req.site.metrics.Events.WithLabelValues(event).Inc()
+	log := &req.site.securityLog
 	ok, omitted := log.limits.Allow(event, time.Now())
 	if !ok {
 		return
@@ -36,8 +36,8 @@ type securityLog struct {
 // triedName is the account of a log-in that failed, for the security log: the name as
 // it was typed may be a password in the wrong field, so only names of accounts are
 // logged.
-func (req *request) triedName(typed string) []slog.Attr {
-	user, err := req.server.app.Users.UserByName(req.ctx, typed)
+func (h *loginHandlers) triedName(req *request, typed string) []slog.Attr {
+	user, err := h.users.UserByName(req.ctx, typed)
 	if err != nil {
 		return nil
 	}

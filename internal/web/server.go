@@ -1,48 +1,34 @@
 package web
 
 import (
-	"context"
 	"log/slog"
 	"net/http"
-	"net/netip"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"retwis/internal/app"
 	"retwis/internal/social/live"
 	"retwis/internal/web/httpserver"
 	"retwis/internal/web/metrics"
 	"retwis/internal/web/static"
-	"retwis/internal/web/view"
 )
 
 // Server is the site. It is safe for concurrent use.
 type Server struct {
-	app         *app.App
-	log         *slog.Logger
-	secure      bool
-	version     string
-	proxies     []netip.Prefix
-	securityLog securityLog
-	access      httpserver.AccessLog
-	conns       *httpserver.Connections
-	hsts        []string // the header
-	stopping    atomic.Bool
-	timeout     time.Duration
-	confirm     func(context.Context) (context.Context, *atomic.Bool, error) // app.App.Confirm
-	proxyWarned sync.Once
-	database    *httpserver.Breaker
-	failures    httpserver.Samplers // of the log, by status
-	metrics     *metrics.Metrics
-	live        *live.Hub
-	static      *static.Files
-	rendered    *view.Cache
-	site        http.Handler
-	mux         *http.ServeMux
-	visitors    sharedPage // the public timeline
-	public      atomic.Pointer[publicPage]
-	members     *memberLists
+	app      *app.App
+	log      *slog.Logger
+	version  string
+	access   httpserver.AccessLog
+	conns    *httpserver.Connections
+	hsts     []string // the header
+	stopping atomic.Bool
+	metrics  *metrics.Metrics
+	live     *live.Hub
+	static   *static.Files
+	site     *site
+	visitors pageCache // the public timeline
+	handlers *handlers
+	mux      *http.ServeMux
+	root     http.Handler
 }
 
 // BoundConnections makes a server close new connections of an address that has so many

@@ -10,25 +10,33 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/accounts"
 	"retwis/internal/social/notify"
+	"retwis/internal/social/people"
 	"retwis/internal/web/view"
 )
+
+// settingsHandlers has the settings of a profile, and the lists of hidden people.
+type settingsHandlers struct {
+	profiles  *accounts.Profiles
+	read      *reader
+	relations *people.Relations
+}
 
 // saved is what the address says after a form was saved.
 const saved = "saved"
 
-func (req *request) saved() bool { return req.r.URL.Query().Has(saved) }
+func isSaved(req *request) bool { return req.r.URL.Query().Has(saved) }
 
-func (s *Server) toSettings(req *request) error { return req.redirect("/settings/profile") }
+func toSettings(req *request) error { return req.redirect("/settings/profile") }
 
-func (s *Server) profileSettings(req *request) error {
-	profile, err := s.app.Profiles.Get(req.ctx, req.viewer.ID)
+func (h *settingsHandlers) profile(req *request) error {
+	profile, err := h.profiles.Get(req.ctx, req.viewer.ID)
 	if err != nil {
 		return err
 	}
-	return req.render(http.StatusOK, view.ProfileSettings(req.page("Settings"), view.ProfileForm{Profile: profile, Saved: req.saved()}))
+	return req.render(http.StatusOK, view.ProfileSettings(req.page("Settings"), view.ProfileForm{Profile: profile, Saved: isSaved(req)}))
 }
 
-func (s *Server) editProfile(req *request) error {
+func (h *settingsHandlers) editProfile(req *request) error {
 	form := view.ProfileForm{Profile: accounts.UserProfile{
 		DisplayName: req.r.PostFormValue("display_name"),
 		Bio:         req.r.PostFormValue("bio"),
@@ -38,7 +46,7 @@ func (s *Server) editProfile(req *request) error {
 			form.Profile.Links = append(form.Profile.Links, link)
 		}
 	}
-	err := s.app.Profiles.Edit(req.ctx, req.viewer, form.Profile)
+	err := h.profiles.Edit(req.ctx, req.viewer, form.Profile)
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) {
 		form.Field, form.Problem = invalid.Field, invalid.Reason
@@ -50,8 +58,8 @@ func (s *Server) editProfile(req *request) error {
 	return req.changed("/settings/profile?" + saved)
 }
 
-func (s *Server) notificationSettings(req *request) error {
-	off, err := s.app.Notifications.NotifyOff(req.ctx, req.viewer.ID)
+func (h *notificationHandlers) settings(req *request) error {
+	off, err := h.notifications.NotifyOff(req.ctx, req.viewer.ID)
 	if err != nil {
 		return err
 	}
@@ -59,32 +67,32 @@ func (s *Server) notificationSettings(req *request) error {
 	for _, kind := range notify.Kinds() {
 		kinds = append(kinds, view.NewNotificationKind(kind, !slices.Contains(off, kind)))
 	}
-	return req.render(http.StatusOK, view.NotificationSettings(req.page("Settings"), kinds, req.saved()))
+	return req.render(http.StatusOK, view.NotificationSettings(req.page("Settings"), kinds, isSaved(req)))
 }
 
-func (s *Server) changeNotifications(req *request) error {
+func (h *notificationHandlers) changeSettings(req *request) error {
 	var off []notify.Kind
 	for _, kind := range notify.Kinds() {
 		if !slices.Contains(req.r.PostForm["on"], kind.String()) {
 			off = append(off, kind)
 		}
 	}
-	if err := s.app.Notifications.SetNotifyOff(req.ctx, req.viewer, off); err != nil {
+	if err := h.notifications.SetNotifyOff(req.ctx, req.viewer, off); err != nil {
 		return err
 	}
 	return req.changed("/settings/notifications?" + saved)
 }
 
-func (s *Server) muted(req *request) error {
-	return s.hiddenPeople(req, "/settings/muted", "unmute", "You haven't muted anyone.", s.app.Relations.MutedPeople)
+func (h *settingsHandlers) muted(req *request) error {
+	return h.hiddenPeople(req, "/settings/muted", "unmute", "You haven't muted anyone.", h.relations.MutedPeople)
 }
 
-func (s *Server) blocked(req *request) error {
-	return s.hiddenPeople(req, "/settings/blocked", "unblock", "You haven't blocked anyone.", s.app.Relations.BlockedPeople)
+func (h *settingsHandlers) blocked(req *request) error {
+	return h.hiddenPeople(req, "/settings/blocked", "unblock", "You haven't blocked anyone.", h.relations.BlockedPeople)
 }
 
-func (s *Server) hiddenPeople(req *request, path, undo, empty string, list func(ctx context.Context, uid int64, cursor string, limit int) (social.People, error)) error {
-	v, err := req.person()
+func (h *settingsHandlers) hiddenPeople(req *request, path, undo, empty string, list func(ctx context.Context, uid int64, cursor string, limit int) (social.People, error)) error {
+	v, err := req.asViewer()
 	if err != nil {
 		return err
 	}
@@ -92,7 +100,7 @@ func (s *Server) hiddenPeople(req *request, path, undo, empty string, list func(
 	if err != nil {
 		return err
 	}
-	data, err := req.peopleView(v, people, path)
+	data, err := h.read.people(req, v, people, path)
 	if err != nil {
 		return err
 	}

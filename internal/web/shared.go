@@ -21,16 +21,15 @@ const (
 	sharedAtMost = 140 * time.Millisecond
 )
 
-// sharedPage is a page that looks the same to everybody who is not logged in, put
-// together a few times a second at most.
-type sharedPage struct {
+// pageCache keeps a page for visitors who are not logged in for sharedFor.
+type pageCache struct {
 	path   string
 	route  *metrics.Route
-	latest atomic.Pointer[madePage]
+	latest atomic.Pointer[cachedPage]
 	busy   atomic.Bool // a request is making the next one
 }
 
-type madePage struct {
+type cachedPage struct {
 	at     time.Time
 	body   []byte
 	length []string
@@ -40,7 +39,7 @@ type madePage struct {
 }
 
 // compressed is the compressed body, made for the first client that takes it.
-func (p *madePage) compressed() []byte {
+func (p *cachedPage) compressed() []byte {
 	p.once.Do(func() {
 		var to bytes.Buffer
 		httpserver.Compress(&to, p.body)
@@ -55,8 +54,8 @@ func isShared(r *http.Request) bool {
 	return r.Method == http.MethodGet && r.URL.RawQuery == "" && len(r.Header["Cookie"]) == 0
 }
 
-// or sends the page where it is recent enough; else next makes another, with keep.
-func (p *sharedPage) or(s *Server, next http.Handler) http.Handler {
+// withFallback sends the page where it is recent enough; else next makes another, with keep.
+func (p *pageCache) withFallback(s *site, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != p.path || !isShared(r) {
 			next.ServeHTTP(w, r)
@@ -75,7 +74,7 @@ func (p *sharedPage) or(s *Server, next http.Handler) http.Handler {
 	})
 }
 
-func (p *sharedPage) current(now time.Time) *madePage {
+func (p *pageCache) current(now time.Time) *cachedPage {
 	page := p.latest.Load()
 	if page == nil {
 		return nil
@@ -87,10 +86,10 @@ func (p *sharedPage) current(now time.Time) *madePage {
 	return nil
 }
 
-func (s *Server) sendShared(w http.ResponseWriter, r *http.Request, page *madePage) {
-	req := request{server: s, w: w, r: r, id: newID()}
-	req.headers()
-	httpserver.Note(w, req.id, req.viewer.ID)
+func (s *site) sendShared(w http.ResponseWriter, r *http.Request, page *cachedPage) {
+	id := newID()
+	setHeaders(w, id)
+	httpserver.Note(w, id, 0)
 	h := w.Header()
 	body, length := page.body, page.length
 	if httpserver.AcceptsGzip(r) {
@@ -103,11 +102,11 @@ func (s *Server) sendShared(w http.ResponseWriter, r *http.Request, page *madePa
 	_, _ = w.Write(body) // the client may have disconnected
 	if s.log.Enabled(r.Context(), slog.LevelDebug) {
 		s.log.DebugContext(r.Context(), "request", "method", r.Method, "path", r.URL.Path, "status", http.StatusOK,
-			"request", req.id, "shared", true)
+			"request", id, "shared", true)
 	}
 }
 
 // keep notes a page that was begun at a time.
-func (p *sharedPage) keep(at time.Time, body []byte) {
-	p.latest.Store(&madePage{at: at, body: append([]byte(nil), body...), length: []string{strconv.Itoa(len(body))}})
+func (p *pageCache) keep(at time.Time, body []byte) {
+	p.latest.Store(&cachedPage{at: at, body: append([]byte(nil), body...), length: []string{strconv.Itoa(len(body))}})
 }

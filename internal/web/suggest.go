@@ -7,7 +7,13 @@ import (
 	"strings"
 
 	"retwis/internal/social"
+	"retwis/internal/social/people"
 )
+
+// completionHandlers completes what is being typed.
+type completionHandlers struct {
+	completions *people.Completions
+}
 
 const (
 	// suggestions is how many completions are offered.
@@ -22,20 +28,20 @@ type suggestion struct {
 	Label string `json:"label,omitempty"`
 }
 
-// suggest completes @names and #tags for the composer: GET /suggest?q=%40ad. The
+// complete completes @names and #tags for the composer: GET /suggest?q=%40ad. The
 // answer is a list in JSON, empty where there is nothing, and for visitors.
-func (s *Server) suggest(req *request) error {
+func (h *completionHandlers) complete(req *request) error {
 	list := []suggestion{}
 	q := req.r.URL.Query().Get("q")
 	switch {
 	case !req.signed:
 	case len(q) > maxSuggest:
 	case strings.HasPrefix(q, "@"), strings.HasPrefix(q, "＠"):
-		v, err := req.person()
+		v, err := req.asViewer()
 		if err != nil {
 			return err
 		}
-		users, err := s.app.Completions.CompleteNames(req.ctx, v, q, suggestions)
+		users, err := h.completions.CompleteNames(req.ctx, v, q, suggestions)
 		if err != nil {
 			return err
 		}
@@ -45,11 +51,11 @@ func (s *Server) suggest(req *request) error {
 			}
 		}
 	case strings.HasPrefix(q, "#"), strings.HasPrefix(q, "＃"):
-		v, err := req.person()
+		v, err := req.asViewer()
 		if err != nil {
 			return err
 		}
-		tags, err := s.app.Completions.CompleteTags(req.ctx, v, q, suggestions)
+		tags, err := h.completions.CompleteTags(req.ctx, v, q, suggestions)
 		if err != nil {
 			return err
 		}
@@ -61,9 +67,9 @@ func (s *Server) suggest(req *request) error {
 	if err != nil {
 		return err
 	}
-	h := req.w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("Content-Length", strconv.Itoa(len(body)))
+	header := req.w.Header()
+	header.Set("Content-Type", "application/json")
+	header.Set("Content-Length", strconv.Itoa(len(body)))
 	req.status = http.StatusOK
 	req.w.WriteHeader(req.status)
 	_, _ = req.w.Write(body) // the client may have disconnected

@@ -4,38 +4,60 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/maypok86/otter/v2"
 
 	"retwis/internal/social"
+	"retwis/internal/social/accounts"
+	"retwis/internal/social/live"
+	"retwis/internal/social/people"
+	"retwis/internal/social/posts"
 	"retwis/internal/social/timeline"
+	"retwis/internal/social/users"
 	"retwis/internal/web/view"
 )
+
+// timelineHandlers has the pages of timelines, and the form for a post on them.
+type timelineHandlers struct {
+	follows   *people.Follows
+	lists     *timeline.Lists
+	live      *live.Hub
+	members   *memberLists
+	posts     *posts.Service
+	public    atomic.Pointer[publicPage]
+	reactions *posts.Reactions
+	read      *reader
+	signUps   *accounts.SignUps
+	users     *users.Users
+	viewers   *timeline.Viewers
+	visitors  *pageCache
+}
 
 // timelinePosts is how many posts a page of the public timeline has.
 const timelinePosts = 50
 
 // newMembers returns the latest users, with how the viewer stands to them: as it was
 // a second ago at most, except after a change by the viewer.
-func (req *request) newMembers(v *social.Viewer) ([]view.Person, error) {
-	newest, err := req.server.app.Users.LatestUsers(req.ctx, v, view.NewMembers)
+func (h *timelineHandlers) newMembers(req *request, v *social.Viewer) ([]view.Person, error) {
+	newest, err := h.users.LatestUsers(req.ctx, v, view.NewMembers)
 	if err != nil {
 		return nil, err
 	}
 	key := membersOf{viewer: v.User.ID, page: req.r.URL.RequestURI()}
 	copy(key.users[:], newest)
-	if list, ok := req.server.members.GetIfPresent(key); ok && !req.isFresh && time.Since(list.at) < time.Second {
+	if list, ok := h.members.GetIfPresent(key); ok && !req.isFresh && time.Since(list.at) < time.Second {
 		return list.people, nil
 	}
 	list := memberList{at: time.Now()}
-	if list.people, err = req.withButtons(v, newest); err != nil {
+	if list.people, err = h.read.withButtons(req, v, newest); err != nil {
 		return nil, err
 	}
 	for i := range list.people {
 		list.people[i].Compact = true
 	}
-	req.server.members.Set(key, list)
+	h.members.Set(key, list)
 	return list.people, nil
 }
 
@@ -74,34 +96,33 @@ type publicPage struct {
 // times a second at most, and for those who have just changed something; others get
 // the same posts with their own marks, unless one of these is hidden from them, or it
 // lacks a post of their own, which only they see.
-func (req *request) publicPosts(v *social.Viewer, before int64, since string) (timeline.Listing, string, error) {
-	service := req.server.app
+func (h *timelineHandlers) publicPosts(req *request, v *social.Viewer, before int64, since string) (timeline.Listing, string, error) {
 	if before != 0 || req.isFresh || !req.signed {
-		page, err := service.Lists.PublicPosts(req.ctx, v, before, timelinePosts)
+		page, err := h.lists.PublicPosts(req.ctx, v, before, timelinePosts)
 		return page, since, err
 	}
-	public, now := req.server.public.Load(), time.Now()
+	public, now := h.public.Load(), time.Now()
 	if public == nil || now.Sub(public.at) >= sharedFor {
-		page, lacks, err := service.Lists.SharedPosts(req.ctx, timelinePosts)
+		page, lacks, err := h.lists.SharedPosts(req.ctx, timelinePosts)
 		if err != nil {
 			return timeline.Listing{}, since, err
 		}
 		public = &publicPage{at: now, since: since, page: page, lacks: lacks}
-		req.server.public.Store(public)
+		h.public.Store(public)
 	}
 	if slices.Contains(public.lacks, v.User.ID) {
-		page, err := service.Lists.PublicPosts(req.ctx, v, 0, timelinePosts)
+		page, err := h.lists.PublicPosts(req.ctx, v, 0, timelinePosts)
 		return page, since, err
 	}
 	posts := make([]*social.Post, len(public.page.Items))
 	for i, item := range public.page.Items {
 		if social.Visible(v, item.Entry.Post) < social.Shown || social.Visible(v, item.Post.Post) < social.Shown {
-			page, err := service.Lists.PublicPosts(req.ctx, v, 0, timelinePosts)
+			page, err := h.lists.PublicPosts(req.ctx, v, 0, timelinePosts)
 			return page, since, err
 		}
 		posts[i] = &item.Post.Post
 	}
-	marks, err := service.Viewers.Marks(req.ctx, v, posts)
+	marks, err := h.viewers.Marks(req.ctx, v, posts)
 	if err != nil {
 		return timeline.Listing{}, since, err
 	}
@@ -112,29 +133,29 @@ func (req *request) publicPosts(v *social.Viewer, before int64, since string) (t
 	return page, public.since, nil
 }
 
-func (s *Server) timeline(req *request) error {
+func (h *timelineHandlers) timeline(req *request) error {
 	began := time.Now()
-	before, err := req.before()
+	before, err := before(req)
 	if err != nil {
 		return err
 	}
-	v, err := req.person()
+	v, err := req.asViewer()
 	if err != nil {
 		return err
 	}
 	// Before the posts are read, so that no event is missed in between.
-	f := req.live(req.page("Explore"), liveTimeline, before != 0)
-	page, since, err := req.publicPosts(v, before, f.Since)
+	f := liveUpdates(h.live, req.page("Explore"), liveTimeline, before != 0)
+	page, since, err := h.publicPosts(req, v, before, f.Since)
 	if err != nil {
 		return err
 	}
 	f.Since = since
 	f.Feed = "/timeline" + atomSuffix
-	posts, err := req.show(v, page.Items)
+	posts, err := h.read.posts(req, v, page.Items)
 	if err != nil {
 		return err
 	}
-	latest, err := req.newMembers(v)
+	latest, err := h.newMembers(req, v)
 	if err != nil {
 		return err
 	}
@@ -147,7 +168,7 @@ func (s *Server) timeline(req *request) error {
 	}
 	return req.renderTo(view.TimelinePage(f, latest, list), func(body []byte) {
 		if isShared(req.r) {
-			s.visitors.keep(began, body)
+			h.visitors.keep(began, body)
 		}
 		req.send(http.StatusOK, body)
 	})

@@ -95,9 +95,8 @@ func New(service *app.App, opt Options) (*Server, error) {
 	if opt.Timeout < 0 {
 		return nil, fmt.Errorf("web: Options.Timeout: %v is negative", opt.Timeout)
 	}
-	s := &Server{app: service, log: opt.Logger, secure: opt.SecureCookies, proxies: opt.TrustedProxies, timeout: opt.Timeout, version: opt.Version, database: httpserver.NewBreaker(service.Ping), confirm: service.Confirm}
+	s := &Server{app: service, log: opt.Logger, version: opt.Version}
 	s.conns = httpserver.NewConnections(opt.Logger, opt.TrustedProxies)
-	s.securityLog.Logger = opt.Security
 	s.access.Log, s.access.Proxies = opt.Access, opt.TrustedProxies
 	s.access.Limit = httpserver.Sampler{Most: cmp.Or(opt.AccessRate, 1000) * int(httpserver.SampleTime/time.Second)}
 	s.hsts = headerHSTS
@@ -114,10 +113,10 @@ func New(service *app.App, opt Options) (*Server, error) {
 	if s.static, err = static.New(); err != nil {
 		return nil, err
 	}
-	if s.rendered, err = view.NewCache(); err != nil {
-		return nil, err
-	}
-	if s.members, err = newMemberLists(); err != nil {
+	if s.site, err = newSite(service, siteOptions{
+		Logger: opt.Logger, Security: opt.Security, Access: &s.access, Proxies: opt.TrustedProxies,
+		SecureCookies: opt.SecureCookies, Timeout: opt.Timeout, Metrics: s.metrics,
+	}); err != nil {
 		return nil, err
 	}
 	service.Views.RenderWith(view.RenderPost)
@@ -128,21 +127,33 @@ func New(service *app.App, opt Options) (*Server, error) {
 		s.live.Close()
 		return nil, err
 	}
+	s.visitors = pageCache{path: "/timeline", route: s.metrics.Route("GET /timeline")}
+	if s.handlers, err = s.newHandlers(service); err != nil {
+		s.live.Close()
+		return nil, err
+	}
 	s.mux = s.newMux()
-	s.visitors = sharedPage{path: "/timeline", route: s.metrics.Route("GET /timeline")}
-	s.site = s.access.Wrap(s.everywhere(s.visitors.or(s, s.protect(s.mux))))
+	s.root = s.access.Wrap(s.everywhere(s.visitors.withFallback(s.site, s.protect(s.mux))))
 	return s, nil
 }
 
 // Handler is the site.
-func (s *Server) Handler() http.Handler { return s.site }
+func (s *Server) Handler() http.Handler { return s.root }
+
+// These never change, so all responses share them.
+var (
+	headerNosniff        = []string{"nosniff"}
+	headerClose          = []string{"close"}
+	headerHSTS           = []string{"max-age=31536000"}
+	headerHSTSSubdomains = []string{"max-age=31536000; includeSubDomains"}
+)
 
 // everywhere sets the headers of every response: of pages, files, redirects and errors.
 func (s *Server) everywhere(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h["X-Content-Type-Options"] = headerNosniff
-		if s.secure || r.TLS != nil {
+		if s.site.overTLS(r) {
 			h["Strict-Transport-Security"] = s.hsts
 		}
 		// The next request goes to another process. And after a body without a length nothing
@@ -158,7 +169,7 @@ func (s *Server) everywhere(next http.Handler) http.Handler {
 // protect rejects cross-origin requests that change state (CSRF).
 func (s *Server) protect(next http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
-	protection.SetDenyHandler(s.handler("cross-origin", func(*request) error {
+	protection.SetDenyHandler(s.site.handler("cross-origin", func(*request) error {
 		return &pageError{status: http.StatusForbidden, detail: "This request came from another site. Please open Retwis and try again."}
 	}))
 	return protection.Handler(next)

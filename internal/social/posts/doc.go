@@ -3,7 +3,7 @@
 //
 // # The path of a post
 //
-//  1. web.Server.post reads the form and calls [Service.PostOnce].
+//  1. web.timelineHandlers.post reads the form and calls [Service.PostOnce].
 //  2. social.CleanBody cleans the text; Service.admit refuses it while too much waits.
 //  3. Service.createOnce gives it an id, which a repetition of the form gets too.
 //  4. fanout.Engine.CreateAs writes the post and its task: it will be completed.
@@ -16,7 +16,7 @@
 //
 // # The path of a like
 //
-//  1. web.Server.act finds the post on the page and calls [Reactions.Like].
+//  1. web.postHandlers.action finds the post on the page and calls [Reactions.Like].
 //  2. Reactions.target decides whether the user may see the post, mostly from memory.
 //  3. storage.Reactions.Like writes it, with its counter, in one script; on a Cluster,
 //     fanout.Homes.Like makes that a task.

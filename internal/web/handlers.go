@@ -1,0 +1,94 @@
+package web
+
+import "retwis/internal/app"
+
+// handlers are what responds to requests, by subject.
+type handlers struct {
+	timelines     *timelineHandlers
+	posts         *postHandlers
+	profiles      *profileHandlers
+	relations     *relationHandlers
+	tags          *tagHandlers
+	notifications *notificationHandlers
+	completions   *completionHandlers
+	feeds         *feedHandlers
+	events        *eventHandlers
+	signUps       *signUpHandlers
+	logins        *loginHandlers
+	settings      *settingsHandlers
+	data          *dataHandlers
+	invites       *inviteHandlers
+	security      *securityHandlers
+	reports       *reportHandlers
+	moderation    *moderationHandlers
+	overview      *overviewHandlers
+}
+
+func (s *Server) newHandlers(app *app.App) (*handlers, error) {
+	members, err := newMemberLists()
+	if err != nil {
+		return nil, err
+	}
+	read := &reader{
+		lists:     app.Lists,
+		relations: app.Relations,
+		users:     app.Users,
+		views:     app.Views,
+	}
+	return &handlers{
+		timelines: &timelineHandlers{
+			follows: app.Follows, lists: app.Lists, live: s.live, members: members, posts: app.Posts, reactions: app.Reactions, read: read, signUps: app.SignUps, users: app.Users, viewers: app.Viewers, visitors: &s.visitors,
+		},
+		posts: &postHandlers{
+			live: s.live, posts: app.Posts, profiles: app.Profiles, reactions: app.Reactions, read: read, threads: app.Threads,
+		},
+		profiles: &profileHandlers{
+			follows: app.Follows, lists: app.Lists, live: s.live, moderation: app.Moderation, profiles: app.Profiles, reactions: app.Reactions, read: read, relations: app.Relations,
+		},
+		relations: &relationHandlers{
+			follows: app.Follows, read: read, relations: app.Relations,
+		},
+		tags: &tagHandlers{
+			live: s.live, read: read, tags: app.Tags,
+		},
+		notifications: &notificationHandlers{
+			notifications: app.Notifications,
+		},
+		completions: &completionHandlers{
+			completions: app.Completions,
+		},
+		feeds: &feedHandlers{
+			lists: app.Lists, read: read, tags: app.Tags,
+		},
+		events: &eventHandlers{
+			live: s.live,
+		},
+		signUps: &signUpHandlers{
+			signUps: app.SignUps,
+		},
+		logins: &loginHandlers{
+			auth: app.Auth, limits: app.Limits, sessions: app.Sessions, users: app.Users,
+		},
+		settings: &settingsHandlers{
+			profiles: app.Profiles, read: read, relations: app.Relations,
+		},
+		data: &dataHandlers{
+			auth: app.Auth, leaving: app.Leaving, moderation: app.Moderation,
+		},
+		invites: &inviteHandlers{
+			signUps: app.SignUps,
+		},
+		security: &securityHandlers{
+			auth: app.Auth, sessions: app.Sessions,
+		},
+		reports: &reportHandlers{
+			read: read, reports: app.Reports,
+		},
+		moderation: &moderationHandlers{
+			audit: app.Audit, completions: app.Completions, moderation: app.Moderation, read: read, reports: app.Reports, users: app.Users,
+		},
+		overview: &overviewHandlers{
+			app: app, live: s.live, metrics: s.metrics, reports: app.Reports, version: s.version,
+		},
+	}, nil
+}

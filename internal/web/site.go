@@ -1,0 +1,75 @@
+package web
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"retwis/internal/app"
+	"retwis/internal/social/auth"
+	"retwis/internal/social/limits"
+	"retwis/internal/social/moderation"
+	"retwis/internal/social/notify"
+	"retwis/internal/social/timeline"
+	"retwis/internal/web/httpserver"
+	"retwis/internal/web/metrics"
+	"retwis/internal/web/view"
+)
+
+// siteOptions are the settings of a site. All are needed but those with a default.
+type siteOptions struct {
+	Logger        *slog.Logger
+	Security      *slog.Logger
+	Access        *httpserver.AccessLog
+	Proxies       []netip.Prefix // whose X-Forwarded-For is believed; default: none
+	SecureCookies bool           // for plain requests too; default: over TLS only
+	Timeout       time.Duration
+	Metrics       *metrics.Metrics
+}
+
+// site is what all requests have in common.
+type site struct {
+	log         *slog.Logger
+	securityLog securityLog
+	access      *httpserver.AccessLog
+	proxies     []netip.Prefix
+	secure      bool
+	timeout     time.Duration
+	metrics     *metrics.Metrics
+
+	sessions      *auth.Sessions
+	sessionMax    time.Duration
+	viewers       *timeline.Viewers
+	notifications *notify.Service
+	reports       *moderation.Reports
+	limits        *limits.Limits
+	confirm       func(context.Context) (context.Context, *atomic.Bool, error) // app.App.Confirm
+
+	pages       *view.Cache
+	database    *httpserver.Breaker
+	failures    httpserver.Samplers // of the log, by status
+	proxyWarned sync.Once
+}
+
+// newSite returns a site for the requests to an application.
+func newSite(service *app.App, opt siteOptions) (*site, error) {
+	pages, err := view.NewCache()
+	if err != nil {
+		return nil, err
+	}
+	s := &site{
+		log: opt.Logger, access: opt.Access, proxies: opt.Proxies, secure: opt.SecureCookies, timeout: opt.Timeout, metrics: opt.Metrics,
+		sessions: service.Sessions, sessionMax: service.Options().SessionMax, viewers: service.Viewers, notifications: service.Notifications,
+		reports: service.Reports, limits: service.Limits, confirm: service.Confirm,
+		pages: pages, database: httpserver.NewBreaker(service.Ping),
+	}
+	s.securityLog.Logger = opt.Security
+	return s, nil
+}
+
+// overTLS reports whether the browser has sent a request over TLS, as far as is known.
+func (s *site) overTLS(r *http.Request) bool { return s.secure || r.TLS != nil }
