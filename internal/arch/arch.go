@@ -64,6 +64,7 @@ func Retwis() Architecture {
 			"internal/web":            5,
 			"internal/web/httpserver": 5,
 			"internal/web/metrics":    5,
+			"internal/web/request":    5,
 			"internal/web/static":     5,
 			"internal/web/view":       5,
 			"internal/seed":           5,
@@ -169,8 +170,12 @@ var siblings = [][2]string{
 	{"internal/redis/nodes", "internal/redis/rediserr"}, // which of several errors to report
 	{"internal/web", "internal/web/httpserver"},         // what a site needs around its pages
 	{"internal/web", "internal/web/metrics"},
+	{"internal/web", "internal/web/request"},
 	{"internal/web", "internal/web/static"},
-	{"internal/web", "internal/web/view"},              // the pages
+	{"internal/web", "internal/web/view"}, // the pages
+	{"internal/web/request", "internal/web/httpserver"},
+	{"internal/web/request", "internal/web/metrics"},
+	{"internal/web/request", "internal/web/view"},      // error pages, and the log-in
 	{"internal/web/view", "internal/web/static"},       // the addresses of styles and scripts
 	{"internal/web/static", "internal/web/httpserver"}, // compression
 }

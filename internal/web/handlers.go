@@ -1,6 +1,8 @@
 package web
 
-import "retwis/internal/app"
+import (
+	"retwis/internal/app"
+)
 
 // handlers are what responds to requests, by subject.
 type handlers struct {

@@ -10,6 +10,7 @@ import (
 
 	"retwis/internal/social/live"
 	"retwis/internal/social/text"
+	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
 
@@ -39,16 +40,16 @@ func liveUpdates(hub *live.Hub, f view.Frame, on string, later bool) view.Frame 
 	return f
 }
 
-var errLive = &pageError{status: http.StatusBadRequest, detail: "This address is not valid."}
+var errLive = &request.Error{Status: http.StatusBadRequest, Detail: "This address is not valid."}
 
 // subscription reads the address of events: on, what the page shows (home, timeline,
 // tag:NAME, thread:ID, profile:ID, or nothing), ids, the posts whose counts it shows,
 // and since, the last event that is in the page. A browser that comes back sends the
 // last event that it got.
-func subscription(req *request) (live.Subscription, error) {
-	query := req.r.URL.Query()
-	sub := live.Subscription{Viewer: req.viewer, Session: req.secret, Since: query.Get("since"), Address: req.address()}
-	if last := req.r.Header.Get("Last-Event-ID"); last != "" {
+func subscription(req *request.Request) (live.Subscription, error) {
+	query := req.R.URL.Query()
+	sub := live.Subscription{Viewer: req.User, Session: req.SessionSecret, Since: query.Get("since"), Address: req.Address()}
+	if last := req.R.Header.Get("Last-Event-ID"); last != "" {
 		sub.Since = last
 	}
 	var err error
@@ -105,22 +106,22 @@ func liveID(typed string) (int64, error) {
 // The connection is taken over from the server, whose timeouts no longer apply, and
 // from this goroutine. One that cannot be taken over, as with HTTP/2, keeps its
 // goroutine.
-func (h *eventHandlers) stream(req *request) error {
+func (h *eventHandlers) stream(req *request.Request) error {
 	sub, err := subscription(req)
 	if err != nil {
 		return err
 	}
-	header := req.w.Header()
+	header := req.W.Header()
 	header["Content-Type"] = []string{"text/event-stream; charset=utf-8"}
 	header["Cache-Control"] = []string{"no-store"}
 	header["X-Accel-Buffering"] = []string{"no"} // a proxy must not wait for more
-	if req.r.Method == http.MethodHead {
-		req.w.WriteHeader(req.status)
+	if req.R.Method == http.MethodHead {
+		req.W.WriteHeader(http.StatusOK)
 		return nil
 	}
-	hijacker, ok := req.w.(http.Hijacker)
-	if ok && live.CanTakeOver && req.r.TLS == nil && req.r.ProtoMajor == 1 {
-		_, err = h.live.Attach(req.ctx, sub, func() (live.Conn, error) { return takeOver(req, hijacker) })
+	hijacker, ok := req.W.(http.Hijacker)
+	if ok && live.CanTakeOver && req.R.TLS == nil && req.R.ProtoMajor == 1 {
+		_, err = h.live.Attach(req.Ctx, sub, func() (live.Conn, error) { return takeOver(req, hijacker) })
 	} else {
 		err = h.streamHere(req, sub)
 	}
@@ -128,7 +129,7 @@ func (h *eventHandlers) stream(req *request) error {
 	case errors.Is(err, errTaken):
 		return nil
 	case errors.Is(err, live.ErrFull), errors.Is(err, live.ErrClosed):
-		return &pageError{status: http.StatusServiceUnavailable, detail: "Too many pages are open. Please try again in a moment.", cause: err}
+		return &request.Error{Status: http.StatusServiceUnavailable, Detail: "Too many pages are open. Please try again in a moment.", Cause: err}
 	}
 	return err
 }
@@ -137,7 +138,7 @@ func (h *eventHandlers) stream(req *request) error {
 var errTaken = errors.New("web: the connection failed after it was taken over")
 
 // takeOver takes the connection of a request over from the server.
-func takeOver(req *request, from http.Hijacker) (live.Conn, error) {
+func takeOver(req *request.Request, from http.Hijacker) (live.Conn, error) {
 	conn, _, err := from.Hijack()
 	if err != nil {
 		return nil, err
@@ -152,8 +153,8 @@ func takeOver(req *request, from http.Hijacker) (live.Conn, error) {
 	}
 	var head bytes.Buffer
 	head.WriteString("HTTP/1.1 200 OK\r\n")
-	req.w.Header().Set("Connection", "close")
-	if err := req.w.Header().Write(&head); err != nil {
+	req.W.Header().Set("Connection", "close")
+	if err := req.W.Header().Write(&head); err != nil {
 		return fail(err)
 	}
 	head.WriteString("\r\n")
@@ -168,21 +169,21 @@ const liveWrite = 5 * time.Second
 
 // streamHere sends events from the goroutine of the request, once the handler has done
 // everything else.
-func (h *eventHandlers) streamHere(req *request, sub live.Subscription) error {
+func (h *eventHandlers) streamHere(req *request.Request, sub live.Subscription) error {
 	queue := live.NewQueue()
-	control := http.NewResponseController(req.w)
-	detach, err := h.live.Attach(req.ctx, sub, func() (live.Conn, error) { return queue, nil })
+	control := http.NewResponseController(req.W)
+	detach, err := h.live.Attach(req.Ctx, sub, func() (live.Conn, error) { return queue, nil })
 	if err != nil {
 		return err
 	}
-	req.stream = func() {
+	req.Stream = func() {
 		defer detach()
 		// A server without deadlines has none to lift.
 		_ = control.SetReadDeadline(time.Time{})
-		req.w.WriteHeader(req.status)
-		queue.Run(req.r.Context(), func(p []byte) error {
+		req.W.WriteHeader(http.StatusOK)
+		queue.Run(req.R.Context(), func(p []byte) error {
 			_ = control.SetWriteDeadline(time.Now().Add(liveWrite))
-			if _, err := req.w.Write(p); err != nil {
+			if _, err := req.W.Write(p); err != nil {
 				return err
 			}
 			return control.Flush()
@@ -190,11 +191,3 @@ func (h *eventHandlers) streamHere(req *request, sub live.Subscription) error {
 	}
 	return nil
 }
-
-// CloseEvents asks all pages that follow events to come back in a moment. Requests for
-// events are refused from then on. Call it when the server begins to shut down, which
-// waits for no connection that was taken over.
-func (s *Server) CloseEvents() { s.live.Close() }
-
-// Close ends what runs in the background.
-func (s *Server) Close() { s.CloseEvents() }

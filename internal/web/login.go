@@ -6,14 +6,79 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"retwis/internal/social"
 	"retwis/internal/social/auth"
 	"retwis/internal/social/limits"
 	"retwis/internal/social/users"
+	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
+
+// resetForm is where a link leads that an operator or a moderator has made for someone
+// who has forgotten their password. The link is used up when the form is sent.
+func (h *loginHandlers) resetForm(req *request.Request) error {
+	user, err := h.resetUser(req)
+	if err != nil {
+		return h.noReset(req, err)
+	}
+	return req.Render(http.StatusOK, view.ResetPage(req.Frame("Set a new password"), user.Name, req.R.URL.EscapedPath(), view.AccountForm{}))
+}
+
+func (h *loginHandlers) reset(req *request.Request) error {
+	token, typed := req.R.PathValue("token"), req.R.PostFormValue("password")
+	user, err := h.resetUser(req)
+	if err != nil {
+		return h.noReset(req, err)
+	}
+	form := view.AccountForm{}
+	var invalid *social.InvalidError
+	if typed != req.R.PostFormValue("password2") {
+		form.Field, form.Problem = "password2", "The passwords don't match."
+	} else if _, err = h.auth.ResetPassword(req.Ctx, token, typed); errors.As(err, &invalid) {
+		form.Field, form.Problem = invalid.Field, invalid.Reason
+	}
+	if form.Field != "" {
+		return req.Render(http.StatusUnprocessableEntity, view.ResetPage(req.Frame("Set a new password"), user.Name, req.R.URL.EscapedPath(), form))
+	}
+	if err != nil {
+		return h.noReset(req, err)
+	}
+	req.LogSecurity("password reset", user)
+	req.DropSession()
+	return req.Redirect("/login?reset")
+}
+
+// resetUser returns the user of the link that the address has. Wrong ones are limited.
+func (h *loginHandlers) resetUser(req *request.Request) (social.User, error) {
+	if err := req.Allow(limits.Reset); err != nil {
+		return social.User{}, err
+	}
+	user, err := h.auth.ResetUser(req.Ctx, req.R.PathValue("token"))
+	if err == nil {
+		req.GiveBack(limits.Reset)
+	}
+	return user, err
+}
+
+func (h *loginHandlers) noReset(req *request.Request, err error) error {
+	if !errors.Is(err, auth.ErrNoReset) {
+		return err
+	}
+	req.LogSecurity("reset link refused", social.User{})
+	return req.Render(http.StatusNotFound, view.NoResetPage(req.Frame("This link doesn't work")))
+}
+
+// triedName is the account of a log-in that failed, for the security log: the name as
+// it was typed may be a password in the wrong field, so only names of accounts are
+// logged.
+func (h *loginHandlers) triedName(req *request.Request, typed string) []slog.Attr {
+	user, err := h.users.UserByName(req.Ctx, typed)
+	if err != nil {
+		return nil
+	}
+	return []slog.Attr{slog.String("name", user.Name)}
+}
 
 // loginHandlers begins and ends sessions.
 type loginHandlers struct {
@@ -23,33 +88,33 @@ type loginHandlers struct {
 	users    *users.Users
 }
 
-func (h *loginHandlers) form(req *request) error {
-	next := localPath(req.r.URL.Query().Get("next"))
-	if req.signed {
-		return req.redirect(next)
+func (h *loginHandlers) form(req *request.Request) error {
+	next := request.LocalPath(req.R.URL.Query().Get("next"))
+	if req.LoggedIn {
+		return req.Redirect(next)
 	}
 	form := view.AccountForm{Next: next}
-	if req.r.URL.Query().Has("reset") {
+	if req.R.URL.Query().Has("reset") {
 		form.Notice = "Your new password is set. Log in with it."
 	}
-	return req.render(http.StatusOK, view.LoginPage(req.page("Log in"), form))
+	return req.Render(http.StatusOK, view.LoginPage(req.Frame("Log in"), form))
 }
 
-func (h *loginHandlers) login(req *request) error {
-	form := view.AccountForm{Username: req.r.PostFormValue("username"), Next: localPath(req.r.PostFormValue("next")), Draft: req.draft, Action: req.r.PostFormValue("action")}
-	if err := h.auth.AllowLogin(req.ctx, form.Username, req.limitAddress()); err != nil {
-		limit, ok := req.retryAfter(err)
+func (h *loginHandlers) login(req *request.Request) error {
+	form := view.AccountForm{Username: req.R.PostFormValue("username"), Next: request.LocalPath(req.R.PostFormValue("next")), Draft: req.Draft, Action: req.R.PostFormValue("action")}
+	if err := h.auth.AllowLogin(req.Ctx, form.Username, req.LimitAddress()); err != nil {
+		limit, ok := req.RetryAfter(err)
 		if !ok {
 			return err
 		}
-		form.Field, form.Problem = "password", tooOften(limit)
-		return req.render(http.StatusTooManyRequests, view.LoginPage(req.page("Log in"), form))
+		form.Field, form.Problem = "password", request.TooOften(limit)
+		return req.Render(http.StatusTooManyRequests, view.LoginPage(req.Frame("Log in"), form))
 	}
-	session, err := h.auth.Login(req.ctx, form.Username, req.r.PostFormValue("password"))
+	session, err := h.auth.Login(req.Ctx, form.Username, req.R.PostFormValue("password"))
 	if errors.Is(err, social.ErrBadLogin) {
-		req.security("login failed", social.User{}, h.triedName(req, form.Username)...)
+		req.LogSecurity("login failed", social.User{}, h.triedName(req, form.Username)...)
 		form.Field, form.Problem = "password", "Wrong username or password."
-		return req.render(http.StatusUnprocessableEntity, view.LoginPage(req.page("Log in"), form))
+		return req.Render(http.StatusUnprocessableEntity, view.LoginPage(req.Frame("Log in"), form))
 	}
 	var waits *auth.SecondFactorError
 	if errors.As(err, &waits) {
@@ -58,132 +123,91 @@ func (h *loginHandlers) login(req *request) error {
 	if err != nil {
 		return err
 	}
-	req.security("login", session.User)
+	req.LogSecurity("login", session.User)
 	return h.enter(req, session, form)
 }
 
 // enter ends a log-in that has succeeded.
-func (h *loginHandlers) enter(req *request, session auth.Session, form view.AccountForm) error {
+func (h *loginHandlers) enter(req *request.Request, session auth.Session, form view.AccountForm) error {
 	name := cmp.Or(form.Username, session.User.Name)
-	if err := h.auth.LoggedIn(req.ctx, session.User, name, req.limitAddress()); err != nil {
+	if err := h.auth.LoggedIn(req.Ctx, session.User, name, req.LimitAddress()); err != nil {
 		return err
 	}
-	req.startSession(session)
-	if req.draft != "" {
-		return req.resumeText(session.User, form.Action)
+	req.StartSession(session)
+	if req.Draft != "" {
+		return req.ResumeText(session.User, form.Action)
 	}
-	return req.changed(form.Next)
+	return req.Changed(form.Next)
 }
 
 // askForCode ends the first step of a log-in. A text that came with it goes on to the
 // second one.
-func (h *loginHandlers) askForCode(req *request, secret string, form view.AccountForm) error {
-	req.setPendingLogin(secret)
+func (h *loginHandlers) askForCode(req *request.Request, secret string, form view.AccountForm) error {
+	req.SetPendingLogin(secret)
 	if form.Draft == "" {
-		return req.redirect("/login/code?next=" + url.QueryEscape(form.Next))
+		return req.Redirect("/login/code?next=" + url.QueryEscape(form.Next))
 	}
-	return req.render(http.StatusOK, view.CodePage(req.page("Log in"), form))
+	return req.Render(http.StatusOK, view.CodePage(req.Frame("Log in"), form))
 }
 
-func (h *loginHandlers) codeForm(req *request) error {
-	next := localPath(req.r.URL.Query().Get("next"))
+func (h *loginHandlers) codeForm(req *request.Request) error {
+	next := request.LocalPath(req.R.URL.Query().Get("next"))
 	switch {
-	case req.signed:
-		return req.redirect(next)
-	case req.pendingLogin() == "":
-		return req.redirect(view.LoginPath(next))
+	case req.LoggedIn:
+		return req.Redirect(next)
+	case req.PendingLogin() == "":
+		return req.Redirect(view.LoginPath(next))
 	}
-	return req.render(http.StatusOK, view.CodePage(req.page("Log in"), view.AccountForm{Next: next}))
+	return req.Render(http.StatusOK, view.CodePage(req.Frame("Log in"), view.AccountForm{Next: next}))
 }
 
 // code is the second step of a log-in.
-func (h *loginHandlers) code(req *request) error {
-	form := view.AccountForm{Next: localPath(req.r.PostFormValue("next")), Draft: req.draft, Action: req.r.PostFormValue("action"), Field: "code"}
-	secret := req.pendingLogin()
-	who, _ := h.auth.LoginUser(req.ctx, secret) // for limits and the log
-	by := limits.By{Account: who.ID, Address: req.limitAddress()}
-	if err := h.limits.Take(req.ctx, limits.SecondFactor, by); err != nil {
-		limit, ok := req.retryAfter(err)
+func (h *loginHandlers) code(req *request.Request) error {
+	form := view.AccountForm{Next: request.LocalPath(req.R.PostFormValue("next")), Draft: req.Draft, Action: req.R.PostFormValue("action"), Field: "code"}
+	secret := req.PendingLogin()
+	who, _ := h.auth.LoginUser(req.Ctx, secret) // for limits and the log
+	by := limits.By{Account: who.ID, Address: req.LimitAddress()}
+	if err := h.limits.Take(req.Ctx, limits.SecondFactor, by); err != nil {
+		limit, ok := req.RetryAfter(err)
 		if !ok {
 			return err
 		}
-		form.Problem = tooOften(limit)
-		return req.render(http.StatusTooManyRequests, view.CodePage(req.page("Log in"), form))
+		form.Problem = request.TooOften(limit)
+		return req.Render(http.StatusTooManyRequests, view.CodePage(req.Frame("Log in"), form))
 	}
-	done, err := h.auth.FinishLogin(req.ctx, secret, req.r.PostFormValue("code"))
+	done, err := h.auth.FinishLogin(req.Ctx, secret, req.R.PostFormValue("code"))
 	switch {
 	case errors.Is(err, auth.ErrBadCode):
-		req.security("code failed", who)
+		req.LogSecurity("code failed", who)
 		form.Problem = "That code is not right, or was used before."
-		return req.render(http.StatusUnprocessableEntity, view.CodePage(req.page("Log in"), form))
+		return req.Render(http.StatusUnprocessableEntity, view.CodePage(req.Frame("Log in"), form))
 	case errors.Is(err, auth.ErrTooManyCodes):
-		req.security("too many codes", who)
-		req.w.Header().Set("Retry-After", "3600")
+		req.LogSecurity("too many codes", who)
+		req.W.Header().Set("Retry-After", "3600")
 		form.Problem = "Too many wrong codes. Use a recovery code, or try again in an hour."
-		return req.render(http.StatusTooManyRequests, view.CodePage(req.page("Log in"), form))
+		return req.Render(http.StatusTooManyRequests, view.CodePage(req.Frame("Log in"), form))
 	case errors.Is(err, auth.ErrNoLogin):
-		req.setPendingLogin("")
+		req.SetPendingLogin("")
 		form.Field, form.Problem = "username", "That took too long, or too many codes were wrong. Log in again."
-		return req.render(http.StatusUnprocessableEntity, view.LoginPage(req.page("Log in"), form))
+		return req.Render(http.StatusUnprocessableEntity, view.LoginPage(req.Frame("Log in"), form))
 	case err != nil:
 		return err
 	}
-	h.limits.Return(req.ctx, limits.SecondFactor, by)
-	req.setPendingLogin("")
-	req.security("login", done.User, slog.Bool("second_factor", true), slog.Bool("recovery_code", done.Recovered))
+	h.limits.Return(req.Ctx, limits.SecondFactor, by)
+	req.SetPendingLogin("")
+	req.LogSecurity("login", done.User, slog.Bool("second_factor", true), slog.Bool("recovery_code", done.Recovered))
 	return h.enter(req, done.Session, form)
 }
 
-func (h *loginHandlers) logout(req *request) error {
-	if req.signed {
-		if err := h.sessions.Logout(req.ctx, req.viewer.ID, req.secret); err != nil {
+func (h *loginHandlers) logout(req *request.Request) error {
+	if req.LoggedIn {
+		if err := h.sessions.Logout(req.Ctx, req.User.ID, req.SessionSecret); err != nil {
 			return err
 		}
-		req.security("logout", req.viewer)
+		req.LogSecurity("logout", req.User)
 	}
-	req.dropSession()
+	req.DropSession()
 	// The back button shows no page of this session, and no text that was begun is left.
-	req.w.Header().Set("Clear-Site-Data", `"cache", "storage"`)
-	return req.changed("/")
+	req.W.Header().Set("Clear-Site-Data", `"cache", "storage"`)
+	return req.Changed("/")
 }
-
-// toLogin redirects to the log-in page, and back afterwards: to the page of the
-// form where a form was sent.
-func (req *request) toLogin() error {
-	next := req.r.URL.RequestURI()
-	if req.r.Method != http.MethodGet {
-		next = req.formPage()
-	}
-	return req.redirect(view.LoginPath(next))
-}
-
-// formPage is the page with the form that is sent to the address of a request.
-func (req *request) formPage() string {
-	if to := req.r.PostFormValue("back"); to != "" {
-		return localPath(to)
-	}
-	name, path := req.r.PathValue("name"), req.r.URL.Path
-	switch {
-	case path == "/settings/export":
-		return "/settings/data"
-	case path == "/settings/invites/end":
-		return "/settings/invites"
-	case strings.HasPrefix(path, view.SecurityPath):
-		return view.SecurityPath
-	case strings.HasPrefix(path, "/settings/"):
-		return path
-	case path == "/logout":
-		return "/"
-	case name == "":
-		return "/home"
-	case strings.HasPrefix(path, "/tag/"):
-		return view.TagPath(name)
-	case req.r.PathValue("id") != "":
-		return view.ProfilePath(name) + "/" + url.PathEscape(req.r.PathValue("id"))
-	}
-	return view.ProfilePath(name)
-}
-
-// toForm redirects from the address of a form, opened from a browser's history
-// perhaps, to the page with that form.
-func toForm(req *request) error { return req.redirect(req.formPage()) }

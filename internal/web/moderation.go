@@ -13,6 +13,7 @@ import (
 	"retwis/internal/social/moderation"
 	"retwis/internal/social/people"
 	"retwis/internal/social/users"
+	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
 
@@ -26,39 +27,36 @@ type moderationHandlers struct {
 	users       *users.Users
 }
 
-// errNotModerator: somebody else has opened a page for moderators.
-var errNotModerator = errors.New("web: not a moderator")
-
 // requireModerator returns an error unless a moderator is logged in. For everybody else the
 // pages do not exist.
-func requireModerator(req *request) (social.Actor, error) {
-	if !req.signed || req.viewer.Role < social.Moderator {
-		return 0, fmt.Errorf("%w: %w", errNotModerator, errNotFound)
+func requireModerator(req *request.Request) (social.Actor, error) {
+	if !req.LoggedIn || req.User.Role < social.Moderator {
+		return 0, fmt.Errorf("%w: %w", request.ErrNotModerator, request.ErrNotFound)
 	}
-	return req.viewer.Actor(), nil
+	return req.User.Actor(), nil
 }
 
-func toModeration(req *request) error {
+func toModeration(req *request.Request) error {
 	if _, err := requireModerator(req); err != nil {
 		return err
 	}
-	return req.redirect("/moderation")
+	return req.Redirect("/moderation")
 }
 
 // queuePage is how many reports a page of the queue has.
 const queuePage = 50
 
-func (h *moderationHandlers) queue(req *request) error {
+func (h *moderationHandlers) queue(req *request.Request) error {
 	actor, err := requireModerator(req)
 	if err != nil {
 		return err
 	}
-	from, _ := strconv.Atoi(req.r.URL.Query().Get("from"))
-	open, more, err := h.reports.OpenReports(req.ctx, actor, from, queuePage)
+	from, _ := strconv.Atoi(req.R.URL.Query().Get("from"))
+	open, more, err := h.reports.OpenReports(req.Ctx, actor, from, queuePage)
 	if err != nil {
 		return err
 	}
-	data := view.Queue{Empty: req.r.URL.Query().Has("empty")}
+	data := view.Queue{Empty: req.R.URL.Query().Has("empty")}
 	if more {
 		data.Next = "/moderation?from=" + strconv.Itoa(from+queuePage)
 	}
@@ -66,7 +64,7 @@ func (h *moderationHandlers) queue(req *request) error {
 	for _, one := range open {
 		ids = append(ids, int64(one.Holder))
 	}
-	names, err := h.reports.UsersOf(req.ctx, positive(ids)...)
+	names, err := h.reports.UsersOf(req.Ctx, positive(ids)...)
 	if err != nil {
 		return err
 	}
@@ -80,7 +78,7 @@ func (h *moderationHandlers) queue(req *request) error {
 		}
 		data.Reports = append(data.Reports, w)
 	}
-	return req.render(http.StatusOK, view.QueuePage(req.page("Moderation"), data))
+	return req.Render(http.StatusOK, view.QueuePage(req.Frame("Moderation"), data))
 }
 
 // positive returns the ids of users among those of actors.
@@ -94,33 +92,33 @@ func positive(ids []int64) []int64 {
 	return users
 }
 
-func (h *moderationHandlers) take(req *request) error {
+func (h *moderationHandlers) take(req *request.Request) error {
 	actor, err := requireModerator(req)
 	if err != nil {
 		return err
 	}
 	var c moderation.ReportCase
-	if target := req.r.PostFormValue("of"); target != "" {
-		c, err = h.reports.TakeReportOf(req.ctx, actor, target)
+	if target := req.R.PostFormValue("of"); target != "" {
+		c, err = h.reports.TakeReportOf(req.Ctx, actor, target)
 	} else {
-		c, err = h.reports.TakeReport(req.ctx, actor)
+		c, err = h.reports.TakeReport(req.Ctx, actor)
 		if errors.Is(err, moderation.ErrNoReport) {
-			return req.redirect("/moderation?empty")
+			return req.Redirect("/moderation?empty")
 		}
 	}
 	if err != nil {
 		return err
 	}
-	return req.redirect(view.CasePath(c.Target))
+	return req.Redirect(view.CasePath(c.Target))
 }
 
 // decisions names the people of entries of the audit log.
-func (h *moderationHandlers) decisions(req *request, entries []audit.Entry) ([]view.Decision, error) {
+func (h *moderationHandlers) decisions(req *request.Request, entries []audit.Entry) ([]view.Decision, error) {
 	var ids []int64
 	for _, e := range entries {
 		ids = append(ids, int64(e.Actor), e.Person)
 	}
-	names, err := h.reports.UsersOf(req.ctx, positive(ids)...)
+	names, err := h.reports.UsersOf(req.Ctx, positive(ids)...)
 	if err != nil {
 		return nil, err
 	}
@@ -137,21 +135,21 @@ func (h *moderationHandlers) decisions(req *request, entries []audit.Entry) ([]v
 	return all, nil
 }
 
-func (h *moderationHandlers) peoplePage(req *request) error {
+func (h *moderationHandlers) peoplePage(req *request.Request) error {
 	if _, err := requireModerator(req); err != nil {
 		return err
 	}
-	query := req.r.URL.Query()
+	query := req.R.URL.Query()
 	data := view.StandingPeople{Query: strings.TrimPrefix(strings.TrimSpace(query.Get("q")), "@")}
 	if data.Query != "" {
 		data.Asked = true
-		user, err := h.users.UserByName(req.ctx, data.Query)
+		user, err := h.users.UserByName(req.Ctx, data.Query)
 		if err == nil {
 			data.People = []social.User{user}
 		} else if !errors.Is(err, social.ErrNotFound) {
 			return err
 		}
-		similar, err := h.completions.FindPeople(req.ctx, data.Query, 20)
+		similar, err := h.completions.FindPeople(req.Ctx, data.Query, 20)
 		if err != nil {
 			return err
 		}
@@ -160,21 +158,21 @@ func (h *moderationHandlers) peoplePage(req *request) error {
 				data.People = append(data.People, other)
 			}
 		}
-		return req.render(http.StatusOK, view.StandingPeoplePage(req.page("Moderation"), data))
+		return req.Render(http.StatusOK, view.StandingPeoplePage(req.Frame("Moderation"), data))
 	}
-	people, err := h.moderation.StandingPeople(req.ctx, query.Get("before"), queuePage)
+	people, err := h.moderation.StandingPeople(req.Ctx, query.Get("before"), queuePage)
 	if err != nil {
 		return err
 	}
 	data.People, data.Next = people.Users, view.NextPage("/moderation/people", people.Next)
-	return req.render(http.StatusOK, view.StandingPeoplePage(req.page("Moderation"), data))
+	return req.Render(http.StatusOK, view.StandingPeoplePage(req.Frame("Moderation"), data))
 }
 
-func (h *moderationHandlers) auditLog(req *request) error {
+func (h *moderationHandlers) auditLog(req *request.Request) error {
 	if _, err := requireModerator(req); err != nil {
 		return err
 	}
-	query := req.r.URL.Query()
+	query := req.R.URL.Query()
 	data := view.AuditLog{By: strings.TrimSpace(query.Get("by")), About: strings.TrimSpace(query.Get("about"))}
 	var filter audit.Filter
 	for _, one := range []struct {
@@ -192,17 +190,17 @@ func (h *moderationHandlers) auditLog(req *request) error {
 			one.set(int64(social.Operator))
 			continue
 		}
-		user, err := h.users.UserByName(req.ctx, strings.TrimPrefix(one.name, "@"))
+		user, err := h.users.UserByName(req.Ctx, strings.TrimPrefix(one.name, "@"))
 		if errors.Is(err, social.ErrNotFound) {
 			data.Unknown = one.name
-			return req.render(http.StatusOK, view.AuditPage(req.page("Moderation"), data))
+			return req.Render(http.StatusOK, view.AuditPage(req.Frame("Moderation"), data))
 		}
 		if err != nil {
 			return err
 		}
 		one.set(user.ID)
 	}
-	page, err := h.audit.Read(req.ctx, filter, query.Get("before"), queuePage)
+	page, err := h.audit.Read(req.Ctx, filter, query.Get("before"), queuePage)
 	if err != nil {
 		return err
 	}
@@ -218,5 +216,5 @@ func (h *moderationHandlers) auditLog(req *request) error {
 	if data.Entries, err = h.decisions(req, page.Entries); err != nil {
 		return err
 	}
-	return req.render(http.StatusOK, view.AuditPage(req.page("Moderation"), data))
+	return req.Render(http.StatusOK, view.AuditPage(req.Frame("Moderation"), data))
 }

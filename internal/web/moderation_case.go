@@ -10,30 +10,33 @@ import (
 	"retwis/internal/social/audit"
 	"retwis/internal/social/moderation"
 	"retwis/internal/social/timeline"
+	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
 
-func (h *moderationHandlers) casePage(req *request) error { return h.showCase(req, http.StatusOK, "") }
+func (h *moderationHandlers) casePage(req *request.Request) error {
+	return h.showCase(req, http.StatusOK, "")
+}
 
-func (h *moderationHandlers) showCase(req *request, status int, problem string) error {
+func (h *moderationHandlers) showCase(req *request.Request, status int, problem string) error {
 	actor, err := requireModerator(req)
 	if err != nil {
 		return err
 	}
-	data := view.Case{Target: req.r.FormValue("of"), Done: req.r.URL.Query().Has("done"), Problem: problem}
-	held, err := h.reports.HeldReport(req.ctx, actor)
+	data := view.Case{Target: req.R.FormValue("of"), Done: req.R.URL.Query().Has("done"), Problem: problem}
+	held, err := h.reports.HeldReport(req.Ctx, actor)
 	data.Held = err == nil && held.Target == data.Target
 	if err != nil && !errors.Is(err, moderation.ErrNoReport) {
 		return err
 	}
 	if !data.Held {
-		held, err = h.reports.ReportOf(req.ctx, actor, data.Target)
+		held, err = h.reports.ReportOf(req.Ctx, actor, data.Target)
 		if err != nil && !errors.Is(err, moderation.ErrNoReport) {
 			return err
 		}
 	}
 	data.Open, data.Reports = err == nil, held.Reports
-	data.Person, data.Post, err = h.reports.TargetOf(req.ctx, actor, data.Target)
+	data.Person, data.Post, err = h.reports.TargetOf(req.Ctx, actor, data.Target)
 	if errors.Is(err, social.ErrNotFound) && data.Held {
 		err = nil // gone meanwhile: it can only be dismissed
 	}
@@ -50,12 +53,12 @@ func (h *moderationHandlers) showCase(req *request, status int, problem string) 
 			title = "Post by " + data.Person.Name
 		}
 	}
-	return req.render(status, view.CasePage(req.page(title), data))
+	return req.Render(status, view.CasePage(req.Frame(title), data))
 }
 
 // fillCase reads what is known about the person.
-func (h *moderationHandlers) fillCase(req *request, data *view.Case) error {
-	v, err := req.asViewer()
+func (h *moderationHandlers) fillCase(req *request.Request, data *view.Case) error {
+	v, err := req.Viewer()
 	if err != nil {
 		return err
 	}
@@ -68,11 +71,11 @@ func (h *moderationHandlers) fillCase(req *request, data *view.Case) error {
 		data.May = true
 		return nil
 	}
-	data.May = req.viewer.MayModerate(data.Person)
-	if data.Info, err = h.moderation.StandingOf(req.ctx, data.Person.ID); err != nil {
+	data.May = req.User.MayModerate(data.Person)
+	if data.Info, err = h.moderation.StandingOf(req.Ctx, data.Person.ID); err != nil {
 		return err
 	}
-	page, err := h.audit.Read(req.ctx, audit.Filter{Person: data.Person.ID}, "", 20)
+	page, err := h.audit.Read(req.Ctx, audit.Filter{Person: data.Person.ID}, "", 20)
 	if err != nil {
 		return err
 	}
@@ -80,29 +83,29 @@ func (h *moderationHandlers) fillCase(req *request, data *view.Case) error {
 	return err
 }
 
-func (h *moderationHandlers) decide(req *request) error {
+func (h *moderationHandlers) decide(req *request.Request) error {
 	actor, err := requireModerator(req)
 	if err != nil {
 		return err
 	}
-	target := req.r.PostFormValue("of")
+	target := req.R.PostFormValue("of")
 	d := moderation.ReportDecision{
-		Action: req.r.PostFormValue("action"), Message: req.r.PostFormValue("message"), Note: req.r.PostFormValue("note"),
+		Action: req.R.PostFormValue("action"), Message: req.R.PostFormValue("message"), Note: req.R.PostFormValue("note"),
 	}
 	if d.Action == "limit" || d.Action == "suspend" {
-		if d.Until, err = untilIn(req.r.PostFormValue("days"), time.Now()); err != nil {
+		if d.Until, err = untilIn(req.R.PostFormValue("days"), time.Now()); err != nil {
 			return err
 		}
 	}
-	person, _, err := h.reports.TargetOf(req.ctx, actor, target)
+	person, _, err := h.reports.TargetOf(req.Ctx, actor, target)
 	if err != nil && !errors.Is(err, social.ErrNotFound) {
 		return err
 	}
-	held := req.r.PostFormValue("report") != ""
+	held := req.R.PostFormValue("report") != ""
 	if held {
-		err = h.reports.DecideReport(req.ctx, actor, target, d)
+		err = h.reports.DecideReport(req.Ctx, actor, target, d)
 	} else {
-		err = h.reports.Decide(req.ctx, actor, target, d)
+		err = h.reports.Decide(req.Ctx, actor, target, d)
 	}
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) {
@@ -111,12 +114,12 @@ func (h *moderationHandlers) decide(req *request) error {
 	if err != nil {
 		return err
 	}
-	req.security("moderation", person)
+	req.LogSecurity("moderation", person)
 	_, pid := audit.ParseTarget(target)
 	if held || d.Action == "delete" {
-		return req.changedPosts("/moderation", pid)
+		return req.ChangedPosts("/moderation", pid)
 	}
-	return req.changedPosts(view.CasePath(target)+"&done", pid)
+	return req.ChangedPosts(view.CasePath(target)+"&done", pid)
 }
 
 // untilIn returns the end of a limit or a suspension: the zero time for none.
@@ -126,19 +129,19 @@ func untilIn(days string, now time.Time) (time.Time, error) {
 	}
 	n, err := strconv.Atoi(days)
 	if err != nil || n < 1 || n > 3650 {
-		return time.Time{}, &pageError{status: http.StatusBadRequest, detail: "The form couldn't be read. Please try again."}
+		return time.Time{}, &request.Error{Status: http.StatusBadRequest, Detail: "The form couldn't be read. Please try again."}
 	}
 	return now.AddDate(0, 0, n), nil
 }
 
-func (h *moderationHandlers) release(req *request) error {
+func (h *moderationHandlers) release(req *request.Request) error {
 	actor, err := requireModerator(req)
 	if err != nil {
 		return err
 	}
-	err = h.reports.ReturnReport(req.ctx, actor, req.r.PostFormValue("of"))
+	err = h.reports.ReturnReport(req.Ctx, actor, req.R.PostFormValue("of"))
 	if err != nil && !errors.Is(err, moderation.ErrReportNotHeld) {
 		return err
 	}
-	return req.redirect("/moderation")
+	return req.Redirect("/moderation")
 }

@@ -2,10 +2,37 @@ package web
 
 import (
 	"net/http"
+	"slices"
 
 	"retwis/internal/social/notify"
+	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
+
+func (h *notificationHandlers) settings(req *request.Request) error {
+	off, err := h.notifications.NotifyOff(req.Ctx, req.User.ID)
+	if err != nil {
+		return err
+	}
+	var kinds []view.NotificationKind
+	for _, kind := range notify.Kinds() {
+		kinds = append(kinds, view.NewNotificationKind(kind, !slices.Contains(off, kind)))
+	}
+	return req.Render(http.StatusOK, view.NotificationSettings(req.Frame("Settings"), kinds, isSaved(req)))
+}
+
+func (h *notificationHandlers) changeSettings(req *request.Request) error {
+	var off []notify.Kind
+	for _, kind := range notify.Kinds() {
+		if !slices.Contains(req.R.PostForm["on"], kind.String()) {
+			off = append(off, kind)
+		}
+	}
+	if err := h.notifications.SetNotifyOff(req.Ctx, req.User, off); err != nil {
+		return err
+	}
+	return req.Changed("/settings/notifications?" + saved)
+}
 
 // notificationHandlers has the notifications of the session user, and their settings.
 type notificationHandlers struct {
@@ -16,25 +43,25 @@ type notificationHandlers struct {
 const notificationsOnPage = 25
 
 // page shows the notifications, which are read then.
-func (h *notificationHandlers) page(req *request) error {
-	v, err := req.asViewer()
+func (h *notificationHandlers) page(req *request.Request) error {
+	v, err := req.Viewer()
 	if err != nil {
 		return err
 	}
-	before := req.r.URL.Query().Get("before")
-	page, err := h.notifications.Page(req.ctx, v, before, notificationsOnPage)
+	before := req.R.URL.Query().Get("before")
+	page, err := h.notifications.Page(req.Ctx, v, before, notificationsOnPage)
 	if err != nil {
 		return err
 	}
-	f := req.page("Notifications")
+	f := req.Frame("Notifications")
 	// A browser that loads a page before anybody asks for it has shown nothing.
-	if before == "" && page.Newest != "" && req.r.Header.Get("Sec-Purpose") == "" && req.r.Method == http.MethodGet {
-		if err := h.notifications.MarkRead(req.ctx, req.viewer, page.Newest); err != nil {
+	if before == "" && page.Newest != "" && req.R.Header.Get("Sec-Purpose") == "" && req.R.Method == http.MethodGet {
+		if err := h.notifications.MarkRead(req.Ctx, req.User, page.Newest); err != nil {
 			// A database that takes no writes can be read all the same.
-			req.log().Debug("notifications stay unread", "error", err)
+			req.Log().Debug("notifications stay unread", "error", err)
 		} else {
 			f.Unread = 0
 		}
 	}
-	return req.render(http.StatusOK, view.NotificationsPage(f, page, view.NextPage("/notifications", page.Next), before != ""))
+	return req.Render(http.StatusOK, view.NotificationsPage(f, page, view.NextPage("/notifications", page.Next), before != ""))
 }

@@ -13,6 +13,7 @@ import (
 	"retwis/internal/social/live"
 	"retwis/internal/social/moderation"
 	"retwis/internal/web/metrics"
+	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
 
@@ -27,25 +28,25 @@ type overviewHandlers struct {
 
 // requireAdmin returns an error unless an admin or an owner is logged in. For everybody else the
 // page does not exist.
-func requireAdmin(req *request) error {
-	if !req.signed || req.viewer.Role < social.Admin {
-		return fmt.Errorf("%w: %w", errNotModerator, errNotFound)
+func requireAdmin(req *request.Request) error {
+	if !req.LoggedIn || req.User.Role < social.Admin {
+		return fmt.Errorf("%w: %w", request.ErrNotModerator, request.ErrNotFound)
 	}
 	return nil
 }
 
 // page shows the state of the site. It reads counters, not the lists that they count:
 // ten commands and the memory of each server, whatever the size of the site.
-func (h *overviewHandlers) page(req *request) error {
+func (h *overviewHandlers) page(req *request.Request) error {
 	if err := requireAdmin(req); err != nil {
 		return err
 	}
 	var data view.Overview
-	accounts, posts, err := h.app.Totals(req.ctx)
+	accounts, posts, err := h.app.Totals(req.Ctx)
 	if err != nil {
 		return err
 	}
-	reports, err := h.reports.OpenReportCount(req.ctx)
+	reports, err := h.reports.OpenReportCount(req.Ctx)
 	if err != nil {
 		return err
 	}
@@ -54,12 +55,12 @@ func (h *overviewHandlers) page(req *request) error {
 		{Name: "Posts created", Value: view.Thousands(posts)},
 		{Name: "Open reports", Value: view.Thousands(reports)},
 	}
-	last, err := h.lastBackup(req.ctx)
+	last, err := h.lastBackup(req.Ctx)
 	if err != nil {
 		return err
 	}
 	data.Site = append(data.Site, last)
-	if data.Work, err = h.backgroundWork(req.ctx); err != nil {
+	if data.Work, err = h.backgroundWork(req.Ctx); err != nil {
 		return err
 	}
 	data.Load = []view.OverviewLine{
@@ -67,7 +68,7 @@ func (h *overviewHandlers) page(req *request) error {
 		{Name: "Open pages", Value: view.Thousands(int64(h.live.Connections()))},
 		{Name: "Memory of this process", Value: megabytes(processMemory())},
 	}
-	servers := h.app.Memory(req.ctx)
+	servers := h.app.Memory(req.Ctx)
 	for _, use := range servers {
 		line := view.OverviewLine{Name: "Memory of the database", Value: megabytes(use.Used)}
 		if use.Max > 0 {
@@ -80,7 +81,7 @@ func (h *overviewHandlers) page(req *request) error {
 		data.Load = append(data.Load, line)
 	}
 	data.Load = append(data.Load, view.OverviewLine{Name: "Version", Value: h.version})
-	return req.render(http.StatusOK, view.OverviewPage(req.page("Overview"), data))
+	return req.Render(http.StatusOK, view.OverviewPage(req.Frame("Overview"), data))
 }
 
 func (h *overviewHandlers) lastBackup(ctx context.Context) (view.OverviewLine, error) {

@@ -11,6 +11,7 @@ import (
 	"retwis/internal/social/live"
 	"retwis/internal/social/posts"
 	"retwis/internal/social/timeline"
+	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
 
@@ -24,7 +25,7 @@ type postHandlers struct {
 	threads   *posts.Threads
 }
 
-func (h *postHandlers) page(req *request) error {
+func (h *postHandlers) page(req *request.Request) error {
 	return h.show(req, http.StatusOK, view.StatusForm{})
 }
 
@@ -32,21 +33,21 @@ func (h *postHandlers) page(req *request) error {
 const repliesOnPage = 100
 
 // show shows a post with its conversation, and the form for a reply.
-func (h *postHandlers) show(req *request, status int, form view.StatusForm) error {
-	id, ok := parseID(req.r.PathValue("id"))
+func (h *postHandlers) show(req *request.Request, status int, form view.StatusForm) error {
+	id, ok := request.ParseID(req.R.PathValue("id"))
 	if !ok {
 		return errNoPost
 	}
-	after, err := parseCursor(req.r.URL.Query(), "after")
+	after, err := request.ParseCursor(req.R.URL.Query(), "after")
 	if err != nil {
 		return err
 	}
-	v, err := req.asViewer()
+	v, err := req.Viewer()
 	if err != nil {
 		return err
 	}
 	since := h.live.Position() // before the conversation is read
-	thread, err := h.threads.Get(req.ctx, v, id, after, repliesOnPage)
+	thread, err := h.threads.Get(req.Ctx, v, id, after, repliesOnPage)
 	if errors.Is(err, social.ErrNotFound) {
 		return errNoPost
 	}
@@ -55,8 +56,8 @@ func (h *postHandlers) show(req *request, status int, form view.StatusForm) erro
 	}
 	p := thread.Post.Item.Post.Post
 	path := view.PostPath(p)
-	if status == http.StatusOK && (id != p.ID || req.r.PathValue("name") != p.Author.Name) {
-		return req.redirectToName(path)
+	if status == http.StatusOK && (id != p.ID || req.R.PathValue("name") != p.Author.Name) {
+		return req.RedirectToName(path)
 	}
 	data, all := view.NewConversation(v, thread)
 	if err := h.read.nameParents(req, all); err != nil {
@@ -64,33 +65,25 @@ func (h *postHandlers) show(req *request, status int, form view.StatusForm) erro
 	}
 	data.After = after
 	if data.Own = p.Author.ID == v.User.ID; data.Own {
-		profile, err := h.profiles.Get(req.ctx, v.User.ID)
+		profile, err := h.profiles.Get(req.Ctx, v.User.ID)
 		if err != nil {
 			return err
 		}
 		data.Pinned = profile.Pinned == p.ID
 	}
 	form.Action, form.ID = path+"/reply", "reply"
-	f := req.page(p.Author.Name + ": " + view.Opening(p.Body, 60))
+	f := req.Frame(p.Author.Name + ": " + view.Opening(p.Body, 60))
 	f.Description = view.Opening(p.Body, 200)
 	if f = liveUpdates(h.live, f, liveThread(cmp.Or(p.Root, p.ID)), after != 0); f.Live != "" {
 		f.Since = since
 	}
-	f.Head = view.PostHead(req.origin()+path, f.Title, f.Description, p)
-	return req.render(status, view.PostPage(f, path, p, data, form))
-}
-
-// origin is the address of the site, as the browser knows it.
-func (req *request) origin() string {
-	if req.site.overTLS(req.r) {
-		return "https://" + req.r.Host
-	}
-	return "http://" + req.r.Host
+	f.Head = view.PostHead(req.Origin()+path, f.Title, f.Description, p)
+	return req.Render(status, view.PostPage(f, path, p, data, form))
 }
 
 // history shows the earlier texts of a post.
-func (h *postHandlers) history(req *request) error {
-	v, err := req.asViewer()
+func (h *postHandlers) history(req *request.Request) error {
+	v, err := req.Viewer()
 	if err != nil {
 		return err
 	}
@@ -100,9 +93,9 @@ func (h *postHandlers) history(req *request) error {
 	}
 	path, elsewhere := canonical(req, item, "/history")
 	if elsewhere {
-		return req.redirectToName(path)
+		return req.RedirectToName(path)
 	}
-	edits, err := h.posts.Edits(req.ctx, item.Post.ID)
+	edits, err := h.posts.Edits(req.Ctx, item.Post.ID)
 	if err != nil {
 		return err
 	}
@@ -110,23 +103,23 @@ func (h *postHandlers) history(req *request) error {
 	if err != nil {
 		return err
 	}
-	req.w.Header()["X-Robots-Tag"] = []string{"noindex"} // what was replaced is not to be found by its words
-	return req.render(http.StatusOK, view.HistoryPage(req.page("Earlier versions"), view.PostPath(item.Post.Post), post, edits))
+	req.W.Header()["X-Robots-Tag"] = []string{"noindex"} // what was replaced is not to be found by its words
+	return req.Render(http.StatusOK, view.HistoryPage(req.Frame("Earlier versions"), view.PostPath(item.Post.Post), post, edits))
 }
 
-func (h *postHandlers) likers(req *request) error {
+func (h *postHandlers) likers(req *request.Request) error {
 	return h.people(req, "likes", h.reactions.Likers)
 }
 
-func (h *postHandlers) reposters(req *request) error {
+func (h *postHandlers) reposters(req *request.Request) error {
 	return h.people(req, "reposts", h.reactions.Reposters)
 }
 
 // people lists who has done something with a post.
-func (h *postHandlers) people(req *request, what string,
+func (h *postHandlers) people(req *request.Request, what string,
 	list func(ctx context.Context, v *social.Viewer, id int64, cursor string, limit int) (social.People, error),
 ) error {
-	v, err := req.asViewer()
+	v, err := req.Viewer()
 	if err != nil {
 		return err
 	}
@@ -136,10 +129,10 @@ func (h *postHandlers) people(req *request, what string,
 	}
 	path, elsewhere := canonical(req, item, "/"+what)
 	if elsewhere {
-		return req.redirectToName(path)
+		return req.RedirectToName(path)
 	}
-	cursor := req.r.URL.Query().Get("before")
-	people, err := list(req.ctx, v, item.Post.ID, cursor, peopleOnPage)
+	cursor := req.R.URL.Query().Get("before")
+	people, err := list(req.Ctx, v, item.Post.ID, cursor, peopleOnPage)
 	if err != nil {
 		return err
 	}
@@ -151,5 +144,5 @@ func (h *postHandlers) people(req *request, what string,
 	if what == "reposts" {
 		title = "Reposted by"
 	}
-	return req.render(http.StatusOK, view.PeopleOfPostPage(req.page(title), view.PostPath(item.Post.Post), data))
+	return req.Render(http.StatusOK, view.PeopleOfPostPage(req.Frame(title), view.PostPath(item.Post.Post), data))
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"errors"
 	"net/http"
 
@@ -11,10 +12,50 @@ import (
 	"retwis/internal/social/people"
 	"retwis/internal/social/posts"
 	"retwis/internal/social/timeline"
+	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
 
-// profileHandlers has the pages of a user: posts, followers and those whom they follow.
+func (h *profileHandlers) followers(req *request.Request) error {
+	return h.people(req, "followers", h.follows.Followers)
+}
+
+func (h *profileHandlers) following(req *request.Request) error {
+	return h.people(req, "following", h.follows.Following)
+}
+
+func (h *profileHandlers) people(req *request.Request, what string, list func(ctx context.Context, v *social.Viewer, uid int64, cursor string, limit int) (social.People, error)) error {
+	user, v, err := h.read.visibleUser(req)
+	if err != nil {
+		return err
+	}
+	if user.Name != req.R.PathValue("name") {
+		return req.RedirectToName(view.TabPath(user.Name, what))
+	}
+	cursor := req.R.URL.Query().Get("before")
+	people, err := list(req.Ctx, v, user.ID, cursor, peopleOnPage)
+	if err != nil {
+		return err
+	}
+	page, err := h.read.people(req, v, people, view.TabPath(user.Name, what))
+	if err != nil {
+		return err
+	}
+	data, err := h.header(req, v, user)
+	if err != nil {
+		return err
+	}
+	data.Tab = what
+	title := "Followers of " + user.Name
+	if what == "following" {
+		title = "Followed by " + user.Name
+	}
+	f := req.Frame(title)
+	f.Here = view.ProfilePath(user.Name)
+	return req.Render(http.StatusOK, view.PeoplePage(f, data, page))
+}
+
+// profileHandlers has the pages of a user: posts, followers and followed users.
 type profileHandlers struct {
 	follows    *people.Follows
 	lists      *timeline.Lists
@@ -26,56 +67,20 @@ type profileHandlers struct {
 	relations  *people.Relations
 }
 
-// user returns the user named in the address, in any case.
-func (h *reader) user(req *request) (social.User, error) {
-	user, err := h.users.UserByName(req.ctx, req.r.PathValue("name"))
-	if errors.Is(err, social.ErrNotFound) {
-		return social.User{}, errNoUser
-	}
-	return user, err
-}
+func (h *profileHandlers) posts(req *request.Request) error { return h.tab(req, "posts") }
 
-// visibleUser returns the user named in the address, and who looks at them. Those
-// who have blocked the viewer do not exist: with the error that says so, both are returned
-// too.
-func (h *reader) visibleUser(req *request) (social.User, *social.Viewer, error) {
-	user, err := h.user(req)
-	if err != nil {
-		return social.User{}, nil, err
-	}
-	v, err := req.asViewer()
-	if err != nil {
-		return social.User{}, nil, err
-	}
-	if user.Standing == social.Suspended && v.User.Role < social.Moderator {
-		return user, v, &pageError{status: http.StatusNotFound, detail: "This account is suspended."}
-	}
-	if v.Sees(user.ID) == social.Hidden {
-		relation, err := h.relations.Get(req.ctx, v, user.ID)
-		if err != nil {
-			return social.User{}, nil, err
-		}
-		if !relation.Blocked {
-			return user, v, errNoUser
-		}
-	}
-	return user, v, nil
-}
+func (h *profileHandlers) replies(req *request.Request) error { return h.tab(req, "replies") }
 
-func (h *profileHandlers) posts(req *request) error { return h.tab(req, "posts") }
+func (h *profileHandlers) likes(req *request.Request) error { return h.tab(req, "likes") }
 
-func (h *profileHandlers) replies(req *request) error { return h.tab(req, "replies") }
-
-func (h *profileHandlers) likes(req *request) error { return h.tab(req, "likes") }
-
-func (h *profileHandlers) tab(req *request, tab string) error {
+func (h *profileHandlers) tab(req *request.Request, tab string) error {
 	user, v, err := h.read.visibleUser(req)
 	if err != nil {
 		return err
 	}
 	path := view.TabPath(user.Name, tab)
-	if user.Name != req.r.PathValue("name") {
-		return req.redirectToName(path)
+	if user.Name != req.R.PathValue("name") {
+		return req.RedirectToName(path)
 	}
 	data, err := h.header(req, v, user)
 	if err != nil {
@@ -95,30 +100,30 @@ func (h *profileHandlers) tab(req *request, tab string) error {
 			list.Posts = list.Posts.Without(data.Profile.Pinned)
 		}
 	}
-	f := req.page(view.ShownName(user))
+	f := req.Frame(view.ShownName(user))
 	f.Here = view.ProfilePath(user.Name)
 	f.Description = data.Profile.Bio
 	if tab == "posts" {
 		f = liveUpdates(h.live, f, liveProfile(user.ID), list.Later)
-		f.Feed = f.Here + atomSuffix
+		f.Feed = f.Here + view.AtomSuffix
 	}
-	return req.render(http.StatusOK, view.ProfilePage(f, data, list))
+	return req.Render(http.StatusOK, view.ProfilePage(f, data, list))
 }
 
 // feed reads the posts of a tab.
-func (h *profileHandlers) feed(req *request, v *social.Viewer, data view.Profile, path string) (view.Feed, error) {
+func (h *profileHandlers) feed(req *request.Request, v *social.Viewer, data view.Profile, path string) (view.Feed, error) {
 	user := data.User
 	list := view.Feed{Path: path}
 	var items []timeline.Item
 	if data.Tab == "likes" {
-		cursor := req.r.URL.Query().Get("before")
-		page, err := h.reactions.LikedPosts(req.ctx, v, user.ID, cursor, homePosts)
+		cursor := req.R.URL.Query().Get("before")
+		page, err := h.reactions.LikedPosts(req.Ctx, v, user.ID, cursor, homePosts)
 		if err != nil {
 			return view.Feed{}, err
 		}
 		items, list.Later, list.More = page.Items, cursor != "", view.NextPage(path, page.Next)
 	} else {
-		before, err := before(req)
+		before, err := request.Before(req)
 		if err != nil {
 			return view.Feed{}, err
 		}
@@ -126,7 +131,7 @@ func (h *profileHandlers) feed(req *request, v *social.Viewer, data view.Profile
 		if data.Tab == "replies" {
 			read = h.lists.ProfileReplies
 		}
-		page, err := read(req.ctx, v, user.ID, before, homePosts)
+		page, err := read(req.Ctx, v, user.ID, before, homePosts)
 		if err != nil {
 			return view.Feed{}, err
 		}
@@ -153,32 +158,32 @@ func (h *profileHandlers) feed(req *request, v *social.Viewer, data view.Profile
 }
 
 // header reads the part of a profile above its posts.
-func (h *profileHandlers) header(req *request, v *social.Viewer, user social.User) (view.Profile, error) {
-	data := view.Profile{User: user, Own: req.signed && user.ID == req.viewer.ID}
+func (h *profileHandlers) header(req *request.Request, v *social.Viewer, user social.User) (view.Profile, error) {
+	data := view.Profile{User: user, Own: req.LoggedIn && user.ID == req.User.ID}
 	var err error
-	if data.Profile, err = h.profiles.Get(req.ctx, user.ID); err != nil {
+	if data.Profile, err = h.profiles.Get(req.Ctx, user.ID); err != nil {
 		return data, err
 	}
-	if data.Counts, err = h.follows.CountsFor(req.ctx, v, user.ID); err != nil {
+	if data.Counts, err = h.follows.CountsFor(req.Ctx, v, user.ID); err != nil {
 		return data, err
 	}
 	if data.Own && user.Standing == social.Limited {
-		data.Standing, err = h.moderation.StandingOf(req.ctx, user.ID)
+		data.Standing, err = h.moderation.StandingOf(req.Ctx, user.ID)
 	}
-	if !req.signed || data.Own {
+	if !req.LoggedIn || data.Own {
 		return data, err
 	}
-	if data.Relation, err = h.relations.Get(req.ctx, v, user.ID); err != nil {
+	if data.Relation, err = h.relations.Get(req.Ctx, v, user.ID); err != nil {
 		return data, err
 	}
-	data.Common, err = h.follows.CommonFollowers(req.ctx, v, user.ID)
+	data.Common, err = h.follows.CommonFollowers(req.Ctx, v, user.ID)
 	return data, err
 }
 
 // showPinned puts the pinned post of a profile first. One that is deleted meanwhile,
 // or hidden, is left out.
-func (h *profileHandlers) showPinned(req *request, v *social.Viewer, data *view.Profile) error {
-	item, err := h.lists.PostPage(req.ctx, v, data.Profile.Pinned)
+func (h *profileHandlers) showPinned(req *request.Request, v *social.Viewer, data *view.Profile) error {
+	item, err := h.lists.PostPage(req.Ctx, v, data.Profile.Pinned)
 	if errors.Is(err, social.ErrNotFound) {
 		return nil
 	}

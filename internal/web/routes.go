@@ -9,19 +9,20 @@ import (
 
 	"retwis/internal/social/limits"
 	"retwis/internal/web/httpserver"
+	"retwis/internal/web/request"
 )
 
 // route is a page and the requests for it.
 type route struct {
 	pattern string
-	page    page
+	page    request.Page
 }
 
 // routes lists every page of the site, and what guards it: login leads visitors to the
 // log-in, limited bounds how often a user does something.
 func (s *Server) routes() []route {
 	h, app := s.handlers, s.app
-	login := requireLogin
+	login := request.RequireLogin
 	return []route{
 		// Visitors.
 		{"GET /{$}", h.timelines.landing},
@@ -48,31 +49,31 @@ func (s *Server) routes() []route {
 
 		// Posts.
 		{"GET /post", toForm},
-		{"POST /post", limited(limits.Post, h.timelines.post)},
+		{"POST /post", request.Limited(limits.Post, h.timelines.post)},
 		{"GET /u/{name}/{id}", h.posts.page},
 		{"GET /u/{name}/{id}/likes", h.posts.likers},
 		{"GET /u/{name}/{id}/reposts", h.posts.reposters},
 		{"GET /u/{name}/{id}/history", h.posts.history},
 		{"GET /u/{name}/{id}/reply", toForm},
-		{"POST /u/{name}/{id}/reply", limited(limits.Reply, h.posts.reply)},
+		{"POST /u/{name}/{id}/reply", request.Limited(limits.Reply, h.posts.reply)},
 		{"GET /u/{name}/{id}/edit", login(h.posts.editForm)},
-		{"POST /u/{name}/{id}/edit", limited(limits.Edit, h.posts.edit)},
+		{"POST /u/{name}/{id}/edit", request.Limited(limits.Edit, h.posts.edit)},
 		{"GET /u/{name}/{id}/delete", login(h.posts.deleteForm)},
-		{"POST /u/{name}/{id}/delete", login(limited(limits.Delete, h.posts.delete))},
+		{"POST /u/{name}/{id}/delete", login(request.Limited(limits.Delete, h.posts.delete))},
 		{"GET /u/{name}/{id}/like", toForm},
-		{"POST /u/{name}/{id}/like", login(limited(limits.Like, h.posts.action(app.Reactions.Like)))},
+		{"POST /u/{name}/{id}/like", login(request.Limited(limits.Like, h.posts.action(app.Reactions.Like)))},
 		{"GET /u/{name}/{id}/unlike", toForm},
-		{"POST /u/{name}/{id}/unlike", login(limited(limits.Like, h.posts.action(app.Reactions.Unlike)))},
+		{"POST /u/{name}/{id}/unlike", login(request.Limited(limits.Like, h.posts.action(app.Reactions.Unlike)))},
 		{"GET /u/{name}/{id}/repost", toForm},
-		{"POST /u/{name}/{id}/repost", login(limited(limits.Repost, h.posts.action(h.posts.repost)))},
+		{"POST /u/{name}/{id}/repost", login(request.Limited(limits.Repost, h.posts.action(h.posts.repost)))},
 		{"GET /u/{name}/{id}/unrepost", toForm},
-		{"POST /u/{name}/{id}/unrepost", login(limited(limits.Repost, h.posts.action(app.Posts.Unrepost)))},
+		{"POST /u/{name}/{id}/unrepost", login(request.Limited(limits.Repost, h.posts.action(app.Posts.Unrepost)))},
 		{"GET /u/{name}/{id}/bookmark", toForm},
-		{"POST /u/{name}/{id}/bookmark", login(limited(limits.Like, h.posts.action(app.Reactions.Bookmark)))},
+		{"POST /u/{name}/{id}/bookmark", login(request.Limited(limits.Like, h.posts.action(app.Reactions.Bookmark)))},
 		{"GET /u/{name}/{id}/unbookmark", toForm},
-		{"POST /u/{name}/{id}/unbookmark", login(limited(limits.Like, h.posts.action(app.Reactions.Unbookmark)))},
-		{"POST /u/{name}/{id}/pin", login(limited(limits.Like, h.posts.pin))},
-		{"POST /u/{name}/{id}/unpin", login(limited(limits.Like, h.posts.unpin))},
+		{"POST /u/{name}/{id}/unbookmark", login(request.Limited(limits.Like, h.posts.action(app.Reactions.Unbookmark)))},
+		{"POST /u/{name}/{id}/pin", login(request.Limited(limits.Like, h.posts.pin))},
+		{"POST /u/{name}/{id}/unpin", login(request.Limited(limits.Like, h.posts.unpin))},
 
 		// People.
 		{"GET /u/{name}", orFeed(h.feeds.profile, h.profiles.posts)},
@@ -81,45 +82,45 @@ func (s *Server) routes() []route {
 		{"GET /u/{name}/followers", h.profiles.followers},
 		{"GET /u/{name}/following", h.profiles.following},
 		{"GET /u/{name}/follow", toForm},
-		{"POST /u/{name}/follow", login(limited(limits.Follow, h.relations.follow))},
+		{"POST /u/{name}/follow", login(request.Limited(limits.Follow, h.relations.follow))},
 		{"GET /u/{name}/unfollow", toForm},
-		{"POST /u/{name}/unfollow", login(limited(limits.Follow, h.relations.unfollow))},
+		{"POST /u/{name}/unfollow", login(request.Limited(limits.Follow, h.relations.unfollow))},
 		{"GET /u/{name}/mute", toForm},
-		{"POST /u/{name}/mute", login(limited(limits.Follow, h.relations.mute))},
+		{"POST /u/{name}/mute", login(request.Limited(limits.Follow, h.relations.mute))},
 		{"GET /u/{name}/unmute", toForm},
-		{"POST /u/{name}/unmute", login(limited(limits.Follow, h.relations.unmute))},
+		{"POST /u/{name}/unmute", login(request.Limited(limits.Follow, h.relations.unmute))},
 		{"GET /u/{name}/block", toForm},
-		{"POST /u/{name}/block", login(limited(limits.Follow, h.relations.block))},
+		{"POST /u/{name}/block", login(request.Limited(limits.Follow, h.relations.block))},
 		{"GET /u/{name}/unblock", toForm},
-		{"POST /u/{name}/unblock", login(limited(limits.Follow, h.relations.unblock))},
+		{"POST /u/{name}/unblock", login(request.Limited(limits.Follow, h.relations.unblock))},
 		{"GET /u/{name}/remove", toForm},
-		{"POST /u/{name}/remove", login(limited(limits.Follow, h.relations.removeFollower))},
+		{"POST /u/{name}/remove", login(request.Limited(limits.Follow, h.relations.removeFollower))},
 		{"GET /tag/{name}/follow", toForm},
-		{"POST /tag/{name}/follow", login(limited(limits.Follow, h.tags.follow))},
+		{"POST /tag/{name}/follow", login(request.Limited(limits.Follow, h.tags.follow))},
 		{"GET /tag/{name}/unfollow", toForm},
-		{"POST /tag/{name}/unfollow", login(limited(limits.Follow, h.tags.unfollow))},
+		{"POST /tag/{name}/unfollow", login(request.Limited(limits.Follow, h.tags.unfollow))},
 
 		// Settings.
 		{"GET /settings", toSettings},
 		{"GET /settings/profile", login(h.settings.profile)},
-		{"POST /settings/profile", login(limited(limits.Profile, h.settings.editProfile))},
+		{"POST /settings/profile", login(request.Limited(limits.Profile, h.settings.editProfile))},
 		{"GET /settings/notifications", login(h.notifications.settings)},
-		{"POST /settings/notifications", login(limited(limits.Profile, h.notifications.changeSettings))},
+		{"POST /settings/notifications", login(request.Limited(limits.Profile, h.notifications.changeSettings))},
 		{"GET /settings/muted", login(h.settings.muted)},
 		{"GET /settings/blocked", login(h.settings.blocked)},
 		{"GET /settings/data", login(h.data.settings)},
 		{"GET /settings/export", toForm},
-		{"POST /settings/export", login(limited(limits.Export, h.data.export))},
+		{"POST /settings/export", login(request.Limited(limits.Export, h.data.export))},
 		{"GET /settings/delete", login(h.data.deleteForm)},
-		{"POST /settings/delete", login(limited(limits.Password, h.data.deleteAccount))},
+		{"POST /settings/delete", login(request.Limited(limits.Password, h.data.deleteAccount))},
 		{"GET /settings/invites", login(h.invites.list)},
-		{"POST /settings/invites", login(limited(limits.Invite, h.invites.create))},
+		{"POST /settings/invites", login(request.Limited(limits.Invite, h.invites.create))},
 		{"GET /settings/invites/end", toForm},
-		{"POST /settings/invites/end", login(limited(limits.Moderate, h.invites.revoke))},
+		{"POST /settings/invites/end", login(request.Limited(limits.Moderate, h.invites.revoke))},
 		{"GET /settings/security", login(h.security.settings)},
 		{"POST /settings/security/password", login(h.security.changePassword)},
-		{"POST /settings/security/end", login(limited(limits.Profile, h.security.endSession))},
-		{"POST /settings/security/others", login(limited(limits.Profile, h.security.endOthers))},
+		{"POST /settings/security/end", login(request.Limited(limits.Profile, h.security.endSession))},
+		{"POST /settings/security/others", login(request.Limited(limits.Profile, h.security.endOthers))},
 		{"GET /settings/security/app", login(h.security.appPage)},
 		{"POST /settings/security/app", login(h.security.setUpApp)},
 		{"POST /settings/security/confirm", login(h.security.confirmApp)},
@@ -129,17 +130,17 @@ func (s *Server) routes() []route {
 
 		// Moderation.
 		{"GET /u/{name}/report", login(h.reports.userForm)},
-		{"POST /u/{name}/report", login(limited(limits.Report, h.reports.user))},
+		{"POST /u/{name}/report", login(request.Limited(limits.Report, h.reports.user))},
 		{"GET /u/{name}/{id}/report", login(h.reports.postForm)},
-		{"POST /u/{name}/{id}/report", login(limited(limits.Report, h.reports.post))},
+		{"POST /u/{name}/{id}/report", login(request.Limited(limits.Report, h.reports.post))},
 		{"GET /moderation", h.moderation.queue},
 		{"GET /moderation/take", toModeration},
-		{"POST /moderation/take", limited(limits.Moderate, h.moderation.take)},
+		{"POST /moderation/take", request.Limited(limits.Moderate, h.moderation.take)},
 		{"GET /moderation/case", h.moderation.casePage},
 		{"GET /moderation/decide", toModeration},
-		{"POST /moderation/decide", limited(limits.Moderate, h.moderation.decide)},
+		{"POST /moderation/decide", request.Limited(limits.Moderate, h.moderation.decide)},
 		{"GET /moderation/return", toModeration},
-		{"POST /moderation/return", limited(limits.Moderate, h.moderation.release)},
+		{"POST /moderation/return", request.Limited(limits.Moderate, h.moderation.release)},
 		{"GET /moderation/people", h.moderation.peoplePage},
 		{"GET /moderation/audit", h.moderation.auditLog},
 		{"GET /moderation/overview", h.overview.page},
@@ -153,10 +154,10 @@ func (s *Server) routes() []route {
 func (s *Server) newMux() *http.ServeMux {
 	mux := http.NewServeMux()
 	for _, r := range s.routes() {
-		mux.Handle(r.pattern, s.site.handler(r.pattern, r.page))
+		mux.Handle(r.pattern, s.site.Handler(r.pattern, r.page))
 		s.access.Secret = append(s.access.Secret, httpserver.SecretPrefix(r.pattern)...)
 	}
-	mux.Handle("GET /static/{file}", s.static.WithFallback(s.site.handler("GET /static/{file}", missing)))
+	mux.Handle("GET /static/{file}", s.static.WithFallback(s.site.Handler("GET /static/{file}", missing)))
 	mux.HandleFunc("GET /robots.txt", robots)
 	mux.HandleFunc("GET /healthz", healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
@@ -187,12 +188,12 @@ func robots(w http.ResponseWriter, _ *http.Request) {
 }
 
 // missing answers for an outdated address of a static file.
-func missing(*request) error { return errNotFound }
+func missing(*request.Request) error { return request.ErrNotFound }
 
 // notFound answers for every address without a page, and for those that have one
 // with another method.
-func (s *Server) notFound(req *request) error {
-	probe := *req.r
+func (s *Server) notFound(req *request.Request) error {
+	probe := *req.R
 	var allowed []string
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
 		probe.Method = method
@@ -201,8 +202,12 @@ func (s *Server) notFound(req *request) error {
 		}
 	}
 	if len(allowed) > 0 {
-		req.w.Header().Set("Allow", strings.Join(allowed, ", "))
-		return &pageError{status: http.StatusMethodNotAllowed, detail: "This page doesn't support that request."}
+		req.W.Header().Set("Allow", strings.Join(allowed, ", "))
+		return &request.Error{Status: http.StatusMethodNotAllowed, Detail: "This page doesn't support that request."}
 	}
-	return errNotFound
+	return request.ErrNotFound
 }
+
+// toForm redirects from the address of a form, opened from a browser's history
+// perhaps, to the page with that form.
+func toForm(req *request.Request) error { return req.Redirect(req.FormPage()) }

@@ -7,6 +7,7 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/auth"
 	"retwis/internal/social/limits"
+	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
 
@@ -17,7 +18,7 @@ type securityHandlers struct {
 }
 
 // toSecurity leads from the address of a form to the page that has it.
-func toSecurity(req *request) error { return req.redirect(view.SecurityPath) }
+func toSecurity(req *request.Request) error { return req.Redirect(view.SecurityPath) }
 
 // securityNotices are the sentences for what the address of the page says.
 var securityNotices = map[string]string{
@@ -27,10 +28,10 @@ var securityNotices = map[string]string{
 	"off":      "Two-step login is off.",
 }
 
-func (h *securityHandlers) settings(req *request) error {
+func (h *securityHandlers) settings(req *request.Request) error {
 	data := view.Security{}
 	for name, text := range securityNotices {
-		if req.r.URL.Query().Has(name) {
+		if req.R.URL.Query().Has(name) {
 			data.Done = text
 		}
 	}
@@ -38,141 +39,141 @@ func (h *securityHandlers) settings(req *request) error {
 }
 
 // show shows the page, with what is known of the account.
-func (h *securityHandlers) show(req *request, status int, data view.Security) error {
-	state, err := h.auth.SecondFactor(req.ctx, req.viewer.ID)
+func (h *securityHandlers) show(req *request.Request, status int, data view.Security) error {
+	state, err := h.auth.SecondFactor(req.Ctx, req.User.ID)
 	if err != nil {
 		return err
 	}
 	data.On, data.Codes = state.On, state.Codes
-	open, err := h.sessions.OpenSessions(req.ctx, req.viewer.ID, req.secret)
+	open, err := h.sessions.OpenSessions(req.Ctx, req.User.ID, req.SessionSecret)
 	if err != nil {
 		return err
 	}
 	for _, one := range open {
 		data.Sessions = append(data.Sessions, view.Session{OpenSession: one})
 	}
-	return req.render(status, view.SecurityPage(req.page("Settings"), data))
+	return req.Render(status, view.SecurityPage(req.Frame("Settings"), data))
 }
 
 // reject shows the page again, with what is wrong with one form of it.
-func (h *securityHandlers) reject(req *request, action, field, problem string) error {
+func (h *securityHandlers) reject(req *request.Request, action, field, problem string) error {
 	return h.show(req, http.StatusUnprocessableEntity, view.Security{Form: view.AccountForm{Action: action, Field: field, Problem: problem}})
 }
 
 // showMistake answers an error of a form with a password, or returns it.
-func (h *securityHandlers) showMistake(req *request, action string, err error) error {
+func (h *securityHandlers) showMistake(req *request.Request, action string, err error) error {
 	var invalid *social.InvalidError
 	switch {
 	case errors.Is(err, social.ErrBadLogin):
-		req.security("password not confirmed", req.viewer)
+		req.LogSecurity("password not confirmed", req.User)
 		return h.reject(req, action, "current", "That is not your password.")
 	case errors.As(err, &invalid):
 		return h.reject(req, action, invalid.Field, invalid.Reason)
 	case errors.Is(err, auth.ErrSecondFactorState):
-		return req.redirect(view.SecurityPath)
+		return req.Redirect(view.SecurityPath)
 	}
 	return err
 }
 
-func (h *securityHandlers) changePassword(req *request) error {
-	if err := req.allow(limits.Password); err != nil {
+func (h *securityHandlers) changePassword(req *request.Request) error {
+	if err := req.Allow(limits.Password); err != nil {
 		return err
 	}
-	typed := req.r.PostFormValue("password")
-	if typed != req.r.PostFormValue("password2") {
+	typed := req.R.PostFormValue("password")
+	if typed != req.R.PostFormValue("password2") {
 		return h.reject(req, "password", "password2", "The passwords don't match.")
 	}
-	session, err := h.auth.ChangePassword(req.ctx, req.viewer, req.r.PostFormValue("current"), typed)
+	session, err := h.auth.ChangePassword(req.Ctx, req.User, req.R.PostFormValue("current"), typed)
 	if err != nil {
 		return h.showMistake(req, "password", err)
 	}
-	req.giveBack(limits.Password)
-	req.security("password changed", req.viewer)
-	req.keepSession(session.Secret)
-	return req.changed(view.SecurityPath + "?password")
+	req.GiveBack(limits.Password)
+	req.LogSecurity("password changed", req.User)
+	req.KeepSession(session.Secret)
+	return req.Changed(view.SecurityPath + "?password")
 }
 
-func (h *securityHandlers) endSession(req *request) error {
-	err := h.sessions.EndSession(req.ctx, req.viewer.ID, req.r.PostFormValue("id"))
+func (h *securityHandlers) endSession(req *request.Request) error {
+	err := h.sessions.EndSession(req.Ctx, req.User.ID, req.R.PostFormValue("id"))
 	if err != nil && !errors.Is(err, social.ErrNoSession) {
 		return err
 	}
-	req.security("session ended", req.viewer)
-	return req.changed(view.SecurityPath + "?ended")
+	req.LogSecurity("session ended", req.User)
+	return req.Changed(view.SecurityPath + "?ended")
 }
 
-func (h *securityHandlers) endOthers(req *request) error {
-	if err := h.sessions.LogoutOthers(req.ctx, req.viewer.ID, req.secret); err != nil {
+func (h *securityHandlers) endOthers(req *request.Request) error {
+	if err := h.sessions.LogoutOthers(req.Ctx, req.User.ID, req.SessionSecret); err != nil {
 		return err
 	}
-	req.security("sessions ended", req.viewer)
-	return req.changed(view.SecurityPath + "?others")
+	req.LogSecurity("sessions ended", req.User)
+	return req.Changed(view.SecurityPath + "?others")
 }
 
 // setUpApp makes a key for an authenticator app; appPage shows it.
-func (h *securityHandlers) setUpApp(req *request) error {
-	if err := req.allow(limits.Password); err != nil {
+func (h *securityHandlers) setUpApp(req *request.Request) error {
+	if err := req.Allow(limits.Password); err != nil {
 		return err
 	}
-	if _, err := h.auth.SetUpSecondFactor(req.ctx, req.viewer, req.r.PostFormValue("current")); err != nil {
+	if _, err := h.auth.SetUpSecondFactor(req.Ctx, req.User, req.R.PostFormValue("current")); err != nil {
 		return h.showMistake(req, "app", err)
 	}
-	req.giveBack(limits.Password)
-	return req.redirect(view.SecurityPath + "/app")
+	req.GiveBack(limits.Password)
+	return req.Redirect(view.SecurityPath + "/app")
 }
 
-func (h *securityHandlers) appPage(req *request) error {
+func (h *securityHandlers) appPage(req *request.Request) error {
 	return h.showApp(req, http.StatusOK, view.AccountForm{})
 }
 
-func (h *securityHandlers) showApp(req *request, status int, form view.AccountForm) error {
-	key, err := h.auth.SecondFactorKey(req.ctx, req.viewer.ID)
+func (h *securityHandlers) showApp(req *request.Request, status int, form view.AccountForm) error {
+	key, err := h.auth.SecondFactorKey(req.Ctx, req.User.ID)
 	if errors.Is(err, auth.ErrSecondFactorState) {
-		return req.redirect(view.SecurityPath)
+		return req.Redirect(view.SecurityPath)
 	}
 	if err != nil {
 		return err
 	}
-	picture, err := view.QRCode(auth.KeyURL(key, req.viewer))
+	picture, err := view.QRCode(auth.KeyURL(key, req.User))
 	if err != nil {
 		return err
 	}
-	return req.render(status, view.AppPage(req.page("Settings"), picture, view.InGroups(key), form))
+	return req.Render(status, view.AppPage(req.Frame("Settings"), picture, view.InGroups(key), form))
 }
 
-func (h *securityHandlers) confirmApp(req *request) error {
-	codes, err := h.auth.ConfirmSecondFactor(req.ctx, req.viewer.ID, req.r.PostFormValue("code"))
+func (h *securityHandlers) confirmApp(req *request.Request) error {
+	codes, err := h.auth.ConfirmSecondFactor(req.Ctx, req.User.ID, req.R.PostFormValue("code"))
 	if errors.Is(err, auth.ErrBadCode) {
 		return h.showApp(req, http.StatusUnprocessableEntity, view.AccountForm{Field: "code", Problem: "That code is not right. Check that the clock of your phone is."})
 	}
 	if err != nil {
 		return h.showMistake(req, "app", err)
 	}
-	req.security("second factor on", req.viewer)
-	return req.render(http.StatusOK, view.CodesPage(req.page("Settings"), "Two-step login is on", codes))
+	req.LogSecurity("second factor on", req.User)
+	return req.Render(http.StatusOK, view.CodesPage(req.Frame("Settings"), "Two-step login is on", codes))
 }
 
-func (h *securityHandlers) renewCodes(req *request) error {
-	if err := req.allow(limits.Password); err != nil {
+func (h *securityHandlers) renewCodes(req *request.Request) error {
+	if err := req.Allow(limits.Password); err != nil {
 		return err
 	}
-	codes, err := h.auth.RenewRecoveryCodes(req.ctx, req.viewer, req.r.PostFormValue("current"))
+	codes, err := h.auth.RenewRecoveryCodes(req.Ctx, req.User, req.R.PostFormValue("current"))
 	if err != nil {
 		return h.showMistake(req, "codes", err)
 	}
-	req.giveBack(limits.Password)
-	req.security("recovery codes renewed", req.viewer)
-	return req.render(http.StatusOK, view.CodesPage(req.page("Settings"), "New recovery codes", codes))
+	req.GiveBack(limits.Password)
+	req.LogSecurity("recovery codes renewed", req.User)
+	return req.Render(http.StatusOK, view.CodesPage(req.Frame("Settings"), "New recovery codes", codes))
 }
 
-func (h *securityHandlers) turnOffApp(req *request) error {
-	if err := req.allow(limits.Password); err != nil {
+func (h *securityHandlers) turnOffApp(req *request.Request) error {
+	if err := req.Allow(limits.Password); err != nil {
 		return err
 	}
-	if err := h.auth.TurnOffSecondFactor(req.ctx, req.viewer, req.r.PostFormValue("current")); err != nil {
+	if err := h.auth.TurnOffSecondFactor(req.Ctx, req.User, req.R.PostFormValue("current")); err != nil {
 		return h.showMistake(req, "off", err)
 	}
-	req.giveBack(limits.Password)
-	req.security("second factor off", req.viewer)
-	return req.changed(view.SecurityPath + "?off")
+	req.GiveBack(limits.Password)
+	req.LogSecurity("second factor off", req.User)
+	return req.Changed(view.SecurityPath + "?off")
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"retwis/internal/social/posts"
 	"retwis/internal/social/timeline"
 	"retwis/internal/social/users"
+	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
 
@@ -32,22 +34,189 @@ type timelineHandlers struct {
 	signUps   *accounts.SignUps
 	users     *users.Users
 	viewers   *timeline.Viewers
-	visitors  *pageCache
+	visitors  *request.PageCache
+}
+
+// landingPosts is how many posts the front page shows.
+const landingPosts = 3
+
+// landing introduces Retwis to visitors who are not logged in.
+func (h *timelineHandlers) landing(req *request.Request) error {
+	if req.LoggedIn {
+		return req.Redirect("/home")
+	}
+	v, err := req.Viewer()
+	if err != nil {
+		return err
+	}
+	page, err := h.lists.PublicPosts(req.Ctx, v, 0, landingPosts)
+	if err != nil {
+		return err
+	}
+	posts, err := h.read.posts(req, v, page.Items)
+	if err != nil {
+		return err
+	}
+	mode, err := h.signUps.SignUpMode(req.Ctx)
+	if err != nil {
+		return err
+	}
+	return req.Render(http.StatusOK, view.LandingPage(req.Frame("Retwis"), view.AccountForm{Mode: mode}, posts))
+}
+
+// homePosts is how many posts a page of a home timeline or a profile has.
+const homePosts = 10
+
+func (h *timelineHandlers) home(req *request.Request) error {
+	before, err := request.Before(req)
+	if err != nil {
+		return err
+	}
+	return h.showHome(req, http.StatusOK, before, view.StatusForm{})
+}
+
+func (h *timelineHandlers) showHome(req *request.Request, status int, before int64, form view.StatusForm) error {
+	f := liveUpdates(h.live, req.Frame("Home"), liveHome, before != 0) // before the posts are read
+	v, err := req.Viewer()
+	if err != nil {
+		return err
+	}
+	page, err := h.lists.HomePosts(req.Ctx, v, before, homePosts)
+	if err != nil {
+		return err
+	}
+	posts, err := h.read.posts(req, v, page.Items)
+	if err != nil {
+		return err
+	}
+	counts, err := h.follows.CountsFor(req.Ctx, v, req.User.ID)
+	if err != nil {
+		return err
+	}
+	return req.Render(status, view.HomePage(f, form, counts, view.Feed{
+		Posts: posts, Next: page.Next, Path: "/home", Later: before != 0,
+		Empty: "No posts yet. Write your first post, or",
+		Step:  "find people to follow", To: "/timeline",
+	}))
+}
+
+func (h *timelineHandlers) post(req *request.Request) error {
+	if !req.LoggedIn {
+		return req.LoginFirst()
+	}
+	typed := req.R.PostFormValue("status")
+	post, err := h.posts.PostOnce(req.Ctx, req.User, typed)
+	var invalid *social.InvalidError
+	if errors.As(err, &invalid) {
+		return h.showHome(req, http.StatusUnprocessableEntity, 0, view.StatusForm{Status: typed, Problem: invalid.Reason})
+	}
+	if err != nil {
+		return err
+	}
+	return req.ChangedPosts("/home", post.ID)
 }
 
 // timelinePosts is how many posts a page of the public timeline has.
 const timelinePosts = 50
 
+func (h *timelineHandlers) timeline(req *request.Request) error {
+	began := time.Now()
+	before, err := request.Before(req)
+	if err != nil {
+		return err
+	}
+	v, err := req.Viewer()
+	if err != nil {
+		return err
+	}
+	// Before the posts are read, so that no event is missed in between.
+	f := liveUpdates(h.live, req.Frame("Explore"), liveTimeline, before != 0)
+	page, since, err := h.publicPosts(req, v, before, f.Since)
+	if err != nil {
+		return err
+	}
+	f.Since = since
+	f.Feed = "/timeline" + view.AtomSuffix
+	posts, err := h.read.posts(req, v, page.Items)
+	if err != nil {
+		return err
+	}
+	latest, err := h.newMembers(req, v)
+	if err != nil {
+		return err
+	}
+	list := view.Feed{
+		Posts: posts, Next: page.Next, Path: "/timeline", Later: before != 0,
+		Empty: "No posts yet.", Step: "Sign up to write the first one", To: "/register",
+	}
+	if req.LoggedIn {
+		list.Step, list.To = "Write the first one", "/home"
+	}
+	return req.RenderTo(view.TimelinePage(f, latest, list), func(body []byte) {
+		h.visitors.Keep(req.R, began, body)
+		req.Send(http.StatusOK, body)
+	})
+}
+
+// publicPage is the first page of the public timeline, as a stranger sees it.
+type publicPage struct {
+	at    time.Time
+	since string // the last event before it was read
+	page  timeline.Listing
+	lacks []int64 // the authors of posts that it lacks
+}
+
+// publicPosts returns a page of the public timeline. Its first page is read a few
+// times a second at most, and for those who have just changed something; others get
+// the same posts with their own marks, unless one of these is hidden from them, or it
+// lacks a post of their own, which only they see.
+func (h *timelineHandlers) publicPosts(req *request.Request, v *social.Viewer, before int64, since string) (timeline.Listing, string, error) {
+	if before != 0 || req.IsFresh || !req.LoggedIn {
+		page, err := h.lists.PublicPosts(req.Ctx, v, before, timelinePosts)
+		return page, since, err
+	}
+	public, now := h.public.Load(), time.Now()
+	if public == nil || now.Sub(public.at) >= request.SharedFor {
+		page, lacks, err := h.lists.SharedPosts(req.Ctx, timelinePosts)
+		if err != nil {
+			return timeline.Listing{}, since, err
+		}
+		public = &publicPage{at: now, since: since, page: page, lacks: lacks}
+		h.public.Store(public)
+	}
+	if slices.Contains(public.lacks, v.User.ID) {
+		page, err := h.lists.PublicPosts(req.Ctx, v, 0, timelinePosts)
+		return page, since, err
+	}
+	posts := make([]*social.Post, len(public.page.Items))
+	for i, item := range public.page.Items {
+		if social.Visible(v, item.Entry.Post) < social.Shown || social.Visible(v, item.Post.Post) < social.Shown {
+			page, err := h.lists.PublicPosts(req.Ctx, v, 0, timelinePosts)
+			return page, since, err
+		}
+		posts[i] = &item.Post.Post
+	}
+	marks, err := h.viewers.Marks(req.Ctx, v, posts)
+	if err != nil {
+		return timeline.Listing{}, since, err
+	}
+	page := timeline.Listing{Items: slices.Clone(public.page.Items), Next: public.page.Next}
+	for i := range page.Items {
+		page.Items[i].Marks = marks[i]
+	}
+	return page, public.since, nil
+}
+
 // newMembers returns the latest users, with how the viewer stands to them: as it was
 // a second ago at most, except after a change by the viewer.
-func (h *timelineHandlers) newMembers(req *request, v *social.Viewer) ([]view.Person, error) {
-	newest, err := h.users.LatestUsers(req.ctx, v, view.NewMembers)
+func (h *timelineHandlers) newMembers(req *request.Request, v *social.Viewer) ([]view.Person, error) {
+	newest, err := h.users.LatestUsers(req.Ctx, v, view.NewMembers)
 	if err != nil {
 		return nil, err
 	}
-	key := membersOf{viewer: v.User.ID, page: req.r.URL.RequestURI()}
+	key := membersOf{viewer: v.User.ID, page: req.R.URL.RequestURI()}
 	copy(key.users[:], newest)
-	if list, ok := h.members.GetIfPresent(key); ok && !req.isFresh && time.Since(list.at) < time.Second {
+	if list, ok := h.members.GetIfPresent(key); ok && !req.IsFresh && time.Since(list.at) < time.Second {
 		return list.people, nil
 	}
 	list := memberList{at: time.Now()}
@@ -84,92 +253,23 @@ type memberList struct {
 	people []view.Person // never changes
 }
 
-// publicPage is the first page of the public timeline, as a stranger sees it.
-type publicPage struct {
-	at    time.Time
-	since string // the last event before it was read
-	page  timeline.Listing
-	lacks []int64 // the authors of posts that it lacks
-}
-
-// publicPosts returns a page of the public timeline. Its first page is read a few
-// times a second at most, and for those who have just changed something; others get
-// the same posts with their own marks, unless one of these is hidden from them, or it
-// lacks a post of their own, which only they see.
-func (h *timelineHandlers) publicPosts(req *request, v *social.Viewer, before int64, since string) (timeline.Listing, string, error) {
-	if before != 0 || req.isFresh || !req.signed {
-		page, err := h.lists.PublicPosts(req.ctx, v, before, timelinePosts)
-		return page, since, err
-	}
-	public, now := h.public.Load(), time.Now()
-	if public == nil || now.Sub(public.at) >= sharedFor {
-		page, lacks, err := h.lists.SharedPosts(req.ctx, timelinePosts)
-		if err != nil {
-			return timeline.Listing{}, since, err
-		}
-		public = &publicPage{at: now, since: since, page: page, lacks: lacks}
-		h.public.Store(public)
-	}
-	if slices.Contains(public.lacks, v.User.ID) {
-		page, err := h.lists.PublicPosts(req.ctx, v, 0, timelinePosts)
-		return page, since, err
-	}
-	posts := make([]*social.Post, len(public.page.Items))
-	for i, item := range public.page.Items {
-		if social.Visible(v, item.Entry.Post) < social.Shown || social.Visible(v, item.Post.Post) < social.Shown {
-			page, err := h.lists.PublicPosts(req.ctx, v, 0, timelinePosts)
-			return page, since, err
-		}
-		posts[i] = &item.Post.Post
-	}
-	marks, err := h.viewers.Marks(req.ctx, v, posts)
-	if err != nil {
-		return timeline.Listing{}, since, err
-	}
-	page := timeline.Listing{Items: slices.Clone(public.page.Items), Next: public.page.Next}
-	for i := range page.Items {
-		page.Items[i].Marks = marks[i]
-	}
-	return page, public.since, nil
-}
-
-func (h *timelineHandlers) timeline(req *request) error {
-	began := time.Now()
-	before, err := before(req)
+func (h *timelineHandlers) bookmarks(req *request.Request) error {
+	v, err := req.Viewer()
 	if err != nil {
 		return err
 	}
-	v, err := req.asViewer()
-	if err != nil {
-		return err
-	}
-	// Before the posts are read, so that no event is missed in between.
-	f := liveUpdates(h.live, req.page("Explore"), liveTimeline, before != 0)
-	page, since, err := h.publicPosts(req, v, before, f.Since)
-	if err != nil {
-		return err
-	}
-	f.Since = since
-	f.Feed = "/timeline" + atomSuffix
-	posts, err := h.read.posts(req, v, page.Items)
-	if err != nil {
-		return err
-	}
-	latest, err := h.newMembers(req, v)
+	cursor := req.R.URL.Query().Get("before")
+	page, err := h.reactions.BookmarkedPosts(req.Ctx, v, cursor, homePosts)
 	if err != nil {
 		return err
 	}
 	list := view.Feed{
-		Posts: posts, Next: page.Next, Path: "/timeline", Later: before != 0,
-		Empty: "No posts yet.", Step: "Sign up to write the first one", To: "/register",
+		Path: "/bookmarks", Later: cursor != "", More: view.NextPage("/bookmarks", page.Next),
+		Empty: "No bookmarks yet. Save a post with its bookmark button to find it here again.",
+		Step:  "See what people write", To: "/timeline",
 	}
-	if req.signed {
-		list.Step, list.To = "Write the first one", "/home"
+	if list.Posts, err = h.read.posts(req, v, page.Items); err != nil {
+		return err
 	}
-	return req.renderTo(view.TimelinePage(f, latest, list), func(body []byte) {
-		if isShared(req.r) {
-			h.visitors.keep(began, body)
-		}
-		req.send(http.StatusOK, body)
-	})
+	return req.Render(http.StatusOK, view.BookmarksPage(req.Frame("Bookmarks"), list))
 }

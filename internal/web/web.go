@@ -3,7 +3,8 @@
 //
 // It only translates: from requests to calls of package app, and from their
 // results to pages, which are in package view. routes.go lists every route on one
-// screen, and errors.go is the one place that decides what an error looks like.
+// screen; each subject has a type with its handlers. What all requests have in common,
+// and what an error looks like, is in package request.
 //
 // # Speed
 //
@@ -15,19 +16,23 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"retwis/internal/app"
+	"retwis/internal/redis/store"
 	"retwis/internal/social/live"
 	"retwis/internal/web/httpserver"
 	"retwis/internal/web/metrics"
+	"retwis/internal/web/request"
 	"retwis/internal/web/static"
 	"retwis/internal/web/view"
 )
@@ -113,7 +118,7 @@ func New(service *app.App, opt Options) (*Server, error) {
 	if s.static, err = static.New(); err != nil {
 		return nil, err
 	}
-	if s.site, err = newSite(service, siteOptions{
+	if s.site, err = request.New(service, request.Options{
 		Logger: opt.Logger, Security: opt.Security, Access: &s.access, Proxies: opt.TrustedProxies,
 		SecureCookies: opt.SecureCookies, Timeout: opt.Timeout, Metrics: s.metrics,
 	}); err != nil {
@@ -127,14 +132,33 @@ func New(service *app.App, opt Options) (*Server, error) {
 		s.live.Close()
 		return nil, err
 	}
-	s.visitors = pageCache{path: "/timeline", route: s.metrics.Route("GET /timeline")}
+	s.visitors = request.PageCache{Path: "/timeline", Route: s.metrics.Route("GET /timeline")}
 	if s.handlers, err = s.newHandlers(service); err != nil {
 		s.live.Close()
 		return nil, err
 	}
 	s.mux = s.newMux()
-	s.root = s.access.Wrap(s.everywhere(s.visitors.withFallback(s.site, s.protect(s.mux))))
+	s.root = s.access.Wrap(s.everywhere(s.visitors.WithFallback(s.site, s.protect(s.mux))))
 	return s, nil
+}
+
+// Server is the site. It is safe for concurrent use.
+type Server struct {
+	app      *app.App
+	log      *slog.Logger
+	version  string
+	access   httpserver.AccessLog
+	conns    *httpserver.Connections
+	hsts     []string // the header
+	stopping atomic.Bool
+	metrics  *metrics.Metrics
+	live     *live.Hub
+	static   *static.Files
+	site     *request.Site
+	visitors request.PageCache // the public timeline
+	handlers *handlers
+	mux      *http.ServeMux
+	root     http.Handler
 }
 
 // Handler is the site.
@@ -153,7 +177,7 @@ func (s *Server) everywhere(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h["X-Content-Type-Options"] = headerNosniff
-		if s.site.overTLS(r) {
+		if s.site.OverTLS(r) {
 			h["Strict-Transport-Security"] = s.hsts
 		}
 		// The next request goes to another process. And after a body without a length nothing
@@ -169,8 +193,8 @@ func (s *Server) everywhere(next http.Handler) http.Handler {
 // protect rejects cross-origin requests that change state (CSRF).
 func (s *Server) protect(next http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
-	protection.SetDenyHandler(s.site.handler("cross-origin", func(*request) error {
-		return &pageError{status: http.StatusForbidden, detail: "This request came from another site. Please open Retwis and try again."}
+	protection.SetDenyHandler(s.site.Handler("cross-origin", func(*request.Request) error {
+		return &request.Error{Status: http.StatusForbidden, Detail: "This request came from another site. Please open Retwis and try again."}
 	}))
 	return protection.Handler(next)
 }
@@ -178,3 +202,53 @@ func (s *Server) protect(next http.Handler) http.Handler {
 // Drain makes the site report that it stops: /readyz has status 503, and each connection
 // is closed after the response. It goes on serving.
 func (s *Server) Drain() { s.stopping.Store(true) }
+
+// BoundConnections makes a server close new connections of an address that has so many
+// open, in all servers together. Trusted proxies and unix sockets have no bound. A network
+// of IPv6 counts as one address. Call it before the server serves; 0 is no bound.
+func (s *Server) BoundConnections(server *http.Server, most int) {
+	if most > 0 {
+		s.conns.Bound(server, most)
+	}
+}
+
+// CloseEvents asks all pages that follow events to come back in a moment. Requests for
+// events are refused from then on. Call it when the server begins to shut down, which
+// waits for no connection that was taken over.
+func (s *Server) CloseEvents() { s.live.Close() }
+
+// Close ends what runs in the background.
+func (s *Server) Close() { s.CloseEvents() }
+
+// healthTime bounds a health check.
+const healthTime = 2 * time.Second
+
+// healthz reports that the process is alive.
+func healthz(w http.ResponseWriter, _ *http.Request) { request.Plain(w, http.StatusOK, "ok") }
+
+// readyz reports whether pages can be served: whether the database can be read.
+// Where it takes no writes, because it is full for example, the site can still be
+// read, so the status is 200 and the text reports it.
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), healthTime)
+	defer cancel()
+	if s.stopping.Load() {
+		request.Plain(w, http.StatusServiceUnavailable, "this process is stopping")
+		return
+	}
+	if err := s.app.Ping(ctx); err != nil {
+		s.log.WarnContext(ctx, "not ready", "error", err)
+		text := "the database does not answer"
+		if errors.Is(err, store.ErrPartly) {
+			text = "a part of the database does not answer: pages may be up to a minute old"
+		}
+		request.Plain(w, http.StatusServiceUnavailable, text)
+		return
+	}
+	if err := s.app.PingWrite(ctx); err != nil {
+		s.log.WarnContext(ctx, "ready to read only", "error", err)
+		request.Plain(w, http.StatusOK, "ok, but read-only: the database takes no writes")
+		return
+	}
+	request.Plain(w, http.StatusOK, "ok")
+}

@@ -4,7 +4,7 @@
 // # The path of a session
 //
 //  1. [Service.Login] checks the password; Sessions.OpenSession writes the session.
-//  2. web.site.identify reads the cookie of each request and calls [Sessions.SessionUser].
+//  2. request.Site.identify reads the cookie of each request and calls [Sessions.SessionUser].
 //  3. Sessions.sessionUser compares its token with the user's own list of sessions, from
 //     memory, which the server invalidates when the list changes.
 //  4. Sessions.inUse notes once an hour that it is in use, and ends it when it has expired.

@@ -7,6 +7,7 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/moderation"
 	"retwis/internal/social/timeline"
+	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
 
@@ -16,7 +17,7 @@ type reportHandlers struct {
 	reports *moderation.Reports
 }
 
-func (h *reportHandlers) userForm(req *request) error {
+func (h *reportHandlers) userForm(req *request.Request) error {
 	form, _, err := h.userReport(req)
 	if err != nil {
 		return err
@@ -27,10 +28,10 @@ func (h *reportHandlers) userForm(req *request) error {
 // userReport returns the form for the user in the address. It is the same for one who has
 // blocked the viewer and for one who does not exist: the form does not betray a block, and
 // who is insulted and then blocked can report it.
-func (h *reportHandlers) userReport(req *request) (form view.ReportForm, about social.User, err error) {
+func (h *reportHandlers) userReport(req *request.Request) (form view.ReportForm, about social.User, err error) {
 	user, _, err := h.read.visibleUser(req)
-	var page *pageError
-	name := req.r.PathValue("name")
+	var page *request.Error
+	name := req.R.PathValue("name")
 	switch {
 	case err == nil:
 		path := view.ProfilePath(user.Name)
@@ -41,16 +42,16 @@ func (h *reportHandlers) userReport(req *request) (form view.ReportForm, about s
 	return view.ReportForm{Action: view.ProfilePath(name) + "/report", Back: "/home", Name: name, Person: true, Unseen: true}, user, nil
 }
 
-func (h *reportHandlers) user(req *request) error {
+func (h *reportHandlers) user(req *request.Request) error {
 	form, user, err := h.userReport(req)
 	if err != nil {
 		return err
 	}
-	form.Kind, form.Text = req.r.PostFormValue("kind"), req.r.PostFormValue("text")
-	return h.finish(req, form, user, h.reports.ReportUser(req.ctx, req.viewer, user.ID, form.Kind, form.Text))
+	form.Kind, form.Text = req.R.PostFormValue("kind"), req.R.PostFormValue("text")
+	return h.finish(req, form, user, h.reports.ReportUser(req.Ctx, req.User, user.ID, form.Kind, form.Text))
 }
 
-func (h *reportHandlers) postForm(req *request) error {
+func (h *reportHandlers) postForm(req *request.Request) error {
 	form, _, err := h.postReport(req)
 	if err != nil {
 		return err
@@ -60,14 +61,14 @@ func (h *reportHandlers) postForm(req *request) error {
 
 // postReport returns the form for the post in the address, and the post. Of one that the
 // viewer does not see, only the id is known; see userReport.
-func (h *reportHandlers) postReport(req *request) (form view.ReportForm, post social.Post, err error) {
-	v, err := req.asViewer()
+func (h *reportHandlers) postReport(req *request.Request) (form view.ReportForm, post social.Post, err error) {
+	v, err := req.Viewer()
 	if err != nil {
 		return view.ReportForm{}, social.Post{}, err
 	}
 	item, err := h.read.post(req, v)
-	name := req.r.PathValue("name")
-	id, ok := parseID(req.r.PathValue("id"))
+	name := req.R.PathValue("name")
+	id, ok := request.ParseID(req.R.PathValue("id"))
 	switch {
 	case errors.Is(err, errNoPost) && ok && social.CheckName(name) == nil:
 		return view.ReportForm{Action: view.PathOf(name, id) + "/report", Back: "/home", Name: name, Unseen: true}, social.Post{ID: id}, nil
@@ -80,17 +81,17 @@ func (h *reportHandlers) postReport(req *request) (form view.ReportForm, post so
 	return form, item.Post.Post, err
 }
 
-func (h *reportHandlers) post(req *request) error {
+func (h *reportHandlers) post(req *request.Request) error {
 	form, post, err := h.postReport(req)
 	if err != nil {
 		return err
 	}
-	form.Kind, form.Text = req.r.PostFormValue("kind"), req.r.PostFormValue("text")
-	return h.finish(req, form, post.Author, h.reports.ReportPost(req.ctx, req.viewer, post.ID, form.Kind, form.Text))
+	form.Kind, form.Text = req.R.PostFormValue("kind"), req.R.PostFormValue("text")
+	return h.finish(req, form, post.Author, h.reports.ReportPost(req.Ctx, req.User, post.ID, form.Kind, form.Text))
 }
 
 // finish answers a report.
-func (h *reportHandlers) finish(req *request, form view.ReportForm, about social.User, err error) error {
+func (h *reportHandlers) finish(req *request.Request, form view.ReportForm, about social.User, err error) error {
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) && invalid.Field != "target" {
 		form.Problem = invalid.Reason
@@ -101,16 +102,16 @@ func (h *reportHandlers) finish(req *request, form view.ReportForm, about social
 		return err
 	}
 	if !unknown {
-		req.security("report", about)
+		req.LogSecurity("report", about)
 	}
 	form.Sent = true
 	return renderReport(req, http.StatusOK, form)
 }
 
-func renderReport(req *request, status int, form view.ReportForm) error {
+func renderReport(req *request.Request, status int, form view.ReportForm) error {
 	what := "Report " + form.Name
 	if !form.Person {
 		what = "Report a post by " + form.Name
 	}
-	return req.render(status, view.ReportPage(req.page(what), form))
+	return req.Render(status, view.ReportPage(req.Frame(what), form))
 }

@@ -1,4 +1,4 @@
-package web
+package request
 
 import (
 	"bytes"
@@ -23,13 +23,13 @@ import (
 )
 
 // alone is a site without a database, for what needs none.
-func alone(t testing.TB, log io.Writer) *site {
+func alone(t testing.TB, log io.Writer) *Site {
 	t.Helper()
 	m, err := metrics.New(prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &site{
+	return &Site{
 		log: slog.New(slog.NewTextHandler(log, nil)), access: &httpserver.AccessLog{}, metrics: m, timeout: time.Minute,
 		database: httpserver.NewBreaker(func(context.Context) error { return nil }),
 		confirm:  func(ctx context.Context) (context.Context, *atomic.Bool, error) { return ctx, nil, nil },
@@ -39,15 +39,15 @@ func alone(t testing.TB, log io.Writer) *site {
 // A panic results in an error page, without the details in the log.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	for name, page := range map[string]func(*request) error{
-		"error": func(*request) error { return errors.New("social: the cause") },
-		"panic": func(*request) error { panic("the cause") },
+	for name, page := range map[string]func(*Request) error{
+		"error": func(*Request) error { return errors.New("social: the cause") },
+		"panic": func(*Request) error { panic("the cause") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var log bytes.Buffer
 			w := httptest.NewRecorder()
-			alone(t, &log).handler("GET /fault", page).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/fault", http.NoBody))
+			alone(t, &log).Handler("GET /fault", page).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/fault", http.NoBody))
 			id := w.Header().Get("X-Request-Id")
 			if w.Code != 500 || id == "" || !strings.Contains(w.Body.String(), id) || strings.Contains(w.Body.String(), "cause") {
 				t.Errorf("status %d, request %q: %s", w.Code, id, w.Body)
@@ -67,8 +67,8 @@ func TestHalfPage(t *testing.T) {
 		return errors.New("the other half is missing")
 	})
 	w := httptest.NewRecorder()
-	alone(t, io.Discard).handler("GET /half", func(v *request) error {
-		return v.render(200, broken)
+	alone(t, io.Discard).Handler("GET /half", func(v *Request) error {
+		return v.Render(200, broken)
 	}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/half", http.NoBody))
 	if w.Code != 500 || strings.Contains(w.Body.String(), "half a page") {
 		t.Errorf("status %d: %s", w.Code, w.Body)
@@ -79,25 +79,25 @@ func TestHalfPage(t *testing.T) {
 // later has a way to try again, which leads back to the page.
 func TestTryAgain(t *testing.T) {
 	t.Parallel()
-	busy := &pageError{status: http.StatusServiceUnavailable, detail: "Retwis is busy right now. Please try again in a moment."}
+	busy := &Error{Status: http.StatusServiceUnavailable, Detail: "Retwis is busy right now. Please try again in a moment."}
 	for name, test := range map[string]struct {
 		method, from string
-		err          *pageError
+		err          *Error
 		again        string // the link, empty for none
 	}{
 		"page":              {http.MethodGet, "", busy, "/u/ada/1?after=2"},
 		"form":              {http.MethodPost, "http://example.com/timeline?before=3", busy, "/timeline?before=3"},
 		"form of elsewhere": {http.MethodPost, "http://elsewhere.com/timeline", busy, "/home"},
-		"for good":          {http.MethodGet, "", errNoPost, ""},
+		"for good":          {http.MethodGet, "", ErrNotFound, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := httptest.NewRequest(test.method, "/u/ada/1?after=2", http.NoBody)
 			r.Header.Set("Referer", test.from)
 			w := httptest.NewRecorder()
-			alone(t, io.Discard).handler("/u/{name}/{id}", func(*request) error { return test.err }).ServeHTTP(w, r)
+			alone(t, io.Discard).Handler("/u/{name}/{id}", func(*Request) error { return test.err }).ServeHTTP(w, r)
 			body := w.Body.String()
-			headline, number := strings.Index(body, "<h1>"+templ.EscapeString(view.Failure{Detail: test.err.detail}.Headline())+"</h1>"), strings.Index(body, "Error "+strconv.Itoa(test.err.status))
+			headline, number := strings.Index(body, "<h1>"+templ.EscapeString(view.Failure{Detail: test.err.Detail}.Headline())+"</h1>"), strings.Index(body, "Error "+strconv.Itoa(test.err.Status))
 			if headline < 0 || number < headline {
 				t.Errorf("the headline is at %d, the number at %d: %s", headline, number, body)
 			}
@@ -124,9 +124,9 @@ func FuzzForm(f *testing.F) {
 		r.URL.RawQuery = query
 		var typed string
 		w := httptest.NewRecorder()
-		s.handler("POST /post", func(v *request) error {
-			typed = v.r.PostFormValue("status")
-			return v.redirect("/home")
+		s.Handler("POST /post", func(v *Request) error {
+			typed = v.R.PostFormValue("status")
+			return v.Redirect("/home")
 		}).ServeHTTP(w, r)
 		switch {
 		case w.Code != 303 && w.Code != 400 && w.Code != 413:

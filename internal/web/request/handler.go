@@ -1,4 +1,4 @@
-package web
+package request
 
 import (
 	"context"
@@ -18,11 +18,11 @@ import (
 // maxForm bounds a form.
 const maxForm = 64 << 10
 
-// page makes the response to a request.
-type page = func(*request) error
+// Page makes the response to a request.
+type Page = func(*Request) error
 
-// handler makes an http.Handler of a function that may fail.
-func (s *site) handler(pattern string, page page) http.Handler {
+// Handler makes an http.Handler of a function that may fail.
+func (s *Site) Handler(pattern string, page Page) http.Handler {
 	route, secret, unstored := s.metrics.Route(pattern), isPrivate(pattern), isUnstored(pattern)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
@@ -32,7 +32,7 @@ func (s *site) handler(pattern string, page page) http.Handler {
 		defer cancel()
 		ctx, stop := s.database.Guard(ctx)
 		defer stop()
-		req := &request{site: s, w: w, r: r, ctx: ctx, id: newID(), status: http.StatusOK}
+		req := &Request{site: s, W: w, R: r, Ctx: ctx, id: newID(), status: http.StatusOK}
 		setHeaders(w, req.id)
 		if secret {
 			setPrivate(w)
@@ -51,17 +51,17 @@ func (s *site) handler(pattern string, page page) http.Handler {
 		took := time.Since(began)
 		route.Observe(req.status, took)
 		s.logRequest(req, err, took)
-		httpserver.Note(w, req.id, req.viewer.ID)
-		if req.stream != nil {
+		httpserver.Note(w, req.id, req.User.ID)
+		if req.Stream != nil {
 			stop()
 			cancel()
-			req.stream()
+			req.Stream()
 		}
 	})
 }
 
 // run turns a panic into an error, so that it affects one request only.
-func (s *site) run(req *request, page page) (err error) {
+func (s *Site) run(req *Request, page Page) (err error) {
 	defer func() {
 		switch p := recover(); p {
 		case nil:
@@ -72,14 +72,14 @@ func (s *site) run(req *request, page page) (err error) {
 		}
 	}()
 	form := readForm(req)
-	if req.r.Method == http.MethodPost {
-		req.ctx = auth.WithDevice(req.ctx, httpserver.DeviceName(req.r.UserAgent()))
+	if req.R.Method == http.MethodPost {
+		req.Ctx = auth.WithDevice(req.Ctx, httpserver.DeviceName(req.R.UserAgent()))
 	}
 	if err := s.database.Admit(); err != nil {
 		return err
 	}
 	// Error pages show the session user too.
-	req.ctx, req.outdated, err = s.confirm(req.ctx)
+	req.Ctx, req.outdated, err = s.confirm(req.Ctx)
 	if err == nil {
 		err = s.identify(req)
 	}
@@ -93,15 +93,15 @@ func (s *site) run(req *request, page page) (err error) {
 }
 
 // readForm reads the form of a request that has one.
-func readForm(req *request) error {
-	if req.r.Method != http.MethodGet && req.r.Method != http.MethodHead {
-		req.ctx = auth.WithAddress(req.ctx, req.limitAddress())
-		req.r.Body = http.MaxBytesReader(req.w, req.r.Body, maxForm)
-		if err := req.r.ParseForm(); err != nil {
+func readForm(req *Request) error {
+	if req.R.Method != http.MethodGet && req.R.Method != http.MethodHead {
+		req.Ctx = auth.WithAddress(req.Ctx, req.LimitAddress())
+		req.R.Body = http.MaxBytesReader(req.W, req.R.Body, maxForm)
+		if err := req.R.ParseForm(); err != nil {
 			return formError(err)
 		}
-		if text := req.r.PostForm.Get("status"); strings.TrimSpace(text) != "" {
-			req.draft = text
+		if text := req.R.PostForm.Get("status"); strings.TrimSpace(text) != "" {
+			req.Draft = text
 		}
 	}
 	req.formRead = true

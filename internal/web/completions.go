@@ -1,13 +1,11 @@
 package web
 
 import (
-	"encoding/json"
-	"net/http"
-	"strconv"
 	"strings"
 
 	"retwis/internal/social"
 	"retwis/internal/social/people"
+	"retwis/internal/web/request"
 )
 
 // completionHandlers completes what is being typed.
@@ -30,18 +28,18 @@ type suggestion struct {
 
 // complete completes @names and #tags for the composer: GET /suggest?q=%40ad. The
 // answer is a list in JSON, empty where there is nothing, and for visitors.
-func (h *completionHandlers) complete(req *request) error {
+func (h *completionHandlers) complete(req *request.Request) error {
 	list := []suggestion{}
-	q := req.r.URL.Query().Get("q")
+	q := req.R.URL.Query().Get("q")
 	switch {
-	case !req.signed:
+	case !req.LoggedIn:
 	case len(q) > maxSuggest:
 	case strings.HasPrefix(q, "@"), strings.HasPrefix(q, "＠"):
-		v, err := req.asViewer()
+		v, err := req.Viewer()
 		if err != nil {
 			return err
 		}
-		users, err := h.completions.CompleteNames(req.ctx, v, q, suggestions)
+		users, err := h.completions.CompleteNames(req.Ctx, v, q, suggestions)
 		if err != nil {
 			return err
 		}
@@ -51,11 +49,11 @@ func (h *completionHandlers) complete(req *request) error {
 			}
 		}
 	case strings.HasPrefix(q, "#"), strings.HasPrefix(q, "＃"):
-		v, err := req.asViewer()
+		v, err := req.Viewer()
 		if err != nil {
 			return err
 		}
-		tags, err := h.completions.CompleteTags(req.ctx, v, q, suggestions)
+		tags, err := h.completions.CompleteTags(req.Ctx, v, q, suggestions)
 		if err != nil {
 			return err
 		}
@@ -63,15 +61,5 @@ func (h *completionHandlers) complete(req *request) error {
 			list = append(list, suggestion{Text: "#" + tag})
 		}
 	}
-	body, err := json.Marshal(list)
-	if err != nil {
-		return err
-	}
-	header := req.w.Header()
-	header.Set("Content-Type", "application/json")
-	header.Set("Content-Length", strconv.Itoa(len(body)))
-	req.status = http.StatusOK
-	req.w.WriteHeader(req.status)
-	_, _ = req.w.Write(body) // the client may have disconnected
-	return nil
+	return request.SendJSON(req, list)
 }

@@ -1,4 +1,4 @@
-package web
+package request
 
 import (
 	"net/url"
@@ -40,7 +40,7 @@ func FuzzLocalPath(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, next string) {
-		path := localPath(next)
+		path := LocalPath(next)
 		to, err := base.Parse(path)
 		if err != nil || to.Host != base.Host || to.Scheme != base.Scheme {
 			t.Errorf("%q leads to %q, which is %v (%v)", next, path, to, err)

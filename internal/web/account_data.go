@@ -11,6 +11,7 @@ import (
 	"retwis/internal/social/accounts"
 	"retwis/internal/social/auth"
 	"retwis/internal/social/moderation"
+	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
 
@@ -21,8 +22,8 @@ type dataHandlers struct {
 	moderation *moderation.Service
 }
 
-func (h *dataHandlers) settings(req *request) error {
-	return req.render(http.StatusOK, view.DataPage(req.page("Settings")))
+func (h *dataHandlers) settings(req *request.Request) error {
+	return req.Render(http.StatusOK, view.DataPage(req.Frame("Settings")))
 }
 
 // exportWrite is how long one piece of an archive may take: a client that reads nothing
@@ -30,21 +31,21 @@ func (h *dataHandlers) settings(req *request) error {
 const exportWrite = 30 * time.Second
 
 // export sends the archive of the viewer's data while it is read from the database.
-func (h *dataHandlers) export(req *request) error {
-	header := req.w.Header()
+func (h *dataHandlers) export(req *request.Request) error {
+	header := req.W.Header()
 	header["Content-Type"] = []string{"application/zip"}
 	header["Cache-Control"] = []string{"no-store"}
-	header["Content-Disposition"] = []string{`attachment; filename="retwis-` + fileName(req.viewer.Name) + `.zip"`}
-	req.security("export", req.viewer)
-	req.stream = func() {
-		out := bufio.NewWriterSize(&slowWriter{req.w, http.NewResponseController(req.w)}, 32<<10)
-		err := h.leaving.Export(req.r.Context(), req.viewer.ID, out)
+	header["Content-Disposition"] = []string{`attachment; filename="retwis-` + fileName(req.User.Name) + `.zip"`}
+	req.LogSecurity("export", req.User)
+	req.Stream = func() {
+		out := bufio.NewWriterSize(&slowWriter{req.W, http.NewResponseController(req.W)}, 32<<10)
+		err := h.leaving.Export(req.R.Context(), req.User.ID, out)
 		if err == nil {
 			err = out.Flush()
 		}
 		if err != nil {
-			if req.r.Context().Err() == nil {
-				req.log().Error("an export was cut short", "error", err)
+			if req.R.Context().Err() == nil {
+				req.Log().Error("an export was cut short", "error", err)
 			}
 			panic(http.ErrAbortHandler) // the browser reports a broken download
 		}
@@ -74,33 +75,33 @@ func (w *slowWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-func (h *dataHandlers) deleteForm(req *request) error {
+func (h *dataHandlers) deleteForm(req *request.Request) error {
 	return h.showDelete(req, http.StatusOK, view.LeaveForm{})
 }
 
-func (h *dataHandlers) showDelete(req *request, status int, form view.LeaveForm) error {
-	state, err := h.auth.SecondFactor(req.ctx, req.viewer.ID)
+func (h *dataHandlers) showDelete(req *request.Request, status int, form view.LeaveForm) error {
+	state, err := h.auth.SecondFactor(req.Ctx, req.User.ID)
 	if err != nil {
 		return err
 	}
 	form.SecondFactor = state.On
-	return req.render(status, view.LeavePage(req.page("Delete your account"), form))
+	return req.Render(status, view.LeavePage(req.Frame("Delete your account"), form))
 }
 
 // deleteAccount deletes the account of the viewer, who proves with the password, and a code where
 // there is a second factor, that it is theirs.
-func (h *dataHandlers) deleteAccount(req *request) error {
-	user := req.viewer
-	switch err := h.moderation.MayLeave(req.ctx, user.ID); {
+func (h *dataHandlers) deleteAccount(req *request.Request) error {
+	user := req.User
+	switch err := h.moderation.MayLeave(req.Ctx, user.ID); {
 	case errors.Is(err, social.ErrForbidden):
 		return h.showDelete(req, http.StatusForbidden, view.LeaveForm{Field: "password", Problem: "You are the only owner of this site. Make somebody else an owner first."})
 	case err != nil:
 		return err
 	}
-	_, err := h.auth.Login(req.ctx, user.Name, req.r.PostFormValue("password"))
+	_, err := h.auth.Login(req.Ctx, user.Name, req.R.PostFormValue("password"))
 	var waits *auth.SecondFactorError
 	if errors.As(err, &waits) {
-		_, err = h.auth.FinishLogin(req.ctx, waits.Secret, strings.TrimSpace(req.r.PostFormValue("code")))
+		_, err = h.auth.FinishLogin(req.Ctx, waits.Secret, strings.TrimSpace(req.R.PostFormValue("code")))
 	}
 	switch {
 	case errors.Is(err, social.ErrBadLogin):
@@ -112,12 +113,12 @@ func (h *dataHandlers) deleteAccount(req *request) error {
 	case err != nil:
 		return err
 	}
-	if err := h.leaving.DeleteAccount(req.ctx, user.ID); err != nil {
+	if err := h.leaving.DeleteAccount(req.Ctx, user.ID); err != nil {
 		return err
 	}
-	req.security("account deleted", user)
-	req.dropSession()
-	req.forgetUser()
-	req.w.Header().Set("Clear-Site-Data", `"cache", "cookies", "storage"`)
-	return req.render(http.StatusOK, view.LeftPage(req.page("Your account is deleted"), user.Name))
+	req.LogSecurity("account deleted", user)
+	req.DropSession()
+	req.ForgetUser()
+	req.W.Header().Set("Clear-Site-Data", `"cache", "cookies", "storage"`)
+	return req.Render(http.StatusOK, view.LeftPage(req.Frame("Your account is deleted"), user.Name))
 }

@@ -1,4 +1,4 @@
-package web
+package request
 
 import (
 	"context"
@@ -20,8 +20,8 @@ import (
 	"retwis/internal/web/view"
 )
 
-// siteOptions are the settings of a site. All are needed but those with a default.
-type siteOptions struct {
+// Options are the settings of a site. All are needed but those with a default.
+type Options struct {
 	Logger        *slog.Logger
 	Security      *slog.Logger
 	Access        *httpserver.AccessLog
@@ -31,8 +31,8 @@ type siteOptions struct {
 	Metrics       *metrics.Metrics
 }
 
-// site is what all requests have in common.
-type site struct {
+// Site is what all requests have in common.
+type Site struct {
 	log         *slog.Logger
 	securityLog securityLog
 	access      *httpserver.AccessLog
@@ -55,13 +55,13 @@ type site struct {
 	proxyWarned sync.Once
 }
 
-// newSite returns a site for the requests to an application.
-func newSite(service *app.App, opt siteOptions) (*site, error) {
+// New returns a site for the requests to an application.
+func New(service *app.App, opt Options) (*Site, error) {
 	pages, err := view.NewCache()
 	if err != nil {
 		return nil, err
 	}
-	s := &site{
+	s := &Site{
 		log: opt.Logger, access: opt.Access, proxies: opt.Proxies, secure: opt.SecureCookies, timeout: opt.Timeout, metrics: opt.Metrics,
 		sessions: service.Sessions, sessionMax: service.Options().SessionMax, viewers: service.Viewers, notifications: service.Notifications,
 		reports: service.Reports, limits: service.Limits, confirm: service.Confirm,
@@ -71,5 +71,5 @@ func newSite(service *app.App, opt siteOptions) (*site, error) {
 	return s, nil
 }
 
-// overTLS reports whether the browser has sent a request over TLS, as far as is known.
-func (s *site) overTLS(r *http.Request) bool { return s.secure || r.TLS != nil }
+// OverTLS reports whether the browser has sent a request over TLS, as far as is known.
+func (s *Site) OverTLS(r *http.Request) bool { return s.secure || r.TLS != nil }

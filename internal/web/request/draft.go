@@ -1,0 +1,43 @@
+package request
+
+import (
+	"cmp"
+	"net/http"
+
+	"retwis/internal/social"
+	"retwis/internal/web/view"
+)
+
+// LoginFirst answers a form that was sent without a session: with the log-in form,
+// which holds the text that came with it.
+func (req *Request) LoginFirst() error {
+	if req.Draft == "" {
+		return req.toLogin()
+	}
+	return req.Render(http.StatusForbidden, view.LoginPage(req.Frame("Log in"), view.AccountForm{
+		Next: req.FormPage(), Draft: req.Draft, Action: view.TextAction(req.R.URL.EscapedPath()),
+	}))
+}
+
+// ResumeText shows a text that was written before the session ended, for its author
+// to publish. There is no redirect, because the text would have to be stored
+// meanwhile.
+func (req *Request) ResumeText(user social.User, action string) error {
+	req.setCookie(freshCookie, formatFresh(nil), freshFor)
+	req.User, req.LoggedIn, req.identified = user, true, true
+	form := view.StatusForm{
+		Action: view.TextAction(action), Status: req.Draft,
+		Notice: "You're logged in again. You can publish your post now.",
+	}
+	return req.Render(http.StatusOK, view.DraftPage(req.Frame(view.DraftName(action)), form))
+}
+
+// draftForm is the form on an error page for the text that came with the request.
+// What replied to a post that is gone can be published as a post.
+func draftForm(req *Request, page *Error, text string) view.StatusForm {
+	form := view.StatusForm{Status: text, Notice: page.draft, Action: view.TextAction(cmp.Or(req.R.PostForm.Get("action"), req.R.URL.EscapedPath()))}
+	if page.Status == http.StatusNotFound {
+		form.Action, form.Notice = "/post", "You can publish what you wrote as a new post."
+	}
+	return form
+}

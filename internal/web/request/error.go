@@ -1,0 +1,120 @@
+package request
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/social"
+	"retwis/internal/social/auth"
+	"retwis/internal/social/limits"
+	"retwis/internal/social/moderation"
+	"retwis/internal/social/people"
+	"retwis/internal/web/httpserver"
+	"retwis/internal/web/view"
+)
+
+// statusGone is the status for a client that disconnected. Only logs and metrics
+// see it, and a client that has closed its side of the connection only.
+const statusGone = 499
+
+// Error is an error with its message for the user and its cause for the log.
+type Error struct {
+	Status int
+	Detail string // a sentence for the user
+	draft  string // a sentence about the unpublished post
+	Cause  error  // for the log
+}
+
+// Error returns the status and the message for the user.
+func (e *Error) Error() string {
+	return fmt.Sprintf("%d %s: %s", e.Status, http.StatusText(e.Status), e.Detail)
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Cause }
+
+// ErrNotFound: no page has the address.
+var ErrNotFound = &Error{Status: http.StatusNotFound, Detail: "This page doesn't exist."}
+
+// ErrNotModerator: somebody else has opened a page for moderators.
+var ErrNotModerator = errors.New("web: not a moderator")
+
+func formError(err error) error {
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return &Error{Status: http.StatusRequestEntityTooLarge, Detail: "The form is too large.", Cause: err}
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return &Error{Status: http.StatusRequestTimeout, Detail: "The form took too long to arrive. Please try again.", Cause: err}
+	}
+	return &Error{Status: http.StatusBadRequest, Detail: "The form couldn't be read. Please try again.", Cause: err}
+}
+
+// mayBeSaved is the message for a post whose reply from the database was lost.
+const mayBeSaved = "Your post may already have been published. Check your profile before you post it again."
+
+// describe returns the page for an error.
+func describe(err error) *Error {
+	var (
+		page    *Error
+		invalid *social.InvalidError
+		limit   *limits.Error
+
+		suspended *social.SuspendedError
+		forbidden *social.ForbiddenError
+	)
+	class := rediserr.Of(err)
+	if errors.Is(err, httpserver.ErrSilent) {
+		class = rediserr.Unavailable
+	}
+	switch {
+	case errors.As(err, &page):
+		return page
+	case errors.As(err, &limit):
+		return tooMany(limit)
+	case errors.As(err, &suspended):
+		return &Error{Status: http.StatusForbidden, Detail: view.SuspensionText(suspended.StandingInfo)}
+	case errors.As(err, &forbidden):
+		return &Error{Status: http.StatusForbidden, Detail: forbidden.Reason}
+	case errors.Is(err, moderation.ErrReportHeld):
+		return &Error{Status: http.StatusConflict, Detail: "Another moderator has this report."}
+	case errors.Is(err, moderation.ErrReportNotHeld):
+		return &Error{Status: http.StatusConflict, Detail: "You don't have this report any more. Take it again from the queue."}
+	case errors.Is(err, social.ErrNotFound), errors.Is(err, moderation.ErrNoReport):
+		return ErrNotFound
+	case errors.Is(err, people.ErrBlocked):
+		return &Error{Status: http.StatusForbidden, Detail: "You can't follow this person.", Cause: err}
+	case errors.Is(err, social.ErrNotAuthor):
+		return &Error{Status: http.StatusForbidden, Detail: "You can only edit and delete your own posts."}
+	case errors.As(err, &invalid):
+		return &Error{Status: http.StatusBadRequest, Detail: invalid.Reason, Cause: err}
+	case errors.Is(err, auth.ErrBusy):
+		return &Error{
+			Status: http.StatusServiceUnavailable, Detail: "Retwis is busy right now. Please try again in a moment.",
+			draft: "Your post hasn't been published.", Cause: err,
+		}
+	case errors.Is(err, social.ErrOverloaded):
+		return &Error{
+			Status: http.StatusServiceUnavailable,
+			Detail: "Very many posts are on their way to followers right now. Please try again in a minute.",
+			draft:  "Your post hasn't been published.", Cause: err,
+		}
+	case class == rediserr.WritesRefused:
+		return &Error{
+			Status: http.StatusServiceUnavailable, Detail: "Retwis can't save anything right now. Please try again in a moment.",
+			draft: "Your post hasn't been published.", Cause: err,
+		}
+	case class == rediserr.Unavailable:
+		return &Error{
+			Status: http.StatusServiceUnavailable, Detail: "Retwis can't reach its database right now. Please try again in a moment.",
+			draft: mayBeSaved, Cause: err,
+		}
+	}
+	return &Error{
+		Status: http.StatusInternalServerError, Detail: "Something went wrong. Please try again later.",
+		draft: mayBeSaved, Cause: err,
+	}
+}

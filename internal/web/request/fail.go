@@ -1,0 +1,105 @@
+package request
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"retwis/internal/social"
+	"retwis/internal/web/view"
+)
+
+// fail sends an error page: the one place that decides what it looks like.
+func (s *Site) fail(req *Request, err error) {
+	if req.formRead && errors.Is(req.R.Context().Err(), context.Canceled) {
+		// The client has gone. Without a status the server would write 200, which
+		// is wrong for a client that still reads.
+		req.status = statusGone
+		req.W.Header().Set("Connection", "close")
+		req.W.WriteHeader(req.status)
+		return
+	}
+	req.RetryAfter(err)
+	page := describe(err)
+	switch page.Status {
+	case http.StatusServiceUnavailable:
+		wait := "5"
+		if errors.Is(err, social.ErrOverloaded) {
+			wait = "60"
+		}
+		req.W.Header().Set("Retry-After", wait)
+	case http.StatusRequestTimeout:
+		req.W.Header().Set("Connection", "close")
+	}
+	if page.Status == http.StatusForbidden || errors.Is(err, ErrNotModerator) {
+		s.logRefusal(req, page)
+	}
+	draft := ""
+	switch {
+	case page.Status >= http.StatusInternalServerError, page.Status == http.StatusNotFound, page.Status == http.StatusTooManyRequests:
+		draft = req.Draft
+	}
+	shown := view.Failure{Status: page.Status, Detail: page.Detail, ID: req.id, Again: retryPath(req), Draft: draftForm(req, page, draft)}
+	if err := req.Render(page.Status, view.ErrorPage(req.Frame(shown.Headline()), shown)); err != nil {
+		req.Log().Error("cannot render an error page", "error", err)
+		req.status = http.StatusInternalServerError
+		Plain(req.W, req.status, "Something went wrong. Request ID: "+req.id)
+	}
+}
+
+// retryPath is the page to try once more: the one that was asked for, or that with the form
+// that was sent.
+func retryPath(req *Request) string {
+	if req.R.Method == http.MethodPost {
+		return req.ReturnTo(req.FormPage())
+	}
+	return LocalPath(req.R.URL.RequestURI())
+}
+
+// logRefusal writes what was refused to the security log. Where host and origin differ although
+// the request came from a page of the site, a proxy has changed the host.
+func (s *Site) logRefusal(req *Request, page *Error) {
+	attrs := []slog.Attr{
+		slog.String("method", req.R.Method), slog.String("path", s.access.Path(req.R.URL.Path)), slog.String("reason", page.Detail),
+	}
+	if origin := req.R.Header.Get("Origin"); origin != "" {
+		attrs = append(attrs, slog.String("host", view.Opening(req.R.Host, 100)), slog.String("origin", view.Opening(origin, 100)))
+	}
+	req.LogSecurity("refused", req.User, attrs...)
+}
+
+// logRequest writes one line for each failure, and for other requests at level debug.
+// Failures, which come by the thousand while the database is down, are sampled.
+func (s *Site) logRequest(req *Request, err error, took time.Duration) {
+	level := slog.LevelDebug
+	if req.status >= http.StatusInternalServerError {
+		level = slog.LevelError
+	}
+	if !s.log.Enabled(req.Ctx, level) {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("method", req.R.Method), slog.String("path", s.access.Path(req.R.URL.Path)), slog.Int("status", req.status),
+		slog.Duration("took", took), slog.String("request", req.id),
+	}
+	if level == slog.LevelError {
+		ok, omitted := s.failures.Allow(strconv.Itoa(req.status), time.Now())
+		if !ok {
+			return
+		}
+		if omitted > 0 {
+			attrs = append(attrs, slog.Int("omitted", omitted))
+		}
+	}
+	if err != nil {
+		var page *Error
+		if errors.As(err, &page) && page.Cause != nil {
+			err = page.Cause
+		}
+		attrs = append(attrs, slog.Any("error", err))
+	}
+	s.log.LogAttrs(req.Ctx, level, "request", attrs...)
+}

@@ -1,0 +1,116 @@
+package request
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"retwis/internal/web/httpserver"
+	"retwis/internal/web/metrics"
+)
+
+const (
+	// SharedFor is how long a page for all visitors is sent again, and sharedAtMost while
+	// a request is making the next one. Together with the time for which package social
+	// shows what has changed it stays below a second.
+	SharedFor    = 80 * time.Millisecond
+	sharedAtMost = 140 * time.Millisecond
+)
+
+// PageCache keeps a page for visitors who are not logged in for SharedFor.
+type PageCache struct {
+	Path  string
+	Route *metrics.Route // which the page counts for
+
+	latest atomic.Pointer[cachedPage]
+	busy   atomic.Bool // a request is making the next one
+}
+
+// WithFallback sends the page where it is recent enough; else next makes another, with Keep.
+func (p *PageCache) WithFallback(s *Site, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != p.Path || !isShared(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		began := time.Now()
+		if page := p.current(began); page != nil {
+			s.sendShared(w, r, page)
+			p.Route.Observe(http.StatusOK, time.Since(began))
+			return
+		}
+		if p.busy.CompareAndSwap(false, true) {
+			defer p.busy.Store(false)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (p *PageCache) current(now time.Time) *cachedPage {
+	page := p.latest.Load()
+	if page == nil {
+		return nil
+	}
+	age := now.Sub(page.at)
+	if age < SharedFor || age < sharedAtMost && p.busy.Load() {
+		return page
+	}
+	return nil
+}
+
+// Keep keeps a page that was begun at a time, if the request can share it.
+func (p *PageCache) Keep(r *http.Request, at time.Time, body []byte) {
+	if !isShared(r) {
+		return
+	}
+	p.latest.Store(&cachedPage{at: at, body: append([]byte(nil), body...), length: []string{strconv.Itoa(len(body))}})
+}
+
+// isShared reports whether a request gets a shared page: nobody is logged in, and
+// nobody has just changed something.
+func isShared(r *http.Request) bool {
+	return r.Method == http.MethodGet && r.URL.RawQuery == "" && len(r.Header["Cookie"]) == 0
+}
+
+type cachedPage struct {
+	at     time.Time
+	body   []byte
+	length []string
+
+	once  sync.Once // makes small
+	small []byte    // the compressed body
+}
+
+// compressed is the compressed body, made for the first client that takes it.
+func (p *cachedPage) compressed() []byte {
+	p.once.Do(func() {
+		var to bytes.Buffer
+		httpserver.Compress(&to, p.body)
+		p.small = to.Bytes()
+	})
+	return p.small
+}
+
+func (s *Site) sendShared(w http.ResponseWriter, r *http.Request, page *cachedPage) {
+	id := newID()
+	setHeaders(w, id)
+	httpserver.Note(w, id, 0)
+	h := w.Header()
+	body, length := page.body, page.length
+	if httpserver.AcceptsGzip(r) {
+		body = page.compressed()
+		length = []string{strconv.Itoa(len(body))}
+		h["Content-Encoding"] = headerGzip
+	}
+	h["Content-Type"], h["Content-Length"] = headerHTML, length
+	w.WriteHeader(http.StatusOK)
+	_, _ = w.Write(body) // the client may have disconnected
+	if s.log.Enabled(r.Context(), slog.LevelDebug) {
+		s.log.DebugContext(r.Context(), "request", "method", r.Method, "path", r.URL.Path, "status", http.StatusOK,
+			"request", id, "shared", true)
+	}
+}

@@ -1,0 +1,97 @@
+package request
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"retwis/internal/web/view"
+)
+
+// toLogin redirects to the log-in page, and back afterwards: to the page of the
+// form where a form was sent.
+func (req *Request) toLogin() error {
+	next := req.R.URL.RequestURI()
+	if req.R.Method != http.MethodGet {
+		next = req.FormPage()
+	}
+	return req.Redirect(view.LoginPath(next))
+}
+
+// FormPage is the page with the form that is sent to the address of a request.
+func (req *Request) FormPage() string {
+	if to := req.R.PostFormValue("back"); to != "" {
+		return LocalPath(to)
+	}
+	name, path := req.R.PathValue("name"), req.R.URL.Path
+	switch {
+	case path == "/settings/export":
+		return "/settings/data"
+	case path == "/settings/invites/end":
+		return "/settings/invites"
+	case strings.HasPrefix(path, view.SecurityPath):
+		return view.SecurityPath
+	case strings.HasPrefix(path, "/settings/"):
+		return path
+	case path == "/logout":
+		return "/"
+	case name == "":
+		return "/home"
+	case strings.HasPrefix(path, "/tag/"):
+		return view.TagPath(name)
+	case req.R.PathValue("id") != "":
+		return view.ProfilePath(name) + "/" + url.PathEscape(req.R.PathValue("id"))
+	}
+	return view.ProfilePath(name)
+}
+
+// ReturnTo is the page to which a form leads back: its field back, the Referer, or fallback.
+func (req *Request) ReturnTo(fallback string) string {
+	if u, err := url.Parse(req.R.Referer()); err == nil && u.Host == req.R.Host && u.Path != "" {
+		fallback = LocalPath(u.RequestURI())
+	}
+	return req.Back(fallback)
+}
+
+// Back is the page to which a form leads back: its field back, or fallback.
+func (req *Request) Back(fallback string) string {
+	if to := req.R.PostFormValue("back"); to != "" {
+		return LocalPath(to)
+	}
+	return fallback
+}
+
+// LocalPath returns where to go after a log-in: a path of this site, or home.
+func LocalPath(next string) string {
+	u, err := url.Parse(next)
+	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(next, "/") ||
+		strings.HasPrefix(next, "//") || strings.ContainsAny(next, "\\\r\n\t") {
+		return "/home"
+	}
+	return next
+}
+
+// Before reads the cursor of a page of posts: the id of the last one seen.
+func Before(req *Request) (int64, error) { return parseBefore(req.R.URL.Query()) }
+
+func parseBefore(query url.Values) (int64, error) { return ParseCursor(query, "before") }
+
+// ParseCursor reads the id of a post, 0 for none.
+func ParseCursor(query url.Values, name string) (int64, error) {
+	values, ok := query[name]
+	if !ok {
+		return 0, nil
+	}
+	id, err := strconv.ParseInt(values[0], 10, 64)
+	if err != nil || id < 1 || len(values) > 1 || strconv.FormatInt(id, 10) != values[0] {
+		return 0, &Error{Status: http.StatusBadRequest, Detail: "This page address is not valid."}
+	}
+	return id, nil
+}
+
+// ParseID reads the id of a post as it is written in an address.
+func ParseID(text string) (int64, bool) {
+	id, err := strconv.ParseInt(text, 10, 64)
+	return id, err == nil && id > 0 && strconv.FormatInt(id, 10) == text
+}

@@ -1,0 +1,192 @@
+package request
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"retwis/internal/web/httpserver"
+)
+
+// These never change, so all responses share them.
+var (
+	headerHTML     = []string{"text/html; charset=utf-8"}
+	headerCSP      = []string{"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"}
+	headerGzip     = []string{"gzip"}
+	headerReferrer = []string{"same-origin"}
+	headerOpener   = []string{"same-origin"}
+	headerPolicy   = []string{"camera=(), geolocation=(), microphone=(), payment=(), usb=()"}
+	headerCache    = []string{"private, no-cache"}
+	headerNoStore  = []string{"no-store"}
+	headerSecret   = []string{"no-referrer"}
+	headerVary     = []string{"Cookie, Accept-Encoding"}
+)
+
+// setHeaders sets the headers of every page.
+func setHeaders(w http.ResponseWriter, id string) {
+	h := w.Header()
+	h["Content-Security-Policy"] = headerCSP
+	h["Referrer-Policy"] = headerReferrer
+	h["Cross-Origin-Opener-Policy"] = headerOpener
+	h["Permissions-Policy"] = headerPolicy
+	h["Cache-Control"] = headerCache
+	h["Vary"] = headerVary
+	h["X-Request-Id"] = []string{id}
+}
+
+// isPrivate reports whether the pages of a route are about the account itself. Timelines
+// and notifications are not among them: the back button needs them at once.
+func isPrivate(pattern string) bool {
+	_, path, _ := strings.Cut(pattern, " ")
+	return strings.HasPrefix(path, "/settings") || strings.HasPrefix(path, "/login") || strings.HasSuffix(path, "/{token}")
+}
+
+// isUnstored reports whether a browser keeps no page of a route: the private ones, and
+// those with reports.
+func isUnstored(pattern string) bool {
+	_, path, _ := strings.Cut(pattern, " ")
+	return isPrivate(pattern) || strings.HasPrefix(path, "/moderation")
+}
+
+// setPrivate keeps a page out of every cache, and its address from other pages.
+func setPrivate(w http.ResponseWriter) {
+	h := w.Header()
+	h["Cache-Control"], h["Referrer-Policy"] = headerNoStore, headerSecret
+}
+
+// buffers hold pages while they are rendered: nothing is sent before a page is
+// complete.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// maxPooled is the size above which a buffer is not reused.
+const maxPooled = 256 << 10
+
+// Render renders a page and sends it.
+func (req *Request) Render(status int, page templ.Component) error {
+	return req.RenderTo(page, func(body []byte) { req.Send(status, body) })
+}
+
+// RenderTo passes a rendered page to send, which must not retain it.
+func (req *Request) RenderTo(page templ.Component, send func([]byte)) error {
+	buf := buffers.Get().(*bytes.Buffer)
+	defer func() {
+		if buf.Cap() <= maxPooled {
+			buf.Reset()
+			buffers.Put(buf)
+		}
+	}()
+	buf.Reset()
+	// With the request's own context no page would be rendered after its
+	// deadline, not even the one that reports it.
+	if err := page.Render(req.site.pages.Context(), buf); err != nil {
+		return fmt.Errorf("web: render: %w", err)
+	}
+	send(buf.Bytes())
+	return nil
+}
+
+// Send sends a page.
+func (req *Request) Send(status int, body []byte) {
+	h := req.W.Header()
+	h["Content-Type"] = headerHTML
+	if len(body) >= httpserver.CompressFrom && httpserver.AcceptsGzip(req.R) && httpserver.MayCompress(req.R) {
+		buf := buffers.Get().(*bytes.Buffer)
+		defer buffers.Put(buf)
+		buf.Reset()
+		httpserver.Compress(buf, body)
+		body = buf.Bytes()
+		h["Content-Encoding"] = headerGzip
+	}
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	req.status = status
+	req.W.WriteHeader(status)
+	_, _ = req.W.Write(body) // the client may have disconnected
+}
+
+// Redirect sends the browser to another page after a form.
+func (req *Request) Redirect(to string) error {
+	req.status = http.StatusSeeOther
+	req.W.Header().Set("Location", to)
+	req.W.WriteHeader(req.status)
+	return nil
+}
+
+// RedirectToName leads to the same page under the username as it was registered.
+func (req *Request) RedirectToName(path string) error {
+	if req.R.URL.RawQuery != "" {
+		path += "?" + req.R.URL.RawQuery
+	}
+	req.status = http.StatusFound
+	req.W.Header().Set("Location", path)
+	req.W.WriteHeader(req.status)
+	return nil
+}
+
+// SendJSON sends a value.
+func SendJSON(req *Request, value any) error {
+	body, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	header := req.W.Header()
+	header.Set("Content-Type", "application/json")
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	req.status = http.StatusOK
+	req.W.WriteHeader(req.status)
+	_, _ = req.W.Write(body) // the client may have disconnected
+	return nil
+}
+
+// SendCached sends what is the same for all visitors, or 304 where the client has it.
+func SendCached(req *Request, contentType string, body []byte, changed time.Time) {
+	sum := sha256.Sum256(body)
+	tag := `"` + hex.EncodeToString(sum[:12]) + `"`
+	header := req.W.Header()
+	header.Set("ETag", tag)
+	header.Set("Last-Modified", changed.UTC().Format(http.TimeFormat))
+	if !req.LoggedIn {
+		header.Set("Cache-Control", "public, no-cache")
+	}
+	if has(req.R.Header, tag, changed) {
+		req.status = http.StatusNotModified
+		req.W.WriteHeader(req.status)
+		return
+	}
+	header.Set("Content-Type", contentType)
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	req.status = http.StatusOK
+	req.W.WriteHeader(req.status)
+	_, _ = bytes.NewReader(body).WriteTo(req.W) // the client may have disconnected
+}
+
+// has reports whether a client has this version already.
+func has(h http.Header, tag string, changed time.Time) bool {
+	if tags := h.Values("If-None-Match"); len(tags) > 0 { // then the time does not count
+		for _, one := range strings.Split(strings.Join(tags, ","), ",") {
+			if one = strings.TrimPrefix(strings.TrimSpace(one), "W/"); one == tag || one == "*" {
+				return true
+			}
+		}
+		return false
+	}
+	since, err := http.ParseTime(h.Get("If-Modified-Since"))
+	return err == nil && !changed.Truncate(time.Second).After(since)
+}
+
+// Plain sends a line of text.
+func Plain(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(text + "\n"))
+}

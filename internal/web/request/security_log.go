@@ -1,0 +1,34 @@
+package request
+
+import (
+	"log/slog"
+	"time"
+
+	"retwis/internal/social"
+	"retwis/internal/web/httpserver"
+)
+
+type securityLog struct {
+	*slog.Logger
+	limits httpserver.Samplers
+}
+
+// LogSecurity writes a line to the security log: who did what, and from where. event is
+// a word such as "login"; the message of the line. The zero user is left out. A flood
+// of the same event is sampled. Secrets are never among attrs.
+func (req *Request) LogSecurity(event string, user social.User, attrs ...slog.Attr) {
+	req.site.metrics.Events.WithLabelValues(event).Inc()
+	log := &req.site.securityLog
+	ok, omitted := log.limits.Allow(event, time.Now())
+	if !ok {
+		return
+	}
+	line := []slog.Attr{slog.String("address", httpserver.AddressText(req.Address())), slog.String("request", req.id)}
+	if user.ID != 0 {
+		line = append(line, slog.String("user", user.Name), slog.Int64("user_id", user.ID))
+	}
+	if omitted > 0 {
+		line = append(line, slog.Int("omitted", omitted))
+	}
+	log.LogAttrs(req.Ctx, slog.LevelInfo, event, append(line, attrs...)...)
+}

@@ -1,0 +1,145 @@
+package request
+
+import (
+	"errors"
+	"iter"
+	"net/http"
+	"strings"
+	"time"
+
+	"retwis/internal/social"
+	"retwis/internal/social/auth"
+)
+
+const (
+	// authCookie holds the secret of a session; over TLS secureCookie does, which no
+	// page of another host and no plain connection can set.
+	authCookie   = "auth"
+	secureCookie = "__Host-auth"
+	// loginCookie holds the secret of a log-in that waits for a code.
+	loginCookie       = "login"
+	secureLoginCookie = "__Host-login"
+	// freshCookie is set for a few seconds after a change, so that the next
+	// request, to whichever process, reads from the server and not from memory
+	// (read-your-writes). Its value are the posts that were changed.
+	freshCookie = "fresh"
+
+	freshFor   = 10 // seconds; invalidation takes milliseconds
+	clearAtNow = -1
+)
+
+// identify reads the session of a request.
+func (s *Site) identify(req *Request) error {
+	name, secret := sessionCookie(req), ""
+	for got, value := range cookies(req.R) {
+		switch got {
+		case name:
+			secret = value
+		case freshCookie:
+			req.fresh, req.IsFresh = parseFresh(value), true
+			req.Ctx = social.WithFresh(req.Ctx, req.fresh...)
+		}
+	}
+	if secret == "" {
+		req.identified = true
+		return nil
+	}
+	user, err := s.sessions.SessionUser(req.Ctx, secret)
+	if errors.Is(err, social.ErrNoSession) {
+		// The cookie stays: a slow response that removes it would end the session of a
+		// log-in that happened meanwhile.
+		req.identified = true
+		return nil
+	}
+	if err == nil {
+		// One that the browser has is as good: an error must not end the request.
+		renewed, unknown := s.sessions.RenewedSecret(req.Ctx, user.ID, secret)
+		if unknown == nil && renewed != secret {
+			req.KeepSession(renewed)
+		}
+	}
+	req.User, req.LoggedIn, req.identified, req.SessionSecret = user, err == nil, err == nil, secret
+	return err
+}
+
+// cookies are the names and values of the cookies. Those of this site have no
+// characters that need quotes.
+func cookies(r *http.Request) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for _, line := range r.Header["Cookie"] {
+			for line != "" {
+				var pair string
+				pair, line, _ = strings.Cut(line, ";")
+				name, value, _ := strings.Cut(strings.TrimSpace(pair), "=")
+				if !yield(name, value) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// sessionCookie is the name of the cookie of a session. Over TLS it is one that no page
+// of another host can set; the other one is not read.
+func sessionCookie(req *Request) string {
+	if req.site.OverTLS(req.R) {
+		return secureCookie
+	}
+	return authCookie
+}
+
+// KeepSession gives the browser the secret of a session, in place of the one it has.
+func (req *Request) KeepSession(secret string) {
+	req.setCookie(sessionCookie(req), secret, int(req.site.sessionMax/time.Second))
+}
+
+// DropSession removes the secret of a session from the browser.
+func (req *Request) DropSession() { req.setCookie(sessionCookie(req), "", clearAtNow) }
+
+// StartSession gives the browser a new session. It ends the one that the browser had: no
+// cookie leads to that any more. One that cannot be ended expires.
+func (req *Request) StartSession(session auth.Session) {
+	if req.LoggedIn && req.SessionSecret != session.Secret {
+		if err := req.site.sessions.Logout(req.Ctx, req.User.ID, req.SessionSecret); err != nil {
+			req.Log().Warn("a session that was replaced stays open", "error", err)
+		} else {
+			req.LogSecurity("logout", req.User)
+		}
+	}
+	req.KeepSession(session.Secret)
+}
+
+// pendingCookie is the name of the cookie of a log-in that waits for a code.
+func pendingCookie(req *Request) string {
+	if req.site.OverTLS(req.R) {
+		return secureLoginCookie
+	}
+	return loginCookie
+}
+
+// PendingLogin returns the secret of a log-in that waits for a code, empty for none.
+func (req *Request) PendingLogin() string {
+	for name, value := range cookies(req.R) {
+		if name == pendingCookie(req) {
+			return value
+		}
+	}
+	return ""
+}
+
+// SetPendingLogin gives the browser the secret of a log-in that waits for a code; an empty one
+// removes that.
+func (req *Request) SetPendingLogin(secret string) {
+	maxAge := int(auth.LoginWaitsFor / time.Second)
+	if secret == "" {
+		maxAge = clearAtNow
+	}
+	req.setCookie(pendingCookie(req), secret, maxAge)
+}
+
+func (req *Request) setCookie(name, value string, maxAge int) {
+	http.SetCookie(req.W, &http.Cookie{
+		Name: name, Value: value, Path: "/", MaxAge: maxAge,
+		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: req.site.OverTLS(req.R),
+	})
+}

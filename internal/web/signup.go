@@ -1,0 +1,120 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+
+	"retwis/internal/social"
+	"retwis/internal/social/accounts"
+	"retwis/internal/social/limits"
+	"retwis/internal/web/request"
+	"retwis/internal/web/view"
+)
+
+// signUpHandlers has the forms to sign up, with an invitation or without one.
+type signUpHandlers struct {
+	signUps *accounts.SignUps
+}
+
+func (h *signUpHandlers) form(req *request.Request) error {
+	if req.LoggedIn {
+		return req.Redirect("/home")
+	}
+	return h.show(req, http.StatusOK, view.AccountForm{})
+}
+
+// show shows the form to sign up, or why there is none.
+func (h *signUpHandlers) show(req *request.Request, status int, form view.AccountForm) error {
+	var err error
+	if form.Mode, err = h.signUps.SignUpMode(req.Ctx); err != nil {
+		return err
+	}
+	return req.Render(status, view.RegisterPage(req.Frame("Sign up"), form))
+}
+
+func (h *signUpHandlers) signUp(req *request.Request) error {
+	form := view.AccountForm{Username: req.R.PostFormValue("username"), Invite: req.R.PostFormValue("invite")}
+	password := req.R.PostFormValue("password")
+	if password != req.R.PostFormValue("password2") {
+		form.Field, form.Problem = "password2", "The passwords don't match."
+		return h.show(req, http.StatusUnprocessableEntity, form)
+	}
+	if err := req.Allow(limits.SignUp); err != nil {
+		limit, ok := req.RetryAfter(err)
+		if !ok {
+			return err
+		}
+		form.Field, form.Problem = "username", request.TooOften(limit)
+		return h.show(req, http.StatusTooManyRequests, form)
+	}
+	isListed := req.Allow(limits.Newcomer) == nil
+	session, err := h.signUps.SignUp(req.Ctx, accounts.SignUp{
+		Name: form.Username, Password: password, Invite: form.Invite, Unlisted: !isListed,
+	})
+	var invalid *social.InvalidError
+	switch {
+	case errors.Is(err, social.ErrTaken):
+		form.Field, form.Problem = "username", "That username is taken."
+	case isNotInvited(err):
+		if form.Invite == "" {
+			return h.show(req, http.StatusForbidden, form)
+		}
+		return h.refused(req, err)
+	case errors.As(err, &invalid):
+		form.Field, form.Problem = invalid.Field, invalid.Reason
+	case err != nil:
+		return err
+	default:
+		req.LogSecurity("sign-up", session.User)
+		req.StartSession(session)
+		return req.Changed("/home")
+	}
+	req.GiveBack(limits.SignUp)
+	if isListed {
+		req.GiveBack(limits.Newcomer)
+	}
+	return h.show(req, http.StatusUnprocessableEntity, form)
+}
+
+// invited is the page of a link with an invitation. Its address is a secret.
+func (h *signUpHandlers) invited(req *request.Request) error {
+	if req.LoggedIn {
+		return req.Redirect("/home")
+	}
+	header := req.W.Header()
+	header["Cache-Control"] = []string{"no-store"}
+	// No page learns the address. With no-referrer a browser would hide from us, too,
+	// that the form comes from this site.
+	header["Referrer-Policy"] = []string{"strict-origin"}
+	if err := req.Allow(limits.Reset); err != nil { // guessing
+		return err
+	}
+	form := view.AccountForm{Invite: req.R.PathValue("token")}
+	switch _, err := h.signUps.FindInvite(req.Ctx, form.Invite); {
+	case isNotInvited(err):
+		return h.refused(req, err)
+	case err != nil:
+		return err
+	}
+	req.GiveBack(limits.Reset)
+	return h.show(req, http.StatusOK, form)
+}
+
+func isNotInvited(err error) bool {
+	return errors.Is(err, social.ErrSignUpClosed) || errors.Is(err, accounts.ErrNoInvite) ||
+		errors.Is(err, accounts.ErrInviteUsedUp) || errors.Is(err, accounts.ErrInviteExpired)
+}
+
+// refused is the page for somebody who cannot sign up.
+func (h *signUpHandlers) refused(req *request.Request, err error) error {
+	why := "This invitation doesn't exist, or was revoked. Ask for a new one."
+	switch {
+	case errors.Is(err, social.ErrSignUpClosed):
+		why = "Nobody can sign up at the moment."
+	case errors.Is(err, accounts.ErrInviteUsedUp):
+		why = "This invitation has been used up. Ask for a new one."
+	case errors.Is(err, accounts.ErrInviteExpired):
+		why = "This invitation has expired. Ask for a new one."
+	}
+	return req.Render(http.StatusForbidden, view.RefusedPage(req.Frame("Sign up"), why))
+}

@@ -1,0 +1,81 @@
+package web
+
+import (
+	"context"
+	"net/http"
+
+	"retwis/internal/social"
+	"retwis/internal/social/live"
+	"retwis/internal/social/posts"
+	"retwis/internal/social/text"
+	"retwis/internal/web/request"
+	"retwis/internal/web/view"
+)
+
+// tagHandlers has the pages of tags.
+type tagHandlers struct {
+	live *live.Hub
+	read *reader
+	tags *posts.Tags
+}
+
+// tagName returns the tag in the address in its usual form.
+func tagName(req *request.Request) (tag string, ok bool) {
+	return text.FoldTag(req.R.PathValue("name"))
+}
+
+var errNoTag = &request.Error{Status: http.StatusNotFound, Detail: "This isn't a tag. A tag is a word with at least one letter."}
+
+func (h *tagHandlers) page(req *request.Request) error {
+	tag, ok := tagName(req)
+	if !ok {
+		return errNoTag
+	}
+	if tag != req.R.PathValue("name") {
+		return req.RedirectToName(view.TagPath(tag))
+	}
+	before, err := request.Before(req)
+	if err != nil {
+		return err
+	}
+	v, err := req.Viewer()
+	if err != nil {
+		return err
+	}
+	page, err := h.tags.TagPosts(req.Ctx, v, tag, before, homePosts)
+	if err != nil {
+		return err
+	}
+	following := false
+	if req.LoggedIn {
+		if following, err = h.tags.IsFollowingTag(req.Ctx, req.User.ID, tag); err != nil {
+			return err
+		}
+	}
+	list := view.Feed{
+		Path: view.TagPath(tag), Later: before != 0, Next: page.Next,
+		Empty: "No posts with this tag yet.", Step: "Write the first one", To: "/home#status",
+	}
+	if list.Posts, err = h.read.posts(req, v, page.Items); err != nil {
+		return err
+	}
+	f := liveUpdates(h.live, req.Frame("#"+tag), liveTag(tag), before != 0)
+	f.Feed = view.TagPath(tag) + view.AtomSuffix
+	f.Description = "Posts with the tag #" + tag + " on Retwis."
+	return req.Render(http.StatusOK, view.TagPage(f, tag, following, list))
+}
+
+func (h *tagHandlers) follow(req *request.Request) error { return h.change(req, h.tags.FollowTag) }
+
+func (h *tagHandlers) unfollow(req *request.Request) error { return h.change(req, h.tags.UnfollowTag) }
+
+func (h *tagHandlers) change(req *request.Request, change func(ctx context.Context, user social.User, tag string) error) error {
+	tag, ok := tagName(req)
+	if !ok {
+		return errNoTag
+	}
+	if err := change(req.Ctx, req.User, tag); err != nil {
+		return err
+	}
+	return req.Changed(req.Back(view.TagPath(tag)))
+}
