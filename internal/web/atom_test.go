@@ -18,7 +18,7 @@ import (
 
 // feedOf reads a feed with another program's parser, and checks what RFC 4287 asks for
 // and the parser lets pass.
-func feedOf(t *testing.T, a *answer) *atom.Feed {
+func feedOf(t *testing.T, a *response) *atom.Feed {
 	t.Helper()
 	if got := a.header.Get("Content-Type"); got != "application/atom+xml; charset=utf-8" {
 		t.Errorf("Content-Type: %q", got)

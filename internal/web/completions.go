@@ -27,7 +27,7 @@ type suggestion struct {
 }
 
 // complete completes @names and #tags for the composer: GET /suggest?q=%40ad. The
-// answer is a list in JSON, empty where there is nothing, and for visitors.
+// response is a list in JSON, empty where there is nothing, and for visitors.
 func (h *completionHandlers) complete(req *request.Request) error {
 	list := []suggestion{}
 	q := req.R.URL.Query().Get("q")

@@ -31,7 +31,7 @@ func TestInvitation(t *testing.T) {
 		t.Fatalf("no link: %s", shorten(page.body))
 	}
 	ada.get("/settings/invites").want(200, "for Ben").wantNot(link[1]) // it is shown once
-	join := func(v *visitor, name, token string) *answer {
+	join := func(v *visitor, name, token string) *response {
 		return v.send("/register", "username", name, "password", password, "password2", password, "invite", token)
 	}
 	join(s.visitor(), "eve", "").want(403)

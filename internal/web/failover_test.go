@@ -31,10 +31,10 @@ func TestPartOfACluster(t *testing.T) {
 	cluster.Masters[1].Kill(t) // which has none of the lists that all pages show
 	away := 0
 	for i, v := range people {
-		for _, ask := range []func() *answer{
-			func() *answer { return v.get("/home") },
-			func() *answer { return v.get(fmt.Sprint("/u/person", i)) },
-			func() *answer { return v.send("/post", "status", "more") },
+		for _, ask := range []func() *response{
+			func() *response { return v.get("/home") },
+			func() *response { return v.get(fmt.Sprint("/u/person", i)) },
+			func() *response { return v.send("/post", "status", "more") },
 		} {
 			began := time.Now()
 			a := ask()

@@ -56,9 +56,9 @@ func TestOwnPostsShow(t *testing.T) {
 
 // newest and oldest are the ids of the first and the last post on a page, 0 for an
 // empty page.
-func newest(a *answer) int64 { return number(a.posts(), 0) }
+func newest(a *response) int64 { return number(a.posts(), 0) }
 
-func oldest(a *answer) int64 { return number(a.posts(), len(a.posts())-1) }
+func oldest(a *response) int64 { return number(a.posts(), len(a.posts())-1) }
 
 func number(ids []string, i int) int64 {
 	if len(ids) == 0 {

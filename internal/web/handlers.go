@@ -26,6 +26,7 @@ type handlers struct {
 	overview      *overviewHandlers
 }
 
+// newHandlers gives each subject the parts of the application that it needs.
 func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 	members, err := newMemberLists()
 	if err != nil {
@@ -39,13 +40,17 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 	}
 	return &handlers{
 		timelines: &timelineHandlers{
-			follows: app.Follows, lists: app.Lists, live: s.live, members: members, posts: app.Posts, reactions: app.Reactions, read: read, signUps: app.SignUps, users: app.Users, viewers: app.Viewers, visitors: &s.visitors,
+			follows: app.Follows, lists: app.Lists, live: s.live, members: members, posts: app.Posts,
+			reactions: app.Reactions, read: read, signUps: app.SignUps, users: app.Users, viewers: app.Viewers,
+			visitors: &s.visitors,
 		},
 		posts: &postHandlers{
-			live: s.live, posts: app.Posts, profiles: app.Profiles, reactions: app.Reactions, read: read, threads: app.Threads,
+			live: s.live, posts: app.Posts, profiles: app.Profiles, reactions: app.Reactions, read: read,
+			threads: app.Threads,
 		},
 		profiles: &profileHandlers{
-			follows: app.Follows, lists: app.Lists, live: s.live, moderation: app.Moderation, profiles: app.Profiles, reactions: app.Reactions, read: read, relations: app.Relations,
+			follows: app.Follows, lists: app.Lists, live: s.live, moderation: app.Moderation,
+			profiles: app.Profiles, reactions: app.Reactions, read: read, relations: app.Relations,
 		},
 		relations: &relationHandlers{
 			follows: app.Follows, read: read, relations: app.Relations,
@@ -87,7 +92,8 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 			read: read, reports: app.Reports,
 		},
 		moderation: &moderationHandlers{
-			audit: app.Audit, completions: app.Completions, moderation: app.Moderation, read: read, reports: app.Reports, users: app.Users,
+			audit: app.Audit, completions: app.Completions, moderation: app.Moderation, read: read,
+			reports: app.Reports, users: app.Users,
 		},
 		overview: &overviewHandlers{
 			app: app, live: s.live, metrics: s.metrics, reports: app.Reports, version: s.version,

@@ -98,7 +98,7 @@ func TestBlockersDoNotExist(t *testing.T) {
 }
 
 // masked is a page without the names that tell whose it is.
-func masked(a *answer) string {
+func masked(a *response) string {
 	_, body, _ := strings.Cut(a.body, "<main")
 	body, _, _ = strings.Cut(body, "Request ID")
 	return strings.NewReplacer("blocker", "X", "phantom", "X").Replace(body)

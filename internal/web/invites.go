@@ -23,13 +23,13 @@ func (h *inviteHandlers) list(req *request.Request) error {
 	return h.show(req, http.StatusOK, view.Invites{Uses: "1", Hours: view.DefaultInviteHours, Revoked: req.R.URL.Query().Has("revoked")})
 }
 
-func (h *inviteHandlers) show(req *request.Request, status int, data view.Invites) error {
+func (h *inviteHandlers) show(req *request.Request, status int, page view.Invites) error {
 	f := req.Frame("Settings")
 	if !f.MayInvite() {
 		return request.ErrNotFound
 	}
 	var err error
-	if data.Mode, err = h.signUps.SignUpMode(req.Ctx); err != nil {
+	if page.Mode, err = h.signUps.SignUpMode(req.Ctx); err != nil {
 		return err
 	}
 	all, err := h.signUps.Invites(req.Ctx)
@@ -47,29 +47,29 @@ func (h *inviteHandlers) show(req *request.Request, status int, data view.Invite
 		default:
 			v.State = "until " + i.Expires.Format("2 January 2006, 15:04 UTC")
 		}
-		data.Invites = append(data.Invites, v)
+		page.Invites = append(page.Invites, v)
 	}
 	req.W.Header()["Cache-Control"] = []string{"no-store"}
-	return req.Render(status, view.InvitesPage(f, data))
+	return req.Render(status, view.InvitesPage(f, page))
 }
 
 func (h *inviteHandlers) create(req *request.Request) error {
-	data := view.Invites{Uses: strings.TrimSpace(req.R.PostFormValue("uses")), Note: req.R.PostFormValue("note")}
-	data.Hours, _ = strconv.Atoi(req.R.PostFormValue("hours"))
+	page := view.Invites{Uses: strings.TrimSpace(req.R.PostFormValue("uses")), Note: req.R.PostFormValue("note")}
+	page.Hours, _ = strconv.Atoi(req.R.PostFormValue("hours"))
 	if !req.Frame("").MayInvite() {
 		return request.ErrNotFound
 	}
-	uses, err := strconv.ParseInt(data.Uses, 10, 64)
+	uses, err := strconv.ParseInt(page.Uses, 10, 64)
 	if err != nil {
 		uses = 0 // it is refused
 	}
 	token, created, err := h.signUps.CreateInvite(req.Ctx, accounts.NewInvite{
-		By: req.User.ID, Uses: uses, For: time.Duration(data.Hours) * time.Hour, Note: data.Note,
+		By: req.User.ID, Uses: uses, For: time.Duration(page.Hours) * time.Hour, Note: page.Note,
 	})
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) {
-		data.Field, data.Problem = invalid.Field, invalid.Reason
-		return h.show(req, http.StatusUnprocessableEntity, data)
+		page.Field, page.Problem = invalid.Field, invalid.Reason
+		return h.show(req, http.StatusUnprocessableEntity, page)
 	}
 	if err != nil {
 		return err

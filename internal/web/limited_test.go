@@ -46,7 +46,7 @@ func (f forwarded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return f.RoundTripper.RoundTrip(r)
 }
 
-func (a *answer) retryAfter(t *testing.T, most int) {
+func (a *response) retryAfter(t *testing.T, most int) {
 	t.Helper()
 	if n, err := strconv.Atoi(a.header.Get("Retry-After")); err != nil || n < 1 || n > most {
 		t.Errorf("Retry-After is %q, want 1 to %d", a.header.Get("Retry-After"), most)
@@ -117,7 +117,7 @@ func TestLoginLimit(t *testing.T) {
 	s.signedUp("ada")
 	owner := s.visitor().at("203.0.113.1")
 	stranger := s.visitor().at("198.51.100.1")
-	guess := func(v *visitor, name string) *answer {
+	guess := func(v *visitor, name string) *response {
 		return v.send("/login", "username", name, "password", "wrong horse", "status", "my text")
 	}
 	owner.send("/login", "username", "ada", "password", password).want(303)
@@ -154,7 +154,7 @@ func TestLoginLimit(t *testing.T) {
 func TestSignUpLimit(t *testing.T) {
 	t.Parallel()
 	s := limitedSite(t, "sign-up=2/1h")
-	join := func(v *visitor, name string) *answer {
+	join := func(v *visitor, name string) *response {
 		return v.send("/register", "username", name, "password", password, "password2", password)
 	}
 	for range 4 {

@@ -15,71 +15,6 @@ import (
 	"retwis/internal/web/view"
 )
 
-// resetForm is where a link leads that an operator or a moderator has made for someone
-// who has forgotten their password. The link is used up when the form is sent.
-func (h *loginHandlers) resetForm(req *request.Request) error {
-	user, err := h.resetUser(req)
-	if err != nil {
-		return h.noReset(req, err)
-	}
-	return req.Render(http.StatusOK, view.ResetPage(req.Frame("Set a new password"), user.Name, req.R.URL.EscapedPath(), view.AccountForm{}))
-}
-
-func (h *loginHandlers) reset(req *request.Request) error {
-	token, typed := req.R.PathValue("token"), req.R.PostFormValue("password")
-	user, err := h.resetUser(req)
-	if err != nil {
-		return h.noReset(req, err)
-	}
-	form := view.AccountForm{}
-	var invalid *social.InvalidError
-	if typed != req.R.PostFormValue("password2") {
-		form.Field, form.Problem = "password2", "The passwords don't match."
-	} else if _, err = h.auth.ResetPassword(req.Ctx, token, typed); errors.As(err, &invalid) {
-		form.Field, form.Problem = invalid.Field, invalid.Reason
-	}
-	if form.Field != "" {
-		return req.Render(http.StatusUnprocessableEntity, view.ResetPage(req.Frame("Set a new password"), user.Name, req.R.URL.EscapedPath(), form))
-	}
-	if err != nil {
-		return h.noReset(req, err)
-	}
-	req.LogSecurity("password reset", user)
-	req.DropSession()
-	return req.Redirect("/login?reset")
-}
-
-// resetUser returns the user of the link that the address has. Wrong ones are limited.
-func (h *loginHandlers) resetUser(req *request.Request) (social.User, error) {
-	if err := req.Allow(limits.Reset); err != nil {
-		return social.User{}, err
-	}
-	user, err := h.auth.ResetUser(req.Ctx, req.R.PathValue("token"))
-	if err == nil {
-		req.GiveBack(limits.Reset)
-	}
-	return user, err
-}
-
-func (h *loginHandlers) noReset(req *request.Request, err error) error {
-	if !errors.Is(err, auth.ErrNoReset) {
-		return err
-	}
-	req.LogSecurity("reset link refused", social.User{})
-	return req.Render(http.StatusNotFound, view.NoResetPage(req.Frame("This link doesn't work")))
-}
-
-// triedName is the account of a log-in that failed, for the security log: the name as
-// it was typed may be a password in the wrong field, so only names of accounts are
-// logged.
-func (h *loginHandlers) triedName(req *request.Request, typed string) []slog.Attr {
-	user, err := h.users.UserByName(req.Ctx, typed)
-	if err != nil {
-		return nil
-	}
-	return []slog.Attr{slog.String("name", user.Name)}
-}
-
 // loginHandlers begins and ends sessions.
 type loginHandlers struct {
 	auth     *auth.Service
@@ -125,6 +60,17 @@ func (h *loginHandlers) login(req *request.Request) error {
 	}
 	req.LogSecurity("login", session.User)
 	return h.enter(req, session, form)
+}
+
+// triedName is the account of a log-in that failed, for the security log: the name as
+// it was typed may be a password in the wrong field, so only names of accounts are
+// logged.
+func (h *loginHandlers) triedName(req *request.Request, typed string) []slog.Attr {
+	user, err := h.users.UserByName(req.Ctx, typed)
+	if err != nil {
+		return nil
+	}
+	return []slog.Attr{slog.String("name", user.Name)}
 }
 
 // enter ends a log-in that has succeeded.
@@ -210,4 +156,58 @@ func (h *loginHandlers) logout(req *request.Request) error {
 	// The back button shows no page of this session, and no text that was begun is left.
 	req.W.Header().Set("Clear-Site-Data", `"cache", "storage"`)
 	return req.Changed("/")
+}
+
+// resetForm is where a link leads that an operator or a moderator has made for someone
+// who has forgotten their password. The link is used up when the form is sent.
+func (h *loginHandlers) resetForm(req *request.Request) error {
+	user, err := h.resetUser(req)
+	if err != nil {
+		return h.noReset(req, err)
+	}
+	return req.Render(http.StatusOK, view.ResetPage(req.Frame("Set a new password"), user.Name, req.R.URL.EscapedPath(), view.AccountForm{}))
+}
+
+func (h *loginHandlers) reset(req *request.Request) error {
+	token, typed := req.R.PathValue("token"), req.R.PostFormValue("password")
+	user, err := h.resetUser(req)
+	if err != nil {
+		return h.noReset(req, err)
+	}
+	form := view.AccountForm{}
+	var invalid *social.InvalidError
+	if typed != req.R.PostFormValue("password2") {
+		form.Field, form.Problem = "password2", "The passwords don't match."
+	} else if _, err = h.auth.ResetPassword(req.Ctx, token, typed); errors.As(err, &invalid) {
+		form.Field, form.Problem = invalid.Field, invalid.Reason
+	}
+	if form.Field != "" {
+		return req.Render(http.StatusUnprocessableEntity, view.ResetPage(req.Frame("Set a new password"), user.Name, req.R.URL.EscapedPath(), form))
+	}
+	if err != nil {
+		return h.noReset(req, err)
+	}
+	req.LogSecurity("password reset", user)
+	req.DropSession()
+	return req.Redirect("/login?reset")
+}
+
+// resetUser returns the user of the link that the address has. Wrong ones are limited.
+func (h *loginHandlers) resetUser(req *request.Request) (social.User, error) {
+	if err := req.Allow(limits.Reset); err != nil {
+		return social.User{}, err
+	}
+	user, err := h.auth.ResetUser(req.Ctx, req.R.PathValue("token"))
+	if err == nil {
+		req.GiveBack(limits.Reset)
+	}
+	return user, err
+}
+
+func (h *loginHandlers) noReset(req *request.Request, err error) error {
+	if !errors.Is(err, auth.ErrNoReset) {
+		return err
+	}
+	req.LogSecurity("reset link refused", social.User{})
+	return req.Render(http.StatusNotFound, view.NoResetPage(req.Frame("This link doesn't work")))
 }

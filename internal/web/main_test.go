@@ -130,32 +130,32 @@ func (s *site) signedUp(name string) *visitor {
 	return v
 }
 
-// answer is a response.
-type answer struct {
+// response is a response with its whole body.
+type response struct {
 	t      testing.TB
 	status int
 	header http.Header
 	body   string
 }
 
-func (v *visitor) do(request *http.Request, err error) *answer {
+func (v *visitor) do(request *http.Request, err error) *response {
 	v.site.t.Helper()
 	if err != nil {
 		v.site.t.Fatal(err)
 	}
-	response, err := v.http.Do(request)
+	got, err := v.http.Do(request)
 	if err != nil {
 		v.site.t.Fatal(err)
 	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
+	defer got.Body.Close()
+	body, err := io.ReadAll(got.Body)
 	if err != nil {
 		v.site.t.Fatal(err)
 	}
 	for _, glued := range gluedTimes(body) {
 		v.site.t.Errorf("%s has no space before a time: %s", request.URL, glued)
 	}
-	return &answer{v.site.t, response.StatusCode, response.Header, string(body)}
+	return &response{v.site.t, got.StatusCode, got.Header, string(body)}
 }
 
 // wordsEnd matches text that ends with a word, perhaps in an element.
@@ -173,13 +173,13 @@ func gluedTimes(page []byte) (glued [][]byte) {
 	return glued
 }
 
-func (v *visitor) get(path string) *answer {
+func (v *visitor) get(path string) *response {
 	v.site.t.Helper()
 	return v.do(http.NewRequest(http.MethodGet, v.site.http.URL+path, http.NoBody))
 }
 
 // send sends a form: names and values in turn.
-func (v *visitor) send(path string, fields ...string) *answer {
+func (v *visitor) send(path string, fields ...string) *response {
 	v.site.t.Helper()
 	form := url.Values{}
 	for i := 0; i < len(fields); i += 2 {
@@ -193,7 +193,7 @@ func (v *visitor) send(path string, fields ...string) *answer {
 }
 
 // want checks the status, and where a redirect leads or what a page contains.
-func (a *answer) want(status int, contains ...string) *answer {
+func (a *response) want(status int, contains ...string) *response {
 	a.t.Helper()
 	if a.status != status {
 		a.t.Fatalf("status %d, want %d: %.300s", a.status, status, a.body)
@@ -207,7 +207,7 @@ func (a *answer) want(status int, contains ...string) *answer {
 	return a
 }
 
-func (a *answer) wantNot(parts ...string) *answer {
+func (a *response) wantNot(parts ...string) *response {
 	a.t.Helper()
 	for _, part := range parts {
 		if strings.Contains(a.body, part) {
@@ -227,7 +227,7 @@ func shorten(text string) string {
 var postID = regexp.MustCompile(`<article class="post" data-id="(\d+)"`)
 
 // posts are the ids of the posts on a page.
-func (a *answer) posts() []string {
+func (a *response) posts() []string {
 	var ids []string
 	for _, found := range postID.FindAllStringSubmatch(a.body, -1) {
 		ids = append(ids, found[1])

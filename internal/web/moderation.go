@@ -56,9 +56,9 @@ func (h *moderationHandlers) queue(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	data := view.Queue{Empty: req.R.URL.Query().Has("empty")}
+	queue := view.Queue{Empty: req.R.URL.Query().Has("empty")}
 	if more {
-		data.Next = "/moderation?from=" + strconv.Itoa(from+queuePage)
+		queue.Next = "/moderation?from=" + strconv.Itoa(from+queuePage)
 	}
 	var ids []int64
 	for _, one := range open {
@@ -74,11 +74,11 @@ func (h *moderationHandlers) queue(req *request.Request) error {
 			w.Holder = view.ActorName(one.Holder, names)
 		}
 		if w.Own {
-			data.Held = one.Target
+			queue.Held = one.Target
 		}
-		data.Reports = append(data.Reports, w)
+		queue.Reports = append(queue.Reports, w)
 	}
-	return req.Render(http.StatusOK, view.QueuePage(req.Frame("Moderation"), data))
+	return req.Render(http.StatusOK, view.QueuePage(req.Frame("Moderation"), queue))
 }
 
 // positive returns the ids of users among those of actors.
@@ -140,32 +140,32 @@ func (h *moderationHandlers) peoplePage(req *request.Request) error {
 		return err
 	}
 	query := req.R.URL.Query()
-	data := view.StandingPeople{Query: strings.TrimPrefix(strings.TrimSpace(query.Get("q")), "@")}
-	if data.Query != "" {
-		data.Asked = true
-		user, err := h.users.UserByName(req.Ctx, data.Query)
+	page := view.StandingPeople{Query: strings.TrimPrefix(strings.TrimSpace(query.Get("q")), "@")}
+	if page.Query != "" {
+		page.Asked = true
+		user, err := h.users.UserByName(req.Ctx, page.Query)
 		if err == nil {
-			data.People = []social.User{user}
+			page.People = []social.User{user}
 		} else if !errors.Is(err, social.ErrNotFound) {
 			return err
 		}
-		similar, err := h.completions.FindPeople(req.Ctx, data.Query, 20)
+		similar, err := h.completions.FindPeople(req.Ctx, page.Query, 20)
 		if err != nil {
 			return err
 		}
 		for _, other := range similar {
 			if other.ID != user.ID {
-				data.People = append(data.People, other)
+				page.People = append(page.People, other)
 			}
 		}
-		return req.Render(http.StatusOK, view.StandingPeoplePage(req.Frame("Moderation"), data))
+		return req.Render(http.StatusOK, view.StandingPeoplePage(req.Frame("Moderation"), page))
 	}
 	people, err := h.moderation.StandingPeople(req.Ctx, query.Get("before"), queuePage)
 	if err != nil {
 		return err
 	}
-	data.People, data.Next = people.Users, view.NextPage("/moderation/people", people.Next)
-	return req.Render(http.StatusOK, view.StandingPeoplePage(req.Frame("Moderation"), data))
+	page.People, page.Next = people.Users, view.NextPage("/moderation/people", people.Next)
+	return req.Render(http.StatusOK, view.StandingPeoplePage(req.Frame("Moderation"), page))
 }
 
 func (h *moderationHandlers) auditLog(req *request.Request) error {
@@ -173,27 +173,27 @@ func (h *moderationHandlers) auditLog(req *request.Request) error {
 		return err
 	}
 	query := req.R.URL.Query()
-	data := view.AuditLog{By: strings.TrimSpace(query.Get("by")), About: strings.TrimSpace(query.Get("about"))}
+	log := view.AuditLog{By: strings.TrimSpace(query.Get("by")), About: strings.TrimSpace(query.Get("about"))}
 	var filter audit.Filter
 	for _, one := range []struct {
 		name string
 		set  func(uid int64)
 	}{
-		{data.By, func(uid int64) { filter.Actor = social.Actor(uid) }},
-		{data.About, func(uid int64) { filter.Person = uid }},
+		{log.By, func(uid int64) { filter.Actor = social.Actor(uid) }},
+		{log.About, func(uid int64) { filter.Person = uid }},
 	} {
 		if one.name == "" {
 			continue
 		}
-		data.IsFiltered = true
+		log.IsFiltered = true
 		if one.name == social.Operator.String() {
 			one.set(int64(social.Operator))
 			continue
 		}
 		user, err := h.users.UserByName(req.Ctx, strings.TrimPrefix(one.name, "@"))
 		if errors.Is(err, social.ErrNotFound) {
-			data.Unknown = one.name
-			return req.Render(http.StatusOK, view.AuditPage(req.Frame("Moderation"), data))
+			log.Unknown = one.name
+			return req.Render(http.StatusOK, view.AuditPage(req.Frame("Moderation"), log))
 		}
 		if err != nil {
 			return err
@@ -206,15 +206,15 @@ func (h *moderationHandlers) auditLog(req *request.Request) error {
 	}
 	if page.Next != "" {
 		next := url.Values{"before": {page.Next}}
-		for name, value := range map[string]string{"by": data.By, "about": data.About} {
+		for name, value := range map[string]string{"by": log.By, "about": log.About} {
 			if value != "" {
 				next.Set(name, value)
 			}
 		}
-		data.Next = "/moderation/audit?" + next.Encode()
+		log.Next = "/moderation/audit?" + next.Encode()
 	}
-	if data.Entries, err = h.decisions(req, page.Entries); err != nil {
+	if log.Entries, err = h.decisions(req, page.Entries); err != nil {
 		return err
 	}
-	return req.Render(http.StatusOK, view.AuditPage(req.Frame("Moderation"), data))
+	return req.Render(http.StatusOK, view.AuditPage(req.Frame("Moderation"), log))
 }

@@ -23,63 +23,63 @@ func (h *moderationHandlers) showCase(req *request.Request, status int, problem 
 	if err != nil {
 		return err
 	}
-	data := view.Case{Target: req.R.FormValue("of"), Done: req.R.URL.Query().Has("done"), Problem: problem}
+	c := view.Case{Target: req.R.FormValue("of"), Done: req.R.URL.Query().Has("done"), Problem: problem}
 	held, err := h.reports.HeldReport(req.Ctx, actor)
-	data.Held = err == nil && held.Target == data.Target
+	c.Held = err == nil && held.Target == c.Target
 	if err != nil && !errors.Is(err, moderation.ErrNoReport) {
 		return err
 	}
-	if !data.Held {
-		held, err = h.reports.ReportOf(req.Ctx, actor, data.Target)
+	if !c.Held {
+		held, err = h.reports.ReportOf(req.Ctx, actor, c.Target)
 		if err != nil && !errors.Is(err, moderation.ErrNoReport) {
 			return err
 		}
 	}
-	data.Open, data.Reports = err == nil, held.Reports
-	data.Person, data.Post, err = h.reports.TargetOf(req.Ctx, actor, data.Target)
-	if errors.Is(err, social.ErrNotFound) && data.Held {
+	c.Open, c.Reports = err == nil, held.Reports
+	c.Person, c.Post, err = h.reports.TargetOf(req.Ctx, actor, c.Target)
+	if errors.Is(err, social.ErrNotFound) && c.Held {
 		err = nil // gone meanwhile: it can only be dismissed
 	}
 	if err != nil {
 		return err
 	}
-	if err := h.fillCase(req, &data); err != nil {
+	if err := h.fillCase(req, &c); err != nil {
 		return err
 	}
 	title := "Report"
-	if data.Person.Name != "" {
-		title = data.Person.Name
-		if data.Post != nil {
-			title = "Post by " + data.Person.Name
+	if c.Person.Name != "" {
+		title = c.Person.Name
+		if c.Post != nil {
+			title = "Post by " + c.Person.Name
 		}
 	}
-	return req.Render(status, view.CasePage(req.Frame(title), data))
+	return req.Render(status, view.CasePage(req.Frame(title), c))
 }
 
 // fillCase reads what is known about the person.
-func (h *moderationHandlers) fillCase(req *request.Request, data *view.Case) error {
+func (h *moderationHandlers) fillCase(req *request.Request, c *view.Case) error {
 	v, err := req.Viewer()
 	if err != nil {
 		return err
 	}
-	if data.Post != nil {
-		if data.Shown, err = h.read.posts(req, v, []timeline.Item{{Entry: data.Post, Post: data.Post}}); err != nil {
+	if c.Post != nil {
+		if c.Shown, err = h.read.posts(req, v, []timeline.Item{{Entry: c.Post, Post: c.Post}}); err != nil {
 			return err
 		}
 	}
-	if data.Person.ID == 0 {
-		data.May = true
+	if c.Person.ID == 0 {
+		c.May = true
 		return nil
 	}
-	data.May = req.User.MayModerate(data.Person)
-	if data.Info, err = h.moderation.StandingOf(req.Ctx, data.Person.ID); err != nil {
+	c.May = req.User.MayModerate(c.Person)
+	if c.Info, err = h.moderation.StandingOf(req.Ctx, c.Person.ID); err != nil {
 		return err
 	}
-	page, err := h.audit.Read(req.Ctx, audit.Filter{Person: data.Person.ID}, "", 20)
+	page, err := h.audit.Read(req.Ctx, audit.Filter{Person: c.Person.ID}, "", 20)
 	if err != nil {
 		return err
 	}
-	data.History, err = h.decisions(req, page.Entries)
+	c.History, err = h.decisions(req, page.Entries)
 	return err
 }
 

@@ -9,31 +9,6 @@ import (
 	"retwis/internal/web/view"
 )
 
-func (h *notificationHandlers) settings(req *request.Request) error {
-	off, err := h.notifications.NotifyOff(req.Ctx, req.User.ID)
-	if err != nil {
-		return err
-	}
-	var kinds []view.NotificationKind
-	for _, kind := range notify.Kinds() {
-		kinds = append(kinds, view.NewNotificationKind(kind, !slices.Contains(off, kind)))
-	}
-	return req.Render(http.StatusOK, view.NotificationSettings(req.Frame("Settings"), kinds, isSaved(req)))
-}
-
-func (h *notificationHandlers) changeSettings(req *request.Request) error {
-	var off []notify.Kind
-	for _, kind := range notify.Kinds() {
-		if !slices.Contains(req.R.PostForm["on"], kind.String()) {
-			off = append(off, kind)
-		}
-	}
-	if err := h.notifications.SetNotifyOff(req.Ctx, req.User, off); err != nil {
-		return err
-	}
-	return req.Changed("/settings/notifications?" + saved)
-}
-
 // notificationHandlers has the notifications of the session user, and their settings.
 type notificationHandlers struct {
 	notifications *notify.Service
@@ -64,4 +39,29 @@ func (h *notificationHandlers) page(req *request.Request) error {
 		}
 	}
 	return req.Render(http.StatusOK, view.NotificationsPage(f, page, view.NextPage("/notifications", page.Next), before != ""))
+}
+
+func (h *notificationHandlers) settings(req *request.Request) error {
+	off, err := h.notifications.NotifyOff(req.Ctx, req.User.ID)
+	if err != nil {
+		return err
+	}
+	var kinds []view.NotificationKind
+	for _, kind := range notify.Kinds() {
+		kinds = append(kinds, view.NewNotificationKind(kind, !slices.Contains(off, kind)))
+	}
+	return req.Render(http.StatusOK, view.NotificationSettingsPage(req.Frame("Settings"), kinds, isSaved(req)))
+}
+
+func (h *notificationHandlers) changeSettings(req *request.Request) error {
+	var off []notify.Kind
+	for _, kind := range notify.Kinds() {
+		if !slices.Contains(req.R.PostForm["on"], kind.String()) {
+			off = append(off, kind)
+		}
+	}
+	if err := h.notifications.SetNotifyOff(req.Ctx, req.User, off); err != nil {
+		return err
+	}
+	return req.Changed("/settings/notifications?" + saved)
 }

@@ -41,7 +41,7 @@ func (h *overviewHandlers) page(req *request.Request) error {
 	if err := requireAdmin(req); err != nil {
 		return err
 	}
-	var data view.Overview
+	var overview view.Overview
 	accounts, posts, err := h.app.Totals(req.Ctx)
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func (h *overviewHandlers) page(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	data.Site = []view.OverviewLine{
+	overview.Site = []view.OverviewLine{
 		{Name: "Accounts created", Value: view.Thousands(accounts)},
 		{Name: "Posts created", Value: view.Thousands(posts)},
 		{Name: "Open reports", Value: view.Thousands(reports)},
@@ -59,11 +59,11 @@ func (h *overviewHandlers) page(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	data.Site = append(data.Site, last)
-	if data.Work, err = h.backgroundWork(req.Ctx); err != nil {
+	overview.Site = append(overview.Site, last)
+	if overview.Work, err = h.backgroundWork(req.Ctx); err != nil {
 		return err
 	}
-	data.Load = []view.OverviewLine{
+	overview.Load = []view.OverviewLine{
 		{Name: "Requests", Value: fmt.Sprintf("%.1f a second, in the last minute", h.metrics.Meter.PerSecond(time.Now()))},
 		{Name: "Open pages", Value: view.Thousands(int64(h.live.Connections()))},
 		{Name: "Memory of this process", Value: megabytes(processMemory())},
@@ -78,10 +78,10 @@ func (h *overviewHandlers) page(req *request.Request) error {
 		if len(servers) > 1 {
 			line.Name += " at " + use.Address
 		}
-		data.Load = append(data.Load, line)
+		overview.Load = append(overview.Load, line)
 	}
-	data.Load = append(data.Load, view.OverviewLine{Name: "Version", Value: h.version})
-	return req.Render(http.StatusOK, view.OverviewPage(req.Frame("Overview"), data))
+	overview.Load = append(overview.Load, view.OverviewLine{Name: "Version", Value: h.version})
+	return req.Render(http.StatusOK, view.OverviewPage(req.Frame("Overview"), overview))
 }
 
 func (h *overviewHandlers) lastBackup(ctx context.Context) (view.OverviewLine, error) {

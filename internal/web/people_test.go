@@ -34,7 +34,7 @@ func TestEditProfile(t *testing.T) {
 }
 
 // post sends a form in which a name can occur more than once.
-func (v *visitor) post(path string, form url.Values) *answer {
+func (v *visitor) post(path string, form url.Values) *response {
 	v.site.t.Helper()
 	request, err := http.NewRequest(http.MethodPost, v.site.http.URL+path, strings.NewReader(form.Encode()))
 	if err == nil {

@@ -59,17 +59,17 @@ func (h *postHandlers) show(req *request.Request, status int, form view.StatusFo
 	if status == http.StatusOK && (id != p.ID || req.R.PathValue("name") != p.Author.Name) {
 		return req.RedirectToName(path)
 	}
-	data, all := view.NewConversation(v, thread)
+	conversation, all := view.NewConversation(v, thread)
 	if err := h.read.nameParents(req, all); err != nil {
 		return err
 	}
-	data.After = after
-	if data.Own = p.Author.ID == v.User.ID; data.Own {
+	conversation.After = after
+	if conversation.Own = p.Author.ID == v.User.ID; conversation.Own {
 		profile, err := h.profiles.Get(req.Ctx, v.User.ID)
 		if err != nil {
 			return err
 		}
-		data.Pinned = profile.Pinned == p.ID
+		conversation.Pinned = profile.Pinned == p.ID
 	}
 	form.Action, form.ID = path+"/reply", "reply"
 	f := req.Frame(p.Author.Name + ": " + view.Opening(p.Body, 60))
@@ -78,7 +78,7 @@ func (h *postHandlers) show(req *request.Request, status int, form view.StatusFo
 		f.Since = since
 	}
 	f.Head = view.PostHead(req.Origin()+path, f.Title, f.Description, p)
-	return req.Render(status, view.PostPage(f, path, p, data, form))
+	return req.Render(status, view.PostPage(f, path, p, conversation, form))
 }
 
 // history shows the earlier texts of a post.
@@ -136,7 +136,7 @@ func (h *postHandlers) people(req *request.Request, what string,
 	if err != nil {
 		return err
 	}
-	data, err := h.read.people(req, v, people, path)
+	page, err := h.read.people(req, v, people, path)
 	if err != nil {
 		return err
 	}
@@ -144,5 +144,5 @@ func (h *postHandlers) people(req *request.Request, what string,
 	if what == "reposts" {
 		title = "Reposted by"
 	}
-	return req.Render(http.StatusOK, view.PeopleOfPostPage(req.Frame(title), view.PostPath(item.Post.Post), data))
+	return req.Render(http.StatusOK, view.PeopleOfPostPage(req.Frame(title), view.PostPath(item.Post.Post), page))
 }

@@ -18,7 +18,7 @@ func (v *visitor) published(name, text string) (path, id string) {
 }
 
 // counts are the numbers on the article of a post: replies, reposts, likes.
-func (a *answer) counts(id string) string {
+func (a *response) counts(id string) string {
 	a.t.Helper()
 	found := regexp.MustCompile(`data-id="` + id + `" data-replies="(\d+)" data-reposts="(\d+)" data-likes="(\d+)"`).FindStringSubmatch(a.body)
 	if found == nil {
@@ -28,7 +28,7 @@ func (a *answer) counts(id string) string {
 }
 
 // article is the HTML of a post on a page.
-func (a *answer) article(id string) string {
+func (a *response) article(id string) string {
 	a.t.Helper()
 	_, rest, ok := strings.Cut(a.body, `<article class="post" data-id="`+id+`"`)
 	if !ok {
@@ -39,7 +39,7 @@ func (a *answer) article(id string) string {
 }
 
 // from sends a form as a browser does that shows a page.
-func (v *visitor) from(page, path string) *answer {
+func (v *visitor) from(page, path string) *response {
 	v.site.t.Helper()
 	request, err := http.NewRequest(http.MethodPost, v.site.http.URL+path, http.NoBody)
 	if err == nil {

@@ -26,7 +26,7 @@ func TestActsShowOnAllProcesses(t *testing.T) {
 			v.get(page).want(200)
 		}
 	}
-	likes := func(a *answer) string { return strings.Fields(a.want(200).counts(id))[2] }
+	likes := func(a *response) string { return strings.Fields(a.want(200).counts(id))[2] }
 	for round := range 6 {
 		act, want := "like", "1"
 		if round%2 == 1 {

@@ -16,45 +16,6 @@ import (
 	"retwis/internal/web/view"
 )
 
-func (h *profileHandlers) followers(req *request.Request) error {
-	return h.people(req, "followers", h.follows.Followers)
-}
-
-func (h *profileHandlers) following(req *request.Request) error {
-	return h.people(req, "following", h.follows.Following)
-}
-
-func (h *profileHandlers) people(req *request.Request, what string, list func(ctx context.Context, v *social.Viewer, uid int64, cursor string, limit int) (social.People, error)) error {
-	user, v, err := h.read.visibleUser(req)
-	if err != nil {
-		return err
-	}
-	if user.Name != req.R.PathValue("name") {
-		return req.RedirectToName(view.TabPath(user.Name, what))
-	}
-	cursor := req.R.URL.Query().Get("before")
-	people, err := list(req.Ctx, v, user.ID, cursor, peopleOnPage)
-	if err != nil {
-		return err
-	}
-	page, err := h.read.people(req, v, people, view.TabPath(user.Name, what))
-	if err != nil {
-		return err
-	}
-	data, err := h.header(req, v, user)
-	if err != nil {
-		return err
-	}
-	data.Tab = what
-	title := "Followers of " + user.Name
-	if what == "following" {
-		title = "Followed by " + user.Name
-	}
-	f := req.Frame(title)
-	f.Here = view.ProfilePath(user.Name)
-	return req.Render(http.StatusOK, view.PeoplePage(f, data, page))
-}
-
 // profileHandlers has the pages of a user: posts, followers and followed users.
 type profileHandlers struct {
 	follows    *people.Follows
@@ -82,40 +43,63 @@ func (h *profileHandlers) tab(req *request.Request, tab string) error {
 	if user.Name != req.R.PathValue("name") {
 		return req.RedirectToName(path)
 	}
-	data, err := h.header(req, v, user)
+	header, err := h.header(req, v, user)
 	if err != nil {
 		return err
 	}
-	data.Tab = tab
-	list, err := h.feed(req, v, data, path)
+	header.Tab = tab
+	list, err := h.feed(req, v, header, path)
 	if err != nil {
 		return err
 	}
-	if data.Profile.Pinned != 0 && tab == "posts" && !list.Later {
-		if err := h.showPinned(req, v, &data); err != nil {
+	if header.Profile.Pinned != 0 && tab == "posts" && !list.Later {
+		if err := h.showPinned(req, v, &header); err != nil {
 			return err
 		}
 		// It is not shown twice on a page.
-		if !data.Pinned.IsEmpty() {
-			list.Posts = list.Posts.Without(data.Profile.Pinned)
+		if !header.Pinned.IsEmpty() {
+			list.Posts = list.Posts.Without(header.Profile.Pinned)
 		}
 	}
 	f := req.Frame(view.ShownName(user))
 	f.Here = view.ProfilePath(user.Name)
-	f.Description = data.Profile.Bio
+	f.Description = header.Profile.Bio
 	if tab == "posts" {
 		f = liveUpdates(h.live, f, liveProfile(user.ID), list.Later)
 		f.Feed = f.Here + view.AtomSuffix
 	}
-	return req.Render(http.StatusOK, view.ProfilePage(f, data, list))
+	return req.Render(http.StatusOK, view.ProfilePage(f, header, list))
+}
+
+// header reads the part of a profile above its posts.
+func (h *profileHandlers) header(req *request.Request, v *social.Viewer, user social.User) (view.Profile, error) {
+	header := view.Profile{User: user, Own: req.LoggedIn && user.ID == req.User.ID}
+	var err error
+	if header.Profile, err = h.profiles.Get(req.Ctx, user.ID); err != nil {
+		return header, err
+	}
+	if header.Counts, err = h.follows.CountsFor(req.Ctx, v, user.ID); err != nil {
+		return header, err
+	}
+	if header.Own && user.Standing == social.Limited {
+		header.Standing, err = h.moderation.StandingOf(req.Ctx, user.ID)
+	}
+	if !req.LoggedIn || header.Own {
+		return header, err
+	}
+	if header.Relation, err = h.relations.Get(req.Ctx, v, user.ID); err != nil {
+		return header, err
+	}
+	header.Common, err = h.follows.CommonFollowers(req.Ctx, v, user.ID)
+	return header, err
 }
 
 // feed reads the posts of a tab.
-func (h *profileHandlers) feed(req *request.Request, v *social.Viewer, data view.Profile, path string) (view.Feed, error) {
-	user := data.User
+func (h *profileHandlers) feed(req *request.Request, v *social.Viewer, header view.Profile, path string) (view.Feed, error) {
+	user := header.User
 	list := view.Feed{Path: path}
 	var items []timeline.Item
-	if data.Tab == "likes" {
+	if header.Tab == "likes" {
 		cursor := req.R.URL.Query().Get("before")
 		page, err := h.reactions.LikedPosts(req.Ctx, v, user.ID, cursor, homePosts)
 		if err != nil {
@@ -128,7 +112,7 @@ func (h *profileHandlers) feed(req *request.Request, v *social.Viewer, data view
 			return view.Feed{}, err
 		}
 		read := h.lists.ProfilePosts
-		if data.Tab == "replies" {
+		if header.Tab == "replies" {
 			read = h.lists.ProfileReplies
 		}
 		page, err := read(req.Ctx, v, user.ID, before, homePosts)
@@ -141,9 +125,9 @@ func (h *profileHandlers) feed(req *request.Request, v *social.Viewer, data view
 		"posts":   user.Name + " hasn't posted yet.",
 		"replies": user.Name + " hasn't replied to anyone yet.",
 		"likes":   user.Name + " hasn't liked anything yet.",
-	}[data.Tab]
-	if data.Own {
-		switch data.Tab {
+	}[header.Tab]
+	if header.Own {
+		switch header.Tab {
 		case "posts":
 			list.Empty, list.Step, list.To = "You haven't posted yet.", "Write your first post", "/home#status"
 		case "replies":
@@ -157,39 +141,55 @@ func (h *profileHandlers) feed(req *request.Request, v *social.Viewer, data view
 	return list, err
 }
 
-// header reads the part of a profile above its posts.
-func (h *profileHandlers) header(req *request.Request, v *social.Viewer, user social.User) (view.Profile, error) {
-	data := view.Profile{User: user, Own: req.LoggedIn && user.ID == req.User.ID}
-	var err error
-	if data.Profile, err = h.profiles.Get(req.Ctx, user.ID); err != nil {
-		return data, err
-	}
-	if data.Counts, err = h.follows.CountsFor(req.Ctx, v, user.ID); err != nil {
-		return data, err
-	}
-	if data.Own && user.Standing == social.Limited {
-		data.Standing, err = h.moderation.StandingOf(req.Ctx, user.ID)
-	}
-	if !req.LoggedIn || data.Own {
-		return data, err
-	}
-	if data.Relation, err = h.relations.Get(req.Ctx, v, user.ID); err != nil {
-		return data, err
-	}
-	data.Common, err = h.follows.CommonFollowers(req.Ctx, v, user.ID)
-	return data, err
-}
-
 // showPinned puts the pinned post of a profile first. One that is deleted meanwhile,
 // or hidden, is left out.
-func (h *profileHandlers) showPinned(req *request.Request, v *social.Viewer, data *view.Profile) error {
-	item, err := h.lists.PostPage(req.Ctx, v, data.Profile.Pinned)
+func (h *profileHandlers) showPinned(req *request.Request, v *social.Viewer, header *view.Profile) error {
+	item, err := h.lists.PostPage(req.Ctx, v, header.Profile.Pinned)
 	if errors.Is(err, social.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	data.Pinned, err = h.read.posts(req, v, []timeline.Item{item})
+	header.Pinned, err = h.read.posts(req, v, []timeline.Item{item})
 	return err
+}
+
+func (h *profileHandlers) followers(req *request.Request) error {
+	return h.people(req, "followers", h.follows.Followers)
+}
+
+func (h *profileHandlers) following(req *request.Request) error {
+	return h.people(req, "following", h.follows.Following)
+}
+
+func (h *profileHandlers) people(req *request.Request, what string, list func(ctx context.Context, v *social.Viewer, uid int64, cursor string, limit int) (social.People, error)) error {
+	user, v, err := h.read.visibleUser(req)
+	if err != nil {
+		return err
+	}
+	if user.Name != req.R.PathValue("name") {
+		return req.RedirectToName(view.TabPath(user.Name, what))
+	}
+	cursor := req.R.URL.Query().Get("before")
+	people, err := list(req.Ctx, v, user.ID, cursor, peopleOnPage)
+	if err != nil {
+		return err
+	}
+	page, err := h.read.people(req, v, people, view.TabPath(user.Name, what))
+	if err != nil {
+		return err
+	}
+	header, err := h.header(req, v, user)
+	if err != nil {
+		return err
+	}
+	header.Tab = what
+	title := "Followers of " + user.Name
+	if what == "following" {
+		title = "Followed by " + user.Name
+	}
+	f := req.Frame(title)
+	f.Here = view.ProfilePath(user.Name)
+	return req.Render(http.StatusOK, view.PeoplePage(f, header, page))
 }

@@ -21,9 +21,14 @@ type reader struct {
 	views     *timeline.Views
 }
 
+var (
+	errNoUser = &request.Error{Status: http.StatusNotFound, Detail: "This account doesn't exist."}
+	errNoPost = &request.Error{Status: http.StatusNotFound, Detail: "This post doesn't exist."}
+)
+
 // user returns the user named in the address, in any case.
-func (h *reader) user(req *request.Request) (social.User, error) {
-	user, err := h.users.UserByName(req.Ctx, req.R.PathValue("name"))
+func (r *reader) user(req *request.Request) (social.User, error) {
+	user, err := r.users.UserByName(req.Ctx, req.R.PathValue("name"))
 	if errors.Is(err, social.ErrNotFound) {
 		return social.User{}, errNoUser
 	}
@@ -33,8 +38,8 @@ func (h *reader) user(req *request.Request) (social.User, error) {
 // visibleUser returns the user named in the address, and who looks at them. Those
 // who have blocked the viewer do not exist: with the error that says so, both are returned
 // too.
-func (h *reader) visibleUser(req *request.Request) (social.User, *social.Viewer, error) {
-	user, err := h.user(req)
+func (r *reader) visibleUser(req *request.Request) (social.User, *social.Viewer, error) {
+	user, err := r.user(req)
 	if err != nil {
 		return social.User{}, nil, err
 	}
@@ -46,7 +51,7 @@ func (h *reader) visibleUser(req *request.Request) (social.User, *social.Viewer,
 		return user, v, &request.Error{Status: http.StatusNotFound, Detail: "This account is suspended."}
 	}
 	if v.Sees(user.ID) == social.Hidden {
-		relation, err := h.relations.Get(req.Ctx, v, user.ID)
+		relation, err := r.relations.Get(req.Ctx, v, user.ID)
 		if err != nil {
 			return social.User{}, nil, err
 		}
@@ -57,19 +62,14 @@ func (h *reader) visibleUser(req *request.Request) (social.User, *social.Viewer,
 	return user, v, nil
 }
 
-var (
-	errNoUser = &request.Error{Status: http.StatusNotFound, Detail: "This account doesn't exist."}
-	errNoPost = &request.Error{Status: http.StatusNotFound, Detail: "This post doesn't exist."}
-)
-
 // post returns the post in the address, as the viewer sees it. A post that the
 // viewer must not see does not exist.
-func (h *reader) post(req *request.Request, v *social.Viewer) (timeline.Item, error) {
+func (r *reader) post(req *request.Request, v *social.Viewer) (timeline.Item, error) {
 	id, ok := request.ParseID(req.R.PathValue("id"))
 	if !ok {
 		return timeline.Item{}, errNoPost
 	}
-	item, err := h.lists.PostPage(req.Ctx, v, id)
+	item, err := r.lists.PostPage(req.Ctx, v, id)
 	if errors.Is(err, social.ErrNotFound) {
 		return timeline.Item{}, errNoPost
 	}
@@ -78,12 +78,12 @@ func (h *reader) post(req *request.Request, v *social.Viewer) (timeline.Item, er
 
 // targetPost returns the session user and the post that a form is about. A name that is
 // not the author's is refused: the form is not one of this site.
-func (h *reader) targetPost(req *request.Request) (social.Post, error) {
+func (r *reader) targetPost(req *request.Request) (social.Post, error) {
 	v, err := req.Viewer()
 	if err != nil {
 		return social.Post{}, err
 	}
-	item, err := h.post(req, v)
+	item, err := r.post(req, v)
 	if err != nil {
 		return social.Post{}, err
 	}
@@ -94,12 +94,12 @@ func (h *reader) targetPost(req *request.Request) (social.Post, error) {
 }
 
 // ownPost returns the post in the address of a form that only its author gets.
-func (h *reader) ownPost(req *request.Request) (*social.Viewer, timeline.Item, error) {
+func (r *reader) ownPost(req *request.Request) (*social.Viewer, timeline.Item, error) {
 	v, err := req.Viewer()
 	if err != nil {
 		return nil, timeline.Item{}, err
 	}
-	item, err := h.post(req, v)
+	item, err := r.post(req, v)
 	if err == nil && item.Post.Author.ID != req.User.ID {
 		err = social.ErrNotAuthor
 	}
@@ -114,19 +114,19 @@ func canonical(req *request.Request, item timeline.Item, suffix string) (path st
 }
 
 // posts returns posts for a page.
-func (h *reader) posts(req *request.Request, v *social.Viewer, items []timeline.Item) (view.Posts, error) {
+func (r *reader) posts(req *request.Request, v *social.Viewer, items []timeline.Item) (view.Posts, error) {
 	list := view.NewPosts(v, items)
-	return list, h.nameParents(req, list)
+	return list, r.nameParents(req, list)
 }
 
 // nameParents reads the posts that these reply to, for the names of their authors: one round
 // trip at most.
-func (h *reader) nameParents(req *request.Request, list view.Posts) error {
+func (r *reader) nameParents(req *request.Request, list view.Posts) error {
 	ids := list.UnnamedParents()
 	if len(ids) == 0 {
 		return nil
 	}
-	parents, err := h.views.Get(req.Ctx, ids...)
+	parents, err := r.views.Get(req.Ctx, ids...)
 	if err != nil {
 		return err
 	}
@@ -138,23 +138,23 @@ func (h *reader) nameParents(req *request.Request, list view.Posts) error {
 const peopleOnPage = 30
 
 // people is a page of a list of people that begins at path.
-func (h *reader) people(req *request.Request, v *social.Viewer, people social.People, path string) (view.People, error) {
-	data := view.People{Later: req.R.URL.Query().Get("before") != ""}
+func (r *reader) people(req *request.Request, v *social.Viewer, people social.People, path string) (view.People, error) {
+	list := view.People{Later: req.R.URL.Query().Get("before") != ""}
 	if people.Next != "" {
-		data.Next = path + "?before=" + url.QueryEscape(people.Next)
+		list.Next = path + "?before=" + url.QueryEscape(people.Next)
 	}
 	var err error
-	data.People, err = h.withButtons(req, v, people.Users)
-	return data, err
+	list.People, err = r.withButtons(req, v, people.Users)
+	return list, err
 }
 
 // withButtons adds to users how the viewer stands to them.
-func (h *reader) withButtons(req *request.Request, v *social.Viewer, users []social.User) ([]view.Person, error) {
+func (r *reader) withButtons(req *request.Request, v *social.Viewer, users []social.User) ([]view.Person, error) {
 	ids := make([]int64, len(users))
 	for i, user := range users {
 		ids[i] = user.ID
 	}
-	relations, err := h.relations.GetMany(req.Ctx, v, ids...)
+	relations, err := r.relations.GetMany(req.Ctx, v, ids...)
 	if err != nil {
 		return nil, err
 	}

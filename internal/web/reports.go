@@ -90,14 +90,14 @@ func (h *reportHandlers) post(req *request.Request) error {
 	return h.finish(req, form, post.Author, h.reports.ReportPost(req.Ctx, req.User, post.ID, form.Kind, form.Text))
 }
 
-// finish answers a report.
+// finish responds to a report.
 func (h *reportHandlers) finish(req *request.Request, form view.ReportForm, about social.User, err error) error {
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) && invalid.Field != "target" {
 		form.Problem = invalid.Reason
 		return renderReport(req, http.StatusUnprocessableEntity, form)
 	}
-	unknown := form.Unseen && errors.Is(err, social.ErrNotFound) // which the answer does not tell
+	unknown := form.Unseen && errors.Is(err, social.ErrNotFound) // which the response does not reveal
 	if err != nil && !unknown {
 		return err
 	}

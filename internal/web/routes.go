@@ -164,22 +164,9 @@ func (s *Server) newMux() *http.ServeMux {
 	return mux
 }
 
-// AdminHandler serves metrics, health checks and profiles, for operators only. The command
-// line is not among the profiles: it may have the password of the database.
-func (s *Server) AdminHandler() http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.Registry, promhttp.HandlerOpts{}))
-	mux.HandleFunc("GET /healthz", healthz)
-	mux.HandleFunc("GET /readyz", s.readyz)
-	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header()["X-Content-Type-Options"] = headerNosniff
-		mux.ServeHTTP(w, r)
-	})
-}
+// toForm redirects from the address of a form, opened from a browser's history
+// perhaps, to the page with that form.
+func toForm(req *request.Request) error { return req.Redirect(req.FormPage()) }
 
 // robots allows search engines to index all public pages.
 func robots(w http.ResponseWriter, _ *http.Request) {
@@ -187,10 +174,10 @@ func robots(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte("User-agent: *\nDisallow: /login\nDisallow: /register\n"))
 }
 
-// missing answers for an outdated address of a static file.
+// missing responds for an outdated address of a static file.
 func missing(*request.Request) error { return request.ErrNotFound }
 
-// notFound answers for every address without a page, and for those that have one
+// notFound responds for every address without a page, and for those that have one
 // with another method.
 func (s *Server) notFound(req *request.Request) error {
 	probe := *req.R
@@ -208,6 +195,19 @@ func (s *Server) notFound(req *request.Request) error {
 	return request.ErrNotFound
 }
 
-// toForm redirects from the address of a form, opened from a browser's history
-// perhaps, to the page with that form.
-func toForm(req *request.Request) error { return req.Redirect(req.FormPage()) }
+// AdminHandler serves metrics, health checks and profiles, for operators only. The command
+// line is not among the profiles: it may have the password of the database.
+func (s *Server) AdminHandler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.Registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /healthz", healthz)
+	mux.HandleFunc("GET /readyz", s.readyz)
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["X-Content-Type-Options"] = headerNosniff
+		mux.ServeHTTP(w, r)
+	})
+}

@@ -29,30 +29,30 @@ var securityNotices = map[string]string{
 }
 
 func (h *securityHandlers) settings(req *request.Request) error {
-	data := view.Security{}
+	page := view.Security{}
 	for name, text := range securityNotices {
 		if req.R.URL.Query().Has(name) {
-			data.Done = text
+			page.Done = text
 		}
 	}
-	return h.show(req, http.StatusOK, data)
+	return h.show(req, http.StatusOK, page)
 }
 
 // show shows the page, with what is known of the account.
-func (h *securityHandlers) show(req *request.Request, status int, data view.Security) error {
+func (h *securityHandlers) show(req *request.Request, status int, page view.Security) error {
 	state, err := h.auth.SecondFactor(req.Ctx, req.User.ID)
 	if err != nil {
 		return err
 	}
-	data.On, data.Codes = state.On, state.Codes
+	page.On, page.Codes = state.On, state.Codes
 	open, err := h.sessions.OpenSessions(req.Ctx, req.User.ID, req.SessionSecret)
 	if err != nil {
 		return err
 	}
 	for _, one := range open {
-		data.Sessions = append(data.Sessions, view.Session{OpenSession: one})
+		page.Sessions = append(page.Sessions, view.Session{OpenSession: one})
 	}
-	return req.Render(status, view.SecurityPage(req.Frame("Settings"), data))
+	return req.Render(status, view.SecurityPage(req.Frame("Settings"), page))
 }
 
 // reject shows the page again, with what is wrong with one form of it.
@@ -60,7 +60,7 @@ func (h *securityHandlers) reject(req *request.Request, action, field, problem s
 	return h.show(req, http.StatusUnprocessableEntity, view.Security{Form: view.AccountForm{Action: action, Field: field, Problem: problem}})
 }
 
-// showMistake answers an error of a form with a password, or returns it.
+// showMistake shows an error of a form with a password, or returns it.
 func (h *securityHandlers) showMistake(req *request.Request, action string, err error) error {
 	var invalid *social.InvalidError
 	switch {

@@ -32,7 +32,7 @@ func (h *settingsHandlers) profile(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	return req.Render(http.StatusOK, view.ProfileSettings(req.Frame("Settings"), view.ProfileForm{Profile: profile, Saved: isSaved(req)}))
+	return req.Render(http.StatusOK, view.ProfileSettingsPage(req.Frame("Settings"), view.ProfileForm{Profile: profile, Saved: isSaved(req)}))
 }
 
 func (h *settingsHandlers) editProfile(req *request.Request) error {
@@ -49,7 +49,7 @@ func (h *settingsHandlers) editProfile(req *request.Request) error {
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) {
 		form.Field, form.Problem = invalid.Field, invalid.Reason
-		return req.Render(http.StatusUnprocessableEntity, view.ProfileSettings(req.Frame("Settings"), form))
+		return req.Render(http.StatusUnprocessableEntity, view.ProfileSettingsPage(req.Frame("Settings"), form))
 	}
 	if err != nil {
 		return err
@@ -74,12 +74,12 @@ func (h *settingsHandlers) hiddenPeople(req *request.Request, path, undo, empty 
 	if err != nil {
 		return err
 	}
-	data, err := h.read.people(req, v, people, path)
+	page, err := h.read.people(req, v, people, path)
 	if err != nil {
 		return err
 	}
-	for i := range data.People {
-		data.People[i].Undo = undo
+	for i := range page.People {
+		page.People[i].Undo = undo
 	}
-	return req.Render(http.StatusOK, view.HiddenPeople(req.Frame("Settings"), data, empty))
+	return req.Render(http.StatusOK, view.HiddenPeoplePage(req.Frame("Settings"), page, empty))
 }

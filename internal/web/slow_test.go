@@ -59,7 +59,7 @@ func TestTakenAwayFarFromTheDatabase(t *testing.T) {
 			}
 			all := takings(t, near, mona, eve)
 			readers := map[string]*visitor{"eve": {site: far, http: eve.http}, "a stranger": far.visitor()}
-			read(t, all, readers, func(tk *taking, _ string, a *answer, _ time.Time) { // all is in memory then
+			read(t, all, readers, func(tk *taking, _ string, a *response, _ time.Time) { // all is in memory then
 				if !strings.Contains(a.body, tk.text) {
 					t.Errorf("%s is not shown", tk.text)
 				}
@@ -83,7 +83,7 @@ func TestTakenAwayFarFromTheDatabase(t *testing.T) {
 				tk.answered = time.Now()
 			}
 			for end := time.Now().Add(3 * promise); time.Now().Before(end); {
-				read(t, all, readers, func(tk *taking, who string, a *answer, asked time.Time) {
+				read(t, all, readers, func(tk *taking, who string, a *response, asked time.Time) {
 					late := asked.Sub(tk.answered)
 					if strings.Contains(a.body, tk.text) && late > promise && (who == "eve" || tk.what != "block") {
 						t.Errorf("%v after the answer %s reads %q: status %d", late, who, tk.text, a.status)
@@ -101,7 +101,7 @@ func TestTakenAwayFarFromTheDatabase(t *testing.T) {
 type taking struct {
 	what, text string
 	pages      []string
-	do         func() *answer
+	do         func() *response
 	answered   time.Time
 }
 
@@ -116,7 +116,7 @@ func takings(t *testing.T, s *site, mona, eve *visitor) []*taking {
 		tk := &taking{what: what, text: "the secret of " + name}
 		path, id := author.published(name, tk.text)
 		tk.pages = []string{path, "/u/" + name, "/timeline"}
-		tk.do = func() *answer {
+		tk.do = func() *response {
 			switch what {
 			case "block":
 				return author.send("/u/eve/block", "for", "")
@@ -135,7 +135,7 @@ func takings(t *testing.T, s *site, mona, eve *visitor) []*taking {
 }
 
 // read lets all readers read all pages at once.
-func read(t *testing.T, all []*taking, readers map[string]*visitor, check func(*taking, string, *answer, time.Time)) {
+func read(t *testing.T, all []*taking, readers map[string]*visitor, check func(*taking, string, *response, time.Time)) {
 	t.Helper()
 	var each sync.WaitGroup
 	for who, v := range readers {

@@ -220,10 +220,10 @@ func TestUnavailable(t *testing.T) {
 func fails(t *testing.T, s *site, v *visitor) {
 	t.Helper()
 	quickest := time.Hour
-	for _, send := range []func() *answer{
-		func() *answer { return v.get("/u/somebody") },
-		func() *answer { return v.get("/home?before=7") },
-		func() *answer { return v.send("/post", "status", "my text") },
+	for _, send := range []func() *response{
+		func() *response { return v.get("/u/somebody") },
+		func() *response { return v.get("/home?before=7") },
+		func() *response { return v.send("/post", "status", "my text") },
 	} {
 		began := time.Now()
 		a := send()
@@ -255,7 +255,7 @@ func TestManyFailAtOnce(t *testing.T) {
 	v.get("/home").want(200)
 	server.Freeze(t)
 	began := time.Now()
-	answers := make(chan *answer)
+	answers := make(chan *response)
 	const many = 150
 	for range many {
 		go func() { answers <- v.get("/home?before=7") }()

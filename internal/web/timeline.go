@@ -207,29 +207,6 @@ func (h *timelineHandlers) publicPosts(req *request.Request, v *social.Viewer, b
 	return page, public.since, nil
 }
 
-// newMembers returns the latest users, with how the viewer stands to them: as it was
-// a second ago at most, except after a change by the viewer.
-func (h *timelineHandlers) newMembers(req *request.Request, v *social.Viewer) ([]view.Person, error) {
-	newest, err := h.users.LatestUsers(req.Ctx, v, view.NewMembers)
-	if err != nil {
-		return nil, err
-	}
-	key := membersOf{viewer: v.User.ID, page: req.R.URL.RequestURI()}
-	copy(key.users[:], newest)
-	if list, ok := h.members.GetIfPresent(key); ok && !req.IsFresh && time.Since(list.at) < time.Second {
-		return list.people, nil
-	}
-	list := memberList{at: time.Now()}
-	if list.people, err = h.read.withButtons(req, v, newest); err != nil {
-		return nil, err
-	}
-	for i := range list.people {
-		list.people[i].Compact = true
-	}
-	h.members.Set(key, list)
-	return list.people, nil
-}
-
 // memberLists are the lists of new members of the latest viewers, who would be
 // compared with each of them for every page.
 type memberLists = otter.Cache[membersOf, memberList]
@@ -251,6 +228,29 @@ type membersOf struct {
 type memberList struct {
 	at     time.Time
 	people []view.Person // never changes
+}
+
+// newMembers returns the latest users, with how the viewer stands to them: as it was
+// a second ago at most, except after a change by the viewer.
+func (h *timelineHandlers) newMembers(req *request.Request, v *social.Viewer) ([]view.Person, error) {
+	newest, err := h.users.LatestUsers(req.Ctx, v, view.NewMembers)
+	if err != nil {
+		return nil, err
+	}
+	key := membersOf{viewer: v.User.ID, page: req.R.URL.RequestURI()}
+	copy(key.users[:], newest)
+	if list, ok := h.members.GetIfPresent(key); ok && !req.IsFresh && time.Since(list.at) < time.Second {
+		return list.people, nil
+	}
+	list := memberList{at: time.Now()}
+	if list.people, err = h.read.withButtons(req, v, newest); err != nil {
+		return nil, err
+	}
+	for i := range list.people {
+		list.people[i].Compact = true
+	}
+	h.members.Set(key, list)
+	return list.people, nil
 }
 
 func (h *timelineHandlers) bookmarks(req *request.Request) error {

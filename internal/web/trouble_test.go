@@ -30,7 +30,7 @@ func TestDatabaseTrouble(t *testing.T) {
 			v := s.signedUp("ada")
 			v.get("/home").want(200)
 			befalls(server, t)
-			for _, a := range []*answer{v.get("/u/somebody"), v.get("/home?before=7"), v.send("/post", "status", "lost")} {
+			for _, a := range []*response{v.get("/u/somebody"), v.get("/home?before=7"), v.send("/post", "status", "lost")} {
 				id := a.header.Get("X-Request-Id")
 				a.want(503, id, "can&#39;t reach its database right now").wantNot("redis.sock", "refused", "social:", "context")
 				if a.header.Get("Retry-After") == "" {

@@ -148,7 +148,7 @@ func (n *network) run(actions, readers int) {
 }
 
 // send performs an action, on the far process now and then, and there again if that failed.
-func (n *network) send(who int, path string, fields ...string) *answer {
+func (n *network) send(who int, path string, fields ...string) *response {
 	n.t.Helper()
 	if n.rng.IntN(60) == 0 {
 		if a := n.actors[1][who].send(path, fields...); a.status < 500 {

@@ -183,7 +183,7 @@ func walkRoute(t *testing.T, route string, w walk) {
 
 	path := strings.ReplaceAll(w.path, "{id}", id)
 	for who, v := range people {
-		var a *answer
+		var a *response
 		if strings.HasPrefix(route, "POST ") {
 			fields := strings.Fields(w.form)
 			a = v.send(path, fields...)

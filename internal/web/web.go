@@ -74,6 +74,25 @@ type Options struct {
 	Live live.Options
 }
 
+// Server is the site. It is safe for concurrent use.
+type Server struct {
+	app      *app.App
+	log      *slog.Logger
+	version  string
+	access   httpserver.AccessLog
+	conns    *httpserver.Connections
+	hsts     []string // the header
+	stopping atomic.Bool
+	metrics  *metrics.Metrics
+	live     *live.Hub
+	static   *static.Files
+	site     *request.Site
+	visitors request.PageCache // the public timeline
+	handlers *handlers
+	mux      *http.ServeMux
+	root     http.Handler
+}
+
 // New returns the site of a service. Close ends it.
 func New(service *app.App, opt Options) (*Server, error) {
 	if service == nil {
@@ -142,25 +161,6 @@ func New(service *app.App, opt Options) (*Server, error) {
 	return s, nil
 }
 
-// Server is the site. It is safe for concurrent use.
-type Server struct {
-	app      *app.App
-	log      *slog.Logger
-	version  string
-	access   httpserver.AccessLog
-	conns    *httpserver.Connections
-	hsts     []string // the header
-	stopping atomic.Bool
-	metrics  *metrics.Metrics
-	live     *live.Hub
-	static   *static.Files
-	site     *request.Site
-	visitors request.PageCache // the public timeline
-	handlers *handlers
-	mux      *http.ServeMux
-	root     http.Handler
-}
-
 // Handler is the site.
 func (s *Server) Handler() http.Handler { return s.root }
 
@@ -199,10 +199,6 @@ func (s *Server) protect(next http.Handler) http.Handler {
 	return protection.Handler(next)
 }
 
-// Drain makes the site report that it stops: /readyz has status 503, and each connection
-// is closed after the response. It goes on serving.
-func (s *Server) Drain() { s.stopping.Store(true) }
-
 // BoundConnections makes a server close new connections of an address that has so many
 // open, in all servers together. Trusted proxies and unix sockets have no bound. A network
 // of IPv6 counts as one address. Call it before the server serves; 0 is no bound.
@@ -216,6 +212,10 @@ func (s *Server) BoundConnections(server *http.Server, most int) {
 // events are refused from then on. Call it when the server begins to shut down, which
 // waits for no connection that was taken over.
 func (s *Server) CloseEvents() { s.live.Close() }
+
+// Drain makes the site report that it stops: /readyz has status 503, and each connection
+// is closed after the response. It goes on serving.
+func (s *Server) Drain() { s.stopping.Store(true) }
 
 // Close ends what runs in the background.
 func (s *Server) Close() { s.CloseEvents() }

@@ -83,7 +83,7 @@ func (req *Request) Log() *slog.Logger { return req.site.log.With("request", req
 
 // Frame returns what a page has around it.
 func (req *Request) Frame(title string) view.Frame {
-	f := view.Frame{Title: title, Viewer: req.User, Signed: req.LoggedIn, Unsure: !req.identified, Here: req.R.URL.Path, Outdated: req.outdated}
+	f := view.Frame{Title: title, LoggedIn: req.LoggedIn, User: req.User, Unsure: !req.identified, Here: req.R.URL.Path, Outdated: req.outdated}
 	if !req.LoggedIn {
 		return f
 	}

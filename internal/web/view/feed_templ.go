@@ -616,7 +616,7 @@ func replyLink(post string, n int64) templ.Component {
 	})
 }
 
-func actButton(a postAction, post string, done bool, n int64) templ.Component {
+func actionButton(a postAction, post string, done bool, n int64) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -830,8 +830,8 @@ func ownMenu(post string) templ.Component {
 	})
 }
 
-// signedOutActs lead to the log-in and back to the post.
-func signedOutActs(post string, n social.PostCounts) templ.Component {
+// signedOutActions lead to the log-in and back to the post.
+func signedOutActions(post string, n social.PostCounts) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

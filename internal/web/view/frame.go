@@ -13,11 +13,11 @@ import (
 
 // Frame is the data of the layout of every page.
 type Frame struct {
-	Title  string
-	Viewer social.User
-	Signed bool
-	Unsure bool   // whether there is a session is not known
-	Here   string // the path, to mark the current entry of the menu
+	Title    string
+	LoggedIn bool
+	User     social.User // the session user, if LoggedIn
+	Unsure   bool        // whether there is a session is not known
+	Here     string      // the path, to mark the current entry of the menu
 
 	Unread      int             // notifications that the viewer has not seen
 	Open        int64           // open reports, for moderators
@@ -66,4 +66,4 @@ func (f Frame) currentSection(path string) string {
 }
 
 // MayInvite reports whether the viewer manages invitations.
-func (f Frame) MayInvite() bool { return f.Viewer.Role >= social.Moderator }
+func (f Frame) MayInvite() bool { return f.User.Role >= social.Moderator }

@@ -69,7 +69,7 @@ func HomePage(f Frame, form StatusForm, counts people.Counts, posts Feed) templ.
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = cachedComponent(youKey{f.Viewer, counts}, you(f.Viewer, counts)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = cachedComponent(youKey{f.User, counts}, you(f.User, counts)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -51,19 +51,19 @@ func FuzzMarkup(f *testing.F) {
 			onePost(social.Post{ID: 1, Author: user, Body: text, Edited: time.Unix(1, 0)}),
 			repostLine(user),
 			replyLine(social.Post{ID: 1, Author: user}),
-			signedOutActs(PathOf(text, 1), social.PostCounts{}),
+			signedOutActions(PathOf(text, 1), social.PostCounts{}),
 			statusBox(StatusForm{Status: text, Problem: "x" + text}),
 			RegisterPage(Frame{Title: text, Here: text}, AccountForm{Username: text, Field: "username", Problem: "x" + text}),
 			LoginPage(Frame{}, AccountForm{Username: text, Next: text, Field: "password", Problem: "x"}),
-			ProfilePage(Frame{Viewer: user, Signed: true}, Profile{
+			ProfilePage(Frame{User: user, LoggedIn: true}, Profile{
 				User: user, Common: people.Common{N: 1}, Relation: people.Relation{FollowedBy: true},
 				Profile: accounts.UserProfile{DisplayName: text, Bio: "a", Links: []string{"https://example.com/" + text}},
 			}, Feed{Path: "/u/x", Empty: text}),
-			PeoplePage(Frame{Title: text, Signed: true, Viewer: user}, Profile{User: user, Tab: "followers"}, People{People: []Person{{User: user, Back: text}}, Next: text}),
-			ProfileSettings(Frame{Viewer: user, Signed: true}, ProfileForm{
+			PeoplePage(Frame{Title: text, LoggedIn: true, User: user}, Profile{User: user, Tab: "followers"}, People{People: []Person{{User: user, Back: text}}, Next: text}),
+			ProfileSettingsPage(Frame{User: user, LoggedIn: true}, ProfileForm{
 				Profile: accounts.UserProfile{DisplayName: text, Bio: "x" + text, Links: []string{text}}, Field: "bio", Problem: "x" + text,
 			}),
-			NotificationsPage(Frame{Viewer: user, Signed: true}, notify.Page{Groups: []notify.Group{{
+			NotificationsPage(Frame{User: user, LoggedIn: true}, notify.Page{Groups: []notify.Group{{
 				Kind: notify.Reply, Actors: []social.User{user}, Count: 1,
 				Post: &timeline.Item{Post: &timeline.View{Post: social.Post{ID: 1, Author: user, Body: text}}},
 			}}}, "", false),

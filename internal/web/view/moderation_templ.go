@@ -308,7 +308,7 @@ func moderationFrame(f Frame) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			for _, tab := range moderationTabs {
-				if f.Viewer.Role >= tab.least {
+				if f.User.Role >= tab.least {
 					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 29, "<a href=\"")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err

@@ -135,7 +135,7 @@ func PostPage(f Frame, path string, p social.Post, c conversation, form StatusFo
 					return templ_7745c5c3_Err
 				}
 			}
-			if f.Signed {
+			if f.LoggedIn {
 				templ_7745c5c3_Err = statusBox(form).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -350,7 +350,7 @@ func postFoot(f Frame, path string, p social.Post, c conversation) templ.Compone
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-		} else if f.Signed {
+		} else if f.LoggedIn {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 30, "<a href=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -368,7 +368,7 @@ func postFoot(f Frame, path string, p social.Post, c conversation) templ.Compone
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if f.Viewer.MayModerate(p.Author) {
+			if f.User.MayModerate(p.Author) {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 32, "<a href=\"")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

@@ -43,7 +43,7 @@ type parentLine struct {
 	html   []byte
 }
 
-// RenderPost makes a fragment of a post; see social.Render.
+// RenderPost makes a fragment of a post; see timeline.Render.
 func RenderPost(p social.Post, before *timeline.View) (rendered any, size int) {
 	f := &fragment{}
 	if p.RepostOf != 0 {
@@ -65,15 +65,15 @@ func RenderPost(p social.Post, before *timeline.View) (rendered any, size int) {
 	f.article = append(b, bytesOf(replyLink(path, p.Counts.Replies))...)
 	const end = `</form></div></article>`
 	for i, done := range []bool{false, true} {
-		f.repost[i] = bytesOf(actButton(repostAction, path, done, p.Counts.Reposts))
-		f.like[i] = bytesOf(actButton(likeAction, path, done, p.Counts.Likes))
-		f.save[i] = bytesOf(actButton(saveAction, path, done, 0))
+		f.repost[i] = bytesOf(actionButton(repostAction, path, done, p.Counts.Reposts))
+		f.like[i] = bytesOf(actionButton(likeAction, path, done, p.Counts.Likes))
+		f.save[i] = bytesOf(actionButton(saveAction, path, done, 0))
 		size += len(f.repost[i]) + len(f.like[i]) + len(f.save[i])
 	}
 	link := bytesOf(postLink(path))
 	f.rest = append(bytes.Clone(link), end...)
 	f.restOwn = append(append(link, bytesOf(ownMenu(path))...), end...)
-	f.signedOut = bytesOf(signedOutActs(path, p.Counts))
+	f.signedOut = bytesOf(signedOutActions(path, p.Counts))
 	return f, size + len(f.article) + len(f.rest) + len(f.restOwn) + len(f.signedOut)
 }
 

@@ -179,7 +179,7 @@ func profileHead(f Frame, view Profile) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = profileActs(f, view).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = profileActions(f, view).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -393,7 +393,7 @@ func profileHead(f Frame, view Profile) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-		} else if view.User.Standing != social.Good && f.Viewer.Role >= social.Moderator {
+		} else if view.User.Standing != social.Good && f.User.Role >= social.Moderator {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 38, "<p class=\"notice\">This account is ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -544,7 +544,7 @@ func profileTabs(view Profile) templ.Component {
 	})
 }
 
-func profileActs(f Frame, view Profile) templ.Component {
+func profileActions(f Frame, view Profile) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -594,7 +594,7 @@ func profileActs(f Frame, view Profile) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if f.Signed && !view.Own && !view.Relation.Blocked {
+		if f.LoggedIn && !view.Own && !view.Relation.Blocked {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 54, "<details class=\"menu\"><summary>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -649,7 +649,7 @@ func profileActs(f Frame, view Profile) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if f.Viewer.MayModerate(view.User) {
+			if f.User.MayModerate(view.User) {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 60, "<a href=\"")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

@@ -21,8 +21,8 @@ type link struct {
 	asked chan struct{} // gets a value when something is asked
 }
 
-// held connects to a database by its own link.
-func held(t *testing.T, db *redistest.Server) (*link, rueidis.Client) {
+// delayed connects to a database by its own link.
+func delayed(t *testing.T, db *redistest.Server) (*link, rueidis.Client) {
 	t.Helper()
 	l := &link{open: make(chan struct{}), asked: make(chan struct{}, 1)}
 	close(l.open)
@@ -96,7 +96,7 @@ func TestOwnPostShowsBeforeWordOfItComes(t *testing.T) {
 	// database would be noticed here.
 	db := redistest.Own(t)
 	here := on(t, db.Client(t))
-	l, client := held(t, db)
+	l, client := delayed(t, db)
 	there := on(t, client)
 	author := here.signedUp("ada")
 	author.send("/post", "status", "the first").want(303)
@@ -114,7 +114,7 @@ func TestOwnPostShowsBeforeWordOfItComes(t *testing.T) {
 		for _, known := range []string{"/u/ada", "/timeline"} {
 			stranger.get(known).want(200, "the first").wantNot(text)
 		}
-		page := make(chan *answer)
+		page := make(chan *response)
 		go func() { page <- elsewhere.get(path) }()
 		select {
 		case a := <-page:
