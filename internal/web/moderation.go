@@ -27,19 +27,22 @@ type moderationHandlers struct {
 	users       *users.Users
 }
 
-// requireModerator returns an error unless a moderator is logged in. For everybody else the
-// pages do not exist.
-func requireModerator(req *request.Request) (social.Actor, error) {
-	if !req.LoggedIn || req.User.Role < social.Moderator {
-		return 0, fmt.Errorf("%w: %w", request.ErrNotModerator, request.ErrNotFound)
+// moderator makes a page one for moderators. For everybody else it does not exist.
+func moderator(page request.Page) request.Page { return forRole(social.Moderator, page) }
+
+// admin makes a page one for admins and owners.
+func admin(page request.Page) request.Page { return forRole(social.Admin, page) }
+
+func forRole(least social.Role, page request.Page) request.Page {
+	return func(req *request.Request) error {
+		if !req.LoggedIn || req.User.Role < least {
+			return fmt.Errorf("%w: %w", request.ErrNotModerator, request.ErrNotFound)
+		}
+		return page(req)
 	}
-	return req.User.Actor(), nil
 }
 
 func toModeration(req *request.Request) error {
-	if _, err := requireModerator(req); err != nil {
-		return err
-	}
 	return req.Redirect("/moderation")
 }
 
@@ -47,10 +50,7 @@ func toModeration(req *request.Request) error {
 const queuePage = 50
 
 func (h *moderationHandlers) queue(req *request.Request) error {
-	actor, err := requireModerator(req)
-	if err != nil {
-		return err
-	}
+	actor := req.User.Actor()
 	from, _ := strconv.Atoi(req.R.URL.Query().Get("from"))
 	open, more, err := h.reports.OpenReports(req.Ctx, actor, from, queuePage)
 	if err != nil {
@@ -93,11 +93,9 @@ func positive(ids []int64) []int64 {
 }
 
 func (h *moderationHandlers) take(req *request.Request) error {
-	actor, err := requireModerator(req)
-	if err != nil {
-		return err
-	}
 	var c moderation.ReportCase
+	var err error
+	actor := req.User.Actor()
 	if target := req.R.PostFormValue("of"); target != "" {
 		c, err = h.reports.TakeReportOf(req.Ctx, actor, target)
 	} else {
@@ -136,9 +134,6 @@ func (h *moderationHandlers) decisions(req *request.Request, entries []audit.Ent
 }
 
 func (h *moderationHandlers) peoplePage(req *request.Request) error {
-	if _, err := requireModerator(req); err != nil {
-		return err
-	}
 	query := req.R.URL.Query()
 	page := view.StandingPeople{Query: strings.TrimPrefix(strings.TrimSpace(query.Get("q")), "@")}
 	if page.Query != "" {
@@ -169,9 +164,6 @@ func (h *moderationHandlers) peoplePage(req *request.Request) error {
 }
 
 func (h *moderationHandlers) auditLog(req *request.Request) error {
-	if _, err := requireModerator(req); err != nil {
-		return err
-	}
 	query := req.R.URL.Query()
 	log := view.AuditLog{By: strings.TrimSpace(query.Get("by")), About: strings.TrimSpace(query.Get("about"))}
 	var filter audit.Filter

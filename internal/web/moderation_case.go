@@ -19,10 +19,7 @@ func (h *moderationHandlers) casePage(req *request.Request) error {
 }
 
 func (h *moderationHandlers) showCase(req *request.Request, status int, problem string) error {
-	actor, err := requireModerator(req)
-	if err != nil {
-		return err
-	}
+	actor := req.User.Actor()
 	c := view.Case{Target: req.R.FormValue("of"), Done: req.R.URL.Query().Has("done"), Problem: problem}
 	held, err := h.reports.HeldReport(req.Ctx, actor)
 	c.Held = err == nil && held.Target == c.Target
@@ -84,14 +81,12 @@ func (h *moderationHandlers) fillCase(req *request.Request, c *view.Case) error 
 }
 
 func (h *moderationHandlers) decide(req *request.Request) error {
-	actor, err := requireModerator(req)
-	if err != nil {
-		return err
-	}
+	actor := req.User.Actor()
 	target := req.R.PostFormValue("of")
 	d := moderation.ReportDecision{
 		Action: req.R.PostFormValue("action"), Message: req.R.PostFormValue("message"), Note: req.R.PostFormValue("note"),
 	}
+	var err error
 	if d.Action == "limit" || d.Action == "suspend" {
 		if d.Until, err = untilIn(req.R.PostFormValue("days"), time.Now()); err != nil {
 			return err
@@ -135,11 +130,7 @@ func untilIn(days string, now time.Time) (time.Time, error) {
 }
 
 func (h *moderationHandlers) release(req *request.Request) error {
-	actor, err := requireModerator(req)
-	if err != nil {
-		return err
-	}
-	err = h.reports.ReturnReport(req.Ctx, actor, req.R.PostFormValue("of"))
+	err := h.reports.ReturnReport(req.Ctx, req.User.Actor(), req.R.PostFormValue("of"))
 	if err != nil && !errors.Is(err, moderation.ErrReportNotHeld) {
 		return err
 	}

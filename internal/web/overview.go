@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"retwis/internal/app"
-	"retwis/internal/social"
 	"retwis/internal/social/live"
 	"retwis/internal/social/moderation"
 	"retwis/internal/web/metrics"
@@ -26,21 +25,9 @@ type overviewHandlers struct {
 	version string
 }
 
-// requireAdmin returns an error unless an admin or an owner is logged in. For everybody else the
-// page does not exist.
-func requireAdmin(req *request.Request) error {
-	if !req.LoggedIn || req.User.Role < social.Admin {
-		return fmt.Errorf("%w: %w", request.ErrNotModerator, request.ErrNotFound)
-	}
-	return nil
-}
-
 // page shows the state of the site. It reads counters, not the lists that they count:
 // ten commands and the memory of each server, whatever the size of the site.
 func (h *overviewHandlers) page(req *request.Request) error {
-	if err := requireAdmin(req); err != nil {
-		return err
-	}
 	var overview view.Overview
 	accounts, posts, err := h.app.Totals(req.Ctx)
 	if err != nil {
