@@ -112,9 +112,9 @@ func (h *moderationHandlers) decide(req *request.Request) error {
 	req.LogSecurity("moderation", person)
 	_, pid := audit.ParseTarget(target)
 	if held || d.Action == "delete" {
-		return req.ChangedPosts("/moderation", pid)
+		return req.Changed("/moderation", pid)
 	}
-	return req.ChangedPosts(view.CasePath(target)+"&done", pid)
+	return req.Changed(view.CasePath(target)+"&done", pid)
 }
 
 // untilIn returns the end of a limit or a suspension: the zero time for none.

@@ -23,7 +23,7 @@ func (h *postHandlers) action(do func(ctx context.Context, user social.User, pos
 		if err := do(req.Ctx, req.User, post.ID); err != nil {
 			return err
 		}
-		return req.ChangedPosts(req.ReturnTo(view.PostPath(post))+"#p"+strconv.FormatInt(post.ID, 10), post.ID)
+		return req.Changed(req.ReturnTo(view.PostPath(post))+"#p"+strconv.FormatInt(post.ID, 10), post.ID)
 	}
 }
 
@@ -51,7 +51,7 @@ func (h *postHandlers) reply(req *request.Request) error {
 	case err != nil:
 		return err
 	}
-	return req.ChangedPosts(view.PostPath(parent)+"#p"+strconv.FormatInt(post.ID, 10), parent.ID, post.ID)
+	return req.Changed(view.PostPath(parent)+"#p"+strconv.FormatInt(post.ID, 10), parent.ID, post.ID)
 }
 
 func (h *postHandlers) editForm(req *request.Request) error {
@@ -89,7 +89,7 @@ func (h *postHandlers) edit(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	return req.ChangedPosts(view.PostPath(post), post.ID)
+	return req.Changed(view.PostPath(post), post.ID)
 }
 
 // deleteForm asks whether to delete a post.
@@ -121,7 +121,7 @@ func (h *postHandlers) delete(req *request.Request) error {
 	if path := view.PostPath(post); to == path || strings.HasPrefix(to, path+"/") || strings.HasPrefix(to, path+"?") {
 		to = view.ProfilePath(req.User.Name) // its own pages are gone
 	}
-	return req.ChangedPosts(to, post.ID, post.Parent)
+	return req.Changed(to, post.ID, post.Parent)
 }
 
 // pin and unpin choose the post that is shown first on a profile.

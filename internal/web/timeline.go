@@ -113,7 +113,7 @@ func (h *timelineHandlers) post(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	return req.ChangedPosts("/home", post.ID)
+	return req.Changed("/home", post.ID)
 }
 
 // timelinePosts is how many posts a page of the public timeline has.

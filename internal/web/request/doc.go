@@ -9,7 +9,7 @@
 //     the process knows what others have changed.
 //  3. Site.identify reads the session's cookie.
 //  4. The page runs. It reads what it shows and calls Request.Render, or, after a change,
-//     Request.ChangedPosts, which redirects.
+//     Request.Changed, which redirects.
 //  5. Site.fail makes a page of an error; request.describe decides what it says.
 //  6. Site.logRequest writes a line for each failure.
 package request

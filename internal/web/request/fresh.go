@@ -6,12 +6,9 @@ import (
 	"strings"
 )
 
-// Changed redirects after a change; the next pages show it, whichever process
-// serves them.
-func (req *Request) Changed(to string) error { return req.ChangedPosts(to) }
-
-// ChangedPosts is Changed after a change of posts: 0 stands for none.
-func (req *Request) ChangedPosts(to string, ids ...int64) error {
+// Changed redirects after a change; the next pages show it, whichever process serves them.
+// ids are the posts that were changed: 0 stands for none.
+func (req *Request) Changed(to string, ids ...int64) error {
 	req.setCookie(freshCookie, formatFresh(append(ids, req.fresh...)), freshFor)
 	return req.Redirect(to)
 }
