@@ -58,28 +58,36 @@ func (h *settingsHandlers) editProfile(req *request.Request) error {
 }
 
 func (h *settingsHandlers) muted(req *request.Request) error {
-	return h.hiddenPeople(req, "/settings/muted", "unmute", "You haven't muted anyone.", h.relations.MutedPeople)
+	return h.hiddenPeople(req, hiddenList{"/settings/muted", "unmute", "You haven't muted anyone.", h.relations.MutedPeople})
 }
 
 func (h *settingsHandlers) blocked(req *request.Request) error {
-	return h.hiddenPeople(req, "/settings/blocked", "unblock", "You haven't blocked anyone.", h.relations.BlockedPeople)
+	return h.hiddenPeople(req, hiddenList{"/settings/blocked", "unblock", "You haven't blocked anyone.", h.relations.BlockedPeople})
 }
 
-func (h *settingsHandlers) hiddenPeople(req *request.Request, path, undo, empty string, list func(ctx context.Context, uid int64, cursor string, limit int) (social.People, error)) error {
+// hiddenList is a list of people that the session user has hidden.
+type hiddenList struct {
+	path  string
+	undo  string // see view.Person
+	empty string // the text of an empty list
+	read  func(ctx context.Context, uid int64, cursor string, limit int) (social.People, error)
+}
+
+func (h *settingsHandlers) hiddenPeople(req *request.Request, list hiddenList) error {
 	v, err := req.Viewer()
 	if err != nil {
 		return err
 	}
-	people, err := list(req.Ctx, req.User.ID, req.R.URL.Query().Get("before"), peopleOnPage)
+	people, err := list.read(req.Ctx, req.User.ID, req.R.URL.Query().Get("before"), peopleOnPage)
 	if err != nil {
 		return err
 	}
-	page, err := h.read.people(req, v, people, path)
+	page, err := h.read.people(req, v, people, list.path)
 	if err != nil {
 		return err
 	}
 	for i := range page.People {
-		page.People[i].Undo = undo
+		page.People[i].Undo = list.undo
 	}
-	return req.Render(http.StatusOK, view.HiddenPeoplePage(req.Frame("Settings"), page, empty))
+	return req.Render(http.StatusOK, view.HiddenPeoplePage(req.Frame("Settings"), page, list.empty))
 }
