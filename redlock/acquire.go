@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"retwis/redlock/internal/server"
 )
 
 // maxName is the longest name in bytes.
@@ -61,10 +63,10 @@ func (m *Manager) TryLock(ctx context.Context, name string, opts ...LockOptions)
 		return nil, fmt.Errorf("redlock: %q: %w: by this process for another %v",
 			name, ErrHeld, time.Until(until).Round(time.Millisecond))
 	}
-	l, r, err := m.attempt(ctx, op{name: name, value: randomText(), ttl: opt.TTL}, time.Now())
+	l, r, err := m.attempt(ctx, server.Op{Name: name, Value: server.RandomText(), TTL: opt.TTL}, time.Now())
 	if err != nil {
-		m.withdraw(r)
-		m.stats.refused(err)
+		m.voters.withdraw(r)
+		m.voters.stats.refused(err)
 		return nil, err
 	}
 	return m.start(ctx, l, opt, false), nil
@@ -89,9 +91,9 @@ func (m *Manager) check(ctx context.Context, name string) error {
 		return fmt.Errorf("redlock: %w: the name is empty", ErrName)
 	case len(name) > maxName:
 		return fmt.Errorf("redlock: %w: the name has %d bytes, and at most %d are allowed", ErrName, len(name), maxName)
-	case strings.HasPrefix(name, prefix):
-		return fmt.Errorf("redlock: %q: %w: names that begin with %q are reserved", name, ErrName, prefix)
-	case m.cluster && !sharesSlot(name):
+	case strings.HasPrefix(name, server.Prefix):
+		return fmt.Errorf("redlock: %q: %w: names that begin with %q are reserved", name, ErrName, server.Prefix)
+	case m.cluster && !server.SharesSlot(name):
 		return fmt.Errorf("redlock: %q: %w: on a Cluster a closing brace needs a hash tag before it", name, ErrName)
 	case m.isClosing():
 		return ErrClosed
@@ -110,14 +112,14 @@ func (m *Manager) acquire(ctx context.Context, name string, ttl time.Duration) (
 	if m.opt.Fencing || m.hints.wanted(name, begun) {
 		return m.queue(ctx, name, ttl, begun, 0)
 	}
-	l, r, err := m.attempt(ctx, op{name: name, value: randomText(), ttl: ttl, quick: true}, begun)
+	l, r, err := m.attempt(ctx, server.Op{Name: name, Value: server.RandomText(), TTL: ttl, Quick: true}, begun)
 	if err == nil {
 		return l, nil
 	}
 	m.localQueues.answered(name, err)
 	agreed, _, unsure := r.tally()
 	if agreed+unsure > 0 {
-		m.withdraw(r)
+		m.voters.withdraw(r)
 	}
 	if ctx.Err() != nil {
 		return nil, ended(ctx, name, err)
@@ -144,7 +146,7 @@ func (m *Manager) lockOptions(given []LockOptions) (LockOptions, error) {
 		if err := checkTTL("LockOptions", o.TTL); err != nil {
 			return opt, err
 		}
-		if drift := m.drift(o.TTL); m.opt.NodeTimeout+drift >= o.TTL {
+		if drift := m.voters.drift(o.TTL); m.opt.NodeTimeout+drift >= o.TTL {
 			return opt, fmt.Errorf("redlock: LockOptions.TTL is %v: it must be more than Options.NodeTimeout of %v and the drift of %v together",
 				o.TTL, m.opt.NodeTimeout, drift)
 		}

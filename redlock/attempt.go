@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"retwis/redlock/internal/server"
 )
 
 // ask starts a round on a set of servers.
-func (v *voters) ask(o op, to nodeSet) *round {
+func (v *voters) ask(o server.Op, to nodeSet) *round {
 	r := newRound(v.nodes, v.quorum, o, time.Now())
 	r.send(to)
 	return r
@@ -15,41 +17,41 @@ func (v *voters) ask(o op, to nodeSet) *round {
 
 // attempt asks all servers for a name once. It also returns the round of a failed
 // attempt: a caller that gives up must withdraw it.
-func (m *Manager) attempt(ctx context.Context, o op, now time.Time) (*Lock, *round, error) {
-	o.kind, o.fence = opAcquire, m.opt.Fencing
-	o.grant, o.line, o.within = m.opt.grantTime(), m.opt.lineTime(), m.opt.askTime()
-	r := newRound(m.nodes, m.quorum, o, now)
-	r.untilMajority = o.queue || o.quick
-	r.send(m.all)
+func (m *Manager) attempt(ctx context.Context, o server.Op, now time.Time) (*Lock, *round, error) {
+	o.Kind, o.Fence = server.Acquire, m.opt.Fencing
+	o.Grant, o.Line, o.Within = m.opt.grantTime(), m.opt.lineTime(), m.opt.askTime()
+	r := newRound(m.voters.nodes, m.voters.quorum, o, now)
+	r.untilMajority = o.Queue || o.Quick
+	r.send(m.voters.all)
 	won, cause := r.await(ctx, m.opt.NodeTimeout)
 	switch {
 	case cause != nil:
-		return nil, r, waitError(o.name, cause, r.err(m.opt.NodeTimeout))
+		return nil, r, waitError(o.Name, cause, r.err(m.opt.NodeTimeout))
 	case !won:
 		return nil, r, r.err(m.opt.NodeTimeout)
 	}
 	var token uint64
-	if o.fence {
+	if o.Fence {
 		var err error
-		if token, err = m.resolveToken(ctx, r); err != nil {
+		if token, err = m.voters.resolveToken(ctx, r); err != nil {
 			return nil, r, err
 		}
 	}
-	until := m.validUntil(r)
+	until := m.voters.validUntil(r)
 	if !time.Now().Before(until) {
 		return nil, r, fmt.Errorf("redlock: %q: %w: the answers took %v, longer than the lock is valid",
-			o.name, ErrNoQuorum, time.Since(r.start).Round(time.Millisecond))
+			o.Name, ErrNoQuorum, time.Since(r.start).Round(time.Millisecond))
 	}
-	m.stats.acquired.Add(1)
+	m.voters.stats.acquired.Add(1)
 	return &Lock{
-		m: m, chainStart: now, name: o.name, value: o.value, token: token, ttl: o.ttl, until: until,
-		servers: r.sentTo(), queued: o.queue,
+		m: m, chainStart: now, name: o.Name, value: o.Value, token: token, ttl: o.TTL, until: until,
+		servers: r.sentTo(), queued: o.Queue,
 	}, r, nil
 }
 
 // validUntil returns when a lock that a round took or extended ends.
 func (v *voters) validUntil(r *round) time.Time {
-	return r.start.Add(r.ttl - v.drift(r.ttl))
+	return r.start.Add(r.TTL - v.drift(r.TTL))
 }
 
 // drift returns the safety margin for clock drift: Options.Drift, in proportion for
@@ -76,14 +78,14 @@ func (v *voters) resolveToken(ctx context.Context, r *round) (uint64, error) {
 		// The servers without a counter may be the ones that knew the last token.
 		token += tokenMargin
 	case agreed >= v.quorum:
-		r.raiseBelow(token, func(i int) { v.ask(op{kind: opRaise, name: r.name, token: token}, 1<<i) })
+		r.raiseBelow(token, func(i int) { v.ask(server.Op{Kind: server.Raise, Name: r.Name, Token: token}, 1<<i) })
 		return token, nil
 	}
-	raise := v.ask(op{kind: opRaise, name: r.name, token: token}, v.all)
+	raise := v.ask(server.Op{Kind: server.Raise, Name: r.Name, Token: token}, v.all)
 	won, cause := raise.await(ctx, v.opt.NodeTimeout)
 	switch {
 	case cause != nil:
-		return 0, waitError(r.name, cause, nil)
+		return 0, waitError(r.Name, cause, nil)
 	case !won:
 		return 0, fmt.Errorf("fencing token not resolved: %w", raise.err(v.opt.NodeTimeout))
 	}
@@ -93,15 +95,15 @@ func (v *voters) resolveToken(ctx context.Context, r *round) (uint64, error) {
 // withdraw releases whatever servers may have given, and leaves the queue. The value
 // must not be used again, because the release may arrive late.
 func (v *voters) withdraw(r *round) {
-	v.release(r.op, r.sentTo())
+	v.release(r.Op, r.sentTo())
 }
 
 // release sends the release of what an op has taken.
-func (v *voters) release(taken op, from nodeSet) *round {
+func (v *voters) release(taken server.Op, from nodeSet) *round {
 	now := time.Now()
-	r := newRound(v.nodes, v.quorum, op{
-		kind: opRelease, name: taken.name, value: taken.value, chain: taken.chain, position: taken.position,
-		queue: taken.queue, free: taken.free, every: taken.every, grant: v.opt.grantTime(), until: now.Add(taken.ttl),
+	r := newRound(v.nodes, v.quorum, server.Op{
+		Kind: server.Release, Name: taken.Name, Value: taken.Value, Chain: taken.Chain, Position: taken.Position,
+		Queue: taken.Queue, Free: taken.Free, Every: taken.Every, Grant: v.opt.grantTime(), Until: now.Add(taken.TTL),
 	}, now)
 	r.send(from)
 	return r

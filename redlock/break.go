@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"retwis/redlock/internal/server"
 )
 
 // Break frees a name regardless of its holder, and hands it to the next waiter. It
@@ -34,8 +36,8 @@ func (m *Manager) Break(ctx context.Context, name string) (Status, error) {
 	}
 	for value, servers := range values {
 		now := time.Now()
-		r := newRound(m.nodes, m.quorum, op{
-			kind: opRelease, name: name, value: value, grant: m.opt.grantTime(), until: now.Add(m.opt.TTL),
+		r := newRound(m.voters.nodes, m.voters.quorum, server.Op{
+			Kind: server.Release, Name: name, Value: value, Grant: m.opt.grantTime(), Until: now.Add(m.opt.TTL),
 		}, now)
 		r.all = true
 		r.send(servers)
@@ -45,16 +47,16 @@ func (m *Manager) Break(ctx context.Context, name string) (Status, error) {
 		r.mu.Lock()
 		for i, answered := range r.replies {
 			switch {
-			case !servers.has(i) || answered.answer == yes || answered.answer == no: // no: another client has it meanwhile
-			case answered.err != nil:
-				failed[i] = answered.err
+			case !servers.has(i) || answered.Answer == server.Yes || answered.Answer == server.No: // no: another client has it meanwhile
+			case answered.Err != nil:
+				failed[i] = answered.Err
 			default:
 				failed[i] = fmt.Errorf("timeout after %v", unlockTimeouts*m.opt.NodeTimeout)
 			}
 		}
 		r.mu.Unlock()
 	}
-	if len(failed) < m.quorum {
+	if len(failed) < m.voters.quorum {
 		return before, nil
 	}
 	var reasons []string

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"retwis/redlock/internal/server"
 )
 
 var (
@@ -14,7 +16,7 @@ var (
 	// ErrRefused says that a majority is impossible because servers rejected the
 	// request for a reason that waiting does not change: missing permissions, a
 	// wrong password or certificate, a replica, or a node of a Cluster.
-	ErrRefused = errors.New("refused by the servers")
+	ErrRefused = server.ErrRefused
 	// ErrLost says that a lock is no longer held, or cannot be shown to be:
 	// its time ran out, or a majority of the servers lost it.
 	ErrLost = errors.New("lock lost")
@@ -35,7 +37,7 @@ var (
 	// unchanged.
 	ErrNotLock = errors.New("the key of this name holds something that is not a lock")
 	// ErrClosed says that the manager was closed.
-	ErrClosed = errors.New("redlock: manager closed")
+	ErrClosed = server.ErrClosed
 )
 
 // waitError returns why a wait ended, with the last reason for waiting.

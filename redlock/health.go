@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"retwis/redlock/internal/server"
 )
 
 // NodeHealth is the state of one server.
@@ -22,9 +24,9 @@ func (m *Manager) Health(ctx context.Context) ([]NodeHealth, error) {
 	if m.isClosing() {
 		return nil, ErrClosed
 	}
-	r := newRound(m.nodes, m.quorum, op{kind: opBoot}, time.Now())
+	r := newRound(m.voters.nodes, m.voters.quorum, server.Op{Kind: server.Boot}, time.Now())
 	r.all = true
-	r.send(m.all)
+	r.send(m.voters.all)
 	if _, cause := r.await(ctx, m.opt.NodeTimeout); cause != nil {
 		return nil, fmt.Errorf("redlock: health: %w", cause)
 	}
@@ -33,10 +35,10 @@ func (m *Manager) Health(ctx context.Context) ([]NodeHealth, error) {
 	health := make([]NodeHealth, len(r.replies))
 	for i, answered := range r.replies {
 		health[i] = NodeHealth{
-			Node: m.nodes[i].server.name(), Votes: answered.answer == yes && answered.quarantined == 0,
-			Since: answered.since, Quarantined: answered.quarantined, TTL: answered.ttl, Err: answered.err,
+			Node: m.voters.nodes[i].server.Name(), Votes: answered.Answer == server.Yes && answered.Quarantined == 0,
+			Since: answered.Since, Quarantined: answered.Quarantined, TTL: answered.TTL, Err: answered.Err,
 		}
-		if answered.answer == unanswered {
+		if answered.Answer == server.Unanswered {
 			health[i].Err = fmt.Errorf("timeout after %v", m.opt.NodeTimeout)
 		}
 	}
@@ -62,9 +64,9 @@ type Stats struct {
 
 // Stats returns the counts so far.
 func (m *Manager) Stats() Stats {
-	c := &m.stats
+	c := &m.voters.stats
 	voting, now := 0, time.Now()
-	for _, n := range m.nodes {
+	for _, n := range m.voters.nodes {
 		if n.voting.Load() && n.answers(now) {
 			voting++
 		}

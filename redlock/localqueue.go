@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"retwis/redlock/internal/server"
 )
 
 // The number of handovers within a process before the lock goes back to the servers, so
@@ -98,7 +100,7 @@ func (gs *localQueues) wait(ctx context.Context, name string, t *localWaiter, cl
 	gs.mu.Unlock()
 	// It was handed over at this moment: release it to the next waiter.
 	if l := <-t.given; l != nil {
-		l.m.release(l.op(opRelease), l.servers)
+		l.m.voters.release(l.op(server.Release), l.servers)
 	}
 	gs.leave(name)
 	return nil, err

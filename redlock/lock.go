@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"sync"
 	"time"
+
+	"retwis/redlock/internal/server"
 )
 
 // Lock is a name that is held. Many goroutines may use it.
@@ -18,9 +19,9 @@ type Lock struct {
 	token      uint64
 	servers    nodeSet // the servers that may have it
 	ttl        time.Duration
-	handovers  int       // handovers within the process
-	chain      *chain    // of their values; nil: none
-	chainStart time.Time // the start of the first lock in that chain
+	handovers  int           // handovers within the process
+	chain      *server.Chain // of their values; nil: none
+	chainStart time.Time     // the start of the first lock in that chain
 	// queued says that it was waited for: a server may still have it in its queue.
 	queued bool
 
@@ -118,7 +119,7 @@ func (l *Lock) Extend(ctx context.Context) error {
 	if err := l.mayExtend(); err != nil {
 		return err
 	}
-	r := l.m.ask(l.op(opExtend), l.servers)
+	r := l.m.voters.ask(l.op(server.Extend), l.servers)
 	won, cause := r.await(ctx, l.m.opt.NodeTimeout)
 	switch {
 	case cause != nil:
@@ -165,7 +166,7 @@ func (l *Lock) prolong(r *round) error {
 	}
 	l.unconfirmed = false
 	l.wanted = l.wanted || r.waiters()
-	until := l.m.validUntil(r)
+	until := l.m.voters.validUntil(r)
 	if !l.limit.IsZero() && l.limit.Before(until) {
 		until = l.limit
 	}
@@ -180,7 +181,7 @@ func (l *Lock) prolong(r *round) error {
 		}
 		return l.over
 	}
-	l.m.stats.extended.Add(1)
+	l.m.voters.stats.extended.Add(1)
 	l.recordOwner(false)
 	return nil
 }
@@ -217,20 +218,20 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	case over == context.Canceled:
 		return l.unlocked()
 	case valid && !unconfirmed && l.handovers < handovers && l.m.localQueues.handOver(l):
-		l.m.stats.handed.Add(1)
+		l.m.voters.stats.handed.Add(1)
 		return nil
 	}
 	var gap, every time.Duration
 	if valid && (l.queued || wanted || l.handovers >= handovers) {
 		gap, every = l.m.gaps.next(l.name, now)
 	}
-	freed := l.op(opRelease)
-	freed.free, freed.every = gap, every
-	r := l.m.release(freed, l.servers)
+	freed := l.op(server.Release)
+	freed.Free, freed.Every = gap, every
+	r := l.m.voters.release(freed, l.servers)
 	l.recordOwner(true)
 	if gap > 0 {
 		l.m.hints.note(l.name, now) // so that no goroutine here takes it by the fast attempt
-		l.m.endGap(gap, r.op, l.servers)
+		l.m.endGap(gap, r.Op, l.servers)
 	}
 	l.m.localQueues.drop(l)
 	won, cause := r.await(ctx, unlockTimeouts*l.m.opt.NodeTimeout)
@@ -252,7 +253,7 @@ func (l *Lock) end(why error) {
 	}
 	l.over = why
 	if errors.Is(why, ErrLost) {
-		l.m.stats.lost.Add(1)
+		l.m.voters.stats.lost.Add(1)
 	}
 	if l.ctx != nil {
 		l.expiry.Stop()
@@ -287,15 +288,26 @@ func (l *Lock) expired() error {
 func (l *Lock) unlocked() error { return fmt.Errorf("redlock: %q: %w", l.name, ErrUnlocked) }
 
 // op returns an op on the servers that have the lock.
-func (l *Lock) op(what kind) op {
-	o := op{kind: what, name: l.name, value: l.value, position: l.handovers, chain: l.chain, ttl: l.ttl}
-	if what == opRelease {
-		o.queue = l.queued
+func (l *Lock) op(what server.Kind) server.Op {
+	o := server.Op{Kind: what, Name: l.name, Value: l.value, Position: l.handovers, Chain: l.chain, TTL: l.ttl}
+	if what == server.Release {
+		o.Queue = l.queued
 		if l.chain != nil {
-			o.ttl, o.queue = l.chain.longest() // a server that missed handovers may keep it for so long
+			o.TTL, o.Queue = l.chain.Longest() // a server that missed handovers may keep it for so long
 		}
 	}
 	return o
+}
+
+// next returns the chain of a lock that is handed over, with the value of the next
+// holder.
+func (l *Lock) next(value string, ttl time.Duration) *server.Chain {
+	c := l.chain
+	if c == nil {
+		c = server.NewChain(len(l.m.voters.nodes), l.value, l.ttl, l.queued)
+	}
+	c.Add(value, ttl)
+	return c
 }
 
 // takeOver turns a lock that was handed over within the process into the caller's,
@@ -306,14 +318,14 @@ func (m *Manager) takeOver(ctx context.Context, given *Lock, ttl time.Duration) 
 	given.mu.Lock()
 	until := given.until
 	given.mu.Unlock()
-	value := randomText()
+	value := server.RandomText()
 	l := &Lock{
 		m: m, name: given.name, value: value, chain: given.next(value, ttl), token: given.token,
 		servers: given.servers, handovers: given.handovers + 1, chainStart: given.chainStart, ttl: ttl, until: until,
 	}
-	changed := l.op(opExtend)
-	changed.fence = m.opt.Fencing
-	r := newRound(m.nodes, m.quorum, changed, time.Now())
+	changed := l.op(server.Extend)
+	changed.Fence = m.opt.Fencing
+	r := newRound(m.voters.nodes, m.voters.quorum, changed, time.Now())
 	background := !m.opt.Fencing && time.Until(until) > ttl/2
 	if background {
 		r.then = func(won bool) { l.changed(r, won) }
@@ -322,11 +334,11 @@ func (m *Manager) takeOver(ctx context.Context, given *Lock, ttl time.Duration) 
 	if !background {
 		won, _ := r.await(ctx, m.opt.NodeTimeout)
 		if won && m.opt.Fencing {
-			token, err := m.resolveToken(ctx, r)
+			token, err := m.voters.resolveToken(ctx, r)
 			l.token, won = token, err == nil
 		}
 		if !won || l.prolong(r) != nil {
-			m.release(l.op(opRelease), l.servers)
+			m.voters.release(l.op(server.Release), l.servers)
 			return nil
 		}
 	}
@@ -425,24 +437,24 @@ func (l *Lock) recordOwner(gone bool) {
 		return
 	}
 	host, _ := os.Hostname()
-	record := l.op(opOwner)
-	record.owner = &ownerArgs{host, strconv.Itoa(os.Getpid()), strconv.FormatInt(l.since.UnixMilli(), 10), l.owner, gone}
-	l.m.ask(record, l.servers)
+	record := l.op(server.RecordOwner)
+	record.Owner = &server.Holder{Host: host, PID: os.Getpid(), Since: l.since, Text: l.owner, Gone: gone}
+	l.m.voters.ask(record, l.servers)
 }
 
 // endGap ends a gap: the servers grant the name to the next waiter, unless another
 // client has taken it. Until then it asks them whether one has.
-func (m *Manager) endGap(gap time.Duration, taken op, from nodeSet) {
+func (m *Manager) endGap(gap time.Duration, taken server.Op, from nodeSet) {
 	step := gap + time.Millisecond
-	if !m.gaps.shared(taken.name, time.Now()) {
+	if !m.gaps.shared(taken.Name, time.Now()) {
 		step = min(step, gapPoll)
 	}
 	time.AfterFunc(step, func() {
-		r := newRound(m.nodes, m.quorum, taken, time.Now())
+		r := newRound(m.voters.nodes, m.voters.quorum, taken, time.Now())
 		r.all = true
 		r.then = func(bool) {
 			if r.foreign() {
-				m.gaps.noteForeign(taken.name, time.Now())
+				m.gaps.noteForeign(taken.Name, time.Now())
 			}
 		}
 		r.send(from)

@@ -69,19 +69,20 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/rueidis"
+	"retwis/redlock/internal/server"
 
-	"retwis/redlock/internal/clock"
+	"github.com/redis/rueidis"
 )
 
 // Manager makes locks on one set of servers. Many goroutines may use it. One Manager
 // per process is best: its goroutines then queue locally without asking the servers.
 type Manager struct {
-	*voters
+	opt         Options
+	voters      *voters
 	localQueues localQueues
 	hints       hints
 	gaps        gaps
-	// cluster says that names are keys of a Cluster, see sharesSlot.
+	// cluster says that names are keys of a Cluster, see SharesSlot.
 	cluster bool
 
 	mu sync.Mutex
@@ -105,17 +106,12 @@ type Manager struct {
 // and Lock keeps trying. The same server twice is an error, because it would have
 // two votes.
 func New(nodes []rueidis.Client, opt Options) (*Manager, error) {
-	servers := make([]*redisServer, len(nodes))
+	servers := make([]*server.Redis, len(nodes))
 	for i, client := range nodes {
 		if client == nil {
 			return nil, fmt.Errorf("redlock: node %d is nil", i)
 		}
-		servers[i] = &redisServer{
-			label:    label(i, client),
-			client:   client,
-			cluster:  client.Mode() == rueidis.ClientModeCluster,
-			failover: client.Mode() != rueidis.ClientModeStandalone,
-		}
+		servers[i] = server.NewRedis(client, label(i, client))
 	}
 	return newRedisManager(servers, opt)
 }
@@ -133,15 +129,15 @@ func label(i int, client rueidis.Client) string {
 // rediss://host?ca=FILE&cert=FILE&key=FILE (docs/operations.md lists the
 // parameters). Close closes them.
 func Dial(urls []string, opt Options) (*Manager, error) {
-	servers := make([]*redisServer, len(urls))
+	servers := make([]*server.Redis, len(urls))
 	for i, url := range urls {
-		s, err := newDialedServer(url)
+		s, err := server.Dial(url)
 		if err != nil {
 			return nil, fmt.Errorf("redlock: node %d: %w", i, err)
 		}
 		for _, other := range servers[:i] {
-			if other.label == s.label {
-				return nil, fmt.Errorf("redlock: nodes are the same server twice: %s", s.label)
+			if other.Name() == s.Name() {
+				return nil, fmt.Errorf("redlock: nodes are the same server twice: %s", s.Name())
 			}
 		}
 		servers[i] = s
@@ -149,23 +145,19 @@ func Dial(urls []string, opt Options) (*Manager, error) {
 	return newRedisManager(servers, opt)
 }
 
-func newRedisManager(servers []*redisServer, opt Options) (*Manager, error) {
-	scripts, machine := newScripts(), clock.Machine()
-	plain := make([]server, len(servers))
+func newRedisManager(servers []*server.Redis, opt Options) (*Manager, error) {
+	plain := make([]server.Server, len(servers))
 	for i, s := range servers {
-		s.index, s.scripts, s.clock = i, scripts, machine
 		plain[i] = s
 	}
 	return newManager(plain, opt, func(m *Manager) {
-		for _, s := range servers {
-			s.id, s.records = m.id, m.records
-			m.cluster = m.cluster || s.cluster
-		}
+		server.Prepare(servers, m.voters.id, m.voters.records)
+		m.cluster = slices.ContainsFunc(servers, (*server.Redis).IsCluster)
 	})
 }
 
 // newManager makes a Manager and asks the servers for their identity.
-func newManager(servers []server, opt Options, prepare func(*Manager)) (*Manager, error) {
+func newManager(servers []server.Server, opt Options, prepare func(*Manager)) (*Manager, error) {
 	opt, err := opt.withDefaults()
 	switch {
 	case err != nil:
@@ -176,19 +168,20 @@ func newManager(servers []server, opt Options, prepare func(*Manager)) (*Manager
 		return nil, fmt.Errorf("redlock: %d nodes given: at most %d make sense", len(servers), maxNodes)
 	}
 	m := &Manager{
+		opt: opt,
 		voters: &voters{
 			opt:      opt,
-			id:       randomText(),
+			id:       server.RandomText(),
 			quorum:   len(servers)/2 + 1,
 			all:      1<<len(servers) - 1,
-			records:  newRecords(len(servers), opt.TTL),
+			records:  server.NewRecords(len(servers), opt.TTL),
 			draining: make(chan struct{}),
 		},
 		closing: make(chan struct{}),
 	}
 	m.localQueues.init()
-	m.waiters.init(m.quorum)
-	m.timers.New = func() any {
+	m.voters.waiters.init(m.voters.quorum)
+	m.voters.timers.New = func() any {
 		timer := time.NewTimer(time.Hour)
 		timer.Stop()
 		return timer
@@ -197,12 +190,12 @@ func newManager(servers []server, opt Options, prepare func(*Manager)) (*Manager
 	m.gaps.seed = m.hints.seed
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	for i, s := range servers {
-		m.nodes = append(m.nodes, newNode(m.voters, i, s))
+		m.voters.nodes = append(m.voters.nodes, newNode(m.voters, i, s))
 	}
 	if prepare != nil {
 		prepare(m)
 	}
-	for _, n := range m.nodes {
+	for _, n := range m.voters.nodes {
 		m.work.Add(1)
 		go func() {
 			defer m.work.Done()
@@ -222,17 +215,17 @@ const discoverTime = time.Second
 // discover waits until a majority of the servers is known, and a moment longer for
 // the rest. It fails only if a server is there twice.
 func (m *Manager) discover() error {
-	r := m.ask(op{kind: opBoot, ttl: m.opt.TTL}, m.all)
+	r := m.voters.ask(server.Op{Kind: server.Boot, TTL: m.opt.TTL}, m.voters.all)
 	begun := time.Now()
 	_, _ = r.await(m.ctx, discoverTime)
-	everyone := newRound(m.nodes, len(m.nodes), r.op, time.Now())
+	everyone := newRound(m.voters.nodes, len(m.voters.nodes), r.Op, time.Now())
 	everyone.all = true
-	everyone.send(m.all)
+	everyone.send(m.voters.all)
 	_, _ = everyone.await(m.ctx, min(m.opt.NodeTimeout, discoverTime-time.Since(begun)))
 	everyone.mu.Lock()
 	defer everyone.mu.Unlock()
 	for _, answered := range everyone.replies {
-		if twice := (*duplicateError)(nil); errors.As(answered.err, &twice) {
+		if twice := (*duplicateError)(nil); errors.As(answered.Err, &twice) {
 			return fmt.Errorf("redlock: %w", twice)
 		}
 	}
@@ -252,9 +245,9 @@ func (m *Manager) SkipQuarantine(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, skipTime)
 	defer cancel()
 	for {
-		r := newRound(m.nodes, len(m.nodes), op{kind: opBoot, ttl: m.opt.TTL, skipQuarantine: true}, time.Now())
+		r := newRound(m.voters.nodes, len(m.voters.nodes), server.Op{Kind: server.Boot, TTL: m.opt.TTL, SkipQuarantine: true}, time.Now())
 		r.all = true
-		r.send(m.all)
+		r.send(m.voters.all)
 		won, cause := r.await(ctx, skipTime)
 		switch {
 		case won:
@@ -266,7 +259,7 @@ func (m *Manager) SkipQuarantine(ctx context.Context) error {
 			case <-ctx.Done():
 			}
 		}
-		return fmt.Errorf("redlock: not all servers were reached, but those that agreed vote: %d of %d agreed (%s)", r.agreed(), len(m.nodes), r.reasons(skipTime))
+		return fmt.Errorf("redlock: not all servers were reached, but those that agreed vote: %d of %d agreed (%s)", r.agreed(), len(m.voters.nodes), r.reasons(skipTime))
 	}
 }
 
@@ -278,7 +271,7 @@ func (m *Manager) Close() error {
 	m.closeOnce.Do(func() {
 		close(m.closing)
 		m.calls.Lock()
-		close(m.draining)
+		close(m.voters.draining)
 		m.localQueues.close()
 		m.calls.Unlock()
 		drained := make(chan struct{})
@@ -288,8 +281,8 @@ func (m *Manager) Close() error {
 		}()
 		m.drain(drained)
 		m.cancel()
-		for _, n := range m.nodes {
-			n.server.close()
+		for _, n := range m.voters.nodes {
+			n.server.Close()
 		}
 		<-drained
 		m.listeners.Wait()
@@ -311,7 +304,7 @@ func (m *Manager) drain(done <-chan struct{}) {
 		case <-end.C:
 			return
 		case now := <-look.C:
-			if !slices.ContainsFunc(m.nodes, func(n *node) bool { return n.answers(now) }) {
+			if !slices.ContainsFunc(m.voters.nodes, func(n *node) bool { return n.answers(now) }) {
 				return
 			}
 		}

@@ -8,13 +8,14 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"retwis/redlock/internal/server"
 )
 
 // Errors of a node that does not ask its server.
 var (
 	errNotAsked  = errors.New("not asked")
 	errNeverHeld = errors.New("never held")
-	errNotLock   = errors.New("the key holds another type")
 )
 
 const (
@@ -32,7 +33,7 @@ const (
 // node timeout, or cannot be reached, gets no new requests until it is back, so that
 // it costs the others no time; releases for it are kept until the lock has expired.
 type node struct {
-	server server
+	server server.Server
 	index  int
 	voters *voters
 
@@ -55,11 +56,11 @@ type node struct {
 	quarantined bool // by its last reply
 	identified  bool
 	retries     []*round
-	ops         []*op
-	replies     []reply
+	ops         []*server.Op
+	replies     []server.Reply
 }
 
-func newNode(v *voters, index int, s server) *node {
+func newNode(v *voters, index int, s server.Server) *node {
 	return &node{voters: v, index: index, server: s, wake: make(chan struct{}, 1)}
 }
 
@@ -67,9 +68,9 @@ func newNode(v *voters, index int, s server) *node {
 // not to answer in time. It reports whether the server may receive it.
 func (n *node) send(r *round) bool {
 	n.mu.Lock()
-	if err := n.unavailable(r.start); err != nil && (r.kind != opRelease || n.closed) {
+	if err := n.unavailable(r.start); err != nil && (r.Kind != server.Release || n.closed) {
 		n.mu.Unlock()
-		r.vote(n.index, reply{answer: failed, err: err})
+		r.vote(n.index, server.Reply{Answer: server.Failed, Err: err})
 		return false
 	}
 	n.queue = append(n.queue, r)
@@ -150,7 +151,7 @@ func (n *node) take(into []*round) []*round {
 	now := time.Now()
 	if !now.Before(n.downUntil) {
 		for _, r := range n.retries {
-			if now.Before(r.until) && len(into) < maxBatch {
+			if now.Before(r.Until) && len(into) < maxBatch {
 				into = append(into, r)
 			}
 		}
@@ -182,14 +183,14 @@ func (n *node) serve(ctx context.Context, batch []*round) {
 	}
 	n.mu.Unlock()
 	if down != nil {
-		n.answerAll(batch, reply{answer: failed, err: down})
+		n.answerAll(batch, server.Reply{Answer: server.Failed, Err: down})
 		n.batchDone()
 		return
 	}
 	if !n.identified {
 		if err := n.identify(ctx); err != nil {
 			n.unreachable(err)
-			n.answerAll(batch, reply{answer: failed, err: err})
+			n.answerAll(batch, server.Reply{Answer: server.Failed, Err: err})
 			n.batchDone()
 			return
 		}
@@ -198,17 +199,17 @@ func (n *node) serve(ctx context.Context, batch []*round) {
 	n.ops = n.ops[:0]
 	late := n.since.Add(-n.voters.opt.NodeTimeout)
 	for _, r := range batch {
-		if r.kind != opRelease && r.start.Before(late) {
+		if r.Kind != server.Release && r.start.Before(late) {
 			// Decided without this server long ago.
-			r.vote(n.index, reply{answer: failed, err: errNotAsked})
+			r.vote(n.index, server.Reply{Answer: server.Failed, Err: errNotAsked})
 			continue
 		}
 		batch[len(n.ops)] = r
-		n.ops = append(n.ops, &r.op)
+		n.ops = append(n.ops, &r.Op)
 	}
 	batch = batch[:len(n.ops)]
-	n.replies = append(n.replies[:0], make([]reply, len(batch))...)
-	n.server.run(ctx, n.ops, n.replies)
+	n.replies = append(n.replies[:0], make([]server.Reply, len(batch))...)
+	n.server.Run(ctx, n.ops, n.replies)
 	n.batchDone()
 	n.pass(batch)
 }
@@ -225,11 +226,11 @@ func (n *node) pass(batch []*round) {
 	var broken error
 	for i, r := range batch {
 		answered := n.replies[i]
-		if answered.broken {
-			broken = answered.err
+		if answered.Broken {
+			broken = answered.Err
 			n.retryLater(r)
 		}
-		n.noteVote(r.kind, answered)
+		n.noteVote(r.Kind, answered)
 		r.vote(n.index, answered)
 	}
 	switch {
@@ -245,23 +246,23 @@ func (n *node) pass(batch []*round) {
 }
 
 // noteVote records whether the server votes, if a reply says so.
-func (n *node) noteVote(asked kind, answered reply) {
-	left := answered.quarantined
-	if answered.err != nil { // errors.As allocates
-		if refusal := (quarantineError{}); errors.As(answered.err, &refusal) {
-			left = refusal.left
+func (n *node) noteVote(asked server.Kind, answered server.Reply) {
+	left := answered.Quarantined
+	if answered.Err != nil { // errors.As allocates
+		if refusal := (server.QuarantineError{}); errors.As(answered.Err, &refusal) {
+			left = refusal.Left
 		}
 	}
 	switch {
-	case answered.broken:
+	case answered.Broken:
 		n.voting.Store(false)
 	case left > 0:
 		n.voting.Store(false)
 		if !n.quarantined {
 			n.quarantined = true
-			n.log(slog.LevelWarn, "server does not vote", quarantineError{left})
+			n.log(slog.LevelWarn, "server does not vote", server.QuarantineError{Left: left})
 		}
-	case answered.answer != failed && (asked == opAcquire || asked == opBoot):
+	case answered.Answer != server.Failed && (asked == server.Acquire || asked == server.Boot):
 		n.voting.Store(true)
 		if n.quarantined {
 			n.quarantined = false
@@ -272,24 +273,24 @@ func (n *node) noteVote(asked kind, answered reply) {
 
 // retryLater keeps a release for another try.
 func (n *node) retryLater(r *round) {
-	if r.kind == opRelease && time.Now().Before(r.until) {
+	if r.Kind == server.Release && time.Now().Before(r.Until) {
 		n.retries = append(n.retries, r)
 	}
 }
 
 // identify makes the server known to the manager, once per connection.
 func (n *node) identify(ctx context.Context) error {
-	ask := op{kind: opBoot, ttl: n.voters.opt.TTL}
-	replies := make([]reply, 1)
-	n.server.run(ctx, []*op{&ask}, replies)
-	if replies[0].answer != yes {
-		return replies[0].err
+	ask := server.Op{Kind: server.Boot, TTL: n.voters.opt.TTL}
+	replies := make([]server.Reply, 1)
+	n.server.Run(ctx, []*server.Op{&ask}, replies)
+	if replies[0].Answer != server.Yes {
+		return replies[0].Err
 	}
 	if err := n.voters.checkIdentity(n.index, replies[0]); err != nil {
 		return err
 	}
 	n.identified = true
-	n.noteVote(opBoot, replies[0])
+	n.noteVote(server.Boot, replies[0])
 	return nil
 }
 
@@ -307,7 +308,7 @@ func (n *node) unreachable(err error) {
 	n.mu.Unlock()
 }
 
-func (n *node) answerAll(batch []*round, answered reply) {
+func (n *node) answerAll(batch []*round, answered server.Reply) {
 	for _, r := range batch {
 		n.retryLater(r)
 		r.vote(n.index, answered)
@@ -321,7 +322,7 @@ func (n *node) rejectAll() {
 	n.queue, n.closed = nil, true
 	n.mu.Unlock()
 	for _, r := range left {
-		r.vote(n.index, reply{answer: failed, err: ErrClosed})
+		r.vote(n.index, server.Reply{Answer: server.Failed, Err: ErrClosed})
 	}
 }
 
@@ -331,7 +332,7 @@ func (n *node) listen(ctx context.Context) {
 	pause := redialMin
 	for ctx.Err() == nil {
 		begun := time.Now()
-		_ = n.server.listen(ctx, channel(n.voters.id), n.listening, func(message string, votes bool) {
+		_ = n.server.Listen(ctx, server.Channel(n.voters.id), n.listening, func(message string, votes bool) {
 			n.voters.waiters.granted(n.index, parseGrant(message), votes)
 		})
 		n.subscribed.Store(false)
@@ -356,7 +357,7 @@ func (n *node) log(level slog.Level, message string, err error) {
 	if n.voters.opt.Logger == nil {
 		return
 	}
-	args := []any{"server", n.server.name()}
+	args := []any{"server", n.server.Name()}
 	if err != nil {
 		args = append(args, "err", err)
 	}
@@ -370,7 +371,7 @@ type voters struct {
 	nodes   []*node
 	quorum  int
 	all     nodeSet
-	records *records
+	records *server.Records
 	waiters waiters
 	timers  sync.Pool // of the rounds
 	stats   counters
@@ -379,9 +380,9 @@ type voters struct {
 }
 
 // checkIdentity records what node i reported about its server.
-func (v *voters) checkIdentity(i int, answered reply) error {
-	if twin := v.records.observe(i, answered); twin >= 0 {
-		return &duplicateError{v.nodes[twin].server.name(), v.nodes[i].server.name()}
+func (v *voters) checkIdentity(i int, answered server.Reply) error {
+	if twin := v.records.Observe(i, answered); twin >= 0 {
+		return &duplicateError{v.nodes[twin].server.Name(), v.nodes[i].server.Name()}
 	}
 	return nil
 }

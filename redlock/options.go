@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
-	"unicode"
-	"unicode/utf8"
+
+	"retwis/redlock/internal/server"
 )
 
 // Options of a Manager. The zero value is a good default.
@@ -137,13 +137,9 @@ type LockOptions struct {
 	Owner string
 }
 
-const (
-	// maxTTL is the longest TTL: all clients wait that long after a holder died or
-	// a server was restarted. A live holder extends.
-	maxTTL = 24 * time.Hour
-	// maxOwner is the longest text of an owner in bytes.
-	maxOwner = 200
-)
+// maxTTL is the longest TTL: all clients wait that long after a holder died or
+// a server was restarted. A live holder extends.
+const maxTTL = 24 * time.Hour
 
 // checkTTL rejects a TTL out of range.
 func checkTTL(of string, ttl time.Duration) error {
@@ -160,22 +156,10 @@ func checkHolder(of string, o LockOptions) error {
 	switch {
 	case o.MaxHold < 0:
 		return fmt.Errorf("redlock: %s.MaxHold is %v: it cannot be negative", of, o.MaxHold)
-	case len(o.Owner) > maxOwner:
-		return fmt.Errorf("redlock: %s.Owner has %d bytes: it can have %d at most", of, len(o.Owner), maxOwner)
-	case !printable(o.Owner):
+	case len(o.Owner) > server.MaxOwner:
+		return fmt.Errorf("redlock: %s.Owner has %d bytes: it can have %d at most", of, len(o.Owner), server.MaxOwner)
+	case !server.Printable(o.Owner):
 		return fmt.Errorf("redlock: %s.Owner is %q: it must be printable text", of, o.Owner)
 	}
 	return nil
-}
-
-func printable(text string) bool {
-	if !utf8.ValidString(text) {
-		return false
-	}
-	for _, r := range text {
-		if !unicode.IsPrint(r) {
-			return false
-		}
-	}
-	return true
 }

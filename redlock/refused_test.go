@@ -2,11 +2,8 @@ package redlock_test
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -72,23 +69,5 @@ func TestLockEndsWithTheReason(t *testing.T) {
 				t.Errorf("%v; want that a majority is quarantined", err)
 			}
 		})
-	}
-}
-
-func TestIsRefusal(t *testing.T) {
-	t.Parallel()
-	for _, err := range []error{
-		&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}},
-		fmt.Errorf("dial: %w", x509.HostnameError{Certificate: &x509.Certificate{}, Host: "a"}),
-		&net.OpError{Op: "remote error", Err: tls.AlertError(42)}, // bad certificate
-	} {
-		if !redlock.IsRefusal(err) {
-			t.Errorf("%T is no refusal", err)
-		}
-	}
-	for _, err := range []error{&net.OpError{Op: "dial", Err: errors.New("refused")}, context.DeadlineExceeded, nil} {
-		if redlock.IsRefusal(err) {
-			t.Errorf("%v is a refusal", err)
-		}
 	}
 }

@@ -9,12 +9,14 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"retwis/redlock/internal/server"
 )
 
 // round sends the same op to every server. It is decided as soon as a majority
 // agrees or cannot agree any more. Later replies still reach vote.
 type round struct {
-	op
+	server.Op
 	start time.Time
 	need  int
 	nodes []*node
@@ -25,7 +27,7 @@ type round struct {
 	then func(won bool)
 
 	mu      sync.Mutex
-	replies []reply
+	replies []server.Reply
 	yes     int
 	others  int // replies that are not yes
 	over    bool
@@ -49,10 +51,10 @@ func (s nodeSet) len() int { return bits.OnesCount64(uint64(s)) }
 // maxNodes is the capacity of a nodeSet.
 const maxNodes = 64
 
-func newRound(nodes []*node, need int, o op, now time.Time) *round {
+func newRound(nodes []*node, need int, o server.Op, now time.Time) *round {
 	return &round{
-		op: o, need: need, nodes: nodes, start: now,
-		replies: make([]reply, len(nodes)),
+		Op: o, need: need, nodes: nodes, start: now,
+		replies: make([]server.Reply, len(nodes)),
 		decided: make(chan struct{}, 1),
 	}
 }
@@ -74,25 +76,25 @@ func (r *round) send(to nodeSet) {
 
 // never returns the reply on behalf of a server that is not asked: it cannot hold
 // what it was never asked to take.
-func (r *round) never() reply {
-	if r.kind == opExtend || r.kind == opRelease {
-		return reply{answer: no, err: errNeverHeld}
+func (r *round) never() server.Reply {
+	if r.Kind == server.Extend || r.Kind == server.Release {
+		return server.Reply{Answer: server.No, Err: errNeverHeld}
 	}
-	return reply{answer: failed, err: errNotAsked}
+	return server.Reply{Answer: server.Failed, Err: errNotAsked}
 }
 
 // vote records the reply of server i. Only the first one counts.
-func (r *round) vote(i int, answered reply) {
+func (r *round) vote(i int, answered server.Reply) {
 	r.mu.Lock()
-	if r.replies[i].answer != unanswered {
+	if r.replies[i].Answer != server.Unanswered {
 		r.mu.Unlock()
 		return
 	}
 	r.replies[i] = answered
-	if answered.answer == yes {
+	if answered.Answer == server.Yes {
 		r.yes++
-		if r.kind == opExtend {
-			r.chain.confirm(r.position, i)
+		if r.Kind == server.Extend {
+			r.Chain.Confirm(r.Position, i)
 		}
 	} else {
 		r.others++
@@ -112,7 +114,7 @@ func (r *round) vote(i int, answered reply) {
 		r.over, r.won, r.end = true, r.yes >= r.need, time.Now()
 	}
 	raise := r.raise
-	if answered.answer == yes && answered.token >= r.resolved {
+	if answered.Answer == server.Yes && answered.Token >= r.resolved {
 		raise = nil
 	}
 	r.mu.Unlock()
@@ -161,12 +163,12 @@ func (r *round) tally() (agreed, refused, unsure int) {
 	defer r.mu.Unlock()
 	for i, answered := range r.replies {
 		switch {
-		case answered.answer == yes:
+		case answered.Answer == server.Yes:
 			agreed++
-		case answered.answer == no:
+		case answered.Answer == server.No:
 			refused++
 		}
-		if answered.maybe || answered.answer == unanswered && r.sent.has(i) {
+		if answered.Maybe || answered.Answer == server.Unanswered && r.sent.has(i) {
 			unsure++
 		}
 	}
@@ -181,14 +183,14 @@ func (r *round) maxToken() (token uint64, agreed int, mixed bool) {
 	defer r.mu.Unlock()
 	var fresh, counted bool
 	for _, answered := range r.replies {
-		if answered.answer != yes {
+		if answered.Answer != server.Yes {
 			continue
 		}
-		fresh, counted = fresh || answered.fresh, counted || !answered.fresh
+		fresh, counted = fresh || answered.Fresh, counted || !answered.Fresh
 		switch {
-		case answered.token > token:
-			token, agreed = answered.token, 1
-		case answered.token == token:
+		case answered.Token > token:
+			token, agreed = answered.Token, 1
+		case answered.Token == token:
 			agreed++
 		}
 	}
@@ -196,12 +198,12 @@ func (r *round) maxToken() (token uint64, agreed int, mixed bool) {
 }
 
 // withAnswer returns the servers that gave an answer.
-func (r *round) withAnswer(what answer) nodeSet {
+func (r *round) withAnswer(what server.Answer) nodeSet {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var set nodeSet
 	for i, answered := range r.replies {
-		if answered.answer == what {
+		if answered.Answer == what {
 			set |= 1 << i
 		}
 	}
@@ -215,9 +217,9 @@ func (r *round) hasLeader() bool {
 	defer r.mu.Unlock()
 	votes := make(map[string]int, 1)
 	for _, answered := range r.replies {
-		if answered.answer == no && answered.value != "" {
-			votes[answered.value]++
-			if votes[answered.value] >= r.need {
+		if answered.Answer == server.No && answered.Value != "" {
+			votes[answered.Value]++
+			if votes[answered.Value] >= r.need {
 				return true
 			}
 		}
@@ -229,7 +231,7 @@ func (r *round) hasLeader() bool {
 func (r *round) waiters() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.ContainsFunc(r.replies, func(answered reply) bool { return answered.waiters > 0 })
+	return slices.ContainsFunc(r.replies, func(answered server.Reply) bool { return answered.Waiters > 0 })
 }
 
 // foreign reports whether a lock of another library holds the name on some server.
@@ -237,7 +239,7 @@ func (r *round) foreign() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, answered := range r.replies {
-		if answered.foreign || answered.answer == no && isForeign(answered.value) {
+		if answered.Foreign || answered.Answer == server.No && isForeign(answered.Value) {
 			return true
 		}
 	}
@@ -247,7 +249,7 @@ func (r *round) foreign() bool {
 // isForeign reports whether another library made a value.
 func isForeign(value string) bool { return value != "" && len(value) != valueLength }
 
-// valueLength is the length of a value of randomText.
+// valueLength is the length of a value of RandomText.
 const valueLength = 27
 
 // duration returns how long the decision took.
@@ -267,7 +269,7 @@ func (r *round) raiseBelow(token uint64, raise func(i int)) {
 	r.resolved, r.raise = token, raise
 	var late []int
 	for i, answered := range r.replies {
-		if answered.answer != unanswered && (answered.answer != yes || answered.token < token) {
+		if answered.Answer != server.Unanswered && (answered.Answer != server.Yes || answered.Token < token) {
 			late = append(late, i)
 		}
 	}
@@ -291,8 +293,8 @@ func (r *round) freeIn() time.Duration {
 	defer r.mu.Unlock()
 	known := make([]time.Duration, 0, len(r.replies))
 	for _, answered := range r.replies {
-		if answered.answer == no || answered.answer == failed && answered.ttl > 0 {
-			known = append(known, answered.ttl)
+		if answered.Answer == server.No || answered.Answer == server.Failed && answered.TTL > 0 {
+			known = append(known, answered.TTL)
 		}
 	}
 	missing := r.need - r.yes
@@ -324,11 +326,11 @@ func (r *round) err(timeout time.Duration) error {
 	var refused, notLocks, denied int
 	for _, answered := range r.replies {
 		switch {
-		case errors.Is(answered.err, ErrRefused):
+		case errors.Is(answered.Err, ErrRefused):
 			denied++
-		case answered.answer == no:
+		case answered.Answer == server.No:
 			refused++
-		case answered.err == errNotLock:
+		case answered.Err == server.ErrNotLock:
 			notLocks++
 		}
 	}
@@ -338,12 +340,12 @@ func (r *round) err(timeout time.Duration) error {
 		cause = ErrNotLock
 	case denied > len(r.nodes)-r.need:
 		cause = ErrRefused
-	case r.yes+refused >= r.need && r.kind == opAcquire:
+	case r.yes+refused >= r.need && r.Kind == server.Acquire:
 		cause = ErrHeld
 	case refused > len(r.nodes)-r.need:
 		cause = ErrLost
 	}
-	return fmt.Errorf("redlock: %q: %w: %d of %d agreed (%s)", r.name, cause, r.yes, len(r.nodes), reasons)
+	return fmt.Errorf("redlock: %q: %w: %d of %d agreed (%s)", r.Name, cause, r.yes, len(r.nodes), reasons)
 }
 
 // reasons returns why each server that did not agree did not.
@@ -354,24 +356,24 @@ func (r *round) reasons(timeout time.Duration) string {
 	for i, answered := range r.replies {
 		var why string
 		switch {
-		case answered.answer == yes:
+		case answered.Answer == server.Yes:
 			continue
-		case answered.answer == failed:
-			why = answered.err.Error()
-		case answered.answer == no && r.kind == opAcquire && answered.ttl > 0:
-			why = "held for " + answered.ttl.String()
-		case answered.answer == no && r.kind == opAcquire:
+		case answered.Answer == server.Failed:
+			why = answered.Err.Error()
+		case answered.Answer == server.No && r.Kind == server.Acquire && answered.TTL > 0:
+			why = "held for " + answered.TTL.String()
+		case answered.Answer == server.No && r.Kind == server.Acquire:
 			why = "held"
-		case answered.err == errNeverHeld:
-			why = answered.err.Error()
-		case answered.answer == no:
+		case answered.Err == errNeverHeld:
+			why = answered.Err.Error()
+		case answered.Answer == server.No:
 			why = "no longer held"
 		case r.over || time.Since(r.start) < timeout:
 			why = "had not answered yet"
 		default:
 			why = fmt.Sprintf("timeout after %v", timeout)
 		}
-		reasons = append(reasons, r.nodes[i].server.name()+": "+why)
+		reasons = append(reasons, r.nodes[i].server.Name()+": "+why)
 	}
 	return strings.Join(reasons, "; ")
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"retwis/redlock/internal/server"
 )
 
 // simLink is the network between one manager and one server.
@@ -35,7 +37,7 @@ type simNet struct {
 	calm  bool
 	cuts  map[*simLink]bool
 	holds map[*simLink]simHold
-	drops func(*op) bool // ops that the network swallows on purpose
+	drops func(*server.Op) bool // ops that the network swallows on purpose
 	// harmless closes connections that break, with what is on the way, and waits longer for
 	// a server that stalls.
 	harmless bool
@@ -83,10 +85,10 @@ func (n *simNet) brokenAfter() time.Duration {
 	return simAnswerTime
 }
 
-// answerTime is how long a connection may be silent.
+// AnswerTime is how long a connection may be silent.
 func (n *simNet) answerTime() time.Duration {
 	if n.harmless {
-		return answerTime
+		return server.AnswerTime
 	}
 	return simAnswerTime
 }
@@ -127,19 +129,19 @@ func (w *waiters) latest(value string) uint64 {
 	return 0
 }
 
-func (l *simLink) name() string { return l.server.label }
+func (l *simLink) Name() string { return l.server.label }
 
-func (l *simLink) close() {}
+func (l *simLink) Close() {}
 
 var errSim = errors.New("the network broke")
 
-func failAll(replies []reply, maybe bool) {
+func failAll(replies []server.Reply, maybe bool) {
 	for i := range replies {
-		replies[i] = reply{answer: failed, maybe: maybe, broken: true, err: errSim}
+		replies[i] = server.Reply{Answer: server.Failed, Maybe: maybe, Broken: true, Err: errSim}
 	}
 }
 
-func (l *simLink) run(_ context.Context, batch []*op, replies []reply) {
+func (l *simLink) Run(_ context.Context, batch []*server.Op, replies []server.Reply) {
 	s := l.server
 	s.mu.Lock()
 	up, boot := s.up, s.boot
@@ -148,10 +150,10 @@ func (l *simLink) run(_ context.Context, batch []*op, replies []reply) {
 		failAll(replies, false)
 		return
 	}
-	sent := make([]op, len(batch)) // what is on the wire stays as it was
+	sent := make([]server.Op, len(batch)) // what is on the wire stays as it was
 	for i, o := range batch {
 		sent[i] = *o
-		sent[i].chain = o.chain.clone()
+		sent[i].Chain = o.Chain.Clone()
 	}
 	evidence, listens := l.evidence(), l.listens.Load()
 	l.net.pass(l, false)
@@ -160,7 +162,7 @@ func (l *simLink) run(_ context.Context, batch []*op, replies []reply) {
 			l.net.late.Go(func() {
 				time.Sleep(l.net.upTo(2 * time.Second))
 				if l.arrives(boot, time.Minute) {
-					l.execute(sent, make([]reply, len(sent)), listens, evidence)
+					l.execute(sent, make([]server.Reply, len(sent)), listens, evidence)
 				}
 			})
 		}
@@ -169,7 +171,7 @@ func (l *simLink) run(_ context.Context, batch []*op, replies []reply) {
 		return
 	}
 	time.Sleep(l.net.delay())
-	done := make([]reply, len(batch))
+	done := make([]server.Reply, len(batch))
 	if !l.arrives(boot, l.net.answerTime()) {
 		l.net.late.Go(func() {
 			if l.arrives(boot, time.Minute) {
@@ -210,7 +212,7 @@ func (l *simLink) learn(boot int) {
 func (l *simLink) evidence() simEvidence {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return simEvidence{longest: l.m.records.longest(), known: l.known, since: l.since, now: time.Now()}
+	return simEvidence{longest: l.m.voters.records.Longest(), known: l.known, since: l.since, now: time.Now()}
 }
 
 // arrives waits until the server, in the same run, takes what was sent.
@@ -236,17 +238,17 @@ func (l *simLink) arrives(boot int, timeout time.Duration) bool {
 	}
 }
 
-func (l *simLink) execute(sent []op, replies []reply, listens bool, evidence simEvidence) {
+func (l *simLink) execute(sent []server.Op, replies []server.Reply, listens bool, evidence simEvidence) {
 	for i := range sent {
 		if l.net.drops != nil && l.net.drops(&sent[i]) {
-			replies[i] = reply{answer: failed, err: errSim}
+			replies[i] = server.Reply{Answer: server.Failed, Err: errSim}
 			continue
 		}
-		replies[i] = l.server.do(&sent[i], l.m.id, listens, evidence)
+		replies[i] = l.server.do(&sent[i], l.m.voters.id, listens, evidence)
 	}
 }
 
-func (l *simLink) listen(ctx context.Context, channel string, ready func(), heard func(message string, fit bool)) error {
+func (l *simLink) Listen(ctx context.Context, channel string, ready func(), heard func(message string, fit bool)) error {
 	defer l.listens.Store(false)
 	s := l.server
 	s.mu.Lock()
@@ -265,7 +267,7 @@ func (l *simLink) listen(ctx context.Context, channel string, ready func(), hear
 			l.net.pass(l, true)
 			if !l.net.cut(l) {
 				if l.untied {
-					g.attempt = l.m.waiters.latest(g.value)
+					g.attempt = l.m.voters.waiters.latest(g.value)
 				}
 				heard(fmt.Sprint(g.value, " ", g.attempt, " ", g.lasts.Milliseconds()), fit)
 			}

@@ -6,29 +6,26 @@ import (
 	"testing"
 	"time"
 
-	"retwis/redlock/internal/clock"
-
 	"github.com/redis/rueidis"
 	"pgregory.net/rapid"
 
 	"retwis/internal/redistest"
+	"retwis/redlock/internal/server"
 )
 
 // realServer returns a server that votes, its client, and what asks it.
-func realServer(t *testing.T) (rueidis.Client, func(op) reply) {
+func realServer(t *testing.T) (rueidis.Client, func(server.Op) server.Reply) {
 	t.Helper()
 	client := redistest.Own(t).Client(t)
-	server := &redisServer{
-		label: "real", scripts: newScripts(), id: simManager, client: client,
-		records: newRecords(1, time.Millisecond), clock: clock.Machine(),
-	}
-	ask := func(o op) reply {
-		replies := make([]reply, 1)
-		server.run(t.Context(), []*op{&o}, replies)
+	real := server.NewRedis(client, "real")
+	server.Prepare([]*server.Redis{real}, simManager, server.NewRecords(1, time.Millisecond))
+	ask := func(o server.Op) server.Reply {
+		replies := make([]server.Reply, 1)
+		real.Run(t.Context(), []*server.Op{&o}, replies)
 		return replies[0]
 	}
-	if answered := ask(op{kind: opBoot, ttl: time.Millisecond, skipQuarantine: true}); answered.answer != yes {
-		t.Fatal(answered.err)
+	if answered := ask(server.Op{Kind: server.Boot, TTL: time.Millisecond, SkipQuarantine: true}); answered.Answer != server.Yes {
+		t.Fatal(answered.Err)
 	}
 	return client, ask
 }
@@ -39,9 +36,9 @@ const simManager = "manager"
 func TestWrongClock(t *testing.T) {
 	t.Parallel()
 	client, ask := realServer(t)
-	minute := op{kind: opAcquire, name: "name", value: "holder", ttl: time.Minute, grant: time.Minute, line: time.Minute}
-	if answered := ask(minute); answered.answer != yes {
-		t.Fatal(answered.err)
+	minute := server.Op{Kind: server.Acquire, Name: "name", Value: "holder", TTL: time.Minute, Grant: time.Minute, Line: time.Minute}
+	if answered := ask(minute); answered.Answer != server.Yes {
+		t.Fatal(answered.Err)
 	}
 	for value, since := range map[string]time.Time{
 		"right":  time.Now().Add(-5 * time.Second),
@@ -49,11 +46,11 @@ func TestWrongClock(t *testing.T) {
 		"ahead":  time.Now().Add(time.Hour),
 	} {
 		o := minute
-		o.value, o.queue, o.since, o.waited = value, true, since.UnixMicro(), 5*time.Second
-		if answered := ask(o); answered.answer != no {
+		o.Value, o.Queue, o.Since, o.Waited = value, true, since.UnixMicro(), 5*time.Second
+		if answered := ask(o); answered.Answer != server.No {
 			t.Fatalf("%+v", answered)
 		}
-		score, err := client.Do(t.Context(), client.B().Zscore().Key(waitersKey("name")).Member(simManager+":"+value).Build()).AsFloat64()
+		score, err := client.Do(t.Context(), client.B().Zscore().Key("redlock:waiters:{name}").Member(simManager+":"+value).Build()).AsFloat64()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,38 +73,38 @@ func TestSimServer(t *testing.T) {
 		sim := newSimServer("sim", 1)
 		sim.second = func() int64 { return time.Now().Unix() }
 		for range rapid.IntRange(1, 40).Draw(t, "ops") {
-			o := op{
-				kind:  kind(rapid.IntRange(int(opAcquire), int(opShow)).Draw(t, "kind")),
-				name:  rapid.SampledFrom(names).Draw(t, "name"),
-				value: rapid.SampledFrom(values).Draw(t, "value"),
-				ttl:   time.Minute, grant: time.Minute, line: time.Minute,
+			o := server.Op{
+				Kind:  server.Kind(rapid.IntRange(int(server.Acquire), int(server.Show)).Draw(t, "kind")),
+				Name:  rapid.SampledFrom(names).Draw(t, "name"),
+				Value: rapid.SampledFrom(values).Draw(t, "value"),
+				TTL:   time.Minute, Grant: time.Minute, Line: time.Minute,
 			}
-			switch o.kind {
-			case opAcquire:
-				o.queue = rapid.Bool().Draw(t, "queue")
-				o.fence = rapid.Bool().Draw(t, "fence")
-				o.quick = !o.queue && !o.fence && rapid.Bool().Draw(t, "quick")
-				o.attempt, o.within = 1, time.Minute
-				o.since = time.Now().UnixMicro()/1e6*1e6 + rapid.Int64Range(1, 5).Draw(t, "since")
-			case opRelease:
-				o.queue = rapid.Bool().Draw(t, "queue")
-				o.chain, o.position = drawChain(t, values, o.value)
-			case opExtend:
-				o.chain, o.position = drawChain(t, values, o.value)
-				o.fence = rapid.Bool().Draw(t, "fence")
-			case opRaise:
-				known := sim.data.tokens[o.name]
+			switch o.Kind {
+			case server.Acquire:
+				o.Queue = rapid.Bool().Draw(t, "queue")
+				o.Fence = rapid.Bool().Draw(t, "fence")
+				o.Quick = !o.Queue && !o.Fence && rapid.Bool().Draw(t, "quick")
+				o.Attempt, o.Within = 1, time.Minute
+				o.Since = time.Now().UnixMicro()/1e6*1e6 + rapid.Int64Range(1, 5).Draw(t, "since")
+			case server.Release:
+				o.Queue = rapid.Bool().Draw(t, "queue")
+				o.Chain, o.Position = drawChain(t, values, o.Value)
+			case server.Extend:
+				o.Chain, o.Position = drawChain(t, values, o.Value)
+				o.Fence = rapid.Bool().Draw(t, "fence")
+			case server.Raise:
+				known := sim.data.tokens[o.Name]
 				if known == 0 {
 					continue
 				}
-				o.token = known + uint64(rapid.IntRange(0, 3).Draw(t, "token"))
+				o.Token = known + uint64(rapid.IntRange(0, 3).Draw(t, "token"))
 			}
 			got, want := ask(o), sim.do(&o, simManager, false, simEvidence{longest: time.Millisecond})
-			if got.token != want.token && (got.token%1e6 == 0 || want.token%1e6 == 0) {
+			if got.Token != want.Token && (got.Token%1e6 == 0 || want.Token%1e6 == 0) {
 				// A second began between the two.
-				sim.data.tokens[o.name], want.token = got.token, got.token
+				sim.data.tokens[o.Name], want.Token = got.Token, got.Token
 			}
-			if got.answer != want.answer || got.token != want.token || got.value != want.value || got.waiters != want.waiters || got.fresh != want.fresh {
+			if got.Answer != want.Answer || got.Token != want.Token || got.Value != want.Value || got.Waiters != want.Waiters || got.Fresh != want.Fresh {
 				t.Fatalf("%+v: a real server says %+v, the simulated one %+v", o, got, want)
 			}
 		}
@@ -116,25 +113,25 @@ func TestSimServer(t *testing.T) {
 }
 
 // drawChain returns a random chain that ends with a value, and its position, or no chain.
-func drawChain(t *rapid.T, values []string, last string) (*chain, int) {
+func drawChain(t *rapid.T, values []string, last string) (*server.Chain, int) {
 	before := rapid.SliceOfNDistinct(rapid.SampledFrom(values), 0, 3, rapid.ID).Draw(t, "before")
 	if len(before) == 0 {
 		return nil, 0
 	}
 	confirmed := rapid.IntRange(0, len(before)).Draw(t, "confirmed")
-	return &chain{values: append(before, last), confirmed: []int{confirmed}}, len(before)
+	return &server.Chain{Values: append(before, last), Confirmed: []int{confirmed}}, len(before)
 }
 
 // keepMarker empties a server but for its boot marker.
 func keepMarker(t *rapid.T, client rueidis.Client) {
 	ctx := context.Background()
-	boot := client.Do(ctx, client.B().Hgetall().Key(bootKey()).Build())
+	boot := client.Do(ctx, client.B().Hgetall().Key("redlock:boot").Build())
 	marker, err := boot.AsStrMap()
 	if err != nil {
 		t.Fatal(err)
 	}
 	client.Do(ctx, client.B().Flushall().Build())
 	for field, value := range marker {
-		client.Do(ctx, client.B().Hset().Key(bootKey()).FieldValue().FieldValue(field, value).Build())
+		client.Do(ctx, client.B().Hset().Key("redlock:boot").FieldValue().FieldValue(field, value).Build())
 	}
 }

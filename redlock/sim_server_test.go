@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"retwis/redlock/internal/server"
 )
 
 // simServer simulates the scripts on a server with its own clock, without a protocol and
@@ -166,7 +168,7 @@ func (s *simServer) grant(name string, ttl time.Duration, caller string) string 
 		}
 		heard := 0
 		for _, ear := range s.ears {
-			if ear.channel == channel(next.manager) {
+			if ear.channel == server.Channel(next.manager) {
 				heard++
 				ear.tell(grant{next.value, next.attempt, ttl})
 			}
@@ -206,101 +208,101 @@ func (s *simServer) leave(name, value string) {
 }
 
 // its is held.lua.
-func (s *simServer) its(o *op, value string) bool {
-	return value == o.value || slices.Contains(o.chain.before(o.position, s.index), value)
+func (s *simServer) its(o *server.Op, value string) bool {
+	return value == o.Value || slices.Contains(o.Chain.Before(o.Position, s.index), value)
 }
 
 // do carries out one op.
-func (s *simServer) do(o *op, manager string, listens bool, evidence simEvidence) reply {
+func (s *simServer) do(o *server.Op, manager string, listens bool, evidence simEvidence) server.Reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	held, taken := s.holder(o.name)
-	switch o.kind {
-	case opAcquire:
+	held, taken := s.holder(o.Name)
+	switch o.Kind {
+	case server.Acquire:
 		if left := s.quarantine(evidence); left > 0 {
-			return reply{answer: failed, ttl: left, err: quarantineError{left}}
+			return server.Reply{Answer: server.Failed, TTL: left, Err: server.QuarantineError{Left: left}}
 		}
 		return s.acquire(o, manager, listens, held, taken)
-	case opRelease:
-		if o.queue {
-			s.leave(o.name, o.chain.first(o.value))
+	case server.Release:
+		if o.Queue {
+			s.leave(o.Name, o.Chain.First(o.Value))
 		}
-		if !taken && s.now() >= s.data.free[o.name] {
-			s.grant(o.name, o.grant, "")
+		if !taken && s.now() >= s.data.free[o.Name] {
+			s.grant(o.Name, o.Grant, "")
 		}
 		if !taken || !s.its(o, held.value) {
-			return reply{answer: no}
+			return server.Reply{Answer: server.No}
 		}
 		switch {
-		case o.free > 0 && (s.data.free[o.name] == 0 || (s.now()-s.data.free[o.name]).Abs() >= o.every):
-			delete(s.data.keys, o.name)
-			s.data.free[o.name] = s.now() + o.free
-		case s.grant(o.name, o.grant, "") == "":
-			delete(s.data.keys, o.name)
+		case o.Free > 0 && (s.data.free[o.Name] == 0 || (s.now()-s.data.free[o.Name]).Abs() >= o.Every):
+			delete(s.data.keys, o.Name)
+			s.data.free[o.Name] = s.now() + o.Free
+		case s.grant(o.Name, o.Grant, "") == "":
+			delete(s.data.keys, o.Name)
 		}
-		return reply{answer: yes}
-	case opExtend:
+		return server.Reply{Answer: server.Yes}
+	case server.Extend:
 		if !taken || !s.its(o, held.value) {
-			return reply{answer: no}
+			return server.Reply{Answer: server.No}
 		}
-		s.set(o.name, o.value, o.ttl)
-		answered := reply{answer: yes, waiters: int64(len(s.data.lines[o.name]))}
-		if o.fence {
-			answered.token, answered.fresh = s.count(o.name)
+		s.set(o.Name, o.Value, o.TTL)
+		answered := server.Reply{Answer: server.Yes, Waiters: int64(len(s.data.lines[o.Name]))}
+		if o.Fence {
+			answered.Token, answered.Fresh = s.count(o.Name)
 		}
 		return answered
-	case opRaise:
-		s.data.tokens[o.name] = max(s.data.tokens[o.name], o.token)
-		return reply{answer: yes}
-	case opShow:
-		return reply{answer: yes, value: held.value, waiters: int64(len(s.data.lines[o.name]))}
+	case server.Raise:
+		s.data.tokens[o.Name] = max(s.data.tokens[o.Name], o.Token)
+		return server.Reply{Answer: server.Yes}
+	case server.Show:
+		return server.Reply{Answer: server.Yes, Value: held.value, Waiters: int64(len(s.data.lines[o.Name]))}
 	default:
-		s.data.ttl = max(s.data.ttl, o.ttl)
-		return reply{answer: yes, value: s.label + "/" + strconv.Itoa(s.boot), ttl: s.data.ttl}
+		s.data.ttl = max(s.data.ttl, o.TTL)
+		return server.Reply{Answer: server.Yes, Value: s.label + "/" + strconv.Itoa(s.boot), TTL: s.data.ttl}
 	}
 }
 
 // acquire is acquire.lua, and SET NX.
-func (s *simServer) acquire(o *op, manager string, listens bool, held simKey, taken bool) reply {
-	yes := func() reply {
-		s.set(o.name, o.value, o.ttl)
-		if o.fence {
-			token, fresh := s.count(o.name)
-			return reply{answer: yes, token: token, fresh: fresh}
+func (s *simServer) acquire(o *server.Op, manager string, listens bool, held simKey, taken bool) server.Reply {
+	yes := func() server.Reply {
+		s.set(o.Name, o.Value, o.TTL)
+		if o.Fence {
+			token, fresh := s.count(o.Name)
+			return server.Reply{Answer: server.Yes, Token: token, Fresh: fresh}
 		}
-		return reply{answer: yes}
+		return server.Reply{Answer: server.Yes}
 	}
-	join := func() reply {
-		if o.queue && !o.quick {
-			s.leave(o.name, o.value)
-			line := append(s.data.lines[o.name], simWaiter{o.since, manager, o.value, o.attempt, s.now() + o.within, listens})
+	join := func() server.Reply {
+		if o.Queue && !o.Quick {
+			s.leave(o.Name, o.Value)
+			line := append(s.data.lines[o.Name], simWaiter{o.Since, manager, o.Value, o.Attempt, s.now() + o.Within, listens})
 			slices.SortFunc(line, func(a, b simWaiter) int {
 				if a.since != b.since {
 					return int(a.since - b.since)
 				}
 				return strings.Compare(a.manager+":"+a.value, b.manager+":"+b.value)
 			})
-			s.data.lines[o.name] = line
+			s.data.lines[o.Name] = line
 		}
-		key := s.data.keys[o.name]
-		if o.quick {
-			return reply{answer: no}
+		key := s.data.keys[o.Name]
+		if o.Quick {
+			return server.Reply{Answer: server.No}
 		}
-		return reply{answer: no, ttl: key.expires - s.now(), value: key.value}
+		return server.Reply{Answer: server.No, TTL: key.expires - s.now(), Value: key.value}
 	}
 	switch {
-	case taken && held.value == o.value && !o.quick:
+	case taken && held.value == o.Value && !o.Quick:
 		return yes()
 	case taken:
 		return join()
 	}
-	if left := s.data.free[o.name] - s.now(); o.queue && left > 0 && left <= time.Second {
+	if left := s.data.free[o.Name] - s.now(); o.Queue && left > 0 && left <= time.Second {
 		answered := join()
-		answered.ttl, answered.value = left, ""
+		answered.TTL, answered.Value = left, ""
 		return answered
 	}
-	if o.queue {
-		if first := s.grant(o.name, o.grant, o.value); first != "" && first != o.value {
+	if o.Queue {
+		if first := s.grant(o.Name, o.Grant, o.Value); first != "" && first != o.Value {
 			return join()
 		}
 	}

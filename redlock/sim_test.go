@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"retwis/redlock/internal/server"
 )
 
 // schedule is one simulated history: managers that compete for names while servers
@@ -107,7 +109,7 @@ func newWorld(t *testing.T, s schedule) *world {
 }
 
 func (w *world) manager(t *testing.T, opt Options) *Manager {
-	links := make([]server, len(w.servers))
+	links := make([]server.Server, len(w.servers))
 	for i, s := range w.servers {
 		l := &simLink{server: s, known: simMachine{name: strconv.Itoa(len(w.managers) % 2)}, net: w.net, untied: w.untied}
 		links[i] = l
@@ -419,10 +421,10 @@ func leftBehind(t *testing.T, schedules int, keepLosers bool) (left int) {
 			var mu sync.Mutex
 			winners := map[string]bool{}
 			if keepLosers {
-				w.net.drops = func(o *op) bool {
+				w.net.drops = func(o *server.Op) bool {
 					mu.Lock()
 					defer mu.Unlock()
-					return o.kind == opRelease && !winners[o.value]
+					return o.Kind == server.Release && !winners[o.Value]
 				}
 			}
 			var all sync.WaitGroup

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"iter"
 	"time"
+
+	"retwis/redlock/internal/server"
 )
 
 // Status is the state of a name on each server.
@@ -20,6 +22,15 @@ type NodeStatus struct {
 	Waiters     int64         // number of processes that wait for it
 	Quarantined time.Duration // for how long the server does not vote, because it may have forgotten locks
 	Err         error         // why the server could not be asked; ErrNotLock: a key of another type
+}
+
+// Owner is the description that a holder gives of itself: see Options.Owner. Another
+// client may have written anything there.
+type Owner struct {
+	Host  string
+	PID   int
+	Since time.Time // by the clock of the host
+	Text  string    // Options.Owner
 }
 
 // counts reports whether the server has answered and may vote.
@@ -80,9 +91,9 @@ func (m *Manager) Status(ctx context.Context, name string) (Status, error) {
 	if err := m.check(context.WithValue(ctx, heldKey{}, nil), name); err != nil {
 		return nil, err
 	}
-	r := newRound(m.nodes, m.quorum, op{kind: opShow, name: name}, time.Now())
+	r := newRound(m.voters.nodes, m.voters.quorum, server.Op{Kind: server.Show, Name: name}, time.Now())
 	r.all = true
-	r.send(m.all)
+	r.send(m.voters.all)
 	if _, cause := r.await(ctx, m.opt.NodeTimeout); cause != nil {
 		return nil, waitError(name, cause, nil)
 	}
@@ -91,16 +102,16 @@ func (m *Manager) Status(ctx context.Context, name string) (Status, error) {
 	status := make(Status, len(r.replies))
 	for i, answered := range r.replies {
 		status[i] = NodeStatus{
-			Node: m.nodes[i].server.name(), Value: answered.value, TTL: answered.ttl, Waiters: answered.waiters,
-			Quarantined: answered.quarantined, Err: answered.err,
+			Node: m.voters.nodes[i].server.Name(), Value: answered.Value, TTL: answered.TTL, Waiters: answered.Waiters,
+			Quarantined: answered.Quarantined, Err: answered.Err,
 		}
-		if answered.owner != nil {
-			status[i].Owner = *answered.owner
+		if h := answered.Owner; h != (server.Holder{}) {
+			status[i].Owner = Owner{Host: h.Host, PID: h.PID, Since: h.Since, Text: h.Text}
 		}
 		switch {
-		case answered.answer == unanswered:
+		case answered.Answer == server.Unanswered:
 			status[i].Err = fmt.Errorf("timeout after %v", m.opt.NodeTimeout)
-		case answered.err == errNotLock:
+		case answered.Err == server.ErrNotLock:
 			status[i].Err = ErrNotLock
 		}
 	}
@@ -108,7 +119,7 @@ func (m *Manager) Status(ctx context.Context, name string) (Status, error) {
 }
 
 // Quorum returns how many servers have to agree, and how many there are.
-func (m *Manager) Quorum() (quorum, nodes int) { return m.quorum, len(m.nodes) }
+func (m *Manager) Quorum() (quorum, nodes int) { return m.voters.quorum, len(m.voters.nodes) }
 
 // Watch yields the status of a name, and again each time its holder changes, until
 // the context is done. It polls every Options.RetryMax without joining the queue, so

@@ -7,14 +7,16 @@ import (
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
+
+	"retwis/redlock/internal/server"
 )
 
 // queue waits in the queue of a name after a pause, with begun as the time of
 // arrival.
 func (m *Manager) queue(ctx context.Context, name string, ttl time.Duration, begun time.Time, pause time.Duration) (*Lock, error) {
 	var t waiter
-	m.waiters.renew(&t)
-	defer m.waiters.remove(&t)
+	m.voters.waiters.renew(&t)
+	defer m.voters.waiters.remove(&t)
 	backoff := m.firstPause()
 	if pause > 0 {
 		if cause := t.wait(ctx, m, pause); cause != nil {
@@ -24,16 +26,16 @@ func (m *Manager) queue(ctx context.Context, name string, ttl time.Duration, beg
 	var last error // of an attempt that was not interrupted
 	for {
 		now := time.Now()
-		l, r, err := m.attempt(ctx, op{
-			name: name, value: t.value, ttl: ttl, queue: true, since: begun.UnixMicro(), waited: now.Sub(begun),
-			attempt: m.waiters.next(&t, now),
+		l, r, err := m.attempt(ctx, server.Op{
+			Name: name, Value: t.value, TTL: ttl, Queue: true, Since: begun.UnixMicro(), Waited: now.Sub(begun),
+			Attempt: m.voters.waiters.next(&t, now),
 		}, now)
 		if err == nil {
-			m.stats.waited(time.Since(begun))
+			m.voters.stats.waited(time.Since(begun))
 			return l, nil
 		}
 		if ctx.Err() != nil || errors.Is(err, ErrNotLock) || errors.Is(err, ErrRefused) {
-			m.withdraw(r)
+			m.voters.withdraw(r)
 			if ctx.Err() != nil && last != nil {
 				err = last
 			}
@@ -53,19 +55,19 @@ func (m *Manager) queue(ctx context.Context, name string, ttl time.Duration, beg
 		agreed, _, _ := r.tally()
 		split := agreed > 0 && !r.hasLeader()
 		if split {
-			m.withdraw(r)
-			m.waiters.renew(&t)
+			m.voters.withdraw(r)
+			m.voters.waiters.renew(&t)
 		} else {
-			m.waiters.note(&t, r)
+			m.voters.waiters.note(&t, r)
 		}
 		pause, backoff = m.pause(r, split, backoff), min(2*backoff, m.opt.RetryMax)
 		if cause := t.wait(ctx, m, pause); cause != nil {
-			m.withdraw(r)
-			m.stats.refused(err)
+			m.voters.withdraw(r)
+			m.voters.stats.refused(err)
 			return nil, waitError(name, cause, err)
 		}
 		if l := m.grantedLock(&t, name, r); l != nil {
-			m.stats.waited(time.Since(begun))
+			m.voters.stats.waited(time.Since(begun))
 			return l, nil
 		}
 	}
@@ -77,26 +79,26 @@ func (m *Manager) queue(ctx context.Context, name string, ttl time.Duration, beg
 //
 // The lock is unconfirmed until its full time is confirmed.
 func (m *Manager) grantedLock(t *waiter, name string, r *round) *Lock {
-	m.waiters.mu.Lock()
-	lasts := min(t.lasts, r.ttl)
+	m.voters.waiters.mu.Lock()
+	lasts := min(t.lasts, r.TTL)
 	until := t.sentAt.Add(lasts - m.opt.Drift)
 	votes := t.agreed | t.refused&t.voting
-	m.waiters.mu.Unlock()
+	m.voters.waiters.mu.Unlock()
 	now := time.Now()
-	if m.opt.Fencing || (votes&m.reachable(now)).len() < m.quorum {
+	if m.opt.Fencing || (votes&m.voters.reachable(now)).len() < m.voters.quorum {
 		return nil
 	}
 	l := &Lock{
-		m: m, chainStart: now, name: name, value: t.value, ttl: r.ttl, until: until,
+		m: m, chainStart: now, name: name, value: t.value, ttl: r.TTL, until: until,
 		servers: r.sentTo(), queued: true, unconfirmed: true,
 	}
 	if !l.validAt(now.Add(max(lasts/4, m.opt.NodeTimeout))) { // time to confirm it
 		return nil
 	}
-	full := newRound(m.nodes, m.quorum, l.op(opExtend), now)
+	full := newRound(m.voters.nodes, m.voters.quorum, l.op(server.Extend), now)
 	full.then = func(won bool) { l.changed(full, won) }
 	full.send(l.servers)
-	m.stats.acquired.Add(1)
+	m.voters.stats.acquired.Add(1)
 	return l
 }
 
@@ -104,12 +106,12 @@ func (m *Manager) grantedLock(t *waiter, name string, r *round) *Lock {
 // a majority arrive.
 func (m *Manager) firstPause() time.Duration {
 	subscribed := 0
-	for _, n := range m.nodes {
+	for _, n := range m.voters.nodes {
 		if n.subscribed.Load() {
 			subscribed++
 		}
 	}
-	if subscribed < m.quorum {
+	if subscribed < m.voters.quorum {
 		return m.opt.RetryMin
 	}
 	return max(m.opt.RetryMin, m.opt.RetryMax/2)
@@ -163,7 +165,7 @@ func (m *Manager) listen() {
 		if m.isClosing() {
 			return
 		}
-		for _, n := range m.nodes {
+		for _, n := range m.voters.nodes {
 			m.listeners.Add(1)
 			go func() {
 				defer m.listeners.Done()

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"retwis/redlock/internal/server"
 )
 
 // waiter is one waiter in the queue of a name.
@@ -59,7 +61,7 @@ func (w *waiters) renew(t *waiter) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.byValue, t.value)
-	*t = waiter{value: randomText(), attempt: t.attempt, soon: make(chan struct{}, 1), ready: make(chan struct{}, 1)}
+	*t = waiter{value: server.RandomText(), attempt: t.attempt, soon: make(chan struct{}, 1), ready: make(chan struct{}, 1)}
 	w.byValue[t.value] = t
 }
 
@@ -87,7 +89,7 @@ func (w *waiters) next(t *waiter, now time.Time) uint64 {
 
 // note records the replies to the last attempt.
 func (w *waiters) note(t *waiter, r *round) {
-	agreed, refused := r.withAnswer(yes), r.withAnswer(no)
+	agreed, refused := r.withAnswer(server.Yes), r.withAnswer(server.No)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t.agreed, t.refused = agreed, refused

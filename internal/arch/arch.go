@@ -150,6 +150,7 @@ var siblings = [][2]string{
 	{"index/...", "index"},             // types that all indexes share
 	{"index/graph", "index/graph/rdf"}, // literals of RDF as names
 	{"redlock", "redlock/internal/..."},
+	{"redlock/internal/server", "redlock/internal/clock"},
 	{"redlock/...", "redlock"},            // extensions of the lock manager
 	{"internal/ordered", "index/decimal"}, // what a decimal column takes and gives
 	{"internal/maintain", "maintain"},

@@ -82,8 +82,6 @@ func RetwisSizes() Sizes {
 			"model/internal/record.Table":          {Methods: 77, Reason: severalSubjects},
 			"model/internal/schema.Declaration":    {Methods: 42, Reason: severalSubjects},
 			"model/internal/unique.Claims":         {Methods: 32, Reason: severalSubjects},
-			"redlock":                              {Files: 26, Lines: 4500, Reason: severalSubjects},
-			"redlock.Manager":                      {Methods: 38, Reason: severalSubjects},
 		},
 	}
 }

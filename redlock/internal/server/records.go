@@ -1,13 +1,13 @@
-package redlock
+package server
 
 import (
 	"sync"
 	"time"
 )
 
-// records is what a manager knows about the runs of its servers and the TTLs in use
+// Records is what a manager knows about the runs of its servers and the TTLs in use
 // on them.
-type records struct {
+type Records struct {
 	mu   sync.Mutex
 	own  time.Duration // the TTL of this manager
 	runs []string      // by server
@@ -22,31 +22,31 @@ type record struct {
 	at  time.Time
 }
 
-func newRecords(servers int, own time.Duration) *records {
-	return &records{own: own, runs: make([]string, servers), ttls: make([]record, servers)}
+func NewRecords(servers int, own time.Duration) *Records {
+	return &Records{own: own, runs: make([]string, servers), ttls: make([]record, servers)}
 }
 
-// observe records what server i reported. It returns the index of the same server,
+// Observe records what server i reported. It returns the index of the same server,
 // or -1.
-func (rs *records) observe(i int, answered reply) (twin int) {
+func (rs *Records) Observe(i int, answered Reply) (twin int) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	run := answered.value
+	run := answered.Value
 	for j, other := range rs.runs {
 		if j != i && other == run && run != "" {
 			return j
 		}
 	}
-	if rs.runs[i] != run && answered.quarantined > 0 {
+	if rs.runs[i] != run && answered.Quarantined > 0 {
 		rs.restarts++
 	}
-	rs.runs[i], rs.ttls[i] = run, record{answered.ttl, time.Now()}
+	rs.runs[i], rs.ttls[i] = run, record{answered.TTL, time.Now()}
 	return -1
 }
 
-// longest returns the longest known TTL in use: that is how long a server that lost
+// Longest returns the longest known TTL in use: that is how long a server that lost
 // its keys must not vote. An old report is dropped when boot.lua would drop it.
-func (rs *records) longest() time.Duration {
+func (rs *Records) Longest() time.Duration {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	most := rs.own
@@ -60,7 +60,7 @@ func (rs *records) longest() time.Duration {
 
 // round changes when a server was restarted: then all servers must be asked again
 // for the TTLs in use, because that server may have lost its record.
-func (rs *records) round() uint64 {
+func (rs *Records) round() uint64 {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	return rs.restarts

@@ -1,4 +1,4 @@
-package redlock
+package server
 
 import (
 	"crypto/tls"

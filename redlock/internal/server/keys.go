@@ -1,4 +1,4 @@
-package redlock
+package server
 
 import (
 	"strings"
@@ -6,37 +6,37 @@ import (
 	"retwis/internal/redis/keys"
 )
 
-// prefix starts every key and channel of this package, except the locked names:
+// Prefix starts every key and channel of this package, except the locked names:
 // those are keys without a prefix, so that other Redlock clients and this one
 // exclude each other.
-const prefix = "redlock:"
+const Prefix = "redlock:"
 
 // bootKey is a hash on every server: "run" is the run of the server process whose
 // votes count, "since" is since when in milliseconds by the server's clock,
 // "ttl:<ms>" is when that TTL was last known to be in use. While another run is
 // quarantined, "new" is its id, and "clock:<id>" is the reading of a machine's
 // monotonic clock at its first reply there. See boot.lua.
-func bootKey() string { return prefix + "boot" }
+func bootKey() string { return Prefix + "boot" }
 
 // waitersKey is a sorted set: the waiters of a name, scored by their time of arrival
 // in microseconds. A member is the id of a manager, a colon, and the value that the
 // lock will have.
-func waitersKey(name string) string { return prefix + "waiters:" + beside(name) }
+func waitersKey(name string) string { return Prefix + "waiters:" + beside(name) }
 
 // attemptsKey is a hash: for each waiter, the number of its last refused attempt, by
 // when it asks again, and whether it listens for its grant.
-func attemptsKey(name string) string { return prefix + "attempts:" + beside(name) }
+func attemptsKey(name string) string { return Prefix + "attempts:" + beside(name) }
 
 // ownerKey is a hash: "value" of the lock that holds a name, and the holder's
 // "host", "pid", "since" in milliseconds, and "text". It expires with the lock.
-func ownerKey(name string) string { return prefix + "owner:" + beside(name) }
+func ownerKey(name string) string { return Prefix + "owner:" + beside(name) }
 
 // tokenKey is a string: the last fencing token of a name. It expires a day after the
 // last one.
-func tokenKey(name string) string { return prefix + "token:" + beside(name) }
+func tokenKey(name string) string { return Prefix + "token:" + beside(name) }
 
-// channel is where a manager receives the grants of its waiters.
-func channel(manager string) string { return prefix + manager }
+// Channel is where a manager receives the grants of its waiters.
+func Channel(manager string) string { return Prefix + manager }
 
 // beside returns the part of another key that puts it into the hash slot of a name.
 // The sign before a name with its own hash tag keeps the keys of "a" and of "{a}"
@@ -48,8 +48,8 @@ func beside(name string) string {
 	return "{" + name + "}"
 }
 
-// sharesSlot reports whether all keys of a name are in its slot. They are not if the
+// SharesSlot reports whether all keys of a name are in its slot. They are not if the
 // name has a closing brace without a hash tag.
-func sharesSlot(name string) bool {
+func SharesSlot(name string) bool {
 	return keys.Tag(name) != "" || !strings.Contains(name, "}")
 }

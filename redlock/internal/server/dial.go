@@ -1,4 +1,4 @@
-package redlock
+package server
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"retwis/internal/redis/redisurl"
 )
 
-// newDialedServer returns a server that is connected to when it is first needed.
-func newDialedServer(text string) (*redisServer, error) {
+// Dial returns a server that is connected to when it is first needed.
+func Dial(text string) (*Redis, error) {
 	config, err := redisurl.Parse(text)
 	if err != nil {
 		return nil, err // it hides the password
@@ -34,8 +34,8 @@ func newDialedServer(text string) (*redisServer, error) {
 	option.PipelineMultiplex = -1 // one connection keeps the order of requests
 	option.AlwaysPipelining = false
 	option.Dialer.Timeout = time.Second
-	option.ConnWriteTimeout = answerTime
-	return &redisServer{label: config.String(), dial: func(s *redisServer) (rueidis.Client, error) {
+	option.ConnWriteTimeout = AnswerTime
+	return &Redis{label: config.String(), dial: func(s *Redis) (rueidis.Client, error) {
 		counted := option
 		counted.DialCtxFn = func(ctx context.Context, address string, dialer *net.Dialer, secure *tls.Config) (net.Conn, error) {
 			conn, err := connect(ctx, &option, address, dialer, secure)

@@ -1,10 +1,12 @@
-package redlock
+package server
 
 import (
 	_ "embed"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/redis/rueidis"
 )
@@ -12,24 +14,21 @@ import (
 //go:embed owner.lua
 var ownerLua string
 
-// Owner is the description that a holder gives of itself: see Options.Owner. Another
-// client may have written anything there.
-type Owner struct {
+// Holder is the description that a holder gives of itself: redlock.Owner has its fields.
+type Holder struct {
 	Host  string
 	PID   int
 	Since time.Time // by the clock of the host
-	Text  string    // Options.Owner
+	Text  string
+	Gone  bool // the record must be removed (RecordOwner)
 }
 
-// ownerArgs are the arguments of owner.lua that describe the holder.
-type ownerArgs struct {
-	host, pid, since, text string
-	gone                   bool
-}
+// MaxOwner is the longest text of a holder in bytes.
+const MaxOwner = 200
 
 // decodeOwner decodes the record of the holder. It returns zero if the record is of
 // another lock.
-func decodeOwner(hash rueidis.RedisMessage, value string) (owner Owner) {
+func decodeOwner(hash rueidis.RedisMessage, value string) (owner Holder) {
 	fields, err := hash.AsStrMap()
 	if err != nil || fields["value"] != value || value == "" {
 		return owner
@@ -44,9 +43,22 @@ func decodeOwner(hash rueidis.RedisMessage, value string) (owner Owner) {
 
 // clip makes text that any client may have written safe to print.
 func clip(text string) string {
-	text = strings.ToValidUTF8(text[:min(len(text), maxOwner)], "")
-	if !printable(text) {
+	text = strings.ToValidUTF8(text[:min(len(text), MaxOwner)], "")
+	if !Printable(text) {
 		text = strconv.QuoteToGraphic(text)
 	}
 	return text
+}
+
+// Printable reports whether text can be printed as it is.
+func Printable(text string) bool {
+	if !utf8.ValidString(text) {
+		return false
+	}
+	for _, r := range text {
+		if !unicode.IsPrint(r) {
+			return false
+		}
+	}
+	return true
 }

@@ -1,4 +1,4 @@
-package redlock
+package server
 
 import (
 	"fmt"
@@ -25,28 +25,28 @@ func TestUnknownScriptsKeepTheOrder(t *testing.T) {
 		}
 		return text
 	}
-	m, err := New([]rueidis.Client{client}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	s := m.nodes[0].server.(*redisServer)
-	run := func(batch ...*op) []reply {
-		replies := make([]reply, len(batch))
-		s.run(t.Context(), batch, replies)
+	s := NewRedis(client, "server")
+	Prepare([]*Redis{s}, "manager", NewRecords(1, 10*time.Second))
+	run := func(batch ...*Op) []Reply {
+		replies := make([]Reply, len(batch))
+		s.Run(t.Context(), batch, replies)
 		return replies
 	}
-	after := func(values ...string) *chain { return &chain{values: values, confirmed: []int{0}} }
-	extend := func(name, from, to string) *op {
-		return &op{kind: opExtend, name: name, value: to, chain: after(from, to), position: 1, ttl: time.Minute}
+	after := func(value, next string) *Chain {
+		c := NewChain(1, value, time.Minute, true)
+		c.Add(next, time.Minute)
+		return c
 	}
-	release := func(name, value string) *op {
-		return &op{kind: opRelease, name: name, value: value, grant: time.Second}
+	extend := func(name, from, to string) *Op {
+		return &Op{Kind: Extend, Name: name, Value: to, Chain: after(from, to), Position: 1, TTL: time.Minute}
 	}
-	acquire := func(name, value string) *op {
-		return &op{
-			kind: opAcquire, name: name, value: value, ttl: time.Minute, queue: true, since: time.Now().UnixMicro(),
-			line: time.Minute, grant: time.Second, within: time.Minute,
+	release := func(name, value string) *Op {
+		return &Op{Kind: Release, Name: name, Value: value, Grant: time.Second}
+	}
+	acquire := func(name, value string) *Op {
+		return &Op{
+			Kind: Acquire, Name: name, Value: value, TTL: time.Minute, Queue: true, Since: time.Now().UnixMicro(),
+			Line: time.Minute, Grant: time.Second, Within: time.Minute,
 		}
 	}
 
@@ -54,7 +54,7 @@ func TestUnknownScriptsKeepTheOrder(t *testing.T) {
 	for i := range 200 {
 		do("SCRIPT", "FLUSH")
 		// Some scripts are known, some are not.
-		for _, o := range []*op{extend("other", "a", "b"), release("other", "b"), acquire("other", "c")} {
+		for _, o := range []*Op{extend("other", "a", "b"), release("other", "b"), acquire("other", "c")} {
 			if rng.IntN(2) == 0 {
 				run(o)
 			}
@@ -65,7 +65,7 @@ func TestUnknownScriptsKeepTheOrder(t *testing.T) {
 		// The life of a lock, and of a waiter that gives up, in one batch.
 		run(
 			extend(name, "v1", "v2"), extend("beside", "x", "y"), extend(name, "v2", "v3"),
-			acquire(name, "w"), release(name, "v3"), extend(name, "w", "w2"), &op{kind: opRelease, name: name, value: "w2", chain: after("w", "w2"), position: 1, queue: true, grant: time.Second},
+			acquire(name, "w"), release(name, "v3"), extend(name, "w", "w2"), &Op{Kind: Release, Name: name, Value: "w2", Chain: after("w", "w2"), Position: 1, Queue: true, Grant: time.Second},
 		)
 		if left := do("GET", name); left != "" {
 			t.Fatalf("batch %d: the lock is %q after its release", i, left)

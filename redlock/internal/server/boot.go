@@ -1,4 +1,4 @@
-package redlock
+package server
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 //go:embed boot.lua
 var bootLua string
 
-// bootState is what a redisServer knows about the last run of its server. The lock
-// of the redisServer guards it.
+// bootState is what a Redis knows about the last run of its server. The lock
+// of the Redis guards it.
 type bootState struct {
 	run string
 	// since is the reading of the clock after the first reply of the run.
@@ -53,22 +53,22 @@ type bootAsk struct {
 
 // bootAsk returns how to ask the server before a batch, and whether that is
 // necessary.
-func (s *redisServer) bootAsk(batch []*op, dials int64) (ask bootAsk, needed bool) {
+func (s *Redis) bootAsk(batch []*Op, dials int64) (ask bootAsk, needed bool) {
 	ask.round = s.records.round()
 	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, o := range batch {
 		switch {
-		case o.kind == opBoot:
-			needed, ask.skipQuarantine = true, ask.skipQuarantine || o.skipQuarantine
+		case o.Kind == Boot:
+			needed, ask.skipQuarantine = true, ask.skipQuarantine || o.SkipQuarantine
 			continue
 		case asksVote(o) && !s.cluster:
 			needed = needed || s.dial == nil || !s.boot.votes || s.boot.dialed != dials
-		case o.kind != opExtend:
+		case o.Kind != Extend:
 			continue
 		}
-		if ttl := roundUp(o.ttl); ttl > 0 && !slices.Contains(ask.declare, ttl) {
+		if ttl := roundUp(o.TTL); ttl > 0 && !slices.Contains(ask.declare, ttl) {
 			// A new connection may lead to another run, which lacks the record.
 			again := s.dial != nil && s.boot.dialed != dials
 			if last, ok := s.boot.declared[ttl]; !ok || again || now.Sub(last) >= declareAgain(ttl) {
@@ -80,19 +80,19 @@ func (s *redisServer) bootAsk(batch []*op, dials int64) (ask bootAsk, needed boo
 }
 
 // voted reports whether the server voted when it was last asked.
-func (s *redisServer) voted() bool {
+func (s *Redis) voted() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.boot.votes
 }
 
 // bootArgs returns the arguments of boot.lua.
-func (s *redisServer) bootArgs(ask bootAsk) []string {
+func (s *Redis) bootArgs(ask bootAsk) []string {
 	ttls := make([]string, len(ask.declare))
 	for i, ttl := range ask.declare {
 		ttls[i] = strconv.FormatInt(ttl, 10)
 	}
-	longest := s.records.longest()
+	longest := s.records.Longest()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return []string{
@@ -103,43 +103,43 @@ func (s *redisServer) bootArgs(ask bootAsk) []string {
 
 // bootReplied records the reply to a call of boot.lua over the connections up to
 // number dials.
-func (s *redisServer) bootReplied(ask bootAsk, answered reply, dials int64) {
-	if answered.answer != yes {
+func (s *Redis) bootReplied(ask bootAsk, answered Reply, dials int64) {
+	if answered.Answer != Yes {
 		s.mu.Lock()
 		s.boot.votes = false
 		s.mu.Unlock()
 		return
 	}
-	_ = s.records.observe(s.index, answered)
+	_ = s.records.Observe(s.index, answered)
 	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.boot.run != answered.value {
-		s.boot = bootState{run: answered.value, since: s.clock.Now(), declared: map[int64]time.Time{}}
+	if s.boot.run != answered.Value {
+		s.boot = bootState{run: answered.Value, since: s.clock.Now(), declared: map[int64]time.Time{}}
 	}
-	s.boot.votes, s.boot.dialed, s.boot.round = answered.quarantined == 0, dials, ask.round
+	s.boot.votes, s.boot.dialed, s.boot.round = answered.Quarantined == 0, dials, ask.round
 	for _, ttl := range ask.declare {
 		s.boot.declared[ttl] = now
 	}
 }
 
 // mayVote returns a reply that is yes if the server votes.
-func mayVote(answered reply) reply {
-	if answered.answer == yes && answered.quarantined > 0 {
-		return reply{answer: failed, ttl: answered.quarantined, err: quarantineError{answered.quarantined}}
+func mayVote(answered Reply) Reply {
+	if answered.Answer == Yes && answered.Quarantined > 0 {
+		return Reply{Answer: Failed, TTL: answered.Quarantined, Err: QuarantineError{answered.Quarantined}}
 	}
 	return answered
 }
 
 // askBoot calls boot.lua and records the reply.
-func (s *redisServer) askBoot(ctx context.Context, client rueidis.Client, ask bootAsk) reply {
+func (s *Redis) askBoot(ctx context.Context, client rueidis.Client, ask bootAsk) Reply {
 	before := s.dials.Load()
 	return s.bootReply(ctx, client, ask, before, client.Do(ctx, s.bootCommand(client, ask, false)))
 }
 
 // bootReply decodes and records a reply of boot.lua over the connections up to
 // number dials.
-func (s *redisServer) bootReply(ctx context.Context, client rueidis.Client, ask bootAsk, dials int64, result rueidis.RedisResult) reply {
+func (s *Redis) bootReply(ctx context.Context, client rueidis.Client, ask bootAsk, dials int64, result rueidis.RedisResult) Reply {
 	if refused, ok := rueidis.IsRedisErr(result.Error()); ok && refused.IsNoScript() {
 		result = client.Do(ctx, s.bootCommand(client, ask, true))
 	}
@@ -149,8 +149,8 @@ func (s *redisServer) bootReply(ctx context.Context, client rueidis.Client, ask 
 }
 
 // bootCommand builds a call of boot.lua: by its digest, or with the whole script.
-func (s *redisServer) bootCommand(client rueidis.Client, ask bootAsk, whole bool) rueidis.Completed {
-	script := s.scripts[opBoot]
+func (s *Redis) bootCommand(client rueidis.Client, ask bootAsk, whole bool) rueidis.Completed {
+	script := s.scripts[Boot]
 	if whole {
 		return client.B().Eval().Script(script.source).Numkeys(1).Key(bootKey()).Arg(s.bootArgs(ask)...).Build()
 	}
@@ -158,67 +158,67 @@ func (s *redisServer) bootCommand(client rueidis.Client, ask bootAsk, whole bool
 }
 
 // decodeBoot decodes the reply of boot.lua.
-func decodeBoot(result rueidis.RedisResult) reply {
+func decodeBoot(result rueidis.RedisResult) Reply {
 	parts, err := result.ToArray()
 	if err != nil {
 		return failure(err)
 	}
 	if len(parts) < 4 {
-		return reply{answer: failed, err: fmt.Errorf("boot.lua replied with %d values", len(parts))}
+		return Reply{Answer: Failed, Err: fmt.Errorf("boot.lua replied with %d values", len(parts))}
 	}
 	left, _ := parts[0].AsInt64()
 	run, _ := parts[1].ToString()
 	longest, _ := parts[2].AsInt64()
 	since, _ := parts[3].AsInt64()
-	answered := reply{
-		answer: yes, value: run, ttl: time.Duration(longest) * time.Millisecond, quarantined: time.Duration(left) * time.Millisecond,
+	answered := Reply{
+		Answer: Yes, Value: run, TTL: time.Duration(longest) * time.Millisecond, Quarantined: time.Duration(left) * time.Millisecond,
 	}
 	if since > 0 {
-		answered.since = time.UnixMilli(since)
+		answered.Since = time.UnixMilli(since)
 	}
 	return answered
 }
 
-// run executes a batch. First it asks whether the server votes, if that is unknown:
+// Run executes a batch. First it asks whether the server votes, if that is unknown:
 // all requests over one connection are answered by one run of the server. With its
 // own connections it asks once per connection; otherwise with each batch, which
 // rueidis sends over one connection. A quarantined server is not asked for locks. A
 // Cluster checks with each acquisition.
-func (s *redisServer) run(ctx context.Context, batch []*op, replies []reply) {
+func (s *Redis) Run(ctx context.Context, batch []*Op, replies []Reply) {
 	defer s.markRefused(replies)
 	client, err := s.connect()
 	if err != nil {
-		failAllWith(replies, reply{answer: failed, broken: true, err: err})
+		failAllWith(replies, Reply{Answer: Failed, Broken: true, Err: err})
 		return
 	}
 	if s.dial == nil {
 		// Only here: rueidis answers a single caller faster without a deadline.
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, answerTime)
+		ctx, cancel = context.WithTimeout(ctx, AnswerTime)
 		defer cancel()
 	} else {
 		ctx = context.Background()
 	}
 	dials := s.dials.Load()
 	ask, needed := s.bootAsk(batch, dials)
-	boot := reply{answer: yes}
+	boot := Reply{Answer: Yes}
 	if needed && !s.voted() {
 		dials = s.dials.Load()
 		boot = s.askBoot(ctx, client, ask)
-		if boot.broken {
+		if boot.Broken {
 			failAllWith(replies, boot)
 			return
 		}
 		needed = s.dial == nil && !s.cluster && slices.ContainsFunc(batch, asksVote)
 	}
-	quarantined := mayVote(boot).answer != yes && !s.cluster
+	quarantined := mayVote(boot).Answer != Yes && !s.cluster
 	s.batch, s.sent = s.batch[:0], s.sent[:0]
 	needed = needed && !quarantined
 	if needed {
 		s.batch = append(s.batch, s.bootCommand(client, ask, false))
 	}
 	for i, o := range batch {
-		if o.kind == opBoot || o.kind == opAcquire && quarantined {
+		if o.Kind == Boot || o.Kind == Acquire && quarantined {
 			continue
 		}
 		s.batch, s.sent = append(s.batch, s.command(client, o, false)), append(s.sent, i)
@@ -239,42 +239,42 @@ func (s *redisServer) run(ctx context.Context, batch []*op, replies []reply) {
 }
 
 // asksVote reports whether the reply to an op depends on whether the server votes.
-func asksVote(o *op) bool { return o.kind == opAcquire || o.kind == opShow }
+func asksVote(o *Op) bool { return o.Kind == Acquire || o.Kind == Show }
 
 // complete derives replies from that of boot.lua, and takes back the locks that a
 // quarantined server gave.
-func (s *redisServer) complete(ctx context.Context, client rueidis.Client, batch []*op, replies []reply, boot reply) {
+func (s *Redis) complete(ctx context.Context, client rueidis.Client, batch []*Op, replies []Reply, boot Reply) {
 	fit := mayVote(boot)
 	for i, o := range batch {
 		switch {
-		case o.kind == opBoot:
+		case o.Kind == Boot:
 			replies[i] = boot
-		case fit.answer == yes || s.cluster:
-		case o.kind == opShow && boot.answer == yes:
-			replies[i].quarantined = boot.quarantined
-		case o.kind == opShow:
+		case fit.Answer == Yes || s.cluster:
+		case o.Kind == Show && boot.Answer == Yes:
+			replies[i].Quarantined = boot.Quarantined
+		case o.Kind == Show:
 			replies[i] = fit
-		case o.kind == opAcquire:
-			gave := replies[i].answer == yes
-			maybe := replies[i].maybe
+		case o.Kind == Acquire:
+			gave := replies[i].Answer == Yes
+			maybe := replies[i].Maybe
 			if gave {
-				undo := &op{kind: opRelease, name: o.name, value: o.value, queue: o.queue, grant: o.grant}
-				maybe = s.verdict(ctx, client, undo, client.Do(ctx, s.command(client, undo, false))).answer != yes
+				undo := &Op{Kind: Release, Name: o.Name, Value: o.Value, Queue: o.Queue, Grant: o.Grant}
+				maybe = s.verdict(ctx, client, undo, client.Do(ctx, s.command(client, undo, false))).Answer != Yes
 			}
-			replies[i] = reply{answer: failed, maybe: maybe, broken: boot.broken, ttl: fit.ttl, err: fit.err}
+			replies[i] = Reply{Answer: Failed, Maybe: maybe, Broken: boot.Broken, TTL: fit.TTL, Err: fit.Err}
 		}
 	}
 }
 
-func (s *redisServer) markRefused(replies []reply) {
+func (s *Redis) markRefused(replies []Reply) {
 	for i, answered := range replies {
-		if answered.answer == failed {
-			replies[i].err = refused(answered.err, !s.failover)
+		if answered.Answer == Failed {
+			replies[i].Err = refused(answered.Err, !s.failover)
 		}
 	}
 }
 
-func failAllWith(replies []reply, failure reply) {
+func failAllWith(replies []Reply, failure Reply) {
 	for i := range replies {
 		replies[i] = failure
 	}

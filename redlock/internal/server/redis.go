@@ -1,4 +1,4 @@
-package redlock
+package server
 
 import (
 	"context"
@@ -48,33 +48,33 @@ type script struct{ source, sha string }
 func newScripts() [kinds]script {
 	var scripts [kinds]script
 	for k, source := range [kinds]string{
-		opAcquire: grantLua + quarantineLua + tokenLua + acquireLua,
-		opRelease: grantLua + heldLua + releaseLua,
-		opExtend:  heldLua + tokenLua + extendLua,
-		opRaise:   raiseLua,
-		opShow:    quarantineLua + showLua,
-		opBoot:    bootLua,
-		opOwner:   heldLua + ownerLua,
+		Acquire:     grantLua + quarantineLua + tokenLua + acquireLua,
+		Release:     grantLua + heldLua + releaseLua,
+		Extend:      heldLua + tokenLua + extendLua,
+		Raise:       raiseLua,
+		Show:        quarantineLua + showLua,
+		Boot:        bootLua,
+		RecordOwner: heldLua + ownerLua,
 	} {
 		scripts[k] = script{source: source, sha: sha1Hex(source)}
 	}
 	return scripts
 }
 
-// redisServer is a server behind a rueidis.Client: one server, or a Cluster that
+// Redis is a server behind a rueidis.Client: one server, or a Cluster that
 // counts as one.
-type redisServer struct {
+type Redis struct {
 	label   string
 	scripts [kinds]script
 	id      string // of the manager
 	index   int    // among its servers
-	records *records
+	records *Records
 	clock   clock.Clock
 	cluster bool
 	// failover says that the client switches to another server if this one fails.
 	failover bool
 	// dial makes the client when it is first needed; nil if the caller owns it.
-	dial func(*redisServer) (rueidis.Client, error)
+	dial func(*Redis) (rueidis.Client, error)
 
 	mu     sync.Mutex
 	client rueidis.Client
@@ -91,10 +91,31 @@ type redisServer struct {
 	sent  []int // the index of the op of each command
 }
 
-func (s *redisServer) name() string { return s.label }
+// NewRedis returns a server behind a client that the caller closes.
+func NewRedis(client rueidis.Client, label string) *Redis {
+	return &Redis{
+		label:    label,
+		client:   client,
+		cluster:  client.Mode() == rueidis.ClientModeCluster,
+		failover: client.Mode() != rueidis.ClientModeStandalone,
+	}
+}
+
+// Prepare makes servers those of a manager, before the first one runs a batch.
+func Prepare(servers []*Redis, manager string, records *Records) {
+	scripts, machine := newScripts(), clock.Machine()
+	for i, s := range servers {
+		s.index, s.scripts, s.clock, s.id, s.records = i, scripts, machine, manager, records
+	}
+}
+
+func (s *Redis) Name() string { return s.label }
+
+// IsCluster reports whether the names are keys of a Cluster, see SharesSlot.
+func (s *Redis) IsCluster() bool { return s.cluster }
 
 // connect returns the client.
-func (s *redisServer) connect() (rueidis.Client, error) {
+func (s *Redis) connect() (rueidis.Client, error) {
 	s.mu.Lock()
 	client, closed := s.client, s.closed
 	s.mu.Unlock()
@@ -120,7 +141,7 @@ func (s *redisServer) connect() (rueidis.Client, error) {
 
 // addConn records a connection, so that Close can end it, and that the server at its
 // other end may be another run.
-func (s *redisServer) addConn(conn net.Conn) error {
+func (s *Redis) addConn(conn net.Conn) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dials.Add(1)
@@ -132,7 +153,7 @@ func (s *redisServer) addConn(conn net.Conn) error {
 	return nil
 }
 
-func (s *redisServer) close() {
+func (s *Redis) Close() {
 	s.mu.Lock()
 	client, conns, closed := s.client, s.conns, s.closed
 	s.closed = true
@@ -151,7 +172,7 @@ func (s *redisServer) close() {
 
 // verdict decodes the result of an op that was sent alone. It sends the whole script if
 // the server did not know it.
-func (s *redisServer) verdict(ctx context.Context, client rueidis.Client, o *op, result rueidis.RedisResult) reply {
+func (s *Redis) verdict(ctx context.Context, client rueidis.Client, o *Op, result rueidis.RedisResult) Reply {
 	if unknownScript(result) {
 		result = client.Do(ctx, s.command(client, o, true))
 	}
@@ -163,7 +184,7 @@ func (s *redisServer) verdict(ctx context.Context, client rueidis.Client, o *op,
 // the server executes them in order: a release before the extension that it follows would
 // find the old value and change nothing, and the lock would last until it expires. All
 // ops can be repeated; one that succeeded keeps its first reply.
-func (s *redisServer) decodeAll(ctx context.Context, client rueidis.Client, batch []*op, replies []reply, results []rueidis.RedisResult) {
+func (s *Redis) decodeAll(ctx context.Context, client rueidis.Client, batch []*Op, replies []Reply, results []rueidis.RedisResult) {
 	late := map[string]bool{} // names whose ops are out of order
 	var known [kinds]bool
 	var again []rueidis.Completed
@@ -174,20 +195,20 @@ func (s *redisServer) decodeAll(ctx context.Context, client rueidis.Client, batc
 		replies[i] = decode(o, result)
 		unknown := unknownScript(result)
 		if unknown {
-			late[o.name] = true
+			late[o.Name] = true
 		}
-		if late[o.name] && !(o.quick && replies[i].answer == yes) {
+		if late[o.Name] && !(o.Quick && replies[i].Answer == Yes) {
 			// On a Cluster each node needs the script.
-			again = append(again, s.command(client, o, unknown && (s.cluster || !known[o.kind])))
+			again = append(again, s.command(client, o, unknown && (s.cluster || !known[o.Kind])))
 			sent = append(sent, i)
-			known[o.kind] = known[o.kind] || unknown
+			known[o.Kind] = known[o.Kind] || unknown
 		}
 	}
 	if len(again) == 0 {
 		return
 	}
 	for j, result := range client.DoMulti(ctx, again...) {
-		if i := sent[j]; replies[i].answer != yes {
+		if i := sent[j]; replies[i].Answer != Yes {
 			replies[i] = decode(batch[i], result)
 		}
 	}
@@ -201,69 +222,72 @@ func unknownScript(result rueidis.RedisResult) bool {
 }
 
 // command builds the call of an op: by its digest, or with the whole script.
-func (s *redisServer) command(client rueidis.Client, o *op, whole bool) rueidis.Completed {
+func (s *Redis) command(client rueidis.Client, o *Op, whole bool) rueidis.Completed {
 	number := func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 	var keys [5]string
 	var args []string
 	count := 2
-	before := o.chain.before(o.position, s.index)
-	switch o.kind {
-	case opAcquire:
-		if o.quick && !s.cluster {
-			return client.B().Set().Key(o.name).Value(o.value).Nx().PxMilliseconds(o.ttl.Milliseconds()).Build()
+	before := o.Chain.Before(o.Position, s.index)
+	switch o.Kind {
+	case Acquire:
+		if o.Quick && !s.cluster {
+			return client.B().Set().Key(o.Name).Value(o.Value).Nx().PxMilliseconds(o.TTL.Milliseconds()).Build()
 		}
-		keys, count = [...]string{o.name, waitersKey(o.name), tokenKey(o.name), attemptsKey(o.name), bootKey()}, 5
+		keys, count = [...]string{o.Name, waitersKey(o.Name), tokenKey(o.Name), attemptsKey(o.Name), bootKey()}, 5
 		longest := ""
 		if s.cluster {
 			count--
-			longest = number(s.records.longest())
+			longest = number(s.records.Longest())
 		}
 		args = []string{
-			o.value, number(o.ttl), s.queued(o), strconv.FormatInt(o.since, 10),
-			number(o.line), number(o.grant), flag(o.fence), strconv.FormatInt(o.waited.Microseconds(), 10), longest,
-			strconv.FormatUint(o.attempt, 10), number(o.within), s.listensFlag(),
+			o.Value, number(o.TTL), s.queued(o), strconv.FormatInt(o.Since, 10),
+			number(o.Line), number(o.Grant), flag(o.Fence), strconv.FormatInt(o.Waited.Microseconds(), 10), longest,
+			strconv.FormatUint(o.Attempt, 10), number(o.Within), s.listensFlag(),
 		}
-	case opRelease:
-		keys, count = [5]string{o.name, waitersKey(o.name), attemptsKey(o.name)}, 3
-		args = append([]string{number(o.grant), s.queued(o), o.value, number(o.free), number(o.every)}, before...)
-	case opExtend:
-		keys, count = [5]string{o.name, tokenKey(o.name), waitersKey(o.name), bootKey()}, 4
+	case Release:
+		keys, count = [5]string{o.Name, waitersKey(o.Name), attemptsKey(o.Name)}, 3
+		args = append([]string{number(o.Grant), s.queued(o), o.Value, number(o.Free), number(o.Every)}, before...)
+	case Extend:
+		keys, count = [5]string{o.Name, tokenKey(o.Name), waitersKey(o.Name), bootKey()}, 4
 		if s.cluster {
 			count--
 		}
-		args = append([]string{o.value, number(o.ttl), flag(o.fence)}, before...)
-	case opRaise:
-		keys[0], count = tokenKey(o.name), 1
-		args = []string{strconv.FormatUint(o.token, 10)}
-	case opShow:
-		keys, count = [5]string{o.name, waitersKey(o.name), ownerKey(o.name)}, 3
+		args = append([]string{o.Value, number(o.TTL), flag(o.Fence)}, before...)
+	case Raise:
+		keys[0], count = tokenKey(o.Name), 1
+		args = []string{strconv.FormatUint(o.Token, 10)}
+	case Show:
+		keys, count = [5]string{o.Name, waitersKey(o.Name), ownerKey(o.Name)}, 3
 		longest := ""
 		if s.cluster {
-			longest = number(s.records.longest())
+			longest = number(s.records.Longest())
 		}
 		args = []string{longest}
-	case opOwner:
-		keys[0], keys[1] = o.name, ownerKey(o.name)
-		args = append([]string{o.value, o.owner.host, o.owner.pid, o.owner.since, o.owner.text, flag(o.owner.gone)}, before...)
+	case RecordOwner:
+		keys[0], keys[1] = o.Name, ownerKey(o.Name)
+		h := o.Owner
+		args = append([]string{
+			o.Value, h.Host, strconv.Itoa(h.PID), strconv.FormatInt(h.Since.UnixMilli(), 10), h.Text, flag(h.Gone),
+		}, before...)
 	}
 	if whole {
-		return client.B().Eval().Script(s.scripts[o.kind].source).Numkeys(int64(count)).Key(keys[:count]...).Arg(args...).Build()
+		return client.B().Eval().Script(s.scripts[o.Kind].source).Numkeys(int64(count)).Key(keys[:count]...).Arg(args...).Build()
 	}
-	return client.B().Evalsha().Sha1(s.scripts[o.kind].sha).Numkeys(int64(count)).Key(keys[:count]...).Arg(args...).Build()
+	return client.B().Evalsha().Sha1(s.scripts[o.Kind].sha).Numkeys(int64(count)).Key(keys[:count]...).Arg(args...).Build()
 }
 
 // queued returns the queue member of an op that waits, or stops waiting.
-func (s *redisServer) queued(o *op) string {
-	if !o.queue || o.quick {
+func (s *Redis) queued(o *Op) string {
+	if !o.Queue || o.Quick {
 		return ""
 	}
-	return s.id + ":" + o.chain.first(o.value)
+	return s.id + ":" + o.Chain.First(o.Value)
 }
 
 // listensFlag says whether this manager listens for its grants on this server. The
 // subscription of a Cluster is on one of its nodes, and a node that publishes does
 // not see subscriptions on others.
-func (s *redisServer) listensFlag() string {
+func (s *Redis) listensFlag() string {
 	if s.listens.Load() && !s.cluster {
 		return "1"
 	}
@@ -278,40 +302,39 @@ func flag(b bool) string {
 }
 
 // decode reads the reply of a script.
-func decode(o *op, result rueidis.RedisResult) reply {
+func decode(o *Op, result rueidis.RedisResult) Reply {
 	if err := result.Error(); rueidis.IsRedisNil(err) {
-		return reply{answer: no} // SET NX
+		return Reply{Answer: No} // SET NX
 	} else if err != nil {
 		return failure(err)
 	}
-	if o.quick {
+	if o.Quick {
 		if text, err := result.ToString(); err == nil && text == "OK" {
-			return reply{answer: yes}
+			return Reply{Answer: Yes}
 		}
 	}
-	if o.kind == opRelease || o.kind == opRaise || o.kind == opOwner {
+	if o.Kind == Release || o.Kind == Raise || o.Kind == RecordOwner {
 		done, err := result.AsInt64()
 		switch {
 		case err != nil:
 			return failure(err)
 		case done == 1:
-			return reply{answer: yes}
+			return Reply{Answer: Yes}
 		}
-		return reply{answer: no, foreign: done == 2}
+		return Reply{Answer: No, Foreign: done == 2}
 	}
 	parts, err := result.ToArray()
 	if err != nil || len(parts) < 2 {
-		return reply{answer: failed, err: fmt.Errorf("unexpected answer: %v", err), maybe: true}
+		return Reply{Answer: Failed, Err: fmt.Errorf("unexpected answer: %v", err), Maybe: true}
 	}
-	if o.kind == opShow && len(parts) == 5 {
+	if o.Kind == Show && len(parts) == 5 {
 		value, _ := parts[0].ToString()
 		left, _ := parts[1].AsInt64()
 		waiters, _ := parts[2].AsInt64()
 		quarantined, _ := parts[3].AsInt64()
-		owner := decodeOwner(parts[4], value)
-		return reply{
-			answer: yes, value: value, ttl: time.Duration(max(left, 0)) * time.Millisecond, waiters: waiters,
-			quarantined: time.Duration(quarantined) * time.Millisecond, owner: &owner,
+		return Reply{
+			Answer: Yes, Value: value, TTL: time.Duration(max(left, 0)) * time.Millisecond, Waiters: waiters,
+			Quarantined: time.Duration(quarantined) * time.Millisecond, Owner: decodeOwner(parts[4], value),
 		}
 	}
 	verdict, _ := parts[0].AsInt64()
@@ -319,47 +342,47 @@ func decode(o *op, result rueidis.RedisResult) reply {
 	left := time.Duration(max(number, 0)) * time.Millisecond
 	switch verdict {
 	case 1:
-		answered := reply{answer: yes, token: uint64(number)}
+		answered := Reply{Answer: Yes, Token: uint64(number)}
 		fresh := 2
-		if o.kind == opExtend && len(parts) > 2 {
-			answered.waiters, _ = parts[2].AsInt64()
+		if o.Kind == Extend && len(parts) > 2 {
+			answered.Waiters, _ = parts[2].AsInt64()
 			fresh = 3
 		}
 		if len(parts) > fresh {
 			begun, _ := parts[fresh].AsInt64()
-			answered.fresh = begun == 1
+			answered.Fresh = begun == 1
 		}
 		return answered
 	case 0:
-		answered := reply{answer: no, ttl: left}
+		answered := Reply{Answer: No, TTL: left}
 		if len(parts) > 2 {
-			answered.value, _ = parts[2].ToString()
+			answered.Value, _ = parts[2].ToString()
 		}
 		return answered
 	case -1:
-		return reply{answer: failed, ttl: left, err: quarantineError{left}}
+		return Reply{Answer: Failed, TTL: left, Err: QuarantineError{left}}
 	default:
-		return reply{answer: failed, err: errNotLock}
+		return Reply{Answer: Failed, Err: ErrNotLock}
 	}
 }
 
 // failure distinguishes an error of a server, which did nothing, from one of a
 // connection, after which the outcome is unknown.
-func failure(err error) reply {
+func failure(err error) Reply {
 	if refused, ok := rueidis.IsRedisErr(err); ok {
 		text := refused.Error()
 		if strings.HasPrefix(text, "MOVED ") || strings.HasPrefix(text, "CLUSTERDOWN") {
 			err = fmt.Errorf("%w: a node of a Cluster is not an independent server: make the manager with New and a client of the Cluster", err)
 		}
-		return reply{answer: failed, err: err}
+		return Reply{Answer: Failed, Err: err}
 	}
 	if errors.Is(err, rueidis.ErrClosing) {
 		err = errors.New("the client was closed")
 	}
-	return reply{answer: failed, maybe: true, broken: true, err: err}
+	return Reply{Answer: Failed, Maybe: true, Broken: true, Err: err}
 }
 
-func (s *redisServer) listen(ctx context.Context, channel string, ready func(), receive func(message string, votes bool)) error {
+func (s *Redis) Listen(ctx context.Context, channel string, ready func(), receive func(message string, votes bool)) error {
 	defer s.listens.Store(false)
 	ctx = rueidis.WithOnSubscriptionHook(ctx, func(rueidis.PubSubSubscription) {
 		s.listens.Store(true)
@@ -378,13 +401,13 @@ func (s *redisServer) listen(ctx context.Context, channel string, ready func(), 
 	// On a separate connection: rueidis answers a single caller faster on one
 	// without subscriptions.
 	return client.Dedicated(func(d rueidis.DedicatedClient) error {
-		return subscribe(d, mayVote(decodeBoot(d.Do(ctx, s.bootCommand(client, bootAsk{}, false)))).answer == yes)
+		return subscribe(d, mayVote(decodeBoot(d.Do(ctx, s.bootCommand(client, bootAsk{}, false)))).Answer == Yes)
 	})
 }
 
-// answerTime is how long a connection may be silent before it is closed. What the
+// AnswerTime is how long a connection may be silent before it is closed. What the
 // server still executes then is undone over the next one.
-const answerTime = 2 * time.Second
+const AnswerTime = 2 * time.Second
 
 // sha1Hex returns the digest by which servers identify a script.
 func sha1Hex(source string) string {

@@ -1,0 +1,23 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+var (
+	// ErrRefused is what redlock.ErrRefused says.
+	ErrRefused = errors.New("refused by the servers")
+	// ErrClosed says that the manager was closed.
+	ErrClosed = errors.New("redlock: manager closed")
+	// ErrNotLock says that the key of a name holds something else.
+	ErrNotLock = errors.New("the key holds another type")
+)
+
+// QuarantineError says that a server does not vote yet.
+type QuarantineError struct{ Left time.Duration }
+
+func (e QuarantineError) Error() string {
+	return fmt.Sprintf("quarantined, because it was started recently and may have lost locks: does not vote for another %v", e.Left)
+}
