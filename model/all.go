@@ -29,7 +29,7 @@ var errWithoutType = fmt.Errorf("%w: only a program with the Go type of a model 
 // not fit any more, calling it again finishes the work, after a crash too. Records that
 // cannot be read are left out, and their errors returned at the end.
 func (q *Query[T]) UpdateAll(ctx context.Context, f func(*T) error, progress func(n int64)) (int64, error) {
-	if q.f.Objects.WithoutType {
+	if q.f.Objects.Declaration.WithoutType {
 		return 0, wrap(q.f.Objects.Table, errWithoutType)
 	}
 	fits, err := q.f.Fits()
@@ -74,7 +74,7 @@ func (q *Query[T]) DeleteAll(ctx context.Context, progress func(n int64)) (int64
 func (q *Query[T]) writeAll(ctx context.Context, progress func(n int64), write func(id string) (bool, error)) (n int64, err error) {
 	var damaged recordErrors
 	t := q.f.Objects.Table
-	if q.f.Objects.WithoutType {
+	if q.f.Objects.Declaration.WithoutType {
 		return 0, wrap(t, errWithoutType)
 	}
 	err = q.f.Steps(ctx, func(ids []string) (int, error) {

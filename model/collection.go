@@ -44,23 +44,23 @@ type collection struct {
 // used.
 func collectionOfRecord(o *record.Objects, kind, name, id string) collection {
 	m := collection{t: o.Table, id: id, name: name, kind: kind}
-	switch declared := o.Kinds[name]; {
+	switch declared := o.Declaration.Kinds[name]; {
 	case declared == "":
-		m.err = fmt.Errorf("%w: no %s is called %q: %s", ErrValue, kind, schema.Shorten(name), o.ThoseOf(kind))
+		m.err = fmt.Errorf("%w: no %s is called %q: %s", ErrValue, kind, schema.Shorten(name), o.Declaration.ThoseOf(kind))
 	case declared != kind:
 		m.err = fmt.Errorf("%w: %s is a %s, not a %s", ErrValue, name, declared, kind)
 	default:
 		m.err = o.CheckID(id)
 	}
 	if m.err == nil {
-		m.key = o.Table.Of(id).Collection(name, id)
+		m.key = o.Table.Layout.Of(id).Collection(name, id)
 	}
 	return m
 }
 
 // change runs collection.lua and returns the reply of its command.
 func (m *collection) change(ctx context.Context, command string, args ...string) (rueidis.RedisMessage, error) {
-	p := m.t.Of(m.id)
+	p := m.t.Layout.Of(m.id)
 	all := append([]string{m.id, m.name, strconv.Itoa(m.t.Options.ChangeLog), m.kind, strconv.Itoa(m.most), command}, args...)
 	list, err := collectionScript.Run(ctx, m.t.Client, []string{p.Record(m.id), m.key, p.Changes}, all).ToArray()
 	if err != nil {

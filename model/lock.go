@@ -37,7 +37,7 @@ func (s *Store[T]) WithLock(ctx context.Context, id string, f func(context.Conte
 	if err != nil {
 		return wrap(s.t, err)
 	}
-	return wrap(s.t, manager.Do(ctx, s.t.Of(id).Lock(id), func(ctx context.Context, _ *redlock.Lock) error { return f(ctx) }))
+	return wrap(s.t, manager.Do(ctx, s.t.Layout.Of(id).Lock(id), func(ctx context.Context, _ *redlock.Lock) error { return f(ctx) }))
 }
 
 // Close stops the lock manager that Lock, TryLock and WithLock have started, and the

@@ -42,6 +42,6 @@ func lock(o *record.Objects, l *locks, id string, lock func(m *redlock.Manager, 
 	if err != nil {
 		return nil, wrap(o.Table, err)
 	}
-	held, err := lock(manager, o.Table.Of(id).Lock(id))
+	held, err := lock(manager, o.Table.Layout.Of(id).Lock(id))
 	return held, wrap(o.Table, err)
 }

@@ -13,6 +13,7 @@ import (
 	run "retwis/model/internal/maintain"
 	"retwis/model/internal/query"
 	"retwis/model/internal/record"
+	"retwis/model/internal/registry"
 	"retwis/model/internal/schema"
 
 	"github.com/redis/rueidis"
@@ -37,9 +38,9 @@ type IndexInfo struct {
 // Models describes the models of a database, sorted by name: those that New has opened.
 // Four round trips for each, and one for each partition.
 func Models(ctx context.Context, client rueidis.Client) ([]Info, error) {
-	names, err := client.Do(ctx, client.B().Hkeys().Key(record.ModelsKey).Build()).AsStrSlice()
+	names, err := client.Do(ctx, client.B().Hkeys().Key(registry.ModelsKey).Build()).AsStrSlice()
 	if err != nil {
-		return nil, fmt.Errorf("model: key %q: %w", record.ModelsKey, err)
+		return nil, fmt.Errorf("model: key %q: %w", registry.ModelsKey, err)
 	}
 	slices.Sort(names)
 	var all []Info
@@ -68,7 +69,7 @@ type Model struct {
 
 	t *record.Table // with the declaration in force
 	o *record.Objects
-	r record.Published
+	r registry.Published
 }
 
 // Record is a record as programs without its Go type read it.
@@ -126,7 +127,7 @@ func Open(ctx context.Context, client rueidis.Client, name string) (*Model, erro
 func openModel(ctx context.Context, client rueidis.Client, name string) (*Model, error) {
 	// A model with one partition may exist without being listed.
 	partitions := 1
-	text, err := client.Do(ctx, client.B().Hget().Key(record.ModelsKey).Field(name).Build()).ToString()
+	text, err := client.Do(ctx, client.B().Hget().Key(registry.ModelsKey).Field(name).Build()).ToString()
 	if n, bad := strconv.Atoi(text); err == nil && bad == nil && n > 1 && n <= record.MaxPartitions {
 		partitions = n
 	}
@@ -139,7 +140,7 @@ func openModel(ctx context.Context, client rueidis.Client, name string) (*Model,
 	if err != nil {
 		return nil, err
 	}
-	r := record.ParsePublished(meta)
+	r := registry.ParsePublished(meta)
 	if r.Digest == "" {
 		return nil, noModelError{}
 	}
@@ -176,7 +177,7 @@ func (m *Model) Describe(ctx context.Context) (Info, error) {
 
 func (m *Model) describe(ctx context.Context) (Info, error) {
 	t := m.t
-	info := Info{Name: t.Options.Name, Partitions: len(t.Parts)}
+	info := Info{Name: t.Options.Name, Partitions: len(t.Layout.Parts)}
 	next, err := m.next()
 	if err != nil {
 		return info, err
@@ -184,9 +185,9 @@ func (m *Model) describe(ctx context.Context) (Info, error) {
 	if info.Pending, err = next.Registry.Pending(ctx); err != nil {
 		return info, err
 	}
-	commands := make(rueidis.Commands, len(t.Parts))
-	for i := range t.Parts {
-		commands[i] = t.Client.B().Zcard().Key(t.Parts[i].All).Build()
+	commands := make(rueidis.Commands, len(t.Layout.Parts))
+	for i := range t.Layout.Parts {
+		commands[i] = t.Client.B().Zcard().Key(t.Layout.Parts[i].All).Build()
 	}
 	for _, r := range t.Client.DoMulti(ctx, commands...) {
 		n, err := r.AsInt64()
@@ -200,7 +201,7 @@ func (m *Model) describe(ctx context.Context) (Info, error) {
 		states[identity] = "to drop"
 	}
 	for _, identity := range next.Schema.Identities() {
-		if states[identity] = "built"; slices.Contains(info.Pending, "build "+record.DescribeIndex(identity)) {
+		if states[identity] = "built"; slices.Contains(info.Pending, "build "+registry.DescribeIndex(identity)) {
 			states[identity] = "to build"
 		}
 	}
@@ -241,7 +242,7 @@ func (m *Model) migration(ctx context.Context) (*record.Table, error) {
 		return nil, err
 	}
 	for _, x := range t.Schema.Indexes {
-		built, err := t.Registry.IsBuilt(ctx, x, t.Parts)
+		built, err := t.Registry.IsBuilt(ctx, x, t.Layout.Parts)
 		if err != nil {
 			return nil, err
 		}

@@ -71,8 +71,8 @@ func TestReady(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Nothing is left of the index that was dropped.
-	for i := range now.t.Parts {
-		contents, err := client.Do(t.Context(), client.B().Hvals().Key(now.t.Parts[i].Content).Build()).AsStrSlice()
+	for i := range now.t.Layout.Parts {
+		contents, err := client.Do(t.Context(), client.B().Hvals().Key(now.t.Layout.Parts[i].Content).Build()).AsStrSlice()
 		if err != nil || len(contents) == 0 {
 			t.Fatal(err)
 		}

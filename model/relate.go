@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"retwis/model/internal/record"
+	"retwis/model/internal/registry"
 )
 
 // Relate registers that the records of one Store refer to those of another, so that
@@ -31,7 +32,7 @@ func Relate[A, B any](from *Store[A], to *Store[B]) error {
 		return wrap(from.t, fmt.Errorf("%w: %s has no field of type model.Ref[%s] with an option: give its tag restrict, cascade, clear or exists",
 			ErrDeclaration, reflect.TypeFor[A](), reflect.TypeFor[B]()))
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), record.RegisterTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), registry.RegisterTimeout)
 	defer cancel()
 	return wrap(from.t, from.t.References.Publish(ctx, reflect.TypeFor[B]().Name(), to.t.Options.Name))
 }

@@ -9,6 +9,7 @@ import (
 	run "retwis/model/internal/maintain"
 	"retwis/model/internal/query"
 	"retwis/model/internal/record"
+	"retwis/model/internal/registry"
 	"retwis/model/internal/schema"
 
 	"github.com/redis/rueidis"
@@ -46,7 +47,7 @@ func open(client rueidis.Client, opt Options, typ reflect.Type, indexes []schema
 	if err != nil {
 		return nil, fmt.Errorf("model: %w: %w", ErrDeclaration, err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), record.RegisterTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), registry.RegisterTimeout)
 	defer cancel()
 	o, err := record.NewObjects(ctx, t, d)
 	if err != nil {
@@ -117,10 +118,10 @@ func (s *Store[T]) GetMany(ctx context.Context, ids ...string) ([]T, error) {
 
 // Has reports whether there is a record with an id: one round trip.
 func (s *Store[T]) Has(ctx context.Context, id string) (bool, error) {
-	if !s.t.IsID(id) {
+	if !s.t.Layout.IsID(id) {
 		return false, nil
 	}
-	there, err := s.t.Client.Do(ctx, s.t.Client.B().Exists().Key(s.t.Of(id).Record(id)).Build()).AsBool()
+	there, err := s.t.Client.Do(ctx, s.t.Client.B().Exists().Key(s.t.Layout.Of(id).Record(id)).Build()).AsBool()
 	return there, wrap(s.t, err)
 }
 

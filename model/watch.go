@@ -137,7 +137,7 @@ func (f *feed) positions(ctx context.Context, cursor string) ([]string, error) {
 		return nil, errNoChanges()
 	}
 	all := strings.Split(cursor, ",")
-	if len(all) != len(f.t.Parts) || slices.ContainsFunc(all, func(at string) bool { return !isPosition(at) }) {
+	if len(all) != len(f.t.Layout.Parts) || slices.ContainsFunc(all, func(at string) bool { return !isPosition(at) }) {
 		return nil, fmt.Errorf("%w: %q is not a cursor of Watch on %s", ErrCursor, schema.Shorten(cursor), f.t.Options.Name)
 	}
 	return all, nil
@@ -162,10 +162,10 @@ func (f *feed) lastChanges(ctx context.Context) ([]string, error) {
 	if f.t.Options.ChangeLog == 0 {
 		return nil, errNoChanges()
 	}
-	all := make([]string, len(f.t.Parts))
-	for i := range f.t.Parts {
+	all := make([]string, len(f.t.Layout.Parts))
+	for i := range f.t.Layout.Parts {
 		var err error
-		key := f.t.Parts[i].Changes
+		key := f.t.Layout.Parts[i].Changes
 		if all[i], err = markScript.Run(ctx, f.t.Client, []string{key}, []string{strconv.Itoa(f.t.Options.ChangeLog)}).ToString(); err != nil {
 			return nil, err
 		}
@@ -219,7 +219,7 @@ func (f *feed) follow(ctx context.Context, part int, at string, sent chan<- chan
 // changesFrom reads the changes after a position. It reads the position as well: if
 // that exists, nothing after it was dropped.
 func (f *feed) changesFrom(ctx context.Context, part int, at string) ([]rueidis.XRangeEntry, error) {
-	command := f.t.Client.B().Xrange().Key(f.t.Parts[part].Changes).Start(at).End("+").Count(watchMany + 1).Build()
+	command := f.t.Client.B().Xrange().Key(f.t.Layout.Parts[part].Changes).Start(at).End("+").Count(watchMany + 1).Build()
 	entries, err := f.t.Client.Do(ctx, command).AsXRange()
 	if err != nil && !rueidis.IsRedisNil(err) {
 		return nil, err
@@ -235,7 +235,7 @@ func (f *feed) awaitChange(ctx context.Context, part int, at string) error {
 	// Do not wait longer for a server that is gone silently.
 	ctx, cancel := context.WithTimeout(ctx, 2*watchBlock)
 	defer cancel()
-	command := f.t.Client.B().Xread().Count(1).Block(watchBlock.Milliseconds()).Streams().Key(f.t.Parts[part].Changes).Id(at).Build()
+	command := f.t.Client.B().Xread().Count(1).Block(watchBlock.Milliseconds()).Streams().Key(f.t.Layout.Parts[part].Changes).Id(at).Build()
 	err := f.t.Client.Do(ctx, command.UnblockOnCancel()).Error()
 	if rueidis.IsRedisNil(err) {
 		return nil

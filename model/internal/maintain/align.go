@@ -145,9 +145,9 @@ func (a *aligner) call(w *target, claims string) script.Call {
 	if t.Schema.Expires >= 0 {
 		expiring = "1"
 	}
-	keys, sets := t.ValueKeys(t.WriteKeys(t.Of(w.id), w.id), t.Of(w.id), w.entries, w.sets)
+	keys, sets := t.Layout.ValueKeys(t.Layout.WriteKeys(t.Layout.Of(w.id), w.id), t.Layout.Of(w.id), w.entries, w.sets)
 	args := []string{
-		string(a.mode), w.id, t.Registry.Stamp(), t.IndexNumbers, string(schema.Pack(w.due, w.entries)), t.CreationScore(w.id), w.read, expiring, t.Opaque, claims, sets,
+		string(a.mode), w.id, t.Registry.Stamp(), t.Layout.IndexNumbers, string(schema.Pack(w.due, w.entries)), t.Layout.CreationScore(w.id), w.read, expiring, t.Opaque, claims, sets,
 	}
 	return script.Call{Keys: keys, Args: append(args, t.Schema.NamesIn(w.stored, t.Rows.Relevant)...)}
 }
@@ -261,7 +261,7 @@ func (a *aligner) ownerHas(ctx context.Context, f finding) (has bool, err error)
 	case a.mode == DryRun:
 		return false, nil
 	}
-	_, err = (&orphans{a.run}).remove(ctx, a.t.Of(f.owner), inUnindexed, f.entry.Index, []orphan{{f.owner, f.value}})
+	_, err = (&orphans{a.run}).remove(ctx, a.t.Layout.Of(f.owner), inUnindexed, f.entry.Index, []orphan{{f.owner, f.value}})
 	return false, err
 }
 
@@ -340,10 +340,10 @@ func (a *aligner) removeGone(ctx context.Context, gone []*target) (again []strin
 	}
 	calls := make([]script.Call, len(gone))
 	for i, w := range gone {
-		p := t.Of(w.id)
-		keys, sets := t.ValueKeys(t.CollectionKeys(t.WriteKeys(p, w.id), p, w.id), p, w.sets)
+		p := t.Layout.Of(w.id)
+		keys, sets := t.Layout.ValueKeys(t.Layout.CollectionKeys(t.Layout.WriteKeys(p, w.id), p, w.id), p, w.sets)
 		calls[i] = script.Call{Keys: keys, Args: []string{
-			a.effect(), w.id, t.Registry.Stamp(), t.IndexNumbers, strconv.Itoa(t.Options.ChangeLog), strconv.Itoa(len(t.Schema.Collections)), sets,
+			a.effect(), w.id, t.Registry.Stamp(), t.Layout.IndexNumbers, strconv.Itoa(t.Options.ChangeLog), strconv.Itoa(len(t.Schema.Collections)), sets,
 		}}
 	}
 	var unknown []*target // in sets of values that only their contents name

@@ -19,7 +19,7 @@ type claimAligner struct{ *aligner }
 func (a *claimAligner) claim(ctx context.Context, w *target, e schema.Entry) (owner string, err error) {
 	u := a.t.Claims
 	if a.mode == DryRun {
-		text, err := a.t.Client.Do(ctx, a.t.Client.B().Hget().Key(a.t.UniqueKey(e)).Field(e.Value).Build()).ToString()
+		text, err := a.t.Client.Do(ctx, a.t.Client.B().Hget().Key(a.t.Layout.UniqueKey(e)).Field(e.Value).Build()).ToString()
 		if rueidis.IsRedisNil(err) {
 			return "", nil
 		}
@@ -49,7 +49,7 @@ func (a *claimAligner) claim(ctx context.Context, w *target, e schema.Entry) (ow
 
 // check checks that the unique values of records lead to them.
 func (a *claimAligner) check(ctx context.Context, all []*target) error {
-	if !a.t.Spread() {
+	if !a.t.Layout.Spread() {
 		return nil
 	}
 	suspects, err := a.missing(ctx, all)
@@ -87,7 +87,7 @@ func (a *claimAligner) missing(ctx context.Context, all []*target) ([]*target, e
 	var of []*target
 	for _, w := range all {
 		for _, e := range unique.Entries(w.entries) {
-			commands = append(commands, a.t.Client.B().Hget().Key(a.t.UniqueKey(e)).Field(e.Value).Build())
+			commands = append(commands, a.t.Client.B().Hget().Key(a.t.Layout.UniqueKey(e)).Field(e.Value).Build())
 			of = append(of, w)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"retwis/internal/redis/scan"
 	"retwis/maintain"
 	"retwis/model/internal/record"
+	"retwis/model/internal/registry"
 	"retwis/model/internal/schema"
 
 	"github.com/redis/rueidis"
@@ -25,19 +26,19 @@ func (r *run) drop(ctx context.Context) (err error) {
 	if r.Total, err = r.size(ctx); err != nil {
 		return err
 	}
-	for i := range t.Parts {
-		p := &t.Parts[i]
+	for i := range t.Layout.Parts {
+		p := &t.Layout.Parts[i]
 		b := t.Client.B()
 		for _, reply := range t.Client.DoMulti(ctx,
-			b.Hset().Key(p.Meta).FieldValue().FieldValue("digest", record.Dropping).Build(),
+			b.Hset().Key(p.Meta).FieldValue().FieldValue("digest", registry.Dropping).Build(),
 			b.Hdel().Key(p.Meta).Field("also").Build()) {
 			if err := reply.Error(); err != nil {
 				return err
 			}
 		}
 	}
-	for i := range t.Parts {
-		if err := r.dropRecords(ctx, &t.Parts[i]); err != nil {
+	for i := range t.Layout.Parts {
+		if err := r.dropRecords(ctx, &t.Layout.Parts[i]); err != nil {
 			return err
 		}
 	}
@@ -83,7 +84,7 @@ func (r *run) dropSome(ctx context.Context, p *schema.Partition, ids []string) e
 	commands := make(rueidis.Commands, len(ids))
 	for i, id := range ids {
 		defer t.Rows.Writes.Add(id)
-		commands[i] = t.Client.B().Unlink().Key(t.CollectionKeys([]string{p.Record(id)}, p, id)...).Build()
+		commands[i] = t.Client.B().Unlink().Key(t.Layout.CollectionKeys([]string{p.Record(id)}, p, id)...).Build()
 	}
 	for _, reply := range t.Client.DoMulti(ctx, commands...) {
 		if err := reply.Error(); err != nil {
@@ -105,10 +106,10 @@ func (r *run) dropKeys(ctx context.Context) error {
 		return err
 	}
 	keys = slices.DeleteFunc(keys, func(counter string) bool {
-		return slices.ContainsFunc(others, func(n record.Neighbour) bool { return n.Counter == counter })
+		return slices.ContainsFunc(others, func(n registry.Neighbour) bool { return n.Counter == counter })
 	})
-	for i := range t.Parts {
-		p := &t.Parts[i]
+	for i := range t.Layout.Parts {
+		p := &t.Layout.Parts[i]
 		published, err := t.Registry.Published(ctx, p)
 		if err != nil {
 			return err
@@ -117,15 +118,15 @@ func (r *run) dropKeys(ctx context.Context) error {
 			_, key, _ := strings.Cut(called, " ")
 			keys = append(keys, p.Index(key))
 			if schema.PerValue(identity) {
-				if err := r.dropSets(ctx, p, key, record.Dropping); err != nil {
+				if err := r.dropSets(ctx, p, key, registry.Dropping); err != nil {
 					return err
 				}
 			}
 		}
 		keys = append(append(keys, p.Indexes...), p.Content, p.All, p.Expires, p.Changes, p.Voids, p.Waiting)
 	}
-	for i := range t.Parts {
-		keys = append(keys, t.Parts[i].Meta)
+	for i := range t.Layout.Parts {
+		keys = append(keys, t.Layout.Parts[i].Meta)
 	}
 	// One after the other: they can be in different slots.
 	for _, key := range keys {
@@ -133,5 +134,5 @@ func (r *run) dropKeys(ctx context.Context) error {
 			return err
 		}
 	}
-	return t.Client.Do(ctx, t.Client.B().Hdel().Key(record.ModelsKey).Field(t.Options.Name).Build()).Error()
+	return t.Client.Do(ctx, t.Client.B().Hdel().Key(registry.ModelsKey).Field(t.Options.Name).Build()).Error()
 }

@@ -49,8 +49,8 @@ func (r *run) checkKinds(ctx context.Context) error {
 		return err
 	}
 	var failed error
-	for i := range t.Parts {
-		for page, err := range scan.SortedSet(ctx, t.Client, t.Parts[i].All, step) {
+	for i := range t.Layout.Parts {
+		for page, err := range scan.SortedSet(ctx, t.Client, t.Layout.Parts[i].All, step) {
 			if err != nil {
 				return err
 			}
@@ -79,8 +79,8 @@ func (r *run) checkOlder(ctx context.Context) error {
 	if r.unknown == 0 || r.t.Options.Adopt != nil {
 		return nil
 	}
-	for i := range r.t.Parts {
-		p := &r.t.Parts[i]
+	for i := range r.t.Layout.Parts {
+		p := &r.t.Layout.Parts[i]
 		older, err := r.t.Client.Do(ctx, r.t.Client.B().Hexists().Key(p.Meta).Field("older").Build()).AsBool()
 		if err != nil {
 			return err
@@ -100,14 +100,14 @@ func (r *run) checkOlder(ctx context.Context) error {
 // of each partition, or "" for one that is done.
 func (r *run) beginMigrate(ctx context.Context) (migrations []string, err error) {
 	t := r.t
-	schema, err := json.Marshal(t.Stored())
+	schema, err := json.Marshal(t.Layout.Stored())
 	if err != nil {
 		return nil, err
 	}
 	identities := t.Schema.Identities()
 	proposed := rand.Text()
-	for i := range t.Parts {
-		p := &t.Parts[i]
+	for i := range t.Layout.Parts {
+		p := &t.Layout.Parts[i]
 		keys := []string{p.Meta}
 		renames, err := t.Registry.Renames(ctx, p)
 		if err != nil {
@@ -118,7 +118,7 @@ func (r *run) beginMigrate(ctx context.Context) (migrations []string, err error)
 			sorted := "0"
 			if !x.Unique && !x.PerValue {
 				sorted = "1"
-				keys = append(keys, t.IndexKey(p, x))
+				keys = append(keys, t.Layout.IndexKey(p, x))
 			}
 			args = append(args, identities[j], sorted)
 		}
@@ -134,8 +134,8 @@ func (r *run) beginMigrate(ctx context.Context) (migrations []string, err error)
 // alignAll aligns all records, in the order of their creation, and then those that no
 // model wrote.
 func (r *run) alignAll(ctx context.Context) error {
-	for i := range r.t.Parts {
-		if err := r.alignInOrder(ctx, &r.t.Parts[i]); err != nil {
+	for i := range r.t.Layout.Parts {
+		if err := r.alignInOrder(ctx, &r.t.Layout.Parts[i]); err != nil {
 			return err
 		}
 	}
@@ -148,7 +148,7 @@ func (r *run) alignAll(ctx context.Context) error {
 		if !x.Unique && !x.PerValue {
 			continue
 		}
-		built, err := r.t.Registry.IsBuilt(ctx, x, r.t.Parts)
+		built, err := r.t.Registry.IsBuilt(ctx, x, r.t.Layout.Parts)
 		if err != nil {
 			return err
 		}
@@ -215,18 +215,18 @@ func (r *run) dropSets(ctx context.Context, p *schema.Partition, name, digest st
 func (r *run) endMigrate(ctx context.Context, migrations []string) error {
 	t := r.t
 	identities := t.Schema.Identities()
-	for i := range t.Parts {
+	for i := range t.Layout.Parts {
 		if migrations[i] == "" {
 			continue
 		}
-		p := &t.Parts[i]
+		p := &t.Layout.Parts[i]
 		published, err := t.Registry.Published(ctx, p)
 		if err != nil {
 			return err
 		}
 		inUse := make([]string, len(t.Schema.Indexes))
 		for j, x := range t.Schema.Indexes {
-			inUse[j] = t.IndexKey(p, x)
+			inUse[j] = t.Layout.IndexKey(p, x)
 		}
 		keys := []string{p.Meta}
 		for identity, called := range published.Indexes {

@@ -21,9 +21,9 @@ type orphanSets struct{ *orphans }
 // not: a SCAN of the keys of every server.
 func (o *orphanSets) check(ctx context.Context, all []*schema.Index) error {
 	for _, x := range all {
-		for i := range o.t.Parts {
-			p := &o.t.Parts[i]
-			for page, err := range scan.SortedSet(ctx, o.t.Client, o.t.IndexKey(p, x), step) {
+		for i := range o.t.Layout.Parts {
+			p := &o.t.Layout.Parts[i]
+			for page, err := range scan.SortedSet(ctx, o.t.Client, o.t.Layout.IndexKey(p, x), step) {
 				if err == nil {
 					err = o.checkValues(ctx, p, x, names(page))
 				}
@@ -40,10 +40,10 @@ func (o *orphanSets) check(ctx context.Context, all []*schema.Index) error {
 		p *schema.Partition
 		x *schema.Index
 	}
-	return o.eachKey(ctx, o.t.ValuePrefix(), "zset", func(keys []string) (int, error) {
+	return o.eachKey(ctx, o.t.Layout.ValuePrefix(), "zset", func(keys []string) (int, error) {
 		values := map[place][]string{}
 		for _, key := range keys {
-			if p, e, ok := o.t.ParseValueKey(key); ok && slices.Contains(all, e.Index) {
+			if p, e, ok := o.t.Layout.ParseValueKey(key); ok && slices.Contains(all, e.Index) {
 				values[place{p, e.Index}] = append(values[place{p, e.Index}], e.Value)
 			}
 		}
@@ -62,7 +62,7 @@ func (o *orphanSets) check(ctx context.Context, all []*schema.Index) error {
 
 // unlisted returns the values that are not in the directory.
 func (o *orphanSets) unlisted(ctx context.Context, p *schema.Partition, x *schema.Index, values []string) ([]string, error) {
-	list, err := o.t.Client.Do(ctx, o.t.Client.B().Zmscore().Key(o.t.IndexKey(p, x)).Member(values...).Build()).ToArray()
+	list, err := o.t.Client.Do(ctx, o.t.Client.B().Zmscore().Key(o.t.Layout.IndexKey(p, x)).Member(values...).Build()).ToArray()
 	if err != nil || len(list) != len(values) {
 		return nil, errors.Join(err, schema.ErrReply(err))
 	}
@@ -125,7 +125,7 @@ func (o *orphanSets) checkValues(ctx context.Context, p *schema.Partition, x *sc
 }
 
 func (o *orphanSets) key(p *schema.Partition, x *schema.Index, value string) string {
-	return o.t.ValueKey(p, schema.Entry{Index: x, Value: value})
+	return o.t.Layout.ValueKey(p, schema.Entry{Index: x, Value: value})
 }
 
 // checkSome checks entries of one or several sets.
@@ -164,7 +164,7 @@ func (o *orphanSets) unlist(ctx context.Context, p *schema.Partition, x *schema.
 		return nil
 	}
 	t := o.t
-	keys := []string{p.Meta, t.IndexKey(p, x)}
+	keys := []string{p.Meta, t.Layout.IndexKey(p, x)}
 	for _, value := range values {
 		keys = append(keys, o.key(p, x, value))
 	}

@@ -90,9 +90,9 @@ func (o *orphans) checkIDs(ctx context.Context, p *schema.Partition, ids []strin
 
 // checkIndex checks all entries of one index.
 func (o *orphans) checkIndex(ctx context.Context, x *schema.Index) error {
-	key := func(p *schema.Partition) string { return o.t.IndexKey(p, x) }
+	key := func(p *schema.Partition) string { return o.t.Layout.IndexKey(p, x) }
 	switch {
-	case x.Unique && o.t.Spread():
+	case x.Unique && o.t.Layout.Spread():
 		return o.eachHash(ctx, key, func(ctx context.Context, p *schema.Partition, pairs []string) error {
 			return (&orphanClaims{o}).check(ctx, p, x, pairs)
 		})
@@ -145,9 +145,9 @@ func (o *orphans) remove(ctx context.Context, p *schema.Partition, kind string, 
 		if len(suspects) == 0 {
 			return nil, nil
 		}
-		key, directory, number = t.ValueKey(p, schema.Entry{Index: x, Value: suspects[0].value}), t.IndexKey(p, x), x.Number
+		key, directory, number = t.Layout.ValueKey(p, schema.Entry{Index: x, Value: suspects[0].value}), t.Layout.IndexKey(p, x), x.Number
 	default:
-		key, number = t.IndexKey(p, x), x.Number
+		key, number = t.Layout.IndexKey(p, x), x.Number
 	}
 	var all []orphan
 	for some := range slices.Chunk(suspects, orphanBatch) {
@@ -244,7 +244,7 @@ type orphanClaim struct {
 
 // check checks a page of a unique index.
 func (o *orphanClaims) check(ctx context.Context, p *schema.Partition, x *schema.Index, pairs []string) error {
-	key := o.t.IndexKey(p, x)
+	key := o.t.Layout.IndexKey(p, x)
 	have, err := o.contentsOf(ctx, pairs)
 	if err != nil {
 		return err
@@ -252,7 +252,7 @@ func (o *orphanClaims) check(ctx context.Context, p *schema.Partition, x *schema
 	var suspects []orphanClaim
 	for i := 0; i+1 < len(pairs); i += 2 {
 		e, c := schema.Entry{Index: x, Value: pairs[i]}, unique.ParseClaim(pairs[i+1])
-		switch misplaced := o.t.UniqueKey(e) != key; {
+		switch misplaced := o.t.Layout.UniqueKey(e) != key; {
 		case misplaced, !have.have(c.ID, x, e.Value) && !inProgress(c.Deadline):
 			suspects = append(suspects, orphanClaim{key, e, pairs[i+1], misplaced})
 		case have.have(c.ID, x, e.Value) && c.Deadline != "" && o.mode != DryRun:
@@ -269,7 +269,7 @@ func (o *orphanClaims) contentsOf(ctx context.Context, pairs []string) (contents
 	byPart := map[*schema.Partition][]string{}
 	for i := 1; i < len(pairs); i += 2 {
 		id := unique.ParseClaim(pairs[i]).ID
-		byPart[o.t.Of(id)] = append(byPart[o.t.Of(id)], id)
+		byPart[o.t.Layout.Of(id)] = append(byPart[o.t.Layout.Of(id)], id)
 	}
 	have := contents{}
 	for p, ids := range byPart {
@@ -324,7 +324,7 @@ func (o *orphanClaims) unchanged(ctx context.Context, suspects []orphanClaim) ([
 	var commands rueidis.Commands
 	for _, s := range suspects {
 		id := unique.ParseClaim(s.text).ID
-		p := o.t.Of(id)
+		p := o.t.Layout.Of(id)
 		commands = append(commands, b.Hget().Key(s.key).Field(s.entry.Value).Build(),
 			b.Exists().Key(p.Record(id)).Build(), b.Hexists().Key(p.Content).Field(id).Build())
 	}

@@ -22,7 +22,7 @@ func (a *aligner) rename(ctx context.Context, all []*target) error {
 			}
 		}
 		if len(pairs) > 0 {
-			calls = append(calls, script.Call{Keys: []string{t.Of(w.id).Record(w.id)}, Args: pairs})
+			calls = append(calls, script.Call{Keys: []string{t.Layout.Of(w.id).Record(w.id)}, Args: pairs})
 			t.Rows.Writes.Add(w.id)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"retwis/model/internal/record"
+	"retwis/model/internal/registry"
 	"retwis/model/internal/schema"
 
 	engine "retwis/internal/maintain"
@@ -30,9 +31,9 @@ type run struct {
 	mode        Mode
 	unknown     int64
 	unknownKeys []string
-	asked       bool               // others are known
-	others      []record.Neighbour // the other models of the database
-	waitLeft    time.Duration      // how much longer a dry run waits for slow writers
+	asked       bool                 // others are known
+	others      []registry.Neighbour // the other models of the database
+	waitLeft    time.Duration        // how much longer a dry run waits for slow writers
 }
 
 // dryRunWait is how long a dry run waits in total for writers that are slow to give back
@@ -86,8 +87,8 @@ func (r *run) foundUnknown(p *schema.Partition, ids []string) {
 // each calls check for the pages of a hash or sorted set in each partition. A page has
 // names and values in turn.
 func (r *run) each(ctx context.Context, pages func(ctx context.Context, p *schema.Partition) iter.Seq2[[]string, error], check func(ctx context.Context, p *schema.Partition, pairs []string) error) error {
-	for i := range r.t.Parts {
-		p := &r.t.Parts[i]
+	for i := range r.t.Layout.Parts {
+		p := &r.t.Layout.Parts[i]
 		err := r.Pages(ctx, pages(ctx, p), func(pairs []string) (int, error) {
 			return len(pairs) / 2, check(ctx, p, pairs)
 		})

@@ -59,7 +59,7 @@ func (r *run) targets(ctx context.Context, ids []string) ([]target, error) {
 	}
 	commands = nil
 	for _, i := range unknown {
-		commands = append(commands, t.Client.B().Exists().Key(t.Of(ids[i]).Record(ids[i])).Build())
+		commands = append(commands, t.Client.B().Exists().Key(t.Layout.Of(ids[i]).Record(ids[i])).Build())
 	}
 	for j, reply := range t.Client.DoMulti(ctx, commands...) {
 		var err error

@@ -48,10 +48,10 @@ func (r *run) verify(ctx context.Context) (err error) {
 // unindexed scans the keys of records, and aligns records without content: those that
 // have lost it, and those of other programs that are adopted.
 func (r *run) unindexed(ctx context.Context) error {
-	return r.eachKey(ctx, r.t.RecordPrefix(), "hash", func(keys []string) (int, error) {
+	return r.eachKey(ctx, r.t.Layout.RecordPrefix(), "hash", func(keys []string) (int, error) {
 		byPart := make(map[*schema.Partition][]string)
 		for _, key := range keys {
-			if p, id, ok := r.t.ParseKey(key); ok {
+			if p, id, ok := r.t.Layout.ParseKey(key); ok {
 				byPart[p] = append(byPart[p], id)
 			}
 		}
@@ -145,8 +145,8 @@ func (r *run) existing(ctx context.Context, p *schema.Partition, ids []string) (
 
 // collections scans the sets and lists of records for those without a record.
 func (r *run) collections(ctx context.Context) error {
-	for i := range r.t.Parts {
-		p := &r.t.Parts[i]
+	for i := range r.t.Layout.Parts {
+		p := &r.t.Layout.Parts[i]
 		for _, name := range r.t.Schema.Collections {
 			prefix := p.Collection(name, "")
 			err := r.eachKey(ctx, prefix, "", func(keys []string) (int, error) {
@@ -172,7 +172,7 @@ func (r *run) checkCollections(ctx context.Context, p *schema.Partition, ids []s
 	}
 	var gone []*target
 	for _, id := range ids {
-		if !slices.Contains(there, id) && r.t.Of(id) == p {
+		if !slices.Contains(there, id) && r.t.Layout.Of(id) == p {
 			gone = append(gone, &target{id: id})
 		}
 	}
@@ -185,17 +185,17 @@ func (r *run) size(ctx context.Context) (int64, error) {
 	t := r.t
 	var commands rueidis.Commands
 	b := t.Client.B()
-	for i := range t.Parts {
-		p := &t.Parts[i]
+	for i := range t.Layout.Parts {
+		p := &t.Layout.Parts[i]
 		commands = append(commands, b.Hlen().Key(p.Content).Build(), b.Zcard().Key(p.All).Build(), b.Zcard().Key(p.Expires).Build())
 		for _, x := range t.Schema.Indexes {
 			switch {
 			case x.Unique:
-				commands = append(commands, b.Hlen().Key(t.IndexKey(p, x)).Build())
+				commands = append(commands, b.Hlen().Key(t.Layout.IndexKey(p, x)).Build())
 			case x.PerValue: // about one for each record
 				commands = append(commands, b.Zcard().Key(p.All).Build())
 			default:
-				commands = append(commands, b.Zcard().Key(t.IndexKey(p, x)).Build())
+				commands = append(commands, b.Zcard().Key(t.Layout.IndexKey(p, x)).Build())
 			}
 		}
 	}

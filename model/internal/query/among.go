@@ -121,15 +121,15 @@ func (w *scan) stepMembers(ctx context.Context, want int) (int64, error) {
 	if rows, err = a.keep(ctx, a.sets[1:], rows); err != nil {
 		return 0, err
 	}
-	byPart := make([][]string, len(w.t.Parts))
+	byPart := make([][]string, len(w.t.Layout.Parts))
 	for _, h := range rows {
-		p := keys.Partition(h.id, len(w.t.Parts))
+		p := keys.Partition(h.id, len(w.t.Layout.Parts))
 		byPart[p] = append(byPart[p], "", h.id)
 	}
 	var kept atomic.Int64
 	found := make([]selection, len(byPart))
 	err = each(len(byPart), func(i int) (err error) {
-		found[i], err = w.selectIDs(ctx, &w.t.Parts[i], byPart[i], want)
+		found[i], err = w.selectIDs(ctx, &w.t.Layout.Parts[i], byPart[i], want)
 		kept.Add(found[i].kept)
 		return err
 	})

@@ -22,7 +22,7 @@ func (f *executor) count(ctx context.Context, most int64) (int64, error) {
 		return f.countEach(ctx, most)
 	}
 	var total atomic.Int64
-	err := each(len(f.t.Parts), func(i int) error {
+	err := each(len(f.t.Layout.Parts), func(i int) error {
 		n, err := f.scans[i].count(ctx, what, most)
 		total.Add(n)
 		return err
@@ -96,11 +96,11 @@ func (w *scan) countEntries(ctx context.Context, what string, most int64) (total
 	var used []*schema.Index
 	switch {
 	case src.x != nil:
-		keys = append(keys, t.IndexKey(w.part, src.x))
+		keys = append(keys, t.Layout.IndexKey(w.part, src.x))
 		used = append(used, src.x)
 	case len(w.sets) > 0:
 		for _, e := range w.sets {
-			keys = append(keys, t.ValueKey(w.part, e))
+			keys = append(keys, t.Layout.ValueKey(w.part, e))
 			if !slices.Contains(used, e.Index) {
 				used = append(used, e.Index)
 			}

@@ -25,7 +25,7 @@ func (f *executor) countCandidates(ctx context.Context, candidates []*candidate,
 	if order != nil && order.x != nil {
 		paths = append(paths, order.accessPath)
 	}
-	c := &counter{t: t, parts: t.Parts[:min(len(t.Parts), countedParts)]}
+	c := &counter{t: t, parts: t.Layout.Parts[:min(len(t.Layout.Parts), countedParts)]}
 	for _, s := range paths {
 		c.path(s)
 	}
@@ -68,7 +68,7 @@ func (c *counter) add(n int, command func(p *schema.Partition, i int) rueidis.Co
 		if counted > 0 {
 			total = total * int64(n) / int64(counted)
 		}
-		use(total * int64(len(c.t.Parts)) / int64(len(c.parts)))
+		use(total * int64(len(c.t.Layout.Parts)) / int64(len(c.parts)))
 		return replies[mine:], nil
 	})
 }
@@ -81,7 +81,7 @@ func (c *counter) path(s *accessPath) {
 	case s.x == nil:
 		for _, g := range s.groups {
 			c.add(len(g.sets), func(p *schema.Partition, i int) rueidis.Completed {
-				return b().Zcard().Key(c.t.ValueKey(p, g.sets[i])).Build()
+				return b().Zcard().Key(c.t.Layout.ValueKey(p, g.sets[i])).Build()
 			}, func(n int64) {
 				if s.size < 0 || n < s.size {
 					s.size = n
@@ -93,7 +93,7 @@ func (c *counter) path(s *accessPath) {
 	default:
 		c.add(len(s.ranges), func(p *schema.Partition, i int) rueidis.Completed {
 			from, to := (&scan{accessPath: s}).ends(s.ranges[i])
-			return b().Zlexcount().Key(c.t.IndexKey(p, s.x)).Min(from).Max(to).Build()
+			return b().Zlexcount().Key(c.t.Layout.IndexKey(p, s.x)).Min(from).Max(to).Build()
 		}, func(n int64) { s.size = n })
 	}
 }

@@ -186,12 +186,12 @@ func (f *executor) start(at cursor) error {
 		within = f.order
 	}
 	for _, src := range f.paths {
-		parts := make([]*schema.Partition, 0, len(f.t.Parts))
-		if src.members != nil || src.x != nil && src.x.Unique && f.t.Spread() {
+		parts := make([]*schema.Partition, 0, len(f.t.Layout.Parts))
+		if src.members != nil || src.x != nil && src.x.Unique && f.t.Layout.Spread() {
 			parts = append(parts, nil)
 		} else {
-			for i := range f.t.Parts {
-				parts = append(parts, &f.t.Parts[i])
+			for i := range f.t.Layout.Parts {
+				parts = append(parts, &f.t.Layout.Parts[i])
 			}
 		}
 		packed, sets := packQuery(f.t, src, parts[0], f.e, f.reverse && !f.sorted, within)

@@ -27,7 +27,7 @@ func (q *Query) Explain(ctx context.Context) (Explanation, error) {
 	if err != nil {
 		return Explanation{}, err
 	}
-	s := &q.Objects.Schema
+	s := &q.Objects.Declaration.Schema
 	x := Explanation{Sorted: f.sorted}
 	if f.order != nil && f.order.x != nil {
 		x.Order = f.order.x.Name

@@ -44,8 +44,8 @@ func (f *Query) CountBy(ctx context.Context, field string, most int) ([]ValueCou
 	if err != nil {
 		return nil, err
 	}
-	x := f.Objects.ValueIndex(number)
-	if x == nil && f.Objects.Fields[number].Computed {
+	x := f.Objects.Declaration.ValueIndex(number)
+	if x == nil && f.Objects.Declaration.Fields[number].Computed {
 		return nil, fmt.Errorf("%w: CountBy(%q): it is computed; store the value in a field with `redis:\",index\"`", schema.ErrNoIndex, field)
 	}
 	if x == nil {
@@ -56,7 +56,7 @@ func (f *Query) CountBy(ctx context.Context, field string, most int) ([]ValueCou
 	if err == nil {
 		err = f.Objects.Table.Registry.CheckBuilt(ctx, x)
 	}
-	if err == nil && f.Objects.Expires >= 0 {
+	if err == nil && f.Objects.Declaration.Expires >= 0 {
 		_, err = f.Objects.Table.SweepAll(ctx) // an expired record is counted otherwise
 	}
 	if err != nil {
@@ -74,10 +74,10 @@ func (c *facets) count(ctx context.Context) error {
 	sets, plain := c.intersected()
 	if plain && len(sets) > 0 {
 		// Few records and many values: read the records.
-		k := &counter{t: c.t, parts: c.t.Parts[:min(len(c.t.Parts), countedParts)]}
+		k := &counter{t: c.t, parts: c.t.Layout.Parts[:min(len(c.t.Layout.Parts), countedParts)]}
 		var values, records int64
 		k.add(1, func(p *schema.Partition, _ int) rueidis.Completed {
-			return c.t.Client.B().Zcard().Key(c.t.IndexKey(p, c.x)).Build()
+			return c.t.Client.B().Zcard().Key(c.t.Layout.IndexKey(p, c.x)).Build()
 		}, func(n int64) { values = n })
 		k.path(c.paths[0])
 		if err := k.run(ctx); err != nil {
@@ -89,7 +89,7 @@ func (c *facets) count(ctx context.Context) error {
 	if !plain {
 		return c.countRows(ctx)
 	}
-	for i := range c.t.Parts {
+	for i := range c.t.Layout.Parts {
 		if err := c.countValues(ctx, i, sets); err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func (c *facets) countValues(ctx context.Context, part int, sets []schema.Entry)
 	t := c.t
 	from := "-"
 	for {
-		values, err := t.Client.Do(ctx, t.Client.B().Zrange().Key(t.IndexKey(&t.Parts[part], c.x)).Min(from).Max("+").Bylex().
+		values, err := t.Client.Do(ctx, t.Client.B().Zrange().Key(t.Layout.IndexKey(&t.Layout.Parts[part], c.x)).Min(from).Max("+").Bylex().
 			Limit(0, facetValues).Build()).AsStrSlice()
 		if err != nil {
 			return t.TypeError(ctx, err)
@@ -139,7 +139,7 @@ func (c *facets) countSome(ctx context.Context, part int, values []string, sets 
 		if len(values) == 0 {
 			return nil
 		}
-		listed, err := c.t.Client.Do(ctx, c.t.Client.B().Zmscore().Key(c.t.IndexKey(&c.t.Parts[i], c.x)).Member(values...).Build()).ToArray()
+		listed, err := c.t.Client.Do(ctx, c.t.Client.B().Zmscore().Key(c.t.Layout.IndexKey(&c.t.Layout.Parts[i], c.x)).Member(values...).Build()).ToArray()
 		if err != nil || len(listed) != len(values) {
 			return errors.Join(c.t.TypeError(ctx, err), schema.ErrReply(err))
 		}
@@ -152,7 +152,7 @@ func (c *facets) countSome(ctx context.Context, part int, values []string, sets 
 		values = others
 	}
 	counts := make([]int64, len(values))
-	for i := range c.t.Parts {
+	for i := range c.t.Layout.Parts {
 		of, err := c.sizes(ctx, i, values, sets)
 		if err != nil {
 			return err
@@ -172,9 +172,9 @@ func (c *facets) countSome(ctx context.Context, part int, values []string, sets 
 
 // sizes returns how many of the records in sets have each of some values, in a partition.
 func (c *facets) sizes(ctx context.Context, part int, values []string, sets []schema.Entry) ([]int64, error) {
-	t, p := c.t, &c.t.Parts[part]
+	t, p := c.t, &c.t.Layout.Parts[part]
 	counts := make([]int64, len(values))
-	key := func(i int) string { return t.ValueKey(p, schema.Entry{Index: c.x, Value: values[i]}) }
+	key := func(i int) string { return t.Layout.ValueKey(p, schema.Entry{Index: c.x, Value: values[i]}) }
 	if len(sets) == 0 {
 		commands := make(rueidis.Commands, len(values))
 		for i := range values {
@@ -190,7 +190,7 @@ func (c *facets) sizes(ctx context.Context, part int, values []string, sets []sc
 	}
 	keys := []string{p.Expires, p.Meta}
 	for _, e := range sets {
-		keys = append(keys, t.ValueKey(p, e))
+		keys = append(keys, t.Layout.ValueKey(p, e))
 	}
 	calls := make([]script.Call, len(values))
 	for i := range values {
@@ -223,7 +223,7 @@ func (c *facets) one(ctx context.Context, part int, value string) (int64, error)
 	}
 	total := int64(0)
 	for _, w := range run.scans {
-		if err == nil && w.part == &c.t.Parts[part] {
+		if err == nil && w.part == &c.t.Layout.Parts[part] {
 			var n int64
 			n, err = w.countEach(ctx, 0)
 			total += n
@@ -245,7 +245,7 @@ func (c *facets) countRows(ctx context.Context) error {
 		}
 		commands := make(rueidis.Commands, len(rows))
 		for i, h := range rows {
-			commands[i] = c.t.Client.B().Hget().Key(c.t.Of(h.id).Content).Field(h.id).Build()
+			commands[i] = c.t.Client.B().Hget().Key(c.t.Layout.Of(h.id).Content).Field(h.id).Build()
 		}
 		for _, reply := range c.t.Client.DoMulti(ctx, commands...) {
 			text, err := reply.ToString()

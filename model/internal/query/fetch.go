@@ -25,7 +25,7 @@ func newFetcher(o *record.Objects, f *executor, only []int) *fetcher {
 	if f.order != nil && f.order.x != nil && !slices.Contains(r.indexes, f.order.x) {
 		r.indexes = append(r.indexes, f.order.x)
 	}
-	r.only = needed(&o.Schema, only, r.indexes)
+	r.only = needed(&o.Declaration.Schema, only, r.indexes)
 	return r
 }
 
@@ -83,7 +83,7 @@ func (r *fetcher) fitting(ctx context.Context, h row, reply rueidis.RedisResult)
 
 func (r *fetcher) parse(ctx context.Context, h row, reply rueidis.RedisResult) (ptr any, fits bool, err error) {
 	o := r.o
-	stored := make([]schema.Text, len(o.Fields))
+	stored := make([]schema.Text, len(o.Declaration.Fields))
 	var known bool
 	if r.only != nil {
 		known, err = o.Table.Rows.ParseSome(h.id, reply, r.only, stored)
@@ -96,9 +96,9 @@ func (r *fetcher) parse(ctx context.Context, h row, reply rueidis.RedisResult) (
 	if errors.Is(err, schema.ErrNotFound) {
 		return nil, false, nil
 	}
-	record := o.NewRecord()
+	record := o.Declaration.NewRecord()
 	if err == nil {
-		err = o.Decode(o.Table.Of(h.id).Record(h.id), h.id, stored, record)
+		err = o.Declaration.Decode(o.Table.Layout.Of(h.id).Record(h.id), h.id, stored, record)
 	}
 	if err != nil {
 		return nil, false, err
@@ -110,7 +110,7 @@ func (r *fetcher) parse(ctx context.Context, h row, reply rueidis.RedisResult) (
 	}
 	var entries []schema.Entry
 	for _, x := range r.indexes {
-		if entries, err = x.AppendEntries(entries, &o.Schema, stored); err != nil {
+		if entries, err = x.AppendEntries(entries, &o.Declaration.Schema, stored); err != nil {
 			return nil, false, &schema.RecordError{ID: h.id, Field: x.Name, Err: err}
 		}
 	}

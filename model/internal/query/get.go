@@ -48,7 +48,7 @@ func GetBy(ctx context.Context, o *record.Objects, name string, value any) (any,
 		return nil, err
 	}
 	leaf := q.e.terms[0]
-	x := o.UniqueIndex(leaf.field)
+	x := o.Declaration.UniqueIndex(leaf.field)
 	switch {
 	case x == nil:
 		return nil, fmt.Errorf("%w: GetBy(%q): the field is not unique: use Find(Eq(…)).First, or declare it `redis:\"%s,unique\"`", schema.ErrNoIndex, name, name)
@@ -66,7 +66,7 @@ func GetBy(ctx context.Context, o *record.Objects, name string, value any) (any,
 // there is none or it does not fit.
 func ownerOf(ctx context.Context, fetch *fetcher, x *schema.Index, leaf *expr) (any, error) {
 	o := fetch.o
-	text, err := x.ValueOf(&o.Schema, leaf.values[0])
+	text, err := x.ValueOf(&o.Declaration.Schema, leaf.values[0])
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (f *Query) unique(q *parsedQuery) *expr {
 		if e.op != schema.OpEq {
 			continue
 		}
-		if x := f.Objects.UniqueIndex(e.field); x != nil && x == e.index && x.Built() {
+		if x := f.Objects.Declaration.UniqueIndex(e.field); x != nil && x == e.index && x.Built() {
 			return e
 		}
 	}
@@ -134,7 +134,7 @@ func (f *Query) EachField(ctx context.Context, number int, yield func(reflect.Va
 		if r.Err != nil {
 			return yield(reflect.Value{}, r.Err)
 		}
-		return yield(f.Objects.GoFields[number].Of(reflect.ValueOf(r.Record).Elem()), nil)
+		return yield(f.Objects.Declaration.GoFields[number].Of(reflect.ValueOf(r.Record).Elem()), nil)
 	})
 }
 

@@ -79,7 +79,7 @@ func (w *scan) stepDirect(ctx context.Context, want int) (did bool, err error) {
 // onlyIDs reports whether nothing needs the positions of the rows: no cursor, and no other
 // partition to merge with.
 func (w *scan) onlyIDs() bool {
-	return !w.paged && len(w.sets) > 1 && len(w.t.Parts) == 1 && !w.at.begun
+	return !w.paged && len(w.sets) > 1 && len(w.t.Layout.Parts) == 1 && !w.at.begun
 }
 
 func (w *scan) directCall(want int) (keys, args []string) {
@@ -90,7 +90,7 @@ func (w *scan) directCall(want int) (keys, args []string) {
 	}
 	var used []*schema.Index
 	for _, e := range w.sets {
-		keys = append(keys, w.t.ValueKey(w.part, e))
+		keys = append(keys, w.t.Layout.ValueKey(w.part, e))
 		if !slices.Contains(used, e.Index) {
 			used = append(used, e.Index)
 			args = append(args, "built:"+e.Index.Identity(w.t.Schema))

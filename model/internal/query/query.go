@@ -41,8 +41,8 @@ func (f *Query) resolve() (*parsedQuery, error) {
 		ordered[i] = o.field
 	}
 	for _, field := range ordered {
-		if f.Objects.WithoutType && f.Objects.Fields[field].Computed {
-			return nil, fmt.Errorf("%w: OrderBy: only the program that declares the model can compute %s", schema.ErrValue, f.Objects.Fields[field].Name)
+		if f.Objects.Declaration.WithoutType && f.Objects.Declaration.Fields[field].Computed {
+			return nil, fmt.Errorf("%w: OrderBy: only the program that declares the model can compute %s", schema.ErrValue, f.Objects.Declaration.Fields[field].Name)
 		}
 	}
 	e, err := (&resolver{f.Objects.Declaration}).resolve(f.Conds, ordered)
@@ -53,7 +53,7 @@ func (f *Query) resolve() (*parsedQuery, error) {
 	if len(order) == 0 {
 		q.reverse, q.created = f.Reversed, f.Reversed || f.Created || len(f.Among) > 0
 	}
-	q.fingerprint = q.digest(&f.Objects.Schema, f.Objects.Table.Options.Name, f.Among)
+	q.fingerprint = q.digest(&f.Objects.Declaration.Schema, f.Objects.Table.Options.Name, f.Among)
 	switch {
 	case f.After != "" && f.Before != "":
 		return nil, fmt.Errorf("%w: a query has After and Before: use one of them", schema.ErrValue)
@@ -70,7 +70,7 @@ func (f *Query) resolve() (*parsedQuery, error) {
 func (f *Query) Check() error {
 	q, err := f.resolve()
 	if err == nil && len(q.order) > 0 {
-		p := &planner{s: &f.Objects.Schema}
+		p := &planner{s: &f.Objects.Declaration.Schema}
 		for _, o := range q.order {
 			p.order = append(p.order, o.field)
 		}
@@ -277,8 +277,8 @@ func (f *Query) Count(ctx context.Context, most int64) (int64, error) {
 // ReferTo makes the query for the records that refer to an id by a field.
 func (f *Query) ReferTo(field, id string) {
 	f.Conds = []Cond{Eq(field, id)}
-	number := f.Objects.Number(field)
-	if number >= 0 && !slices.ContainsFunc(f.Objects.Refs, func(r schema.RefField) bool { return r.Field == number }) {
+	number := f.Objects.Declaration.Number(field)
+	if number >= 0 && !slices.ContainsFunc(f.Objects.Declaration.Refs, func(r schema.RefField) bool { return r.Field == number }) {
 		f.err = fmt.Errorf("%w: Refs(%q): it is not a model.Ref", schema.ErrValue, field)
 	}
 }

@@ -130,12 +130,12 @@ func (w *scan) step(ctx context.Context, want int) (int64, error) {
 	case w.x == nil:
 		args[3] = w.at.at
 	case w.x.Unique:
-		key = t.IndexKey(w.part, w.x)
+		key = t.Layout.IndexKey(w.part, w.x)
 		for i := w.next; i < last; i++ {
 			args = append(args, w.rangeAt(i).Low)
 		}
 	default:
-		key = t.IndexKey(w.part, w.x)
+		key = t.Layout.IndexKey(w.part, w.x)
 		for i := w.next; i < last; i++ {
 			from, to := w.ends(w.rangeAt(i))
 			args = append(args, from, to)
@@ -156,7 +156,7 @@ func (w *scan) keys(p *schema.Partition, key string) []string {
 	keys := make([]string, 0, 5+len(w.sets))
 	keys = append(keys, p.Content, p.Meta, p.Expires, p.All, key)
 	for _, e := range w.sets {
-		keys = append(keys, w.t.ValueKey(p, e))
+		keys = append(keys, w.t.Layout.ValueKey(p, e))
 	}
 	return keys
 }
@@ -199,17 +199,17 @@ func (w *scan) stepOwners(ctx context.Context, want int) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	byPart := make([][]string, len(t.Parts))
+	byPart := make([][]string, len(t.Layout.Parts))
 	for i, id := range owners {
 		if id != "" {
-			p := keys.Partition(id, len(t.Parts))
+			p := keys.Partition(id, len(t.Layout.Parts))
 			byPart[p] = append(byPart[p], values[i], id)
 		}
 	}
 	found := make([]selection, len(byPart))
 	err = each(len(byPart), func(i int) error {
 		var err error
-		found[i], err = w.selectIDs(ctx, &t.Parts[i], byPart[i], want)
+		found[i], err = w.selectIDs(ctx, &t.Layout.Parts[i], byPart[i], want)
 		return err
 	})
 	if err != nil {

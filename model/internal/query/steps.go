@@ -53,11 +53,11 @@ func (f *Query) Fits() (func(ptr any) (bool, error), error) {
 	}
 	o, indexes := f.Objects, q.e.appendIndexes(nil)
 	return func(ptr any) (bool, error) {
-		fields, err := o.Encode(reflect.ValueOf(ptr).Elem())
+		fields, err := o.Declaration.Encode(reflect.ValueOf(ptr).Elem())
 		if err != nil {
 			return false, err
 		}
-		entries, err := o.Schema.EntriesOf(indexes, fields)
+		entries, err := o.Declaration.Schema.EntriesOf(indexes, fields)
 		return err == nil && q.e.holds(entries), err
 	}, nil
 }

@@ -22,8 +22,8 @@ func (c *clock) set(now int64) { c.ahead.Store(now - time.Now().UnixMilli()) }
 
 // clockOf returns the clock of the server of a partition.
 func (t *Table) clockOf(p *schema.Partition) *clock {
-	for i := range t.Parts {
-		if p == &t.Parts[i] {
+	for i := range t.Layout.Parts {
+		if p == &t.Layout.Parts[i] {
 			return &t.clocks[i]
 		}
 	}

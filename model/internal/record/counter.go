@@ -30,7 +30,7 @@ func (t *Table) incrOnce(ctx context.Context, id string, f *schema.GoField, n in
 		low, high = strconv.FormatInt(-most-1, 10), strconv.FormatInt(most, 10)
 	}
 	least, most := f.Bounds()
-	p := t.Of(id)
+	p := t.Layout.Of(id)
 	keys := []string{p.Record(id), p.Changes, p.Content, p.Meta}
 	args := []string{id, f.Stored, strconv.Itoa(t.Options.ChangeLog), strconv.FormatInt(n, 10), low, high, least, most, t.Registry.Stamp()}
 	number := t.Schema.Number(f.Stored)
@@ -39,7 +39,7 @@ func (t *Table) incrOnce(ctx context.Context, id string, f *schema.GoField, n in
 		if x.ColumnOf(number) != last {
 			continue
 		}
-		keys = append(keys, t.IndexKey(p, x))
+		keys = append(keys, t.Layout.IndexKey(p, x))
 		args = append(args, strconv.Itoa(x.Number), digit(x.Columns[last].Desc), digit(last == 0))
 	}
 	list, err := counterScript.Run(ctx, t.Client, keys, args).ToArray()
@@ -80,10 +80,10 @@ func digit(is bool) string {
 // counterError describes an error of a record that holds something else.
 func (t *Table) counterError(ctx context.Context, id, field string, err error) error {
 	if e, ok := rueidis.IsRedisErr(err); ok && strings.Contains(e.Error(), "not an integer") {
-		return fmt.Errorf("%w: key %q, field %s: %w", schema.ErrCorrupt, t.Of(id).Record(id), field, err)
+		return fmt.Errorf("%w: key %q, field %s: %w", schema.ErrCorrupt, t.Layout.Of(id).Record(id), field, err)
 	}
 	if typed := t.TypeError(ctx, err); typed != err {
 		return typed
 	}
-	return t.Rows.readError(id, err)
+	return t.Rows.ReadError(id, err)
 }

@@ -31,10 +31,15 @@ type referred struct {
 
 func (r *referred) Error() string { return "a record refers to it" }
 
+// remover removes records with their entries.
+type remover struct{ t *Table }
+
+func (t *Table) remover() remover { return remover{t} }
+
 // exec returns the call of delete.lua.
-func (t *Table) exec(r *removal) (script.Call, error) {
-	p := t.Of(r.id)
-	keys := t.CollectionKeys(t.WriteKeys(p, r.id), p, r.id)
+func (rm remover) exec(r *removal) (script.Call, error) {
+	p := rm.t.Layout.Of(r.id)
+	keys := rm.t.Layout.CollectionKeys(rm.t.Layout.WriteKeys(p, r.id), p, r.id)
 	number, value, only := "", "", ""
 	if r.via != nil {
 		number, value = strconv.Itoa(r.via.Index.Number), r.via.Value
@@ -49,7 +54,7 @@ func (t *Table) exec(r *removal) (script.Call, error) {
 		if err != nil {
 			return script.Call{}, err
 		}
-		theirs := &f.from.Parts[0]
+		theirs := &f.from.Layout.Parts[0]
 		key, from, to := f.members(theirs, entry)
 		keys = append(keys, theirs.Meta, key)
 		fields = schema.PackText(schema.PackText(schema.PackText(fields, f.from.Registry.Stamp()), from), to)
@@ -67,45 +72,45 @@ func (t *Table) exec(r *removal) (script.Call, error) {
 	if r.via != nil {
 		via = append(via, *r.via)
 	}
-	keys, sets := t.ValueKeys(keys, p, r.sets, via)
+	keys, sets := rm.t.Layout.ValueKeys(keys, p, r.sets, via)
 	args := []string{
-		r.id, t.Registry.Stamp(), t.IndexNumbers, strconv.Itoa(t.Options.ChangeLog), strconv.Itoa(len(t.Schema.Collections)),
-		number, value, only, string(append(schema.PackList(nil, count), fields...)), sets, digit(t.Options.Adopt != nil && t.Options.Adopt(r.id)),
+		r.id, rm.t.Registry.Stamp(), rm.t.Layout.IndexNumbers, strconv.Itoa(rm.t.Options.ChangeLog), strconv.Itoa(len(rm.t.Schema.Collections)),
+		number, value, only, string(append(schema.PackList(nil, count), fields...)), sets, digit(rm.t.Options.Adopt != nil && rm.t.Options.Adopt(r.id)),
 	}
 	return script.Call{Keys: keys, Args: args}, nil
 }
 
 // remove runs delete.lua. It first reads in which sets of values the record is, if the
 // model has such sets.
-func (t *Table) remove(ctx context.Context, r *removal) error {
-	return t.removeMany(ctx, []*removal{r})[0]
+func (rm remover) remove(ctx context.Context, r *removal) error {
+	return rm.removeMany(ctx, []*removal{r})[0]
 }
 
 // removeMany runs delete.lua several times in one pipeline.
-func (t *Table) removeMany(ctx context.Context, all []*removal) []error {
+func (rm remover) removeMany(ctx context.Context, all []*removal) []error {
 	errs := make([]error, len(all))
 	ids := make([]string, len(all))
 	for i, r := range all {
 		ids[i] = r.id
 	}
-	sets, err := t.setsOfContents(ctx, ids...)
+	sets, err := rm.t.setsOfContents(ctx, ids...)
 	if err != nil {
 		errs[0] = err
 		return errs
 	}
 	for i, r := range all {
 		r.sets = sets[i]
-		defer t.Rows.Writes.Add(r.id)
+		defer rm.t.Rows.Writes.Add(r.id)
 	}
-	for i, err := range t.removeOnce(ctx, all) {
+	for i, err := range rm.removeOnce(ctx, all) {
 		first := true
 		errs[i] = WithSets(&all[i].sets, func() error {
-			return t.Registry.RetryRestored(ctx, func() error {
+			return rm.t.Registry.RetryRestored(ctx, func() error {
 				if first {
 					first = false
 					return err
 				}
-				return t.removeOnce(ctx, all[i:i+1])[0]
+				return rm.removeOnce(ctx, all[i:i+1])[0]
 			})
 		})
 	}
@@ -113,29 +118,29 @@ func (t *Table) removeMany(ctx context.Context, all []*removal) []error {
 }
 
 // removeOnce runs delete.lua once for each record.
-func (t *Table) removeOnce(ctx context.Context, all []*removal) []error {
+func (rm remover) removeOnce(ctx context.Context, all []*removal) []error {
 	calls := make([]script.Call, len(all))
 	errs := make([]error, len(all))
 	for i, r := range all {
-		if calls[i], errs[i] = t.exec(r); errs[i] != nil {
+		if calls[i], errs[i] = rm.exec(r); errs[i] != nil {
 			return errs
 		}
 	}
-	for i, reply := range deleteScript.RunMany(ctx, t.Client, calls) {
-		errs[i] = t.removed(ctx, all[i], calls[i].Keys, reply)
+	for i, reply := range deleteScript.RunMany(ctx, rm.t.Client, calls) {
+		errs[i] = rm.removed(ctx, all[i], calls[i].Keys, reply)
 	}
 	return errs
 }
 
 // removed reads the reply of delete.lua.
-func (t *Table) removed(ctx context.Context, r *removal, keys []string, reply rueidis.RedisResult) error {
+func (rm remover) removed(ctx context.Context, r *removal, keys []string, reply rueidis.RedisResult) error {
 	m, err := reply.ToMessage()
 	if err != nil {
-		return t.TypeError(ctx, err, keys...)
+		return rm.t.TypeError(ctx, err, keys...)
 	}
-	left, err := t.parseReply(r.id, m)
+	left, err := rm.t.parseReply(r.id, m)
 	for _, e := range left {
-		_ = t.Claims.Release(ctx, r.id, e) // otherwise the next process that asks for the value takes it over
+		_ = rm.t.Claims.Release(ctx, r.id, e) // otherwise the next process that asks for the value takes it over
 	}
 	var replied *refers
 	if !errors.As(err, &replied) {
@@ -161,10 +166,10 @@ func (r *referrer) entry(id string) (schema.Entry, error) {
 // nothing: all.
 func (r *referrer) members(p *schema.Partition, e schema.Entry) (key, from, to string) {
 	if r.index.PerValue {
-		return r.from.ValueKey(p, e), "", ""
+		return r.from.Layout.ValueKey(p, e), "", ""
 	}
 	from, to = schema.PrefixRange(e.Value).Lex()
-	return r.from.IndexKey(p, r.index), from, to
+	return r.from.Layout.IndexKey(p, r.index), from, to
 }
 
 // id returns the id of a record that has an entry.

@@ -95,7 +95,7 @@ func (d *deletion) step(ctx context.Context, f *deletingRecord) (bool, error) {
 		}
 		there := true
 		if len(members) > 0 && r.rule == schema.Restrict {
-			if there, err = f.t.Rows.existMany(ctx, []string{f.id})[0].AsBool(); err != nil {
+			if there, err = f.t.Rows.ExistMany(ctx, []string{f.id})[0].AsBool(); err != nil {
 				return false, err
 			}
 		}
@@ -106,7 +106,7 @@ func (d *deletion) step(ctx context.Context, f *deletingRecord) (bool, error) {
 	if f.gone {
 		return true, nil
 	}
-	err = f.t.remove(ctx, &removal{id: f.id, via: f.via, near: near, passed: f.passed})
+	err = f.t.remover().remove(ctx, &removal{id: f.id, via: f.via, near: near, passed: f.passed})
 	var by *referred
 	if errors.As(err, &by) {
 		return false, d.treat(ctx, f, by.by, by.members)
@@ -180,7 +180,7 @@ func (d *deletion) cascade(ctx context.Context, r *referrer, ids []string, via *
 	for i, id := range ids {
 		removals[i] = &removal{id: id, via: via, near: near}
 	}
-	for i, err := range r.from.removeMany(ctx, removals) {
+	for i, err := range r.from.remover().removeMany(ctx, removals) {
 		var by *referred
 		switch {
 		case errors.As(err, &by):
@@ -236,8 +236,8 @@ func (r *referrer) far(ctx context.Context, f *deletingRecord) ([]string, error)
 	}
 	t, passed := r.from, f.passed[r]
 	var commands rueidis.Commands
-	for i := range t.Parts {
-		p := &t.Parts[i]
+	for i := range t.Layout.Parts {
+		p := &t.Layout.Parts[i]
 		key, from, to := r.members(p, entry)
 		most := int64(farMany + len(passed))
 		read := t.Client.B().Zrange().Key(key).Min("0").Max(strconv.FormatInt(most-1, 10)).Build()
@@ -273,7 +273,7 @@ func (r *referrer) far(ctx context.Context, f *deletingRecord) ([]string, error)
 // restricted returns an error if one of the records exists. It removes the index
 // entries of those that do not.
 func (r *referrer) restricted(ctx context.Context, ids []string, via *schema.Entry) error {
-	for i, reply := range r.from.Rows.existMany(ctx, ids) {
+	for i, reply := range r.from.Rows.ExistMany(ctx, ids) {
 		there, err := reply.AsBool()
 		if err != nil {
 			return r.wrap(ids[i], err)
@@ -305,7 +305,7 @@ func (r *referrer) clearOne(ctx context.Context, id, target string, via *schema.
 // forget removes the index entry of a record that does not exist, or no longer refers,
 // or returns errKept.
 func (r *referrer) forget(ctx context.Context, id string, via *schema.Entry) error {
-	err := r.from.remove(ctx, &removal{id: id, via: via, gone: true})
+	err := r.from.remover().remove(ctx, &removal{id: id, via: via, gone: true})
 	switch {
 	case err == nil, isGone(err):
 		return nil

@@ -34,8 +34,8 @@ func (t *Table) sweepOnce(ctx context.Context, p *schema.Partition) (total int, 
 	var sets []schema.Entry
 	for {
 		keys := append([]string{p.Content, p.All, p.Expires, p.Meta, p.Changes}, p.Indexes...)
-		keys, packed := t.ValueKeys(keys, p, sets)
-		args := []string{t.Registry.Stamp(), t.IndexNumbers, strconv.Itoa(t.Options.ChangeLog), strconv.Itoa(sweepRecords), strconv.Itoa(sweepEntries), packed}
+		keys, packed := t.Layout.ValueKeys(keys, p, sets)
+		args := []string{t.Registry.Stamp(), t.Layout.IndexNumbers, strconv.Itoa(t.Options.ChangeLog), strconv.Itoa(sweepRecords), strconv.Itoa(sweepEntries), packed}
 		m, err := sweepScript.Run(ctx, t.Client, keys, args).ToMessage()
 		if err != nil {
 			return total, t.TypeError(ctx, err, keys...)
@@ -80,8 +80,8 @@ func (t *Table) releaseSwept(ctx context.Context, m rueidis.RedisMessage) error 
 
 // SweepAll removes all expired records from the indexes.
 func (t *Table) SweepAll(ctx context.Context) (total int, err error) {
-	for i := range t.Parts {
-		n, err := t.Sweep(ctx, &t.Parts[i])
+	for i := range t.Layout.Parts {
+		n, err := t.Sweep(ctx, &t.Layout.Parts[i])
 		total += n
 		if err != nil {
 			return total, err

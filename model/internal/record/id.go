@@ -21,42 +21,47 @@ type newID struct {
 	own   bool // the caller's, in a model whose ids come from a counter
 }
 
+// idSpace gives ids to new records.
+type idSpace struct{ t *Table }
+
+func (t *Table) idSpace() idSpace { return idSpace{t} }
+
 // newID returns the id of a new record. If the counter is in the slot of the records,
 // the script that writes the record increments it: the id is then the one expected
 // next, because the key of the record must be known. A refused write uses no id, and
 // does not leave the counter behind.
-func (t *Table) newID(ctx context.Context, own string) (newID, error) {
+func (s idSpace) newID(ctx context.Context, own string) (newID, error) {
 	switch {
 	case own != "":
-		return newID{id: own, own: t.Options.IDs == schema.Counter}, nil
-	case t.Options.IDs == schema.ULID:
+		return newID{id: own, own: s.t.Options.IDs == schema.Counter}, nil
+	case s.t.Options.IDs == schema.ULID:
 		return newID{id: ulid.Make().String()}, nil
-	case !t.countsInScript():
-		n, err := t.Client.Do(ctx, t.Client.B().Incr().Key(t.Options.Counter()).Build()).AsInt64()
+	case !s.countsInScript():
+		n, err := s.t.Client.Do(ctx, s.t.Client.B().Incr().Key(s.t.Options.Counter()).Build()).AsInt64()
 		return newID{id: strconv.FormatInt(n, 10)}, err
 	}
-	next := t.last.Add(1)
+	next := s.t.last.Add(1)
 	return newID{id: strconv.FormatInt(next, 10), after: strconv.FormatInt(next-1, 10)}, nil
 }
 
 // given takes the id that the counter gave instead of the expected one.
-func (t *Table) given(id int64) newID {
-	t.last.Store(id)
+func (s idSpace) given(id int64) newID {
+	s.t.last.Store(id)
 	return newID{id: strconv.FormatInt(id, 10)}
 }
 
 // unused reverts the expectation that an id is used.
-func (t *Table) unused(n newID) {
+func (s idSpace) unused(n newID) {
 	if next, err := strconv.ParseInt(n.id, 10, 64); err == nil && n.after != "" {
-		t.last.CompareAndSwap(next, next-1)
+		s.t.last.CompareAndSwap(next, next-1)
 	}
 }
 
 // countsInScript reports whether a script that writes a record can use the counter,
 // which must be in the same slot.
-func (t *Table) countsInScript() bool {
-	return t.Options.IDs == schema.Counter && !t.Spread() &&
-		(t.Client.Mode() != rueidis.ClientModeCluster || keys.Tag(t.Options.Counter()) == keys.Tag(t.Options.Name))
+func (s idSpace) countsInScript() bool {
+	return s.t.Options.IDs == schema.Counter && !s.t.Layout.Spread() &&
+		(s.t.Client.Mode() != rueidis.ClientModeCluster || keys.Tag(s.t.Options.Counter()) == keys.Tag(s.t.Options.Name))
 }
 
 // maxOwn is the largest id that a caller may choose beside the counter.
@@ -73,7 +78,7 @@ func checkOwn(id string) error {
 
 // raise raises the counter to the largest of the ids that callers have chosen, so that
 // it does not give these to others.
-func (t *Table) raise(ctx context.Context, all []*batch) error {
+func (s idSpace) raise(ctx context.Context, all []*batch) error {
 	most := ""
 	for _, b := range all {
 		for _, c := range b.changes {
@@ -85,5 +90,5 @@ func (t *Table) raise(ctx context.Context, all []*batch) error {
 	if most == "" {
 		return nil
 	}
-	return raiseScript.Run(ctx, t.Client, []string{t.Options.Counter()}, []string{most}).Error()
+	return raiseScript.Run(ctx, s.t.Client, []string{s.t.Options.Counter()}, []string{most}).Error()
 }

@@ -98,7 +98,7 @@ func (o *Objects) CreateMany(ctx context.Context, n int, at func(position int) a
 		id, err := o.newRecordID(record)
 		own := id != "" && o.Table.Options.IDs == schema.Counter
 		if err == nil {
-			err = o.Check(record)
+			err = o.Declaration.Check(record)
 		}
 		if err == nil && id == "" {
 			id, err = ids.take(ctx, n-i)
@@ -119,13 +119,13 @@ func (o *Objects) PutMany(ctx context.Context, n int, at func(position int) any,
 	for i := range n {
 		record := reflect.ValueOf(at(i)).Elem()
 		it := item{position: i, record: record, build: o.putting, alone: o.Put, given: o.copied(record)}
-		id := o.IdOf(record)
+		id := o.Declaration.IdOf(record)
 		var err error
 		if id != "" {
 			err = o.checkPut(record, id)
 		} else if _, err = o.newRecordID(record); err == nil {
 			it.build, it.alone = o.creation, o.Create
-			if err = o.Check(record); err == nil {
+			if err = o.Declaration.Check(record); err == nil {
 				id, err = ids.take(ctx, n-i)
 			}
 		}
@@ -170,9 +170,9 @@ func (s *idSource) take(ctx context.Context, left int) (string, error) {
 	t := s.t
 	switch {
 	case t.Options.IDs == schema.ULID:
-		next, err := t.newID(ctx, "")
+		next, err := t.idSpace().newID(ctx, "")
 		return next.id, err
-	case t.countsInScript():
+	case t.idSpace().countsInScript():
 		return "", nil
 	case s.next == s.end:
 		n := int64(min(left, reserveIDs))
@@ -200,14 +200,14 @@ func (m *many) add(it item, id string) {
 		m.refuse(it.position, *err)
 		return
 	}
-	if t.claims() || t.checksBefore() {
+	if t.writer().claims() || t.targetCheck().checksBefore() {
 		m.single(it, id)
 		return
 	}
 	counts := id == ""
-	p := &t.Parts[0]
+	p := &t.Layout.Parts[0]
 	if !counts {
-		p = t.Of(id)
+		p = t.Layout.Of(id)
 	}
 	b := m.open[p]
 	if b != nil && len(b.items) > 0 && counts != (b.after != "") {
@@ -230,7 +230,7 @@ func (m *many) add(it item, id string) {
 	}
 	c, err := it.build(it.record, id, b.now)
 	if err == nil {
-		err = t.checkReferences(m.ctx, c) // sends nothing, as none of them is in another slot
+		err = t.targetCheck().checkReferences(m.ctx, c) // sends nothing, as none of them is in another slot
 	}
 	if err != nil {
 		m.refuse(it.position, err)
@@ -292,7 +292,7 @@ func (m *many) write(some []*openBatch) {
 	for i, b := range some {
 		all[i] = &b.batch
 	}
-	for i, o := range t.writeBatches(m.ctx, all) {
+	for i, o := range t.writer().writeBatches(m.ctx, all) {
 		b := some[i]
 		for range maxClock {
 			var given *givenID
@@ -303,7 +303,7 @@ func (m *many) write(some []*openBatch) {
 				b = m.rebuild(b, 0)
 			}
 			if b != some[i] && len(b.items) > 0 {
-				some[i], o = b, t.writeBatches(m.ctx, []*batch{&b.batch})[0]
+				some[i], o = b, t.writer().writeBatches(m.ctx, []*batch{&b.batch})[0]
 				continue
 			}
 			break
@@ -319,7 +319,7 @@ func (m *many) write(some []*openBatch) {
 			case o.err != nil:
 				m.refuse(it.position, o.err)
 			case o.errs[i] == nil:
-				t.release(m.ctx, b.changes[i])
+				t.writer().release(m.ctx, b.changes[i])
 				m.wrote(it, b.changes[i])
 			default:
 				m.again(it, b.changes[i].id, o.errs[i])
@@ -354,7 +354,7 @@ func (m *many) wrote(it item, c *change) {
 	if c.operation == "create" {
 		return
 	}
-	if err := m.o.take(c, it.record); err != nil {
+	if err := m.o.decoder().take(c, it.record); err != nil {
 		m.refuse(it.position, err)
 	}
 }
@@ -376,7 +376,7 @@ func (m *many) rebuild(b *openBatch, first int64) *openBatch {
 		it.record.Set(it.given)
 		c, err := it.build(it.record, id, again.now)
 		if err == nil {
-			err = t.checkReferences(m.ctx, c)
+			err = t.targetCheck().checkReferences(m.ctx, c)
 		}
 		if err != nil {
 			m.refuse(it.position, err)
@@ -420,7 +420,7 @@ func (m *many) single(it item, id string) {
 	}
 	c.own = c.own || it.own
 	m.begin(func() {
-		switch err := m.o.Table.put(m.ctx, "", c); {
+		switch err := m.o.Table.writer().put(m.ctx, "", c); {
 		case err == nil:
 			m.wrote(it, c)
 		default:
@@ -438,14 +438,14 @@ func takenID(id string) error {
 
 // newRecordID returns the caller's own id of a new record, or "".
 func (o *Objects) newRecordID(record reflect.Value) (string, error) {
-	own := o.IdOf(record)
+	own := o.Declaration.IdOf(record)
 	switch {
 	case own != "" && o.Table.Options.IDs == schema.Counter:
 		return own, checkOwn(own)
 	case own != "" && o.Table.Options.IDs != schema.ClientAssigned:
-		return "", fmt.Errorf("%w: %s is %q: new records get theirs from Options.IDs, %s; leave it empty", schema.ErrValue, o.ID.GoName, schema.Shorten(own), o.Table.Options.IDs)
+		return "", fmt.Errorf("%w: %s is %q: new records get theirs from Options.IDs, %s; leave it empty", schema.ErrValue, o.Declaration.ID.GoName, schema.Shorten(own), o.Table.Options.IDs)
 	case own == "" && o.Table.Options.IDs == schema.ClientAssigned:
-		return "", fmt.Errorf("%w: %s is empty: with model.ClientAssigned the caller sets the id", schema.ErrValue, o.ID.GoName)
+		return "", fmt.Errorf("%w: %s is empty: with model.ClientAssigned the caller sets the id", schema.ErrValue, o.Declaration.ID.GoName)
 	}
 	return own, nil
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"retwis/model/internal/rows"
 	"retwis/model/internal/schema"
 
 	"github.com/redis/rueidis"
@@ -17,8 +18,8 @@ import (
 // Objects writes and reads the records of a table as Go structs. Its methods take
 // pointers to these, so that a Store adds nothing but the type.
 type Objects struct {
-	*schema.Declaration
-	Table *Table
+	Declaration *schema.Declaration
+	Table       *Table
 }
 
 // NewObjects opens the table of a declaration and publishes its schema.
@@ -29,7 +30,7 @@ func NewObjects(ctx context.Context, t *Table, d *schema.Declaration) (*Objects,
 		t.Validate = o.validate
 	}
 	t.Rows.Relevant = t.relevantFields()
-	return o, t.Registry.open(ctx)
+	return o, t.Registry.Open(ctx)
 }
 
 // CheckID refuses what cannot be the id of a record: the key could be of something else.
@@ -42,7 +43,7 @@ func (o *Objects) CheckID(id string) error {
 
 // checkIsID returns ErrNotFound for what is no id of a record.
 func (t *Table) checkIsID(id string) error {
-	if t.IsID(id) {
+	if t.Layout.IsID(id) {
 		return nil
 	}
 	return fmt.Errorf("%w: id %q: the ids of this model are those of Options.IDs, %s", schema.ErrNotFound, schema.Shorten(id), t.Options.IDs)
@@ -50,8 +51,8 @@ func (t *Table) checkIsID(id string) error {
 
 // recompute checks a stored record, and fills in its computed fields.
 func (o *Objects) recompute(id string, fields []schema.Text) error {
-	record := o.NewRecord()
-	if err := o.Decode(o.Table.Of(id).Record(id), id, fields, record); err != nil {
+	record := o.Declaration.NewRecord()
+	if err := o.Declaration.Decode(o.Table.Layout.Of(id).Record(id), id, fields, record); err != nil {
 		return err
 	}
 	return o.Declaration.Compute(record, fields)
@@ -59,11 +60,11 @@ func (o *Objects) recompute(id string, fields []schema.Text) error {
 
 // validate reports whether a stored record is valid.
 func (o *Objects) validate(id string, fields []schema.Text) error {
-	record := o.NewRecord()
-	if err := o.Decode(o.Table.Of(id).Record(id), id, fields, record); err != nil {
+	record := o.Declaration.NewRecord()
+	if err := o.Declaration.Decode(o.Table.Layout.Of(id).Record(id), id, fields, record); err != nil {
 		return err
 	}
-	return o.Check(record)
+	return o.Declaration.Check(record)
 }
 
 // Create writes a new record, and sets its id and version.
@@ -71,13 +72,13 @@ func (o *Objects) Create(ctx context.Context, ptr any) error {
 	record := reflect.ValueOf(ptr).Elem()
 	own, err := o.newRecordID(record)
 	if err == nil {
-		err = o.Check(record)
+		err = o.Declaration.Check(record)
 	}
 	if err != nil {
 		return err
 	}
 	given := o.copied(record)
-	next, err := o.Table.newID(ctx, own)
+	next, err := o.Table.idSpace().newID(ctx, own)
 	for {
 		if err != nil {
 			return err
@@ -89,16 +90,16 @@ func (o *Objects) Create(ctx context.Context, ptr any) error {
 		})
 		switch {
 		case errors.As(err, &other):
-			next, err = o.Table.given(other.first), nil
+			next, err = o.Table.idSpace().given(other.first), nil
 		case errors.Is(err, errExists) && own == "":
 			// The counter fell back, or another program made the record: take
 			// the next id.
-			next, err = o.Table.newID(ctx, "")
+			next, err = o.Table.idSpace().newID(ctx, "")
 		case errors.Is(err, errExists):
 			return takenID(own)
 		default:
 			if err != nil {
-				o.Table.unused(next)
+				o.Table.idSpace().unused(next)
 			}
 			return err
 		}
@@ -112,22 +113,22 @@ func (o *Objects) createAs(ctx context.Context, record reflect.Value, next newID
 		return err
 	}
 	c.own = next.own
-	return o.Table.put(ctx, next.after, c)
+	return o.Table.writer().put(ctx, next.after, c)
 }
 
 // copied returns a copy of a record, to begin again.
 func (o *Objects) copied(record reflect.Value) reflect.Value {
-	c := o.NewRecord()
+	c := o.Declaration.NewRecord()
 	c.Set(record)
 	return c
 }
 
 // now returns the time of the server of a record.
 func (t *Table) now(id string) int64 {
-	if !t.Spread() {
+	if !t.Layout.Spread() {
 		return t.clocks[0].now()
 	}
-	return t.clockOf(t.Of(id)).now()
+	return t.clockOf(t.Layout.Of(id)).now()
 }
 
 // creation returns the change that writes a new record with an id, and sets that.
@@ -135,11 +136,11 @@ func (o *Objects) creation(record reflect.Value, id string, now int64) (*change,
 	if err := o.Declaration.CheckID(id); err != nil {
 		return nil, err
 	}
-	if err := o.SetID(record, id); err != nil {
+	if err := o.Declaration.SetID(record, id); err != nil {
 		return nil, fmt.Errorf("%w: id %q: %w", schema.ErrValue, id, err)
 	}
-	o.SetVersion(record, 1)
-	o.Stamp(record, now, true)
+	o.Declaration.SetVersion(record, 1)
+	o.Declaration.Stamp(record, now, true)
 	return o.written(record, &change{operation: "create", id: id, now: now})
 }
 
@@ -147,25 +148,25 @@ func (o *Objects) creation(record reflect.Value, id string, now int64) (*change,
 // stay as they are in a record that exists; so does its version, which the script
 // increments, if the change expects +.
 func (o *Objects) written(record reflect.Value, c *change) (*change, error) {
-	fields, err := o.Encode(record)
+	fields, err := o.Declaration.Encode(record)
 	if err != nil {
 		return nil, err
 	}
 	if err := o.Table.pack(c, fields); err != nil {
 		return nil, err
 	}
-	if !o.Timed() {
+	if !o.Declaration.Timed() {
 		c.now = 0
 	}
-	c.set = make([]string, 0, 2*len(o.Names))
-	for i, name := range o.Names {
-		stays := c.operation != "create" && (o.Kept(i) || i == o.Version && c.expected == "+")
+	c.set = make([]string, 0, 2*len(o.Declaration.Names))
+	for i, name := range o.Declaration.Names {
+		stays := c.operation != "create" && (o.Declaration.Kept(i) || i == o.Declaration.Version && c.expected == "+")
 		if stays {
 			c.shown = append(c.shown, i)
 			if slices.Contains(o.Table.Rows.Relevant, i) {
 				stored := fields[i]
-				if i == o.Version { // the content has the next one
-					stored = versionText(o.VersionOf(record) - 1)
+				if i == o.Declaration.Version { // the content has the next one
+					stored = versionText(o.Declaration.VersionOf(record) - 1)
 				}
 				c.other, c.others = append(c.other, i), append(c.others, stored)
 			}
@@ -176,16 +177,16 @@ func (o *Objects) written(record reflect.Value, c *change) (*change, error) {
 		case stays:
 		case fields[i].OK:
 			c.set = append(c.set, name, fields[i].Value)
-			c.remove = o.appendFormer(c.remove, i)
+			c.remove = o.editor().appendFormer(c.remove, i)
 		default:
-			c.remove = o.appendFormer(append(c.remove, name), i)
+			c.remove = o.editor().appendFormer(append(c.remove, name), i)
 		}
 	}
 	if c.operation == "save" {
 		c.setNew = nil
 	}
 	if len(c.set) == 0 {
-		c.set = []string{emptyField, ""}
+		c.set = []string{rows.EmptyField, ""}
 	}
 	return c, nil
 }
@@ -202,19 +203,19 @@ func (o *Objects) Get(ctx context.Context, id string, ptr any) error {
 	if err := o.Table.checkIsID(id); err != nil {
 		return err
 	}
-	return o.parseInto(ctx, id, o.Table.Rows.Do(ctx, id, false), reflect.ValueOf(ptr).Elem())
+	return o.decoder().parseInto(ctx, id, o.Table.Rows.Do(ctx, id, false), reflect.ValueOf(ptr).Elem())
 }
 
 // GetMany calls add with a pointer to each record that exists, or the error of one
 // that cannot be read.
 func (o *Objects) GetMany(ctx context.Context, ids []string, add func(ptr any, err error)) error {
-	if slices.ContainsFunc(ids, func(id string) bool { return !o.Table.IsID(id) }) {
-		ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !o.Table.IsID(id) })
+	if slices.ContainsFunc(ids, func(id string) bool { return !o.Table.Layout.IsID(id) }) {
+		ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !o.Table.Layout.IsID(id) })
 	}
 	for chunk := range slices.Chunk(ids, FetchMany) {
 		for i, r := range o.Table.Rows.DoMany(ctx, chunk) {
-			record := o.NewRecord()
-			err := o.parseInto(ctx, chunk[i], r, record)
+			record := o.Declaration.NewRecord()
+			err := o.decoder().parseInto(ctx, chunk[i], r, record)
 			if errors.Is(err, schema.ErrNotFound) {
 				continue
 			}
@@ -228,21 +229,26 @@ func (o *Objects) GetMany(ctx context.Context, ids []string, add func(ptr any, e
 	return nil
 }
 
+// decoder sets the fields of Go structs to what is stored.
+type decoder struct{ o *Objects }
+
+func (o *Objects) decoder() decoder { return decoder{o} }
+
 // parseInto reads a record from a reply.
-func (o *Objects) parseInto(ctx context.Context, id string, r rueidis.RedisResult, into reflect.Value) error {
+func (rd decoder) parseInto(ctx context.Context, id string, r rueidis.RedisResult, into reflect.Value) error {
 	var room [32]schema.Text
 	stored := room[:]
-	if len(o.Fields) > len(room) {
-		stored = make([]schema.Text, len(o.Fields))
+	if len(rd.o.Declaration.Fields) > len(room) {
+		stored = make([]schema.Text, len(rd.o.Declaration.Fields))
 	}
-	known, err := o.Table.Rows.Parse(id, r, stored)
+	known, err := rd.o.Table.Rows.Parse(id, r, stored)
 	if err == nil && !known {
-		err = o.Table.Rows.Absent(ctx, id)
+		err = rd.o.Table.Rows.Absent(ctx, id)
 	}
 	if err != nil {
 		return err
 	}
-	return o.Decode(o.Table.Of(id).RecordPrefix+id, id, stored, into)
+	return rd.o.Declaration.Decode(rd.o.Table.Layout.Of(id).RecordPrefix+id, id, stored, into)
 }
 
 // FetchMany is how many records are read in one pipeline.
@@ -251,17 +257,17 @@ const FetchMany = 500
 // Save writes a whole record that exists, and sets its version, counters and times.
 func (o *Objects) Save(ctx context.Context, ptr any) error {
 	record := reflect.ValueOf(ptr).Elem()
-	id := o.IdOf(record)
+	id := o.Declaration.IdOf(record)
 	if err := o.CheckID(id); err != nil {
 		return err
 	}
-	if err := o.Check(record); err != nil {
+	if err := o.Declaration.Check(record); err != nil {
 		return err
 	}
 	given := o.copied(record)
 	expected := ""
-	if o.Version >= 0 {
-		expected = "v" + strconv.FormatInt(o.VersionOf(record), 10)
+	if o.Declaration.Version >= 0 {
+		expected = "v" + strconv.FormatInt(o.Declaration.VersionOf(record), 10)
 	}
 	return WithClock(func() error {
 		record.Set(given)
@@ -272,21 +278,21 @@ func (o *Objects) Save(ctx context.Context, ptr any) error {
 // replace writes a record that exists.
 func (o *Objects) replace(ctx context.Context, record reflect.Value, id, expected string) error {
 	if expected != "+" {
-		o.SetVersion(record, o.VersionOf(record)+1)
+		o.Declaration.SetVersion(record, o.Declaration.VersionOf(record)+1)
 	}
 	for range maxMissing {
 		now := o.Table.now(id)
-		o.Stamp(record, now, false)
+		o.Declaration.Stamp(record, now, false)
 		c, err := o.written(record, &change{operation: "save", id: id, expected: expected, now: now})
 		if err != nil {
 			return err
 		}
-		err = o.Table.put(ctx, "", c)
+		err = o.Table.writer().put(ctx, "", c)
 		var other *otherError
 		if !errors.As(err, &other) {
-			return cmp.Or(err, o.take(c, record))
+			return cmp.Or(err, o.decoder().take(c, record))
 		}
-		if err := o.takeOthers(c, other, record); err != nil {
+		if err := o.decoder().takeOthers(c, other, record); err != nil {
 			return err
 		}
 	}
@@ -297,7 +303,7 @@ func (o *Objects) replace(ctx context.Context, record reflect.Value, id, expecte
 // times.
 func (o *Objects) Put(ctx context.Context, ptr any) error {
 	record := reflect.ValueOf(ptr).Elem()
-	id := o.IdOf(record)
+	id := o.Declaration.IdOf(record)
 	if id == "" {
 		return o.Create(ctx, ptr)
 	}
@@ -323,10 +329,10 @@ func (o *Objects) checkPut(record reflect.Value, id string) error {
 			return err
 		}
 	}
-	if !o.Table.IsID(id) {
+	if !o.Table.Layout.IsID(id) {
 		return fmt.Errorf("%w: id %q: the ids of this model are those of Options.IDs, %s", schema.ErrValue, schema.Shorten(id), o.Table.Options.IDs)
 	}
-	return o.Check(record)
+	return o.Declaration.Check(record)
 }
 
 // putOnce is one attempt of Put.
@@ -335,13 +341,13 @@ func (o *Objects) putOnce(ctx context.Context, record reflect.Value, id string) 
 	if err != nil {
 		return err
 	}
-	err = o.Table.put(ctx, "", c)
+	err = o.Table.writer().put(ctx, "", c)
 	var other *otherError
 	if !errors.As(err, &other) {
-		return cmp.Or(err, o.take(c, record))
+		return cmp.Or(err, o.decoder().take(c, record))
 	}
 	// It exists, and has index entries of counters, or of the time of its creation.
-	if err := o.takeOthers(c, other, record); err != nil {
+	if err := o.decoder().takeOthers(c, other, record); err != nil {
 		return err
 	}
 	if err = o.replace(ctx, record, id, "+"); errors.Is(err, schema.ErrNotFound) {
@@ -352,20 +358,20 @@ func (o *Objects) putOnce(ctx context.Context, record reflect.Value, id string) 
 
 // putting returns the change of Put, as if the record were new.
 func (o *Objects) putting(record reflect.Value, id string, now int64) (*change, error) {
-	o.SetVersion(record, 1)
-	o.Stamp(record, now, true)
+	o.Declaration.SetVersion(record, 1)
+	o.Declaration.Stamp(record, now, true)
 	c := &change{operation: "put", id: id, now: now}
 	if n, err := strconv.ParseInt(id, 10, 64); err == nil && o.Table.Options.IDs == schema.Counter {
 		c.own = n > o.Table.last.Load() // the counter must not give it again
 	}
-	if o.Version >= 0 {
+	if o.Declaration.Version >= 0 {
 		c.expected = "+"
 	}
 	return o.written(record, c)
 }
 
 // take sets the fields of a struct that a write has left as they were.
-func (o *Objects) take(c *change, record reflect.Value) error {
+func (rd decoder) take(c *change, record reflect.Value) error {
 	if c.operation == "put" && len(c.values) == 0 {
 		return nil // it is new
 	}
@@ -373,7 +379,7 @@ func (o *Objects) take(c *change, record reflect.Value) error {
 		return schema.ErrReply(nil)
 	}
 	for i, number := range c.shown {
-		if err := o.takeField(c.id, number, c.values[i], record); err != nil {
+		if err := rd.takeField(c.id, number, c.values[i], record); err != nil {
 			return err
 		}
 	}
@@ -382,45 +388,45 @@ func (o *Objects) take(c *change, record reflect.Value) error {
 
 // takeOthers sets the fields of a struct on which its index entries depend to their
 // stored values.
-func (o *Objects) takeOthers(c *change, other *otherError, record reflect.Value) error {
+func (rd decoder) takeOthers(c *change, other *otherError, record reflect.Value) error {
 	if len(other.values) != len(c.other) {
 		return schema.ErrReply(nil)
 	}
 	for i, number := range c.other {
-		if err := o.takeField(c.id, number, other.values[i], record); err != nil {
+		if err := rd.takeField(c.id, number, other.values[i], record); err != nil {
 			return err
 		}
-		if number == o.Version {
-			o.SetVersion(record, o.VersionOf(record)+1)
+		if number == rd.o.Declaration.Version {
+			rd.o.Declaration.SetVersion(record, rd.o.Declaration.VersionOf(record)+1)
 		}
 	}
 	return nil
 }
 
 // takeField sets a field of a struct to its stored value.
-func (o *Objects) takeField(id string, number int, stored schema.Text, record reflect.Value) error {
-	f := &o.GoFields[number]
+func (rd decoder) takeField(id string, number int, stored schema.Text, record reflect.Value) error {
+	f := &rd.o.Declaration.GoFields[number]
 	f.Of(record).SetZero()
 	if !stored.OK {
 		return nil
 	}
 	if err := f.Decode(f.Of(record), stored.Value); err != nil {
-		return &schema.RecordError{ID: id, Field: f.Stored, Err: fmt.Errorf("%w: key %q, field %s: %w", schema.ErrCorrupt, o.Table.Of(id).Record(id), f.Stored, err)}
+		return &schema.RecordError{ID: id, Field: f.Stored, Err: fmt.Errorf("%w: key %q, field %s: %w", schema.ErrCorrupt, rd.o.Table.Layout.Of(id).Record(id), f.Stored, err)}
 	}
 	return nil
 }
 
 // Incr adds n to a counter of a record and returns the sum.
 func (o *Objects) Incr(ctx context.Context, id, field string, n int64) (int64, error) {
-	number := o.Number(field)
+	number := o.Declaration.Number(field)
 	switch {
-	case number < 0 || number >= len(o.GoFields):
-		return 0, o.Unknown(field)
-	case !o.Counters[number]:
+	case number < 0 || number >= len(o.Declaration.GoFields):
+		return 0, o.Declaration.Unknown(field)
+	case !o.Declaration.Counters[number]:
 		return 0, fmt.Errorf("%w: %s is not a counter: declare it `redis:\"%s,counter\"`", schema.ErrValue, field, field)
 	}
 	if err := o.CheckID(id); err != nil {
 		return 0, err
 	}
-	return o.Table.incr(ctx, id, &o.GoFields[number], n)
+	return o.Table.incr(ctx, id, &o.Declaration.GoFields[number], n)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"retwis/internal/redis/keys"
+	"retwis/model/internal/registry"
 	"retwis/model/internal/schema"
 
 	"github.com/redis/rueidis"
@@ -100,7 +101,7 @@ func (o *Options) Counter() string { return schema.CounterOf(o.Name, o.Keys.Coun
 
 // checkName refuses names that look like a key of another model.
 func (o *Options) checkName() error {
-	if o.Name == ModelsKey {
+	if o.Name == registry.ModelsKey {
 		return fmt.Errorf("Options.Name is %q: this is the key of the list of models: choose another name", o.Name)
 	}
 	k := schema.KeysOf("", "")

@@ -13,13 +13,13 @@ import (
 
 // put writes a change: one script, or with several partitions and unique values the
 // steps of package unique. after: see batch.
-func (t *Table) put(ctx context.Context, after string, c *change) error {
-	if err := t.checkReferences(ctx, c); err != nil {
+func (w writer) put(ctx context.Context, after string, c *change) error {
+	if err := w.t.targetCheck().checkReferences(ctx, c); err != nil {
 		return err
 	}
-	if !t.claims() {
-		err := t.write(ctx, after, c)
-		t.release(ctx, c)
+	if !w.claims() {
+		err := w.write(ctx, after, c)
+		w.release(ctx, c)
 		return err
 	}
 	wanted := []schema.Entry(nil)
@@ -27,7 +27,7 @@ func (t *Table) put(ctx context.Context, after string, c *change) error {
 		wanted = unique.Entries(c.entries)
 	}
 	for range unique.Attempts {
-		err := t.putClaimed(ctx, c, wanted)
+		err := w.putClaimed(ctx, c, wanted)
 		if !errors.Is(err, unique.ErrLate) {
 			return err
 		}
@@ -37,39 +37,39 @@ func (t *Table) put(ctx context.Context, after string, c *change) error {
 }
 
 // claims reports whether unique values must be claimed in other partitions.
-func (t *Table) claims() bool {
-	return t.Spread() && slices.ContainsFunc(t.Schema.Indexes, func(x *schema.Index) bool { return x.Unique })
+func (w writer) claims() bool {
+	return w.t.Layout.Spread() && slices.ContainsFunc(w.t.Schema.Indexes, func(x *schema.Index) bool { return x.Unique })
 }
 
 // release releases the unique values that a record has left.
-func (t *Table) release(ctx context.Context, c *change) {
+func (w writer) release(ctx context.Context, c *change) {
 	for _, e := range c.left {
-		_ = t.Claims.Release(ctx, c.id, e) // the record is written: Repair does the rest
+		_ = w.t.Claims.Release(ctx, c.id, e) // the record is written: Repair does the rest
 	}
 }
 
 // putClaimed writes a change with claims of the values that are known to be new, and of
 // those that the script reports.
-func (t *Table) putClaimed(ctx context.Context, c *change, wanted []schema.Entry) error {
+func (w writer) putClaimed(ctx context.Context, c *change, wanted []schema.Entry) error {
 	token := rand.Text()[:16]
 	var claims []unique.Claim
 	for {
 		var err error
-		if claims, err = t.Claims.ClaimAll(ctx, c.id, token, wanted, claims); err != nil {
-			t.Claims.Abandon(ctx, claims)
+		if claims, err = w.t.Claims.ClaimAll(ctx, c.id, token, wanted, claims); err != nil {
+			w.t.Claims.Abandon(ctx, claims)
 			return err
 		}
 		c.claims = unique.Pack(token, claims)
-		err = t.write(ctx, "", c)
+		err = w.write(ctx, "", c)
 		var missing *unique.Unclaimed
 		switch {
 		case errors.As(err, &missing):
 			wanted = missing.Entries
 		case err == nil:
-			t.Claims.Confirm(ctx, c.id, token, claims, c.left)
+			w.t.Claims.Confirm(ctx, c.id, token, claims, c.left)
 			return nil
 		case decided(err):
-			t.Claims.Abandon(ctx, claims)
+			w.t.Claims.Abandon(ctx, claims)
 			return err
 		default: // outcome unknown: the next process that asks for the values resolves it
 			return err

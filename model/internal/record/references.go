@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"retwis/internal/redis/keys"
+	"retwis/model/internal/registry"
 	"retwis/model/internal/schema"
 
 	"github.com/redis/rueidis"
@@ -40,31 +40,12 @@ func (r *references) Publish(ctx context.Context, target, name string) error {
 		if rule.Target != target {
 			continue
 		}
-		err := t.Client.Do(ctx, t.Client.B().Hset().Key(t.Parts[0].Meta).FieldValue().FieldValue(refersTo(rule.Field)+name, "1").Build()).Error()
+		err := t.Client.Do(ctx, t.Client.B().Hset().Key(t.Layout.Parts[0].Meta).FieldValue().FieldValue(registry.TargetField(rule.Field)+name, "1").Build()).Error()
 		if _, refused := rueidis.IsRedisErr(err); err != nil && !refused {
 			return err
 		}
 	}
 	return nil
-}
-
-// refersTo returns how the fields of meta begin that name the models a field refers
-// to.
-func refersTo(field string) string { return "refers:" + field + ":" }
-
-// refersTo reports whether a field refers to a model: as published, or by the name of
-// the Go type if nothing was published. A field for the type of the same model then
-// refers to that.
-func (n *Neighbour) refersTo(r schema.Reference, t *Table) bool {
-	known := false
-	for field := range n.meta {
-		known = known || strings.HasPrefix(field, refersTo(r.Field))
-	}
-	if known {
-		return n.meta[refersTo(r.Field)+t.Options.Name] != ""
-	}
-	name := t.Schema.TypeName
-	return name != "" && strings.EqualFold(r.Target, name) && !strings.EqualFold(r.Target, n.Type)
 }
 
 // check fails if a model of the database refers to records here by a rule that this
@@ -73,7 +54,7 @@ func (r *references) check(ctx context.Context) error {
 	r.mu.RLock()
 	all, asked := r.all, r.asked
 	r.mu.RUnlock()
-	if !asked.IsZero() && time.Since(asked) < askAgain {
+	if !asked.IsZero() && time.Since(asked) < registry.AskAgain {
 		return nil
 	}
 	others, err := r.t.Registry.Neighbours(ctx)
@@ -83,10 +64,10 @@ func (r *references) check(ctx context.Context) error {
 	for i := range others {
 		n := &others[i]
 		for _, ref := range n.Refs {
-			known := slices.ContainsFunc(all, func(k *referrer) bool { return k.from.Options.Name == n.name && k.field == ref.Field })
-			if !known && n.refersTo(ref, r.t) {
+			known := slices.ContainsFunc(all, func(k *referrer) bool { return k.from.Options.Name == n.Name && k.field == ref.Field })
+			if !known && n.RefersTo(ref, r.t.Options.Name, r.t.Schema) {
 				return fmt.Errorf("%w: field %s of model %s has the rule %s: call model.Relate with the stores of %s and %s before records are deleted",
-					schema.ErrNotRelated, ref.Field, n.name, ref.Rule, n.name, r.t.Options.Name)
+					schema.ErrNotRelated, ref.Field, n.Name, ref.Rule, n.Name, r.t.Options.Name)
 			}
 		}
 	}
@@ -123,10 +104,10 @@ func (r *references) fields(ctx context.Context) (near, far []*referrer, err err
 // the same database.
 func (t *Table) sameSlot(other *Table) bool {
 	if t == other {
-		return !t.Spread()
+		return !t.Layout.Spread()
 	}
 	same := reflect.TypeOf(t.Client) == reflect.TypeOf(other.Client) && reflect.TypeOf(t.Client).Comparable() && t.Client == other.Client
-	if !same || t.Spread() || other.Spread() {
+	if !same || t.Layout.Spread() || other.Layout.Spread() {
 		return false
 	}
 	return t.Client.Mode() != rueidis.ClientModeCluster || keys.Tag(t.Options.Name) == keys.Tag(other.Options.Name)
@@ -136,7 +117,7 @@ func (t *Table) sameSlot(other *Table) bool {
 // whether there were any.
 func (o *Objects) clearRef(ctx context.Context, f *schema.GoField, id, target string) (bool, error) {
 	cleared := false
-	_, err := o.edit(ctx, &edit{id: id, unchecked: true, f: func(ptr any, _ int64) error {
+	_, err := o.editor().edit(ctx, &edit{id: id, unchecked: true, f: func(ptr any, _ int64) error {
 		cleared = clearRefs(f.Of(reflect.ValueOf(ptr).Elem()), target)
 		return nil
 	}})
@@ -185,8 +166,8 @@ func clearRefs(v reflect.Value, target string) bool {
 // are any.
 func Relate(from, to *Objects) bool {
 	found := false
-	for _, f := range from.Refs {
-		if f.Target != to.GoType || f.Rule == "" && !f.Exists {
+	for _, f := range from.Declaration.Refs {
+		if f.Target != to.Declaration.GoType || f.Rule == "" && !f.Exists {
 			continue
 		}
 		if found = true; f.Exists {
@@ -195,9 +176,9 @@ func Relate(from, to *Objects) bool {
 		if f.Rule == "" {
 			continue
 		}
-		field := &from.GoFields[f.Field]
+		field := &from.Declaration.GoFields[f.Field]
 		to.Table.References.add(&referrer{
-			from: from.Table, field: field.Stored, index: from.FieldIndex(f.Field), rule: f.Rule,
+			from: from.Table, field: field.Stored, index: from.Declaration.FieldIndex(f.Field), rule: f.Rule,
 			clear: func(ctx context.Context, id, target string) (bool, error) {
 				return from.clearRef(ctx, field, id, target)
 			},

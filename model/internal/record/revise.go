@@ -15,18 +15,18 @@ import (
 // revise writes a record that exists by revise.lua, which takes a fraction of the time of
 // write.lua: if the record has the content that is known, or that it will have. It reports
 // whether it has written the record; if not, write.lua must.
-func (t *Table) revise(ctx context.Context, c *change) (done bool, err error) {
+func (w writer) revise(ctx context.Context, c *change) (done bool, err error) {
 	before, stored := c.before, c.stored
 	if stored == "" {
 		before, stored = c.entries, c.content
 	}
 	for range 2 {
-		call, ok := t.reviseCall(c, before, stored)
+		call, ok := w.reviseCall(c, before, stored)
 		if !ok {
 			return false, nil
 		}
-		reply, err := reviseScript.Run(ctx, t.Client, call.Keys, call.Args).ToMessage()
-		t.Rows.Writes.Add(c.id)
+		reply, err := reviseScript.Run(ctx, w.t.Client, call.Keys, call.Args).ToMessage()
+		w.t.Rows.Writes.Add(c.id)
 		if _, refused := rueidis.IsRedisErr(err); refused {
 			return false, nil // write.lua finds out why
 		} else if err != nil {
@@ -40,7 +40,7 @@ func (t *Table) revise(ctx context.Context, c *change) (done bool, err error) {
 		if err != nil || found == "OK" {
 			return err == nil, err
 		}
-		if before, ok = t.entriesOf(schema.Content(found)); !ok || found == string(stored) {
+		if before, ok = w.entriesOf(schema.Content(found)); !ok || found == string(stored) {
 			return false, nil
 		}
 		c.before, stored = before, schema.Content(found) // another writer, or Save, which has not read it
@@ -52,13 +52,13 @@ func (t *Table) revise(ctx context.Context, c *change) (done bool, err error) {
 }
 
 // entriesOf returns the entries of a stored content, if all their indexes are known.
-func (t *Table) entriesOf(content schema.Content) (entries []schema.Entry, ok bool) {
+func (w writer) entriesOf(content schema.Content) (entries []schema.Entry, ok bool) {
 	_, values, err := schema.Unpack(content)
 	if err != nil {
 		return nil, false
 	}
 	for _, v := range values {
-		x := t.Schema.Numbered(v.Number)
+		x := w.t.Schema.Numbered(v.Number)
 		if x == nil {
 			return nil, false
 		}
@@ -72,11 +72,11 @@ const maxRevised = 100
 
 // reviseCall returns the call of revise.lua for a record with some entries, or reports that
 // there can be none.
-func (t *Table) reviseCall(c *change, before []schema.Entry, stored schema.Content) (call script.Call, ok bool) {
-	if t.Schema.Expires >= 0 || t.Options.ChangeLog != 0 || c.now != 0 || len(c.other) > 0 || len(c.references) > 0 || c.expected == "+" {
+func (w writer) reviseCall(c *change, before []schema.Entry, stored schema.Content) (call script.Call, ok bool) {
+	if w.t.Schema.Expires >= 0 || w.t.Options.ChangeLog != 0 || c.now != 0 || len(c.other) > 0 || len(c.references) > 0 || c.expected == "+" {
 		return call, false
 	}
-	p := t.Of(c.id)
+	p := w.t.Layout.Of(c.id)
 	keys := append(make([]string, 0, 8), p.Content, p.Meta, p.All, p.Record(c.id))
 	entered, left := without(c.entries, before), without(before, c.entries)
 	if len(entered)+len(left) > maxRevised || !hasPlaces(entered) || !hasPlaces(left) {
@@ -92,25 +92,25 @@ func (t *Table) reviseCall(c *change, before []schema.Entry, stored schema.Conte
 	place := func(e schema.Entry) (at, directory int) {
 		index := position(p.Indexes[e.Index.Place])
 		if e.Index.PerValue {
-			return position(t.ValueKey(p, e)), index
+			return position(w.t.Layout.ValueKey(p, e)), index
 		}
 		return index, 0
 	}
 	versionField, version, digest, checked := "", "", "", c.checked
 	switch {
 	case strings.HasPrefix(c.expected, "v"):
-		versionField, version = t.Schema.Names[t.Schema.Version], c.expected[1:]
+		versionField, version = w.t.Schema.Names[w.t.Schema.Version], c.expected[1:]
 	case c.byContent:
 		checked = nil
 	case c.expected != "":
 		digest = c.expected[1:]
 	}
-	args := append(make([]string, 0, 13+len(checked)+len(c.shown)+len(c.remove)+len(c.set)), t.Registry.Stamp(), c.id,
+	args := append(make([]string, 0, 13+len(checked)+len(c.shown)+len(c.remove)+len(c.set)), w.t.Registry.Stamp(), c.id,
 		string(stored), string(c.content), placed(0, entered, place), placed(0, left, place), versionField, version, digest)
 	args = append(append(args, strconv.Itoa(len(checked))), checked...)
 	args = append(args, strconv.Itoa(len(c.shown)))
 	for _, field := range c.shown {
-		args = append(args, t.Schema.Names[field])
+		args = append(args, w.t.Schema.Names[field])
 	}
 	args = append(append(args, strconv.Itoa(len(c.remove))), c.remove...)
 	return script.Call{Keys: keys, Args: append(args, c.set...)}, true
@@ -142,13 +142,13 @@ func placed(due int64, entries []schema.Entry, place func(schema.Entry) (at, dir
 // determined reports whether the content of a record that is about to change follows from
 // the one that it had, and from the fields that change. An entry of several columns does not
 // show those that it has if one is absent; computed fields depend on any.
-func (t *Table) determined() bool {
-	if len(t.Schema.Fields) > len(t.Schema.Names) {
+func (w writer) determined() bool {
+	if len(w.t.Schema.Fields) > len(w.t.Schema.Names) {
 		return false
 	}
-	for _, x := range t.Schema.Indexes {
+	for _, x := range w.t.Schema.Indexes {
 		for _, f := range x.FieldNumbers {
-			if len(x.FieldNumbers) > 1 && t.Schema.Fields[f].Optional() {
+			if len(x.FieldNumbers) > 1 && w.t.Schema.Fields[f].Optional() {
 				return false
 			}
 		}

@@ -8,8 +8,6 @@ import (
 )
 
 var (
-	//go:embed register.lua
-	registerLua string
 	//go:embed refer.lua
 	referLua string
 	//go:embed direct.lua
@@ -34,12 +32,11 @@ var (
 
 // The scripts that this package runs.
 var (
-	registerScript = script.New(registerLua)
-	writeScript    = script.New(schema.EnterLua, directLua, schema.PlacesLua, digestLua, referLua, writeLua)
-	reviseScript   = script.New(schema.EnterLua, digestLua, reviseLua)
-	raiseScript    = script.New(raiseLua)
-	deleteScript   = script.New(schema.EntriesLua, deleteLua)
-	sweepScript    = script.New(schema.EntriesLua, sweepLua)
-	counterScript  = script.New(schema.EntriesLua, counterLua)
-	touchScript    = script.New(schema.EntriesLua, touchLua)
+	writeScript   = script.New(schema.EnterLua, directLua, schema.PlacesLua, digestLua, referLua, writeLua)
+	reviseScript  = script.New(schema.EnterLua, digestLua, reviseLua)
+	raiseScript   = script.New(raiseLua)
+	deleteScript  = script.New(schema.EntriesLua, deleteLua)
+	sweepScript   = script.New(schema.EntriesLua, sweepLua)
+	counterScript = script.New(schema.EntriesLua, counterLua)
+	touchScript   = script.New(schema.EntriesLua, touchLua)
 )

@@ -101,7 +101,7 @@ func (t *Table) setsOfContents(ctx context.Context, ids ...string) ([][]schema.E
 	}
 	commands := make(rueidis.Commands, len(ids))
 	for i, id := range ids {
-		commands[i] = t.Client.B().Hget().Key(t.Of(id).Content).Field(id).Build()
+		commands[i] = t.Client.B().Hget().Key(t.Layout.Of(id).Content).Field(id).Build()
 	}
 	for i, reply := range t.Client.DoMulti(ctx, commands...) {
 		text, err := reply.ToString()

@@ -14,18 +14,20 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/rediserr"
+	"retwis/model/internal/registry"
+	"retwis/model/internal/rows"
 	"retwis/model/internal/schema"
 	"retwis/model/internal/unique"
 )
 
 // Table holds the records of a model in their stored form: the untyped part of a Store.
 type Table struct {
-	Client  rueidis.Client
-	Options Options
-	Schema  *schema.Schema
-	*schema.Layout
-	Registry   *Registry
-	Rows       *Rows
+	Client     rueidis.Client
+	Options    Options
+	Schema     *schema.Schema
+	Layout     *schema.Layout
+	Registry   *registry.Registry
+	Rows       *rows.Rows
 	Claims     *unique.Claims
 	References references
 	targets    targets
@@ -56,7 +58,7 @@ func NewTable(client rueidis.Client, opt Options, d *schema.Declaration) (*Table
 		return nil, fmt.Errorf("%s: a ULID is text: make the id a string", d.ID.GoName)
 	}
 	t := tableOf(client, opt, &d.Schema)
-	return t, t.Registry.checkOwnKeys()
+	return t, t.Registry.CheckOwnKeys()
 }
 
 // tableOf returns the table of a schema.
@@ -67,11 +69,10 @@ func tableOf(client rueidis.Client, opt Options, s *schema.Schema) *Table {
 	}
 	t := &Table{
 		Client: client, Options: opt, Schema: s, Layout: l,
-		Registry: &Registry{client: client, Layout: l, Schema: s},
-		Rows:     &Rows{client: client, Layout: l, Schema: s, cache: opt.Cache},
+		Registry: registry.New(client, l, s),
+		Rows:     rows.New(client, l, s, opt.Cache),
 		Claims:   &unique.Claims{Client: client, Layout: l},
 	}
-	t.Rows.Writes.ttl = opt.Cache
 	t.References.t = t
 	t.clocks = make([]clock, len(l.Parts))
 	return t
@@ -86,7 +87,7 @@ func (t *Table) ReadRepair(ctx context.Context, ids []string) {
 }
 
 // OpenTable returns the table of a schema that a Store has published.
-func OpenTable(client rueidis.Client, name, text string, r *Published) (*Table, error) {
+func OpenTable(client rueidis.Client, name, text string, r *registry.Published) (*Table, error) {
 	w, s, err := schema.ParseStored(text)
 	if err != nil {
 		return nil, err
@@ -96,7 +97,7 @@ func OpenTable(client rueidis.Client, name, text string, r *Published) (*Table, 
 
 // OpenObjects returns the records of a schema that a Store has published, as structs of
 // a type that schema.Untyped describes.
-func OpenObjects(client rueidis.Client, name, text string, r *Published, record reflect.Type) (*Objects, error) {
+func OpenObjects(client rueidis.Client, name, text string, r *registry.Published, record reflect.Type) (*Objects, error) {
 	w, s, err := schema.ParseStored(text)
 	if err != nil {
 		return nil, err
@@ -109,9 +110,9 @@ func OpenObjects(client rueidis.Client, name, text string, r *Published, record 
 	return &Objects{d, t}, err
 }
 
-func openTable(client rueidis.Client, name string, w schema.Stored, s *schema.Schema, r *Published) (*Table, error) {
-	if w.Encoding == encodingJSON {
-		return nil, errJSON(name)
+func openTable(client rueidis.Client, name string, w schema.Stored, s *schema.Schema, r *registry.Published) (*Table, error) {
+	if w.Encoding == registry.EncodingJSON {
+		return nil, registry.ErrJSON(name)
 	}
 	if w.Partitions < 1 || w.Partitions > MaxPartitions {
 		return nil, fmt.Errorf("%w: the schema: %d partitions", schema.ErrCorrupt, w.Partitions)
@@ -120,11 +121,11 @@ func openTable(client rueidis.Client, name string, w schema.Stored, s *schema.Sc
 		Name: name, IDs: w.IDs, Partitions: w.Partitions, Keys: Keys{Record: w.Record, Counter: w.Counter},
 	}, s)
 	var err error
-	if t.Opaque, err = t.Registry.adopt(r, w.Expires); err != nil {
+	if t.Opaque, err = t.Registry.Adopt(r, w.Expires); err != nil {
 		return nil, err
 	}
 	t.Rows.Relevant = t.relevantFields()
-	t.Arrange()
+	t.Layout.Arrange()
 	return t, nil
 }
 
@@ -140,7 +141,7 @@ func (t *Table) TypeError(ctx context.Context, err error, keys ...string) error 
 // valueKeysOf returns those of keys that are sets of values.
 func (t *Table) valueKeysOf(keys []string) []string {
 	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool {
-		_, _, ok := t.ParseValueKey(key)
+		_, _, ok := t.Layout.ParseValueKey(key)
 		return !ok
 	})
 }
@@ -170,7 +171,7 @@ func (t *Table) parseReply(id string, m rueidis.RedisMessage) ([]schema.Entry, e
 		entries, err := unique.ParseEntries(t.Schema, list[1:])
 		return nil, cmp.Or[error](err, &MissingSets{Entries: entries})
 	case "DANGLING":
-		return nil, t.parseDangling(list[1:])
+		return nil, t.targetCheck().parseDangling(list[1:])
 	case "CLAIM":
 		entries, err := unique.ParseEntries(t.Schema, list[1:])
 		return nil, cmp.Or[error](err, &unique.Unclaimed{Entries: entries})
@@ -205,9 +206,9 @@ func (t *Table) Outcome(id, word string) error {
 	case "KEPT":
 		return errKept
 	case "TYPE":
-		return t.Rows.notHash(id)
+		return t.Rows.NotHash(id)
 	case "FOREIGN":
-		return fmt.Errorf("%w: key %q is one: Delete leaves it alone unless Options.Adopt accepts its id", schema.ErrUnknown, t.Of(id).Record(id))
+		return fmt.Errorf("%w: key %q is one: Delete leaves it alone unless Options.Adopt accepts its id", schema.ErrUnknown, t.Layout.Of(id).Record(id))
 	}
 	return t.Registry.SchemaError()
 }
@@ -271,12 +272,12 @@ func (t *Table) CheckTypes(ctx context.Context, more ...string) error {
 	if t.Options.IDs == schema.Counter {
 		keys = append(keys, key{t.Options.Counter(), "string"})
 	}
-	for i := range t.Parts {
-		p := &t.Parts[i]
+	for i := range t.Layout.Parts {
+		p := &t.Layout.Parts[i]
 		keys = append(keys, key{p.Meta, "hash"}, key{p.Content, "hash"}, key{p.All, "zset"}, key{p.Expires, "zset"},
 			key{p.Changes, "stream"}, key{p.Voids, "zset"}, key{p.Waiting, "zset"})
 		for _, x := range t.Schema.Indexes {
-			k := key{t.IndexKey(p, x), "zset"}
+			k := key{t.Layout.IndexKey(p, x), "zset"}
 			if x.Unique {
 				k.kind = "hash"
 			}

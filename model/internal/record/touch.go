@@ -8,13 +8,14 @@ import (
 	"strconv"
 	"time"
 
+	"retwis/model/internal/rows"
 	"retwis/model/internal/schema"
 )
 
 // Touch makes a record expire after some time from now, by the clock of its server.
 func (o *Objects) Touch(ctx context.Context, id string, ttl time.Duration) error {
 	switch {
-	case o.Expires < 0:
+	case o.Declaration.Expires < 0:
 		return fmt.Errorf("%w: Touch: the model has no field with the option expires", schema.ErrValue)
 	case ttl < time.Millisecond:
 		return fmt.Errorf("%w: Touch: %v is less than a millisecond", schema.ErrValue, ttl)
@@ -23,11 +24,11 @@ func (o *Objects) Touch(ctx context.Context, id string, ttl time.Duration) error
 		return err
 	}
 	patch := func() error {
-		_, err := o.Patch(ctx, id, map[string]any{o.Names[o.Expires]: ttl})
+		_, err := o.Patch(ctx, id, map[string]any{o.Declaration.Names[o.Declaration.Expires]: ttl})
 		return err
 	}
-	indexed := slices.ContainsFunc(o.Indexes, func(x *schema.Index) bool { return slices.Contains(x.FieldNumbers, o.Expires) })
-	if indexed || len(o.Fields) > len(o.Names) { // its index entries depend on it, or may
+	indexed := slices.ContainsFunc(o.Declaration.Indexes, func(x *schema.Index) bool { return slices.Contains(x.FieldNumbers, o.Declaration.Expires) })
+	if indexed || len(o.Declaration.Fields) > len(o.Declaration.Names) { // its index entries depend on it, or may
 		return patch()
 	}
 	t := o.Table
@@ -48,22 +49,22 @@ func (o *Objects) Touch(ctx context.Context, id string, ttl time.Duration) error
 // touchOnce runs touch.lua. rewrite: the record must be written instead.
 func (o *Objects) touchOnce(ctx context.Context, id string, ttl time.Duration) (rewrite bool, err error) {
 	t := o.Table
-	p := t.Of(id)
+	p := t.Layout.Of(id)
 	now := t.clockOf(p).now()
-	record := o.NewRecord()
-	o.SetTime(record, o.Expires, now+ttl.Milliseconds())
-	text, err := o.EncodeField(record, o.Expires)
+	record := o.Declaration.NewRecord()
+	o.Declaration.SetTime(record, o.Declaration.Expires, now+ttl.Milliseconds())
+	text, err := o.Declaration.EncodeField(record, o.Declaration.Expires)
 	if err != nil {
 		return false, err
 	}
-	due, err := dueOf(&o.Fields[o.Expires], text.Value)
+	due, err := rows.DueOf(&o.Declaration.Fields[o.Declaration.Expires], text.Value)
 	if err != nil {
 		return false, err
 	}
-	keys := t.CollectionKeys([]string{p.Record(id), p.Content, p.Expires, p.Meta, p.Changes}, p, id)
+	keys := t.Layout.CollectionKeys([]string{p.Record(id), p.Content, p.Expires, p.Meta, p.Changes}, p, id)
 	list, err := touchScript.Run(ctx, t.Client, keys, []string{
 		id, t.Registry.Stamp(), strconv.Itoa(t.Options.ChangeLog), strconv.FormatInt(now, 10), strconv.FormatInt(due, 10),
-		o.Names[o.Expires], text.Value,
+		o.Declaration.Names[o.Declaration.Expires], text.Value,
 	}).ToArray()
 	if err != nil || len(list) == 0 {
 		return false, t.TypeError(ctx, cmp.Or(err, schema.ErrReply(err)))

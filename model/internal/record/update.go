@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"retwis/model/internal/rows"
 	"retwis/model/internal/schema"
 
 	"github.com/redis/rueidis"
@@ -28,40 +29,45 @@ type edit struct {
 // Update applies f to a record until no other writer interferes, and returns the record
 // as it was written.
 func (o *Objects) Update(ctx context.Context, id string, f func(ptr any) error) (ptr any, err error) {
-	return o.edit(ctx, &edit{id: id, f: func(ptr any, _ int64) error { return f(ptr) }})
+	return o.editor().edit(ctx, &edit{id: id, f: func(ptr any, _ int64) error { return f(ptr) }})
 }
 
 // Patch sets some fields of a record, and returns the record as it was written.
 func (o *Objects) Patch(ctx context.Context, id string, values map[string]any) (ptr any, err error) {
 	e := &edit{id: id, patched: []int{}}
 	for name := range values {
-		n := o.Number(name)
+		n := o.Declaration.Number(name)
 		switch {
-		case n < 0 || n >= len(o.GoFields):
-			return nil, o.Unknown(name)
-		case n == o.Version:
+		case n < 0 || n >= len(o.Declaration.GoFields):
+			return nil, o.Declaration.Unknown(name)
+		case n == o.Declaration.Version:
 			return nil, fmt.Errorf("%w: %s is the version, which the store sets", schema.ErrValue, name)
-		case o.Counters[n]:
+		case o.Declaration.Counters[n]:
 			return nil, fmt.Errorf("%w: %s is a counter: use Incr", schema.ErrValue, name)
-		case n == o.Created || n == o.Updated:
+		case n == o.Declaration.Created || n == o.Declaration.Updated:
 			return nil, fmt.Errorf("%w: %s is a time that the store sets", schema.ErrValue, name)
 		}
 		e.patched = append(e.patched, n)
 	}
-	if o.Expires >= 0 {
-		_, e.timed = values[o.Names[o.Expires]].(time.Duration)
+	if o.Declaration.Expires >= 0 {
+		_, e.timed = values[o.Declaration.Names[o.Declaration.Expires]].(time.Duration)
 	}
-	e.f = func(ptr any, now int64) error { return o.assign(ptr, now, values) }
-	return o.edit(ctx, e)
+	e.f = func(ptr any, now int64) error { return o.editor().assign(ptr, now, values) }
+	return o.editor().edit(ctx, e)
 }
 
-func (o *Objects) edit(ctx context.Context, e *edit) (ptr any, err error) {
-	if err := o.CheckID(e.id); err != nil {
+// editor changes records by what they were when they were read.
+type editor struct{ o *Objects }
+
+func (o *Objects) editor() editor { return editor{o} }
+
+func (ed editor) edit(ctx context.Context, e *edit) (ptr any, err error) {
+	if err := ed.o.CheckID(e.id); err != nil {
 		return nil, err
 	}
 	err = retry(ctx, func() error {
 		return WithClock(func() error {
-			record, err := o.editOnce(ctx, e)
+			record, err := ed.editOnce(ctx, e)
 			ptr = record
 			return err
 		})
@@ -74,34 +80,34 @@ func (o *Objects) edit(ctx context.Context, e *edit) (ptr any, err error) {
 const largeRecord = 16 << 10
 
 // editOnce is one attempt of edit.
-func (o *Objects) editOnce(ctx context.Context, e *edit) (ptr any, err error) {
-	stored, err := o.Table.Rows.read(ctx, e.id)
+func (ed editor) editOnce(ctx context.Context, e *edit) (ptr any, err error) {
+	stored, err := ed.o.Table.Rows.Read(ctx, e.id)
 	if err != nil {
 		return nil, err
 	}
-	checked := o.checked(e)
-	if o.Version < 0 && sizeOf(stored, checked) > largeRecord {
-		err = o.Table.Registry.RetryRestored(ctx, func() error {
-			ptr, err = o.editWatched(ctx, e)
+	checked := ed.checked(e)
+	if ed.o.Declaration.Version < 0 && sizeOf(stored, checked) > largeRecord {
+		err = ed.o.Table.Registry.RetryRestored(ctx, func() error {
+			ptr, err = ed.editWatched(ctx, e)
 			return err
 		})
 		return ptr, err
 	}
-	record, c, err := o.edited(stored, e)
+	record, c, err := ed.edited(stored, e)
 	if c == nil || err != nil {
 		return ptrOf(record), err
 	}
-	if o.Version >= 0 {
-		c.expected = "v" + strconv.FormatInt(o.storedVersion(stored), 10)
-		if v := stored[o.Version]; v.OK {
+	if ed.o.Declaration.Version >= 0 {
+		c.expected = "v" + strconv.FormatInt(ed.storedVersion(stored), 10)
+		if v := stored[ed.o.Declaration.Version]; v.OK {
 			c.expected = "v" + v.Value
 		}
 	} else {
-		c.checked = o.NamesIn(stored, checked)
-		c.byContent = e.patched != nil && o.Validate == nil && o.Table.determined()
-		c.expected = "d" + digestOf(stored, checked)
+		c.checked = ed.o.Declaration.NamesIn(stored, checked)
+		c.byContent = e.patched != nil && ed.o.Declaration.Validate == nil && ed.o.Table.writer().determined()
+		c.expected = "d" + rows.DigestOf(stored, checked)
 	}
-	return ptrOf(record), o.Table.put(ctx, "", c)
+	return ptrOf(record), ed.o.Table.writer().put(ctx, "", c)
 }
 
 func ptrOf(record reflect.Value) any {
@@ -113,12 +119,12 @@ func ptrOf(record reflect.Value) any {
 
 // checked returns the fields that must be as they were read. What Update and Validate do
 // may depend on any; Patch depends only on those that have index entries.
-func (o *Objects) checked(e *edit) []int {
-	if e.patched != nil && o.Validate == nil {
-		return slices.DeleteFunc(slices.Clone(o.Table.Rows.Relevant), func(i int) bool { return o.Counters[i] })
+func (ed editor) checked(e *edit) []int {
+	if e.patched != nil && ed.o.Declaration.Validate == nil {
+		return slices.DeleteFunc(slices.Clone(ed.o.Table.Rows.Relevant), func(i int) bool { return ed.o.Declaration.Counters[i] })
 	}
 	var all []int
-	for i, counter := range o.Counters {
+	for i, counter := range ed.o.Declaration.Counters {
 		if !counter {
 			all = append(all, i)
 		}
@@ -136,108 +142,108 @@ func sizeOf(fields []schema.Text, some []int) int {
 
 // edited applies an edit to a stored record. It returns the record, and the change, or nil
 // if there is none.
-func (o *Objects) edited(stored []schema.Text, e *edit) (reflect.Value, *change, error) {
+func (ed editor) edited(stored []schema.Text, e *edit) (reflect.Value, *change, error) {
 	readable := stored
 	if e.patched != nil {
 		readable = slices.Clone(stored)
 		for _, field := range e.patched {
 			readable[field] = schema.Text{}
 		}
-		if o.Version >= 0 {
-			readable[o.Version] = schema.Text{}
+		if ed.o.Declaration.Version >= 0 {
+			readable[ed.o.Declaration.Version] = schema.Text{}
 		}
 	}
-	record := o.NewRecord()
-	if err := o.Decode(o.Table.Of(e.id).Record(e.id), e.id, readable, record); err != nil {
+	record := ed.o.Declaration.NewRecord()
+	if err := ed.o.Declaration.Decode(ed.o.Table.Layout.Of(e.id).Record(e.id), e.id, readable, record); err != nil {
 		return record, nil, err
 	}
-	now := o.Table.now(e.id)
+	now := ed.o.Table.now(e.id)
 	if err := e.f(record.Addr().Interface(), now); err != nil {
 		return record, nil, err
 	}
-	if id := o.IdOf(record); id != e.id {
+	if id := ed.o.Declaration.IdOf(record); id != e.id {
 		return record, nil, fmt.Errorf("%w: the function of Update changed the id from %q to %q", schema.ErrValue, schema.Shorten(e.id), schema.Shorten(id))
 	}
-	c, err := o.difference(stored, record, e, now)
+	c, err := ed.difference(stored, record, e, now)
 	if c != nil && err == nil && !e.unchecked {
-		err = o.Check(record)
+		err = ed.o.Declaration.Check(record)
 	}
 	return record, c, err
 }
 
 // storedVersion returns the version of a stored record, 0 for a model without
 // versions.
-func (o *Objects) storedVersion(stored []schema.Text) int64 {
-	if o.Version < 0 {
+func (ed editor) storedVersion(stored []schema.Text) int64 {
+	if ed.o.Declaration.Version < 0 {
 		return 0
 	}
-	n, _ := strconv.ParseInt(stored[o.Version].Value, 10, 64) // none, or none that we wrote: 0
+	n, _ := strconv.ParseInt(stored[ed.o.Declaration.Version].Value, 10, 64) // none, or none that we wrote: 0
 	return n
 }
 
 // difference returns the change that writes the fields of a record that differ from the
 // stored ones, and sets what the caller cannot change. It returns nil if there are none.
-func (o *Objects) difference(stored []schema.Text, record reflect.Value, e *edit, now int64) (*change, error) {
-	version := o.storedVersion(stored)
-	o.SetVersion(record, version)
-	for i := range o.Names {
-		if o.Kept(i) || i == o.Updated {
-			if err := o.takeField(e.id, i, stored[i], record); err != nil {
+func (ed editor) difference(stored []schema.Text, record reflect.Value, e *edit, now int64) (*change, error) {
+	version := ed.storedVersion(stored)
+	ed.o.Declaration.SetVersion(record, version)
+	for i := range ed.o.Declaration.Names {
+		if ed.o.Declaration.Kept(i) || i == ed.o.Declaration.Updated {
+			if err := ed.o.decoder().takeField(e.id, i, stored[i], record); err != nil {
 				return nil, err
 			}
 		}
 	}
-	fields, err := o.Encode(record)
+	fields, err := ed.o.Declaration.Encode(record)
 	if err != nil {
 		return nil, err
 	}
 	patched := func(i int) bool { return e.patched == nil || slices.Contains(e.patched, i) }
 	changed := false
-	for i := range o.Names {
-		changed = changed || fields[i] != stored[i] && (patched(i) || i == o.Version) && !o.Kept(i) && i != o.Updated
+	for i := range ed.o.Declaration.Names {
+		changed = changed || fields[i] != stored[i] && (patched(i) || i == ed.o.Declaration.Version) && !ed.o.Declaration.Kept(i) && i != ed.o.Declaration.Updated
 	}
 	if !changed {
 		return nil, nil
 	}
-	o.SetVersion(record, version+1)
-	o.Stamp(record, now, false)
-	if fields, err = o.Encode(record); err != nil {
+	ed.o.Declaration.SetVersion(record, version+1)
+	ed.o.Declaration.Stamp(record, now, false)
+	if fields, err = ed.o.Declaration.Encode(record); err != nil {
 		return nil, err
 	}
 	c := &change{id: e.id, operation: "save"}
-	o.Table.known(c, stored)
-	if o.Timed() || e.timed {
+	ed.o.Table.known(c, stored)
+	if ed.o.Declaration.Timed() || e.timed {
 		c.now = now
 	}
-	for i, name := range o.Names {
-		if o.Counters[i] {
-			if slices.Contains(o.Table.Rows.Relevant, i) {
+	for i, name := range ed.o.Declaration.Names {
+		if ed.o.Declaration.Counters[i] {
+			if slices.Contains(ed.o.Table.Rows.Relevant, i) {
 				c.other, c.others = append(c.other, i), append(c.others, stored[i])
 			}
 			fields[i] = stored[i]
 		}
-		ours := i == o.Version || i == o.Updated || i == o.Expires && o.TTL > 0
+		ours := i == ed.o.Declaration.Version || i == ed.o.Declaration.Updated || i == ed.o.Declaration.Expires && ed.o.Declaration.TTL > 0
 		switch {
-		case fields[i] == stored[i], o.Kept(i), !patched(i) && !ours:
+		case fields[i] == stored[i], ed.o.Declaration.Kept(i), !patched(i) && !ours:
 		case fields[i].OK:
 			c.set = append(c.set, name, fields[i].Value)
-			c.remove = o.appendFormer(c.remove, i)
+			c.remove = ed.appendFormer(c.remove, i)
 		default:
-			c.remove = o.appendFormer(append(c.remove, name), i)
+			c.remove = ed.appendFormer(append(c.remove, name), i)
 		}
 	}
-	if err := o.Table.pack(c, fields); err != nil {
+	if err := ed.o.Table.pack(c, fields); err != nil {
 		return nil, err
 	}
 	if len(c.set) == 0 {
-		c.set = []string{emptyField, ""}
+		c.set = []string{rows.EmptyField, ""}
 	}
 	return c, nil
 }
 
 // appendFormer appends the former name of a field, if it has one: a write removes it.
-func (o *Objects) appendFormer(remove []string, field int) []string {
-	if was := o.Fields[field].Was; was != "" {
+func (ed editor) appendFormer(remove []string, field int) []string {
+	if was := ed.o.Declaration.Fields[field].Was; was != "" {
 		remove = append(remove, was)
 	}
 	return remove
@@ -245,15 +251,15 @@ func (o *Objects) appendFormer(remove []string, field int) []string {
 
 // assign sets fields to values of their types, or ones that mean the same. A nil
 // value clears the field. A duration is how long from now the record lives.
-func (o *Objects) assign(ptr any, now int64, values map[string]any) error {
+func (ed editor) assign(ptr any, now int64, values map[string]any) error {
 	record := reflect.ValueOf(ptr).Elem()
 	for name, value := range values {
-		number := o.Number(name)
-		if ttl, is := value.(time.Duration); is && number == o.Expires {
-			o.SetTime(record, number, now+ttl.Milliseconds())
+		number := ed.o.Declaration.Number(name)
+		if ttl, is := value.(time.Duration); is && number == ed.o.Declaration.Expires {
+			ed.o.Declaration.SetTime(record, number, now+ttl.Milliseconds())
 			continue
 		}
-		f := &o.GoFields[number]
+		f := &ed.o.Declaration.GoFields[number]
 		if err := schema.Assign(f.Of(record), f.Target != nil, value); err != nil {
 			return fmt.Errorf("%w: %s: %w", schema.ErrValue, f.GoName, err)
 		}
@@ -273,33 +279,33 @@ type watched struct {
 }
 
 // editWatched is one attempt of edit.
-func (o *Objects) editWatched(ctx context.Context, e *edit) (ptr any, err error) {
-	err = o.Table.Client.Dedicated(func(c rueidis.DedicatedClient) error {
-		w := &watched{o: o, c: c, id: e.id}
+func (ed editor) editWatched(ctx context.Context, e *edit) (ptr any, err error) {
+	err = ed.o.Table.Client.Dedicated(func(c rueidis.DedicatedClient) error {
+		w := &watched{o: ed.o, c: c, id: e.id}
 		defer w.end()
 		if err := w.read(ctx); err != nil {
 			return err
 		}
-		record, change, err := o.edited(w.stored, e)
+		record, change, err := ed.edited(w.stored, e)
 		ptr = ptrOf(record)
 		if change == nil || err != nil {
 			return err
 		}
 		change.via = w
-		return o.Table.put(ctx, "", change)
+		return ed.o.Table.writer().put(ctx, "", change)
 	})
 	return ptr, err
 }
 
 // read reads the record and watches it.
 func (w *watched) read(ctx context.Context) error {
-	rows, key := w.o.Table.Rows, w.o.Table.Of(w.id).Record(w.id)
+	rows, key := w.o.Table.Rows, w.o.Table.Layout.Of(w.id).Record(w.id)
 	w.over = false
 	replies := w.c.DoMulti(ctx, w.c.B().Watch().Key(key).Build(), rueidis.Completed(rows.Command(w.id)))
 	if err := replies[0].Error(); err != nil {
 		return err
 	}
-	fields := make([]schema.Text, len(w.o.Fields))
+	fields := make([]schema.Text, len(w.o.Declaration.Fields))
 	known, err := rows.Parse(w.id, replies[1], fields)
 	if err == nil && !known {
 		err = rows.Absent(ctx, w.id)
@@ -318,7 +324,7 @@ func (w *watched) write(ctx context.Context, b *batch) ([]error, error) {
 			return nil, err
 		}
 	}
-	call := w.o.Table.writeCall(b)
+	call := w.o.Table.writer().writeCall(b)
 	w.over = true
 	replies := w.c.DoMulti(ctx, w.c.B().Multi().Build(),
 		writeScript.Command(w.o.Table.Client, call.Keys, call.Args), w.c.B().Exec().Build())
@@ -336,7 +342,7 @@ func (w *watched) write(ctx context.Context, b *batch) ([]error, error) {
 	if err != nil || len(list) != 1 {
 		return nil, errors.Join(err, schema.ErrReply(err))
 	}
-	return w.o.Table.parseOutcomes(ctx, b, call.Keys, list[0])
+	return w.o.Table.writer().parseOutcomes(ctx, b, call.Keys, list[0])
 }
 
 // end leaves the connection as it was.

@@ -61,16 +61,22 @@ type outcome struct {
 	err  error
 }
 
+// writer writes changes to the table: scripts, what they reply, and the claims of unique
+// values that come before.
+type writer struct{ t *Table }
+
+func (t *Table) writer() writer { return writer{t} }
+
 // write writes one record.
-func (t *Table) write(ctx context.Context, after string, c *change) error {
+func (w writer) write(ctx context.Context, after string, c *change) error {
 	if c.operation == "save" && c.via == nil {
-		if done, err := t.revise(ctx, c); done || err != nil {
+		if done, err := w.revise(ctx, c); done || err != nil {
 			return err
 		}
 	}
-	b := &batch{t.Of(c.id), after, []*change{c}}
+	b := &batch{w.t.Layout.Of(c.id), after, []*change{c}}
 	if c.via != nil {
-		defer t.wrote(b)
+		defer w.wrote(b)
 		return WithSets(&c.sets, func() error {
 			errs, err := c.via.write(ctx, b)
 			if err != nil {
@@ -79,7 +85,7 @@ func (t *Table) write(ctx context.Context, after string, c *change) error {
 			return errs[0]
 		})
 	}
-	o := t.writeBatches(ctx, []*batch{b})[0]
+	o := w.writeBatches(ctx, []*batch{b})[0]
 	if o.err != nil {
 		return o.err
 	}
@@ -88,8 +94,8 @@ func (t *Table) write(ctx context.Context, after string, c *change) error {
 
 // writeBatches writes batches in one pipeline, and in another one the records that leave
 // sets of values which only their contents name.
-func (t *Table) writeBatches(ctx context.Context, all []*batch) []outcome {
-	outcomes := t.writeOnce(ctx, all)
+func (w writer) writeBatches(ctx context.Context, all []*batch) []outcome {
+	outcomes := w.writeOnce(ctx, all)
 	for range maxMissing {
 		var again []*batch
 		var errs [][]*error // of their changes
@@ -113,7 +119,7 @@ func (t *Table) writeBatches(ctx context.Context, all []*batch) []outcome {
 		if len(again) == 0 {
 			break
 		}
-		for i, o := range t.writeOnce(ctx, again) {
+		for i, o := range w.writeOnce(ctx, again) {
 			for j, err := range errs[i] {
 				if *err = o.err; o.err == nil {
 					*err = o.errs[j]
@@ -125,36 +131,36 @@ func (t *Table) writeBatches(ctx context.Context, all []*batch) []outcome {
 }
 
 // writeOnce runs write.lua for each batch, in one pipeline.
-func (t *Table) writeOnce(ctx context.Context, all []*batch) []outcome {
+func (w writer) writeOnce(ctx context.Context, all []*batch) []outcome {
 	calls, outcomes := make([]script.Call, len(all)), make([]outcome, len(all))
-	if err := t.raise(ctx, all); err != nil {
+	if err := w.t.idSpace().raise(ctx, all); err != nil {
 		for i := range outcomes {
 			outcomes[i].err = err
 		}
 		return outcomes
 	}
 	for i, b := range all {
-		calls[i] = t.writeCall(b)
-		defer t.wrote(b)
+		calls[i] = w.writeCall(b)
+		defer w.wrote(b)
 	}
 	var replies []rueidis.RedisResult
 	if len(calls) == 1 {
-		replies = []rueidis.RedisResult{writeScript.Run(ctx, t.Client, calls[0].Keys, calls[0].Args)}
+		replies = []rueidis.RedisResult{writeScript.Run(ctx, w.t.Client, calls[0].Keys, calls[0].Args)}
 	} else {
-		replies = writeScript.RunMany(ctx, t.Client, calls)
+		replies = writeScript.RunMany(ctx, w.t.Client, calls)
 	}
 	for i, reply := range replies {
 		o := &outcomes[i]
-		o.err = t.Registry.RetryRestored(ctx, func() error {
+		o.err = w.t.Registry.RetryRestored(ctx, func() error {
 			if o.err != nil { // the schema was published again
-				call := t.writeCall(all[i])
-				reply = writeScript.Run(ctx, t.Client, call.Keys, call.Args)
+				call := w.writeCall(all[i])
+				reply = writeScript.Run(ctx, w.t.Client, call.Keys, call.Args)
 			}
 			m, err := reply.ToMessage()
 			if err == nil {
-				o.errs, o.err = t.parseOutcomes(ctx, all[i], calls[i].Keys, m)
+				o.errs, o.err = w.parseOutcomes(ctx, all[i], calls[i].Keys, m)
 			} else {
-				o.err = t.TypeError(ctx, err, calls[i].Keys...)
+				o.err = w.t.TypeError(ctx, err, calls[i].Keys...)
 			}
 			return o.err
 		})
@@ -163,9 +169,9 @@ func (t *Table) writeOnce(ctx context.Context, all []*batch) []outcome {
 }
 
 // wrote records that the records of a batch were written, whatever the outcome.
-func (t *Table) wrote(b *batch) {
+func (w writer) wrote(b *batch) {
 	for _, c := range b.changes {
-		t.Rows.Writes.Add(c.id)
+		w.t.Rows.Writes.Add(c.id)
 	}
 }
 
@@ -173,7 +179,7 @@ func (t *Table) wrote(b *batch) {
 const firstIndex = 7
 
 // writeCall returns the call of write.lua.
-func (t *Table) writeCall(b *batch) script.Call {
+func (w writer) writeCall(b *batch) script.Call {
 	size := 0
 	for _, c := range b.changes {
 		size += 13 + len(c.shown) + 2*len(c.other) + len(c.setNew) + len(c.remove) + len(c.set)
@@ -181,17 +187,17 @@ func (t *Table) writeCall(b *batch) script.Call {
 	keys := make([]string, 0, 7+len(b.p.Indexes)+len(b.changes))
 	keys = append(append(keys, b.p.Content, b.p.All, b.p.Meta, b.p.Expires, b.p.Changes, b.p.Voids), b.p.Indexes...)
 	if b.after != "" {
-		keys = append(keys, t.Options.Counter())
+		keys = append(keys, w.t.Options.Counter())
 	}
 	references, referred := b.referenceKeys()
 	keys = append(keys, references...)
 	stride := 1
-	if t.Schema.Expires >= 0 {
-		stride += len(t.Schema.Collections)
+	if w.t.Schema.Expires >= 0 {
+		stride += len(w.t.Schema.Collections)
 	}
 	versionField := ""
-	if t.Schema.Version >= 0 {
-		versionField = t.Schema.Names[t.Schema.Version]
+	if w.t.Schema.Version >= 0 {
+		versionField = w.t.Schema.Names[w.t.Schema.Version]
 	}
 	clock := ""
 	if now := b.changes[0].now; now != 0 {
@@ -202,13 +208,13 @@ func (t *Table) writeCall(b *batch) script.Call {
 	for _, c := range b.changes {
 		keys = append(keys, b.p.Record(c.id))
 		if stride > 1 {
-			keys = t.CollectionKeys(keys, b.p, c.id) // they expire with the record
+			keys = w.t.Layout.CollectionKeys(keys, b.p, c.id) // they expire with the record
 		}
 		sets = append(sets, without(c.entries, c.before), without(c.before, c.entries), c.sets)
 	}
 	firstSet := len(keys) + 1
-	keys, values, at := t.PlacedValueKeys(keys, b.p, sets...)
-	args := append(make([]string, 0, 11+size), t.Registry.Stamp(), t.IndexNumbers, strconv.Itoa(t.Options.ChangeLog),
+	keys, values, at := w.t.Layout.PlacedValueKeys(keys, b.p, sets...)
+	args := append(make([]string, 0, 11+size), w.t.Registry.Stamp(), w.t.Layout.IndexNumbers, strconv.Itoa(w.t.Options.ChangeLog),
 		b.after, strconv.Itoa(stride), versionField, values, referred, clock, strconv.Itoa(first), strconv.Itoa(firstSet))
 	place := func(e schema.Entry) (set, index int) {
 		if index = firstIndex + e.Index.Place; e.Index.PerValue {
@@ -221,18 +227,18 @@ func (t *Table) writeCall(b *batch) script.Call {
 		if c.operation != "save" && hasPlaces(c.entries) {
 			entered = placed(c.due, c.entries, place)
 		}
-		args = t.appendChange(args, c, entered)
+		args = w.appendChange(args, c, entered)
 		if len(references) > 0 {
-			args = t.appendReferences(args, c)
+			args = w.t.targetCheck().appendReferences(args, c)
 		}
 	}
 	return script.Call{Keys: keys, Args: args}
 }
 
 // appendChange appends a change as write.lua takes it.
-func (t *Table) appendChange(args []string, c *change, entered string) []string {
+func (w writer) appendChange(args []string, c *change, entered string) []string {
 	score := ""
-	if n, err := strconv.ParseUint(c.id, 10, 53); err == nil && t.Options.IDs == schema.Counter {
+	if n, err := strconv.ParseUint(c.id, 10, 53); err == nil && w.t.Options.IDs == schema.Counter {
 		score = strconv.FormatUint(n, 10)
 	}
 	args = append(args, c.operation, c.id, string(c.content), score, c.claims, entered)
@@ -245,11 +251,11 @@ func (t *Table) appendChange(args []string, c *change, entered string) []string 
 			if c.others[i].OK {
 				expected = "=" + c.others[i].Value
 			}
-			args = append(args, t.Schema.Names[field], expected)
+			args = append(args, w.t.Schema.Names[field], expected)
 		}
 		args = append(args, strconv.Itoa(len(c.shown)))
 		for _, field := range c.shown {
-			args = append(args, t.Schema.Names[field])
+			args = append(args, w.t.Schema.Names[field])
 		}
 		args = append(append(args, strconv.Itoa(len(c.remove))), c.remove...)
 	}
@@ -258,13 +264,13 @@ func (t *Table) appendChange(args []string, c *change, entered string) []string 
 }
 
 // parseOutcomes reads the reply of write.lua.
-func (t *Table) parseOutcomes(ctx context.Context, b *batch, keys []string, m rueidis.RedisMessage) ([]error, error) {
+func (w writer) parseOutcomes(ctx context.Context, b *batch, keys []string, m rueidis.RedisMessage) ([]error, error) {
 	if err := m.Error(); err != nil && !rueidis.IsRedisNil(err) {
-		return nil, t.TypeError(ctx, err, keys...)
+		return nil, w.t.TypeError(ctx, err, keys...)
 	}
 	if !m.IsArray() {
 		word, err := m.ToString()
-		return nil, cmp.Or(err, t.Outcome("", word), schema.ErrReply(nil))
+		return nil, cmp.Or(err, w.t.Outcome("", word), schema.ErrReply(nil))
 	}
 	list, err := m.ToArray()
 	if err != nil {
@@ -274,7 +280,7 @@ func (t *Table) parseOutcomes(ctx context.Context, b *batch, keys []string, m ru
 		if word, _ := list[0].ToString(); word == "CLOCK" {
 			now, err := list[1].AsInt64()
 			if err == nil {
-				t.clockOf(b.p).set(now)
+				w.t.clockOf(b.p).set(now)
 			}
 			return nil, cmp.Or[error](err, errClock)
 		}
@@ -293,12 +299,12 @@ func (t *Table) parseOutcomes(ctx context.Context, b *batch, keys []string, m ru
 	for i, c := range b.changes {
 		switch err := list[i].Error(); {
 		case err == nil || rueidis.IsRedisNil(err):
-			errs[i] = t.parseOutcome(c, list[i])
+			errs[i] = w.parseOutcome(c, list[i])
 		case rediserr.IsWrongType(err):
 			if wrongType == nil {
-				wrongType = t.CheckTypes(ctx, t.valueKeysOf(keys)...)
+				wrongType = w.t.CheckTypes(ctx, w.t.valueKeysOf(keys)...)
 			}
-			errs[i] = cmp.Or(wrongType, t.Rows.readError(c.id, err))
+			errs[i] = cmp.Or(wrongType, w.t.Rows.ReadError(c.id, err))
 		default:
 			errs[i] = err
 		}
@@ -307,10 +313,10 @@ func (t *Table) parseOutcomes(ctx context.Context, b *batch, keys []string, m ru
 }
 
 // parseOutcome reads the outcome of one change.
-func (t *Table) parseOutcome(c *change, m rueidis.RedisMessage) error {
+func (w writer) parseOutcome(c *change, m rueidis.RedisMessage) error {
 	if list, err := m.ToArray(); err == nil && len(list) == 3 {
 		if word, _ := list[0].ToString(); word == "OK" {
-			return t.parseWritten(c, list)
+			return w.parseWritten(c, list)
 		}
 	} else if err == nil && len(list) == 2 {
 		if word, _ := list[0].ToString(); word == "OTHER" {
@@ -318,17 +324,17 @@ func (t *Table) parseOutcome(c *change, m rueidis.RedisMessage) error {
 			return cmp.Or[error](err, &otherError{values})
 		}
 	}
-	_, err := t.parseReply(c.id, m)
+	_, err := w.t.parseReply(c.id, m)
 	return err
 }
 
 // parseWritten reads the values to release, and the values that were wanted.
-func (t *Table) parseWritten(c *change, list []rueidis.RedisMessage) error {
+func (w writer) parseWritten(c *change, list []rueidis.RedisMessage) error {
 	left, err := list[1].ToArray()
 	if err != nil {
 		return err
 	}
-	if c.left, err = unique.ParseEntries(t.Schema, left); err != nil {
+	if c.left, err = unique.ParseEntries(w.t.Schema, left); err != nil {
 		return err
 	}
 	c.values, err = parseTexts(list[2])

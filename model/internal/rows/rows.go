@@ -1,8 +1,8 @@
-package record
+package rows
 
 import (
 	"context"
-	"crypto/sha1"
+	"crypto/sha1" // as Redis names scripts: guards against changes, not attacks
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -18,35 +18,39 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// as Redis names scripts: guards against changes, not attacks
-
 // Rows reads the stored fields of records.
 type Rows struct {
-	client rueidis.Client
-	*schema.Layout
-	*schema.Schema
+	client   rueidis.Client
+	Layout   *schema.Layout
+	Schema   *schema.Schema
 	cache    time.Duration // Options.Cache
 	Writes   recentWrites
 	Relevant []int       // fields that the indexes depend on
 	partly   atomic.Bool // many records are read by the names of their fields
 }
 
+// New returns the rows of a model. They are cached by the client for a time, or not
+// if it is 0.
+func New(client rueidis.Client, l *schema.Layout, s *schema.Schema, cache time.Duration) *Rows {
+	return &Rows{client: client, Layout: l, Schema: s, cache: cache, Writes: recentWrites{ttl: cache}}
+}
+
 // Command reads the fields of a record that the model declares.
 func (r *Rows) Command(id string) rueidis.Cacheable {
-	key := r.Of(id).Record(id)
-	if len(r.Names) == 0 {
-		return r.client.B().Hmget().Key(key).Field(emptyField).Cache()
+	key := r.Layout.Of(id).Record(id)
+	if len(r.Schema.Names) == 0 {
+		return r.client.B().Hmget().Key(key).Field(EmptyField).Cache()
 	}
-	return r.client.B().Hmget().Key(key).Field(r.Names...).Field(r.formerNames(nil)...).Cache()
+	return r.client.B().Hmget().Key(key).Field(r.Schema.Names...).Field(r.formerNames(nil)...).Cache()
 }
 
 // formerNames returns the names that fields had before: of all fields, or of some by their
 // numbers.
 func (r *Rows) formerNames(some []int) []string {
 	var all []string
-	for _, i := range r.Renamed {
+	for _, i := range r.Schema.Renamed {
 		if some == nil || slices.Contains(some, i) {
-			all = append(all, r.Fields[i].Was)
+			all = append(all, r.Schema.Fields[i].Was)
 		}
 	}
 	return all
@@ -59,9 +63,9 @@ func (r *Rows) setFormer(fields []schema.Text, number int, value string) {
 	}
 }
 
-// emptyField is written to a hash that would otherwise have no fields, and so not
+// EmptyField is written to a hash that would otherwise have no fields, and so not
 // exist.
-const emptyField = "_"
+const EmptyField = "_"
 
 // cached is command for client-side caching. After each write of this process it
 // returns a different command with the same meaning, which misses the replies that the
@@ -71,7 +75,7 @@ func (r *Rows) cached(id string) rueidis.Cacheable {
 	if n == 0 {
 		return r.Command(id)
 	}
-	return r.client.B().Hmget().Key(r.Of(id).Record(id)).Field(r.Names...).Field(r.formerNames(nil)...).Field(emptyField + strconv.FormatInt(n, 10)).Cache()
+	return r.client.B().Hmget().Key(r.Layout.Of(id).Record(id)).Field(r.Schema.Names...).Field(r.formerNames(nil)...).Field(EmptyField + strconv.FormatInt(n, 10)).Cache()
 }
 
 // Do reads a record, from the memory of the client if the model is cached and fresh
@@ -118,7 +122,7 @@ func (r *Rows) DoMany(ctx context.Context, ids []string) []rueidis.RedisResult {
 func (r *Rows) doWhole(ctx context.Context, ids []string) []rueidis.RedisResult {
 	commands := make(rueidis.Commands, len(ids))
 	for i, id := range ids {
-		commands[i] = r.client.B().Hgetall().Key(r.Of(id).Record(id)).Build()
+		commands[i] = r.client.B().Hgetall().Key(r.Layout.Of(id).Record(id)).Build()
 	}
 	return r.client.DoMulti(ctx, commands...)
 }
@@ -136,15 +140,15 @@ func (r *Rows) parseWhole(m rueidis.RedisMessage, fields []schema.Text) (known b
 		return false, err
 	}
 	declared, found := 0, 0
-	for i, name := range r.Names {
+	for i, name := range r.Schema.Names {
 		if s, ok := all[name]; ok {
 			fields[i] = schema.Text{Value: s, OK: true}
 			declared += len(s)
 			found++
 		}
 	}
-	for _, i := range r.Renamed {
-		if s, ok := all[r.Fields[i].Was]; ok {
+	for _, i := range r.Schema.Renamed {
+		if s, ok := all[r.Schema.Fields[i].Was]; ok {
 			r.setFormer(fields, i, s)
 		}
 	}
@@ -165,7 +169,7 @@ func (r *Rows) parseWhole(m rueidis.RedisMessage, fields []schema.Text) (known b
 // of memory refuses. Models whose records expire need it: the server may report an
 // expiry late.
 func (r *Rows) static(command rueidis.Cacheable) rueidis.Cacheable {
-	if r.Expires >= 0 {
+	if r.Schema.Expires >= 0 {
 		return command
 	}
 	return command.ToStaticTTL()
@@ -187,58 +191,59 @@ func refused(r rueidis.RedisResult) bool {
 func (r *Rows) Parse(id string, reply rueidis.RedisResult, fields []schema.Text) (known bool, err error) {
 	m, err := reply.ToMessage()
 	if err != nil {
-		return false, r.readError(id, err)
+		return false, r.ReadError(id, err)
 	}
 	if m.IsMap() {
 		return r.parseWhole(m, fields)
 	}
 	list, err := m.ToArray()
 	if err != nil {
-		return false, r.readError(id, err)
+		return false, r.ReadError(id, err)
 	}
 	for i := range list {
-		if list[i].IsNil() || i >= len(r.Names)+len(r.Renamed) {
+		if list[i].IsNil() || i >= len(r.Schema.Names)+len(r.Schema.Renamed) {
 			known = known || !list[i].IsNil()
 			continue
 		}
 		s, err := list[i].ToString()
 		if err != nil {
-			return false, r.readError(id, err)
+			return false, r.ReadError(id, err)
 		}
-		if known = true; i < len(r.Names) {
+		if known = true; i < len(r.Schema.Names) {
 			fields[i] = schema.Text{Value: s, OK: true}
 		} else {
-			r.setFormer(fields, r.Renamed[i-len(r.Names)], s)
+			r.setFormer(fields, r.Schema.Renamed[i-len(r.Schema.Names)], s)
 		}
 	}
 	return known, nil
 }
 
-func (r *Rows) readError(id string, err error) error {
+// ReadError returns the error of a read: that of NotHash if the key has another type.
+func (r *Rows) ReadError(id string, err error) error {
 	if rediserr.IsWrongType(err) {
-		return r.notHash(id)
+		return r.NotHash(id)
 	}
 	return err
 }
 
-// notHash returns the error of a key that is not a hash, and so not a record.
-func (r *Rows) notHash(id string) error {
-	return &schema.RecordError{ID: id, Err: fmt.Errorf("%w: key %q does not hold a hash", schema.ErrCorrupt, r.Of(id).Record(id))}
+// NotHash returns the error of a key that is not a hash, and so not a record.
+func (r *Rows) NotHash(id string) error {
+	return &schema.RecordError{ID: id, Err: fmt.Errorf("%w: key %q does not hold a hash", schema.ErrCorrupt, r.Layout.Of(id).Record(id))}
 }
 
 // Absent returns ErrNotFound unless there is a record, with none of the declared
 // fields: one more round trip in that rare case.
 func (r *Rows) Absent(ctx context.Context, id string) error {
-	n, err := r.client.Do(ctx, r.client.B().Exists().Key(r.Of(id).Record(id)).Build()).AsInt64()
+	n, err := r.client.Do(ctx, r.client.B().Exists().Key(r.Layout.Of(id).Record(id)).Build()).AsInt64()
 	if err == nil && n == 0 {
 		return fmt.Errorf("%w: id %q", schema.ErrNotFound, schema.Shorten(id))
 	}
 	return err
 }
 
-// read reads a record past the cache: one round trip.
-func (r *Rows) read(ctx context.Context, id string) ([]schema.Text, error) {
-	fields := make([]schema.Text, len(r.Fields))
+// Read reads a record past the cache: one round trip.
+func (r *Rows) Read(ctx context.Context, id string) ([]schema.Text, error) {
+	fields := make([]schema.Text, len(r.Schema.Fields))
 	known, err := r.Parse(id, r.Do(ctx, id, true), fields)
 	if err == nil && !known {
 		err = r.Absent(ctx, id)
@@ -248,10 +253,10 @@ func (r *Rows) read(ctx context.Context, id string) ([]schema.Text, error) {
 
 // Fingerprint describes a record for align.lua, which compares the fields that the
 // indexes depend on.
-func (r *Rows) Fingerprint(fields []schema.Text) string { return "d" + digestOf(fields, r.Relevant) }
+func (r *Rows) Fingerprint(fields []schema.Text) string { return "d" + DigestOf(fields, r.Relevant) }
 
-// digestOf returns the digest of some fields, as scripts compute it.
-func digestOf(fields []schema.Text, some []int) string {
+// DigestOf returns the digest of some fields, as scripts compute it.
+func DigestOf(fields []schema.Text, some []int) string {
 	var b []byte
 	for _, i := range some {
 		b = appendDigested(b, fields[i])
@@ -277,23 +282,23 @@ func hexSum(s string) string {
 
 // ExpiresAt returns when a record expires, in milliseconds since 1970, or 0.
 func (r *Rows) ExpiresAt(fields []schema.Text) (int64, error) {
-	if r.Expires < 0 || !fields[r.Expires].OK {
+	if r.Schema.Expires < 0 || !fields[r.Schema.Expires].OK {
 		return 0, nil
 	}
-	return dueOf(&r.Fields[r.Expires], fields[r.Expires].Value)
+	return DueOf(&r.Schema.Fields[r.Schema.Expires], fields[r.Schema.Expires].Value)
 }
 
-// existMany asks which records there are, in one pipeline.
-func (r *Rows) existMany(ctx context.Context, ids []string) []rueidis.RedisResult {
+// ExistMany asks which records there are, in one pipeline.
+func (r *Rows) ExistMany(ctx context.Context, ids []string) []rueidis.RedisResult {
 	commands := make(rueidis.Commands, len(ids))
 	for i, id := range ids {
-		commands[i] = r.client.B().Exists().Key(r.Of(id).Record(id)).Build()
+		commands[i] = r.client.B().Exists().Key(r.Layout.Of(id).Record(id)).Build()
 	}
 	return r.client.DoMulti(ctx, commands...)
 }
 
-// dueOf parses when a record expires, in milliseconds since 1970.
-func dueOf(f *schema.Field, s string) (int64, error) {
+// DueOf parses when a record expires, in milliseconds since 1970.
+func DueOf(f *schema.Field, s string) (int64, error) {
 	v, err := f.Kind.Value(f.Name, s)
 	if err != nil {
 		return 0, err
@@ -315,3 +320,49 @@ func dueOf(f *schema.Field, s string) (int64, error) {
 
 // maxDue is the last millisecond of the year 9999.
 const maxDue = 253402300799999
+
+// DoSome reads some fields of records, by their numbers, in one pipeline.
+func (r *Rows) DoSome(ctx context.Context, ids []string, numbers []int) []rueidis.RedisResult {
+	names := make([]string, 0, len(numbers)+1)
+	for _, n := range numbers {
+		names = append(names, r.Schema.Names[n])
+	}
+	if len(names) == 0 {
+		names = append(names, EmptyField)
+	} else {
+		names = append(names, r.formerNames(numbers)...)
+	}
+	commands := make(rueidis.Commands, len(ids))
+	for i, id := range ids {
+		commands[i] = r.client.B().Hmget().Key(r.Layout.Of(id).Record(id)).Field(names...).Build()
+	}
+	return r.client.DoMulti(ctx, commands...)
+}
+
+// ParseSome reads a reply of DoSome into fields, as Parse does.
+func (r *Rows) ParseSome(id string, reply rueidis.RedisResult, numbers []int, fields []schema.Text) (known bool, err error) {
+	list, err := reply.ToArray()
+	if err != nil {
+		return false, r.ReadError(id, err)
+	}
+	former := slices.DeleteFunc(slices.Clone(r.Schema.Renamed), func(i int) bool { return !slices.Contains(numbers, i) })
+	for i := range list {
+		if list[i].IsNil() {
+			continue
+		}
+		known = true
+		if i >= len(numbers)+len(former) {
+			continue
+		}
+		s, err := list[i].ToString()
+		if err != nil {
+			return false, r.ReadError(id, err)
+		}
+		if i < len(numbers) {
+			fields[numbers[i]] = schema.Text{Value: s, OK: true}
+		} else {
+			r.setFormer(fields, former[i-len(numbers)], s)
+		}
+	}
+	return known, nil
+}

@@ -1,9 +1,10 @@
-package record
+package registry
 
 import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -13,20 +14,32 @@ import (
 	"sync/atomic"
 	"time"
 
+	"retwis/internal/redis/script"
+
 	"retwis/model/internal/schema"
 
 	"github.com/redis/rueidis"
 )
 
+//go:embed register.lua
+var registerLua string
+
+var registerScript = script.New(registerLua)
+
 // Registry publishes the schema of a model in the database, and has the numbers of its
 // indexes there.
 type Registry struct {
-	client rueidis.Client
-	*schema.Layout
-	*schema.Schema
+	client   rueidis.Client
+	Layout   *schema.Layout
+	Schema   *schema.Schema
 	Digest   string
 	token    atomic.Pointer[string] // of the numbers of the indexes
 	restores sync.Mutex
+}
+
+// New returns the registry of a model that is not published yet.
+func New(client rueidis.Client, l *schema.Layout, s *schema.Schema) *Registry {
+	return &Registry{client: client, Layout: l, Schema: s}
 }
 
 // RegisterTimeout bounds the round trips of New.
@@ -35,8 +48,8 @@ const RegisterTimeout = 10 * time.Second
 // publish publishes the schema, and reads the names and states of the indexes in the
 // database.
 func (g *Registry) publish(ctx context.Context) error {
-	w := g.Stored()
-	g.Digest = schema.DigestOf(w.Expires, g.Identities())
+	w := g.Layout.Stored()
+	g.Digest = schema.DigestOf(w.Expires, g.Schema.Identities())
 	parts, err := g.publishedFirst(ctx)
 	if err != nil {
 		return err
@@ -46,7 +59,7 @@ func (g *Registry) publish(ctx context.Context) error {
 	token := rand.Text()[:8]
 	for i, p := range parts {
 		keys := []string{p.Meta, p.All}
-		if !g.Spread() {
+		if !g.Layout.Spread() {
 			keys = append(keys, g.legacyKeys()...)
 		}
 		reply, err := g.publishIn(ctx, keys, token, i > 0, given)
@@ -60,20 +73,20 @@ func (g *Registry) publish(ctx context.Context) error {
 		given = g.numbering()
 	}
 	g.token.Store(&token)
-	g.Arrange()
+	g.Layout.Arrange()
 	return nil
 }
 
 // publishedFirst returns the partitions, those with a meta first: others may have lost
 // theirs with their server.
 func (g *Registry) publishedFirst(ctx context.Context) ([]*schema.Partition, error) {
-	all := make([]*schema.Partition, len(g.Parts))
-	commands := make(rueidis.Commands, len(g.Parts))
-	for i := range g.Parts {
-		all[i] = &g.Parts[i]
-		commands[i] = g.client.B().Exists().Key(g.Parts[i].Meta).Build()
+	all := make([]*schema.Partition, len(g.Layout.Parts))
+	commands := make(rueidis.Commands, len(g.Layout.Parts))
+	for i := range g.Layout.Parts {
+		all[i] = &g.Layout.Parts[i]
+		commands[i] = g.client.B().Exists().Key(g.Layout.Parts[i].Meta).Build()
 	}
-	if !g.Spread() {
+	if !g.Layout.Spread() {
 		return all, nil
 	}
 	there := map[*schema.Partition]int64{}
@@ -91,7 +104,7 @@ func (g *Registry) publishedFirst(ctx context.Context) ([]*schema.Partition, err
 // numbering returns the names of the indexes, as register.lua takes them.
 func (g *Registry) numbering() []string {
 	var given []string
-	for _, x := range g.Indexes {
+	for _, x := range g.Schema.Indexes {
 		given = append(given, x.Identity(g.Schema), fmt.Sprintf("%d %s", x.Number, x.Key))
 	}
 	return given
@@ -99,7 +112,7 @@ func (g *Registry) numbering() []string {
 
 // publishIn runs register.lua.
 func (g *Registry) publishIn(ctx context.Context, keys []string, token string, follow bool, given []string) ([]string, error) {
-	w := g.Stored()
+	w := g.Layout.Stored()
 	text, err := json.Marshal(w)
 	if err != nil {
 		return nil, err
@@ -109,22 +122,22 @@ func (g *Registry) publishIn(ctx context.Context, keys []string, token string, f
 		following = "follow"
 	}
 	args := append([]string{g.Digest, string(text), w.Fixed(), token, following, strconv.Itoa(len(given) / 2)}, given...)
-	for _, x := range g.Indexes {
+	for _, x := range g.Schema.Indexes {
 		args = append(args, x.Name, x.Identity(g.Schema))
 	}
 	reply, err := registerScript.Run(ctx, g.client, keys, args).AsStrSlice()
 	if e, ok := rueidis.IsRedisErr(err); ok && strings.HasPrefix(e.Error(), "SCHEMA ") {
-		if strings.Contains(e.Error(), "each record as "+encodingJSON) {
-			return nil, errJSON(g.Name)
+		if strings.Contains(e.Error(), "each record as "+EncodingJSON) {
+			return nil, ErrJSON(g.Layout.Name)
 		}
-		return nil, fmt.Errorf("%w: %s has %s, not %s", schema.ErrSchema, g.Name, strings.TrimPrefix(e.Error(), "SCHEMA "), w.Fixed())
+		return nil, fmt.Errorf("%w: %s has %s, not %s", schema.ErrSchema, g.Layout.Name, strings.TrimPrefix(e.Error(), "SCHEMA "), w.Fixed())
 	} else if ok && strings.HasPrefix(e.Error(), "DROPPING") {
 		return nil, g.errDropping()
 	} else if ok && strings.HasPrefix(e.Error(), "OTHER ") {
 		return nil, fmt.Errorf("%w: the records of %s have the fields %s, and %s has no field in common with them: choose another Options.Name, or Drop them first",
-			schema.ErrDeclaration, g.Name, strings.TrimPrefix(e.Error(), "OTHER "), g.TypeName)
+			schema.ErrDeclaration, g.Layout.Name, strings.TrimPrefix(e.Error(), "OTHER "), g.Schema.TypeName)
 	}
-	if err == nil && len(reply) != 2+3*len(g.Indexes) {
+	if err == nil && len(reply) != 2+3*len(g.Schema.Indexes) {
 		err = fmt.Errorf("%w: %s", schema.ErrCorrupt, keys[0])
 	}
 	return reply, err
@@ -137,10 +150,10 @@ func (g *Registry) errDropping() error {
 // legacyKeys are keys that exist if another program kept records before the model.
 func (g *Registry) legacyKeys() []string {
 	var all []string
-	if g.IDs == schema.Counter && g.client.Mode() != rueidis.ClientModeCluster {
-		all = append(all, g.Counter)
+	if g.Layout.IDs == schema.Counter && g.client.Mode() != rueidis.ClientModeCluster {
+		all = append(all, g.Layout.Counter)
 	}
-	for _, x := range g.Indexes {
+	for _, x := range g.Schema.Indexes {
 		if x.At != "" {
 			all = append(all, x.At)
 		}
@@ -150,10 +163,10 @@ func (g *Registry) legacyKeys() []string {
 
 // takeNumbers reads the reply of register.lua.
 func (g *Registry) takeNumbers(first bool, reply []string) error {
-	for i, x := range g.Indexes {
+	for i, x := range g.Schema.Indexes {
 		number, err := strconv.Atoi(reply[2+3*i])
 		if err != nil {
-			return fmt.Errorf("%w: %s: %w", schema.ErrCorrupt, g.Parts[0].Meta, err)
+			return fmt.Errorf("%w: %s: %w", schema.ErrCorrupt, g.Layout.Parts[0].Meta, err)
 		}
 		if key := reply[3+3*i]; first {
 			x.Number, x.Key = number, key
@@ -171,7 +184,7 @@ func (g *Registry) takeNumbers(first bool, reply []string) error {
 // model is not listed and works otherwise.
 func (g *Registry) publishName(ctx context.Context) (added bool, err error) {
 	n, err := g.client.Do(ctx, g.client.B().Hset().Key(ModelsKey).FieldValue().
-		FieldValue(g.Name, strconv.Itoa(len(g.Parts))).Build()).AsInt64()
+		FieldValue(g.Layout.Name, strconv.Itoa(len(g.Layout.Parts))).Build()).AsInt64()
 	if _, ok := rueidis.IsRedisErr(err); ok {
 		return false, nil
 	}
@@ -184,12 +197,12 @@ func (g *Registry) Stamp() string { return g.Digest + *g.token.Load() }
 
 // SchemaError is the error for a declaration that is not in force.
 func (g *Registry) SchemaError() error {
-	return fmt.Errorf("%w: another process has migrated %s, or Migrate must be run first: Pending lists what it would do", schema.ErrSchema, g.Name)
+	return fmt.Errorf("%w: another process has migrated %s, or Migrate must be run first: Pending lists what it would do", schema.ErrSchema, g.Layout.Name)
 }
 
-// adopt reads the numbers of the indexes from what is published. It returns the indexes
+// Adopt reads the numbers of the indexes from what is published. It returns the indexes
 // that need the Go type, as align.lua takes them.
-func (g *Registry) adopt(r *Published, expires string) (opaque string, err error) {
+func (g *Registry) Adopt(r *Published, expires string) (opaque string, err error) {
 	identities := g.Schema.Identities()
 	g.Digest = schema.DigestOf(expires, identities)
 	g.token.Store(&r.token)

@@ -1,4 +1,4 @@
-package record
+package registry
 
 import (
 	"context"
@@ -13,16 +13,16 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// askAgain is how long an answer of the database is used. Migrate may run in another
+// AskAgain is how long an answer of the database is used. Migrate may run in another
 // process.
-const askAgain = time.Second
+const AskAgain = time.Second
 
 // CheckBuilt fails unless all records are in an index. It asks the database once a
 // second at most, also whether another process has dropped the index.
 func (g *Registry) CheckBuilt(ctx context.Context, x *schema.Index) error {
 	asked, now := x.State.Asked.Load(), time.Now().UnixNano()
-	if now-asked >= int64(askAgain) && x.State.Asked.CompareAndSwap(asked, now) {
-		parts := g.Parts
+	if now-asked >= int64(AskAgain) && x.State.Asked.CompareAndSwap(asked, now) {
+		parts := g.Layout.Parts
 		if x.State.Built.Load() {
 			parts = parts[:1] // where a migration would drop it first
 		}
@@ -62,7 +62,7 @@ func (g *Registry) IsBuilt(ctx context.Context, x *schema.Index, parts []schema.
 // pendingIn describes what Migrate would do in a partition.
 func (g *Registry) pendingIn(r *Published) []string {
 	all := g.changedIn(r)
-	identities := g.Identities()
+	identities := g.Schema.Identities()
 	for _, identity := range identities {
 		if !r.built[identity] {
 			all = append(all, "build "+DescribeIndex(identity))
@@ -89,7 +89,7 @@ func (g *Registry) changedIn(r *Published) (all []string) {
 	for _, f := range g.renamedIn(&before) {
 		all = append(all, fmt.Sprintf("rename %s to %s", f.Was, f.Name))
 	}
-	for _, f := range g.Fields {
+	for _, f := range g.Schema.Fields {
 		if i := before.Number(f.Name); i >= 0 && !f.Computed && !before.Fields[i].Computed && f.Type() != before.Fields[i].Type() {
 			all = append(all, fmt.Sprintf("change %s from %s to %s", f.Name, before.Fields[i].Type(), f.Type()))
 		}
@@ -100,7 +100,7 @@ func (g *Registry) changedIn(r *Published) (all []string) {
 // renamedIn returns the fields that the schema in force has by their former names.
 func (g *Registry) renamedIn(before *schema.Schema) (all []schema.Field) {
 	for _, i := range g.Schema.Renamed {
-		if f := g.Fields[i]; before.Number(f.Name) < 0 && before.Number(f.Was) >= 0 {
+		if f := g.Schema.Fields[i]; before.Number(f.Name) < 0 && before.Number(f.Was) >= 0 {
 			all = append(all, f)
 		}
 	}
@@ -124,14 +124,14 @@ func (g *Registry) Renames(ctx context.Context, p *schema.Partition) (bool, erro
 // Changed describes the fields of records that are declared as another kind, or by another
 // name.
 func (g *Registry) Changed(ctx context.Context) ([]string, error) {
-	r, err := g.Published(ctx, &g.Parts[0])
+	r, err := g.Published(ctx, &g.Layout.Parts[0])
 	return g.changedIn(&r), err
 }
 
 func (g *Registry) Pending(ctx context.Context) ([]string, error) {
 	var all []string
-	for i := range g.Parts {
-		r, err := g.Published(ctx, &g.Parts[i])
+	for i := range g.Layout.Parts {
+		r, err := g.Published(ctx, &g.Layout.Parts[i])
 		if err != nil {
 			return nil, err
 		}
@@ -146,7 +146,7 @@ func (g *Registry) Pending(ctx context.Context) ([]string, error) {
 
 // Refresh asks, once a second at most, whether unbuilt indexes have been built.
 func (g *Registry) Refresh(ctx context.Context) error {
-	for _, x := range g.Indexes {
+	for _, x := range g.Schema.Indexes {
 		if x.Built() {
 			continue
 		}

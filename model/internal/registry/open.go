@@ -1,9 +1,9 @@
-package record
+package registry
 
 import "context"
 
-// open publishes the model, unless its keys could be those of another model.
-func (g *Registry) open(ctx context.Context) error {
+// Open publishes the model, unless its keys could be those of another model.
+func (g *Registry) Open(ctx context.Context) error {
 	if err := g.checkNeighbours(ctx, false); err != nil {
 		return err
 	}
@@ -16,7 +16,7 @@ func (g *Registry) open(ctx context.Context) error {
 	}
 	// Another model may have been published at the same moment.
 	if err = g.checkNeighbours(ctx, true); err != nil {
-		_ = g.client.Do(ctx, g.client.B().Hdel().Key(ModelsKey).Field(g.Name).Build()).Error() // it is refused either way
+		_ = g.client.Do(ctx, g.client.B().Hdel().Key(ModelsKey).Field(g.Layout.Name).Build()).Error() // it is refused either way
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package record
+package registry
 
 import (
 	"context"
@@ -53,10 +53,10 @@ func (g *Registry) restore(ctx context.Context) (restored bool, err error) {
 
 // restoreAll is one attempt of restore.
 func (g *Registry) restoreAll(ctx context.Context) (bool, error) {
-	token, all := *g.token.Load(), make([]Published, len(g.Parts))
-	for i := range g.Parts {
+	token, all := *g.token.Load(), make([]Published, len(g.Layout.Parts))
+	for i := range g.Layout.Parts {
 		var err error
-		if all[i], err = g.Published(ctx, &g.Parts[i]); err != nil {
+		if all[i], err = g.Published(ctx, &g.Layout.Parts[i]); err != nil {
 			return false, err
 		}
 		if all[i].Digest == Dropping {
@@ -66,19 +66,19 @@ func (g *Registry) restoreAll(ctx context.Context) (bool, error) {
 			token = all[i].token
 			if !g.sameNumbers(&all[i]) {
 				return false, fmt.Errorf("%w: the database was emptied, and another process has numbered the indexes of %s differently: restart this one",
-					schema.ErrSchema, g.Name)
+					schema.ErrSchema, g.Layout.Name)
 			}
 		}
 	}
 	may := true
 	for i := range all {
-		p := &g.Parts[i]
+		p := &g.Layout.Parts[i]
 		switch {
 		case all[i].Digest == "":
 			if err := g.restoreIn(ctx, p, token); err != nil {
 				return false, err
 			}
-		case !g.hasIndexes(&all[i]):
+		case !all[i].hasIndexes(g.Schema.Identities()):
 			// Another process, with other indexes, was first.
 			if _, err := g.publishIn(ctx, []string{p.Meta, p.All}, token, true, g.numbering()); err != nil {
 				return false, err
@@ -113,8 +113,8 @@ func (g *Registry) sameNumbers(r *Published) bool {
 }
 
 // hasIndexes reports whether a meta has all indexes.
-func (g *Registry) hasIndexes(r *Published) bool {
-	for _, identity := range g.Identities() {
+func (r *Published) hasIndexes(identities []string) bool {
+	for _, identity := range identities {
 		if r.Indexes[identity] == "" {
 			return false
 		}
@@ -142,7 +142,7 @@ func (g *Registry) restoreIn(ctx context.Context, p *schema.Partition, token str
 	if _, err := g.publishIn(ctx, []string{p.Meta, p.All}, token, true, g.numbering()); err != nil {
 		return err
 	}
-	for _, x := range g.Indexes {
+	for _, x := range g.Schema.Indexes {
 		x.State.Asked.Store(time.Now().UnixNano())
 		x.State.Built.Store(true)
 	}

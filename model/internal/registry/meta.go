@@ -1,4 +1,4 @@
-package record
+package registry
 
 import (
 	"fmt"
@@ -18,6 +18,7 @@ type Published struct {
 	built                map[string]bool   // by identity
 }
 
+// ParsePublished reads the hash user.meta.
 func ParsePublished(meta map[string]string) Published {
 	r := Published{
 		Digest: meta["digest"], also: meta["also"], Schema: meta["schema"], Wanted: meta["wanted"], WantedDigest: meta["wanteddigest"],
@@ -39,9 +40,10 @@ func DescribeIndex(identity string) string {
 	return name + " (" + rest + ")"
 }
 
-// encodingJSON is the encoding of records that earlier versions stored as JSON.
-const encodingJSON = "json"
+// EncodingJSON is the encoding of records that earlier versions stored as JSON.
+const EncodingJSON = "json"
 
-func errJSON(name string) error {
+// ErrJSON is the error of a model in EncodingJSON.
+func ErrJSON(name string) error {
 	return fmt.Errorf("%w: the records of %s are stored as JSON strings, which this version does not support: copy them to a model with hashes with a program built from commit 2dac664 of this module, the last that reads both", schema.ErrSchema, name)
 }

@@ -1,4 +1,4 @@
-package record
+package registry
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"retwis/internal/redis/keys"
 
 	"retwis/model/internal/schema"
 
@@ -81,15 +83,15 @@ func (p keyPattern) String() string {
 
 // Neighbour is another model of the database.
 type Neighbour struct {
-	name string
+	Name string
 	schema.Stored
 	meta map[string]string
 }
 
-// checkOwnKeys refuses keys that one model would use for two purposes.
-func (g *Registry) checkOwnKeys() error {
-	w := g.Stored()
-	all := append(keySpace(&w, g.Name, 1), keyPattern{ModelsKey, nothing})
+// CheckOwnKeys refuses keys that one model would use for two purposes.
+func (g *Registry) CheckOwnKeys() error {
+	w := g.Layout.Stored()
+	all := append(keySpace(&w, g.Layout.Name, 1), keyPattern{ModelsKey, nothing})
 	for i, p := range all {
 		for _, q := range all[:i] {
 			if p.meets(q) {
@@ -114,10 +116,10 @@ func (g *Registry) Neighbours(ctx context.Context) ([]Neighbour, error) {
 	var commands rueidis.Commands
 	for name, partitions := range list {
 		n, err := strconv.Atoi(partitions)
-		if name == g.Name || err != nil || n < 1 || n > MaxPartitions {
+		if name == g.Layout.Name || err != nil || n < 1 || n > keys.MaxPartitions {
 			continue
 		}
-		all = append(all, Neighbour{name: name})
+		all = append(all, Neighbour{Name: name})
 		commands = append(commands, g.client.B().Hgetall().Key(schema.Partitions(name, "", n)[0].Meta).Build())
 	}
 	if len(commands) == 0 {
@@ -131,7 +133,7 @@ func (g *Registry) Neighbours(ctx context.Context) ([]Neighbour, error) {
 		if err != nil || meta["digest"] == "" {
 			continue // its keys were deleted
 		}
-		if w, _, err := schema.ParseStored(meta["schema"]); err == nil && w.Partitions >= 1 && w.Partitions <= MaxPartitions {
+		if w, _, err := schema.ParseStored(meta["schema"]); err == nil && w.Partitions >= 1 && w.Partitions <= keys.MaxPartitions {
 			all[i].Stored, all[i].meta = w, meta
 		}
 	}
@@ -146,21 +148,21 @@ func (g *Registry) checkNeighbours(ctx context.Context, later bool) error {
 	if err != nil {
 		return err
 	}
-	mine := g.Stored()
+	mine := g.Layout.Stored()
 	for _, n := range all {
-		if later && g.Name < n.name {
+		if later && g.Layout.Name < n.Name {
 			continue
 		}
 		// The number of a partition is part of the keys of both.
-		ours, theirs := len(g.Parts), n.Partitions
-		if g.Spread() && n.Partitions > 1 {
+		ours, theirs := len(g.Layout.Parts), n.Partitions
+		if g.Layout.Spread() && n.Partitions > 1 {
 			ours, theirs = 1, 1
 		}
-		for _, p := range keySpace(&mine, g.Name, ours) {
-			for _, q := range keySpace(&n.Stored, n.name, theirs) {
+		for _, p := range keySpace(&mine, g.Layout.Name, ours) {
+			for _, q := range keySpace(&n.Stored, n.Name, theirs) {
 				if p.meets(q) {
 					return fmt.Errorf("%w: its keys %s can be keys %s of model %s: choose another Options.Name, or Options.Keys.Record",
-						schema.ErrDeclaration, p, q, n.name)
+						schema.ErrDeclaration, p, q, n.Name)
 				}
 			}
 		}
@@ -171,11 +173,30 @@ func (g *Registry) checkNeighbours(ctx context.Context, later bool) error {
 // Has reports whether a key belongs to the model by a prefix of more than so many
 // bytes.
 func (n *Neighbour) Has(key string, more int) bool {
-	for _, q := range keySpace(&n.Stored, n.name, n.Partitions) {
+	for _, q := range keySpace(&n.Stored, n.Name, n.Partitions) {
 		rest, ok := strings.CutPrefix(key, q.text)
 		if ok && len(q.text) > more && q.rest.starts(rest) {
 			return true
 		}
 	}
 	return false
+}
+
+// TargetField returns how the fields of meta begin that name the models a field refers
+// to.
+func TargetField(field string) string { return "refers:" + field + ":" }
+
+// RefersTo reports whether a field refers to a model: as published, or by the name of
+// the Go type if nothing was published. A field for the type of the same model then
+// refers to that.
+func (n *Neighbour) RefersTo(r schema.Reference, model string, s *schema.Schema) bool {
+	known := false
+	for field := range n.meta {
+		known = known || strings.HasPrefix(field, TargetField(r.Field))
+	}
+	if known {
+		return n.meta[TargetField(r.Field)+model] != ""
+	}
+	name := s.TypeName
+	return name != "" && strings.EqualFold(r.Target, name) && !strings.EqualFold(r.Target, n.Type)
 }
