@@ -172,7 +172,7 @@ func (s *Store[T]) Touch(ctx context.Context, id string, ttl time.Duration) erro
 // watches the key instead, on a separate connection, which takes one more round trip.
 func (s *Store[T]) Update(ctx context.Context, id string, f func(*T) error) (T, error) {
 	ptr, err := s.o.Update(ctx, id, func(ptr any) error { return f(ptr.(*T)) })
-	return s.edited(ptr, err)
+	return edited[T](s.t, ptr, err)
 }
 
 // Patch sets some fields of a record, by their stored names, and leaves the others
@@ -184,13 +184,14 @@ func (s *Store[T]) Update(ctx context.Context, id string, f func(*T) error) (T, 
 // compares only the fields that have indexes.
 func (s *Store[T]) Patch(ctx context.Context, id string, values map[string]any) (T, error) {
 	ptr, err := s.o.Patch(ctx, id, values)
-	return s.edited(ptr, err)
+	return edited[T](s.t, ptr, err)
 }
 
 // edited returns the record of an Update or Patch.
-func (s *Store[T]) edited(ptr any, err error) (record T, _ error) {
+func edited[T any](t *record.Table, ptr any, err error) (_ T, _ error) {
 	if err != nil {
-		return record, wrap(s.t, err)
+		var none T
+		return none, wrap(t, err)
 	}
 	return *ptr.(*T), nil
 }

@@ -17,12 +17,12 @@ const leaseBatch = 100
 // finish removes a job that has ended, as soon as done is closed.
 func (w *worker) finish(h *held, done <-chan struct{}) {
 	if done != nil {
-		w.counts.parked.Add(1)
+		w.queue.counts.parked.Add(1)
 		select {
 		case <-done:
 		case <-h.ctx.Done():
 		}
-		w.counts.parked.Add(-1)
+		w.queue.counts.parked.Add(-1)
 		select {
 		case <-done:
 		default:
@@ -30,7 +30,7 @@ func (w *worker) finish(h *held, done <-chan struct{}) {
 		}
 	}
 	if w.remove(h) {
-		w.counts.done.Add(1)
+		w.queue.counts.done.Add(1)
 	}
 }
 
@@ -43,7 +43,7 @@ func (w *worker) remove(h *held) bool {
 	for try := 0; ; try++ {
 		// Also after Work has been stopped: what is done is not begun again.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), commandTimeout)
-		removed, err := finishScript.Run(ctx, w.client, w.keys[h.stream:h.stream+1], []string{group, w.consumer, h.id}).AsBool()
+		removed, err := finishScript.Run(ctx, w.queue.client, w.queue.keys[h.stream:h.stream+1], []string{group, w.queue.consumer, h.id}).AsBool()
 		cancel()
 		if err == nil {
 			return removed
@@ -68,7 +68,7 @@ func (w *worker) wait(h *held, d time.Duration) bool {
 
 // pause is the pause after so many failures in a row.
 func (w *worker) pause(failures int) time.Duration {
-	d := w.opt.Pause
+	d := w.queue.opt.Pause
 	for range failures {
 		if d *= 3; d > maxPause {
 			return maxPause
@@ -85,7 +85,7 @@ func (w *worker) forget(h *held) {
 	key := entryKey{h.stream, h.id}
 	if w.mine[key] == h {
 		delete(w.mine, key)
-		w.counts.held.Add(-1)
+		w.queue.counts.held.Add(-1)
 	}
 }
 
@@ -101,18 +101,18 @@ func (w *worker) failed(h *held, err error) {
 		pause = min(w.pause(h.waits-1), maxOutage)
 	default:
 		h.waits = 0
-		w.counts.failed.Add(1)
-		if h.tries >= int64(w.opt.Tries) {
+		w.queue.counts.failed.Add(1)
+		if h.tries >= int64(w.queue.opt.Tries) {
 			w.toDead(h, err)
 			return
 		}
-		w.opt.Log.Warn("a job was interrupted, trying again", "job", h.job, "try", h.tries, "error", err, "in", pause.String())
+		w.queue.opt.Log.Warn("a job was interrupted, trying again", "job", h.job, "try", h.tries, "error", err, "in", pause.String())
 		h.tries++
 		w.noteTries(h)
 	}
-	w.counts.parked.Add(1)
+	w.queue.counts.parked.Add(1)
 	waited := w.wait(h, pause)
-	w.counts.parked.Add(-1)
+	w.queue.counts.parked.Add(-1)
 	if !waited {
 		return
 	}
@@ -127,16 +127,16 @@ func isOutage(err error) bool {
 
 // toDead makes a job a dead letter.
 func (w *worker) toDead(h *held, cause error) {
-	letter := Dead{Job: h.job, Error: cause.Error(), At: w.opt.Now(), Tries: min(h.tries, int64(w.opt.Tries))}
+	letter := Dead{Job: h.job, Error: cause.Error(), At: w.queue.opt.Now(), Tries: min(h.tries, int64(w.queue.opt.Tries))}
 	for try := 0; ; try++ {
 		ctx, cancel := context.WithTimeout(w.ctx, commandTimeout)
-		err := NewLetters(w.client, w.opt.Dead).add(ctx, letter)
+		err := NewLetters(w.queue.client, w.queue.opt.Dead).add(ctx, letter)
 		if rediserr.IsWrongType(err) {
-			w.opt.Log.Error("a dead letter could not be kept", "key", w.opt.Dead, "error", err)
+			w.queue.opt.Log.Error("a dead letter could not be kept", "key", w.queue.opt.Dead, "error", err)
 			err = nil
 		}
-		if err == nil && w.opt.OnDead != nil && h.job != "" {
-			err = w.opt.OnDead(ctx, h.job)
+		if err == nil && w.queue.opt.OnDead != nil && h.job != "" {
+			err = w.queue.opt.OnDead(ctx, h.job)
 		}
 		cancel()
 		if err == nil {
@@ -146,8 +146,8 @@ func (w *worker) toDead(h *held, cause error) {
 			return
 		}
 	}
-	w.counts.dead.Add(1)
-	w.opt.Log.Error("a job was given up", "job", h.job, "tries", letter.Tries, "error", cause)
+	w.queue.counts.dead.Add(1)
+	w.queue.opt.Log.Error("a job was given up", "job", h.job, "tries", letter.Tries, "error", cause)
 	w.remove(h)
 }
 
@@ -155,16 +155,16 @@ func (w *worker) toDead(h *held, cause error) {
 func (w *worker) noteTries(h *held) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), commandTimeout)
 	defer cancel()
-	err := claimScript.Run(ctx, w.client, w.keys[h.stream:h.stream+1],
-		[]string{group, w.consumer, "0", strconv.FormatInt(h.tries, 10), h.id}).Error()
+	err := claimScript.Run(ctx, w.queue.client, w.queue.keys[h.stream:h.stream+1],
+		[]string{group, w.queue.consumer, "0", strconv.FormatInt(h.tries, 10), h.id}).Error()
 	if err != nil {
-		w.opt.Log.Debug("cannot renew the lease on a job", "key", w.keys[h.stream], "error", err)
+		w.queue.opt.Log.Debug("cannot renew the lease on a job", "key", w.queue.keys[h.stream], "error", err)
 	}
 }
 
 // renewUntil renews the leases on all jobs of this process.
 func (w *worker) renewUntil(stop <-chan struct{}) {
-	tick := time.NewTicker(w.opt.Lease / 5)
+	tick := time.NewTicker(w.queue.opt.Lease / 5)
 	defer tick.Stop()
 	for {
 		select {
@@ -179,7 +179,7 @@ func (w *worker) renewUntil(stop <-chan struct{}) {
 // renew renews the leases on all jobs of this process. What another process has taken is
 // ended.
 func (w *worker) renew() {
-	byStream := make([][]*held, len(w.keys))
+	byStream := make([][]*held, len(w.queue.keys))
 	w.lock.Lock()
 	for _, h := range w.mine {
 		byStream[h.stream] = append(byStream[h.stream], h)
@@ -191,11 +191,11 @@ func (w *worker) renew() {
 		for len(all) > 0 {
 			some := all[:min(leaseBatch, len(all))]
 			all = all[len(some):]
-			args := []string{group, w.consumer, "0", ""}
+			args := []string{group, w.queue.consumer, "0", ""}
 			for _, h := range some {
 				args = append(args, h.id)
 			}
-			calls, asked = append(calls, script.Call{Keys: w.keys[stream : stream+1], Args: args}), append(asked, some)
+			calls, asked = append(calls, script.Call{Keys: w.queue.keys[stream : stream+1], Args: args}), append(asked, some)
 		}
 	}
 	if len(calls) == 0 {
@@ -203,10 +203,10 @@ func (w *worker) renew() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
 	defer cancel()
-	for i, res := range claimScript.RunMany(ctx, w.client, calls) {
+	for i, res := range claimScript.RunMany(ctx, w.queue.client, calls) {
 		kept, err := res.AsStrSlice()
 		if err != nil {
-			w.opt.Log.Debug("cannot renew the leases on jobs", "key", calls[i].Keys[0], "error", err)
+			w.queue.opt.Log.Debug("cannot renew the leases on jobs", "key", calls[i].Keys[0], "error", err)
 			continue
 		}
 		still := make(map[string]bool, len(kept))
@@ -227,8 +227,8 @@ func (w *worker) lost(h *held) {
 	known := w.mine[entryKey{h.stream, h.id}] == h && !h.ends
 	w.lock.Unlock()
 	if known && h.ctx.Err() == nil {
-		w.counts.lost.Add(1)
-		w.opt.Log.Warn("the lease on a job was lost", "job", h.job)
+		w.queue.counts.lost.Add(1)
+		w.queue.opt.Log.Warn("the lease on a job was lost", "job", h.job)
 	}
 	w.forget(h)
 }
@@ -247,11 +247,11 @@ func (w *worker) release() {
 	for some := range slices.Chunk(left, leaseBatch) {
 		calls := make([]script.Call, len(some))
 		for i, h := range some {
-			calls[i] = script.Call{Keys: w.keys[h.stream : h.stream+1], Args: []string{
-				group, w.consumer, strconv.FormatInt(time.Hour.Milliseconds(), 10), strconv.FormatInt(h.tries-1, 10), h.id,
+			calls[i] = script.Call{Keys: w.queue.keys[h.stream : h.stream+1], Args: []string{
+				group, w.queue.consumer, strconv.FormatInt(time.Hour.Milliseconds(), 10), strconv.FormatInt(h.tries-1, 10), h.id,
 			}}
 		}
-		claimScript.RunMany(ctx, w.client, calls) // what fails here is reclaimed later
+		claimScript.RunMany(ctx, w.queue.client, calls) // what fails here is reclaimed later
 		for _, h := range some {
 			w.forget(h)
 		}

@@ -113,7 +113,7 @@ type entryKey struct {
 
 // worker is one call of Work.
 type worker struct {
-	*Queue
+	queue *Queue
 	ctx   context.Context // of Work
 	do    Do
 	slots chan struct{} // has an element for each job that runs
@@ -139,7 +139,7 @@ type scanState struct {
 // and leaves the others to other processes.
 func (q *Queue) Work(ctx context.Context, workers int, do Do) {
 	w := &worker{
-		Queue: q, ctx: ctx, do: do, slots: make(chan struct{}, workers), freed: make(chan struct{}, 1),
+		queue: q, ctx: ctx, do: do, slots: make(chan struct{}, workers), freed: make(chan struct{}, 1),
 		filled: make([]bool, len(q.keys)), reclaim: make([]scanState, len(q.keys)), mine: map[entryKey]*held{},
 	}
 	q.counts.workers.Add(1)
@@ -157,18 +157,18 @@ func (q *Queue) Work(ctx context.Context, workers int, do Do) {
 // loop takes jobs until ctx ends.
 func (w *worker) loop(ctx context.Context) {
 	// Processes that start together ask at different times.
-	timer := time.NewTimer(rand.N(w.opt.Poll))
+	timer := time.NewTimer(rand.N(w.queue.opt.Poll))
 	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case i := <-w.added:
+		case i := <-w.queue.added:
 			w.filled[i] = true
 		case <-w.freed:
 		case <-timer.C:
 			w.look(ctx)
-			timer.Reset(w.opt.Poll*3/4 + rand.N(w.opt.Poll/2))
+			timer.Reset(w.queue.opt.Poll*3/4 + rand.N(w.queue.opt.Poll/2))
 		}
 		w.fill(ctx)
 	}
@@ -178,9 +178,9 @@ func (w *worker) loop(ctx context.Context) {
 func (w *worker) look(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
-	lengths, err := w.lengths(ctx)
+	lengths, err := w.queue.lengths(ctx)
 	if err != nil && ctx.Err() == nil {
-		w.opt.Log.Debug("cannot look for jobs", "error", err)
+		w.queue.opt.Log.Debug("cannot look for jobs", "error", err)
 	}
 	now := time.Now()
 	for i, n := range lengths {
@@ -195,7 +195,7 @@ func (w *worker) look(ctx context.Context) {
 func (w *worker) free() int {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	if w.counts.parked.Load() >= maxParked || len(w.mine) >= maxHeld {
+	if w.queue.counts.parked.Load() >= maxParked || len(w.mine) >= maxHeld {
 		return 0
 	}
 	return cap(w.slots) - len(w.slots)
@@ -203,8 +203,8 @@ func (w *worker) free() int {
 
 // fill begins jobs as long as there are any, and this process is free.
 func (w *worker) fill(ctx context.Context) {
-	for tried := 0; tried < len(w.keys); tried++ {
-		i := w.from % len(w.keys)
+	for tried := 0; tried < len(w.queue.keys); tried++ {
+		i := w.from % len(w.queue.keys)
 		w.from = i + 1
 		for w.filled[i] && ctx.Err() == nil {
 			n := w.free()
@@ -212,7 +212,7 @@ func (w *worker) fill(ctx context.Context) {
 				return
 			}
 			w.take(ctx, i, n)
-			if len(w.keys) > 1 && w.filled[i] {
+			if len(w.queue.keys) > 1 && w.filled[i] {
 				tried = -1 // its turn comes again after the others
 				break
 			}
@@ -224,7 +224,7 @@ func (w *worker) fill(ctx context.Context) {
 func (w *worker) take(ctx context.Context, stream, n int) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
-	entries, err := takeScript.Run(ctx, w.client, w.keys[stream:stream+1], []string{group, w.consumer, strconv.Itoa(n)}).ToArray()
+	entries, err := takeScript.Run(ctx, w.queue.client, w.queue.keys[stream:stream+1], []string{group, w.queue.consumer, strconv.Itoa(n)}).ToArray()
 	if err != nil {
 		w.filled[stream] = false // the next look tries again
 		w.cannot(ctx, "take jobs", stream, err)
@@ -249,9 +249,9 @@ func (w *worker) takeExpired(ctx context.Context, stream int) {
 	if scan.from == "" {
 		scan.from = "0-0"
 	}
-	scan.due = time.Now().Add(w.opt.Poll / 2)
-	reply, err := reclaimScript.Run(ctx, w.client, w.keys[stream:stream+1], []string{
-		group, w.consumer, strconv.FormatInt(w.opt.Lease.Milliseconds(), 10), strconv.Itoa(n), scan.from,
+	scan.due = time.Now().Add(w.queue.opt.Poll / 2)
+	reply, err := reclaimScript.Run(ctx, w.queue.client, w.queue.keys[stream:stream+1], []string{
+		group, w.queue.consumer, strconv.FormatInt(w.queue.opt.Lease.Milliseconds(), 10), strconv.Itoa(n), scan.from,
 		strconv.FormatInt(consumerIdle.Milliseconds(), 10),
 	}).ToArray()
 	if err == nil && len(reply) < 2 {
@@ -265,13 +265,13 @@ func (w *worker) takeExpired(ctx context.Context, stream int) {
 		scan.from = ""
 	}
 	consumers, _ := reply[1].AsInt64()
-	scan.due = time.Now().Add(time.Duration(max(2, consumers)-1) * w.opt.Poll / 2 * time.Duration(50+rand.IntN(100)) / 100)
+	scan.due = time.Now().Add(time.Duration(max(2, consumers)-1) * w.queue.opt.Poll / 2 * time.Duration(50+rand.IntN(100)) / 100)
 	for _, entry := range reply[2:] {
 		h, ok := parse(stream, entry)
 		if !ok {
 			continue
 		}
-		w.counts.reclaimed.Add(1)
+		w.queue.counts.reclaimed.Add(1)
 		w.begin(h)
 	}
 }
@@ -281,9 +281,9 @@ func (w *worker) cannot(ctx context.Context, what string, stream int, err error)
 	switch {
 	case ctx.Err() != nil:
 	case rediserr.Of(err) == rediserr.Unavailable:
-		w.opt.Log.Debug("cannot "+what, "key", w.keys[stream], "error", err)
+		w.queue.opt.Log.Debug("cannot "+what, "key", w.queue.keys[stream], "error", err)
 	default:
-		w.opt.Log.Warn("cannot "+what, "key", w.keys[stream], "error", err)
+		w.queue.opt.Log.Warn("cannot "+what, "key", w.queue.keys[stream], "error", err)
 	}
 }
 
@@ -320,7 +320,7 @@ func (w *worker) begin(h *held) {
 	h.ctx, h.end = context.WithCancelCause(w.ctx)
 	w.mine[key] = h
 	w.lock.Unlock()
-	w.counts.held.Add(1)
+	w.queue.counts.held.Add(1)
 	select {
 	case w.slots <- struct{}{}:
 		w.tasks.Go(func() { w.run(h) })
@@ -340,7 +340,7 @@ func (w *worker) runNext(h *held) {
 
 // run runs a job once; the caller has a slot for it.
 func (w *worker) run(h *held) {
-	w.counts.running.Add(1)
+	w.queue.counts.running.Add(1)
 	var done <-chan struct{}
 	err := error(nil)
 	switch {
@@ -348,7 +348,7 @@ func (w *worker) run(h *held) {
 		w.leaveSlot()
 		w.toDead(h, fmt.Errorf("the entry %s has no field %q", h.id, field))
 		return
-	case h.tries > int64(w.opt.Tries):
+	case h.tries > int64(w.queue.opt.Tries):
 		w.leaveSlot()
 		w.toDead(h, fmt.Errorf("%d processes have begun it, and none has ended it", h.tries-1))
 		return
@@ -368,7 +368,7 @@ func (w *worker) run(h *held) {
 // leaveSlot lets another job begin.
 func (w *worker) leaveSlot() {
 	<-w.slots
-	w.counts.running.Add(-1)
+	w.queue.counts.running.Add(-1)
 	select {
 	case w.freed <- struct{}{}:
 	default:

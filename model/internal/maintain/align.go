@@ -20,7 +20,7 @@ import (
 
 // aligner compares records with what they have in the indexes, and corrects the
 // indexes unless this is a dry run.
-type aligner struct{ *run }
+type aligner struct{ run *run }
 
 // finding is one thing that align.lua found.
 type finding struct {
@@ -49,7 +49,7 @@ func (a *aligner) align(ctx context.Context, ids []string) error {
 
 // alignOnce is one attempt of align. It returns the records that changed meanwhile.
 func (a *aligner) alignOnce(ctx context.Context, ids []string) (again []string, err error) {
-	all, err := a.targets(ctx, ids)
+	all, err := a.run.targets(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (a *aligner) alignOnce(ctx context.Context, ids []string) (again []string, 
 		case !w.there:
 			gone = append(gone, w)
 		case w.err != nil:
-			a.Found(maintain.Problem{Kind: maintain.Invalid, ID: w.id, Found: w.err.Error()})
+			a.run.engine.Found(maintain.Problem{Kind: maintain.Invalid, ID: w.id, Found: w.err.Error()})
 		default:
 			there = append(there, w)
 		}
@@ -84,7 +84,7 @@ func (a *aligner) alignOnce(ctx context.Context, ids []string) (again []string, 
 		case "CONFLICT":
 			again = append(again, w.id)
 		case "UNKNOWN":
-			a.Found(maintain.Problem{Kind: maintain.Missing, ID: w.id, Found: "no entries in computed indexes: call Repair in the program that computes them"})
+			a.run.engine.Found(maintain.Problem{Kind: maintain.Missing, ID: w.id, Found: "no entries in computed indexes: call Repair in the program that computes them"})
 		default:
 			if err := a.release(ctx, w.id, findings); err != nil {
 				return nil, err
@@ -119,10 +119,10 @@ func (a *aligner) exec(ctx context.Context, all []*target, claims string) ([]out
 			calls[i] = a.call(all[n], claims)
 		}
 		var again []int
-		for i, reply := range alignScript.RunMany(ctx, a.t.Client, calls) {
+		for i, reply := range alignScript.RunMany(ctx, a.run.t.Client, calls) {
 			o, err := a.parse(reply)
 			if err != nil {
-				return nil, a.t.TypeError(ctx, err, calls[i].Keys...)
+				return nil, a.run.t.TypeError(ctx, err, calls[i].Keys...)
 			}
 			w := all[left[i]]
 			if o.status == "KEYS" {
@@ -140,14 +140,14 @@ func (a *aligner) exec(ctx context.Context, all []*target, claims string) ([]out
 
 // call returns the call of align.lua for a record.
 func (a *aligner) call(w *target, claims string) script.Call {
-	t := a.t
+	t := a.run.t
 	expiring := "0"
 	if t.Schema.Expires >= 0 {
 		expiring = "1"
 	}
 	keys, sets := t.Layout.ValueKeys(t.Layout.WriteKeys(t.Layout.Of(w.id), w.id), t.Layout.Of(w.id), w.entries, w.sets)
 	args := []string{
-		string(a.mode), w.id, t.Registry.Stamp(), t.Layout.IndexNumbers, string(schema.Pack(w.due, w.entries)), t.Layout.CreationScore(w.id), w.read, expiring, t.Opaque, claims, sets,
+		string(a.run.mode), w.id, t.Registry.Stamp(), t.Layout.IndexNumbers, string(schema.Pack(w.due, w.entries)), t.Layout.CreationScore(w.id), w.read, expiring, t.Opaque, claims, sets,
 	}
 	return script.Call{Keys: keys, Args: append(args, t.Schema.NamesIn(w.stored, t.Rows.Relevant)...)}
 }
@@ -162,7 +162,7 @@ func (a *aligner) parse(reply rueidis.RedisResult) (o outcome, err error) {
 		return o, err
 	}
 	if o.status == "SCHEMA" {
-		return o, a.t.Registry.SchemaError()
+		return o, a.run.t.Registry.SchemaError()
 	}
 	for i := 1; i < len(list); i += 4 {
 		f := finding{}
@@ -173,7 +173,7 @@ func (a *aligner) parse(reply rueidis.RedisResult) (o outcome, err error) {
 		}
 		f.value, _ = list[i+2].ToString()
 		f.owner, _ = list[i+3].ToString()
-		if x := a.t.Schema.Numbered(int(number)); x != nil {
+		if x := a.run.t.Schema.Numbered(int(number)); x != nil {
 			f.entry = schema.Entry{Index: x, Value: f.value}
 		}
 		o.findings = append(o.findings, f)
@@ -191,7 +191,7 @@ func contested(findings []finding) bool {
 
 // contest finds out which unique values a record can have, and aligns it with these.
 func (a *aligner) contest(ctx context.Context, w *target, findings []finding) (status string, rest []finding, err error) {
-	u := a.t.Claims
+	u := a.run.t.Claims
 	for contested(findings) {
 		for _, f := range findings {
 			if err := a.decide(ctx, w, f); err != nil {
@@ -200,7 +200,7 @@ func (a *aligner) contest(ctx context.Context, w *target, findings []finding) (s
 			}
 		}
 		claims := "any"
-		if a.mode != DryRun {
+		if a.run.mode != DryRun {
 			claims = unique.Pack(w.token, w.claims)
 		}
 		outcomes, err := a.exec(ctx, []*target{w}, claims)
@@ -223,10 +223,10 @@ func (a *aligner) decide(ctx context.Context, w *target, f finding) error {
 	drop := func(owner string) error {
 		w.entries = slices.DeleteFunc(w.entries, func(e schema.Entry) bool { return e.Index == f.entry.Index && e.Value == f.value })
 		w.taken = append(w.taken, schema.Taken(schema.Entry{Index: f.entry.Index, Value: f.value}, owner))
-		if a.mode == DryRun {
+		if a.run.mode == DryRun {
 			return nil
 		}
-		return a.t.Claims.Enqueue(ctx, w.id, schema.Entry{Index: f.entry.Index, Value: f.value})
+		return a.run.t.Claims.Enqueue(ctx, w.id, schema.Entry{Index: f.entry.Index, Value: f.value})
 	}
 	switch f.what {
 	case "taken":
@@ -250,7 +250,7 @@ func (a *aligner) decide(ctx context.Context, w *target, f finding) error {
 // ownerHas reports whether a record without content has a value that the index
 // assigns to it. If not, it removes the value from the index.
 func (a *aligner) ownerHas(ctx context.Context, f finding) (has bool, err error) {
-	all, err := a.targets(ctx, []string{f.owner})
+	all, err := a.run.targets(ctx, []string{f.owner})
 	if err != nil {
 		return false, err
 	}
@@ -258,10 +258,10 @@ func (a *aligner) ownerHas(ctx context.Context, f finding) (has bool, err error)
 	switch {
 	case owner.there && (owner.err != nil || slices.Contains(owner.entries, f.entry)):
 		return true, nil
-	case a.mode == DryRun:
+	case a.run.mode == DryRun:
 		return false, nil
 	}
-	_, err = (&orphans{a.run}).remove(ctx, a.t.Layout.Of(f.owner), inUnindexed, f.entry.Index, []orphan{{f.owner, f.value}})
+	_, err = (&orphans{a.run}).remove(ctx, a.run.t.Layout.Of(f.owner), inUnindexed, f.entry.Index, []orphan{{f.owner, f.value}})
 	return false, err
 }
 
@@ -269,7 +269,7 @@ func (a *aligner) ownerHas(ctx context.Context, f finding) (has bool, err error)
 func (a *aligner) release(ctx context.Context, id string, findings []finding) error {
 	for _, f := range findings {
 		if f.what == "left" {
-			if err := a.t.Claims.Release(ctx, id, f.entry); err != nil {
+			if err := a.run.t.Claims.Release(ctx, id, f.entry); err != nil {
 				return err
 			}
 		}
@@ -280,16 +280,16 @@ func (a *aligner) release(ctx context.Context, id string, findings []finding) er
 // reportFindings reports what was found about a record that exists.
 func (a *aligner) reportFindings(w *target, findings []finding) {
 	for _, t := range w.taken {
-		a.Found(maintain.Problem{Kind: maintain.Taken, ID: w.id, Found: t.Error()})
+		a.run.engine.Found(maintain.Problem{Kind: maintain.Taken, ID: w.id, Found: t.Error()})
 	}
 	if w.invalid != nil {
-		a.Found(maintain.Problem{Kind: maintain.Rejected, ID: w.id, Found: w.invalid.Error()})
+		a.run.engine.Found(maintain.Problem{Kind: maintain.Rejected, ID: w.id, Found: w.invalid.Error()})
 	}
-	if len(findings) == 0 || a.mode == migrate {
+	if len(findings) == 0 || a.run.mode == migrate {
 		return
 	}
-	a.Found(problemOf(w.id, findings))
-	a.repaired(1)
+	a.run.engine.Found(problemOf(w.id, findings))
+	a.run.repaired(1)
 }
 
 // problemOf describes the findings of align.lua.
@@ -334,7 +334,7 @@ func problemOf(id string, findings []finding) maintain.Problem {
 // removeGone removes what is left of records that do not exist. It returns the ids of
 // those that exist by now.
 func (a *aligner) removeGone(ctx context.Context, gone []*target) (again []string, err error) {
-	t := a.t
+	t := a.run.t
 	if len(gone) == 0 {
 		return nil, nil
 	}
@@ -343,7 +343,7 @@ func (a *aligner) removeGone(ctx context.Context, gone []*target) (again []strin
 		p := t.Layout.Of(w.id)
 		keys, sets := t.Layout.ValueKeys(t.Layout.CollectionKeys(t.Layout.WriteKeys(p, w.id), p, w.id), p, w.sets)
 		calls[i] = script.Call{Keys: keys, Args: []string{
-			a.effect(), w.id, t.Registry.Stamp(), t.Layout.IndexNumbers, strconv.Itoa(t.Options.ChangeLog), strconv.Itoa(len(t.Schema.Collections)), sets,
+			a.run.effect(), w.id, t.Registry.Stamp(), t.Layout.IndexNumbers, strconv.Itoa(t.Options.ChangeLog), strconv.Itoa(len(t.Schema.Collections)), sets,
 		}}
 	}
 	var unknown []*target // in sets of values that only their contents name
@@ -367,9 +367,9 @@ func (a *aligner) removeGone(ctx context.Context, gone []*target) (again []strin
 			unknown = append(unknown, w)
 			continue
 		case "DANGLING":
-			if a.mode != migrate {
-				a.Found(maintain.Problem{Kind: maintain.Dangling, ID: w.id, Found: "entries of a record that does not exist"})
-				a.repaired(1)
+			if a.run.mode != migrate {
+				a.run.engine.Found(maintain.Problem{Kind: maintain.Dangling, ID: w.id, Found: "entries of a record that does not exist"})
+				a.run.repaired(1)
 			}
 		}
 		if err := t.Claims.ReleaseAll(ctx, w.id, list[1:]); err != nil {

@@ -13,13 +13,13 @@ import (
 
 // claimAligner aligns unique values that are in other partitions than their records.
 // A record has a value if its content says so; see package unique.
-type claimAligner struct{ *aligner }
+type claimAligner struct{ aligner *aligner }
 
 // claim claims a value for a record, or returns the id of its owner.
 func (a *claimAligner) claim(ctx context.Context, w *target, e schema.Entry) (owner string, err error) {
-	u := a.t.Claims
-	if a.mode == DryRun {
-		text, err := a.t.Client.Do(ctx, a.t.Client.B().Hget().Key(a.t.Layout.UniqueKey(e)).Field(e.Value).Build()).ToString()
+	u := a.aligner.run.t.Claims
+	if a.aligner.run.mode == DryRun {
+		text, err := a.aligner.run.t.Client.Do(ctx, a.aligner.run.t.Client.B().Hget().Key(a.aligner.run.t.Layout.UniqueKey(e)).Field(e.Value).Build()).ToString()
 		if rueidis.IsRedisNil(err) {
 			return "", nil
 		}
@@ -49,7 +49,7 @@ func (a *claimAligner) claim(ctx context.Context, w *target, e schema.Entry) (ow
 
 // check checks that the unique values of records lead to them.
 func (a *claimAligner) check(ctx context.Context, all []*target) error {
-	if !a.t.Layout.Spread() {
+	if !a.aligner.run.t.Layout.Spread() {
 		return nil
 	}
 	suspects, err := a.missing(ctx, all)
@@ -59,7 +59,7 @@ func (a *claimAligner) check(ctx context.Context, all []*target) error {
 	// A record may have changed since the script compared it. It has the values if it
 	// is unchanged.
 	var still []*target
-	dry := &aligner{&run{t: a.t, mode: DryRun}}
+	dry := &aligner{&run{t: a.aligner.run.t, mode: DryRun}}
 	outcomes, err := dry.exec(ctx, suspects, "any")
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (a *claimAligner) missing(ctx context.Context, all []*target) ([]*target, e
 	var of []*target
 	for _, w := range all {
 		for _, e := range unique.Entries(w.entries) {
-			commands = append(commands, a.t.Client.B().Hget().Key(a.t.Layout.UniqueKey(e)).Field(e.Value).Build())
+			commands = append(commands, a.aligner.run.t.Client.B().Hget().Key(a.aligner.run.t.Layout.UniqueKey(e)).Field(e.Value).Build())
 			of = append(of, w)
 		}
 	}
@@ -95,7 +95,7 @@ func (a *claimAligner) missing(ctx context.Context, all []*target) ([]*target, e
 		return nil, nil
 	}
 	var found []*target
-	for i, reply := range a.t.Client.DoMulti(ctx, commands...) {
+	for i, reply := range a.aligner.run.t.Client.DoMulti(ctx, commands...) {
 		text, err := reply.ToString()
 		if err != nil && !rueidis.IsRedisNil(err) {
 			return nil, err
@@ -109,13 +109,13 @@ func (a *claimAligner) missing(ctx context.Context, all []*target) ([]*target, e
 
 // restore claims the unique values of a record, unless another record has them too.
 func (a *claimAligner) restore(ctx context.Context, w *target) error {
-	u := a.t.Claims
+	u := a.aligner.run.t.Claims
 	token := newToken()
 	var claims []unique.Claim
 	var names string
 	lost := 0
 	for _, e := range unique.Entries(w.entries) {
-		if a.mode == DryRun {
+		if a.aligner.run.mode == DryRun {
 			names += " " + e.Index.Describe(e.Value)
 			continue
 		}
@@ -124,7 +124,7 @@ func (a *claimAligner) restore(ctx context.Context, w *target) error {
 		switch {
 		case errors.As(err, &other):
 			lost++
-			a.Found(maintain.Problem{Kind: maintain.Taken, ID: w.id, Found: other.Error()})
+			a.aligner.run.engine.Found(maintain.Problem{Kind: maintain.Taken, ID: w.id, Found: other.Error()})
 		case err != nil:
 			u.Abandon(ctx, claims)
 			return err
@@ -140,9 +140,9 @@ func (a *claimAligner) restore(ctx context.Context, w *target) error {
 			return err
 		}
 	}
-	if lost == 0 && a.mode != migrate {
-		a.Found(maintain.Problem{Kind: maintain.Missing, ID: w.id, Found: "unique entries that are missing or name another record:" + names})
-		a.repaired(1)
+	if lost == 0 && a.aligner.run.mode != migrate {
+		a.aligner.run.engine.Found(maintain.Problem{Kind: maintain.Missing, ID: w.id, Found: "unique entries that are missing or name another record:" + names})
+		a.aligner.run.repaired(1)
 	}
 	return nil
 }

@@ -171,7 +171,7 @@ func (r *run) alignInOrder(ctx context.Context, p *schema.Partition) error {
 		if err := (&aligner{r}).align(ctx, ids); err != nil {
 			return err
 		}
-		if err := r.Step(ctx, len(ids)); err != nil {
+		if err := r.engine.Step(ctx, len(ids)); err != nil {
 			return err
 		}
 		last, score = list[len(list)-2], list[len(list)-1]
@@ -203,7 +203,7 @@ func (r *run) dropSets(ctx context.Context, p *schema.Partition, name, digest st
 		if !dropped {
 			return t.Registry.SchemaError()
 		}
-		if err := r.Step(ctx, 0); err != nil {
+		if err := r.engine.Step(ctx, 0); err != nil {
 			return err
 		}
 	}

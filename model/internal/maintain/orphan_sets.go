@@ -15,15 +15,15 @@ import (
 
 // orphanSets finds entries of records that do not have them in the sets of values, and
 // values in a directory that no record has.
-type orphanSets struct{ *orphans }
+type orphanSets struct{ orphans *orphans }
 
 // check checks the sets that the directories of some indexes name, and those that they do
 // not: a SCAN of the keys of every server.
 func (o *orphanSets) check(ctx context.Context, all []*schema.Index) error {
 	for _, x := range all {
-		for i := range o.t.Layout.Parts {
-			p := &o.t.Layout.Parts[i]
-			for page, err := range scan.SortedSet(ctx, o.t.Client, o.t.Layout.IndexKey(p, x), step) {
+		for i := range o.orphans.run.t.Layout.Parts {
+			p := &o.orphans.run.t.Layout.Parts[i]
+			for page, err := range scan.SortedSet(ctx, o.orphans.run.t.Client, o.orphans.run.t.Layout.IndexKey(p, x), step) {
 				if err == nil {
 					err = o.checkValues(ctx, p, x, names(page))
 				}
@@ -40,10 +40,10 @@ func (o *orphanSets) check(ctx context.Context, all []*schema.Index) error {
 		p *schema.Partition
 		x *schema.Index
 	}
-	return o.eachKey(ctx, o.t.Layout.ValuePrefix(), "zset", func(keys []string) (int, error) {
+	return o.orphans.run.eachKey(ctx, o.orphans.run.t.Layout.ValuePrefix(), "zset", func(keys []string) (int, error) {
 		values := map[place][]string{}
 		for _, key := range keys {
-			if p, e, ok := o.t.Layout.ParseValueKey(key); ok && slices.Contains(all, e.Index) {
+			if p, e, ok := o.orphans.run.t.Layout.ParseValueKey(key); ok && slices.Contains(all, e.Index) {
 				values[place{p, e.Index}] = append(values[place{p, e.Index}], e.Value)
 			}
 		}
@@ -62,7 +62,7 @@ func (o *orphanSets) check(ctx context.Context, all []*schema.Index) error {
 
 // unlisted returns the values that are not in the directory.
 func (o *orphanSets) unlisted(ctx context.Context, p *schema.Partition, x *schema.Index, values []string) ([]string, error) {
-	list, err := o.t.Client.Do(ctx, o.t.Client.B().Zmscore().Key(o.t.Layout.IndexKey(p, x)).Member(values...).Build()).ToArray()
+	list, err := o.orphans.run.t.Client.Do(ctx, o.orphans.run.t.Client.B().Zmscore().Key(o.orphans.run.t.Layout.IndexKey(p, x)).Member(values...).Build()).ToArray()
 	if err != nil || len(list) != len(values) {
 		return nil, errors.Join(err, schema.ErrReply(err))
 	}
@@ -80,7 +80,7 @@ func (o *orphanSets) checkValues(ctx context.Context, p *schema.Partition, x *sc
 	if len(values) == 0 {
 		return nil
 	}
-	t := o.t
+	t := o.orphans.run.t
 	commands := make(rueidis.Commands, len(values))
 	for i, value := range values {
 		commands[i] = t.Client.B().Zrange().Key(o.key(p, x, value)).Min("0").Max(strconv.Itoa(step - 1)).Build()
@@ -101,7 +101,7 @@ func (o *orphanSets) checkValues(ctx context.Context, p *schema.Partition, x *sc
 				small = append(small, orphan{id, value})
 			}
 		default:
-			err = o.Pages(ctx, scan.SortedSet(ctx, t.Client, o.key(p, x, value), step), func(pairs []string) (int, error) {
+			err = o.orphans.run.engine.Pages(ctx, scan.SortedSet(ctx, t.Client, o.key(p, x, value), step), func(pairs []string) (int, error) {
 				var some []orphan
 				for _, id := range names(pairs) {
 					some = append(some, orphan{id, value})
@@ -117,7 +117,7 @@ func (o *orphanSets) checkValues(ctx context.Context, p *schema.Partition, x *sc
 		if err := o.checkSome(ctx, p, x, some); err != nil {
 			return err
 		}
-		if err := o.Step(ctx, len(some)); err != nil {
+		if err := o.orphans.run.engine.Step(ctx, len(some)); err != nil {
 			return err
 		}
 	}
@@ -125,7 +125,7 @@ func (o *orphanSets) checkValues(ctx context.Context, p *schema.Partition, x *sc
 }
 
 func (o *orphanSets) key(p *schema.Partition, x *schema.Index, value string) string {
-	return o.t.Layout.ValueKey(p, schema.Entry{Index: x, Value: value})
+	return o.orphans.run.t.Layout.ValueKey(p, schema.Entry{Index: x, Value: value})
 }
 
 // checkSome checks entries of one or several sets.
@@ -134,12 +134,12 @@ func (o *orphanSets) checkSome(ctx context.Context, p *schema.Partition, x *sche
 	for i, e := range all {
 		ids[i] = e.id
 	}
-	have, err := o.contents(ctx, p, ids)
+	have, err := o.orphans.contents(ctx, p, ids)
 	if err != nil {
 		return err
 	}
 	kind := inSet
-	if o.mode == migrate {
+	if o.orphans.run.mode == migrate {
 		kind = inBuilding // all records are indexed by now that will be
 	}
 	byValue := map[string][]orphan{}
@@ -149,11 +149,11 @@ func (o *orphanSets) checkSome(ctx context.Context, p *schema.Partition, x *sche
 		}
 	}
 	for _, suspects := range byValue {
-		found, err := o.remove(ctx, p, kind, x, suspects)
+		found, err := o.orphans.remove(ctx, p, kind, x, suspects)
 		if err != nil {
 			return err
 		}
-		o.report(x, found, "")
+		o.orphans.report(x, found, "")
 	}
 	return nil
 }
@@ -163,12 +163,12 @@ func (o *orphanSets) unlist(ctx context.Context, p *schema.Partition, x *schema.
 	if len(values) == 0 {
 		return nil
 	}
-	t := o.t
+	t := o.orphans.run.t
 	keys := []string{p.Meta, t.Layout.IndexKey(p, x)}
 	for _, value := range values {
 		keys = append(keys, o.key(p, x, value))
 	}
-	m, err := unlistScript.Run(ctx, t.Client, keys, append([]string{o.effect(), t.Registry.Stamp()}, values...)).ToMessage()
+	m, err := unlistScript.Run(ctx, t.Client, keys, append([]string{o.orphans.run.effect(), t.Registry.Stamp()}, values...)).ToMessage()
 	if err != nil {
 		return err
 	}
@@ -176,15 +176,15 @@ func (o *orphanSets) unlist(ctx context.Context, p *schema.Partition, x *schema.
 		return t.Registry.SchemaError()
 	}
 	wrong, err := m.AsIntSlice()
-	if err != nil || o.mode == migrate {
+	if err != nil || o.orphans.run.mode == migrate {
 		return err
 	}
 	for _, i := range wrong {
 		if i < 1 || int(i) > len(values) {
 			return schema.ErrReply(nil)
 		}
-		o.Found(maintain.Problem{Kind: maintain.Dangling, Found: x.Describe(values[i-1]) + " in the list of values, which no record has"})
+		o.orphans.run.engine.Found(maintain.Problem{Kind: maintain.Dangling, Found: x.Describe(values[i-1]) + " in the list of values, which no record has"})
 	}
-	o.repaired(len(wrong))
+	o.orphans.run.repaired(len(wrong))
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // orphans finds entries that lead to records which do not have them.
-type orphans struct{ *run }
+type orphans struct{ run *run }
 
 // orphan is an entry whose record may not have it.
 type orphan struct{ id, value string }
@@ -40,16 +40,16 @@ const orphanBatch = 20
 
 // check checks the order of creation, the times of expiry and all indexes.
 func (o *orphans) check(ctx context.Context) error {
-	err := o.eachSortedSet(ctx, func(p *schema.Partition) string { return p.All }, func(ctx context.Context, p *schema.Partition, pairs []string) error {
+	err := o.run.eachSortedSet(ctx, func(p *schema.Partition) string { return p.All }, func(ctx context.Context, p *schema.Partition, pairs []string) error {
 		return o.checkIDs(ctx, p, names(pairs), inAll)
 	})
 	if err == nil {
-		err = o.eachSortedSet(ctx, func(p *schema.Partition) string { return p.Expires }, func(ctx context.Context, p *schema.Partition, pairs []string) error {
+		err = o.run.eachSortedSet(ctx, func(p *schema.Partition) string { return p.Expires }, func(ctx context.Context, p *schema.Partition, pairs []string) error {
 			return o.checkIDs(ctx, p, names(pairs), inExpires)
 		})
 	}
 	if err == nil {
-		err = o.checkIndexes(ctx, o.t.Schema.Indexes)
+		err = o.checkIndexes(ctx, o.run.t.Schema.Indexes)
 	}
 	return err
 }
@@ -90,18 +90,18 @@ func (o *orphans) checkIDs(ctx context.Context, p *schema.Partition, ids []strin
 
 // checkIndex checks all entries of one index.
 func (o *orphans) checkIndex(ctx context.Context, x *schema.Index) error {
-	key := func(p *schema.Partition) string { return o.t.Layout.IndexKey(p, x) }
+	key := func(p *schema.Partition) string { return o.run.t.Layout.IndexKey(p, x) }
 	switch {
-	case x.Unique && o.t.Layout.Spread():
-		return o.eachHash(ctx, key, func(ctx context.Context, p *schema.Partition, pairs []string) error {
+	case x.Unique && o.run.t.Layout.Spread():
+		return o.run.eachHash(ctx, key, func(ctx context.Context, p *schema.Partition, pairs []string) error {
 			return (&orphanClaims{o}).check(ctx, p, x, pairs)
 		})
 	case x.Unique:
-		return o.eachHash(ctx, key, func(ctx context.Context, p *schema.Partition, pairs []string) error {
+		return o.run.eachHash(ctx, key, func(ctx context.Context, p *schema.Partition, pairs []string) error {
 			return o.checkEntries(ctx, p, x, pairs)
 		})
 	}
-	return o.eachSortedSet(ctx, key, func(ctx context.Context, p *schema.Partition, pairs []string) error {
+	return o.run.eachSortedSet(ctx, key, func(ctx context.Context, p *schema.Partition, pairs []string) error {
 		return o.checkEntries(ctx, p, x, pairs)
 	})
 }
@@ -134,7 +134,7 @@ func (o *orphans) checkEntries(ctx context.Context, p *schema.Partition, x *sche
 // remove returns the entries whose records do not have them, and removes them unless
 // this is a dry run. Entries in a set all have its value.
 func (o *orphans) remove(ctx context.Context, p *schema.Partition, kind string, x *schema.Index, suspects []orphan) ([]orphan, error) {
-	t := o.t
+	t := o.run.t
 	key, directory, number := "", "", 0
 	switch kind {
 	case inAll:
@@ -152,7 +152,7 @@ func (o *orphans) remove(ctx context.Context, p *schema.Partition, kind string, 
 	var all []orphan
 	for some := range slices.Chunk(suspects, orphanBatch) {
 		keys := []string{p.Meta, p.Content, key, cmp.Or(directory, key)}
-		args := []string{o.effect(), t.Registry.Stamp(), kind, strconv.Itoa(number)}
+		args := []string{o.run.effect(), t.Registry.Stamp(), kind, strconv.Itoa(number)}
 		for _, s := range some {
 			keys = append(keys, p.Record(s.id))
 			args = append(args, s.id, s.value)
@@ -180,7 +180,7 @@ func (o *orphans) remove(ctx context.Context, p *schema.Partition, kind string, 
 
 // report reports orphans.
 func (o *orphans) report(x *schema.Index, all []orphan, found string) {
-	if o.mode == migrate {
+	if o.run.mode == migrate {
 		return
 	}
 	for _, s := range all {
@@ -190,9 +190,9 @@ func (o *orphans) report(x *schema.Index, all []orphan, found string) {
 				found = fmt.Sprintf("%s: %q", x.Name, schema.Shorten(s.value))
 			}
 		}
-		o.Found(maintain.Problem{Kind: maintain.Dangling, ID: schema.Shorten(s.id), Found: found})
+		o.run.engine.Found(maintain.Problem{Kind: maintain.Dangling, ID: schema.Shorten(s.id), Found: found})
 	}
-	o.repaired(len(all))
+	o.run.repaired(len(all))
 }
 
 // contents are the entries of records by id. It lacks unreadable ones.
@@ -209,7 +209,7 @@ func (o *orphans) contents(ctx context.Context, p *schema.Partition, ids []strin
 	if len(ids) == 0 {
 		return all, nil
 	}
-	list, err := o.t.Client.Do(ctx, o.t.Client.B().Hmget().Key(p.Content).Field(ids...).Build()).ToArray()
+	list, err := o.run.t.Client.Do(ctx, o.run.t.Client.B().Hmget().Key(p.Content).Field(ids...).Build()).ToArray()
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +232,7 @@ func (o *orphans) contents(ctx context.Context, p *schema.Partition, ids []strin
 
 // orphanClaims finds unique values whose records, in other partitions, do not have
 // them.
-type orphanClaims struct{ *orphans }
+type orphanClaims struct{ orphans *orphans }
 
 // orphanClaim is a value whose record does not seem to have it.
 type orphanClaim struct {
@@ -244,7 +244,7 @@ type orphanClaim struct {
 
 // check checks a page of a unique index.
 func (o *orphanClaims) check(ctx context.Context, p *schema.Partition, x *schema.Index, pairs []string) error {
-	key := o.t.Layout.IndexKey(p, x)
+	key := o.orphans.run.t.Layout.IndexKey(p, x)
 	have, err := o.contentsOf(ctx, pairs)
 	if err != nil {
 		return err
@@ -252,11 +252,11 @@ func (o *orphanClaims) check(ctx context.Context, p *schema.Partition, x *schema
 	var suspects []orphanClaim
 	for i := 0; i+1 < len(pairs); i += 2 {
 		e, c := schema.Entry{Index: x, Value: pairs[i]}, unique.ParseClaim(pairs[i+1])
-		switch misplaced := o.t.Layout.UniqueKey(e) != key; {
+		switch misplaced := o.orphans.run.t.Layout.UniqueKey(e) != key; {
 		case misplaced, !have.have(c.ID, x, e.Value) && !inProgress(c.Deadline):
 			suspects = append(suspects, orphanClaim{key, e, pairs[i+1], misplaced})
-		case have.have(c.ID, x, e.Value) && c.Deadline != "" && o.mode != DryRun:
-			if _, err := o.t.Claims.Has(ctx, e, pairs[i+1], false); err != nil { // and confirms it
+		case have.have(c.ID, x, e.Value) && c.Deadline != "" && o.orphans.run.mode != DryRun:
+			if _, err := o.orphans.run.t.Claims.Has(ctx, e, pairs[i+1], false); err != nil { // and confirms it
 				return err
 			}
 		}
@@ -269,11 +269,11 @@ func (o *orphanClaims) contentsOf(ctx context.Context, pairs []string) (contents
 	byPart := map[*schema.Partition][]string{}
 	for i := 1; i < len(pairs); i += 2 {
 		id := unique.ParseClaim(pairs[i]).ID
-		byPart[o.t.Layout.Of(id)] = append(byPart[o.t.Layout.Of(id)], id)
+		byPart[o.orphans.run.t.Layout.Of(id)] = append(byPart[o.orphans.run.t.Layout.Of(id)], id)
 	}
 	have := contents{}
 	for p, ids := range byPart {
-		some, err := o.contents(ctx, p, ids)
+		some, err := o.orphans.contents(ctx, p, ids)
 		if err != nil {
 			return nil, err
 		}
@@ -295,20 +295,20 @@ func inProgress(deadline string) bool {
 // back early does no harm.
 func (o *orphanClaims) checkSuspects(ctx context.Context, suspects []orphanClaim) error {
 	begin := time.Now()
-	wait := max(unique.Grace, o.waitLeft)
+	wait := max(unique.Grace, o.orphans.run.waitLeft)
 	for delay := time.Millisecond; len(suspects) > 0; delay *= 2 {
 		var err error
 		if suspects, err = o.unchanged(ctx, suspects); err != nil {
 			return err
 		}
-		if o.mode != DryRun || time.Since(begin) >= wait {
+		if o.orphans.run.mode != DryRun || time.Since(begin) >= wait {
 			break
 		}
 		if !sleep.For(ctx, min(delay, wait-time.Since(begin))) {
 			return ctx.Err()
 		}
 	}
-	o.waitLeft -= time.Since(begin)
+	o.orphans.run.waitLeft -= time.Since(begin)
 	for _, s := range suspects {
 		if err := o.drop(ctx, s); err != nil {
 			return err
@@ -320,15 +320,15 @@ func (o *orphanClaims) checkSuspects(ctx context.Context, suspects []orphanClaim
 // unchanged returns the claims whose hash says the same as before, without those of
 // records that are not indexed yet.
 func (o *orphanClaims) unchanged(ctx context.Context, suspects []orphanClaim) ([]orphanClaim, error) {
-	b := o.t.Client.B()
+	b := o.orphans.run.t.Client.B()
 	var commands rueidis.Commands
 	for _, s := range suspects {
 		id := unique.ParseClaim(s.text).ID
-		p := o.t.Layout.Of(id)
+		p := o.orphans.run.t.Layout.Of(id)
 		commands = append(commands, b.Hget().Key(s.key).Field(s.entry.Value).Build(),
 			b.Exists().Key(p.Record(id)).Build(), b.Hexists().Key(p.Content).Field(id).Build())
 	}
-	replies := o.t.Client.DoMulti(ctx, commands...)
+	replies := o.orphans.run.t.Client.DoMulti(ctx, commands...)
 	var still []orphanClaim
 	for i, s := range suspects {
 		now, err := replies[3*i].ToString()
@@ -350,11 +350,11 @@ func (o *orphanClaims) unchanged(ctx context.Context, suspects []orphanClaim) ([
 // drop reports a value whose record does not have it, and removes it if the hash still
 // says the same after the record was asked.
 func (o *orphanClaims) drop(ctx context.Context, s orphanClaim) error {
-	u := o.t.Claims
+	u := o.orphans.run.t.Claims
 	c := unique.ParseClaim(s.text)
 	if !s.misplaced {
 		asked := c
-		if o.mode == DryRun {
+		if o.orphans.run.mode == DryRun {
 			asked.Deadline = "" // revokes nothing
 		}
 		has, err := u.Revoke(ctx, s.entry, asked)
@@ -362,8 +362,8 @@ func (o *orphanClaims) drop(ctx context.Context, s orphanClaim) error {
 			return err
 		}
 	}
-	o.report(s.entry.Index, []orphan{{c.ID, s.entry.Value}}, "")
-	if o.mode == DryRun {
+	o.orphans.report(s.entry.Index, []orphan{{c.ID, s.entry.Value}}, "")
+	if o.orphans.run.mode == DryRun {
 		return nil
 	}
 	return u.Replace(ctx, s.key, s.entry.Value, s.text, "")

@@ -9,8 +9,8 @@ import (
 // rename gives fields of records their names of now, in one pipeline. Queries and writes
 // find either.
 func (a *aligner) rename(ctx context.Context, all []*target) error {
-	t := a.t
-	if a.mode != migrate {
+	t := a.run.t
+	if a.run.mode != migrate {
 		return nil
 	}
 	var calls []script.Call

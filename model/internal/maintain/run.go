@@ -26,7 +26,7 @@ const step = 100
 
 // run is a Verify, Repair, Migrate or Drop under way.
 type run struct {
-	*engine.Run
+	engine      *engine.Run
 	t           *record.Table
 	mode        Mode
 	unknown     int64
@@ -51,18 +51,18 @@ const (
 )
 
 func newRun(t *record.Table, m Mode, opt maintain.Options) *run {
-	return &run{Run: engine.Start(opt), t: t, mode: m, waitLeft: dryRunWait}
+	return &run{engine: engine.Start(opt), t: t, mode: m, waitLeft: dryRunWait}
 }
 
 // result returns the report of the run.
 func (r *run) result() Report {
-	return Report{r.Report, r.unknown, r.unknownKeys}
+	return Report{r.engine.Report, r.unknown, r.unknownKeys}
 }
 
 // repaired counts problems that were repaired, unless this is a dry run.
 func (r *run) repaired(n int) {
 	if r.mode != DryRun {
-		r.Report.Repaired += int64(n)
+		r.engine.Report.Repaired += int64(n)
 	}
 }
 
@@ -78,7 +78,7 @@ func (r *run) effect() string {
 func (r *run) foundUnknown(p *schema.Partition, ids []string) {
 	r.unknown += int64(len(ids))
 	for _, id := range ids {
-		if len(r.unknownKeys) < r.Examples() {
+		if len(r.unknownKeys) < r.engine.Examples() {
 			r.unknownKeys = append(r.unknownKeys, p.Record(id))
 		}
 	}
@@ -89,7 +89,7 @@ func (r *run) foundUnknown(p *schema.Partition, ids []string) {
 func (r *run) each(ctx context.Context, pages func(ctx context.Context, p *schema.Partition) iter.Seq2[[]string, error], check func(ctx context.Context, p *schema.Partition, pairs []string) error) error {
 	for i := range r.t.Layout.Parts {
 		p := &r.t.Layout.Parts[i]
-		err := r.Pages(ctx, pages(ctx, p), func(pairs []string) (int, error) {
+		err := r.engine.Pages(ctx, pages(ctx, p), func(pairs []string) (int, error) {
 			return len(pairs) / 2, check(ctx, p, pairs)
 		})
 		if err != nil {
@@ -134,7 +134,7 @@ func (r *run) eachKey(ctx context.Context, prefix, kind string, check func(keys 
 			}
 			checked += n
 		}
-		if err := r.Step(ctx, checked); err != nil {
+		if err := r.engine.Step(ctx, checked); err != nil {
 			return err
 		}
 	}

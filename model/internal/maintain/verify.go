@@ -26,7 +26,7 @@ func Verify(ctx context.Context, t *record.Table, m Mode, opt maintain.Options) 
 }
 
 func (r *run) verify(ctx context.Context) (err error) {
-	if r.Total, err = r.size(ctx); err != nil {
+	if r.engine.Total, err = r.size(ctx); err != nil {
 		return err
 	}
 	a := &aligner{r}

@@ -112,8 +112,8 @@ func (r *resolver) resolveOne(c *Cond, left *budget) (*expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &r.Fields[number]
-	if c.op == schema.OpPrefix && !r.IsText(number) {
+	f := &r.Schema.Fields[number]
+	if c.op == schema.OpPrefix && !r.Schema.IsText(number) {
 		return nil, fmt.Errorf("%w: %s: only text has prefixes, this is %s", schema.ErrValue, f.Name, f.ValueKind())
 	}
 	if len(c.values) > maxValues {
@@ -132,7 +132,7 @@ func (r *resolver) resolveOne(c *Cond, left *budget) (*expr, error) {
 
 // fieldNumber returns the number of a field that queries can use.
 func (r *resolver) fieldNumber(name string) (int, error) {
-	number := r.Number(name)
+	number := r.Schema.Number(name)
 	if number < 0 {
 		return -1, r.Unknown(name)
 	}

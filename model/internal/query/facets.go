@@ -22,10 +22,10 @@ type ValueCount struct {
 
 // facets counts the records of a query by the values of an index.
 type facets struct {
-	*executor
-	x    *schema.Index
-	most int // how many of the most frequent values are wanted; 0: all
-	all  []ValueCount
+	executor *executor
+	x        *schema.Index
+	most     int // how many of the most frequent values are wanted; 0: all
+	all      []ValueCount
 }
 
 // Steps of facets.
@@ -44,8 +44,8 @@ func (f *Query) CountBy(ctx context.Context, field string, most int) ([]ValueCou
 	if err != nil {
 		return nil, err
 	}
-	x := f.Objects.Declaration.ValueIndex(number)
-	if x == nil && f.Objects.Declaration.Fields[number].Computed {
+	x := f.Objects.Declaration.Schema.ValueIndex(number)
+	if x == nil && f.Objects.Declaration.Schema.Fields[number].Computed {
 		return nil, fmt.Errorf("%w: CountBy(%q): it is computed; store the value in a field with `redis:\",index\"`", schema.ErrNoIndex, field)
 	}
 	if x == nil {
@@ -56,7 +56,7 @@ func (f *Query) CountBy(ctx context.Context, field string, most int) ([]ValueCou
 	if err == nil {
 		err = f.Objects.Table.Registry.CheckBuilt(ctx, x)
 	}
-	if err == nil && f.Objects.Declaration.Expires >= 0 {
+	if err == nil && f.Objects.Declaration.Schema.Expires >= 0 {
 		_, err = f.Objects.Table.SweepAll(ctx) // an expired record is counted otherwise
 	}
 	if err != nil {
@@ -74,22 +74,22 @@ func (c *facets) count(ctx context.Context) error {
 	sets, plain := c.intersected()
 	if plain && len(sets) > 0 {
 		// Few records and many values: read the records.
-		k := &counter{t: c.t, parts: c.t.Layout.Parts[:min(len(c.t.Layout.Parts), countedParts)]}
+		k := &counter{t: c.executor.t, parts: c.executor.t.Layout.Parts[:min(len(c.executor.t.Layout.Parts), countedParts)]}
 		var values, records int64
 		k.add(1, func(p *schema.Partition, _ int) rueidis.Completed {
-			return c.t.Client.B().Zcard().Key(c.t.Layout.IndexKey(p, c.x)).Build()
+			return c.executor.t.Client.B().Zcard().Key(c.executor.t.Layout.IndexKey(p, c.x)).Build()
 		}, func(n int64) { values = n })
-		k.path(c.paths[0])
+		k.path(c.executor.paths[0])
 		if err := k.run(ctx); err != nil {
 			return err
 		}
-		records = c.paths[0].size
+		records = c.executor.paths[0].size
 		plain = values*facetCost <= records
 	}
 	if !plain {
 		return c.countRows(ctx)
 	}
-	for i := range c.t.Layout.Parts {
+	for i := range c.executor.t.Layout.Parts {
 		if err := c.countValues(ctx, i, sets); err != nil {
 			return err
 		}
@@ -100,14 +100,14 @@ func (c *facets) count(ctx context.Context) error {
 // intersected returns the sets whose intersection is what the query finds, if there are
 // such sets; none: it finds all records.
 func (c *facets) intersected() ([]schema.Entry, bool) {
-	if c.among != nil {
+	if c.executor.among != nil {
 		return nil, false
 	}
-	switch c.countable() {
+	switch c.executor.countable() {
 	case countEvery:
-		return c.scans[0].sets, true
+		return c.executor.scans[0].sets, true
 	case countKey:
-		return nil, c.paths[0].x == nil
+		return nil, c.executor.paths[0].x == nil
 	}
 	return nil, false
 }
@@ -115,7 +115,7 @@ func (c *facets) intersected() ([]schema.Entry, bool) {
 // countValues counts by the values in the directory of a partition, in lexicographic
 // order: those that no earlier partition has.
 func (c *facets) countValues(ctx context.Context, part int, sets []schema.Entry) error {
-	t := c.t
+	t := c.executor.t
 	from := "-"
 	for {
 		values, err := t.Client.Do(ctx, t.Client.B().Zrange().Key(t.Layout.IndexKey(&t.Layout.Parts[part], c.x)).Min(from).Max("+").Bylex().
@@ -139,9 +139,9 @@ func (c *facets) countSome(ctx context.Context, part int, values []string, sets 
 		if len(values) == 0 {
 			return nil
 		}
-		listed, err := c.t.Client.Do(ctx, c.t.Client.B().Zmscore().Key(c.t.Layout.IndexKey(&c.t.Layout.Parts[i], c.x)).Member(values...).Build()).ToArray()
+		listed, err := c.executor.t.Client.Do(ctx, c.executor.t.Client.B().Zmscore().Key(c.executor.t.Layout.IndexKey(&c.executor.t.Layout.Parts[i], c.x)).Member(values...).Build()).ToArray()
 		if err != nil || len(listed) != len(values) {
-			return errors.Join(c.t.TypeError(ctx, err), schema.ErrReply(err))
+			return errors.Join(c.executor.t.TypeError(ctx, err), schema.ErrReply(err))
 		}
 		var others []string
 		for j, value := range values {
@@ -152,7 +152,7 @@ func (c *facets) countSome(ctx context.Context, part int, values []string, sets 
 		values = others
 	}
 	counts := make([]int64, len(values))
-	for i := range c.t.Layout.Parts {
+	for i := range c.executor.t.Layout.Parts {
 		of, err := c.sizes(ctx, i, values, sets)
 		if err != nil {
 			return err
@@ -172,7 +172,7 @@ func (c *facets) countSome(ctx context.Context, part int, values []string, sets 
 
 // sizes returns how many of the records in sets have each of some values, in a partition.
 func (c *facets) sizes(ctx context.Context, part int, values []string, sets []schema.Entry) ([]int64, error) {
-	t, p := c.t, &c.t.Layout.Parts[part]
+	t, p := c.executor.t, &c.executor.t.Layout.Parts[part]
 	counts := make([]int64, len(values))
 	key := func(i int) string { return t.Layout.ValueKey(p, schema.Entry{Index: c.x, Value: values[i]}) }
 	if len(sets) == 0 {
@@ -216,14 +216,14 @@ func (c *facets) sizes(ctx context.Context, part int, values []string, sets []sc
 // one counts the records with a value in a partition step by step.
 func (c *facets) one(ctx context.Context, part int, value string) (int64, error) {
 	has := &expr{op: schema.OpEq, field: c.x.FieldNumbers[0], values: []string{value}, index: c.x, ranges: []schema.Range{{Low: value, High: value + "\x00"}}}
-	q := &parsedQuery{e: &expr{op: schema.OpAnd, terms: append(slices.Clone(c.e.terms), has)}}
-	run, err := newExecutor(ctx, c.t, q, nil)
+	q := &parsedQuery{e: &expr{op: schema.OpAnd, terms: append(slices.Clone(c.executor.e.terms), has)}}
+	run, err := newExecutor(ctx, c.executor.t, q, nil)
 	if err == nil {
 		err = run.start(cursor{})
 	}
 	total := int64(0)
 	for _, w := range run.scans {
-		if err == nil && w.part == &c.t.Layout.Parts[part] {
+		if err == nil && w.part == &c.executor.t.Layout.Parts[part] {
 			var n int64
 			n, err = w.countEach(ctx, 0)
 			total += n
@@ -236,7 +236,7 @@ func (c *facets) one(ctx context.Context, part int, value string) (int64, error)
 func (c *facets) countRows(ctx context.Context) error {
 	counts := map[string]int64{}
 	for {
-		rows, err := c.next(ctx, maxRows)
+		rows, err := c.executor.next(ctx, maxRows)
 		if err != nil {
 			return err
 		}
@@ -245,15 +245,15 @@ func (c *facets) countRows(ctx context.Context) error {
 		}
 		commands := make(rueidis.Commands, len(rows))
 		for i, h := range rows {
-			commands[i] = c.t.Client.B().Hget().Key(c.t.Layout.Of(h.id).Content).Field(h.id).Build()
+			commands[i] = c.executor.t.Client.B().Hget().Key(c.executor.t.Layout.Of(h.id).Content).Field(h.id).Build()
 		}
-		for _, reply := range c.t.Client.DoMulti(ctx, commands...) {
+		for _, reply := range c.executor.t.Client.DoMulti(ctx, commands...) {
 			text, err := reply.ToString()
 			if rueidis.IsRedisNil(err) {
 				continue // deleted meanwhile
 			}
 			if err != nil {
-				return c.t.TypeError(ctx, err)
+				return c.executor.t.TypeError(ctx, err)
 			}
 			_, entries, err := schema.Unpack(schema.Content(text))
 			if errors.Is(err, schema.ErrContent) {

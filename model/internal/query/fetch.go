@@ -83,7 +83,7 @@ func (r *fetcher) fitting(ctx context.Context, h row, reply rueidis.RedisResult)
 
 func (r *fetcher) parse(ctx context.Context, h row, reply rueidis.RedisResult) (ptr any, fits bool, err error) {
 	o := r.o
-	stored := make([]schema.Text, len(o.Declaration.Fields))
+	stored := make([]schema.Text, len(o.Declaration.Schema.Fields))
 	var known bool
 	if r.only != nil {
 		known, err = o.Table.Rows.ParseSome(h.id, reply, r.only, stored)

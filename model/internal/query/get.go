@@ -48,7 +48,7 @@ func GetBy(ctx context.Context, o *record.Objects, name string, value any) (any,
 		return nil, err
 	}
 	leaf := q.e.terms[0]
-	x := o.Declaration.UniqueIndex(leaf.field)
+	x := o.Declaration.Schema.UniqueIndex(leaf.field)
 	switch {
 	case x == nil:
 		return nil, fmt.Errorf("%w: GetBy(%q): the field is not unique: use Find(Eq(…)).First, or declare it `redis:\"%s,unique\"`", schema.ErrNoIndex, name, name)
@@ -104,7 +104,7 @@ func (f *Query) unique(q *parsedQuery) *expr {
 		if e.op != schema.OpEq {
 			continue
 		}
-		if x := f.Objects.Declaration.UniqueIndex(e.field); x != nil && x == e.index && x.Built() {
+		if x := f.Objects.Declaration.Schema.UniqueIndex(e.field); x != nil && x == e.index && x.Built() {
 			return e
 		}
 	}

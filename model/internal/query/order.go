@@ -27,7 +27,7 @@ func (r *resolver) orderOf(fields []string, reversed bool) ([]ordering, error) {
 		if err != nil {
 			return nil, err
 		}
-		if r.Fields[number].Kind == schema.KindJSON {
+		if r.Schema.Fields[number].Kind == schema.KindJSON {
 			return nil, fmt.Errorf("%w: OrderBy(%q): a record has one place in an order, but many elements in a list", schema.ErrValue, name)
 		}
 		if slices.ContainsFunc(all, func(o ordering) bool { return o.field == number }) {

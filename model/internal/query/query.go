@@ -41,8 +41,8 @@ func (f *Query) resolve() (*parsedQuery, error) {
 		ordered[i] = o.field
 	}
 	for _, field := range ordered {
-		if f.Objects.Declaration.WithoutType && f.Objects.Declaration.Fields[field].Computed {
-			return nil, fmt.Errorf("%w: OrderBy: only the program that declares the model can compute %s", schema.ErrValue, f.Objects.Declaration.Fields[field].Name)
+		if f.Objects.Declaration.WithoutType && f.Objects.Declaration.Schema.Fields[field].Computed {
+			return nil, fmt.Errorf("%w: OrderBy: only the program that declares the model can compute %s", schema.ErrValue, f.Objects.Declaration.Schema.Fields[field].Name)
 		}
 	}
 	e, err := (&resolver{f.Objects.Declaration}).resolve(f.Conds, ordered)
@@ -277,7 +277,7 @@ func (f *Query) Count(ctx context.Context, most int64) (int64, error) {
 // ReferTo makes the query for the records that refer to an id by a field.
 func (f *Query) ReferTo(field, id string) {
 	f.Conds = []Cond{Eq(field, id)}
-	number := f.Objects.Declaration.Number(field)
+	number := f.Objects.Declaration.Schema.Number(field)
 	if number >= 0 && !slices.ContainsFunc(f.Objects.Declaration.Refs, func(r schema.RefField) bool { return r.Field == number }) {
 		f.err = fmt.Errorf("%w: Refs(%q): it is not a model.Ref", schema.ErrValue, field)
 	}

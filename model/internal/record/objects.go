@@ -155,17 +155,17 @@ func (o *Objects) written(record reflect.Value, c *change) (*change, error) {
 	if err := o.Table.pack(c, fields); err != nil {
 		return nil, err
 	}
-	if !o.Declaration.Timed() {
+	if !o.Declaration.Schema.Timed() {
 		c.now = 0
 	}
-	c.set = make([]string, 0, 2*len(o.Declaration.Names))
-	for i, name := range o.Declaration.Names {
-		stays := c.operation != "create" && (o.Declaration.Kept(i) || i == o.Declaration.Version && c.expected == "+")
+	c.set = make([]string, 0, 2*len(o.Declaration.Schema.Names))
+	for i, name := range o.Declaration.Schema.Names {
+		stays := c.operation != "create" && (o.Declaration.Schema.Kept(i) || i == o.Declaration.Schema.Version && c.expected == "+")
 		if stays {
 			c.shown = append(c.shown, i)
 			if slices.Contains(o.Table.Rows.Relevant, i) {
 				stored := fields[i]
-				if i == o.Declaration.Version { // the content has the next one
+				if i == o.Declaration.Schema.Version { // the content has the next one
 					stored = versionText(o.Declaration.VersionOf(record) - 1)
 				}
 				c.other, c.others = append(c.other, i), append(c.others, stored)
@@ -238,8 +238,8 @@ func (o *Objects) decoder() decoder { return decoder{o} }
 func (rd decoder) parseInto(ctx context.Context, id string, r rueidis.RedisResult, into reflect.Value) error {
 	var room [32]schema.Text
 	stored := room[:]
-	if len(rd.o.Declaration.Fields) > len(room) {
-		stored = make([]schema.Text, len(rd.o.Declaration.Fields))
+	if len(rd.o.Declaration.Schema.Fields) > len(room) {
+		stored = make([]schema.Text, len(rd.o.Declaration.Schema.Fields))
 	}
 	known, err := rd.o.Table.Rows.Parse(id, r, stored)
 	if err == nil && !known {
@@ -266,7 +266,7 @@ func (o *Objects) Save(ctx context.Context, ptr any) error {
 	}
 	given := o.copied(record)
 	expected := ""
-	if o.Declaration.Version >= 0 {
+	if o.Declaration.Schema.Version >= 0 {
 		expected = "v" + strconv.FormatInt(o.Declaration.VersionOf(record), 10)
 	}
 	return WithClock(func() error {
@@ -364,7 +364,7 @@ func (o *Objects) putting(record reflect.Value, id string, now int64) (*change, 
 	if n, err := strconv.ParseInt(id, 10, 64); err == nil && o.Table.Options.IDs == schema.Counter {
 		c.own = n > o.Table.last.Load() // the counter must not give it again
 	}
-	if o.Declaration.Version >= 0 {
+	if o.Declaration.Schema.Version >= 0 {
 		c.expected = "+"
 	}
 	return o.written(record, c)
@@ -396,7 +396,7 @@ func (rd decoder) takeOthers(c *change, other *otherError, record reflect.Value)
 		if err := rd.takeField(c.id, number, other.values[i], record); err != nil {
 			return err
 		}
-		if number == rd.o.Declaration.Version {
+		if number == rd.o.Declaration.Schema.Version {
 			rd.o.Declaration.SetVersion(record, rd.o.Declaration.VersionOf(record)+1)
 		}
 	}
@@ -418,11 +418,11 @@ func (rd decoder) takeField(id string, number int, stored schema.Text, record re
 
 // Incr adds n to a counter of a record and returns the sum.
 func (o *Objects) Incr(ctx context.Context, id, field string, n int64) (int64, error) {
-	number := o.Declaration.Number(field)
+	number := o.Declaration.Schema.Number(field)
 	switch {
 	case number < 0 || number >= len(o.Declaration.GoFields):
 		return 0, o.Declaration.Unknown(field)
-	case !o.Declaration.Counters[number]:
+	case !o.Declaration.Schema.Counters[number]:
 		return 0, fmt.Errorf("%w: %s is not a counter: declare it `redis:\"%s,counter\"`", schema.ErrValue, field, field)
 	}
 	if err := o.CheckID(id); err != nil {

@@ -178,7 +178,7 @@ func Relate(from, to *Objects) bool {
 		}
 		field := &from.Declaration.GoFields[f.Field]
 		to.Table.References.add(&referrer{
-			from: from.Table, field: field.Stored, index: from.Declaration.FieldIndex(f.Field), rule: f.Rule,
+			from: from.Table, field: field.Stored, index: from.Declaration.Schema.FieldIndex(f.Field), rule: f.Rule,
 			clear: func(ctx context.Context, id, target string) (bool, error) {
 				return from.clearRef(ctx, field, id, target)
 			},

@@ -15,7 +15,7 @@ func (o *Objects) Field(ctx context.Context, id string, number int) (reflect.Val
 	if err := o.CheckID(id); err != nil {
 		return field, err
 	}
-	fields, only := make([]schema.Text, len(o.Declaration.Fields)), []int{number}
+	fields, only := make([]schema.Text, len(o.Declaration.Schema.Fields)), []int{number}
 	known, err := o.Table.Rows.ParseSome(id, o.Table.Rows.DoSome(ctx, []string{id}, only)[0], only, fields)
 	if err == nil && !known {
 		err = o.Table.Rows.Absent(ctx, id)
@@ -28,7 +28,7 @@ func (o *Objects) Field(ctx context.Context, id string, number int) (reflect.Val
 
 // TypedField returns the number of a field that is stored and has a Go type.
 func (o *Objects) TypedField(name string, t reflect.Type) (int, error) {
-	number := o.Declaration.Number(name)
+	number := o.Declaration.Schema.Number(name)
 	if number < 0 || number >= len(o.Declaration.GoFields) {
 		return 0, o.Declaration.Unknown(name)
 	}

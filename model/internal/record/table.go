@@ -48,7 +48,7 @@ func NewTable(client rueidis.Client, opt Options, d *schema.Declaration) (*Table
 		return nil, err
 	}
 	for name, key := range opt.Keys.Unique {
-		x := d.Index(name)
+		x := d.Schema.Index(name)
 		if x == nil || !x.Unique {
 			return nil, fmt.Errorf("Options.Keys.Unique[%q]: no unique field or index has this name", name)
 		}

@@ -15,7 +15,7 @@ import (
 // Touch makes a record expire after some time from now, by the clock of its server.
 func (o *Objects) Touch(ctx context.Context, id string, ttl time.Duration) error {
 	switch {
-	case o.Declaration.Expires < 0:
+	case o.Declaration.Schema.Expires < 0:
 		return fmt.Errorf("%w: Touch: the model has no field with the option expires", schema.ErrValue)
 	case ttl < time.Millisecond:
 		return fmt.Errorf("%w: Touch: %v is less than a millisecond", schema.ErrValue, ttl)
@@ -24,11 +24,11 @@ func (o *Objects) Touch(ctx context.Context, id string, ttl time.Duration) error
 		return err
 	}
 	patch := func() error {
-		_, err := o.Patch(ctx, id, map[string]any{o.Declaration.Names[o.Declaration.Expires]: ttl})
+		_, err := o.Patch(ctx, id, map[string]any{o.Declaration.Schema.Names[o.Declaration.Schema.Expires]: ttl})
 		return err
 	}
-	indexed := slices.ContainsFunc(o.Declaration.Indexes, func(x *schema.Index) bool { return slices.Contains(x.FieldNumbers, o.Declaration.Expires) })
-	if indexed || len(o.Declaration.Fields) > len(o.Declaration.Names) { // its index entries depend on it, or may
+	indexed := slices.ContainsFunc(o.Declaration.Schema.Indexes, func(x *schema.Index) bool { return slices.Contains(x.FieldNumbers, o.Declaration.Schema.Expires) })
+	if indexed || len(o.Declaration.Schema.Fields) > len(o.Declaration.Schema.Names) { // its index entries depend on it, or may
 		return patch()
 	}
 	t := o.Table
@@ -52,19 +52,19 @@ func (o *Objects) touchOnce(ctx context.Context, id string, ttl time.Duration) (
 	p := t.Layout.Of(id)
 	now := t.clockOf(p).now()
 	record := o.Declaration.NewRecord()
-	o.Declaration.SetTime(record, o.Declaration.Expires, now+ttl.Milliseconds())
-	text, err := o.Declaration.EncodeField(record, o.Declaration.Expires)
+	o.Declaration.SetTime(record, o.Declaration.Schema.Expires, now+ttl.Milliseconds())
+	text, err := o.Declaration.EncodeField(record, o.Declaration.Schema.Expires)
 	if err != nil {
 		return false, err
 	}
-	due, err := rows.DueOf(&o.Declaration.Fields[o.Declaration.Expires], text.Value)
+	due, err := rows.DueOf(&o.Declaration.Schema.Fields[o.Declaration.Schema.Expires], text.Value)
 	if err != nil {
 		return false, err
 	}
 	keys := t.Layout.CollectionKeys([]string{p.Record(id), p.Content, p.Expires, p.Meta, p.Changes}, p, id)
 	list, err := touchScript.Run(ctx, t.Client, keys, []string{
 		id, t.Registry.Stamp(), strconv.Itoa(t.Options.ChangeLog), strconv.FormatInt(now, 10), strconv.FormatInt(due, 10),
-		o.Declaration.Names[o.Declaration.Expires], text.Value,
+		o.Declaration.Schema.Names[o.Declaration.Schema.Expires], text.Value,
 	}).ToArray()
 	if err != nil || len(list) == 0 {
 		return false, t.TypeError(ctx, cmp.Or(err, schema.ErrReply(err)))

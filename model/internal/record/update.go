@@ -36,21 +36,21 @@ func (o *Objects) Update(ctx context.Context, id string, f func(ptr any) error) 
 func (o *Objects) Patch(ctx context.Context, id string, values map[string]any) (ptr any, err error) {
 	e := &edit{id: id, patched: []int{}}
 	for name := range values {
-		n := o.Declaration.Number(name)
+		n := o.Declaration.Schema.Number(name)
 		switch {
 		case n < 0 || n >= len(o.Declaration.GoFields):
 			return nil, o.Declaration.Unknown(name)
-		case n == o.Declaration.Version:
+		case n == o.Declaration.Schema.Version:
 			return nil, fmt.Errorf("%w: %s is the version, which the store sets", schema.ErrValue, name)
-		case o.Declaration.Counters[n]:
+		case o.Declaration.Schema.Counters[n]:
 			return nil, fmt.Errorf("%w: %s is a counter: use Incr", schema.ErrValue, name)
-		case n == o.Declaration.Created || n == o.Declaration.Updated:
+		case n == o.Declaration.Schema.Created || n == o.Declaration.Schema.Updated:
 			return nil, fmt.Errorf("%w: %s is a time that the store sets", schema.ErrValue, name)
 		}
 		e.patched = append(e.patched, n)
 	}
-	if o.Declaration.Expires >= 0 {
-		_, e.timed = values[o.Declaration.Names[o.Declaration.Expires]].(time.Duration)
+	if o.Declaration.Schema.Expires >= 0 {
+		_, e.timed = values[o.Declaration.Schema.Names[o.Declaration.Schema.Expires]].(time.Duration)
 	}
 	e.f = func(ptr any, now int64) error { return o.editor().assign(ptr, now, values) }
 	return o.editor().edit(ctx, e)
@@ -86,7 +86,7 @@ func (ed editor) editOnce(ctx context.Context, e *edit) (ptr any, err error) {
 		return nil, err
 	}
 	checked := ed.checked(e)
-	if ed.o.Declaration.Version < 0 && sizeOf(stored, checked) > largeRecord {
+	if ed.o.Declaration.Schema.Version < 0 && sizeOf(stored, checked) > largeRecord {
 		err = ed.o.Table.Registry.RetryRestored(ctx, func() error {
 			ptr, err = ed.editWatched(ctx, e)
 			return err
@@ -97,13 +97,13 @@ func (ed editor) editOnce(ctx context.Context, e *edit) (ptr any, err error) {
 	if c == nil || err != nil {
 		return ptrOf(record), err
 	}
-	if ed.o.Declaration.Version >= 0 {
+	if ed.o.Declaration.Schema.Version >= 0 {
 		c.expected = "v" + strconv.FormatInt(ed.storedVersion(stored), 10)
-		if v := stored[ed.o.Declaration.Version]; v.OK {
+		if v := stored[ed.o.Declaration.Schema.Version]; v.OK {
 			c.expected = "v" + v.Value
 		}
 	} else {
-		c.checked = ed.o.Declaration.NamesIn(stored, checked)
+		c.checked = ed.o.Declaration.Schema.NamesIn(stored, checked)
 		c.byContent = e.patched != nil && ed.o.Declaration.Validate == nil && ed.o.Table.writer().determined()
 		c.expected = "d" + rows.DigestOf(stored, checked)
 	}
@@ -121,10 +121,10 @@ func ptrOf(record reflect.Value) any {
 // may depend on any; Patch depends only on those that have index entries.
 func (ed editor) checked(e *edit) []int {
 	if e.patched != nil && ed.o.Declaration.Validate == nil {
-		return slices.DeleteFunc(slices.Clone(ed.o.Table.Rows.Relevant), func(i int) bool { return ed.o.Declaration.Counters[i] })
+		return slices.DeleteFunc(slices.Clone(ed.o.Table.Rows.Relevant), func(i int) bool { return ed.o.Declaration.Schema.Counters[i] })
 	}
 	var all []int
-	for i, counter := range ed.o.Declaration.Counters {
+	for i, counter := range ed.o.Declaration.Schema.Counters {
 		if !counter {
 			all = append(all, i)
 		}
@@ -149,8 +149,8 @@ func (ed editor) edited(stored []schema.Text, e *edit) (reflect.Value, *change, 
 		for _, field := range e.patched {
 			readable[field] = schema.Text{}
 		}
-		if ed.o.Declaration.Version >= 0 {
-			readable[ed.o.Declaration.Version] = schema.Text{}
+		if ed.o.Declaration.Schema.Version >= 0 {
+			readable[ed.o.Declaration.Schema.Version] = schema.Text{}
 		}
 	}
 	record := ed.o.Declaration.NewRecord()
@@ -174,10 +174,10 @@ func (ed editor) edited(stored []schema.Text, e *edit) (reflect.Value, *change, 
 // storedVersion returns the version of a stored record, 0 for a model without
 // versions.
 func (ed editor) storedVersion(stored []schema.Text) int64 {
-	if ed.o.Declaration.Version < 0 {
+	if ed.o.Declaration.Schema.Version < 0 {
 		return 0
 	}
-	n, _ := strconv.ParseInt(stored[ed.o.Declaration.Version].Value, 10, 64) // none, or none that we wrote: 0
+	n, _ := strconv.ParseInt(stored[ed.o.Declaration.Schema.Version].Value, 10, 64) // none, or none that we wrote: 0
 	return n
 }
 
@@ -186,8 +186,8 @@ func (ed editor) storedVersion(stored []schema.Text) int64 {
 func (ed editor) difference(stored []schema.Text, record reflect.Value, e *edit, now int64) (*change, error) {
 	version := ed.storedVersion(stored)
 	ed.o.Declaration.SetVersion(record, version)
-	for i := range ed.o.Declaration.Names {
-		if ed.o.Declaration.Kept(i) || i == ed.o.Declaration.Updated {
+	for i := range ed.o.Declaration.Schema.Names {
+		if ed.o.Declaration.Schema.Kept(i) || i == ed.o.Declaration.Schema.Updated {
 			if err := ed.o.decoder().takeField(e.id, i, stored[i], record); err != nil {
 				return nil, err
 			}
@@ -199,8 +199,8 @@ func (ed editor) difference(stored []schema.Text, record reflect.Value, e *edit,
 	}
 	patched := func(i int) bool { return e.patched == nil || slices.Contains(e.patched, i) }
 	changed := false
-	for i := range ed.o.Declaration.Names {
-		changed = changed || fields[i] != stored[i] && (patched(i) || i == ed.o.Declaration.Version) && !ed.o.Declaration.Kept(i) && i != ed.o.Declaration.Updated
+	for i := range ed.o.Declaration.Schema.Names {
+		changed = changed || fields[i] != stored[i] && (patched(i) || i == ed.o.Declaration.Schema.Version) && !ed.o.Declaration.Schema.Kept(i) && i != ed.o.Declaration.Schema.Updated
 	}
 	if !changed {
 		return nil, nil
@@ -212,19 +212,19 @@ func (ed editor) difference(stored []schema.Text, record reflect.Value, e *edit,
 	}
 	c := &change{id: e.id, operation: "save"}
 	ed.o.Table.known(c, stored)
-	if ed.o.Declaration.Timed() || e.timed {
+	if ed.o.Declaration.Schema.Timed() || e.timed {
 		c.now = now
 	}
-	for i, name := range ed.o.Declaration.Names {
-		if ed.o.Declaration.Counters[i] {
+	for i, name := range ed.o.Declaration.Schema.Names {
+		if ed.o.Declaration.Schema.Counters[i] {
 			if slices.Contains(ed.o.Table.Rows.Relevant, i) {
 				c.other, c.others = append(c.other, i), append(c.others, stored[i])
 			}
 			fields[i] = stored[i]
 		}
-		ours := i == ed.o.Declaration.Version || i == ed.o.Declaration.Updated || i == ed.o.Declaration.Expires && ed.o.Declaration.TTL > 0
+		ours := i == ed.o.Declaration.Schema.Version || i == ed.o.Declaration.Schema.Updated || i == ed.o.Declaration.Schema.Expires && ed.o.Declaration.Schema.TTL > 0
 		switch {
-		case fields[i] == stored[i], ed.o.Declaration.Kept(i), !patched(i) && !ours:
+		case fields[i] == stored[i], ed.o.Declaration.Schema.Kept(i), !patched(i) && !ours:
 		case fields[i].OK:
 			c.set = append(c.set, name, fields[i].Value)
 			c.remove = ed.appendFormer(c.remove, i)
@@ -243,7 +243,7 @@ func (ed editor) difference(stored []schema.Text, record reflect.Value, e *edit,
 
 // appendFormer appends the former name of a field, if it has one: a write removes it.
 func (ed editor) appendFormer(remove []string, field int) []string {
-	if was := ed.o.Declaration.Fields[field].Was; was != "" {
+	if was := ed.o.Declaration.Schema.Fields[field].Was; was != "" {
 		remove = append(remove, was)
 	}
 	return remove
@@ -254,8 +254,8 @@ func (ed editor) appendFormer(remove []string, field int) []string {
 func (ed editor) assign(ptr any, now int64, values map[string]any) error {
 	record := reflect.ValueOf(ptr).Elem()
 	for name, value := range values {
-		number := ed.o.Declaration.Number(name)
-		if ttl, is := value.(time.Duration); is && number == ed.o.Declaration.Expires {
+		number := ed.o.Declaration.Schema.Number(name)
+		if ttl, is := value.(time.Duration); is && number == ed.o.Declaration.Schema.Expires {
 			ed.o.Declaration.SetTime(record, number, now+ttl.Milliseconds())
 			continue
 		}
@@ -305,7 +305,7 @@ func (w *watched) read(ctx context.Context) error {
 	if err := replies[0].Error(); err != nil {
 		return err
 	}
-	fields := make([]schema.Text, len(w.o.Declaration.Fields))
+	fields := make([]schema.Text, len(w.o.Declaration.Schema.Fields))
 	known, err := rows.Parse(w.id, replies[1], fields)
 	if err == nil && !known {
 		err = rows.Absent(ctx, w.id)

@@ -12,7 +12,7 @@ import (
 // Declaration is what New reads from a struct: the schema, and how its fields are
 // converted.
 type Declaration struct {
-	Schema
+	Schema   Schema
 	types    Types
 	GoType   reflect.Type
 	GoFields []GoField // like Fields, without the computed ones
@@ -100,10 +100,10 @@ func Declare(t reflect.Type, y Types, indexes []IndexDeclaration) (*Declaration,
 // checkRenamed refuses names of before that two fields share.
 func (d *Declaration) checkRenamed() error {
 	seen := map[string]bool{}
-	for _, i := range d.Renamed {
-		was := d.Fields[i].Was
+	for _, i := range d.Schema.Renamed {
+		was := d.Schema.Fields[i].Was
 		switch {
-		case d.Number(was) >= 0 || slices.Contains(d.Collections, was):
+		case d.Schema.Number(was) >= 0 || slices.Contains(d.Schema.Collections, was):
 			return fmt.Errorf("%s: was=%s: %q is the name of another field", d.GoFields[i].GoName, was, was)
 		case seen[was]:
 			return fmt.Errorf("%s: was=%s: %q is what another field was called", d.GoFields[i].GoName, was, was)
@@ -162,13 +162,13 @@ func (d *Declaration) addField(f reflect.StructField, text string, path []int) e
 	if tag.has("id") {
 		return d.addID(g, f.Type)
 	}
-	if d.Number(tag.name) >= 0 || slices.Contains(d.Collections, tag.name) {
+	if d.Schema.Number(tag.name) >= 0 || slices.Contains(d.Schema.Collections, tag.name) {
 		return fmt.Errorf("another field is called %q too: give one of them another name in its tag", tag.name)
 	}
-	number := len(d.Fields)
+	number := len(d.Schema.Fields)
 	switch {
-	case tag.has("version") && d.Version >= 0, tag.has("expires") && d.Expires >= 0,
-		tag.has("created") && d.Created >= 0, tag.has("updated") && d.Updated >= 0:
+	case tag.has("version") && d.Schema.Version >= 0, tag.has("expires") && d.Schema.Expires >= 0,
+		tag.has("created") && d.Schema.Created >= 0, tag.has("updated") && d.Schema.Updated >= 0:
 		return errors.New("another field has this option too")
 	case tag.has("version") && (codec.Kind != kindInt || f.Type.Kind() != reflect.Int64 && f.Type.Kind() != reflect.Int):
 		return errors.New("a version is an int64")
@@ -179,20 +179,20 @@ func (d *Declaration) addField(f reflect.StructField, text string, path []int) e
 	case tag.has("counter") && codec.Kind != kindInt:
 		return errors.New("a counter is a signed integer")
 	case tag.has("version"):
-		d.Version = number
+		d.Schema.Version = number
 	case tag.has("expires"):
-		d.Expires = number
+		d.Schema.Expires = number
 	case tag.has("created"):
-		d.Created = number
+		d.Schema.Created = number
 	case tag.has("updated"):
-		d.Updated = number
+		d.Schema.Updated = number
 	}
 	if err := d.addTTL(tag); err != nil {
 		return err
 	}
 	d.GoFields = append(d.GoFields, g)
-	d.Fields = append(d.Fields, Field{Name: tag.name, Kind: codec.Kind, Element: codec.element, Zero: codec.zero(f.Type), Was: tag.values["was"]})
-	d.addName(d.Fields[number], g.counter)
+	d.Schema.Fields = append(d.Schema.Fields, Field{Name: tag.name, Kind: codec.Kind, Element: codec.element, Zero: codec.zero(f.Type), Was: tag.values["was"]})
+	d.Schema.addName(d.Schema.Fields[number], g.counter)
 	return d.addFieldIndexes(number, tag, f.Type)
 }
 
@@ -202,11 +202,11 @@ func (d *Declaration) addTTL(tag tag) (err error) {
 		return nil
 	}
 	text := tag.values["ttl"]
-	d.TTL, err = time.ParseDuration(text)
+	d.Schema.TTL, err = time.ParseDuration(text)
 	switch {
 	case !tag.has("expires"):
 		return errors.New("ttl says when a record expires: it belongs to the field with the option expires")
-	case err != nil || d.TTL < time.Millisecond:
+	case err != nil || d.Schema.TTL < time.Millisecond:
 		return fmt.Errorf("ttl=%s is not a duration such as 1h30m, of at least a millisecond", text)
 	}
 	return nil
@@ -214,7 +214,7 @@ func (d *Declaration) addTTL(tag tag) (err error) {
 
 // addFieldIndexes adds the indexes that the tag of a field asks for.
 func (d *Declaration) addFieldIndexes(number int, tag tag, t reflect.Type) error {
-	f := d.Fields[number]
+	f := d.Schema.Fields[number]
 	for _, o := range []string{"index", "range", "unique"} {
 		if !tag.has(o) {
 			continue
@@ -223,7 +223,7 @@ func (d *Declaration) addFieldIndexes(number int, tag tag, t reflect.Type) error
 		if o == "range" && tag.has("unique") {
 			x.Name = f.Name + ".range" // in addition to the unique one
 		}
-		if err := d.addSpec(x); err != nil {
+		if err := d.Schema.addSpec(x); err != nil {
 			return err
 		}
 	}
@@ -247,10 +247,10 @@ func (d *Declaration) addFieldIndexes(number int, tag tag, t reflect.Type) error
 		return fmt.Errorf("%s is for a model.Ref, not %s", optionExists, t)
 	case codec.Target != nil:
 		if tag.has(optionExists) {
-			d.Exists = append(d.Exists, number)
+			d.Schema.Exists = append(d.Schema.Exists, number)
 		}
 		if rule != "" {
-			d.References = append(d.References, Reference{f.Name, codec.Target.Name(), rule})
+			d.Schema.References = append(d.Schema.References, Reference{f.Name, codec.Target.Name(), rule})
 		}
 		d.Refs = append(d.Refs, RefField{Field: number, Target: codec.Target, Rule: rule, Exists: tag.has(optionExists)})
 	}
@@ -268,10 +268,10 @@ func (d *Declaration) addIndex(decl *IndexDeclaration) error {
 		if err != nil {
 			return err
 		}
-		if d.Number(name) >= 0 {
+		if d.Schema.Number(name) >= 0 {
 			return errors.New("a field has this name: give the index another one")
 		}
-		d.Fields = append(d.Fields, Field{Name: name, Kind: c.Kind, Element: c.element, Computed: true, Zero: c.zero(decl.Result)})
+		d.Schema.Fields = append(d.Schema.Fields, Field{Name: name, Kind: c.Kind, Element: c.element, Computed: true, Zero: c.zero(decl.Result)})
 		d.computes = append(d.computes, computation{name: name, of: decl.Compute, codec: c, result: decl.Result})
 	} else if len(decl.Columns) < 2 {
 		return errors.New("a composite index has at least two columns; for one field use its tag")
@@ -281,7 +281,7 @@ func (d *Declaration) addIndex(decl *IndexDeclaration) error {
 		if order != "" && order != "desc" && order != "asc" {
 			return fmt.Errorf("column %q: %q is not an order: use asc or desc", text, order)
 		}
-		number := d.Number(field)
+		number := d.Schema.Number(field)
 		if number < 0 {
 			return fmt.Errorf("column %q: there is no such field, and no such computed index before this one", text)
 		}
@@ -291,13 +291,13 @@ func (d *Declaration) addIndex(decl *IndexDeclaration) error {
 				return fmt.Errorf("column %q: a counter can only be the last column", text)
 			case decl.Unique:
 				return fmt.Errorf("column %q: a counter cannot be part of a unique index", text)
-			case d.Fields[number].Zero == nil:
+			case d.Schema.Fields[number].Zero == nil:
 				return fmt.Errorf("column %q: a counter that is a pointer cannot be part of an index of several fields", text)
 			}
 		}
 		x.Columns = append(x.Columns, Column{Field: field, Desc: order == "desc"})
 	}
-	return d.addSpec(x)
+	return d.Schema.addSpec(x)
 }
 
 func (d *Declaration) addID(g GoField, t reflect.Type) error {
@@ -315,17 +315,17 @@ func (d *Declaration) addCollection(t tag, kind string) error {
 	if len(t.options) > 0 {
 		return fmt.Errorf("a Set or List takes no options, not %q", t.options[0])
 	}
-	if d.Number(t.name) >= 0 || slices.Contains(d.Collections, t.name) {
+	if d.Schema.Number(t.name) >= 0 || slices.Contains(d.Schema.Collections, t.name) {
 		return fmt.Errorf("another field is called %q too", t.name)
 	}
-	d.Collections = append(d.Collections, t.name)
+	d.Schema.Collections = append(d.Schema.Collections, t.name)
 	d.Kinds[t.name] = kind
 	return nil
 }
 
 // ThoseOf lists the sets or lists of the model, for errors.
 func (d *Declaration) ThoseOf(kind string) string {
-	names := slices.DeleteFunc(slices.Clone(d.Collections), func(name string) bool { return d.Kinds[name] != kind })
+	names := slices.DeleteFunc(slices.Clone(d.Schema.Collections), func(name string) bool { return d.Kinds[name] != kind })
 	if len(names) == 0 {
 		return fmt.Sprintf("the model has none; declare a field of type model.%s", map[string]string{"set": "Set", "list": "List"}[kind])
 	}

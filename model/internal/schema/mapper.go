@@ -11,7 +11,7 @@ import (
 
 // Encode writes a struct as texts: the stored fields, then the computed ones.
 func (d *Declaration) Encode(record reflect.Value) ([]Text, error) {
-	all := make([]Text, len(d.Fields))
+	all := make([]Text, len(d.Schema.Fields))
 	for i := range d.GoFields {
 		f := &d.GoFields[i]
 		t, err := f.encode(f.Of(record))
@@ -79,11 +79,11 @@ func (d *Declaration) NewRecord() reflect.Value { return reflect.New(d.GoType).E
 func (d *Declaration) Unknown(name string) error {
 	hint := ""
 	switch {
-	case d.Number(name) >= 0:
+	case d.Schema.Number(name) >= 0:
 		hint = ": it is computed"
-	case slices.Contains(d.Collections, name):
+	case slices.Contains(d.Schema.Collections, name):
 		hint = ": it is a Set or List, which is stored outside the record"
-	case d.Index(name) != nil:
+	case d.Schema.Index(name) != nil:
 		hint = ": it is an index; query its fields"
 	case name == "id" || name == d.ID.Stored:
 		hint = ": it is the id, which Get and GetMany take, and which never changes"
@@ -116,15 +116,15 @@ func (d *Declaration) SetID(record reflect.Value, id string) error {
 
 // VersionOf returns the version in a struct, 0 for a model without versions.
 func (d *Declaration) VersionOf(record reflect.Value) int64 {
-	if d.Version < 0 {
+	if d.Schema.Version < 0 {
 		return 0
 	}
-	return d.GoFields[d.Version].Of(record).Int()
+	return d.GoFields[d.Schema.Version].Of(record).Int()
 }
 
 func (d *Declaration) SetVersion(record reflect.Value, version int64) {
-	if d.Version >= 0 {
-		d.GoFields[d.Version].Of(record).SetInt(version)
+	if d.Schema.Version >= 0 {
+		d.GoFields[d.Schema.Version].Of(record).SetInt(version)
 	}
 }
 
@@ -132,7 +132,7 @@ func (d *Declaration) SetVersion(record reflect.Value, version int64) {
 func (d *Declaration) SetTime(record reflect.Value, field int, ms int64) {
 	f := &d.GoFields[field]
 	if f.Kind == kindUnix {
-		if field == d.Expires {
+		if field == d.Schema.Expires {
 			ms += 999 // not too early
 		}
 		ms -= ms % 1000
@@ -153,14 +153,14 @@ func (d *Declaration) Stamp(record reflect.Value, now int64, isNew bool) {
 		t, is := v.Interface().(time.Time)
 		return is && t.IsZero() || v.Kind() == reflect.Pointer && v.IsNil()
 	}
-	if d.Created >= 0 && isNew && zero(d.Created) {
-		d.SetTime(record, d.Created, now)
+	if d.Schema.Created >= 0 && isNew && zero(d.Schema.Created) {
+		d.SetTime(record, d.Schema.Created, now)
 	}
-	if d.Updated >= 0 {
-		d.SetTime(record, d.Updated, now)
+	if d.Schema.Updated >= 0 {
+		d.SetTime(record, d.Schema.Updated, now)
 	}
-	if d.TTL > 0 && zero(d.Expires) {
-		d.SetTime(record, d.Expires, now+d.TTL.Milliseconds())
+	if d.Schema.TTL > 0 && zero(d.Schema.Expires) {
+		d.SetTime(record, d.Schema.Expires, now+d.Schema.TTL.Milliseconds())
 	}
 }
 

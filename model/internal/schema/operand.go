@@ -12,7 +12,7 @@ import (
 // TextOf returns the stored text of a value of a condition, for a field or an element
 // of its list.
 func (d *Declaration) TextOf(number int, value any) (string, error) {
-	f := &d.Fields[number]
+	f := &d.Schema.Fields[number]
 	if f.Computed && d.WithoutType {
 		return "", fmt.Errorf("only the program that declares the model can compute it")
 	}

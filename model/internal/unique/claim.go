@@ -42,8 +42,8 @@ const (
 // Claims claims unique values for records, and releases them.
 type Claims struct {
 	Client rueidis.Client
-	*schema.Layout
-	Align func(ctx context.Context, ids []string) error // brings records into their indexes
+	Layout *schema.Layout
+	Align  func(ctx context.Context, ids []string) error // brings records into their indexes
 }
 
 // Claim is a unique value that was claimed for a record.
@@ -139,7 +139,7 @@ func (u *Claims) ClaimAll(ctx context.Context, id, token string, wanted []schema
 // Claim claims one value, or returns a TakenError. It claims nothing if the record has
 // the value already.
 func (u *Claims) Claim(ctx context.Context, id, token string, e schema.Entry) (Claim, error) {
-	key := u.UniqueKey(e)
+	key := u.Layout.UniqueKey(e)
 	lease := strconv.FormatInt(Lease.Milliseconds(), 10)
 	expected := ""
 	var met conflictingClaim
@@ -184,7 +184,7 @@ func (u *Claims) Has(ctx context.Context, e schema.Entry, text string, revoke bo
 	}
 	has, err := u.Revoke(ctx, e, c)
 	if err == nil && has && pending {
-		u.swapMany(ctx, []swap{{u.UniqueKey(e), []string{e.Value, text, c.ID + "\x00" + c.token}}})
+		u.swapMany(ctx, []swap{{u.Layout.UniqueKey(e), []string{e.Value, text, c.ID + "\x00" + c.token}}})
 	}
 	return has, err
 }
@@ -192,7 +192,7 @@ func (u *Claims) Has(ctx context.Context, e schema.Entry, text string, revoke bo
 // Revoke reports whether the record of a claim has its value, and revokes the claim if
 // not.
 func (u *Claims) Revoke(ctx context.Context, e schema.Entry, c ClaimText) (has bool, err error) {
-	p := u.Of(c.ID)
+	p := u.Layout.Of(c.ID)
 	args := []string{c.ID, strconv.Itoa(e.Index.Number), e.Value, c.token, c.Deadline}
 	return voidScript.Run(ctx, u.Client, []string{p.Content, p.Voids}, args).AsBool()
 }
@@ -203,7 +203,7 @@ func (u *Claims) Revoke(ctx context.Context, e schema.Entry, c ClaimText) (has b
 func (u *Claims) Confirm(ctx context.Context, id, token string, claims []Claim, left []schema.Entry) {
 	swaps := make([]swap, len(claims))
 	for i, c := range claims {
-		swaps[i] = swap{u.UniqueKey(c.Entry), []string{c.Value, c.Text, id + "\x00" + token}}
+		swaps[i] = swap{u.Layout.UniqueKey(c.Entry), []string{c.Value, c.Text, id + "\x00" + token}}
 	}
 	u.swapMany(ctx, swaps)
 	for _, e := range left {
@@ -218,7 +218,7 @@ func (u *Claims) Abandon(ctx context.Context, claims []Claim) {
 	defer cancel()
 	swaps := make([]swap, len(claims))
 	for i, c := range claims {
-		swaps[i] = swap{u.UniqueKey(c.Entry), []string{c.Value, c.Text, ""}}
+		swaps[i] = swap{u.Layout.UniqueKey(c.Entry), []string{c.Value, c.Text, ""}}
 	}
 	u.swapMany(ctx, swaps)
 }
@@ -242,7 +242,7 @@ func (u *Claims) swapMany(ctx context.Context, swaps []swap) {
 // Release releases a value that a record no longer has. The hash must say the same
 // before and after the record is asked: a claim made meanwhile has another token.
 func (u *Claims) Release(ctx context.Context, id string, e schema.Entry) error {
-	if u.Spread() {
+	if u.Layout.Spread() {
 		if err := u.releaseClaim(ctx, id, e); err != nil {
 			return err
 		}
@@ -251,7 +251,7 @@ func (u *Claims) Release(ctx context.Context, id string, e schema.Entry) error {
 }
 
 func (u *Claims) releaseClaim(ctx context.Context, id string, e schema.Entry) error {
-	key := u.UniqueKey(e)
+	key := u.Layout.UniqueKey(e)
 	text, err := u.Client.Do(ctx, u.Client.B().Hget().Key(key).Field(e.Value).Build()).ToString()
 	if rueidis.IsRedisNil(err) {
 		return nil
@@ -272,7 +272,7 @@ func (u *Claims) releaseClaim(ctx context.Context, id string, e schema.Entry) er
 
 // ReleaseAll releases the values in the reply of a script: number and value of each.
 func (u *Claims) ReleaseAll(ctx context.Context, id string, reply []rueidis.RedisMessage) error {
-	entries, err := ParseEntries(u.Schema, reply)
+	entries, err := ParseEntries(u.Layout.Schema, reply)
 	if err != nil {
 		return err
 	}
@@ -288,9 +288,9 @@ func (u *Claims) ReleaseAll(ctx context.Context, id string, reply []rueidis.Redi
 // partitions it may be a record that claims the value and does not have it: the record
 // decides.
 func (u *Claims) Owner(ctx context.Context, x *schema.Index, value string) (id string, ok bool, err error) {
-	key := u.IndexKey(&u.Parts[0], x)
-	if u.Spread() {
-		key = u.UniqueKey(schema.Entry{Index: x, Value: value})
+	key := u.Layout.IndexKey(&u.Layout.Parts[0], x)
+	if u.Layout.Spread() {
+		key = u.Layout.UniqueKey(schema.Entry{Index: x, Value: value})
 	}
 	text, err := u.Client.Do(ctx, u.Client.B().Hget().Key(key).Field(value).Build()).ToString()
 	if rueidis.IsRedisNil(err) {
@@ -343,7 +343,7 @@ const waitersAtOnce = 16
 // Enqueue makes a record wait for a value. The member comes first, then the field that
 // scripts read.
 func (u *Claims) Enqueue(ctx context.Context, id string, e schema.Entry) error {
-	p := u.UniquePartition(e)
+	p := u.Layout.UniquePartition(e)
 	return errors.Join(
 		u.Client.Do(ctx, u.Client.B().Zadd().Key(p.Waiting).ScoreMember().ScoreMember(0, waitingFor(e)+id).Build()).Error(),
 		u.Client.Do(ctx, u.Client.B().Hset().Key(p.Meta).FieldValue().FieldValue("waiting", "1").Build()).Error(),
@@ -353,7 +353,7 @@ func (u *Claims) Enqueue(ctx context.Context, id string, e schema.Entry) error {
 // handOver aligns the records that wait for a value that was left: the first one gets
 // it.
 func (u *Claims) handOver(ctx context.Context, e schema.Entry) error {
-	p := u.UniquePartition(e)
+	p := u.Layout.UniquePartition(e)
 	prefix := waitingFor(e)
 	from, to := schema.PrefixRange(prefix).Lex()
 	members, err := u.Client.Do(ctx, u.Client.B().Zrange().Key(p.Waiting).Min(from).Max(to).Bylex().Limit(0, waitersAtOnce).Build()).AsStrSlice()

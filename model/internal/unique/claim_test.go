@@ -33,7 +33,7 @@ func claimsOf(t *testing.T, client rueidis.Client) (*Claims, schema.Entry) {
 func has(t *testing.T, u *Claims, id string, e schema.Entry) {
 	t.Helper()
 	content := string(schema.Pack(0, []schema.Entry{e}))
-	if err := u.Client.Do(t.Context(), u.Client.B().Hset().Key(u.Of(id).Content).FieldValue().FieldValue(id, content).Build()).Error(); err != nil {
+	if err := u.Client.Do(t.Context(), u.Client.B().Hset().Key(u.Layout.Of(id).Content).FieldValue().FieldValue(id, content).Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -49,7 +49,7 @@ func TestRevokedIsRemembered(t *testing.T) {
 			t.Fatal(has, err)
 		}
 	}
-	revoked, err := client.Do(t.Context(), client.B().Zrange().Key(u.Of("7").Voids).Min("0").Max("-1").Build()).AsStrSlice()
+	revoked, err := client.Do(t.Context(), client.B().Zrange().Key(u.Layout.Of("7").Voids).Min("0").Max("-1").Build()).AsStrSlice()
 	if err != nil || !slices.Equal(revoked, []string{"first", "second"}) {
 		t.Errorf("%v, %v", revoked, err)
 	}
@@ -93,7 +93,7 @@ func TestWriterDies(t *testing.T) {
 			}
 			// The writer that was overtaken can no longer write: its claim is revoked.
 			if what == "after the claim" {
-				revoked, err := u.Client.Do(t.Context(), u.Client.B().Zscore().Key(u.Of("1").Voids).Member("one").Build()).AsFloat64()
+				revoked, err := u.Client.Do(t.Context(), u.Client.B().Zscore().Key(u.Layout.Of("1").Voids).Member("one").Build()).AsFloat64()
 				if err != nil || revoked == 0 {
 					t.Error(revoked, err)
 				}
