@@ -33,7 +33,7 @@ func (g *Graph) Set(ctx context.Context, subject, predicate string, objects ...s
 		return 0, 0, invalid("%d objects: at most %d can be put at once", len(objects), maxSet)
 	}
 	head := Triple{subject, predicate, "x"} // checked if there is no object
-	args := append(g.set.Args(), strconv.Itoa(maxSet), strconv.Itoa(scriptBytes), escape(subject), escape(predicate))
+	args := append(g.store.set.Args(), strconv.Itoa(maxSet), strconv.Itoa(scriptBytes), escape(subject), escape(predicate))
 	size := 0
 	for _, o := range objects {
 		head.O = o
@@ -52,14 +52,14 @@ func (g *Graph) Set(ctx context.Context, subject, predicate string, objects ...s
 	if err := g.declare(ctx); err != nil {
 		return 0, 0, err
 	}
-	reply, err := g.setObjects.Run(ctx, g.set.Client, g.set.Of(subject).All(), args).AsIntSlice()
+	reply, err := g.setObjects.Run(ctx, g.store.set.Client, g.store.set.Of(subject).All(), args).AsIntSlice()
 	switch e, ok := rueidis.IsRedisErr(err); {
 	case ok && strings.HasPrefix(e.Error(), "MANY"):
 		return 0, 0, fmt.Errorf("graph: %w: %.100q has more than %d other objects of %.100q; remove them in steps first", ErrTooMany, subject, maxSet, predicate)
 	case err != nil:
-		return 0, 0, g.wrap(ctx, err)
+		return 0, 0, g.store.wrap(ctx, err)
 	case len(reply) != 2:
-		return 0, 0, fmt.Errorf("graph: %q: %w: unexpected reply", g.set.Key, index.ErrCorrupt)
+		return 0, 0, fmt.Errorf("graph: %q: %w: unexpected reply", g.store.set.Key, index.ErrCorrupt)
 	}
 	return int(reply[0]), int(reply[1]), nil
 }
@@ -96,11 +96,11 @@ func (g *Graph) RemoveWhere(ctx context.Context, q Query, opt maintain.Options) 
 	if err != nil {
 		return 0, err
 	}
-	if err := g.check(ctx); err != nil {
+	if err := g.store.check(ctx); err != nil {
 		return 0, err
 	}
 	run := engine.Start(opt)
-	total, err := g.counts(ctx, []span{one.span})
+	total, err := g.store.counts(ctx, []span{one.span})
 	if err != nil {
 		return 0, err
 	}
@@ -116,13 +116,13 @@ func (g *Graph) RemoveWhere(ctx context.Context, q Query, opt maintain.Options) 
 		n, read, batch = read, 0, batch[:0]
 		return run.Step(ctx, n)
 	}
-	for entry, err := range g.entries(ctx, one.span, index.Page{}, "") {
+	for entry, err := range g.store.entries(ctx, one.span, index.Page{}, "") {
 		if err != nil {
 			return int(run.Report.Repaired), err
 		}
 		_, t, ok := parseEntry(entry)
 		if !ok {
-			return int(run.Report.Repaired), g.damaged(entry)
+			return int(run.Report.Repaired), g.store.damaged(entry)
 		}
 		if one.keep(t) {
 			batch = append(batch, t)
@@ -161,12 +161,12 @@ func (g *Graph) removal(q Query) (removal, error) {
 	if p.P.kind == path {
 		return removal{}, invalid("%s is a path: triples are removed by a pattern of one triple", p.P)
 	}
-	s, err := g.spanOf(p.names())
+	s, err := g.store.spanOf(p.names())
 	if err != nil {
 		return removal{}, err
 	}
 	all := newPlan(q)
-	all.add(estimate{Pattern: p}, map[string]bool{}, g.compact)
+	all.add(estimate{Pattern: p}, map[string]bool{}, g.store.compact)
 	all.steps[0].filters = q.Filters
 	return removal{plan: all, step: all.steps[0], span: s}, nil
 }

@@ -192,7 +192,7 @@ func TestSetLimits(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	other := newGraph(t, g.set.Client, "g", Options{Compact: true})
+	other := newGraph(t, g.store.set.Client, "g", Options{Compact: true})
 	if _, _, err := other.Set(ctx, "a", "b", "c"); !errors.Is(err, index.ErrDeclared) {
 		t.Errorf("another declaration: %v", err)
 	}
@@ -287,7 +287,7 @@ func TestRemoveWhereRefusals(t *testing.T) {
 		t.Errorf("of a graph that does not exist %d are removed (%v)", n, err)
 	}
 	put(t, g, Triple{"a", "p", "o"})
-	other := newGraph(t, g.set.Client, "g", Options{Compact: true})
+	other := newGraph(t, g.store.set.Client, "g", Options{Compact: true})
 	if _, err := other.RemoveWhere(ctx, Query{Where: []Pattern{x}}, maintain.Options{}); !errors.Is(err, index.ErrDeclared) {
 		t.Errorf("another declaration: %v", err)
 	}

@@ -14,7 +14,7 @@ import (
 // that are put or removed during the iteration may be missing.
 func (g *Graph) Query(ctx context.Context, q Query) iter.Seq2[Binding, error] {
 	return func(yield func(Binding, error) bool) {
-		p, err := g.plan(ctx, q)
+		p, err := g.store.plan(ctx, q)
 		if err != nil {
 			yield(Binding{}, err)
 			return

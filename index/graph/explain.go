@@ -59,7 +59,7 @@ func (p Plan) sort() string {
 // Explain returns the plan of a query without executing it. It counts the triples of
 // each pattern: one round trip.
 func (g *Graph) Explain(ctx context.Context, q Query) (Plan, error) {
-	p, err := g.plan(ctx, q)
+	p, err := g.store.plan(ctx, q)
 	if err != nil {
 		return Plan{}, err
 	}

@@ -49,7 +49,7 @@ type Options struct {
 
 // Graph is a set of triples in Redis. It is safe for concurrent use.
 type Graph struct {
-	store
+	store store
 
 	put, remove, setObjects, repair, fill, finish script.Script
 	tracker                                       *engine.Tracker
@@ -88,17 +88,17 @@ func Open(ctx context.Context, client rueidis.Client, key string) (*Graph, error
 }
 
 // Key returns the key of the graph.
-func (g *Graph) Key() string { return g.set.Key }
+func (g *Graph) Key() string { return g.store.set.Key }
 
 // Options returns the options of the graph.
 func (g *Graph) Options() Options {
-	return Options{Compact: g.compact, Partitions: len(g.set.Keys)}
+	return Options{Compact: g.store.compact, Partitions: len(g.store.set.Keys)}
 }
 
 // declare stores the declaration of a partitioned graph; otherwise the scripts do.
 func (g *Graph) declare(ctx context.Context) error {
-	if len(g.set.Keys) == 1 {
+	if len(g.store.set.Keys) == 1 {
 		return nil
 	}
-	return g.wrap(ctx, g.set.Declare(ctx))
+	return g.store.wrap(ctx, g.store.set.Declare(ctx))
 }

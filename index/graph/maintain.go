@@ -44,13 +44,13 @@ func (g *Graph) Repair(ctx context.Context, source iter.Seq2[Triple, error], opt
 // index.ErrValue; if there is none, with index.ErrNotFound. A graph that has only the
 // orders of Options.Compact is adopted only with that option.
 func (g *Graph) Adopt(ctx context.Context, opt maintain.Options) (maintain.Report, error) {
-	all, err := g.set.Len(ctx)
+	all, err := g.store.set.Len(ctx)
 	if err != nil {
-		return maintain.Report{}, g.wrap(ctx, err)
+		return maintain.Report{}, g.store.wrap(ctx, err)
 	}
 	if all == 0 {
-		if _, err := Open(ctx, g.set.Client, g.set.Key); errors.Is(err, index.ErrNotFound) { // not even an empty graph
-			return maintain.Report{}, fmt.Errorf("graph: %w: there is no sorted set %q", index.ErrNotFound, g.set.Keys[0].Index)
+		if _, err := Open(ctx, g.store.set.Client, g.store.set.Key); errors.Is(err, index.ErrNotFound) { // not even an empty graph
+			return maintain.Report{}, fmt.Errorf("graph: %w: there is no sorted set %q", index.ErrNotFound, g.store.set.Keys[0].Index)
 		} else if err != nil {
 			return maintain.Report{}, err
 		}
@@ -63,18 +63,18 @@ func (g *Graph) Adopt(ctx context.Context, opt maintain.Options) (maintain.Repor
 		return report, err
 	}
 	if all > 0 && report.Checked == 0 {
-		return report, fmt.Errorf("graph: %w: none of the %d entries of %q is the spo entry of a triple", index.ErrValue, all, g.set.Key)
+		return report, fmt.Errorf("graph: %w: none of the %d entries of %q is the spo entry of a triple", index.ErrValue, all, g.store.set.Key)
 	}
-	if !g.compact && all > 0 {
-		n, err := g.counts(ctx, []span{Pattern{}.in(SOP, 0), Pattern{}.in(PSO, 0), Pattern{}.in(OPS, 0)})
+	if !g.store.compact && all > 0 {
+		n, err := g.store.counts(ctx, []span{Pattern{}.in(SOP, 0), Pattern{}.in(PSO, 0), Pattern{}.in(OPS, 0)})
 		if err != nil {
 			return report, err
 		}
 		if n[0]+n[1]+n[2] == 0 {
-			return report, fmt.Errorf("graph: %w: %q has the three orders of a compact graph: adopt it with Options.Compact or --compact", index.ErrValue, g.set.Key)
+			return report, fmt.Errorf("graph: %w: %q has the three orders of a compact graph: adopt it with Options.Compact or --compact", index.ErrValue, g.store.set.Key)
 		}
 	}
-	return report, g.wrap(ctx, g.set.Adopt(ctx))
+	return report, g.store.wrap(ctx, g.store.set.Adopt(ctx))
 }
 
 func (g *Graph) compare(ctx context.Context, source iter.Seq2[Triple, error], opt maintain.Options, repair bool) (maintain.Report, error) {
@@ -86,14 +86,14 @@ func (g *Graph) compare(ctx context.Context, source iter.Seq2[Triple, error], op
 func (c *checker) run(ctx context.Context, source iter.Seq2[Triple, error]) error {
 	g := c.g
 	var err error
-	if c.Total, err = g.set.Len(ctx); err != nil {
-		return g.wrap(ctx, err)
+	if c.Total, err = g.store.set.Len(ctx); err != nil {
+		return g.store.wrap(ctx, err)
 	}
 	if err := g.tracker.Leftovers(ctx, c.Run, c.repair); err != nil {
-		return g.wrap(ctx, err)
+		return g.store.wrap(ctx, err)
 	}
-	if err := c.Entries(ctx, g.set, pageSize, func(i int, page []string) (int, error) { return c.entries(ctx, i, page) }); err != nil {
-		return g.wrap(ctx, err)
+	if err := c.Entries(ctx, g.store.set, pageSize, func(i int, page []string) (int, error) { return c.entries(ctx, i, page) }); err != nil {
+		return g.store.wrap(ctx, err)
 	}
 	if source == nil {
 		return nil
@@ -107,7 +107,7 @@ func (c *checker) source(ctx context.Context, source iter.Seq2[Triple, error]) e
 		if err != nil {
 			return err
 		}
-		found, err := c.g.present(ctx, some)
+		found, err := c.g.store.present(ctx, some)
 		if err != nil {
 			return err
 		}

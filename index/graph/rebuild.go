@@ -23,7 +23,7 @@ func (g *Graph) Rebuild(ctx context.Context, source iter.Seq2[Triple, error], op
 		failed = g.fillFrom(ctx, run, name, source)
 		return failed
 	}})
-	return run.Report, cmp.Or(failed, g.wrap(ctx, err))
+	return run.Report, cmp.Or(failed, g.store.wrap(ctx, err))
 }
 
 // fillFrom puts the triples of a source into the new graph.

@@ -23,14 +23,14 @@ func (g *Graph) Select(ctx context.Context, p Pattern, page index.Page) iter.Seq
 			return
 		}
 		read := 0
-		for entry, err := range g.entries(ctx, s, page, after) {
+		for entry, err := range g.store.entries(ctx, s, page, after) {
 			if err != nil {
 				yield(Triple{}, err)
 				return
 			}
 			_, t, ok := parseEntry(entry)
 			if !ok {
-				yield(Triple{}, g.damaged(entry))
+				yield(Triple{}, g.store.damaged(entry))
 				return
 			}
 			read++
@@ -60,7 +60,7 @@ func (g *Graph) prepare(ctx context.Context, p Pattern, page index.Page) (s span
 			return s, "", invalid("%s is a variable: use Query, or the zero Term", t)
 		}
 	}
-	if s, err = g.spanOf(p); err != nil {
+	if s, err = g.store.spanOf(p); err != nil {
 		return s, "", err
 	}
 	if page.After != "" {
@@ -77,7 +77,7 @@ func (g *Graph) prepare(ctx context.Context, p Pattern, page index.Page) (s span
 			return s, "", invalid("the cursor belongs to another pattern than %s", p)
 		}
 	}
-	return s, after, g.check(ctx)
+	return s, after, g.store.check(ctx)
 }
 
 // Count returns how many triples match a pattern without variables, without reading
@@ -87,7 +87,7 @@ func (g *Graph) Count(ctx context.Context, p Pattern) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	counts, err := g.counts(ctx, []span{s})
+	counts, err := g.store.counts(ctx, []span{s})
 	if err != nil {
 		return 0, err
 	}
@@ -102,10 +102,10 @@ func (g *Graph) Has(ctx context.Context, t Triple) (bool, error) {
 	if err := t.check(); err != nil {
 		return false, fmt.Errorf("graph: %w", err)
 	}
-	if err := g.check(ctx); err != nil {
+	if err := g.store.check(ctx); err != nil {
 		return false, err
 	}
-	found, err := g.present(ctx, []Triple{t})
+	found, err := g.store.present(ctx, []Triple{t})
 	if err != nil {
 		return false, err
 	}

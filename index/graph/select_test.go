@@ -147,7 +147,7 @@ func matchOnce(t *rapid.T, g *Graph, model map[Triple]bool) {
 		}
 	}
 	var orders []Order
-	for _, order := range ordersOf(g.compact) {
+	for _, order := range ordersOf(g.store.compact) {
 		if p.leads(order, strings.Count(fmt.Sprintf("%03b", which), "1")) {
 			orders = append(orders, order)
 		}
