@@ -30,26 +30,31 @@ const (
 // source. If no entry can be read, the sorted set is something else, and Adopt fails.
 func (x *Lexical) Adopt(ctx context.Context, opt maintain.Options) (maintain.Report, error) {
 	r := engine.Start(opt)
-	err := x.adoptAll(ctx, r)
+	err := x.adoption().adoptAll(ctx, r)
 	return r.Report, x.wrap(ctx, err)
 }
 
-func (x *Lexical) adoptAll(ctx context.Context, r *engine.Run) error {
-	all, err := x.adoptable(ctx)
+// lexicalAdoption fills the reverse index of entries that another program has written.
+type lexicalAdoption struct{ x *Lexical }
+
+func (x *Lexical) adoption() lexicalAdoption { return lexicalAdoption{x} }
+
+func (la lexicalAdoption) adoptAll(ctx context.Context, r *engine.Run) error {
+	all, err := la.adoptable(ctx)
 	if err != nil {
 		return err
 	}
-	for i := range x.set.Keys {
-		keys := &x.set.Keys[i]
-		err := reverse{x}.restorable(ctx, r, keys, func(only []pair) error { return x.adoptPage(ctx, keys, only) })
+	for i := range la.x.set.Keys {
+		keys := &la.x.set.Keys[i]
+		err := reverse{la.x}.restorable(ctx, r, keys, func(only []pair) error { return la.adoptPage(ctx, keys, only) })
 		if err == nil {
-			err = x.reviewAdopted(ctx, r, keys)
+			err = la.reviewAdopted(ctx, r, keys)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return adopted(ctx, x.set, r, all)
+	return adopted(ctx, la.x.set, r, all)
 }
 
 // adopted declares an index, unless it has none of the entries that there are.
@@ -62,23 +67,23 @@ func adopted(ctx context.Context, set *partition.Set, r *engine.Run, all int64) 
 
 // adoptable returns how many entries there are to adopt. It fails if there are no data at
 // all.
-func (x *Lexical) adoptable(ctx context.Context) (int64, error) {
-	all, err := x.set.Len(ctx)
+func (la lexicalAdoption) adoptable(ctx context.Context) (int64, error) {
+	all, err := la.x.set.Len(ctx)
 	if err != nil || all > 0 {
 		return all, err
 	}
-	other, err := x.set.Sum(ctx, func(k *partition.Keys) rueidis.Completed {
-		return x.set.Client.B().Exists().Key(k.Content, k.Meta).Build()
+	other, err := la.x.set.Sum(ctx, func(k *partition.Keys) rueidis.Completed {
+		return la.x.set.Client.B().Exists().Key(k.Content, k.Meta).Build()
 	})
 	if err == nil && other == 0 {
-		err = fmt.Errorf("%w: there is no sorted set %q", ErrNotFound, x.set.Keys[0].Index)
+		err = fmt.Errorf("%w: there is no sorted set %q", ErrNotFound, la.x.set.Keys[0].Index)
 	}
 	return 0, err
 }
 
 // adoptPage puts entries into the reverse index.
-func (x *Lexical) adoptPage(ctx context.Context, keys *partition.Keys, only []pair) error {
-	wrong, err := reverse{x}.scoresOf(ctx, keys, only)
+func (la lexicalAdoption) adoptPage(ctx context.Context, keys *partition.Keys, only []pair) error {
+	wrong, err := reverse{la.x}.scoresOf(ctx, keys, only)
 	if err != nil {
 		return err
 	}
@@ -89,7 +94,7 @@ func (x *Lexical) adoptPage(ctx context.Context, keys *partition.Keys, only []pa
 		}
 	}
 	for some := range slices.Chunk(args, 2*batchEntries) {
-		if err := x.adopt.Run(ctx, x.set.Client, keys.All(), append(x.set.Args(), some...)).Error(); err != nil {
+		if err := la.x.adopt.Run(ctx, la.x.set.Client, keys.All(), append(la.x.set.Args(), some...)).Error(); err != nil {
 			return err
 		}
 	}
@@ -97,21 +102,21 @@ func (x *Lexical) adoptPage(ctx context.Context, keys *partition.Keys, only []pa
 }
 
 // reviewAdopted counts the entries of a partition, and reports those left as they are.
-func (x *Lexical) reviewAdopted(ctx context.Context, r *engine.Run, keys *partition.Keys) error {
+func (la lexicalAdoption) reviewAdopted(ctx context.Context, r *engine.Run, keys *partition.Keys) error {
 	before := r.Report.Problems()
-	err := reverse{x}.lostEntries(ctx, r, keys, func(lost []pair) error {
-		wrong, err := reverse{x}.scoresOf(ctx, keys, lost)
+	err := reverse{la.x}.lostEntries(ctx, r, keys, func(lost []pair) error {
+		wrong, err := reverse{la.x}.scoresOf(ctx, keys, lost)
 		if err != nil {
 			return err
 		}
 		for _, p := range lost {
-			problem := maintain.Problem{Kind: maintain.Stale, ID: p.id, Found: x.describe(p.member) + ", " + foundSeveral}
+			problem := maintain.Problem{Kind: maintain.Stale, ID: p.id, Found: la.x.describe(p.member) + ", " + foundSeveral}
 			score, moved := wrong[p.member]
 			switch {
 			case p.id == "":
 				problem = maintain.Problem{Kind: maintain.Dangling, Found: fmt.Sprintf("%q, %s", p.member, foundUnreadable)}
 			case moved:
-				problem.Found = fmt.Sprintf("%s with the score %g, which is not 0", x.describe(p.member), score)
+				problem.Found = fmt.Sprintf("%s with the score %g, which is not 0", la.x.describe(p.member), score)
 			}
 			r.Found(problem)
 		}
@@ -120,7 +125,7 @@ func (x *Lexical) reviewAdopted(ctx context.Context, r *engine.Run, keys *partit
 	if err != nil {
 		return err
 	}
-	all, err := x.set.Client.Do(ctx, x.set.Client.B().Zcard().Key(keys.Index).Build()).AsInt64()
+	all, err := la.x.set.Client.Do(ctx, la.x.set.Client.B().Zcard().Key(keys.Index).Build()).AsInt64()
 	if err != nil {
 		return err
 	}

@@ -89,12 +89,12 @@ func (c *Composite) hashMember() HashMember {
 
 // PutHash sets fields of a hash and puts its entry in one script: see Composite.PutHash.
 func (x *Numeric[N]) PutHash(ctx context.Context, id, key string, fields map[string]string) error {
-	return x.newTarget().putHash(ctx, hashWrite{id: id, key: key, fields: fields, needs: []string{x.column.Name}, value: x.scoreOf}, numericPutLua)
+	return x.maintenance().newTarget().putHash(ctx, hashWrite{id: id, key: key, fields: fields, needs: []string{x.column.Name}, value: x.scoreOf}, numericPutLua)
 }
 
 // RemoveHash removes a hash and its entry in one script: see Composite.RemoveHash.
 func (x *Numeric[N]) RemoveHash(ctx context.Context, id, key string) (bool, error) {
-	return x.newTarget().removeHash(ctx, id, key, numericRemoveLua)
+	return x.maintenance().newTarget().removeHash(ctx, id, key, numericRemoveLua)
 }
 
 // PartitionKey returns the key of the sorted set that has the entry of an id: that of the

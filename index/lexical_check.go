@@ -13,21 +13,21 @@ import (
 
 // lexicalCheck compares a lexicographic index with its reverse index.
 type lexicalCheck struct {
-	*checker
-	x *Lexical
+	checker *checker
+	x       *Lexical
 }
 
 func (c lexicalCheck) run(ctx context.Context) error {
-	err := c.Content(ctx, c.set, pageSize, func(i int, page []string) (int, error) { return c.content(ctx, &c.set.Keys[i], page) })
+	err := c.checker.engine.Content(ctx, c.checker.target.set, pageSize, func(i int, page []string) (int, error) { return c.content(ctx, &c.checker.target.set.Keys[i], page) })
 	if err != nil {
 		return err
 	}
-	if c.repair {
+	if c.checker.repair {
 		if err := c.restoreLost(ctx); err != nil {
 			return err
 		}
 	}
-	return c.Entries(ctx, c.set, pageSize, func(i int, page []string) (int, error) { return c.members(ctx, &c.set.Keys[i], page) })
+	return c.checker.engine.Entries(ctx, c.checker.target.set, pageSize, func(i int, page []string) (int, error) { return c.members(ctx, &c.checker.target.set.Keys[i], page) })
 }
 
 // repairs are what repair.lua does in a partition.
@@ -37,15 +37,15 @@ func (r *repairs) add(what, id, member string) { *r = append(*r, what, id, membe
 
 // apply runs repair.lua, in a Repair.
 func (c lexicalCheck) apply(ctx context.Context, keys *partition.Keys, todo repairs) error {
-	if !c.repair {
+	if !c.checker.repair {
 		return nil
 	}
 	for some := range slices.Chunk(todo, 3*repairBatch) {
-		n, err := c.x.repair.Run(ctx, c.set.Client, keys.All(), append(c.set.Args(), some...)).AsInt64()
+		n, err := c.x.repair.Run(ctx, c.checker.target.set.Client, keys.All(), append(c.checker.target.set.Args(), some...)).AsInt64()
 		if err != nil {
 			return err
 		}
-		c.Report.Repaired += n
+		c.checker.engine.Report.Repaired += n
 	}
 	return nil
 }
@@ -56,20 +56,20 @@ func (c lexicalCheck) content(ctx context.Context, keys *partition.Keys, pairs [
 	for i := 0; i+1 < len(pairs); i += 2 {
 		ids, members = append(ids, pairs[i]), append(members, pairs[i+1])
 	}
-	scores, err := c.set.Client.Do(ctx, c.set.Client.B().Zmscore().Key(keys.Index).Member(members...).Build()).ToArray()
+	scores, err := c.checker.target.set.Client.Do(ctx, c.checker.target.set.Client.B().Zmscore().Key(keys.Index).Member(members...).Build()).ToArray()
 	if err != nil {
 		return 0, err
 	}
 	var known map[string]bool
-	if c.src.Lookup != nil {
-		if known, err = c.known(ctx, ids); err != nil {
+	if c.checker.src.Lookup != nil {
+		if known, err = c.checker.known(ctx, ids); err != nil {
 			return 0, err
 		}
 	}
 	var todo repairs
 	var gone []string
 	for i, id := range ids {
-		p := maintain.Problem{ID: id, Want: c.describe(members[i])}
+		p := maintain.Problem{ID: id, Want: c.checker.target.describe(members[i])}
 		owner, wrong := c.x.id(members[i])
 		score, absent := scores[i].AsFloat64()
 		switch {
@@ -88,27 +88,27 @@ func (c lexicalCheck) content(ctx context.Context, keys *partition.Keys, pairs [
 		default:
 			continue
 		}
-		c.Found(p)
+		c.checker.engine.Found(p)
 	}
 	if err := c.apply(ctx, keys, todo); err != nil {
 		return 0, err
 	}
-	return len(ids), c.recheck(ctx, gone)
+	return len(ids), c.checker.recheck(ctx, gone)
 }
 
 // restoreLost puts entries into the reverse index that are not in it.
 func (c lexicalCheck) restoreLost(ctx context.Context) error {
-	for i := range c.set.Keys {
-		keys := &c.set.Keys[i]
-		err := reverse{c.x}.restorable(ctx, c.Run, keys, func(only []pair) error {
+	for i := range c.checker.target.set.Keys {
+		keys := &c.checker.target.set.Keys[i]
+		err := reverse{c.x}.restorable(ctx, c.checker.engine, keys, func(only []pair) error {
 			var todo repairs
 			var pairs []string
 			for _, p := range only {
-				c.Found(c.lost(keys, p))
+				c.checker.engine.Found(c.lost(keys, p))
 				todo.add("keep", p.id, p.member)
 				pairs = append(pairs, p.id, p.member)
 			}
-			c.Report.Checked += int64(len(only))
+			c.checker.engine.Report.Checked += int64(len(only))
 			if err := c.apply(ctx, keys, todo); err != nil {
 				return err
 			}
@@ -125,7 +125,7 @@ func (c lexicalCheck) restoreLost(ctx context.Context) error {
 
 // lost is the problem of an entry that is not in the reverse index.
 func (c lexicalCheck) lost(keys *partition.Keys, p pair) maintain.Problem {
-	return maintain.Problem{Kind: maintain.Missing, ID: p.id, Want: fmt.Sprintf("%s in %s", c.describe(p.member), keys.Content)}
+	return maintain.Problem{Kind: maintain.Missing, ID: p.id, Want: fmt.Sprintf("%s in %s", c.checker.target.describe(p.member), keys.Content)}
 }
 
 // members compares members of the sorted set with the reverse index.
@@ -137,7 +137,7 @@ func (c lexicalCheck) members(ctx context.Context, keys *partition.Keys, scores 
 		id, err := c.x.id(scores[i])
 		if err != nil {
 			orphans++
-			c.Found(maintain.Problem{Kind: maintain.Dangling, Found: fmt.Sprintf("%q", scores[i])})
+			c.checker.engine.Found(maintain.Problem{Kind: maintain.Dangling, Found: fmt.Sprintf("%q", scores[i])})
 			todo.add("drop", "", scores[i])
 			continue
 		}
@@ -156,7 +156,7 @@ func (c lexicalCheck) members(ctx context.Context, keys *partition.Keys, scores 
 			return 0, err
 		case content != p.member:
 			orphans++
-			c.Found(maintain.Problem{Kind: maintain.Stale, ID: p.id, Found: c.describe(p.member), Want: c.describe(content)})
+			c.checker.engine.Found(maintain.Problem{Kind: maintain.Stale, ID: p.id, Found: c.checker.target.describe(p.member), Want: c.checker.target.describe(content)})
 			todo.add("drop", p.id, p.member)
 		}
 	}
@@ -173,17 +173,17 @@ func (c lexicalCheck) stillLost(ctx context.Context, keys *partition.Keys, lost 
 		return nil
 	}
 	var known map[string]bool
-	if c.src.Lookup != nil {
+	if c.checker.src.Lookup != nil {
 		ids := make([]string, len(lost))
 		for i, p := range lost {
 			ids[i] = p.id
 		}
 		var err error
-		if known, err = c.known(ctx, ids); err != nil {
+		if known, err = c.checker.known(ctx, ids); err != nil {
 			return err
 		}
 		// What it changes is counted below.
-		if _, err := c.repairer.recheck(ctx, ids); err != nil {
+		if _, err := c.checker.repairer.recheck(ctx, ids); err != nil {
 			return err
 		}
 	}
@@ -196,18 +196,18 @@ func (c lexicalCheck) stillLost(ctx context.Context, keys *partition.Keys, lost 
 		content, _ := now[i].ToString() // empty where it is still not there
 		switch {
 		case known != nil && !known[p.id]:
-			c.Found(maintain.Problem{Kind: maintain.Dangling, ID: p.id, Found: c.describe(p.member)})
+			c.checker.engine.Found(maintain.Problem{Kind: maintain.Dangling, ID: p.id, Found: c.checker.target.describe(p.member)})
 			todo.add("drop", p.id, p.member)
-		case !c.repair:
-			c.Found(c.lost(keys, p))
+		case !c.checker.repair:
+			c.checker.engine.Found(c.lost(keys, p))
 		case content == p.member:
-			c.Found(c.lost(keys, p))
-			c.Report.Repaired++
+			c.checker.engine.Found(c.lost(keys, p))
+			c.checker.engine.Report.Repaired++
 		case content != "":
-			c.Found(maintain.Problem{Kind: maintain.Stale, ID: p.id, Found: c.describe(p.member), Want: c.describe(content)})
+			c.checker.engine.Found(maintain.Problem{Kind: maintain.Stale, ID: p.id, Found: c.checker.target.describe(p.member), Want: c.checker.target.describe(content)})
 			todo.add("drop", p.id, p.member)
 		default:
-			c.Found(maintain.Problem{Kind: maintain.Stale, ID: p.id, Found: c.describe(p.member) + ", " + foundSeveral})
+			c.checker.engine.Found(maintain.Problem{Kind: maintain.Stale, ID: p.id, Found: c.checker.target.describe(p.member) + ", " + foundSeveral})
 		}
 	}
 	return c.apply(ctx, keys, todo)

@@ -23,7 +23,7 @@ const maxLost = 4 << 20
 type pair struct{ id, member string }
 
 // reverse reads the reverse index of an index.
-type reverse struct{ *Lexical }
+type reverse struct{ x *Lexical }
 
 // contents returns what the reverse index has for the ids of entries.
 func (x reverse) contents(ctx context.Context, keys *partition.Keys, pairs []pair) ([]rueidis.RedisMessage, error) {
@@ -34,14 +34,14 @@ func (x reverse) contents(ctx context.Context, keys *partition.Keys, pairs []pai
 	for i, p := range pairs {
 		ids[i] = p.id
 	}
-	return x.set.Client.Do(ctx, x.set.Client.B().Hmget().Key(keys.Content).Field(ids...).Build()).ToArray()
+	return x.x.set.Client.Do(ctx, x.x.set.Client.B().Hmget().Key(keys.Content).Field(ids...).Build()).ToArray()
 }
 
 // lostEntries calls a function with the entries of a partition that are not in the
 // reverse index, and with those that cannot be read, whose id is empty: in pages, and
 // possibly an entry twice.
 func (x reverse) lostEntries(ctx context.Context, r *engine.Run, keys *partition.Keys, page func([]pair) error) error {
-	for some, err := range scan.SortedSet(ctx, x.set.Client, keys.Index, pageSize) {
+	for some, err := range scan.SortedSet(ctx, x.x.set.Client, keys.Index, pageSize) {
 		if err != nil {
 			return err
 		}
@@ -63,8 +63,8 @@ func (x reverse) lostEntries(ctx context.Context, r *engine.Run, keys *partition
 func (x reverse) lostOf(ctx context.Context, keys *partition.Keys, scores []string) ([]pair, error) {
 	var lost, all []pair
 	for i := 0; i+1 < len(scores); i += 2 {
-		id, err := x.id(scores[i])
-		if err != nil || checkID(id) != nil || x.set.Of(id).Index != keys.Index {
+		id, err := x.x.id(scores[i])
+		if err != nil || checkID(id) != nil || x.x.set.Of(id).Index != keys.Index {
 			lost = append(lost, pair{"", scores[i]})
 			continue
 		}
@@ -86,11 +86,11 @@ func (x reverse) lostOf(ctx context.Context, keys *partition.Keys, scores []stri
 // reverse index and that are the only ones of their ids.
 func (x reverse) restorable(ctx context.Context, r *engine.Run, keys *partition.Keys, restore func([]pair) error) error {
 	// Each entry is in the reverse index, or one too many.
-	entries, err := x.set.Client.Do(ctx, x.set.Client.B().Zcard().Key(keys.Index).Build()).AsInt64()
+	entries, err := x.x.set.Client.Do(ctx, x.x.set.Client.B().Zcard().Key(keys.Index).Build()).AsInt64()
 	if err != nil {
 		return err
 	}
-	known, err := x.set.Client.Do(ctx, x.set.Client.B().Hlen().Key(keys.Content).Build()).AsInt64()
+	known, err := x.x.set.Client.Do(ctx, x.x.set.Client.B().Hlen().Key(keys.Content).Build()).AsInt64()
 	if err != nil || entries <= known {
 		return err
 	}
@@ -150,7 +150,7 @@ func (x reverse) scoresOf(ctx context.Context, keys *partition.Keys, pairs []pai
 	for i, p := range pairs {
 		members[i] = p.member
 	}
-	scores, err := x.set.Client.Do(ctx, x.set.Client.B().Zmscore().Key(keys.Index).Member(members...).Build()).ToArray()
+	scores, err := x.x.set.Client.Do(ctx, x.x.set.Client.B().Zmscore().Key(keys.Index).Member(members...).Build()).ToArray()
 	if err != nil {
 		return nil, err
 	}

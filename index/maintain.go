@@ -31,8 +31,8 @@ type target struct {
 
 // checker is a Verify or Repair under way.
 type checker struct {
-	*target
-	*engine.Run
+	target   *target
+	engine   *engine.Run
 	src      Source[string] // may be empty
 	repair   bool
 	repairer *repairer // of a Repair with a source, else nil
@@ -44,7 +44,7 @@ var errLookup = errors.New("Repair needs a source with Lookup, to compare again 
 func (t *target) verify(ctx context.Context, src *Source[string], opt maintain.Options) (maintain.Report, error) {
 	c := t.checker(src, opt)
 	err := c.run(ctx)
-	return c.Report, t.wrap(ctx, err)
+	return c.engine.Report, t.wrap(ctx, err)
 }
 
 // repair repairs an index, with a source or, where src is nil, by what it has itself.
@@ -63,11 +63,11 @@ func (t *target) repair(ctx context.Context, src *Source[string], opt maintain.O
 			return c.run(ctx)
 		})
 	}
-	return c.Report, t.wrap(ctx, err)
+	return c.engine.Report, t.wrap(ctx, err)
 }
 
 func (t *target) checker(src *Source[string], opt maintain.Options) *checker {
-	c := &checker{target: t, Run: engine.Start(opt)}
+	c := &checker{target: t, engine: engine.Start(opt)}
 	if src != nil {
 		c.src = *src
 	}
@@ -75,16 +75,16 @@ func (t *target) checker(src *Source[string], opt maintain.Options) *checker {
 }
 
 func (c *checker) run(ctx context.Context) (err error) {
-	if err := c.set.Check(ctx); err != nil {
+	if err := c.target.set.Check(ctx); err != nil {
 		return err
 	}
-	if c.Total, err = c.total(ctx); err != nil {
+	if c.engine.Total, err = c.target.total(ctx); err != nil {
 		return err
 	}
-	if err := c.tracker.Leftovers(ctx, c.Run, c.repair); err != nil {
+	if err := c.target.tracker.Leftovers(ctx, c.engine, c.repair); err != nil {
 		return err
 	}
-	if err := c.entries(ctx, c); err != nil || c.src.All == nil {
+	if err := c.target.entries(ctx, c); err != nil || c.src.All == nil {
 		return err
 	}
 	return c.objects(ctx)
@@ -101,17 +101,17 @@ func (c *checker) objects(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return c.Step(ctx, n)
+		return c.engine.Step(ctx, n)
 	}
 	for o, err := range c.src.All(ctx) {
 		if err != nil {
 			return err
 		}
 		if o.Err == nil {
-			o.Err = c.check(o.ID, o.Value)
+			o.Err = c.target.check(o.ID, o.Value)
 		}
 		if o.Err != nil {
-			c.Found(maintain.Problem{Kind: maintain.Invalid, ID: o.ID, Found: o.Err.Error()})
+			c.engine.Found(maintain.Problem{Kind: maintain.Invalid, ID: o.ID, Found: o.Err.Error()})
 			invalid++
 		} else {
 			ids, wants = append(ids, o.ID), append(wants, o.Value)
@@ -131,7 +131,7 @@ func (c *checker) compare(ctx context.Context, ids, wants []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	found, err := c.values(ctx, ids)
+	found, err := c.target.values(ctx, ids)
 	if err != nil {
 		return err
 	}
@@ -140,11 +140,11 @@ func (c *checker) compare(ctx context.Context, ids, wants []string) error {
 		if found[i] == wants[i] {
 			continue
 		}
-		p := maintain.Problem{Kind: maintain.Missing, ID: id, Want: c.describe(wants[i])}
+		p := maintain.Problem{Kind: maintain.Missing, ID: id, Want: c.target.describe(wants[i])}
 		if found[i] != "" {
-			p.Kind, p.Found = maintain.Stale, c.describe(found[i])
+			p.Kind, p.Found = maintain.Stale, c.target.describe(found[i])
 		}
-		c.Found(p)
+		c.engine.Found(p)
 		wrong = append(wrong, id)
 	}
 	return c.recheck(ctx, wrong)
@@ -153,7 +153,7 @@ func (c *checker) compare(ctx context.Context, ids, wants []string) error {
 // recheck makes ids agree with their objects, in a Repair with a source.
 func (c *checker) recheck(ctx context.Context, ids []string) error {
 	n, err := c.repairer.recheck(ctx, ids)
-	c.Report.Repaired += n
+	c.engine.Report.Repaired += n
 	return err
 }
 

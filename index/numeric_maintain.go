@@ -16,25 +16,31 @@ import (
 // and with Lookup it finds entries without an object. A numeric index has nothing of its
 // own to disagree with, so it needs a source.
 func (x *Numeric[N]) Verify(ctx context.Context, src *Source[N], opt maintain.Options) (maintain.Report, error) {
-	return x.newTarget().verify(ctx, x.source(src), opt)
+	return x.maintenance().newTarget().verify(ctx, x.maintenance().source(src), opt)
 }
 
 // Repair finds what Verify finds and gives the entries the numbers of their objects.
 // Each entry is compared again in the step that changes it, so that concurrent writes
 // stay. The source needs its Lookup.
 func (x *Numeric[N]) Repair(ctx context.Context, src *Source[N], opt maintain.Options) (maintain.Report, error) {
-	return x.newTarget().repair(ctx, x.source(src), opt)
+	return x.maintenance().newTarget().repair(ctx, x.maintenance().source(src), opt)
 }
 
 // Rebuild makes the index anew from a source, next to the old one, which serves until
 // the new one replaces it: in one step that has caught up with all that was written
 // meanwhile. See Lexical.Rebuild.
 func (x *Numeric[N]) Rebuild(ctx context.Context, src Source[N], opt maintain.Options) (maintain.Report, error) {
-	return x.newTarget().rebuild(ctx, *x.source(&src), opt)
+	return x.maintenance().newTarget().rebuild(ctx, *x.maintenance().source(&src), opt)
 }
 
+// numericTarget is a numeric index as Verify, Repair and Rebuild see it: with the scores as
+// texts.
+type numericTarget[N Number] struct{ x *Numeric[N] }
+
+func (x *Numeric[N]) maintenance() numericTarget[N] { return numericTarget[N]{x} }
+
 // source returns a source of scores.
-func (x *Numeric[N]) source(src *Source[N]) *Source[string] {
+func (nt numericTarget[N]) source(src *Source[N]) *Source[string] {
 	if src == nil {
 		src = &Source[N]{}
 	}
@@ -45,18 +51,18 @@ func (x *Numeric[N]) source(src *Source[N]) *Source[string] {
 }
 
 // newTarget adapts the index to the maintenance engine.
-func (x *Numeric[N]) newTarget() *target {
+func (nt numericTarget[N]) newTarget() *target {
 	return &target{
-		set: x.set, tracker: engine.NewTracker(x.set, nil),
+		set: nt.x.set, tracker: engine.NewTracker(nt.x.set, nil),
 		watch: partition.NewScript(numericWatchLua), replace: partition.NewScript(numericReplaceLua),
 		fill: partition.NewScript(numericFillLua), finish: engine.NewFinish(numericFinishLua),
-		total:    x.Len,
-		entries:  x.withoutObject,
-		values:   x.scores,
+		total:    nt.x.Len,
+		entries:  nt.withoutObject,
+		values:   nt.scores,
 		check:    func(string, string) error { return nil },
 		describe: func(score string) string { return score },
 		normal:   normalScore,
-		wrap:     x.wrap,
+		wrap:     nt.x.wrap,
 	}
 }
 
@@ -70,13 +76,13 @@ func normalScore(score string) string {
 }
 
 // scores returns the score of each id.
-func (x *Numeric[N]) scores(ctx context.Context, ids []string) ([]string, error) {
+func (nt numericTarget[N]) scores(ctx context.Context, ids []string) ([]string, error) {
 	commands := make(rueidis.Commands, len(ids))
 	for i, id := range ids {
-		commands[i] = x.set.Client.B().Zscore().Key(x.set.Of(id).Index).Member(id).Build()
+		commands[i] = nt.x.set.Client.B().Zscore().Key(nt.x.set.Of(id).Index).Member(id).Build()
 	}
 	scores := make([]string, len(ids))
-	for i, r := range x.set.Client.DoMulti(ctx, commands...) {
+	for i, r := range nt.x.set.Client.DoMulti(ctx, commands...) {
 		score, err := r.ToString()
 		if err != nil && !rueidis.IsRedisNil(err) {
 			return nil, err
@@ -87,11 +93,11 @@ func (x *Numeric[N]) scores(ctx context.Context, ids []string) ([]string, error)
 }
 
 // withoutObject looks for entries without an object.
-func (x *Numeric[N]) withoutObject(ctx context.Context, c *checker) error {
+func (nt numericTarget[N]) withoutObject(ctx context.Context, c *checker) error {
 	if c.src.Lookup == nil {
 		return nil
 	}
-	return c.Entries(ctx, x.set, pageSize, func(_ int, pairs []string) (int, error) {
+	return c.engine.Entries(ctx, nt.x.set, pageSize, func(_ int, pairs []string) (int, error) {
 		var ids []string
 		score := map[string]string{}
 		for i := 0; i+1 < len(pairs); i += 2 {
@@ -104,7 +110,7 @@ func (x *Numeric[N]) withoutObject(ctx context.Context, c *checker) error {
 		var gone []string
 		for _, id := range ids {
 			if !known[id] {
-				c.Found(maintain.Problem{Kind: maintain.Dangling, ID: id, Found: normalScore(score[id])})
+				c.engine.Found(maintain.Problem{Kind: maintain.Dangling, ID: id, Found: normalScore(score[id])})
 				gone = append(gone, id)
 			}
 		}

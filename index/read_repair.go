@@ -58,7 +58,7 @@ func (x *Numeric[N]) Fetch(ctx context.Context, entries []NumericEntry[N], opt F
 	for i, e := range entries {
 		pairs[i] = pair{e.ID, scoreText(e.Number)}
 	}
-	f := hashFetch{target: x.newTarget(), opt: opt, needs: []string{x.column.Name}, value: x.scoreOf}
+	f := hashFetch{target: x.maintenance().newTarget(), opt: opt, needs: []string{x.column.Name}, value: x.scoreOf}
 	return f.run(ctx, pairs)
 }
 
@@ -270,7 +270,7 @@ func (f *hashFetch) orphans(ctx context.Context, r *engine.Run, keys *partition.
 	if err != nil {
 		return err
 	}
-	c := lexicalCheck{&checker{target: f.target, Run: r, repair: f.opt.Repair}, f.lexical}
+	c := lexicalCheck{&checker{target: f.target, engine: r, repair: f.opt.Repair}, f.lexical}
 	var todo repairs
 	for i, e := range read {
 		content := members[2*i+1]

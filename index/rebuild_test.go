@@ -158,7 +158,7 @@ func TestKilledNumericRebuild(t *testing.T) {
 		err = x.Put(ctx, "1", 1)
 	}
 	if err == nil {
-		err = x.newTarget().tracker.Begin(ctx, "killed")
+		err = x.maintenance().newTarget().tracker.Begin(ctx, "killed")
 	}
 	if err == nil {
 		err = x.Put(ctx, "1", 1)

@@ -55,7 +55,7 @@ type Page struct {
 }
 
 // Board keeps its jobs in Redis.
-type Board struct{ *model.Store[Job] }
+type Board struct{ Store *model.Store[Job] }
 
 func open(client rueidis.Client) (Board, error) {
 	jobs, err := model.New[Job](client, model.Options{Name: "job"})
@@ -83,9 +83,9 @@ func (b Board) query(f Filter) *model.Query[Job] {
 		conds = append(conds, model.AtLeast("salary", f.Salary))
 	}
 	if f.BySalary {
-		return b.Find(conds...).OrderBy("salary desc")
+		return b.Store.Find(conds...).OrderBy("salary desc")
 	}
-	return b.Find(conds...).Newest()
+	return b.Store.Find(conds...).Newest()
 }
 
 // Search returns a page of the jobs that fit a filter, after the page before, and counts
@@ -135,7 +135,7 @@ func run(ctx context.Context, client rueidis.Client, out io.Writer) error {
 		{Title: "Database developer", Company: "Acme", City: "Paris", Level: "junior", Tags: []string{"redis"}, Remote: true, Salary: 55},
 		{Title: "Gardener", Company: "Flora", City: "Berlin", Level: "junior", Salary: 30},
 	} {
-		if _, err := board.Create(ctx, job); err != nil {
+		if _, err := board.Store.Create(ctx, job); err != nil {
 			return err
 		}
 	}

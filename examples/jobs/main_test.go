@@ -41,19 +41,19 @@ func TestBoard(t *testing.T) {
 		b := exampletest.Must[Board](t)(open(client))
 		jobs := map[int64]Job{}
 		for range rapid.IntRange(0, 40).Draw(t, "jobs") {
-			job := exampletest.Must[Job](t)(b.Create(ctx, drawJob(t)))
+			job := exampletest.Must[Job](t)(b.Store.Create(ctx, drawJob(t)))
 			jobs[job.ID] = job
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"post": func(t *rapid.T) {
-				job := exampletest.Must[Job](t)(b.Create(ctx, drawJob(t)))
+				job := exampletest.Must[Job](t)(b.Store.Create(ctx, drawJob(t)))
 				jobs[job.ID] = job
 			},
 			"change": func(t *rapid.T) {
 				job := drawJob(t)
 				job.ID = rapid.Int64Range(1, int64(len(jobs)+2)).Draw(t, "id")
 				_, known := jobs[job.ID]
-				if _, err := b.Save(ctx, job); known && err != nil || !known && !errors.Is(err, model.ErrNotFound) {
+				if _, err := b.Store.Save(ctx, job); known && err != nil || !known && !errors.Is(err, model.ErrNotFound) {
 					t.Fatalf("change %d: %v", job.ID, err)
 				}
 				if known {
@@ -63,7 +63,7 @@ func TestBoard(t *testing.T) {
 			"remove": func(t *rapid.T) {
 				id := rapid.Int64Range(1, int64(len(jobs)+2)).Draw(t, "id")
 				_, known := jobs[id]
-				if err := b.Delete(ctx, strconv.FormatInt(id, 10)); known && err != nil || !known && !errors.Is(err, model.ErrNotFound) {
+				if err := b.Store.Delete(ctx, strconv.FormatInt(id, 10)); known && err != nil || !known && !errors.Is(err, model.ErrNotFound) {
 					t.Fatalf("remove %d: %v", id, err)
 				}
 				delete(jobs, id)

@@ -121,7 +121,7 @@ func (x *points) sideOf(d int, s Side, low, high *place) (empty bool, err error)
 // block returns the box between two corners.
 func (x *points) block(low, high []place) block {
 	b := block{low: make([]uint64, len(low)), high: make([]uint64, len(low))}
-	at := x.bytes
+	at := x.layout.bytes
 	for d := range x.axes {
 		b.low[d], b.high[d] = low[d].code, high[d].code
 		if x.axes[d].Type == Float {
@@ -129,7 +129,7 @@ func (x *points) block(low, high []place) block {
 			at += 8
 		}
 	}
-	b.from, b.to = x.interleave(b.low), x.interleave(b.high)
+	b.from, b.to = x.layout.interleave(b.low), x.layout.interleave(b.high)
 	return b
 }
 
@@ -147,7 +147,7 @@ func (x *points) open(b *block) []uint64 {
 
 // holds reports whether a member is in the block, given its number.
 func (x *points) holds(b *block, z []uint64, member string) bool {
-	if !x.within(z, b.from, b.to) {
+	if !x.layout.within(z, b.from, b.to) {
 		return false
 	}
 	for i := range b.exact {
@@ -162,7 +162,7 @@ func (x *points) holds(b *block, z []uint64, member string) bool {
 // surely reports whether all points of a cell are in the block, also floats that their
 // codes do not distinguish.
 func (x *points) surely(b *block, c *cell) bool {
-	if !x.full(c) {
+	if !x.layout.full(c) {
 		return false
 	}
 	for _, e := range b.exact {
@@ -193,22 +193,22 @@ func (x *points) regionOf(blocks []block) region {
 func (x *points) covering(blocks []block, n int) []span {
 	var spans []span
 	for i := range blocks {
-		spans = append(spans, x.cover(blocks[i].low, x.open(&blocks[i]), max(1, n/len(blocks)))...)
+		spans = append(spans, x.layout.cover(blocks[i].low, x.open(&blocks[i]), max(1, n/len(blocks)))...)
 	}
 	if len(blocks) > 1 {
-		spans = x.joinOverlaps(spans)
+		spans = x.conversion().joinOverlaps(spans)
 	}
 	return spans
 }
 
 // keep returns a filter for the members in the region. It is for one reader at a time.
 func (x *points) keep(r *region) func(member string) bool {
-	z := make([]uint64, x.words)
+	z := make([]uint64, x.layout.words)
 	return func(member string) bool {
 		if len(member) < x.head {
 			return false
 		}
-		x.read(z, member)
+		x.layout.read(z, member)
 		for i := range r.blocks {
 			if x.holds(&r.blocks[i], z, member) {
 				return r.also == nil || r.also(member)

@@ -119,9 +119,9 @@ func TestQueryAgainstBruteForce(t *testing.T) {
 		})
 		dims = x.Dims()
 		if rapid.Bool().Draw(t, "skip") {
-			x.minWaste, x.minGap = 0, rapid.SampledFrom([]float64{0.5, 3}).Draw(t, "gap")
+			x.reader.minWaste, x.reader.minGap = 0, rapid.SampledFrom([]float64{0.5, 3}).Draw(t, "gap")
 		}
-		x.firstRead = rapid.SampledFrom([]int{1, 3, firstRead}).Draw(t, "first")
+		x.reader.firstRead = rapid.SampledFrom([]int{1, 3, firstRead}).Draw(t, "first")
 		anyID := rapid.OneOf(rapid.StringN(1, 3, 8), rapid.Custom(func(t *rapid.T) string {
 			return string(rapid.SliceOfN(rapid.Byte(), 1, 3).Draw(t, "bytes"))
 		}), rapid.SampledFrom([]string{"\x00", "\xff\xff", "[", "a", "b"}))
@@ -131,7 +131,7 @@ func TestQueryAgainstBruteForce(t *testing.T) {
 			for range rapid.IntRange(0, 120).Draw(t, "points") {
 				values := make([]any, len(dims))
 				for d := range values {
-					values[d] = anyValue(t, &x.axes[d])
+					values[d] = anyValue(t, &x.reader.points.axes[d])
 				}
 				id := anyID.Draw(t, "id")
 				batch[id], model[id] = values, values
@@ -150,7 +150,7 @@ func TestQueryAgainstBruteForce(t *testing.T) {
 		for range 3 {
 			box := make(Box, len(dims))
 			for d := range box {
-				box[d] = anySide(t, &x.axes[d])
+				box[d] = anySide(t, &x.reader.points.axes[d])
 			}
 			checkBox(t, x, model, box)
 		}
@@ -189,7 +189,7 @@ func checkBox(t *rapid.T, x *Index, model map[string][]any, box Box) {
 	if n, err := x.Estimate(ctx, box); err != nil || n < 0 || n > int64(len(model)) {
 		t.Fatalf("%v: estimated %d, %v", box, n, err)
 	}
-	if e, err := x.Explain(ctx, box); err != nil || e.Returned != int64(len(want)) || len(e.Ranges) > x.maxRanges+min(x.maxRanges, coarseRanges) {
+	if e, err := x.Explain(ctx, box); err != nil || e.Returned != int64(len(want)) || len(e.Ranges) > x.reader.points.maxRanges+min(x.reader.points.maxRanges, coarseRanges) {
 		t.Fatalf("%v: explained %+v, %v", box, e, err)
 	}
 	// In pages, from both ends.

@@ -139,7 +139,7 @@ func TestTutorialBox(t *testing.T) {
 	t.Parallel()
 	x := offline(t, "x:int(0..400),y:int(0..400)")
 	low, high := []uint64{50, 100}, []uint64{100, 300}
-	names, squares := tutorialSquares(&x.layout, low, high, 6)
+	names, squares := tutorialSquares(&x.reader.points.layout, low, high, 6)
 	if want := []string{"0,1", "0,2", "0,3", "0,4", "1,1", "1,2", "1,3", "1,4"}; !slices.Equal(names, want) {
 		t.Errorf("got the squares %v, want %v", names, want)
 	}
@@ -154,10 +154,10 @@ func TestTutorialBox(t *testing.T) {
 	}
 	// As many ranges of our own read a third less.
 	read := 0.0
-	for _, s := range x.cover(low, high, 8) {
+	for _, s := range x.reader.points.layout.cover(low, high, 8) {
 		read += s.length
 	}
-	ours := read / x.length([]uint64{0}, []uint64{lowBits(12)})
+	ours := read / x.reader.points.layout.length([]uint64{0}, []uint64{lowBits(12)})
 	if ours > 8*0.67 {
 		t.Errorf("8 ranges read as much as %.1f squares", ours)
 	}

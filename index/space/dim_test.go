@@ -111,18 +111,18 @@ func TestValues(t *testing.T) {
 	x := offline(t, "i:int(-10..10),p:decimal(2)(0..1000),f:float(-1..1),t:time(2020-01-01..2030-01-01)")
 	when := time.Date(2026, 11, 21, 10, 0, 0, 123456789, time.FixedZone("", 3600))
 	good := []any{-3, "28.44", 0.1, when}
-	m, err := x.member("90", good)
+	m, err := x.reader.points.member("90", good)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := x.entry(m)
+	e, err := x.reader.points.entry(m)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if e.ID != "90" || e.Values[0] != int64(-3) || e.Values[1] != decimal.New(2844, 2) || e.Values[2] != 0.1 || !e.Values[3].(time.Time).Equal(when) {
 		t.Errorf("got %v", e)
 	}
-	if got := x.describe(m.Member); got != "i=-3 p=28.44 f=0.1 t=2026-11-21T09:00:00.123456789Z" {
+	if got := x.reader.points.describe(m.Member); got != "i=-3 p=28.44 f=0.1 t=2026-11-21T09:00:00.123456789Z" {
 		t.Errorf("described as %s", got)
 	}
 	for _, same := range [][]any{
@@ -251,8 +251,8 @@ func anyDim() *rapid.Generator[Dim] {
 func TestNegativeZero(t *testing.T) {
 	t.Parallel()
 	x := offline(t, "f:float(-1..1)")
-	zero, err := x.member("a", []any{0.0})
-	minus, err2 := x.member("a", []any{math.Copysign(0, -1)})
+	zero, err := x.reader.points.member("a", []any{0.0})
+	minus, err2 := x.reader.points.member("a", []any{math.Copysign(0, -1)})
 	if err != nil || err2 != nil || zero != minus {
 		t.Errorf("%q, %v and %q, %v", zero.Member, err, minus.Member, err2)
 	}

@@ -55,12 +55,12 @@ const (
 // Explain runs a query as Select does, and reports what it reads. It also samples
 // points of the whole index for a picture: see Plane.
 func (x *Index) Explain(ctx context.Context, box Box) (*Explanation, error) {
-	blocks, err := x.blocksOf(box)
+	blocks, err := x.reader.points.blocksOf(box)
 	if err != nil {
-		return nil, x.named(err)
+		return nil, x.reader.named(err)
 	}
-	if err := x.set.Check(ctx); err != nil {
-		return nil, x.named(err)
+	if err := x.reader.set.Check(ctx); err != nil {
+		return nil, x.reader.named(err)
 	}
 	e := &Explanation{x: x, blocks: blocks}
 	if len(blocks) > 0 {
@@ -74,18 +74,18 @@ func (x *Index) Explain(ctx context.Context, box Box) (*Explanation, error) {
 // read runs the query, and notes what it reads.
 func (e *Explanation) read(ctx context.Context) error {
 	x := e.x
-	r := x.regionOf(e.blocks)
-	keep := x.keep(&r)
+	r := x.reader.points.regionOf(e.blocks)
+	keep := x.reader.points.keep(&r)
 	var log readLog
-	z := make([]uint64, x.words)
-	for m, err := range x.read(ctx, &r, index.Page{}, &log) {
+	z := make([]uint64, x.reader.points.layout.words)
+	for m, err := range x.reader.read(ctx, &r, index.Page{}, &log) {
 		if err != nil {
 			return err
 		}
-		if len(m) < x.head {
+		if len(m) < x.reader.points.head {
 			continue
 		}
-		x.layout.read(z, m)
+		x.reader.points.layout.read(z, m)
 		within := log.of(z)
 		within.read++
 		e.Read++
@@ -96,7 +96,7 @@ func (e *Explanation) read(ctx context.Context) error {
 			points = &e.in
 		}
 		if len(*points) < keepRead {
-			*points = append(*points, x.point(z))
+			*points = append(*points, x.reader.points.point(z))
 		}
 	}
 	e.describe(&log)
@@ -106,17 +106,17 @@ func (e *Explanation) read(ctx context.Context) error {
 // describe makes the ranges of the explanation from what was read.
 func (e *Explanation) describe(log *readLog) {
 	x := e.x
-	ranges := x.joined(slices.Concat(log.begun, log.finer))
+	ranges := x.reader.points.joined(slices.Concat(log.begun, log.finer))
 	for _, r := range ranges {
-		e.Ranges = append(e.Ranges, RangeRead{Low: x.text(r.low), High: x.text(r.high), Skips: -1, Read: r.read, Returned: r.returned})
+		e.Ranges = append(e.Ranges, RangeRead{Low: x.reader.points.layout.text(r.low), High: x.reader.points.layout.text(r.high), Skips: -1, Read: r.read, Returned: r.returned})
 	}
 	length, volume := 0.0, 0.0
 	for _, b := range e.blocks {
-		volume += volumeOf(b.low, x.open(&b))
+		volume += volumeOf(b.low, x.reader.points.open(&b))
 	}
-	for _, p := range x.joined(log.pieces) {
+	for _, p := range x.reader.points.joined(log.pieces) {
 		within := &e.Ranges[rangeOf(ranges, p.low)]
-		for range x.squares(p.low, p.high) {
+		for range x.reader.points.layout.squares(p.low, p.high) {
 			within.Squares++
 			e.Squares++
 		}
@@ -151,7 +151,7 @@ func (l *readLog) addChunks(x *reader, ranges []index.Range, chunks []chunk) {
 		if rest := chunks[i].rest; rest != nil { // an explanation never reads in reverse
 			r.Max = "[" + rest.Min[1:]
 		}
-		l.begun = append(l.begun, rangeRead{span: x.spanOf(r)})
+		l.begun = append(l.begun, rangeRead{span: x.points.conversion().spanOf(r)})
 	}
 	l.pieces = slices.Clone(l.begun)
 }
@@ -161,10 +161,10 @@ func (l *readLog) addFiner(x *reader, ranges, pieces []index.Range) {
 		return
 	}
 	for _, r := range ranges {
-		l.finer = append(l.finer, rangeRead{span: x.spanOf(r)})
+		l.finer = append(l.finer, rangeRead{span: x.points.conversion().spanOf(r)})
 	}
 	for _, r := range pieces {
-		l.pieces = append(l.pieces, rangeRead{span: x.spanOf(r)})
+		l.pieces = append(l.pieces, rangeRead{span: x.points.conversion().spanOf(r)})
 	}
 }
 
@@ -184,7 +184,7 @@ func (x *points) joined(ranges []rangeRead) []rangeRead {
 		if n := len(all); n > 0 && slices.Compare(r.low, following(all[n-1].high)) <= 0 {
 			last := &all[n-1]
 			last.high = r.high
-			last.length = x.length(last.low, last.high)
+			last.length = x.layout.length(last.low, last.high)
 			last.read, last.returned = last.read+r.read, last.returned+r.returned
 			continue
 		}
@@ -207,21 +207,21 @@ func following(z []uint64) []uint64 {
 // sample reads random points.
 func (e *Explanation) sample(ctx context.Context) error {
 	x := e.x
-	client := x.set.Client
+	client := x.reader.set.Client
 	var commands rueidis.Commands
-	for i := range x.set.Keys {
-		commands = append(commands, client.B().Zrandmember().Key(x.set.Keys[i].Index).Count(int64(max(1, sampleSize/len(x.set.Keys)))).Build())
+	for i := range x.reader.set.Keys {
+		commands = append(commands, client.B().Zrandmember().Key(x.reader.set.Keys[i].Index).Count(int64(max(1, sampleSize/len(x.reader.set.Keys)))).Build())
 	}
-	z := make([]uint64, x.words)
+	z := make([]uint64, x.reader.points.layout.words)
 	for _, reply := range client.DoMulti(ctx, commands...) {
 		members, err := reply.AsStrSlice()
 		if err != nil {
-			return x.named(x.set.Error(ctx, err))
+			return x.reader.named(x.reader.set.Error(ctx, err))
 		}
 		for _, m := range members {
-			if len(m) > x.head {
-				x.layout.read(z, m)
-				e.rest = append(e.rest, x.point(z))
+			if len(m) > x.reader.points.head {
+				x.reader.points.layout.read(z, m)
+				e.rest = append(e.rest, x.reader.points.point(z))
 			}
 		}
 	}
@@ -233,7 +233,7 @@ type point []uint64
 
 func (x *points) point(z []uint64) point {
 	p := make(point, len(x.axes))
-	x.deinterleave(p, z)
+	x.layout.deinterleave(p, z)
 	return p
 }
 

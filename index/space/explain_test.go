@@ -70,17 +70,17 @@ func TestPlane(t *testing.T) {
 	ctx, c := t.Context(), redistest.DB(t).Client(t)
 	for i, dims := range []string{"x:int(0..400),y:int(0..400)", "geo", "a:float(-1..1),t:time(2020-01-01..2030-01-01),c:int(0..9)"} {
 		x := newIndex(t, c, fmt.Sprint("plane", i), dims, Options{})
-		box := make(Box, len(x.axes))
+		box := make(Box, len(x.reader.points.axes))
 		for n := range 200 {
-			values := make([]any, len(x.axes))
+			values := make([]any, len(x.reader.points.axes))
 			for d := range values {
-				p := place{code: x.axes[d].span / 200 * uint64(n*(d+3)%200)}
-				if x.axes[d].Type == Float {
+				p := place{code: x.reader.points.axes[d].span / 200 * uint64(n*(d+3)%200)}
+				if x.reader.points.axes[d].Type == Float {
 					values[d] = float64(n)/100 - 1
 				} else {
-					values[d] = x.axes[d].value(p)
+					values[d] = x.reader.points.axes[d].value(p)
 				}
-				box[d] = Side{x.axes[d].Min, nil}
+				box[d] = Side{x.reader.points.axes[d].Min, nil}
 			}
 			if err := x.Put(ctx, fmt.Sprint(n), values...); err != nil {
 				t.Fatal(err)

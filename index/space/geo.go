@@ -46,9 +46,9 @@ func NewGeo(client rueidis.Client, key string, opt Options) (*Geo, error) {
 
 // Geo returns an index with GeoDims as an index of places.
 func (x *Index) Geo() (*Geo, error) {
-	if !x.isGeo() {
+	if !x.reader.points.isGeo() {
 		axes, _ := newAxes(GeoDims())
-		return nil, x.named(fmt.Errorf("%w: it is %s, not %s,%s: use GeoDims", index.ErrDeclared, x.set.Declaration().Text, &axes[0], &axes[1]))
+		return nil, x.reader.named(fmt.Errorf("%w: it is %s, not %s,%s: use GeoDims", index.ErrDeclared, x.reader.set.Declaration().Text, &axes[0], &axes[1]))
 	}
 	return &Geo{x}, nil
 }
@@ -98,9 +98,9 @@ type Area struct{ South, West, North, East float64 }
 // Select yields the places in an area in the order of the curve.
 func (g *Geo) Select(ctx context.Context, a Area, page index.Page) iter.Seq2[Place, error] {
 	return func(yield func(Place, error) bool) {
-		blocks, err := g.x.blocksOf(Box{{a.South, a.North}, {a.West, a.East}})
+		blocks, err := g.x.reader.points.blocksOf(Box{{a.South, a.North}, {a.West, a.East}})
 		if err != nil {
-			yield(Place{}, g.x.named(err))
+			yield(Place{}, g.x.reader.named(err))
 			return
 		}
 		g.yield(ctx, blocks, nil, page, yield)
@@ -112,17 +112,17 @@ func (g *Geo) Select(ctx context.Context, a Area, page index.Page) iter.Seq2[Pla
 // the nearest first.
 func (g *Geo) Within(ctx context.Context, lat, lon, metres float64, page index.Page) iter.Seq2[Place, error] {
 	return func(yield func(Place, error) bool) {
-		at, err := g.x.places([]any{degrees(lat), degrees(lon)})
+		at, err := g.x.reader.points.places([]any{degrees(lat), degrees(lon)})
 		if err == nil && !(metres >= 0) {
 			err = fmt.Errorf("%w: %v metres: it must be at least 0", index.ErrValue, metres)
 		}
 		if err != nil {
-			yield(Place{}, g.x.named(err))
+			yield(Place{}, g.x.reader.named(err))
 			return
 		}
 		here := coordinates(at)
 		within := func(member string) bool {
-			p, err := g.x.placesOf(member)
+			p, err := g.x.reader.points.placesOf(member)
 			return err == nil && here.distance(coordinates(p)) <= metres
 		}
 		g.yieldFrom(ctx, g.around(here, metres), within, &here, page, yield)
@@ -137,9 +137,9 @@ func (g *Geo) yieldFrom(ctx context.Context, blocks []block, also func(string) b
 	if len(blocks) == 0 {
 		return
 	}
-	r := g.x.regionOf(blocks)
+	r := g.x.reader.points.regionOf(blocks)
 	r.also = also
-	g.x.yieldRegion(ctx, &r, page, func(e Entry, err error) bool {
+	g.x.reader.yieldRegion(ctx, &r, page, func(e Entry, err error) bool {
 		if err != nil {
 			return yield(Place{}, err)
 		}
@@ -167,19 +167,19 @@ func (g *Geo) NearestWithin(ctx context.Context, lat, lon, metres float64, k int
 // NearestPointsWithin is NearestWithin with points as Index has them: lat and lon exactly,
 // and distances in metres.
 func (g *Geo) NearestPointsWithin(ctx context.Context, point []any, metres float64, k int) ([]Near, error) {
-	at, err := g.x.places(point)
+	at, err := g.x.reader.points.places(point)
 	if err != nil {
-		return nil, g.x.named(err)
+		return nil, g.x.reader.named(err)
 	}
 	here := coordinates(at)
-	return g.x.nearest(ctx, at, metres, k, metric{
+	return g.x.reader.nearest(ctx, at, metres, k, metric{
 		distance: func(p []place) float64 { return here.distance(coordinates(p)) },
 		blocks:   func(metres float64) []block { return g.around(here, metres) },
 	})
 }
 
 func (g *Geo) place(e Entry, here *coordinate) Place {
-	p, _ := g.x.placesOf(e.member) // it was read before
+	p, _ := g.x.reader.points.placesOf(e.member) // it was read before
 	c := coordinates(p)
 	found := Place{ID: e.ID, Lat: c.lat, Lon: c.lon, member: e.member}
 	if here != nil {
@@ -232,7 +232,7 @@ func (g *Geo) around(c coordinate, metres float64) []block {
 	}
 	var blocks []block
 	for _, b := range boxes {
-		if found, some, err := g.x.blockOf(b); err == nil && some {
+		if found, some, err := g.x.reader.points.blockOf(b); err == nil && some {
 			blocks = append(blocks, found)
 		}
 	}

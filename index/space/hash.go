@@ -16,12 +16,12 @@ func (x *Index) Fetch(ctx context.Context, entries []Entry, opt index.FetchOptio
 		members[i] = index.Member{ID: e.ID, Member: e.member}
 		if e.member == "" { // it was not read from the index
 			var err error
-			if members[i], err = x.member(e.ID, e.Values); err != nil {
-				return nil, maintain.Report{}, x.named(err)
+			if members[i], err = x.reader.points.member(e.ID, e.Values); err != nil {
+				return nil, maintain.Report{}, x.reader.named(err)
 			}
 		}
 	}
-	return x.lex.Fetch(ctx, members, x.hashMember(), opt)
+	return x.reader.lex.Fetch(ctx, members, x.reader.points.hashMember(), opt)
 }
 
 // Fetch gets the hashes of places that were read: see Index.Fetch. The fields are lat and
@@ -37,17 +37,17 @@ func (g *Geo) Fetch(ctx context.Context, places []Place, opt index.FetchOptions)
 // PutHash sets fields of a hash and puts its point in one script: see
 // index.Composite.PutHash. The dimensions are the fields of their names.
 func (x *Index) PutHash(ctx context.Context, id, key string, fields map[string]string) error {
-	return x.lex.PutHash(ctx, id, key, fields, x.hashMember())
+	return x.reader.lex.PutHash(ctx, id, key, fields, x.reader.points.hashMember())
 }
 
 // RemoveHash removes a hash and its point in one script: see index.Composite.PutHash.
 func (x *Index) RemoveHash(ctx context.Context, id, key string) (bool, error) {
-	return x.lex.RemoveHash(ctx, id, key)
+	return x.reader.lex.RemoveHash(ctx, id, key)
 }
 
 // PartitionKey returns the key of the sorted set that has the point of an id: that of the
 // index, or of one of its partitions.
-func (x *Index) PartitionKey(id string) string { return x.set.Of(id).Index }
+func (x *Index) PartitionKey(id string) string { return x.reader.set.Of(id).Index }
 
 func (x *points) hashMember() index.HashMember {
 	var names []string

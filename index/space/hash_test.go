@@ -56,7 +56,7 @@ func TestHashes(t *testing.T) {
 	if _, _, err := x.Fetch(ctx, []Entry{{ID: "1", Values: []any{1}}}, index.FetchOptions{}); !errors.Is(err, index.ErrValue) {
 		t.Error(err)
 	}
-	if x.PartitionKey("1") != x.set.Of("1").Index {
+	if x.PartitionKey("1") != x.reader.set.Of("1").Index {
 		t.Error(x.PartitionKey("1"))
 	}
 }

@@ -168,25 +168,25 @@ func TestRepairAndRebuild(t *testing.T) {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		member := func(id string, values ...any) string {
-			m, err := x.member(id, values)
+			m, err := x.reader.points.member(id, values)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return m.Member
 		}
 		wrongFloat := []byte(member("6", 6, 0.25))
-		wrongFloat[x.head-1] ^= 0xff                                        // another float than the number says is all right...
-		wrongFloat[x.head-8] ^= 0xff                                        // ...as long as it is near
-		do(t, c, "ZREM", x.Key(), member("1", 1, 0.25))                     // missing
-		do(t, c, "ZADD", x.Key(), "1", member("2", 2, 0.25))                // stale
-		do(t, c, "ZADD", x.Key(), "0", member("3", 999, 0.25))              // stale
-		do(t, c, "ZADD", x.Key(), "0", strings.Repeat("\xff", x.head)+"id") // dangling: outside of every range
-		do(t, c, "ZADD", x.Key(), "0", "short")                             // dangling
-		do(t, c, "ZADD", x.Key(), "0", string(wrongFloat))                  // dangling
-		do(t, c, "HDEL", x.Key()+".content", "4")                           // missing, and missing for its object
-		do(t, c, "HSET", object(5), "x", "500")                             // stale for its object
-		do(t, c, "DEL", object(7))                                          // dangling
-		do(t, c, "HSET", object(1000), "x", "1000", "y", "1")               // missing
+		wrongFloat[x.reader.points.head-1] ^= 0xff                                        // another float than the number says is all right...
+		wrongFloat[x.reader.points.head-8] ^= 0xff                                        // ...as long as it is near
+		do(t, c, "ZREM", x.Key(), member("1", 1, 0.25))                                   // missing
+		do(t, c, "ZADD", x.Key(), "1", member("2", 2, 0.25))                              // stale
+		do(t, c, "ZADD", x.Key(), "0", member("3", 999, 0.25))                            // stale
+		do(t, c, "ZADD", x.Key(), "0", strings.Repeat("\xff", x.reader.points.head)+"id") // dangling: outside of every range
+		do(t, c, "ZADD", x.Key(), "0", "short")                                           // dangling
+		do(t, c, "ZADD", x.Key(), "0", string(wrongFloat))                                // dangling
+		do(t, c, "HDEL", x.Key()+".content", "4")                                         // missing, and missing for its object
+		do(t, c, "HSET", object(5), "x", "500")                                           // stale for its object
+		do(t, c, "DEL", object(7))                                                        // dangling
+		do(t, c, "HSET", object(1000), "x", "1000", "y", "1")                             // missing
 		r, err := x.Verify(ctx, &src, maintain.Options{})
 		if err != nil || r.Missing != 4 || r.Stale != 3 || r.Dangling != 4 {
 			t.Errorf("%+v, %v, want 4 missing, 3 stale, 4 dangling", r, err)

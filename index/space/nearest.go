@@ -40,29 +40,29 @@ func (x *Index) Nearest(ctx context.Context, point []any, k int, weights ...floa
 // nearest first: Nearest with a maximum distance, which is included. If few points are
 // within the distance, that is one round trip.
 func (x *Index) NearestWithin(ctx context.Context, point []any, distance float64, k int, weights ...float64) ([]Near, error) {
-	at, err := x.places(point)
+	at, err := x.reader.points.places(point)
 	if err != nil {
-		return nil, x.named(err)
+		return nil, x.reader.named(err)
 	}
 	if len(weights) == 0 {
-		weights = slices.Repeat([]float64{1}, len(x.axes))
+		weights = slices.Repeat([]float64{1}, len(x.reader.points.axes))
 	}
-	if len(weights) != len(x.axes) {
-		return nil, x.named(fmt.Errorf("%w: there are %d weights for %d dimensions", index.ErrValue, len(weights), len(x.axes)))
+	if len(weights) != len(x.reader.points.axes) {
+		return nil, x.reader.named(fmt.Errorf("%w: there are %d weights for %d dimensions", index.ErrValue, len(weights), len(x.reader.points.axes)))
 	}
 	for d, w := range weights {
 		if !(w >= 0) || math.IsInf(w, 0) {
-			return nil, x.named(fmt.Errorf("%w: the weight %v of %s: it must be a number, at least 0", index.ErrValue, w, x.axes[d].Name))
+			return nil, x.reader.named(fmt.Errorf("%w: the weight %v of %s: it must be a number, at least 0", index.ErrValue, w, x.reader.points.axes[d].Name))
 		}
 	}
-	return x.nearest(ctx, at, distance, k, metric{
+	return x.reader.nearest(ctx, at, distance, k, metric{
 		distance: x.euclidean(at, weights),
 		blocks: func(radius float64) []block {
 			low, high := make([]place, len(at)), make([]place, len(at))
 			for d, w := range weights {
-				low[d], high[d] = x.axes[d].around(at[d], radius/w)
+				low[d], high[d] = x.reader.points.axes[d].around(at[d], radius/w)
 			}
-			return []block{x.block(low, high)}
+			return []block{x.reader.points.block(low, high)}
 		},
 	})
 }
@@ -73,12 +73,12 @@ func (x *Index) NearestWithin(ctx context.Context, point []any, distance float64
 func (x *Index) euclidean(at []place, weights []float64) func([]place) float64 {
 	unit := 1.0
 	for d, w := range weights {
-		if w > 0 && x.axes[d].Type != Float {
-			unit = max(unit, x.axes[d].unit())
+		if w > 0 && x.reader.points.axes[d].Type != Float {
+			unit = max(unit, x.reader.points.axes[d].unit())
 		}
 	}
 	for d, w := range weights {
-		if w > 0 && x.axes[d].Type == Float {
+		if w > 0 && x.reader.points.axes[d].Type == Float {
 			unit = 1 // a float has no last digit
 		}
 	}
@@ -86,7 +86,7 @@ func (x *Index) euclidean(at []place, weights []float64) func([]place) float64 {
 		var sides [maxDims]float64
 		for d, w := range weights {
 			if w > 0 {
-				sides[d] = x.axes[d].distance(at[d], p[d], w, unit)
+				sides[d] = x.reader.points.axes[d].distance(at[d], p[d], w, unit)
 			}
 		}
 		return norm(sides[:len(weights)]) / unit
@@ -176,7 +176,7 @@ func (f *nearestSearch) inSteps(ctx context.Context, limit float64) error {
 	if few || err != nil {
 		return err
 	}
-	radius := limit * math.Pow(float64(2*f.k+16)/f.likely, 1/float64(len(f.x.axes)))
+	radius := limit * math.Pow(float64(2*f.k+16)/f.likely, 1/float64(len(f.x.points.axes)))
 	if radius = max(radius, limit/1024); radius == 0 {
 		radius = limit
 	}
@@ -194,7 +194,7 @@ func (f *nearestSearch) inSteps(ctx context.Context, limit float64) error {
 // neighbours adds the neighbours of a place along the curve. It returns a distance within
 // which there are k points, or that these are all points.
 func (f *nearestSearch) neighbours(ctx context.Context, at []place) (bound float64, all bool, err error) {
-	z := string(f.x.layout.append(nil, f.x.interleave(codesOf(at))))
+	z := string(f.x.points.layout.append(nil, f.x.points.layout.interleave(codesOf(at))))
 	page := index.Page{Limit: max(f.k, probe)}
 	read := 0
 	f.all = f.all[:0]
@@ -221,7 +221,7 @@ func (f *nearestSearch) neighbours(ctx context.Context, at []place) (bound float
 // within collects the nearest points within a distance, unless these are likely many more
 // than are requested.
 func (f *nearestSearch) within(ctx context.Context, limit float64) (few bool, err error) {
-	r := f.x.regionOf(f.blocks(limit))
+	r := f.x.points.regionOf(f.blocks(limit))
 	if few, err = f.small(ctx, &r); few || err != nil {
 		return few, err
 	}
@@ -233,8 +233,8 @@ func (f *nearestSearch) within(ctx context.Context, limit float64) (few bool, er
 
 // read collects the nearest points within a distance.
 func (f *nearestSearch) read(ctx context.Context, radius float64) error {
-	r := f.x.regionOf(f.blocks(radius))
-	keep := f.x.keep(&r)
+	r := f.x.points.regionOf(f.blocks(radius))
+	keep := f.x.points.keep(&r)
 	f.all = f.all[:0]
 	for m, err := range f.x.read(ctx, &r, index.Page{}, nil) {
 		if err != nil {
@@ -257,11 +257,11 @@ func (f *nearestSearch) small(ctx context.Context, r *region) (bool, error) {
 	if err := f.x.set.Check(ctx); err != nil {
 		return false, f.x.named(err)
 	}
-	chunks, err := f.x.begin(ctx, f.x.ranges(r.coarse), false)
+	chunks, err := f.x.begin(ctx, f.x.points.conversion().ranges(r.coarse), false)
 	if err != nil || slices.ContainsFunc(chunks, func(c chunk) bool { return c.rest != nil }) {
 		return false, err
 	}
-	keep := f.x.keep(r)
+	keep := f.x.points.keep(r)
 	for _, c := range chunks {
 		for _, m := range c.members {
 			if keep(m) {
@@ -276,10 +276,10 @@ func (f *nearestSearch) small(ctx context.Context, r *region) (bool, error) {
 // add adds a member that is near enough.
 func (f *nearestSearch) add(member string) {
 	var places [maxDims]place
-	if f.x.readPlaces(places[:len(f.x.axes)], member) != nil {
+	if f.x.points.readPlaces(places[:len(f.x.points.axes)], member) != nil {
 		return // this index did not write it; Verify reports it
 	}
-	distance := f.distance(places[:len(f.x.axes)])
+	distance := f.distance(places[:len(f.x.points.axes)])
 	if distance > f.limit {
 		return
 	}
@@ -291,7 +291,7 @@ func (f *nearestSearch) add(member string) {
 
 // sort leaves the k nearest, in order.
 func (f *nearestSearch) sort() {
-	head := f.x.head
+	head := f.x.points.head
 	slices.SortFunc(f.all, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.distance, b.distance), strings.Compare(a.member[head:], b.member[head:]))
 	})
@@ -305,8 +305,8 @@ func (f *nearestSearch) result(err error) ([]Near, error) {
 	}
 	near := make([]Near, len(f.all))
 	for i, c := range f.all {
-		places, _ := f.x.placesOf(c.member) // it was read before
-		near[i] = Near{f.x.entryAt(index.Member{ID: c.member[f.x.head:], Member: c.member}, places), c.distance}
+		places, _ := f.x.points.placesOf(c.member) // it was read before
+		near[i] = Near{f.x.points.entryAt(index.Member{ID: c.member[f.x.points.head:], Member: c.member}, places), c.distance}
 	}
 	return near, nil
 }

@@ -33,17 +33,17 @@ func TestNearestAgainstBruteForce(t *testing.T) {
 		for i := range rapid.IntRange(0, 200).Draw(t, "points") {
 			values := make([]any, len(dims))
 			for d := range values {
-				values[d] = anyValue(t, &x.axes[d])
+				values[d] = anyValue(t, &x.reader.points.axes[d])
 			}
 			model[fmt.Sprint(i)] = values
 		}
 		if _, err := x.PutMany(ctx, entries(model)); err != nil {
 			t.Fatal(err)
 		}
-		x.firstRead = rapid.SampledFrom([]int{1, 3, firstRead}).Draw(t, "first")
+		x.reader.firstRead = rapid.SampledFrom([]int{1, 3, firstRead}).Draw(t, "first")
 		here, weights := make([]any, len(dims)), []float64(nil)
 		for d := range here {
-			here[d] = anyValue(t, &x.axes[d])
+			here[d] = anyValue(t, &x.reader.points.axes[d])
 		}
 		if rapid.Bool().Draw(t, "weighted") {
 			weights = make([]float64, len(dims))
@@ -51,10 +51,10 @@ func TestNearestAgainstBruteForce(t *testing.T) {
 				weights[d] = rapid.SampledFrom([]float64{0, 1e-3, 1, 2.5, 1e6}).Draw(t, "weight")
 			}
 		}
-		at, _ := x.places(here)
+		at, _ := x.reader.points.places(here)
 		exact := map[string]*big.Float{}
 		for id, values := range model {
-			p, _ := x.places(values)
+			p, _ := x.reader.points.places(values)
 			exact[id] = exactDistance(x, at, p, weights)
 		}
 		k := rapid.IntRange(1, 220).Draw(t, "k")
@@ -85,8 +85,8 @@ func TestNearestAgainstBruteForce(t *testing.T) {
 func exactDistance(x *Index, p, q []place, weights []float64) *big.Float {
 	number := func(f float64) *big.Float { return new(big.Float).SetPrec(5000).SetFloat64(f) }
 	sum := number(0)
-	for d := range x.axes {
-		a := &x.axes[d]
+	for d := range x.reader.points.axes {
+		a := &x.reader.points.axes[d]
 		side := number(0)
 		if a.Type == Float {
 			side.Sub(number(ordered.FloatFromBits(p[d].exact)), number(ordered.FloatFromBits(q[d].exact)))
@@ -222,10 +222,10 @@ func TestNearestInACrowd(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, here := range [][]any{{0, 0}, {-0.001, 0}, {"0.5", "0.5"}, {-1000, 1000}, {500, 0}, {3, 3}} {
-		at, _ := x.places(here)
+		at, _ := x.reader.points.places(here)
 		var want []float64
 		for _, values := range points {
-			p, _ := x.places(values)
+			p, _ := x.reader.points.places(values)
 			dx, dy := int64(p[0].code-at[0].code), int64(p[1].code-at[1].code) // in thousandths
 			want = append(want, math.Sqrt(float64(dx*dx+dy*dy))/1000)
 		}
@@ -276,7 +276,7 @@ func TestNearestIsNotInACorner(t *testing.T) {
 	if _, err := x.PutMany(ctx, entries(points)); err != nil {
 		t.Fatal(err)
 	}
-	at, _ := x.places([]any{0, 0})
+	at, _ := x.reader.points.places([]any{0, 0})
 	for side := 100.0; side < 8000; side *= 1.15 {
 		ring := map[string][]any{}
 		for i := range 30 {
@@ -288,14 +288,14 @@ func TestNearestIsNotInACorner(t *testing.T) {
 		}
 		f := nearestSearch{x: x.reader, k: 25, limit: math.Inf(1), metric: metric{
 			distance: func(p []place) float64 {
-				return math.Hypot(x.axes[0].distance(at[0], p[0], 1, 1), x.axes[1].distance(at[1], p[1], 1, 1))
+				return math.Hypot(x.reader.points.axes[0].distance(at[0], p[0], 1, 1), x.reader.points.axes[1].distance(at[1], p[1], 1, 1))
 			},
 			blocks: func(radius float64) []block {
 				low, high := make([]place, 2), make([]place, 2)
 				for d := range low {
-					low[d], high[d] = x.axes[d].around(at[d], radius)
+					low[d], high[d] = x.reader.points.axes[d].around(at[d], radius)
 				}
-				return []block{x.block(low, high)}
+				return []block{x.reader.points.block(low, high)}
 			},
 		}}
 		// As if the neighbours along the curve gave no better bound.

@@ -51,12 +51,12 @@ type Rectangle struct{ Left, Right, Bottom, Top float64 }
 
 // Plane returns the explanation as seen in two of the dimensions, by their numbers.
 func (e *Explanation) Plane(across, up int) (*Plane, error) {
-	n := len(e.x.axes)
+	n := len(e.x.reader.points.axes)
 	if across < 0 || up < 0 || across >= n || up >= n || across == up {
-		return nil, e.x.named(fmt.Errorf("%w: a plane needs two of the %d dimensions, not %d and %d", index.ErrValue, n, across, up))
+		return nil, e.x.reader.named(fmt.Errorf("%w: a plane needs two of the %d dimensions, not %d and %d", index.ErrValue, n, across, up))
 	}
 	p := &Plane{e: e, dims: [2]int{across, up}}
-	p.Across, p.Up = e.x.visible(across), e.x.visible(up)
+	p.Across, p.Up = e.x.reader.points.visible(across), e.x.reader.points.visible(up)
 	for _, b := range e.blocks {
 		p.Boxes = append(p.Boxes, p.rectangle(b.low, b.high))
 	}
@@ -91,16 +91,16 @@ func (p *Plane) positions(points []point) []Position {
 func (p *Plane) Squares() iter.Seq[Rectangle] {
 	return func(yield func(Rectangle) bool) {
 		x := p.e.x
-		low, high := make([]uint64, len(x.axes)), make([]uint64, len(x.axes))
-		last := make([]uint64, x.words)
+		low, high := make([]uint64, len(x.reader.points.axes)), make([]uint64, len(x.reader.points.axes))
+		last := make([]uint64, x.reader.points.layout.words)
 		for _, r := range p.e.pieces {
-			for first, free := range x.layout.squares(r.low, r.high) {
+			for first, free := range x.reader.points.layout.squares(r.low, r.high) {
 				copy(last, first)
 				for i := range last {
-					last[i] |= lowBits(free - 64*(x.words-1-i))
+					last[i] |= lowBits(free - 64*(x.reader.points.layout.words-1-i))
 				}
-				x.deinterleave(low, first)
-				x.deinterleave(high, last)
+				x.reader.points.layout.deinterleave(low, first)
+				x.reader.points.layout.deinterleave(high, last)
 				if !yield(p.rectangle(low, high)) {
 					return
 				}

@@ -22,8 +22,8 @@ func (e Entry) Cursor() string { return index.Member{Member: e.member}.Cursor() 
 
 // points encodes points as members of an index, without a server.
 type points struct {
-	axes []axis
-	layout
+	axes      []axis
+	layout    layout
 	head      int // bytes of a member before its id
 	maxRanges int // of a region
 }
@@ -35,7 +35,7 @@ func newPoints(axes []axis, maxRanges int) *points {
 		spans[d] = axes[d].span
 	}
 	x.layout = newLayout(spans)
-	x.head = x.bytes
+	x.head = x.layout.bytes
 	for d := range axes {
 		if axes[d].Type == Float {
 			x.head += 8
@@ -88,7 +88,7 @@ func (x *points) member(id string, values []any) (index.Member, error) {
 		return index.Member{}, fmt.Errorf("id %q: %w", shorten(id), err)
 	}
 	b := make([]byte, 0, x.head+len(id))
-	b = x.layout.append(b, x.interleave(codesOf(places)))
+	b = x.layout.append(b, x.layout.interleave(codesOf(places)))
 	for d := range x.axes {
 		if x.axes[d].Type == Float {
 			b = binary.BigEndian.AppendUint64(b, places[d].exact)
@@ -117,13 +117,13 @@ func (x *points) readPlaces(places []place, member string) error {
 		return errMember
 	}
 	var words, codes [maxDims]uint64
-	z, all := words[:x.words], codes[:len(x.axes)]
-	x.read(z, member)
+	z, all := words[:x.layout.words], codes[:len(x.axes)]
+	x.layout.read(z, member)
 	if x.overflows(z) {
 		return errMember
 	}
-	x.deinterleave(all, z)
-	at := x.bytes
+	x.layout.deinterleave(all, z)
+	at := x.layout.bytes
 	for d := range x.axes {
 		a := &x.axes[d]
 		places[d].code = all[d]
@@ -143,7 +143,7 @@ func (x *points) readPlaces(places []place, member string) error {
 
 // overflows reports whether a number has more bits than the dimensions.
 func (x *points) overflows(z []uint64) bool {
-	used := uint(len(x.bits) - 64*(x.words-1))
+	used := uint(len(x.layout.bits) - 64*(x.layout.words-1))
 	return used < 64 && z[0]>>used != 0
 }
 

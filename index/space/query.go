@@ -21,42 +21,42 @@ import (
 // half; one that is moved forward can be seen twice.
 func (x *Index) Select(ctx context.Context, box Box, page index.Page) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		blocks, err := x.blocksOf(box)
+		blocks, err := x.reader.points.blocksOf(box)
 		if err != nil {
-			yield(Entry{}, x.named(err))
+			yield(Entry{}, x.reader.named(err))
 			return
 		}
 		if len(blocks) > 0 {
-			r := x.regionOf(blocks)
-			x.yieldRegion(ctx, &r, page, yield)
+			r := x.reader.points.regionOf(blocks)
+			x.reader.yieldRegion(ctx, &r, page, yield)
 		}
 	}
 }
 
 // All yields all points in the order of the curve.
 func (x *Index) All(ctx context.Context, page index.Page) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) { x.yieldEntries(x.lex.All(ctx, page), yield) }
+	return func(yield func(Entry, error) bool) { x.reader.yieldEntries(x.reader.lex.All(ctx, page), yield) }
 }
 
 // yieldRegion yields the points of a page of a region.
 func (x *reader) yieldRegion(ctx context.Context, r *region, page index.Page, yield func(Entry, error) bool) {
-	keep := x.keep(r)
+	keep := x.points.keep(r)
 	var buffer [maxDims]place
-	places := buffer[:len(x.axes)]
+	places := buffer[:len(x.points.axes)]
 	skip, n := page.Offset, 0
 	for member, err := range x.read(ctx, r, page, nil) {
 		if err != nil {
 			yield(Entry{}, err)
 			return
 		}
-		if !keep(member) || x.readPlaces(places, member) != nil {
+		if !keep(member) || x.points.readPlaces(places, member) != nil {
 			continue // where this index did not write it, Verify reports it
 		}
 		if skip > 0 {
 			skip--
 			continue
 		}
-		e := x.entryAt(index.Member{ID: member[x.head:], Member: member}, places)
+		e := x.points.entryAt(index.Member{ID: member[x.points.head:], Member: member}, places)
 		if n++; !yield(e, nil) || n == page.Limit {
 			return
 		}
@@ -68,7 +68,7 @@ func (x *reader) yieldEntries(members iter.Seq2[index.Member, error], yield func
 	for m, err := range members {
 		var e Entry
 		if err == nil {
-			if e, err = x.entry(m); err != nil {
+			if e, err = x.points.entry(m); err != nil {
 				err = x.named(err)
 			}
 		}
@@ -85,13 +85,13 @@ const countRanges = 8
 // Count returns how many points are in a box, exactly. The server counts the ranges
 // inside the box, O(log n) each; only the ranges across its sides are read.
 func (x *Index) Count(ctx context.Context, box Box) (int64, error) {
-	blocks, err := x.blocksOf(box)
+	blocks, err := x.reader.points.blocksOf(box)
 	if err != nil {
-		return 0, x.named(err)
+		return 0, x.reader.named(err)
 	}
 	var all int64
 	for i := range blocks {
-		n, err := x.countBlock(ctx, &blocks[i])
+		n, err := x.reader.countBlock(ctx, &blocks[i])
 		if err != nil {
 			return 0, err
 		}
@@ -101,9 +101,9 @@ func (x *Index) Count(ctx context.Context, box Box) (int64, error) {
 }
 
 func (x *reader) countBlock(ctx context.Context, b *block) (n int64, err error) {
-	inside, shared := x.countSpans(b)
+	inside, shared := x.points.countSpans(b)
 	if len(inside) > 0 {
-		if n, err = x.lex.Count(ctx, x.ranges(inside)...); err != nil {
+		if n, err = x.lex.Count(ctx, x.points.conversion().ranges(inside)...); err != nil {
 			return 0, err
 		}
 	}
@@ -111,8 +111,8 @@ func (x *reader) countBlock(ctx context.Context, b *block) (n int64, err error) 
 		return n, nil
 	}
 	r := region{blocks: []block{*b}}
-	keep := x.keep(&r)
-	for m, err := range x.lex.Select(ctx, index.Page{}, x.ranges(shared)...) {
+	keep := x.points.keep(&r)
+	for m, err := range x.lex.Select(ctx, index.Page{}, x.points.conversion().ranges(shared)...) {
 		if err != nil {
 			return 0, err
 		}
@@ -127,7 +127,7 @@ func (x *reader) countBlock(ctx context.Context, b *block) (n int64, err error) 
 // are as small as possible.
 func (x *points) countSpans(b *block) (inside, shared []span) {
 	t := newCutting(&x.layout, b.low, x.open(b), func(c *cell) float64 {
-		if x.full(c) {
+		if x.layout.full(c) {
 			return 0
 		}
 		return c.length
@@ -156,19 +156,19 @@ func (x *points) countSpans(b *block) (inside, shared []span) {
 // each range that a query would read; they are assumed to be spread evenly in it. One
 // round trip, O(log n) for each range, and exact if the ranges hold nothing else.
 func (x *Index) Estimate(ctx context.Context, box Box) (int64, error) {
-	blocks, err := x.blocksOf(box)
+	blocks, err := x.reader.points.blocksOf(box)
 	if err != nil {
-		return 0, x.named(err)
+		return 0, x.reader.named(err)
 	}
 	if len(blocks) == 0 {
 		return 0, nil
 	}
-	n, err := x.estimate(ctx, x.covering(blocks, x.maxRanges))
+	n, err := x.reader.estimate(ctx, x.reader.points.covering(blocks, x.reader.points.maxRanges))
 	return int64(n + 0.5), err
 }
 
 func (x *reader) estimate(ctx context.Context, spans []span) (float64, error) {
-	counts, err := x.counts(ctx, x.ranges(spans))
+	counts, err := x.counts(ctx, x.points.conversion().ranges(spans))
 	if err != nil {
 		return 0, err
 	}

@@ -33,7 +33,7 @@ type chunk struct {
 // curve, and others near it.
 func (x *reader) read(ctx context.Context, r *region, page index.Page, log *readLog) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		ranges, err := clip(x.ranges(r.coarse), page)
+		ranges, err := clip(x.points.conversion().ranges(r.coarse), page)
 		if err == nil {
 			err = x.set.Check(ctx)
 		}
@@ -180,9 +180,9 @@ func (x *reader) finer(ctx context.Context, r *region, rests []index.Range, reve
 		if reverse {
 			slices.Reverse(rests)
 		}
-		ranges := intersect(x.ranges(r.spans), rests)
+		ranges := intersect(x.points.conversion().ranges(r.spans), rests)
 		if r.pieces != nil {
-			pieces := intersect(x.ranges(r.pieces), rests)
+			pieces := intersect(x.points.conversion().ranges(r.pieces), rests)
 			log.addFiner(x, ranges, pieces)
 			if reverse {
 				slices.Reverse(pieces)

@@ -31,7 +31,7 @@ func (x *reader) refine(ctx context.Context, r *region) error {
 	if r.spans != nil {
 		return nil
 	}
-	r.spans = x.covering(r.blocks, x.maxRanges)
+	r.spans = x.points.covering(r.blocks, x.points.maxRanges)
 	length, volume := 0.0, 0.0
 	for _, s := range r.spans {
 		length, volume = length+s.length, volume+s.volume
@@ -46,13 +46,13 @@ func (x *reader) refine(ctx context.Context, r *region) error {
 	// Never finer than the gaps between ranges, so that each piece lies in one range.
 	width := x.minGap * length / points
 	for i := 1; i < len(r.spans); i++ {
-		width = min(width, x.length(r.spans[i-1].high, r.spans[i].low))
+		width = min(width, x.points.layout.length(r.spans[i-1].high, r.spans[i].low))
 	}
 	for i := range r.blocks {
-		r.pieces = append(r.pieces, x.finely(r.blocks[i].low, x.open(&r.blocks[i]), width)...)
+		r.pieces = append(r.pieces, x.points.layout.finely(r.blocks[i].low, x.points.open(&r.blocks[i]), width)...)
 	}
 	if len(r.blocks) > 1 {
-		r.pieces = x.joinOverlaps(r.pieces)
+		r.pieces = x.points.conversion().joinOverlaps(r.pieces)
 	}
 	return nil
 }
@@ -62,7 +62,7 @@ func (x *reader) pointsIn(ctx context.Context, spans []span, length float64) (fl
 	longest := slices.Clone(spans)
 	slices.SortFunc(longest, func(a, b span) int { return cmp.Compare(b.length, a.length) })
 	longest = longest[:min(8, len(longest))]
-	counts, err := x.counts(ctx, x.ranges(longest))
+	counts, err := x.counts(ctx, x.points.conversion().ranges(longest))
 	if err != nil {
 		return 0, err
 	}

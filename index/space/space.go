@@ -29,16 +29,16 @@ const (
 
 // Index is an index of points at a key. It is safe for concurrent use.
 type Index struct {
-	*reader
-	opt Options
+	reader *reader
+	opt    Options
 }
 
 // reader reads an index.
 type reader struct {
-	*points
-	lex  *index.Lexical
-	set  *partition.Set
-	skip script.Script
+	points *points
+	lex    *index.Lexical
+	set    *partition.Set
+	skip   script.Script
 
 	// The constants, except in tests.
 	firstRead        int
@@ -84,11 +84,11 @@ func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 		x.opt.Dims[d], declarations[d] = axes[d].Dim, axes[d].String()
 	}
 	d := partition.Declaration{Kind: kind, Text: strings.Join(declarations, ","), Partitions: opt.Partitions}
-	if x.set, err = partition.New(client, key, d); err != nil {
+	if x.reader.set, err = partition.New(client, key, d); err != nil {
 		return nil, fmt.Errorf("space: %w", err)
 	}
-	x.lex, err = index.NewLexical(client, key, index.LexicalOptions{
-		Kind: kind, Declaration: d.Text, Partitions: opt.Partitions, ID: x.id, Describe: x.describe,
+	x.reader.lex, err = index.NewLexical(client, key, index.LexicalOptions{
+		Kind: kind, Declaration: d.Text, Partitions: opt.Partitions, ID: x.reader.points.id, Describe: x.reader.points.describe,
 	})
 	return x, err
 }
@@ -111,22 +111,22 @@ func Open(ctx context.Context, client rueidis.Client, key string) (*Index, error
 }
 
 // Key returns the key of the index.
-func (x *Index) Key() string { return x.lex.Key() }
+func (x *Index) Key() string { return x.reader.lex.Key() }
 
 // Dims returns the dimensions of the index, in order.
 func (x *Index) Dims() []Dim { return slices.Clone(x.opt.Dims) }
 
 // Partitions returns the number of hash slots over which the index is spread.
-func (x *Index) Partitions() int { return len(x.set.Keys) }
+func (x *Index) Partitions() int { return len(x.reader.set.Keys) }
 
 // Put adds a point with a value for each dimension, or moves it: one script. A
 // value that a dimension cannot hold is refused with index.ErrValue.
 func (x *Index) Put(ctx context.Context, id string, values ...any) error {
-	m, err := x.member(id, values)
+	m, err := x.reader.points.member(id, values)
 	if err != nil {
-		return x.named(err)
+		return x.reader.named(err)
 	}
-	return x.lex.Put(ctx, m)
+	return x.reader.lex.Put(ctx, m)
 }
 
 // PutMany puts points in pipelined scripts of a hundred, and returns how many are in.
@@ -134,24 +134,24 @@ func (x *Index) Put(ctx context.Context, id string, values ...any) error {
 // no harm to repeat it. If an id comes twice, the last point wins.
 func (x *Index) PutMany(ctx context.Context, entries iter.Seq[Entry]) (int, error) {
 	var wrong error
-	n, err := x.lex.PutMany(ctx, func(yield func(index.Member) bool) {
+	n, err := x.reader.lex.PutMany(ctx, func(yield func(index.Member) bool) {
 		for e := range entries {
 			var m index.Member
-			if m, wrong = x.member(e.ID, e.Values); wrong != nil || !yield(m) {
+			if m, wrong = x.reader.points.member(e.ID, e.Values); wrong != nil || !yield(m) {
 				return
 			}
 		}
 	})
 	if err == nil && wrong != nil {
-		err = x.named(wrong)
+		err = x.reader.named(wrong)
 	}
 	return n, err
 }
 
 // Check reports, without a server, why Put would refuse a point.
 func (x *Index) Check(id string, values ...any) error {
-	if _, err := x.member(id, values); err != nil {
-		return x.named(err)
+	if _, err := x.reader.points.member(id, values); err != nil {
+		return x.reader.named(err)
 	}
 	return nil
 }
@@ -159,14 +159,14 @@ func (x *Index) Check(id string, values ...any) error {
 // Remove removes ids from the index and returns how many were in it: one round trip for
 // thousands.
 func (x *Index) Remove(ctx context.Context, ids ...string) (int, error) {
-	return x.lex.Remove(ctx, ids...)
+	return x.reader.lex.Remove(ctx, ids...)
 }
 
 // Get returns the point of an id, or index.ErrNotFound: one round trip.
 func (x *Index) Get(ctx context.Context, id string) (Entry, error) {
 	all, err := x.GetMany(ctx, id)
 	if err == nil && len(all) == 0 {
-		err = x.named(fmt.Errorf("%w: id %q", index.ErrNotFound, shorten(id)))
+		err = x.reader.named(fmt.Errorf("%w: id %q", index.ErrNotFound, shorten(id)))
 	}
 	if err != nil {
 		return Entry{}, err
@@ -177,37 +177,37 @@ func (x *Index) Get(ctx context.Context, id string) (Entry, error) {
 // GetMany returns the points of ids, in their order, without those that are not
 // in the index: one round trip.
 func (x *Index) GetMany(ctx context.Context, ids ...string) ([]Entry, error) {
-	members, err := x.lex.GetMany(ctx, ids...)
+	members, err := x.reader.lex.GetMany(ctx, ids...)
 	if err != nil {
 		return nil, err
 	}
 	entries := make([]Entry, len(members))
 	for i, m := range members {
-		if entries[i], err = x.entry(m); err != nil {
-			return nil, x.named(err)
+		if entries[i], err = x.reader.points.entry(m); err != nil {
+			return nil, x.reader.named(err)
 		}
 	}
 	return entries, nil
 }
 
 // Len returns the number of points: one round trip.
-func (x *Index) Len(ctx context.Context) (int64, error) { return x.lex.Len(ctx) }
+func (x *Index) Len(ctx context.Context) (int64, error) { return x.reader.lex.Len(ctx) }
 
 // Hashes returns the Redis hashes whose keys match a pattern such as point:* as a
 // source of the index: a dimension is the field of its name. An object without one of
 // the fields is not in the index. See index.Hashes.
 func (x *Index) Hashes(pattern string) (index.Source[[]any], error) {
-	return index.Hashes(x.set.Client, pattern, x.parse)
+	return index.Hashes(x.reader.set.Client, pattern, x.reader.points.parse)
 }
 
 // Bits returns the interleaved bits of the dimensions of a point, as zeros and ones: what
 // the index sorts it by.
 func (x *Index) Bits(values ...any) (string, error) {
-	places, err := x.places(values)
+	places, err := x.reader.points.places(values)
 	if err != nil {
-		return "", x.named(err)
+		return "", x.reader.named(err)
 	}
-	return x.text(x.interleave(codesOf(places))), nil
+	return x.reader.points.layout.text(x.reader.points.layout.interleave(codesOf(places))), nil
 }
 
 // named adds the key of the index to an error.

@@ -37,7 +37,7 @@ func TestTutorialBits(t *testing.T) {
 	if want := "000111000011001010"; err != nil || got != want {
 		t.Errorf("got %s, %v, want %s", got, err, want)
 	}
-	m, err := x.member("90", []any{75, 200})
+	m, err := x.reader.points.member("90", []any{75, 200})
 	if want := "\x00\x70\xca90"; err != nil || m.Member != want {
 		t.Errorf("the member is %q, %v, want %q", m.Member, err, want)
 	}
@@ -46,10 +46,10 @@ func TestTutorialBits(t *testing.T) {
 		free           int
 		x0, x1, y0, y1 uint64
 	}{{2, 74, 75, 200, 201}, {4, 72, 75, 200, 203}, {6, 72, 79, 200, 207}, {8, 64, 79, 192, 207}} {
-		z := x.interleave([]uint64{75, 200})
+		z := x.reader.points.layout.interleave([]uint64{75, 200})
 		low, high := make([]uint64, 2), make([]uint64, 2)
-		x.deinterleave(low, []uint64{z[0] &^ lowBits(c.free)})
-		x.deinterleave(high, []uint64{z[0] | lowBits(c.free)})
+		x.reader.points.layout.deinterleave(low, []uint64{z[0] &^ lowBits(c.free)})
+		x.reader.points.layout.deinterleave(high, []uint64{z[0] | lowBits(c.free)})
 		if got := [4]uint64{low[0], high[0], low[1], high[1]}; got != [4]uint64{c.x0, c.x1, c.y0, c.y1} {
 			t.Errorf("%d bits: got %v", c.free, got)
 		}

@@ -94,7 +94,7 @@ func (a *adoption) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for p := range a.x.keys {
+	for p := range a.x.completer.keys {
 		if err := a.step(ctx, p, "end"); err != nil {
 			return err
 		}
@@ -114,7 +114,7 @@ func (a *adoption) base() string { return a.x.set.Key + ".meta" }
 // declare stores the progress of an index of several partitions. adopt.lua stores that of
 // a single partition.
 func (a *adoption) declare(ctx context.Context, text string) error {
-	if len(a.x.keys) == 1 {
+	if len(a.x.completer.keys) == 1 {
 		return nil
 	}
 	b := a.x.set.Client.B()
@@ -153,11 +153,11 @@ func (a *adoption) make(ctx context.Context) error {
 	if err := a.declare(ctx, filling+a.target()); err != nil {
 		return err
 	}
-	for p := range a.x.keys {
+	for p := range a.x.completer.keys {
 		was := a.was
-		if len(a.x.keys) > 1 { // a partition without writes has no declaration
+		if len(a.x.completer.keys) > 1 { // a partition without writes has no declaration
 			var err error
-			was, err = a.x.set.Client.Do(ctx, a.x.set.Client.B().Hget().Key(a.x.keys[p].Meta).Field("declaration").Build()).ToString()
+			was, err = a.x.set.Client.Do(ctx, a.x.set.Client.B().Hget().Key(a.x.completer.keys[p].Meta).Field("declaration").Build()).ToString()
 			if err != nil && !rueidis.IsRedisNil(err) {
 				return err
 			}
@@ -166,7 +166,7 @@ func (a *adoption) make(ctx context.Context) error {
 			return err
 		}
 	}
-	for p := range a.x.keys {
+	for p := range a.x.completer.keys {
 		if err := a.readContent(ctx, p); err != nil {
 			return err
 		}
@@ -186,7 +186,7 @@ func (a *adoption) make(ctx context.Context) error {
 // readContent adds the terms in the reverse index of an older index, which wins over its
 // entries.
 func (a *adoption) readContent(ctx context.Context, p int) error {
-	for page, err := range scan.Hash(ctx, a.x.set.Client, a.x.keys[p].Content, step) {
+	for page, err := range scan.Hash(ctx, a.x.set.Client, a.x.completer.keys[p].Content, step) {
 		if err != nil {
 			return err
 		}
@@ -225,7 +225,7 @@ func (a *adoption) addEntries(ctx context.Context, values, pairs []string) error
 // scan calls a function with the entries of a partition and their scores, and with the
 // value of each in the reverse index.
 func (a *adoption) scan(ctx context.Context, p int, page func(values, pairs []string) error) error {
-	client, keys := a.x.set.Client, a.x.keys[p]
+	client, keys := a.x.set.Client, a.x.completer.keys[p]
 	for pairs, err := range scan.SortedSet(ctx, client, keys.Index, step) {
 		if err != nil {
 			return err
@@ -265,7 +265,7 @@ func (a *adoption) termOf(entry, indexed string) (term, error) {
 			return term{}, errIndexed
 		}
 	}
-	key, err := a.x.key(strings.ReplaceAll(original, string(escapedColon), ":"))
+	key, err := a.x.normalizer.key(strings.ReplaceAll(original, string(escapedColon), ":"))
 	if err != nil {
 		return term{}, err
 	}
@@ -274,7 +274,7 @@ func (a *adoption) termOf(entry, indexed string) (term, error) {
 		return term{}, errors.New("invalid entry")
 	}
 	if a.byHand && a.x.opt.HalfLife > 0 {
-		t.count = math.Log2(t.count) + a.x.time()
+		t.count = math.Log2(t.count) + a.x.decay.time()
 	}
 	return t, nil
 }
@@ -288,7 +288,7 @@ func (a *adoption) add(ctx context.Context, t term) error {
 }
 
 func (a *adoption) flush(ctx context.Context) error {
-	parts := make([][]term, len(a.x.keys))
+	parts := make([][]term, len(a.x.completer.keys))
 	for _, t := range a.batch {
 		p := a.x.set.Index(nameOf(t.key))
 		parts[p] = append(parts[p], t)
@@ -320,12 +320,12 @@ func (a *adoption) flush(ctx context.Context) error {
 
 // block converts the blocked forms to those of this version.
 func (a *adoption) block(ctx context.Context, p int) error {
-	for page, err := range scan.Set(ctx, a.x.set.Client, a.x.keys[p].blocked, step) {
+	for page, err := range scan.Set(ctx, a.x.set.Client, a.x.completer.keys[p].blocked, step) {
 		if err != nil {
 			return err
 		}
 		for _, old := range page {
-			name, err := a.x.name(strings.ReplaceAll(old, string(escapedColon), ":"))
+			name, err := a.x.normalizer.name(strings.ReplaceAll(old, string(escapedColon), ":"))
 			if err != nil || name == old && a.x.set.Index(name) == p {
 				continue
 			}
@@ -343,5 +343,5 @@ func (a *adoption) block(ctx context.Context, p int) error {
 // step runs adopt.lua in a partition.
 func (a *adoption) step(ctx context.Context, p int, do string, args ...string) error {
 	args = append(append(a.x.set.Args(), do, a.id), args...)
-	return engine.Replaced(a.x.scripts.adopt.Run(ctx, a.x.set.Client, a.x.keys[p].all(), args).Error())
+	return engine.Replaced(a.x.completer.scripts.adopt.Run(ctx, a.x.set.Client, a.x.completer.keys[p].all(), args).Error())
 }

@@ -25,12 +25,12 @@ func do(t *testing.T, client rueidis.Client, words ...string) {
 // terms, and one that was "Rock'n'Roll".
 func older(t *testing.T, client rueidis.Client, x *Index, declaration string) {
 	t.Helper()
-	for _, k := range x.keys {
-		do(t, client, "HSET", k.Meta, "kind", "suggest", "declaration", declaration, "partitions", fmt.Sprint(len(x.keys)))
+	for _, k := range x.completer.keys {
+		do(t, client, "HSET", k.Meta, "kind", "suggest", "declaration", declaration, "partitions", fmt.Sprint(len(x.completer.keys)))
 	}
-	do(t, client, "HSET", x.set.Key+".meta", "kind", "suggest", "declaration", declaration, "partitions", fmt.Sprint(len(x.keys)))
+	do(t, client, "HSET", x.set.Key+".meta", "kind", "suggest", "declaration", declaration, "partitions", fmt.Sprint(len(x.completer.keys)))
 	put := func(name string, count int, original string) {
-		k := x.keys[x.set.Index(name)]
+		k := x.completer.keys[x.set.Index(name)]
 		do(t, client, "ZADD", k.Index, "0", fmt.Sprintf("%s:%d:%s", name, count, original))
 		do(t, client, "HSET", k.Content, name, fmt.Sprintf("%d:%s", count, original))
 		do(t, client, "HSET", k.cache, name[:1], "\n"+name[1:]+"\n")
@@ -39,11 +39,11 @@ func older(t *testing.T, client rueidis.Client, x *Index, declaration string) {
 		put(fmt.Sprintf("term%d", i), i+1, fmt.Sprintf("Term%d", i))
 	}
 	put("rock n roll", 1000, "Rock'n'Roll")
-	do(t, client, "SADD", x.keys[x.set.Index("damn ıt")].blocked, "damn ıt")
+	do(t, client, "SADD", x.completer.keys[x.set.Index("damn ıt")].blocked, "damn ıt")
 	// An entry without its field in the hash, and an orphaned one.
-	k := x.keys[x.set.Index("term7")]
+	k := x.completer.keys[x.set.Index("term7")]
 	do(t, client, "HDEL", k.Content, "term7")
-	k = x.keys[x.set.Index("term8")]
+	k = x.completer.keys[x.set.Index("term8")]
 	do(t, client, "ZADD", k.Index, "0", "term8:7000:Term8")
 }
 

@@ -23,7 +23,7 @@ const step = 500
 func (x *Index) All(ctx context.Context, prefix string, page index.Page) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		yield = x.wrapping(yield)
-		name, err := x.normal(prefix)
+		name, err := x.normalizer.normal(prefix)
 		if err != nil {
 			yield(Entry{}, err)
 			return
@@ -49,8 +49,8 @@ func (x *Index) All(ctx context.Context, prefix string, page index.Page) iter.Se
 			count = min(page.Limit+page.Offset, step)
 		}
 		var sequences []iter.Seq2[Entry, error]
-		for _, k := range x.keys {
-			s := scanner{Index: x, keys: k, count: int64(count), reverse: page.Reverse}
+		for _, k := range x.completer.keys {
+			s := scanner{x: x, keys: k, count: int64(count), reverse: page.Reverse}
 			sequences = append(sequences, s.scan(ctx, name, after))
 			if whole, ended := strings.CutSuffix(name, " "); ended {
 				sequences = append(sequences, s.only(ctx, whole, after))

@@ -35,14 +35,14 @@ func TestAllInOrder(t *testing.T) {
 		var list []Suggestion
 		for _, text := range rapid.SliceOfN(valid, 1, 60).Draw(t, "terms") {
 			list = append(list, Suggestion{Term: text, Count: 1})
-			key, _ := x.key(text)
+			key, _ := x.normalizer.key(text)
 			terms[key], _ = x.Normalize(text)
 		}
 		if _, err := x.PutMany(ctx, slices.Values(list)); err != nil {
 			t.Fatal(err)
 		}
 		for range 6 {
-			prefix, err := x.normal(rapid.StringOfN(letters, 0, 2, -1).Draw(t, "prefix"))
+			prefix, err := x.normalizer.normal(rapid.StringOfN(letters, 0, 2, -1).Draw(t, "prefix"))
 			if err != nil {
 				t.Fatal(err)
 			}

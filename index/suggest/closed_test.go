@@ -50,20 +50,20 @@ func TestLostAndMade(t *testing.T) {
 			if _, err := x.Add(t.Context(), text, 1); err != nil {
 				t.Fatal(err)
 			}
-			if got := isClosed(t, client, x.keys[0]); got != wantClosed {
+			if got := isClosed(t, client, x.completer.keys[0]); got != wantClosed {
 				t.Fatalf("after %q, complete: %t", text, got)
 			}
 		}
 	}
 	add(true, "aaa", "aab", "aac", "aad", "aae", "aaf", "aag")
-	if lost, err := client.Do(t.Context(), client.B().Hdel().Key(x.keys[0].cache).Field("a").Build()).AsInt64(); err != nil || lost != 1 {
+	if lost, err := client.Do(t.Context(), client.B().Hdel().Key(x.completer.keys[0].cache).Field("a").Build()).AsInt64(); err != nil || lost != 1 {
 		t.Fatal(lost, err)
 	}
 	add(false, "b", "ba", "bb", "bc", "bd", "be", "bf", "bfa", "bfb", "bfc", "bfd", "bfe", "bff", "bfg")
 	if _, err := x.Repair(t.Context(), maintain.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if !isClosed(t, client, x.keys[0]) {
+	if !isClosed(t, client, x.completer.keys[0]) {
 		t.Error("Repair did not find that all lists are there")
 	}
 }
@@ -95,7 +95,7 @@ func TestLostLists(t *testing.T) {
 		}
 		lose := rapid.SliceOfN(rapid.OneOf(rapid.Just("\n"), rapid.StringOfN(rapid.SampledFrom([]rune("ab")), 0, 2, -1)), 1, 4).Draw(t, "lost")
 		for _, prefix := range lose {
-			if err := client.Do(ctx, client.B().Hdel().Key(x.keys[0].cache).Field(prefix).Build()).Error(); err != nil {
+			if err := client.Do(ctx, client.B().Hdel().Key(x.completer.keys[0].cache).Field(prefix).Build()).Error(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -115,7 +115,7 @@ func TestLostLists(t *testing.T) {
 		if _, err := x.Repair(ctx, maintain.Options{}); err != nil {
 			t.Fatal(err)
 		}
-		if !isClosed(t, client, x.keys[0]) {
+		if !isClosed(t, client, x.completer.keys[0]) {
 			t.Fatal("Repair did not find that all lists are there")
 		}
 		if report, err := x.Verify(ctx, maintain.Options{}); err != nil || report.Problems() > 0 {

@@ -34,18 +34,18 @@ type round struct {
 }
 
 // submit writes a request and returns its count.
-func (x *Index) submit(ctx context.Context, r request) (int64, error) {
+func (up updates) submit(ctx context.Context, r request) (int64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	w := &x.writers[r.part]
+	w := &up.x.writers[r.part]
 	w.mu.Lock()
 	if !w.busy {
 		w.busy = true
 		w.mu.Unlock()
-		got := x.write(ctx, []request{r})[0]
+		got := up.write(ctx, []request{r})[0]
 		if batch := w.next(); batch != nil {
-			go x.rounds(w, batch) // ends with the last of its callers
+			go up.rounds(w, batch) // ends with the last of its callers
 		}
 		if got.err != nil && ctx.Err() != nil {
 			return 0, unsure(ctx)
@@ -108,18 +108,18 @@ func (w *writer) next() []*waiter {
 }
 
 // rounds sends one round after the other until no request waits.
-func (x *Index) rounds(w *writer, batch []*waiter) {
+func (up updates) rounds(w *writer, batch []*waiter) {
 	for ; batch != nil; batch = w.next() {
-		x.round(w, batch)
+		up.round(w, batch)
 	}
 }
 
 // round sends the requests of a batch and passes the results on.
-func (x *Index) round(w *writer, batch []*waiter) {
+func (up updates) round(w *writer, batch []*waiter) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	requests := w.begin(batch, cancel)
-	for i, got := range x.write(ctx, requests) {
+	for i, got := range up.write(ctx, requests) {
 		batch[i].done <- got
 	}
 }

@@ -75,7 +75,7 @@ func TestCallersShareRound(t *testing.T) {
 			}
 		}
 	})
-	x.rounds(&x.writers[0], x.writers[0].next())
+	x.updates().rounds(&x.writers[0], x.writers[0].next())
 	wait()
 	if got := calls() - before; got != 2 {
 		t.Errorf("%d scripts for %d terms, want 2", got, n/2)
@@ -138,7 +138,7 @@ func TestPartitionsDoNotWait(t *testing.T) {
 	}
 	n := 0
 	for i := range 30 {
-		r, err := x.request(Suggestion{Term: fmt.Sprint("term ", i), Count: 1}, false)
+		r, err := x.updates().request(Suggestion{Term: fmt.Sprint("term ", i), Count: 1}, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +146,7 @@ func TestPartitionsDoNotWait(t *testing.T) {
 			continue
 		}
 		n++
-		if count, err := x.submit(ctx, r); count != 1 || err != nil {
+		if count, err := x.updates().submit(ctx, r); count != 1 || err != nil {
 			t.Fatal(count, err)
 		}
 	}
@@ -174,7 +174,7 @@ func TestCallerLeavesBeforeRound(t *testing.T) {
 	})
 	leave(cause)
 	<-left
-	x.rounds(&x.writers[0], x.writers[0].next())
+	x.updates().rounds(&x.writers[0], x.writers[0].next())
 	wait()
 	if _, err := x.Get(ctx, "left"); !errors.Is(err, index.ErrNotFound) {
 		t.Error(err)
@@ -237,7 +237,7 @@ func TestRoundEndsWithItsCallers(t *testing.T) {
 	batch := x.writers[0].next()
 	done := make(chan struct{})
 	go func() {
-		x.rounds(&x.writers[0], batch)
+		x.updates().rounds(&x.writers[0], batch)
 		close(done)
 	}()
 	for sent := false; !sent; {
@@ -262,6 +262,6 @@ func TestRoundFails(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	x.rounds(&x.writers[0], x.writers[0].next())
+	x.updates().rounds(&x.writers[0], x.writers[0].next())
 	wait()
 }

@@ -23,36 +23,41 @@ const maxComplete = 1000
 // is a write.
 func (x *Index) Complete(ctx context.Context, prefix string, k int) (best []Suggestion, err error) {
 	defer x.wrap(&err)
-	name, err := x.normal(prefix)
+	name, err := x.normalizer.normal(prefix)
 	if err != nil {
 		return nil, err
 	}
-	if err := x.ready(ctx, k); err != nil {
+	if err := x.completion().ready(ctx, k); err != nil {
 		return nil, err
 	}
-	found, err := x.exact(ctx, name, k)
+	found, err := x.completer.exact(ctx, name, k)
 	if err != nil {
 		return nil, err
 	}
-	return x.respond(ctx, found)
+	return x.completion().respond(ctx, found)
 }
 
+// completion is what Complete and CompleteFuzzy share.
+type completion struct{ x *Index }
+
+func (x *Index) completion() completion { return completion{x} }
+
 // ready checks k and the declaration.
-func (x *Index) ready(ctx context.Context, k int) error {
+func (cm completion) ready(ctx context.Context, k int) error {
 	if k < 1 || k > maxComplete {
 		return fmt.Errorf("%w: %d completions: use 1 to %d", index.ErrValue, k, maxComplete)
 	}
-	return x.set.Check(ctx)
+	return cm.x.set.Check(ctx)
 }
 
 // respond returns terms as suggestions, and runs the cleanup.
-func (x *Index) respond(ctx context.Context, found []term) ([]Suggestion, error) {
+func (cm completion) respond(ctx context.Context, found []term) ([]Suggestion, error) {
 	out := make([]Suggestion, len(found))
 	for i, t := range found {
-		out[i] = x.suggestion(t)
+		out[i] = cm.x.decay.suggestion(t)
 	}
-	if len(found) > 0 && x.opt.Cleanup > 0 && rand.Float64() < x.opt.Cleanup {
-		if _, err := x.remove(ctx, "lose", 1, []string{x.choose(found).key}); err != nil {
+	if len(found) > 0 && cm.x.opt.Cleanup > 0 && rand.Float64() < cm.x.opt.Cleanup {
+		if _, err := cm.x.updates().remove(ctx, "lose", 1, []string{cm.choose(found).key}); err != nil {
 			return nil, err
 		}
 	}
@@ -60,8 +65,8 @@ func (x *Index) respond(ctx context.Context, found []term) ([]Suggestion, error)
 }
 
 // choose returns the term whose count Cleanup decrements.
-func (x *Index) choose(found []term) term {
-	if !x.opt.CleanupRare {
+func (cm completion) choose(found []term) term {
+	if !cm.x.opt.CleanupRare {
 		return found[rand.IntN(len(found))]
 	}
 	sum := 0.0

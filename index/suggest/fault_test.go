@@ -269,7 +269,7 @@ func TestRepair(t *testing.T) {
 					t.Fatalf("%q was not repaired: %v %+v", command, err, report)
 				}
 				verified(t, x)
-				if !isClosed(t, client, x.keys[0]) && !writing {
+				if !isClosed(t, client, x.completer.keys[0]) && !writing {
 					t.Fatalf("%q: Repair did not find that all lists are there", command)
 				}
 				if got, err := x.Get(ctx, "Kept"); err != nil || got.Term != "Kept" {

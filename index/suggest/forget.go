@@ -34,11 +34,11 @@ func (x *Index) Cleanup(ctx context.Context, n int, opt maintain.Options) (remov
 	run := engine.Start(opt)
 	run.Total = int64(n)
 	for n > 0 {
-		terms, err := x.sample(ctx, min(n, batchTerms))
+		terms, err := x.completion().sample(ctx, min(n, batchTerms))
 		if err != nil || len(terms) == 0 {
 			return removed, err
 		}
-		lost, err := x.remove(ctx, "lose", 1, terms)
+		lost, err := x.updates().remove(ctx, "lose", 1, terms)
 		removed += lost
 		if err != nil {
 			return removed, err
@@ -53,14 +53,14 @@ func (x *Index) Cleanup(ctx context.Context, n int, opt maintain.Options) (remov
 
 // sample returns the keys of at most n random terms, from each partition as many as its
 // share of all terms, one at least: two round trips.
-func (x *Index) sample(ctx context.Context, n int) ([]string, error) {
-	sizes := make(rueidis.Commands, len(x.keys))
-	for i, k := range x.keys {
-		sizes[i] = x.set.Client.B().Hlen().Key(k.Content).Build()
+func (cm completion) sample(ctx context.Context, n int) ([]string, error) {
+	sizes := make(rueidis.Commands, len(cm.x.completer.keys))
+	for i, k := range cm.x.completer.keys {
+		sizes[i] = cm.x.set.Client.B().Hlen().Key(k.Content).Build()
 	}
-	lengths := make([]int64, len(x.keys))
+	lengths := make([]int64, len(cm.x.completer.keys))
 	total := int64(0)
-	for i, r := range x.set.Client.DoMulti(ctx, sizes...) {
+	for i, r := range cm.x.set.Client.DoMulti(ctx, sizes...) {
 		var err error
 		if lengths[i], err = r.AsInt64(); err != nil {
 			return nil, err
@@ -71,13 +71,13 @@ func (x *Index) sample(ctx context.Context, n int) ([]string, error) {
 		return nil, nil
 	}
 	var commands rueidis.Commands
-	for i, k := range x.keys {
+	for i, k := range cm.x.completer.keys {
 		if share := (int64(n)*lengths[i] + total - 1) / total; share > 0 {
-			commands = append(commands, x.set.Client.B().Hrandfield().Key(k.Content).Count(share).Build())
+			commands = append(commands, cm.x.set.Client.B().Hrandfield().Key(k.Content).Count(share).Build())
 		}
 	}
 	var keys []string
-	for _, r := range x.set.Client.DoMulti(ctx, commands...) {
+	for _, r := range cm.x.set.Client.DoMulti(ctx, commands...) {
 		found, err := r.AsStrSlice()
 		if err != nil {
 			return nil, err
@@ -105,9 +105,9 @@ func (x *Index) Prune(ctx context.Context, least int64, opt maintain.Options) (r
 	}
 	below := float64(least)
 	if x.opt.HalfLife > 0 {
-		below = math.Log2(below) + x.time()
+		below = math.Log2(below) + x.decay.time()
 	}
-	for _, k := range x.keys {
+	for _, k := range x.completer.keys {
 		for page, err := range scan.Hash(ctx, x.set.Client, k.Content, step) {
 			if err != nil {
 				return removed, err
@@ -118,7 +118,7 @@ func (x *Index) Prune(ctx context.Context, least int64, opt maintain.Options) (r
 					rare = append(rare, t.key)
 				}
 			}
-			n, err := x.remove(ctx, "below", below, rare)
+			n, err := x.updates().remove(ctx, "below", below, rare)
 			removed += n
 			if err != nil {
 				return removed, err

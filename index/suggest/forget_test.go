@@ -20,7 +20,7 @@ func TestHalfLife(t *testing.T) {
 	t.Parallel()
 	x, _, ctx := testIndex(t, Options{HalfLife: 24 * time.Hour})
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	x.now = func() time.Time { return now }
+	x.decay.now = func() time.Time { return now }
 	add := func(term string, n, want int64) {
 		t.Helper()
 		if got, err := x.Add(ctx, term, n); err != nil || got != want {
@@ -50,7 +50,7 @@ func TestHalfLifeLasts(t *testing.T) {
 	t.Parallel()
 	x, _, ctx := testIndex(t, Options{HalfLife: time.Second})
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	x.now = func() time.Time { return now }
+	x.decay.now = func() time.Time { return now }
 	want := 0.0
 	for i := range 200 {
 		n := int64(1 + i%7*1000)
@@ -72,7 +72,7 @@ func TestHalfLifeLists(t *testing.T) {
 	t.Parallel()
 	x, _, ctx := testIndex(t, Options{HalfLife: time.Hour})
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	x.now = func() time.Time { return now }
+	x.decay.now = func() time.Time { return now }
 	for hour := range 6 {
 		var list []Suggestion
 		for i := range 300 {
@@ -248,7 +248,7 @@ func TestGetFallenCount(t *testing.T) {
 	t.Parallel()
 	x, _, ctx := testIndex(t, Options{HalfLife: time.Hour})
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	x.now = func() time.Time { return now }
+	x.decay.now = func() time.Time { return now }
 	if stored, err := x.Put(ctx, Suggestion{"Banana", 5, "id:5"}); !stored || err != nil {
 		t.Fatal(stored, err)
 	}

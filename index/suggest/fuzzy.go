@@ -26,26 +26,26 @@ const (
 // there: in scripts with more letters, such as Chinese, some may be missed.
 func (x *Index) CompleteFuzzy(ctx context.Context, prefix string, k int) (best []Suggestion, err error) {
 	defer x.wrap(&err)
-	name, err := x.normal(prefix)
+	name, err := x.normalizer.normal(prefix)
 	if err != nil {
 		return nil, err
 	}
-	if err := x.ready(ctx, k); err != nil {
+	if err := x.completion().ready(ctx, k); err != nil {
 		return nil, err
 	}
-	terms, err := x.exact(ctx, name, k)
+	terms, err := x.completer.exact(ctx, name, k)
 	if err != nil {
 		return nil, err
 	}
 	word := []rune(strings.TrimSuffix(name, " "))
 	if len(terms) == k || len(word) < minFuzzy || len(word) > maxFuzzy {
-		return x.respond(ctx, terms)
+		return x.completion().respond(ctx, terms)
 	}
-	variants, err := x.variants(ctx, word)
+	variants, err := x.completer.variants(ctx, word)
 	if err != nil {
 		return nil, err
 	}
-	found, err := x.topTerms(ctx, variants, k)
+	found, err := x.completer.topTerms(ctx, variants, k)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (x *Index) CompleteFuzzy(ctx context.Context, prefix string, k int) (best [
 	}
 	slices.SortFunc(more, compare)
 	terms = append(terms, more...)
-	return x.respond(ctx, terms[:min(k, len(terms))])
+	return x.completion().respond(ctx, terms[:min(k, len(terms))])
 }
 
 // variants returns the prefixes at an edit distance of one from a word; those with an

@@ -36,12 +36,12 @@ func (x *Index) getMany(ctx context.Context, terms []string) ([]Suggestion, erro
 	keys := make([]string, len(terms))
 	commands := make(rueidis.Commands, len(terms))
 	for i, text := range terms {
-		key, err := x.key(text)
+		key, err := x.normalizer.key(text)
 		if err != nil {
 			return nil, err
 		}
 		keys[i] = key
-		commands[i] = x.set.Client.B().Hget().Key(x.keys[x.set.Index(nameOf(key))].Content).Field(key).Build()
+		commands[i] = x.set.Client.B().Hget().Key(x.completer.keys[x.set.Index(nameOf(key))].Content).Field(key).Build()
 	}
 	all := make([]Suggestion, 0, len(terms))
 	for i, r := range x.set.Client.DoMulti(ctx, commands...) {
@@ -53,7 +53,7 @@ func (x *Index) getMany(ctx context.Context, terms []string) ([]Suggestion, erro
 		case !ok:
 			return nil, fmt.Errorf("%w: %s.content has the value %q for %q", index.ErrCorrupt, x.set.Key, value, keys[i])
 		default:
-			all = append(all, x.suggestion(t))
+			all = append(all, x.decay.suggestion(t))
 		}
 	}
 	return all, nil

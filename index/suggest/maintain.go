@@ -24,13 +24,13 @@ const (
 // long ones, atomically, so that concurrent writes do not disturb it. Without an index it
 // returns index.ErrNotFound.
 func (x *Index) Verify(ctx context.Context, opt maintain.Options) (maintain.Report, error) {
-	return x.compare(ctx, opt, false)
+	return x.maintenance().compare(ctx, opt, false)
 }
 
 // Repair is Verify that corrects the problems in the step that finds them. On conflict
 // the term in <key>.content wins over its entry; a lost term is restored from its entry.
 func (x *Index) Repair(ctx context.Context, opt maintain.Options) (maintain.Report, error) {
-	return x.compare(ctx, opt, true)
+	return x.maintenance().compare(ctx, opt, true)
 }
 
 // checker is a running Verify or Repair.
@@ -41,12 +41,17 @@ type checker struct {
 	size   int // entries of the next step
 }
 
-func (x *Index) compare(ctx context.Context, opt maintain.Options, repair bool) (report maintain.Report, err error) {
-	defer x.wrap(&err)
-	if _, err := partition.Read(ctx, x.set.Client, x.set.Key); err != nil && !(repair && errors.Is(err, index.ErrNotFound)) {
+// maintenance compares an index with itself or with a source, and fills it anew.
+type maintenance struct{ x *Index }
+
+func (x *Index) maintenance() maintenance { return maintenance{x} }
+
+func (mt maintenance) compare(ctx context.Context, opt maintain.Options, repair bool) (report maintain.Report, err error) {
+	defer mt.x.wrap(&err)
+	if _, err := partition.Read(ctx, mt.x.set.Client, mt.x.set.Key); err != nil && !(repair && errors.Is(err, index.ErrNotFound)) {
 		return report, err
 	}
-	c := checker{Run: engine.Start(opt), x: x, repair: repair}
+	c := checker{Run: engine.Start(opt), x: mt.x, repair: repair}
 	err = c.run(ctx)
 	return c.Report, err
 }
@@ -55,12 +60,12 @@ func (c *checker) run(ctx context.Context) (err error) {
 	if c.Total, err = c.x.set.Len(ctx); err != nil {
 		return err
 	}
-	if err := c.x.tracker().Leftovers(ctx, c.Run, c.repair); err != nil {
+	if err := c.x.maintenance().tracker().Leftovers(ctx, c.Run, c.repair); err != nil {
 		return err
 	}
 	// Order matters: remove invalid lists before looking for missing ones, and invalid
 	// entries before missing ones.
-	for part := range c.x.keys {
+	for part := range c.x.completer.keys {
 		before := c.Report.Problems()
 		for _, what := range []string{"lists", "entries", "content"} {
 			if err := c.scan(ctx, part, what); err != nil {
@@ -99,7 +104,7 @@ func (c *checker) step(ctx context.Context, part int, what, cursor string) (next
 		repair = "1"
 	}
 	args := append(c.x.set.Args(), what, cursor, strconv.Itoa(c.size), repair)
-	reply, err := c.x.scripts.verify.Run(ctx, c.x.set.Client, c.x.keys[part].all(), args).ToArray()
+	reply, err := c.x.completer.scripts.verify.Run(ctx, c.x.set.Client, c.x.completer.keys[part].all(), args).ToArray()
 	if err := c.x.set.Error(ctx, err); err != nil {
 		return "", err
 	}
@@ -137,7 +142,7 @@ func (c *checker) report(ctx context.Context, part int, problems []string) error
 		p := maintain.Problem{Kind: maintain.Kind(problems[0]), ID: problems[1], Found: problems[2], Want: problems[3]}
 		c.Found(p)
 		if problems[4] == "rebuild" {
-			if err := c.x.rebuildList(ctx, part, p.ID); err != nil {
+			if err := c.x.completer.rebuildList(ctx, part, p.ID); err != nil {
 				return err
 			}
 		}

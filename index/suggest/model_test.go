@@ -30,7 +30,7 @@ func small(x *Index, light int) *Index {
 		}
 		text = changed
 	}
-	x.scripts, x.topK, x.scanLimit = newScripts(text), 3, light
+	x.completer.scripts, x.completer.topK, x.completer.scanLimit = newScripts(text), 3, light
 	return x
 }
 
@@ -49,7 +49,7 @@ type model struct {
 }
 
 func (m *model) add(x *Index, text string, n int64) int64 {
-	key, _ := x.key(text)
+	key, _ := x.normalizer.key(text)
 	if m.blocked[nameOf(key)] {
 		return 0
 	}
@@ -60,7 +60,7 @@ func (m *model) add(x *Index, text string, n int64) int64 {
 }
 
 func (m *model) put(x *Index, s Suggestion) bool {
-	key, _ := x.key(s.Term)
+	key, _ := x.normalizer.key(s.Term)
 	if m.blocked[nameOf(key)] {
 		return false
 	}
@@ -200,7 +200,7 @@ func TestModel(t *testing.T) {
 					s := Suggestion{Term: text, Count: rapid.Int64Range(1, 4).Draw(t, "n"), Payload: drawPayload().Draw(t, "payload")}
 					list = append(list, s)
 					m.add(x, s.Term, s.Count)
-					if key, _ := x.key(text); s.Payload != "" && !m.blocked[nameOf(key)] {
+					if key, _ := x.normalizer.key(text); s.Payload != "" && !m.blocked[nameOf(key)] {
 						one := m.terms[key]
 						one.payload = s.Payload
 						m.terms[key] = one
@@ -238,7 +238,7 @@ func TestModel(t *testing.T) {
 				}
 				want := 0
 				for _, text := range list {
-					key, _ := x.key(text)
+					key, _ := x.normalizer.key(text)
 					if _, ok := m.terms[key]; ok {
 						delete(m.terms, key)
 						want++
@@ -249,8 +249,8 @@ func TestModel(t *testing.T) {
 				same(got, want)
 			},
 			"lose": func(t *rapid.T) {
-				key, _ := x.key(valid.Draw(t, "term"))
-				_, err := x.remove(ctx, "lose", 1, []string{key})
+				key, _ := x.normalizer.key(valid.Draw(t, "term"))
+				_, err := x.updates().remove(ctx, "lose", 1, []string{key})
 				must(err)
 				if one, ok := m.terms[key]; ok {
 					one.count--
@@ -292,14 +292,14 @@ func TestModel(t *testing.T) {
 				delete(m.blocked, name)
 			},
 			"list lost": func(t *rapid.T) {
-				k := x.keys[0]
+				k := x.completer.keys[0]
 				prefix := drawPrefix().Draw(t, "prefix")
 				must(client.Do(ctx, client.B().Hdel().Key(k.cache).Field(prefix).Build()).Error())
 			},
 			"get": func(t *rapid.T) {
 				text := valid.Draw(t, "term")
 				got, err := x.Get(ctx, text)
-				key, _ := x.key(text)
+				key, _ := x.normalizer.key(text)
 				want, ok := m.terms[key]
 				if !ok {
 					same(strings.Contains(fmt.Sprint(err), "not found"), true)
@@ -312,14 +312,14 @@ func TestModel(t *testing.T) {
 				prefix, k := drawPrefix().Draw(t, "prefix"), rapid.IntRange(1, 20).Draw(t, "k")
 				got, err := x.Complete(ctx, prefix, k)
 				must(err)
-				name, _ := x.normal(prefix)
+				name, _ := x.normalizer.normal(prefix)
 				same(got, m.with(begins(name), k))
 			},
 			"fuzzy": func(t *rapid.T) {
 				prefix, k := drawPrefix().Draw(t, "prefix"), rapid.IntRange(1, 20).Draw(t, "k")
 				got, err := x.CompleteFuzzy(ctx, prefix, k)
 				must(err)
-				name, _ := x.normal(prefix)
+				name, _ := x.normalizer.normal(prefix)
 				same(got, m.fuzzy(name, k))
 			},
 			"all": func(t *rapid.T) { checkAll(t, x, m) },
@@ -342,7 +342,7 @@ func TestModel(t *testing.T) {
 
 // checkAll reads every term in pages.
 func checkAll(t *rapid.T, x *Index, m *model) {
-	prefix, _ := x.normal(drawPrefix().Draw(t, "prefix"))
+	prefix, _ := x.normalizer.normal(drawPrefix().Draw(t, "prefix"))
 	page := index.Page{
 		Limit:   rapid.IntRange(1, 9).Draw(t, "limit"),
 		Offset:  rapid.IntRange(0, 3).Draw(t, "offset"),

@@ -80,7 +80,7 @@ func TestPayloadChanges(t *testing.T) {
 		{func() { must(x.Add(ctx, "T", 2)) }, Suggestion{"T", 7, "a"}},
 		{func() { must(x.AddMany(ctx, slices.Values([]Suggestion{{"T", 1, "b"}, {"T", 1, ""}}))) }, Suggestion{"T", 9, "b"}},
 		{func() { must(x.Put(ctx, Suggestion{"T", 9, "a\u00a0b"})) }, Suggestion{"T", 9, "a\u00a0b"}},
-		{func() { must(x.remove(ctx, "lose", 1, []string{"t:T"})) }, Suggestion{"T", 8, "a\u00a0b"}},
+		{func() { must(x.updates().remove(ctx, "lose", 1, []string{"t:T"})) }, Suggestion{"T", 8, "a\u00a0b"}},
 		{func() { must(x.PutMany(ctx, slices.Values([]Suggestion{{"T", 1, "c"}, {"T", 3, "d"}}))) }, Suggestion{"T", 3, "d"}},
 		{func() { must(x.Put(ctx, Suggestion{"T", 3, ""})) }, Suggestion{"T", 3, ""}},
 		{func() { must(x.Put(ctx, Suggestion{"T", 3, "e"})) }, Suggestion{"T", 3, "e"}},

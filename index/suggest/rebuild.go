@@ -21,9 +21,9 @@ import (
 // Repair. If another one starts, it ends with maintain.ErrReplaced.
 func (x *Index) Rebuild(ctx context.Context, source iter.Seq2[Suggestion, error], opt maintain.Options) (maintain.Report, error) {
 	run := engine.Start(opt)
-	err := x.tracker().Rebuild(ctx, engine.Rebuild{
-		Fill:   func(ctx context.Context, name string) error { return x.fillFrom(ctx, run, name, source) },
-		Finish: x.scripts.finish,
+	err := x.maintenance().tracker().Rebuild(ctx, engine.Rebuild{
+		Fill:   func(ctx context.Context, name string) error { return x.maintenance().fillFrom(ctx, run, name, source) },
+		Finish: x.completer.scripts.finish,
 		Keys:   func(p *partition.Keys) []string { return keysOf(p).all() },
 		Args:   []string{strconv.Itoa(batchTerms), strconv.Itoa(batchBytes)},
 	})
@@ -35,18 +35,18 @@ func (x *Index) Rebuild(ctx context.Context, source iter.Seq2[Suggestion, error]
 }
 
 // tracker records concurrent writes during a rebuild.
-func (x *Index) tracker() *engine.Tracker {
-	return engine.NewTracker(x.set, func(p *partition.Keys) []string { return []string{keysOf(p).nextCache} })
+func (mt maintenance) tracker() *engine.Tracker {
+	return engine.NewTracker(mt.x.set, func(p *partition.Keys) []string { return []string{keysOf(p).nextCache} })
 }
 
 // stepTerms is the number of terms that a rebuild writes at a time.
 const stepTerms = 1600
 
 // fillFrom counts the terms of a source in the new index.
-func (x *Index) fillFrom(ctx context.Context, run *engine.Run, name string, source iter.Seq2[Suggestion, error]) error {
+func (mt maintenance) fillFrom(ctx context.Context, run *engine.Run, name string, source iter.Seq2[Suggestion, error]) error {
 	var batch []request
 	step := func() error {
-		err := x.writeAll(ctx, batch, name)
+		err := mt.x.updates().writeAll(ctx, batch, name)
 		if err == nil {
 			err = run.Step(ctx, len(batch))
 		}
@@ -57,7 +57,7 @@ func (x *Index) fillFrom(ctx context.Context, run *engine.Run, name string, sour
 		if err != nil {
 			return err
 		}
-		r, err := x.request(s, false)
+		r, err := mt.x.updates().request(s, false)
 		if err != nil {
 			return err
 		}

@@ -15,11 +15,11 @@ import (
 // trip for 1,600.
 func (x *Index) Remove(ctx context.Context, terms ...string) (removed int, err error) {
 	defer x.wrap(&err)
-	keys, err := normalizeAll(terms, x.key)
+	keys, err := normalizeAll(terms, x.normalizer.key)
 	if err != nil {
 		return 0, err
 	}
-	return x.remove(ctx, "all", 0, keys)
+	return x.updates().remove(ctx, "all", 0, keys)
 }
 
 // Block removes terms and excludes them from being counted and suggested until Unblock,
@@ -28,11 +28,11 @@ func (x *Index) Remove(ctx context.Context, terms ...string) (removed int, err e
 // leaves blocked terms out. One round trip a term, more if a form has many spellings.
 func (x *Index) Block(ctx context.Context, terms ...string) (err error) {
 	defer x.wrap(&err)
-	names, err := normalizeAll(terms, x.name)
+	names, err := normalizeAll(terms, x.normalizer.name)
 	if err != nil {
 		return err
 	}
-	if len(x.keys) > 1 {
+	if len(x.completer.keys) > 1 {
 		if err := x.set.Declare(ctx); err != nil {
 			return err
 		}
@@ -40,7 +40,7 @@ func (x *Index) Block(ctx context.Context, terms ...string) (err error) {
 	for _, name := range names {
 		args := append(x.set.Args(), name, strconv.Itoa(batchTerms))
 		for more := int64(1); more == 1; {
-			r := x.scripts.block.Run(ctx, x.set.Client, x.keys[x.set.Index(name)].all(), args)
+			r := x.completer.scripts.block.Run(ctx, x.set.Client, x.completer.keys[x.set.Index(name)].all(), args)
 			if more, err = r.AsInt64(); err != nil {
 				return x.set.Error(ctx, err)
 			}
@@ -52,13 +52,13 @@ func (x *Index) Block(ctx context.Context, terms ...string) (err error) {
 // Unblock allows terms to be counted again, from 0. One round trip.
 func (x *Index) Unblock(ctx context.Context, terms ...string) (err error) {
 	defer x.wrap(&err)
-	names, err := normalizeAll(terms, x.name)
+	names, err := normalizeAll(terms, x.normalizer.name)
 	if err != nil {
 		return err
 	}
 	commands := make(rueidis.Commands, len(names))
 	for i, name := range names {
-		k := x.keys[x.set.Index(name)]
+		k := x.completer.keys[x.set.Index(name)]
 		commands[i] = x.set.Client.B().Srem().Key(k.blocked).Member(name).Build()
 	}
 	for _, r := range x.set.Client.DoMulti(ctx, commands...) {
@@ -75,7 +75,7 @@ func (x *Index) Blocked(ctx context.Context) (all []string, err error) {
 	if err := x.set.Check(ctx); err != nil {
 		return nil, err
 	}
-	for _, k := range x.keys {
+	for _, k := range x.completer.keys {
 		for page, err := range scan.Set(ctx, x.set.Client, k.blocked, step) {
 			if err != nil {
 				return nil, err
@@ -101,29 +101,29 @@ func normalizeAll(terms []string, of func(string) (string, error)) ([]string, er
 }
 
 // remove runs remove.lua on terms and returns how many it removed.
-func (x *Index) remove(ctx context.Context, how string, amount float64, terms []string) (int, error) {
-	if len(x.keys) > 1 {
-		if err := x.set.Declare(ctx); err != nil {
+func (up updates) remove(ctx context.Context, how string, amount float64, terms []string) (int, error) {
+	if len(up.x.completer.keys) > 1 {
+		if err := up.x.set.Declare(ctx); err != nil {
 			return 0, err
 		}
 	}
-	parts := make([][]string, len(x.keys))
+	parts := make([][]string, len(up.x.completer.keys))
 	for _, key := range terms {
-		p := x.set.Index(nameOf(key))
+		p := up.x.set.Index(nameOf(key))
 		parts[p] = append(parts[p], key)
 	}
 	var calls []script.Call
 	for p, part := range parts {
 		for batch := range chunks(part, func(key string) int { return len(key) }) {
-			args := append(x.set.Args(), how, strconv.FormatFloat(amount, 'f', -1, 64))
-			calls = append(calls, script.Call{Keys: x.keys[p].all(), Args: append(args, batch...)})
+			args := append(up.x.set.Args(), how, strconv.FormatFloat(amount, 'f', -1, 64))
+			calls = append(calls, script.Call{Keys: up.x.completer.keys[p].all(), Args: append(args, batch...)})
 		}
 	}
 	removed := 0
 	for piece := range slices.Chunk(calls, pipeline) {
-		for _, r := range x.scripts.remove.RunMany(ctx, x.set.Client, piece) {
+		for _, r := range up.x.completer.scripts.remove.RunMany(ctx, up.x.set.Client, piece) {
 			n, err := r.AsInt64()
-			if err := x.set.Error(ctx, err); err != nil {
+			if err := up.x.set.Error(ctx, err); err != nil {
 				return removed, err
 			}
 			removed += int(n)

@@ -18,7 +18,7 @@ import (
 // names in question are called the stems of a name: "a" is a stem of "a1" and of "a b",
 // but not of "ab".
 type scanner struct {
-	*Index
+	x        *Index
 	keys     keys
 	count    int64 // entries a round trip
 	reverse  bool
@@ -75,7 +75,7 @@ func (s *scanner) only(ctx context.Context, name, after string) iter.Seq2[Entry,
 
 // page reads entries between two bounds.
 func (s *scanner) page(ctx context.Context, low, high string) ([]term, error) {
-	b := s.set.Client.B()
+	b := s.x.set.Client.B()
 	command := b.Zrangebylex().Key(s.keys.Index).Min(low).Max(high).Limit(0, s.count).Build()
 	if s.reverse {
 		command = b.Zrevrangebylex().Key(s.keys.Index).Max(high).Min(low).Limit(0, s.count).Build()
@@ -84,7 +84,7 @@ func (s *scanner) page(ctx context.Context, low, high string) ([]term, error) {
 	if s.payloads == nil {
 		commands = append(commands, b.Hexists().Key(s.keys.Meta).Field("payloads").Build())
 	}
-	replies := s.set.Client.DoMulti(ctx, commands...)
+	replies := s.x.set.Client.DoMulti(ctx, commands...)
 	members, err := replies[0].AsStrSlice()
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (s *scanner) readPayloads(ctx context.Context, terms []term) error {
 	for i, t := range terms {
 		keys[i] = t.key
 	}
-	reply, err := s.set.Client.Do(ctx, s.set.Client.B().Hmget().Key(s.keys.Content).Field(keys...).Build()).ToMessage()
+	reply, err := s.x.set.Client.Do(ctx, s.x.set.Client.B().Hmget().Key(s.keys.Content).Field(keys...).Build()).ToMessage()
 	if err != nil {
 		return err
 	}
@@ -130,10 +130,10 @@ func (s *scanner) readPayloads(ctx context.Context, terms []term) error {
 func (s *scanner) existing(ctx context.Context, names []string) ([]string, error) {
 	commands := make(rueidis.Commands, len(names))
 	for i, name := range names {
-		commands[i] = s.set.Client.B().Zrangebylex().Key(s.keys.Index).Min("["+name+":").Max("("+name+";").Limit(0, 1).Build()
+		commands[i] = s.x.set.Client.B().Zrangebylex().Key(s.keys.Index).Min("["+name+":").Max("("+name+";").Limit(0, 1).Build()
 	}
 	var found []string
-	for i, r := range s.set.Client.DoMulti(ctx, commands...) {
+	for i, r := range s.x.set.Client.DoMulti(ctx, commands...) {
 		members, err := r.AsStrSlice()
 		if err != nil {
 			return nil, err
@@ -147,11 +147,11 @@ func (s *scanner) existing(ctx context.Context, names []string) ([]string, error
 
 // output yields the terms of a scan in order.
 type output struct {
-	*scanner
-	ctx   context.Context
-	yield func(Entry, error) bool
-	last  string   // the key of the last term; all that follow come after it
-	held  []string // backward: stems whose terms come after those that were read, the longest last
+	scanner *scanner
+	ctx     context.Context
+	yield   func(Entry, error) bool
+	last    string   // the key of the last term; all that follow come after it
+	held    []string // backward: stems whose terms come after those that were read, the longest last
 }
 
 // fail ends the scan with an error.
@@ -164,12 +164,12 @@ func (o *output) fail(err error) bool {
 // added since.
 func (o *output) term(t term) bool {
 	if o.last != "" {
-		if by := compareKeys(t.key, o.last); by == 0 || (by > 0) == o.reverse {
+		if by := compareKeys(t.key, o.last); by == 0 || (by > 0) == o.scanner.reverse {
 			return true
 		}
 	}
 	o.last = t.key
-	return o.yield(Entry{Suggestion: o.suggestion(t), Name: nameOf(t.key)}, nil)
+	return o.yield(Entry{Suggestion: o.scanner.x.decay.suggestion(t), Name: nameOf(t.key)}, nil)
 }
 
 // name yields the terms of one name.
@@ -179,7 +179,7 @@ func (o *output) name(name string) bool {
 		low, high = o.next(o.last, low, high)
 	}
 	for {
-		terms, err := o.page(o.ctx, low, high)
+		terms, err := o.scanner.page(o.ctx, low, high)
 		if err != nil {
 			return o.fail(err)
 		}
@@ -188,13 +188,13 @@ func (o *output) name(name string) bool {
 				return false
 			}
 		}
-		if int64(len(terms)) < o.count {
+		if int64(len(terms)) < o.scanner.count {
 			break
 		}
 		low, high = o.next(terms[len(terms)-1].key, low, high)
 	}
 	// A term that is added to it from now on is late.
-	if o.last = name + ":\xff"; o.reverse {
+	if o.last = name + ":\xff"; o.scanner.reverse {
 		o.last = name + ":\x00"
 	}
 	return true
@@ -204,7 +204,7 @@ func (o *output) name(name string) bool {
 // colon; the semicolon is the next byte. So the range starts after the term, whatever its
 // count is now.
 func (o *output) next(key, low, high string) (string, string) {
-	if o.reverse {
+	if o.scanner.reverse {
 		return low, "(" + key + ":"
 	}
 	return "[" + key + ";", high
@@ -214,16 +214,16 @@ func (o *output) next(key, low, high string) (string, string) {
 // page, later pages can only have those of its last name and of the stems of this.
 func (o *output) forward(prefix, low, high string) {
 	for {
-		terms, err := o.page(o.ctx, low, high)
+		terms, err := o.scanner.page(o.ctx, low, high)
 		if err != nil {
 			o.fail(err)
 			return
 		}
-		more := int64(len(terms)) == o.count
+		more := int64(len(terms)) == o.scanner.count
 		var stems []string
 		if more {
 			end := terms[len(terms)-1].key
-			if stems, err = o.existing(o.ctx, o.ahead(stemsOf(nameOf(end), prefix))); err != nil {
+			if stems, err = o.scanner.existing(o.ctx, o.ahead(stemsOf(nameOf(end), prefix))); err != nil {
 				o.fail(err)
 				return
 			}
@@ -257,17 +257,17 @@ func (o *output) ahead(names []string) []string {
 // this one, it is held until they are yielded: the last name of the page and its stems.
 func (o *output) backward(prefix, low, high string) {
 	var err error
-	if o.held, err = o.existing(o.ctx, o.held); err != nil {
+	if o.held, err = o.scanner.existing(o.ctx, o.held); err != nil {
 		o.fail(err)
 		return
 	}
 	for {
-		terms, err := o.page(o.ctx, low, high)
+		terms, err := o.scanner.page(o.ctx, low, high)
 		if err != nil {
 			o.fail(err)
 			return
 		}
-		more := int64(len(terms)) == o.count
+		more := int64(len(terms)) == o.scanner.count
 		var stems, hold []string
 		if more {
 			end := terms[len(terms)-1].key

@@ -127,10 +127,10 @@ func TestKilledRebuild(t *testing.T) {
 	addAll(t, x, "banana")
 	leave := func() {
 		t.Helper()
-		if err := x.tracker().Begin(ctx, "killed"); err != nil {
+		if err := x.maintenance().tracker().Begin(ctx, "killed"); err != nil {
 			t.Fatal(err)
 		}
-		if err := x.writeAll(ctx, []request{{key: "half:", n: 1}}, "killed"); err != nil {
+		if err := x.updates().writeAll(ctx, []request{{key: "half:", n: 1}}, "killed"); err != nil {
 			t.Fatal(err)
 		}
 		addAll(t, x, "banana")
@@ -163,7 +163,7 @@ func TestKilledRebuild(t *testing.T) {
 	}
 	gone()
 	leave()
-	if err := x.writeAll(ctx, []request{{key: "half:", n: 1}}, "killed"); err == nil {
+	if err := x.updates().writeAll(ctx, []request{{key: "half:", n: 1}}, "killed"); err == nil {
 		t.Fatal("it went on, though what others wrote may not have been noted")
 	}
 	gone()

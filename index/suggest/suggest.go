@@ -14,13 +14,13 @@ import (
 // Index is a set of terms, each with a count of searches. It is safe for concurrent use.
 // Share one: Add and Put of concurrent callers then share round trips.
 type Index struct {
-	set *partition.Set
-	opt Options
-	normalizer
-	decay
-	completer
-	writers []writer // of each partition
-	many    int      // terms that AddMany and PutMany write at a time
+	set        *partition.Set
+	opt        Options
+	normalizer normalizer
+	decay      decay
+	completer  completer
+	writers    []writer // of each partition
+	many       int      // terms that AddMany and PutMany write at a time
 }
 
 // New returns the index at a key, which need not exist yet. It sends no command. On a
@@ -42,7 +42,7 @@ func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 		many:      manyTerms,
 	}
 	for i := range set.Keys {
-		x.keys = append(x.keys, keysOf(&set.Keys[i]))
+		x.completer.keys = append(x.completer.keys, keysOf(&set.Keys[i]))
 	}
 	return x, nil
 }
@@ -84,7 +84,7 @@ func (x *Index) Options() Options { return x.opt }
 // It returns index.ErrValue for a term that is not UTF-8, has more than 512 bytes, or has
 // only blanks and punctuation.
 func (x *Index) Normalize(term string) (string, error) {
-	key, err := x.key(term)
+	key, err := x.normalizer.key(term)
 	if err != nil {
 		return "", fmt.Errorf("suggest: %w", err)
 	}

@@ -43,7 +43,7 @@ func TestLists(t *testing.T) {
 				}
 				m.add(x, name, amount)
 			case 1, 2, 3, 4, 5:
-				if _, err := x.remove(ctx, "lose", float64(amount), []string{name + ":"}); err != nil {
+				if _, err := x.updates().remove(ctx, "lose", float64(amount), []string{name + ":"}); err != nil {
 					t.Fatal(err)
 				}
 				if one, ok := m.terms[name+":"]; ok {
@@ -62,7 +62,7 @@ func TestLists(t *testing.T) {
 			}
 		}
 		checkSizes(t, client, x, 6)
-		if !isClosed(t, client, x.keys[0]) {
+		if !isClosed(t, client, x.completer.keys[0]) {
 			t.Fatal("the cache is not closed")
 		}
 		if len(m.terms) == 0 {
@@ -77,7 +77,7 @@ func TestLists(t *testing.T) {
 // checkSizes fails if a list has too many members.
 func checkSizes(t rapid.TB, client rueidis.Client, x *Index, most int) {
 	t.Helper()
-	lists, err := client.Do(context.Background(), client.B().Hgetall().Key(x.keys[0].cache).Build()).AsStrMap()
+	lists, err := client.Do(context.Background(), client.B().Hgetall().Key(x.completer.keys[0].cache).Build()).AsStrMap()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,11 +99,11 @@ func addOne(t *testing.T, x *Index, name string, n int64) {
 
 func lose(t *testing.T, x *Index, n float64, names ...string) {
 	t.Helper()
-	keys, err := normalizeAll(names, x.key)
+	keys, err := normalizeAll(names, x.normalizer.key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := x.remove(t.Context(), "lose", n, keys); err != nil {
+	if _, err := x.updates().remove(t.Context(), "lose", n, keys); err != nil {
 		t.Fatal(err)
 	}
 }

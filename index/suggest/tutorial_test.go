@@ -159,12 +159,12 @@ func TestSpellingIsTheSameTerm(t *testing.T) {
 		x := &Index{normalizer: normalizer{punctuation}}
 		rapid.Check(t, func(t *rapid.T) {
 			text := strings.Join(rapid.SliceOfN(part, 1, 6).Draw(t, "parts"), "")
-			key, err := x.key(text)
+			key, err := x.normalizer.key(text)
 			if err != nil {
 				return
 			}
 			shown := strings.ReplaceAll(spell(text), string(escapedColon), ":")
-			if again, err := x.key(shown); err != nil || again != key {
+			if again, err := x.normalizer.key(shown); err != nil || again != key {
 				t.Fatalf("%q has the key %q, and its spelling %q has %q: %v", text, key, shown, again, err)
 			}
 		})

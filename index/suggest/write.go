@@ -30,11 +30,11 @@ const maxPayload = 512
 // error says that the term may have been counted.
 func (x *Index) Add(ctx context.Context, term string, n int64) (count int64, err error) {
 	defer x.wrap(&err)
-	r, err := x.request(Suggestion{Term: term, Count: n}, false)
+	r, err := x.updates().request(Suggestion{Term: term, Count: n}, false)
 	if err != nil {
 		return 0, err
 	}
-	return x.submit(ctx, r)
+	return x.updates().submit(ctx, r)
 }
 
 // Put stores a term with this count and payload in place of those that it has, and
@@ -42,11 +42,11 @@ func (x *Index) Add(ctx context.Context, term string, n int64) (count int64, err
 // can be repeated. Round trips are those of Add.
 func (x *Index) Put(ctx context.Context, s Suggestion) (stored bool, err error) {
 	defer x.wrap(&err)
-	r, err := x.request(s, true)
+	r, err := x.updates().request(s, true)
 	if err != nil {
 		return false, err
 	}
-	count, err := x.submit(ctx, r)
+	count, err := x.updates().submit(ctx, r)
 	return count > 0, err
 }
 
@@ -58,7 +58,7 @@ func (x *Index) Put(ctx context.Context, s Suggestion) (stored bool, err error) 
 // the database fails, some of them may have been counted.
 func (x *Index) AddMany(ctx context.Context, terms iter.Seq[Suggestion]) (n int, err error) {
 	defer x.wrap(&err)
-	return x.writeMany(ctx, terms, false)
+	return x.updates().writeMany(ctx, terms, false)
 }
 
 // PutMany is Put for many terms, as fast as AddMany, and returns how many it has
@@ -66,7 +66,7 @@ func (x *Index) AddMany(ctx context.Context, terms iter.Seq[Suggestion]) (n int,
 // error.
 func (x *Index) PutMany(ctx context.Context, terms iter.Seq[Suggestion]) (n int, err error) {
 	defer x.wrap(&err)
-	return x.writeMany(ctx, terms, true)
+	return x.updates().writeMany(ctx, terms, true)
 }
 
 const (
@@ -74,27 +74,32 @@ const (
 	manyBytes = 4 << 20 // of their keys and payloads
 )
 
-func (x *Index) writeMany(ctx context.Context, terms iter.Seq[Suggestion], replace bool) (n int, err error) {
+// updates writes terms: alone, many at a time, or together with those of other callers.
+type updates struct{ x *Index }
+
+func (x *Index) updates() updates { return updates{x} }
+
+func (up updates) writeMany(ctx context.Context, terms iter.Seq[Suggestion], replace bool) (n int, err error) {
 	var batch []request
 	bytes := 0
 	for t := range terms {
-		r, err := x.request(t, replace)
+		r, err := up.request(t, replace)
 		if err != nil {
 			return n, err
 		}
 		batch = append(batch, r)
 		bytes += len(r.key) + len(r.payload)
-		if len(batch) < x.many && bytes < manyBytes {
+		if len(batch) < up.x.many && bytes < manyBytes {
 			continue
 		}
-		if err := x.writeAll(ctx, batch, ""); err != nil {
+		if err := up.writeAll(ctx, batch, ""); err != nil {
 			return n, err
 		}
 		n += len(batch)
 		clear(batch)
 		batch, bytes = batch[:0], 0
 	}
-	if err := x.writeAll(ctx, batch, ""); err != nil {
+	if err := up.writeAll(ctx, batch, ""); err != nil {
 		return n, err
 	}
 	return n + len(batch), nil
@@ -102,7 +107,7 @@ func (x *Index) writeMany(ctx context.Context, terms iter.Seq[Suggestion], repla
 
 // Check returns the error with which Add and Put would refuse a term. It sends no command.
 func (x *Index) Check(s Suggestion) error {
-	if _, err := x.request(s, true); err != nil {
+	if _, err := x.updates().request(s, true); err != nil {
 		return fmt.Errorf("suggest: %w", err)
 	}
 	return nil
@@ -118,8 +123,8 @@ type request struct {
 }
 
 // request checks a term and returns it as a request.
-func (x *Index) request(s Suggestion, replace bool) (request, error) {
-	key, err := x.key(s.Term)
+func (up updates) request(s Suggestion, replace bool) (request, error) {
+	key, err := up.x.normalizer.key(s.Term)
 	switch {
 	case err != nil:
 		return request{}, err
@@ -130,7 +135,7 @@ func (x *Index) request(s Suggestion, replace bool) (request, error) {
 	case !utf8.ValidString(s.Payload) || strings.ContainsFunc(s.Payload, unicode.IsControl):
 		return request{}, fmt.Errorf("%w: the payload %q of %q: it must be UTF-8 without control characters", index.ErrValue, s.Payload, s.Term)
 	}
-	return request{key: key, n: s.Count, payload: s.Payload, replace: replace, part: x.set.Index(nameOf(key))}, nil
+	return request{key: key, n: s.Count, payload: s.Payload, replace: replace, part: up.x.set.Index(nameOf(key))}, nil
 }
 
 // then returns one request with the effect of two of the same term.
@@ -164,17 +169,17 @@ type result struct {
 }
 
 // writeAll writes requests to the index, or to the new index of a rebuild.
-func (x *Index) writeAll(ctx context.Context, requests []request, rebuild string) (failed error) {
-	calls, _ := x.calls(requests, rebuild, false)
-	x.run(ctx, calls, func(_ int, _ []int64, err error) { failed = cmp.Or(failed, err) })
+func (up updates) writeAll(ctx context.Context, requests []request, rebuild string) (failed error) {
+	calls, _ := up.calls(requests, rebuild, false)
+	up.run(ctx, calls, func(_ int, _ []int64, err error) { failed = cmp.Or(failed, err) })
 	return failed
 }
 
 // write writes requests to the index and returns their results.
-func (x *Index) write(ctx context.Context, requests []request) []result {
+func (up updates) write(ctx context.Context, requests []request) []result {
 	results := make([]result, len(requests))
-	calls, batches := x.calls(requests, "", true)
-	x.run(ctx, calls, func(i int, counts []int64, err error) {
+	calls, batches := up.calls(requests, "", true)
+	up.run(ctx, calls, func(i int, counts []int64, err error) {
 		for j, g := range batches[i] {
 			for _, at := range g.at {
 				if results[at].err = err; err == nil {
@@ -188,10 +193,10 @@ func (x *Index) write(ctx context.Context, requests []request) []result {
 
 // run runs add.lua, and passes on the counts of each call, or its error. After a pipeline
 // with an error it sends no more.
-func (x *Index) run(ctx context.Context, calls []script.Call, done func(i int, counts []int64, err error)) {
+func (up updates) run(ctx context.Context, calls []script.Call, done func(i int, counts []int64, err error)) {
 	var failed error
-	if len(x.keys) > 1 {
-		failed = x.set.Declare(ctx)
+	if len(up.x.completer.keys) > 1 {
+		failed = up.x.set.Declare(ctx)
 	}
 	for i := 0; i < len(calls); i += pipeline {
 		part := calls[i:min(i+pipeline, len(calls))]
@@ -201,8 +206,8 @@ func (x *Index) run(ctx context.Context, calls []script.Call, done func(i int, c
 			}
 			continue
 		}
-		for j, r := range x.scripts.add.RunMany(ctx, x.set.Client, part) {
-			counts, err := x.counts(ctx, r)
+		for j, r := range up.x.completer.scripts.add.RunMany(ctx, up.x.set.Client, part) {
+			counts, err := up.counts(ctx, r)
 			failed = cmp.Or(failed, err)
 			done(i+j, counts, err)
 		}
@@ -218,7 +223,7 @@ type group struct {
 // calls returns the calls of add.lua for requests, sorted by partition and key, and the
 // groups of each. Sorted, neighbours share the lists of their prefixes, and their places in
 // the memory of the server.
-func (x *Index) calls(requests []request, rebuild string, counts bool) ([]script.Call, [][]group) {
+func (up updates) calls(requests []request, rebuild string, counts bool) ([]script.Call, [][]group) {
 	order := make([]int, len(requests))
 	for i := range order {
 		order[i] = i
@@ -239,8 +244,8 @@ func (x *Index) calls(requests []request, rebuild string, counts bool) ([]script
 	if counts {
 		reply = "1"
 	}
-	if x.opt.HalfLife > 0 {
-		now = strconv.FormatFloat(x.time(), 'f', -1, 64)
+	if up.x.opt.HalfLife > 0 {
+		now = strconv.FormatFloat(up.x.decay.time(), 'f', -1, 64)
 	}
 	var calls []script.Call
 	var batches [][]group
@@ -251,11 +256,11 @@ func (x *Index) calls(requests []request, rebuild string, counts bool) ([]script
 		}
 		for batch := range chunks(groups[begin:end], func(g group) int { return len(g.key) }) {
 			args := make([]string, 0, 6+2*len(batch))
-			args = append(append(args, x.set.Args()...), rebuild, now, reply)
+			args = append(append(args, up.x.set.Args()...), rebuild, now, reply)
 			for _, g := range batch {
 				args = append(args, g.key, g.value())
 			}
-			calls = append(calls, script.Call{Keys: x.keys[part].all(), Args: args})
+			calls = append(calls, script.Call{Keys: up.x.completer.keys[part].all(), Args: args})
 			batches = append(batches, batch)
 		}
 	}
@@ -263,9 +268,9 @@ func (x *Index) calls(requests []request, rebuild string, counts bool) ([]script
 }
 
 // counts parses the reply of add.lua.
-func (x *Index) counts(ctx context.Context, r rueidis.RedisResult) ([]int64, error) {
+func (up updates) counts(ctx context.Context, r rueidis.RedisResult) ([]int64, error) {
 	reply, err := r.AsStrSlice()
-	if err := x.set.Error(ctx, err); err != nil {
+	if err := up.x.set.Error(ctx, err); err != nil {
 		return nil, err
 	}
 	counts := make([]int64, len(reply))
@@ -275,7 +280,7 @@ func (x *Index) counts(ctx context.Context, r rueidis.RedisResult) ([]int64, err
 			return nil, err
 		}
 		if count > 0 {
-			counts[i] = x.countOf(count)
+			counts[i] = up.x.decay.countOf(count)
 		}
 	}
 	return counts, nil

@@ -27,7 +27,7 @@ func moduleName(id uint64) string {
 
 // moduleValue skips a value of a module, whose meaning only the module knows.
 func (r *Reader) moduleValue() {
-	name := moduleName(r.number())
+	name := moduleName(r.text().number())
 	r.skipParts()
 	if r.elsewhere() {
 		return
@@ -37,9 +37,9 @@ func (r *Reader) moduleValue() {
 
 // moduleData skips data of a module that belongs to no key.
 func (r *Reader) moduleData() {
-	name := moduleName(r.number())
-	r.number()
-	r.number()
+	name := moduleName(r.text().number())
+	r.text().number()
+	r.text().number()
 	r.skipParts()
 	if r.in.err == nil && r.only == nil {
 		r.refuse(&KeyError{DB: r.db, Offset: r.at, Reason: fmt.Sprintf("the snapshot has data of the module %s beside its keys: "+
@@ -50,17 +50,17 @@ func (r *Reader) moduleData() {
 // skipParts skips the parts of a module's value.
 func (r *Reader) skipParts() {
 	for r.in.err == nil {
-		switch part := r.number(); part {
+		switch part := r.text().number(); part {
 		case partEnd:
 			return
 		case partSigned, partUnsigned:
-			r.number()
+			r.text().number()
 		case partFloat:
 			r.in.skip(4)
 		case partDouble:
 			r.in.skip(8)
 		case partString:
-			r.skipText()
+			r.text().skipText()
 		default:
 			r.damaged("a module's value has a part of kind %d", part)
 		}
@@ -71,10 +71,10 @@ func (r *Reader) skipParts() {
 type id struct{ ms, seq uint64 }
 
 // rawID reads an id of 16 bytes.
-func (r *Reader) rawID() id {
-	b := r.in.next(16)
+func (tx textReader) rawID() id {
+	b := tx.r.in.next(16)
 	return id{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])}
 }
 
 // id reads an id of two lengths.
-func (r *Reader) id() id { return id{r.number(), r.number()} }
+func (tx textReader) id() id { return id{tx.number(), tx.number()} }

@@ -159,11 +159,11 @@ func (r *Reader) step() {
 	case inValues:
 		r.batch()
 	case inEntries:
-		r.entries()
+		r.streams().entries()
 	case inGroups:
-		r.group()
+		r.streams().group()
 	case inConsumers:
-		r.consumer()
+		r.streams().consumer()
 	}
 	if r.drop || r.bad != "" {
 		r.queue = r.queue[:0]
@@ -298,28 +298,28 @@ func (r *Reader) opcode() {
 		case opExpirySecs:
 			r.expires = max(1, int64(int32(r.in.uint32()))*1000)
 		case opIdle:
-			r.number()
+			r.text().number()
 		case opFrequency:
 			r.in.byte()
 		case opSelect:
-			if n := r.number(); r.in.err == nil {
+			if n := r.text().number(); r.in.err == nil {
 				r.selectDB(n)
 			}
 			return
 		case opSizes:
-			r.number()
-			r.number()
+			r.text().number()
+			r.text().number()
 			return
 		case opSlotInfo:
 			for range 3 {
-				r.number()
+				r.text().number()
 			}
 			return
 		case opAux:
 			r.aux()
 			return
 		case opFunction:
-			if r.blob, r.again = r.appendText(reuse(r.blob)), true; r.only != nil {
+			if r.blob, r.again = r.text().appendText(reuse(r.blob)), true; r.only != nil {
 				return
 			}
 			f := r.command("FUNCTION", 3)
@@ -359,8 +359,8 @@ func (r *Reader) elsewhere() bool { return r.only != nil && r.db != *r.only }
 
 // aux reads a note about the snapshot. Some servers before 7.0 keep their scripts there.
 func (r *Reader) aux() {
-	r.key = r.appendText(reuse(r.key)) // its name
-	r.blob = r.appendText(reuse(r.blob))
+	r.key = r.text().appendText(reuse(r.key)) // its name
+	r.blob = r.text().appendText(reuse(r.blob))
 	if string(r.key) == "lua" && r.only == nil && r.in.err == nil {
 		f := r.command("SCRIPT", 2)
 		f.Add([]byte("LOAD"))
@@ -388,7 +388,7 @@ func (r *Reader) end() {
 
 // value begins a key with a value of a type.
 func (r *Reader) value(kind byte) {
-	r.key = r.appendText(reuse(r.key))
+	r.key = r.text().appendText(reuse(r.key))
 	if r.in.err != nil {
 		return
 	}
@@ -407,7 +407,7 @@ func (r *Reader) value(kind byte) {
 	case typeString:
 		r.simple()
 	case typeStream1, typeStream2, typeStream3:
-		r.openStream(kind)
+		r.streams().openStream(kind)
 	case typeModule:
 		r.moduleValue()
 	default:
@@ -421,7 +421,7 @@ func (r *Reader) value(kind byte) {
 
 // simple reads a string.
 func (r *Reader) simple() {
-	r.blob = r.appendText(reuse(r.blob))
+	r.blob = r.text().appendText(reuse(r.blob))
 	if r.in.err != nil {
 		return
 	}

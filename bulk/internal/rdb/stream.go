@@ -51,54 +51,60 @@ func addID(f *resp.Frame, i id) {
 	f.Add(strconv.AppendUint(append(strconv.AppendUint(text[:0], i.ms, 10), '-'), i.seq, 10))
 }
 
-func (r *Reader) openStream(kind byte) {
-	s := &r.stream
+// streamReader reads a stream: its messages, then its groups with their consumers. What it
+// has read is in Reader.stream.
+type streamReader struct{ r *Reader }
+
+func (r *Reader) streams() streamReader { return streamReader{r} }
+
+func (sr streamReader) openStream(kind byte) {
+	s := &sr.r.stream
 	*s = stream{kind: kind, pending: s.pending[:0], claims: s.claims[:0], group: s.group, consumer: s.consumer}
-	s.nodes = r.number()
-	r.state = inEntries
+	s.nodes = sr.r.text().number()
+	sr.r.state = inEntries
 }
 
 // entries creates the commands that add some messages. Those of a stream with few messages
 // are a transaction that can be repeated; those of a longer one cannot, because no command
 // removes the newest messages.
-func (r *Reader) entries() {
-	s := &r.stream
+func (sr streamReader) entries() {
+	s := &sr.r.stream
 	first := !s.begun
 	if first {
-		r.command("MULTI", 0)
-		r.command("UNLINK", 1).Add(r.key)
+		sr.r.command("MULTI", 0)
+		sr.r.command("UNLINK", 1).Add(sr.r.key)
 	}
 	more, before := true, s.added
 	s.size = 0
-	for more && s.added-before < queueLength && s.size < batchBytes && r.in.err == nil {
-		more = r.nextEntry()
+	for more && s.added-before < queueLength && s.size < batchBytes && sr.r.in.err == nil {
+		more = sr.nextEntry()
 	}
-	if r.in.err != nil {
+	if sr.r.in.err != nil {
 		return
 	}
 	if s.begun = s.begun || s.added > 0; first {
-		r.again = !more
+		sr.r.again = !more
 		if s.begun {
-			r.command("EXEC", 0)
+			sr.r.command("EXEC", 0)
 		} else {
-			r.queue = r.queue[:0]
+			sr.r.queue = sr.r.queue[:0]
 		}
 	}
 	if !more {
-		r.endOfEntries()
+		sr.endOfEntries()
 	}
 }
 
 // setID creates the command that sets the last id. Servers before 7.0 know only that.
-func (r *Reader) setID(last id, added int64, removed id) {
-	if r.redis6 {
-		f := r.command("XSETID", 2)
-		f.Add(r.key)
+func (sr streamReader) setID(last id, added int64, removed id) {
+	if sr.r.redis6 {
+		f := sr.r.command("XSETID", 2)
+		f.Add(sr.r.key)
 		addID(f, last)
 		return
 	}
-	f := r.command("XSETID", 6)
-	f.Add(r.key)
+	f := sr.r.command("XSETID", 6)
+	f.Add(sr.r.key)
 	addID(f, last)
 	f.Add([]byte("ENTRIESADDED"))
 	addInt(f, added)
@@ -108,38 +114,38 @@ func (r *Reader) setID(last id, added int64, removed id) {
 
 // nextEntry reads a message, or the beginning of a packed string of them, and reports
 // whether there was one.
-func (r *Reader) nextEntry() bool {
-	s := &r.stream
+func (sr streamReader) nextEntry() bool {
+	s := &sr.r.stream
 	if flags, ok := s.packed.next(); ok {
-		r.entry(flags)
+		sr.entry(flags)
 		return true
 	}
 	if s.packed.bad {
-		r.fault("its messages are damaged")
+		sr.r.fault("its messages are damaged")
 		s.packed = packed{}
 	}
 	if s.nodes == 0 {
 		return false
 	}
 	s.nodes--
-	r.node()
+	sr.node()
 	return true
 }
 
 // node reads a packed string of messages, up to the first one.
-func (r *Reader) node() {
-	s := &r.stream
-	key := r.appendText(r.values.data[:0])
-	if r.in.err == nil && len(key) != 16 {
-		r.damaged("a node of a stream has an id of %d bytes", len(key))
+func (sr streamReader) node() {
+	s := &sr.r.stream
+	key := sr.r.text().appendText(sr.r.values.data[:0])
+	if sr.r.in.err == nil && len(key) != 16 {
+		sr.r.damaged("a node of a stream has an id of %d bytes", len(key))
 		return
 	}
-	if r.in.err != nil {
+	if sr.r.in.err != nil {
 		return
 	}
 	s.master = id{binary.BigEndian.Uint64(key), binary.BigEndian.Uint64(key[8:])}
-	r.blob = r.appendText(reuse(r.blob))
-	s.packed.open(listpack, r.blob)
+	sr.r.blob = sr.r.text().appendText(reuse(sr.r.blob))
+	s.packed.open(listpack, sr.r.blob)
 	s.packedInt() // messages
 	s.packedInt() // deleted messages
 	s.fields = s.fields[:0]
@@ -163,9 +169,9 @@ func (s *stream) packedInt() int64 {
 }
 
 // entry reads a message and creates the command that adds it.
-func (r *Reader) entry(text []byte) {
+func (sr streamReader) entry(text []byte) {
 	const deleted, sameFields = 1, 2
-	s, v := &r.stream, &r.values
+	s, v := &sr.r.stream, &sr.r.values
 	flags, ok := parseInt(text)
 	if !ok {
 		s.packed.bad = true
@@ -193,8 +199,8 @@ func (r *Reader) entry(text []byte) {
 		return
 	}
 	s.added++
-	f := r.command("XADD", 2+len(v.ends))
-	f.Add(r.key)
+	f := sr.r.command("XADD", 2+len(v.ends))
+	f.Add(sr.r.key)
 	addID(f, at)
 	for i := range v.ends {
 		f.Add(v.element(i))
@@ -203,135 +209,135 @@ func (r *Reader) entry(text []byte) {
 }
 
 // endOfEntries reads what follows the messages.
-func (r *Reader) endOfEntries() {
-	s := &r.stream
-	r.number() // messages
-	last := r.id()
+func (sr streamReader) endOfEntries() {
+	s := &sr.r.stream
+	sr.r.text().number() // messages
+	last := sr.r.text().id()
 	var removed id
 	added := uint64(s.added)
 	if s.kind != typeStream1 {
-		r.id() // the first message
-		removed = r.id()
-		added = r.number()
+		sr.r.text().id() // the first message
+		removed = sr.r.text().id()
+		added = sr.r.text().number()
 	}
-	s.groups = r.number()
-	if r.in.err != nil {
+	s.groups = sr.r.text().number()
+	if sr.r.in.err != nil {
 		return
 	}
 	if !s.begun { // the only way to create an empty stream
-		r.command("MULTI", 0)
-		r.command("UNLINK", 1).Add(r.key)
-		f := r.command("XADD", 6)
-		f.Add(r.key)
+		sr.r.command("MULTI", 0)
+		sr.r.command("UNLINK", 1).Add(sr.r.key)
+		f := sr.r.command("XADD", 6)
+		f.Add(sr.r.key)
 		for _, arg := range []string{"MAXLEN", "0", "0-1", "x", "y"} {
 			f.Add([]byte(arg))
 		}
-		r.command("EXEC", 0)
+		sr.r.command("EXEC", 0)
 	}
-	r.setID(last, int64(added), removed)
-	r.state = inGroups
+	sr.setID(last, int64(added), removed)
+	sr.r.state = inGroups
 }
 
 // group reads the beginning of a group and creates it, or ends the stream.
-func (r *Reader) group() {
-	s := &r.stream
+func (sr streamReader) group() {
+	s := &sr.r.stream
 	if s.groups == 0 {
 		if cap(s.pending) > maxKept/32 {
 			s.pending = nil
 		}
-		r.finish()
+		sr.r.finish()
 		return
 	}
 	s.groups--
-	s.group = r.appendText(reuse(s.group))
-	last := r.id()
+	s.group = sr.r.text().appendText(reuse(s.group))
+	last := sr.r.text().id()
 	read := int64(-1) // not known
 	if s.kind != typeStream1 {
-		read = int64(r.number())
+		read = int64(sr.r.text().number())
 	}
-	r.command("MULTI", 0) // so that it can be repeated
-	r.groupCommand("DESTROY", 0)
-	if s.kind != typeStream1 && !r.redis6 && read >= 0 {
-		f := r.groupCommand("CREATE", 3)
+	sr.r.command("MULTI", 0) // so that it can be repeated
+	sr.groupCommand("DESTROY", 0)
+	if s.kind != typeStream1 && !sr.r.redis6 && read >= 0 {
+		f := sr.groupCommand("CREATE", 3)
 		addID(f, last)
 		f.Add([]byte("ENTRIESREAD"))
 		addInt(f, read)
 	} else {
-		addID(r.groupCommand("CREATE", 1), last)
+		addID(sr.groupCommand("CREATE", 1), last)
 	}
-	r.command("EXEC", 0)
+	sr.r.command("EXEC", 0)
 	s.pending = s.pending[:0]
 	sorted := true
-	for n := r.number(); n > 0 && r.in.err == nil; n-- {
-		p := pending{r.rawID(), int64(r.in.uint64()), r.number()}
+	for n := sr.r.text().number(); n > 0 && sr.r.in.err == nil; n-- {
+		p := pending{sr.r.text().rawID(), int64(sr.r.in.uint64()), sr.r.text().number()}
 		sorted = sorted && (len(s.pending) == 0 || compareIDs(s.pending[len(s.pending)-1], p.id) < 0)
 		s.pending = append(s.pending, p)
 	}
-	if !sorted && r.in.err == nil {
-		r.fault("the pending messages of a group are not in order")
+	if !sorted && sr.r.in.err == nil {
+		sr.r.fault("the pending messages of a group are not in order")
 	}
-	s.consumers, s.acks, s.claims = r.number(), 0, s.claims[:0]
-	r.state = inConsumers
+	s.consumers, s.acks, s.claims = sr.r.text().number(), 0, s.claims[:0]
+	sr.r.state = inConsumers
 }
 
 // groupCommand appends a command XGROUP with its first arguments and n more.
-func (r *Reader) groupCommand(what string, n int) *resp.Frame {
-	f := r.command("XGROUP", 3+n)
+func (sr streamReader) groupCommand(what string, n int) *resp.Frame {
+	f := sr.r.command("XGROUP", 3+n)
 	f.Add([]byte(what))
-	f.Add(r.key)
-	f.Add(r.stream.group)
+	f.Add(sr.r.key)
+	f.Add(sr.r.stream.group)
 	return f
 }
 
 // consumer creates a consumer with some of its pending messages.
-func (r *Reader) consumer() {
-	s := &r.stream
+func (sr streamReader) consumer() {
+	s := &sr.r.stream
 	if s.acks == 0 {
 		if s.consumers == 0 {
-			r.state = inGroups
+			sr.r.state = inGroups
 			return
 		}
 		s.consumers--
-		s.consumer = r.appendText(reuse(s.consumer))
-		r.in.skip(8) // when it was seen
+		s.consumer = sr.r.text().appendText(reuse(s.consumer))
+		sr.r.in.skip(8) // when it was seen
 		if s.kind == typeStream3 {
-			r.in.skip(8) // when it was active
+			sr.r.in.skip(8) // when it was active
 		}
-		s.acks = r.number()
-		if r.in.err == nil {
-			r.groupCommand("CREATECONSUMER", 1).Add(s.consumer)
+		s.acks = sr.r.text().number()
+		if sr.r.in.err == nil {
+			sr.groupCommand("CREATECONSUMER", 1).Add(s.consumer)
 		}
 		return
 	}
-	for ; s.acks > 0 && len(r.queue) < queueLength && r.in.err == nil; s.acks-- {
-		at := r.rawID()
+	for ; s.acks > 0 && len(sr.r.queue) < queueLength && sr.r.in.err == nil; s.acks-- {
+		at := sr.r.text().rawID()
 		i, ok := slices.BinarySearchFunc(s.pending, at, compareIDs)
-		if r.in.err != nil {
+		if sr.r.in.err != nil {
 			return
 		}
 		if !ok {
-			r.fault("a consumer has a pending message that its group does not have")
+			sr.r.fault("a consumer has a pending message that its group does not have")
 			continue
 		}
 		p := s.pending[i]
 		if n := len(s.claims); n == batchItems || n > 0 && (s.claims[0].time != p.time || s.claims[0].count != p.count) {
-			r.claim()
+			sr.claim()
 		}
 		s.claims = append(s.claims, p)
 	}
 	if s.acks == 0 {
-		r.claim()
+		sr.claim()
 	}
 }
 
 // claim creates the command that makes messages pending.
-func (r *Reader) claim() {
-	s := &r.stream
+func (sr streamReader) claim() {
+	s := &sr.r.stream
 	if len(s.claims) == 0 {
 		return
 	}
-	f := r.command("XCLAIM", 10+len(s.claims))
-	f.Add(r.key)
+	f := sr.r.command("XCLAIM", 10+len(s.claims))
+	f.Add(sr.r.key)
 	f.Add(s.group)
 	f.Add(s.consumer)
 	f.Add([]byte("0"))

@@ -14,55 +14,60 @@ const (
 	encodedLZF
 )
 
+// textReader reads numbers and strings.
+type textReader struct{ r *Reader }
+
+func (r *Reader) text() textReader { return textReader{r} }
+
 // length reads a length. With encoded, it is the encoding of a string.
-func (r *Reader) length() (n uint64, encoded bool) {
-	switch first := r.in.byte(); {
+func (tx textReader) length() (n uint64, encoded bool) {
+	switch first := tx.r.in.byte(); {
 	case first < 0x40:
 		return uint64(first), false
 	case first < 0x80:
-		return uint64(first&0x3f)<<8 | uint64(r.in.byte()), false
+		return uint64(first&0x3f)<<8 | uint64(tx.r.in.byte()), false
 	case first == 0x80:
-		return uint64(binary.BigEndian.Uint32(r.in.next(4))), false
+		return uint64(binary.BigEndian.Uint32(tx.r.in.next(4))), false
 	case first == 0x81:
-		return binary.BigEndian.Uint64(r.in.next(8)), false
+		return binary.BigEndian.Uint64(tx.r.in.next(8)), false
 	case first >= 0xc0:
 		return uint64(first & 0x3f), true
 	}
-	r.damaged("expected a length")
+	tx.r.damaged("expected a length")
 	return 0, false
 }
 
 // number reads a length that is not a string's.
-func (r *Reader) number() uint64 {
-	n, encoded := r.length()
+func (tx textReader) number() uint64 {
+	n, encoded := tx.length()
 	if encoded {
-		r.damaged("expected a number, found an encoded string")
+		tx.r.damaged("expected a number, found an encoded string")
 		return 0
 	}
 	return n
 }
 
 // appendText appends a string to dst.
-func (r *Reader) appendText(dst []byte) []byte {
-	n, encoded := r.length()
+func (tx textReader) appendText(dst []byte) []byte {
+	n, encoded := tx.length()
 	if !encoded {
 		if n > maxString {
-			r.tooLong(n, n)
+			tx.tooLong(n, n)
 			return dst
 		}
-		return r.in.append(dst, n)
+		return tx.r.in.append(dst, n)
 	}
 	switch n {
 	case encodedInt8:
-		return strconv.AppendInt(dst, int64(int8(r.in.byte())), 10)
+		return strconv.AppendInt(dst, int64(int8(tx.r.in.byte())), 10)
 	case encodedInt16:
-		return strconv.AppendInt(dst, int64(int16(binary.LittleEndian.Uint16(r.in.next(2)))), 10)
+		return strconv.AppendInt(dst, int64(int16(binary.LittleEndian.Uint16(tx.r.in.next(2)))), 10)
 	case encodedInt32:
-		return strconv.AppendInt(dst, int64(int32(r.in.uint32())), 10)
+		return strconv.AppendInt(dst, int64(int32(tx.r.in.uint32())), 10)
 	case encodedLZF:
-		return r.decompress(dst)
+		return tx.decompress(dst)
 	}
-	r.damaged("there is no encoding %d of strings", n)
+	tx.r.damaged("there is no encoding %d of strings", n)
 	return dst
 }
 
@@ -75,68 +80,68 @@ func reuse(b []byte) []byte {
 }
 
 // decompress appends a compressed string.
-func (r *Reader) decompress(dst []byte) []byte {
-	packed, size := r.number(), r.number()
+func (tx textReader) decompress(dst []byte) []byte {
+	packed, size := tx.number(), tx.number()
 	if size > maxString || packed > maxString {
-		r.tooLong(packed, size)
+		tx.tooLong(packed, size)
 		return dst
 	}
-	r.compressed = r.in.append(reuse(r.compressed), packed)
-	if r.in.err != nil {
+	tx.r.compressed = tx.r.in.append(reuse(tx.r.compressed), packed)
+	if tx.r.in.err != nil {
 		return dst
 	}
-	dst, ok := appendLZF(dst, r.compressed, int(size))
+	dst, ok := appendLZF(dst, tx.r.compressed, int(size))
 	if !ok {
-		r.fault("a compressed string is damaged")
+		tx.r.fault("a compressed string is damaged")
 	}
 	return dst
 }
 
 // tooLong skips a string that no command can contain.
-func (r *Reader) tooLong(stored, size uint64) {
-	r.in.skip(stored)
-	r.fault("it has a string of " + strconv.FormatUint(size, 10) + " bytes; by default a server accepts at most 512 MiB in a command")
+func (tx textReader) tooLong(stored, size uint64) {
+	tx.r.in.skip(stored)
+	tx.r.fault("it has a string of " + strconv.FormatUint(size, 10) + " bytes; by default a server accepts at most 512 MiB in a command")
 }
 
 // skipText skips a string.
-func (r *Reader) skipText() {
-	n, encoded := r.length()
+func (tx textReader) skipText() {
+	n, encoded := tx.length()
 	if encoded {
 		switch n {
 		case encodedInt8, encodedInt16, encodedInt32:
 			n = 1 << n
 		case encodedLZF:
-			n = r.number()
-			r.number()
+			n = tx.number()
+			tx.number()
 		default:
-			r.damaged("there is no encoding %d of strings", n)
+			tx.r.damaged("there is no encoding %d of strings", n)
 			return
 		}
 	}
-	r.in.skip(n)
+	tx.r.in.skip(n)
 }
 
 // appendFloat appends a score as it was stored before RDB 8: as text.
-func (r *Reader) appendFloat(dst []byte) []byte {
-	switch n := r.in.byte(); n {
+func (tx textReader) appendFloat(dst []byte) []byte {
+	switch n := tx.r.in.byte(); n {
 	case 253:
-		r.fault("a score is not a number")
+		tx.r.fault("a score is not a number")
 		return dst
 	case 254:
 		return append(dst, "+inf"...)
 	case 255:
 		return append(dst, "-inf"...)
 	default:
-		return r.in.append(dst, uint64(n))
+		return tx.r.in.append(dst, uint64(n))
 	}
 }
 
 // appendBinaryFloat appends a score of eight bytes as text of the same value.
-func (r *Reader) appendBinaryFloat(dst []byte) []byte {
-	v := math.Float64frombits(r.in.uint64())
+func (tx textReader) appendBinaryFloat(dst []byte) []byte {
+	v := math.Float64frombits(tx.r.in.uint64())
 	switch {
 	case math.IsNaN(v):
-		r.fault("a score is not a number")
+		tx.r.fault("a score is not a number")
 	case math.IsInf(v, 1):
 		return append(dst, "+inf"...)
 	case math.IsInf(v, -1):

@@ -38,11 +38,11 @@ the squares and the points, for light and dark pages.`,
 			if picture != "" && len(x.Columns()) < 2 {
 				return shell.Usage(errors.New("--svg needs two dimensions"))
 			}
-			e, err := x.(points).Explain(ctx, box)
+			e, err := x.(points).index.Explain(ctx, box)
 			if err != nil {
 				return err
 			}
-			return printExplained(c, x.(points).Index, e, picture)
+			return printExplained(c, x.(points).index, e, picture)
 		})
 	})
 }

@@ -80,7 +80,7 @@ func (flags *nearestFlags) find(ctx context.Context, x points, point []any) ([]s
 	if flags.given("within") {
 		within = flags.within
 	}
-	geo, notGeo := x.Geo()
+	geo, notGeo := x.index.Geo()
 	switch {
 	case notGeo == nil && len(flags.weights) > 0:
 		return nil, "", shell.Usage(errors.New("--weights does not apply to --dims geo, where distances are metres"))
@@ -101,7 +101,7 @@ func (flags *nearestFlags) find(ctx context.Context, x points, point []any) ([]s
 			return nil, "", shell.Usage(fmt.Errorf("--weights: %q is not a number", text))
 		}
 	}
-	found, err := x.NearestWithin(ctx, point, within, flags.limit, weights...)
+	found, err := x.index.NearestWithin(ctx, point, within, flags.limit, weights...)
 	return found, "distance", err
 }
 

@@ -16,12 +16,12 @@ import (
 )
 
 // points is an index of points.
-type points struct{ *space.Index }
+type points struct{ index *space.Index }
 
 // names returns the names of the dimensions.
 func (p points) names() []string {
 	var names []string
-	for _, d := range p.Dims() {
+	for _, d := range p.index.Dims() {
 		names = append(names, d.Name)
 	}
 	return names
@@ -53,15 +53,15 @@ func (p points) Parse(id string, texts []string) ([]any, error) {
 	for i, text := range texts {
 		values[i] = strings.TrimSpace(text)
 	}
-	if err := p.Check(id, values...); err != nil {
-		return nil, errors.New(strings.TrimPrefix(shell.OneLine(err), p.Key()+": "))
+	if err := p.index.Check(id, values...); err != nil {
+		return nil, errors.New(strings.TrimPrefix(shell.OneLine(err), p.index.Key()+": "))
 	}
 	return values, nil
 }
 
 // PutMany implements shell.Entries.
 func (p points) PutMany(ctx context.Context, entries iter.Seq[shell.Entry]) (int, error) {
-	return p.Index.PutMany(ctx, func(yield func(space.Entry) bool) {
+	return p.index.PutMany(ctx, func(yield func(space.Entry) bool) {
 		for e := range entries {
 			if !yield(space.Entry{ID: e.ID, Values: e.Values}) {
 				return
@@ -72,8 +72,13 @@ func (p points) PutMany(ctx context.Context, entries iter.Seq[shell.Entry]) (int
 
 // Get implements shell.Entries.
 func (p points) Get(ctx context.Context, id string) (shell.Entry, error) {
-	e, err := p.Index.Get(ctx, id)
+	e, err := p.index.Get(ctx, id)
 	return shell.Entry{ID: e.ID, Values: e.Values}, err
+}
+
+// Remove implements shell.Entries.
+func (p points) Remove(ctx context.Context, ids ...string) (int, error) {
+	return p.index.Remove(ctx, ids...)
 }
 
 // Select implements shell.Entries.
@@ -84,7 +89,7 @@ func (p points) Select(ctx context.Context, conditions []string, page index.Page
 			yield(shell.Entry{}, err)
 			return
 		}
-		for e, err := range p.Index.Select(ctx, box, page) {
+		for e, err := range p.index.Select(ctx, box, page) {
 			if !yield(shell.Entry{ID: e.ID, Values: e.Values, Cursor: e.Cursor()}, err) {
 				return
 			}
@@ -98,7 +103,7 @@ func (p points) Count(ctx context.Context, conditions []string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return p.Index.Count(ctx, box)
+	return p.index.Count(ctx, box)
 }
 
 // Fetch implements shell.Entries.
@@ -107,17 +112,17 @@ func (p points) Fetch(ctx context.Context, entries []shell.Entry, opt index.Fetc
 	for i, e := range entries {
 		all[i] = space.Entry{ID: e.ID, Values: e.Values}
 	}
-	return p.Index.Fetch(ctx, all, opt)
+	return p.index.Fetch(ctx, all, opt)
 }
 
 // Verify implements shell.Entries.
 func (p points) Verify(ctx context.Context, src shell.Source, opt shell.Options) (shell.Report, error) {
-	return p.compare(ctx, src, opt, p.Index.Verify)
+	return p.compare(ctx, src, opt, p.index.Verify)
 }
 
 // Repair implements shell.Entries.
 func (p points) Repair(ctx context.Context, src shell.Source, opt shell.Options) (shell.Report, error) {
-	return p.compare(ctx, src, opt, p.Index.Repair)
+	return p.compare(ctx, src, opt, p.index.Repair)
 }
 
 func (p points) compare(ctx context.Context, src shell.Source, opt shell.Options,
@@ -133,6 +138,11 @@ func (p points) compare(ctx context.Context, src shell.Source, opt shell.Options
 	return run(ctx, &objects, opt)
 }
 
+// Adopt implements shell.Entries.
+func (p points) Adopt(ctx context.Context, opt shell.Options) (shell.Report, error) {
+	return p.index.Adopt(ctx, opt)
+}
+
 // Rebuild implements shell.Entries.
 func (p points) Rebuild(ctx context.Context, src shell.Source, opt shell.Options) (shell.Report, error) {
 	if src.Inputs == nil {
@@ -140,9 +150,9 @@ func (p points) Rebuild(ctx context.Context, src shell.Source, opt shell.Options
 		if err != nil {
 			return shell.Report{}, err
 		}
-		return p.Index.Rebuild(ctx, objects, opt)
+		return p.index.Rebuild(ctx, objects, opt)
 	}
-	return p.Index.Rebuild(ctx, index.Objects(func(yield func(index.Object[[]any], error) bool) {
+	return p.index.Rebuild(ctx, index.Objects(func(yield func(index.Object[[]any], error) bool) {
 		for e, err := range src.Inputs.Entries(p) {
 			if !yield(index.Object[[]any]{ID: e.ID, Value: e.Values}, err) {
 				return
@@ -153,7 +163,7 @@ func (p points) Rebuild(ctx context.Context, src shell.Source, opt shell.Options
 
 // objects returns the hashes of the pattern of --from.
 func (p points) objects(pattern string) (index.Source[[]any], error) {
-	src, err := p.Hashes(pattern)
+	src, err := p.index.Hashes(pattern)
 	if err != nil {
 		err = shell.Usage(errors.New(shell.OneLine(err)))
 	}

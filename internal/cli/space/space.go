@@ -40,5 +40,5 @@ func estimate(ctx context.Context, x shell.Entries, conditions []string) (int64,
 	if err != nil {
 		return 0, err
 	}
-	return p.Index.Estimate(ctx, box)
+	return p.index.Estimate(ctx, box)
 }
