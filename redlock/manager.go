@@ -69,9 +69,9 @@ import (
 	"sync"
 	"time"
 
-	"retwis/redlock/internal/server"
-
 	"github.com/redis/rueidis"
+
+	"retwis/redlock/internal/server"
 )
 
 // Manager makes locks on one set of servers. Many goroutines may use it. One Manager
@@ -82,7 +82,7 @@ type Manager struct {
 	localQueues localQueues
 	hints       hints
 	gaps        gaps
-	// cluster says that names are keys of a Cluster, see SharesSlot.
+	// cluster says that names are keys of a Cluster, see server.SharesSlot.
 	cluster bool
 
 	mu sync.Mutex

@@ -11,23 +11,23 @@ import (
 // at most redlock.maxHandovers+1.
 type Chain struct {
 	mu     sync.Mutex
-	Values []string
-	// Confirmed is the position of the newest value that each server has confirmed.
-	Confirmed []int
+	values []string
+	// confirmed is the position of the newest value that each server has confirmed.
+	confirmed []int
 	ttl       time.Duration // the longest
 	queued    bool          // a server may still have the first value in its queue
 }
 
 // NewChain returns the chain of a lock that is handed over for the first time.
 func NewChain(servers int, value string, ttl time.Duration, queued bool) *Chain {
-	return &Chain{Values: []string{value}, Confirmed: make([]int, servers), ttl: ttl, queued: queued}
+	return &Chain{values: []string{value}, confirmed: make([]int, servers), ttl: ttl, queued: queued}
 }
 
 // Add adds the value of the next holder.
 func (c *Chain) Add(value string, ttl time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.Values, c.ttl = append(c.Values, value), max(c.ttl, ttl)
+	c.values, c.ttl = append(c.values, value), max(c.ttl, ttl)
 }
 
 // Longest returns the longest TTL, and whether a server may still have the first value
@@ -44,7 +44,7 @@ func (c *Chain) First(value string) string {
 	if c == nil {
 		return value
 	}
-	return c.Values[0] // never changes
+	return c.values[0] // never changes
 }
 
 // Before returns the values that a server may still have instead of the one at a
@@ -55,7 +55,7 @@ func (c *Chain) Before(position, server int) []string {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.Values[min(c.Confirmed[server], position):position:position]
+	return c.values[min(c.confirmed[server], position):position:position]
 }
 
 // Confirm records that a server has the value at a position.
@@ -65,7 +65,7 @@ func (c *Chain) Confirm(position, server int) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.Confirmed[server] = max(c.Confirmed[server], position)
+	c.confirmed[server] = max(c.confirmed[server], position)
 }
 
 // Clone returns the chain as it is now.
@@ -75,5 +75,5 @@ func (c *Chain) Clone() *Chain {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return &Chain{Values: slices.Clone(c.Values), Confirmed: slices.Clone(c.Confirmed), ttl: c.ttl, queued: c.queued}
+	return &Chain{values: slices.Clone(c.values), confirmed: slices.Clone(c.confirmed), ttl: c.ttl, queued: c.queued}
 }

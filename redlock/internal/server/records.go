@@ -22,6 +22,7 @@ type record struct {
 	at  time.Time
 }
 
+// NewRecords returns the records of a manager with that TTL.
 func NewRecords(servers int, own time.Duration) *Records {
 	return &Records{own: own, runs: make([]string, servers), ttls: make([]record, servers)}
 }

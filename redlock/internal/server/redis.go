@@ -109,6 +109,7 @@ func Prepare(servers []*Redis, manager string, records *Records) {
 	}
 }
 
+// Name implements Server.
 func (s *Redis) Name() string { return s.label }
 
 // IsCluster reports whether the names are keys of a Cluster, see SharesSlot.
@@ -153,6 +154,7 @@ func (s *Redis) addConn(conn net.Conn) error {
 	return nil
 }
 
+// Close implements Server. It ends what waits for a reply.
 func (s *Redis) Close() {
 	s.mu.Lock()
 	client, conns, closed := s.client, s.conns, s.closed
@@ -382,6 +384,7 @@ func failure(err error) Reply {
 	return Reply{Answer: Failed, Maybe: true, Broken: true, Err: err}
 }
 
+// Listen implements Server.
 func (s *Redis) Listen(ctx context.Context, channel string, ready func(), receive func(message string, votes bool)) error {
 	defer s.listens.Store(false)
 	ctx = rueidis.WithOnSubscriptionHook(ctx, func(rueidis.PubSubSubscription) {
