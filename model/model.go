@@ -9,14 +9,14 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/redis/rueidis"
+
 	"retwis/maintain"
 	run "retwis/model/internal/maintain"
 	"retwis/model/internal/query"
 	"retwis/model/internal/record"
 	"retwis/model/internal/registry"
 	"retwis/model/internal/schema"
-
-	"github.com/redis/rueidis"
 )
 
 // Info describes a model.

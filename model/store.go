@@ -6,13 +6,13 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	run "retwis/model/internal/maintain"
 	"retwis/model/internal/query"
 	"retwis/model/internal/record"
 	"retwis/model/internal/registry"
 	"retwis/model/internal/schema"
-
-	"github.com/redis/rueidis"
 )
 
 // Store holds the records of type T. Any number of goroutines and processes may use

@@ -11,11 +11,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"retwis/model/internal/backoff"
 	"retwis/model/internal/record"
 	"retwis/model/internal/schema"
-
-	"github.com/redis/rueidis"
 )
 
 // Op is the operation of a Change.

@@ -34,7 +34,7 @@ func (x *Index) Cleanup(ctx context.Context, n int, opt maintain.Options) (remov
 	run := engine.Start(opt)
 	run.Total = int64(n)
 	for n > 0 {
-		terms, err := x.completion().sample(ctx, min(n, batchTerms))
+		terms, err := sample(ctx, x, min(n, batchTerms))
 		if err != nil || len(terms) == 0 {
 			return removed, err
 		}
@@ -53,14 +53,14 @@ func (x *Index) Cleanup(ctx context.Context, n int, opt maintain.Options) (remov
 
 // sample returns the keys of at most n random terms, from each partition as many as its
 // share of all terms, one at least: two round trips.
-func (cm completion) sample(ctx context.Context, n int) ([]string, error) {
-	sizes := make(rueidis.Commands, len(cm.x.completer.keys))
-	for i, k := range cm.x.completer.keys {
-		sizes[i] = cm.x.set.Client.B().Hlen().Key(k.Content).Build()
+func sample(ctx context.Context, x *Index, n int) ([]string, error) {
+	sizes := make(rueidis.Commands, len(x.completer.keys))
+	for i, k := range x.completer.keys {
+		sizes[i] = x.set.Client.B().Hlen().Key(k.Content).Build()
 	}
-	lengths := make([]int64, len(cm.x.completer.keys))
+	lengths := make([]int64, len(x.completer.keys))
 	total := int64(0)
-	for i, r := range cm.x.set.Client.DoMulti(ctx, sizes...) {
+	for i, r := range x.set.Client.DoMulti(ctx, sizes...) {
 		var err error
 		if lengths[i], err = r.AsInt64(); err != nil {
 			return nil, err
@@ -71,13 +71,13 @@ func (cm completion) sample(ctx context.Context, n int) ([]string, error) {
 		return nil, nil
 	}
 	var commands rueidis.Commands
-	for i, k := range cm.x.completer.keys {
+	for i, k := range x.completer.keys {
 		if share := (int64(n)*lengths[i] + total - 1) / total; share > 0 {
-			commands = append(commands, cm.x.set.Client.B().Hrandfield().Key(k.Content).Count(share).Build())
+			commands = append(commands, x.set.Client.B().Hrandfield().Key(k.Content).Count(share).Build())
 		}
 	}
 	var keys []string
-	for _, r := range cm.x.set.Client.DoMulti(ctx, commands...) {
+	for _, r := range x.set.Client.DoMulti(ctx, commands...) {
 		found, err := r.AsStrSlice()
 		if err != nil {
 			return nil, err

@@ -1,7 +1,6 @@
 package rdb
 
 import (
-	"encoding/binary"
 	"fmt"
 )
 
@@ -66,15 +65,3 @@ func (r *Reader) skipParts() {
 		}
 	}
 }
-
-// id is the id of a message in a stream.
-type id struct{ ms, seq uint64 }
-
-// rawID reads an id of 16 bytes.
-func (tx textReader) rawID() id {
-	b := tx.r.in.next(16)
-	return id{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])}
-}
-
-// id reads an id of two lengths.
-func (tx textReader) id() id { return id{tx.number(), tx.number()} }

@@ -191,3 +191,15 @@ func appendLZF(dst, packed []byte, size int) ([]byte, bool) {
 	}
 	return dst, len(dst)-begin == size
 }
+
+// id is the id of a message in a stream.
+type id struct{ ms, seq uint64 }
+
+// rawID reads an id of 16 bytes.
+func (tx textReader) rawID() id {
+	b := tx.r.in.next(16)
+	return id{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])}
+}
+
+// id reads an id of two lengths.
+func (tx textReader) id() id { return id{tx.number(), tx.number()} }

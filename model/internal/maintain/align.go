@@ -8,14 +8,14 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/redis/rueidis"
+
 	"retwis/internal/redis/script"
 	"retwis/maintain"
 	"retwis/model/internal/backoff"
 	"retwis/model/internal/record"
 	"retwis/model/internal/schema"
 	"retwis/model/internal/unique"
-
-	"github.com/redis/rueidis"
 )
 
 // aligner compares records with what they have in the indexes, and corrects the

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 
+	"github.com/redis/rueidis"
+
 	"retwis/maintain"
 	"retwis/model/internal/schema"
 	"retwis/model/internal/unique"
-
-	"github.com/redis/rueidis"
 )
 
 // claimAligner aligns unique values that are in other partitions than their records.

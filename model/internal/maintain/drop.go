@@ -5,13 +5,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/redis/rueidis"
+
 	"retwis/internal/redis/scan"
 	"retwis/maintain"
 	"retwis/model/internal/record"
 	"retwis/model/internal/registry"
 	"retwis/model/internal/schema"
-
-	"github.com/redis/rueidis"
 )
 
 // Drop deletes a model and all that it has written.

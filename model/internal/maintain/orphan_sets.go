@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/redis/rueidis"
+
 	"retwis/internal/redis/scan"
 	"retwis/maintain"
 	"retwis/model/internal/schema"
-
-	"github.com/redis/rueidis"
 )
 
 // orphanSets finds entries of records that do not have them in the sets of values, and

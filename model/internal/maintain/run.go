@@ -5,13 +5,12 @@ import (
 	"iter"
 	"time"
 
-	"retwis/model/internal/record"
-	"retwis/model/internal/registry"
-	"retwis/model/internal/schema"
-
 	engine "retwis/internal/maintain"
 	"retwis/internal/redis/scan"
 	"retwis/maintain"
+	"retwis/model/internal/record"
+	"retwis/model/internal/registry"
+	"retwis/model/internal/schema"
 )
 
 // Report is the result of Verify, Repair, Migrate or Drop.

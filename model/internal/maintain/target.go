@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 
+	"github.com/redis/rueidis"
+
 	"retwis/model/internal/schema"
 	"retwis/model/internal/unique"
-
-	"github.com/redis/rueidis"
 )
 
 // target is what a record should have in the indexes.

@@ -3,10 +3,10 @@ package query
 import (
 	"context"
 
+	"github.com/redis/rueidis"
+
 	"retwis/model/internal/record"
 	"retwis/model/internal/schema"
-
-	"github.com/redis/rueidis"
 )
 
 // Bounds of the estimate for choosing a path: so many ranges, in so many partitions.

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/redis/rueidis"
+
 	"retwis/internal/redis/script"
 	"retwis/model/internal/schema"
-
-	"github.com/redis/rueidis"
 )
 
 // ValueCount is how many records have a value.

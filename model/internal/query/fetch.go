@@ -5,10 +5,10 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/redis/rueidis"
+
 	"retwis/model/internal/record"
 	"retwis/model/internal/schema"
-
-	"github.com/redis/rueidis"
 )
 
 // fetcher reads the records of rows, and checks that they fit.

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/redis/rueidis"
+
 	"retwis/internal/redis/keys"
 	"retwis/model/internal/record"
 	"retwis/model/internal/schema"
-
-	"github.com/redis/rueidis"
 )
 
 // scan reads an access path in one partition, in steps of select.lua.

@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"retwis/model/internal/schema"
-
 	"github.com/redis/rueidis"
+
+	"retwis/model/internal/schema"
 )
 
 // incr adds n to a counter.

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/redis/rueidis"
+
 	"retwis/internal/redis/script"
 	"retwis/model/internal/schema"
-
-	"github.com/redis/rueidis"
 )
 
 // removal is one run of delete.lua.

@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"sync"
 
-	"retwis/model/internal/schema"
-
 	"github.com/redis/rueidis"
+
+	"retwis/model/internal/schema"
 )
 
 // deletion deletes a record and, by their rules, those that refer to it, depth first: a

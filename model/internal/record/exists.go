@@ -8,9 +8,9 @@ import (
 	"strings"
 	"sync"
 
-	"retwis/model/internal/schema"
-
 	"github.com/redis/rueidis"
+
+	"retwis/model/internal/schema"
 )
 
 // targets are the models that the fields with the option exists refer to. The script that

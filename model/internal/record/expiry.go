@@ -5,10 +5,10 @@ import (
 	"errors"
 	"strconv"
 
+	"github.com/redis/rueidis"
+
 	"retwis/model/internal/schema"
 	"retwis/model/internal/unique"
-
-	"github.com/redis/rueidis"
 )
 
 // Bounds of one run of sweep.lua.

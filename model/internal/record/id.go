@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"strconv"
 
-	"retwis/internal/redis/keys"
-	"retwis/model/internal/schema"
-
 	"github.com/oklog/ulid/v2"
 	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/keys"
+	"retwis/model/internal/schema"
 )
 
 // newID is the id of a new record.

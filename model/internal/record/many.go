@@ -10,9 +10,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"retwis/model/internal/schema"
-
 	"github.com/redis/rueidis"
+
+	"retwis/model/internal/schema"
 )
 
 // Bounds of a batch: they keep the server busy for less than some milliseconds.

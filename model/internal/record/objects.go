@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/redis/rueidis"
+
 	"retwis/model/internal/rows"
 	"retwis/model/internal/schema"
-
-	"github.com/redis/rueidis"
 )
 
 // Objects writes and reads the records of a table as Go structs. Its methods take

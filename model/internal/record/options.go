@@ -6,11 +6,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"retwis/internal/redis/keys"
 	"retwis/model/internal/registry"
 	"retwis/model/internal/schema"
-
-	"github.com/redis/rueidis"
 )
 
 // Options of a table; see model.Options.

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"retwis/internal/redis/keys"
 	"retwis/model/internal/registry"
 	"retwis/model/internal/schema"
-
-	"github.com/redis/rueidis"
 )
 
 // add adds a field, or replaces the same one. Fields with the rule restrict come first.

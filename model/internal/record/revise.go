@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/redis/rueidis"
+
 	"retwis/internal/redis/script"
 	"retwis/model/internal/schema"
-
-	"github.com/redis/rueidis"
 )
 
 // revise writes a record that exists by revise.lua, which takes a fraction of the time of

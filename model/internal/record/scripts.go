@@ -1,10 +1,10 @@
 package record
 
 import (
-	"retwis/model/internal/schema"
-
 	_ "embed"
+
 	"retwis/internal/redis/script"
+	"retwis/model/internal/schema"
 )
 
 var (

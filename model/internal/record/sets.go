@@ -5,9 +5,9 @@ import (
 	"errors"
 	"slices"
 
-	"retwis/model/internal/schema"
-
 	"github.com/redis/rueidis"
+
+	"retwis/model/internal/schema"
 )
 
 // An index that answers equality only has a sorted set of ids for each value. A script

@@ -9,10 +9,10 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"retwis/model/internal/rows"
 	"retwis/model/internal/schema"
-
-	"github.com/redis/rueidis"
 )
 
 // edit is one Update or Patch of a record.

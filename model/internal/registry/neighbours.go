@@ -7,11 +7,10 @@ import (
 	"strconv"
 	"strings"
 
-	"retwis/internal/redis/keys"
-
-	"retwis/model/internal/schema"
-
 	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/keys"
+	"retwis/model/internal/schema"
 )
 
 // keyPattern is a key, or all keys with a prefix and a rest of some form.

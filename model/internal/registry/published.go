@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"retwis/model/internal/schema"
-
 	"github.com/redis/rueidis"
+
+	"retwis/model/internal/schema"
 )
 
 // AskAgain is how long an answer of the database is used. Migrate may run in another
@@ -128,6 +128,7 @@ func (g *Registry) Changed(ctx context.Context) ([]string, error) {
 	return g.changedIn(&r), err
 }
 
+// Pending describes what Migrate would build and drop; see Store.Pending.
 func (g *Registry) Pending(ctx context.Context) ([]string, error) {
 	var all []string
 	for i := range g.Layout.Parts {

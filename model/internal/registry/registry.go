@@ -14,11 +14,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"retwis/internal/redis/script"
-
-	"retwis/model/internal/schema"
-
 	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/script"
+	"retwis/model/internal/schema"
 )
 
 //go:embed register.lua

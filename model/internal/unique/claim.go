@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"retwis/internal/redis/script"
 	"retwis/model/internal/backoff"
 	"retwis/model/internal/schema"
-
-	"github.com/redis/rueidis"
 )
 
 // A model with several partitions has a record and its unique values in different
