@@ -119,7 +119,12 @@ func drawChain(t *rapid.T, values []string, last string) (*server.Chain, int) {
 		return nil, 0
 	}
 	confirmed := rapid.IntRange(0, len(before)).Draw(t, "confirmed")
-	return &server.Chain{Values: append(before, last), Confirmed: []int{confirmed}}, len(before)
+	chain := server.NewChain(1, before[0], 0, false)
+	for _, value := range append(before[1:], last) {
+		chain.Add(value, 0)
+	}
+	chain.Confirm(confirmed, 0)
+	return chain, len(before)
 }
 
 // keepMarker empties a server but for its boot marker.
