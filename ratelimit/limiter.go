@@ -103,10 +103,10 @@ func (l *Limiter) TakeAll(ctx context.Context, checks ...Check) (Result, error) 
 	defer cancel()
 	var result Result
 	var taken []int
-	for i, group := range l.bySlot(checks) {
+	for _, group := range l.bySlot(checks) {
 		ahead, allowed, err := l.take(wait, checks, group)
 		if err == nil {
-			result = strictest(result, i == 0, checks, group, ahead, allowed)
+			result = strictest(result, checks, group, ahead, allowed)
 		}
 		if err != nil || !allowed {
 			_ = l.give(ctx, checks, taken)
@@ -270,13 +270,13 @@ func cut(ctx context.Context, err error) error {
 	return err
 }
 
-// strictest returns the result of the strictest limit so far.
-func strictest(so Result, first bool, checks []Check, group []int, ahead []int64, allowed bool) Result {
+// strictest returns the result of the strictest limit so far; that of none has no key.
+func strictest(so Result, checks []Check, group []int, ahead []int64, allowed bool) Result {
 	for i, at := range group {
 		c := checks[at]
 		one := c.result(ahead[i], allowed || ahead[i]+c.cost() <= c.Limit.span())
 		switch {
-		case first && i == 0,
+		case so.Key == "",
 			so.Allowed && !one.Allowed,
 			so.Allowed && one.Allowed && one.Remaining < so.Remaining,
 			!so.Allowed && !one.Allowed && (one.RetryAfter < 0 || so.RetryAfter >= 0 && one.RetryAfter > so.RetryAfter):

@@ -177,7 +177,7 @@ func run(ctx context.Context, opt options) (report, error) {
 		}
 	}()
 	for i := range opt.webs {
-		web, err := newWeb(i, opt.program, dir, c.url(), c.net, append(fans.merged(), opt.serve...))
+		web, err := c.launcher(opt.program, dir).web(i, append(fans.merged(), opt.serve...))
 		if err != nil {
 			return report{}, err
 		}
@@ -188,7 +188,7 @@ func run(ctx context.Context, opt options) (report, error) {
 		}
 	}
 	for i := range opt.workers {
-		worker := newWorker(i, opt.program, dir, c.url(), c.net, opt.work)
+		worker := c.launcher(opt.program, dir).worker(i, opt.work)
 		workers = append(workers, worker)
 		if err := worker.start(ctx); err != nil {
 			keep = true

@@ -26,26 +26,39 @@ type process struct {
 	ended   chan struct{}
 }
 
-// newWeb returns a web process, which is not started yet.
-func newWeb(i int, program, dir, redis string, n *network.Network, flags []string) (*process, error) {
+// launcher makes the processes of a site.
+type launcher struct {
+	program string
+	dir     string // of their logs
+	redis   string // its address
+	net     *network.Network
+}
+
+// launcher makes processes that use a Cluster.
+func (c *cluster) launcher(program, dir string) launcher {
+	return launcher{program: program, dir: dir, redis: c.url(), net: c.net}
+}
+
+// web returns a web process, which is not started yet.
+func (l launcher) web(i int, flags []string) (*process, error) {
 	port, err := freePort(0)
 	if err != nil {
 		return nil, err
 	}
 	addr := fmt.Sprintf("127.0.0.1:%d", port)
 	return &process{
-		name: fmt.Sprintf("web%d", i), program: program, url: "http://" + addr, admin: "http://" + addr, net: n,
-		args: append([]string{"serve", "--addr", addr, "--redis", redis, "--limit", "off", "--log-level", "warn"}, flags...),
-		log:  filepath.Join(dir, fmt.Sprintf("web%d.log", i)),
+		name: fmt.Sprintf("web%d", i), program: l.program, url: "http://" + addr, admin: "http://" + addr, net: l.net,
+		args: append([]string{"serve", "--addr", addr, "--redis", l.redis, "--limit", "off", "--log-level", "warn"}, flags...),
+		log:  filepath.Join(l.dir, fmt.Sprintf("web%d.log", i)),
 	}, nil
 }
 
-// newWorker returns a process that only does background work.
-func newWorker(i int, program, dir, redis string, n *network.Network, flags []string) *process {
+// worker returns a process that only does background work.
+func (l launcher) worker(i int, flags []string) *process {
 	return &process{
-		name: fmt.Sprintf("worker%d", i), program: program, net: n,
-		args: append([]string{"work", "--redis", redis, "--log-level", "warn"}, flags...),
-		log:  filepath.Join(dir, fmt.Sprintf("worker%d.log", i)),
+		name: fmt.Sprintf("worker%d", i), program: l.program, net: l.net,
+		args: append([]string{"work", "--redis", l.redis, "--log-level", "warn"}, flags...),
+		log:  filepath.Join(l.dir, fmt.Sprintf("worker%d.log", i)),
 	}
 }
 

@@ -20,6 +20,7 @@ type Sizes struct {
 	Files, Lines int // of a package
 	Methods      int // of a type, with those of the types that it embeds
 	FuncLines    int // of a function
+	Params       int // of a function, besides a context
 	// Exceptions are larger. A package is named by its directory, a type and a function
 	// with it: "model/internal/record.Table", "redlock.Manager.Lock".
 	Exceptions map[string]Exception
@@ -42,7 +43,7 @@ const (
 // RetwisSizes returns the bounds of this repository.
 func RetwisSizes() Sizes {
 	return Sizes{
-		Files: 25, Lines: 4000, Methods: 30, FuncLines: 80,
+		Files: 25, Lines: 4000, Methods: 30, FuncLines: 80, Params: 5,
 		Exceptions: map[string]Exception{
 			"bench/lab.person":             {Methods: 35, Reason: severalSubjects},
 			"bench/lab.run":                {Lines: 134, Reason: severalSubjects},
@@ -147,6 +148,18 @@ func (m *measure) function(pkg string, decl *ast.FuncDecl) {
 	}
 	lines := m.positions.Position(decl.End()).Line - m.positions.Position(decl.Pos()).Line + 1
 	m.bound(name, "lines", lines, m.sizes.FuncLines, m.sizes.Exceptions[name].Lines)
+	m.bound(name, "parameters", params(decl.Type.Params), m.sizes.Params, 0)
+}
+
+// params counts parameters, but for a context.
+func params(list *ast.FieldList) (n int) {
+	for _, field := range list.List {
+		if t, isSelector := field.Type.(*ast.SelectorExpr); isSelector && t.Sel.Name == "Context" {
+			continue
+		}
+		n += max(1, len(field.Names))
+	}
+	return n
 }
 
 // declaration notes the methods of an interface, and what a struct or an interface embeds.

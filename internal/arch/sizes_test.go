@@ -56,6 +56,10 @@ func TestCheckSizes(t *testing.T) {
 			files: map[string]string{"a/a.go": "package a\n\nfunc (t T) f() {\n" + strings.Repeat("\n", 9) + "}\n"},
 			want:  []string{"a.T.f has 11 lines, more than 10"},
 		},
+		"parameters": {
+			files: map[string]string{"a/a.go": "package a\n\nfunc f(ctx context.Context, a, b int) {}\n\nfunc g(int, string, bool) {}\n"},
+			want:  []string{"a.g has 3 parameters, more than 2"},
+		},
 		"exceptions": {
 			files: map[string]string{"a/a.go": "package a\n" + methods("t T", 0, 6) + methods("u U", 0, 6)},
 			exceptions: map[string]Exception{
@@ -69,7 +73,7 @@ func TestCheckSizes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := CheckSizes(tree(t, test.files), Sizes{Files: 2, Lines: 30, Methods: 4, FuncLines: 10, Exceptions: test.exceptions})
+			got, err := CheckSizes(tree(t, test.files), Sizes{Files: 2, Lines: 30, Methods: 4, FuncLines: 10, Params: 2, Exceptions: test.exceptions})
 			if err != nil || !slices.Equal(got, test.want) {
 				t.Errorf("got %q, %v", got, err)
 			}

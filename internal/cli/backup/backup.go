@@ -105,29 +105,32 @@ func write(ctx context.Context, c *shell.Command, db *site.Database, out *output
 	if failed != nil {
 		failed = fmt.Errorf("the backup is complete, but older ones could not be removed: %w", failed)
 	}
-	return errors.Join(report(c, db, out, result, took, removed), failed)
+	return errors.Join(report(c, db, written{result, out.name, took, removed}), failed)
+}
+
+// written is what a backup has written.
+type written struct {
+	backup.Result
+	File    string   `json:"file"`
+	Seconds float64  `json:"seconds"`
+	Removed []string `json:"removed,omitempty"` // older backups
 }
 
 // report prints what was written.
-func report(c *shell.Command, db *site.Database, out *output, result backup.Result, took float64, removed []string) error {
+func report(c *shell.Command, db *site.Database, w written) error {
 	if c.JSON {
-		return json.NewEncoder(c.Stdout).Encode(struct {
-			backup.Result
-			File    string   `json:"file"`
-			Seconds float64  `json:"seconds"`
-			Removed []string `json:"removed,omitempty"`
-		}{result, out.name, took, removed})
+		return json.NewEncoder(c.Stdout).Encode(w)
 	}
 	to := c.Stdout
-	if out.name == "-" {
+	if w.File == "-" {
 		to = c.Stderr
 	}
-	if result.Reason != "" {
-		fmt.Fprintf(c.Stderr, "retwis: read the keys one after another: %s\n", shell.ForTerminal(result.Reason))
+	if w.Reason != "" {
+		fmt.Fprintf(c.Stderr, "retwis: read the keys one after another: %s\n", shell.ForTerminal(w.Reason))
 	}
-	_, err := fmt.Fprintf(to, "backed up %s to %s: %s bytes in %.1f s, %s\n", db, shell.ForTerminal(out.name), shell.Thousands(result.Written), took, moment(result.Manifest))
-	if len(removed) > 0 {
-		_, more := fmt.Fprintf(to, "removed %s\n", shell.Plural(int64(len(removed)), "older backup", "older backups"))
+	_, err := fmt.Fprintf(to, "backed up %s to %s: %s bytes in %.1f s, %s\n", db, shell.ForTerminal(w.File), shell.Thousands(w.Written), w.Seconds, moment(w.Manifest))
+	if len(w.Removed) > 0 {
+		_, more := fmt.Fprintf(to, "removed %s\n", shell.Plural(int64(len(w.Removed)), "older backup", "older backups"))
 		err = errors.Join(err, more)
 	}
 	return err

@@ -141,7 +141,7 @@ func (t *Timelines) Newest(ctx context.Context, uid, before int64, n int, fresh 
 	if err != nil || len(authors) == 0 {
 		return part.ids, err
 	}
-	return t.merge(ctx, part, authors, known.First, before, n, fresh)
+	return t.merge(ctx, merged{part: part, authors: authors, first: known.First, before: before, n: n}, fresh)
 }
 
 // part is a part of the list of a home timeline.

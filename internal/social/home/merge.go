@@ -109,48 +109,58 @@ func below(ids []int64, before int64) []int64 {
 	return ids[sort.Search(len(ids), func(i int) bool { return ids[i] < before }):]
 }
 
-// merge returns the newest n of the posts of a part and of these authors.
-func (t *Timelines) merge(ctx context.Context, list part, authors []*author, first map[int64]int64, before int64, n int, fresh bool) ([]int64, error) {
-	heads, err := t.heads(ctx, authors, first, fresh)
+// merged is a page of a home timeline with the posts of authors that it lacks.
+type merged struct {
+	part
+	authors []*author
+	first   map[int64]int64 // the first post of each that it lacks
+	before  int64           // the posts below an id; 0 for all
+	n       int             // the newest of them
+}
+
+// merge returns the ids of a page.
+func (t *Timelines) merge(ctx context.Context, m merged, fresh bool) ([]int64, error) {
+	heads, err := t.heads(ctx, m.authors, m.first, fresh)
 	if err != nil {
 		return nil, err
 	}
 	var runs [][]int64
-	if len(list.ids) > 0 {
-		runs = append(runs, list.ids)
+	if len(m.ids) > 0 {
+		runs = append(runs, m.ids)
 	}
 	var older []int // authors with older posts on the page than those in memory, perhaps
 	for i, h := range heads {
-		ids := below(h.ids, before)
-		if !h.whole && len(ids) < n && (len(h.ids) == 0 || h.ids[len(h.ids)-1] > list.floor) {
+		ids := below(h.ids, m.before)
+		if !h.whole && len(ids) < m.n && (len(h.ids) == 0 || h.ids[len(h.ids)-1] > m.floor) {
 			older = append(older, i)
 			continue
 		}
-		if len(ids) > 0 && ids[0] > list.floor {
+		if len(ids) > 0 && ids[0] > m.floor {
 			runs = append(runs, ids)
 		}
 	}
-	more, err := t.older(ctx, authors, older, first, list.floor, before, n)
+	more, err := t.older(ctx, m, older)
 	if err != nil {
 		return nil, err
 	}
-	return newest(append(runs, more...), list.floor, n), nil
+	return newest(append(runs, more...), m.floor, m.n), nil
 }
 
-// older reads the posts of authors that are not in memory.
-func (t *Timelines) older(ctx context.Context, authors []*author, which []int, first map[int64]int64, floor, before int64, n int) ([][]int64, error) {
+// older reads the posts of some of the authors, by their place among them, that are not in
+// memory.
+func (t *Timelines) older(ctx context.Context, m merged, which []int) ([][]int64, error) {
 	if len(which) == 0 {
 		return nil, nil
 	}
 	from := "+inf"
-	if before > 0 {
-		from = "(" + layout.Itoa(before)
+	if m.before > 0 {
+		from = "(" + layout.Itoa(m.before)
 	}
 	cmds := make(rueidis.Commands, len(which))
 	for j, i := range which {
-		id := authors[i].id
+		id := m.authors[i].id
 		cmds[j] = t.DB.Client.B().Zrevrangebyscore().Key(layout.ProfileKey(id)).Max(from).
-			Min(layout.Itoa(max(first[id], floor))).Limit(0, int64(n)).Build()
+			Min(layout.Itoa(max(m.first[id], m.floor))).Limit(0, int64(m.n)).Build()
 	}
 	var runs [][]int64
 	for _, res := range t.DB.Client.DoMulti(ctx, cmds...) {

@@ -49,8 +49,11 @@ func (t *Tags) TagPosts(ctx context.Context, v *social.Viewer, tag string, befor
 	if !ok {
 		return timeline.Listing{}, social.ErrNotFound
 	}
-	return t.lists.Page(ctx, v, before, limit, 0, social.Shown, func(ctx context.Context, before int64, limit int) (timeline.Page, error) {
-		return t.timelines.ByID(ctx, layout.TagKey(tag), before, limit)
+	return t.lists.Page(ctx, timeline.PageQuery{
+		Viewer: v, Before: before, Limit: limit, Least: social.Shown,
+		Read: func(ctx context.Context, before int64, limit int) (timeline.Page, error) {
+			return t.timelines.ByID(ctx, layout.TagKey(tag), before, limit)
+		},
 	})
 }
 

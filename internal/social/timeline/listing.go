@@ -40,14 +40,17 @@ func NewLists(views *Views, viewers *Viewers, timelines *Timelines) *Lists {
 // repost of what is on the timeline already, within the 40 older entries, is left
 // out.
 func (l *Lists) HomePosts(ctx context.Context, v *social.Viewer, before int64, limit int) (Listing, error) {
-	return l.Page(ctx, v, before, limit, repostWindow, social.Unlisted, func(ctx context.Context, before int64, limit int) (Page, error) {
-		return l.timelines.Home(ctx, v.User.ID, before, limit)
+	return l.Page(ctx, PageQuery{
+		Viewer: v, Before: before, Limit: limit, Window: repostWindow, Least: social.Unlisted,
+		Read: func(ctx context.Context, before int64, limit int) (Page, error) {
+			return l.timelines.Home(ctx, v.User.ID, before, limit)
+		},
 	})
 }
 
 // PublicPosts returns a page of the public timeline; see HomePosts.
 func (l *Lists) PublicPosts(ctx context.Context, v *social.Viewer, before int64, limit int) (Listing, error) {
-	return l.Page(ctx, v, before, limit, 0, social.Shown, l.timelines.Everybody)
+	return l.Page(ctx, PageQuery{Viewer: v, Before: before, Limit: limit, Least: social.Shown, Read: l.timelines.Everybody})
 }
 
 // SharedPosts returns the first page of the public timeline as a stranger sees it, and the
@@ -58,11 +61,12 @@ func (l *Lists) SharedPosts(ctx context.Context, limit int) (list Listing, lacks
 		return Listing{}, nil, err
 	}
 	var ids []int64
-	list, err = l.Page(ctx, stranger, 0, limit, 0, social.Shown, func(ctx context.Context, before int64, limit int) (Page, error) {
+	read := func(ctx context.Context, before int64, limit int) (Page, error) {
 		page, err := l.timelines.Everybody(ctx, before, limit)
 		ids = append(ids, page.IDs...)
 		return page, err
-	})
+	}
+	list, err = l.Page(ctx, PageQuery{Viewer: stranger, Limit: limit, Least: social.Shown, Read: read})
 	if err != nil {
 		return Listing{}, nil, err
 	}
@@ -78,15 +82,21 @@ func (l *Lists) SharedPosts(ctx context.Context, limit int) (list Listing, lacks
 // ProfilePosts returns a page of a user's posts and reposts, however old. The viewer
 // has asked for this user, so a mute does not hide them. See HomePosts.
 func (l *Lists) ProfilePosts(ctx context.Context, v *social.Viewer, uid, before int64, limit int) (Listing, error) {
-	return l.Page(ctx, v.Asking(uid), before, limit, 0, social.Unlisted, func(ctx context.Context, before int64, limit int) (Page, error) {
-		return l.timelines.Profile(ctx, uid, before, limit)
+	return l.Page(ctx, PageQuery{
+		Viewer: v.Asking(uid), Before: before, Limit: limit, Least: social.Unlisted,
+		Read: func(ctx context.Context, before int64, limit int) (Page, error) {
+			return l.timelines.Profile(ctx, uid, before, limit)
+		},
 	})
 }
 
 // ProfileReplies returns a page of a user's replies, however old; see ProfilePosts.
 func (l *Lists) ProfileReplies(ctx context.Context, v *social.Viewer, uid, before int64, limit int) (Listing, error) {
-	return l.Page(ctx, v.Asking(uid), before, limit, 0, social.Unlisted, func(ctx context.Context, before int64, limit int) (Page, error) {
-		return l.timelines.Replies(ctx, uid, before, limit)
+	return l.Page(ctx, PageQuery{
+		Viewer: v.Asking(uid), Before: before, Limit: limit, Least: social.Unlisted,
+		Read: func(ctx context.Context, before int64, limit int) (Page, error) {
+			return l.timelines.Replies(ctx, uid, before, limit)
+		},
 	})
 }
 
@@ -120,25 +130,34 @@ const (
 	repostWindow = 40
 )
 
-// pages reads a part of a list of ids; see timelines.
-type pages func(ctx context.Context, before int64, limit int) (Page, error)
+// PageQuery is a page of a list that a viewer wants to see.
+type PageQuery struct {
+	Viewer *social.Viewer
+	Before int64 // the cursor; 0: the first page
+	Limit  int
+	// Window is within how many older entries a repost is left out if its post is among
+	// them; 0: it is not.
+	Window int
+	Least  social.Visibility // what the viewer sees less well is left out
+	// Read reads a part of the list; see Timelines.
+	Read func(ctx context.Context, before int64, limit int) (Page, error)
+}
 
-// Page returns a page of a list as a viewer sees it, with what they see at least so
-// well. A repost is left out if its post is among the window entries after it.
-func (l *Lists) Page(ctx context.Context, v *social.Viewer, before int64, limit, window int, least social.Visibility, read pages) (Listing, error) {
-	limit = social.PageSize(limit)
-	list := Listing{Next: before}
+// Page returns a page of a list as a viewer sees it.
+func (l *Lists) Page(ctx context.Context, q PageQuery) (Listing, error) {
+	limit := social.PageSize(q.Limit)
+	list := Listing{Next: q.Before}
 	for range social.MaxLooks {
-		page, err := read(ctx, list.Next, limit)
+		page, err := q.Read(ctx, list.Next, limit)
 		if err != nil {
 			return Listing{}, err
 		}
-		items, err := l.Select(ctx, v, page.IDs, least)
+		items, err := l.Select(ctx, q.Viewer, page.IDs, q.Least)
 		if err != nil {
 			return Listing{}, err
 		}
-		if window > 0 && slices.ContainsFunc(items, isRepost) {
-			if items, err = l.withoutRepeats(ctx, v, page, items, window, least, read); err != nil {
+		if q.Window > 0 && slices.ContainsFunc(items, isRepost) {
+			if items, err = l.withoutRepeats(ctx, q, page, items); err != nil {
 				return Listing{}, err
 			}
 		}
@@ -152,7 +171,7 @@ func (l *Lists) Page(ctx context.Context, v *social.Viewer, before int64, limit,
 			break
 		}
 	}
-	return list, l.Mark(ctx, v, list.Items)
+	return list, l.Mark(ctx, q.Viewer, list.Items)
 }
 
 func isRepost(item Item) bool { return item.Entry.RepostOf != 0 }
@@ -196,14 +215,14 @@ func (l *Lists) Select(ctx context.Context, v *social.Viewer, ids []int64, least
 
 // withoutRepeats leaves out the reposts whose post the viewer sees among the next
 // entries of the list, itself or in an earlier repost.
-func (l *Lists) withoutRepeats(ctx context.Context, v *social.Viewer, page Page, items []Item, window int, least social.Visibility, read pages) ([]Item, error) {
+func (l *Lists) withoutRepeats(ctx context.Context, q PageQuery, page Page, items []Item) ([]Item, error) {
 	ids, older := page.IDs, []Item(nil)
 	if page.Next != 0 {
-		next, err := read(ctx, page.Next, window)
+		next, err := q.Read(ctx, page.Next, q.Window)
 		if err != nil {
 			return nil, err
 		}
-		if older, err = l.Select(ctx, v, next.IDs, least); err != nil {
+		if older, err = l.Select(ctx, q.Viewer, next.IDs, q.Least); err != nil {
 			return nil, err
 		}
 		ids = slices.Concat(ids, next.IDs)
@@ -220,7 +239,7 @@ func (l *Lists) withoutRepeats(ctx context.Context, v *social.Viewer, page Page,
 		at := place[item.Entry.ID]
 		seen, ok := last[item.Post.ID]
 		last[item.Post.ID] = at
-		if i < len(items) && !(isRepost(item) && ok && seen-at <= window) {
+		if i < len(items) && !(isRepost(item) && ok && seen-at <= q.Window) {
 			kept = append(kept, item)
 		}
 	}

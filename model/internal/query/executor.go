@@ -194,7 +194,7 @@ func (f *executor) start(at cursor) error {
 				parts = append(parts, &f.t.Layout.Parts[i])
 			}
 		}
-		packed, sets := packQuery(f.t, src, parts[0], f.e, f.reverse && !f.sorted, within)
+		packed, sets := f.pack(src, parts[0], within)
 		for _, part := range parts {
 			f.scans = append(f.scans, &scan{
 				t: f.t, accessPath: src, number: len(f.scans), part: part, packed: packed, sets: sets,

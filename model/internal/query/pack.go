@@ -7,9 +7,9 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// packQuery writes a query with an access path for select.lua, and returns the sets of
-// values that it needs. within is the order whose positions are returned, or nil.
-func packQuery(t *record.Table, src *accessPath, part *schema.Partition, e *expr, reverse bool, within *orderedIndex) (packed string, sets []schema.Entry) {
+// pack writes a query with an access path for select.lua, and returns the sets of values
+// that it needs. within is the order whose positions are returned, or nil.
+func (f *executor) pack(src *accessPath, part *schema.Partition, within *orderedIndex) (packed string, sets []schema.Entry) {
 	kind, number, many := "a", 0, false
 	switch {
 	case src.members != nil:
@@ -22,12 +22,12 @@ func packQuery(t *record.Table, src *accessPath, part *schema.Partition, e *expr
 	default:
 		kind, number, many = "z", src.x.Number, src.once
 	}
-	left := src.residual(e)
+	left := src.residual(f.e)
 	filter, groups := split(left)
 	b := schema.PackList(nil, 11)
 	b = schema.PackText(b, kind)
-	b = schema.PackInt(b, flag(reverse))
-	b = schema.PackInt(b, flag(t.Schema.Expires >= 0))
+	b = schema.PackInt(b, flag(f.reverse && !f.sorted))
+	b = schema.PackInt(b, flag(f.t.Schema.Expires >= 0))
 	b = schema.PackInt(b, int64(number))
 	b = packEndings(b, src.x, -1)
 	b = filter.packFilter(b)
@@ -47,7 +47,7 @@ func packQuery(t *record.Table, src *accessPath, part *schema.Partition, e *expr
 	default:
 		b = packRanges(schema.PackInt(b, int64(within.x.Number)), within.ranges)
 	}
-	b = packBuilt(t, b, src, left, within)
+	b = packBuilt(f.t, b, src, left, within)
 	b = schema.PackList(b, 2*(len(src.groups)+len(groups)))
 	for _, g := range src.groups {
 		b = schema.PackInt(schema.PackText(b, "scan"), int64(len(g.sets)))
