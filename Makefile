@@ -37,25 +37,18 @@ run: ## serve Retwis with a small sample network; ARGS='--addr :9000' adds flags
 	@$(MAKE) -s build
 	@bin/retwis serve --demo $(ARGS)
 
-# Packages whose tests take longest run first, so that they do not run alone in
-# the end.
-slowest := ./internal/web ./model ./redlock ./bulk ./internal/app ./index/space
+# The packages of which goroutines share memory, and which have the race detector in
+# .ci/run. With RACE=1, as in make test-long RACE=1, all have it; cmd/retwis starts the
+# program several hundred times, which takes three times as long then.
+sharing := ./redlock/... ./bulk/... ./collection/... ./ratelimit/... ./maintain/... \
+	$(addprefix ./internal/,jobs/... watched/... redis/... redistest/... certificates/... logfile/... maintain/... web/...) \
+	$(addprefix ./internal/social/,auth/... fanout/... home/... limits/... live/... notify/... task/... timeline/... users/...)
+racing  := $(if $(race),$(if $(filter 1 true,$(RACE)),./...,$(sharing)))
 
-# The tests of cmd/retwis start the program several hundred times, for which it has
-# no race detector: that would take three times as long, and the packages of which
-# the program consists have it in their own tests. make test-long has it here, too.
-commands := ./cmd/retwis
-
-# All is compiled before the first test runs: tests of timeouts need a processor
-# that is not busy with compiling for minutes. make lint runs go vet.
 test: ## run all tests on real servers; RACE=1 adds the race detector, CHECKS=100 more random cases
 	@scripts/deps server curl sqlite3 nginx caddy
-	@go list $(race) -test -export -deps ./... >/dev/null
-	@go list -test -export -deps $(commands) >/dev/null
-	REDISTEST_REQUIRE=1 RAPID_CHECKS=$(or $(CHECKS),30) go test $(race) -vet=off -timeout 10m $(TESTFLAGS) \
-		$(slowest) $$(go list ./... | grep -v '/cmd/retwis$$')
-	REDISTEST_REQUIRE=1 go test -vet=off -timeout 10m $(TESTFLAGS) $(commands)
-	cd bench && REDISTEST_REQUIRE=1 go test $(race) -vet=off -timeout 10m $(TESTFLAGS) ./interop ./acme ./lab/... ./capacity
+	REDISTEST_REQUIRE=1 RAPID_CHECKS=$(or $(CHECKS),30) scripts/test '$(racing)' $(TESTFLAGS)
+	cd bench && REDISTEST_REQUIRE=1 go test $(if $(filter 1 true,$(RACE)),$(race)) -vet=off -timeout 10m $(TESTFLAGS) ./interop ./acme ./lab/... ./capacity
 
 test-long: ## run them with 1,000 random cases each, in all sizes, and every fuzz test
 	@scripts/deps server curl sqlite3 nginx caddy
