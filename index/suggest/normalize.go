@@ -6,10 +6,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
 	"retwis/index"
+	"retwis/internal/fold"
 )
 
 // maxTerm is the maximum length of a term, as given and as normalized, in bytes.
@@ -66,10 +66,8 @@ func (n normalizer) normal(term string) (string, error) {
 		return "", fmt.Errorf("%w: the term %q is not UTF-8", index.ErrValue, term)
 	}
 	text := term
-	if !ascii(text) {
-		// Folding can produce characters that decompose further.
-		text = norm.NFKD.String(cases.Fold().String(norm.NFKD.String(text)))
-		text = withoutDiacritics(text)
+	if !fold.IsASCII(text) {
+		text = decomposeHangul(fold.Letters(fold.Case(text)))
 	}
 	var name strings.Builder
 	name.Grow(len(text))
@@ -83,7 +81,7 @@ func (n normalizer) normal(term string) (string, error) {
 			continue
 		case unicode.IsSpace(r), unicode.IsControl(r), unicode.In(r, unicode.Z):
 			r = ' '
-		case isApostrophe(r) && n.punctuation != PunctuationKeep:
+		case fold.IsApostrophe(r) && n.punctuation != PunctuationKeep:
 			continue
 		case unicode.IsPunct(r) && n.punctuation == PunctuationSpace:
 			r = ' '
@@ -104,73 +102,13 @@ func (n normalizer) normal(term string) (string, error) {
 	return name.String(), nil
 }
 
-// isApostrophe reports whether a character is an apostrophe or a similar letter within a
-// word.
-func isApostrophe(r rune) bool {
-	switch r {
-	case '\'', '\u2018', '\u2019', '\u02bb', '\u02bc':
-		return true
-	}
-	return false
-}
-
-// asciiOf returns the ASCII letters that are commonly typed for a letter that does not
-// decompose, or "".
-func asciiOf(r rune) string {
-	switch r {
-	case 'ł':
-		return "l"
-	case 'ø':
-		return "o"
-	case 'đ', 'ð':
-		return "d"
-	case 'ı':
-		return "i"
-	case 'ħ':
-		return "h"
-	case 'ŧ':
-		return "t"
-	case 'ŋ':
-		return "n"
-	case 'æ':
-		return "ae"
-	case 'œ':
-		return "oe"
-	case 'þ':
-		return "th"
-	}
-	return ""
-}
-
-// withoutDiacritics removes the diacritics of a decomposed text in folded case. Other
-// marks are composed with their letters again, so that か is not a prefix of が. Hangul
-// stays decomposed: a user types a syllable letter by letter.
-func withoutDiacritics(text string) string {
-	var kept strings.Builder
-	kept.Grow(len(text))
-	var letter rune // that the next marks belong to; 0 at the start of a word
-	for _, r := range text {
-		if unicode.Is(unicode.Mn, r) {
-			if !isDiacritic(letter, r) {
-				kept.WriteRune(r)
-			}
-			continue
-		}
-		if letter = r; unicode.IsSpace(r) || unicode.IsControl(r) {
-			letter = 0
-		}
-		if other := asciiOf(r); other != "" {
-			kept.WriteString(other)
-			continue
-		}
-		kept.WriteRune(r)
-	}
-	composed := norm.NFC.String(kept.String())
-	if !strings.ContainsFunc(composed, isSyllable) {
-		return composed
+// decomposeHangul decomposes the syllables of Hangul: a user types them letter by letter.
+func decomposeHangul(text string) string {
+	if !strings.ContainsFunc(text, isSyllable) {
+		return text
 	}
 	var typed strings.Builder
-	for _, r := range composed {
+	for _, r := range text {
 		if isSyllable(r) {
 			typed.WriteString(norm.NFD.String(string(r)))
 		} else {
@@ -182,19 +120,3 @@ func withoutDiacritics(text string) string {
 
 // isSyllable reports whether a character is a Hangul syllable.
 func isSyllable(r rune) bool { return r >= 0xac00 && r <= 0xd7a3 }
-
-// isDiacritic reports whether a letter stays the same without a mark.
-func isDiacritic(letter, mark rune) bool {
-	return unicode.In(letter, unicode.Latin, unicode.Greek, unicode.Cyrillic) ||
-		unicode.In(mark, unicode.Hebrew, unicode.Arabic, unicode.Variation_Selector) ||
-		unicode.Is(unicode.Arabic, letter) || letter == 0 && unicode.Is(unicode.Inherited, mark)
-}
-
-func ascii(text string) bool {
-	for i := range len(text) {
-		if text[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
-}

@@ -100,6 +100,7 @@ func Retwis() Architecture {
 			// Shared machinery.
 			"maintain":                   0,
 			"internal/redis/keys":        0,
+			"internal/fold":              0,
 			"internal/logfile":           0,
 			"internal/maintain":          0,
 			"internal/ordered":           0,
@@ -152,8 +153,10 @@ var siblings = [][2]string{
 	{"bulk/snapshot", "bulk/internal/..."}, // reads what the loader loads
 	{"bulk/internal/...", "bulk/resp"},
 	{"bulk/internal/...", "bulk/internal/..."},
-	{"index/...", "index"},             // types that all indexes share
-	{"index/graph", "index/graph/rdf"}, // literals of RDF as names
+	{"index/...", "index"},                    // types that all indexes share
+	{"index/graph", "index/graph/rdf"},        // literals of RDF as names
+	{"index/text", "index/text/internal/..."}, // words, queries and postings
+	{"index/text/internal/...", "index/text/internal/words"},
 	{"redlock", "redlock/internal/..."},
 	{"redlock/internal/server", "redlock/internal/clock"},
 	{"redlock/...", "redlock"},            // extensions of the lock manager

@@ -1,0 +1,103 @@
+// Package fold brings the spellings of a word to one form, so that they match: upper and
+// lower case, full width, ligatures, accents, kinds of apostrophes.
+package fold
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+// Case folds case and compatibility forms, such as full width, and decomposes the text
+// (NFKD).
+func Case(text string) string {
+	// Folding can produce characters that decompose further.
+	return norm.NFKD.String(cases.Fold().String(norm.NFKD.String(text)))
+}
+
+// Letters removes the diacritics of a text that Case has folded: those of Latin, Greek and
+// Cyrillic letters, and the points of Hebrew and Arabic. Marks of other scripts, which make
+// another letter or are vowels, are composed with their letters again (NFC), so that か is
+// not a prefix of が. Letters that do not decompose become those that people type for them:
+// ø becomes o, ł becomes l, æ becomes ae.
+func Letters(text string) string {
+	var kept strings.Builder
+	kept.Grow(len(text))
+	var letter rune // that the next marks belong to; 0 at the start of a word
+	for _, r := range text {
+		if unicode.Is(unicode.Mn, r) {
+			if !isDiacritic(letter, r) {
+				kept.WriteRune(r)
+			}
+			continue
+		}
+		if letter = r; unicode.IsSpace(r) || unicode.IsControl(r) {
+			letter = 0
+		}
+		if other := asciiOf(r); other != "" {
+			kept.WriteString(other)
+			continue
+		}
+		kept.WriteRune(r)
+	}
+	return norm.NFC.String(kept.String())
+}
+
+// IsApostrophe reports whether a character is an apostrophe or a similar letter within a
+// word.
+func IsApostrophe(r rune) bool {
+	switch r {
+	case '\'', '\u2018', '\u2019', '\u02bb', '\u02bc':
+		return true
+	}
+	return false
+}
+
+// IsASCII reports whether a text has only ASCII characters, so that Letters would leave it
+// as it is, and Case too but for upper case.
+func IsASCII(text string) bool {
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// asciiOf returns the ASCII letters that are commonly typed for a letter that does not
+// decompose, or "".
+func asciiOf(r rune) string {
+	switch r {
+	case 'ł':
+		return "l"
+	case 'ø':
+		return "o"
+	case 'đ', 'ð':
+		return "d"
+	case 'ı':
+		return "i"
+	case 'ħ':
+		return "h"
+	case 'ŧ':
+		return "t"
+	case 'ŋ':
+		return "n"
+	case 'æ':
+		return "ae"
+	case 'œ':
+		return "oe"
+	case 'þ':
+		return "th"
+	}
+	return ""
+}
+
+// isDiacritic reports whether a letter stays the same without a mark.
+func isDiacritic(letter, mark rune) bool {
+	return unicode.In(letter, unicode.Latin, unicode.Greek, unicode.Cyrillic) ||
+		unicode.In(mark, unicode.Hebrew, unicode.Arabic, unicode.Variation_Selector) ||
+		unicode.Is(unicode.Arabic, letter) || letter == 0 && unicode.Is(unicode.Inherited, mark)
+}
