@@ -1,0 +1,233 @@
+// Package words splits a text into the words that a full-text index has, in any script.
+//
+// The words are those of Unicode (UAX #29), folded as in index/suggest: case, accents,
+// full width and kinds of apostrophes make no difference. Scripts without spaces between
+// words become characters, which are indexed in pairs.
+package words
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/blevesearch/snowballstem"
+	"github.com/rivo/uniseg"
+	"golang.org/x/text/unicode/norm"
+
+	"retwis/internal/fold"
+)
+
+// MaxWord is the maximum length of a word, in bytes. Longer ones are cut.
+const MaxWord = 64
+
+// Atom is a word, or one character of a script without spaces between words.
+type Atom struct {
+	Text   string
+	Single bool // a character
+	Joined bool // a character that follows another without anything between them
+}
+
+// Splitter splits texts. It is safe for concurrent use.
+type Splitter struct {
+	stem func(*snowballstem.Env) bool // nil: words stay as they are
+}
+
+// New returns a splitter that reduces words to their stems in a language, one of Languages,
+// or that leaves them as they are where the language is empty.
+func New(language string) (*Splitter, error) {
+	stem := stemmers()[language]
+	if language != "" && stem == nil {
+		return nil, fmt.Errorf("%q is not a language with a stemmer: use one of %s", language, strings.Join(Languages(), ", "))
+	}
+	return &Splitter{stem: stem}, nil
+}
+
+// Atoms returns the words and characters of a text, in order.
+func (s *Splitter) Atoms(text string) []Atom {
+	if !fold.IsASCII(text) {
+		text = norm.NFC.String(fold.Case(strings.ToValidUTF8(text, " ")))
+	}
+	c := collector{splitter: s}
+	state := -1
+	for text != "" {
+		var segment string
+		segment, text, state = uniseg.FirstWordInString(text, state)
+		c.segment(segment)
+	}
+	return c.atoms
+}
+
+// Terms returns the terms of atoms, sorted and without duplicates: the words, pairs of
+// joined characters, Chinese characters, and other characters that stand alone.
+func Terms(atoms []Atom) []string {
+	terms := make([]string, 0, len(atoms))
+	for i, a := range atoms {
+		paired := i+1 < len(atoms) && atoms[i+1].Joined
+		if paired {
+			terms = append(terms, a.Text+atoms[i+1].Text)
+		}
+		if !a.Single || !a.Joined && !paired || isHan(a.Text) {
+			terms = append(terms, a.Text)
+		}
+	}
+	slices.Sort(terms)
+	return slices.Compact(terms)
+}
+
+// Wanted returns the terms that a text with these atoms one after the other must have. It
+// leaves out Chinese characters that are in a pair anyway.
+func Wanted(atoms []Atom) []string {
+	terms := make([]string, 0, len(atoms))
+	for i, a := range atoms {
+		paired := i+1 < len(atoms) && atoms[i+1].Joined
+		switch {
+		case paired:
+			terms = append(terms, a.Text+atoms[i+1].Text)
+		case !a.Joined:
+			terms = append(terms, a.Text)
+		}
+	}
+	slices.Sort(terms)
+	return slices.Compact(terms)
+}
+
+// Contain reports whether a text has the atoms of a phrase one after the other.
+func Contain(text, phrase []Atom) bool {
+	for ; len(text) >= len(phrase); text = text[1:] {
+		if startsWith(text, phrase) {
+			return true
+		}
+	}
+	return false
+}
+
+func startsWith(text, phrase []Atom) bool {
+	for i, a := range phrase {
+		if text[i].Text != a.Text {
+			return false
+		}
+	}
+	return true
+}
+
+func isHan(text string) bool {
+	r, _ := utf8.DecodeRuneInString(text)
+	return unicode.Is(unicode.Han, r)
+}
+
+// collector takes the segments of a text in order.
+type collector struct {
+	splitter *Splitter
+	atoms    []Atom
+	joined   bool // the last rune became a character
+}
+
+// segment adds the words and characters of a segment between two word boundaries.
+func (c *collector) segment(segment string) {
+	begin := 0 // of the present word
+	var before rune
+	for i, r := range segment {
+		size := utf8.RuneLen(r)
+		next, _ := utf8.DecodeRuneInString(segment[i+size:])
+		switch {
+		case unspaced(r):
+			c.word(segment[begin:i])
+			c.atoms = append(c.atoms, Atom{Text: string(r), Single: true, Joined: c.joined})
+			c.joined = true
+			begin = i + size
+		case splits(before, r, next):
+			c.word(segment[begin:i])
+			c.joined = false
+			begin = i + size
+		}
+		before = r
+	}
+	c.word(segment[begin:])
+}
+
+// splits reports whether a rune is between words although UAX #29 has it in one, as the
+// point of "example.com". That of "3.14" stays.
+func splits(before, r, after rune) bool {
+	if unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.So, unicode.Cf) || r == '_' || dropped(r) {
+		return false
+	}
+	return (r != '.' && r != ',') || !unicode.IsDigit(before) || !unicode.IsDigit(after)
+}
+
+// dropped reports whether a rune is no part of a word that it is in: apostrophes, quotes as
+// in Hebrew abbreviations, the Catalan middle dot, the colors of emoji.
+func dropped(r rune) bool {
+	switch r {
+	case '"', '\u05f3', '\u05f4', '\u00b7', '\u20e3':
+		return true
+	}
+	return fold.IsApostrophe(r) || r >= 0x1f3fb && r <= 0x1f3ff || unicode.In(r, unicode.Cf, unicode.Variation_Selector)
+}
+
+// word adds a word, unless the text has neither letters, digits nor symbols.
+func (c *collector) word(text string) {
+	if text == "" {
+		return
+	}
+	c.joined = false
+	text = strings.Trim(text, "_")
+	if !strings.ContainsFunc(text, significant) {
+		return
+	}
+	if text = c.splitter.fold(text); text != "" {
+		c.atoms = append(c.atoms, Atom{Text: text})
+	}
+}
+
+func significant(r rune) bool {
+	return unicode.In(r, unicode.L, unicode.N, unicode.So)
+}
+
+// fold returns the form of a word that is indexed.
+func (s *Splitter) fold(word string) string {
+	if s.stem != nil && !strings.ContainsFunc(word, unicode.IsDigit) {
+		word = strings.Map(func(r rune) rune {
+			if fold.IsApostrophe(r) {
+				return '\''
+			}
+			return unicode.ToLower(r)
+		}, word)
+		env := snowballstem.NewEnv(word)
+		s.stem(env)
+		word = env.Current()
+	}
+	word = strings.Map(func(r rune) rune {
+		if dropped(r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, word)
+	if !fold.IsASCII(word) {
+		word = fold.Letters(norm.NFD.String(word))
+	}
+	return Cut(word, MaxWord)
+}
+
+// Cut returns the first bytes of a text, cut at a rune.
+func Cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
+}
+
+// unspaced reports whether a rune belongs to a script that has no spaces between words, or,
+// as Hangul, to one that joins particles to words.
+func unspaced(r rune) bool {
+	if r < 0x0e00 {
+		return false
+	}
+	return r == 'ー' || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Bopomofo, unicode.Yi,
+		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar, unicode.Tai_Le, unicode.New_Tai_Lue, unicode.Tai_Tham, unicode.Tai_Viet) &&
+		unicode.In(r, unicode.L, unicode.M, unicode.Nl)
+}
