@@ -1,0 +1,149 @@
+package text
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/ordered"
+)
+
+// Completion is a word, and how many documents have it.
+type Completion struct {
+	Word      string
+	Documents int64
+}
+
+const (
+	levels       = 10  // magnitudes of words: see relist in postings.lua
+	listedWords  = 128 // of each magnitude that are read
+	countedWords = 64
+)
+
+// Complete returns the n words that begin with a prefix and have most documents, most
+// first; n is at most 64. Words are folded as in the text, and cut to their stems if the
+// index has a language.
+//
+// It knows all words of a small index, up to 20,000 in each partition. In a larger one it
+// knows those besides that have at least 32 documents in a partition. Words are listed by
+// magnitude, each 8 times the last: if more than 128 words of one begin with the prefix,
+// it takes the first of them in alphabetic order. Two round trips.
+func (x *Index) Complete(ctx context.Context, prefix string, n int) ([]Completion, error) {
+	atoms := x.plain.Atoms(prefix)
+	var err error
+	switch {
+	case len(atoms) == 0:
+		err = invalid("the prefix %q has no letters", prefix)
+	case len(atoms) > 1 && spaced(atoms) > 1:
+		err = invalid("the prefix %q has several words", prefix)
+	case n < 1 || n > countedWords:
+		err = invalid("%d completions: from 1 to %d are allowed", n, countedWords)
+	default:
+		err = x.set.Check(ctx)
+	}
+	if err != nil {
+		return nil, x.fail(ctx, err)
+	}
+	word := ""
+	for _, a := range atoms {
+		word += a.Text
+	}
+	best, err := x.complete(ctx, word, n)
+	return best, x.fail(ctx, err)
+}
+
+// complete is Complete for a prefix in the form of the index.
+func (x *Index) complete(ctx context.Context, prefix string, n int) ([]Completion, error) {
+	likely, err := x.listed(ctx, prefix, n)
+	if err != nil || len(likely) == 0 {
+		return nil, err
+	}
+	counts, err := x.counts(ctx, likely)
+	if err != nil {
+		return nil, err
+	}
+	best := make([]Completion, len(likely))
+	for i, word := range likely {
+		best[i] = Completion{word, counts[i]}
+	}
+	best = slices.DeleteFunc(best, func(c Completion) bool { return c.Documents == 0 })
+	slices.SortFunc(best, func(a, b Completion) int {
+		return cmp.Or(cmp.Compare(b.Documents, a.Documents), cmp.Compare(a.Word, b.Word))
+	})
+	return best[:min(n, len(best))], nil
+}
+
+// listed returns the words that may be among the n best of a prefix, by their magnitudes.
+func (x *Index) listed(ctx context.Context, prefix string, n int) ([]string, error) {
+	var commands rueidis.Commands
+	for level := range levels {
+		from := strconv.Itoa(level) + prefix
+		for i := range x.keys {
+			commands = append(commands, x.set.Client.B().Zrangebylex().Key(x.keys[i].Index).
+				Min("["+from).Max("("+ordered.Successor(from)).Limit(0, listedWords).Build())
+		}
+	}
+	estimates := map[string]int64{} // of the number of documents, from below
+	for i, r := range x.set.Client.DoMulti(ctx, commands...) {
+		members, err := r.AsStrSlice()
+		if err != nil {
+			return nil, err
+		}
+		for _, member := range members {
+			estimates[member[1:]] += int64(4) << (3 * (i / len(x.keys)))
+		}
+	}
+	all := make([]string, 0, len(estimates))
+	for word := range estimates {
+		all = append(all, word)
+	}
+	slices.SortFunc(all, func(a, b string) int {
+		return cmp.Or(cmp.Compare(estimates[b], estimates[a]), cmp.Compare(a, b))
+	})
+	// What is two magnitudes below the n-th is not among the best: a list is behind by
+	// what is in a tail.
+	for i := n; i < len(all); i++ {
+		if i == countedWords || 64*estimates[all[i]] < estimates[all[n-1]] {
+			return all[:i], nil
+		}
+	}
+	return all, nil
+}
+
+// counts returns how many documents have each of some terms.
+func (x *Index) counts(ctx context.Context, terms []string) ([]int64, error) {
+	var commands rueidis.Commands
+	b := x.set.Client.B
+	for i, k := range x.keys {
+		n := k.of(x.state[i].Load().now, false)
+		for _, term := range terms {
+			commands = append(commands, b().Hstrlen().Key(n.rare(term)).Field(term).Build(),
+				b().Strlen().Key(n.tail(term)).Build(), b().Getrange().Key(n.tail(term)).Start(0).End(7).Build())
+		}
+	}
+	counts := make([]int64, len(terms))
+	results := x.set.Client.DoMulti(ctx, commands...)
+	for i := 0; i < len(results); i += 3 {
+		rare, err := results[i].AsInt64()
+		if err != nil {
+			return nil, err
+		}
+		length, err := results[i+1].AsInt64()
+		if err != nil {
+			return nil, err
+		}
+		sealed, err := results[i+2].ToString()
+		if err != nil {
+			return nil, err
+		}
+		n := rare / 8
+		if len(sealed) == 8 && length >= tailHeader {
+			n += int64(number(sealed)) + (length-tailHeader)/8
+		}
+		counts[i/3%len(terms)] += n
+	}
+	return counts, nil
+}

@@ -1,0 +1,89 @@
+package text
+
+import (
+	"hash/fnv"
+	"strconv"
+
+	"retwis/internal/redis/partition"
+)
+
+// keys are the keys of a partition: those of every index,
+//
+//	<key>          sorted set: the words that Index.Complete knows, each with its magnitude
+//	               before it, all with score 0
+//	<key>.meta     hash: the declaration; generation, which is part of the other keys, and
+//	               generations, how many there have been; during a rebuild also next, the
+//	               generation that it makes
+//	<key>.next     sorted set: <key> of the next generation
+//	<key>.changed  set: ids that were written during a rebuild and could not be written to
+//	               the next generation
+//
+// and for each generation
+//
+//	<key>.0.ids:<range>   hash: id within the range -> digest of its terms, or - if removed
+//	<key>.0.rare:<n>      hash: term -> its ids, up to 8, of 8 bytes each
+//	<key>.0.tail:<term>   string: the number of ids in segments and the largest of them, 8
+//	                      bytes each, then the newest ids
+//	<key>.0.dir:<term>    sorted set: where the segments begin
+//	<key>.0.seg:<term>    hash: where a segment begins -> segment
+//
+// Numbers in strings are big endian; ids are ascending. See segment for the last of them.
+type keys struct {
+	*partition.Keys
+	partitions int
+}
+
+const (
+	// allRare is the number of hashes of rare terms in all partitions.
+	allRare = 65536
+	// idRange is the number of documents whose records share a hash.
+	idRange = 64
+)
+
+// names are the keys of one generation of a partition.
+type names struct {
+	prefix     string // <key>.0.
+	list       string // the words that Index.Complete knows
+	partitions int
+}
+
+// of returns the keys of a generation. next selects the one that a rebuild makes.
+func (k keys) of(generation string, next bool) names {
+	n := names{prefix: k.Index + "." + generation + ".", list: k.Index, partitions: k.partitions}
+	if next {
+		n.list = k.Next
+	}
+	return n
+}
+
+// rares returns how many hashes of rare terms a partition has.
+func (n names) rares() int { return max(1, allRare/n.partitions) }
+
+func (n names) rareOf(i int) string { return n.prefix + "rare:" + strconv.Itoa(i) }
+
+func (n names) rare(term string) string { return n.rareOf(n.bucket(term)) }
+
+// bucket returns which hash has a rare term.
+func (n names) bucket(term string) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(term)) // never fails
+	return int(h.Sum32() % uint32(n.rares()))
+}
+
+func (n names) tail(term string) string { return n.prefix + "tail:" + term }
+func (n names) dir(term string) string  { return n.prefix + "dir:" + term }
+func (n names) seg(term string) string  { return n.prefix + "seg:" + term }
+
+// ids returns the hash with the record of a document, and its field.
+func (n names) ids(id int64) (key, field string) {
+	size := int64(idRange * n.partitions) // the other ids of the range are in other partitions
+	return n.prefix + "ids:" + strconv.FormatInt(id/size, 10), strconv.FormatInt(id%size, 10)
+}
+
+// ofTerm returns the keys of a term: the first two, or all.
+func (n names) ofTerm(term string, all bool) []string {
+	if !all {
+		return []string{n.rare(term), n.tail(term)}
+	}
+	return []string{n.rare(term), n.tail(term), n.dir(term), n.seg(term)}
+}

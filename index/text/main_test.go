@@ -1,0 +1,9 @@
+package text
+
+import (
+	"testing"
+
+	"retwis/internal/redistest"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }

@@ -1,0 +1,312 @@
+package text
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/redis/rueidis"
+	"pgregory.net/rapid"
+
+	"retwis/index"
+	"retwis/index/text/internal/words"
+	"retwis/internal/redistest"
+)
+
+// model is a set of documents in memory, as the judge of an index.
+type model struct {
+	x         *Index
+	documents map[int64]Document
+	gone      map[int64]bool
+}
+
+func newModel() *model { return &model{documents: map[int64]Document{}, gone: map[int64]bool{}} }
+
+// text is Options.Text.
+func (m *model) text(_ context.Context, ids []int64) (map[int64]string, error) {
+	texts := map[int64]string{}
+	for _, id := range ids {
+		if d, ok := m.documents[id]; ok {
+			texts[id] = d.Text
+		}
+	}
+	return texts, nil
+}
+
+// all yields the documents.
+func (m *model) all() iter.Seq2[int64, Document] { return maps.All(m.documents) }
+
+// best returns the words that complete a prefix.
+func (m *model) best(prefix string, n int) []string {
+	counts := map[string]int{}
+	for _, d := range m.documents {
+		for _, term := range words.Terms(m.x.splitter.Atoms(d.Text)) {
+			if strings.HasPrefix(term, prefix) {
+				counts[term]++
+			}
+		}
+	}
+	all := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+	return all[:min(n, len(all))]
+}
+
+// matches reports whether a document matches an expression. It returns a second result
+// false for an expression without words.
+func (m *model) matches(e *Expr, d Document) (match, counts bool) {
+	atoms := m.x.splitter.Atoms(d.Text)
+	terms := words.Terms(atoms)
+	hasAll := func(wanted []string) bool { return len(difference(wanted, terms)) == 0 }
+	switch e.op {
+	case opExact:
+		return slices.Contains(d.Terms, e.text), true
+	case opWord, opPhrase:
+		wanted := m.x.splitter.Atoms(e.text)
+		return hasAll(words.Wanted(wanted)) && (m.x.opt.Text == nil || words.Contain(atoms, wanted)), len(wanted) > 0
+	case opPrefix:
+		wanted := m.x.plain.Atoms(e.text)
+		if len(wanted) == 0 {
+			return false, false
+		}
+		last := wanted[len(wanted)-1]
+		if last.Joined {
+			return m.matches(Word(e.text), d)
+		}
+		one := func(term string) bool { return slices.Contains(terms, term) }
+		return hasAll(words.Wanted(wanted[:len(wanted)-1])) && (one(last.Text) || slices.ContainsFunc(m.best(last.Text, completions), one)), true
+	case opNot:
+		match, counts = m.matches(e.args[0], d)
+		return !match, counts
+	}
+	match = e.op == opAnd
+	for _, arg := range e.args {
+		one, ok := m.matches(arg, d)
+		switch {
+		case !ok:
+			continue
+		case e.op == opAnd:
+			match = match && one
+		default:
+			match = match || one
+		}
+		counts = counts || arg.op != opNot // as in "-a &", the rest only excludes
+	}
+	return match, counts
+}
+
+// hasWords reports whether an expression has words.
+func (m *model) hasWords(e *Expr) bool {
+	_, counts := m.matches(e, Document{})
+	return counts
+}
+
+// search returns all ids that match, the newest first.
+func (m *model) search(q Query) []int64 {
+	e, _ := q.expr()
+	var ids []int64
+	for id, d := range m.documents {
+		if match, _ := m.matches(e, d); match && id > q.After && (q.Before == 0 || id < q.Before) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	slices.Reverse(ids)
+	return ids
+}
+
+// small makes the sizes of an index small, so that few documents fill segments.
+func small(x *Index) *Index {
+	x.sizes = sizes{rare: 2, tail: 6, newest: 2, segment: segmentHeader + 12, listed: 20_000, window: 256, page: 3, work: 200}
+	return x
+}
+
+func open(t rapid.TB, client rueidis.Client, key string, opt Options) *Index {
+	t.Helper()
+	x, err := New(client, key, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// searchAll reads all pages.
+func searchAll(t rapid.TB, x *Index, q Query) []int64 {
+	t.Helper()
+	var ids []int64
+	for range 10_000 {
+		r, err := x.Search(context.Background(), q)
+		if err != nil {
+			t.Fatalf("%s: %v", q.Expr, err)
+		}
+		ids = append(ids, r.IDs...)
+		if r.Next == 0 {
+			return ids
+		}
+		if q.Before != 0 && r.Next >= q.Before || len(r.IDs) > cmp.Or(q.Limit, defaultLimit) {
+			t.Fatalf("%s before %d: %d ids, next %d", q.Expr, q.Before, len(r.IDs), r.Next)
+		}
+		q.Before = r.Next
+	}
+	t.Fatal("there is no end")
+	return nil
+}
+
+// vocabulary is in many scripts. Few words, so that they have many documents.
+func vocabulary() []string {
+	return []string{
+		"apple", "Apples", "apply", "don't", "wi-fi", "example.com", "https://example.com/a?b=1", "3.14", "2026",
+		"яблоко", "Ёлка", "кот", "مرحبا", "كتاب", "नमस्ते", "हिन्दी", "ภาษาไทย", "น้ำ", "東京", "東京都", "京都", "猫",
+		"ひらがな", "カタカナ", "서울에서", "서울", "한국", "👍", "👍🏽", "👨‍👩‍👧", "❤️", "crème", "creme", "ＡＢＣ", "abc",
+	}
+}
+
+func drawText(t *rapid.T) string {
+	separator := rapid.SampledFrom([]string{" ", " ", " ", ", ", "", "\n"})
+	var text strings.Builder
+	for _, word := range rapid.SliceOfN(rapid.SampledFrom(vocabulary()), 0, 8).Draw(t, "text") {
+		text.WriteString(word)
+		text.WriteString(separator.Draw(t, "separator"))
+	}
+	return text.String()
+}
+
+func drawDocument(t *rapid.T) Document {
+	return Document{
+		Text:  drawText(t),
+		Terms: rapid.SliceOfN(rapid.SampledFrom([]string{"from:1", "from:2", "has:link", "apple"}), 0, 2).Draw(t, "terms"),
+	}
+}
+
+func drawExpr(t *rapid.T, depth int) *Expr {
+	word := rapid.SampledFrom(vocabulary())
+	kind := rapid.IntRange(0, 9).Draw(t, "kind")
+	if depth == 0 {
+		kind %= 5
+	}
+	switch kind {
+	case 0, 1:
+		return Word(word.Draw(t, "word"))
+	case 2:
+		return Exact(rapid.SampledFrom([]string{"from:1", "from:2", "has:link", "apple"}).Draw(t, "exact"))
+	case 3:
+		text := word.Draw(t, "prefix")
+		return Prefix(words.Cut(text, rapid.IntRange(3, len(text)).Draw(t, "length")))
+	case 4:
+		return Phrase(word.Draw(t, "first") + rapid.SampledFrom([]string{" ", ""}).Draw(t, "between") + word.Draw(t, "second"))
+	case 5, 6:
+		return Or(drawExpr(t, depth-1), drawExpr(t, depth-1))
+	case 7:
+		return And(drawExpr(t, depth-1), Not(drawExpr(t, depth-1)))
+	}
+	return And(drawExpr(t, depth-1), drawExpr(t, depth-1))
+}
+
+// drawID draws ids that are near each other, and a few that are far.
+func drawID(t *rapid.T) int64 {
+	return rapid.OneOf(rapid.Int64Range(1, 100), rapid.Int64Range(1, 100), rapid.Int64Range(1, 100), rapid.Int64Range(1, 3000),
+		rapid.SampledFrom([]int64{1 << 20, 1 << 33, 1<<33 + 1, 1 << 40, 1<<40 + 7, MaxID - 1, MaxID})).Draw(t, "id")
+}
+
+// change makes a random change in the index and in the model.
+func (m *model) change(t *rapid.T) {
+	ctx := context.Background()
+	id := drawID(t)
+	before, exists := m.documents[id]
+	var err error
+	switch rapid.IntRange(0, 9).Draw(t, "change") {
+	case 0, 1:
+		if !exists {
+			return
+		}
+		if err = m.x.Remove(ctx, id, before); err == nil {
+			delete(m.documents, id)
+			m.gone[id] = true
+		}
+	case 2, 3:
+		if !exists {
+			return
+		}
+		after := drawDocument(t)
+		if err = m.x.Replace(ctx, id, before, after); err == nil {
+			m.documents[id] = after
+		}
+	case 4:
+		wrong := Document{Text: "wrong"}
+		if err := m.x.Replace(ctx, id, wrong, Document{Text: "other"}); !errors.Is(err, ErrConflict) || errors.Is(err, ErrRemoved) != m.gone[id] {
+			t.Fatalf("Replace of another text: %v", err)
+		}
+		return
+	default:
+		if exists || m.gone[id] {
+			if err := m.x.Put(ctx, id, Document{Text: "wrong"}); !errors.Is(err, ErrConflict) || errors.Is(err, ErrRemoved) != m.gone[id] {
+				t.Fatalf("Put of another text: %v", err)
+			}
+			return
+		}
+		d := drawDocument(t)
+		if err = m.x.Put(ctx, id, d); err == nil {
+			m.documents[id] = d
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Random documents in many scripts are found by random queries exactly as in memory.
+func TestModel(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	n := 0
+	rapid.Check(t, func(t *rapid.T) {
+		n++
+		m := newModel()
+		opt := Options{Partitions: rapid.SampledFrom([]int{1, 1, 3}).Draw(t, "partitions"), Language: rapid.SampledFrom([]string{"", "", "english"}).Draw(t, "language")}
+		if rapid.IntRange(0, 3).Draw(t, "phrases") > 0 {
+			opt.Text = m.text
+		}
+		m.x = small(open(t, client, fmt.Sprint("{model", n, "}"), opt))
+		for range 4 {
+			for range rapid.IntRange(5, 60).Draw(t, "changes") {
+				m.change(t)
+			}
+			for range 5 {
+				m.compare(t)
+			}
+		}
+	})
+}
+
+// compare compares a random query.
+func (m *model) compare(t *rapid.T) {
+	q := Query{Expr: drawExpr(t, 3), Limit: rapid.IntRange(0, 7).Draw(t, "limit")}
+	if rapid.IntRange(0, 3).Draw(t, "bounds") == 0 {
+		q.After, q.Before = drawID(t), drawID(t)
+	}
+	if rapid.IntRange(0, 3).Draw(t, "with") == 0 {
+		q.With, q.Without = []string{"from:1"}, []string{"has:link"}
+	}
+	if m.x.opt.Text == nil && strings.Contains(fmt.Sprint(q.Expr), `"`) {
+		if _, err := m.x.Search(context.Background(), q); err == nil {
+			return // the words of a phrase may be one word
+		}
+		return
+	}
+	if e, _ := q.expr(); !m.hasWords(e) {
+		if _, err := m.x.Search(context.Background(), q); !errors.Is(err, index.ErrValue) {
+			t.Fatalf("%s has no words: %v", e, err)
+		}
+		return
+	}
+	got, want := searchAll(t, m.x, q), m.search(q)
+	if !slices.Equal(got, want) {
+		t.Fatalf("%s: %v, expected %v", q.Expr, got, want)
+	}
+}

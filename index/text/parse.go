@@ -1,0 +1,206 @@
+package text
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"retwis/index"
+)
+
+// maxQuery bounds the text of a query, in bytes.
+const maxQuery = 4096
+
+// Parse reads a query as people type it:
+//
+//	a b         documents with both words, in any order
+//	a OR b      with one of them; OR binds less than a blank
+//	-a          without the word; not alone
+//	"a b"       with one word after the other
+//	wor*        with wor or a frequent word that begins with it: see Prefix
+//	from:7      with an exact term; fields has the names, such as from
+//	(a OR b) c  brackets
+//
+// Words without letters, digits and symbols, such as &, are ignored. A *SyntaxError says
+// what is wrong and where. At most 32 words and 4,096 bytes are allowed.
+func Parse(text string, fields ...string) (*Expr, error) {
+	if len(text) > maxQuery {
+		return nil, &SyntaxError{Column: 1, Text: fmt.Sprintf("the query has %d bytes: at most %d are allowed", len(text), maxQuery)}
+	}
+	if i := invalidUTF8(text); i >= 0 {
+		return nil, &SyntaxError{Column: column(text, i), Text: "the query is not UTF-8"}
+	}
+	p := &parser{text: text, fields: fields}
+	e, err := p.or(0)
+	switch {
+	case err != nil:
+		return nil, err
+	case p.at < len(text):
+		return nil, p.failed(p.at, "the bracket ) has no (")
+	case e == nil:
+		return nil, p.failed(0, "the query has no words")
+	}
+	return e, nil
+}
+
+// Unwrap returns index.ErrValue.
+func (e *SyntaxError) Unwrap() error { return index.ErrValue }
+
+type parser struct {
+	text   string
+	fields []string
+	at     int // in bytes
+	words  int
+}
+
+// failed returns an error at a position in bytes.
+func (p *parser) failed(at int, format string, args ...any) error {
+	return &SyntaxError{Column: column(p.text, at), Text: fmt.Sprintf(format, args...)}
+}
+
+func column(text string, at int) int { return utf8.RuneCountInString(text[:at]) + 1 }
+
+func invalidUTF8(text string) int {
+	for i, r := range text {
+		if _, size := utf8.DecodeRuneInString(text[i:]); r == utf8.RuneError && size == 1 {
+			return i
+		}
+	}
+	return -1
+}
+
+// or parses expressions with OR between them, up to a closing bracket or the end. It
+// returns nil where no word counts.
+func (p *parser) or(depth int) (*Expr, error) {
+	var args []*Expr
+	for {
+		begin, empty := p.blanks(), true
+		var parts []*Expr
+		for !p.ended() && !p.isOr() {
+			arg, err := p.unary(depth)
+			if err != nil {
+				return nil, err
+			}
+			empty = false
+			parts = append(parts, arg)
+			p.blanks()
+		}
+		isOr := p.isOr()
+		if empty && (isOr || len(args) > 0) {
+			return nil, p.failed(begin, "OR needs a word on both sides")
+		}
+		e := And(parts...)
+		if e != nil && excludes(e) {
+			return nil, p.failed(begin, "this only excludes: add a word that must be there")
+		}
+		if args = append(args, e); !isOr {
+			return Or(args...), nil
+		}
+		p.at += len("OR")
+	}
+}
+
+// blanks skips white space and returns where it ends.
+func (p *parser) blanks() int {
+	p.at += len(p.text[p.at:]) - len(strings.TrimLeftFunc(p.text[p.at:], unicode.IsSpace))
+	return p.at
+}
+
+// ended reports whether an expression ends here.
+func (p *parser) ended() bool { return p.at == len(p.text) || p.text[p.at] == ')' }
+
+// isOr reports whether the next word is OR.
+func (p *parser) isOr() bool {
+	rest, found := strings.CutPrefix(p.text[p.at:], "OR")
+	return found && (rest == "" || wordEnd(rest) == 0)
+}
+
+// wordEnd returns where a word ends.
+func wordEnd(text string) int {
+	end := strings.IndexFunc(text, func(r rune) bool {
+		return unicode.IsSpace(r) || r == '(' || r == ')' || isQuote(r)
+	})
+	if end < 0 {
+		return len(text)
+	}
+	return end
+}
+
+func isQuote(r rune) bool { return r == '"' || r == '“' || r == '”' || r == '„' }
+
+// unary parses a word, a phrase or brackets, with a minus or not.
+func (p *parser) unary(depth int) (*Expr, error) {
+	negated := p.text[p.at] == '-'
+	if negated {
+		p.at++
+	}
+	e, err := p.primary(depth)
+	if negated {
+		return Not(e), err
+	}
+	return e, err
+}
+
+func (p *parser) primary(depth int) (*Expr, error) {
+	begin, rest := p.at, p.text[p.at:]
+	first, size := utf8.DecodeRuneInString(rest)
+	switch {
+	case first == '(':
+		return p.brackets(depth)
+	case isQuote(first):
+		end := strings.IndexFunc(rest[size:], isQuote)
+		if end < 0 {
+			return nil, p.failed(begin, "the phrase has no closing quote")
+		}
+		_, closing := utf8.DecodeRuneInString(rest[size+end:])
+		p.at += size + end + closing
+		return p.counted(begin, Phrase(rest[size:size+end]))
+	}
+	word := rest[:wordEnd(rest)]
+	p.at += len(word)
+	if name, value, found := strings.Cut(word, ":"); found && value != "" && slices.Contains(p.fields, name) {
+		if err := checkTerm(word); err != nil {
+			return nil, p.failed(begin, "%s is too long: an exact term has at most %d bytes", name, maxTerm)
+		}
+		return p.counted(begin, Exact(word))
+	}
+	if prefix, found := strings.CutSuffix(word, "*"); found {
+		return p.counted(begin, Prefix(strings.TrimRight(prefix, "*")))
+	}
+	return p.counted(begin, Word(word))
+}
+
+// brackets parses an expression in brackets.
+func (p *parser) brackets(depth int) (*Expr, error) {
+	begin := p.at
+	if depth == maxDepth {
+		return nil, p.failed(begin, "the query is nested more than %d deep", maxDepth)
+	}
+	p.at++
+	e, err := p.or(depth + 1)
+	if err != nil {
+		return nil, err
+	}
+	if p.at == len(p.text) {
+		return nil, p.failed(begin, "the bracket ( is not closed")
+	}
+	p.at++
+	return e, nil
+}
+
+// counted returns an expression, or nil if it has no words.
+func (p *parser) counted(begin int, e *Expr) (*Expr, error) {
+	n := 1
+	if e.op != opExact {
+		n = spaced(plainAtoms(e.text))
+	}
+	if p.words += n; p.words > maxWords {
+		return nil, p.failed(begin, "the query has more than %d words", maxWords)
+	}
+	if n == 0 {
+		return nil, nil
+	}
+	return e, nil
+}

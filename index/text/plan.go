@@ -1,0 +1,242 @@
+package text
+
+import (
+	"context"
+	"slices"
+
+	"retwis/index/text/internal/words"
+)
+
+// node is an expression whose words are terms of the index.
+type node struct {
+	op     operation // exact (a term), phrase, and, or
+	term   int       // number of the term
+	args   []*node
+	nots   []*node      // of and
+	phrase []words.Atom // args are the terms that it needs
+}
+
+// plan is a parsed query for the terms of an index.
+type plan struct {
+	root    *node // nil: nothing matches
+	terms   []string
+	phrases bool
+}
+
+// plan makes terms of the words of an expression. Prefixes are completed.
+func (x *Index) plan(ctx context.Context, e *Expr) (*plan, error) {
+	p := &plan{}
+	var err error
+	if p.root, err = x.node(ctx, p, e); err != nil {
+		return nil, err
+	}
+	switch {
+	case p.root == nil:
+		return nil, invalid("the query has no words")
+	case len(p.terms) > maxTerms:
+		return nil, invalid("the query has %d terms: at most %d are allowed", len(p.terms), maxTerms)
+	}
+	return p, nil
+}
+
+// leaf returns the node of a term.
+func (p *plan) leaf(term string) *node {
+	i := slices.Index(p.terms, term)
+	if i < 0 {
+		i = len(p.terms)
+		p.terms = append(p.terms, term)
+	}
+	return &node{op: opExact, term: i}
+}
+
+// node returns nil for words that have no letters.
+func (x *Index) node(ctx context.Context, p *plan, e *Expr) (*node, error) {
+	switch e.op {
+	case opExact:
+		return p.leaf(exactMark + e.text), nil
+	case opWord, opPhrase:
+		return x.sequence(p, e)
+	case opPrefix:
+		return x.prefix(ctx, p, e.text)
+	}
+	n := &node{op: e.op}
+	for _, arg := range e.args {
+		args := &n.args
+		if arg.op == opNot {
+			arg, args = arg.args[0], &n.nots
+		}
+		m, err := x.node(ctx, p, arg)
+		if err != nil {
+			return nil, err
+		}
+		if m != nil {
+			*args = append(*args, m)
+		}
+	}
+	switch {
+	case len(n.args) == 0:
+		return nil, nil
+	case len(n.args) == 1 && len(n.nots) == 0:
+		return n.args[0], nil
+	}
+	return n, nil
+}
+
+// sequence returns the node of a word or a phrase.
+func (x *Index) sequence(p *plan, e *Expr) (*node, error) {
+	atoms := x.splitter.Atoms(e.text)
+	terms := words.Wanted(atoms)
+	switch {
+	case len(terms) == 0:
+		return nil, nil
+	case len(terms) == 1 && (len(atoms) == 1 || len(atoms) == 2 && atoms[1].Joined):
+		return p.leaf(terms[0]), nil
+	case e.op == opPhrase && x.opt.Text == nil:
+		return nil, invalid("the phrase %q needs Options.Text", e.text)
+	}
+	n := &node{op: opAnd}
+	if x.opt.Text != nil {
+		n.op, n.phrase, p.phrases = opPhrase, atoms, true
+	}
+	for _, term := range terms {
+		n.args = append(n.args, p.leaf(term))
+	}
+	return n, nil
+}
+
+// completions is the number of words that a prefix is completed with.
+const completions = 8
+
+// prefix returns the node of the words that begin with a prefix. Of several words only the
+// last one is completed. Characters of a script without spaces match within words anyway.
+func (x *Index) prefix(ctx context.Context, p *plan, text string) (*node, error) {
+	atoms := x.plain.Atoms(text)
+	if len(atoms) == 0 {
+		return nil, nil
+	}
+	last := atoms[len(atoms)-1]
+	if last.Joined {
+		return x.sequence(p, Word(text))
+	}
+	best, err := x.complete(ctx, last.Text, completions)
+	if err != nil {
+		return nil, err
+	}
+	either := &node{op: opOr, args: []*node{p.leaf(last.Text)}}
+	for _, c := range best {
+		if c.Word != last.Text {
+			either.args = append(either.args, p.leaf(c.Word))
+		}
+	}
+	n := &node{op: opAnd, args: []*node{either}}
+	for _, term := range words.Wanted(atoms[:len(atoms)-1]) {
+		n.args = append(n.args, p.leaf(term))
+	}
+	return n, nil
+}
+
+// maxLeaps bounds how often upper compares the terms of an and one by one. A window
+// compares 64 ids at a time.
+const maxLeaps = 4
+
+// upper returns a number that no match up to most exceeds.
+func (n *node) upper(in []postings, most int64) int64 {
+	switch n.op {
+	case opExact:
+		return in[n.term].upper(most)
+	case opOr:
+		upper := int64(0)
+		for _, arg := range n.args {
+			upper = max(upper, arg.upper(in, most))
+		}
+		return upper
+	}
+	for range maxLeaps {
+		before := most
+		for _, arg := range n.args {
+			most = arg.upper(in, most)
+		}
+		if most == before {
+			break
+		}
+	}
+	return most
+}
+
+// floor returns the smallest number from which on the matches up to an id are known. It is
+// larger than that id if something must be read.
+func (n *node) floor(in []postings, id int64) int64 {
+	if n.op == opExact {
+		return in[n.term].floor(id)
+	}
+	floor, empty := int64(0), id+1
+	for _, arg := range n.args {
+		floor = max(floor, arg.floor(in, id))
+		empty = min(empty, arg.upper(in, id)+1)
+	}
+	if n.op == opOr {
+		return floor
+	}
+	for _, not := range n.nots {
+		floor = max(floor, not.floor(in, id))
+	}
+	return min(floor, empty) // where one of them has no ids, the others do not matter
+}
+
+// want notes what must be read to know whether an id matches.
+func (n *node) want(in []postings, id int64) {
+	if n.op == opExact {
+		in[n.term].want(id)
+		return
+	}
+	for _, arg := range slices.Concat(n.args, n.nots) {
+		arg.want(in, id)
+	}
+}
+
+// matches returns a window of the ids from low to high that match. Those of phrases are
+// too many, or, if certain is set, too few.
+func (n *node) matches(in []postings, low, high int64, certain bool) window {
+	w := newWindow(low, high)
+	switch {
+	case n.op == opExact:
+		in[n.term].fill(w, low, high)
+	case n.op == opPhrase && certain:
+	case n.op == opOr:
+		for _, arg := range n.args {
+			w.unite(arg.matches(in, low, high, certain))
+		}
+	default:
+		w = n.args[0].matches(in, low, high, certain)
+		for _, arg := range n.args[1:] {
+			if w.empty() {
+				return w
+			}
+			w.intersect(arg.matches(in, low, high, certain))
+		}
+		for _, not := range n.nots {
+			w.subtract(not.matches(in, low, high, !certain))
+		}
+	}
+	return w
+}
+
+// termSet is a set of numbers of terms.
+type termSet [maxTerms / 64]uint64
+
+func (s *termSet) add(i int)      { s[i/64] |= 1 << (i % 64) }
+func (s *termSet) has(i int) bool { return s[i/64]&(1<<(i%64)) != 0 }
+
+// decide reports whether a document with some terms and a text matches.
+func (n *node) decide(terms *termSet, text []words.Atom) bool {
+	switch n.op {
+	case opExact:
+		return terms.has(n.term)
+	case opPhrase:
+		return words.Contain(text, n.phrase)
+	case opOr:
+		return slices.ContainsFunc(n.args, func(arg *node) bool { return arg.decide(terms, text) })
+	}
+	return !slices.ContainsFunc(n.args, func(arg *node) bool { return !arg.decide(terms, text) }) &&
+		!slices.ContainsFunc(n.nots, func(not *node) bool { return not.decide(terms, text) })
+}

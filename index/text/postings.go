@@ -1,0 +1,144 @@
+package text
+
+import (
+	"cmp"
+	"slices"
+)
+
+// postings are the ids of one term in one partition, as far as a search has read them.
+type postings struct {
+	rare   list
+	tail   tail
+	blocks []block // that are read, by descending base
+	bases  []int64 // where further segments begin, descending: to read several at a time
+	known  bool    // bases are those of the segments below the last block
+	ahead  int     // segments to read at a time: more while none is passed
+	wanted int64   // read the segment that has the place of this id; 0: none
+}
+
+// block is a segment that is read. It has all ids from base to limit.
+type block struct {
+	base, limit int64
+	segment     segment // without payload: there is none
+}
+
+// maxAhead bounds the segments of a term that are read in one round trip.
+const maxAhead = 16
+
+// bound returns up to which id the ids are in segments.
+func (p *postings) bound() int64 {
+	if p.tail.sealed == 0 {
+		return 0
+	}
+	return p.tail.bound
+}
+
+// block returns the block that has the place of an id, or nil if it is not read.
+func (p *postings) block(id int64) *block {
+	i, found := slices.BinarySearchFunc(p.blocks, id, func(b block, id int64) int { return cmp.Compare(id, b.base) })
+	if !found && i == len(p.blocks) || p.blocks[i].limit < id {
+		return nil
+	}
+	return &p.blocks[i]
+}
+
+// floor returns the smallest number from which on all ids up to an id are read. It is
+// larger than that id if its segment is not read.
+func (p *postings) floor(id int64) int64 {
+	floor := id + 1
+	if bound := p.bound(); floor > bound {
+		floor = bound + 1
+	}
+	for floor > 1 {
+		b := p.block(floor - 1)
+		if b == nil {
+			return floor
+		}
+		floor = b.base
+	}
+	return 0
+}
+
+// upper returns the largest id up to a number, or, where a segment is not read before that,
+// the largest that it could have. It returns 0 if there is none.
+func (p *postings) upper(most int64) int64 {
+	bound := p.bound()
+	if most > bound {
+		if id := max(p.rare.last(most), p.tail.ids.last(most)); id > bound {
+			return id
+		}
+		most = bound
+	}
+	for most > 0 {
+		b := p.block(most)
+		if b == nil {
+			return most
+		}
+		if id := b.segment.last(most); id >= b.base {
+			return id
+		}
+		most = b.base - 1
+	}
+	return 0
+}
+
+// has reports whether an id that is read is among them.
+func (p *postings) has(id int64) bool { return p.floor(id) <= id && p.upper(id) == id }
+
+// fill adds the ids from low to high that are read to a window.
+func (p *postings) fill(w window, low, high int64) {
+	bound := p.bound()
+	above := max(low, bound+1)
+	p.rare.fill(w, above, high)
+	p.tail.ids.fill(w, above, high)
+	for at := min(high, bound); at >= max(low, 1); {
+		b := p.block(at)
+		if b == nil {
+			return
+		}
+		b.segment.fill(w, max(low, b.base), at)
+		at = b.base - 1
+	}
+}
+
+// want notes that the segment with the place of an id must be read.
+func (p *postings) want(id int64) {
+	if p.floor(id) <= id {
+		return
+	}
+	for len(p.bases) > 0 && p.bases[0] > id {
+		p.bases, p.ahead = p.bases[1:], 0 // it has passed a segment
+	}
+	if p.known = len(p.bases) > 0; !p.known {
+		p.ahead = 0
+	}
+	p.ahead = min(max(2*p.ahead, 1), maxAhead)
+	p.wanted = id
+}
+
+// limits returns for which ids to read segments.
+func (p *postings) limits() []int64 {
+	limits := []int64{p.wanted}
+	if !p.known {
+		return limits
+	}
+	for _, base := range p.bases {
+		if len(limits) == p.ahead || base <= 0 {
+			break
+		}
+		if base <= limits[len(limits)-1] {
+			limits = append(limits, base-1)
+		}
+	}
+	return limits
+}
+
+// add adds a block that is read, and drops those that the search has passed.
+func (p *postings) add(b block, passed int64) {
+	p.blocks = slices.DeleteFunc(p.blocks, func(old block) bool { return old.base > passed || old.base == b.base })
+	i, _ := slices.BinarySearchFunc(p.blocks, b.base, func(b block, base int64) int { return cmp.Compare(base, b.base) })
+	p.blocks = slices.Insert(p.blocks, i, b)
+	for len(p.bases) > 0 && p.bases[0] >= b.base {
+		p.bases = p.bases[1:]
+	}
+}

@@ -1,0 +1,170 @@
+package text
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/redis/rueidis"
+
+	"retwis/index"
+)
+
+// pipeline is commands of one round trip, each with what to do with its reply.
+type pipeline struct {
+	commands rueidis.Commands
+	replies  []func(rueidis.RedisResult) error
+}
+
+func (p *pipeline) add(command rueidis.Completed, reply func(rueidis.RedisResult) error) {
+	p.commands, p.replies = append(p.commands, command), append(p.replies, reply)
+}
+
+// send runs a pipeline. It fails with errMoved if a rebuild has replaced a partition.
+func (s *search) send(ctx context.Context, p *pipeline) error {
+	s.work.trips++
+	for i := range s.parts {
+		p.add(s.x.set.Client.B().Hget().Key(s.parts[i].meta).Field("generation").Build(), s.x.sameGeneration(i))
+	}
+	var failed error
+	for i, r := range s.sender.DoMulti(ctx, p.commands...) {
+		if err := p.replies[i](r); err != nil && (failed == nil || err == errMoved) {
+			failed = err
+		}
+	}
+	return failed
+}
+
+// sameGeneration compares the generation of a partition with the one that was last seen.
+func (x *Index) sameGeneration(part int) func(rueidis.RedisResult) error {
+	seen := x.state[part].Load()
+	return func(r rueidis.RedisResult) error {
+		now, err := r.ToString()
+		switch {
+		case rueidis.IsRedisNil(err):
+			now = "0"
+		case err != nil:
+			return err
+		}
+		if now != seen.now {
+			x.state[part].Store(&generations{now: now, next: seen.next})
+			return errMoved
+		}
+		return nil
+	}
+}
+
+// open reads the tails and the rare terms.
+func (s *search) open(ctx context.Context) error {
+	var p pipeline
+	b := s.x.set.Client.B
+	for i := range s.parts {
+		part := &s.parts[i]
+		for t, term := range s.plan.terms {
+			in := &part.in[t]
+			// In this order: a rare term that grows moves to a tail.
+			p.add(b().Hget().Key(part.names.rare(term)).Field(term).Build(), func(r rueidis.RedisResult) error {
+				return readRare(r, term, &in.rare)
+			})
+			p.add(b().Get().Key(part.names.tail(term)).Build(), func(r rueidis.RedisResult) error {
+				return readTail(r, term, &in.tail)
+			})
+		}
+	}
+	return s.send(ctx, &p)
+}
+
+// corrupt returns the error for a key that cannot be read.
+func corrupt(what, term string) error {
+	return fmt.Errorf("%w: the %s of %q: Repair corrects it", index.ErrCorrupt, what, term)
+}
+
+func readRare(r rueidis.RedisResult, term string, to *list) error {
+	text, err := r.ToString()
+	switch {
+	case rueidis.IsRedisNil(err):
+		return nil
+	case err == nil && len(text)%8 != 0:
+		return corrupt("list", term)
+	}
+	*to = list(text)
+	return err
+}
+
+func readTail(r rueidis.RedisResult, term string, to *tail) error {
+	text, err := r.ToString()
+	if rueidis.IsRedisNil(err) {
+		return nil
+	}
+	if err == nil {
+		if *to, err = parseTail(text); err != nil {
+			err = corrupt("tail", term)
+		}
+	}
+	return err
+}
+
+// knownBases is how many beginnings of segments are read at a time.
+const knownBases = 256
+
+// read reads the segments that the partitions want.
+func (s *search) read(ctx context.Context) error {
+	var p pipeline
+	for i := range s.parts {
+		part := &s.parts[i]
+		for t, term := range s.plan.terms {
+			if in := &part.in[t]; in.wanted > 0 {
+				s.readSegments(&p, part, term, in)
+				in.wanted = 0
+			}
+		}
+	}
+	if len(p.commands) == 0 {
+		return nil
+	}
+	return s.send(ctx, &p)
+}
+
+func (s *search) readSegments(p *pipeline, part *partSearch, term string, in *postings) {
+	client := s.x.set.Client
+	dir, seg := part.names.dir(term), part.names.seg(term)
+	for _, limit := range in.limits() {
+		s.work.segments++
+		p.add(s.x.scripts.segment.Command(client, []string{dir, seg}, []string{strconv.FormatInt(limit, 10)}), func(r rueidis.RedisResult) error {
+			b, err := readBlock(r, term, limit)
+			if err == nil {
+				in.add(b, part.next)
+			}
+			return err
+		})
+	}
+	if in.known && len(in.bases) > 0 {
+		return
+	}
+	max := strconv.FormatInt(in.wanted, 10)
+	p.add(client.B().Zrevrangebyscore().Key(dir).Max(max).Min("-inf").Limit(0, knownBases).Build(), func(r rueidis.RedisResult) error {
+		texts, err := r.AsStrSlice()
+		in.bases, in.known = in.bases[:0], err == nil
+		for _, text := range texts {
+			base, _ := strconv.ParseInt(text, 10, 64)
+			in.bases = append(in.bases, base)
+		}
+		return err
+	})
+}
+
+// readBlock reads the reply of segment.lua.
+func readBlock(r rueidis.RedisResult, term string, limit int64) (block, error) {
+	reply, err := r.AsStrSlice()
+	if err != nil || len(reply) < 2 {
+		return block{limit: limit}, err
+	}
+	b := block{limit: limit}
+	if b.base, err = strconv.ParseInt(reply[0], 10, 64); err != nil || b.base < 0 || b.base > limit {
+		return b, corrupt("directory", term)
+	}
+	if b.segment, err = parseSegment(reply[1]); err != nil {
+		return b, corrupt("segment "+reply[0], term)
+	}
+	return b, nil
+}

@@ -1,0 +1,68 @@
+package text
+
+import (
+	"context"
+	"crypto/sha1" // Redis computes it
+	"encoding/hex"
+	"slices"
+	"strconv"
+)
+
+// seal moves ids from a tail to segments until it is short. It can be repeated, and stops
+// where another process is faster.
+func (x *Index) seal(ctx context.Context, t termKey) error {
+	n := x.names(t)
+	keys := []string{n.tail(t.term), n.dir(t.term), n.seg(t.term)}
+	for range 10 {
+		reply, err := x.scripts.sealing.Run(ctx, x.set.Client, keys, nil).AsStrSlice()
+		if err != nil {
+			return err
+		}
+		step, err := x.sealing(reply)
+		if err != nil || step == nil {
+			return err
+		}
+		args := append(append(x.set.Args(), t.generation, t.term), step...)
+		if err := x.scripts.seal.Run(ctx, x.set.Client, append(x.keys[t.part].All(), keys...), args).Error(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sealing returns the arguments of a step for what sealing.lua has read, or nil if the tail
+// is short. What is damaged stays as it is, for Repair.
+func (x *Index) sealing(read []string) ([]string, error) {
+	if len(read) == 0 {
+		return nil, nil
+	}
+	old, err := parseTail(read[0])
+	if err != nil || old.ids.len() < x.sizes.tail || !old.valid() {
+		return nil, nil
+	}
+	moved := min(old.ids.len()-x.sizes.newest, x.sizes.tail-x.sizes.newest)
+	ids := old.ids[:8*moved].ids()
+	base, last, at := "", "", int64(0)
+	if len(read) == 3 {
+		base, last = read[1], read[2]
+		s, err := parseSegment(last)
+		if at, _ = strconv.ParseInt(base, 10, 64); err != nil || !s.valid(at, ids[0]-1) {
+			return nil, nil
+		}
+		ids = append(slices.Collect(s.ids), ids...)
+	}
+	now := tail{sealed: old.sealed + int64(moved), bound: ids[len(ids)-1]}
+	bytes := tailHeader + 8*moved
+	args := []string{strconv.Itoa(bytes), sha1hex(read[0][:bytes]), base, sha1hex(last), now.String()}
+	for _, c := range encode(ids, at, x.sizes.segment) {
+		if c.data != last {
+			args = append(args, strconv.FormatInt(c.base, 10), c.data)
+		}
+	}
+	return args, nil
+}
+
+func sha1hex(text string) string {
+	sum := sha1.Sum([]byte(text))
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,282 @@
+package text
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/script"
+)
+
+// Put adds a document. It is one script and can be repeated. If the index has the document
+// with another text, it returns ErrConflict: use Replace. A document that was removed
+// returns ErrRemoved.
+func (x *Index) Put(ctx context.Context, id int64, d Document) error {
+	c, err := x.change(id, nil, &d)
+	if err == nil {
+		err = x.one(ctx, c)
+	}
+	return x.fail(ctx, err)
+}
+
+// Replace changes a document whose text and terms were before. It is one script and can be
+// repeated. If the index has another text, or none, it returns ErrConflict and changes
+// nothing: so a writer with an old text leaves no word behind.
+func (x *Index) Replace(ctx context.Context, id int64, before, after Document) error {
+	c, err := x.change(id, &before, &after)
+	if err == nil {
+		err = x.one(ctx, c)
+	}
+	return x.fail(ctx, err)
+}
+
+// Remove removes a document whose text and terms were before, and marks its id: a Put that
+// comes late does not bring it back. It is one script and can be repeated. If the index
+// has another text, it returns ErrConflict.
+func (x *Index) Remove(ctx context.Context, id int64, before Document) error {
+	c, err := x.change(id, &before, nil)
+	if err == nil {
+		err = x.one(ctx, c)
+	}
+	return x.fail(ctx, err)
+}
+
+const (
+	batchDocuments = 64        // documents in a pipeline
+	batchBytes     = 256 << 10 // of their terms
+)
+
+// PutMany adds documents, 64 in a pipeline, and returns how many the index had not. It
+// passes over documents that were removed. On an error, such as ErrConflict, those before
+// are in the index. Ascending ids are fastest.
+func (x *Index) PutMany(ctx context.Context, documents iter.Seq2[int64, Document]) (n int, err error) {
+	n, err = x.putMany(ctx, documents, "")
+	return n, x.fail(ctx, err)
+}
+
+// putMany is PutMany, or fills the generation that a rebuild makes. It passes over
+// conflicts in a rebuild: a concurrent write wins.
+func (x *Index) putMany(ctx context.Context, documents iter.Seq2[int64, Document], run string) (n int, err error) {
+	var batch []*change
+	size := 0
+	flush := func() error {
+		slices.SortStableFunc(batch, func(a, b *change) int { return cmp.Compare(a.id, b.id) })
+		err := x.apply(ctx, batch)
+		for _, c := range batch {
+			if c.done && c.err == nil {
+				n++
+			}
+			if c.err != nil && !errors.Is(c.err, ErrRemoved) && run == "" {
+				err = cmp.Or(err, fmt.Errorf("document %d: %w", c.id, c.err))
+			}
+		}
+		batch, size = batch[:0], 0
+		return err
+	}
+	for id, d := range documents {
+		c, err := x.change(id, nil, &d)
+		if err != nil {
+			return n, cmp.Or(flush(), fmt.Errorf("document %d: %w", id, err))
+		}
+		c.run = run
+		for _, term := range c.terms {
+			size += len(term) + 100
+		}
+		if batch = append(batch, c); len(batch) == batchDocuments || size >= batchBytes {
+			if err := flush(); err != nil {
+				return n, err
+			}
+		}
+	}
+	return n, flush()
+}
+
+// change is a write of one document.
+type change struct {
+	id               int64
+	part             int
+	expected, record string
+	terms            []string // new ones, then the others that the document has, then those that it had
+	added, all       int
+	run              string // of a rebuild
+	repair           bool
+	wide             bool // with the keys of segments
+	done             bool // it has changed something
+	err              error
+	seen             generations
+}
+
+// change returns the write that makes a document of another one. Either may be nil.
+func (x *Index) change(id int64, before, after *Document) (c *change, err error) {
+	if err := checkID(id); err != nil {
+		return nil, err
+	}
+	c = &change{id: id, part: x.set.Index(strconv.FormatInt(id, 10)), record: removed}
+	var old, now []string
+	if before != nil {
+		if old, err = x.terms(*before); err != nil {
+			return nil, err
+		}
+		c.expected = digestOf(old)
+	}
+	if after != nil {
+		if now, err = x.terms(*after); err != nil {
+			return nil, err
+		}
+		c.record = digestOf(now)
+	}
+	c.setTerms(old, now)
+	return c, nil
+}
+
+// setTerms puts the terms into the order that change.lua expects.
+func (c *change) setTerms(old, now []string) {
+	c.terms = difference(now, old)
+	c.added = len(c.terms)
+	c.terms = append(append(c.terms, difference(now, c.terms)...), difference(old, now)...)
+	c.all = len(now)
+}
+
+// call returns the script of a change for the generations that a partition was last seen
+// with. Terms that do not change only count in a rebuild.
+func (x *Index) call(c *change) script.Call {
+	k := x.keys[c.part]
+	c.seen = *x.state[c.part].Load()
+	terms, all := c.terms, c.all
+	if c.seen.next == "" && c.run == "" {
+		terms, all = slices.Concat(c.terms[:c.added], c.terms[c.all:]), c.added
+	}
+	targets := []names{k.of(c.seen.now, false), k.of(c.seen.next, true)}
+	switch {
+	case c.run != "":
+		targets = targets[1:]
+	case c.seen.next == "":
+		targets = targets[:1]
+	}
+	stride, repair := "2", ""
+	if c.wide {
+		stride = "4"
+	}
+	if c.repair {
+		repair = "1"
+	}
+	keys := k.All()
+	var field string
+	for _, t := range targets {
+		var ids string
+		ids, field = t.ids(c.id)
+		keys = append(keys, ids)
+		for _, term := range terms {
+			keys = append(keys, t.ofTerm(term, c.wide)...)
+		}
+	}
+	args := append(x.set.Args(), c.seen.now, c.seen.next, c.run, repair,
+		strconv.FormatInt(c.id, 10), idBytes(c.id), field, c.expected, c.record, stride,
+		strconv.Itoa(x.sizes.rare), strconv.Itoa(x.sizes.tail), strconv.Itoa(x.sizes.segment), strconv.Itoa(x.sizes.listed),
+		strconv.Itoa(c.added), strconv.Itoa(all))
+	return script.Call{Keys: keys, Args: append(args, terms...)}
+}
+
+// one applies a change.
+func (x *Index) one(ctx context.Context, c *change) error {
+	return cmp.Or(x.apply(ctx, []*change{c}), c.err)
+}
+
+// apply runs changes and seals the tails that they have made too long.
+func (x *Index) apply(ctx context.Context, changes []*change) error {
+	if len(x.keys) > 1 {
+		if err := x.set.Declare(ctx); err != nil {
+			return err
+		}
+	}
+	long := map[termKey]bool{}
+	for left := changes; len(left) > 0; {
+		calls := make([]script.Call, len(left))
+		for i, c := range left {
+			calls[i] = x.call(c)
+		}
+		var again []*change
+		for i, r := range x.scripts.change.RunMany(ctx, x.set.Client, calls) {
+			retry, err := x.applied(left[i], r, long)
+			if err != nil {
+				return err
+			}
+			if retry {
+				again = append(again, left[i])
+			}
+		}
+		left = again
+	}
+	for t := range long {
+		if err := x.seal(ctx, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// applied reads the reply of change.lua. It reports whether the change must be sent again.
+func (x *Index) applied(c *change, r rueidis.RedisResult, long map[termKey]bool) (again bool, err error) {
+	reply, err := r.ToArray()
+	if err != nil {
+		return false, err
+	}
+	status, err := reply[0].ToString()
+	if err != nil {
+		return false, err
+	}
+	switch status {
+	case "moved":
+		now, _ := reply[1].ToString()
+		next, _ := reply[2].ToString()
+		x.state[c.part].Store(&generations{now: now, next: next})
+		return true, nil
+	case "old":
+		again, c.wide = !c.wide, true
+		return again, nil
+	case "conflict":
+		c.err = ErrConflict
+	case "removed":
+		c.err = ErrRemoved
+	case "ok":
+		c.done = true
+	}
+	for _, message := range reply[1:] {
+		n, err := message.AsInt64()
+		if err != nil {
+			return false, err
+		}
+		t := c.term(int(n - 1))
+		long[t] = true
+	}
+	return false, nil
+}
+
+// term returns the term of a number in the reply of change.lua.
+func (c *change) term(n int) termKey {
+	terms := c.terms
+	if c.seen.next == "" && c.run == "" {
+		terms = slices.Concat(c.terms[:c.added], c.terms[c.all:])
+	}
+	t := termKey{part: c.part, generation: c.seen.now, term: terms[n%len(terms)]}
+	if c.run != "" || n >= len(terms) {
+		t.generation, t.next = c.seen.next, true
+	}
+	return t
+}
+
+// termKey names a term in a generation of a partition.
+type termKey struct {
+	part       int
+	generation string
+	next       bool // the generation is the one that a rebuild makes
+	term       string
+}
+
+func (x *Index) names(t termKey) names { return x.keys[t.part].of(t.generation, t.next) }
