@@ -22,6 +22,7 @@ import (
 	"retwis/bench/model"
 	"retwis/bench/ratelimit"
 	"retwis/bench/site"
+	"retwis/bench/text"
 )
 
 // part is a part of docs/benchmarks.md, which can be measured and written without the others.
@@ -42,6 +43,7 @@ var parts = []part{
 	{"suggest", "completion beside the sorted set of the tutorial", index.Suggest},
 	{"graph", "triples beside ZADD and ZRANGE", index.Graph},
 	{"space", "places beside GEOADD and GEOSEARCH", index.Space},
+	{"text", "full-text search beside a sorted set for each word", text.Text},
 	{"model", "records beside plain commands", model.Model},
 	{"ratelimit", "decisions beside redis_rate", ratelimit.RateLimits},
 }

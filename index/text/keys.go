@@ -31,33 +31,31 @@ import (
 type keys struct {
 	*partition.Keys
 	partitions int
+	rares      int // hashes of rare terms
 }
 
 const (
-	// allRare is the number of hashes of rare terms in all partitions.
-	allRare = 65536
+	// allRares is the number of hashes of rare terms in all partitions.
+	allRares = 65536
 	// idRange is the number of documents whose records share a hash.
 	idRange = 64
 )
 
 // names are the keys of one generation of a partition.
 type names struct {
-	prefix     string // <key>.0.
-	list       string // the words that Index.Complete knows
-	partitions int
+	prefix            string // <key>.0.
+	list              string // the words that Index.Complete knows
+	partitions, rares int
 }
 
 // of returns the keys of a generation. next selects the one that a rebuild makes.
 func (k keys) of(generation string, next bool) names {
-	n := names{prefix: k.Index + "." + generation + ".", list: k.Index, partitions: k.partitions}
+	n := names{prefix: k.Index + "." + generation + ".", list: k.Index, partitions: k.partitions, rares: k.rares}
 	if next {
 		n.list = k.Next
 	}
 	return n
 }
-
-// rares returns how many hashes of rare terms a partition has.
-func (n names) rares() int { return max(1, allRare/n.partitions) }
 
 func (n names) rareOf(i int) string { return n.prefix + "rare:" + strconv.Itoa(i) }
 
@@ -67,7 +65,7 @@ func (n names) rare(term string) string { return n.rareOf(n.bucket(term)) }
 func (n names) bucket(term string) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(term)) // never fails
-	return int(h.Sum32() % uint32(n.rares()))
+	return int(h.Sum32() % uint32(n.rares))
 }
 
 func (n names) tail(term string) string { return n.prefix + "tail:" + term }

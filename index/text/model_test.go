@@ -8,6 +8,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -17,6 +18,7 @@ import (
 	"retwis/index"
 	"retwis/index/text/internal/words"
 	"retwis/internal/redistest"
+	"retwis/maintain"
 )
 
 // model is a set of documents in memory, as the judge of an index.
@@ -38,9 +40,6 @@ func (m *model) text(_ context.Context, ids []int64) (map[int64]string, error) {
 	}
 	return texts, nil
 }
-
-// all yields the documents.
-func (m *model) all() iter.Seq2[int64, Document] { return maps.All(m.documents) }
 
 // best returns the words that complete a prefix.
 func (m *model) best(prefix string, n int) []string {
@@ -124,6 +123,9 @@ func (m *model) search(q Query) []int64 {
 // small makes the sizes of an index small, so that few documents fill segments.
 func small(x *Index) *Index {
 	x.sizes = sizes{rare: 2, tail: 6, newest: 2, segment: segmentHeader + 12, listed: 20_000, window: 256, page: 3, work: 200}
+	for i := range x.keys {
+		x.keys[i].rares = 5
+	}
 	return x
 }
 
@@ -281,7 +283,47 @@ func TestModel(t *testing.T) {
 				m.compare(t)
 			}
 		}
+		m.verify(t)
 	})
+}
+
+// source is the documents as objects.
+func (m *model) source() *index.Source[Document] {
+	object := func(id int64, d Document) index.Object[Document] {
+		return index.Object[Document]{ID: strconv.FormatInt(id, 10), Value: d}
+	}
+	return &index.Source[Document]{
+		All: func(context.Context) iter.Seq2[index.Object[Document], error] {
+			return func(yield func(index.Object[Document], error) bool) {
+				for id, d := range m.documents {
+					if !yield(object(id, d), nil) {
+						return
+					}
+				}
+			}
+		},
+		Lookup: func(_ context.Context, ids []string) (objects []index.Object[Document], err error) {
+			for _, text := range ids {
+				id, _ := strconv.ParseInt(text, 10, 64)
+				if d, ok := m.documents[id]; ok {
+					objects = append(objects, object(id, d))
+				}
+			}
+			return objects, nil
+		},
+	}
+}
+
+// verify fails if the index has problems.
+func (m *model) verify(t rapid.TB) {
+	t.Helper()
+	report, err := m.x.Verify(context.Background(), m.source(), maintain.Options{})
+	if errors.Is(err, index.ErrNotFound) && len(m.documents) == 0 {
+		return
+	}
+	if err != nil || report.Problems() > 0 {
+		t.Fatalf("%v: %+v", err, report)
+	}
 }
 
 // compare compares a random query.

@@ -18,10 +18,24 @@ var (
 	sealLua string
 	//go:embed segment.lua
 	segmentLua string
+	//go:embed next.lua
+	nextLua string
+	//go:embed marks.lua
+	marksLua string
+	//go:embed finish.lua
+	finishLua string
+	//go:embed restore.lua
+	restoreLua string
+	//go:embed list.lua
+	listLua string
+	//go:embed droptype.lua
+	dropTypeLua string
 )
 
 type scripts struct {
 	change, sealing, seal, segment script.Script
+	next, marks, finish            script.Script // of a rebuild
+	restore, list, dropType        script.Script // of a repair
 }
 
 func newScripts() scripts {
@@ -29,5 +43,7 @@ func newScripts() scripts {
 	return scripts{
 		change: of(changeLua).Retryable(), sealing: of(sealingLua).Retryable(), seal: of(sealLua).Retryable(),
 		segment: script.New(segmentLua).Retryable(),
+		next:    partition.NewScript(nextLua), marks: partition.NewScript(marksLua), finish: partition.NewScript(finishLua),
+		restore: of(restoreLua), list: of(listLua), dropType: script.New(dropTypeLua),
 	}
 }

@@ -85,7 +85,7 @@ func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 		state: make([]atomic.Pointer[generations], len(set.Keys)), scripts: newScripts(), sizes: defaultSizes(),
 	}
 	for i := range set.Keys {
-		x.keys = append(x.keys, keys{Keys: &set.Keys[i], partitions: len(set.Keys)})
+		x.keys = append(x.keys, keys{Keys: &set.Keys[i], partitions: len(set.Keys), rares: allRares / len(set.Keys)})
 		x.state[i].Store(&generations{now: "0"})
 	}
 	return x, nil

@@ -1,0 +1,197 @@
+package text
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/index"
+	engine "retwis/internal/maintain"
+	"retwis/internal/redis/script"
+	"retwis/maintain"
+)
+
+// cleanupTimeout bounds the removal of what a failed rebuild has made. Repair removes the
+// rest.
+const cleanupTimeout = 5 * time.Second
+
+// Rebuild makes the index anew from a source, next to the present one, which serves until
+// the new one replaces it, partition by partition. Meanwhile each write changes both;
+// it wins over the source. Ids that were removed stay marked. The report counts the
+// documents of the source.
+//
+// A rebuild that fails changes nothing, except for partitions that it has replaced
+// already. What a killed one has left is removed by Repair or by the next Rebuild. If
+// another one starts, it ends with maintain.ErrReplaced.
+func (x *Index) Rebuild(ctx context.Context, src index.Source[Document], opt maintain.Options) (maintain.Report, error) {
+	r := &rebuild{x: x, run: engine.Start(opt), src: src, now: make([]generations, len(x.keys))}
+	if src.All == nil {
+		return r.run.Report, x.fail(ctx, errors.New("the source has no All"))
+	}
+	err := x.tracker().During(ctx, r.do)
+	cleaning := ctx
+	if err != nil {
+		var cancel context.CancelFunc
+		cleaning, cancel = context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+		defer cancel()
+	}
+	if _, failed := x.drop(cleaning, r.unused); err == nil {
+		err = failed
+	}
+	if err == nil {
+		err = r.resolve(ctx)
+	}
+	return r.run.Report, x.fail(ctx, engine.Replaced(err))
+}
+
+// tracker has the leases of repairs and rebuilds.
+func (x *Index) tracker() *engine.Tracker { return engine.NewTracker(x.set, nil) }
+
+// rebuild is a Rebuild under way.
+type rebuild struct {
+	x        *Index
+	run      *engine.Run
+	src      index.Source[Document]
+	now      []generations // of each partition, from the beginning on
+	replaced []bool        // partitions that have the new generation
+	changed  []int64       // documents that could not be written to it
+}
+
+func (r *rebuild) do(ctx context.Context, run string) error {
+	r.replaced = make([]bool, len(r.x.keys))
+	for i := range r.x.keys {
+		reply, err := r.script(ctx, r.x.scripts.next, i, run).AsStrSlice()
+		if err != nil {
+			return err
+		}
+		r.now[i] = generations{now: reply[0], next: reply[1]}
+		r.x.state[i].Store(&r.now[i])
+	}
+	if err := r.fill(ctx, run); err != nil {
+		return err
+	}
+	if err := r.keepMarks(ctx, run); err != nil {
+		return err
+	}
+	for i := range r.x.keys {
+		changed, err := r.script(ctx, r.x.scripts.finish, i, run).AsIntSlice()
+		if err != nil {
+			return err
+		}
+		r.replaced[i], r.changed = true, append(r.changed, changed...)
+		r.x.state[i].Store(&generations{now: r.now[i].next})
+	}
+	return nil
+}
+
+// script runs a script of the rebuild in a partition.
+func (r *rebuild) script(ctx context.Context, s script.Script, part int, run string, args ...string) rueidis.RedisResult {
+	args = append(append(r.x.set.Args(), run), args...)
+	return s.Run(ctx, r.x.set.Client, r.x.keys[part].All(), args)
+}
+
+// fill puts the documents of the source into the next generation.
+func (r *rebuild) fill(ctx context.Context, run string) error {
+	var failed error
+	var batch []index.Object[Document]
+	flush := func() {
+		_, failed = r.x.putMany(ctx, documents(batch, &failed), run)
+		failed = cmp.Or(failed, r.run.Step(ctx, len(batch)))
+		batch = batch[:0]
+	}
+	for o, err := range r.src.All(ctx) {
+		if err = cmp.Or(err, o.Err); err != nil {
+			return err
+		}
+		if batch = append(batch, o); len(batch) == batchDocuments {
+			if flush(); failed != nil {
+				return failed
+			}
+		}
+	}
+	flush()
+	return failed
+}
+
+// documents yields objects with ids that are numbers, up to the first other one.
+func documents(objects []index.Object[Document], failed *error) iter.Seq2[int64, Document] {
+	return func(yield func(int64, Document) bool) {
+		for _, o := range objects {
+			id, err := parseID(o.ID)
+			if err != nil {
+				*failed = err
+				return
+			}
+			if !yield(id, o.Value) {
+				return
+			}
+		}
+	}
+}
+
+// keepMarks copies the marks of removed documents to the next generation.
+func (r *rebuild) keepMarks(ctx context.Context, run string) error {
+	return r.x.storedKeys(ctx, func(page []storedKey) error {
+		for _, k := range page {
+			if k.kind != "ids" || k.generation != r.now[k.part].now {
+				continue
+			}
+			if err := r.copyMarks(ctx, run, k); err != nil {
+				return err
+			}
+		}
+		return r.run.Pace(ctx, 0)
+	})
+}
+
+func (r *rebuild) copyMarks(ctx context.Context, run string, k storedKey) error {
+	records, err := r.x.set.Client.Do(ctx, r.x.set.Client.B().Hgetall().Key(k.key).Build()).AsStrMap()
+	if err != nil {
+		return nil // a damaged key is no reason to keep the index
+	}
+	keys := append(r.x.keys[k.part].All(), r.x.keys[k.part].of(r.now[k.part].next, true).prefix+"ids:"+k.name)
+	args := append(r.x.set.Args(), run)
+	for field, record := range records {
+		if record == removed {
+			args = append(args, field)
+		}
+	}
+	if len(args) == 4 {
+		return nil
+	}
+	return r.x.scripts.marks.Run(ctx, r.x.set.Client, keys, args).Error()
+}
+
+// unused reports whether a key is of a generation that the rebuild has made or replaced,
+// and that is not the present one now.
+func (r *rebuild) unused(k storedKey) bool {
+	if r.replaced == nil || r.now[k.part].next == "" {
+		return false
+	}
+	if r.replaced[k.part] {
+		return k.generation == r.now[k.part].now
+	}
+	return k.generation == r.now[k.part].next
+}
+
+// resolve corrects documents that another writer changed while the index had another text
+// of them than the source.
+func (r *rebuild) resolve(ctx context.Context) error {
+	if len(r.changed) == 0 {
+		return nil
+	}
+	slices.Sort(r.changed)
+	c := &checker{Run: r.run, x: r.x, src: r.src, repair: r.src.Lookup != nil}
+	for _, id := range slices.Compact(r.changed) {
+		if err := c.suspect(ctx, id, maintain.Problem{Kind: maintain.Stale, ID: strconv.FormatInt(id, 10), Found: "a concurrent write of another text"}); err != nil {
+			return err
+		}
+	}
+	return c.flush(ctx)
+}

@@ -1,0 +1,93 @@
+package text
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"retwis/internal/redis/scan"
+)
+
+// storedKey is a key of a generation.
+type storedKey struct {
+	key        string
+	part       int
+	generation string
+	kind       string // ids, rare, tail, dir or seg
+	name       string // what follows the kind: a term, or a number
+}
+
+// pageKeys is the number of keys that the server passes in a step of a scan.
+const pageKeys = 500
+
+// storedKeys yields the keys of all generations, in pages, in one scan of the keyspace. A
+// key may come twice.
+func (x *Index) storedKeys(ctx context.Context, yield func([]storedKey) error) error {
+	for page, err := range scan.Keys(ctx, x.set.Client, scan.Pattern{Match: x.pattern(), Count: pageKeys}) {
+		if err != nil {
+			return err
+		}
+		var found []storedKey
+		for _, key := range page.Keys {
+			if k, ok := x.parseKey(key); ok {
+				found = append(found, k)
+			}
+		}
+		if err := yield(found); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pattern matches the keys of generations in all partitions.
+func (x *Index) pattern() string {
+	name := x.keys[0].Index
+	if len(x.keys) == 1 {
+		return escape(name) + ".*"
+	}
+	before, after, _ := strings.Cut(name, ".0}") // see keys.Spread
+	return escape(before) + ".*}" + escape(after) + ".*"
+}
+
+func escape(text string) string {
+	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `\`, `\\`).Replace(text)
+}
+
+// parseKey reports whether a key is one of a generation.
+func (x *Index) parseKey(key string) (k storedKey, ok bool) {
+	for i := range x.keys {
+		rest, found := strings.CutPrefix(key, x.keys[i].Index+".")
+		if !found {
+			continue
+		}
+		generation, rest, _ := strings.Cut(rest, ".")
+		kind, name, isKey := strings.Cut(rest, ":")
+		if _, err := strconv.ParseUint(generation, 10, 63); err != nil || !isKey {
+			continue
+		}
+		switch kind {
+		case "ids", "rare", "tail", "dir", "seg":
+			return storedKey{key, i, generation, kind, name}, true
+		}
+	}
+	return k, false
+}
+
+// drop removes keys of a generation that nothing uses any more, in steps.
+func (x *Index) drop(ctx context.Context, unused func(storedKey) bool) (n int64, err error) {
+	err = x.storedKeys(ctx, func(page []storedKey) error {
+		for _, k := range page {
+			if !unused(k) {
+				continue
+			}
+			gone, err := x.set.Client.Do(ctx, x.set.Client.B().Unlink().Key(k.key).Build()).AsInt64()
+			if err != nil {
+				return err
+			}
+			n += gone
+		}
+		return nil
+	})
+	return n, err
+}

@@ -1,0 +1,348 @@
+package text
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"retwis/index"
+	engine "retwis/internal/maintain"
+	"retwis/internal/redis/partition"
+	"retwis/internal/redis/scan"
+	"retwis/maintain"
+)
+
+// Verify reads the whole index and reports keys and lists that are damaged, documents whose
+// terms are not those of their record, and, if a source is given, documents that differ
+// from their objects, and with its Lookup those without an object. It works in steps of a
+// few hundred entries; what is changed meanwhile is compared again.
+//
+// It needs about 40 bytes of memory for each term of more than 8 documents, and 64 MB for
+// the records of 500,000 documents, which it compares at a time: each time it reads all
+// postings of their partition. Without an index it returns index.ErrNotFound.
+func (x *Index) Verify(ctx context.Context, src *index.Source[Document], opt maintain.Options) (maintain.Report, error) {
+	return x.compare(ctx, src, opt, false)
+}
+
+// Repair finds what Verify finds and corrects it. Damaged lists are written anew with the
+// ids in them that can be read, then each document that is wrong with the terms of its
+// object, unless it was written meanwhile. A source needs its Lookup; without a source,
+// documents stay as they are.
+func (x *Index) Repair(ctx context.Context, src *index.Source[Document], opt maintain.Options) (maintain.Report, error) {
+	return x.compare(ctx, src, opt, true)
+}
+
+// checker is a Verify or Repair under way.
+type checker struct {
+	*engine.Run
+	x        *Index
+	src      index.Source[Document] // may be empty
+	repair   bool
+	parts    []partCheck
+	suspects map[int64]*maintain.Problem // documents to look at again; nil: not reported yet
+}
+
+// partCheck is what a checker knows of a partition.
+type partCheck struct {
+	state  partState
+	ranges []int64 // of records
+	termKeys
+	others []string // terms with a directory or segments
+}
+
+// termKeys are where the terms of a partition are.
+type termKeys struct {
+	rares []int    // hashes of rare terms
+	tails []string // terms with a tail
+}
+
+// compact sorts them and removes duplicates, which a scan can return.
+func (k *termKeys) compact() {
+	slices.Sort(k.rares)
+	k.rares = slices.Compact(k.rares)
+	slices.Sort(k.tails)
+	k.tails = slices.Compact(k.tails)
+}
+
+var errLookup = errors.New("Repair needs a source with Lookup, to compare again before it changes a document")
+
+func (x *Index) compare(ctx context.Context, src *index.Source[Document], opt maintain.Options, repair bool) (maintain.Report, error) {
+	c := &checker{Run: engine.Start(opt), x: x, repair: repair}
+	if src != nil {
+		c.src = *src
+	}
+	if repair && src != nil && src.Lookup == nil {
+		return c.Report, x.fail(ctx, errLookup)
+	}
+	if _, err := partition.Read(ctx, x.set.Client, x.set.Key); err != nil && !(repair && errors.Is(err, index.ErrNotFound)) {
+		return c.Report, x.fail(ctx, err)
+	}
+	return c.Report, x.fail(ctx, c.run(ctx))
+}
+
+func (c *checker) run(ctx context.Context) error {
+	if err := c.x.set.Check(ctx); err != nil {
+		return err
+	}
+	if err := c.x.tracker().Leftovers(ctx, c.Run, c.repair); err != nil {
+		return err
+	}
+	if err := c.layout(ctx); err != nil {
+		return err
+	}
+	for i := range c.parts {
+		if err := c.structure(ctx, i); err != nil {
+			return err
+		}
+	}
+	for i := range c.parts {
+		if err := c.records(ctx, i); err != nil {
+			return err
+		}
+	}
+	if err := c.objects(ctx); err != nil {
+		return err
+	}
+	if err := c.flush(ctx); err != nil {
+		return err
+	}
+	return c.unmoved(ctx)
+}
+
+// partState is the state of a partition in its metadata.
+type partState struct {
+	now, next string // next is that of a rebuild under way
+	made      int64  // how many generations there have been
+}
+
+// readState reads the state of a partition.
+func (x *Index) readState(ctx context.Context, part int) (s partState, err error) {
+	b := x.set.Client.B()
+	fields, err := x.set.Client.Do(ctx, b.Hmget().Key(x.keys[part].Meta).Field("generation", "next", "generations", "rebuild").Build()).ToArray()
+	if err != nil {
+		return s, err
+	}
+	text := func(i int) string {
+		s, _ := fields[i].ToString() // nil: empty
+		return s
+	}
+	s.now = cmp.Or(text(0), "0")
+	if text(3) != "" {
+		s.next = text(1)
+	}
+	s.made, _ = strconv.ParseInt(text(2), 10, 64)
+	old := x.state[part].Load()
+	if old.now != s.now {
+		x.state[part].Store(&generations{now: s.now, next: s.next})
+	}
+	return s, nil
+}
+
+// unmoved fails if a rebuild has replaced the index meanwhile, so that the report is not
+// about the present one.
+func (c *checker) unmoved(ctx context.Context) error {
+	for i := range c.parts {
+		s, err := c.x.readState(ctx, i)
+		if err != nil {
+			return err
+		}
+		if s.now != c.parts[i].state.now {
+			return maintain.ErrReplaced
+		}
+	}
+	return nil
+}
+
+func (c *checker) names(part int) names {
+	return c.x.keys[part].of(c.parts[part].state.now, false)
+}
+
+// layout reads which keys there are, and looks for those of generations that are not used.
+func (c *checker) layout(ctx context.Context) (err error) {
+	c.parts = make([]partCheck, len(c.x.keys))
+	for i := range c.parts {
+		if c.parts[i].state, err = c.x.readState(ctx, i); err != nil {
+			return err
+		}
+	}
+	unused := int64(0)
+	err = c.x.storedKeys(ctx, func(page []storedKey) error {
+		for _, k := range page {
+			p := &c.parts[k.part]
+			switch {
+			case k.generation == p.state.now:
+				if err := c.note(ctx, p, k); err != nil {
+					return err
+				}
+			case c.unused(k):
+				unused++
+			}
+		}
+		return c.Uncounted(ctx, len(page))
+	})
+	if err != nil {
+		return err
+	}
+	for i := range c.parts {
+		p := &c.parts[i]
+		slices.Sort(p.ranges)
+		p.ranges = slices.Compact(p.ranges)
+		p.compact()
+		slices.Sort(p.others)
+		p.others = slices.Compact(p.others)
+		p.others = difference(p.others, p.tails)
+	}
+	if unused == 0 {
+		return nil
+	}
+	c.Found(maintain.Problem{Kind: maintain.Dangling, Found: fmt.Sprintf("left by a rebuild: %d keys", unused)})
+	if !c.repair {
+		return nil
+	}
+	c.Report.Repaired++
+	_, err = c.x.drop(ctx, c.unused)
+	return err
+}
+
+// unused reports whether a key is of a generation that no rebuild makes any more.
+func (c *checker) unused(k storedKey) bool {
+	s := c.parts[k.part].state
+	n, err := strconv.ParseInt(k.generation, 10, 64)
+	return err == nil && k.generation != s.now && k.generation != s.next && n <= s.made
+}
+
+// note notes a key of the present generation.
+func (c *checker) note(ctx context.Context, p *partCheck, k storedKey) error {
+	n, err := strconv.ParseInt(k.name, 10, 64)
+	number := err == nil && strconv.FormatInt(n, 10) == k.name && n >= 0
+	switch {
+	case k.kind == "tail":
+		p.tails = append(p.tails, k.name)
+		return nil
+	case k.kind == "dir" || k.kind == "seg":
+		p.others = append(p.others, k.name)
+		return nil
+	case k.kind == "ids" && number:
+		p.ranges = append(p.ranges, n)
+		return nil
+	case k.kind == "rare" && number && n < int64(c.names(k.part).rares):
+		p.rares = append(p.rares, int(n))
+		return nil
+	}
+	c.Found(maintain.Problem{Kind: maintain.Dangling, ID: k.key, Found: "the index has no such key"})
+	if !c.repair {
+		return nil
+	}
+	c.Report.Repaired++
+	return c.x.set.Client.Do(ctx, c.x.set.Client.B().Unlink().Key(k.key).Build()).Error()
+}
+
+// structure checks the keys of a partition, each on its own.
+func (c *checker) structure(ctx context.Context, part int) error {
+	p := &c.parts[part]
+	n := c.names(part)
+	if err := c.list(ctx, part); err != nil {
+		return err
+	}
+	for _, r := range p.ranges {
+		if err := c.hasType(ctx, n.prefix+"ids:"+strconv.FormatInt(r, 10), "hash"); err != nil {
+			return err
+		}
+	}
+	for _, bucket := range p.rares {
+		if err := c.hasType(ctx, n.rareOf(bucket), "hash"); err != nil {
+			return err
+		}
+	}
+	err := c.rareTerms(ctx, n, p.rares, func(bucket int, terms map[string]string) error { return c.rare(ctx, part, bucket, terms) })
+	if err != nil {
+		return err
+	}
+	for _, terms := range [][]string{p.tails, p.others} {
+		for _, term := range terms {
+			if err := c.term(ctx, part, term); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// hasType looks for a key of another type, and removes it.
+func (c *checker) hasType(ctx context.Context, key, want string) error {
+	client := c.x.set.Client
+	found, err := client.Do(ctx, client.B().Type().Key(key).Build()).ToString()
+	if err != nil || found == want || found == "none" {
+		return err
+	}
+	c.Found(maintain.Problem{Kind: maintain.Dangling, ID: key, Found: "a " + found, Want: "a " + want})
+	if !c.repair {
+		return nil
+	}
+	c.Report.Repaired++
+	return c.x.scripts.dropType.Run(ctx, client, []string{key}, []string{want}).Error()
+}
+
+// list checks the words that Complete knows.
+func (c *checker) list(ctx context.Context, part int) error {
+	key := c.x.keys[part].Index
+	if err := c.hasType(ctx, key, "zset"); err != nil {
+		return err
+	}
+	err := c.Pages(ctx, scan.SortedSet(ctx, c.x.set.Client, key, pageKeys), func(page []string) (int, error) {
+		for i := 0; i+1 < len(page); i += 2 {
+			if err := c.listed(ctx, part, page[i]); err != nil {
+				return 0, err
+			}
+		}
+		return 0, nil
+	})
+	if isType(err) {
+		return nil // reported
+	}
+	return err
+}
+
+// listed checks a member of the list of words.
+func (c *checker) listed(ctx context.Context, part int, member string) error {
+	if len(member) < 2 || member[0] < '0' || member[0] > '9' {
+		c.Found(maintain.Problem{Kind: maintain.Dangling, ID: member, Found: "a member of the list of words that is not one"})
+		if !c.repair {
+			return nil
+		}
+		c.Report.Repaired++
+		return c.x.set.Client.Do(ctx, c.x.set.Client.B().Zrem().Key(c.x.keys[part].Index).Member(member).Build()).Error()
+	}
+	return c.relist(ctx, part, member[1:])
+}
+
+// relist checks whether a word is listed in its magnitude.
+func (c *checker) relist(ctx context.Context, part int, term string) error {
+	run := func(repair string) (int64, error) {
+		n := c.names(part)
+		keys := append(c.x.keys[part].All(), n.rare(term), n.tail(term))
+		args := append(c.x.set.Args(), c.parts[part].state.now, term, repair)
+		wrong, err := c.x.scripts.list.Run(ctx, c.x.set.Client, keys, args).AsInt64()
+		if isType(err) {
+			return 0, nil // reported with the term
+		}
+		return wrong, err
+	}
+	wrong, err := run("")
+	if err != nil || wrong == 0 {
+		return err
+	}
+	p := maintain.Problem{Kind: maintain.Missing, ID: term, Want: "in the list of words"}
+	if wrong == 2 {
+		p = maintain.Problem{Kind: maintain.Stale, ID: term, Found: "listed with another number of documents"}
+	}
+	c.Found(p)
+	if c.repair {
+		c.Report.Repaired++
+		_, err = run("1")
+	}
+	return err
+}

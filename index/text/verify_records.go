@@ -1,0 +1,506 @@
+package text
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/redis/rueidis"
+
+	"retwis/index"
+	"retwis/maintain"
+)
+
+const (
+	// comparedRecords is the number of records that are compared with all postings of a
+	// partition at a time.
+	comparedRecords = 500_000
+	// maxSuspects is the number of documents that are looked at again at a time.
+	maxSuspects = 10_000
+	pageObjects = 200
+)
+
+// records compares the records of a partition with its postings.
+func (c *checker) records(ctx context.Context, part int) error {
+	for ranges := range slices.Chunk(c.parts[part].ranges, comparedRecords/idRange) {
+		if err := c.someRecords(ctx, part, ranges); err != nil {
+			return err
+		}
+	}
+	return c.withoutRecord(ctx, part)
+}
+
+// someRecords compares the records of some ranges of ids: the hashes of the terms that have
+// an id must add up to its record.
+func (c *checker) someRecords(ctx context.Context, part int, ranges []int64) error {
+	sums := map[int64]*digest{}
+	for _, r := range ranges {
+		if err := c.readRange(ctx, part, r, sums); err != nil {
+			return err
+		}
+	}
+	size := int64(idRange * len(c.x.keys))
+	err := c.postings(ctx, part, c.parts[part].termKeys, func(term string, ids []int64) error {
+		var hash digest
+		hash.add(term)
+		for _, id := range ids {
+			if !c.x.isHome(part, id) {
+				continue // reported by withoutRecord
+			}
+			sum := sums[id]
+			if sum == nil {
+				if _, found := slices.BinarySearch(ranges, id/size); !found {
+					continue
+				}
+				sum = &digest{}
+				sums[id] = sum
+			}
+			sum[0], sum[1] = sum[0]-hash[0], sum[1]-hash[1]
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for id, sum := range sums {
+		if *sum != (digest{}) {
+			if err := c.suspect(ctx, id, maintain.Problem{}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// readRange reads the records of a range of ids, and looks for documents without an object.
+func (c *checker) readRange(ctx context.Context, part int, r int64, sums map[int64]*digest) error {
+	n := c.names(part)
+	key, client := n.prefix+"ids:"+strconv.FormatInt(r, 10), c.x.set.Client
+	records, err := client.Do(ctx, client.B().Hgetall().Key(key).Build()).AsStrMap()
+	if isType(err) {
+		return nil // reported
+	}
+	if err != nil {
+		return err
+	}
+	var ids []string
+	for field, record := range records {
+		i, err := strconv.ParseInt(field, 10, 64)
+		id := r*int64(idRange*len(c.x.keys)) + i
+		text := strconv.FormatInt(id, 10)
+		home, homeField := n.ids(id)
+		if err != nil || checkID(id) != nil || c.x.set.Index(text) != part || home != key || homeField != field {
+			if err := c.badRecord(ctx, key, field); err != nil {
+				return err
+			}
+			continue
+		}
+		sums[id] = &digest{}
+		switch {
+		case len(record) == digestSize:
+			*sums[id] = digest{number(record), number(record[8:])}
+			ids = append(ids, text)
+		case record != removed:
+			if err := c.suspect(ctx, id, maintain.Problem{Kind: maintain.Dangling, ID: text, Found: "a damaged record"}); err != nil {
+				return err
+			}
+		}
+	}
+	if err := c.withoutObject(ctx, ids); err != nil {
+		return err
+	}
+	return c.Step(ctx, len(records))
+}
+
+// badRecord reports a field that is not the place of any document.
+func (c *checker) badRecord(ctx context.Context, key, field string) error {
+	c.Found(maintain.Problem{Kind: maintain.Dangling, ID: field, Found: "no document has a record there", Want: "not in " + key})
+	if !c.repair {
+		return nil
+	}
+	c.Report.Repaired++
+	return c.x.set.Client.Do(ctx, c.x.set.Client.B().Hdel().Key(key).Field(field).Build()).Error()
+}
+
+// withoutObject looks for documents that have no object.
+func (c *checker) withoutObject(ctx context.Context, ids []string) error {
+	if c.src.Lookup == nil {
+		return nil
+	}
+	for some := range slices.Chunk(ids, pageObjects) {
+		objects, err := c.src.Lookup(ctx, some)
+		if err != nil {
+			return err
+		}
+		known := make(map[string]bool, len(objects))
+		for _, o := range objects {
+			known[o.ID] = true
+		}
+		for _, text := range some {
+			id, _ := strconv.ParseInt(text, 10, 64)
+			if !known[text] {
+				if err := c.suspect(ctx, id, maintain.Problem{Kind: maintain.Dangling, ID: text, Found: "a document without an object"}); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// withoutRecord looks for postings of documents in ranges that have no record at all, and
+// of documents of other partitions.
+func (c *checker) withoutRecord(ctx context.Context, part int) error {
+	size := int64(idRange * len(c.x.keys))
+	var misplaced []string
+	err := c.postings(ctx, part, c.parts[part].termKeys, func(term string, ids []int64) error {
+		for _, id := range ids {
+			if !c.x.isHome(part, id) {
+				misplaced = append(misplaced, term)
+				break
+			}
+			if _, found := slices.BinarySearch(c.parts[part].ranges, id/size); !found {
+				if err := c.suspect(ctx, id, maintain.Problem{}); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	slices.Sort(misplaced)
+	for _, term := range slices.Compact(misplaced) {
+		c.Found(maintain.Problem{Kind: maintain.Dangling, ID: term, Found: "documents of another partition"})
+		if !c.repair {
+			continue
+		}
+		c.Report.Repaired++
+		if err := c.restore(ctx, part, term); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isHome reports whether a document belongs in a partition.
+func (x *Index) isHome(part int, id int64) bool {
+	return len(x.keys) == 1 || x.set.Index(strconv.FormatInt(id, 10)) == part
+}
+
+// objects compares the objects of the source with the records.
+func (c *checker) objects(ctx context.Context) error {
+	if c.src.All == nil {
+		return nil
+	}
+	var batch []index.Object[Document]
+	flush := func() error {
+		err := c.someObjects(ctx, batch)
+		n := len(batch)
+		if batch = batch[:0]; err != nil {
+			return err
+		}
+		return c.Step(ctx, n)
+	}
+	for o, err := range c.src.All(ctx) {
+		if err != nil {
+			return err
+		}
+		if batch = append(batch, o); len(batch) == pageObjects {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return flush()
+}
+
+// wanted returns the id and the terms of an object, or why the index cannot have it.
+func (x *Index) wanted(o index.Object[Document]) (id int64, terms []string, err error) {
+	if o.Err != nil {
+		return 0, nil, o.Err
+	}
+	if id, err = parseID(o.ID); err == nil {
+		terms, err = x.terms(o.Value)
+	}
+	return id, terms, err
+}
+
+func (c *checker) someObjects(ctx context.Context, objects []index.Object[Document]) error {
+	var ids []int64
+	var wants []string
+	for _, o := range objects {
+		id, terms, err := c.x.wanted(o)
+		if err != nil {
+			c.Found(maintain.Problem{Kind: maintain.Invalid, ID: o.ID, Found: err.Error()})
+			continue
+		}
+		ids, wants = append(ids, id), append(wants, digestOf(terms))
+	}
+	found, err := c.recordsOf(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for i, id := range ids {
+		p := maintain.Problem{Kind: maintain.Stale, ID: strconv.FormatInt(id, 10), Found: "another text than that of the object"}
+		switch found[i] {
+		case wants[i]:
+			continue
+		case "":
+			p.Kind, p.Found, p.Want = maintain.Missing, "", "the document of the object"
+		case removed:
+			p.Kind, p.Found, p.Want = maintain.Missing, "removed", "the document of the object"
+		}
+		if err := c.suspect(ctx, id, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recordsOf returns the records of documents, "" where there is none.
+func (c *checker) recordsOf(ctx context.Context, ids []int64) ([]string, error) {
+	commands := make(rueidis.Commands, len(ids))
+	for i, id := range ids {
+		key, field := c.namesOf(id).ids(id)
+		commands[i] = c.x.set.Client.B().Hget().Key(key).Field(field).Build()
+	}
+	records := make([]string, len(ids))
+	for i, r := range c.x.set.Client.DoMulti(ctx, commands...) {
+		var err error
+		if records[i], err = r.ToString(); err != nil && !rueidis.IsRedisNil(err) && !isType(err) {
+			return nil, err
+		}
+	}
+	return records, nil
+}
+
+// namesOf returns the keys of the partition that has a document.
+func (c *checker) namesOf(id int64) names {
+	part := c.x.set.Index(strconv.FormatInt(id, 10))
+	return c.x.keys[part].of(c.x.state[part].Load().now, false)
+}
+
+// postings yields the ids of each term of a partition, in pieces. What cannot be read is
+// reported elsewhere.
+func (c *checker) postings(ctx context.Context, part int, keys termKeys, yield func(term string, ids []int64) error) error {
+	n := c.x.keys[part].of(c.x.state[part].Load().now, false)
+	err := c.rareTerms(ctx, n, keys.rares, func(_ int, terms map[string]string) error {
+		for term, ids := range terms {
+			if err := yield(term, list(ids).ids()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, term := range keys.tails {
+		if err := c.tailed(ctx, n, term, yield); err != nil {
+			return err
+		}
+		if err := c.Pace(ctx, 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tailed yields the ids of a term with a tail.
+func (c *checker) tailed(ctx context.Context, n names, term string, yield func(string, []int64) error) error {
+	text, err := c.x.set.Client.Do(ctx, c.x.set.Client.B().Get().Key(n.tail(term)).Build()).ToString()
+	if rueidis.IsRedisNil(err) || isType(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	t, err := parseTail(text)
+	if err != nil {
+		return nil
+	}
+	if err := yield(term, t.ids.ids()); err != nil || t.sealed == 0 {
+		return err
+	}
+	for next := t.bound; next >= 0; {
+		b, wrong, err := c.segment(ctx, n, term, next)
+		if err != nil || wrong != "" {
+			return err
+		}
+		if err := yield(term, slices.Collect(b.segment.ids)); err != nil {
+			return err
+		}
+		next = b.base - 1
+	}
+	return nil
+}
+
+// suspect notes a document to look at again, and reports a problem that is certain.
+func (c *checker) suspect(ctx context.Context, id int64, p maintain.Problem) error {
+	if c.suspects == nil {
+		c.suspects = map[int64]*maintain.Problem{}
+	}
+	if p.Kind != "" && c.suspects[id] == nil {
+		c.Found(p)
+		c.suspects[id] = &p
+	} else if _, found := c.suspects[id]; !found {
+		c.suspects[id] = nil
+	}
+	if len(c.suspects) < maxSuspects {
+		return nil
+	}
+	return c.flush(ctx)
+}
+
+// flush looks at the suspects again: at which terms have them.
+func (c *checker) flush(ctx context.Context) error {
+	suspects := c.suspects
+	c.suspects = nil
+	if len(suspects) == 0 {
+		return nil
+	}
+	found, err := c.termsOf(ctx, suspects)
+	if err != nil {
+		return err
+	}
+	ids := make([]int64, 0, len(suspects))
+	for id := range suspects {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	for some := range slices.Chunk(ids, pageObjects) {
+		if err := c.resolve(ctx, some, suspects, found); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// termsOf reads all postings and returns the terms that have some documents.
+func (c *checker) termsOf(ctx context.Context, suspects map[int64]*maintain.Problem) (map[int64][]string, error) {
+	parts := make([]termKeys, len(c.x.keys))
+	err := c.x.storedKeys(ctx, func(page []storedKey) error {
+		for _, k := range page {
+			if k.generation != c.x.state[k.part].Load().now {
+				continue
+			}
+			p := &parts[k.part]
+			switch k.kind {
+			case "tail":
+				p.tails = append(p.tails, k.name)
+			case "rare":
+				if n, err := strconv.Atoi(k.name); err == nil {
+					p.rares = append(p.rares, n)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	found := map[int64][]string{}
+	for part := range c.x.keys {
+		parts[part].compact()
+		err := c.postings(ctx, part, parts[part], func(term string, ids []int64) error {
+			for _, id := range ids {
+				if _, ok := suspects[id]; ok && c.x.isHome(part, id) {
+					found[id] = append(found[id], term)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	for id, terms := range found {
+		slices.Sort(terms)
+		found[id] = slices.Compact(terms)
+	}
+	return found, nil
+}
+
+// resolve reports the suspects that are wrong, and corrects them.
+func (c *checker) resolve(ctx context.Context, ids []int64, suspects map[int64]*maintain.Problem, found map[int64][]string) error {
+	records, err := c.recordsOf(ctx, ids)
+	if err != nil {
+		return err
+	}
+	var wrong []*change
+	for i, id := range ids {
+		terms := found[id]
+		has := len(terms) == 0
+		if len(records[i]) == digestSize {
+			has = digestOf(terms) == records[i]
+		}
+		if suspects[id] == nil {
+			if has {
+				continue // it was written meanwhile
+			}
+			p := maintain.Problem{Kind: maintain.Stale, ID: strconv.FormatInt(id, 10), Found: fmt.Sprintf("in the lists of %d terms", len(terms)), Want: "the terms of its record"}
+			if len(records[i]) != digestSize {
+				p.Kind, p.Want = maintain.Dangling, ""
+			}
+			c.Found(p)
+		}
+		wrong = append(wrong, &change{id: id, part: c.x.set.Index(strconv.FormatInt(id, 10)), expected: records[i], terms: terms, repair: true})
+	}
+	if !c.repair || len(wrong) == 0 {
+		return nil
+	}
+	return c.correct(ctx, wrong)
+}
+
+// correct gives documents the terms of their objects. Those that are written meanwhile stay.
+func (c *checker) correct(ctx context.Context, wrong []*change) error {
+	objects := map[int64][]string{}
+	invalid := map[int64]bool{}
+	if c.src.Lookup != nil {
+		texts := make([]string, len(wrong))
+		for i, w := range wrong {
+			texts[i] = strconv.FormatInt(w.id, 10)
+		}
+		found, err := c.src.Lookup(ctx, texts)
+		if err != nil {
+			return err
+		}
+		for _, o := range found {
+			id, terms, err := c.x.wanted(o)
+			if err != nil {
+				id, _ = parseID(o.ID)
+				invalid[id] = true
+				continue
+			}
+			objects[id] = append([]string{}, terms...)
+		}
+	}
+	changes := wrong[:0]
+	for _, w := range wrong {
+		now, exists := objects[w.id]
+		switch {
+		case invalid[w.id], c.src.Lookup == nil && w.expected != removed:
+			continue // stays as it is
+		case exists:
+			w.record = digestOf(now)
+		default:
+			w.record = removed
+		}
+		old := w.terms
+		w.terms = append(slices.Clone(now), difference(old, now)...)
+		w.added, w.all = len(now), len(now)
+		changes = append(changes, w)
+	}
+	if err := c.x.apply(ctx, changes); err != nil {
+		return err
+	}
+	for _, w := range changes {
+		if w.err == nil {
+			c.Report.Repaired++
+		}
+	}
+	return nil
+}
