@@ -164,12 +164,13 @@ func (s *search) frontier() (frontier int64) {
 	return frontier
 }
 
-// batch returns how many matches of a partition to look for at a time.
+// batch returns how many matches of a partition to look for at a time: one more than the
+// page has, to know whether it is the last one.
 func (s *search) batch() int {
 	if s.plan.phrases {
 		return s.x.sizes.page
 	}
-	return s.query.Limit
+	return s.query.Limit + 1
 }
 
 // advance evaluates a partition until there are matches enough, or something must be read.

@@ -3,10 +3,12 @@
 -- KEYS[1]  dir of the term; [2] its seg
 -- ARGV[1]  the id
 --
--- Reply    {where the segment begins, the segment}, or {} if there is none
+-- Reply    {where the segment begins, the segment}, or {} if there is none. A segment that is
+--          lost, or that begins elsewhere than its name says, is empty
 
-local base = redis.call('ZREVRANGEBYSCORE', KEYS[1], ARGV[1], '-inf', 'LIMIT', 0, 1)[1]
+local found = redis.call('ZREVRANGEBYSCORE', KEYS[1], ARGV[1], '-inf', 'WITHSCORES', 'LIMIT', 0, 1)
+local base, score = found[1], found[2]
 if not base then
 	return {}
 end
-return {base, redis.call('HGET', KEYS[2], base) or ''}
+return {base, tonumber(base) == tonumber(score) and redis.call('HGET', KEYS[2], base) or ''}

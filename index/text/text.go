@@ -92,9 +92,9 @@ func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 }
 
 // Open returns the index at a key as it was declared, index.ErrNotFound if the key has
-// no index, or index.ErrDeclared if it has an index of another type. One round trip. text
-// is Options.Text and may be nil.
-func Open(ctx context.Context, client rueidis.Client, key string, text func(context.Context, []int64) (map[int64]string, error)) (*Index, error) {
+// no index, or index.ErrDeclared if it has an index of another type. One round trip. It
+// has no Options.Text: for phrases, add it to Options and call New.
+func Open(ctx context.Context, client rueidis.Client, key string) (*Index, error) {
 	d, err := partition.Read(ctx, client, key)
 	if err != nil {
 		return nil, fmt.Errorf("text: %w", err)
@@ -102,7 +102,7 @@ func Open(ctx context.Context, client rueidis.Client, key string, text func(cont
 	if d.Kind != kind {
 		return nil, fmt.Errorf("text: %w: %q is %s", index.ErrDeclared, key, d)
 	}
-	return New(client, key, Options{Partitions: d.Partitions, Language: d.Text, Text: text})
+	return New(client, key, Options{Partitions: d.Partitions, Language: d.Text})
 }
 
 // Key returns the key of the index.

@@ -16,8 +16,8 @@ import (
 
 // isType reports whether a command failed because a key has another type.
 func isType(err error) bool {
-	e, ok := rueidis.IsRedisErr(err)
-	return ok && strings.Contains(e.Error(), "WRONGTYPE")
+	var e *rueidis.RedisError
+	return errors.As(err, &e) && strings.Contains(e.Error(), "WRONGTYPE")
 }
 
 // rareHashes is the number of hashes of rare terms that are read at a time.
@@ -203,7 +203,7 @@ func (c *checker) restore(ctx context.Context, part int, term string) error {
 			return c.list1(ctx, part, term)
 		}
 	}
-	return fmt.Errorf("the postings of %q change all the time: %w", term, errors.ErrUnsupported)
+	return fmt.Errorf("the postings of %q change all the time: run Repair again", term)
 }
 
 // layTerm returns the postings of a term with some ids, as arguments of restore.lua.
@@ -231,7 +231,11 @@ func (c *checker) readable(ctx context.Context, n names, term string) (rare, tex
 	client := c.x.set.Client
 	r := client.DoMulti(ctx, client.B().Hget().Key(n.rare(term)).Field(term).Build(), client.B().Get().Key(n.tail(term)).Build())
 	for i, to := range []*string{&rare, &text} {
-		if *to, err = r[i].ToString(); err != nil && !rueidis.IsRedisNil(err) && !isType(err) {
+		text, err := r[i].ToString()
+		switch {
+		case err == nil:
+			*to = text
+		case !rueidis.IsRedisNil(err) && !isType(err):
 			return "", "", nil, err
 		}
 	}

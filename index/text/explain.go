@@ -1,0 +1,41 @@
+package text
+
+import (
+	"context"
+	"strings"
+)
+
+// Explanation is what a search reads.
+type Explanation struct {
+	Result
+	Terms      []TermCount // of the query, in its order; prefixes are completed
+	RoundTrips int         // without those for completions and for the counts of Terms
+	Segments   int         // that were read
+	Candidates int         // documents that have the words
+	Texts      int         // calls of Options.Text, to find phrases in them
+}
+
+// TermCount is a term of a query, and how many documents have it.
+type TermCount struct {
+	Term      string // a word or pair of characters, or an exact term
+	Exact     bool
+	Documents int64
+}
+
+// Explain runs a query as Search does, and reports what it reads.
+func (x *Index) Explain(ctx context.Context, q Query) (*Explanation, error) {
+	s, err := x.search(ctx, q)
+	if err != nil {
+		return nil, x.fail(ctx, err)
+	}
+	counts, err := x.counts(ctx, s.plan.terms)
+	if err != nil {
+		return nil, x.fail(ctx, err)
+	}
+	e := &Explanation{Result: s.result, RoundTrips: s.work.trips, Segments: s.work.segments, Candidates: s.work.candidates, Texts: s.work.texts}
+	for i, term := range s.plan.terms {
+		name, exact := strings.CutPrefix(term, exactMark)
+		e.Terms = append(e.Terms, TermCount{name, exact, counts[i]})
+	}
+	return e, nil
+}

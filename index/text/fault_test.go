@@ -1,0 +1,527 @@
+package text
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/redis/rueidis"
+	"pgregory.net/rapid"
+
+	"retwis/index"
+	engine "retwis/internal/maintain"
+	"retwis/internal/redistest"
+	"retwis/maintain"
+)
+
+// filled returns an index of some documents, with rare terms, tails, offsets and bitmaps.
+func filled(t rapid.TB, client rueidis.Client, key string, opt Options) *model {
+	t.Helper()
+	m := newModel()
+	m.x = small(open(t, client, key, opt))
+	for i := range 150 {
+		id := int64(i + 1)
+		if i%10 == 0 {
+			id = int64(i) << 30
+		}
+		if id > 0 {
+			m.documents[id] = Document{Text: fmt.Sprint("all w", i%3, " v", i%40, " u", i), Terms: []string{fmt.Sprint("from:", i%7)}}
+		}
+	}
+	if n, err := m.x.PutMany(context.Background(), m.all); err != nil || n != len(m.documents) {
+		t.Fatal(n, err)
+	}
+	return m
+}
+
+// all yields the documents.
+func (m *model) all(yield func(int64, Document) bool) {
+	for id, d := range m.documents {
+		if !yield(id, d) {
+			return
+		}
+	}
+}
+
+// queries are enough to read all postings of filled.
+func queries() (all []*Expr) {
+	for i := range 150 {
+		all = append(all, Word(fmt.Sprint("u", i)))
+	}
+	for i := range 40 {
+		all = append(all, Word(fmt.Sprint("v", i)))
+	}
+	for i := range 7 {
+		all = append(all, Exact(fmt.Sprint("from:", i)))
+	}
+	return append(all, Word("all"), Word("w0"), Word("w1"), Word("w2"))
+}
+
+// right reports whether all queries find what they should.
+func (m *model) right(t rapid.TB) bool {
+	t.Helper()
+	for _, e := range queries() {
+		q := Query{Expr: e, Limit: maxLimit}
+		r, err := m.x.Search(context.Background(), q)
+		if err != nil && !errors.Is(err, index.ErrCorrupt) {
+			t.Fatalf("%s: %v", e, err)
+		}
+		if err != nil || !slices.Equal(r.IDs, m.search(q)) {
+			return false
+		}
+	}
+	return true
+}
+
+// repaired repairs an index with the documents, and fails unless all is right then.
+func (m *model) repaired(t rapid.TB) {
+	t.Helper()
+	report, err := m.x.Repair(context.Background(), m.source(), maintain.Options{Examples: 100})
+	if err != nil || report.Repaired == 0 {
+		t.Fatalf("Repair: %v, %+v", err, report)
+	}
+	m.verify(t)
+	if !m.right(t) {
+		t.Fatalf("after Repair a query is wrong: %+v", report)
+	}
+}
+
+// Each kind of damage is found by Verify and corrected by Repair.
+func TestDamage(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	do := func(words ...string) {
+		t.Helper()
+		if err := client.Do(t.Context(), client.B().Arbitrary(words...).Build()).Error(); err != nil {
+			t.Fatal(words, err)
+		}
+	}
+	get := func(words ...string) []string {
+		t.Helper()
+		all, err := client.Do(t.Context(), client.B().Arbitrary(words...).Build()).AsStrSlice()
+		if err != nil || len(all) == 0 {
+			t.Fatal(words, all, err)
+		}
+		return all
+	}
+	for name, damage := range map[string]func(n names){
+		"a lost directory":            func(n names) { do("DEL", n.dir("all")) },
+		"a lost segment":              func(n names) { do("HDEL", n.seg("all"), get("HKEYS", n.seg("all"))[0]) },
+		"lost segments":               func(n names) { do("DEL", n.seg("all")) },
+		"a lost tail":                 func(n names) { do("DEL", n.tail("all")) },
+		"an odd tail":                 func(n names) { do("APPEND", n.tail("w0"), "abc") },
+		"a short tail":                func(n names) { do("SET", n.tail("w0"), "12345678") },
+		"an unsorted tail":            func(n names) { do("APPEND", n.tail("w1"), idBytes(1)) },
+		"an id too many":              func(n names) { do("APPEND", n.tail("w1"), idBytes(MaxID)) },
+		"a tail of another type":      func(n names) { do("DEL", n.tail("all")); do("LPUSH", n.tail("all"), "x") },
+		"segments of a wrong type":    func(n names) { do("DEL", n.seg("all")); do("SET", n.seg("all"), "x") },
+		"a directory of a wrong type": func(n names) { do("DEL", n.dir("all")); do("SET", n.dir("all"), "x") },
+		"rare terms of a wrong type":  func(n names) { do("DEL", n.rare("u3")); do("SET", n.rare("u3"), "x") },
+		"lost rare terms":             func(n names) { do("DEL", n.rare("u3")) },
+		"an odd rare term":            func(n names) { do("HSET", n.rare("u3"), "u3", "abc") },
+		"a rare term with a tail":     func(n names) { do("HSET", n.rare("all"), "all", idBytes(2)) },
+		"a rare term elsewhere":       func(n names) { do("HSET", n.rareOf((n.bucket("u3")+1)%n.rares), "u3", idBytes(2)) },
+		"another document's term":     func(n names) { do("HSET", n.rare("other"), "other", idBytes(2)) },
+		"a lost record":               func(n names) { key, field := n.ids(2); do("HDEL", key, field) },
+		"lost records":                func(n names) { key, _ := n.ids(2); do("DEL", key) },
+		"a damaged record":            func(n names) { key, field := n.ids(2); do("HSET", key, field, "abc") },
+		"records of a wrong type":     func(n names) { key, _ := n.ids(2); do("DEL", key); do("SET", key, "x") },
+		"a record of nothing":         func(n names) { key, _ := n.ids(2); do("HSET", key, "999", removed) },
+		"an overlapping segment": func(n names) {
+			do("ZADD", n.dir("all"), "5", "5")
+			do("HSET", n.seg("all"), "5", encode([]int64{7, 900}, 5, 100)[0].data)
+		},
+		"a segment that is too large": func(n names) { do("HSET", n.seg("all"), "0", "b"+idBytes(0)+strings.Repeat("\x01", 50)) },
+		"a damaged segment":           func(n names) { do("HSET", n.seg("all"), "0", "x") },
+		"a wrong position":            func(n names) { do("ZADD", n.dir("all"), "3", "0") },
+		"a lost list of words":        func(n names) { do("DEL", n.list) },
+		"a list of a wrong type":      func(n names) { do("DEL", n.list); do("SET", n.list, "x") },
+		"a word that is not there":    func(n names) { do("ZADD", n.list, "0", "1nothing") },
+		"a strange key":               func(n names) { do("SET", n.prefix+"rare:x", "x") },
+	} {
+		m := filled(t, client, "{"+name+"}", Options{})
+		damage(m.x.keys[0].of("0", false))
+		report, err := m.x.Verify(t.Context(), m.source(), maintain.Options{})
+		if err != nil || report.Problems() == 0 {
+			t.Errorf("%s: %v, %+v", name, err, report)
+			continue
+		}
+		m.right(t) // neither panics nor hangs
+		if err := m.x.Put(t.Context(), 77_777, Document{Text: "all w0 w1 v3 u3"}); err == nil {
+			m.documents[77_777] = Document{Text: "all w0 w1 v3 u3"}
+		} else if !errors.Is(err, index.ErrCorrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+		m.repaired(t)
+	}
+}
+
+// Random damage: what Verify finds right is right, and Repair makes all of it right.
+func TestRandomDamage(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	ctx, n := context.Background(), 0
+	rapid.Check(t, func(t *rapid.T) {
+		n++
+		m := filled(t, client, fmt.Sprint("{random", n, "}"), Options{Partitions: rapid.SampledFrom([]int{1, 2}).Draw(t, "partitions")})
+		for range rapid.IntRange(1, 4).Draw(t, "damages") {
+			damageKey(t, client, m.x)
+		}
+		report, err := m.x.Verify(ctx, m.source(), maintain.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		right := m.right(t)
+		if report.Problems() == 0 && !right {
+			t.Fatal("a query is wrong, and Verify finds nothing")
+		}
+		if report.Problems() > 0 {
+			m.repaired(t)
+		}
+	})
+}
+
+// damageKey changes a random key.
+func damageKey(t *rapid.T, client rueidis.Client, x *Index) {
+	ctx := context.Background()
+	do := func(words ...string) string {
+		text, _ := client.Do(ctx, client.B().Arbitrary(words...).Build()).ToString()
+		return text
+	}
+	part := rapid.IntRange(0, len(x.keys)-1).Draw(t, "part")
+	pattern := x.keys[part].Index + rapid.SampledFrom([]string{".0.rare*", ".0.tail*", ".0.dir*", ".0.seg*", ".0.ids*"}).Draw(t, "keys")
+	keys, err := client.Do(ctx, client.B().Keys().Pattern(pattern).Build()).AsStrSlice()
+	if err != nil || len(keys) == 0 {
+		return
+	}
+	slices.Sort(keys)
+	key := rapid.SampledFrom(keys).Draw(t, "key")
+	bytes := string(rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "bytes"))
+	switch kind := do("TYPE", key); {
+	case rapid.IntRange(0, 4).Draw(t, "all") == 0:
+		do("DEL", key)
+	case rapid.IntRange(0, 6).Draw(t, "type") == 0:
+		do("DEL", key)
+		do(rapid.SampledFrom([]string{"SET", "LPUSH", "SADD"}).Draw(t, "with"), key, bytes)
+	case kind == "string":
+		text := do("GET", key)
+		at := rapid.IntRange(0, len(text)-1).Draw(t, "at")
+		do("SETRANGE", key, strconv.Itoa(at), bytes)
+	case kind == "hash":
+		field := do("HRANDFIELD", key)
+		value := do("HGET", key, field)
+		at := rapid.IntRange(0, len(value)).Draw(t, "at")
+		value = rapid.SampledFrom([]string{value[:at], value[:at] + bytes, bytes, value + value}).Draw(t, "value")
+		do("HSET", key, rapid.SampledFrom([]string{field, "0", "5"}).Draw(t, "field"), value)
+	case kind == "zset":
+		member := rapid.SampledFrom([]string{do("ZRANDMEMBER", key), bytes, "7"}).Draw(t, "member")
+		do("ZADD", key, strconv.Itoa(rapid.IntRange(-1, 200).Draw(t, "score")), member)
+	}
+}
+
+// Eight writers put documents out of order, edit and remove them, while tails are sealed.
+func TestWriters(t *testing.T) {
+	t.Parallel()
+	db := redistest.DB(t)
+	for _, partitions := range []int{1, 3} {
+		m := newModel()
+		m.x = small(open(t, db.Client(t), fmt.Sprint("{writers", partitions, "}"), Options{Partitions: partitions}))
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		for w := range 8 {
+			x := small(open(t, db.Client(t), m.x.Key(), m.x.Options()))
+			wg.Go(func() {
+				r := rand.New(rand.NewPCG(uint64(w), 1))
+				for i := range 60 {
+					id := int64(r.Perm(400)[0]*8+w) + 1
+					mu.Lock()
+					before, exists := m.documents[id]
+					gone := m.gone[id]
+					mu.Unlock()
+					after := Document{Text: fmt.Sprint("all w", r.IntN(3), " v", i%40, " u", id%150), Terms: []string{fmt.Sprint("from:", w%7)}}
+					var err error
+					switch {
+					case gone:
+						continue
+					case !exists:
+						err = x.Put(t.Context(), id, after)
+					case r.IntN(3) == 0:
+						err = x.Remove(t.Context(), id, before)
+						gone = true
+					default:
+						err = x.Replace(t.Context(), id, before, after)
+					}
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					mu.Lock()
+					if m.documents[id] = after; gone {
+						delete(m.documents, id)
+						m.gone[id] = true
+					}
+					mu.Unlock()
+				}
+			})
+		}
+		wg.Wait()
+		m.verify(t)
+		if !m.right(t) {
+			t.Error("a query is wrong")
+		}
+	}
+}
+
+// Twenty writers replace one document: each text follows the one that it replaces, and no
+// word of another one is left.
+func TestOneDocument(t *testing.T) {
+	t.Parallel()
+	db := redistest.DB(t)
+	m := newModel()
+	m.x = small(open(t, db.Client(t), "{one}", Options{}))
+	var current atomic.Pointer[Document]
+	current.Store(&Document{Text: "first"})
+	if err := m.x.Put(t.Context(), 1, *current.Load()); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	var conflicts, replaced atomic.Int64
+	for w := range 20 {
+		wg.Go(func() {
+			for i := range 20 {
+				before, after := current.Load(), &Document{Text: fmt.Sprint("all u", w, " v", i)}
+				switch err := m.x.Replace(t.Context(), 1, *before, *after); {
+				case err == nil:
+					replaced.Add(1)
+					current.Store(after)
+				case errors.Is(err, ErrConflict):
+					conflicts.Add(1)
+				default:
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	m.documents[1] = *current.Load()
+	m.verify(t)
+	if !m.right(t) || replaced.Load() == 0 || conflicts.Load() == 0 {
+		t.Errorf("%d replaced, %d conflicts", replaced.Load(), conflicts.Load())
+	}
+}
+
+// dying is a client of a process that is killed after some commands.
+type dying struct {
+	rueidis.Client
+	left *atomic.Int64
+}
+
+func (d dying) context(ctx context.Context) context.Context {
+	if d.left.Add(-1) >= 0 {
+		return ctx
+	}
+	dead, cancel := context.WithCancel(ctx)
+	cancel()
+	return dead
+}
+
+func (d dying) Do(ctx context.Context, c rueidis.Completed) rueidis.RedisResult {
+	return d.Client.Do(d.context(ctx), c)
+}
+
+func (d dying) DoMulti(ctx context.Context, c ...rueidis.Completed) []rueidis.RedisResult {
+	return d.Client.DoMulti(d.context(ctx), c...)
+}
+
+// A process that is killed after any of its commands leaves an index that a repetition of
+// its work makes right.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	for n := range 40 {
+		m := newModel()
+		var left atomic.Int64
+		left.Store(int64(n))
+		work := func(x *Index) (err error) {
+			for i := range 12 {
+				err = errors.Join(err, x.Put(t.Context(), int64(i+1), Document{Text: fmt.Sprint("all w", i%2)}))
+			}
+			err = errors.Join(err, x.Replace(t.Context(), 3, Document{Text: "all w0"}, Document{Text: "all v1 u7"}))
+			return errors.Join(err, x.Remove(t.Context(), 4, Document{Text: "all w1"}))
+		}
+		key := fmt.Sprint("{killed", n, "}")
+		if err := work(small(open(t, dying{client, &left}, key, Options{Partitions: 1 + n%2}))); (err == nil) != (left.Load() >= 0) {
+			t.Fatal(n, err)
+		}
+		m.x = small(open(t, client, key, Options{Partitions: 1 + n%2}))
+		if err := work(m.x); err != nil && !errors.Is(err, ErrConflict) {
+			t.Fatal(n, err)
+		}
+		for i := range 12 {
+			m.documents[int64(i+1)] = Document{Text: fmt.Sprint("all w", i%2)}
+		}
+		m.documents[3] = Document{Text: "all v1 u7"}
+		delete(m.documents, 4)
+		m.verify(t)
+		if !m.right(t) {
+			t.Errorf("killed after %d commands, a query is wrong", n)
+		}
+	}
+}
+
+// A rebuild makes a damaged index right while writers change it, and leaves no old keys.
+func TestRebuild(t *testing.T) {
+	t.Parallel()
+	db := redistest.DB(t)
+	client := db.Client(t)
+	m := filled(t, client, "{rebuilt}", Options{Partitions: 2})
+	for id, d := range m.documents {
+		if id%5 == 0 {
+			if err := m.x.Remove(t.Context(), id, d); err != nil {
+				t.Fatal(err)
+			}
+			delete(m.documents, id)
+			m.gone[id] = true
+		}
+	}
+	n := m.x.keys[0].of("0", false)
+	if err := client.Do(t.Context(), client.B().Del().Key(n.tail("all"), n.tail("w0"), n.list).Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	writer := small(open(t, db.Client(t), "{rebuilt}", Options{Partitions: 2}))
+	src := m.source()
+	added := map[int64]Document{}
+	write := func(i int) {
+		id, d := int64(5000-i), Document{Text: fmt.Sprint("all w", i%3), Terms: []string{"from:1"}}
+		if err := writer.Put(t.Context(), id, d); err != nil {
+			t.Error(err)
+		}
+		if i%3 == 0 {
+			if err := writer.Replace(t.Context(), id, d, Document{Text: "all v1"}); err != nil {
+				t.Error(err)
+			}
+			d = Document{Text: "all v1"}
+		}
+		if i%7 == 0 {
+			if err := writer.Remove(t.Context(), id, d); err != nil {
+				t.Error(err)
+			}
+			return
+		}
+		added[id] = d
+	}
+	all := *src
+	all.All = func(ctx context.Context) iter.Seq2[index.Object[Document], error] {
+		return func(yield func(index.Object[Document], error) bool) {
+			i := 0
+			for o, err := range src.All(ctx) {
+				write(i) // the writers are in the middle of it
+				if i++; !yield(o, err) {
+					return
+				}
+			}
+			write(i)
+		}
+	}
+	report, err := m.x.Rebuild(t.Context(), all, maintain.Options{})
+	if err != nil || report.Checked != int64(len(m.documents)) {
+		t.Fatalf("%v: %+v", err, report)
+	}
+	for id, d := range added {
+		m.documents[id] = d
+	}
+	m.verify(t)
+	if !m.right(t) {
+		t.Error("a query is wrong")
+	}
+	for id := range m.gone {
+		if err := writer.Put(t.Context(), id, Document{Text: "all"}); !errors.Is(err, ErrRemoved) {
+			t.Errorf("a late Put of %d: %v", id, err)
+		}
+	}
+	if old, err := client.Do(t.Context(), client.B().Keys().Pattern("*rebuilt*.0.*:*").Build()).AsStrSlice(); err != nil || len(old) > 0 {
+		t.Errorf("old keys: %v, %q", err, old)
+	}
+}
+
+// A rebuild that fails changes nothing; one that was killed leaves keys that Repair removes.
+func TestFailedRebuild(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	m := filled(t, client, "{failed}", Options{Partitions: 2})
+	broken := errors.New("broken")
+	src := m.source()
+	failing := index.Source[Document]{All: func(ctx context.Context) iter.Seq2[index.Object[Document], error] {
+		return func(yield func(index.Object[Document], error) bool) {
+			i := 0
+			for o := range src.All(ctx) {
+				if i++; i == 100 {
+					yield(o, broken)
+					return
+				}
+				if !yield(o, nil) {
+					return
+				}
+			}
+		}
+	}}
+	if _, err := m.x.Rebuild(t.Context(), failing, maintain.Options{}); !errors.Is(err, broken) {
+		t.Fatal(err)
+	}
+	m.verify(t)
+	if !m.right(t) {
+		t.Error("a query is wrong")
+	}
+	keys := func() int {
+		all, err := client.Do(t.Context(), client.B().Keys().Pattern("*failed*").Build()).AsStrSlice()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	before := keys()
+	// A killed one: its lease ends, and so do the writes to its generation.
+	run := "killed"
+	if err := m.x.tracker().Begin(t.Context(), run); err != nil {
+		t.Fatal(err)
+	}
+	r := &rebuild{x: m.x, run: engine.Start(maintain.Options{}), src: *src, now: make([]generations, len(m.x.keys))}
+	for i := range m.x.keys {
+		reply, err := r.script(t.Context(), m.x.scripts.next, i, run).AsStrSlice()
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.x.state[i].Store(&generations{now: reply[0], next: reply[1]})
+	}
+	if err := r.fill(t.Context(), run); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.x.Put(t.Context(), 4242, Document{Text: "all"}); err != nil {
+		t.Fatal(err)
+	}
+	m.documents[4242] = Document{Text: "all"}
+	for i := range m.x.keys {
+		if err := client.Do(t.Context(), client.B().Hset().Key(m.x.keys[i].Meta).FieldValue().FieldValue("until", "1").Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.fill(t.Context(), run); !errors.Is(engine.Replaced(err), maintain.ErrReplaced) {
+		t.Errorf("a fill after the lease: %v", err)
+	}
+	if err := m.x.Put(t.Context(), 4243, Document{Text: "all"}); err != nil {
+		t.Fatal(err)
+	}
+	m.documents[4243] = Document{Text: "all"}
+	m.repaired(t)
+	if after := keys(); after > before+4 {
+		t.Errorf("%d keys, and %d before", after, before)
+	}
+}

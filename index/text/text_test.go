@@ -1,0 +1,331 @@
+package text
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"retwis/index"
+	slots "retwis/internal/redis/keys"
+	"retwis/internal/redistest"
+	"retwis/maintain"
+)
+
+func TestOptions(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	if _, err := Open(t.Context(), client, "posts"); !errors.Is(err, index.ErrNotFound) {
+		t.Error(err)
+	}
+	for want, opt := range map[string]Options{"Options.Language": {Language: "klingon"}, "partitions": {Partitions: 5000}} {
+		if _, err := New(client, "posts", opt); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v", opt, err)
+		}
+	}
+	x := open(t, client, "posts", Options{Language: "english", Partitions: 2})
+	if err := x.Put(t.Context(), 1, Document{Text: "running dogs"}); err != nil {
+		t.Fatal(err)
+	}
+	opened, err := Open(t.Context(), client, "posts")
+	if err != nil || opened.Options().Language != "english" || opened.Options().Partitions != 2 || opened.Key() != "posts" {
+		t.Fatal(err, opened.Options())
+	}
+	if ids := searchAll(t, opened, Query{Expr: Word("Dog's")}); !slices.Equal(ids, []int64{1}) {
+		t.Error(ids)
+	}
+	other := open(t, client, "posts", Options{})
+	if err := other.Put(t.Context(), 2, Document{}); !errors.Is(err, index.ErrDeclared) {
+		t.Error(err)
+	}
+	if _, err := other.Search(t.Context(), Query{Expr: Word("a")}); !errors.Is(err, index.ErrDeclared) {
+		t.Error(err)
+	}
+	if err := client.Do(t.Context(), client.B().Zadd().Key("foreign").ScoreMember().ScoreMember(1, "x").Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	if err := open(t, client, "foreign", Options{}).Put(t.Context(), 1, Document{}); !errors.Is(err, index.ErrForeign) {
+		t.Error(err)
+	}
+	if !slices.Contains(Languages(), "english") {
+		t.Error(Languages())
+	}
+}
+
+func TestInvalidDocuments(t *testing.T) {
+	t.Parallel()
+	x := open(t, redistest.DB(t).Client(t), "posts", Options{})
+	for name, put := range map[string]struct {
+		id int64
+		d  Document
+	}{
+		"id 0":          {0, Document{}},
+		"id above 2^53": {MaxID + 1, Document{}},
+		"long":          {1, Document{Text: strings.Repeat("a", maxText+1)}},
+		"not UTF-8":     {1, Document{Text: "\xff"}},
+		"empty term":    {1, Document{Terms: []string{""}}},
+		"blank":         {1, Document{Terms: []string{"a b"}}},
+		"long term":     {1, Document{Terms: []string{strings.Repeat("a", 65)}}},
+	} {
+		if err := x.Put(t.Context(), put.id, put.d); !errors.Is(err, index.ErrValue) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, q := range []Query{{}, {Expr: Not(Word("a"))}, {Expr: Word("a"), Limit: 1001}, {Expr: Word("a"), Before: -1}, {Expr: Word("&")}, {Without: []string{"a"}}, {With: []string{"a b"}}, {Expr: Phrase("a b")}, {Expr: Word(strings.Repeat("東", 200) + strings.Repeat("京都大", 50))}} {
+		if _, err := x.Search(t.Context(), q); !errors.Is(err, index.ErrValue) && q.Expr.String() == "" {
+			t.Errorf("%+v: %v", q, err)
+		}
+	}
+	var long strings.Builder
+	for i := range 200 {
+		long.WriteRune(rune(0x4e00 + i))
+	}
+	if _, err := x.Search(t.Context(), Query{Expr: Word(long.String())}); !errors.Is(err, index.ErrValue) || !strings.Contains(err.Error(), "128") {
+		t.Error(err)
+	}
+}
+
+// The largest document, and one without words.
+func TestExtremeDocuments(t *testing.T) {
+	t.Parallel()
+	m := newModel()
+	m.x = open(t, redistest.DB(t).Client(t), "posts", Options{})
+	var large strings.Builder
+	for i := 0; large.Len() < maxText-10; i++ {
+		fmt.Fprintf(&large, "%x ", i)
+	}
+	m.documents = map[int64]Document{1: {Text: large.String()}, 2: {}, MaxID: {Text: "10 20"}, 3: {Text: strings.Repeat("x", 1000)}}
+	for id, d := range m.documents {
+		if err := errors.Join(m.x.Put(t.Context(), id, d), m.x.Put(t.Context(), id, d)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.verify(t)
+	for _, e := range []*Expr{Word("10"), Word(strings.Repeat("x", 2000)), And(Word("10"), Word("20"))} {
+		if got, want := searchAll(t, m.x, Query{Expr: e}), m.search(Query{Expr: e}); len(want) == 0 || !slices.Equal(got, want) {
+			t.Errorf("%v, expected %v", got, want)
+		}
+	}
+	for id, d := range m.documents {
+		if err := m.x.Remove(t.Context(), id, d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.documents = nil
+	m.verify(t)
+	left, err := m.x.set.Client.Do(t.Context(), m.x.set.Client.B().Keys().Pattern("posts*").Build()).AsStrSlice()
+	if err != nil || len(left) != 3 { // the declaration, and the marks of the ids
+		t.Errorf("%v: %q", err, left)
+	}
+}
+
+func TestComplete(t *testing.T) {
+	t.Parallel()
+	x := open(t, redistest.DB(t).Client(t), "{posts}", Options{Partitions: 2})
+	x.sizes.listed = 3
+	id := int64(0)
+	put := func(word string, times int) {
+		t.Helper()
+		for range times {
+			id++
+			if err := x.Put(t.Context(), id, Document{Text: word}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	put("rare", 3)
+	put("rapid", 200)
+	put("raven", 900)
+	put("ray", 90)
+	put("rash", 10) // is not listed: the list has its 3 words
+	for i := range 30 {
+		put(fmt.Sprint("other", i), 1)
+	}
+	for _, c := range []struct {
+		prefix string
+		n      int
+		want   string
+	}{
+		{"ra", 8, "raven 900, rapid 200, ray 90, rare 3"},
+		{"RÁ", 2, "raven 900, rapid 200"},
+		{"rav", 8, "raven 900"},
+		{"x", 8, ""},
+	} {
+		all, err := x.Complete(t.Context(), c.prefix, c.n)
+		var got []string
+		for _, one := range all {
+			got = append(got, fmt.Sprint(one.Word, " ", one.Documents))
+		}
+		if err != nil || strings.Join(got, ", ") != c.want {
+			t.Errorf("%s: %v, expected %s: %v", c.prefix, got, c.want, err)
+		}
+	}
+	for _, prefix := range []string{"", "&", "a b"} {
+		if _, err := x.Complete(t.Context(), prefix, 8); !errors.Is(err, index.ErrValue) {
+			t.Errorf("%q: %v", prefix, err)
+		}
+	}
+	e, err := x.Explain(t.Context(), Query{Expr: Prefix("rav"), With: nil})
+	if err != nil || len(e.IDs) != 20 || len(e.Terms) != 2 || e.Terms[1] != (TermCount{"raven", false, 900}) || e.RoundTrips != 1 || e.Candidates < 20 {
+		t.Errorf("%v: %+v", err, e)
+	}
+}
+
+// The work of a search is bounded: a phrase that is nowhere is looked for page by page.
+func TestBoundedWork(t *testing.T) {
+	t.Parallel()
+	m := newModel()
+	calls := 0
+	x := small(open(t, redistest.DB(t).Client(t), "posts", Options{Text: func(ctx context.Context, ids []int64) (map[int64]string, error) {
+		calls++
+		return m.text(ctx, ids)
+	}}))
+	x.sizes.work = 5
+	m.x = x
+	for i := range 60 {
+		m.documents[int64(i+1)] = Document{Text: "b a"}
+	}
+	m.documents[1] = Document{Text: "a b"}
+	if _, err := x.PutMany(t.Context(), m.all); err != nil {
+		t.Fatal(err)
+	}
+	q := Query{Expr: Phrase("a b")}
+	pages := 0
+	for {
+		calls = 0
+		r, err := x.Search(t.Context(), q)
+		if err != nil || calls > 6 {
+			t.Fatal(calls, err)
+		}
+		if pages++; r.Next == 0 {
+			if !slices.Equal(r.IDs, []int64{1}) {
+				t.Error(r)
+			}
+			break
+		}
+		q.Before = r.Next
+	}
+	if pages < 3 {
+		t.Errorf("%d pages", pages)
+	}
+	broken := errors.New("broken")
+	x.opt.Text = func(context.Context, []int64) (map[int64]string, error) { return nil, broken }
+	if _, err := x.Search(t.Context(), Query{Expr: Phrase("a b")}); !errors.Is(err, broken) {
+		t.Error(err)
+	}
+}
+
+// PutMany passes over removed documents and stops at a conflict.
+func TestPutMany(t *testing.T) {
+	t.Parallel()
+	x := open(t, redistest.DB(t).Client(t), "posts", Options{})
+	if err := errors.Join(x.Put(t.Context(), 1, Document{Text: "a"}), x.Remove(t.Context(), 1, Document{Text: "a"}), x.Remove(t.Context(), 2, Document{Text: "b"})); err != nil {
+		t.Fatal(err)
+	}
+	documents := func(yield func(int64, Document) bool) {
+		for id := range int64(100) {
+			if !yield(id+1, Document{Text: "c"}) {
+				return
+			}
+		}
+	}
+	if n, err := x.PutMany(t.Context(), documents); err != nil || n != 98 {
+		t.Error(n, err)
+	}
+	if n, err := x.PutMany(t.Context(), documents); err != nil || n != 0 {
+		t.Error(n, err)
+	}
+	if err := x.Replace(t.Context(), 50, Document{Text: "c"}, Document{Text: "d"}); err != nil {
+		t.Error(err)
+	}
+	if _, err := x.PutMany(t.Context(), documents); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "document 50") {
+		t.Error(err)
+	}
+}
+
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	client := redistest.Cluster(t, 3).Client(t)
+	m := filled(t, client, "posts", Options{Partitions: 5})
+	m.verify(t)
+	if !m.right(t) {
+		t.Error("a query is wrong")
+	}
+	if _, err := m.x.Rebuild(t.Context(), *m.source(), maintain.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	m.verify(t)
+	if !m.right(t) {
+		t.Error("a query is wrong after a rebuild")
+	}
+	if _, err := New(client, "untagged", Options{}); err == nil {
+		t.Error("an index of one partition has no hash tag")
+	}
+}
+
+// The keys of an index move to another server one by one while documents are written.
+func TestSlotMoves(t *testing.T) {
+	t.Parallel()
+	c := redistest.Cluster(t, 2)
+	m := newModel()
+	m.x = small(open(t, c.Client(t), "{moving}", Options{}))
+	begun, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for i := range 300 {
+			if i == 100 {
+				close(begun)
+			}
+			d := Document{Text: fmt.Sprint("all w", i%3, " v", i%40, " u", i%150)}
+			for {
+				err := m.x.Put(t.Context(), int64(i+1), d)
+				if err == nil {
+					break
+				}
+				var refused *rueidis.RedisError
+				if _, _, moved := strings.Cut(err.Error(), "MOVED "); !moved && (!errors.As(err, &refused) || !refused.IsTryAgain() && !refused.IsClusterDown()) {
+					t.Error(err)
+					return
+				}
+			}
+			m.documents[int64(i+1)] = d
+		}
+	}()
+	<-begun
+	slot := slots.Slot([]byte("{moving}"))
+	source, target := c.Masters[slot*2/slots.Slots], c.Masters[1-slot*2/slots.Slots]
+	a, b := source.Client(t), target.Client(t)
+	do := func(c rueidis.Client, words ...string) string {
+		s, err := c.Do(t.Context(), c.B().Arbitrary(words...).Build()).ToString()
+		if err != nil {
+			t.Error(words, err)
+		}
+		return s
+	}
+	n := strconv.Itoa(slot)
+	aID, bID := do(a, "CLUSTER", "MYID"), do(b, "CLUSTER", "MYID")
+	do(b, "CLUSTER", "SETSLOT", n, "IMPORTING", aID)
+	do(a, "CLUSTER", "SETSLOT", n, "MIGRATING", bID)
+	for {
+		some, err := a.Do(t.Context(), a.B().Arbitrary("CLUSTER", "GETKEYSINSLOT", n, "20").Build()).AsStrSlice()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(some) == 0 {
+			break
+		}
+		do(a, append([]string{"MIGRATE", "127.0.0.1", strconv.Itoa(target.Port()), "", "0", "5000", "KEYS"}, some...)...)
+	}
+	do(b, "CLUSTER", "SETSLOT", n, "NODE", bID)
+	do(a, "CLUSTER", "SETSLOT", n, "NODE", bID)
+	<-ended
+	m.verify(t)
+	if !m.right(t) {
+		t.Error("a query is wrong")
+	}
+}
