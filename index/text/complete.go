@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 
+	"retwis/index/text/internal/codec"
+
 	"github.com/redis/rueidis"
 
 	"retwis/internal/ordered"
@@ -32,7 +34,7 @@ const (
 // magnitude, each 8 times the last: if more than 128 words of one begin with the prefix,
 // it takes the first of them in alphabetic order. Two round trips.
 func (x *Index) Complete(ctx context.Context, prefix string, n int) ([]Completion, error) {
-	atoms := x.plain.Atoms(prefix)
+	atoms := x.store.plain.Atoms(prefix)
 	var err error
 	switch {
 	case len(atoms) == 0:
@@ -42,21 +44,21 @@ func (x *Index) Complete(ctx context.Context, prefix string, n int) ([]Completio
 	case n < 1 || n > countedWords:
 		err = invalid("%d completions: from 1 to %d are allowed", n, countedWords)
 	default:
-		err = x.set.Check(ctx)
+		err = x.store.set.Check(ctx)
 	}
 	if err != nil {
-		return nil, x.fail(ctx, err)
+		return nil, x.store.fail(ctx, err)
 	}
 	word := ""
 	for _, a := range atoms {
 		word += a.Text
 	}
-	best, err := x.complete(ctx, word, n)
-	return best, x.fail(ctx, err)
+	best, err := reader{x.store}.complete(ctx, word, n)
+	return best, x.store.fail(ctx, err)
 }
 
 // complete is Complete for a prefix in the form of the index.
-func (x *Index) complete(ctx context.Context, prefix string, n int) ([]Completion, error) {
+func (x reader) complete(ctx context.Context, prefix string, n int) ([]Completion, error) {
 	likely, err := x.listed(ctx, prefix, n)
 	if err != nil || len(likely) == 0 {
 		return nil, err
@@ -77,7 +79,7 @@ func (x *Index) complete(ctx context.Context, prefix string, n int) ([]Completio
 }
 
 // listed returns the words that may be among the n best of a prefix, by their magnitudes.
-func (x *Index) listed(ctx context.Context, prefix string, n int) ([]string, error) {
+func (x reader) listed(ctx context.Context, prefix string, n int) ([]string, error) {
 	var commands rueidis.Commands
 	for level := range levels {
 		from := strconv.Itoa(level) + prefix
@@ -114,7 +116,7 @@ func (x *Index) listed(ctx context.Context, prefix string, n int) ([]string, err
 }
 
 // counts returns how many documents have each of some terms.
-func (x *Index) counts(ctx context.Context, terms []string) ([]int64, error) {
+func (x reader) counts(ctx context.Context, terms []string) ([]int64, error) {
 	var commands rueidis.Commands
 	b := x.set.Client.B
 	for i, k := range x.keys {
@@ -140,8 +142,8 @@ func (x *Index) counts(ctx context.Context, terms []string) ([]int64, error) {
 			return nil, err
 		}
 		n := rare / 8
-		if len(sealed) == 8 && length >= tailHeader {
-			n += int64(number(sealed)) + (length-tailHeader)/8
+		if len(sealed) == 8 && length >= codec.TailHeader {
+			n += int64(codec.Number(sealed)) + (length-codec.TailHeader)/8
 		}
 		counts[i/3%len(terms)] += n
 	}

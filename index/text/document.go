@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"retwis/index/text/internal/codec"
 	"retwis/index/text/internal/words"
 )
 
@@ -25,7 +26,7 @@ const (
 	maxText = 100 << 10 // bytes
 	maxTerm = words.MaxWord
 	// MaxID is the largest id of a document: all integers up to it are exact in Lua.
-	MaxID = 1<<53 - 1
+	MaxID = codec.MaxID
 )
 
 // exactMark begins an exact term in Redis. No word has it.
@@ -59,7 +60,7 @@ func parseID(text string) (int64, error) {
 }
 
 // terms returns the terms of a document, sorted.
-func (x *Index) terms(d Document) ([]string, error) {
+func (x *store) terms(d Document) ([]string, error) {
 	switch {
 	case len(d.Text) > maxText:
 		return nil, invalid("the text has %d bytes: at most %d are allowed", len(d.Text), maxText)

@@ -24,13 +24,14 @@ type TermCount struct {
 
 // Explain runs a query as Search does, and reports what it reads.
 func (x *Index) Explain(ctx context.Context, q Query) (*Explanation, error) {
-	s, err := x.search(ctx, q)
+	r := reader{x.store}
+	s, err := r.search(ctx, q)
 	if err != nil {
-		return nil, x.fail(ctx, err)
+		return nil, r.fail(ctx, err)
 	}
-	counts, err := x.counts(ctx, s.plan.terms)
+	counts, err := r.counts(ctx, s.plan.terms)
 	if err != nil {
-		return nil, x.fail(ctx, err)
+		return nil, r.fail(ctx, err)
 	}
 	e := &Explanation{Result: s.result, RoundTrips: s.work.trips, Segments: s.work.segments, Candidates: s.work.candidates, Texts: s.work.texts}
 	for i, term := range s.plan.terms {

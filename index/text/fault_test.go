@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"retwis/index"
+	"retwis/index/text/internal/codec"
 	engine "retwis/internal/maintain"
 	"retwis/internal/redistest"
 	"retwis/maintain"
@@ -119,17 +120,17 @@ func TestDamage(t *testing.T) {
 		"a lost tail":                 func(n names) { do("DEL", n.tail("all")) },
 		"an odd tail":                 func(n names) { do("APPEND", n.tail("w0"), "abc") },
 		"a short tail":                func(n names) { do("SET", n.tail("w0"), "12345678") },
-		"an unsorted tail":            func(n names) { do("APPEND", n.tail("w1"), idBytes(1)) },
-		"an id too many":              func(n names) { do("APPEND", n.tail("w1"), idBytes(MaxID)) },
+		"an unsorted tail":            func(n names) { do("APPEND", n.tail("w1"), codec.Bytes(1)) },
+		"an id too many":              func(n names) { do("APPEND", n.tail("w1"), codec.Bytes(MaxID)) },
 		"a tail of another type":      func(n names) { do("DEL", n.tail("all")); do("LPUSH", n.tail("all"), "x") },
 		"segments of a wrong type":    func(n names) { do("DEL", n.seg("all")); do("SET", n.seg("all"), "x") },
 		"a directory of a wrong type": func(n names) { do("DEL", n.dir("all")); do("SET", n.dir("all"), "x") },
 		"rare terms of a wrong type":  func(n names) { do("DEL", n.rare("u3")); do("SET", n.rare("u3"), "x") },
 		"lost rare terms":             func(n names) { do("DEL", n.rare("u3")) },
 		"an odd rare term":            func(n names) { do("HSET", n.rare("u3"), "u3", "abc") },
-		"a rare term with a tail":     func(n names) { do("HSET", n.rare("all"), "all", idBytes(2)) },
-		"a rare term elsewhere":       func(n names) { do("HSET", n.rareOf((n.bucket("u3")+1)%n.rares), "u3", idBytes(2)) },
-		"another document's term":     func(n names) { do("HSET", n.rare("other"), "other", idBytes(2)) },
+		"a rare term with a tail":     func(n names) { do("HSET", n.rare("all"), "all", codec.Bytes(2)) },
+		"a rare term elsewhere":       func(n names) { do("HSET", n.rareOf((n.bucket("u3")+1)%n.rares), "u3", codec.Bytes(2)) },
+		"another document's term":     func(n names) { do("HSET", n.rare("other"), "other", codec.Bytes(2)) },
 		"a lost record":               func(n names) { key, field := n.ids(2); do("HDEL", key, field) },
 		"lost records":                func(n names) { key, _ := n.ids(2); do("DEL", key) },
 		"a damaged record":            func(n names) { key, field := n.ids(2); do("HSET", key, field, "abc") },
@@ -137,9 +138,9 @@ func TestDamage(t *testing.T) {
 		"a record of nothing":         func(n names) { key, _ := n.ids(2); do("HSET", key, "999", removed) },
 		"an overlapping segment": func(n names) {
 			do("ZADD", n.dir("all"), "5", "5")
-			do("HSET", n.seg("all"), "5", encode([]int64{7, 900}, 5, 100)[0].data)
+			do("HSET", n.seg("all"), "5", codec.Encode([]int64{7, 900}, 5, 100)[0].Data)
 		},
-		"a segment that is too large": func(n names) { do("HSET", n.seg("all"), "0", "b"+idBytes(0)+strings.Repeat("\x01", 50)) },
+		"a segment that is too large": func(n names) { do("HSET", n.seg("all"), "0", "b"+codec.Bytes(0)+strings.Repeat("\x01", 50)) },
 		"a damaged segment":           func(n names) { do("HSET", n.seg("all"), "0", "x") },
 		"a wrong position":            func(n names) { do("ZADD", n.dir("all"), "3", "0") },
 		"a lost list of words":        func(n names) { do("DEL", n.list) },
@@ -148,7 +149,7 @@ func TestDamage(t *testing.T) {
 		"a strange key":               func(n names) { do("SET", n.prefix+"rare:x", "x") },
 	} {
 		m := filled(t, client, "{"+name+"}", Options{})
-		damage(m.x.keys[0].of("0", false))
+		damage(m.x.store.keys[0].of("0", false))
 		report, err := m.x.Verify(t.Context(), m.source(), maintain.Options{})
 		if err != nil || report.Problems() == 0 {
 			t.Errorf("%s: %v, %+v", name, err, report)
@@ -196,8 +197,8 @@ func damageKey(t *rapid.T, client rueidis.Client, x *Index) {
 		text, _ := client.Do(ctx, client.B().Arbitrary(words...).Build()).ToString()
 		return text
 	}
-	part := rapid.IntRange(0, len(x.keys)-1).Draw(t, "part")
-	pattern := x.keys[part].Index + rapid.SampledFrom([]string{".0.rare*", ".0.tail*", ".0.dir*", ".0.seg*", ".0.ids*"}).Draw(t, "keys")
+	part := rapid.IntRange(0, len(x.store.keys)-1).Draw(t, "part")
+	pattern := x.store.keys[part].Index + rapid.SampledFrom([]string{".0.rare*", ".0.tail*", ".0.dir*", ".0.seg*", ".0.ids*"}).Draw(t, "keys")
 	keys, err := client.Do(ctx, client.B().Keys().Pattern(pattern).Build()).AsStrSlice()
 	if err != nil || len(keys) == 0 {
 		return
@@ -392,7 +393,7 @@ func TestRebuild(t *testing.T) {
 			m.gone[id] = true
 		}
 	}
-	n := m.x.keys[0].of("0", false)
+	n := m.x.store.keys[0].of("0", false)
 	if err := client.Do(t.Context(), client.B().Del().Key(n.tail("all"), n.tail("w0"), n.list).Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
@@ -490,16 +491,16 @@ func TestFailedRebuild(t *testing.T) {
 	before := keys()
 	// A killed one: its lease ends, and so do the writes to its generation.
 	run := "killed"
-	if err := m.x.tracker().Begin(t.Context(), run); err != nil {
+	if err := m.x.store.tracker().Begin(t.Context(), run); err != nil {
 		t.Fatal(err)
 	}
-	r := &rebuild{x: m.x, run: engine.Start(maintain.Options{}), src: *src, now: make([]generations, len(m.x.keys))}
-	for i := range m.x.keys {
-		reply, err := r.script(t.Context(), m.x.scripts.next, i, run).AsStrSlice()
+	r := &rebuild{x: m.x.store, run: engine.Start(maintain.Options{}), src: *src, now: make([]generations, len(m.x.store.keys))}
+	for i := range m.x.store.keys {
+		reply, err := r.script(t.Context(), m.x.store.scripts.next, i, run).AsStrSlice()
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.x.state[i].Store(&generations{now: reply[0], next: reply[1]})
+		m.x.store.state[i].Store(&generations{now: reply[0], next: reply[1]})
 	}
 	if err := r.fill(t.Context(), run); err != nil {
 		t.Fatal(err)
@@ -508,8 +509,8 @@ func TestFailedRebuild(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.documents[4242] = Document{Text: "all"}
-	for i := range m.x.keys {
-		if err := client.Do(t.Context(), client.B().Hset().Key(m.x.keys[i].Meta).FieldValue().FieldValue("until", "1").Build()).Error(); err != nil {
+	for i := range m.x.store.keys {
+		if err := client.Do(t.Context(), client.B().Hset().Key(m.x.store.keys[i].Meta).FieldValue().FieldValue("until", "1").Build()).Error(); err != nil {
 			t.Fatal(err)
 		}
 	}

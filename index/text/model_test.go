@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"retwis/index"
+	"retwis/index/text/internal/codec"
 	"retwis/index/text/internal/words"
 	"retwis/internal/redistest"
 	"retwis/maintain"
@@ -45,7 +46,7 @@ func (m *model) text(_ context.Context, ids []int64) (map[int64]string, error) {
 func (m *model) best(prefix string, n int) []string {
 	counts := map[string]int{}
 	for _, d := range m.documents {
-		for _, term := range words.Terms(m.x.splitter.Atoms(d.Text)) {
+		for _, term := range words.Terms(m.x.store.splitter.Atoms(d.Text)) {
 			if strings.HasPrefix(term, prefix) {
 				counts[term]++
 			}
@@ -60,17 +61,17 @@ func (m *model) best(prefix string, n int) []string {
 // matches reports whether a document matches an expression. It returns a second result
 // false for an expression without words.
 func (m *model) matches(e *Expr, d Document) (match, counts bool) {
-	atoms := m.x.splitter.Atoms(d.Text)
+	atoms := m.x.store.splitter.Atoms(d.Text)
 	terms := words.Terms(atoms)
 	hasAll := func(wanted []string) bool { return len(difference(wanted, terms)) == 0 }
 	switch e.op {
 	case opExact:
 		return slices.Contains(d.Terms, e.text), true
 	case opWord, opPhrase:
-		wanted := m.x.splitter.Atoms(e.text)
-		return hasAll(words.Wanted(wanted)) && (m.x.opt.Text == nil || words.Contain(atoms, wanted)), len(wanted) > 0
+		wanted := m.x.store.splitter.Atoms(e.text)
+		return hasAll(words.Wanted(wanted)) && (m.x.store.opt.Text == nil || words.Contain(atoms, wanted)), len(wanted) > 0
 	case opPrefix:
-		wanted := m.x.plain.Atoms(e.text)
+		wanted := m.x.store.plain.Atoms(e.text)
 		if len(wanted) == 0 {
 			return false, false
 		}
@@ -122,9 +123,9 @@ func (m *model) search(q Query) []int64 {
 
 // small makes the sizes of an index small, so that few documents fill segments.
 func small(x *Index) *Index {
-	x.sizes = sizes{rare: 2, tail: 6, newest: 2, segment: segmentHeader + 12, listed: 20_000, window: 256, page: 3, work: 200}
-	for i := range x.keys {
-		x.keys[i].rares = 5
+	x.store.sizes = sizes{rare: 2, tail: 6, newest: 2, segment: codec.SegmentHeader + 12, listed: 20_000, window: 256, page: 3, work: 200}
+	for i := range x.store.keys {
+		x.store.keys[i].rares = 5
 	}
 	return x
 }
@@ -335,7 +336,7 @@ func (m *model) compare(t *rapid.T) {
 	if rapid.IntRange(0, 3).Draw(t, "with") == 0 {
 		q.With, q.Without = []string{"from:1"}, []string{"has:link"}
 	}
-	if m.x.opt.Text == nil && strings.Contains(fmt.Sprint(q.Expr), `"`) {
+	if m.x.store.opt.Text == nil && strings.Contains(fmt.Sprint(q.Expr), `"`) {
 		if _, err := m.x.Search(context.Background(), q); err == nil {
 			return // the words of a phrase may be one word
 		}

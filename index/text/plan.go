@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"retwis/index/text/internal/codec"
 	"retwis/index/text/internal/words"
 )
 
@@ -16,6 +17,9 @@ type node struct {
 	phrase []words.Atom // args are the terms that it needs
 }
 
+// reader finds documents and words.
+type reader struct{ *store }
+
 // plan is a parsed query for the terms of an index.
 type plan struct {
 	root    *node // nil: nothing matches
@@ -24,7 +28,7 @@ type plan struct {
 }
 
 // plan makes terms of the words of an expression. Prefixes are completed.
-func (x *Index) plan(ctx context.Context, e *Expr) (*plan, error) {
+func (x reader) plan(ctx context.Context, e *Expr) (*plan, error) {
 	p := &plan{}
 	var err error
 	if p.root, err = x.node(ctx, p, e); err != nil {
@@ -50,7 +54,7 @@ func (p *plan) leaf(term string) *node {
 }
 
 // node returns nil for words that have no letters.
-func (x *Index) node(ctx context.Context, p *plan, e *Expr) (*node, error) {
+func (x reader) node(ctx context.Context, p *plan, e *Expr) (*node, error) {
 	switch e.op {
 	case opExact:
 		return p.leaf(exactMark + e.text), nil
@@ -83,7 +87,7 @@ func (x *Index) node(ctx context.Context, p *plan, e *Expr) (*node, error) {
 }
 
 // sequence returns the node of a word or a phrase.
-func (x *Index) sequence(p *plan, e *Expr) (*node, error) {
+func (x reader) sequence(p *plan, e *Expr) (*node, error) {
 	atoms := x.splitter.Atoms(e.text)
 	terms := words.Wanted(atoms)
 	switch {
@@ -109,7 +113,7 @@ const completions = 8
 
 // prefix returns the node of the words that begin with a prefix. Of several words only the
 // last one is completed. Characters of a script without spaces match within words anyway.
-func (x *Index) prefix(ctx context.Context, p *plan, text string) (*node, error) {
+func (x reader) prefix(ctx context.Context, p *plan, text string) (*node, error) {
 	atoms := x.plain.Atoms(text)
 	if len(atoms) == 0 {
 		return nil, nil
@@ -196,26 +200,26 @@ func (n *node) want(in []postings, id int64) {
 
 // matches returns a window of the ids from low to high that match. Those of phrases are
 // too many, or, if certain is set, too few.
-func (n *node) matches(in []postings, low, high int64, certain bool) window {
-	w := newWindow(low, high)
+func (n *node) matches(in []postings, low, high int64, certain bool) codec.Window {
+	w := codec.NewWindow(low, high)
 	switch {
 	case n.op == opExact:
 		in[n.term].fill(w, low, high)
 	case n.op == opPhrase && certain:
 	case n.op == opOr:
 		for _, arg := range n.args {
-			w.unite(arg.matches(in, low, high, certain))
+			w.Unite(arg.matches(in, low, high, certain))
 		}
 	default:
 		w = n.args[0].matches(in, low, high, certain)
 		for _, arg := range n.args[1:] {
-			if w.empty() {
+			if w.Empty() {
 				return w
 			}
-			w.intersect(arg.matches(in, low, high, certain))
+			w.Intersect(arg.matches(in, low, high, certain))
 		}
 		for _, not := range n.nots {
-			w.subtract(not.matches(in, low, high, !certain))
+			w.Subtract(not.matches(in, low, high, !certain))
 		}
 	}
 	return w

@@ -3,12 +3,14 @@ package text
 import (
 	"cmp"
 	"slices"
+
+	"retwis/index/text/internal/codec"
 )
 
 // postings are the ids of one term in one partition, as far as a search has read them.
 type postings struct {
-	rare   list
-	tail   tail
+	rare   codec.List
+	tail   codec.Tail
 	blocks []block // that are read, by descending base
 	bases  []int64 // where further segments begin, descending: to read several at a time
 	known  bool    // bases are those of the segments below the last block
@@ -19,7 +21,7 @@ type postings struct {
 // block is a segment that is read. It has all ids from base to limit.
 type block struct {
 	base, limit int64
-	segment     segment // without payload: there is none
+	segment     codec.Segment // empty: there is none
 }
 
 // maxAhead bounds the segments of a term that are read in one round trip.
@@ -27,10 +29,10 @@ const maxAhead = 16
 
 // bound returns up to which id the ids are in segments.
 func (p *postings) bound() int64 {
-	if p.tail.sealed == 0 {
+	if p.tail.Sealed == 0 {
 		return 0
 	}
-	return p.tail.bound
+	return p.tail.Bound
 }
 
 // block returns the block that has the place of an id, or nil if it is not read.
@@ -64,7 +66,7 @@ func (p *postings) floor(id int64) int64 {
 func (p *postings) upper(most int64) int64 {
 	bound := p.bound()
 	if most > bound {
-		if id := max(p.rare.last(most), p.tail.ids.last(most)); id > bound {
+		if id := max(p.rare.Last(most), p.tail.IDs.Last(most)); id > bound {
 			return id
 		}
 		most = bound
@@ -74,7 +76,7 @@ func (p *postings) upper(most int64) int64 {
 		if b == nil {
 			return most
 		}
-		if id := b.segment.last(most); id >= b.base {
+		if id := b.segment.Last(most); id >= b.base {
 			return id
 		}
 		most = b.base - 1
@@ -86,17 +88,17 @@ func (p *postings) upper(most int64) int64 {
 func (p *postings) has(id int64) bool { return p.floor(id) <= id && p.upper(id) == id }
 
 // fill adds the ids from low to high that are read to a window.
-func (p *postings) fill(w window, low, high int64) {
+func (p *postings) fill(w codec.Window, low, high int64) {
 	bound := p.bound()
 	above := max(low, bound+1)
-	p.rare.fill(w, above, high)
-	p.tail.ids.fill(w, above, high)
+	p.rare.Fill(w, above, high)
+	p.tail.IDs.Fill(w, above, high)
 	for at := min(high, bound); at >= max(low, 1); {
 		b := p.block(at)
 		if b == nil {
 			return
 		}
-		b.segment.fill(w, max(low, b.base), at)
+		b.segment.Fill(w, max(low, b.base), at)
 		at = b.base - 1
 	}
 }

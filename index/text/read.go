@@ -8,6 +8,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/index"
+	"retwis/index/text/internal/codec"
 )
 
 // pipeline is commands of one round trip, each with what to do with its reply.
@@ -36,7 +37,7 @@ func (s *search) send(ctx context.Context, p *pipeline) error {
 }
 
 // sameGeneration compares the generation of a partition with the one that was last seen.
-func (x *Index) sameGeneration(part int) func(rueidis.RedisResult) error {
+func (x *store) sameGeneration(part int) func(rueidis.RedisResult) error {
 	seen := x.state[part].Load()
 	return func(r rueidis.RedisResult) error {
 		now, err := r.ToString()
@@ -79,7 +80,7 @@ func corrupt(what, term string) error {
 	return fmt.Errorf("%w: the %s of %q: Repair corrects it", index.ErrCorrupt, what, term)
 }
 
-func readRare(r rueidis.RedisResult, term string, to *list) error {
+func readRare(r rueidis.RedisResult, term string, to *codec.List) error {
 	text, err := r.ToString()
 	switch {
 	case rueidis.IsRedisNil(err):
@@ -87,17 +88,17 @@ func readRare(r rueidis.RedisResult, term string, to *list) error {
 	case err == nil && len(text)%8 != 0:
 		return corrupt("list", term)
 	}
-	*to = list(text)
+	*to = codec.List(text)
 	return err
 }
 
-func readTail(r rueidis.RedisResult, term string, to *tail) error {
+func readTail(r rueidis.RedisResult, term string, to *codec.Tail) error {
 	text, err := r.ToString()
 	if rueidis.IsRedisNil(err) {
 		return nil
 	}
 	if err == nil {
-		if *to, err = parseTail(text); err != nil {
+		if *to, err = codec.ParseTail(text); err != nil {
 			err = corrupt("tail", term)
 		}
 	}
@@ -163,7 +164,7 @@ func readBlock(r rueidis.RedisResult, term string, limit int64) (block, error) {
 	if b.base, err = strconv.ParseInt(reply[0], 10, 64); err != nil || b.base < 0 || b.base > limit {
 		return b, corrupt("directory", term)
 	}
-	if b.segment, err = parseSegment(reply[1]); err != nil {
+	if b.segment, err = codec.ParseSegment(reply[1]); err != nil {
 		return b, corrupt("segment "+reply[0], term)
 	}
 	return b, nil

@@ -30,32 +30,32 @@ const cleanupTimeout = 5 * time.Second
 // already. What a killed one has left is removed by Repair or by the next Rebuild. If
 // another one starts, it ends with maintain.ErrReplaced.
 func (x *Index) Rebuild(ctx context.Context, src index.Source[Document], opt maintain.Options) (maintain.Report, error) {
-	r := &rebuild{x: x, run: engine.Start(opt), src: src, now: make([]generations, len(x.keys))}
+	r := &rebuild{x: x.store, run: engine.Start(opt), src: src, now: make([]generations, len(x.store.keys))}
 	if src.All == nil {
-		return r.run.Report, x.fail(ctx, errors.New("the source has no All"))
+		return r.run.Report, x.store.fail(ctx, errors.New("the source has no All"))
 	}
-	err := x.tracker().During(ctx, r.do)
+	err := x.store.tracker().During(ctx, r.do)
 	cleaning := ctx
 	if err != nil {
 		var cancel context.CancelFunc
 		cleaning, cancel = context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 		defer cancel()
 	}
-	if _, failed := x.drop(cleaning, r.unused); err == nil {
+	if _, failed := x.store.drop(cleaning, r.unused); err == nil {
 		err = failed
 	}
 	if err == nil {
 		err = r.resolve(ctx)
 	}
-	return r.run.Report, x.fail(ctx, engine.Replaced(err))
+	return r.run.Report, x.store.fail(ctx, engine.Replaced(err))
 }
 
 // tracker has the leases of repairs and rebuilds.
-func (x *Index) tracker() *engine.Tracker { return engine.NewTracker(x.set, nil) }
+func (x *store) tracker() *engine.Tracker { return engine.NewTracker(x.set, nil) }
 
 // rebuild is a Rebuild under way.
 type rebuild struct {
-	x        *Index
+	x        *store
 	run      *engine.Run
 	src      index.Source[Document]
 	now      []generations // of each partition, from the beginning on
@@ -101,7 +101,7 @@ func (r *rebuild) fill(ctx context.Context, run string) error {
 	var failed error
 	var batch []index.Object[Document]
 	flush := func() {
-		_, failed = r.x.putMany(ctx, documents(batch, &failed), run)
+		_, failed = writer{r.x}.putMany(ctx, documents(batch, &failed), run)
 		failed = cmp.Or(failed, r.run.Step(ctx, len(batch)))
 		batch = batch[:0]
 	}
@@ -187,7 +187,7 @@ func (r *rebuild) resolve(ctx context.Context) error {
 		return nil
 	}
 	slices.Sort(r.changed)
-	c := &checker{Run: r.run, x: r.x, src: r.src, repair: r.src.Lookup != nil}
+	c := &documentCheck{run: &checker{Run: r.run, x: r.x, src: r.src, repair: r.src.Lookup != nil}}
 	for _, id := range slices.Compact(r.changed) {
 		if err := c.suspect(ctx, id, maintain.Problem{Kind: maintain.Stale, ID: strconv.FormatInt(id, 10), Found: "a concurrent write of another text"}); err != nil {
 			return err

@@ -22,7 +22,7 @@ const pageKeys = 500
 
 // storedKeys yields the keys of all generations, in pages, in one scan of the keyspace. A
 // key may come twice.
-func (x *Index) storedKeys(ctx context.Context, yield func([]storedKey) error) error {
+func (x *store) storedKeys(ctx context.Context, yield func([]storedKey) error) error {
 	for page, err := range scan.Keys(ctx, x.set.Client, scan.Pattern{Match: x.pattern(), Count: pageKeys}) {
 		if err != nil {
 			return err
@@ -41,7 +41,7 @@ func (x *Index) storedKeys(ctx context.Context, yield func([]storedKey) error) e
 }
 
 // pattern matches the keys of generations in all partitions.
-func (x *Index) pattern() string {
+func (x *store) pattern() string {
 	name := x.keys[0].Index
 	if len(x.keys) == 1 {
 		return escape(name) + ".*"
@@ -55,7 +55,7 @@ func escape(text string) string {
 }
 
 // parseKey reports whether a key is one of a generation.
-func (x *Index) parseKey(key string) (k storedKey, ok bool) {
+func (x *store) parseKey(key string) (k storedKey, ok bool) {
 	for i := range x.keys {
 		rest, found := strings.CutPrefix(key, x.keys[i].Index+".")
 		if !found {
@@ -75,7 +75,7 @@ func (x *Index) parseKey(key string) (k storedKey, ok bool) {
 }
 
 // drop removes keys of a generation that nothing uses any more, in steps.
-func (x *Index) drop(ctx context.Context, unused func(storedKey) bool) (n int64, err error) {
+func (x *store) drop(ctx context.Context, unused func(storedKey) bool) (n int64, err error) {
 	err = x.storedKeys(ctx, func(page []storedKey) error {
 		for _, k := range page {
 			if !unused(k) {

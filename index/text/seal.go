@@ -6,11 +6,13 @@ import (
 	"encoding/hex"
 	"slices"
 	"strconv"
+
+	"retwis/index/text/internal/codec"
 )
 
 // seal moves ids from a tail to segments until it is short. It can be repeated, and stops
 // where another process is faster.
-func (x *Index) seal(ctx context.Context, t termKey) error {
+func (x writer) seal(ctx context.Context, t termKey) error {
 	n := x.names(t)
 	keys := []string{n.tail(t.term), n.dir(t.term), n.seg(t.term)}
 	for range 10 {
@@ -32,31 +34,31 @@ func (x *Index) seal(ctx context.Context, t termKey) error {
 
 // sealing returns the arguments of a step for what sealing.lua has read, or nil if the tail
 // is short. What is damaged stays as it is, for Repair.
-func (x *Index) sealing(read []string) ([]string, error) {
+func (x writer) sealing(read []string) ([]string, error) {
 	if len(read) == 0 {
 		return nil, nil
 	}
-	old, err := parseTail(read[0])
-	if err != nil || old.ids.len() < x.sizes.tail || !old.valid() {
+	old, err := codec.ParseTail(read[0])
+	if err != nil || old.IDs.Len() < x.sizes.tail || !old.Valid() {
 		return nil, nil
 	}
-	moved := min(old.ids.len()-x.sizes.newest, x.sizes.tail-x.sizes.newest)
-	ids := old.ids[:8*moved].ids()
+	moved := min(old.IDs.Len()-x.sizes.newest, x.sizes.tail-x.sizes.newest)
+	ids := old.IDs[:8*moved].IDs()
 	base, last, at := "", "", int64(0)
 	if len(read) == 3 {
 		base, last = read[1], read[2]
-		s, err := parseSegment(last)
-		if at, _ = strconv.ParseInt(base, 10, 64); err != nil || !s.valid(at, ids[0]-1) {
+		s, err := codec.ParseSegment(last)
+		if at, _ = strconv.ParseInt(base, 10, 64); err != nil || !s.Valid(at, ids[0]-1) {
 			return nil, nil
 		}
-		ids = append(slices.Collect(s.ids), ids...)
+		ids = append(slices.Collect(s.IDs), ids...)
 	}
-	now := tail{sealed: old.sealed + int64(moved), bound: ids[len(ids)-1]}
-	bytes := tailHeader + 8*moved
+	now := codec.Tail{Sealed: old.Sealed + int64(moved), Bound: ids[len(ids)-1]}
+	bytes := codec.TailHeader + 8*moved
 	args := []string{strconv.Itoa(bytes), sha1hex(read[0][:bytes]), base, sha1hex(last), now.String()}
-	for _, c := range encode(ids, at, x.sizes.segment) {
-		if c.data != last {
-			args = append(args, strconv.FormatInt(c.base, 10), c.data)
+	for _, c := range codec.Encode(ids, at, x.sizes.segment) {
+		if c.Data != last {
+			args = append(args, strconv.FormatInt(c.Base, 10), c.Data)
 		}
 	}
 	return args, nil

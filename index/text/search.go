@@ -43,9 +43,9 @@ const (
 // ids, up to 16 of each term at a time. A search ends after 200 round trips and calls of
 // Options.Text with what it has found.
 func (x *Index) Search(ctx context.Context, q Query) (Result, error) {
-	s, err := x.search(ctx, q)
+	s, err := reader{x.store}.search(ctx, q)
 	if err != nil {
-		return Result{}, x.fail(ctx, err)
+		return Result{}, x.store.fail(ctx, err)
 	}
 	return s.result, nil
 }
@@ -67,7 +67,7 @@ func (q *Query) expr() (*Expr, error) {
 }
 
 // search runs a query.
-func (x *Index) search(ctx context.Context, q Query) (*search, error) {
+func (x reader) search(ctx context.Context, q Query) (*search, error) {
 	switch {
 	case q.Limit < 0 || q.Limit > maxLimit:
 		return nil, invalid("Query.Limit is %d: it must be from 0 to %d", q.Limit, maxLimit)
@@ -88,7 +88,7 @@ func (x *Index) search(ctx context.Context, q Query) (*search, error) {
 		return nil, err
 	}
 	for try := 0; ; try++ {
-		s := &search{x: x, plan: p, query: q, sender: script.NewSender(x.set.Client)}
+		s := &search{x: x.store, plan: p, query: q, sender: script.NewSender(x.set.Client)}
 		err := s.run(ctx)
 		if err == nil || !errors.Is(err, errMoved) || try == 10 {
 			return s, err
@@ -101,7 +101,7 @@ var errMoved = errors.New("a rebuild has replaced the index meanwhile")
 
 // search is a query that is executed.
 type search struct {
-	x      *Index
+	x      *store
 	plan   *plan
 	query  Query
 	parts  []partSearch
@@ -196,7 +196,7 @@ func (s *search) advance(p *partSearch) {
 // collect finds the matches of a partition from low on.
 func (s *search) collect(p *partSearch, low int64) {
 	w := s.plan.root.matches(p.in, low, p.next, false)
-	for id := w.last(p.next); id >= low; id = w.last(id - 1) {
+	for id := w.Last(p.next); id >= low; id = w.Last(id - 1) {
 		c := candidate{id: id}
 		if s.plan.phrases {
 			for i := range p.in {

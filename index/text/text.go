@@ -36,7 +36,10 @@ func Languages() []string { return words.Languages() }
 const kind = "text"
 
 // Index finds documents by their words. It is safe for concurrent use.
-type Index struct {
+type Index struct{ store *store }
+
+// store is where an index is, and how it is stored.
+type store struct {
 	set      *partition.Set
 	keys     []keys
 	state    []atomic.Pointer[generations] // of each partition, as last seen
@@ -80,7 +83,7 @@ func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 		return nil, fmt.Errorf("text: %w", err)
 	}
 	opt.Partitions = len(set.Keys)
-	x := &Index{
+	x := &store{
 		set: set, opt: opt, splitter: splitter, plain: &words.Splitter{},
 		state: make([]atomic.Pointer[generations], len(set.Keys)), scripts: newScripts(), sizes: defaultSizes(),
 	}
@@ -88,7 +91,7 @@ func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 		x.keys = append(x.keys, keys{Keys: &set.Keys[i], partitions: len(set.Keys), rares: allRares / len(set.Keys)})
 		x.state[i].Store(&generations{now: "0"})
 	}
-	return x, nil
+	return &Index{x}, nil
 }
 
 // Open returns the index at a key as it was declared, index.ErrNotFound if the key has
@@ -106,13 +109,13 @@ func Open(ctx context.Context, client rueidis.Client, key string) (*Index, error
 }
 
 // Key returns the key of the index.
-func (x *Index) Key() string { return x.set.Key }
+func (x *Index) Key() string { return x.store.set.Key }
 
 // Options returns the options of the index.
-func (x *Index) Options() Options { return x.opt }
+func (x *Index) Options() Options { return x.store.opt }
 
 // fail is the error of a method: with the key, and with what to do.
-func (x *Index) fail(ctx context.Context, err error) error {
+func (x *store) fail(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}

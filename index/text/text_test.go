@@ -118,7 +118,7 @@ func TestExtremeDocuments(t *testing.T) {
 	}
 	m.documents = nil
 	m.verify(t)
-	left, err := m.x.set.Client.Do(t.Context(), m.x.set.Client.B().Keys().Pattern("posts*").Build()).AsStrSlice()
+	left, err := m.x.store.set.Client.Do(t.Context(), m.x.store.set.Client.B().Keys().Pattern("posts*").Build()).AsStrSlice()
 	if err != nil || len(left) != 3 { // the declaration, and the marks of the ids
 		t.Errorf("%v: %q", err, left)
 	}
@@ -127,7 +127,7 @@ func TestExtremeDocuments(t *testing.T) {
 func TestComplete(t *testing.T) {
 	t.Parallel()
 	x := open(t, redistest.DB(t).Client(t), "{posts}", Options{Partitions: 2})
-	x.sizes.listed = 3
+	x.store.sizes.listed = 3
 	id := int64(0)
 	put := func(word string, times int) {
 		t.Helper()
@@ -185,7 +185,7 @@ func TestBoundedWork(t *testing.T) {
 		calls++
 		return m.text(ctx, ids)
 	}}))
-	x.sizes.work = 5
+	x.store.sizes.work = 5
 	m.x = x
 	for i := range 60 {
 		m.documents[int64(i+1)] = Document{Text: "b a"}
@@ -214,7 +214,7 @@ func TestBoundedWork(t *testing.T) {
 		t.Errorf("%d pages", pages)
 	}
 	broken := errors.New("broken")
-	x.opt.Text = func(context.Context, []int64) (map[int64]string, error) { return nil, broken }
+	x.store.opt.Text = func(context.Context, []int64) (map[int64]string, error) { return nil, broken }
 	if _, err := x.Search(t.Context(), Query{Expr: Phrase("a b")}); !errors.Is(err, broken) {
 		t.Error(err)
 	}

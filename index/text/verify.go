@@ -11,7 +11,6 @@ import (
 	"retwis/index"
 	engine "retwis/internal/maintain"
 	"retwis/internal/redis/partition"
-	"retwis/internal/redis/scan"
 	"retwis/maintain"
 )
 
@@ -24,7 +23,7 @@ import (
 // the records of 500,000 documents, which it compares at a time: each time it reads all
 // postings of their partition. Without an index it returns index.ErrNotFound.
 func (x *Index) Verify(ctx context.Context, src *index.Source[Document], opt maintain.Options) (maintain.Report, error) {
-	return x.compare(ctx, src, opt, false)
+	return x.store.compare(ctx, src, opt, false)
 }
 
 // Repair finds what Verify finds and corrects it. Damaged lists are written anew with the
@@ -32,17 +31,16 @@ func (x *Index) Verify(ctx context.Context, src *index.Source[Document], opt mai
 // object, unless it was written meanwhile. A source needs its Lookup; without a source,
 // documents stay as they are.
 func (x *Index) Repair(ctx context.Context, src *index.Source[Document], opt maintain.Options) (maintain.Report, error) {
-	return x.compare(ctx, src, opt, true)
+	return x.store.compare(ctx, src, opt, true)
 }
 
 // checker is a Verify or Repair under way.
 type checker struct {
 	*engine.Run
-	x        *Index
-	src      index.Source[Document] // may be empty
-	repair   bool
-	parts    []partCheck
-	suspects map[int64]*maintain.Problem // documents to look at again; nil: not reported yet
+	x      *store
+	src    index.Source[Document] // may be empty
+	repair bool
+	parts  []partCheck
 }
 
 // partCheck is what a checker knows of a partition.
@@ -69,7 +67,7 @@ func (k *termKeys) compact() {
 
 var errLookup = errors.New("Repair needs a source with Lookup, to compare again before it changes a document")
 
-func (x *Index) compare(ctx context.Context, src *index.Source[Document], opt maintain.Options, repair bool) (maintain.Report, error) {
+func (x *store) compare(ctx context.Context, src *index.Source[Document], opt maintain.Options, repair bool) (maintain.Report, error) {
 	c := &checker{Run: engine.Start(opt), x: x, repair: repair}
 	if src != nil {
 		c.src = *src
@@ -93,20 +91,22 @@ func (c *checker) run(ctx context.Context) error {
 	if err := c.layout(ctx); err != nil {
 		return err
 	}
+	terms := termCheck{c}
 	for i := range c.parts {
-		if err := c.structure(ctx, i); err != nil {
+		if err := terms.structure(ctx, i); err != nil {
 			return err
 		}
 	}
+	documents := &documentCheck{run: c}
 	for i := range c.parts {
-		if err := c.records(ctx, i); err != nil {
+		if err := documents.records(ctx, i); err != nil {
 			return err
 		}
 	}
-	if err := c.objects(ctx); err != nil {
+	if err := documents.objects(ctx); err != nil {
 		return err
 	}
-	if err := c.flush(ctx); err != nil {
+	if err := documents.flush(ctx); err != nil {
 		return err
 	}
 	return c.unmoved(ctx)
@@ -119,7 +119,7 @@ type partState struct {
 }
 
 // readState reads the state of a partition.
-func (x *Index) readState(ctx context.Context, part int) (s partState, err error) {
+func (x *store) readState(ctx context.Context, part int) (s partState, err error) {
 	b := x.set.Client.B()
 	fields, err := x.set.Client.Do(ctx, b.Hmget().Key(x.keys[part].Meta).Field("generation", "next", "generations", "rebuild").Build()).ToArray()
 	if err != nil {
@@ -240,37 +240,6 @@ func (c *checker) note(ctx context.Context, p *partCheck, k storedKey) error {
 	return c.x.set.Client.Do(ctx, c.x.set.Client.B().Unlink().Key(k.key).Build()).Error()
 }
 
-// structure checks the keys of a partition, each on its own.
-func (c *checker) structure(ctx context.Context, part int) error {
-	p := &c.parts[part]
-	n := c.names(part)
-	if err := c.list(ctx, part); err != nil {
-		return err
-	}
-	for _, r := range p.ranges {
-		if err := c.hasType(ctx, n.prefix+"ids:"+strconv.FormatInt(r, 10), "hash"); err != nil {
-			return err
-		}
-	}
-	for _, bucket := range p.rares {
-		if err := c.hasType(ctx, n.rareOf(bucket), "hash"); err != nil {
-			return err
-		}
-	}
-	err := c.rareTerms(ctx, n, p.rares, func(bucket int, terms map[string]string) error { return c.rare(ctx, part, bucket, terms) })
-	if err != nil {
-		return err
-	}
-	for _, terms := range [][]string{p.tails, p.others} {
-		for _, term := range terms {
-			if err := c.term(ctx, part, term); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // hasType looks for a key of another type, and removes it.
 func (c *checker) hasType(ctx context.Context, key, want string) error {
 	client := c.x.set.Client
@@ -284,65 +253,4 @@ func (c *checker) hasType(ctx context.Context, key, want string) error {
 	}
 	c.Report.Repaired++
 	return c.x.scripts.dropType.Run(ctx, client, []string{key}, []string{want}).Error()
-}
-
-// list checks the words that Complete knows.
-func (c *checker) list(ctx context.Context, part int) error {
-	key := c.x.keys[part].Index
-	if err := c.hasType(ctx, key, "zset"); err != nil {
-		return err
-	}
-	err := c.Pages(ctx, scan.SortedSet(ctx, c.x.set.Client, key, pageKeys), func(page []string) (int, error) {
-		for i := 0; i+1 < len(page); i += 2 {
-			if err := c.listed(ctx, part, page[i]); err != nil {
-				return 0, err
-			}
-		}
-		return 0, nil
-	})
-	if isType(err) {
-		return nil // reported
-	}
-	return err
-}
-
-// listed checks a member of the list of words.
-func (c *checker) listed(ctx context.Context, part int, member string) error {
-	if len(member) < 2 || member[0] < '0' || member[0] > '9' {
-		c.Found(maintain.Problem{Kind: maintain.Dangling, ID: member, Found: "a member of the list of words that is not one"})
-		if !c.repair {
-			return nil
-		}
-		c.Report.Repaired++
-		return c.x.set.Client.Do(ctx, c.x.set.Client.B().Zrem().Key(c.x.keys[part].Index).Member(member).Build()).Error()
-	}
-	return c.relist(ctx, part, member[1:])
-}
-
-// relist checks whether a word is listed in its magnitude.
-func (c *checker) relist(ctx context.Context, part int, term string) error {
-	run := func(repair string) (int64, error) {
-		n := c.names(part)
-		keys := append(c.x.keys[part].All(), n.rare(term), n.tail(term))
-		args := append(c.x.set.Args(), c.parts[part].state.now, term, repair)
-		wrong, err := c.x.scripts.list.Run(ctx, c.x.set.Client, keys, args).AsInt64()
-		if isType(err) {
-			return 0, nil // reported with the term
-		}
-		return wrong, err
-	}
-	wrong, err := run("")
-	if err != nil || wrong == 0 {
-		return err
-	}
-	p := maintain.Problem{Kind: maintain.Missing, ID: term, Want: "in the list of words"}
-	if wrong == 2 {
-		p = maintain.Problem{Kind: maintain.Stale, ID: term, Found: "listed with another number of documents"}
-	}
-	c.Found(p)
-	if c.repair {
-		c.Report.Repaired++
-		_, err = run("1")
-	}
-	return err
 }

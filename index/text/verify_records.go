@@ -9,6 +9,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/index"
+	"retwis/index/text/internal/codec"
 	"retwis/maintain"
 )
 
@@ -21,9 +22,15 @@ const (
 	pageObjects = 200
 )
 
+// documentCheck compares records with postings and objects.
+type documentCheck struct {
+	run      *checker
+	suspects map[int64]*maintain.Problem // documents to look at again; nil: not reported yet
+}
+
 // records compares the records of a partition with its postings.
-func (c *checker) records(ctx context.Context, part int) error {
-	for ranges := range slices.Chunk(c.parts[part].ranges, comparedRecords/idRange) {
+func (c *documentCheck) records(ctx context.Context, part int) error {
+	for ranges := range slices.Chunk(c.run.parts[part].ranges, comparedRecords/idRange) {
 		if err := c.someRecords(ctx, part, ranges); err != nil {
 			return err
 		}
@@ -33,19 +40,19 @@ func (c *checker) records(ctx context.Context, part int) error {
 
 // someRecords compares the records of some ranges of ids: the hashes of the terms that have
 // an id must add up to its record.
-func (c *checker) someRecords(ctx context.Context, part int, ranges []int64) error {
+func (c *documentCheck) someRecords(ctx context.Context, part int, ranges []int64) error {
 	sums := map[int64]*digest{}
 	for _, r := range ranges {
 		if err := c.readRange(ctx, part, r, sums); err != nil {
 			return err
 		}
 	}
-	size := int64(idRange * len(c.x.keys))
-	err := c.postings(ctx, part, c.parts[part].termKeys, func(term string, ids []int64) error {
+	size := int64(idRange * len(c.run.x.keys))
+	err := c.run.postings(ctx, part, c.run.parts[part].termKeys, func(term string, ids []int64) error {
 		var hash digest
 		hash.add(term)
 		for _, id := range ids {
-			if !c.x.isHome(part, id) {
+			if !c.run.x.isHome(part, id) {
 				continue // reported by withoutRecord
 			}
 			sum := sums[id]
@@ -74,9 +81,9 @@ func (c *checker) someRecords(ctx context.Context, part int, ranges []int64) err
 }
 
 // readRange reads the records of a range of ids, and looks for documents without an object.
-func (c *checker) readRange(ctx context.Context, part int, r int64, sums map[int64]*digest) error {
-	n := c.names(part)
-	key, client := n.prefix+"ids:"+strconv.FormatInt(r, 10), c.x.set.Client
+func (c *documentCheck) readRange(ctx context.Context, part int, r int64, sums map[int64]*digest) error {
+	n := c.run.names(part)
+	key, client := n.prefix+"ids:"+strconv.FormatInt(r, 10), c.run.x.set.Client
 	records, err := client.Do(ctx, client.B().Hgetall().Key(key).Build()).AsStrMap()
 	if isType(err) {
 		return nil // reported
@@ -87,10 +94,10 @@ func (c *checker) readRange(ctx context.Context, part int, r int64, sums map[int
 	var ids []string
 	for field, record := range records {
 		i, err := strconv.ParseInt(field, 10, 64)
-		id := r*int64(idRange*len(c.x.keys)) + i
+		id := r*int64(idRange*len(c.run.x.keys)) + i
 		text := strconv.FormatInt(id, 10)
 		home, homeField := n.ids(id)
-		if err != nil || checkID(id) != nil || c.x.set.Index(text) != part || home != key || homeField != field {
+		if err != nil || checkID(id) != nil || c.run.x.set.Index(text) != part || home != key || homeField != field {
 			if err := c.badRecord(ctx, key, field); err != nil {
 				return err
 			}
@@ -99,7 +106,7 @@ func (c *checker) readRange(ctx context.Context, part int, r int64, sums map[int
 		sums[id] = &digest{}
 		switch {
 		case len(record) == digestSize:
-			*sums[id] = digest{number(record), number(record[8:])}
+			*sums[id] = digest{codec.Number(record), codec.Number(record[8:])}
 			ids = append(ids, text)
 		case record != removed:
 			if err := c.suspect(ctx, id, maintain.Problem{Kind: maintain.Dangling, ID: text, Found: "a damaged record"}); err != nil {
@@ -110,26 +117,26 @@ func (c *checker) readRange(ctx context.Context, part int, r int64, sums map[int
 	if err := c.withoutObject(ctx, ids); err != nil {
 		return err
 	}
-	return c.Step(ctx, len(records))
+	return c.run.Step(ctx, len(records))
 }
 
 // badRecord reports a field that is not the place of any document.
-func (c *checker) badRecord(ctx context.Context, key, field string) error {
-	c.Found(maintain.Problem{Kind: maintain.Dangling, ID: field, Found: "no document has a record there", Want: "not in " + key})
-	if !c.repair {
+func (c *documentCheck) badRecord(ctx context.Context, key, field string) error {
+	c.run.Found(maintain.Problem{Kind: maintain.Dangling, ID: field, Found: "no document has a record there", Want: "not in " + key})
+	if !c.run.repair {
 		return nil
 	}
-	c.Report.Repaired++
-	return c.x.set.Client.Do(ctx, c.x.set.Client.B().Hdel().Key(key).Field(field).Build()).Error()
+	c.run.Report.Repaired++
+	return c.run.x.set.Client.Do(ctx, c.run.x.set.Client.B().Hdel().Key(key).Field(field).Build()).Error()
 }
 
 // withoutObject looks for documents that have no object.
-func (c *checker) withoutObject(ctx context.Context, ids []string) error {
-	if c.src.Lookup == nil {
+func (c *documentCheck) withoutObject(ctx context.Context, ids []string) error {
+	if c.run.src.Lookup == nil {
 		return nil
 	}
 	for some := range slices.Chunk(ids, pageObjects) {
-		objects, err := c.src.Lookup(ctx, some)
+		objects, err := c.run.src.Lookup(ctx, some)
 		if err != nil {
 			return err
 		}
@@ -151,16 +158,16 @@ func (c *checker) withoutObject(ctx context.Context, ids []string) error {
 
 // withoutRecord looks for postings of documents in ranges that have no record at all, and
 // of documents of other partitions.
-func (c *checker) withoutRecord(ctx context.Context, part int) error {
-	size := int64(idRange * len(c.x.keys))
+func (c *documentCheck) withoutRecord(ctx context.Context, part int) error {
+	size := int64(idRange * len(c.run.x.keys))
 	var misplaced []string
-	err := c.postings(ctx, part, c.parts[part].termKeys, func(term string, ids []int64) error {
+	err := c.run.postings(ctx, part, c.run.parts[part].termKeys, func(term string, ids []int64) error {
 		for _, id := range ids {
-			if !c.x.isHome(part, id) {
+			if !c.run.x.isHome(part, id) {
 				misplaced = append(misplaced, term)
 				break
 			}
-			if _, found := slices.BinarySearch(c.parts[part].ranges, id/size); !found {
+			if _, found := slices.BinarySearch(c.run.parts[part].ranges, id/size); !found {
 				if err := c.suspect(ctx, id, maintain.Problem{}); err != nil {
 					return err
 				}
@@ -173,12 +180,13 @@ func (c *checker) withoutRecord(ctx context.Context, part int) error {
 	}
 	slices.Sort(misplaced)
 	for _, term := range slices.Compact(misplaced) {
-		c.Found(maintain.Problem{Kind: maintain.Dangling, ID: term, Found: "documents of another partition"})
-		if !c.repair {
+		c.run.Found(maintain.Problem{Kind: maintain.Dangling, ID: term, Found: "documents of another partition"})
+		if !c.run.repair {
 			continue
 		}
-		c.Report.Repaired++
-		if err := c.restore(ctx, part, term); err != nil {
+		c.run.Report.Repaired++
+		terms := termCheck{c.run}
+		if err := terms.restore(ctx, part, term); err != nil {
 			return err
 		}
 	}
@@ -186,13 +194,13 @@ func (c *checker) withoutRecord(ctx context.Context, part int) error {
 }
 
 // isHome reports whether a document belongs in a partition.
-func (x *Index) isHome(part int, id int64) bool {
+func (x *store) isHome(part int, id int64) bool {
 	return len(x.keys) == 1 || x.set.Index(strconv.FormatInt(id, 10)) == part
 }
 
 // objects compares the objects of the source with the records.
-func (c *checker) objects(ctx context.Context) error {
-	if c.src.All == nil {
+func (c *documentCheck) objects(ctx context.Context) error {
+	if c.run.src.All == nil {
 		return nil
 	}
 	var batch []index.Object[Document]
@@ -202,9 +210,9 @@ func (c *checker) objects(ctx context.Context) error {
 		if batch = batch[:0]; err != nil {
 			return err
 		}
-		return c.Step(ctx, n)
+		return c.run.Step(ctx, n)
 	}
-	for o, err := range c.src.All(ctx) {
+	for o, err := range c.run.src.All(ctx) {
 		if err != nil {
 			return err
 		}
@@ -218,7 +226,7 @@ func (c *checker) objects(ctx context.Context) error {
 }
 
 // wanted returns the id and the terms of an object, or why the index cannot have it.
-func (x *Index) wanted(o index.Object[Document]) (id int64, terms []string, err error) {
+func (x *store) wanted(o index.Object[Document]) (id int64, terms []string, err error) {
 	if o.Err != nil {
 		return 0, nil, o.Err
 	}
@@ -228,13 +236,13 @@ func (x *Index) wanted(o index.Object[Document]) (id int64, terms []string, err 
 	return id, terms, err
 }
 
-func (c *checker) someObjects(ctx context.Context, objects []index.Object[Document]) error {
+func (c *documentCheck) someObjects(ctx context.Context, objects []index.Object[Document]) error {
 	var ids []int64
 	var wants []string
 	for _, o := range objects {
-		id, terms, err := c.x.wanted(o)
+		id, terms, err := c.run.x.wanted(o)
 		if err != nil {
-			c.Found(maintain.Problem{Kind: maintain.Invalid, ID: o.ID, Found: err.Error()})
+			c.run.Found(maintain.Problem{Kind: maintain.Invalid, ID: o.ID, Found: err.Error()})
 			continue
 		}
 		ids, wants = append(ids, id), append(wants, digestOf(terms))
@@ -261,14 +269,14 @@ func (c *checker) someObjects(ctx context.Context, objects []index.Object[Docume
 }
 
 // recordsOf returns the records of documents, "" where there is none.
-func (c *checker) recordsOf(ctx context.Context, ids []int64) ([]string, error) {
+func (c *documentCheck) recordsOf(ctx context.Context, ids []int64) ([]string, error) {
 	commands := make(rueidis.Commands, len(ids))
 	for i, id := range ids {
-		key, field := c.namesOf(id).ids(id)
-		commands[i] = c.x.set.Client.B().Hget().Key(key).Field(field).Build()
+		key, field := c.run.namesOf(id).ids(id)
+		commands[i] = c.run.x.set.Client.B().Hget().Key(key).Field(field).Build()
 	}
 	records := make([]string, len(ids))
-	for i, r := range c.x.set.Client.DoMulti(ctx, commands...) {
+	for i, r := range c.run.x.set.Client.DoMulti(ctx, commands...) {
 		var err error
 		if records[i], err = r.ToString(); err != nil && !rueidis.IsRedisNil(err) && !isType(err) {
 			return nil, err
@@ -277,74 +285,13 @@ func (c *checker) recordsOf(ctx context.Context, ids []int64) ([]string, error) 
 	return records, nil
 }
 
-// namesOf returns the keys of the partition that has a document.
-func (c *checker) namesOf(id int64) names {
-	part := c.x.set.Index(strconv.FormatInt(id, 10))
-	return c.x.keys[part].of(c.x.state[part].Load().now, false)
-}
-
-// postings yields the ids of each term of a partition, in pieces. What cannot be read is
-// reported elsewhere.
-func (c *checker) postings(ctx context.Context, part int, keys termKeys, yield func(term string, ids []int64) error) error {
-	n := c.x.keys[part].of(c.x.state[part].Load().now, false)
-	err := c.rareTerms(ctx, n, keys.rares, func(_ int, terms map[string]string) error {
-		for term, ids := range terms {
-			if err := yield(term, list(ids).ids()); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for _, term := range keys.tails {
-		if err := c.tailed(ctx, n, term, yield); err != nil {
-			return err
-		}
-		if err := c.Pace(ctx, 1); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// tailed yields the ids of a term with a tail.
-func (c *checker) tailed(ctx context.Context, n names, term string, yield func(string, []int64) error) error {
-	text, err := c.x.set.Client.Do(ctx, c.x.set.Client.B().Get().Key(n.tail(term)).Build()).ToString()
-	if rueidis.IsRedisNil(err) || isType(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	t, err := parseTail(text)
-	if err != nil {
-		return nil
-	}
-	if err := yield(term, t.ids.ids()); err != nil || t.sealed == 0 {
-		return err
-	}
-	for next := t.bound; next >= 0; {
-		b, wrong, err := c.segment(ctx, n, term, next)
-		if err != nil || wrong != "" {
-			return err
-		}
-		if err := yield(term, slices.Collect(b.segment.ids)); err != nil {
-			return err
-		}
-		next = b.base - 1
-	}
-	return nil
-}
-
 // suspect notes a document to look at again, and reports a problem that is certain.
-func (c *checker) suspect(ctx context.Context, id int64, p maintain.Problem) error {
+func (c *documentCheck) suspect(ctx context.Context, id int64, p maintain.Problem) error {
 	if c.suspects == nil {
 		c.suspects = map[int64]*maintain.Problem{}
 	}
 	if p.Kind != "" && c.suspects[id] == nil {
-		c.Found(p)
+		c.run.Found(p)
 		c.suspects[id] = &p
 	} else if _, found := c.suspects[id]; !found {
 		c.suspects[id] = nil
@@ -356,7 +303,7 @@ func (c *checker) suspect(ctx context.Context, id int64, p maintain.Problem) err
 }
 
 // flush looks at the suspects again: at which terms have them.
-func (c *checker) flush(ctx context.Context) error {
+func (c *documentCheck) flush(ctx context.Context) error {
 	suspects := c.suspects
 	c.suspects = nil
 	if len(suspects) == 0 {
@@ -380,11 +327,11 @@ func (c *checker) flush(ctx context.Context) error {
 }
 
 // termsOf reads all postings and returns the terms that have some documents.
-func (c *checker) termsOf(ctx context.Context, suspects map[int64]*maintain.Problem) (map[int64][]string, error) {
-	parts := make([]termKeys, len(c.x.keys))
-	err := c.x.storedKeys(ctx, func(page []storedKey) error {
+func (c *documentCheck) termsOf(ctx context.Context, suspects map[int64]*maintain.Problem) (map[int64][]string, error) {
+	parts := make([]termKeys, len(c.run.x.keys))
+	err := c.run.x.storedKeys(ctx, func(page []storedKey) error {
 		for _, k := range page {
-			if k.generation != c.x.state[k.part].Load().now {
+			if k.generation != c.run.x.state[k.part].Load().now {
 				continue
 			}
 			p := &parts[k.part]
@@ -403,11 +350,11 @@ func (c *checker) termsOf(ctx context.Context, suspects map[int64]*maintain.Prob
 		return nil, err
 	}
 	found := map[int64][]string{}
-	for part := range c.x.keys {
+	for part := range c.run.x.keys {
 		parts[part].compact()
-		err := c.postings(ctx, part, parts[part], func(term string, ids []int64) error {
+		err := c.run.postings(ctx, part, parts[part], func(term string, ids []int64) error {
 			for _, id := range ids {
-				if _, ok := suspects[id]; ok && c.x.isHome(part, id) {
+				if _, ok := suspects[id]; ok && c.run.x.isHome(part, id) {
 					found[id] = append(found[id], term)
 				}
 			}
@@ -425,7 +372,7 @@ func (c *checker) termsOf(ctx context.Context, suspects map[int64]*maintain.Prob
 }
 
 // resolve reports the suspects that are wrong, and corrects them.
-func (c *checker) resolve(ctx context.Context, ids []int64, suspects map[int64]*maintain.Problem, found map[int64][]string) error {
+func (c *documentCheck) resolve(ctx context.Context, ids []int64, suspects map[int64]*maintain.Problem, found map[int64][]string) error {
 	records, err := c.recordsOf(ctx, ids)
 	if err != nil {
 		return err
@@ -445,31 +392,31 @@ func (c *checker) resolve(ctx context.Context, ids []int64, suspects map[int64]*
 			if len(records[i]) != digestSize {
 				p.Kind, p.Want = maintain.Dangling, ""
 			}
-			c.Found(p)
+			c.run.Found(p)
 		}
-		wrong = append(wrong, &change{id: id, part: c.x.set.Index(strconv.FormatInt(id, 10)), expected: records[i], terms: terms, repair: true})
+		wrong = append(wrong, &change{id: id, part: c.run.x.set.Index(strconv.FormatInt(id, 10)), expected: records[i], terms: terms, repair: true})
 	}
-	if !c.repair || len(wrong) == 0 {
+	if !c.run.repair || len(wrong) == 0 {
 		return nil
 	}
 	return c.correct(ctx, wrong)
 }
 
 // correct gives documents the terms of their objects. Those that are written meanwhile stay.
-func (c *checker) correct(ctx context.Context, wrong []*change) error {
+func (c *documentCheck) correct(ctx context.Context, wrong []*change) error {
 	objects := map[int64][]string{}
 	invalid := map[int64]bool{}
-	if c.src.Lookup != nil {
+	if c.run.src.Lookup != nil {
 		texts := make([]string, len(wrong))
 		for i, w := range wrong {
 			texts[i] = strconv.FormatInt(w.id, 10)
 		}
-		found, err := c.src.Lookup(ctx, texts)
+		found, err := c.run.src.Lookup(ctx, texts)
 		if err != nil {
 			return err
 		}
 		for _, o := range found {
-			id, terms, err := c.x.wanted(o)
+			id, terms, err := c.run.x.wanted(o)
 			if err != nil {
 				id, _ = parseID(o.ID)
 				invalid[id] = true
@@ -482,7 +429,7 @@ func (c *checker) correct(ctx context.Context, wrong []*change) error {
 	for _, w := range wrong {
 		now, exists := objects[w.id]
 		switch {
-		case invalid[w.id], c.src.Lookup == nil && w.expected != removed:
+		case invalid[w.id], c.run.src.Lookup == nil && w.expected != removed:
 			continue // stays as it is
 		case exists:
 			w.record = digestOf(now)
@@ -494,12 +441,13 @@ func (c *checker) correct(ctx context.Context, wrong []*change) error {
 		w.added, w.all = len(now), len(now)
 		changes = append(changes, w)
 	}
-	if err := c.x.apply(ctx, changes); err != nil {
+	w := writer{c.run.x}
+	if err := w.apply(ctx, changes); err != nil {
 		return err
 	}
 	for _, w := range changes {
 		if w.err == nil {
-			c.Report.Repaired++
+			c.run.Report.Repaired++
 		}
 	}
 	return nil

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 
+	"retwis/index/text/internal/codec"
+
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/script"
@@ -18,33 +20,36 @@ import (
 // with another text, it returns ErrConflict: use Replace. A document that was removed
 // returns ErrRemoved.
 func (x *Index) Put(ctx context.Context, id int64, d Document) error {
-	c, err := x.change(id, nil, &d)
+	w := writer{x.store}
+	c, err := w.change(id, nil, &d)
 	if err == nil {
-		err = x.one(ctx, c)
+		err = w.one(ctx, c)
 	}
-	return x.fail(ctx, err)
+	return x.store.fail(ctx, err)
 }
 
 // Replace changes a document whose text and terms were before. It is one script and can be
 // repeated. If the index has another text, or none, it returns ErrConflict and changes
 // nothing: so a writer with an old text leaves no word behind.
 func (x *Index) Replace(ctx context.Context, id int64, before, after Document) error {
-	c, err := x.change(id, &before, &after)
+	w := writer{x.store}
+	c, err := w.change(id, &before, &after)
 	if err == nil {
-		err = x.one(ctx, c)
+		err = w.one(ctx, c)
 	}
-	return x.fail(ctx, err)
+	return x.store.fail(ctx, err)
 }
 
 // Remove removes a document whose text and terms were before, and marks its id: a Put that
 // comes late does not bring it back. It is one script and can be repeated. If the index
 // has another text, it returns ErrConflict.
 func (x *Index) Remove(ctx context.Context, id int64, before Document) error {
-	c, err := x.change(id, &before, nil)
+	w := writer{x.store}
+	c, err := w.change(id, &before, nil)
 	if err == nil {
-		err = x.one(ctx, c)
+		err = w.one(ctx, c)
 	}
-	return x.fail(ctx, err)
+	return x.store.fail(ctx, err)
 }
 
 const (
@@ -56,13 +61,13 @@ const (
 // passes over documents that were removed. On an error, such as ErrConflict, those before
 // are in the index. Ascending ids are fastest.
 func (x *Index) PutMany(ctx context.Context, documents iter.Seq2[int64, Document]) (n int, err error) {
-	n, err = x.putMany(ctx, documents, "")
-	return n, x.fail(ctx, err)
+	n, err = writer{x.store}.putMany(ctx, documents, "")
+	return n, x.store.fail(ctx, err)
 }
 
 // putMany is PutMany, or fills the generation that a rebuild makes. It passes over
 // conflicts in a rebuild: a concurrent write wins.
-func (x *Index) putMany(ctx context.Context, documents iter.Seq2[int64, Document], run string) (n int, err error) {
+func (x writer) putMany(ctx context.Context, documents iter.Seq2[int64, Document], run string) (n int, err error) {
 	var batch []*change
 	size := 0
 	flush := func() error {
@@ -97,6 +102,9 @@ func (x *Index) putMany(ctx context.Context, documents iter.Seq2[int64, Document
 	return n, flush()
 }
 
+// writer changes documents.
+type writer struct{ *store }
+
 // change is a write of one document.
 type change struct {
 	id               int64
@@ -113,7 +121,7 @@ type change struct {
 }
 
 // change returns the write that makes a document of another one. Either may be nil.
-func (x *Index) change(id int64, before, after *Document) (c *change, err error) {
+func (x writer) change(id int64, before, after *Document) (c *change, err error) {
 	if err := checkID(id); err != nil {
 		return nil, err
 	}
@@ -145,7 +153,7 @@ func (c *change) setTerms(old, now []string) {
 
 // call returns the script of a change for the generations that a partition was last seen
 // with. Terms that do not change only count in a rebuild.
-func (x *Index) call(c *change) script.Call {
+func (x writer) call(c *change) script.Call {
 	k := x.keys[c.part]
 	c.seen = *x.state[c.part].Load()
 	terms, all := c.terms, c.all
@@ -177,19 +185,19 @@ func (x *Index) call(c *change) script.Call {
 		}
 	}
 	args := append(x.set.Args(), c.seen.now, c.seen.next, c.run, repair,
-		strconv.FormatInt(c.id, 10), idBytes(c.id), field, c.expected, c.record, stride,
+		strconv.FormatInt(c.id, 10), codec.Bytes(c.id), field, c.expected, c.record, stride,
 		strconv.Itoa(x.sizes.rare), strconv.Itoa(x.sizes.tail), strconv.Itoa(x.sizes.segment), strconv.Itoa(x.sizes.listed),
 		strconv.Itoa(c.added), strconv.Itoa(all))
 	return script.Call{Keys: keys, Args: append(args, terms...)}
 }
 
 // one applies a change.
-func (x *Index) one(ctx context.Context, c *change) error {
+func (x writer) one(ctx context.Context, c *change) error {
 	return cmp.Or(x.apply(ctx, []*change{c}), c.err)
 }
 
 // apply runs changes and seals the tails that they have made too long.
-func (x *Index) apply(ctx context.Context, changes []*change) error {
+func (x writer) apply(ctx context.Context, changes []*change) error {
 	if len(x.keys) > 1 {
 		if err := x.set.Declare(ctx); err != nil {
 			return err
@@ -222,7 +230,7 @@ func (x *Index) apply(ctx context.Context, changes []*change) error {
 }
 
 // applied reads the reply of change.lua. It reports whether the change must be sent again.
-func (x *Index) applied(c *change, r rueidis.RedisResult, long map[termKey]bool) (again bool, err error) {
+func (x writer) applied(c *change, r rueidis.RedisResult, long map[termKey]bool) (again bool, err error) {
 	reply, err := r.ToArray()
 	if err != nil {
 		return false, err
@@ -279,4 +287,4 @@ type termKey struct {
 	term       string
 }
 
-func (x *Index) names(t termKey) names { return x.keys[t.part].of(t.generation, t.next) }
+func (x *store) names(t termKey) names { return x.keys[t.part].of(t.generation, t.next) }

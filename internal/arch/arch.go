@@ -156,7 +156,6 @@ var siblings = [][2]string{
 	{"index/...", "index"},                    // types that all indexes share
 	{"index/graph", "index/graph/rdf"},        // literals of RDF as names
 	{"index/text", "index/text/internal/..."}, // words, queries and postings
-	{"index/text/internal/...", "index/text/internal/words"},
 	{"redlock", "redlock/internal/..."},
 	{"redlock/internal/server", "redlock/internal/clock"},
 	{"redlock/...", "redlock"},            // extensions of the lock manager

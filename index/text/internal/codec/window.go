@@ -1,0 +1,77 @@
+package codec
+
+import "math/bits"
+
+// Window is a range of ids, a bit each.
+type Window struct {
+	low  int64 // a multiple of 64
+	bits []uint64
+}
+
+// NewWindow returns an empty window that has the ids from low to high.
+func NewWindow(low, high int64) Window {
+	low &^= 63
+	return Window{low: low, bits: make([]uint64, (high-low)/64+1)}
+}
+
+// Set adds an id, unless it is outside of the window, as one of a damaged list can be.
+func (w Window) Set(id int64) {
+	if d := id - w.low; d >= 0 && d < int64(64*len(w.bits)) {
+		w.bits[d/64] |= 1 << (d % 64)
+	}
+}
+
+// or adds 64 ids from a multiple of 64 on.
+func (w Window) or(at int64, word uint64) {
+	if i := (at - w.low) / 64; at >= w.low && i < int64(len(w.bits)) {
+		w.bits[i] |= word
+	}
+}
+
+// Last returns the largest id up to a number, or -1.
+func (w Window) Last(most int64) int64 {
+	d := most - w.low
+	if d < 0 {
+		return -1
+	}
+	i := int(d / 64)
+	word := w.bits[i] & (^uint64(0) >> (63 - d%64))
+	for word == 0 {
+		if i--; i < 0 {
+			return -1
+		}
+		word = w.bits[i]
+	}
+	return w.low + int64(64*i+63-bits.LeadingZeros64(word))
+}
+
+// Intersect removes the ids that another window of the same ids lacks.
+func (w Window) Intersect(v Window) {
+	for i := range w.bits {
+		w.bits[i] &= v.bits[i]
+	}
+}
+
+// Unite adds the ids of another window of the same ids.
+func (w Window) Unite(v Window) {
+	for i := range w.bits {
+		w.bits[i] |= v.bits[i]
+	}
+}
+
+// Subtract removes the ids of another window of the same ids.
+func (w Window) Subtract(v Window) {
+	for i := range w.bits {
+		w.bits[i] &^= v.bits[i]
+	}
+}
+
+// Empty reports whether there are no ids.
+func (w Window) Empty() bool {
+	for _, word := range w.bits {
+		if word != 0 {
+			return false
+		}
+	}
+	return true
+}
