@@ -97,7 +97,7 @@ func (r *reader) goRun(words []string) (string, error) {
 var packages = map[string]string{
 	"context": "context", "errors": "errors", "fmt": "fmt", "strings": "strings", "time": "time", "rueidis": "github.com/redis/rueidis",
 	"redlock": "retwis/redlock", "bulk": "retwis/bulk", "index": "retwis/index", "suggest": "retwis/index/suggest",
-	"graph": "retwis/index/graph", "maintain": "retwis/maintain", "space": "retwis/index/space", "model": "retwis/model",
+	"graph": "retwis/index/graph", "maintain": "retwis/maintain", "space": "retwis/index/space", "text": "retwis/index/text", "model": "retwis/model",
 	"ratelimit": "retwis/ratelimit", "http": "net/http", "strconv": "strconv",
 }
 
