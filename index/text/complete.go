@@ -53,7 +53,11 @@ func (x *Index) Complete(ctx context.Context, prefix string, n int) ([]Completio
 	for _, a := range atoms {
 		word += a.Text
 	}
-	best, err := reader{x.store}.complete(ctx, word, n)
+	var best []Completion
+	err = retry(func() (err error) {
+		best, err = reader{x.store}.complete(ctx, word, n)
+		return err
+	})
 	return best, x.store.fail(ctx, err)
 }
 
@@ -119,16 +123,27 @@ func (x reader) listed(ctx context.Context, prefix string, n int) ([]string, err
 func (x reader) counts(ctx context.Context, terms []string) ([]int64, error) {
 	var commands rueidis.Commands
 	b := x.set.Client.B
+	read := make([]names, len(x.keys))
 	for i, k := range x.keys {
 		n := k.of(x.state[i].Load().now, false)
+		read[i] = n
 		for _, term := range terms {
 			commands = append(commands, b().Hstrlen().Key(n.rare(term)).Field(term).Build(),
 				b().Strlen().Key(n.tail(term)).Build(), b().Getrange().Key(n.tail(term)).Start(0).End(7).Build())
 		}
 	}
+	for i := range x.keys {
+		commands = append(commands, x.generation(i))
+	}
 	counts := make([]int64, len(terms))
 	results := x.set.Client.DoMulti(ctx, commands...)
-	for i := 0; i < len(results); i += 3 {
+	last := len(results) - len(x.keys)
+	for i, r := range results[last:] {
+		if err := x.sameGeneration(i, read[i].generation, r); err != nil {
+			return nil, err
+		}
+	}
+	for i := 0; i < last; i += 3 {
 		rare, err := results[i].AsInt64()
 		if err != nil {
 			return nil, err

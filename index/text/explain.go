@@ -29,7 +29,11 @@ func (x *Index) Explain(ctx context.Context, q Query) (*Explanation, error) {
 	if err != nil {
 		return nil, r.fail(ctx, err)
 	}
-	counts, err := r.counts(ctx, s.plan.terms)
+	var counts []int64
+	err = retry(func() error {
+		counts, err = r.counts(ctx, s.plan.terms)
+		return err
+	})
 	if err != nil {
 		return nil, r.fail(ctx, err)
 	}

@@ -43,6 +43,7 @@ const (
 
 // names are the keys of one generation of a partition.
 type names struct {
+	generation        string
 	prefix            string // <key>.0.
 	list              string // the words that Index.Complete knows
 	partitions, rares int
@@ -50,7 +51,7 @@ type names struct {
 
 // of returns the keys of a generation. next selects the one that a rebuild makes.
 func (k keys) of(generation string, next bool) names {
-	n := names{prefix: k.Index + "." + generation + ".", list: k.Index, partitions: k.partitions, rares: k.rares}
+	n := names{generation: generation, prefix: k.Index + "." + generation + ".", list: k.Index, partitions: k.partitions, rares: k.rares}
 	if next {
 		n.list = k.Next
 	}

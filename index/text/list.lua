@@ -25,6 +25,9 @@ if tail and #tail >= header then
 elseif not tail then
 	count = #(call('HGET', KEYS[7], ARGV[5]) or '') / 8
 end
+if not isWord(ARGV[5]) then
+	count = 0 -- it is not listed
+end
 local right, listed, wrong = level(count), nil, false
 for l = 0, 9 do
 	local score = call('ZSCORE', KEYS[1], l .. ARGV[5])

@@ -45,9 +45,17 @@ local function level(count)
 	return l
 end
 
--- relist notes in the list of words how many documents a term has: was before, is now. The
+-- isWord reports whether a term is a word: an exact term begins with an equals sign.
+local function isWord(term)
+	return string.byte(term) ~= 61
+end
+
+-- relist notes in the list of words how many documents one has: was before, is now. The
 -- list only helps Complete, so that a damaged one is no reason to refuse a write.
 local function relist(list, term, was, is)
+	if not isWord(term) then
+		return
+	end
 	local old, new = level(was), level(is)
 	if is == 0 or old ~= new then
 		pcall('ZREM', list, old .. term)

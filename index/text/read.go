@@ -25,10 +25,10 @@ func (p *pipeline) add(command rueidis.Completed, reply func(rueidis.RedisResult
 func (s *search) send(ctx context.Context, p *pipeline) error {
 	s.work.trips++
 	for i := range s.parts {
-		p.add(s.x.set.Client.B().Hget().Key(s.parts[i].meta).Field("generation").Build(), s.x.sameGeneration(i))
+		p.add(s.x.generation(i), func(r rueidis.RedisResult) error { return s.x.sameGeneration(i, s.parts[i].names.generation, r) })
 	}
 	var failed error
-	for i, r := range s.sender.DoMulti(ctx, p.commands...) {
+	for i, r := range s.x.sender.DoMulti(ctx, p.commands...) {
 		if err := p.replies[i](r); err != nil && (failed == nil || err == errMoved) {
 			failed = err
 		}
@@ -36,23 +36,25 @@ func (s *search) send(ctx context.Context, p *pipeline) error {
 	return failed
 }
 
-// sameGeneration compares the generation of a partition with the one that was last seen.
-func (x *store) sameGeneration(part int) func(rueidis.RedisResult) error {
-	seen := x.state[part].Load()
-	return func(r rueidis.RedisResult) error {
-		now, err := r.ToString()
-		switch {
-		case rueidis.IsRedisNil(err):
-			now = "0"
-		case err != nil:
-			return err
-		}
-		if now != seen.now {
-			x.state[part].Store(&generations{now: now, next: seen.next})
-			return errMoved
-		}
+// generation is the command that reads the generation of a partition.
+func (x *store) generation(part int) rueidis.Completed {
+	return x.set.Client.B().Hget().Key(x.keys[part].Meta).Field("generation").Build()
+}
+
+// sameGeneration compares the reply with the generation that was read.
+func (x *store) sameGeneration(part int, read string, r rueidis.RedisResult) error {
+	now, err := r.ToString()
+	switch {
+	case rueidis.IsRedisNil(err):
+		now = "0"
+	case err != nil:
+		return err
+	}
+	if now == read {
 		return nil
 	}
+	x.state[part].Store(&generations{now: now})
+	return errMoved
 }
 
 // open reads the tails and the rare terms.

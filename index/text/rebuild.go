@@ -41,8 +41,10 @@ func (x *Index) Rebuild(ctx context.Context, src index.Source[Document], opt mai
 		cleaning, cancel = context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 		defer cancel()
 	}
-	if _, failed := x.store.drop(cleaning, r.unused); err == nil {
-		err = failed
+	if r.replaced != nil {
+		if _, failed := x.store.drop(cleaning, r.unused); err == nil {
+			err = failed
+		}
 	}
 	if err == nil {
 		err = r.resolve(ctx)
@@ -171,7 +173,7 @@ func (r *rebuild) copyMarks(ctx context.Context, run string, k storedKey) error 
 // unused reports whether a key is of a generation that the rebuild has made or replaced,
 // and that is not the present one now.
 func (r *rebuild) unused(k storedKey) bool {
-	if r.replaced == nil || r.now[k.part].next == "" {
+	if r.now[k.part].next == "" {
 		return false
 	}
 	if r.replaced[k.part] {

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-
-	"retwis/internal/redis/script"
 )
 
 // Query selects documents.
@@ -83,21 +81,30 @@ func (x reader) search(ctx context.Context, q Query) (*search, error) {
 	if err := x.set.Check(ctx); err != nil {
 		return nil, err
 	}
-	p, err := x.plan(ctx, e)
-	if err != nil {
-		return nil, err
-	}
-	for try := 0; ; try++ {
-		s := &search{x: x.store, plan: p, query: q, sender: script.NewSender(x.set.Client)}
-		err := s.run(ctx)
-		if err == nil || !errors.Is(err, errMoved) || try == 10 {
-			return s, err
+	var s *search
+	err = retry(func() error {
+		p, err := x.plan(ctx, e)
+		if err != nil {
+			return err
 		}
-	}
+		s = &search{x: x.store, plan: p, query: q}
+		return s.run(ctx)
+	})
+	return s, err
 }
 
-// errMoved is why a search begins again.
+// errMoved is why a read begins again.
 var errMoved = errors.New("a rebuild has replaced the index meanwhile")
+
+// retry repeats a read while rebuilds replace the index.
+func retry(read func() error) error {
+	for range 10 {
+		if err := read(); !errors.Is(err, errMoved) {
+			return err
+		}
+	}
+	return errMoved
+}
 
 // search is a query that is executed.
 type search struct {
@@ -105,7 +112,6 @@ type search struct {
 	plan   *plan
 	query  Query
 	parts  []partSearch
-	sender *script.Sender
 	result Result
 	work   work
 }
@@ -118,7 +124,6 @@ type work struct {
 // partSearch is a search in a partition.
 type partSearch struct {
 	names names
-	meta  string
 	in    []postings // of the terms of the plan
 	next  int64      // ids up to it are not evaluated yet; 0: all are
 	found []candidate
@@ -133,7 +138,7 @@ type candidate struct {
 func (s *search) run(ctx context.Context) error {
 	for i, k := range s.x.keys {
 		seen := s.x.state[i].Load()
-		s.parts = append(s.parts, partSearch{names: k.of(seen.now, false), meta: k.Meta, in: make([]postings, len(s.plan.terms)), next: s.query.Before - 1})
+		s.parts = append(s.parts, partSearch{names: k.of(seen.now, false), in: make([]postings, len(s.plan.terms)), next: s.query.Before - 1})
 	}
 	if err := s.open(ctx); err != nil {
 		return err

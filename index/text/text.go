@@ -12,6 +12,7 @@ import (
 	"retwis/index"
 	"retwis/index/text/internal/words"
 	"retwis/internal/redis/partition"
+	"retwis/internal/redis/script"
 )
 
 // Options configure an index. Partitions and Language are stored in its declaration and
@@ -47,6 +48,7 @@ type store struct {
 	splitter *words.Splitter
 	plain    *words.Splitter // without stems
 	scripts  scripts
+	sender   *script.Sender
 	sizes    sizes
 }
 
@@ -85,7 +87,7 @@ func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 	opt.Partitions = len(set.Keys)
 	x := &store{
 		set: set, opt: opt, splitter: splitter, plain: &words.Splitter{},
-		state: make([]atomic.Pointer[generations], len(set.Keys)), scripts: newScripts(), sizes: defaultSizes(),
+		state: make([]atomic.Pointer[generations], len(set.Keys)), scripts: newScripts(), sender: script.NewSender(client), sizes: defaultSizes(),
 	}
 	for i := range set.Keys {
 		x.keys = append(x.keys, keys{Keys: &set.Keys[i], partitions: len(set.Keys), rares: allRares / len(set.Keys)})

@@ -1,0 +1,118 @@
+package text
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/maintain"
+)
+
+// Readers of other processes see the same documents before, while and after an index is
+// rebuilt.
+func TestReadsDuringRebuild(t *testing.T) {
+	t.Parallel()
+	db := redistest.DB(t)
+	m := filled(t, db.Client(t), "{read}", Options{Partitions: 2})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 4 {
+			if _, err := m.x.Rebuild(t.Context(), *m.source(), maintain.Options{}); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	reader := small(open(t, db.Client(t), "{read}", Options{Partitions: 2}))
+	all := queries()
+	for i, running := 0, true; running; i++ {
+		select {
+		case <-done:
+			running = false // and once more
+		default:
+		}
+		q := Query{Expr: all[i*7%len(all)], Limit: maxLimit}
+		r, err := reader.Search(t.Context(), q)
+		if want := m.search(q); err != nil || !slices.Equal(r.IDs, want) {
+			t.Fatalf("%s: %v, expected %v: %v", q.Expr, r.IDs, want, err)
+		}
+		best, err := reader.Complete(t.Context(), "al", 1)
+		if err != nil || len(best) != 1 || best[0] != (Completion{"all", int64(len(m.documents))}) {
+			t.Fatalf("%v: %v", best, err)
+		}
+	}
+	m.verify(t)
+}
+
+// A rebuild or repair that is killed after any of its commands leaves the index as right as
+// it was; a repetition makes all of it right.
+func TestKilledMaintenance(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	for _, what := range []string{"rebuild", "repair"} {
+		for n := 0; n < 400; n += 1 + n/4 {
+			m := newModel()
+			opt := Options{Partitions: 1 + n%2}
+			key := fmt.Sprint("{", what, n, "}")
+			m.x = small(open(t, client, key, opt))
+			for i := range 30 {
+				m.documents[int64(i+1)] = Document{Text: fmt.Sprint("all w", i%2, " u", i)}
+			}
+			if _, err := m.x.PutMany(t.Context(), m.all); err != nil {
+				t.Fatal(err)
+			}
+			if what == "repair" {
+				names := m.x.store.keys[0].of("0", false)
+				if err := client.Do(t.Context(), client.B().Del().Key(names.tail("all"), names.rare("u3")).Build()).Error(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var left atomic.Int64
+			left.Store(int64(n))
+			killed := small(open(t, dying{client, &left}, key, opt))
+			_, err := maintained(t.Context(), killed, m, what)
+			if err == nil && left.Load() < 0 {
+				t.Errorf("%s was killed after %d commands, without an error", what, n)
+			}
+			if what == "rebuild" && !m.right(t) {
+				t.Errorf("%s was killed after %d commands, and a query is wrong", what, n)
+			}
+			for i := range m.x.store.keys { // the lease of the killed one ends
+				if err := lapse(t.Context(), client, m.x.store.keys[i].Meta); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := maintained(t.Context(), m.x, m, what); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := m.x.Repair(t.Context(), m.source(), maintain.Options{}); err != nil {
+				t.Fatal(err)
+			}
+			m.verify(t)
+			if !m.right(t) {
+				t.Errorf("%s was killed after %d commands and repeated, and a query is wrong", what, n)
+			}
+		}
+	}
+}
+
+func maintained(ctx context.Context, x *Index, m *model, what string) (maintain.Report, error) {
+	if what == "rebuild" {
+		return x.Rebuild(ctx, *m.source(), maintain.Options{})
+	}
+	return x.Repair(ctx, m.source(), maintain.Options{})
+}
+
+// lapse ends the lease of a run, if there is one.
+func lapse(ctx context.Context, client rueidis.Client, meta string) error {
+	running, err := client.Do(ctx, client.B().Hexists().Key(meta).Field("until").Build()).AsBool()
+	if err != nil || !running {
+		return err
+	}
+	return client.Do(ctx, client.B().Hset().Key(meta).FieldValue().FieldValue("until", "1").Build()).Error()
+}
