@@ -5,8 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"iter"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,25 +38,14 @@ type posts struct {
 // Text measures full-text search.
 func Text(ctx context.Context, opt measure.Options) (string, error) {
 	var out strings.Builder
-	err := measure.OnServer(ctx, opt.Dir, func(client rueidis.Client, _ string) error {
-		x, err := text.New(client, "posts", text.Options{})
-		if err != nil {
-			return err
-		}
-		b := &posts{opt: opt, client: client, x: x, n: opt.Stored, words: makeWords()}
-		fmt.Fprintf(&out, `## Full-text search
+	b := &posts{opt: opt, n: opt.Stored, words: makeWords()}
+	fmt.Fprintf(&out, `## Full-text search
 
 %s posts, whose words are Zipf-distributed, each with the exact term of its author and one
 of two terms that never meet, in `+"`index/text`"+` and in a sorted set of ids for each term.
 
 `, measure.Thousands(b.n))
-		for _, part := range []func(context.Context, io.Writer) error{b.load, b.search} {
-			if err := part(ctx, &out); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	err := b.load(ctx, &out)
 	return out.String(), err
 }
 
@@ -100,59 +89,81 @@ func (b *posts) all(yield func(int64, text.Document) bool) {
 	}
 }
 
+// terms returns the terms of a post, each once.
+func terms(d text.Document) []string {
+	all := append(strings.Fields(d.Text), d.Terms...)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // sets yields a ZADD for each term of each post.
-func (b *posts) sets() iter.Seq[rueidis.Completed] {
-	return func(yield func(rueidis.Completed) bool) {
-		for id, d := range b.all {
-			terms := append(strings.Fields(d.Text), d.Terms...)
-			slices.Sort(terms)
-			for _, term := range slices.Compact(terms) {
-				if !yield(b.client.B().Zadd().Key("set:"+term).ScoreMember().ScoreMember(float64(id), strconv.FormatInt(id, 10)).Build()) {
-					return
-				}
+func (b *posts) sets(yield func(rueidis.Completed) bool) {
+	for id, d := range b.all {
+		for _, term := range terms(d) {
+			if !yield(b.client.B().Zadd().Key("set:"+term).ScoreMember().ScoreMember(float64(id), strconv.FormatInt(id, 10)).Build()) {
+				return
 			}
 		}
 	}
 }
 
-// load compares memory and time; what is loaded last stays.
+// load compares memory and time, each on a server that is empty, and then searches.
 func (b *posts) load(ctx context.Context, out io.Writer) error {
-	terms := 0
-	for range b.sets() {
-		terms++
+	n := 0
+	for _, d := range b.all {
+		n += len(terms(d))
 	}
-	fmt.Fprintf(out, "Loading, %.1f terms a post:\n\n", float64(terms)/float64(b.n))
+	fmt.Fprintf(out, "Loading, %.1f terms a post:\n\n", float64(n)/float64(b.n))
 	fmt.Fprint(out, "| | bytes a post | ratio | server CPU a post | ratio |\n| --- | ---: | ---: | ---: | ---: |\n")
-	var bytes, micros [2]float64
-	sides := []struct {
-		name string
-		run  func() error
-	}{
-		{"`ZADD` to a sorted set per term, pipelines of 1,000", func() error { return measure.Send(ctx, b.client, b.sets()) }},
-		{"`PutMany`", func() error {
+	var base cost
+	err := b.on(ctx, "sets", func() (err error) {
+		base, err = b.cost(ctx, func() error { return measure.Send(ctx, b.client, b.sets) })
+		base.write(out, "`ZADD` to a sorted set per term, pipelines of 1,000", base)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return b.on(ctx, "text", func() error {
+		c, err := b.cost(ctx, func() error {
 			n, err := b.x.PutMany(ctx, b.all)
 			if err == nil && n != b.n {
 				err = fmt.Errorf("%d posts are new, want %d", n, b.n)
 			}
 			return err
-		}},
-	}
-	for i, side := range sides {
-		if err := measure.Empty(ctx, b.client); err != nil {
-			return err
-		}
-		var err error
-		bytes[i], err = measure.ServerMemory(ctx, b.client, b.n)(func() (err error) {
-			micros[i], err = measure.ServerTime(ctx, b.client, b.n)(side.run)
-			return err
 		})
 		if err != nil {
-			return fmt.Errorf("%s: %w", side.name, err)
+			return err
 		}
-		fmt.Fprintf(out, "| %s | %.0f | **%.2f** | %.1f µs | **%.2f** |\n", side.name, bytes[i], bytes[i]/bytes[0], micros[i], micros[i]/micros[0])
-	}
-	fmt.Fprintln(out)
-	return nil
+		c.write(out, "`PutMany`", base)
+		return b.search(ctx, out)
+	})
+}
+
+// on runs a measurement on a separate server.
+func (b *posts) on(ctx context.Context, name string, do func() error) error {
+	return measure.OnServer(ctx, filepath.Join(b.opt.Dir, name), func(client rueidis.Client, _ string) (err error) {
+		b.client = client
+		if b.x, err = text.New(client, "posts", text.Options{}); err != nil {
+			return err
+		}
+		return do()
+	})
+}
+
+// cost is what a post costs the server.
+type cost struct{ bytes, micros float64 }
+
+func (b *posts) cost(ctx context.Context, load func() error) (c cost, err error) {
+	c.bytes, err = measure.ServerMemory(ctx, b.client, b.n)(func() (err error) {
+		c.micros, err = measure.ServerTime(ctx, b.client, b.n)(load)
+		return err
+	})
+	return c, err
+}
+
+func (c cost) write(out io.Writer, name string, base cost) {
+	fmt.Fprintf(out, "| %s | %.0f | **%.2f** | %.1f µs | **%.2f** |\n", name, c.bytes, c.bytes/base.bytes, c.micros, c.micros/base.micros)
 }
 
 // search measures how long a page of 20 takes, beside a GET.
@@ -179,7 +190,7 @@ func (b *posts) search(ctx context.Context, out io.Writer) error {
 			return err
 		}
 	}
-	fmt.Fprintf(out, "A page of 20, the words drawn as those of posts, %s times one after the other:\n\n", measure.Thousands(searches))
+	fmt.Fprintf(out, "\nA page of 20, the words drawn as those of posts, %s times one after the other:\n\n", measure.Thousands(searches))
 	measure.Head(out, "", "median", "99 %", "slowest")
 	for _, side := range []struct {
 		name  string

@@ -116,9 +116,9 @@ local function addRare(t, i, ids)
 	local term = ARGV[19 + i]
 	if not ids then
 		call('HSET', keyOf(t, i, 1), term, bytes)
-		local listed = isWord(term) and pcall('ZCARD', t.list)
+		local listed = isWord(term) and try('ZCARD', t.list)
 		if type(listed) == 'number' and listed < tonumber(ARGV[17]) then
-			pcall('ZADD', t.list, 0, '0' .. term)
+			try('ZADD', t.list, 0, '0' .. term)
 		end
 		return
 	end

@@ -13,8 +13,9 @@
 // Here the ids of a rare term, up to 8, are in one of 65,536 hashes of such terms. Those of
 // others are in a tail, a string of at most some 2,048 ids, to which a new id is appended.
 // What is older is moved to segments of at most 8 KB, which are offsets of 4 bytes or, if
-// that is smaller, bitmaps. This takes a seventh of the memory of sorted sets, and a document
-// costs the server no more time. A search compares the terms of a query 64 ids at a time,
+// that is smaller, bitmaps. A million posts take a seventh of the memory of sorted sets, and
+// a post costs the server no more time; a small index is not smaller, for the hashes are
+// then almost empty. A search compares the terms of a query 64 ids at a time,
 // and reads only the segments in which all of them can have ids. No command reads or writes
 // more than about 20 KB, however large the index is; there is nothing to optimize or to
 // compact later.

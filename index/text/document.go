@@ -17,14 +17,14 @@ import (
 type Document struct {
 	// Text is UTF-8 of at most 100 KB.
 	Text string
-	// Terms are exact terms, such as from:7 or has:link, of 1 to 64 bytes without blanks.
+	// Terms are exact terms, such as from:7 or has:link, of 1 to 63 bytes without blanks.
 	// They match only as a whole, byte by byte, and never a word of the text.
 	Terms []string
 }
 
 const (
 	maxText = 100 << 10 // bytes
-	maxTerm = words.MaxWord
+	maxTerm = words.MaxWord - len(exactMark)
 	// MaxID is the largest id of a document: all integers up to it are exact in Lua.
 	MaxID = codec.MaxID
 )

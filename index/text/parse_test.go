@@ -71,7 +71,7 @@ func TestParseErrors(t *testing.T) {
 		{strings.Repeat("(", 20) + "a", 17, "nested"},
 		{"a \xff", 3, "UTF-8"},
 		{strings.Repeat("a", 5000), 1, "4096"},
-		{"from:" + strings.Repeat("7", 80), 1, "64 bytes"},
+		{"from:" + strings.Repeat("7", 80), 1, "63 bytes"},
 	} {
 		_, err := Parse(c.text, "from")
 		var syntax *SyntaxError

@@ -187,15 +187,33 @@ func (n *node) floor(in []postings, id int64) int64 {
 	return min(floor, empty) // where one of them has no ids, the others do not matter
 }
 
-// want notes what must be read to know whether an id matches.
-func (n *node) want(in []postings, id int64) {
+// want notes what must be read to know whether an id matches. guide is a term that all
+// matches have, or nil.
+func (n *node) want(in []postings, id int64, guide *postings) {
 	if n.op == opExact {
-		in[n.term].want(id)
+		in[n.term].want(id, guide)
 		return
 	}
-	for _, arg := range slices.Concat(n.args, n.nots) {
-		arg.want(in, id)
+	if n.op != opOr {
+		guide = n.guide(in, id, guide)
 	}
+	for _, arg := range slices.Concat(n.args, n.nots) {
+		arg.want(in, id, guide)
+	}
+}
+
+// guide returns the smallest term of an and whose ids before an id are read, unless the
+// other guide is smaller.
+func (n *node) guide(in []postings, id int64, guide *postings) *postings {
+	for _, arg := range n.args {
+		if arg.op != opExact {
+			continue
+		}
+		if p := &in[arg.term]; p.floor(id) <= id && (guide == nil || p.size() < guide.size()) {
+			guide = p
+		}
+	}
+	return guide
 }
 
 // matches returns a window of the ids from low to high that match. Those of phrases are

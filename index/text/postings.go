@@ -12,10 +12,9 @@ type postings struct {
 	rare   codec.List
 	tail   codec.Tail
 	blocks []block // that are read, by descending base
-	bases  []int64 // where further segments begin, descending: to read several at a time
-	known  bool    // bases are those of the segments below the last block
+	bases  []int64 // where further segments begin, descending, as far as they are known
 	ahead  int     // segments to read at a time: more while none is passed
-	wanted int64   // read the segment that has the place of this id; 0: none
+	wanted []int64 // read the segments that have the places of these ids
 }
 
 // block is a segment that is read. It has all ids from base to limit.
@@ -103,36 +102,40 @@ func (p *postings) fill(w codec.Window, low, high int64) {
 	}
 }
 
-// want notes that the segment with the place of an id must be read.
-func (p *postings) want(id int64) {
+// want notes that the segment with the place of an id must be read, and perhaps those that
+// are needed next: the following ones, or those in which a guide, another term that the
+// documents must have, has ids.
+func (p *postings) want(id int64, guide *postings) {
 	if p.floor(id) <= id {
 		return
 	}
 	for len(p.bases) > 0 && p.bases[0] > id {
-		p.bases, p.ahead = p.bases[1:], 0 // it has passed a segment
-	}
-	if p.known = len(p.bases) > 0; !p.known {
-		p.ahead = 0
+		if p.bases = p.bases[1:]; guide == nil {
+			p.ahead = 0 // it has passed a segment: it may pass more
+		}
 	}
 	p.ahead = min(max(2*p.ahead, 1), maxAhead)
-	p.wanted = id
+	p.wanted = p.wanted[:0]
+	for _, base := range p.bases {
+		if base > id {
+			continue // the guide has no id in that segment
+		}
+		p.wanted = append(p.wanted, id)
+		if id = base - 1; guide != nil && guide.floor(id) <= id {
+			id = guide.upper(id)
+		}
+		if len(p.wanted) == p.ahead || id <= 0 {
+			return
+		}
+	}
+	if len(p.wanted) == 0 {
+		p.wanted = append(p.wanted, id)
+	}
 }
 
-// limits returns for which ids to read segments.
-func (p *postings) limits() []int64 {
-	limits := []int64{p.wanted}
-	if !p.known {
-		return limits
-	}
-	for _, base := range p.bases {
-		if len(limits) == p.ahead || base <= 0 {
-			break
-		}
-		if base <= limits[len(limits)-1] {
-			limits = append(limits, base-1)
-		}
-	}
-	return limits
+// size returns about how many ids there are.
+func (p *postings) size() int64 {
+	return p.tail.Sealed + int64(p.tail.IDs.Len()+p.rare.Len())
 }
 
 // add adds a block that is read, and drops those that the search has passed.

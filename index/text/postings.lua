@@ -4,7 +4,7 @@
 -- Strings with ids are never compared as text: that depends on the locale of the server.
 -- Numbers are exact, because an id is less than 2^53.
 
-local call, pcall = redis.call, redis.pcall
+local call, try = redis.call, redis.pcall
 local pack, unpackAt = struct.pack, struct.unpack
 local sub, floor = string.sub, math.floor
 
@@ -58,10 +58,10 @@ local function relist(list, term, was, is)
 	end
 	local old, new = level(was), level(is)
 	if is == 0 or old ~= new then
-		pcall('ZREM', list, old .. term)
+		try('ZREM', list, old .. term)
 	end
 	if is > 0 and old ~= new then
-		pcall('ZADD', list, 0, new .. term)
+		try('ZADD', list, 0, new .. term)
 	end
 end
 

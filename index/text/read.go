@@ -116,9 +116,9 @@ func (s *search) read(ctx context.Context) error {
 	for i := range s.parts {
 		part := &s.parts[i]
 		for t, term := range s.plan.terms {
-			if in := &part.in[t]; in.wanted > 0 {
+			if in := &part.in[t]; len(in.wanted) > 0 {
 				s.readSegments(&p, part, term, in)
-				in.wanted = 0
+				in.wanted = nil
 			}
 		}
 	}
@@ -131,7 +131,7 @@ func (s *search) read(ctx context.Context) error {
 func (s *search) readSegments(p *pipeline, part *partSearch, term string, in *postings) {
 	client := s.x.set.Client
 	dir, seg := part.names.dir(term), part.names.seg(term)
-	for _, limit := range in.limits() {
+	for _, limit := range in.wanted {
 		s.work.segments++
 		p.add(s.x.scripts.segment.Command(client, []string{dir, seg}, []string{strconv.FormatInt(limit, 10)}), func(r rueidis.RedisResult) error {
 			b, err := readBlock(r, term, limit)
@@ -141,13 +141,13 @@ func (s *search) readSegments(p *pipeline, part *partSearch, term string, in *po
 			return err
 		})
 	}
-	if in.known && len(in.bases) > 0 {
+	if len(in.bases) > 0 {
 		return
 	}
-	max := strconv.FormatInt(in.wanted, 10)
+	max := strconv.FormatInt(in.wanted[0], 10)
 	p.add(client.B().Zrevrangebyscore().Key(dir).Max(max).Min("-inf").Limit(0, knownBases).Build(), func(r rueidis.RedisResult) error {
 		texts, err := r.AsStrSlice()
-		in.bases, in.known = in.bases[:0], err == nil
+		in.bases = nil
 		for _, text := range texts {
 			base, _ := strconv.ParseInt(text, 10, 64)
 			in.bases = append(in.bases, base)

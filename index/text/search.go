@@ -187,7 +187,7 @@ func (s *search) advance(p *partSearch) {
 		}
 		low := s.plan.root.floor(p.in, p.next)
 		if low > p.next {
-			s.plan.root.want(p.in, p.next)
+			s.plan.root.want(p.in, p.next, nil)
 			return
 		}
 		low = max(low, p.next-int64(s.x.sizes.window)+1, s.query.After+1)

@@ -70,7 +70,7 @@ func TestInvalidDocuments(t *testing.T) {
 		"not UTF-8":     {1, Document{Text: "\xff"}},
 		"empty term":    {1, Document{Terms: []string{""}}},
 		"blank":         {1, Document{Terms: []string{"a b"}}},
-		"long term":     {1, Document{Terms: []string{strings.Repeat("a", 65)}}},
+		"long term":     {1, Document{Terms: []string{strings.Repeat("a", 64)}}},
 	} {
 		if err := x.Put(t.Context(), put.id, put.d); !errors.Is(err, index.ErrValue) {
 			t.Errorf("%s: %v", name, err)
@@ -327,5 +327,47 @@ func TestSlotMoves(t *testing.T) {
 	m.verify(t)
 	if !m.right(t) {
 		t.Error("a query is wrong")
+	}
+}
+
+// A search reads only the segments where all of its words can have ids.
+func TestSkips(t *testing.T) {
+	t.Parallel()
+	x := small(open(t, redistest.DB(t).Client(t), "posts", Options{}))
+	documents := func(yield func(int64, Document) bool) {
+		for id := range int64(2000) {
+			text := "old"
+			if id >= 1000 {
+				text = "new"
+			}
+			if id%400 == 0 {
+				text += " seldom"
+			}
+			if !yield(id+1, Document{Text: fmt.Sprint("all parity", id%2, " ", text)}) {
+				return
+			}
+		}
+	}
+	if _, err := x.PutMany(t.Context(), documents); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		query                     string
+		found, trips, most, least int
+	}{
+		{"all", 2, 1, 0, 0},
+		{"old new", 0, 3, 2, 1},             // they meet nowhere: one place is looked at
+		{"all seldom", 2, 5, 9, 1},          // where the rare one has ids
+		{"seldom -all", 0, 5, 10, 1},        // there, too
+		{"parity0 parity1", 0, 60, 500, 50}, // they could meet everywhere
+	} {
+		e, err := Parse(c.query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := x.Explain(t.Context(), Query{Expr: e, Limit: 2})
+		if err != nil || len(got.IDs) != c.found || got.RoundTrips > c.trips || got.Segments > c.most || got.Segments < c.least {
+			t.Errorf("%s: %v, %d round trips, %d segments: %v", c.query, got.IDs, got.RoundTrips, got.Segments, err)
+		}
 	}
 }
