@@ -481,12 +481,29 @@ func TestFailedRebuild(t *testing.T) {
 	if !m.right(t) {
 		t.Error("a query is wrong")
 	}
+	invalid := index.Source[Document]{All: index.Objects(func(yield func(index.Object[Document], error) bool) {
+		_ = yield(index.Object[Document]{ID: "x"}, nil)
+	}).All}
+	if _, err := m.x.Rebuild(t.Context(), invalid, maintain.Options{}); !errors.Is(err, index.ErrValue) {
+		t.Error(err)
+	}
+	if _, err := m.x.Rebuild(t.Context(), index.Source[Document]{}, maintain.Options{}); err == nil {
+		t.Error("a source without All")
+	}
+	if _, err := m.x.Repair(t.Context(), &failing, maintain.Options{}); err == nil {
+		t.Error("a source without Lookup")
+	}
 	keys := func() int {
 		all, err := client.Do(t.Context(), client.B().Keys().Pattern("*failed*").Build()).AsStrSlice()
 		if err != nil {
 			t.Fatal(err)
 		}
 		return len(all)
+	}
+	for range 3 {
+		if _, err := m.x.Rebuild(t.Context(), *src, maintain.Options{}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	before := keys()
 	// A killed one: its lease ends, and so do the writes to its generation.
@@ -524,5 +541,20 @@ func TestFailedRebuild(t *testing.T) {
 	m.repaired(t)
 	if after := keys(); after > before+4 {
 		t.Errorf("%d keys, and %d before", after, before)
+	}
+	// The declarations are lost: Repair stores them again, and later rebuilds find no keys in
+	// their generations.
+	for i := range m.x.store.keys {
+		if err := client.Do(t.Context(), client.B().Del().Key(m.x.store.keys[i].Meta, m.x.Key()+".meta").Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.x = small(open(t, client, "{failed}", Options{Partitions: 2}))
+	m.repaired(t)
+	for range 3 {
+		if _, err := m.x.Rebuild(t.Context(), *m.source(), maintain.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		m.verify(t)
 	}
 }

@@ -66,6 +66,19 @@ type rebuild struct {
 }
 
 func (r *rebuild) do(ctx context.Context, run string) error {
+	made := make([]int64, len(r.x.keys))
+	err := r.x.storedKeys(ctx, func(page []storedKey) error {
+		for _, k := range page {
+			made[k.part] = max(made[k.part], k.number)
+		}
+		return r.run.Pace(ctx, 0)
+	})
+	if err == nil {
+		err = r.x.raise(ctx, made)
+	}
+	if err != nil {
+		return err
+	}
 	r.replaced = make([]bool, len(r.x.keys))
 	for i := range r.x.keys {
 		reply, err := r.script(ctx, r.x.scripts.next, i, run).AsStrSlice()
@@ -103,8 +116,9 @@ func (r *rebuild) fill(ctx context.Context, run string) error {
 	var failed error
 	var batch []index.Object[Document]
 	flush := func() {
-		_, failed = writer{r.x}.putMany(ctx, documents(batch, &failed), run)
-		failed = cmp.Or(failed, r.run.Step(ctx, len(batch)))
+		var invalid error
+		_, err := writer{r.x}.putMany(ctx, documents(batch, &invalid), run)
+		failed = cmp.Or(invalid, err, r.run.Step(ctx, len(batch)))
 		batch = batch[:0]
 	}
 	for o, err := range r.src.All(ctx) {

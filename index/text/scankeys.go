@@ -13,6 +13,7 @@ type storedKey struct {
 	key        string
 	part       int
 	generation string
+	number     int64  // of the generation
 	kind       string // ids, rare, tail, dir or seg
 	name       string // what follows the kind: a term, or a number
 }
@@ -63,15 +64,28 @@ func (x *store) parseKey(key string) (k storedKey, ok bool) {
 		}
 		generation, rest, _ := strings.Cut(rest, ".")
 		kind, name, isKey := strings.Cut(rest, ":")
-		if _, err := strconv.ParseUint(generation, 10, 63); err != nil || !isKey {
+		number, err := strconv.ParseInt(generation, 10, 64)
+		if err != nil || number < 0 || !isKey {
 			continue
 		}
 		switch kind {
 		case "ids", "rare", "tail", "dir", "seg":
-			return storedKey{key, i, generation, kind, name}, true
+			return storedKey{key, i, generation, number, kind, name}, true
 		}
 	}
 	return k, false
+}
+
+// raise makes sure that no generation that has keys is made again. made has the highest of
+// each partition.
+func (x *store) raise(ctx context.Context, made []int64) error {
+	for i, n := range made {
+		args := append(x.set.Args(), strconv.FormatInt(n, 10))
+		if err := x.scripts.raise.Run(ctx, x.set.Client, x.keys[i].All(), args).Error(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // drop removes keys of a generation that nothing uses any more, in steps.

@@ -20,6 +20,10 @@ var (
 	segmentLua string
 	//go:embed next.lua
 	nextLua string
+	//go:embed raise.lua
+	raiseLua string
+	//go:embed adopt.lua
+	adoptLua string
 	//go:embed marks.lua
 	marksLua string
 	//go:embed finish.lua
@@ -34,8 +38,8 @@ var (
 
 type scripts struct {
 	change, sealing, seal, segment script.Script
-	next, marks, finish            script.Script // of a rebuild
-	restore, list, dropType        script.Script // of a repair
+	next, raise, marks, finish     script.Script // of a rebuild
+	restore, list, dropType, adopt script.Script // of a repair
 }
 
 func newScripts() scripts {
@@ -43,7 +47,7 @@ func newScripts() scripts {
 	return scripts{
 		change: of(changeLua).Retryable(), sealing: of(sealingLua).Retryable(), seal: of(sealLua).Retryable(),
 		segment: script.New(segmentLua).Retryable(),
-		next:    partition.NewScript(nextLua), marks: partition.NewScript(marksLua), finish: partition.NewScript(finishLua),
-		restore: of(restoreLua), list: of(listLua), dropType: script.New(dropTypeLua),
+		next:    partition.NewScript(nextLua), raise: partition.NewScript(raiseLua), marks: partition.NewScript(marksLua), finish: partition.NewScript(finishLua),
+		restore: of(restoreLua), list: of(listLua), dropType: script.New(dropTypeLua), adopt: partition.NewScript(adoptLua),
 	}
 }

@@ -2,7 +2,7 @@ package text
 
 import (
 	"context"
-	_ "embed"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -122,7 +122,8 @@ func (x *store) fail(ctx context.Context, err error) error {
 		return nil
 	}
 	err = x.set.Error(ctx, err)
-	if e, ok := rueidis.IsRedisErr(err); ok && damaged(e.Error()) {
+	var e *rueidis.RedisError
+	if errors.As(err, &e) && damaged(e.Error()) {
 		err = fmt.Errorf("%w: Repair corrects it: %w", index.ErrCorrupt, err)
 	}
 	return fmt.Errorf("text: %q: %w", x.set.Key, err)

@@ -48,7 +48,7 @@ type partCheck struct {
 	state  partState
 	ranges []int64 // of records
 	termKeys
-	others []string // terms with a directory or segments
+	segmented []string // terms with a directory or segments, without a tail
 }
 
 // termKeys are where the terms of a partition are.
@@ -76,6 +76,9 @@ func (x *store) compare(ctx context.Context, src *index.Source[Document], opt ma
 		return c.Report, x.fail(ctx, errLookup)
 	}
 	if _, err := partition.Read(ctx, x.set.Client, x.set.Key); err != nil && !(repair && errors.Is(err, index.ErrNotFound)) {
+		return c.Report, x.fail(ctx, err)
+	}
+	if err := c.declarations(ctx); err != nil {
 		return c.Report, x.fail(ctx, err)
 	}
 	return c.Report, x.fail(ctx, c.run(ctx))
@@ -112,16 +115,67 @@ func (c *checker) run(ctx context.Context) error {
 	return c.unmoved(ctx)
 }
 
+// declarations looks for partitions with keys whose metadata were lost, and stores them
+// again: the present generation is the highest that has keys.
+func (c *checker) declarations(ctx context.Context) error {
+	lost := make([]bool, len(c.x.keys))
+	for i := range c.x.keys {
+		declared, err := c.x.set.Client.Do(ctx, c.x.set.Client.B().Hexists().Key(c.x.keys[i].Meta).Field("kind").Build()).AsBool()
+		if err != nil {
+			return err
+		}
+		lost[i] = !declared
+	}
+	if !slices.Contains(lost, true) {
+		return c.declare(ctx)
+	}
+	highest := map[int]int64{}
+	err := c.x.storedKeys(ctx, func(page []storedKey) error {
+		for _, k := range page {
+			highest[k.part] = max(highest[k.part], k.number)
+		}
+		return c.Pace(ctx, 0)
+	})
+	if err != nil {
+		return err
+	}
+	for i, number := range highest {
+		if !lost[i] {
+			continue
+		}
+		c.Found(maintain.Problem{Kind: maintain.Missing, ID: c.x.keys[i].Meta, Want: "the declaration of the index"})
+		if !c.repair {
+			continue
+		}
+		c.Report.Repaired++
+		args := append(c.x.set.Args(), strconv.FormatInt(number, 10))
+		if err := c.x.scripts.adopt.Run(ctx, c.x.set.Client, c.x.keys[i].All(), args).Error(); err != nil {
+			return err
+		}
+	}
+	if len(highest) == 0 {
+		return nil // there is no index
+	}
+	return c.declare(ctx)
+}
+
+// declare stores the declaration of the whole index in a Repair, if it is lost.
+func (c *checker) declare(ctx context.Context) error {
+	if !c.repair {
+		return nil
+	}
+	return c.x.set.Declare(ctx)
+}
+
 // partState is the state of a partition in its metadata.
 type partState struct {
 	now, next string // next is that of a rebuild under way
-	made      int64  // how many generations there have been
 }
 
 // readState reads the state of a partition.
 func (x *store) readState(ctx context.Context, part int) (s partState, err error) {
 	b := x.set.Client.B()
-	fields, err := x.set.Client.Do(ctx, b.Hmget().Key(x.keys[part].Meta).Field("generation", "next", "generations", "rebuild").Build()).ToArray()
+	fields, err := x.set.Client.Do(ctx, b.Hmget().Key(x.keys[part].Meta).Field("generation", "next", "rebuild").Build()).ToArray()
 	if err != nil {
 		return s, err
 	}
@@ -130,10 +184,9 @@ func (x *store) readState(ctx context.Context, part int) (s partState, err error
 		return s
 	}
 	s.now = cmp.Or(text(0), "0")
-	if text(3) != "" {
+	if text(2) != "" {
 		s.next = text(1)
 	}
-	s.made, _ = strconv.ParseInt(text(2), 10, 64)
 	old := x.state[part].Load()
 	if old.now != s.now {
 		x.state[part].Store(&generations{now: s.now, next: s.next})
@@ -168,18 +221,20 @@ func (c *checker) layout(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	unused := int64(0)
+	seen := make([]map[int64]int, len(c.parts)) // how many keys each other generation has
 	err = c.x.storedKeys(ctx, func(page []storedKey) error {
 		for _, k := range page {
 			p := &c.parts[k.part]
-			switch {
-			case k.generation == p.state.now:
+			if k.generation == p.state.now {
 				if err := c.note(ctx, p, k); err != nil {
 					return err
 				}
-			case c.unused(k):
-				unused++
+				continue
 			}
+			if seen[k.part] == nil {
+				seen[k.part] = map[int64]int{}
+			}
+			seen[k.part][k.number]++
 		}
 		return c.Uncounted(ctx, len(page))
 	})
@@ -191,27 +246,47 @@ func (c *checker) layout(ctx context.Context) (err error) {
 		slices.Sort(p.ranges)
 		p.ranges = slices.Compact(p.ranges)
 		p.compact()
-		slices.Sort(p.others)
-		p.others = slices.Compact(p.others)
-		p.others = difference(p.others, p.tails)
+		slices.Sort(p.segmented)
+		p.segmented = difference(slices.Compact(p.segmented), p.tails)
 	}
-	if unused == 0 {
+	return c.leftovers(ctx, seen)
+}
+
+// leftovers looks for keys of generations that no rebuild makes any more.
+func (c *checker) leftovers(ctx context.Context, seen []map[int64]int) error {
+	// Read after the keys: a generation that is neither present nor made now is not used.
+	if err := c.unmoved(ctx); err != nil {
+		return err
+	}
+	n := 0
+	highest := make([]int64, len(c.parts))
+	for i, generations := range seen {
+		s, err := c.x.readState(ctx, i)
+		if err != nil {
+			return err
+		}
+		for number, keys := range generations {
+			highest[i] = max(highest[i], number)
+			if text := strconv.FormatInt(number, 10); text == s.next || text == s.now {
+				delete(generations, number)
+			} else {
+				n += keys
+			}
+		}
+	}
+	if n == 0 {
 		return nil
 	}
-	c.Found(maintain.Problem{Kind: maintain.Dangling, Found: fmt.Sprintf("left by a rebuild: %d keys", unused)})
+	c.Found(maintain.Problem{Kind: maintain.Dangling, Found: fmt.Sprintf("left by a rebuild: %d keys", n)})
 	if !c.repair {
 		return nil
 	}
+	if err := c.x.raise(ctx, highest); err != nil {
+		return err
+	}
 	c.Report.Repaired++
-	_, err = c.x.drop(ctx, c.unused)
+	_, err := c.x.drop(ctx, func(k storedKey) bool { return seen[k.part][k.number] > 0 })
 	return err
-}
-
-// unused reports whether a key is of a generation that no rebuild makes any more.
-func (c *checker) unused(k storedKey) bool {
-	s := c.parts[k.part].state
-	n, err := strconv.ParseInt(k.generation, 10, 64)
-	return err == nil && k.generation != s.now && k.generation != s.next && n <= s.made
 }
 
 // note notes a key of the present generation.
@@ -223,7 +298,7 @@ func (c *checker) note(ctx context.Context, p *partCheck, k storedKey) error {
 		p.tails = append(p.tails, k.name)
 		return nil
 	case k.kind == "dir" || k.kind == "seg":
-		p.others = append(p.others, k.name)
+		p.segmented = append(p.segmented, k.name)
 		return nil
 	case k.kind == "ids" && number:
 		p.ranges = append(p.ranges, n)

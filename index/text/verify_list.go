@@ -32,7 +32,7 @@ func (c termCheck) structure(ctx context.Context, part int) error {
 	if err != nil {
 		return err
 	}
-	for _, terms := range [][]string{p.tails, p.others} {
+	for _, terms := range [][]string{p.tails, p.segmented} {
 		for _, term := range terms {
 			if err := c.term(ctx, part, term); err != nil {
 				return err
