@@ -23,8 +23,12 @@ type block struct {
 	segment     codec.Segment // empty: there is none
 }
 
-// maxAhead bounds the segments of a term that are read in one round trip.
-const maxAhead = 16
+// How many segments of a term are read in one round trip: twice as many each time, and more
+// from the beginning with a guide, which names those that are needed.
+const (
+	firstGuided = 8
+	maxAhead    = 16
+)
 
 // bound returns up to which id the ids are in segments.
 func (p *postings) bound() int64 {
@@ -115,6 +119,9 @@ func (p *postings) want(id int64, guide *postings) {
 		}
 	}
 	p.ahead = min(max(2*p.ahead, 1), maxAhead)
+	if guide != nil {
+		p.ahead = max(p.ahead, firstGuided)
+	}
 	p.wanted = p.wanted[:0]
 	for _, base := range p.bases {
 		if base > id {

@@ -72,6 +72,7 @@ func (s *search) open(ctx context.Context) error {
 			p.add(b().Get().Key(part.names.tail(term)).Build(), func(r rueidis.RedisResult) error {
 				return readTail(r, term, &in.tail)
 			})
+			s.readBases(&p, part.names.dir(term), s.query.Before-1, in)
 		}
 	}
 	return s.send(ctx, &p)
@@ -108,7 +109,7 @@ func readTail(r rueidis.RedisResult, term string, to *codec.Tail) error {
 }
 
 // knownBases is how many beginnings of segments are read at a time.
-const knownBases = 256
+const knownBases = 100
 
 // read reads the segments that the partitions want.
 func (s *search) read(ctx context.Context) error {
@@ -144,8 +145,13 @@ func (s *search) readSegments(p *pipeline, part *partSearch, term string, in *po
 	if len(in.bases) > 0 {
 		return
 	}
-	max := strconv.FormatInt(in.wanted[0], 10)
-	p.add(client.B().Zrevrangebyscore().Key(dir).Max(max).Min("-inf").Limit(0, knownBases).Build(), func(r rueidis.RedisResult) error {
+	s.readBases(p, dir, in.wanted[0], in)
+}
+
+// readBases reads where the segments of a term begin, from an id down.
+func (s *search) readBases(p *pipeline, dir string, id int64, in *postings) {
+	most := strconv.FormatInt(id, 10)
+	p.add(s.x.set.Client.B().Zrevrangebyscore().Key(dir).Max(most).Min("-inf").Limit(0, knownBases).Build(), func(r rueidis.RedisResult) error {
 		texts, err := r.AsStrSlice()
 		in.bases = nil
 		for _, text := range texts {
