@@ -558,3 +558,58 @@ func TestFailedRebuild(t *testing.T) {
 		m.verify(t)
 	}
 }
+
+// A search while documents are put in any order, so that tails are sealed and segments
+// divided, finds all that were there when it began, each once and in order.
+func TestReadsDuringWrites(t *testing.T) {
+	t.Parallel()
+	db := redistest.DB(t)
+	opt := Options{Partitions: 2}
+	reader := small(open(t, db.Client(t), "{busy}", opt))
+	const documents = 1200
+	var put [documents + 1]atomic.Bool
+	var wg sync.WaitGroup
+	for w := range 3 {
+		x := small(open(t, db.Client(t), "{busy}", opt))
+		wg.Go(func() {
+			for _, i := range rand.New(rand.NewPCG(uint64(w), 2)).Perm(documents) {
+				if i%3 != w {
+					continue
+				}
+				if err := x.Put(t.Context(), int64(i+1), Document{Text: fmt.Sprint("all w", i%2)}); err != nil {
+					t.Error(err)
+					return
+				}
+				put[i+1].Store(true)
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { wg.Wait(); close(done) }()
+	for running := true; running; {
+		select {
+		case <-done:
+			running = false
+		default:
+		}
+		var before []int64
+		for id := documents; id > 0; id-- {
+			if put[id].Load() {
+				before = append(before, int64(id))
+			}
+		}
+		got := searchAll(t, reader, Query{Expr: Word("all"), Limit: 50})
+		if !slices.IsSortedFunc(got, func(a, b int64) int { return int(b - a) }) || len(slices.Compact(slices.Clone(got))) != len(got) {
+			t.Fatalf("not in order: %v", got)
+		}
+		found := map[int64]bool{}
+		for _, id := range got {
+			found[id] = true
+		}
+		for _, id := range before {
+			if !found[id] {
+				t.Fatalf("%d is missing among %d of %d", id, len(got), len(before))
+			}
+		}
+	}
+}
