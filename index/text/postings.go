@@ -14,13 +14,19 @@ type postings struct {
 	blocks []block // that are read, by descending base
 	bases  []int64 // where further segments begin, descending, as far as they are known
 	ahead  int     // segments to read at a time: more while none is passed
-	wanted []int64 // read the segments that have the places of these ids
+	wanted []place // segments to read
 }
 
 // block is a segment that is read. It has all ids from base to limit.
 type block struct {
 	base, limit int64
 	segment     codec.Segment // empty: there is none
+}
+
+// place is that of an id in a segment.
+type place struct {
+	id   int64
+	base int64 // where the segment begins, or -1 if that is not known
 }
 
 // How many segments of a term are read in one round trip: twice as many each time, and more
@@ -127,7 +133,7 @@ func (p *postings) want(id int64, guide *postings) {
 		if base > id {
 			continue // the guide has no id in that segment
 		}
-		p.wanted = append(p.wanted, id)
+		p.wanted = append(p.wanted, place{id, base})
 		if id = base - 1; guide != nil && guide.floor(id) <= id {
 			id = guide.upper(id)
 		}
@@ -136,7 +142,7 @@ func (p *postings) want(id int64, guide *postings) {
 		}
 	}
 	if len(p.wanted) == 0 {
-		p.wanted = append(p.wanted, id)
+		p.wanted = append(p.wanted, place{id, -1})
 	}
 }
 

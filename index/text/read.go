@@ -129,23 +129,57 @@ func (s *search) read(ctx context.Context) error {
 	return s.send(ctx, &p)
 }
 
+// readSegments reads the segments that a term wants.
 func (s *search) readSegments(p *pipeline, part *partSearch, term string, in *postings) {
-	client := s.x.set.Client
 	dir, seg := part.names.dir(term), part.names.seg(term)
-	for _, limit := range in.wanted {
+	for _, at := range in.wanted {
 		s.work.segments++
-		p.add(s.x.scripts.segment.Command(client, []string{dir, seg}, []string{strconv.FormatInt(limit, 10)}), func(r rueidis.RedisResult) error {
-			b, err := readBlock(r, term, limit)
+		if at.base >= 0 {
+			s.readKnown(p, part, term, at, in)
+			continue
+		}
+		p.add(s.x.scripts.segment.Command(s.x.set.Client, []string{dir, seg}, []string{strconv.FormatInt(at.id, 10)}), func(r rueidis.RedisResult) error {
+			b, err := readBlock(r, term, at.id)
 			if err == nil {
 				in.add(b, part.next)
 			}
 			return err
 		})
 	}
-	if len(in.bases) > 0 {
-		return
+	if len(in.bases) == 0 {
+		s.readBases(p, dir, in.wanted[0].id, in)
 	}
-	s.readBases(p, dir, in.wanted[0], in)
+}
+
+// readKnown reads a segment by where it begins, which costs the server less than a script,
+// and then whether the id still has its place there. If a writer has divided the segment
+// meanwhile, the script reads it in the next round trip.
+func (s *search) readKnown(p *pipeline, part *partSearch, term string, at place, in *postings) {
+	b := s.x.set.Client.B
+	base := strconv.FormatInt(at.base, 10)
+	var data string
+	p.add(b().Hget().Key(part.names.seg(term)).Field(base).Build(), func(r rueidis.RedisResult) (err error) {
+		if data, err = r.ToString(); rueidis.IsRedisNil(err) {
+			return nil
+		}
+		return err
+	})
+	p.add(b().Zrevrangebyscore().Key(part.names.dir(term)).Max(strconv.FormatInt(at.id, 10)).Min("-inf").Limit(0, 1).Build(), func(r rueidis.RedisResult) error {
+		found, err := r.AsStrSlice()
+		if err != nil {
+			return err
+		}
+		if data == "" || len(found) == 0 || found[0] != base {
+			in.bases, in.ahead = nil, 0
+			return nil
+		}
+		segment, err := codec.ParseSegment(data)
+		if err != nil {
+			return corrupt("segment "+base, term)
+		}
+		in.add(block{base: at.base, limit: at.id, segment: segment}, part.next)
+		return nil
+	})
 }
 
 // readBases reads where the segments of a term begin, from an id down.
