@@ -308,7 +308,7 @@ func (n *network) happened(p *own, a action) (int64, bool) {
 	case "unmute":
 		return 0, p.Redis("ZSCORE", layout.MutedKey(me), target) == ""
 	case "block":
-		return 0, n.ends(p.Redis("ZSCORE", layout.BlockedKey(me), target), a)
+		return 0, n.ends(p.Redis("ZSCORE", layout.BlockedKey(me), target), a) || n.blockEnded(p, a)
 	case "unblock":
 		return 0, p.Redis("ZSCORE", layout.BlockedKey(me), target) == ""
 	case "follow tag":
@@ -318,6 +318,22 @@ func (n *network) happened(p *own, a action) (int64, bool) {
 	}
 	n.t.Fatalf("unknown action %q", a.Kind)
 	return 0, false
+}
+
+// blockEnded reports whether a block has ended follows, and then has ended itself: nothing
+// says any more that it was there. A process that was killed between the task and the block
+// leaves the same.
+func (n *network) blockEnded(p *own, a action) bool {
+	if a.Until == 0 || a.Until > n.model.now {
+		return false
+	}
+	for _, follow := range [][2]int{{a.User, a.Other}, {a.Other, a.User}} {
+		from, to := p.people[follow[0]].ID, p.people[follow[1]].ID
+		if n.model.people[follow[0]].following[follow[1]] && p.Redis("ZSCORE", layout.FollowingKey(from), layout.Itoa(to)) == "" {
+			return true
+		}
+	}
+	return false
 }
 
 // ends reports whether a mute or a block has the end of an action.
