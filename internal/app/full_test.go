@@ -39,7 +39,7 @@ func TestFullMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	config("maxmemory", "1mb") // less than the server needs
+	config("maxmemory", "100kb") // less than the server needs
 	for _, c := range []struct {
 		what string
 		do   func() error
