@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"slices"
@@ -59,19 +60,31 @@ func parseID(text string) (int64, error) {
 	return id, checkID(id)
 }
 
-// terms returns the terms of a document, sorted.
-func (x *store) terms(d Document) ([]string, error) {
+// Check returns an error for a document that the index cannot hold.
+func (*Index) Check(id int64, d Document) error { return cmp.Or(checkID(id), d.check()) }
+
+func (d *Document) check() error {
 	switch {
 	case len(d.Text) > maxText:
-		return nil, invalid("the text has %d bytes: at most %d are allowed", len(d.Text), maxText)
+		return invalid("the text has %d bytes: at most %d are allowed", len(d.Text), maxText)
 	case !utf8.ValidString(d.Text):
-		return nil, invalid("the text is not UTF-8")
+		return invalid("the text is not UTF-8")
+	}
+	for _, term := range d.Terms {
+		if err := checkTerm(term); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// terms returns the terms of a document, sorted.
+func (x *store) terms(d Document) ([]string, error) {
+	if err := d.check(); err != nil {
+		return nil, err
 	}
 	terms := words.Terms(x.splitter.Atoms(d.Text))
 	for _, term := range d.Terms {
-		if err := checkTerm(term); err != nil {
-			return nil, err
-		}
 		terms = append(terms, exactMark+term)
 	}
 	slices.Sort(terms)

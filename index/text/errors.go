@@ -15,6 +15,8 @@ var (
 	// ErrRemoved is an ErrConflict of a document that was removed. Its id stays marked,
 	// so that a late Put of interrupted work does not bring it back.
 	ErrRemoved = fmt.Errorf("%w: it was removed", ErrConflict)
+	// ErrNoTexts is an index.ErrValue of a query with a phrase where Options.Text is not set.
+	ErrNoTexts = invalid("phrases need Options.Text")
 )
 
 // invalid returns an error of an argument.

@@ -2,6 +2,7 @@ package text
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"retwis/index/text/internal/codec"
@@ -96,7 +97,7 @@ func (x reader) sequence(p *plan, e *Expr) (*node, error) {
 	case len(terms) == 1 && (len(atoms) == 1 || len(atoms) == 2 && atoms[1].Joined):
 		return p.leaf(terms[0]), nil
 	case e.op == opPhrase && x.opt.Text == nil:
-		return nil, invalid("the phrase %q needs Options.Text", e.text)
+		return nil, fmt.Errorf("the phrase %q: %w", e.text, ErrNoTexts)
 	}
 	n := &node{op: opAnd}
 	if x.opt.Text != nil {

@@ -42,7 +42,7 @@ func (x *Index) Rebuild(ctx context.Context, src index.Source[Document], opt mai
 		defer cancel()
 	}
 	if r.replaced != nil {
-		if _, failed := x.store.drop(cleaning, r.unused); err == nil {
+		if _, failed := x.store.drop(cleaning, r.unused, nil); err == nil {
 			err = failed
 		}
 	}

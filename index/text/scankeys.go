@@ -88,8 +88,9 @@ func (x *store) raise(ctx context.Context, made []int64) error {
 	return nil
 }
 
-// drop removes keys of a generation that nothing uses any more, in steps.
-func (x *store) drop(ctx context.Context, unused func(storedKey) bool) (n int64, err error) {
+// drop removes keys of a generation that nothing uses any more, in steps. after is called
+// with the number of keys of each, unless it is nil.
+func (x *store) drop(ctx context.Context, unused func(storedKey) bool, after func(context.Context, int) error) (n int64, err error) {
 	err = x.storedKeys(ctx, func(page []storedKey) error {
 		for _, k := range page {
 			if !unused(k) {
@@ -100,6 +101,9 @@ func (x *store) drop(ctx context.Context, unused func(storedKey) bool) (n int64,
 				return err
 			}
 			n += gone
+		}
+		if after != nil {
+			return after(ctx, len(page))
 		}
 		return nil
 	})

@@ -75,6 +75,9 @@ func TestInvalidDocuments(t *testing.T) {
 		if err := x.Put(t.Context(), put.id, put.d); !errors.Is(err, index.ErrValue) {
 			t.Errorf("%s: %v", name, err)
 		}
+		if err := x.Check(put.id, put.d); !errors.Is(err, index.ErrValue) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 	for _, q := range []Query{{}, {Expr: Not(Word("a"))}, {Expr: Word("a"), Limit: 1001}, {Expr: Word("a"), Before: -1}, {Expr: Word("&")}, {Without: []string{"a"}}, {With: []string{"a b"}}, {Expr: Phrase("a b")}, {Expr: Word(strings.Repeat("東", 200) + strings.Repeat("京都大", 50))}} {
 		if _, err := x.Search(t.Context(), q); !errors.Is(err, index.ErrValue) && q.Expr.String() == "" {
@@ -87,6 +90,54 @@ func TestInvalidDocuments(t *testing.T) {
 	}
 	if _, err := x.Search(t.Context(), Query{Expr: Word(long.String())}); !errors.Is(err, index.ErrValue) || !strings.Contains(err.Error(), "128") {
 		t.Error(err)
+	}
+}
+
+func TestPhraseWithoutTexts(t *testing.T) {
+	t.Parallel()
+	x := open(t, redistest.DB(t).Client(t), "posts", Options{})
+	if _, err := x.Search(t.Context(), Query{Expr: Phrase("a b")}); !errors.Is(err, ErrNoTexts) || !errors.Is(err, index.ErrValue) {
+		t.Error(err)
+	}
+}
+
+func TestDrop(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	for _, opt := range []Options{{}, {Partitions: 3}} {
+		x, other := small(open(t, client, "posts", opt)), open(t, client, "posts2", opt)
+		for _, x := range []*Index{x, other} {
+			for id := range int64(100) {
+				if err := x.Put(t.Context(), id+1, Document{Text: "a b " + strconv.FormatInt(id, 10)}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		n, err := x.Drop(t.Context(), maintain.Options{})
+		if err != nil || n < 10 {
+			t.Fatal(n, err)
+		}
+		if _, err := Open(t.Context(), client, "posts"); !errors.Is(err, index.ErrNotFound) {
+			t.Error(err)
+		}
+		for _, pattern := range []string{"posts", "posts.*", "{posts.*"} {
+			if keys, err := client.Do(t.Context(), client.B().Keys().Pattern(pattern).Build()).AsStrSlice(); err != nil || len(keys) > 0 {
+				t.Error(keys, err)
+			}
+		}
+		if ids := searchAll(t, other, Query{Expr: Word("a")}); len(ids) != 100 {
+			t.Error(ids)
+		}
+		if _, err := other.Drop(t.Context(), maintain.Options{}); err != nil {
+			t.Error(err)
+		}
+		// The same Index can be filled again, also with what was removed.
+		if err := x.Put(t.Context(), 1, Document{Text: "c"}); err != nil {
+			t.Error(err)
+		}
+		if n, err := x.Drop(t.Context(), maintain.Options{}); err != nil || n == 0 {
+			t.Error(n, err)
+		}
 	}
 }
 

@@ -285,7 +285,7 @@ func (c *checker) leftovers(ctx context.Context, seen []map[int64]int) error {
 		return err
 	}
 	c.Report.Repaired++
-	_, err := c.x.drop(ctx, func(k storedKey) bool { return seen[k.part][k.number] > 0 })
+	_, err := c.x.drop(ctx, func(k storedKey) bool { return seen[k.part][k.number] > 0 }, nil)
 	return err
 }
 

@@ -136,6 +136,9 @@ func (s *Set) Check(ctx context.Context) error {
 	return nil
 }
 
+// Forget makes Check and Declare look at the declaration again, after it was removed.
+func (s *Set) Forget() { s.known.Store(false) }
+
 // Len returns the number of entries: one round trip.
 func (s *Set) Len(ctx context.Context) (int64, error) {
 	if err := s.Check(ctx); err != nil {
