@@ -27,41 +27,68 @@ func Lines[T any](in *Inputs, parse func(line string) (T, error)) iter.Seq2[T, e
 
 // readLines yields the lines of one file, and reports whether to continue.
 func readLines[T any](in *Inputs, f File, parse func(string) (T, error), yield func(T, error) bool) bool {
-	r := bufio.NewReaderSize(f, maxLine+len("\r\n"))
-	for number := 1; ; number++ {
-		line, err := r.ReadSlice('\n')
-		long := errors.Is(err, bufio.ErrBufferFull)
-		for errors.Is(err, bufio.ErrBufferFull) {
-			_, err = r.ReadSlice('\n')
+	var none T
+	for l, err := range f.lines(maxLine) {
+		if err != nil {
+			return yield(none, err)
 		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			var none T
-			return yield(none, fmt.Errorf("%s:%d: %w", f.Name, number, err))
+		if l.text == "" && l.wrong == nil {
+			continue
 		}
-		text := bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
-		if number == 1 {
-			text = bytes.TrimPrefix(text, []byte("\ufeff")) // a byte order mark
+		value, wrong := none, l.wrong
+		if wrong == nil {
+			value, wrong = parse(l.text)
 		}
-		var value, none T
-		wrong := fmt.Errorf("the line is longer than %d bytes", maxLine)
-		if !long && len(text) <= maxLine {
-			value, wrong = parse(string(text))
-		}
-		switch {
-		case len(text) == 0:
-		case wrong != nil:
-			if err := in.Reject(f.Name, number, wrong); err != nil {
+		if wrong != nil {
+			if err := in.Reject(f.Name, l.number, wrong); err != nil {
 				yield(none, err)
 				return false
 			}
-		default:
-			in.Accept()
-			if !yield(value, nil) {
-				return false
-			}
+			continue
 		}
-		if err != nil {
-			return true
+		in.Accept()
+		if !yield(value, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// line is a line of a file.
+type line struct {
+	number int
+	text   string
+	wrong  error // it is too long
+}
+
+// lines yields the lines of a file, without what ends them and without a byte order mark.
+// An error is the last.
+func (f File) lines(longest int) iter.Seq2[line, error] {
+	return func(yield func(line, error) bool) {
+		r := bufio.NewReaderSize(f, longest+len("\r\n"))
+		for number := 1; ; number++ {
+			read, err := r.ReadSlice('\n')
+			long := errors.Is(err, bufio.ErrBufferFull)
+			for errors.Is(err, bufio.ErrBufferFull) {
+				_, err = r.ReadSlice('\n')
+			}
+			if err != nil && !errors.Is(err, io.EOF) {
+				yield(line{}, fmt.Errorf("%s:%d: %w", f.Name, number, err))
+				return
+			}
+			text := bytes.TrimSuffix(bytes.TrimSuffix(read, []byte("\n")), []byte("\r"))
+			if number == 1 {
+				text = bytes.TrimPrefix(text, []byte("\ufeff"))
+			}
+			l := line{number: number}
+			if long || len(text) > longest {
+				l.wrong = fmt.Errorf("the line is longer than %d bytes", longest)
+			} else {
+				l.text = string(text)
+			}
+			if !yield(l, nil) || err != nil {
+				return
+			}
 		}
 	}
 }

@@ -23,18 +23,24 @@ type Record struct {
 func (in *Inputs) Records(names []string) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		for _, f := range in.Files {
-			if more := in.readCSV(f, names, yield); !more {
+			if more := in.readCSV(f, Fields{Names: names}, yield); !more {
 				return
 			}
 		}
 	}
 }
 
-func (in *Inputs) readCSV(f File, names []string, yield func(Record, error) bool) (more bool) {
+// Fields are the columns of CSV to read, or the fields of JSON objects.
+type Fields struct {
+	Names    []string
+	Optional []string // empty where a file or an object does not have them
+}
+
+func (in *Inputs) readCSV(f File, wanted Fields, yield func(Record, error) bool) (more bool) {
 	bound := &boundReader{r: f, left: maxCSVRecord}
 	r := csv.NewReader(bound)
 	r.ReuseRecord = true
-	columns, err := readHeader(r, names)
+	columns, err := readHeader(r, wanted)
 	if err != nil {
 		yield(Record{}, fmt.Errorf("%s: %w", f.Name, err))
 		return false
@@ -63,7 +69,9 @@ func (in *Inputs) readCSV(f File, names []string, yield func(Record, error) bool
 		line, _ = r.FieldPos(0)
 		texts := make([]string, len(columns))
 		for i, at := range columns {
-			texts[i] = strings.Clone(fields[at])
+			if at >= 0 {
+				texts[i] = strings.Clone(fields[at])
+			}
 		}
 		if !yield(Record{f.Name, line, texts[0], texts[1:]}, nil) {
 			return false
@@ -71,23 +79,27 @@ func (in *Inputs) readCSV(f File, names []string, yield func(Record, error) bool
 	}
 }
 
-// readHeader returns the places of the columns with these names; the id is first.
-func readHeader(r *csv.Reader, names []string) ([]int, error) {
+// readHeader returns the places of the columns with these names, -1 of an optional one
+// that there is not; the id is first.
+func readHeader(r *csv.Reader, wanted Fields) ([]int, error) {
 	header, err := r.Read()
 	if errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("it is empty: the first line must name the columns id,%s", strings.Join(names, ","))
+		return nil, fmt.Errorf("it is empty: the first line must name the columns id,%s", strings.Join(wanted.Names, ","))
 	}
 	if err != nil {
 		return nil, err
 	}
 	header[0] = strings.TrimPrefix(header[0], "\ufeff")
 	var columns []int
-	for _, name := range append([]string{"id"}, names...) {
+	for _, name := range append([]string{"id"}, wanted.Names...) {
 		at := slices.Index(header, name)
 		if at < 0 {
 			return nil, fmt.Errorf("its header has no column %q: it names %s", name, ForTerminal(strings.Join(header, ",")))
 		}
 		columns = append(columns, at)
+	}
+	for _, name := range wanted.Optional {
+		columns = append(columns, slices.Index(header, name))
 	}
 	return columns, nil
 }
