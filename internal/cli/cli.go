@@ -26,6 +26,7 @@ import (
 	"retwis/internal/cli/shell"
 	"retwis/internal/cli/space"
 	"retwis/internal/cli/suggest"
+	"retwis/internal/cli/text"
 	"retwis/internal/cli/user"
 )
 
@@ -82,8 +83,8 @@ func newRoot(env Env) *cobra.Command {
 		Use:   "retwis",
 		Short: "A social network that keeps everything in Redis, and its toolkit for Redis",
 		Long: `Retwis is a social network that keeps everything in Redis, and a toolkit of the patterns
-it is built on: locks, mass insertion, indexes, completion, graphs, points, rings, capped
-lists, random draws, models and rate limits.
+it is built on: locks, mass insertion, indexes, completion, full-text search, graphs,
+points, rings, capped lists, random draws, models and rate limits.
 
 The data is in a Redis or Valkey server, version 6.2 or newer: one that retwis starts
 itself (valkey-server or redis-server on PATH, or the program that RETWIS_REDIS_SERVER
@@ -117,7 +118,7 @@ names), or one that you run (--redis).`,
 	add("site", user.New(env), post.New(env), doctor.New(env), invite.New(env))
 	add("site", backup.Commands(env, buildInfo(env).Version)...)
 	add("site", report.Commands(env)...)
-	add("toolkit", lock.New(env), load.New(env), index.New(env), suggest.New(env), graph.New(env), space.New(env))
+	add("toolkit", lock.New(env), load.New(env), index.New(env), suggest.New(env), text.New(env), graph.New(env), space.New(env))
 	add("toolkit", collection.Commands(env)...)
 	add("toolkit", model.New(env), ratelimit.New(env))
 	root.AddCommand(newVersion(env))

@@ -13,7 +13,7 @@ import (
 var fills = []string{
 	"serve", "restore", "seed", "user create", "load", "lock",
 	"graph put", "graph set", "graph rebuild", "index put", "index rebuild", "space put", "space rebuild",
-	"suggest add", "suggest set", "suggest rebuild", "random put", "recent put", "ring put", "ratelimit take",
+	"suggest add", "suggest set", "suggest rebuild", "text put", "text rebuild", "random put", "recent put", "ring put", "ratelimit take",
 }
 
 // sampleArguments are those of commands that check what is in their arguments, or that read

@@ -85,7 +85,7 @@ func open(ctx context.Context, client rueidis.Client, key string) (shell.Entries
 		}
 		x, err := index.OpenNumeric[float64](ctx, client, key)
 		return numeric[float64]{x}, err
-	case "suggest", "graph", "space":
+	case "suggest", "text", "graph", "space":
 		return nil, fmt.Errorf("%w: %q is %s: use retwis %s", index.ErrDeclared, key, d, d.Kind)
 	}
 	return nil, fmt.Errorf("%w: %q is %s", index.ErrDeclared, key, d)

@@ -1,0 +1,69 @@
+package text
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+
+	"retwis/index/text"
+	"retwis/internal/cli/shell"
+)
+
+// filesHelp explains the input.
+const filesHelp = `A file is CSV, whose header names id, text and, if wanted, terms, in any order; or it is
+JSON lines, objects with these fields. An id is a number from 1 to 2^53-1, and its place in
+the results. Terms are exact terms, such as from:ann or has:link, with blanks between them,
+or a list in JSON. --field names another column for the text.`
+
+// addField adds the flag for the name of the text.
+func addField(c *shell.Command, field *string) {
+	c.Flags().StringVar(field, "field", "text", "the `NAME` of the column or field with the text")
+}
+
+// document is a document of a file, and its place.
+type document struct {
+	text.Document
+	id   int64
+	file string
+	line int
+}
+
+// documents yields the documents of all files, and rejects those that no index can hold.
+// It accepts none.
+func documents(in *shell.Inputs, field string, x *text.Index) iter.Seq2[document, error] {
+	return func(yield func(document, error) bool) {
+		for r, err := range in.Objects(shell.Fields{Names: []string{field}, Optional: []string{"terms"}}) {
+			if err != nil {
+				yield(document{}, err)
+				return
+			}
+			d := document{file: r.File, line: r.Line, Document: text.Document{Text: r.Texts[0], Terms: strings.Fields(r.Texts[1])}}
+			if d.id, err = parseID(r.ID); err == nil {
+				err = x.Check(d.id, d.Document)
+			}
+			if err != nil {
+				if err := in.Reject(r.File, r.Line, err); err != nil {
+					yield(document{}, err)
+					return
+				}
+				continue
+			}
+			if !yield(d, nil) {
+				return
+			}
+		}
+	}
+}
+
+var errNotID = errors.New("it is not a number from 1 to 2^53-1")
+
+// parseID reads an id. Different texts are different ids.
+func parseID(digits string) (int64, error) {
+	id, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || strconv.FormatInt(id, 10) != digits || id < 1 || id > text.MaxID {
+		return 0, fmt.Errorf("the id %q: %w", digits, errNotID)
+	}
+	return id, nil
+}

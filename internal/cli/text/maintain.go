@@ -1,0 +1,113 @@
+package text
+
+import (
+	"context"
+
+	"github.com/redis/rueidis"
+
+	"retwis/index"
+	"retwis/index/text"
+	"retwis/internal/cli/shell"
+	"retwis/internal/redis/store"
+)
+
+var maintenance = shell.Maintenance{
+	Key: "KEY", Unit: "documents", From: "post:*", Files: true,
+	New: func(verb shell.Verb) shell.Target { return &target{verb: verb} },
+	Help: map[shell.Verb]shell.Help{
+		shell.Verify: {
+			Short: "Check an index against itself and against its objects",
+			Long: `Checks that the keys of an index agree with each other, and that each document has its
+words. With --from it also compares the objects: the hashes whose keys match a pattern,
+with the fields text and terms; with files, their documents, in the format of "text put".
+It works in short steps while the index is in use, and changes nothing. It reports
+  missing    documents of the objects that the index does not have
+  stale      documents with other words than their object or record
+  dangling   keys and lists that are damaged, and with --from documents without an object
+  invalid    objects that the index cannot hold
+The exit code is 1 if there is a problem.`,
+			Example: `  retwis text verify posts
+  retwis text verify posts --from 'post:*' --field body --rate 10000`,
+		},
+		shell.Repair: {
+			Short: "Repair what verify finds",
+			Long: `Repairs what "text verify" finds, in short steps while the index is in use. With --from a
+document gets the words of its object, and one without an object is removed. With files
+their documents are put, even if the index has another text of them or they were removed;
+documents that the files do not have stay as they are. The documents of the files are
+kept in memory meanwhile.`,
+			Example: `  retwis text repair posts --from 'post:*' --field body
+  retwis text repair posts edited.csv`,
+		},
+		shell.Rebuild: {
+			Short: "Rebuild an index from its objects while it is in use",
+			Long: `Rebuilds an index from the hashes whose keys match a pattern (--from), with the fields
+text and terms, or from files in the format of "text put". The old index serves until the
+new one replaces it, with all writes made meanwhile. Documents that were removed stay out.
+
+` + shell.RebuildHelp,
+			Example: `  retwis text rebuild posts posts.csv
+  retwis text rebuild posts --from 'post:*' --field body`,
+		},
+	},
+}
+
+// target is the index of a maintenance command.
+type target struct {
+	declaration
+	verb  shell.Verb
+	field string
+	given func(flag string) bool
+}
+
+// AddFlags implements shell.Target.
+func (t *target) AddFlags(c *shell.Command) {
+	t.given = c.Flags().Changed
+	addField(c, &t.field)
+	if t.verb == shell.Rebuild {
+		t.add(c)
+	}
+}
+
+// Run implements shell.Target.
+func (t *target) Run(ctx context.Context, db *store.Store, key string, from shell.Source, opt shell.Options) (shell.Report, error) {
+	client := db.Client()
+	x, err := t.index(ctx, client, key)
+	if err != nil {
+		return shell.Report{}, err
+	}
+	src, err := t.source(client, from, x)
+	switch {
+	case err != nil:
+		return shell.Report{}, err
+	case t.verb == shell.Rebuild:
+		return x.Rebuild(ctx, *src, opt)
+	case t.verb == shell.Repair:
+		return x.Repair(ctx, src, opt)
+	}
+	return x.Verify(ctx, src, opt)
+}
+
+func (t *target) index(ctx context.Context, client rueidis.Client, key string) (*text.Index, error) {
+	if t.verb == shell.Rebuild {
+		return t.declaration.open(ctx, client, key, t.given)
+	}
+	return open(ctx, client, key)
+}
+
+// source returns what the index is compared with or rebuilt from, nil if that is nothing.
+func (t *target) source(client rueidis.Client, from shell.Source, x *text.Index) (*index.Source[text.Document], error) {
+	if from.Pattern != "" {
+		src, err := hashes(client, from.Pattern, t.field)
+		return &src, err
+	}
+	if from.Inputs == nil {
+		return nil, nil
+	}
+	if t.verb == shell.Repair {
+		src, err := load(from.Inputs, t.field, x)
+		return &src, err
+	}
+	src := index.Objects(objects(from.Inputs, t.field, x))
+	return &src, nil
+}

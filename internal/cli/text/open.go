@@ -1,0 +1,68 @@
+package text
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redis/rueidis"
+
+	"retwis/index"
+	"retwis/index/text"
+	"retwis/internal/cli/shell"
+	"retwis/internal/redis/store"
+)
+
+// withIndex runs do with the index at a key, which must exist.
+func withIndex(ctx context.Context, c *shell.Command, key string, do func(db *store.Store, x *text.Index) error) error {
+	return c.WithStore(ctx, func(db *store.Store) error {
+		x, err := open(ctx, db.Client(), key)
+		if err != nil {
+			return err
+		}
+		return do(db, x)
+	})
+}
+
+func open(ctx context.Context, client rueidis.Client, key string) (*text.Index, error) {
+	x, err := text.Open(ctx, client, key)
+	if errors.Is(err, index.ErrNotFound) {
+		err = shell.Hint(err, fmt.Sprintf("Create it with %q.", "retwis text put "+key))
+	}
+	return x, err
+}
+
+// declaration is the flags that declare an index which does not exist yet.
+type declaration struct {
+	partitions int
+	language   *shell.Choice
+}
+
+func (d *declaration) add(c *shell.Command) {
+	c.AddPartitions(&d.partitions)
+	d.language = c.AddChoice("language", "when it is created: find other forms of a word, too, in texts of this language", append([]string{"none"}, text.Languages()...)...)
+}
+
+// open returns the index at a key, which need not exist. It fails if the index is
+// declared otherwise.
+func (d *declaration) open(ctx context.Context, client rueidis.Client, key string, given func(flag string) bool) (*text.Index, error) {
+	x, err := text.Open(ctx, client, key)
+	if !errors.Is(err, index.ErrNotFound) && (err != nil || !given("partitions") && !given("language")) {
+		return x, err
+	}
+	x, err = text.New(client, key, d.options())
+	if err != nil {
+		return nil, shell.Usage(errors.New(shell.OneLine(err)))
+	}
+	// A search compares the declaration, before any input is read.
+	_, err = x.Search(ctx, text.Query{With: []string{"declared"}, Limit: 1})
+	return x, err
+}
+
+func (d *declaration) options() text.Options {
+	opt := text.Options{Partitions: d.partitions}
+	if d.language.Value != "none" {
+		opt.Language = d.language.Value
+	}
+	return opt
+}

@@ -1,0 +1,50 @@
+package text
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"retwis/index/text"
+	"retwis/internal/cli/shell"
+	"retwis/internal/redis/store"
+)
+
+func newRemove(env shell.Env) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
+		Use:   "remove [flags] KEY [FILE...]",
+		Short: "Remove documents from an index",
+		Long: `Removes the documents of files, or of standard input, from an index. Their text and terms
+must be those that the index has, for it does not store them.
+
+` + filesHelp + `
+
+A bad record is reported with its file and line, and so is a document of which the index
+has another text, or none; the rest is removed, and the exit code is then 1. Removing a
+document twice does no harm. Its id stays marked: "text put" refuses it, so that work that
+was interrupted does not bring it back, and "text repair" puts it again.`,
+		Example: `  retwis text remove posts deleted.csv
+  printf 'id,text,terms\n7,Redis is fast,from:ann\n' | retwis text remove posts`,
+		Args: shell.Arguments(1, -1, ""),
+	})
+	var field string
+	addField(c, &field)
+	c.AddJSON("print the summary as JSON")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		in, err := c.OpenInputs(args[1:], "documents")
+		if err != nil {
+			return err
+		}
+		defer in.Close()
+		return withIndex(ctx, c, args[0], func(_ *store.Store, x *text.Index) error {
+			w := writer{in: in, key: args[0], one: func(ctx context.Context, d document) error {
+				return x.Remove(ctx, d.id, d.Document)
+			}}
+			if err := w.write(ctx, documents(in, field, x)); err != nil {
+				return err
+			}
+			return in.Report()
+		})
+	})
+}
