@@ -20,34 +20,29 @@ import (
 // with another text, it returns ErrConflict: use Replace. A document that was removed
 // returns ErrRemoved.
 func (x *Index) Put(ctx context.Context, id int64, d Document) error {
-	w := writer{x.store}
-	c, err := w.change(id, nil, &d)
-	if err == nil {
-		err = w.one(ctx, c)
-	}
-	return x.store.fail(ctx, err)
+	return x.write(ctx, id, nil, &d)
 }
 
 // Replace changes a document whose text and terms were before. It is one script and can be
 // repeated. If the index has another text, or none, it returns ErrConflict and changes
 // nothing: so a writer with an old text leaves no word behind.
 func (x *Index) Replace(ctx context.Context, id int64, before, after Document) error {
-	w := writer{x.store}
-	c, err := w.change(id, &before, &after)
-	if err == nil {
-		err = w.one(ctx, c)
-	}
-	return x.store.fail(ctx, err)
+	return x.write(ctx, id, &before, &after)
 }
 
 // Remove removes a document whose text and terms were before, and marks its id: a Put that
 // comes late does not bring it back. It is one script and can be repeated. If the index
 // has another text, it returns ErrConflict.
 func (x *Index) Remove(ctx context.Context, id int64, before Document) error {
+	return x.write(ctx, id, &before, nil)
+}
+
+// write changes a document from before to after, which are nil where there is none.
+func (x *Index) write(ctx context.Context, id int64, before, after *Document) error {
 	w := writer{x.store}
-	c, err := w.change(id, &before, nil)
+	c, err := w.change(id, before, after)
 	if err == nil {
-		err = w.one(ctx, c)
+		err = cmp.Or(w.apply(ctx, []*change{c}), c.err)
 	}
 	return x.store.fail(ctx, err)
 }
@@ -189,11 +184,6 @@ func (x writer) call(c *change) script.Call {
 		strconv.Itoa(x.sizes.rare), strconv.Itoa(x.sizes.tail), strconv.Itoa(x.sizes.segment), strconv.Itoa(x.sizes.listed),
 		strconv.Itoa(c.added), strconv.Itoa(all))
 	return script.Call{Keys: keys, Args: append(args, terms...)}
-}
-
-// one applies a change.
-func (x writer) one(ctx context.Context, c *change) error {
-	return cmp.Or(x.apply(ctx, []*change{c}), c.err)
 }
 
 // apply runs changes and seals the tails that they have made too long.
