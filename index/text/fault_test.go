@@ -140,6 +140,14 @@ func TestDamage(t *testing.T) {
 			do("ZADD", n.dir("all"), "5", "5")
 			do("HSET", n.seg("all"), "5", codec.Encode([]int64{7, 900}, 5, 100)[0].Data)
 		},
+		"another document's id in segments without a tail": func(n names) {
+			do("DEL", n.tail("=from:0"))
+			do("HSET", n.seg("=from:0"), "0", codec.Encode([]int64{8, 9}, 0, 100)[0].Data)
+		},
+		"another document's id in segments, and a lost hash of rare terms": func(n names) {
+			do("DEL", n.tail("=from:0"), n.seg("=from:0"), n.rare("=from:0"))
+			do("HSET", n.seg("=from:0"), "0", codec.Encode([]int64{8, 10}, 0, 100)[0].Data)
+		},
 		"a segment that is too large": func(n names) { do("HSET", n.seg("all"), "0", "b"+codec.Bytes(0)+strings.Repeat("\x01", 50)) },
 		"a damaged segment":           func(n names) { do("HSET", n.seg("all"), "0", "x") },
 		"a wrong position":            func(n names) { do("ZADD", n.dir("all"), "3", "0") },

@@ -57,7 +57,13 @@ type termKeys struct {
 	tails []string // terms with a tail
 }
 
-// compact sorts them and removes duplicates, which a scan can return.
+// add notes where a restored term may be, so that its ids are compared with the records even
+// if it had no such key before.
+func (k *termKeys) add(term string, rare int) {
+	k.rares, k.tails = append(k.rares, rare), append(k.tails, term)
+}
+
+// compact sorts them and removes duplicates, which a scan and add can cause.
 func (k *termKeys) compact() {
 	slices.Sort(k.rares)
 	k.rares = slices.Compact(k.rares)

@@ -39,6 +39,7 @@ func (c termCheck) structure(ctx context.Context, part int) error {
 			}
 		}
 	}
+	p.compact()
 	return nil
 }
 

@@ -150,6 +150,7 @@ func (c termCheck) restore(ctx context.Context, part int, term string) error {
 			return err
 		}
 		if done == 1 {
+			c.run.parts[part].add(term, n.bucket(term))
 			return c.enlist(ctx, part, term)
 		}
 	}
