@@ -46,7 +46,7 @@ func (la lexicalAdoption) adoptAll(ctx context.Context, r *engine.Run) error {
 	}
 	for i := range la.x.set.Keys {
 		keys := &la.x.set.Keys[i]
-		err := reverse{la.x}.restorable(ctx, r, keys, func(only []pair) error { return la.adoptPage(ctx, keys, only) })
+		err := reverse(la).restorable(ctx, r, keys, func(only []pair) error { return la.adoptPage(ctx, keys, only) })
 		if err == nil {
 			err = la.reviewAdopted(ctx, r, keys)
 		}
@@ -83,7 +83,7 @@ func (la lexicalAdoption) adoptable(ctx context.Context) (int64, error) {
 
 // adoptPage puts entries into the reverse index.
 func (la lexicalAdoption) adoptPage(ctx context.Context, keys *partition.Keys, only []pair) error {
-	wrong, err := reverse{la.x}.scoresOf(ctx, keys, only)
+	wrong, err := reverse(la).scoresOf(ctx, keys, only)
 	if err != nil {
 		return err
 	}
@@ -104,8 +104,8 @@ func (la lexicalAdoption) adoptPage(ctx context.Context, keys *partition.Keys, o
 // reviewAdopted counts the entries of a partition, and reports those left as they are.
 func (la lexicalAdoption) reviewAdopted(ctx context.Context, r *engine.Run, keys *partition.Keys) error {
 	before := r.Report.Problems()
-	err := reverse{la.x}.lostEntries(ctx, r, keys, func(lost []pair) error {
-		wrong, err := reverse{la.x}.scoresOf(ctx, keys, lost)
+	err := reverse(la).lostEntries(ctx, r, keys, func(lost []pair) error {
+		wrong, err := reverse(la).scoresOf(ctx, keys, lost)
 		if err != nil {
 			return err
 		}
