@@ -62,8 +62,10 @@ func Retwis() Architecture {
 
 			// HTTP, and other users of the application.
 			"internal/web":            5,
+			"internal/web/discover":   5,
 			"internal/web/httpserver": 5,
 			"internal/web/metrics":    5,
+			"internal/web/reader":     5,
 			"internal/web/request":    5,
 			"internal/web/static":     5,
 			"internal/web/view":       5,
@@ -176,11 +178,18 @@ var siblings = [][2]string{
 	{"internal/watched", "internal/redis/store"},        // which part of a Cluster answers
 	{"internal/watched", "internal/redis/rediserr"},     // whether a server was reached
 	{"internal/redis/nodes", "internal/redis/rediserr"}, // which of several errors to report
-	{"internal/web", "internal/web/httpserver"},         // what a site needs around its pages
+	{"internal/web", "internal/web/discover"},
+	{"internal/web", "internal/web/httpserver"}, // what a site needs around its pages
 	{"internal/web", "internal/web/metrics"},
+	{"internal/web", "internal/web/reader"},
 	{"internal/web", "internal/web/request"},
 	{"internal/web", "internal/web/static"},
-	{"internal/web", "internal/web/view"}, // the pages
+	{"internal/web", "internal/web/view"},            // the pages
+	{"internal/web/discover", "internal/web/reader"}, // what its pages show
+	{"internal/web/discover", "internal/web/request"},
+	{"internal/web/discover", "internal/web/view"},
+	{"internal/web/reader", "internal/web/request"}, // the addresses
+	{"internal/web/reader", "internal/web/view"},    // what pages get
 	{"internal/web/request", "internal/web/httpserver"},
 	{"internal/web/request", "internal/web/metrics"},
 	{"internal/web/request", "internal/web/view"},      // error pages, and the log-in

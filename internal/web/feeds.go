@@ -6,6 +6,7 @@ import (
 	"retwis/internal/social/posts"
 	"retwis/internal/social/text"
 	"retwis/internal/social/timeline"
+	"retwis/internal/web/reader"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
@@ -14,7 +15,7 @@ import (
 // person who is logged in. Their addresses are those of the pages with .atom at the end.
 type feedHandlers struct {
 	lists *timeline.Lists
-	read  *reader
+	read  *reader.Reader
 	tags  *posts.Tags
 }
 
@@ -47,7 +48,7 @@ func (h *feedHandlers) timeline(req *request.Request) error {
 }
 
 func (h *feedHandlers) profile(req *request.Request) error {
-	user, v, err := h.read.visibleUser(req)
+	user, v, err := h.read.VisibleUser(req)
 	if err != nil {
 		return err
 	}

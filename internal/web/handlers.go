@@ -2,6 +2,7 @@ package web
 
 import (
 	"retwis/internal/app"
+	"retwis/internal/web/reader"
 )
 
 // handlers are what responds to requests, by subject.
@@ -32,12 +33,7 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 	if err != nil {
 		return nil, err
 	}
-	read := &reader{
-		lists:     app.Lists,
-		relations: app.Relations,
-		users:     app.Users,
-		views:     app.Views,
-	}
+	read := reader.New(app.Lists, app.Relations, app.Users, app.Views)
 	return &handlers{
 		timelines: &timelineHandlers{
 			follows: app.Follows, lists: app.Lists, live: s.live, members: members, posts: app.Posts,

@@ -13,6 +13,7 @@ import (
 	"retwis/internal/social/moderation"
 	"retwis/internal/social/people"
 	"retwis/internal/social/users"
+	"retwis/internal/web/reader"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
@@ -22,7 +23,7 @@ type moderationHandlers struct {
 	audit       *audit.Log
 	completions *people.Completions
 	moderation  *moderation.Service
-	read        *reader
+	read        *reader.Reader
 	reports     *moderation.Reports
 	users       *users.Users
 }

@@ -60,7 +60,7 @@ func (h *moderationHandlers) fillCase(req *request.Request, c *view.Case) error 
 		return err
 	}
 	if c.Post != nil {
-		if c.Shown, err = h.read.posts(req, v, []timeline.Item{{Entry: c.Post, Post: c.Post}}); err != nil {
+		if c.Shown, err = h.read.Posts(req, v, []timeline.Item{{Entry: c.Post, Post: c.Post}}); err != nil {
 			return err
 		}
 	}

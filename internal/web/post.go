@@ -11,6 +11,7 @@ import (
 	"retwis/internal/social/live"
 	"retwis/internal/social/posts"
 	"retwis/internal/social/timeline"
+	"retwis/internal/web/reader"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
@@ -21,7 +22,7 @@ type postHandlers struct {
 	posts     *posts.Service
 	profiles  *accounts.Profiles
 	reactions *posts.Reactions
-	read      *reader
+	read      *reader.Reader
 	threads   *posts.Threads
 }
 
@@ -36,7 +37,7 @@ const repliesOnPage = 100
 func (h *postHandlers) show(req *request.Request, status int, form view.StatusForm) error {
 	id, ok := request.ParseID(req.R.PathValue("id"))
 	if !ok {
-		return errNoPost
+		return reader.ErrNoPost
 	}
 	after, err := request.ParseCursor(req.R.URL.Query(), "after")
 	if err != nil {
@@ -49,7 +50,7 @@ func (h *postHandlers) show(req *request.Request, status int, form view.StatusFo
 	since := h.live.Position() // before the conversation is read
 	thread, err := h.threads.Get(req.Ctx, v, id, after, repliesOnPage)
 	if errors.Is(err, social.ErrNotFound) {
-		return errNoPost
+		return reader.ErrNoPost
 	}
 	if err != nil {
 		return err
@@ -60,7 +61,7 @@ func (h *postHandlers) show(req *request.Request, status int, form view.StatusFo
 		return req.RedirectToName(path)
 	}
 	conversation, all := view.NewConversation(v, thread)
-	if err := h.read.nameParents(req, all); err != nil {
+	if err := h.read.NameParents(req, all); err != nil {
 		return err
 	}
 	conversation.After = after
@@ -87,11 +88,11 @@ func (h *postHandlers) history(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	item, err := h.read.post(req, v)
+	item, err := h.read.Post(req, v)
 	if err != nil {
 		return err
 	}
-	path, elsewhere := canonical(req, item, "/history")
+	path, elsewhere := reader.Canonical(req, item, "/history")
 	if elsewhere {
 		return req.RedirectToName(path)
 	}
@@ -99,7 +100,7 @@ func (h *postHandlers) history(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	post, err := h.read.posts(req, v, []timeline.Item{item})
+	post, err := h.read.Posts(req, v, []timeline.Item{item})
 	if err != nil {
 		return err
 	}
@@ -123,20 +124,20 @@ func (h *postHandlers) people(req *request.Request, what string,
 	if err != nil {
 		return err
 	}
-	item, err := h.read.post(req, v)
+	item, err := h.read.Post(req, v)
 	if err != nil {
 		return err
 	}
-	path, elsewhere := canonical(req, item, "/"+what)
+	path, elsewhere := reader.Canonical(req, item, "/"+what)
 	if elsewhere {
 		return req.RedirectToName(path)
 	}
 	cursor := req.R.URL.Query().Get("before")
-	people, err := list(req.Ctx, v, item.Post.ID, cursor, peopleOnPage)
+	people, err := list(req.Ctx, v, item.Post.ID, cursor, reader.PeopleOnPage)
 	if err != nil {
 		return err
 	}
-	page, err := h.read.people(req, v, people, path)
+	page, err := h.read.People(req, v, people, path)
 	if err != nil {
 		return err
 	}

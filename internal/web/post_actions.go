@@ -9,6 +9,7 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/timeline"
+	"retwis/internal/web/reader"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
@@ -16,7 +17,7 @@ import (
 // action makes a handler of what can be done with a post.
 func (h *postHandlers) action(do func(ctx context.Context, user social.User, post int64) error) func(*request.Request) error {
 	return func(req *request.Request) error {
-		post, err := h.read.targetPost(req)
+		post, err := h.read.TargetPost(req)
 		if err != nil {
 			return err
 		}
@@ -36,7 +37,7 @@ func (h *postHandlers) reply(req *request.Request) error {
 	if !req.LoggedIn {
 		return req.LoginFirst()
 	}
-	parent, err := h.read.targetPost(req)
+	parent, err := h.read.TargetPost(req)
 	if err != nil {
 		return err
 	}
@@ -47,7 +48,7 @@ func (h *postHandlers) reply(req *request.Request) error {
 	case errors.As(err, &invalid):
 		return h.show(req, http.StatusUnprocessableEntity, view.StatusForm{Status: typed, Problem: invalid.Reason})
 	case errors.Is(err, social.ErrNotFound):
-		return errNoPost
+		return reader.ErrNoPost
 	case err != nil:
 		return err
 	}
@@ -55,11 +56,11 @@ func (h *postHandlers) reply(req *request.Request) error {
 }
 
 func (h *postHandlers) editForm(req *request.Request) error {
-	_, item, err := h.read.ownPost(req)
+	_, item, err := h.read.OwnPost(req)
 	if err != nil {
 		return err
 	}
-	if path, elsewhere := canonical(req, item, "/edit"); elsewhere {
+	if path, elsewhere := reader.Canonical(req, item, "/edit"); elsewhere {
 		return req.RedirectToName(path)
 	}
 	return h.showEdit(req, http.StatusOK, item.Post.Post, view.StatusForm{Status: item.Post.Body})
@@ -76,7 +77,7 @@ func (h *postHandlers) edit(req *request.Request) error {
 	if !req.LoggedIn {
 		return req.LoginFirst()
 	}
-	post, err := h.read.targetPost(req)
+	post, err := h.read.TargetPost(req)
 	if err != nil {
 		return err
 	}
@@ -94,15 +95,15 @@ func (h *postHandlers) edit(req *request.Request) error {
 
 // deleteForm asks whether to delete a post.
 func (h *postHandlers) deleteForm(req *request.Request) error {
-	v, item, err := h.read.ownPost(req)
+	v, item, err := h.read.OwnPost(req)
 	if err != nil {
 		return err
 	}
-	path, elsewhere := canonical(req, item, "/delete")
+	path, elsewhere := reader.Canonical(req, item, "/delete")
 	if elsewhere {
 		return req.RedirectToName(path)
 	}
-	shown, err := h.read.posts(req, v, []timeline.Item{item})
+	shown, err := h.read.Posts(req, v, []timeline.Item{item})
 	if err != nil {
 		return err
 	}
@@ -110,7 +111,7 @@ func (h *postHandlers) deleteForm(req *request.Request) error {
 }
 
 func (h *postHandlers) delete(req *request.Request) error {
-	post, err := h.read.targetPost(req)
+	post, err := h.read.TargetPost(req)
 	if err != nil {
 		return err
 	}
@@ -127,7 +128,7 @@ func (h *postHandlers) delete(req *request.Request) error {
 // pin and unpin choose the post that is shown first on a profile.
 func (h *postHandlers) pin(req *request.Request) error {
 	if req.LoggedIn {
-		if _, err := h.read.targetPost(req); err != nil {
+		if _, err := h.read.TargetPost(req); err != nil {
 			return err // a post that the viewer must not see does not exist
 		}
 	}

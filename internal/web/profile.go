@@ -12,6 +12,7 @@ import (
 	"retwis/internal/social/people"
 	"retwis/internal/social/posts"
 	"retwis/internal/social/timeline"
+	"retwis/internal/web/reader"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
@@ -24,7 +25,7 @@ type profileHandlers struct {
 	moderation *moderation.Service
 	profiles   *accounts.Profiles
 	reactions  *posts.Reactions
-	read       *reader
+	read       *reader.Reader
 	relations  *people.Relations
 }
 
@@ -35,7 +36,7 @@ func (h *profileHandlers) replies(req *request.Request) error { return h.tab(req
 func (h *profileHandlers) likes(req *request.Request) error { return h.tab(req, "likes") }
 
 func (h *profileHandlers) tab(req *request.Request, tab string) error {
-	user, v, err := h.read.visibleUser(req)
+	user, v, err := h.read.VisibleUser(req)
 	if err != nil {
 		return err
 	}
@@ -137,7 +138,7 @@ func (h *profileHandlers) feed(req *request.Request, v *social.Viewer, header vi
 		}
 	}
 	var err error
-	list.Posts, err = h.read.posts(req, v, items)
+	list.Posts, err = h.read.Posts(req, v, items)
 	return list, err
 }
 
@@ -151,7 +152,7 @@ func (h *profileHandlers) showPinned(req *request.Request, v *social.Viewer, hea
 	if err != nil {
 		return err
 	}
-	header.Pinned, err = h.read.posts(req, v, []timeline.Item{item})
+	header.Pinned, err = h.read.Posts(req, v, []timeline.Item{item})
 	return err
 }
 
@@ -164,7 +165,7 @@ func (h *profileHandlers) following(req *request.Request) error {
 }
 
 func (h *profileHandlers) people(req *request.Request, what string, list func(ctx context.Context, v *social.Viewer, uid int64, cursor string, limit int) (social.People, error)) error {
-	user, v, err := h.read.visibleUser(req)
+	user, v, err := h.read.VisibleUser(req)
 	if err != nil {
 		return err
 	}
@@ -172,11 +173,11 @@ func (h *profileHandlers) people(req *request.Request, what string, list func(ct
 		return req.RedirectToName(view.TabPath(user.Name, what))
 	}
 	cursor := req.R.URL.Query().Get("before")
-	people, err := list(req.Ctx, v, user.ID, cursor, peopleOnPage)
+	people, err := list(req.Ctx, v, user.ID, cursor, reader.PeopleOnPage)
 	if err != nil {
 		return err
 	}
-	page, err := h.read.people(req, v, people, view.TabPath(user.Name, what))
+	page, err := h.read.People(req, v, people, view.TabPath(user.Name, what))
 	if err != nil {
 		return err
 	}

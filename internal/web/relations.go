@@ -8,6 +8,7 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/people"
+	"retwis/internal/web/reader"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
@@ -15,7 +16,7 @@ import (
 // relationHandlers changes how the session user and others stand to each other.
 type relationHandlers struct {
 	follows   *people.Follows
-	read      *reader
+	read      *reader.Reader
 	relations *people.Relations
 }
 
@@ -76,7 +77,7 @@ func (h *relationHandlers) relate(req *request.Request, change func(ctx context.
 	err = change(req.Ctx, req.User, user)
 	switch {
 	case errors.Is(err, social.ErrNotFound):
-		return errNoUser
+		return reader.ErrNoUser
 	case errors.Is(err, social.ErrSelfFollow):
 		return &request.Error{Status: http.StatusBadRequest, Detail: "You can't follow yourself."}
 	case errors.Is(err, people.ErrBlocked):
@@ -90,7 +91,7 @@ func (h *relationHandlers) relate(req *request.Request, change func(ctx context.
 // target returns the user named in the address of a form: one that the viewer can see,
 // or has a relation to that can be ended. A user who has blocked the viewer is not found.
 func (h *relationHandlers) target(req *request.Request) (social.User, error) {
-	user, v, err := h.read.visibleUser(req)
+	user, v, err := h.read.VisibleUser(req)
 	var page *request.Error
 	if err == nil || v == nil || !errors.As(err, &page) {
 		return user, err

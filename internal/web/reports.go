@@ -7,13 +7,14 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/moderation"
 	"retwis/internal/social/timeline"
+	"retwis/internal/web/reader"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
 
 // reportHandlers has the forms to report a post or a person.
 type reportHandlers struct {
-	read    *reader
+	read    *reader.Reader
 	reports *moderation.Reports
 }
 
@@ -29,7 +30,7 @@ func (h *reportHandlers) userForm(req *request.Request) error {
 // blocked the viewer and for one who does not exist: the form does not betray a block, and
 // who is insulted and then blocked can report it.
 func (h *reportHandlers) userReport(req *request.Request) (form view.ReportForm, about social.User, err error) {
-	user, _, err := h.read.visibleUser(req)
+	user, _, err := h.read.VisibleUser(req)
 	var page *request.Error
 	name := req.R.PathValue("name")
 	switch {
@@ -66,18 +67,18 @@ func (h *reportHandlers) postReport(req *request.Request) (form view.ReportForm,
 	if err != nil {
 		return view.ReportForm{}, social.Post{}, err
 	}
-	item, err := h.read.post(req, v)
+	item, err := h.read.Post(req, v)
 	name := req.R.PathValue("name")
 	id, ok := request.ParseID(req.R.PathValue("id"))
 	switch {
-	case errors.Is(err, errNoPost) && ok && social.CheckName(name) == nil:
+	case errors.Is(err, reader.ErrNoPost) && ok && social.CheckName(name) == nil:
 		return view.ReportForm{Action: view.PathOf(name, id) + "/report", Back: "/home", Name: name, Unseen: true}, social.Post{ID: id}, nil
 	case err != nil:
 		return view.ReportForm{}, social.Post{}, err
 	}
 	path := view.PostPath(item.Post.Post)
 	form = view.ReportForm{Action: path + "/report", Back: path, Name: item.Post.Author.Name}
-	form.Post, err = h.read.posts(req, v, []timeline.Item{{Entry: item.Post, Post: item.Post, Marks: item.Marks}})
+	form.Post, err = h.read.Posts(req, v, []timeline.Item{{Entry: item.Post, Post: item.Post, Marks: item.Marks}})
 	return form, item.Post.Post, err
 }
 

@@ -9,6 +9,7 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/accounts"
 	"retwis/internal/social/people"
+	"retwis/internal/web/reader"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
@@ -16,7 +17,7 @@ import (
 // settingsHandlers has the settings of a profile, and the lists of hidden people.
 type settingsHandlers struct {
 	profiles  *accounts.Profiles
-	read      *reader
+	read      *reader.Reader
 	relations *people.Relations
 }
 
@@ -78,11 +79,11 @@ func (h *settingsHandlers) hiddenPeople(req *request.Request, list hiddenList) e
 	if err != nil {
 		return err
 	}
-	people, err := list.read(req.Ctx, req.User.ID, req.R.URL.Query().Get("before"), peopleOnPage)
+	people, err := list.read(req.Ctx, req.User.ID, req.R.URL.Query().Get("before"), reader.PeopleOnPage)
 	if err != nil {
 		return err
 	}
-	page, err := h.read.people(req, v, people, list.path)
+	page, err := h.read.People(req, v, people, list.path)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"retwis/internal/social/live"
 	"retwis/internal/social/posts"
 	"retwis/internal/social/text"
+	"retwis/internal/web/reader"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
@@ -15,7 +16,7 @@ import (
 // tagHandlers has the pages of tags.
 type tagHandlers struct {
 	live *live.Hub
-	read *reader
+	read *reader.Reader
 	tags *posts.Tags
 }
 
@@ -56,7 +57,7 @@ func (h *tagHandlers) page(req *request.Request) error {
 		Path: view.TagPath(tag), Later: before != 0, Next: page.Next,
 		Empty: "No posts with this tag yet.", Step: "Write the first one", To: "/home#status",
 	}
-	if list.Posts, err = h.read.posts(req, v, page.Items); err != nil {
+	if list.Posts, err = h.read.Posts(req, v, page.Items); err != nil {
 		return err
 	}
 	f := liveUpdates(h.live, req.Frame("#"+tag), liveTag(tag), before != 0)

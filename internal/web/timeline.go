@@ -17,6 +17,7 @@ import (
 	"retwis/internal/social/posts"
 	"retwis/internal/social/timeline"
 	"retwis/internal/social/users"
+	"retwis/internal/web/reader"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
@@ -30,7 +31,7 @@ type timelineHandlers struct {
 	posts     *posts.Service
 	public    atomic.Pointer[publicPage]
 	reactions *posts.Reactions
-	read      *reader
+	read      *reader.Reader
 	signUps   *accounts.SignUps
 	users     *users.Users
 	viewers   *timeline.Viewers
@@ -53,7 +54,7 @@ func (h *timelineHandlers) landing(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	posts, err := h.read.posts(req, v, page.Items)
+	posts, err := h.read.Posts(req, v, page.Items)
 	if err != nil {
 		return err
 	}
@@ -85,7 +86,7 @@ func (h *timelineHandlers) showHome(req *request.Request, status int, before int
 	if err != nil {
 		return err
 	}
-	posts, err := h.read.posts(req, v, page.Items)
+	posts, err := h.read.Posts(req, v, page.Items)
 	if err != nil {
 		return err
 	}
@@ -137,7 +138,7 @@ func (h *timelineHandlers) timeline(req *request.Request) error {
 	}
 	f.Since = since
 	f.Feed = "/timeline" + view.AtomSuffix
-	posts, err := h.read.posts(req, v, page.Items)
+	posts, err := h.read.Posts(req, v, page.Items)
 	if err != nil {
 		return err
 	}
@@ -243,7 +244,7 @@ func (h *timelineHandlers) newMembers(req *request.Request, v *social.Viewer) ([
 		return list.people, nil
 	}
 	list := memberList{at: time.Now()}
-	if list.people, err = h.read.withButtons(req, v, newest); err != nil {
+	if list.people, err = h.read.WithButtons(req, v, newest); err != nil {
 		return nil, err
 	}
 	for i := range list.people {
@@ -268,7 +269,7 @@ func (h *timelineHandlers) bookmarks(req *request.Request) error {
 		Empty: "No bookmarks yet. Save a post with its bookmark button to find it here again.",
 		Step:  "See what people write", To: "/timeline",
 	}
-	if list.Posts, err = h.read.posts(req, v, page.Items); err != nil {
+	if list.Posts, err = h.read.Posts(req, v, page.Items); err != nil {
 		return err
 	}
 	return req.Render(http.StatusOK, view.BookmarksPage(req.Frame("Bookmarks"), list))

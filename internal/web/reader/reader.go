@@ -1,4 +1,6 @@
-package web
+// Package reader reads what several pages show, and finds the users and posts that addresses
+// name.
+package reader
 
 import (
 	"errors"
@@ -13,33 +15,38 @@ import (
 	"retwis/internal/web/view"
 )
 
-// reader reads what several pages show, and finds the users and posts that addresses name.
-type reader struct {
+// Reader reads the users and posts of pages.
+type Reader struct {
 	lists     *timeline.Lists
 	relations *people.Relations
 	users     *users.Users
 	views     *timeline.Views
 }
 
+// New returns a reader of these lists, relations, users and posts.
+func New(lists *timeline.Lists, relations *people.Relations, users *users.Users, views *timeline.Views) *Reader {
+	return &Reader{lists: lists, relations: relations, users: users, views: views}
+}
+
 var (
-	errNoUser = &request.Error{Status: http.StatusNotFound, Detail: "This account doesn't exist."}
-	errNoPost = &request.Error{Status: http.StatusNotFound, Detail: "This post doesn't exist."}
+	ErrNoUser = &request.Error{Status: http.StatusNotFound, Detail: "This account doesn't exist."}
+	ErrNoPost = &request.Error{Status: http.StatusNotFound, Detail: "This post doesn't exist."}
 )
 
-// user returns the user named in the address, in any case.
-func (r *reader) user(req *request.Request) (social.User, error) {
+// User returns the user named in the address, in any case.
+func (r *Reader) User(req *request.Request) (social.User, error) {
 	user, err := r.users.UserByName(req.Ctx, req.R.PathValue("name"))
 	if errors.Is(err, social.ErrNotFound) {
-		return social.User{}, errNoUser
+		return social.User{}, ErrNoUser
 	}
 	return user, err
 }
 
-// visibleUser returns the user named in the address, and who looks at them. Those
+// VisibleUser returns the user named in the address, and who looks at them. Those
 // who have blocked the viewer do not exist: with the error that says so, both are returned
 // too.
-func (r *reader) visibleUser(req *request.Request) (social.User, *social.Viewer, error) {
-	user, err := r.user(req)
+func (r *Reader) VisibleUser(req *request.Request) (social.User, *social.Viewer, error) {
+	user, err := r.User(req)
 	if err != nil {
 		return social.User{}, nil, err
 	}
@@ -56,72 +63,72 @@ func (r *reader) visibleUser(req *request.Request) (social.User, *social.Viewer,
 			return social.User{}, nil, err
 		}
 		if !relation.Blocked {
-			return user, v, errNoUser
+			return user, v, ErrNoUser
 		}
 	}
 	return user, v, nil
 }
 
-// post returns the post in the address, as the viewer sees it. A post that the
+// Post returns the post in the address, as the viewer sees it. A post that the
 // viewer must not see does not exist.
-func (r *reader) post(req *request.Request, v *social.Viewer) (timeline.Item, error) {
+func (r *Reader) Post(req *request.Request, v *social.Viewer) (timeline.Item, error) {
 	id, ok := request.ParseID(req.R.PathValue("id"))
 	if !ok {
-		return timeline.Item{}, errNoPost
+		return timeline.Item{}, ErrNoPost
 	}
 	item, err := r.lists.PostPage(req.Ctx, v, id)
 	if errors.Is(err, social.ErrNotFound) {
-		return timeline.Item{}, errNoPost
+		return timeline.Item{}, ErrNoPost
 	}
 	return item, err
 }
 
-// targetPost returns the session user and the post that a form is about. A name that is
+// TargetPost returns the session user and the post that a form is about. A name that is
 // not the author's is refused: the form is not one of this site.
-func (r *reader) targetPost(req *request.Request) (social.Post, error) {
+func (r *Reader) TargetPost(req *request.Request) (social.Post, error) {
 	v, err := req.Viewer()
 	if err != nil {
 		return social.Post{}, err
 	}
-	item, err := r.post(req, v)
+	item, err := r.Post(req, v)
 	if err != nil {
 		return social.Post{}, err
 	}
 	if item.Entry.Author.Name != req.R.PathValue("name") {
-		return social.Post{}, errNoPost
+		return social.Post{}, ErrNoPost
 	}
 	return item.Post.Post, nil
 }
 
-// ownPost returns the post in the address of a form that only its author gets.
-func (r *reader) ownPost(req *request.Request) (*social.Viewer, timeline.Item, error) {
+// OwnPost returns the post in the address of a form that only its author gets.
+func (r *Reader) OwnPost(req *request.Request) (*social.Viewer, timeline.Item, error) {
 	v, err := req.Viewer()
 	if err != nil {
 		return nil, timeline.Item{}, err
 	}
-	item, err := r.post(req, v)
+	item, err := r.Post(req, v)
 	if err == nil && item.Post.Author.ID != req.User.ID {
 		err = social.ErrNotAuthor
 	}
 	return v, item, err
 }
 
-// canonical returns the one address of a page of a post, and whether the request
+// Canonical returns the one address of a page of a post, and whether the request
 // has another: with the name of another user, or with the id of a repost.
-func canonical(req *request.Request, item timeline.Item, suffix string) (path string, elsewhere bool) {
+func Canonical(req *request.Request, item timeline.Item, suffix string) (path string, elsewhere bool) {
 	path = view.PostPath(item.Post.Post)
 	return path + suffix, item.Entry != item.Post || req.R.PathValue("name") != item.Post.Author.Name
 }
 
-// posts returns posts for a page.
-func (r *reader) posts(req *request.Request, v *social.Viewer, items []timeline.Item) (view.Posts, error) {
+// Posts returns posts for a page.
+func (r *Reader) Posts(req *request.Request, v *social.Viewer, items []timeline.Item) (view.Posts, error) {
 	list := view.NewPosts(v, items)
-	return list, r.nameParents(req, list)
+	return list, r.NameParents(req, list)
 }
 
-// nameParents reads the posts that these reply to, for the names of their authors: one round
+// NameParents reads the posts that these reply to, for the names of their authors: one round
 // trip at most.
-func (r *reader) nameParents(req *request.Request, list view.Posts) error {
+func (r *Reader) NameParents(req *request.Request, list view.Posts) error {
 	ids := list.UnnamedParents()
 	if len(ids) == 0 {
 		return nil
@@ -134,22 +141,22 @@ func (r *reader) nameParents(req *request.Request, list view.Posts) error {
 	return nil
 }
 
-// peopleOnPage is how many users a page of followers has.
-const peopleOnPage = 30
+// PeopleOnPage is how many users a page of followers has.
+const PeopleOnPage = 30
 
-// people is a page of a list of people that begins at path.
-func (r *reader) people(req *request.Request, v *social.Viewer, people social.People, path string) (view.People, error) {
+// People is a page of a list of people that begins at path.
+func (r *Reader) People(req *request.Request, v *social.Viewer, people social.People, path string) (view.People, error) {
 	list := view.People{Later: req.R.URL.Query().Get("before") != ""}
 	if people.Next != "" {
 		list.Next = path + "?before=" + url.QueryEscape(people.Next)
 	}
 	var err error
-	list.People, err = r.withButtons(req, v, people.Users)
+	list.People, err = r.WithButtons(req, v, people.Users)
 	return list, err
 }
 
-// withButtons adds to users how the viewer stands to them.
-func (r *reader) withButtons(req *request.Request, v *social.Viewer, users []social.User) ([]view.Person, error) {
+// WithButtons adds to users how the viewer stands to them.
+func (r *Reader) WithButtons(req *request.Request, v *social.Viewer, users []social.User) ([]view.Person, error) {
 	ids := make([]int64, len(users))
 	for i, user := range users {
 		ids[i] = user.ID
