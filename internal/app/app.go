@@ -28,6 +28,8 @@ import (
 	"retwis/internal/social/people"
 	"retwis/internal/social/posts"
 	"retwis/internal/social/removal"
+	"retwis/internal/social/search"
+	"retwis/internal/social/searchindex"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/timeline"
 	"retwis/internal/social/users"
@@ -109,6 +111,8 @@ type App struct {
 	Threads       *posts.Threads
 	Tags          *posts.Tags
 	Completions   *people.Completions
+	Search        *search.Service
+	SearchIndex   searchindex.Index
 	Notifications *notify.Service
 	Reactions     *posts.Reactions
 	Relations     *people.Relations
@@ -224,9 +228,11 @@ func (s *App) buildBase() (err error) {
 			return err
 		}
 	}
+	s.SearchIndex.Posts = searchindex.NewPosts(client)
 	s.fanOut = fanout.New(client, fanout.Options{
-		Lists: s.lists, Celebrities: s.celebrities, OnTags: s.names.Tagged, Log: opt.Logger, Now: opt.Now,
+		Lists: s.lists, Celebrities: s.celebrities, Search: s.SearchIndex.Posts, OnTags: s.names.Tagged, Log: opt.Logger, Now: opt.Now,
 	})
+	s.SearchIndex.People = searchindex.NewPeople(client, s.fanOut.Tasks())
 	return nil
 }
 
@@ -264,6 +270,9 @@ func (s *App) buildPeople() (err error) {
 		DB: s.db, Users: s.Users, FanOut: s.fanOut, Views: s.Views, Viewers: s.Viewers, Lists: s.Lists,
 		Timelines: s.Timelines, Notices: s.Notifications, Log: s.opt.Logger, Now: s.opt.Now, MaxBacklog: s.opt.MaxBacklog,
 	}
+	s.Search = search.New(search.Options{
+		DB: s.db, Index: s.SearchIndex, Users: s.Users, Views: s.Views, Lists: s.Lists, Completions: s.Completions,
+	})
 	s.Posts, s.Reactions, s.Tags = posts.New(opt), posts.NewReactions(opt), posts.NewTags(opt)
 	return nil
 }
@@ -285,10 +294,11 @@ func (s *App) buildAccounts() (err error) {
 		return err
 	}
 	s.Accounts = accounts.New(accounts.Options{
-		DB: s.db, Users: s.Users, Directory: s.directory, Auth: s.Auth, Sessions: s.Sessions, Names: s.names, Now: opt.Now,
+		DB: s.db, Users: s.Users, Directory: s.directory, Auth: s.Auth, Sessions: s.Sessions, Names: s.names,
+		Search: s.SearchIndex.People, Now: opt.Now,
 	})
 	s.SignUps = accounts.NewSignUps(s.Accounts, s.Audit)
-	s.Profiles = accounts.NewProfiles(s.db, s.Users, s.Completions, s.Views)
+	s.Profiles = accounts.NewProfiles(s.db, s.Users, s.Completions, s.SearchIndex.People, s.Views)
 	return nil
 }
 
@@ -309,6 +319,7 @@ func (s *App) buildModeration() (err error) {
 			{Name: "moderation", Run: s.Moderation.Forget},
 			{Name: "home timelines", Run: s.celebrities.Remove},
 			{Name: "reports", Run: s.Reports.ForgetReports},
+			{Name: "search", Run: s.SearchIndex.People.Update},
 		},
 	})
 	s.Leaving = accounts.NewLeaving(s.db, s.Users, s.removal, s.Moderation.FollowStanding)

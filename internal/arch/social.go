@@ -5,7 +5,7 @@ import "strings"
 // importsOfSocial lists what each package of the application imports of the others, by
 // their names below internal/social. All may import internal/social, which has the nouns.
 var importsOfSocial = map[string]string{
-	"accounts":    "audit auth completion export layout people removal storage timeline users",
+	"accounts":    "audit auth completion export layout people removal searchindex storage timeline users",
 	"adopt":       "auth home layout users",
 	"audit":       "layout",
 	"auth":        "audit auth/password layout limits storage users",
@@ -13,7 +13,7 @@ var importsOfSocial = map[string]string{
 	"check":       "internal/app",
 	"completion":  "layout text users",
 	"export":      "auth layout storage",
-	"fanout":      "layout live/stream storage task text",
+	"fanout":      "layout live/stream searchindex storage task text",
 	"home":        "layout storage",
 	"live":        "internal/app",
 	"live/stream": "layout notify",
@@ -23,6 +23,8 @@ var importsOfSocial = map[string]string{
 	"people":      "completion fanout layout notify storage users",
 	"posts":       "fanout layout notify storage text timeline users",
 	"removal":     "completion fanout layout limits notify storage task users",
+	"search":      "layout people searchindex storage text timeline users",
+	"searchindex": "layout task text",
 	"storage":     "layout",
 	"task":        "layout",
 	"timeline":    "home layout storage users",

@@ -17,6 +17,8 @@ type User struct {
 	Standing Standing
 
 	Unlisted bool // not among those who joined lately; see SignUp
+	// Unsearchable: others do not find the user's posts by search.
+	Unsearchable bool
 }
 
 // MaxName is the length of a new username, in characters.

@@ -13,6 +13,7 @@ import (
 	"retwis/internal/social/auth"
 	"retwis/internal/social/completion"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/searchindex"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/users"
 )
@@ -25,6 +26,7 @@ type Service struct {
 	logins    *auth.Service
 	sessions  *auth.Sessions
 	names     *completion.Index
+	search    *searchindex.People
 	now       func() time.Time
 }
 
@@ -36,12 +38,13 @@ type Options struct {
 	Auth      *auth.Service
 	Sessions  *auth.Sessions
 	Names     *completion.Index
+	Search    *searchindex.People
 	Now       func() time.Time
 }
 
 // New returns a Service.
 func New(opt Options) *Service {
-	return &Service{users: opt.Users, directory: opt.Directory, db: opt.DB, logins: opt.Auth, sessions: opt.Sessions, names: opt.Names, now: opt.Now}
+	return &Service{users: opt.Users, directory: opt.Directory, db: opt.DB, logins: opt.Auth, sessions: opt.Sessions, names: opt.Names, search: opt.Search, now: opt.Now}
 }
 
 // Register creates an account and opens its first session. It returns ErrTaken
@@ -97,7 +100,7 @@ func (a *Service) register(ctx context.Context, name, password string, fields ..
 	if err := a.names.PutName(ctx, completion.Name{Username: name}, 0); err != nil {
 		return auth.Session{}, err
 	}
-	if err := a.Claim(ctx, user); err != nil {
+	if err := a.search.Change(ctx, user.ID, func() error { return a.Claim(ctx, user) }); err != nil {
 		return auth.Session{}, err
 	}
 	if err := a.MarkLayout(ctx, user.ID); err != nil {

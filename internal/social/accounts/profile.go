@@ -14,6 +14,7 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/people"
+	"retwis/internal/social/searchindex"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/timeline"
 	"retwis/internal/social/users"
@@ -25,6 +26,8 @@ type UserProfile struct {
 	Bio         string   // can have several lines
 	Links       []string // addresses of web pages
 	Pinned      int64    // the post shown first on the profile, 0 for none
+	// Unsearchable: others do not find the user's posts by search.
+	Unsearchable bool
 }
 
 // Bounds on a profile. Lengths are in user-perceived characters; see MaxBody.
@@ -39,15 +42,16 @@ const (
 
 // Profiles are what users say about themselves.
 type Profiles struct {
-	db    storage.Database
-	users *users.Users
-	names *people.Completions
-	views *timeline.Views
+	db     storage.Database
+	users  *users.Users
+	names  *people.Completions
+	search *searchindex.People
+	views  *timeline.Views
 }
 
 // NewProfiles returns the profiles of these users.
-func NewProfiles(db storage.Database, u *users.Users, names *people.Completions, views *timeline.Views) *Profiles {
-	return &Profiles{db: db, users: u, names: names, views: views}
+func NewProfiles(db storage.Database, u *users.Users, names *people.Completions, search *searchindex.People, views *timeline.Views) *Profiles {
+	return &Profiles{db: db, users: u, names: names, search: search, views: views}
 }
 
 // Get returns the profile of a user, or ErrNotFound. A pinned post that is
@@ -55,7 +59,7 @@ func NewProfiles(db storage.Database, u *users.Users, names *people.Completions,
 // pinned post that is not in memory.
 func (p *Profiles) Get(ctx context.Context, uid int64) (UserProfile, error) {
 	fields, err := p.db.Read(ctx, p.db.Client.B().Hmget().Key(layout.UserKey(uid)).
-		Field("username", "display_name", "bio", "links", "pinned").Cache()).ToArray()
+		Field("username", "display_name", "bio", "links", "pinned", "unsearchable").Cache()).ToArray()
 	if err != nil {
 		return UserProfile{}, fmt.Errorf("social: read a profile: %w", err)
 	}
@@ -65,10 +69,10 @@ func (p *Profiles) Get(ctx context.Context, uid int64) (UserProfile, error) {
 			texts[i], _ = field.ToString()
 		}
 	}
-	if len(texts) != 5 || fields[0].IsNil() {
+	if len(texts) != 6 || fields[0].IsNil() {
 		return UserProfile{}, social.ErrNotFound
 	}
-	profile := UserProfile{DisplayName: texts[1], Bio: texts[2], Links: readLinks(texts[3])}
+	profile := UserProfile{DisplayName: texts[1], Bio: texts[2], Links: readLinks(texts[3]), Unsearchable: texts[5] != ""}
 	pinned, ok := layout.ParseID(texts[4])
 	if !ok {
 		return profile, nil
@@ -101,8 +105,8 @@ func readLinks(text string) []string {
 // Edit changes the display name, the bio and the links of a user; Pin and Unpin
 // change the pinned post. It returns *InvalidError for what is not allowed and
 // ErrNotFound where there is no such user. The user's posts show a new display name at
-// once in this process, the latest of them, and within a minute elsewhere. One round
-// trip, three for a new display name.
+// once in this process, the latest of them, and within a minute elsewhere. About eight
+// round trips, two more for a new display name.
 func (p *Profiles) Edit(ctx context.Context, user social.User, profile UserProfile) error {
 	name, err := oneLine(profile.DisplayName, "display_name", MaxDisplayName)
 	if err != nil {
@@ -119,14 +123,19 @@ func (p *Profiles) Edit(ctx context.Context, user social.User, profile UserProfi
 	if err != nil {
 		return err
 	}
+	unsearchable := ""
+	if profile.Unsearchable {
+		unsearchable = "1"
+	}
 	edit := func() error {
-		return p.users.Edit(ctx, user.ID, "display_name", name, "bio", bio, "links", strings.Join(links, "\n"))
+		return p.users.Edit(ctx, user.ID, "display_name", name, "bio", bio, "links", strings.Join(links, "\n"), "unsearchable", unsearchable)
 	}
-	if name == user.DisplayName {
-		err = edit()
-	} else {
-		err = p.names.Renamed(ctx, user, edit, name)
-	}
+	err = p.search.Change(ctx, user.ID, func() error {
+		if name == user.DisplayName {
+			return edit()
+		}
+		return p.names.Renamed(ctx, user, edit, name)
+	})
 	if err != nil {
 		return err
 	}

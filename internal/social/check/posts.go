@@ -262,7 +262,7 @@ func (c *postCheck) deleted(ctx context.Context, p *post) error {
 			Detail: "is deleted, but has a text, earlier texts, likes or reposts",
 		}
 		err := c.check.found(ctx, problem, func(ctx context.Context) (bool, error) {
-			if _, err := stripScript.Run(ctx, c.check.client, []string{p.key, layout.EditsKey(p.id)}, nil).AsBool(); err != nil {
+			if _, err := stripScript.Run(ctx, c.check.client, []string{p.key}, nil).AsBool(); err != nil {
 				return false, err
 			}
 			return true, c.delete(ctx, p.id)

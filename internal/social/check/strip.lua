@@ -1,8 +1,8 @@
--- Removes the texts of a deleted post.
+-- Removes the text of a deleted post. Its earlier texts stay until its words have left the
+-- search index.
 -- KEYS[1]   the hash of the post
--- KEYS[2]   the list of its earlier texts
 -- Reply     1 when there was one, else 0
 if redis.call('HEXISTS', KEYS[1], 'deleted') == 0 then
   return 0
 end
-return math.max(redis.call('HDEL', KEYS[1], 'body', 'edited'), redis.call('UNLINK', KEYS[2]))
+return redis.call('HDEL', KEYS[1], 'body', 'edited')

@@ -38,6 +38,9 @@ func (e *Engine) removeLost(ctx context.Context, job *Job) error {
 	if err != nil || other.Author != 0 && other.identity() == job.identity() {
 		return err // its author does not exist any more: the removal of the account goes on
 	}
+	if err := e.writer.words.clearLost(ctx, job); err != nil {
+		return fmt.Errorf("social: remove the lost post %d: %w", job.post, err)
+	}
 	if err := e.removeLostOwn(ctx, job, &other); err != nil {
 		return fmt.Errorf("social: remove the lost post %d: %w", job.post, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"retwis/internal/app"
 	"retwis/internal/redistest"
 	"retwis/internal/social"
+	"retwis/internal/social/accounts"
 	"retwis/internal/social/socialtest"
 )
 
@@ -94,6 +95,8 @@ func (b *bundle) state(s scene) string {
 		show(posts, "LRANGE", fmt.Sprintf("posts:%d", u.ID), "0", "-1")
 		show(users, "ZRANGE", fmt.Sprintf("following:%d", u.ID), "0", "-1")
 		show(users, "ZRANGE", fmt.Sprintf("followers:%d", u.ID), "0", "-1")
+		bio, searched := b.Redis("HGET", fmt.Sprintf("user:%d", u.ID), "bio"), b.Redis("HGET", fmt.Sprintf("user:%d", u.ID), "searched")
+		fmt.Fprintln(&text, bio, strings.HasSuffix(searched, bio), strings.Count(searched, "\x00"))
 	}
 	for _, id := range []int64{s.post, s.other, s.reply, s.repost} {
 		text.WriteString(posts[fmt.Sprint(id)] + "\n")
@@ -132,6 +135,9 @@ var actions = map[string]func(b *bundle, s scene) error{
 	"reply": func(b *bundle, s scene) error {
 		_, err := b.Posts.Reply(b.Ctx, s.ada, s.reply, "more about #"+s.tag2)
 		return err
+	},
+	"profile": func(b *bundle, s scene) error {
+		return b.Profiles.Edit(b.Ctx, s.ada, accounts.UserProfile{DisplayName: "Ada", Bio: "engines"})
 	},
 	"follow":   func(b *bundle, s scene) error { return b.Follows.Follow(b.Ctx, s.cid, s.ada) },
 	"unfollow": func(b *bundle, s scene) error { return b.Follows.Unfollow(b.Ctx, s.dan, s.ada) },

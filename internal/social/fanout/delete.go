@@ -148,6 +148,9 @@ func (d *Deletions) deleteNow(ctx context.Context, s stub) error {
 	}
 	s, err := d.writer.readStub(ctx, s.id) // with its tags
 	if err == nil {
+		err = d.writer.words.unindex(ctx, s.id)
+	}
+	if err == nil {
 		err = d.deleteReposts(ctx, s.id)
 	}
 	if err == nil {
@@ -162,27 +165,23 @@ func (d *Deletions) deleteNow(ctx context.Context, s stub) error {
 	return nil
 }
 
-// makeStub removes the text of a post.
+// makeStub hides the text of a post; see unindex.
 func (d *Deletions) makeStub(ctx context.Context, post int64) error {
-	const maxEdits = 1000 // far more than there can be
-	b := d.client.B()
 	for {
-		res := d.client.DoMulti(ctx, b.Hget().Key(layout.PostKey(post)).Field("body").Build(),
-			b.Lrange().Key(layout.EditsKey(post)).Start(0).Stop(maxEdits).Build())
-		body, err := reply.Text(res[0])
+		body, err := reply.Text(d.client.Do(ctx, d.client.B().Hget().Key(layout.PostKey(post)).Field("body").Build()))
 		if err != nil {
 			return err
 		}
-		edits, err := res[1].AsStrSlice()
-		if err != nil && !rediserr.IsWrongType(err) {
+		earlier, err := d.writer.words.earlierTexts(ctx, post)
+		if err != nil {
 			return err
 		}
 		tags := text.Tags(body)
-		for _, edit := range edits {
-			tags = append(tags, text.Tags(earlierText(edit))...)
+		for _, old := range earlier {
+			tags = append(tags, text.Tags(old)...)
 		}
 		state, err := deletePostScript.RunFenced(ctx, d.client, []string{layout.PostKey(post), layout.EditsKey(post)},
-			[]string{layout.Seconds(d.now()), body, strconv.Itoa(len(edits)), joinTags(tags)}).AsInt64()
+			[]string{layout.Seconds(d.now()), body, strconv.Itoa(len(earlier)), joinTags(tags)}).AsInt64()
 		if err != nil || state != 2 {
 			return err
 		}

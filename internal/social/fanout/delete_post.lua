@@ -1,5 +1,6 @@
--- Deletes a post: its text and its earlier texts. What is left, for good, is a stub
--- that shows where it was. Repeating it changes nothing.
+-- Deletes a post: nobody reads its text any more. What is left, for good, is a stub that
+-- shows where it was; and, until its words have left the search index, its text in another
+-- field and its earlier texts. Repeating it changes nothing.
 -- KEYS[1]   the hash of the post
 -- KEYS[2]   the list of its earlier texts
 -- ARGV[1]   the time now
@@ -19,8 +20,10 @@ if (post[3] or '') ~= ARGV[2] or redis.call('LLEN', KEYS[2]) ~= tonumber(ARGV[3]
   return 2
 end
 redis.call('HDEL', KEYS[1], 'body', 'edited')
-redis.call('DEL', KEYS[2])
 redis.call('HSET', KEYS[1], 'deleted', ARGV[1])
+if post[3] then
+  redis.call('HSET', KEYS[1], 'deleted_body', post[3])
+end
 if ARGV[4] ~= '' then
   redis.call('HSET', KEYS[1], 'tags', ARGV[4])
 end

@@ -33,24 +33,18 @@ var ErrEdits = errors.New("social: edited too often")
 
 // Edit replaces the text of a post. It returns ErrNoPost where there is none, and
 // ErrEdits. Repeating it changes nothing.
-func (e *Engine) Edit(ctx context.Context, post int64, before, body string) error {
-	hasTags := len(text.Tags(before))+len(text.Tags(body)) > 0
-	var member string
-	if hasTags {
-		s, err := e.writer.readStub(ctx, post)
-		if err != nil {
-			return err
-		}
-		member = tagsKind + ":" + s.argument()
-		if err := e.tasks.Note(ctx, member); err != nil {
-			return err
-		}
+func (e *Engine) Edit(ctx context.Context, post int64, body string) error {
+	s, err := e.writer.readStub(ctx, post)
+	if err != nil {
+		return err
+	}
+	member := editKind + ":" + s.argument()
+	if err := e.tasks.Note(ctx, member); err != nil {
+		return err
 	}
 	state, err := editPostScript.RunFenced(ctx, e.client, []string{layout.PostKey(post), layout.EditsKey(post)},
 		[]string{body, layout.Seconds(e.now()), strconv.Itoa(MaxEdits)}).AsInt64()
-	if hasTags {
-		e.tasks.Run(ctx, member)
-	}
+	e.tasks.Run(ctx, member)
 	switch {
 	case err != nil:
 		return fmt.Errorf("social: edit: %w", err)
@@ -62,11 +56,11 @@ func (e *Engine) Edit(ctx context.Context, post int64, before, body string) erro
 	return nil
 }
 
-// tagsKind is the kind of tasks that correct the tags of a post:
-// "tags:<id>:<author>:<time>"; see deleteKind.
-const tagsKind = "tags"
+// editKind is the kind of tasks that correct the words and the tags of a post that was
+// edited: "tags:<id>:<author>:<time>"; see deleteKind.
+const editKind = "tags"
 
-func (e *Engine) tagsTask(ctx context.Context, argument string) error {
+func (e *Engine) editTask(ctx context.Context, argument string) error {
 	id, _, _ := strings.Cut(argument, ":")
 	post, ok := layout.ParseID(id)
 	if !ok {
@@ -76,17 +70,17 @@ func (e *Engine) tagsTask(ctx context.Context, argument string) error {
 	if err != nil || !s.exists || s.argument() != argument {
 		return err
 	}
-	return e.retag(ctx, post)
+	return e.finishEdit(ctx, post)
 }
 
-// Retag notes that the text of a post was edited while its fan-out wrote, and
-// corrects its tags.
-func (e *Engine) Retag(ctx context.Context, post int64) error {
+// Edited notes that the text of a post was edited while its fan-out wrote, and corrects its
+// words and tags.
+func (e *Engine) Edited(ctx context.Context, post int64) error {
 	s, err := e.writer.readStub(ctx, post)
 	if err != nil || !s.exists {
 		return err
 	}
-	member := tagsKind + ":" + s.argument()
+	member := editKind + ":" + s.argument()
 	if err := e.tasks.Note(ctx, member); err != nil {
 		return err
 	}
@@ -94,18 +88,12 @@ func (e *Engine) Retag(ctx context.Context, post int64) error {
 	return nil
 }
 
-// earlierText returns the text of an element of `edits`.
-func earlierText(edit string) string {
-	_, body, _ := strings.Cut(edit, " ")
-	return body
-}
-
-// retag makes the sets of tags agree with the text of a post that was edited, and
-// puts it on the home timelines of those who follow its tags. It stays on those of
-// the followers of a tag that is gone. It can be repeated from its start; it reads
+// finishEdit makes the search index and the sets of tags agree with the text of a post that
+// was edited, and puts it on the home timelines of those who follow its tags. It stays on
+// those of the followers of a tag that is gone. It can be repeated from its start; it reads
 // the text again at the end, so that the last one has seen the latest text.
-func (e *Engine) retag(ctx context.Context, post int64) error {
-	seen := int64(-1)
+func (e *Engine) finishEdit(ctx context.Context, post int64) error {
+	seen, otherWords := int64(-1), false
 	for {
 		job, err := e.writer.stored(ctx, post)
 		switch {
@@ -115,24 +103,36 @@ func (e *Engine) retag(ctx context.Context, post int64) error {
 			return nil
 		case err != nil:
 			return err
+		case job.edits == seen && otherWords:
+			member := searchKind + ":" + layout.Itoa(post)
+			if err := e.tasks.Note(ctx, member); err != nil {
+				return err
+			}
+			e.tasks.Queue(member)
+			return nil
 		case job.edits == seen:
 			return nil
 		}
 		seen = job.edits
-		if err := e.writer.retag(ctx, job); err != nil {
+		err = e.writer.finishEdit(ctx, job)
+		if otherWords = errors.Is(err, errOtherWords); err != nil && !otherWords {
 			return fmt.Errorf("social: edit post %d: %w", post, err)
 		}
 	}
 }
 
-func (w *writer) retag(ctx context.Context, job Job) error {
-	edits, err := w.client.Do(ctx, w.client.B().Lrange().Key(layout.EditsKey(job.post)).Start(0).Stop(-1).Build()).AsStrSlice()
+func (w *writer) finishEdit(ctx context.Context, job Job) error {
+	earlier, err := w.words.earlierTexts(ctx, job.post)
 	if err != nil {
 		return err
 	}
+	indexed := w.words.reindex(ctx, &job, earlier)
+	if indexed != nil && !errors.Is(indexed, errOtherWords) {
+		return indexed
+	}
 	var old []string
-	for _, edit := range edits {
-		old = append(old, text.Tags(earlierText(edit))...)
+	for _, body := range earlier {
+		old = append(old, text.Tags(body)...)
 	}
 	slices.Sort(old)
 	old = slices.Compact(old)
@@ -147,7 +147,7 @@ func (w *writer) retag(ctx context.Context, job Job) error {
 			ScoreMember(float64(job.post), layout.Itoa(job.post)).Build().ToRetryable())
 	}
 	if len(cmds) == 0 {
-		return nil
+		return indexed
 	}
 	for _, res := range w.client.DoMulti(ctx, cmds...) {
 		if err := res.Error(); err != nil && !rediserr.IsWrongType(err) {
@@ -166,5 +166,5 @@ func (w *writer) retag(ctx context.Context, job Job) error {
 			return ctx.Err()
 		}
 	}
-	return nil
+	return indexed
 }

@@ -55,6 +55,9 @@ func (d *Deletions) Erase(ctx context.Context, post, author int64) (done bool, e
 func (d *Deletions) eraseFrom(ctx context.Context, s stub) error {
 	err := d.makeStub(ctx, s.id)
 	if err == nil {
+		err = d.writer.words.unindex(ctx, s.id)
+	}
+	if err == nil {
 		s, err = d.writer.readStub(ctx, s.id) // with its tags
 	}
 	if err == nil {

@@ -16,6 +16,7 @@ import (
 	"retwis/collection"
 	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/searchindex"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/task"
 )
@@ -45,12 +46,14 @@ type Engine struct {
 	ids      ids
 }
 
-// Options are what an Engine needs; all but the sets and OnTags are required.
+// Options are what an Engine needs; all but Celebrities and OnTags are required.
 type Options struct {
 	Lists *collection.Timelines
 	// Celebrities are the authors whose posts are not put on the home timelines of their
 	// followers; nil on a single server.
 	Celebrities *storage.Celebrities
+	// Search has the words of posts. Where it fails, the work is repeated.
+	Search *searchindex.Posts
 	// OnTags is called with the tags of a post that was put on their sets, or removed from
 	// them. Where it fails, the work is repeated like any other of its part.
 	OnTags func(ctx context.Context, tags []string) error
@@ -65,12 +68,12 @@ func New(client rueidis.Client, opt Options) *Engine {
 	d := db{
 		client: client, scripts: script.NewSender(client), cluster: client.Mode() == rueidis.ClientModeCluster,
 		log: opt.Log, now: opt.Now, follows: storage.NewFollows(client), lists: opt.Lists, homes: opt.Lists,
-		ledger: ledger, tagged: opt.OnTags, celebrities: opt.Celebrities,
+		ledger: ledger, search: opt.Search, tagged: opt.OnTags, celebrities: opt.Celebrities,
 	}
 	if d.cluster {
 		d.homes = d.lists.Existing()
 	}
-	w := &writer{d}
+	w := &writer{d, &words{d}}
 	j := newJobs(d, w)
 	parts := &segments{d, w, j.tasks}
 	e := &Engine{
@@ -81,7 +84,10 @@ func New(client rueidis.Client, opt Options) *Engine {
 	}
 	e.tasks.Handle(postKind, e.postTask)
 	e.tasks.Handle(deleteKind, e.Deletions.deleteTask)
-	e.tasks.Handle(tagsKind, e.tagsTask)
+	e.tasks.Handle(editKind, e.editTask)
+	e.tasks.HandleLong(searchKind, func(ctx context.Context, argument string) error {
+		return w.words.searchTask(ctx, w, argument)
+	})
 	e.tasks.Handle(homeKind, e.Homes.homeTask)
 	e.tasks.Handle(blockKind, e.Homes.blockTask)
 	e.tasks.Handle(timedBlockKind, e.Homes.timedBlockTask)

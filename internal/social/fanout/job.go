@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"retwis/internal/social/layout"
+	"retwis/internal/social/searchindex"
 	"retwis/internal/social/storage"
 )
 
@@ -42,7 +43,9 @@ type Job struct {
 	// a failover lose it. Nil for a post of another process.
 
 	time  string // of the post, where Fields does not have it
-	edits int64  // how often the post was edited before its tags were read
+	text  string // likewise
+	to    int64  // likewise: the author of the parent, as the post has it
+	edits int64  // how often the post was edited before its text was read; -1: not known
 	// followedBy, where it is not zero, excludes followers who came later (unix
 	// seconds): they follow since after the post was written.
 	followedBy float64
@@ -69,6 +72,20 @@ func (j *Job) postTime() string {
 	return j.time
 }
 
+// searched is what the search index has of the post.
+func (j *Job) searched() searchindex.Post {
+	p := searchindex.Post{ID: j.post, Author: j.Author, Parent: j.Parent, To: j.to, Body: j.text}
+	for i := 0; i+1 < len(j.Fields); i += 2 {
+		switch j.Fields[i] {
+		case "body":
+			p.Body = j.Fields[i+1]
+		case "to":
+			p.To, _ = layout.ParseID(j.Fields[i+1])
+		}
+	}
+	return p
+}
+
 // identity tells the post from another one that got its id after a failover.
 func (j *Job) identity() string { return identity(j.post, j.Author, j.postTime()) }
 
@@ -77,7 +94,11 @@ func (j *Job) member() string { return postKind + ":" + j.identity() }
 
 // forgetText makes a job that of a post that others may have by now: nothing writes the
 // post again should it be lost.
-func (j *Job) forgetText() { j.time, j.Fields, j.again = j.postTime(), nil, nil }
+func (j *Job) forgetText() {
+	p := j.searched()
+	j.time, j.text, j.to = j.postTime(), p.Body, p.To
+	j.Fields, j.again = nil, nil
+}
 
 // audience returns the sets of followers that get a post.
 func audience(author int64, tags []string) []string {

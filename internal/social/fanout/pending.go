@@ -63,7 +63,7 @@ func (p *pending) add(member string) {
 		if s, err := parseSegment(argument); err == nil {
 			p.segments = append(p.segments, s)
 		}
-	case tagsKind:
+	case editKind:
 		p.edited = append(p.edited, id)
 	}
 }

@@ -127,7 +127,7 @@ func (e *Engine) pushFirst(ctx context.Context, job *Job, first rueidis.RedisRes
 }
 
 // reconcile reads again a post whose fan-out is written: if it was deleted meanwhile, it is
-// removed again from the lists; if it was edited, its tags are corrected.
+// removed again from the lists; if it was edited, its words and tags are corrected.
 func (e *Engine) reconcile(ctx context.Context, job Job) error {
 	b := e.client.B()
 	res := e.client.DoMulti(ctx,
@@ -147,7 +147,7 @@ func (e *Engine) reconcile(ctx context.Context, job Job) error {
 			return err
 		}
 	case edits != job.edits:
-		if err := e.Retag(ctx, job.post); err != nil {
+		if err := e.Edited(ctx, job.post); err != nil {
 			return err
 		}
 	}
@@ -162,7 +162,7 @@ func (w *writer) stored(ctx context.Context, post int64) (Job, error) {
 	b := w.client.B()
 	res := w.client.DoMulti(ctx,
 		b.Llen().Key(layout.EditsKey(post)).Build(), // first: see Job.edits
-		b.Hmget().Key(layout.PostKey(post)).Field("user_id", "time", "body", "parent", "root", "repost_of", "deleted").Build())
+		b.Hmget().Key(layout.PostKey(post)).Field("user_id", "time", "body", "parent", "root", "repost_of", "deleted", "to").Build())
 	edits, err := res[0].AsInt64()
 	if err != nil && !rediserr.IsWrongType(err) {
 		return job, fmt.Errorf("social: read a post: %w", err)
@@ -182,7 +182,8 @@ func (w *writer) stored(ctx context.Context, post int64) (Job, error) {
 	job.Parent, _ = layout.ParseID(fields[3])
 	job.Root, _ = layout.ParseID(fields[4])
 	job.RepostOf, _ = layout.ParseID(fields[5])
-	job.Tags = text.Tags(fields[2])
+	job.text, job.Tags = fields[2], text.Tags(fields[2])
+	job.to, _ = layout.ParseID(fields[7])
 	if job.Parent != 0 && job.Root == 0 {
 		job.Root = job.Parent
 	}

@@ -17,6 +17,7 @@ import (
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/searchindex"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/task"
 )
@@ -53,6 +54,7 @@ type db struct {
 	lists   *collection.Timelines
 	homes   *collection.Timelines // the home timelines; on a Cluster only those that exist
 	ledger  *task.Ledger
+	search  *searchindex.Posts
 	tagged  func(ctx context.Context, tags []string) error // see Options.OnTags; may be nil
 
 	celebrities *storage.Celebrities // nil on a single server
@@ -60,7 +62,10 @@ type db struct {
 
 // writer writes posts and puts them on timelines. Each of its writes can be
 // repeated.
-type writer struct{ db }
+type writer struct {
+	db
+	words *words
+}
 
 // create writes a post unless its id is in use, and notes its task, so that an
 // interrupted fan-out is finished by another process: in the same script, or on a
@@ -95,7 +100,7 @@ func (w *writer) ensure(ctx context.Context, job *Job) error {
 		if err != nil {
 			return err
 		}
-		job.Entry, job.edits = stored.Entry, stored.edits
+		job.Entry, job.edits, job.text, job.to = stored.Entry, stored.edits, stored.text, stored.to
 		job.time, job.followedBy = stored.time, stored.followedBy
 		return w.ledger.Note(ctx, job.member())
 	}
@@ -141,7 +146,7 @@ func (w *writer) attach(ctx context.Context, job *Job, isNew bool) error {
 }
 
 // pushOwn puts a post on the lists of its author, of its conversation and of its
-// tags, and on the public timeline, and reads the first page of the audience. On a
+// tags, and on the public timeline, has its words indexed, and reads the first page of the audience. On a
 // Cluster pushPage adds it to the home timeline of its author: a home timeline that is
 // made at this moment must find the post on the other lists, if it was not there yet
 // when the post was put on it.
@@ -171,9 +176,13 @@ func (w *writer) pushOwn(ctx context.Context, job *Job) (followers rueidis.Redis
 	own := len(cmds)
 	cmds = append(cmds, w.client.B().Lindex().Key(layout.Timeline).Index(-1).Build())
 	cmds = append(cmds, w.audienceCommands(job)...)
+	indexed := w.words.index(ctx, job)
 	res := w.scripts.DoMulti(ctx, append(cmds, w.followers(job.audience()[0], storage.FirstPage))...)
 	w.celebrities.Wrote(job.Author)
 	last := len(res) - 1
+	if err := indexed(); err != nil {
+		return res[last], fmt.Errorf("social: post: %w", err)
+	}
 	for _, r := range res[:own] {
 		if err := r.Error(); rediserr.IsWrongType(err) {
 			// A damaged key must not prevent posting; a check reports it.

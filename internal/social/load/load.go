@@ -17,6 +17,7 @@ import (
 	"retwis/internal/social/completion"
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/searchindex"
 	"retwis/internal/social/task"
 	"retwis/internal/social/text"
 )
@@ -110,6 +111,9 @@ func (l Loader) AddUsers(ctx context.Context, users []NewUser) ([]social.User, e
 			ScoreMember(float64(users[i].Joined.Unix()), users[i].Name).Build()}
 	})
 	if err != nil {
+		return added, err
+	}
+	if err := l.app.SearchIndex.People.PutMany(ctx, added[0].ID, added[len(added)-1].ID); err != nil {
 		return added, err
 	}
 	spread, err := l.app.Directory().Spread(ctx)
@@ -231,7 +235,8 @@ func (l Loader) addPosts(ctx context.Context, first int64, posts []NewPost) erro
 			FieldValue("time", layout.Seconds(post.Time)).FieldValue("body", post.Body)
 		profile := layout.ProfileKey(post.Author)
 		if post.Parent != 0 {
-			hash = hash.FieldValue("parent", layout.Itoa(post.Parent)).FieldValue("root", layout.Itoa(post.Root))
+			hash = hash.FieldValue("parent", layout.Itoa(post.Parent)).FieldValue("root", layout.Itoa(post.Root)).
+				FieldValue("to", layout.Itoa(post.ParentAuthor))
 			profile = layout.ProfileRepliesKey(post.Author)
 		}
 		cmds := rueidis.Commands{
@@ -259,12 +264,26 @@ func (l Loader) addPosts(ctx context.Context, first int64, posts []NewPost) erro
 	if err := l.push(ctx, first, posts, homes); err != nil {
 		return err
 	}
+	if err := l.index(ctx, first, posts); err != nil {
+		return err
+	}
 	members := make([]string, len(posts))
 	for i, post := range posts {
 		members[i] = post.member(first + int64(i))
 	}
 	// Not for slow replicas: RetryTasks finishes the rest.
 	return l.tasks.Confirm(ctx, members, masters, confirmTimeout)
+}
+
+// index puts the words of posts into the search index.
+func (l Loader) index(ctx context.Context, first int64, posts []NewPost) error {
+	return l.app.SearchIndex.Posts.PutMany(ctx, func(yield func(searchindex.Post) bool) {
+		for i, p := range posts {
+			if !yield(searchindex.Post{ID: first + int64(i), Author: p.Author, Parent: p.Parent, To: p.ParentAuthor, Body: p.Body}) {
+				return
+			}
+		}
+	})
 }
 
 // push puts posts on timelines, all that are for one timeline with one command: their

@@ -147,7 +147,7 @@ func (p *Service) Edit(ctx context.Context, author social.User, id int64, body s
 	if err != nil {
 		return social.Post{}, err
 	}
-	err = p.fanOut.Edit(ctx, before.ID, before.Body, body)
+	err = p.fanOut.Edit(ctx, before.ID, body)
 	p.views.Touch(before.ID)
 	switch {
 	case errors.Is(err, fanout.ErrNoPost):

@@ -90,11 +90,11 @@ func (p *Service) post(ctx context.Context, author social.User, body string, onc
 // time is the time of a post that is written now.
 func (p *Service) time() time.Time { return p.now().UTC().Truncate(time.Second) }
 
-// fieldsOf returns the hash of a new post.
-func fieldsOf(post social.Post) []string {
+// fieldsOf returns the hash of a new post; to is the author of the post that it replies to.
+func fieldsOf(post social.Post, to int64) []string {
 	fields := []string{"user_id", layout.Itoa(post.Author.ID), "time", layout.Seconds(post.Time)}
 	if post.Parent != 0 {
-		fields = append(fields, "parent", layout.Itoa(post.Parent), "root", layout.Itoa(post.Root))
+		fields = append(fields, "parent", layout.Itoa(post.Parent), "root", layout.Itoa(post.Root), "to", layout.Itoa(to))
 	}
 	if post.RepostOf != 0 {
 		return append(fields, "repost_of", layout.Itoa(post.RepostOf))
@@ -115,7 +115,7 @@ func (p *Service) publish(ctx context.Context, post *social.Post, entry fanout.E
 		}
 		return repeated, p.fanOut.Publish(ctx, job)
 	}
-	entry.Fields = fieldsOf(*post)
+	entry.Fields = fieldsOf(*post, entry.To)
 	job := p.fanOut.NewJob(ctx, entry)
 	if err := p.fanOut.Create(ctx, &job); err != nil {
 		return false, fmt.Errorf("social: post: %w", err)

@@ -81,7 +81,7 @@ func (p *Service) createOnce(ctx context.Context, post *social.Post, entry fanou
 	if err != nil {
 		return fanout.Job{}, false, fmt.Errorf("social: post: %w", err)
 	}
-	entry.Fields = fieldsOf(*post)
+	entry.Fields = fieldsOf(*post, entry.To)
 	job = p.fanOut.NewJob(ctx, entry)
 	created, err := p.fanOut.CreateAs(ctx, &job, id)
 	if err == nil && !created { // the id is in use, as after a failover

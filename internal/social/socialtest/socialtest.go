@@ -4,6 +4,7 @@ package socialtest
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"github.com/alexedwards/argon2id"
 	"github.com/redis/rueidis"
 
+	"retwis/index"
 	"retwis/internal/app"
 	"retwis/internal/redis/store"
 	"retwis/internal/redistest"
@@ -24,6 +26,7 @@ import (
 	"retwis/internal/social/check"
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/layout"
+	"retwis/maintain"
 )
 
 // CheapHash makes password hashes that cost nothing.
@@ -171,7 +174,17 @@ func (b *Bundle) WantHealthy() check.Result {
 	if err != nil {
 		b.T.Fatal(err)
 	}
+	b.WantIndexRight()
 	return result
+}
+
+// WantIndexRight fails when a search index, if there is one, lacks what a rebuild would give it.
+func (b *Bundle) WantIndexRight() {
+	b.T.Helper()
+	report, err := b.SearchIndex.Verify(b.Ctx, maintain.Options{}, false)
+	if err != nil && !errors.Is(err, index.ErrNotFound) || report.Posts.Problems()+report.People.Problems() > 0 {
+		b.T.Errorf("the search index: %+v, %v", report, err)
+	}
 }
 
 // Eventually polls until ok.

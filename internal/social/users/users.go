@@ -120,7 +120,7 @@ type Record struct {
 }
 
 // RecordFields are the fields of a user that are read; see parseRecord.
-var RecordFields = []string{"username", "auth", "joined", "display_name", "role", "standing", "unlisted"}
+var RecordFields = []string{"username", "auth", "joined", "display_name", "role", "standing", "unlisted", "unsearchable"}
 
 // RecordCommand reads a user; ParseRecord reads its reply.
 func (u *Users) RecordCommand(uid int64) rueidis.Cacheable {
@@ -161,6 +161,7 @@ func ParseRecord(uid int64, res rueidis.RedisResult) (Record, error) {
 		rec.Standing = social.ParseStanding(name)
 	}
 	rec.Unlisted = !fields[6].IsNil()
+	rec.Unsearchable = !fields[7].IsNil()
 	return rec, nil
 }
 

@@ -1,0 +1,218 @@
+package app_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"retwis/internal/social"
+	"retwis/internal/social/accounts"
+	"retwis/internal/social/search"
+)
+
+// find returns the ids of the posts that a user finds.
+func (b *bundle) find(user social.User, typed string) string {
+	b.T.Helper()
+	q, err := search.Parse(typed)
+	b.do(err)
+	page, err := b.Search.Posts(b.Ctx, b.viewer(user), q, 0, 50)
+	if err != nil {
+		b.T.Errorf("%s: %v", typed, err)
+	}
+	var ids []int64
+	for _, item := range page.Items {
+		ids = append(ids, item.Entry.ID)
+	}
+	return strings.Trim(fmt.Sprint(ids), "[]")
+}
+
+func (b *bundle) wantFound(user social.User, typed string, want ...int64) {
+	b.T.Helper()
+	slices.Sort(want)
+	slices.Reverse(want)
+	if got, want := b.find(user, typed), strings.Trim(fmt.Sprint(want), "[]"); got != want {
+		b.T.Errorf("%q finds %q, want %q", typed, got, want)
+	}
+}
+
+func TestSearchPosts(t *testing.T) {
+	t.Parallel()
+	twoProcesses(t, func(t *testing.T, b, other *bundle) {
+		day := time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)
+		at := func(days int) { b.Clock.Unix.Store(day.AddDate(0, 0, days).Unix()) }
+		at(-1)
+		ada, bob := b.NewUser("ada"), b.NewUser("bob")
+		first := b.Publish(ada, "The quick brown Fuchs jumps over Ünïcode #Lakes")
+		at(0)
+		second := b.Publish(bob, "quick thoughts for @Ada: https://example.com/path")
+		reply := b.reply(bob, first, "a reply about brown bears")
+		at(1)
+		third := b.Publish(ada, "東京都の天気 is quick")
+		deleted := b.Publish(ada, "quick regret")
+		b.do(b.Posts.Delete(b.Ctx, ada, deleted))
+		edited := b.Publish(ada, "tpyo quick #lakes")
+		_, err := b.Posts.Edit(b.Ctx, ada, edited, "typo fixed #rivers")
+		b.do(err)
+		_, err = b.Posts.Repost(b.Ctx, bob, first)
+		b.do(err)
+
+		for typed, want := range map[string][]int64{
+			"quick":                       {first, second, third},
+			"QUICK brown":                 {first},
+			"quick -brown":                {second, third},
+			"brown OR typo":               {first, reply, edited},
+			`"quick brown"`:               {first},
+			`"brown quick"`:               {},
+			"unicode":                     {first},
+			"東京":                          {third},
+			"tho*":                        {second},
+			"tpyo":                        {},
+			"#lakes":                      {first},
+			"#Rivers":                     {edited},
+			"tag:rivers":                  {edited},
+			"-#rivers from:ada":           {first, third},
+			"from:ADA quick":              {first, third},
+			"from:me":                     {second, reply},
+			"from:@bob -is:reply":         {second},
+			"to:ada":                      {second, reply},
+			"@ada":                        {second},
+			"has:link":                    {second},
+			"is:reply":                    {reply},
+			"(brown OR thoughts) from:me": {second, reply},
+			"quick before:2026-10-01":     {first},
+			"quick before:2026-10-02":     {first, second},
+			"quick after:2026-09-30":      {second, third},
+			"quick after:2026-10-01":      {third},
+			"quick after:2026-09-30 before:2026-10-02": {second},
+			"example.com":      {second},
+			"has:nothing":      {},
+			"before:yesterday": {},
+			"colon:word":       {},
+			"is:quick":         {third},
+		} {
+			b.wantFound(bob, typed, want...)
+		}
+		other.wantFound(social.User{}, "quick", first, second, third)
+		b.WantIndexRight()
+
+		for typed, want := range map[string]string{
+			"":                          "Add a word",
+			"before:2026-10-01":         "Add a word",
+			"-quick":                    "only excludes",
+			"(quick":                    "bracket",
+			`"quick`:                    "closing quote",
+			"from:nobody":               "There is no user @nobody",
+			strings.Repeat("word ", 33): "32 words",
+		} {
+			q, err := search.Parse(typed)
+			b.do(err)
+			if _, err = b.Search.Posts(b.Ctx, b.viewer(bob), q, 0, 10); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%q: %v, want %q", typed, err, want)
+			}
+		}
+		var invalid *social.InvalidError
+		if _, err := search.Parse(strings.Repeat("ä", search.MaxQuery+1)); !errors.As(err, &invalid) {
+			t.Errorf("a search that is too long: %v", err)
+		}
+		b.WantHealthy()
+	})
+}
+
+// Who does not want to be found is found by moderators, and by themselves.
+func TestUnsearchable(t *testing.T) {
+	t.Parallel()
+	twoProcesses(t, func(t *testing.T, b, other *bundle) {
+		ada, bob, staff := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("the_staff")
+		b.do(b.Moderation.SetRole(b.Ctx, social.Operator, staff.ID, social.Moderator, ""))
+		staff.Role = social.Moderator
+		post := b.Publish(ada, "a secret garden")
+		other.wantFound(bob, "garden", post)
+		b.do(b.Profiles.Edit(b.Ctx, ada, accounts.UserProfile{Unsearchable: true}))
+		b.wantFound(ada, "garden", post)
+		other.Eventually("the setting to arrive", func() bool { return other.find(bob, "garden") == "" })
+		other.wantFound(staff, "garden", post)
+		other.wantFound(social.User{}, "garden")
+		b.do(b.Profiles.Edit(b.Ctx, ada, accounts.UserProfile{}))
+		other.Eventually("the setting to arrive", func() bool { return other.find(bob, "garden") != "" })
+	})
+}
+
+// A page of a search continues where the last one ended, also where most results are hidden.
+func TestSearchPages(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada, bob, eve := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("eve")
+	var want []int64
+	for i := range 60 {
+		author := ada
+		if i%3 != 0 {
+			author = bob
+		}
+		if id := b.Publish(author, fmt.Sprintf("word %d", i)); author == ada {
+			want = append([]int64{id}, want...)
+		}
+	}
+	b.do(b.Relations.Mute(b.Ctx, eve, bob, time.Time{}))
+	q, err := search.Parse("word")
+	b.do(err)
+	var got []int64
+	for before, pages := int64(0), 0; ; pages++ {
+		page, err := b.Search.Posts(b.Ctx, b.viewer(eve), q, before, 7)
+		b.do(err)
+		for _, item := range page.Items {
+			got = append(got, item.Entry.ID)
+		}
+		if before = page.Next; before == 0 || pages > 20 {
+			break
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("found %v, want %v", got, want)
+	}
+}
+
+func TestSearchPeople(t *testing.T) {
+	t.Parallel()
+	twoProcesses(t, func(t *testing.T, b, other *bundle) {
+		ada, bob, eve := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("eve")
+		b.do(b.Profiles.Edit(b.Ctx, ada, accounts.UserProfile{DisplayName: "Ada Lovelace", Bio: "Engines and poems"}))
+		b.do(b.Profiles.Edit(b.Ctx, bob, accounts.UserProfile{DisplayName: "Engine driver"}))
+		b.do(b.Profiles.Edit(b.Ctx, eve, accounts.UserProfile{Bio: "poems, only poems"}))
+		b.Connect(bob, eve)
+		find := func(typed string) string {
+			t.Helper()
+			users, err := other.Search.People(b.Ctx, other.viewer(social.User{}), typed)
+			b.do(err)
+			var names []string
+			for _, user := range users {
+				names = append(names, user.Name)
+			}
+			return strings.Join(names, " ")
+		}
+		want := func(typed, want string) {
+			t.Helper()
+			if got := find(typed); got != want {
+				t.Errorf("%q finds %q, want %q", typed, got, want)
+			}
+		}
+		want("poems", "eve ada") // eve has a follower
+		want("lovelace", "ada")
+		want("ada", "ada")
+		want("@ad", "ada")
+		want("engine", "bob")
+		want("engines poems", "ada")
+		want("nobody", "")
+		b.do(b.Profiles.Edit(b.Ctx, ada, accounts.UserProfile{DisplayName: "Ada Lovelace", Bio: "Only prose"}))
+		want("poems", "eve")
+		want("prose", "ada")
+		b.WantIndexRight()
+		b.do(b.Leaving.DeleteAccount(b.Ctx, eve.ID))
+		b.Clock.Advance(time.Minute)
+		b.do(b.Leaving.FinishRemoval(b.Ctx, eve.ID))
+		want("poems", "")
+		b.WantIndexRight()
+	})
+}

@@ -1,0 +1,102 @@
+package search
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+
+	"retwis/internal/fold"
+)
+
+// Marker finds the words of a query in the texts of posts, to mark them.
+type Marker struct{ words []markedWord }
+
+// markedWord is a word of a query. One of a script without spaces, or with a hyphen, has
+// several parts.
+type markedWord struct {
+	parts  []string // folded
+	prefix bool     // the last part may go on
+}
+
+// token is a word in a text.
+type token struct {
+	text     string // folded
+	from, to int    // in bytes
+}
+
+// tokens returns the words of a text.
+func tokens(text string) []token {
+	var all []token
+	state, at := -1, 0
+	for rest := text; rest != ""; {
+		var word string
+		word, rest, state = uniseg.FirstWordInString(rest, state)
+		if first, _ := utf8.DecodeRuneInString(word); isPart(first) {
+			all = append(all, token{text: folded(word), from: at, to: at + len(word)})
+		}
+		at += len(word)
+	}
+	return all
+}
+
+// isPart reports whether a word that begins with a character can be found: the others are
+// blanks and punctuation.
+func isPart(r rune) bool { return !unicode.IsSpace(r) && !unicode.IsPunct(r) && !unicode.IsControl(r) }
+
+func folded(word string) string {
+	if fold.IsASCII(word) {
+		return strings.ToLower(word)
+	}
+	return strings.Map(func(r rune) rune {
+		if fold.IsApostrophe(r) {
+			return '\''
+		}
+		return r
+	}, fold.Letters(fold.Case(word)))
+}
+
+// add adds what a query looks for.
+func (m *Marker) add(typed string) {
+	w := markedWord{}
+	typed, w.prefix = strings.CutSuffix(typed, "*")
+	for _, t := range tokens(typed) {
+		w.parts = append(w.parts, t.text)
+	}
+	if len(w.parts) > 0 {
+		m.words = append(m.words, w)
+	}
+}
+
+// Find returns where the words are in a text, in bytes: sorted, and none overlaps another.
+func (m Marker) Find(text string) [][2]int {
+	if len(m.words) == 0 {
+		return nil
+	}
+	all := tokens(text)
+	var found [][2]int
+	for i := 0; i < len(all); i++ {
+		longest := 0
+		for _, w := range m.words {
+			if n := len(w.parts); n > longest && w.begins(all[i:]) {
+				longest = n
+			}
+		}
+		if longest > 0 {
+			found = append(found, [2]int{all[i].from, all[i+longest-1].to})
+			i += longest - 1
+		}
+	}
+	return found
+}
+
+// begins reports whether a text begins with the word.
+func (w markedWord) begins(text []token) bool {
+	last := len(w.parts) - 1
+	if len(text) <= last || !slices.EqualFunc(w.parts[:last], text[:last], func(part string, t token) bool { return part == t.text }) {
+		return false
+	}
+	return text[last].text == w.parts[last] || w.prefix && strings.HasPrefix(text[last].text, w.parts[last])
+}

@@ -1,0 +1,98 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"retwis/index/text"
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/social"
+	"retwis/internal/social/layout"
+)
+
+const (
+	// maxPeople bounds how many people are found.
+	maxPeople = 20
+	// candidates is how many with the words are ranked: the latest to join.
+	candidates = 200
+	// maxTags bounds how many tags are found.
+	maxTags = 20
+)
+
+// People returns up to twenty people whose name, display name or bio has the words of a
+// query, or whose names begin with it: those with most followers first. Of those who have
+// the words in their bio only the 200 who joined last are ranked. About four round trips.
+func (s *Service) People(ctx context.Context, v *social.Viewer, typed string) ([]social.User, error) {
+	typed, err := cleaned(typed)
+	if err != nil {
+		return nil, err
+	}
+	named, err := s.Completions.CompleteNames(ctx, v, typed, maxPeople)
+	if err != nil {
+		return nil, err
+	}
+	q := text.Query{Limit: candidates}
+	if q.Expr, err = text.Parse(strings.TrimLeft(typed, "@＠")); err != nil {
+		if len(named) > 0 {
+			return named, nil
+		}
+		return nil, invalid(err)
+	}
+	found, err := s.Index.People.Search(ctx, q)
+	if err != nil {
+		return nil, fmt.Errorf("social: search: %w", err)
+	}
+	listed := slices.DeleteFunc(found.IDs, func(id int64) bool { return !v.Lists(id) })
+	for _, user := range named {
+		if !slices.Contains(listed, user.ID) {
+			listed = append(listed, user.ID)
+		}
+	}
+	return s.ranked(ctx, listed)
+}
+
+// ranked returns the users of some ids with most followers.
+func (s *Service) ranked(ctx context.Context, ids []int64) ([]social.User, error) {
+	cmds := make(rueidis.Commands, len(ids))
+	for i, id := range ids {
+		cmds[i] = s.DB.Client.B().Zcard().Key(layout.FollowersKey(id)).Build()
+	}
+	followers := make(map[int64]int64, len(ids))
+	for i, res := range s.DB.Client.DoMulti(ctx, cmds...) {
+		n, err := res.AsInt64()
+		if err != nil && !rediserr.IsWrongType(err) {
+			return nil, fmt.Errorf("social: search: %w", err)
+		}
+		followers[ids[i]] = n
+	}
+	slices.SortFunc(ids, func(a, b int64) int {
+		return cmp.Or(cmp.Compare(followers[b], followers[a]), cmp.Compare(a, b))
+	})
+	ids = ids[:min(len(ids), maxPeople)]
+	byID, err := s.Users.ByID(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	users := make([]social.User, 0, len(ids))
+	for _, id := range ids {
+		if user, ok := byID[id]; ok {
+			users = append(users, user)
+		}
+	}
+	return users, nil
+}
+
+// Tags returns up to twenty tags that begin with what was typed, those of most posts first.
+// One round trip.
+func (s *Service) Tags(ctx context.Context, v *social.Viewer, typed string) ([]string, error) {
+	typed, err := cleaned(typed)
+	if err != nil {
+		return nil, err
+	}
+	return s.Completions.CompleteTags(ctx, v, typed, maxTags)
+}

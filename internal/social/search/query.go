@@ -1,0 +1,176 @@
+package search
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"retwis/internal/social"
+	"retwis/internal/social/searchindex"
+	"retwis/internal/social/text"
+)
+
+// MaxQuery bounds what is typed, in characters.
+const MaxQuery = 500
+
+// Query is what was typed, with its operators:
+//
+//	from:ada            posts by @ada; from:me by the viewer
+//	to:ada              replies to @ada, and posts that mention @ada
+//	#tag, @ada          posts with a tag, or that mention somebody
+//	has:link, is:reply
+//	before:2026-10-01   posts before a day (UTC); after:2026-10-01 after it
+//
+// All else is for text.Parse. An operator that does not exist is a word.
+type Query struct {
+	parts  []part
+	before time.Time // the beginning of a day; zero: no bound
+	after  time.Time // likewise: from then on
+	marker Marker
+}
+
+// part is a part of a query: text for text.Parse, or a user, who is to be resolved.
+type part struct {
+	text string
+	user string // in place of the text
+	to   bool   // the posts to the user, not those from them
+}
+
+// Parse reads what was typed. It returns *InvalidError for what is too long.
+func Parse(typed string) (*Query, error) {
+	typed, err := cleaned(typed)
+	if err != nil {
+		return nil, err
+	}
+	q := &Query{}
+	for rest := typed; rest != ""; {
+		n := q.next(rest)
+		rest = rest[n:]
+	}
+	return q, nil
+}
+
+// cleaned returns what was typed without control characters, or *InvalidError for too much.
+func cleaned(typed string) (string, error) {
+	typed = strings.TrimSpace(social.CleanRunes(typed))
+	if utf8.RuneCountInString(typed) > MaxQuery {
+		return "", social.Invalid("q", fmt.Sprintf("Your search is too long. Use at most %d characters.", MaxQuery))
+	}
+	return typed, nil
+}
+
+// add adds text for text.Parse.
+func (q *Query) add(s string) { q.parts = append(q.parts, part{text: s}) }
+
+// next reads the next part of what was typed, and returns its length.
+func (q *Query) next(rest string) int {
+	first, size := utf8.DecodeRuneInString(rest)
+	switch {
+	case unicode.IsSpace(first) || first == '(' || first == ')':
+		q.add(rest[:size])
+		return size
+	case isQuote(first):
+		end := strings.IndexFunc(rest[size:], isQuote)
+		if end < 0 {
+			q.add(rest) // text.Parse says what is missing
+			return len(rest)
+		}
+		_, closing := utf8.DecodeRuneInString(rest[size+end:])
+		q.add(rest[:size+end+closing])
+		q.marker.add(rest[size : size+end])
+		return size + end + closing
+	}
+	end := strings.IndexFunc(rest, func(r rune) bool { return unicode.IsSpace(r) || r == '(' || r == ')' || isQuote(r) })
+	if end < 0 {
+		end = len(rest)
+	}
+	word, minus := strings.CutPrefix(rest[:end], "-")
+	if minus {
+		q.add("-")
+	}
+	if !q.operator(word, minus) {
+		q.word(word, minus)
+	}
+	return end
+}
+
+func isQuote(r rune) bool { return r == '"' || r == '“' || r == '”' || r == '„' }
+
+// word adds a word. A colon in it is no operator of text.Parse.
+func (q *Query) word(word string, minus bool) {
+	if name, _, found := strings.Cut(word, ":"); found && fields[name+":"] {
+		word = strings.Replace(word, ":", " ", 1)
+	}
+	q.add(word)
+	if !minus && word != "OR" {
+		q.marker.add(word)
+	}
+}
+
+// fields are the exact terms that text.Parse gets.
+var fields = map[string]bool{
+	searchindex.From: true, searchindex.To: true, searchindex.Mention: true, searchindex.Tag: true, "has:": true, "is:": true,
+}
+
+// operator adds a word that is an operator, and reports whether it is one.
+func (q *Query) operator(word string, minus bool) bool {
+	if strings.HasPrefix(word, "#") || strings.HasPrefix(word, "＃") {
+		return q.tag(word)
+	}
+	if rest, found := strings.CutPrefix(word, "@"); found && social.CheckName(rest) == nil {
+		q.add(searchindex.Term(searchindex.Mention, strings.ToLower(rest)))
+		return true
+	}
+	name, value, found := strings.Cut(word, ":")
+	if !found || value == "" {
+		return false
+	}
+	switch strings.ToLower(name) {
+	case "from", "to":
+		user := strings.TrimLeft(value, "@＠")
+		if user == "" {
+			return false
+		}
+		q.parts = append(q.parts, part{user: user, to: strings.EqualFold(name, "to")})
+		return true
+	case "tag":
+		return q.tag(value)
+	case "has", "is":
+		if term := strings.ToLower(word); term == searchindex.HasLink || term == searchindex.IsReply {
+			q.add(term)
+			return true
+		}
+	case "before", "after":
+		return !minus && q.day(strings.EqualFold(name, "after"), value)
+	}
+	return false
+}
+
+func (q *Query) tag(typed string) bool {
+	tag, ok := text.FoldTag(typed)
+	if ok {
+		q.add(searchindex.Term(searchindex.Tag, tag))
+	}
+	return ok
+}
+
+// day bounds the times of posts: before a day, or after it.
+func (q *Query) day(after bool, value string) bool {
+	day, err := time.Parse(time.DateOnly, value)
+	switch {
+	case err != nil:
+		return false
+	case after:
+		if next := day.AddDate(0, 0, 1); next.After(q.after) {
+			q.after = next
+		}
+	case q.before.IsZero() || day.Before(q.before):
+		q.before = day
+	}
+	return true
+}
+
+// Marker returns what finds the words of the query in a text.
+func (q *Query) Marker() Marker { return q.marker }

@@ -1,0 +1,164 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"retwis/index/text"
+	"retwis/internal/social"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/people"
+	"retwis/internal/social/searchindex"
+	"retwis/internal/social/storage"
+	"retwis/internal/social/timeline"
+	"retwis/internal/social/users"
+)
+
+// Options are what a Service needs; all are required.
+type Options struct {
+	DB          storage.Database
+	Index       searchindex.Index
+	Users       *users.Users
+	Views       *timeline.Views
+	Lists       *timeline.Lists
+	Completions *people.Completions
+}
+
+// Service finds posts, people and tags.
+type Service struct{ Options }
+
+// New returns a Service.
+func New(opt Options) *Service { return &Service{opt} }
+
+// NoUserError is returned for an operator with the name of nobody.
+type NoUserError struct{ Name string }
+
+// Error returns a sentence for the page.
+func (e *NoUserError) Error() string { return fmt.Sprintf("There is no user @%s.", e.Name) }
+
+// invalid returns the error of a query that text.Parse does not accept, as a sentence.
+func invalid(err error) error {
+	var syntax *text.SyntaxError
+	if !errors.As(err, &syntax) {
+		return err
+	}
+	sentence := syntax.Text
+	return social.Invalid("q", strings.ToUpper(sentence[:1])+sentence[1:]+".")
+}
+
+// Posts returns a page of the posts that match a query, the newest first: those that a public
+// list may show the viewer, without those whose author does not want to be found. before is
+// the cursor of the page, 0 for the first. It returns *InvalidError for a query that makes
+// no sense, and *NoUserError.
+//
+// One round trip for the index if the posts are in memory; more for rare combinations of
+// frequent words, for phrases and for days; see text.Index.Search.
+func (s *Service) Posts(ctx context.Context, v *social.Viewer, q *Query, before int64, limit int) (timeline.Listing, error) {
+	find, err := s.resolve(ctx, v, q)
+	if err != nil {
+		return timeline.Listing{}, err
+	}
+	end := find.Before
+	return s.Lists.Page(ctx, timeline.PageQuery{
+		Viewer: v, Before: before, Limit: limit, Least: social.Shown,
+		Read: func(ctx context.Context, before int64, limit int) (timeline.Page, error) {
+			next := find
+			next.Limit = limit
+			if before != 0 && (end == 0 || before < end) {
+				next.Before = before
+			}
+			return s.found(ctx, v, next)
+		},
+	})
+}
+
+// found returns a page of the index, without authors who do not want to be found.
+func (s *Service) found(ctx context.Context, v *social.Viewer, q text.Query) (timeline.Page, error) {
+	r, err := s.Index.Posts.Search(ctx, q)
+	if err != nil {
+		return timeline.Page{}, fmt.Errorf("social: search: %w", err)
+	}
+	page := timeline.Page{IDs: r.IDs, Next: r.Next}
+	if v.User.Role >= social.Moderator || len(r.IDs) == 0 {
+		return page, nil
+	}
+	posts, err := s.Views.Get(ctx, r.IDs...)
+	if err != nil {
+		return timeline.Page{}, err
+	}
+	authors := make([]int64, 0, len(posts))
+	for _, p := range posts {
+		if p != nil && !slices.Contains(authors, p.Author.ID) {
+			authors = append(authors, p.Author.ID)
+		}
+	}
+	known, err := s.Users.ByID(ctx, authors)
+	if err != nil {
+		return timeline.Page{}, err
+	}
+	page.IDs = make([]int64, 0, len(r.IDs))
+	for i, p := range posts {
+		if p != nil && (p.Author.ID == v.User.ID || !known[p.Author.ID].Unsearchable) {
+			page.IDs = append(page.IDs, r.IDs[i])
+		}
+	}
+	return page, nil
+}
+
+// resolve returns the query for the index.
+func (s *Service) resolve(ctx context.Context, v *social.Viewer, q *Query) (text.Query, error) {
+	var typed strings.Builder
+	for _, p := range q.parts {
+		if p.user == "" {
+			typed.WriteString(p.text)
+			continue
+		}
+		user, err := s.user(ctx, v, p.user)
+		if err != nil {
+			return text.Query{}, err
+		}
+		if !p.to {
+			typed.WriteString(searchindex.Term(searchindex.From, layout.Itoa(user.ID)))
+			continue
+		}
+		fmt.Fprintf(&typed, "(%s OR %s)", searchindex.Term(searchindex.To, layout.Itoa(user.ID)),
+			searchindex.Term(searchindex.Mention, layout.Fold(user.Name)))
+	}
+	if strings.TrimSpace(typed.String()) == "" {
+		return text.Query{}, social.Invalid("q", "Add a word, a #tag or a person, such as from:ada.")
+	}
+	find := text.Query{}
+	var err error
+	if find.Expr, err = text.Parse(typed.String(), "from", "to", "mention", "tag", "has", "is"); err != nil {
+		return text.Query{}, invalid(err)
+	}
+	if !q.before.IsZero() {
+		if find.Before, err = s.firstAt(ctx, q.before); err != nil {
+			return text.Query{}, err
+		}
+	}
+	if !q.after.IsZero() {
+		first, err := s.firstAt(ctx, q.after)
+		if err != nil {
+			return text.Query{}, err
+		}
+		find.After = first - 1
+	}
+	return find, nil
+}
+
+// user returns the user with a name, or the viewer for "me". Somebody whom the viewer must
+// not see does not exist.
+func (s *Service) user(ctx context.Context, v *social.Viewer, name string) (social.User, error) {
+	if strings.EqualFold(name, "me") && v.User.ID != 0 {
+		return v.User, nil
+	}
+	user, err := s.Users.UserByName(ctx, name)
+	if errors.Is(err, social.ErrNotFound) || err == nil && v.Sees(user.ID) == social.Hidden {
+		return social.User{}, &NoUserError{name}
+	}
+	return user, err
+}

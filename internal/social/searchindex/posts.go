@@ -1,0 +1,221 @@
+package searchindex
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"retwis/index"
+	"retwis/index/text"
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
+	"retwis/internal/social/layout"
+	segments "retwis/internal/social/text"
+)
+
+// Post is what the index has of a post. All of it is in the hash of the post, so that it can
+// be known again when the post is edited or deleted.
+type Post struct {
+	ID, Author int64
+	Parent     int64 // 0: no reply
+	To         int64 // the author of the parent; 0: none, or not known
+	Body       string
+}
+
+// The exact terms of posts: some have a value behind them, such as the id of a user.
+const (
+	From    = "from:"
+	To      = "to:"
+	Mention = "mention:"
+	Tag     = "tag:"
+	HasLink = "has:link"
+	IsReply = "is:reply"
+)
+
+// maxTerm bounds an exact term, in bytes.
+const maxTerm = 63
+
+// Term returns an exact term with a value. It has a digest of a long one.
+func Term(name, value string) string {
+	if len(name)+len(value) > maxTerm {
+		sum := sha256.Sum256([]byte(value))
+		value = hex.EncodeToString(sum[:16])
+	}
+	return name + value
+}
+
+// maxText bounds the text of an older program's post, in bytes.
+const maxText = 100 << 10
+
+// document returns what the index has of a post with a text.
+func (p Post) document(body string) text.Document {
+	d := text.Document{Text: strings.ToValidUTF8(body[:min(len(body), maxText)], ""), Terms: []string{Term(From, layout.Itoa(p.Author))}}
+	if p.Parent != 0 {
+		d.Terms = append(d.Terms, IsReply)
+	}
+	if p.To != 0 {
+		d.Terms = append(d.Terms, Term(To, layout.Itoa(p.To)))
+	}
+	if !strings.ContainsAny(body, "@＠#＃") && !strings.Contains(body, "://") {
+		return d
+	}
+	for _, s := range segments.Parse(body) {
+		switch s.Kind {
+		case segments.Tag:
+			d.Terms = append(d.Terms, Term(Tag, s.Target))
+		case segments.Mention:
+			d.Terms = append(d.Terms, Term(Mention, layout.Fold(s.Target)))
+		case segments.Link:
+			d.Terms = append(d.Terms, HasLink)
+		}
+	}
+	return d
+}
+
+func (p Post) documents(bodies []string) []text.Document {
+	all := make([]text.Document, len(bodies))
+	for i, body := range bodies {
+		all[i] = p.document(body)
+	}
+	return all
+}
+
+// Posts is the index of the texts of posts. It is safe for concurrent use.
+type Posts struct{ opened }
+
+// NewPosts returns the index of the database behind client. It sends no command.
+func NewPosts(client rueidis.Client) *Posts {
+	x := &Posts{opened{client: client, key: PostsKey}}
+	x.texts = x.bodies
+	return x
+}
+
+// Put adds a new post. A repetition changes nothing. It returns text.ErrConflict if the index
+// has the post with another text, or it was removed: see Replace. One round trip.
+func (x *Posts) Put(ctx context.Context, p Post) error {
+	return x.do(ctx, func(at *text.Index) error { return at.Put(ctx, p.ID, p.document(p.Body)) })
+}
+
+// Replace makes the index agree with a post that had some earlier texts, the latest first. It
+// returns text.ErrConflict if the index has none of them. About two round trips.
+func (x *Posts) Replace(ctx context.Context, p Post, earlier []string) error {
+	return x.do(ctx, func(at *text.Index) error {
+		// The empty document is what Clear has left of another post.
+		return replace(ctx, at, p.ID, p.document(p.Body), append(p.documents(earlier), text.Document{}))
+	})
+}
+
+// Remove removes a post that had its text or one of some earlier ones. A late Put does not
+// bring it back. It returns text.ErrConflict if the index has none of them.
+func (x *Posts) Remove(ctx context.Context, p Post, earlier []string) error {
+	return x.do(ctx, func(at *text.Index) error {
+		return remove(ctx, at, p.ID, append(p.documents(append([]string{p.Body}, earlier...)), text.Document{}))
+	})
+}
+
+// Clear removes the words of a post that a failover has lost. Another post that has its id
+// by now can be put in its place.
+func (x *Posts) Clear(ctx context.Context, p Post) error {
+	err := x.do(ctx, func(at *text.Index) error { return at.Replace(ctx, p.ID, p.document(p.Body), text.Document{}) })
+	if errors.Is(err, text.ErrConflict) {
+		return nil // the index has the other post, or never had this one
+	}
+	return err
+}
+
+// Has reports whether the index has a post with exactly this text. One round trip.
+func (x *Posts) Has(ctx context.Context, p Post) (bool, error) {
+	err := x.do(ctx, func(at *text.Index) error {
+		d := p.document(p.Body)
+		return at.Replace(ctx, p.ID, d, d) // which changes nothing
+	})
+	if errors.Is(err, text.ErrConflict) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// PutMany adds new posts; see Put. A hundred or so are one round trip.
+func (x *Posts) PutMany(ctx context.Context, posts iter.Seq[Post]) error {
+	return x.do(ctx, func(at *text.Index) error {
+		_, err := at.PutMany(ctx, func(yield func(int64, text.Document) bool) {
+			for p := range posts {
+				if !yield(p.ID, p.document(p.Body)) {
+					return
+				}
+			}
+		})
+		return err
+	})
+}
+
+// Search returns a page of the ids of posts.
+func (x *Posts) Search(ctx context.Context, q text.Query) (r text.Result, err error) {
+	err = x.do(ctx, func(at *text.Index) error {
+		r, err = at.Search(ctx, q)
+		return err
+	})
+	return r, err
+}
+
+// bodies returns the texts of posts as the index has them, for phrases.
+func (x *Posts) bodies(ctx context.Context, ids []int64) (map[int64]string, error) {
+	posts, err := x.read(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	bodies := make(map[int64]string, len(posts))
+	for _, p := range posts {
+		bodies[p.ID] = p.document(p.Body).Text
+	}
+	return bodies, nil
+}
+
+// fields are the fields of a post that Post has, and two that say that it has no text.
+var fields = []string{"user_id", "parent", "to", "body", "repost_of", "deleted"}
+
+// read returns the posts with some ids, without reposts and those that do not exist or are
+// deleted. One round trip.
+func (x *Posts) read(ctx context.Context, ids []int64) ([]Post, error) {
+	cmds := make(rueidis.Commands, len(ids))
+	for i, id := range ids {
+		cmds[i] = x.client.B().Hmget().Key(layout.PostKey(id)).Field(fields...).Build()
+	}
+	posts := make([]Post, 0, len(ids))
+	for i, res := range x.client.DoMulti(ctx, cmds...) {
+		values, err := reply.Fields(res)
+		if rediserr.IsWrongType(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("social: read a post: %w", err)
+		}
+		p := Post{ID: ids[i], Body: values[3]}
+		var ok bool
+		if p.Author, ok = layout.ParseID(values[0]); !ok || values[4] != "" || values[5] != "" {
+			continue
+		}
+		p.Parent, _ = layout.ParseID(values[1])
+		p.To, _ = layout.ParseID(values[2])
+		posts = append(posts, p)
+	}
+	return posts, nil
+}
+
+// source is all posts that have words.
+func (x *Posts) source() index.Source[text.Document] {
+	return sourceOf(x.client, layout.NextPostID, func(ctx context.Context, ids []int64) ([]index.Object[text.Document], error) {
+		posts, err := x.read(ctx, ids)
+		all := make([]index.Object[text.Document], len(posts))
+		for i, p := range posts {
+			all[i] = index.Object[text.Document]{ID: layout.Itoa(p.ID), Value: p.document(p.Body)}
+		}
+		return all, err
+	})
+}

@@ -1,0 +1,18 @@
+-- Notes which texts the search index may have of a user. Repeating it changes nothing.
+-- KEYS[1]   the user
+-- ARGV[1]   the texts that were noted, as the caller has read them; empty for none
+-- ARGV[2]   the texts to note; empty for none
+-- Reply     1 when these are noted; 0 when others were, or there is no such user
+if redis.call('HEXISTS', KEYS[1], 'username') == 0 then
+  return 0
+end
+local noted = redis.call('HGET', KEYS[1], 'searched') or ''
+if noted ~= ARGV[1] and noted ~= ARGV[2] then
+  return 0
+end
+if ARGV[2] == '' then
+  redis.call('HDEL', KEYS[1], 'searched')
+else
+  redis.call('HSET', KEYS[1], 'searched', ARGV[2])
+end
+return 1
