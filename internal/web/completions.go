@@ -26,20 +26,33 @@ type suggestion struct {
 	Label string `json:"label,omitempty"`
 }
 
-// complete completes @names and #tags for the composer: GET /suggest?q=%40ad. The
-// response is a list in JSON, empty where there is nothing, and for visitors.
+// complete completes @names and #tags: GET /suggest?q=%40ad. For the box of a search, with
+// in=search, it also completes both without a sign. The response is a list in JSON, empty
+// where there is nothing, and for visitors.
 func (h *completionHandlers) complete(req *request.Request) error {
 	list := []suggestion{}
 	q := req.R.URL.Query().Get("q")
+	isName := strings.HasPrefix(q, "@") || strings.HasPrefix(q, "＠")
+	isTag := strings.HasPrefix(q, "#") || strings.HasPrefix(q, "＃")
+	names, tags := suggestions, suggestions
 	switch {
-	case !req.LoggedIn:
-	case len(q) > maxSuggest:
-	case strings.HasPrefix(q, "@"), strings.HasPrefix(q, "＠"):
-		v, err := req.Viewer()
-		if err != nil {
-			return err
-		}
-		users, err := h.completions.CompleteNames(req.Ctx, v, q, suggestions)
+	case !req.LoggedIn || len(q) > maxSuggest:
+		return request.SendJSON(req, list)
+	case isName:
+		tags = 0
+	case isTag:
+		names = 0
+	case req.R.URL.Query().Get("in") == "search" && q != "":
+		names, tags = suggestions/2, suggestions/2
+	default:
+		return request.SendJSON(req, list)
+	}
+	v, err := req.Viewer()
+	if err != nil {
+		return err
+	}
+	if names > 0 {
+		users, err := h.completions.CompleteNames(req.Ctx, v, q, names)
 		if err != nil {
 			return err
 		}
@@ -48,16 +61,13 @@ func (h *completionHandlers) complete(req *request.Request) error {
 				list = append(list, suggestion{Text: "@" + user.Name, Label: user.DisplayName})
 			}
 		}
-	case strings.HasPrefix(q, "#"), strings.HasPrefix(q, "＃"):
-		v, err := req.Viewer()
+	}
+	if tags > 0 {
+		found, err := h.completions.CompleteTags(req.Ctx, v, q, tags)
 		if err != nil {
 			return err
 		}
-		tags, err := h.completions.CompleteTags(req.Ctx, v, q, suggestions)
-		if err != nil {
-			return err
-		}
-		for _, tag := range tags {
+		for _, tag := range found {
 			list = append(list, suggestion{Text: "#" + tag})
 		}
 	}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"retwis/internal/app"
+	"retwis/internal/web/discover"
 	"retwis/internal/web/reader"
 )
 
@@ -14,6 +15,7 @@ type handlers struct {
 	tags          *tagHandlers
 	notifications *notificationHandlers
 	completions   *completionHandlers
+	search        *discover.Search
 	feeds         *feedHandlers
 	events        *eventHandlers
 	signUps       *signUpHandlers
@@ -57,6 +59,7 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 		notifications: &notificationHandlers{
 			notifications: app.Notifications,
 		},
+		search: discover.NewSearch(app.Search, read),
 		completions: &completionHandlers{
 			completions: app.Completions,
 		},

@@ -45,6 +45,7 @@ func (s *Server) routes() []route {
 		{"GET /timeline.atom", h.feeds.timeline},
 		{"GET /notifications", login(h.notifications.page)},
 		{"GET /bookmarks", login(h.timelines.bookmarks)},
+		{"GET /search", request.LimitedForAll(limits.Search, h.search.Page)},
 		{"GET /suggest", h.completions.complete},
 		{"GET /tag/{name}", orFeed(h.feeds.tag, h.tags.page)},
 
@@ -172,7 +173,7 @@ func toForm(req *request.Request) error { return req.Redirect(req.FormPage()) }
 // robots allows search engines to index all public pages.
 func robots(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = w.Write([]byte("User-agent: *\nDisallow: /login\nDisallow: /register\n"))
+	_, _ = w.Write([]byte("User-agent: *\nDisallow: /login\nDisallow: /register\nDisallow: /search\n"))
 }
 
 // missing responds for an outdated address of a static file.

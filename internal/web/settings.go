@@ -41,6 +41,11 @@ func (h *settingsHandlers) editProfile(req *request.Request) error {
 		DisplayName: req.R.PostFormValue("display_name"),
 		Bio:         req.R.PostFormValue("bio"),
 	}}
+	// The box comes after a hidden field; a form of an older page has neither.
+	form.Profile.Unsearchable = req.User.Unsearchable
+	if choices := req.R.PostForm["searchable"]; len(choices) > 0 {
+		form.Profile.Unsearchable = choices[len(choices)-1] != "yes"
+	}
 	for _, link := range req.R.PostForm["link"] {
 		if link = strings.TrimSpace(link); link != "" {
 			form.Profile.Links = append(form.Profile.Links, link)

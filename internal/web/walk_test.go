@@ -106,6 +106,7 @@ var walks = map[string]walk{
 	"POST /tag/{name}/follow":      {"/tag/walk/follow", "", signedIn(303)},
 	"GET /tag/{name}/unfollow":     {"/tag/walk/unfollow", "", everybody(303)},
 	"POST /tag/{name}/unfollow":    {"/tag/walk/unfollow", "", signedIn(303)},
+	"GET /search":                  {"/search?q=walk", "", everybody(200)},
 	"GET /suggest":                 {"/suggest?q=%40auth", "", everybody(200)},
 	"GET /timeline.atom":           {"/timeline.atom", "", everybody(200)},
 	"GET /u/{name}/report":         {"/u/author/report", "", signedIn(200)},

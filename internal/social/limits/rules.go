@@ -31,6 +31,7 @@ const (
 	Invite       Event = "invite"   // an invitation is made
 	Moderate     Event = "moderate" // a decision of a moderator, or the end of an invitation
 	Delete       Event = "delete"   // of a post
+	Search       Event = "search"
 )
 
 // subject is what a rule counts by.
@@ -91,6 +92,8 @@ var rules = []rule{
 	{"invite", Invite, byAccount, "20/1h,50/1d"},
 	{"moderate", Moderate, byAccount, "300/10m,3000/1d"},
 	{"delete", Delete, byAccount, "120/10m,2000/1d"},
+	{"search", Search, byAccount, "60/10m"},
+	{"search-address", Search, byAddress, "300/10m"},
 }
 
 // Rule is a limit as people see it.

@@ -39,6 +39,16 @@ func Limited(event limits.Event, page Page) Page {
 	}
 }
 
+// LimitedForAll is Limited for what visitors may do too.
+func LimitedForAll(event limits.Event, page Page) Page {
+	return func(req *Request) error {
+		if err := req.Allow(event); err != nil {
+			return err
+		}
+		return page(req)
+	}
+}
+
 // statusOf is the status of the response, once its page has run.
 func statusOf(req *Request, err error) int {
 	if err != nil {
@@ -91,6 +101,7 @@ var tooOftenTexts = map[limits.Event]string{
 	limits.Like:         "You're liking or bookmarking too fast.",
 	limits.Report:       "You've sent many reports. Thank you.",
 	limits.Delete:       "You're deleting too fast.",
+	limits.Search:       "You're searching too fast.",
 	limits.Export:       "You've exported your data several times.",
 }
 

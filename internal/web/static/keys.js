@@ -7,6 +7,7 @@ const keys = [
   ["l", "Like the post", () => press("button.act.like")],
   ["r", "Reply to the post", () => press("a.act.reply")],
   ["n", "Write a post", write],
+  ["/", "Search", find],
   ["?", "Show this list", showKeys],
 ];
 
@@ -34,6 +35,16 @@ function press(selector) {
     return;
   }
   post.querySelector(selector)?.click();
+}
+
+function find() {
+  const box = document.getElementById("q") ?? document.getElementById("find");
+  if (!box?.checkVisibility()) {
+    location.href = "/search";
+    return;
+  }
+  box.focus();
+  box.select();
 }
 
 function write() {

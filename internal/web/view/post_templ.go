@@ -718,7 +718,7 @@ func HistoryPage(f Frame, path string, post Posts, edits []posts.Edit) templ.Com
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = bodyText(edit.Body).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = bodyText(edit.Body, nil).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

@@ -57,7 +57,7 @@ func RenderPost(p social.Post, before *timeline.View) (rendered any, size int) {
 		b = append(b, old.article[old.text:old.end]...)
 		f.parent.Store(old.parent.Load())
 	} else {
-		b = append(b, bytesOf(postText(p))...)
+		b = append(b, bytesOf(postText(p, nil))...)
 	}
 	f.end = len(b)
 	path := PostPath(p)
@@ -112,6 +112,13 @@ type Feed struct {
 type Posts struct {
 	viewer *social.Viewer
 	items  []timeline.Item
+	find   func(text string) [][2]int // what to mark in their texts; nil for nothing
+}
+
+// Marked returns the posts with marks in their texts, where find finds something.
+func (p Posts) Marked(find func(text string) [][2]int) Posts {
+	p.find = find
+	return p
 }
 
 // NewPosts returns posts for a page of a viewer; see unnamedParents.
@@ -184,7 +191,9 @@ func (p Posts) one(item *timeline.Item, write func([]byte)) {
 		return
 	}
 	repost := item.Entry != item.Post
-	if repost || item.Post.Parent != 0 {
+	if p.find != nil && !repost {
+		p.marked(item, f, write)
+	} else if repost || item.Post.Parent != 0 {
 		write(f.article[:f.top])
 		if line, _ := item.Entry.Rendered.(*fragment); repost && line != nil {
 			write(line.repostLine)
@@ -209,6 +218,20 @@ func (p Posts) one(item *timeline.Item, write func([]byte)) {
 	} else {
 		write(f.rest)
 	}
+}
+
+// marked writes a post up to the buttons that differ by viewer, with marks in its text.
+func (p Posts) marked(item *timeline.Item, f *fragment, write func([]byte)) {
+	write(f.article[:f.top])
+	if item.Post.Parent != 0 {
+		write(f.replyLine(p.viewer))
+	}
+	if len(p.find(item.Post.Body)) == 0 {
+		write(f.article[f.top:])
+		return
+	}
+	write(bytesOf(postText(item.Post.Post, p.find)))
+	write(f.article[f.end:])
 }
 
 // replyLine is the line above a reply: a block hides the name of the other person

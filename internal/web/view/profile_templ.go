@@ -192,7 +192,7 @@ func profileHead(f Frame, view Profile) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = bodyText(view.Profile.Bio).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = bodyText(view.Profile.Bio, nil).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -76,12 +76,22 @@ func shownLink(address string) string {
 func ShownName(u social.User) string { return cmp.Or(u.DisplayName, u.Name) }
 
 // bodyText is the text of a post, with links to what it names. Search engines are
-// told to ignore links that users write, and the linked page cannot reach back.
-func bodyText(body string) templ.Component {
+// told to ignore links that users write, and the linked page cannot reach back. find, which
+// may be nil, returns what to mark in a text.
+func bodyText(body string, find func(text string) [][2]int) templ.Component {
 	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
 		var b strings.Builder
+		var marks [][2]int
+		if find != nil {
+			marks = find(body)
+		}
+		at := 0
 		for _, part := range text.Parse(body) {
 			shown := templ.EscapeString(part.Shown())
+			if marks != nil && part.Shown() == part.Text {
+				shown = marked(part.Text, at, marks)
+			}
+			at += len(part.Text)
 			switch part.Kind {
 			case text.Link:
 				target := templ.EscapeString(string(templ.URL(part.Target)))
@@ -97,4 +107,20 @@ func bodyText(body string) templ.Component {
 		_, err := io.WriteString(w, b.String())
 		return err
 	})
+}
+
+// marked returns a part of a text that begins at a byte, with its share of the marks.
+func marked(part string, begin int, marks [][2]int) string {
+	var b strings.Builder
+	at := 0
+	for _, mark := range marks {
+		from, to := max(mark[0]-begin, at), min(mark[1]-begin, len(part))
+		if from >= to {
+			continue
+		}
+		b.WriteString(templ.EscapeString(part[at:from]) + "<mark>" + templ.EscapeString(part[from:to]) + "</mark>")
+		at = to
+	}
+	b.WriteString(templ.EscapeString(part[at:]))
+	return b.String()
 }
