@@ -228,11 +228,11 @@ func (s *App) buildBase() (err error) {
 			return err
 		}
 	}
-	s.SearchIndex.Posts = searchindex.NewPosts(client)
+	words := searchindex.NewPosts(client)
 	s.fanOut = fanout.New(client, fanout.Options{
-		Lists: s.lists, Celebrities: s.celebrities, Search: s.SearchIndex.Posts, OnTags: s.names.Tagged, Log: opt.Logger, Now: opt.Now,
+		Lists: s.lists, Celebrities: s.celebrities, Search: words, OnTags: s.names.Tagged, Log: opt.Logger, Now: opt.Now,
 	})
-	s.SearchIndex.People = searchindex.NewPeople(client, s.fanOut.Tasks())
+	s.SearchIndex = searchindex.New(words, searchindex.NewPeople(client, s.fanOut.Tasks()))
 	return nil
 }
 
@@ -435,6 +435,7 @@ func (s *App) RecoverTasks(ctx context.Context, every time.Duration) error {
 	var others sync.WaitGroup
 	defer others.Wait()
 	others.Go(func() { s.names.Maintain(ctx, every) })
+	others.Go(func() { s.SearchIndex.Maintain(ctx, every, s.opt.Logger) })
 	others.Go(func() { s.Moderation.LiftAll(ctx, moderation.LiftEvery) })
 	return s.fanOut.Jobs.Recover(ctx, min(every, sweepEvery))
 }

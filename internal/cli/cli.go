@@ -22,6 +22,7 @@ import (
 	"retwis/internal/cli/post"
 	"retwis/internal/cli/ratelimit"
 	"retwis/internal/cli/report"
+	"retwis/internal/cli/search"
 	"retwis/internal/cli/serve"
 	"retwis/internal/cli/shell"
 	"retwis/internal/cli/space"
@@ -115,7 +116,7 @@ names), or one that you run (--redis).`,
 		}
 	}
 	add("site", serve.Commands(env)...)
-	add("site", user.New(env), post.New(env), doctor.New(env), invite.New(env))
+	add("site", user.New(env), post.New(env), search.New(env), doctor.New(env), invite.New(env))
 	add("site", backup.Commands(env, buildInfo(env).Version)...)
 	add("site", report.Commands(env)...)
 	add("toolkit", lock.New(env), load.New(env), index.New(env), suggest.New(env), text.New(env), graph.New(env), space.New(env))

@@ -56,7 +56,7 @@ func run(ctx context.Context, s *app.App, opt Options, repair bool) (Result, err
 		c.begin, keys.singletons, users.layoutOf, users.usernames,
 		c.pass(owners), users.byTime, sessions.all, moderation.all,
 		c.pass(sources), sets.celebrities, lists.public, c.pass(copies),
-		keys.counters, keys.completions, keys.unfinished, sessions.suspected,
+		keys.counters, keys.completions, keys.search, keys.unfinished, sessions.suspected,
 	} {
 		if err := step(ctx); err != nil {
 			return c.finish(), fmt.Errorf("social: check: %w", err)

@@ -41,6 +41,7 @@ const (
 	Tasks         = "tasks"
 	TasksLock     = "tasks_lock"
 	Live          = "live"
+	SearchIndex   = "search_index"
 	Completions   = "completions"
 	Audit         = "audit"
 	Staff         = "staff"
@@ -263,7 +264,7 @@ var types = map[string]string{
 	NextUserID: "string", NextPostID: "string", LayoutVersion: "string", AdoptedPosts: "string", Restoring: "string",
 	UserPrefix: "hash", PostPrefix: "hash", HomePrefix: "list", ProfilePrefix: "zset",
 	FollowingPrefix: "zset", FollowersPrefix: "zset",
-	Tasks: "zset", Live: "stream", Completions: "string", Site: "hash", Invites: "hash",
+	Tasks: "zset", Live: "stream", Completions: "string", SearchIndex: "string", Site: "hash", Invites: "hash",
 	Celebrities: "zset", ProfileRepliesPrefix: "zset", ThreadPrefix: "zset",
 	LikedPrefix: "zset", RepostedPrefix: "zset", BookmarksPrefix: "zset",
 	MutedPrefix: "zset", BlockedPrefix: "zset", BlockersPrefix: "zset",

@@ -66,15 +66,6 @@ func (o *opened) open(ctx context.Context) (*text.Index, error) {
 	return x, err
 }
 
-// exists reports whether the database has the index. One round trip.
-func (o *opened) exists(ctx context.Context) (bool, error) {
-	_, err := text.Open(ctx, o.client, o.key)
-	if errors.Is(err, index.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 // replace makes a document that has one of some texts, or none, one with another text. The
 // caller gives the texts that the document may have, the most likely one first.
 func replace(ctx context.Context, x *text.Index, id int64, now text.Document, earlier []text.Document) error {

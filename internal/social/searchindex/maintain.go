@@ -4,12 +4,16 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"log/slog"
+	"sync"
+	"time"
 
 	"github.com/redis/rueidis"
 
 	"retwis/index"
 	"retwis/index/text"
 	"retwis/internal/redis/reply"
+	"retwis/internal/sleep"
 	"retwis/internal/social/layout"
 	"retwis/maintain"
 )
@@ -22,13 +26,69 @@ type Report struct {
 
 // Index is both indexes.
 type Index struct {
+	client rueidis.Client
 	Posts  *Posts
 	People *People
 }
 
-// Exists reports whether the database has an index of posts: one from before there was any
-// needs Rebuild. One round trip.
-func (x Index) Exists(ctx context.Context) (bool, error) { return x.Posts.exists(ctx) }
+// New returns the indexes of posts and people.
+func New(posts *Posts, people *People) Index { return Index{posts.client, posts, people} }
+
+const (
+	// built is the value of `search_index` when the indexes are complete; lease is how long
+	// it holds another value while a process builds them.
+	built = "1"
+	lease = time.Minute
+	// buildRate is how many posts a second a process indexes in the background.
+	buildRate = 3000
+)
+
+// IsBuilt reports whether the indexes are complete: not in a database from before there were
+// any, until Build is done. One round trip.
+func (x Index) IsBuilt(ctx context.Context) (bool, error) {
+	state, err := reply.Text(x.client.Do(ctx, x.client.B().Get().Key(layout.SearchIndex).Build()))
+	if err != nil {
+		return false, fmt.Errorf("social: key %s: %w", layout.SearchIndex, err)
+	}
+	return state == built, nil
+}
+
+// Build fills the indexes of a database that was written before there were any, while they
+// are in use. It does nothing where that is done, or under way in another process; after a
+// crash, a later call begins again.
+func (x Index) Build(ctx context.Context) error {
+	b := x.client.B()
+	err := x.client.Do(ctx, b.Set().Key(layout.SearchIndex).Value("building").Nx().Ex(lease).Build()).Error()
+	if rueidis.IsRedisNil(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("social: key %s: %w", layout.SearchIndex, err)
+	}
+	renewing, stop := context.WithCancel(ctx)
+	var renewal sync.WaitGroup
+	renewal.Go(func() {
+		for sleep.For(renewing, lease/4) {
+			_ = x.client.Do(renewing, b.Expire().Key(layout.SearchIndex).Seconds(int64(lease/time.Second)).Xx().Build()).Error()
+		}
+	})
+	_, err = x.Rebuild(ctx, maintain.Options{Rate: buildRate})
+	stop()
+	renewal.Wait()
+	return err
+}
+
+// Maintain calls Build every so often until ctx ends.
+func (x Index) Maintain(ctx context.Context, every time.Duration, log *slog.Logger) {
+	for {
+		if err := x.Build(ctx); err != nil && ctx.Err() == nil {
+			log.WarnContext(ctx, "the search index could not be built", "error", err)
+		}
+		if !sleep.For(ctx, every) {
+			return
+		}
+	}
+}
 
 // Rebuild makes both indexes anew from all posts and users, while they are in use. It can be
 // killed and repeated. A million posts take a few minutes.
@@ -44,6 +104,9 @@ func (x Index) Rebuild(ctx context.Context, opt maintain.Options) (r Report, err
 		r.People, err = at.Rebuild(ctx, x.People.source(true), opt)
 		return err
 	})
+	if err == nil {
+		err = x.client.Do(ctx, x.client.B().Set().Key(layout.SearchIndex).Value(built).Build()).Error()
+	}
 	return r, err
 }
 
@@ -131,4 +194,20 @@ func eachStep(ctx context.Context, first, last int64, find lookup) iter.Seq2[ind
 			}
 		}
 	}
+}
+
+// Lacking returns which of some posts the index does not have as they are. One round trip for
+// each, and one for all.
+func (x *Posts) Lacking(ctx context.Context, ids []int64) (lacking []int64, err error) {
+	posts, err := x.read(ctx, ids)
+	for _, p := range posts {
+		has, err := x.Has(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		if !has {
+			lacking = append(lacking, p.ID)
+		}
+	}
+	return lacking, err
 }

@@ -1,0 +1,105 @@
+// Package search is the command retwis search: the indexes behind the search of the site.
+package search
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"retwis/index"
+	"retwis/internal/cli/shell"
+	"retwis/internal/cli/site"
+	"retwis/internal/social/searchindex"
+)
+
+// New returns retwis search.
+func New(env shell.Env) *cobra.Command {
+	return shell.Group(&cobra.Command{
+		Use:   "search",
+		Short: "Build and check the search index of the site",
+		Long: `Builds and checks the indexes of the words of posts and of people, with which the site
+searches. They are kept up to date by themselves; a database from before there was a
+search needs "retwis search rebuild" once. "retwis check" looks for some of the posts.`,
+		Example: `  retwis search rebuild
+  retwis search verify`,
+	}, newRebuild(env), newVerify(env))
+}
+
+func newRebuild(env shell.Env) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
+		Use:   "rebuild [flags]",
+		Short: "Build the search index anew while the site is in use",
+		Long: `Builds the indexes anew from all posts and users. The site stays in use: the old index
+serves until the new one replaces it, with all that was written meanwhile. A rebuild that
+is stopped or killed changes nothing, and can be repeated. A million posts take a few
+minutes; --rate makes it gentler.`,
+		Example: `  retwis search rebuild
+  retwis search rebuild --rate 5000 --redis redis://db.example.com`,
+		Args: shell.Arguments(0, 0, ""),
+	})
+	var run shell.RunFlags
+	run.AddRate(c)
+	c.AddJSON("print the numbers as JSON")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, _ []string) error {
+		return site.Operate(ctx, c, func(db *site.Database) error {
+			opt, wipe := run.Options(c)
+			report, err := db.Social.SearchIndex.Rebuild(ctx, opt)
+			wipe()
+			if err != nil {
+				return err
+			}
+			if c.JSON {
+				return shell.NewEncoder(c.Stdout).Encode(shell.Object{{Name: "posts", Value: report.Posts.Checked}, {Name: "people", Value: report.People.Checked}})
+			}
+			_, err = fmt.Fprintf(c.Stdout, "posts: %d, people: %d\n", report.Posts.Checked, report.People.Checked)
+			return err
+		})
+	})
+}
+
+func newVerify(env shell.Env) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
+		Use:   "verify [flags]",
+		Short: "Compare the search index with all posts and users",
+		Long: `Compares the indexes with all posts and users, in short steps while the site is in use,
+and changes nothing; "retwis check --repair" and "retwis search rebuild" correct them. A
+post that is written or deleted meanwhile can look like a problem. The exit code is 1 if
+there is one.`,
+		Example: `  retwis search verify
+  retwis search verify --rate 10000 --json`,
+		Args: shell.Arguments(0, 0, ""),
+	})
+	var run shell.RunFlags
+	run.Add(c)
+	c.AddJSON("print each problem and the summary as a line of JSON")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, _ []string) error {
+		return site.Operate(ctx, c, func(db *site.Database) error {
+			opt, wipe := run.Options(c)
+			report, err := db.Social.SearchIndex.Verify(ctx, opt, false)
+			wipe()
+			if errors.Is(err, index.ErrNotFound) {
+				return shell.Hint(errors.New("the site has no search index yet"), "retwis search rebuild makes one")
+			}
+			if err != nil {
+				return err
+			}
+			return c.PrintReport(sum(report))
+		})
+	})
+}
+
+// sum returns the reports on posts and people as one.
+func sum(r searchindex.Report) shell.Report {
+	all := r.Posts
+	all.Checked += r.People.Checked
+	all.Missing += r.People.Missing
+	all.Stale += r.People.Stale
+	all.Dangling += r.People.Dangling
+	all.Invalid += r.People.Invalid
+	all.Examples = append(all.Examples, r.People.Examples...)
+	return all
+}

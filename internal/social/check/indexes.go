@@ -1,0 +1,120 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"retwis/index"
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/searchindex"
+	"retwis/maintain"
+)
+
+// completions checks that every name and every tag can be completed.
+func (c *keyCheck) completions(ctx context.Context) error {
+	if c.check.foreign[layout.Completions] || c.check.opt.Part < 1 {
+		return nil
+	}
+	index := c.check.app.Completions.Completion()
+	for term, err := range index.Missing(ctx) {
+		if err != nil {
+			return err
+		}
+		p := Problem{
+			Kind: maintain.Missing, Key: layout.Completions, Leftover: true,
+			Detail: term + " is not completed while people type", Repair: "add it",
+		}
+		err := c.check.found(ctx, p, func(ctx context.Context) (bool, error) { return true, index.Restore(ctx, term) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	// searchSamples is how many posts are looked for in the search index, half of them the
+	// latest.
+	searchSamples = 500
+	// maxLacking bounds how many of these are reported.
+	maxLacking = 10
+)
+
+// search looks for some posts in the search index. A repair compares all of it.
+func (c *keyCheck) search(ctx context.Context) error {
+	if c.check.foreign[layout.SearchIndex] || c.check.opt.Part < 1 {
+		return nil
+	}
+	x := c.check.app.SearchIndex
+	isBuilt, err := x.IsBuilt(ctx)
+	if err != nil || !isBuilt { // the site builds it
+		return err
+	}
+	last, err := reply.TextOrEmpty(c.check.client.Do(ctx, c.check.client.B().Get().Key(layout.NextPostID).Build()))
+	if err != nil {
+		return err
+	}
+	lacking, err := x.Posts.Lacking(ctx, samplesUpTo(last))
+	if errors.Is(err, index.ErrCorrupt) || errors.Is(err, index.ErrForeign) || rediserr.IsWrongType(err) {
+		p := Problem{Kind: maintain.Invalid, Key: searchindex.PostsKey, Detail: err.Error(), Repair: "repair it"}
+		return c.check.found(ctx, p, c.repairSearch)
+	}
+	if err != nil {
+		return fmt.Errorf("key %s: %w", searchindex.PostsKey, err)
+	}
+	if lacking, err = c.notPending(ctx, lacking); err != nil {
+		return err
+	}
+	var problems []Problem
+	for _, id := range lacking[:min(len(lacking), maxLacking)] {
+		problems = append(problems, Problem{
+			Kind: maintain.Missing, Key: layout.PostKey(id), Leftover: true,
+			Detail: "is not found by its words", Repair: "repair the search index, as `retwis search rebuild` does",
+		})
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return c.check.foundAll(ctx, problems, c.repairSearch)
+}
+
+func (c *keyCheck) repairSearch(ctx context.Context) (bool, error) {
+	r, err := c.check.app.SearchIndex.Verify(ctx, maintain.Options{}, true)
+	return r.Posts.Repaired+r.People.Repaired > 0, err
+}
+
+// samplesUpTo returns ids up to the last one: the latest, and random ones before these.
+func samplesUpTo(last string) []int64 {
+	n, _ := layout.ParseID(last)
+	var ids []int64
+	for id := n; id > 0 && len(ids) < searchSamples/2; id-- {
+		ids = append(ids, id)
+	}
+	rest := n - int64(len(ids))
+	for range min(rest, searchSamples/2) {
+		ids = append(ids, 1+rand.Int64N(rest))
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// notPending returns those of some posts whose words are not about to change, and that still
+// are not in the index.
+func (c *keyCheck) notPending(ctx context.Context, ids []int64) ([]int64, error) {
+	var rest []int64
+	for _, id := range ids {
+		pending, err := c.check.fanOut.Jobs.Indexing(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if !pending {
+			rest = append(rest, id)
+		}
+	}
+	return c.check.app.SearchIndex.Posts.Lacking(ctx, rest)
+}

@@ -1,0 +1,116 @@
+package check_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"retwis/internal/social/check"
+	"retwis/internal/social/layout"
+)
+
+// A name and a tag that are completed no more, because the indexes have lost them, are
+// found and come back. A task of a version to come is left to it.
+func TestCompletions(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada := b.NewUser("ada")
+	b.NewUser("ben")
+	b.Publish(ada, "about #tea and #go")
+	index := b.Completions.Completion()
+	if err := index.Rebuild(b.Ctx); err != nil {
+		t.Fatal(err)
+	}
+	b.wantWhole("a new database")
+	for _, pattern := range []string{"{names}*", "{tags}*"} {
+		for key := range strings.FieldsSeq(b.Redis("KEYS", pattern)) {
+			b.Redis("DEL", key)
+		}
+	}
+	b.Redis("ZADD", "tasks", "1", "teleport:1")
+	var found []string
+	if _, err := b.Check(check.Options{Report: func(p check.Problem) { found = append(found, p.Detail) }}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"@ada", "@ben", "#tea", "#go"} {
+		if !slices.Contains(found, want+" is not completed while people type") {
+			t.Errorf("%s is not found: %q", want, found)
+		}
+	}
+	b.repair()
+	for prefix, want := range map[string]string{"ad": "ada", "be": "ben"} {
+		if names, err := index.Names(b.Ctx, prefix, 5); err != nil || len(names) != 1 || names[0].Username != want {
+			t.Errorf("%s: %v, %v", prefix, names, err)
+		}
+	}
+	if tags, err := index.Tags(b.Ctx, "t", 5); err != nil || !slices.Equal(tags, []string{"tea"}) {
+		t.Errorf("%v, %v", tags, err)
+	}
+	if got := b.Redis("ZRANGE", "tasks", "0", "-1"); got != "teleport:1" {
+		t.Errorf("tasks: %q", got)
+	}
+}
+
+// An index that has lost a part of its words, or has others, is found and repaired. One of a
+// database from before there was a search is built.
+func TestSearchIndex(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada := b.NewUser("ada")
+	first, second := b.Publish(ada, "about tea"), b.Publish(ada, "about tea and rain")
+	for key := range strings.FieldsSeq(b.Redis("KEYS", "{search*")) { // from before there was a search
+		b.Redis("DEL", key)
+	}
+	third := b.Publish(ada, "a new one")
+	b.wantWhole("an old database")
+	if err := b.SearchIndex.Build(b.Ctx); err != nil {
+		t.Fatal(err)
+	}
+	b.wantWhole("a new database")
+	b.WantIndexRight()
+	records := func() string { return b.Redis("KEYS", "{search}.*.ids:0") } // a rebuild gives it another name
+	for name, c := range map[string]struct {
+		damage func()
+		found  string
+	}{
+		"all is lost": {found: "is not found by its words", damage: func() {
+			for key := range strings.FieldsSeq(b.Redis("KEYS", "{search}*")) {
+				b.Redis("DEL", key)
+			}
+		}},
+		"a lost document": {found: "is not found by its words", damage: func() {
+			b.Redis("HDEL", records(), layout.Itoa(third))
+		}},
+		"another text": {found: "is not found by its words", damage: func() {
+			b.Redis("HSET", layout.PostKey(second), "body", "about rain")
+		}},
+		"a wrong type": {found: "WRONGTYPE", damage: func() {
+			key := records()
+			b.Redis("DEL", key)
+			b.Redis("SET", key, "nothing")
+		}},
+	} {
+		c.damage()
+		var found []string
+		if _, err := b.Check(check.Options{Report: func(p check.Problem) { found = append(found, p.Detail) }}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(strings.Join(found, "\n"), c.found) {
+			t.Errorf("%s: found %q, want %q", name, found, c.found)
+		}
+		b.repair()
+		b.wantWhole(name)
+		b.WantIndexRight()
+	}
+	// What is on its way is no problem.
+	b.Redis("ZADD", "tasks", "1", b.PostTask(first))
+	b.Redis("HDEL", records(), layout.Itoa(first))
+	report := func(p check.Problem) {
+		if strings.Contains(p.Detail, "found by its words") {
+			t.Error(p)
+		}
+	}
+	if _, err := b.Check(check.Options{Report: report}); err != nil {
+		t.Fatal(err)
+	}
+}
