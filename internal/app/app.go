@@ -29,6 +29,7 @@ import (
 	"retwis/internal/social/posts"
 	"retwis/internal/social/removal"
 	"retwis/internal/social/storage"
+	"retwis/internal/social/suggestions"
 	"retwis/internal/social/timeline"
 	"retwis/internal/social/users"
 	"retwis/internal/watched"
@@ -109,6 +110,7 @@ type App struct {
 	Threads       *posts.Threads
 	Tags          *posts.Tags
 	Completions   *people.Completions
+	Suggestions   *suggestions.Service
 	Notifications *notify.Service
 	Reactions     *posts.Reactions
 	Relations     *people.Relations
@@ -260,6 +262,12 @@ func (s *App) buildPeople() (err error) {
 	}
 	s.Relations = people.NewRelations(s.Follows)
 	s.Completions = people.NewCompletions(s.Users, s.names)
+	s.Suggestions, err = suggestions.New(suggestions.Options{
+		DB: s.db, Users: s.Users, Views: s.Views, Timelines: s.Timelines, Log: s.opt.Logger, Now: s.opt.Now,
+	})
+	if err != nil {
+		return err
+	}
 	opt := posts.Options{
 		DB: s.db, Users: s.Users, FanOut: s.fanOut, Views: s.Views, Viewers: s.Viewers, Lists: s.Lists,
 		Timelines: s.Timelines, Notices: s.Notifications, Log: s.opt.Logger, Now: s.opt.Now, MaxBacklog: s.opt.MaxBacklog,
@@ -308,6 +316,7 @@ func (s *App) buildModeration() (err error) {
 			{Name: "invitations", Run: s.SignUps.RemoveInvites},
 			{Name: "moderation", Run: s.Moderation.Forget},
 			{Name: "home timelines", Run: s.celebrities.Remove},
+			{Name: "active accounts", Run: s.Suggestions.Forget},
 			{Name: "reports", Run: s.Reports.ForgetReports},
 		},
 	})
@@ -342,8 +351,13 @@ func (s *App) invalidated(key string) {
 		s.Viewers.Invalidate(id, prefix)
 	case layout.InboxPrefix, layout.NotificationsPrefix, layout.UserPrefix:
 		s.Notifications.Invalidate(id)
-	case layout.FollowingPrefix, layout.ProfilePrefix:
+	case layout.FollowingPrefix:
 		s.homes.Changed(prefix, id)
+		s.Suggestions.Invalidate(id)
+	case layout.ProfilePrefix:
+		s.homes.Changed(prefix, id)
+	case layout.DismissedPrefix:
+		s.Suggestions.Invalidate(id)
 	}
 }
 
@@ -425,6 +439,7 @@ func (s *App) RecoverTasks(ctx context.Context, every time.Duration) error {
 	defer others.Wait()
 	others.Go(func() { s.names.Maintain(ctx, every) })
 	others.Go(func() { s.Moderation.LiftAll(ctx, moderation.LiftEvery) })
+	others.Go(func() { s.Suggestions.Maintain(ctx) })
 	return s.fanOut.Jobs.Recover(ctx, min(every, sweepEvery))
 }
 

@@ -24,6 +24,7 @@ var importsOfSocial = map[string]string{
 	"posts":       "fanout layout notify storage text timeline users",
 	"removal":     "completion fanout layout limits notify storage task users",
 	"storage":     "layout",
+	"suggestions": "layout storage text timeline users",
 	"task":        "layout",
 	"timeline":    "home layout storage users",
 	"users":       "layout storage task",
