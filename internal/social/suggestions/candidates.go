@@ -19,16 +19,16 @@ const (
 	// many of these users the follows are read: half of them the latest, the others picked
 	// among the rest.
 	readFollows  = 200
-	maxFollowees = 24
+	maxFollowees = 20
 	// followsOfEach is how many of the latest follows of each of them are read.
 	followsOfEach = 50
 	// maxRanked is of how many candidates the followers are counted: of those with most
 	// followees of the viewer among their followers. maxCompared is how many are compared with all that the viewer
 	// follows, where that was not read.
-	maxRanked   = 60
-	maxCompared = 300
-	// maxCandidates bounds the candidates that are kept of each kind.
-	maxCandidates = 40
+	maxRanked   = MaxSuggestions + spare
+	maxCompared = 100
+	// maxChosen bounds the active accounts that are kept for a viewer.
+	maxChosen = 40
 	// recentPosts is of how many posts of the public timeline the authors are candidates
 	// where there are few others, as on a new site.
 	recentPosts = 50
@@ -54,7 +54,7 @@ type candidate struct {
 type choice struct {
 	uid int64
 	n   int     // how many followees follow the user
-	by  []int64 // some of them
+	by  []int64 // those of them that are named
 }
 
 // shows decides whether a user can be suggested to a viewer, as far as the viewer and the
@@ -84,7 +84,7 @@ func (c *candidates) best(v *social.Viewer, n int) []choice {
 	sortRanked(ranked)
 	chosen := make([]choice, 0, n)
 	for _, one := range ranked[:min(n, len(ranked))] {
-		chosen = append(chosen, choice{uid: one.uid, n: bits.OnesCount32(one.by), by: c.followers(one)})
+		chosen = append(chosen, choice{uid: one.uid, n: bits.OnesCount32(one.by), by: c.named(one)})
 	}
 	for _, uid := range c.active {
 		if len(chosen) == n {
@@ -97,11 +97,16 @@ func (c *candidates) best(v *social.Viewer, n int) []choice {
 	return chosen
 }
 
-// followers returns those followees who follow a user that are named.
-func (c *candidates) followers(one candidate) []int64 {
+// named returns those followees who follow a user that are named: both of two, and the one
+// that the viewer has followed last of more.
+func (c *candidates) named(one candidate) []int64 {
+	most := 1
+	if bits.OnesCount32(one.by) == 2 {
+		most = 2
+	}
 	var by []int64
 	for i, uid := range c.followees {
-		if one.by&(1<<i) != 0 && len(by) < maxNamed {
+		if one.by&(1<<i) != 0 && len(by) < most {
 			by = append(by, uid)
 		}
 	}
@@ -127,7 +132,7 @@ func (s *Service) find(ctx context.Context, v *social.Viewer) (*candidates, erro
 		return nil, err
 	}
 	ranked = slices.DeleteFunc(ranked, func(c candidate) bool { return k.excluded[c.uid] })
-	ranked = ranked[:min(len(ranked), maxRanked)]
+	ranked = slices.Clone(ranked[:min(len(ranked), maxRanked)])
 	if found.active, err = s.activeFor(ctx, v, k, ranked); err != nil {
 		return nil, err
 	}
@@ -138,13 +143,13 @@ func (s *Service) find(ctx context.Context, v *social.Viewer) (*candidates, erro
 // known is what the database says of a viewer, and the active accounts.
 type known struct {
 	follows  []int64 // the latest first, at most readFollows
-	active   []int64 // the best first
+	active   []int64 // the best for the viewer first
 	excluded map[int64]bool
 }
 
 // known reads the users that a viewer follows and has dismissed. The server reports changes
 // of these keys, so that the candidates are never older.
-func (s *Service) known(ctx context.Context, v *social.Viewer) (known, error) {
+func (s *Service) known(ctx context.Context, v *social.Viewer) (*known, error) {
 	b := s.opt.DB.Client.B()
 	cmds := []rueidis.Cacheable{b.Zrange().Key(layout.Active).Min("0").Max(layout.Itoa(maxActive - 1)).Rev().Cache()}
 	if uid := v.User.ID; uid != 0 {
@@ -156,10 +161,10 @@ func (s *Service) known(ctx context.Context, v *social.Viewer) (known, error) {
 	for i, res := range s.opt.DB.ReadMany(ctx, cmds...) {
 		var err error
 		if lists[i], err = memberIDs(res); err != nil {
-			return known{}, err
+			return nil, err
 		}
 	}
-	k := known{active: lists[0], follows: lists[1], excluded: map[int64]bool{v.User.ID: true}}
+	k := &known{active: varied(lists[0], v.User.ID), follows: lists[1], excluded: map[int64]bool{v.User.ID: true}}
 	for _, uid := range slices.Concat(k.follows, lists[2]) {
 		k.excluded[uid] = true
 	}
@@ -187,7 +192,7 @@ func memberIDs(res rueidis.RedisResult) ([]int64, error) {
 // pick returns the followees of a viewer whose follows are read. Those who are not among the
 // latest are picked by a hash, so that a new follow replaces one of them at most, and the
 // suggestions do not change from page to page.
-func pick(k known, v *social.Viewer) []int64 {
+func pick(k *known, v *social.Viewer) []int64 {
 	all := slices.DeleteFunc(slices.Clone(k.follows), func(uid int64) bool { return !names(v, uid) })
 	if len(all) <= maxFollowees {
 		return all
@@ -240,19 +245,19 @@ func mostFollowed(all []candidate, viewer int64) {
 }
 
 // activeFor returns active accounts that are not among the ranked candidates.
-func (s *Service) activeFor(ctx context.Context, v *social.Viewer, k known, ranked []candidate) ([]int64, error) {
+func (s *Service) activeFor(ctx context.Context, v *social.Viewer, k *known, ranked []candidate) ([]int64, error) {
 	taken := make(map[int64]bool, len(ranked))
 	for _, c := range ranked {
 		taken[c.uid] = true
 	}
 	var active []int64
 	add := func(uid int64) {
-		if !taken[uid] && !k.excluded[uid] && shows(v, uid) && len(active) < maxCandidates {
+		if !taken[uid] && !k.excluded[uid] && shows(v, uid) && len(active) < maxChosen {
 			taken[uid] = true
 			active = append(active, uid)
 		}
 	}
-	for _, uid := range varied(k.active, v.User.ID) {
+	for _, uid := range k.active {
 		add(uid)
 	}
 	if len(ranked)+len(active) >= enough {
@@ -297,10 +302,11 @@ func varied(active []int64, viewer int64) []int64 {
 // excludeFollowed adds to what is known which candidates and active accounts the viewer has
 // followed too long ago for known to have read it. One round trip, none for a viewer who
 // follows few.
-func (s *Service) excludeFollowed(ctx context.Context, v *social.Viewer, k known, ranked []candidate) error {
+func (s *Service) excludeFollowed(ctx context.Context, v *social.Viewer, k *known, ranked []candidate) error {
 	if len(k.follows) < readFollows {
 		return nil
 	}
+	k.active = k.active[:min(len(k.active), maxChosen)]
 	ids := slices.Clone(k.active)
 	for _, c := range ranked {
 		ids = append(ids, c.uid)
@@ -324,7 +330,7 @@ func (s *Service) excludeFollowed(ctx context.Context, v *social.Viewer, k known
 	return nil
 }
 
-// withFollowers counts the followers of candidates, and returns the best. One round trip.
+// withFollowers counts the followers of candidates, and puts them in order. One round trip.
 func (s *Service) withFollowers(ctx context.Context, ranked []candidate) ([]candidate, error) {
 	if len(ranked) == 0 {
 		return nil, nil
@@ -340,7 +346,7 @@ func (s *Service) withFollowers(ctx context.Context, ranked []candidate) ([]cand
 		}
 	}
 	sortRanked(ranked)
-	return slices.Clone(ranked[:min(len(ranked), maxCandidates)]), nil
+	return ranked, nil
 }
 
 // sortRanked puts candidates in order: those first that most followees follow, then those

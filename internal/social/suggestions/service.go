@@ -53,16 +53,13 @@ func New(opt Options) (*Service, error) {
 // MaxSuggestions is how many suggestions Get returns at most.
 const MaxSuggestions = 30
 
-// maxNamed is how many of those who follow a suggested user are named.
-const maxNamed = 2
-
 // Suggestion is a user to follow, and why.
 type Suggestion struct {
 	User social.User
 	// FollowedBy is how many people the viewer follows who follow the user, or more: of a
 	// viewer who follows many, some are looked at. 0: the user is suggested as active.
 	FollowedBy int
-	By         []social.User // up to two of them, those that the viewer has followed last
+	By         []social.User // both of two of them, the one followed last of more
 	Bio        string        // of a user who is suggested as active
 }
 
@@ -81,7 +78,7 @@ func (s *Service) Get(ctx context.Context, v *social.Viewer, n int) ([]Suggestio
 }
 
 // spare is how many more candidates are read than are shown, for those who have gone.
-const spare = 5
+const spare = 3
 
 // candidates returns the candidates of a viewer.
 func (s *Service) candidates(ctx context.Context, v *social.Viewer) (*candidates, error) {

@@ -43,7 +43,7 @@ func TestSuggestions(t *testing.T) {
 				b.Clock.Advance(time.Second)
 				b.Connect(ada, to)
 			}
-			want("of three", "eve by dan,cem of 3", "fay by dan,cem", "gus")
+			want("of three", "eve by dan of 3", "fay by dan,cem", "gus")
 			b.do(b.Follows.Unfollow(b.Ctx, ada, dan))
 			want("after the end of a follow", "eve by cem,ben", "fay by cem", "gus")
 			b.do(b.Suggestions.Dismiss(b.Ctx, ada, eve))
