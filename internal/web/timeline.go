@@ -121,7 +121,7 @@ const (
 func (h *timelineHandlers) suggested(req *request.Request, v *social.Viewer, isEmpty bool) ([]view.Person, error) {
 	list, err := h.people.Suggested(req, v, homePeople)
 	for i := range list {
-		list[i].Back, list[i].Compact = "/home", !isEmpty
+		list[i].Back, list[i].Compact, list[i].Dismissible = "/home", !isEmpty, isEmpty
 	}
 	return list, err
 }

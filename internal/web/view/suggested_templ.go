@@ -12,20 +12,20 @@ import "strconv"
 
 // Why is the reason for which a person is suggested.
 type Why struct {
-	By         [2]string // the names of followees of the viewer who follow the person
+	By         [2]string // the names of followees of the viewer who follow the person: both of two, one of more
 	FollowedBy int       // how many there are; 0: the person is active
 	Bio        string
 }
 
 // others returns how many of those who follow the person are not named.
 func (w Why) others() int {
-	if w.FollowedBy <= 2 && w.By[1] != "" {
-		return 0
+	named := 0
+	for _, name := range w.By {
+		if name != "" {
+			named++
+		}
 	}
-	if w.By[0] == "" {
-		return w.FollowedBy
-	}
-	return w.FollowedBy - 1
+	return max(0, w.FollowedBy-named)
 }
 
 func SuggestedPage(f Frame, people []Person) templ.Component {
