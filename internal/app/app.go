@@ -31,6 +31,7 @@ import (
 	"retwis/internal/social/search"
 	"retwis/internal/social/searchindex"
 	"retwis/internal/social/storage"
+	"retwis/internal/social/suggestions"
 	"retwis/internal/social/timeline"
 	"retwis/internal/social/users"
 	"retwis/internal/watched"
@@ -113,6 +114,7 @@ type App struct {
 	Completions   *people.Completions
 	Search        *search.Service
 	SearchIndex   searchindex.Index
+	Suggestions   *suggestions.Service
 	Notifications *notify.Service
 	Reactions     *posts.Reactions
 	Relations     *people.Relations
@@ -266,6 +268,12 @@ func (s *App) buildPeople() (err error) {
 	}
 	s.Relations = people.NewRelations(s.Follows)
 	s.Completions = people.NewCompletions(s.Users, s.names)
+	s.Suggestions, err = suggestions.New(suggestions.Options{
+		DB: s.db, Users: s.Users, Views: s.Views, Timelines: s.Timelines, Log: s.opt.Logger, Now: s.opt.Now,
+	})
+	if err != nil {
+		return err
+	}
 	opt := posts.Options{
 		DB: s.db, Users: s.Users, FanOut: s.fanOut, Views: s.Views, Viewers: s.Viewers, Lists: s.Lists,
 		Timelines: s.Timelines, Notices: s.Notifications, Log: s.opt.Logger, Now: s.opt.Now, MaxBacklog: s.opt.MaxBacklog,
@@ -318,6 +326,7 @@ func (s *App) buildModeration() (err error) {
 			{Name: "invitations", Run: s.SignUps.RemoveInvites},
 			{Name: "moderation", Run: s.Moderation.Forget},
 			{Name: "home timelines", Run: s.celebrities.Remove},
+			{Name: "active accounts", Run: s.Suggestions.Forget},
 			{Name: "reports", Run: s.Reports.ForgetReports},
 			{Name: "search", Run: s.SearchIndex.People.Update},
 		},
@@ -353,8 +362,13 @@ func (s *App) invalidated(key string) {
 		s.Viewers.Invalidate(id, prefix)
 	case layout.InboxPrefix, layout.NotificationsPrefix, layout.UserPrefix:
 		s.Notifications.Invalidate(id)
-	case layout.FollowingPrefix, layout.ProfilePrefix:
+	case layout.FollowingPrefix:
 		s.homes.Changed(prefix, id)
+		s.Suggestions.Invalidate(id)
+	case layout.ProfilePrefix:
+		s.homes.Changed(prefix, id)
+	case layout.DismissedPrefix:
+		s.Suggestions.Invalidate(id)
 	}
 }
 
@@ -437,6 +451,7 @@ func (s *App) RecoverTasks(ctx context.Context, every time.Duration) error {
 	others.Go(func() { s.names.Maintain(ctx, every) })
 	others.Go(func() { s.SearchIndex.Maintain(ctx, every, s.opt.Logger) })
 	others.Go(func() { s.Moderation.LiftAll(ctx, moderation.LiftEvery) })
+	others.Go(func() { s.Suggestions.Maintain(ctx) })
 	return s.fanOut.Jobs.Recover(ctx, min(every, sweepEvery))
 }
 

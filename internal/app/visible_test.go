@@ -219,6 +219,14 @@ func TestVisible(t *testing.T) {
 				users, err := b.Search.People(b.Ctx, v, "ada")
 				return userIDs(users), err
 			}},
+			"Suggestions.Get": {read: func(v *social.Viewer) ([]int64, error) { // carl follows ada, and she has posted
+				list, err := b.Suggestions.Get(b.Ctx, v, 30)
+				var ids []int64
+				for _, one := range list {
+					ids = append(ids, one.User.ID)
+				}
+				return ids, err
+			}, never: []string{"author", "follower"}},
 			"LatestUsers": {rule: listsPeople, read: func(v *social.Viewer) ([]int64, error) {
 				users, err := b.Users.LatestUsers(b.Ctx, v, 50)
 				return userIDs(users), err
@@ -233,7 +241,7 @@ func TestVisible(t *testing.T) {
 				t.Errorf("%s takes a viewer and is not tested", name)
 			}
 		}
-		public := []string{"PublicPosts", "TagPosts", "CompleteNames", "LatestUsers", "Search.Posts", "Search.People"}
+		public := []string{"PublicPosts", "TagPosts", "CompleteNames", "LatestUsers", "Search.Posts", "Search.People", "Suggestions.Get"}
 		for _, standing := range []social.Standing{social.Good, social.Limited, social.Suspended, social.Good} {
 			b.do(b.Moderation.SetStanding(b.Ctx, social.Operator, ada.ID, moderation.StandingChange{Standing: standing}))
 			for name, user := range viewers {

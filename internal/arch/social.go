@@ -26,6 +26,7 @@ var importsOfSocial = map[string]string{
 	"search":      "layout people searchindex storage text timeline users",
 	"searchindex": "layout task text",
 	"storage":     "layout",
+	"suggestions": "layout storage text timeline users",
 	"task":        "layout",
 	"timeline":    "home layout storage users",
 	"users":       "layout storage task",

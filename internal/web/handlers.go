@@ -12,6 +12,7 @@ type handlers struct {
 	posts         *postHandlers
 	profiles      *profileHandlers
 	relations     *relationHandlers
+	people        *discover.People
 	tags          *tagHandlers
 	notifications *notificationHandlers
 	completions   *completionHandlers
@@ -36,12 +37,14 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 		return nil, err
 	}
 	read := reader.New(app.Lists, app.Relations, app.Users, app.Views)
+	people := discover.NewPeople(read, app.Suggestions)
 	return &handlers{
 		timelines: &timelineHandlers{
-			follows: app.Follows, lists: app.Lists, live: s.live, members: members, posts: app.Posts,
+			follows: app.Follows, lists: app.Lists, live: s.live, members: members, people: people, posts: app.Posts,
 			reactions: app.Reactions, read: read, signUps: app.SignUps, users: app.Users, viewers: app.Viewers,
 			visitors: &s.visitors,
 		},
+		people: people,
 		posts: &postHandlers{
 			live: s.live, posts: app.Posts, profiles: app.Profiles, reactions: app.Reactions, read: read,
 			threads: app.Threads,

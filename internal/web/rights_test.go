@@ -102,10 +102,14 @@ func useAll(t *testing.T, db *store.Store) {
 	ada.send("/u/ben/follow").want(303)
 	ben.send("/post", "status", "first").want(303)
 	ada.get("/home").want(200, "first")
-	for _, path := range []string{"/timeline", "/timeline?before=9", "/u/ben/followers", "/u/ben", "/u/ben?before=9"} {
+	for _, path := range []string{"/timeline", "/timeline?before=9", "/u/ben/followers", "/u/ben", "/u/ben?before=9", "/explore/people"} {
 		ada.get(path).want(200)
 	}
 	ada.send("/u/ben/unfollow").want(303)
+	ada.send("/u/ben/dismiss").want(303)
+	if err := s.social.Suggestions.Refresh(t.Context()); err != nil {
+		t.Error(err)
+	}
 	ada.send("/logout").want(303)
 	ada.send("/login", "username", "ada", "password", password).want(303)
 	ada.get("/readyz").want(200).wantNot("read-only")

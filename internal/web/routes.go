@@ -46,6 +46,7 @@ func (s *Server) routes() []route {
 		{"GET /notifications", login(h.notifications.page)},
 		{"GET /bookmarks", login(h.timelines.bookmarks)},
 		{"GET /search", request.LimitedForAll(limits.Search, h.search.Page)},
+		{"GET /explore/people", h.people.Page},
 		{"GET /suggest", h.completions.complete},
 		{"GET /tag/{name}", orFeed(h.feeds.tag, h.tags.page)},
 
@@ -97,6 +98,8 @@ func (s *Server) routes() []route {
 		{"POST /u/{name}/unblock", login(limited(limits.Follow, h.relations.unblock))},
 		{"GET /u/{name}/remove", toForm},
 		{"POST /u/{name}/remove", login(limited(limits.Follow, h.relations.removeFollower))},
+		{"GET /u/{name}/dismiss", toForm},
+		{"POST /u/{name}/dismiss", login(limited(limits.Follow, h.people.Dismiss))},
 		{"GET /tag/{name}/follow", toForm},
 		{"POST /tag/{name}/follow", login(limited(limits.Follow, h.tags.follow))},
 		{"GET /tag/{name}/unfollow", toForm},

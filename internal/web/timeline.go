@@ -17,6 +17,7 @@ import (
 	"retwis/internal/social/posts"
 	"retwis/internal/social/timeline"
 	"retwis/internal/social/users"
+	"retwis/internal/web/discover"
 	"retwis/internal/web/reader"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
@@ -28,6 +29,7 @@ type timelineHandlers struct {
 	lists     *timeline.Lists
 	live      *live.Hub
 	members   *memberLists
+	people    *discover.People
 	posts     *posts.Service
 	public    atomic.Pointer[publicPage]
 	reactions *posts.Reactions
@@ -94,11 +96,34 @@ func (h *timelineHandlers) showHome(req *request.Request, status int, before int
 	if err != nil {
 		return err
 	}
-	return req.Render(status, view.HomePage(f, form, counts, view.Feed{
+	home := view.Home{Form: form, Counts: counts, Posts: view.Feed{
 		Posts: posts, Next: page.Next, Path: "/home", Later: before != 0,
 		Empty: "No posts yet. Write your first post, or",
-		Step:  "find people to follow", To: "/timeline",
-	}))
+		Step:  "find people to follow", To: "/explore/people",
+	}}
+	if isEmpty := posts.IsEmpty() && page.Next == 0; before == 0 && (isEmpty || counts.Following < fewFollows) {
+		if home.People, err = h.suggested(req, v, isEmpty); err != nil {
+			return err
+		}
+	}
+	return req.Render(status, view.HomePage(f, home))
+}
+
+const (
+	// fewFollows is below how many follows a home page suggests people.
+	fewFollows = 5
+	// homePeople is how many it suggests.
+	homePeople = 5
+)
+
+// suggested returns people to follow, for the middle of an empty home page or for the side of
+// another one.
+func (h *timelineHandlers) suggested(req *request.Request, v *social.Viewer, isEmpty bool) ([]view.Person, error) {
+	list, err := h.people.Suggested(req, v, homePeople)
+	for i := range list {
+		list[i].Back, list[i].Compact, list[i].Dismissible = "/home", !isEmpty, isEmpty
+	}
+	return list, err
 }
 
 func (h *timelineHandlers) post(req *request.Request) error {

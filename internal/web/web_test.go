@@ -317,7 +317,7 @@ func TestMetrics(t *testing.T) {
 	v.get("/metrics").want(200,
 		`retwis_http_requests_total{route="GET /home",status="2xx"} 2`,
 		`retwis_http_requests_total{route="POST /post",status="3xx"} 1`,
-		"retwis_posts_rendered_total 2", "retwis_posts_reused_total 1", "retwis_http_request_seconds_bucket",
+		"retwis_posts_rendered_total 2", "retwis_posts_reused_total 3", "retwis_http_request_seconds_bucket",
 		"go_goroutines ")
 	v.get("/readyz").want(200)
 }

@@ -44,3 +44,31 @@ func (c *setCheck) celebrities(ctx context.Context) error {
 		return nil
 	})
 }
+
+// active checks that the active accounts exist. They are ranked again every few minutes, so
+// one who has gone is a leftover.
+func (c *setCheck) active(ctx context.Context) error {
+	if c.check.foreign[layout.Active] {
+		return nil
+	}
+	return c.check.sortedSet(ctx, layout.Active, func(members, _ []string) error {
+		for _, member := range members {
+			uid, _ := layout.ParseID(member)
+			exists, err := c.check.userExists(ctx, uid)
+			if err != nil {
+				return err
+			}
+			if exists {
+				continue
+			}
+			p := Problem{
+				Kind: maintain.Dangling, Key: layout.Active, Leftover: true, Repair: "remove the entry",
+				Detail: fmt.Sprintf("user %.20s does not exist", member),
+			}
+			if err := c.check.found(ctx, p, c.check.removes(layout.Active, member)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -62,6 +62,7 @@ func (c *setCheck) sets() []set {
 		{prefix: layout.RepostedPrefix, phase: copies, members: ofPosts, of: repost},
 		{prefix: layout.BookmarksPrefix, phase: copies, members: ofPosts}, // also of deleted posts
 		{prefix: layout.MutedPrefix, phase: sources, members: ofUsers, lost: nobody, self: themselves},
+		{prefix: layout.DismissedPrefix, phase: sources, members: ofUsers, lost: nobody, self: themselves},
 		{prefix: layout.BlockedPrefix, phase: sources, members: ofUsers, of: block, lost: nobody, self: themselves, also: c.blockedFollows},
 		{prefix: layout.BlockersPrefix, phase: sources, members: ofUsers, of: block, lost: nobody, self: themselves},
 		{prefix: layout.FollowingTagsPrefix, phase: sources, members: ofTags, of: tag},

@@ -110,6 +110,7 @@ func (e *exporter) tables() []table {
 		{"followers", []string{"username", "since"}, e.people(layout.FollowersPrefix)},
 		{"muted", []string{"username", "until"}, e.people(layout.MutedPrefix)},
 		{"blocked", []string{"username", "until"}, e.people(layout.BlockedPrefix)},
+		{"not_interested", []string{"username", "since"}, e.people(layout.DismissedPrefix)},
 		{"followed_tags", []string{"tag", "since"}, e.tags},
 		{"sessions", []string{"number", "began", "last_used", "device"}, e.sessions},
 		{"login_places", []string{"address", "last_log_in"}, e.loginPlaces},

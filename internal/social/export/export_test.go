@@ -91,6 +91,7 @@ func TestExport(t *testing.T) {
 	b.Connect(ben, ada)
 	must(b.Tags.FollowTag(b.Ctx, ada, "lakes"))
 	must(b.Relations.Mute(b.Ctx, ada, ben, time.Time{}))
+	must(b.Suggestions.Dismiss(b.Ctx, ada, ben))
 
 	must(b.Auth.LoggedIn(b.Ctx, ada, "ada", netip.MustParseAddr("192.0.2.7")))
 	var data bytes.Buffer
@@ -108,7 +109,7 @@ func TestExport(t *testing.T) {
 	}
 	for name, want := range map[string]int{
 		"profile": 1, "replies": 1, "reposts": 1, "earlier_texts": 1, "likes": 1, "bookmarks": 1, "following": 1,
-		"followers": 1, "muted": 1, "blocked": 0, "followed_tags": 1, "sessions": 1, "login_places": 1,
+		"followers": 1, "muted": 1, "blocked": 0, "not_interested": 1, "followed_tags": 1, "sessions": 1, "login_places": 1,
 	} {
 		if rows, _ := a.rows(name); len(rows) != want {
 			t.Errorf("%s: %v", name, rows)

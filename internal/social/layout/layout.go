@@ -51,6 +51,8 @@ const (
 	Invites       = "invites"
 	Celebrities   = "celebrities"
 	DeadJobs      = "jobs:dead"
+	Active        = "active"
+	ActiveMade    = "active_made"
 
 	// MovedUsers has the names of Users while a Cluster gets its layout. It is in the
 	// same slot.
@@ -105,6 +107,7 @@ const (
 	MutedPrefix          = "muted:"
 	BlockedPrefix        = "blocked:"
 	BlockersPrefix       = "blockers:"
+	DismissedPrefix      = "dismissed:"
 	NotificationsPrefix  = "notifications:"
 	FollowingTagsPrefix  = "following_tags:"
 	LoginPlacesPrefix    = "login_places:"
@@ -193,6 +196,10 @@ func BlockedKey(uid int64) string { return Key(BlockedPrefix, uid) }
 // direction of BlockedKey.
 func BlockersKey(uid int64) string { return Key(BlockersPrefix, uid) }
 
+// DismissedKey is the sorted set of the users that a user does not want as suggestions, by
+// the time of the dismissal.
+func DismissedKey(uid int64) string { return Key(DismissedPrefix, uid) }
+
 // InboxKey is the list of a user's notifications, the latest first.
 func InboxKey(uid int64) string { return InboxPrefix + "{" + NotificationsKey(uid) + "}" }
 
@@ -267,7 +274,8 @@ var types = map[string]string{
 	Tasks: "zset", Live: "stream", Completions: "string", SearchIndex: "string", Site: "hash", Invites: "hash",
 	Celebrities: "zset", ProfileRepliesPrefix: "zset", ThreadPrefix: "zset",
 	LikedPrefix: "zset", RepostedPrefix: "zset", BookmarksPrefix: "zset",
-	MutedPrefix: "zset", BlockedPrefix: "zset", BlockersPrefix: "zset",
+	MutedPrefix: "zset", BlockedPrefix: "zset", BlockersPrefix: "zset", DismissedPrefix: "zset",
+	Active: "zset", ActiveMade: "string",
 	InboxPrefix: "list", NotificationsPrefix: "stream", FollowingTagsPrefix: "zset", LoginPlacesPrefix: "zset",
 	Audit: "stream", Staff: "hash", Standings: "zset", StandingEnds: "zset", DecisionsPrefix: "stream",
 	LikersPrefix: "zset", RepostersPrefix: "zset", RepliesPrefix: "set", StubsPrefix: "set", EditsPrefix: "list",

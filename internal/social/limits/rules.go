@@ -21,7 +21,7 @@ const (
 	Reply        Event = "reply"
 	Repost       Event = "repost"
 	Edit         Event = "edit"
-	Follow       Event = "follow"  // of a person or a tag; also a mute and a block, and the end of each
+	Follow       Event = "follow"  // of a person or a tag; also a mute and a block, and the end of each; a dismissed suggestion
 	Like         Event = "like"    // also a bookmark and a pin, and the end of each
 	Profile      Event = "profile" // a change of the profile or of settings
 	Report       Event = "report"

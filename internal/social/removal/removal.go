@@ -11,8 +11,8 @@
 //  2. Requests of the user that were running when the account was closed may have
 //     written since. So the first part is repeated until it is [Grace] ago.
 //  3. What no list leads to is found by a scan of all keys, one for all users who wait for
-//     it: stubs of posts that were deleted earlier, mutes by others, notifications that the
-//     user caused, limits.
+//     it: stubs of posts that were deleted earlier, mutes and dismissals by others,
+//     notifications that the user caused, limits.
 //  4. The name leads to nobody from now on (`users` maps it to 0), and the hash of the
 //     user is deleted.
 //

@@ -81,6 +81,9 @@ func newScene(b *bundle, n int) scene {
 	}
 	must(b.Relations.Mute(b.Ctx, s.zoe, s.bob, time.Time{}))
 	must(b.Relations.Mute(b.Ctx, s.bob, s.zoe, time.Time{}))
+	must(b.Suggestions.Dismiss(b.Ctx, s.zoe, s.bob))
+	must(b.Suggestions.Dismiss(b.Ctx, s.bob, s.zoe))
+	must(b.Suggestions.Refresh(b.Ctx))
 	must(b.Relations.Block(b.Ctx, s.zoe, s.cid, time.Time{}))
 	must(b.Relations.Block(b.Ctx, s.cid, s.zoe, time.Time{}))
 	return s

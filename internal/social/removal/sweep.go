@@ -45,7 +45,7 @@ func (e *Engine) sweep(ctx context.Context, all accounts) error {
 			return err
 		}
 		var posts, notified []int64
-		var mutes, limited []string
+		var lists, limited []string
 		for _, key := range page.Keys {
 			if isLimit(key) {
 				limited = append(limited, key)
@@ -53,8 +53,8 @@ func (e *Engine) sweep(ctx context.Context, all accounts) error {
 			switch prefix, id, _ := layout.ParseKey(key); prefix {
 			case layout.PostPrefix:
 				posts = append(posts, id)
-			case layout.MutedPrefix:
-				mutes = append(mutes, key)
+			case layout.MutedPrefix, layout.DismissedPrefix:
+				lists = append(lists, key)
 			case layout.InboxPrefix, layout.NotificationsPrefix:
 				notified = append(notified, id)
 			}
@@ -67,7 +67,7 @@ func (e *Engine) sweep(ctx context.Context, all accounts) error {
 			return err
 		}
 		pending = append(pending, theirs...)
-		if err := e.sweepMutes(ctx, all, mutes); err != nil {
+		if err := e.sweepLists(ctx, all, lists); err != nil {
 			return err
 		}
 		if err := e.sweepLimits(ctx, limited); err != nil {
@@ -138,8 +138,8 @@ func (e *Engine) authored(ctx context.Context, all accounts, posts []int64) ([]p
 	return theirs, nil
 }
 
-// sweepMutes removes users from those that others have muted.
-func (e *Engine) sweepMutes(ctx context.Context, all accounts, keys []string) error {
+// sweepLists removes users from those that others have muted or dismissed.
+func (e *Engine) sweepLists(ctx context.Context, all accounts, keys []string) error {
 	if len(keys) == 0 {
 		return nil
 	}

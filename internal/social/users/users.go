@@ -172,15 +172,21 @@ func (u *Users) Record(ctx context.Context, uid int64) (Record, error) {
 
 // ByID returns the users with these ids; missing ones are left out.
 func (u *Users) ByID(ctx context.Context, ids []int64) (map[int64]social.User, error) {
-	found := make(map[int64]social.User, len(ids))
 	if len(ids) == 0 {
-		return found, nil
+		return map[int64]social.User{}, nil
 	}
 	cmds := make([]rueidis.Cacheable, len(ids))
 	for i, id := range ids {
 		cmds[i] = u.RecordCommand(id)
 	}
-	for i, res := range u.db.ReadMany(ctx, cmds...) {
+	return ParseRecords(ids, u.db.ReadMany(ctx, cmds...))
+}
+
+// ParseRecords reads the replies to the RecordCommand of each of these ids; missing users
+// are left out.
+func ParseRecords(ids []int64, results []rueidis.RedisResult) (map[int64]social.User, error) {
+	found := make(map[int64]social.User, len(ids))
+	for i, res := range results {
 		rec, err := ParseRecord(ids[i], res)
 		switch {
 		case err == nil:

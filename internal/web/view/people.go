@@ -6,13 +6,15 @@ import (
 
 // Person is a person in a list, with a button to follow them.
 type Person struct {
-	User       social.User
-	Own        bool // the viewer
-	Following  bool
-	FollowedBy bool
-	Undo       string // "unmute" or "unblock": a button for that instead
-	Compact    bool   // beside a page, where there is little room
-	Back       string // the page that the button leads back to; empty for the person's profile
+	User        social.User
+	Own         bool // the viewer
+	Following   bool
+	FollowedBy  bool
+	Undo        string // "unmute" or "unblock": a button for that instead
+	Compact     bool   // beside a page, where there is little room
+	Why         Why    // of a person who is suggested
+	Dismissible bool   // with a button that removes the suggestion
+	Back        string // the page that the button leads back to; empty for the person's profile
 }
 
 // People is a page of people, and the address of the next one.

@@ -1,0 +1,257 @@
+package suggestions
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/script"
+	"retwis/internal/sleep"
+	"retwis/internal/social"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/text"
+	"retwis/internal/social/timeline"
+)
+
+var (
+	//go:embed active_put.lua
+	activePutSource string
+	activePutScript = script.New(activePutSource).Retryable()
+)
+
+const (
+	// maxActive is how many active accounts are kept, and maxExamined among how many of
+	// those with most followers they are chosen.
+	maxActive   = 100
+	maxExamined = 200
+	// activeWithin is within which time an active account has posted.
+	activeWithin = 7 * 24 * time.Hour
+	// latestPosts is how many of the latest posts of an account are read.
+	latestPosts = 10
+	// refreshEvery is how often the active accounts are ranked, and turnEvery how often a
+	// process looks whether that is due.
+	refreshEvery = 5 * time.Minute
+	turnEvery    = time.Minute
+	// step is how many commands are sent at once, so that other requests come in between.
+	step = 100
+)
+
+// Maintain calls Refresh every few minutes until ctx ends. All processes of a site call it;
+// one of them does the work.
+func (s *Service) Maintain(ctx context.Context) {
+	for {
+		if err := s.refreshInTurn(ctx); err != nil && ctx.Err() == nil {
+			s.opt.Log.WarnContext(ctx, "cannot rank the active accounts, trying again", "error", err)
+		}
+		if !sleep.For(ctx, turnEvery) {
+			return
+		}
+	}
+}
+
+// refreshInTurn refreshes unless a process has done that in the last minutes. A process that
+// dies meanwhile leaves it to the next turn.
+func (s *Service) refreshInTurn(ctx context.Context) error {
+	b := s.opt.DB.Client.B()
+	err := s.opt.DB.Client.Do(ctx, b.Set().Key(layout.ActiveMade).Value(layout.Seconds(s.opt.Now())).Nx().Ex(refreshEvery).Build()).Error()
+	if rueidis.IsRedisNil(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("social: rank active accounts: %w", err)
+	}
+	return s.Refresh(ctx)
+}
+
+// account is an account that may be active.
+type account struct {
+	user      social.User
+	followers int64
+	posts     int    // in the last week, at most latestPosts
+	topic     string // the tag that it uses most; empty for none
+	score     float64
+}
+
+// Refresh ranks the active accounts again: those which are active already, and the authors on
+// the public timeline. They have a good standing and have posted within a week. They are
+// ranked by followers and posts, both by their logarithms; the second about a topic counts
+// half, the third a third, so that one topic does not fill the list. It reads about 5,000 keys,
+// a hundred at a time.
+func (s *Service) Refresh(ctx context.Context) error {
+	all, err := s.accounts(ctx)
+	if err == nil {
+		err = s.countFollowers(ctx, all)
+	}
+	if err != nil {
+		return fmt.Errorf("social: rank active accounts: %w", err)
+	}
+	slices.SortFunc(all, func(a, b *account) int {
+		return cmp.Or(cmp.Compare(b.followers, a.followers), cmp.Compare(a.user.ID, b.user.ID))
+	})
+	all = all[:min(len(all), maxExamined)]
+	if err := s.readPosts(ctx, all); err != nil {
+		return fmt.Errorf("social: rank active accounts: %w", err)
+	}
+	var args []string
+	for _, a := range rank(all) {
+		args = append(args, strconv.FormatFloat(a.score, 'f', 3, 64), layout.Itoa(a.user.ID))
+	}
+	if err := activePutScript.Run(ctx, s.opt.DB.Client, []string{layout.Active}, args).Error(); err != nil {
+		return fmt.Errorf("social: rank active accounts: %w", err)
+	}
+	return nil
+}
+
+// rank returns the best of the accounts that have posted, the best first.
+func rank(all []*account) []*account {
+	all = slices.DeleteFunc(all, func(a *account) bool { return a.posts == 0 })
+	for _, a := range all {
+		a.score = math.Log2(2+float64(a.followers)) * math.Log2(1+float64(a.posts))
+		if a.user.Unlisted { // one of many from an address
+			a.score /= 4
+		}
+	}
+	byScore := func(a, b *account) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.user.ID, b.user.ID))
+	}
+	slices.SortFunc(all, byScore)
+	topics := map[string]int{}
+	for _, a := range all {
+		if a.topic != "" {
+			topics[a.topic]++
+			a.score /= float64(topics[a.topic])
+		}
+	}
+	slices.SortFunc(all, byScore)
+	return all[:min(len(all), maxActive)]
+}
+
+// accounts returns the accounts that are active already, and the authors of recent posts on
+// the public timeline.
+func (s *Service) accounts(ctx context.Context) ([]*account, error) {
+	c := s.opt.DB.Client
+	active, err := memberIDs(c.Do(ctx, c.B().Zrange().Key(layout.Active).Min("0").Max("-1").Build()))
+	if err != nil {
+		return nil, err
+	}
+	ids, err := c.Do(ctx, c.B().Lrange().Key(layout.Timeline).Start(0).Stop(layout.TimelineCap-1).Build()).AsIntSlice()
+	if err != nil && !rediserr.IsWrongType(err) {
+		return nil, err
+	}
+	posts, err := s.posts(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	found := map[int64]social.User{}
+	for _, post := range posts {
+		if s.isRecent(post) {
+			found[post.Author.ID] = post.Author
+		}
+	}
+	for chunk := range slices.Chunk(active, step) {
+		users, err := s.opt.Users.ByID(social.WithFresh(ctx), chunk)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(found, users)
+	}
+	var all []*account
+	for _, user := range found {
+		if user.Standing == social.Good {
+			all = append(all, &account{user: user})
+		}
+	}
+	return all, nil
+}
+
+// posts reads posts, with their authors.
+func (s *Service) posts(ctx context.Context, ids []int64) ([]social.Post, error) {
+	var posts []social.Post
+	for chunk := range slices.Chunk(ids, step) {
+		cmds := make(rueidis.Commands, len(chunk))
+		for i, id := range chunk {
+			cmds[i] = rueidis.Completed(timeline.PostCommand(s.opt.DB.Client, id))
+		}
+		read, err := timeline.ParseAll(social.WithFresh(ctx), s.opt.Users, chunk, s.opt.DB.Client.DoMulti(ctx, cmds...))
+		if err != nil {
+			return nil, err
+		}
+		posts = append(posts, read...)
+	}
+	return posts, nil
+}
+
+// isRecent reports whether a post shows that its author is active.
+func (s *Service) isRecent(p social.Post) bool {
+	return p.ID != 0 && !p.Deleted && p.Hidden.IsZero() && p.RepostOf == 0 && p.Time.After(s.opt.Now().Add(-activeWithin))
+}
+
+func (s *Service) countFollowers(ctx context.Context, all []*account) error {
+	for chunk := range slices.Chunk(all, step) {
+		cmds := make(rueidis.Commands, len(chunk))
+		for i, a := range chunk {
+			cmds[i] = s.opt.DB.Client.B().Zcard().Key(layout.FollowersKey(a.user.ID)).Build()
+		}
+		for i, res := range s.opt.DB.Client.DoMulti(ctx, cmds...) {
+			n, err := res.AsInt64()
+			if err != nil && !rediserr.IsWrongType(err) {
+				return err
+			}
+			chunk[i].followers = n
+		}
+	}
+	return nil
+}
+
+// readPosts reads how much these accounts have posted lately, and about what.
+func (s *Service) readPosts(ctx context.Context, all []*account) error {
+	byID := make(map[int64]*account, len(all))
+	var ids []int64
+	for chunk := range slices.Chunk(all, step) {
+		cmds := make(rueidis.Commands, len(chunk))
+		for i, a := range chunk {
+			byID[a.user.ID] = a
+			cmds[i] = s.opt.DB.Client.B().Zrange().Key(layout.ProfileKey(a.user.ID)).Min("0").Max(layout.Itoa(latestPosts - 1)).Rev().Build()
+		}
+		for _, res := range s.opt.DB.Client.DoMulti(ctx, cmds...) {
+			latest, err := memberIDs(res)
+			if err != nil {
+				return err
+			}
+			ids = append(ids, latest...)
+		}
+	}
+	posts, err := s.posts(ctx, ids)
+	if err != nil {
+		return err
+	}
+	tags := map[*account]map[string]int{}
+	for _, post := range posts {
+		a := byID[post.Author.ID]
+		if a == nil || !s.isRecent(post) {
+			continue
+		}
+		a.posts++
+		for _, tag := range text.Tags(post.Body) {
+			if tags[a] == nil {
+				tags[a] = map[string]int{}
+			}
+			tags[a][tag]++
+		}
+	}
+	for a, counts := range tags {
+		a.topic = slices.MaxFunc(slices.Collect(maps.Keys(counts)), func(one, other string) int {
+			return cmp.Or(counts[one]-counts[other], cmp.Compare(other, one))
+		})
+	}
+	return nil
+}

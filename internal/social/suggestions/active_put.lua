@@ -1,0 +1,9 @@
+-- Replaces the active accounts.
+-- KEYS[1]   active
+-- ARGV      score, user id, score, user id ...; none: there are no active accounts
+-- Reply     how many there are
+redis.call('DEL', KEYS[1])
+if #ARGV == 0 then
+  return 0
+end
+return redis.call('ZADD', KEYS[1], unpack(ARGV))

@@ -1,0 +1,82 @@
+package web_test
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var followForm = regexp.MustCompile(`action="/u/(\w+)/follow"`)
+
+// toFollow are the people that a page has buttons to follow.
+func (a *response) toFollow() (names []string) {
+	for _, found := range followForm.FindAllStringSubmatch(a.body, -1) {
+		names = append(names, found[1])
+	}
+	return names
+}
+
+// The home page of a newcomer suggests five people, and has their posts after five clicks.
+func TestNewcomer(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	for i := range 8 {
+		name := fmt.Sprint("author", i)
+		s.signedUp(name).send("/post", "status", "written by "+name).want(303)
+	}
+	s.signedUp("silent")
+	v := s.signedUp("newcomer")
+	home := v.get("/home").want(200, "Follow a few people to begin", `href="/explore/people"`, `href="/explore"`, "Write your first post", `name="back" value="/home"`).
+		wantNot("No posts yet", "Who to follow")
+	people := home.toFollow()
+	if len(people) != 5 || slices.Contains(people, "silent") {
+		t.Fatalf("suggested: %v", people)
+	}
+	for i, name := range people {
+		v.send("/u/"+name+"/follow", "back", "/home").want(303, "/home")
+		home = v.get("/home").want(200, "written by "+name).wantNot("Follow a few people to begin")
+		more := home.toFollow()
+		if want := 8 - i - 1; i < 4 && (len(more) != min(5, want) || !strings.Contains(home.body, "Who to follow")) {
+			t.Errorf("beside the posts after %d follows: %v", i+1, more)
+		}
+	}
+	if home.wantNot("Who to follow"); len(home.posts()) != 5 {
+		t.Errorf("after five follows the home page has %d posts", len(home.posts()))
+	}
+}
+
+// People can be followed and dismissed where they are suggested, and the page says why they
+// are. Visitors get active people.
+func TestSuggestedPage(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	ada, ben, cem := s.signedUp("ada"), s.signedUp("ben"), s.signedUp("cem")
+	s.signedUp("dan").send("/settings/profile", "display_name", "Dan <3", "bio", "I write & read").want(303)
+	ada.get("/explore/people").want(200, "No suggestions right now.", `href="/explore/people" aria-current="page"`)
+	s.say("dan", "hello")
+	ada.send("/u/ben/follow").want(303)
+	ben.send("/u/dan/follow").want(303)
+	ada.get("/explore/people").want(200, "Dan &lt;3", "Followed by <bdi>ben</bdi>", `aria-label="Not interested in dan"`)
+	ada.send("/u/cem/follow").want(303)
+	cem.send("/u/dan/follow").want(303)
+	page := ada.get("/explore/people").want(200, "<bdi>ben</bdi>", "<bdi>cem</bdi>", "Followed by ", " and <bdi>").wantNot("I write", "you follow")
+	if got := page.toFollow(); !slices.Equal(got, []string{"dan"}) {
+		t.Errorf("suggested: %v", got)
+	}
+	eve := s.signedUp("eve")
+	ada.send("/u/eve/follow").want(303)
+	eve.send("/u/dan/follow").want(303)
+	ada.send("/u/dan/unmute").want(303) // reads what others have done too
+	ada.get("/explore/people").want(200, " and 2 others you follow")
+	s.visitor().get("/explore/people").want(200, "I write &amp; read", `action="/u/dan/follow"`).wantNot("Not interested", "Followed by")
+
+	ada.send("/u/dan/dismiss", "back", "/explore/people").want(303, "/explore/people")
+	ada.get("/explore/people").want(200).wantNot(`action="/u/dan/follow"`)
+	ada.send("/u/ben/dismiss").want(303, "/explore/people")
+	ada.send("/u/ada/dismiss").want(400, "You are no suggestion for yourself")
+	ada.send("/u/nobody/dismiss").want(404)
+	ada.get("/u/dan/dismiss").want(303, "/u/dan")
+	s.visitor().send("/u/dan/dismiss", "back", "/explore/people").want(303, "/login?next=%2Fexplore%2Fpeople")
+}
