@@ -21,11 +21,12 @@ var importsOfSocial = map[string]string{
 	"moderation":  "audit auth fanout layout removal storage task timeline users",
 	"notify":      "layout storage timeline users",
 	"people":      "completion fanout layout notify storage users",
-	"posts":       "fanout layout notify storage text timeline users",
+	"posts":       "fanout layout notify storage text timeline trends users",
 	"removal":     "completion fanout layout limits notify storage task users",
 	"storage":     "layout",
 	"task":        "layout",
 	"timeline":    "home layout storage users",
+	"trends":      "audit layout storage text timeline users",
 	"users":       "layout storage task",
 }
 

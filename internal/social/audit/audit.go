@@ -56,8 +56,9 @@ func ParseTarget(target string) (uid, pid int64) {
 	return 0, 0
 }
 
-// maxAudited bounds the action and the target of an entry, in bytes.
-const maxAudited = 100
+// maxAudited bounds the action and the target of an entry, in bytes: a tag has 50 characters,
+// of any script.
+const maxAudited = 250
 
 // Log is the log of what operators and moderators have decided: one stream of all
 // decisions, and one for each person that they concern.
