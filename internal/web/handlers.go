@@ -2,6 +2,7 @@ package web
 
 import (
 	"retwis/internal/app"
+	"retwis/internal/web/discover"
 	"retwis/internal/web/reader"
 )
 
@@ -25,6 +26,8 @@ type handlers struct {
 	reports       *reportHandlers
 	moderation    *moderationHandlers
 	overview      *overviewHandlers
+	trends        *discover.Trends
+	tagRules      *discover.TagRules
 }
 
 // newHandlers gives each subject the parts of the application that it needs.
@@ -94,5 +97,7 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 		overview: &overviewHandlers{
 			app: app, live: s.live, metrics: s.metrics, reports: app.Reports, version: s.version,
 		},
+		trends:   discover.NewTrends(read, app.Trends),
+		tagRules: discover.NewTagRules(app.TrendRules),
 	}, nil
 }

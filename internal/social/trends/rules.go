@@ -146,7 +146,7 @@ func (r *Rules) Set(ctx context.Context, actor social.Actor, tag string, state S
 	if state == Usual {
 		action = "un" + actions[before]
 	}
-	err = r.audit.Add(ctx, audit.Entry{Actor: actor, Action: action + "-tag", Target: layout.TagKey(folded), Note: note})
+	err = r.audit.Add(ctx, audit.Entry{Actor: actor, Action: action + "-tag", Target: audit.TagTarget(folded), Note: note})
 	if err != nil {
 		return false, err
 	}
