@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -36,24 +37,25 @@ const (
 type Decision struct {
 	Tag   string
 	State State
-	Since time.Time // to the second; zero where it is not known
+	Since time.Time // to the millisecond: it is the order of those that are pinned
 }
 
 // stored is a decision as the database has it; see parseDecision.
-func (d Decision) stored() string { return string(d.State) + " " + layout.Seconds(d.Since) }
+func (d Decision) stored() string { return string(d.State) + " " + layout.Itoa(d.Since.UnixMilli()) }
 
 // parseDecision reads what is stored about a tag; ok is false for what is damaged.
 func parseDecision(tag, stored string) (d Decision, ok bool) {
 	state, since, _ := strings.Cut(stored, " ")
-	d = Decision{Tag: tag, State: State(state), Since: layout.ParseTime(since)}
-	return d, IsDecision(tag, stored)
+	ms, _ := strconv.ParseInt(since, 10, 64)
+	return Decision{Tag: tag, State: State(state), Since: time.UnixMilli(ms).UTC()}, IsDecision(tag, stored)
 }
 
 // IsDecision reports whether this is a tag and what can be decided about one.
 func IsDecision(tag, stored string) bool {
 	folded, ok := text.FoldTag(tag)
-	state, _, _ := strings.Cut(stored, " ")
-	return ok && folded == tag && (State(state) == Blocked || State(state) == Pinned)
+	state, since, _ := strings.Cut(stored, " ")
+	_, err := strconv.ParseInt(since, 10, 64)
+	return ok && folded == tag && err == nil && (State(state) == Blocked || State(state) == Pinned)
 }
 
 // Decisions are all of them, sorted: the pinned ones first, those in the order in which they
