@@ -24,6 +24,8 @@ const (
 	// flushEvery is how long counts are collected: trends are made once a minute, and ten
 	// posts together cost the server a quarter of what they cost one by one.
 	flushEvery = 5 * time.Second
+	// closeTimeout bounds the last flush.
+	closeTimeout = time.Second
 	// maxPending bounds the people that wait to be counted, over all subjects.
 	maxPending = 50_000
 	// maxListed is how many subjects of a kind an hour keeps: those with most people.
@@ -72,10 +74,14 @@ func NewCounter(client rueidis.Client, log *slog.Logger, now func() time.Time) *
 	return c
 }
 
-// Close ends what runs in the background. What waits is not counted.
+// Close ends what runs in the background, and writes what waits if that takes no longer
+// than a second.
 func (c *Counter) Close() {
 	c.stop()
 	c.worker.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	_ = c.Flush(ctx) // without it, trends lack a few people
 }
 
 // Posted counts the author of a text for its tags and links. It does not wait.

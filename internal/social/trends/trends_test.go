@@ -1,6 +1,7 @@
 package trends_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -420,4 +421,32 @@ func isLike(err, want error) bool {
 		return errors.As(err, &invalid)
 	}
 	return errors.Is(err, want)
+}
+
+// A process that ends has counted what it knew, and what cannot be written waits.
+func TestNothingIsLostAtTheEnd(t *testing.T) {
+	t.Parallel()
+	db := redistest.DB(t)
+	b, other := &bundle{Bundle: socialtest.On(t, db.Client(t))}, &bundle{Bundle: socialtest.On(t, db.Client(t))}
+	crowd := b.crowd(7)
+	other.Clock.Advance(trends.Probation)
+	for _, user := range crowd {
+		b.Publish(user, "#last")
+	}
+	b.do(b.Close())
+	if got := tags(other.top(social.User{})); got != "last 7" {
+		t.Errorf("tags: %s", got)
+	}
+	counter := trends.NewCounter(db.Client(t), socialtest.Quiet(), other.Clock.Now)
+	defer counter.Close()
+	counter.Posted(social.User{ID: 1_000}, "#last")
+	cut, cancel := context.WithCancel(b.Ctx)
+	cancel()
+	if err := counter.Flush(cut); !errors.Is(err, context.Canceled) {
+		t.Errorf("a flush that is cut off: %v", err)
+	}
+	b.do(counter.Flush(b.Ctx))
+	if got := tags(other.top(social.User{})); got != "last 8" {
+		t.Errorf("tags after it: %s", got)
+	}
 }
