@@ -450,3 +450,30 @@ func TestNothingIsLostAtTheEnd(t *testing.T) {
 		t.Errorf("tags after it: %s", got)
 	}
 }
+
+// What one process has counted and merged, the others show, which have the trends in memory.
+func TestOtherProcessesFollow(t *testing.T) {
+	t.Parallel()
+	url := redistest.Own(t).URL() // reports of changes go by the names of keys, in all databases
+	b, other := &bundle{Bundle: socialtest.Watched(t, url)}, &bundle{Bundle: socialtest.Watched(t, url)}
+	crowd := b.crowd(6)
+	if got := tags(other.see(social.User{})); got != "" {
+		t.Errorf("at first: %s", got)
+	}
+	for _, user := range crowd {
+		b.Publish(user, "#news")
+	}
+	ctx, stop := context.WithCancel(b.Ctx)
+	var running sync.WaitGroup
+	running.Go(func() { b.Trends.Maintain(ctx) })
+	b.Eventually("the other process has the trend", func() bool { return tags(other.see(social.User{})) == "news 6" })
+	stop()
+	running.Wait()
+	if _, err := b.TrendRules.Set(b.Ctx, social.Operator, "news", trends.Blocked, ""); err != nil {
+		t.Fatal(err)
+	}
+	if got := tags(b.see(social.User{})); got != "" {
+		t.Errorf("after a decision of this process: %s", got)
+	}
+	other.Eventually("the other process has the decision", func() bool { return tags(other.see(social.User{})) == "" })
+}
