@@ -79,7 +79,7 @@ func newSet(env shell.Env, do change) *cobra.Command {
 		Example: "  retwis tag " + do.verb + " golang",
 		Args:    shell.Arguments(1, 1, "give one tag"),
 	})
-	note := c.Flags().String("note", "", "why, for the log of decisions")
+	note := c.Flags().String("note", "", "why, for the audit log")
 	c.AddJSON("print the tag as JSON")
 	c.AddRedis()
 	return c.Build(func(ctx context.Context, args []string) error {
