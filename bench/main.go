@@ -36,6 +36,7 @@ var parts = []part{
 	{"site", "pages, and a post to very many followers", site.Pages},
 	{"conversations", "posts, replies, likes and bookmarks", site.Conversations},
 	{"follow", "who to follow, at 100,000 users", site.WhoToFollow},
+	{"trends", "people counted for trends, and trends made of them", site.Trends},
 	{"live", "open pages, and how soon they show a post", site.Live},
 	{"scale", "posts on a Cluster", site.Scale},
 	{"locks", "redlock beside redsync, redislock and rueidislock", locks.Locks},

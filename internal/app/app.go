@@ -33,6 +33,7 @@ import (
 	"retwis/internal/social/storage"
 	"retwis/internal/social/suggestions"
 	"retwis/internal/social/timeline"
+	"retwis/internal/social/trends"
 	"retwis/internal/social/users"
 	"retwis/internal/watched"
 )
@@ -124,6 +125,8 @@ type App struct {
 	Moderation    *moderation.Service
 	Reports       *moderation.Reports
 	Audit         *audit.Log
+	Trends        *trends.Trends
+	TrendRules    *trends.Rules
 	Limits        *limits.Limits
 
 	db          storage.Database
@@ -135,6 +138,7 @@ type App struct {
 	standings   *timeline.Standings
 	removal     *removal.Engine
 	names       *completion.Index
+	counter     *trends.Counter
 	opt         Options
 
 	unsubscribe func()
@@ -274,9 +278,14 @@ func (s *App) buildPeople() (err error) {
 	if err != nil {
 		return err
 	}
+	s.counter = trends.NewCounter(s.db.Client, s.opt.Logger, s.opt.Now)
+	s.TrendRules = trends.NewRules(s.db, s.Users, s.Audit, s.opt.Now)
+	s.Trends = trends.New(trends.Options{
+		DB: s.db, Lists: s.Lists, Counter: s.counter, Rules: s.TrendRules, Log: s.opt.Logger, Now: s.opt.Now,
+	})
 	opt := posts.Options{
 		DB: s.db, Users: s.Users, FanOut: s.fanOut, Views: s.Views, Viewers: s.Viewers, Lists: s.Lists,
-		Timelines: s.Timelines, Notices: s.Notifications, Log: s.opt.Logger, Now: s.opt.Now, MaxBacklog: s.opt.MaxBacklog,
+		Timelines: s.Timelines, Notices: s.Notifications, Trends: s.counter, Log: s.opt.Logger, Now: s.opt.Now, MaxBacklog: s.opt.MaxBacklog,
 	}
 	s.Search = search.New(search.Options{
 		DB: s.db, Index: s.SearchIndex, Users: s.Users, Views: s.Views, Lists: s.Lists, Completions: s.Completions,
@@ -349,6 +358,12 @@ func (s *App) invalidated(key string) {
 	case layout.Standings:
 		s.standings.Changed(false)
 		return
+	case layout.Trends:
+		s.Trends.Changed()
+		return
+	case layout.TrendTags:
+		s.TrendRules.Changed()
+		return
 	}
 	prefix, id, ok := layout.ParseKey(key)
 	if !ok {
@@ -394,6 +409,9 @@ func (s *App) closeParts() {
 	}
 	if s.names != nil {
 		s.names.Close()
+	}
+	if s.counter != nil {
+		s.counter.Close()
 	}
 }
 
@@ -450,6 +468,7 @@ func (s *App) RecoverTasks(ctx context.Context, every time.Duration) error {
 	defer others.Wait()
 	others.Go(func() { s.names.Maintain(ctx, every) })
 	others.Go(func() { s.SearchIndex.Maintain(ctx, every, s.opt.Logger) })
+	others.Go(func() { s.Trends.Maintain(ctx) })
 	others.Go(func() { s.Moderation.LiftAll(ctx, moderation.LiftEvery) })
 	others.Go(func() { s.Suggestions.Maintain(ctx) })
 	return s.fanOut.Jobs.Recover(ctx, min(every, sweepEvery))

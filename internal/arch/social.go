@@ -21,7 +21,7 @@ var importsOfSocial = map[string]string{
 	"moderation":  "audit auth fanout layout removal storage task timeline users",
 	"notify":      "layout storage timeline users",
 	"people":      "completion fanout layout notify storage users",
-	"posts":       "fanout layout notify storage text timeline users",
+	"posts":       "fanout layout notify storage text timeline trends users",
 	"removal":     "completion fanout layout limits notify storage task users",
 	"search":      "layout people searchindex storage text timeline users",
 	"searchindex": "layout task text",
@@ -29,6 +29,7 @@ var importsOfSocial = map[string]string{
 	"suggestions": "layout storage text timeline users",
 	"task":        "layout",
 	"timeline":    "home layout storage users",
+	"trends":      "audit layout storage text timeline users",
 	"users":       "layout storage task",
 }
 

@@ -28,6 +28,8 @@ type handlers struct {
 	reports       *reportHandlers
 	moderation    *moderationHandlers
 	overview      *overviewHandlers
+	trends        *discover.Trends
+	tagRules      *discover.TagRules
 }
 
 // newHandlers gives each subject the parts of the application that it needs.
@@ -100,5 +102,7 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 		overview: &overviewHandlers{
 			app: app, live: s.live, metrics: s.metrics, reports: app.Reports, version: s.version,
 		},
+		trends:   discover.NewTrends(read, app.Trends),
+		tagRules: discover.NewTagRules(app.TrendRules),
 	}, nil
 }

@@ -129,6 +129,8 @@ func (h *moderationHandlers) decisions(req *request.Request, entries []audit.Ent
 		}
 		if uid, pid := audit.ParseTarget(e.Target); uid != 0 || pid != 0 {
 			all[i].Target = view.CasePath(e.Target)
+		} else if tag, ok := audit.ParseTag(e.Target); ok {
+			all[i].Target = view.TagPath(tag)
 		}
 	}
 	return all, nil

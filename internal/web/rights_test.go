@@ -128,6 +128,16 @@ func useAll(t *testing.T, db *store.Store) {
 	if _, err := load.New(loading).AddUsers(t.Context(), []load.NewUser{{Name: "cleo", PasswordHash: "x", Joined: time.Unix(1, 0)}}); err != nil {
 		t.Error(err)
 	}
+	cleo, err := loading.Users.UserByName(t.Context(), "cleo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := loading.Posts.Post(t.Context(), cleo, "counted for a #trend"); err != nil {
+		t.Error(err)
+	}
+	if err := loading.Trends.Merge(t.Context()); err != nil {
+		t.Error(err)
+	}
 	if _, err := check.Verify(t.Context(), loading, check.Options{}); err != nil {
 		t.Error(err)
 	}

@@ -24,7 +24,7 @@ type route struct {
 func (s *Server) routes() []route {
 	h, app := s.handlers, s.app
 	login, limited := request.RequireLogin, request.Limited
-	return []route{
+	return append(s.moderationRoutes(), []route{
 		// Visitors.
 		{"GET /{$}", h.timelines.landing},
 		{"GET /register", h.signUps.form},
@@ -41,6 +41,7 @@ func (s *Server) routes() []route {
 
 		// Reading.
 		{"GET /home", login(h.timelines.home)},
+		{"GET /explore", h.trends.Page},
 		{"GET /timeline", h.timelines.timeline},
 		{"GET /timeline.atom", h.feeds.timeline},
 		{"GET /notifications", login(h.notifications.page)},
@@ -133,7 +134,15 @@ func (s *Server) routes() []route {
 		{"POST /settings/security/off", login(h.security.turnOffApp)},
 		{"GET /settings/security/{form}", toSecurity},
 
-		// Moderation.
+		{"GET /live", h.events.stream},
+		{"/", s.notFound},
+	}...)
+}
+
+// moderationRoutes lists the pages of reports and of those who decide about them.
+func (s *Server) moderationRoutes() []route {
+	h, login, limited := s.handlers, request.RequireLogin, request.Limited
+	return []route{
 		{"GET /u/{name}/report", login(h.reports.userForm)},
 		{"POST /u/{name}/report", login(limited(limits.Report, h.reports.user))},
 		{"GET /u/{name}/{id}/report", login(h.reports.postForm)},
@@ -147,11 +156,10 @@ func (s *Server) routes() []route {
 		{"GET /moderation/return", moderator(toModeration)},
 		{"POST /moderation/return", limited(limits.Moderate, moderator(h.moderation.release))},
 		{"GET /moderation/people", moderator(h.moderation.peoplePage)},
+		{"GET /moderation/tags", moderator(h.tagRules.Page)},
+		{"POST /moderation/tags", limited(limits.Moderate, moderator(h.tagRules.Decide))},
 		{"GET /moderation/audit", moderator(h.moderation.auditLog)},
 		{"GET /moderation/overview", admin(h.overview.page)},
-
-		{"GET /live", h.events.stream},
-		{"/", s.notFound},
 	}
 }
 

@@ -156,7 +156,7 @@ func (h *timelineHandlers) timeline(req *request.Request) error {
 		return err
 	}
 	// Before the posts are read, so that no event is missed in between.
-	f := liveUpdates(h.live, req.Frame("Explore"), liveTimeline, before != 0)
+	f := liveUpdates(h.live, req.Frame("Latest posts"), liveTimeline, before != 0)
 	page, since, err := h.publicPosts(req, v, before, f.Since)
 	if err != nil {
 		return err

@@ -99,6 +99,7 @@ func newPeople(t *testing.T, sites [2]*site, seed uint64) *network {
 	n := &network{t: t, rng: rand.New(rand.NewPCG(seed, 28)), sites: sites, texts: map[string]*shownText{}, readable: regexp.MustCompile(`zq\d+y`)}
 	for i := range crowd {
 		v := sites[0].signedUp(fmt.Sprint("person", i))
+		sites[0].longAgo(fmt.Sprint("person", i))
 		reader := sites[0].visitor()
 		for at, s := range sites {
 			n.actors[at] = append(n.actors[at], &visitor{site: s, http: v.http})
@@ -142,6 +143,9 @@ func (n *network) run(actions, readers int) {
 	for i := range actions {
 		if n.act(i); n.t.Failed() {
 			return
+		}
+		if i%10 == 0 {
+			n.sites[0].merge()
 		}
 	}
 	time.Sleep(2 * promise) // so that what was done last is read, too
@@ -330,7 +334,7 @@ func (n *network) gone(who int, p *known, list bool) (since time.Time) {
 // readOne reads a random page and looks for what must not be there.
 func (n *network) readOne(rng *rand.Rand) {
 	n.mu.Lock()
-	who, pages := rng.IntN(crowd), []string{"/home", "/timeline", "/notifications", "/tag/tag", "/bookmarks"}
+	who, pages := rng.IntN(crowd), []string{"/home", "/timeline", "/notifications", "/tag/tag", "/bookmarks", "/explore"}
 	author := fmt.Sprint("/u/person", rng.IntN(crowd-1))
 	pages = append(pages, author, author+"/replies", author+"/likes")
 	if len(n.posts) > 0 {
@@ -355,7 +359,7 @@ func (n *network) readOne(rng *rand.Rand) {
 		if text == nil {
 			continue // it is being written
 		}
-		since := n.gone(who, text.post, page == "/home" || page == "/timeline" || page == "/tag/tag")
+		since := n.gone(who, text.post, page == "/home" || page == "/timeline" || page == "/tag/tag" || page == "/explore")
 		if since.IsZero() && !strings.HasSuffix(page, "/history") {
 			since = text.replaced
 		}

@@ -49,6 +49,7 @@ var walks = map[string]walk{
 	"GET /home":                    {"/home", "", signedIn(200)},
 	"GET /post":                    {"/post", "", everybody(303)},
 	"POST /post":                   {"/post", "", signedIn(422)},
+	"GET /explore":                 {"/explore", "", everybody(200)},
 	"GET /timeline":                {"/timeline", "", everybody(200)},
 	"GET /u/{name}":                {"/u/author", "", visible},
 	"GET /u/{name}/followers":      {"/u/author/followers", "", visible},
@@ -125,6 +126,8 @@ var walks = map[string]walk{
 	"GET /moderation/return":       {"/moderation/return", "", everybody(404)},
 	"POST /moderation/return":      {"/moderation/return", "of post:1", everybody(404)},
 	"GET /moderation/people":       {"/moderation/people", "", everybody(404)},
+	"GET /moderation/tags":         {"/moderation/tags", "", everybody(404)},
+	"POST /moderation/tags":        {"/moderation/tags", "tag walk action block", everybody(404)},
 	"GET /moderation/audit":        {"/moderation/audit", "", everybody(404)},
 	"GET /moderation/overview":     {"/moderation/overview", "", everybody(404)}, // for admins: see TestOverview
 	"GET /static/{file}":           {"/static/none.css", "", everybody(404)},

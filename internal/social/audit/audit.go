@@ -30,7 +30,7 @@ type Entry struct {
 	Time   time.Time // set by the log
 	Actor  social.Actor
 	Action string // such as "suspend", "hide" or "reset-password"
-	Target string // what it is about: UserTarget, PostTarget, or another text such as "invite:x"
+	Target string // what it is about: UserTarget, PostTarget, TagTarget, or another text such as "invite:x"
 	Note   string // for other moderators, at most MaxNote characters; never a secret
 
 	// Person is the user that it concerns: their history shows it. Where Target is a
@@ -44,6 +44,15 @@ func UserTarget(uid int64) string { return layout.UserKey(uid) }
 // PostTarget: see UserTarget.
 func PostTarget(pid int64) string { return layout.PostKey(pid) }
 
+// TagTarget is the target of decisions about a tag.
+func TagTarget(tag string) string { return layout.TagKey(tag) }
+
+// ParseTag returns the tag that a target names; ok is false for another target.
+func ParseTag(target string) (tag string, ok bool) {
+	prefix, tag, ok := layout.ParseTagKey(target)
+	return tag, ok && prefix == layout.TagPrefix
+}
+
 // ParseTarget returns the id of the user or of the post that a target names; the other
 // is 0.
 func ParseTarget(target string) (uid, pid int64) {
@@ -56,8 +65,9 @@ func ParseTarget(target string) (uid, pid int64) {
 	return 0, 0
 }
 
-// maxAudited bounds the action and the target of an entry, in bytes.
-const maxAudited = 100
+// maxAudited bounds the action and the target of an entry, in bytes: a tag has 50 characters,
+// of any script.
+const maxAudited = 250
 
 // Log is the log of what operators and moderators have decided: one stream of all
 // decisions, and one for each person that they concern.

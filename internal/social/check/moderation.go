@@ -11,6 +11,7 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/timeline"
+	"retwis/internal/social/trends"
 	"retwis/maintain"
 )
 
@@ -96,7 +97,32 @@ func (c *moderationCheck) all(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := c.tags(ctx); err != nil {
+		return err
+	}
 	return c.reports(ctx)
+}
+
+// tags checks what was decided about tags.
+func (c *moderationCheck) tags(ctx context.Context) error {
+	if c.check.foreign[layout.TrendTags] {
+		return nil
+	}
+	return c.check.hash(ctx, layout.TrendTags, func(tags, stored []string) error {
+		for i, tag := range tags {
+			if trends.IsDecision(tag, stored[i]) {
+				continue
+			}
+			p := Problem{Kind: maintain.Invalid, Key: layout.TrendTags, Detail: fmt.Sprintf("%.60q is no decision about the tag %.60q", stored[i], tag), Repair: "remove it"}
+			err := c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
+				return c.check.client.Do(ctx, c.check.client.B().Hdel().Key(layout.TrendTags).Field(tag).Build()).AsBool()
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // standingOf reads the standing that a score stands for.

@@ -48,6 +48,8 @@ func (c *checker) allRules() []rule {
 		{layout.LoginPlacesPrefix, sources, c.ofUsers(nothing)},
 		{layout.InboxPrefix, sources, c.ofUsers(notices.inbox)},
 		{layout.NotificationsPrefix, sources, c.ofUsers(notices.stream)},
+		{layout.TrendPrefix, sources, (&keyCheck{c}).expire},
+		{layout.TrendHourPrefix, sources, (&keyCheck{c}).expire},
 		{layout.HomePrefix, copies, lists.homes},
 	}
 	if c.repair { // others can repeat posts without an author, or reply to them
@@ -121,16 +123,16 @@ func (c *checker) visits(ctx context.Context, phase int, keys []string) (visits 
 	return visits, nil
 }
 
-// prefixOf returns the prefix of a key that ends in an id or a tag; empty for another
-// key.
+// prefixOf returns the prefix of a key that ends in an id, a tag or an hour; empty for
+// another key.
 func prefixOf(key string) string {
 	if prefix, _, ok := layout.ParseKey(key); ok {
 		return prefix
 	}
-	prefix, _, ok := layout.ParseTagKey(key)
-	if !ok {
-		return ""
+	if prefix, _, ok := layout.ParseTagKey(key); ok {
+		return prefix
 	}
+	prefix, _ := layout.ParseTrendKey(key)
 	return prefix
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/redis/rueidis"
 
@@ -113,6 +114,35 @@ func (c *keyCheck) counters(ctx context.Context) error {
 		}
 		err = c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
 			return counterUpScript.Run(ctx, c.check.client, []string{n.key}, []string{layout.Itoa(n.last)}).AsBool()
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// expireAfter is when a key expires that was written to do so, and does not.
+const expireAfter = 2 * 24 * time.Hour
+
+// expire reports keys that count people for trends, and do not expire: the process has died
+// between the two commands that write them.
+func (c *keyCheck) expire(ctx context.Context, keys []string) error {
+	b := c.check.batch()
+	left := make([]*int64, len(keys))
+	for i, key := range keys {
+		left[i] = b.number(c.check.client.B().Ttl().Key(key).Build())
+	}
+	if err := b.run(ctx); err != nil {
+		return err
+	}
+	for i, key := range keys {
+		if *left[i] != -1 {
+			continue
+		}
+		p := Problem{Kind: maintain.Invalid, Key: key, Leftover: true, Detail: "does not expire", Repair: "let it expire in two days"}
+		err := c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
+			return c.check.client.Do(ctx, c.check.client.B().Expire().Key(key).Seconds(int64(expireAfter/time.Second)).Build()).AsBool()
 		})
 		if err != nil {
 			return err

@@ -50,6 +50,9 @@ const (
 	Site          = "site"
 	Invites       = "invites"
 	Celebrities   = "celebrities"
+	Trends        = "trends"
+	TrendsLock    = "trends_lock"
+	TrendTags     = "trend_tags"
 	DeadJobs      = "jobs:dead"
 	Active        = "active"
 	ActiveMade    = "active_made"
@@ -133,6 +136,12 @@ const (
 
 // RepeatedPrefix begins the keys that say which post has just got a text.
 const RepeatedPrefix = "repeated:"
+
+// Prefixes of the keys that count people for trends: see TrendKey and TrendHourKey.
+const (
+	TrendPrefix     = "trend:"
+	TrendHourPrefix = "trend_hour:"
+)
 
 // InboxPrefix is that of the key that ends in the key of a stream of notifications in
 // braces: on a Cluster both are in one slot.
@@ -259,6 +268,17 @@ func TagKey(tag string) string { return TagPrefix + tag }
 // TagFollowersKey is the sorted set of the users who follow a tag, by time.
 func TagFollowersKey(tag string) string { return TagFollowersPrefix + tag }
 
+// TrendHour is the number of the hour of a time, in which people are counted for trends.
+func TrendHour(at time.Time) int64 { return at.Unix() / int64(time.Hour/time.Second) }
+
+// TrendKey is the HyperLogLog of the people who count for something in an hour: for a tag
+// with #, the id of a post, or a link. It expires.
+func TrendKey(name string, hour int64) string { return Key(TrendPrefix+"{"+name+"}:", hour) }
+
+// TrendHourKey is the sorted set of what people count for in an hour, of one kind (tags,
+// posts or links), scored by their number. It expires.
+func TrendHourKey(kind string, hour int64) string { return Key(TrendHourPrefix+kind+":", hour) }
+
 // Key appends an id to a prefix.
 func Key(prefix string, id int64) string {
 	b := make([]byte, 0, len(prefix)+20)
@@ -272,6 +292,7 @@ var types = map[string]string{
 	UserPrefix: "hash", PostPrefix: "hash", HomePrefix: "list", ProfilePrefix: "zset",
 	FollowingPrefix: "zset", FollowersPrefix: "zset",
 	Tasks: "zset", Live: "stream", Completions: "string", SearchIndex: "string", Site: "hash", Invites: "hash",
+	Trends: "string", TrendTags: "hash", TrendPrefix: "string", TrendHourPrefix: "zset",
 	Celebrities: "zset", ProfileRepliesPrefix: "zset", ThreadPrefix: "zset",
 	LikedPrefix: "zset", RepostedPrefix: "zset", BookmarksPrefix: "zset",
 	MutedPrefix: "zset", BlockedPrefix: "zset", BlockersPrefix: "zset", DismissedPrefix: "zset",
@@ -347,6 +368,16 @@ func ParseTagKey(key string) (prefix, tag string, ok bool) {
 	at := strings.IndexByte(key, ':') + 1
 	prefix, tag = key[:at], key[at:]
 	return prefix, tag, tag != "" && (prefix == TagPrefix || prefix == TagFollowersPrefix)
+}
+
+// ParseTrendKey returns the prefix of a key that counts people for trends.
+func ParseTrendKey(key string) (prefix string, ok bool) {
+	for _, prefix := range []string{TrendPrefix, TrendHourPrefix} {
+		if strings.HasPrefix(key, prefix) {
+			return prefix, true
+		}
+	}
+	return "", false
 }
 
 // MaxID is the largest id that a score of a sorted set holds exactly.

@@ -49,6 +49,8 @@ func (p *Service) reply(ctx context.Context, author social.User, parent int64, b
 		return social.Post{}, err
 	}
 	if !repeated {
+		p.trends.Posted(author, body)
+		p.trends.Reacted(author, to)
 		p.noticeReply(ctx, post, to)
 	}
 	return post, nil
@@ -77,6 +79,7 @@ func (p *Service) Repost(ctx context.Context, user social.User, id int64) (socia
 			Author: user.ID, RepostOf: original.ID, To: original.Author.ID, Replaces: has.ID,
 		}, false)
 		if err == nil {
+			p.trends.Reacted(user, original)
 			p.noticeRepost(ctx, post, original)
 			return post, nil
 		}
@@ -159,6 +162,7 @@ func (p *Service) Edit(ctx context.Context, author social.User, id int64, body s
 	}
 	post, err := p.one(ctx, before.ID)
 	if err == nil {
+		p.trends.Posted(author, body)
 		p.noticeEdit(ctx, before, post)
 	}
 	return post, err

@@ -12,6 +12,7 @@ import (
 	"retwis/internal/social/notify"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/timeline"
+	"retwis/internal/social/trends"
 	"retwis/internal/social/users"
 )
 
@@ -25,6 +26,7 @@ type Reactions struct {
 	users   *users.Users
 	homes   *fanout.Homes
 	notices *notify.Service
+	trends  *trends.Counter
 	store   storage.Reactions
 	now     func() time.Time
 }
@@ -33,7 +35,7 @@ type Reactions struct {
 func NewReactions(opt Options) *Reactions {
 	return &Reactions{
 		cluster: opt.DB.Cluster, views: opt.Views, viewers: opt.Viewers, users: opt.Users, homes: opt.FanOut.Homes,
-		lists: opt.Lists, notices: opt.Notices, store: storage.NewReactions(opt.DB.Client), now: opt.Now,
+		lists: opt.Lists, notices: opt.Notices, trends: opt.Trends, store: storage.NewReactions(opt.DB.Client), now: opt.Now,
 	}
 }
 
@@ -59,6 +61,7 @@ func (r *Reactions) Like(ctx context.Context, user social.User, id int64) error 
 		return err
 	}
 	if isNew {
+		r.trends.Reacted(user, post)
 		r.notices.Notify(ctx, post.Author.ID, notify.Like, user, post.ID)
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"retwis/internal/social/storage"
 	"retwis/internal/social/text"
 	"retwis/internal/social/timeline"
+	"retwis/internal/social/trends"
 	"retwis/internal/social/users"
 )
 
@@ -28,6 +29,7 @@ type Service struct {
 	lists      *timeline.Lists
 	timelines  *timeline.Timelines
 	notices    *notify.Service
+	trends     *trends.Counter
 	log        *slog.Logger
 	now        func() time.Time
 	maxBacklog int64 // see Options.MaxBacklog
@@ -43,6 +45,7 @@ type Options struct {
 	Lists      *timeline.Lists
 	Timelines  *timeline.Timelines
 	Notices    *notify.Service
+	Trends     *trends.Counter
 	Log        *slog.Logger
 	Now        func() time.Time
 	MaxBacklog int64 // see Options.MaxBacklog
@@ -51,7 +54,7 @@ type Options struct {
 // New returns a Service.
 func New(opt Options) *Service {
 	return &Service{
-		users: opt.Users, db: opt.DB, views: opt.Views, viewers: opt.Viewers, fanOut: opt.FanOut, lists: opt.Lists, timelines: opt.Timelines, notices: opt.Notices,
+		users: opt.Users, db: opt.DB, views: opt.Views, viewers: opt.Viewers, fanOut: opt.FanOut, lists: opt.Lists, timelines: opt.Timelines, notices: opt.Notices, trends: opt.Trends,
 		log: opt.Log, now: opt.Now, maxBacklog: opt.MaxBacklog,
 	}
 }
@@ -82,6 +85,7 @@ func (p *Service) post(ctx context.Context, author social.User, body string, onc
 	}
 	p.timelines.Published(post.ID)
 	if !repeated {
+		p.trends.Posted(author, body)
 		p.noticePost(ctx, post)
 	}
 	return post, nil

@@ -29,11 +29,12 @@ type Segment struct {
 	Target string // the address of a link, the name of a mention without @, the folded tag without #
 }
 
-// Distinct mentions and tags that count in one text. The others can be clicked, but
+// Distinct mentions, tags and links that count in one text. The others can be clicked, but
 // nobody is notified, and they are listed nowhere.
 const (
 	MaxMentions = 10
 	MaxTags     = 10
+	MaxLinks    = 10
 )
 
 // Parse splits a text.
@@ -101,6 +102,9 @@ func Mentions(body string) []string { return targets(body, Mention, "@＠", MaxM
 
 // Tags returns the tags of a text, folded and without #: at most MaxTags, each once.
 func Tags(body string) []string { return targets(body, Tag, "#＃", MaxTags) }
+
+// Links returns the addresses of a text: at most MaxLinks, each once.
+func Links(body string) []string { return targets(body, Link, ":", MaxLinks) }
 
 func targets(body string, kind Kind, marks string, limit int) []string {
 	if !strings.ContainsAny(body, marks) {

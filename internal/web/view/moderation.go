@@ -29,6 +29,7 @@ var moderationTabs = []struct {
 }{
 	{"/moderation", "Reports", social.Moderator},
 	{"/moderation/people", "People", social.Moderator},
+	{"/moderation/tags", "Tags", social.Moderator},
 	{"/moderation/audit", "Decisions", social.Moderator},
 	{"/moderation/overview", "Overview", social.Admin},
 }
@@ -112,6 +113,8 @@ type Decision struct {
 // deeds are what the pages call the actions of the audit log.
 var deeds = map[string]string{
 	"dismiss": "dismissed a report", "hide": "hid a post", "unhide": "showed a post again", "delete": "deleted a post",
+	"block-tag": "blocked in trends", "unblock-tag": "no longer blocks in trends",
+	"pin-tag": "pinned in trends", "unpin-tag": "no longer pins in trends",
 	"limit": "limited the account", "suspend": "suspended the account", "restore": "restored the account", "role": "changed the role",
 }
 

@@ -1,0 +1,256 @@
+package trends
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/hll"
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
+	"retwis/internal/sleep"
+	"retwis/internal/social/layout"
+)
+
+const (
+	// mergeEvery is how often the trends are made again, and lookEvery how often a process
+	// looks whether another one has done that.
+	mergeEvery = time.Minute
+	lookEvery  = 15 * time.Second
+
+	// maxPerHour is how many subjects of an hour are candidates, and maxCandidates how many
+	// of all candidates are counted exactly.
+	maxPerHour    = 200
+	maxCandidates = 200
+	// maxKept is how many trends of a kind are stored: more than are shown, for viewers
+	// who must not see some of them.
+	maxKept = 30
+)
+
+// Trend is something that many people write about or like.
+type Trend struct {
+	Name   string `json:"name"` // a tag without #, the id of a post, or a link
+	People int64  `json:"people"`
+}
+
+// result is what a merge writes.
+type result struct {
+	Tags  []Trend `json:"tags"`
+	Posts []Trend `json:"posts"`
+	Links []Trend `json:"links"`
+}
+
+// Maintain makes the trends again once a minute, in one of the processes that call it,
+// until ctx ends.
+func (t *Trends) Maintain(ctx context.Context) {
+	for {
+		if err := t.mergeOnce(ctx); err != nil && ctx.Err() == nil {
+			t.opt.Log.WarnContext(ctx, "the trends could not be made", "error", err)
+		}
+		if !sleep.For(ctx, lookEvery) {
+			return
+		}
+	}
+}
+
+// mergeOnce is Merge, unless a process has called it less than a minute ago. Two at the
+// same time would do no harm: they write the same.
+func (t *Trends) mergeOnce(ctx context.Context) error {
+	err := t.opt.DB.Client.Do(ctx, t.opt.DB.Client.B().Set().Key(layout.TrendsLock).Value("1").Nx().Px(mergeEvery).Build()).Error()
+	if rueidis.IsRedisNil(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("social: trends: %w", err)
+	}
+	return t.Merge(ctx)
+}
+
+// Merge makes the trends of this moment, with what this process has counted. Its commands are short, and it does the rest
+// itself: four round trips for each kind.
+func (t *Trends) Merge(ctx context.Context) error {
+	if err := t.opt.Counter.Flush(ctx); err != nil {
+		return err
+	}
+	now := t.opt.Now()
+	at := clockAt(now, layout.TrendHour(now))
+	decisions, err := t.opt.Rules.All(ctx)
+	if err != nil {
+		return err
+	}
+	isBlocked := decisions.blocked()
+	var all [len(kinds)][]Trend
+	for i, kind := range kinds {
+		if all[i], err = t.mergeKind(ctx, kind, at, isBlocked); err != nil {
+			return fmt.Errorf("social: trends of %s: %w", kind, err)
+		}
+	}
+	stored, err := json.Marshal(result{Tags: all[0], Posts: all[1], Links: all[2]})
+	if err != nil {
+		return fmt.Errorf("social: trends: %w", err)
+	}
+	b := t.opt.DB.Client.B()
+	// The second command waits for the invalidation message of the first.
+	err = reply.FirstError(t.opt.DB.Client.DoMulti(ctx,
+		b.Set().Key(layout.Trends).Value(string(stored)).Ex(dayHours*time.Hour).Build().ToRetryable(),
+		b.Exists().Key(layout.Trends).Build().ToRetryable()))
+	t.cell.Force()
+	if err != nil {
+		return fmt.Errorf("social: trends: %w", err)
+	}
+	return nil
+}
+
+// candidate is a subject that may be a trend.
+type candidate struct {
+	name   string
+	counts *counts
+	people float64
+	score  float64
+}
+
+// mergeKind returns the trends of a kind, the greatest first.
+func (t *Trends) mergeKind(ctx context.Context, kind kind, at clock, isBlocked map[string]bool) ([]Trend, error) {
+	found, err := t.candidates(ctx, kind, at)
+	if err != nil {
+		return nil, err
+	}
+	if kind == tagKind {
+		found = slices.DeleteFunc(found, func(c candidate) bool { return isBlocked[c.name] })
+	}
+	found = best(found, maxCandidates)
+	if err := t.readHours(ctx, kind, at, found); err != nil {
+		return nil, err
+	}
+	if err := t.countExactly(ctx, kind, at, found); err != nil {
+		return nil, err
+	}
+	found = slices.DeleteFunc(found, func(c candidate) bool { return c.people < minPeople || c.score <= 0 })
+	trends := []Trend{}
+	for _, c := range best(found, maxKept) {
+		trends = append(trends, Trend{Name: c.name, People: int64(c.people)})
+	}
+	return trends, nil
+}
+
+// best returns the n candidates with the greatest scores.
+func best(all []candidate, n int) []candidate {
+	slices.SortFunc(all, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.people, a.people), cmp.Compare(a.name, b.name))
+	})
+	return all[:min(n, len(all))]
+}
+
+// candidates returns what may have enough people, with a rough score.
+func (t *Trends) candidates(ctx context.Context, kind kind, at clock) ([]candidate, error) {
+	cmds := make(rueidis.Commands, 2*dayHours)
+	for ago := range cmds {
+		cmds[ago] = t.opt.DB.Client.B().Zrange().Key(kind.hourKey(at.hour - int64(ago))).
+			Min("0").Max(layout.Itoa(maxPerHour - 1)).Rev().Withscores().Build()
+	}
+	all := map[string]*counts{}
+	for ago, res := range t.opt.DB.Client.DoMulti(ctx, cmds...) {
+		listed, err := res.AsZScores()
+		if err != nil && !rediserr.IsWrongType(err) {
+			return nil, err
+		}
+		for _, entry := range listed {
+			if all[entry.Member] == nil {
+				all[entry.Member] = new(counts)
+			}
+			all[entry.Member][ago] = entry.Score
+		}
+	}
+	found := make([]candidate, 0, len(all))
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		c := all[name]
+		if c.sum() >= minPeople {
+			found = append(found, candidate{name: name, counts: c, score: score(c.roughly(at), c.before(at))})
+		}
+	}
+	return found, nil
+}
+
+// readHours reads how many people candidates had in each hour of two days, also where they
+// were not among the first.
+func (t *Trends) readHours(ctx context.Context, kind kind, at clock, found []candidate) error {
+	if len(found) == 0 {
+		return nil
+	}
+	names := make([]string, len(found))
+	for i, c := range found {
+		names[i] = c.name
+	}
+	cmds := make(rueidis.Commands, 2*dayHours)
+	for ago := range cmds {
+		cmds[ago] = t.opt.DB.Client.B().Zmscore().Key(kind.hourKey(at.hour - int64(ago))).Member(names...).Build()
+	}
+	for ago, res := range t.opt.DB.Client.DoMulti(ctx, cmds...) {
+		scores, err := res.ToArray()
+		if err != nil && !rediserr.IsWrongType(err) {
+			return err
+		}
+		for i := range scores {
+			if !scores[i].IsNil() {
+				found[i].counts[ago], _ = scores[i].AsFloat64()
+			}
+		}
+	}
+	return nil
+}
+
+// countExactly counts the people of candidates, each once, in the latest hour in which they
+// were there: so nobody weighs more by coming again.
+func (t *Trends) countExactly(ctx context.Context, kind kind, at clock, found []candidate) error {
+	for some := range slices.Chunk(found, candidatesAtOnce) {
+		cmds := make(rueidis.Commands, 0, dayHours*len(some))
+		for _, c := range some {
+			for ago := range int64(dayHours) {
+				cmds = append(cmds, t.opt.DB.Client.B().Get().Key(subject{kind, c.name}.countKey(at.hour-ago)).Build())
+			}
+		}
+		res := t.opt.DB.Client.DoMulti(ctx, cmds...)
+		for i := range some {
+			if err := some[i].union(res[i*dayHours:(i+1)*dayHours], at); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// candidatesAtOnce bounds a pipeline of HyperLogLogs, of up to 12 KB each.
+const candidatesAtOnce = 20
+
+// union counts the people of the HyperLogLogs of a day, that of the latest hour first. Those
+// of the day before are not known one by one: they are taken to have come again as often.
+func (c *candidate) union(hours []rueidis.RedisResult, at clock) error {
+	var people hll.Sketch
+	now, before := 0.0, 0.0
+	for ago, res := range hours {
+		stored, err := reply.TextOrEmpty(res)
+		if err != nil {
+			return err
+		}
+		if stored == "" || people.Merge(stored) != nil { // damaged: nobody of it counts
+			continue
+		}
+		n := people.Count()
+		now += (n - before) * at.weight(ago)
+		before = n
+	}
+	c.people = math.Round(before)
+	once := 1.0
+	if today := c.counts.today(at); today > now {
+		once = now / today
+	}
+	c.score = score(now, c.counts.before(at)*once)
+	return nil
+}

@@ -1,0 +1,143 @@
+package trends
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"retwis/internal/redis/reply"
+	"retwis/internal/social"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
+	"retwis/internal/social/timeline"
+	"retwis/internal/watched"
+)
+
+// MaxShown is how many trends of a kind a page shows.
+const MaxShown = 10
+
+// Trends are what many people write about and like. They are safe for concurrent use.
+type Trends struct {
+	opt     Options
+	cell    watched.Cell[*result]
+	reading sync.Mutex
+}
+
+// Options are what Trends need; all are required.
+type Options struct {
+	DB      storage.Database
+	Lists   *timeline.Lists
+	Counter *Counter // of this process
+	Rules   *Rules
+	Log     *slog.Logger
+	Now     func() time.Time
+}
+
+// New returns the trends of a database.
+func New(opt Options) *Trends { return &Trends{opt: opt} }
+
+// Changed notes that `trends` has changed. It does not wait.
+func (t *Trends) Changed() { t.cell.Changed() }
+
+// Tag is a tag that is a trend, or that moderators have pinned.
+type Tag struct {
+	Trend
+	Pinned bool
+}
+
+// Post is a post that is a trend.
+type Post struct {
+	timeline.Item
+	People int64
+}
+
+// Top are the greatest trends of each kind, as a viewer sees them.
+type Top struct {
+	Tags  []Tag
+	Posts []Post
+	Links []Trend
+}
+
+// Top returns the trends, without tags that moderators have blocked, those that they have
+// pinned first, and without posts that the viewer must not see on public lists. No round
+// trip where they and the posts are in memory.
+func (t *Trends) Top(ctx context.Context, v *social.Viewer) (Top, error) {
+	all, err := t.read(ctx)
+	if err != nil {
+		return Top{}, err
+	}
+	rules, err := t.opt.Rules.read(ctx)
+	if err != nil {
+		return Top{}, err
+	}
+	top := Top{Tags: rules.apply(all.Tags), Links: all.Links[:min(len(all.Links), MaxShown)]}
+	top.Posts, err = t.posts(ctx, v, all.Posts)
+	return top, err
+}
+
+// posts returns the posts that a viewer sees.
+func (t *Trends) posts(ctx context.Context, v *social.Viewer, all []Trend) ([]Post, error) {
+	var ids []int64
+	people := map[int64]int64{}
+	for _, trend := range all {
+		if id, ok := layout.ParseID(trend.Name); ok {
+			ids = append(ids, id)
+			people[id] = trend.People
+		}
+	}
+	items, err := t.opt.Lists.Select(ctx, v, ids, social.Shown)
+	if err != nil {
+		return nil, err
+	}
+	items = items[:min(len(items), MaxShown)]
+	if err := t.opt.Lists.Mark(ctx, v, items); err != nil {
+		return nil, err
+	}
+	posts := make([]Post, len(items))
+	for i, item := range items {
+		posts[i] = Post{Item: item, People: people[item.Post.ID]}
+	}
+	return posts, nil
+}
+
+// read returns the latest result. No round trip while nothing has changed.
+func (t *Trends) read(ctx context.Context) (*result, error) {
+	if known, ok := t.cell.Get(t.opt.DB.Link, 0); ok {
+		return known, nil
+	}
+	t.reading.Lock()
+	defer t.reading.Unlock()
+	if known, ok := t.cell.Get(t.opt.DB.Link, 0); ok {
+		return known, nil // another request has read it meanwhile
+	}
+	known, hasOld := t.cell.Old(t.opt.DB.Link)
+	_, err := t.opt.DB.Link.Read(ctx, hasOld, func(ctx context.Context) error {
+		cached := !t.cell.IsForced()
+		stamp := t.cell.Begin(t.opt.DB.Link, cached)
+		latest, err := t.load(ctx, cached)
+		if err == nil {
+			known = latest
+			t.cell.Put(known, stamp)
+		}
+		return err
+	})
+	return known, err
+}
+
+func (t *Trends) load(ctx context.Context, cached bool) (*result, error) {
+	if !cached {
+		ctx = social.WithFresh(ctx)
+	}
+	stored, err := reply.TextOrEmpty(t.opt.DB.Read(ctx, t.opt.DB.Client.B().Get().Key(layout.Trends).Cache()))
+	if err != nil {
+		return nil, fmt.Errorf("social: read trends: %w", err)
+	}
+	latest := new(result)
+	if stored != "" && json.Unmarshal([]byte(stored), latest) != nil {
+		return new(result), nil // damaged: the next merge replaces it
+	}
+	return latest, nil
+}
