@@ -155,8 +155,10 @@ var siblings = [][2]string{
 	{"bulk/snapshot", "bulk/internal/..."}, // reads what the loader loads
 	{"bulk/internal/...", "bulk/resp"},
 	{"bulk/internal/...", "bulk/internal/..."},
-	{"index/...", "index"},                    // types that all indexes share
-	{"index/graph", "index/graph/rdf"},        // literals of RDF as names
+	{"index/...", "index"},                      // types that all indexes share
+	{"index/graph", "index/graph/rdf"},          // literals of RDF as names
+	{"index/graph", "index/graph/internal/..."}, // queries as text, values, entries
+	{"index/graph/internal/...", "index/graph/rdf"},
 	{"index/text", "index/text/internal/..."}, // words, queries and postings
 	{"redlock", "redlock/internal/..."},
 	{"redlock/internal/server", "redlock/internal/clock"},
