@@ -155,6 +155,9 @@ var siblings = [][2]string{
 	{"bulk/snapshot", "bulk/internal/..."}, // reads what the loader loads
 	{"bulk/internal/...", "bulk/resp"},
 	{"bulk/internal/...", "bulk/internal/..."},
+	{"index", "index/internal/..."},                         // what knows no index as a whole
+	{"index/internal/conditions", "index/internal/members"}, // the ranges that conditions select
+	{"index/internal/reverse", "index/internal/members"},
 	{"index/...", "index"},                      // types that all indexes share
 	{"index/graph", "index/graph/rdf"},          // literals of RDF as names
 	{"index/graph", "index/graph/internal/..."}, // queries as text, values, entries
