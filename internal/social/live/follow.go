@@ -30,8 +30,9 @@ type follower struct {
 }
 
 func newFollower(service *app.App, conns *connections, changes *refresher) *follower {
+	in := service.Internals()
 	return &follower{
-		shared: service.Client(), server: service.Options().Server, published: service.Timelines.Published,
+		shared: in.Client, server: in.Server, published: service.Timelines.Published,
 		log: conns.opt.Logger, conns: conns, refresher: changes, ready: make(chan struct{}),
 	}
 }

@@ -109,10 +109,10 @@ func New(service *app.App, opt Options) (*Hub, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	conns := newConnections(opt)
+	in, conns := service.Internals(), newConnections(opt)
 	changes := newRefresher(service, conns)
 	h := &Hub{app: service, conns: conns, refresher: changes, follower: newFollower(service, conns, changes), stop: stop}
-	h.unsubscribe = service.Options().Invalidations.Subscribe(changes.postChanged)
+	h.unsubscribe = in.Invalidations.Subscribe(changes.postChanged)
 	h.done.Go(func() { h.follower.run(ctx) })
 	h.done.Go(func() { changes.run(ctx) })
 	h.done.Go(func() { h.sweep(ctx) })

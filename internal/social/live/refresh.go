@@ -58,8 +58,9 @@ type refresher struct {
 }
 
 func newRefresher(service *app.App, conns *connections) *refresher {
+	in := service.Internals()
 	return &refresher{
-		app: service, shared: service.Client(), now: service.Options().Now, conns: conns,
+		app: service, shared: in.Client, now: in.Now, conns: conns,
 		reports: newReports(), changed: newChanges(), wake: make(chan struct{}, 1),
 	}
 }

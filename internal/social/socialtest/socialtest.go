@@ -24,6 +24,7 @@ import (
 	"retwis/internal/social/check"
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/users"
 )
 
 // CheapHash makes password hashes that cost nothing.
@@ -93,6 +94,12 @@ func On(t testing.TB, client rueidis.Client, change ...func(*app.Options)) *Bund
 	t.Cleanup(cancel)
 	return &Bundle{App: svc, T: t, Ctx: ctx, DB: client, Clock: clock}
 }
+
+// FanOut is the engine that puts posts on timelines.
+func (b *Bundle) FanOut() *fanout.Engine { return b.Internals().FanOut }
+
+// Directory finds users by their names.
+func (b *Bundle) Directory() *users.Directory { return b.Internals().Directory }
 
 // NewUser registers a user.
 func (b *Bundle) NewUser(name string) social.User {
