@@ -99,9 +99,9 @@ func (c conversation) react(t *testing.T) {
 		{"repost", "0 1 1", "repost like"},
 		{"save", "0 1 1", "repost like save"},
 	} {
-		c.press(c.ada, ".post .act."+step.button)
+		c.press(c.ada, ".post .post-action."+step.button)
 		c.ada.until(step.button+" leads to "+step.counts+" "+step.on, func() bool {
-			on := get(c.ada, chromedp.Evaluate[string](`[...document.querySelectorAll(".post .act.on")].map(e => [...e.classList].find(c => c !== "act" && c !== "on")).join(" ")`))
+			on := get(c.ada, chromedp.Evaluate[string](`[...document.querySelectorAll(".post .post-action.on")].map(e => [...e.classList].find(c => c !== "post-action" && c !== "on")).join(" ")`))
 			return c.ada.counts() == step.counts && on == step.on
 		})
 	}
@@ -241,7 +241,7 @@ func (c conversation) keys(t *testing.T) {
 		}
 	}
 	b.run(chromedp.KeyEvent("l"))
-	b.until("the post is liked", func() bool { return b.has(".post .act.like.on") })
+	b.until("the post is liked", func() bool { return b.has(".post .post-action.like.on") })
 	b.until("a screen reader hears of it", func() bool { return slices.Contains(b.texts("#live-region"), "Liked") })
 	b.run(chromedp.KeyEvent("?"))
 	if !b.has("dialog[open] kbd") {
@@ -282,10 +282,10 @@ func (c conversation) live(t *testing.T) {
 
 	unread := c.ada.attribute("[data-unread]", "data-unread")
 	c.ben.open("/u/ada")
-	c.press(c.ben, ".post .act.like")
+	c.press(c.ben, ".post .post-action.like")
 	c.ada.until("the number of notifications changes", func() bool { return c.ada.attribute("[data-unread]", "data-unread") != unread })
 	c.ada.until("the number of likes changes", func() bool {
-		return c.ada.has(`.post[data-likes="1"] .act.like[aria-label*="1 like"]`)
+		return c.ada.has(`.post[data-likes="1"] .post-action.like[aria-label*="1 like"]`)
 	})
 	c.ada.wantPath("/timeline")
 }

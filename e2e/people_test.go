@@ -239,13 +239,13 @@ func TestCopyLink(t *testing.T) {
 	b.say("to be linked")
 	b.open("/u/ada")
 	get(b, chromedp.Evaluate[bool](`(navigator.clipboard.writeText = (text) => { window.copied = text; return Promise.resolve(); }, true)`))
-	b.press(".act.link")
+	b.press(".post-action.link")
 	b.until("the link is copied", func() bool {
-		return get(b, chromedp.Evaluate[string](`window.copied ?? ""`)) == site+"/u/ada/1" && b.has(".act.link.copied")
+		return get(b, chromedp.Evaluate[string](`window.copied ?? ""`)) == site+"/u/ada/1" && b.has(".post-action.link.copied")
 	})
 	b.wantPath("/u/ada")
 	plain := newBrowser(t, site, withoutScripts())
 	plain.open("/timeline")
-	plain.click(".act.link")
+	plain.click(".post-action.link")
 	plain.wantPath("/u/ada/1")
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/index/internal/batch"
+	"retwis/index/internal/members"
 	engine "retwis/internal/maintain"
 	"retwis/internal/redis/partition"
 	"retwis/maintain"
@@ -46,7 +48,7 @@ func (la lexicalAdoption) adoptAll(ctx context.Context, r *engine.Run) error {
 	}
 	for i := range la.x.set.Keys {
 		keys := &la.x.set.Keys[i]
-		err := reverse(la).restorable(ctx, r, keys, func(only []pair) error { return la.adoptPage(ctx, keys, only) })
+		err := la.x.reverse().Restorable(ctx, r, keys, func(only []members.Member) error { return la.adoptPage(ctx, keys, only) })
 		if err == nil {
 			err = la.reviewAdopted(ctx, r, keys)
 		}
@@ -82,18 +84,18 @@ func (la lexicalAdoption) adoptable(ctx context.Context) (int64, error) {
 }
 
 // adoptPage puts entries into the reverse index.
-func (la lexicalAdoption) adoptPage(ctx context.Context, keys *partition.Keys, only []pair) error {
-	wrong, err := reverse(la).scoresOf(ctx, keys, only)
+func (la lexicalAdoption) adoptPage(ctx context.Context, keys *partition.Keys, only []members.Member) error {
+	wrong, err := la.x.reverse().Scores(ctx, keys, only)
 	if err != nil {
 		return err
 	}
 	var args []string
 	for _, p := range only {
-		if _, moved := wrong[p.member]; !moved {
-			args = append(args, p.id, p.member)
+		if _, moved := wrong[p.Member]; !moved {
+			args = append(args, p.ID, p.Member)
 		}
 	}
-	for some := range slices.Chunk(args, 2*batchEntries) {
+	for some := range slices.Chunk(args, 2*batch.Entries) {
 		if err := la.x.adopt.Run(ctx, la.x.set.Client, keys.All(), append(la.x.set.Args(), some...)).Error(); err != nil {
 			return err
 		}
@@ -104,19 +106,19 @@ func (la lexicalAdoption) adoptPage(ctx context.Context, keys *partition.Keys, o
 // reviewAdopted counts the entries of a partition, and reports those left as they are.
 func (la lexicalAdoption) reviewAdopted(ctx context.Context, r *engine.Run, keys *partition.Keys) error {
 	before := r.Report.Problems()
-	err := reverse(la).lostEntries(ctx, r, keys, func(lost []pair) error {
-		wrong, err := reverse(la).scoresOf(ctx, keys, lost)
+	err := la.x.reverse().Lost(ctx, r, keys, func(lost []members.Member) error {
+		wrong, err := la.x.reverse().Scores(ctx, keys, lost)
 		if err != nil {
 			return err
 		}
 		for _, p := range lost {
-			problem := maintain.Problem{Kind: maintain.Stale, ID: p.id, Found: la.x.describe(p.member) + ", " + foundSeveral}
-			score, moved := wrong[p.member]
+			problem := maintain.Problem{Kind: maintain.Stale, ID: p.ID, Found: la.x.describe(p.Member) + ", " + foundSeveral}
+			score, moved := wrong[p.Member]
 			switch {
-			case p.id == "":
-				problem = maintain.Problem{Kind: maintain.Dangling, Found: fmt.Sprintf("%q, %s", p.member, foundUnreadable)}
+			case p.ID == "":
+				problem = maintain.Problem{Kind: maintain.Dangling, Found: fmt.Sprintf("%q, %s", p.Member, foundUnreadable)}
 			case moved:
-				problem.Found = fmt.Sprintf("%s with the score %g, which is not 0", la.x.describe(p.member), score)
+				problem.Found = fmt.Sprintf("%s with the score %g, which is not 0", la.x.describe(p.Member), score)
 			}
 			r.Found(problem)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/index/internal/members"
 	"retwis/internal/ordered"
 	"retwis/internal/redis/scan"
 	"retwis/maintain"
@@ -165,11 +166,11 @@ func (c *Composite) member(id string, values []any) (Member, error) {
 		return Member{}, err
 	}
 	if len(values) != len(c.encoding) {
-		return Member{}, fmt.Errorf("%w: id %s: there are %d values for %d columns", ErrValue, shorten(id), len(values), len(c.encoding))
+		return Member{}, fmt.Errorf("%w: id %s: there are %d values for %d columns", ErrValue, members.Shorten(id), len(values), len(c.encoding))
 	}
 	b, err := c.encoding.AppendAll(make([]byte, 0, 64), values)
 	if err != nil {
-		return Member{}, fmt.Errorf("id %s: %w", shorten(id), err)
+		return Member{}, fmt.Errorf("id %s: %w", members.Shorten(id), err)
 	}
 	return Member{id, string(append(b, id...))}, nil
 }
@@ -199,7 +200,7 @@ func (c *Composite) id(member string) (string, error) {
 func (c *Composite) entry(m Member) (Entry, error) {
 	values, _, err := c.encoding.Values(m.Member)
 	if err != nil {
-		return Entry{}, fmt.Errorf("%w: id %s: %w: see Verify", ErrCorrupt, shorten(m.ID), err)
+		return Entry{}, fmt.Errorf("%w: id %s: %w: see Verify", ErrCorrupt, members.Shorten(m.ID), err)
 	}
 	return Entry{ID: m.ID, Values: values, member: m.Member}, nil
 }
@@ -249,14 +250,14 @@ func (c *Composite) Get(ctx context.Context, id string) (Entry, error) {
 // GetMany returns the entries of ids, in their order, without those that are not in
 // the index: one round trip.
 func (c *Composite) GetMany(ctx context.Context, ids ...string) ([]Entry, error) {
-	members, err := c.lex.GetMany(ctx, ids...)
+	found, err := c.lex.GetMany(ctx, ids...)
 	if err != nil {
 		return nil, err
 	}
-	entries := make([]Entry, len(members))
-	for i, m := range members {
+	entries := make([]Entry, len(found))
+	for i, m := range found {
 		if id, err := c.id(m.Member); err != nil || id != m.ID {
-			return nil, c.lex.wrap(ctx, fmt.Errorf("%w: key.content has no entry of this index for id %s: see Verify", ErrCorrupt, shorten(m.ID)))
+			return nil, c.lex.wrap(ctx, fmt.Errorf("%w: key.content has no entry of this index for id %s: see Verify", ErrCorrupt, members.Shorten(m.ID)))
 		}
 		if entries[i], err = c.entry(m); err != nil {
 			return nil, c.lex.wrap(ctx, err)
@@ -277,7 +278,7 @@ func (c *Composite) Len(ctx context.Context) (int64, error) { return c.lex.Len(c
 // Reads go in steps of a round trip each: 100 entries or Limit, then 500.
 func (c *Composite) Select(ctx context.Context, page Page, conditions ...Condition) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		q, none, err := plan(c.encoding, c.lex.set.Declaration().Text, conditions)
+		q, none, err := plan(c, conditions)
 		if err != nil {
 			yield(Entry{}, c.lex.wrap(ctx, err))
 			return
@@ -285,8 +286,7 @@ func (c *Composite) Select(ctx context.Context, page Page, conditions ...Conditi
 		if none {
 			return
 		}
-		q.Page = page
-		for m, err := range c.lex.query(ctx, q) {
+		for m, err := range c.lex.query(ctx, page, q) {
 			var e Entry
 			if err == nil {
 				if e, err = c.entry(m); err != nil {
@@ -308,14 +308,15 @@ func (c *Composite) All(ctx context.Context, page Page) iter.Seq2[Entry, error] 
 // Count returns how many entries match all conditions. If the conditions are ranges,
 // as Select explains, it is one round trip; else one for each thousand entries of them.
 func (c *Composite) Count(ctx context.Context, conditions ...Condition) (int64, error) {
-	q, none, err := plan(c.encoding, c.lex.set.Declaration().Text, conditions)
+	q, none, err := plan(c, conditions)
 	if err != nil {
 		return 0, c.lex.wrap(ctx, err)
 	}
 	if none {
 		return 0, nil
 	}
-	return c.lex.count(ctx, q)
+	n, err := c.lex.reader().Count(ctx, q)
+	return n, c.lex.wrap(ctx, err)
 }
 
 // Hashes returns the Redis hashes whose keys match a pattern such as room:* as a

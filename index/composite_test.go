@@ -12,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/index/decimal"
+	"retwis/index/internal/conditions"
 	"retwis/internal/redistest"
 	"retwis/maintain"
 )
@@ -167,21 +168,21 @@ func TestManyValues(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	for _, n := range []int{3, maxRanges, maxRanges + 1, 1400} {
+	for _, n := range []int{3, conditions.MaxRanges, conditions.MaxRanges + 1, 1400} {
 		var even []any
 		for i := range n {
 			even = append(even, 2*i)
 		}
-		for want, conditions := range map[int][]Condition{
+		for want, where := range map[int][]Condition{
 			n:              {In("a", even...)},
 			min(2*n, 1500): {In("b", even...)}, // 0, 1, 4, 5, …
 			(2*n + 3) / 4:  {In("a", even...), In("b", even...)},
 		} {
-			all := list(t, x.Select(ctx, Page{}, conditions...))
+			all := list(t, x.Select(ctx, Page{}, where...))
 			for _, e := range all {
-				for i, c := range conditions {
+				for i, c := range where {
 					column := 0
-					if c.column == "b" {
+					if c.condition.Column == "b" {
 						column = 1
 					}
 					if v := e.Values[column].(int64); v%2 != 0 || v >= int64(2*n) {
@@ -189,7 +190,7 @@ func TestManyValues(t *testing.T) {
 					}
 				}
 			}
-			if count, err := x.Count(ctx, conditions...); err != nil || int(count) != len(all) || len(all) != want {
+			if count, err := x.Count(ctx, where...); err != nil || int(count) != len(all) || len(all) != want {
 				t.Fatalf("%d values: %d of %d, counted %d, %v", n, len(all), want, count, err)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/index/internal/members"
 	"retwis/internal/redis/keys"
 	"retwis/internal/redis/partition"
 )
@@ -130,7 +131,7 @@ func (t *target) tryPutHash(ctx context.Context, w hashWrite, put string) error 
 		return err
 	}
 	if len(w.fields) == 0 || len(w.fields) > maxHashFields {
-		return fmt.Errorf("%w: the hash %s: %d fields to set: from 1 to %d are allowed", ErrValue, shorten(w.key), len(w.fields), maxHashFields)
+		return fmt.Errorf("%w: the hash %s: %d fields to set: from 1 to %d are allowed", ErrValue, members.Shorten(w.key), len(w.fields), maxHashFields)
 	}
 	if len(t.set.Keys) > 1 {
 		if err := t.set.Declare(ctx); err != nil {
@@ -157,7 +158,7 @@ func (t *target) tryPutHash(ctx context.Context, w hashWrite, put string) error 
 			return err
 		}
 	}
-	return fmt.Errorf("the hash %s was changed %d times meanwhile: put it again, with all fields that the index needs", shorten(w.key), hashTries)
+	return fmt.Errorf("the hash %s was changed %d times meanwhile: put it again, with all fields that the index needs", members.Shorten(w.key), hashTries)
 }
 
 // storedFields returns the fields that the value needs and that are not set.
@@ -189,7 +190,7 @@ func (t *target) hashValue(w hashWrite, fields map[string]string) (string, error
 		err = t.check(w.id, value)
 	}
 	if err != nil {
-		return "", fmt.Errorf("the hash %s: %w", shorten(w.key), err)
+		return "", fmt.Errorf("the hash %s: %w", members.Shorten(w.key), err)
 	}
 	return value, nil
 }
@@ -225,12 +226,12 @@ func (t *target) checkHash(id, key string) error {
 	own := t.set.Of(id)
 	switch {
 	case key == "":
-		return fmt.Errorf("%w: the key of the hash of id %s is empty", ErrValue, shorten(id))
+		return fmt.Errorf("%w: the key of the hash of id %s is empty", ErrValue, members.Shorten(id))
 	case slices.Contains(own.All(), key):
-		return fmt.Errorf("%w: %s is a key of the index: give the hash another one", ErrValue, shorten(key))
+		return fmt.Errorf("%w: %s is a key of the index: give the hash another one", ErrValue, members.Shorten(key))
 	case t.set.Client.Mode() == rueidis.ClientModeCluster && keys.Slot([]byte(key)) != keys.Slot([]byte(own.Index)):
 		return fmt.Errorf("%w: the hash %s and the index %s are in different hash slots of the Cluster: give the hash the hash tag of the index, as in %q",
-			ErrValue, shorten(key), own.Index, "{"+keys.Tag(own.Index)+"}:"+id)
+			ErrValue, members.Shorten(key), own.Index, "{"+keys.Tag(own.Index)+"}:"+id)
 	}
 	return nil
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/index/internal/batch"
+	"retwis/index/internal/members"
 	"retwis/internal/ordered"
 	"retwis/internal/redis/partition"
 	"retwis/internal/redis/scan"
@@ -34,6 +36,9 @@ const (
 	MaxID     = 4 << 10
 	MaxMember = 64 << 10
 )
+
+// removeBatch is the number of ids that one script removes.
+const removeBatch = 200
 
 // Lexical is a lexicographic index: a sorted set whose scores are all 0, so that its
 // members are in the order of their bytes, in which each id has one member. Composite
@@ -114,19 +119,19 @@ func (x *Lexical) Put(ctx context.Context, m Member) error {
 // Each is put as a whole or not at all. After an error those before it are in; it does
 // no harm to repeat it. If an id comes twice, the last entry wins.
 func (x *Lexical) PutMany(ctx context.Context, entries iter.Seq[Member]) (int, error) {
-	w, err := newWriter(ctx, x.set, x.put, x.set.Args())
+	w, err := batch.New(ctx, x.set, x.put, x.set.Args())
 	if err != nil {
 		return 0, x.wrap(ctx, err)
 	}
 	for m := range entries {
 		if err = x.check(m); err == nil {
-			err = w.add(m.ID, m.Member)
+			err = w.Add(m.ID, m.Member)
 		}
 		if err != nil {
 			break
 		}
 	}
-	return w.finish(x.wrap, err)
+	return w.Finish(x.wrap, err)
 }
 
 // check refuses an entry whose id could not be read back.
@@ -135,14 +140,14 @@ func (x *Lexical) check(m Member) error {
 		return err
 	}
 	if len(m.Member) > MaxMember {
-		return fmt.Errorf("%w: the entry of id %s has %d bytes: at most %d are allowed", ErrValue, shorten(m.ID), len(m.Member), MaxMember)
+		return fmt.Errorf("%w: the entry of id %s has %d bytes: at most %d are allowed", ErrValue, members.Shorten(m.ID), len(m.Member), MaxMember)
 	}
 	id, err := x.id(m.Member)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: the member of id %s: %w", ErrValue, shorten(m.ID), err)
+		return fmt.Errorf("%w: the member of id %s: %w", ErrValue, members.Shorten(m.ID), err)
 	case id != m.ID:
-		return fmt.Errorf("%w: the member of id %s contains the id %s", ErrValue, shorten(m.ID), shorten(id))
+		return fmt.Errorf("%w: the member of id %s contains the id %s", ErrValue, members.Shorten(m.ID), members.Shorten(id))
 	}
 	return nil
 }
@@ -155,15 +160,7 @@ func checkID(id string) error {
 }
 
 // errNoEntry is the error of an id that is not in the index.
-func errNoEntry(id string) error { return fmt.Errorf("%w: id %s", ErrNotFound, shorten(id)) }
-
-// shorten quotes an id for an error.
-func shorten(id string) string {
-	if len(id) > 60 {
-		return fmt.Sprintf("%q…", id[:60])
-	}
-	return fmt.Sprintf("%q", id)
-}
+func errNoEntry(id string) error { return fmt.Errorf("%w: id %s", ErrNotFound, members.Shorten(id)) }
 
 // Remove removes ids from the index and returns how many were in it: one round trip
 // for thousands.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/index/internal/members"
 	"retwis/internal/redis/partition"
 	"retwis/maintain"
 )
@@ -100,13 +101,13 @@ func (c lexicalCheck) content(ctx context.Context, keys *partition.Keys, pairs [
 func (c lexicalCheck) restoreLost(ctx context.Context) error {
 	for i := range c.checker.target.set.Keys {
 		keys := &c.checker.target.set.Keys[i]
-		err := reverse{c.x}.restorable(ctx, c.checker.engine, keys, func(only []pair) error {
+		err := c.x.reverse().Restorable(ctx, c.checker.engine, keys, func(only []members.Member) error {
 			var todo repairs
 			var pairs []string
 			for _, p := range only {
 				c.checker.engine.Found(c.lost(keys, p))
-				todo.add("keep", p.id, p.member)
-				pairs = append(pairs, p.id, p.member)
+				todo.add("keep", p.ID, p.Member)
+				pairs = append(pairs, p.ID, p.Member)
 			}
 			c.checker.engine.Report.Checked += int64(len(only))
 			if err := c.apply(ctx, keys, todo); err != nil {
@@ -124,13 +125,13 @@ func (c lexicalCheck) restoreLost(ctx context.Context) error {
 }
 
 // lost is the problem of an entry that is not in the reverse index.
-func (c lexicalCheck) lost(keys *partition.Keys, p pair) maintain.Problem {
-	return maintain.Problem{Kind: maintain.Missing, ID: p.id, Want: fmt.Sprintf("%s in %s", c.checker.target.describe(p.member), keys.Content)}
+func (c lexicalCheck) lost(keys *partition.Keys, p members.Member) maintain.Problem {
+	return maintain.Problem{Kind: maintain.Missing, ID: p.ID, Want: fmt.Sprintf("%s in %s", c.checker.target.describe(p.Member), keys.Content)}
 }
 
 // members compares members of the sorted set with the reverse index.
 func (c lexicalCheck) members(ctx context.Context, keys *partition.Keys, scores []string) (int, error) {
-	var all, lost []pair
+	var all, lost []members.Member
 	var todo repairs
 	orphans := 0
 	for i := 0; i+1 < len(scores); i += 2 {
@@ -141,9 +142,9 @@ func (c lexicalCheck) members(ctx context.Context, keys *partition.Keys, scores 
 			todo.add("drop", "", scores[i])
 			continue
 		}
-		all = append(all, pair{id, scores[i]})
+		all = append(all, members.Member{ID: id, Member: scores[i]})
 	}
-	contents, err := reverse{c.x}.contents(ctx, keys, all)
+	contents, err := c.x.reverse().Contents(ctx, keys, all)
 	if err != nil {
 		return 0, err
 	}
@@ -154,10 +155,10 @@ func (c lexicalCheck) members(ctx context.Context, keys *partition.Keys, scores 
 			lost = append(lost, p)
 		case err != nil:
 			return 0, err
-		case content != p.member:
+		case content != p.Member:
 			orphans++
-			c.checker.engine.Found(maintain.Problem{Kind: maintain.Stale, ID: p.id, Found: c.checker.target.describe(p.member), Want: c.checker.target.describe(content)})
-			todo.add("drop", p.id, p.member)
+			c.checker.engine.Found(maintain.Problem{Kind: maintain.Stale, ID: p.ID, Found: c.checker.target.describe(p.Member), Want: c.checker.target.describe(content)})
+			todo.add("drop", p.ID, p.Member)
 		}
 	}
 	if err := c.apply(ctx, keys, todo); err != nil {
@@ -168,7 +169,7 @@ func (c lexicalCheck) members(ctx context.Context, keys *partition.Keys, scores 
 
 // stillLost looks at entries that are not in the reverse index. During a Repair these
 // are those of ids with several entries: the object decides, if there is one.
-func (c lexicalCheck) stillLost(ctx context.Context, keys *partition.Keys, lost []pair) error {
+func (c lexicalCheck) stillLost(ctx context.Context, keys *partition.Keys, lost []members.Member) error {
 	if len(lost) == 0 {
 		return nil
 	}
@@ -176,7 +177,7 @@ func (c lexicalCheck) stillLost(ctx context.Context, keys *partition.Keys, lost 
 	if c.checker.src.Lookup != nil {
 		ids := make([]string, len(lost))
 		for i, p := range lost {
-			ids[i] = p.id
+			ids[i] = p.ID
 		}
 		var err error
 		if known, err = c.checker.known(ctx, ids); err != nil {
@@ -187,7 +188,7 @@ func (c lexicalCheck) stillLost(ctx context.Context, keys *partition.Keys, lost 
 			return err
 		}
 	}
-	now, err := reverse{c.x}.contents(ctx, keys, lost)
+	now, err := c.x.reverse().Contents(ctx, keys, lost)
 	if err != nil {
 		return err
 	}
@@ -195,19 +196,19 @@ func (c lexicalCheck) stillLost(ctx context.Context, keys *partition.Keys, lost 
 	for i, p := range lost {
 		content, _ := now[i].ToString() // empty where it is still not there
 		switch {
-		case known != nil && !known[p.id]:
-			c.checker.engine.Found(maintain.Problem{Kind: maintain.Dangling, ID: p.id, Found: c.checker.target.describe(p.member)})
-			todo.add("drop", p.id, p.member)
+		case known != nil && !known[p.ID]:
+			c.checker.engine.Found(maintain.Problem{Kind: maintain.Dangling, ID: p.ID, Found: c.checker.target.describe(p.Member)})
+			todo.add("drop", p.ID, p.Member)
 		case !c.checker.repair:
 			c.checker.engine.Found(c.lost(keys, p))
-		case content == p.member:
+		case content == p.Member:
 			c.checker.engine.Found(c.lost(keys, p))
 			c.checker.engine.Report.Repaired++
 		case content != "":
-			c.checker.engine.Found(maintain.Problem{Kind: maintain.Stale, ID: p.id, Found: c.checker.target.describe(p.member), Want: c.checker.target.describe(content)})
-			todo.add("drop", p.id, p.member)
+			c.checker.engine.Found(maintain.Problem{Kind: maintain.Stale, ID: p.ID, Found: c.checker.target.describe(p.Member), Want: c.checker.target.describe(content)})
+			todo.add("drop", p.ID, p.Member)
 		default:
-			c.checker.engine.Found(maintain.Problem{Kind: maintain.Stale, ID: p.id, Found: c.checker.target.describe(p.member) + ", " + foundSeveral})
+			c.checker.engine.Found(maintain.Problem{Kind: maintain.Stale, ID: p.ID, Found: c.checker.target.describe(p.Member) + ", " + foundSeveral})
 		}
 	}
 	return c.apply(ctx, keys, todo)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/index/internal/reverse"
 	engine "retwis/internal/maintain"
 	"retwis/internal/redis/partition"
 	"retwis/maintain"
@@ -71,4 +72,8 @@ func (x *Lexical) newTarget() *target {
 		normal:   func(member string) string { return member },
 		wrap:     x.wrap,
 	}
+}
+
+func (x *Lexical) reverse() reverse.Index {
+	return reverse.Index{Set: x.set, ID: x.id, Valid: func(id string) bool { return checkID(id) == nil }}
 }

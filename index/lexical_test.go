@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"retwis/index/internal/members"
 )
 
 // Any Limit and Offset selects a part of the result, however great or small.
@@ -103,20 +105,20 @@ func TestWords(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	read := func(q memberQuery) string {
+	read := func(q members.Query) string {
 		var all []string
-		for _, m := range list(t, words.query(t.Context(), q)) {
+		for _, m := range list(t, words.query(t.Context(), Page{Limit: q.Limit, Offset: q.Offset, Reverse: q.Reverse}, q)) {
 			all = append(all, m.ID)
 		}
 		return strings.Join(all, " ")
 	}
-	for want, q := range map[string]memberQuery{
+	for want, q := range map[string]members.Query{
 		"aaaa abbb baaa bbbb": {},
-		"aaaa abbb":           {ranges: []Range{{"[a", "(b"}}},
-		"bbbb":                {ranges: []Range{{"[b", "+"}}, Page: Page{Offset: 1}},
-		"bbbb baaa":           {ranges: []Range{PrefixRange("b")}, Page: Page{Reverse: true}},
-		"aaaa bbbb":           {ranges: []Range{{"-", "(ab"}, {"[bb", "+"}}},
-		"baaa":                {keep: func(m string) bool { return strings.HasPrefix(m, "b") }, Page: Page{Limit: 1}},
+		"aaaa abbb":           {Ranges: []members.Range{{Min: "[a", Max: "(b"}}},
+		"bbbb":                {Ranges: []members.Range{{Min: "[b", Max: "+"}}, Offset: 1},
+		"bbbb baaa":           {Ranges: []members.Range{members.WithPrefix("b")}, Reverse: true},
+		"aaaa bbbb":           {Ranges: []members.Range{{Min: "-", Max: "(ab"}, {Min: "[bb", Max: "+"}}},
+		"baaa":                {Keep: func(m string) bool { return strings.HasPrefix(m, "b") }, Limit: 1},
 	} {
 		if got := read(q); got != want {
 			t.Errorf("%+v: %q, expected %q", q, got, want)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	"retwis/index/internal/batch"
 	engine "retwis/internal/maintain"
 	"retwis/internal/redis/partition"
 	"retwis/internal/redis/script"
@@ -177,7 +178,7 @@ func (t *target) rebuild(ctx context.Context, src Source[string], opt maintain.O
 		return r.Report, t.wrap(ctx, errors.New("the source has no All"))
 	}
 	err := t.tracker.Rebuild(ctx, engine.Rebuild{Finish: t.finish, Fill: func(ctx context.Context, run string) error {
-		w, err := newWriter(ctx, t.set, t.fill, append(t.set.Args(), run))
+		w, err := batch.New(ctx, t.set, t.fill, append(t.set.Args(), run))
 		if err != nil {
 			return err
 		}
@@ -187,14 +188,14 @@ func (t *target) rebuild(ctx context.Context, src Source[string], opt maintain.O
 }
 
 // fillFrom puts all objects of a source into the new index.
-func (t *target) fillFrom(ctx context.Context, r *engine.Run, w *writer, src Source[string]) error {
-	size := windowSize
+func (t *target) fillFrom(ctx context.Context, r *engine.Run, w *batch.Writer, src Source[string]) error {
+	size := batch.Window
 	if r.Limited() {
 		size = pageSize
 	}
 	n := 0
 	step := func() error {
-		err := w.close()
+		err := w.Close()
 		if err == nil {
 			err = r.Step(ctx, n)
 		}
@@ -206,10 +207,10 @@ func (t *target) fillFrom(ctx context.Context, r *engine.Run, w *writer, src Sou
 			err = t.check(o.ID, o.Value)
 		}
 		if err == nil {
-			err = w.add(o.ID, o.Value)
+			err = w.Add(o.ID, o.Value)
 		}
 		if err != nil {
-			return cmp.Or(err, w.close())
+			return cmp.Or(err, w.Close())
 		}
 		if n++; n == size {
 			if err := step(); err != nil {

@@ -13,6 +13,9 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/index/internal/batch"
+	"retwis/index/internal/members"
+	"retwis/index/internal/scores"
 	"retwis/internal/ordered"
 	"retwis/internal/redis/partition"
 	"retwis/internal/redis/scan"
@@ -79,7 +82,7 @@ func (e NumericEntry[N]) Cursor() string {
 }
 
 // scoreText formats a number as a score; -0 is 0, as Redis orders it.
-func scoreText[N Number](n N) string { return strconv.FormatFloat(float64(n)+0, 'g', -1, 64) }
+func scoreText[N Number](n N) string { return scores.Text(float64(n)) }
 
 // maxExact is the greatest integer up to which each one is a float64.
 const maxExact = 1 << 53
@@ -159,7 +162,7 @@ func (x *Numeric[N]) wrap(ctx context.Context, err error) error { return wrap(ct
 func (x *Numeric[N]) Check(id string, n N) error {
 	err := cmp.Or(checkID(id), checkNumber(n))
 	if err != nil {
-		return fmt.Errorf("index: %s: id %s: %w", x.Key(), shorten(id), err)
+		return fmt.Errorf("index: %s: id %s: %w", x.Key(), members.Shorten(id), err)
 	}
 	return nil
 }
@@ -182,21 +185,21 @@ func (x *Numeric[N]) Put(ctx context.Context, id string, n N) error {
 // After an error those before it are in; it does no harm to repeat it. If an id comes
 // twice, the last entry wins.
 func (x *Numeric[N]) PutMany(ctx context.Context, entries iter.Seq[NumericEntry[N]]) (int, error) {
-	w, err := newWriter(ctx, x.set, x.put, x.set.Args())
+	w, err := batch.New(ctx, x.set, x.put, x.set.Args())
 	if err != nil {
 		return 0, x.wrap(ctx, err)
 	}
 	for e := range entries {
 		if err = cmp.Or(checkID(e.ID), checkNumber(e.Number)); err != nil {
-			err = fmt.Errorf("id %s: %w", shorten(e.ID), err)
+			err = fmt.Errorf("id %s: %w", members.Shorten(e.ID), err)
 		} else {
-			err = w.add(e.ID, scoreText(e.Number))
+			err = w.Add(e.ID, scoreText(e.Number))
 		}
 		if err != nil {
 			break
 		}
 	}
-	return w.finish(x.wrap, err)
+	return w.Finish(x.wrap, err)
 }
 
 // Remove removes ids from the index and returns how many were in it: one round trip
@@ -220,6 +223,20 @@ func (x *Numeric[N]) Remove(ctx context.Context, ids ...string) (int, error) {
 		removed += int(n)
 	}
 	return removed, nil
+}
+
+// byPartition groups ids by partition, in batches for a script.
+func byPartition(set *partition.Set, ids []string) [][][]string {
+	all := make([][][]string, len(set.Keys))
+	for _, id := range ids {
+		p := set.Index(id)
+		if n := len(all[p]); n == 0 || len(all[p][n-1]) == removeBatch {
+			all[p] = append(all[p], nil)
+		}
+		last := len(all[p]) - 1
+		all[p][last] = append(all[p][last], id)
+	}
+	return all
 }
 
 // Get returns the entry of an id, or ErrNotFound: one round trip. If N is an integer
@@ -268,7 +285,7 @@ func (x *Numeric[N]) GetMany(ctx context.Context, ids ...string) ([]NumericEntry
 func entryOf[N Number](id string, score float64) (NumericEntry[N], error) {
 	n := N(score)
 	if float64(n) != score {
-		return NumericEntry[N]{}, fmt.Errorf("%w: id %s has the score %g, which is not an integer", ErrCorrupt, shorten(id), score)
+		return NumericEntry[N]{}, fmt.Errorf("%w: id %s has the score %g, which is not an integer", ErrCorrupt, members.Shorten(id), score)
 	}
 	return NumericEntry[N]{id, n}, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/index/internal/members"
 	engine "retwis/internal/maintain"
 	"retwis/internal/redis/partition"
 	"retwis/maintain"
@@ -15,9 +16,9 @@ import (
 // Fetch gets the hashes of entries that were read, in their order, and compares the two:
 // see Composite.Fetch.
 func (x *Lexical) Fetch(ctx context.Context, entries []Member, of HashMember, opt FetchOptions) ([]Fetched, maintain.Report, error) {
-	pairs := make([]pair, len(entries))
+	pairs := make([]members.Member, len(entries))
 	for i, m := range entries {
-		pairs[i] = pair{m.ID, m.Member}
+		pairs[i] = members.Member(m)
 	}
 	f := hashFetch{target: x.newTarget(), opt: opt, needs: of.Fields, value: of.Member, lexical: x}
 	return f.run(ctx, pairs)
@@ -54,9 +55,9 @@ func (c *Composite) Fetch(ctx context.Context, entries []Entry, opt FetchOptions
 // Fetch gets the hashes of entries that were read, in their order, and compares the two:
 // see Composite.Fetch. The number is the field with the name of the column.
 func (x *Numeric[N]) Fetch(ctx context.Context, entries []NumericEntry[N], opt FetchOptions) ([]Fetched, maintain.Report, error) {
-	pairs := make([]pair, len(entries))
+	pairs := make([]members.Member, len(entries))
 	for i, e := range entries {
-		pairs[i] = pair{e.ID, scoreText(e.Number)}
+		pairs[i] = members.Member{ID: e.ID, Member: scoreText(e.Number)}
 	}
 	f := hashFetch{target: x.maintenance().newTarget(), opt: opt, needs: []string{x.column.Name}, value: x.scoreOf}
 	return f.run(ctx, pairs)
@@ -72,7 +73,7 @@ type hashFetch struct {
 	lexical *Lexical
 }
 
-func (f *hashFetch) run(ctx context.Context, entries []pair) ([]Fetched, maintain.Report, error) {
+func (f *hashFetch) run(ctx context.Context, entries []members.Member) ([]Fetched, maintain.Report, error) {
 	r := engine.Start(maintain.Options{})
 	if f.opt.Key == nil {
 		f.opt.Key = func(id string) string { return id }
@@ -91,10 +92,10 @@ func (f *hashFetch) run(ctx context.Context, entries []pair) ([]Fetched, maintai
 }
 
 // fetch gets the hashes, and returns the entries that differ from them.
-func (f *hashFetch) fetch(ctx context.Context, entries []pair) (found []Fetched, doubtful []pair, err error) {
+func (f *hashFetch) fetch(ctx context.Context, entries []members.Member) (found []Fetched, doubtful []members.Member, err error) {
 	ids := make([]string, len(entries))
 	for i, e := range entries {
-		ids[i] = e.id
+		ids[i] = e.ID
 	}
 	opt := f.opt
 	opt.Repair = false
@@ -107,14 +108,14 @@ func (f *hashFetch) fetch(ctx context.Context, entries []pair) (found []Fetched,
 	}
 	next := 0
 	for _, e := range entries {
-		if next == len(found) || found[next].ID != e.id {
+		if next == len(found) || found[next].ID != e.ID {
 			doubtful = append(doubtful, e) // it has no hash
 			continue
 		}
 		hash := &found[next]
 		next++
-		value, ok, err := f.value(e.id, hash.Fields)
-		if err != nil || !ok || value != f.normal(e.member) {
+		value, ok, err := f.value(e.ID, hash.Fields)
+		if err != nil || !ok || value != f.normal(e.Member) {
 			hash.Stale = true
 			doubtful = append(doubtful, e)
 		}
@@ -151,13 +152,13 @@ func (f *hashFetch) lookup(ctx context.Context, ids []string) ([]Object[string],
 
 // resolve compares entries again, reports those that differ from their hashes, and on
 // request repairs them.
-func (f *hashFetch) resolve(ctx context.Context, r *engine.Run, doubtful []pair) error {
+func (f *hashFetch) resolve(ctx context.Context, r *engine.Run, doubtful []members.Member) error {
 	var ids []string
 	seen := map[string]bool{}
 	for _, e := range doubtful {
-		if !seen[e.id] {
-			seen[e.id] = true
-			ids = append(ids, e.id)
+		if !seen[e.ID] {
+			seen[e.ID] = true
+			ids = append(ids, e.ID)
 		}
 	}
 	var wrong []string
@@ -183,7 +184,7 @@ func (f *hashFetch) resolve(ctx context.Context, r *engine.Run, doubtful []pair)
 	}
 	for i := range f.set.Keys {
 		keys := &f.set.Keys[i]
-		own := slices.DeleteFunc(slices.Clone(doubtful), func(e pair) bool { return f.set.Of(e.id) != keys })
+		own := slices.DeleteFunc(slices.Clone(doubtful), func(e members.Member) bool { return f.set.Of(e.ID) != keys })
 		for some := range slices.Chunk(own, pageSize) {
 			if err := f.orphans(ctx, r, keys, some); err != nil {
 				return err
@@ -250,14 +251,14 @@ func (f *hashFetch) text(value string) string {
 // orphans reports entries that were read and are still in the sorted set, although their
 // ids have others or no hash, and on request removes them. The others are added where they
 // are in the reverse index only.
-func (f *hashFetch) orphans(ctx context.Context, r *engine.Run, keys *partition.Keys, read []pair) error {
+func (f *hashFetch) orphans(ctx context.Context, r *engine.Run, keys *partition.Keys, read []members.Member) error {
 	ids, members := make([]string, len(read)), make([]string, 2*len(read))
-	contents, err := reverse{f.lexical}.contents(ctx, keys, read)
+	contents, err := f.lexical.reverse().Contents(ctx, keys, read)
 	if err != nil {
 		return err
 	}
 	for i, e := range read {
-		ids[i], members[2*i] = e.id, e.member
+		ids[i], members[2*i] = e.ID, e.Member
 		if members[2*i+1], err = contents[i].ToString(); err != nil && !rueidis.IsRedisNil(err) {
 			return err
 		}
@@ -274,19 +275,19 @@ func (f *hashFetch) orphans(ctx context.Context, r *engine.Run, keys *partition.
 	var todo repairs
 	for i, e := range read {
 		content := members[2*i+1]
-		exists := slices.ContainsFunc(objects, func(o Object[string]) bool { return o.ID == e.id })
-		if scores[2*i].IsNil() || content == e.member || content == "" && exists {
+		exists := slices.ContainsFunc(objects, func(o Object[string]) bool { return o.ID == e.ID })
+		if scores[2*i].IsNil() || content == e.Member || content == "" && exists {
 			continue // where the hash exists and the reverse index is lost, Repair restores that
 		}
-		p := maintain.Problem{Kind: maintain.Dangling, ID: e.id, Found: f.describe(e.member)}
+		p := maintain.Problem{Kind: maintain.Dangling, ID: e.ID, Found: f.describe(e.Member)}
 		if content != "" {
 			p.Kind, p.Want = maintain.Stale, f.describe(content)
 		}
 		r.Found(p)
-		todo.add("drop", e.id, e.member)
+		todo.add("drop", e.ID, e.Member)
 		if content != "" && scores[2*i+1].IsNil() {
-			r.Found(maintain.Problem{Kind: maintain.Missing, ID: e.id, Want: f.describe(content)})
-			todo.add("restore", e.id, content)
+			r.Found(maintain.Problem{Kind: maintain.Missing, ID: e.ID, Want: f.describe(content)})
+			todo.add("restore", e.ID, content)
 		}
 	}
 	return c.apply(ctx, keys, todo)

@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"retwis/index/internal/members"
 	"retwis/internal/redistest"
 	"retwis/maintain"
 )
@@ -322,7 +323,7 @@ func TestFetchRepairIsNotFooled(t *testing.T) {
 		}
 		return value(id, fields)
 	}
-	if _, _, err := f.run(t.Context(), []pair{{"1", e.member}}); err != nil || read < 3 {
+	if _, _, err := f.run(t.Context(), []members.Member{{ID: "1", Member: e.member}}); err != nil || read < 3 {
 		t.Fatal(read, err)
 	}
 	if r := o.verify(); r.Problems() != 0 {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"retwis/index/graph/internal/entries"
 )
 
 // Binding is an answer to a Query: the name of each variable.
@@ -55,7 +57,7 @@ func (b Binding) key() string {
 	}
 	var key strings.Builder
 	for _, name := range b.names {
-		key.WriteString(escape(name))
+		key.WriteString(entries.Escape(name))
 		key.WriteByte(':')
 	}
 	return key.String()

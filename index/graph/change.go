@@ -10,6 +10,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/index"
+	"retwis/index/graph/internal/entries"
+	"retwis/index/graph/internal/syntax"
 	engine "retwis/internal/maintain"
 	"retwis/maintain"
 )
@@ -33,14 +35,14 @@ func (g *Graph) Set(ctx context.Context, subject, predicate string, objects ...s
 		return 0, 0, invalid("%d objects: at most %d can be put at once", len(objects), maxSet)
 	}
 	head := Triple{subject, predicate, "x"} // checked if there is no object
-	args := append(g.store.set.Args(), strconv.Itoa(maxSet), strconv.Itoa(scriptBytes), escape(subject), escape(predicate))
+	args := append(g.store.Set.Args(), strconv.Itoa(maxSet), strconv.Itoa(scriptBytes), entries.Escape(subject), entries.Escape(predicate))
 	size := 0
 	for _, o := range objects {
 		head.O = o
 		if err := head.check(); err != nil {
 			return 0, 0, fmt.Errorf("graph: %w", err)
 		}
-		args = append(args, escape(o))
+		args = append(args, entries.Escape(o))
 		size += len(subject) + len(predicate) + len(o)
 	}
 	switch err := head.check(); {
@@ -52,14 +54,14 @@ func (g *Graph) Set(ctx context.Context, subject, predicate string, objects ...s
 	if err := g.declare(ctx); err != nil {
 		return 0, 0, err
 	}
-	reply, err := g.setObjects.Run(ctx, g.store.set.Client, g.store.set.Of(subject).All(), args).AsIntSlice()
+	reply, err := g.setObjects.Run(ctx, g.store.Set.Client, g.store.Set.Of(subject).All(), args).AsIntSlice()
 	switch e, ok := rueidis.IsRedisErr(err); {
 	case ok && strings.HasPrefix(e.Error(), "MANY"):
 		return 0, 0, fmt.Errorf("graph: %w: %.100q has more than %d other objects of %.100q; remove them in steps first", ErrTooMany, subject, maxSet, predicate)
 	case err != nil:
-		return 0, 0, g.store.wrap(ctx, err)
+		return 0, 0, g.store.Wrap(ctx, err)
 	case len(reply) != 2:
-		return 0, 0, fmt.Errorf("graph: %q: %w: unexpected reply", g.store.set.Key, index.ErrCorrupt)
+		return 0, 0, fmt.Errorf("graph: %q: %w: unexpected reply", g.store.Set.Key, index.ErrCorrupt)
 	}
 	return int(reply[0]), int(reply[1]), nil
 }
@@ -73,7 +75,7 @@ func (q Query) MatchesAll() bool {
 	p := q.Where[0]
 	seen := map[string]bool{}
 	for _, t := range [3]Term{p.S, p.P, p.O} {
-		if !t.free() || t.kind == variable && seen[t.text] {
+		if !t.free() || t.kind == syntax.Variable && seen[t.text] {
 			return false
 		}
 		seen[t.text] = true
@@ -96,11 +98,11 @@ func (g *Graph) RemoveWhere(ctx context.Context, q Query, opt maintain.Options) 
 	if err != nil {
 		return 0, err
 	}
-	if err := g.store.check(ctx); err != nil {
+	if err := g.store.Check(ctx); err != nil {
 		return 0, err
 	}
 	run := engine.Start(opt)
-	total, err := g.store.counts(ctx, []span{one.span})
+	total, err := g.store.Counts(ctx, []entries.Range{one.span})
 	if err != nil {
 		return 0, err
 	}
@@ -116,13 +118,13 @@ func (g *Graph) RemoveWhere(ctx context.Context, q Query, opt maintain.Options) 
 		n, read, batch = read, 0, batch[:0]
 		return run.Step(ctx, n)
 	}
-	for entry, err := range g.store.entries(ctx, one.span, index.Page{}, "") {
+	for entry, err := range g.store.All(ctx, one.span, index.Page{}, "") {
 		if err != nil {
 			return int(run.Report.Repaired), err
 		}
 		_, t, ok := parseEntry(entry)
 		if !ok {
-			return int(run.Report.Repaired), g.store.damaged(entry)
+			return int(run.Report.Repaired), g.store.Damaged(entry)
 		}
 		if one.keep(t) {
 			batch = append(batch, t)
@@ -143,7 +145,7 @@ func (g *Graph) RemoveWhere(ctx context.Context, q Query, opt maintain.Options) 
 type removal struct {
 	plan *plan
 	step *planStep
-	span span
+	span entries.Range
 	rows slab
 }
 
@@ -158,10 +160,10 @@ func (g *Graph) removal(q Query) (removal, error) {
 		return removal{}, invalid("triples are removed by a pattern and filters, without a limit, offset, selection or order")
 	}
 	p := q.Where[0].simple()
-	if p.P.kind == path {
+	if p.P.kind == syntax.Path {
 		return removal{}, invalid("%s is a path: triples are removed by a pattern of one triple", p.P)
 	}
-	s, err := g.store.spanOf(p.names())
+	s, err := g.store.rangeOf(p.names())
 	if err != nil {
 		return removal{}, err
 	}

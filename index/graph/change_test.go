@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"retwis/index"
+	"retwis/index/graph/internal/syntax"
 	"retwis/internal/redistest"
 	"retwis/maintain"
 )
@@ -51,7 +52,7 @@ func removeWhereOnce(t *rapid.T, g *Graph, model map[Triple]bool, like Triple) {
 			*term = Var(rapid.SampledFrom([]string{"x", "y"}).Draw(t, "variable"))
 		}
 	}
-	if p.P.kind == named && rapid.Bool().Draw(t, "inverse") {
+	if p.P.kind == syntax.Name && rapid.Bool().Draw(t, "inverse") {
 		p = Pattern{S: p.O, P: Inverse(p.P), O: p.S}
 	}
 	q := Query{Where: []Pattern{p}}
@@ -192,7 +193,7 @@ func TestSetLimits(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	other := newGraph(t, g.store.set.Client, "g", Options{Compact: true})
+	other := newGraph(t, g.store.Set.Client, "g", Options{Compact: true})
 	if _, _, err := other.Set(ctx, "a", "b", "c"); !errors.Is(err, index.ErrDeclared) {
 		t.Errorf("another declaration: %v", err)
 	}
@@ -287,7 +288,7 @@ func TestRemoveWhereRefusals(t *testing.T) {
 		t.Errorf("of a graph that does not exist %d are removed (%v)", n, err)
 	}
 	put(t, g, Triple{"a", "p", "o"})
-	other := newGraph(t, g.store.set.Client, "g", Options{Compact: true})
+	other := newGraph(t, g.store.Set.Client, "g", Options{Compact: true})
 	if _, err := other.RemoveWhere(ctx, Query{Where: []Pattern{x}}, maintain.Options{}); !errors.Is(err, index.ErrDeclared) {
 		t.Errorf("another declaration: %v", err)
 	}

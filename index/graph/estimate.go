@@ -4,6 +4,9 @@ import (
 	"context"
 	"math"
 	"slices"
+
+	"retwis/index/graph/internal/entries"
+	"retwis/index/graph/internal/syntax"
 )
 
 // estimate is a pattern of a query with its cardinality.
@@ -18,19 +21,19 @@ type estimate struct {
 // estimate counts the triples of each pattern: one round trip.
 func (st *store) estimate(ctx context.Context, patterns []Pattern) ([]estimate, error) {
 	all := make([]estimate, len(patterns))
-	var spans []span
+	var spans []entries.Range
 	var counted []*int64 // of each range
 	first := make([]int64, len(patterns))
 	for i, p := range patterns {
 		p = p.simple()
 		all[i] = estimate{Pattern: p, at: i}
 		begin, whole := []Pattern{p.names()}, []Pattern(nil)
-		if p.P.kind == path {
+		if p.P.kind == syntax.Path {
 			begin, whole = p.begin(), p.whole()
 		}
 		for k, some := range [2][]Pattern{begin, whole} {
 			for _, one := range some {
-				s, err := st.spanOf(one)
+				s, err := st.rangeOf(one)
 				if err != nil {
 					return nil, err
 				}
@@ -38,7 +41,7 @@ func (st *store) estimate(ctx context.Context, patterns []Pattern) ([]estimate, 
 			}
 		}
 	}
-	counts, err := st.counts(ctx, spans)
+	counts, err := st.Counts(ctx, spans)
 	if err != nil {
 		return nil, err
 	}
@@ -48,14 +51,14 @@ func (st *store) estimate(ctx context.Context, patterns []Pattern) ([]estimate, 
 	for i := range all {
 		e := &all[i]
 		e.rows, e.empty = float64(first[i]), first[i] == 0
-		if e.P.kind != path {
+		if e.P.kind != syntax.Path {
 			e.count = first[i]
 			continue
 		}
 		// A guess: each further step reaches ten times as many names, up to 4 steps.
-		further := min(e.P.route.longest(), 4) - 1
+		further := min(e.P.route.Longest(), 4) - 1
 		e.rows = 1 + min(float64(first[i])*math.Pow(10, float64(further)), float64(e.count))
-		e.empty = first[i] == 0 && !e.P.route.empty()
+		e.empty = first[i] == 0 && !e.P.route.Empty()
 	}
 	return all, nil
 }
@@ -64,22 +67,22 @@ func (st *store) estimate(ctx context.Context, patterns []Pattern) ([]estimate, 
 // only that is a name.
 func (p Pattern) begin() (all []Pattern) {
 	r, end := p.P.route, p.S
-	if p.S.kind != named && p.O.kind == named {
-		r, end = r.turned(), p.O
+	if p.S.kind != syntax.Name && p.O.kind == syntax.Name {
+		r, end = r.Turned(), p.O
 	}
-	if end.kind != named {
+	if end.kind != syntax.Name {
 		end = Term{}
 	}
-	for _, one := range r.firsts() {
-		all = append(all, one.from(end))
+	for _, one := range r.Firsts() {
+		all = append(all, triplesOf(one, end))
 	}
 	return all
 }
 
 // whole returns the patterns of all triples that a path can have.
 func (p Pattern) whole() (all []Pattern) {
-	for _, one := range p.P.route.predicates() {
-		if pattern := (Pattern{P: Name(one.predicate)}); !slices.Contains(all, pattern) {
+	for _, one := range p.P.route.Predicates() {
+		if pattern := (Pattern{P: Name(one.Predicate)}); !slices.Contains(all, pattern) {
 			all = append(all, pattern)
 		}
 	}
@@ -89,7 +92,7 @@ func (p Pattern) whole() (all []Pattern) {
 // names returns the pattern with everything open but its names. Select accepts it.
 func (p Pattern) names() Pattern {
 	only := func(t Term) Term {
-		if t.kind == named {
+		if t.kind == syntax.Name {
 			return t
 		}
 		return Term{}
@@ -101,7 +104,7 @@ func (p Pattern) names() Pattern {
 func (p Pattern) open() string {
 	var letters []byte
 	for _, letter := range []byte("spo") {
-		if p.term(letter).kind != named {
+		if p.term(letter).kind != syntax.Name {
 			letters = append(letters, letter)
 		}
 	}
@@ -125,14 +128,14 @@ func (e estimate) join(bound map[string]bool) joinKind {
 	}
 	all, some := true, false
 	for _, t := range [3]Term{e.S, e.P, e.O} {
-		is := t.kind == variable && bound[t.text]
+		is := t.kind == syntax.Variable && bound[t.text]
 		some = some || is
-		all = all && (is || t.kind == named)
+		all = all && (is || t.kind == syntax.Name)
 	}
 	switch {
 	case all:
 		return joinFilter
-	case some || e.P.kind == path && !e.S.free() && !e.O.free():
+	case some || e.P.kind == syntax.Path && !e.S.free() && !e.O.free():
 		return joinShared
 	}
 	return joinProduct

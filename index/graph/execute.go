@@ -46,6 +46,9 @@ func (g *Graph) Query(ctx context.Context, q Query) iter.Seq2[Binding, error] {
 	}
 }
 
+// batchRows is the number of rows that pass a step together.
+const batchRows = 1000
+
 // errStop ends an execution early: the caller stopped, or the limit is reached.
 var errStop = errors.New("stop")
 

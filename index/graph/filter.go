@@ -1,14 +1,11 @@
 package graph
 
 import (
-	"cmp"
-	"math"
-	"math/big"
 	"regexp"
-	"strconv"
 	"strings"
 
-	"retwis/index/graph/rdf"
+	"retwis/index/graph/internal/syntax"
+	"retwis/index/graph/internal/value"
 )
 
 // Filter keeps the answers of a Query that satisfy a condition.
@@ -29,7 +26,7 @@ func FilterFunc(keep func(Binding) bool, variables ...string) Filter {
 func Matches(variable string, expression *regexp.Regexp) Filter {
 	f := Filter{vars: []string{variable}}
 	if expression != nil {
-		f.text = "?" + variable + " ~ " + quoted(expression.String())
+		f.text = "?" + variable + " ~ " + syntax.Quote(expression.String())
 		f.keep = func(found Binding) bool { return expression.MatchString(found.Get(variable)) }
 	}
 	return f
@@ -53,9 +50,9 @@ func Compare(a Term, operator string, b Term) Filter {
 	f := Filter{text: a.String() + " " + operator + " " + b.String()}
 	for _, t := range [2]Term{a, b} {
 		switch t.kind {
-		case variable:
+		case syntax.Variable:
 			f.vars = append(f.vars, t.text)
-		case anything, path:
+		case syntax.Anything, syntax.Path:
 			return f
 		}
 	}
@@ -78,7 +75,7 @@ func Compare(a Term, operator string, b Term) Filter {
 
 // in returns the name of a term in an answer.
 func (t Term) in(b Binding) string {
-	if t.kind == variable {
+	if t.kind == syntax.Variable {
 		return b.Get(t.text)
 	}
 	return t.text
@@ -92,7 +89,7 @@ func equalValues(a, b Term, keep bool) func(Binding) bool {
 			return keep
 		}
 		x, y := left(found), right(found)
-		return (x.isNumber && y.isNumber && x.compareNumbers(y) == 0) == keep
+		return x.Equal(y) == keep
 	}
 }
 
@@ -100,70 +97,16 @@ func equalValues(a, b Term, keep bool) func(Binding) bool {
 func compareValues(a, b Term, keep func(c int) bool) func(Binding) bool {
 	left, right := a.value(), b.value()
 	return func(found Binding) bool {
-		c, ok := left(found).compare(right(found))
+		c, ok := left(found).Compare(right(found))
 		return ok && keep(c)
 	}
 }
 
 // value returns a function that returns the value of a term in an answer.
-func (t Term) value() func(Binding) value {
-	if t.kind == named {
-		v := valueOf(t.text)
-		return func(Binding) value { return v }
+func (t Term) value() func(Binding) value.Value {
+	if t.kind == syntax.Name {
+		v := value.Of(t.text)
+		return func(Binding) value.Value { return v }
 	}
-	return func(b Binding) value { return valueOf(b.Get(t.text)) }
-}
-
-// value is the value of a name in a comparison: a number or a text.
-type value struct {
-	text     string // of a number, its digits
-	number   float64
-	isNumber bool
-}
-
-// compare compares two numbers or two texts. ok is false for a number and a text.
-func (v value) compare(other value) (c int, ok bool) {
-	switch {
-	case v.isNumber != other.isNumber:
-		return 0, false
-	case v.isNumber:
-		return v.compareNumbers(other), true
-	}
-	return strings.Compare(v.text, other.text), true
-}
-
-// compareNumbers compares the exact values of two numbers.
-func (v value) compareNumbers(other value) int {
-	if c := cmp.Compare(v.number, other.number); c != 0 || v.text == other.text || !v.rounded() && !other.rounded() {
-		return c
-	}
-	x, okX := new(big.Rat).SetString(v.text)
-	y, okY := new(big.Rat).SetString(other.text)
-	if !okX || !okY {
-		return 0
-	}
-	return x.Cmp(y)
-}
-
-// rounded reports whether another number may have the same float64: one of many digits,
-// or close to zero.
-func (v value) rounded() bool { return len(v.text) > 15 || math.Abs(v.number) < 1e-300 }
-
-// maxNumber is the maximum length of a number, in bytes.
-const maxNumber = 1000
-
-var number = regexp.MustCompile(`^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$`)
-
-// valueOf returns the value of a name.
-func valueOf(name string) value {
-	text, numeric := name, true
-	if literal, ok := rdf.ParseLiteral(name); ok {
-		text, numeric = literal.Text, literal.IsNumeric()
-	}
-	if numeric && len(text) <= maxNumber && number.MatchString(text) {
-		if x, err := strconv.ParseFloat(text, 64); err == nil {
-			return value{text: text, number: x, isNumber: true}
-		}
-	}
-	return value{text: text}
+	return func(b Binding) value.Value { return value.Of(b.Get(t.text)) }
 }

@@ -66,11 +66,11 @@ func TestForeign(t *testing.T) {
 		if opt.Compact {
 			hint += " --compact"
 		}
-		for i := range g.store.set.Keys {
-			do(t, client, "ZADD", g.store.set.Keys[i].Index, "100", "alice", "90", "bob")
+		for i := range g.store.Set.Keys {
+			do(t, client, "ZADD", g.store.Set.Keys[i].Index, "100", "alice", "90", "bob")
 		}
 		refused(t, g, hint)
-		if keys, err := client.Do(context.Background(), client.B().Dbsize().Build()).AsInt64(); err != nil || keys != int64(len(g.store.set.Keys)) {
+		if keys, err := client.Do(context.Background(), client.B().Dbsize().Build()).AsInt64(); err != nil || keys != int64(len(g.store.Set.Keys)) {
 			t.Errorf("%+v: there are %d keys (%v)", opt, keys, err)
 		}
 	}
@@ -102,7 +102,7 @@ func TestLostDeclaration(t *testing.T) {
 	}
 	again := newGraph(t, client, "spread", Options{Compact: true, Partitions: 3})
 	put(t, again, kept...)
-	do(t, client, "DEL", again.store.set.Of("a").Meta)
+	do(t, client, "DEL", again.store.Set.Of("a").Meta)
 	if _, err := again.Put(ctx, kept[0]); !errors.Is(err, index.ErrForeign) {
 		t.Errorf("a partition without a declaration: %v", err)
 	}

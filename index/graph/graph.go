@@ -8,6 +8,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/index"
+	"retwis/index/graph/internal/entries"
 	engine "retwis/internal/maintain"
 	"retwis/internal/redis/partition"
 	"retwis/internal/redis/script"
@@ -67,7 +68,7 @@ func New(client rueidis.Client, key string, opt Options) (*Graph, error) {
 	}
 	script := func(source string) script.Script { return partition.NewScript(entriesLua, source) }
 	return &Graph{
-		store: store{set: set, compact: opt.Compact},
+		store: store{Reader: entries.Reader{Set: set}, compact: opt.Compact},
 		put:   script(putLua), remove: script(removeLua), setObjects: script(setLua),
 		repair: script(repairLua), fill: script(fillLua), finish: engine.NewFinish(entriesLua, finishLua),
 		tracker: engine.NewTracker(set, nil),
@@ -88,17 +89,17 @@ func Open(ctx context.Context, client rueidis.Client, key string) (*Graph, error
 }
 
 // Key returns the key of the graph.
-func (g *Graph) Key() string { return g.store.set.Key }
+func (g *Graph) Key() string { return g.store.Set.Key }
 
 // Options returns the options of the graph.
 func (g *Graph) Options() Options {
-	return Options{Compact: g.store.compact, Partitions: len(g.store.set.Keys)}
+	return Options{Compact: g.store.compact, Partitions: len(g.store.Set.Keys)}
 }
 
 // declare stores the declaration of a partitioned graph; otherwise the scripts do.
 func (g *Graph) declare(ctx context.Context) error {
-	if len(g.store.set.Keys) == 1 {
+	if len(g.store.Set.Keys) == 1 {
 		return nil
 	}
-	return g.store.wrap(ctx, g.store.set.Declare(ctx))
+	return g.store.Wrap(ctx, g.store.Set.Declare(ctx))
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"retwis/index"
+	"retwis/index/graph/internal/entries"
 )
 
 // joiner joins rows with the patterns of steps.
@@ -21,7 +22,7 @@ type joiner struct {
 // share one read.
 func (j *joiner) scanRanges(out *sink, rows [][]string) error {
 	s := out.step
-	var spans []span
+	var spans []entries.Range
 	var rowsOf [][][]string // of each span
 	at := map[string]int{}
 	for _, row := range rows {
@@ -32,19 +33,19 @@ func (j *joiner) scanRanges(out *sink, rows [][]string) error {
 			}
 		}
 		one := p.in(s.order, s.fixed)
-		k, ok := at[one.prefix]
+		k, ok := at[one.Prefix]
 		if !ok {
 			k = len(spans)
-			at[one.prefix] = k
+			at[one.Prefix] = k
 			spans, rowsOf = append(spans, one), append(rowsOf, nil)
 		}
 		rowsOf[k] = append(rowsOf[k], row)
 	}
 	letters := string(s.order[s.fixed:])
-	return j.store.fetch(j.ctx, spans, j.prefetch, func(k int, entry string) error {
+	return j.store.Fetch(j.ctx, spans, j.prefetch, func(k int, entry string) error {
 		var t Triple
-		if !t.parse(letters, entry[len(spans[k].prefix):]) {
-			return j.store.damaged(entry)
+		if !t.parse(letters, entry[len(spans[k].Prefix):]) {
+			return j.store.Damaged(entry)
 		}
 		for _, row := range rowsOf[k] {
 			if row, ok := s.bind(&out.slab, row, t, letters); ok {
@@ -109,15 +110,15 @@ func (j *joiner) hashJoin(out *sink, rows [][]string) (done bool, err error) {
 	s := out.step
 	p := s.pattern.names()
 	if s.hash == nil {
-		one, err := j.store.spanOf(p)
+		one, err := j.store.rangeOf(p)
 		if err != nil {
 			return false, err
 		}
 		left, all := j.memory.left, &nameSet{set: make(map[string]struct{}, s.count)}
-		err = j.store.fetch(j.ctx, []span{one}, true, func(_ int, entry string) error {
-			name, _, more, ok := cutName(entry[len(one.prefix):])
+		err = j.store.Fetch(j.ctx, []entries.Range{one}, true, func(_ int, entry string) error {
+			name, _, more, ok := entries.CutName(entry[len(one.Prefix):])
 			if !ok || more {
-				return j.store.damaged(entry)
+				return j.store.Damaged(entry)
 			}
 			return all.add(name, &j.memory)
 		})
@@ -152,13 +153,13 @@ func (j *joiner) scanEnds(out *sink, rows [][]string) error {
 		// The route is turned, so that the path ends where it begins: at a subject, or at the
 		// object of an inverse.
 		letter, order := byte('s'), PSO
-		if end.inverse {
+		if end.Inverse {
 			letter, order = 'o', POS
 		}
 		if j.store.compact && order == PSO {
 			order, seen = POS, cmp.Or(seen, &nameSet{}) // subjects are not in order
 		}
-		one, err := j.store.spanOf(Pattern{P: Name(end.predicate), Order: order})
+		one, err := j.store.rangeOf(Pattern{P: Name(end.Predicate), Order: order})
 		if err != nil {
 			return err
 		}
@@ -172,15 +173,15 @@ func (j *joiner) scanEnds(out *sink, rows [][]string) error {
 
 // scanEnd extends each row by the different names of one part of the triples in a range. Equal
 // names follow one another, unless seen remembers them.
-func (j *joiner) scanEnd(out *sink, rows [][]string, one span, letter byte, seen *nameSet) error {
+func (j *joiner) scanEnd(out *sink, rows [][]string, one entries.Range, letter byte, seen *nameSet) error {
 	last, any := "", false
-	for entry, err := range j.store.entries(j.ctx, one, index.Page{}, "") {
+	for entry, err := range j.store.All(j.ctx, one, index.Page{}, "") {
 		if err != nil {
 			return err
 		}
 		_, t, ok := parseEntry(entry)
 		if !ok {
-			return j.store.damaged(entry)
+			return j.store.Damaged(entry)
 		}
 		name := t.part(letter)
 		if any && name == last {

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,12 +9,15 @@ import (
 	"slices"
 
 	"retwis/index"
+	"retwis/index/graph/internal/entries"
 	engine "retwis/internal/maintain"
 	"retwis/maintain"
 )
 
-// pageSize is the number of entries in a step of a comparison.
-const pageSize = 250
+const (
+	pageSize    = 250 // entries in a step of a comparison
+	sourceBatch = 500 // triples of a source that are compared together
+)
 
 // Verify scans all entries in bounded steps, and reports triples without one of their
 // orders or with a score other than 0, and entries that do not belong to a triple. A
@@ -44,13 +48,13 @@ func (g *Graph) Repair(ctx context.Context, source iter.Seq2[Triple, error], opt
 // index.ErrValue; if there is none, with index.ErrNotFound. A graph that has only the
 // orders of Options.Compact is adopted only with that option.
 func (g *Graph) Adopt(ctx context.Context, opt maintain.Options) (maintain.Report, error) {
-	all, err := g.store.set.Len(ctx)
+	all, err := g.store.Set.Len(ctx)
 	if err != nil {
-		return maintain.Report{}, g.store.wrap(ctx, err)
+		return maintain.Report{}, g.store.Wrap(ctx, err)
 	}
 	if all == 0 {
-		if _, err := Open(ctx, g.store.set.Client, g.store.set.Key); errors.Is(err, index.ErrNotFound) { // not even an empty graph
-			return maintain.Report{}, fmt.Errorf("graph: %w: there is no sorted set %q", index.ErrNotFound, g.store.set.Keys[0].Index)
+		if _, err := Open(ctx, g.store.Set.Client, g.store.Set.Key); errors.Is(err, index.ErrNotFound) { // not even an empty graph
+			return maintain.Report{}, fmt.Errorf("graph: %w: there is no sorted set %q", index.ErrNotFound, g.store.Set.Keys[0].Index)
 		} else if err != nil {
 			return maintain.Report{}, err
 		}
@@ -63,18 +67,18 @@ func (g *Graph) Adopt(ctx context.Context, opt maintain.Options) (maintain.Repor
 		return report, err
 	}
 	if all > 0 && report.Checked == 0 {
-		return report, fmt.Errorf("graph: %w: none of the %d entries of %q is the spo entry of a triple", index.ErrValue, all, g.store.set.Key)
+		return report, fmt.Errorf("graph: %w: none of the %d entries of %q is the spo entry of a triple", index.ErrValue, all, g.store.Set.Key)
 	}
 	if !g.store.compact && all > 0 {
-		n, err := g.store.counts(ctx, []span{Pattern{}.in(SOP, 0), Pattern{}.in(PSO, 0), Pattern{}.in(OPS, 0)})
+		n, err := g.store.Counts(ctx, []entries.Range{Pattern{}.in(SOP, 0), Pattern{}.in(PSO, 0), Pattern{}.in(OPS, 0)})
 		if err != nil {
 			return report, err
 		}
 		if n[0]+n[1]+n[2] == 0 {
-			return report, fmt.Errorf("graph: %w: %q has the three orders of a compact graph: adopt it with Options.Compact or --compact", index.ErrValue, g.store.set.Key)
+			return report, fmt.Errorf("graph: %w: %q has the three orders of a compact graph: adopt it with Options.Compact or --compact", index.ErrValue, g.store.Set.Key)
 		}
 	}
-	return report, g.store.wrap(ctx, g.store.set.Adopt(ctx))
+	return report, g.store.Wrap(ctx, g.store.Set.Adopt(ctx))
 }
 
 func (g *Graph) compare(ctx context.Context, source iter.Seq2[Triple, error], opt maintain.Options, repair bool) (maintain.Report, error) {
@@ -86,14 +90,14 @@ func (g *Graph) compare(ctx context.Context, source iter.Seq2[Triple, error], op
 func (c *checker) run(ctx context.Context, source iter.Seq2[Triple, error]) error {
 	g := c.g
 	var err error
-	if c.Total, err = g.store.set.Len(ctx); err != nil {
-		return g.store.wrap(ctx, err)
+	if c.Total, err = g.store.Set.Len(ctx); err != nil {
+		return g.store.Wrap(ctx, err)
 	}
 	if err := g.tracker.Leftovers(ctx, c.Run, c.repair); err != nil {
-		return g.store.wrap(ctx, err)
+		return g.store.Wrap(ctx, err)
 	}
-	if err := c.Entries(ctx, g.store.set, pageSize, func(i int, page []string) (int, error) { return c.entries(ctx, i, page) }); err != nil {
-		return g.store.wrap(ctx, err)
+	if err := c.Entries(ctx, g.store.Set, pageSize, func(i int, page []string) (int, error) { return c.entries(ctx, i, page) }); err != nil {
+		return g.store.Wrap(ctx, err)
 	}
 	if source == nil {
 		return nil
@@ -103,7 +107,7 @@ func (c *checker) run(ctx context.Context, source iter.Seq2[Triple, error]) erro
 
 // source compares the triples of a source with the graph.
 func (c *checker) source(ctx context.Context, source iter.Seq2[Triple, error]) error {
-	for some, err := range inBatches(source, readSize) {
+	for some, err := range inBatches(source, sourceBatch) {
 		if err != nil {
 			return err
 		}
@@ -157,4 +161,40 @@ func inBatches(source iter.Seq2[Triple, error], n int) iter.Seq2[[]Triple, error
 			yield(batch, nil)
 		}
 	}
+}
+
+// Rebuild builds a new graph from a source, which yields all its triples, beside the one in
+// use, and replaces that atomically, partition by partition. Concurrent writes win over
+// the source. The report counts the triples of the source.
+//
+// A rebuild that fails changes nothing, except for partitions that it has replaced
+// already. The rest of a killed one is removed a minute later, by the next write or Repair.
+// If another one starts, it ends with maintain.ErrReplaced.
+func (g *Graph) Rebuild(ctx context.Context, source iter.Seq2[Triple, error], opt maintain.Options) (maintain.Report, error) {
+	run := engine.Start(opt)
+	var failed error // has its key already
+	err := g.tracker.Rebuild(ctx, engine.Rebuild{Finish: g.finish, Fill: func(ctx context.Context, name string) error {
+		failed = g.fillFrom(ctx, run, name, source)
+		return failed
+	}})
+	return run.Report, cmp.Or(failed, g.store.Wrap(ctx, err))
+}
+
+// fillFrom puts the triples of a source into the new graph.
+func (g *Graph) fillFrom(ctx context.Context, run *engine.Run, name string, source iter.Seq2[Triple, error]) error {
+	w := g.newWriter(ctx, g.fill, name)
+	for some, err := range inBatches(source, sourceBatch) {
+		for i := 0; i < len(some) && err == nil; i++ {
+			err = w.add(some[i])
+		}
+		if err == nil {
+			err = run.Step(ctx, len(some))
+		}
+		if err != nil {
+			_, _ = w.close() // err came first
+			return err
+		}
+	}
+	_, err := w.close()
+	return err
 }

@@ -32,9 +32,9 @@ func clean(t testing.TB, g *Graph) {
 func state(t testing.TB, g *Graph) map[string]float64 {
 	t.Helper()
 	found := map[string]float64{}
-	client := g.store.set.Client
-	for i := range g.store.set.Keys {
-		entries, err := client.Do(context.Background(), client.B().Zrange().Key(g.store.set.Keys[i].Index).Min("0").Max("-1").Withscores().Build()).AsZScores()
+	client := g.store.Set.Client
+	for i := range g.store.Set.Keys {
+		entries, err := client.Do(context.Background(), client.B().Zrange().Key(g.store.Set.Keys[i].Index).Min("0").Max("-1").Withscores().Build()).AsZScores()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +50,7 @@ func wantState(g *Graph, triples []Triple) map[string]float64 {
 	want := map[string]float64{}
 	for _, t := range triples {
 		for _, order := range ordersOf(g.store.compact) {
-			want[fmt.Sprintf("%d %s", g.store.set.Index(t.S), order.entry(t.escaped()))] = 0
+			want[fmt.Sprintf("%d %s", g.store.Set.Index(t.S), order.entry(t.escaped()))] = 0
 		}
 	}
 	return want
@@ -73,8 +73,8 @@ func sameState(t testing.TB, g *Graph, triples []Triple) {
 // damage changes entries of a partition directly.
 func damage(t testing.TB, g *Graph, of string, command ...string) {
 	t.Helper()
-	client := g.store.set.Client
-	words := append([]string{command[0], g.store.set.Of(of).Index}, command[1:]...)
+	client := g.store.Set.Client
+	words := append([]string{command[0], g.store.Set.Of(of).Index}, command[1:]...)
 	if err := client.Do(context.Background(), client.B().Arbitrary(words...).Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
@@ -103,11 +103,11 @@ func TestRepair(t *testing.T) {
 			damage(t, g, "nobody", "ZADD", "0", "what is this", "0", "spo:a:b", "0", "xyz:a:b:c", "0", "")
 			want := maintain.Report{Missing: 3, Stale: 2, Dangling: 6}
 			if opt.Partitions > 1 { // moved to another partition: missing here, orphaned there
-				at := (g.store.set.Index("person00007") + 1) % 3
-				client := g.store.set.Client
+				at := (g.store.Set.Index("person00007") + 1) % 3
+				client := g.store.Set.Client
 				for _, command := range []rueidis.Completed{
-					client.B().Zrem().Key(g.store.set.Of("person00007").Index).Member("pso:lives-in:person00007:city7").Build(),
-					client.B().Zadd().Key(g.store.set.Keys[at].Index).ScoreMember().ScoreMember(0, "pso:lives-in:person00007:city7").Build(),
+					client.B().Zrem().Key(g.store.Set.Of("person00007").Index).Member("pso:lives-in:person00007:city7").Build(),
+					client.B().Zadd().Key(g.store.Set.Keys[at].Index).ScoreMember().ScoreMember(0, "pso:lives-in:person00007:city7").Build(),
 				} {
 					if err := client.Do(ctx, command).Error(); err != nil {
 						t.Fatal(err)
@@ -185,7 +185,7 @@ func TestRepairAnything(t *testing.T) {
 		var left []Triple
 		for _, one := range model {
 			gone := rapid.SliceOfNDistinct(rapid.SampledFrom(orders), 0, len(orders), rapid.ID[Order]).Draw(r, "gone")
-			key := g.store.set.Keys[0].Index
+			key := g.store.Set.Keys[0].Index
 			for _, order := range orders {
 				command := client.B().Zadd().Key(key).Xx().ScoreMember().ScoreMember(float64(rapid.IntRange(-1, 1).Draw(r, "score")), order.entry(one.escaped())).Build()
 				if slices.Contains(gone, order) {
@@ -238,7 +238,7 @@ func TestRepairBesideWriters(t *testing.T) {
 				switch r.IntN(6) {
 				case 0: // damage
 					entry := ordersOf(false)[r.IntN(6)].entry(one.escaped())
-					err = own.store.set.Client.Do(ctx, own.store.set.Client.B().Zrem().Key("g").Member(entry).Build()).Error()
+					err = own.store.Set.Client.Do(ctx, own.store.Set.Client.B().Zrem().Key("g").Member(entry).Build()).Error()
 				case 1, 2:
 					_, err = own.Remove(ctx, one)
 				default:

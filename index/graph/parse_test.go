@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"retwis/index"
+	"retwis/index/graph/internal/syntax"
 )
 
 func TestParse(t *testing.T) {
@@ -257,7 +258,7 @@ func TestPatternString(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := Pattern{S: term.Draw(t, "s"), P: term.Draw(t, "p"), O: term.Draw(t, "o")}
 		if rapid.Bool().Draw(t, "path") {
-			p.P = paths(3, term.Filter(func(t Term) bool { return t.kind == named })).Draw(t, "route")
+			p.P = paths(3, term.Filter(func(t Term) bool { return t.kind == syntax.Name })).Draw(t, "route")
 		}
 		if !p.canStart(nil) {
 			return

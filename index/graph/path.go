@@ -4,6 +4,9 @@ import (
 	"errors"
 	"slices"
 	"strings"
+
+	"retwis/index/graph/internal/entries"
+	"retwis/index/graph/internal/syntax"
 )
 
 // followPath extends rows along a path from its known end.
@@ -102,17 +105,17 @@ func (j *joiner) search(s *planStep, starts []string) ([]*nameSet, error) {
 
 // follow adds the names that a route reaches from each of several frontiers to the set of
 // the same search.
-func (j *joiner) follow(r *route, from [][]string, reached []*nameSet) error {
+func (j *joiner) follow(r *syntax.Route, from [][]string, reached []*nameSet) error {
 	switch {
-	case r.again != nil:
+	case r.Again != nil:
 		return j.repeat(r, from, reached)
-	case r.steps != nil:
-		last := len(r.steps) - 1
-		level, err := j.inTurn(r.steps[:last], from)
+	case r.Steps != nil:
+		last := len(r.Steps) - 1
+		level, err := j.inTurn(r.Steps[:last], from)
 		if err != nil {
 			return err
 		}
-		err = j.follow(r.steps[last], namesOf(level), reached)
+		err = j.follow(r.Steps[last], namesOf(level), reached)
 		j.release(level)
 		return err
 	}
@@ -121,7 +124,7 @@ func (j *joiner) follow(r *route, from [][]string, reached []*nameSet) error {
 
 // inTurn follows routes one after the other. It keeps the names of the last level only,
 // since a path may return to a name.
-func (j *joiner) inTurn(routes []*route, from [][]string) (level []*nameSet, err error) {
+func (j *joiner) inTurn(routes []*syntax.Route, from [][]string) (level []*nameSet, err error) {
 	for _, r := range routes {
 		if level != nil && !anyNames(level) {
 			break
@@ -138,19 +141,19 @@ func (j *joiner) inTurn(routes []*route, from [][]string) (level []*nameSet, err
 
 // repeat is follow for a repetition, by breadth-first search: after the minimum it keeps
 // every name once, so that cycles end.
-func (j *joiner) repeat(r *route, from [][]string, reached []*nameSet) error {
-	now, err := j.inTurn(slices.Repeat([]*route{r.again}, r.min), from)
+func (j *joiner) repeat(r *syntax.Route, from [][]string, reached []*nameSet) error {
+	now, err := j.inTurn(slices.Repeat([]*syntax.Route{r.Again}, r.Min), from)
 	if err != nil {
 		return err
 	}
-	if r.min == 0 {
+	if r.Min == 0 {
 		now = newNameSets(len(from))
 		if err := j.merge(now, from); err != nil {
 			return err
 		}
 	}
 	followed := make([]int, len(now)) // number of names of each set
-	for k := r.min; r.max == 0 || k < r.max; k++ {
+	for k := r.Min; r.Max == 0 || k < r.Max; k++ {
 		frontier := make([][]string, len(now))
 		more := false
 		for i, set := range now {
@@ -161,7 +164,7 @@ func (j *joiner) repeat(r *route, from [][]string, reached []*nameSet) error {
 		if !more {
 			break
 		}
-		if err := j.follow(r.again, frontier, now); err != nil {
+		if err := j.follow(r.Again, frontier, now); err != nil {
 			return err
 		}
 	}
@@ -217,8 +220,8 @@ func newNameSets(n int) []*nameSet {
 }
 
 // expand is follow for a route of one triple. The names of all frontiers are read together.
-func (j *joiner) expand(r *route, frontiers [][]string, reached []*nameSet) error {
-	var spans []span
+func (j *joiner) expand(r *syntax.Route, frontiers [][]string, reached []*nameSet) error {
+	var spans []entries.Range
 	var searches [][]int // that have the name of the span in their frontier
 	at := map[string]int{}
 	for i, names := range frontiers {
@@ -227,15 +230,15 @@ func (j *joiner) expand(r *route, frontiers [][]string, reached []*nameSet) erro
 			if !ok {
 				k = len(spans)
 				at[name] = k
-				spans, searches = append(spans, r.neighbours(name)), append(searches, nil)
+				spans, searches = append(spans, neighbours(r, name)), append(searches, nil)
 			}
 			searches[k] = append(searches[k], i)
 		}
 	}
-	return j.store.fetch(j.ctx, spans, true, func(k int, entry string) error {
-		name, _, more, ok := cutName(entry[len(spans[k].prefix):])
+	return j.store.Fetch(j.ctx, spans, true, func(k int, entry string) error {
+		name, _, more, ok := entries.CutName(entry[len(spans[k].Prefix):])
 		if !ok || more {
-			return j.store.damaged(entry)
+			return j.store.Damaged(entry)
 		}
 		name = strings.Clone(name) // do not keep the whole entry in memory
 		for _, i := range searches[k] {
@@ -248,10 +251,19 @@ func (j *joiner) expand(r *route, frontiers [][]string, reached []*nameSet) erro
 }
 
 // neighbours returns the range of the names one triple away from a name.
-func (r *route) neighbours(name string) span {
-	p := r.from(Name(name))
-	if r.inverse {
+func neighbours(r *syntax.Route, name string) entries.Range {
+	p := triplesOf(r, Name(name))
+	if r.Inverse {
 		return p.in(POS, 2)
 	}
 	return p.in(SPO, 2)
+}
+
+// triplesOf returns the pattern of the triples that a route of one triple follows from a
+// term.
+func triplesOf(r *syntax.Route, from Term) Pattern {
+	if r.Inverse {
+		return Pattern{P: Name(r.Predicate), O: from}
+	}
+	return Pattern{S: from, P: Name(r.Predicate)}
 }

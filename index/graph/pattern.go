@@ -1,43 +1,69 @@
 package graph
 
 import (
-	"strings"
+	"retwis/index/graph/internal/entries"
+	"retwis/index/graph/internal/syntax"
 )
 
 // Term is a part of a pattern: a name, a variable, a path, or anything. The zero value
 // is anything.
 type Term struct {
-	kind  termKind
-	text  string // of a name or a variable
-	route *route // of a path; nil: it is not valid
+	kind  syntax.Kind
+	text  string        // of a name or a variable
+	route *syntax.Route // of a path; nil: it is not valid
 }
 
-type termKind int
-
-const (
-	anything termKind = iota
-	named
-	variable
-	path
-)
-
 // Name is the term that matches exactly this name.
-func Name(name string) Term { return Term{kind: named, text: name} }
+func Name(name string) Term { return Term{kind: syntax.Name, text: name} }
 
 // Var is a variable of a Query. It has the same name in all patterns.
-func Var(name string) Term { return Term{kind: variable, text: name} }
+func Var(name string) Term { return Term{kind: syntax.Variable, text: name} }
+
+// Path is the path of min to max triples with a predicate: Repeat(Name(predicate), min,
+// max).
+func Path(predicate string, min, max int) Term { return Repeat(Name(predicate), min, max) }
+
+// Inverse is a path from its end to its start: Inverse(Name("knows")) leads from an object
+// to its subjects. The path is a predicate, as a Name, or a path.
+func Inverse(of Term) Term { return pathOf(of.asRoute().Turned()) }
+
+// Sequence is a path that follows other paths one after the other, each a predicate, as a
+// Name, or a path.
+func Sequence(of ...Term) Term {
+	routes := make([]*syntax.Route, len(of))
+	for i, t := range of {
+		routes[i] = t.asRoute()
+	}
+	return pathOf(syntax.Sequence(routes...))
+}
+
+// Repeat is a path that follows another one min to max times; a max of 0 is any number of
+// times. With a min of 0 every name has a path to itself; one end of such a path must be
+// a name, or a variable that another pattern binds. A repetition within a repetition can
+// read a triple more than once.
+func Repeat(of Term, min, max int) Term { return pathOf(syntax.Repeat(of.asRoute(), min, max)) }
+
+func pathOf(r *syntax.Route) Term { return Term{kind: syntax.Path, route: r} }
+
+// asRoute returns the route of a name or a path, or nil.
+func (t Term) asRoute() *syntax.Route {
+	if t.kind == syntax.Name {
+		return syntax.Step(t.text)
+	}
+	return t.route
+}
 
 // free reports whether the term matches any name.
-func (t Term) free() bool { return t.kind == anything || t.kind == variable }
+func (t Term) free() bool { return t.kind == syntax.Anything || t.kind == syntax.Variable }
 
 // String formats the term for Parse.
 func (t Term) String() string {
 	switch t.kind {
-	case named:
-		return quoted(t.text)
-	case variable:
+	case syntax.Name:
+		return syntax.Quote(t.text)
+	case syntax.Variable:
 		return "?" + t.text
-	case path:
+	case syntax.Path:
 		return t.route.String()
 	}
 	return "*"
@@ -68,16 +94,16 @@ func (p Pattern) String() string {
 // inverse of a single predicate.
 func (p Pattern) simple() Pattern {
 	r := p.P.route
-	if p.P.kind != path || r == nil {
+	if p.P.kind != syntax.Path || r == nil {
 		return p
 	}
-	if all := r.predicates(); len(all) == 1 && all[0].inverse {
+	if all := r.Predicates(); len(all) == 1 && all[0].Inverse {
 		p.S, p.O = p.O, p.S
-		r = r.turned()
-		p.P = Term{kind: path, route: r}
+		r = r.Turned()
+		p.P = Term{kind: syntax.Path, route: r}
 	}
-	if r.steps == nil && r.again == nil {
-		p.P = Name(r.predicate)
+	if r.Steps == nil && r.Again == nil {
+		p.P = Name(r.Predicate)
 	}
 	return p
 }
@@ -93,18 +119,20 @@ func (p Pattern) term(letter byte) Term {
 	return p.O
 }
 
-// span is the range of entries of a pattern.
-type span struct {
-	order   Order
-	prefix  string // of all its entries
-	fixed   int    // number of parts in the prefix
-	subject string // if known: its partition has the whole range
+// known returns how many parts are names.
+func (p Pattern) known() (n int) {
+	for _, t := range [3]Term{p.S, p.P, p.O} {
+		if t.kind == syntax.Name {
+			n++
+		}
+	}
+	return n
 }
 
 // leads reports whether an order begins with the parts that are names.
 func (p Pattern) leads(order Order, fixed int) bool {
 	for i := range fixed {
-		if p.term(order[i]).kind != named {
+		if p.term(order[i]).kind != syntax.Name {
 			return false
 		}
 	}
@@ -112,25 +140,16 @@ func (p Pattern) leads(order Order, fixed int) bool {
 }
 
 // in returns the range of a pattern in an order that begins with its names.
-func (p Pattern) in(order Order, fixed int) span {
-	s := span{order: order, fixed: fixed, prefix: string(order) + ":"}
+func (p Pattern) in(order Order, fixed int) entries.Range {
+	r := entries.Range{Prefix: string(order) + ":", Whole: fixed == 3}
 	for i := range fixed {
-		s.prefix += escape(p.term(order[i]).text)
+		r.Prefix += entries.Escape(p.term(order[i]).text)
 		if i < 2 {
-			s.prefix += ":"
+			r.Prefix += ":"
 		}
 	}
-	if p.S.kind == named {
-		s.subject = p.S.text
+	if p.S.kind == syntax.Name {
+		r.Subject = p.S.text
 	}
-	return s
-}
-
-// bounds returns the bounds of the range for ZRANGE BYLEX: entries with the prefix
-// "spo:a:" come before "spo:a;".
-func (s span) bounds() (low, high string) {
-	if s.fixed == 3 {
-		return "[" + s.prefix, "[" + s.prefix
-	}
-	return "[" + s.prefix, "(" + strings.TrimSuffix(s.prefix, ":") + ";"
+	return r
 }

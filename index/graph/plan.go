@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"retwis/index/graph/internal/syntax"
 )
 
 // plan is an executable query. A row has a column for each variable.
@@ -33,8 +35,8 @@ type planStep struct {
 	fixed    int   // number of known parts
 	filters  []Filter
 
-	route *route   // of a path, from its known end
-	ends  []*route // of a scan of ends: the routes of one triple that end a path
+	route *syntax.Route   // of a path, from its known end
+	ends  []*syntax.Route // of a scan of ends: the routes of one triple that end a path
 
 	reached  *nameSet // cached result of a path that always starts at the same name
 	hashable bool     // of an existence check: reading all matches may be cheaper
@@ -89,7 +91,7 @@ func (st *store) plan(ctx context.Context, q Query) (*plan, error) {
 	if err := q.check(); err != nil {
 		return nil, err
 	}
-	if err := st.check(ctx); err != nil {
+	if err := st.Check(ctx); err != nil {
 		return nil, err
 	}
 	p := newPlan(q)
@@ -142,13 +144,13 @@ func (p *plan) readsAll() bool { return p.limit == 0 || len(p.order) > 0 }
 // hasOpenPart reports whether a part of a pattern is anything, so that several matches
 // can be the same answer.
 func (p Pattern) hasOpenPart() bool {
-	return p.S.kind == anything || p.P.kind == anything || p.O.kind == anything
+	return p.S.kind == syntax.Anything || p.P.kind == syntax.Anything || p.O.kind == syntax.Anything
 }
 
 // add adds the step of a pattern, and its variables to bound.
 func (p *plan) add(e estimate, bound map[string]bool, compact bool) {
 	s := &planStep{pattern: e.Pattern, count: e.count, operands: p.operands(e.Pattern, bound)}
-	if e.P.kind == path {
+	if e.P.kind == syntax.Path {
 		p.addPath(s)
 		return
 	}
@@ -179,9 +181,9 @@ func (p *plan) operands(pattern Pattern, isBound map[string]bool) (operands [3]o
 	for i, t := range [3]Term{pattern.S, pattern.P, pattern.O} {
 		o := operand{name: t.text, column: slices.Index(p.vars, t.text)}
 		switch {
-		case t.kind == named || t.kind == path:
+		case t.kind == syntax.Name || t.kind == syntax.Path:
 			o.kind = constant
-		case t.kind == anything:
+		case t.kind == syntax.Anything:
 		case isBound[t.text]:
 			o.kind = bound
 		case fresh[t.text]:
@@ -213,10 +215,10 @@ func (p *plan) addPath(s *planStep) {
 	subject, object := &s.operands[0], &s.operands[2]
 	s.operator, s.route = pathFromSubject, s.pattern.P.route
 	if !subject.known() {
-		s.operator, s.route = pathFromObject, s.route.turned()
+		s.operator, s.route = pathFromObject, s.route.Turned()
 	}
 	if !subject.known() && !object.known() {
-		scan := &planStep{pattern: s.pattern, count: s.count, operands: s.operands, operator: endScan, ends: s.route.firsts()}
+		scan := &planStep{pattern: s.pattern, count: s.count, operands: s.operands, operator: endScan, ends: s.route.Firsts()}
 		switch object.kind {
 		case ignored: // the search needs the object: give it a column
 			p.vars = append(slices.Clip(p.vars), "")

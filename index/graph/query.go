@@ -1,6 +1,10 @@
 package graph
 
-import "slices"
+import (
+	"slices"
+
+	"retwis/index/graph/internal/syntax"
+)
 
 const (
 	maxPatterns   = 64 // of a query
@@ -89,16 +93,16 @@ func (q *Query) check() error {
 
 // check validates a pattern of a query.
 func (p Pattern) check() error {
-	if p.S.kind == path || p.O.kind == path {
+	if p.S.kind == syntax.Path || p.O.kind == syntax.Path {
 		return invalid("in %s a path is not the predicate", p)
 	}
 	for _, t := range [3]Term{p.S, p.P, p.O} {
-		if t.kind == variable && t.text == "" {
+		if t.kind == syntax.Variable && t.text == "" {
 			return invalid("in %s a variable has no name", p)
 		}
 	}
-	if p.P.kind == path {
-		if problem := p.P.route.check(); problem != "" {
+	if p.P.kind == syntax.Path {
+		if problem := p.P.route.Check(); problem != "" {
 			return invalid("in %s %s", p, problem)
 		}
 	}
@@ -116,7 +120,7 @@ func (q *Query) unbound() (Pattern, bool) {
 			break
 		}
 		for _, t := range [3]Term{left[next].S, left[next].P, left[next].O} {
-			if t.kind == variable {
+			if t.kind == syntax.Variable {
 				known[t.text] = true
 			}
 		}
@@ -133,7 +137,7 @@ func (q *Query) Vars() []string {
 	var vars []string
 	for _, p := range q.Where {
 		for _, t := range [3]Term{p.S, p.P, p.O} {
-			if t.kind == variable && !slices.Contains(vars, t.text) {
+			if t.kind == syntax.Variable && !slices.Contains(vars, t.text) {
 				vars = append(vars, t.text)
 			}
 		}
@@ -144,8 +148,8 @@ func (q *Query) Vars() []string {
 // canStart reports whether a pattern can be read once some variables are bound. A path
 // of min 0 leads from every name to itself, so that one of its ends must be bound.
 func (p Pattern) canStart(bound map[string]bool) bool {
-	if p.P.kind != path || !p.P.route.empty() || !p.S.free() || !p.O.free() {
+	if p.P.kind != syntax.Path || !p.P.route.Empty() || !p.S.free() || !p.O.free() {
 		return true
 	}
-	return p.S.kind == variable && bound[p.S.text] || p.O.kind == variable && bound[p.O.text]
+	return p.S.kind == syntax.Variable && bound[p.S.text] || p.O.kind == syntax.Variable && bound[p.O.text]
 }

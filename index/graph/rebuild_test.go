@@ -37,8 +37,8 @@ func numberOf(t testing.TB, url string) int {
 // noTraces fails the test if keys of a rebuild are left.
 func noTraces(t testing.TB, g *Graph) {
 	t.Helper()
-	ctx, client := context.Background(), g.store.set.Client
-	for _, k := range g.store.set.Keys {
+	ctx, client := context.Background(), g.store.Set.Client
+	for _, k := range g.store.Set.Keys {
 		for _, key := range []string{k.Next, k.NextContent, k.Changed, k.Content} {
 			if n, err := client.Do(ctx, client.B().Exists().Key(key).Build()).AsInt64(); err != nil || n != 0 {
 				t.Errorf("%s is left (%v)", key, err)
@@ -247,7 +247,7 @@ func TestKilledRebuild(t *testing.T) {
 			}
 			put(t, g, Triple{"d", "e", "f"})
 			clean(t, g)
-			if err := g.store.set.Client.Do(ctx, g.store.set.Client.B().Arbitrary("HSET", "g.meta", "until", "1").Build()).Error(); err != nil {
+			if err := g.store.Set.Client.Do(ctx, g.store.Set.Client.B().Arbitrary("HSET", "g.meta", "until", "1").Build()).Error(); err != nil {
 				t.Fatal(err)
 			}
 			if err := fill(); !errors.Is(err, maintain.ErrReplaced) {
@@ -328,11 +328,11 @@ func TestSwapTakesFewLongNames(t *testing.T) {
 		put(t, g, Triple{strings.Repeat("s;", MaxName/2), "p", fmt.Sprint(i)})
 	}
 	for left := int64(9); left >= 0; left-- {
-		done, err := g.finish.Run(ctx, client, g.store.set.Keys[0].All(), append(g.store.set.Args(), "ours")).AsInt64()
+		done, err := g.finish.Run(ctx, client, g.store.Set.Keys[0].All(), append(g.store.Set.Args(), "ours")).AsInt64()
 		if err != nil {
 			t.Fatal(err)
 		}
-		n, err := client.Do(ctx, client.B().Scard().Key(g.store.set.Keys[0].All()[5]).Build()).AsInt64()
+		n, err := client.Do(ctx, client.B().Scard().Key(g.store.Set.Keys[0].All()[5]).Build()).AsInt64()
 		if err != nil || n != left || done == 1 != (left == 0) {
 			t.Fatalf("%d triples are left, want %d; the step said %d, %v", n, left, done, err)
 		}
@@ -351,7 +351,7 @@ func TestOvertakenRebuildEndsEverywhere(t *testing.T) {
 	_, err := g.Rebuild(ctx, func(yield func(Triple, error) bool) {
 		// The other one stops here.
 		far := fmt.Sprint(time.Now().Add(time.Hour).UnixMilli())
-		if err := client.Do(ctx, client.B().Arbitrary("HSET", g.store.set.Keys[0].Meta, "rebuild", "other", "until", far).Build()).Error(); err != nil {
+		if err := client.Do(ctx, client.B().Arbitrary("HSET", g.store.Set.Keys[0].Meta, "rebuild", "other", "until", far).Build()).Error(); err != nil {
 			t.Error(err)
 		}
 		for i := range 100 {
@@ -364,7 +364,7 @@ func TestOvertakenRebuildEndsEverywhere(t *testing.T) {
 		t.Fatalf("%v, want ErrReplaced", err)
 	}
 	for i, want := range []string{"other", ""} {
-		meta := g.store.set.Keys[i].All()[2]
+		meta := g.store.Set.Keys[i].All()[2]
 		if found, _ := client.Do(ctx, client.B().Hget().Key(meta).Field("rebuild").Build()).ToString(); found != want {
 			t.Errorf("partition %d is rebuilt by %q, want %q", i, found, want)
 		}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"retwis/index"
+	"retwis/index/graph/internal/entries"
+	"retwis/index/graph/internal/syntax"
 	"retwis/internal/redis/scan"
 )
 
@@ -23,14 +25,14 @@ func (g *Graph) Select(ctx context.Context, p Pattern, page index.Page) iter.Seq
 			return
 		}
 		read := 0
-		for entry, err := range g.store.entries(ctx, s, page, after) {
+		for entry, err := range g.store.All(ctx, s, page, after) {
 			if err != nil {
 				yield(Triple{}, err)
 				return
 			}
 			_, t, ok := parseEntry(entry)
 			if !ok {
-				yield(Triple{}, g.store.damaged(entry))
+				yield(Triple{}, g.store.Damaged(entry))
 				return
 			}
 			read++
@@ -48,36 +50,38 @@ func (g *Graph) All(ctx context.Context, page index.Page) iter.Seq2[Triple, erro
 
 // prepare validates the arguments of Select, and returns the range and the entry after
 // which it starts.
-func (g *Graph) prepare(ctx context.Context, p Pattern, page index.Page) (s span, after string, err error) {
+func (g *Graph) prepare(ctx context.Context, p Pattern, page index.Page) (s entries.Range, after string, err error) {
 	switch {
 	case page.Limit < 0 || page.Offset < 0:
 		return s, "", invalid("limit %d and offset %d must not be negative", page.Limit, page.Offset)
-	case p.P.kind == path:
+	case p.P.kind == syntax.Path:
 		return s, "", invalid("%s is a path: use Query", p.P)
 	}
 	for _, t := range [3]Term{p.S, p.P, p.O} {
-		if t.kind == variable {
+		if t.kind == syntax.Variable {
 			return s, "", invalid("%s is a variable: use Query, or the zero Term", t)
 		}
 	}
-	if s, err = g.store.spanOf(p); err != nil {
+	order, err := g.store.orderOf(p)
+	if err != nil {
 		return s, "", err
 	}
+	s = p.in(order, p.known())
 	if page.After != "" {
 		id, err := scan.DecodeCursor(page.After)
 		if err != nil {
 			return s, "", invalid("%v", err)
 		}
-		order, t, ok := parseEntry(id)
-		if !ok || order != SPO {
+		stored, t, ok := parseEntry(id)
+		if !ok || stored != SPO {
 			return s, "", invalid("the cursor is not one of this index")
 		}
-		after = s.order.entry(t.escaped())
-		if !strings.HasPrefix(after, s.prefix) {
+		after = order.entry(t.escaped())
+		if !strings.HasPrefix(after, s.Prefix) {
 			return s, "", invalid("the cursor belongs to another pattern than %s", p)
 		}
 	}
-	return s, after, g.store.check(ctx)
+	return s, after, g.store.Check(ctx)
 }
 
 // Count returns how many triples match a pattern without variables, without reading
@@ -87,7 +91,7 @@ func (g *Graph) Count(ctx context.Context, p Pattern) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	counts, err := g.store.counts(ctx, []span{s})
+	counts, err := g.store.Counts(ctx, []entries.Range{s})
 	if err != nil {
 		return 0, err
 	}
@@ -102,7 +106,7 @@ func (g *Graph) Has(ctx context.Context, t Triple) (bool, error) {
 	if err := t.check(); err != nil {
 		return false, fmt.Errorf("graph: %w", err)
 	}
-	if err := g.store.check(ctx); err != nil {
+	if err := g.store.Check(ctx); err != nil {
 		return false, err
 	}
 	found, err := g.store.present(ctx, []Triple{t})

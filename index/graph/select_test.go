@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"retwis/index"
+	"retwis/index/graph/internal/syntax"
 	"retwis/internal/redistest"
 )
 
@@ -188,7 +189,7 @@ func matchOnce(t *rapid.T, g *Graph, model map[Triple]bool) {
 }
 
 // fits reports whether a name matches a term without variables.
-func fits(t Term, name string) bool { return t.kind != named || t.text == name }
+func fits(t Term, name string) bool { return t.kind != syntax.Name || t.text == name }
 
 // A range of many reads, stopped and continued during writes.
 func TestSelectPagesWhileWriting(t *testing.T) {

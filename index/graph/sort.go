@@ -5,6 +5,8 @@ import (
 	"container/heap"
 	"slices"
 	"strings"
+
+	"retwis/index/graph/internal/value"
 )
 
 // SortKey is a variable by which a Query sorts its answers.
@@ -27,21 +29,10 @@ func (k SortKey) String() string {
 	return k.Var
 }
 
-// order compares two values: numbers come before texts.
-func (v value) order(other value) int {
-	if c, ok := v.compare(other); ok {
-		return c
-	}
-	if v.isNumber {
-		return -1
-	}
-	return 1
-}
-
 // ranked is an answer with the values by which it is sorted.
 type ranked struct {
 	binding Binding
-	values  []value
+	values  []value.Value
 	names   []string // of values
 	size    int64
 }
@@ -59,7 +50,7 @@ type ranking struct {
 // that the order is the same every time.
 func (r *ranking) compare(a, b ranked) int {
 	for i, k := range r.keys {
-		if c := a.values[i].order(b.values[i]); c != 0 {
+		if c := a.values[i].Order(b.values[i]); c != 0 {
 			if k.Desc {
 				return -c
 			}
@@ -71,9 +62,9 @@ func (r *ranking) compare(a, b ranked) int {
 
 // add keeps an answer, unless enough others come before it. names are those of the keys.
 func (r *ranking) add(b Binding, names []string) error {
-	one := ranked{binding: b, names: names, values: make([]value, len(names))}
+	one := ranked{binding: b, names: names, values: make([]value.Value, len(names))}
 	for i, name := range names {
-		one.values[i] = valueOf(name)
+		one.values[i] = value.Of(name)
 	}
 	full := r.most > 0 && len(r.all) == r.most
 	if full && r.compare(one, r.all[0]) >= 0 {
@@ -104,7 +95,7 @@ func (r *ranking) add(b Binding, names []string) error {
 	}
 	for i, name := range names {
 		names[i] = strings.Clone(name)
-		one.values[i] = valueOf(names[i])
+		one.values[i] = value.Of(names[i])
 	}
 	heap.Push(r, one)
 	return nil

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+
+	"retwis/index/graph/internal/syntax"
 )
 
 // Traversal is a Query built step by step along a path of triples. A method returns
@@ -63,8 +65,8 @@ func (t Traversal) Has(predicate, object string) Traversal {
 // Not excludes a name, such as the start.
 func (t Traversal) Not(name string) Traversal {
 	end := t.end
-	other := Filter{text: end.String() + " is not " + quoted(name), keep: func(b Binding) bool { return end.in(b) != name }}
-	if end.kind == variable {
+	other := Filter{text: end.String() + " is not " + syntax.Quote(name), keep: func(b Binding) bool { return end.in(b) != name }}
+	if end.kind == syntax.Variable {
 		other.vars = []string{end.text}
 	}
 	t.query.Filters = append(slices.Clip(t.query.Filters), other)
@@ -80,7 +82,7 @@ func (t Traversal) Limit(n int) Traversal {
 // Query returns the query that the traversal runs.
 func (t Traversal) Query() Query {
 	q := t.query
-	if t.end.kind == variable {
+	if t.end.kind == syntax.Variable {
 		q.Select, q.Distinct = []string{t.end.text}, true
 	}
 	return q
@@ -96,7 +98,7 @@ func (t Traversal) All(ctx context.Context) iter.Seq2[string, error] {
 		}
 		for b, err := range t.g.Query(ctx, t.Query()) {
 			name := t.start
-			if t.end.kind == variable {
+			if t.end.kind == syntax.Variable {
 				name = b.Get(t.end.text)
 			}
 			if !yield(name, err) {

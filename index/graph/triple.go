@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"retwis/index"
+	"retwis/index/graph/internal/entries"
 	"retwis/index/graph/rdf"
 	"retwis/internal/redis/scan"
 )
@@ -59,7 +60,9 @@ func (t *Triple) set(letter byte, name string) {
 }
 
 // escaped returns the triple with its names escaped for an entry.
-func (t Triple) escaped() Triple { return Triple{escape(t.S), escape(t.P), escape(t.O)} }
+func (t Triple) escaped() Triple {
+	return Triple{entries.Escape(t.S), entries.Escape(t.P), entries.Escape(t.O)}
+}
 
 // Order is an order of the parts of a triple. Its entries in the sorted set begin with
 // its name.
@@ -111,7 +114,7 @@ func parseEntry(entry string) (Order, Triple, bool) {
 // parse reads the escaped parts for some letters of an order.
 func (t *Triple) parse(letters, text string) bool {
 	for i := range len(letters) {
-		name, rest, more, ok := cutName(text)
+		name, rest, more, ok := entries.CutName(text)
 		if !ok || more != (i < len(letters)-1) {
 			return false
 		}
@@ -119,47 +122,4 @@ func (t *Triple) parse(letters, text string) bool {
 		text = rest
 	}
 	return true
-}
-
-// escape escapes a name for an entry. Escaping keeps the order of names: the second byte
-// of ";:" and ";;" is the byte of the name.
-func escape(name string) string {
-	if strings.IndexByte(name, ':') < 0 && strings.IndexByte(name, ';') < 0 {
-		return name
-	}
-	var out strings.Builder
-	out.Grow(len(name) + 8)
-	for i := range len(name) {
-		if c := name[i]; c == ':' || c == ';' {
-			out.WriteByte(';')
-		}
-		out.WriteByte(name[i])
-	}
-	return out.String()
-}
-
-// cutName reads an escaped name up to the next colon or to the end, and reports whether
-// there is a colon.
-func cutName(text string) (name, rest string, more, ok bool) {
-	end := strings.IndexByte(text, ':')
-	if semicolon := strings.IndexByte(text, ';'); semicolon < 0 || 0 <= end && end < semicolon {
-		if end < 0 {
-			return text, "", false, true
-		}
-		return text[:end], text[end+1:], true, true
-	}
-	var out strings.Builder
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case ':':
-			return out.String(), text[i+1:], true, true
-		case ';':
-			i++
-			if i == len(text) || text[i] != ':' && text[i] != ';' {
-				return "", "", false, false
-			}
-		}
-		out.WriteByte(text[i])
-	}
-	return out.String(), "", false, true
 }

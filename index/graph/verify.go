@@ -34,7 +34,7 @@ func (c *checker) compareEntries(ctx context.Context, at int, entries []string) 
 	orders := map[Triple][]Order{} // of each triple among the entries
 	for _, entry := range entries {
 		order, t, ok := parseEntry(entry)
-		if !ok || !slices.Contains(ordersOf(c.g.store.compact), order) || c.g.store.set.Index(t.S) != at {
+		if !ok || !slices.Contains(ordersOf(c.g.store.compact), order) || c.g.store.Set.Index(t.S) != at {
 			orphans = append(orphans, entry)
 			c.Found(maintain.Problem{Kind: maintain.Dangling, ID: entry, Found: entry})
 			continue
@@ -110,8 +110,8 @@ func (c *checker) lookUp(ctx context.Context, at int, entries []string) ([]*floa
 	if len(entries) == 0 {
 		return nil, nil
 	}
-	client := c.g.store.set.Client
-	replies, err := client.Do(ctx, client.B().Zmscore().Key(c.g.store.set.Keys[at].Index).Member(entries...).Build()).ToArray()
+	client := c.g.store.Set.Client
+	replies, err := client.Do(ctx, client.B().Zmscore().Key(c.g.store.Set.Keys[at].Index).Member(entries...).Build()).ToArray()
 	if err != nil {
 		return nil, err
 	}
@@ -165,17 +165,17 @@ func (c *checker) problem(scores []*float64) (kind maintain.Kind, found string, 
 // correct repairs triples of a partition and removes orphaned entries.
 func (c *checker) correct(ctx context.Context, at int, broken []Triple, orphans []string) error {
 	run := func(args []string) error {
-		n, err := c.g.repair.Run(ctx, c.g.store.set.Client, c.g.store.set.Keys[at].All(), args).AsInt64()
+		n, err := c.g.repair.Run(ctx, c.g.store.Set.Client, c.g.store.Set.Keys[at].All(), args).AsInt64()
 		c.Report.Repaired += n
 		return err
 	}
 	if len(orphans) > 0 {
-		if err := run(append(append(c.g.store.set.Args(), "0"), orphans...)); err != nil {
+		if err := run(append(append(c.g.store.Set.Args(), "0"), orphans...)); err != nil {
 			return err
 		}
 	}
 	for some := range slices.Chunk(broken, scriptTriples) {
-		args := append(c.g.store.set.Args(), strconv.Itoa(len(some)))
+		args := append(c.g.store.Set.Args(), strconv.Itoa(len(some)))
 		for _, t := range some {
 			e := t.escaped()
 			args = append(args, e.S, e.P, e.O)

@@ -92,7 +92,7 @@ type placed struct {
 // newWriter returns a writer for a script whose arguments are the declaration, then
 // same, then triples.
 func (g *Graph) newWriter(ctx context.Context, script script.Script, same ...string) *writer {
-	return &writer{ctx: ctx, g: g, script: script, head: append(g.store.set.Args(), same...)}
+	return &writer{ctx: ctx, g: g, script: script, head: append(g.store.Set.Args(), same...)}
 }
 
 // sent is the result of a pipeline.
@@ -103,7 +103,7 @@ type sent struct {
 
 // add adds a triple to the window.
 func (w *writer) add(t Triple) error {
-	e := placed{t.escaped(), w.g.store.set.Index(t.S)}
+	e := placed{t.escaped(), w.g.store.Set.Index(t.S)}
 	w.window = append(w.window, e)
 	if w.size += e.size(); len(w.window) < windowTriples && w.size < windowBytes {
 		return nil
@@ -137,7 +137,7 @@ func (w *writer) calls() []script.Call {
 		full := last < 0 || len(calls[len(calls)-1].Args) == len(w.head)+3*scriptTriples || size >= scriptBytes
 		if full || last != t.partition {
 			calls = append(calls, script.Call{
-				Keys: w.g.store.set.Keys[t.partition].All(),
+				Keys: w.g.store.Set.Keys[t.partition].All(),
 				Args: append(make([]string, 0, len(w.head)+3*scriptTriples), w.head...),
 			})
 			last, size = t.partition, 0
@@ -150,10 +150,10 @@ func (w *writer) calls() []script.Call {
 }
 
 func (w *writer) run(calls []script.Call) (done sent) {
-	for _, r := range w.script.RunMany(w.ctx, w.g.store.set.Client, calls) {
+	for _, r := range w.script.RunMany(w.ctx, w.g.store.Set.Client, calls) {
 		n, err := r.AsInt64()
 		if err != nil {
-			done.err = w.g.store.wrap(w.ctx, engine.Replaced(err))
+			done.err = w.g.store.Wrap(w.ctx, engine.Replaced(err))
 			return done
 		}
 		done.replied += int(n)

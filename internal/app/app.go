@@ -473,22 +473,3 @@ func (s *App) RecoverTasks(ctx context.Context, every time.Duration) error {
 	others.Go(func() { s.Suggestions.Maintain(ctx) })
 	return s.fanOut.Jobs.Recover(ctx, min(every, sweepEvery))
 }
-
-// Celebrities are the authors whose posts are merged with home timelines when those are
-// read; nil on a single server.
-func (s *App) Celebrities() *storage.Celebrities { return s.celebrities }
-
-// Client is the client of the database.
-func (s *App) Client() rueidis.Client { return s.db.Client }
-
-// Directory finds users by their names.
-func (s *App) Directory() *users.Directory { return s.directory }
-
-// TimelineStore has the timelines that are lists.
-func (s *App) TimelineStore() *collection.Timelines { return s.lists }
-
-// FanOut is the engine that puts posts on timelines.
-func (s *App) FanOut() *fanout.Engine { return s.fanOut }
-
-// Options returns the settings of the service, with their defaults.
-func (s *App) Options() Options { return s.opt }

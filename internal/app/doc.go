@@ -10,6 +10,6 @@
 //   - Notifications: what others did with their posts.
 //   - Moderation, Reports and Audit: what moderators decide, and the log of it.
 //
-// The methods of an App itself are about the whole: its health, its background work, and its
-// end.
+// The methods of an App itself are about the whole: its health, its background work, the
+// layout of its keys, and its end.
 package app

@@ -11,6 +11,7 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/accounts"
 	"retwis/internal/social/search"
+	"retwis/internal/social/socialtest"
 )
 
 // find returns the ids of the posts that a user finds.
@@ -96,7 +97,7 @@ func TestSearchPosts(t *testing.T) {
 			b.wantFound(bob, typed, want...)
 		}
 		other.wantFound(social.User{}, "quick", first, second, third)
-		b.WantIndexRight()
+		socialtest.WantIndexRight(b.Bundle)
 
 		for typed, want := range map[string]string{
 			"":                          "Add a word",
@@ -208,11 +209,11 @@ func TestSearchPeople(t *testing.T) {
 		b.do(b.Profiles.Edit(b.Ctx, ada, accounts.UserProfile{DisplayName: "Ada Lovelace", Bio: "Only prose"}))
 		want("poems", "eve")
 		want("prose", "ada")
-		b.WantIndexRight()
+		socialtest.WantIndexRight(b.Bundle)
 		b.do(b.Leaving.DeleteAccount(b.Ctx, eve.ID))
 		b.Clock.Advance(time.Minute)
 		b.do(b.Leaving.FinishRemoval(b.Ctx, eve.ID))
 		want("poems", "")
-		b.WantIndexRight()
+		socialtest.WantIndexRight(b.Bundle)
 	})
 }

@@ -36,6 +36,9 @@ type Architecture struct {
 	// Without lists what a package must not import, besides Impure; each includes the
 	// packages below it.
 	Without map[string][]string
+	// Reserved lists, for the name of a method, the packages that may call it, besides
+	// TestSupport.
+	Reserved map[string][]string
 	// TestSupport lists packages that only tests import. They have no level and
 	// may import any package.
 	TestSupport []string
@@ -123,10 +126,13 @@ func Retwis() Architecture {
 		Without:     map[string][]string{"internal/social": {"github.com/redis/rueidis"}},
 		Whole:       []string{"internal/app", "internal/social", "internal/social/..."},
 		TestSupport: []string{"internal/redistest", "internal/social/socialtest", "internal/ordered/orderedtest", "internal/arch", "internal/outside", "examples/internal/exampletest"},
-		Pure:        4,
-		Impure:      []string{"net/http", "flag", "github.com/spf13/pflag", "github.com/spf13/cobra"},
+		Reserved:    reserved,
+		Pure:        4, Impure: []string{"net/http", "flag", "github.com/spf13/pflag", "github.com/spf13/cobra"},
 	}
 }
+
+// reserved has the packages that work on the database as a whole, for which app.App opens.
+var reserved = map[string][]string{"Internals": {"internal/app", "internal/social/check", "internal/social/live", "internal/social/load"}}
 
 // siblings are the imports within a level, but for those of the application.
 var siblings = [][2]string{
@@ -155,8 +161,13 @@ var siblings = [][2]string{
 	{"bulk/snapshot", "bulk/internal/..."}, // reads what the loader loads
 	{"bulk/internal/...", "bulk/resp"},
 	{"bulk/internal/...", "bulk/internal/..."},
-	{"index/...", "index"},                    // types that all indexes share
-	{"index/graph", "index/graph/rdf"},        // literals of RDF as names
+	{"index", "index/internal/..."},                         // what knows no index as a whole
+	{"index/internal/conditions", "index/internal/members"}, // the ranges that conditions select
+	{"index/internal/reverse", "index/internal/members"},
+	{"index/...", "index"},                      // types that all indexes share
+	{"index/graph", "index/graph/rdf"},          // literals of RDF as names
+	{"index/graph", "index/graph/internal/..."}, // queries as text, values, entries
+	{"index/graph/internal/...", "index/graph/rdf"},
 	{"index/text", "index/text/internal/..."}, // words, queries and postings
 	{"redlock", "redlock/internal/..."},
 	{"redlock/internal/server", "redlock/internal/clock"},
@@ -301,7 +312,20 @@ func (c *checker) file(name string) error {
 	if level <= c.arch.Pure && !test {
 		c.checkState(pkg, level, file)
 	}
+	c.checkReserved(pkg, file)
 	return nil
+}
+
+// checkReserved reports calls of reserved methods.
+func (c *checker) checkReserved(pkg string, file *ast.File) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok {
+			if allowed, reserved := c.arch.Reserved[sel.Sel.Name]; reserved && !slices.Contains(allowed, pkg) {
+				c.report(sel.Sel.Pos(), "%s must not use %s; only %s may", pkg, sel.Sel.Name, strings.Join(allowed, ", "))
+			}
+		}
+		return true
+	})
 }
 
 func (c *checker) report(at token.Pos, format string, args ...any) {

@@ -30,6 +30,7 @@ func small() Architecture {
 		Pure:        1,
 		Impure:      []string{"net/http", "flag"},
 		Without:     map[string][]string{"tool": {"example.com/redis"}},
+		Reserved:    map[string][]string{"Organs": {"internal/web"}},
 		Whole:       []string{"tool", "index", "index/..."},
 	}
 }
@@ -92,6 +93,13 @@ func TestCheck(t *testing.T) {
 		"without": {
 			files: map[string]string{"tool/tool.go": imports("example.com/redis/client"), "tool/tool_test.go": imports("example.com/redis")},
 			want:  []string{"tool/tool.go:2: tool must not import example.com/redis/client"},
+		},
+		"reserved": {
+			files: map[string]string{
+				"internal/web/web.go": "package p\nvar _ = x.Organs\n",
+				"tool/tool_test.go":   "package p\nfunc f() { x.Organs() }\n",
+			},
+			want: []string{"tool/tool_test.go:2: tool must not use Organs; only internal/web may"},
 		},
 		"test support outside tests": {
 			files: map[string]string{"cmd/main.go": imports("m/internal/support")},

@@ -19,15 +19,21 @@ type inviteHandlers struct {
 	signUps *accounts.SignUps
 }
 
+// inviter makes a page one for those who manage invitations. For others it does not exist.
+func inviter(page request.Page) request.Page {
+	return func(req *request.Request) error {
+		if !req.Frame("").MayInvite() {
+			return request.ErrNotFound
+		}
+		return page(req)
+	}
+}
+
 func (h *inviteHandlers) list(req *request.Request) error {
 	return h.show(req, http.StatusOK, view.Invites{Uses: "1", Hours: view.DefaultInviteHours, Revoked: req.R.URL.Query().Has("revoked")})
 }
 
 func (h *inviteHandlers) show(req *request.Request, status int, page view.Invites) error {
-	f := req.Frame("Settings")
-	if !f.MayInvite() {
-		return request.ErrNotFound
-	}
 	var err error
 	if page.Mode, err = h.signUps.SignUpMode(req.Ctx); err != nil {
 		return err
@@ -50,15 +56,12 @@ func (h *inviteHandlers) show(req *request.Request, status int, page view.Invite
 		page.Invites = append(page.Invites, v)
 	}
 	req.W.Header()["Cache-Control"] = []string{"no-store"}
-	return req.Render(status, view.InvitesPage(f, page))
+	return req.Render(status, view.InvitesPage(req.Frame("Settings"), page))
 }
 
 func (h *inviteHandlers) create(req *request.Request) error {
 	page := view.Invites{Uses: strings.TrimSpace(req.R.PostFormValue("uses")), Note: req.R.PostFormValue("note")}
 	page.Hours, _ = strconv.Atoi(req.R.PostFormValue("hours"))
-	if !req.Frame("").MayInvite() {
-		return request.ErrNotFound
-	}
 	uses, err := strconv.ParseInt(page.Uses, 10, 64)
 	if err != nil {
 		uses = 0 // it is refused
@@ -81,9 +84,6 @@ func (h *inviteHandlers) create(req *request.Request) error {
 }
 
 func (h *inviteHandlers) revoke(req *request.Request) error {
-	if !req.Frame("").MayInvite() {
-		return request.ErrNotFound
-	}
 	revoked, err := h.signUps.RevokeInvite(req.Ctx, req.User.Actor(), req.R.PostFormValue("invitation"))
 	if err != nil && !errors.Is(err, social.ErrNotFound) { // revoked twice
 		return err

@@ -75,7 +75,7 @@ func (h *moderationHandlers) queue(req *request.Request) error {
 			w.Holder = view.ActorName(one.Holder, names)
 		}
 		if w.Own {
-			queue.Held = one.Target
+			queue.Taken = one.Target
 		}
 		queue.Reports = append(queue.Reports, w)
 	}

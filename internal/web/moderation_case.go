@@ -22,11 +22,11 @@ func (h *moderationHandlers) showCase(req *request.Request, status int, problem 
 	actor := req.User.Actor()
 	c := view.Case{Target: req.R.FormValue("of"), Done: req.R.URL.Query().Has("done"), Problem: problem}
 	held, err := h.reports.HeldReport(req.Ctx, actor)
-	c.Held = err == nil && held.Target == c.Target
+	c.Taken = err == nil && held.Target == c.Target
 	if err != nil && !errors.Is(err, moderation.ErrNoReport) {
 		return err
 	}
-	if !c.Held {
+	if !c.Taken {
 		held, err = h.reports.ReportOf(req.Ctx, actor, c.Target)
 		if err != nil && !errors.Is(err, moderation.ErrNoReport) {
 			return err
@@ -34,7 +34,7 @@ func (h *moderationHandlers) showCase(req *request.Request, status int, problem 
 	}
 	c.Open, c.Reports = err == nil, held.Reports
 	c.Person, c.Post, err = h.reports.TargetOf(req.Ctx, actor, c.Target)
-	if errors.Is(err, social.ErrNotFound) && c.Held {
+	if errors.Is(err, social.ErrNotFound) && c.Taken {
 		err = nil // gone meanwhile: it can only be dismissed
 	}
 	if err != nil {

@@ -34,7 +34,7 @@ func TestCookieOfAnEarlierLayout(t *testing.T) {
 	if ada.get("/home").want(200); old == "" || strings.Contains(old, ".") || cookie() != old {
 		t.Fatalf("the cookie is %q, then %q", old, cookie())
 	}
-	if err := s.social.Directory().Move(t.Context(), nil); err != nil {
+	if err := s.social.ChangeLayout(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	ada.get("/home").want(200)

@@ -19,8 +19,8 @@ type route struct {
 }
 
 // routes lists every page of the site, and what guards it: login leads visitors to the
-// log-in, limited bounds how often a user does something, and a page of moderator or admin
-// does not exist for others.
+// log-in, limited bounds how often a user does something, and a page of moderator, admin
+// or inviter does not exist for others.
 func (s *Server) routes() []route {
 	h, app := s.handlers, s.app
 	login, limited := request.RequireLogin, request.Limited
@@ -119,10 +119,10 @@ func (s *Server) routes() []route {
 		{"POST /settings/export", login(limited(limits.Export, h.data.export))},
 		{"GET /settings/delete", login(h.data.deleteForm)},
 		{"POST /settings/delete", login(limited(limits.Password, h.data.deleteAccount))},
-		{"GET /settings/invites", login(h.invites.list)},
-		{"POST /settings/invites", login(limited(limits.Invite, h.invites.create))},
+		{"GET /settings/invites", login(inviter(h.invites.list))},
+		{"POST /settings/invites", login(limited(limits.Invite, inviter(h.invites.create)))},
 		{"GET /settings/invites/end", toForm},
-		{"POST /settings/invites/end", login(limited(limits.Moderate, h.invites.revoke))},
+		{"POST /settings/invites/end", login(limited(limits.Moderate, inviter(h.invites.revoke)))},
 		{"GET /settings/security", login(h.security.settings)},
 		{"POST /settings/security/password", login(h.security.changePassword)},
 		{"POST /settings/security/end", login(limited(limits.Profile, h.security.endSession))},

@@ -135,7 +135,7 @@ func repair(ctx context.Context, c *shell.Command, db *site.Database) (check.Res
 		return check.Result{}, err
 	}
 	// Nobody uses a Cluster yet, so this is the moment for its layout.
-	err := db.Social.Directory().Move(ctx, nil)
+	err := db.Social.ChangeLayout(ctx, nil)
 	if err != nil && !errors.Is(err, users.ErrNotHere) && !errors.Is(err, users.ErrNoSite) {
 		return check.Result{}, err
 	}

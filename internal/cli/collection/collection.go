@@ -2,19 +2,16 @@
 package collection
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"strings"
 
-	"github.com/redis/rueidis"
 	"github.com/spf13/cobra"
 
 	"retwis/collection"
 	"retwis/internal/cli/shell"
-	"retwis/internal/redis/store"
 )
 
 // Commands returns retwis ring, retwis random and retwis recent.
@@ -31,13 +28,23 @@ type items interface {
 
 // noun is one of the three.
 type noun[X items] struct {
+	shell.Noun[X]
 	unit     string // of what it keeps
 	maxBytes int    // of an item
-	open     opener[X]
 	// declare adds the flags of put that declare a new one, and returns what opens it.
-	// nil: open does.
-	declare func(c *shell.Command) opener[X]
+	// nil: Open does.
+	declare func(c *shell.Command) shell.Opener[X]
 	help    map[string]shell.Help
+}
+
+// opens returns what opens the key of one of the three.
+func opens[X any](open shell.Opener[X]) shell.Noun[X] {
+	return shell.Noun[X]{Open: open, CheckKey: func(key string) error {
+		if key == "" {
+			return shell.Usage(errors.New("the key is empty"))
+		}
+		return nil
+	}}
 }
 
 // command returns a command without flags; use begins with its name.
@@ -46,27 +53,6 @@ func (n noun[X]) command(env shell.Env, use string, least, most int) *shell.Comm
 	help := n.help[name]
 	return shell.New(env, &cobra.Command{
 		Use: use, Short: help.Short, Long: help.Long, Example: help.Example, Args: shell.Arguments(least, most, ""),
-	})
-}
-
-// with runs do with what is at a key.
-func (n noun[X]) with(ctx context.Context, c *shell.Command, key string, do func(x X) error) error {
-	return with(ctx, c, key, n.open, do)
-}
-
-// opener opens what is at a key.
-type opener[X any] func(ctx context.Context, client rueidis.Client, key string) (X, error)
-
-func with[X any](ctx context.Context, c *shell.Command, key string, open opener[X], do func(x X) error) error {
-	if key == "" {
-		return shell.Usage(errors.New("the key is empty"))
-	}
-	return c.WithStore(ctx, func(db *store.Store) error {
-		x, err := open(ctx, db.Client(), key)
-		if err != nil {
-			return err
-		}
-		return do(x)
 	})
 }
 
@@ -82,42 +68,24 @@ func (n noun[X]) lines(in *shell.Inputs) iter.Seq2[string, error] {
 
 func (n noun[X]) put(env shell.Env) *cobra.Command {
 	c := n.command(env, "put [flags] KEY [FILE...]", 1, -1)
-	open := n.open
+	to := n.Noun
 	if n.declare != nil {
-		open = n.declare(c)
+		to = opens(n.declare(c))
 	}
-	c.AddJSON("print the summary as JSON")
-	c.AddRedis()
-	c.Creates = true
-	return c.Build(func(ctx context.Context, args []string) error {
-		in, err := c.OpenInputs(args[1:], n.unit)
-		if err != nil {
-			return err
-		}
-		defer in.Close()
-		return with(ctx, c, args[0], open, func(x X) error {
-			lines, failed := shell.UntilError(n.lines(in))
-			_, err = x.PutMany(ctx, lines)
-			if err = cmp.Or(err, failed()); err != nil {
-				return err
-			}
-			return in.Report()
-		})
-	})
+	return shell.Feed[X, string]{
+		Noun: to, Unit: n.unit, Write: X.PutMany,
+		Read: func(in *shell.Inputs, _ X) iter.Seq2[string, error] { return n.lines(in) },
+	}.BuildPut(c)
 }
 
 func (n noun[X]) count(env shell.Env) *cobra.Command {
 	c := n.command(env, "count [flags] KEY", 1, 1)
-	c.AddJSON("print the number as JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		return n.with(ctx, c, args[0], func(x X) error {
-			count, err := x.Len(ctx)
-			if err != nil {
-				return err
-			}
-			return c.PrintCount(count)
-		})
+	return n.Build(c, "print the number as JSON", func(ctx context.Context, x X, _ []string) error {
+		count, err := x.Len(ctx)
+		if err != nil {
+			return err
+		}
+		return c.PrintCount(count)
 	})
 }
 
@@ -131,7 +99,7 @@ func (n noun[X]) remove(env shell.Env) *cobra.Command {
 	return c.Build(func(ctx context.Context, args []string) error {
 		key, named := args[0], args[1:]
 		if len(named) > 0 {
-			return n.with(ctx, c, key, func(x X) error {
+			return n.With(ctx, c, key, func(x X) error {
 				removed, err := x.Remove(ctx, named...)
 				if err != nil {
 					return err
@@ -144,7 +112,7 @@ func (n noun[X]) remove(env shell.Env) *cobra.Command {
 			return err
 		}
 		defer in.Close()
-		return n.with(ctx, c, key, func(x X) error {
+		return n.With(ctx, c, key, func(x X) error {
 			removed, err := n.removeLines(ctx, x, in)
 			if err != nil {
 				return err
@@ -188,27 +156,26 @@ type text struct {
 func list[X items](c *shell.Command, n noun[X], all func(ctx context.Context, x X) iter.Seq2[row, error]) *cobra.Command {
 	var limit int
 	c.Flags().IntVarP(&limit, "limit", "n", 0, "show this many at most; 0 for all")
-	c.AddJSON("print each as a line of JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
+	check := func([]string) error {
 		if limit < 0 {
 			return shell.Usage(errors.New("--limit cannot be negative"))
 		}
-		return n.with(ctx, c, args[0], func(x X) error {
-			p, shown := c.NewPrinter(), 0
-			for r, err := range all(ctx, x) {
-				if err == nil {
-					err = p.Print(r.json, r.cells...)
-				}
-				if err != nil {
-					return errors.Join(err, p.End())
-				}
-				if shown++; shown == limit {
-					break
-				}
+		return nil
+	}
+	return n.BuildChecked(c, "print each as a line of JSON", check, func(ctx context.Context, x X, _ []string) error {
+		p, shown := c.NewPrinter(), 0
+		for r, err := range all(ctx, x) {
+			if err == nil {
+				err = p.Print(r.json, r.cells...)
 			}
-			return p.End()
-		})
+			if err != nil {
+				return errors.Join(err, p.End())
+			}
+			if shown++; shown == limit {
+				break
+			}
+		}
+		return p.End()
 	})
 }
 

@@ -65,10 +65,10 @@ the set all the time is listed, and may come twice if there are thousands.`,
 func newRandom(env shell.Env) *cobra.Command {
 	n := noun[*collection.Random]{
 		unit: "ids", maxBytes: collection.MaxID, help: randomHelp,
-		open: func(_ context.Context, client rueidis.Client, key string) (*collection.Random, error) {
+		Noun: opens(func(_ context.Context, client rueidis.Client, key string) (*collection.Random, error) {
 			r, err := collection.NewRandom(client, key)
 			return r, wrongKey(err)
-		},
+		}),
 	}
 	return shell.Group(&cobra.Command{
 		Use:   "random",
@@ -87,36 +87,28 @@ func newDraw(env shell.Env, n noun[*collection.Random]) *cobra.Command {
 	c := n.command(env, "draw [flags] KEY", 1, 1)
 	number := addNumber(c)
 	repeat := c.Flags().Bool("repeat", false, "draw each from the whole set")
-	c.AddJSON("print each as a line of JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		return n.with(ctx, c, args[0], func(r *collection.Random) error {
-			draw := r.Draw
-			if *repeat {
-				draw = r.DrawEach
-			}
-			ids, err := draw(ctx, *number)
-			if err != nil {
-				return err
-			}
-			return printItems(c, ids...)
-		})
+	return n.Build(c, "print each as a line of JSON", func(ctx context.Context, r *collection.Random, _ []string) error {
+		draw := r.Draw
+		if *repeat {
+			draw = r.DrawEach
+		}
+		ids, err := draw(ctx, *number)
+		if err != nil {
+			return err
+		}
+		return printItems(c, ids...)
 	})
 }
 
 func newRandomTake(env shell.Env, n noun[*collection.Random]) *cobra.Command {
 	c := n.command(env, "take [flags] KEY", 1, 1)
 	number := addNumber(c)
-	c.AddJSON("print each as a line of JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		return n.with(ctx, c, args[0], func(r *collection.Random) error {
-			ids, err := r.Take(ctx, *number)
-			if err != nil {
-				return err
-			}
-			return printItems(c, ids...)
-		})
+	return n.Build(c, "print each as a line of JSON", func(ctx context.Context, r *collection.Random, _ []string) error {
+		ids, err := r.Take(ctx, *number)
+		if err != nil {
+			return err
+		}
+		return printItems(c, ids...)
 	})
 }
 
@@ -126,26 +118,21 @@ func addNumber(c *shell.Command) *int {
 
 func newHas(env shell.Env, n noun[*collection.Random]) *cobra.Command {
 	c := n.command(env, "has [flags] KEY ID...", 2, -1)
-	c.AddJSON("print each as a line of JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		return n.with(ctx, c, args[0], func(r *collection.Random) error {
-			ids := args[1:]
-			has, err := r.Has(ctx, ids...)
-			if err != nil {
+	return n.Build(c, "print each as a line of JSON", func(ctx context.Context, r *collection.Random, ids []string) error {
+		has, err := r.Has(ctx, ids...)
+		if err != nil {
+			return err
+		}
+		p, missing := c.NewPrinter(), error(nil)
+		for i, id := range ids {
+			word := "yes"
+			if !has[i] {
+				word, missing = "no", shell.ErrReported
+			}
+			if err := p.Print(shell.Object{{Name: "item", Value: id}, {Name: "has", Value: has[i]}}, id, word); err != nil {
 				return err
 			}
-			p, missing := c.NewPrinter(), error(nil)
-			for i, id := range ids {
-				word := "yes"
-				if !has[i] {
-					word, missing = "no", shell.ErrReported
-				}
-				if err := p.Print(shell.Object{{Name: "item", Value: id}, {Name: "has", Value: has[i]}}, id, word); err != nil {
-					return err
-				}
-			}
-			return cmp.Or(p.End(), missing)
-		})
+		}
+		return cmp.Or(p.End(), missing)
 	})
 }

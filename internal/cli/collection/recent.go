@@ -53,7 +53,7 @@ newest --max items. It changes no item; the next "recent put" cuts the list to -
 
 func newRecent(env shell.Env) *cobra.Command {
 	n := noun[*collection.Recent]{
-		unit: "items", maxBytes: collection.MaxItem, help: recentHelp, open: openRecent, declare: declareRecent,
+		unit: "items", maxBytes: collection.MaxItem, help: recentHelp, Noun: opens(openRecent), declare: declareRecent,
 	}
 	return shell.Group(&cobra.Command{
 		Use:   "recent",
@@ -82,7 +82,7 @@ func addMax(c *shell.Command) *int {
 }
 
 // declareRecent adds --max, and returns what opens a list that need not exist.
-func declareRecent(c *shell.Command) opener[*collection.Recent] {
+func declareRecent(c *shell.Command) shell.Opener[*collection.Recent] {
 	max := addMax(c)
 	return func(ctx context.Context, client rueidis.Client, key string) (*collection.Recent, error) {
 		if !c.Flags().Changed("max") {
@@ -96,11 +96,8 @@ func declareRecent(c *shell.Command) opener[*collection.Recent] {
 func newAdopt(env shell.Env, n noun[*collection.Recent]) *cobra.Command {
 	c := n.command(env, "adopt [flags] KEY", 1, 1)
 	max := addMax(c)
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		return with(ctx, c, args[0], func(_ context.Context, client rueidis.Client, key string) (*collection.Recent, error) {
-			r, err := collection.NewRecent(client, key, *max)
-			return r, wrongKey(err)
-		}, func(r *collection.Recent) error { return r.Adopt(ctx) })
-	})
+	return opens(func(_ context.Context, client rueidis.Client, key string) (*collection.Recent, error) {
+		r, err := collection.NewRecent(client, key, *max)
+		return r, wrongKey(err)
+	}).Build(c, "", func(ctx context.Context, r *collection.Recent, _ []string) error { return r.Adopt(ctx) })
 }

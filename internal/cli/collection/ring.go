@@ -85,10 +85,10 @@ input. The time is proportional to the size of the ring for each item.`,
 func newRing(env shell.Env) *cobra.Command {
 	n := noun[*collection.Ring]{
 		unit: "items", maxBytes: collection.MaxID, help: ringHelp,
-		open: func(_ context.Context, client rueidis.Client, key string) (*collection.Ring, error) {
+		Noun: opens(func(_ context.Context, client rueidis.Client, key string) (*collection.Ring, error) {
 			r, err := collection.NewRing(client, key)
 			return r, wrongKey(err)
-		},
+		}),
 	}
 	return shell.Group(&cobra.Command{
 		Use:   "ring",
@@ -106,16 +106,12 @@ On a Cluster the key needs a hash tag, {feeds}.`,
 
 func newNext(env shell.Env, n noun[*collection.Ring]) *cobra.Command {
 	c := n.command(env, "next [flags] KEY", 1, 1)
-	c.AddJSON("print the item as JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		return n.with(ctx, c, args[0], func(r *collection.Ring) error {
-			item, err := r.Next(ctx)
-			if err != nil {
-				return nothing(err)
-			}
-			return printItems(c, item)
-		})
+	return n.Build(c, "print the item as JSON", func(ctx context.Context, r *collection.Ring, _ []string) error {
+		item, err := r.Next(ctx)
+		if err != nil {
+			return nothing(err)
+		}
+		return printItems(c, item)
 	})
 }
 
@@ -126,37 +122,29 @@ func addLease(c *shell.Command) *time.Duration {
 func newTake(env shell.Env, n noun[*collection.Ring]) *cobra.Command {
 	c := n.command(env, "take [flags] KEY", 1, 1)
 	lease := addLease(c)
-	c.AddJSON("print the lease as JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		return n.with(ctx, c, args[0], func(r *collection.Ring) error {
-			l, err := r.Take(ctx, *lease)
-			if err != nil {
-				return nothing(err)
-			}
-			p := c.NewPrinter()
-			err = p.Print(shell.Object{{Name: "lease", Value: l.ID}, {Name: "item", Value: l.Item}}, l.ID, l.Item)
-			return errors.Join(err, p.End())
-		})
+	return n.Build(c, "print the lease as JSON", func(ctx context.Context, r *collection.Ring, _ []string) error {
+		l, err := r.Take(ctx, *lease)
+		if err != nil {
+			return nothing(err)
+		}
+		p := c.NewPrinter()
+		err = p.Print(shell.Object{{Name: "lease", Value: l.ID}, {Name: "item", Value: l.Item}}, l.ID, l.Item)
+		return errors.Join(err, p.End())
 	})
 }
 
 func newExtend(env shell.Env, n noun[*collection.Ring]) *cobra.Command {
 	c := n.command(env, "extend [flags] KEY LEASE ITEM", 3, 3)
 	lease := addLease(c)
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		return n.with(ctx, c, args[0], func(r *collection.Ring) error {
-			return r.Lease(args[2], args[1]).Extend(ctx, *lease)
-		})
+	return n.Build(c, "", func(ctx context.Context, r *collection.Ring, args []string) error {
+		return r.Lease(args[1], args[0]).Extend(ctx, *lease)
 	})
 }
 
 func newReturn(env shell.Env, n noun[*collection.Ring]) *cobra.Command {
 	c := n.command(env, "return [flags] KEY LEASE ITEM", 3, 3)
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		return n.with(ctx, c, args[0], func(r *collection.Ring) error { return r.Lease(args[2], args[1]).Return(ctx) })
+	return n.Build(c, "", func(ctx context.Context, r *collection.Ring, args []string) error {
+		return r.Lease(args[1], args[0]).Return(ctx)
 	})
 }
 

@@ -36,6 +36,11 @@ func formatOf(file string, flag *shell.Choice) rdf.Format {
 	return format
 }
 
+// readTriples returns a reader of the triples of all files.
+func readTriples(format *shell.Choice) func(*shell.Inputs, *graph.Graph) iter.Seq2[graph.Triple, error] {
+	return func(in *shell.Inputs, _ *graph.Graph) iter.Seq2[graph.Triple, error] { return triples(in, format) }
+}
+
 // triples yields the triples of all files, and rejects bad lines.
 func triples(in *shell.Inputs, format *shell.Choice) iter.Seq2[graph.Triple, error] {
 	return func(yield func(graph.Triple, error) bool) {

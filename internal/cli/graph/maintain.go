@@ -69,21 +69,11 @@ func (t *target) AddFlags(c *shell.Command) {
 
 // Run implements shell.Target.
 func (t *target) Run(ctx context.Context, db *store.Store, key string, src shell.Source, opt shell.Options) (shell.Report, error) {
-	if t.verb == shell.Rebuild {
-		g, err := t.declaration.open(ctx, db.Client(), key)
-		if err != nil {
-			return shell.Report{}, err
-		}
-		return g.Rebuild(ctx, triples(src.Inputs, t.format), opt)
+	noun := existing
+	if t.verb == shell.Rebuild || t.verb == shell.Adopt {
+		noun = t.noun()
 	}
-	if t.verb == shell.Adopt {
-		g, err := t.declaration.open(ctx, db.Client(), key)
-		if err != nil {
-			return shell.Report{}, err
-		}
-		return g.Adopt(ctx, opt)
-	}
-	g, err := open(ctx, db.Client(), key)
+	g, err := noun.Open(ctx, db.Client(), key)
 	if err != nil {
 		return shell.Report{}, err
 	}
@@ -91,7 +81,12 @@ func (t *target) Run(ctx context.Context, db *store.Store, key string, src shell
 	if src.Inputs != nil {
 		source = triples(src.Inputs, t.format)
 	}
-	if t.verb == shell.Repair {
+	switch t.verb {
+	case shell.Adopt:
+		return g.Adopt(ctx, opt)
+	case shell.Rebuild:
+		return g.Rebuild(ctx, source, opt)
+	case shell.Repair:
 		return g.Repair(ctx, source, opt)
 	}
 	return g.Verify(ctx, source, opt)

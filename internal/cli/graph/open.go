@@ -10,19 +10,10 @@ import (
 	"retwis/index"
 	"retwis/index/graph"
 	"retwis/internal/cli/shell"
-	"retwis/internal/redis/store"
 )
 
-// withGraph runs do with the graph at a key, which must exist.
-func withGraph(ctx context.Context, c *shell.Command, key string, do func(g *graph.Graph) error) error {
-	return c.WithStore(ctx, func(db *store.Store) error {
-		g, err := open(ctx, db.Client(), key)
-		if err != nil {
-			return err
-		}
-		return do(g)
-	})
-}
+// existing opens a graph that must exist.
+var existing = shell.Noun[*graph.Graph]{Open: open}
 
 func open(ctx context.Context, client rueidis.Client, key string) (*graph.Graph, error) {
 	g, err := graph.Open(ctx, client, key)
@@ -44,14 +35,11 @@ func (d *declaration) add(c *shell.Command) {
 	c.AddPartitions(&d.Partitions)
 }
 
-// open returns the graph at a key, which need not exist. It fails if the graph is
-// declared otherwise.
-func (d *declaration) open(ctx context.Context, client rueidis.Client, key string) (*graph.Graph, error) {
-	g, err := graph.Open(ctx, client, key)
-	declared := d.given("compact") || d.given("partitions")
-	if !errors.Is(err, index.ErrNotFound) && (err != nil || !declared) {
-		return g, err
-	}
-	g, err = graph.New(client, key, d.Options)
-	return shell.CheckDeclared(ctx, g, err)
+// noun opens a graph that need not exist.
+func (d *declaration) noun() shell.Noun[*graph.Graph] {
+	return shell.Noun[*graph.Graph]{Open: func(ctx context.Context, client rueidis.Client, key string) (*graph.Graph, error) {
+		return shell.OpenDeclared(ctx, d.given("compact") || d.given("partitions"),
+			func() (*graph.Graph, error) { return graph.Open(ctx, client, key) },
+			func() (*graph.Graph, error) { return graph.New(client, key, d.Options) })
+	}}
 }

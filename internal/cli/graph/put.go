@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -10,7 +9,6 @@ import (
 	"retwis/index/graph"
 	"retwis/index/graph/rdf"
 	"retwis/internal/cli/shell"
-	"retwis/internal/redis/store"
 )
 
 func newPut(env shell.Env) *cobra.Command {
@@ -32,28 +30,9 @@ then 1. Putting a triple again changes nothing.`,
 	format := addFormat(c)
 	var declared declaration
 	declared.add(c)
-	c.AddJSON("print the summary as JSON")
-	c.AddRedis()
-	c.Creates = true
-	return c.Build(func(ctx context.Context, args []string) error {
-		in, err := c.OpenInputs(args[1:], "triples")
-		if err != nil {
-			return err
-		}
-		defer in.Close()
-		return c.WithStore(ctx, func(db *store.Store) error {
-			g, err := declared.open(ctx, db.Client(), args[0])
-			if err != nil {
-				return err
-			}
-			all, failed := shell.UntilError(triples(in, format))
-			_, err = g.PutMany(ctx, all)
-			if err = cmp.Or(err, failed()); err != nil {
-				return err
-			}
-			return in.Report()
-		})
-	})
+	return shell.Feed[*graph.Graph, graph.Triple]{
+		Noun: declared.noun(), Unit: "triples", Read: readTriples(format), Write: (*graph.Graph).PutMany,
+	}.BuildPut(c)
 }
 
 func newExport(env shell.Env) *cobra.Command {
@@ -68,11 +47,8 @@ terms of N-Triples.`,
 		Args: shell.Arguments(1, 1, ""),
 	})
 	format := c.AddChoice("format", "the format to write", "tsv", "nt")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		return withGraph(ctx, c, args[0], func(g *graph.Graph) error {
-			_, err := rdf.Write(c.Stdout, rdf.Format(format.Value), g.All(ctx, index.Page{}))
-			return err
-		})
+	return existing.Build(c, "", func(ctx context.Context, g *graph.Graph, _ []string) error {
+		_, err := rdf.Write(c.Stdout, rdf.Format(format.Value), g.All(ctx, index.Page{}))
+		return err
 	})
 }

@@ -64,29 +64,33 @@ variables is answered by yes or no.`,
 	f.BoolVar(&flags.distinct, "distinct", false, "show each answer once")
 	f.BoolVar(&flags.explain, "explain", false, "show the plan instead of answers")
 	f.Var(&flags.memory, "memory", "how much memory --distinct, --order-by and paths may use")
-	c.AddJSON(`print each answer as a line of JSON: {"x":…}`)
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		q, err := graph.Parse(args[1])
-		if err != nil {
-			return shell.Usage(errors.New(shell.OneLine(err)))
+	var q graph.Query
+	check := func(args []string) (err error) {
+		q, err = flags.parse(args[0])
+		return err
+	}
+	return existing.BuildChecked(c, `print each answer as a line of JSON: {"x":…}`, check, func(ctx context.Context, g *graph.Graph, _ []string) error {
+		if flags.explain {
+			return explain(ctx, c, g, q)
 		}
-		q.Limit, q.Offset, q.Distinct, q.Memory = flags.limit, flags.offset, flags.distinct, int64(flags.memory)
-		q.Select = withoutMarks(flags.variables)
-		if q.OrderBy, err = sortKeys(flags.orderBy); err != nil {
-			return err
+		err := answer(ctx, c, g, q)
+		if errors.Is(err, graph.ErrMemory) {
+			return shell.Hint(err, flags.memoryHint())
 		}
-		return withGraph(ctx, c, args[0], func(g *graph.Graph) error {
-			if flags.explain {
-				return explain(ctx, c, g, q)
-			}
-			err := answer(ctx, c, g, q)
-			if errors.Is(err, graph.ErrMemory) {
-				return shell.Hint(err, flags.memoryHint())
-			}
-			return err
-		})
+		return err
 	})
+}
+
+// parse reads a query, and adds what the flags say.
+func (f *queryFlags) parse(text string) (graph.Query, error) {
+	q, err := graph.Parse(text)
+	if err != nil {
+		return q, shell.Usage(errors.New(shell.OneLine(err)))
+	}
+	q.Limit, q.Offset, q.Distinct, q.Memory = f.limit, f.offset, f.distinct, int64(f.memory)
+	q.Select = withoutMarks(f.variables)
+	q.OrderBy, err = sortKeys(f.orderBy)
+	return q, err
 }
 
 // memoryHint says what to do if a query needs too much memory.

@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,19 +66,9 @@ func removeFiles(ctx context.Context, c *shell.Command, flags removeFlags, args 
 			return shell.Usage(fmt.Errorf("--%s is for --where", flag))
 		}
 	}
-	in, err := c.OpenInputs(args[1:], "triples")
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	return withGraph(ctx, c, args[0], func(g *graph.Graph) error {
-		all, failed := shell.UntilError(triples(in, flags.format))
-		_, err = g.RemoveMany(ctx, all)
-		if err = cmp.Or(err, failed()); err != nil {
-			return err
-		}
-		return in.Report()
-	})
+	return shell.Feed[*graph.Graph, graph.Triple]{
+		Noun: existing, Unit: "triples", Read: readTriples(flags.format), Write: (*graph.Graph).RemoveMany,
+	}.Run(ctx, c, args[0], args[1:])
 }
 
 // removeWhere removes the triples that match a pattern.
@@ -88,7 +77,7 @@ func removeWhere(ctx context.Context, c *shell.Command, flags removeFlags, key s
 	if err != nil {
 		return shell.Usage(errors.New("--where: " + shell.OneLine(err)))
 	}
-	return withGraph(ctx, c, key, func(g *graph.Graph) error {
+	return existing.With(ctx, c, key, func(g *graph.Graph) error {
 		if q.MatchesAll() && !flags.yes {
 			n, err := g.Len(ctx)
 			if err != nil {
@@ -99,12 +88,9 @@ func removeWhere(ctx context.Context, c *shell.Command, flags removeFlags, key s
 				"Add --yes to remove them all.",
 			)
 		}
-		opt, wipe := flags.Options(c)
-		if opt.Progress != nil {
-			opt.Progress = func(p shell.Progress) {
-				fmt.Fprintf(c.Stderr, "\r%s of %s checked, %s removed ", shell.Thousands(p.Checked), shell.Thousands(p.Total), shell.Thousands(p.Repaired))
-			}
-		}
+		opt, wipe := flags.Options(c, func(p shell.Progress) string {
+			return fmt.Sprintf("%s of %s checked, %s removed", shell.Thousands(p.Checked), shell.Thousands(p.Total), shell.Thousands(p.Repaired))
+		})
 		n, err := g.RemoveWhere(ctx, q, opt)
 		wipe()
 		if err != nil {

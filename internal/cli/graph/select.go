@@ -1,8 +1,8 @@
 package graph
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -32,31 +32,16 @@ must begin with the parts that are known.
 	var page shell.PageFlags
 	page.Add(c)
 	order := c.AddChoice("order", "in which order to show them", "auto", "spo", "sop", "pso", "pos", "osp", "ops")
-	c.AddJSON(`print each triple as a line of JSON: {"s":…,"p":…,"o":…}`)
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		p, err := parsePattern(args[1:])
-		if err != nil {
-			return err
-		}
-		if err := page.Check(); err != nil {
-			return err
-		}
-		if order.Value != "auto" {
+	var p graph.Pattern
+	check := func(args []string) (err error) {
+		if p, err = parsePattern(args); err == nil && order.Value != "auto" {
 			p.Order = graph.Order(order.Value)
 		}
-		return withGraph(ctx, c, args[0], func(g *graph.Graph) error {
-			out := c.NewPrinter()
-			for t, err := range g.Select(ctx, p, page.Page) {
-				if err == nil {
-					err = printTriple(out, t, page.Cursor)
-				}
-				if err != nil {
-					return errors.Join(err, out.End())
-				}
-			}
-			return out.End()
-		})
+		return cmp.Or(err, page.Check())
+	}
+	return existing.BuildChecked(c, `print each triple as a line of JSON: {"s":…,"p":…,"o":…}`, check, func(ctx context.Context, g *graph.Graph, _ []string) error {
+		out := c.NewPrinter()
+		return shell.PrintAll(out, g.Select(ctx, p, page.Page), func(t graph.Triple) error { return printTriple(out, t, page.Cursor) })
 	})
 }
 
@@ -78,20 +63,17 @@ func newCount(env shell.Env) *cobra.Command {
 		Example: `  retwis graph count people '*' likes beer`,
 		Args:    shell.Arguments(4, 4, patternNote),
 	})
-	c.AddJSON("print the number as JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		p, err := parsePattern(args[1:])
+	var p graph.Pattern
+	check := func(args []string) (err error) {
+		p, err = parsePattern(args)
+		return err
+	}
+	return existing.BuildChecked(c, "print the number as JSON", check, func(ctx context.Context, g *graph.Graph, _ []string) error {
+		n, err := g.Count(ctx, p)
 		if err != nil {
 			return err
 		}
-		return withGraph(ctx, c, args[0], func(g *graph.Graph) error {
-			n, err := g.Count(ctx, p)
-			if err != nil {
-				return err
-			}
-			return c.PrintCount(n)
-		})
+		return c.PrintCount(n)
 	})
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"retwis/index/graph"
 	"retwis/internal/cli/shell"
-	"retwis/internal/redis/store"
 )
 
 func newSet(env shell.Env) *cobra.Command {
@@ -28,24 +27,16 @@ changes nothing. "graph remove --where" removes any number, in steps.`,
 	})
 	var declared declaration
 	declared.add(c)
-	c.AddJSON("print the numbers as JSON")
-	c.AddRedis()
 	c.Creates = true
-	return c.Build(func(ctx context.Context, args []string) error {
-		return c.WithStore(ctx, func(db *store.Store) error {
-			g, err := declared.open(ctx, db.Client(), args[0])
-			if err != nil {
-				return err
-			}
-			added, removed, err := g.Set(ctx, args[1], args[2], args[3:]...)
-			if errors.Is(err, graph.ErrTooMany) {
-				return shell.Hint(err, fmt.Sprintf("Remove them with %q.", "retwis graph remove KEY --where 'SUBJECT PREDICATE ?x'"))
-			}
-			if err != nil {
-				return err
-			}
-			return printSet(c, added, removed)
-		})
+	return declared.noun().Build(c, "print the numbers as JSON", func(ctx context.Context, g *graph.Graph, args []string) error {
+		added, removed, err := g.Set(ctx, args[0], args[1], args[2:]...)
+		if errors.Is(err, graph.ErrTooMany) {
+			return shell.Hint(err, fmt.Sprintf("Remove them with %q.", "retwis graph remove KEY --where 'SUBJECT PREDICATE ?x'"))
+		}
+		if err != nil {
+			return err
+		}
+		return printSet(c, added, removed)
 	})
 }
 

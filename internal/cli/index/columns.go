@@ -1,8 +1,6 @@
 package index
 
 import (
-	"errors"
-	"iter"
 	"math"
 	"math/big"
 
@@ -50,17 +48,4 @@ func (c columns) parse(texts []string) ([]any, error) {
 		}
 	}
 	return values, nil
-}
-
-// hashes makes wrong usage of a pattern of --from that cannot be used.
-func hashes[V any](objects index.Source[V], err error) (index.Source[V], error) {
-	if err != nil {
-		err = shell.Usage(errors.New(shell.OneLine(err)))
-	}
-	return objects, err
-}
-
-// failing yields an error.
-func failing(err error) iter.Seq2[shell.Entry, error] {
-	return func(yield func(shell.Entry, error) bool) { yield(shell.Entry{}, err) }
 }

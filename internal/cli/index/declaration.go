@@ -51,7 +51,7 @@ func (d *declaration) declare(ctx context.Context, client rueidis.Client, key st
 	if !d.numeric {
 		x, err := index.NewComposite(client, key, index.Options{Columns: columns, Partitions: d.partitions})
 		x, err = shell.CheckDeclared(ctx, x, err)
-		return composite{x}, err
+		return newComposite(x), err
 	}
 	c := columns[0]
 	plain := len(columns) == 1 && c == index.Column{Name: c.Name, Type: c.Type, Digits: c.Digits}
@@ -60,11 +60,11 @@ func (d *declaration) declare(ctx context.Context, client rueidis.Client, key st
 	case plain && c.Type == index.Int && c.String() == opt.Name+":int":
 		x, err := index.NewNumeric[int64](client, key, opt)
 		x, err = shell.CheckDeclared(ctx, x, err)
-		return numeric[int64]{x}, err
+		return newNumeric(x), err
 	case plain && c.Type == index.Float:
 		x, err := index.NewNumeric[float64](client, key, opt)
 		x, err = shell.CheckDeclared(ctx, x, err)
-		return numeric[float64]{x}, err
+		return newNumeric(x), err
 	}
 	return nil, shell.Usage(fmt.Errorf("--numeric takes one column, NAME:int or NAME:float, not %q", d.columns))
 }
@@ -78,13 +78,13 @@ func open(ctx context.Context, client rueidis.Client, key string) (shell.Entries
 	switch d.Kind {
 	case "composite":
 		x, err := index.OpenComposite(ctx, client, key)
-		return composite{x}, err
+		return newComposite(x), err
 	case "numeric":
 		if x, err := index.OpenNumeric[int64](ctx, client, key); err == nil {
-			return numeric[int64]{x}, nil
+			return newNumeric(x), nil
 		}
 		x, err := index.OpenNumeric[float64](ctx, client, key)
-		return numeric[float64]{x}, err
+		return newNumeric(x), err
 	case "suggest", "text", "graph", "space":
 		return nil, fmt.Errorf("%w: %q is %s: use retwis %s", index.ErrDeclared, key, d, d.Kind)
 	}

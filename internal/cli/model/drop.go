@@ -25,27 +25,23 @@ that was interrupted can be run again. Without --yes nothing is deleted.`,
 	var yes bool
 	c.Flags().BoolVar(&yes, "yes", false, "delete all of it")
 	run.AddRate(c)
-	c.AddJSON("print the summary as a line of JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		return withModel(ctx, c, args[0], func(m *model.Model) error {
-			info, err := m.Describe(ctx)
-			if err != nil {
-				return err
-			}
-			if !yes {
-				return shell.Hint(
-					fmt.Errorf("%s has %s: nothing was deleted", args[0], shell.Plural(info.Records, "record", "records")),
-					"Add --yes to delete the model and its records.",
-				)
-			}
-			opt, wipe := run.Options(c)
-			report, err := m.Drop(ctx, opt)
-			wipe()
-			if err != nil {
-				return err
-			}
-			return c.PrintNumber("deleted", report.Checked)
-		})
+	return existing.Build(c, "print the summary as a line of JSON", func(ctx context.Context, m *model.Model, _ []string) error {
+		info, err := m.Describe(ctx)
+		if err != nil {
+			return err
+		}
+		if !yes {
+			return shell.Hint(
+				fmt.Errorf("%s has %s: nothing was deleted", info.Name, shell.Plural(info.Records, "record", "records")),
+				"Add --yes to delete the model and its records.",
+			)
+		}
+		opt, wipe := run.Options(c, nil)
+		report, err := m.Drop(ctx, opt)
+		wipe()
+		if err != nil {
+			return err
+		}
+		return c.PrintNumber("deleted", report.Checked)
 	})
 }

@@ -32,22 +32,18 @@ out. The exit code is 1 if one of the records does not exist.`,
   retwis model get user 7 8 --json`,
 		Args: shell.Arguments(2, -1, ""),
 	})
-	c.AddJSON("print each record as a line of JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		return withModel(ctx, c, args[0], func(m *model.Model) error {
-			p := newRecordPrinter(c, m)
-			for _, id := range args[1:] {
-				r, err := m.Get(ctx, id)
-				if err == nil {
-					err = p.fields(r)
-				}
-				if err != nil {
-					return errors.Join(err, p.End())
-				}
+	return existing.Build(c, "print each record as a line of JSON", func(ctx context.Context, m *model.Model, ids []string) error {
+		p := newRecordPrinter(c, m)
+		for _, id := range ids {
+			r, err := m.Get(ctx, id)
+			if err == nil {
+				err = p.fields(r)
 			}
-			return p.End()
-		})
+			if err != nil {
+				return errors.Join(err, p.End())
+			}
+		}
+		return p.End()
 	})
 }
 
@@ -70,29 +66,28 @@ continue with --after.`,
 	c.AddOrderBy(&order)
 	c.Flags().IntVar(&limit, "limit", 100, "show at most this `NUMBER` of records")
 	c.AddAfter(&after)
-	c.AddJSON("print each record, and the cursor if there are more, as a line of JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
+	check := func([]string) error {
 		if limit < 1 {
 			return shell.Usage(fmt.Errorf("--limit %d: it must be positive", limit))
 		}
-		return withModel(ctx, c, args[0], func(m *model.Model) error {
-			conds, err := conditions(m, args[1:])
-			if err != nil {
-				return err
+		return nil
+	}
+	return existing.BuildChecked(c, "print each record, and the cursor if there are more, as a line of JSON", check, func(ctx context.Context, m *model.Model, texts []string) error {
+		conds, err := conditions(m, texts)
+		if err != nil {
+			return err
+		}
+		page, err := m.Find(conds...).OrderBy(order...).Limit(limit).After(after).Page(ctx)
+		if err != nil {
+			err = hinted(err)
+		}
+		p := newRecordPrinter(c, m)
+		for _, r := range page.Items {
+			if failed := p.row(r); failed != nil {
+				return failed
 			}
-			page, err := m.Find(conds...).OrderBy(order...).Limit(limit).After(after).Page(ctx)
-			if err != nil {
-				err = hinted(err)
-			}
-			p := newRecordPrinter(c, m)
-			for _, r := range page.Items {
-				if failed := p.row(r); failed != nil {
-					return failed
-				}
-			}
-			return errors.Join(err, p.End(), p.more(page.Next), noteEmpty(ctx, c, m, int64(len(page.Items))))
-		})
+		}
+		return errors.Join(err, p.End(), p.more(page.Next), noteEmpty(ctx, c, m, int64(len(page.Items))))
 	})
 }
 
@@ -105,20 +100,16 @@ func newCount(env shell.Env) *cobra.Command {
 		Example: `  retwis model count user city=Bari`,
 		Args:    shell.Arguments(1, -1, ""),
 	})
-	c.AddJSON("print the number as JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		return withModel(ctx, c, args[0], func(m *model.Model) error {
-			conds, err := conditions(m, args[1:])
-			if err != nil {
-				return err
-			}
-			n, err := m.Find(conds...).Count(ctx)
-			if err != nil {
-				return hinted(err)
-			}
-			return errors.Join(c.PrintCount(n), noteEmpty(ctx, c, m, n))
-		})
+	return existing.Build(c, "print the number as JSON", func(ctx context.Context, m *model.Model, texts []string) error {
+		conds, err := conditions(m, texts)
+		if err != nil {
+			return err
+		}
+		n, err := m.Find(conds...).Count(ctx)
+		if err != nil {
+			return hinted(err)
+		}
+		return errors.Join(c.PrintCount(n), noteEmpty(ctx, c, m, n))
 	})
 }
 

@@ -33,32 +33,28 @@ code is 1 if a record could not be added.`,
 	var run runFlags
 	run.addAdopt(c)
 	run.Add(c)
-	c.AddJSON("print each problem and the summary as a line of JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		return withModel(ctx, c, args[0], func(m *model.Model) error {
-			info, err := m.Describe(ctx)
-			if err != nil {
-				return err
-			}
-			opt, wipe := run.Options(c)
-			run.set(m)
-			report, err := m.Migrate(ctx, opt)
-			wipe()
-			switch {
-			case errors.Is(err, model.ErrUnknown):
-				return shell.Hint(err, `Use --adopt to say which ids are records: --adopt '*' for all, --adopt '' for none.`)
-			case errors.Is(err, model.ErrSchema):
-				return shell.Hint(err, fmt.Sprintf("Migrate %s in the program that declares it: %s.", args[0], toMigrate(info.Pending)))
-			case err != nil:
-				return err
-			}
-			done := info.Pending
-			if len(done) == 0 && run.adopt != nil {
-				done = []string{"adopt records"}
-			}
-			return errors.Join(printUnknown(c, &report), printMigrated(c, done, report.Report))
-		})
+	return existing.Build(c, "print each problem and the summary as a line of JSON", func(ctx context.Context, m *model.Model, _ []string) error {
+		info, err := m.Describe(ctx)
+		if err != nil {
+			return err
+		}
+		opt, wipe := run.Options(c, nil)
+		run.set(m)
+		report, err := m.Migrate(ctx, opt)
+		wipe()
+		switch {
+		case errors.Is(err, model.ErrUnknown):
+			return shell.Hint(err, `Use --adopt to say which ids are records: --adopt '*' for all, --adopt '' for none.`)
+		case errors.Is(err, model.ErrSchema):
+			return shell.Hint(err, fmt.Sprintf("Migrate %s in the program that declares it: %s.", info.Name, toMigrate(info.Pending)))
+		case err != nil:
+			return err
+		}
+		done := info.Pending
+		if len(done) == 0 && run.adopt != nil {
+			done = []string{"adopt records"}
+		}
+		return errors.Join(printUnknown(c, &report), printMigrated(c, done, report.Report))
 	})
 }
 

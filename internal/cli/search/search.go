@@ -45,7 +45,7 @@ minutes; --rate makes it gentler.`,
 	c.AddRedis()
 	return c.Build(func(ctx context.Context, _ []string) error {
 		return site.Operate(ctx, c, func(db *site.Database) error {
-			opt, wipe := run.Options(c)
+			opt, wipe := run.Options(c, nil)
 			report, err := db.Social.SearchIndex.Rebuild(ctx, opt)
 			wipe()
 			if err != nil {
@@ -78,7 +78,7 @@ there is one.`,
 	c.AddRedis()
 	return c.Build(func(ctx context.Context, _ []string) error {
 		return site.Operate(ctx, c, func(db *site.Database) error {
-			opt, wipe := run.Options(c)
+			opt, wipe := run.Options(c, nil)
 			report, err := db.Social.SearchIndex.Verify(ctx, opt, false)
 			wipe()
 			if errors.Is(err, index.ErrNotFound) {

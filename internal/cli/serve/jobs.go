@@ -55,7 +55,7 @@ has waited; then each job that was given up, with its last error.`,
 			if err != nil {
 				return err
 			}
-			dead, err := db.Social.FanOut().Jobs.Dead().All(ctx)
+			dead, err := db.Social.ListDeadJobs(ctx)
 			if err != nil {
 				return err
 			}
@@ -109,7 +109,7 @@ entry, and names no job, is removed.`,
 	c.AddRedis()
 	return c.Build(func(ctx context.Context, _ []string) error {
 		return site.Operate(ctx, c, func(db *site.Database) error {
-			queued, removed, err := db.Social.FanOut().Jobs.RetryDead(ctx)
+			queued, removed, err := db.Social.RetryDeadJobs(ctx)
 			if err != nil {
 				return err
 			}

@@ -40,7 +40,7 @@ It can be interrupted at any moment, and repeated. With --status nothing is chan
 	c.FromEnv("status")
 	return c.Build(func(ctx context.Context, _ []string) error {
 		return site.With(ctx, c, func(db *site.Database) error {
-			before, err := db.Social.Directory().State(ctx)
+			before, err := db.Social.Layout(ctx)
 			if err != nil {
 				return err
 			}
@@ -49,7 +49,7 @@ It can be interrupted at any moment, and repeated. With --status nothing is chan
 					return err
 				}
 			}
-			now, err := db.Social.Directory().State(ctx)
+			now, err := db.Social.Layout(ctx)
 			if err != nil {
 				return err
 			}
@@ -74,7 +74,7 @@ func upgrade(ctx context.Context, c *shell.Command, db *site.Database) error {
 	if draw != nil {
 		progress = func(done, total int64) { draw(int(done), int(total)) }
 	}
-	err := db.Social.Directory().Move(ctx, progress)
+	err := db.Social.ChangeLayout(ctx, progress)
 	wipe()
 	switch {
 	case errors.Is(err, users.ErrNotHere):

@@ -18,9 +18,7 @@ import (
 // Entries is an index of ids with a value in each of several columns, as the
 // commands of retwis index and retwis space use it.
 type Entries interface {
-	Columns() []Column
-	// Parse reads the values of a record, and checks that the index can hold them.
-	Parse(id string, texts []string) ([]any, error)
+	RecordReader
 	// Format returns a value of a column as text and as JSON.
 	Format(column int, value any) (text string, json any)
 	PutMany(ctx context.Context, entries iter.Seq[Entry]) (int, error)
@@ -36,6 +34,13 @@ type Entries interface {
 	Repair(ctx context.Context, src Source, opt Options) (Report, error)
 	Rebuild(ctx context.Context, src Source, opt Options) (Report, error)
 	Adopt(ctx context.Context, opt Options) (Report, error)
+}
+
+// RecordReader reads records of the columns of an index.
+type RecordReader interface {
+	Columns() []Column
+	// Parse reads the values of a record, and checks that the index can hold them.
+	Parse(id string, texts []string) ([]any, error)
 }
 
 // Column is a column of an index.
@@ -106,16 +111,8 @@ func (n EntriesNoun) command(env Env, use string, least, most int) *Command {
 	return New(env, &cobra.Command{Use: use, Short: help.Short, Long: help.Long, Example: help.Example, Args: Arguments(least, most, "")})
 }
 
-// WithIndex runs do with the index at a key, which must exist.
-func (n EntriesNoun) WithIndex(ctx context.Context, c *Command, key string, do func(x Entries) error) error {
-	return c.WithStore(ctx, func(db *store.Store) error {
-		x, err := n.open(ctx, db.Client(), key)
-		if err != nil {
-			return err
-		}
-		return do(x)
-	})
-}
+// Noun opens an index that must exist.
+func (n EntriesNoun) Noun() Noun[Entries] { return Noun[Entries]{Open: n.open} }
 
 func (n EntriesNoun) open(ctx context.Context, client rueidis.Client, key string) (Entries, error) {
 	x, err := n.Open(ctx, client, key)
@@ -129,33 +126,19 @@ func (n EntriesNoun) put(env Env) *cobra.Command {
 	c := n.command(env, "put [flags] KEY [FILE...]", 1, -1)
 	declaration := n.Declaration()
 	declaration.Add(c)
-	c.AddJSON("print the summary as JSON")
-	c.AddRedis()
-	c.Creates = true
-	return c.Build(func(ctx context.Context, args []string) error {
-		in, err := c.OpenInputs(args[1:], n.Unit)
-		if err != nil {
-			return err
-		}
-		defer in.Close()
-		return c.WithStore(ctx, func(db *store.Store) error {
-			x, err := declaration.Open(ctx, db.Client(), args[0], c.Flags().Changed)
-			if err != nil {
-				return err
-			}
-			entries, failed := UntilError(in.Entries(x))
-			_, err = x.PutMany(ctx, entries)
-			if err = cmp.Or(err, failed()); err != nil {
-				return err
-			}
-			return in.Report()
-		})
-	})
+	return Feed[Entries, Entry]{
+		Noun: Noun[Entries]{Open: func(ctx context.Context, client rueidis.Client, key string) (Entries, error) {
+			return declaration.Open(ctx, client, key, c.Flags().Changed)
+		}},
+		Unit:  n.Unit,
+		Read:  func(in *Inputs, x Entries) iter.Seq2[Entry, error] { return in.Entries(x) },
+		Write: Entries.PutMany,
+	}.BuildPut(c)
 }
 
 // Entries yields the records of all files that the index can hold, and rejects the
 // rest.
-func (in *Inputs) Entries(x Entries) iter.Seq2[Entry, error] {
+func (in *Inputs) Entries(x RecordReader) iter.Seq2[Entry, error] {
 	var names []string
 	for _, c := range x.Columns() {
 		names = append(names, c.Name)
@@ -184,35 +167,27 @@ func (in *Inputs) Entries(x Entries) iter.Seq2[Entry, error] {
 
 func (n EntriesNoun) get(env Env) *cobra.Command {
 	c := n.command(env, "get [flags] KEY ID...", 2, -1)
-	c.AddJSON("print each as a line of JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		return n.WithIndex(ctx, c, args[0], func(x Entries) error {
-			p := c.NewEntryPrinter(x)
-			err := c.ShowEach(args[1:], func(id string) error {
-				e, err := x.Get(ctx, id)
-				if err != nil {
-					return err
-				}
-				return p.Print(e)
-			})
-			return cmp.Or(p.End(), err)
+	return n.Noun().Build(c, "print each as a line of JSON", func(ctx context.Context, x Entries, ids []string) error {
+		p := c.NewEntryPrinter(x)
+		err := c.ShowEach(ids, func(id string) error {
+			e, err := x.Get(ctx, id)
+			if err != nil {
+				return err
+			}
+			return p.Print(e)
 		})
+		return cmp.Or(p.End(), err)
 	})
 }
 
 func (n EntriesNoun) remove(env Env) *cobra.Command {
 	c := n.command(env, "remove [flags] KEY ID...", 2, -1)
-	c.AddJSON("print the summary as JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		return n.WithIndex(ctx, c, args[0], func(x Entries) error {
-			removed, err := x.Remove(ctx, args[1:]...)
-			if err != nil {
-				return err
-			}
-			return c.PrintNumber("removed", int64(removed))
-		})
+	return n.Noun().Build(c, "print the summary as JSON", func(ctx context.Context, x Entries, ids []string) error {
+		removed, err := x.Remove(ctx, ids...)
+		if err != nil {
+			return err
+		}
+		return c.PrintNumber("removed", int64(removed))
 	})
 }
 
@@ -223,28 +198,18 @@ func (n EntriesNoun) selects(env Env) *cobra.Command {
 	var fetch fetchFlags
 	page.Add(c)
 	fetch.add(c)
-	c.AddJSON("print each as a line of JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		if err := cmp.Or(page.Check(), fetch.check(c.Flags().Changed)); err != nil {
-			return err
+	check := func([]string) error { return cmp.Or(page.Check(), fetch.check(c.Flags().Changed)) }
+	return n.Noun().BuildChecked(c, "print each as a line of JSON", check, func(ctx context.Context, x Entries, conditions []string) error {
+		found := x.Select(ctx, conditions, page.Page)
+		if fetch.pattern != "" {
+			return c.newHashPrinter(x, &fetch, page.Cursor).print(ctx, found)
 		}
-		return n.WithIndex(ctx, c, args[0], func(x Entries) error {
-			if fetch.pattern != "" {
-				return c.newHashPrinter(x, &fetch, page.Cursor).print(ctx, x.Select(ctx, args[1:], page.Page))
+		p := c.NewEntryPrinter(x)
+		return PrintAll(p, found, func(e Entry) error {
+			if page.Cursor {
+				return p.Print(e, Field{"cursor", e.Cursor})
 			}
-			p := c.NewEntryPrinter(x)
-			for e, err := range x.Select(ctx, args[1:], page.Page) {
-				if err == nil && page.Cursor {
-					err = p.Print(e, Field{"cursor", e.Cursor})
-				} else if err == nil {
-					err = p.Print(e)
-				}
-				if err != nil {
-					return errors.Join(err, p.End())
-				}
-			}
-			return p.End()
+			return p.Print(e)
 		})
 	})
 }
@@ -255,21 +220,17 @@ func (n EntriesNoun) count(env Env) *cobra.Command {
 	if n.Estimate != nil {
 		c.Flags().BoolVar(&estimate, "estimate", false, "about how many, without reading them")
 	}
-	c.AddJSON("print the number as JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		return n.WithIndex(ctx, c, args[0], func(x Entries) (err error) {
-			var count int64
-			if estimate {
-				count, err = n.Estimate(ctx, x, args[1:])
-			} else {
-				count, err = x.Count(ctx, args[1:])
-			}
-			if err != nil {
-				return err
-			}
-			return c.PrintCount(count)
-		})
+	return n.Noun().Build(c, "print the number as JSON", func(ctx context.Context, x Entries, conditions []string) (err error) {
+		var count int64
+		if estimate {
+			count, err = n.Estimate(ctx, x, conditions)
+		} else {
+			count, err = x.Count(ctx, conditions)
+		}
+		if err != nil {
+			return err
+		}
+		return c.PrintCount(count)
 	})
 }
 

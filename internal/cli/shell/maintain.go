@@ -123,7 +123,7 @@ func (r *maintenanceRun) run(ctx context.Context, args []string) (err error) {
 		src.Inputs.Strict = r.verb == Rebuild && !r.skipBad
 	}
 	return r.WithStore(ctx, func(db *store.Store) error {
-		opt, wipe := r.Options(r.Command)
+		opt, wipe := r.Options(r.Command, nil)
 		if src.Inputs != nil {
 			opt.Progress = nil // the inputs show it
 		}
@@ -174,9 +174,14 @@ func (f *RunFlags) AddRate(c *Command) {
 	c.Flags().Uint32Var(&f.rate, "rate", 0, "check or write at most this `NUMBER` of entries a second; 0 for no limit")
 }
 
-// Options returns the options of a run, which shows its progress on a terminal
-// until wipe is called.
-func (f *RunFlags) Options(c *Command) (opt Options, wipe func()) {
+// Options returns the options of a run, which shows its progress on a terminal until wipe
+// is called, as a text or, without one, as what was checked.
+func (f *RunFlags) Options(c *Command, text func(p Progress) string) (opt Options, wipe func()) {
+	if text == nil {
+		text = func(p Progress) string {
+			return Thousands(p.Checked) + " checked, " + Plural(p.Problems(), "problem", "problems")
+		}
+	}
 	opt = Options{Rate: int(f.rate), Examples: int(f.examples)}
 	if f.examples == 0 {
 		opt.Examples = -1
@@ -184,8 +189,6 @@ func (f *RunFlags) Options(c *Command) (opt Options, wipe func()) {
 	if !IsTerminal(c.Stderr) {
 		return opt, func() {}
 	}
-	opt.Progress = func(p Progress) {
-		fmt.Fprintf(c.Stderr, "\r%s checked, %s ", Thousands(p.Checked), Plural(p.Problems(), "problem", "problems"))
-	}
+	opt.Progress = func(p Progress) { fmt.Fprintf(c.Stderr, "\r%s ", text(p)) }
 	return opt, func() { clearLine(c.Stderr) }
 }

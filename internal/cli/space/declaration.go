@@ -42,10 +42,10 @@ func (d *declaration) Open(ctx context.Context, client rueidis.Client, key strin
 	}
 	x, err := space.New(client, key, space.Options{Dims: dims, Partitions: d.partitions})
 	x, err = shell.CheckDeclared(ctx, x, err)
-	return points{x}, err
+	return newPoints(x), err
 }
 
 func open(ctx context.Context, client rueidis.Client, key string) (shell.Entries, error) {
 	x, err := space.Open(ctx, client, key)
-	return points{x}, err
+	return newPoints(x), err
 }

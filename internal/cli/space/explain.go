@@ -27,23 +27,19 @@ the squares and the points, for light and dark pages.`,
 	})
 	var picture string
 	c.Flags().StringVar(&picture, "svg", "", "draw it into this `FILE`; - is standard output, and nothing else is printed")
-	c.AddJSON("print it as a line of JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		return noun.WithIndex(ctx, c, args[0], func(x shell.Entries) error {
-			box, err := x.(points).box(args[1:])
-			if err != nil {
-				return err
-			}
-			if picture != "" && len(x.Columns()) < 2 {
-				return shell.Usage(errors.New("--svg needs two dimensions"))
-			}
-			e, err := x.(points).index.Explain(ctx, box)
-			if err != nil {
-				return err
-			}
-			return printExplained(c, x.(points).index, e, picture)
-		})
+	return noun.Noun().Build(c, "print it as a line of JSON", func(ctx context.Context, x shell.Entries, conditions []string) error {
+		box, err := x.(points).box(conditions)
+		if err != nil {
+			return err
+		}
+		if picture != "" && len(x.Columns()) < 2 {
+			return shell.Usage(errors.New("--svg needs two dimensions"))
+		}
+		e, err := x.(points).index.Explain(ctx, box)
+		if err != nil {
+			return err
+		}
+		return printExplained(c, x.(points).index, e, picture)
 	})
 }
 

@@ -43,19 +43,18 @@ In an index of --dims geo distances are metres along a great circle.`,
 	f.IntVarP(&flags.limit, "limit", "n", 10, "show this many at most")
 	f.Float64Var(&flags.within, "within", 0, "show only points within this `DISTANCE`: metres with --dims geo, else as shown")
 	f.StringSliceVar(&flags.weights, "weights", nil, "how much 1 counts in each dimension, as in x=1,y=0.5 (default 1)")
-	c.AddJSON("print each point as a line of JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
+	check := func([]string) error {
 		if !(flags.within >= 0) { // nor NaN
 			return shell.Usage(errors.New("--within cannot be negative"))
 		}
-		return noun.WithIndex(ctx, c, args[0], func(x shell.Entries) error {
-			point, err := x.(points).point(args[1:])
-			if err != nil {
-				return err
-			}
-			return flags.print(ctx, c, x.(points), point)
-		})
+		return nil
+	}
+	return noun.Noun().BuildChecked(c, "print each point as a line of JSON", check, func(ctx context.Context, x shell.Entries, args []string) error {
+		point, err := x.(points).point(args)
+		if err != nil {
+			return err
+		}
+		return flags.print(ctx, c, x.(points), point)
 	})
 }
 

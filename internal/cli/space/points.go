@@ -16,7 +16,23 @@ import (
 )
 
 // points is an index of points.
-type points struct{ index *space.Index }
+type points struct {
+	shell.Adapted[space.Entry, []any]
+	index *space.Index
+}
+
+func newPoints(x *space.Index) points {
+	p := points{index: x}
+	p.Adapted = shell.Adapted[space.Entry, []any]{
+		Index: x, Reader: p,
+		Entry: func(e space.Entry) shell.Entry {
+			return shell.Entry{ID: e.ID, Values: e.Values, Cursor: e.Cursor()}
+		},
+		Own:   func(e shell.Entry) space.Entry { return space.Entry{ID: e.ID, Values: e.Values} },
+		Value: func(e shell.Entry) []any { return e.Values },
+	}
+	return p
+}
 
 // names returns the names of the dimensions.
 func (p points) names() []string {
@@ -59,42 +75,13 @@ func (p points) Parse(id string, texts []string) ([]any, error) {
 	return values, nil
 }
 
-// PutMany implements shell.Entries.
-func (p points) PutMany(ctx context.Context, entries iter.Seq[shell.Entry]) (int, error) {
-	return p.index.PutMany(ctx, func(yield func(space.Entry) bool) {
-		for e := range entries {
-			if !yield(space.Entry{ID: e.ID, Values: e.Values}) {
-				return
-			}
-		}
-	})
-}
-
-// Get implements shell.Entries.
-func (p points) Get(ctx context.Context, id string) (shell.Entry, error) {
-	e, err := p.index.Get(ctx, id)
-	return shell.Entry{ID: e.ID, Values: e.Values}, err
-}
-
-// Remove implements shell.Entries.
-func (p points) Remove(ctx context.Context, ids ...string) (int, error) {
-	return p.index.Remove(ctx, ids...)
-}
-
 // Select implements shell.Entries.
 func (p points) Select(ctx context.Context, conditions []string, page index.Page) iter.Seq2[shell.Entry, error] {
-	return func(yield func(shell.Entry, error) bool) {
-		box, err := p.box(conditions)
-		if err != nil {
-			yield(shell.Entry{}, err)
-			return
-		}
-		for e, err := range p.index.Select(ctx, box, page) {
-			if !yield(shell.Entry{ID: e.ID, Values: e.Values, Cursor: e.Cursor()}, err) {
-				return
-			}
-		}
+	box, err := p.box(conditions)
+	if err != nil {
+		return shell.Failing(err)
 	}
+	return p.Entries(p.index.Select(ctx, box, page))
 }
 
 // Count implements shell.Entries.
@@ -104,70 +91,6 @@ func (p points) Count(ctx context.Context, conditions []string) (int64, error) {
 		return 0, err
 	}
 	return p.index.Count(ctx, box)
-}
-
-// Fetch implements shell.Entries.
-func (p points) Fetch(ctx context.Context, entries []shell.Entry, opt index.FetchOptions) ([]index.Fetched, shell.Report, error) {
-	all := make([]space.Entry, len(entries))
-	for i, e := range entries {
-		all[i] = space.Entry{ID: e.ID, Values: e.Values}
-	}
-	return p.index.Fetch(ctx, all, opt)
-}
-
-// Verify implements shell.Entries.
-func (p points) Verify(ctx context.Context, src shell.Source, opt shell.Options) (shell.Report, error) {
-	return p.compare(ctx, src, opt, p.index.Verify)
-}
-
-// Repair implements shell.Entries.
-func (p points) Repair(ctx context.Context, src shell.Source, opt shell.Options) (shell.Report, error) {
-	return p.compare(ctx, src, opt, p.index.Repair)
-}
-
-func (p points) compare(ctx context.Context, src shell.Source, opt shell.Options,
-	run func(context.Context, *index.Source[[]any], shell.Options) (shell.Report, error),
-) (shell.Report, error) {
-	if src.Pattern == "" {
-		return run(ctx, nil, opt)
-	}
-	objects, err := p.objects(src.Pattern)
-	if err != nil {
-		return shell.Report{}, err
-	}
-	return run(ctx, &objects, opt)
-}
-
-// Adopt implements shell.Entries.
-func (p points) Adopt(ctx context.Context, opt shell.Options) (shell.Report, error) {
-	return p.index.Adopt(ctx, opt)
-}
-
-// Rebuild implements shell.Entries.
-func (p points) Rebuild(ctx context.Context, src shell.Source, opt shell.Options) (shell.Report, error) {
-	if src.Inputs == nil {
-		objects, err := p.objects(src.Pattern)
-		if err != nil {
-			return shell.Report{}, err
-		}
-		return p.index.Rebuild(ctx, objects, opt)
-	}
-	return p.index.Rebuild(ctx, index.Objects(func(yield func(index.Object[[]any], error) bool) {
-		for e, err := range src.Inputs.Entries(p) {
-			if !yield(index.Object[[]any]{ID: e.ID, Value: e.Values}, err) {
-				return
-			}
-		}
-	}), opt)
-}
-
-// objects returns the hashes of the pattern of --from.
-func (p points) objects(pattern string) (index.Source[[]any], error) {
-	src, err := p.index.Hashes(pattern)
-	if err != nil {
-		err = shell.Usage(errors.New(shell.OneLine(err)))
-	}
-	return src, err
 }
 
 // conditions reads conditions such as x=50..100, and returns what is after the equals

@@ -1,8 +1,6 @@
 package suggest
 
 import (
-	"cmp"
-	"context"
 	"fmt"
 	"iter"
 	"strconv"
@@ -12,7 +10,6 @@ import (
 
 	"retwis/index/suggest"
 	"retwis/internal/cli/shell"
-	"retwis/internal/redis/store"
 )
 
 func newAdd(env shell.Env) *cobra.Command {
@@ -34,28 +31,9 @@ code is then 1. Adding a file twice counts its terms twice; "suggest set" does n
 	})
 	var declared declaration
 	declared.add(c)
-	c.AddJSON("print the summary as JSON")
-	c.AddRedis()
-	c.Creates = true
-	return c.Build(func(ctx context.Context, args []string) error {
-		in, err := c.OpenInputs(args[1:], "terms")
-		if err != nil {
-			return err
-		}
-		defer in.Close()
-		return c.WithStore(ctx, func(db *store.Store) error {
-			x, err := declared.open(ctx, db.Client(), args[0], c.Flags().Changed)
-			if err != nil {
-				return err
-			}
-			all, failed := shell.UntilError(terms(in, x))
-			_, err = x.AddMany(ctx, all)
-			if err = cmp.Or(err, failed()); err != nil {
-				return err
-			}
-			return in.Report()
-		})
-	})
+	return shell.Feed[*suggest.Index, suggest.Suggestion]{
+		Noun: declared.noun(), Unit: "terms", Read: terms, Write: (*suggest.Index).AddMany,
+	}.BuildPut(c)
 }
 
 // terms yields the terms of all files, and rejects lines that are not terms.

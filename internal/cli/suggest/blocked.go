@@ -20,26 +20,22 @@ forms, one a line.`,
   retwis suggest blocked words | xargs -d '\n' retwis suggest remove words --unblock`,
 		Args: shell.Arguments(1, 1, ""),
 	})
-	c.AddJSON("print each form as a line of JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		return withIndex(ctx, c, args[0], func(x *suggest.Index) error {
-			forms, err := x.Blocked(ctx)
+	return existing.Build(c, "print each form as a line of JSON", func(ctx context.Context, x *suggest.Index, _ []string) error {
+		forms, err := x.Blocked(ctx)
+		if err != nil {
+			return err
+		}
+		e := shell.NewEncoder(c.Stdout)
+		for _, form := range forms {
+			if c.JSON {
+				err = e.Encode(map[string]string{"form": formText(form)})
+			} else {
+				_, err = fmt.Fprintln(c.Stdout, formText(form))
+			}
 			if err != nil {
 				return err
 			}
-			e := shell.NewEncoder(c.Stdout)
-			for _, form := range forms {
-				if c.JSON {
-					err = e.Encode(map[string]string{"form": formText(form)})
-				} else {
-					_, err = fmt.Fprintln(c.Stdout, formText(form))
-				}
-				if err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+		}
+		return nil
 	})
 }

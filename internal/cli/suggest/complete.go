@@ -26,26 +26,22 @@ two letters swapped.`,
 	var fuzzy bool
 	c.Flags().IntVarP(&limit, "limit", "n", 10, "show this many at most, up to 1000")
 	c.Flags().BoolVar(&fuzzy, "fuzzy", false, "allow one typo")
-	c.AddJSON("print each term as a line of JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		return withIndex(ctx, c, args[0], func(x *suggest.Index) error {
-			complete := x.Complete
-			if fuzzy {
-				complete = x.CompleteFuzzy
-			}
-			found, err := complete(ctx, args[1], limit)
-			if err != nil {
+	return existing.Build(c, "print each term as a line of JSON", func(ctx context.Context, x *suggest.Index, args []string) error {
+		complete := x.Complete
+		if fuzzy {
+			complete = x.CompleteFuzzy
+		}
+		found, err := complete(ctx, args[0], limit)
+		if err != nil {
+			return err
+		}
+		p := c.NewPrinter(false, true)
+		for _, s := range found {
+			if err := printTerm(p, s); err != nil {
 				return err
 			}
-			p := c.NewPrinter(false, true)
-			for _, s := range found {
-				if err := printTerm(p, s); err != nil {
-					return err
-				}
-			}
-			return p.End()
-		})
+		}
+		return p.End()
 	})
 }
 

@@ -55,22 +55,15 @@ interrupted, run it again.`,
 func forgetting(c *shell.Command, forget func(context.Context, *suggest.Index, shell.Options) (int, error)) *cobra.Command {
 	var flags shell.RunFlags
 	flags.AddRate(c)
-	c.AddJSON("print the number of removed terms as JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		return withIndex(ctx, c, args[0], func(x *suggest.Index) error {
-			opt, wipe := flags.Options(c)
-			if opt.Progress != nil {
-				opt.Progress = func(p shell.Progress) {
-					fmt.Fprintf(c.Stderr, "\r%s of %s terms ", shell.Thousands(p.Checked), shell.Thousands(p.Total))
-				}
-			}
-			removed, err := forget(ctx, x, opt)
-			wipe()
-			if err != nil {
-				return err
-			}
-			return c.PrintNumber("removed", int64(removed))
+	return existing.Build(c, "print the number of removed terms as JSON", func(ctx context.Context, x *suggest.Index, _ []string) error {
+		opt, wipe := flags.Options(c, func(p shell.Progress) string {
+			return fmt.Sprintf("%s of %s terms", shell.Thousands(p.Checked), shell.Thousands(p.Total))
 		})
+		removed, err := forget(ctx, x, opt)
+		wipe()
+		if err != nil {
+			return err
+		}
+		return c.PrintNumber("removed", int64(removed))
 	})
 }

@@ -21,19 +21,15 @@ spellings.`,
   retwis suggest get words Banana Apple --json | jq .count`,
 		Args: shell.Arguments(2, -1, ""),
 	})
-	c.AddJSON("print each term as a line of JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		return withIndex(ctx, c, args[0], func(x *suggest.Index) error {
-			p := c.NewPrinter(false, true)
-			missing := c.ShowEach(args[1:], func(term string) error {
-				s, err := x.Get(ctx, term)
-				if err != nil {
-					return err
-				}
-				return printTerm(p, s)
-			})
-			return errors.Join(p.End(), missing)
+	return existing.Build(c, "print each term as a line of JSON", func(ctx context.Context, x *suggest.Index, terms []string) error {
+		p := c.NewPrinter(false, true)
+		missing := c.ShowEach(terms, func(term string) error {
+			s, err := x.Get(ctx, term)
+			if err != nil {
+				return err
+			}
+			return printTerm(p, s)
 		})
+		return errors.Join(p.End(), missing)
 	})
 }

@@ -27,15 +27,9 @@ column has the cursor of each.`,
 	})
 	var page shell.PageFlags
 	page.Add(c)
-	c.AddJSON("print each term as a line of JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		if err := page.Check(); err != nil {
-			return err
-		}
-		return withIndex(ctx, c, args[0], func(x *suggest.Index) error {
-			return list(c, x.All(ctx, strings.Join(args[1:], ""), page.Page), page.Cursor)
-		})
+	check := func([]string) error { return page.Check() }
+	return existing.BuildChecked(c, "print each term as a line of JSON", check, func(ctx context.Context, x *suggest.Index, prefix []string) error {
+		return list(c, x.All(ctx, strings.Join(prefix, ""), page.Page), page.Cursor)
 	})
 }
 

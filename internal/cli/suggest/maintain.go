@@ -50,13 +50,11 @@ keeps its settings.`,
 // target is the index of a maintenance command.
 type target struct {
 	declaration
-	verb  shell.Verb
-	given func(flag string) bool
+	verb shell.Verb
 }
 
 // AddFlags implements shell.Target.
 func (t *target) AddFlags(c *shell.Command) {
-	t.given = c.Flags().Changed
 	if t.verb == shell.Rebuild || t.verb == shell.Adopt {
 		t.add(c)
 	}
@@ -64,22 +62,20 @@ func (t *target) AddFlags(c *shell.Command) {
 
 // Run implements shell.Target.
 func (t *target) Run(ctx context.Context, db *store.Store, key string, src shell.Source, opt shell.Options) (shell.Report, error) {
-	client := db.Client()
+	noun := existing
 	switch t.verb {
 	case shell.Adopt:
-		return suggest.Adopt(ctx, client, key, t.options(), opt)
+		return suggest.Adopt(ctx, db.Client(), key, t.options(), opt)
 	case shell.Rebuild:
-		x, err := t.declaration.open(ctx, client, key, t.given)
-		if err != nil {
-			return shell.Report{}, err
-		}
-		return x.Rebuild(ctx, terms(src.Inputs, x), opt)
+		noun = t.noun()
 	}
-	x, err := open(ctx, client, key)
-	if err != nil {
+	x, err := noun.Open(ctx, db.Client(), key)
+	switch {
+	case err != nil:
 		return shell.Report{}, err
-	}
-	if t.verb == shell.Repair {
+	case t.verb == shell.Rebuild:
+		return x.Rebuild(ctx, terms(src.Inputs, x), opt)
+	case t.verb == shell.Repair:
 		return x.Repair(ctx, opt)
 	}
 	return x.Verify(ctx, opt)

@@ -11,19 +11,10 @@ import (
 	"retwis/index"
 	"retwis/index/suggest"
 	"retwis/internal/cli/shell"
-	"retwis/internal/redis/store"
 )
 
-// withIndex runs do with the index at a key, which must exist.
-func withIndex(ctx context.Context, c *shell.Command, key string, do func(x *suggest.Index) error) error {
-	return c.WithStore(ctx, func(db *store.Store) error {
-		x, err := open(ctx, db.Client(), key)
-		if err != nil {
-			return err
-		}
-		return do(x)
-	})
-}
+// existing opens an index that must exist.
+var existing = shell.Noun[*suggest.Index]{Open: open}
 
 func open(ctx context.Context, client rueidis.Client, key string) (*suggest.Index, error) {
 	x, err := suggest.Open(ctx, client, key)
@@ -38,24 +29,23 @@ type declaration struct {
 	partitions  int
 	punctuation *shell.Choice
 	halfLife    time.Duration
+	given       func(flag string) bool
 }
 
 func (d *declaration) add(c *shell.Command) {
+	d.given = c.Flags().Changed
 	c.AddPartitions(&d.partitions)
 	d.punctuation = c.AddChoice("punctuation", "when it is created: what punctuation counts as", "space", "drop", "keep")
 	c.Flags().DurationVar(&d.halfLife, "half-life", 0, "when it is created: the time after which a count is worth half; 0 for never")
 }
 
-// open returns the index at a key, which need not exist. It fails if the index is
-// declared otherwise.
-func (d *declaration) open(ctx context.Context, client rueidis.Client, key string, given func(flag string) bool) (*suggest.Index, error) {
-	x, err := suggest.Open(ctx, client, key)
-	declared := given("partitions") || given("punctuation") || given("half-life")
-	if !errors.Is(err, index.ErrNotFound) && (err != nil || !declared) {
-		return x, err
-	}
-	x, err = suggest.New(client, key, d.options())
-	return shell.CheckDeclared(ctx, x, err)
+// noun opens an index that need not exist.
+func (d *declaration) noun() shell.Noun[*suggest.Index] {
+	return shell.Noun[*suggest.Index]{Open: func(ctx context.Context, client rueidis.Client, key string) (*suggest.Index, error) {
+		return shell.OpenDeclared(ctx, d.given("partitions") || d.given("punctuation") || d.given("half-life"),
+			func() (*suggest.Index, error) { return suggest.Open(ctx, client, key) },
+			func() (*suggest.Index, error) { return suggest.New(client, key, d.options()) })
+	}}
 }
 
 func (d *declaration) options() suggest.Options {

@@ -24,25 +24,23 @@ they are named with --unblock; "suggest blocked" lists them.`,
 	var block, unblock bool
 	c.Flags().BoolVar(&block, "block", false, "block the terms, too")
 	c.Flags().BoolVar(&unblock, "unblock", false, "unblock the terms instead; their counts start at 0")
-	c.AddJSON("print the summary as JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
+	check := func([]string) error {
 		if block && unblock {
 			return shell.Usage(errors.New("--block and --unblock contradict each other: use one"))
 		}
-		return withIndex(ctx, c, args[0], func(x *suggest.Index) error {
-			switch terms := args[1:]; {
-			case block:
-				return x.Block(ctx, terms...)
-			case unblock:
-				return x.Unblock(ctx, terms...)
-			default:
-				n, err := x.Remove(ctx, terms...)
-				if err != nil {
-					return err
-				}
-				return c.PrintNumber("removed", int64(n))
-			}
-		})
+		return nil
+	}
+	return existing.BuildChecked(c, "print the summary as JSON", check, func(ctx context.Context, x *suggest.Index, terms []string) error {
+		switch {
+		case block:
+			return x.Block(ctx, terms...)
+		case unblock:
+			return x.Unblock(ctx, terms...)
+		}
+		n, err := x.Remove(ctx, terms...)
+		if err != nil {
+			return err
+		}
+		return c.PrintNumber("removed", int64(n))
 	})
 }

@@ -11,7 +11,6 @@ import (
 
 	"retwis/index/suggest"
 	"retwis/internal/cli/shell"
-	"retwis/internal/redis/store"
 )
 
 func newSet(env shell.Env) *cobra.Command {
@@ -49,7 +48,9 @@ A blocked term is not set.`,
 		case len(args) > 2:
 			return setOne(ctx, c, &declared, args)
 		}
-		return setFiles(ctx, c, &declared, args[0], files)
+		return shell.Feed[*suggest.Index, suggest.Suggestion]{
+			Noun: declared.noun(), Unit: "terms", Read: countedTerms, Write: (*suggest.Index).PutMany,
+		}.Run(ctx, c, args[0], files)
 	})
 }
 
@@ -63,11 +64,7 @@ func setOne(ctx context.Context, c *shell.Command, declared *declaration, args [
 	if len(args) > 3 {
 		s.Payload = args[3]
 	}
-	return c.WithStore(ctx, func(db *store.Store) error {
-		x, err := declared.open(ctx, db.Client(), args[0], c.Flags().Changed)
-		if err != nil {
-			return err
-		}
+	return declared.noun().With(ctx, c, args[0], func(x *suggest.Index) error {
 		stored, err := x.Put(ctx, s)
 		switch {
 		case err != nil:
@@ -80,27 +77,6 @@ func setOne(ctx context.Context, c *shell.Command, declared *declaration, args [
 		}
 		p := c.NewPrinter(false, true)
 		return cmp.Or(printTerm(p, s), p.End())
-	})
-}
-
-// setFiles sets the terms of files.
-func setFiles(ctx context.Context, c *shell.Command, declared *declaration, key string, files []string) error {
-	in, err := c.OpenInputs(files, "terms")
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	return c.WithStore(ctx, func(db *store.Store) error {
-		x, err := declared.open(ctx, db.Client(), key, c.Flags().Changed)
-		if err != nil {
-			return err
-		}
-		all, failed := shell.UntilError(countedTerms(in, x))
-		_, err = x.PutMany(ctx, all)
-		if err = cmp.Or(err, failed()); err != nil {
-			return err
-		}
-		return in.Report()
 	})
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"retwis/index/text"
 	"retwis/internal/cli/shell"
-	"retwis/internal/redis/store"
 )
 
 func newDrop(env shell.Env) *cobra.Command {
@@ -25,25 +24,16 @@ Nothing may write to it meanwhile. A drop that was interrupted can be run again.
 	var yes bool
 	c.Flags().BoolVar(&yes, "yes", false, "delete all of it")
 	run.AddRate(c)
-	c.AddJSON("print the number of keys as JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		return withIndex(ctx, c, args[0], func(_ *store.Store, x *text.Index) error {
-			if !yes {
-				return shell.Hint(fmt.Errorf("nothing was deleted of %q", args[0]), "Add --yes to delete the index.")
-			}
-			opt, wipe := run.Options(c)
-			if opt.Progress != nil {
-				opt.Progress = func(p shell.Progress) {
-					fmt.Fprintf(c.Stderr, "\r%s keys deleted ", shell.Thousands(p.Checked))
-				}
-			}
-			keys, err := x.Drop(ctx, opt)
-			wipe()
-			if err != nil {
-				return err
-			}
-			return c.PrintNumber("deleted", keys)
-		})
+	return existing.Build(c, "print the number of keys as JSON", func(ctx context.Context, x *text.Index, _ []string) error {
+		if !yes {
+			return shell.Hint(fmt.Errorf("nothing was deleted of %q", x.Key()), "Add --yes to delete the index.")
+		}
+		opt, wipe := run.Options(c, func(p shell.Progress) string { return shell.Thousands(p.Checked) + " keys deleted" })
+		keys, err := x.Drop(ctx, opt)
+		wipe()
+		if err != nil {
+			return err
+		}
+		return c.PrintNumber("deleted", keys)
 	})
 }

@@ -10,19 +10,10 @@ import (
 	"retwis/index"
 	"retwis/index/text"
 	"retwis/internal/cli/shell"
-	"retwis/internal/redis/store"
 )
 
-// withIndex runs do with the index at a key, which must exist.
-func withIndex(ctx context.Context, c *shell.Command, key string, do func(db *store.Store, x *text.Index) error) error {
-	return c.WithStore(ctx, func(db *store.Store) error {
-		x, err := open(ctx, db.Client(), key)
-		if err != nil {
-			return err
-		}
-		return do(db, x)
-	})
-}
+// existing opens an index that must exist.
+var existing = shell.Noun[*text.Index]{Open: open}
 
 func open(ctx context.Context, client rueidis.Client, key string) (*text.Index, error) {
 	x, err := text.Open(ctx, client, key)

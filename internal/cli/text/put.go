@@ -48,11 +48,7 @@ corrects both. Ids that ascend are fastest.`,
 			if err != nil {
 				return err
 			}
-			w := putter(in, x, args[0])
-			if err := w.write(ctx, documents(in, field, x)); err != nil {
-				return err
-			}
-			return in.Report()
+			return putter(in, x, args[0]).write(ctx, documents(in, field, x))
 		})
 	})
 }

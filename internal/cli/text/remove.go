@@ -7,7 +7,6 @@ import (
 
 	"retwis/index/text"
 	"retwis/internal/cli/shell"
-	"retwis/internal/redis/store"
 )
 
 func newRemove(env shell.Env) *cobra.Command {
@@ -37,14 +36,11 @@ was interrupted does not bring it back, and "text repair" puts it again.`,
 			return err
 		}
 		defer in.Close()
-		return withIndex(ctx, c, args[0], func(_ *store.Store, x *text.Index) error {
+		return existing.With(ctx, c, args[0], func(x *text.Index) error {
 			w := writer{in: in, key: args[0], one: func(ctx context.Context, d document) error {
 				return x.Remove(ctx, d.id, d.Document)
 			}}
-			if err := w.write(ctx, documents(in, field, x)); err != nil {
-				return err
-			}
-			return in.Report()
+			return w.write(ctx, documents(in, field, x))
 		})
 	})
 }

@@ -79,13 +79,17 @@ func (q *queryFlags) run(ctx context.Context, c *shell.Command, args []string, d
 	if err := q.parse(args[1]); err != nil {
 		return err
 	}
-	return withIndex(ctx, c, args[0], func(db *store.Store, x *text.Index) error {
+	return c.WithStore(ctx, func(db *store.Store) error {
+		x, err := open(ctx, db.Client(), args[0])
+		if err != nil {
+			return err
+		}
 		if err := q.texts.open(c, db.Client(), x); err != nil {
 			return err
 		}
 		opt := x.Options()
 		opt.Text = q.texts.of
-		x, err := text.New(db.Client(), args[0], opt)
+		x, err = text.New(db.Client(), args[0], opt)
 		if err == nil {
 			err = do(x)
 		}

@@ -24,7 +24,7 @@ type writer struct {
 	one  func(ctx context.Context, d document) error
 }
 
-// write writes all documents, and rejects those that the index refuses.
+// write writes all documents, rejects those that the index refuses, and prints a summary.
 func (w *writer) write(ctx context.Context, all iter.Seq2[document, error]) error {
 	var batch []document
 	for d, err := range all {
@@ -38,7 +38,10 @@ func (w *writer) write(ctx context.Context, all iter.Seq2[document, error]) erro
 			batch = batch[:0]
 		}
 	}
-	return w.flush(ctx, batch)
+	if err := w.flush(ctx, batch); err != nil {
+		return err
+	}
+	return w.in.Report()
 }
 
 func (w *writer) flush(ctx context.Context, batch []document) error {

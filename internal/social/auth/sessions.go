@@ -72,6 +72,9 @@ func NewSessions(u *users.Users, opt SessionOptions) (*Sessions, error) {
 	return &Sessions{users: u, db: opt.DB, directory: opt.Directory, store: store, now: opt.Now, tokens: tokens}, nil
 }
 
+// MaxAge returns after which time a session ends in any case.
+func (s *Sessions) MaxAge() time.Duration { return s.store.Max }
+
 // cachedTokens bounds the sessions kept in memory, about 150 bytes each.
 const cachedTokens = 200_000
 

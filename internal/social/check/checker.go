@@ -18,21 +18,23 @@ import (
 	"retwis/internal/redis/scan"
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/users"
 	"retwis/maintain"
 )
 
 // checker is the part of a check that all its steps share.
 type checker struct {
-	client  rueidis.Client
-	app     *app.App
-	fanOut  *fanout.Engine
-	lists   *collection.Timelines
-	names   *users.Directory
-	now     func() time.Time
-	opt     Options
-	repair  bool
-	cluster bool
+	client      rueidis.Client
+	app         *app.App
+	fanOut      *fanout.Engine
+	lists       *collection.Timelines
+	names       *users.Directory
+	celebrities *storage.Celebrities // nil on a single server
+	now         func() time.Time
+	opt         Options
+	repair      bool
+	cluster     bool
 
 	running *sync.Mutex // held by the goroutine that runs; see waiting
 
@@ -53,11 +55,12 @@ type checker struct {
 
 func newChecker(s *app.App, opt Options, repair bool) *checker {
 	running := new(sync.Mutex)
-	client := waiting{s.Client(), running}
+	in := s.Internals()
+	client := waiting{in.Client, running}
 	return &checker{
 		running: running,
-		client:  client, app: s, fanOut: s.FanOut(), lists: s.TimelineStore(), names: s.Directory(),
-		now: s.Options().Now, opt: opt, repair: repair, cluster: s.Client().Mode() == rueidis.ClientModeCluster, run: engine.Start(opt.Options),
+		client:  client, app: s, fanOut: in.FanOut, lists: in.Lists, names: in.Directory, celebrities: in.Celebrities,
+		now: in.Now, opt: opt, repair: repair, cluster: in.Client.Mode() == rueidis.ClientModeCluster, run: engine.Start(opt.Options),
 	}
 }
 

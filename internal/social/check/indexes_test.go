@@ -7,6 +7,7 @@ import (
 
 	"retwis/internal/social/check"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/socialtest"
 )
 
 // A name and a tag that are completed no more, because the indexes have lost them, are
@@ -67,7 +68,7 @@ func TestSearchIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.wantWhole("a new database")
-	b.WantIndexRight()
+	socialtest.WantIndexRight(b.Bundle)
 	records := func() string { return b.Redis("KEYS", "{search}.*.ids:0") } // a rebuild gives it another name
 	for name, c := range map[string]struct {
 		damage func()
@@ -100,7 +101,7 @@ func TestSearchIndex(t *testing.T) {
 		}
 		b.repair()
 		b.wantWhole(name)
-		b.WantIndexRight()
+		socialtest.WantIndexRight(b.Bundle)
 	}
 	// What is on its way is no problem.
 	b.Redis("ZADD", "tasks", "1", b.PostTask(first))

@@ -68,7 +68,7 @@ func (c *sampleCheck) sample(ctx context.Context, profile string) error {
 	if err != nil && !rediserr.IsWrongType(err) {
 		return err
 	}
-	merged, err := c.check.app.Celebrities().First(ctx, author)
+	merged, err := c.check.celebrities.First(ctx, author)
 	if err != nil {
 		return err
 	}

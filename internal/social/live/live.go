@@ -2,13 +2,14 @@
 // new on them, the counts of the posts they show, and the number of unread
 // notifications.
 //
-// A [Hub] follows the stream `live` (package stream), one read for the whole process,
-// and knows which of its connections show which timeline, and who follows an author. It keeps
-// the latest entries in memory, so a connection that comes back with the id of the
+// A [Hub] follows the stream `live` (package stream), one read for the whole process
+// (follower), and knows which of its connections show which timeline, and who follows an
+// author (connections, audience). It keeps the latest entries in memory, so a connection that comes back with the id of the
 // last event that it had gets all that it missed, from whichever process; an event
 // can come twice, since an interrupted fan-out is repeated.
 //
-// Counts and notifications need no stream: the server reports the keys that change.
+// Counts and notifications need no stream: the server reports the keys that change, and
+// what has changed is read again (refresher).
 //
 // Connections take no goroutine: the hub writes to them without waiting. What a slow
 // reader does not take at once is written in the background, for a few seconds; then
@@ -24,12 +25,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"retwis/internal/app"
 	"retwis/internal/sleep"
-	"retwis/internal/social/layout"
-	"retwis/internal/social/live/stream"
+	"retwis/internal/social"
+	"retwis/internal/social/timeline"
 )
 
 // Options are the settings of a Hub. The zero value is a good default.
@@ -93,34 +92,13 @@ var ErrClosed = errors.New("live: closed")
 
 // Hub serves the connections of a process. It is safe for concurrent use.
 type Hub struct {
-	app *app.App
-	opt Options
+	app       *app.App
+	conns     *connections
+	refresher *refresher
+	follower  *follower
 
-	mu      sync.Mutex
-	closed  bool
-	ready   chan struct{} // closed once the stream is followed
-	client  rueidis.Client
-	history history
-	// delivered is the last entry that every connection has got, if it was for it.
-	delivered stream.ID
-	targets   []*client // see deliver
-	clients   []*client
-	open      int // clients, and those that are about to be
-	people    map[int64]*member
-	authors   map[int64][]*member  // who follows an author
-	tags      map[string][]*member // who follows a tag
-	topics    map[topic][]*client  // who shows a page that is not a home timeline
-	watched   map[int64]*watched   // the posts that are shown
-	changed   changes
-	reports   reports
-	writer    rawWriter
-	perUser   map[int64]int
-	perPlace  map[string]int
-
-	wake        chan struct{}
 	stop        context.CancelFunc
 	done        sync.WaitGroup // the goroutines of the hub
-	slow        sync.WaitGroup // those that write to slow readers
 	unsubscribe func()
 }
 
@@ -131,15 +109,12 @@ func New(service *app.App, opt Options) (*Hub, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	h := &Hub{
-		app: service, opt: opt, stop: stop, wake: make(chan struct{}, 1), ready: make(chan struct{}),
-		people: map[int64]*member{}, authors: map[int64][]*member{}, tags: map[string][]*member{},
-		topics: map[topic][]*client{}, watched: map[int64]*watched{},
-		perUser: map[int64]int{}, perPlace: map[string]int{}, changed: newChanges(), reports: newReports(),
-	}
-	h.unsubscribe = service.Options().Invalidations.Subscribe(h.postChanged)
-	h.done.Go(func() { h.follow(ctx) })
-	h.done.Go(func() { h.refresh(ctx) })
+	in, conns := service.Internals(), newConnections(opt)
+	changes := newRefresher(service, conns)
+	h := &Hub{app: service, conns: conns, refresher: changes, follower: newFollower(service, conns, changes), stop: stop}
+	h.unsubscribe = in.Invalidations.Subscribe(changes.postChanged)
+	h.done.Go(func() { h.follower.run(ctx) })
+	h.done.Go(func() { changes.run(ctx) })
 	h.done.Go(func() { h.sweep(ctx) })
 	return h, nil
 }
@@ -149,25 +124,17 @@ func New(service *app.App, opt Options) (*Hub, error) {
 func (h *Hub) Close() {
 	h.unsubscribe()
 	h.stop()
-	h.mu.Lock()
-	h.closed = true
-	for len(h.clients) > 0 {
-		c := h.clients[len(h.clients)-1]
-		if c.pending == nil {
-			_, _ = h.write(c, farewell(len(h.clients)))
-		}
-		h.remove(c)
-	}
-	h.mu.Unlock()
+	h.conns.close()
 	h.done.Wait()
-	h.slow.Wait()
+	h.follower.opening.Wait()
+	h.conns.slow.Wait()
 }
 
 // Connections returns how many connections are open, or about to be.
 func (h *Hub) Connections() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.open
+	h.conns.mu.Lock()
+	defer h.conns.mu.Unlock()
+	return h.conns.open
 }
 
 // settled is how long ago an entry must have arrived to count as on a page that is
@@ -178,187 +145,86 @@ const settled = 3 * time.Second
 // misses nothing; empty while there is none. A connection from this position can get
 // posts that the page has already.
 func (h *Hub) Position() string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.isReady() {
+	h.conns.mu.Lock()
+	defer h.conns.mu.Unlock()
+	if !h.follower.isReady() {
 		return ""
 	}
-	return h.history.before(time.Now().Add(-settled)).String()
+	return h.conns.history.before(time.Now().Add(-settled)).String()
 }
 
-const (
-	// wait is how long one read of the stream waits for entries.
-	wait = 20 * time.Second
-	// retryFirst and retryLast bound the pause after an error.
-	retryFirst, retryLast = 20 * time.Millisecond, time.Second
-)
-
-// follow reads the stream until ctx ends.
-func (h *Hub) follow(ctx context.Context) {
-	pauseFor, logged := retryFirst, false
-	for ctx.Err() == nil {
-		began := time.Now()
-		err := h.followOnce(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		if time.Since(began) > retryLast {
-			pauseFor, logged = retryFirst, false
-		}
-		if !logged && pauseFor >= retryLast {
-			logged = true
-			h.opt.Logger.Warn("open pages do not see what is new until the database answers", "error", err)
-		}
-		sleep.For(ctx, pauseFor)
-		pauseFor = min(2*pauseFor, retryLast)
+// Attach adds the connection that open returns, and sends it what it has missed. open
+// is called once nothing can fail any more; the hub owns what it returns, and closes
+// it. detach closes it too.
+//
+// ErrFull and ErrClosed report that the client should come back later.
+func (h *Hub) Attach(ctx context.Context, sub Subscription, open func() (Conn, error)) (detach func(), err error) {
+	c := &client{topic: topic{sub.Page, sub.ID, sub.Tag}, session: sub.Session}
+	if err := h.conns.reserve(c, sub); err != nil {
+		return nil, err
 	}
-}
-
-// followOnce follows the stream with its own client until something fails.
-func (h *Hub) followOnce(ctx context.Context) error {
-	client, err := h.connect(ctx)
+	posts, unread, err := h.prepare(ctx, c, sub)
+	if err == nil {
+		c.conn, err = open()
+	}
+	h.conns.mu.Lock()
+	defer h.conns.mu.Unlock()
+	if err == nil && h.conns.closed {
+		c.conn.Close()
+		err = ErrClosed
+	}
 	if err != nil {
-		return err
+		h.conns.release(c)
+		return nil, err
 	}
-	if client != h.app.Client() {
-		defer client.Close()
+	h.refresher.added(c, h.conns.insert(c, posts))
+	message := h.conns.missed([]byte("retry: 2000\n\n"), c, sub.Since)
+	message = appendCounts(message, c.viewer(), c.shown(posts))
+	if c.member != nil {
+		c.member.unread = unread
+		message = appendUnread(message, unread)
 	}
-	last, err := h.begin(ctx, client)
-	if err != nil {
-		return err
-	}
-	h.mu.Lock()
-	h.client = client
-	h.mu.Unlock()
-	defer func() {
-		h.mu.Lock()
-		h.client = nil
-		h.mu.Unlock()
-	}()
-	// What changed while nobody listened.
-	h.personChanged("")
-	for {
-		// A read that takes longer than it was asked to is lost. A client that sends a
-		// command with a deadline at once does not notice before it that ctx ends.
-		reading, cancel := context.WithCancel(ctx)
-		lost := time.AfterFunc(wait+5*time.Second, cancel)
-		entries, end, err := stream.Next(reading, client, last, wait)
-		lost.Stop()
-		cancel()
-		if err != nil {
-			return err
-		}
-		if len(entries) > 0 {
-			h.catchUp(ctx)
-		}
-		h.publish(entries, end)
-		last = end
-	}
+	h.conns.send(c, message)
+	return func() {
+		h.conns.mu.Lock()
+		defer h.conns.mu.Unlock()
+		h.conns.remove(c)
+	}, nil
 }
 
-func (h *Hub) isReady() bool {
+// prepare reads what a connection starts with.
+func (h *Hub) prepare(ctx context.Context, c *client, sub Subscription) (posts []*timeline.View, unread int, err error) {
 	select {
-	case <-h.ready:
-		return true
-	default:
-		return false
-	}
-}
-
-// begin returns the id after which the stream has to be read: the last entry that is
-// known. A stream that ends before it has lost its end, with a server: it is read
-// again, and what is new in it goes to the connections.
-func (h *Hub) begin(ctx context.Context, client rueidis.Client) (stream.ID, error) {
-	last := h.history.last // only this goroutine writes it
-	again := h.isReady()
-	if again {
-		_, end, err := stream.Newest(ctx, client, 1)
-		if err != nil || !end.Less(last) {
-			return last, err
-		}
-	}
-	entries, end, err := stream.Newest(ctx, client, stream.MaxLen)
-	if err != nil {
-		return last, err
-	}
-	h.deliver(h.restart(entries, end, again))
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.delivered = end
-	if !again {
-		close(h.ready)
-	}
-	return end, nil
-}
-
-// restart begins the history with these entries, and returns those that are new.
-func (h *Hub) restart(entries []stream.Entry, end stream.ID, again bool) []stream.Entry {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	known := make(map[int64]bool, len(h.history.entries))
-	for _, e := range h.history.entries {
-		known[e.Post] = true
-	}
-	h.history, h.delivered = history{}, stream.ID{}
-	h.history.start(entries, end)
-	for _, c := range h.clients {
-		c.last = stream.ID{}
-	}
-	if !again {
-		return nil
-	}
-	return slices.DeleteFunc(entries, func(e stream.Entry) bool { return known[e.Post] })
-}
-
-// prefixes are the keys of people whose changes the server reports to the hub, by
-// name, whether it has read them or not: nobody has to remember ten thousand keys.
-var prefixes = []string{
-	layout.FollowingPrefix, layout.FollowingTagsPrefix, layout.MutedPrefix, layout.BlockedPrefix, layout.BlockersPrefix,
-	layout.InboxPrefix, layout.NotificationsPrefix, layout.UserPrefix,
-}
-
-// connect returns a client that follows the stream, and to which the server reports
-// changes of people.
-func (h *Hub) connect(ctx context.Context) (rueidis.Client, error) {
-	server := h.app.Options().Server
-	if server == nil {
-		return h.app.Client(), nil
-	}
-	opt := *server
-	opt.ClientTrackingOptions = []string{"BCAST"}
-	for _, prefix := range prefixes {
-		opt.ClientTrackingOptions = append(opt.ClientTrackingOptions, "PREFIX", prefix)
-	}
-	opt.OnInvalidations = func(messages []rueidis.RedisMessage) {
-		if messages == nil {
-			h.personChanged("")
-		}
-		for _, message := range messages {
-			if key, err := message.ToString(); err == nil {
-				h.personChanged(key)
-			}
-		}
-	}
-	opt.ReadBufferEachConn, opt.WriteBufferEachConn, opt.RingScaleEachConn = 64<<10, 16<<10, 8
-	type result struct {
-		client rueidis.Client
-		err    error
-	}
-	// NewClient takes no context.
-	opened := make(chan result, 1)
-	h.slow.Go(func() {
-		client, err := rueidis.NewClient(opt)
-		opened <- result{client, err}
-	})
-	select {
-	case r := <-opened:
-		return r.client, r.err
+	case <-h.follower.ready:
 	case <-ctx.Done():
-		h.slow.Go(func() {
-			if r := <-opened; r.err == nil {
-				r.client.Close()
-			}
-		})
-		return nil, ctx.Err()
+		return nil, 0, ctx.Err()
+	}
+	if c.member != nil {
+		if err := h.refresher.load(ctx, c.member); err != nil {
+			return nil, 0, err
+		}
+		if unread, err = h.refresher.countUnread(ctx, c.member); err != nil {
+			return nil, 0, err
+		}
+	}
+	if c.visitor, err = h.app.Viewers.Get(ctx, social.User{}); err != nil {
+		return nil, 0, err
+	}
+	ids := slices.Clone(sub.Posts[:min(len(sub.Posts), MaxPosts)])
+	slices.Sort(ids)
+	posts, err = h.app.Views.Get(ctx, slices.Compact(ids)...)
+	return posts, unread, err
+}
+
+// sweep sends signs of life, closes connections whose clients have gone or that are
+// old, and forgets people who have gone, until ctx ends.
+func (h *Hub) sweep(ctx context.Context) {
+	for round := 0; sleep.For(ctx, time.Second); round++ {
+		now := time.Now()
+		h.conns.tendAll(now, round)
+		h.refresher.forget(now)
+		if !h.follower.notified() && round%5 == 0 {
+			h.refresher.personChanged("") // nobody reports changes
+		}
 	}
 }

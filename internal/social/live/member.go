@@ -41,17 +41,6 @@ const (
 	loadsAtOnce = 16
 )
 
-// member returns a user, and remembers it before it is read, so that no change is
-// missed meanwhile.
-func (h *Hub) member(user social.User) *member {
-	m := h.people[user.ID]
-	if m == nil {
-		m = &member{user: user, viewer: &social.Viewer{User: user}, changed: 1}
-		h.people[user.ID] = m
-	}
-	return m
-}
-
 // follows reports whether a member follows a user.
 func (m *member) follows(uid int64) bool {
 	_, ok := slices.BinarySearch(m.following, uid)
@@ -73,15 +62,15 @@ func (m *member) hasAtHome(e *stream.Entry) bool {
 }
 
 // load reads a member, unless what is known of it is current. One round trip.
-func (h *Hub) load(ctx context.Context, m *member) error {
-	h.mu.Lock()
-	version, current, client := m.changed, m.seen == m.changed, h.reader()
-	h.mu.Unlock()
+func (r *refresher) load(ctx context.Context, m *member) error {
+	r.conns.mu.Lock()
+	version, current, client := m.changed, m.seen == m.changed, r.reader()
+	r.conns.mu.Unlock()
 	if current {
 		return nil
 	}
 	b := client.B()
-	v, until, res, err := h.app.Viewers.GetNow(ctx, client, m.user,
+	v, until, res, err := r.app.Viewers.GetNow(ctx, client, m.user,
 		b.Zrange().Key(layout.FollowingKey(m.user.ID)).Min("0").Max(strconv.Itoa(maxFollowing-1)).Rev().Build(),
 		b.Zrange().Key(layout.FollowingTagsKey(m.user.ID)).Min("0").Max(strconv.Itoa(maxTags-1)).Rev().Build())
 	if err != nil {
@@ -103,76 +92,51 @@ func (h *Hub) load(ctx context.Context, m *member) error {
 	}
 	slices.Sort(following)
 	slices.Sort(tags)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if version < m.seen || h.people[m.user.ID] != m {
+	r.conns.mu.Lock()
+	defer r.conns.mu.Unlock()
+	if version < m.seen || r.conns.audience.people[m.user.ID] != m {
 		return nil // a later read was faster, or it is forgotten already
 	}
-	h.index(m, following, tags)
+	r.conns.audience.index(m, following, tags)
 	m.viewer, m.until, m.seen = v, until, version
 	return nil
 }
 
 // countUnread reads how many notifications a member has not seen.
-func (h *Hub) countUnread(ctx context.Context, m *member) (int, error) {
-	h.mu.Lock()
-	v, client := m.viewer, h.reader()
-	h.mu.Unlock()
-	return h.app.Notifications.UnreadNow(ctx, client, v)
+func (r *refresher) countUnread(ctx context.Context, m *member) (int, error) {
+	r.conns.mu.Lock()
+	v, client := m.viewer, r.reader()
+	r.conns.mu.Unlock()
+	return r.app.Notifications.UnreadNow(ctx, client, v)
 }
 
 // reader is the client to read members with: the server reports changes to it.
-func (h *Hub) reader() rueidis.Client {
-	if h.client != nil {
-		return h.client
+func (r *refresher) reader() rueidis.Client {
+	if r.client != nil {
+		return r.client
 	}
-	return h.app.Client()
-}
-
-// index replaces the people and tags that a member follows.
-func (h *Hub) index(m *member, following []int64, tags []string) {
-	if !slices.Equal(m.following, following) {
-		reindex(h.authors, m, m.following, following)
-		m.following = following
-	}
-	if !slices.Equal(m.tags, tags) {
-		reindex(h.tags, m, m.tags, tags)
-		m.tags = tags
-	}
-}
-
-func reindex[K comparable](index map[K][]*member, m *member, before, after []K) {
-	for _, key := range before {
-		all := index[key]
-		i := slices.Index(all, m)
-		all[i] = all[len(all)-1]
-		all[len(all)-1] = nil
-		if index[key] = all[:len(all)-1]; len(all) == 1 {
-			delete(index, key)
-		}
-	}
-	for _, key := range after {
-		index[key] = append(index[key], m)
-	}
+	return r.shared
 }
 
 // forget removes the members who have been without connections for a while, and notes
 // those of which a mute or a block has ended.
-func (h *Hub) forget(now time.Time) {
-	today := h.app.Options().Now().Unix()
-	for id, m := range h.people {
+func (r *refresher) forget(now time.Time) {
+	r.conns.mu.Lock()
+	defer r.conns.mu.Unlock()
+	today := r.now().Unix()
+	for id, m := range r.conns.audience.people {
 		if m.seen != 0 && today >= m.until {
 			m.until = math.MaxInt64
 			m.changed++
-			h.changed.members[m], h.changed.unread[m] = struct{}{}, struct{}{}
-			h.signal()
+			r.changed.members[m], r.changed.unread[m] = struct{}{}, struct{}{}
+			r.signal()
 		}
 		if m.refs == 0 && now.Sub(m.since) > memberFor {
-			h.index(m, nil, nil)
-			delete(h.people, id)
-			delete(h.changed.members, m)
-			delete(h.changed.unread, m)
-			delete(h.changed.sessions, m)
+			r.conns.audience.index(m, nil, nil)
+			delete(r.conns.audience.people, id)
+			delete(r.changed.members, m)
+			delete(r.changed.unread, m)
+			delete(r.changed.sessions, m)
 		}
 	}
 }

@@ -5,6 +5,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redis/rueidis"
+
+	"retwis/internal/app"
 	"retwis/internal/sleep"
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
@@ -39,6 +42,52 @@ func newChanges() changes {
 	return changes{members: map[*member]struct{}{}, unread: map[*member]struct{}{}, sessions: map[*member]struct{}{}, posts: map[int64]time.Time{}}
 }
 
+// refresher reads again what has changed, and sends what is new of it to the connections.
+type refresher struct {
+	app    *app.App
+	shared rueidis.Client // that of the application
+	now    func() time.Time
+	conns  *connections
+
+	reports reports
+	wake    chan struct{}
+
+	// With conns.mu.
+	changed changes
+	client  rueidis.Client // see use
+}
+
+func newRefresher(service *app.App, conns *connections) *refresher {
+	in := service.Internals()
+	return &refresher{
+		app: service, shared: in.Client, now: in.Now, conns: conns,
+		reports: newReports(), changed: newChanges(), wake: make(chan struct{}, 1),
+	}
+}
+
+// use sets the client to read with: one to which the server reports changes of people; nil
+// while there is none.
+func (r *refresher) use(client rueidis.Client) {
+	r.conns.mu.Lock()
+	defer r.conns.mu.Unlock()
+	r.client = client
+}
+
+// added notes that a connection is new, and which posts only it shows: what has changed
+// since these were read went unnoticed, and its session may have ended. The caller holds
+// conns.mu.
+func (r *refresher) added(c *client, posts []int64) {
+	if c.member != nil && c.session != "" {
+		r.changed.sessions[c.member] = struct{}{}
+		r.signal()
+	}
+	now := time.Now()
+	for _, id := range posts {
+		r.changed.posts[id] = now
+		r.signal()
+	}
+}
+
 const (
 	// refreshPause is the least time between two reads of what has changed.
 	refreshPause = 100 * time.Millisecond
@@ -48,136 +97,133 @@ const (
 	// changedFor is for how long after its last change a post is read again: a View
 	// can be up to a second old.
 	changedFor = 2500 * time.Millisecond
-	// sendsAtOnce is how many connections are written to before others may use the
-	// hub.
-	sendsAtOnce = 100
 )
 
 // postChanged notes that a key that this process has read has changed.
-func (h *Hub) postChanged(key string) {
+func (r *refresher) postChanged(key string) {
 	prefix, id, ok := layout.ParseKey(key)
 	if key != "" && (!ok || prefix != layout.PostPrefix) {
 		return
 	}
-	h.reports.mu.Lock()
-	h.reports.posts[id] = struct{}{} // 0: any may have changed
-	h.reports.mu.Unlock()
-	h.signal()
+	r.reports.mu.Lock()
+	r.reports.posts[id] = struct{}{} // 0: any may have changed
+	r.reports.mu.Unlock()
+	r.signal()
 }
 
 // personChanged notes that a key of a person has changed; any may have if it is empty.
-func (h *Hub) personChanged(key string) {
+func (r *refresher) personChanged(key string) {
 	prefix, id, ok := layout.ParseKey(key)
-	h.reports.mu.Lock()
+	r.reports.mu.Lock()
 	switch {
 	case key == "":
-		h.reports.all = true
+		r.reports.all = true
 	case !ok:
 	case prefix == layout.InboxPrefix, prefix == layout.NotificationsPrefix, prefix == layout.UserPrefix:
-		h.reports.inbox[id] = struct{}{}
+		r.reports.inbox[id] = struct{}{}
 		if prefix == layout.UserPrefix {
-			h.reports.users[id] = struct{}{}
+			r.reports.users[id] = struct{}{}
 		}
 	default:
-		h.reports.people[id] = struct{}{}
+		r.reports.people[id] = struct{}{}
 	}
-	h.reports.mu.Unlock()
-	h.signal()
+	r.reports.mu.Unlock()
+	r.signal()
 }
 
-// signal wakes refresh.
-func (h *Hub) signal() {
+// signal wakes run.
+func (r *refresher) signal() {
 	select {
-	case h.wake <- struct{}{}:
+	case r.wake <- struct{}{}:
 	default:
 	}
 }
 
-// take moves the reports to the changes. The caller holds h.mu.
-func (h *Hub) take() {
-	h.reports.mu.Lock()
-	defer h.reports.mu.Unlock()
-	r, c, now := &h.reports, &h.changed, time.Now()
-	if r.all {
-		for _, m := range h.people {
+// take moves the reports to the changes. The caller holds conns.mu.
+func (r *refresher) take() {
+	r.reports.mu.Lock()
+	defer r.reports.mu.Unlock()
+	news, c, now := &r.reports, &r.changed, time.Now()
+	if news.all {
+		for _, m := range r.conns.audience.people {
 			m.changed++
 			c.members[m], c.unread[m], c.sessions[m] = struct{}{}, struct{}{}, struct{}{}
 		}
 	}
-	for id := range r.users {
-		if m := h.people[id]; m != nil {
+	for id := range news.users {
+		if m := r.conns.audience.people[id]; m != nil {
 			c.sessions[m] = struct{}{}
 		}
 	}
-	for id := range r.people {
-		if m := h.people[id]; m != nil {
+	for id := range news.people {
+		if m := r.conns.audience.people[id]; m != nil {
 			m.changed++
 			// Who is hidden decides which notifications count.
 			c.members[m], c.unread[m] = struct{}{}, struct{}{}
 		}
 	}
-	for id := range r.inbox {
-		if m := h.people[id]; m != nil {
+	for id := range news.inbox {
+		if m := r.conns.audience.people[id]; m != nil {
 			c.unread[m] = struct{}{}
 		}
 	}
-	if _, ok := r.posts[0]; ok {
-		for id := range h.watched {
+	if _, ok := news.posts[0]; ok {
+		for id := range r.conns.audience.watched {
 			c.posts[id] = now
 		}
 	}
-	for id := range r.posts {
-		if h.watched[id] != nil {
+	for id := range news.posts {
+		if r.conns.audience.watched[id] != nil {
 			c.posts[id] = now
 		}
 	}
-	r.all = false
-	clear(r.people)
-	clear(r.inbox)
-	clear(r.users)
-	clear(r.posts)
+	news.all = false
+	clear(news.people)
+	clear(news.inbox)
+	clear(news.users)
+	clear(news.posts)
 }
 
-// refresh reads again what has changed, until ctx ends.
-func (h *Hub) refresh(ctx context.Context) {
+// run reads again what has changed, until ctx ends.
+func (r *refresher) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-h.wake:
+		case <-r.wake:
 		}
-		h.catchUp(ctx)
-		h.endSessions(ctx)
-		h.sendUnread(ctx)
-		h.sendCounts(ctx)
+		r.catchUp(ctx)
+		r.endSessions(ctx)
+		r.sendUnread(ctx)
+		r.sendCounts(ctx)
 		if !sleep.For(ctx, refreshPause) {
 			return
 		}
-		h.mu.Lock()
-		if len(h.changed.members)+len(h.changed.sessions)+len(h.changed.unread)+len(h.changed.posts) > 0 {
-			h.signal()
+		r.conns.mu.Lock()
+		if len(r.changed.members)+len(r.changed.sessions)+len(r.changed.unread)+len(r.changed.posts) > 0 {
+			r.signal()
 		}
-		h.mu.Unlock()
+		r.conns.mu.Unlock()
 	}
 }
 
 // catchUp reads the members who have changed. Those that cannot be read stay as they
 // are until the next time.
-func (h *Hub) catchUp(ctx context.Context) {
-	h.mu.Lock()
-	h.take()
-	members := make([]*member, 0, len(h.changed.members))
-	for m := range h.changed.members {
+func (r *refresher) catchUp(ctx context.Context) {
+	r.conns.mu.Lock()
+	r.take()
+	members := make([]*member, 0, len(r.changed.members))
+	for m := range r.changed.members {
 		members = append(members, m)
 	}
-	clear(h.changed.members)
-	h.mu.Unlock()
-	h.forEach(members, func(m *member) error { return h.load(ctx, m) }, func(m *member) { h.changed.members[m] = struct{}{} })
+	clear(r.changed.members)
+	r.conns.mu.Unlock()
+	r.forEach(members, func(m *member) error { return r.load(ctx, m) }, func(m *member) { r.changed.members[m] = struct{}{} })
 }
 
 // forEach calls do with each member, several at a time, and failed for those for which
-// it returns an error, while it holds h.mu.
-func (h *Hub) forEach(members []*member, do func(*member) error, failed func(*member)) {
+// it returns an error, while it holds conns.mu.
+func (r *refresher) forEach(members []*member, do func(*member) error, failed func(*member)) {
 	if len(members) == 0 {
 		return
 	}
@@ -187,11 +233,11 @@ func (h *Hub) forEach(members []*member, do func(*member) error, failed func(*me
 		wg.Go(func() {
 			for m := range next {
 				if err := do(m); err != nil {
-					h.mu.Lock()
-					if h.people[m.user.ID] == m {
+					r.conns.mu.Lock()
+					if r.conns.audience.people[m.user.ID] == m {
 						failed(m)
 					}
-					h.mu.Unlock()
+					r.conns.mu.Unlock()
 				}
 			}
 		})
@@ -204,88 +250,88 @@ func (h *Hub) forEach(members []*member, do func(*member) error, failed func(*me
 }
 
 // sendUnread reads and sends the numbers of notifications that may have changed.
-func (h *Hub) sendUnread(ctx context.Context) {
+func (r *refresher) sendUnread(ctx context.Context) {
 	now := time.Now()
 	var members []*member
-	h.mu.Lock()
-	for m := range h.changed.unread {
+	r.conns.mu.Lock()
+	for m := range r.changed.unread {
 		switch {
 		case len(m.clients) == 0:
-			delete(h.changed.unread, m)
+			delete(r.changed.unread, m)
 		case now.Sub(m.unreadAt) >= countsEvery:
 			m.unreadAt = now
 			members = append(members, m)
-			delete(h.changed.unread, m)
+			delete(r.changed.unread, m)
 		}
 	}
-	h.mu.Unlock()
-	h.forEach(members, func(m *member) error {
-		unread, err := h.countUnread(ctx, m)
+	r.conns.mu.Unlock()
+	r.forEach(members, func(m *member) error {
+		unread, err := r.countUnread(ctx, m)
 		if err != nil {
 			return err
 		}
-		h.mu.Lock()
-		defer h.mu.Unlock()
+		r.conns.mu.Lock()
+		defer r.conns.mu.Unlock()
 		if unread == m.unread {
 			return nil
 		}
 		m.unread = unread
 		message := appendUnread(nil, unread)
 		for i := len(m.clients) - 1; i >= 0; i-- {
-			h.send(m.clients[i], message)
+			r.conns.send(m.clients[i], message)
 		}
 		return nil
-	}, func(m *member) { h.changed.unread[m] = struct{}{} })
+	}, func(m *member) { r.changed.unread[m] = struct{}{} })
 }
 
 // sendCounts reads and sends the counts that may have changed.
-func (h *Hub) sendCounts(ctx context.Context) {
+func (r *refresher) sendCounts(ctx context.Context) {
 	now := time.Now()
-	h.mu.Lock()
+	r.conns.mu.Lock()
 	var ids []int64
-	if now.Sub(h.changed.postsAt) >= countsEvery && len(h.changed.posts) > 0 {
-		h.changed.postsAt = now
-		for id, at := range h.changed.posts {
-			if h.watched[id] != nil {
+	if now.Sub(r.changed.postsAt) >= countsEvery && len(r.changed.posts) > 0 {
+		r.changed.postsAt = now
+		for id, at := range r.changed.posts {
+			if r.conns.audience.watched[id] != nil {
 				ids = append(ids, id)
 			}
-			if now.Sub(at) > changedFor || h.watched[id] == nil {
-				delete(h.changed.posts, id)
+			if now.Sub(at) > changedFor || r.conns.audience.watched[id] == nil {
+				delete(r.changed.posts, id)
 			}
 		}
 	}
-	h.mu.Unlock()
+	r.conns.mu.Unlock()
 	if len(ids) == 0 {
 		return
 	}
 	var views []*timeline.View
 	for len(ids) > 0 {
 		n := min(len(ids), social.MaxPage)
-		some, err := h.app.Views.Get(ctx, ids[:n]...)
+		some, err := r.app.Views.Get(ctx, ids[:n]...)
 		if err != nil {
-			h.mu.Lock()
+			r.conns.mu.Lock()
 			for _, id := range ids {
-				h.changed.posts[id] = now
+				r.changed.posts[id] = now
 			}
-			h.mu.Unlock()
+			r.conns.mu.Unlock()
 			break
 		}
 		views, ids = append(views, some...), ids[n:]
 	}
-	h.push(views)
+	r.push(views)
 }
 
 // push sends the counts that differ from those that were sent.
-func (h *Hub) push(views []*timeline.View) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (r *refresher) push(views []*timeline.View) {
+	r.conns.mu.Lock()
+	defer r.conns.mu.Unlock()
 	news := map[*watched]bool{}
 	clients := map[*client]struct{}{}
 	for _, view := range views {
 		if view == nil {
 			continue
 		}
-		w := h.watched[view.ID]
+		w := r.conns.audience.watched[view.ID]
 		if w == nil || w.counts == view.Counts && w.deleted == view.Deleted && w.hidden == !view.Hidden.IsZero() {
 			continue
 		}
@@ -298,82 +344,12 @@ func (h *Hub) push(views []*timeline.View) {
 	n := 0
 	for c := range clients {
 		if n++; n%sendsAtOnce == 0 {
-			h.mu.Unlock()
+			r.conns.mu.Unlock()
 			time.Sleep(sendPause)
-			h.mu.Lock()
+			r.conns.mu.Lock()
 		}
 		if message := c.counts(news); message != nil {
-			h.send(c, message)
+			r.conns.send(c, message)
 		}
-	}
-}
-
-// counts returns the event with those of these counts that a connection shows.
-func (c *client) counts(news map[*watched]bool) []byte {
-	var b []byte
-	for _, s := range c.posts {
-		if !news[s.post] || !c.sees(s.post.author, social.Muted) {
-			continue
-		}
-		if b == nil {
-			b = append(b, "event: counts\ndata: "...)
-		} else {
-			b = append(b, ',')
-		}
-		b = appendCount(b, s.post.id, s.post.counts, c.hides(s.post))
-	}
-	if b == nil {
-		return nil
-	}
-	return append(b, "\n\n"...)
-}
-
-// sweep sends signs of life, closes connections whose clients have gone or that are
-// old, and forgets people who have gone, until ctx ends.
-func (h *Hub) sweep(ctx context.Context) {
-	for round := 0; sleep.For(ctx, time.Second); round++ {
-		h.mu.Lock()
-		now := time.Now()
-		for i := len(h.clients) - 1; i >= 0; i-- {
-			if i >= len(h.clients) {
-				continue // others have gone meanwhile
-			}
-			if i%sendsAtOnce == 0 {
-				h.mu.Unlock()
-				h.mu.Lock()
-				if i >= len(h.clients) {
-					continue
-				}
-			}
-			h.tend(h.clients[i], now, round)
-		}
-		h.forget(now)
-		h.mu.Unlock()
-		if h.app.Options().Server == nil && round%5 == 0 {
-			h.personChanged("") // nobody reports changes
-		}
-	}
-}
-
-// aliveEvery is after how many seconds a connection is looked at.
-const aliveEvery = 5
-
-// tend does what is due for a connection.
-func (h *Hub) tend(c *client, now time.Time, round int) {
-	switch {
-	case c.viewer().Suspended():
-		h.remove(c)
-	case now.After(c.ends):
-		if c.pending == nil {
-			_, _ = h.write(c, farewell(c.at))
-		}
-		h.remove(c)
-	case (c.at+round)%aliveEvery == 0 && !c.conn.Alive():
-		h.remove(c)
-	case now.After(c.beat) && c.pending == nil:
-		if c.last.Less(h.delivered) {
-			c.last = h.delivered
-		}
-		h.send(c, appendBeat(nil, c.last))
 	}
 }

@@ -4,20 +4,20 @@ import "context"
 
 // endSessions closes the connections of sessions that have ended. Their browsers come
 // back without them.
-func (h *Hub) endSessions(ctx context.Context) {
-	h.mu.Lock()
-	members := make([]*member, 0, len(h.changed.sessions))
-	for m := range h.changed.sessions {
+func (r *refresher) endSessions(ctx context.Context) {
+	r.conns.mu.Lock()
+	members := make([]*member, 0, len(r.changed.sessions))
+	for m := range r.changed.sessions {
 		members = append(members, m)
 	}
-	clear(h.changed.sessions)
-	h.mu.Unlock()
-	h.forEach(members, func(m *member) error { return h.endSessionsOf(ctx, m) },
-		func(m *member) { h.changed.sessions[m] = struct{}{} })
+	clear(r.changed.sessions)
+	r.conns.mu.Unlock()
+	r.forEach(members, func(m *member) error { return r.endSessionsOf(ctx, m) },
+		func(m *member) { r.changed.sessions[m] = struct{}{} })
 }
 
-func (h *Hub) endSessionsOf(ctx context.Context, m *member) error {
-	h.mu.Lock()
+func (r *refresher) endSessionsOf(ctx context.Context, m *member) error {
+	r.conns.mu.Lock()
 	var open []*client
 	var secrets []string
 	for _, c := range m.clients {
@@ -25,23 +25,20 @@ func (h *Hub) endSessionsOf(ctx context.Context, m *member) error {
 			open, secrets = append(open, c), append(secrets, c.session)
 		}
 	}
-	reader := h.reader()
-	h.mu.Unlock()
+	reader := r.reader()
+	r.conns.mu.Unlock()
 	if len(open) == 0 {
 		return nil
 	}
-	states, err := h.app.Sessions.SessionOpen(ctx, reader, m.user.ID, secrets...)
+	states, err := r.app.Sessions.SessionOpen(ctx, reader, m.user.ID, secrets...)
 	if err != nil {
 		return err
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	r.conns.mu.Lock()
+	defer r.conns.mu.Unlock()
 	for i, c := range open {
 		if !states[i] && !c.gone {
-			if c.pending == nil {
-				_, _ = h.write(c, farewell(c.at))
-			}
-			h.remove(c)
+			r.conns.sendAway(c)
 		}
 	}
 	return nil

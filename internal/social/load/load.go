@@ -20,6 +20,7 @@ import (
 	"retwis/internal/social/searchindex"
 	"retwis/internal/social/task"
 	"retwis/internal/social/text"
+	"retwis/internal/social/users"
 )
 
 // Loader writes many users, follows and posts at once, with given times, and
@@ -33,18 +34,21 @@ type Loader struct {
 	log    *slog.Logger
 	now    func() time.Time
 	server *rueidis.ClientOption
+	names  *users.Directory
 	lists  *collection.Timelines
 	homes  *collection.Timelines // the home timelines; on a Cluster only those that exist
 }
 
 // New returns a loader.
 func New(s *app.App) Loader {
-	opt, homes := s.Options(), s.TimelineStore()
-	if s.Client().Mode() == rueidis.ClientModeCluster {
+	in := s.Internals()
+	homes := in.Lists
+	if in.Client.Mode() == rueidis.ClientModeCluster {
 		homes = homes.Existing()
 	}
 	return Loader{
-		homes: homes, app: s, client: s.Client(), tasks: s.FanOut().Tasks(), lists: s.TimelineStore(), log: opt.Logger, now: opt.Now, server: opt.Server,
+		app: s, client: in.Client, tasks: in.FanOut.Tasks(), log: in.Log, now: in.Now, server: in.Server,
+		names: in.Directory, lists: in.Lists, homes: homes,
 	}
 }
 
@@ -116,9 +120,9 @@ func (l Loader) AddUsers(ctx context.Context, users []NewUser) ([]social.User, e
 	if err := l.app.SearchIndex.People.PutMany(ctx, added[0].ID, added[len(added)-1].ID); err != nil {
 		return added, err
 	}
-	spread, err := l.app.Directory().Spread(ctx)
+	spread, err := l.names.Spread(ctx)
 	if err == nil && spread {
-		err = l.app.Directory().Trim(ctx)
+		err = l.names.Trim(ctx)
 	}
 	if err != nil {
 		return added, err
@@ -158,7 +162,7 @@ func (l Loader) Taken(ctx context.Context, names []string) ([]bool, error) {
 	for i, name := range names {
 		folded[i] = layout.Fold(name)
 	}
-	owners, err := l.app.Directory().Owners(ctx, folded...)
+	owners, err := l.names.Owners(ctx, folded...)
 	if err != nil {
 		return nil, fmt.Errorf("social: load: %w", err)
 	}

@@ -26,6 +26,7 @@ import (
 	"retwis/internal/social/check"
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/users"
 	"retwis/maintain"
 )
 
@@ -96,6 +97,12 @@ func On(t testing.TB, client rueidis.Client, change ...func(*app.Options)) *Bund
 	t.Cleanup(cancel)
 	return &Bundle{App: svc, T: t, Ctx: ctx, DB: client, Clock: clock}
 }
+
+// FanOut is the engine that puts posts on timelines.
+func (b *Bundle) FanOut() *fanout.Engine { return b.Internals().FanOut }
+
+// Directory finds users by their names.
+func (b *Bundle) Directory() *users.Directory { return b.Internals().Directory }
 
 // NewUser registers a user.
 func (b *Bundle) NewUser(name string) social.User {
@@ -174,12 +181,12 @@ func (b *Bundle) WantHealthy() check.Result {
 	if err != nil {
 		b.T.Fatal(err)
 	}
-	b.WantIndexRight()
+	WantIndexRight(b)
 	return result
 }
 
 // WantIndexRight fails when a search index, if there is one, lacks what a rebuild would give it.
-func (b *Bundle) WantIndexRight() {
+func WantIndexRight(b *Bundle) {
 	b.T.Helper()
 	report, err := b.SearchIndex.Verify(b.Ctx, maintain.Options{}, false)
 	if err != nil && !errors.Is(err, index.ErrNotFound) || report.Posts.Problems()+report.People.Problems() > 0 {

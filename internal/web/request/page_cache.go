@@ -15,8 +15,8 @@ import (
 
 const (
 	// SharedFor is how long a page for all visitors is sent again, and sharedAtMost while
-	// a request is making the next one. Together with the time for which package social
-	// shows what has changed it stays below a second.
+	// a request is making the next one. Together with the time for which package watched
+	// takes what is in memory for current it stays below a second.
 	SharedFor    = 80 * time.Millisecond
 	sharedAtMost = 140 * time.Millisecond
 )

@@ -63,7 +63,7 @@ func New(service *app.App, opt Options) (*Site, error) {
 	}
 	s := &Site{
 		log: opt.Logger, access: opt.Access, proxies: opt.Proxies, secure: opt.SecureCookies, timeout: opt.Timeout, metrics: opt.Metrics,
-		sessions: service.Sessions, sessionMax: service.Options().SessionMax, viewers: service.Viewers, notifications: service.Notifications,
+		sessions: service.Sessions, sessionMax: service.Sessions.MaxAge(), viewers: service.Viewers, notifications: service.Notifications,
 		reports: service.Reports, limits: service.Limits, confirm: service.Confirm,
 		pages: pages, database: httpserver.NewBreaker(service.Ping),
 	}

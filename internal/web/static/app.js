@@ -49,7 +49,7 @@ document.addEventListener("submit", (event) => {
   }
   form.dataset.sent = "yes";
   setTimeout(() => delete form.dataset.sent, 5000);
-  if (form.matches(".acts")) act(event);
+  if (form.matches(".post-actions")) react(event);
 });
 addEventListener("pageshow", (event) => {
   // A page that the back button brings back whole may be of a session that has ended.
@@ -63,15 +63,15 @@ const done = {
   bookmark: "Bookmarked", unbookmark: "Bookmark removed",
 };
 
-// act likes, reposts or bookmarks in place: it takes the post from the page that
+// react likes, reposts or bookmarks in place: it takes the post from the page that
 // answers.
-async function act(event) {
+async function react(event) {
   const button = event.submitter;
   const post = event.target.closest(".post");
   const name = button && new URL(button.formAction).pathname.split("/").pop();
   if (!post || !done[name]) return; // the browser sends it
   event.preventDefault();
-  const kind = [...button.classList].find((c) => c !== "act" && c !== "on");
+  const kind = [...button.classList].find((c) => c !== "post-action" && c !== "on");
   try {
     const response = await fetch(button.formAction, { method: "POST", body: new URLSearchParams(new FormData(event.target, button)) });
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
@@ -96,18 +96,18 @@ async function act(event) {
 
 // replacePost takes the buttons and numbers of a newer copy of a post.
 function replacePost(old, now, kind) {
-  const acts = old.querySelector(".acts");
-  const newer = now.querySelector(".acts");
-  if (!acts || !newer) return;
+  const actions = old.querySelector(".post-actions");
+  const newer = now.querySelector(".post-actions");
+  if (!actions || !newer) return;
   for (const name of ["replies", "reposts", "likes"]) old.dataset[name] = now.dataset[name] ?? "0";
   const copy = document.importNode(newer, true);
-  acts.replaceWith(copy);
+  actions.replaceWith(copy);
   if (kind) copy.querySelector(`.${CSS.escape(kind)}`)?.focus({ preventScroll: true });
 }
 
 // The link of a post is copied, where the browser lets scripts do that.
 document.addEventListener("click", async (event) => {
-  const link = event.target.closest(".act.link");
+  const link = event.target.closest(".post-action.link");
   if (!link || !navigator.clipboard || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
   try {

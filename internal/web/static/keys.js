@@ -4,8 +4,8 @@
 const keys = [
   ["j", "Next post", () => step(1)],
   ["k", "Previous post", () => step(-1)],
-  ["l", "Like the post", () => press("button.act.like")],
-  ["r", "Reply to the post", () => press("a.act.reply")],
+  ["l", "Like the post", () => press("button.post-action.like")],
+  ["r", "Reply to the post", () => press("a.post-action.reply")],
   ["n", "Write a post", write],
   ["/", "Search", find],
   ["?", "Show this list", showKeys],

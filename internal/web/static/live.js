@@ -114,14 +114,14 @@ function count([id, ...numbers]) {
       const number = Number(numbers[i]);
       if (post.dataset[plural] === String(number)) return;
       post.dataset[plural] = number;
-      const act = post.querySelector(`.act.${single}`);
-      if (!act) return;
+      const action = post.querySelector(`.post-action.${single}`);
+      if (!action) return;
       const text = number.toLocaleString("en-US");
-      const last = act.lastChild;
+      const last = action.lastChild;
       if (last?.nodeType === Node.TEXT_NODE) last.remove();
-      if (number > 0) act.append(text);
-      const label = act.getAttribute("aria-label");
-      if (label) act.setAttribute("aria-label", label.replace(/, [^,]* \w+$|, [\d,]+ \w+$/, `, ${text} ${number === 1 ? single : plural}`));
+      if (number > 0) action.append(text);
+      const label = action.getAttribute("aria-label");
+      if (label) action.setAttribute("aria-label", label.replace(/, [^,]* \w+$|, [\d,]+ \w+$/, `, ${text} ${number === 1 ? single : plural}`));
     });
   }
 }

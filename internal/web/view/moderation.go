@@ -45,7 +45,7 @@ func moderationTab(f Frame, path string) string {
 
 // Queue is the queue of reports.
 type Queue struct {
-	Held    string // the target of the report that the viewer has, empty for none
+	Taken   string // the target of the report that the viewer has, empty for none
 	Empty   bool   // nothing waits that the viewer may decide
 	Reports []QueuedReport
 	Next    string

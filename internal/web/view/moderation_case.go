@@ -16,7 +16,7 @@ type Case struct {
 	Shown   Posts          // the post
 	Reports []moderation.UserReport
 	Open    bool // there is an open report
-	Held    bool // the viewer has it
+	Taken   bool // the viewer has it
 	History []Decision
 	Done    bool
 	Problem string
@@ -31,7 +31,7 @@ func (c choice) isFinal() bool { return c.name == "delete" || c.name == "suspend
 // choicesOf are the choices of a decision.
 func choicesOf(view Case) []choice {
 	var all []choice
-	if view.Held {
+	if view.Taken {
 		all = append(all, choice{"dismiss", "Dismiss: nothing is wrong"})
 	}
 	if view.Person.ID == 0 {
@@ -40,13 +40,13 @@ func choicesOf(view Case) []choice {
 	if view.Post != nil {
 		if view.Post.Hidden.IsZero() {
 			all = append(all, choice{"hide", "Hide the post: only its author sees it"})
-		} else if !view.Held {
+		} else if !view.Taken {
 			all = append(all, choice{"unhide", "Show the post again"})
 		}
 		all = append(all, choice{"delete", "Delete the post"})
 	}
 	all = append(all, choice{"limit", "Limit the account: absent from public lists"}, choice{"suspend", "Suspend the account: no log-in, all posts hidden"})
-	if view.Info.Standing != social.Good && !view.Held {
+	if view.Info.Standing != social.Good && !view.Taken {
 		all = append(all, choice{"restore", "Restore the account"})
 	}
 	return all

@@ -61,7 +61,7 @@ func RenderPost(p social.Post, before *timeline.View) (rendered any, size int) {
 	}
 	f.end = len(b)
 	path := PostPath(p)
-	b = append(b, `<form class="acts" method="post">`...)
+	b = append(b, `<form class="post-actions" method="post">`...)
 	f.article = append(b, bytesOf(replyLink(path, p.Counts.Replies))...)
 	const end = `</form></div></article>`
 	for i, done := range []bool{false, true} {

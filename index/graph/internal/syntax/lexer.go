@@ -1,4 +1,4 @@
-package graph
+package syntax
 
 import (
 	"cmp"
@@ -34,7 +34,7 @@ type parser struct {
 
 // wrong returns a syntax error at an offset.
 func (p *parser) wrong(at int, format string, args ...any) error {
-	return &SyntaxError{Column: utf8.RuneCountInString(p.text[:at]) + 1, Text: fmt.Sprintf(format, args...)}
+	return &Error{Column: utf8.RuneCountInString(p.text[:at]) + 1, Text: fmt.Sprintf(format, args...)}
 }
 
 // statement reads the words up to the next dot, and reports whether there is one.
@@ -190,37 +190,6 @@ func (p *parser) literal(w *word, start int) error {
 	p.at = start + length
 	w.text = term
 	return nil
-}
-
-// quoted formats a name for Parse.
-func quoted(name string) string {
-	if plain(name) {
-		return name
-	}
-	return inQuotes(name)
-}
-
-// inQuotes formats a name in double quotes.
-func inQuotes(name string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(name) + `"`
-}
-
-// plain reports whether Parse reads a name without quotes.
-func plain(name string) bool {
-	if strings.ContainsAny(name, " \t\n\r") {
-		return false
-	}
-	if name == "" || name == "*" || name == "<>" || isOperator(name) || strings.HasSuffix(name, ".") {
-		return false
-	}
-	if name[0] == '<' {
-		return strings.IndexByte(name, '>') == len(name)-1
-	}
-	if strings.ContainsAny(name, pathBytes) && !isURL(name) {
-		return false
-	}
-	_, steps := cutSteps(name)
-	return name[0] != '?' && name[0] != '"' && name[0] != '^' && steps == "" && lookalike(name, true) == ""
 }
 
 const doubleInverse = "write one ^ before a predicate, without a blank"

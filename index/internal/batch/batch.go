@@ -1,4 +1,5 @@
-package index
+// Package batch writes entries to an index in pipelined scripts.
+package batch
 
 import (
 	"cmp"
@@ -12,13 +13,13 @@ import (
 // The size of a script and of a pipeline, in entries. A script of a hundred takes the
 // server less than half a millisecond.
 const (
-	batchEntries = 100
-	windowSize   = 20 * batchEntries
+	Entries = 100
+	Window  = 20 * Entries
 )
 
-// writer batches entries into scripts and sends these in pipelines, one at a time:
+// Writer batches entries into scripts and sends these in pipelines, one at a time:
 // while a pipeline is in flight the next one is filled.
-type writer struct {
+type Writer struct {
 	ctx    context.Context // of the call that uses the writer
 	set    *partition.Set
 	script script.Script
@@ -39,20 +40,20 @@ type write struct {
 	id, value string
 }
 
-// newWriter returns a writer for a script whose arguments are the head and then pairs
+// New returns a writer for a script whose arguments are the head and then pairs
 // of an id and a value.
-func newWriter(ctx context.Context, set *partition.Set, script script.Script, head []string) (*writer, error) {
+func New(ctx context.Context, set *partition.Set, script script.Script, head []string) (*Writer, error) {
 	if len(set.Keys) > 1 {
 		if err := set.Declare(ctx); err != nil {
 			return nil, err
 		}
 	}
-	return &writer{ctx: ctx, set: set, script: script, head: head, at: map[string]int{}}, nil
+	return &Writer{ctx: ctx, set: set, script: script, head: head, at: map[string]int{}}, nil
 }
 
-// add batches an entry. A later one of the same id replaces it, so that no pipeline
+// Add batches an entry. A later one of the same id replaces it, so that no pipeline
 // has an id twice.
-func (w *writer) add(id, value string) error {
+func (w *Writer) Add(id, value string) error {
 	if at, ok := w.at[id]; ok {
 		w.window[at].value = value
 		w.repeats++
@@ -60,14 +61,14 @@ func (w *writer) add(id, value string) error {
 	}
 	w.at[id] = len(w.window)
 	w.window = append(w.window, write{w.set.Index(id), id, value})
-	if len(w.window) == windowSize {
+	if len(w.window) == Window {
 		return w.send()
 	}
 	return nil
 }
 
 // send sends the window once the pipeline in flight is done.
-func (w *writer) send() error {
+func (w *Writer) send() error {
 	calls, n := w.calls(), len(w.window)+w.repeats
 	if err := w.wait(); err != nil || n == 0 {
 		return err
@@ -81,17 +82,17 @@ func (w *writer) send() error {
 
 // calls splits the window into scripts. It is sorted first: neighbours in a sorted set
 // are faster to write one after the other.
-func (w *writer) calls() []script.Call {
+func (w *Writer) calls() []script.Call {
 	slices.SortFunc(w.window, func(a, b write) int {
 		return cmp.Or(cmp.Compare(a.partition, b.partition), cmp.Compare(a.value, b.value))
 	})
 	var calls []script.Call
 	last := -1
 	for _, e := range w.window {
-		if last < 0 || last != e.partition || len(calls[len(calls)-1].Args) == len(w.head)+2*batchEntries {
+		if last < 0 || last != e.partition || len(calls[len(calls)-1].Args) == len(w.head)+2*Entries {
 			calls = append(calls, script.Call{
 				Keys: w.set.Keys[e.partition].All(),
-				Args: append(make([]string, 0, len(w.head)+2*batchEntries), w.head...),
+				Args: append(make([]string, 0, len(w.head)+2*Entries), w.head...),
 			})
 			last = e.partition
 		}
@@ -101,7 +102,7 @@ func (w *writer) calls() []script.Call {
 	return calls
 }
 
-func (w *writer) run(calls []script.Call) error {
+func (w *Writer) run(calls []script.Call) error {
 	for _, r := range w.script.RunMany(w.ctx, w.set.Client, calls) {
 		if err := r.Error(); err != nil {
 			return err
@@ -110,7 +111,7 @@ func (w *writer) run(calls []script.Call) error {
 	return nil
 }
 
-func (w *writer) wait() error {
+func (w *Writer) wait() error {
 	if w.flight == nil {
 		return nil
 	}
@@ -122,8 +123,8 @@ func (w *writer) wait() error {
 	return err
 }
 
-// close sends the rest and waits for its replies.
-func (w *writer) close() error {
+// Close sends the rest and waits for its replies.
+func (w *Writer) Close() error {
 	if w.failed != nil {
 		return w.failed
 	}
@@ -133,26 +134,9 @@ func (w *writer) close() error {
 	return w.wait()
 }
 
-// finish closes the writer for a PutMany that ended with an error, or nil. It returns
+// Finish closes the writer for a PutMany that ended with an error, or nil. It returns
 // how many entries are written and the first error.
-func (w *writer) finish(wrap func(context.Context, error) error, failed error) (int, error) {
-	err := w.close()
+func (w *Writer) Finish(wrap func(context.Context, error) error, failed error) (int, error) {
+	err := w.Close()
 	return w.done, wrap(w.ctx, cmp.Or(err, failed))
-}
-
-// removeBatch is the number of ids that one script removes.
-const removeBatch = 200
-
-// byPartition groups ids by partition, in batches for a script.
-func byPartition(set *partition.Set, ids []string) [][][]string {
-	all := make([][][]string, len(set.Keys))
-	for _, id := range ids {
-		p := set.Index(id)
-		if n := len(all[p]); n == 0 || len(all[p][n-1]) == removeBatch {
-			all[p] = append(all[p], nil)
-		}
-		last := len(all[p]) - 1
-		all[p][last] = append(all[p][last], id)
-	}
-	return all
 }

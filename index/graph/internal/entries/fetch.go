@@ -1,4 +1,4 @@
-package graph
+package entries
 
 import (
 	"context"
@@ -7,19 +7,19 @@ import (
 )
 
 const (
-	batchRows    = 1000   // rows that pass a step together
-	roundEntries = 10_000 // approximate entries per round trip
+	maxEach      = 1000   // entries of a range per round trip
+	roundEntries = 10_000 // approximate entries of all ranges per round trip
 )
 
-// fetch reads ranges and passes on their entries, about 10,000 a round trip: a few of
+// Fetch reads ranges and passes on their entries, about 10,000 a round trip: a few of
 // each of many ranges, then more of those that have more. While it passes on the entries
 // of one round trip it prefetches the next; without prefetch, only from the second round
 // trip on, since the caller may need few entries.
-func (st *store) fetch(ctx context.Context, spans []span, prefetch bool, each func(i int, entry string) error) (err error) {
+func (r *Reader) Fetch(ctx context.Context, ranges []Range, prefetch bool, each func(i int, entry string) error) (err error) {
 	var open []cursor
-	for i, s := range spans {
+	for i, s := range ranges {
 		low, high := s.bounds()
-		for _, key := range st.keys(s) {
+		for _, key := range r.keys(s) {
 			open = append(open, cursor{i, key, low, high})
 		}
 	}
@@ -36,7 +36,7 @@ func (st *store) fetch(ctx context.Context, spans []span, prefetch bool, each fu
 		if ahead != nil {
 			now, ahead = <-ahead, nil
 		} else {
-			now, open = st.round(ctx, open[:min(len(open), readSize)]), open[min(len(open), readSize):]
+			now, open = r.round(ctx, open[:min(len(open), readSize)]), open[min(len(open), readSize):]
 		}
 		if now.err != nil {
 			return now.err
@@ -46,11 +46,11 @@ func (st *store) fetch(ctx context.Context, spans []span, prefetch bool, each fu
 			next := open[:min(len(open), readSize)]
 			open = open[len(next):]
 			ahead = make(chan round, 1)
-			go func(to chan<- round) { to <- st.round(ctx, next) }(ahead)
+			go func(to chan<- round) { to <- r.round(ctx, next) }(ahead)
 		}
 		for j, entries := range now.entries {
 			for _, entry := range entries {
-				if err := each(now.cursors[j].span, entry); err != nil {
+				if err := each(now.cursors[j].at, entry); err != nil {
 					return err
 				}
 			}
@@ -61,7 +61,7 @@ func (st *store) fetch(ctx context.Context, spans []span, prefetch bool, each fu
 
 // cursor is the unread rest of a range in one partition.
 type cursor struct {
-	span           int // index of the range
+	at             int // index of the range
 	key, low, high string
 }
 
@@ -73,25 +73,25 @@ type round struct {
 	err     error
 }
 
-func (st *store) round(ctx context.Context, cursors []cursor) round {
-	count := min(max(roundEntries/len(cursors), 20), batchRows)
+func (r *Reader) round(ctx context.Context, cursors []cursor) round {
+	count := min(max(roundEntries/len(cursors), 20), maxEach)
 	commands := make(rueidis.Commands, len(cursors))
 	for i, c := range cursors {
-		commands[i] = st.set.Client.B().Zrange().Key(c.key).Min(c.low).Max(c.high).Bylex().Limit(0, int64(count)).Build()
+		commands[i] = r.Set.Client.B().Zrange().Key(c.key).Min(c.low).Max(c.high).Bylex().Limit(0, int64(count)).Build()
 	}
-	r := round{cursors: cursors, entries: make([][]string, len(cursors))}
-	for i, reply := range st.set.Client.DoMulti(ctx, commands...) {
+	done := round{cursors: cursors, entries: make([][]string, len(cursors))}
+	for i, reply := range r.Set.Client.DoMulti(ctx, commands...) {
 		entries, err := reply.AsStrSlice()
 		if err != nil {
-			r.err = st.wrap(ctx, err)
-			return r
+			done.err = r.Wrap(ctx, err)
+			return done
 		}
-		r.entries[i] = entries
+		done.entries[i] = entries
 		if len(entries) == count {
 			c := cursors[i]
 			c.low = "(" + entries[count-1]
-			r.more = append(r.more, c)
+			done.more = append(done.more, c)
 		}
 	}
-	return r
+	return done
 }

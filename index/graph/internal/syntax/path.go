@@ -1,4 +1,4 @@
-package graph
+package syntax
 
 import (
 	"strconv"
@@ -50,10 +50,10 @@ func (p *parser) predicate() (word, error) {
 	}
 	w := first.w
 	switch {
-	case t.kind == path:
+	case t.Kind == Path:
 		w.kind, w.path = pathWord, t
 	case w.kind == bare: // in parentheses
-		w.kind, w.text = quotedWord, t.text
+		w.kind, w.text = quotedWord, t.Text
 	}
 	return w, nil
 }
@@ -66,22 +66,26 @@ type pathParser struct {
 
 // sequence reads steps separated by slashes. A path of one name is a Name.
 func (p *pathParser) sequence(depth int) (Term, error) {
-	var steps []Term
+	var first Term
+	var steps []*Route
 	for {
 		t, err := p.step(depth)
 		if err != nil {
 			return Term{}, err
 		}
-		steps = append(steps, t)
+		if len(steps) == 0 {
+			first = t
+		}
+		steps = append(steps, t.route())
 		if p.at == len(p.text) || p.text[p.at] != '/' {
 			break
 		}
 		p.at++
 	}
 	if len(steps) == 1 {
-		return steps[0], nil
+		return first, nil
 	}
-	return Sequence(steps...), nil
+	return path(Sequence(steps...)), nil
 }
 
 // step reads a predicate or a path in parentheses, with a ^ before it and its length after
@@ -99,7 +103,7 @@ func (p *pathParser) step(depth int) (Term, error) {
 		t, err = p.repeat(at, t, steps)
 	}
 	if err == nil && inverse {
-		t = Inverse(t)
+		t = path(t.route().Turned())
 	}
 	return t, err
 }
@@ -128,14 +132,14 @@ func (p *pathParser) primary(at, depth int) (t Term, steps string, err error) {
 		if err != nil {
 			return t, "", err
 		}
-		t = Name(w.text)
+		t = name(w.text)
 		p.remember(w)
 	default:
 		return p.bare(w)
 	}
 	suffix := p.toEnd()
-	name, steps := cutSteps("p" + suffix)
-	if suffix != "" && name != "p" {
+	rest, steps := cutSteps("p" + suffix)
+	if suffix != "" && rest != "p" {
 		return t, "", p.noBlank(suffix)
 	}
 	return t, steps, nil
@@ -164,7 +168,7 @@ func (p *pathParser) bare(w word) (t Term, steps string, err error) {
 	if advice := lookalike(w.text, true); advice != "" {
 		return t, "", p.wrong(p.at-len(text), "%s; for the name write \"%s\"", advice, w.text)
 	}
-	return Name(w.text), steps, p.checkLength(w)
+	return name(w.text), steps, p.checkLength(w)
 }
 
 // isURL reports whether a text begins like a URL, whose slashes do not make a path.
@@ -188,9 +192,9 @@ func (p *parser) repeat(at int, t Term, steps string) (Term, error) {
 	least, most := 0, 0
 	switch from, to, two := strings.Cut(strings.TrimPrefix(steps, "*"), ".."); {
 	case steps == "+":
-		return Repeat(t, 1, 0), nil
+		return path(Repeat(t.route(), 1, 0)), nil
 	case steps == "*":
-		return Repeat(t, 0, 0), nil
+		return path(Repeat(t.route(), 0, 0)), nil
 	default:
 		var err error
 		if least, err = strconv.Atoi(from); err == nil && two && to != "" {
@@ -203,5 +207,5 @@ func (p *parser) repeat(at int, t Term, steps string) (Term, error) {
 			return Term{}, p.wrong(at, "%q is not the length of a path: use *1..3, *2, *2.., + or *, with at most %d steps", steps, maxSteps)
 		}
 	}
-	return Repeat(t, least, most), nil
+	return path(Repeat(t.route(), least, most)), nil
 }

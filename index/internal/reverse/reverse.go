@@ -1,4 +1,5 @@
-package index
+// Package reverse finds the entries of an index that are not in its reverse index.
+package reverse
 
 import (
 	"context"
@@ -7,6 +8,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/index/internal/members"
 	engine "retwis/internal/maintain"
 	"retwis/internal/redis/partition"
 	"retwis/internal/redis/scan"
@@ -19,29 +21,33 @@ import (
 // maxLost is how many ids are remembered at a time, about 40 bytes each.
 const maxLost = 4 << 20
 
-// pair is an entry and its id.
-type pair struct{ id, member string }
+// pageSize is the number of entries in a step.
+const pageSize = 200
 
-// reverse reads the reverse index of an index.
-type reverse struct{ x *Lexical }
+// Index reads the reverse index of an index.
+type Index struct {
+	Set   *partition.Set
+	ID    func(member string) (string, error)
+	Valid func(id string) bool // whether the index takes an id
+}
 
-// contents returns what the reverse index has for the ids of entries.
-func (x reverse) contents(ctx context.Context, keys *partition.Keys, pairs []pair) ([]rueidis.RedisMessage, error) {
+// Contents returns what the reverse index has for the ids of entries.
+func (x Index) Contents(ctx context.Context, keys *partition.Keys, pairs []members.Member) ([]rueidis.RedisMessage, error) {
 	if len(pairs) == 0 {
 		return nil, nil
 	}
 	ids := make([]string, len(pairs))
 	for i, p := range pairs {
-		ids[i] = p.id
+		ids[i] = p.ID
 	}
-	return x.x.set.Client.Do(ctx, x.x.set.Client.B().Hmget().Key(keys.Content).Field(ids...).Build()).ToArray()
+	return x.Set.Client.Do(ctx, x.Set.Client.B().Hmget().Key(keys.Content).Field(ids...).Build()).ToArray()
 }
 
-// lostEntries calls a function with the entries of a partition that are not in the
+// Lost calls a function with the entries of a partition that are not in the
 // reverse index, and with those that cannot be read, whose id is empty: in pages, and
 // possibly an entry twice.
-func (x reverse) lostEntries(ctx context.Context, r *engine.Run, keys *partition.Keys, page func([]pair) error) error {
-	for some, err := range scan.SortedSet(ctx, x.x.set.Client, keys.Index, pageSize) {
+func (x Index) Lost(ctx context.Context, r *engine.Run, keys *partition.Keys, page func([]members.Member) error) error {
+	for some, err := range scan.SortedSet(ctx, x.Set.Client, keys.Index, pageSize) {
 		if err != nil {
 			return err
 		}
@@ -60,17 +66,17 @@ func (x reverse) lostEntries(ctx context.Context, r *engine.Run, keys *partition
 }
 
 // lostOf returns which entries of a page of a scan are not in the reverse index.
-func (x reverse) lostOf(ctx context.Context, keys *partition.Keys, scores []string) ([]pair, error) {
-	var lost, all []pair
+func (x Index) lostOf(ctx context.Context, keys *partition.Keys, scores []string) ([]members.Member, error) {
+	var lost, all []members.Member
 	for i := 0; i+1 < len(scores); i += 2 {
-		id, err := x.x.id(scores[i])
-		if err != nil || checkID(id) != nil || x.x.set.Of(id).Index != keys.Index {
-			lost = append(lost, pair{"", scores[i]})
+		id, err := x.ID(scores[i])
+		if err != nil || !x.Valid(id) || x.Set.Of(id).Index != keys.Index {
+			lost = append(lost, members.Member{Member: scores[i]})
 			continue
 		}
-		all = append(all, pair{id, scores[i]})
+		all = append(all, members.Member{ID: id, Member: scores[i]})
 	}
-	contents, err := x.contents(ctx, keys, all)
+	contents, err := x.Contents(ctx, keys, all)
 	if err != nil {
 		return nil, err
 	}
@@ -82,15 +88,15 @@ func (x reverse) lostOf(ctx context.Context, keys *partition.Keys, scores []stri
 	return lost, nil
 }
 
-// restorable calls a function with the entries of a partition that are not in the
+// Restorable calls a function with the entries of a partition that are not in the
 // reverse index and that are the only ones of their ids.
-func (x reverse) restorable(ctx context.Context, r *engine.Run, keys *partition.Keys, restore func([]pair) error) error {
+func (x Index) Restorable(ctx context.Context, r *engine.Run, keys *partition.Keys, restore func([]members.Member) error) error {
 	// Each entry is in the reverse index, or one too many.
-	entries, err := x.x.set.Client.Do(ctx, x.x.set.Client.B().Zcard().Key(keys.Index).Build()).AsInt64()
+	entries, err := x.Set.Client.Do(ctx, x.Set.Client.B().Zcard().Key(keys.Index).Build()).AsInt64()
 	if err != nil {
 		return err
 	}
-	known, err := x.x.set.Client.Do(ctx, x.x.set.Client.B().Hlen().Key(keys.Content).Build()).AsInt64()
+	known, err := x.Set.Client.Do(ctx, x.Set.Client.B().Hlen().Key(keys.Content).Build()).AsInt64()
 	if err != nil || entries <= known {
 		return err
 	}
@@ -101,9 +107,9 @@ func (x reverse) restorable(ctx context.Context, r *engine.Run, keys *partition.
 		if err != nil || len(lonely) == 0 {
 			return err
 		}
-		err = x.lostEntries(ctx, r, keys, func(lost []pair) error {
-			only := slices.DeleteFunc(lost, func(p pair) bool {
-				return p.id == "" || lonely[maphash.String(seed, p.id)] != hashOf(seed, p.member)
+		err = x.Lost(ctx, r, keys, func(lost []members.Member) error {
+			only := slices.DeleteFunc(lost, func(p members.Member) bool {
+				return p.ID == "" || lonely[maphash.String(seed, p.ID)] != hashOf(seed, p.Member)
 			})
 			if len(only) == 0 {
 				return nil
@@ -126,12 +132,12 @@ func hashOf(seed maphash.Seed, member string) uint64 { return maphash.String(see
 // lonely returns the hash of the one lost entry of each id, or several, by the hash of
 // the id: of the ids that a function selects by their hash. Ids that share a hash have
 // several entries.
-func (x reverse) lonely(ctx context.Context, r *engine.Run, keys *partition.Keys, seed maphash.Seed, selects func(id uint64) bool) (map[uint64]uint64, error) {
+func (x Index) lonely(ctx context.Context, r *engine.Run, keys *partition.Keys, seed maphash.Seed, selects func(id uint64) bool) (map[uint64]uint64, error) {
 	entryOf := map[uint64]uint64{}
-	err := x.lostEntries(ctx, r, keys, func(lost []pair) error {
+	err := x.Lost(ctx, r, keys, func(lost []members.Member) error {
 		for _, p := range lost {
-			id, entry := maphash.String(seed, p.id), hashOf(seed, p.member)
-			if p.id == "" || !selects(id) {
+			id, entry := maphash.String(seed, p.ID), hashOf(seed, p.Member)
+			if p.ID == "" || !selects(id) {
 				continue
 			}
 			if other, ok := entryOf[id]; ok && other != entry {
@@ -144,13 +150,13 @@ func (x reverse) lonely(ctx context.Context, r *engine.Run, keys *partition.Keys
 	return entryOf, err
 }
 
-// scoresOf returns the scores of entries that are not 0, by entry.
-func (x reverse) scoresOf(ctx context.Context, keys *partition.Keys, pairs []pair) (map[string]float64, error) {
-	members := make([]string, len(pairs))
+// Scores returns the scores of entries that are not 0, by entry.
+func (x Index) Scores(ctx context.Context, keys *partition.Keys, pairs []members.Member) (map[string]float64, error) {
+	entries := make([]string, len(pairs))
 	for i, p := range pairs {
-		members[i] = p.member
+		entries[i] = p.Member
 	}
-	scores, err := x.x.set.Client.Do(ctx, x.x.set.Client.B().Zmscore().Key(keys.Index).Member(members...).Build()).ToArray()
+	scores, err := x.Set.Client.Do(ctx, x.Set.Client.B().Zmscore().Key(keys.Index).Member(entries...).Build()).ToArray()
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +167,7 @@ func (x reverse) scoresOf(ctx context.Context, keys *partition.Keys, pairs []pai
 			return nil, err
 		}
 		if f != 0 {
-			wrong[members[i]] = f
+			wrong[entries[i]] = f
 		}
 	}
 	return wrong, nil

@@ -1,0 +1,261 @@
+// Package conditions translates conditions on columns into ranges of members.
+package conditions
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"retwis/index/internal/members"
+	"retwis/internal/ordered"
+)
+
+// Condition is a condition on the value of a column.
+type Condition struct {
+	Column string
+	Op     Op
+	Values []any
+}
+
+// Op is what a condition compares.
+type Op int
+
+// The operators. In takes any number of values, Between two, the others one.
+const (
+	In Op = iota
+	Between
+	AtLeast
+	Above
+	AtMost
+	Below
+	Prefix
+)
+
+// NoColumn refuses a condition on a column that the index does not have.
+func NoColumn(w Condition, declaration string) error {
+	return fmt.Errorf("%w: there is no column %s in %s", ordered.ErrValue, members.Shorten(w.Column), declaration)
+}
+
+// NoPrefix refuses a prefix of what is not text.
+func NoPrefix(c ordered.Column) error {
+	return fmt.Errorf("%w: column %s: only strings and bytes have prefixes, this is %s", ordered.ErrValue, c.Name, c.Type)
+}
+
+// bounds are the encoded values of a column that some conditions allow: not below
+// low, and below high. An empty bound is open.
+type bounds struct {
+	low, high string
+	values    []string // in order; if exact, the only ones
+	exact     bool
+	none      bool // no value at all
+}
+
+// limit narrows the range.
+func (b *bounds) limit(low, high string) {
+	if low > b.low {
+		b.low = low
+	}
+	if high != "" && (b.high == "" || high < b.high) {
+		b.high = high
+	}
+	if b.high != "" && b.low >= b.high {
+		b.none = true
+	}
+}
+
+// restrict leaves only the values that are among some.
+func (b *bounds) restrict(values []string) {
+	slices.Sort(values)
+	values = slices.Compact(values)
+	if b.exact {
+		values = slices.DeleteFunc(values, func(v string) bool {
+			_, ok := slices.BinarySearch(b.values, v)
+			return !ok
+		})
+	}
+	b.values, b.exact = values, true
+}
+
+// finish applies the range to the values.
+func (b *bounds) finish() {
+	if !b.exact {
+		return
+	}
+	b.values = slices.DeleteFunc(b.values, func(v string) bool { return v < b.low || b.high != "" && v >= b.high })
+	if len(b.values) == 0 {
+		b.none = true
+		return
+	}
+	b.limit(b.values[0], ordered.Successor(b.values[len(b.values)-1]))
+}
+
+// narrow narrows the bounds by a condition.
+func (b *bounds) narrow(k *ordered.Codec, w Condition) error {
+	if w.Op == Prefix {
+		if k.Type != ordered.String && k.Type != ordered.Bytes {
+			return NoPrefix(k.Column)
+		}
+		if p := string(k.AppendPrefix(nil, w.Values[0].(string))); p != "" {
+			b.limit(p, ordered.Successor(p))
+		}
+		return nil
+	}
+	encoded := make([]string, len(w.Values))
+	for i, v := range w.Values {
+		value, err := k.Append(nil, v)
+		if err != nil {
+			return err
+		}
+		encoded[i] = string(value)
+	}
+	if w.Op == In {
+		b.restrict(encoded)
+		return nil
+	}
+	b.narrowRange(w.Op, k.Desc, encoded)
+	return nil
+}
+
+// descending is the operator on encoded values if the greatest value comes first.
+var descending = map[Op]Op{
+	Between: Between, AtLeast: AtMost, Above: Below, AtMost: AtLeast, Below: Above,
+}
+
+func (b *bounds) narrowRange(op Op, desc bool, encoded []string) {
+	low, high := encoded[0], encoded[len(encoded)-1]
+	if desc {
+		low, high, op = high, low, descending[op]
+	}
+	switch op {
+	case Between:
+		b.limit(low, ordered.Successor(high))
+	case AtLeast:
+		b.limit(low, "")
+	case Above:
+		next := ordered.Successor(low)
+		b.none = b.none || next == ""
+		b.limit(next, "")
+	case AtMost:
+		b.limit("", ordered.Successor(high))
+	case Below:
+		b.limit("", high)
+		b.none = b.none || high == ""
+	case In, Prefix: // not ranges
+	}
+}
+
+// restricts reports whether the bounds exclude any value.
+func (b *bounds) restricts() bool { return b.low != "" || b.high != "" || b.exact }
+
+// MaxRanges bounds the ranges of a query: the values of an In on the first column, or
+// the combinations of several.
+const MaxRanges = 1000
+
+// columnFilter filters members by bounds on their columns.
+type columnFilter struct {
+	encoding ordered.Encoding
+	bounds   []bounds
+}
+
+// Plan translates conditions into ranges of members, bounds on the columns after
+// them, and a filter for what neither guarantees. none is true if nothing can match.
+func Plan(encoding ordered.Encoding, declaration string, conditions []Condition) (q members.Query, none bool, err error) {
+	all := make([]bounds, len(encoding))
+	for _, w := range conditions {
+		i := slices.IndexFunc(encoding, func(k ordered.Codec) bool { return k.Name == w.Column })
+		if i < 0 {
+			return q, false, NoColumn(w, declaration)
+		}
+		if err := all[i].narrow(&encoding[i], w); err != nil {
+			return q, false, err
+		}
+	}
+	for i := range all {
+		if all[i].finish(); all[i].none {
+			return q, true, nil
+		}
+	}
+	prefixes, next := []string{""}, 0
+	for next < len(all) && all[next].exact && len(prefixes)*len(all[next].values) <= MaxRanges {
+		prefixes = combine(prefixes, all[next].values)
+		next++
+	}
+	last := bounds{}
+	if next < len(all) {
+		last = all[next]
+	}
+	for _, p := range prefixes {
+		r := members.WithPrefix(p)
+		if last.low != "" {
+			r.Min = "[" + p + last.low
+		}
+		if last.high != "" {
+			r.Max = "(" + p + last.high
+		}
+		q.Ranges = append(q.Ranges, r)
+	}
+	f := columnFilter{encoding, all}
+	q.Keep = f.keep(next)
+	q.Sift = f.sift(next + 1)
+	return q, false, nil
+}
+
+// combine appends each value to each prefix. The result is in order, as no value is a
+// prefix of another.
+func combine(prefixes, values []string) []string {
+	all := make([]string, 0, len(prefixes)*len(values))
+	for _, p := range prefixes {
+		for _, v := range values {
+			all = append(all, p+v)
+		}
+	}
+	return all
+}
+
+// sift returns the bounds of the columns from a first one on, as sift.lua takes them.
+func (f columnFilter) sift(from int) (args []string) {
+	last := -1
+	for i := from; i < len(f.bounds); i++ {
+		if f.bounds[i].restricts() {
+			last = i
+		}
+	}
+	for i := 0; i <= last; i++ {
+		b := bounds{}
+		if i >= from {
+			b = f.bounds[i]
+		}
+		width, terminator := f.encoding[i].Ending()
+		args = append(args, fmt.Sprint(width), terminator, b.low, b.high)
+	}
+	return args
+}
+
+// keep returns a filter of members by the columns from a first one on that allow
+// several values, of which ranges and bounds know the first and the last; or nil.
+func (f columnFilter) keep(from int) func(member string) bool {
+	last := -1
+	for i := from; i < len(f.bounds); i++ {
+		if f.bounds[i].exact && len(f.bounds[i].values) > 1 {
+			last = i
+		}
+	}
+	if last < 0 {
+		return nil
+	}
+	return func(member string) bool {
+		for i := 0; i <= last; i++ {
+			value, rest, err := f.encoding[i].Cut(member)
+			if err != nil {
+				return false
+			}
+			if i >= from && f.bounds[i].exact {
+				if _, ok := slices.BinarySearchFunc(f.bounds[i].values, value, strings.Compare); !ok {
+					return false
+				}
+			}
+			member = rest
+		}
+		return true
+	}
+}

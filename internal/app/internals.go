@@ -1,0 +1,37 @@
+package app
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/collection"
+	"retwis/internal/redis/store"
+	"retwis/internal/social/fanout"
+	"retwis/internal/social/storage"
+	"retwis/internal/social/users"
+)
+
+// Internals are what packages need that work on the database as a whole, beside the
+// parts: check, load and live. internal/arch keeps others from them.
+type Internals struct {
+	Client        rueidis.Client
+	Server        *rueidis.ClientOption // nil: see Options.Server
+	Invalidations *store.Invalidations  // nil: see Options.Invalidations
+	Log           *slog.Logger
+	Now           func() time.Time
+
+	FanOut      *fanout.Engine
+	Directory   *users.Directory
+	Lists       *collection.Timelines // the timelines that are lists
+	Celebrities *storage.Celebrities  // nil on a single server
+}
+
+// Internals returns what the application is built on.
+func (s *App) Internals() Internals {
+	return Internals{
+		Client: s.db.Client, Server: s.opt.Server, Invalidations: s.opt.Invalidations, Log: s.opt.Logger, Now: s.opt.Now,
+		FanOut: s.fanOut, Directory: s.directory, Lists: s.lists, Celebrities: s.celebrities,
+	}
+}

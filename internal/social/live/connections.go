@@ -1,0 +1,287 @@
+package live
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"retwis/internal/social/live/stream"
+	"retwis/internal/social/timeline"
+)
+
+// connections are the open connections of a process, what they show, and what was sent to
+// them. Its methods are called with mu, but for those that say so.
+type connections struct {
+	opt Options
+
+	mu      sync.Mutex
+	closed  bool
+	history history
+	// delivered is the last entry that every connection has got, if it was for it.
+	delivered  stream.ID
+	clients    []*client
+	open       int // clients, and those that are about to be
+	perUser    map[int64]int
+	perAddress map[string]int
+	audience   audience
+	writer     rawWriter
+	slow       sync.WaitGroup // the goroutines that write to slow readers
+}
+
+func newConnections(opt Options) *connections {
+	return &connections{opt: opt, perUser: map[int64]int{}, perAddress: map[string]int{}, audience: newAudience()}
+}
+
+// maxPending bounds what waits for a slow reader, in bytes.
+const maxPending = 64 << 10
+
+// sendsAtOnce is how many connections are written to before others may use the hub.
+const sendsAtOnce = 100
+
+// sendPause is the pause after each sendsAtOnce connections: who reads a page does not
+// wait until a post has reached ten thousand others.
+const sendPause = 500 * time.Microsecond
+
+// close sends all clients away. It takes mu.
+func (cs *connections) close() {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	cs.closed = true
+	for len(cs.clients) > 0 {
+		cs.sendAway(cs.clients[len(cs.clients)-1])
+	}
+}
+
+// reserve counts a connection, unless there are too many, and the member that it
+// belongs to. It takes mu.
+func (cs *connections) reserve(c *client, sub Subscription) error {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	from := addressOf(sub)
+	switch {
+	case cs.closed:
+		return ErrClosed
+	case cs.open >= cs.opt.MaxConnections,
+		sub.Viewer.ID != 0 && cs.perUser[sub.Viewer.ID] >= cs.opt.MaxPerUser,
+		from != "" && cs.perAddress[from] >= cs.opt.MaxPerAddress:
+		return ErrFull
+	}
+	cs.open++
+	if sub.Viewer.ID != 0 {
+		cs.perUser[sub.Viewer.ID]++
+		c.member = cs.audience.member(sub.Viewer)
+		c.member.refs++
+	}
+	if c.address = from; from != "" {
+		cs.perAddress[from]++
+	}
+	return nil
+}
+
+// addressOf returns the address that counts a visitor; empty for none.
+func addressOf(sub Subscription) string {
+	if sub.Viewer.ID != 0 || !sub.Address.IsValid() || sub.Address.IsLoopback() || sub.Address.IsPrivate() {
+		return ""
+	}
+	if sub.Address.Is6() { // a household has its own network
+		if prefix, err := sub.Address.Prefix(64); err == nil {
+			return prefix.String()
+		}
+	}
+	return sub.Address.String()
+}
+
+// release undoes reserve. Calling it again does nothing.
+func (cs *connections) release(c *client) {
+	if c.gone {
+		return
+	}
+	c.gone = true
+	cs.open--
+	if c.address != "" {
+		if cs.perAddress[c.address]--; cs.perAddress[c.address] <= 0 {
+			delete(cs.perAddress, c.address)
+		}
+	}
+	if m := c.member; m != nil {
+		if cs.perUser[m.user.ID]--; cs.perUser[m.user.ID] <= 0 {
+			delete(cs.perUser, m.user.ID)
+		}
+		if m.refs--; m.refs == 0 {
+			m.since = time.Now()
+		}
+	}
+}
+
+// insert makes a connection known, so that it gets everything from now on. It returns the
+// posts that no other connection shows.
+func (cs *connections) insert(c *client, posts []*timeline.View) (fresh []int64) {
+	now := time.Now()
+	c.beat = cs.nextBeat(now)
+	c.ends = now.Add(cs.opt.MaxAge + rand.N(cs.opt.MaxAge/3+1))
+	c.last = cs.history.last
+	c.at = len(cs.clients)
+	cs.clients = append(cs.clients, c)
+	return cs.audience.add(c, posts)
+}
+
+// nextBeat spreads the signs of life.
+func (cs *connections) nextBeat(now time.Time) time.Time {
+	return now.Add(cs.opt.Heartbeat - rand.N(cs.opt.Heartbeat/3+1))
+}
+
+// remove closes a connection and forgets it. Removing it again does nothing.
+func (cs *connections) remove(c *client) {
+	if c.gone {
+		return
+	}
+	cs.release(c)
+	c.conn.Close()
+	last := cs.clients[len(cs.clients)-1]
+	cs.clients[c.at], last.at = last, c.at
+	cs.clients[len(cs.clients)-1] = nil
+	cs.clients = cs.clients[:len(cs.clients)-1]
+	cs.audience.drop(c)
+}
+
+// sendAway asks a client to come back in a moment, and removes its connection.
+func (cs *connections) sendAway(c *client) {
+	if c.pending == nil {
+		_, _ = cs.write(c, farewell(c.at))
+	}
+	cs.remove(c)
+}
+
+// send sends a message, without waiting. A connection that is broken is removed.
+func (cs *connections) send(c *client, message []byte) {
+	if c.gone {
+		return
+	}
+	c.beat = cs.nextBeat(time.Now())
+	if c.pending != nil {
+		if len(c.pending)+len(message) > maxPending {
+			cs.remove(c)
+			return
+		}
+		c.pending = append(c.pending, message...)
+		return
+	}
+	n, err := cs.write(c, message)
+	if err != nil {
+		cs.remove(c)
+		return
+	}
+	if n < len(message) {
+		c.pending = append(make([]byte, 0, len(message)-n), message[n:]...)
+		cs.slow.Go(func() { cs.drain(c, time.Now().Add(cs.opt.SlowReader)) })
+	}
+}
+
+func (cs *connections) write(c *client, message []byte) (int, error) {
+	if raw, ok := c.conn.(*rawConn); ok {
+		return cs.writer.write(raw, message)
+	}
+	return c.conn.Write(message)
+}
+
+// errSlow: a reader has not taken what waits for it in time.
+var errSlow = errors.New("live: slow reader")
+
+// drain writes what waits for a slow reader. It takes mu.
+func (cs *connections) drain(c *client, by time.Time) {
+	for {
+		cs.mu.Lock()
+		message := c.pending
+		if c.gone || len(message) == 0 {
+			c.pending = nil
+			cs.mu.Unlock()
+			return
+		}
+		c.pending = make([]byte, 0, 256)
+		cs.mu.Unlock()
+		err := c.conn.WriteAll(message, by)
+		if err == nil && time.Now().After(by) {
+			err = errSlow
+		}
+		if err != nil {
+			cs.mu.Lock()
+			cs.remove(c)
+			cs.mu.Unlock()
+			return
+		}
+	}
+}
+
+// deliverTo sends an entry to a connection that shows such posts.
+func (cs *connections) deliverTo(c *client, e *stream.Entry, message []byte) {
+	if c.gone || !c.last.Less(e.ID) || !c.mayShow(e) {
+		return
+	}
+	c.last = e.ID
+	cs.send(c, message)
+}
+
+// missed appends what a connection has missed since the event with this id.
+func (cs *connections) missed(b []byte, c *client, since string) []byte {
+	from, ok := stream.ParseID(since)
+	if !ok || c.topic.kind == None {
+		return b
+	}
+	if c.last.Less(from) {
+		c.last = from // another process is ahead
+		return b
+	}
+	var posts []int64
+	complete := cs.history.after(from, func(e *stream.Entry) {
+		if (c.topic.kind == Home || slices.Contains(topicsOf(e), c.topic)) && c.mayShow(e) && !slices.Contains(posts, e.Post) {
+			posts = append(posts, e.Post)
+		}
+	})
+	switch {
+	case !complete || len(posts) > maxMissed:
+		return appendReset(b, cs.history.last)
+	case len(posts) > 0:
+		return appendPosts(b, cs.history.last, posts...)
+	}
+	return appendBeat(b, cs.history.last)
+}
+
+// maxMissed bounds how many missed posts are listed: past it the page is loaded again.
+const maxMissed = 500
+
+// tendAll does what is due for each connection. It takes mu.
+func (cs *connections) tendAll(now time.Time, round int) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	for i := len(cs.clients) - 1; i >= 0; i-- {
+		if i%sendsAtOnce == 0 {
+			cs.mu.Unlock()
+			cs.mu.Lock()
+		}
+		if i < len(cs.clients) { // others have gone meanwhile
+			cs.tend(cs.clients[i], now, round)
+		}
+	}
+}
+
+// aliveEvery is after how many seconds a connection is looked at.
+const aliveEvery = 5
+
+// tend does what is due for a connection.
+func (cs *connections) tend(c *client, now time.Time, round int) {
+	switch {
+	case c.viewer().Suspended():
+		cs.remove(c)
+	case now.After(c.ends):
+		cs.sendAway(c)
+	case (c.at+round)%aliveEvery == 0 && !c.conn.Alive():
+		cs.remove(c)
+	case now.After(c.beat) && c.pending == nil:
+		if c.last.Less(cs.delivered) {
+			c.last = cs.delivered
+		}
+		cs.send(c, appendBeat(nil, c.last))
+	}
+}
