@@ -175,6 +175,9 @@ func (db *database) wantWhole(restored backup.Restored, kept []int64) {
 	if restored.AtOneMoment() && repaired.Remaining > 0 {
 		db.T.Errorf("a repair leaves %d problems", repaired.Remaining)
 	}
+	if err := db.SearchIndex.Build(db.Ctx); err != nil {
+		db.T.Fatal(err)
+	}
 	result := db.WantHealthy()
 	if result.Problems > 0 || result.Leftovers > 0 {
 		db.T.Errorf("a check finds %d problems and %d leftovers", result.Problems, result.Leftovers)

@@ -71,8 +71,12 @@ func Restore(ctx context.Context, to Source, r io.Reader, opt RestoreOptions) (R
 	if err := b.Finish(); err != nil {
 		return result, err
 	}
-	if err := to.Client.Do(ctx, to.Client.B().Del().Key(layout.Restoring).Build()).Error(); err != nil {
-		return result, fmt.Errorf("backup: %w", err)
+	// The words of the search index are in other keys than the posts, and can be of another
+	// moment: the site builds it anew.
+	for _, key := range []string{layout.SearchIndex, layout.Restoring} {
+		if err := to.Client.Do(ctx, to.Client.B().Del().Key(key).Build()).Error(); err != nil {
+			return result, fmt.Errorf("backup: %w", err)
+		}
 	}
 	return result, nil
 }
