@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -12,7 +13,9 @@ import (
 
 	"retwis/index"
 	"retwis/index/text"
+	"retwis/internal/redis/nodes"
 	"retwis/internal/redis/reply"
+	"retwis/internal/redis/scan"
 	"retwis/internal/sleep"
 	"retwis/internal/social/layout"
 	"retwis/maintain"
@@ -147,8 +150,8 @@ const step = 500
 // lookup returns the objects of some ids, as index.Source.Lookup.
 type lookup func(ctx context.Context, ids []string) ([]index.Object[text.Document], error)
 
-// sourceOf is the source of the objects whose ids a counter has given.
-func sourceOf(client rueidis.Client, counter string, read func(ctx context.Context, ids []int64) ([]index.Object[text.Document], error)) index.Source[text.Document] {
+// sourceOf is the source of the objects in hashes with a prefix, whose ids a counter has given.
+func sourceOf(client rueidis.Client, counter, prefix string, read func(ctx context.Context, ids []int64) ([]index.Object[text.Document], error)) index.Source[text.Document] {
 	var find lookup = func(ctx context.Context, ids []string) ([]index.Object[text.Document], error) {
 		numbers := make([]int64, 0, len(ids))
 		for _, id := range ids {
@@ -162,15 +165,64 @@ func sourceOf(client rueidis.Client, counter string, read func(ctx context.Conte
 		Lookup: find,
 		All: func(ctx context.Context) iter.Seq2[index.Object[text.Document], error] {
 			return func(yield func(index.Object[text.Document], error) bool) {
-				last, err := reply.Text(client.Do(ctx, client.B().Get().Key(counter).Build()))
-				if err != nil {
+				last, keys, err := extent(ctx, client, counter)
+				switch {
+				case err != nil:
 					yield(index.Object[text.Document]{}, fmt.Errorf("social: key %s: %w", counter, err))
-					return
+				case last > sparse*keys+step:
+					scanned(ctx, client, prefix, find)(yield)
+				default: // ascending ids are far faster to index
+					eachStep(ctx, 1, last, find)(yield)
 				}
-				end, _ := layout.ParseID(last)
-				eachStep(ctx, 1, end, find)(yield)
 			}
 		},
+	}
+}
+
+// sparse is how many times more ids than keys a database may have for ids to be read one after
+// the other: a counter of another program can begin anywhere.
+const sparse = 10
+
+// extent returns the last id that a counter has given, and how many keys there are.
+func extent(ctx context.Context, client rueidis.Client, counter string) (last, keys int64, err error) {
+	value, err := reply.Text(client.Do(ctx, client.B().Get().Key(counter).Build()))
+	if err != nil {
+		return 0, 0, err
+	}
+	last, _ = layout.ParseID(value)
+	masters, err := nodes.Masters(ctx, client)
+	for _, m := range masters {
+		n, err := m.Client.Do(ctx, m.Client.B().Dbsize().Build()).AsInt64()
+		if err != nil {
+			return 0, 0, err
+		}
+		keys += n
+	}
+	return last, keys, err
+}
+
+// scanned yields the objects in hashes with a prefix, in the order of a scan.
+func scanned(ctx context.Context, client rueidis.Client, prefix string, find lookup) iter.Seq2[index.Object[text.Document], error] {
+	return func(yield func(index.Object[text.Document], error) bool) {
+		for page, err := range scan.Keys(ctx, client, scan.Pattern{Match: prefix + "*", Count: step}) {
+			ids := make([]string, len(page.Keys))
+			for i, key := range page.Keys {
+				ids[i] = strings.TrimPrefix(key, prefix)
+			}
+			var objects []index.Object[text.Document]
+			if err == nil {
+				objects, err = find(ctx, ids)
+			}
+			if err != nil {
+				yield(index.Object[text.Document]{}, err)
+				return
+			}
+			for _, o := range objects {
+				if !yield(o, nil) {
+					return
+				}
+			}
+		}
 	}
 }
 

@@ -208,7 +208,7 @@ func (x *People) Search(ctx context.Context, q text.Query) (r text.Result, err e
 // source is all users who are not being deleted. With notes, what they have is noted as the
 // text that the index has of them: for a rebuild, which gives it that.
 func (x *People) source(notes bool) index.Source[text.Document] {
-	return sourceOf(x.client, layout.NextUserID, func(ctx context.Context, ids []int64) ([]index.Object[text.Document], error) {
+	return sourceOf(x.client, layout.NextUserID, layout.UserPrefix, func(ctx context.Context, ids []int64) ([]index.Object[text.Document], error) {
 		people, err := x.read(ctx, ids)
 		all := make([]index.Object[text.Document], 0, len(people))
 		for _, p := range people {

@@ -210,7 +210,7 @@ func (x *Posts) read(ctx context.Context, ids []int64) ([]Post, error) {
 
 // source is all posts that have words.
 func (x *Posts) source() index.Source[text.Document] {
-	return sourceOf(x.client, layout.NextPostID, func(ctx context.Context, ids []int64) ([]index.Object[text.Document], error) {
+	return sourceOf(x.client, layout.NextPostID, layout.PostPrefix, func(ctx context.Context, ids []int64) ([]index.Object[text.Document], error) {
 		posts, err := x.read(ctx, ids)
 		all := make([]index.Object[text.Document], len(posts))
 		for i, p := range posts {
