@@ -31,7 +31,7 @@ type Query struct {
 	marker Marker
 }
 
-// part is a part of a query: text for text.Parse, or a user, who is to be resolved.
+// part is a part of a query: text for text.Parse, or a user to resolve.
 type part struct {
 	text string
 	user string // in place of the text

@@ -150,8 +150,8 @@ func (s *Service) resolve(ctx context.Context, v *social.Viewer, q *Query) (text
 	return find, nil
 }
 
-// user returns the user with a name, or the viewer for "me". Somebody whom the viewer must
-// not see does not exist.
+// user returns the user with a name, or the viewer for "me". Users that the viewer must not
+// see do not exist.
 func (s *Service) user(ctx context.Context, v *social.Viewer, name string) (social.User, error) {
 	if strings.EqualFold(name, "me") && v.User.ID != 0 {
 		return v.User, nil

@@ -30,7 +30,7 @@ var (
 // for concurrent use.
 //
 // The user has in `searched` which text the index has. Before the index gets another one,
-// that is noted beside it, so that whoever finishes an interrupted change knows both.
+// that is noted beside it, so that the process that finishes an interrupted change knows both.
 type People struct {
 	opened
 	tasks *task.Engine
@@ -164,7 +164,7 @@ func (x *People) Update(ctx context.Context, uid int64) error {
 	return fmt.Errorf("social: the search index has another text of user %d: %w", uid, text.ErrConflict)
 }
 
-// write gives the index the text of a user of whom it may have some others.
+// write gives the index the text of a user that it may have with some other texts.
 func (x *People) write(ctx context.Context, p person, known []string) error {
 	documents := make([]text.Document, len(known))
 	for i, t := range known {
