@@ -81,7 +81,8 @@ func TestSearchDuringKills(t *testing.T) {
 // So they are while the server is killed and started again.
 func TestSearchDuringRestarts(t *testing.T) {
 	t.Parallel()
-	server := redistest.Own(t, "appendonly yes")
+	// Each write is in the file before its reply, and it survives this kind of death.
+	server := redistest.Own(t, "appendonly yes", "appendfsync no")
 	searchDisturbed(t, disturbance{
 		client:  func(t *testing.T) rueidis.Client { return server.Client(t) },
 		retried: true,
