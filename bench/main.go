@@ -45,7 +45,7 @@ var parts = []part{
 	{"suggest", "completion beside the sorted set of the tutorial", index.Suggest},
 	{"graph", "triples beside ZADD and ZRANGE", index.Graph},
 	{"space", "places beside GEOADD and GEOSEARCH", index.Space},
-	{"text", "full-text search beside a sorted set for each word", text.Text},
+	{"text", "full-text search beside sorted sets, strings and bleve", text.Text},
 	{"text-compare", "full-text search beside SQLite FTS5 and bleve: the same results", text.Compare},
 	{"model", "records beside plain commands", model.Model},
 	{"ratelimit", "decisions beside redis_rate", ratelimit.RateLimits},
