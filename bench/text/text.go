@@ -1,8 +1,10 @@
-// Package text compares full-text search with a sorted set of ids for each word.
+// Package text compares full-text search with a sorted set and with a string of ids for each
+// word, with bleve and with SQLite FTS5.
 package text
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -10,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/redis/rueidis"
 
@@ -22,7 +23,8 @@ const (
 	vocabulary  = 1_000_000 // words that a post can have
 	authors     = 50_000
 	wordsOfPost = 17     // drawn; the most frequent ones occur twice
-	searches    = 20_000 // of each kind
+	searches    = 10_000 // of each kind
+	blevePosts  = 100_000
 	apart       = "apart"
 )
 
@@ -42,9 +44,11 @@ func Text(ctx context.Context, opt measure.Options) (string, error) {
 	fmt.Fprintf(&out, `## Full-text search
 
 %s posts, whose words are Zipf-distributed, each with the exact term of its author and one
-of two terms that never meet, in `+"`index/text`"+` and in a sorted set of ids for each term.
+of two terms that never meet, in `+"`index/text`"+`, in a sorted set of ids for each term, and in a
+string of ids of 8 bytes for each term. bleve has %s of them, in files and in this process;
+its CPU is that of this process.
 
-`, measure.Thousands(b.n))
+`, measure.Thousands(b.n), measure.Thousands(min(b.n, blevePosts)))
 	err := b.load(ctx, &out)
 	return out.String(), err
 }
@@ -68,6 +72,9 @@ func makeWords() []string {
 	}
 	return words
 }
+
+// binaryID is an id in a string.
+func binaryID(id int64) string { return string(binary.BigEndian.AppendUint64(nil, uint64(id))) }
 
 // all yields the posts, the same each time.
 func (b *posts) all(yield func(int64, text.Document) bool) {
@@ -107,6 +114,26 @@ func (b *posts) sets(yield func(rueidis.Completed) bool) {
 	}
 }
 
+// strings yields an APPEND for each term of each post.
+func (b *posts) strings(yield func(rueidis.Completed) bool) {
+	for id, d := range b.all {
+		for _, term := range terms(d) {
+			if !yield(b.client.B().Append().Key("string:" + term).Value(binaryID(id)).Build()) {
+				return
+			}
+		}
+	}
+}
+
+// put fills index/text.
+func (b *posts) put(ctx context.Context) error {
+	n, err := b.x.PutMany(ctx, b.all)
+	if err == nil && n != b.n {
+		err = fmt.Errorf("%d posts are new, want %d", n, b.n)
+	}
+	return err
+}
+
 // load compares memory and time, each on a server that is empty, and then searches.
 func (b *posts) load(ctx context.Context, out io.Writer) error {
 	n := 0
@@ -114,41 +141,68 @@ func (b *posts) load(ctx context.Context, out io.Writer) error {
 		n += len(terms(d))
 	}
 	fmt.Fprintf(out, "Loading, %.1f terms a post:\n\n", float64(n)/float64(b.n))
-	fmt.Fprint(out, "| | bytes a post | ratio | server CPU a post | ratio |\n| --- | ---: | ---: | ---: | ---: |\n")
+	fmt.Fprint(out, "| | bytes a post | ratio | CPU a post | ratio | commands of 1 ms |\n| --- | ---: | ---: | ---: | ---: | ---: |\n")
+	var searched strings.Builder // is after the table
 	var base cost
-	err := b.on(ctx, "sets", func() (err error) {
-		base, err = b.cost(ctx, func() error { return measure.Send(ctx, b.client, b.sets) })
-		base.write(out, "`ZADD` to a sorted set per term, pipelines of 1,000", base)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return b.on(ctx, "text", func() error {
-		c, err := b.cost(ctx, func() error {
-			n, err := b.x.PutMany(ctx, b.all)
-			if err == nil && n != b.n {
-				err = fmt.Errorf("%d posts are new, want %d", n, b.n)
+	for _, one := range []struct {
+		name, what string
+		load       func() error
+		sides      func(ctx context.Context) []side
+	}{
+		{"sets", "`ZADD` to a sorted set per term, pipelines of 1,000", func() error { return measure.Send(ctx, b.client, b.sets) }, b.setSides},
+		{"strings", "`APPEND` to a string per term, pipelines of 1,000", func() error { return measure.Send(ctx, b.client, b.strings) }, b.stringSides},
+		{"text", "`PutMany`", func() error { return b.put(ctx) }, b.textSides},
+	} {
+		err := b.on(ctx, one.name, func() error {
+			c, err := b.cost(ctx, one.load)
+			if err != nil {
+				return err
 			}
-			return err
+			if base.bytes == 0 {
+				base = c
+			}
+			slow, err := b.slow(ctx)
+			if err != nil {
+				return err
+			}
+			c.write(out, one.what, base, slow)
+			return b.search(ctx, &searched, one.what, one.sides(ctx))
 		})
 		if err != nil {
 			return err
 		}
-		c.write(out, "`PutMany`", base)
-		return b.search(ctx, out)
-	})
+	}
+	if err := b.bleve(ctx, out, &searched, base); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\nA page of the newest 20, the words drawn as those of posts, one after the other:\n%s\n", searched.String())
+	return nil
 }
 
-// on runs a measurement on a separate server.
+// on runs a measurement on a separate server, which notes commands of a millisecond.
 func (b *posts) on(ctx context.Context, name string, do func() error) error {
+	config := []string{"slowlog-log-slower-than 1000", "slowlog-max-len 100000"}
 	return measure.OnServer(ctx, filepath.Join(b.opt.Dir, name), func(client rueidis.Client, _ string) (err error) {
 		b.client = client
+		for _, line := range config {
+			name, value, _ := strings.Cut(line, " ")
+			if err := client.Do(ctx, client.B().ConfigSet().ParameterValue().ParameterValue(name, value).Build()).Error(); err != nil {
+				return err
+			}
+		}
 		if b.x, err = text.New(client, "posts", text.Options{}); err != nil {
 			return err
 		}
 		return do()
 	})
+}
+
+// slow returns how many commands took a millisecond or more, and forgets them.
+func (b *posts) slow(ctx context.Context) (n int64, err error) {
+	if n, err = b.client.Do(ctx, b.client.B().Arbitrary("SLOWLOG", "LEN").Build()).AsInt64(); err != nil {
+		return 0, err
+	}
+	return n, b.client.Do(ctx, b.client.B().Arbitrary("SLOWLOG", "RESET").Build()).Error()
 }
 
 // cost is what a post costs the server.
@@ -162,68 +216,6 @@ func (b *posts) cost(ctx context.Context, load func() error) (c cost, err error)
 	return c, err
 }
 
-func (c cost) write(out io.Writer, name string, base cost) {
-	fmt.Fprintf(out, "| %s | %.0f | **%.2f** | %.1f µs | **%.2f** |\n", name, c.bytes, c.bytes/base.bytes, c.micros, c.micros/base.micros)
-}
-
-// search measures how long a page of 20 takes, beside a GET.
-func (b *posts) search(ctx context.Context, out io.Writer) error {
-	if err := b.client.Do(ctx, b.client.B().Set().Key("bare").Value(strings.Repeat("x", 1024)).Build()).Error(); err != nil {
-		return err
-	}
-	slow := b.client.B().Arbitrary("CONFIG", "SET", "slowlog-log-slower-than").Args("1000").Build()
-	if err := b.client.Do(ctx, slow).Error(); err != nil {
-		return err
-	}
-	if err := b.client.Do(ctx, b.client.B().Arbitrary("SLOWLOG", "RESET").Build()).Error(); err != nil {
-		return err
-	}
-	r := rand.New(rand.NewPCG(5, 6))
-	word := rand.NewZipf(r, 1.05, 8, 20_000)
-	page := func(n int, with ...string) func() error {
-		return func() error {
-			var words []*text.Expr
-			for range n {
-				words = append(words, text.Word(b.words[word.Uint64()]))
-			}
-			_, err := b.x.Search(ctx, text.Query{Expr: text.And(words...), With: with})
-			return err
-		}
-	}
-	fmt.Fprintf(out, "\nA page of 20, the words drawn as those of posts, %s times one after the other:\n\n", measure.Thousands(searches))
-	measure.Head(out, "", "median", "99 %", "server CPU")
-	for _, side := range []struct {
-		name  string
-		times int
-		run   func() error
-	}{
-		{"`GET` of 1 KB", searches, func() error { return b.client.Do(ctx, b.client.B().Get().Key("bare").Build()).Error() }},
-		{"one word", searches, page(1)},
-		{"two words", searches, page(2)},
-		{"three words", searches, page(3)},
-		{"a prefix of two letters", searches / 10, func() error {
-			_, err := b.x.Search(ctx, text.Query{Expr: text.Prefix(b.words[word.Uint64()][:2])})
-			return err
-		}},
-		{"two terms of half of all posts that never meet", 200, page(0, apart+":0", apart+":1")},
-	} {
-		took := make([]time.Duration, 0, side.times)
-		micros, err := measure.ServerTime(ctx, b.client, side.times)(measure.Times(side.times, func() error {
-			began := time.Now()
-			err := side.run()
-			took = append(took, time.Since(began))
-			return err
-		}))
-		if err != nil {
-			return fmt.Errorf("%s: %w", side.name, err)
-		}
-		slices.Sort(took)
-		fmt.Fprintf(out, "| %s | %s | %s | %.0f µs |\n", side.name, measure.Milliseconds(took[len(took)/2]), measure.Milliseconds(took[len(took)*99/100]), micros)
-	}
-	n, err := b.client.Do(ctx, b.client.B().Arbitrary("SLOWLOG", "LEN").Build()).AsInt64()
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "\nThe slow log has %d commands of a millisecond or more.\n\n", n)
-	return nil
+func (c cost) write(out io.Writer, name string, base cost, slow any) {
+	fmt.Fprintf(out, "| %s | %.0f | **%.2f** | %.1f µs | **%.2f** | %v |\n", name, c.bytes, c.bytes/base.bytes, c.micros, c.micros/base.micros, slow)
 }

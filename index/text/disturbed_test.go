@@ -1,0 +1,406 @@
+package text
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/redis/rueidis"
+	"pgregory.net/rapid"
+
+	"retwis/index/text/internal/words"
+	slots "retwis/internal/redis/keys"
+	"retwis/internal/redistest"
+)
+
+// disturbance is what happens to an index while documents are written and searched for.
+type disturbance struct {
+	client  func(t *testing.T) rueidis.Client                        // of a reader
+	writer  func(client rueidis.Client, r *rand.Rand) rueidis.Client // nil: as the reader's
+	retried bool                                                     // a search may fail, and is sent again
+	disturb func(t *testing.T, d *disturbed, done <-chan struct{})   // nil: only writes
+}
+
+// disturbed are documents that writers change while others search. A document that nobody
+// changes during a search must be in its result exactly if it matches.
+type disturbed struct {
+	*model
+	mu       sync.Mutex
+	versions map[int64]int // odd: a write is under way
+	stop     atomic.Bool
+	writes   atomic.Int64
+	wrote    chan struct{} // a write, if the disturbance waits for one
+}
+
+const (
+	disturbedKey     = "{disturbed}"
+	disturbedWriters = 3
+	disturbedReaders = 2
+	disturbedIDs     = 60 // of each writer
+)
+
+// disturbedSearches is how many searches a test compares.
+func disturbedSearches() int {
+	if os.Getenv("TEST_LONG") != "" {
+		return 10_000
+	}
+	return 300
+}
+
+// Random queries with every operator are right while documents are put, edited and removed.
+func TestSearchDuringWrites(t *testing.T) {
+	t.Parallel()
+	db := redistest.DB(t)
+	searchDisturbed(t, disturbance{client: func(t *testing.T) rueidis.Client { return db.Client(t) }})
+}
+
+// So they are while writers are killed within an action, which they repeat.
+func TestSearchDuringKills(t *testing.T) {
+	t.Parallel()
+	db := redistest.DB(t)
+	searchDisturbed(t, disturbance{
+		client: func(t *testing.T) rueidis.Client { return db.Client(t) },
+		writer: func(client rueidis.Client, r *rand.Rand) rueidis.Client {
+			var left atomic.Int64
+			left.Store(r.Int64N(6))
+			return dying{client, &left}
+		},
+	})
+}
+
+// So they are while the server is killed and started again.
+func TestSearchDuringRestarts(t *testing.T) {
+	t.Parallel()
+	// Each write is in the file before its reply, and it survives this kind of death.
+	server := redistest.Own(t, "appendonly yes", "appendfsync no")
+	searchDisturbed(t, disturbance{
+		client:  func(t *testing.T) rueidis.Client { return server.Client(t) },
+		retried: true,
+		disturb: func(t *testing.T, d *disturbed, done <-chan struct{}) {
+			for n := 0; n < 1+disturbedSearches()/1000 && d.written(100, done); n++ {
+				server.Restart(t, true)
+			}
+		},
+	})
+}
+
+// So they are while all slots of the index move between two servers of a Cluster, key by key,
+// to and fro.
+func TestSearchDuringMoves(t *testing.T) {
+	t.Parallel()
+	c := redistest.Cluster(t, 2)
+	searchDisturbed(t, disturbance{
+		client:  func(t *testing.T) rueidis.Client { return c.Client(t) },
+		retried: true,
+		disturb: func(t *testing.T, d *disturbed, done <-chan struct{}) { d.moveToAndFro(t, c, done) },
+	})
+}
+
+// searchDisturbed compares random queries while writers work and the index is disturbed.
+func searchDisturbed(t *testing.T, by disturbance) {
+	t.Helper()
+	const key = disturbedKey
+	d := &disturbed{model: newModel(), versions: map[int64]int{}, wrote: make(chan struct{})}
+	d.every = true
+	opt := Options{Text: d.read}
+	d.x = small(open(t, by.client(t), key, opt))
+	var clients []rueidis.Client // before the index is disturbed
+	for range disturbedWriters + disturbedReaders {
+		clients = append(clients, by.client(t))
+	}
+	var writers, others sync.WaitGroup
+	for w, client := range clients[:disturbedWriters] {
+		writers.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(w), 3))
+			d.write(t, int64(w), r, func() *Index {
+				if by.writer != nil {
+					return small(open(t, by.writer(client, r), key, opt))
+				}
+				return small(open(t, client, key, opt))
+			})
+		})
+	}
+	done := make(chan struct{})
+	if by.disturb != nil {
+		others.Go(func() { by.disturb(t, d, done) })
+	}
+	var readers sync.WaitGroup
+	for i, client := range clients[disturbedWriters:] {
+		x := small(open(t, client, key, opt))
+		readers.Go(func() { d.search(t, x, i, by.retried) })
+	}
+	readers.Wait()
+	close(done)
+	others.Wait()
+	d.stop.Store(true)
+	writers.Wait()
+	if t.Failed() {
+		return
+	}
+	d.verify(t)
+	t.Logf("%d writes during %d searches", d.writes.Load(), disturbedSearches())
+}
+
+// read is Options.Text.
+func (d *disturbed) read(ctx context.Context, ids []int64) (map[int64]string, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.text(ctx, ids)
+}
+
+// write puts, replaces and removes documents until it is stopped. Each action is repeated
+// until it succeeds, with another index each time.
+func (d *disturbed) write(t *testing.T, writer int64, r *rand.Rand, x func() *Index) {
+	var ids [disturbedIDs]int64
+	document := rapid.Custom(drawApart)
+	for seed := int(writer); !d.stop.Load() && !t.Failed(); seed += disturbedWriters {
+		id := &ids[r.IntN(len(ids))]
+		if *id == 0 {
+			*id = d.unused(writer, r)
+		}
+		d.mu.Lock()
+		before, exists := d.documents[*id]
+		d.versions[*id]++
+		d.mu.Unlock()
+		after := document.Example(seed)
+		remove := exists && r.IntN(4) == 0
+		repeated(t, func() error {
+			switch {
+			case remove:
+				return x().Remove(t.Context(), *id, before)
+			case exists:
+				return x().Replace(t.Context(), *id, before, after)
+			}
+			return x().Put(t.Context(), *id, after)
+		})
+		d.mu.Lock()
+		d.documents[*id] = after
+		if remove {
+			delete(d.documents, *id)
+		}
+		d.versions[*id]++
+		d.mu.Unlock()
+		if remove {
+			*id = 0
+		}
+		d.writes.Add(1)
+		select {
+		case d.wrote <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// repeated repeats an action until it succeeds.
+func repeated(t *testing.T, do func() error) {
+	for end := time.Now().Add(time.Minute); ; {
+		err := do()
+		if err == nil {
+			return
+		}
+		if errors.Is(err, ErrConflict) || time.Now().After(end) {
+			t.Error(err)
+			return
+		}
+	}
+}
+
+// unused returns an id of a writer that no document has had. Some are far from others.
+func (d *disturbed) unused(writer int64, r *rand.Rand) int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for {
+		n := r.Int64N(1 << 12)
+		if r.IntN(20) == 0 {
+			n <<= 30
+		}
+		id := disturbedWriters*n + writer + 1
+		if d.versions[id] == 0 {
+			return id
+		}
+	}
+}
+
+// search compares the results of a reader.
+func (d *disturbed) search(t *testing.T, x *Index, reader int, retried bool) {
+	expr := rapid.Custom(func(t *rapid.T) *Expr { return drawExpr(t, 3) })
+	for seed := reader; seed < disturbedSearches() && !t.Failed(); seed += disturbedReaders {
+		q := Query{Expr: expr.Example(seed), Limit: 1 + seed%50}
+		if !d.hasWords(q.Expr) {
+			continue
+		}
+		d.mu.Lock()
+		documents, versions := maps.Clone(d.documents), maps.Clone(d.versions)
+		d.mu.Unlock()
+		got, err := pages(t.Context(), x, q)
+		if retried && err != nil {
+			seed -= disturbedReaders // again, with the state of now
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", q.Expr, err)
+			return
+		}
+		d.judge(t, q.Expr, got, &disturbed{model: &model{documents: documents}, versions: versions})
+	}
+}
+
+// pages reads all pages of a query.
+func pages(ctx context.Context, x *Index, q Query) (ids []int64, err error) {
+	for {
+		r, err := x.Search(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		if ids = append(ids, r.IDs...); r.Next == 0 {
+			return ids, nil
+		}
+		q.Before = r.Next
+	}
+}
+
+// judge compares a result with the documents that have not changed since the search began.
+func (d *disturbed) judge(t *testing.T, e *Expr, got []int64, began *disturbed) {
+	if !slices.IsSortedFunc(got, func(a, b int64) int { return int(min(1, max(-1, b-a))) }) || len(slices.Compact(slices.Clone(got))) != len(got) {
+		t.Errorf("%s: not in order: %v", e, got)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for id, version := range d.versions {
+		if version%2 == 1 || version != began.versions[id] {
+			continue
+		}
+		document, exists := began.documents[id]
+		match := false
+		if exists {
+			match, _ = d.matches(e, document)
+		}
+		if found := slices.Contains(got, id); found != match {
+			t.Errorf("%s: %d with %q is found: %v, expected %v", e, id, document, found, match)
+		}
+	}
+}
+
+// written waits for some more writes. It reports false if the searches are done before.
+func (d *disturbed) written(n int, done <-chan struct{}) bool {
+	for range n {
+		select {
+		case <-d.wrote:
+		case <-done:
+			return false
+		}
+	}
+	return true
+}
+
+// moveToAndFro moves the slot of the index between two masters of a Cluster, a few keys at a
+// time, until the searches are done.
+func (d *disturbed) moveToAndFro(t *testing.T, c *redistest.ClusterServers, done <-chan struct{}) {
+	slot := slots.Slot([]byte(disturbedKey))
+	at := slot * 2 / slots.Slots
+	clients := [2]rueidis.Client{c.Masters[0].Client(t), c.Masters[1].Client(t)}
+	moves := 0
+	for ; !t.Failed() && d.written(20, done); moves++ {
+		moveSlot(t, strconv.Itoa(slot), clients[at], clients[1-at], c.Masters[1-at].Port())
+		at = 1 - at
+	}
+	if moves < 2 {
+		t.Errorf("the slot moved %d times", moves)
+	}
+	t.Logf("the slot moved %d times", moves)
+}
+
+// moveSlot moves a slot from a master to another one, which listens on a port.
+func moveSlot(t *testing.T, slot string, a, b rueidis.Client, port int) {
+	do := func(c rueidis.Client, words ...string) string {
+		s, err := c.Do(context.Background(), c.B().Arbitrary(words...).Build()).ToString()
+		if err != nil {
+			t.Error(words, err)
+		}
+		return s
+	}
+	aID, bID := do(a, "CLUSTER", "MYID"), do(b, "CLUSTER", "MYID")
+	do(b, "CLUSTER", "SETSLOT", slot, "IMPORTING", aID)
+	do(a, "CLUSTER", "SETSLOT", slot, "MIGRATING", bID)
+	for !t.Failed() {
+		some, err := a.Do(t.Context(), a.B().Arbitrary("CLUSTER", "GETKEYSINSLOT", slot, "3").Build()).AsStrSlice()
+		if err != nil {
+			t.Error(err)
+		}
+		if len(some) == 0 {
+			break
+		}
+		do(a, append([]string{"MIGRATE", "127.0.0.1", strconv.Itoa(port), "", "0", "5000", "KEYS"}, some...)...)
+	}
+	do(b, "CLUSTER", "SETSLOT", slot, "NODE", bID)
+	do(a, "CLUSTER", "SETSLOT", slot, "NODE", bID)
+}
+
+// drawApart draws a document whose words are not joined, so that the words of the index are
+// those of the vocabulary.
+func drawApart(t *rapid.T) Document {
+	d := drawDocument(t)
+	d.Text = strings.Join(rapid.SliceOfN(rapid.SampledFrom(vocabulary()), 0, 8).Draw(t, "apart"), " ")
+	return d
+}
+
+// No prefix of the vocabulary has more words than one is completed with: so in the model of a
+// disturbed index all of them match.
+func TestFewCompletions(t *testing.T) {
+	t.Parallel()
+	var splitter words.Splitter
+	terms := words.Terms(splitter.Atoms(strings.Join(vocabulary(), " ")))
+	for _, term := range terms {
+		first, _ := utf8.DecodeRuneInString(term)
+		n := 0
+		for _, other := range terms {
+			if strings.HasPrefix(other, string(first)) {
+				n++
+			}
+		}
+		if n > completions {
+			t.Errorf("%d words begin as %q", n, term)
+		}
+	}
+}
+
+// A word is completed while the number of its documents crosses magnitudes, to and fro.
+func TestCompleteDuringWrites(t *testing.T) {
+	t.Parallel()
+	db := redistest.DB(t)
+	reader, writer := open(t, db.Client(t), "{magnitude}", Options{}), open(t, db.Client(t), "{magnitude}", Options{})
+	d := Document{Text: "word"}
+	for id := range int64(31) {
+		if err := writer.Put(t.Context(), id+1, d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for id := int64(32); !stop.Load(); id++ {
+			if err := errors.Join(writer.Put(t.Context(), id, d), writer.Remove(t.Context(), id, d)); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	for range 2000 {
+		if words, err := reader.Complete(t.Context(), "wo", 1); err != nil || len(words) != 1 {
+			t.Error(words, err)
+			break
+		}
+	}
+	stop.Store(true)
+	wg.Wait()
+}
