@@ -1,11 +1,58 @@
 package e2e
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 )
+
+// People search, with scripts and without: from the menu, in tabs, page by page, and with a query
+// that is wrong.
+func TestSearch(t *testing.T) {
+	t.Parallel()
+	for name, actions := range map[string][]action{
+		"with scripts":    nil,
+		"without scripts": {withoutScripts()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBrowser(t, serve(t), actions...)
+			b.signUp("Ada")
+			for i := range 21 {
+				post(t, b, fmt.Sprint("the quick fox #foxes ", i))
+			}
+			b.open("/home")
+			if _, err := chromedp.RunResponse(b.ctx, chromedp.SendKeys(chromedp.CSS("#find"), "quick\r")); err != nil {
+				t.Fatal(err)
+			}
+			b.wantPath("/search")
+			if got := b.texts("mark"); len(got) != 20 || got[0] != "quick" {
+				t.Errorf("marked: %q", got)
+			}
+			b.click(`a[rel="next"]`)
+			if got := b.texts("mark"); len(got) != 1 {
+				t.Errorf("marked on the second page: %q", got)
+			}
+			b.submit(".find-large", "q", "ada")
+			b.click(`.tabs a[href*="in=people"]`)
+			if got := b.texts(".people .name"); !slices.Equal(got, []string{"Ada"}) {
+				t.Errorf("people: %q", got)
+			}
+			b.submit(".find-large", "q", "fox")
+			b.click(`.tabs a[href*="in=tags"]`)
+			if got := b.texts(".tags a"); !slices.Equal(got, []string{"#foxes"}) {
+				t.Errorf("tags: %q", got)
+			}
+			b.open("/search?q=%28quick")
+			if got := b.texts(".problem"); len(got) != 1 || got[0] == "" {
+				t.Errorf("a wrong query: %q", got)
+			}
+		})
+	}
+}
 
 // The menu of members fits its screen at each width, with one way to search in it.
 func TestMenuWidths(t *testing.T) {
