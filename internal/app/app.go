@@ -30,6 +30,7 @@ import (
 	"retwis/internal/social/removal"
 	"retwis/internal/social/search"
 	"retwis/internal/social/searchindex"
+	"retwis/internal/social/site"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/suggestions"
 	"retwis/internal/social/timeline"
@@ -128,6 +129,7 @@ type App struct {
 	Trends        *trends.Trends
 	TrendRules    *trends.Rules
 	Limits        *limits.Limits
+	Site          *site.Settings
 
 	db          storage.Database
 	directory   *users.Directory
@@ -214,6 +216,7 @@ func New(client rueidis.Client, opt Options) (*App, error) {
 // buildBase builds what all others stand on: users, limits, and the fan-out.
 func (s *App) buildBase() (err error) {
 	client, opt := s.db.Client, s.opt
+	s.Site = site.New(s.db, s.Audit)
 	s.directory = users.NewDirectory(client)
 	if s.Users, err = users.New(s.db, s.directory); err != nil {
 		return err
@@ -360,6 +363,9 @@ func (s *App) invalidated(key string) {
 		return
 	case layout.Trends:
 		s.Trends.Changed()
+		return
+	case layout.Site:
+		s.Site.Changed()
 		return
 	case layout.TrendTags:
 		s.TrendRules.Changed()

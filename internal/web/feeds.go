@@ -11,86 +11,103 @@ import (
 	"retwis/internal/web/view"
 )
 
-// feedHandlers has the Atom feeds. They have what a stranger sees, without what is hidden from a
-// person who is logged in. Their addresses are those of the pages with .atom at the end.
+// feedHandlers has the feeds, each as Atom and as JSON. They have what a stranger sees, without
+// what is hidden from a person who is logged in. Their addresses are those of the pages with .atom
+// or .json at the end.
 type feedHandlers struct {
 	lists *timeline.Lists
 	read  *reader.Reader
 	tags  *posts.Tags
 }
 
-// atomEntries is how many posts a feed has.
-const atomEntries = 30
+// feedEntries is how many posts a feed has.
+const feedEntries = 30
 
-// orFeed responds with a feed where the address ends in .atom. No pattern of a mux ends in
-// .atom after a name, so a feed has the pattern of its page.
-func orFeed(feed, html request.Page) request.Page {
+// feedPage is a page as a feed, in the format with this suffix.
+type feedPage = func(req *request.Request, suffix string) error
+
+// inFormat makes a page of a feed in one format.
+func inFormat(feed feedPage, suffix string) request.Page {
+	return func(req *request.Request) error { return feed(req, suffix) }
+}
+
+// orFeed responds with a feed where the address ends in .atom or .json. No pattern of a mux ends
+// in them after a name, so a feed has the pattern of its page.
+func orFeed(feed feedPage, html request.Page) request.Page {
 	return func(req *request.Request) error {
-		name, ok := strings.CutSuffix(req.R.PathValue("name"), view.AtomSuffix)
-		if !ok || name == "" {
-			return html(req)
+		for _, suffix := range [...]string{view.AtomSuffix, view.JSONSuffix} {
+			if name, ok := strings.CutSuffix(req.R.PathValue("name"), suffix); ok && name != "" {
+				req.R.SetPathValue("name", name)
+				return feed(req, suffix)
+			}
 		}
-		req.R.SetPathValue("name", name)
-		return feed(req)
+		return html(req)
 	}
 }
 
-func (h *feedHandlers) timeline(req *request.Request) error {
+func (h *feedHandlers) timeline(req *request.Request, suffix string) error {
 	v, err := req.Viewer()
 	if err != nil {
 		return err
 	}
-	list, err := h.lists.PublicPosts(req.Ctx, v, 0, atomEntries)
+	list, err := h.lists.PublicPosts(req.Ctx, v, 0, feedEntries)
 	if err != nil {
 		return err
 	}
-	return sendFeed(req, view.AtomFeed{Title: "Retwis", Path: "/timeline", Items: list.Items})
+	return sendFeed(req, suffix, view.WebFeed{Title: "Retwis", Path: "/timeline", Items: list.Items})
 }
 
-func (h *feedHandlers) profile(req *request.Request) error {
+func (h *feedHandlers) profile(req *request.Request, suffix string) error {
 	user, v, err := h.read.VisibleUser(req)
 	if err != nil {
 		return err
 	}
+	if user.Unsearchable {
+		req.NoIndex()
+	}
 	path := view.ProfilePath(user.Name)
 	if user.Name != req.R.PathValue("name") {
-		return req.RedirectToName(path + view.AtomSuffix)
+		return req.RedirectToName(path + suffix)
 	}
-	list, err := h.lists.ProfilePosts(req.Ctx, v, user.ID, 0, atomEntries)
+	list, err := h.lists.ProfilePosts(req.Ctx, v, user.ID, 0, feedEntries)
 	if err != nil {
 		return err
 	}
-	return sendFeed(req, view.AtomFeed{
+	return sendFeed(req, suffix, view.WebFeed{
 		Title: view.ShownName(user) + " (@" + user.Name + ")", Path: path, Author: &user, Items: list.Items, Since: user.Joined,
 	})
 }
 
-func (h *feedHandlers) tag(req *request.Request) error {
+func (h *feedHandlers) tag(req *request.Request, suffix string) error {
 	tag, ok := text.FoldTag(req.R.PathValue("name"))
 	if !ok {
 		return request.ErrNotFound
 	}
 	if tag != req.R.PathValue("name") {
-		return req.RedirectToName(view.TagPath(tag) + view.AtomSuffix)
+		return req.RedirectToName(view.TagPath(tag) + suffix)
 	}
 	v, err := req.Viewer()
 	if err != nil {
 		return err
 	}
-	list, err := h.tags.TagPosts(req.Ctx, v, tag, 0, atomEntries)
+	list, err := h.tags.TagPosts(req.Ctx, v, tag, 0, feedEntries)
 	if err != nil {
 		return err
 	}
-	return sendFeed(req, view.AtomFeed{Title: "#" + tag, Path: view.TagPath(tag), Items: list.Items})
+	return sendFeed(req, suffix, view.WebFeed{Title: "#" + tag, Path: view.TagPath(tag), Items: list.Items})
 }
 
-// sendFeed sends a feed.
-func sendFeed(req *request.Request, feed view.AtomFeed) error {
+// sendFeed sends a feed in the format with a suffix.
+func sendFeed(req *request.Request, suffix string, feed view.WebFeed) error {
 	feed.Origin = req.Origin()
-	body, updated, err := feed.XML()
+	write, mediaType := feed.XML, view.AtomType+"; charset=utf-8"
+	if suffix == view.JSONSuffix {
+		write, mediaType = feed.JSON, view.JSONType
+	}
+	body, updated, err := write()
 	if err != nil {
 		return err
 	}
-	request.SendCached(req, view.AtomType+"; charset=utf-8", body, updated)
+	request.SendCached(req, mediaType, body, updated)
 	return nil
 }

@@ -18,6 +18,7 @@ type handlers struct {
 	completions   *completionHandlers
 	search        *discover.Search
 	feeds         *feedHandlers
+	crawlers      *discover.Crawlers
 	events        *eventHandlers
 	signUps       *signUpHandlers
 	logins        *loginHandlers
@@ -35,6 +36,10 @@ type handlers struct {
 // newHandlers gives each subject the parts of the application that it needs.
 func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 	members, err := newMemberLists()
+	if err != nil {
+		return nil, err
+	}
+	crawlers, err := discover.NewCrawlers(app.Users, app.Site)
 	if err != nil {
 		return nil, err
 	}
@@ -71,6 +76,7 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 		feeds: &feedHandlers{
 			lists: app.Lists, read: read, tags: app.Tags,
 		},
+		crawlers: crawlers,
 		events: &eventHandlers{
 			live: s.live,
 		},

@@ -72,13 +72,16 @@ func (h *postHandlers) show(req *request.Request, status int, form view.StatusFo
 		}
 		conversation.Pinned = profile.Pinned == p.ID
 	}
+	if err := h.read.AskRobots(req, p.Author); err != nil {
+		return err
+	}
 	form.Action, form.ID = path+"/reply", "reply"
 	f := req.Frame(p.Author.Name + ": " + view.Opening(p.Body, 60))
-	f.Description = view.Opening(p.Body, 200)
+	card := view.PostCard(req.Origin(), p)
+	f.Description, f.Head = card.Description, card.Head()
 	if f = liveUpdates(h.live, f, liveThread(cmp.Or(p.Root, p.ID)), after != 0); f.Live != "" {
 		f.Since = since
 	}
-	f.Head = view.PostHead(req.Origin()+path, f.Title, f.Description, p)
 	return req.Render(status, view.PostPage(f, path, p, conversation, form))
 }
 
@@ -104,7 +107,7 @@ func (h *postHandlers) history(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	req.W.Header()["X-Robots-Tag"] = []string{"noindex"} // what was replaced is not to be found by its words
+	req.NoIndex() // what was replaced is not to be found by its words
 	return req.Render(http.StatusOK, view.HistoryPage(req.Frame("Earlier versions"), view.PostPath(item.Post.Post), post, edits))
 }
 
@@ -135,6 +138,9 @@ func (h *postHandlers) people(req *request.Request, what string,
 	cursor := req.R.URL.Query().Get("before")
 	people, err := list(req.Ctx, v, item.Post.ID, cursor, reader.PeopleOnPage)
 	if err != nil {
+		return err
+	}
+	if err := h.read.AskRobots(req, item.Post.Author); err != nil {
 		return err
 	}
 	page, err := h.read.People(req, v, people, path)

@@ -64,10 +64,17 @@ func (h *profileHandlers) tab(req *request.Request, tab string) error {
 	}
 	f := req.Frame(view.ShownName(user))
 	f.Here = view.ProfilePath(user.Name)
-	f.Description = header.Profile.Bio
+	card := view.ProfileCard(req.Origin(), user, header.Profile.Bio)
+	f.Description = card.Description
+	if user.Unsearchable {
+		req.NoIndex()
+	}
 	if tab == "posts" {
 		f = liveUpdates(h.live, f, liveProfile(user.ID), list.Later)
-		f.Feed = f.Here + view.AtomSuffix
+		f.Feed = f.Here
+		if !list.Later {
+			f.Head = card.Head()
+		}
 	}
 	return req.Render(http.StatusOK, view.ProfilePage(f, header, list))
 }
@@ -186,6 +193,9 @@ func (h *profileHandlers) people(req *request.Request, what string, list func(ct
 		return err
 	}
 	header.Tab = what
+	if user.Unsearchable {
+		req.NoIndex()
+	}
 	title := "Followers of " + user.Name
 	if what == "following" {
 		title = "Followed by " + user.Name

@@ -10,6 +10,7 @@ import (
 	"retwis/internal/social/limits"
 	"retwis/internal/web/httpserver"
 	"retwis/internal/web/request"
+	"retwis/internal/web/view"
 )
 
 // route is a page and the requests for it.
@@ -43,13 +44,19 @@ func (s *Server) routes() []route {
 		{"GET /home", login(h.timelines.home)},
 		{"GET /explore", h.trends.Page},
 		{"GET /timeline", h.timelines.timeline},
-		{"GET /timeline.atom", h.feeds.timeline},
+		{"GET /timeline.atom", inFormat(h.feeds.timeline, view.AtomSuffix)},
+		{"GET /timeline.json", inFormat(h.feeds.timeline, view.JSONSuffix)},
 		{"GET /notifications", login(h.notifications.page)},
 		{"GET /bookmarks", login(h.timelines.bookmarks)},
 		{"GET /search", request.LimitedForAll(limits.Search, h.search.Page)},
 		{"GET /explore/people", h.people.Page},
 		{"GET /suggest", h.completions.complete},
 		{"GET /tag/{name}", orFeed(h.feeds.tag, h.tags.page)},
+
+		// Search engines.
+		{"GET /robots.txt", h.crawlers.Robots},
+		{"GET /sitemap.xml", h.crawlers.Sitemap},
+		{"GET /sitemap/{page}", h.crawlers.SitemapPage},
 
 		// Posts.
 		{"GET /post", toForm},
@@ -171,7 +178,6 @@ func (s *Server) newMux() *http.ServeMux {
 		s.access.Secret = append(s.access.Secret, httpserver.SecretPrefix(r.pattern)...)
 	}
 	mux.Handle("GET /static/{file}", s.static.WithFallback(s.site.Handler("GET /static/{file}", missing)))
-	mux.HandleFunc("GET /robots.txt", robots)
 	mux.HandleFunc("GET /healthz", healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	return mux
@@ -180,12 +186,6 @@ func (s *Server) newMux() *http.ServeMux {
 // toForm redirects from the address of a form, opened from a browser's history
 // perhaps, to the page with that form.
 func toForm(req *request.Request) error { return req.Redirect(req.FormPage()) }
-
-// robots allows search engines to index all public pages.
-func robots(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = w.Write([]byte("User-agent: *\nDisallow: /login\nDisallow: /register\nDisallow: /search\n"))
-}
 
 // missing responds for an outdated address of a static file.
 func missing(*request.Request) error { return request.ErrNotFound }

@@ -61,8 +61,11 @@ func (h *tagHandlers) page(req *request.Request) error {
 		return err
 	}
 	f := liveUpdates(h.live, req.Frame("#"+tag), liveTag(tag), before != 0)
-	f.Feed = view.TagPath(tag) + view.AtomSuffix
-	f.Description = "Posts with the tag #" + tag + " on Retwis."
+	card := view.TagCard(req.Origin(), tag)
+	f.Feed, f.Description = view.TagPath(tag), card.Description
+	if !list.Later {
+		f.Head = card.Head()
+	}
 	return req.Render(http.StatusOK, view.TagPage(f, tag, following, list))
 }
 

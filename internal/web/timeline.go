@@ -162,7 +162,7 @@ func (h *timelineHandlers) timeline(req *request.Request) error {
 		return err
 	}
 	f.Since = since
-	f.Feed = "/timeline" + view.AtomSuffix
+	f.Feed = "/timeline"
 	posts, err := h.read.Posts(req, v, page.Items)
 	if err != nil {
 		return err
@@ -179,7 +179,7 @@ func (h *timelineHandlers) timeline(req *request.Request) error {
 		list.Step, list.To = "Write the first one", "/home"
 	}
 	return req.RenderTo(view.TimelinePage(f, latest, list), func(body []byte) {
-		h.visitors.Keep(req.R, began, body)
+		h.visitors.Keep(req, began, body)
 		req.Send(http.StatusOK, body)
 	})
 }

@@ -33,7 +33,7 @@ func (h *Search) Page(req *request.Request) error {
 	if page.Query != "" {
 		f.Title = view.Opening(page.Query, 50) + " · Search"
 	}
-	req.W.Header().Set("X-Robots-Tag", "noindex")
+	req.NoIndex()
 	v, err := req.Viewer()
 	if err == nil && page.Query != "" {
 		switch page.In {

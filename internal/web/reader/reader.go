@@ -69,6 +69,16 @@ func (r *Reader) VisibleUser(req *request.Request) (social.User, *social.Viewer,
 	return user, v, nil
 }
 
+// AskRobots asks search engines to leave out a page about a post whose author does not want to
+// be found. The author of a post may be from memory, and the choice changed since.
+func (r *Reader) AskRobots(req *request.Request, author social.User) error {
+	known, err := r.users.ByID(req.Ctx, []int64{author.ID})
+	if err == nil && known[author.ID].Unsearchable {
+		req.NoIndex()
+	}
+	return err
+}
+
 // Post returns the post in the address, as the viewer sees it. A post that the
 // viewer must not see does not exist.
 func (r *Reader) Post(req *request.Request, v *social.Viewer) (timeline.Item, error) {

@@ -83,6 +83,9 @@ func (s *Site) run(req *Request, page Page) (err error) {
 	if err == nil {
 		err = s.identify(req)
 	}
+	if err == nil {
+		err = s.askRobots(req)
+	}
 	if err != nil && form == nil {
 		return err
 	}
@@ -90,6 +93,15 @@ func (s *Site) run(req *Request, page Page) (err error) {
 		return form
 	}
 	return page(req)
+}
+
+// askRobots asks search engines to leave out the page, where they are to leave out the site.
+func (s *Site) askRobots(req *Request) error {
+	hidden, err := s.settings.NoIndex(req.Ctx)
+	if hidden {
+		req.NoIndex()
+	}
+	return err
 }
 
 // readForm reads the form of a request that has one.

@@ -63,11 +63,14 @@ func (p *PageCache) current(now time.Time) *cachedPage {
 }
 
 // Keep keeps a page that was begun at a time, if the request can share it.
-func (p *PageCache) Keep(r *http.Request, at time.Time, body []byte) {
-	if !isShared(r) {
+func (p *PageCache) Keep(req *Request, at time.Time, body []byte) {
+	if !isShared(req.R) {
 		return
 	}
-	p.latest.Store(&cachedPage{at: at, body: append([]byte(nil), body...), length: []string{strconv.Itoa(len(body))}})
+	p.latest.Store(&cachedPage{
+		at: at, body: append([]byte(nil), body...), length: []string{strconv.Itoa(len(body))},
+		robots: req.W.Header()[headerRobots],
+	})
 }
 
 // isShared reports whether a request gets a shared page: nobody is logged in, and
@@ -80,6 +83,7 @@ type cachedPage struct {
 	at     time.Time
 	body   []byte
 	length []string
+	robots []string // the header of that name, if any
 
 	once  sync.Once // makes small
 	small []byte    // the compressed body
@@ -107,6 +111,9 @@ func (s *Site) sendShared(w http.ResponseWriter, r *http.Request, page *cachedPa
 		h["Content-Encoding"] = headerGzip
 	}
 	h["Content-Type"], h["Content-Length"] = headerHTML, length
+	if page.robots != nil {
+		h[headerRobots] = page.robots
+	}
 	w.WriteHeader(http.StatusOK)
 	_, _ = w.Write(body) // the client may have disconnected
 	if s.log.Enabled(r.Context(), slog.LevelDebug) {

@@ -29,6 +29,7 @@ var (
 	headerNoStore  = []string{"no-store"}
 	headerSecret   = []string{"no-referrer"}
 	headerVary     = []string{"Cookie, Accept-Encoding"}
+	headerNoIndex  = []string{"noindex"}
 )
 
 // setHeaders sets the headers of every page.
@@ -146,13 +147,22 @@ func SendJSON(req *Request, value any) error {
 	return nil
 }
 
-// SendCached sends what is the same for all visitors, or 304 where the client has it.
+// NoIndex asks search engines not to list the page.
+func (req *Request) NoIndex() { req.W.Header()[headerRobots] = headerNoIndex }
+
+// headerRobots says what search engines may do with a page.
+const headerRobots = "X-Robots-Tag"
+
+// SendCached sends what is the same for all visitors, or 304 where the client has it. The time
+// of its last change is zero where it is not known.
 func SendCached(req *Request, contentType string, body []byte, changed time.Time) {
 	sum := sha256.Sum256(body)
 	tag := `"` + hex.EncodeToString(sum[:12]) + `"`
 	header := req.W.Header()
 	header.Set("ETag", tag)
-	header.Set("Last-Modified", changed.UTC().Format(http.TimeFormat))
+	if !changed.IsZero() {
+		header.Set("Last-Modified", changed.UTC().Format(http.TimeFormat))
+	}
 	if !req.LoggedIn {
 		header.Set("Cache-Control", "public, no-cache")
 	}
@@ -179,7 +189,7 @@ func has(h http.Header, tag string, changed time.Time) bool {
 		return false
 	}
 	since, err := http.ParseTime(h.Get("If-Modified-Since"))
-	return err == nil && !changed.Truncate(time.Second).After(since)
+	return err == nil && !changed.IsZero() && !changed.Truncate(time.Second).After(since)
 }
 
 // Plain sends a line of text.

@@ -14,6 +14,7 @@ import (
 	"retwis/internal/social/limits"
 	"retwis/internal/social/moderation"
 	"retwis/internal/social/notify"
+	"retwis/internal/social/site"
 	"retwis/internal/social/timeline"
 	"retwis/internal/web/httpserver"
 	"retwis/internal/web/metrics"
@@ -47,6 +48,7 @@ type Site struct {
 	notifications *notify.Service
 	reports       *moderation.Reports
 	limits        *limits.Limits
+	settings      *site.Settings
 	confirm       func(context.Context) (context.Context, *atomic.Bool, error) // app.App.Confirm
 
 	pages       *view.Cache
@@ -64,7 +66,7 @@ func New(service *app.App, opt Options) (*Site, error) {
 	s := &Site{
 		log: opt.Logger, access: opt.Access, proxies: opt.Proxies, secure: opt.SecureCookies, timeout: opt.Timeout, metrics: opt.Metrics,
 		sessions: service.Sessions, sessionMax: service.Sessions.MaxAge(), viewers: service.Viewers, notifications: service.Notifications,
-		reports: service.Reports, limits: service.Limits, confirm: service.Confirm,
+		reports: service.Reports, limits: service.Limits, settings: service.Site, confirm: service.Confirm,
 		pages: pages, database: httpserver.NewBreaker(service.Ping),
 	}
 	s.securityLog.Logger = opt.Security

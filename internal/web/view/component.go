@@ -30,7 +30,7 @@ func NewCache() (*Cache, error) {
 	shells, err := otter.New(&otter.Options[Frame, *shell]{
 		MaximumWeight: 32 << 20,
 		Weigher: func(f Frame, s *shell) uint32 {
-			return uint32(min(len(s.head)+len(s.menu)+len(s.end)+len(f.Title)+400, math.MaxUint32))
+			return uint32(min(len(s.head)+len(s.body)+len(s.menu)+len(s.end)+len(f.Title)+400, math.MaxUint32))
 		},
 	})
 	if err != nil {

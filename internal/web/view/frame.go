@@ -23,7 +23,7 @@ type Frame struct {
 	Open        int64           // open reports, for moderators
 	Outdated    *atomic.Bool    // whether the page has something that may have changed, once it is rendered; nil for no
 	Description string          // for search engines; empty for that of the site
-	Feed        string          // the address of the page as an Atom feed; empty for none
+	Feed        string          // the address of a page that is a feed too; empty for none
 	Head        templ.Component // more elements of the head; nil for none
 
 	Live  string // which events the page follows; empty for none

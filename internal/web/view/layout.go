@@ -23,7 +23,16 @@ func layout(f Frame) templ.Component {
 			return err
 		}
 		to, err := direct(w)
-		for _, part := range [...][]byte{s.head, spriteBytes, s.menu} {
+		if err == nil {
+			_, err = to.Write(s.head)
+		}
+		if err == nil && f.Head != nil {
+			err = f.Head.Render(ctx, w)
+		}
+		if err == nil {
+			to, err = direct(w) // what the head has left in the buffer goes first
+		}
+		for _, part := range [...][]byte{s.body, spriteBytes, s.menu} {
 			if err == nil {
 				_, err = to.Write(part)
 			}
@@ -39,20 +48,21 @@ func layout(f Frame) templ.Component {
 	})
 }
 
-// shell is a rendered shellPage, without the icons, which all have in common.
-type shell struct{ head, menu, end []byte }
+// shell is a rendered shellPage, without the icons, which all have in common, and without
+// what only the head of this page has.
+type shell struct{ head, body, menu, end []byte }
 
 var (
 	spriteBytes = []byte(spriteSource())
+	headEnd     = []byte("</head>")
 	// middle marks the place of the children.
 	middle = []byte("<!-- main -->")
 )
 
 func shellOf(ctx context.Context, f Frame) (*shell, error) {
 	r := cacheIn(ctx)
-	shared := r != nil && f.Head == nil
-	f.Live, f.Since, f.Outdated = "", "", nil
-	if shared {
+	f.Head, f.Live, f.Since, f.Outdated = nil, "", "", nil
+	if r != nil {
 		if s, ok := r.shells.GetIfPresent(f); ok {
 			return s, nil
 		}
@@ -62,10 +72,11 @@ func shellOf(ctx context.Context, f Frame) (*shell, error) {
 		return nil, err
 	}
 	s := new(shell)
-	var rest []byte
-	s.head, rest, _ = bytes.Cut(buf.Bytes(), spriteBytes)
+	s.head, _, _ = bytes.Cut(buf.Bytes(), headEnd)
+	body, rest, _ := bytes.Cut(buf.Bytes()[len(s.head):], spriteBytes)
+	s.body = body
 	s.menu, s.end, _ = bytes.Cut(rest, middle)
-	if shared {
+	if r != nil {
 		r.shells.Set(f, s)
 	}
 	return s, nil

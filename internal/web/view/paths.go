@@ -3,6 +3,7 @@ package view
 import (
 	"net/url"
 	"strconv"
+	"strings"
 
 	"retwis/internal/social"
 )
@@ -38,9 +39,13 @@ const SecurityPath = "/settings/security"
 // LoginPath is the log-in page that leads to a path afterwards.
 func LoginPath(next string) string { return "/login?next=" + url.QueryEscape(next) }
 
-// OlderPage is the address of the next page of posts.
+// OlderPage is the address of the next page of posts. The path may have a query.
 func OlderPage(path string, next int64) string {
-	return path + "?before=" + strconv.FormatInt(next, 10)
+	separator := "?"
+	if strings.Contains(path, "?") {
+		separator = "&"
+	}
+	return path + separator + "before=" + strconv.FormatInt(next, 10)
 }
 
 // NextPage is the address of the next page of a list with a cursor, empty at the end.

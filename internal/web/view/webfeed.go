@@ -1,6 +1,7 @@
 package view
 
 import (
+	"encoding/json"
 	"encoding/xml"
 	"html"
 	"strings"
@@ -11,18 +12,20 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// The media type of Atom feeds (RFC 4287), and what the address of a feed has after that of its
-// page.
+// The media types of Atom feeds (RFC 4287) and of JSON Feed 1.1 (https://jsonfeed.org), and what
+// the addresses of feeds have after that of their page.
 const (
 	AtomType   = "application/atom+xml"
 	AtomSuffix = ".atom"
+	JSONType   = "application/feed+json"
+	JSONSuffix = ".json"
 )
 
 // atomTitle is how much of a post is the title of its entry, in characters.
 const atomTitle = 80
 
-// AtomFeed is a page as an Atom feed.
-type AtomFeed struct {
+// WebFeed is a page as a feed, for programs that read many sites.
+type WebFeed struct {
 	Title  string
 	Origin string       // the address of the site
 	Path   string       // of the page
@@ -31,8 +34,8 @@ type AtomFeed struct {
 	Since  time.Time // the time of a feed without entries
 }
 
-// XML returns the feed, and the time of its last change.
-func (f AtomFeed) XML() (body []byte, updated time.Time, err error) {
+// XML returns the page as an Atom feed, and the time of its last change.
+func (f WebFeed) XML() (body []byte, updated time.Time, err error) {
 	feed := atomFeed{Title: f.Title, ID: f.Origin + f.Path + AtomSuffix, Generator: "Retwis"}
 	updated = f.Since
 	for _, item := range f.Items {
@@ -61,13 +64,18 @@ func (f AtomFeed) XML() (body []byte, updated time.Time, err error) {
 	return append([]byte(xml.Header), body...), updated, err
 }
 
-// entry is a post or a repost, and the time of its last change.
-func (f AtomFeed) entry(item timeline.Item) (atomEntry, time.Time) {
-	post := item.Post
-	updated := item.Entry.Time
-	if post.Edited.After(updated) {
-		updated = post.Edited
+// changed is when an entry has changed last.
+func changed(item timeline.Item) time.Time {
+	if item.Post.Edited.After(item.Entry.Time) {
+		return item.Post.Edited
 	}
+	return item.Entry.Time
+}
+
+// entry is a post or a repost, and the time of its last change.
+func (f WebFeed) entry(item timeline.Item) (atomEntry, time.Time) {
+	post := item.Post
+	updated := changed(item)
 	title := Opening(post.Body, atomTitle)
 	if item.Entry != item.Post {
 		title = "Reposted @" + post.Author.Name + ": " + title
@@ -81,7 +89,7 @@ func (f AtomFeed) entry(item timeline.Item) (atomEntry, time.Time) {
 	}, updated
 }
 
-func (f AtomFeed) person(user social.User) atomPerson {
+func (f WebFeed) person(user social.User) atomPerson {
 	return atomPerson{Name: ShownName(user), URI: f.Origin + ProfilePath(user.Name)}
 }
 
@@ -119,6 +127,78 @@ type (
 	atomText struct {
 		Type string `xml:"type,attr"`
 		Text string `xml:",chardata"`
+	}
+)
+
+// JSON returns the page as a JSON feed, and the time of its last change.
+func (f WebFeed) JSON() (body []byte, updated time.Time, err error) {
+	feed := jsonFeed{
+		Version: "https://jsonfeed.org/version/1.1", Title: f.Title,
+		HomePage: f.Origin + f.Path, Feed: f.Origin + f.Path + JSONSuffix,
+		Items: []jsonItem{},
+	}
+	if f.Author != nil {
+		feed.Authors = []jsonAuthor{f.jsonAuthor(*f.Author)}
+	}
+	updated = f.Since
+	for _, item := range f.Items {
+		feed.Items = append(feed.Items, f.jsonItem(item))
+		if at := changed(item); at.After(updated) {
+			updated = at
+		}
+	}
+	body, err = json.Marshal(feed)
+	return body, updated, err
+}
+
+// jsonItem is a post or a repost. Only a repost has a title, which says whose post it is: the
+// format wants none for short posts.
+func (f WebFeed) jsonItem(item timeline.Item) jsonItem {
+	post := item.Post
+	one := jsonItem{
+		ID: f.Origin + PostPath(item.Entry.Post), URL: f.Origin + PostPath(post.Post),
+		Content: bodyHTML(post.Body, f.Origin), Authors: []jsonAuthor{f.jsonAuthor(post.Author)},
+		Tags: text.Tags(post.Body),
+	}
+	if item.Entry != item.Post {
+		one.Title = "Reposted @" + post.Author.Name
+	}
+	if !item.Entry.Time.IsZero() {
+		one.Published = MachineTime(item.Entry.Time)
+	}
+	if !post.Edited.IsZero() {
+		one.Modified = MachineTime(changed(item))
+	}
+	return one
+}
+
+func (f WebFeed) jsonAuthor(user social.User) jsonAuthor {
+	return jsonAuthor{Name: ShownName(user), URL: f.Origin + ProfilePath(user.Name)}
+}
+
+// The objects of a JSON feed, as far as they are used.
+type (
+	jsonFeed struct {
+		Version  string       `json:"version"`
+		Title    string       `json:"title"`
+		HomePage string       `json:"home_page_url"`
+		Feed     string       `json:"feed_url"`
+		Authors  []jsonAuthor `json:"authors,omitempty"`
+		Items    []jsonItem   `json:"items"`
+	}
+	jsonAuthor struct {
+		Name string `json:"name"`
+		URL  string `json:"url"`
+	}
+	jsonItem struct {
+		ID        string       `json:"id"`
+		URL       string       `json:"url"`
+		Title     string       `json:"title,omitempty"`
+		Content   string       `json:"content_html"`
+		Published string       `json:"date_published,omitempty"`
+		Modified  string       `json:"date_modified,omitempty"`
+		Authors   []jsonAuthor `json:"authors"`
+		Tags      []string     `json:"tags,omitempty"`
 	}
 )
 

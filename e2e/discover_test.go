@@ -1,0 +1,99 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// People search, with scripts and without: from the menu, in tabs, page by page, and with a query
+// that is wrong.
+func TestSearch(t *testing.T) {
+	t.Parallel()
+	for name, actions := range map[string][]action{
+		"with scripts":    nil,
+		"without scripts": {withoutScripts()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBrowser(t, serve(t), actions...)
+			b.signUp("Ada")
+			for i := range 21 {
+				post(t, b, fmt.Sprint("the quick fox #foxes ", i))
+			}
+			b.open("/home")
+			if _, err := chromedp.RunResponse(b.ctx, chromedp.SendKeys(chromedp.CSS("#find"), "quick\r")); err != nil {
+				t.Fatal(err)
+			}
+			b.wantPath("/search")
+			if got := b.texts("mark"); len(got) != 20 || got[0] != "quick" {
+				t.Errorf("marked: %q", got)
+			}
+			b.click(`a[rel="next"]`)
+			if got := b.texts("mark"); len(got) != 1 {
+				t.Errorf("marked on the second page: %q", got)
+			}
+			b.submit(".find-large", "q", "ada")
+			b.click(`.tabs a[href*="in=people"]`)
+			if got := b.texts(".people .name"); !slices.Equal(got, []string{"Ada"}) {
+				t.Errorf("people: %q", got)
+			}
+			b.submit(".find-large", "q", "fox")
+			b.click(`.tabs a[href*="in=tags"]`)
+			if got := b.texts(".tags a"); !slices.Equal(got, []string{"#foxes"}) {
+				t.Errorf("tags: %q", got)
+			}
+			b.open("/search?q=%28quick")
+			if got := b.texts(".problem"); len(got) != 1 || got[0] == "" {
+				t.Errorf("a wrong query: %q", got)
+			}
+		})
+	}
+}
+
+// The menu of members fits its screen at each width, with one way to search in it.
+func TestMenuWidths(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t, serve(t))
+	b.signUp("ada")
+	for _, width := range []int64{1280, 900, 390, 320} {
+		b.run(chromedp.EmulateViewport(width, 844))
+		for _, path := range []string{"/timeline", "/search"} {
+			b.open(path)
+			if wide := get(b, chromedp.Evaluate[string](`[...document.querySelectorAll(".side a, .side input, .side summary, main *")]
+				.filter(e => e.checkVisibility() && !e.closest(".tabs") && !e.closest(".unseen") && e.getBoundingClientRect().right > innerWidth + 1)
+				.map(e => e.outerHTML.slice(0, 80)).join("\n")`)); wide != "" {
+				t.Errorf("%s at a width of %d is too wide:\n%s", path, width, wide)
+			}
+			ways := get(b, chromedp.Evaluate[int](`[".side .find", ".side .find-link"].filter(s => document.querySelector(s).checkVisibility()).length`))
+			if ways != 1 {
+				t.Errorf("%s at a width of %d has %d ways to search in its menu", path, width, ways)
+			}
+		}
+	}
+}
+
+// A newcomer follows one of the suggested people and dismisses another.
+func TestPeopleToFollow(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t, serve(t, "--demo"))
+	b.signUp("newcomer")
+	b.open("/explore/people")
+	names := b.texts(".people .handle")
+	if len(names) < 2 {
+		t.Fatalf("suggested: %q", names)
+	}
+	b.click(`.people form[action$="/dismiss"] button`)
+	b.wantPath("/explore/people")
+	if got := b.texts(".people .handle"); strings.Join(got, " ") == strings.Join(names, " ") {
+		t.Errorf("after a dismissal the page suggests the same: %q", got)
+	}
+	b.click(`.people form[action$="/follow"] button`)
+	b.open("/u/newcomer/following")
+	if got := b.texts(".people li"); len(got) != 1 {
+		t.Errorf("followed: %q", got)
+	}
+}
