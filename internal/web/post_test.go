@@ -230,7 +230,7 @@ func TestAddressesOfPosts(t *testing.T) {
 	path, id := ada.published("ada", "say \"hello\"\nto all")
 	out := s.visitor()
 	out.get(path).want(200, `<link rel="canonical" href="`+s.http.URL+path+`"`,
-		`<meta property="og:title" content="ada: say &#34;hello&#34; to all"`, `<meta name="description" content="say &#34;hello&#34; to all"`)
+		`<meta property="og:title" content="ada (@ada)"`, `<meta property="og:description" content="say &#34;hello&#34; to all"`, `<meta name="description" content="say &#34;hello&#34; to all"`)
 	for _, wrong := range []string{"/u/ben/", "/u/ADA/", "/u/nobody/"} {
 		out.get(wrong+id).want(302, path)
 		out.get(wrong+id+"/likes").want(302, path+"/likes")

@@ -84,7 +84,7 @@ func (s *Site) run(req *Request, page Page) (err error) {
 		err = s.identify(req)
 	}
 	if err == nil {
-		err = s.askRobots(req)
+		s.askRobots(req)
 	}
 	if err != nil && form == nil {
 		return err
@@ -95,13 +95,15 @@ func (s *Site) run(req *Request, page Page) (err error) {
 	return page(req)
 }
 
-// askRobots asks search engines to leave out the page, where they are to leave out the site.
-func (s *Site) askRobots(req *Request) error {
-	hidden, err := s.settings.NoIndex(req.Ctx)
-	if hidden {
+// askRobots asks search engines to leave out the page, where they must leave out the site, or
+// where that is not known: a setting must not fail a page.
+func (s *Site) askRobots(req *Request) {
+	if s.settings == nil {
+		return
+	}
+	if hidden, err := s.settings.NoIndex(req.Ctx); hidden || err != nil {
 		req.NoIndex()
 	}
-	return err
 }
 
 // readForm reads the form of a request that has one.
