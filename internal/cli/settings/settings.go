@@ -31,9 +31,9 @@ func newNoIndex(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "noindex [on|off]",
 		Short: "Show or change whether search engines are asked to leave out the site",
-		Long: `Shows or changes whether search engines are asked to leave out the whole site. While it is
-on, every page asks for that, robots.txt disallows all, and there is no sitemap. A program that
-ignores that can still read what is public.`,
+		Long: `Shows or changes whether search engines are asked to leave out the whole site. While
+it is on, every page asks for that, robots.txt disallows all, and there is no sitemap. A
+program that ignores that can still read what is public.`,
 		Example: `  retwis settings noindex
   retwis settings noindex on`,
 		Args:              shell.Arguments(0, 1, "give on or off"),
