@@ -486,7 +486,7 @@ func findBox() templ.Component {
 			templ_7745c5c3_Var20 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 37, "<form class=\"find\" role=\"search\" action=\"/search\"><label class=\"unseen\" for=\"find\">Search</label> <input id=\"find\" type=\"search\" name=\"q\" placeholder=\"Search\" autocomplete=\"off\" data-find></form>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 37, "<form class=\"find\" role=\"search\" action=\"/search\" aria-label=\"Search posts, people and tags\"><label class=\"unseen\" for=\"find\">Search</label> <input id=\"find\" type=\"search\" name=\"q\" placeholder=\"Search\" autocomplete=\"off\" data-find></form>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
