@@ -22,7 +22,7 @@ type Crawlers struct {
 	users    *users.Users
 	settings *site.Settings
 
-	pages *otter.Cache[int64, []social.User] // the pages of the sitemap that were read lately
+	pages *otter.Cache[int64, sitemapPage] // the pages of the sitemap that were read lately
 	busy  chan struct{}                      // has an element while a page is read
 }
 
@@ -35,11 +35,15 @@ const (
 	sitemapFor    = time.Minute
 )
 
+// sitemapPage is a page of the sitemap, as it was read.
+type sitemapPage struct {
+	at    time.Time
+	users []social.User
+}
+
 // NewCrawlers returns the handlers of crawlers.
 func NewCrawlers(people *users.Users, settings *site.Settings) (*Crawlers, error) {
-	pages, err := otter.New(&otter.Options[int64, []social.User]{
-		MaximumSize: sitemapCached, ExpiryCalculator: otter.ExpiryWriting[int64, []social.User](sitemapFor),
-	})
+	pages, err := otter.New(&otter.Options[int64, sitemapPage]{MaximumSize: sitemapCached})
 	if err != nil {
 		return nil, fmt.Errorf("web: %w", err)
 	}
@@ -150,8 +154,8 @@ func (h *Crawlers) open(req *request.Request) error {
 // page returns the users of a page, as they were a minute ago at most. One page is read at a
 // time: that is a thousand times as much work as most requests are.
 func (h *Crawlers) page(ctx context.Context, page int64) ([]social.User, error) {
-	if people, ok := h.pages.GetIfPresent(page); ok {
-		return people, nil
+	if known, ok := h.pages.GetIfPresent(page); ok && time.Since(known.at) < sitemapFor {
+		return known.users, nil
 	}
 	select {
 	case h.busy <- struct{}{}:
@@ -159,12 +163,12 @@ func (h *Crawlers) page(ctx context.Context, page int64) ([]social.User, error) 
 		return nil, ctx.Err()
 	}
 	defer func() { <-h.busy }()
-	if people, ok := h.pages.GetIfPresent(page); ok {
-		return people, nil // another request has read it meanwhile
+	if known, ok := h.pages.GetIfPresent(page); ok && time.Since(known.at) < sitemapFor {
+		return known.users, nil // another request has read it meanwhile
 	}
 	people, err := h.users.Oldest(ctx, (page-1)*sitemapUsers, sitemapUsers)
 	if err == nil {
-		h.pages.Set(page, people)
+		h.pages.Set(page, sitemapPage{time.Now(), people})
 	}
 	return people, err
 }
