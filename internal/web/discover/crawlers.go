@@ -23,7 +23,7 @@ type Crawlers struct {
 	settings *site.Settings
 
 	pages *otter.Cache[int64, sitemapPage] // the pages of the sitemap that were read lately
-	busy  chan struct{}                      // has an element while a page is read
+	busy  chan struct{}                    // has an element while a page is read
 }
 
 // The sizes of the sitemap: profiles on a page, pages in the index (which the format bounds),
