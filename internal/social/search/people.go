@@ -73,18 +73,7 @@ func (s *Service) ranked(ctx context.Context, ids []int64) ([]social.User, error
 	slices.SortFunc(ids, func(a, b int64) int {
 		return cmp.Or(cmp.Compare(followers[b], followers[a]), cmp.Compare(a, b))
 	})
-	ids = ids[:min(len(ids), maxPeople)]
-	byID, err := s.Users.ByID(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	users := make([]social.User, 0, len(ids))
-	for _, id := range ids {
-		if user, ok := byID[id]; ok {
-			users = append(users, user)
-		}
-	}
-	return users, nil
+	return s.Users.InOrder(ctx, ids[:min(len(ids), maxPeople)])
 }
 
 // Tags returns up to twenty tags that begin with what was typed, those of most posts first.

@@ -166,14 +166,15 @@ func sourceOf(client rueidis.Client, counter, prefix string, read func(ctx conte
 		All: func(ctx context.Context) iter.Seq2[index.Object[text.Document], error] {
 			return func(yield func(index.Object[text.Document], error) bool) {
 				last, keys, err := extent(ctx, client, counter)
-				switch {
-				case err != nil:
+				if err != nil {
 					yield(index.Object[text.Document]{}, fmt.Errorf("social: key %s: %w", counter, err))
-				case last > sparse*keys+step:
-					scanned(ctx, client, prefix, find)(yield)
-				default: // ascending ids are far faster to index
-					eachStep(ctx, 1, last, find)(yield)
+					return
 				}
+				pages := upTo(1, last) // ascending ids are far faster to index
+				if last > sparse*keys+step {
+					pages = scanned(ctx, client, prefix)
+				}
+				objects(ctx, pages, find)(yield)
 			}
 		},
 	}
@@ -201,45 +202,49 @@ func extent(ctx context.Context, client rueidis.Client, counter string) (last, k
 	return last, keys, err
 }
 
-// scanned yields the objects in hashes with a prefix, in the order of a scan.
-func scanned(ctx context.Context, client rueidis.Client, prefix string, find lookup) iter.Seq2[index.Object[text.Document], error] {
-	return func(yield func(index.Object[text.Document], error) bool) {
-		for page, err := range scan.Keys(ctx, client, scan.Pattern{Match: prefix + "*", Count: step}) {
-			ids := make([]string, len(page.Keys))
-			for i, key := range page.Keys {
-				ids[i] = strings.TrimPrefix(key, prefix)
-			}
-			var objects []index.Object[text.Document]
-			if err == nil {
-				objects, err = find(ctx, ids)
-			}
-			if err != nil {
-				yield(index.Object[text.Document]{}, err)
-				return
-			}
-			for _, o := range objects {
-				if !yield(o, nil) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// eachStep yields the objects with ids from first to last, in their order.
-func eachStep(ctx context.Context, first, last int64, find lookup) iter.Seq2[index.Object[text.Document], error] {
-	return func(yield func(index.Object[text.Document], error) bool) {
+// upTo yields pages of the ids from first to last.
+func upTo(first, last int64) iter.Seq2[[]string, error] {
+	return func(yield func([]string, error) bool) {
 		for ; first <= last; first += step {
 			ids := make([]string, 0, step)
 			for id := first; id <= min(last, first+step-1); id++ {
 				ids = append(ids, layout.Itoa(id))
 			}
-			page, err := find(ctx, ids)
+			if !yield(ids, nil) {
+				return
+			}
+		}
+	}
+}
+
+// scanned yields pages of the ids in the names of keys with a prefix, in the order of a scan.
+func scanned(ctx context.Context, client rueidis.Client, prefix string) iter.Seq2[[]string, error] {
+	return func(yield func([]string, error) bool) {
+		for page, err := range scan.Keys(ctx, client, scan.Pattern{Match: prefix + "*", Count: step}) {
+			ids := make([]string, len(page.Keys))
+			for i, key := range page.Keys {
+				ids[i] = strings.TrimPrefix(key, prefix)
+			}
+			if !yield(ids, err) {
+				return
+			}
+		}
+	}
+}
+
+// objects yields the objects with ids in pages.
+func objects(ctx context.Context, pages iter.Seq2[[]string, error], find lookup) iter.Seq2[index.Object[text.Document], error] {
+	return func(yield func(index.Object[text.Document], error) bool) {
+		for ids, err := range pages {
+			var found []index.Object[text.Document]
+			if err == nil {
+				found, err = find(ctx, ids)
+			}
 			if err != nil {
 				yield(index.Object[text.Document]{}, err)
 				return
 			}
-			for _, o := range page {
+			for _, o := range found {
 				if !yield(o, nil) {
 					return
 				}

@@ -184,7 +184,7 @@ func (x *People) PutMany(ctx context.Context, first, last int64) error {
 	var failed error
 	err := x.do(ctx, func(at *text.Index) error {
 		_, err := at.PutMany(ctx, func(yield func(int64, text.Document) bool) {
-			for o, err := range eachStep(ctx, first, last, x.source(true).Lookup) {
+			for o, err := range objects(ctx, upTo(first, last), x.source(true).Lookup) {
 				id, _ := layout.ParseID(o.ID)
 				if failed = err; err != nil || !yield(id, o.Value) {
 					return
@@ -210,18 +210,35 @@ func (x *People) Search(ctx context.Context, q text.Query) (r text.Result, err e
 func (x *People) source(notes bool) index.Source[text.Document] {
 	return sourceOf(x.client, layout.NextUserID, layout.UserPrefix, func(ctx context.Context, ids []int64) ([]index.Object[text.Document], error) {
 		people, err := x.read(ctx, ids)
+		if err == nil && notes {
+			err = x.noteAll(ctx, people)
+		}
 		all := make([]index.Object[text.Document], 0, len(people))
 		for _, p := range people {
-			if p.text == "" {
-				continue
+			if p.text != "" {
+				all = append(all, index.Object[text.Document]{ID: layout.Itoa(p.id), Value: text.Document{Text: p.text}})
 			}
-			if notes && !slices.Contains(p.texts, p.text) {
-				if _, err := x.note(ctx, p, append([]string{p.text}, p.texts...)...); err != nil {
-					return nil, err
-				}
-			}
-			all = append(all, index.Object[text.Document]{ID: layout.Itoa(p.id), Value: text.Document{Text: p.text}})
 		}
 		return all, err
 	})
+}
+
+// noteAll notes that the index may have the present texts of users. One round trip.
+func (x *People) noteAll(ctx context.Context, people []person) error {
+	var calls []script.Call
+	for _, p := range people {
+		if p.text != "" && !slices.Contains(p.texts, p.text) {
+			texts := append([]string{p.text}, p.texts...)
+			calls = append(calls, script.Call{Keys: []string{layout.UserKey(p.id)}, Args: []string{p.noted, strings.Join(texts, separator)}})
+		}
+	}
+	if len(calls) == 0 {
+		return nil
+	}
+	for _, res := range searchedScript.RunMany(ctx, x.client, calls) {
+		if err := res.Error(); err != nil {
+			return fmt.Errorf("social: change the search index: %w", err)
+		}
+	}
+	return nil
 }

@@ -57,7 +57,7 @@ func (u *Users) others(ctx context.Context, seen map[int64]bool, yield func([]so
 			}
 		}
 		for some := range slices.Chunk(ids, allUsersPage) {
-			users, err := u.inOrder(social.WithFresh(ctx), some) // not for the memory of the client
+			users, err := u.InOrder(social.WithFresh(ctx), some) // not for the memory of the client
 			if !yield(users, err) || err != nil {
 				return
 			}

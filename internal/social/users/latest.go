@@ -124,5 +124,5 @@ func (u *Users) ByNames(ctx context.Context, names []string) ([]social.User, err
 		}
 		ids = append(ids, uid)
 	}
-	return u.inOrder(ctx, ids)
+	return u.InOrder(ctx, ids)
 }

@@ -39,7 +39,7 @@ func (u *Users) People(ctx context.Context, set, cursor string, limit int, show 
 	for i, m := range members {
 		ids[i] = m.ID
 	}
-	users, err := u.inOrder(ctx, ids)
+	users, err := u.InOrder(ctx, ids)
 	return social.People{Users: users, Next: next}, err
 }
 

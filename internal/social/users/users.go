@@ -198,9 +198,9 @@ func ParseRecords(ids []int64, results []rueidis.RedisResult) (map[int64]social.
 	return found, nil
 }
 
-// inOrder returns the users with these ids in their order, without missing
+// InOrder returns the users with these ids in their order, without missing
 // ones.
-func (u *Users) inOrder(ctx context.Context, ids []int64) ([]social.User, error) {
+func (u *Users) InOrder(ctx context.Context, ids []int64) ([]social.User, error) {
 	byID, err := u.ByID(ctx, ids)
 	if err != nil {
 		return nil, err
@@ -274,7 +274,7 @@ func (u *Users) Staff(ctx context.Context) ([]social.User, error) {
 		}
 	}
 	slices.Sort(ids)
-	users, err := u.inOrder(social.WithFresh(ctx), ids)
+	users, err := u.InOrder(social.WithFresh(ctx), ids)
 	slices.SortStableFunc(users, func(a, b social.User) int { return int(b.Role) - int(a.Role) })
 	return users, err
 }

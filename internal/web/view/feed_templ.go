@@ -181,7 +181,7 @@ func feedView(f Feed) templ.Component {
 
 // postText is the part of a post that its counts do not change. It ends within the
 // element that the buttons belong to.
-func postText(p social.Post, find func(text string) [][2]int) templ.Component {
+func postText(p social.Post, marks [][2]int) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -314,7 +314,7 @@ func postText(p social.Post, find func(text string) [][2]int) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = bodyText(p.Body, find).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = bodyText(p.Body, marks).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -226,11 +226,12 @@ func (p Posts) marked(item *timeline.Item, f *fragment, write func([]byte)) {
 	if item.Post.Parent != 0 {
 		write(f.replyLine(p.viewer))
 	}
-	if len(p.find(item.Post.Body)) == 0 {
+	marks := p.find(item.Post.Body)
+	if len(marks) == 0 {
 		write(f.article[f.top:])
 		return
 	}
-	write(bytesOf(postText(item.Post.Post, p.find)))
+	write(bytesOf(postText(item.Post.Post, marks)))
 	write(f.article[f.end:])
 }
 

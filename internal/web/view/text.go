@@ -76,15 +76,11 @@ func shownLink(address string) string {
 func ShownName(u social.User) string { return cmp.Or(u.DisplayName, u.Name) }
 
 // bodyText is the text of a post, with links to what it names. Search engines are
-// told to ignore links that users write, and the linked page cannot reach back. find, which
-// may be nil, returns what to mark in a text.
-func bodyText(body string, find func(text string) [][2]int) templ.Component {
+// told to ignore links that users write, and the linked page cannot reach back. marks are
+// where it is marked, in bytes.
+func bodyText(body string, marks [][2]int) templ.Component {
 	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
 		var b strings.Builder
-		var marks [][2]int
-		if find != nil {
-			marks = find(body)
-		}
 		at := 0
 		for _, part := range text.Parse(body) {
 			shown := templ.EscapeString(part.Shown())
