@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"retwis/internal/redis/keys"
 )
 
 // Version is the value of the key LayoutVersion in a database that was adopted.
@@ -141,6 +143,18 @@ const RepeatedPrefix = "repeated:"
 const (
 	TrendPrefix     = "trend:"
 	TrendHourPrefix = "trend_hour:"
+)
+
+// The records of package lists, of ListsModel in ListsPartitions: see ListsKey. ListsPrefix
+// stands for their keys, which begin with {lists.0}: to {lists.63}: on any server, so that a
+// Cluster can spread them.
+const (
+	ListsModel      = "lists"
+	ListsPartitions = 64
+	ListsPrefix     = "{" + ListsModel + "}:"
+
+	// ListsMeta is there as soon as somebody has had a list.
+	ListsMeta = "{" + ListsModel + ".0}.meta"
 )
 
 // InboxPrefix is that of the key that ends in the key of a stream of notifications in
@@ -279,6 +293,25 @@ func TrendKey(name string, hour int64) string { return Key(TrendPrefix+"{"+name+
 // posts or links), scored by their number. It expires.
 func TrendHourKey(kind string, hour int64) string { return Key(TrendHourPrefix+kind+":", hour) }
 
+// listsBases are the beginnings of the keys of ListsModel.
+var listsBases = keys.Spread(ListsModel, ListsPartitions)
+
+// ListsKey is the hash of a user's lists of people and saved searches: a record of package
+// model.
+func ListsKey(uid int64) string {
+	id := Itoa(uid)
+	return listsBases[keys.Partition(id, ListsPartitions)] + ":" + id
+}
+
+// parseListsKey returns the user of a ListsKey.
+func parseListsKey(key string) (uid int64, ok bool) {
+	if !strings.HasPrefix(key, "{"+ListsModel+".") {
+		return 0, false
+	}
+	uid, ok = ParseID(key[strings.LastIndexByte(key, ':')+1:])
+	return uid, ok && ListsKey(uid) == key
+}
+
 // Key appends an id to a prefix.
 func Key(prefix string, id int64) string {
 	b := make([]byte, 0, len(prefix)+20)
@@ -302,7 +335,7 @@ var types = map[string]string{
 	LikersPrefix: "zset", RepostersPrefix: "zset", RepliesPrefix: "set", StubsPrefix: "set", EditsPrefix: "list",
 	TagPrefix: "zset", TagFollowersPrefix: "zset",
 	SessionsPrefix: "hash", LoginsPrefix: "hash",
-	JobsPrefix: "stream",
+	JobsPrefix: "stream", ListsPrefix: "hash",
 }
 
 // Type returns the Redis type of a key, given by its whole name or by its
@@ -331,8 +364,11 @@ func Singletons() []string {
 // ParseKey splits a key of the layout into its prefix and its id: that of a user
 // or of a post, or the number of a bucket of usernames.
 func ParseKey(key string) (prefix string, id int64, ok bool) {
+	if id, ok = parseListsKey(key); ok {
+		return ListsPrefix, id, true
+	}
 	at := strings.IndexByte(key, ':') + 1
-	if prefix = key[:at]; types[prefix] == "" {
+	if prefix = key[:at]; types[prefix] == "" || prefix == ListsPrefix {
 		return "", 0, false
 	}
 	rest := key[at:]
