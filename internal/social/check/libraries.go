@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"retwis/internal/social/layout"
+	"retwis/internal/social/lists"
 	"retwis/maintain"
 )
 
@@ -26,6 +27,10 @@ func (c *libraryCheck) some(ctx context.Context, keys []string) error {
 func (c *libraryCheck) one(ctx context.Context, owner int64) error {
 	store, key := c.check.app.Internals().Library, layout.ListsKey(owner)
 	all, err := store.Get(ctx, owner)
+	if lists.IsDamaged(err) {
+		p := Problem{Kind: maintain.Invalid, Key: key, Detail: err.Error(), Repair: "rename it to " + setAsideKey(key, 1)}
+		return c.check.found(ctx, p, func(ctx context.Context) (bool, error) { return c.check.setAside(ctx, key, "hash") })
+	}
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"retwis/internal/redistest"
 	"retwis/internal/social"
+	"retwis/internal/social/check"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/lists"
 	"retwis/internal/social/moderation"
@@ -290,5 +291,40 @@ func TestLeftOutOfHome(t *testing.T) {
 	b.do(b.Library.Delete(b.Ctx, ada, one.ID))
 	if got := home(b); !slices.Equal(got, all) {
 		t.Errorf("without the list: home has %v", got)
+	}
+}
+
+// A check finds each kind of damage and repairs it; a block ends meanwhile as ever.
+func TestDamage(t *testing.T) {
+	t.Parallel()
+	for _, damage := range []struct {
+		name, want string
+		redis      []string
+	}{
+		{"no owner", "user 99 does not exist", []string{"HSET", layout.ListsKey(99), "searches", "[]", "_version", "1"}},
+		{"no member", "member 99 does not exist", []string{"HSET", layout.ListsKey(1), "lists", `[{"id":"a","name":"A","members":[99,2]}]`}},
+		{"left out", "left_out", []string{"HSET", layout.ListsKey(1), "left_out", "[2]"}},
+		{"no list", "rename it to", []string{"HSET", layout.ListsKey(1), "lists", "x"}},
+		{"not in the model", "package model", []string{"DEL", layout.ListsKey(1)}},
+	} {
+		t.Run(damage.name, func(t *testing.T) {
+			t.Parallel()
+			b := bundle{socialtest.New(t)}
+			ada, bob, cem := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("cem")
+			b.list(ada, "A", bob)
+			b.list(bob, "B", ada)
+			b.WantHealthy()
+			b.Redis(damage.redis...)
+			b.do(b.Relations.Block(b.Ctx, cem, ada, time.Time{}))
+			b.do(b.Relations.Unblock(b.Ctx, cem, ada))
+			var found []string
+			opt := check.Options{Report: func(p check.Problem) { found = append(found, p.String()) }}
+			_, err := check.Repair(b.Ctx, b.App, opt)
+			b.do(err)
+			if !strings.Contains(strings.Join(found, " "), damage.want) {
+				t.Errorf("found %q, want %q", found, damage.want)
+			}
+			b.WantHealthy()
+		})
 	}
 }

@@ -44,12 +44,19 @@ func (s *Store) records(ctx context.Context) (*model.Store[Library], error) {
 	}
 	all, err := model.New[Library](s.client, model.Options{
 		Name: layout.ListsModel, IDs: model.ClientAssigned, Partitions: layout.ListsPartitions,
+		// What a restored or damaged database has is deleted, and repaired, like any other.
+		Adopt: func(id string) bool { _, ok := layout.ParseID(id); return ok },
 	})
 	if err != nil {
 		return nil, failed(err)
 	}
 	s.opened.Store(all)
 	return all, nil
+}
+
+// IsDamaged reports whether an error says that a record cannot be read.
+func IsDamaged(err error) bool {
+	return errors.Is(err, model.ErrCorrupt) || errors.Is(err, model.ErrValue)
 }
 
 func failed(err error) error {
@@ -147,7 +154,7 @@ func (s *Store) RemoveMembers(ctx context.Context, owners []int64, gone func(own
 		ids[i] = layout.Itoa(uid)
 	}
 	found, err := all.GetMany(ctx, ids...)
-	if err != nil {
+	if err != nil && !IsDamaged(err) { // nobody is on lists that cannot be read; a check reports them
 		return failed(err)
 	}
 	for _, one := range found {
