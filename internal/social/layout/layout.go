@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"retwis/internal/redis/keys"
 )
 
 // Version is the value of the key LayoutVersion in a database that was adopted.
@@ -143,18 +141,6 @@ const RepeatedPrefix = "repeated:"
 const (
 	TrendPrefix     = "trend:"
 	TrendHourPrefix = "trend_hour:"
-)
-
-// The records of package lists, of ListsModel in ListsPartitions: see ListsKey. ListsPrefix
-// stands for their keys, which begin with {lists.0}: to {lists.63}: on any server, so that a
-// Cluster can spread them.
-const (
-	ListsModel      = "lists"
-	ListsPartitions = 64
-	ListsPrefix     = "{" + ListsModel + "}:"
-
-	// ListsMeta is there as soon as somebody has had a list.
-	ListsMeta = "{" + ListsModel + ".0}.meta"
 )
 
 // InboxPrefix is that of the key that ends in the key of a stream of notifications in
@@ -292,25 +278,6 @@ func TrendKey(name string, hour int64) string { return Key(TrendPrefix+"{"+name+
 // TrendHourKey is the sorted set of what people count for in an hour, of one kind (tags,
 // posts or links), scored by their number. It expires.
 func TrendHourKey(kind string, hour int64) string { return Key(TrendHourPrefix+kind+":", hour) }
-
-// listsBases are the beginnings of the keys of ListsModel.
-var listsBases = keys.Spread(ListsModel, ListsPartitions)
-
-// ListsKey is the hash of a user's lists of people and saved searches: a record of package
-// model.
-func ListsKey(uid int64) string {
-	id := Itoa(uid)
-	return listsBases[keys.Partition(id, ListsPartitions)] + ":" + id
-}
-
-// parseListsKey returns the user of a ListsKey.
-func parseListsKey(key string) (uid int64, ok bool) {
-	if !strings.HasPrefix(key, "{"+ListsModel+".") {
-		return 0, false
-	}
-	uid, ok = ParseID(key[strings.LastIndexByte(key, ':')+1:])
-	return uid, ok && ListsKey(uid) == key
-}
 
 // Key appends an id to a prefix.
 func Key(prefix string, id int64) string {
