@@ -230,6 +230,8 @@ func (s states) member(b *browser) {
 		{"search wrong", "/search?q=%28redis"},
 		{"search people", "/search?q=a&in=people"},
 		{"search tags", "/search?q=re&in=tags"},
+		{"lists", "/lists"},
+		{"on which lists", "/u/vera_holm/lists"},
 		{"own profile", "/u/demo"},
 		{"replies", "/u/vera_holm/replies"},
 		{"likes", "/u/vera_holm/likes"},

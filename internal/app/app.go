@@ -23,6 +23,7 @@ import (
 	"retwis/internal/social/home"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/limits"
+	"retwis/internal/social/lists"
 	"retwis/internal/social/moderation"
 	"retwis/internal/social/notify"
 	"retwis/internal/social/people"
@@ -130,6 +131,7 @@ type App struct {
 	TrendRules    *trends.Rules
 	Limits        *limits.Limits
 	Site          *site.Settings
+	Library       *lists.Service // lists of people, and saved searches
 
 	db          storage.Database
 	directory   *users.Directory
@@ -141,6 +143,7 @@ type App struct {
 	removal     *removal.Engine
 	names       *completion.Index
 	counter     *trends.Counter
+	library     *lists.Store
 	opt         Options
 
 	unsubscribe func()
@@ -237,9 +240,11 @@ func (s *App) buildBase() (err error) {
 			return err
 		}
 	}
+	s.library = lists.NewStore(client, func(uid int64) { s.Viewers.Changed(uid) })
 	words := searchindex.NewPosts(client)
 	s.fanOut = fanout.New(client, fanout.Options{
-		Lists: s.lists, Celebrities: s.celebrities, Search: words, OnTags: s.names.Tagged, Log: opt.Logger, Now: opt.Now,
+		Lists: s.lists, Celebrities: s.celebrities, Search: words, OnTags: s.names.Tagged,
+		OnBlock: s.library.Separate, Log: opt.Logger, Now: opt.Now,
 	})
 	s.SearchIndex = searchindex.New(words, searchindex.NewPeople(client, s.fanOut.Tasks()))
 	return nil
@@ -293,6 +298,7 @@ func (s *App) buildPeople() (err error) {
 	s.Search = search.New(search.Options{
 		DB: s.db, Index: s.SearchIndex, Users: s.Users, Views: s.Views, Lists: s.Lists, Completions: s.Completions,
 	})
+	s.Library = lists.New(lists.Options{Store: s.library, DB: s.db, Timelines: s.Lists, Now: opt.Now})
 	s.Posts, s.Reactions, s.Tags = posts.New(opt), posts.NewReactions(opt), posts.NewTags(opt)
 	return nil
 }
@@ -341,7 +347,9 @@ func (s *App) buildModeration() (err error) {
 			{Name: "active accounts", Run: s.Suggestions.Forget},
 			{Name: "reports", Run: s.Reports.ForgetReports},
 			{Name: "search", Run: s.SearchIndex.People.Update},
+			{Name: "lists", Run: s.library.Forget},
 		},
+		RemoveMembers: s.library.RemoveMembers,
 	})
 	s.Leaving = accounts.NewLeaving(s.db, s.Users, s.removal, s.Moderation.FollowStanding)
 	return nil
@@ -379,7 +387,7 @@ func (s *App) invalidated(key string) {
 	case layout.PostPrefix:
 		s.Views.Invalidate(id)
 	case layout.MutedPrefix, layout.BlockedPrefix, layout.BlockersPrefix,
-		layout.LikedPrefix, layout.RepostedPrefix, layout.BookmarksPrefix:
+		layout.LikedPrefix, layout.RepostedPrefix, layout.BookmarksPrefix, layout.ListsPrefix:
 		s.Viewers.Invalidate(id, prefix)
 	case layout.InboxPrefix, layout.NotificationsPrefix, layout.UserPrefix:
 		s.Notifications.Invalidate(id)

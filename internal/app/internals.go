@@ -9,6 +9,7 @@ import (
 	"retwis/collection"
 	"retwis/internal/redis/store"
 	"retwis/internal/social/fanout"
+	"retwis/internal/social/lists"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/users"
 )
@@ -26,6 +27,7 @@ type Internals struct {
 	Directory   *users.Directory
 	Lists       *collection.Timelines // the timelines that are lists
 	Celebrities *storage.Celebrities  // nil on a single server
+	Library     *lists.Store
 }
 
 // Internals returns what the application is built on.
@@ -33,5 +35,6 @@ func (s *App) Internals() Internals {
 	return Internals{
 		Client: s.db.Client, Server: s.opt.Server, Invalidations: s.opt.Invalidations, Log: s.opt.Logger, Now: s.opt.Now,
 		FanOut: s.fanOut, Directory: s.directory, Lists: s.lists, Celebrities: s.celebrities,
+		Library: s.library,
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"retwis/internal/app"
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
+	peoplelists "retwis/internal/social/lists"
 	"retwis/internal/social/moderation"
 	"retwis/internal/social/notify"
 	"retwis/internal/social/posts"
@@ -63,7 +64,8 @@ func userIDs(users []social.User) []int64 {
 // notLists are the methods that take a viewer and return no post and no person, or only
 // what is the viewer's own. Every other one is in the table of TestVisible.
 var notLists = []string{
-	"CompleteTags", "CountsFor", "Mark", "Marks", "Relations.Get", "Relations.GetMany", "Search.Tags", "Select",
+	"CompleteTags", "CountsFor", "Library.Add", "Library.Put", "Mark", "Marks", "Relations.Get",
+	"Relations.GetMany", "Search.Tags", "Select",
 	"Trends.Top", // see TestVisible of package trends
 	"Unread", "UnreadNow",
 }
@@ -138,6 +140,12 @@ func TestVisible(t *testing.T) {
 			"HomePosts": {read: func(v *social.Viewer) ([]int64, error) {
 				return ofListing(b.Lists.HomePosts(b.Ctx, v, 0, 50))
 			}, never: []string{"stranger"}},
+			"MemberPosts": {read: func(v *social.Viewer) ([]int64, error) {
+				return ofListing(b.Lists.MemberPosts(b.Ctx, v, []int64{ada.ID, carl.ID}, 0, 50))
+			}},
+			"Library.Posts": {read: func(v *social.Viewer) ([]int64, error) {
+				return ofListing(b.Library.Posts(b.Ctx, v, peoplelists.List{Members: []int64{ada.ID, carl.ID}}, 0, 50))
+			}},
 			"PublicPosts": {read: func(v *social.Viewer) ([]int64, error) {
 				return ofListing(b.Lists.PublicPosts(b.Ctx, v, 0, 50))
 			}},

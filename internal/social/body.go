@@ -86,6 +86,33 @@ func tooLong() error {
 	return Invalid("status", fmt.Sprintf("Your post is too long. Use at most %d characters.", MaxBody))
 }
 
+// CleanLine returns a typed text as it is stored: one line, without control characters
+// and direction overrides, empty where it shows nothing. It returns *InvalidError for one of
+// more characters than most.
+func CleanLine(typed, field string, most int) (string, error) {
+	if len(typed) > MaxTyped {
+		return "", TooLong(field, most)
+	}
+	return BoundText(strings.Join(strings.Fields(CleanRunes(typed)), " "), field, most)
+}
+
+// BoundText returns a text of up to so many characters, empty where it shows nothing, or
+// *InvalidError.
+func BoundText(text, field string, most int) (string, error) {
+	if strings.IndexFunc(text, IsInk) < 0 {
+		return "", nil
+	}
+	if len(text) > most*BytesPerCharacter || uniseg.GraphemeClusterCount(text) > most {
+		return "", TooLong(field, most)
+	}
+	return text, nil
+}
+
+// TooLong is the error of a text of more characters than most.
+func TooLong(field string, most int) error {
+	return Invalid(field, fmt.Sprintf("This is too long. Use at most %d characters.", most))
+}
+
 // IsDirectionOverride reports the characters that can make a text display as a
 // different one.
 func IsDirectionOverride(r rune) bool {

@@ -15,7 +15,7 @@
 //   - accounts: sign-up, invitations, profiles, and the end of an account. auth: sessions,
 //     log-ins, passwords, second factors.
 //   - people: follows, mutes, blocks, followers in common, completion of names. suggestions:
-//     who to follow.
+//     who to follow. lists: lists of people, saved searches.
 //   - posts: posts, replies, reposts, likes, bookmarks, tags and conversations.
 //   - timeline: what pages show: timelines, lists of posts, viewers, and posts in memory.
 //   - notify: notifications. live: pages that change while they are shown.

@@ -16,6 +16,8 @@ type Viewer struct {
 	Muted, Blocked, Blockers UserSet
 	Liked, Reposted, Saved   PostMarks
 
+	LeftOut UserSet // people that the viewer reads on a list and not on the home timeline
+
 	Ends          int64  // when the first of the mutes and blocks ends, in unix seconds
 	PeopleChanged uint64 // grows with each change of mutes and blocks
 }
@@ -26,6 +28,10 @@ type Standings interface {
 	Count() int   // of those who are not in good standing
 	Version() any // another one after each change
 }
+
+// LeavesOut reports whether the viewer's home timeline is without what a user posts and
+// reposts.
+func (v *Viewer) LeavesOut(uid int64) bool { return uid != v.User.ID && v.LeftOut.Has(uid) }
 
 // Standing returns the standing of a user, as this process knows it.
 func (v *Viewer) Standing(uid int64) Standing {

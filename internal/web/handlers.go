@@ -31,6 +31,7 @@ type handlers struct {
 	overview      *overviewHandlers
 	trends        *discover.Trends
 	tagRules      *discover.TagRules
+	lists         *discover.Lists
 }
 
 // newHandlers gives each subject the parts of the application that it needs.
@@ -110,5 +111,6 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 		},
 		trends:   discover.NewTrends(read, app.Trends),
 		tagRules: discover.NewTagRules(app.TrendRules),
+		lists:    discover.NewLists(app.Library, read, app.Tags, app.Users),
 	}, nil
 }

@@ -107,6 +107,11 @@ func useAll(t *testing.T, db *store.Store) {
 	}
 	ada.send("/u/ben/unfollow").want(303)
 	ada.send("/u/ben/dismiss").want(303)
+	ada.send("/lists", "name", "Friends").want(303)
+	ada.send(listLink.FindString(ada.get("/lists").body)+"/add", "member", "ben").want(303)
+	ada.send("/searches", "q", "first").want(303)
+	ada.send("/u/ben/block").want(303)
+	ada.send("/u/ben/unblock").want(303)
 	if err := s.social.Suggestions.Refresh(t.Context()); err != nil {
 		t.Error(err)
 	}

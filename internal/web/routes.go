@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 	"net/http/pprof"
+	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -25,7 +26,7 @@ type route struct {
 func (s *Server) routes() []route {
 	h, app := s.handlers, s.app
 	login, limited := request.RequireLogin, request.Limited
-	return append(s.moderationRoutes(), []route{
+	return slices.Concat(s.moderationRoutes(), s.listRoutes(), []route{
 		// Visitors.
 		{"GET /{$}", h.timelines.landing},
 		{"GET /register", h.signUps.form},
@@ -143,7 +144,31 @@ func (s *Server) routes() []route {
 
 		{"GET /live", h.events.stream},
 		{"/", s.notFound},
-	}...)
+	})
+}
+
+// listRoutes lists the pages of lists of people and saved searches, which only their owner has.
+func (s *Server) listRoutes() []route {
+	h, login, limited := s.handlers.lists, request.RequireLogin, request.Limited
+	return []route{
+		{"GET /lists", login(h.Page)},
+		{"POST /lists", login(limited(limits.Profile, h.Create))},
+		{"GET /lists/{id}", login(h.Posts)},
+		{"GET /lists/{id}/edit", login(h.EditPage)},
+		{"POST /lists/{id}/edit", login(limited(limits.Profile, h.Edit))},
+		{"GET /lists/{id}/delete", toForm},
+		{"POST /lists/{id}/delete", login(limited(limits.Profile, h.Delete))},
+		{"GET /lists/{id}/add", toForm},
+		{"POST /lists/{id}/add", login(limited(limits.Follow, h.Add))},
+		{"GET /lists/{id}/remove", toForm},
+		{"POST /lists/{id}/remove", login(limited(limits.Follow, h.Remove))},
+		{"GET /u/{name}/lists", login(h.ChoosePage)},
+		{"POST /u/{name}/lists", login(limited(limits.Follow, h.Choose))},
+		{"GET /searches", toForm},
+		{"POST /searches", login(limited(limits.Profile, h.SaveSearch))},
+		{"GET /searches/delete", toForm},
+		{"POST /searches/delete", login(limited(limits.Profile, h.ForgetSearch))},
+	}
 }
 
 // moderationRoutes lists the pages of reports and of those who decide about them.

@@ -9,8 +9,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/rivo/uniseg"
-
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/people"
@@ -108,7 +106,7 @@ func readLinks(text string) []string {
 // once in this process, the latest of them, and within a minute elsewhere. About eight
 // round trips, two more for a new display name.
 func (p *Profiles) Edit(ctx context.Context, user social.User, profile UserProfile) error {
-	name, err := oneLine(profile.DisplayName, "display_name", MaxDisplayName)
+	name, err := social.CleanLine(profile.DisplayName, "display_name", MaxDisplayName)
 	if err != nil {
 		return err
 	}
@@ -201,39 +199,16 @@ func (p *Profiles) Unpin(ctx context.Context, user social.User, id int64) error 
 	return nil
 }
 
-// oneLine returns a typed text as it is stored: one line, without control characters
-// and direction overrides, empty where it shows nothing.
-func oneLine(typed, field string, most int) (string, error) {
-	if len(typed) > social.MaxTyped {
-		return "", overlong(field, most)
-	}
-	return bounded(strings.Join(strings.Fields(social.CleanRunes(typed)), " "), field, most)
-}
-
-// severalLines is oneLine for a text that keeps its line breaks; see cleanLines.
+// severalLines is social.CleanLine for a text that keeps its line breaks; see cleanLines.
 func severalLines(typed, field string, most int) (string, error) {
 	if len(typed) > social.MaxTyped {
-		return "", overlong(field, most)
+		return "", social.TooLong(field, most)
 	}
 	text, lines := social.CleanLines(social.CleanRunes(typed))
 	if lines > maxBioLines {
 		return "", social.Invalid(field, fmt.Sprintf("Use at most %d lines.", maxBioLines))
 	}
-	return bounded(text, field, most)
-}
-
-func bounded(text, field string, most int) (string, error) {
-	if strings.IndexFunc(text, social.IsInk) < 0 {
-		return "", nil
-	}
-	if len(text) > most*social.BytesPerCharacter || uniseg.GraphemeClusterCount(text) > most {
-		return "", overlong(field, most)
-	}
-	return text, nil
-}
-
-func overlong(field string, most int) error {
-	return social.Invalid(field, fmt.Sprintf("This is too long. Use at most %d characters.", most))
+	return social.BoundText(text, field, most)
 }
 
 func cleanLinks(typed []string) ([]string, error) {

@@ -50,6 +50,7 @@ func (c *checker) allRules() []rule {
 		{layout.NotificationsPrefix, sources, c.ofUsers(notices.stream)},
 		{layout.TrendPrefix, sources, (&keyCheck{c}).expire},
 		{layout.TrendHourPrefix, sources, (&keyCheck{c}).expire},
+		{layout.ListsPrefix, sources, (&libraryCheck{c}).some},
 		{layout.HomePrefix, copies, lists.homes},
 	}
 	if c.repair { // others can repeat posts without an author, or reply to them

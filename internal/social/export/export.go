@@ -111,6 +111,8 @@ func (e *exporter) tables() []table {
 		{"muted", []string{"username", "until"}, e.people(layout.MutedPrefix)},
 		{"blocked", []string{"username", "until"}, e.people(layout.BlockedPrefix)},
 		{"not_interested", []string{"username", "since"}, e.people(layout.DismissedPrefix)},
+		{"lists", []string{"name", "created", "left_out_of_home", "members"}, e.userLists},
+		{"saved_searches", []string{"query", "created"}, e.searches},
 		{"followed_tags", []string{"tag", "since"}, e.tags},
 		{"sessions", []string{"number", "began", "last_used", "device"}, e.sessions},
 		{"login_places", []string{"address", "last_log_in"}, e.loginPlaces},

@@ -93,6 +93,12 @@ func TestExport(t *testing.T) {
 	must(b.Relations.Mute(b.Ctx, ada, ben, time.Time{}))
 	must(b.Suggestions.Dismiss(b.Ctx, ada, ben))
 
+	list, err := b.Library.Create(b.Ctx, ada, "Close friends")
+	must(err)
+	v, err := b.Viewers.Get(b.Ctx, ada)
+	must(err)
+	must(b.Library.Add(b.Ctx, v, list.ID, ben))
+	must(b.Library.SaveSearch(b.Ctx, ada, "from:ben lakes"))
 	must(b.Auth.LoggedIn(b.Ctx, ada, "ada", netip.MustParseAddr("192.0.2.7")))
 	var data bytes.Buffer
 	must(b.Leaving.Export(b.Ctx, ada.ID, &data))
@@ -109,7 +115,7 @@ func TestExport(t *testing.T) {
 	}
 	for name, want := range map[string]int{
 		"profile": 1, "replies": 1, "reposts": 1, "earlier_texts": 1, "likes": 1, "bookmarks": 1, "following": 1,
-		"followers": 1, "muted": 1, "blocked": 0, "not_interested": 1, "followed_tags": 1, "sessions": 1, "login_places": 1,
+		"followers": 1, "muted": 1, "blocked": 0, "not_interested": 1, "lists": 1, "saved_searches": 1, "followed_tags": 1, "sessions": 1, "login_places": 1,
 	} {
 		if rows, _ := a.rows(name); len(rows) != want {
 			t.Errorf("%s: %v", name, rows)

@@ -2,6 +2,7 @@ package export
 
 import (
 	"context"
+	"encoding/json"
 	"math"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/lists"
 	"retwis/internal/social/storage"
 )
 
@@ -280,6 +282,63 @@ func (e *exporter) loginPlaces(ctx context.Context, yield func(row ...any) error
 	}
 	for _, place := range places {
 		if err := yield(place.Member, time.Unix(int64(place.Score), 0).UTC()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// library reads the lists and saved searches as they are stored.
+func (e *exporter) library(ctx context.Context) (all lists.Library, err error) {
+	fields, err := e.client.Do(ctx, e.client.B().Hmget().Key(layout.ListsKey(e.uid)).Field("lists", "searches").Build()).ToArray()
+	if err != nil {
+		if rediserr.IsWrongType(err) {
+			err = nil
+		}
+		return all, err
+	}
+	for i, to := range []any{&all.Lists, &all.Searches} {
+		if text, err := fields[i].ToString(); err == nil {
+			_ = json.Unmarshal([]byte(text), to) // damage: a check reports it
+		}
+	}
+	return all, nil
+}
+
+// userLists are the lists of people that the user has made.
+func (e *exporter) userLists(ctx context.Context, yield func(row ...any) error) error {
+	all, err := e.library(ctx)
+	if err != nil {
+		return err
+	}
+	for _, one := range all.Lists {
+		ids := make([]string, len(one.Members))
+		for i, uid := range one.Members {
+			ids[i] = layout.Itoa(uid)
+		}
+		names, err := e.names(ctx, ids)
+		if err != nil {
+			return err
+		}
+		leftOut := ""
+		if one.LeftOut {
+			leftOut = "yes"
+		}
+		if err := yield(one.Name, time.Unix(one.Created, 0).UTC(), leftOut, names); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// searches are the searches that the user has saved.
+func (e *exporter) searches(ctx context.Context, yield func(row ...any) error) error {
+	all, err := e.library(ctx)
+	if err != nil {
+		return err
+	}
+	for _, one := range all.Searches {
+		if err := yield(one.Query, time.Unix(one.Created, 0).UTC()); err != nil {
 			return err
 		}
 	}

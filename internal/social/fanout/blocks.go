@@ -22,7 +22,7 @@ const (
 
 // Block makes one user block another until a time, without end for the zero time, by calling
 // change, and makes what follows from it agree: the other direction, and neither follows the
-// other. It can be repeated; what a crash cuts short is finished by another process, also
+// other, nor is on a list of the other. It can be repeated; what a crash cuts short is finished by another process, also
 // after the block has ended.
 func (h *Homes) Block(ctx context.Context, from, to int64, until time.Time, change func() error) error {
 	if until.IsZero() {
@@ -36,7 +36,7 @@ func (h *Homes) Block(ctx context.Context, from, to int64, until time.Time, chan
 // that it is left to do.
 func (h *Homes) Unblock(ctx context.Context, from, to int64, change func() error) error {
 	return h.mirrored(ctx, blockKind, from, layout.Itoa(to), func() error {
-		if err := h.endLeftFollows(ctx, from, to); err != nil {
+		if err := h.endWhatIsLeft(ctx, from, to); err != nil {
 			return err
 		}
 		return change()
@@ -114,13 +114,27 @@ func (h *Homes) finishBlock(ctx context.Context, from, to int64, end float64) er
 	if until == 0 {
 		return nil
 	}
-	return h.endFollows(ctx, from, to, until)
+	if err := h.endFollows(ctx, from, to, until); err != nil {
+		return err
+	}
+	return h.endOthers(ctx, from, to)
 }
 
-// endLeftFollows ends the follows that the task of a block has left.
-func (h *Homes) endLeftFollows(ctx context.Context, from, to int64) error {
+// endOthers ends what a block ends besides follows.
+func (h *Homes) endOthers(ctx context.Context, from, to int64) error {
+	if h.onBlock == nil {
+		return nil
+	}
+	return h.onBlock(ctx, from, to)
+}
+
+// endWhatIsLeft ends the follows, and all else, that the task of a block has left.
+func (h *Homes) endWhatIsLeft(ctx context.Context, from, to int64) error {
 	until, err := h.blockedUntil(ctx, from, to)
 	if err != nil || until == 0 {
+		return err
+	}
+	if err := h.endOthers(ctx, from, to); err != nil {
 		return err
 	}
 	for _, follow := range [][2]int64{{from, to}, {to, from}} {

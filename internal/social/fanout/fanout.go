@@ -46,7 +46,7 @@ type Engine struct {
 	ids      ids
 }
 
-// Options are what an Engine needs; all but Celebrities and OnTags are required.
+// Options are what an Engine needs; all but Celebrities, OnTags and OnBlock are required.
 type Options struct {
 	Lists *collection.Timelines
 	// Celebrities are the authors whose posts are not put on the home timelines of their
@@ -57,8 +57,11 @@ type Options struct {
 	// OnTags is called with the tags of a post that was put on their sets, or removed from
 	// them. Where it fails, the work is repeated like any other of its part.
 	OnTags func(ctx context.Context, tags []string) error
-	Log    *slog.Logger
-	Now    func() time.Time
+	// OnBlock is called with two users once a block between them has ended their follows: what
+	// else it ends. Where it fails, the work is repeated like any other of its part.
+	OnBlock func(ctx context.Context, from, to int64) error
+	Log     *slog.Logger
+	Now     func() time.Time
 }
 
 // New returns an engine on the database behind client, which stays the
@@ -78,7 +81,7 @@ func New(client rueidis.Client, opt Options) *Engine {
 	parts := &segments{d, w, j.tasks}
 	e := &Engine{
 		Deletions: &Deletions{d, w, parts, j.tasks},
-		Homes:     &Homes{d, w, &homeTimelines{d, w}, j.tasks},
+		Homes:     &Homes{d, w, &homeTimelines{d, w}, j.tasks, opt.OnBlock},
 		Jobs:      j,
 		db:        d, writer: w, segments: parts, tasks: j.tasks, ids: ids{client: client, log: opt.Log},
 	}

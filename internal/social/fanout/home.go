@@ -29,6 +29,7 @@ type Homes struct {
 	writer    *writer
 	timelines *homeTimelines
 	tasks     *task.Engine
+	onBlock   func(ctx context.Context, from, to int64) error // nil: nothing
 }
 
 // Follow changes a follow by calling change, and makes the follower's home timeline

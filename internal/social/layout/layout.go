@@ -302,7 +302,7 @@ var types = map[string]string{
 	LikersPrefix: "zset", RepostersPrefix: "zset", RepliesPrefix: "set", StubsPrefix: "set", EditsPrefix: "list",
 	TagPrefix: "zset", TagFollowersPrefix: "zset",
 	SessionsPrefix: "hash", LoginsPrefix: "hash",
-	JobsPrefix: "stream",
+	JobsPrefix: "stream", ListsPrefix: "hash",
 }
 
 // Type returns the Redis type of a key, given by its whole name or by its
@@ -331,8 +331,11 @@ func Singletons() []string {
 // ParseKey splits a key of the layout into its prefix and its id: that of a user
 // or of a post, or the number of a bucket of usernames.
 func ParseKey(key string) (prefix string, id int64, ok bool) {
+	if id, ok = parseListsKey(key); ok {
+		return ListsPrefix, id, true
+	}
 	at := strings.IndexByte(key, ':') + 1
-	if prefix = key[:at]; types[prefix] == "" {
+	if prefix = key[:at]; types[prefix] == "" || prefix == ListsPrefix {
 		return "", 0, false
 	}
 	rest := key[at:]

@@ -116,7 +116,7 @@ func (c *client) mayShow(e *stream.Entry) bool {
 		least = social.Unlisted
 	}
 	return c.sees(e.Author, least) && (e.Of == 0 || c.sees(e.To, social.Unlisted)) &&
-		(c.topic.kind != Home || c.member.hasAtHome(e))
+		(c.topic.kind != Home || c.member.hasAtHome(e) && !c.member.viewer.LeavesOut(e.Author))
 }
 
 // counts returns the event with those of these counts that a connection shows.

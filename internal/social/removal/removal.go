@@ -12,7 +12,7 @@
 //     written since. So the first part is repeated until it is [Grace] ago.
 //  3. What no list leads to is found by a scan of all keys, one for all users who wait for
 //     it: stubs of posts that were deleted earlier, mutes and dismissals by others,
-//     notifications that the user caused, limits.
+//     places on their lists, notifications that the user caused, limits.
 //  4. The name leads to nobody from now on (`users` maps it to 0), and the hash of the
 //     user is deleted.
 //
@@ -83,6 +83,8 @@ type Options struct {
 	Log       *slog.Logger
 	Now       func() time.Time
 	Steps     []Step
+	// RemoveMembers takes users who are gone off the lists of others.
+	RemoveMembers func(ctx context.Context, owners []int64, gone func(owner, member int64) bool) error
 }
 
 // Engine deletes accounts. It is safe for concurrent use.

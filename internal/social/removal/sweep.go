@@ -44,7 +44,7 @@ func (e *Engine) sweep(ctx context.Context, all accounts) error {
 		if err != nil {
 			return err
 		}
-		var posts, notified []int64
+		var posts, notified, owners []int64
 		var lists, limited []string
 		for _, key := range page.Keys {
 			if isLimit(key) {
@@ -57,6 +57,8 @@ func (e *Engine) sweep(ctx context.Context, all accounts) error {
 				lists = append(lists, key)
 			case layout.InboxPrefix, layout.NotificationsPrefix:
 				notified = append(notified, id)
+			case layout.ListsPrefix:
+				owners = append(owners, id)
 			}
 		}
 		theirs, err := e.authored(ctx, all, posts)
@@ -68,6 +70,9 @@ func (e *Engine) sweep(ctx context.Context, all accounts) error {
 		}
 		pending = append(pending, theirs...)
 		if err := e.sweepLists(ctx, all, lists); err != nil {
+			return err
+		}
+		if err := e.sweepMembers(ctx, all, owners); err != nil {
 			return err
 		}
 		if err := e.sweepLimits(ctx, limited); err != nil {
@@ -148,6 +153,14 @@ func (e *Engine) sweepLists(ctx context.Context, all accounts, keys []string) er
 		members = append(members, layout.Itoa(uid))
 	}
 	return e.removeFrom(ctx, keys, members...)
+}
+
+// sweepMembers removes users from the lists of others.
+func (e *Engine) sweepMembers(ctx context.Context, all accounts, owners []int64) error {
+	if len(owners) == 0 {
+		return nil
+	}
+	return e.RemoveMembers(ctx, owners, func(_, member int64) bool { return all[member] != "" })
 }
 
 // sweepLimits removes what counts events of a user. Some have the name, and an address.

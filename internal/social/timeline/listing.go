@@ -36,14 +36,31 @@ func NewLists(views *Views, viewers *Viewers, timelines *Timelines) *Lists {
 }
 
 // HomePosts returns a page of the viewer's home timeline: their own posts and those
-// of the people they follow. before is the cursor of the page, 0 for the first. A
-// repost of what is on the timeline already, within the 40 older entries, is left
-// out.
+// of the people they follow, except those left out of it. before is the cursor
+// of the page, 0 for the first. A repost of what is on the timeline already, within the 40
+// older entries, is left out.
 func (l *Lists) HomePosts(ctx context.Context, v *social.Viewer, before int64, limit int) (Listing, error) {
+	return l.Page(ctx, PageQuery{
+		Viewer: v, Before: before, Limit: limit, Window: repostWindow, Least: social.Unlisted, Home: true,
+		Read: func(ctx context.Context, before int64, limit int) (Page, error) {
+			return l.timelines.Home(ctx, v.User.ID, before, limit)
+		},
+	})
+}
+
+// MemberPosts returns a page of what these users have posted and reposted, as a home timeline
+// shows it; see HomePosts.
+func (l *Lists) MemberPosts(ctx context.Context, v *social.Viewer, uids []int64, before int64, limit int) (Listing, error) {
+	seen := make([]int64, 0, len(uids))
+	for _, uid := range uids {
+		if v.Sees(uid) >= social.Unlisted {
+			seen = append(seen, uid)
+		}
+	}
 	return l.Page(ctx, PageQuery{
 		Viewer: v, Before: before, Limit: limit, Window: repostWindow, Least: social.Unlisted,
 		Read: func(ctx context.Context, before int64, limit int) (Page, error) {
-			return l.timelines.Home(ctx, v.User.ID, before, limit)
+			return l.timelines.Profiles(ctx, seen, before, limit)
 		},
 	})
 }
@@ -139,6 +156,7 @@ type PageQuery struct {
 	// them; 0: it is not.
 	Window int
 	Least  social.Visibility // what the viewer sees less well is left out
+	Home   bool              // without those that the viewer has left out of the home timeline
 	// Read reads a part of the list; see Timelines.
 	Read func(ctx context.Context, before int64, limit int) (Page, error)
 }
@@ -152,7 +170,7 @@ func (l *Lists) Page(ctx context.Context, q PageQuery) (Listing, error) {
 		if err != nil {
 			return Listing{}, err
 		}
-		items, err := l.Select(ctx, q.Viewer, page.IDs, q.Least)
+		items, err := l.selectFor(ctx, q, page.IDs)
 		if err != nil {
 			return Listing{}, err
 		}
@@ -172,6 +190,15 @@ func (l *Lists) Page(ctx context.Context, q PageQuery) (Listing, error) {
 		}
 	}
 	return list, l.Mark(ctx, q.Viewer, list.Items)
+}
+
+// selectFor returns those of the entries that belong on a page.
+func (l *Lists) selectFor(ctx context.Context, q PageQuery, ids []int64) ([]Item, error) {
+	items, err := l.Select(ctx, q.Viewer, ids, q.Least)
+	if q.Home && len(q.Viewer.LeftOut) > 0 {
+		items = slices.DeleteFunc(items, func(item Item) bool { return q.Viewer.LeavesOut(item.Entry.Author.ID) })
+	}
+	return items, err
 }
 
 func isRepost(item Item) bool { return item.Entry.RepostOf != 0 }
@@ -222,7 +249,7 @@ func (l *Lists) withoutRepeats(ctx context.Context, q PageQuery, page Page, item
 		if err != nil {
 			return nil, err
 		}
-		if older, err = l.Select(ctx, q.Viewer, next.IDs, q.Least); err != nil {
+		if older, err = l.selectFor(ctx, q, next.IDs); err != nil {
 			return nil, err
 		}
 		ids = slices.Concat(ids, next.IDs)

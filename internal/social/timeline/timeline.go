@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/collection"
+	"retwis/internal/redis/rediserr"
 	"retwis/internal/social"
 	"retwis/internal/social/home"
 	"retwis/internal/social/layout"
@@ -105,22 +107,52 @@ func (t *Timelines) Replies(ctx context.Context, uid, before int64, limit int) (
 	return t.ByID(ctx, layout.ProfileRepliesKey(uid), before, limit)
 }
 
+// Profiles returns a page of the posts and reposts of all of these users, merged; see Profile.
+func (t *Timelines) Profiles(ctx context.Context, uids []int64, before int64, limit int) (Page, error) {
+	limit = social.PageSize(limit)
+	cmds := make([]rueidis.Cacheable, len(uids))
+	for i, uid := range uids {
+		cmds[i] = t.byIDCommand(layout.ProfileKey(uid), before, limit)
+	}
+	if before > 0 {
+		ctx = social.WithFresh(ctx) // later pages are not worth remembering
+	}
+	var all []int64
+	if len(cmds) == 0 {
+		return Page{}, nil
+	}
+	for _, res := range t.db.ReadMany(ctx, cmds...) {
+		ids, err := res.AsIntSlice()
+		if err != nil && !rediserr.IsWrongType(err) { // a check reports it
+			return t.page(nil, err, limit)
+		}
+		all = append(all, ids...)
+	}
+	slices.SortFunc(all, func(a, b int64) int { return cmp.Compare(b, a) })
+	return t.page(all[:min(len(all), limit+1)], nil, limit)
+}
+
 // ByID returns a page of a sorted set of posts that are scored by their ids.
 func (t *Timelines) ByID(ctx context.Context, set string, before int64, limit int) (Page, error) {
 	limit = social.PageSize(limit)
+	cmd := t.byIDCommand(set, before, limit)
+	var res rueidis.RedisResult
+	if before > 0 {
+		res = t.db.Client.Do(ctx, rueidis.Completed(cmd))
+	} else {
+		res = t.db.Read(ctx, cmd)
+	}
+	ids, err := res.AsIntSlice()
+	return t.page(ids, err, limit)
+}
+
+// byIDCommand reads a page of ByID, and one post more.
+func (t *Timelines) byIDCommand(set string, before int64, limit int) rueidis.Cacheable {
 	from := "+inf"
 	if before > 0 {
 		from = "(" + layout.Itoa(before)
 	}
-	cmd := t.db.Client.B().Zrevrangebyscore().Key(set).Max(from).Min("-inf").Limit(0, int64(limit+1))
-	var res rueidis.RedisResult
-	if before > 0 {
-		res = t.db.Client.Do(ctx, cmd.Build())
-	} else {
-		res = t.db.Read(ctx, cmd.Cache())
-	}
-	ids, err := res.AsIntSlice()
-	return t.page(ids, err, limit)
+	return t.db.Client.B().Zrevrangebyscore().Key(set).Max(from).Min("-inf").Limit(0, int64(limit+1)).Cache()
 }
 
 func (t *Timelines) timeline(ctx context.Context, list string, before int64, limit int) (Page, error) {

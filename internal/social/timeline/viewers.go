@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -11,6 +12,8 @@ import (
 	"github.com/maypok86/otter/v2"
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
@@ -67,8 +70,8 @@ func (s *Viewers) Actor(ctx context.Context, user social.User) (*social.Viewer, 
 	return s.Get(ctx, user)
 }
 
-// viewerPrefixes are the keys that make up a viewer, in the order in which they are
-// read.
+// viewerPrefixes are the keys that make up a viewer besides leftOutCommand, in the order in
+// which they are read.
 var viewerPrefixes = [...]string{
 	layout.MutedPrefix, layout.BlockedPrefix, layout.BlockersPrefix,
 	layout.LikedPrefix, layout.RepostedPrefix, layout.BookmarksPrefix,
@@ -112,6 +115,9 @@ func (s *Viewers) Get(ctx context.Context, user social.User) (*social.Viewer, er
 
 // readViewer reads a user as a viewer.
 func (s *Viewers) readViewer(ctx context.Context, user social.User, cell *viewerCell, today int64) (*social.Viewer, error) {
+	if cell.IsForced() {
+		ctx = social.WithFresh(ctx)
+	}
 	cached := !social.IsFresh(ctx)
 	stamp, ofPeople := cell.Begin(s.db.Link, cached), cell.people.Begin(s.db.Link, cached)
 	v := &social.Viewer{User: user, Standings: s.standings, Ends: math.MaxInt64, PeopleChanged: cell.changes.Load()}
@@ -130,7 +136,7 @@ func (s *Viewers) readViewer(ctx context.Context, user social.User, cell *viewer
 		}
 		cmds[i] = b.Zrange().Key(layout.Key(prefix, user.ID)).Min("0").Max(layout.Itoa(n - 1)).Rev().Withscores().Cache()
 	}
-	res := s.db.ReadMany(ctx, cmds...)
+	res := s.db.ReadMany(ctx, append(cmds, leftOutCommand(s.db.Client, user.ID))...)
 	for i, set := range []*social.UserSet{&v.Muted, &v.Blocked, &v.Blockers} {
 		var err error
 		var ends int64
@@ -144,6 +150,10 @@ func (s *Viewers) readViewer(ctx context.Context, user social.User, cell *viewer
 		if *set, err = parseMarks(res[3+i]); err != nil {
 			return nil, err
 		}
+	}
+	var err error
+	if v.LeftOut, err = parseLeftOut(res[len(viewerPrefixes)]); err != nil {
+		return nil, err
 	}
 	cell.Put(v, stamp)
 	cell.people.Put(v, ofPeople)
@@ -159,11 +169,12 @@ func (s *Viewers) GetNow(ctx context.Context, client rueidis.Client, user social
 	}
 	v = &social.Viewer{User: user, Standings: s.standings, Ends: math.MaxInt64}
 	sets := []*social.UserSet{&v.Muted, &v.Blocked, &v.Blockers}
-	cmds := make(rueidis.Commands, 0, len(sets)+len(more))
+	cmds := make(rueidis.Commands, 0, len(sets)+1+len(more))
 	for i, bound := range []int64{maxRelations, maxRelations, maxBlockers} {
 		cmds = append(cmds, client.B().Zrange().Key(layout.Key(viewerPrefixes[i], user.ID)).
 			Min("0").Max(layout.Itoa(bound-1)).Rev().Withscores().Build())
 	}
+	cmds = append(cmds, rueidis.Completed(leftOutCommand(client, user.ID)))
 	today := s.clock().Unix()
 	res = client.DoMulti(ctx, append(cmds, more...)...)
 	for i, set := range sets {
@@ -173,7 +184,10 @@ func (s *Viewers) GetNow(ctx context.Context, client rueidis.Client, user social
 		}
 		v.Ends = min(v.Ends, ends)
 	}
-	return v, v.Ends, res[len(sets):], nil
+	if v.LeftOut, err = parseLeftOut(res[len(sets)]); err != nil {
+		return nil, 0, nil, err
+	}
+	return v, v.Ends, res[len(sets)+1:], nil
 }
 
 // parsePeople reads users who are in a set until a time, and returns those who still
@@ -196,6 +210,25 @@ func parsePeople(res rueidis.RedisResult, now int64) (set social.UserSet, ends i
 	}
 	slices.Sort(set)
 	return set, ends, nil
+}
+
+// leftOutCommand reads which people a user leaves out of the home timeline; package lists writes it.
+func leftOutCommand(client rueidis.Client, uid int64) rueidis.Cacheable {
+	return client.B().Hget().Key(layout.ListsKey(uid)).Field("left_out").Cache()
+}
+
+// parseLeftOut reads a list of ids. One that cannot be read is empty: a check reports it.
+func parseLeftOut(res rueidis.RedisResult) (social.UserSet, error) {
+	text, err := reply.TextOrEmpty(res)
+	if err != nil && !rediserr.IsWrongType(err) {
+		return nil, fmt.Errorf("social: read a viewer: %w", err)
+	}
+	var set social.UserSet
+	if text == "" || json.Unmarshal([]byte(text), &set) != nil {
+		return nil, nil
+	}
+	slices.Sort(set)
+	return set, nil
 }
 
 func parseMarks(res rueidis.RedisResult) (social.PostMarks, error) {
@@ -270,6 +303,13 @@ func (s *Viewers) oldMarks(ctx context.Context, v *social.Viewer, posts []*socia
 		}
 	}
 	return nil
+}
+
+// Changed notes that this process has changed which people a viewer leaves out of the home timeline.
+func (s *Viewers) Changed(uid int64) {
+	if cell, ok := s.cells.GetEntryQuietly(uid); ok {
+		cell.Value.Force()
+	}
 }
 
 // Invalidate notes that a key of a viewer has changed.

@@ -28,7 +28,7 @@ const postsOnPage = 20
 // Page is GET /search?q=…&in=posts|people|tags.
 func (h *Search) Page(req *request.Request) error {
 	query := req.R.URL.Query()
-	page := view.Search{Query: query.Get("q"), In: query.Get("in")}
+	page := view.Search{Query: query.Get("q"), In: query.Get("in"), MaySave: req.LoggedIn}
 	f := req.Frame("Search")
 	if page.Query != "" {
 		f.Title = view.Opening(page.Query, 50) + " · Search"

@@ -36,6 +36,10 @@ func (req *Request) FormPage() string {
 		return path
 	case path == "/logout":
 		return "/"
+	case strings.HasPrefix(path, "/lists/"):
+		return "/lists/" + url.PathEscape(req.R.PathValue("id")) + "/edit"
+	case path == "/lists", strings.HasPrefix(path, "/searches"):
+		return "/lists"
 	case name == "":
 		return "/home"
 	case strings.HasPrefix(path, "/tag/"):

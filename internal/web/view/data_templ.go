@@ -42,7 +42,7 @@ func DataPage(f Frame) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<section class=\"card settings\" aria-labelledby=\"export\"><h2 id=\"export\">Download your data</h2><p>An archive with your profile, posts, replies, reposts, likes, bookmarks, follows, mutes and blocks, as JSON and as CSV.</p><form method=\"post\" action=\"/settings/export\"><button>Download</button></form></section><section class=\"card settings\" aria-labelledby=\"leave\"><h2 id=\"leave\">Delete your account</h2><p>Your profile and everything that you have written and done is deleted for good.</p><p><a class=\"button soft danger\" href=\"/settings/delete\">Delete your account…</a></p></section>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<section class=\"card settings\" aria-labelledby=\"export\"><h2 id=\"export\">Download your data</h2><p>An archive with your profile, posts, replies, reposts, likes, bookmarks, follows, lists, mutes and blocks, as JSON and as CSV.</p><form method=\"post\" action=\"/settings/export\"><button>Download</button></form></section><section class=\"card settings\" aria-labelledby=\"leave\"><h2 id=\"leave\">Delete your account</h2><p>Your profile and everything that you have written and done is deleted for good.</p><p><a class=\"button soft danger\" href=\"/settings/delete\">Delete your account…</a></p></section>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

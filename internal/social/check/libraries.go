@@ -1,0 +1,85 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"retwis/internal/social/layout"
+	"retwis/internal/social/lists"
+	"retwis/maintain"
+)
+
+// libraryCheck checks the lists of people.
+type libraryCheck struct{ check *checker }
+
+// some checks the lists of users: their owners and members exist, and who is left out of the
+// home timeline follows from them.
+func (c *libraryCheck) some(ctx context.Context, keys []string) error {
+	for _, owner := range idsOf(keys) {
+		if err := c.one(ctx, owner); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *libraryCheck) one(ctx context.Context, owner int64) error {
+	store, key := c.check.app.Internals().Library, layout.ListsKey(owner)
+	all, err := store.Get(ctx, owner)
+	if lists.IsDamaged(err) {
+		p := Problem{Kind: maintain.Invalid, Key: key, Detail: err.Error(), Repair: "rename it to " + setAsideKey(key, 1)}
+		return c.check.found(ctx, p, func(ctx context.Context) (bool, error) { return c.check.setAside(ctx, key, "hash") })
+	}
+	if err != nil {
+		return err
+	}
+	members := all.Members()
+	exist, err := c.check.usersExist(ctx, append(slices.Clone(members), owner))
+	if err != nil {
+		return err
+	}
+	if !exist[owner] {
+		p := Problem{Kind: maintain.Dangling, Key: key, Detail: fmt.Sprintf("user %d does not exist", owner), Repair: "remove it"}
+		return c.check.found(ctx, p, c.check.withoutUser(owner, func(ctx context.Context) (bool, error) { return true, store.Forget(ctx, owner) }))
+	}
+	for _, member := range members {
+		if exist[member] {
+			continue
+		}
+		p := Problem{
+			Kind: maintain.Dangling, Key: key, Leftover: true,
+			Detail: fmt.Sprintf("member %d does not exist", member), Repair: "remove it",
+		}
+		err := c.check.found(ctx, p, c.check.withoutUser(member, func(ctx context.Context) (bool, error) {
+			return true, store.RemoveMembers(ctx, []int64{owner}, func(_, other int64) bool { return other == member })
+		}))
+		if err != nil {
+			return err
+		}
+	}
+	if detail := all.Problem(); detail != "" {
+		p := Problem{Kind: maintain.Invalid, Key: key, Detail: detail, Repair: "write it again"}
+		return c.check.found(ctx, p, func(ctx context.Context) (bool, error) { return store.Rewrite(ctx, owner) })
+	}
+	return nil
+}
+
+// records compares the records of lists with what package model keeps of them.
+func (c *libraryCheck) records(ctx context.Context) error {
+	if c.check.opt.Part < 1 {
+		return nil
+	}
+	report, err := c.check.app.Internals().Library.Verify(ctx, maintain.Options{}, false)
+	if err != nil || report.Problems() == 0 {
+		return err
+	}
+	p := Problem{
+		Kind: maintain.Stale, Key: layout.ListsPrefix + "*",
+		Detail: fmt.Sprintf("%d records of lists are not as package model keeps them", report.Problems()), Repair: "repair the model",
+	}
+	return c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
+		_, err := c.check.app.Internals().Library.Verify(ctx, maintain.Options{}, true)
+		return true, err
+	})
+}
