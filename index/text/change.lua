@@ -64,7 +64,7 @@ end
 -- true where the id follows the last one of the tail, which is the rule; the ids of a rare
 -- term, or false; or what an id in the middle of a tail or in a segment needs. It returns
 -- nil where the keys of segments are missing.
-local function look(t, i, removing)
+local function look(t, i)
 	local tail = keyOf(t, i, 2)
 	local last = call('GETRANGE', tail, '-8', '-1')
 	if last == '' then
