@@ -28,6 +28,7 @@ func TestPartOfACluster(t *testing.T) {
 	}
 	stranger := s.visitor()
 	stranger.get("/timeline").want(200, "hello 3")
+	stranger.get("/search?q=hello").want(200, "person3")
 	cluster.Masters[1].Kill(t) // which has none of the lists that all pages show
 	away := 0
 	for i, v := range people {
@@ -53,4 +54,15 @@ func TestPartOfACluster(t *testing.T) {
 	if away == 0 {
 		t.Error("no page and no post needed the master")
 	}
+	// Every search needs a part of the index that the master had.
+	quickest := time.Hour
+	for range 3 {
+		began := time.Now()
+		stranger.get("/search?q=hello").want(503)
+		quickest = min(quickest, time.Since(began))
+	}
+	if quickest > time.Second {
+		t.Errorf("a search took %v at the least", quickest)
+	}
+	stranger.get("/timeline").want(200, "hello 3")
 }
