@@ -13,6 +13,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/webauthn"
 	"github.com/chromedp/chromedp"
 )
 
@@ -163,4 +164,73 @@ func (s security) typing() {
 	}
 	b.run(chromedp.SendKeys(chromedp.CSS("#new-password"), " four quick vixens"))
 	b.until("a strong password is called so", func() bool { return strings.HasPrefix(text(), "Strong") })
+}
+
+// phone gives a browser a device that makes passkeys, and answers at once.
+func phone() action {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		if _, err := cdp.Call(ctx, t, webauthn.Enable, webauthn.EnableParams{}); err != nil {
+			return err
+		}
+		_, err := cdp.Call(ctx, t, webauthn.AddVirtualAuthenticator, webauthn.AddVirtualAuthenticatorParams{Options: &webauthn.VirtualAuthenticatorOptions{
+			Protocol: webauthn.AuthenticatorProtocolCtap2, Transport: webauthn.AuthenticatorTransportInternal,
+			HasResidentKey: true, HasUserVerification: true, IsUserVerified: true, AutomaticPresenceSimulation: true,
+		}})
+		return err
+	})
+}
+
+// A passkey logs in without a password, and in place of the code of an account with
+// two-step login, until it is removed.
+func TestPasskeys(t *testing.T) {
+	t.Parallel()
+	const settings = "/settings/security"
+	site := strings.Replace(serve(t), "127.0.0.1", "localhost", 1) // passkeys are for names
+	b := newBrowser(t, site, phone())
+	b.signUp("ada")
+	press := func(path string) { b.run(chromedp.Click(chromedp.CSS(`button[data-passkey="` + path + `"]`))) }
+	at := func(path string) {
+		t.Helper()
+		b.until("the browser is at "+path, func() bool { return b.path() == path })
+	}
+	notice := func(text string) {
+		t.Helper()
+		b.until(text, func() bool { return strings.Contains(strings.Join(b.texts(".notice, .problem"), " "), text) })
+	}
+	add := func(typed string) {
+		b.open(settings)
+		b.run(chromedp.SendKeys(chromedp.CSS("#passkey-current"), typed), chromedp.SendKeys(chromedp.CSS("#passkey-name"), "My phone"))
+		press(settings + "/passkeys")
+	}
+	add("wrong")
+	notice("That is not your password.")
+	add(password)
+	notice("Your passkey is added")
+	if got := strings.Join(b.texts(".sessions strong"), " "); !strings.Contains(got, "My phone") {
+		t.Errorf("the list has %q", got)
+	}
+
+	b.post("/logout")
+	b.open("/login?next=%2Fbookmarks")
+	press("/login/passkey")
+	at("/bookmarks")
+
+	b.open(settings)
+	b.submit(`form[action$="/app"]`, "current", password)
+	key := b.texts("code.secret")[0]
+	b.submit(`form[action$="/confirm"]`, "code", appCode(t, key, time.Now()))
+	b.post("/logout")
+	b.enter("ada", password)
+	b.wantPath("/login/code")
+	press("/login/passkey")
+	at("/home")
+
+	b.open(settings)
+	b.press(".sessions details summary")
+	b.submit(`form[action$="/passkeys-remove"]`, "current", password)
+	b.wantPath(settings)
+	b.post("/logout")
+	b.open("/login")
+	press("/login/passkey")
+	notice("This passkey doesn't work here")
 }

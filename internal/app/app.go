@@ -106,6 +106,7 @@ type App struct {
 	Accounts      *accounts.Service
 	Sessions      *auth.Sessions
 	Auth          *auth.Service
+	Passkeys      *auth.Passkeys
 	Follows       *people.Follows
 	Posts         *posts.Service
 	Timelines     *timeline.Timelines
@@ -319,6 +320,7 @@ func (s *App) buildAccounts() (err error) {
 	if err != nil {
 		return err
 	}
+	s.Passkeys = auth.NewPasskeys(s.Auth)
 	s.Accounts = accounts.New(accounts.Options{
 		DB: s.db, Users: s.Users, Directory: s.directory, Auth: s.Auth, Sessions: s.Sessions, Names: s.names,
 		Search: s.SearchIndex.People, Now: opt.Now,

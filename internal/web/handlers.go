@@ -26,6 +26,7 @@ type handlers struct {
 	data          *dataHandlers
 	invites       *inviteHandlers
 	security      *securityHandlers
+	passkeys      *passkeyHandlers
 	reports       *reportHandlers
 	moderation    *moderationHandlers
 	overview      *overviewHandlers
@@ -46,6 +47,8 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 	}
 	read := reader.New(app.Lists, app.Relations, app.Users, app.Views)
 	people := discover.NewPeople(read, app.Suggestions)
+	security := &securityHandlers{auth: app.Auth, passkeys: app.Passkeys, sessions: app.Sessions}
+	logins := &loginHandlers{auth: app.Auth, limits: app.Limits, sessions: app.Sessions, users: app.Users}
 	return &handlers{
 		timelines: &timelineHandlers{
 			follows: app.Follows, lists: app.Lists, live: s.live, members: members, people: people, posts: app.Posts,
@@ -84,9 +87,7 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 		signUps: &signUpHandlers{
 			signUps: app.SignUps,
 		},
-		logins: &loginHandlers{
-			auth: app.Auth, limits: app.Limits, sessions: app.Sessions, users: app.Users,
-		},
+		logins: logins,
 		settings: &settingsHandlers{
 			profiles: app.Profiles, read: read, relations: app.Relations,
 		},
@@ -96,8 +97,9 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 		invites: &inviteHandlers{
 			signUps: app.SignUps,
 		},
-		security: &securityHandlers{
-			auth: app.Auth, sessions: app.Sessions,
+		security: security,
+		passkeys: &passkeyHandlers{
+			passkeys: app.Passkeys, security: security, logins: logins,
 		},
 		reports: &reportHandlers{
 			read: read, reports: app.Reports,

@@ -14,6 +14,7 @@ import (
 // securityHandlers has the settings of passwords, codes and sessions.
 type securityHandlers struct {
 	auth     *auth.Service
+	passkeys *auth.Passkeys
 	sessions *auth.Sessions
 }
 
@@ -26,6 +27,9 @@ var securityNotices = map[string]string{
 	"ended":    "That device is logged out.",
 	"others":   "All other devices are logged out.",
 	"off":      "Two-step login is off.",
+
+	"passkey":   "Your passkey is added. You can log in with it.",
+	"nopasskey": "That passkey is removed.",
 }
 
 func (h *securityHandlers) settings(req *request.Request) error {
@@ -44,7 +48,10 @@ func (h *securityHandlers) show(req *request.Request, status int, page view.Secu
 	if err != nil {
 		return err
 	}
-	page.On, page.Codes = state.On, state.Codes
+	page.On, page.Codes, page.Host = state.On, state.Codes, place(req).Host
+	if page.Passkeys, err = h.passkeys.All(req.Ctx, req.User.ID); err != nil {
+		return err
+	}
 	open, err := h.sessions.OpenSessions(req.Ctx, req.User.ID, req.SessionSecret)
 	if err != nil {
 		return err

@@ -22,20 +22,27 @@ import (
 // The routes that guard an account; see TestWalk.
 func init() {
 	for route, w := range map[string]walk{
-		"GET /login/code":                  {"/login/code", "", everybody(303)},
-		"POST /login/code":                 {"/login/code", "", everybody(422)},
-		"GET /reset/{token}":               {"/reset/1.none", "", everybody(404)},
-		"POST /reset/{token}":              {"/reset/1.none", "", everybody(404)},
-		"GET /settings/security":           {"/settings/security", "", signedIn(200)},
-		"POST /settings/security/password": {"/settings/security/password", "", signedIn(422)},
-		"POST /settings/security/end":      {"/settings/security/end", "", signedIn(303)},
-		"POST /settings/security/others":   {"/settings/security/others", "", signedIn(303)},
-		"GET /settings/security/app":       {"/settings/security/app", "", signedIn(303)},
-		"POST /settings/security/app":      {"/settings/security/app", "", signedIn(422)},
-		"POST /settings/security/confirm":  {"/settings/security/confirm", "", signedIn(303)},
-		"POST /settings/security/codes":    {"/settings/security/codes", "", signedIn(422)},
-		"POST /settings/security/off":      {"/settings/security/off", "", signedIn(422)},
-		"GET /settings/security/{form}":    {"/settings/security/end", "", everybody(303)},
+		"GET /login/code":             {"/login/code", "", everybody(303)},
+		"POST /login/code":            {"/login/code", "", everybody(422)},
+		"GET /login/passkey":          {"/login/passkey", "", everybody(303)},
+		"POST /login/passkey":         {"/login/passkey", "", everybody(422)},
+		"POST /login/passkey-options": {"/login/passkey-options", "", everybody(200)},
+
+		"POST /settings/security/passkeys":         {"/settings/security/passkeys", "", signedIn(422)},
+		"POST /settings/security/passkeys-options": {"/settings/security/passkeys-options", "", signedIn(422)},
+		"POST /settings/security/passkeys-remove":  {"/settings/security/passkeys-remove", "", signedIn(422)},
+		"GET /reset/{token}":                       {"/reset/1.none", "", everybody(404)},
+		"POST /reset/{token}":                      {"/reset/1.none", "", everybody(404)},
+		"GET /settings/security":                   {"/settings/security", "", signedIn(200)},
+		"POST /settings/security/password":         {"/settings/security/password", "", signedIn(422)},
+		"POST /settings/security/end":              {"/settings/security/end", "", signedIn(303)},
+		"POST /settings/security/others":           {"/settings/security/others", "", signedIn(303)},
+		"GET /settings/security/app":               {"/settings/security/app", "", signedIn(303)},
+		"POST /settings/security/app":              {"/settings/security/app", "", signedIn(422)},
+		"POST /settings/security/confirm":          {"/settings/security/confirm", "", signedIn(303)},
+		"POST /settings/security/codes":            {"/settings/security/codes", "", signedIn(422)},
+		"POST /settings/security/off":              {"/settings/security/off", "", signedIn(422)},
+		"GET /settings/security/{form}":            {"/settings/security/end", "", everybody(303)},
 	} {
 		walks[route] = w
 	}

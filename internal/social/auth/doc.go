@@ -1,5 +1,5 @@
-// Package auth logs users in: passwords, second factors and reset links ([Service]), and the
-// sessions that a log-in opens ([Sessions]).
+// Package auth logs users in: passwords, second factors and reset links ([Service]), passkeys
+// ([Passkeys]), and the sessions that a log-in opens ([Sessions]).
 //
 // # The path of a session
 //

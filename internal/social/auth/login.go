@@ -21,7 +21,11 @@ import (
 	"retwis/internal/social/users"
 )
 
-var passwordReplaceScript = script.New(passwordReplaceSource).Retryable()
+var (
+	//go:embed field_replace.lua
+	fieldReplaceSource string
+	fieldReplaceScript = script.New(fieldReplaceSource).Retryable()
+)
 
 // ErrBusy: too many passwords wait to be checked; try again in a moment.
 var ErrBusy = password.ErrBusy
@@ -187,9 +191,6 @@ func (a *Service) RemoveSecondFactor(ctx context.Context, uid int64) error {
 	return a.factors.Remove(ctx, uid)
 }
 
-//go:embed password_replace.lua
-var passwordReplaceSource string
-
 // Authenticate returns the user of this name and password, ErrBadLogin, or
 // *SuspendedError for the right password of a user who is suspended. A
 // password that the original program stored in clear, or one hashed at another
@@ -221,16 +222,19 @@ func (a *Service) Authenticate(ctx context.Context, name, password string) (soci
 			return social.User{}, err
 		}
 	}
-	if rec.Standing == social.Suspended {
-		info, err := a.users.Standing(social.WithFresh(ctx), uid)
-		if err != nil {
-			return social.User{}, err
-		}
-		if info.Standing == social.Suspended {
-			return social.User{}, &social.SuspendedError{StandingInfo: info}
-		}
+	return rec.User, a.mayLogIn(ctx, rec)
+}
+
+// mayLogIn returns *SuspendedError for a user who is suspended.
+func (a *Service) mayLogIn(ctx context.Context, rec users.Record) error {
+	if rec.Standing != social.Suspended {
+		return nil
 	}
-	return rec.User, nil
+	info, err := a.users.Standing(social.WithFresh(ctx), rec.ID)
+	if err == nil && info.Standing == social.Suspended {
+		err = &social.SuspendedError{StandingInfo: info}
+	}
+	return err
 }
 
 // credentials returns a user and their stored password, empty when there is no
@@ -257,11 +261,18 @@ func (a *Service) replacePassword(ctx context.Context, uid int64, stored, passwo
 	if err != nil {
 		return err
 	}
-	err = passwordReplaceScript.Run(ctx, a.db.Client, []string{layout.UserKey(uid)}, []string{stored, phc}).Error()
+	_, err = a.replaceField(ctx, uid, "password", stored, phc)
+	return err
+}
+
+// replaceField replaces a field of a user, unless it has changed since it was read, and
+// reports whether it did. One round trip.
+func (a *Service) replaceField(ctx context.Context, uid int64, field, was, now string) (bool, error) {
+	done, err := fieldReplaceScript.Run(ctx, a.db.Client, []string{layout.UserKey(uid)}, []string{field, was, now}).AsBool()
 	if err != nil {
-		return fmt.Errorf("social: replace a password: %w", err)
+		return false, fmt.Errorf("social: replace a %s: %w", field, err)
 	}
-	return nil
+	return done, nil
 }
 
 // HashQueue returns how many passwords wait to be checked or hashed.

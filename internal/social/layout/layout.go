@@ -134,6 +134,13 @@ const (
 	LoginsPrefix   = "logins:"
 )
 
+// PasskeyPrefix begins the keys of log-ins with a passkey that have begun.
+const PasskeyPrefix = "passkey:"
+
+// PasskeyKey is what a browser has been asked for, to log in with a passkey or to make one:
+// by the hash of a secret.
+func PasskeyKey(hash string) string { return PasskeyPrefix + hash }
+
 // RepeatedPrefix begins the keys that say which post has just got a text.
 const RepeatedPrefix = "repeated:"
 

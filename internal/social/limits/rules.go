@@ -15,6 +15,7 @@ type Event string
 const (
 	Login        Event = "login"         // a password is tried; see AllowLogin
 	SecondFactor Event = "second-factor" // a code is tried, after the right password
+	Passkey      Event = "passkey"       // a log-in with a passkey begins or is tried
 	SignUp       Event = "sign-up"
 	Newcomer     Event = "newcomer" // a sign-up that is listed under "New members"
 	Post         Event = "post"
@@ -69,6 +70,7 @@ var rules = []rule{
 	{"login-address", Login, byAddress, "30/10m,300/1d"},
 	{"login-account", Login, byAccount, "100/1h"},
 	{"second-factor", SecondFactor, byBoth, "5/1m,20/1h,50/1d"},
+	{"passkey", Passkey, byAddress, "60/10m,600/1d"},
 	{"sign-up", SignUp, byAddress, "5/1h,20/1d"},
 	{"newcomer", Newcomer, byAddress, "3/1d"},
 	{"post", Post, byAccount, "30/10m,300/1d"},

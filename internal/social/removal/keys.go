@@ -22,5 +22,5 @@ var (
 // secretFields are the fields of a user that are removed when the account is closed.
 // The others go with the hash.
 var secretFields = []string{
-	"password", "auth", "role", "totp", "totp_new", "totp_step", "recovery", "code_tries", "reset",
+	"password", "auth", "role", "totp", "totp_new", "totp_step", "recovery", "code_tries", "passkeys", "reset",
 }

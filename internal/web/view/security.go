@@ -17,6 +17,8 @@ import (
 type Security struct {
 	On       bool // the second factor
 	Codes    int  // recovery codes that are left
+	Passkeys []auth.Passkey
+	Host     string // of the site: passkeys of another one are marked
 	Sessions []Session
 	Done     string // what has just succeeded, as the address says it
 	Form     AccountForm
@@ -29,6 +31,9 @@ func (v Security) in(action string) AccountForm {
 	}
 	return AccountForm{}
 }
+
+// RemovesPasskey is the Action of the form that removes a passkey.
+func RemovesPasskey(id string) string { return "passkey " + id }
 
 // Session is a session in the list.
 type Session struct{ auth.OpenSession }

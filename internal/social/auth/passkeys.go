@@ -1,0 +1,353 @@
+package auth
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-webauthn/webauthn/protocol"
+	"github.com/go-webauthn/webauthn/webauthn"
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/reply"
+	"retwis/internal/social"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/users"
+)
+
+const (
+	// MaxPasskeys is how many passkeys a user can have.
+	MaxPasskeys = 20
+	// MaxPasskeyName bounds the name of a passkey, in characters.
+	MaxPasskeyName = 40
+	// maxResponse bounds what a browser sends about a passkey, in bytes.
+	maxResponse = 16 << 10
+	// ceremonyFor is how long a browser may take to make or to use a passkey.
+	ceremonyFor = 5 * time.Minute
+	// passkeysField is the field of a user with the passkeys, in JSON.
+	passkeysField = "passkeys"
+)
+
+// ErrPasskey: the passkey is not one of this site, or the browser took too long.
+var ErrPasskey = errors.New("social: this passkey cannot be used")
+
+// Passkeys are the keys with which users log in without a password (WebAuthn). A device
+// asks for a fingerprint, a face or a PIN before it uses one, so that a log-in needs no other
+// step. The site has only public keys, in the field `passkeys` of the user. They are safe for
+// concurrent use.
+type Passkeys struct{ auth *Service }
+
+// NewPasskeys returns the passkeys of the users of a site.
+func NewPasskeys(auth *Service) *Passkeys { return &Passkeys{auth} }
+
+// Passkey is one of a user.
+type Passkey struct {
+	Name    string              `json:"name"`
+	Host    string              `json:"host"` // the site, as the browser knew it
+	Created int64               `json:"created"`
+	Used    int64               `json:"used,omitempty"`
+	Key     webauthn.Credential `json:"key"`
+}
+
+// ID names the passkey in forms.
+func (p Passkey) ID() string { return base64.RawURLEncoding.EncodeToString(p.Key.ID) }
+
+// Place is where a browser has the site: passkeys are for one host.
+type Place struct {
+	Site   string // its name
+	Host   string // without a port
+	Origin string // scheme, host and port
+}
+
+// at returns what makes and verifies the passkeys of a place.
+func at(place Place) (*webauthn.WebAuthn, error) {
+	w, err := webauthn.New(&webauthn.Config{
+		RPID: place.Host, RPDisplayName: place.Site, RPOrigins: []string{place.Origin},
+		AuthenticatorSelection: protocol.AuthenticatorSelection{
+			ResidentKey: protocol.ResidentKeyRequirementRequired, UserVerification: protocol.VerificationRequired,
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("social: passkeys of %s: %w", place.Host, err)
+	}
+	return w, nil
+}
+
+// owner is a user as the library knows one.
+type owner struct {
+	users.Record
+	stored string // the field as it was read
+	keys   []Passkey
+}
+
+func (o *owner) WebAuthnID() []byte          { return []byte(layout.Itoa(o.ID)) }
+func (o *owner) WebAuthnName() string        { return o.Name }
+func (o *owner) WebAuthnDisplayName() string { return o.Name }
+
+func (o *owner) WebAuthnCredentials() []webauthn.Credential {
+	all := make([]webauthn.Credential, len(o.keys))
+	for i, key := range o.keys {
+		all[i] = key.Key
+	}
+	return all
+}
+
+// owner reads a user with the passkeys. One round trip.
+func (p *Passkeys) owner(ctx context.Context, uid int64) (*owner, error) {
+	b := p.auth.db.Client.B()
+	res := p.auth.db.Client.DoMulti(ctx,
+		b.Hmget().Key(layout.UserKey(uid)).Field(users.RecordFields...).Build(),
+		b.Hget().Key(layout.UserKey(uid)).Field(passkeysField).Build())
+	rec, err := users.ParseRecord(uid, res[0])
+	if err != nil {
+		return nil, err
+	}
+	o := &owner{Record: rec}
+	if o.stored, err = reply.TextOrEmpty(res[1]); err != nil {
+		return nil, fmt.Errorf("social: read passkeys: %w", err)
+	}
+	if o.stored != "" {
+		// What another program has damaged is no passkey; others can be made.
+		_ = json.Unmarshal([]byte(o.stored), &o.keys)
+	}
+	return o, nil
+}
+
+// change replaces the passkeys of a user by what change makes of them. An error of change
+// ends it with nothing written. Two round trips.
+func (p *Passkeys) change(ctx context.Context, uid int64, change func([]Passkey) ([]Passkey, error)) error {
+	for {
+		o, err := p.owner(ctx, uid)
+		if err != nil {
+			return err
+		}
+		keys, err := change(o.keys)
+		if err != nil {
+			return err
+		}
+		now := ""
+		if len(keys) > 0 {
+			text, err := json.Marshal(keys)
+			if err != nil {
+				return fmt.Errorf("social: passkeys: %w", err)
+			}
+			now = string(text)
+		}
+		if done, err := p.auth.replaceField(ctx, uid, passkeysField, o.stored, now); done || err != nil {
+			return err
+		}
+	}
+}
+
+// All returns the passkeys of a user, the first one first. One round trip.
+func (p *Passkeys) All(ctx context.Context, uid int64) ([]Passkey, error) {
+	o, err := p.owner(ctx, uid)
+	if err != nil {
+		return nil, err
+	}
+	return o.keys, nil
+}
+
+// Begin returns what a browser needs to make a passkey, and the secret that Add takes. It
+// returns ErrBadLogin for a wrong password, and *InvalidError where there are too many. Three
+// round trips and one password hash.
+func (p *Passkeys) Begin(ctx context.Context, place Place, user social.User, password string) (secret string, options any, err error) {
+	if _, err := p.auth.confirmPassword(ctx, user.ID, password); err != nil {
+		return "", nil, err
+	}
+	o, err := p.owner(ctx, user.ID)
+	if err != nil {
+		return "", nil, err
+	}
+	if len(o.keys) >= MaxPasskeys {
+		return "", nil, tooManyPasskeys()
+	}
+	w, err := at(place)
+	if err != nil {
+		return "", nil, err
+	}
+	creation, session, err := w.BeginRegistration(o,
+		webauthn.WithExclusions(webauthn.Credentials(o.WebAuthnCredentials()).CredentialDescriptors()))
+	if err != nil {
+		return "", nil, fmt.Errorf("social: make a passkey: %w", err)
+	}
+	secret, err = p.keep(ctx, session)
+	return secret, creation, err
+}
+
+func tooManyPasskeys() error {
+	return social.Invalid("name", fmt.Sprintf("You have %d passkeys, the most there can be. Remove one first.", MaxPasskeys))
+}
+
+// Add adds the passkey that a browser has made. It returns ErrPasskey if it took too long or
+// the response is not right, and *InvalidError for a name that is too long. Three round trips.
+func (p *Passkeys) Add(ctx context.Context, place Place, user social.User, secret, name, response string) error {
+	name, err := social.CleanLine(name, "name", MaxPasskeyName)
+	if err != nil {
+		return err
+	}
+	if name == "" {
+		name = "Passkey"
+	}
+	session, err := p.take(ctx, secret)
+	if err != nil {
+		return err
+	}
+	w, err := at(place)
+	if err != nil {
+		return err
+	}
+	parsed, err := protocol.ParseCredentialCreationResponseBytes(bounded(response))
+	if err != nil {
+		return refused(err)
+	}
+	key, err := w.CreateCredential(&owner{Record: users.Record{User: user}}, session, parsed)
+	if err != nil {
+		return refused(err)
+	}
+	key.Attestation = webauthn.CredentialAttestation{} // it is about the device, and nothing reads it
+	made := Passkey{Name: name, Host: place.Host, Created: p.auth.now().Unix(), Key: *key}
+	return p.change(ctx, user.ID, func(keys []Passkey) ([]Passkey, error) {
+		switch {
+		case len(keys) >= MaxPasskeys:
+			return nil, tooManyPasskeys()
+		case slices.ContainsFunc(keys, func(one Passkey) bool { return one.ID() == made.ID() }):
+			return keys, nil
+		}
+		return append(keys, made), nil
+	})
+}
+
+// Remove removes a passkey. It returns ErrBadLogin for a wrong password. Repeating it changes
+// nothing. Three round trips and one password hash.
+func (p *Passkeys) Remove(ctx context.Context, user social.User, id, password string) error {
+	if _, err := p.auth.confirmPassword(ctx, user.ID, password); err != nil {
+		return err
+	}
+	return p.change(ctx, user.ID, func(keys []Passkey) ([]Passkey, error) {
+		return slices.DeleteFunc(keys, func(one Passkey) bool { return one.ID() == id }), nil
+	})
+}
+
+// BeginLogin returns what a browser needs to log in, and the secret that Login takes. One
+// round trip.
+func (p *Passkeys) BeginLogin(ctx context.Context, place Place) (secret string, options any, err error) {
+	w, err := at(place)
+	if err != nil {
+		return "", nil, err
+	}
+	assertion, session, err := w.BeginDiscoverableLogin()
+	if err != nil {
+		return "", nil, fmt.Errorf("social: log in with a passkey: %w", err)
+	}
+	secret, err = p.keep(ctx, session)
+	return secret, assertion, err
+}
+
+// Login opens a session for the owner of the passkey that a browser has used. It returns
+// ErrPasskey, or *SuspendedError. Six round trips.
+func (p *Passkeys) Login(ctx context.Context, place Place, secret, response string) (Session, error) {
+	waiting, err := p.take(ctx, secret)
+	if err != nil {
+		return Session{}, err
+	}
+	w, err := at(place)
+	if err != nil {
+		return Session{}, err
+	}
+	parsed, err := protocol.ParseCredentialRequestResponseBytes(bounded(response))
+	if err != nil {
+		return Session{}, refused(err)
+	}
+	uid, ok := layout.ParseID(string(parsed.Response.UserHandle))
+	if !ok {
+		return Session{}, ErrPasskey
+	}
+	o, err := p.owner(ctx, uid)
+	if errors.Is(err, social.ErrNotFound) {
+		return Session{}, ErrPasskey
+	}
+	if err != nil {
+		return Session{}, err
+	}
+	_, key, err := w.ValidatePasskeyLogin(func(_, _ []byte) (webauthn.User, error) { return o, nil }, waiting, parsed)
+	if err != nil {
+		return Session{}, refused(err)
+	}
+	if key.Authenticator.CloneWarning {
+		return Session{}, refused(errors.New("its counter went back: there is a copy of it"))
+	}
+	if err := p.auth.mayLogIn(ctx, o.Record); err != nil {
+		return Session{}, err
+	}
+	if o.Standing.Hidden() {
+		return Session{}, ErrPasskey
+	}
+	err = p.change(ctx, uid, func(keys []Passkey) ([]Passkey, error) {
+		i := slices.IndexFunc(keys, func(one Passkey) bool { return slices.Equal(one.Key.ID, key.ID) })
+		if i < 0 {
+			return nil, ErrPasskey // removed meanwhile
+		}
+		keys[i].Key, keys[i].Used = *key, p.auth.now().Unix()
+		return keys, nil
+	})
+	if err != nil {
+		return Session{}, err
+	}
+	return p.auth.sessions.OpenSession(ctx, o.User)
+}
+
+// refused returns ErrPasskey with what the library says.
+func refused(err error) error {
+	var detail *protocol.Error
+	if errors.As(err, &detail) && detail.DevInfo != "" {
+		return fmt.Errorf("%w: %w: %s", ErrPasskey, err, detail.DevInfo)
+	}
+	return fmt.Errorf("%w: %w", ErrPasskey, err)
+}
+
+// bounded returns a response, empty for one that is too long.
+func bounded(response string) []byte {
+	if len(response) > maxResponse {
+		return nil
+	}
+	return []byte(response)
+}
+
+// keep stores what a ceremony has asked for, and returns the secret of it. One round trip.
+func (p *Passkeys) keep(ctx context.Context, session *webauthn.SessionData) (secret string, err error) {
+	text, err := json.Marshal(session)
+	if err != nil {
+		return "", fmt.Errorf("social: passkeys: %w", err)
+	}
+	secret = rand.Text()
+	err = p.auth.db.Client.Do(ctx, p.auth.db.Client.B().Set().Key(layout.PasskeyKey(loginHash(secret))).Value(string(text)).
+		Ex(ceremonyFor).Build().ToRetryable()).Error()
+	if err != nil {
+		return "", fmt.Errorf("social: passkeys: %w", err)
+	}
+	return secret, nil
+}
+
+// take returns what a ceremony has asked for, once. One round trip.
+func (p *Passkeys) take(ctx context.Context, secret string) (session webauthn.SessionData, err error) {
+	if len(secret) > maxSecret {
+		return session, ErrPasskey
+	}
+	text, err := p.auth.db.Client.Do(ctx, p.auth.db.Client.B().Getdel().Key(layout.PasskeyKey(loginHash(secret))).Build()).AsBytes()
+	if rueidis.IsRedisNil(err) {
+		return session, fmt.Errorf("%w: it took more than %s", ErrPasskey, ceremonyFor)
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &session)
+	}
+	if err != nil {
+		return session, fmt.Errorf("social: passkeys: %w", err)
+	}
+	return session, nil
+}

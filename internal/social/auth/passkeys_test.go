@@ -1,0 +1,257 @@
+package auth_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/descope/virtualwebauthn"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/social/auth"
+	"retwis/internal/social/moderation"
+	"retwis/internal/social/socialtest"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+var here = auth.Place{Site: "Retwis", Host: "retwis.example", Origin: "https://retwis.example"}
+
+// device makes and uses passkeys, as a browser does with a phone.
+type device struct {
+	*socialtest.Bundle
+	place auth.Place
+	authn virtualwebauthn.Authenticator
+	key   virtualwebauthn.Credential
+}
+
+func newDevice(b *socialtest.Bundle, user social.User) *device {
+	return &device{
+		Bundle: b, place: here, key: newKey(b),
+		authn: virtualwebauthn.NewAuthenticatorWithOptions(virtualwebauthn.AuthenticatorOptions{UserHandle: []byte(fmt.Sprint(user.ID))}),
+	}
+}
+
+// newKey makes a key whose coordinates have 32 bytes each: virtualwebauthn drops zeros before them.
+func newKey(b *socialtest.Bundle) virtualwebauthn.Credential {
+	b.T.Helper()
+	for {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			b.T.Fatal(err)
+		}
+		point, err := key.PublicKey.Bytes()
+		if err != nil {
+			b.T.Fatal(err)
+		}
+		if point[1] == 0 || point[33] == 0 {
+			continue
+		}
+		der, err := x509.MarshalPKCS8PrivateKey(key)
+		if err != nil {
+			b.T.Fatal(err)
+		}
+		return virtualwebauthn.NewCredentialWithImportedKey(virtualwebauthn.KeyTypeEC2, der)
+	}
+}
+
+func (d *device) party() virtualwebauthn.RelyingParty {
+	return virtualwebauthn.RelyingParty{Name: d.place.Site, ID: d.place.Host, Origin: d.place.Origin}
+}
+
+func (d *device) text(options any) string {
+	d.T.Helper()
+	text, err := json.Marshal(options)
+	if err != nil {
+		d.T.Fatal(err)
+	}
+	return string(text)
+}
+
+func (d *device) begin(user social.User) (secret, response string) {
+	d.T.Helper()
+	secret, options, err := d.Passkeys.Begin(d.Ctx, d.place, user, socialtest.Password)
+	if err != nil {
+		d.T.Fatal(err)
+	}
+	asked, err := virtualwebauthn.ParseAttestationOptions(d.text(options))
+	if err != nil {
+		d.T.Fatal(err)
+	}
+	return secret, virtualwebauthn.CreateAttestationResponse(d.party(), d.authn, d.key, *asked)
+}
+
+func (d *device) add(user social.User, name string) error {
+	d.T.Helper()
+	secret, response := d.begin(user)
+	err := d.Passkeys.Add(d.Ctx, d.place, user, secret, name, response)
+	d.authn.AddCredential(d.key)
+	return err
+}
+
+func (d *device) use() (secret, response string) {
+	d.T.Helper()
+	secret, options, err := d.Passkeys.BeginLogin(d.Ctx, d.place)
+	if err != nil {
+		d.T.Fatal(err)
+	}
+	asked, err := virtualwebauthn.ParseAssertionOptions(d.text(options))
+	if err != nil {
+		d.T.Fatal(err)
+	}
+	return secret, virtualwebauthn.CreateAssertionResponse(d.party(), d.authn, d.key, *asked)
+}
+
+func (d *device) login() (auth.Session, error) {
+	d.T.Helper()
+	secret, response := d.use()
+	return d.Passkeys.Login(d.Ctx, here, secret, response)
+}
+
+func TestPasskeys(t *testing.T) {
+	t.Parallel()
+	for name, b := range map[string]*socialtest.Bundle{
+		"one server": socialtest.New(t), "Cluster": socialtest.On(t, redistest.Cluster(t, 2).Client(t)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b.T = t
+			ada := b.NewUser("ada")
+			d := newDevice(b, ada)
+			if _, _, err := b.Passkeys.Begin(b.Ctx, here, ada, "wrong"); !errors.Is(err, social.ErrBadLogin) {
+				t.Errorf("with a wrong password: %v", err)
+			}
+			if err := d.add(ada, " My\u202e  phone "); err != nil {
+				t.Fatal(err)
+			}
+			b.Clock.Advance(time.Hour)
+			for range 2 {
+				session, err := d.login()
+				if err != nil || session.User.ID != ada.ID {
+					t.Fatalf("log-in: %v, %v", session.User, err)
+				}
+				if user, err := b.Sessions.SessionUser(b.Ctx, session.Secret); err != nil || user.ID != ada.ID {
+					t.Errorf("the session is of %v, %v", user, err)
+				}
+			}
+			all, err := b.Passkeys.All(b.Ctx, ada.ID)
+			if err != nil || len(all) != 1 || all[0].Name != "My phone" || all[0].Used-all[0].Created != 3600 {
+				t.Fatalf("passkeys: %+v, %v", all, err)
+			}
+			b.WantHealthy()
+			if err := b.Passkeys.Remove(b.Ctx, ada, all[0].ID(), "wrong"); !errors.Is(err, social.ErrBadLogin) {
+				t.Errorf("removed with a wrong password: %v", err)
+			}
+			secret, response := d.use()
+			if err := b.Passkeys.Remove(b.Ctx, ada, all[0].ID(), socialtest.Password); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := b.Passkeys.Login(b.Ctx, here, secret, response); !errors.Is(err, auth.ErrPasskey) {
+				t.Errorf("log-in with a passkey that is removed: %v", err)
+			}
+			if b.Redis("HEXISTS", "user:1", "passkeys") != "0" {
+				t.Error("the field is left")
+			}
+		})
+	}
+}
+
+// Each response works once, at the place for which it was made, and within five minutes.
+func TestPasskeyRefused(t *testing.T) {
+	t.Parallel()
+	b := socialtest.New(t)
+	ada, bob := b.NewUser("ada"), b.NewUser("bob")
+	d := newDevice(b, ada)
+	secret, response := d.begin(ada)
+	if err := b.Passkeys.Add(b.Ctx, here, bob, secret, "", response); !errors.Is(err, auth.ErrPasskey) {
+		t.Errorf("a passkey that ada has begun is added to bob: %v", err)
+	}
+	if err := d.add(ada, ""); err != nil {
+		t.Fatal(err)
+	}
+	secret, response = d.use()
+	if _, err := b.Passkeys.Login(b.Ctx, here, secret, response); err != nil {
+		t.Fatal(err)
+	}
+	other := here
+	other.Host, other.Origin = "other.example", "https://other.example"
+	refused := func(what string, place auth.Place, secret, response string) {
+		t.Helper()
+		if _, err := b.Passkeys.Login(b.Ctx, place, secret, response); !errors.Is(err, auth.ErrPasskey) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	refused("used twice", here, secret, response)
+	secret, response = d.use()
+	refused("of another place", other, secret, response)
+	d.place = other
+	secret, response = d.use()
+	refused("made for another place", here, secret, response)
+	d.place = here
+	secret, _ = d.use()
+	_, response = d.use()
+	refused("for another log-in", here, secret, response)
+	secret, _ = d.use()
+	refused("nothing", here, secret, "")
+	secret, _ = d.use()
+	refused("too long", here, secret, `{"id":"`+strings.Repeat("x", 20_000)+`"}`)
+	secret, response = d.use()
+	expire(b)
+	refused("too late", here, secret, response)
+
+	stranger := newDevice(b, bob)
+	stranger.authn.AddCredential(stranger.key)
+	secret, response = stranger.use()
+	refused("of a device that nobody has added", here, secret, response)
+	d.authn.Options.UserNotVerified = true
+	secret, response = d.use()
+	refused("without a fingerprint or a PIN", here, secret, response)
+	d.authn.Options.UserNotVerified = false
+
+	if err := b.Moderation.SetStanding(b.Ctx, social.Operator, ada.ID, moderation.StandingChange{Standing: social.Suspended}); err != nil {
+		t.Fatal(err)
+	}
+	var suspended *social.SuspendedError
+	if _, err := d.login(); !errors.As(err, &suspended) {
+		t.Errorf("log-in of a user who is suspended: %v", err)
+	}
+}
+
+// expire ends all log-ins that have begun, as time does.
+func expire(b *socialtest.Bundle) {
+	b.T.Helper()
+	for _, key := range strings.Fields(b.Redis("KEYS", "passkey:*")) {
+		if b.Redis("TTL", key) == "-1" {
+			b.T.Errorf("%s never expires", key)
+		}
+		b.Redis("DEL", key)
+	}
+}
+
+func TestMaxPasskeys(t *testing.T) {
+	t.Parallel()
+	b := socialtest.New(t)
+	ada := b.NewUser("ada")
+	last := newDevice(b, ada)
+	secret, response := last.begin(ada)
+	for range auth.MaxPasskeys {
+		if err := newDevice(b, ada).add(ada, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var invalid *social.InvalidError
+	if err := b.Passkeys.Add(b.Ctx, here, ada, secret, "", response); !errors.As(err, &invalid) {
+		t.Errorf("one more: %v", err)
+	}
+	if _, _, err := b.Passkeys.Begin(b.Ctx, here, ada, socialtest.Password); !errors.As(err, &invalid) {
+		t.Errorf("one more: %v", err)
+	}
+}

@@ -1,0 +1,119 @@
+package web
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+
+	"retwis/internal/social"
+	"retwis/internal/social/auth"
+	"retwis/internal/social/limits"
+	"retwis/internal/web/request"
+	"retwis/internal/web/view"
+)
+
+// passkeyHandlers makes passkeys, and logs in with them. A script of the page asks for options,
+// with which the browser makes or uses a passkey, and sends the form with its response.
+type passkeyHandlers struct {
+	passkeys *auth.Passkeys
+	security *securityHandlers
+	logins   *loginHandlers
+}
+
+// asked is what a script gets for the browser.
+type asked struct {
+	Secret  string `json:"secret"` // to be sent with the response
+	Options any    `json:"options"`
+}
+
+// place is the site as the browser has it.
+func place(req *request.Request) auth.Place {
+	host := req.R.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return auth.Place{Site: "Retwis", Host: strings.ToLower(host), Origin: req.Origin()}
+}
+
+// makeOptions begins to make a passkey.
+func (h *passkeyHandlers) makeOptions(req *request.Request) error {
+	if err := req.Allow(limits.Password); err != nil {
+		return err
+	}
+	secret, options, err := h.passkeys.Begin(req.Ctx, place(req), req.User, req.R.PostFormValue("current"))
+	if err != nil {
+		return h.security.showMistake(req, "passkeys", err)
+	}
+	req.GiveBack(limits.Password)
+	return request.SendJSON(req, asked{secret, options})
+}
+
+// add adds the passkey that the browser has made. Without one, makeOptions has refused it, and
+// the page says why.
+func (h *passkeyHandlers) add(req *request.Request) error {
+	response := req.R.PostFormValue("response")
+	if response == "" {
+		if err := req.Allow(limits.Password); err != nil {
+			return err
+		}
+		_, _, err := h.passkeys.Begin(req.Ctx, place(req), req.User, req.R.PostFormValue("current"))
+		if err == nil {
+			err = social.Invalid("name", "Your browser has made no passkey. Please try again.")
+		}
+		return h.security.showMistake(req, "passkeys", err)
+	}
+	err := h.passkeys.Add(req.Ctx, place(req), req.User, req.R.PostFormValue("secret"), req.R.PostFormValue("name"), response)
+	if errors.Is(err, auth.ErrPasskey) {
+		req.Log().Info("a new passkey was refused", "user", req.User.ID, "error", err)
+		err = social.Invalid("name", "That took too long, or your browser's passkey is not right. Please try again.")
+	}
+	if err != nil {
+		return h.security.showMistake(req, "passkeys", err)
+	}
+	req.LogSecurity("passkey added", req.User)
+	return req.Changed(view.SecurityPath + "?passkey")
+}
+
+func (h *passkeyHandlers) remove(req *request.Request) error {
+	if err := req.Allow(limits.Password); err != nil {
+		return err
+	}
+	id := req.R.PostFormValue("id")
+	if err := h.passkeys.Remove(req.Ctx, req.User, id, req.R.PostFormValue("current")); err != nil {
+		return h.security.showMistake(req, view.RemovesPasskey(id), err)
+	}
+	req.GiveBack(limits.Password)
+	req.LogSecurity("passkey removed", req.User)
+	return req.Changed(view.SecurityPath + "?nopasskey")
+}
+
+// loginOptions begins a log-in with a passkey.
+func (h *passkeyHandlers) loginOptions(req *request.Request) error {
+	secret, options, err := h.passkeys.BeginLogin(req.Ctx, place(req))
+	if err != nil {
+		return err
+	}
+	return request.SendJSON(req, asked{secret, options})
+}
+
+// login ends a log-in with a passkey.
+func (h *passkeyHandlers) login(req *request.Request) error {
+	form := view.AccountForm{Next: request.LocalPath(req.R.PostFormValue("next")), Draft: req.Draft, Action: req.R.PostFormValue("action")}
+	session, err := h.passkeys.Login(req.Ctx, place(req), req.R.PostFormValue("secret"), req.R.PostFormValue("response"))
+	if errors.Is(err, auth.ErrPasskey) {
+		req.LogSecurity("login failed", social.User{}, slog.Bool("passkey", true), slog.String("error", err.Error()))
+		form.Field, form.Problem = "passkey", "This passkey doesn't work here, or it took too long. Try again, or use your password."
+		return req.Render(http.StatusUnprocessableEntity, view.LoginPage(req.Frame("Log in"), form))
+	}
+	if err != nil {
+		return err
+	}
+	req.SetPendingLogin("")
+	req.LogSecurity("login", session.User, slog.Bool("passkey", true))
+	return h.logins.enter(req, session, form)
+}
+
+// toLogin leads from the address of a form to the page that has it.
+func toLogin(req *request.Request) error { return req.Redirect(view.LoginPath("/home")) }

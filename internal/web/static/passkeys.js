@@ -1,0 +1,51 @@
+// Passkeys: the browser makes them and logs in with them. Where it cannot, the buttons for
+// that stay hidden.
+
+const supported = isSecureContext && window.PublicKeyCredential?.parseCreationOptionsFromJSON;
+
+for (const button of supported ? document.querySelectorAll("button[data-passkey]") : []) {
+  button.hidden = false;
+  document.getElementById("no-passkeys")?.remove();
+  button.addEventListener("click", () => use(button));
+}
+
+// use asks the server for options, the browser for a passkey, and sends the form with it.
+// Where the server refuses, it answers the form with a page that says why.
+async function use(button) {
+  const form = button.form;
+  const path = button.dataset.passkey;
+  const makes = path.startsWith("/settings");
+  if (makes && !form.reportValidity()) return;
+  button.disabled = true;
+  try {
+    const response = await fetch(`${path}-options`, { method: "POST", body: makes ? new URLSearchParams(new FormData(form)) : null });
+    if (response.ok) {
+      const { secret, options } = await response.json();
+      const key = makes
+        ? await navigator.credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(options.publicKey) })
+        : await navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(options.publicKey) });
+      hide(form, "secret", secret);
+      hide(form, "response", JSON.stringify(key));
+      for (const password of form.querySelectorAll('input[autocomplete="current-password"]')) password.value = "";
+    }
+    form.action = path;
+    form.submit();
+  } catch (error) {
+    const text = error instanceof DOMException ? "Your browser has used no passkey." : "That didn't work. Check your connection and try again.";
+    const line = form.querySelector(".problem.of-passkey") ?? document.createElement("p");
+    line.className = "problem of-passkey";
+    line.setAttribute("role", "alert");
+    line.textContent = text;
+    button.after(line);
+  } finally {
+    button.disabled = false;
+  }
+}
+
+function hide(form, name, value) {
+  const input = document.createElement("input");
+  input.type = "hidden";
+  input.name = name;
+  input.value = value;
+  form.append(input);
+}
