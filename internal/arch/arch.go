@@ -127,6 +127,7 @@ var levels = map[string]int{
 	"internal/redis/nodes":       0,
 	"internal/redis/rediserr":    0,
 	"internal/redis/reply":       0,
+	"internal/picture":           0,
 	"internal/sleep":             0,
 	"internal/turns":             0,
 	"internal/redis/redisserver": 0,
@@ -190,6 +191,7 @@ var siblings = [][2]string{
 	{"internal/redis/store", "internal/sleep"},
 	{"internal/redis/reply", "internal/redis/rediserr"}, // a wrong type is no error
 	{"internal/redis/store", "internal/redis/nodes"},
+	{"internal/picture", "internal/turns"},              // decoding waits in a queue
 	{"internal/watched", "internal/redis/store"},        // which part of a Cluster answers
 	{"internal/watched", "internal/redis/rediserr"},     // whether a server was reached
 	{"internal/redis/nodes", "internal/redis/rediserr"}, // which of several errors to report
