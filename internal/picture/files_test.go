@@ -12,6 +12,7 @@ import (
 	"image/gif"
 	"image/jpeg"
 	"image/png"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -283,14 +284,35 @@ func iccSegment(profile []byte) []byte {
 	return segment(app2, append([]byte("ICC_PROFILE\x00\x01\x01"), profile...))
 }
 
-// compress is a stream as PNG has it.
-func compress(data []byte) []byte {
+// compress is a stream as PNG has it, of as many zeros.
+func compress(n int) []byte {
 	var out bytes.Buffer
 	w := zlib.NewWriter(&out)
-	if _, err := w.Write(data); err != nil || w.Close() != nil {
+	zeros(w, n)
+	return out.Bytes()
+}
+
+// zeros writes zeros without having them all.
+func zeros(w io.WriteCloser, n int) {
+	some := make([]byte, 1<<16)
+	for ; n > 0; n -= len(some) {
+		if _, err := w.Write(some[:min(n, len(some))]); err != nil {
+			panic(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		panic(err)
+	}
+}
+
+// inflatable is a chunk of a profile.
+func inflatable(profile []byte) []byte {
+	var out bytes.Buffer
+	w := zlib.NewWriter(&out)
+	if _, err := w.Write(profile); err != nil || w.Close() != nil {
 		panic("zlib")
 	}
-	return out.Bytes()
+	return chunk("iCCP", append([]byte("p\x00\x00"), out.Bytes()...))
 }
 
 // ihdr is the header of a PNG.
@@ -312,10 +334,7 @@ func gifHeader(w, h int) []byte {
 func gifFrame(x, y, w, h int) []byte {
 	frame := []byte{0x2c, byte(x), byte(x >> 8), byte(y), byte(y >> 8), byte(w), byte(w >> 8), byte(h), byte(h >> 8), 0, 2}
 	var codes bytes.Buffer
-	c := lzw.NewWriter(&codes, lzw.LSB, 2)
-	if _, err := c.Write(make([]byte, w*h)); err != nil || c.Close() != nil {
-		panic("lzw")
-	}
+	zeros(lzw.NewWriter(&codes, lzw.LSB, 2), w*h)
 	return append(frame, gifBlocks(codes.Bytes())...)
 }
 

@@ -8,6 +8,9 @@ import (
 	"io"
 )
 
+// maxSide bounds width and height, of which some decoders keep whole rows.
+const maxSide = 1<<16 - 1
+
 // header is what a file says about itself before any of its pixels is decoded.
 type header struct {
 	file          []byte // or a part of it that is a picture in itself
@@ -48,7 +51,7 @@ func parse(file []byte) (header, error) {
 			return header{}, fmt.Errorf("%w: %w", ErrDamaged, err)
 		case h.width <= 0 || h.height <= 0:
 			return header{}, fmt.Errorf("%w: it has no pixels", ErrDamaged)
-		case h.width > MaxPixels/h.height:
+		case h.width > MaxPixels/h.height || max(h.width, h.height) > maxSide:
 			return header{}, ErrTooLarge
 		}
 		return h, nil

@@ -3,6 +3,7 @@ package picture
 import (
 	"bytes"
 	"errors"
+	"image/color"
 	"image/jpeg"
 	"sort"
 )
@@ -13,15 +14,21 @@ const (
 	rst0, rst7       = 0xd0, 0xd7
 	soi, eoi, sos    = 0xd8, 0xd9, 0xda
 	app1, app2       = 0xe1, 0xe2
+	app14            = 0xee
 )
 
 var errNoFrame = errors.New("jpeg: no frame before the first scan")
 
 // readJPEG walks through the segments before the first scan, as the decoder does.
 func readJPEG(file []byte) (header, error) {
-	h := header{file: file, format: jpeg.Decode, orientation: 1}
+	config, err := jpeg.DecodeConfig(bytes.NewReader(file))
+	if err != nil {
+		return header{}, err
+	}
+	h := header{file: file, format: jpeg.Decode, width: config.Width, height: config.Height, orientation: 1}
 	var frame jpegFrame
 	var parts []iccPart
+	rgb := config.ColorModel == color.RGBAModel
 	for segment := range jpegSegments(file) {
 		data := segment.data
 		switch {
@@ -33,17 +40,15 @@ func readJPEG(file []byte) (header, error) {
 			if part, ok := newICCPart(data); ok {
 				parts = append(parts, part)
 			}
+		case segment.marker == sos:
+			// It may still say that the components are red, green and blue.
+			rgb = rgb || bytes.Contains(data, []byte{0xff, app14})
 		}
 	}
-	config, err := jpeg.DecodeConfig(bytes.NewReader(file))
-	if err != nil {
-		return header{}, err
-	}
-	h.width, h.height = config.Width, config.Height
 	if len(frame.sampling) == 0 || frame.width != h.width || frame.height != h.height {
 		return header{}, errNoFrame
 	}
-	h.memory = frame.memory()
+	h.memory = frame.memory(rgb)
 	h.profile = newProfile(joinICC(parts))
 	return h, nil
 }
@@ -53,7 +58,7 @@ type jpegSegment struct {
 	data   []byte
 }
 
-// jpegSegments returns the segments before the first scan.
+// jpegSegments returns the segments up to the first scan, which has all that follows.
 func jpegSegments(file []byte) func(yield func(jpegSegment) bool) {
 	return func(yield func(jpegSegment) bool) {
 		rest := file[2:]
@@ -65,7 +70,10 @@ func jpegSegments(file []byte) func(yield func(jpegSegment) bool) {
 			marker := rest[1]
 			rest = rest[2:]
 			switch {
-			case marker == eoi || marker == sos:
+			case marker == sos:
+				yield(jpegSegment{marker, rest})
+				return
+			case marker == eoi:
 				return
 			case rst0 <= marker && marker <= rst7:
 				continue
@@ -105,7 +113,7 @@ func newJPEGFrame(marker byte, data []byte) jpegFrame {
 
 // memory returns what the decoder allocates: the components; their coefficients, of 32 bits
 // each, if scans refine them one after the other; and those of CMYK and RGB once more.
-func (f jpegFrame) memory() int64 {
+func (f jpegFrame) memory(rgb bool) int64 {
 	h, v := max(1, int64(f.sampling[0][0])), max(1, int64(f.sampling[0][1]))
 	blocks := int64(0)
 	units := ((int64(f.width) + 8*h - 1) / (8 * h)) * ((int64(f.height) + 8*v - 1) / (8 * v))
@@ -116,7 +124,7 @@ func (f jpegFrame) memory() int64 {
 	if f.progressive {
 		memory += blocks * 64 * 4
 	}
-	if len(f.sampling) > 1 {
+	if rgb || len(f.sampling) == 4 {
 		memory += int64(f.width) * int64(f.height) * 4
 	}
 	return memory
@@ -140,6 +148,9 @@ func joinICC(parts []iccPart) []byte {
 	sort.SliceStable(parts, func(i, j int) bool { return parts[i].number < parts[j].number })
 	var all []byte
 	for _, part := range parts {
+		if len(all)+len(part.data) > maxProfile {
+			return nil
+		}
 		all = append(all, part.data...)
 	}
 	return all

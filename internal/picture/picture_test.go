@@ -176,7 +176,7 @@ func TestColors(t *testing.T) {
 			for i := 0; i < len(img.Pix); i += 4 {
 				copy(img.Pix[i:], []uint8{in.R, in.G, in.B, 255})
 			}
-			plain := afterIHDR(encodePNG(t, img), chunk("iCCP", append([]byte("p\x00\x00"), compress(test.profile)...)))
+			plain := afterIHDR(encodePNG(t, img), inflatable(test.profile))
 			if got := decoded(t, makeOf(t, plain, Post).Renditions[0]).At(5, 5); !same(got, want, 3) {
 				t.Errorf("%s in PNG: %v is %v, want %v", name, in, got, want)
 			}

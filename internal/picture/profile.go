@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// maxProfile is how much of a compressed profile is read. Those of tables are larger, but
-// are not applied.
+// maxProfile is how much of a profile is read. Those of tables may be larger, but are not
+// applied.
 const maxProfile = 1 << 20
 
 // profile converts the colours of a picture to sRGB: curves make them linear, a matrix
