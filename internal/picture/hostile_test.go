@@ -354,10 +354,13 @@ func TestHostileFiles(t *testing.T) {
 func TestMemoryIsCharged(t *testing.T) {
 	clear := sample(2000, 1500)
 	clear.Pix[3] = 100
+	clearNoise := noise(1600, 1200)
+	clearNoise.Pix[3] = 100
 	ratio444 := image.NewYCbCr(image.Rect(0, 0, 2000, 1500), image.YCbCrSubsampleRatio444)
 	for name, file := range map[string][]byte{
 		"photo": encodeJPEG(t, photo(2000, 1500)), "photo of whole colours": encodeJPEG(t, ratio444), "scans": scans(2000, 1500, 1),
 		"cmyk": withSize(testdata(t, "cmyk.jpg"), 60, 40), "png": encodePNG(t, sample(2000, 1500)), "clear png": encodePNG(t, clear),
+		"noise":    afterIHDR(encodePNG(t, clearNoise), chunk("eXIf", exif(6))),
 		"deep png": encodePNG(t, image.NewNRGBA64(image.Rect(0, 0, 2000, 1500))), "gray png": encodePNG(t, image.NewGray16(image.Rect(0, 0, 2000, 1500))),
 		"gif": bytes.Join([][]byte{gifHeader(2000, 1500), gifFrame(0, 0, 1999, 1499), {0x3b}}, nil), "animation": animate(t, 40, 300, 300),
 		"lossless webp": riff(riffChunk("VP8L", vp8l(2000, 1500).blank())), "small": encodePNG(t, sample(9, 9)),

@@ -66,11 +66,11 @@ func fit(w, h int, bounds size) size {
 	return bounds
 }
 
-// memory returns what scaling and encoding take: the picture of the largest size up to
-// three times, turned and without alpha, its file, and what encoders need.
+// memory returns what scaling and encoding take: the picture of the largest size, once more
+// if it is turned, its file, which is copied as it grows, and what encoders need.
 func (p plan) memory() int64 {
 	const encoders = 4 << 20
-	return 16*int64(p.sizes[0].width)*int64(p.sizes[0].height) + encoders
+	return 24*int64(p.sizes[0].width)*int64(p.sizes[0].height) + encoders
 }
 
 // job makes a picture of one file.
