@@ -20,6 +20,7 @@ import (
 	"retwis/bench/locks"
 	"retwis/bench/measure"
 	"retwis/bench/model"
+	"retwis/bench/pictures"
 	"retwis/bench/ratelimit"
 	"retwis/bench/site"
 	"retwis/bench/text"
@@ -48,6 +49,7 @@ var parts = []part{
 	{"text", "full-text search beside sorted sets, strings and bleve", text.Text},
 	{"text-compare", "full-text search beside SQLite FTS5 and bleve: the same results", text.Compare},
 	{"model", "records beside plain commands", model.Model},
+	{"pictures", "a photo beside one decoding and one encoding", pictures.Pictures},
 	{"ratelimit", "decisions beside redis_rate", ratelimit.RateLimits},
 }
 
