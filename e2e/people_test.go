@@ -189,14 +189,21 @@ func TestFormStaysInPlace(t *testing.T) {
 	}
 }
 
-// The counter counts characters as users see them.
+// The counter counts characters as users see them, and appears with a ring once few are left.
 func TestCounter(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t, serve(t))
 	b.signUp("counter")
-	get(b, chromedp.Evaluate[bool](`
-		(box => (box.value = "a👨‍👩‍👧‍👦é", box.dispatchEvent(new Event("input"))))(document.getElementById("status"))`))
-	if got := b.texts("[data-count]"); !slices.Equal(got, []string{"277 left"}) {
+	write := func(times int) {
+		get(b, chromedp.Evaluate[bool](fmt.Sprintf(`
+			(box => (box.value = "a👨‍👩‍👧‍👦é".repeat(%d), box.dispatchEvent(new Event("input"))))(document.getElementById("status"))`, times)))
+	}
+	write(79)
+	if !b.has("[data-count].unseen") || b.has(".ring:not([hidden])") {
+		t.Error("the counter shows although 43 characters are left")
+	}
+	write(80)
+	if got := b.texts("[data-count]:not(.unseen)"); !slices.Equal(got, []string{"40 left"}) || !b.has(".ring:not([hidden])") {
 		t.Errorf("the counter says %q", got)
 	}
 }

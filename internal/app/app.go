@@ -391,8 +391,11 @@ func (s *App) invalidated(key string) {
 	case layout.MutedPrefix, layout.BlockedPrefix, layout.BlockersPrefix,
 		layout.LikedPrefix, layout.RepostedPrefix, layout.BookmarksPrefix, layout.ListsPrefix:
 		s.Viewers.Invalidate(id, prefix)
-	case layout.InboxPrefix, layout.NotificationsPrefix, layout.UserPrefix:
+	case layout.InboxPrefix, layout.NotificationsPrefix:
 		s.Notifications.Invalidate(id)
+	case layout.UserPrefix:
+		s.Notifications.Invalidate(id)
+		s.Suggestions.UserChanged()
 	case layout.FollowingPrefix:
 		s.homes.Changed(prefix, id)
 		s.Suggestions.Invalidate(id)

@@ -37,22 +37,18 @@ type handlers struct {
 
 // newHandlers gives each subject the parts of the application that it needs.
 func (s *Server) newHandlers(app *app.App) (*handlers, error) {
-	members, err := newMemberLists()
-	if err != nil {
-		return nil, err
-	}
 	crawlers, err := discover.NewCrawlers(app.Users, app.Site)
 	if err != nil {
 		return nil, err
 	}
 	read := reader.New(app.Lists, app.Relations, app.Users, app.Views)
-	people := discover.NewPeople(read, app.Suggestions)
 	security := &securityHandlers{auth: app.Auth, passkeys: app.Passkeys, sessions: app.Sessions}
 	logins := &loginHandlers{auth: app.Auth, limits: app.Limits, sessions: app.Sessions, users: app.Users}
+	people := discover.NewPeople(read, app.Suggestions, app.Users)
 	return &handlers{
 		timelines: &timelineHandlers{
-			follows: app.Follows, lists: app.Lists, live: s.live, members: members, people: people, posts: app.Posts,
-			reactions: app.Reactions, read: read, signUps: app.SignUps, users: app.Users, viewers: app.Viewers,
+			follows: app.Follows, lists: app.Lists, live: s.live, people: people, posts: app.Posts,
+			reactions: app.Reactions, read: read, signUps: app.SignUps, tags: app.Tags, trends: app.Trends, viewers: app.Viewers,
 			visitors: &s.visitors,
 		},
 		people: people,

@@ -182,7 +182,7 @@ func TestNewcomers(t *testing.T) {
 		join(fmt.Sprintf("2001:db8::%d", i+1), fmt.Sprint("robot", i))
 	}
 	join("198.51.100.1", "ben")
-	s.visitor().get("/timeline").want(200, "New members", "/u/ada", "/u/ben", "/u/robot0", "/u/robot1").wantNot("/u/robot2", "/u/robot3", "/u/robot4")
+	s.visitor().get("/explore/people").want(200, "New members", "/u/ada", "/u/ben", "/u/robot0", "/u/robot1").wantNot("/u/robot2", "/u/robot3", "/u/robot4")
 	s.visitor().get("/u/robot4").want(200)
 }
 

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"retwis/internal/social"
+	"retwis/internal/social/trends"
 )
 
 var followForm = regexp.MustCompile(`action="/u/(\w+)/follow"`)
@@ -18,7 +21,8 @@ func (a *response) toFollow() (names []string) {
 	return names
 }
 
-// The home page of a newcomer suggests five people, and has their posts after five clicks.
+// The home page of a newcomer suggests five people with their latest posts until three are
+// followed, and tags; the sidebar suggests others then.
 func TestNewcomer(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -27,22 +31,30 @@ func TestNewcomer(t *testing.T) {
 		s.signedUp(name).send("/post", "status", "written by "+name).want(303)
 	}
 	s.signedUp("silent")
-	v := s.signedUp("newcomer")
-	home := v.get("/home").want(200, "Follow a few people to begin", `href="/explore/people"`, `href="/explore"`, "Write your first post", `name="back" value="/home"`).
-		wantNot("No posts yet", "Who to follow")
-	people := home.toFollow()
-	if len(people) != 5 || slices.Contains(people, "silent") {
-		t.Fatalf("suggested: %v", people)
-	}
-	for i, name := range people {
-		v.send("/u/"+name+"/follow", "back", "/home").want(303, "/home")
-		home = v.get("/home").want(200, "written by "+name).wantNot("Follow a few people to begin")
-		more := home.toFollow()
-		if want := 8 - i - 1; i < 4 && (len(more) != min(5, want) || !strings.Contains(home.body, "Who to follow")) {
-			t.Errorf("beside the posts after %d follows: %v", i+1, more)
+	for _, tag := range []string{"redis", "go"} {
+		if _, err := s.social.TrendRules.Set(t.Context(), social.Operator, tag, trends.Pinned, ""); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if home.wantNot("Who to follow"); len(home.posts()) != 5 {
+	v := s.signedUp("newcomer")
+	home := v.get("/home").want(200, "Follow three people to begin", `href="/explore/people"`, "Write your first post", `name="back" value="/home"`,
+		`action="/tag/redis/follow"`, `action="/tag/go/follow"`).wantNot("No posts yet", "Who to follow")
+	people := home.toFollow()
+	if len(people) != 5 || slices.Contains(people, "silent") || slices.ContainsFunc(people, func(name string) bool { return !strings.Contains(home.body, "written by "+name) }) {
+		t.Fatalf("suggested: %v", people)
+	}
+	v.send("/tag/go/follow", "back", "/home").want(303, "/home")
+	v.get("/home").want(200, `action="/tag/redis/follow"`).wantNot(`action="/tag/go/follow"`)
+	for i, name := range people {
+		v.send("/u/"+name+"/follow", "back", "/home").want(303, "/home")
+		home = v.get("/home").want(200, "written by "+name)
+		next := []string{"Follow two more people", "Follow one more person", "Who to follow"}[min(i, 2)]
+		home.want(200, next)
+		if more, want := home.toFollow(), min(8-i-1, []int{5, 5, 3}[min(i, 2)]); len(more) != want {
+			t.Errorf("suggested after %d follows: %v, want %d", i+1, more, want)
+		}
+	}
+	if home.wantNot("first-steps"); len(home.posts()) != 5 {
 		t.Errorf("after five follows the home page has %d posts", len(home.posts()))
 	}
 }
@@ -73,7 +85,7 @@ func TestSuggestedPage(t *testing.T) {
 	s.visitor().get("/explore/people").want(200, "I write &amp; read", `action="/u/dan/follow"`).wantNot("Not interested", "Followed by")
 
 	ada.send("/u/dan/dismiss", "back", "/explore/people").want(303, "/explore/people")
-	ada.get("/explore/people").want(200).wantNot(`action="/u/dan/follow"`)
+	ada.get("/explore/people").want(200).wantNot("Not interested in dan")
 	ada.send("/u/ben/dismiss").want(303, "/explore/people")
 	ada.send("/u/ada/dismiss").want(400, "You are no suggestion for yourself")
 	ada.send("/u/nobody/dismiss").want(404)

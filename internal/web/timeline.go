@@ -2,13 +2,10 @@ package web
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"sync/atomic"
 	"time"
-
-	"github.com/maypok86/otter/v2"
 
 	"retwis/internal/social"
 	"retwis/internal/social/accounts"
@@ -16,7 +13,7 @@ import (
 	"retwis/internal/social/people"
 	"retwis/internal/social/posts"
 	"retwis/internal/social/timeline"
-	"retwis/internal/social/users"
+	"retwis/internal/social/trends"
 	"retwis/internal/web/discover"
 	"retwis/internal/web/reader"
 	"retwis/internal/web/request"
@@ -28,14 +25,14 @@ type timelineHandlers struct {
 	follows   *people.Follows
 	lists     *timeline.Lists
 	live      *live.Hub
-	members   *memberLists
 	people    *discover.People
 	posts     *posts.Service
 	public    atomic.Pointer[publicPage]
 	reactions *posts.Reactions
 	read      *reader.Reader
 	signUps   *accounts.SignUps
-	users     *users.Users
+	tags      *posts.Tags
+	trends    *trends.Trends
 	viewers   *timeline.Viewers
 	visitors  *request.PageCache
 }
@@ -92,38 +89,76 @@ func (h *timelineHandlers) showHome(req *request.Request, status int, before int
 	if err != nil {
 		return err
 	}
-	counts, err := h.follows.CountsFor(req.Ctx, v, req.User.ID)
-	if err != nil {
-		return err
-	}
-	home := view.Home{Form: form, Counts: counts, Posts: view.Feed{
+	home := view.Home{Form: form, Posts: view.Feed{
 		Posts: posts, Next: page.Next, Path: "/home", Later: before != 0,
 		Empty: "No posts yet. Write your first post, or",
 		Step:  "find people to follow", To: "/explore/people",
 	}}
-	if isEmpty := posts.IsEmpty() && page.Next == 0; before == 0 && (isEmpty || counts.Following < fewFollows) {
-		if home.People, err = h.suggested(req, v, isEmpty); err != nil {
+	if before == 0 && page.Next == 0 {
+		if home.First, err = h.firstSteps(req, v); err != nil {
 			return err
 		}
+	}
+	if home.First != nil && f.Sidebar != nil {
+		f.Sidebar = view.Sidebar{Find: true} // the middle has all else
 	}
 	return req.Render(status, view.HomePage(f, home))
 }
 
 const (
-	// fewFollows is below how many follows a home page suggests people.
-	fewFollows = 5
-	// homePeople is how many it suggests.
+	// homePeople and homeTags are how many people and tags a home page suggests that has few
+	// posts, and fewFollows below how many follows it does.
 	homePeople = 5
+	homeTags   = 6
+	fewFollows = 3
 )
 
-// suggested returns people to follow, for the middle of an empty home page or for the side of
-// another one.
-func (h *timelineHandlers) suggested(req *request.Request, v *social.Viewer, isEmpty bool) ([]view.Person, error) {
-	list, err := h.people.Suggested(req, v, homePeople)
-	for i := range list {
-		list[i].Back, list[i].Compact, list[i].Dismissible = "/home", !isEmpty, isEmpty
+// firstSteps returns what to do for a viewer who follows hardly anybody; nil for others, and
+// where there is nobody to follow.
+func (h *timelineHandlers) firstSteps(req *request.Request, v *social.Viewer) (*view.FirstSteps, error) {
+	counts, err := h.follows.CountsFor(req.Ctx, v, req.User.ID)
+	if err != nil || counts.Following >= fewFollows {
+		return nil, err
 	}
-	return list, err
+	first := &view.FirstSteps{Follows: counts.Following, Posts: counts.Posts}
+	if first.People, err = h.people.Suggested(req, v, homePeople); err != nil || len(first.People) == 0 {
+		return nil, err
+	}
+	ids := make([]int64, len(first.People))
+	for i := range first.People {
+		first.People[i].Back = "/home"
+		ids[i] = first.People[i].User.ID
+	}
+	latest, err := h.lists.LatestPosts(req.Ctx, v, ids)
+	if err != nil {
+		return nil, err
+	}
+	for i, post := range latest {
+		if post != nil {
+			first.People[i].Latest = &post.Post
+		}
+	}
+	first.Tags, err = h.otherTags(req)
+	return first, err
+}
+
+// otherTags returns tags that many people write about, and that the viewer does not follow.
+func (h *timelineHandlers) otherTags(req *request.Request) ([]string, error) {
+	all, err := h.trends.Tags(req.Ctx)
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	followed, err := h.tags.FollowedTags(req.Ctx, req.User.ID)
+	if err != nil {
+		return nil, err
+	}
+	var tags []string
+	for _, tag := range all {
+		if len(tags) < homeTags && !slices.Contains(followed, tag.Name) {
+			tags = append(tags, tag.Name)
+		}
+	}
+	return tags, nil
 }
 
 func (h *timelineHandlers) post(req *request.Request) error {
@@ -167,10 +202,6 @@ func (h *timelineHandlers) timeline(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	latest, err := h.newMembers(req, v)
-	if err != nil {
-		return err
-	}
 	list := view.Feed{
 		Posts: posts, Next: page.Next, Path: "/timeline", Later: before != 0,
 		Empty: "No posts yet.", Step: "Sign up to write the first one", To: "/register",
@@ -178,7 +209,7 @@ func (h *timelineHandlers) timeline(req *request.Request) error {
 	if req.LoggedIn {
 		list.Step, list.To = "Write the first one", "/home"
 	}
-	return req.RenderTo(view.TimelinePage(f, latest, list), func(body []byte) {
+	return req.RenderTo(view.TimelinePage(f, list), func(body []byte) {
 		h.visitors.Keep(req, began, body)
 		req.Send(http.StatusOK, body)
 	})
@@ -231,52 +262,6 @@ func (h *timelineHandlers) publicPosts(req *request.Request, v *social.Viewer, b
 		page.Items[i].Marks = marks[i]
 	}
 	return page, public.since, nil
-}
-
-// memberLists are the lists of new members of the latest viewers, who would be
-// compared with each of them for every page.
-type memberLists = otter.Cache[membersOf, memberList]
-
-func newMemberLists() (*memberLists, error) {
-	lists, err := otter.New(&otter.Options[membersOf, memberList]{MaximumSize: 2000})
-	if err != nil {
-		return nil, fmt.Errorf("web: %w", err)
-	}
-	return lists, nil
-}
-
-type membersOf struct {
-	viewer int64
-	users  [view.NewMembers]social.User
-	page   string // to which the buttons lead back
-}
-
-type memberList struct {
-	at     time.Time
-	people []view.Person // never changes
-}
-
-// newMembers returns the latest users, with how the viewer stands to them: as it was
-// a second ago at most, except after a change by the viewer.
-func (h *timelineHandlers) newMembers(req *request.Request, v *social.Viewer) ([]view.Person, error) {
-	newest, err := h.users.LatestUsers(req.Ctx, v, view.NewMembers)
-	if err != nil {
-		return nil, err
-	}
-	key := membersOf{viewer: v.User.ID, page: req.R.URL.RequestURI()}
-	copy(key.users[:], newest)
-	if list, ok := h.members.GetIfPresent(key); ok && !req.IsFresh && time.Since(list.at) < time.Second {
-		return list.people, nil
-	}
-	list := memberList{at: time.Now()}
-	if list.people, err = h.read.WithButtons(req, v, newest); err != nil {
-		return nil, err
-	}
-	for i := range list.people {
-		list.people[i].Compact = true
-	}
-	h.members.Set(key, list)
-	return list.people, nil
 }
 
 func (h *timelineHandlers) bookmarks(req *request.Request) error {

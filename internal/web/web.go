@@ -218,7 +218,10 @@ func (s *Server) CloseEvents() { s.live.Close() }
 func (s *Server) Drain() { s.stopping.Store(true) }
 
 // Close ends what runs in the background.
-func (s *Server) Close() { s.CloseEvents() }
+func (s *Server) Close() {
+	s.CloseEvents()
+	s.site.Close()
+}
 
 // healthTime bounds a health check.
 const healthTime = 2 * time.Second

@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
+	"sync/atomic"
+	"time"
 
 	"github.com/redis/rueidis"
 
@@ -38,9 +41,53 @@ const (
 
 // candidates are the users that a viewer may want to follow. They never change.
 type candidates struct {
+	at        time.Time   // when they were found
 	followees []int64     // users that the viewer follows, of which the follows were read: the latest first
 	ranked    []candidate // by followees
 	active    []int64     // the best for this viewer first
+
+	shown atomic.Pointer[shown] // the best of them, as they were described last
+}
+
+// shown are suggestions as they were described for a viewer.
+type shown struct {
+	to   state
+	n    int // how many were asked for
+	list []Suggestion
+}
+
+// state is all that decides how the candidates of a viewer are described.
+type state struct {
+	people    uint64 // the viewer's changes of mutes and blocks
+	standings any
+	users     uint64 // the number of changes of users
+}
+
+func stateOf(v *social.Viewer, users uint64) state {
+	s := state{people: v.PeopleChanged, users: users}
+	if v.Standings != nil {
+		s.standings = v.Standings.Version()
+	}
+	return s
+}
+
+// shownTo returns the n best of the candidates, if they are described and nothing has changed
+// since.
+func (c *candidates) shownTo(v *social.Viewer, users uint64, n int) ([]Suggestion, bool) {
+	d := c.shown.Load()
+	if d == nil || d.n < n || d.to != stateOf(v, users) || v.PeopleChanged == math.MaxUint64 {
+		return nil, false
+	}
+	return d.list[:min(n, len(d.list))], true
+}
+
+// without returns the candidates but for some users.
+func (c *candidates) without(excluded map[int64]bool) *candidates {
+	return &candidates{
+		at: c.at, followees: c.followees,
+		ranked: slices.DeleteFunc(slices.Clone(c.ranked), func(one candidate) bool { return excluded[one.uid] }),
+		active: slices.DeleteFunc(slices.Clone(c.active), func(uid int64) bool { return excluded[uid] }),
+	}
 }
 
 // candidate is a user that some followees follow.
@@ -120,7 +167,7 @@ func (s *Service) find(ctx context.Context, v *social.Viewer) (*candidates, erro
 	if err != nil {
 		return nil, err
 	}
-	found := &candidates{followees: pick(k, v)}
+	found := &candidates{at: s.opt.Now(), followees: pick(k, v)}
 	ranked, err := s.followedBy(ctx, found.followees)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/maypok86/otter/v2"
@@ -22,6 +23,7 @@ import (
 type Service struct {
 	opt   Options
 	lists *otter.Cache[int64, *viewerCell]
+	users atomic.Uint64 // the number of changes of users
 }
 
 // Options are what suggestions need; all are required.
@@ -68,13 +70,59 @@ type Suggestion struct {
 // dismissed nobody since; else it takes four round trips, and one more for a viewer who follows
 // more than 200 people.
 func (s *Service) Get(ctx context.Context, v *social.Viewer, n int) ([]Suggestion, error) {
-	n = max(1, min(n, MaxSuggestions))
 	found, err := s.candidates(ctx, v)
 	if err != nil {
 		return nil, err
 	}
+	return s.described(ctx, v, found, n)
+}
+
+// InMemory is Get where that asks no server; ok is false elsewhere.
+func (s *Service) InMemory(ctx context.Context, v *social.Viewer, n int) (list []Suggestion, ok bool) {
+	cell, ok := s.lists.GetIfPresent(v.User.ID)
+	if !ok || social.IsFresh(ctx) {
+		return nil, false
+	}
+	found, ok := cell.Get(s.opt.DB.Link, 0)
+	if !ok {
+		return nil, false
+	}
+	return found.shownTo(v, s.users.Load(), n)
+}
+
+// Beside is Get for what is beside a page: where a change by the viewer has just to be seen, it
+// reads the follows and dismissals of the viewer, and not all else again. Then it takes one
+// round trip for a viewer who was here in the last minute.
+func (s *Service) Beside(ctx context.Context, v *social.Viewer, n int) ([]Suggestion, error) {
+	cell, ok := s.lists.GetIfPresent(v.User.ID)
+	if !ok || !social.IsFresh(ctx) {
+		return s.Get(ctx, v, n)
+	}
+	found := cell.Latest()
+	if found == nil || s.opt.Now().Sub(found.at) >= watched.MaxAge {
+		return s.Get(ctx, v, n)
+	}
+	k, err := s.known(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	return s.described(social.WithoutFresh(ctx), v, found.without(k.excluded), n)
+}
+
+// described returns the n best of the candidates. No round trip where that was asked for before
+// and nothing has changed, else one at most.
+func (s *Service) described(ctx context.Context, v *social.Viewer, found *candidates, n int) ([]Suggestion, error) {
+	n = max(1, min(n, MaxSuggestions))
+	changes := s.users.Load() // before the users are read
+	if list, ok := found.shownTo(v, changes, n); ok && !social.IsFresh(ctx) {
+		return list, nil
+	}
 	list, err := s.describe(ctx, found.best(v, n+spare))
-	return list[:min(n, len(list))], err
+	list = list[:min(n, len(list))]
+	if err == nil {
+		found.shown.Store(&shown{to: stateOf(v, changes), n: n, list: list})
+	}
+	return list, err
 }
 
 // spare is how many more candidates are read than are shown, for those who have gone.
@@ -112,6 +160,9 @@ func (s *Service) Invalidate(uid int64) {
 		cell.Value.Changed()
 	}
 }
+
+// UserChanged notes that some user has changed. It does not wait.
+func (s *Service) UserChanged() { s.users.Add(1) }
 
 // describe reads the users of these candidates, and those who follow them. Users who have
 // gone are left out. One round trip at most.

@@ -107,6 +107,33 @@ func (l *Lists) ProfilePosts(ctx context.Context, v *social.Viewer, uid, before 
 	})
 }
 
+// latestLooks is among how many entries of a profile the latest post is looked for: the others
+// may be reposts, or hidden.
+const latestLooks = 4
+
+// LatestPosts returns the latest post of each of these users that a viewer sees on public
+// lists, nil for none. Two round trips at most.
+func (l *Lists) LatestPosts(ctx context.Context, v *social.Viewer, uids []int64) ([]*View, error) {
+	each, err := l.timelines.eachProfile(ctx, uids, 0, latestLooks)
+	if err != nil {
+		return nil, err
+	}
+	views, err := l.views.Get(ctx, slices.Concat(each...)...)
+	if err != nil {
+		return nil, err
+	}
+	latest := make([]*View, len(uids))
+	for i, ids := range each {
+		for _, view := range views[:len(ids)] {
+			if latest[i] == nil && view != nil && view.RepostOf == 0 && social.Visible(v, view.Post) == social.Shown {
+				latest[i] = view
+			}
+		}
+		views = views[len(ids):]
+	}
+	return latest, nil
+}
+
 // ProfileReplies returns a page of a user's replies, however old; see ProfilePosts.
 func (l *Lists) ProfileReplies(ctx context.Context, v *social.Viewer, uid, before int64, limit int) (Listing, error) {
 	return l.Page(ctx, PageQuery{

@@ -110,6 +110,21 @@ func (t *Timelines) Replies(ctx context.Context, uid, before int64, limit int) (
 // Profiles returns a page of the posts and reposts of all of these users, merged; see Profile.
 func (t *Timelines) Profiles(ctx context.Context, uids []int64, before int64, limit int) (Page, error) {
 	limit = social.PageSize(limit)
+	each, err := t.eachProfile(ctx, uids, before, limit)
+	if err != nil || len(uids) == 0 {
+		return Page{}, err
+	}
+	all := slices.Concat(each...)
+	slices.SortFunc(all, func(a, b int64) int { return cmp.Compare(b, a) })
+	return t.page(all[:min(len(all), limit+1)], nil, limit)
+}
+
+// eachProfile returns the posts and reposts of each of these users, and one more than limit. One
+// round trip at most.
+func (t *Timelines) eachProfile(ctx context.Context, uids []int64, before int64, limit int) ([][]int64, error) {
+	if len(uids) == 0 {
+		return nil, nil
+	}
 	cmds := make([]rueidis.Cacheable, len(uids))
 	for i, uid := range uids {
 		cmds[i] = t.byIDCommand(layout.ProfileKey(uid), before, limit)
@@ -117,19 +132,15 @@ func (t *Timelines) Profiles(ctx context.Context, uids []int64, before int64, li
 	if before > 0 {
 		ctx = social.WithFresh(ctx) // later pages are not worth remembering
 	}
-	var all []int64
-	if len(cmds) == 0 {
-		return Page{}, nil
-	}
-	for _, res := range t.db.ReadMany(ctx, cmds...) {
+	each := make([][]int64, len(uids))
+	for i, res := range t.db.ReadMany(ctx, cmds...) {
 		ids, err := res.AsIntSlice()
 		if err != nil && !rediserr.IsWrongType(err) { // a check reports it
-			return t.page(nil, err, limit)
+			return nil, fmt.Errorf("social: read the posts of users: %w", err)
 		}
-		all = append(all, ids...)
+		each[i] = ids
 	}
-	slices.SortFunc(all, func(a, b int64) int { return cmp.Compare(b, a) })
-	return t.page(all[:min(len(all), limit+1)], nil, limit)
+	return each, nil
 }
 
 // ByID returns a page of a sorted set of posts that are scored by their ids.

@@ -62,6 +62,11 @@ func IsDecision(tag, stored string) bool {
 // were pinned, then the blocked ones by name. They never change.
 type Decisions []Decision
 
+// same reports whether both were read at once.
+func (d Decisions) same(other Decisions) bool {
+	return len(d) == len(other) && (len(d) == 0 || &d[0] == &other[0])
+}
+
 // sortDecisions sorts as Decisions are.
 func sortDecisions(a, b Decision) int {
 	if a.State != b.State {

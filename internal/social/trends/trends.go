@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"retwis/internal/redis/reply"
@@ -24,6 +25,14 @@ type Trends struct {
 	opt     Options
 	cell    watched.Cell[*result]
 	reading sync.Mutex
+	tags    atomic.Pointer[shownTags]
+}
+
+// shownTags are the tags of a result with what moderators have decided.
+type shownTags struct {
+	of    *result
+	rules Decisions
+	tags  []Tag // never changes
 }
 
 // Options are what Trends need; all are required.
@@ -73,9 +82,45 @@ func (t *Trends) Top(ctx context.Context, v *social.Viewer) (Top, error) {
 	if err != nil {
 		return Top{}, err
 	}
-	top := Top{Tags: rules.apply(all.Tags), Links: all.Links[:min(len(all.Links), MaxShown)]}
+	top := Top{Tags: t.apply(all, rules), Links: all.Links[:min(len(all.Links), MaxShown)]}
 	top.Posts, err = t.posts(ctx, v, all.Posts)
 	return top, err
+}
+
+// Tags returns the tags of Top.
+func (t *Trends) Tags(ctx context.Context) ([]Tag, error) {
+	all, err := t.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := t.opt.Rules.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return t.apply(all, rules), nil
+}
+
+// TagsInMemory is Tags where that asks no server; ok is false elsewhere.
+func (t *Trends) TagsInMemory(ctx context.Context) (tags []Tag, ok bool) {
+	all, ok := t.cell.Get(t.opt.DB.Link, 0)
+	if !ok || social.IsFresh(ctx) {
+		return nil, false
+	}
+	rules, ok := t.opt.Rules.cell.Get(t.opt.DB.Link, 0)
+	if !ok {
+		return nil, false
+	}
+	return t.apply(all, rules), true
+}
+
+// apply returns the tags of a page; see Decisions.apply.
+func (t *Trends) apply(all *result, rules Decisions) []Tag {
+	if known := t.tags.Load(); known != nil && known.of == all && known.rules.same(rules) {
+		return known.tags
+	}
+	tags := rules.apply(all.Tags)
+	t.tags.Store(&shownTags{of: all, rules: rules, tags: tags})
+	return tags
 }
 
 // posts returns the posts that a viewer sees.

@@ -3,9 +3,11 @@ package discover
 import (
 	"errors"
 	"net/http"
+	"slices"
 
 	"retwis/internal/social"
 	"retwis/internal/social/suggestions"
+	"retwis/internal/social/users"
 	"retwis/internal/web/reader"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
@@ -15,17 +17,18 @@ import (
 type People struct {
 	read        *reader.Reader
 	suggestions *suggestions.Service
+	users       *users.Users
 }
 
 // NewPeople returns the handlers of people to follow.
-func NewPeople(read *reader.Reader, s *suggestions.Service) *People {
-	return &People{read: read, suggestions: s}
+func NewPeople(read *reader.Reader, s *suggestions.Service, all *users.Users) *People {
+	return &People{read: read, suggestions: s, users: all}
 }
 
 // peopleOnPage is how many people the page suggests.
 const peopleOnPage = 20
 
-// Page suggests people to follow.
+// Page suggests people to follow, and has the new members.
 func (h *People) Page(req *request.Request) error {
 	v, err := req.Viewer()
 	if err != nil {
@@ -35,9 +38,21 @@ func (h *People) Page(req *request.Request) error {
 	if err != nil {
 		return err
 	}
+	latest, err := h.users.LatestUsers(req.Ctx, v, view.NewMembers)
+	if err != nil {
+		return err
+	}
+	newest, err := h.read.WithButtons(req, v, latest)
+	if err != nil {
+		return err
+	}
+	newest = slices.DeleteFunc(newest, func(one view.Person) bool {
+		return slices.ContainsFunc(people, func(p view.Person) bool { return p.User.ID == one.User.ID })
+	})
 	f := req.Frame("People to follow")
 	f.Description = "People who post on Retwis."
-	return req.Render(http.StatusOK, view.SuggestedPage(f, people))
+	f.Sidebar = view.WithoutPeople{SidebarSource: f.Sidebar}
+	return req.Render(http.StatusOK, view.SuggestedPage(f, people, newest))
 }
 
 // Suggested returns up to n people for the viewer to follow, with the buttons that lead back
@@ -56,19 +71,10 @@ func (h *People) Suggested(req *request.Request, v *social.Viewer, n int) ([]vie
 		return nil, err
 	}
 	for i := range people {
-		people[i].Why = why(list[i])
+		people[i].Why = view.Suggested(list[i]).Why
 		people[i].Dismissible = req.LoggedIn
 	}
 	return people, nil
-}
-
-// why is the reason of a suggestion, as a page shows it.
-func why(one suggestions.Suggestion) view.Why {
-	reason := view.Why{FollowedBy: one.FollowedBy, Bio: one.Bio}
-	for i := range min(len(one.By), len(reason.By)) {
-		reason.By[i] = view.ShownName(one.By[i])
-	}
-	return reason
 }
 
 // Dismiss makes a person no longer a suggestion for the session user.

@@ -24,6 +24,7 @@ type Page = func(*Request) error
 // Handler makes an http.Handler of a function that may fail.
 func (s *Site) Handler(pattern string, page Page) http.Handler {
 	route, secret, unstored := s.metrics.Route(pattern), isPrivate(pattern), isUnstored(pattern)
+	columns := hasSidebar(pattern)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		s.metrics.InFlight.Inc()
@@ -32,7 +33,7 @@ func (s *Site) Handler(pattern string, page Page) http.Handler {
 		defer cancel()
 		ctx, stop := s.database.Guard(ctx)
 		defer stop()
-		req := &Request{site: s, W: w, R: r, Ctx: ctx, id: newID(), status: http.StatusOK}
+		req := &Request{site: s, W: w, R: r, Ctx: ctx, id: newID(), status: http.StatusOK, columns: columns}
 		setHeaders(w, req.id)
 		if secret {
 			setPrivate(w)

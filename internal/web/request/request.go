@@ -31,11 +31,13 @@ type Request struct {
 	site       *Site
 	id         string // identifies the request in the log and on error pages
 	status     int
-	identified bool           // LoggedIn is known
-	formRead   bool           // the form has arrived completely, or the request has no form
-	viewer     *social.Viewer // of User; see Viewer
-	fresh      []int64        // the posts that the user has just changed
-	outdated   *atomic.Bool   // whether the page has something that others may have changed; nil for no
+	columns    bool               // the page has a sidebar
+	sidebar    view.SidebarSource // nil: nobody has begun to read it
+	identified bool               // LoggedIn is known
+	formRead   bool               // the form has arrived completely, or the request has no form
+	viewer     *social.Viewer     // of User; see Viewer
+	fresh      []int64            // the posts that the user has just changed
+	outdated   *atomic.Bool       // whether the page has something that others may have changed; nil for no
 }
 
 // Address is where the request comes from.
@@ -70,12 +72,15 @@ func (req *Request) Viewer() (*social.Viewer, error) {
 	}
 	var err error
 	req.viewer, err = req.site.viewers.Get(req.Ctx, req.User)
+	if err == nil && req.R.Method != http.MethodPost { // which redirects, as a rule
+		beginSidebar(req, req.viewer)
+	}
 	return req.viewer, err
 }
 
 // ForgetUser makes the rest of a request one of a visitor.
 func (req *Request) ForgetUser() {
-	req.User, req.LoggedIn, req.viewer, req.identified = social.User{}, false, nil, true
+	req.User, req.LoggedIn, req.viewer, req.sidebar, req.identified = social.User{}, false, nil, nil, true
 }
 
 // Log is the log of the site, for lines about the request.
@@ -84,11 +89,16 @@ func (req *Request) Log() *slog.Logger { return req.site.log.With("request", req
 // Frame returns what a page has around it.
 func (req *Request) Frame(title string) view.Frame {
 	f := view.Frame{Title: title, LoggedIn: req.LoggedIn, User: req.User, Unsure: !req.identified, Here: req.R.URL.Path, Outdated: req.outdated}
+	v, err := req.Viewer()
+	if err == nil && req.columns {
+		beginSidebar(req, v)
+		f.Sidebar = req.sidebar
+	}
 	if !req.LoggedIn {
 		return f
 	}
 	// A page without the number is better than none, and error pages have it too.
-	if v, err := req.Viewer(); err == nil {
+	if err == nil {
 		f.Unread, _ = req.site.notifications.Unread(req.Ctx, v)
 	}
 	if req.User.Role >= social.Moderator {

@@ -52,6 +52,7 @@ type Site struct {
 	confirm       func(context.Context) (context.Context, *atomic.Bool, error) // app.App.Confirm
 
 	pages       *view.Cache
+	sidebars    sidebars
 	database    *httpserver.Breaker
 	failures    httpserver.Samplers // of the log, by status
 	proxyWarned sync.Once
@@ -69,9 +70,13 @@ func New(service *app.App, opt Options) (*Site, error) {
 		reports: service.Reports, limits: service.Limits, settings: service.Site, confirm: service.Confirm,
 		pages: pages, database: httpserver.NewBreaker(service.Ping),
 	}
+	s.sidebars.suggestions, s.sidebars.trends = service.Suggestions, service.Trends
 	s.securityLog.Logger = opt.Security
 	return s, nil
 }
+
+// Close waits for what runs in the background.
+func (s *Site) Close() { s.sidebars.running.Wait() }
 
 // OverTLS reports whether the browser has sent a request over TLS, as far as is known.
 func (s *Site) OverTLS(r *http.Request) bool { return s.secure || r.TLS != nil }

@@ -48,24 +48,45 @@ function grow(box) {
   fit();
 }
 
-// count shows how many characters are left, counted as a person counts them.
+// count shows how many characters are left, counted as a person counts them, with a ring: once
+// there are few.
 function count(form, box) {
   const note = form.querySelector("[data-count]");
   const limit = Number(box.dataset.limit);
   if (!note || !limit || !Intl.Segmenter) return;
   const segmenter = new Intl.Segmenter();
   const plain = note.textContent;
+  const ring = newRing();
+  note.after(ring);
   let said = "";
   const show = () => {
     const left = limit - [...segmenter.segment(box.value.trim())].length;
-    note.textContent = box.value === "" ? plain : left < 0 ? `${-left} too many` : `${left} left`;
+    const few = left <= 40;
+    note.textContent = !few ? plain : left < 0 ? `${-left} too many` : `${left} left`;
+    note.classList.toggle("unseen", !few);
     note.classList.toggle("problem", left < 0);
+    ring.toggleAttribute("hidden", !few);
+    ring.classList.toggle("full", left < 0);
+    ring.lastChild.setAttribute("stroke-dasharray", `${Math.min(100, 100 - (100 * left) / limit)} 100`);
     const stage = left < 0 ? "over" : left <= 20 ? "close" : "";
     if (stage && stage !== said) announce(note.textContent);
     said = stage;
   };
   box.addEventListener("input", show);
   show();
+}
+
+// newRing is a ring that fills.
+function newRing() {
+  const of = (name, attributes) => {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    return made;
+  };
+  const ring = of("svg", { class: "ring", viewBox: "0 0 24 24", "aria-hidden": "true" });
+  const circle = { cx: 12, cy: 12, r: 9, pathLength: 100 };
+  ring.append(of("circle", circle), of("circle", circle));
+  return ring;
 }
 
 // complete offers names after "@" and tags after "#" while one is typed: a list box

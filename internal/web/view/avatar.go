@@ -10,11 +10,14 @@ import (
 	"unicode/utf8"
 
 	"github.com/a-h/templ"
+
+	"retwis/internal/social"
 )
 
-// avatar is the initials of a name on its colour. It is written by hand because a
+// avatar is the picture of a user: the initials of the name on its colour. It is written by hand because a
 // page has many, and computed classes are the slowest part of a template.
-func avatar(name, size string) templ.Component {
+func avatar(user social.User, size string) templ.Component {
+	name := user.Name
 	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
 		_, err := io.WriteString(w, `<span class="avatar `+size+` tone-`+strconv.Itoa(tone(name))+
 			`" aria-hidden="true">`+templ.EscapeString(initials(name))+`</span>`)

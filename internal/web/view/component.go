@@ -30,7 +30,7 @@ func NewCache() (*Cache, error) {
 	shells, err := otter.New(&otter.Options[Frame, *shell]{
 		MaximumWeight: 32 << 20,
 		Weigher: func(f Frame, s *shell) uint32 {
-			return uint32(min(len(s.head)+len(s.body)+len(s.menu)+len(s.end)+len(f.Title)+400, math.MaxUint32))
+			return uint32(min(len(s.head)+len(s.body)+len(s.menu)+len(s.between)+len(s.end)+len(f.Title)+400, math.MaxUint32))
 		},
 	})
 	if err != nil {
@@ -56,18 +56,23 @@ func cacheIn(ctx context.Context) *Cache {
 // in the key, which must be comparable. No two components have keys of the same type.
 func cachedComponent(key any, c templ.Component) templ.Component {
 	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
-		r := cacheIn(ctx)
-		if r == nil {
-			return c.Render(ctx, w)
-		}
-		html, ok := r.components.GetIfPresent(key)
-		if !ok {
-			html = bytesOf(c)
-			r.components.Set(key, html)
-		}
-		_, err := w.Write(html)
+		_, err := w.Write(keptBytes(ctx, key, c))
 		return err
 	})
+}
+
+// keptBytes returns a component as HTML, from the cache where it is there; see cachedComponent.
+func keptBytes(ctx context.Context, key any, c templ.Component) []byte {
+	r := cacheIn(ctx)
+	if r == nil {
+		return bytesOf(c)
+	}
+	html, ok := r.components.GetIfPresent(key)
+	if !ok {
+		html = bytesOf(c)
+		r.components.Set(key, html)
+	}
+	return html
 }
 
 // direct returns the writer below a buffer of templ, which is for small pieces: most

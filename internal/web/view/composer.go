@@ -3,6 +3,8 @@ package view
 import (
 	"cmp"
 	"regexp"
+
+	"retwis/internal/social"
 )
 
 // StatusForm is the form for a text, filled in with rejected input. The zero value
@@ -18,6 +20,9 @@ type StatusForm struct {
 	Hint    string // what to know before it is sent
 	Cancel  string // the page to which a link leads back; empty for none
 }
+
+// composerKey is what an empty form for a post shows.
+type composerKey struct{ user social.User }
 
 func (f StatusForm) action() string { return cmp.Or(f.Action, "/post") }
 

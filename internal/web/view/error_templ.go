@@ -170,7 +170,7 @@ func ErrorPage(f Frame, e Failure) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = statusBox(e.Draft).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = statusBox(f.User, e.Draft).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

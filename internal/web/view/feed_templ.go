@@ -202,7 +202,7 @@ func postText(p social.Post, marks [][2]int) templ.Component {
 			templ_7745c5c3_Var9 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = avatar(p.Author.Name, "medium").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = avatar(p.Author, "medium").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

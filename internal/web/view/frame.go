@@ -26,6 +26,9 @@ type Frame struct {
 	Feed        string          // the address of a page that is a feed too; empty for none
 	Head        templ.Component // more elements of the head; nil for none
 
+	Sidebar SidebarSource // nil for none
+	columns bool          // whether there is one, for what is kept without it
+
 	Live  string // which events the page follows; empty for none
 	Since string // the last event that is in the page
 }

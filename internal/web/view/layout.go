@@ -43,6 +43,14 @@ func layout(f Frame) templ.Component {
 		if err := mainElement(f, children).Render(ctx, w); err != nil {
 			return err
 		}
+		if f.Sidebar != nil {
+			if _, err = w.Write(s.between); err == nil {
+				err = sidebar(f.Sidebar.Sidebar()).Render(ctx, w)
+			}
+			if err != nil {
+				return err
+			}
+		}
 		_, err = w.Write(s.end)
 		return err
 	})
@@ -50,18 +58,20 @@ func layout(f Frame) templ.Component {
 
 // shell is a rendered shellPage, without the icons, which all have in common, and without
 // what only the head of this page has.
-type shell struct{ head, body, menu, end []byte }
+type shell struct{ head, body, menu, between, end []byte }
 
 var (
 	spriteBytes = []byte(spriteSource())
 	headEnd     = []byte("</head>")
-	// middle marks the place of the children.
-	middle = []byte("<!-- main -->")
+	// middle marks the place of the children, besideMark that of the sidebar.
+	middle     = []byte("<!-- main -->")
+	besideMark = []byte("<!-- sidebar -->")
 )
 
 func shellOf(ctx context.Context, f Frame) (*shell, error) {
 	r := cacheIn(ctx)
-	f.Head, f.Live, f.Since, f.Outdated = nil, "", "", nil
+	f.columns = f.Sidebar != nil
+	f.Head, f.Live, f.Since, f.Outdated, f.Sidebar = nil, "", "", nil, nil
 	if r != nil {
 		if s, ok := r.shells.GetIfPresent(f); ok {
 			return s, nil
@@ -76,6 +86,9 @@ func shellOf(ctx context.Context, f Frame) (*shell, error) {
 	body, rest, _ := bytes.Cut(buf.Bytes()[len(s.head):], spriteBytes)
 	s.body = body
 	s.menu, s.end, _ = bytes.Cut(rest, middle)
+	if f.columns {
+		s.between, s.end, _ = bytes.Cut(s.end, besideMark)
+	}
 	if r != nil {
 		r.shells.Set(f, s)
 	}

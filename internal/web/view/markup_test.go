@@ -13,6 +13,7 @@ import (
 	"retwis/internal/social/notify"
 	"retwis/internal/social/people"
 	"retwis/internal/social/timeline"
+	"retwis/internal/social/trends"
 )
 
 // A post of the original program may have no time.
@@ -50,9 +51,10 @@ func FuzzMarkup(f *testing.F) {
 		return []templ.Component{
 			onePost(social.Post{ID: 1, Author: user, Body: text, Edited: time.Unix(1, 0)}),
 			repostLine(user),
+			sidebar(Sidebar{People: []Person{{User: user, Why: Why{Bio: text}}}, Tags: []trends.Tag{{Trend: trends.Trend{Name: text}}}, Back: text}),
 			replyLine(social.Post{ID: 1, Author: user}),
 			signedOutActions(PathOf(text, 1), social.PostCounts{}),
-			statusBox(StatusForm{Status: text, Problem: "x" + text}),
+			statusBox(user, StatusForm{Status: text, Problem: "x" + text}),
 			RegisterPage(Frame{Title: text, Here: text}, AccountForm{Username: text, Field: "username", Problem: "x" + text}),
 			LoginPage(Frame{}, AccountForm{Username: text, Next: text, Field: "password", Problem: "x"}),
 			ProfilePage(Frame{User: user, LoggedIn: true}, Profile{

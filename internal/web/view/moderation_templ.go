@@ -1414,7 +1414,7 @@ func StandingPeoplePage(f Frame, view StandingPeople) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = avatar(user.Name, "medium").Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = avatar(user, "medium").Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

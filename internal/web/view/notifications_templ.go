@@ -208,7 +208,7 @@ func notification(g notify.Group) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = avatar(actor.Name, "small").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = avatar(actor, "small").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -10,11 +10,12 @@ type Person struct {
 	Own         bool // the viewer
 	Following   bool
 	FollowedBy  bool
-	Undo        string // "unmute" or "unblock": a button for that instead
-	Compact     bool   // beside a page, where there is little room
-	Why         Why    // of a person who is suggested
-	Dismissible bool   // with a button that removes the suggestion
-	Back        string // the page that the button leads back to; empty for the person's profile
+	Undo        string       // "unmute" or "unblock": a button for that instead
+	Compact     bool         // beside a page, where there is little room
+	Why         Why          // of a person who is suggested
+	Latest      *social.Post // nil for none
+	Dismissible bool         // with a button that removes the suggestion
+	Back        string       // the page that the button leads back to; empty for the person's profile
 }
 
 // People is a page of people, and the address of the next one.
@@ -38,12 +39,5 @@ func undoLabel(what string) string {
 	return "Unblock"
 }
 
-// NewMembers is how many new members are listed beside the public timeline.
+// NewMembers is how many new members the page of people lists.
 const NewMembers = 8
-
-// newMembersKey is what the list of new members shows.
-func newMembersKey(latest []Person) any {
-	var key [NewMembers]Person
-	copy(key[:], latest)
-	return key
-}

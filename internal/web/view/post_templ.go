@@ -136,7 +136,7 @@ func PostPage(f Frame, path string, p social.Post, c conversation, form StatusFo
 				}
 			}
 			if f.LoggedIn {
-				templ_7745c5c3_Err = statusBox(form).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = statusBox(f.User, form).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

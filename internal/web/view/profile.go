@@ -29,9 +29,3 @@ func currentTab(tab, one string) string {
 	}
 	return "false"
 }
-
-// youKey is what the card of the viewer shows.
-type youKey struct {
-	User   social.User
-	Counts people.Counts
-}

@@ -1,0 +1,106 @@
+package request
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"retwis/internal/social"
+	"retwis/internal/social/suggestions"
+	"retwis/internal/social/trends"
+	"retwis/internal/web/view"
+)
+
+const (
+	// sidebarPatience is how long a page that is ready waits for its sidebar: no longer than
+	// people notice. Without, it has only the search.
+	sidebarPatience = 50 * time.Millisecond
+	// sidebarTimeout bounds the reading of a sidebar, which goes on for the next page.
+	sidebarTimeout = 2 * time.Second
+)
+
+// sidebars read what is beside pages, while the pages are read.
+type sidebars struct {
+	suggestions *suggestions.Service
+	trends      *trends.Trends
+	running     sync.WaitGroup
+}
+
+// begin returns the sidebar of a page. It asks no server where the suggestions and the trends are
+// in memory.
+func (s *sidebars) begin(ctx context.Context, v *social.Viewer, bar view.Sidebar) view.SidebarSource {
+	people, ok := s.suggestions.InMemory(ctx, v, view.SidebarPeople)
+	tags, known := s.trends.TagsInMemory(ctx)
+	if ok && known {
+		return filled(bar, people, tags)
+	}
+	pending := &pendingSidebar{empty: bar, ready: make(chan view.Sidebar, 1)}
+	// For the next page it is of use also after this request.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sidebarTimeout)
+	s.running.Go(func() {
+		defer cancel()
+		// What cannot be read is left out: the page itself says what is wrong.
+		people, _ := s.suggestions.Beside(ctx, v, view.SidebarPeople)
+		tags, _ := s.trends.Tags(ctx)
+		pending.ready <- filled(bar, people, tags)
+	})
+	return pending
+}
+
+func filled(bar view.Sidebar, people []suggestions.Suggestion, tags []trends.Tag) view.Sidebar {
+	bar.People = make([]view.Person, len(people))
+	for i, one := range people {
+		bar.People[i] = view.Suggested(one)
+	}
+	bar.Tags = tags
+	return bar
+}
+
+// pendingSidebar is a sidebar that is being read.
+type pendingSidebar struct {
+	empty view.Sidebar
+	ready chan view.Sidebar
+}
+
+// Sidebar waits for the sidebar, for a moment.
+func (p *pendingSidebar) Sidebar() view.Sidebar {
+	select {
+	case bar := <-p.ready:
+		return bar
+	case <-time.After(sidebarPatience):
+		return p.empty
+	}
+}
+
+// withSidebar are the pages that people read; those with forms have no sidebar.
+var withSidebar = []string{"/home", "/explore", "/timeline", "/notifications", "/bookmarks", "/search", "/tag/", "/u/", "/lists", "/post"}
+
+// hasSidebar reports whether the pages of a route have a sidebar.
+func hasSidebar(pattern string) bool {
+	_, path, _ := strings.Cut(pattern, " ")
+	for _, form := range []string{"/edit", "/delete", "/report", "{name}/lists"} {
+		if strings.HasSuffix(path, form) {
+			return false
+		}
+	}
+	for _, page := range withSidebar {
+		if path == page || strings.HasPrefix(path, page) && (strings.HasSuffix(page, "/") || path[len(page)] == '/') {
+			return true
+		}
+	}
+	return false
+}
+
+// beginSidebar begins to read the sidebar of a page that has one.
+func beginSidebar(req *Request, v *social.Viewer) {
+	if !req.columns || req.sidebar != nil {
+		return
+	}
+	bar := view.Sidebar{Find: req.LoggedIn, Back: "/home"}
+	if req.R.Method == http.MethodGet {
+		bar.Back = req.R.URL.RequestURI()
+	}
+	req.sidebar = req.site.sidebars.begin(req.Ctx, v, bar)
+}

@@ -1,0 +1,131 @@
+package web_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/social/trends"
+)
+
+// sidebar is the part of a page beside what people have come for.
+func (a *response) sidebar() *response {
+	_, bar, _ := strings.Cut(a.body, "<aside")
+	bar, _, _ = strings.Cut(bar, "</aside>")
+	return &response{t: a.t, status: a.status, body: bar}
+}
+
+// reader signs up somebody who follows three authors, and other authors.
+func (s *site) reader(name string, others ...string) *visitor {
+	s.t.Helper()
+	for i, author := range append([]string{"one", "two", "three"}, others...) {
+		s.signedUp(author).send("/post", "status", fmt.Sprint("post number ", i)).want(303)
+	}
+	v := s.signedUp(name)
+	for _, author := range []string{"one", "two", "three"} {
+		v.send("/u/" + author + "/follow").want(303)
+	}
+	return v
+}
+
+// Pages that people read have people to follow and trends at their side; pages with forms do not.
+func TestSidebar(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	v := s.reader("ada", "ben", "cem", "dan", "eve")
+	if _, err := s.social.TrendRules.Set(t.Context(), social.Operator, "redis", trends.Pinned, ""); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{
+		"/home", "/timeline", "/notifications", "/bookmarks", "/search?q=post",
+		"/u/one", "/u/one/followers", "/tag/redis", "/lists",
+	} {
+		bar := v.get(path).want(200, `class="in columns"`).sidebar().
+			want(200, "Who to follow", "Trends", `href="/tag/redis"`, `id="find"`, `name="back" value="`+path+`"`)
+		if got := bar.toFollow(); len(got) != 3 || slices.Contains(got, "one") {
+			t.Errorf("%s suggests %v", path, got)
+		}
+	}
+	v.get("/explore/people").want(200).sidebar().want(200, "Trends").wantNot("Who to follow")
+	v.get("/explore").want(200).sidebar().want(200, "Who to follow").wantNot("Trends")
+	for _, path := range []string{"/settings/profile", "/settings/security", "/u/one/report", "/u/one/lists"} {
+		v.get(path).want(200, `class="in"`).wantNot("<aside", `id="find"`)
+	}
+	v.get("/nothing").want(404).wantNot("<aside")
+	s.visitor().get("/timeline").want(200).sidebar().want(200, "Who to follow", `name="back" value="/timeline"`, `href="/tag/redis"`).wantNot(`id="find"`)
+	for _, path := range []string{"/", "/login", "/register"} {
+		s.visitor().get(path).want(200).wantNot("<aside")
+	}
+	v.send("/post", "status", "").want(422).sidebar().want(422, `name="back" value="/home"`)
+}
+
+// What a viewer does, and what others do to them, shows in the sidebar of the next page.
+func TestSidebarFollows(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	v := s.reader("ada", "ben", "cem", "dan", "eve", "fay")
+	suggested := func() []string { return v.get("/notifications").want(200).sidebar().toFollow() }
+	before := suggested()
+	v.send("/u/"+before[0]+"/follow", "back", "/notifications").want(303, "/notifications")
+	after := suggested()
+	if slices.Contains(after, before[0]) || len(after) != 3 {
+		t.Errorf("after a follow of %s: %v", before[0], after)
+	}
+	v.send("/u/"+after[0]+"/dismiss", "back", "/notifications").want(303)
+	last := suggested()
+	if slices.Contains(last, after[0]) || len(last) != 3 {
+		t.Errorf("after %s was dismissed: %v", after[0], last)
+	}
+	v.forgetFresh()
+	until(t, "all is read", func() bool { return slices.Equal(suggested(), last) })
+	s.loggedIn(last[0], "").send("/u/ada/block").want(303)
+	until(t, "a block shows", func() bool { return !slices.Contains(suggested(), last[0]) })
+	s.standing(last[1], social.Suspended)
+	until(t, "a suspension shows", func() bool { return !slices.Contains(suggested(), last[1]) })
+	left := suggested()
+	s.loggedIn(left[0], "").send("/settings/profile", "display_name", "Another Name").want(303)
+	until(t, "a name shows", func() bool {
+		return strings.Contains(v.get("/notifications").sidebar().body, "Another Name")
+	})
+}
+
+// The sidebar of a page in memory costs no command.
+func TestSidebarFromMemory(t *testing.T) {
+	t.Parallel()
+	db := redistest.Own(t)
+	s := serving(t, reach(t, db.URL()))
+	v := s.reader("ada", "ben", "cem", "dan", "eve")
+	if _, err := s.social.TrendRules.Set(t.Context(), social.Operator, "redis", trends.Pinned, ""); err != nil {
+		t.Fatal(err)
+	}
+	v.forgetFresh()
+	commands := func() int {
+		info, err := s.client.Do(t.Context(), s.client.B().Info().Section("stats").Build()).ToString()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, after, _ := strings.Cut(info, "total_commands_processed:")
+		number, _, _ := strings.Cut(after, "\r")
+		n, err := strconv.Atoi(number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	const pages = 300
+	fewest := pages
+	for range 5 { // the background sends commands too
+		before := commands()
+		for range pages {
+			v.get("/home").want(200).sidebar().want(200, "Who to follow", `href="/tag/redis"`)
+		}
+		fewest = min(fewest, commands()-before)
+	}
+	if fewest > pages/5 {
+		t.Errorf("%d commands for %d pages with a sidebar", fewest, pages)
+	}
+}
