@@ -15,8 +15,8 @@
 // A file has at most [MaxBytes] and [MaxPixels]; one that would take more memory than the
 // whole budget is too large as well, such as a progressive JPEG of 30 megapixels.
 // The memory is computed from the header, which the decoders cannot exceed. The time is
-// limited where decoders read, encoders write and rows are scaled: work ends at most about
-// a second after its time, because a decoder that has read the file may finish it.
+// limited where decoders read, encoders write and rows are scaled: work ends a second or
+// two after its time at most, because a decoder that has read the file may finish it.
 //
 // Profiles of a matrix and curves are applied, which is what cameras and phones write;
 // those of tables, of printers, are not, and CMYK is converted without a profile. Of an

@@ -373,7 +373,7 @@ func TestMemoryIsCharged(t *testing.T) {
 			charged := h.memory + planOf(h, kind).memory()
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, err = New(Options{}).Make(t.Context(), "", file, kind)
+			_, err = unhurried().Make(t.Context(), "", file, kind)
 			runtime.ReadMemStats(&after)
 			took := int64(after.TotalAlloc - before.TotalAlloc)
 			if err != nil || took > charged {

@@ -102,6 +102,7 @@ func (j job) run(ctx context.Context) (Picture, error) {
 	if p.Blurhash, err = blur(ctx, img); err != nil {
 		return Picture{}, err
 	}
+	// An animation of which a later frame is damaged stays a still.
 	if j.animated && j.kind == Post && j.plan.sizes[0].width == j.width && j.plan.sizes[0].height == j.height {
 		if r, err := j.animation(ctx); err == nil {
 			p.Renditions[0] = r

@@ -10,16 +10,20 @@ import (
 	"image/gif"
 	"runtime"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// makeOf makes a picture with the defaults.
+// unhurried has the defaults, but for a time that is enough on a busy machine.
+func unhurried() *Maker { return New(Options{Timeout: time.Minute}) }
+
+// makeOf makes a picture.
 func makeOf(tb testing.TB, file []byte, kind Kind) Picture {
 	tb.Helper()
-	p, err := New(Options{}).Make(tb.Context(), "here", file, kind)
+	p, err := unhurried().Make(tb.Context(), "here", file, kind)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -309,11 +313,11 @@ func TestErrors(t *testing.T) {
 		"bytes": {make([]byte, MaxBytes+1), ErrTooLarge}, "cut": {jpg[:len(jpg)/2], ErrDamaged},
 		"pixels": {pngFile(ihdr(8000, 5001, 8, 2, 0)), ErrTooLarge}, "memory": {pngFile(ihdr(8000, 5000, 16, 6, 0)), ErrTooLarge},
 	} {
-		if _, err := New(Options{}).Make(t.Context(), "", test.file, Post); !errors.Is(err, test.want) {
+		if _, err := unhurried().Make(t.Context(), "", test.file, Post); !errors.Is(err, test.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	m := New(Options{Memory: 64 << 20, Waiting: 1})
+	m := New(Options{Memory: 64 << 20, Waiting: 1, Timeout: time.Minute})
 	if err := m.queue.Acquire(t.Context(), "", m.memory); err != nil {
 		t.Fatal(err)
 	}
