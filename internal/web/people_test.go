@@ -145,7 +145,7 @@ func TestButtonsForVisitors(t *testing.T) {
 	s.signedUp("ada")
 	s.signedUp("ben")
 	v := s.visitor()
-	v.get("/timeline").want(200, `action="/u/ada/follow"`, `name="back" value="/timeline"`)
+	v.get("/explore/people").want(200, `action="/u/ada/follow"`, `name="back" value="/explore/people"`)
 	v.send("/u/ada/follow", "back", "/timeline").want(303, "/login?next=%2Ftimeline")
 	v.send("/u/ada/follow", "back", "https://evil.example/").want(303, "/login?next=%2Fhome")
 	v.send("/u/ada/follow").want(303, "/login?next=%2Fu%2Fada")
@@ -160,7 +160,7 @@ func TestButtonsForVisitors(t *testing.T) {
 	v.send("/settings/profile", "bio", "x").want(303, "/login?next=%2Fsettings%2Fprofile")
 	v.send("/login", "username", "ben", "password", password, "next", "/timeline").want(303, "/timeline")
 	v.send("/u/ada/follow", "back", "/timeline").want(303, "/timeline")
-	v.get("/timeline").want(200, `action="/u/ada/unfollow"`)
+	v.get("/explore/people").want(200, `action="/u/ada/unfollow"`)
 }
 
 // Notifications are unread until their page is opened, by a person and not by a

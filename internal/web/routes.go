@@ -209,6 +209,7 @@ func (s *Server) newMux() *http.ServeMux {
 		s.access.Secret = append(s.access.Secret, httpserver.SecretPrefix(r.pattern)...)
 	}
 	mux.Handle("GET /static/{file}", s.static.WithFallback(s.site.Handler("GET /static/{file}", missing)))
+	mux.Handle("GET /drawn/{file}", drawnAvatar(s.site.Handler("GET /drawn/{file}", missing)))
 	mux.HandleFunc("GET /healthz", healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	return mux

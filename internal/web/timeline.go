@@ -126,7 +126,7 @@ func (h *timelineHandlers) firstSteps(req *request.Request, v *social.Viewer) (*
 	}
 	ids := make([]int64, len(first.People))
 	for i := range first.People {
-		first.People[i].Back = "/home"
+		first.People[i].Back, first.People[i].Dismissible = "/home", false
 		ids[i] = first.People[i].User.ID
 	}
 	latest, err := h.lists.LatestPosts(req.Ctx, v, ids)

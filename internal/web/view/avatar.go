@@ -2,56 +2,35 @@ package view
 
 import (
 	"context"
-	"hash/fnv"
 	"io"
+	"net/url"
 	"strconv"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/a-h/templ"
 
 	"retwis/internal/social"
 )
 
-// avatar is the picture of a user: the initials of the name on its colour. It is written by hand because a
-// page has many, and computed classes are the slowest part of a template.
+// DrawnSuffix ends the address of a drawn avatar.
+const DrawnSuffix = ".svg"
+
+// AvatarPath is the address of the picture of a user.
+func AvatarPath(user social.User) string {
+	return "/drawn/" + url.PathEscape(user.Name) + DrawnSuffix
+}
+
+// avatarSizes are the sides of avatars in pixels, by their class; the style sheet may change
+// them on a phone.
+var avatarSizes = map[string]int{"small": 30, "medium": 44, "large": 68}
+
+// avatar is the picture of a user. It is beside the name, and says nothing more to a screen
+// reader. It is a separate file, and no part of the page: the next page finds it in the
+// browser. It is written by hand because a page has many.
 func avatar(user social.User, size string) templ.Component {
-	name := user.Name
 	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
-		_, err := io.WriteString(w, `<span class="avatar `+size+` tone-`+strconv.Itoa(tone(name))+
-			`" aria-hidden="true">`+templ.EscapeString(initials(name))+`</span>`)
+		side := strconv.Itoa(avatarSizes[size])
+		_, err := io.WriteString(w, `<img class="avatar `+size+`" src="`+templ.EscapeString(AvatarPath(user))+
+			`" alt="" width="`+side+`" height="`+side+`" loading="lazy"/>`)
 		return err
 	})
-}
-
-// initials returns the first letter of a name, or of its first two parts.
-func initials(name string) string {
-	var letters []rune
-	begin := true
-	for _, r := range name {
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
-			begin = true
-			continue
-		}
-		if begin && len(letters) < 2 {
-			letters = append(letters, unicode.ToUpper(r))
-		}
-		begin = false
-	}
-	if len(letters) == 0 {
-		first, _ := utf8.DecodeRuneInString(name)
-		return string(first)
-	}
-	return string(letters)
-}
-
-// tones is how many colours avatars have.
-const tones = 12
-
-// tone returns the number of a name's colour.
-func tone(name string) int {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(strings.ToLower(name)))
-	return int(h.Sum32() % tones)
 }

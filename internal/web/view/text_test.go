@@ -8,18 +8,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestInitials(t *testing.T) {
-	t.Parallel()
-	for name, want := range map[string]string{
-		"ada": "A", "ada_lovelace": "AL", "AdaLovelace": "A", "_x_": "X", "ada lovelace king": "AL",
-		"élan": "É", "__": "_", "42nd": "4", "": "\uFFFD",
-	} {
-		if got := initials(name); got != want {
-			t.Errorf("initials(%q) = %q, want %q", name, got, want)
-		}
-	}
-}
-
 func TestThousands(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
