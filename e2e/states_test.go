@@ -66,6 +66,9 @@ func (s *states) prepare(t *testing.T) {
 		}
 		return strings.TrimSpace(string(out))
 	}
+	run("site", "set", "contact", "keeper@lighthouse.example")
+	run("site", "set", "rules", "Be kind to each other.\nNo advertising, no scams, and nothing that you would not say to somebody's face.")
+	run("site", "set", "privacy", "## What is stored\n\n- your posts\n- your **password**, hashed\n\nNobody else gets [any of it](https://example.com).")
 	s.invitation = run("invite", "create")
 	s.reset = run("user", "reset-password", "vera_holm")
 }
@@ -142,6 +145,9 @@ func (s states) visitor(b *browser) {
 		{"not found", "/nowhere"},
 		{"tag signed out", "/tag/redis"},
 		{"invitation", s.invitation},
+		{"about", "/about"},
+		{"rules", "/rules"},
+		{"privacy", "/privacy"},
 		{"invitation that does not work", "/invite/abc"},
 		{"reset", s.reset},
 		{"reset that does not work", "/reset/1.abc"},
@@ -375,6 +381,8 @@ func (s states) moderator(b *browser) {
 	}
 	retwisRuns(b.t, "user", "role", "moira", "admin", "--redis", s.redis)
 	s.page(b, "overview for admins", "/moderation/overview")
+	s.page(b, "settings of the site", "/moderation/site")
+	s.page(b, "text of the site", "/moderation/site/privacy")
 	b.open("/settings/invites")
 	b.submit(`form[action="/settings/invites"]`, "uses", "3", "note", "for the workshop")
 	s.look(b, "invites", "html")

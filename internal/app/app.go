@@ -219,11 +219,11 @@ func New(client rueidis.Client, opt Options) (*App, error) {
 // buildBase builds what all others stand on: users, limits, and the fan-out.
 func (s *App) buildBase() (err error) {
 	client, opt := s.db.Client, s.opt
-	s.Site = site.New(s.db, s.Audit)
 	s.directory = users.NewDirectory(client)
 	if s.Users, err = users.New(s.db, s.directory); err != nil {
 		return err
 	}
+	s.Site = site.New(s.db, s.Users, s.Audit)
 	if s.Limits, err = limits.New(client, opt.Limits, opt.Logger); err != nil {
 		return fmt.Errorf("social: Options.Limits: %w", err)
 	}

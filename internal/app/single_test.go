@@ -101,7 +101,7 @@ func (b *bundle) useEverything() {
 	_, invite, err := b.SignUps.CreateInvite(b.Ctx, accounts.NewInvite{Uses: 2, For: time.Hour, Note: "friends"})
 	b.do(err)
 	_ = invite
-	b.do(b.SignUps.SetSignUpMode(b.Ctx, accounts.SignUpOpen))
+	b.do(b.SignUps.SetSignUpMode(b.Ctx, social.Operator, accounts.SignUpOpen))
 	guest, err := b.SignUps.SignUp(b.Ctx, accounts.SignUp{Name: "guest", Password: socialtest.Password})
 	b.do(err)
 	session, err := b.Auth.Login(auth.WithDevice(b.Ctx, "Firefox on Linux"), "guest", socialtest.Password)

@@ -26,7 +26,7 @@ var importsOfSocial = map[string]string{
 	"removal":     "completion fanout layout limits notify storage task users",
 	"search":      "layout people searchindex storage text timeline users",
 	"searchindex": "layout task text",
-	"site":        "audit layout storage",
+	"site":        "audit layout storage users",
 	"storage":     "layout",
 	"suggestions": "layout storage text timeline users",
 	"task":        "layout",

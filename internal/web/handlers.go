@@ -2,6 +2,7 @@ package web
 
 import (
 	"retwis/internal/app"
+	"retwis/internal/web/about"
 	"retwis/internal/web/discover"
 	"retwis/internal/web/reader"
 )
@@ -32,6 +33,8 @@ type handlers struct {
 	trends        *discover.Trends
 	tagRules      *discover.TagRules
 	lists         *discover.Lists
+	about         *about.Pages
+	site          *about.Settings
 }
 
 // newHandlers gives each subject the parts of the application that it needs.
@@ -64,9 +67,7 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 		relations: &relationHandlers{
 			follows: app.Follows, read: read, relations: app.Relations,
 		},
-		tags: &tagHandlers{
-			live: s.live, read: read, tags: app.Tags,
-		},
+		tags: &tagHandlers{live: s.live, read: read, tags: app.Tags},
 		notifications: &notificationHandlers{
 			notifications: app.Notifications,
 		},
@@ -82,7 +83,7 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 			live: s.live,
 		},
 		signUps: &signUpHandlers{
-			signUps: app.SignUps,
+			read: read, signUps: app.SignUps, users: app.Users,
 		},
 		logins: &loginHandlers{
 			auth: app.Auth, limits: app.Limits, sessions: app.Sessions, users: app.Users,
@@ -112,5 +113,7 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 		trends:   discover.NewTrends(read, app.Trends),
 		tagRules: discover.NewTagRules(app.TrendRules),
 		lists:    discover.NewLists(app.Library, read, app.Tags, app.Users),
+		about:    about.NewPages(app.Users),
+		site:     about.NewSettings(app.Site, app.SignUps),
 	}, nil
 }

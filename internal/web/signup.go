@@ -7,13 +7,17 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/accounts"
 	"retwis/internal/social/limits"
+	"retwis/internal/social/users"
+	"retwis/internal/web/reader"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
 
 // signUpHandlers has the forms to sign up, with an invitation or without one.
 type signUpHandlers struct {
+	read    *reader.Reader
 	signUps *accounts.SignUps
+	users   *users.Users
 }
 
 func (h *signUpHandlers) form(req *request.Request) error {
@@ -90,14 +94,36 @@ func (h *signUpHandlers) invited(req *request.Request) error {
 		return err
 	}
 	form := view.AccountForm{Invite: req.R.PathValue("token")}
-	switch _, err := h.signUps.FindInvite(req.Ctx, form.Invite); {
+	invite, err := h.signUps.FindInvite(req.Ctx, form.Invite)
+	switch {
 	case isNotInvited(err):
 		return h.refused(req, err)
 	case err != nil:
 		return err
 	}
 	req.GiveBack(limits.Reset)
-	return h.show(req, http.StatusOK, form)
+	if form.Mode, err = h.signUps.SignUpMode(req.Ctx); err != nil {
+		return err
+	}
+	inviter, err := h.inviter(req, invite.By)
+	if err != nil {
+		return err
+	}
+	latest, err := h.read.LatestPosts(req, landingPosts)
+	if err != nil {
+		return err
+	}
+	return req.Render(http.StatusOK, view.InvitedPage(req.Frame("Sign up"), inviter, form, latest))
+}
+
+// inviter returns who has created an invitation, as far as strangers see them.
+func (h *signUpHandlers) inviter(req *request.Request, uid int64) (social.User, error) {
+	v, err := req.Viewer()
+	if err != nil || uid == 0 || !v.Lists(uid) {
+		return social.User{}, err
+	}
+	found, err := h.users.ByID(req.Ctx, []int64{uid})
+	return found[uid], err
 }
 
 func isNotInvited(err error) bool {

@@ -16,7 +16,6 @@ import (
 	"retwis/internal/cli/site"
 	"retwis/internal/social"
 	"retwis/internal/social/accounts"
-	"retwis/internal/social/audit"
 )
 
 // New returns the command.
@@ -192,7 +191,7 @@ func newMode(env shell.Env) *cobra.Command {
 (open), people with an invitation (invite), or nobody (closed).`,
 		Example: `  retwis invite mode
   retwis invite mode invite`,
-		Args:              shell.Arguments(0, 1, "give open, invite or closed"),
+		Args:              shell.Arguments(0, 1, "give "+accounts.ModeNames),
 		ValidArgsFunction: shell.CompleteArgument(0, string(accounts.SignUpOpen), string(accounts.SignUpInvite), string(accounts.SignUpClosed)),
 	})
 	c.AddRedis()
@@ -200,16 +199,13 @@ func newMode(env shell.Env) *cobra.Command {
 	return c.Build(func(ctx context.Context, args []string) error {
 		if len(args) == 1 {
 			if _, ok := accounts.ParseSignUpMode(args[0]); !ok {
-				return shell.Usage(fmt.Errorf("%q is not a mode: use open, invite or closed", args[0]))
+				return shell.Usage(fmt.Errorf("%q is not a mode: use %s", args[0], accounts.ModeNames))
 			}
 		}
 		c.Creates = len(args) == 1 // before the site is served for the first time
 		return site.Operate(ctx, c, func(db *site.Database) error {
 			if len(args) == 1 {
-				if err := db.Social.Audit.Add(ctx, audit.Entry{Actor: social.Operator, Action: "sign-up-mode", Note: args[0]}); err != nil {
-					return err
-				}
-				if err := db.Social.SignUps.SetSignUpMode(ctx, accounts.SignUpMode(args[0])); err != nil {
+				if err := db.Social.SignUps.SetSignUpMode(ctx, social.Operator, accounts.SignUpMode(args[0])); err != nil {
 					return err
 				}
 			}

@@ -25,6 +25,9 @@ const (
 	SignUpClosed SignUpMode = "closed" // nobody; an operator can still create accounts
 )
 
+// ModeNames are the names of the modes, for messages.
+const ModeNames = "open, invite or closed"
+
 // ParseSignUpMode reads the name of a mode.
 func ParseSignUpMode(name string) (SignUpMode, bool) {
 	mode := SignUpMode(name)
@@ -67,10 +70,27 @@ func (s *SignUps) SignUpMode(ctx context.Context) (SignUpMode, error) {
 	return mode, nil
 }
 
-// SetSignUpMode changes who can sign up, in all processes at once. One round trip.
-func (s *SignUps) SetSignUpMode(ctx context.Context, mode SignUpMode) error {
+// SetSignUpMode changes who can sign up, in all processes at once. Only admins and operators
+// may. What changes nothing is not in the audit log. It returns ErrForbidden and *InvalidError.
+// Three round trips.
+func (s *SignUps) SetSignUpMode(ctx context.Context, actor social.Actor, mode SignUpMode) error {
 	if _, ok := ParseSignUpMode(string(mode)); !ok {
-		return social.Invalid("mode", "Use open, invite or closed.")
+		return social.Invalid("mode", "Use "+ModeNames+".")
+	}
+	if actor != social.Operator {
+		roles, err := s.accounts.users.Roles(ctx, max(int64(actor), 0))
+		if err != nil {
+			return err
+		}
+		if roles[0] < social.Admin {
+			return social.Forbidden("Only owners and admins may do that.")
+		}
+	}
+	if before, err := s.SignUpMode(social.WithFresh(ctx)); err != nil || before == mode {
+		return err
+	}
+	if err := s.audit.Add(ctx, audit.Entry{Actor: actor, Action: "sign-up-mode", Note: string(mode)}); err != nil {
+		return err
 	}
 	b := s.accounts.db.Client.B()
 	// The second command waits for the invalidation message of the first.

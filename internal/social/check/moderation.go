@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/redis/rueidis"
 
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/site"
 	"retwis/internal/social/timeline"
 	"retwis/internal/social/trends"
 	"retwis/maintain"
@@ -97,8 +99,10 @@ func (c *moderationCheck) all(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := c.tags(ctx); err != nil {
-		return err
+	for _, check := range []func(context.Context) error{c.tags, c.site} {
+		if err := check(ctx); err != nil {
+			return err
+		}
 	}
 	return c.reports(ctx)
 }
@@ -116,6 +120,31 @@ func (c *moderationCheck) tags(ctx context.Context) error {
 			p := Problem{Kind: maintain.Invalid, Key: layout.TrendTags, Detail: fmt.Sprintf("%.60q is no decision about the tag %.60q", stored[i], tag), Repair: "remove it"}
 			err := c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
 				return c.check.client.Do(ctx, c.check.client.B().Hdel().Key(layout.TrendTags).Field(tag).Build()).AsBool()
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// site checks what the operators say about the site.
+func (c *moderationCheck) site(ctx context.Context) error {
+	if c.check.foreign[layout.Site] {
+		return nil
+	}
+	return c.check.hash(ctx, layout.Site, func(fields, texts []string) error {
+		for i, field := range fields {
+			if !slices.Contains(site.Fields, site.Field(field)) {
+				continue
+			}
+			if _, err := site.Clean(site.Field(field), texts[i]); err == nil {
+				continue
+			}
+			p := Problem{Kind: maintain.Invalid, Key: layout.Site, Detail: fmt.Sprintf("%.60q is no %s of a site", texts[i], field), Repair: "remove it"}
+			err := c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
+				return c.check.client.Do(ctx, c.check.client.B().Hdel().Key(layout.Site).Field(field).Build()).AsBool()
 			})
 			if err != nil {
 				return err

@@ -36,7 +36,7 @@ func (h *People) Page(req *request.Request) error {
 		return err
 	}
 	f := req.Frame("People to follow")
-	f.Description = "People who post on Retwis."
+	f.Description = "People who post on " + f.Site.Name + "."
 	return req.Render(http.StatusOK, view.SuggestedPage(f, people))
 }
 

@@ -136,6 +136,20 @@ func (r *Reader) Posts(req *request.Request, v *social.Viewer, items []timeline.
 	return list, r.NameParents(req, list)
 }
 
+// LatestPosts returns the first posts of the public timeline: for pages that introduce the
+// site.
+func (r *Reader) LatestPosts(req *request.Request, n int) (view.Posts, error) {
+	v, err := req.Viewer()
+	if err != nil {
+		return view.Posts{}, err
+	}
+	page, err := r.lists.PublicPosts(req.Ctx, v, 0, n)
+	if err != nil {
+		return view.Posts{}, err
+	}
+	return r.Posts(req, v, page.Items)
+}
+
 // NameParents reads the posts that these reply to, for the names of their authors: one round
 // trip at most.
 func (r *Reader) NameParents(req *request.Request, list view.Posts) error {

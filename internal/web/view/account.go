@@ -23,6 +23,13 @@ func (f AccountForm) mayJoin() bool {
 	return f.Mode != accounts.SignUpClosed && (f.Mode != accounts.SignUpInvite || f.Invite != "")
 }
 
+// signUpModes are who can sign up, as the form offers them.
+var signUpModes = []struct{ name, label string }{
+	{string(accounts.SignUpOpen), "Everybody"},
+	{string(accounts.SignUpInvite), "People with an invitation"},
+	{string(accounts.SignUpClosed), "Nobody"},
+}
+
 // LeaveForm is the form that deletes an account, with what was wrong.
 type LeaveForm struct {
 	SecondFactor bool // a code is needed too
