@@ -374,12 +374,14 @@ func (s states) moderator(b *browser) {
 	for _, p := range [][2]string{
 		{"moderated people", "/moderation/people"},
 		{"decisions", "/moderation/audit"},
+		{"nobody waits for an approval", "/moderation/signups"},
 		{"suspended profile", "/u/nils_rios"},
 		{"profile of a moderator", "/u/vera_holm"},
 	} {
 		s.page(b, p[0], p[1])
 	}
 	retwisRuns(b.t, "user", "role", "moira", "admin", "--redis", s.redis)
+	s.approval(b)
 	s.page(b, "overview for admins", "/moderation/overview")
 	s.page(b, "settings of the site", "/moderation/site")
 	s.page(b, "text of the site", "/moderation/site/privacy")
@@ -387,6 +389,20 @@ func (s states) moderator(b *browser) {
 	b.submit(`form[action="/settings/invites"]`, "uses", "3", "note", "for the workshop")
 	s.look(b, "invites", "html")
 	s.page(b, "no invitations", "/settings/invites?") // the link is gone
+}
+
+// approval looks at people who wait for an approval.
+func (s states) approval(b *browser) {
+	retwisRuns(b.t, "invite", "mode", "approval", "--redis", s.redis)
+	defer retwisRuns(b.t, "invite", "mode", "open", "--redis", s.redis)
+	visitor := newBrowser(b.t, s.site)
+	s.page(visitor, "sign-up with approval", "/register")
+	for _, name := range []string{"waits_first", "waits_second"} {
+		visitor.open("/register")
+		visitor.submit("main form", "username", name, "password", password, "password2", password, "reason", "I keep a lighthouse, and have read here for a long time.")
+	}
+	s.look(visitor, "waits for an approval", "html")
+	s.page(b, "sign-ups that wait", "/moderation/signups")
 }
 
 // outage stops the database.

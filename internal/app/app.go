@@ -126,6 +126,7 @@ type App struct {
 	SignUps       *accounts.SignUps
 	Moderation    *moderation.Service
 	Reports       *moderation.Reports
+	Applications  *moderation.Applications // accounts that wait for an approval
 	Audit         *audit.Log
 	Trends        *trends.Trends
 	TrendRules    *trends.Rules
@@ -323,7 +324,6 @@ func (s *App) buildAccounts() (err error) {
 		DB: s.db, Users: s.Users, Directory: s.directory, Auth: s.Auth, Sessions: s.Sessions, Names: s.names,
 		Search: s.SearchIndex.People, Now: opt.Now,
 	})
-	s.SignUps = accounts.NewSignUps(s.Accounts, s.Audit)
 	s.Profiles = accounts.NewProfiles(s.db, s.Users, s.Completions, s.SearchIndex.People, s.Views)
 	return nil
 }
@@ -334,6 +334,9 @@ func (s *App) buildModeration() (err error) {
 	s.Moderation = moderation.New(moderation.Options{
 		DB: s.db, Users: s.Users, Sessions: s.Sessions, Views: s.Views, Viewers: s.Viewers, FanOut: s.fanOut, Standings: s.standings,
 		Audit: s.Audit, Log: opt.Logger, Now: opt.Now,
+	})
+	s.SignUps = accounts.NewSignUps(s.Accounts, accounts.SignUpOptions{
+		Audit: s.Audit, Limits: s.Limits, Log: opt.Logger, FollowStanding: s.Moderation.FollowStanding,
 	})
 	if s.Reports, err = moderation.NewReports(s.Moderation); err != nil {
 		return err
@@ -352,6 +355,7 @@ func (s *App) buildModeration() (err error) {
 		RemoveMembers: s.library.RemoveMembers,
 	})
 	s.Leaving = accounts.NewLeaving(s.db, s.Users, s.removal, s.Moderation.FollowStanding)
+	s.Applications = moderation.NewApplications(s.Moderation, s.Leaving.DeleteAccount)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"net/netip"
@@ -101,6 +102,11 @@ func (b *bundle) useEverything() {
 	_, invite, err := b.SignUps.CreateInvite(b.Ctx, accounts.NewInvite{Uses: 2, For: time.Hour, Note: "friends"})
 	b.do(err)
 	_ = invite
+	b.do(b.SignUps.SetSignUpMode(b.Ctx, social.Operator, accounts.SignUpApproval))
+	_, err = b.SignUps.SignUp(b.Ctx, accounts.SignUp{Name: "later", Password: socialtest.Password, Reason: "lakes"})
+	if !errors.Is(err, social.ErrPending) {
+		b.T.Fatal(err)
+	}
 	b.do(b.SignUps.SetSignUpMode(b.Ctx, social.Operator, accounts.SignUpOpen))
 	guest, err := b.SignUps.SignUp(b.Ctx, accounts.SignUp{Name: "guest", Password: socialtest.Password})
 	b.do(err)

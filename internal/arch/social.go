@@ -5,7 +5,7 @@ import "strings"
 // importsOfSocial lists what each package of the application imports of the others, by
 // their names below internal/social. All may import internal/social, which has the nouns.
 var importsOfSocial = map[string]string{
-	"accounts":    "audit auth completion export layout people removal searchindex storage timeline users",
+	"accounts":    "audit auth completion export layout limits people removal searchindex storage timeline users",
 	"adopt":       "auth home layout users",
 	"audit":       "layout",
 	"auth":        "audit auth/password layout limits storage users",

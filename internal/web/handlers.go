@@ -35,6 +35,7 @@ type handlers struct {
 	lists         *discover.Lists
 	about         *about.Pages
 	site          *about.Settings
+	applications  *about.SignUps
 }
 
 // newHandlers gives each subject the parts of the application that it needs.
@@ -79,9 +80,7 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 			lists: app.Lists, read: read, tags: app.Tags,
 		},
 		crawlers: crawlers,
-		events: &eventHandlers{
-			live: s.live,
-		},
+		events:   &eventHandlers{live: s.live},
 		signUps: &signUpHandlers{
 			read: read, signUps: app.SignUps, users: app.Users,
 		},
@@ -94,9 +93,7 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 		data: &dataHandlers{
 			auth: app.Auth, leaving: app.Leaving, moderation: app.Moderation,
 		},
-		invites: &inviteHandlers{
-			signUps: app.SignUps,
-		},
+		invites: &inviteHandlers{signUps: app.SignUps},
 		security: &securityHandlers{
 			auth: app.Auth, sessions: app.Sessions,
 		},
@@ -110,10 +107,11 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 		overview: &overviewHandlers{
 			app: app, live: s.live, metrics: s.metrics, reports: app.Reports, version: s.version,
 		},
-		trends:   discover.NewTrends(read, app.Trends),
-		tagRules: discover.NewTagRules(app.TrendRules),
-		lists:    discover.NewLists(app.Library, read, app.Tags, app.Users),
-		about:    about.NewPages(app.Users),
-		site:     about.NewSettings(app.Site, app.SignUps),
+		trends:       discover.NewTrends(read, app.Trends),
+		tagRules:     discover.NewTagRules(app.TrendRules),
+		lists:        discover.NewLists(app.Library, read, app.Tags, app.Users),
+		about:        about.NewPages(app.Users),
+		site:         about.NewSettings(app.Site, app.SignUps),
+		applications: about.NewSignUps(app.Applications),
 	}, nil
 }

@@ -183,6 +183,8 @@ func (s *Server) aboutRoutes() []route {
 		{"GET /site.webmanifest", about.Manifest},
 		{"GET /favicon.ico", about.Icon},
 		{"GET /.well-known/change-password", about.ChangePassword},
+		{"GET /moderation/signups", moderator(h.applications.Page)},
+		{"POST /moderation/signups", request.Limited(limits.Moderate, moderator(h.applications.Decide))},
 		{"GET /moderation/site", admin(h.site.Page)},
 		{"POST /moderation/site", request.Limited(limits.Moderate, admin(h.site.Save))},
 		{"GET /moderation/site/{page}", admin(h.site.TextPage)},

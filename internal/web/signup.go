@@ -37,7 +37,7 @@ func (h *signUpHandlers) show(req *request.Request, status int, form view.Accoun
 }
 
 func (h *signUpHandlers) signUp(req *request.Request) error {
-	form := view.AccountForm{Username: req.R.PostFormValue("username"), Invite: req.R.PostFormValue("invite")}
+	form := view.AccountForm{Username: req.R.PostFormValue("username"), Invite: req.R.PostFormValue("invite"), Reason: req.R.PostFormValue("reason")}
 	password := req.R.PostFormValue("password")
 	if password != req.R.PostFormValue("password2") {
 		form.Field, form.Problem = "password2", "The passwords don't match."
@@ -53,10 +53,13 @@ func (h *signUpHandlers) signUp(req *request.Request) error {
 	}
 	isListed := req.Allow(limits.Newcomer) == nil
 	session, err := h.signUps.SignUp(req.Ctx, accounts.SignUp{
-		Name: form.Username, Password: password, Invite: form.Invite, Unlisted: !isListed,
+		Name: form.Username, Password: password, Invite: form.Invite, Reason: form.Reason, Unlisted: !isListed,
 	})
 	var invalid *social.InvalidError
 	switch {
+	case errors.Is(err, social.ErrPending):
+		req.LogSecurity("sign-up waits for an approval", social.User{Name: form.Username})
+		return req.Render(http.StatusOK, view.PendingPage(req.Frame("Sign up"), form.Username))
 	case errors.Is(err, social.ErrTaken):
 		form.Field, form.Problem = "username", "That username is taken."
 	case isNotInvited(err):

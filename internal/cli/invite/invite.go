@@ -25,7 +25,8 @@ func New(env shell.Env) *cobra.Command {
 		Short: "Decide who can sign up, and invite people",
 		Long: `Decide who can sign up, and invite people.
 
-The site is open, open to people with an invitation, or closed: "retwis invite mode". The
+The site is open, open once a moderator approves, open to people with an invitation, or
+closed: "retwis invite mode". The
 mode is stored in the database, and a change counts at once. An invitation is a link with
 which so many people can sign up until a time. Only a hash of the link is stored, so it
 is printed once, when it is created.
@@ -185,14 +186,17 @@ created with it stay.`,
 
 func newMode(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
-		Use:   "mode [open|invite|closed]",
+		Use:   "mode [open|approval|invite|closed]",
 		Short: "Show or change who can sign up",
 		Long: `Shows who can sign up, or changes it, for all processes of the site at once: everybody
-(open), people with an invitation (invite), or nobody (closed).`,
+(open), everybody, who then waits until a moderator approves the account (approval), people
+with an invitation (invite), or nobody (closed). With approval, people with an invitation need
+not wait. It turns on by itself when twenty people sign up within ten minutes on a site that is
+open: see "sign-ups" of retwis serve --limit.`,
 		Example: `  retwis invite mode
   retwis invite mode invite`,
 		Args:              shell.Arguments(0, 1, "give "+accounts.ModeNames),
-		ValidArgsFunction: shell.CompleteArgument(0, string(accounts.SignUpOpen), string(accounts.SignUpInvite), string(accounts.SignUpClosed)),
+		ValidArgsFunction: shell.CompleteArgument(0, string(accounts.SignUpOpen), string(accounts.SignUpApproval), string(accounts.SignUpInvite), string(accounts.SignUpClosed)),
 	})
 	c.AddRedis()
 	c.AddJSON("print the mode as JSON")

@@ -21,13 +21,13 @@ import (
 type moderationCheck struct{ check *checker }
 
 // user checks that the role and the standing of a user are noted elsewhere as they are.
-func (c *moderationCheck) user(ctx context.Context, uid int64, role, standing string) error {
+func (c *moderationCheck) user(ctx context.Context, uid int64, role, standing, signUp string) error {
 	if role == "" && standing == "" {
 		return nil
 	}
 	b, id := c.check.batch(), layout.Itoa(uid)
 	noted := b.text(c.check.client.B().Hget().Key(layout.Staff).Field(id).Build())
-	score := b.score(layout.Standings, id)
+	score, since := b.score(layout.Standings, id), b.score(layout.SignUps, id)
 	if err := b.run(ctx); err != nil {
 		return err
 	}
@@ -35,6 +35,9 @@ func (c *moderationCheck) user(ctx context.Context, uid int64, role, standing st
 		if err := c.role(ctx, uid, role, *noted); err != nil {
 			return err
 		}
+	}
+	if standing == social.Suspended.String() && signUp != "" && *since == "" && !c.check.foreign[layout.SignUps] {
+		return c.standing(ctx, uid, "waits for an approval, but not in "+layout.SignUps)
 	}
 	if standing == "" || c.check.foreign[layout.Standings] || standingOf(*score) == standing {
 		return nil
@@ -65,8 +68,8 @@ type noted struct {
 	report     func(ctx context.Context, uid int64, stored, value string) error
 }
 
-// all checks that everybody in `staff`, `standings` and `standing_ends` exists, and has
-// the role, the standing and its end; and the reports.
+// all checks that everybody in `staff`, `standings`, `standing_ends` and `signups` exists, and
+// has the role, the standing, its end, and waits for an approval; and the reports.
 func (c *moderationCheck) all(ctx context.Context) error {
 	another := func(key string) func(context.Context, int64, string, string) error {
 		return func(ctx context.Context, uid int64, _, _ string) error {
@@ -88,6 +91,11 @@ func (c *moderationCheck) all(ctx context.Context) error {
 			key: layout.Standings, field: "standing", pages: c.check.sortedSet, repair: "remove the entry", report: another(layout.Standings),
 			remove: zrem(layout.Standings),
 			agrees: func(score, stored string) bool { return standingOf(score) == cmp.Or(stored, social.Good.String()) },
+		},
+		{
+			key: layout.SignUps, field: "signup", pages: c.check.sortedSet, repair: "remove the entry", report: another(layout.SignUps),
+			remove: zrem(layout.SignUps),
+			agrees: func(_, stored string) bool { return stored != "" },
 		},
 		{
 			key: layout.StandingEnds, field: "standing_until", pages: c.check.sortedSet, repair: "remove the entry", report: another(layout.StandingEnds),

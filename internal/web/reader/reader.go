@@ -54,6 +54,9 @@ func (r *Reader) VisibleUser(req *request.Request) (social.User, *social.Viewer,
 	if err != nil {
 		return social.User{}, nil, err
 	}
+	if user.Pending && v.User.Role < social.Moderator {
+		return user, v, ErrNoUser
+	}
 	if user.Standing == social.Suspended && v.User.Role < social.Moderator {
 		return user, v, &request.Error{Status: http.StatusNotFound, Detail: "This account is suspended."}
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"retwis/internal/social"
 	"retwis/internal/social/auth"
 	"retwis/internal/web/httpserver"
 )
@@ -121,7 +122,8 @@ func (s *Site) readSettings(req *Request) {
 // readForm reads the form of a request that has one.
 func readForm(req *Request) error {
 	if req.R.Method != http.MethodGet && req.R.Method != http.MethodHead {
-		req.Ctx = auth.WithAddress(req.Ctx, req.LimitAddress())
+		from := req.LimitAddress()
+		req.Ctx = social.WithAddress(auth.WithAddress(req.Ctx, from), from)
 		most := int64(maxForm)
 		if strings.HasPrefix(req.R.URL.Path, "/moderation/site/") {
 			most = maxLongForm

@@ -28,6 +28,7 @@ var moderationTabs = []struct {
 	least       social.Role // who sees it
 }{
 	{"/moderation", "Reports", social.Moderator},
+	{"/moderation/signups", "Sign-ups", social.Moderator},
 	{"/moderation/people", "People", social.Moderator},
 	{"/moderation/tags", "Tags", social.Moderator},
 	{"/moderation/audit", "Decisions", social.Moderator},
@@ -117,6 +118,7 @@ var deeds = map[string]string{
 	"block-tag": "blocked in trends", "unblock-tag": "no longer blocks in trends",
 	"pin-tag": "pinned in trends", "unpin-tag": "no longer pins in trends",
 	"limit": "limited the account", "suspend": "suspended the account", "restore": "restored the account", "role": "changed the role",
+	"approve-sign-up": "approved the account", "refuse-sign-up": "refused the account",
 	"site": "changed a setting of the site:", "sign-up-mode": "changed who can sign up",
 }
 
