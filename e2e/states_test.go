@@ -66,6 +66,9 @@ func (s *states) prepare(t *testing.T) {
 		}
 		return strings.TrimSpace(string(out))
 	}
+	run("site", "set", "contact", "keeper@lighthouse.example")
+	run("site", "set", "rules", "Be kind to each other.\nNo advertising, no scams, and nothing that you would not say to somebody's face.")
+	run("site", "set", "privacy", "## What is stored\n\n- your posts\n- your **password**, hashed\n\nNobody else gets [any of it](https://example.com).")
 	s.invitation = run("invite", "create")
 	s.reset = run("user", "reset-password", "vera_holm")
 }
@@ -142,6 +145,9 @@ func (s states) visitor(b *browser) {
 		{"not found", "/nowhere"},
 		{"tag signed out", "/tag/redis"},
 		{"invitation", s.invitation},
+		{"about", "/about"},
+		{"rules", "/rules"},
+		{"privacy", "/privacy"},
 		{"invitation that does not work", "/invite/abc"},
 		{"reset", s.reset},
 		{"reset that does not work", "/reset/1.abc"},
@@ -368,17 +374,35 @@ func (s states) moderator(b *browser) {
 	for _, p := range [][2]string{
 		{"moderated people", "/moderation/people"},
 		{"decisions", "/moderation/audit"},
+		{"nobody waits for an approval", "/moderation/signups"},
 		{"suspended profile", "/u/nils_rios"},
 		{"profile of a moderator", "/u/vera_holm"},
 	} {
 		s.page(b, p[0], p[1])
 	}
 	retwisRuns(b.t, "user", "role", "moira", "admin", "--redis", s.redis)
+	s.approval(b)
 	s.page(b, "overview for admins", "/moderation/overview")
+	s.page(b, "settings of the site", "/moderation/site")
+	s.page(b, "text of the site", "/moderation/site/privacy")
 	b.open("/settings/invites")
 	b.submit(`form[action="/settings/invites"]`, "uses", "3", "note", "for the workshop")
 	s.look(b, "invites", "html")
 	s.page(b, "no invitations", "/settings/invites?") // the link is gone
+}
+
+// approval looks at people who wait for an approval.
+func (s states) approval(b *browser) {
+	retwisRuns(b.t, "invite", "mode", "approval", "--redis", s.redis)
+	defer retwisRuns(b.t, "invite", "mode", "open", "--redis", s.redis)
+	visitor := newBrowser(b.t, s.site)
+	s.page(visitor, "sign-up with approval", "/register")
+	for _, name := range []string{"waits_first", "waits_second"} {
+		visitor.open("/register")
+		visitor.submit("main form", "username", name, "password", password, "password2", password, "reason", "I keep a lighthouse, and have read here for a long time.")
+	}
+	s.look(visitor, "waits for an approval", "html")
+	s.page(b, "sign-ups that wait", "/moderation/signups")
 }
 
 // outage stops the database.

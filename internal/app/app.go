@@ -127,6 +127,7 @@ type App struct {
 	SignUps       *accounts.SignUps
 	Moderation    *moderation.Service
 	Reports       *moderation.Reports
+	Applications  *moderation.Applications // accounts that wait for an approval
 	Audit         *audit.Log
 	Trends        *trends.Trends
 	TrendRules    *trends.Rules
@@ -220,11 +221,11 @@ func New(client rueidis.Client, opt Options) (*App, error) {
 // buildBase builds what all others stand on: users, limits, and the fan-out.
 func (s *App) buildBase() (err error) {
 	client, opt := s.db.Client, s.opt
-	s.Site = site.New(s.db, s.Audit)
 	s.directory = users.NewDirectory(client)
 	if s.Users, err = users.New(s.db, s.directory); err != nil {
 		return err
 	}
+	s.Site = site.New(s.db, s.Users, s.Audit)
 	if s.Limits, err = limits.New(client, opt.Limits, opt.Logger); err != nil {
 		return fmt.Errorf("social: Options.Limits: %w", err)
 	}
@@ -325,7 +326,6 @@ func (s *App) buildAccounts() (err error) {
 		DB: s.db, Users: s.Users, Directory: s.directory, Auth: s.Auth, Sessions: s.Sessions, Names: s.names,
 		Search: s.SearchIndex.People, Now: opt.Now,
 	})
-	s.SignUps = accounts.NewSignUps(s.Accounts, s.Audit)
 	s.Profiles = accounts.NewProfiles(s.db, s.Users, s.Completions, s.SearchIndex.People, s.Views)
 	return nil
 }
@@ -336,6 +336,9 @@ func (s *App) buildModeration() (err error) {
 	s.Moderation = moderation.New(moderation.Options{
 		DB: s.db, Users: s.Users, Sessions: s.Sessions, Views: s.Views, Viewers: s.Viewers, FanOut: s.fanOut, Standings: s.standings,
 		Audit: s.Audit, Log: opt.Logger, Now: opt.Now,
+	})
+	s.SignUps = accounts.NewSignUps(s.Accounts, accounts.SignUpOptions{
+		Audit: s.Audit, Limits: s.Limits, Log: opt.Logger, FollowStanding: s.Moderation.FollowStanding,
 	})
 	if s.Reports, err = moderation.NewReports(s.Moderation); err != nil {
 		return err
@@ -354,6 +357,7 @@ func (s *App) buildModeration() (err error) {
 		RemoveMembers: s.library.RemoveMembers,
 	})
 	s.Leaving = accounts.NewLeaving(s.db, s.Users, s.removal, s.Moderation.FollowStanding)
+	s.Applications = moderation.NewApplications(s.Moderation, s.Leaving.DeleteAccount)
 	return nil
 }
 

@@ -27,7 +27,7 @@ func TestSignUpModes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.SignUps.SetSignUpMode(b.Ctx, accounts.SignUpInvite); err != nil {
+	if err := b.SignUps.SetSignUpMode(b.Ctx, social.Operator, accounts.SignUpInvite); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -62,7 +62,7 @@ func TestSignUpModes(t *testing.T) {
 	if err := try("late", token); !errors.Is(err, accounts.ErrNoInvite) {
 		t.Errorf("a revoked invitation: %v", err)
 	}
-	if err := b.SignUps.SetSignUpMode(b.Ctx, accounts.SignUpClosed); err != nil {
+	if err := b.SignUps.SetSignUpMode(b.Ctx, social.Operator, accounts.SignUpClosed); err != nil {
 		t.Fatal(err)
 	}
 	if err := try("late", late); !errors.Is(err, social.ErrSignUpClosed) {
@@ -82,7 +82,7 @@ func TestLastUseOfAnInvitation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.SignUps.SetSignUpMode(b.Ctx, accounts.SignUpInvite); err != nil {
+	if err := b.SignUps.SetSignUpMode(b.Ctx, social.Operator, accounts.SignUpInvite); err != nil {
 		t.Fatal(err)
 	}
 	var in atomic.Int32

@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"net/netip"
@@ -101,7 +102,12 @@ func (b *bundle) useEverything() {
 	_, invite, err := b.SignUps.CreateInvite(b.Ctx, accounts.NewInvite{Uses: 2, For: time.Hour, Note: "friends"})
 	b.do(err)
 	_ = invite
-	b.do(b.SignUps.SetSignUpMode(b.Ctx, accounts.SignUpOpen))
+	b.do(b.SignUps.SetSignUpMode(b.Ctx, social.Operator, accounts.SignUpApproval))
+	_, err = b.SignUps.SignUp(b.Ctx, accounts.SignUp{Name: "later", Password: socialtest.Password, Reason: "lakes"})
+	if !errors.Is(err, social.ErrPending) {
+		b.T.Fatal(err)
+	}
+	b.do(b.SignUps.SetSignUpMode(b.Ctx, social.Operator, accounts.SignUpOpen))
 	guest, err := b.SignUps.SignUp(b.Ctx, accounts.SignUp{Name: "guest", Password: socialtest.Password})
 	b.do(err)
 	session, err := b.Auth.Login(auth.WithDevice(b.Ctx, "Firefox on Linux"), "guest", socialtest.Password)

@@ -75,6 +75,7 @@ var levels = map[string]int{
 
 	// HTTP, and other users of the application.
 	"internal/web":            5,
+	"internal/web/about":      5,
 	"internal/web/discover":   5,
 	"internal/web/httpserver": 5,
 	"internal/web/metrics":    5,
@@ -195,13 +196,17 @@ var siblings = [][2]string{
 	{"internal/watched", "internal/redis/store"},        // which part of a Cluster answers
 	{"internal/watched", "internal/redis/rediserr"},     // whether a server was reached
 	{"internal/redis/nodes", "internal/redis/rediserr"}, // which of several errors to report
+	{"internal/web", "internal/web/about"},
 	{"internal/web", "internal/web/discover"},
 	{"internal/web", "internal/web/httpserver"}, // what a site needs around its pages
 	{"internal/web", "internal/web/metrics"},
 	{"internal/web", "internal/web/reader"},
 	{"internal/web", "internal/web/request"},
 	{"internal/web", "internal/web/static"},
-	{"internal/web", "internal/web/view"},            // the pages
+	{"internal/web", "internal/web/view"}, // the pages
+	{"internal/web/about", "internal/web/request"},
+	{"internal/web/about", "internal/web/static"}, // the icons
+	{"internal/web/about", "internal/web/view"},
 	{"internal/web/discover", "internal/web/reader"}, // what its pages show
 	{"internal/web/discover", "internal/web/request"},
 	{"internal/web/discover", "internal/web/view"},

@@ -5,7 +5,7 @@ import "strings"
 // importsOfSocial lists what each package of the application imports of the others, by
 // their names below internal/social. All may import internal/social, which has the nouns.
 var importsOfSocial = map[string]string{
-	"accounts":    "audit auth completion export layout people removal searchindex storage timeline users",
+	"accounts":    "audit auth completion export layout limits people removal searchindex storage timeline users",
 	"adopt":       "auth home layout users",
 	"audit":       "layout",
 	"auth":        "audit auth/password layout limits storage users",
@@ -26,7 +26,7 @@ var importsOfSocial = map[string]string{
 	"removal":     "completion fanout layout limits notify storage task users",
 	"search":      "layout people searchindex storage text timeline users",
 	"searchindex": "layout task text",
-	"site":        "audit layout storage",
+	"site":        "audit layout storage users",
 	"storage":     "layout",
 	"suggestions": "layout storage text timeline users",
 	"task":        "layout",

@@ -24,8 +24,8 @@ import (
 	"retwis/internal/cli/report"
 	"retwis/internal/cli/search"
 	"retwis/internal/cli/serve"
-	"retwis/internal/cli/settings"
 	"retwis/internal/cli/shell"
+	"retwis/internal/cli/site"
 	"retwis/internal/cli/space"
 	"retwis/internal/cli/suggest"
 	"retwis/internal/cli/tag"
@@ -118,7 +118,7 @@ names), or one that you run (--redis).`,
 		}
 	}
 	add("site", serve.Commands(env)...)
-	add("site", user.New(env), post.New(env), search.New(env), tag.New(env), doctor.New(env), invite.New(env), settings.New(env))
+	add("site", user.New(env), post.New(env), search.New(env), tag.New(env), doctor.New(env), invite.New(env), site.New(env))
 	add("site", backup.Commands(env, buildInfo(env).Version)...)
 	add("site", report.Commands(env)...)
 	add("toolkit", lock.New(env), load.New(env), index.New(env), suggest.New(env), text.New(env), graph.New(env), space.New(env))

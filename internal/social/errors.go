@@ -24,6 +24,8 @@ var (
 	ErrSuspended = errors.New("social: the account is suspended")
 	// ErrSignUpClosed: nobody can sign up at the moment.
 	ErrSignUpClosed = errors.New("social: sign-up is closed")
+	// ErrPending: the account exists, and waits for the approval of a moderator.
+	ErrPending = errors.New("social: the account waits for an approval")
 	// ErrOverloaded: too many posts are on their way to followers; try again later.
 	ErrOverloaded = errors.New("social: too much waits in the background")
 )

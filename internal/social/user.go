@@ -15,6 +15,7 @@ type User struct {
 
 	Role     Role
 	Standing Standing
+	Pending  bool // suspended until a moderator approves the account
 
 	Unlisted bool // not among those who joined lately; see SignUp
 	// Unsearchable: others do not find the user's posts by search.

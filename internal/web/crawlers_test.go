@@ -12,6 +12,7 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/accounts"
 	"retwis/internal/social/moderation"
+	siteinfo "retwis/internal/social/site"
 )
 
 // profilesInSitemap are the profiles on a page of the sitemap, without the address of the site.
@@ -102,9 +103,7 @@ func TestNoIndex(t *testing.T) {
 		check(path, false)
 	}
 	v.get("/robots.txt").want(200, "Disallow: /search\n", "Sitemap: "+s.http.URL+"/sitemap.xml\n").wantNot("Disallow: /\n")
-	if err := s.social.Site.SetNoIndex(t.Context(), social.Operator, true); err != nil {
-		t.Fatal(err)
-	}
+	s.set(siteinfo.NoIndex, "on")
 	for _, path := range slices.Concat(own, others) {
 		if path != "/timeline" { // which is kept for a moment
 			check(path, true)
@@ -113,9 +112,7 @@ func TestNoIndex(t *testing.T) {
 	v.get("/robots.txt").want(200, "Disallow: /\n").wantNot("Sitemap")
 	v.get("/sitemap.xml").want(404)
 	v.get("/sitemap/1.xml").want(404)
-	if err := s.social.Site.SetNoIndex(t.Context(), social.Operator, false); err != nil {
-		t.Fatal(err)
-	}
+	s.set(siteinfo.NoIndex, "off")
 	check("/explore", false)
 }
 

@@ -22,7 +22,7 @@ func TestInvitation(t *testing.T) {
 	if err := s.social.Moderation.SetRole(t.Context(), social.Operator, 1, social.Admin, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.social.SignUps.SetSignUpMode(t.Context(), accounts.SignUpInvite); err != nil {
+	if err := s.social.SignUps.SetSignUpMode(t.Context(), social.Operator, accounts.SignUpInvite); err != nil {
 		t.Fatal(err)
 	}
 	page := ada.send("/settings/invites", "uses", "1", "hours", "168", "note", "for Ben").want(200)

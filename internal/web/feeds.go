@@ -54,7 +54,7 @@ func (h *feedHandlers) timeline(req *request.Request, suffix string) error {
 	if err != nil {
 		return err
 	}
-	return sendFeed(req, suffix, view.WebFeed{Title: "Retwis", Path: "/timeline", Items: list.Items})
+	return sendFeed(req, suffix, view.WebFeed{Title: req.Info.Name(), Path: "/timeline", Items: list.Items})
 }
 
 func (h *feedHandlers) profile(req *request.Request, suffix string) error {
@@ -99,7 +99,7 @@ func (h *feedHandlers) tag(req *request.Request, suffix string) error {
 
 // sendFeed sends a feed in the format with a suffix.
 func sendFeed(req *request.Request, suffix string, feed view.WebFeed) error {
-	feed.Origin = req.Origin()
+	feed.Site, feed.Origin = req.Info.Name(), req.Origin()
 	write, mediaType := feed.XML, view.AtomType+"; charset=utf-8"
 	if suffix == view.JSONSuffix {
 		write, mediaType = feed.JSON, view.JSONType

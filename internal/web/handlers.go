@@ -2,6 +2,7 @@ package web
 
 import (
 	"retwis/internal/app"
+	"retwis/internal/web/about"
 	"retwis/internal/web/discover"
 	"retwis/internal/web/reader"
 )
@@ -33,6 +34,9 @@ type handlers struct {
 	trends        *discover.Trends
 	tagRules      *discover.TagRules
 	lists         *discover.Lists
+	about         *about.Pages
+	site          *about.Settings
+	applications  *about.SignUps
 }
 
 // newHandlers gives each subject the parts of the application that it needs.
@@ -63,9 +67,7 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 		relations: &relationHandlers{
 			follows: app.Follows, read: read, relations: app.Relations,
 		},
-		tags: &tagHandlers{
-			live: s.live, read: read, tags: app.Tags,
-		},
+		tags: &tagHandlers{live: s.live, read: read, tags: app.Tags},
 		notifications: &notificationHandlers{
 			notifications: app.Notifications,
 		},
@@ -77,11 +79,9 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 			lists: app.Lists, read: read, tags: app.Tags,
 		},
 		crawlers: crawlers,
-		events: &eventHandlers{
-			live: s.live,
-		},
+		events:   &eventHandlers{live: s.live},
 		signUps: &signUpHandlers{
-			signUps: app.SignUps,
+			read: read, signUps: app.SignUps, users: app.Users,
 		},
 		logins: logins,
 		settings: &settingsHandlers{
@@ -90,9 +90,7 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 		data: &dataHandlers{
 			auth: app.Auth, leaving: app.Leaving, moderation: app.Moderation,
 		},
-		invites: &inviteHandlers{
-			signUps: app.SignUps,
-		},
+		invites:  &inviteHandlers{signUps: app.SignUps},
 		security: security,
 		passkeys: &passkeyHandlers{
 			passkeys: app.Passkeys, security: security, logins: logins,
@@ -107,8 +105,11 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 		overview: &overviewHandlers{
 			app: app, live: s.live, metrics: s.metrics, reports: app.Reports, version: s.version,
 		},
-		trends:   discover.NewTrends(read, app.Trends),
-		tagRules: discover.NewTagRules(app.TrendRules),
-		lists:    discover.NewLists(app.Library, read, app.Tags, app.Users),
+		trends:       discover.NewTrends(read, app.Trends),
+		tagRules:     discover.NewTagRules(app.TrendRules),
+		lists:        discover.NewLists(app.Library, read, app.Tags, app.Users),
+		about:        about.NewPages(app.Users),
+		site:         about.NewSettings(app.Site, app.SignUps),
+		applications: about.NewSignUps(app.Applications),
 	}, nil
 }

@@ -51,6 +51,9 @@ func (h *loginHandlers) login(req *request.Request) error {
 		form.Field, form.Problem = "password", "Wrong username or password."
 		return req.Render(http.StatusUnprocessableEntity, view.LoginPage(req.Frame("Log in"), form))
 	}
+	if suspended := (*social.SuspendedError)(nil); errors.As(err, &suspended) && suspended.Pending() {
+		return req.Render(http.StatusForbidden, view.PendingPage(req.Frame("Log in"), form.Username))
+	}
 	var waits *auth.SecondFactorError
 	if errors.As(err, &waits) {
 		return h.askForCode(req, waits.Secret, form)

@@ -34,7 +34,7 @@ func place(req *request.Request) auth.Place {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
-	return auth.Place{Site: "Retwis", Host: strings.ToLower(host), Origin: req.Origin()}
+	return auth.Place{Site: req.Info.Name(), Host: strings.ToLower(host), Origin: req.Origin()}
 }
 
 // makeOptions begins to make a passkey.

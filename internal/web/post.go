@@ -77,7 +77,7 @@ func (h *postHandlers) show(req *request.Request, status int, form view.StatusFo
 	}
 	form.Action, form.ID = path+"/reply", "reply"
 	f := req.Frame(p.Author.Name + ": " + view.Opening(p.Body, 60))
-	card := view.PostCard(req.Origin(), p)
+	card := view.PostCard(req.Origin(), f.Site, p)
 	f.Description, f.Head = card.Description, card.Head()
 	if f = liveUpdates(h.live, f, liveThread(cmp.Or(p.Root, p.ID)), after != 0); f.Live != "" {
 		f.Since = since

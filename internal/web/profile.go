@@ -64,7 +64,7 @@ func (h *profileHandlers) tab(req *request.Request, tab string) error {
 	}
 	f := req.Frame(view.ShownName(user))
 	f.Here = view.ProfilePath(user.Name)
-	card := view.ProfileCard(req.Origin(), user, header.Profile.Bio)
+	card := view.ProfileCard(req.Origin(), f.Site, user, header.Profile.Bio)
 	f.Description = card.Description
 	if user.Unsearchable {
 		req.NoIndex()

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"retwis/internal/social/limits"
+	"retwis/internal/web/about"
 	"retwis/internal/web/httpserver"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
@@ -26,7 +27,7 @@ type route struct {
 func (s *Server) routes() []route {
 	h, app := s.handlers, s.app
 	login, limited := request.RequireLogin, request.Limited
-	return slices.Concat(s.moderationRoutes(), s.listRoutes(), []route{
+	return slices.Concat(s.moderationRoutes(), s.listRoutes(), s.aboutRoutes(), []route{
 		// Visitors.
 		{"GET /{$}", h.timelines.landing},
 		{"GET /register", h.signUps.form},
@@ -174,6 +175,26 @@ func (s *Server) listRoutes() []route {
 		{"POST /searches", login(limited(limits.Profile, h.SaveSearch))},
 		{"GET /searches/delete", toForm},
 		{"POST /searches/delete", login(limited(limits.Profile, h.ForgetSearch))},
+	}
+}
+
+// aboutRoutes lists the pages about the site, and what browsers ask every site for.
+func (s *Server) aboutRoutes() []route {
+	h := s.handlers
+	return []route{
+		{"GET /about", h.about.About},
+		{"GET /rules", h.about.Rules},
+		{"GET /privacy", h.about.Privacy},
+		{"GET /terms", h.about.Terms},
+		{"GET /site.webmanifest", about.Manifest},
+		{"GET /favicon.ico", about.Icon},
+		{"GET /.well-known/change-password", about.ChangePassword},
+		{"GET /moderation/signups", moderator(h.applications.Page)},
+		{"POST /moderation/signups", request.Limited(limits.Moderate, moderator(h.applications.Decide))},
+		{"GET /moderation/site", admin(h.site.Page)},
+		{"POST /moderation/site", request.Limited(limits.Moderate, admin(h.site.Save))},
+		{"GET /moderation/site/{page}", admin(h.site.TextPage)},
+		{"POST /moderation/site/{page}", request.Limited(limits.Moderate, admin(h.site.SaveText))},
 	}
 }
 

@@ -141,7 +141,7 @@ func (h *securityHandlers) showApp(req *request.Request, status int, form view.A
 	if err != nil {
 		return err
 	}
-	picture, err := view.QRCode(auth.KeyURL(key, req.User))
+	picture, err := view.QRCode(auth.KeyURL(key, req.Info.Name(), req.User))
 	if err != nil {
 		return err
 	}

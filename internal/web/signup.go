@@ -7,13 +7,17 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/accounts"
 	"retwis/internal/social/limits"
+	"retwis/internal/social/users"
+	"retwis/internal/web/reader"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
 
 // signUpHandlers has the forms to sign up, with an invitation or without one.
 type signUpHandlers struct {
+	read    *reader.Reader
 	signUps *accounts.SignUps
+	users   *users.Users
 }
 
 func (h *signUpHandlers) form(req *request.Request) error {
@@ -33,7 +37,7 @@ func (h *signUpHandlers) show(req *request.Request, status int, form view.Accoun
 }
 
 func (h *signUpHandlers) signUp(req *request.Request) error {
-	form := view.AccountForm{Username: req.R.PostFormValue("username"), Invite: req.R.PostFormValue("invite")}
+	form := view.AccountForm{Username: req.R.PostFormValue("username"), Invite: req.R.PostFormValue("invite"), Reason: req.R.PostFormValue("reason")}
 	password := req.R.PostFormValue("password")
 	if password != req.R.PostFormValue("password2") {
 		form.Field, form.Problem = "password2", "The passwords don't match."
@@ -49,10 +53,13 @@ func (h *signUpHandlers) signUp(req *request.Request) error {
 	}
 	isListed := req.Allow(limits.Newcomer) == nil
 	session, err := h.signUps.SignUp(req.Ctx, accounts.SignUp{
-		Name: form.Username, Password: password, Invite: form.Invite, Unlisted: !isListed,
+		Name: form.Username, Password: password, Invite: form.Invite, Reason: form.Reason, Unlisted: !isListed,
 	})
 	var invalid *social.InvalidError
 	switch {
+	case errors.Is(err, social.ErrPending):
+		req.LogSecurity("sign-up waits for an approval", social.User{Name: form.Username})
+		return req.Render(http.StatusOK, view.PendingPage(req.Frame("Sign up"), form.Username))
 	case errors.Is(err, social.ErrTaken):
 		form.Field, form.Problem = "username", "That username is taken."
 	case isNotInvited(err):
@@ -90,14 +97,36 @@ func (h *signUpHandlers) invited(req *request.Request) error {
 		return err
 	}
 	form := view.AccountForm{Invite: req.R.PathValue("token")}
-	switch _, err := h.signUps.FindInvite(req.Ctx, form.Invite); {
+	invite, err := h.signUps.FindInvite(req.Ctx, form.Invite)
+	switch {
 	case isNotInvited(err):
 		return h.refused(req, err)
 	case err != nil:
 		return err
 	}
 	req.GiveBack(limits.Reset)
-	return h.show(req, http.StatusOK, form)
+	if form.Mode, err = h.signUps.SignUpMode(req.Ctx); err != nil {
+		return err
+	}
+	inviter, err := h.inviter(req, invite.By)
+	if err != nil {
+		return err
+	}
+	latest, err := h.read.LatestPosts(req, landingPosts)
+	if err != nil {
+		return err
+	}
+	return req.Render(http.StatusOK, view.InvitedPage(req.Frame("Sign up"), inviter, form, latest))
+}
+
+// inviter returns who has created an invitation, as far as strangers see them.
+func (h *signUpHandlers) inviter(req *request.Request, uid int64) (social.User, error) {
+	v, err := req.Viewer()
+	if err != nil || uid == 0 || !v.Lists(uid) {
+		return social.User{}, err
+	}
+	found, err := h.users.ByID(req.Ctx, []int64{uid})
+	return found[uid], err
 }
 
 func isNotInvited(err error) bool {

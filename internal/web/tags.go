@@ -61,7 +61,7 @@ func (h *tagHandlers) page(req *request.Request) error {
 		return err
 	}
 	f := liveUpdates(h.live, req.Frame("#"+tag), liveTag(tag), before != 0)
-	card := view.TagCard(req.Origin(), tag)
+	card := view.TagCard(req.Origin(), f.Site, tag)
 	f.Feed, f.Description = view.TagPath(tag), card.Description
 	if !list.Later {
 		f.Head = card.Head()

@@ -37,23 +37,15 @@ type timelineHandlers struct {
 	visitors  *request.PageCache
 }
 
-// landingPosts is how many posts the front page shows.
+// landingPosts is how many posts the front page shows, and that of an invitation.
 const landingPosts = 3
 
-// landing introduces Retwis to visitors who are not logged in.
+// landing introduces the site to visitors who are not logged in.
 func (h *timelineHandlers) landing(req *request.Request) error {
 	if req.LoggedIn {
 		return req.Redirect("/home")
 	}
-	v, err := req.Viewer()
-	if err != nil {
-		return err
-	}
-	page, err := h.lists.PublicPosts(req.Ctx, v, 0, landingPosts)
-	if err != nil {
-		return err
-	}
-	posts, err := h.read.Posts(req, v, page.Items)
+	posts, err := h.read.LatestPosts(req, landingPosts)
 	if err != nil {
 		return err
 	}
@@ -61,7 +53,9 @@ func (h *timelineHandlers) landing(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	return req.Render(http.StatusOK, view.LandingPage(req.Frame("Retwis"), view.AccountForm{Mode: mode}, posts))
+	f := req.Frame("")
+	f.Head = view.SiteCard(req.Origin(), f.Site).Head()
+	return req.Render(http.StatusOK, view.LandingPage(f, view.AccountForm{Mode: mode}, posts))
 }
 
 // homePosts is how many posts a page of a home timeline or a profile has.

@@ -139,7 +139,7 @@ func New(service *app.App, opt Options) (*Server, error) {
 	}
 	if s.site, err = request.New(service, request.Options{
 		Logger: opt.Logger, Security: opt.Security, Access: &s.access, Proxies: opt.TrustedProxies,
-		SecureCookies: opt.SecureCookies, Timeout: opt.Timeout, Metrics: s.metrics,
+		SecureCookies: opt.SecureCookies, Timeout: opt.Timeout, Metrics: s.metrics, Version: opt.Version,
 	}); err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func (s *Server) everywhere(next http.Handler) http.Handler {
 func (s *Server) protect(next http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(s.site.Handler("cross-origin", func(*request.Request) error {
-		return &request.Error{Status: http.StatusForbidden, Detail: "This request came from another site. Please open Retwis and try again."}
+		return &request.Error{Status: http.StatusForbidden, Detail: "This request came from another site. Please open this site and try again."}
 	}))
 	return protection.Handler(next)
 }

@@ -18,7 +18,7 @@ func TestSignedOut(t *testing.T) {
 	s := setup(t)
 	s.signedUp("ada").send("/post", "status", "hello")
 	v := s.visitor()
-	v.get("/").want(200, "Short posts, in order.", `action="/login"`, `action="/register"`)
+	v.get("/").want(200, "<h1 dir=\"auto\">Retwis</h1>", `href="/login"`, `action="/register"`)
 	v.get("/register").want(200, `name="password2"`, `autocomplete="new-password"`)
 	v.get("/login").want(200, `autocomplete="current-password"`)
 	v.get("/timeline").want(200, "hello", `<a href="/u/ada">`)

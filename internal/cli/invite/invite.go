@@ -16,7 +16,6 @@ import (
 	"retwis/internal/cli/site"
 	"retwis/internal/social"
 	"retwis/internal/social/accounts"
-	"retwis/internal/social/audit"
 )
 
 // New returns the command.
@@ -26,7 +25,8 @@ func New(env shell.Env) *cobra.Command {
 		Short: "Decide who can sign up, and invite people",
 		Long: `Decide who can sign up, and invite people.
 
-The site is open, open to people with an invitation, or closed: "retwis invite mode". The
+The site is open, open once a moderator approves, open to people with an invitation, or
+closed: "retwis invite mode". The
 mode is stored in the database, and a change counts at once. An invitation is a link with
 which so many people can sign up until a time. Only a hash of the link is stored, so it
 is printed once, when it is created.
@@ -186,30 +186,30 @@ created with it stay.`,
 
 func newMode(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
-		Use:   "mode [open|invite|closed]",
+		Use:   "mode [open|approval|invite|closed]",
 		Short: "Show or change who can sign up",
 		Long: `Shows who can sign up, or changes it, for all processes of the site at once: everybody
-(open), people with an invitation (invite), or nobody (closed).`,
+(open), everybody, who then waits until a moderator approves the account (approval), people
+with an invitation (invite), or nobody (closed). With approval, people with an invitation need
+not wait. It turns on by itself when twenty people sign up within ten minutes on a site that is
+open: see "sign-ups" of retwis serve --limit.`,
 		Example: `  retwis invite mode
   retwis invite mode invite`,
-		Args:              shell.Arguments(0, 1, "give open, invite or closed"),
-		ValidArgsFunction: shell.CompleteArgument(0, string(accounts.SignUpOpen), string(accounts.SignUpInvite), string(accounts.SignUpClosed)),
+		Args:              shell.Arguments(0, 1, "give "+accounts.ModeNames),
+		ValidArgsFunction: shell.CompleteArgument(0, string(accounts.SignUpOpen), string(accounts.SignUpApproval), string(accounts.SignUpInvite), string(accounts.SignUpClosed)),
 	})
 	c.AddRedis()
 	c.AddJSON("print the mode as JSON")
 	return c.Build(func(ctx context.Context, args []string) error {
 		if len(args) == 1 {
 			if _, ok := accounts.ParseSignUpMode(args[0]); !ok {
-				return shell.Usage(fmt.Errorf("%q is not a mode: use open, invite or closed", args[0]))
+				return shell.Usage(fmt.Errorf("%q is not a mode: use %s", args[0], accounts.ModeNames))
 			}
 		}
 		c.Creates = len(args) == 1 // before the site is served for the first time
 		return site.Operate(ctx, c, func(db *site.Database) error {
 			if len(args) == 1 {
-				if err := db.Social.Audit.Add(ctx, audit.Entry{Actor: social.Operator, Action: "sign-up-mode", Note: args[0]}); err != nil {
-					return err
-				}
-				if err := db.Social.SignUps.SetSignUpMode(ctx, accounts.SignUpMode(args[0])); err != nil {
+				if err := db.Social.SignUps.SetSignUpMode(ctx, social.Operator, accounts.SignUpMode(args[0])); err != nil {
 					return err
 				}
 			}

@@ -1,5 +1,5 @@
 // Package site opens the database of the site for the commands that serve, maintain and
-// operate it.
+// operate it, and has the command "retwis site": what the site says about itself.
 package site
 
 import (

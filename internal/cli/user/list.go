@@ -35,7 +35,7 @@ than a few. --role and --standing show some of them only.`,
 	var flags listFlags
 	c.Flags().IntVarP(&flags.limit, "limit", "n", 0, "show this many at most; 0 for all")
 	flags.role = c.AddChoice("role", "only users of this role", append([]string{"any"}, social.RoleNames()...)...)
-	flags.standing = c.AddChoice("standing", "only users of this standing", "any", social.Good.String(), social.Limited.String(), social.Suspended.String())
+	flags.standing = c.AddChoice("standing", "only users of this standing", "any", social.Good.String(), social.Limited.String(), social.Suspended.String(), pending)
 	c.AddJSON("print each user as a line of JSON")
 	c.AddRedis()
 	return c.Build(func(ctx context.Context, _ []string) error {
@@ -58,7 +58,7 @@ func (flags *listFlags) list(ctx context.Context, c *shell.Command, db *site.Dat
 			return errors.Join(p.End(), err)
 		}
 		for _, u := range slices.DeleteFunc(users, flags.hides) {
-			if err := p.Print(newEntry(u), strconv.FormatInt(u.ID, 10), u.Name, day(u.Joined), u.Role.String(), u.Standing.String()); err != nil {
+			if err := p.Print(newEntry(u), strconv.FormatInt(u.ID, 10), u.Name, day(u.Joined), u.Role.String(), standingOf(u)); err != nil {
 				return err
 			}
 			if shown++; shown == flags.limit {
@@ -77,5 +77,5 @@ func (flags *listFlags) list(ctx context.Context, c *shell.Command, db *site.Dat
 
 func (flags *listFlags) hides(u social.User) bool {
 	return flags.role.Value != "any" && flags.role.Value != u.Role.String() ||
-		flags.standing.Value != "any" && flags.standing.Value != u.Standing.String()
+		flags.standing.Value != "any" && flags.standing.Value != standingOf(u)
 }

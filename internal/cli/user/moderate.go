@@ -84,6 +84,55 @@ func newStanding(env shell.Env, standing social.Standing, name, short, long stri
 	})
 }
 
+// approvals are the commands that decide about people who wait for an approval.
+func approvals(env shell.Env) []*cobra.Command {
+	return []*cobra.Command{
+		newApproval(env, moderation.Approve, "Approve an account that waits",
+			"Approves the account of a person who has signed up and waits: they can log in from now on."),
+		newApproval(env, moderation.Refuse, "Refuse an account that waits",
+			"Refuses the account of a person who has signed up and waits, and deletes it. The name stays\ntaken."),
+	}
+}
+
+func newApproval(env shell.Env, decision moderation.Approval, short, long string) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
+		Use:     string(decision) + " NAME",
+		Short:   short,
+		Long:    long + " The audit log keeps it. Those who wait: retwis user list --standing pending.",
+		Example: "  retwis user " + string(decision) + " ada",
+		Args:    shell.Arguments(1, 1, ""),
+	})
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		return site.Operate(ctx, c, func(db *site.Database) error {
+			u, err := find(ctx, db, args[0])
+			if err != nil {
+				return err
+			}
+			err = db.Social.Applications.Decide(ctx, social.Operator, u.ID, decision)
+			if errors.Is(err, social.ErrNotFound) {
+				return shell.Hint(fmt.Errorf("%s does not wait for an approval", u.Name), "List who does with: retwis user list --standing pending")
+			}
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(c.Stdout, "%sd %s\n", decision, u.Name)
+			return err
+		})
+	})
+}
+
+// standingOf is the standing of a user as it is printed.
+func standingOf(u social.User) string {
+	if u.Pending {
+		return pending
+	}
+	return u.Standing.String()
+}
+
+// pending is printed for people who wait for an approval.
+const pending = "pending"
+
 // change changes a user, and prints the user as it is then.
 func change(ctx context.Context, c *shell.Command, name string, do func(*site.Database, social.User) error) error {
 	return site.Operate(ctx, c, func(db *site.Database) error {
@@ -103,7 +152,7 @@ func change(ctx context.Context, c *shell.Command, name string, do func(*site.Da
 		if c.JSON {
 			return shell.NewEncoder(c.Stdout).Encode(newEntry(u))
 		}
-		_, err = fmt.Fprintf(c.Stdout, "%s: role %s, standing %s\n", u.Name, u.Role, u.Standing)
+		_, err = fmt.Fprintf(c.Stdout, "%s: role %s, standing %s\n", u.Name, u.Role, standingOf(u))
 		return err
 	})
 }

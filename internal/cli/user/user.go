@@ -30,6 +30,7 @@ by username, in any case.`,
   retwis user sessions ada --end`,
 	}, newList(env), newShow(env), newCreate(env), newResetPassword(env), newSessions(env), newExport(env), newDelete(env), newRole(env))
 	group.AddCommand(standings(env)...)
+	group.AddCommand(approvals(env)...)
 	return group
 }
 
@@ -48,7 +49,7 @@ type entry struct {
 }
 
 func newEntry(u social.User) entry {
-	return entry{ID: u.ID, Name: u.Name, Display: u.DisplayName, Joined: text(u.Joined), Role: u.Role.String(), Standing: u.Standing.String()}
+	return entry{ID: u.ID, Name: u.Name, Display: u.DisplayName, Joined: text(u.Joined), Role: u.Role.String(), Standing: standingOf(u)}
 }
 
 // text formats a time, nil for one that is not known.
@@ -178,7 +179,7 @@ in takes a second factor.`,
 				{"display name", u.DisplayName},
 				{"joined", day(u.Joined)},
 				{"role", u.Role.String()},
-				{"standing", u.Standing.String()},
+				{"standing", standingOf(u)},
 				{"followers", strconv.FormatInt(counts.Followers, 10)},
 				{"following", strconv.FormatInt(counts.Following, 10)},
 				{"sessions", strconv.Itoa(open)},

@@ -3,6 +3,7 @@ package accounts
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -57,53 +58,30 @@ func New(opt Options) *Service {
 // the user missing from the latest users; the first log-in repairs that. Five
 // round trips and one password hash.
 func (a *Service) Register(ctx context.Context, name, password string) (auth.Session, error) {
-	return a.registerOther(ctx, name, password)
-}
-
-// registerOther is Register with more fields of the user.
-func (a *Service) registerOther(ctx context.Context, name, password string, fields ...string) (auth.Session, error) {
-	if err := social.CheckName(name); err != nil {
-		return auth.Session{}, err
-	}
-	if err := a.checkReserved(ctx, name); err != nil {
-		return auth.Session{}, err
-	}
-	return a.register(ctx, name, password, fields...)
+	return a.register(ctx, newAccount{name: name, password: password})
 }
 
 // RegisterReserved is Register for an operator, who may also use a name that is reserved
 // for the site.
 func (a *Service) RegisterReserved(ctx context.Context, name, password string) (auth.Session, error) {
-	return a.register(ctx, name, password)
+	return a.register(ctx, newAccount{name: name, password: password, mayReserved: true})
 }
 
-func (a *Service) register(ctx context.Context, name, password string, fields ...string) (auth.Session, error) {
-	if err := social.CheckName(name); err != nil {
-		return auth.Session{}, err
-	}
-	if err := auth.CheckPassword(password, name); err != nil {
-		return auth.Session{}, err
-	}
-	// Before the hash is computed, which costs far more than a round trip.
-	if err := a.isFree(ctx, name); err != nil {
-		return auth.Session{}, err
-	}
-	phc, err := a.logins.HashNew(ctx, password)
+// newAccount is an account that is made.
+type newAccount struct {
+	name, password string
+	fields         []string // more of the user
+	mayReserved    bool     // the name may be one that is reserved for the site
+
+	// written is called when the account is written and nothing leads to it yet, and again
+	// where it was removed because its name was taken meanwhile; nil for nothing.
+	written func(ctx context.Context, uid string) error
+}
+
+// register creates an account and opens its first session.
+func (a *Service) register(ctx context.Context, n newAccount) (auth.Session, error) {
+	user, err := a.create(ctx, n)
 	if err != nil {
-		return auth.Session{}, err
-	}
-	user := social.User{Name: name, Joined: a.now().UTC()}
-	user.ID, err = a.createUser(ctx, append([]string{"username", name, "password", phc, "joined", layout.Seconds(user.Joined)}, fields...)...)
-	if err != nil {
-		return auth.Session{}, fmt.Errorf("social: register: %w", err)
-	}
-	if err := a.names.PutName(ctx, completion.Name{Username: name}, 0); err != nil {
-		return auth.Session{}, err
-	}
-	if err := a.search.Change(ctx, user.ID, func() error { return a.Claim(ctx, user) }); err != nil {
-		return auth.Session{}, err
-	}
-	if err := a.MarkLayout(ctx, user.ID); err != nil {
 		return auth.Session{}, err
 	}
 	session, err := a.sessions.OpenSession(ctx, user)
@@ -111,6 +89,55 @@ func (a *Service) register(ctx context.Context, name, password string, fields ..
 		a.users.Registered(user)
 	}
 	return session, err
+}
+
+// create creates an account; see Register.
+func (a *Service) create(ctx context.Context, n newAccount) (social.User, error) {
+	phc, err := a.prepare(ctx, n)
+	if err != nil {
+		return social.User{}, err
+	}
+	user := social.User{Name: n.name, Joined: a.now().UTC()}
+	user.ID, err = a.createUser(ctx, append([]string{"username", n.name, "password", phc, "joined", layout.Seconds(user.Joined)}, n.fields...)...)
+	if err != nil {
+		return social.User{}, fmt.Errorf("social: register: %w", err)
+	}
+	if n.written != nil {
+		if err := n.written(ctx, layout.Itoa(user.ID)); err != nil {
+			return social.User{}, err
+		}
+	}
+	if err := a.names.PutName(ctx, completion.Name{Username: n.name}, 0); err != nil {
+		return social.User{}, err
+	}
+	err = a.search.Change(ctx, user.ID, func() error { return a.Claim(ctx, user) })
+	if errors.Is(err, social.ErrTaken) && n.written != nil {
+		err = errors.Join(err, n.written(ctx, layout.Itoa(user.ID)))
+	}
+	if err != nil {
+		return social.User{}, err
+	}
+	return user, a.MarkLayout(ctx, user.ID)
+}
+
+// prepare checks a new account, and returns the hash of its password.
+func (a *Service) prepare(ctx context.Context, n newAccount) (phc string, err error) {
+	if err := social.CheckName(n.name); err != nil {
+		return "", err
+	}
+	if !n.mayReserved {
+		if err := a.checkReserved(ctx, n.name); err != nil {
+			return "", err
+		}
+	}
+	if err := auth.CheckPassword(n.password, n.name); err != nil {
+		return "", err
+	}
+	// Before the hash is computed, which costs far more than a round trip.
+	if err := a.isFree(ctx, n.name); err != nil {
+		return "", err
+	}
+	return a.logins.HashNew(ctx, n.password)
 }
 
 // isFree returns ErrTaken for a name that is in use, or was before its account was

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"retwis/internal/social/audit"
 	"retwis/internal/social/auth"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/limits"
 )
 
 // SignUpMode is who can sign up.
@@ -20,15 +22,19 @@ type SignUpMode string
 
 // The modes.
 const (
-	SignUpOpen   SignUpMode = "open"   // everybody
-	SignUpInvite SignUpMode = "invite" // people with an invitation
-	SignUpClosed SignUpMode = "closed" // nobody; an operator can still create accounts
+	SignUpOpen     SignUpMode = "open"     // everybody
+	SignUpApproval SignUpMode = "approval" // everybody, who then waits for a moderator; people with an invitation at once
+	SignUpInvite   SignUpMode = "invite"   // people with an invitation
+	SignUpClosed   SignUpMode = "closed"   // nobody; an operator can still create accounts
 )
+
+// ModeNames are the names of the modes, for messages.
+const ModeNames = "open, approval, invite or closed"
 
 // ParseSignUpMode reads the name of a mode.
 func ParseSignUpMode(name string) (SignUpMode, bool) {
 	mode := SignUpMode(name)
-	return mode, mode == SignUpOpen || mode == SignUpInvite || mode == SignUpClosed
+	return mode, mode == SignUpOpen || mode == SignUpApproval || mode == SignUpInvite || mode == SignUpClosed
 }
 
 // signUpField is the field of the hash `site` with the mode.
@@ -36,14 +42,23 @@ const signUpField = "signup"
 
 // SignUps are registrations, where they are allowed.
 type SignUps struct {
-	audit    *audit.Log
+	opt      SignUpOptions
 	accounts *Service
 	invites  inviteStore
 }
 
+// SignUpOptions are what SignUps need; all are required.
+type SignUpOptions struct {
+	Audit  *audit.Log
+	Limits *limits.Limits
+	Log    *slog.Logger
+	// FollowStanding notes the standing of a user, who may have just been written.
+	FollowStanding func(ctx context.Context, uid string) error
+}
+
 // NewSignUps returns the sign-ups that create accounts.
-func NewSignUps(a *Service, log *audit.Log) *SignUps {
-	return &SignUps{audit: log, accounts: a, invites: newInviteStore(a.db.Client)}
+func NewSignUps(a *Service, opt SignUpOptions) *SignUps {
+	return &SignUps{opt: opt, accounts: a, invites: newInviteStore(a.db.Client)}
 }
 
 // RemoveInvites removes the invitations of a user: for the deletion of an account.
@@ -67,10 +82,27 @@ func (s *SignUps) SignUpMode(ctx context.Context) (SignUpMode, error) {
 	return mode, nil
 }
 
-// SetSignUpMode changes who can sign up, in all processes at once. One round trip.
-func (s *SignUps) SetSignUpMode(ctx context.Context, mode SignUpMode) error {
+// SetSignUpMode changes who can sign up, in all processes at once. Only admins and operators
+// may. What changes nothing is not in the audit log. It returns ErrForbidden and *InvalidError.
+// Three round trips.
+func (s *SignUps) SetSignUpMode(ctx context.Context, actor social.Actor, mode SignUpMode) error {
 	if _, ok := ParseSignUpMode(string(mode)); !ok {
-		return social.Invalid("mode", "Use open, invite or closed.")
+		return social.Invalid("mode", "Use "+ModeNames+".")
+	}
+	if actor != social.Operator {
+		roles, err := s.accounts.users.Roles(ctx, max(int64(actor), 0))
+		if err != nil {
+			return err
+		}
+		if roles[0] < social.Admin {
+			return social.Forbidden("Only owners and admins may do that.")
+		}
+	}
+	if before, err := s.SignUpMode(social.WithFresh(ctx)); err != nil || before == mode {
+		return err
+	}
+	if err := s.opt.Audit.Add(ctx, audit.Entry{Actor: actor, Action: "sign-up-mode", Note: string(mode)}); err != nil {
+		return err
 	}
 	b := s.accounts.db.Client.B()
 	// The second command waits for the invalidation message of the first.
@@ -87,22 +119,30 @@ func (s *SignUps) SetSignUpMode(ctx context.Context, mode SignUpMode) error {
 type SignUp struct {
 	Name, Password string
 	Invite         string // the token of an invitation; empty for none
+	Reason         string // why the person wants to join, for moderators; needed where they approve accounts
 	Unlisted       bool   // LatestUsers leaves the person out, whose network has signed up others lately
 }
 
 // SignUp registers a person if the mode allows it; see Register. It returns
 // ErrSignUpClosed, ErrNoInvite, ErrInviteUsedUp or ErrInviteExpired. An invitation is used
-// only where it is needed, and not where the registration fails.
+// only where it is needed, and not where the registration fails. ErrPending reports that the
+// account exists, without a session, and that nobody sees it until a moderator approves it.
 func (s *SignUps) SignUp(ctx context.Context, p SignUp) (auth.Session, error) {
 	mode, err := s.SignUpMode(ctx)
 	if err != nil {
 		return auth.Session{}, err
 	}
-	switch mode {
-	case SignUpClosed:
+	switch {
+	case mode == SignUpClosed:
 		return auth.Session{}, social.ErrSignUpClosed
-	case SignUpOpen:
-		return s.register(ctx, p)
+	case mode == SignUpOpen:
+		session, err := s.register(ctx, p)
+		if err == nil {
+			s.watchCrowd(ctx)
+		}
+		return session, err
+	case mode == SignUpApproval && p.Invite == "":
+		return auth.Session{}, s.apply(ctx, p)
 	}
 	if err := s.invites.Take(ctx, p.Invite, s.accounts.now()); err != nil {
 		return auth.Session{}, err
@@ -118,10 +158,15 @@ func (s *SignUps) SignUp(ctx context.Context, p SignUp) (auth.Session, error) {
 }
 
 func (s *SignUps) register(ctx context.Context, p SignUp) (auth.Session, error) {
+	return s.accounts.register(ctx, p.account())
+}
+
+func (p SignUp) account() newAccount {
+	n := newAccount{name: p.Name, password: p.Password}
 	if p.Unlisted {
-		return s.accounts.registerOther(ctx, p.Name, p.Password, "unlisted", "1")
+		n.fields = []string{"unlisted", "1"}
 	}
-	return s.accounts.Register(ctx, p.Name, p.Password)
+	return n
 }
 
 // giveBackTimeout bounds the wait of a failed registration for its invitation.
@@ -163,7 +208,7 @@ func (s *SignUps) CreateInvite(ctx context.Context, n NewInvite) (token string, 
 	if n.By != 0 {
 		by = social.Actor(n.By)
 	}
-	if err := s.audit.Add(ctx, audit.Entry{Actor: by, Action: "invite", Note: note}); err != nil {
+	if err := s.opt.Audit.Add(ctx, audit.Entry{Actor: by, Action: "invite", Note: note}); err != nil {
 		return "", Invite{}, err
 	}
 	token, created, err = s.invites.Create(ctx, Invite{Uses: n.Uses, Expires: now.Add(n.For).UTC().Truncate(time.Second), By: n.By, Note: note}, now)
@@ -198,7 +243,7 @@ func (s *SignUps) RevokeInvite(ctx context.Context, actor social.Actor, id strin
 	if err != nil {
 		return Invite{}, err
 	}
-	if err := s.audit.Add(ctx, audit.Entry{Actor: actor, Action: "revoke-invitation", Target: "invite:" + found.ID}); err != nil {
+	if err := s.opt.Audit.Add(ctx, audit.Entry{Actor: actor, Action: "revoke-invitation", Target: "invite:" + found.ID}); err != nil {
 		return Invite{}, err
 	}
 	return found, s.invites.Remove(ctx, found)

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -140,11 +141,11 @@ func (a *Service) SecondFactor(ctx context.Context, uid int64) (SecondFactorStat
 	return a.factors.State(ctx, uid)
 }
 
-// issuer is the name of the site in authenticator apps.
-const issuer = "Retwis"
-
-// KeyURL is the key of an app as apps read it from a QR code.
-func KeyURL(key string, user social.User) string { return keyURL(key, issuer, user.Name) }
+// KeyURL is the key of an app as apps read it from a QR code. The site, which the app shows, is
+// without colons there: one ends it.
+func KeyURL(key, site string, user social.User) string {
+	return keyURL(key, strings.ReplaceAll(site, ":", " "), user.Name)
+}
 
 // SetUpSecondFactor returns a key for an authenticator app, which a code of it confirms.
 // It returns ErrBadLogin for a wrong password. One password hash.

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/redis/rueidis"
 
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/site"
 	"retwis/internal/social/timeline"
 	"retwis/internal/social/trends"
 	"retwis/maintain"
@@ -19,13 +21,13 @@ import (
 type moderationCheck struct{ check *checker }
 
 // user checks that the role and the standing of a user are noted elsewhere as they are.
-func (c *moderationCheck) user(ctx context.Context, uid int64, role, standing string) error {
+func (c *moderationCheck) user(ctx context.Context, uid int64, role, standing, signUp string) error {
 	if role == "" && standing == "" {
 		return nil
 	}
 	b, id := c.check.batch(), layout.Itoa(uid)
 	noted := b.text(c.check.client.B().Hget().Key(layout.Staff).Field(id).Build())
-	score := b.score(layout.Standings, id)
+	score, since := b.score(layout.Standings, id), b.score(layout.SignUps, id)
 	if err := b.run(ctx); err != nil {
 		return err
 	}
@@ -33,6 +35,9 @@ func (c *moderationCheck) user(ctx context.Context, uid int64, role, standing st
 		if err := c.role(ctx, uid, role, *noted); err != nil {
 			return err
 		}
+	}
+	if standing == social.Suspended.String() && signUp != "" && *since == "" && !c.check.foreign[layout.SignUps] {
+		return c.standing(ctx, uid, "waits for an approval, but not in "+layout.SignUps)
 	}
 	if standing == "" || c.check.foreign[layout.Standings] || standingOf(*score) == standing {
 		return nil
@@ -63,8 +68,8 @@ type noted struct {
 	report     func(ctx context.Context, uid int64, stored, value string) error
 }
 
-// all checks that everybody in `staff`, `standings` and `standing_ends` exists, and has
-// the role, the standing and its end; and the reports.
+// all checks that everybody in `staff`, `standings`, `standing_ends` and `signups` exists, and
+// has the role, the standing, its end, and waits for an approval; and the reports.
 func (c *moderationCheck) all(ctx context.Context) error {
 	another := func(key string) func(context.Context, int64, string, string) error {
 		return func(ctx context.Context, uid int64, _, _ string) error {
@@ -88,6 +93,11 @@ func (c *moderationCheck) all(ctx context.Context) error {
 			agrees: func(score, stored string) bool { return standingOf(score) == cmp.Or(stored, social.Good.String()) },
 		},
 		{
+			key: layout.SignUps, field: "signup", pages: c.check.sortedSet, repair: "remove the entry", report: another(layout.SignUps),
+			remove: zrem(layout.SignUps),
+			agrees: func(_, stored string) bool { return stored != "" },
+		},
+		{
 			key: layout.StandingEnds, field: "standing_until", pages: c.check.sortedSet, repair: "remove the entry", report: another(layout.StandingEnds),
 			remove: zrem(layout.StandingEnds),
 			agrees: sameNumber,
@@ -97,8 +107,10 @@ func (c *moderationCheck) all(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := c.tags(ctx); err != nil {
-		return err
+	for _, check := range []func(context.Context) error{c.tags, c.site} {
+		if err := check(ctx); err != nil {
+			return err
+		}
 	}
 	return c.reports(ctx)
 }
@@ -116,6 +128,31 @@ func (c *moderationCheck) tags(ctx context.Context) error {
 			p := Problem{Kind: maintain.Invalid, Key: layout.TrendTags, Detail: fmt.Sprintf("%.60q is no decision about the tag %.60q", stored[i], tag), Repair: "remove it"}
 			err := c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
 				return c.check.client.Do(ctx, c.check.client.B().Hdel().Key(layout.TrendTags).Field(tag).Build()).AsBool()
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// site checks what the operators say about the site.
+func (c *moderationCheck) site(ctx context.Context) error {
+	if c.check.foreign[layout.Site] {
+		return nil
+	}
+	return c.check.hash(ctx, layout.Site, func(fields, texts []string) error {
+		for i, field := range fields {
+			if !slices.Contains(site.Fields, site.Field(field)) {
+				continue
+			}
+			if _, err := site.Clean(site.Field(field), texts[i]); err == nil {
+				continue
+			}
+			p := Problem{Kind: maintain.Invalid, Key: layout.Site, Detail: fmt.Sprintf("%.60q is no %s of a site", texts[i], field), Repair: "remove it"}
+			err := c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
+				return c.check.client.Do(ctx, c.check.client.B().Hdel().Key(layout.Site).Field(field).Build()).AsBool()
 			})
 			if err != nil {
 				return err

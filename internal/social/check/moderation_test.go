@@ -1,10 +1,12 @@
 package check_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"retwis/internal/social"
+	"retwis/internal/social/accounts"
 	"retwis/internal/social/check"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/moderation"
@@ -25,6 +27,13 @@ func TestModeration(t *testing.T) {
 	must(b.Moderation.SetRole(b.Ctx, social.Operator, ada.ID, social.Moderator, ""))
 	must(b.Moderation.SetStanding(b.Ctx, ada.Actor(), carl.ID, moderation.StandingChange{Standing: social.Suspended, Until: time.Now().Add(time.Hour)}))
 	must(b.Reports.ReportUser(b.Ctx, ada, eve.ID, "spam", ""))
+	must(b.SignUps.SetSignUpMode(b.Ctx, social.Operator, accounts.SignUpApproval))
+	_, err := b.SignUps.SignUp(b.Ctx, accounts.SignUp{Name: "later", Password: socialtest.Password, Reason: "lakes"})
+	if !errors.Is(err, social.ErrPending) {
+		t.Fatal(err)
+	}
+	later, err := b.Users.UserByName(b.Ctx, "later")
+	must(err)
 	b.WantHealthy()
 	for _, damage := range [][]string{
 		{"HSET", layout.UserKey(ada.ID), "role", "owner"},
@@ -37,6 +46,10 @@ func TestModeration(t *testing.T) {
 		{"ZADD", layout.Standings, "7", "999"},
 		{"ZADD", layout.StandingEnds, "7", "999"},
 		{"ZADD", layout.StandingEnds, "7", layout.Itoa(carl.ID)},
+		{"DEL", layout.SignUps},
+		{"ZADD", layout.SignUps, "7", "999"},
+		{"ZADD", layout.SignUps, "7", layout.Itoa(carl.ID)},
+		{"HDEL", layout.UserKey(later.ID), "signup"},
 		{"DEL", layout.Reports, layout.Reports + ".content"},
 	} {
 		b.Redis(damage...)

@@ -100,7 +100,7 @@ func (c *userCheck) some(ctx context.Context, keys []string) error {
 	for i, key := range keys {
 		ids[i] = strings.TrimPrefix(key, layout.UserPrefix)
 	}
-	users, err := c.check.userFields(ctx, ids, "username", "auth", "joined", "password", "pinned", "standing", "role")
+	users, err := c.check.userFields(ctx, ids, "username", "auth", "joined", "password", "pinned", "standing", "role", "signup")
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (c *userCheck) some(ctx context.Context, keys []string) error {
 		if err := c.pinned(ctx, uid, fields[4]); err != nil {
 			return err
 		}
-		if err := c.moderation.user(ctx, uid, fields[6], fields[5]); err != nil {
+		if err := c.moderation.user(ctx, uid, fields[6], fields[5], fields[7]); err != nil {
 			return err
 		}
 	}

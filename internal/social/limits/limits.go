@@ -123,6 +123,16 @@ func (l *Limits) Take(ctx context.Context, event Event, by By) error {
 	return err
 }
 
+// Crowds returns the limits of sign-ups of all people together. They refuse nobody: those who sign
+// up after so many wait for an approval; see accounts.SignUps.
+func (l *Limits) Crowds() []ratelimit.Limit {
+	var all []ratelimit.Limit
+	for _, r := range l.rules[SignUps] {
+		all = append(all, r.windows...)
+	}
+	return all
+}
+
 // Return gives back an event that was counted and did not happen, such as a sign-up with
 // a name that is taken. One round trip.
 func (l *Limits) Return(ctx context.Context, event Event, by By) {

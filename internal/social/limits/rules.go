@@ -17,6 +17,7 @@ const (
 	SecondFactor Event = "second-factor" // a code is tried, after the right password
 	Passkey      Event = "passkey"       // a log-in with a passkey begins or is tried
 	SignUp       Event = "sign-up"
+	SignUps      Event = "sign-ups" // of all people: see Crowds
 	Newcomer     Event = "newcomer" // a sign-up that is listed under "New members"
 	Post         Event = "post"
 	Reply        Event = "reply"
@@ -42,10 +43,11 @@ const (
 	byAccount subject = iota
 	byAddress
 	byBoth // by account and address together
+	bySite // all together
 )
 
 func (s subject) String() string {
-	return [...]string{"account", "address", "account and address together"}[s]
+	return [...]string{"account", "address", "account and address together", "the site"}[s]
 }
 
 // rule is a limit of an event. An event is allowed if all limits of all its rules allow
@@ -72,6 +74,7 @@ var rules = []rule{
 	{"second-factor", SecondFactor, byBoth, "5/1m,20/1h,50/1d"},
 	{"passkey", Passkey, byAddress, "60/10m,600/1d"},
 	{"sign-up", SignUp, byAddress, "5/1h,20/1d"},
+	{"sign-ups", SignUps, bySite, "20/10m"},
 	{"newcomer", Newcomer, byAddress, "3/1d"},
 	{"post", Post, byAccount, "30/10m,300/1d"},
 	{"post-address", Post, byAddress, "300/10m,3000/1d"},
@@ -101,7 +104,7 @@ var rules = []rule{
 // Rule is a limit as people see it.
 type Rule struct {
 	Name   string // such as "post-address"
-	By     string // "account", "address" or "account and address together"
+	By     string // "account", "address", "account and address together" or "the site"
 	Limits string // as Config takes them, or "off"
 }
 

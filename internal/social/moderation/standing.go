@@ -119,7 +119,7 @@ func (m *Service) setStanding(ctx context.Context, uid int64, standing social.St
 	return m.standings.Reload(ctx, true)
 }
 
-// FollowStanding makes `standings`, `standing_ends` and the sessions of a user agree
+// FollowStanding makes `standings`, `standing_ends`, `signups` and the sessions of a user agree
 // with their standing.
 func (m *Service) FollowStanding(ctx context.Context, argument string) error {
 	uid, ok := layout.ParseID(argument)
@@ -141,7 +141,11 @@ func (m *Service) FollowStanding(ctx context.Context, argument string) error {
 		if !info.Until.IsZero() {
 			ends = b.Zadd().Key(layout.StandingEnds).ScoreMember().ScoreMember(float64(info.Until.Unix()), member).Build().ToRetryable()
 		}
-		if err := m.client.Do(ctx, ends).Error(); err != nil {
+		waits := b.Zrem().Key(layout.SignUps).Member(member).Build().ToRetryable()
+		if info.Pending() {
+			waits = b.Zadd().Key(layout.SignUps).ScoreMember().ScoreMember(float64(info.Since.Unix()), member).Build().ToRetryable()
+		}
+		if err := reply.FirstError(m.client.DoMulti(ctx, ends, waits)); err != nil {
 			return fmt.Errorf("social: set a standing: %w", err)
 		}
 		err = standingNoteScript.RunFenced(ctx, m.client, []string{layout.Standings},
@@ -180,6 +184,7 @@ func (m *Service) dropStanding(uid int64) rueidis.Commands {
 	return rueidis.Commands{
 		b.Zrem().Key(layout.Standings).Member(member).Build().ToRetryable(),
 		b.Zrem().Key(layout.StandingEnds).Member(member).Build().ToRetryable(),
+		b.Zrem().Key(layout.SignUps).Member(member).Build().ToRetryable(),
 	}
 }
 

@@ -1,4 +1,4 @@
--- Sets the standing of a user.
+-- Sets the standing of a user. That decides about a sign-up that waits, too.
 -- KEYS[1]   hash: the user
 -- ARGV[1]   the standing, empty for a good one
 -- ARGV[2]   the time, unix seconds
@@ -13,7 +13,7 @@ end
 if ARGV[5] ~= '' and redis.call('HGET', KEYS[1], 'standing_until') ~= ARGV[5] then
   return 0
 end
-redis.call('HDEL', KEYS[1], 'standing', 'standing_since', 'standing_until', 'standing_message')
+redis.call('HDEL', KEYS[1], 'standing', 'standing_since', 'standing_until', 'standing_message', 'signup')
 if ARGV[1] == '' then
   return 1
 end

@@ -1,45 +1,46 @@
-// Package site has the settings of the site that its operators change while it is served.
+// Package site has what the operators of a site say about it: its name, what it is, who runs
+// it, its rules. They change while it is served.
 package site
 
 import (
 	"context"
 	"fmt"
 
-	"github.com/redis/rueidis"
-
 	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
+	"retwis/internal/social/users"
 	"retwis/internal/watched"
 )
 
-// noIndexField is the field of the hash `site` that is "1" while search engines are asked to
-// leave out the whole site.
-const noIndexField = "noindex"
-
 // Settings are the settings of a site. They are safe for concurrent use.
+//
+// They are fields of one hash, and no record of package model: the hash is older, and every
+// page needs them, from memory.
 type Settings struct {
 	db    storage.Database
+	users *users.Users
 	audit *audit.Log
 
-	cell watched.Cell[bool] // NoIndex, which every page needs
+	cell watched.Cell[Info]
 }
 
 // New returns the settings of the site in a database.
-func New(db storage.Database, log *audit.Log) *Settings { return &Settings{db: db, audit: log} }
+func New(db storage.Database, people *users.Users, log *audit.Log) *Settings {
+	return &Settings{db: db, users: people, audit: log}
+}
 
 // Changed notes that the hash `site` has changed. It does not wait.
 func (s *Settings) Changed() { s.cell.Changed() }
 
-// NoIndex reports whether search engines are asked to leave out the whole site. No round trip
-// while nothing has changed.
-func (s *Settings) NoIndex(ctx context.Context) (bool, error) {
-	if on, ok := s.cell.Get(s.db.Link, 0); ok {
-		return on, nil
+// Get returns the settings. No round trip while nothing has changed.
+func (s *Settings) Get(ctx context.Context) (Info, error) {
+	if info, ok := s.cell.Get(s.db.Link, 0); ok {
+		return info, nil
 	}
-	on, hasOld := s.cell.Old(s.db.Link)
+	info, hasOld := s.cell.Old(s.db.Link)
 	_, err := s.db.Link.Read(ctx, hasOld, func(ctx context.Context) error {
 		forced := s.cell.IsForced()
 		if forced {
@@ -48,40 +49,95 @@ func (s *Settings) NoIndex(ctx context.Context) (bool, error) {
 		stamp := s.cell.Begin(s.db.Link, !forced && !social.IsFresh(ctx))
 		latest, err := s.read(ctx)
 		if err == nil {
-			on = latest
-			s.cell.Put(on, stamp)
+			info = latest
+			s.cell.Put(info, stamp)
 		}
 		return err
 	})
-	return on, err
+	return info, err
 }
 
-func (s *Settings) read(ctx context.Context) (bool, error) {
-	text, err := s.db.Read(ctx, s.db.Client.B().Hget().Key(layout.Site).Field(noIndexField).Cache()).ToString()
-	if err != nil && !rueidis.IsRedisNil(err) {
-		return false, fmt.Errorf("social: read whether search engines may list the site: %w", err)
+// Known returns the settings as they were read last, for a page that must not fail. No round
+// trip.
+func (s *Settings) Known() Info { return s.cell.Latest() }
+
+func (s *Settings) read(ctx context.Context) (Info, error) {
+	names := make([]string, len(Fields))
+	for i, f := range Fields {
+		names[i] = string(f)
 	}
-	return text == "1", nil
+	texts, err := reply.Fields(s.db.Read(ctx, s.db.Client.B().Hmget().Key(layout.Site).Field(names...).Cache()))
+	if err != nil {
+		return Info{}, fmt.Errorf("social: read the settings of the site: %w", err)
+	}
+	info := Info{texts: map[Field]string{}}
+	for i, f := range Fields {
+		// A database can hold any text: what is not allowed is not set.
+		if text, err := Clean(f, texts[i]); err == nil && text != "" {
+			info.texts[f] = text
+		}
+	}
+	return info, nil
 }
 
-// SetNoIndex changes it, in all processes at once, and notes it in the audit log. Two round
-// trips.
-func (s *Settings) SetNoIndex(ctx context.Context, actor social.Actor, on bool) error {
-	value, note := "0", "off"
-	if on {
-		value, note = "1", "on"
+// Set changes settings, in all processes at once, and returns those that were others before.
+// Only admins and operators may. The audit log has an entry for each, without its text. It
+// returns ErrForbidden, and *InvalidError, which names the field, with nothing changed. Three
+// round trips, and one for each change.
+func (s *Settings) Set(ctx context.Context, actor social.Actor, typed map[Field]string) (changed []Field, err error) {
+	if err := s.authorize(ctx, actor); err != nil {
+		return nil, err
 	}
-	if err := s.audit.Add(ctx, audit.Entry{Actor: actor, Action: "noindex", Note: note}); err != nil {
-		return err
+	before, err := s.read(social.WithFresh(ctx))
+	if err != nil {
+		return nil, err
 	}
-	b := s.db.Client.B()
+	write := s.db.Client.B().Hset().Key(layout.Site).FieldValue()
+	for _, f := range Fields {
+		text, given := typed[f]
+		if !given {
+			continue
+		}
+		if text, err = Clean(f, text); err != nil {
+			return nil, err
+		}
+		if text != before.Of(f) {
+			changed = append(changed, f)
+			write = write.FieldValue(string(f), text)
+		}
+	}
+	if len(changed) == 0 {
+		return nil, nil
+	}
+	for _, f := range changed {
+		entry := audit.Entry{Actor: actor, Action: "site", Target: "site:" + string(f), Note: typed[f]}
+		if f != NoIndex {
+			entry.Note = ""
+		}
+		if err := s.audit.Add(ctx, entry); err != nil {
+			return nil, err
+		}
+	}
 	// The second command waits for the invalidation message of the first.
-	res := s.db.Client.DoMulti(ctx,
-		b.Hset().Key(layout.Site).FieldValue().FieldValue(noIndexField, value).Build().ToRetryable(),
-		b.Exists().Key(layout.Site).Build().ToRetryable())
+	res := s.db.Client.DoMulti(ctx, write.Build().ToRetryable(), s.db.Client.B().Exists().Key(layout.Site).Build().ToRetryable())
 	s.cell.Force()
 	if err := reply.FirstError(res); err != nil {
-		return fmt.Errorf("social: change whether search engines may list the site: %w", err)
+		return nil, fmt.Errorf("social: change the settings of the site: %w", err)
 	}
-	return nil
+	return changed, nil
+}
+
+// authorize returns ErrForbidden for others than operators, admins and owners.
+func (s *Settings) authorize(ctx context.Context, actor social.Actor) error {
+	if actor == social.Operator {
+		return nil
+	}
+	if actor <= 0 {
+		return social.Forbidden("Log in as an admin.")
+	}
+	roles, err := s.users.Roles(ctx, int64(actor))
+	if err == nil && roles[0] < social.Admin {
+		err = social.Forbidden("Only owners and admins may do that.")
+	}
+	return err
 }

@@ -120,7 +120,7 @@ type Record struct {
 }
 
 // RecordFields are the fields of a user that are read; see parseRecord.
-var RecordFields = []string{"username", "auth", "joined", "display_name", "role", "standing", "unlisted", "unsearchable"}
+var RecordFields = []string{"username", "auth", "joined", "display_name", "role", "standing", "unlisted", "unsearchable", "signup"}
 
 // RecordCommand reads a user; ParseRecord reads its reply.
 func (u *Users) RecordCommand(uid int64) rueidis.Cacheable {
@@ -162,6 +162,7 @@ func ParseRecord(uid int64, res rueidis.RedisResult) (Record, error) {
 	}
 	rec.Unlisted = !fields[6].IsNil()
 	rec.Unsearchable = !fields[7].IsNil()
+	rec.Pending = rec.Standing == social.Suspended && !fields[8].IsNil()
 	return rec, nil
 }
 
@@ -221,7 +222,7 @@ func (u *Users) Empty(ctx context.Context) (bool, error) {
 }
 
 // standingFields are the fields of a user that hold a standing.
-var standingFields = []string{"username", "standing", "standing_since", "standing_until", "standing_message"}
+var standingFields = []string{"username", "standing", "standing_since", "standing_until", "standing_message", "signup"}
 
 // Standing returns what has been decided about a user, or ErrNotFound. No round trip for one
 // who was asked for lately, else one.
@@ -236,6 +237,7 @@ func (u *Users) Standing(ctx context.Context, uid int64) (social.StandingInfo, e
 	info := social.StandingInfo{Standing: social.ParseStanding(fields[1])}
 	if info.Standing != social.Good {
 		info.Since, info.Until, info.Message = layout.ParseTime(fields[2]), layout.ParseTime(fields[3]), fields[4]
+		info.SignUp = fields[5]
 	}
 	return info, nil
 }

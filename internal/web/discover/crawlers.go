@@ -58,13 +58,13 @@ var noCrawling = []string{
 
 // Robots is GET /robots.txt.
 func (h *Crawlers) Robots(req *request.Request) error {
-	hidden, err := h.settings.NoIndex(req.Ctx)
+	info, err := h.settings.Get(req.Ctx)
 	if err != nil {
 		return err
 	}
 	var b strings.Builder
 	b.WriteString("User-agent: *\n")
-	if hidden {
+	if info.NoIndex() {
 		b.WriteString("Disallow: /\n")
 	} else {
 		for _, path := range noCrawling {
@@ -144,8 +144,8 @@ func (h *Crawlers) SitemapPage(req *request.Request) error {
 
 // open returns ErrNotFound where search engines must not list the site: it has no sitemap then.
 func (h *Crawlers) open(req *request.Request) error {
-	hidden, err := h.settings.NoIndex(req.Ctx)
-	if err == nil && hidden {
+	info, err := h.settings.Get(req.Ctx)
+	if err == nil && info.NoIndex() {
 		err = request.ErrNotFound
 	}
 	return err

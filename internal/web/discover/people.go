@@ -50,7 +50,7 @@ func (h *People) Page(req *request.Request) error {
 		return slices.ContainsFunc(people, func(p view.Person) bool { return p.User.ID == one.User.ID })
 	})
 	f := req.Frame("People to follow")
-	f.Description = "People who post on Retwis."
+	f.Description = "People who post on " + f.Site.Name + "."
 	f.Sidebar = view.WithoutPeople{SidebarSource: f.Sidebar}
 	return req.Render(http.StatusOK, view.SuggestedPage(f, people, newest))
 }

@@ -40,7 +40,7 @@ func (h *Trends) Page(req *request.Request) error {
 		return err
 	}
 	f := req.Frame("Trends")
-	f.Description = "The tags, links and posts that many people on Retwis write about and like today."
+	f.Description = "The tags, links and posts that many people on " + f.Site.Name + " write about and like today."
 	f.Sidebar = view.WithoutTags{SidebarSource: f.Sidebar}
 	return req.Render(http.StatusOK, view.TrendsPage(f, page))
 }

@@ -54,6 +54,9 @@ func (r *Reader) VisibleUser(req *request.Request) (social.User, *social.Viewer,
 	if err != nil {
 		return social.User{}, nil, err
 	}
+	if user.Pending && v.User.Role < social.Moderator {
+		return user, v, ErrNoUser
+	}
 	if user.Standing == social.Suspended && v.User.Role < social.Moderator {
 		return user, v, &request.Error{Status: http.StatusNotFound, Detail: "This account is suspended."}
 	}
@@ -134,6 +137,20 @@ func Canonical(req *request.Request, item timeline.Item, suffix string) (path st
 func (r *Reader) Posts(req *request.Request, v *social.Viewer, items []timeline.Item) (view.Posts, error) {
 	list := view.NewPosts(v, items)
 	return list, r.NameParents(req, list)
+}
+
+// LatestPosts returns the first posts of the public timeline: for pages that introduce the
+// site.
+func (r *Reader) LatestPosts(req *request.Request, n int) (view.Posts, error) {
+	v, err := req.Viewer()
+	if err != nil {
+		return view.Posts{}, err
+	}
+	page, err := r.lists.PublicPosts(req.Ctx, v, 0, n)
+	if err != nil {
+		return view.Posts{}, err
+	}
+	return r.Posts(req, v, page.Items)
 }
 
 // NameParents reads the posts that these reply to, for the names of their authors: one round

@@ -93,7 +93,7 @@ func describe(err error) *Error {
 		return &Error{Status: http.StatusBadRequest, Detail: invalid.Reason, Cause: err}
 	case errors.Is(err, auth.ErrBusy):
 		return &Error{
-			Status: http.StatusServiceUnavailable, Detail: "Retwis is busy right now. Please try again in a moment.",
+			Status: http.StatusServiceUnavailable, Detail: "This site is busy right now. Please try again in a moment.",
 			draft: "Your post hasn't been published.", Cause: err,
 		}
 	case errors.Is(err, social.ErrOverloaded):
@@ -104,12 +104,12 @@ func describe(err error) *Error {
 		}
 	case class == rediserr.WritesRefused:
 		return &Error{
-			Status: http.StatusServiceUnavailable, Detail: "Retwis can't save anything right now. Please try again in a moment.",
+			Status: http.StatusServiceUnavailable, Detail: "This site can't save anything right now. Please try again in a moment.",
 			draft: "Your post hasn't been published.", Cause: err,
 		}
 	case class == rediserr.Unavailable:
 		return &Error{
-			Status: http.StatusServiceUnavailable, Detail: "Retwis can't reach its database right now. Please try again in a moment.",
+			Status: http.StatusServiceUnavailable, Detail: "This site can't reach its database right now. Please try again in a moment.",
 			draft: mayBeSaved, Cause: err,
 		}
 	}

@@ -11,12 +11,17 @@ import (
 	"strings"
 	"time"
 
+	"retwis/internal/social"
 	"retwis/internal/social/auth"
 	"retwis/internal/web/httpserver"
 )
 
-// maxForm bounds a form.
-const maxForm = 64 << 10
+// maxForm bounds a form, and maxLongForm one with a page of text: 20,000 characters, which can
+// have three bytes, each of which takes three in a form.
+const (
+	maxForm     = 64 << 10
+	maxLongForm = 256 << 10
+)
 
 // Page makes the response to a request.
 type Page = func(*Request) error
@@ -34,6 +39,9 @@ func (s *Site) Handler(pattern string, page Page) http.Handler {
 		ctx, stop := s.database.Guard(ctx)
 		defer stop()
 		req := &Request{site: s, W: w, R: r, Ctx: ctx, id: newID(), status: http.StatusOK, columns: columns}
+		if s.settings != nil {
+			req.Info = s.settings.Known() // for the error page of a request that reads nothing
+		}
 		setHeaders(w, req.id)
 		if secret {
 			setPrivate(w)
@@ -85,7 +93,7 @@ func (s *Site) run(req *Request, page Page) (err error) {
 		err = s.identify(req)
 	}
 	if err == nil {
-		s.askRobots(req)
+		s.readSettings(req)
 	}
 	if err != nil && form == nil {
 		return err
@@ -96,13 +104,18 @@ func (s *Site) run(req *Request, page Page) (err error) {
 	return page(req)
 }
 
-// askRobots asks search engines to leave out the page, where they must leave out the site, or
-// where that is not known: a setting must not fail a page.
-func (s *Site) askRobots(req *Request) {
+// readSettings reads what the operators say about the site. Where that fails, the page has what
+// this process knows: a setting must not fail a page. Search engines are asked to leave it out
+// then, as where they must leave out the site.
+func (s *Site) readSettings(req *Request) {
 	if s.settings == nil {
 		return
 	}
-	if hidden, err := s.settings.NoIndex(req.Ctx); hidden || err != nil {
+	info, err := s.settings.Get(req.Ctx)
+	if err == nil {
+		req.Info = info
+	}
+	if req.Info.NoIndex() || err != nil {
 		req.NoIndex()
 	}
 }
@@ -110,8 +123,13 @@ func (s *Site) askRobots(req *Request) {
 // readForm reads the form of a request that has one.
 func readForm(req *Request) error {
 	if req.R.Method != http.MethodGet && req.R.Method != http.MethodHead {
-		req.Ctx = auth.WithAddress(req.Ctx, req.LimitAddress())
-		req.R.Body = http.MaxBytesReader(req.W, req.R.Body, maxForm)
+		from := req.LimitAddress()
+		req.Ctx = social.WithAddress(auth.WithAddress(req.Ctx, from), from)
+		most := int64(maxForm)
+		if strings.HasPrefix(req.R.URL.Path, "/moderation/site/") {
+			most = maxLongForm
+		}
+		req.R.Body = http.MaxBytesReader(req.W, req.R.Body, most)
 		if err := req.R.ParseForm(); err != nil {
 			return formError(err)
 		}

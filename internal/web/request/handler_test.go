@@ -79,7 +79,7 @@ func TestHalfPage(t *testing.T) {
 // later has a way to try again, which leads back to the page.
 func TestTryAgain(t *testing.T) {
 	t.Parallel()
-	busy := &Error{Status: http.StatusServiceUnavailable, Detail: "Retwis is busy right now. Please try again in a moment."}
+	busy := &Error{Status: http.StatusServiceUnavailable, Detail: "This site is busy right now. Please try again in a moment."}
 	for name, test := range map[string]struct {
 		method, from string
 		err          *Error

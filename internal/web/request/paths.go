@@ -40,6 +40,8 @@ func (req *Request) FormPage() string {
 		return "/lists/" + url.PathEscape(req.R.PathValue("id")) + "/edit"
 	case path == "/lists", strings.HasPrefix(path, "/searches"):
 		return "/lists"
+	case strings.HasPrefix(path, "/moderation/"):
+		return path
 	case name == "":
 		return "/home"
 	case strings.HasPrefix(path, "/tag/"):

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"retwis/internal/social"
+	"retwis/internal/social/site"
 	"retwis/internal/web/httpserver"
 	"retwis/internal/web/view"
 )
@@ -23,6 +24,7 @@ type Request struct {
 	SessionSecret string      // if LoggedIn
 	IsFresh       bool        // the user has just changed something
 	Draft         string      // the text of a post that came with the request
+	Info          site.Info   // what the operators say about the site
 
 	// Stream sends the rest of the response, for as long as it takes, once the request is
 	// logged; nil for none.
@@ -88,7 +90,7 @@ func (req *Request) Log() *slog.Logger { return req.site.log.With("request", req
 
 // Frame returns what a page has around it.
 func (req *Request) Frame(title string) view.Frame {
-	f := view.Frame{Title: title, LoggedIn: req.LoggedIn, User: req.User, Unsure: !req.identified, Here: req.R.URL.Path, Outdated: req.outdated}
+	f := view.Frame{Site: view.SiteOf(req.Info, req.site.version), Title: title, LoggedIn: req.LoggedIn, User: req.User, Unsure: !req.identified, Here: req.R.URL.Path, Outdated: req.outdated}
 	v, err := req.Viewer()
 	if err == nil && req.columns {
 		beginSidebar(req, v)

@@ -30,6 +30,7 @@ type Options struct {
 	SecureCookies bool           // for plain requests too; default: over TLS only
 	Timeout       time.Duration
 	Metrics       *metrics.Metrics
+	Version       string // of the program, at the end of each page; empty for none
 }
 
 // Site is what all requests have in common.
@@ -41,6 +42,7 @@ type Site struct {
 	secure      bool
 	timeout     time.Duration
 	metrics     *metrics.Metrics
+	version     string
 
 	sessions      *auth.Sessions
 	sessionMax    time.Duration
@@ -65,7 +67,7 @@ func New(service *app.App, opt Options) (*Site, error) {
 		return nil, err
 	}
 	s := &Site{
-		log: opt.Logger, access: opt.Access, proxies: opt.Proxies, secure: opt.SecureCookies, timeout: opt.Timeout, metrics: opt.Metrics,
+		log: opt.Logger, access: opt.Access, proxies: opt.Proxies, secure: opt.SecureCookies, timeout: opt.Timeout, metrics: opt.Metrics, version: opt.Version,
 		sessions: service.Sessions, sessionMax: service.Sessions.MaxAge(), viewers: service.Viewers, notifications: service.Notifications,
 		reports: service.Reports, limits: service.Limits, settings: service.Site, confirm: service.Confirm,
 		pages: pages, database: httpserver.NewBreaker(service.Ping),

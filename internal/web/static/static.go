@@ -15,7 +15,7 @@ import (
 	"retwis/internal/web/httpserver"
 )
 
-//go:embed *.css *.js *.svg
+//go:embed *.css *.js *.svg *.png
 var files embed.FS
 
 // Files serves the files.
@@ -53,7 +53,11 @@ var kinds = map[string]string{
 	".css": "text/css; charset=utf-8",
 	".js":  "text/javascript; charset=utf-8",
 	".svg": "image/svg+xml",
+	".png": "image/png",
 }
+
+// Read returns the content of a file.
+func Read(name string) ([]byte, error) { return files.ReadFile(name) }
 
 // New returns the files, compressed once.
 func New() (*Files, error) {

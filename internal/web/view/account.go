@@ -13,14 +13,26 @@ type AccountForm struct {
 	Action   string // the path that it was sent to, or which form of a page it is
 	Notice   string // what has just succeeded
 	Invite   string // the token of an invitation
+	Reason   string // why the person wants to join
 	Mode     accounts.SignUpMode
 	Field    string
 	Problem  string
 }
 
+// mustWait reports whether a moderator approves the account.
+func (f AccountForm) mustWait() bool { return f.Mode == accounts.SignUpApproval && f.Invite == "" }
+
 // mayJoin reports whether the form to sign up is shown.
 func (f AccountForm) mayJoin() bool {
 	return f.Mode != accounts.SignUpClosed && (f.Mode != accounts.SignUpInvite || f.Invite != "")
+}
+
+// signUpModes are who can sign up, as the form offers them.
+var signUpModes = []struct{ name, label string }{
+	{string(accounts.SignUpOpen), "Everybody"},
+	{string(accounts.SignUpApproval), "Everybody, once a moderator has approved it"},
+	{string(accounts.SignUpInvite), "People with an invitation"},
+	{string(accounts.SignUpClosed), "Nobody"},
 }
 
 // LeaveForm is the form that deletes an account, with what was wrong.

@@ -9,11 +9,36 @@ import (
 	"github.com/a-h/templ"
 
 	"retwis/internal/social"
+	"retwis/internal/social/site"
 )
+
+// PageColor is the color behind pages, for browsers that install the site; see app.css.
+const PageColor = "#faf9f7"
+
+// Site is what every page says about the site.
+type Site struct {
+	Name, Description              string
+	HasRules, HasPrivacy, HasTerms bool
+	Version                        string // of the program
+}
+
+// SiteOf returns what every page says about a site.
+func SiteOf(info site.Info, version string) Site {
+	return Site{
+		Name: info.Name(), Description: info.Of(site.Description), Version: version,
+		HasRules: info.Of(site.Rules) != "", HasPrivacy: info.Of(site.Privacy) != "", HasTerms: info.Of(site.Terms) != "",
+	}
+}
+
+// sentence says what the site is.
+func (s Site) sentence() string {
+	return cmp.Or(s.Description, "Write short posts, follow people, and read their posts, newest first.")
+}
 
 // Frame is the data of the layout of every page.
 type Frame struct {
-	Title    string
+	Site     Site
+	Title    string // empty for that of the site
 	LoggedIn bool
 	User     social.User // the session user, if LoggedIn
 	Unsure   bool        // whether there is a session is not known
@@ -46,8 +71,17 @@ func limitedCount(n int64) string {
 
 func (f Frame) unread() string { return limitedCount(int64(f.Unread)) }
 
-func (f Frame) description() string {
-	return cmp.Or(f.Description, "Retwis: write short posts, follow people, and read their posts.")
+func (f Frame) description() string { return cmp.Or(f.Description, f.Site.sentence()) }
+
+// documentTitle is the title of the page in a browser.
+func (f Frame) documentTitle() string {
+	switch {
+	case f.Title != "":
+		return f.Title + " · " + f.Site.Name
+	case f.Site.Description != "":
+		return f.Site.Name + ": " + f.Site.Description
+	}
+	return f.Site.Name
 }
 
 func (f Frame) outdated() bool { return f.Outdated != nil && f.Outdated.Load() }

@@ -36,6 +36,8 @@ type Invite struct {
 // modeNote says who can sign up.
 func (v Invites) modeNote() string {
 	switch v.Mode {
+	case accounts.SignUpApproval:
+		return "Who signs up waits for the approval of a moderator, but not with an invitation."
 	case "invite":
 		return "People can sign up with an invitation only."
 	case "closed":

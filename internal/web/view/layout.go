@@ -97,6 +97,7 @@ func shellOf(ctx context.Context, f Frame) (*shell, error) {
 
 // links are the links to static files in the head of every page.
 var links = templ.Raw(`<link rel="icon" href="` + static.Address("favicon.svg") + `" type="image/svg+xml"/>` +
+	`<link rel="apple-touch-icon" href="` + static.Address("icon-192.png") + `"/><link rel="manifest" href="/site.webmanifest"/>` +
 	`<link rel="stylesheet" href="` + static.Address("app.css") + `"/>` +
 	script("app.js") + script("composer.js") + script("find.js") + script("keys.js") + script("live.js") +
 	script("passkeys.js") + script("password.js"))

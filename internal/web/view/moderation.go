@@ -28,16 +28,18 @@ var moderationTabs = []struct {
 	least       social.Role // who sees it
 }{
 	{"/moderation", "Reports", social.Moderator},
+	{"/moderation/signups", "Sign-ups", social.Moderator},
 	{"/moderation/people", "People", social.Moderator},
 	{"/moderation/tags", "Tags", social.Moderator},
 	{"/moderation/audit", "Decisions", social.Moderator},
 	{"/moderation/overview", "Overview", social.Admin},
+	{"/moderation/site", "Site", social.Admin},
 }
 
 // moderationTab is the aria-current attribute of a tab. The page of one case belongs to
-// the reports.
+// the reports, that of one text to the site.
 func moderationTab(f Frame, path string) string {
-	if f.Here == "/moderation/case" && path == "/moderation" {
+	if f.Here == "/moderation/case" && path == "/moderation" || path == "/moderation/site" && strings.HasPrefix(f.Here, path+"/") {
 		return "true"
 	}
 	return f.current(path)
@@ -116,6 +118,8 @@ var deeds = map[string]string{
 	"block-tag": "blocked in trends", "unblock-tag": "no longer blocks in trends",
 	"pin-tag": "pinned in trends", "unpin-tag": "no longer pins in trends",
 	"limit": "limited the account", "suspend": "suspended the account", "restore": "restored the account", "role": "changed the role",
+	"approve-sign-up": "approved the account", "refuse-sign-up": "refused the account",
+	"site": "changed a setting of the site:", "sign-up-mode": "changed who can sign up",
 }
 
 // deed is what the pages call an action.

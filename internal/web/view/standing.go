@@ -24,6 +24,9 @@ func hiddenText(p social.Post, own bool) string {
 
 // standingText is a standing with its dates.
 func standingText(info social.StandingInfo) string {
+	if info.Pending() {
+		return "waiting for an approval since " + HumanTime(info.Since)
+	}
 	text := info.Standing.String() + " standing"
 	if info.Standing != social.Good {
 		text = info.Standing.String() + " since " + HumanTime(info.Since)

@@ -26,6 +26,7 @@ const atomTitle = 80
 
 // WebFeed is a page as a feed, for programs that read many sites.
 type WebFeed struct {
+	Site   string // its name
 	Title  string
 	Origin string       // the address of the site
 	Path   string       // of the page
@@ -58,7 +59,7 @@ func (f WebFeed) XML() (body []byte, updated time.Time, err error) {
 		author := f.person(*f.Author)
 		feed.Author = &author
 	case len(feed.Entries) == 0:
-		feed.Author = &atomPerson{Name: "Retwis", URI: f.Origin + "/"}
+		feed.Author = &atomPerson{Name: f.Site, URI: f.Origin + "/"}
 	}
 	body, err = xml.Marshal(feed)
 	return append([]byte(xml.Header), body...), updated, err

@@ -1,0 +1,185 @@
+package app_test
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"retwis/internal/social"
+	"retwis/internal/social/accounts"
+	"retwis/internal/social/audit"
+	"retwis/internal/social/moderation"
+)
+
+// signUp signs a person up from an address.
+func (b *bundle) signUp(name, from, reason string) error {
+	ctx := social.WithAddress(b.Ctx, netip.MustParseAddr(from))
+	_, err := b.SignUps.SignUp(ctx, accounts.SignUp{Name: name, Password: "correct horse battery", Reason: reason})
+	return err
+}
+
+// waiting are the names and places of those who wait for an approval.
+func (b *bundle) waiting() (names []string) {
+	b.T.Helper()
+	all, _, err := b.Applications.Waiting(b.Ctx, 100)
+	b.do(err)
+	for _, one := range all {
+		names = append(names, one.User.Name+" "+one.Place+" "+one.Reason)
+	}
+	return names
+}
+
+// Who signs up waits: nobody sees them, they cannot log in, and a moderator decides, about one
+// or about all of a network.
+func TestApproval(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	mia, ada := b.NewUser("mia"), b.NewUser("ada")
+	b.do(b.Moderation.SetRole(b.Ctx, social.Operator, mia.ID, social.Moderator, ""))
+	b.do(b.SignUps.SetSignUpMode(b.Ctx, social.Operator, accounts.SignUpApproval))
+	var invalid *social.InvalidError
+	if err := b.signUp("ben", "192.0.2.1", " \n "); !errors.As(err, &invalid) || invalid.Field != "reason" {
+		t.Errorf("without a reason: %v", err)
+	}
+	for i, name := range []string{"ben", "cem", "dan", "eve"} {
+		if err := b.signUp(name, fmt.Sprintf("2001:db8:0:%d::%d", i/2, i), "I like\nlighthouses"); !errors.Is(err, social.ErrPending) {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	if err := b.signUp("Ben", "192.0.2.1", "me too"); !errors.Is(err, social.ErrTaken) {
+		t.Errorf("a name that waits: %v", err)
+	}
+	want := "[ben 2001:db8::/64 I like lighthouses cem 2001:db8::/64 I like lighthouses dan 2001:db8:0:1::/64 I like lighthouses eve 2001:db8:0:1::/64 I like lighthouses]"
+	if got := fmt.Sprint(b.waiting()); got != want {
+		t.Errorf("%s wait", got)
+	}
+	b.WantHealthy()
+	ben, err := b.Users.UserByName(b.Ctx, "ben")
+	b.do(err)
+	for _, viewer := range []social.User{{}, ada} {
+		v := b.viewer(viewer)
+		if v.Sees(ben.ID) != social.Hidden || v.Lists(ben.ID) {
+			t.Errorf("%q sees a person who waits", viewer.Name)
+		}
+	}
+	var suspended *social.SuspendedError
+	if _, err := b.Auth.Login(b.Ctx, "ben", "correct horse battery"); !errors.As(err, &suspended) || !suspended.Pending() {
+		t.Errorf("log-in: %v", err)
+	}
+
+	if err := b.Applications.Decide(b.Ctx, ada.Actor(), ben.ID, moderation.Approve); !errors.Is(err, social.ErrForbidden) {
+		t.Errorf("a member decides: %v", err)
+	}
+	b.do(b.Applications.Decide(b.Ctx, mia.Actor(), ben.ID, moderation.Approve))
+	if err := b.Applications.Decide(b.Ctx, mia.Actor(), ben.ID, moderation.Refuse); !errors.Is(err, social.ErrNotFound) {
+		t.Errorf("a second decision: %v", err)
+	}
+	if _, err := b.Auth.Login(b.Ctx, "ben", "correct horse battery"); err != nil {
+		t.Errorf("log-in after the approval: %v", err)
+	}
+	if !b.viewer(ada).Lists(ben.ID) {
+		t.Error("an approved person is hidden")
+	}
+	var refused []int64
+	for _, name := range []string{"dan", "eve"} {
+		user, err := b.Users.UserByName(b.Ctx, name)
+		b.do(err)
+		refused = append(refused, user.ID)
+	}
+	n, err := b.Applications.DecideAll(b.Ctx, mia.Actor(), "2001:db8:0:1::/64", moderation.Refuse)
+	if err != nil || n != 2 {
+		t.Errorf("all of a network: %d, %v", n, err)
+	}
+	if got := fmt.Sprint(b.waiting()); got != "[cem 2001:db8::/64 I like lighthouses]" {
+		t.Errorf("%s wait", got)
+	}
+	if _, err := b.Auth.Login(b.Ctx, "dan", "correct horse battery"); !errors.Is(err, social.ErrBadLogin) {
+		t.Errorf("log-in after the refusal: %v", err)
+	}
+	cem, err := b.Users.UserByName(b.Ctx, "cem")
+	b.do(err)
+	b.do(b.Moderation.SetStanding(b.Ctx, mia.Actor(), cem.ID, moderation.StandingChange{Standing: social.Limited}))
+	if len(b.waiting()) != 0 {
+		t.Error("a decision about the standing leaves the sign-up waiting")
+	}
+	b.Clock.Advance(time.Minute)
+	for _, uid := range refused {
+		b.do(b.Leaving.FinishRemoval(b.Ctx, uid))
+	}
+	b.WantHealthy()
+}
+
+// People with an invitation need not wait.
+func TestApprovalAndInvitation(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.do(b.SignUps.SetSignUpMode(b.Ctx, social.Operator, accounts.SignUpApproval))
+	token, _, err := b.SignUps.CreateInvite(b.Ctx, accounts.NewInvite{Uses: 1, For: time.Hour})
+	b.do(err)
+	session, err := b.SignUps.SignUp(b.Ctx, accounts.SignUp{Name: "ada", Password: "correct horse battery", Invite: token})
+	if err != nil || session.User.Name != "ada" {
+		t.Errorf("%v, %v", session.User, err)
+	}
+	b.WantHealthy()
+}
+
+// Twenty sign-ups within ten minutes turn approval on, and not before; an admin turns it off.
+func TestCrowd(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	sign := func(from, to int, every time.Duration) {
+		t.Helper()
+		for i := from; i < to; i++ {
+			b.Clock.Advance(every)
+			if err := b.signUp(fmt.Sprintf("guest%d", i), "192.0.2.1", ""); err != nil {
+				t.Fatalf("guest%d: %v", i, err)
+			}
+		}
+	}
+	mode := func() accounts.SignUpMode {
+		t.Helper()
+		mode, err := b.SignUps.SignUpMode(b.Ctx)
+		b.do(err)
+		return mode
+	}
+	sign(0, 25, 32*time.Second) // the last twenty in more than ten minutes
+	if got := mode(); got != accounts.SignUpOpen {
+		t.Fatalf("after a slow crowd: %s", got)
+	}
+	b.Clock.Advance(time.Hour)
+	sign(25, 44, time.Second)
+	if got := mode(); got != accounts.SignUpOpen {
+		t.Fatalf("after nineteen: %s", got)
+	}
+	sign(44, 45, time.Second)
+	if got := mode(); got != accounts.SignUpApproval {
+		t.Fatalf("after twenty: %s", got)
+	}
+	if err := b.signUp("late", "192.0.2.1", "please"); !errors.Is(err, social.ErrPending) {
+		t.Errorf("the next one: %v", err)
+	}
+	b.do(b.SignUps.SetSignUpMode(b.Ctx, social.Operator, accounts.SignUpOpen))
+	sign(45, 50, time.Second)
+	if got := mode(); got != accounts.SignUpOpen {
+		t.Errorf("a few after it was turned off: %s", got)
+	}
+	b.WantHealthy()
+}
+
+// A mode that is the same already is not in the audit log.
+func TestSameSignUpMode(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	if err := b.SignUps.SetSignUpMode(b.Ctx, social.Operator, "perhaps"); err == nil {
+		t.Error("an unknown mode is accepted")
+	}
+	for range 2 { // repeated, nothing changes
+		b.do(b.SignUps.SetSignUpMode(b.Ctx, social.Operator, accounts.SignUpClosed))
+	}
+	page, err := b.Audit.Read(b.Ctx, audit.Filter{}, "", 10)
+	if err != nil || len(page.Entries) != 1 {
+		t.Errorf("%d entries, %v", len(page.Entries), err)
+	}
+}

@@ -1,0 +1,126 @@
+package accounts
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strconv"
+	"time"
+
+	"retwis/internal/redis/reply"
+	"retwis/internal/redis/script"
+	"retwis/internal/social"
+	"retwis/internal/social/audit"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/limits"
+)
+
+// MaxReason bounds the reason of a person who wants to join, in characters.
+const MaxReason = 500
+
+// apply makes an account that waits for an approval: suspended from the moment in which it is
+// written, and before its name leads to it. It returns ErrPending, or why there is none.
+func (s *SignUps) apply(ctx context.Context, p SignUp) error {
+	reason, err := social.CleanLine(p.Reason, "reason", MaxReason)
+	if err != nil {
+		return err
+	}
+	if reason == "" {
+		return social.Invalid("reason", "Say in a few words why you want to join.")
+	}
+	place := ""
+	if from := social.AddressOf(ctx); from.IsValid() {
+		place = limits.Place(from)
+	}
+	n := p.account()
+	n.fields = append(n.fields,
+		"standing", social.Suspended.String(), "standing_since", layout.Seconds(s.accounts.now()), "signup", social.FormatSignUp(place, reason))
+	n.written = s.opt.FollowStanding
+	user, err := s.accounts.create(ctx, n)
+	if err != nil {
+		return err
+	}
+	// The first session of others does this.
+	list, err := s.accounts.directory.AddLatest(ctx, user.Name, float64(user.Joined.Unix()))
+	if err == nil {
+		err = reply.FirstError(s.accounts.db.Client.DoMulti(ctx, list...))
+	}
+	if err != nil {
+		return fmt.Errorf("social: register: %w", err)
+	}
+	return social.ErrPending
+}
+
+var (
+	//go:embed mode_replace.lua
+	modeReplaceSource string
+	modeReplaceScript = script.New(modeReplaceSource).Retryable()
+)
+
+// watchCrowd counts a sign-up of an open site, and turns approval on where there are too many.
+// The account exists: what fails is logged, and the next sign-up counts again. One round trip.
+func (s *SignUps) watchCrowd(ctx context.Context) {
+	crowd, err := s.isCrowd(ctx)
+	if err == nil && crowd != "" {
+		err = s.requireApproval(ctx, crowd)
+	}
+	if err != nil && ctx.Err() == nil {
+		s.opt.Log.WarnContext(ctx, "cannot count sign-ups", "error", err)
+	}
+}
+
+// isCrowd adds a sign-up to `signup_times`, the times of the latest, and says of how many within
+// which time it is the last; empty for fewer than the limit.
+func (s *SignUps) isCrowd(ctx context.Context) (string, error) {
+	windows := s.opt.Limits.Crowds()
+	if len(windows) == 0 {
+		return "", nil
+	}
+	most, longest := 0, time.Duration(0)
+	for _, w := range windows {
+		most, longest = max(most, w.Rate), max(longest, w.Per)
+	}
+	now, b := s.accounts.now(), s.accounts.db.Client.B()
+	res := s.accounts.db.Client.DoMulti(ctx,
+		b.Lpush().Key(layout.SignUpTimes).Element(layout.Seconds(now)).Build(),
+		b.Ltrim().Key(layout.SignUpTimes).Start(0).Stop(int64(most)-1).Build(),
+		b.Expire().Key(layout.SignUpTimes).Seconds(int64(longest/time.Second)+1).Build(),
+		b.Lrange().Key(layout.SignUpTimes).Start(0).Stop(-1).Build())
+	times, err := res[3].AsStrSlice()
+	if err != nil {
+		return "", fmt.Errorf("social: count sign-ups: %w", err)
+	}
+	for _, w := range windows {
+		if len(times) < w.Rate {
+			continue
+		}
+		first, _ := strconv.ParseInt(times[w.Rate-1], 10, 64)
+		if now.Sub(time.Unix(first, 0)) <= w.Per {
+			return fmt.Sprintf("%d people have signed up within %v", w.Rate, w.Per), nil
+		}
+	}
+	return "", nil
+}
+
+// requireApproval turns approval on, unless somebody has just chosen another mode.
+func (s *SignUps) requireApproval(ctx context.Context, why string) error {
+	mode, err := s.SignUpMode(social.WithFresh(ctx))
+	if err != nil || mode != SignUpOpen {
+		return err
+	}
+	err = s.opt.Audit.Add(ctx, audit.Entry{Actor: social.Automatic, Action: "sign-up-mode", Note: string(SignUpApproval) + ": " + why})
+	if err != nil {
+		return err
+	}
+	c := s.accounts.db.Client
+	err = modeReplaceScript.Run(ctx, c, []string{layout.Site}, []string{string(SignUpOpen), string(SignUpApproval)}).Error()
+	if err == nil {
+		// When the site is opened again, the count begins anew.
+		err = c.Do(ctx, c.B().Del().Key(layout.SignUpTimes).Build().ToRetryable()).Error()
+	}
+	if err != nil {
+		return fmt.Errorf("social: require an approval of sign-ups: %w", err)
+	}
+	s.opt.Log.WarnContext(ctx, "new accounts need the approval of a moderator from now on", "reason", why)
+	return nil
+}

@@ -1,0 +1,137 @@
+package moderation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/reply"
+	"retwis/internal/social"
+	"retwis/internal/social/audit"
+	"retwis/internal/social/layout"
+)
+
+// Applications are the accounts of people who have signed up and wait for an approval. Until then
+// they are suspended, with the field `signup`, so that nobody sees them and they cannot log in;
+// `signups` has all of them, as a copy that FollowStanding writes.
+type Applications struct {
+	moderation *Service
+	remove     func(ctx context.Context, uid int64) error
+}
+
+// NewApplications returns the applications; remove deletes an account.
+func NewApplications(m *Service, remove func(ctx context.Context, uid int64) error) *Applications {
+	return &Applications{m, remove}
+}
+
+// Application is a person who waits for an approval.
+type Application struct {
+	User   social.User
+	Since  time.Time
+	Reason string
+	Place  string // the address or network of the sign-up; empty where it is not known
+}
+
+// Approval is a decision about an application.
+type Approval string
+
+// The decisions.
+const (
+	Approve Approval = "approve"
+	Refuse  Approval = "refuse" // the account is deleted
+)
+
+// ParseApproval reads a decision.
+func ParseApproval(text string) (Approval, bool) {
+	a := Approval(text)
+	return a, a == Approve || a == Refuse
+}
+
+// Waiting returns those who wait, the first who came first, and whether there are more than
+// limit. Two round trips.
+func (a *Applications) Waiting(ctx context.Context, limit int) (waiting []Application, more bool, err error) {
+	c := a.moderation.client
+	ids, err := c.Do(ctx, c.B().Zrange().Key(layout.SignUps).Min("0").Max(layout.Itoa(int64(limit))).Build()).AsStrSlice()
+	if err != nil {
+		return nil, false, fmt.Errorf("social: read who waits for an approval: %w", err)
+	}
+	if more = len(ids) > limit; more {
+		ids = ids[:limit]
+	}
+	cmds := make(rueidis.Commands, len(ids))
+	for i, id := range ids {
+		cmds[i] = c.B().Hmget().Key(layout.UserPrefix+id).Field("username", "standing", "standing_since", "signup").Build()
+	}
+	for i, res := range c.DoMulti(ctx, cmds...) {
+		fields, err := reply.Fields(res)
+		if err != nil {
+			return nil, false, fmt.Errorf("social: read who waits for an approval: %w", err)
+		}
+		uid, ok := layout.ParseID(ids[i])
+		if !ok || fields[0] == "" || fields[1] != social.Suspended.String() || fields[3] == "" {
+			continue // decided meanwhile
+		}
+		one := Application{User: social.User{ID: uid, Name: fields[0]}, Since: layout.ParseTime(fields[2])}
+		one.Place, one.Reason = social.ParseSignUp(fields[3])
+		waiting = append(waiting, one)
+	}
+	return waiting, more, nil
+}
+
+// Decide approves an account, which is in good standing then, or refuses it, which deletes it.
+// It returns ErrForbidden for others than moderators, and ErrNotFound for one that does not wait.
+// About ten round trips.
+func (a *Applications) Decide(ctx context.Context, actor social.Actor, uid int64, decision Approval) error {
+	if err := a.moderation.authorize(ctx, actor, uid); err != nil {
+		return err
+	}
+	info, err := a.moderation.users.Standing(social.WithFresh(ctx), uid)
+	if err != nil {
+		return err
+	}
+	if !info.Pending() {
+		return social.ErrNotFound
+	}
+	err = a.moderation.audit.Add(ctx, audit.Entry{Actor: actor, Action: string(decision) + "-sign-up", Target: audit.UserTarget(uid)})
+	if err != nil {
+		return err
+	}
+	if decision == Refuse {
+		return a.remove(ctx, uid)
+	}
+	return a.moderation.setStanding(ctx, uid, social.Good, time.Time{}, "", "")
+}
+
+const (
+	// maxDecided is how many applications DecideAll decides at most.
+	maxDecided = 100
+	// maxLooked is among how many it looks for those of a place.
+	maxLooked = 1000
+)
+
+// DecideAll decides about those who have signed up from a place, up to a hundred of the first
+// thousand who wait, and returns how many there were.
+func (a *Applications) DecideAll(ctx context.Context, actor social.Actor, place string, decision Approval) (n int, err error) {
+	if err := a.moderation.authorize(ctx, actor, 0); err != nil {
+		return 0, err
+	}
+	waiting, _, err := a.Waiting(ctx, maxLooked)
+	if err != nil {
+		return 0, err
+	}
+	for _, one := range waiting {
+		if one.Place != place || place == "" || n == maxDecided {
+			continue
+		}
+		switch err := a.Decide(ctx, actor, one.User.ID, decision); {
+		case err == nil:
+			n++
+		case !errors.Is(err, social.ErrNotFound): // another moderator was faster
+			return n, err
+		}
+	}
+	return n, nil
+}

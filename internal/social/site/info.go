@@ -1,0 +1,165 @@
+package site
+
+import (
+	"fmt"
+	"net/mail"
+	"net/url"
+	"strings"
+
+	"github.com/rivo/uniseg"
+
+	"retwis/internal/social"
+)
+
+// Field is one of the settings, by its field of the hash `site`.
+type Field string
+
+// The settings.
+const (
+	Name        Field = "name"        // of the site, in place of Retwis
+	Description Field = "description" // one sentence
+	Contact     Field = "contact"     // an e-mail address, or that of a web page
+	Rules       Field = "rules"       // one a line
+	About       Field = "about"       // Markdown, as are those below
+	Privacy     Field = "privacy"
+	Terms       Field = "terms"
+	NoIndex     Field = "noindex" // "1" while search engines are asked to leave out the whole site
+)
+
+// Fields are all settings, in the order in which they are shown.
+var Fields = []Field{Name, Description, Contact, Rules, About, Privacy, Terms, NoIndex}
+
+// DefaultName is the name of a site that has no other one.
+const DefaultName = "Retwis"
+
+// Bounds on settings, in characters.
+const (
+	MaxName        = 40
+	MaxDescription = 200
+	MaxContact     = 200
+	MaxRules       = 20
+	MaxRule        = 300
+	MaxText        = 20_000
+)
+
+// Info is what the operators of a site say about it. It never changes. The zero value is that
+// of a new site.
+type Info struct{ texts map[Field]string }
+
+// Of returns a setting as it is stored, empty where nobody has set it.
+func (i Info) Of(f Field) string { return i.texts[f] }
+
+// Name returns the name of the site.
+func (i Info) Name() string {
+	if name := i.texts[Name]; name != "" {
+		return name
+	}
+	return DefaultName
+}
+
+// Rules returns the rules of the site, in their order.
+func (i Info) Rules() []string {
+	if i.texts[Rules] == "" {
+		return nil
+	}
+	return strings.Split(i.texts[Rules], "\n")
+}
+
+// ContactLink returns where a link to the contact leads, empty for none.
+func (i Info) ContactLink() string {
+	contact := i.texts[Contact]
+	if contact == "" || strings.Contains(contact, "://") {
+		return contact
+	}
+	return "mailto:" + contact
+}
+
+// NoIndex reports whether search engines are asked to leave out the whole site.
+func (i Info) NoIndex() bool { return i.texts[NoIndex] == "1" }
+
+// Clean returns a setting as it is stored, or *InvalidError. An empty one is not set.
+func Clean(f Field, typed string) (string, error) {
+	switch f {
+	case Name:
+		return social.CleanLine(typed, string(f), MaxName)
+	case Description:
+		return social.CleanLine(typed, string(f), MaxDescription)
+	case Contact:
+		return cleanContact(typed)
+	case Rules:
+		return cleanRules(typed)
+	case About, Privacy, Terms:
+		return cleanText(f, typed)
+	case NoIndex:
+		switch typed {
+		case "1", "on":
+			return "1", nil
+		case "", "0", "off":
+			return "", nil
+		}
+		return "", social.Invalid(string(f), "Use on or off.")
+	}
+	return "", social.Invalid(string(f), "There is no such setting.")
+}
+
+// cleanContact accepts what a page can link to.
+func cleanContact(typed string) (string, error) {
+	contact, err := social.CleanLine(typed, string(Contact), MaxContact)
+	if err != nil || contact == "" {
+		return "", err
+	}
+	invalid := social.Invalid(string(Contact), "Use an e-mail address, or a web address such as https://example.com.")
+	if strings.Contains(contact, "://") {
+		u, err := url.Parse(contact)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.Contains(contact, " ") {
+			return "", invalid
+		}
+		return u.String(), nil
+	}
+	address, err := mail.ParseAddress(contact)
+	if err != nil || address.Address != contact || strings.ContainsAny(contact, ` "?&%<>`) {
+		return "", invalid
+	}
+	return contact, nil
+}
+
+// cleanRules accepts a rule a line. Empty lines are left out.
+func cleanRules(typed string) (string, error) {
+	if len(typed) > MaxRules*MaxRule*social.BytesPerCharacter {
+		return "", tooManyRules()
+	}
+	var rules []string
+	for line := range strings.SplitSeq(social.CleanRunes(typed), "\n") {
+		rule, err := social.CleanLine(line, string(Rules), MaxRule)
+		if err != nil {
+			return "", social.Invalid(string(Rules), fmt.Sprintf("A rule is too long. Use at most %d characters for each.", MaxRule))
+		}
+		if rule != "" {
+			rules = append(rules, rule)
+		}
+	}
+	if len(rules) > MaxRules {
+		return "", tooManyRules()
+	}
+	return strings.Join(rules, "\n"), nil
+}
+
+func tooManyRules() error {
+	return social.Invalid(string(Rules), fmt.Sprintf("Use at most %d rules.", MaxRules))
+}
+
+// cleanText accepts a page of Markdown, in which spaces and empty lines have a meaning.
+func cleanText(f Field, typed string) (string, error) {
+	const maxBytes = 4 * MaxText
+	if len(typed) > 2*maxBytes { // with line ends of two bytes, and what is removed
+		return "", social.TooLong(string(f), MaxText)
+	}
+	text := strings.Trim(social.CleanRunes(typed), "\n ")
+	if strings.IndexFunc(text, social.IsInk) < 0 {
+		return "", nil
+	}
+	if len(text) > maxBytes || uniseg.GraphemeClusterCount(text) > MaxText {
+		return "", social.TooLong(string(f), MaxText)
+	}
+	return text, nil
+}

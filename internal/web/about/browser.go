@@ -1,0 +1,59 @@
+package about
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"retwis/internal/web/request"
+	"retwis/internal/web/static"
+	"retwis/internal/web/view"
+)
+
+// Manifest is GET /site.webmanifest, with which browsers install the site:
+// https://www.w3.org/TR/appmanifest/.
+func Manifest(req *request.Request) error {
+	type icon struct {
+		Address string `json:"src"`
+		Sizes   string `json:"sizes"`
+		Type    string `json:"type"`
+	}
+	site := req.Frame("").Site
+	body, err := json.Marshal(struct {
+		ID          string `json:"id"`
+		Name        string `json:"name"`
+		Description string `json:"description,omitempty"`
+		Start       string `json:"start_url"`
+		Display     string `json:"display"`
+		Background  string `json:"background_color"`
+		Theme       string `json:"theme_color"`
+		Icons       []icon `json:"icons"`
+	}{
+		ID: "/", Name: site.Name, Description: site.Description, Start: "/home", Display: "standalone",
+		Background: view.PageColor, Theme: view.PageColor,
+		Icons: []icon{
+			{static.Address("favicon.svg"), "any", "image/svg+xml"},
+			{static.Address("icon-192.png"), "192x192", "image/png"},
+			{static.Address("icon-512.png"), "512x512", "image/png"},
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("web: %w", err)
+	}
+	request.SendCached(req, "application/manifest+json", body, time.Time{})
+	return nil
+}
+
+// Icon is GET /favicon.ico, for programs that read no page.
+func Icon(req *request.Request) error {
+	body, err := static.Read("icon-192.png")
+	if err != nil {
+		return fmt.Errorf("web: %w", err)
+	}
+	request.SendCached(req, "image/png", body, time.Time{})
+	return nil
+}
+
+// ChangePassword is GET /.well-known/change-password, which password managers open:
+// https://w3c.github.io/webappsec-change-password-url/.
+func ChangePassword(req *request.Request) error { return req.Redirect(view.SecurityPath) }

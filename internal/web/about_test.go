@@ -1,0 +1,147 @@
+package web_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"retwis/internal/social"
+	"retwis/internal/social/accounts"
+	siteinfo "retwis/internal/social/site"
+)
+
+// set changes a setting of the site as an operator does.
+func (s *site) set(field siteinfo.Field, text string) {
+	s.t.Helper()
+	if _, err := s.social.Site.Set(s.t.Context(), social.Operator, map[siteinfo.Field]string{field: text}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// signedUpAs is a visitor with an account that has a role.
+func (s *site) signedUpAs(name string, role social.Role) *visitor {
+	s.t.Helper()
+	v := s.signedUp(name)
+	s.role(name, role)
+	return v
+}
+
+// Pages say who runs the site, and nothing in a text of the operators runs.
+func TestSitePages(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	v := s.visitor()
+	s.signedUpAs("mia", social.Moderator)
+	s.signedUp("ada")
+	v.get("/about").want(200, "About Retwis", "mia", "moderator", `href="/about"`).wantNot(`href="/rules"`, `href="/privacy"`, "ada")
+	for _, path := range []string{"/rules", "/privacy", "/terms"} {
+		v.get(path).want(404)
+	}
+	s.set(siteinfo.Name, "Light & House")
+	s.set(siteinfo.Description, "For keepers.")
+	s.set(siteinfo.Contact, "https://example.com/contact")
+	s.set(siteinfo.Rules, "Be kind.\r\n\r\nNo <spam>.")
+	s.set(siteinfo.About, "# Who\n\nWe *are* [here](https://example.com) <img src=x onerror=alert(1)> [bad](javascript:alert(1))")
+	s.set(siteinfo.Privacy, "Nothing.")
+	s.set(siteinfo.Terms, "None.")
+	v.get("/about").want(
+		200, "<title>About · Light &amp; House</title>", "For keepers.", "<h2>Who</h2>", "<em>are</em>", `href="https://example.com/contact"`,
+		`<a href="https://example.com" rel="nofollow">here</a>`, `href="/rules"`, `href="/privacy"`, `href="/terms"`,
+	).wantNot("onerror", "javascript:", "<img")
+	v.get("/rules").want(200, `<li id="rule-1" dir="auto">Be kind.</li><li id="rule-2" dir="auto">No &lt;spam&gt;.</li>`)
+	v.get("/privacy").want(200, "<p>Nothing.</p>")
+	v.get("/terms").want(200, "<p>None.</p>")
+	s.signedUp("ben").get("/u/ada/report").want(200, `href="/rules"`)
+}
+
+// The name of the site is everywhere in place of Retwis.
+func TestSiteName(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	ada := s.signedUp("ada")
+	ada.send("/post", "status", "hello #go").want(303)
+	s.set(siteinfo.Name, "Light: House")
+	s.set(siteinfo.Description, "For keepers.")
+	v := s.visitor()
+	for _, path := range []string{"/", "/timeline", "/u/ada", "/u/ada/1", "/tag/go", "/login", "/nothing"} {
+		page := v.get(path)
+		if !strings.Contains(page.body, "Light: House") {
+			t.Errorf("%s does not have the name", path)
+		}
+		page.wantNot("· Retwis", `content="Retwis"`)
+	}
+	v.get("/").want(200, "<title>Light: House: For keepers.</title>", `content="For keepers."`, "hello", `property="og:title" content="Light: House"`)
+	v.get("/u/ada").want(200, `content="Posts by ada (@ada) on Light: House."`)
+	v.get("/timeline.atom").want(200, "<title>Light: House</title>")
+	v.get("/timeline.json").want(200, `"title":"Light: House"`)
+	var manifest struct {
+		Name  string `json:"name"`
+		Icons []struct {
+			Address string `json:"src"`
+			Type    string `json:"type"`
+		} `json:"icons"`
+	}
+	a := v.get("/site.webmanifest").want(200)
+	if err := json.Unmarshal([]byte(a.body), &manifest); err != nil || manifest.Name != "Light: House" || len(manifest.Icons) != 3 {
+		t.Fatalf("%v: %s", err, a.body)
+	}
+	for _, icon := range manifest.Icons {
+		if got := v.get(icon.Address).want(200).header.Get("Content-Type"); got != icon.Type {
+			t.Errorf("%s is %s", icon.Address, got)
+		}
+	}
+	if got := v.get("/favicon.ico").want(200).header.Get("Content-Type"); got != "image/png" {
+		t.Errorf("/favicon.ico is %s", got)
+	}
+	v.get("/.well-known/change-password").want(303, "/settings/security")
+}
+
+// Admins change what the site says about itself; others do not.
+func TestSiteSettings(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	admin, mia := s.signedUpAs("olga", social.Admin), s.signedUpAs("mia", social.Moderator)
+	mia.get("/moderation/site").want(404)
+	mia.send("/moderation/site", "name", "Mine").want(404)
+	mia.get("/moderation").want(200).wantNot(`href="/moderation/site"`)
+	admin.get("/moderation/site").want(200, `href="/moderation/site/privacy"`, `<option value="open" selected>`)
+	admin.send("/moderation/site", "name", "Harbour", "rules", "Be kind.", "contact", "nowhere", "signup", "open", "noindex", "off").
+		want(422, "Use an e-mail address", `value="nowhere"`, `value="Harbour"`)
+	admin.get("/about").want(200).wantNot("Harbour")
+	admin.send("/moderation/site", "name", "Harbour", "rules", "Be kind.", "contact", "a@b.example", "signup", "invite", "noindex", "on").
+		want(303, "/moderation/site?saved")
+	admin.get("/moderation/site?saved").want(200, "Saved.", `value="Harbour"`, `<option value="invite" selected>`)
+	if mode, err := s.social.SignUps.SignUpMode(t.Context()); err != nil || mode != accounts.SignUpInvite {
+		t.Errorf("%s, %v", mode, err)
+	}
+	long := strings.Repeat("щ", siteinfo.MaxText)
+	admin.send("/moderation/site/privacy", "text", long+"щ").want(422, "Use at most 20000 characters.")
+	admin.send("/moderation/site/privacy", "text", long).want(303)
+	admin.get("/moderation/site/privacy").want(200, long)
+	admin.get("/moderation/site/name").want(404)
+	admin.get("/moderation/audit").want(200, "site:name", "site:rules", "site:privacy", "changed who can sign up").wantNot("щ", "Be kind")
+	if a := s.visitor().get("/about").want(200, "Harbour"); a.header.Get("X-Robots-Tag") != "noindex" {
+		t.Error("search engines are not asked to leave out the site")
+	}
+}
+
+// An invitation says who invites, unless they cannot be seen.
+func TestInvited(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	mia := s.signedUpAs("mia", social.Moderator)
+	mia.send("/post", "status", "hello").want(303)
+	s.set(siteinfo.Name, "Harbour")
+	link := func(by int64) string {
+		t.Helper()
+		token, _, err := s.social.SignUps.CreateInvite(t.Context(), accounts.NewInvite{By: by, Uses: 1, For: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return "/invite/" + token
+	}
+	v := s.visitor()
+	v.get(link(s.user("mia").ID)).want(200, "mia invites you to Harbour", "hello", `name="invite"`)
+	v.get(link(0)).want(200, "You are invited to Harbour")
+}

@@ -1,0 +1,54 @@
+package web_test
+
+import (
+	"testing"
+
+	"retwis/internal/social"
+	"retwis/internal/social/accounts"
+)
+
+// Who signs up says why, waits on a page that says so, and gets in once a moderator approves.
+func TestApproval(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	mia, ada := s.signedUpAs("mia", social.Moderator), s.signedUp("ada")
+	if err := s.social.SignUps.SetSignUpMode(t.Context(), social.Operator, accounts.SignUpApproval); err != nil {
+		t.Fatal(err)
+	}
+	v := s.visitor()
+	v.get("/").want(200, `name="reason"`)
+	v.get("/register").want(200, "Why do you want to join?")
+	sign := func(name, reason string) *response {
+		t.Helper()
+		return v.send("/register", "username", name, "password", password, "password2", password, "reason", reason)
+	}
+	sign("ben", "").want(422, "Say in a few words why you want to join.", `value="ben"`)
+	for _, name := range []string{"ben", "cem", "dan"} {
+		sign(name, "I like <lighthouses>").want(200, "Thank you, "+name, "will look at your sign-up")
+	}
+	v.get("/home").want(303, "/login")
+	v.send("/login", "username", "ben", "password", password).want(403, "Thank you, ben", "you can't log in")
+	v.send("/login", "username", "ben", "password", "wrong password").want(422, "Wrong username or password.")
+	for _, who := range []*visitor{v, ada} {
+		who.get("/u/ben").want(404, "This account doesn&#39;t exist").wantNot("suspended")
+		who.get("/timeline").want(200).wantNot("/u/ben")
+		who.get("/suggest?q=%40be").want(200).wantNot("ben")
+	}
+
+	ada.get("/moderation/signups").want(404)
+	ada.send("/moderation/signups", "user", "3", "action", "approve").want(404)
+	mia.get("/moderation").want(200, `href="/moderation/signups"`)
+	mia.get("/moderation/signups").want(200, "@ben", "I like &lt;lighthouses&gt;", "127.0.0.1", "All who wait and have signed up from 127.0.0.1")
+	mia.get("/moderation/people").want(200, "@ben", "pending")
+	mia.send("/moderation/signups", "user", "3", "action", "fly").want(422)
+	mia.send("/moderation/signups", "user", "x", "action", "approve").want(404)
+	mia.send("/moderation/signups", "user", "3", "action", "approve").want(303, "/moderation/signups?done")
+	mia.send("/moderation/signups", "user", "3", "action", "refuse").want(303) // decided already
+	v.send("/login", "username", "ben", "password", password).want(303, "/home")
+	ada.get("/u/ben").want(200)
+	mia.get("/moderation/signups?done").want(200, "Done.", "@cem").wantNot("@ben")
+	mia.send("/moderation/signups", "place", "127.0.0.1", "action", "refuse").want(303)
+	mia.get("/moderation/signups").want(200, "Nobody waits for an approval.")
+	s.visitor().send("/login", "username", "cem", "password", password).want(422, "Wrong username or password.")
+	mia.get("/moderation/audit").want(200, "approved the account", "refused the account").wantNot("lighthouses")
+}
