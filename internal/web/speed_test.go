@@ -16,10 +16,17 @@ func (s *sink) Header() http.Header         { return s.header }
 func (s *sink) WriteHeader(status int)      { s.status = status }
 func (s *sink) Write(p []byte) (int, error) { return len(p), nil }
 
-// BenchmarkPage measures a page without the network.
+// BenchmarkPage measures a page without the network, of a viewer who has people to follow.
 func BenchmarkPage(b *testing.B) {
 	s := setup(b)
 	v := s.signedUp("ada")
+	for i := range 8 {
+		name := fmt.Sprint("author", i)
+		s.signedUp(name).send("/post", "status", "something to read").want(303)
+		if i < 4 {
+			v.send("/u/" + name + "/follow").want(303)
+		}
+	}
 	for i := range 60 {
 		v.send("/post", "status", fmt.Sprint("something short to say, number ", i)).want(303)
 	}

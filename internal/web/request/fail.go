@@ -42,7 +42,7 @@ func (s *Site) fail(req *Request, err error) {
 	case page.Status >= http.StatusInternalServerError, page.Status == http.StatusNotFound, page.Status == http.StatusTooManyRequests:
 		draft = req.Draft
 	}
-	req.columns = false
+	req.columns, req.sidebar = false, nil
 	shown := view.Failure{Status: page.Status, Detail: page.Detail, ID: req.id, Again: retryPath(req), Draft: draftForm(req, page, draft)}
 	if err := req.Render(page.Status, view.ErrorPage(req.Frame(shown.Headline()), shown)); err != nil {
 		req.Log().Error("cannot render an error page", "error", err)

@@ -91,17 +91,16 @@ func (req *Request) Log() *slog.Logger { return req.site.log.With("request", req
 // Frame returns what a page has around it.
 func (req *Request) Frame(title string) view.Frame {
 	f := view.Frame{Site: view.SiteOf(req.Info, req.site.version), Title: title, LoggedIn: req.LoggedIn, User: req.User, Unsure: !req.identified, Here: req.R.URL.Path, Outdated: req.outdated}
-	v, err := req.Viewer()
-	if err == nil && req.columns {
-		beginSidebar(req, v)
-		f.Sidebar = req.sidebar
-	}
-	if !req.LoggedIn {
+	if !req.LoggedIn && !req.columns {
 		return f
 	}
-	// A page without the number is better than none, and error pages have it too.
-	if err == nil {
-		f.Unread, _ = req.site.notifications.Unread(req.Ctx, v)
+	// A page without sidebar and number is better than none, and error pages have it too.
+	if v, err := req.Viewer(); err == nil {
+		beginSidebar(req, v)
+		f.Sidebar = req.sidebar
+		if req.LoggedIn {
+			f.Unread, _ = req.site.notifications.Unread(req.Ctx, v)
+		}
 	}
 	if req.User.Role >= social.Moderator {
 		f.Open, _ = req.site.reports.OpenReportCount(req.Ctx)

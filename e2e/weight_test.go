@@ -1,0 +1,47 @@
+package e2e
+
+import (
+	"testing"
+
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+)
+
+// A first visit takes 60 KB at most, with all styles, scripts and drawn pictures, and nothing
+// moves while the page is loaded.
+func TestFirstVisit(t *testing.T) {
+	t.Parallel()
+	const most, moves = 60_000, 0.01
+	site := serve(t, "--demo")
+	for _, path := range []string{"/", "/timeline", "/explore/people", "/u/vera_holm", "/home", "/notifications"} {
+		b := newBrowser(t, site)
+		if path == "/home" || path == "/notifications" {
+			b.enter("demo", "demo-demo")
+		}
+		b.run(
+			command(network.Enable, network.EnableParams{}),
+			command(network.SetCacheDisabled, network.SetCacheDisabledParams{CacheDisabled: true}))
+		b.open(path)
+		weight := get(b, chromedp.Evaluate[float64](`new Promise((done) => setTimeout(() => done(
+			performance.getEntriesByType("navigation").concat(performance.getEntriesByType("resource")).
+				reduce((sum, one) => sum + one.transferSize, 0)), 0))`, chromedp.EvalAwaitPromise))
+		if weight < 10_000 || weight > most {
+			t.Errorf("%s weighs %.0f bytes, want at most %d", path, weight, most)
+		}
+		for _, l := range looks[1:3] {
+			b.run(chromedp.EmulateViewport(l.width, l.height, l.options...))
+			b.open(path)
+			// Entries that there are already come before the next frame is drawn.
+			shift := get(b, chromedp.Evaluate[float64](`new Promise((done) => {
+				let sum = 0;
+				new PerformanceObserver((list) => list.getEntries().forEach((one) => { sum += one.value; })).
+					observe({type: "layout-shift", buffered: true});
+				requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(() => done(sum))));
+			})`, chromedp.EvalAwaitPromise))
+			if shift > moves {
+				t.Errorf("%s moves by %.3f on a %s", path, shift, l.screen)
+			}
+		}
+		t.Logf("%s: %.0f bytes", path, weight)
+	}
+}

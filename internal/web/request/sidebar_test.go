@@ -1,0 +1,41 @@
+package request
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"retwis/internal/web/view"
+)
+
+// Pages that people read have a sidebar, those with forms have none.
+func TestHasSidebar(t *testing.T) {
+	t.Parallel()
+	for pattern, want := range map[string]bool{
+		"GET /home": true, "POST /post": true, "GET /explore/people": true, "GET /u/{name}": true, "GET /u/{name}/{id}": true,
+		"POST /u/{name}/{id}/reply": true, "GET /lists": true, "GET /lists/{id}": true, "GET /tag/{name}": true,
+		"GET /{$}": false, "GET /login": false, "GET /settings/profile": false, "GET /moderation": false, "/": false,
+		"GET /u/{name}/lists": false, "GET /u/{name}/report": false, "GET /u/{name}/{id}/edit": false, "GET /lists/{id}/edit": false,
+		"GET /timeline.atom": false,
+	} {
+		if got := hasSidebar(pattern); got != want {
+			t.Errorf("%s: %v, want %v", pattern, got, want)
+		}
+	}
+}
+
+// A page waits for its sidebar for a moment only.
+func TestPendingSidebar(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		late := &pendingSidebar{empty: view.Sidebar{Find: true}, ready: make(chan view.Sidebar, 1)}
+		began := time.Now()
+		if bar := late.Sidebar(); !bar.Find || time.Since(began) != sidebarPatience {
+			t.Errorf("after %v: %+v", time.Since(began), bar)
+		}
+		late.ready <- view.Sidebar{People: make([]view.Person, 2)}
+		if bar := late.Sidebar(); len(bar.People) != 2 {
+			t.Errorf("once it is read: %+v", bar)
+		}
+	})
+}
