@@ -375,6 +375,7 @@ func (s states) moderator(b *browser) {
 		{"moderated people", "/moderation/people"},
 		{"decisions", "/moderation/audit"},
 		{"nobody waits for an approval", "/moderation/signups"},
+		{"nothing is blocked", "/moderation/blocks"},
 		{"suspended profile", "/u/nils_rios"},
 		{"profile of a moderator", "/u/vera_holm"},
 	} {
@@ -382,6 +383,9 @@ func (s states) moderator(b *browser) {
 	}
 	retwisRuns(b.t, "user", "role", "moira", "admin", "--redis", s.redis)
 	s.approval(b)
+	retwisRuns(b.t, "block", "add", "domain", "spam.example", "--for", "720h", "--redis", s.redis)
+	retwisRuns(b.t, "block", "add", "word", "casino", "--redis", s.redis)
+	s.page(b, "blocks", "/moderation/blocks")
 	s.page(b, "overview for admins", "/moderation/overview")
 	s.page(b, "settings of the site", "/moderation/site")
 	s.page(b, "text of the site", "/moderation/site/privacy")

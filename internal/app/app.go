@@ -18,6 +18,7 @@ import (
 	"retwis/internal/social/accounts"
 	"retwis/internal/social/audit"
 	"retwis/internal/social/auth"
+	"retwis/internal/social/blocklist"
 	"retwis/internal/social/completion"
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/home"
@@ -133,7 +134,8 @@ type App struct {
 	TrendRules    *trends.Rules
 	Limits        *limits.Limits
 	Site          *site.Settings
-	Library       *lists.Service // lists of people, and saved searches
+	Blocklist     *blocklist.List // what must not sign up or post
+	Library       *lists.Service  // lists of people, and saved searches
 
 	db          storage.Database
 	directory   *users.Directory
@@ -226,6 +228,7 @@ func (s *App) buildBase() (err error) {
 		return err
 	}
 	s.Site = site.New(s.db, s.Users, s.Audit)
+	s.Blocklist = blocklist.New(s.db, s.Users, s.Audit, opt.Now)
 	if s.Limits, err = limits.New(client, opt.Limits, opt.Logger); err != nil {
 		return fmt.Errorf("social: Options.Limits: %w", err)
 	}
@@ -294,7 +297,7 @@ func (s *App) buildPeople() (err error) {
 		DB: s.db, Lists: s.Lists, Counter: s.counter, Rules: s.TrendRules, Log: s.opt.Logger, Now: s.opt.Now,
 	})
 	opt := posts.Options{
-		DB: s.db, Users: s.Users, FanOut: s.fanOut, Views: s.Views, Viewers: s.Viewers, Lists: s.Lists,
+		DB: s.db, Users: s.Users, Blocklist: s.Blocklist, FanOut: s.fanOut, Views: s.Views, Viewers: s.Viewers, Lists: s.Lists,
 		Timelines: s.Timelines, Notices: s.Notifications, Trends: s.counter, Log: s.opt.Logger, Now: s.opt.Now, MaxBacklog: s.opt.MaxBacklog,
 	}
 	s.Search = search.New(search.Options{
@@ -326,7 +329,9 @@ func (s *App) buildAccounts() (err error) {
 		DB: s.db, Users: s.Users, Directory: s.directory, Auth: s.Auth, Sessions: s.Sessions, Names: s.names,
 		Search: s.SearchIndex.People, Now: opt.Now,
 	})
-	s.Profiles = accounts.NewProfiles(s.db, s.Users, s.Completions, s.SearchIndex.People, s.Views)
+	s.Profiles = accounts.NewProfiles(s.db, accounts.ProfileOptions{
+		Users: s.Users, Names: s.Completions, Search: s.SearchIndex.People, Views: s.Views, Blocklist: s.Blocklist,
+	})
 	return nil
 }
 
@@ -338,7 +343,7 @@ func (s *App) buildModeration() (err error) {
 		Audit: s.Audit, Log: opt.Logger, Now: opt.Now,
 	})
 	s.SignUps = accounts.NewSignUps(s.Accounts, accounts.SignUpOptions{
-		Audit: s.Audit, Limits: s.Limits, Log: opt.Logger, FollowStanding: s.Moderation.FollowStanding,
+		Audit: s.Audit, Blocklist: s.Blocklist, Limits: s.Limits, Log: opt.Logger, FollowStanding: s.Moderation.FollowStanding,
 	})
 	if s.Reports, err = moderation.NewReports(s.Moderation); err != nil {
 		return err
@@ -380,6 +385,9 @@ func (s *App) invalidated(key string) {
 		return
 	case layout.Site:
 		s.Site.Changed()
+		return
+	case layout.Blocklist:
+		s.Blocklist.Changed()
 		return
 	case layout.TrendTags:
 		s.TrendRules.Changed()

@@ -5,11 +5,12 @@ import "strings"
 // importsOfSocial lists what each package of the application imports of the others, by
 // their names below internal/social. All may import internal/social, which has the nouns.
 var importsOfSocial = map[string]string{
-	"accounts":    "audit auth completion export layout limits people removal searchindex storage timeline users",
+	"accounts":    "audit auth blocklist completion export layout limits people removal searchindex storage timeline users",
 	"adopt":       "auth home layout users",
 	"audit":       "layout",
 	"auth":        "audit auth/password layout limits storage users",
 	"backup":      "layout",
+	"blocklist":   "audit layout storage text users",
 	"check":       "internal/app",
 	"completion":  "layout text users",
 	"export":      "auth layout lists storage",
@@ -22,7 +23,7 @@ var importsOfSocial = map[string]string{
 	"moderation":  "audit auth fanout layout removal storage task timeline users",
 	"notify":      "layout storage timeline users",
 	"people":      "completion fanout layout notify storage users",
-	"posts":       "fanout layout notify storage text timeline trends users",
+	"posts":       "blocklist fanout layout notify storage text timeline trends users",
 	"removal":     "completion fanout layout limits notify storage task users",
 	"search":      "layout people searchindex storage text timeline users",
 	"searchindex": "layout task text",

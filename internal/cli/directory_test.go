@@ -20,6 +20,8 @@ var fills = []string{
 // without them only.
 var sampleArguments = map[string][]string{
 	"backup":         {"FILE"},
+	"block add":      {"word", "casino"},
+	"block remove":   {"word", "casino"},
 	"graph remove":   {"k", os.DevNull},
 	"graph query":    {"k", "?a knows ?b"},
 	"ratelimit show": {"k=5/1m"},

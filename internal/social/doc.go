@@ -19,7 +19,9 @@
 //   - posts: posts, replies, reposts, likes, bookmarks, tags and conversations.
 //   - timeline: what pages show: timelines, lists of posts, viewers, and posts in memory.
 //   - notify: notifications. live: pages that change while they are shown.
-//   - moderation: roles, standings, hidden posts and reports. audit: the log of decisions.
+//   - moderation: roles, standings, approvals, hidden posts and reports. audit: the log of
+//     decisions. blocklist: what must not sign up or post.
+//   - site: what the operators say about the site.
 //
 // Several of them share users, which finds users by id and by name; storage, the database with
 // follows, likes, mutes and blocks; fanout, which puts posts on timelines; and task, which

@@ -37,6 +37,7 @@ type handlers struct {
 	about         *about.Pages
 	site          *about.Settings
 	applications  *about.SignUps
+	blocks        *about.Blocks
 }
 
 // newHandlers gives each subject the parts of the application that it needs.
@@ -67,11 +68,9 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 		relations: &relationHandlers{
 			follows: app.Follows, read: read, relations: app.Relations,
 		},
-		tags: &tagHandlers{live: s.live, read: read, tags: app.Tags},
-		notifications: &notificationHandlers{
-			notifications: app.Notifications,
-		},
-		search: discover.NewSearch(app.Search, read),
+		tags:          &tagHandlers{live: s.live, read: read, tags: app.Tags},
+		notifications: &notificationHandlers{notifications: app.Notifications},
+		search:        discover.NewSearch(app.Search, read),
 		completions: &completionHandlers{
 			completions: app.Completions,
 		},
@@ -111,5 +110,6 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 		about:        about.NewPages(app.Users),
 		site:         about.NewSettings(app.Site, app.SignUps),
 		applications: about.NewSignUps(app.Applications),
+		blocks:       about.NewBlocks(app.Blocklist),
 	}, nil
 }

@@ -14,9 +14,14 @@ import (
 	"retwis/internal/redistest"
 
 	"retwis/internal/app"
+	"retwis/internal/social"
+	"retwis/internal/social/accounts"
 	"retwis/internal/social/adopt"
+	"retwis/internal/social/blocklist"
 	"retwis/internal/social/check"
 	"retwis/internal/social/load"
+	"retwis/internal/social/moderation"
+	siteinfo "retwis/internal/social/site"
 	"retwis/redlock"
 )
 
@@ -113,6 +118,24 @@ func useAll(t *testing.T, db *store.Store) {
 	ada.send("/u/ben/block").want(303)
 	ada.send("/u/ben/unblock").want(303)
 	if err := s.social.Suggestions.Refresh(t.Context()); err != nil {
+		t.Error(err)
+	}
+	s.set(siteinfo.Rules, "Be kind.")
+	if _, err := s.social.Blocklist.Add(t.Context(), social.Operator, blocklist.Block{Kind: blocklist.Word, Value: "casino"}, time.Minute); err != nil {
+		t.Error(err)
+	}
+	if err := s.social.Blocklist.Remove(t.Context(), social.Operator, blocklist.Word, "casino"); err != nil {
+		t.Error(err)
+	}
+	for _, mode := range []accounts.SignUpMode{accounts.SignUpApproval, accounts.SignUpOpen} {
+		if err := s.social.SignUps.SetSignUpMode(t.Context(), social.Operator, mode); err != nil {
+			t.Error(err)
+		}
+		if mode == accounts.SignUpApproval {
+			s.visitor().send("/register", "username", "waits", "password", password, "password2", password, "reason", "please").want(200)
+		}
+	}
+	if _, err := s.social.Applications.DecideAll(t.Context(), social.Operator, "127.0.0.1", moderation.Approve); err != nil {
 		t.Error(err)
 	}
 	ada.send("/logout").want(303)

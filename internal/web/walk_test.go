@@ -151,7 +151,11 @@ var walks = map[string]walk{
 	"POST /moderation/tags":            {"/moderation/tags", "tag walk action block", everybody(404)},
 	"GET /moderation/audit":            {"/moderation/audit", "", everybody(404)},
 	"GET /moderation/overview":         {"/moderation/overview", "", everybody(404)}, // for admins: see TestOverview
-	"GET /moderation/signups":          {"/moderation/signups", "", everybody(404)},  // for moderators: see TestApproval
+	"GET /moderation/blocks":           {"/moderation/blocks", "", everybody(404)},   // for moderators: see TestBlocklist
+	"POST /moderation/blocks":          {"/moderation/blocks", "kind word value x", everybody(404)},
+	"GET /moderation/blocks/remove":    {"/moderation/blocks/remove", "", everybody(404)},
+	"POST /moderation/blocks/remove":   {"/moderation/blocks/remove", "kind word value x", everybody(404)},
+	"GET /moderation/signups":          {"/moderation/signups", "", everybody(404)}, // for moderators: see TestApproval
 	"POST /moderation/signups":         {"/moderation/signups", "user 1 action approve", everybody(404)},
 	"GET /moderation/site":             {"/moderation/site", "", everybody(404)}, // for admins: see TestSiteSettings
 	"POST /moderation/site":            {"/moderation/site", "name Mine", everybody(404)},

@@ -190,9 +190,9 @@ func newMode(env shell.Env) *cobra.Command {
 		Short: "Show or change who can sign up",
 		Long: `Shows who can sign up, or changes it, for all processes of the site at once: everybody
 (open), everybody, who then waits until a moderator approves the account (approval), people
-with an invitation (invite), or nobody (closed). With approval, people with an invitation need
-not wait. It turns on by itself when twenty people sign up within ten minutes on a site that is
-open: see "sign-ups" of retwis serve --limit.`,
+with an invitation (invite), or nobody (closed). With approval, people with an invitation
+need not wait. It turns on by itself when twenty people sign up within ten minutes on a
+site that is open: see "sign-ups" of retwis serve --limit.`,
 		Example: `  retwis invite mode
   retwis invite mode invite`,
 		Args:              shell.Arguments(0, 1, "give "+accounts.ModeNames),

@@ -88,7 +88,7 @@ func newStanding(env shell.Env, standing social.Standing, name, short, long stri
 func approvals(env shell.Env) []*cobra.Command {
 	return []*cobra.Command{
 		newApproval(env, moderation.Approve, "Approve an account that waits",
-			"Approves the account of a person who has signed up and waits: they can log in from now on."),
+			"Approves the account of a person who has signed up and waits: they can log in from now\non."),
 		newApproval(env, moderation.Refuse, "Refuse an account that waits",
 			"Refuses the account of a person who has signed up and waits, and deletes it. The name stays\ntaken."),
 	}
@@ -98,7 +98,7 @@ func newApproval(env shell.Env, decision moderation.Approval, short, long string
 	c := shell.New(env, &cobra.Command{
 		Use:     string(decision) + " NAME",
 		Short:   short,
-		Long:    long + " The audit log keeps it. Those who wait: retwis user list --standing pending.",
+		Long:    long + " The audit log keeps it.\n\nThose who wait: retwis user list --standing pending.",
 		Example: "  retwis user " + string(decision) + " ada",
 		Args:    shell.Arguments(1, 1, ""),
 	})

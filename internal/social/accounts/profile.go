@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"retwis/internal/social"
+	"retwis/internal/social/blocklist"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/people"
 	"retwis/internal/social/searchindex"
@@ -45,11 +46,21 @@ type Profiles struct {
 	names  *people.Completions
 	search *searchindex.People
 	views  *timeline.Views
+	blocks *blocklist.List
 }
 
-// NewProfiles returns the profiles of these users.
-func NewProfiles(db storage.Database, u *users.Users, names *people.Completions, search *searchindex.People, views *timeline.Views) *Profiles {
-	return &Profiles{db: db, users: u, names: names, search: search, views: views}
+// ProfileOptions are what Profiles need; all are required.
+type ProfileOptions struct {
+	Users     *users.Users
+	Names     *people.Completions
+	Search    *searchindex.People
+	Views     *timeline.Views
+	Blocklist *blocklist.List
+}
+
+// NewProfiles returns the profiles of users.
+func NewProfiles(db storage.Database, opt ProfileOptions) *Profiles {
+	return &Profiles{db: db, users: opt.Users, names: opt.Names, search: opt.Search, views: opt.Views, blocks: opt.Blocklist}
 }
 
 // Get returns the profile of a user, or ErrNotFound. A pinned post that is
@@ -120,6 +131,11 @@ func (p *Profiles) Edit(ctx context.Context, user social.User, profile UserProfi
 	links, err := cleanLinks(profile.Links)
 	if err != nil {
 		return err
+	}
+	for _, text := range []struct{ field, text string }{{"display_name", name}, {"bio", bio}, {"links", strings.Join(links, " ")}} {
+		if err := p.blocks.CheckText(ctx, text.field, text.text); err != nil {
+			return err
+		}
 	}
 	unsearchable := ""
 	if profile.Unsearchable {

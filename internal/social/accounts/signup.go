@@ -13,6 +13,7 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
 	"retwis/internal/social/auth"
+	"retwis/internal/social/blocklist"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/limits"
 )
@@ -49,9 +50,10 @@ type SignUps struct {
 
 // SignUpOptions are what SignUps need; all are required.
 type SignUpOptions struct {
-	Audit  *audit.Log
-	Limits *limits.Limits
-	Log    *slog.Logger
+	Audit     *audit.Log
+	Blocklist *blocklist.List
+	Limits    *limits.Limits
+	Log       *slog.Logger
 	// FollowStanding notes the standing of a user, who may have just been written.
 	FollowStanding func(ctx context.Context, uid string) error
 }
@@ -132,9 +134,13 @@ func (s *SignUps) SignUp(ctx context.Context, p SignUp) (auth.Session, error) {
 	if err != nil {
 		return auth.Session{}, err
 	}
-	switch {
-	case mode == SignUpClosed:
+	if mode == SignUpClosed {
 		return auth.Session{}, social.ErrSignUpClosed
+	}
+	if err := s.checkBlocks(ctx, p); err != nil {
+		return auth.Session{}, err
+	}
+	switch {
 	case mode == SignUpOpen:
 		session, err := s.register(ctx, p)
 		if err == nil {
@@ -155,6 +161,18 @@ func (s *SignUps) SignUp(ctx context.Context, p SignUp) (auth.Session, error) {
 	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
 	defer cancel()
 	return auth.Session{}, errors.Join(err, s.invites.GiveBack(back, p.Invite))
+}
+
+// checkBlocks returns ErrForbidden for a person whose address is blocked, and *InvalidError for
+// a name or a reason with a word that is.
+func (s *SignUps) checkBlocks(ctx context.Context, p SignUp) error {
+	if err := s.opt.Blocklist.CheckAddress(ctx); err != nil {
+		return err
+	}
+	if err := s.opt.Blocklist.CheckText(ctx, "username", strings.ReplaceAll(p.Name, "_", " ")); err != nil {
+		return err
+	}
+	return s.opt.Blocklist.CheckText(ctx, "reason", p.Reason)
 }
 
 func (s *SignUps) register(ctx context.Context, p SignUp) (auth.Session, error) {

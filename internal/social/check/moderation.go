@@ -10,6 +10,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/social"
+	"retwis/internal/social/blocklist"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/site"
 	"retwis/internal/social/timeline"
@@ -107,7 +108,7 @@ func (c *moderationCheck) all(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, check := range []func(context.Context) error{c.tags, c.site} {
+	for _, check := range []func(context.Context) error{c.tags, c.site, c.blocks} {
 		if err := check(ctx); err != nil {
 			return err
 		}
@@ -153,6 +154,28 @@ func (c *moderationCheck) site(ctx context.Context) error {
 			p := Problem{Kind: maintain.Invalid, Key: layout.Site, Detail: fmt.Sprintf("%.60q is no %s of a site", texts[i], field), Repair: "remove it"}
 			err := c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
 				return c.check.client.Do(ctx, c.check.client.B().Hdel().Key(layout.Site).Field(field).Build()).AsBool()
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// blocks checks what must not sign up or post.
+func (c *moderationCheck) blocks(ctx context.Context) error {
+	if c.check.foreign[layout.Blocklist] {
+		return nil
+	}
+	return c.check.hash(ctx, layout.Blocklist, func(fields, texts []string) error {
+		for i, field := range fields {
+			if _, ok := blocklist.Parse(field, texts[i]); ok {
+				continue
+			}
+			p := Problem{Kind: maintain.Invalid, Key: layout.Blocklist, Detail: fmt.Sprintf("%.60q is no block of %.60q", texts[i], field), Repair: "remove it"}
+			err := c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
+				return c.check.client.Do(ctx, c.check.client.B().Hdel().Key(layout.Blocklist).Field(field).Build()).AsBool()
 			})
 			if err != nil {
 				return err

@@ -89,6 +89,8 @@ func TestCheckFindsEach(t *testing.T) {
 		{want: "user:1: is limited, which standings does not have", repair: "note the standing of the user", redis: []string{"HSET", "user:1", "standing", "limited"}},
 		{want: `trend_tags: "hidden 5" is no decision about the tag "go"`, repair: "remove it", redis: []string{"HSET", "trend_tags", "go", "hidden 5"}},
 		{want: `trend_tags: "pinned 5" is no decision about the tag "#Go"`, repair: "remove it", redis: []string{"HSET", "trend_tags", "#Go", "pinned 5"}},
+		{want: `blocklist: "5" is no block of "word a"`, repair: "remove it", redis: []string{"HSET", "blocklist", "word a", "5"}},
+		{want: `blocklist: "5 0" is no block of "color red"`, repair: "remove it", redis: []string{"HSET", "blocklist", "color red", "5 0"}},
 		{want: `site: "nowhere" is no contact of a site`, repair: "remove it", redis: []string{"HSET", "site", "contact", "nowhere"}},
 		{want: "trend:{#go}:5: does not expire", repair: "let it expire in two days", redis: []string{"PFADD", "trend:{#go}:5", "1"}},
 		{want: "trend_hour:tags:5: does not expire", repair: "let it expire in two days", redis: []string{"ZADD", "trend_hour:tags:5", "1", "go"}},

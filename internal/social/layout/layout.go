@@ -49,6 +49,7 @@ const (
 	StandingEnds  = "standing_ends"
 	Site          = "site"
 	Invites       = "invites"
+	Blocklist     = "blocklist"
 	SignUps       = "signups"
 	SignUpTimes   = "signup_times"
 	Celebrities   = "celebrities"
@@ -300,7 +301,7 @@ var types = map[string]string{
 	NextUserID: "string", NextPostID: "string", LayoutVersion: "string", AdoptedPosts: "string", Restoring: "string",
 	UserPrefix: "hash", PostPrefix: "hash", HomePrefix: "list", ProfilePrefix: "zset",
 	FollowingPrefix: "zset", FollowersPrefix: "zset",
-	Tasks: "zset", Live: "stream", Completions: "string", SearchIndex: "string", Site: "hash", Invites: "hash", SignUps: "zset", SignUpTimes: "list",
+	Tasks: "zset", Live: "stream", Completions: "string", SearchIndex: "string", Site: "hash", Invites: "hash", Blocklist: "hash", SignUps: "zset", SignUpTimes: "list",
 	Trends: "string", TrendTags: "hash", TrendPrefix: "string", TrendHourPrefix: "zset",
 	Celebrities: "zset", ProfileRepliesPrefix: "zset", ThreadPrefix: "zset",
 	LikedPrefix: "zset", RepostedPrefix: "zset", BookmarksPrefix: "zset",

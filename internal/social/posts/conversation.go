@@ -29,7 +29,7 @@ func (p *Service) Reply(ctx context.Context, author social.User, parent int64, b
 
 // reply is Reply, or ReplyOnce.
 func (p *Service) reply(ctx context.Context, author social.User, parent int64, body string, once bool) (social.Post, error) {
-	body, err := social.CleanBody(body)
+	body, err := p.clean(ctx, body)
 	if err != nil {
 		return social.Post{}, err
 	}
@@ -139,7 +139,7 @@ func (p *Service) repostBy(ctx context.Context, user, post int64) (social.Post, 
 // ErrNotFound, ErrNotAuthor for a post of another user, and *InvalidError for a text
 // that is not allowed, or a post that was edited too often.
 func (p *Service) Edit(ctx context.Context, author social.User, id int64, body string) (social.Post, error) {
-	body, err := social.CleanBody(body)
+	body, err := p.clean(ctx, body)
 	if err != nil {
 		return social.Post{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/social"
+	"retwis/internal/social/blocklist"
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/notify"
@@ -22,6 +23,7 @@ import (
 // Service publishes and reads posts.
 type Service struct {
 	users      *users.Users
+	blocks     *blocklist.List
 	db         storage.Database
 	fanOut     *fanout.Engine
 	views      *timeline.Views
@@ -39,6 +41,7 @@ type Service struct {
 type Options struct {
 	DB         storage.Database
 	Users      *users.Users
+	Blocklist  *blocklist.List
 	FanOut     *fanout.Engine
 	Views      *timeline.Views
 	Viewers    *timeline.Viewers
@@ -54,14 +57,15 @@ type Options struct {
 // New returns a Service.
 func New(opt Options) *Service {
 	return &Service{
-		users: opt.Users, db: opt.DB, views: opt.Views, viewers: opt.Viewers, fanOut: opt.FanOut, lists: opt.Lists, timelines: opt.Timelines, notices: opt.Notices, trends: opt.Trends,
+		users: opt.Users, blocks: opt.Blocklist, db: opt.DB, views: opt.Views, viewers: opt.Viewers, fanOut: opt.FanOut, lists: opt.Lists, timelines: opt.Timelines, notices: opt.Notices, trends: opt.Trends,
 		log: opt.Log, now: opt.Now, maxBacklog: opt.MaxBacklog,
 	}
 }
 
 // Post publishes a text: on the author's profile and home timeline, on the
 // public timeline, and on the home timelines of the author's followers. It
-// returns *InvalidError for a text that is not allowed.
+// returns *InvalidError for a text that is not allowed, and ErrForbidden for an address that is
+// blocked.
 //
 // When it returns, the master has the post, and every timeline but the home
 // timelines of followers beyond the first thousand or so, which are written in
@@ -74,7 +78,7 @@ func (p *Service) Post(ctx context.Context, author social.User, body string) (so
 
 // post is Post, or PostOnce.
 func (p *Service) post(ctx context.Context, author social.User, body string, once bool) (social.Post, error) {
-	body, err := social.CleanBody(body)
+	body, err := p.clean(ctx, body)
 	if err != nil {
 		return social.Post{}, err
 	}
@@ -89,6 +93,18 @@ func (p *Service) post(ctx context.Context, author social.User, body string, onc
 		p.noticePost(ctx, post)
 	}
 	return post, nil
+}
+
+// clean returns a typed text as it is stored, or why it must not be posted.
+func (p *Service) clean(ctx context.Context, typed string) (string, error) {
+	body, err := social.CleanBody(typed)
+	if err == nil {
+		err = p.blocks.CheckAddress(ctx)
+	}
+	if err == nil {
+		err = p.blocks.CheckText(ctx, "status", body)
+	}
+	return body, err
 }
 
 // time is the time of a post that is written now.

@@ -31,6 +31,7 @@ var moderationTabs = []struct {
 	{"/moderation/signups", "Sign-ups", social.Moderator},
 	{"/moderation/people", "People", social.Moderator},
 	{"/moderation/tags", "Tags", social.Moderator},
+	{"/moderation/blocks", "Blocks", social.Moderator},
 	{"/moderation/audit", "Decisions", social.Moderator},
 	{"/moderation/overview", "Overview", social.Admin},
 	{"/moderation/site", "Site", social.Admin},
@@ -116,6 +117,8 @@ type Decision struct {
 var deeds = map[string]string{
 	"dismiss": "dismissed a report", "hide": "hid a post", "unhide": "showed a post again", "delete": "deleted a post",
 	"block-tag": "blocked in trends", "unblock-tag": "no longer blocks in trends",
+	"block-word": "blocked the word", "block-domain": "blocked the domain", "block-address": "blocked the address",
+	"unblock-word": "no longer blocks the word", "unblock-domain": "no longer blocks the domain", "unblock-address": "no longer blocks the address",
 	"pin-tag": "pinned in trends", "unpin-tag": "no longer pins in trends",
 	"limit": "limited the account", "suspend": "suspended the account", "restore": "restored the account", "role": "changed the role",
 	"approve-sign-up": "approved the account", "refuse-sign-up": "refused the account",

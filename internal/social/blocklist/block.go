@@ -1,0 +1,147 @@
+package blocklist
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/net/idna"
+
+	"retwis/internal/social"
+)
+
+// Kind is what is blocked.
+type Kind string
+
+// The kinds.
+const (
+	Word    Kind = "word"    // or several in a row, in any case and with any accents
+	Domain  Kind = "domain"  // of a link, with all below it
+	Address Kind = "address" // of a person, or a network such as 192.0.2.0/24
+)
+
+// Kinds are all kinds.
+var Kinds = []Kind{Word, Domain, Address}
+
+const (
+	// MaxOfKind is how many blocks of a kind there can be.
+	MaxOfKind = 1000
+	// maxWords is how many words a block can have.
+	maxWords = 5
+	// maxValue bounds the value of a block, in bytes.
+	maxValue = 200
+	// maxFor bounds how long a block lasts that has an end.
+	maxFor = 10 * 366 * 24 * time.Hour
+)
+
+// Block is something that must not sign up or post.
+type Block struct {
+	Kind  Kind
+	Value string // in the form in which values are compared
+	Since time.Time
+	Until time.Time // zero for no end
+}
+
+// Ended reports whether a block is over.
+func (b Block) Ended(now time.Time) bool { return !b.Until.IsZero() && !now.Before(b.Until) }
+
+func (b Block) field() string { return string(b.Kind) + " " + b.Value }
+
+func (b Block) stored() string {
+	until := int64(0)
+	if !b.Until.IsZero() {
+		until = b.Until.Unix()
+	}
+	return fmt.Sprintf("%d %d", b.Since.Unix(), until)
+}
+
+// Parse reads a stored block; ok is false for one that is damaged.
+func Parse(field, stored string) (b Block, ok bool) {
+	kind, value, _ := strings.Cut(field, " ")
+	clean, err := Clean(Kind(kind), value)
+	since, until, _ := strings.Cut(stored, " ")
+	from, sinceErr := strconv.ParseInt(since, 10, 64)
+	to, untilErr := strconv.ParseInt(until, 10, 64)
+	if err != nil || clean != value || sinceErr != nil || untilErr != nil || to < 0 {
+		return Block{}, false
+	}
+	b = Block{Kind: Kind(kind), Value: value, Since: time.Unix(from, 0).UTC()}
+	if to > 0 {
+		b.Until = time.Unix(to, 0).UTC()
+	}
+	return b, true
+}
+
+// Clean returns a value in the form in which it is stored, or *InvalidError.
+func Clean(kind Kind, typed string) (string, error) {
+	typed = strings.TrimSpace(typed)
+	if len(typed) > maxValue || !utf8.ValidString(typed) {
+		return "", social.Invalid("value", fmt.Sprintf("This is too long. Use at most %d bytes.", maxValue))
+	}
+	switch kind {
+	case Word:
+		words := wordsOf(typed)
+		if len(words) == 0 || len(words) > maxWords {
+			return "", social.Invalid("value", fmt.Sprintf("Use 1 to %d words.", maxWords))
+		}
+		return strings.Join(words, " "), nil
+	case Domain:
+		if domain := domainOf(typed); domain != "" {
+			return domain, nil
+		}
+		return "", social.Invalid("value", "Use a domain such as example.com.")
+	case Address:
+		if network, ok := networkOf(typed); ok {
+			return network, nil
+		}
+		return "", social.Invalid("value", "Use an address such as 192.0.2.7, or a network such as 192.0.2.0/24.")
+	}
+	return "", social.Invalid("kind", "Use word, domain or address.")
+}
+
+// domainOf returns the domain of an address of the web, or of a domain as it was typed; empty
+// for another text. It is without www. and in its ASCII form.
+func domainOf(typed string) string {
+	if strings.Contains(typed, "://") {
+		u, err := url.Parse(typed)
+		if err != nil {
+			return ""
+		}
+		typed = u.Hostname()
+	}
+	host, err := idna.Lookup.ToASCII(strings.Trim(typed, "."))
+	if err != nil {
+		host = strings.ToLower(strings.Trim(typed, "."))
+	}
+	host = strings.TrimPrefix(host, "www.")
+	if !strings.Contains(host, ".") || strings.ContainsAny(host, " /?#@:*") {
+		return ""
+	}
+	return host
+}
+
+// minBits are the shortest prefixes of networks: a mistake must not block everybody.
+const (
+	minBits4 = 8
+	minBits6 = 16
+)
+
+// networkOf returns an address, or a network without the bits after its prefix.
+func networkOf(typed string) (string, bool) {
+	if addr, err := netip.ParseAddr(typed); err == nil && addr.Zone() == "" {
+		return addr.Unmap().String(), true
+	}
+	network, err := netip.ParsePrefix(typed)
+	if err != nil || network.Addr().Is4() && network.Bits() < minBits4 || network.Addr().Is6() && network.Bits() < minBits6 {
+		return "", false
+	}
+	network = network.Masked()
+	if network.IsSingleIP() {
+		return network.Addr().String(), true
+	}
+	return network.String(), true
+}

@@ -1,0 +1,221 @@
+package blocklist
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"retwis/internal/social"
+	"retwis/internal/social/audit"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
+	"retwis/internal/social/users"
+	"retwis/internal/watched"
+)
+
+// List is what must not sign up or post. It is safe for concurrent use.
+//
+// It is one hash, and no records of package model: each post is compared with all of it, and a
+// hash is read with one command, whose reply stays in memory until it changes.
+type List struct {
+	db    storage.Database
+	users *users.Users
+	audit *audit.Log
+	now   func() time.Time
+
+	cell    watched.Cell[*matcher]
+	reading sync.Mutex
+}
+
+// New returns the list of a database.
+func New(db storage.Database, people *users.Users, log *audit.Log, now func() time.Time) *List {
+	return &List{db: db, users: people, audit: log, now: now}
+}
+
+// Changed notes that `blocklist` has changed. It does not wait.
+func (l *List) Changed() { l.cell.Changed() }
+
+// CheckText returns *InvalidError for a text with a word or a link that is blocked. No round trip
+// while nothing has changed.
+func (l *List) CheckText(ctx context.Context, field, typed string) error {
+	m, err := l.matcher(ctx)
+	if err != nil {
+		return err
+	}
+	switch now := l.now(); {
+	case m.word(typed, now):
+		return social.Invalid(field, "This has a word that is not allowed here.")
+	case m.link(typed, now):
+		return social.Invalid(field, "This links to a site that is not allowed here.")
+	}
+	return nil
+}
+
+// CheckAddress returns ErrForbidden where the request of a context comes from an address that is
+// blocked. No round trip while nothing has changed.
+func (l *List) CheckAddress(ctx context.Context) error {
+	from := social.AddressOf(ctx)
+	if !from.IsValid() {
+		return nil
+	}
+	m, err := l.matcher(ctx)
+	if err == nil && m.address(from, l.now()) {
+		err = social.Forbidden("Your network is blocked on this site: it can't sign up or post.")
+	}
+	return err
+}
+
+// matcher returns the list as it is asked.
+func (l *List) matcher(ctx context.Context) (*matcher, error) {
+	if m, ok := l.cell.Get(l.db.Link, 0); ok {
+		return m, nil
+	}
+	l.reading.Lock()
+	defer l.reading.Unlock()
+	if m, ok := l.cell.Get(l.db.Link, 0); ok {
+		return m, nil // another request has read it meanwhile
+	}
+	m, hasOld := l.cell.Old(l.db.Link)
+	_, err := l.db.Link.Read(ctx, hasOld, func(ctx context.Context) error {
+		forced := l.cell.IsForced()
+		if forced {
+			ctx = social.WithFresh(ctx)
+		}
+		stamp := l.cell.Begin(l.db.Link, !forced && !social.IsFresh(ctx))
+		blocks, err := l.read(ctx)
+		if err == nil {
+			m = newMatcher(blocks)
+			l.cell.Put(m, stamp)
+		}
+		return err
+	})
+	return m, err
+}
+
+func (l *List) read(ctx context.Context) ([]Block, error) {
+	stored, err := l.db.Read(ctx, l.db.Client.B().Hgetall().Key(layout.Blocklist).Cache()).AsStrMap()
+	if err != nil {
+		return nil, fmt.Errorf("social: read what is blocked: %w", err)
+	}
+	blocks := make([]Block, 0, len(stored))
+	for field, text := range stored {
+		if b, ok := Parse(field, text); ok {
+			blocks = append(blocks, b)
+		}
+	}
+	slices.SortFunc(blocks, func(a, b Block) int {
+		return cmp.Or(cmp.Compare(slices.Index(Kinds, a.Kind), slices.Index(Kinds, b.Kind)), cmp.Compare(a.Value, b.Value))
+	})
+	return blocks, nil
+}
+
+// All returns what is blocked, without what has ended, by kind and value. It bypasses all
+// caches. One round trip.
+func (l *List) All(ctx context.Context) ([]Block, error) {
+	blocks, err := l.read(social.WithFresh(ctx))
+	now := l.now()
+	return slices.DeleteFunc(blocks, func(b Block) bool { return b.Ended(now) }), err
+}
+
+// Add blocks a value, for a time or, with 0, without an end; a block that exists gets the new
+// end. It returns ErrForbidden for others than moderators, and *InvalidError. Blocks that have
+// ended are removed. Four round trips.
+func (l *List) Add(ctx context.Context, actor social.Actor, b Block, lasts time.Duration) (Block, error) {
+	var err error
+	if b.Value, err = Clean(b.Kind, b.Value); err != nil {
+		return Block{}, err
+	}
+	if lasts < 0 || lasts > maxFor || lasts > 0 && lasts < time.Minute {
+		return Block{}, social.Invalid("for", "Use a time from a minute to ten years, or none for no end.")
+	}
+	if err := l.authorize(ctx, actor); err != nil {
+		return Block{}, err
+	}
+	all, err := l.read(social.WithFresh(ctx))
+	if err != nil {
+		return Block{}, err
+	}
+	now := l.now().UTC().Truncate(time.Second)
+	var ended []string
+	others := 0
+	for _, other := range all {
+		switch {
+		case other.Ended(now):
+			ended = append(ended, other.field())
+		case other.Kind == b.Kind && other.Value != b.Value:
+			others++
+		}
+	}
+	if others >= MaxOfKind {
+		return Block{}, social.Invalid("value", fmt.Sprintf("There are %d blocks of this kind already. Remove one first.", MaxOfKind))
+	}
+	b.Since, b.Until = now, time.Time{}
+	note := ""
+	if lasts > 0 {
+		b.Until = now.Add(lasts)
+		note = "until " + b.Until.Format(time.RFC3339)
+	}
+	if err := l.audit.Add(ctx, audit.Entry{Actor: actor, Action: "block-" + string(b.Kind), Target: b.Value, Note: note}); err != nil {
+		return Block{}, err
+	}
+	return b, l.write(ctx, b, ended)
+}
+
+// Remove ends a block, or returns ErrNotFound; see Add.
+func (l *List) Remove(ctx context.Context, actor social.Actor, kind Kind, typed string) error {
+	value, err := Clean(kind, typed)
+	if err != nil {
+		return err
+	}
+	if err := l.authorize(ctx, actor); err != nil {
+		return err
+	}
+	all, err := l.All(ctx)
+	if err != nil {
+		return err
+	}
+	b := Block{Kind: kind, Value: value}
+	if !slices.ContainsFunc(all, func(other Block) bool { return other.field() == b.field() }) {
+		return social.ErrNotFound
+	}
+	if err := l.audit.Add(ctx, audit.Entry{Actor: actor, Action: "unblock-" + string(kind), Target: value}); err != nil {
+		return err
+	}
+	return l.write(ctx, Block{}, []string{b.field()})
+}
+
+// write adds a block, if it has a value, and removes others.
+func (l *List) write(ctx context.Context, b Block, remove []string) error {
+	c := l.db.Client
+	var errs []error
+	if b.Value != "" {
+		errs = append(errs, c.Do(ctx, c.B().Hset().Key(layout.Blocklist).FieldValue().FieldValue(b.field(), b.stored()).Build().ToRetryable()).Error())
+	}
+	remove = slices.DeleteFunc(remove, func(field string) bool { return field == b.field() })
+	if len(remove) > 0 {
+		errs = append(errs, c.Do(ctx, c.B().Hdel().Key(layout.Blocklist).Field(remove...).Build().ToRetryable()).Error())
+	}
+	// It waits for the invalidation messages of the others.
+	errs = append(errs, c.Do(ctx, c.B().Exists().Key(layout.Blocklist).Build().ToRetryable()).Error())
+	l.cell.Force()
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("social: change what is blocked: %w", err)
+	}
+	return nil
+}
+
+// authorize returns ErrForbidden for others than operators and moderators.
+func (l *List) authorize(ctx context.Context, actor social.Actor) error {
+	if actor == social.Operator {
+		return nil
+	}
+	roles, err := l.users.Roles(ctx, max(int64(actor), 0))
+	if err == nil && roles[0] < social.Moderator {
+		err = social.Forbidden("Only moderators may do that.")
+	}
+	return err
+}

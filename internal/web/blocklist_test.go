@@ -1,0 +1,32 @@
+package web_test
+
+import (
+	"testing"
+
+	"retwis/internal/social"
+)
+
+// Moderators block a word and an address, and people read what they can do.
+func TestBlocklist(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	mia, ada := s.signedUpAs("mia", social.Moderator), s.signedUp("ada")
+	ada.get("/moderation/blocks").want(404)
+	ada.send("/moderation/blocks", "kind", "word", "value", "x").want(404)
+	mia.get("/moderation").want(200, `href="/moderation/blocks"`)
+	mia.get("/moderation/blocks").want(200, "Nothing is blocked.")
+	mia.send("/moderation/blocks", "kind", "domain", "value", "nowhere").want(422, "Use a domain such as example.com.", `value="nowhere"`, `value="domain" selected`)
+	mia.send("/moderation/blocks", "kind", "word", "value", "Casino", "days", "7").want(303, "/moderation/blocks?done")
+	mia.get("/moderation/blocks?done").want(200, "Done.", "casino", "Unblock casino", "until")
+	ada.send("/post", "status", "the casino").want(422, "This has a word that is not allowed here.", "the casino</textarea>")
+	mia.send("/moderation/blocks/remove", "kind", "word", "value", "casino").want(303)
+	mia.send("/moderation/blocks/remove", "kind", "word", "value", "casino").want(303) // twice
+	ada.send("/post", "status", "the casino").want(303)
+
+	mia.send("/moderation/blocks", "kind", "address", "value", "127.0.0.0/8").want(303)
+	ada.send("/post", "status", "from a blocked network").want(403, "Your network is blocked on this site")
+	s.visitor().send("/register", "username", "ben", "password", password, "password2", password).want(403, "Your network is blocked on this site")
+	ada.get("/home").want(200).wantNot("from a blocked network")
+	mia.send("/moderation/blocks/remove", "kind", "address", "value", "127.0.0.0/8").want(303)
+	mia.get("/moderation/audit").want(200, "blocked the word", "no longer blocks the address")
+}
