@@ -106,6 +106,7 @@ func Retwis() Architecture {
 			"internal/redis/hll":         0,
 			"internal/redis/keys":        0,
 			"internal/fold":              0,
+			"internal/files":             0,
 			"internal/logfile":           0,
 			"internal/maintain":          0,
 			"internal/ordered":           0,
