@@ -52,77 +52,7 @@ type Architecture struct {
 // Retwis returns the architecture of this module.
 func Retwis() Architecture {
 	return Architecture{
-		Levels: map[string]int{
-			"cmd/retwis": 7, // main
-
-			// Programs that use the toolkit as other modules do.
-			"examples/...": 6,
-
-			// The command line.
-			"internal/cli":     6,
-			"internal/cli/...": 6,
-
-			// HTTP, and other users of the application.
-			"internal/web":            5,
-			"internal/web/discover":   5,
-			"internal/web/httpserver": 5,
-			"internal/web/metrics":    5,
-			"internal/web/reader":     5,
-			"internal/web/request":    5,
-			"internal/web/static":     5,
-			"internal/web/view":       5,
-			"internal/seed":           5,
-			"internal/certificates":   5,
-
-			// The application, put together, and what works on all of it.
-			"internal/app":          4,
-			"internal/social/check": 4,
-			"internal/social/load":  4,
-			"internal/social/live":  4,
-
-			// The application by subject. It knows no HTTP.
-			"internal/social":             3,
-			"internal/social/...":         3,
-			"internal/social/live/stream": 3,
-
-			// Object mapping.
-			"model":     2,
-			"model/...": 2,
-
-			// The patterns.
-			"redlock":                     1,
-			"redlock/...":                 1,
-			"collection":                  1,
-			"internal/redis/redismetrics": 1,
-			"internal/jobs":               1,
-			"ratelimit":                   1,
-			"bulk":                        1,
-			"bulk/...":                    1,
-			"index":                       1,
-			"index/...":                   1,
-
-			// Shared machinery.
-			"maintain":                   0,
-			"internal/redis/hll":         0,
-			"internal/redis/keys":        0,
-			"internal/fold":              0,
-			"internal/files":             0,
-			"internal/logfile":           0,
-			"internal/maintain":          0,
-			"internal/ordered":           0,
-			"internal/redis/scan":        0,
-			"internal/redis/script":      0,
-			"internal/redis/partition":   0,
-			"index/decimal":              0,
-			"internal/redis/nodes":       0,
-			"internal/redis/rediserr":    0,
-			"internal/redis/reply":       0,
-			"internal/sleep":             0,
-			"internal/redis/redisserver": 0,
-			"internal/redis/redisurl":    0,
-			"internal/redis/store":       0,
-			"internal/watched":           0,
-		},
+		Levels:      levels,
 		Siblings:    append(siblingsOfSocial(), siblings...),
 		Without:     map[string][]string{"internal/social": {"github.com/redis/rueidis"}},
 		Whole:       []string{"internal/app", "internal/social", "internal/social/..."},
@@ -130,6 +60,81 @@ func Retwis() Architecture {
 		Reserved:    reserved,
 		Pure:        4, Impure: []string{"net/http", "flag", "github.com/spf13/pflag", "github.com/spf13/cobra"},
 	}
+}
+
+// levels has the packages, from the highest to the lowest.
+var levels = map[string]int{
+	"cmd/retwis": 7, // main
+
+	// Programs that use the toolkit as other modules do.
+	"examples/...": 6,
+
+	// The command line.
+	"internal/cli":     6,
+	"internal/cli/...": 6,
+
+	// HTTP, and other users of the application.
+	"internal/web":            5,
+	"internal/web/discover":   5,
+	"internal/web/httpserver": 5,
+	"internal/web/metrics":    5,
+	"internal/web/reader":     5,
+	"internal/web/request":    5,
+	"internal/web/static":     5,
+	"internal/web/view":       5,
+	"internal/seed":           5,
+	"internal/certificates":   5,
+
+	// The application, put together, and what works on all of it.
+	"internal/app":          4,
+	"internal/social/check": 4,
+	"internal/social/load":  4,
+	"internal/social/live":  4,
+
+	// The application by subject. It knows no HTTP.
+	"internal/social":             3,
+	"internal/social/...":         3,
+	"internal/social/live/stream": 3,
+
+	// Object mapping.
+	"model":     2,
+	"model/...": 2,
+
+	// The patterns.
+	"redlock":                     1,
+	"redlock/...":                 1,
+	"collection":                  1,
+	"internal/redis/redismetrics": 1,
+	"internal/jobs":               1,
+	"ratelimit":                   1,
+	"bulk":                        1,
+	"bulk/...":                    1,
+	"index":                       1,
+	"index/...":                   1,
+
+	// Shared machinery.
+	"maintain":                   0,
+	"internal/redis/hll":         0,
+	"internal/redis/keys":        0,
+	"internal/fold":              0,
+	"internal/files":             0,
+	"internal/logfile":           0,
+	"internal/maintain":          0,
+	"internal/ordered":           0,
+	"internal/redis/scan":        0,
+	"internal/redis/script":      0,
+	"internal/redis/partition":   0,
+	"index/decimal":              0,
+	"internal/redis/nodes":       0,
+	"internal/redis/rediserr":    0,
+	"internal/redis/reply":       0,
+	"internal/picture":           0,
+	"internal/sleep":             0,
+	"internal/turns":             0,
+	"internal/redis/redisserver": 0,
+	"internal/redis/redisurl":    0,
+	"internal/redis/store":       0,
+	"internal/watched":           0,
 }
 
 // reserved has the packages that work on the database as a whole, for which app.App opens.
@@ -187,6 +192,7 @@ var siblings = [][2]string{
 	{"internal/redis/store", "internal/sleep"},
 	{"internal/redis/reply", "internal/redis/rediserr"}, // a wrong type is no error
 	{"internal/redis/store", "internal/redis/nodes"},
+	{"internal/picture", "internal/turns"},              // decoding waits in a queue
 	{"internal/watched", "internal/redis/store"},        // which part of a Cluster answers
 	{"internal/watched", "internal/redis/rediserr"},     // whether a server was reached
 	{"internal/redis/nodes", "internal/redis/rediserr"}, // which of several errors to report

@@ -14,6 +14,8 @@ import (
 
 	"github.com/alexedwards/argon2id"
 	"golang.org/x/text/unicode/norm"
+
+	"retwis/internal/turns"
 )
 
 // ErrBusy: too many passwords wait to be checked; try again in a moment.
@@ -27,7 +29,7 @@ const phcPrefix = "$argon2id$"
 // connections does not close log-in for others.
 type Hasher struct {
 	params argon2id.Params
-	queue  queue
+	queue  turns.Queue
 
 	served, refused atomic.Uint64
 	waited          atomic.Int64 // in nanoseconds
@@ -56,13 +58,13 @@ func NewHasher(params *argon2id.Params, slots int) (*Hasher, error) {
 	if slots == 0 {
 		slots = runtime.NumCPU()
 	}
-	h := &Hasher{params: *params, queue: queue{slots: slots, max: slots * waitersPerSlot, maxPlace: slots * waitersPerPlace}}
+	h := &Hasher{params: *params, queue: turns.Queue{Capacity: int64(slots), Max: slots * waitersPerSlot, MaxPlace: slots * waitersPerPlace}}
 	h.decoy = sync.OnceValues(func() (string, error) { return argon2id.CreateHash("decoy", &h.params) })
 	return h, nil
 }
 
 // Waiting returns how many passwords wait to be checked or hashed.
-func (h *Hasher) Waiting() int { return h.queue.length() }
+func (h *Hasher) Waiting() int { return h.queue.Waiting() }
 
 // Stats are what the queue has done since the start.
 type Stats struct {
@@ -78,20 +80,31 @@ func (h *Hasher) Stats() Stats {
 
 func (h *Hasher) acquire(ctx context.Context) error {
 	began := time.Now()
-	err := h.queue.acquire(ctx)
-	if err == nil {
-		h.served.Add(1)
-		h.waited.Add(int64(time.Since(began)))
-	} else {
+	err := h.queue.Acquire(ctx, placeOf(ctx), 1)
+	if err != nil {
 		h.refused.Add(1)
+		return fmt.Errorf("%w: %w", ErrBusy, err)
 	}
-	if err != nil && !errors.Is(err, ErrBusy) {
-		err = fmt.Errorf("%w: %w", ErrBusy, err)
-	}
-	return err
+	h.served.Add(1)
+	h.waited.Add(int64(time.Since(began)))
+	return nil
 }
 
-func (h *Hasher) release() { h.queue.release() }
+func (h *Hasher) release() { h.queue.Release(1) }
+
+type placeKey struct{}
+
+// WithPlace notes in a context where a request comes from, such as an address. Those
+// without a place, of an operator's command, take one turn together, and as much of the
+// queue as there is.
+func WithPlace(ctx context.Context, place string) context.Context {
+	return context.WithValue(ctx, placeKey{}, place)
+}
+
+func placeOf(ctx context.Context) string {
+	place, _ := ctx.Value(placeKey{}).(string)
+	return place
+}
 
 // Hash returns the PHC string of a password.
 func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {

@@ -1,21 +1,20 @@
-package password
+package turns
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
-
-	"github.com/alexedwards/argon2id"
 )
 
 // joined starts a request of a place, and waits until it waits in the queue or is done.
-func joined(t *testing.T, q *queue, ctx context.Context, place string, done func(err error)) {
+func joined(t *testing.T, q *Queue, ctx context.Context, place string, done func(err error)) {
 	t.Helper()
-	go func() { done(q.acquire(WithPlace(ctx, place))) }()
+	go func() { done(q.Acquire(ctx, place, 1)) }()
 	synctest.Wait()
 }
 
@@ -23,7 +22,7 @@ func joined(t *testing.T, q *queue, ctx context.Context, place string, done func
 func TestPlacesTakeTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := &queue{slots: 1, max: 100, maxPlace: 50}
+		q := &Queue{Capacity: 1, Max: 100, MaxPlace: 50}
 		var mu sync.Mutex
 		var order []string
 		served := func(name string) func(error) {
@@ -36,7 +35,7 @@ func TestPlacesTakeTurns(t *testing.T) {
 				order = append(order, name)
 			}
 		}
-		if err := q.acquire(t.Context()); err != nil {
+		if err := q.Acquire(t.Context(), "", 1); err != nil {
 			t.Fatal(err)
 		}
 		for i := range 5 {
@@ -49,13 +48,13 @@ func TestPlacesTakeTurns(t *testing.T) {
 		cancel()
 		synctest.Wait()
 		for range 8 {
-			q.release()
+			q.Release(1)
 			synctest.Wait()
 		}
 		if got, want := strings.Join(order, " "), "eve! f0 ada ben f1 f2 f3 f4"; got != want {
 			t.Errorf("served %s, want %s", got, want)
 		}
-		if q.running != 0 || q.length() != 0 || len(q.places) != 0 || len(q.turns) != 0 {
+		if q.running != 0 || q.Waiting() != 0 || len(q.places) != 0 || len(q.turns) != 0 {
 			t.Errorf("left over: %+v", q)
 		}
 	})
@@ -66,8 +65,8 @@ func TestPlacesTakeTurns(t *testing.T) {
 func TestQueueIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := &queue{slots: 1, max: 6, maxPlace: 4}
-		if err := q.acquire(t.Context()); err != nil {
+		q := &Queue{Capacity: 1, Max: 6, MaxPlace: 4}
+		if err := q.Acquire(t.Context(), "", 1); err != nil {
 			t.Fatal(err)
 		}
 		var mu sync.Mutex
@@ -89,11 +88,11 @@ func TestQueueIsBounded(t *testing.T) {
 		join("c") // the queue is full: the last of "flood" goes
 		join("d")
 		join("b") // it has as many as "flood": nobody goes for it
-		if fmt.Sprint(busy) != "map[b:1 flood:4]" || q.length() != 6 {
-			t.Errorf("turned away %v, %d wait", busy, q.length())
+		if fmt.Sprint(busy) != "map[b:1 flood:4]" || q.Waiting() != 6 {
+			t.Errorf("turned away %v, %d wait", busy, q.Waiting())
 		}
 		for range 7 {
-			q.release()
+			q.Release(1)
 			synctest.Wait()
 		}
 		if q.running != 0 || len(q.turns) != 0 {
@@ -102,46 +101,45 @@ func TestQueueIsBounded(t *testing.T) {
 	})
 }
 
-// The hasher takes the place from the context.
-func TestHasherIsFair(t *testing.T) {
+// A request that needs much is not overtaken by those that need little, and when it leaves,
+// they go on at once.
+func TestLargeRequestsAreNotStarved(t *testing.T) {
 	t.Parallel()
-	h, err := NewHasher(&argon2id.Params{Memory: 8, Iterations: 1, Parallelism: 1, SaltLength: 8, KeyLength: 16}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := h.queue.acquire(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	refused := 0
-	for range waitersPerPlace + 3 {
-		wg.Go(func() {
-			if _, err := h.Hash(WithPlace(t.Context(), "flood"), "password"); errors.Is(err, ErrBusy) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &Queue{Capacity: 10, Max: 100, MaxPlace: 50}
+		var mu sync.Mutex
+		var order []string
+		join := func(ctx context.Context, name string, weight int64) {
+			go func() {
+				err := q.Acquire(ctx, name, weight)
 				mu.Lock()
 				defer mu.Unlock()
-				refused++
-			} else if err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Go(func() {
-		if _, _, err := h.Verify(WithPlace(t.Context(), "ada"), "password", ""); err != nil {
-			t.Error(err)
+				if err != nil {
+					name += "!"
+				}
+				order = append(order, name)
+			}()
+			synctest.Wait()
+		}
+		join(t.Context(), "first", 6)
+		join(t.Context(), "second", 4)
+		join(t.Context(), "large", 9)
+		gone, cancel := context.WithCancel(t.Context())
+		join(gone, "larger", 10)
+		join(t.Context(), "small", 1)
+		q.Release(4) // room for small, but it is not its turn
+		synctest.Wait()
+		q.Release(6)
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		slices.Sort(order[3:])
+		if got, want := strings.Join(order, " "), "first second large larger! small"; got != want {
+			t.Errorf("served %s, want %s", got, want)
+		}
+		q.Release(10)
+		if q.running != 0 || q.Waiting() != 0 {
+			t.Errorf("left over: %+v", q)
 		}
 	})
-	for {
-		mu.Lock()
-		all := refused == 3 && h.Waiting() == waitersPerPlace+1
-		mu.Unlock()
-		if all {
-			break
-		}
-	}
-	h.release()
-	wg.Wait()
-	if h.Waiting() != 0 {
-		t.Errorf("%d still wait", h.Waiting())
-	}
 }

@@ -1,0 +1,258 @@
+package picture
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"strconv"
+	"strings"
+
+	"golang.org/x/image/vector"
+)
+
+// Drawn returns the picture of somebody who has none, as SVG of less than a kilobyte: a
+// pattern that depends on the name alone, in any case. It has no ids and no styles, so
+// that any number of them can be part of a page.
+func Drawn(name string) []byte {
+	d := drawingOf(name)
+	var svg strings.Builder
+	fmt.Fprintf(&svg, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %[1]d"><path fill="#%06x" d="M0 0h%[1]dv%[1]dH0z"/>`, side, d.ground)
+	for _, layer := range d.layers {
+		if len(layer.shapes) > 0 {
+			fmt.Fprintf(&svg, `<path fill="#%06x" d="%s"/>`, layer.color, layer.path())
+		}
+	}
+	svg.WriteString("</svg>")
+	return []byte(svg.String())
+}
+
+// DrawnPNG returns the same picture as a PNG of some pixels, for programs that show no SVG.
+func DrawnPNG(name string, pixels int) []byte {
+	d := drawingOf(name)
+	img := image.NewRGBA(image.Rect(0, 0, pixels, pixels))
+	draw.Draw(img, img.Rect, image.NewUniform(rgb(d.ground)), image.Point{}, draw.Src)
+	for _, layer := range d.layers {
+		shape := vector.NewRasterizer(pixels, pixels)
+		for _, s := range layer.shapes {
+			s.rasterize(shape, float32(pixels)/side)
+		}
+		shape.Draw(img, img.Rect, image.NewUniform(rgb(layer.color)), image.Point{})
+	}
+	var file bytes.Buffer
+	if err := png.Encode(&file, img); err != nil {
+		return nil // it is written to memory
+	}
+	return file.Bytes()
+}
+
+func rgb(c uint32) color.RGBA {
+	return color.RGBA{R: uint8(c >> 16), G: uint8(c >> 8), B: uint8(c), A: 255}
+}
+
+// A drawing is a square of four times four tiles.
+const (
+	tile = 20
+	side = 4 * tile
+)
+
+// drawing is a ground and what is on it, in some colours.
+type drawing struct {
+	ground uint32
+	layers []layer
+}
+
+type layer struct {
+	color  uint32
+	shapes []shape
+}
+
+// shape is a closed outline.
+type shape []point
+
+// point is where a line ends, or an arc.
+type point struct {
+	x, y int
+	turn int // the quarters of a circle, 1 or 2 to the right and -1 to the left; 0 for a line
+}
+
+// palettes are a ground and the three colours on it. Grounds are neither light nor dark,
+// so that they stand out from white and black pages.
+func palettes() [][4]uint32 {
+	return [][4]uint32{
+		{0x0f6b5c, 0x6ad3bc, 0xe3efec, 0xf2b84b}, // teal
+		{0x1d4e89, 0x7fb2e5, 0xe4eefa, 0xf79d65}, // ocean
+		{0x3d3b8e, 0xa3a0f0, 0xecebfd, 0xf6c453}, // indigo
+		{0x6b2d73, 0xd59be0, 0xf7e9fa, 0x7fd1ae}, // plum
+		{0x9b2c54, 0xf29bb7, 0xfdeaf0, 0xffd166}, // rose
+		{0xb4442e, 0xf7a58b, 0xfdebe4, 0x8fd9d2}, // coral
+		{0xa8650b, 0xf5c469, 0xfdf3dd, 0x8fcfe0}, // amber
+		{0x5d6b1a, 0xc3d36a, 0xf4f7df, 0xe07a5f}, // olive
+		{0x23613a, 0x8fd19e, 0xe6f4e9, 0xf4a259}, // forest
+		{0x37474f, 0xa9bcc6, 0xeef2f4, 0xff8a65}, // slate
+		{0x7a4b35, 0xdcae90, 0xf8ede5, 0x5aa9a2}, // clay
+		{0x15687d, 0x7cd0e0, 0xe2f5f8, 0xf08a9b}, // sky
+	}
+}
+
+// drawingOf chooses the colours and the tiles of one quarter; the others are the same,
+// turned or mirrored.
+func drawingOf(name string) drawing {
+	digest := sha256.Sum256([]byte(strings.ToLower(name)))
+	colors := palettes()[int(digest[0])%len(palettes())]
+	d := drawing{ground: colors[0], layers: []layer{{color: colors[1]}, {color: colors[3]}, {color: colors[2]}}}
+	mirrored := digest[1]%2 == 0
+	for i := range 4 {
+		s := shapeOf(int(digest[2+2*i])).moved(tile*(i%2), tile*(i/2))
+		// The lightest colour is for the tile in the middle and for edges, but not for the
+		// corner, where the picture would have no end on a light page.
+		l := &d.layers[int(digest[3+2*i])%min(2+i, 3)]
+		for q := range 4 {
+			part := s
+			if mirrored && q%2 == 1 {
+				part = s.mirrored()
+			}
+			for range q {
+				part = part.quarterTurn(side)
+			}
+			l.shapes = append(l.shapes, part)
+		}
+	}
+	return d
+}
+
+// shapeOf returns the shape in a tile.
+func shapeOf(n int) shape {
+	const t, half = tile, tile / 2
+	kinds := []shape{
+		{{x: 0, y: 0}, {x: t, y: 0}, {x: t, y: t}, {x: 0, y: t}},                                           // square
+		{{x: 0, y: 0}, {x: t, y: 0}, {x: 0, y: t, turn: 1}},                                                // quarter of a disc
+		{{x: 0, y: 0}, {x: t, y: 0}, {x: 0, y: t, turn: 1}},                                                // once more
+		{{x: 0, y: 0}, {x: t, y: t, turn: 1}, {x: 0, y: 0, turn: 1}},                                       // leaf
+		{{x: 0, y: 0}, {x: t, y: 0}, {x: 0, y: t}},                                                         // triangle
+		{{x: half, y: 0}, {x: t, y: half}, {x: half, y: t}, {x: 0, y: half}},                               // diamond
+		{{x: half, y: 0}, {x: half, y: t, turn: 2}, {x: half, y: 0, turn: 2}},                              // disc
+		{{x: half, y: 0}, {x: t, y: 0}, {x: 0, y: t, turn: 1}, {x: 0, y: half}, {x: half, y: 0, turn: -1}}, // quarter of a ring
+	}
+	s := kinds[n%len(kinds)]
+	for range n / len(kinds) % 4 {
+		s = s.quarterTurn(tile)
+	}
+	return s
+}
+
+func (s shape) moved(x, y int) shape {
+	moved := make(shape, len(s))
+	for i, p := range s {
+		moved[i] = point{x: p.x + x, y: p.y + y, turn: p.turn}
+	}
+	return moved
+}
+
+// mirrored mirrors a shape in the diagonal, which keeps it in its quarter.
+func (s shape) mirrored() shape {
+	mirrored := make(shape, len(s))
+	for i, p := range s {
+		mirrored[i] = point{x: p.y, y: p.x, turn: -p.turn}
+	}
+	return mirrored
+}
+
+// quarterTurn turns a shape in a square of this side, clockwise.
+func (s shape) quarterTurn(side int) shape {
+	turned := make(shape, len(s))
+	for i, p := range s {
+		turned[i] = point{x: side - p.y, y: p.x, turn: p.turn}
+	}
+	return turned
+}
+
+// path returns the shapes as SVG, as short as it can be.
+func (l layer) path() string {
+	var d []byte
+	for _, s := range l.shapes {
+		from := s[0]
+		d = append(d, fmt.Sprintf("M%d %d", from.x, from.y)...)
+		for _, p := range s[1:] {
+			x, y := p.x-from.x, p.y-from.y
+			switch {
+			case p.turn != 0:
+				r, right := max(abs(x), abs(y))/max(abs(p.turn), 1), 0
+				if p.turn > 0 {
+					right = 1
+				}
+				d = append(d, fmt.Sprintf("a%d %[1]d 0 0%d", r, right)...)
+				d = number(number(d, x), y)
+			case y == 0:
+				d = number(append(d, 'h'), x)
+			case x == 0:
+				d = number(append(d, 'v'), y)
+			default:
+				d = number(number(append(d, 'l'), x), y)
+			}
+			from = p
+		}
+		d = append(d, 'z')
+	}
+	return string(d)
+}
+
+// number appends a number, after a space if it could be read as a part of what is before.
+func number(d []byte, n int) []byte {
+	if last := d[len(d)-1]; '0' <= last && last <= '9' && n >= 0 {
+		d = append(d, ' ')
+	}
+	return strconv.AppendInt(d, int64(n), 10)
+}
+
+func (s shape) rasterize(r *vector.Rasterizer, scale float32) {
+	from := s[0]
+	r.MoveTo(scale*float32(from.x), scale*float32(from.y))
+	for _, p := range s[1:] {
+		for _, p := range p.quarters(from) {
+			x, y := scale*float32(p.x), scale*float32(p.y)
+			if p.turn == 0 {
+				r.LineTo(x, y)
+			} else {
+				a, b := controls(from, p)
+				r.CubeTo(scale*a[0], scale*a[1], scale*b[0], scale*b[1], x, y)
+			}
+			from = p
+		}
+	}
+	r.ClosePath()
+}
+
+// quarters returns an arc as quarters of a circle: the middle of half a circle is a
+// quarter turn from its start.
+func (p point) quarters(from point) []point {
+	if abs(p.turn) < 2 {
+		return []point{p}
+	}
+	turn := p.turn / 2
+	x, y := (from.x+p.x)/2, (from.y+p.y)/2
+	return []point{{x: x - turn*(from.y-y), y: y + turn*(from.x-x), turn: turn}, {x: p.x, y: p.y, turn: turn}}
+}
+
+// controls returns the two points that bend a line to a quarter of a circle: towards the
+// corner of the square in which it is.
+func controls(from, to point) (a, b [2]float32) {
+	const bend = 0.5523
+	corner := point{x: from.x, y: to.y}
+	dx, dy := to.x-from.x, to.y-from.y
+	// Going right and down and turning right, a circle goes right first.
+	if (dx*dy > 0) == (to.turn > 0) {
+		corner = point{x: to.x, y: from.y}
+	}
+	toward := func(p point) [2]float32 {
+		return [2]float32{
+			float32(p.x) + bend*float32(corner.x-p.x), float32(p.y) + bend*float32(corner.y-p.y),
+		}
+	}
+	return toward(from), toward(to)
+}
+
+func abs(n int) int { return max(n, -n) }

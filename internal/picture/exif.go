@@ -1,0 +1,41 @@
+package picture
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// exifName is before the TIFF file that EXIF is, in JPEG always and elsewhere sometimes.
+const exifName = "Exif\x00\x00"
+
+// orientation returns which way up a picture is: 1 to 8, and 1 if EXIF does not say. It
+// reads the one tag of the first directory and follows nothing else.
+func orientation(exif []byte) int {
+	const tag, short = 0x0112, 3
+	tiff := bytes.TrimPrefix(exif, []byte(exifName))
+	if len(tiff) < 8 {
+		return 1
+	}
+	var order binary.ByteOrder = binary.LittleEndian
+	if string(tiff[:2]) == "MM" {
+		order = binary.BigEndian
+	}
+	at := int64(order.Uint32(tiff[4:]))
+	if order.Uint16(tiff[2:]) != 42 || at > int64(len(tiff)-2) {
+		return 1
+	}
+	entries := tiff[at+2:]
+	for range order.Uint16(tiff[at:]) {
+		if len(entries) < 12 {
+			return 1
+		}
+		if order.Uint16(entries) == tag && order.Uint16(entries[2:]) == short {
+			if o := int(order.Uint16(entries[8:])); 1 <= o && o <= 8 {
+				return o
+			}
+			return 1
+		}
+		entries = entries[12:]
+	}
+	return 1
+}

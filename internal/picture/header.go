@@ -1,0 +1,112 @@
+package picture
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image"
+	"io"
+)
+
+// header is what a file says about itself before any of its pixels is decoded.
+type header struct {
+	file          []byte // or a part of it that is a picture in itself
+	format        func(r io.Reader) (image.Image, error)
+	width, height int
+	orientation   int      // 1 to 8, as in EXIF
+	profile       *profile // nil for sRGB
+	memory        int64    // bytes that decoding may take
+	animated      bool     // and small enough to stay so
+	lossless      bool
+}
+
+// reader reads the header of a type.
+type reader struct {
+	magic string // "?" stands for any byte
+	read  func(file []byte) (header, error)
+}
+
+func readers() []reader {
+	return []reader{
+		{"\xff\xd8\xff", readJPEG},
+		{"\x89PNG\r\n\x1a\n", readPNG},
+		{"GIF87a", readGIF},
+		{"GIF89a", readGIF},
+		{"RIFF????WEBP", readWebP},
+	}
+}
+
+// parse reads the header of a file.
+func parse(file []byte) (header, error) {
+	for _, r := range readers() {
+		if !matches(r.magic, file) {
+			continue
+		}
+		h, err := r.read(file)
+		switch {
+		case err != nil:
+			return header{}, fmt.Errorf("%w: %w", ErrDamaged, err)
+		case h.width <= 0 || h.height <= 0:
+			return header{}, fmt.Errorf("%w: it has no pixels", ErrDamaged)
+		case h.width > MaxPixels/h.height:
+			return header{}, ErrTooLarge
+		}
+		return h, nil
+	}
+	return header{}, ErrType
+}
+
+func matches(magic string, file []byte) bool {
+	if len(file) < len(magic) {
+		return false
+	}
+	for i := range len(magic) {
+		if magic[i] != '?' && magic[i] != file[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// decode decodes the first picture. Whatever a decoder does with it, the result is a picture of the
+// size that the header promised, or an error.
+func (h header) decode(ctx context.Context) (img image.Image, err error) {
+	defer func() {
+		if r := recover(); r != nil { // a decoder that a file has broken
+			img, err = nil, fmt.Errorf("%w: %v", ErrDamaged, r)
+		}
+	}()
+	img, err = h.format(&limited{ctx: ctx, r: bytes.NewReader(h.file)})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	if size := img.Bounds().Size(); size != image.Pt(h.width, h.height) {
+		return nil, fmt.Errorf("%w: it has not the size that it says", ErrDamaged)
+	}
+	return img, nil
+}
+
+// pieces is how many bytes a decoder gets at once. A few of them can stand for much work,
+// such as a scan of a progressive JPEG in which nothing changes, so they are few.
+const pieces = 512
+
+// limited reads and writes until a context is done. Decoders know no contexts.
+type limited struct {
+	ctx context.Context
+	r   io.Reader
+	w   io.Writer
+}
+
+func (l *limited) Read(p []byte) (int, error) {
+	if err := l.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return l.r.Read(p[:min(len(p), pieces)])
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	if err := l.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return l.w.Write(p)
+}

@@ -1,0 +1,209 @@
+package picture
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+
+	blurhash "github.com/bbrks/go-blurhash"
+)
+
+// quality is that of JPEG: below it, edges of text show.
+const quality = 82
+
+// plan is what is made of a picture.
+type plan struct {
+	crop  image.Rectangle // of the picture as it is in the file
+	sizes []size          // upright, the largest first
+}
+
+type size struct {
+	name          string
+	width, height int
+}
+
+// planOf returns the sizes of a kind. What is cut off is the same on both sides, so that
+// the orientation changes only which sides are long.
+func planOf(h header, kind Kind) plan {
+	w, ht := h.width, h.height
+	turned := h.orientation >= 5
+	if turned {
+		w, ht = ht, w
+	}
+	cw, ch := w, ht
+	var bounds []size
+	switch kind {
+	case Avatar:
+		cw, ch = min(w, ht), min(w, ht)
+		bounds = []size{{"400", 400, 400}, {"80", 80, 80}}
+	case Header:
+		cw, ch = min(w, 3*ht), min(ht, max(w/3, 1))
+		bounds = []size{{"1600", 1600, 534}, {"600", 600, 200}}
+	default:
+		// Screenshots of phones, twice as high as wide, can be read.
+		bounds = []size{{"1600", 1600, 3200}, {"400", 400, 800}}
+	}
+	p := plan{}
+	for _, b := range bounds {
+		p.sizes = append(p.sizes, fit(cw, ch, b))
+	}
+	if turned {
+		cw, ch = ch, cw
+	}
+	x, y := (h.width-cw)/2, (h.height-ch)/2
+	p.crop = image.Rect(x, y, x+cw, y+ch)
+	return p
+}
+
+// fit makes a picture as large as bounds allow, but not larger than it is.
+func fit(w, h int, bounds size) size {
+	scale := min(1, float64(bounds.width)/float64(w), float64(bounds.height)/float64(h))
+	bounds.width, bounds.height = max(1, int(float64(w)*scale+0.5)), max(1, int(float64(h)*scale+0.5))
+	return bounds
+}
+
+// memory returns what scaling and encoding take: the picture of the largest size up to
+// three times, turned and without alpha, its file, and what encoders need.
+func (p plan) memory() int64 {
+	const encoders = 4 << 20
+	return 16*int64(p.sizes[0].width)*int64(p.sizes[0].height) + encoders
+}
+
+// job makes a picture of one file.
+type job struct {
+	header
+	kind Kind
+	plan plan
+}
+
+func (j job) run(ctx context.Context) (Picture, error) {
+	img, exact, err := j.source(ctx)
+	if err != nil {
+		return Picture{}, err
+	}
+	var p Picture
+	for i, s := range j.plan.sizes {
+		if i > 0 {
+			if img, err = shrink(ctx, img, img.Rect, s.width, s.height); err != nil {
+				return Picture{}, err
+			}
+		}
+		r, err := j.encode(ctx, img, exact)
+		if err != nil {
+			return Picture{}, err
+		}
+		r.Name = s.name
+		p.Renditions = append(p.Renditions, r)
+	}
+	if p.Blurhash, err = blur(ctx, img); err != nil {
+		return Picture{}, err
+	}
+	if j.animated && j.kind == Post && j.plan.sizes[0].width == j.width && j.plan.sizes[0].height == j.height {
+		if r, err := j.animation(ctx); err == nil {
+			p.Renditions[0] = r
+		} else if ctx.Err() != nil {
+			return Picture{}, err
+		}
+	}
+	return p, nil
+}
+
+// source returns the picture in its largest size, upright and in sRGB, and whether it has
+// few colours, which JPEG would spoil.
+func (j job) source(ctx context.Context) (img *image.RGBA, exact bool, err error) {
+	src, err := j.decode(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	exact = j.lossless && hasFewColors(src)
+	largest := j.plan.sizes[0]
+	w, h := largest.width, largest.height
+	if j.orientation >= 5 {
+		w, h = h, w
+	}
+	if img, err = shrink(ctx, src, j.plan.crop.Add(src.Bounds().Min), w, h); err != nil {
+		return nil, false, err
+	}
+	if j.profile != nil {
+		j.profile.convert(img)
+	}
+	return upright(img, j.orientation), exact, nil
+}
+
+// hasFewColors reports whether a picture is drawn rather than photographed: of at most 256
+// colours, but not of grays only.
+func hasFewColors(img image.Image) bool {
+	const few = 256
+	var pix []uint8
+	switch img := img.(type) {
+	case *image.Paletted:
+		return true
+	case *image.RGBA:
+		pix = img.Pix
+	case *image.NRGBA:
+		pix = img.Pix
+	default:
+		return false
+	}
+	seen := make(map[[4]uint8]struct{}, few)
+	var last [4]uint8
+	for i := 0; i+4 <= len(pix) && len(seen) <= few; i += 4 {
+		if color := [4]uint8(pix[i : i+4]); i == 0 || color != last {
+			seen[color], last = struct{}{}, color
+		}
+	}
+	return len(seen) <= few
+}
+
+// encode writes a picture: as PNG where exact, or where pixels are transparent.
+func (j job) encode(ctx context.Context, img *image.RGBA, exact bool) (Rendition, error) {
+	var file bytes.Buffer
+	r := Rendition{Type: "image/jpeg", Width: img.Rect.Dx(), Height: img.Rect.Dy()}
+	w := &limited{ctx: ctx, w: &file}
+	var err error
+	if exact || !img.Opaque() {
+		r.Type = "image/png"
+		err = png.Encode(w, img)
+	} else {
+		err = jpeg.Encode(w, img, &jpeg.Options{Quality: quality})
+	}
+	if err != nil {
+		return Rendition{}, fmt.Errorf("picture: encode: %w", err)
+	}
+	r.Data = file.Bytes()
+	return r, nil
+}
+
+// animation writes the frames of a GIF anew. They keep their size: to scale them, each
+// would have to be composed and its colours chosen again.
+func (j job) animation(ctx context.Context) (Rendition, error) {
+	frames, err := j.frames(ctx)
+	if err != nil {
+		return Rendition{}, err
+	}
+	var file bytes.Buffer
+	if err := gif.EncodeAll(&limited{ctx: ctx, w: &file}, frames); err != nil {
+		return Rendition{}, fmt.Errorf("picture: encode: %w", err)
+	}
+	return Rendition{Name: j.plan.sizes[0].name, Type: "image/gif", Width: j.width, Height: j.height, Data: file.Bytes()}, nil
+}
+
+// blur returns the blurhash of a picture. Its components are so coarse that a tiny picture
+// has them all.
+func blur(ctx context.Context, img *image.RGBA) (string, error) {
+	const tiny = 32
+	s := fit(img.Rect.Dx(), img.Rect.Dy(), size{"", tiny, tiny})
+	small, err := shrink(ctx, img, img.Rect, s.width, s.height)
+	if err != nil {
+		return "", err
+	}
+	hash, err := blurhash.Encode(4, 3, small)
+	if err != nil {
+		return "", fmt.Errorf("picture: %w", err)
+	}
+	return hash, nil
+}

@@ -1,0 +1,136 @@
+package picture
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"image"
+	"image/color"
+	"io"
+
+	"golang.org/x/image/webp"
+)
+
+// Lossless WebP has groups of codes besides its pixels. At most 2,600 are decoded, which take
+// up to 140 MB: each at least 3 KB, and up to 300 bytes for each byte of the file.
+const (
+	maxWebPCodes  = 140 << 20
+	minWebPCodes  = 8 << 20
+	webPCodeBytes = 300
+)
+
+var errFrame = errors.New("webp: the first frame of an animation is damaged")
+
+// readWebP walks through the chunks.
+func readWebP(file []byte) (header, error) {
+	h := header{file: file, format: decodeWebP, orientation: 1}
+	var alpha bool
+	for chunk := range webPChunks(file[12:]) {
+		switch chunk.name {
+		case "ICCP":
+			h.profile = newProfile(chunk.data)
+		case "EXIF":
+			h.orientation = orientation(chunk.data)
+		case "ALPH":
+			alpha = true
+		case "VP8L":
+			h.lossless = true
+		case "ANMF":
+			frame := webPFrame(chunk.data)
+			if frame == nil {
+				return header{}, errFrame
+			}
+			first, err := readWebP(frame)
+			first.profile = h.profile
+			return first, err
+		}
+	}
+	config, err := webp.DecodeConfig(bytes.NewReader(file))
+	if err != nil {
+		return header{}, err
+	}
+	h.width, h.height = config.Width, config.Height
+	h.memory = webPMemory(config, h.lossless || alpha, len(file))
+	return h, nil
+}
+
+// decodeWebP decodes a picture. Lossy ones have luma from 16 to 235 and chroma from 16 to 240,
+// as video has; the decoder leaves them so, but image.YCbCr is defined as JPEG has it, from
+// 0 to 255.
+func decodeWebP(r io.Reader) (image.Image, error) {
+	img, err := webp.Decode(r)
+	switch img := img.(type) {
+	case *image.YCbCr:
+		widen(img)
+	case *image.NYCbCrA:
+		widen(&img.YCbCr)
+	}
+	return img, err
+}
+
+func widen(img *image.YCbCr) {
+	var luma, chroma [256]uint8
+	for i := range 256 {
+		luma[i] = uint8(min(max((i-16)*255+109, 0)/219, 255))
+		chroma[i] = uint8(min(max((i-16)*255+112, 0)/224, 255))
+	}
+	for i, v := range img.Y {
+		img.Y[i] = luma[v]
+	}
+	for i := range img.Cb {
+		img.Cb[i], img.Cr[i] = chroma[img.Cb[i]], chroma[img.Cr[i]]
+	}
+}
+
+// webPMemory returns what decoding takes: twice the pixels where colours are looked up in a
+// table, also for alpha, which is a lossless picture besides that of the colours.
+func webPMemory(config image.Config, lossless bool, bytes int) int64 {
+	pixels := int64(config.Width) * int64(config.Height)
+	memory := int64(bytes)
+	if config.ColorModel != color.NRGBAModel {
+		memory += 3 * pixels
+	}
+	if lossless {
+		memory += 9*pixels + min(maxWebPCodes, minWebPCodes+webPCodeBytes*int64(bytes))
+	}
+	return memory
+}
+
+type webPChunk struct {
+	name string
+	data []byte
+}
+
+func webPChunks(rest []byte) func(yield func(webPChunk) bool) {
+	return func(yield func(webPChunk) bool) {
+		for len(rest) >= 8 {
+			length := int64(binary.LittleEndian.Uint32(rest[4:]))
+			if length > int64(len(rest)-8) || !yield(webPChunk{string(rest[:4]), rest[8 : 8+length]}) {
+				return
+			}
+			rest = cut(rest, int(8+length+length&1))
+		}
+	}
+}
+
+// webPFrame returns a frame of an animation as a file, or nil.
+func webPFrame(data []byte) []byte {
+	const start, extended = 16, 10 // of the picture in the chunk, and the length of VP8X
+	if len(data) < start {
+		return nil
+	}
+	size, chunks := data[6:12], data[start:]
+	hasAlpha := byte(0)
+	for chunk := range webPChunks(chunks) {
+		switch chunk.name {
+		case "ANMF":
+			return nil // an animation within an animation
+		case "ALPH":
+			hasAlpha = 1 << 4
+		}
+	}
+	file := append([]byte("RIFF\x00\x00\x00\x00WEBPVP8X"), extended, 0, 0, 0, hasAlpha, 0, 0, 0)
+	file = append(append(file, size...), chunks...)
+	binary.LittleEndian.PutUint32(file[4:], uint32(len(file)-8))
+	return file
+}
