@@ -121,7 +121,7 @@ func Read(ctx context.Context, s Store, name string) ([]byte, error) {
 	return data, nil
 }
 
-// failed wraps an error of a place that is none of the errors of this package.
+// failed wraps an error of a place, unless it wraps one of this package already.
 func failed(ctx context.Context, s Store, err error) error {
 	switch {
 	case err == nil, errors.Is(err, ErrNotFound), errors.Is(err, ErrFull), errors.Is(err, ErrUnavailable):

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -22,6 +21,8 @@ const (
 	s3Timeout = 15 * time.Second
 	// s3Tries is how often a call is sent where it fails.
 	s3Tries = 3
+	// insufficientStorage is a status of HTTP.
+	insufficientStorage = 507
 )
 
 // s3 is a Store in a bucket.
@@ -89,7 +90,7 @@ func (s *s3) failed(ctx context.Context, err error) error {
 	switch reply := minio.ToErrorResponse(err); {
 	case reply.Code == minio.NoSuchKey:
 		return fmt.Errorf("%w: %w", ErrNotFound, err)
-	case reply.Code == "XMinioStorageFull", reply.Code == "QuotaExceeded", reply.StatusCode == http.StatusInsufficientStorage:
+	case reply.Code == "XMinioStorageFull", reply.Code == "QuotaExceeded", reply.StatusCode == insufficientStorage:
 		return fmt.Errorf("%w: %s: %w", ErrFull, s, err)
 	}
 	return failed(ctx, s, err)

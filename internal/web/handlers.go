@@ -3,6 +3,7 @@ package web
 import (
 	"retwis/internal/app"
 	"retwis/internal/web/discover"
+	"retwis/internal/web/pictures"
 	"retwis/internal/web/reader"
 )
 
@@ -32,6 +33,7 @@ type handlers struct {
 	trends        *discover.Trends
 	tagRules      *discover.TagRules
 	lists         *discover.Lists
+	pictures      *pictures.Pictures
 }
 
 // newHandlers gives each subject the parts of the application that it needs.
@@ -46,15 +48,16 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 	}
 	read := reader.New(app.Lists, app.Relations, app.Users, app.Views)
 	people := discover.NewPeople(read, app.Suggestions)
+	pictures := pictures.New(app.Media)
 	return &handlers{
 		timelines: &timelineHandlers{
-			follows: app.Follows, lists: app.Lists, live: s.live, members: members, people: people, posts: app.Posts,
+			follows: app.Follows, lists: app.Lists, live: s.live, members: members, people: people, pictures: pictures, posts: app.Posts,
 			reactions: app.Reactions, read: read, signUps: app.SignUps, users: app.Users, viewers: app.Viewers,
 			visitors: &s.visitors,
 		},
 		people: people,
 		posts: &postHandlers{
-			live: s.live, posts: app.Posts, profiles: app.Profiles, reactions: app.Reactions, read: read,
+			live: s.live, pictures: pictures, posts: app.Posts, profiles: app.Profiles, reactions: app.Reactions, read: read,
 			threads: app.Threads,
 		},
 		profiles: &profileHandlers{
@@ -74,13 +77,9 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 		completions: &completionHandlers{
 			completions: app.Completions,
 		},
-		feeds: &feedHandlers{
-			lists: app.Lists, read: read, tags: app.Tags,
-		},
+		feeds:    &feedHandlers{lists: app.Lists, read: read, tags: app.Tags},
 		crawlers: crawlers,
-		events: &eventHandlers{
-			live: s.live,
-		},
+		events:   &eventHandlers{live: s.live},
 		signUps: &signUpHandlers{
 			signUps: app.SignUps,
 		},
@@ -88,7 +87,7 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 			auth: app.Auth, limits: app.Limits, sessions: app.Sessions, users: app.Users,
 		},
 		settings: &settingsHandlers{
-			profiles: app.Profiles, read: read, relations: app.Relations,
+			pictures: pictures, profiles: app.Profiles, read: read, relations: app.Relations,
 		},
 		data: &dataHandlers{
 			auth: app.Auth, leaving: app.Leaving, moderation: app.Moderation,
@@ -112,5 +111,6 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 		trends:   discover.NewTrends(read, app.Trends),
 		tagRules: discover.NewTagRules(app.TrendRules),
 		lists:    discover.NewLists(app.Library, read, app.Tags, app.Users),
+		pictures: pictures,
 	}, nil
 }

@@ -26,7 +26,7 @@ type route struct {
 func (s *Server) routes() []route {
 	h, app := s.handlers, s.app
 	login, limited := request.RequireLogin, request.Limited
-	return slices.Concat(s.moderationRoutes(), s.listRoutes(), []route{
+	return slices.Concat(s.moderationRoutes(), s.listRoutes(), s.pictureRoutes(), []route{
 		// Visitors.
 		{"GET /{$}", h.timelines.landing},
 		{"GET /register", h.signUps.form},
@@ -168,6 +168,18 @@ func (s *Server) listRoutes() []route {
 		{"POST /searches", login(limited(limits.Profile, h.SaveSearch))},
 		{"GET /searches/delete", toForm},
 		{"POST /searches/delete", login(limited(limits.Profile, h.ForgetSearch))},
+	}
+}
+
+// pictureRoutes lists the uploads and the files of pictures.
+func (s *Server) pictureRoutes() []route {
+	h := s.handlers.pictures
+	return []route{
+		{"GET /media", toForm},
+		{"POST /media", request.JSONErrors(h.Upload)},
+		{"GET /media/{id}/{file}", h.File},
+		{"GET /settings/picture", toSettings},
+		{"POST /settings/picture", request.RequireLogin(request.Limited(limits.Profile, h.SetPortrait))},
 	}
 }
 

@@ -83,6 +83,11 @@ var walks = map[string]walk{
 	"GET /settings/muted":          {"/settings/muted", "", signedIn(200)},
 	"GET /settings/blocked":        {"/settings/blocked", "", signedIn(200)},
 	"GET /settings/data":           {"/settings/data", "", signedIn(200)},
+	"GET /media":                   {"/media", "", everybody(303)},
+	"POST /media":                  {"/media", "", [walkers]int{401, 400, 400, 400}},
+	"GET /media/{id}/{file}":       {"/media/00000000000000000000000000000000/400.jpg", "", everybody(404)}, // see TestPictures
+	"GET /settings/picture":        {"/settings/picture", "", everybody(303)},
+	"POST /settings/picture":       {"/settings/picture", "", signedIn(400)},
 	"GET /settings/export":         {"/settings/export", "", everybody(303)},
 	"POST /settings/export":        {"/settings/export", "", signedIn(200)},
 	"GET /settings/delete":         {"/settings/delete", "", signedIn(200)},

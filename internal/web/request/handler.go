@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strconv"
-	"strings"
 	"time"
 
 	"retwis/internal/social/auth"
@@ -28,11 +27,15 @@ func (s *Site) Handler(pattern string, page Page) http.Handler {
 		began := time.Now()
 		s.metrics.InFlight.Inc()
 		defer s.metrics.InFlight.Dec()
-		ctx, cancel := context.WithTimeout(r.Context(), s.timeout)
+		timeout, files := s.timeout, bringsFiles(pattern, r)
+		if files {
+			timeout += httpserver.UploadTime
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), timeout)
 		defer cancel()
 		ctx, stop := s.database.Guard(ctx)
 		defer stop()
-		req := &Request{site: s, W: w, R: r, Ctx: ctx, id: newID(), status: http.StatusOK}
+		req := &Request{site: s, W: w, R: r, Ctx: ctx, id: newID(), status: http.StatusOK, files: files}
 		setHeaders(w, req.id)
 		if secret {
 			setPrivate(w)
@@ -110,13 +113,16 @@ func (s *Site) askRobots(req *Request) {
 func readForm(req *Request) error {
 	if req.R.Method != http.MethodGet && req.R.Method != http.MethodHead {
 		req.Ctx = auth.WithAddress(req.Ctx, req.LimitAddress())
+		if req.files {
+			err := openUpload(req)
+			keepDraft(req)
+			return err
+		}
 		req.R.Body = http.MaxBytesReader(req.W, req.R.Body, maxForm)
 		if err := req.R.ParseForm(); err != nil {
 			return formError(err)
 		}
-		if text := req.R.PostForm.Get("status"); strings.TrimSpace(text) != "" {
-			req.Draft = text
-		}
+		keepDraft(req)
 	}
 	req.formRead = true
 	return nil

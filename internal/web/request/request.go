@@ -32,6 +32,8 @@ type Request struct {
 	id         string // identifies the request in the log and on error pages
 	status     int
 	identified bool           // LoggedIn is known
+	files      bool           // the form comes with files
+	upload     *upload        // what is left of it; nil for another form
 	formRead   bool           // the form has arrived completely, or the request has no form
 	viewer     *social.Viewer // of User; see Viewer
 	fresh      []int64        // the posts that the user has just changed

@@ -3,6 +3,8 @@ package view
 import (
 	"cmp"
 	"regexp"
+
+	"retwis/internal/social"
 )
 
 // StatusForm is the form for a text, filled in with rejected input. The zero value
@@ -17,6 +19,18 @@ type StatusForm struct {
 	Problem string // why it was rejected
 	Hint    string // what to know before it is sent
 	Cancel  string // the page to which a link leads back; empty for none
+
+	Pictures  bool         // the form takes pictures
+	Stored    social.Media // those that it has already
+	Sensitive bool
+}
+
+// encoding is how the form is sent: with files, or as short as possible.
+func (f StatusForm) encoding() string {
+	if f.Pictures {
+		return "multipart/form-data"
+	}
+	return "application/x-www-form-urlencoded"
 }
 
 func (f StatusForm) action() string { return cmp.Or(f.Action, "/post") }

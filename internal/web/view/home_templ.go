@@ -63,7 +63,7 @@ func HomePage(f Frame, home Home) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if home.Form == (StatusForm{}) {
+			if home.Form == (StatusForm{Pictures: home.Form.Pictures}) {
 				templ_7745c5c3_Err = cachedComponent(home.Form, statusBox(home.Form)).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

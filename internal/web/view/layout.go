@@ -85,7 +85,7 @@ func shellOf(ctx context.Context, f Frame) (*shell, error) {
 // links are the links to static files in the head of every page.
 var links = templ.Raw(`<link rel="icon" href="` + static.Address("favicon.svg") + `" type="image/svg+xml"/>` +
 	`<link rel="stylesheet" href="` + static.Address("app.css") + `"/>` +
-	script("app.js") + script("composer.js") + script("find.js") + script("keys.js") + script("live.js") + script("password.js"))
+	script("app.js") + script("composer.js") + script("find.js") + script("keys.js") + script("live.js") + script("password.js") + script("pictures.js"))
 
 func script(name string) string {
 	return `<script type="module" src="` + static.Address(name) + `"></script>`
