@@ -14,6 +14,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/collection"
+	"retwis/internal/files"
+	"retwis/internal/picture"
 	"retwis/internal/redis/store"
 	"retwis/internal/social/accounts"
 	"retwis/internal/social/audit"
@@ -25,6 +27,7 @@ import (
 	"retwis/internal/social/layout"
 	"retwis/internal/social/limits"
 	"retwis/internal/social/lists"
+	"retwis/internal/social/media"
 	"retwis/internal/social/moderation"
 	"retwis/internal/social/notify"
 	"retwis/internal/social/people"
@@ -98,6 +101,13 @@ type Options struct {
 	// MaxBacklog is how many jobs may wait before posts to many followers are refused.
 	// Default: 1,000; -1: any number.
 	MaxBacklog int64
+
+	// Media has the files of pictures. Default: pictures are neither taken nor shown, and
+	// posts that have some are not deleted to their end.
+	Media files.Store
+
+	// MediaQuota is how many bytes the pictures of a user may take. Default: 1 GiB.
+	MediaQuota int64
 }
 
 // App is Retwis on one database: its parts, under their names.
@@ -135,7 +145,8 @@ type App struct {
 	Limits        *limits.Limits
 	Site          *site.Settings
 	Blocklist     *blocklist.List // what must not sign up or post
-	Library       *lists.Service  // lists of people, and saved searches
+	Media         *media.Service
+	Library       *lists.Service // lists of people, and saved searches
 
 	db          storage.Database
 	directory   *users.Directory
@@ -148,6 +159,7 @@ type App struct {
 	names       *completion.Index
 	counter     *trends.Counter
 	library     *lists.Store
+	pictures    *media.Store
 	opt         Options
 
 	unsubscribe func()
@@ -174,6 +186,7 @@ func (opt Options) withDefaults() (Options, error) {
 		opt.Now = time.Now
 	}
 	opt.MaxBacklog = cmp.Or(opt.MaxBacklog, defaultBacklog)
+	opt.MediaQuota = cmp.Or(opt.MediaQuota, media.DefaultQuota)
 	if opt.ViewBytes < 0 {
 		return opt, fmt.Errorf("social: Options.ViewBytes: %d is negative", opt.ViewBytes)
 	}
@@ -216,6 +229,9 @@ func New(client rueidis.Client, opt Options) (*App, error) {
 		}
 	}
 	s.fanOut.Start(!opt.NoJobs)
+	if !opt.NoJobs {
+		s.Media.Start()
+	}
 	s.unsubscribe = opt.Invalidations.Subscribe(s.invalidated)
 	return s, nil
 }
@@ -246,10 +262,11 @@ func (s *App) buildBase() (err error) {
 		}
 	}
 	s.library = lists.NewStore(client, func(uid int64) { s.Viewers.Changed(uid) })
+	s.pictures = media.NewStore(media.StoreOptions{Client: client, Files: opt.Media, Log: opt.Logger, Now: opt.Now})
 	words := searchindex.NewPosts(client)
 	s.fanOut = fanout.New(client, fanout.Options{
 		Lists: s.lists, Celebrities: s.celebrities, Search: words, OnTags: s.names.Tagged,
-		OnBlock: s.library.Separate, Log: opt.Logger, Now: opt.Now,
+		OnBlock: s.library.Separate, Pictures: s.pictures, Log: opt.Logger, Now: opt.Now,
 	})
 	s.SearchIndex = searchindex.New(words, searchindex.NewPeople(client, s.fanOut.Tasks()))
 	return nil
@@ -298,7 +315,7 @@ func (s *App) buildPeople() (err error) {
 	})
 	opt := posts.Options{
 		DB: s.db, Users: s.Users, Blocklist: s.Blocklist, FanOut: s.fanOut, Views: s.Views, Viewers: s.Viewers, Lists: s.Lists,
-		Timelines: s.Timelines, Notices: s.Notifications, Trends: s.counter, Log: s.opt.Logger, Now: s.opt.Now, MaxBacklog: s.opt.MaxBacklog,
+		Timelines: s.Timelines, Notices: s.Notifications, Trends: s.counter, Pictures: s.pictures, Log: s.opt.Logger, Now: s.opt.Now, MaxBacklog: s.opt.MaxBacklog,
 	}
 	s.Search = search.New(search.Options{
 		DB: s.db, Index: s.SearchIndex, Users: s.Users, Views: s.Views, Lists: s.Lists, Completions: s.Completions,
@@ -332,6 +349,10 @@ func (s *App) buildAccounts() (err error) {
 	s.Profiles = accounts.NewProfiles(s.db, accounts.ProfileOptions{
 		Users: s.Users, Names: s.Completions, Search: s.SearchIndex.People, Views: s.Views, Blocklist: s.Blocklist,
 	})
+	s.Media = media.New(media.Options{
+		Store: s.pictures, Maker: picture.New(picture.Options{}), Users: s.Users, Views: s.Views, Viewers: s.Viewers,
+		Tasks: s.fanOut.Tasks(), Quota: opt.MediaQuota, Changed: s.Profiles.TouchPosts,
+	})
 	return nil
 }
 
@@ -358,10 +379,11 @@ func (s *App) buildModeration() (err error) {
 			{Name: "reports", Run: s.Reports.ForgetReports},
 			{Name: "search", Run: s.SearchIndex.People.Update},
 			{Name: "lists", Run: s.library.Forget},
+			{Name: "pictures", Run: s.pictures.Forget},
 		},
 		RemoveMembers: s.library.RemoveMembers,
 	})
-	s.Leaving = accounts.NewLeaving(s.db, s.Users, s.removal, s.Moderation.FollowStanding)
+	s.Leaving = accounts.NewLeaving(s.db, s.Users, s.removal, s.Moderation.FollowStanding, s.pictures)
 	s.Applications = moderation.NewApplications(s.Moderation, s.Leaving.DeleteAccount)
 	return nil
 }
@@ -434,6 +456,9 @@ func (s *App) closeParts() {
 	}
 	if s.removal != nil {
 		s.removal.Close()
+	}
+	if s.Media != nil {
+		s.Media.Close()
 	}
 	if s.fanOut != nil {
 		s.fanOut.Close()

@@ -10,6 +10,7 @@ import (
 	"retwis/internal/redis/store"
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/lists"
+	"retwis/internal/social/media"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/users"
 )
@@ -28,6 +29,7 @@ type Internals struct {
 	Lists       *collection.Timelines // the timelines that are lists
 	Celebrities *storage.Celebrities  // nil on a single server
 	Library     *lists.Store
+	Pictures    *media.Store
 }
 
 // Internals returns what the application is built on.
@@ -35,6 +37,6 @@ func (s *App) Internals() Internals {
 	return Internals{
 		Client: s.db.Client, Server: s.opt.Server, Invalidations: s.opt.Invalidations, Log: s.opt.Logger, Now: s.opt.Now,
 		FanOut: s.fanOut, Directory: s.directory, Lists: s.lists, Celebrities: s.celebrities,
-		Library: s.library,
+		Library: s.library, Pictures: s.pictures,
 	}
 }

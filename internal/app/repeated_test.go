@@ -7,6 +7,7 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/notify"
+	"retwis/internal/social/posts"
 )
 
 // A form that is sent ten times at once through two processes is one post, also as a
@@ -19,8 +20,12 @@ func TestRepeatedForm(t *testing.T) {
 		first := b.Publish(ada, "to reply to")
 		processes := []*bundle{b, other}
 		for name, send := range map[string]func(b *bundle) (social.Post, error){
-			"post":  func(b *bundle) (social.Post, error) { return b.Posts.PostOnce(b.Ctx, ada, "twice @ben") },
-			"reply": func(b *bundle) (social.Post, error) { return b.Posts.ReplyOnce(b.Ctx, ada, first, "twice @ben") },
+			"post": func(b *bundle) (social.Post, error) {
+				return b.Posts.PostOnce(b.Ctx, ada, posts.Draft{Body: "twice @ben"})
+			},
+			"reply": func(b *bundle) (social.Post, error) {
+				return b.Posts.ReplyOnce(b.Ctx, ada, first, posts.Draft{Body: "twice @ben"})
+			},
 		} {
 			ids := make([]int64, 10)
 			var wg sync.WaitGroup
@@ -80,22 +85,22 @@ func TestNotRepeated(t *testing.T) {
 	}
 	post := func(what string, author social.User, body string) int64 {
 		t.Helper()
-		p, err := b.Posts.PostOnce(b.Ctx, author, body)
+		p, err := b.Posts.PostOnce(b.Ctx, author, posts.Draft{Body: body})
 		return send(what, p, err)
 	}
 	first := post("a post", ada, "text")
 	post("another text", ada, "text.")
 	post("another author", ben, "text")
-	reply, err := b.Posts.ReplyOnce(b.Ctx, ada, first, "text")
+	reply, err := b.Posts.ReplyOnce(b.Ctx, ada, first, posts.Draft{Body: "text"})
 	send("a reply", reply, err)
-	reply, err = b.Posts.ReplyOnce(b.Ctx, ada, reply.ID, "text")
+	reply, err = b.Posts.ReplyOnce(b.Ctx, ada, reply.ID, posts.Draft{Body: "text"})
 	send("a reply to the reply", reply, err)
 	_, err = b.Posts.Edit(b.Ctx, ada, first, "other text")
 	b.do(err)
 	second := post("after an edit", ada, "text")
 	b.do(b.Posts.Delete(b.Ctx, ada, second))
 	third := post("after a deletion", ada, "text")
-	if again, err := b.Posts.PostOnce(b.Ctx, ada, "text"); err != nil || again.ID != third {
+	if again, err := b.Posts.PostOnce(b.Ctx, ada, posts.Draft{Body: "text"}); err != nil || again.ID != third {
 		t.Errorf("the last one again is post %d, %v, want %d", again.ID, err, third)
 	}
 }
@@ -107,7 +112,7 @@ func TestRepeatedAfterCrash(t *testing.T) {
 	ada := b.NewUser("ada")
 	b.Redis("SET", "next_post_id", "41")
 	b.Redis("SET", layout.RepeatedKey(ada.ID, 0, "unfinished"), "41 1700000000", "PX", "10000")
-	post, err := b.Posts.PostOnce(b.Ctx, ada, "unfinished")
+	post, err := b.Posts.PostOnce(b.Ctx, ada, posts.Draft{Body: "unfinished"})
 	if err != nil || post.ID != 41 || post.Time.Unix() != 1700000000 {
 		t.Fatalf("post %d at %v, %v, want 41", post.ID, post.Time, err)
 	}

@@ -79,6 +79,7 @@ var levels = map[string]int{
 	"internal/web/discover":   5,
 	"internal/web/httpserver": 5,
 	"internal/web/metrics":    5,
+	"internal/web/pictures":   5,
 	"internal/web/reader":     5,
 	"internal/web/request":    5,
 	"internal/web/static":     5,
@@ -118,6 +119,7 @@ var levels = map[string]int{
 	"internal/redis/hll":         0,
 	"internal/redis/keys":        0,
 	"internal/fold":              0,
+	"internal/files":             0,
 	"internal/logfile":           0,
 	"internal/maintain":          0,
 	"internal/ordered":           0,
@@ -200,6 +202,7 @@ var siblings = [][2]string{
 	{"internal/web", "internal/web/discover"},
 	{"internal/web", "internal/web/httpserver"}, // what a site needs around its pages
 	{"internal/web", "internal/web/metrics"},
+	{"internal/web", "internal/web/pictures"},
 	{"internal/web", "internal/web/reader"},
 	{"internal/web", "internal/web/request"},
 	{"internal/web", "internal/web/static"},
@@ -210,6 +213,8 @@ var siblings = [][2]string{
 	{"internal/web/discover", "internal/web/reader"}, // what its pages show
 	{"internal/web/discover", "internal/web/request"},
 	{"internal/web/discover", "internal/web/view"},
+	{"internal/web/pictures", "internal/web/request"},
+	{"internal/web/pictures", "internal/web/view"},
 	{"internal/web/reader", "internal/web/request"}, // the addresses
 	{"internal/web/reader", "internal/web/view"},    // what pages get
 	{"internal/web/request", "internal/web/httpserver"},

@@ -20,6 +20,9 @@ type Post struct {
 	Hidden        time.Time
 	HiddenMessage string
 
+	Media     Media // its pictures
+	Sensitive bool  // they are shown after a click
+
 	Counts PostCounts
 }
 

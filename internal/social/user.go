@@ -12,6 +12,7 @@ type User struct {
 	Joined time.Time // to the second; zero where it is not known
 
 	DisplayName string // what is shown in place of the name; empty for none
+	Avatar      string // the address of the picture below /media/; empty for none: see Picture.Avatar
 
 	Role     Role
 	Standing Standing

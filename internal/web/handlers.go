@@ -4,6 +4,7 @@ import (
 	"retwis/internal/app"
 	"retwis/internal/web/about"
 	"retwis/internal/web/discover"
+	"retwis/internal/web/pictures"
 	"retwis/internal/web/reader"
 )
 
@@ -38,6 +39,7 @@ type handlers struct {
 	site          *about.Settings
 	applications  *about.SignUps
 	blocks        *about.Blocks
+	pictures      *pictures.Pictures
 }
 
 // newHandlers gives each subject the parts of the application that it needs.
@@ -50,15 +52,16 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 	security := &securityHandlers{auth: app.Auth, passkeys: app.Passkeys, sessions: app.Sessions}
 	logins := &loginHandlers{auth: app.Auth, limits: app.Limits, sessions: app.Sessions, users: app.Users}
 	people := discover.NewPeople(read, app.Suggestions, app.Users)
+	pictures := pictures.New(app.Media)
 	return &handlers{
 		timelines: &timelineHandlers{
-			follows: app.Follows, lists: app.Lists, live: s.live, people: people, posts: app.Posts,
+			follows: app.Follows, lists: app.Lists, live: s.live, people: people, pictures: pictures, posts: app.Posts,
 			reactions: app.Reactions, read: read, signUps: app.SignUps, tags: app.Tags, trends: app.Trends, viewers: app.Viewers,
 			visitors: &s.visitors,
 		},
 		people: people,
 		posts: &postHandlers{
-			live: s.live, posts: app.Posts, profiles: app.Profiles, reactions: app.Reactions, read: read,
+			live: s.live, pictures: pictures, posts: app.Posts, profiles: app.Profiles, reactions: app.Reactions, read: read,
 			threads: app.Threads,
 		},
 		profiles: &profileHandlers{
@@ -74,9 +77,7 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 		completions: &completionHandlers{
 			completions: app.Completions,
 		},
-		feeds: &feedHandlers{
-			lists: app.Lists, read: read, tags: app.Tags,
-		},
+		feeds:    &feedHandlers{lists: app.Lists, read: read, tags: app.Tags},
 		crawlers: crawlers,
 		events:   &eventHandlers{live: s.live},
 		signUps: &signUpHandlers{
@@ -84,7 +85,7 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 		},
 		logins: logins,
 		settings: &settingsHandlers{
-			profiles: app.Profiles, read: read, relations: app.Relations,
+			pictures: pictures, profiles: app.Profiles, read: read, relations: app.Relations,
 		},
 		data: &dataHandlers{
 			auth: app.Auth, leaving: app.Leaving, moderation: app.Moderation,
@@ -111,5 +112,6 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 		site:         about.NewSettings(app.Site, app.SignUps),
 		applications: about.NewSignUps(app.Applications),
 		blocks:       about.NewBlocks(app.Blocklist),
+		pictures:     pictures,
 	}, nil
 }

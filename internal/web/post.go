@@ -11,6 +11,7 @@ import (
 	"retwis/internal/social/live"
 	"retwis/internal/social/posts"
 	"retwis/internal/social/timeline"
+	"retwis/internal/web/pictures"
 	"retwis/internal/web/reader"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
@@ -19,6 +20,7 @@ import (
 // postHandlers has the page of a post, its forms, and what can be done with it.
 type postHandlers struct {
 	live      *live.Hub
+	pictures  *pictures.Pictures
 	posts     *posts.Service
 	profiles  *accounts.Profiles
 	reactions *posts.Reactions
@@ -75,7 +77,7 @@ func (h *postHandlers) show(req *request.Request, status int, form view.StatusFo
 	if err := h.read.AskRobots(req, p.Author); err != nil {
 		return err
 	}
-	form.Action, form.ID = path+"/reply", "reply"
+	form.Action, form.ID, form.Pictures = path+"/reply", "reply", h.pictures.IsOn()
 	f := req.Frame(p.Author.Name + ": " + view.Opening(p.Body, 60))
 	card := view.PostCard(req.Origin(), f.Site, p)
 	f.Description, f.Head = card.Description, card.Head()

@@ -9,6 +9,7 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/timeline"
+	"retwis/internal/web/pictures"
 	"retwis/internal/web/reader"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
@@ -41,12 +42,16 @@ func (h *postHandlers) reply(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	typed := req.R.PostFormValue("status")
-	post, err := h.posts.ReplyOnce(req.Ctx, req.User, parent.ID, typed)
-	var invalid *social.InvalidError
+	draft, form, err := h.pictures.Draft(req)
+	var post social.Post
+	if err == nil {
+		post, err = h.posts.ReplyOnce(req.Ctx, req.User, parent.ID, draft)
+	}
+	problem, isProblem := pictures.Problem(err)
 	switch {
-	case errors.As(err, &invalid):
-		return h.show(req, http.StatusUnprocessableEntity, view.StatusForm{Status: typed, Problem: invalid.Reason})
+	case isProblem:
+		form.Problem = problem
+		return h.show(req, http.StatusUnprocessableEntity, form)
 	case errors.Is(err, social.ErrNotFound):
 		return reader.ErrNoPost
 	case err != nil:

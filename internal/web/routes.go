@@ -27,7 +27,7 @@ type route struct {
 func (s *Server) routes() []route {
 	h, app := s.handlers, s.app
 	login, limited := request.RequireLogin, request.Limited
-	return slices.Concat(s.moderationRoutes(), s.listRoutes(), s.aboutRoutes(), []route{
+	return slices.Concat(s.moderationRoutes(), s.listRoutes(), s.aboutRoutes(), s.pictureRoutes(), []route{
 		// Visitors.
 		{"GET /{$}", h.timelines.landing},
 		{"GET /register", h.signUps.form},
@@ -199,6 +199,18 @@ func (s *Server) aboutRoutes() []route {
 		{"POST /moderation/site", request.Limited(limits.Moderate, admin(h.site.Save))},
 		{"GET /moderation/site/{page}", admin(h.site.TextPage)},
 		{"POST /moderation/site/{page}", request.Limited(limits.Moderate, admin(h.site.SaveText))},
+	}
+}
+
+// pictureRoutes lists the uploads and the files of pictures.
+func (s *Server) pictureRoutes() []route {
+	h := s.handlers.pictures
+	return []route{
+		{"GET /media", toForm},
+		{"POST /media", request.JSONErrors(h.Upload)},
+		{"GET /media/{id}/{file}", h.File},
+		{"GET /settings/picture", toSettings},
+		{"POST /settings/picture", request.RequireLogin(request.Limited(limits.Profile, h.SetPortrait))},
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/accounts"
 	"retwis/internal/social/people"
+	"retwis/internal/web/pictures"
 	"retwis/internal/web/reader"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
@@ -16,6 +17,7 @@ import (
 
 // settingsHandlers has the settings of a profile, and the lists of hidden people.
 type settingsHandlers struct {
+	pictures  *pictures.Pictures
 	profiles  *accounts.Profiles
 	read      *reader.Reader
 	relations *people.Relations
@@ -33,7 +35,7 @@ func (h *settingsHandlers) profile(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	return req.Render(http.StatusOK, view.ProfileSettingsPage(req.Frame("Settings"), view.ProfileForm{Profile: profile, Saved: isSaved(req)}))
+	return req.Render(http.StatusOK, view.ProfileSettingsPage(req.Frame("Settings"), view.ProfileForm{Profile: profile, Saved: isSaved(req), Pictures: h.pictures.IsOn()}))
 }
 
 func (h *settingsHandlers) editProfile(req *request.Request) error {

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"errors"
 	"net/http"
 	"slices"
 	"sync/atomic"
@@ -15,6 +14,7 @@ import (
 	"retwis/internal/social/timeline"
 	"retwis/internal/social/trends"
 	"retwis/internal/web/discover"
+	"retwis/internal/web/pictures"
 	"retwis/internal/web/reader"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
@@ -26,6 +26,7 @@ type timelineHandlers struct {
 	lists     *timeline.Lists
 	live      *live.Hub
 	people    *discover.People
+	pictures  *pictures.Pictures
 	posts     *posts.Service
 	public    atomic.Pointer[publicPage]
 	reactions *posts.Reactions
@@ -70,6 +71,7 @@ func (h *timelineHandlers) home(req *request.Request) error {
 }
 
 func (h *timelineHandlers) showHome(req *request.Request, status int, before int64, form view.StatusForm) error {
+	form.Pictures = h.pictures.IsOn()
 	f := liveUpdates(h.live, req.Frame("Home"), liveHome, before != 0) // before the posts are read
 	v, err := req.Viewer()
 	if err != nil {
@@ -159,11 +161,14 @@ func (h *timelineHandlers) post(req *request.Request) error {
 	if !req.LoggedIn {
 		return req.LoginFirst()
 	}
-	typed := req.R.PostFormValue("status")
-	post, err := h.posts.PostOnce(req.Ctx, req.User, typed)
-	var invalid *social.InvalidError
-	if errors.As(err, &invalid) {
-		return h.showHome(req, http.StatusUnprocessableEntity, 0, view.StatusForm{Status: typed, Problem: invalid.Reason})
+	draft, form, err := h.pictures.Draft(req)
+	var post social.Post
+	if err == nil {
+		post, err = h.posts.PostOnce(req.Ctx, req.User, draft)
+	}
+	if problem, ok := pictures.Problem(err); ok {
+		form.Problem = problem
+		return h.showHome(req, http.StatusUnprocessableEntity, 0, form)
 	}
 	if err != nil {
 		return err

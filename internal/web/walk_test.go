@@ -170,6 +170,11 @@ var walks = map[string]walk{
 	"GET /.well-known/change-password": {"/.well-known/change-password", "", everybody(303)},
 	"GET /static/{file}":               {"/static/none.css", "", everybody(404)},
 	"GET /drawn/{file}":                {"/drawn/author.svg", "", everybody(200)},
+	"GET /media":                       {"/media", "", everybody(303)},
+	"POST /media":                      {"/media", "", [walkers]int{401, 400, 400, 400}},
+	"GET /media/{id}/{file}":           {"/media/00000000000000000000000000000000/400.jpg", "", everybody(404)}, // see TestPictures
+	"GET /settings/picture":            {"/settings/picture", "", everybody(303)},
+	"POST /settings/picture":           {"/settings/picture", "", signedIn(400)},
 	"/":                                {"/nothing", "", everybody(404)},
 }
 

@@ -36,6 +36,10 @@ UTC. Then --keep 14 removes old backups when the new one is complete, and leaves
 latest 14, the new one included. It removes nothing but backups with such a name. Sites
 need a directory each.
 
+The pictures of a site are files beside its database (see "retwis serve --media").
+--pictures writes them to another file, after the database: so all pictures of the posts in
+the backup are there, but for those whose posts are deleted meanwhile.
+
 The time of the backup is recorded in the database, for "retwis doctor" and monitoring.
 
 The database sends a snapshot of itself, as it does to a replica: its state at one
@@ -46,6 +50,7 @@ a backup whose keys are not all of the same moment: "retwis restore" makes them 
 In each case, everything that was acknowledged before the backup began is in it.`,
 		Example: `  retwis backup /var/backups/retwis-$(date +%F).backup
   retwis backup --keep 14 /var/backups/retwis
+  retwis backup --pictures pictures.tar site.backup
   retwis backup site.backup --redis redis+cluster://n1,n2,n3 --json
   retwis backup - | ssh backup.example.com 'cat > retwis.backup'`,
 		Args: shell.Arguments(1, 1, ""),
@@ -53,8 +58,11 @@ In each case, everything that was acknowledged before the backup began is in it.
 	method := c.AddChoice("method", "how the keys are read", string(backup.Auto), string(backup.Snapshot), string(backup.Scan))
 	var keep int
 	c.Flags().IntVar(&keep, "keep", 0, "leave this `NUMBER` of the latest backups in the directory FILE, and remove older ones; 0 leaves all")
+	pictures := ""
+	c.Flags().StringVar(&pictures, "pictures", "", "also write the pictures, to this `FILE`, a tar archive")
 	c.AddJSON("print what was written as JSON")
 	c.AddRedis()
+	site.AddMedia(c)
 	c.FromEnv("method", "keep")
 	return c.Build(func(ctx context.Context, args []string) error {
 		name, dir := args[0], ""
@@ -75,7 +83,14 @@ In each case, everything that was acknowledged before the backup began is in it.
 		}
 		defer out.discard()
 		return site.With(ctx, c, func(db *site.Database) error {
-			return write(ctx, c, db, out, retention{dir, keep}, backup.Options{Method: backup.Method(method.Value), Version: version})
+			if pictures != "" && db.Media == nil {
+				return errNoMedia()
+			}
+			err := write(ctx, c, db, out, retention{dir, keep}, backup.Options{Method: backup.Method(method.Value), Version: version})
+			if err == nil && pictures != "" {
+				err = writePictures(ctx, c, db, pictures)
+			}
+			return err
 		})
 	})
 }

@@ -34,6 +34,8 @@ not agree, as "retwis check --repair" does.
 The file is read to its end and verified first, unless it comes from standard input. A
 damaged file changes nothing.
 
+--pictures reads the pictures from a file that "retwis backup --pictures" has written.
+
 A restore that was interrupted can be repeated with the same file; until then no site is
 served on the database. Sessions are those of the backup: who was logged in then is
 logged in again.`,
@@ -46,9 +48,12 @@ logged in again.`,
 	var replace, verify bool
 	f := c.Flags()
 	f.BoolVar(&replace, "replace", false, "delete every key of the database first")
+	pictures := ""
+	f.StringVar(&pictures, "pictures", "", "also read the pictures, from this `FILE`")
 	f.BoolVar(&verify, "verify", false, "verify the file and change nothing")
 	c.AddJSON("print the result as JSON")
 	c.AddRedis()
+	site.AddMedia(c)
 	c.Creates = true
 	c.FromEnv("replace", "verify")
 	return c.Build(func(ctx context.Context, args []string) error {
@@ -64,6 +69,9 @@ logged in again.`,
 		again = again && size >= 0
 		if again || verify {
 			done, err := verified(ctx, c, args[0], in, size, verify)
+			if err == nil && pictures != "" {
+				err = readPictures(ctx, c, pictures, nil)
+			}
 			if err != nil || done {
 				return err
 			}
@@ -71,7 +79,19 @@ logged in again.`,
 				return err
 			}
 		}
-		return site.With(ctx, c, func(db *site.Database) error { return restore(ctx, c, db, in, size, replace) })
+		return site.With(ctx, c, func(db *site.Database) error {
+			if pictures == "" {
+				return restore(ctx, c, db, in, size, replace)
+			}
+			if db.Media == nil {
+				return errNoMedia()
+			}
+			// Before the database, whose check then finds every file.
+			if err := readPictures(ctx, c, pictures, db.Media); err != nil {
+				return err
+			}
+			return restore(ctx, c, db, in, size, replace)
+		})
 	})
 }
 

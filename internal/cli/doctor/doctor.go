@@ -45,7 +45,7 @@ func New(env shell.Env) *cobra.Command {
 		Use:   "doctor",
 		Short: "Examine the database: version, rights, memory, persistence, replication, Cluster",
 		Long: `Examines the database of the site and reports what should be changed, why, and how. It
-changes nothing, and needs no more rights than the site: what it may not see, it says. Where
+changes nothing but for a file that it writes, reads and deletes where pictures are, and needs no more rights than the site: what it may not see, it says. Where
 the server runs on the same machine, it looks at settings of the system too. The exit
 code is 1 if there is a problem; advice is no problem.`,
 		Example: `  retwis doctor
@@ -54,6 +54,7 @@ code is 1 if there is a problem; advice is no problem.`,
 	})
 	c.AddJSON("print each finding as a line of JSON")
 	c.AddRedis()
+	site.AddMedia(c)
 	return c.Build(func(ctx context.Context, _ []string) error {
 		return site.Inspect(ctx, c, func(db *site.Database) error {
 			// A server may be examined before its first site; a directory has one.
@@ -72,6 +73,7 @@ func examine(ctx context.Context, c *shell.Command, db *site.Database) error {
 	if exists, err := adopt.Exists(ctx, db.Client()); err == nil && exists {
 		found = append(found, lastBackup(db.Social.LastBackup(ctx)))
 	}
+	found = append(found, aboutPictures(ctx, db.Media))
 	shards, err := aboutCluster(ctx, db.Client())
 	if err != nil {
 		return fmt.Errorf("%s: %w", db, err)

@@ -43,6 +43,10 @@ can stay in use: what is written during the check may be reported, but is never
 repaired. Problems with more than one solution are left for you. A key that cannot be
 read is renamed to damaged:{KEY}.
 
+Where the place of pictures is known (--media), their files are checked, too: a picture that
+lacks one is a problem, and a file that belongs to no picture, and was written more than a
+day ago, a leftover that --repair deletes.
+
 On a large database, --part 1% checks the users and posts of which a hundredth was chosen
 by their ids, and their lists; what all share, such as the names, is checked whole, except
 for the completion of names.
@@ -66,6 +70,7 @@ left or the check failed.`,
 	f.BoolVar(&flags.yes, "yes", false, "with --remove-legacy: remove the keys")
 	c.AddJSON("print each problem and the summary as a line of JSON")
 	c.AddRedis()
+	site.AddMedia(c)
 	c.FromEnv(checkActions...)
 	return c.Build(func(ctx context.Context, _ []string) error {
 		if err := flags.check(); err != nil {

@@ -15,6 +15,7 @@ import (
 	"retwis/internal/cli/site"
 	"retwis/internal/redis/store"
 	"retwis/internal/seed"
+	"retwis/internal/social/media"
 	"retwis/internal/web"
 	"retwis/internal/web/httpserver"
 )
@@ -41,6 +42,7 @@ type serveFlags struct {
 	conns        int
 	memory       site.MaxMemory
 	cache        shell.ByteSize
+	quota        shell.ByteSize
 	log          logFlags
 	limits       limitsFlag
 }
@@ -61,6 +63,8 @@ func (f *serveFlags) check() error {
 		return fmt.Errorf("--connections: %d is negative", f.conns)
 	case f.cache < leastCache:
 		return fmt.Errorf("--client-cache: %s is too little: use at least 1MB", f.cache.String())
+	case f.quota < 1:
+		return errors.New("--media-quota: use at least one byte, or --media none for a site without pictures")
 	case f.celebrity < 1:
 		return fmt.Errorf("--celebrity-followers: %d is not at least 1", f.celebrity)
 	case f.homeIdle < time.Hour:
@@ -100,6 +104,9 @@ type notify it reports when it is ready, when it stops, and that it is alive.
 	f.Var(&flags.adminAddr, "admin-addr", "the address of /metrics, /healthz, /readyz and /debug/pprof/ for operators; empty for none")
 	flags.tls.add(c)
 	c.AddRedis()
+	site.AddMedia(c)
+	flags.quota = media.DefaultQuota
+	f.Var(&flags.quota, "media-quota", "how much space the pictures of a user may take")
 	c.Creates = true
 	flags.fsync = c.AddChoice("fsync", "when our own server forces writes to the disk", "everysec", "always")
 	f.DurationVar(&flags.wait, "wait", 10*time.Second, "how long to wait for a database that is starting")
@@ -189,7 +196,7 @@ func serve(ctx context.Context, c *shell.Command, flags serveFlags, logs *logs) 
 		Logger: log, Fsync: flags.fsync.Value, MaxMemory: flags.memory.Bytes(), CacheBytes: int64(flags.cache), Wrap: redis.Wrap, Connected: redis.Connected,
 	}, app.Options{
 		Limits: flags.limits.config, CelebrityFollowers: flags.celebrity, HomeIdle: flags.homeIdle,
-		NoJobs: !flags.work, MaxBacklog: flags.backlog(),
+		NoJobs: !flags.work, MaxBacklog: flags.backlog(), MediaQuota: int64(flags.quota),
 	})
 	if err != nil {
 		return err

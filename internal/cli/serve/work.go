@@ -47,6 +47,7 @@ that it is alive.`,
 	f.Var(&flags.adminAddr, "admin-addr", "the address of /metrics, /healthz, /readyz and /debug/pprof/ for operators; empty for none")
 	f.Var(&flags.socketMode, "socket-mode", "the permissions of a unix socket")
 	c.AddRedis()
+	site.AddMedia(c)
 	f.DurationVar(&flags.wait, "wait", 10*time.Second, "how long to wait for a database that is starting")
 	addCelebrity(c, &flags.celebrity)
 	flags.log.addMain(c)

@@ -20,6 +20,7 @@ type Command struct {
 	*cobra.Command
 	Env
 	Redis string // --redis
+	Media string // --media
 	JSON  bool   // --json
 	// Creates lets a command that fills a database make the directory of an embedded
 	// one. All others refuse a directory without a database.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"retwis/internal/cli/shell"
+	"retwis/internal/files"
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/store"
 
@@ -23,6 +24,7 @@ import (
 type Database struct {
 	*store.Store
 	Social *app.App
+	Media  files.Store // nil for none
 }
 
 // Open opens the database of a command, and Retwis on it with the settings of.
@@ -33,12 +35,16 @@ func Open(ctx context.Context, c *shell.Command, opt store.Options, of app.Optio
 		return nil, err
 	}
 	opt.Getenv, opt.Create = c.Getenv, c.Creates
+	media, err := openMedia(c)
+	if err != nil {
+		return nil, err
+	}
 	db, err := store.Open(ctx, c.Redis, opt)
 	if err != nil {
 		return nil, err
 	}
 	server := db.ClientOption()
-	of.Logger, of.Server, of.Invalidations = opt.Logger, &server, db.Invalidations()
+	of.Logger, of.Server, of.Invalidations, of.Media = opt.Logger, &server, db.Invalidations(), media
 	if key := c.Getenv("RETWIS_SECRET_KEY"); key != "" {
 		of.SecretKey = []byte(key)
 	}
@@ -46,7 +52,7 @@ func Open(ctx context.Context, c *shell.Command, opt store.Options, of app.Optio
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return &Database{Store: db, Social: service}, nil
+	return &Database{Store: db, Social: service, Media: media}, nil
 }
 
 // With opens the database of a site for as long as do runs. It logs warnings only. Where

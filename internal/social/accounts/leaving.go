@@ -10,6 +10,7 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/export"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/media"
 	"retwis/internal/social/removal"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/users"
@@ -22,13 +23,14 @@ type Leaving struct {
 	users   *users.Users
 	removal *removal.Engine
 	// hide makes all processes hide a user who has just been closed.
-	hide func(ctx context.Context, uid string) error
+	hide     func(ctx context.Context, uid string) error
+	pictures *media.Store
 }
 
 // NewLeaving returns what removes accounts; hide makes all processes hide a user who has
 // just been closed.
-func NewLeaving(db storage.Database, u *users.Users, engine *removal.Engine, hide func(ctx context.Context, uid string) error) *Leaving {
-	return &Leaving{client: db.Client, users: u, removal: engine, hide: hide}
+func NewLeaving(db storage.Database, u *users.Users, engine *removal.Engine, hide func(ctx context.Context, uid string) error, pictures *media.Store) *Leaving {
+	return &Leaving{client: db.Client, users: u, removal: engine, hide: hide, pictures: pictures}
 }
 
 // DeleteAccount closes an account: from now on nobody sees the user or what they have
@@ -58,7 +60,7 @@ func (l *Leaving) FinishRemoval(ctx context.Context, uid int64) error {
 // ErrNotFound before it has written anything. It reads in pages and keeps only one of
 // them in memory.
 func (l *Leaving) Export(ctx context.Context, uid int64, w io.Writer) error {
-	err := export.Write(ctx, l.client, uid, w)
+	err := export.Write(ctx, l.client, l.pictures, uid, w)
 	if errors.Is(err, export.ErrNoUser) {
 		return social.ErrNotFound
 	}

@@ -27,6 +27,7 @@ type UserProfile struct {
 	Pinned      int64    // the post shown first on the profile, 0 for none
 	// Unsearchable: others do not find the user's posts by search.
 	Unsearchable bool
+	Header       string // the address of the picture above the profile, as social.User.Avatar
 }
 
 // Bounds on a profile. Lengths are in user-perceived characters; see MaxBody.
@@ -68,7 +69,7 @@ func NewProfiles(db storage.Database, opt ProfileOptions) *Profiles {
 // pinned post that is not in memory.
 func (p *Profiles) Get(ctx context.Context, uid int64) (UserProfile, error) {
 	fields, err := p.db.Read(ctx, p.db.Client.B().Hmget().Key(layout.UserKey(uid)).
-		Field("username", "display_name", "bio", "links", "pinned", "unsearchable").Cache()).ToArray()
+		Field("username", "display_name", "bio", "links", "pinned", "unsearchable", "header").Cache()).ToArray()
 	if err != nil {
 		return UserProfile{}, fmt.Errorf("social: read a profile: %w", err)
 	}
@@ -78,10 +79,10 @@ func (p *Profiles) Get(ctx context.Context, uid int64) (UserProfile, error) {
 			texts[i], _ = field.ToString()
 		}
 	}
-	if len(texts) != 6 || fields[0].IsNil() {
+	if len(texts) != 7 || fields[0].IsNil() {
 		return UserProfile{}, social.ErrNotFound
 	}
-	profile := UserProfile{DisplayName: texts[1], Bio: texts[2], Links: readLinks(texts[3]), Unsearchable: texts[5] != ""}
+	profile := UserProfile{DisplayName: texts[1], Bio: texts[2], Links: readLinks(texts[3]), Unsearchable: texts[5] != "", Header: texts[6]}
 	pinned, ok := layout.ParseID(texts[4])
 	if !ok {
 		return profile, nil
@@ -157,11 +158,11 @@ func (p *Profiles) Edit(ctx context.Context, user social.User, profile UserProfi
 		return nil
 	}
 	p.users.ForgetLatest()
-	return p.touchPosts(ctx, user.ID)
+	return p.TouchPosts(ctx, user.ID)
 }
 
-// touchPosts makes the next readers of a user's latest posts read them again.
-func (p *Profiles) touchPosts(ctx context.Context, uid int64) error {
+// TouchPosts makes the next readers of a user's latest posts read them again.
+func (p *Profiles) TouchPosts(ctx context.Context, uid int64) error {
 	const latest = "49"
 	b := p.db.Client.B()
 	for _, res := range p.db.Client.DoMulti(ctx,

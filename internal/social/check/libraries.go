@@ -7,6 +7,7 @@ import (
 
 	"retwis/internal/social/layout"
 	"retwis/internal/social/lists"
+	"retwis/internal/social/media"
 	"retwis/maintain"
 )
 
@@ -82,4 +83,35 @@ func (c *libraryCheck) records(ctx context.Context) error {
 		_, err := c.check.app.Internals().Library.Verify(ctx, maintain.Options{}, true)
 		return true, err
 	})
+}
+
+// pictures checks all pictures, and looks for files that belong to none.
+func (c *keyCheck) pictures(ctx context.Context) error {
+	if c.check.opt.Part < 1 {
+		return nil
+	}
+	for f, err := range c.check.app.Internals().Pictures.Findings(ctx) {
+		if err == nil {
+			err = foundPicture(ctx, c.check, f)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func foundPicture(ctx context.Context, c *checker, f media.Finding) error {
+	return c.found(ctx, Problem{Kind: f.Kind, Key: f.Key, Detail: f.Detail, Repair: f.Repair, Leftover: f.Leftover}, f.Fix)
+}
+
+// pictures checks that the pictures of a post have records.
+func (c *postCheck) pictures(ctx context.Context, p *post) error {
+	found, err := c.check.app.Internals().Pictures.FindingsOf(ctx, p.id, p.author, p.media)
+	for _, f := range found {
+		if err == nil {
+			err = foundPicture(ctx, c.check, f)
+		}
+	}
+	return err
 }

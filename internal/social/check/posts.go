@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"retwis/internal/social"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/text"
 	"retwis/maintain"
@@ -35,6 +36,7 @@ type post struct {
 	key    string
 	id     int64
 	body   string
+	media  social.Media
 	counts [3]string // as its fields say, in the order of counters
 	tags   []string
 
@@ -63,7 +65,7 @@ func (c *postCheck) parse(ctx context.Context, keys []string) ([]*post, error) {
 	b := c.check.batch()
 	fields := make([]*[]string, len(keys))
 	for i, key := range keys {
-		all := append(slices.Clone(stateFields), "body", counters[0], counters[1], counters[2])
+		all := append(slices.Clone(stateFields), "body", counters[0], counters[1], counters[2], "media")
 		fields[i] = b.fields(c.check.client.B().Hmget().Key(key).Field(all...).Build())
 	}
 	if err := b.run(ctx); err != nil {
@@ -76,7 +78,7 @@ func (c *postCheck) parse(ctx context.Context, keys []string) ([]*post, error) {
 		if f == nil {
 			continue // reported with the types
 		}
-		p := &post{state: parseState(f), key: key, body: f[6], counts: [3]string(f[7:10])}
+		p := &post{state: parseState(f), key: key, body: f[6], counts: [3]string(f[7:10]), media: social.Media(f[10])}
 		_, p.id, _ = layout.ParseKey(key)
 		posts, authors = append(posts, p), append(authors, p.author)
 	}
@@ -162,7 +164,7 @@ func (c *postCheck) post(ctx context.Context, p *post) error {
 		}
 		return c.lost(ctx, p)
 	}
-	steps := []func(context.Context, *post) error{c.counted, c.own, c.reply, c.tagged}
+	steps := []func(context.Context, *post) error{c.counted, c.own, c.reply, c.tagged, c.pictures}
 	switch {
 	case p.stub:
 		steps = []func(context.Context, *post) error{c.deleted, c.counted}
@@ -256,10 +258,11 @@ func (c *postCheck) recount(ctx context.Context, id int64) (bool, error) {
 // conversation as long as it has replies. Other lists that have it are reported by
 // their own checks.
 func (c *postCheck) deleted(ctx context.Context, p *post) error {
-	if p.body != "" || *p.cards[0] > 0 || *p.cards[1] > 0 || *p.edits > 0 {
+	hasPictures := p.media != "" && c.check.app.Internals().Pictures.Files != nil
+	if p.body != "" || hasPictures || *p.cards[0] > 0 || *p.cards[1] > 0 || *p.edits > 0 {
 		problem := Problem{
 			Kind: maintain.Stale, Key: p.key, Leftover: p.body == "", Repair: "remove them",
-			Detail: "is deleted, but has a text, earlier texts, likes or reposts",
+			Detail: "is deleted, but has a text, earlier texts, pictures, likes or reposts",
 		}
 		err := c.check.found(ctx, problem, func(ctx context.Context) (bool, error) {
 			if _, err := stripScript.Run(ctx, c.check.client, []string{p.key}, nil).AsBool(); err != nil {

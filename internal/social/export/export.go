@@ -22,6 +22,7 @@ import (
 	"retwis/internal/redis/reply"
 	"retwis/internal/social/auth"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/media"
 	"retwis/internal/social/storage"
 )
 
@@ -46,11 +47,12 @@ type exporter struct {
 	follows storage.Follows
 	uid     int64
 	user    map[string]string
+	store   *media.Store
 }
 
 // Write writes the archive of a user. It returns ErrNoUser before it has written
 // anything; another error leaves w with a part of an archive, which no program opens.
-func Write(ctx context.Context, client rueidis.Client, uid int64, w io.Writer) error {
+func Write(ctx context.Context, client rueidis.Client, store *media.Store, uid int64, w io.Writer) error {
 	user, err := client.Do(ctx, client.B().Hgetall().Key(layout.UserKey(uid)).Build()).AsStrMap()
 	if err != nil {
 		return fmt.Errorf("social: export user %d: %w", uid, err)
@@ -58,7 +60,7 @@ func Write(ctx context.Context, client rueidis.Client, uid int64, w io.Writer) e
 	if user["username"] == "" || user["standing"] == layout.Closed {
 		return ErrNoUser
 	}
-	e := &exporter{client: client, follows: storage.NewFollows(client), uid: uid, user: user}
+	e := &exporter{client: client, follows: storage.NewFollows(client), uid: uid, user: user, store: store}
 	if err := e.write(ctx, zip.NewWriter(w)); err != nil {
 		return fmt.Errorf("social: export user %d: %w", uid, err)
 	}
@@ -92,6 +94,9 @@ func (e *exporter) write(ctx context.Context, archive *zip.Writer) error {
 			return fmt.Errorf("%s.csv: %w", t.name, err)
 		}
 	}
+	if err := e.files(ctx, create); err != nil {
+		return err
+	}
 	return archive.Close()
 }
 
@@ -113,6 +118,7 @@ func (e *exporter) tables() []table {
 		{"not_interested", []string{"username", "since"}, e.people(layout.DismissedPrefix)},
 		{"lists", []string{"name", "created", "left_out_of_home", "members"}, e.userLists},
 		{"saved_searches", []string{"query", "created"}, e.searches},
+		{"pictures", []string{"file", "uploaded", "used_by", "description"}, e.pictures},
 		{"followed_tags", []string{"tag", "since"}, e.tags},
 		{"sessions", []string{"number", "began", "last_used", "device"}, e.sessions},
 		{"login_places", []string{"address", "last_log_in"}, e.loginPlaces},

@@ -14,6 +14,7 @@ import (
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
 	"retwis/internal/sleep"
+	"retwis/internal/social"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/task"
@@ -41,6 +42,7 @@ type stub struct {
 	parent, root      int64
 	repostOf          int64
 	tags              []string
+	media             social.Media
 	exists, isDeleted bool
 }
 
@@ -159,10 +161,25 @@ func (d *Deletions) deleteNow(ctx context.Context, s stub) error {
 	if err == nil {
 		err = d.removeFromMany(ctx, s)
 	}
+	if err == nil {
+		err = d.removePictures(ctx, s)
+	}
 	if err != nil {
 		return fmt.Errorf("social: delete post %d: %w", s.id, err)
 	}
 	return nil
+}
+
+// removePictures deletes the pictures of a deleted post, and then the fields that name them, so
+// that repeating finds those that a crash has left.
+func (d *Deletions) removePictures(ctx context.Context, s stub) error {
+	if s.media == "" || d.pictures == nil {
+		return nil
+	}
+	if err := d.pictures.Remove(ctx, s.id, s.media); err != nil {
+		return err
+	}
+	return d.client.Do(ctx, d.client.B().Hdel().Key(layout.PostKey(s.id)).Field("media", "sensitive").Build().ToRetryable()).Error()
 }
 
 // makeStub hides the text of a post; see unindex.
@@ -190,11 +207,11 @@ func (d *Deletions) makeStub(ctx context.Context, post int64) error {
 
 func (w *writer) readStub(ctx context.Context, post int64) (stub, error) {
 	fields, err := reply.Fields(w.client.Do(ctx, w.client.B().Hmget().Key(layout.PostKey(post)).
-		Field("user_id", "parent", "root", "repost_of", "tags", "deleted", "time").Build()))
+		Field("user_id", "parent", "root", "repost_of", "tags", "deleted", "time", "media").Build()))
 	if err != nil {
 		return stub{}, fmt.Errorf("social: read a post: %w", err)
 	}
-	s := stub{id: post, tags: splitTags(fields[4]), isDeleted: fields[5] != "", time: fields[6]}
+	s := stub{id: post, tags: splitTags(fields[4]), isDeleted: fields[5] != "", time: fields[6], media: social.Media(fields[7])}
 	s.author, s.exists = layout.ParseID(fields[0])
 	s.parent, _ = layout.ParseID(fields[1])
 	s.root, _ = layout.ParseID(fields[2])

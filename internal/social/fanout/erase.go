@@ -70,6 +70,9 @@ func (d *Deletions) eraseFrom(ctx context.Context, s stub) error {
 		err = d.removeFromHomes(ctx, s)
 	}
 	if err == nil {
+		err = d.removePictures(ctx, s)
+	}
+	if err == nil {
 		err = d.detach(ctx, s)
 	}
 	if err == nil {

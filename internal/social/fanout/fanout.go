@@ -15,6 +15,7 @@ import (
 
 	"retwis/collection"
 	"retwis/internal/redis/script"
+	"retwis/internal/social"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/searchindex"
 	"retwis/internal/social/storage"
@@ -46,7 +47,17 @@ type Engine struct {
 	ids      ids
 }
 
-// Options are what an Engine needs; all but Celebrities, OnTags and OnBlock are required.
+// Pictures are those of posts. Both methods can be repeated, and are part of what is repeated
+// until it succeeds.
+type Pictures interface {
+	// Attach gives pictures to a post that has them, before it is on any timeline.
+	Attach(ctx context.Context, post, author int64, media social.Media) error
+	// Remove deletes the pictures of a post that is deleted.
+	Remove(ctx context.Context, post int64, media social.Media) error
+}
+
+// Options are what an Engine needs; all but Celebrities, OnTags, OnBlock and Pictures are
+// required.
 type Options struct {
 	Lists *collection.Timelines
 	// Celebrities are the authors whose posts are not put on the home timelines of their
@@ -60,8 +71,10 @@ type Options struct {
 	// OnBlock is called with two users once a block between them has ended their follows: what
 	// else it ends. Where it fails, the work is repeated like any other of its part.
 	OnBlock func(ctx context.Context, from, to int64) error
-	Log     *slog.Logger
-	Now     func() time.Time
+	// Pictures are those of posts.
+	Pictures Pictures
+	Log      *slog.Logger
+	Now      func() time.Time
 }
 
 // New returns an engine on the database behind client, which stays the
@@ -71,7 +84,7 @@ func New(client rueidis.Client, opt Options) *Engine {
 	d := db{
 		client: client, scripts: script.NewSender(client), cluster: client.Mode() == rueidis.ClientModeCluster,
 		log: opt.Log, now: opt.Now, follows: storage.NewFollows(client), lists: opt.Lists, homes: opt.Lists,
-		ledger: ledger, search: opt.Search, tagged: opt.OnTags, celebrities: opt.Celebrities,
+		ledger: ledger, search: opt.Search, tagged: opt.OnTags, celebrities: opt.Celebrities, pictures: opt.Pictures,
 	}
 	if d.cluster {
 		d.homes = d.lists.Existing()

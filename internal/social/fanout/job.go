@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"retwis/internal/social"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/searchindex"
 	"retwis/internal/social/storage"
@@ -42,10 +43,11 @@ type Job struct {
 	// Entry.Fields is kept until a replica has the post: it is written again should
 	// a failover lose it. Nil for a post of another process.
 
-	time  string // of the post, where Fields does not have it
-	text  string // likewise
-	to    int64  // likewise: the author of the parent, as the post has it
-	edits int64  // how often the post was edited before its text was read; -1: not known
+	time     string       // of the post, where Fields does not have it
+	text     string       // likewise
+	to       int64        // likewise: the author of the parent, as the post has it
+	pictures social.Media // likewise
+	edits    int64        // how often the post was edited before its text was read; -1: not known
 	// followedBy, where it is not zero, excludes followers who came later (unix
 	// seconds): they follow since after the post was written.
 	followedBy float64
@@ -72,6 +74,16 @@ func (j *Job) postTime() string {
 	return j.time
 }
 
+// media are the pictures of the post.
+func (j *Job) media() social.Media {
+	for i := 0; i+1 < len(j.Fields); i += 2 {
+		if j.Fields[i] == "media" {
+			return social.Media(j.Fields[i+1])
+		}
+	}
+	return j.pictures
+}
+
 // searched is what the search index has of the post.
 func (j *Job) searched() searchindex.Post {
 	p := searchindex.Post{ID: j.post, Author: j.Author, Parent: j.Parent, To: j.to, Body: j.text}
@@ -96,7 +108,7 @@ func (j *Job) member() string { return postKind + ":" + j.identity() }
 // post again should it be lost.
 func (j *Job) forgetText() {
 	p := j.searched()
-	j.time, j.text, j.to = j.postTime(), p.Body, p.To
+	j.time, j.text, j.to, j.pictures = j.postTime(), p.Body, p.To, j.media()
 	j.Fields, j.again = nil, nil
 }
 

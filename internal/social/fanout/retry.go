@@ -11,6 +11,7 @@ import (
 
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
+	"retwis/internal/social"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/task"
@@ -162,7 +163,7 @@ func (w *writer) stored(ctx context.Context, post int64) (Job, error) {
 	b := w.client.B()
 	res := w.client.DoMulti(ctx,
 		b.Llen().Key(layout.EditsKey(post)).Build(), // first: see Job.edits
-		b.Hmget().Key(layout.PostKey(post)).Field("user_id", "time", "body", "parent", "root", "repost_of", "deleted", "to").Build())
+		b.Hmget().Key(layout.PostKey(post)).Field("user_id", "time", "body", "parent", "root", "repost_of", "deleted", "to", "media").Build())
 	edits, err := res[0].AsInt64()
 	if err != nil && !rediserr.IsWrongType(err) {
 		return job, fmt.Errorf("social: read a post: %w", err)
@@ -184,6 +185,7 @@ func (w *writer) stored(ctx context.Context, post int64) (Job, error) {
 	job.RepostOf, _ = layout.ParseID(fields[5])
 	job.text, job.Tags = fields[2], text.Tags(fields[2])
 	job.to, _ = layout.ParseID(fields[7])
+	job.pictures = social.Media(fields[8])
 	if job.Parent != 0 && job.Root == 0 {
 		job.Root = job.Parent
 	}

@@ -58,6 +58,7 @@ type db struct {
 	tagged  func(ctx context.Context, tags []string) error // see Options.OnTags; may be nil
 
 	celebrities *storage.Celebrities // nil on a single server
+	pictures    Pictures             // see Options.Pictures; may be nil
 }
 
 // writer writes posts and puts them on timelines. Each of its writes can be
@@ -101,7 +102,7 @@ func (w *writer) ensure(ctx context.Context, job *Job) error {
 			return err
 		}
 		job.Entry, job.edits, job.text, job.to = stored.Entry, stored.edits, stored.text, stored.to
-		job.time, job.followedBy = stored.time, stored.followedBy
+		job.time, job.followedBy, job.pictures = stored.time, stored.followedBy, stored.pictures
 		return w.ledger.Note(ctx, job.member())
 	}
 	created, err := w.create(ctx, job)
@@ -111,10 +112,15 @@ func (w *writer) ensure(ctx context.Context, job *Job) error {
 	return err
 }
 
-// attach adds a reply or a repost to the post that it belongs to. A new one is
+// attach gives a post its pictures, and adds a reply or a repost to the post that it belongs to. A new one is
 // refused, with ErrRefused, if that post is deleted; so is a repost if the user has
 // another one.
 func (w *writer) attach(ctx context.Context, job *Job, isNew bool) error {
+	if media := job.media(); media != "" && w.pictures != nil {
+		if err := w.pictures.Attach(ctx, job.post, job.Author, media); err != nil {
+			return err
+		}
+	}
 	switch {
 	case job.Parent != 0:
 		must := "0"

@@ -34,6 +34,7 @@ const (
 	Moderate     Event = "moderate" // a decision of a moderator, or the end of an invitation
 	Delete       Event = "delete"   // of a post
 	Search       Event = "search"
+	Media        Event = "media" // a picture is uploaded
 )
 
 // subject is what a rule counts by.
@@ -99,6 +100,8 @@ var rules = []rule{
 	{"delete", Delete, byAccount, "120/10m,2000/1d"},
 	{"search", Search, byAccount, "60/10m"},
 	{"search-address", Search, byAddress, "300/10m"},
+	{"media", Media, byAccount, "30/10m,200/1d"},
+	{"media-address", Media, byAddress, "300/10m,2000/1d"},
 }
 
 // Rule is a limit as people see it.

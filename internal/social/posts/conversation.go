@@ -24,12 +24,12 @@ import (
 // be seen by the author of the reply, and *InvalidError for a text that is not
 // allowed. Four round trips more than Post.
 func (p *Service) Reply(ctx context.Context, author social.User, parent int64, body string) (social.Post, error) {
-	return p.reply(ctx, author, parent, body, false)
+	return p.reply(ctx, author, parent, Draft{Body: body}, false)
 }
 
 // reply is Reply, or ReplyOnce.
-func (p *Service) reply(ctx context.Context, author social.User, parent int64, body string, once bool) (social.Post, error) {
-	body, err := p.clean(ctx, body)
+func (p *Service) reply(ctx context.Context, author social.User, parent int64, draft Draft, once bool) (social.Post, error) {
+	body, err := p.clean(ctx, draft.Body)
 	if err != nil {
 		return social.Post{}, err
 	}
@@ -37,10 +37,10 @@ func (p *Service) reply(ctx context.Context, author social.User, parent int64, b
 	if err != nil {
 		return social.Post{}, err
 	}
-	post := social.Post{Author: author, Time: p.time(), Body: body, Parent: to.ID, Root: to.Conversation()}
+	post := social.Post{Author: author, Time: p.time(), Body: body, Parent: to.ID, Root: to.Conversation(), Sensitive: draft.isSensitive()}
 	repeated, err := p.publish(ctx, &post, fanout.Entry{
 		Author: author.ID, Tags: text.Tags(body), Parent: to.ID, To: to.Author.ID, Root: post.Root,
-	}, once)
+	}, creation{once, draft.Pictures})
 	p.views.Touch(to.ID)
 	if errors.Is(err, fanout.ErrRefused) {
 		return social.Post{}, social.ErrNotFound
@@ -77,7 +77,7 @@ func (p *Service) Repost(ctx context.Context, user social.User, id int64) (socia
 		post := social.Post{Author: user, Time: p.time(), RepostOf: original.ID}
 		_, err = p.publish(ctx, &post, fanout.Entry{
 			Author: user.ID, RepostOf: original.ID, To: original.Author.ID, Replaces: has.ID,
-		}, false)
+		}, creation{})
 		if err == nil {
 			p.trends.Reacted(user, original)
 			p.noticeRepost(ctx, post, original)

@@ -5,7 +5,7 @@
 //
 //  1. web.timelineHandlers.post reads the form and calls [Service.PostOnce].
 //  2. Service.clean cleans the text and compares it with what is blocked; Service.admit refuses it while too much waits.
-//  3. Service.createOnce gives it an id, which a repetition of the form gets too.
+//  3. Service.createAs gives it an id, which a repetition of the form gets too.
 //  4. fanout.Engine.CreateAs writes the post and its task: it will be completed.
 //  5. fanout.Engine.Publish puts it on timelines: writer.pushOwn on those of the author and of
 //     the public, Engine.pushFirst on those of the first thousand followers.

@@ -12,6 +12,7 @@ import (
 	"retwis/internal/social/blocklist"
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/media"
 	"retwis/internal/social/notify"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/text"
@@ -32,6 +33,7 @@ type Service struct {
 	timelines  *timeline.Timelines
 	notices    *notify.Service
 	trends     *trends.Counter
+	pictures   *media.Store
 	log        *slog.Logger
 	now        func() time.Time
 	maxBacklog int64 // see Options.MaxBacklog
@@ -49,6 +51,7 @@ type Options struct {
 	Timelines  *timeline.Timelines
 	Notices    *notify.Service
 	Trends     *trends.Counter
+	Pictures   *media.Store
 	Log        *slog.Logger
 	Now        func() time.Time
 	MaxBacklog int64 // see Options.MaxBacklog
@@ -58,8 +61,16 @@ type Options struct {
 func New(opt Options) *Service {
 	return &Service{
 		users: opt.Users, blocks: opt.Blocklist, db: opt.DB, views: opt.Views, viewers: opt.Viewers, fanOut: opt.FanOut, lists: opt.Lists, timelines: opt.Timelines, notices: opt.Notices, trends: opt.Trends,
-		log: opt.Log, now: opt.Now, maxBacklog: opt.MaxBacklog,
+		pictures: opt.Pictures,
+		log:      opt.Log, now: opt.Now, maxBacklog: opt.MaxBacklog,
 	}
+}
+
+// Draft is what somebody wants to publish.
+type Draft struct {
+	Body      string
+	Pictures  []media.Chosen
+	Sensitive bool // the pictures are shown after a click
 }
 
 // Post publishes a text: on the author's profile and home timeline, on the
@@ -73,17 +84,17 @@ func New(opt Options) *Service {
 // package fanout. Five round trips, six on a Cluster, and five more for each 200
 // followers of the first thousand.
 func (p *Service) Post(ctx context.Context, author social.User, body string) (social.Post, error) {
-	return p.post(ctx, author, body, false)
+	return p.post(ctx, author, Draft{Body: body}, false)
 }
 
 // post is Post, or PostOnce.
-func (p *Service) post(ctx context.Context, author social.User, body string, once bool) (social.Post, error) {
-	body, err := p.clean(ctx, body)
+func (p *Service) post(ctx context.Context, author social.User, draft Draft, once bool) (social.Post, error) {
+	body, err := p.clean(ctx, draft.Body)
 	if err != nil {
 		return social.Post{}, err
 	}
-	post := social.Post{Author: author, Time: p.time(), Body: body}
-	repeated, err := p.publish(ctx, &post, fanout.Entry{Author: author.ID, Tags: text.Tags(body)}, once)
+	post := social.Post{Author: author, Time: p.time(), Body: body, Sensitive: draft.isSensitive()}
+	repeated, err := p.publish(ctx, &post, fanout.Entry{Author: author.ID, Tags: text.Tags(body)}, creation{once, draft.Pictures})
 	if err != nil {
 		return social.Post{}, err
 	}
@@ -107,6 +118,9 @@ func (p *Service) clean(ctx context.Context, typed string) (string, error) {
 	return body, err
 }
 
+// isSensitive reports whether there is something to show after a click.
+func (d Draft) isSensitive() bool { return d.Sensitive && len(d.Pictures) > 0 }
+
 // time is the time of a post that is written now.
 func (p *Service) time() time.Time { return p.now().UTC().Truncate(time.Second) }
 
@@ -119,17 +133,30 @@ func fieldsOf(post social.Post, to int64) []string {
 	if post.RepostOf != 0 {
 		return append(fields, "repost_of", layout.Itoa(post.RepostOf))
 	}
-	return append(fields, "body", post.Body)
+	fields = append(fields, "body", post.Body)
+	if post.Media != "" {
+		fields = append(fields, "media", string(post.Media))
+	}
+	if post.Sensitive {
+		fields = append(fields, "sensitive", "1")
+	}
+	return fields
+}
+
+// creation is how a post is written: a text that may be a repetition, and its pictures.
+type creation struct {
+	once     bool
+	pictures []media.Chosen
 }
 
 // publish writes a post under a new id and begins its fan-out. repeated reports that
 // another call has written it; see PostOnce.
-func (p *Service) publish(ctx context.Context, post *social.Post, entry fanout.Entry, once bool) (repeated bool, err error) {
+func (p *Service) publish(ctx context.Context, post *social.Post, entry fanout.Entry, c creation) (repeated bool, err error) {
 	if err := p.admit(ctx, entry.Author); err != nil {
 		return false, err
 	}
-	if once {
-		job, repeated, err := p.createOnce(ctx, post, entry)
+	if c.once || len(c.pictures) > 0 {
+		job, repeated, err := p.createAs(ctx, post, entry, c)
 		if err != nil {
 			return false, err
 		}

@@ -16,7 +16,7 @@ import (
 
 // postFields are the fields of a post that are read.
 var postFields = []string{
-	"user_id", "time", "body", "parent", "root", "repost_of", "edited", "deleted", "replies", "reposts", "likes", "hidden",
+	"user_id", "time", "body", "parent", "root", "repost_of", "edited", "deleted", "replies", "reposts", "likes", "hidden", "media", "sensitive",
 }
 
 // PostCommand reads a post; parsePost reads its reply.
@@ -92,5 +92,6 @@ func parsePost(id int64, res rueidis.RedisResult) (post social.Post, ok bool, er
 		Parent: number(3), Root: number(4), RepostOf: number(5),
 		Edited: layout.ParseTime(texts[6]), Deleted: texts[7] != "",
 		Counts: social.PostCounts{Replies: number(8), Reposts: number(9), Likes: number(10)},
+		Media:  social.Media(texts[12]), Sensitive: texts[13] != "",
 	}, true, nil
 }

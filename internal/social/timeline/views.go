@@ -176,7 +176,7 @@ func (s *Views) refresh(ctx context.Context, ids []int64, all []*View, cells []*
 		}
 		all[i] = view
 		cells[i].Put(view, stamps[n])
-		size += len(view.Body) + viewOverhead
+		size += len(view.Body) + len(view.Media) + viewOverhead
 		if cells[i].size.Swap(uint32(min(size, math.MaxUint32))) != uint32(size) {
 			s.cells.Set(ids[i], cells[i])
 		}

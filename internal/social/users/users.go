@@ -120,7 +120,7 @@ type Record struct {
 }
 
 // RecordFields are the fields of a user that are read; see parseRecord.
-var RecordFields = []string{"username", "auth", "joined", "display_name", "role", "standing", "unlisted", "unsearchable", "signup"}
+var RecordFields = []string{"username", "auth", "joined", "display_name", "role", "standing", "unlisted", "unsearchable", "signup", "avatar"}
 
 // RecordCommand reads a user; ParseRecord reads its reply.
 func (u *Users) RecordCommand(uid int64) rueidis.Cacheable {
@@ -163,6 +163,9 @@ func ParseRecord(uid int64, res rueidis.RedisResult) (Record, error) {
 	rec.Unlisted = !fields[6].IsNil()
 	rec.Unsearchable = !fields[7].IsNil()
 	rec.Pending = rec.Standing == social.Suspended && !fields[8].IsNil()
+	if !fields[9].IsNil() {
+		rec.Avatar, _ = fields[9].ToString()
+	}
 	return rec, nil
 }
 

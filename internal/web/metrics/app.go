@@ -8,6 +8,7 @@ import (
 	"retwis/internal/app"
 	"retwis/internal/social/limits"
 	"retwis/internal/social/live"
+	"retwis/internal/social/media"
 )
 
 // collectTimeout bounds a look at the database for the metrics.
@@ -16,6 +17,7 @@ const collectTimeout = 2 * time.Second
 // OfApp are the metrics of the application.
 func OfApp(service *app.App, hub *live.Hub) []prometheus.Collector {
 	all := append(viewMetrics(service), limitMetrics(service)...)
+	all = append(all, pictureMetrics(service)...)
 	return append(all, newBacklogMetrics(service), newJobMetrics(service), newHashMetrics(service),
 		newDatabaseMetrics(service.Ping, service.PingWrite), newBackupMetric(service), liveMetrics(hub))
 }
@@ -47,6 +49,26 @@ func limitMetrics(service *app.App) []prometheus.Collector {
 	return append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "retwis_limits_unchecked_total", Help: "Events that were allowed because the database did not decide.",
 	}, func() float64 { return float64(service.Limits.Unchecked()) }))
+}
+
+// pictureMetrics count uploads.
+func pictureMetrics(service *app.App) []prometheus.Collector {
+	counts := &service.Media.Counts
+	all := []prometheus.Collector{
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "retwis_picture_files_total", Help: "Files of pictures that were stored.",
+		}, func() float64 { return float64(counts.Files.Load()) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "retwis_picture_bytes_total", Help: "Bytes of the files of pictures that were stored.",
+		}, func() float64 { return float64(counts.Bytes.Load()) }),
+	}
+	for reason := range media.Reasons {
+		all = append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "retwis_pictures_refused_total", Help: "Uploads of pictures that were refused.",
+			ConstLabels: prometheus.Labels{"reason": reason.String()},
+		}, func() float64 { return float64(counts.Refused[reason].Load()) }))
+	}
+	return all
 }
 
 // liveMetrics report the pages that follow events.

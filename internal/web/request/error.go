@@ -66,6 +66,9 @@ func describe(err error) *Error {
 		suspended *social.SuspendedError
 		forbidden *social.ForbiddenError
 	)
+	if page := describePicture(err); page != nil {
+		return page
+	}
 	class := rediserr.Of(err)
 	if errors.Is(err, httpserver.ErrSilent) {
 		class = rediserr.Unavailable

@@ -34,11 +34,15 @@ func (s *Site) Handler(pattern string, page Page) http.Handler {
 		began := time.Now()
 		s.metrics.InFlight.Inc()
 		defer s.metrics.InFlight.Dec()
-		ctx, cancel := context.WithTimeout(r.Context(), s.timeout)
+		timeout, files := s.timeout, bringsFiles(pattern, r)
+		if files {
+			timeout += httpserver.UploadTime
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), timeout)
 		defer cancel()
 		ctx, stop := s.database.Guard(ctx)
 		defer stop()
-		req := &Request{site: s, W: w, R: r, Ctx: ctx, id: newID(), status: http.StatusOK, columns: columns}
+		req := &Request{site: s, W: w, R: r, Ctx: ctx, id: newID(), status: http.StatusOK, columns: columns, files: files}
 		if s.settings != nil {
 			req.Info = s.settings.Known() // for the error page of a request that reads nothing
 		}
@@ -125,6 +129,11 @@ func readForm(req *Request) error {
 	if req.R.Method != http.MethodGet && req.R.Method != http.MethodHead {
 		from := req.LimitAddress()
 		req.Ctx = social.WithAddress(auth.WithAddress(req.Ctx, from), from)
+		if req.files {
+			err := openUpload(req)
+			keepDraft(req)
+			return err
+		}
 		most := int64(maxForm)
 		if strings.HasPrefix(req.R.URL.Path, "/moderation/site/") {
 			most = maxLongForm
@@ -133,9 +142,7 @@ func readForm(req *Request) error {
 		if err := req.R.ParseForm(); err != nil {
 			return formError(err)
 		}
-		if text := req.R.PostForm.Get("status"); strings.TrimSpace(text) != "" {
-			req.Draft = text
-		}
+		keepDraft(req)
 	}
 	req.formRead = true
 	return nil

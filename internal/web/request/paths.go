@@ -28,6 +28,8 @@ func (req *Request) FormPage() string {
 	switch {
 	case path == "/settings/export":
 		return "/settings/data"
+	case path == "/settings/picture":
+		return "/settings/profile"
 	case path == "/settings/invites/end":
 		return "/settings/invites"
 	case strings.HasPrefix(path, view.SecurityPath):

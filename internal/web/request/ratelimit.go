@@ -102,6 +102,7 @@ var tooOftenTexts = map[limits.Event]string{
 	limits.Report:       "You've sent many reports. Thank you.",
 	limits.Delete:       "You're deleting too fast.",
 	limits.Search:       "You're searching too fast.",
+	limits.Media:        "You're uploading too many pictures.",
 	limits.Export:       "You've exported your data several times.",
 }
 

@@ -36,6 +36,8 @@ type Request struct {
 	columns    bool               // the page has a sidebar
 	sidebar    view.SidebarSource // nil: nobody has begun to read it
 	identified bool               // LoggedIn is known
+	files      bool               // the form comes with files
+	upload     *upload            // what is left of it; nil for another form
 	formRead   bool               // the form has arrived completely, or the request has no form
 	viewer     *social.Viewer     // of User; see Viewer
 	fresh      []int64            // the posts that the user has just changed

@@ -14,6 +14,7 @@ import (
 
 	"github.com/a-h/templ"
 
+	"retwis/internal/files"
 	"retwis/internal/web/httpserver"
 )
 
@@ -30,6 +31,9 @@ var (
 	headerSecret   = []string{"no-referrer"}
 	headerVary     = []string{"Cookie, Accept-Encoding"}
 	headerNoIndex  = []string{"noindex"}
+
+	headerFileCSP   = []string{"default-src 'none'; sandbox"}
+	headerImmutable = []string{"public, max-age=31536000, immutable"}
 )
 
 // setHeaders sets the headers of every page.
@@ -133,7 +137,9 @@ func (req *Request) RedirectToName(path string) error {
 }
 
 // SendJSON sends a value.
-func SendJSON(req *Request, value any) error {
+func SendJSON(req *Request, value any) error { return sendJSON(req, http.StatusOK, value) }
+
+func sendJSON(req *Request, status int, value any) error {
 	body, err := json.Marshal(value)
 	if err != nil {
 		return err
@@ -141,10 +147,37 @@ func SendJSON(req *Request, value any) error {
 	header := req.W.Header()
 	header.Set("Content-Type", "application/json")
 	header.Set("Content-Length", strconv.Itoa(len(body)))
-	req.status = http.StatusOK
+	req.status = status
 	req.W.WriteHeader(req.status)
 	_, _ = req.W.Write(body) // the client may have disconnected
 	return nil
+}
+
+// ServeFile sends a file that never changes, or the part of it that the client asks for. Its
+// headers allow nothing but to show it; public says that any cache may keep it.
+func ServeFile(req *Request, file *files.File, contentType string, public bool) {
+	h := req.W.Header()
+	h["Content-Type"] = []string{contentType}
+	h["Content-Security-Policy"] = headerFileCSP
+	h["Etag"] = []string{strconv.Quote(file.Name)}
+	h["Cache-Control"] = headerNoStore
+	if public {
+		h["Cache-Control"] = headerImmutable
+		h.Del("Vary")
+	}
+	w := &statusWriter{req.W, &req.status}
+	http.ServeContent(w, req.R, "", file.Modified, file)
+}
+
+// statusWriter notes the status of a response.
+type statusWriter struct {
+	http.ResponseWriter
+	status *int
+}
+
+func (w *statusWriter) WriteHeader(status int) {
+	*w.status = status
+	w.ResponseWriter.WriteHeader(status)
 }
 
 // NoIndex asks search engines not to list the page.

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net/url"
@@ -14,9 +15,10 @@ import (
 // DrawnSuffix ends the address of a drawn avatar.
 const DrawnSuffix = ".svg"
 
-// AvatarPath is the address of the picture of a user.
-func AvatarPath(user social.User) string {
-	return "/drawn/" + url.PathEscape(user.Name) + DrawnSuffix
+// AvatarPath is the address of the picture of a user, in a size of PortraitPath: a drawn one for
+// those who have none.
+func AvatarPath(user social.User, size string) string {
+	return cmp.Or(PortraitPath(user.Avatar, size), "/drawn/"+url.PathEscape(user.Name)+DrawnSuffix)
 }
 
 // avatarSizes are the sides of avatars in pixels, by their class; the style sheet may change
@@ -28,8 +30,11 @@ var avatarSizes = map[string]int{"small": 30, "medium": 44, "large": 68}
 // browser. It is written by hand because a page has many.
 func avatar(user social.User, size string) templ.Component {
 	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
-		side := strconv.Itoa(avatarSizes[size])
-		_, err := io.WriteString(w, `<img class="avatar `+size+`" src="`+templ.EscapeString(AvatarPath(user))+
+		side, file := strconv.Itoa(avatarSizes[size]), "80"
+		if size == "large" {
+			file = "400"
+		}
+		_, err := io.WriteString(w, `<img class="avatar `+size+`" src="`+templ.EscapeString(AvatarPath(user, file))+
 			`" alt="" width="`+side+`" height="`+side+`" loading="lazy"/>`)
 		return err
 	})

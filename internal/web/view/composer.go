@@ -19,10 +19,25 @@ type StatusForm struct {
 	Problem string // why it was rejected
 	Hint    string // what to know before it is sent
 	Cancel  string // the page to which a link leads back; empty for none
+
+	Pictures  bool         // the form takes pictures
+	Stored    social.Media // those that it has already
+	Sensitive bool
+}
+
+// encoding is how the form is sent: with files, or as short as possible.
+func (f StatusForm) encoding() string {
+	if f.Pictures {
+		return "multipart/form-data"
+	}
+	return "application/x-www-form-urlencoded"
 }
 
 // composerKey is what an empty form for a post shows.
-type composerKey struct{ user social.User }
+type composerKey struct {
+	user     social.User
+	pictures bool
+}
 
 func (f StatusForm) action() string { return cmp.Or(f.Action, "/post") }
 

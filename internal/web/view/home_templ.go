@@ -57,8 +57,8 @@ func HomePage(f Frame, home Home) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if home.Form == (StatusForm{}) {
-				templ_7745c5c3_Err = cachedComponent(composerKey{f.User}, statusBox(f.User, home.Form)).Render(ctx, templ_7745c5c3_Buffer)
+			if home.Form == (StatusForm{Pictures: home.Form.Pictures}) {
+				templ_7745c5c3_Err = cachedComponent(composerKey{f.User, home.Form.Pictures}, statusBox(f.User, home.Form)).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -100,7 +100,7 @@ var links = templ.Raw(`<link rel="icon" href="` + static.Address("favicon.svg") 
 	`<link rel="apple-touch-icon" href="` + static.Address("icon-192.png") + `"/><link rel="manifest" href="/site.webmanifest"/>` +
 	`<link rel="stylesheet" href="` + static.Address("app.css") + `"/>` +
 	script("app.js") + script("composer.js") + script("find.js") + script("keys.js") + script("live.js") +
-	script("passkeys.js") + script("password.js"))
+	script("passkeys.js") + script("password.js") + script("pictures.js"))
 
 func script(name string) string {
 	return `<script type="module" src="` + static.Address(name) + `"></script>`

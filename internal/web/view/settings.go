@@ -22,6 +22,8 @@ type ProfileForm struct {
 	Field   string
 	Problem string
 	Saved   bool
+
+	Pictures bool // the form takes pictures
 }
 
 func (f ProfileForm) link(i int) string {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"html"
+	"mime"
+	"path"
 	"strings"
 	"time"
 
@@ -84,11 +86,22 @@ func (f WebFeed) entry(item timeline.Item) (atomEntry, time.Time) {
 	return atomEntry{
 		ID: f.Origin + PostPath(item.Entry.Post), Title: title,
 		Published: MachineTime(item.Entry.Time), Updated: MachineTime(updated),
-		Link:    atomLink{Rel: "alternate", Type: "text/html", Href: f.Origin + PostPath(post.Post)},
+		Links:   append([]atomLink{{Rel: "alternate", Type: "text/html", Href: f.Origin + PostPath(post.Post)}}, f.enclosures(post.Post)...),
 		Author:  f.person(post.Author),
 		Content: atomText{Type: "html", Text: bodyHTML(post.Body, f.Origin)},
 	}, updated
 }
+
+// enclosures are the pictures of a post.
+func (f WebFeed) enclosures(post social.Post) (links []atomLink) {
+	for _, p := range post.Media.Pictures() {
+		links = append(links, atomLink{Rel: "enclosure", Type: typeOf(p.Large()), Href: f.Origin + MediaPath(p, p.Large()), Title: p.Alt})
+	}
+	return links
+}
+
+// typeOf is the media type of a file of a picture.
+func typeOf(f social.PictureFile) string { return mime.TypeByExtension(path.Ext(f.Name)) }
 
 func (f WebFeed) person(user social.User) atomPerson {
 	return atomPerson{Name: ShownName(user), URI: f.Origin + ProfilePath(user.Name)}
@@ -111,6 +124,8 @@ type (
 		Rel  string `xml:"rel,attr"`
 		Type string `xml:"type,attr"`
 		Href string `xml:"href,attr"`
+
+		Title string `xml:"title,attr,omitempty"`
 	}
 	atomPerson struct {
 		Name string `xml:"name"`
@@ -121,7 +136,7 @@ type (
 		Title     string     `xml:"title"`
 		Published string     `xml:"published"`
 		Updated   string     `xml:"updated"`
-		Link      atomLink   `xml:"link"`
+		Links     []atomLink `xml:"link"`
 		Author    atomPerson `xml:"author"`
 		Content   atomText   `xml:"content"`
 	}
@@ -164,6 +179,9 @@ func (f WebFeed) jsonItem(item timeline.Item) jsonItem {
 	if item.Entry != item.Post {
 		one.Title = "Reposted @" + post.Author.Name
 	}
+	for _, p := range post.Media.Pictures() {
+		one.Attachments = append(one.Attachments, jsonAttachment{f.Origin + MediaPath(p, p.Large()), typeOf(p.Large()), p.Alt})
+	}
 	if !item.Entry.Time.IsZero() {
 		one.Published = MachineTime(item.Entry.Time)
 	}
@@ -200,6 +218,13 @@ type (
 		Modified  string       `json:"date_modified,omitempty"`
 		Authors   []jsonAuthor `json:"authors"`
 		Tags      []string     `json:"tags,omitempty"`
+
+		Attachments []jsonAttachment `json:"attachments,omitempty"`
+	}
+	jsonAttachment struct {
+		URL   string `json:"url"`
+		Type  string `json:"mime_type"`
+		Title string `json:"title,omitempty"`
 	}
 )
 

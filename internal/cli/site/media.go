@@ -1,0 +1,47 @@
+package site
+
+import (
+	"cmp"
+	"path/filepath"
+
+	"retwis/internal/cli/shell"
+	"retwis/internal/files"
+	"retwis/internal/redis/store"
+)
+
+// mediaVariable names the place of pictures for commands without the flag.
+const mediaVariable = "RETWIS_MEDIA"
+
+// noMedia is the value of --media of a site without pictures.
+const noMedia = "none"
+
+// AddMedia adds the flag that names the place of pictures.
+func AddMedia(c *shell.Command) {
+	c.Flags().StringVar(&c.Media, "media", "", "where pictures are: a `DIRECTORY`, s3://[KEY:SECRET@]HOST/BUCKET[/PREFIX], or none; the default is the directory media in that of our own server, and none with another server")
+}
+
+// openMedia opens the place of pictures; nil for none.
+func openMedia(c *shell.Command) (files.Store, error) {
+	place := cmp.Or(c.Media, c.Getenv(mediaVariable))
+	if place == "" {
+		config, err := store.Parse(c.Redis)
+		if err != nil || config.Kind != store.Embedded {
+			return nil, nil // another database does not say where pictures could be
+		}
+		dir := config.Dir
+		if dir == "" {
+			if dir, err = store.DefaultDir(c.Getenv); err != nil {
+				return nil, nil // the database reports it
+			}
+		}
+		place = filepath.Join(dir, "media")
+	}
+	if place == noMedia {
+		return nil, nil
+	}
+	opened, err := files.Open(place, c.Getenv)
+	if err != nil {
+		return nil, shell.Usage(err)
+	}
+	return opened, nil
+}

@@ -1,0 +1,121 @@
+package files
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// An archive of files is a tar archive of all of them, and SHA256SUMS at its end, as sha256sum -c
+// reads it. It is not compressed: pictures are.
+
+// sumsName is the last entry of an archive.
+const sumsName = "SHA256SUMS"
+
+// maxFile bounds a file of an archive.
+const maxFile = 64 << 20
+
+// ErrDamaged: an archive is not whole, or not as it was written.
+var ErrDamaged = errors.New("files: the archive is damaged")
+
+// Copied counts what an archive has.
+type Copied struct {
+	Files int64 `json:"files"`
+	Bytes int64 `json:"bytes"`
+}
+
+// Export writes all files of a place as an archive. The place may be in use: a file that is
+// deleted meanwhile is left out. One file is in memory at a time.
+func Export(ctx context.Context, s Store, w io.Writer) (Copied, error) {
+	var done Copied
+	var sums bytes.Buffer
+	out := tar.NewWriter(w)
+	add := func(name string, data []byte, at time.Time) error {
+		header := tar.Header{Name: name, Mode: 0o600, Size: int64(len(data)), ModTime: at}
+		if err := out.WriteHeader(&header); err != nil {
+			return err
+		}
+		_, err := out.Write(data)
+		return err
+	}
+	for file, err := range s.List(ctx) {
+		if err != nil {
+			return done, err
+		}
+		data, err := Read(ctx, s, file.Name)
+		if errors.Is(err, ErrNotFound) {
+			continue
+		}
+		if err == nil {
+			err = add(file.Name, data, file.Modified)
+		}
+		if err != nil {
+			return done, err
+		}
+		done.Files++
+		done.Bytes += int64(len(data))
+		sum := sha256.Sum256(data)
+		fmt.Fprintf(&sums, "%s  %s\n", hex.EncodeToString(sum[:]), file.Name)
+	}
+	if err := add(sumsName, sums.Bytes(), time.Now()); err != nil {
+		return done, err
+	}
+	return done, out.Close()
+}
+
+// Import reads an archive to its end and writes its files to a place; to nil, it only verifies
+// them. It returns ErrDamaged where something is not as it was written; what it has written by
+// then stays. It can be repeated.
+func Import(ctx context.Context, r io.Reader, to Store) (Copied, error) {
+	var done Copied
+	var sums bytes.Buffer
+	in := tar.NewReader(r)
+	for {
+		if err := ctx.Err(); err != nil {
+			return done, err
+		}
+		header, err := in.Next()
+		switch {
+		case err != nil:
+			return done, fmt.Errorf("%w: it has no end: %w", ErrDamaged, err)
+		case header.Name == sumsName:
+			return done, finish(in, &sums)
+		case checkName(header.Name) != nil || header.Size < 0 || header.Size > maxFile:
+			return done, fmt.Errorf("%w: it has %.60q", ErrDamaged, header.Name)
+		}
+		data := make([]byte, header.Size)
+		if _, err := io.ReadFull(in, data); err != nil {
+			return done, fmt.Errorf("%w: %s: %w", ErrDamaged, header.Name, err)
+		}
+		sum := sha256.Sum256(data)
+		fmt.Fprintf(&sums, "%s  %s\n", hex.EncodeToString(sum[:]), header.Name)
+		if to != nil {
+			if err := to.Put(ctx, header.Name, data); err != nil {
+				return done, err
+			}
+		}
+		done.Files++
+		done.Bytes += header.Size
+	}
+}
+
+// finish compares the checksums of an archive with those of its files.
+func finish(in *tar.Reader, sums *bytes.Buffer) error {
+	want, err := io.ReadAll(in)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	if !bytes.Equal(want, sums.Bytes()) {
+		return fmt.Errorf("%w: its checksums are wrong", ErrDamaged)
+	}
+	if _, err := in.Next(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%w: more follows its end", ErrDamaged)
+	}
+	return nil
+}

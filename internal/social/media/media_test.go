@@ -1,0 +1,446 @@
+package media_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"retwis/internal/app"
+	"retwis/internal/files"
+	"retwis/internal/picture"
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/social/check"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/media"
+	"retwis/internal/social/moderation"
+	"retwis/internal/social/posts"
+	"retwis/internal/social/socialtest"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+// bundle is an application with a place for pictures.
+type bundle struct {
+	*socialtest.Bundle
+	place files.Store
+}
+
+func setup(t *testing.T, change ...func(*app.Options)) bundle {
+	t.Helper()
+	place := files.Directory(t.TempDir())
+	db := socialtest.On(t, redistest.DB(t).Client(t), append([]func(*app.Options){func(opt *app.Options) { opt.Media = place }}, change...)...)
+	return bundle{db, place}
+}
+
+func (b bundle) do(err error) {
+	b.T.Helper()
+	if err != nil {
+		b.T.Fatal(err)
+	}
+}
+
+// photo is a picture as somebody uploads it.
+func photo(t testing.TB, width, height int) []byte {
+	t.Helper()
+	img := image.NewRGBA(image.Rect(0, 0, width, height))
+	for i := range img.Pix {
+		img.Pix[i] = byte(i * 7)
+	}
+	img.Set(0, 0, color.White)
+	var out bytes.Buffer
+	if err := jpeg.Encode(&out, img, nil); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func (b bundle) upload(owner social.User, kind media.Kind) media.Record {
+	b.T.Helper()
+	r, err := b.Media.Upload(b.Ctx, owner, "192.0.2.1", photo(b.T, 600, 450), kind)
+	b.do(err)
+	return r
+}
+
+func (b bundle) post(author social.User, body string, records ...media.Record) social.Post {
+	b.T.Helper()
+	draft := posts.Draft{Body: body}
+	for i, r := range records {
+		draft.Pictures = append(draft.Pictures, media.Chosen{ID: r.ID, Alt: fmt.Sprint("picture ", i)})
+	}
+	post, err := b.Posts.PostOnce(b.Ctx, author, draft)
+	b.do(err)
+	return post
+}
+
+// names are the files that are there.
+func (b bundle) names() []string {
+	b.T.Helper()
+	names := []string{}
+	for file, err := range b.place.List(b.Ctx) {
+		b.do(err)
+		names = append(names, file.Name)
+	}
+	return names
+}
+
+func (b bundle) sees(user social.User, id string) (found, public bool) {
+	b.T.Helper()
+	v, err := b.Viewers.Get(b.Ctx, user)
+	b.do(err)
+	one, err := b.Media.Find(b.Ctx, v, id)
+	if errors.Is(err, social.ErrNotFound) {
+		return false, false
+	}
+	b.do(err)
+	return true, one.Public
+}
+
+func (b bundle) wantClean() {
+	b.T.Helper()
+	result, err := check.Verify(b.Ctx, b.App, check.Options{Report: func(p check.Problem) { b.T.Errorf("check: %v", p) }})
+	if err != nil || result.Problems+result.Leftovers > 0 {
+		b.T.Errorf("check: %+v, %v", result, err)
+	}
+}
+
+func TestPost(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada, ben := b.NewUser("ada"), b.NewUser("ben")
+	one, two := b.upload(ada, media.Post), b.upload(ada, media.Post)
+	if found, _ := b.sees(ada, one.ID); !found {
+		t.Error("the owner does not see what was uploaded")
+	}
+	for _, other := range []social.User{ben, {}} {
+		if found, _ := b.sees(other, one.ID); found {
+			t.Errorf("%q sees what nothing uses", other.Name)
+		}
+	}
+	post := b.post(ada, "look", two, one)
+	read, err := b.Posts.Posts(b.Ctx, post.ID)
+	b.do(err)
+	pictures := read[0].Media.Pictures()
+	if len(pictures) != 2 || pictures[0].ID != two.ID || pictures[1].Alt != "picture 1" || pictures[0].Large().Width != 600 || pictures[0].Blurhash == "" {
+		t.Errorf("the post has %+v", pictures)
+	}
+	if r, err := b.Media.Store.Get(b.Ctx, one.ID); err != nil || r.Use != fmt.Sprint("post:", post.ID) || r.Picture.Alt != "picture 1" {
+		t.Errorf("the record is %+v, %v", r, err)
+	}
+	for _, user := range []social.User{ada, ben, {}} {
+		if found, public := b.sees(user, one.ID); !found || !public {
+			t.Errorf("%q: found %v, public %v", user.Name, found, public)
+		}
+	}
+	file, err := b.Media.Open(b.Ctx, one, "400")
+	b.do(err)
+	if file.Size == 0 || file.Close() != nil {
+		t.Errorf("the file is %+v", file.Info)
+	}
+	if _, err := b.Media.Open(b.Ctx, one, "80"); !errors.Is(err, social.ErrNotFound) {
+		t.Errorf("a size that it does not have: %v", err)
+	}
+	b.wantClean()
+	edited, err := b.Posts.Edit(b.Ctx, ada, post.ID, "look again")
+	b.do(err)
+	if edited.Media != read[0].Media {
+		t.Error("an edit has changed the pictures")
+	}
+	b.do(b.Posts.Delete(b.Ctx, ada, post.ID))
+	if names := b.names(); len(names) > 0 {
+		t.Errorf("after the deletion there are %v", names)
+	}
+	if found, _ := b.sees(ada, one.ID); found {
+		t.Error("a deleted picture is found")
+	}
+	if left := b.Redis("HKEYS", layout.PostKey(post.ID)); strings.Contains(left, "media") {
+		t.Errorf("the stub has %s", left)
+	}
+	b.wantClean()
+}
+
+// Who does not see a post does not see its pictures.
+func TestHidden(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada, ben, staff := b.NewUser("ada"), b.NewUser("ben"), b.NewUser("carol")
+	b.do(b.Moderation.SetRole(b.Ctx, social.Operator, staff.ID, social.Moderator, ""))
+	staff.Role = social.Moderator
+	one := b.upload(ada, media.Post)
+	post := b.post(ada, "look", one)
+	b.do(b.Moderation.HidePost(b.Ctx, staff.Actor(), post.ID, "no", ""))
+	for user, want := range map[string]bool{"ada": true, "ben": false, "carol": true, "": false} {
+		of := map[string]social.User{"ada": ada, "ben": ben, "carol": staff}[user]
+		if found, public := b.sees(of, one.ID); found != want || public {
+			t.Errorf("hidden, to %q: found %v, public %v", user, found, public)
+		}
+	}
+	b.do(b.Moderation.UnhidePost(b.Ctx, staff.Actor(), post.ID, ""))
+	if found, public := b.sees(social.User{}, one.ID); !found || !public {
+		t.Error("it is not shown again")
+	}
+	b.do(b.Moderation.SetStanding(b.Ctx, staff.Actor(), ada.ID, moderation.StandingChange{Standing: social.Suspended}))
+	if found, _ := b.sees(ben, one.ID); found {
+		t.Error("the picture of a suspended author is shown")
+	}
+}
+
+func TestClaims(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada, ben := b.NewUser("ada"), b.NewUser("ben")
+	one := b.upload(ada, media.Post)
+	avatar := b.upload(ada, media.Avatar)
+	draft := func(chosen ...media.Chosen) posts.Draft { return posts.Draft{Body: "x", Pictures: chosen} }
+	for what, d := range map[string]posts.Draft{
+		"not an id":   draft(media.Chosen{ID: "../../etc"}),
+		"unknown":     draft(media.Chosen{ID: strings.Repeat("0", 32)}),
+		"an avatar":   draft(media.Chosen{ID: avatar.ID}),
+		"twice":       draft(media.Chosen{ID: one.ID}, media.Chosen{ID: one.ID}),
+		"a long text": draft(media.Chosen{ID: one.ID, Alt: strings.Repeat("x", 1501)}),
+		"five":        draft(make([]media.Chosen, 5)...),
+	} {
+		_, err := b.Posts.PostOnce(b.Ctx, ada, d)
+		if invalid := new(social.InvalidError); !errors.As(err, &invalid) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, err := b.Posts.PostOnce(b.Ctx, ben, draft(media.Chosen{ID: one.ID})); err == nil {
+		t.Error("ben has posted the picture of ada")
+	}
+	post := b.post(ada, "mine", one)
+	again := b.post(ada, "mine", one) // a double click
+	if again.ID != post.ID {
+		t.Errorf("a double click makes post %d and %d", post.ID, again.ID)
+	}
+	if _, err := b.Posts.PostOnce(b.Ctx, ada, draft(media.Chosen{ID: one.ID})); err == nil {
+		t.Error("two posts have the picture")
+	}
+	// Without scripts a form that is sent twice stores its files twice.
+	second := b.upload(ada, media.Post)
+	if same := b.post(ada, "mine", second); same.ID != post.ID || !same.Media.Has(one.ID) {
+		t.Errorf("the second form is post %d with %s, want %d", same.ID, same.Media, post.ID)
+	}
+	late := b.upload(ada, media.Post)
+	b.Clock.Advance(media.Unused - time.Minute)
+	if _, err := b.Posts.PostOnce(b.Ctx, ada, draft(media.Chosen{ID: late.ID})); err == nil {
+		t.Error("a picture was posted that is about to be deleted")
+	}
+}
+
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada := b.NewUser("ada")
+	used, unused := b.upload(ada, media.Post), b.upload(ada, media.Post)
+	b.post(ada, "look", used)
+	avatar := b.upload(ada, media.Avatar)
+	b.do(b.Media.SetPortrait(b.Ctx, ada, media.Avatar, avatar.ID))
+	store := b.Media.Store
+	if n, err := store.Sweep(b.Ctx); n != 0 || err != nil {
+		t.Errorf("at once: %d, %v", n, err)
+	}
+	b.Clock.Advance(media.Unused + time.Hour)
+	if n, err := store.Sweep(b.Ctx); n != 1 || err != nil {
+		t.Errorf("after a day: %d, %v", n, err)
+	}
+	if _, err := store.Get(b.Ctx, unused.ID); !errors.Is(err, social.ErrNotFound) {
+		t.Errorf("the unused one: %v", err)
+	}
+	if n := len(b.names()); n != 4 {
+		t.Errorf("%d files, want those of two pictures", n)
+	}
+	b.wantClean()
+}
+
+func TestPortraits(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada := b.NewUser("ada")
+	first, second, header := b.upload(ada, media.Avatar), b.upload(ada, media.Avatar), b.upload(ada, media.Header)
+	b.do(b.Media.SetPortrait(b.Ctx, ada, media.Avatar, first.ID))
+	b.do(b.Media.SetPortrait(b.Ctx, ada, media.Header, header.ID))
+	b.do(b.Media.SetPortrait(b.Ctx, ada, media.Avatar, second.ID))
+	users, err := b.Users.ByID(social.WithFresh(b.Ctx), []int64{ada.ID})
+	b.do(err)
+	if id := social.AvatarID(users[ada.ID].Avatar); id != second.ID {
+		t.Errorf("the avatar is %q, want %s", users[ada.ID].Avatar, second.ID)
+	}
+	for id, want := range map[string]bool{first.ID: false, second.ID: true, header.ID: true} {
+		if found, public := b.sees(social.User{}, id); found != want || public != want {
+			t.Errorf("%s: found %v, public %v", id, found, public)
+		}
+	}
+	if err := b.Media.SetPortrait(b.Ctx, ada, media.Header, second.ID); !errors.Is(err, social.ErrNotFound) {
+		t.Errorf("an avatar as a header: %v", err)
+	}
+	b.do(b.Media.SetPortrait(b.Ctx, ada, media.Avatar, ""))
+	if n := len(b.names()); n != len(header.Picture.Files) {
+		t.Errorf("%d files are left", n)
+	}
+	b.wantClean()
+}
+
+func TestQuota(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(opt *app.Options) { opt.MediaQuota = 1_000_000 })
+	ada := b.NewUser("ada")
+	var err error
+	for range 100 {
+		if _, err = b.Media.Upload(b.Ctx, ada, "", photo(t, 600, 450), media.Post); err != nil {
+			break
+		}
+	}
+	quota := new(media.QuotaError)
+	if !errors.As(err, &quota) || quota.Left < 0 || quota.Left >= 1_000_000 {
+		t.Errorf("got %v", err)
+	}
+	if len(b.names()) == 0 {
+		t.Error("nothing was stored before")
+	}
+}
+
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada := b.NewUser("ada")
+	for want, file := range map[error]string{picture.ErrType: "<svg/>", picture.ErrDamaged: string(photo(t, 100, 100)[:200])} {
+		if _, err := b.Media.Upload(b.Ctx, ada, "", []byte(file), media.Post); !errors.Is(err, want) {
+			t.Errorf("got %v, want %v", err, want)
+		}
+	}
+	if b.Media.Counts.Refused[media.WrongType].Load() != 1 || b.Media.Counts.Refused[media.Damaged].Load() != 1 || len(b.names()) > 0 {
+		t.Errorf("counted %d and %d; files %v", b.Media.Counts.Refused[media.WrongType].Load(), b.Media.Counts.Refused[media.Damaged].Load(), b.names())
+	}
+}
+
+// An account takes its pictures along.
+func TestRemoval(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada, ben := b.NewUser("ada"), b.NewUser("ben")
+	b.post(ada, "look", b.upload(ada, media.Post), b.upload(ada, media.Post))
+	b.upload(ada, media.Post)
+	b.do(b.Media.SetPortrait(b.Ctx, ada, media.Avatar, b.upload(ada, media.Avatar).ID))
+	bens := b.upload(ben, media.Post)
+	b.post(ben, "mine", bens)
+	b.do(b.Leaving.DeleteAccount(b.Ctx, ada.ID))
+	b.Clock.Advance(time.Minute)
+	b.do(b.Leaving.FinishRemoval(b.Ctx, ada.ID))
+	names := b.names()
+	if len(names) != len(bens.Picture.Files) || !strings.HasPrefix(names[0], bens.ID) {
+		t.Errorf("the files are %v", names)
+	}
+	b.wantClean()
+}
+
+// failing is a place that fails, or ends the process as it were, at its n-th change.
+type failing struct {
+	files.Store
+	left atomic.Int64
+}
+
+var errCut = fmt.Errorf("%w: cut", files.ErrUnavailable)
+
+func (f *failing) Put(ctx context.Context, name string, data []byte) error {
+	if f.left.Add(-1) < 0 {
+		return errCut
+	}
+	return f.Store.Put(ctx, name, data)
+}
+
+func (f *failing) Delete(ctx context.Context, names ...string) error {
+	for _, name := range names {
+		if f.left.Add(-1) < 0 {
+			return errCut
+		}
+		if err := f.Store.Delete(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A place that is lost at any step leaves nothing half: a post has its pictures, or there is none,
+// and a deletion goes on when the place is back.
+func TestPlaceLost(t *testing.T) {
+	t.Parallel()
+	for steps := range int64(10) {
+		t.Run(fmt.Sprint(steps), func(t *testing.T) {
+			t.Parallel()
+			place := &failing{Store: files.Directory(t.TempDir())}
+			b := bundle{socialtest.On(t, redistest.DB(t).Client(t), func(opt *app.Options) { opt.Media = place }), place}
+			ada := b.NewUser("ada")
+			place.left.Store(steps)
+			draft := posts.Draft{Body: "look"}
+			failed := 0
+			for range 2 {
+				r, err := b.Media.Upload(b.Ctx, ada, "", photo(t, 600, 450), media.Post)
+				if err != nil {
+					if failed++; !errors.Is(err, files.ErrUnavailable) {
+						t.Errorf("got %v", err)
+					}
+					continue
+				}
+				draft.Pictures = append(draft.Pictures, media.Chosen{ID: r.ID})
+			}
+			post, err := b.Posts.PostOnce(b.Ctx, ada, draft)
+			b.do(err)
+			if n := len(post.Media.Pictures()); n != 2-failed {
+				t.Errorf("the post has %d pictures, %d have failed", n, failed)
+			}
+			b.do(b.Posts.Delete(b.Ctx, ada, post.ID)) // a part of it fails, and goes on in the background
+			place.left.Store(1000)
+			socialtest.Wait(t, "the end of the deletion", func() bool {
+				return b.Redis("HEXISTS", layout.PostKey(post.ID), "media") == "0"
+			})
+			_, err = check.Repair(b.Ctx, b.App, check.Options{})
+			b.do(err)
+			orphans := b.names()
+			b.Clock.Unix.Store(time.Now().Add(2 * media.Unused).Unix())
+			_, err = check.Repair(b.Ctx, b.App, check.Options{})
+			b.do(err)
+			if names := b.names(); len(names) > 0 {
+				t.Errorf("%v are left of %v", names, orphans)
+			}
+			b.wantClean()
+		})
+	}
+}
+
+// A check finds what a crash leaves, and what was lost.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada := b.NewUser("ada")
+	lost, whole := b.upload(ada, media.Post), b.upload(ada, media.Post)
+	b.post(ada, "look", lost, whole)
+	b.Redis("DEL", layout.MediaKey(lost.ID))
+	b.do(b.place.Put(b.Ctx, strings.Repeat("a", 32)+"-400.jpg", []byte("orphan")))
+	b.do(b.place.Delete(b.Ctx, whole.Picture.Stored(whole.Picture.Small())))
+	b.Clock.Unix.Store(time.Now().Add(2 * media.Unused).Unix())
+	var found []string
+	report := func(p check.Problem) { found = append(found, p.Detail) }
+	_, err := check.Repair(b.Ctx, b.App, check.Options{Report: report})
+	b.do(err)
+	for _, want := range []string{"which has no record", "belongs to no picture", "lacks its file"} {
+		if !slices.ContainsFunc(found, func(text string) bool { return strings.Contains(text, want) }) {
+			t.Errorf("%q is not among %q", want, found)
+		}
+	}
+	if r, err := b.Media.Store.Get(b.Ctx, lost.ID); err != nil || r.Owner != ada.ID || r.Bytes != lost.Bytes {
+		t.Errorf("the record is %+v, %v", r, err)
+	}
+	if names := b.names(); slices.Contains(names, strings.Repeat("a", 32)+"-400.jpg") {
+		t.Error("the orphan is still there")
+	}
+}

@@ -1,0 +1,317 @@
+package media
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"retwis/internal/files"
+	"retwis/internal/picture"
+	"retwis/internal/redis/reply"
+	"retwis/internal/sleep"
+	"retwis/internal/social"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/task"
+	"retwis/internal/social/timeline"
+	"retwis/internal/social/users"
+)
+
+// DefaultQuota is how many bytes the pictures of a user may take.
+const DefaultQuota = 1 << 30
+
+// QuotaError: a user has no room for another picture.
+type QuotaError struct {
+	Left int64 // bytes
+}
+
+// Error says how much is left.
+func (e *QuotaError) Error() string {
+	return fmt.Sprintf("social: pictures: only %d bytes are left", e.Left)
+}
+
+// Maker makes the sizes of a picture. place is where it comes from.
+type Maker interface {
+	Make(ctx context.Context, place string, file []byte, kind picture.Kind) (picture.Picture, error)
+}
+
+// Options are what a Service needs. All are required.
+type Options struct {
+	Store   *Store
+	Maker   Maker
+	Users   *users.Users
+	Views   *timeline.Views
+	Viewers *timeline.Viewers
+	Tasks   *task.Engine
+	Quota   int64 // bytes of a user
+	// Changed is called when the avatar of a user has changed.
+	Changed func(ctx context.Context, uid int64) error
+}
+
+// Service takes and shows pictures. It is safe for concurrent use.
+type Service struct {
+	Options
+	Counts Counts
+
+	stop   context.CancelFunc
+	worker sync.WaitGroup
+}
+
+// portraitKind is the kind of tasks that make the pictures of a user agree with the fields of
+// the user: "portrait:<uid>".
+const portraitKind = "portrait"
+
+// New returns the pictures of an application. Close ends it.
+func New(opt Options) *Service {
+	s := &Service{Options: opt, stop: func() {}}
+	s.Tasks.Handle(portraitKind, s.portraitTask)
+	return s
+}
+
+const (
+	// sweepAfter is when a process looks for unused pictures for the first time, and sweepEvery
+	// how often after that.
+	sweepAfter = 5 * time.Minute
+	sweepEvery = time.Hour
+)
+
+// Start begins to delete unused pictures in the background.
+func (s *Service) Start() {
+	if s.Store.Files == nil {
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	s.worker.Go(func() {
+		for pause := sweepAfter; sleep.For(ctx, pause); pause = sweepEvery {
+			n, err := s.Store.Sweep(ctx)
+			switch {
+			case err != nil && ctx.Err() == nil:
+				s.Store.Log.Warn("unused pictures could not be deleted", "error", err)
+			case n > 0:
+				s.Store.Log.Info("deleted unused pictures", "pictures", n)
+			}
+		}
+	})
+}
+
+// Close ends what runs in the background, and waits for it.
+func (s *Service) Close() {
+	s.stop()
+	s.worker.Wait()
+}
+
+// IsOn reports whether pictures can be uploaded.
+func (s *Service) IsOn() bool { return s.Store.Files != nil }
+
+// makes is what is made of a picture of each kind.
+var makes = map[Kind]picture.Kind{Post: picture.Post, Avatar: picture.Avatar, Header: picture.Header}
+
+// Upload stores a picture that nothing uses yet; place is where it comes from. It returns
+// *QuotaError, an error of package picture or of package files, or ErrNoPlace.
+func (s *Service) Upload(ctx context.Context, owner social.User, place string, file []byte, kind Kind) (r Record, err error) {
+	defer func() { s.Counts.uploaded(r, err) }()
+	if !s.IsOn() {
+		return Record{}, ErrNoPlace
+	}
+	used, err := s.Store.used(ctx, owner.ID)
+	if err != nil {
+		return Record{}, err
+	}
+	if used >= s.Quota {
+		return Record{}, &QuotaError{}
+	}
+	made, err := s.Maker.Make(ctx, place, file, makes[kind])
+	if err != nil {
+		return Record{}, err
+	}
+	r = Record{ID: newID(), Owner: owner.ID, Kind: kind, Created: s.Store.Now().Unix()}
+	r.Picture = social.Picture{ID: r.ID, Blurhash: made.Blurhash}
+	for _, one := range made.Renditions {
+		r.Picture.Files = append(r.Picture.Files, social.PictureFile{Name: one.Name + "." + one.Ext(), Width: one.Width, Height: one.Height})
+		r.Bytes += int64(len(one.Data))
+	}
+	if used+r.Bytes > s.Quota {
+		return Record{}, &QuotaError{Left: s.Quota - used}
+	}
+	if err := s.Store.create(ctx, r, made.Renditions); err != nil {
+		return Record{}, err
+	}
+	return r, nil
+}
+
+// newID returns the id of a picture, which cannot be guessed.
+func newID() string {
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // never fails
+	return hex.EncodeToString(id[:])
+}
+
+// removeTimeout bounds the attempt to remove the files of a picture that was not stored. What
+// stays is found by Orphans.
+const removeTimeout = 5 * time.Second
+
+// create writes the files of a picture, and then its record.
+func (s *Store) create(ctx context.Context, r Record, made []picture.Rendition) error {
+	err := s.write(ctx, r, made)
+	if err != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
+		defer cancel()
+		if err := s.delete(ctx, r.Picture); err != nil {
+			s.Log.WarnContext(ctx, "a picture was not stored, and some of its files are left", "picture", r.ID, "error", err)
+		}
+	}
+	return err
+}
+
+func (s *Store) write(ctx context.Context, r Record, made []picture.Rendition) error {
+	for i, name := range fileNames(&r.Picture) {
+		if err := s.Files.Put(ctx, name, made[i].Data); err != nil {
+			return err
+		}
+	}
+	all, err := s.records(ctx)
+	if err == nil {
+		_, err = all.Create(ctx, r)
+	}
+	return failed(err)
+}
+
+// Discard deletes pictures that their owner has uploaded and not used.
+func (s *Service) Discard(ctx context.Context, owner social.User, ids ...string) error {
+	for _, id := range ids {
+		r, err := s.Store.Get(ctx, id)
+		if err == nil && r.Owner == owner.ID && r.Use == "" {
+			err = s.Store.delete(ctx, r.Picture)
+		}
+		if err != nil && !errors.Is(err, social.ErrNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+// SetPortrait makes an uploaded picture the avatar or the header of its owner; without one, it
+// removes what is there. The one before is deleted. It returns ErrNotFound for a picture that
+// is not there, or was not uploaded for this. What a crash cuts short is finished by a task.
+func (s *Service) SetPortrait(ctx context.Context, user social.User, kind Kind, id string) error {
+	value := ""
+	if id != "" {
+		r, err := s.Store.Get(ctx, id)
+		if err != nil {
+			return err
+		}
+		if r.Owner != user.ID || r.Kind != kind {
+			return social.ErrNotFound
+		}
+		value = r.Picture.Avatar()
+	}
+	member := portraitKind + ":" + layout.Itoa(user.ID)
+	if err := s.Tasks.Note(ctx, member); err != nil {
+		return err
+	}
+	err := s.Users.Edit(ctx, user.ID, string(kind), value)
+	s.Tasks.Run(ctx, member)
+	if err == nil && kind == Avatar {
+		s.Users.ForgetLatest()
+		err = s.Changed(ctx, user.ID)
+	}
+	return err
+}
+
+// portraitTask gives a user the pictures that the fields of the user name, and deletes those
+// that they have named before.
+func (s *Service) portraitTask(ctx context.Context, argument string) error {
+	uid, ok := layout.ParseID(argument)
+	if !ok {
+		return nil
+	}
+	fields, err := reply.Fields(s.Store.Client.Do(ctx, s.Store.Client.B().Hmget().Key(layout.UserKey(uid)).Field(string(Avatar), string(Header)).Build()))
+	if err != nil {
+		return failed(err)
+	}
+	named := map[Kind]string{Avatar: social.AvatarID(fields[0]), Header: social.AvatarID(fields[1])}
+	for r, err := range s.Store.Of(ctx, uid) {
+		if err != nil {
+			return err
+		}
+		if r.Kind == Post || named[r.Kind] != r.ID && r.Use == "" {
+			continue
+		}
+		if _, err := s.Store.Resolve(ctx, r.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Found is a picture that somebody may see.
+type Found struct {
+	Record
+	Public bool // everybody may see it
+}
+
+// Find returns a picture, or ErrNotFound where the viewer must not see what it belongs to. One
+// that nothing uses is seen by its owner only. No round trip for what is in memory.
+func (s *Service) Find(ctx context.Context, v *social.Viewer, id string) (Found, error) {
+	r, err := s.Store.Get(ctx, id)
+	if err != nil {
+		return Found{}, err
+	}
+	sees, err := s.audience(ctx, r)
+	if err != nil {
+		return Found{}, err
+	}
+	stranger, err := s.Viewers.Get(ctx, social.User{})
+	switch {
+	case err != nil:
+		return Found{}, err
+	case sees(stranger):
+		return Found{Record: r, Public: true}, nil
+	case v.User.ID != 0 && sees(v):
+		return Found{Record: r}, nil
+	}
+	return Found{}, social.ErrNotFound
+}
+
+// audience returns who sees a picture.
+func (s *Service) audience(ctx context.Context, r Record) (func(v *social.Viewer) bool, error) {
+	switch post := r.Post(); {
+	case post != 0:
+		found, err := s.Views.Get(ctx, post)
+		if err != nil {
+			return nil, err
+		}
+		p := found[0]
+		if p == nil || p.Author.ID != r.Owner || !p.Media.Has(r.ID) {
+			break
+		}
+		return func(v *social.Viewer) bool { return social.Visible(v.Asking(p.Author.ID), p.Post) != social.Hidden }, nil
+	case strings.HasPrefix(r.Use, string(r.Kind)):
+		return func(v *social.Viewer) bool { return v.Asking(r.Owner).Sees(r.Owner) != social.Hidden }, nil
+	}
+	return func(v *social.Viewer) bool { return v.User.ID == r.Owner && !r.isUsed() }, nil
+}
+
+// Open opens a file of a picture by its size, such as 400; ErrNotFound for another one.
+func (s *Service) Open(ctx context.Context, r Record, size string) (*files.File, error) {
+	if !s.IsOn() {
+		return nil, social.ErrNotFound
+	}
+	for _, f := range r.Picture.Files {
+		if f.Size() != size {
+			continue
+		}
+		file, err := s.Store.Files.Open(ctx, r.Picture.Stored(f))
+		if errors.Is(err, files.ErrNotFound) {
+			s.Store.Log.WarnContext(ctx, "the file of a picture is missing", "file", r.Picture.Stored(f))
+			err = social.ErrNotFound
+		}
+		return file, err
+	}
+	return nil, social.ErrNotFound
+}

@@ -1,0 +1,400 @@
+package media
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/files"
+	"retwis/internal/redis/reply"
+	"retwis/internal/social"
+	"retwis/internal/social/layout"
+	"retwis/maintain"
+	"retwis/model"
+)
+
+const (
+	// Unused is how long a picture is kept that nothing uses.
+	Unused = 24 * time.Hour
+	// postTime is how long before that no post gets it any more: Sweep must not delete what is
+	// about to be posted.
+	postTime = time.Hour
+)
+
+// ErrNoPlace: this process has no place for pictures.
+var ErrNoPlace = errors.New("social: no place for pictures is configured")
+
+// StoreOptions are what a Store needs. All are required but Files.
+type StoreOptions struct {
+	Client rueidis.Client
+	Files  files.Store // nil: this process takes, serves and deletes no pictures
+	Log    *slog.Logger
+	Now    func() time.Time
+}
+
+// Store has the records and files of all pictures. It is safe for concurrent use.
+type Store struct {
+	StoreOptions
+	opened  atomic.Pointer[model.Store[Record]]
+	opening chan struct{}
+}
+
+// NewStore returns the pictures of a database. It is not asked until there is something to read.
+func NewStore(opt StoreOptions) *Store {
+	return &Store{StoreOptions: opt, opening: make(chan struct{}, 1)}
+}
+
+// cacheFor is for how long a record may be used from memory that the server has not reported as
+// changed.
+const cacheFor = time.Minute
+
+// records returns the records. The first call publishes the schema.
+func (s *Store) records(ctx context.Context) (*model.Store[Record], error) {
+	if all := s.opened.Load(); all != nil {
+		return all, nil
+	}
+	select {
+	case s.opening <- struct{}{}:
+		defer func() { <-s.opening }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if all := s.opened.Load(); all != nil {
+		return all, nil
+	}
+	all, err := model.New[Record](s.Client, model.Options{
+		Name: layout.MediaModel, IDs: model.ClientAssigned, Partitions: layout.MediaPartitions, Cache: cacheFor,
+		// What a restored or damaged database has is deleted, and repaired, like any other.
+		Adopt: social.IsPictureID,
+	})
+	if err != nil {
+		return nil, failed(err)
+	}
+	s.opened.Store(all)
+	return all, nil
+}
+
+// hasAny reports whether there has ever been a picture.
+func (s *Store) hasAny(ctx context.Context) (bool, error) {
+	if s.opened.Load() != nil {
+		return true, nil
+	}
+	n, err := s.Client.Do(ctx, s.Client.B().Exists().Key(layout.MediaMeta).Build()).AsInt64()
+	return n > 0, failed(err)
+}
+
+// IsDamaged reports whether an error says that a record cannot be read.
+func IsDamaged(err error) bool {
+	return errors.Is(err, model.ErrCorrupt) || errors.Is(err, model.ErrValue)
+}
+
+func failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("social: pictures: %w", err)
+}
+
+// Get returns a picture, or ErrNotFound. No round trip for one that is in memory, else one.
+func (s *Store) Get(ctx context.Context, id string) (Record, error) {
+	if !social.IsPictureID(id) {
+		return Record{}, social.ErrNotFound
+	}
+	has, err := s.hasAny(ctx)
+	if err != nil {
+		return Record{}, err
+	}
+	if !has {
+		return Record{}, social.ErrNotFound
+	}
+	all, err := s.records(ctx)
+	if err != nil {
+		return Record{}, err
+	}
+	one, err := all.Get(ctx, id)
+	if errors.Is(err, model.ErrNotFound) || IsDamaged(err) {
+		return Record{}, social.ErrNotFound
+	}
+	return one, failed(err)
+}
+
+// update changes a picture. An error of change ends it with nothing written.
+func (s *Store) update(ctx context.Context, id string, change func(*Record) error) error {
+	all, err := s.records(ctx)
+	if err != nil {
+		return err
+	}
+	var own error // of change
+	_, err = all.Update(ctx, id, func(r *Record) error {
+		own = change(r)
+		return own
+	})
+	switch {
+	case own != nil:
+		return own
+	case errors.Is(err, model.ErrNotFound), IsDamaged(err):
+		return social.ErrNotFound
+	}
+	return failed(err)
+}
+
+// errSame ends an update that has nothing to change.
+var errSame = errors.New("social: nothing to change")
+
+// Chosen is a picture that somebody adds to a post.
+type Chosen struct {
+	ID             string
+	Alt            string
+	FocusX, FocusY float64
+}
+
+// Claim reserves pictures for a post of their owner that is about to be written, and returns
+// them as its field has them. It can be repeated for the same post. It returns *InvalidError for
+// one that is not there, belongs to another user or post, or has a text that is too long. Two
+// round trips for a picture.
+func (s *Store) Claim(ctx context.Context, owner, post int64, chosen []Chosen) (social.Media, error) {
+	if err := checkChosen(chosen); err != nil {
+		return "", err
+	}
+	pictures := make([]social.Picture, 0, len(chosen))
+	for _, one := range chosen {
+		p, err := s.claim(ctx, owner, post, one)
+		if err != nil {
+			s.release(ctx, post, pictures)
+			return "", err
+		}
+		pictures = append(pictures, p)
+	}
+	return social.FormatMedia(pictures), nil
+}
+
+// checkChosen refuses what cannot be claimed, before anything is, and cleans the texts.
+func checkChosen(chosen []Chosen) error {
+	if len(chosen) > social.MaxPictures {
+		return social.Invalid("media", fmt.Sprintf("A post can have %d pictures.", social.MaxPictures))
+	}
+	for i := range chosen {
+		var err error
+		if chosen[i].Alt, err = cleanAlt(chosen[i].Alt); err != nil {
+			return err
+		}
+		if !social.IsPictureID(chosen[i].ID) {
+			return errGone()
+		}
+		if slices.ContainsFunc(chosen[:i], func(other Chosen) bool { return other.ID == chosen[i].ID }) {
+			return social.Invalid("media", "A picture is there twice. Please remove one.")
+		}
+	}
+	return nil
+}
+
+// claim reserves one picture.
+func (s *Store) claim(ctx context.Context, owner, post int64, one Chosen) (claimed social.Picture, err error) {
+	err = s.update(ctx, one.ID, func(r *Record) error {
+		switch {
+		case r.Owner != owner, r.Kind != Post, r.Use != "" && r.Use != useOfClaim(post) && r.Use != useOfPost(post),
+			r.Use == "" && s.Now().Sub(time.Unix(r.Created, 0)) > Unused-postTime:
+			return errGone()
+		case r.Use == "":
+			r.Use = useOfClaim(post)
+		}
+		r.Picture.Alt, r.Picture.FocusX, r.Picture.FocusY = one.Alt, bounded(one.FocusX), bounded(one.FocusY)
+		claimed = r.Picture
+		return nil
+	})
+	if errors.Is(err, social.ErrNotFound) {
+		err = errGone()
+	}
+	return claimed, err
+}
+
+// release undoes claims of a post that is not written. Where it fails, the pictures are deleted
+// after a day.
+func (s *Store) release(ctx context.Context, post int64, pictures []social.Picture) {
+	for _, p := range pictures {
+		err := s.update(ctx, p.ID, func(r *Record) error {
+			if r.Use != useOfClaim(post) {
+				return errSame
+			}
+			r.Use = ""
+			return nil
+		})
+		if err != nil && !errors.Is(err, errSame) {
+			s.Log.WarnContext(ctx, "a picture stays reserved for a post that is not written", "picture", p.ID, "error", err)
+		}
+	}
+}
+
+func errGone() error {
+	return social.Invalid("media", "A picture is not there any more. Please add it again.")
+}
+
+// bounded returns a coordinate of a focus. It is also the one for what is no number.
+func bounded(n float64) float64 {
+	if !(n >= -1 && n <= 1) {
+		return 0
+	}
+	return n
+}
+
+// cleanAlt returns a description as it is stored.
+func cleanAlt(typed string) (string, error) {
+	if len(typed) > social.MaxTyped {
+		return "", social.TooLong("alt", social.MaxAlt)
+	}
+	text, _ := social.CleanLines(social.CleanRunes(typed))
+	return social.BoundText(text, "alt", social.MaxAlt)
+}
+
+// Attach gives the pictures of a post to it: those that are claimed, and those of a post that
+// was lost. It can be repeated. A picture that is gone is no error. One or two round trips for
+// a picture.
+func (s *Store) Attach(ctx context.Context, post, author int64, media social.Media) error {
+	for _, p := range media.Pictures() {
+		err := s.update(ctx, p.ID, func(r *Record) error {
+			if r.Owner != author || r.Use == useOfPost(post) {
+				return errSame
+			}
+			if other := r.Post(); other != 0 && other != post {
+				has, err := s.postHas(ctx, other, p.ID)
+				if err != nil {
+					return err
+				}
+				if has {
+					return errSame
+				}
+			}
+			r.Use = useOfPost(post)
+			return nil
+		})
+		if err != nil && !errors.Is(err, errSame) && !errors.Is(err, social.ErrNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+// postHas reports whether a post that is not deleted has a picture.
+func (s *Store) postHas(ctx context.Context, post int64, id string) (bool, error) {
+	fields, err := reply.Fields(s.Client.Do(ctx, s.Client.B().Hmget().Key(layout.PostKey(post)).Field("media", "deleted").Build()))
+	if err != nil {
+		return false, failed(err)
+	}
+	return fields[1] == "" && social.Media(fields[0]).Has(id), nil
+}
+
+// Remove deletes the pictures of a deleted post: records first, then files. It can be repeated
+// as long as it has their field.
+func (s *Store) Remove(ctx context.Context, post int64, media social.Media) error {
+	for _, p := range media.Pictures() {
+		r, err := s.Get(ctx, p.ID)
+		switch {
+		case errors.Is(err, social.ErrNotFound): // an earlier attempt has deleted it
+		case err != nil:
+			return err
+		case r.Post() != post:
+			continue
+		default:
+			p = r.Picture
+		}
+		if err := s.delete(ctx, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// delete deletes a picture.
+func (s *Store) delete(ctx context.Context, p social.Picture) error {
+	if s.Files == nil {
+		return ErrNoPlace
+	}
+	all, err := s.records(ctx)
+	if err == nil {
+		err = all.Delete(ctx, p.ID)
+	}
+	if err != nil && !errors.Is(err, model.ErrNotFound) {
+		return failed(err)
+	}
+	return s.Files.Delete(ctx, fileNames(&p)...)
+}
+
+// Of returns the pictures of a user, the latest first.
+func (s *Store) Of(ctx context.Context, owner int64) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		has, err := s.hasAny(ctx)
+		if err == nil && !has {
+			return
+		}
+		var all *model.Store[Record]
+		if err == nil {
+			all, err = s.records(ctx)
+		}
+		if err != nil {
+			yield(Record{}, err)
+			return
+		}
+		for one, err := range all.Find(model.Eq("owner", owner)).OrderBy("created").Reverse().All(ctx) {
+			if !yield(one, failed(err)) {
+				return
+			}
+		}
+	}
+}
+
+// Forget deletes all pictures of a user. It can be repeated.
+func (s *Store) Forget(ctx context.Context, owner int64) error {
+	for one, err := range s.Of(ctx, owner) {
+		if err == nil {
+			err = s.delete(ctx, one.Picture)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// used returns how many bytes the files of a user take.
+func (s *Store) used(ctx context.Context, owner int64) (sum int64, err error) {
+	if has, err := s.hasAny(ctx); err != nil || !has {
+		return 0, err
+	}
+	all, err := s.records(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for n, err := range model.Pluck[int64](ctx, all.Find(model.Eq("owner", owner)).OrderBy("created"), "bytes") {
+		if err != nil {
+			return 0, failed(err)
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
+// Verify compares the records with what the model keeps of them; with repair it corrects that.
+// Without any pictures it does nothing.
+func (s *Store) Verify(ctx context.Context, opt maintain.Options, repair bool) (model.Report, error) {
+	has, err := s.hasAny(ctx)
+	if err != nil || !has {
+		return model.Report{}, err
+	}
+	all, err := s.records(ctx)
+	if err != nil {
+		return model.Report{}, err
+	}
+	if repair {
+		report, err := all.Repair(ctx, opt)
+		return report, failed(err)
+	}
+	report, err := all.Verify(ctx, opt)
+	return report, failed(err)
+}

@@ -1,0 +1,221 @@
+package media
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strings"
+	"time"
+
+	"retwis/internal/files"
+	"retwis/internal/redis/reply"
+	"retwis/internal/social"
+	"retwis/internal/social/layout"
+	"retwis/model"
+)
+
+// Use returns what uses a picture according to the posts and users: the value that the field
+// of its record should have. Empty: nothing. One round trip.
+func (s *Store) Use(ctx context.Context, r Record) (string, error) {
+	switch r.Kind {
+	case Avatar, Header:
+		field, err := reply.TextOrEmpty(s.Client.Do(ctx, s.Client.B().Hget().Key(layout.UserKey(r.Owner)).Field(string(r.Kind)).Build()))
+		if err != nil || social.AvatarID(field) != r.ID {
+			return "", failed(err)
+		}
+		return string(r.Kind), nil
+	}
+	post := r.Post()
+	if post == 0 {
+		return "", nil
+	}
+	has, err := s.postHas(ctx, post, r.ID)
+	if err != nil || !has {
+		return "", err
+	}
+	return useOfPost(post), nil
+}
+
+// Resolve makes the record of a picture agree with what uses it: a picture that nothing uses is
+// deleted, unless it was uploaded lately. It reports whether there was something to do. It can
+// be repeated.
+func (s *Store) Resolve(ctx context.Context, id string) (changed bool, err error) {
+	r, err := s.Get(ctx, id)
+	if errors.Is(err, social.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	use, err := s.Use(ctx, r)
+	switch {
+	case err != nil || !s.IsOutdated(r, use):
+		return false, err
+	case use == "":
+		return true, s.delete(ctx, r.Picture)
+	}
+	err = s.update(ctx, id, func(r *Record) error {
+		r.Use = use
+		return nil
+	})
+	if errors.Is(err, social.ErrNotFound) {
+		err = nil
+	}
+	return true, err
+}
+
+// IsOutdated reports whether Resolve has something to do, by what uses a picture.
+func (s *Store) IsOutdated(r Record, use string) bool {
+	if use != "" {
+		return use != r.Use
+	}
+	return r.isUsed() || !s.isRecent(r.Created)
+}
+
+// Restore writes the lost record of a picture of a post again, if its files are there, and reports
+// whether it did.
+func (s *Store) Restore(ctx context.Context, post, author int64, p social.Picture) (bool, error) {
+	r := Record{ID: p.ID, Owner: author, Kind: Post, Use: useOfPost(post), Picture: p, Created: s.Now().Unix()}
+	for _, name := range fileNames(&p) {
+		file, err := s.Files.Open(ctx, name)
+		if errors.Is(err, files.ErrNotFound) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		r.Bytes += file.Size
+		_ = file.Close()
+	}
+	all, err := s.records(ctx)
+	if err != nil {
+		return false, err
+	}
+	_, err = all.Create(ctx, r)
+	return err == nil, failed(err)
+}
+
+// isRecent reports whether something may be about to use what was written at a time.
+func (s *Store) isRecent(seconds int64) bool {
+	return s.Now().Sub(time.Unix(seconds, 0)) < Unused
+}
+
+// Sweep deletes the pictures that nothing uses a day after their upload, and returns how many
+// there were. Where there are none it takes a round trip or two.
+func (s *Store) Sweep(ctx context.Context) (removed int, err error) {
+	has, err := s.hasAny(ctx)
+	if err != nil || !has || s.Files == nil {
+		return 0, err
+	}
+	all, err := s.records(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for r, err := range all.Find(model.Below(unused, s.Now().Add(-Unused).Unix())).All(ctx) {
+		if err != nil {
+			return removed, failed(err)
+		}
+		changed, err := s.Resolve(ctx, r.ID)
+		if err != nil {
+			return removed, err
+		}
+		if changed {
+			removed++
+		}
+	}
+	return removed, nil
+}
+
+// All returns the records of all pictures.
+func (s *Store) All(ctx context.Context) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		has, err := s.hasAny(ctx)
+		if err == nil && !has {
+			return
+		}
+		var all *model.Store[Record]
+		if err == nil {
+			all, err = s.records(ctx)
+		}
+		if err != nil {
+			yield(Record{}, err)
+			return
+		}
+		for one, err := range all.All(ctx) {
+			if !yield(one, failed(err)) {
+				return
+			}
+		}
+	}
+}
+
+// Orphans returns the names of the files that belong to no picture, and were written more than a
+// day ago.
+func (s *Store) Orphans(ctx context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		if s.Files == nil {
+			return
+		}
+		for file, err := range s.Files.List(ctx) {
+			if err != nil {
+				yield("", err)
+				return
+			}
+			isOrphan, err := s.isOrphan(ctx, file)
+			if err != nil || isOrphan {
+				if !yield(file.Name, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (s *Store) isOrphan(ctx context.Context, file files.Info) (bool, error) {
+	if s.isRecent(file.Modified.Unix()) {
+		return false, nil
+	}
+	id, name, _ := strings.Cut(file.Name, "-")
+	r, err := s.Get(ctx, id)
+	if errors.Is(err, social.ErrNotFound) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	for _, f := range r.Picture.Files {
+		if f.Name == name {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// RemoveOrphan deletes a file that belongs to no picture, and reports whether it still was one.
+func (s *Store) RemoveOrphan(ctx context.Context, name string) (bool, error) {
+	isOrphan, err := s.isOrphan(ctx, files.Info{Name: name})
+	if err != nil || !isOrphan {
+		return false, err
+	}
+	return true, s.Files.Delete(ctx, name)
+}
+
+// Missing returns the names of the files that a picture lacks.
+func (s *Store) Missing(ctx context.Context, r Record) ([]string, error) {
+	var names []string
+	if s.Files == nil {
+		return nil, nil
+	}
+	for _, name := range fileNames(&r.Picture) {
+		file, err := s.Files.Open(ctx, name)
+		switch {
+		case errors.Is(err, files.ErrNotFound):
+			names = append(names, name)
+		case err != nil:
+			return nil, err
+		default:
+			_ = file.Close()
+		}
+	}
+	return names, nil
+}

@@ -1,0 +1,79 @@
+package pictures
+
+import (
+	"strconv"
+	"strings"
+
+	"retwis/internal/social"
+	"retwis/internal/social/media"
+	"retwis/internal/social/posts"
+	"retwis/internal/web/request"
+	"retwis/internal/web/view"
+)
+
+// The fields of a form for a post. Pictures that are stored come by their ids, in the field
+// `media`, with a text in `alt-` and the id; those that come as files, in `file1` to `file4`, have
+// theirs in `alt1` to `alt4`.
+const (
+	mediaField = "media"
+	fileField  = "file"
+	altField   = "alt"
+	focusField = "focus-"
+)
+
+// Draft reads a form for a post, and stores the pictures that come with it. Shown is the form
+// again, with the pictures that are stored, for a page that says what is wrong: also with an error.
+func (h *Pictures) Draft(req *request.Request) (draft posts.Draft, shown view.StatusForm, err error) {
+	stored := map[string]string{} // the ids of pictures, by the number of their field
+	n := 0
+	err = request.Files(req, func(field string, file []byte) error {
+		number, isFile := strings.CutPrefix(field, fileField)
+		if n++; !isFile || n > social.MaxPictures || stored[number] != "" {
+			return social.Invalid("media", "A post can have "+strconv.Itoa(social.MaxPictures)+" pictures.")
+		}
+		r, err := h.store(req, file, media.Post)
+		if err == nil {
+			stored[number] = r.ID
+		}
+		return err
+	})
+	form := req.R.PostForm
+	draft = posts.Draft{Body: form.Get("status"), Sensitive: form.Get("sensitive") != ""}
+	for _, id := range form[mediaField] {
+		if form.Get("remove-"+id) == "" {
+			draft.Pictures = append(draft.Pictures, chosen(req, id, form.Get(altField+"-"+id)))
+		}
+	}
+	for i := range social.MaxPictures {
+		number := strconv.Itoa(i + 1)
+		if id := stored[number]; id != "" {
+			draft.Pictures = append(draft.Pictures, chosen(req, id, form.Get(altField+number)))
+		}
+	}
+	return draft, h.shown(req, draft), err
+}
+
+// chosen is a picture of a form.
+func chosen(req *request.Request, id, alt string) media.Chosen {
+	x, y, _ := strings.Cut(req.R.PostForm.Get(focusField+id), ",")
+	one := media.Chosen{ID: id, Alt: alt}
+	one.FocusX, _ = strconv.ParseFloat(x, 64)
+	one.FocusY, _ = strconv.ParseFloat(y, 64)
+	return one
+}
+
+// shown is the form with what is in it.
+func (h *Pictures) shown(req *request.Request, draft posts.Draft) view.StatusForm {
+	form := view.StatusForm{Status: draft.Body, Pictures: h.IsOn(), Sensitive: draft.Sensitive}
+	var stored []social.Picture
+	for _, one := range draft.Pictures[:min(len(draft.Pictures), social.MaxPictures)] {
+		found, err := h.media.Find(req.Ctx, &social.Viewer{User: req.User}, one.ID)
+		if err != nil || found.Owner != req.User.ID {
+			continue // the form is without what is gone
+		}
+		found.Picture.Alt = one.Alt
+		stored = append(stored, found.Picture)
+	}
+	form.Stored = social.FormatMedia(stored)
+	return form
+}

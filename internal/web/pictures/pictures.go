@@ -1,0 +1,127 @@
+package pictures
+
+import (
+	"errors"
+	"mime"
+	"net/http"
+	"path"
+	"strings"
+
+	"retwis/internal/social"
+	"retwis/internal/social/limits"
+	"retwis/internal/social/media"
+	"retwis/internal/web/request"
+	"retwis/internal/web/view"
+)
+
+// Pictures responds to uploads and shows pictures.
+type Pictures struct{ media *media.Service }
+
+// New returns the handlers.
+func New(service *media.Service) *Pictures { return &Pictures{service} }
+
+// IsOn reports whether pictures can be uploaded.
+func (h *Pictures) IsOn() bool { return h.media.IsOn() }
+
+// errLogin: somebody who is not logged in has sent a picture, by a script.
+var errLogin = &request.Error{Status: http.StatusUnauthorized, Detail: "Log in to upload a picture."}
+
+// uploaded is the response to a script that has uploaded a picture.
+type uploaded struct {
+	ID     string `json:"id"`
+	URL    string `json:"url"` // of the small picture
+	Width  int    `json:"width"`
+	Height int    `json:"height"`
+}
+
+// Upload stores a picture for a post, which a script sends before the post.
+func (h *Pictures) Upload(req *request.Request) error {
+	if !req.LoggedIn {
+		return errLogin
+	}
+	var stored []media.Record
+	err := request.Files(req, func(_ string, file []byte) error {
+		if len(stored) > 0 {
+			return &request.Error{Status: http.StatusBadRequest, Detail: "Send one picture at a time."}
+		}
+		one, err := h.store(req, file, media.Post)
+		stored = append(stored, one)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if len(stored) == 0 {
+		return &request.Error{Status: http.StatusBadRequest, Detail: "Choose a picture first."}
+	}
+	p := stored[0].Picture
+	small := p.Small()
+	return request.SendJSON(req, uploaded{p.ID, view.MediaPath(p, small), small.Width, small.Height})
+}
+
+// store stores a picture of the session user.
+func (h *Pictures) store(req *request.Request, file []byte, kind media.Kind) (media.Record, error) {
+	if err := req.Allow(limits.Media); err != nil {
+		return media.Record{}, err
+	}
+	r, err := h.media.Upload(req.Ctx, req.User, limits.Place(req.LimitAddress()), file, kind)
+	if _, refused := request.PictureProblem(err); refused {
+		req.GiveBack(limits.Media)
+	}
+	return r, err
+}
+
+// File sends a picture in one size, to those who may see what it belongs to.
+func (h *Pictures) File(req *request.Request) error {
+	v, err := req.Viewer()
+	if err != nil {
+		return err
+	}
+	found, err := h.media.Find(req.Ctx, v, req.R.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	size, _, _ := strings.Cut(req.R.PathValue("file"), ".")
+	file, err := h.media.Open(req.Ctx, found.Record, size)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	request.ServeFile(req, file, mime.TypeByExtension(path.Ext(file.Name)), found.Public)
+	return nil
+}
+
+// SetPortrait makes an uploaded picture the avatar or the header of the session user, or removes
+// the one that is there.
+func (h *Pictures) SetPortrait(req *request.Request) error {
+	kind := media.Kind(req.R.PostFormValue("kind"))
+	if kind != media.Avatar && kind != media.Header {
+		return &request.Error{Status: http.StatusBadRequest, Detail: "The form couldn't be read. Please try again."}
+	}
+	id := ""
+	err := request.Files(req, func(_ string, file []byte) error {
+		r, err := h.store(req, file, kind)
+		id = r.ID
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if id == "" && req.R.PostFormValue("remove") == "" {
+		return &request.Error{Status: http.StatusBadRequest, Detail: "Choose a picture first."}
+	}
+	if err := h.media.SetPortrait(req.Ctx, req.User, kind, id); err != nil {
+		return err
+	}
+	return req.Changed("/settings/profile?saved")
+}
+
+// Problem returns what is wrong with a post that somebody has sent, as a sentence for its form; ok
+// is false for an error with an error page.
+func Problem(err error) (text string, ok bool) {
+	var invalid *social.InvalidError
+	if errors.As(err, &invalid) {
+		return invalid.Reason, true
+	}
+	return request.PictureProblem(err)
+}

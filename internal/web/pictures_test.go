@@ -1,0 +1,187 @@
+package web_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"retwis/internal/app"
+	"retwis/internal/files"
+	"retwis/internal/redistest"
+	"retwis/internal/web"
+)
+
+// withPictures is a site that takes pictures.
+func withPictures(t *testing.T) *site {
+	t.Helper()
+	db := reach(t, redistest.DB(t).URL())
+	return start(t, db.Client(), web.Options{}, app.Options{Invalidations: db.Invalidations(), Media: files.Directory(t.TempDir())})
+}
+
+// photo is a picture as somebody uploads it.
+func photo(t *testing.T) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if err := jpeg.Encode(&out, image.NewGray(image.Rect(0, 0, 800, 600)), nil); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// sendFiles sends a form with fields, and files after them.
+func (v *visitor) sendFiles(path string, fields map[string]string, sent map[string][]byte) (*http.Response, string) {
+	v.site.t.Helper()
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	for name, value := range fields {
+		_ = form.WriteField(name, value)
+	}
+	for name, file := range sent {
+		part, _ := form.CreateFormFile(name, "photo.jpg")
+		_, _ = part.Write(file)
+	}
+	_ = form.WriteField("alt1", "a grey rectangle")
+	_ = form.Close()
+	res, err := v.http.Post(v.site.http.URL+path, form.FormDataContentType(), &body)
+	if err != nil {
+		v.site.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		v.site.t.Fatal(err)
+	}
+	if to := res.Header.Get("Location"); to != "" {
+		return res, v.get(to).body
+	}
+	return res, string(text)
+}
+
+func (v *visitor) fetch(path string) *http.Response {
+	v.site.t.Helper()
+	res, err := v.http.Get(v.site.http.URL + path)
+	if err != nil {
+		v.site.t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	return res
+}
+
+var mediaAddress = regexp.MustCompile(`/media/[0-9a-f]{32}/400\.\w+`)
+
+// A form without scripts brings pictures, which everybody sees until the post is deleted.
+func TestPictures(t *testing.T) {
+	t.Parallel()
+	s := withPictures(t)
+	stranger := s.visitor()
+	ada := s.signedUp("ada")
+	_, page := ada.sendFiles("/post", map[string]string{"status": "look at this"}, map[string][]byte{"file1": photo(t)})
+	address := mediaAddress.FindString(page)
+	if address == "" || !strings.Contains(page, `alt="a grey rectangle"`) || !strings.Contains(page, `width="800"`) {
+		t.Fatalf("the page has no picture: %s", page)
+	}
+	res := stranger.fetch(address)
+	for name, want := range map[string]string{
+		"Content-Type": "image/", "X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox",
+		"Cache-Control": "immutable", "Accept-Ranges": "bytes",
+	} {
+		if got := res.Header.Get(name); !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	for path, part := range map[string]string{"/timeline.atom": `rel="enclosure"`, "/timeline.json": `"attachments"`, "/u/ada/1": `og:image`} {
+		res, err := stranger.http.Get(s.http.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(res.Body)
+		_ = res.Body.Close()
+		if !strings.Contains(string(body), part) {
+			t.Errorf("%s lacks %s", path, part)
+		}
+	}
+	if res := stranger.fetch(strings.Replace(address, "400", "80", 1)); res.StatusCode != http.StatusNotFound {
+		t.Errorf("another size: %d", res.StatusCode)
+	}
+	ada.post("/u/ada/1/delete", nil)
+	if res := stranger.fetch(address); res.StatusCode != http.StatusNotFound {
+		t.Errorf("after its deletion: %d", res.StatusCode)
+	}
+}
+
+// A script uploads a picture, and posts it afterwards.
+func TestUpload(t *testing.T) {
+	t.Parallel()
+	s := withPictures(t)
+
+	ada := s.signedUp("ada")
+	ben := s.signedUp("ben")
+	var stored struct{ ID, URL, Error string }
+	upload := func(v *visitor, file []byte) int {
+		t.Helper()
+		res, body := v.sendFiles("/media", nil, map[string][]byte{"file": file})
+		stored.Error = ""
+		if err := json.Unmarshal([]byte(body), &stored); err != nil {
+			t.Fatalf("%s: %v", body, err)
+		}
+		return res.StatusCode
+	}
+	for status, file := range map[int][]byte{
+		http.StatusUnsupportedMediaType:  []byte("<svg xmlns='http://www.w3.org/2000/svg'/>"),
+		http.StatusRequestEntityTooLarge: make([]byte, 17<<20),
+		http.StatusUnprocessableEntity:   photo(t)[:300],
+	} {
+		if got := upload(ada, file); got != status || stored.Error == "" {
+			t.Errorf("got %d, %q; want %d", got, stored.Error, status)
+		}
+	}
+	if got := upload(s.visitor(), photo(t)); got != http.StatusUnauthorized {
+		t.Errorf("a stranger: %d", got)
+	}
+	if got := upload(ada, photo(t)); got != http.StatusOK {
+		t.Fatalf("got %d, %s", got, stored.Error)
+	}
+	if res := ada.fetch(stored.URL); res.StatusCode != http.StatusOK || res.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("the owner gets %d, %s", res.StatusCode, res.Header.Get("Cache-Control"))
+	}
+	if res := ben.fetch(stored.URL); res.StatusCode != http.StatusNotFound {
+		t.Errorf("others get %d before it is posted", res.StatusCode)
+	}
+	// A text that is rejected keeps the picture in its form.
+	fields := map[string]string{"status": strings.Repeat("x", 281), "media": stored.ID, "alt-" + stored.ID: "grey"}
+	res, page := ada.sendFiles("/post", fields, nil)
+	if field := fmt.Sprintf(`name="media" value="%s"`, stored.ID); res.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(page, field) {
+		t.Errorf("got %d, and a form without %s", res.StatusCode, field)
+	}
+	fields["status"], fields["sensitive"] = "short", "yes"
+	if _, page = ada.sendFiles("/post", fields, nil); !strings.Contains(page, "Show 1 sensitive picture") || !strings.Contains(page, `alt="grey"`) {
+		t.Errorf("the page is without the picture: %s", page)
+	}
+	if res := ben.fetch(stored.URL); res.StatusCode != http.StatusOK {
+		t.Errorf("others get %d", res.StatusCode)
+	}
+}
+
+func TestPortrait(t *testing.T) {
+	t.Parallel()
+	s := withPictures(t)
+
+	ada := s.signedUp("ada")
+	_, page := ada.sendFiles("/settings/picture", map[string]string{"kind": "avatar"}, map[string][]byte{"file": photo(t)})
+	address := mediaAddress.FindString(page)
+	if res := s.visitor().fetch(address); address == "" || res.StatusCode != http.StatusOK {
+		t.Fatalf("%q: %d", address, res.StatusCode)
+	}
+	ada.sendFiles("/settings/picture", map[string]string{"kind": "avatar", "remove": "yes"}, nil)
+	if res := s.visitor().fetch(address); res.StatusCode != http.StatusNotFound {
+		t.Errorf("after its removal: %d", res.StatusCode)
+	}
+}

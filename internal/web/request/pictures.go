@@ -1,0 +1,75 @@
+package request
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"syscall"
+
+	"retwis/internal/files"
+	"retwis/internal/picture"
+	"retwis/internal/social/media"
+)
+
+// describePicture returns the page for an error of an upload; nil for another error.
+func describePicture(err error) *Error {
+	var quota *media.QuotaError
+	switch {
+	case errors.Is(err, picture.ErrType):
+		return &Error{Status: http.StatusUnsupportedMediaType, Detail: "Pictures can be JPEG, PNG, GIF or WebP files."}
+	case errors.Is(err, picture.ErrTooLarge):
+		return &Error{Status: http.StatusRequestEntityTooLarge, Detail: "A picture can have at most 16 MB and 40 megapixels."}
+	case errors.Is(err, picture.ErrDamaged):
+		return &Error{Status: http.StatusUnprocessableEntity, Detail: "This picture can't be read. It may be damaged."}
+	case errors.Is(err, picture.ErrTime):
+		return &Error{Status: http.StatusUnprocessableEntity, Detail: "This picture takes too long to read. Please save it in another format and try again."}
+	case errors.As(err, &quota):
+		return &Error{
+			Status: http.StatusUnprocessableEntity,
+			Detail: fmt.Sprintf("Your pictures take up the space that they may have: %d KB are left. Delete posts with pictures to make room.", quota.Left>>10),
+		}
+	case errors.Is(err, picture.ErrBusy):
+		return &Error{Status: http.StatusServiceUnavailable, Detail: "Very many pictures are being uploaded right now. Please try again in a moment.", draft: notPublished, Cause: err}
+	case errors.Is(err, files.ErrFull), errors.Is(err, syscall.ENOSPC) && isFile(err):
+		return &Error{Status: http.StatusInsufficientStorage, Detail: "There's no room for more pictures on this site right now. You can post without one.", draft: notPublished, Cause: err}
+	case errors.Is(err, files.ErrUnavailable), isFile(err):
+		return &Error{Status: http.StatusServiceUnavailable, Detail: "Pictures can't be saved or shown right now. Please try again in a moment, or post without one.", draft: notPublished, Cause: err}
+	case errors.Is(err, media.ErrNoPlace):
+		return &Error{Status: http.StatusForbidden, Detail: "This site doesn't take pictures."}
+	}
+	return nil
+}
+
+func isFile(err error) bool {
+	var path *os.PathError
+	return errors.As(err, &path)
+}
+
+const notPublished = "Your post hasn't been published."
+
+// PictureProblem returns what is wrong with a picture that somebody has sent, as a sentence for
+// the form that it came with; ok is false for other errors.
+func PictureProblem(err error) (text string, ok bool) {
+	page := describePicture(err)
+	if page == nil {
+		return "", false
+	}
+	return page.Detail, true
+}
+
+// JSONErrors makes a page one for scripts: an error is {"error": TEXT} with its status.
+func JSONErrors(page Page) Page {
+	return func(req *Request) error {
+		err := page(req)
+		if err == nil {
+			return nil
+		}
+		req.RetryAfter(err)
+		shown := describe(err)
+		if shown.Status >= http.StatusInternalServerError {
+			req.Log().Warn("upload failed", "error", err)
+		}
+		return sendJSON(req, shown.Status, map[string]string{"error": shown.Detail})
+	}
+}

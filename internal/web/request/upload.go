@@ -1,0 +1,134 @@
+package request
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"retwis/internal/picture"
+	"retwis/internal/social"
+	"retwis/internal/web/httpserver"
+)
+
+// maxUpload bounds a form with files.
+const maxUpload = social.MaxPictures*picture.MaxBytes + 2*maxForm
+
+// hasFiles are the routes whose forms may come with files.
+var hasFiles = map[string]bool{
+	"POST /media": true, "POST /post": true, "POST /u/{name}/{id}/reply": true, "POST /settings/picture": true,
+}
+
+// bringsFiles reports whether a request to a route is a form with files.
+func bringsFiles(pattern string, r *http.Request) bool {
+	if !hasFiles[pattern] {
+		return false
+	}
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return err == nil && kind == "multipart/form-data"
+}
+
+// upload is a form with files that arrives. Its fields are read up to the next file.
+type upload struct {
+	parts *multipart.Reader
+	file  *multipart.Part // the next one; nil at the end
+	left  int64           // how many bytes of fields may follow
+}
+
+// openUpload reads the fields before the first file. Files reads the rest: the sender need not
+// wait for a file that is refused.
+func openUpload(req *Request) error {
+	req.R.Body = httpserver.Upload(req.W, req.R, maxUpload)
+	parts, err := req.R.MultipartReader()
+	if err != nil {
+		return formError(err)
+	}
+	req.R.PostForm, req.R.Form = url.Values{}, req.R.URL.Query()
+	req.upload = &upload{parts: parts, left: maxForm}
+	return req.upload.next(req)
+}
+
+// next reads fields up to the next file.
+func (u *upload) next(req *Request) error {
+	for {
+		var err error
+		if u.file, err = u.parts.NextPart(); errors.Is(err, io.EOF) {
+			u.file, req.formRead = nil, true
+			return nil
+		}
+		if err != nil {
+			return formError(err)
+		}
+		if u.file.FileName() != "" {
+			return nil
+		}
+		value, err := io.ReadAll(io.LimitReader(u.file, u.left+1))
+		if err != nil {
+			return formError(err)
+		}
+		if u.left -= int64(len(value)); u.left < 0 {
+			return formError(&http.MaxBytesError{Limit: maxForm})
+		}
+		name := u.file.FormName()
+		req.R.PostForm.Add(name, string(value))
+		req.R.Form.Add(name, string(value))
+	}
+}
+
+// Files calls do with each file of the form, and the name of its field. It reads one after
+// another; after an error of do it reads the fields that are left, for the page that shows the
+// form again, and returns that error. A file that is too large is picture.ErrTooLarge.
+func Files(req *Request, do func(field string, file []byte) error) error {
+	var failed error
+	for req.upload != nil && req.upload.file != nil {
+		if failed == nil {
+			file, err := req.upload.read()
+			if err == nil {
+				err = do(req.upload.file.FormName(), file)
+			}
+			failed = err
+		}
+		if err := req.upload.next(req); err != nil { // skips what is left of the file
+			return errors.Join(failed, err)
+		}
+	}
+	return failed
+}
+
+// read returns the next file. While it arrives it is kept on the disk: many can be on their
+// way, slowly, at the same time.
+func (u *upload) read() ([]byte, error) {
+	temp, err := os.CreateTemp("", "retwis-upload-*")
+	if err != nil {
+		return nil, fmt.Errorf("web: upload: %w", err)
+	}
+	defer os.Remove(temp.Name())
+	defer temp.Close()
+	n, err := io.Copy(temp, io.LimitReader(u.file, picture.MaxBytes+1))
+	var path *os.PathError
+	switch {
+	case errors.As(err, &path):
+		return nil, fmt.Errorf("web: upload: %w", err)
+	case err != nil:
+		return nil, formError(err)
+	case n > picture.MaxBytes:
+		return nil, picture.ErrTooLarge
+	}
+	file := make([]byte, n)
+	if _, err := temp.ReadAt(file, 0); err != nil && n > 0 {
+		return nil, fmt.Errorf("web: upload: %w", err)
+	}
+	return file, nil
+}
+
+// keepDraft keeps the text of a post that came with a request, for an error page.
+func keepDraft(req *Request) {
+	if text := req.R.PostForm.Get("status"); strings.TrimSpace(text) != "" {
+		req.Draft = text
+	}
+}
