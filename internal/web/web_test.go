@@ -295,7 +295,7 @@ func TestHeaders(t *testing.T) {
 			if got := a.header.Get("Cache-Control"); !strings.Contains(got, "immutable") {
 				t.Errorf("%s: Cache-Control: %q", part, got)
 			}
-			want := map[string]string{"css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+			want := map[string]string{"css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", "svg": "image/svg+xml", "png": "image/png"}
 			if got := a.header.Get("Content-Type"); got != want[part[len(part)-3:]] {
 				t.Errorf("%s: Content-Type: %q", part, got)
 			}
