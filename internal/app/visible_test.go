@@ -18,6 +18,7 @@ import (
 	"retwis/internal/social/notify"
 	"retwis/internal/social/posts"
 	"retwis/internal/social/search"
+	"retwis/internal/social/suggestions"
 	"retwis/internal/social/timeline"
 )
 
@@ -229,13 +230,28 @@ func TestVisible(t *testing.T) {
 				users, err := b.Search.People(b.Ctx, v, "ada")
 				return userIDs(users), err
 			}},
-			"Suggestions.Get": {read: func(v *social.Viewer) ([]int64, error) { // carl follows ada, and she has posted
-				list, err := b.Suggestions.Get(b.Ctx, v, 30)
-				var ids []int64
-				for _, one := range list {
-					ids = append(ids, one.User.ID)
+			"LatestPosts": {read: func(v *social.Viewer) ([]int64, error) {
+				latest, err := b.Lists.LatestPosts(b.Ctx, v, []int64{ada.ID})
+				if err != nil || latest[0] == nil {
+					return nil, err
 				}
-				return ids, err
+				return []int64{latest[0].Author.ID}, nil
+			}},
+			"Suggestions.Get": {read: func(v *social.Viewer) ([]int64, error) { // carl follows ada, and she has posted
+				return ofSuggestions(b.Suggestions.Get(b.Ctx, v, 30))
+			}, never: []string{"author", "follower"}},
+			"Suggestions.Beside": {read: func(v *social.Viewer) ([]int64, error) {
+				return ofSuggestions(b.Suggestions.Beside(b.Ctx, v, 30))
+			}, never: []string{"author", "follower"}},
+			"Suggestions.Beside, just after a change": {read: func(v *social.Viewer) ([]int64, error) {
+				return ofSuggestions(b.Suggestions.Beside(social.WithFresh(b.Ctx), v, 30))
+			}, never: []string{"author", "follower"}},
+			"Suggestions.InMemory": {read: func(v *social.Viewer) ([]int64, error) {
+				list, ok := b.Suggestions.InMemory(b.Ctx, v, 30)
+				if !ok {
+					return ofSuggestions(b.Suggestions.Get(b.Ctx, v, 30))
+				}
+				return ofSuggestions(list, nil)
 			}, never: []string{"author", "follower"}},
 			"LatestUsers": {rule: listsPeople, read: func(v *social.Viewer) ([]int64, error) {
 				users, err := b.Users.LatestUsers(b.Ctx, v, 50)
@@ -244,14 +260,19 @@ func TestVisible(t *testing.T) {
 		}
 		tested := slices.Clone(notLists)
 		for name := range lists {
-			tested = append(tested, strings.Fields(name)[0])
+			tested = append(tested, strings.TrimSuffix(strings.Fields(name)[0], ","))
 		}
 		for _, name := range methodsForViewers() {
 			if _, method, _ := strings.Cut(name, "."); !slices.Contains(tested, name) && !slices.Contains(tested, method) {
 				t.Errorf("%s takes a viewer and is not tested", name)
 			}
 		}
-		public := []string{"PublicPosts", "TagPosts", "CompleteNames", "LatestUsers", "Search.Posts", "Search.People", "Suggestions.Get"}
+		public := []string{"PublicPosts", "TagPosts", "CompleteNames", "LatestUsers", "Search.Posts", "Search.People", "LatestPosts"}
+		for name := range lists {
+			if strings.HasPrefix(name, "Suggestions.") {
+				public = append(public, name)
+			}
+		}
 		for _, standing := range []social.Standing{social.Good, social.Limited, social.Suspended, social.Good} {
 			b.do(b.Moderation.SetStanding(b.Ctx, social.Operator, ada.ID, moderation.StandingChange{Standing: standing}))
 			for name, user := range viewers {
@@ -340,4 +361,11 @@ func onePost(item timeline.Item, err error) ([]int64, error) {
 		return nil, nil
 	}
 	return authors([]timeline.Item{item}, err)
+}
+
+func ofSuggestions(list []suggestions.Suggestion, err error) (ids []int64, _ error) {
+	for _, one := range list {
+		ids = append(ids, one.User.ID)
+	}
+	return ids, err
 }
