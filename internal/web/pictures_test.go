@@ -180,6 +180,10 @@ func TestPortrait(t *testing.T) {
 	if res := s.visitor().fetch(address); address == "" || res.StatusCode != http.StatusOK {
 		t.Fatalf("%q: %d", address, res.StatusCode)
 	}
+	ada.sendFiles("/settings/picture", map[string]string{"kind": "header"}, map[string][]byte{"file": photo(t)})
+	if page := s.visitor().get("/u/ada").body; !strings.Contains(page, `<img class="banner row" src="/media/`) {
+		t.Error("the profile has no header")
+	}
 	ada.sendFiles("/settings/picture", map[string]string{"kind": "avatar", "remove": "yes"}, nil)
 	if res := s.visitor().fetch(address); res.StatusCode != http.StatusNotFound {
 		t.Errorf("after its removal: %d", res.StatusCode)
