@@ -26,7 +26,7 @@ type route struct {
 func (s *Server) routes() []route {
 	h, app := s.handlers, s.app
 	login, limited := request.RequireLogin, request.Limited
-	return slices.Concat(s.moderationRoutes(), s.listRoutes(), []route{
+	return slices.Concat(s.moderationRoutes(), s.listRoutes(), s.archiveRoutes(), []route{
 		// Visitors.
 		{"GET /{$}", h.timelines.landing},
 		{"GET /register", h.signUps.form},
@@ -168,6 +168,13 @@ func (s *Server) listRoutes() []route {
 		{"POST /searches", login(limited(limits.Profile, h.SaveSearch))},
 		{"GET /searches/delete", toForm},
 		{"POST /searches/delete", login(limited(limits.Profile, h.ForgetSearch))},
+	}
+}
+
+// archiveRoutes lists the addresses that archives have.
+func (s *Server) archiveRoutes() []route {
+	return []route{
+		{"GET /post/{id}", s.handlers.posts.byID},
 	}
 }
 

@@ -49,6 +49,7 @@ var walks = map[string]walk{
 	"GET /home":                    {"/home", "", signedIn(200)},
 	"GET /post":                    {"/post", "", everybody(303)},
 	"POST /post":                   {"/post", "", signedIn(422)},
+	"GET /post/{id}":               {"/post/{id}", "", [walkers]int{302, 404, 302, 302}},
 	"GET /explore":                 {"/explore", "", everybody(200)},
 	"GET /timeline":                {"/timeline", "", everybody(200)},
 	"GET /u/{name}":                {"/u/author", "", visible},
