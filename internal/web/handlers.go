@@ -32,6 +32,7 @@ type handlers struct {
 	trends        *discover.Trends
 	tagRules      *discover.TagRules
 	lists         *discover.Lists
+	imports       *discover.Imports
 }
 
 // newHandlers gives each subject the parts of the application that it needs.
@@ -112,5 +113,6 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 		trends:   discover.NewTrends(read, app.Trends),
 		tagRules: discover.NewTagRules(app.TrendRules),
 		lists:    discover.NewLists(app.Library, read, app.Tags, app.Users),
+		imports:  discover.NewImports(app.Imports),
 	}, nil
 }

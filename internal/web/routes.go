@@ -171,10 +171,15 @@ func (s *Server) listRoutes() []route {
 	}
 }
 
-// archiveRoutes lists the addresses that archives have.
+// archiveRoutes lists the addresses that archives have, and what is imported of them.
 func (s *Server) archiveRoutes() []route {
+	h, login, limited := s.handlers, request.RequireLogin, request.Limited
 	return []route{
-		{"GET /post/{id}", s.handlers.posts.byID},
+		{"GET /post/{id}", h.posts.byID},
+		{"GET /settings/import", login(h.imports.Page)},
+		{"POST /settings/import", login(limited(limits.Profile, h.imports.Begin))},
+		{"GET /settings/import/stop", toForm},
+		{"POST /settings/import/stop", login(limited(limits.Profile, h.imports.Stop))},
 	}
 }
 

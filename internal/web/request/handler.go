@@ -15,15 +15,30 @@ import (
 	"retwis/internal/web/httpserver"
 )
 
-// maxForm bounds a form.
-const maxForm = 64 << 10
+const (
+	// maxForm bounds a form.
+	maxForm = 64 << 10
+	// maxFile bounds the form of an import, with its file.
+	maxFile = 1<<20 + maxForm
+)
+
+// ImportPath is the address to which a file of an import is sent.
+const ImportPath = "/settings/import"
+
+// maxOf bounds the forms of a route.
+func maxOf(pattern string) int64 {
+	if pattern == "POST "+ImportPath {
+		return maxFile
+	}
+	return maxForm
+}
 
 // Page makes the response to a request.
 type Page = func(*Request) error
 
 // Handler makes an http.Handler of a function that may fail.
 func (s *Site) Handler(pattern string, page Page) http.Handler {
-	route, secret, unstored := s.metrics.Route(pattern), isPrivate(pattern), isUnstored(pattern)
+	route, secret, unstored, most := s.metrics.Route(pattern), isPrivate(pattern), isUnstored(pattern), maxOf(pattern)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		s.metrics.InFlight.Inc()
@@ -32,7 +47,7 @@ func (s *Site) Handler(pattern string, page Page) http.Handler {
 		defer cancel()
 		ctx, stop := s.database.Guard(ctx)
 		defer stop()
-		req := &Request{site: s, W: w, R: r, Ctx: ctx, id: newID(), status: http.StatusOK}
+		req := &Request{site: s, W: w, R: r, Ctx: ctx, id: newID(), status: http.StatusOK, maxForm: most}
 		setHeaders(w, req.id)
 		if secret {
 			setPrivate(w)
@@ -110,8 +125,15 @@ func (s *Site) askRobots(req *Request) {
 func readForm(req *Request) error {
 	if req.R.Method != http.MethodGet && req.R.Method != http.MethodHead {
 		req.Ctx = auth.WithAddress(req.Ctx, req.LimitAddress())
-		req.R.Body = http.MaxBytesReader(req.W, req.R.Body, maxForm)
-		if err := req.R.ParseForm(); err != nil {
+		req.R.Body = http.MaxBytesReader(req.W, req.R.Body, req.maxForm)
+		err := req.R.ParseForm()
+		if err == nil && req.maxForm > maxForm {
+			// All of it in memory; a form without a file is none of that kind.
+			if err = req.R.ParseMultipartForm(req.maxForm); errors.Is(err, http.ErrNotMultipart) {
+				err = nil
+			}
+		}
+		if err != nil {
 			return formError(err)
 		}
 		if text := req.R.PostForm.Get("status"); strings.TrimSpace(text) != "" {

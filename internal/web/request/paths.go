@@ -28,6 +28,8 @@ func (req *Request) FormPage() string {
 	switch {
 	case path == "/settings/export":
 		return "/settings/data"
+	case path == ImportPath+"/stop":
+		return ImportPath
 	case path == "/settings/invites/end":
 		return "/settings/invites"
 	case strings.HasPrefix(path, view.SecurityPath):

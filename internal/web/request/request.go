@@ -29,6 +29,7 @@ type Request struct {
 	Stream func()
 
 	site       *Site
+	maxForm    int64  // bounds the form, in bytes
 	id         string // identifies the request in the log and on error pages
 	status     int
 	identified bool           // LoggedIn is known
