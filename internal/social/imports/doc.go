@@ -3,7 +3,7 @@
 //
 // A user has one import at a time: the hash layout.ImportKey says how far it is, and the list
 // layout.ImportEntriesKey has its entries, each after a [Mark]. A [Store] changes both with one
-// script. People are found by their names, whoever has them here; of posts those of this site.
+// script. People are found by their names on this site, and posts by their addresses here.
 //
 //  1. [Parse] reads a file, and [Service.Begin] stores its entries and notes a task.
 //  2. Service.task does one entry after the other, with the functions behind the buttons of the

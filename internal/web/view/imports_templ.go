@@ -331,7 +331,7 @@ func importForm(form ImportForm) templ.Component {
 			templ_7745c5c3_Var13 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "<form class=\"card settings\" method=\"post\" action=\"/settings/import\" enctype=\"multipart/form-data\" aria-labelledby=\"import\"><h2 id=\"import\">Import a list</h2><p>Take a CSV file that Mastodon or another Retwis has exported. People are found by their names: whoever has the name here.</p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "<form class=\"card settings\" method=\"post\" action=\"/settings/import\" enctype=\"multipart/form-data\" aria-labelledby=\"import\"><h2 id=\"import\">Import a list</h2><p>Take a CSV file that Mastodon or another Retwis has exported. People are found by their names on this site, also where the file has an address elsewhere.</p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
