@@ -251,6 +251,7 @@ func (s states) member(b *browser) {
 		{"security", "/settings/security"},
 		{"notification settings", "/settings/notifications"},
 		{"data", "/settings/data"},
+		{"import", "/settings/import"},
 		{"report person", "/u/vera_holm/report"},
 	} {
 		s.page(b, p[0], p[1])

@@ -24,6 +24,7 @@ import (
 	"retwis/internal/social/completion"
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/home"
+	"retwis/internal/social/imports"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/limits"
 	"retwis/internal/social/lists"
@@ -147,6 +148,7 @@ type App struct {
 	Blocklist     *blocklist.List // what must not sign up or post
 	Media         *media.Service
 	Library       *lists.Service // lists of people, and saved searches
+	Imports       *imports.Service
 
 	db          storage.Database
 	directory   *users.Directory
@@ -322,6 +324,10 @@ func (s *App) buildPeople() (err error) {
 	})
 	s.Library = lists.New(lists.Options{Store: s.library, DB: s.db, Timelines: s.Lists, Now: opt.Now})
 	s.Posts, s.Reactions, s.Tags = posts.New(opt), posts.NewReactions(opt), posts.NewTags(opt)
+	s.Imports = imports.New(imports.Options{
+		Store: imports.NewStore(s.db.Client), Tasks: s.fanOut.Tasks(), Users: s.Users, Viewers: s.Viewers, Follows: s.Follows,
+		Relations: s.Relations, Reactions: s.Reactions, Limits: s.Limits, Now: s.opt.Now,
+	})
 	return nil
 }
 

@@ -16,6 +16,7 @@ var importsOfSocial = map[string]string{
 	"export":      "auth layout lists media storage",
 	"fanout":      "layout live/stream searchindex storage task text",
 	"home":        "layout storage",
+	"imports":     "layout limits people posts task timeline users",
 	"lists":       "layout search storage timeline",
 	"live":        "internal/app",
 	"live/stream": "layout notify",

@@ -40,6 +40,7 @@ type handlers struct {
 	applications  *about.SignUps
 	blocks        *about.Blocks
 	pictures      *pictures.Pictures
+	imports       *discover.Imports
 }
 
 // newHandlers gives each subject the parts of the application that it needs.
@@ -113,5 +114,6 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 		applications: about.NewSignUps(app.Applications),
 		blocks:       about.NewBlocks(app.Blocklist),
 		pictures:     pictures,
+		imports:      discover.NewImports(app.Imports),
 	}, nil
 }

@@ -32,6 +32,19 @@ func (h *postHandlers) page(req *request.Request) error {
 	return h.show(req, http.StatusOK, view.StatusForm{})
 }
 
+// byID leads from the id of a post to its page: archives have no names of authors with ids.
+func (h *postHandlers) byID(req *request.Request) error {
+	v, err := req.Viewer()
+	if err != nil {
+		return err
+	}
+	item, err := h.read.Post(req, v)
+	if err != nil {
+		return err
+	}
+	return req.RedirectToName(view.PostPath(item.Post.Post))
+}
+
 // repliesOnPage is how many replies the page of a post has.
 const repliesOnPage = 100
 

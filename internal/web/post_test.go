@@ -48,6 +48,22 @@ func (v *visitor) from(page, path string) *response {
 	return v.do(request, err)
 }
 
+// The id of a post leads to its page, that of a repost to what it repeats.
+func TestPostByID(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	ada, ben := s.signedUp("ada"), s.signedUp("ben")
+	path, id := ada.published("ada", "hello")
+	ben.send(path + "/repost").want(303)
+	repost := ben.get("/u/ben").want(200).posts()[0]
+	for _, id := range []string{id, repost} {
+		s.visitor().get("/post/"+id).want(302, path)
+	}
+	for _, id := range []string{"0", "x", "12345", "01"} {
+		s.visitor().get("/post/" + id).want(404)
+	}
+}
+
 // Whatever is done with a post shows at once, with the way back.
 func TestActs(t *testing.T) {
 	t.Parallel()

@@ -27,7 +27,7 @@ type route struct {
 func (s *Server) routes() []route {
 	h, app := s.handlers, s.app
 	login, limited := request.RequireLogin, request.Limited
-	return slices.Concat(s.moderationRoutes(), s.listRoutes(), s.aboutRoutes(), s.pictureRoutes(), []route{
+	return slices.Concat(s.moderationRoutes(), s.listRoutes(), s.aboutRoutes(), s.pictureRoutes(), s.archiveRoutes(), []route{
 		// Visitors.
 		{"GET /{$}", h.timelines.landing},
 		{"GET /register", h.signUps.form},
@@ -211,6 +211,18 @@ func (s *Server) pictureRoutes() []route {
 		{"GET /media/{id}/{file}", h.File},
 		{"GET /settings/picture", toSettings},
 		{"POST /settings/picture", request.RequireLogin(request.Limited(limits.Profile, h.SetPortrait))},
+	}
+}
+
+// archiveRoutes lists the addresses that archives have, and what is imported of them.
+func (s *Server) archiveRoutes() []route {
+	h, login, limited := s.handlers, request.RequireLogin, request.Limited
+	return []route{
+		{"GET /post/{id}", h.posts.byID},
+		{"GET /settings/import", login(h.imports.Page)},
+		{"POST /settings/import", login(limited(limits.Profile, h.imports.Begin))},
+		{"GET /settings/import/stop", toForm},
+		{"POST /settings/import/stop", login(limited(limits.Profile, h.imports.Stop))},
 	}
 }
 

@@ -32,6 +32,8 @@ func TestCheckFindsEach(t *testing.T) {
 		{want: "user:9: unreachable: the username \"Ada\" does not lead to this user", repair: "remove the user, who has no data", redis: []string{"HSET", "user:9", "username", "Ada"}},
 		{want: "sessions:{user:99}: user 99 does not exist", repair: "remove it", redis: []string{"HSET", "sessions:{user:99}", digest, "x"}},
 		{want: "logins:{user:99}: user 99 does not exist", repair: "remove it", redis: []string{"HSET", "logins:{user:99}", digest, "x"}},
+		{want: "import:{user:99}: user 99 does not exist", repair: "remove it", redis: []string{"HSET", "import:{user:99}", "state", "done"}},
+		{want: "import_entries:{user:99}: user 99 does not exist", repair: "remove it", redis: []string{"RPUSH", "import_entries:{user:99}", "-x"}},
 		{want: "sessions:{user:2}: an entry of a session abababab", repair: "remove it", redis: []string{"HSET", "sessions:{user:2}", digest, "x"}},
 		{want: "login_places:99: user 99 does not exist", repair: "remove it", redis: []string{"ZADD", "login_places:99", "5", "::1"}},
 		{want: "inbox:{notifications:99}: user 99 does not exist", repair: "remove it", redis: []string{"RPUSH", "inbox:{notifications:99}", "x"}},

@@ -46,6 +46,8 @@ func (c *checker) allRules() []rule {
 		{layout.SessionsPrefix, sources, (&sessionCheck{check: c}).entries},
 		{layout.LoginsPrefix, sources, (&sessionCheck{check: c}).entries},
 		{layout.LoginPlacesPrefix, sources, c.ofUsers(nothing)},
+		{layout.ImportPrefix, sources, c.ofUsers((&keyCheck{c}).imported)},
+		{layout.ImportEntriesPrefix, sources, c.ofUsers(nothing)},
 		{layout.InboxPrefix, sources, c.ofUsers(notices.inbox)},
 		{layout.NotificationsPrefix, sources, c.ofUsers(notices.stream)},
 		{layout.TrendPrefix, sources, (&keyCheck{c}).expire},

@@ -13,6 +13,7 @@ import (
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
 	"retwis/internal/social/fanout"
+	"retwis/internal/social/imports"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/task"
 	"retwis/maintain"
@@ -229,4 +230,22 @@ func (c *checker) setAside(ctx context.Context, key, kind string, field ...strin
 		}
 	}
 	return false, fmt.Errorf("%d keys that begin with %s are in the way", maxSetAside, setAsideKey(key, 1))
+}
+
+// imported checks that an import of lists that has not ended has a task.
+func (c *keyCheck) imported(ctx context.Context, key string) error {
+	_, uid, _ := layout.ParseKey(key)
+	p, err := imports.NewStore(c.check.client).Get(ctx, uid)
+	if err != nil || p.State != imports.Running {
+		return err
+	}
+	task := imports.Task(uid, p.ID)
+	since, err := reply.TextOrEmpty(c.check.client.Do(ctx, c.check.client.B().Zscore().Key(layout.Tasks).Member(task).Build()))
+	if err != nil || since != "" {
+		return err
+	}
+	problem := Problem{
+		Kind: maintain.Missing, Key: key, Leftover: true, Detail: "runs, but is not in " + layout.Tasks, Repair: "go on with it",
+	}
+	return c.check.found(ctx, problem, func(ctx context.Context) (bool, error) { return c.check.app.Imports.Resume(ctx, uid) })
 }

@@ -103,7 +103,7 @@ func TestExport(t *testing.T) {
 	var data bytes.Buffer
 	must(b.Leaving.Export(b.Ctx, ada.ID, &data))
 	a := read(t, data.Bytes())
-	if readme := string(a.files["retwis/"+"README.txt"]); !strings.Contains(readme, "/u/ada/ and its id") {
+	if readme := string(a.files["retwis/"+"README.txt"]); !strings.Contains(readme, "/post/ and its id") {
 		t.Errorf("README.txt does not say where a post is: %s", readme)
 	}
 	posts, cells := a.rows("posts")

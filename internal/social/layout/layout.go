@@ -135,6 +135,9 @@ const (
 const (
 	SessionsPrefix = "sessions:"
 	LoginsPrefix   = "logins:"
+
+	ImportPrefix        = "import:"
+	ImportEntriesPrefix = "import_entries:"
 )
 
 // PasskeyPrefix begins the keys of log-ins with a passkey that have begun.
@@ -260,6 +263,13 @@ func SessionsKey(uid int64) string { return ofUser(SessionsPrefix, uid) }
 // LoginsKey is the hash of a user's log-ins that wait for a code. It expires.
 func LoginsKey(uid int64) string { return ofUser(LoginsPrefix, uid) }
 
+// ImportKey is the hash that says how far the import of a user is. It expires after the end.
+func ImportKey(uid int64) string { return ofUser(ImportPrefix, uid) }
+
+// ImportEntriesKey is the list of the entries of the import of a user, each after a byte that
+// says what became of it. It expires with ImportKey.
+func ImportEntriesKey(uid int64) string { return ofUser(ImportEntriesPrefix, uid) }
+
 func ofUser(prefix string, uid int64) string { return prefix + "{" + UserKey(uid) + "}" }
 
 func ofPost(prefix string, pid int64) string { return prefix + "{" + PostKey(pid) + "}" }
@@ -311,7 +321,7 @@ var types = map[string]string{
 	Audit: "stream", Staff: "hash", Standings: "zset", StandingEnds: "zset", DecisionsPrefix: "stream",
 	LikersPrefix: "zset", RepostersPrefix: "zset", RepliesPrefix: "set", StubsPrefix: "set", EditsPrefix: "list",
 	TagPrefix: "zset", TagFollowersPrefix: "zset",
-	SessionsPrefix: "hash", LoginsPrefix: "hash",
+	SessionsPrefix: "hash", LoginsPrefix: "hash", ImportPrefix: "hash", ImportEntriesPrefix: "list",
 	JobsPrefix: "stream", ListsPrefix: "hash",
 }
 
@@ -354,7 +364,7 @@ func ParseKey(key string) (prefix string, id int64, ok bool) {
 		return "", 0, false
 	case LikersPrefix, RepostersPrefix, RepliesPrefix, StubsPrefix, EditsPrefix:
 		rest = inBraces(rest, PostPrefix)
-	case SessionsPrefix, LoginsPrefix:
+	case SessionsPrefix, LoginsPrefix, ImportPrefix, ImportEntriesPrefix:
 		rest = inBraces(rest, UserPrefix)
 	case InboxPrefix:
 		rest = inBraces(rest, NotificationsPrefix)

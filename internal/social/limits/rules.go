@@ -24,6 +24,7 @@ const (
 	Repost       Event = "repost"
 	Edit         Event = "edit"
 	Follow       Event = "follow"  // of a person or a tag; also a mute and a block, and the end of each; a dismissed suggestion
+	Import       Event = "import"  // an entry of an import is done: a follow, a mute, a block, a bookmark
 	Like         Event = "like"    // also a bookmark and a pin, and the end of each
 	Profile      Event = "profile" // a change of the profile or of settings
 	Report       Event = "report"
@@ -87,6 +88,7 @@ var rules = []rule{
 	{"edit-address", Edit, byAddress, "300/10m,3000/1d"},
 	{"follow", Follow, byAccount, "60/10m,600/1d"},
 	{"follow-address", Follow, byAddress, "600/10m,6000/1d"},
+	{"import", Import, byAccount, "60/10m,600/1d"},
 	{"like", Like, byAccount, "120/10m,2000/1d"},
 	{"like-address", Like, byAddress, "1200/10m,20000/1d"},
 	{"profile", Profile, byAccount, "30/10m,200/1d"},

@@ -10,7 +10,7 @@ import "retwis/internal/social/layout"
 var (
 	ownKeys = []func(uid int64) string{
 		layout.HomeKey, layout.BookmarksKey, layout.MutedKey, layout.DismissedKey, layout.InboxKey, layout.NotificationsKey,
-		layout.SessionsKey, layout.LoginsKey, layout.LoginPlacesKey,
+		layout.SessionsKey, layout.LoginsKey, layout.LoginPlacesKey, layout.ImportKey, layout.ImportEntriesKey,
 	}
 	mirroredKeys = []func(uid int64) string{
 		layout.ProfileKey, layout.ProfileRepliesKey, layout.RepostedKey, layout.LikedKey,

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strconv"
-	"strings"
 	"time"
 
 	"retwis/internal/social"
@@ -16,19 +15,36 @@ import (
 	"retwis/internal/web/httpserver"
 )
 
-// maxForm bounds a form, and maxLongForm one with a page of text: 20,000 characters, which can
-// have three bytes, each of which takes three in a form.
 const (
-	maxForm     = 64 << 10
+	// maxForm bounds a form.
+	maxForm = 64 << 10
+	// maxLongForm bounds one with a page of text: 20,000 characters, which can have three bytes,
+	// each of which takes three in a form.
 	maxLongForm = 256 << 10
+	// maxFile bounds the form of an import, with its file.
+	maxFile = 1<<20 + maxForm
 )
+
+// ImportPath is the address to which a file of an import is sent.
+const ImportPath = "/settings/import"
+
+// maxOf bounds the forms of a route.
+func maxOf(pattern string) int64 {
+	switch pattern {
+	case "POST " + ImportPath:
+		return maxFile
+	case "POST /moderation/site/{page}":
+		return maxLongForm
+	}
+	return maxForm
+}
 
 // Page makes the response to a request.
 type Page = func(*Request) error
 
 // Handler makes an http.Handler of a function that may fail.
 func (s *Site) Handler(pattern string, page Page) http.Handler {
-	route, secret, unstored := s.metrics.Route(pattern), isPrivate(pattern), isUnstored(pattern)
+	route, secret, unstored, most := s.metrics.Route(pattern), isPrivate(pattern), isUnstored(pattern), maxOf(pattern)
 	columns := hasSidebar(pattern)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
@@ -42,7 +58,7 @@ func (s *Site) Handler(pattern string, page Page) http.Handler {
 		defer cancel()
 		ctx, stop := s.database.Guard(ctx)
 		defer stop()
-		req := &Request{site: s, W: w, R: r, Ctx: ctx, id: newID(), status: http.StatusOK, columns: columns, files: files}
+		req := &Request{site: s, W: w, R: r, Ctx: ctx, id: newID(), status: http.StatusOK, columns: columns, files: files, maxForm: most}
 		if s.settings != nil {
 			req.Info = s.settings.Known() // for the error page of a request that reads nothing
 		}
@@ -134,12 +150,15 @@ func readForm(req *Request) error {
 			keepDraft(req)
 			return err
 		}
-		most := int64(maxForm)
-		if strings.HasPrefix(req.R.URL.Path, "/moderation/site/") {
-			most = maxLongForm
+		req.R.Body = http.MaxBytesReader(req.W, req.R.Body, req.maxForm)
+		err := req.R.ParseForm()
+		if err == nil && req.maxForm == maxFile {
+			// All of it in memory; a form without a file is none of that kind.
+			if err = req.R.ParseMultipartForm(req.maxForm); errors.Is(err, http.ErrNotMultipart) {
+				err = nil
+			}
 		}
-		req.R.Body = http.MaxBytesReader(req.W, req.R.Body, most)
-		if err := req.R.ParseForm(); err != nil {
+		if err != nil {
 			return formError(err)
 		}
 		keepDraft(req)

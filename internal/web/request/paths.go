@@ -30,6 +30,8 @@ func (req *Request) FormPage() string {
 		return "/settings/data"
 	case path == "/settings/picture":
 		return "/settings/profile"
+	case path == ImportPath+"/stop":
+		return ImportPath
 	case path == "/settings/invites/end":
 		return "/settings/invites"
 	case strings.HasPrefix(path, view.SecurityPath):

@@ -31,6 +31,7 @@ type Request struct {
 	Stream func()
 
 	site       *Site
+	maxForm    int64  // bounds the form, in bytes
 	id         string // identifies the request in the log and on error pages
 	status     int
 	columns    bool               // the page has a sidebar

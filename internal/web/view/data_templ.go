@@ -42,7 +42,7 @@ func DataPage(f Frame) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<section class=\"card settings\" aria-labelledby=\"export\"><h2 id=\"export\">Download your data</h2><p>An archive with your profile, posts, replies, reposts, likes, bookmarks, follows, lists, mutes and blocks, as JSON and as CSV.</p><form method=\"post\" action=\"/settings/export\"><button>Download</button></form></section><section class=\"card settings\" aria-labelledby=\"leave\"><h2 id=\"leave\">Delete your account</h2><p>Your profile and everything that you have written and done is deleted for good.</p><p><a class=\"button soft danger\" href=\"/settings/delete\">Delete your account…</a></p></section>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<section class=\"card settings\" aria-labelledby=\"export\"><h2 id=\"export\">Download your data</h2><p>An archive with your profile, posts, replies, reposts, likes, bookmarks, follows, lists, mutes and blocks, as JSON and as CSV.</p><form method=\"post\" action=\"/settings/export\"><button>Download</button></form></section><section class=\"card settings\" aria-labelledby=\"import\"><h2 id=\"import\">Bring your lists along</h2><p>The people you follow, mute or block elsewhere, and your bookmarks, from the files of Mastodon or of another Retwis.</p><p><a class=\"button soft\" href=\"/settings/import\">Import lists…</a></p></section><section class=\"card settings\" aria-labelledby=\"leave\"><h2 id=\"leave\">Delete your account</h2><p>Your profile and everything that you have written and done is deleted for good.</p><p><a class=\"button soft danger\" href=\"/settings/delete\">Delete your account…</a></p></section>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -96,7 +96,7 @@ func LeavePage(f Frame, form LeaveForm) templ.Component {
 			var templ_7745c5c3_Var5 string
 			templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs(f.User.Name)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/data.templ`, Line: 30, Col: 36}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/data.templ`, Line: 35, Col: 36}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 			if templ_7745c5c3_Err != nil {
@@ -124,7 +124,7 @@ func LeavePage(f Frame, form LeaveForm) templ.Component {
 				var templ_7745c5c3_Var6 string
 				templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(form.Problem)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/data.templ`, Line: 48, Col: 57}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/data.templ`, Line: 53, Col: 57}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 				if templ_7745c5c3_Err != nil {
@@ -162,7 +162,7 @@ func LeavePage(f Frame, form LeaveForm) templ.Component {
 					var templ_7745c5c3_Var7 string
 					templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(form.Problem)
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/data.templ`, Line: 67, Col: 54}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/data.templ`, Line: 72, Col: 54}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 					if templ_7745c5c3_Err != nil {
@@ -237,7 +237,7 @@ func LeftPage(f Frame, name string) templ.Component {
 			var templ_7745c5c3_Var10 string
 			templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinStringErrs(name)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/data.templ`, Line: 83, Col: 53}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/data.templ`, Line: 88, Col: 53}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var10))
 			if templ_7745c5c3_Err != nil {

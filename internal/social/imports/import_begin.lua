@@ -1,0 +1,19 @@
+-- Begins an import, unless another one of the user runs.
+-- KEYS[1]   the hash of the import
+-- KEYS[2]   the list of its entries
+-- ARGV[1]   its id
+-- ARGV[2]   what it lists
+-- ARGV[3]   the time now
+-- ARGV[4..] the entries, each after its mark
+-- Reply     1 when the import runs, also after a repetition; 0 when another one does
+local has = redis.call('HMGET', KEYS[1], 'id', 'state')
+if has[2] == 'running' then
+  return has[1] == ARGV[1] and 1 or 0
+end
+redis.call('DEL', KEYS[1], KEYS[2])
+redis.call('HSET', KEYS[1], 'id', ARGV[1], 'kind', ARGV[2], 'state', 'running', 'began', ARGV[3],
+  'total', #ARGV - 3, 'done', 0, 'failed', 0)
+for from = 4, #ARGV, 1000 do
+  redis.call('RPUSH', KEYS[2], unpack(ARGV, from, math.min(from + 999, #ARGV)))
+end
+return 1

@@ -1,0 +1,269 @@
+package imports_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/app"
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/social/check"
+	"retwis/internal/social/imports"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/limits"
+	"retwis/internal/social/moderation"
+	"retwis/internal/social/socialtest"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		kind imports.Kind
+		file string
+		want string // entries, or the beginning of the error
+	}{
+		"Mastodon's follows": {imports.Follows, "Account address,Show boosts,Notify on new posts,Languages\nada@example.com,true,false,\nBen,true,false,\n", "ada@example.com|Ben"},
+		"Mastodon's mutes":   {imports.Mutes, "Account address,Hide notifications\r\nada@example.com,true\r\n", "ada@example.com"},
+		"Mastodon's blocks":  {imports.Blocks, "ada@example.com\nben@example.com\nada@example.com\n", "ada@example.com|ben@example.com"},
+		"Mastodon's bookmarks": {
+			imports.Bookmarks, "https://here.example/u/ada/7\nhttps://there.example/u/ada/7\nhttps://here.example/post/8\nhttps://here.example/about\n",
+			"7|https://there.example/u/ada/7|8|https://here.example/about",
+		},
+		"follows of Retwis":   {imports.Follows, "username,since\r\nnew,2026-02-01T00:00:00Z\r\nold,2026-01-01T00:00:00Z\r\n", "old|new"},
+		"mutes of Retwis":     {imports.Mutes, "username,until\r\nada,2030-01-01T00:00:00Z\r\nben,\r\n", "ben|ada 1893456000"},
+		"bookmarks of Retwis": {imports.Bookmarks, "post,author,time\r\n9,ada,\r\n7,ben,\r\n", "7|9"},
+		"typed":               {imports.Follows, "\ufeff@ada\n\n  ben \nnot a name\n@\n", "ada|ben"},
+		"a damaged line":      {imports.Follows, "a\"da\n\"ben\n", "a\"da|ben"},
+		"nothing":             {imports.Follows, " \n", "There is nothing"},
+		"another kind":        {"notes", "ada", "Choose what"},
+		"too many":            {imports.Follows, lines(10_001), "This file has 10001 entries"},
+		"too large":           {imports.Follows, strings.Repeat("x", imports.MaxFile+1), "This file is too large"},
+		"binary":              {imports.Follows, "PK\x03\x04\x00\x00", "PK"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			entries, err := imports.Parse(c.kind, []byte(c.file), "here.example")
+			got := strings.Join(entries, "|")
+			var invalid *social.InvalidError
+			if errors.As(err, &invalid) {
+				got = invalid.Reason
+			}
+			if !strings.HasPrefix(got, c.want) || err == nil && got != c.want {
+				t.Errorf("%q", got)
+			}
+		})
+	}
+}
+
+func lines(n int) string {
+	var all strings.Builder
+	for i := range n {
+		fmt.Fprintf(&all, "user%d@example.com\n", i)
+	}
+	return all.String()
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("username,since\r\nada,", "follows")
+	f.Fuzz(func(t *testing.T, file, kind string) {
+		entries, err := imports.Parse(imports.Kind(kind), []byte(file), "here.example")
+		if err == nil && (len(entries) == 0 || len(entries) > imports.MaxEntries) {
+			t.Errorf("%d entries", len(entries))
+		}
+		for _, entry := range entries {
+			if entry == "" || strings.ContainsAny(entry, "\n\r") {
+				t.Errorf("entry %q", entry)
+			}
+		}
+	})
+}
+
+// idle is a process that leaves the background to others, without limits.
+func idle(opt *app.Options) { opt.NoJobs, opt.Limits = true, limits.Off() }
+
+func do(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// finish runs the import of a user to its end, in this process.
+func finish(t *testing.T, b *socialtest.Bundle, user social.User) (imports.Progress, []imports.Entry) {
+	t.Helper()
+	p, _, err := b.Imports.Get(b.Ctx, user)
+	do(t, err)
+	do(t, b.FanOut().Tasks().Finish(b.Ctx, imports.Task(user.ID, p.ID)))
+	p, left, err := b.Imports.Get(b.Ctx, user)
+	do(t, err)
+	return p, left
+}
+
+// Each kind of list does what the buttons of the site do, and what is not possible is left to
+// read, without telling who has blocked the user.
+func TestKinds(t *testing.T) {
+	t.Parallel()
+	b := socialtest.On(t, redistest.DB(t).Client(t), idle)
+	ada, ben, eve, carl := b.NewUser("ada"), b.NewUser("Ben"), b.NewUser("eve"), b.NewUser("carl")
+	id := b.Publish(ben, "worth keeping")
+	do(t, b.Relations.Block(b.Ctx, eve, ada, time.Time{}))
+	do(t, b.Moderation.SetStanding(b.Ctx, social.Operator, carl.ID, moderation.StandingChange{Standing: social.Suspended}))
+	for _, c := range []struct {
+		kind imports.Kind
+		file string
+		key  string
+		want string // the members of the key
+		left string
+	}{
+		{imports.Follows, "ben@there.example\nnobody@there.example\neve\ncarl\nada\n", layout.FollowingKey(ada.ID), layout.Itoa(ben.ID), "-nobody@there.example -eve -carl !ada"},
+		{imports.Mutes, "username,until\nben,2030-01-01T00:00:00Z\ncarl,2001-01-01T00:00:00Z\n", layout.MutedKey(ada.ID), layout.Itoa(ben.ID), "-carl"},
+		{imports.Bookmarks, "post,author,time\n" + layout.Itoa(id) + ",Ben,\n999,,\n", layout.BookmarksKey(ada.ID), layout.Itoa(id), "-999"},
+		{imports.Blocks, "ben@there.example\n", layout.BlockedKey(ada.ID), layout.Itoa(ben.ID), ""},
+	} {
+		entries, err := imports.Parse(c.kind, []byte(c.file), "here.example")
+		do(t, err)
+		do(t, b.Imports.Begin(b.Ctx, ada, c.kind, entries))
+		p, left := finish(t, b, ada)
+		var got []string
+		for _, entry := range left {
+			got = append(got, string(entry.Mark)+entry.Text)
+		}
+		if p.State != imports.Finished || p.Done != p.Total || p.Failed != len(left) || strings.Join(got, " ") != c.left {
+			t.Errorf("%s: %+v, left %q", c.kind, p, got)
+		}
+		if members := b.Redis("ZRANGE", c.key, "0", "-1"); members != c.want {
+			t.Errorf("%s: %s has %q", c.kind, c.key, members)
+		}
+		if ttl := b.Redis("TTL", layout.ImportKey(ada.ID)); ttl == "-1" || ttl == "-2" {
+			t.Errorf("the result of an import expires in %s seconds", ttl)
+		}
+	}
+	b.WantHealthy()
+}
+
+// A user has one import at a time, which can be stopped, and which ends with the account.
+func TestOneAtATime(t *testing.T) {
+	t.Parallel()
+	b := socialtest.On(t, redistest.DB(t).Client(t), func(opt *app.Options) { opt.NoJobs = true })
+	ada, ben := b.NewUser("ada"), b.NewUser("ben")
+	many := strings.Fields(lines(200))
+	do(t, b.Imports.Begin(b.Ctx, ada, imports.Follows, many))
+	var invalid *social.InvalidError
+	if err := b.Imports.Begin(b.Ctx, ada, imports.Blocks, []string{"ben"}); !errors.As(err, &invalid) {
+		t.Errorf("a second import: %v", err)
+	}
+	do(t, b.Imports.Begin(b.Ctx, ben, imports.Follows, many)) // another user's
+	p, _, err := b.Imports.Get(b.Ctx, ada)
+	do(t, err)
+	b.FanOut().Tasks().Run(b.Ctx, imports.Task(ada.ID, p.ID))
+	if p, _, err = b.Imports.Get(b.Ctx, ada); err != nil || p.Done != 60 || p.State != imports.Running { // as limits.Import allows
+		t.Errorf("%+v, %v", p, err)
+	}
+	do(t, b.Imports.Stop(b.Ctx, ada))
+	p, left, err := b.Imports.Get(b.Ctx, ada)
+	do(t, err)
+	if p.State != imports.Stopped || len(left) != 200 || left[0].Mark != imports.NotFound || left[199].Mark != imports.Pending {
+		t.Errorf("%+v, %d entries left", p, len(left))
+	}
+	do(t, b.FanOut().Tasks().Finish(b.Ctx, imports.Task(ada.ID, p.ID)))
+	do(t, b.Imports.Begin(b.Ctx, ada, imports.Blocks, []string{"ben"}))
+
+	do(t, b.Leaving.DeleteAccount(b.Ctx, ben.ID))
+	b.Clock.Advance(time.Minute)
+	do(t, b.Leaving.FinishRemoval(b.Ctx, ben.ID))
+	if left := b.Redis("EXISTS", layout.ImportKey(ben.ID)) + b.Redis("EXISTS", layout.ImportEntriesKey(ben.ID)); left != "00" {
+		t.Error("the import of a deleted account is left")
+	}
+	finish(t, b, ada)
+}
+
+// A check finds an import whose task is lost, and goes on with it.
+func TestLostTask(t *testing.T) {
+	t.Parallel()
+	b := socialtest.On(t, redistest.DB(t).Client(t), idle)
+	ada, ben := b.NewUser("ada"), b.NewUser("ben")
+	do(t, b.Imports.Begin(b.Ctx, ada, imports.Follows, []string{"ben"}))
+	p, _, err := b.Imports.Get(b.Ctx, ada)
+	do(t, err)
+	b.Redis("ZREM", layout.Tasks, imports.Task(ada.ID, p.ID))
+	if _, err := check.Repair(b.Ctx, b.App, check.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if b.Redis("ZSCORE", layout.Tasks, imports.Task(ada.ID, p.ID)) == "" {
+		t.Fatal("the task is still lost")
+	}
+	finish(t, b, ada)
+	if b.Redis("ZSCORE", layout.FollowingKey(ada.ID), layout.Itoa(ben.ID)) == "" {
+		t.Error("ada does not follow ben")
+	}
+}
+
+// An import whose process is killed twice is complete, and everybody is notified once.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	people := 100
+	if os.Getenv("TEST_LONG") != "" {
+		people = 5000
+	}
+	client := redistest.DB(t).Client(t)
+	b := socialtest.On(t, client, idle)
+	ada := b.NewUser("ada")
+	names := make([]string, people)
+	uids := make([]string, people)
+	for i := range names {
+		names[i], uids[i] = fmt.Sprintf("user%d", i), layout.Itoa(int64(1000+i))
+		b.Redis("HSET", layout.UserPrefix+uids[i], "username", names[i])
+		b.Redis("HSET", layout.Users, names[i], uids[i])
+	}
+	do(t, b.Imports.Begin(b.Ctx, ada, imports.Follows, names))
+	p, _, err := b.Imports.Get(b.Ctx, ada)
+	do(t, err)
+	for range 2 {
+		dying := socialtest.On(t, socialtest.Dying(client, int64(people)*6), idle)
+		if err := dying.FanOut().Tasks().Finish(b.Ctx, imports.Task(ada.ID, p.ID)); err == nil {
+			t.Fatal("the process was not killed in time")
+		}
+		now, _, err := b.Imports.Get(b.Ctx, ada)
+		do(t, err)
+		if now.Done == 0 || now.Done == people {
+			t.Errorf("killed after %d entries", now.Done)
+		}
+	}
+	last, left := finish(t, b, ada)
+	if last.State != imports.Finished || last.Done != people || last.Failed != 0 || len(left) != 0 {
+		t.Errorf("%+v, left %v", last, left)
+	}
+	followed := strings.Fields(b.Redis("ZRANGE", layout.FollowingKey(ada.ID), "0", "-1"))
+	slices.Sort(followed)
+	slices.Sort(uids)
+	if !slices.Equal(followed, uids) {
+		t.Errorf("ada follows %d people, want %d", len(followed), people)
+	}
+	cmds := make(rueidis.Commands, people)
+	for i := range people {
+		cmds[i] = client.B().Llen().Key(layout.InboxKey(int64(1000 + i))).Build()
+	}
+	missed := 0
+	for i, res := range client.DoMulti(b.Ctx, cmds...) {
+		n, err := res.AsInt64()
+		do(t, err)
+		if n > 1 {
+			t.Errorf("user %d has %d notifications", 1000+i, n)
+		}
+		if n == 0 {
+			missed++
+		}
+	}
+	if missed > 2 { // the two who were followed when the process died, as with any follow
+		t.Errorf("%d people were not notified", missed)
+	}
+}

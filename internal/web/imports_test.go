@@ -1,0 +1,75 @@
+package web_test
+
+import (
+	"bytes"
+	"fmt"
+	"mime/multipart"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"retwis/internal/redistest"
+)
+
+// upload sends a form with a file, as a browser does.
+func (v *visitor) upload(path, kind string, file []byte) *response {
+	v.site.t.Helper()
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	_ = form.WriteField("kind", kind)
+	_ = form.WriteField("list", "")
+	part, err := form.CreateFormFile("file", "following_accounts.csv")
+	if err == nil {
+		_, _ = part.Write(file)
+		err = form.Close()
+	}
+	if err != nil {
+		v.site.t.Fatal(err)
+	}
+	request, err := http.NewRequest(http.MethodPost, v.site.http.URL+path, &body)
+	if err == nil {
+		request.Header.Set("Content-Type", form.FormDataContentType())
+	}
+	return v.do(request, err)
+}
+
+// People bring a list along, as a file or as a text, and read what was not found.
+func TestImport(t *testing.T) {
+	t.Parallel()
+	s := on(t, redistest.DB(t).Client(t))
+	ada := s.signedUp("ada")
+	s.signedUp("ben")
+	s.signedUp("eve")
+	s.visitor().send("/settings/import", "kind", "follows", "list", "ben").want(303, "/login")
+	ada.get("/settings/data").want(200, `href="/settings/import"`)
+	ada.get("/settings/import").want(200, `enctype="multipart/form-data"`)
+	ada.send("/settings/import", "kind", "follows", "list", " ").want(422, "There is nothing to import")
+	ada.send("/settings/import", "kind", "x", "list", "ben").want(422, "Choose what the file lists", ">ben</textarea>")
+	result := func(want ...string) {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); strings.Contains(ada.get("/settings/import").body, "is running") && time.Now().Before(end); {
+			runtime.Gosched()
+		}
+		ada.get("/settings/import").want(200, want...)
+	}
+	ada.upload("/settings/import", "follows", []byte("Account address,Show boosts\nben@there.example,true\nnobody@there.example,true\n")).want(303, "/settings/import")
+	result("2 of 2 done, 1 of them not found", "Not found here (1)", ">nobody@there.example</textarea>")
+	ada.get("/u/ada/following").want(200, `href="/u/ben"`)
+	s.visitor().get("/u/ada/following").wantNot("nobody")
+	ada.send("/settings/import", "kind", "blocks", "list", "@eve").want(303)
+	result("1 of 1 done.")
+	ada.get("/settings/blocked").want(200, `href="/u/eve"`)
+
+	var large bytes.Buffer
+	for i := range 9000 {
+		fmt.Fprintf(&large, "a_long_name_%d@a.long.domain.example.com,true,true,en\n", i)
+	}
+	ada.upload("/settings/import", "follows", large.Bytes()).want(303)
+	ada.upload("/settings/import", "follows", large.Bytes()).want(422, "Another import is running")
+	ada.get("/settings/import").want(200, "Your import is running", `max="9000"`)
+	ada.send("/settings/import/stop").want(303)
+	ada.get("/settings/import").want(200, "Your import was stopped", "Not tried (")
+	ada.upload("/settings/import", "follows", make([]byte, 2<<20)).want(413)
+}
