@@ -129,6 +129,7 @@ var levels = map[string]int{
 	"index/decimal":              0,
 	"internal/redis/nodes":       0,
 	"internal/redis/rediserr":    0,
+	"internal/redis/reads":       0,
 	"internal/redis/reply":       0,
 	"internal/picture":           0,
 	"internal/sleep":             0,
@@ -193,6 +194,8 @@ var siblings = [][2]string{
 	{"internal/redis/store", "internal/redis/rediserr"},
 	{"internal/redis/store", "internal/sleep"},
 	{"internal/redis/reply", "internal/redis/rediserr"}, // a wrong type is no error
+	{"internal/redis/reads", "internal/redis/rediserr"}, // a wrong type is no error
+	{"internal/redis/reads", "internal/redis/reply"},
 	{"internal/redis/store", "internal/redis/nodes"},
 	{"internal/picture", "internal/turns"},              // decoding waits in a queue
 	{"internal/watched", "internal/redis/store"},        // which part of a Cluster answers

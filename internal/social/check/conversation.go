@@ -205,8 +205,8 @@ func (c *postCheck) repost(ctx context.Context, p *post) error {
 		}
 		// A repost is a task from before it is written until the post has it.
 		b := c.check.batch()
-		writing := b.isPending(p.id, p.author, p.time)
-		if err := b.run(ctx); err != nil || *writing {
+		writing := isPending(b, c.check.client, p.id, p.author, p.time)
+		if err := b.Run(ctx); err != nil || *writing {
 			return false, err
 		}
 		claim, err := reply.TextOrEmpty(c.check.client.Do(ctx, c.check.client.B().Zscore().Key(layout.RepostersKey(p.repostOf)).Member(layout.Itoa(p.author)).Build()))

@@ -16,12 +16,12 @@ func (c *checker) userFields(ctx context.Context, ids []string, fields ...string
 	users := make([][]string, len(ids))
 	b := c.batch()
 	for i, id := range ids {
-		b.add(c.client.B().Hmget().Key(layout.UserPrefix+id).Field(fields...).Build(), func(res rueidis.RedisResult) (err error) {
+		b.Add(c.client.B().Hmget().Key(layout.UserPrefix+id).Field(fields...).Build(), func(res rueidis.RedisResult) (err error) {
 			users[i], err = reply.Fields(res)
 			return err
 		})
 	}
-	return users, b.run(ctx)
+	return users, b.Run(ctx)
 }
 
 // usersExist returns which of these users exist, that is, have a username.

@@ -27,8 +27,8 @@ func (c *listCheck) home(ctx context.Context, uid int64, ids []string, states ma
 		return nil
 	}
 	b := c.check.batch()
-	since := b.texts(c.check.client.B().Zmscore().Key(layout.FollowingKey(uid)).Member(authors...).Build())
-	if err := b.run(ctx); err != nil {
+	since := b.Texts(c.check.client.B().Zmscore().Key(layout.FollowingKey(uid)).Member(authors...).Build())
+	if err := b.Run(ctx); err != nil {
 		return err
 	}
 	for _, entry := range ids {
@@ -50,9 +50,9 @@ func (c *listCheck) home(ctx context.Context, uid int64, ids []string, states ma
 // before it removes the post.
 func (c *listCheck) unfollowed(ctx context.Context, uid, id, author int64) error {
 	b, cmd := c.check.batch(), c.check.client.B()
-	body := b.text(cmd.Hget().Key(layout.PostKey(id)).Field("body").Build())
-	edits := b.texts(cmd.Lrange().Key(layout.EditsKey(id)).Start(0).Stop(-1).Build())
-	if err := b.run(ctx); err != nil {
+	body := b.Text(cmd.Hget().Key(layout.PostKey(id)).Field("body").Build())
+	edits := b.Texts(cmd.Lrange().Key(layout.EditsKey(id)).Start(0).Stop(-1).Build())
+	if err := b.Run(ctx); err != nil {
 		return err
 	}
 	if closed, err := c.check.isAnyClosed(ctx, uid, author); err != nil || closed {
@@ -65,9 +65,9 @@ func (c *listCheck) unfollowed(ctx context.Context, uid, id, author int64) error
 	b = c.check.batch()
 	var followed []*string
 	for _, tag := range tags {
-		followed = append(followed, b.score(layout.FollowingTagsKey(uid), tag))
+		followed = append(followed, b.Score(layout.FollowingTagsKey(uid), tag))
 	}
-	if err := b.run(ctx); err != nil {
+	if err := b.Run(ctx); err != nil {
 		return err
 	}
 	for _, since := range followed {
@@ -107,8 +107,8 @@ func (c *listCheck) isUnfollowed(ctx context.Context, uid, id, author int64) (bo
 		return false, err
 	}
 	b, cmd := c.check.batch(), c.check.client.B()
-	since := b.score(layout.FollowingKey(uid), layout.Itoa(author))
-	on := b.present(cmd.Lpos().Key(layout.HomeKey(uid)).Element(layout.Itoa(id)).Build())
-	err = b.run(ctx)
+	since := b.Score(layout.FollowingKey(uid), layout.Itoa(author))
+	on := b.Present(cmd.Lpos().Key(layout.HomeKey(uid)).Element(layout.Itoa(id)).Build())
+	err = b.Run(ctx)
 	return *since == "" && *on, err
 }

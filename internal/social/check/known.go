@@ -47,8 +47,8 @@ func (c *checker) isAnyClosed(ctx context.Context, users ...int64) (bool, error)
 	b := c.batch()
 	standings := make([]*string, len(users))
 	for i, uid := range users {
-		standings[i] = b.text(c.client.B().Hget().Key(layout.UserKey(uid)).Field("standing").Build())
+		standings[i] = b.Text(c.client.B().Hget().Key(layout.UserKey(uid)).Field("standing").Build())
 	}
-	err := b.run(ctx)
+	err := b.Run(ctx)
 	return slices.ContainsFunc(standings, func(standing *string) bool { return *standing == layout.Closed }), err
 }

@@ -40,10 +40,10 @@ func (c *listCheck) timelines(ctx context.Context, keys []string) error {
 	b, cmd := c.check.batch(), c.check.client.B()
 	lengths, lists := make([]*int64, len(keys)), make([]*[]string, len(keys))
 	for i, key := range keys {
-		lengths[i] = b.number(cmd.Llen().Key(key).Build())
-		lists[i] = b.texts(cmd.Lrange().Key(key).Start(0).Stop(int64(c.check.lists.MaxLen())).Build())
+		lengths[i] = b.Number(cmd.Llen().Key(key).Build())
+		lists[i] = b.Texts(cmd.Lrange().Key(key).Start(0).Stop(int64(c.check.lists.MaxLen())).Build())
 	}
-	if err := b.run(ctx); err != nil {
+	if err := b.Run(ctx); err != nil {
 		return err
 	}
 	var all []int64

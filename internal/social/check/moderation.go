@@ -27,9 +27,9 @@ func (c *moderationCheck) user(ctx context.Context, uid int64, role, standing, s
 		return nil
 	}
 	b, id := c.check.batch(), layout.Itoa(uid)
-	noted := b.text(c.check.client.B().Hget().Key(layout.Staff).Field(id).Build())
-	score, since := b.score(layout.Standings, id), b.score(layout.SignUps, id)
-	if err := b.run(ctx); err != nil {
+	noted := b.Text(c.check.client.B().Hget().Key(layout.Staff).Field(id).Build())
+	score, since := b.Score(layout.Standings, id), b.Score(layout.SignUps, id)
+	if err := b.Run(ctx); err != nil {
 		return err
 	}
 	if *noted != role && !c.check.foreign[layout.Staff] {

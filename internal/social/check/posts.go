@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"retwis/internal/redis/reads"
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/text"
@@ -66,9 +67,9 @@ func (c *postCheck) parse(ctx context.Context, keys []string) ([]*post, error) {
 	fields := make([]*[]string, len(keys))
 	for i, key := range keys {
 		all := append(slices.Clone(stateFields), "body", counters[0], counters[1], counters[2], "media")
-		fields[i] = b.fields(c.check.client.B().Hmget().Key(key).Field(all...).Build())
+		fields[i] = b.Fields(c.check.client.B().Hmget().Key(key).Field(all...).Build())
 	}
-	if err := b.run(ctx); err != nil {
+	if err := b.Run(ctx); err != nil {
 		return nil, err
 	}
 	posts := make([]*post, 0, len(keys))
@@ -111,7 +112,7 @@ func (c *postCheck) some(ctx context.Context, keys []string) error {
 		p.parentIs, p.repeated = states[p.parent], states[p.repostOf]
 		c.read(b, p)
 	}
-	if err := b.run(ctx); err != nil {
+	if err := b.Run(ctx); err != nil {
 		return err
 	}
 	for _, p := range posts {
@@ -123,33 +124,33 @@ func (c *postCheck) some(ctx context.Context, keys []string) error {
 }
 
 // read reads what must agree with a post.
-func (c *postCheck) read(b *batch, p *post) {
+func (c *postCheck) read(b *reads.Batch, p *post) {
 	cmd, id := c.check.client.B(), layout.Itoa(p.id)
-	p.isPending = b.isPending(p.id, p.author, p.time)
+	p.isPending = isPending(b, c.check.client, p.id, p.author, p.time)
 	p.cards = [3]*int64{
-		b.number(cmd.Zcard().Key(layout.LikersKey(p.id)).Build()),
-		b.number(cmd.Zcard().Key(layout.RepostersKey(p.id)).Build()),
-		b.number(cmd.Scard().Key(layout.RepliesKey(p.id)).Build()),
+		b.Number(cmd.Zcard().Key(layout.LikersKey(p.id)).Build()),
+		b.Number(cmd.Zcard().Key(layout.RepostersKey(p.id)).Build()),
+		b.Number(cmd.Scard().Key(layout.RepliesKey(p.id)).Build()),
 	}
-	p.posts = b.score(layout.ProfileKey(p.author), id)
-	p.replies = b.score(layout.ProfileRepliesKey(p.author), id)
+	p.posts = b.Score(layout.ProfileKey(p.author), id)
+	p.replies = b.Score(layout.ProfileRepliesKey(p.author), id)
 	switch {
 	case p.stub:
-		p.edits = b.exists(layout.EditsKey(p.id))
-		p.stubs = b.number(cmd.Scard().Key(layout.StubsKey(p.id)).Build())
-		p.inStubs = b.number(cmd.Sismember().Key(layout.StubsKey(p.parent)).Member(id).Build())
-		p.inThread = b.score(layout.ThreadKey(p.root), id)
+		p.edits = b.Exists(layout.EditsKey(p.id))
+		p.stubs = b.Number(cmd.Scard().Key(layout.StubsKey(p.id)).Build())
+		p.inStubs = b.Number(cmd.Sismember().Key(layout.StubsKey(p.parent)).Member(id).Build())
+		p.inThread = b.Score(layout.ThreadKey(p.root), id)
 	case p.repostOf > 0:
-		p.claim = b.score(layout.RepostersKey(p.repostOf), layout.Itoa(p.author))
+		p.claim = b.Score(layout.RepostersKey(p.repostOf), layout.Itoa(p.author))
 	case p.parent > 0:
-		p.inReplies = b.number(cmd.Sismember().Key(layout.RepliesKey(p.parent)).Member(id).Build())
-		p.inThread = b.score(layout.ThreadKey(p.root), id)
+		p.inReplies = b.Number(cmd.Sismember().Key(layout.RepliesKey(p.parent)).Member(id).Build())
+		p.inThread = b.Score(layout.ThreadKey(p.root), id)
 	}
 	if !p.stub {
 		p.tags = text.Tags(p.body)
 	}
 	for _, tag := range p.tags {
-		p.inTags = append(p.inTags, b.score(layout.TagKey(tag), id))
+		p.inTags = append(p.inTags, b.Score(layout.TagKey(tag), id))
 	}
 }
 

@@ -68,10 +68,10 @@ func (c *postCheck) postSet(ctx context.Context, key string) error {
 		for i, member := range members {
 			ids[i], _ = layout.ParseID(member) // 0: no id
 			if bodies[i] = new(string); isTag {
-				bodies[i] = b.text(c.check.client.B().Hget().Key(layout.PostPrefix + member).Field("body").Build())
+				bodies[i] = b.Text(c.check.client.B().Hget().Key(layout.PostPrefix + member).Field("body").Build())
 			}
 		}
-		if err := b.run(ctx); err != nil {
+		if err := b.Run(ctx); err != nil {
 			return err
 		}
 		states, err := c.check.states(ctx, ids)

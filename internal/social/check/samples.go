@@ -119,10 +119,10 @@ func (c *sampleCheck) written(ctx context.Context, author int64, posts []string)
 	fields := map[int64]*[]string{}
 	for _, post := range posts {
 		if id, ok := layout.ParseID(post); ok {
-			fields[id] = read.fields(c.check.client.B().Hmget().Key(layout.PostKey(id)).Field(stateFields...).Build())
+			fields[id] = read.Fields(c.check.client.B().Hmget().Key(layout.PostKey(id)).Field(stateFields...).Build())
 		}
 	}
-	if err := read.run(ctx); err != nil {
+	if err := read.Run(ctx); err != nil {
 		return nil, err
 	}
 	states, unfinished := map[int64]state{}, map[int64]*bool{}
@@ -135,9 +135,9 @@ func (c *sampleCheck) written(ctx context.Context, author int64, posts []string)
 		if id <= c.check.adopted || s.author != author || s.stub || layout.ParseTime(s.time).IsZero() {
 			continue
 		}
-		states[id], unfinished[id] = s, claims.isPending(id, s.author, s.time)
+		states[id], unfinished[id] = s, isPending(claims, c.check.client, id, s.author, s.time)
 	}
-	if err := claims.run(ctx); err != nil {
+	if err := claims.Run(ctx); err != nil {
 		return nil, err
 	}
 	for id, claim := range unfinished {
@@ -154,9 +154,9 @@ func (c *sampleCheck) lookFor(ctx context.Context, id int64, lists []string) err
 	b, cmd, post := c.check.batch(), c.check.client.B(), layout.Itoa(id)
 	on := make([]*bool, len(lists))
 	for i, list := range lists {
-		on[i] = b.present(cmd.Lpos().Key(list).Element(post).Build())
+		on[i] = b.Present(cmd.Lpos().Key(list).Element(post).Build())
 	}
-	if err := b.run(ctx); err != nil {
+	if err := b.Run(ctx); err != nil {
 		return err
 	}
 	var problems []Problem

@@ -95,9 +95,9 @@ func (c *sessionCheck) entries(ctx context.Context, keys []string) error {
 	for i, key := range keys {
 		_, uid, _ := layout.ParseKey(key)
 		ids[i] = layout.Itoa(uid)
-		tokens[i] = b.texts(c.check.client.B().Hkeys().Key(key).Build())
+		tokens[i] = b.Texts(c.check.client.B().Hkeys().Key(key).Build())
 	}
-	if err := b.run(ctx); err != nil {
+	if err := b.Run(ctx); err != nil {
 		return err
 	}
 	users, err := c.check.userFields(ctx, ids, "username", "auth")

@@ -200,9 +200,9 @@ func (c *setCheck) mirrored(ctx context.Context, s set, page []entry) error {
 		if source.Key == e.key {
 			source = other
 		}
-		there[i] = b.score(source.Key, source.Member)
+		there[i] = b.Score(source.Key, source.Member)
 	}
-	if err := b.run(ctx); err != nil {
+	if err := b.Run(ctx); err != nil {
 		return err
 	}
 	for i, e := range page {
@@ -289,11 +289,11 @@ func (c *setCheck) blockedFollows(ctx context.Context, page []entry) ([]entry, e
 	since := make([][2]*string, len(page))
 	for i, e := range page {
 		since[i] = [2]*string{
-			b.score(layout.FollowingPrefix+e.owner, e.member),
-			b.score(layout.FollowingPrefix+e.member, e.owner),
+			b.Score(layout.FollowingPrefix+e.owner, e.member),
+			b.Score(layout.FollowingPrefix+e.member, e.owner),
 		}
 	}
-	if err := b.run(ctx); err != nil {
+	if err := b.Run(ctx); err != nil {
 		return nil, err
 	}
 	for i, e := range page {

@@ -132,9 +132,9 @@ func (c *keyCheck) expire(ctx context.Context, keys []string) error {
 	b := c.check.batch()
 	left := make([]*int64, len(keys))
 	for i, key := range keys {
-		left[i] = b.number(c.check.client.B().Ttl().Key(key).Build())
+		left[i] = b.Number(c.check.client.B().Ttl().Key(key).Build())
 	}
-	if err := b.run(ctx); err != nil {
+	if err := b.Run(ctx); err != nil {
 		return err
 	}
 	for i, key := range keys {

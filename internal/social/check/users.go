@@ -168,7 +168,7 @@ func (c *userCheck) user(ctx context.Context, uid int64, fields []string) error 
 	}
 	owners := []string{found[0].Folded, found[0].Typed}
 	b := c.check.batch()
-	since := b.score(layout.UsersByTime, name)
+	since := b.Score(layout.UsersByTime, name)
 	var tokens []string
 	var sessionOf []*string
 	for token := range strings.SplitSeq(open, ",") {
@@ -180,9 +180,9 @@ func (c *userCheck) user(ctx context.Context, uid int64, fields []string) error 
 			continue
 		}
 		tokens = append(tokens, token)
-		sessionOf = append(sessionOf, b.text(c.check.client.B().Hget().Key(layout.Auths).Field(token).Build()))
+		sessionOf = append(sessionOf, b.Text(c.check.client.B().Hget().Key(layout.Auths).Field(token).Build()))
 	}
-	if err := b.run(ctx); err != nil {
+	if err := b.Run(ctx); err != nil {
 		return err
 	}
 	if !slices.Contains(owners, layout.Itoa(uid)) && !c.check.foreign[layout.Users] {
@@ -255,9 +255,9 @@ func (c *userCheck) unreachable(ctx context.Context, uid int64, name, open, owne
 	b := c.check.batch()
 	var made []*int64
 	for _, key := range []string{layout.ProfileKey(uid), layout.FollowingKey(uid), layout.FollowersKey(uid), layout.HomeKey(uid)} {
-		made = append(made, b.exists(key))
+		made = append(made, b.Exists(key))
 	}
-	if err := b.run(ctx); err != nil {
+	if err := b.Run(ctx); err != nil {
 		return err
 	}
 	if open != "" || slices.ContainsFunc(made, func(n *int64) bool { return *n > 0 }) {
