@@ -45,9 +45,10 @@ func New(env shell.Env) *cobra.Command {
 		Use:   "doctor",
 		Short: "Examine the database: version, rights, memory, persistence, replication, Cluster",
 		Long: `Examines the database of the site and reports what should be changed, why, and how. It
-changes nothing but for a file that it writes, reads and deletes where pictures are, and needs no more rights than the site: what it may not see, it says. Where
-the server runs on the same machine, it looks at settings of the system too. The exit
-code is 1 if there is a problem; advice is no problem.`,
+changes nothing, but writes, reads and deletes a file where pictures are. It needs no more
+rights than the site: what it may not see, it says. Where the server runs on the same
+machine, it looks at settings of the system too. The exit code is 1 if there is a problem;
+advice is no problem.`,
 		Example: `  retwis doctor
   retwis doctor --redis redis://db.example.com --json`,
 		Args: shell.NoArguments,
