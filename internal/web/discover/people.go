@@ -51,7 +51,7 @@ func (h *People) Page(req *request.Request) error {
 	})
 	f := req.Frame("People to follow")
 	f.Description = "People who post on " + f.Site.Name + "."
-	f.Sidebar = view.WithoutPeople{SidebarSource: f.Sidebar}
+	f.Sidebar = view.Without{SidebarSource: f.Sidebar, People: true}
 	return req.Render(http.StatusOK, view.SuggestedPage(f, people, newest))
 }
 

@@ -30,6 +30,7 @@ func (h *Search) Page(req *request.Request) error {
 	query := req.R.URL.Query()
 	page := view.Search{Query: query.Get("q"), In: query.Get("in"), MaySave: req.LoggedIn}
 	f := req.Frame("Search")
+	f.Sidebar = view.Without{SidebarSource: f.Sidebar, Find: true}
 	if page.Query != "" {
 		f.Title = view.Opening(page.Query, 50) + " · Search"
 	}

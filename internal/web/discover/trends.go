@@ -41,6 +41,6 @@ func (h *Trends) Page(req *request.Request) error {
 	}
 	f := req.Frame("Trends")
 	f.Description = "The tags, links and posts that many people on " + f.Site.Name + " write about and like today."
-	f.Sidebar = view.WithoutTags{SidebarSource: f.Sidebar}
+	f.Sidebar = view.Without{SidebarSource: f.Sidebar, Tags: true}
 	return req.Render(http.StatusOK, view.TrendsPage(f, page))
 }

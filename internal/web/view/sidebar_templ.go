@@ -37,23 +37,24 @@ func (s Sidebar) Sidebar() Sidebar { return s }
 // SidebarSource has a sidebar that may still be read when the page is ready.
 type SidebarSource interface{ Sidebar() Sidebar }
 
-// WithoutPeople is the sidebar of a page that has people to follow itself.
-type WithoutPeople struct{ SidebarSource }
-
-// Sidebar implements SidebarSource.
-func (w WithoutPeople) Sidebar() Sidebar {
-	s := w.SidebarSource.Sidebar()
-	s.People = nil
-	return s
+// Without is a sidebar without what the page has itself.
+type Without struct {
+	SidebarSource      // nil: there is no sidebar
+	Find, People, Tags bool
 }
 
-// WithoutTags is the sidebar of a page that has trends itself.
-type WithoutTags struct{ SidebarSource }
-
 // Sidebar implements SidebarSource.
-func (w WithoutTags) Sidebar() Sidebar {
+func (w Without) Sidebar() Sidebar {
+	if w.SidebarSource == nil {
+		return Sidebar{}
+	}
 	s := w.SidebarSource.Sidebar()
-	s.Tags = nil
+	if s.Find = s.Find && !w.Find; w.People {
+		s.People = nil
+	}
+	if w.Tags {
+		s.Tags = nil
+	}
 	return s
 }
 
@@ -155,7 +156,7 @@ func sidebarElement(s Sidebar) templ.Component {
 				var templ_7745c5c3_Var2 templ.SafeURL
 				templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(TagPath(tag.Name)))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/sidebar.templ`, Line: 113, Col: 49}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/sidebar.templ`, Line: 114, Col: 49}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var2))
 				if templ_7745c5c3_Err != nil {
@@ -168,7 +169,7 @@ func sidebarElement(s Sidebar) templ.Component {
 				var templ_7745c5c3_Var3 string
 				templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs("#" + tag.Name)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/sidebar.templ`, Line: 114, Col: 54}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/sidebar.templ`, Line: 115, Col: 54}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 				if templ_7745c5c3_Err != nil {
@@ -187,7 +188,7 @@ func sidebarElement(s Sidebar) templ.Component {
 					var templ_7745c5c3_Var4 string
 					templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(trendPeople(tag.Trend))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/sidebar.templ`, Line: 119, Col: 34}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/sidebar.templ`, Line: 120, Col: 34}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 					if templ_7745c5c3_Err != nil {
