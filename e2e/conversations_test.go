@@ -152,7 +152,7 @@ func (c conversation) reply(t *testing.T) {
 	c.ada.click(".post .body a")
 	c.ada.wantPath("/u/ben")
 	c.ada.open("/u/ben/1/likes")
-	c.ada.wantTexts(".people .handle", "@ada")
+	c.ada.wantTexts("main .people .name", "ada")
 	// A reply that is not allowed comes back.
 	c.ada.open("/u/ben/1")
 	long := strings.Repeat("too long ", 40)
@@ -166,9 +166,9 @@ func (c conversation) tags(t *testing.T) {
 	c.ada.open("/u/ben/1")
 	c.ada.click(`.post .body a[href="/tag/gardens"]`)
 	c.ada.wantTexts("h1", "#gardens")
-	c.ada.submit("form.follow")
+	c.ada.submit("main form.follow")
 	c.ada.wantPath("/tag/gardens")
-	c.ada.wantTexts("form.follow button", "Following")
+	c.ada.wantTexts("main form.follow button", "Following")
 	c.ben.say("More about #Gardens")
 	c.ada.open("/home")
 	if got := c.ada.texts(".post .body"); !slices.Contains(got, "More about #Gardens") {

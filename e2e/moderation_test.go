@@ -57,7 +57,7 @@ func TestModeration(t *testing.T) {
 			}
 
 			mod.open("/moderation/people")
-			mod.click(".people li a")
+			mod.click("main .people li a")
 			mod.choose("action", "restore")
 			mod.submit(`form[action="/moderation/decide"]`, "note", "he has apologized")
 			mod.wantTexts(".notice", "Done.")

@@ -366,7 +366,7 @@ func (s states) moderator(b *browser) {
 	b.press(".account summary")
 	s.look(b, "account menu of a moderator", ".account .menu-items")
 	b.open("/moderation")
-	b.click(".people li:last-child a")
+	b.click("main .people li:last-child a")
 	s.look(b, "case to take", "html")
 	b.open("/moderation")
 	b.submit(`form[action="/moderation/take"]`)
