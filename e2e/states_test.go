@@ -35,6 +35,7 @@ func TestStates(t *testing.T) {
 			})
 		}
 	})
+	s.approval(newBrowser(t, s.site)) // changes the form of those who sign up
 	s.outage(newBrowser(t, s.site))
 }
 
@@ -383,7 +384,6 @@ func (s states) moderator(b *browser) {
 		s.page(b, p[0], p[1])
 	}
 	retwisRuns(b.t, "user", "role", "moira", "admin", "--redis", s.redis)
-	s.approval(b)
 	retwisRuns(b.t, "block", "add", "domain", "spam.example", "--for", "720h", "--redis", s.redis)
 	retwisRuns(b.t, "block", "add", "word", "casino", "--redis", s.redis)
 	s.page(b, "blocks", "/moderation/blocks")
@@ -396,8 +396,9 @@ func (s states) moderator(b *browser) {
 	s.page(b, "no invitations", "/settings/invites?") // the link is gone
 }
 
-// approval looks at people who wait for an approval.
+// approval looks at people who wait for an approval, as a moderator.
 func (s states) approval(b *browser) {
+	b.enter("moira", password)
 	retwisRuns(b.t, "invite", "mode", "approval", "--redis", s.redis)
 	defer retwisRuns(b.t, "invite", "mode", "open", "--redis", s.redis)
 	visitor := newBrowser(b.t, s.site)

@@ -41,7 +41,7 @@ func TestSidebar(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{
-		"/home", "/timeline", "/notifications", "/bookmarks", "/search?q=post",
+		"/home", "/timeline", "/notifications", "/bookmarks",
 		"/u/one", "/u/one/followers", "/tag/redis", "/lists",
 	} {
 		bar := v.get(path).want(200, `class="in columns"`).sidebar().
@@ -51,6 +51,7 @@ func TestSidebar(t *testing.T) {
 		}
 	}
 	v.get("/explore/people").want(200).sidebar().want(200, "Trends").wantNot("Who to follow")
+	v.get("/search?q=post").want(200).sidebar().want(200, "Who to follow", "Trends").wantNot(`id="find"`)
 	v.get("/explore").want(200).sidebar().want(200, "Who to follow").wantNot("Trends")
 	for _, path := range []string{"/settings/profile", "/settings/security", "/u/one/report", "/u/one/lists"} {
 		v.get(path).want(200, `class="in"`).wantNot("<aside", `id="find"`)
