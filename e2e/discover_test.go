@@ -68,7 +68,7 @@ func TestMenuWidths(t *testing.T) {
 				.map(e => e.outerHTML.slice(0, 80)).join("\n")`)); wide != "" {
 				t.Errorf("%s at a width of %d is too wide:\n%s", path, width, wide)
 			}
-			if !get(b, chromedp.Evaluate[bool](`document.querySelector(".side .find-link").checkVisibility()`)) {
+			if !get(b, chromedp.Evaluate[bool](`document.querySelector('.side a[href="/search"]').checkVisibility()`)) {
 				t.Errorf("%s at a width of %d has no search in its menu", path, width)
 			}
 		}
