@@ -7,6 +7,7 @@ import (
 	"path"
 	"strings"
 
+	"retwis/internal/picture"
 	"retwis/internal/social"
 	"retwis/internal/social/limits"
 	"retwis/internal/social/media"
@@ -65,8 +66,8 @@ func (h *Pictures) store(req *request.Request, file []byte, kind media.Kind) (me
 		return media.Record{}, err
 	}
 	r, err := h.media.Upload(req.Ctx, req.User, limits.Place(req.LimitAddress()), file, kind)
-	if _, refused := request.PictureProblem(err); refused {
-		req.GiveBack(limits.Media)
+	if _, refused := request.PictureProblem(err); refused && !errors.Is(err, picture.ErrDamaged) && !errors.Is(err, picture.ErrTime) {
+		req.GiveBack(limits.Media) // what was decoded in vain counts: it can take seconds
 	}
 	return r, err
 }
