@@ -143,9 +143,6 @@ func jpegBombs(tb testing.TB, add func(name string, file []byte)) {
 	add("jpeg with a profile of many points", afterSOI(small, iccSegment(icc([3]column{}, append([]byte("curv\x00\x00\x00\x00\xff\xff\xff\xff"), make([]byte, 9000)...)))))
 }
 
-// inflated are streams of zeros, which are slow to make.
-var inflated = sync.OnceValue(func() []byte { return compress(200 << 20) })
-
 func pngBombs(tb testing.TB, add func(name string, file []byte)) {
 	tb.Helper()
 	empty := chunk("IDAT", compress(0))
