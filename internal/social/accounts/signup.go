@@ -91,14 +91,8 @@ func (s *SignUps) SetSignUpMode(ctx context.Context, actor social.Actor, mode Si
 	if _, ok := ParseSignUpMode(string(mode)); !ok {
 		return social.Invalid("mode", "Use "+ModeNames+".")
 	}
-	if actor != social.Operator {
-		roles, err := s.accounts.users.Roles(ctx, max(int64(actor), 0))
-		if err != nil {
-			return err
-		}
-		if roles[0] < social.Admin {
-			return social.Forbidden("Only owners and admins may do that.")
-		}
+	if err := s.accounts.users.Require(ctx, actor, social.Admin); err != nil {
+		return err
 	}
 	if before, err := s.SignUpMode(social.WithFresh(ctx)); err != nil || before == mode {
 		return err

@@ -3,18 +3,17 @@ package blocklist
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
+
+	"github.com/redis/rueidis"
 
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/users"
-	"retwis/internal/watched"
 )
 
 // List is what must not sign up or post. It is safe for concurrent use.
@@ -27,22 +26,29 @@ type List struct {
 	audit *audit.Log
 	now   func() time.Time
 
-	cell    watched.Cell[*matcher]
-	reading sync.Mutex
+	kept *storage.Kept[*matcher]
 }
 
 // New returns the list of a database.
 func New(db storage.Database, people *users.Users, log *audit.Log, now func() time.Time) *List {
-	return &List{db: db, users: people, audit: log, now: now}
+	l := &List{db: db, users: people, audit: log, now: now}
+	l.kept = storage.NewKept(db, layout.Blocklist, func(ctx context.Context) (*matcher, error) {
+		blocks, err := l.read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return newMatcher(blocks), nil
+	})
+	return l
 }
 
 // Changed notes that `blocklist` has changed. It does not wait.
-func (l *List) Changed() { l.cell.Changed() }
+func (l *List) Changed() { l.kept.Changed() }
 
 // CheckText returns *InvalidError for a text with a word or a link that is blocked. No round trip
 // while nothing has changed.
 func (l *List) CheckText(ctx context.Context, field, typed string) error {
-	m, err := l.matcher(ctx)
+	m, err := l.kept.Get(ctx)
 	if err != nil {
 		return err
 	}
@@ -62,38 +68,11 @@ func (l *List) CheckAddress(ctx context.Context) error {
 	if !from.IsValid() {
 		return nil
 	}
-	m, err := l.matcher(ctx)
+	m, err := l.kept.Get(ctx)
 	if err == nil && m.address(from, l.now()) {
 		err = social.Forbidden("Your network is blocked on this site: it can't sign up or post.")
 	}
 	return err
-}
-
-// matcher returns the list as it is asked.
-func (l *List) matcher(ctx context.Context) (*matcher, error) {
-	if m, ok := l.cell.Get(l.db.Link, 0); ok {
-		return m, nil
-	}
-	l.reading.Lock()
-	defer l.reading.Unlock()
-	if m, ok := l.cell.Get(l.db.Link, 0); ok {
-		return m, nil // another request has read it meanwhile
-	}
-	m, hasOld := l.cell.Old(l.db.Link)
-	_, err := l.db.Link.Read(ctx, hasOld, func(ctx context.Context) error {
-		forced := l.cell.IsForced()
-		if forced {
-			ctx = social.WithFresh(ctx)
-		}
-		stamp := l.cell.Begin(l.db.Link, !forced && !social.IsFresh(ctx))
-		blocks, err := l.read(ctx)
-		if err == nil {
-			m = newMatcher(blocks)
-			l.cell.Put(m, stamp)
-		}
-		return err
-	})
-	return m, err
 }
 
 func (l *List) read(ctx context.Context) ([]Block, error) {
@@ -132,7 +111,7 @@ func (l *List) Add(ctx context.Context, actor social.Actor, b Block, lasts time.
 	if lasts < 0 || lasts > maxFor || lasts > 0 && lasts < time.Minute {
 		return Block{}, social.Invalid("for", "Use a time from a minute to ten years, or none for no end.")
 	}
-	if err := l.authorize(ctx, actor); err != nil {
+	if err := l.users.Require(ctx, actor, social.Moderator); err != nil {
 		return Block{}, err
 	}
 	all, err := l.read(social.WithFresh(ctx))
@@ -171,7 +150,7 @@ func (l *List) Remove(ctx context.Context, actor social.Actor, kind Kind, typed 
 	if err != nil {
 		return err
 	}
-	if err := l.authorize(ctx, actor); err != nil {
+	if err := l.users.Require(ctx, actor, social.Moderator); err != nil {
 		return err
 	}
 	all, err := l.All(ctx)
@@ -190,32 +169,14 @@ func (l *List) Remove(ctx context.Context, actor social.Actor, kind Kind, typed 
 
 // write adds a block, if it has a value, and removes others.
 func (l *List) write(ctx context.Context, b Block, remove []string) error {
-	c := l.db.Client
-	var errs []error
+	cmd := l.db.Client.B()
+	var cmds rueidis.Commands
 	if b.Value != "" {
-		errs = append(errs, c.Do(ctx, c.B().Hset().Key(layout.Blocklist).FieldValue().FieldValue(b.field(), b.stored()).Build().ToRetryable()).Error())
+		cmds = append(cmds, cmd.Hset().Key(layout.Blocklist).FieldValue().FieldValue(b.field(), b.stored()).Build())
 	}
 	remove = slices.DeleteFunc(remove, func(field string) bool { return field == b.field() })
 	if len(remove) > 0 {
-		errs = append(errs, c.Do(ctx, c.B().Hdel().Key(layout.Blocklist).Field(remove...).Build().ToRetryable()).Error())
+		cmds = append(cmds, cmd.Hdel().Key(layout.Blocklist).Field(remove...).Build())
 	}
-	// It waits for the invalidation messages of the others.
-	errs = append(errs, c.Do(ctx, c.B().Exists().Key(layout.Blocklist).Build().ToRetryable()).Error())
-	l.cell.Force()
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("social: change what is blocked: %w", err)
-	}
-	return nil
-}
-
-// authorize returns ErrForbidden for others than operators and moderators.
-func (l *List) authorize(ctx context.Context, actor social.Actor) error {
-	if actor == social.Operator {
-		return nil
-	}
-	roles, err := l.users.Roles(ctx, max(int64(actor), 0))
-	if err == nil && roles[0] < social.Moderator {
-		err = social.Forbidden("Only moderators may do that.")
-	}
-	return err
+	return l.kept.Write(ctx, cmds...)
 }

@@ -12,7 +12,6 @@ import (
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/users"
-	"retwis/internal/watched"
 )
 
 // Settings are the settings of a site. They are safe for concurrent use.
@@ -24,42 +23,25 @@ type Settings struct {
 	users *users.Users
 	audit *audit.Log
 
-	cell watched.Cell[Info]
+	kept *storage.Kept[Info]
 }
 
 // New returns the settings of the site in a database.
 func New(db storage.Database, people *users.Users, log *audit.Log) *Settings {
-	return &Settings{db: db, users: people, audit: log}
+	s := &Settings{db: db, users: people, audit: log}
+	s.kept = storage.NewKept(db, layout.Site, s.read)
+	return s
 }
 
 // Changed notes that the hash `site` has changed. It does not wait.
-func (s *Settings) Changed() { s.cell.Changed() }
+func (s *Settings) Changed() { s.kept.Changed() }
 
 // Get returns the settings. No round trip while nothing has changed.
-func (s *Settings) Get(ctx context.Context) (Info, error) {
-	if info, ok := s.cell.Get(s.db.Link, 0); ok {
-		return info, nil
-	}
-	info, hasOld := s.cell.Old(s.db.Link)
-	_, err := s.db.Link.Read(ctx, hasOld, func(ctx context.Context) error {
-		forced := s.cell.IsForced()
-		if forced {
-			ctx = social.WithFresh(ctx)
-		}
-		stamp := s.cell.Begin(s.db.Link, !forced && !social.IsFresh(ctx))
-		latest, err := s.read(ctx)
-		if err == nil {
-			info = latest
-			s.cell.Put(info, stamp)
-		}
-		return err
-	})
-	return info, err
-}
+func (s *Settings) Get(ctx context.Context) (Info, error) { return s.kept.Get(ctx) }
 
 // Known returns the settings as they were read last, for a page that must not fail. No round
 // trip.
-func (s *Settings) Known() Info { return s.cell.Latest() }
+func (s *Settings) Known() Info { return s.kept.Latest() }
 
 func (s *Settings) read(ctx context.Context) (Info, error) {
 	names := make([]string, len(Fields))
@@ -85,7 +67,7 @@ func (s *Settings) read(ctx context.Context) (Info, error) {
 // returns ErrForbidden, and *InvalidError, which names the field, with nothing changed. Three
 // round trips, and one for each change.
 func (s *Settings) Set(ctx context.Context, actor social.Actor, typed map[Field]string) (changed []Field, err error) {
-	if err := s.authorize(ctx, actor); err != nil {
+	if err := s.users.Require(ctx, actor, social.Admin); err != nil {
 		return nil, err
 	}
 	before, err := s.read(social.WithFresh(ctx))
@@ -118,26 +100,8 @@ func (s *Settings) Set(ctx context.Context, actor social.Actor, typed map[Field]
 			return nil, err
 		}
 	}
-	// The second command waits for the invalidation message of the first.
-	res := s.db.Client.DoMulti(ctx, write.Build().ToRetryable(), s.db.Client.B().Exists().Key(layout.Site).Build().ToRetryable())
-	s.cell.Force()
-	if err := reply.FirstError(res); err != nil {
-		return nil, fmt.Errorf("social: change the settings of the site: %w", err)
+	if err := s.kept.Write(ctx, write.Build()); err != nil {
+		return nil, err
 	}
 	return changed, nil
-}
-
-// authorize returns ErrForbidden for others than operators, admins and owners.
-func (s *Settings) authorize(ctx context.Context, actor social.Actor) error {
-	if actor == social.Operator {
-		return nil
-	}
-	if actor <= 0 {
-		return social.Forbidden("Log in as an admin.")
-	}
-	roles, err := s.users.Roles(ctx, int64(actor))
-	if err == nil && roles[0] < social.Admin {
-		err = social.Forbidden("Only owners and admins may do that.")
-	}
-	return err
 }

@@ -101,7 +101,7 @@ func (t *Trends) Merge(ctx context.Context) error {
 	err = reply.FirstError(t.opt.DB.Client.DoMulti(ctx,
 		b.Set().Key(layout.Trends).Value(string(stored)).Ex(dayHours*time.Hour).Build().ToRetryable(),
 		b.Exists().Key(layout.Trends).Build().ToRetryable()))
-	t.cell.Force()
+	t.kept.Written()
 	if err != nil {
 		return fmt.Errorf("social: trends: %w", err)
 	}

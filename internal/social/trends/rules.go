@@ -7,17 +7,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
-	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/text"
 	"retwis/internal/social/users"
-	"retwis/internal/watched"
 )
 
 // MaxDecisions is how many tags can be blocked or pinned.
@@ -111,17 +108,18 @@ type Rules struct {
 	audit *audit.Log
 	now   func() time.Time
 
-	cell    watched.Cell[Decisions]
-	reading sync.Mutex
+	kept *storage.Kept[Decisions]
 }
 
 // NewRules returns the rules of a database.
 func NewRules(db storage.Database, people *users.Users, log *audit.Log, now func() time.Time) *Rules {
-	return &Rules{db: db, users: people, audit: log, now: now}
+	r := &Rules{db: db, users: people, audit: log, now: now}
+	r.kept = storage.NewKept(db, layout.TrendTags, r.load)
+	return r
 }
 
 // Changed notes that `trend_tags` has changed. It does not wait.
-func (r *Rules) Changed() { r.cell.Changed() }
+func (r *Rules) Changed() { r.kept.Changed() }
 
 // All returns the tags that are blocked or pinned, bypassing all caches. One round trip.
 func (r *Rules) All(ctx context.Context) (Decisions, error) { return r.load(social.WithFresh(ctx)) }
@@ -136,7 +134,7 @@ func (r *Rules) Set(ctx context.Context, actor social.Actor, tag string, state S
 	if !ok {
 		return false, social.ErrNotFound
 	}
-	if err := r.authorize(ctx, actor); err != nil {
+	if err := r.users.Require(ctx, actor, social.Moderator); err != nil {
 		return false, err
 	}
 	all, err := r.All(ctx)
@@ -163,61 +161,21 @@ func (r *Rules) Set(ctx context.Context, actor social.Actor, tag string, state S
 // actions are what makes a tag so.
 var actions = map[State]string{Blocked: "block", Pinned: "pin"}
 
-// authorize returns ErrForbidden for others than operators and moderators.
-func (r *Rules) authorize(ctx context.Context, actor social.Actor) error {
-	if actor == social.Operator {
-		return nil
-	}
-	if actor <= 0 {
-		return social.Forbidden("Log in as a moderator.")
-	}
-	roles, err := r.users.Roles(ctx, int64(actor))
-	if err == nil && roles[0] < social.Moderator {
-		err = social.Forbidden("Only moderators may do that.")
-	}
-	return err
-}
-
 func (r *Rules) write(ctx context.Context, d Decision) error {
 	b := r.db.Client.B()
 	cmd := b.Hset().Key(layout.TrendTags).FieldValue().FieldValue(d.Tag, d.stored()).Build()
 	if d.State == Usual {
 		cmd = b.Hdel().Key(layout.TrendTags).Field(d.Tag).Build()
 	}
-	// The second command waits for the invalidation message of the first.
-	res := r.db.Client.DoMulti(ctx, cmd.ToRetryable(), b.Exists().Key(layout.TrendTags).Build().ToRetryable())
-	r.cell.Force()
-	if err := reply.FirstError(res); err != nil {
-		return fmt.Errorf("social: decide about a tag: %w", err)
-	}
-	return nil
+	return r.kept.Write(ctx, cmd)
 }
 
 // read returns the decisions. No round trip while nothing has changed.
 func (r *Rules) read(ctx context.Context) (Decisions, error) {
-	if all, ok := r.cell.Get(r.db.Link, 0); ok && !social.IsFresh(ctx) {
-		return all, nil
+	if social.IsFresh(ctx) {
+		return r.kept.Reload(ctx)
 	}
-	r.reading.Lock()
-	defer r.reading.Unlock()
-	if all, ok := r.cell.Get(r.db.Link, 0); ok && !social.IsFresh(ctx) {
-		return all, nil // another request has read it meanwhile
-	}
-	all, hasOld := r.cell.Old(r.db.Link)
-	_, err := r.db.Link.Read(ctx, hasOld, func(ctx context.Context) error {
-		cached := !social.IsFresh(ctx) && !r.cell.IsForced()
-		if !cached {
-			ctx = social.WithFresh(ctx)
-		}
-		stamp := r.cell.Begin(r.db.Link, cached)
-		latest, err := r.load(ctx)
-		if err == nil {
-			all = latest
-			r.cell.Put(all, stamp)
-		}
-		return err
-	})
-	return all, err
+	return r.kept.Get(ctx)
 }
 
 func (r *Rules) load(ctx context.Context) (Decisions, error) {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/timeline"
-	"retwis/internal/watched"
 )
 
 // MaxShown is how many trends of a kind a page shows.
@@ -22,10 +20,9 @@ const MaxShown = 10
 
 // Trends are what many people write about and like. They are safe for concurrent use.
 type Trends struct {
-	opt     Options
-	cell    watched.Cell[*result]
-	reading sync.Mutex
-	tags    atomic.Pointer[shownTags]
+	opt  Options
+	kept *storage.Kept[*result]
+	tags atomic.Pointer[shownTags]
 }
 
 // shownTags are the tags of a result with what moderators have decided.
@@ -46,10 +43,14 @@ type Options struct {
 }
 
 // New returns the trends of a database.
-func New(opt Options) *Trends { return &Trends{opt: opt} }
+func New(opt Options) *Trends {
+	t := &Trends{opt: opt}
+	t.kept = storage.NewKept(opt.DB, layout.Trends, t.load)
+	return t
+}
 
 // Changed notes that `trends` has changed. It does not wait.
-func (t *Trends) Changed() { t.cell.Changed() }
+func (t *Trends) Changed() { t.kept.Changed() }
 
 // Tag is a tag that is a trend, or that moderators have pinned.
 type Tag struct {
@@ -74,7 +75,7 @@ type Top struct {
 // pinned first, and without posts that the viewer must not see on public lists. No round
 // trip where they and the posts are in memory.
 func (t *Trends) Top(ctx context.Context, v *social.Viewer) (Top, error) {
-	all, err := t.read(ctx)
+	all, err := t.kept.Get(ctx)
 	if err != nil {
 		return Top{}, err
 	}
@@ -89,7 +90,7 @@ func (t *Trends) Top(ctx context.Context, v *social.Viewer) (Top, error) {
 
 // Tags returns the tags of Top.
 func (t *Trends) Tags(ctx context.Context) ([]Tag, error) {
-	all, err := t.read(ctx)
+	all, err := t.kept.Get(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -102,11 +103,11 @@ func (t *Trends) Tags(ctx context.Context) ([]Tag, error) {
 
 // TagsInMemory is Tags where that asks no server; ok is false elsewhere.
 func (t *Trends) TagsInMemory(ctx context.Context) (tags []Tag, ok bool) {
-	all, ok := t.cell.Get(t.opt.DB.Link, 0)
+	all, ok := t.kept.InMemory()
 	if !ok || social.IsFresh(ctx) {
 		return nil, false
 	}
-	rules, ok := t.opt.Rules.cell.Get(t.opt.DB.Link, 0)
+	rules, ok := t.opt.Rules.kept.InMemory()
 	if !ok {
 		return nil, false
 	}
@@ -148,34 +149,7 @@ func (t *Trends) posts(ctx context.Context, v *social.Viewer, all []Trend) ([]Po
 	return posts, nil
 }
 
-// read returns the latest result. No round trip while nothing has changed.
-func (t *Trends) read(ctx context.Context) (*result, error) {
-	if known, ok := t.cell.Get(t.opt.DB.Link, 0); ok {
-		return known, nil
-	}
-	t.reading.Lock()
-	defer t.reading.Unlock()
-	if known, ok := t.cell.Get(t.opt.DB.Link, 0); ok {
-		return known, nil // another request has read it meanwhile
-	}
-	known, hasOld := t.cell.Old(t.opt.DB.Link)
-	_, err := t.opt.DB.Link.Read(ctx, hasOld, func(ctx context.Context) error {
-		cached := !t.cell.IsForced()
-		stamp := t.cell.Begin(t.opt.DB.Link, cached)
-		latest, err := t.load(ctx, cached)
-		if err == nil {
-			known = latest
-			t.cell.Put(known, stamp)
-		}
-		return err
-	})
-	return known, err
-}
-
-func (t *Trends) load(ctx context.Context, cached bool) (*result, error) {
-	if !cached {
-		ctx = social.WithFresh(ctx)
-	}
+func (t *Trends) load(ctx context.Context) (*result, error) {
 	stored, err := reply.TextOrEmpty(t.opt.DB.Read(ctx, t.opt.DB.Client.B().Get().Key(layout.Trends).Cache()))
 	if err != nil {
 		return nil, fmt.Errorf("social: read trends: %w", err)

@@ -266,6 +266,22 @@ func (u *Users) Roles(ctx context.Context, ids ...int64) ([]social.Role, error) 
 	return roles, nil
 }
 
+// Require returns ErrForbidden for an actor who is neither the operator nor has a role, or a
+// greater one. One round trip.
+func (u *Users) Require(ctx context.Context, actor social.Actor, least social.Role) error {
+	if actor == social.Operator {
+		return nil
+	}
+	roles, err := u.Roles(ctx, max(int64(actor), 0))
+	if err != nil || roles[0] >= least {
+		return err
+	}
+	if least > social.Moderator {
+		return social.Forbidden("Only owners and admins may do that.")
+	}
+	return social.Forbidden("Only moderators may do that.")
+}
+
 // Staff returns the users who have a role, the greatest role first. Two round trips.
 func (u *Users) Staff(ctx context.Context) ([]social.User, error) {
 	staff, err := u.db.Client.Do(ctx, u.db.Client.B().Hgetall().Key(layout.Staff).Build()).AsStrMap()
