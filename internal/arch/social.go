@@ -21,7 +21,7 @@ var importsOfSocial = map[string]string{
 	"live":        "internal/app",
 	"live/stream": "layout notify",
 	"load":        "internal/app",
-	"media":       "layout task timeline users",
+	"media":       "layout storage task timeline users",
 	"moderation":  "audit auth fanout layout removal storage task timeline users",
 	"notify":      "layout storage timeline users",
 	"people":      "completion fanout layout notify storage users",

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"retwis/internal/social/layout"
-	"retwis/internal/social/lists"
 	"retwis/internal/social/media"
+	"retwis/internal/social/storage"
 	"retwis/maintain"
 )
 
@@ -28,7 +28,7 @@ func (c *libraryCheck) some(ctx context.Context, keys []string) error {
 func (c *libraryCheck) one(ctx context.Context, owner int64) error {
 	store, key := c.check.app.Internals().Library, layout.ListsKey(owner)
 	all, err := store.Get(ctx, owner)
-	if lists.IsDamaged(err) {
+	if storage.IsDamaged(err) {
 		p := Problem{Kind: maintain.Invalid, Key: key, Detail: err.Error(), Repair: "rename it to " + setAsideKey(key, 1)}
 		return c.check.found(ctx, p, func(ctx context.Context) (bool, error) { return c.check.setAside(ctx, key, "hash") })
 	}

@@ -9,6 +9,7 @@ import (
 
 	"retwis/internal/files"
 	"retwis/internal/social/media"
+	"retwis/internal/social/storage"
 )
 
 // fileOf is the name of a picture in the archive: of its largest file.
@@ -26,7 +27,7 @@ func (e *exporter) eachPicture(ctx context.Context, do func(r media.Record) erro
 		if err == nil && len(r.Picture.Files) > 0 {
 			err = do(r)
 		}
-		if err != nil && !media.IsDamaged(err) {
+		if err != nil && !storage.IsDamaged(err) {
 			return err
 		}
 	}

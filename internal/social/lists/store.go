@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/redis/rueidis"
 
 	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 	"retwis/maintain"
 	"retwis/model"
 )
@@ -17,46 +17,17 @@ import (
 type Store struct {
 	client  rueidis.Client
 	changed func(uid int64)
-	opened  atomic.Pointer[model.Store[Library]]
-	opening chan struct{}
+	all     *storage.Records[Library]
 }
 
 // NewStore returns the lists of the database behind client. It is not asked until there is
 // something to read. changed is called after each write, with the user whose record it was.
 func NewStore(client rueidis.Client, changed func(uid int64)) *Store {
-	return &Store{client: client, changed: changed, opening: make(chan struct{}, 1)}
-}
-
-// records returns the records. The first call publishes the schema, so there is none before
-// the first list.
-func (s *Store) records(ctx context.Context) (*model.Store[Library], error) {
-	if all := s.opened.Load(); all != nil {
-		return all, nil
-	}
-	select {
-	case s.opening <- struct{}{}:
-		defer func() { <-s.opening }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	if all := s.opened.Load(); all != nil {
-		return all, nil
-	}
-	all, err := model.New[Library](s.client, model.Options{
+	return &Store{client: client, changed: changed, all: storage.NewRecords[Library](client, layout.ListsMeta, model.Options{
 		Name: layout.ListsModel, IDs: model.ClientAssigned, Partitions: layout.ListsPartitions,
 		// What a restored or damaged database has is deleted, and repaired, like any other.
 		Adopt: func(id string) bool { _, ok := layout.ParseID(id); return ok },
-	})
-	if err != nil {
-		return nil, failed(err)
-	}
-	s.opened.Store(all)
-	return all, nil
-}
-
-// IsDamaged reports whether an error says that a record cannot be read.
-func IsDamaged(err error) bool {
-	return errors.Is(err, model.ErrCorrupt) || errors.Is(err, model.ErrValue)
+	})}
 }
 
 func failed(err error) error {
@@ -92,7 +63,7 @@ func (s *Store) Get(ctx context.Context, uid int64) (Library, error) {
 	if err != nil || len(there) == 0 {
 		return Library{ID: uid}, err
 	}
-	all, err := s.records(ctx)
+	all, err := s.all.Open(ctx)
 	if err != nil {
 		return Library{}, err
 	}
@@ -106,7 +77,7 @@ func (s *Store) Get(ctx context.Context, uid int64) (Library, error) {
 // update changes the record of a user, which it makes where there is none. An error of change
 // ends it with nothing written. change may be called more than once.
 func (s *Store) update(ctx context.Context, uid int64, change func(*Library) error) error {
-	all, err := s.records(ctx)
+	all, err := s.all.Open(ctx)
 	if err != nil {
 		return err
 	}
@@ -145,7 +116,7 @@ func (s *Store) RemoveMembers(ctx context.Context, owners []int64, gone func(own
 	if err != nil || len(there) == 0 {
 		return err
 	}
-	all, err := s.records(ctx)
+	all, err := s.all.Open(ctx)
 	if err != nil {
 		return err
 	}
@@ -154,7 +125,7 @@ func (s *Store) RemoveMembers(ctx context.Context, owners []int64, gone func(own
 		ids[i] = layout.Itoa(uid)
 	}
 	found, err := all.GetMany(ctx, ids...)
-	if err != nil && !IsDamaged(err) { // nobody is on lists that cannot be read; a check reports them
+	if err != nil && !storage.IsDamaged(err) { // nobody is on lists that cannot be read; a check reports them
 		return failed(err)
 	}
 	for _, one := range found {
@@ -189,7 +160,7 @@ func (s *Store) Forget(ctx context.Context, uid int64) error {
 	if err != nil || len(there) == 0 {
 		return err
 	}
-	all, err := s.records(ctx)
+	all, err := s.all.Open(ctx)
 	if err != nil {
 		return err
 	}
@@ -214,18 +185,5 @@ func (s *Store) Rewrite(ctx context.Context, uid int64) (bool, error) {
 // Verify compares the records with what the model keeps of them; with repair it corrects that.
 // Without any lists it does nothing.
 func (s *Store) Verify(ctx context.Context, opt maintain.Options, repair bool) (model.Report, error) {
-	there, err := s.client.Do(ctx, s.client.B().Exists().Key(layout.ListsMeta).Build()).AsInt64()
-	if err != nil || there == 0 {
-		return model.Report{}, failed(err)
-	}
-	all, err := s.records(ctx)
-	if err != nil {
-		return model.Report{}, err
-	}
-	if repair {
-		report, err := all.Repair(ctx, opt)
-		return report, failed(err)
-	}
-	report, err := all.Verify(ctx, opt)
-	return report, failed(err)
+	return s.all.Verify(ctx, opt, repair)
 }

@@ -174,7 +174,7 @@ func (s *Store) write(ctx context.Context, r Record, made []picture.Rendition) e
 			return err
 		}
 	}
-	all, err := s.records(ctx)
+	all, err := s.all.Open(ctx)
 	if err == nil {
 		_, err = all.Create(ctx, r)
 	}

@@ -7,7 +7,6 @@ import (
 	"iter"
 	"log/slog"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -16,6 +15,7 @@ import (
 	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 	"retwis/maintain"
 	"retwis/model"
 )
@@ -42,58 +42,21 @@ type StoreOptions struct {
 // Store has the records and files of all pictures. It is safe for concurrent use.
 type Store struct {
 	StoreOptions
-	opened  atomic.Pointer[model.Store[Record]]
-	opening chan struct{}
+	all *storage.Records[Record]
 }
 
 // NewStore returns the pictures of a database. It is not asked until there is something to read.
 func NewStore(opt StoreOptions) *Store {
-	return &Store{StoreOptions: opt, opening: make(chan struct{}, 1)}
+	return &Store{StoreOptions: opt, all: storage.NewRecords[Record](opt.Client, layout.MediaMeta, model.Options{
+		Name: layout.MediaModel, IDs: model.ClientAssigned, Partitions: layout.MediaPartitions, Cache: cacheFor,
+		// What a restored or damaged database has is deleted, and repaired, like any other.
+		Adopt: social.IsPictureID,
+	})}
 }
 
 // cacheFor is for how long a record may be used from memory that the server has not reported as
 // changed.
 const cacheFor = time.Minute
-
-// records returns the records. The first call publishes the schema.
-func (s *Store) records(ctx context.Context) (*model.Store[Record], error) {
-	if all := s.opened.Load(); all != nil {
-		return all, nil
-	}
-	select {
-	case s.opening <- struct{}{}:
-		defer func() { <-s.opening }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	if all := s.opened.Load(); all != nil {
-		return all, nil
-	}
-	all, err := model.New[Record](s.Client, model.Options{
-		Name: layout.MediaModel, IDs: model.ClientAssigned, Partitions: layout.MediaPartitions, Cache: cacheFor,
-		// What a restored or damaged database has is deleted, and repaired, like any other.
-		Adopt: social.IsPictureID,
-	})
-	if err != nil {
-		return nil, failed(err)
-	}
-	s.opened.Store(all)
-	return all, nil
-}
-
-// hasAny reports whether there has ever been a picture.
-func (s *Store) hasAny(ctx context.Context) (bool, error) {
-	if s.opened.Load() != nil {
-		return true, nil
-	}
-	n, err := s.Client.Do(ctx, s.Client.B().Exists().Key(layout.MediaMeta).Build()).AsInt64()
-	return n > 0, failed(err)
-}
-
-// IsDamaged reports whether an error says that a record cannot be read.
-func IsDamaged(err error) bool {
-	return errors.Is(err, model.ErrCorrupt) || errors.Is(err, model.ErrValue)
-}
 
 func failed(err error) error {
 	if err == nil {
@@ -107,19 +70,15 @@ func (s *Store) Get(ctx context.Context, id string) (Record, error) {
 	if !social.IsPictureID(id) {
 		return Record{}, social.ErrNotFound
 	}
-	has, err := s.hasAny(ctx)
+	all, err := s.all.Existing(ctx)
 	if err != nil {
 		return Record{}, err
 	}
-	if !has {
+	if all == nil {
 		return Record{}, social.ErrNotFound
 	}
-	all, err := s.records(ctx)
-	if err != nil {
-		return Record{}, err
-	}
 	one, err := all.Get(ctx, id)
-	if errors.Is(err, model.ErrNotFound) || IsDamaged(err) {
+	if errors.Is(err, model.ErrNotFound) || storage.IsDamaged(err) {
 		return Record{}, social.ErrNotFound
 	}
 	return one, failed(err)
@@ -127,7 +86,7 @@ func (s *Store) Get(ctx context.Context, id string) (Record, error) {
 
 // update changes a picture. An error of change ends it with nothing written.
 func (s *Store) update(ctx context.Context, id string, change func(*Record) error) error {
-	all, err := s.records(ctx)
+	all, err := s.all.Open(ctx)
 	if err != nil {
 		return err
 	}
@@ -139,7 +98,7 @@ func (s *Store) update(ctx context.Context, id string, change func(*Record) erro
 	switch {
 	case own != nil:
 		return own
-	case errors.Is(err, model.ErrNotFound), IsDamaged(err):
+	case errors.Is(err, model.ErrNotFound), storage.IsDamaged(err):
 		return social.ErrNotFound
 	}
 	return failed(err)
@@ -316,7 +275,7 @@ func (s *Store) delete(ctx context.Context, p social.Picture) error {
 	if s.Files == nil {
 		return ErrNoPlace
 	}
-	all, err := s.records(ctx)
+	all, err := s.all.Open(ctx)
 	if err == nil {
 		err = all.Delete(ctx, p.ID)
 	}
@@ -328,25 +287,9 @@ func (s *Store) delete(ctx context.Context, p social.Picture) error {
 
 // Of returns the pictures of a user, the latest first.
 func (s *Store) Of(ctx context.Context, owner int64) iter.Seq2[Record, error] {
-	return func(yield func(Record, error) bool) {
-		has, err := s.hasAny(ctx)
-		if err == nil && !has {
-			return
-		}
-		var all *model.Store[Record]
-		if err == nil {
-			all, err = s.records(ctx)
-		}
-		if err != nil {
-			yield(Record{}, err)
-			return
-		}
-		for one, err := range all.Find(model.Eq("owner", owner)).OrderBy("created").Reverse().All(ctx) {
-			if !yield(one, failed(err)) {
-				return
-			}
-		}
-	}
+	return s.all.Each(ctx, func(all *model.Store[Record]) iter.Seq2[Record, error] {
+		return all.Find(model.Eq("owner", owner)).OrderBy("created").Reverse().All(ctx)
+	})
 }
 
 // Forget deletes all pictures of a user. It can be repeated.
@@ -364,11 +307,8 @@ func (s *Store) Forget(ctx context.Context, owner int64) error {
 
 // used returns how many bytes the files of a user take.
 func (s *Store) used(ctx context.Context, owner int64) (sum int64, err error) {
-	if has, err := s.hasAny(ctx); err != nil || !has {
-		return 0, err
-	}
-	all, err := s.records(ctx)
-	if err != nil {
+	all, err := s.all.Existing(ctx)
+	if all == nil {
 		return 0, err
 	}
 	for n, err := range model.Pluck[int64](ctx, all.Find(model.Eq("owner", owner)).OrderBy("created"), "bytes") {
@@ -383,18 +323,5 @@ func (s *Store) used(ctx context.Context, owner int64) (sum int64, err error) {
 // Verify compares the records with what the model keeps of them; with repair it corrects that.
 // Without any pictures it does nothing.
 func (s *Store) Verify(ctx context.Context, opt maintain.Options, repair bool) (model.Report, error) {
-	has, err := s.hasAny(ctx)
-	if err != nil || !has {
-		return model.Report{}, err
-	}
-	all, err := s.records(ctx)
-	if err != nil {
-		return model.Report{}, err
-	}
-	if repair {
-		report, err := all.Repair(ctx, opt)
-		return report, failed(err)
-	}
-	report, err := all.Verify(ctx, opt)
-	return report, failed(err)
+	return s.all.Verify(ctx, opt, repair)
 }

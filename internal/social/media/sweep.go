@@ -87,7 +87,7 @@ func (s *Store) Restore(ctx context.Context, post, author int64, p social.Pictur
 		r.Bytes += file.Size
 		_ = file.Close()
 	}
-	all, err := s.records(ctx)
+	all, err := s.all.Open(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -103,12 +103,8 @@ func (s *Store) isRecent(seconds int64) bool {
 // Sweep deletes the pictures that nothing uses a day after their upload, and returns how many
 // there were. Where there are none it takes a round trip or two.
 func (s *Store) Sweep(ctx context.Context) (removed int, err error) {
-	has, err := s.hasAny(ctx)
-	if err != nil || !has || s.Files == nil {
-		return 0, err
-	}
-	all, err := s.records(ctx)
-	if err != nil {
+	all, err := s.all.Existing(ctx)
+	if all == nil || s.Files == nil {
 		return 0, err
 	}
 	for r, err := range all.Find(model.Below(unused, s.Now().Add(-Unused).Unix())).All(ctx) {
@@ -128,25 +124,7 @@ func (s *Store) Sweep(ctx context.Context) (removed int, err error) {
 
 // All returns the records of all pictures.
 func (s *Store) All(ctx context.Context) iter.Seq2[Record, error] {
-	return func(yield func(Record, error) bool) {
-		has, err := s.hasAny(ctx)
-		if err == nil && !has {
-			return
-		}
-		var all *model.Store[Record]
-		if err == nil {
-			all, err = s.records(ctx)
-		}
-		if err != nil {
-			yield(Record{}, err)
-			return
-		}
-		for one, err := range all.All(ctx) {
-			if !yield(one, failed(err)) {
-				return
-			}
-		}
-	}
+	return s.all.Each(ctx, func(all *model.Store[Record]) iter.Seq2[Record, error] { return all.All(ctx) })
 }
 
 // Orphans returns the names of the files that belong to no picture, and were written more than a

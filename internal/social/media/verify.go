@@ -8,6 +8,7 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 	"retwis/maintain"
 )
 
@@ -60,7 +61,7 @@ func (v verifier) findModel(ctx context.Context, yield func(Finding, error) bool
 
 func (v verifier) findRecords(ctx context.Context, yield func(Finding, error) bool) bool {
 	for r, err := range v.store.All(ctx) {
-		if IsDamaged(err) {
+		if storage.IsDamaged(err) {
 			continue // findModel has reported it
 		}
 		if err != nil {

@@ -78,8 +78,8 @@ func (k *Kept[T]) load(ctx context.Context, fresh bool) (T, error) {
 	return value, err
 }
 
-// Write sends commands that change the key, and can be repeated. Whoever reads afterwards in
-// this process gets the result. One round trip.
+// Write sends commands that change the key, and can be repeated. A later Get in
+// this process returns the result. One round trip.
 func (k *Kept[T]) Write(ctx context.Context, cmds ...rueidis.Completed) error {
 	for i := range cmds {
 		cmds[i] = cmds[i].ToRetryable()
