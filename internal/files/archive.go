@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 )
 
@@ -47,6 +48,9 @@ func Export(ctx context.Context, s Store, w io.Writer) (Copied, error) {
 	for file, err := range s.List(ctx) {
 		if err != nil {
 			return done, err
+		}
+		if strings.HasSuffix(file.Name, partial) {
+			continue
 		}
 		data, err := Read(ctx, s, file.Name)
 		if errors.Is(err, ErrNotFound) {

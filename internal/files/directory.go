@@ -18,8 +18,9 @@ type Directory string
 
 var _ Store = Directory("")
 
-// partial begins the names of files that are being written.
-const partial = ".part-"
+// partial ends the names of files that are being written. List returns them, like all that a
+// killed process has left.
+const partial = ".part"
 
 func (d Directory) String() string { return string(d) }
 
@@ -40,7 +41,8 @@ func (d Directory) put(path string, data []byte) (err error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(dir, partial)
+	digits, _, _ := strings.Cut(filepath.Base(path), "-")
+	file, err := os.CreateTemp(dir, digits+"-*"+partial)
 	if err != nil {
 		return err
 	}

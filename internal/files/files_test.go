@@ -6,21 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/johannesboyne/gofakes3"
-	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"go.uber.org/goleak"
 
 	"retwis/internal/files"
+	"retwis/internal/files/filestest"
 )
 
 func TestMain(m *testing.M) {
@@ -28,30 +24,6 @@ func TestMain(m *testing.M) {
 }
 
 func noEnv(string) string { return "" }
-
-// s3Server is a local S3 server with a bucket, that can be unavailable.
-type s3Server struct {
-	*httptest.Server
-	away atomic.Bool
-}
-
-func newS3(t *testing.T) (*s3Server, string) {
-	t.Helper()
-	backend := s3mem.New()
-	if err := backend.CreateBucket("pictures"); err != nil {
-		t.Fatal(err)
-	}
-	next, s := gofakes3.New(backend).Server(), &s3Server{}
-	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.away.Load() {
-			w.WriteHeader(http.StatusServiceUnavailable)
-			return
-		}
-		next.ServeHTTP(w, r)
-	}))
-	t.Cleanup(s.Close)
-	return s, "s3://key:secret@" + strings.TrimPrefix(s.URL, "http://") + "/pictures/site?tls=off"
-}
 
 // each runs a test on a place of each kind.
 func each(t *testing.T, test func(t *testing.T, s files.Store)) {
@@ -66,8 +38,7 @@ func each(t *testing.T, test func(t *testing.T, s files.Store)) {
 	})
 	t.Run("s3", func(t *testing.T) {
 		t.Parallel()
-		_, place := newS3(t)
-		s, err := files.Open(place, noEnv)
+		s, err := files.Open(filestest.NewS3(t).Listen(t).Place, noEnv)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,15 +176,15 @@ func TestTogether(t *testing.T) {
 
 func TestUnavailable(t *testing.T) {
 	t.Parallel()
-	server, place := newS3(t)
-	s, err := files.Open(place, noEnv)
+	server := filestest.NewS3(t).Listen(t)
+	s, err := files.Open(server.Place, noEnv)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Put(t.Context(), nameOf(1), []byte("one")); err != nil {
 		t.Fatal(err)
 	}
-	server.away.Store(true)
+	server.Leave(false)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	for what, do := range map[string]func() error{
@@ -234,7 +205,7 @@ func TestUnavailable(t *testing.T) {
 			t.Errorf("%s shows the secret: %v", what, err)
 		}
 	}
-	server.away.Store(false)
+	server.Return()
 	if got := list(t, s); !slices.Equal(got, []string{nameOf(1)}) {
 		t.Errorf("afterwards there are %v", got)
 	}
@@ -325,4 +296,32 @@ func (d deleting) Open(ctx context.Context, name string) (*files.File, error) {
 		}
 	}
 	return d.Store.Open(ctx, name)
+}
+
+// What a process leaves that was killed while it wrote is listed, so that somebody deletes it, and
+// is in no archive.
+func TestPartial(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := files.Directory(dir)
+	if err := s.Put(t.Context(), nameOf(1), []byte("whole")); err != nil {
+		t.Fatal(err)
+	}
+	digits := strings.TrimSuffix(nameOf(1), "-400.jpg")
+	partial := digits + "-12345.part"
+	if err := os.WriteFile(filepath.Join(dir, "00", partial), []byte("wh"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := list(t, s); !slices.Equal(got, []string{partial, nameOf(1)}) {
+		t.Errorf("there are %v", got)
+	}
+	if done, err := files.Export(t.Context(), s, io.Discard); err != nil || done.Files != 1 {
+		t.Errorf("exported %+v, %v", done, err)
+	}
+	if err := s.Delete(t.Context(), partial); err != nil {
+		t.Fatal(err)
+	}
+	if got := list(t, s); !slices.Equal(got, []string{nameOf(1)}) {
+		t.Errorf("afterwards there are %v", got)
+	}
 }

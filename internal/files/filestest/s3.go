@@ -1,0 +1,73 @@
+// Package filestest runs local S3 servers for tests.
+package filestest
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+)
+
+// S3 is a local S3 server with a bucket.
+type S3 struct{ handler http.Handler }
+
+// NewS3 starts a server for a test.
+func NewS3(t *testing.T) *S3 {
+	t.Helper()
+	backend := s3mem.New()
+	if err := backend.CreateBucket("pictures"); err != nil {
+		t.Fatal(err)
+	}
+	return &S3{gofakes3.New(backend).Server()}
+}
+
+// Address is one at which a server can be reached, or not.
+type Address struct {
+	Place string                        // as --media takes it
+	away  atomic.Pointer[chan struct{}] // nil: it can be reached
+	slow  atomic.Bool
+}
+
+// Listen returns another address of the server.
+func (s *S3) Listen(t *testing.T) *Address {
+	t.Helper()
+	a := &Address{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if back := a.away.Load(); back != nil {
+			if a.slow.Load() {
+				select {
+				case <-*back:
+				case <-r.Context().Done():
+				}
+			}
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		s.handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		a.Return()
+		server.Close()
+	})
+	a.Place = "s3://key:secret@" + strings.TrimPrefix(server.URL, "http://") + "/pictures/site?tls=off"
+	return a
+}
+
+// Leave makes the server unavailable at this address: it responds with an error, or, if it hangs,
+// not before Return.
+func (a *Address) Leave(hangs bool) {
+	back := make(chan struct{})
+	a.slow.Store(hangs)
+	a.away.Store(&back)
+}
+
+// Return ends what Leave has begun.
+func (a *Address) Return() {
+	if back := a.away.Swap(nil); back != nil {
+		close(*back)
+	}
+}
