@@ -183,8 +183,13 @@ func (c *postCheck) post(ctx context.Context, p *post) error {
 	return nil
 }
 
-// lost reports a post without an author.
+// lost reports a post without an author. One that is gone by now was that of an account whose
+// removal goes on, in a repair too.
 func (c *postCheck) lost(ctx context.Context, post *post) error {
+	isThere, err := c.check.client.Do(ctx, c.check.client.B().Exists().Key(post.key).Build()).AsBool()
+	if err != nil || !isThere {
+		return err
+	}
 	p := Problem{Kind: maintain.Invalid, Key: post.key, Detail: "is not a post of any user"}
 	if post.author > 0 {
 		p.Kind, p.Detail = maintain.Dangling, fmt.Sprintf("is by user %d, who does not exist", post.author)
