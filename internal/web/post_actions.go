@@ -47,11 +47,11 @@ func (h *postHandlers) reply(req *request.Request) error {
 	if err == nil {
 		post, err = h.posts.ReplyOnce(req.Ctx, req.User, parent.ID, draft)
 	}
-	problem, isProblem := pictures.Problem(err)
+	status, problem := pictures.Problem(req, err)
 	switch {
-	case isProblem:
+	case status != 0:
 		form.Problem = problem
-		return h.show(req, http.StatusUnprocessableEntity, form)
+		return h.show(req, status, form)
 	case errors.Is(err, social.ErrNotFound):
 		return reader.ErrNoPost
 	case err != nil:

@@ -166,9 +166,9 @@ func (h *timelineHandlers) post(req *request.Request) error {
 	if err == nil {
 		post, err = h.posts.PostOnce(req.Ctx, req.User, draft)
 	}
-	if problem, ok := pictures.Problem(err); ok {
+	if status, problem := pictures.Problem(req, err); status != 0 {
 		form.Problem = problem
-		return h.showHome(req, http.StatusUnprocessableEntity, 0, form)
+		return h.showHome(req, status, 0, form)
 	}
 	if err != nil {
 		return err

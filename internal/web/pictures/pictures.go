@@ -66,7 +66,7 @@ func (h *Pictures) store(req *request.Request, file []byte, kind media.Kind) (me
 		return media.Record{}, err
 	}
 	r, err := h.media.Upload(req.Ctx, req.User, limits.Place(req.LimitAddress()), file, kind)
-	if _, refused := request.PictureProblem(err); refused && !errors.Is(err, picture.ErrDamaged) && !errors.Is(err, picture.ErrTime) {
+	if request.PictureProblem(err) != nil && !errors.Is(err, picture.ErrDamaged) && !errors.Is(err, picture.ErrTime) {
 		req.GiveBack(limits.Media) // what was decoded in vain counts: it can take seconds
 	}
 	return r, err
@@ -117,12 +117,19 @@ func (h *Pictures) SetPortrait(req *request.Request) error {
 	return req.Changed("/settings/profile?saved")
 }
 
-// Problem returns what is wrong with a post that somebody has sent, as a sentence for its form; ok
-// is false for an error with an error page.
-func Problem(err error) (text string, ok bool) {
+// Problem returns what is wrong with a post that somebody has sent, as a sentence for its form, and
+// the status of the page; 0 for an error with an error page.
+func Problem(req *request.Request, err error) (status int, text string) {
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) {
-		return invalid.Reason, true
+		return http.StatusUnprocessableEntity, invalid.Reason
 	}
-	return request.PictureProblem(err)
+	page := request.PictureProblem(err)
+	if page == nil {
+		return 0, ""
+	}
+	if page.Status >= http.StatusInternalServerError {
+		req.Log().Warn("upload failed", "error", err)
+	}
+	return page.Status, page.Detail
 }

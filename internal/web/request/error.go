@@ -66,7 +66,7 @@ func describe(err error) *Error {
 		suspended *social.SuspendedError
 		forbidden *social.ForbiddenError
 	)
-	if page := describePicture(err); page != nil {
+	if page := PictureProblem(err); page != nil {
 		return page
 	}
 	class := rediserr.Of(err)

@@ -12,8 +12,8 @@ import (
 	"retwis/internal/social/media"
 )
 
-// describePicture returns the page for an error of an upload; nil for another error.
-func describePicture(err error) *Error {
+// PictureProblem returns the page for an error of an upload; nil for another error.
+func PictureProblem(err error) *Error {
 	var quota *media.QuotaError
 	switch {
 	case errors.Is(err, picture.ErrType):
@@ -47,16 +47,6 @@ func isFile(err error) bool {
 }
 
 const notPublished = "Your post hasn't been published."
-
-// PictureProblem returns what is wrong with a picture that somebody has sent, as a sentence for
-// the form that it came with; ok is false for other errors.
-func PictureProblem(err error) (text string, ok bool) {
-	page := describePicture(err)
-	if page == nil {
-		return "", false
-	}
-	return page.Detail, true
-}
 
 // JSONErrors makes a page one for scripts: an error is {"error": TEXT} with its status.
 func JSONErrors(page Page) Page {
