@@ -49,7 +49,7 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 	if err != nil {
 		return nil, err
 	}
-	read := reader.New(app.Lists, app.Relations, app.Users, app.Views)
+	read := reader.New(app)
 	security := &securityHandlers{auth: app.Auth, passkeys: app.Passkeys, sessions: app.Sessions}
 	logins := &loginHandlers{auth: app.Auth, limits: app.Limits, sessions: app.Sessions, users: app.Users}
 	people := discover.NewPeople(read, app.Suggestions, app.Users)
@@ -109,7 +109,7 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 		trends:       discover.NewTrends(read, app.Trends),
 		tagRules:     discover.NewTagRules(app.TrendRules),
 		lists:        discover.NewLists(app.Library, read, app.Tags, app.Users),
-		about:        about.NewPages(app.Users),
+		about:        about.NewPages(app.Users, read),
 		site:         about.NewSettings(app.Site, app.SignUps),
 		applications: about.NewSignUps(app.Applications),
 		blocks:       about.NewBlocks(app.Blocklist),

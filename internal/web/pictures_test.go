@@ -16,6 +16,7 @@ import (
 	"retwis/internal/app"
 	"retwis/internal/files"
 	"retwis/internal/redistest"
+	"retwis/internal/social"
 	"retwis/internal/web"
 )
 
@@ -188,4 +189,24 @@ func TestPortrait(t *testing.T) {
 	if res := s.visitor().fetch(address); res.StatusCode != http.StatusNotFound {
 		t.Errorf("after its removal: %d", res.StatusCode)
 	}
+}
+
+// The account that speaks for the site lends it its header, as long as strangers see the account.
+func TestSitePicture(t *testing.T) {
+	t.Parallel()
+	s := withPictures(t)
+	admin, ada := s.signedUpAs("olga", social.Admin), s.signedUp("ada")
+	ada.sendFiles("/settings/picture", map[string]string{"kind": "header"}, map[string][]byte{"file": photo(t)})
+	ada.send("/post", "status", "Welcome")
+	admin.send("/moderation/site", "account", "not a name", "signup", "open").want(422, "Use the name of an account here")
+	admin.send("/moderation/site", "account", "@Ada", "signup", "open").want(303)
+	const banner = `<img class="banner row" src="/media/`
+	s.visitor().get("/").want(200, banner, `<meta property="og:image" content="http`)
+	s.visitor().get("/about").want(200, banner, `<a href="/u/ada">@ada</a>`)
+	s.standing("ada", social.Suspended)
+	for _, path := range []string{"/", "/about"} {
+		s.visitor().get(path).want(200).wantNot(banner)
+	}
+	admin.send("/moderation/site", "account", "nobody", "signup", "open").want(303)
+	s.visitor().get("/about").want(200).wantNot("@nobody")
 }

@@ -116,7 +116,11 @@ func (h *signUpHandlers) invited(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	return req.Render(http.StatusOK, view.InvitedPage(req.Frame("Sign up"), inviter, form, latest))
+	_, picture, err := h.read.SiteAccount(req)
+	if err != nil {
+		return err
+	}
+	return req.Render(http.StatusOK, view.InvitedPage(req.Frame("Sign up"), inviter, picture, form, latest))
 }
 
 // inviter returns who has created an invitation, as far as strangers see them.

@@ -54,9 +54,13 @@ func (h *timelineHandlers) landing(req *request.Request) error {
 	if err != nil {
 		return err
 	}
+	_, picture, err := h.read.SiteAccount(req)
+	if err != nil {
+		return err
+	}
 	f := req.Frame("")
-	f.Head = view.SiteCard(req.Origin(), f.Site).Head()
-	return req.Render(http.StatusOK, view.LandingPage(f, view.AccountForm{Mode: mode}, posts))
+	f.Head = view.SiteCard(req.Origin(), f.Site, picture).Head()
+	return req.Render(http.StatusOK, view.LandingPage(f, picture, view.AccountForm{Mode: mode}, posts))
 }
 
 // homePosts is how many posts a page of a home timeline or a profile has.

@@ -19,6 +19,7 @@ const (
 	Name        Field = "name"        // of the site, in place of Retwis
 	Description Field = "description" // one sentence
 	Contact     Field = "contact"     // an e-mail address, or that of a web page
+	Account     Field = "account"     // the name of a user who speaks for the site
 	Rules       Field = "rules"       // one a line
 	About       Field = "about"       // Markdown, as are those below
 	Privacy     Field = "privacy"
@@ -27,7 +28,7 @@ const (
 )
 
 // Fields are all settings, in the order in which they are shown.
-var Fields = []Field{Name, Description, Contact, Rules, About, Privacy, Terms, NoIndex}
+var Fields = []Field{Name, Description, Contact, Account, Rules, About, Privacy, Terms, NoIndex}
 
 // DefaultName is the name of a site that has no other one.
 const DefaultName = "Retwis"
@@ -86,6 +87,8 @@ func Clean(f Field, typed string) (string, error) {
 		return social.CleanLine(typed, string(f), MaxDescription)
 	case Contact:
 		return cleanContact(typed)
+	case Account:
+		return cleanAccount(typed)
 	case Rules:
 		return cleanRules(typed)
 	case About, Privacy, Terms:
@@ -121,6 +124,18 @@ func cleanContact(typed string) (string, error) {
 		return "", invalid
 	}
 	return contact, nil
+}
+
+// cleanAccount accepts a username.
+func cleanAccount(typed string) (string, error) {
+	name := strings.TrimPrefix(strings.TrimSpace(typed), "@")
+	if name == "" {
+		return "", nil
+	}
+	if err := social.CheckName(name); err != nil {
+		return "", social.Invalid(string(Account), "Use the name of an account here, such as ada.")
+	}
+	return name, nil
 }
 
 // cleanRules accepts a rule a line. Empty lines are left out.

@@ -6,15 +6,19 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/site"
 	"retwis/internal/social/users"
+	"retwis/internal/web/reader"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
 
 // Pages says what the site is and who runs it. Everybody may read it.
-type Pages struct{ users *users.Users }
+type Pages struct {
+	users *users.Users
+	read  *reader.Reader
+}
 
 // NewPages returns the handlers of these pages.
-func NewPages(people *users.Users) *Pages { return &Pages{users: people} }
+func NewPages(people *users.Users, read *reader.Reader) *Pages { return &Pages{people, read} }
 
 // About is GET /about. Two round trips.
 func (h *Pages) About(req *request.Request) error {
@@ -26,8 +30,12 @@ func (h *Pages) About(req *request.Request) error {
 	if err != nil {
 		return err
 	}
+	account, picture, err := h.read.SiteAccount(req)
+	if err != nil {
+		return err
+	}
 	info := req.Info
-	page := view.About{Contact: info.Of(site.Contact), ContactLink: info.ContactLink(), Text: info.Of(site.About)}
+	page := view.About{Account: account, Picture: picture, Contact: info.Of(site.Contact), ContactLink: info.ContactLink(), Text: info.Of(site.About)}
 	for _, user := range staff {
 		if user.Role > social.Member && v.Lists(user.ID) {
 			page.Staff = append(page.Staff, user)

@@ -24,7 +24,7 @@ func NewSettings(settings *site.Settings, signUps *accounts.SignUps) *Settings {
 }
 
 // ofForm are the settings that the form has; the others have forms of their own.
-var ofForm = []site.Field{site.Name, site.Description, site.Contact, site.Rules, site.NoIndex}
+var ofForm = []site.Field{site.Name, site.Description, site.Contact, site.Account, site.Rules, site.NoIndex}
 
 // Page is GET /moderation/site.
 func (h *Settings) Page(req *request.Request) error {

@@ -7,8 +7,11 @@ import (
 	"net/http"
 	"net/url"
 
+	"retwis/internal/app"
 	"retwis/internal/social"
+	"retwis/internal/social/accounts"
 	"retwis/internal/social/people"
+	"retwis/internal/social/site"
 	"retwis/internal/social/timeline"
 	"retwis/internal/social/users"
 	"retwis/internal/web/request"
@@ -21,11 +24,12 @@ type Reader struct {
 	relations *people.Relations
 	users     *users.Users
 	views     *timeline.Views
+	profiles  *accounts.Profiles
 }
 
-// New returns a reader of these lists, relations, users and posts.
-func New(lists *timeline.Lists, relations *people.Relations, users *users.Users, views *timeline.Views) *Reader {
-	return &Reader{lists: lists, relations: relations, users: users, views: views}
+// New returns a reader of what an application has.
+func New(app *app.App) *Reader {
+	return &Reader{lists: app.Lists, relations: app.Relations, users: app.Users, views: app.Views, profiles: app.Profiles}
 }
 
 var (
@@ -70,6 +74,28 @@ func (r *Reader) VisibleUser(req *request.Request) (social.User, *social.Viewer,
 		}
 	}
 	return user, v, nil
+}
+
+// SiteAccount returns the user who speaks for the site, and the picture of the site: the one above
+// the user's profile. It returns the zero User where strangers see none. No round trip for what is
+// in memory.
+func (r *Reader) SiteAccount(req *request.Request) (user social.User, picture string, err error) {
+	name := req.Info.Of(site.Account)
+	if name == "" {
+		return social.User{}, "", nil
+	}
+	user, err = r.users.UserByName(req.Ctx, name)
+	if err == nil && (user.Pending || user.Standing == social.Suspended) {
+		err = social.ErrNotFound
+	}
+	var profile accounts.UserProfile
+	if err == nil {
+		profile, err = r.profiles.Get(req.Ctx, user.ID)
+	}
+	if errors.Is(err, social.ErrNotFound) {
+		return social.User{}, "", nil
+	}
+	return user, profile.Header, err
 }
 
 // AskRobots asks search engines to leave out a page about a post whose author does not want to
