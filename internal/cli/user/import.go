@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/redis/rueidis"
 	"github.com/spf13/cobra"
@@ -59,54 +60,64 @@ would be imported. A tar.gz file is unpacked to a temporary directory, see TMPDI
 			if err != nil {
 				return err
 			}
-			return importArchive(ctx, c, db, u, a, dry)
+			if dry {
+				return runImport(ctx, c, db, u, a, dry)
+			}
+			return importArchive(ctx, c, db, u, a)
 		})
 	})
 }
 
+// lockTTL is how long the lock of an import outlives its holder.
+const lockTTL = 5 * time.Second
+
 // importArchive imports an archive for a user, in one process at a time.
-func importArchive(ctx context.Context, c *shell.Command, db *site.Database, u social.User, a *archive.Archive, dry bool) error {
-	locks, err := redlock.New([]rueidis.Client{db.Client()}, redlock.Options{Owner: "retwis import"})
+func importArchive(ctx context.Context, c *shell.Command, db *site.Database, u social.User, a *archive.Archive) error {
+	locks, err := redlock.New([]rueidis.Client{db.Client()}, redlock.Options{TTL: lockTTL, Owner: "retwis import"})
 	if err != nil {
 		return err
 	}
 	defer locks.Close()
 	return locks.Do(ctx, layout.ArchiveLockKey(u.ID), func(ctx context.Context, _ *redlock.Lock) error {
-		if !dry {
-			if err := db.Social.Audit.Add(ctx, audit.Entry{Actor: social.Operator, Action: "import-archive", Target: audit.UserTarget(u.ID)}); err != nil {
-				return err
-			}
-		}
-		draw, wipe := shell.Bar(c.Stderr, "importing")
-		if draw == nil {
-			draw = func(int, int) {}
-		}
-		r, err := db.Social.Archives.Import(ctx, u.ID, a, dry, draw)
-		wipe()
-		switch {
-		case err != nil && r.Posts > 0 && !dry:
-			return shell.Hint(err, "Some posts are imported. Run the command again: it adds the others.")
-		case err != nil:
+		err := db.Social.Audit.Add(ctx, audit.Entry{Actor: social.Operator, Action: "import-archive", Target: audit.UserTarget(u.ID)})
+		if err != nil {
 			return err
 		}
-		return printImport(c, u, r, dry)
+		return runImport(ctx, c, db, u, a, false)
 	})
 }
 
-// reasons say why something is left out, after its number.
+// runImport imports an archive, or says what that would do.
+func runImport(ctx context.Context, c *shell.Command, db *site.Database, u social.User, a *archive.Archive, dry bool) error {
+	draw, wipe := shell.Bar(c.Stderr, "importing")
+	if draw == nil {
+		draw = func(int, int) {}
+	}
+	r, err := db.Social.Archives.Import(ctx, u.ID, a, dry, draw)
+	wipe()
+	switch {
+	case err != nil && r.Posts > 0 && !dry:
+		return shell.Hint(err, "Some posts are imported. Run the command again: it adds the others.")
+	case err != nil:
+		return err
+	}
+	return printImport(c, u, r, dry)
+}
+
+// reasons say what is left out, and why.
 var reasons = map[archive.Reason]string{
 	archive.Boost:     "boosts",
 	archive.Reply:     "replies to others or to what is left out",
-	archive.NotPublic: "not for everybody",
+	archive.NotPublic: "posts for some people",
 	archive.Empty:     "without text and pictures",
 	archive.Undated:   "without a time in the past",
 	archive.Repeated:  "there twice",
 	archive.Blocked:   "with what is blocked here",
-	archive.Other:     "no posts",
-	archive.Lost:      "to be imported by running the command again",
+	archive.Other:     "other activities",
+	archive.Lost:      "whose ids are in use, so run the command again",
 
 	archive.NoPlace:    "as no place for pictures is known: see --media",
-	archive.NoPicture:  "no pictures",
+	archive.NoPicture:  "no picture",
 	archive.NoFile:     "not in the archive",
 	archive.WrongType:  "of a type that is not supported",
 	archive.TooLarge:   "too large",
@@ -134,7 +145,7 @@ func printImport(c *shell.Command, u social.User, r archive.Report, dry bool) er
 		}
 		var parts []string
 		for _, reason := range slices.Sorted(maps.Keys(left.reasons)) {
-			parts = append(parts, fmt.Sprintf("%s %s", shell.Thousands(int64(left.reasons[reason])), reasons[reason]))
+			parts = append(parts, fmt.Sprintf("%s (%s)", reasons[reason], shell.Thousands(int64(left.reasons[reason]))))
 		}
 		_, err = fmt.Fprintf(c.Stdout, "%s: %s\n", left.what, strings.Join(parts, ", "))
 	}

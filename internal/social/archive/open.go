@@ -39,7 +39,7 @@ type Archive struct {
 	closers []func() error
 }
 
-// Open opens an archive. What is in a tar file is unpacked to a temporary directory, and so is
+// Open opens an archive. Its errors do not have the name. What is in a tar file is unpacked to a temporary directory, and so is
 // the outbox in a zip file; Close removes them.
 func Open(ctx context.Context, name string) (*Archive, error) {
 	a := &Archive{}
@@ -65,6 +65,9 @@ func (a *Archive) Close() error {
 
 func (a *Archive) open(ctx context.Context, name string) error {
 	info, err := os.Stat(name)
+	if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
+		return failed.Err // the caller knows the name
+	}
 	switch {
 	case err != nil:
 		return err
