@@ -25,16 +25,15 @@ func NewImport(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "import [flags] NAME ARCHIVE",
 		Short: "Import the posts of a user from an archive of Mastodon",
-		Long: `Imports the public posts of a user, with their pictures and their times, from the archive
-that Mastodon offers under Preferences, Import and export: a zip file, a tar.gz file, or a
-directory with what was in it. Posts for everybody are imported, listed or not, and the
-replies of the user to them; boosts, replies to others, votes, and posts that not everybody
-may see are left out. The command counts what it leaves out.
+		Long: `Imports the public posts of a user, with their pictures and times, from the archive that
+Mastodon offers under Preferences, Import and export: a zip file, a tar.gz file, or a
+directory with what was in it. Replies of the user to these posts are imported too. Boosts,
+replies to others, votes, and posts for some people only are left out, and counted.
 
 The posts are at the end of the user's profile, in the order of their times, and are found
-by a search. They are on no timeline and on no page of a tag, and nobody is notified. A post
-that is too long becomes several, each a reply to the one before. Pictures are subject to the
-rules for uploads, and are left out where the command does not know their place: --media.
+by a search. They are on no timeline and no page of a tag, and nobody is notified. One that
+is too long becomes several, each a reply to the one before. Pictures must follow the rules
+for uploads, and are left out where the command does not know their place: --media.
 
 It works while the site is served. If it is interrupted, run it again: what is there is not
 imported twice. A later archive adds what is new. --dry-run changes nothing, and says what
@@ -50,16 +49,16 @@ would be imported. A tar.gz file is unpacked to a temporary directory, see TMPDI
 	c.AddRedis()
 	site.AddMedia(c)
 	return c.Build(func(ctx context.Context, args []string) error {
-		a, err := archive.Open(ctx, args[1])
-		if err != nil {
-			return shell.Usage(fmt.Errorf("%s: %w", shell.ForTerminal(args[1]), err))
-		}
-		defer a.Close()
 		return site.Operate(ctx, c, func(db *site.Database) error {
 			u, err := find(ctx, db, args[0])
 			if err != nil {
 				return err
 			}
+			a, err := archive.Open(ctx, args[1])
+			if err != nil {
+				return shell.Usage(fmt.Errorf("%s: %w", shell.ForTerminal(args[1]), err))
+			}
+			defer a.Close()
 			if dry {
 				return runImport(ctx, c, db, u, a, dry)
 			}

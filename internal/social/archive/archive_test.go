@@ -301,11 +301,16 @@ func TestRepair(t *testing.T) {
 	b.Redis("DEL", layout.ArchiveKey(ada.ID))
 	b.Redis("ZADD", layout.ArchiveKey(ada.ID), layout.Itoa(own), layout.Itoa(own))
 	b.Redis("ZADD", layout.ProfileKey(ada.ID), "3", "3")
+	b.Redis("ZADD", layout.TagKey("tag"), "3", "3")
+	b.Redis("DEL", layout.ImportedPosts)
+	b.Redis("ZADD", layout.ImportedKey(ada.ID), "1", "nothing")
 	_, err := check.Repair(b.Ctx, b.App, check.Options{})
 	do(t, err)
 	b.WantHealthy()
-	if got := b.Redis("ZCARD", layout.ArchiveKey(ada.ID)) + " " + b.Redis("ZCARD", layout.ProfileKey(ada.ID)); got != "9 1" {
-		t.Errorf("%s posts", got)
+	for key, want := range map[string]string{layout.ArchiveKey(ada.ID): "9", layout.ProfileKey(ada.ID): "1", layout.ImportedPosts: "1", layout.ImportedKey(ada.ID): "1"} {
+		if got := b.Redis("ZCARD", key); got != want {
+			t.Errorf("%s has %s members, want %s", key, got, want)
+		}
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// maxPosts bounds how many posts an archive has, for the memory that a plan takes.
+// maxPosts bounds how many posts an archive becomes, for the memory that a plan takes.
 const maxPosts = 500_000
 
 // entry is a post that an archive becomes, or one of several.
@@ -37,6 +37,7 @@ type planned struct {
 func plan(ctx context.Context, a *Archive, now time.Time, allowed func(post) (bool, error)) (planned, error) {
 	p := planned{report: newReport()}
 	var all []dated
+	parts := 0
 	seen := map[string]bool{}
 	err := a.each(ctx, func(at item, raw []byte) error {
 		one, reason := parse(raw, now)
@@ -56,7 +57,7 @@ func plan(ctx context.Context, a *Archive, now time.Time, allowed func(post) (bo
 			p.report.LeftOut[reason]++
 			return nil
 		}
-		if len(all) == maxPosts {
+		if parts += len(one.parts); parts > maxPosts {
 			return fmt.Errorf("it has more than %d posts", maxPosts)
 		}
 		seen[one.source] = true

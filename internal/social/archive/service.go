@@ -31,8 +31,12 @@ type Service struct{ Options }
 // New returns a Service.
 func New(opt Options) *Service { return &Service{opt} }
 
-// batch is how many posts are written at a time.
-const batch = 100
+const (
+	// batch is how many posts are written at a time, and pictures how many pictures they have:
+	// an import that is killed has made no more in vain.
+	batch    = 100
+	pictures = 20
+)
 
 // Import imports an archive for a user; see the package. It can be repeated after whatever has
 // interrupted it, and adds nothing twice. No two may run for the same user at the same time. It
@@ -48,19 +52,16 @@ func (s *Service) Import(ctx context.Context, author int64, a *Archive, dry bool
 		return Report{}, err
 	}
 	w := &writer{Service: s, author: author, archive: a, plan: p, slots: slots, report: p.report}
-	for from := 0; from < len(slots); from += batch {
-		progress(from, len(slots))
-		to := min(from+batch, len(slots))
-		if dry {
-			err = w.count(ctx, from, to)
-		} else {
-			err = w.write(ctx, from, to)
-		}
-		if err != nil {
+	step := w.write
+	if dry {
+		step = w.count
+	}
+	for next := 0; next < len(slots); {
+		if next, err = step(ctx, next); err != nil {
 			return w.report, err
 		}
+		progress(next, len(slots))
 	}
-	progress(len(slots), len(slots))
 	return w.report, nil
 }
 
@@ -88,27 +89,25 @@ type writer struct {
 	report  Report
 }
 
-// count says what write would do.
-func (w *writer) count(ctx context.Context, from, to int) error {
-	for i := from; i < to; i++ {
-		e, isNew := w.plan.entries[i], w.slots[i].state == free
-		w.seen(e, isNew)
-		if !isNew || e.part > 0 {
-			continue
-		}
-		one, err := w.post(e)
-		if err != nil {
-			return err
-		}
-		for _, file := range w.chosen(one) {
-			if _, err := w.archive.picture(file.URL); err != nil {
-				w.report.PicturesLeftOut[NoFile]++
-			} else {
-				w.report.Pictures++
-			}
+// count says what write would do with an entry.
+func (w *writer) count(ctx context.Context, i int) (next int, err error) {
+	e, isNew := w.plan.entries[i], w.slots[i].state == free
+	w.seen(e, isNew)
+	if !isNew || e.part > 0 {
+		return i + 1, ctx.Err()
+	}
+	one, err := w.post(e)
+	if err != nil {
+		return i, err
+	}
+	for _, file := range w.chosen(one) {
+		if _, err := w.archive.picture(file.URL); err != nil {
+			w.report.PicturesLeftOut[NoFile]++
+		} else {
+			w.report.Pictures++
 		}
 	}
-	return ctx.Err()
+	return i + 1, ctx.Err()
 }
 
 func (w *writer) seen(e entry, isNew bool) {
@@ -122,16 +121,18 @@ func (w *writer) seen(e entry, isNew bool) {
 	}
 }
 
-// write writes some entries, and finishes what an interrupted import has written of them.
-func (w *writer) write(ctx context.Context, from, to int) error {
+// write writes some entries from one on, and finishes what an interrupted import has written of
+// them. It returns the one after them.
+func (w *writer) write(ctx context.Context, from int) (next int, err error) {
 	if err := w.mayPost(ctx); err != nil {
-		return err
+		return from, err
 	}
 	var finish []int64
 	var posts []fanout.Imported
 	var at item // of the last post that was read
 	var one post
-	for i := from; i < to; i++ {
+	had, i := w.report.Pictures, from
+	for ; i < min(from+batch, len(w.slots)) && w.report.Pictures < had+pictures; i++ {
 		e, slot := w.plan.entries[i], w.slots[i]
 		w.seen(e, slot.state == free)
 		switch slot.state {
@@ -141,28 +142,27 @@ func (w *writer) write(ctx context.Context, from, to int) error {
 		case done:
 			continue
 		}
-		if e.part == 0 || at != e.item {
-			var err error
-			at = e.item
+		if at != e.item {
 			if one, err = w.post(e); err != nil {
-				return err
+				return i, err
 			}
+			at = e.item
 		}
 		imported, err := w.imported(ctx, i, one)
 		if err != nil {
-			return err
+			return i, err
 		}
 		posts = append(posts, imported)
 	}
 	if err := w.FanOut.Imports.Finish(ctx, finish); err != nil {
-		return err
+		return i, err
 	}
 	taken, err := w.FanOut.Imports.Write(ctx, posts)
 	w.report.Posts -= len(taken)
 	if len(taken) > 0 {
 		w.report.LeftOut[Lost] += len(taken)
 	}
-	return err
+	return i, err
 }
 
 // imported returns the post of an entry, whose pictures it stores.
