@@ -285,6 +285,9 @@ func TestLater(t *testing.T) {
 	if b.Redis("EXISTS", layout.ArchiveKey(ada.ID), layout.ImportedKey(ada.ID)) != "0" || len(found(t, b, "post")) != 0 {
 		t.Error("something of a deleted account is left")
 	}
+	if fields := b.Redis("HKEYS", layout.PostKey(thread)); strings.Contains(fields, "source") {
+		t.Errorf("the stub of a post of a deleted account has the fields %s", fields)
+	}
 	b.WantHealthy()
 	if _, err := b.Archives.Import(b.Ctx, ada.ID, open(t, contents{"outbox.json": outbox(t, items)}.dir(t)), false, func(int, int) {}); err == nil {
 		t.Error("an import for a deleted account works")

@@ -39,8 +39,8 @@ type Archive struct {
 	closers []func() error
 }
 
-// Open opens an archive. Its errors do not have the name. What is in a tar file is unpacked to a temporary directory, and so is
-// the outbox in a zip file; Close removes them.
+// Open opens an archive. What is in a tar file is unpacked to a temporary directory, and so is
+// the outbox in a zip file; Close removes them. Its errors do not have the name.
 func Open(ctx context.Context, name string) (*Archive, error) {
 	a := &Archive{}
 	err := a.open(ctx, name)

@@ -42,7 +42,7 @@ func (c *checker) allRules() []rule {
 		{layout.ProfilePrefix, sources, each(posts.postSet)},
 		{layout.ProfileRepliesPrefix, sources, each(posts.postSet)},
 		{layout.ArchivePrefix, sources, each(posts.postSet)},
-		{layout.ImportedPrefix, sources, c.ofUsers(posts.ranges)},
+		{layout.ImportedPrefix, sources, c.ofUsers((&keyCheck{c}).ranges)},
 		{layout.ThreadPrefix, sources, each(posts.postSet)},
 		{layout.TagPrefix, sources, each(posts.postSet)},
 		{layout.SessionsPrefix, sources, (&sessionCheck{check: c}).entries},
