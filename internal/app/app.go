@@ -14,6 +14,7 @@ import (
 	"retwis/internal/picture"
 	"retwis/internal/redis/store"
 	"retwis/internal/social/accounts"
+	"retwis/internal/social/archive"
 	"retwis/internal/social/audit"
 	"retwis/internal/social/auth"
 	"retwis/internal/social/blocklist"
@@ -79,6 +80,7 @@ type App struct {
 	Media         *media.Service
 	Library       *lists.Service // lists of people, and saved searches
 	Imports       *imports.Service
+	Archives      *archive.Service // of accounts elsewhere
 
 	db          storage.Database
 	directory   *users.Directory
@@ -243,6 +245,7 @@ func (s *App) buildAccounts() (err error) {
 		Store: s.pictures, Maker: picture.New(picture.Options{}), Users: s.Users, Views: s.Views, Viewers: s.Viewers,
 		Tasks: s.fanOut.Tasks(), Quota: opt.MediaQuota, Changed: s.Profiles.TouchPosts,
 	})
+	s.Archives = archive.New(archive.Options{DB: s.db, FanOut: s.fanOut, Media: s.Media, Blocklist: s.Blocklist, Now: opt.Now})
 	return nil
 }
 

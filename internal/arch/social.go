@@ -6,7 +6,8 @@ import "strings"
 // their names below internal/social. All may import internal/social, which has the nouns.
 var importsOfSocial = map[string]string{
 	"accounts":    "audit auth blocklist completion export layout limits media people removal searchindex storage timeline users",
-	"adopt":       "auth home layout users",
+	"adopt":       "auth home layout storage users",
+	"archive":     "blocklist fanout layout media storage text",
 	"audit":       "layout",
 	"auth":        "audit auth/password layout limits storage users",
 	"backup":      "layout",

@@ -119,7 +119,7 @@ names), or one that you run (--redis).`,
 		}
 	}
 	add("site", serve.Commands(env)...)
-	add("site", user.New(env), post.New(env), search.New(env), tag.New(env), block.New(env), doctor.New(env), invite.New(env), site.New(env))
+	add("site", user.New(env), user.NewImport(env), post.New(env), search.New(env), tag.New(env), block.New(env), doctor.New(env), invite.New(env), site.New(env))
 	add("site", backup.Commands(env, buildInfo(env).Version)...)
 	add("site", report.Commands(env)...)
 	add("toolkit", lock.New(env), load.New(env), index.New(env), suggest.New(env), text.New(env), graph.New(env), space.New(env))

@@ -168,6 +168,7 @@ func (p *Profiles) TouchPosts(ctx context.Context, uid int64) error {
 	for _, res := range p.db.Client.DoMulti(ctx,
 		b.Zrange().Key(layout.ProfileKey(uid)).Min("0").Max(latest).Rev().Build(),
 		b.Zrange().Key(layout.ProfileRepliesKey(uid)).Min("0").Max(latest).Rev().Build(),
+		b.Zrange().Key(layout.ArchiveKey(uid)).Min("0").Max(latest).Rev().Build(),
 	) {
 		ids, err := res.AsIntSlice()
 		if err != nil {

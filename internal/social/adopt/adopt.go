@@ -19,6 +19,7 @@ import (
 	"retwis/internal/redis/scan"
 	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 // Adopt opens the database of any version of Retwis.
@@ -187,7 +188,7 @@ func (a *adoption) adoptNames(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		err = atOnce(len(page)/2, func(i int) error {
+		err = storage.AtOnce(len(page)/2, func(i int) error {
 			name, owner := page[2*i], page[2*i+1]
 			uid, ok := layout.ParseID(owner)
 			if !ok {

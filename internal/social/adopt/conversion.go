@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"github.com/maypok86/otter/v2"
@@ -87,36 +86,6 @@ func (c *conversion) counter(ctx context.Context, key string) (int64, error) {
 
 // maxDigits is longer than any id.
 const maxDigits = 24
-
-// workers is how many users are converted at once, so that they share round
-// trips.
-const workers = 32
-
-// atOnce calls do for 0 to n-1, for several at once, and returns the first
-// error.
-func atOnce(n int, do func(i int) error) error {
-	var wg sync.WaitGroup
-	var next atomic.Int64
-	errs := make([]error, min(n, workers))
-	for w := range errs {
-		wg.Go(func() {
-			for errs[w] == nil {
-				i := int(next.Add(1)) - 1
-				if i >= n {
-					return
-				}
-				errs[w] = do(i)
-			}
-		})
-	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // parseIDs reads ids and drops everything else.
 func (c *conversion) parseIDs(ctx context.Context, from string, values []string) []int64 {

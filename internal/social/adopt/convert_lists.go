@@ -14,6 +14,7 @@ import (
 	"retwis/internal/redis/scan"
 	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 var (
@@ -28,7 +29,7 @@ var (
 
 // convertLists converts the home timelines and follows among the keys.
 func (c *conversion) convertLists(ctx context.Context, keys []string) error {
-	return atOnce(len(keys), func(i int) error {
+	return storage.AtOnce(len(keys), func(i int) error {
 		name := keys[i]
 		uid, field, ok := parse2009(name)
 		if !ok || field != "posts" && field != "followers" && field != "following" {

@@ -15,6 +15,7 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/auth"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 // convertUsers converts the users whose names are among the keys.
@@ -47,7 +48,7 @@ func (c *conversion) convertUsers(ctx context.Context, keys []string) error {
 		return nil
 	}
 	res := c.d.client.DoMulti(ctx, reads...)
-	return atOnce(len(ids), func(i int) error {
+	return storage.AtOnce(len(ids), func(i int) error {
 		name, err := reply.TextOrEmpty(res[2*i])
 		if err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"retwis/collection"
 	"retwis/internal/social/home"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/users"
 )
 
@@ -42,7 +43,7 @@ func (d Database) leaveCluster(ctx context.Context, progress func(done, total in
 			}
 		}
 		parts := slices.Collect(slices.Chunk(uids, convertedAtOnce))
-		if err := atOnce(len(parts), func(i int) error { return converter.Convert(ctx, parts[i]...) }); err != nil {
+		if err := storage.AtOnce(len(parts), func(i int) error { return converter.Convert(ctx, parts[i]...) }); err != nil {
 			return err
 		}
 		done += seen

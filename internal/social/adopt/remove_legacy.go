@@ -11,6 +11,7 @@ import (
 
 	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 // ErrNotConverted: the database holds a site of 2009 that has not been
@@ -159,7 +160,7 @@ func (r *removal) part(ctx context.Context, names []string) error {
 	}
 	res := r.c.d.client.DoMulti(ctx, types...)
 	converted := make([]bool, len(keys))
-	err := atOnce(len(keys), func(i int) error {
+	err := storage.AtOnce(len(keys), func(i int) error {
 		kind, err := res[i].ToString()
 		if err != nil || kind != keys[i].redisType {
 			return err

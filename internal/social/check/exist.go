@@ -71,18 +71,19 @@ type state struct {
 	exists   bool // there is a hash of a post, or of a stub
 	readable bool // and its author exists
 	stub     bool // it is deleted
+	imported bool // it was written elsewhere
 	by, time string
 }
 
 // stateFields are the fields of a post that make up its state.
-var stateFields = []string{"user_id", "parent", "root", "repost_of", "deleted", "time"}
+var stateFields = []string{"user_id", "parent", "root", "repost_of", "deleted", "time", "source"}
 
 func parseState(fields []string) state {
 	number := func(i int) int64 {
 		n, _ := strconv.ParseInt(fields[i], 10, 64) // like a reader of posts: damaged is none
 		return max(n, 0)
 	}
-	s := state{parent: number(1), root: number(2), repostOf: number(3), stub: fields[4] != "", by: fields[0], time: fields[5]}
+	s := state{parent: number(1), root: number(2), repostOf: number(3), stub: fields[4] != "", by: fields[0], time: fields[5], imported: fields[6] != ""}
 	s.author, _ = layout.ParseID(fields[0]) // 0: no id
 	s.exists = fields[0] != ""
 	return s

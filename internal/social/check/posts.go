@@ -44,6 +44,7 @@ type post struct {
 	isPending          *bool // it is on its way to timelines
 	cards              [3]*int64
 	posts, replies     *string // its scores on the lists of its author
+	archive            *string // likewise, of an imported post
 	edits, stubs       *int64
 	inReplies, inStubs *int64 // of its parent
 	inThread, claim    *string
@@ -79,7 +80,7 @@ func (c *postCheck) parse(ctx context.Context, keys []string) ([]*post, error) {
 		if f == nil {
 			continue // reported with the types
 		}
-		p := &post{state: parseState(f), key: key, body: f[6], counts: [3]string(f[7:10]), media: social.Media(f[10])}
+		p := &post{state: parseState(f), key: key, body: f[7], counts: [3]string(f[8:11]), media: social.Media(f[11])}
 		_, p.id, _ = layout.ParseKey(key)
 		posts, authors = append(posts, p), append(authors, p.author)
 	}
@@ -134,6 +135,7 @@ func (c *postCheck) read(b *reads.Batch, p *post) {
 	}
 	p.posts = b.Score(layout.ProfileKey(p.author), id)
 	p.replies = b.Score(layout.ProfileRepliesKey(p.author), id)
+	p.archive = b.Score(layout.ArchiveKey(p.author), id)
 	switch {
 	case p.stub:
 		p.edits = b.Exists(layout.EditsKey(p.id))
@@ -146,7 +148,7 @@ func (c *postCheck) read(b *reads.Batch, p *post) {
 		p.inReplies = b.Number(cmd.Sismember().Key(layout.RepliesKey(p.parent)).Member(id).Build())
 		p.inThread = b.Score(layout.ThreadKey(p.root), id)
 	}
-	if !p.stub {
+	if !p.stub && !p.imported { // an imported post is on no page of a tag
 		p.tags = text.Tags(p.body)
 	}
 	for _, tag := range p.tags {
@@ -213,6 +215,9 @@ func (c *postCheck) own(ctx context.Context, p *post) error {
 	on, key, what := p.posts, layout.ProfileKey(p.author), "the profile"
 	if p.parent > 0 {
 		on, key, what = p.replies, layout.ProfileRepliesKey(p.author), "the list of replies"
+	}
+	if p.imported {
+		on, key, what = p.archive, layout.ArchiveKey(p.author), "the list of imported posts"
 	}
 	if *on != "" || *p.isPending {
 		return nil

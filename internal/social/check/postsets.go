@@ -22,6 +22,9 @@ func refuses(key string, s state, body string) string {
 	case s.stub && (!ok || prefix != layout.ThreadPrefix):
 		return "is deleted"
 	case isTag:
+		if s.imported {
+			return "was imported"
+		}
 		if !hasTag(body, tag) {
 			return "has no #" + tag
 		}
@@ -31,6 +34,11 @@ func refuses(key string, s state, body string) string {
 		}
 	case s.author != owner:
 		return fmt.Sprintf("is by user %q", s.by)
+	case s.imported != (prefix == layout.ArchivePrefix):
+		if s.imported {
+			return "was imported"
+		}
+		return "was not imported"
 	case prefix == layout.ProfilePrefix && s.parent != 0:
 		return "is a reply"
 	case prefix == layout.ProfileRepliesPrefix && s.parent == 0:

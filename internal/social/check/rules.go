@@ -41,6 +41,8 @@ func (c *checker) allRules() []rule {
 		{layout.StubsPrefix, sources, c.ofPosts(posts.stubs)},
 		{layout.ProfilePrefix, sources, each(posts.postSet)},
 		{layout.ProfileRepliesPrefix, sources, each(posts.postSet)},
+		{layout.ArchivePrefix, sources, each(posts.postSet)},
+		{layout.ImportedPrefix, sources, c.ofUsers((&keyCheck{c}).ranges)},
 		{layout.ThreadPrefix, sources, each(posts.postSet)},
 		{layout.TagPrefix, sources, each(posts.postSet)},
 		{layout.SessionsPrefix, sources, (&sessionCheck{check: c}).entries},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
 	"retwis/internal/social/fanout"
@@ -248,4 +249,31 @@ func (c *keyCheck) imported(ctx context.Context, key string) error {
 		Kind: maintain.Missing, Key: key, Leftover: true, Detail: "runs, but is not in " + layout.Tasks, Repair: "go on with it",
 	}
 	return c.check.found(ctx, problem, func(ctx context.Context) (bool, error) { return c.check.app.Imports.Resume(ctx, uid) })
+}
+
+// ranges checks the ranges of ids that imports of a user have got: each is among those of all.
+func (c *keyCheck) ranges(ctx context.Context, key string) error {
+	return c.check.sortedSet(ctx, key, func(members, _ []string) error {
+		for _, member := range members {
+			p := Problem{Kind: maintain.Invalid, Key: key, Detail: fmt.Sprintf("%.40q is no range of ids", member), Repair: "remove it"}
+			repair := c.check.removes(key, member)
+			if first, _, ok := layout.ParseRange(member); ok {
+				err := c.check.client.Do(ctx, c.check.client.B().Zscore().Key(layout.ImportedPosts).Member(member).Build()).Error()
+				switch {
+				case err == nil || rediserr.IsWrongType(err): // reported with the types
+					continue
+				case !rueidis.IsRedisNil(err):
+					return err
+				}
+				p = Problem{Kind: maintain.Missing, Key: layout.ImportedPosts, Detail: "lacks " + member + " of " + key, Repair: "add it"}
+				repair = func(ctx context.Context) (bool, error) {
+					return c.check.zadd(ctx, layout.ImportedPosts, layout.Itoa(first), member)
+				}
+			}
+			if err := c.check.found(ctx, p, repair); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

@@ -47,8 +47,8 @@ func (p post) count(field int) int64 {
 }
 
 func (e *exporter) posts(ctx context.Context, yield func(row ...any) error) error {
-	return e.eachPost(ctx, layout.ProfilePrefix, func(p post) error {
-		if p.hash[2] != "" {
+	return e.eachPost(ctx, []string{layout.ArchivePrefix, layout.ProfilePrefix}, func(p post) error {
+		if p.hash[2] != "" || p.hash[9] != "" {
 			return nil
 		}
 		return yield(p.id, p.time(), p.text(), p.edited(), p.count(6), p.count(7), p.count(8))
@@ -56,7 +56,10 @@ func (e *exporter) posts(ctx context.Context, yield func(row ...any) error) erro
 }
 
 func (e *exporter) replies(ctx context.Context, yield func(row ...any) error) error {
-	return e.eachPost(ctx, layout.ProfileRepliesPrefix, func(p post) error {
+	return e.eachPost(ctx, []string{layout.ArchivePrefix, layout.ProfileRepliesPrefix}, func(p post) error {
+		if p.hash[9] == "" {
+			return nil
+		}
 		return yield(p.id, p.time(), p.text(), p.edited(), p.number(9), p.number(10), p.count(6), p.count(7), p.count(8))
 	})
 }
@@ -85,18 +88,30 @@ func (e *exporter) reposts(ctx context.Context, yield func(row ...any) error) er
 
 // edits are the earlier texts of posts and replies, at most 50 each, the latest first.
 func (e *exporter) edits(ctx context.Context, yield func(row ...any) error) error {
-	for _, prefix := range []string{layout.ProfilePrefix, layout.ProfileRepliesPrefix} {
-		err := e.eachPost(ctx, prefix, func(p post) error {
-			if p.hash[5] == "" {
-				return nil
-			}
-			edits, err := e.client.Do(ctx, e.client.B().Lrange().Key(layout.EditsKey(p.id)).Start(0).Stop(-1).Build()).AsStrSlice()
-			if err != nil && !rediserr.IsWrongType(err) {
+	return e.eachPost(ctx, []string{layout.ArchivePrefix, layout.ProfilePrefix, layout.ProfileRepliesPrefix}, func(p post) error {
+		if p.hash[5] == "" {
+			return nil
+		}
+		edits, err := e.client.Do(ctx, e.client.B().Lrange().Key(layout.EditsKey(p.id)).Start(0).Stop(-1).Build()).AsStrSlice()
+		if err != nil && !rediserr.IsWrongType(err) {
+			return err
+		}
+		for _, edit := range edits {
+			at, text, _ := strings.Cut(edit, " ")
+			if err := yield(p.id, layout.ParseTime(at), text); err != nil {
 				return err
 			}
-			for _, edit := range edits {
-				at, text, _ := strings.Cut(edit, " ")
-				if err := yield(p.id, layout.ParseTime(at), text); err != nil {
+		}
+		return nil
+	})
+}
+
+// eachPost calls visit with the user's own posts on some lists, one list after the other.
+func (e *exporter) eachPost(ctx context.Context, prefixes []string, visit func(p post) error) error {
+	for _, prefix := range prefixes {
+		err := e.eachPage(ctx, prefix, func(page []post) error {
+			for _, p := range page {
+				if err := visit(p); err != nil {
 					return err
 				}
 			}
@@ -107,17 +122,6 @@ func (e *exporter) edits(ctx context.Context, yield func(row ...any) error) erro
 		}
 	}
 	return nil
-}
-
-func (e *exporter) eachPost(ctx context.Context, prefix string, visit func(p post) error) error {
-	return e.eachPage(ctx, prefix, func(page []post) error {
-		for _, p := range page {
-			if err := visit(p); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }
 
 // eachPage calls visit with pages of the user's own posts, the oldest first. The cursor

@@ -229,6 +229,7 @@ func (d *Deletions) removeOwn(ctx context.Context, s stub) error {
 	cmds := rueidis.Commands{
 		b.Zrem().Key(layout.ProfileKey(s.author)).Member(id).Build(),
 		b.Zrem().Key(layout.ProfileRepliesKey(s.author)).Member(id).Build(),
+		b.Zrem().Key(layout.ArchiveKey(s.author)).Member(id).Build(),
 		b.Lrem().Key(layout.HomeKey(s.author)).Count(0).Element(id).Build(),
 		b.Lrem().Key(layout.Timeline).Count(0).Element(id).Build(),
 	}

@@ -12,6 +12,6 @@ end
 if redis.call('EXISTS', KEYS[2], KEYS[3]) == 0 then
   return redis.call('DEL', KEYS[1])
 end
-redis.call('HDEL', KEYS[1], 'time', 'tags', 'repost_of')
+redis.call('HDEL', KEYS[1], 'time', 'tags', 'repost_of', 'source')
 redis.call('HSET', KEYS[1], 'user_id', '0')
 return 1

@@ -39,6 +39,7 @@ type Engine struct {
 	Deletions *Deletions // of posts
 	Homes     *Homes     // what changes home timelines besides posts
 	Jobs      *Jobs      // what waits in the background
+	Imports   *Imports   // of posts that were written elsewhere
 
 	db
 	writer   *writer
@@ -98,6 +99,7 @@ func New(client rueidis.Client, opt Options) *Engine {
 		Jobs:      j,
 		db:        d, writer: w, segments: parts, tasks: j.tasks, ids: ids{client: client, log: opt.Log},
 	}
+	e.Imports = &Imports{e}
 	e.tasks.Handle(postKind, e.postTask)
 	e.tasks.Handle(deleteKind, e.Deletions.deleteTask)
 	e.tasks.Handle(editKind, e.editTask)

@@ -163,7 +163,7 @@ func (w *writer) stored(ctx context.Context, post int64) (Job, error) {
 	b := w.client.B()
 	res := w.client.DoMulti(ctx,
 		b.Llen().Key(layout.EditsKey(post)).Build(), // first: see Job.edits
-		b.Hmget().Key(layout.PostKey(post)).Field("user_id", "time", "body", "parent", "root", "repost_of", "deleted", "to", "media").Build())
+		b.Hmget().Key(layout.PostKey(post)).Field("user_id", "time", "body", "parent", "root", "repost_of", "deleted", "to", "media", "source").Build())
 	edits, err := res[0].AsInt64()
 	if err != nil && !rediserr.IsWrongType(err) {
 		return job, fmt.Errorf("social: read a post: %w", err)
@@ -183,7 +183,9 @@ func (w *writer) stored(ctx context.Context, post int64) (Job, error) {
 	job.Parent, _ = layout.ParseID(fields[3])
 	job.Root, _ = layout.ParseID(fields[4])
 	job.RepostOf, _ = layout.ParseID(fields[5])
-	job.text, job.Tags = fields[2], text.Tags(fields[2])
+	if job.text = fields[2]; fields[9] == "" { // an imported post is on no page of a tag
+		job.Tags = text.Tags(job.text)
+	}
 	job.to, _ = layout.ParseID(fields[7])
 	job.pictures = social.Media(fields[8])
 	if job.Parent != 0 && job.Root == 0 {

@@ -59,6 +59,7 @@ const (
 	DeadJobs      = "jobs:dead"
 	Active        = "active"
 	ActiveMade    = "active_made"
+	ImportedPosts = "imported_posts"
 
 	// MovedUsers has the names of Users while a Cluster gets its layout. It is in the
 	// same slot.
@@ -106,6 +107,9 @@ const (
 	FollowingPrefix = "following:"
 
 	ProfileRepliesPrefix = "profile_replies:"
+	ArchivePrefix        = "archive:"
+	ImportedPrefix       = "imported:"
+	ArchiveLockPrefix    = "archive_lock:"
 	ThreadPrefix         = "thread:"
 	LikedPrefix          = "liked:"
 	RepostedPrefix       = "reposted:"
@@ -193,6 +197,28 @@ func FollowingKey(uid int64) string { return Key(FollowingPrefix, uid) }
 // ProfileRepliesKey is the sorted set of the ids of a user's own replies, scored
 // by themselves.
 func ProfileRepliesKey(uid int64) string { return Key(ProfileRepliesPrefix, uid) }
+
+// ArchiveKey is the sorted set of the ids of a user's posts and replies that were imported,
+// scored by themselves. They are on no other list of posts.
+func ArchiveKey(uid int64) string { return Key(ArchivePrefix, uid) }
+
+// ImportedKey is the sorted set of the ranges of ids that imports of a user have got, scored by
+// their first ids; see FormatRange. ImportedPosts has those of all users.
+func ImportedKey(uid int64) string { return Key(ImportedPrefix, uid) }
+
+// ArchiveLockKey is the lock of the process that imports an archive for a user.
+func ArchiveLockKey(uid int64) string { return Key(ArchiveLockPrefix, uid) }
+
+// FormatRange writes the ids from first to last; ParseRange reads them.
+func FormatRange(first, last int64) string { return Itoa(first) + "-" + Itoa(last) }
+
+// ParseRange reads what FormatRange has written.
+func ParseRange(text string) (first, last int64, ok bool) {
+	from, to, _ := strings.Cut(text, "-")
+	first, isFirst := ParseID(from)
+	last, isLast := ParseID(to)
+	return first, last, isFirst && isLast && first <= last
+}
 
 // ThreadKey is the sorted set of the ids of all direct and indirect replies to a
 // post that is no reply, scored by themselves.
@@ -316,6 +342,7 @@ var types = map[string]string{
 	Celebrities: "zset", ProfileRepliesPrefix: "zset", ThreadPrefix: "zset",
 	LikedPrefix: "zset", RepostedPrefix: "zset", BookmarksPrefix: "zset",
 	MutedPrefix: "zset", BlockedPrefix: "zset", BlockersPrefix: "zset", DismissedPrefix: "zset",
+	ArchivePrefix: "zset", ImportedPrefix: "zset", ImportedPosts: "zset",
 	Active: "zset", ActiveMade: "string",
 	InboxPrefix: "list", NotificationsPrefix: "stream", FollowingTagsPrefix: "zset", LoginPlacesPrefix: "zset",
 	Audit: "stream", Staff: "hash", Standings: "zset", StandingEnds: "zset", DecisionsPrefix: "stream",

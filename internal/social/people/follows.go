@@ -118,15 +118,16 @@ func (f *Follows) Counts(ctx context.Context, uid int64) (Counts, error) {
 		b.Zcard().Key(layout.FollowersKey(uid)).Cache(),
 		b.Zcard().Key(layout.FollowingKey(uid)).Cache(),
 		b.Zcard().Key(layout.ProfileKey(uid)).Cache(),
+		b.Zcard().Key(layout.ArchiveKey(uid)).Cache(),
 	)
-	var n [3]int64
+	var n [4]int64
 	for i := range n {
 		var err error
 		if n[i], err = res[i].AsInt64(); err != nil {
 			return Counts{}, fmt.Errorf("social: counts: %w", err)
 		}
 	}
-	return Counts{Followers: n[0], Following: n[1], Posts: n[2]}, nil
+	return Counts{Followers: n[0], Following: n[1], Posts: n[2] + n[3]}, nil
 }
 
 // maxCounted is up to how many entries a list is counted as a viewer sees it.

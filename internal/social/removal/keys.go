@@ -11,9 +11,10 @@ var (
 	ownKeys = []func(uid int64) string{
 		layout.HomeKey, layout.BookmarksKey, layout.MutedKey, layout.DismissedKey, layout.InboxKey, layout.NotificationsKey,
 		layout.SessionsKey, layout.LoginsKey, layout.LoginPlacesKey, layout.ImportKey, layout.ImportEntriesKey,
+		layout.ImportedKey,
 	}
 	mirroredKeys = []func(uid int64) string{
-		layout.ProfileKey, layout.ProfileRepliesKey, layout.RepostedKey, layout.LikedKey,
+		layout.ProfileKey, layout.ProfileRepliesKey, layout.ArchiveKey, layout.RepostedKey, layout.LikedKey,
 		layout.FollowingKey, layout.FollowersKey, layout.FollowingTagsKey,
 		layout.BlockedKey, layout.BlockersKey,
 	}

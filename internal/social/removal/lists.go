@@ -36,6 +36,7 @@ func (e *Engine) removeFromLists(ctx context.Context, a account, was closed) err
 	}{
 		{layout.ProfilePrefix, e.removePosts},
 		{layout.ProfileRepliesPrefix, e.removePosts},
+		{layout.ArchivePrefix, e.removePosts},
 		{layout.LikedPrefix, e.removeLikes},
 		{layout.FollowingPrefix, e.removeFollowing},
 		{layout.FollowersPrefix, e.removeFollowers},

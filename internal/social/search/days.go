@@ -3,57 +3,174 @@ package search
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redis/rueidis"
 
+	"retwis/index/text"
+	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
+
+// Ids grow with time, but for the posts of an import, which have ids that follow each other and
+// times of their own. So the posts of some days are ranges of ids: what was written here between
+// the imports, and a part of each import.
 
 const (
 	// probes is how many posts are read at a time to find the first of a day.
 	probes = 32
 	// maxMissing is how often others are read where none of them exists.
 	maxMissing = 8
+	// maxImports is how many imports are searched, the latest.
+	maxImports = 1000
 )
 
-// firstAt returns the id of the first post at a time or later: ids grow with time. It reads
-// the times of some posts between the first and the last, then of some within the part where
-// it must be: a round trip for every factor of 33 in their number.
-func (s *Service) firstAt(ctx context.Context, at time.Time) (int64, error) {
-	last, err := reply.Text(s.DB.Client.Do(ctx, s.DB.Client.B().Get().Key(layout.NextPostID).Build()))
+// idRange is the ids from first to last; none where last is smaller.
+type idRange struct{ first, last int64 }
+
+// everything is the range of all ids.
+var everything = idRange{1, text.MaxID}
+
+func (r idRange) len() int64 { return max(0, r.last-r.first+1) }
+
+// days returns the ids of the posts within the days of a query, the largest first.
+func (s *Service) days(ctx context.Context, q *Query) ([]idRange, error) {
+	last, err := reply.TextOrEmpty(s.DB.Client.Do(ctx, s.DB.Client.B().Get().Key(layout.NextPostID).Build()))
 	if err != nil {
-		return 0, fmt.Errorf("social: search: %w", err)
+		return nil, fmt.Errorf("social: search: %w", err)
 	}
 	n, _ := layout.ParseID(last)
-	low, high := int64(1), n+1 // it is in low…high
+	imports, err := s.imports(ctx)
+	if err != nil {
+		return nil, err
+	}
+	parts := make([][]idRange, len(imports)+1)
+	err = storage.AtOnce(len(parts), func(i int) (err error) {
+		of := between(imports, n)
+		if i < len(imports) {
+			of = imports[i : i+1]
+		}
+		parts[i], err = s.within(ctx, of, q)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	all := slices.Concat(parts...)
+	slices.SortFunc(all, func(a, b idRange) int { return int(b.first - a.first) })
+	return all, nil
+}
+
+// imports returns the ids of imported posts, one range an import, in order.
+func (s *Service) imports(ctx context.Context) ([]idRange, error) {
+	members, err := s.DB.Client.Do(ctx, s.DB.Client.B().Zrange().Key(layout.ImportedPosts).Min("0").Max(layout.Itoa(maxImports-1)).Rev().Build()).AsStrSlice()
+	if err != nil && !rediserr.IsWrongType(err) {
+		return nil, fmt.Errorf("social: search: %w", err)
+	}
+	var all []idRange
+	for _, member := range slices.Backward(members) {
+		first, last, ok := layout.ParseRange(member)
+		if ok && (len(all) == 0 || first > all[len(all)-1].last) {
+			all = append(all, idRange{first, last})
+		}
+	}
+	return all, nil
+}
+
+// between returns the ids up to n that are in none of some ranges.
+func between(ranges []idRange, n int64) []idRange {
+	var all []idRange
+	next := int64(1)
+	for _, r := range append(slices.Clip(ranges), idRange{n + 1, n + 1}) {
+		if between := (idRange{next, min(r.first-1, n)}); between.len() > 0 {
+			all = append(all, between)
+		}
+		next = r.last + 1
+	}
+	return all
+}
+
+// within returns the parts of ranges of ids, over which times grow, that are in the days of a
+// query.
+func (s *Service) within(ctx context.Context, ranges []idRange, q *Query) ([]idRange, error) {
+	from, to := int64(0), int64(0)
+	for _, r := range ranges {
+		to += r.len()
+	}
+	var err error
+	if !q.after.IsZero() {
+		if from, err = s.firstAt(ctx, ranges, q.after); err != nil {
+			return nil, err
+		}
+	}
+	if !q.before.IsZero() {
+		if to, err = s.firstAt(ctx, ranges, q.before); err != nil {
+			return nil, err
+		}
+	}
+	var parts []idRange
+	for _, r := range ranges { // from and to count ids
+		part := idRange{r.first + max(0, from), min(r.last, r.first+to-1)}
+		if part.len() > 0 {
+			parts = append(parts, part)
+		}
+		from, to = from-r.len(), to-r.len()
+	}
+	return parts, nil
+}
+
+// nth returns an id of some ranges by its number, counted from 0.
+func nth(ranges []idRange, n int64) int64 {
+	for _, r := range ranges {
+		if n < r.len() {
+			return r.first + n
+		}
+		n -= r.len()
+	}
+	return 0
+}
+
+// firstAt returns the number, among the ids of some ranges, of the first post at a time or
+// later. It reads the times of some posts between the first and the last, then of some within
+// the part where it must be: a round trip for every factor of 33 in their number.
+func (s *Service) firstAt(ctx context.Context, ranges []idRange, at time.Time) (int64, error) {
+	low, high := int64(0), int64(0) // it is in low…high
+	for _, r := range ranges {
+		high += r.len()
+	}
 	missing := int64(0)
 	for low < high {
 		step := max(1, (high-low)/(probes+1))
-		ids := make([]int64, 0, probes)
-		for id := low + step - 1 - missing*step/maxMissing; id < high && len(ids) < probes; id += step {
-			ids = append(ids, id)
+		numbers := make([]int64, 0, probes)
+		for n := low + step - 1 - missing*step/maxMissing; n < high && len(numbers) < probes; n += step {
+			numbers = append(numbers, n)
+		}
+		ids := make([]int64, len(numbers))
+		for i, n := range numbers {
+			ids[i] = nth(ranges, n)
 		}
 		times, err := s.times(ctx, ids)
 		if err != nil {
 			return 0, err
 		}
 		seen := false
-		for i, id := range ids {
+		for i, n := range numbers {
 			switch {
-			case times[i].IsZero() || id < low || id >= high:
+			case times[i].IsZero() || n < low || n >= high:
 			case times[i].Before(at):
-				low, seen = id+1, true
+				low, seen = n+1, true
 			default:
-				high, seen = id, true
+				high, seen = n, true
 			}
 		}
 		switch {
 		case seen:
 			missing = 0
 		case step == 1: // none of these exists
-			low = ids[len(ids)-1] + 1
+			low = numbers[len(numbers)-1] + 1
 		case missing < maxMissing-1: // those next to them may
 			missing++
 		default:
@@ -78,4 +195,37 @@ func (s *Service) times(ctx context.Context, ids []int64) ([]time.Time, error) {
 		times[i] = layout.ParseTime(text)
 	}
 	return times, nil
+}
+
+// foundIn returns rows of the index with ids of some ranges, the largest first, and the cursor
+// after them.
+func (s *Service) foundIn(ctx context.Context, ranges []idRange, before int64, q text.Query) (text.Result, error) {
+	all := text.Result{}
+	limit := q.Limit
+	for _, r := range ranges {
+		if before != 0 && before <= r.first {
+			continue
+		}
+		q.After, q.Before, q.Limit = r.first-1, r.last+1, limit-len(all.IDs)
+		if r == everything {
+			q.Before = 0 // no bound
+		}
+		if before != 0 && (q.Before == 0 || before < q.Before) {
+			q.Before = before
+		}
+		found, err := s.Index.Posts.Search(ctx, q)
+		if err != nil {
+			return text.Result{}, fmt.Errorf("social: search: %w", err)
+		}
+		all.IDs = append(all.IDs, found.IDs...)
+		switch {
+		case found.Next != 0:
+			all.Next = found.Next
+			return all, nil
+		case len(all.IDs) == limit:
+			all.Next = r.first // the next range is below
+			return all, nil
+		}
+	}
+	return all, nil
 }

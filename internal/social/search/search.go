@@ -61,26 +61,28 @@ func (s *Service) Posts(ctx context.Context, v *social.Viewer, q *Query, before 
 	if err != nil {
 		return timeline.Listing{}, err
 	}
-	end := find.Before
+	ranges := []idRange{everything}
+	if !q.before.IsZero() || !q.after.IsZero() {
+		if ranges, err = s.days(ctx, q); err != nil {
+			return timeline.Listing{}, err
+		}
+	}
 	return s.Lists.Page(ctx, timeline.PageQuery{
 		Viewer: v, Before: before, Limit: limit, Least: social.Shown,
 		Read: func(ctx context.Context, before int64, limit int) (timeline.Page, error) {
 			next := find
 			next.Limit = limit
-			if before != 0 && (end == 0 || before < end) {
-				next.Before = before
+			r, err := s.foundIn(ctx, ranges, before, next)
+			if err != nil {
+				return timeline.Page{}, err
 			}
-			return s.found(ctx, v, next)
+			return s.found(ctx, v, r)
 		},
 	})
 }
 
-// found returns a page of the index, without authors who do not want to be found.
-func (s *Service) found(ctx context.Context, v *social.Viewer, q text.Query) (timeline.Page, error) {
-	r, err := s.Index.Posts.Search(ctx, q)
-	if err != nil {
-		return timeline.Page{}, fmt.Errorf("social: search: %w", err)
-	}
+// found returns a page of rows of the index, without authors who do not want to be found.
+func (s *Service) found(ctx context.Context, v *social.Viewer, r text.Result) (timeline.Page, error) {
 	page := timeline.Page{IDs: r.IDs, Next: r.Next}
 	if v.User.Role >= social.Moderator || len(r.IDs) == 0 {
 		return page, nil
@@ -134,18 +136,6 @@ func (s *Service) resolve(ctx context.Context, v *social.Viewer, q *Query) (text
 	var err error
 	if find.Expr, err = text.Parse(typed.String(), "from", "to", "mention", "tag", "has", "is"); err != nil {
 		return text.Query{}, invalid(err)
-	}
-	if !q.before.IsZero() {
-		if find.Before, err = s.firstAt(ctx, q.before); err != nil {
-			return text.Query{}, err
-		}
-	}
-	if !q.after.IsZero() {
-		first, err := s.firstAt(ctx, q.after)
-		if err != nil {
-			return text.Query{}, err
-		}
-		find.After = first - 1
 	}
 	return find, nil
 }

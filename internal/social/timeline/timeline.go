@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -96,10 +97,28 @@ func (t *Timelines) Removed(post int64) {
 	t.public.Change(func(ids []int64) []int64 { return without(ids, post) })
 }
 
-// Profile returns a page of all posts and reposts of a user, however old, without
-// replies; see Home.
+// Profile returns a page of all posts and reposts of a user, however old, without replies; and
+// after them the posts that were imported, with the user's replies to themselves; see Home.
 func (t *Timelines) Profile(ctx context.Context, uid, before int64, limit int) (Page, error) {
-	return t.ByID(ctx, layout.ProfileKey(uid), before, limit)
+	limit = social.PageSize(limit)
+	cmds := []rueidis.Cacheable{t.byIDCommand(layout.ProfileKey(uid), before, limit), t.byIDCommand(layout.ArchiveKey(uid), 0, limit)}
+	if before > 0 {
+		ctx = social.WithFresh(ctx) // later pages are not worth remembering
+		cmds = append(cmds, t.db.Client.B().Hexists().Key(layout.PostKey(before)).Field("source").Cache())
+	}
+	res := t.db.ReadMany(ctx, cmds...)
+	if before > 0 {
+		if isImported, err := res[2].AsBool(); err == nil && isImported {
+			return t.ByID(ctx, layout.ArchiveKey(uid), before, limit)
+		}
+	}
+	ids, err := res[0].AsIntSlice()
+	imported, err2 := res[1].AsIntSlice()
+	if rediserr.IsWrongType(err2) { // a check reports it
+		err2 = nil
+	}
+	ids = append(slices.Clip(ids), imported...)
+	return t.page(ids[:min(len(ids), limit+1)], errors.Join(err, err2), limit)
 }
 
 // Replies returns a page of all replies of a user, however old; see Home.

@@ -1,0 +1,152 @@
+package user
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/spf13/cobra"
+
+	"retwis/internal/cli/shell"
+	"retwis/internal/cli/site"
+	"retwis/internal/social"
+	"retwis/internal/social/archive"
+	"retwis/internal/social/audit"
+	"retwis/internal/social/layout"
+	"retwis/redlock"
+)
+
+// NewImport returns retwis import.
+func NewImport(env shell.Env) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
+		Use:   "import [flags] NAME ARCHIVE",
+		Short: "Import the posts of a user from an archive of Mastodon",
+		Long: `Imports the public posts of a user, with their pictures and times, from the archive that
+Mastodon offers under Preferences, Import and export: a zip file, a tar.gz file, or a
+directory with what was in it. Replies of the user to these posts are imported too. Boosts,
+replies to others, votes, and posts for some people only are left out, and counted.
+
+The posts are at the end of the user's profile, in the order of their times, and are found
+by a search. They are on no timeline and no page of a tag, and nobody is notified. One that
+is too long becomes several, each a reply to the one before. Pictures must follow the rules
+for uploads, and are left out where the command does not know their place: --media.
+
+It works while the site is served. If it is interrupted, run it again: what is there is not
+imported twice. A later archive adds what is new. --dry-run changes nothing, and says what
+would be imported. A tar.gz file is unpacked to a temporary directory, see TMPDIR.`,
+		Example: `  retwis import ada archive-20261010.zip --dry-run
+  retwis import ada archive-20261010.zip
+  retwis import ada archive.tar.gz --redis redis://db.example.com --media /srv/media`,
+		Args: shell.Arguments(2, 2, ""),
+	})
+	var dry bool
+	c.Flags().BoolVar(&dry, "dry-run", false, "change nothing, and say what would be imported")
+	c.AddJSON("print the result as JSON")
+	c.AddRedis()
+	site.AddMedia(c)
+	return c.Build(func(ctx context.Context, args []string) error {
+		return site.Operate(ctx, c, func(db *site.Database) error {
+			u, err := find(ctx, db, args[0])
+			if err != nil {
+				return err
+			}
+			a, err := archive.Open(ctx, args[1])
+			if err != nil {
+				return shell.Usage(fmt.Errorf("%s: %w", shell.ForTerminal(args[1]), err))
+			}
+			defer a.Close()
+			if dry {
+				return runImport(ctx, c, db, u, a, dry)
+			}
+			return importArchive(ctx, c, db, u, a)
+		})
+	})
+}
+
+// lockTTL is how long the lock of an import outlives its holder.
+const lockTTL = 5 * time.Second
+
+// importArchive imports an archive for a user, in one process at a time.
+func importArchive(ctx context.Context, c *shell.Command, db *site.Database, u social.User, a *archive.Archive) error {
+	locks, err := redlock.New([]rueidis.Client{db.Client()}, redlock.Options{TTL: lockTTL, Owner: "retwis import"})
+	if err != nil {
+		return err
+	}
+	defer locks.Close()
+	return locks.Do(ctx, layout.ArchiveLockKey(u.ID), func(ctx context.Context, _ *redlock.Lock) error {
+		err := db.Social.Audit.Add(ctx, audit.Entry{Actor: social.Operator, Action: "import-archive", Target: audit.UserTarget(u.ID)})
+		if err != nil {
+			return err
+		}
+		return runImport(ctx, c, db, u, a, false)
+	})
+}
+
+// runImport imports an archive, or says what that would do.
+func runImport(ctx context.Context, c *shell.Command, db *site.Database, u social.User, a *archive.Archive, dry bool) error {
+	draw, wipe := shell.Bar(c.Stderr, "importing")
+	if draw == nil {
+		draw = func(int, int) {}
+	}
+	r, err := db.Social.Archives.Import(ctx, u.ID, a, dry, draw)
+	wipe()
+	switch {
+	case err != nil && r.Posts > 0 && !dry:
+		return shell.Hint(err, "Some posts are imported. Run the command again: it adds the others.")
+	case err != nil:
+		return err
+	}
+	return printImport(c, u, r, dry)
+}
+
+// reasons say what is left out, and why.
+var reasons = map[archive.Reason]string{
+	archive.Boost:     "boosts",
+	archive.Reply:     "replies to others or to what is left out",
+	archive.NotPublic: "posts for some people",
+	archive.Empty:     "without text and pictures",
+	archive.Undated:   "without a time in the past",
+	archive.Repeated:  "there twice",
+	archive.Blocked:   "with what is blocked here",
+	archive.Other:     "other activities",
+	archive.Lost:      "whose ids are in use, so run the command again",
+
+	archive.NoPlace:    "as no place for pictures is known: see --media",
+	archive.NoPicture:  "no picture",
+	archive.NoFile:     "not in the archive",
+	archive.WrongType:  "of a type that is not supported",
+	archive.TooLarge:   "too large",
+	archive.Damaged:    "damaged",
+	archive.NoRoom:     "for which the user has no room",
+	archive.FourAtMost: "after the fourth of a post",
+}
+
+func printImport(c *shell.Command, u social.User, r archive.Report, dry bool) error {
+	if c.JSON {
+		return shell.NewEncoder(c.Stdout).Encode(r)
+	}
+	verb := "imported"
+	if dry {
+		verb = "would import"
+	}
+	_, err := fmt.Fprintf(c.Stdout, "%s %s and %s for %s; %s were there\n", verb, shell.Plural(r.Posts, "post", "posts"),
+		shell.Plural(r.Pictures, "picture", "pictures"), u.Name, shell.Thousands(int64(r.Present)))
+	for _, left := range []struct {
+		what    string
+		reasons map[archive.Reason]int
+	}{{"left out", r.LeftOut}, {"files left out", r.PicturesLeftOut}} {
+		if len(left.reasons) == 0 || err != nil {
+			continue
+		}
+		var parts []string
+		for _, reason := range slices.Sorted(maps.Keys(left.reasons)) {
+			parts = append(parts, fmt.Sprintf("%s (%s)", reasons[reason], shell.Thousands(int64(left.reasons[reason]))))
+		}
+		_, err = fmt.Fprintf(c.Stdout, "%s: %s\n", left.what, strings.Join(parts, ", "))
+	}
+	return err
+}
