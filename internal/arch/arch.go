@@ -56,7 +56,7 @@ func Retwis() Architecture {
 		Siblings:    append(siblingsOfSocial(), siblings...),
 		Without:     map[string][]string{"internal/social": {"github.com/redis/rueidis"}},
 		Whole:       []string{"internal/app", "internal/social", "internal/social/..."},
-		TestSupport: []string{"internal/redistest", "internal/social/socialtest", "internal/ordered/orderedtest", "internal/arch", "internal/outside", "examples/internal/exampletest"},
+		TestSupport: []string{"internal/redistest", "internal/social/socialtest", "internal/ordered/orderedtest", "internal/mail/mailtest", "internal/arch", "internal/outside", "examples/internal/exampletest"},
 		Reserved:    reserved,
 		Pure:        4, Impure: []string{"net/http", "flag", "github.com/spf13/pflag", "github.com/spf13/cobra"},
 	}
@@ -121,6 +121,7 @@ var levels = map[string]int{
 	"internal/fold":              0,
 	"internal/files":             0,
 	"internal/logfile":           0,
+	"internal/mail":              0,
 	"internal/maintain":          0,
 	"internal/ordered":           0,
 	"internal/redis/scan":        0,
