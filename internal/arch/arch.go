@@ -77,6 +77,7 @@ var levels = map[string]int{
 	"internal/web":            5,
 	"internal/web/about":      5,
 	"internal/web/discover":   5,
+	"internal/web/email":      5,
 	"internal/web/httpserver": 5,
 	"internal/web/metrics":    5,
 	"internal/web/pictures":   5,
@@ -204,6 +205,7 @@ var siblings = [][2]string{
 	{"internal/redis/nodes", "internal/redis/rediserr"}, // which of several errors to report
 	{"internal/web", "internal/web/about"},
 	{"internal/web", "internal/web/discover"},
+	{"internal/web", "internal/web/email"},
 	{"internal/web", "internal/web/httpserver"}, // what a site needs around its pages
 	{"internal/web", "internal/web/metrics"},
 	{"internal/web", "internal/web/pictures"},
@@ -217,6 +219,8 @@ var siblings = [][2]string{
 	{"internal/web/discover", "internal/web/reader"}, // what its pages show
 	{"internal/web/discover", "internal/web/request"},
 	{"internal/web/discover", "internal/web/view"},
+	{"internal/web/email", "internal/web/request"},
+	{"internal/web/email", "internal/web/view"},
 	{"internal/web/pictures", "internal/web/request"},
 	{"internal/web/pictures", "internal/web/view"},
 	{"internal/web/reader", "internal/web/request"}, // the addresses

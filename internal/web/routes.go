@@ -27,7 +27,7 @@ type route struct {
 func (s *Server) routes() []route {
 	h, app := s.handlers, s.app
 	login, limited := request.RequireLogin, request.Limited
-	return slices.Concat(s.moderationRoutes(), s.listRoutes(), s.aboutRoutes(), s.pictureRoutes(), s.archiveRoutes(), []route{
+	return slices.Concat(s.moderationRoutes(), s.listRoutes(), s.aboutRoutes(), s.pictureRoutes(), s.archiveRoutes(), s.mailRoutes(), []route{
 		// Visitors.
 		{"GET /{$}", h.timelines.landing},
 		{"GET /register", h.signUps.form},
@@ -223,6 +223,27 @@ func (s *Server) archiveRoutes() []route {
 		{"POST /settings/import", login(limited(limits.Profile, h.imports.Begin))},
 		{"GET /settings/import/stop", toForm},
 		{"POST /settings/import/stop", login(limited(limits.Profile, h.imports.Stop))},
+	}
+}
+
+// mailRoutes lists the pages of e-mail addresses, which a site without a mail server does not have.
+func (s *Server) mailRoutes() []route {
+	if !s.app.Email.IsOn() {
+		return nil
+	}
+	h, login, limited := s.handlers.email, request.RequireLogin, request.Limited
+	return []route{
+		{"GET /settings/email", login(h.Settings)},
+		{"POST /settings/email", login(h.Set)},
+		{"GET /settings/email/{form}", toForm},
+		{"POST /settings/email/remove", login(h.Remove)},
+		{"POST /settings/email/digest", login(limited(limits.Profile, h.Digest))},
+		{"GET /forgot", h.ForgotPage},
+		{"POST /forgot", request.LimitedForAll(limits.Reset, h.Forgot)},
+		{"GET /confirm/{token}", h.ConfirmPage},
+		{"POST /confirm/{token}", h.Confirm},
+		{"GET /unsubscribe/{token}", h.StopPage},
+		{"POST /unsubscribe/{token}", h.Stop},
 	}
 }
 
