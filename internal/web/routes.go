@@ -226,13 +226,11 @@ func (s *Server) archiveRoutes() []route {
 	}
 }
 
-// mailRoutes lists the pages of e-mail addresses, which a site without a mail server does not have.
+// mailRoutes lists the pages of e-mail addresses. A site without a mail server has none of them, but
+// knows that some have a secret in their address.
 func (s *Server) mailRoutes() []route {
-	if !s.app.Email.IsOn() {
-		return nil
-	}
 	h, login, limited := s.handlers.email, request.RequireLogin, request.Limited
-	return []route{
+	all := []route{
 		{"GET /settings/email", login(h.Settings)},
 		{"POST /settings/email", login(h.Set)},
 		{"GET /settings/email/{form}", toForm},
@@ -245,6 +243,12 @@ func (s *Server) mailRoutes() []route {
 		{"GET /unsubscribe/{token}", h.StopPage},
 		{"POST /unsubscribe/{token}", h.Stop},
 	}
+	if !s.app.Email.IsOn() {
+		for i := range all {
+			all[i].page = missing
+		}
+	}
+	return all
 }
 
 // moderationRoutes lists the pages of reports and of those who decide about them.
