@@ -46,9 +46,9 @@ func New(env shell.Env) *cobra.Command {
 		Short: "Examine the database: version, rights, memory, persistence, replication, Cluster",
 		Long: `Examines the database of the site and reports what should be changed, why, and how. It
 changes nothing, but writes, reads and deletes a file where pictures are, and logs in to the
-mail server (--smtp). It needs no more rights than the site: what it may not see, it says. Where the server runs on the same
-machine, it looks at settings of the system too. The exit code is 1 if there is a problem;
-advice is no problem.`,
+mail server (--smtp). It needs no more rights than the site: what it may not see, it says.
+Where the server runs on the same machine, it looks at settings of the system too. The exit
+code is 1 if there is a problem; advice is no problem.`,
 		Example: `  retwis doctor
   retwis doctor --redis redis://db.example.com --json`,
 		Args: shell.NoArguments,

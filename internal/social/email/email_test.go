@@ -22,6 +22,7 @@ import (
 	"retwis/internal/social/limits"
 	"retwis/internal/social/moderation"
 	"retwis/internal/social/socialtest"
+	"retwis/maintain"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
@@ -379,6 +380,36 @@ func TestDigestLater(t *testing.T) {
 	b.do(b.Email.SendDigests(b.Ctx))
 	if m := b.quiet(2)[1]; !strings.Contains(m.Text, "- ben followed you\n") {
 		t.Errorf("%+v", m)
+	}
+}
+
+// A process is killed after some of the commands of a digest. Another one sends it, once its lease
+// has ended; where the first has sent it, and could not note that, it comes twice.
+func TestDigestKilled(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	b := openOn(t, client, unlimited)
+	ada, ben := b.confirmed("ada", adaAt), b.NewUser("ben")
+	b.Clock.Unix.Store(time.Now().Unix())
+	b.do(b.Email.SetDigest(b.Ctx, ada, true))
+	b.Connect(ben, ada)
+	for cut, ended := int64(0), false; !ended; cut += 3 {
+		before := len(b.mails.Mails())
+		due := b.Clock.Now().Unix() - 1
+		b.Redis("HSET", layout.EmailKey(ada.ID), "due", layout.Itoa(due), "since", "1")
+		_, err := b.Internals().Addresses.Verify(b.Ctx, maintain.Options{}, true)
+		b.do(err)
+		process := socialtest.Dying(client, cut)
+		s := socialtest.On(t, process, unlimited, idle, sends(t, b.mails), func(opt *app.Options) { opt.Now = b.Clock.Now })
+		ended = s.Email.SendDigests(b.Ctx) == nil && process.Left() > 0
+		b.Clock.Advance(16 * time.Minute)
+		b.do(b.Email.SendDigests(b.Ctx))
+		if n := len(b.mails.Mails()) - before; n != 1 && n != 2 || ended && n != 1 {
+			t.Fatalf("killed after %d commands: %d mails", cut, n)
+		}
+		if cut > 1000 {
+			t.Fatal("it does not end")
+		}
 	}
 }
 
