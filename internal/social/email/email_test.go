@@ -152,7 +152,17 @@ func TestConfirm(t *testing.T) {
 // Who enters the address of another account gets the answer of every other; the address is told.
 func TestOwned(t *testing.T) {
 	t.Parallel()
-	b := open(t)
+	for name, client := range map[string]rueidis.Client{
+		"single": redistest.DB(t).Client(t), "cluster": redistest.Cluster(t, 3).Client(t),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testOwned(t, openOn(t, client))
+		})
+	}
+}
+
+func testOwned(t *testing.T, b *bundle) {
 	ada, ben := b.confirmed("ada", adaAt), b.NewUser("ben")
 	b.do(b.Email.Set(b.Ctx, ben, socialtest.Password, adaAt))
 	m := b.quiet(2)[1]
