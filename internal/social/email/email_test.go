@@ -407,7 +407,7 @@ func TestDigestKilled(t *testing.T) {
 		before := len(b.mails.Mails())
 		due := b.Clock.Now().Unix() - 1
 		b.Redis("HSET", layout.EmailKey(ada.ID), "due", layout.Itoa(due), "since", "1")
-		_, err := b.Internals().Addresses.Verify(b.Ctx, maintain.Options{}, true)
+		_, err := b.Email.Store.Verify(b.Ctx, maintain.Options{}, true)
 		b.do(err)
 		process := socialtest.Dying(client, cut)
 		s := socialtest.On(t, process, unlimited, idle, sends(t, b.mails), func(opt *app.Options) { opt.Now = b.Clock.Now })
