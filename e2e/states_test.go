@@ -58,7 +58,7 @@ func (s states) page(b *browser, name, path string) {
 func (s *states) prepare(t *testing.T) {
 	t.Helper()
 	s.startDatabase(t)
-	s.site = serve(t, "--demo", "--redis", s.redis, "--limit", "edit=1/1h")
+	s.site = serve(t, "--demo", "--redis", s.redis, "--limit", "edit=1/1h", "--smtp", "smtp://127.0.0.1:1", "--base-url", "https://retwis.example")
 	run := func(args ...string) string {
 		t.Helper()
 		out, err := exec.Command(retwis, append(args, "--redis", s.redis)...).Output()
@@ -152,6 +152,9 @@ func (s states) visitor(b *browser) {
 		{"invitation that does not work", "/invite/abc"},
 		{"reset", s.reset},
 		{"reset that does not work", "/reset/1.abc"},
+		{"forgotten password", "/forgot"},
+		{"forgotten password sent", "/forgot?sent"},
+		{"link of a mail that does not work", "/confirm/1.abc"},
 	} {
 		s.page(b, p[0], p[1])
 	}
@@ -253,6 +256,7 @@ func (s states) member(b *browser) {
 		{"notification settings", "/settings/notifications"},
 		{"data", "/settings/data"},
 		{"import", "/settings/import"},
+		{"e-mail", "/settings/email"},
 		{"report person", "/u/vera_holm/report"},
 	} {
 		s.page(b, p[0], p[1])

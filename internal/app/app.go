@@ -19,6 +19,7 @@ import (
 	"retwis/internal/social/auth"
 	"retwis/internal/social/blocklist"
 	"retwis/internal/social/completion"
+	"retwis/internal/social/email"
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/home"
 	"retwis/internal/social/imports"
@@ -81,6 +82,7 @@ type App struct {
 	Library       *lists.Service // lists of people, and saved searches
 	Imports       *imports.Service
 	Archives      *archive.Service // of accounts elsewhere
+	Email         *email.Service
 
 	db          storage.Database
 	directory   *users.Directory
@@ -94,6 +96,7 @@ type App struct {
 	counter     *trends.Counter
 	library     *lists.Store
 	pictures    *media.Store
+	addresses   *email.Store
 	opt         Options
 
 	unsubscribe func()
@@ -226,13 +229,23 @@ func (s *App) buildAccounts() (err error) {
 	if err != nil {
 		return err
 	}
+	s.addresses = email.NewStore(s.db.Client)
+	outbox := email.NewOutbox(s.db.Client, s.addresses, s.fanOut.Tasks(), opt.Now)
+	var warner auth.Warner
+	if opt.Mail != nil {
+		warner = outbox
+	}
 	s.Auth, err = auth.New(s.Sessions, auth.Options{
 		HashParams: opt.HashParams, Hashers: opt.Hashers, SecretKey: opt.SecretKey,
-		Limits: s.Limits, Audit: s.Audit, Now: opt.Now,
+		Limits: s.Limits, Audit: s.Audit, Warner: warner, Now: opt.Now,
 	})
 	if err != nil {
 		return err
 	}
+	s.Email = email.New(email.Options{
+		Store: s.addresses, Outbox: outbox, Server: opt.Mail, Users: s.Users, Auth: s.Auth, Limits: s.Limits,
+		Notices: s.Notifications, Viewers: s.Viewers, Site: s.Site, Audit: s.Audit, Log: opt.Logger, Now: opt.Now,
+	})
 	s.Passkeys = auth.NewPasskeys(s.Auth)
 	s.Accounts = accounts.New(accounts.Options{
 		DB: s.db, Users: s.Users, Directory: s.directory, Auth: s.Auth, Sessions: s.Sessions, Names: s.names,
@@ -273,6 +286,7 @@ func (s *App) buildModeration() (err error) {
 			{Name: "search", Run: s.SearchIndex.People.Update},
 			{Name: "lists", Run: s.library.Forget},
 			{Name: "pictures", Run: s.pictures.Forget},
+			{Name: "e-mail", Run: s.addresses.Forget},
 		},
 		RemoveMembers: s.library.RemoveMembers,
 	})
@@ -420,5 +434,8 @@ func (s *App) RecoverTasks(ctx context.Context, every time.Duration) error {
 	others.Go(func() { s.Trends.Maintain(ctx) })
 	others.Go(func() { s.Moderation.LiftAll(ctx, moderation.LiftEvery) })
 	others.Go(func() { s.Suggestions.Maintain(ctx) })
+	if !s.opt.NoJobs {
+		others.Go(func() { s.Email.Maintain(ctx) })
+	}
 	return s.fanOut.Jobs.Recover(ctx, min(every, sweepEvery))
 }

@@ -41,17 +41,17 @@ func (s *App) Backlog(ctx context.Context) (Backlog, error) {
 
 // JobQueue is the state of a queue of jobs.
 type JobQueue struct {
-	Queue   string        // "short" or "long"
+	Queue   string        // "short", "long" or "mail"
 	Waiting int64         // jobs that are not finished
 	Oldest  time.Duration // how long ago the oldest of them was added
 	Stats   jobs.Stats    // what this process has done
 }
 
-// Jobs returns the state of the queues of jobs. Four round trips.
+// Jobs returns the state of the queues of jobs. Six round trips.
 func (s *App) Jobs(ctx context.Context) ([]JobQueue, error) {
-	short, long := s.fanOut.Jobs.Queues()
-	all := []JobQueue{{Queue: "short", Stats: short.Stats()}, {Queue: "long", Stats: long.Stats()}}
-	for i, queue := range []*jobs.Queue{short, long} {
+	queues := s.fanOut.Jobs.Queues()
+	all := []JobQueue{{Queue: "short", Stats: queues.Short.Stats()}, {Queue: "long", Stats: queues.Long.Stats()}, {Queue: "mail", Stats: queues.Mail.Stats()}}
+	for i, queue := range []*jobs.Queue{queues.Short, queues.Long, queues.Mail} {
 		var err error
 		if all[i].Waiting, err = queue.LenNow(ctx); err != nil {
 			return nil, fmt.Errorf("social: %w", err)

@@ -8,6 +8,7 @@ import (
 
 	"retwis/collection"
 	"retwis/internal/redis/store"
+	"retwis/internal/social/email"
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/lists"
 	"retwis/internal/social/media"
@@ -30,6 +31,7 @@ type Internals struct {
 	Celebrities *storage.Celebrities  // nil on a single server
 	Library     *lists.Store
 	Pictures    *media.Store
+	Addresses   *email.Store
 }
 
 // Internals returns what the application is built on.
@@ -37,6 +39,6 @@ func (s *App) Internals() Internals {
 	return Internals{
 		Client: s.db.Client, Server: s.opt.Server, Invalidations: s.opt.Invalidations, Log: s.opt.Logger, Now: s.opt.Now,
 		FanOut: s.fanOut, Directory: s.directory, Lists: s.lists, Celebrities: s.celebrities,
-		Library: s.library, Pictures: s.pictures,
+		Library: s.library, Pictures: s.pictures, Addresses: s.addresses,
 	}
 }

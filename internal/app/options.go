@@ -10,6 +10,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/files"
+	"retwis/internal/mail"
 	"retwis/internal/redis/store"
 	"retwis/internal/social/auth"
 	"retwis/internal/social/limits"
@@ -77,6 +78,9 @@ type Options struct {
 	// Media has the files of pictures. Default: pictures are neither taken nor shown, and
 	// posts that have some are not deleted to their end.
 	Media files.Store
+
+	// Mail sends the mails of the site. Default: users have no addresses, and get none.
+	Mail *mail.Server
 
 	// MediaQuota is how many bytes the pictures of a user may take. Default: 1 GiB.
 	MediaQuota int64

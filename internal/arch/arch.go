@@ -56,7 +56,7 @@ func Retwis() Architecture {
 		Siblings:    append(siblingsOfSocial(), siblings...),
 		Without:     map[string][]string{"internal/social": {"github.com/redis/rueidis"}},
 		Whole:       []string{"internal/app", "internal/social", "internal/social/..."},
-		TestSupport: []string{"internal/redistest", "internal/files/filestest", "internal/social/socialtest", "internal/ordered/orderedtest", "internal/arch", "internal/outside", "examples/internal/exampletest"},
+		TestSupport: []string{"internal/redistest", "internal/files/filestest", "internal/mail/mailtest", "internal/social/socialtest", "internal/ordered/orderedtest", "internal/arch", "internal/outside", "examples/internal/exampletest"},
 		Reserved:    reserved,
 		Pure:        4, Impure: []string{"net/http", "flag", "github.com/spf13/pflag", "github.com/spf13/cobra"},
 	}
@@ -77,6 +77,7 @@ var levels = map[string]int{
 	"internal/web":            5,
 	"internal/web/about":      5,
 	"internal/web/discover":   5,
+	"internal/web/email":      5,
 	"internal/web/httpserver": 5,
 	"internal/web/metrics":    5,
 	"internal/web/pictures":   5,
@@ -121,6 +122,7 @@ var levels = map[string]int{
 	"internal/fold":              0,
 	"internal/files":             0,
 	"internal/logfile":           0,
+	"internal/mail":              0,
 	"internal/maintain":          0,
 	"internal/ordered":           0,
 	"internal/redis/scan":        0,
@@ -203,6 +205,7 @@ var siblings = [][2]string{
 	{"internal/redis/nodes", "internal/redis/rediserr"}, // which of several errors to report
 	{"internal/web", "internal/web/about"},
 	{"internal/web", "internal/web/discover"},
+	{"internal/web", "internal/web/email"},
 	{"internal/web", "internal/web/httpserver"}, // what a site needs around its pages
 	{"internal/web", "internal/web/metrics"},
 	{"internal/web", "internal/web/pictures"},
@@ -217,6 +220,8 @@ var siblings = [][2]string{
 	{"internal/web/discover", "internal/web/reader"}, // what its pages show
 	{"internal/web/discover", "internal/web/request"},
 	{"internal/web/discover", "internal/web/view"},
+	{"internal/web/email", "internal/web/request"},
+	{"internal/web/email", "internal/web/view"},
 	{"internal/web/pictures", "internal/web/request"},
 	{"internal/web/pictures", "internal/web/view"},
 	{"internal/web/reader", "internal/web/request"}, // the addresses

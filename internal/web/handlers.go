@@ -4,6 +4,7 @@ import (
 	"retwis/internal/app"
 	"retwis/internal/web/about"
 	"retwis/internal/web/discover"
+	"retwis/internal/web/email"
 	"retwis/internal/web/pictures"
 	"retwis/internal/web/reader"
 )
@@ -41,6 +42,7 @@ type handlers struct {
 	blocks        *about.Blocks
 	pictures      *pictures.Pictures
 	imports       *discover.Imports
+	email         *email.Pages
 }
 
 // newHandlers gives each subject the parts of the application that it needs.
@@ -115,5 +117,6 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 		blocks:       about.NewBlocks(app.Blocklist),
 		pictures:     pictures,
 		imports:      discover.NewImports(app.Imports),
+		email:        email.New(app.Email),
 	}, nil
 }

@@ -27,7 +27,7 @@ type route struct {
 func (s *Server) routes() []route {
 	h, app := s.handlers, s.app
 	login, limited := request.RequireLogin, request.Limited
-	return slices.Concat(s.moderationRoutes(), s.listRoutes(), s.aboutRoutes(), s.pictureRoutes(), s.archiveRoutes(), []route{
+	return slices.Concat(s.moderationRoutes(), s.listRoutes(), s.aboutRoutes(), s.pictureRoutes(), s.archiveRoutes(), s.mailRoutes(), []route{
 		// Visitors.
 		{"GET /{$}", h.timelines.landing},
 		{"GET /register", h.signUps.form},
@@ -224,6 +224,31 @@ func (s *Server) archiveRoutes() []route {
 		{"GET /settings/import/stop", toForm},
 		{"POST /settings/import/stop", login(limited(limits.Profile, h.imports.Stop))},
 	}
+}
+
+// mailRoutes lists the pages of e-mail addresses. A site without a mail server has none of them, but
+// knows that some have a secret in their address.
+func (s *Server) mailRoutes() []route {
+	h, login, limited := s.handlers.email, request.RequireLogin, request.Limited
+	all := []route{
+		{"GET /settings/email", login(h.Settings)},
+		{"POST /settings/email", login(h.Set)},
+		{"GET /settings/email/{form}", toForm},
+		{"POST /settings/email/remove", login(h.Remove)},
+		{"POST /settings/email/digest", login(limited(limits.Profile, h.Digest))},
+		{"GET /forgot", h.ForgotPage},
+		{"POST /forgot", request.LimitedForAll(limits.Reset, h.Forgot)},
+		{"GET /confirm/{token}", h.ConfirmPage},
+		{"POST /confirm/{token}", h.Confirm},
+		{"GET /unsubscribe/{token}", h.StopPage},
+		{"POST /unsubscribe/{token}", h.Stop},
+	}
+	if !s.app.Email.IsOn() {
+		for i := range all {
+			all[i].page = missing
+		}
+	}
+	return all
 }
 
 // moderationRoutes lists the pages of reports and of those who decide about them.

@@ -180,6 +180,17 @@ var walks = map[string]walk{
 	"POST /settings/import":            {"/settings/import", "kind follows list author", signedIn(303)},
 	"GET /settings/import/stop":        {"/settings/import/stop", "", everybody(303)},
 	"POST /settings/import/stop":       {"/settings/import/stop", "", signedIn(303)},
+	"GET /settings/email":              {"/settings/email", "", everybody(404)}, // without a mail server: see TestMailPages
+	"POST /settings/email":             {"/settings/email", "address a@example.net", everybody(404)},
+	"GET /settings/email/{form}":       {"/settings/email/remove", "", everybody(404)},
+	"POST /settings/email/remove":      {"/settings/email/remove", "", everybody(404)},
+	"POST /settings/email/digest":      {"/settings/email/digest", "", everybody(404)},
+	"GET /forgot":                      {"/forgot", "", everybody(404)},
+	"POST /forgot":                     {"/forgot", "account author", everybody(404)},
+	"GET /confirm/{token}":             {"/confirm/1.x", "", everybody(404)},
+	"POST /confirm/{token}":            {"/confirm/1.x", "", everybody(404)},
+	"GET /unsubscribe/{token}":         {"/unsubscribe/1.x", "", everybody(404)},
+	"POST /unsubscribe/{token}":        {"/unsubscribe/1.x", "", everybody(404)},
 	"/":                                {"/nothing", "", everybody(404)},
 }
 

@@ -45,10 +45,10 @@ func New(env shell.Env) *cobra.Command {
 		Use:   "doctor",
 		Short: "Examine the database: version, rights, memory, persistence, replication, Cluster",
 		Long: `Examines the database of the site and reports what should be changed, why, and how. It
-changes nothing, but writes, reads and deletes a file where pictures are. It needs no more
-rights than the site: what it may not see, it says. Where the server runs on the same
-machine, it looks at settings of the system too. The exit code is 1 if there is a problem;
-advice is no problem.`,
+changes nothing, but writes, reads and deletes a file where pictures are, and logs in to the
+mail server (--smtp). It needs no more rights than the site: what it may not see, it says.
+Where the server runs on the same machine, it looks at settings of the system too. The exit
+code is 1 if there is a problem; advice is no problem.`,
 		Example: `  retwis doctor
   retwis doctor --redis redis://db.example.com --json`,
 		Args: shell.NoArguments,
@@ -56,6 +56,7 @@ advice is no problem.`,
 	c.AddJSON("print each finding as a line of JSON")
 	c.AddRedis()
 	site.AddMedia(c)
+	site.AddMail(c)
 	return c.Build(func(ctx context.Context, _ []string) error {
 		return site.Inspect(ctx, c, func(db *site.Database) error {
 			// A server may be examined before its first site; a directory has one.
@@ -75,6 +76,9 @@ func examine(ctx context.Context, c *shell.Command, db *site.Database) error {
 		found = append(found, lastBackup(db.Social.LastBackup(ctx)))
 	}
 	found = append(found, aboutPictures(ctx, db.Media))
+	if db.Mail != nil {
+		found = append(found, aboutMail(ctx, db.Mail))
+	}
 	shards, err := aboutCluster(ctx, db.Client())
 	if err != nil {
 		return fmt.Errorf("%s: %w", db, err)

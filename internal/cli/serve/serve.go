@@ -2,6 +2,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,6 +106,7 @@ type notify it reports when it is ready, when it stops, and that it is alive.
 	flags.tls.add(c)
 	c.AddRedis()
 	site.AddMedia(c)
+	site.AddMail(c)
 	flags.quota = media.DefaultQuota
 	f.Var(&flags.quota, "media-quota", "how much space the pictures of a user may take")
 	c.Creates = true
@@ -131,6 +133,7 @@ type notify it reports when it is ready, when it stops, and that it is alive.
 		}
 		if len(flags.tls.domains) > 0 {
 			flags.useACMEPorts(c)
+			c.Base = cmp.Or(c.Base, "https://"+flags.tls.domains[0])
 		}
 		logs, err := flags.log.open(c)
 		if err != nil {

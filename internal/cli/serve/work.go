@@ -48,6 +48,7 @@ that it is alive.`,
 	f.Var(&flags.socketMode, "socket-mode", "the permissions of a unix socket")
 	c.AddRedis()
 	site.AddMedia(c)
+	site.AddMail(c)
 	f.DurationVar(&flags.wait, "wait", 10*time.Second, "how long to wait for a database that is starting")
 	addCelebrity(c, &flags.celebrity)
 	flags.log.addMain(c)

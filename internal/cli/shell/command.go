@@ -21,6 +21,8 @@ type Command struct {
 	Env
 	Redis string // --redis
 	Media string // --media
+	SMTP  string // --smtp
+	Base  string // --base-url
 	JSON  bool   // --json
 	// Creates lets a command that fills a database make the directory of an embedded
 	// one. All others refuse a directory without a database.

@@ -11,6 +11,7 @@ import (
 
 	"retwis/internal/cli/shell"
 	"retwis/internal/files"
+	"retwis/internal/mail"
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/store"
 
@@ -24,7 +25,8 @@ import (
 type Database struct {
 	*store.Store
 	Social *app.App
-	Media  files.Store // nil for none
+	Media  files.Store  // nil for none
+	Mail   *mail.Server // nil for none
 }
 
 // Open opens the database of a command, and Retwis on it with the settings of.
@@ -39,12 +41,17 @@ func Open(ctx context.Context, c *shell.Command, opt store.Options, of app.Optio
 	if err != nil {
 		return nil, err
 	}
+	sender, err := openMail(c)
+	if err != nil {
+		return nil, err
+	}
 	db, err := store.Open(ctx, c.Redis, opt)
 	if err != nil {
 		return nil, err
 	}
 	server := db.ClientOption()
 	of.Logger, of.Server, of.Invalidations, of.Media = opt.Logger, &server, db.Invalidations(), media
+	of.Mail = sender
 	if key := c.Getenv("RETWIS_SECRET_KEY"); key != "" {
 		of.SecretKey = []byte(key)
 	}
@@ -52,7 +59,7 @@ func Open(ctx context.Context, c *shell.Command, opt store.Options, of app.Optio
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return &Database{Store: db, Social: service, Media: media}, nil
+	return &Database{Store: db, Social: service, Media: media, Mail: sender}, nil
 }
 
 // With opens the database of a site for as long as do runs. It logs warnings only. Where

@@ -28,7 +28,7 @@ by username, in any case.`,
   retwis user create ada
   retwis user reset-password ada --base-url https://retwis.example.com
   retwis user sessions ada --end`,
-	}, newList(env), newShow(env), newCreate(env), newResetPassword(env), newSessions(env), newExport(env), newDelete(env), newRole(env))
+	}, newList(env), newShow(env), newCreate(env), newResetPassword(env), newSessions(env), newExport(env), newDelete(env), newRole(env), newRemoveEmail(env))
 	group.AddCommand(standings(env)...)
 	group.AddCommand(approvals(env)...)
 	return group
@@ -46,6 +46,7 @@ type entry struct {
 	Following *int64  `json:"following,omitempty"`
 	Sessions  *int    `json:"sessions,omitempty"`
 	Factor    *bool   `json:"second_factor,omitempty"`
+	Email     string  `json:"email,omitempty"` // whether there is an address
 }
 
 func newEntry(u social.User) entry {
@@ -138,7 +139,7 @@ func newShow(env shell.Env) *cobra.Command {
 		Use:   "show [flags] NAME",
 		Short: "Show a user",
 		Long: `Shows a user: id, names, role and standing, followers, open sessions, and whether logging
-in takes a second factor.`,
+in takes a second factor; and of an e-mail address whether it is confirmed.`,
 		Example: `  retwis user show ada
   retwis user show ada --json`,
 		Args: shell.Arguments(1, 1, ""),
@@ -163,7 +164,12 @@ in takes a second factor.`,
 			if err != nil {
 				return err
 			}
+			address, err := db.Social.Email.Get(ctx, u.ID)
+			if err != nil {
+				return err
+			}
 			e := newEntry(u)
+			e.Email = emailState(address)
 			open := len(sessions)
 			e.Followers, e.Following, e.Sessions, e.Factor = &counts.Followers, &counts.Following, &open, &factor.On
 			p := c.NewPrinter()
@@ -184,6 +190,7 @@ in takes a second factor.`,
 				{"following", strconv.FormatInt(counts.Following, 10)},
 				{"sessions", strconv.Itoa(open)},
 				{"second factor", onOff(factor.On)},
+				{"e-mail", e.Email},
 			} {
 				if row[1] == "" {
 					continue

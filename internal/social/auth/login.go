@@ -49,16 +49,45 @@ type Service struct {
 	factors  *factorStore
 	limits   *limits.Limits
 	audit    *audit.Log
+	warner   Warner
 	now      func() time.Time
 }
 
-// Options are what a Service needs; all but HashParams, Hashers and SecretKey are required.
+// Warner warns users of changes of what guards their accounts.
+type Warner interface {
+	// Begin notes a warning that a field of a user changes, before it does. The caller calls
+	// end when it has changed, or could not: the task that sends the warning looks.
+	Begin(ctx context.Context, uid int64, field string) (end func(), err error)
+}
+
+// The fields of a user of which a Warner is told.
+const (
+	PasswordField = "password"
+	FactorField   = "totp" // removed
+	PasskeysField = "passkeys"
+)
+
+// warn changes a field of a user, and warns them; w may be nil.
+func warn(ctx context.Context, w Warner, uid int64, field string, change func() error) error {
+	if w == nil {
+		return change()
+	}
+	end, err := w.Begin(ctx, uid, field)
+	if err != nil {
+		return err
+	}
+	defer end()
+	return change()
+}
+
+// Options are what a Service needs; all but HashParams, Hashers, SecretKey and Warner are required.
 type Options struct {
 	HashParams *argon2id.Params // see password.NewHasher
 	Hashers    int
 	SecretKey  []byte // see newKeyBox
 	Limits     *limits.Limits
 	Audit      *audit.Log
+	Warner     Warner // nil: nobody is warned
 	Now        func() time.Time
 }
 
@@ -74,7 +103,7 @@ func New(s *Sessions, opt Options) (*Service, error) {
 	}
 	return &Service{
 		sessions: s, users: s.users, db: s.db, hasher: hasher, factors: &factorStore{Client: s.db.Client, Box: box},
-		limits: opt.Limits, audit: opt.Audit, now: opt.Now,
+		limits: opt.Limits, audit: opt.Audit, warner: opt.Warner, now: opt.Now,
 	}, nil
 }
 
@@ -183,13 +212,13 @@ func (a *Service) TurnOffSecondFactor(ctx context.Context, user social.User, pas
 	if _, err := a.confirmPassword(ctx, user.ID, password); err != nil {
 		return err
 	}
-	return a.factors.Remove(ctx, user.ID)
+	return a.RemoveSecondFactor(ctx, user.ID)
 }
 
 // RemoveSecondFactor turns it off without a password: for an operator, when a user has
 // lost the device and the recovery codes.
 func (a *Service) RemoveSecondFactor(ctx context.Context, uid int64) error {
-	return a.factors.Remove(ctx, uid)
+	return warn(ctx, a.warner, uid, FactorField, func() error { return a.factors.Remove(ctx, uid) })
 }
 
 // Authenticate returns the user of this name and password, ErrBadLogin, or

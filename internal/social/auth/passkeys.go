@@ -29,8 +29,6 @@ const (
 	maxResponse = 16 << 10
 	// ceremonyFor is how long a browser may take to make or to use a passkey.
 	ceremonyFor = 5 * time.Minute
-	// passkeysField is the field of a user with the passkeys, in JSON.
-	passkeysField = "passkeys"
 )
 
 // ErrPasskey: the passkey is not one of this site, or the browser took too long.
@@ -102,7 +100,7 @@ func (p *Passkeys) owner(ctx context.Context, uid int64) (*owner, error) {
 	b := p.auth.db.Client.B()
 	res := p.auth.db.Client.DoMulti(ctx,
 		b.Hmget().Key(layout.UserKey(uid)).Field(users.RecordFields...).Build(),
-		b.Hget().Key(layout.UserKey(uid)).Field(passkeysField).Build())
+		b.Hget().Key(layout.UserKey(uid)).Field(PasskeysField).Build())
 	rec, err := users.ParseRecord(uid, res[0])
 	if err != nil {
 		return nil, err
@@ -138,7 +136,7 @@ func (p *Passkeys) change(ctx context.Context, uid int64, change func([]Passkey)
 			}
 			now = string(text)
 		}
-		if done, err := p.auth.replaceField(ctx, uid, passkeysField, o.stored, now); done || err != nil {
+		if done, err := p.auth.replaceField(ctx, uid, PasskeysField, o.stored, now); done || err != nil {
 			return err
 		}
 	}
@@ -212,14 +210,16 @@ func (p *Passkeys) Add(ctx context.Context, place Place, user social.User, secre
 	}
 	key.Attestation = webauthn.CredentialAttestation{} // it is about the device, and nothing reads it
 	made := Passkey{Name: name, Host: place.Host, Created: p.auth.now().Unix(), Key: *key}
-	return p.change(ctx, user.ID, func(keys []Passkey) ([]Passkey, error) {
-		switch {
-		case len(keys) >= MaxPasskeys:
-			return nil, tooManyPasskeys()
-		case slices.ContainsFunc(keys, func(one Passkey) bool { return one.ID() == made.ID() }):
-			return keys, nil
-		}
-		return append(keys, made), nil
+	return warn(ctx, p.auth.warner, user.ID, PasskeysField, func() error {
+		return p.change(ctx, user.ID, func(keys []Passkey) ([]Passkey, error) {
+			switch {
+			case len(keys) >= MaxPasskeys:
+				return nil, tooManyPasskeys()
+			case slices.ContainsFunc(keys, func(one Passkey) bool { return one.ID() == made.ID() }):
+				return keys, nil
+			}
+			return append(keys, made), nil
+		})
 	})
 }
 

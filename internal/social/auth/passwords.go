@@ -87,6 +87,13 @@ func (a *Service) confirmPassword(ctx context.Context, uid int64, typed string) 
 	return stored, nil
 }
 
+// ConfirmPassword returns ErrBadLogin for what is not the password of a user. One round trip and
+// one password hash.
+func (a *Service) ConfirmPassword(ctx context.Context, uid int64, typed string) error {
+	_, err := a.confirmPassword(ctx, uid, typed)
+	return err
+}
+
 // ChangePassword sets a new password. It ends all sessions of the user, log-ins that
 // wait for a code, and a reset link, and opens the session that it returns. It returns
 // ErrBadLogin where current is wrong, and *InvalidError for a password that is not
@@ -108,7 +115,7 @@ func (a *Service) ChangePassword(ctx context.Context, user social.User, current,
 	if err != nil {
 		return Session{}, err
 	}
-	ended, err := a.sessions.store.Replace(ctx, user.ID, passwordChange{Field: "password", Value: stored, Hash: phc, Session: &entry})
+	ended, err := a.replace(ctx, user.ID, passwordChange{Field: PasswordField, Value: stored, Hash: phc, Session: &entry})
 	if errors.Is(err, errUserChanged) {
 		// Another request was faster: what was typed is not the password any more.
 		return Session{}, errors.Join(social.ErrBadLogin, a.sessions.forget(ctx, []string{entry.Token}))
@@ -117,6 +124,15 @@ func (a *Service) ChangePassword(ctx context.Context, user social.User, current,
 		return Session{}, err
 	}
 	return Session{User: user, Secret: secret}, a.sessions.forget(ctx, ended)
+}
+
+// replace sets a password, and warns the user.
+func (a *Service) replace(ctx context.Context, uid int64, p passwordChange) (ended []string, err error) {
+	err = warn(ctx, a.warner, uid, PasswordField, func() error {
+		ended, err = a.sessions.store.Replace(ctx, uid, p)
+		return err
+	})
+	return ended, err
 }
 
 // ResetFor is how long a reset link works.
@@ -130,7 +146,6 @@ var ErrNoReset = errors.New("social: no such reset link")
 // ErrNotFound where there is no such user. It is in the audit log. Three round trips.
 func (a *Service) IssueReset(ctx context.Context, by social.Actor, uid int64) (token string, expires time.Time, err error) {
 	expires = a.now().Add(ResetFor)
-	token = layout.Itoa(uid) + "." + newSecret()
 	if _, err := a.users.Record(ctx, uid); err != nil {
 		return "", time.Time{}, err
 	}
@@ -138,11 +153,18 @@ func (a *Service) IssueReset(ctx context.Context, by social.Actor, uid int64) (t
 	if err := a.audit.Add(ctx, audit.Entry{Actor: by, Action: "reset-password", Target: audit.UserTarget(uid)}); err != nil {
 		return "", time.Time{}, err
 	}
-	err = a.users.Edit(ctx, uid, "reset", resetHash(token)+" "+layout.Seconds(expires))
-	if err != nil {
-		return "", time.Time{}, err
+	token, err = a.NewReset(ctx, uid, ResetFor)
+	return token, expires, err
+}
+
+// NewReset returns the secret of a link as IssueReset makes it, for a user who has asked for it:
+// the audit log does not have it. One round trip.
+func (a *Service) NewReset(ctx context.Context, uid int64, valid time.Duration) (token string, err error) {
+	token = layout.Itoa(uid) + "." + newSecret()
+	if err := a.users.Edit(ctx, uid, "reset", resetHash(token)+" "+layout.Seconds(a.now().Add(valid))); err != nil {
+		return "", err
 	}
-	return token, expires, nil
+	return token, nil
 }
 
 func resetHash(token string) string {
@@ -193,7 +215,7 @@ func (a *Service) ResetPassword(ctx context.Context, token, typed string) (socia
 	if err != nil {
 		return social.User{}, err
 	}
-	ended, err := a.sessions.store.Replace(ctx, user.ID, passwordChange{Field: "reset", Value: stored, Hash: phc})
+	ended, err := a.replace(ctx, user.ID, passwordChange{Field: "reset", Value: stored, Hash: phc})
 	if errors.Is(err, errUserChanged) {
 		return social.User{}, ErrNoReset
 	}

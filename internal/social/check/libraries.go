@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"slices"
 
+	"retwis/internal/mail"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/media"
 	"retwis/internal/social/storage"
 	"retwis/maintain"
+	"retwis/model"
 )
 
 // libraryCheck checks the lists of people.
@@ -68,19 +70,24 @@ func (c *libraryCheck) one(ctx context.Context, owner int64) error {
 
 // records compares the records of lists with what package model keeps of them.
 func (c *libraryCheck) records(ctx context.Context) error {
-	if c.check.opt.Part < 1 {
+	return checkModel(ctx, c.check, layout.ListsPrefix+"*", "lists", c.check.app.Internals().Library.Verify)
+}
+
+// checkModel compares the records of a model with what package model keeps of them.
+func checkModel(ctx context.Context, c *checker, key, what string, verify func(context.Context, maintain.Options, bool) (model.Report, error)) error {
+	if c.opt.Part < 1 {
 		return nil
 	}
-	report, err := c.check.app.Internals().Library.Verify(ctx, maintain.Options{}, false)
+	report, err := verify(ctx, maintain.Options{}, false)
 	if err != nil || report.Problems() == 0 {
 		return err
 	}
 	p := Problem{
-		Kind: maintain.Stale, Key: layout.ListsPrefix + "*",
-		Detail: fmt.Sprintf("%d records of lists are not as package model keeps them", report.Problems()), Repair: "repair the model",
+		Kind: maintain.Stale, Key: key,
+		Detail: fmt.Sprintf("%d records of %s are not as package model keeps them", report.Problems(), what), Repair: "repair the model",
 	}
-	return c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
-		_, err := c.check.app.Internals().Library.Verify(ctx, maintain.Options{}, true)
+	return c.found(ctx, p, func(ctx context.Context) (bool, error) {
+		_, err := verify(ctx, maintain.Options{}, true)
 		return true, err
 	})
 }
@@ -93,6 +100,39 @@ func (c *keyCheck) pictures(ctx context.Context) error {
 	for f, err := range c.check.app.Internals().Pictures.Findings(ctx) {
 		if err == nil {
 			err = foundPicture(ctx, c.check, f)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addresses checks the e-mail addresses, and that their users exist.
+func (c *keyCheck) addresses(ctx context.Context) error {
+	store := c.check.app.Internals().Addresses
+	if err := checkModel(ctx, c.check, layout.EmailMeta, "addresses", store.Verify); err != nil || c.check.opt.Part < 1 {
+		return err
+	}
+	for r, err := range store.All(ctx) {
+		if storage.IsDamaged(err) {
+			continue // reported above
+		}
+		if err != nil {
+			return err
+		}
+		exist, err := c.check.usersExist(ctx, []int64{r.ID})
+		if err != nil {
+			return err
+		}
+		p := Problem{Kind: maintain.Dangling, Key: layout.EmailKey(r.ID), Detail: fmt.Sprintf("user %d does not exist", r.ID), Repair: "remove it"}
+		forget := func(ctx context.Context) (bool, error) { return true, store.Forget(ctx, r.ID) }
+		switch {
+		case !exist[r.ID]:
+			err = c.check.found(ctx, p, c.check.withoutUser(r.ID, forget))
+		case r.Address != nil && !mail.IsAddress(*r.Address):
+			p.Kind, p.Detail = maintain.Invalid, "has no valid address"
+			err = c.check.found(ctx, p, forget)
 		}
 		if err != nil {
 			return err

@@ -21,6 +21,7 @@ import (
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/social/auth"
+	"retwis/internal/social/email"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/media"
 	"retwis/internal/social/storage"
@@ -104,7 +105,7 @@ func (e *exporter) write(ctx context.Context, archive *zip.Writer) error {
 func (e *exporter) tables() []table {
 	counts := []string{"replies", "reposts", "likes"}
 	return []table{
-		{"profile", []string{"id", "username", "display_name", "joined", "bio", "links", "pinned_post", "role", "notifications_off"}, e.profile},
+		{"profile", []string{"id", "username", "display_name", "joined", "bio", "links", "pinned_post", "role", "notifications_off", "email"}, e.profile},
 		{"posts", append([]string{"id", "time", "text", "edited"}, counts...), e.posts},
 		{"replies", append([]string{"id", "time", "text", "edited", "in_reply_to", "conversation"}, counts...), e.replies},
 		{"reposts", []string{"id", "time", "post", "author"}, e.reposts},
@@ -125,7 +126,7 @@ func (e *exporter) tables() []table {
 	}
 }
 
-func (e *exporter) profile(_ context.Context, yield func(row ...any) error) error {
+func (e *exporter) profile(ctx context.Context, yield func(row ...any) error) error {
 	role := e.user["role"]
 	if role == "" {
 		role = "member"
@@ -134,8 +135,12 @@ func (e *exporter) profile(_ context.Context, yield func(row ...any) error) erro
 	if id, ok := layout.ParseID(e.user["pinned"]); ok {
 		pinned = id
 	}
+	address, err := email.NewStore(e.client).Get(ctx, e.uid)
+	if err != nil && !storage.IsDamaged(err) {
+		return err
+	}
 	return yield(e.uid, e.user["username"], e.user["display_name"], layout.ParseTime(e.user["joined"]), e.user["bio"],
-		strings.Fields(e.user["links"]), pinned, role, split(e.user["notify_off"]))
+		strings.Fields(e.user["links"]), pinned, role, split(e.user["notify_off"]), address.Confirmed())
 }
 
 // sessions are the open sessions, without what opens them.

@@ -14,39 +14,45 @@ import (
 // Jobs are the queues of the tasks, and what was interrupted or given up.
 type Jobs struct {
 	db
-	writer      *writer
-	tasks       *task.Engine
-	short, long *jobs.Queue
-	letters     jobs.Letters
+	writer  *writer
+	tasks   *task.Engine
+	queues  task.Queues
+	letters jobs.Letters
 }
 
 func newJobs(d db, w *writer) *Jobs {
 	j := &Jobs{db: d, writer: w, letters: jobs.NewLetters(d.client, layout.DeadJobs)}
-	j.short, j.long = j.newQueue(layout.JobsPrefix), j.newQueue(layout.LongJobsPrefix)
-	j.tasks = task.NewEngine(d.ledger, j.short, j.long, d.log)
+	j.queues = task.Queues{
+		Short: j.newQueue(layout.JobsPrefix, 0), Long: j.newQueue(layout.LongJobsPrefix, 0), Mail: j.newQueue(layout.MailJobsPrefix, mailTries),
+	}
+	j.tasks = task.NewEngine(d.ledger, j.queues, d.log)
 	return j
 }
 
-// newQueue returns a queue of jobs.
-func (j *Jobs) newQueue(prefix string) *jobs.Queue {
-	opt := jobs.Options{Prefix: prefix, Dead: layout.DeadJobs, OnDead: j.forgetDead, Log: j.log, Now: j.now}
+// mailTries is how often a mail may fail: with pauses of five minutes more often than it can
+// before it is too old.
+const mailTries = 1000
+
+// newQueue returns a queue of jobs; tries is 0 for as many as usual.
+func (j *Jobs) newQueue(prefix string, tries int) *jobs.Queue {
+	opt := jobs.Options{Prefix: prefix, Dead: layout.DeadJobs, OnDead: j.forgetDead, Log: j.log, Now: j.now, Tries: tries}
 	if j.cluster {
 		opt.Streams = layout.JobStreams // its masters share them
 	}
 	return jobs.New(j.client, opt)
 }
 
-// Queues are the queues of short and of long jobs.
-func (j *Jobs) Queues() (short, long *jobs.Queue) { return j.short, j.long }
+// Queues are the queues of jobs.
+func (j *Jobs) Queues() task.Queues { return j.queues }
 
-// Backlog returns how many jobs wait, as of at most two seconds ago. Without a round trip
+// Backlog returns how many jobs wait, without mails, as of at most two seconds ago. Without a round trip
 // where this process works, else with one a second.
 func (j *Jobs) Backlog(ctx context.Context) (int64, error) {
-	short, err := j.short.Len(ctx)
+	short, err := j.queues.Short.Len(ctx)
 	if err != nil {
 		return 0, err
 	}
-	long, err := j.long.Len(ctx)
+	long, err := j.queues.Long.Len(ctx)
 	return short + long, err
 }
 

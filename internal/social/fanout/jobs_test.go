@@ -192,7 +192,7 @@ func TestTurns(t *testing.T) {
 	queue := func(prefix string) *jobs.Queue {
 		return jobs.New(client, jobs.Options{Prefix: prefix, Dead: "jobs:dead", Log: log, Poll: 20 * time.Millisecond})
 	}
-	e := task.NewEngine(ledger, queue("jobs:"), queue("jobs:long:"), log)
+	e := task.NewEngine(ledger, task.Queues{Short: queue("jobs:"), Long: queue("jobs:long:"), Mail: queue("jobs:mail:")}, log)
 	var first atomic.Pointer[string] // the kind that blocks
 	goOn, ran := make(chan struct{}), make(chan string, 1000)
 	handle := func(kind string) task.Func {

@@ -80,10 +80,11 @@ const Nobody = "0"
 // the first one only.
 const JobStreams = 16
 
-// Prefixes of the streams of jobs: of short ones and of long ones. A number follows.
+// Prefixes of the streams of jobs: of short ones, of long ones, and of mails. A number follows.
 const (
 	JobsPrefix     = "jobs:"
 	LongJobsPrefix = "jobs:long:"
+	MailJobsPrefix = "jobs:mail:"
 )
 
 // Keys of reports. They have the hash tag {reports}: on a Cluster they are in one slot.
@@ -370,7 +371,7 @@ func Singletons() []string {
 		}
 	}
 	for n := range int64(JobStreams) {
-		keys = append(keys, Key(JobsPrefix, n), Key(LongJobsPrefix, n))
+		keys = append(keys, Key(JobsPrefix, n), Key(LongJobsPrefix, n), Key(MailJobsPrefix, n))
 	}
 	return append(keys, DeadJobs)
 }

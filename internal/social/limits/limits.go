@@ -180,6 +180,27 @@ func (l *Limits) LoggedIn(ctx context.Context, name string, from netip.Addr) {
 	}
 }
 
+// TakeMail decides about a mail to an address, and counts it if it is allowed. Those that
+// somebody has asked for have another limit beside, so that a stranger who asks leaves room for
+// warnings. One round trip.
+func (l *Limits) TakeMail(ctx context.Context, address string, asked bool) error {
+	_, err := l.take(ctx, Mail, l.mailChecks(address, asked))
+	return err
+}
+
+// ReturnMail undoes TakeMail for a mail that was not sent. One round trip.
+func (l *Limits) ReturnMail(ctx context.Context, address string, asked bool) {
+	l.give(ctx, l.mailChecks(address, asked))
+}
+
+func (l *Limits) mailChecks(address string, asked bool) []check {
+	checks := l.checks(Mail, address, By{})
+	if asked {
+		checks = append(checks, l.checks(AskedMail, address, By{})...)
+	}
+	return checks
+}
+
 // OfAccounts returns a function that reports whether a key of the database counts events of
 // one of these accounts: names by id.
 func OfAccounts(names map[int64]string) func(key string) bool {
@@ -220,7 +241,7 @@ func (l *Limits) checks(event Event, name string, by By) []check {
 	var checks []check
 	for _, r := range l.rules[event] {
 		of, windows := account, r.windows
-		if r.by != byAccount {
+		if r.by != byAccount && r.by != byMail {
 			of = Place(by.Address)
 		}
 		if r.by == byBoth {

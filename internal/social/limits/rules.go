@@ -30,12 +30,14 @@ const (
 	Report       Event = "report"
 	Export       Event = "export"
 	Password     Event = "password" // a change of the password, or of what else guards the account
-	Reset        Event = "reset"    // a link for a forgotten password, or an invitation, is tried
+	Reset        Event = "reset"    // a link for a forgotten password is asked for; it, or an invitation, is tried
 	Invite       Event = "invite"   // an invitation is made
 	Moderate     Event = "moderate" // a decision of a moderator, or the end of an invitation
 	Delete       Event = "delete"   // of a post
 	Search       Event = "search"
 	Media        Event = "media" // a picture is uploaded
+	Mail         Event = "mail"  // a mail is sent; see TakeMail
+	AskedMail    Event = "asked-mail"
 )
 
 // subject is what a rule counts by.
@@ -46,10 +48,11 @@ const (
 	byAddress
 	byBoth // by account and address together
 	bySite // all together
+	byMail // by the e-mail address that gets it
 )
 
 func (s subject) String() string {
-	return [...]string{"account", "address", "account and address together", "the site"}[s]
+	return [...]string{"account", "address", "account and address together", "the site", "e-mail address"}[s]
 }
 
 // rule is a limit of an event. An event is allowed if all limits of all its rules allow
@@ -104,12 +107,14 @@ var rules = []rule{
 	{"search-address", Search, byAddress, "300/10m"},
 	{"media", Media, byAccount, "30/10m,200/1d"},
 	{"media-address", Media, byAddress, "300/10m,2000/1d"},
+	{"mail", Mail, byMail, "5/1d"},
+	{"asked-mail", AskedMail, byMail, "3/1d"}, // the others are for warnings
 }
 
 // Rule is a limit as people see it.
 type Rule struct {
 	Name   string // such as "post-address"
-	By     string // "account", "address", "account and address together" or "the site"
+	By     string // "account", "address", "account and address together", "e-mail address" or "the site"
 	Limits string // as Config takes them, or "off"
 }
 

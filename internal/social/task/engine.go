@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ const (
 	// fill each other's pauses.
 	shortWorkers = 4
 	longWorkers  = 1
+	mailWorkers  = 4
 	// retryAfter is the pause after a try that failed, and after one that has done
 	// all it could.
 	retryAfter = time.Second
@@ -29,6 +31,11 @@ const (
 	// has just died are in them for longer.
 	drainTimeout = 3 * time.Second
 )
+
+// Queues are those in which tasks wait.
+type Queues struct{ Short, Long, Mail *jobs.Queue }
+
+func (q Queues) all() []*jobs.Queue { return []*jobs.Queue{q.Short, q.Long, q.Mail} }
 
 // ErrAgain: a task has done all it can for now, and will be repeated in a second.
 var ErrAgain = jobs.ErrAgain
@@ -40,8 +47,8 @@ var errUnknown = errors.New("social: unknown kind of task")
 type Func func(ctx context.Context, argument string) error
 
 type kind struct {
-	run  Func
-	long bool
+	run   Func
+	queue *jobs.Queue
 }
 
 // Engine runs tasks. Each is named by a text, "<kind>:<argument>", which is a member
@@ -49,39 +56,50 @@ type kind struct {
 // any time. The function of its kind is set by Handle. An Engine is safe for
 // concurrent use.
 //
-// Tasks wait in two queues, so that short ones do not wait for long ones.
+// Tasks wait in three queues, so that short ones do not wait for long ones, and none for a mail
+// server.
 type Engine struct {
-	ledger      *Ledger
-	log         *slog.Logger
-	short, long *jobs.Queue
-	kinds       map[string]kind
-	keptSlots   chan struct{} // see keptWorkers
+	ledger    *Ledger
+	log       *slog.Logger
+	queues    Queues
+	mails     bool // this process sends mails
+	kinds     map[string]kind
+	keptSlots chan struct{} // see keptWorkers
 
 	ctx    context.Context
 	stop   context.CancelFunc
 	worker sync.WaitGroup
 }
 
-// NewEngine returns an engine on a ledger, which it runs, and queues of short and long
-// tasks. Start starts it, and Close ends it.
-func NewEngine(ledger *Ledger, short, long *jobs.Queue, log *slog.Logger) *Engine {
-	e := &Engine{ledger: ledger, log: log, short: short, long: long, kinds: map[string]kind{}, keptSlots: make(chan struct{}, keptWorkers)}
+// NewEngine returns an engine on a ledger, which it runs, and queues. Start starts it, and Close
+// ends it.
+func NewEngine(ledger *Ledger, queues Queues, log *slog.Logger) *Engine {
+	e := &Engine{ledger: ledger, log: log, queues: queues, kinds: map[string]kind{}, keptSlots: make(chan struct{}, keptWorkers)}
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	return e
 }
 
 // Handle sets the function of a kind of task. Call it before Start.
-func (e *Engine) Handle(name string, run Func) { e.kinds[name] = kind{run: run} }
+func (e *Engine) Handle(name string, run Func) { e.kinds[name] = kind{run, e.queues.Short} }
 
 // HandleLong is Handle for tasks that take more than a moment.
-func (e *Engine) HandleLong(name string, run Func) { e.kinds[name] = kind{run: run, long: true} }
+func (e *Engine) HandleLong(name string, run Func) { e.kinds[name] = kind{run, e.queues.Long} }
+
+// HandleMail is Handle for tasks that wait for a mail server. A process that has none leaves them
+// in their queue, and its function returns ErrAgain.
+func (e *Engine) HandleMail(name string, run Func, hasServer bool) {
+	e.kinds[name], e.mails = kind{run, e.queues.Mail}, hasServer
+}
 
 // Start starts the ledger, and with works the jobs in the queues.
 func (e *Engine) Start(works bool) {
 	e.worker.Go(func() { e.ledger.Run(e.ctx) })
 	if works {
-		e.worker.Go(func() { e.short.Work(e.ctx, shortWorkers, e.do) })
-		e.worker.Go(func() { e.long.Work(e.ctx, longWorkers, e.do) })
+		e.worker.Go(func() { e.queues.Short.Work(e.ctx, shortWorkers, e.do) })
+		e.worker.Go(func() { e.queues.Long.Work(e.ctx, longWorkers, e.do) })
+		if e.mails {
+			e.worker.Go(func() { e.queues.Mail.Work(e.ctx, mailWorkers, e.do) })
+		}
 	}
 }
 
@@ -154,10 +172,7 @@ func (e *Engine) add(ctx context.Context, member string) error {
 	ctx, cancel := context.WithTimeout(ctx, queueTimeout)
 	defer cancel()
 	name, _, _ := strings.Cut(member, ":")
-	if e.kinds[name].long {
-		return e.long.Add(ctx, member)
-	}
-	return e.short.Add(ctx, member)
+	return cmp.Or(e.kinds[name].queue, e.queues.Short).Add(ctx, member)
 }
 
 // function returns the function of a task, bound to its argument.
@@ -236,19 +251,18 @@ func (e *Engine) repeat(member string) {
 
 // waiting returns the jobs that wait in the queues, or that a process holds.
 func (e *Engine) waiting(ctx context.Context) (Queued, error) {
-	short, until, err := e.short.Waiting(ctx, maxWaiting)
-	if err != nil {
-		return Queued{}, err
+	all := Queued{Jobs: map[string]bool{}}
+	for _, queue := range e.queues.all() {
+		some, until, err := queue.Waiting(ctx, maxWaiting)
+		if err != nil {
+			return Queued{}, err
+		}
+		if !until.IsZero() && (all.Until.IsZero() || until.Before(all.Until)) {
+			all.Until = until
+		}
+		maps.Copy(all.Jobs, some)
 	}
-	long, untilLong, err := e.long.Waiting(ctx, maxWaiting)
-	if err != nil {
-		return Queued{}, err
-	}
-	if !untilLong.IsZero() && (until.IsZero() || untilLong.Before(until)) {
-		until = untilLong
-	}
-	maps.Copy(short, long)
-	return Queued{Jobs: short, Until: until}, nil
+	return all, nil
 }
 
 // Sweep queues the tasks again that no process and no queue has; see Ledger.Sweep. Where
@@ -273,7 +287,7 @@ func (e *Engine) RetryAll(ctx context.Context) error {
 	err := e.ledger.Retry(ctx, e.claimed)
 	drain, cancel := context.WithTimeout(ctx, drainTimeout)
 	defer cancel()
-	for _, queue := range []*jobs.Queue{e.short, e.long} {
+	for _, queue := range []*jobs.Queue{e.queues.Short, e.queues.Long} {
 		if err := queue.Drain(drain); err != nil && drain.Err() == nil {
 			e.log.WarnContext(ctx, "the queues of jobs cannot be emptied", "error", err)
 		}

@@ -52,8 +52,8 @@ func NewCrawlers(people *users.Users, settings *site.Settings) (*Crawlers, error
 
 // noCrawling are the beginnings of the addresses that are for people only.
 var noCrawling = []string{
-	"/bookmarks", "/home", "/invite/", "/live", "/login", "/logout", "/moderation", "/notifications", "/post", "/register",
-	"/reset/", "/search", "/settings", "/suggest",
+	"/bookmarks", "/confirm/", "/forgot", "/home", "/invite/", "/live", "/login", "/logout", "/moderation", "/notifications", "/post", "/register",
+	"/reset/", "/search", "/settings", "/suggest", "/unsubscribe/",
 }
 
 // Robots is GET /robots.txt.

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,6 +19,7 @@ const collectTimeout = 2 * time.Second
 func OfApp(service *app.App, hub *live.Hub) []prometheus.Collector {
 	all := append(viewMetrics(service), limitMetrics(service)...)
 	all = append(all, pictureMetrics(service)...)
+	all = append(all, mailMetrics(service)...)
 	return append(all, newBacklogMetrics(service), newJobMetrics(service), newHashMetrics(service),
 		newDatabaseMetrics(service.Ping, service.PingWrite), newBackupMetric(service), liveMetrics(hub))
 }
@@ -67,6 +69,19 @@ func pictureMetrics(service *app.App) []prometheus.Collector {
 			Name: "retwis_pictures_refused_total", Help: "Uploads of pictures that were refused.",
 			ConstLabels: prometheus.Labels{"reason": reason.String()},
 		}, func() float64 { return float64(counts.Refused[reason].Load()) }))
+	}
+	return all
+}
+
+// mailMetrics count mails. Those that wait are jobs of the queue "mail".
+func mailMetrics(service *app.App) []prometheus.Collector {
+	counts := &service.Email.Counts
+	var all []prometheus.Collector
+	for result, n := range map[string]*atomic.Int64{"sent": &counts.Sent, "refused": &counts.Refused, "failed": &counts.Failed, "limited": &counts.Limited} {
+		all = append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "retwis_mails_total", Help: "Mails that were sent, refused for good, failed and are tried again, or were over a limit.",
+			ConstLabels: prometheus.Labels{"result": result},
+		}, func() float64 { return float64(n.Load()) }))
 	}
 	return all
 }

@@ -36,6 +36,8 @@ func (req *Request) FormPage() string {
 		return "/settings/invites"
 	case strings.HasPrefix(path, view.SecurityPath):
 		return view.SecurityPath
+	case strings.HasPrefix(path, view.EmailPath):
+		return view.EmailPath
 	case strings.HasPrefix(path, "/settings/"):
 		return path
 	case path == "/logout":

@@ -94,6 +94,7 @@ func (req *Request) Log() *slog.Logger { return req.site.log.With("request", req
 // Frame returns what a page has around it.
 func (req *Request) Frame(title string) view.Frame {
 	f := view.Frame{Site: view.SiteOf(req.Info, req.site.version), Title: title, LoggedIn: req.LoggedIn, User: req.User, Unsure: !req.identified, Here: req.R.URL.Path, Outdated: req.outdated}
+	f.Site.Mail = req.site.mail
 	if !req.LoggedIn && !req.columns {
 		return f
 	}

@@ -52,7 +52,7 @@ func setHeaders(w http.ResponseWriter, id string) {
 // and notifications are not among them: the back button needs them at once.
 func isPrivate(pattern string) bool {
 	_, path, _ := strings.Cut(pattern, " ")
-	return strings.HasPrefix(path, "/settings") || strings.HasPrefix(path, "/login") || strings.HasSuffix(path, "/{token}")
+	return strings.HasPrefix(path, "/settings") || strings.HasPrefix(path, "/login") || path == "/forgot" || strings.HasSuffix(path, "/{token}")
 }
 
 // isUnstored reports whether a browser keeps no page of a route: the private ones, and

@@ -43,6 +43,7 @@ type Site struct {
 	timeout     time.Duration
 	metrics     *metrics.Metrics
 	version     string
+	mail        bool // it sends mails
 
 	sessions      *auth.Sessions
 	sessionMax    time.Duration
@@ -67,7 +68,7 @@ func New(service *app.App, opt Options) (*Site, error) {
 		return nil, err
 	}
 	s := &Site{
-		log: opt.Logger, access: opt.Access, proxies: opt.Proxies, secure: opt.SecureCookies, timeout: opt.Timeout, metrics: opt.Metrics, version: opt.Version,
+		log: opt.Logger, access: opt.Access, proxies: opt.Proxies, secure: opt.SecureCookies, timeout: opt.Timeout, metrics: opt.Metrics, version: opt.Version, mail: service.Email.IsOn(),
 		sessions: service.Sessions, sessionMax: service.Sessions.MaxAge(), viewers: service.Viewers, notifications: service.Notifications,
 		reports: service.Reports, limits: service.Limits, settings: service.Site, confirm: service.Confirm,
 		pages: pages, database: httpserver.NewBreaker(service.Ping),

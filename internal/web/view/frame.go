@@ -20,6 +20,7 @@ type Site struct {
 	Name, Description              string
 	HasRules, HasPrivacy, HasTerms bool
 	Version                        string // of the program
+	Mail                           bool   // it sends mails
 }
 
 // SiteOf returns what every page says about a site.

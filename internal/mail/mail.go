@@ -1,0 +1,247 @@
+// Package mail sends mails through the mail server of the site: plain text, over TLS unless that
+// server is on the same machine.
+package mail
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/mail"
+	"net/netip"
+	"net/textproto"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	gomail "github.com/wneessen/go-mail"
+)
+
+const (
+	// dialTimeout bounds a connection, and sendTimeout all of a mail.
+	dialTimeout = 10 * time.Second
+	sendTimeout = 30 * time.Second
+)
+
+// ErrRefused: a server refuses the mail for good, as that of an address that does not exist does.
+var ErrRefused = errors.New("mail: refused for good")
+
+// Server is a mail server, and the site that it sends for. It is safe for concurrent use.
+type Server struct {
+	host, user, password string
+	port                 int
+	implicit, local      bool // TLS from the first byte on; no TLS
+	from                 string
+	base                 *url.URL
+
+	roots *x509.CertPool // nil: those of the machine
+}
+
+// Open returns the mail server of an address such as smtp://user:password@host:587, and is not
+// asked: see Check. smtps:// speaks TLS from the first byte on, smtp:// begins it with STARTTLS, or
+// does without on the same machine. The parameter from is the sender. base is the public address
+// of the site, to which the links in mails lead. No error has the password.
+func Open(address, base string) (*Server, error) {
+	site, err := url.Parse(base)
+	if err != nil || site.Scheme != "http" && site.Scheme != "https" || site.Hostname() == "" || strings.Trim(site.Path, "/") != "" || site.RawQuery != "" || site.User != nil {
+		return nil, fmt.Errorf("%q is not the public address of a site: write it like https://retwis.example.com", base)
+	}
+	u, err := url.Parse(address)
+	if err != nil { // its text would show the password
+		return nil, errors.New("the address of the mail server cannot be read: write it like smtp://user:password@host:587")
+	}
+	s := &Server{host: u.Hostname(), port: 587, implicit: u.Scheme == "smtps", base: &url.URL{Scheme: site.Scheme, Host: site.Host}}
+	if u.Scheme != "smtp" && u.Scheme != "smtps" || s.host == "" || strings.Trim(u.Path, "/") != "" {
+		return nil, fmt.Errorf("%s names no mail server: write it like smtp://user:password@host:587", u.Redacted())
+	}
+	if s.implicit {
+		s.port = 465
+	}
+	if u.Port() != "" {
+		if s.port, err = strconv.Atoi(u.Port()); err != nil || s.port < 1 || s.port > 65535 {
+			return nil, fmt.Errorf("%s is not a port", u.Port())
+		}
+	}
+	ip, err := netip.ParseAddr(s.host)
+	s.local = !s.implicit && (s.host == "localhost" || err == nil && ip.IsLoopback())
+	if u.User != nil {
+		s.user = u.User.Username()
+		s.password, _ = u.User.Password()
+	}
+	query := u.Query()
+	for name := range query {
+		if name != "from" {
+			return nil, fmt.Errorf("%s has the parameter %s: use from=ADDRESS", u.Redacted(), name)
+		}
+	}
+	s.from = cmp.Or(query.Get("from"), "retwis@"+site.Hostname())
+	if !IsAddress(s.from) {
+		return nil, fmt.Errorf("%q cannot be the sender of mails: add ?from=ADDRESS", s.from)
+	}
+	return s, nil
+}
+
+// String names the server, without a password.
+func (s *Server) String() string { return net.JoinHostPort(s.host, strconv.Itoa(s.port)) }
+
+// Link is the public address of a path of the site.
+func (s *Server) Link(path string) string { return s.base.String() + path }
+
+// maxAddress bounds an address, in bytes (RFC 5321).
+const maxAddress = 254
+
+// IsAddress reports whether a text is an address without a name, a comment or quotes.
+func IsAddress(text string) bool {
+	parsed, err := mail.ParseAddress(text)
+	return err == nil && parsed.Address == text && len(text) <= maxAddress && !strings.ContainsFunc(text, func(r rune) bool {
+		return unicode.IsControl(r) || unicode.IsSpace(r) || strings.ContainsRune(`"<>(),;:\[]`, r)
+	})
+}
+
+// Message is a mail. Control characters do not get into its headers.
+type Message struct {
+	Site        string // the name of the sender
+	To          string
+	Subject     string
+	Text        string
+	Unsubscribe string // a link that ends mails like this one; empty for none
+}
+
+// Send sends a mail. It returns ErrRefused where trying again is of no use. No error has the
+// address, or what a server has said, which can repeat it. After an error the mail may have
+// arrived all the same.
+func (s *Server) Send(ctx context.Context, m Message) error {
+	if !IsAddress(m.To) {
+		return fmt.Errorf("%w: no address", ErrRefused)
+	}
+	msg := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
+	msg.FromMailAddress(&mail.Address{Name: line(m.Site), Address: s.from})
+	msg.ToMailAddress(&mail.Address{Address: m.To})
+	msg.Subject(line(m.Subject))
+	msg.SetDate()
+	msg.SetMessageIDWithValue(strings.ToLower(rand.Text()) + "@" + s.base.Hostname())
+	msg.SetGenHeader("Auto-Submitted", "auto-generated")
+	if m.Unsubscribe != "" {
+		msg.SetGenHeaderPreformatted(gomail.HeaderListUnsubscribe, "<"+m.Unsubscribe+">")
+		msg.SetGenHeader(gomail.HeaderListUnsubscribePost, "List-Unsubscribe=One-Click")
+	}
+	msg.SetBodyString(gomail.TypeTextPlain, m.Text)
+	err := s.with(ctx, func(ctx context.Context, c *gomail.Client) error { return c.DialAndSendWithContext(ctx, msg) })
+	if msg.IsDelivered() {
+		return nil // what fails after that is no reason to send it again
+	}
+	return err
+}
+
+// Check connects to the server and logs in, and sends nothing.
+func (s *Server) Check(ctx context.Context) error {
+	return s.with(ctx, func(ctx context.Context, c *gomail.Client) error {
+		conn, err := c.DialToSMTPClientWithContext(ctx)
+		if err == nil {
+			err = c.CloseWithSMTPClient(conn)
+		}
+		return err
+	})
+}
+
+// with calls do with a client, whose connection ends after sendTimeout at the latest.
+func (s *Server) with(ctx context.Context, do func(context.Context, *gomail.Client) error) error {
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	end, _ := ctx.Deadline()
+	var open net.Conn // the library leaves it open where it cannot log in
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		open = conn
+		if err := conn.SetDeadline(end); err != nil {
+			return nil, err
+		}
+		if s.implicit {
+			return tls.Client(bounded{conn}, s.tls()), nil
+		}
+		return bounded{conn}, nil
+	}
+	client, err := gomail.NewClient(s.host, s.options(dial)...)
+	if err != nil {
+		return fmt.Errorf("mail: %w", err)
+	}
+	err = do(ctx, client)
+	if open != nil {
+		_ = open.Close()
+	}
+	return s.failed(err)
+}
+
+// bounded is a connection with a deadline that stays: the library sets one only after it has
+// logged in, and then a later one.
+type bounded struct{ net.Conn }
+
+// SetDeadline implements [net.Conn].
+func (bounded) SetDeadline(time.Time) error { return nil }
+
+func (s *Server) tls() *tls.Config {
+	return &tls.Config{ServerName: s.host, MinVersion: tls.VersionTLS12, RootCAs: s.roots}
+}
+
+func (s *Server) options(dial gomail.DialContextFunc) []gomail.Option {
+	policy, auth := gomail.TLSMandatory, gomail.SMTPAuthAutoDiscover
+	switch {
+	case s.implicit: // there is no more TLS to begin, and the log-in finds out that there is some
+		policy = gomail.TLSOpportunistic
+	case s.local:
+		policy, auth = gomail.NoTLS, gomail.SMTPAuthPlainNoEnc
+	}
+	all := []gomail.Option{
+		gomail.WithPort(s.port), gomail.WithTimeout(sendTimeout), gomail.WithDialContextFunc(dial), gomail.WithoutNoop(),
+		gomail.WithHELO(s.base.Hostname()), gomail.WithTLSPolicy(policy), gomail.WithTLSConfig(s.tls()),
+	}
+	if s.user != "" {
+		all = append(all, gomail.WithSMTPAuth(auth), gomail.WithUsername(s.user), gomail.WithPassword(s.password))
+	}
+	return all
+}
+
+// failed says what an error means, without what the server has said.
+func (s *Server) failed(err error) error {
+	var refused *gomail.SendError
+	var reply *textproto.Error
+	var network net.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &refused) && refused.ErrorCode() >= 500 && slices.Contains(aboutMail, refused.Reason):
+		return fmt.Errorf("%w: status %d", ErrRefused, refused.ErrorCode())
+	case errors.As(err, &refused) && refused.ErrorCode() != 0:
+		return fmt.Errorf("mail: %s: status %d after %s", s, refused.ErrorCode(), refused.Reason)
+	case errors.As(err, &refused):
+		return fmt.Errorf("mail: %s: the connection has ended after %s", s, refused.Reason)
+	case errors.As(err, &reply):
+		return fmt.Errorf("mail: %s: status %d before the mail", s, reply.Code)
+	case errors.As(err, &network) && network.Timeout():
+		return fmt.Errorf("mail: %s does not answer in time", s)
+	}
+	return fmt.Errorf("mail: %s: %w", s, err) // before a mail
+}
+
+// aboutMail are the steps at which a refusal is about the mail, and not about this site.
+var aboutMail = []gomail.SendErrReason{gomail.ErrSMTPRcptTo, gomail.ErrSMTPData, gomail.ErrSMTPDataClose}
+
+// line returns a text for a header: one line.
+func line(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
+}

@@ -1,0 +1,133 @@
+package email
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"retwis/internal/mail"
+	"retwis/internal/social"
+	"retwis/internal/social/users"
+)
+
+const (
+	digestEvery = 24 * time.Hour
+	// digestLease is for how long a process has a digest: longer than the limits of a mail server.
+	digestLease = 15 * time.Minute
+	// lookEvery is how often a process looks for digests that are due.
+	lookEvery = time.Minute
+	// digestsAtOnce is how many are read at a time.
+	digestsAtOnce = 50
+	// maxLines is how many lines a digest has.
+	maxLines = 10
+)
+
+// Maintain sends digests until ctx ends. All processes of a site with a mail server call it.
+func (s *Service) Maintain(ctx context.Context) {
+	if !s.IsOn() {
+		return
+	}
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if err := s.SendDigests(ctx); err != nil && ctx.Err() == nil {
+				s.Log.WarnContext(ctx, "digests cannot be sent, trying again later", "error", err)
+			}
+		}
+	}
+}
+
+// SendDigests sends the digests that are due, and returns the first error of the mail server or
+// the database.
+func (s *Service) SendDigests(ctx context.Context) error {
+	for {
+		some, err := s.Store.due(ctx, s.Now())
+		if err != nil {
+			return err
+		}
+		taken := 0
+		for _, rec := range some {
+			now := s.Now()
+			lease := now.Add(digestLease).Unix()
+			ok, err := s.Store.move(ctx, rec.ID, *rec.Due, lease, 0)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				continue // another process has it
+			}
+			taken++
+			if err := s.sendDigest(ctx, rec); err != nil {
+				return err
+			}
+			if _, err := s.Store.move(ctx, rec.ID, lease, s.next(*rec.Due), now.Unix()); err != nil {
+				return err
+			}
+		}
+		if taken == 0 {
+			return nil
+		}
+	}
+}
+
+// next is when the digest after one that was due is due: at the same time of a day.
+func (s *Service) next(due int64) int64 {
+	const day = int64(digestEvery / time.Second)
+	return due + (max(0, s.Now().Unix()-due)/day+1)*day
+}
+
+// sendDigest sends what a user has not seen since the last digest, if there is something.
+func (s *Service) sendDigest(ctx context.Context, rec Record) error {
+	user, err := s.Users.Record(social.WithFresh(ctx), rec.ID)
+	if errors.Is(err, social.ErrNotFound) || err == nil && (user.Standing.Hidden() || rec.Address == nil) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	lines, more, err := s.lines(ctx, user, time.Unix(rec.Since, 0))
+	if err != nil || len(lines) == 0 {
+		return err
+	}
+	stop := s.Server.Link("/unsubscribe/" + tokenOf(rec.ID, rec.Stop))
+	all := "See them all:"
+	if more {
+		all = "There is more:"
+	}
+	return s.send(ctx, rec, mail.Message{
+		To: *rec.Address, Subject: "What you have missed on " + s.siteName(ctx), Unsubscribe: stop,
+		Text: fmt.Sprintf("New for %s since the last mail like this:\n\n%s\n\n%s\n%s\n\nTo get no more of these mails:\n%s\n",
+			user.Name, strings.Join(lines, "\n"), all, s.Server.Link("/notifications"), stop),
+	}, true)
+}
+
+// lines are what a user has not seen since a time, as the page of notifications shows it, and
+// whether there is more.
+func (s *Service) lines(ctx context.Context, user users.Record, since time.Time) (lines []string, more bool, err error) {
+	ctx = social.WithFresh(ctx)
+	v, err := s.Viewers.Get(ctx, user.User)
+	if err != nil {
+		return nil, false, err
+	}
+	page, err := s.Notices.Page(ctx, v, "", maxLines+1)
+	if err != nil {
+		return nil, false, err
+	}
+	groups := page.Groups[:0:0]
+	for _, g := range page.Groups {
+		if g.Unread && g.Time.After(since) {
+			groups = append(groups, g)
+		}
+	}
+	more = len(groups) > maxLines
+	for _, g := range groups[:min(len(groups), maxLines)] {
+		lines = append(lines, digestLine(g))
+	}
+	return lines, more, nil
+}

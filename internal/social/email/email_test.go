@@ -1,0 +1,635 @@
+package email_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/app"
+	"retwis/internal/mail"
+	"retwis/internal/mail/mailtest"
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/social/check"
+	"retwis/internal/social/email"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/limits"
+	"retwis/internal/social/moderation"
+	"retwis/internal/social/socialtest"
+	"retwis/maintain"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+const (
+	adaAt = "ada@example.net"
+	benAt = "ben@example.net"
+	base  = "https://retwis.example"
+)
+
+// bundle is an application with a mail server.
+type bundle struct {
+	*socialtest.Bundle
+	mails *mailtest.Server
+}
+
+// sends makes an application send its mails to a server.
+func sends(t *testing.T, server *mailtest.Server) func(*app.Options) {
+	t.Helper()
+	opened, err := mail.Open("smtp://"+server.Address, base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(opt *app.Options) { opt.Mail = opened }
+}
+
+func unlimited(opt *app.Options) { opt.Limits = limits.Off() }
+
+func idle(opt *app.Options) { opt.NoJobs = true }
+
+func open(t *testing.T, change ...func(*app.Options)) *bundle {
+	t.Helper()
+	return openOn(t, redistest.DB(t).Client(t), change...)
+}
+
+func openOn(t *testing.T, client rueidis.Client, change ...func(*app.Options)) *bundle {
+	t.Helper()
+	server := mailtest.Start(t)
+	return &bundle{socialtest.On(t, client, append(change, sends(t, server))...), server}
+}
+
+func (b *bundle) do(err error) {
+	b.T.Helper()
+	if err != nil {
+		b.T.Fatal(err)
+	}
+}
+
+// quiet waits until no mail waits, and wants so many to have arrived.
+func (b *bundle) quiet(want int) []mailtest.Mail {
+	b.T.Helper()
+	b.Eventually("the mails to be sent", func() bool {
+		queues, err := b.Jobs(b.Ctx)
+		return err == nil && queues[2].Waiting == 0
+	})
+	all := b.mails.Mails()
+	if len(all) != want {
+		b.T.Fatalf("%d mails, want %d: %+v", len(all), want, all)
+	}
+	return all
+}
+
+// confirmed is a user with a confirmed address.
+func (b *bundle) confirmed(name, address string) social.User {
+	b.T.Helper()
+	user := b.NewUser(name)
+	b.do(b.Email.Set(b.Ctx, user, socialtest.Password, address))
+	all := b.mails.Mails()
+	link := b.mails.Wait(b.T, len(all)+1).Link("/confirm/")
+	_, err := b.Email.Confirm(b.Ctx, strings.TrimPrefix(link, "/confirm/"))
+	b.do(err)
+	return user
+}
+
+func (b *bundle) record(user social.User) email.Record {
+	b.T.Helper()
+	rec, err := b.Email.Get(b.Ctx, user.ID)
+	b.do(err)
+	return rec
+}
+
+// An address counts once the link of a mail was used: once, within a day.
+func TestConfirm(t *testing.T) {
+	t.Parallel()
+	b := open(t)
+	ada := b.NewUser("ada")
+	for _, typed := range []string{"", "ada", "Ada <ada@example.net>", "ada@example.net\r\nBcc: b@example.net", `"a b"@example.net`, strings.Repeat("a", 250) + "@example.net"} {
+		var invalid *social.InvalidError
+		if err := b.Email.Set(b.Ctx, ada, socialtest.Password, typed); !errors.As(err, &invalid) {
+			t.Errorf("%q: %v", typed, err)
+		}
+	}
+	if err := b.Email.Set(b.Ctx, ada, "wrong", adaAt); !errors.Is(err, social.ErrBadLogin) {
+		t.Errorf("a wrong password: %v", err)
+	}
+	b.do(b.Email.Set(b.Ctx, ada, socialtest.Password, " Ada@Example.net"))
+	m := b.quiet(1)[0]
+	token := strings.TrimPrefix(m.Link("/confirm/"), "/confirm/")
+	if m.To != adaAt || m.Header.Get("Subject") != "Confirm your address" || token == "" || !strings.Contains(m.Text, "account ada on Retwis") {
+		t.Fatalf("%+v", m)
+	}
+	_, secret, _ := strings.Cut(token, ".")
+	if stored := b.Redis("HVALS", layout.EmailKey(ada.ID)); !strings.Contains(stored, adaAt) || strings.Contains(stored, secret) {
+		t.Errorf("stored: %s", stored)
+	}
+	for _, other := range []string{"", "x", "1.", token + "x", strings.Repeat("1", 200)} {
+		if _, err := b.Email.Confirm(b.Ctx, other); !errors.Is(err, email.ErrNoLink) {
+			t.Errorf("%q: %v", other, err)
+		}
+	}
+	b.Clock.Advance(25 * time.Hour)
+	if _, err := b.Email.Confirm(b.Ctx, token); !errors.Is(err, email.ErrNoLink) {
+		t.Errorf("after a day: %v", err)
+	}
+	b.do(b.Email.Set(b.Ctx, ada, socialtest.Password, adaAt))
+	token = strings.TrimPrefix(b.quiet(2)[1].Link("/confirm/"), "/confirm/")
+	user, err := b.Email.Confirm(b.Ctx, token)
+	if err != nil || user.ID != ada.ID || b.record(ada).Confirmed() != adaAt || b.record(ada).Pending != "" {
+		t.Errorf("%+v, %v, %+v", user, err, b.record(ada))
+	}
+	if _, err := b.Email.Confirm(b.Ctx, token); !errors.Is(err, email.ErrNoLink) {
+		t.Errorf("twice: %v", err)
+	}
+	b.WantHealthy()
+}
+
+// Who enters the address of another account gets the answer of every other; the address is told.
+func TestOwned(t *testing.T) {
+	t.Parallel()
+	for name, client := range map[string]rueidis.Client{
+		"single": redistest.DB(t).Client(t), "cluster": redistest.Cluster(t, 3).Client(t),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testOwned(t, openOn(t, client))
+		})
+	}
+}
+
+func testOwned(t *testing.T, b *bundle) {
+	ada, ben := b.confirmed("ada", adaAt), b.NewUser("ben")
+	b.do(b.Email.Set(b.Ctx, ben, socialtest.Password, adaAt))
+	m := b.quiet(2)[1]
+	if m.To != adaAt || !strings.Contains(m.Text, "belongs to the account ada") || strings.Contains(m.Text, "ben") || m.Link("/confirm/") != "" {
+		t.Errorf("%+v", m)
+	}
+	if b.record(ada).Confirmed() != adaAt || b.record(ben).Confirmed() != "" || b.record(ben).Pending != adaAt {
+		t.Errorf("%+v, %+v", b.record(ada), b.record(ben))
+	}
+	// Of two who wait for the same address one gets it.
+	cid, dan := b.NewUser("cid"), b.NewUser("dan")
+	tokens := map[int64]string{}
+	for i, user := range []social.User{cid, dan} {
+		b.do(b.Email.Set(b.Ctx, user, socialtest.Password, benAt))
+		tokens[user.ID] = strings.TrimPrefix(b.quiet(3 + i)[2+i].Link("/confirm/"), "/confirm/")
+	}
+	_, err := b.Email.Confirm(b.Ctx, tokens[dan.ID])
+	b.do(err)
+	if _, err := b.Email.Confirm(b.Ctx, tokens[cid.ID]); !errors.Is(err, email.ErrNoLink) || b.record(cid).Confirmed() != "" {
+		t.Errorf("%v, %+v", err, b.record(cid))
+	}
+	b.WantHealthy()
+}
+
+// A forgotten password is replaced by the link of a mail, found by the name or the address. For
+// others nothing is sent, after as many commands.
+func TestReset(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	b := openOn(t, client, unlimited)
+	b.NewUser("ben") // without an address
+	ada := b.confirmed("ada", adaAt)
+	process := socialtest.Dying(client, 1<<40)
+	asks := socialtest.On(t, process, idle, unlimited, sends(t, b.mails))
+	b.do(asks.Email.RequestReset(b.Ctx, "nobody")) // the first one loads scripts
+	used := map[int64][]string{}
+	sent := 1
+	for _, typed := range []string{adaAt, "Ada@Example.net", "ada", "@ADA", benAt, "ben", "nobody", "nobody@example.net", "two words"} {
+		before := process.Left()
+		b.do(asks.Email.RequestReset(b.Ctx, typed))
+		used[before-process.Left()] = append(used[before-process.Left()], typed)
+		if strings.Contains(strings.ToLower(typed), "ada") {
+			sent++
+		}
+		b.quiet(sent)
+	}
+	if len(used) != 1 {
+		t.Errorf("commands: %v", used)
+	}
+	m := b.quiet(sent)[sent-1]
+	token := strings.TrimPrefix(m.Link("/reset/"), "/reset/")
+	if m.To != adaAt || !strings.Contains(m.Text, "account ada on Retwis, within an hour") {
+		t.Errorf("%+v", m)
+	}
+	if n := strings.Count(b.Redis("KEYS", layout.MailPrefix+"*"), layout.MailPrefix); n != 0 {
+		t.Errorf("%d mails still wait", n)
+	}
+	session, err := b.Auth.Login(b.Ctx, "ada", socialtest.Password)
+	b.do(err)
+	_, err = b.Auth.ResetPassword(b.Ctx, token, "a new password of ada")
+	b.do(err)
+	if _, err := b.Sessions.SessionUser(social.WithFresh(b.Ctx), session.Secret); !errors.Is(err, social.ErrNoSession) {
+		t.Errorf("a session stays open: %v", err)
+	}
+	_, err = b.Auth.Login(b.Ctx, "ada", "a new password of ada")
+	b.do(err)
+	if m := b.quiet(sent + 1)[sent]; m.Header.Get("Subject") != "Your password was changed" {
+		t.Errorf("%+v", m)
+	}
+	// An hour later the link does not work, and a suspended account gets no rights by one.
+	b.do(b.Email.RequestReset(b.Ctx, "ada"))
+	token = strings.TrimPrefix(b.quiet(sent + 2)[sent+1].Link("/reset/"), "/reset/")
+	b.do(b.Moderation.SetStanding(b.Ctx, social.Operator, ada.ID, moderation.StandingChange{Standing: social.Suspended}))
+	b.Clock.Advance(59 * time.Minute)
+	_, err = b.Auth.ResetPassword(b.Ctx, token, "another password of ada")
+	b.do(err)
+	var suspended *social.SuspendedError
+	if _, err := b.Auth.Login(b.Ctx, "ada", "another password of ada"); !errors.As(err, &suspended) {
+		t.Errorf("a suspended account: %v", err)
+	}
+	b.quiet(sent + 3)
+	b.do(b.Email.RequestReset(b.Ctx, "ada"))
+	token = strings.TrimPrefix(b.quiet(sent + 4)[sent+3].Link("/reset/"), "/reset/")
+	b.Clock.Advance(61 * time.Minute)
+	if _, err = b.Auth.ResetUser(b.Ctx, token); err == nil {
+		t.Error("after an hour the link still works")
+	}
+}
+
+// Changes of what guards an account are reported to its address, and those of the address to the
+// one before. What did not change is not.
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	b := open(t, unlimited)
+	ada, ben := b.confirmed("ada", adaAt), b.NewUser("ben")
+	sent := 1
+	want := func(subject, to string) {
+		t.Helper()
+		sent++
+		m := b.quiet(sent)[sent-1]
+		if m.To != to || m.Header.Get("Subject") != subject || !strings.Contains(m.Text, "the account ada on Retwis, 14 November 2023") {
+			t.Errorf("%+v, want %q to %s", m, subject, to)
+		}
+	}
+	_, err := b.Auth.ChangePassword(b.Ctx, ada, socialtest.Password, "another password")
+	b.do(err)
+	want("Your password was changed", adaAt)
+	if _, err := b.Auth.ChangePassword(b.Ctx, ada, "wrong password", "yet another password"); !errors.Is(err, social.ErrBadLogin) {
+		t.Errorf("%v", err)
+	}
+	b.do(b.Auth.RemoveSecondFactor(b.Ctx, ada.ID)) // there is none
+	_, err = b.Auth.ChangePassword(b.Ctx, ben, socialtest.Password, "another password")
+	b.do(err)
+	b.quiet(sent)
+	b.Redis("HSET", layout.UserKey(ada.ID), "totp", "KEY")
+	b.do(b.Auth.TurnOffSecondFactor(b.Ctx, ada, "another password"))
+	want("Two-step login was turned off", adaAt)
+	end, err := b.warner().Begin(b.Ctx, ada.ID, "passkeys")
+	b.do(err)
+	b.Redis("HSET", layout.UserKey(ada.ID), "passkeys", "[]")
+	end()
+	want("A passkey was added", adaAt)
+
+	b.do(b.Email.Set(b.Ctx, ada, "another password", "new@example.net"))
+	sent++
+	_, err = b.Email.Confirm(b.Ctx, strings.TrimPrefix(b.quiet(sent)[sent-1].Link("/confirm/"), "/confirm/"))
+	b.do(err)
+	want("Your e-mail address was changed", adaAt)
+	b.do(b.Email.Remove(b.Ctx, ada, "another password"))
+	want("Your e-mail address was removed", "new@example.net")
+	if exists := b.Redis("EXISTS", layout.EmailKey(ada.ID)); exists != "0" {
+		t.Errorf("the record is left: %s", exists)
+	}
+	b.WantHealthy()
+}
+
+// warner is what the application gives to package auth.
+func (b *bundle) warner() *email.Outbox { return b.Email.Outbox }
+
+// A digest comes once a day, from one of two processes, with what its user sees and has not read;
+// one click ends it.
+func TestDigest(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	b := openOn(t, client, unlimited)
+	other := socialtest.On(t, client, unlimited, sends(t, b.mails), func(opt *app.Options) { opt.Now = b.Clock.Now })
+	ada, ben, eve := b.NewUser("ada"), b.NewUser("ben"), b.NewUser("eve")
+	var invalid *social.InvalidError
+	if err := b.Email.SetDigest(b.Ctx, ada, true); !errors.As(err, &invalid) {
+		t.Errorf("without an address: %v", err)
+	}
+	b.do(b.Email.Set(b.Ctx, ada, socialtest.Password, adaAt))
+	_, err := b.Email.Confirm(b.Ctx, strings.TrimPrefix(b.quiet(1)[0].Link("/confirm/"), "/confirm/"))
+	b.do(err)
+	b.Clock.Unix.Store(time.Now().Unix()) // notifications have the time of the server
+	b.do(b.Email.SetDigest(b.Ctx, ada, true))
+	round := func() {
+		t.Helper()
+		done := make(chan error)
+		for _, s := range []*email.Service{b.Email, other.Email} {
+			go func() { done <- s.SendDigests(b.Ctx) }()
+		}
+		for range 2 {
+			b.do(<-done)
+		}
+	}
+	post := b.Publish(ada, "a  post\nof ada")
+	b.do(b.Reactions.Like(b.Ctx, ben, post))
+	b.do(b.Reactions.Like(b.Ctx, eve, post))
+	b.Connect(eve, ada)
+	b.do(b.Relations.Block(b.Ctx, ada, eve, time.Time{}))
+	round()
+	b.quiet(1) // nothing is due
+	b.Clock.Advance(23*time.Hour + 59*time.Minute + 59*time.Second)
+	round()
+	b.quiet(1)
+	b.Clock.Advance(2 * time.Second)
+	for range 3 {
+		round()
+	}
+	m := b.quiet(2)[1]
+	stop := m.Link("/unsubscribe/")
+	if m.To != adaAt || !strings.Contains(m.Text, "- ben liked your post: a post of ada\n") || strings.Contains(m.Text, "eve") ||
+		m.Header.Get("List-Unsubscribe") != "<"+base+stop+">" || m.Header.Get("List-Unsubscribe-Post") != "List-Unsubscribe=One-Click" {
+		t.Errorf("%+v", m)
+	}
+	if due := *b.record(ada).Due; due <= b.Clock.Now().Unix() || due > b.Clock.Now().Add(24*time.Hour).Unix() {
+		t.Errorf("the next one is due in %v", time.Unix(due, 0).Sub(b.Clock.Now()))
+	}
+	b.Clock.Advance(72 * time.Hour) // nothing new: what there was is older than a day
+	for range 3 {
+		round()
+	}
+	b.quiet(2)
+	for _, wrong := range []string{"", "1.x", stop[len("/unsubscribe/"):] + "x"} {
+		if err := b.Email.StopDigest(b.Ctx, wrong); !errors.Is(err, email.ErrNoLink) {
+			t.Errorf("%q: %v", wrong, err)
+		}
+	}
+	for range 2 {
+		b.do(b.Email.StopDigest(b.Ctx, strings.TrimPrefix(stop, "/unsubscribe/")))
+	}
+	if b.record(ada).Due != nil {
+		t.Error("the digest goes on")
+	}
+}
+
+// Digests that a process was killed with, or that the server did not take, are sent later.
+func TestDigestLater(t *testing.T) {
+	t.Parallel()
+	b := open(t, unlimited)
+	ada, ben := b.confirmed("ada", adaAt), b.NewUser("ben")
+	b.Clock.Unix.Store(time.Now().Unix())
+	b.do(b.Email.SetDigest(b.Ctx, ada, true))
+	b.Clock.Advance(24 * time.Hour)
+	b.Connect(ben, ada)
+	b.mails.Set(func(s *mailtest.Server) { s.Data = mailtest.Refusal(451) })
+	if err := b.Email.SendDigests(b.Ctx); err == nil || strings.Contains(err.Error(), "example.net") {
+		t.Errorf("%v", err)
+	}
+	b.mails.Set(func(s *mailtest.Server) { s.Data = nil })
+	b.do(b.Email.SendDigests(b.Ctx))
+	b.quiet(1) // it waits for the lease of the one that failed
+	b.Clock.Advance(16 * time.Minute)
+	b.do(b.Email.SendDigests(b.Ctx))
+	if m := b.quiet(2)[1]; !strings.Contains(m.Text, "- ben followed you\n") {
+		t.Errorf("%+v", m)
+	}
+}
+
+// A process is killed after some of the commands of a digest. Another one sends it, once its lease
+// has ended; where the first has sent it, and could not note that, it comes twice.
+func TestDigestKilled(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	b := openOn(t, client, unlimited)
+	ada, ben := b.confirmed("ada", adaAt), b.NewUser("ben")
+	b.Clock.Unix.Store(time.Now().Unix())
+	b.do(b.Email.SetDigest(b.Ctx, ada, true))
+	b.Connect(ben, ada)
+	for cut, ended := int64(0), false; !ended; cut += 3 {
+		before := len(b.mails.Mails())
+		due := b.Clock.Now().Unix() - 1
+		b.Redis("HSET", layout.EmailKey(ada.ID), "due", layout.Itoa(due), "since", "1")
+		_, err := b.Email.Store.Verify(b.Ctx, maintain.Options{}, true)
+		b.do(err)
+		process := socialtest.Dying(client, cut)
+		s := socialtest.On(t, process, unlimited, idle, sends(t, b.mails), func(opt *app.Options) { opt.Now = b.Clock.Now })
+		ended = s.Email.SendDigests(b.Ctx) == nil && process.Left() > 0
+		b.Clock.Advance(16 * time.Minute)
+		b.do(b.Email.SendDigests(b.Ctx))
+		if n := len(b.mails.Mails()) - before; n != 1 && n != 2 || ended && n != 1 {
+			t.Fatalf("killed after %d commands: %d mails", cut, n)
+		}
+		if cut > 1000 {
+			t.Fatal("it does not end")
+		}
+	}
+}
+
+// An address gets five mails a day, and of those that somebody asks for three.
+func TestLimit(t *testing.T) {
+	t.Parallel()
+	b := open(t)
+	ada := b.confirmed("ada", adaAt) // the first
+	for range 5 {
+		b.do(b.Email.RequestReset(b.Ctx, "ada"))
+	}
+	b.quiet(3)
+	password := socialtest.Password
+	for _, next := range []string{"password the second", "password the third", "password the fourth"} {
+		_, err := b.Auth.ChangePassword(b.Ctx, ada, password, next)
+		b.do(err)
+		password = next
+	}
+	for _, m := range b.quiet(5)[3:] {
+		if m.Header.Get("Subject") != "Your password was changed" {
+			t.Errorf("%+v", m)
+		}
+	}
+	if n := b.Email.Counts.Limited.Load(); n != 4 {
+		t.Errorf("%d were over the limit, want 4", n)
+	}
+}
+
+// A process is killed after some of its commands. What it has promised is sent by another one.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	b := openOn(t, client, unlimited, idle)
+	ada := b.NewUser("ada")
+	worker := func(process rueidis.Client) *socialtest.Bundle {
+		return socialtest.On(t, process, unlimited, idle, sends(t, b.mails), func(opt *app.Options) { opt.Now = b.Clock.Now })
+	}
+	later := func(s *socialtest.Bundle) error {
+		b.Clock.Advance(time.Minute)
+		return s.RetryTasks(b.Ctx)
+	}
+	b.do(b.Email.Set(b.Ctx, ada, socialtest.Password, adaAt))
+	b.do(later(b.Bundle))
+	_, err := b.Email.Confirm(b.Ctx, strings.TrimPrefix(b.mails.Wait(t, 1).Link("/confirm/"), "/confirm/"))
+	b.do(err)
+	password, finished := socialtest.Password, 0
+	for _, act := range []struct {
+		name string
+		do   func(s *socialtest.Bundle) (promised bool)
+	}{
+		{"reset", func(s *socialtest.Bundle) bool { return s.Email.RequestReset(b.Ctx, "ada") == nil }},
+		{"warning", func(s *socialtest.Bundle) bool {
+			next := password + "x"
+			if strings.HasSuffix(password, "x") {
+				next = strings.TrimSuffix(password, "x")
+			}
+			_, _ = s.Auth.ChangePassword(b.Ctx, ada, password, next)
+			if _, err := b.Auth.Login(social.WithFresh(b.Ctx), "ada", next); err != nil {
+				return false
+			}
+			password = next
+			return true
+		}},
+	} {
+		for cut, ended := int64(0), false; !ended; cut++ {
+			before := len(b.mails.Mails())
+			process := socialtest.Dying(client, cut)
+			s := worker(process)
+			promised := act.do(s)
+			ended = later(s) == nil && process.Left() > 0
+			b.do(later(worker(client)))
+			n := len(b.mails.Mails()) - before
+			if promised && n == 0 || n > 2 {
+				t.Fatalf("%s: killed after %d commands: promised %v, sent %d", act.name, cut, promised, n)
+			}
+			if promised {
+				finished++
+			}
+			if cut > 200 {
+				t.Fatalf("%s: it does not end", act.name)
+			}
+		}
+	}
+	if finished < 20 {
+		t.Errorf("only %d mails were finished by another process", finished)
+	}
+}
+
+// While the server is away nothing else waits, and mails arrive when it is back.
+func TestAway(t *testing.T) {
+	t.Parallel()
+	b := open(t)
+	b.confirmed("ada", adaAt)
+	address := b.mails.Address
+	b.mails.Down()
+	b.do(b.Email.RequestReset(b.Ctx, "ada"))
+	b.Eventually("a try", func() bool { return b.Email.Counts.Failed.Load() > 0 })
+	b.mails.Up(t, address, false)
+	if m := b.mails.Wait(t, 2); m.Link("/reset/") == "" {
+		t.Errorf("%+v", m)
+	}
+	b.mails.Set(func(s *mailtest.Server) { s.Rcpt = mailtest.Refusal(450) })
+	b.do(b.Email.RequestReset(b.Ctx, "ada"))
+	failed := b.Email.Counts.Failed.Load()
+	b.Eventually("a try", func() bool { return b.Email.Counts.Failed.Load() > failed })
+	b.mails.Set(func(s *mailtest.Server) { s.Rcpt = nil })
+	b.mails.Wait(t, 3)
+}
+
+// A mail that is refused for good is not tried again; the settings say so, and digests end.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	b := open(t)
+	ada := b.confirmed("ada", adaAt)
+	b.do(b.Email.SetDigest(b.Ctx, ada, true))
+	b.mails.Set(func(s *mailtest.Server) { s.Rcpt = mailtest.Refusal(550) })
+	b.do(b.Email.RequestReset(b.Ctx, "ada"))
+	b.quiet(1)
+	if rec := b.record(ada); rec.Refused == 0 || rec.Due != nil || b.Email.Counts.Refused.Load() != 1 {
+		t.Errorf("%+v", rec)
+	}
+	b.mails.Set(func(s *mailtest.Server) { s.Rcpt = nil })
+	b.do(b.Email.RequestReset(b.Ctx, "ada"))
+	b.quiet(2)
+	if rec := b.record(ada); rec.Refused != 0 {
+		t.Errorf("%+v", rec)
+	}
+}
+
+// A slow server delays no other work.
+func TestSlow(t *testing.T) {
+	t.Parallel()
+	b := open(t, unlimited)
+	ada := b.confirmed("ada", adaAt)
+	hold := make(chan struct{})
+	b.mails.Set(func(s *mailtest.Server) { s.Hold = hold })
+	for range 10 {
+		b.do(b.Email.RequestReset(b.Ctx, "ada"))
+	}
+	ben := b.NewUser("ben")
+	b.Connect(ben, ada)
+	post := layout.Itoa(b.Publish(ada, "hello"))
+	b.Eventually("the post", func() bool { return b.Redis("LINDEX", layout.HomeKey(ben.ID), "0") == post })
+	if n := len(b.mails.Mails()); n != 1 {
+		t.Errorf("%d mails", n)
+	}
+	close(hold)
+	b.quiet(11)
+}
+
+// The archive has the address, and nothing is left of a deleted account.
+func TestLeaving(t *testing.T) {
+	t.Parallel()
+	b := open(t)
+	ada := b.confirmed("ada", adaAt)
+	var file bytes.Buffer
+	b.do(b.Leaving.Export(b.Ctx, ada.ID, &file))
+	archive, err := zip.NewReader(bytes.NewReader(file.Bytes()), int64(file.Len()))
+	b.do(err)
+	profile, err := archive.Open("retwis/profile.json")
+	b.do(err)
+	text, err := io.ReadAll(profile)
+	b.do(err)
+	if !strings.Contains(string(text), adaAt) {
+		t.Errorf("%s", text)
+	}
+	b.do(b.Leaving.DeleteAccount(b.Ctx, ada.ID))
+	b.Clock.Advance(time.Minute)
+	b.do(b.Leaving.FinishRemoval(b.Ctx, ada.ID))
+	for _, key := range strings.Fields(b.Redis("KEYS", "{email*")) {
+		if strings.Contains(key, ":"+layout.Itoa(ada.ID)) || strings.Contains(b.Redis("TYPE", key), "hash") && strings.Contains(b.Redis("HVALS", key), adaAt) {
+			t.Errorf("%s is left", key)
+		}
+	}
+	eve := b.confirmed("eve", adaAt) // the address is free again
+	b.do(b.Email.RemoveFor(b.Ctx, social.Operator, eve.ID))
+	b.WantHealthy()
+}
+
+// A check finds and repairs addresses of nobody.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	b := open(t)
+	b.confirmed("ada", adaAt)
+	b.Redis("HSET", layout.EmailKey(999), "address", benAt)
+	var keys []string
+	_, err := b.Check(check.Options{Report: func(p check.Problem) { keys = append(keys, p.Key) }})
+	b.do(err)
+	if len(keys) == 0 {
+		t.Error("nothing was found")
+	}
+	for range 2 {
+		_, err = check.Repair(b.Ctx, b.App, check.Options{Report: func(check.Problem) {}})
+		b.do(err)
+	}
+	b.WantHealthy()
+}
+
+// Without a mail server nothing is noted.
+func TestOff(t *testing.T) {
+	t.Parallel()
+	b := socialtest.New(t)
+	if b.Email.IsOn() {
+		t.Error("mail is on")
+	}
+	ada := b.NewUser("ada")
+	if _, err := b.Auth.ChangePassword(b.Ctx, ada, socialtest.Password, "another password"); err != nil {
+		t.Fatal(err)
+	}
+	if keys := b.Redis("KEYS", layout.MailPrefix+"*"); keys != "" {
+		t.Errorf("%s", keys)
+	}
+}

@@ -1,0 +1,116 @@
+package email
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/reply"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/task"
+)
+
+// kind is what a mail is about.
+type kind string
+
+// The kinds of mails that wait.
+const (
+	confirmMail kind = "confirm" // a link that confirms an address
+	resetMail   kind = "reset"   // one for a forgotten password
+	warningMail kind = "warning" // something that guards the account has changed
+	movedMail   kind = "moved"   // the address is another one, or none
+)
+
+// keepFor is how long it is tried to send a mail.
+var keepFor = map[kind]time.Duration{confirmMail: 24 * time.Hour, resetMail: time.Hour, warningMail: 24 * time.Hour, movedMail: 24 * time.Hour}
+
+// note is a mail that waits, as layout.MailKey has it. The text is written when it is sent.
+type note struct {
+	Kind  kind   `json:"kind"`
+	User  int64  `json:"user,omitempty"`
+	To    string `json:"to"`              // an address; what was typed, of a forgotten password
+	Field string `json:"field,omitempty"` // of the user that changes
+	Was   string `json:"was,omitempty"`   // digest of its value before
+	At    int64  `json:"at"`              // in unix seconds
+}
+
+// taskKind is the kind of the tasks: "mail:<id>". A member is logged, so it has no address.
+const taskKind = "mail"
+
+// Outbox has the mails that wait. It is safe for concurrent use.
+type Outbox struct {
+	client rueidis.Client
+	store  *Store
+	tasks  *task.Engine
+	now    func() time.Time
+}
+
+// NewOutbox returns the mails that wait in the database behind client.
+func NewOutbox(client rueidis.Client, store *Store, tasks *task.Engine, now func() time.Time) *Outbox {
+	return &Outbox{client, store, tasks, now}
+}
+
+// add notes a mail, and returns its task. Two round trips.
+func (o *Outbox) add(ctx context.Context, n note) (member string, err error) {
+	id := strings.ToLower(rand.Text())
+	n.At = o.now().Unix()
+	text, err := json.Marshal(n)
+	if err != nil {
+		return "", failed(err)
+	}
+	set := o.client.B().Set().Key(layout.MailKey(id)).Value(string(text)).Ex(keepFor[n.Kind]).Build().ToRetryable()
+	if err := o.client.Do(ctx, set).Error(); err != nil {
+		return "", failed(err)
+	}
+	member = taskKind + ":" + id
+	return member, o.tasks.Note(ctx, member)
+}
+
+// read returns a mail that waits, false for one that was sent or is too old.
+func (o *Outbox) read(ctx context.Context, id string) (n note, ok bool, err error) {
+	text, err := o.client.Do(ctx, o.client.B().Get().Key(layout.MailKey(id)).Build()).AsBytes()
+	if rueidis.IsRedisNil(err) {
+		return note{}, false, nil
+	}
+	if err != nil {
+		return note{}, false, failed(err)
+	}
+	return n, json.Unmarshal(text, &n) == nil, nil // damage is no mail
+}
+
+// remove removes a mail.
+func (o *Outbox) remove(ctx context.Context, id string) error {
+	return failed(o.client.Do(ctx, o.client.B().Del().Key(layout.MailKey(id)).Build().ToRetryable()).Error())
+}
+
+// Begin notes a warning that a field of a user changes, before it does; end sends it. It does
+// nothing for a user without an address. Four round trips.
+func (o *Outbox) Begin(ctx context.Context, uid int64, field string) (end func(), err error) {
+	rec, err := o.store.Get(ctx, uid)
+	if err != nil || rec.Address == nil {
+		return func() {}, err
+	}
+	was, err := o.digest(ctx, uid, field)
+	if err != nil {
+		return nil, err
+	}
+	member, err := o.add(ctx, note{Kind: warningMail, User: uid, To: *rec.Address, Field: field, Was: was})
+	return func() { o.tasks.Queue(member) }, err
+}
+
+// digest is the SHA-256 of a field of a user.
+func (o *Outbox) digest(ctx context.Context, uid int64, field string) (string, error) {
+	value, err := reply.TextOrEmpty(o.client.Do(ctx, o.client.B().Hget().Key(layout.UserKey(uid)).Field(field).Build()))
+	return digest(value), failed(err)
+}
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,195 @@
+package email
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"retwis/internal/mail"
+	"retwis/internal/social"
+	"retwis/internal/social/limits"
+	"retwis/internal/social/task"
+)
+
+// errNobody: nobody gets the mail.
+var errNobody = errors.New("social: nobody gets this mail")
+
+// task is a task of taskKind. What it fails at is tried again, until the key has expired.
+func (s *Service) task(ctx context.Context, id string) error {
+	if !s.IsOn() {
+		return task.ErrAgain // another process has a mail server
+	}
+	n, ok, err := s.Outbox.read(ctx, id)
+	if err != nil || !ok {
+		return err
+	}
+	m, rec, err := s.write(ctx, n)
+	if errors.Is(err, errNobody) {
+		return s.Outbox.remove(ctx, id)
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.send(ctx, rec, m, n.Kind == confirmMail || n.Kind == resetMail); err != nil {
+		return err
+	}
+	return s.Outbox.remove(ctx, id)
+}
+
+// send sends a mail to the user of a record, as far as the limits allow. An error is one after
+// which it is tried again.
+func (s *Service) send(ctx context.Context, rec Record, m mail.Message, asked bool) error {
+	var limit *limits.Error
+	if err := s.Limits.TakeMail(ctx, m.To, asked); errors.As(err, &limit) {
+		s.Counts.Limited.Add(1)
+		return nil
+	} else if err != nil {
+		return err
+	}
+	m.Site = s.siteName(ctx)
+	err := s.Server.Send(ctx, m)
+	switch {
+	case err == nil:
+		s.Counts.Sent.Add(1)
+		if rec.Refused == 0 || m.To != rec.Confirmed() {
+			return nil
+		}
+		return s.noteRefused(ctx, rec.ID, m.To, 0)
+	case errors.Is(err, mail.ErrRefused):
+		s.Counts.Refused.Add(1)
+		s.Log.InfoContext(ctx, "a mail was refused for good", "user", rec.ID, "error", err)
+		return s.noteRefused(ctx, rec.ID, m.To, s.Now().Unix())
+	}
+	s.Counts.Failed.Add(1)
+	s.Limits.ReturnMail(context.WithoutCancel(ctx), m.To, asked)
+	return err
+}
+
+// noteRefused notes when a mail to an address of a user was refused for good, 0 for one that was
+// not. An address that gets no mails gets no digests any more.
+func (s *Service) noteRefused(ctx context.Context, uid int64, address string, at int64) error {
+	err := s.Store.update(ctx, uid, func(r *Record) error {
+		if address != r.Confirmed() && address != r.Pending {
+			return errSame
+		}
+		if r.Refused = at; at != 0 && address == r.Confirmed() {
+			r.Due = nil
+		}
+		return nil
+	})
+	if errors.Is(err, errSame) {
+		return nil
+	}
+	return err
+}
+
+// write finds out who gets a mail, and writes it, or returns errNobody. The record is that of its
+// user.
+func (s *Service) write(ctx context.Context, n note) (m mail.Message, rec Record, err error) {
+	if n.Kind == resetMail {
+		if rec, err = s.find(ctx, n.To); err != nil {
+			return m, rec, err
+		}
+		n.User, n.To = rec.ID, *rec.Address
+	} else if rec, err = s.Store.Get(ctx, n.User); err != nil {
+		return m, rec, err
+	}
+	user, err := s.Users.Record(social.WithFresh(ctx), n.User)
+	if errors.Is(err, social.ErrNotFound) || err == nil && user.Standing == social.Closed {
+		err = errNobody
+	}
+	if err != nil {
+		return m, rec, err
+	}
+	m = mail.Message{To: n.To}
+	name, at := user.Name, time.Unix(n.At, 0)
+	switch n.Kind {
+	case confirmMail:
+		return s.writeConfirm(ctx, m, rec, name)
+	case resetMail:
+		token, err := s.Auth.NewReset(ctx, rec.ID, resetFor)
+		m.Subject = "Set a new password"
+		m.Text = fmt.Sprintf(resetText, name, s.siteName(ctx), s.Server.Link("/reset/"+token))
+		return m, rec, err
+	case warningMail:
+		now, err := s.Outbox.digest(ctx, n.User, n.Field)
+		what := changes[n.Field]
+		if err == nil && (now == n.Was || what == "") {
+			err = errNobody // it did not change after all
+		}
+		m.Subject = what
+		m.Text = s.warning(ctx, warned{what, name, at, true})
+		return m, rec, err
+	case movedMail:
+		if rec.Confirmed() == n.To {
+			return m, rec, errNobody
+		}
+		what := "Your e-mail address was changed"
+		if rec.Address == nil {
+			what = "Your e-mail address was removed"
+		}
+		m.Subject = what
+		m.Text = s.warning(ctx, warned{what, name, at, false})
+		return m, rec, nil
+	}
+	return m, rec, errNobody
+}
+
+// find returns the record of an account with a confirmed address, by its name or its address.
+func (s *Service) find(ctx context.Context, typed string) (rec Record, err error) {
+	address := strings.ToLower(typed)
+	if mail.IsAddress(address) {
+		rec, err = s.Store.owner(ctx, address)
+	} else {
+		var user social.User
+		if user, err = s.Users.UserByName(ctx, strings.TrimPrefix(typed, "@")); err == nil {
+			rec, err = s.Store.Get(ctx, user.ID)
+		}
+	}
+	if errors.Is(err, social.ErrNotFound) || err == nil && rec.Address == nil {
+		err = errNobody
+	}
+	return rec, err
+}
+
+// writeConfirm writes the link that confirms an address, which is made now. An address that belongs
+// to another account is told that.
+func (s *Service) writeConfirm(ctx context.Context, m mail.Message, rec Record, name string) (mail.Message, Record, error) {
+	if rec.Pending != m.To {
+		return m, rec, errNobody
+	}
+	site := s.siteName(ctx)
+	owner, err := s.Store.owner(ctx, m.To)
+	if err == nil {
+		of, err := s.Users.Record(ctx, owner.ID)
+		m.Subject = "Your address on " + site
+		m.Text = fmt.Sprintf(ownedText, site, of.Name, s.Server.Link("/forgot"))
+		return m, rec, err
+	}
+	if !errors.Is(err, social.ErrNotFound) {
+		return m, rec, err
+	}
+	token := tokenOf(rec.ID, newSecret())
+	ends := s.Now().Add(confirmFor).Unix()
+	err = s.Store.update(ctx, rec.ID, func(r *Record) error {
+		if r.Pending != m.To {
+			return errNobody
+		}
+		r.Token, r.Ends = digest(token), ends
+		return nil
+	})
+	m.Subject = "Confirm your address"
+	m.Text = fmt.Sprintf(confirmText, name, site, s.Server.Link("/confirm/"+token))
+	return m, rec, err
+}
+
+// siteName is the name of the site, as far as it is known where the database does not answer.
+func (s *Service) siteName(ctx context.Context) string {
+	info, err := s.Site.Get(ctx)
+	if err != nil {
+		info = s.Site.Known()
+	}
+	return info.Name()
+}

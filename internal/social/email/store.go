@@ -1,0 +1,176 @@
+package email
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
+	"retwis/maintain"
+	"retwis/model"
+)
+
+// Record is the address of a user: a record of layout.EmailModel.
+type Record struct {
+	ID      int64   `redis:",id"`            // of the user
+	Address *string `redis:"address,unique"` // that is confirmed, in lower case; nil for none
+	Pending string  `redis:"pending"`        // that waits for its confirmation
+	Token   string  `redis:"token"`          // SHA-256 of the link that confirms it, in hex
+	Ends    int64   `redis:"ends"`           // when the link does, in unix seconds
+	Refused int64   `redis:"refused"`        // when the last mail was refused for good, 0 if it was not
+	Due     *int64  `redis:"due,range"`      // when the next digest is due, in unix seconds; nil for no digests
+	Since   int64   `redis:"since"`          // from when on it has what is new
+	Stop    string  `redis:"stop"`           // secret of the link that ends digests, and nothing else
+	Version int64   `redis:",version"`
+}
+
+// Confirmed returns the address that is confirmed, empty for none.
+func (r Record) Confirmed() string {
+	if r.Address == nil {
+		return ""
+	}
+	return *r.Address
+}
+
+// Store has the addresses of all users. It is safe for concurrent use.
+type Store struct{ all *storage.Records[Record] }
+
+// NewStore returns the addresses of the database behind client, which is not asked.
+func NewStore(client rueidis.Client) *Store {
+	return &Store{storage.NewRecords[Record](client, layout.EmailMeta, model.Options{
+		Name: layout.EmailModel, IDs: model.ClientAssigned, Partitions: layout.EmailPartitions,
+		// What a restored or damaged database has is deleted, and repaired, like any other.
+		Adopt: func(id string) bool { _, ok := layout.ParseID(id); return ok },
+	})}
+}
+
+func failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("social: e-mail: %w", err)
+}
+
+// Get returns the record of a user, an empty one where there is none. One round trip, or two.
+func (s *Store) Get(ctx context.Context, uid int64) (Record, error) {
+	all, err := s.all.Existing(ctx)
+	if all == nil {
+		return Record{ID: uid}, err
+	}
+	one, err := all.Get(ctx, layout.Itoa(uid))
+	if errors.Is(err, model.ErrNotFound) {
+		return Record{ID: uid}, nil
+	}
+	return one, failed(err)
+}
+
+// owner returns the record of the user whose confirmed address it is, or ErrNotFound.
+func (s *Store) owner(ctx context.Context, address string) (Record, error) {
+	all, err := s.all.Existing(ctx)
+	if err != nil {
+		return Record{}, err
+	}
+	if all == nil {
+		return Record{}, social.ErrNotFound
+	}
+	one, err := all.GetBy(ctx, "address", address)
+	if errors.Is(err, model.ErrNotFound) {
+		err = social.ErrNotFound
+	}
+	return one, failed(err)
+}
+
+// errSame ends an update that has nothing to change.
+var errSame = errors.New("social: nothing to change")
+
+// update changes the record of a user, which it makes where there is none. An error of change ends
+// it with nothing written.
+func (s *Store) update(ctx context.Context, uid int64, change func(*Record) error) error {
+	all, err := s.all.Open(ctx)
+	if err != nil {
+		return err
+	}
+	for {
+		var own error // of change
+		_, err = all.Update(ctx, layout.Itoa(uid), func(r *Record) error {
+			own = change(r)
+			return own
+		})
+		if errors.Is(err, model.ErrNotFound) {
+			one := Record{ID: uid}
+			if own = change(&one); own == nil {
+				_, err = all.Create(ctx, one)
+			}
+		}
+		var taken *model.TakenError
+		switch {
+		case own != nil:
+			return own
+		case errors.As(err, &taken) && taken.Field == "address":
+			return errTaken
+		case !errors.Is(err, model.ErrTaken): // else it was made meanwhile
+			return failed(err)
+		}
+	}
+}
+
+// errTaken: the address is confirmed for another account.
+var errTaken = errors.New("social: the address belongs to another account")
+
+// move sets when the next digest of a user is due, and from when on it has what is new, 0 for no
+// change, if it is due at a time. It reports whether it was.
+func (s *Store) move(ctx context.Context, uid, from, to, since int64) (bool, error) {
+	err := s.update(ctx, uid, func(r *Record) error {
+		if r.Due == nil || *r.Due != from {
+			return errSame
+		}
+		r.Due, r.Since = &to, cmp.Or(since, r.Since)
+		return nil
+	})
+	if errors.Is(err, errSame) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// due returns some of the users whose digest is due. Those whose record cannot be read are left out.
+func (s *Store) due(ctx context.Context, now time.Time) ([]Record, error) {
+	all, err := s.all.Existing(ctx)
+	if all == nil {
+		return nil, err
+	}
+	some, err := all.Find(model.AtMost("due", now.Unix())).OrderBy("due").Limit(digestsAtOnce).Slice(ctx)
+	if storage.IsDamaged(err) {
+		err = nil // a check reports it
+	}
+	return some, failed(err)
+}
+
+// Forget deletes the record of a user. It can be repeated.
+func (s *Store) Forget(ctx context.Context, uid int64) error {
+	all, err := s.all.Existing(ctx)
+	if all == nil {
+		return err
+	}
+	if err = all.Delete(ctx, layout.Itoa(uid)); errors.Is(err, model.ErrNotFound) {
+		return nil
+	}
+	return failed(err)
+}
+
+// All returns the records of all users.
+func (s *Store) All(ctx context.Context) iter.Seq2[Record, error] {
+	return s.all.Each(ctx, func(all *model.Store[Record]) iter.Seq2[Record, error] { return all.All(ctx) })
+}
+
+// Verify compares the records with what the model keeps of them; with repair it corrects that.
+func (s *Store) Verify(ctx context.Context, opt maintain.Options, repair bool) (model.Report, error) {
+	return s.all.Verify(ctx, opt, repair)
+}

@@ -1,0 +1,173 @@
+package web_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"retwis/internal/app"
+	"retwis/internal/mail"
+	"retwis/internal/mail/mailtest"
+	"retwis/internal/redistest"
+	"retwis/internal/social/limits"
+	"retwis/internal/web"
+)
+
+const adaAt = "ada@example.net"
+
+// mailing is a site with a mail server.
+func mailing(t *testing.T, of app.Options) (*site, *mailtest.Server) {
+	t.Helper()
+	server := mailtest.Start(t)
+	opened, err := mail.Open("smtp://"+server.Address, "https://retwis.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	of.Mail = opened
+	return start(t, redistest.DB(t).Client(t), web.Options{}, of), server
+}
+
+// confirmAddress gives a visitor a confirmed address.
+func (v *visitor) confirmAddress(server *mailtest.Server, address string) {
+	v.site.t.Helper()
+	n := len(server.Mails())
+	v.send("/settings/email", "address", address, "current", password).want(303, "/settings/email?sent")
+	link := server.Wait(v.site.t, n+1).Link("/confirm/")
+	v.site.visitor().get(link).want(200, "Confirm your address", address)
+	v.site.visitor().send(link).want(200, "Your address is confirmed")
+	v.get(link).want(404, "doesn&#39;t work")
+}
+
+// From an address to a new password, and the end of digests, without a script.
+func TestMailPages(t *testing.T) {
+	t.Parallel()
+	s, server := mailing(t, app.Options{})
+	ada := s.signedUp("ada")
+	ada.get("/settings/profile").want(200, `href="/settings/email"`)
+	ada.get("/settings/email").want(200, "Your e-mail address")
+	ada.get("/settings/email/remove").want(303, "/settings/email")
+	ada.send("/settings/email", "address", adaAt, "current", "wrong").want(422, "That is not your password.", `value="`+adaAt+`"`)
+	ada.send("/settings/email", "address", "ada", "current", password).want(422, "Use an address such as")
+	ada.send("/settings/email/digest", "digest", "yes").want(422)
+	ada.confirmAddress(server, adaAt)
+	ada.get("/settings/email").want(200, adaAt)
+	ada.send("/settings/email/digest", "digest", "yes").want(303, "/settings/email?saved")
+	ada.get("/settings/email?saved").want(200, "Your settings are saved", "checked")
+
+	visitor := s.visitor()
+	visitor.get("/login").want(200, `href="/forgot"`)
+	visitor.send("/forgot", "account", " ").want(422, "Type your username")
+	visitor.send("/forgot", "account", "ada").want(303, "/forgot?sent")
+	visitor.get("/forgot?sent").want(200, "on its way")
+	link := server.Wait(t, 2).Link("/reset/")
+	visitor.get(link).want(200, "Set a new password")
+	visitor.send(link, "password", "a new password of ada", "password2", "a new password of ada").want(303, "/login?reset")
+	ada.get("/settings/email").want(303, "/login")
+	if m := server.Wait(t, 3); m.Header.Get("Subject") != "Your password was changed" {
+		t.Errorf("%+v", m)
+	}
+	visitor.send("/login", "username", "ada", "password", "a new password of ada").want(303)
+	visitor.send("/settings/email/remove", "current", "a new password of ada").want(303, "/settings/email?removed")
+	visitor.get("/settings/email").want(200, "Nobody else sees it")
+	if m := server.Wait(t, 4); m.To != adaAt || m.Header.Get("Subject") != "Your e-mail address was removed" {
+		t.Errorf("%+v", m)
+	}
+	// No line of the log has an address, or the secret of a link.
+	for _, secret := range []string{adaAt, "example.net", strings.TrimPrefix(link, "/reset/")} {
+		if strings.Contains(s.log.String(), secret) {
+			t.Errorf("the log has %q:\n%s", secret, s.log)
+		}
+	}
+}
+
+// A known address is answered as an unknown one.
+func TestForgotAlike(t *testing.T) {
+	t.Parallel()
+	s, server := mailing(t, app.Options{})
+	s.signedUp("ada").confirmAddress(server, adaAt)
+	eve := s.signedUp("eve")
+	var pages, headers []string
+	for _, address := range []string{adaAt, "nobody@example.net", "ada", "nobody"} {
+		r := s.visitor().send("/forgot", "account", address)
+		r.want(303, "/forgot?sent")
+		pages = append(pages, r.body)
+	}
+	for _, address := range []string{adaAt, "nobody@example.net"} {
+		r := eve.send("/settings/email", "address", address, "current", password)
+		r.want(303, "/settings/email?sent")
+		headers = append(headers, r.body+strings.ReplaceAll(eve.get("/settings/email").body, address, "ADDRESS"))
+	}
+	if len(slices.Compact(pages)) != 1 || len(slices.Compact(headers)) != 1 {
+		t.Errorf("%q", pages)
+	}
+}
+
+// The address is on no page of others, and digests end without a session, as mail programs do it.
+func TestAddressIsPrivate(t *testing.T) {
+	t.Parallel()
+	s, server := mailing(t, app.Options{})
+	ada, ben := s.signedUp("ada"), s.signedUp("ben")
+	ada.confirmAddress(server, adaAt)
+	ada.send("/settings/email/digest", "digest", "yes").want(303)
+	ada.send("/post", "status", "hello").want(303)
+	for _, v := range []*visitor{ben, s.visitor(), s.signedUpAs("mona", 2)} {
+		for _, path := range []string{"/u/ada", "/u/ada.json", "/u/ada.atom", "/timeline", "/timeline.json", "/search?q=" + adaAt, "/suggest?q=ada", "/u/ada/followers", "/explore/people", "/moderation/case?of=user:1", "/about", "/settings/email"} {
+			if body := v.get(path).body; strings.Contains(strings.ReplaceAll(body, `value="`+adaAt+`"`, ""), "<strong>"+adaAt) || path != "/search?q="+adaAt && strings.Contains(body, adaAt) {
+				t.Errorf("%s has the address", path)
+			}
+		}
+	}
+	rec, err := s.social.Email.Get(t.Context(), s.user("ada").ID)
+	if err != nil || rec.Due == nil {
+		t.Fatalf("%+v, %v", rec, err)
+	}
+	link := "/unsubscribe/1." + rec.Stop
+	s.visitor().get(link).want(200, "Stop the daily mails?")
+	if rec, _ = s.social.Email.Get(t.Context(), rec.ID); rec.Due == nil {
+		t.Error("opening the link ends the digests")
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.http.URL+link, strings.NewReader("List-Unsubscribe=One-Click"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	s.visitor().do(req, nil).want(200, "no more daily mails")
+	if rec, _ = s.social.Email.Get(t.Context(), rec.ID); rec.Due != nil {
+		t.Error("the digests go on")
+	}
+	s.visitor().get("/unsubscribe/1.x").want(404)
+	r := s.visitor().get(link)
+	if r.header.Get("Cache-Control") != "no-store" || r.header.Get("Referrer-Policy") != "no-referrer" {
+		t.Errorf("%v", r.header)
+	}
+}
+
+// Links for forgotten passwords are asked for as often as an address may.
+func TestForgotLimit(t *testing.T) {
+	t.Parallel()
+	s, _ := mailing(t, app.Options{Limits: limits.Config{}})
+	v := s.visitor()
+	for range 10 {
+		v.send("/forgot", "account", "nobody").want(303)
+	}
+	v.send("/forgot", "account", "nobody").want(429)
+}
+
+// A site without a mail server has none of the pages, and no link to them.
+func TestNoMail(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	ada := s.signedUp("ada")
+	for _, path := range []string{"/settings/email", "/forgot", "/confirm/1.x", "/unsubscribe/1.x"} {
+		ada.get(path).want(404)
+	}
+	for _, path := range []string{"/settings/profile", "/settings/security"} {
+		if strings.Contains(ada.get(path).body, "/settings/email") {
+			t.Errorf("%s leads to the page", path)
+		}
+	}
+	if strings.Contains(s.visitor().get("/login").body, "/forgot") {
+		t.Error("/login leads to the page")
+	}
+}
