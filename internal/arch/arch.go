@@ -212,7 +212,7 @@ var siblings = [][2]string{
 	{"internal/web", "internal/web/reader"},
 	{"internal/web", "internal/web/request"},
 	{"internal/web", "internal/web/static"},
-	{"internal/web", "internal/web/view"}, // the pages
+	{"internal/web", "internal/web/view"},         // the pages
 	{"internal/web/about", "internal/web/reader"}, // the account of the site
 	{"internal/web/about", "internal/web/request"},
 	{"internal/web/about", "internal/web/static"}, // the icons

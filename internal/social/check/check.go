@@ -55,7 +55,7 @@ func run(ctx context.Context, s *app.App, opt Options, repair bool) (Result, err
 	for _, step := range []func(context.Context) error{
 		c.begin, keys.singletons, users.layoutOf, users.usernames,
 		c.pass(owners), users.byTime, sessions.all, moderation.all,
-		c.pass(sources), sets.celebrities, sets.active, lists.public, (&libraryCheck{c}).records, keys.pictures, keys.addresses, c.pass(copies),
+		c.pass(sources), sets.celebrities, sets.active, lists.public, keys.findings, c.pass(copies),
 		keys.counters, keys.completions, keys.search, keys.unfinished, sessions.suspected,
 	} {
 		if err := step(ctx); err != nil {

@@ -3,14 +3,12 @@ package check
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 
-	"retwis/internal/mail"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/media"
 	"retwis/internal/social/storage"
 	"retwis/maintain"
-	"retwis/model"
 )
 
 // libraryCheck checks the lists of people.
@@ -68,80 +66,28 @@ func (c *libraryCheck) one(ctx context.Context, owner int64) error {
 	return nil
 }
 
-// records compares the records of lists with what package model keeps of them.
-func (c *libraryCheck) records(ctx context.Context) error {
-	return checkModel(ctx, c.check, layout.ListsPrefix+"*", "lists", c.check.app.Internals().Library.Verify)
-}
-
-// checkModel compares the records of a model with what package model keeps of them.
-func checkModel(ctx context.Context, c *checker, key, what string, verify func(context.Context, maintain.Options, bool) (model.Report, error)) error {
-	if c.opt.Part < 1 {
-		return nil
-	}
-	report, err := verify(ctx, maintain.Options{}, false)
-	if err != nil || report.Problems() == 0 {
-		return err
-	}
-	p := Problem{
-		Kind: maintain.Stale, Key: key,
-		Detail: fmt.Sprintf("%d records of %s are not as package model keeps them", report.Problems(), what), Repair: "repair the model",
-	}
-	return c.found(ctx, p, func(ctx context.Context) (bool, error) {
-		_, err := verify(ctx, maintain.Options{}, true)
-		return true, err
-	})
-}
-
-// pictures checks all pictures, and looks for files that belong to none.
-func (c *keyCheck) pictures(ctx context.Context) error {
+// findings reports what other packages find in what they store.
+func (c *keyCheck) findings(ctx context.Context) error {
 	if c.check.opt.Part < 1 {
 		return nil
 	}
-	for f, err := range c.check.app.Internals().Pictures.Findings(ctx) {
-		if err == nil {
-			err = foundPicture(ctx, c.check, f)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// addresses checks the e-mail addresses, and that their users exist.
-func (c *keyCheck) addresses(ctx context.Context) error {
-	store := c.check.app.Internals().Addresses
-	if err := checkModel(ctx, c.check, layout.EmailMeta, "addresses", store.Verify); err != nil || c.check.opt.Part < 1 {
-		return err
-	}
-	for r, err := range store.All(ctx) {
-		if storage.IsDamaged(err) {
-			continue // reported above
-		}
-		if err != nil {
-			return err
-		}
-		exist, err := c.check.usersExist(ctx, []int64{r.ID})
-		if err != nil {
-			return err
-		}
-		p := Problem{Kind: maintain.Dangling, Key: layout.EmailKey(r.ID), Detail: fmt.Sprintf("user %d does not exist", r.ID), Repair: "remove it"}
-		forget := func(ctx context.Context) (bool, error) { return true, store.Forget(ctx, r.ID) }
-		switch {
-		case !exist[r.ID]:
-			err = c.check.found(ctx, p, c.check.withoutUser(r.ID, forget))
-		case r.Address != nil && !mail.IsAddress(*r.Address):
-			p.Kind, p.Detail = maintain.Invalid, "has no valid address"
-			err = c.check.found(ctx, p, forget)
-		}
-		if err != nil {
-			return err
+	in := c.check.app.Internals()
+	for _, all := range []iter.Seq2[storage.Finding, error]{
+		in.Library.Findings(ctx), in.Pictures.Findings(ctx), in.Addresses.Findings(ctx, c.check.userExists),
+	} {
+		for f, err := range all {
+			if err == nil {
+				err = reported(ctx, c.check, f)
+			}
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-func foundPicture(ctx context.Context, c *checker, f media.Finding) error {
+func reported(ctx context.Context, c *checker, f storage.Finding) error {
 	return c.found(ctx, Problem{Kind: f.Kind, Key: f.Key, Detail: f.Detail, Repair: f.Repair, Leftover: f.Leftover}, f.Fix)
 }
 
@@ -150,7 +96,7 @@ func (c *postCheck) pictures(ctx context.Context, p *post) error {
 	found, err := c.check.app.Internals().Pictures.FindingsOf(ctx, p.id, p.author, p.media)
 	for _, f := range found {
 		if err == nil {
-			err = foundPicture(ctx, c.check, f)
+			err = reported(ctx, c.check, f)
 		}
 	}
 	return err

@@ -3,6 +3,7 @@ package email_test
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"strings"
@@ -22,7 +23,6 @@ import (
 	"retwis/internal/social/limits"
 	"retwis/internal/social/moderation"
 	"retwis/internal/social/socialtest"
-	"retwis/maintain"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
@@ -407,8 +407,11 @@ func TestDigestKilled(t *testing.T) {
 		before := len(b.mails.Mails())
 		due := b.Clock.Now().Unix() - 1
 		b.Redis("HSET", layout.EmailKey(ada.ID), "due", layout.Itoa(due), "since", "1")
-		_, err := b.Email.Store.Verify(b.Ctx, maintain.Options{}, true)
-		b.do(err)
+		for f, err := range b.Email.Store.Findings(b.Ctx, func(context.Context, int64) (bool, error) { return true, nil }) {
+			b.do(err)
+			_, err = f.Fix(b.Ctx)
+			b.do(err)
+		}
 		process := socialtest.Dying(client, cut)
 		s := socialtest.On(t, process, unlimited, idle, sends(t, b.mails), func(opt *app.Options) { opt.Now = b.Clock.Now })
 		ended = s.Email.SendDigests(b.Ctx) == nil && process.Left() > 0

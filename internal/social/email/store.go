@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/mail"
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
@@ -170,7 +171,40 @@ func (s *Store) All(ctx context.Context) iter.Seq2[Record, error] {
 	return s.all.Each(ctx, func(all *model.Store[Record]) iter.Seq2[Record, error] { return all.All(ctx) })
 }
 
-// Verify compares the records with what the model keeps of them; with repair it corrects that.
-func (s *Store) Verify(ctx context.Context, opt maintain.Options, repair bool) (model.Report, error) {
-	return s.all.Verify(ctx, opt, repair)
+// Findings checks the addresses, and that their users exist.
+func (s *Store) Findings(ctx context.Context, exists func(ctx context.Context, uid int64) (bool, error)) iter.Seq2[storage.Finding, error] {
+	return func(yield func(storage.Finding, error) bool) {
+		if !s.all.FindModel(ctx, "addresses", yield) {
+			return
+		}
+		for r, err := range s.All(ctx) {
+			if storage.IsDamaged(err) {
+				continue // FindModel has reported it
+			}
+			f := storage.Finding{Kind: maintain.Dangling, Key: layout.EmailKey(r.ID), Repair: "remove it"}
+			f.Fix = func(ctx context.Context) (bool, error) { return true, s.Forget(ctx, r.ID) }
+			isThere := true
+			if err == nil {
+				isThere, err = exists(ctx, r.ID)
+			}
+			switch {
+			case err != nil:
+			case !isThere:
+				f.Detail = fmt.Sprintf("user %d does not exist", r.ID)
+				f.Fix = func(ctx context.Context) (bool, error) {
+					if isThere, err := exists(ctx, r.ID); err != nil || isThere {
+						return false, err
+					}
+					return true, s.Forget(ctx, r.ID)
+				}
+			case r.Address != nil && !mail.IsAddress(*r.Address):
+				f.Kind, f.Detail = maintain.Invalid, "has no valid address"
+			default:
+				continue
+			}
+			if !yield(f, err) || err != nil {
+				return
+			}
+		}
+	}
 }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/redis/rueidis"
 
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
-	"retwis/maintain"
 	"retwis/model"
 )
 
@@ -182,8 +182,7 @@ func (s *Store) Rewrite(ctx context.Context, uid int64) (bool, error) {
 	return true, s.update(ctx, uid, func(*Library) error { return nil })
 }
 
-// Verify compares the records with what the model keeps of them; with repair it corrects that.
-// Without any lists it does nothing.
-func (s *Store) Verify(ctx context.Context, opt maintain.Options, repair bool) (model.Report, error) {
-	return s.all.Verify(ctx, opt, repair)
+// Findings compares the records with what package model keeps of them.
+func (s *Store) Findings(ctx context.Context) iter.Seq2[storage.Finding, error] {
+	return func(yield func(storage.Finding, error) bool) { s.all.FindModel(ctx, "lists", yield) }
 }

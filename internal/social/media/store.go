@@ -16,7 +16,6 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
-	"retwis/maintain"
 	"retwis/model"
 )
 
@@ -318,10 +317,4 @@ func (s *Store) used(ctx context.Context, owner int64) (sum int64, err error) {
 		sum += n
 	}
 	return sum, nil
-}
-
-// Verify compares the records with what the model keeps of them; with repair it corrects that.
-// Without any pictures it does nothing.
-func (s *Store) Verify(ctx context.Context, opt maintain.Options, repair bool) (model.Report, error) {
-	return s.all.Verify(ctx, opt, repair)
 }

@@ -12,24 +12,12 @@ import (
 	"retwis/maintain"
 )
 
-// Finding is something about pictures that does not agree.
-type Finding struct {
-	Kind     maintain.Kind
-	Key      string // or the name of a file
-	Detail   string
-	Repair   string // what Fix does
-	Leftover bool   // nobody notices
-	// Fix repairs it, and reports whether it was still so; nil: it cannot be repaired, or not by a
-	// process without a place for pictures.
-	Fix func(ctx context.Context) (bool, error)
-}
-
 // Findings checks all pictures: each has a record, files, and a post or a user that uses it. Files
 // are looked at where this process has the place.
-func (s *Store) Findings(ctx context.Context) iter.Seq2[Finding, error] {
-	return func(yield func(Finding, error) bool) {
+func (s *Store) Findings(ctx context.Context) iter.Seq2[storage.Finding, error] {
+	return func(yield func(storage.Finding, error) bool) {
 		v := verifier{s}
-		for _, part := range []func(context.Context, func(Finding, error) bool) bool{v.findModel, v.findRecords, v.findOrphans} {
+		for _, part := range []func(context.Context, func(storage.Finding, error) bool) bool{v.findModel, v.findRecords, v.findOrphans} {
 			if !part(ctx, yield) {
 				return
 			}
@@ -41,35 +29,21 @@ func (s *Store) Findings(ctx context.Context) iter.Seq2[Finding, error] {
 type verifier struct{ store *Store }
 
 // findModel compares the records with what package model keeps of them.
-func (v verifier) findModel(ctx context.Context, yield func(Finding, error) bool) bool {
-	report, err := v.store.Verify(ctx, maintain.Options{}, false)
-	if err != nil {
-		return yield(Finding{}, err)
-	}
-	if report.Problems() == 0 {
-		return true
-	}
-	return yield(Finding{
-		Kind: maintain.Stale, Key: layout.MediaMeta, Repair: "repair the model",
-		Detail: fmt.Sprintf("%d records of pictures are not as package model keeps them", report.Problems()),
-		Fix: func(ctx context.Context) (bool, error) {
-			_, err := v.store.Verify(ctx, maintain.Options{}, true)
-			return true, err
-		},
-	}, nil)
+func (v verifier) findModel(ctx context.Context, yield func(storage.Finding, error) bool) bool {
+	return v.store.all.FindModel(ctx, "pictures", yield)
 }
 
-func (v verifier) findRecords(ctx context.Context, yield func(Finding, error) bool) bool {
+func (v verifier) findRecords(ctx context.Context, yield func(storage.Finding, error) bool) bool {
 	for r, err := range v.store.All(ctx) {
 		if storage.IsDamaged(err) {
 			continue // findModel has reported it
 		}
 		if err != nil {
-			return yield(Finding{}, err)
+			return yield(storage.Finding{}, err)
 		}
 		found, err := v.findOf(ctx, r)
 		if err != nil {
-			return yield(Finding{}, err)
+			return yield(storage.Finding{}, err)
 		}
 		for _, one := range found {
 			if !yield(one, nil) {
@@ -81,13 +55,13 @@ func (v verifier) findRecords(ctx context.Context, yield func(Finding, error) bo
 }
 
 // findOf checks one picture.
-func (v verifier) findOf(ctx context.Context, r Record) (found []Finding, err error) {
+func (v verifier) findOf(ctx context.Context, r Record) (found []storage.Finding, err error) {
 	use, err := v.store.Use(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	if v.store.IsOutdated(r, use) {
-		f := Finding{Kind: maintain.Stale, Key: layout.MediaKey(r.ID), Leftover: true, Detail: fmt.Sprintf("is used by %q, and says %q", use, r.Use), Repair: "write it again"}
+		f := storage.Finding{Kind: maintain.Stale, Key: layout.MediaKey(r.ID), Leftover: true, Detail: fmt.Sprintf("is used by %q, and says %q", use, r.Use), Repair: "write it again"}
 		if use == "" {
 			f.Kind, f.Detail, f.Repair = maintain.Dangling, "is a picture that nothing uses", "delete it"
 		}
@@ -101,14 +75,14 @@ func (v verifier) findOf(ctx context.Context, r Record) (found []Finding, err er
 		return found, err
 	}
 	for _, name := range missing {
-		found = append(found, Finding{Kind: maintain.Missing, Key: layout.MediaKey(r.ID), Detail: "lacks its file " + name, Repair: "none: restore the files"})
+		found = append(found, storage.Finding{Kind: maintain.Missing, Key: layout.MediaKey(r.ID), Detail: "lacks its file " + name, Repair: "none: restore the files"})
 	}
 	return found, nil
 }
 
-func (v verifier) findOrphans(ctx context.Context, yield func(Finding, error) bool) bool {
+func (v verifier) findOrphans(ctx context.Context, yield func(storage.Finding, error) bool) bool {
 	for name, err := range v.store.Orphans(ctx) {
-		f := Finding{
+		f := storage.Finding{
 			Kind: maintain.Dangling, Key: name, Leftover: true, Detail: "is a file that belongs to no picture", Repair: "delete it",
 			Fix: func(ctx context.Context) (bool, error) { return v.store.RemoveOrphan(ctx, name) },
 		}
@@ -120,7 +94,7 @@ func (v verifier) findOrphans(ctx context.Context, yield func(Finding, error) bo
 }
 
 // FindingsOf checks that the pictures of a post have records.
-func (s *Store) FindingsOf(ctx context.Context, post, author int64, media social.Media) (found []Finding, err error) {
+func (s *Store) FindingsOf(ctx context.Context, post, author int64, media social.Media) (found []storage.Finding, err error) {
 	for _, p := range media.Pictures() {
 		_, err := s.Get(ctx, p.ID)
 		if err == nil {
@@ -129,7 +103,7 @@ func (s *Store) FindingsOf(ctx context.Context, post, author int64, media social
 		if !errors.Is(err, social.ErrNotFound) {
 			return nil, err
 		}
-		f := Finding{Kind: maintain.Missing, Key: layout.PostKey(post), Detail: "has picture " + p.ID + ", which has no record", Repair: "write the record again"}
+		f := storage.Finding{Kind: maintain.Missing, Key: layout.PostKey(post), Detail: "has picture " + p.ID + ", which has no record", Repair: "write the record again"}
 		if s.Files != nil {
 			f.Fix = func(ctx context.Context) (bool, error) { return s.Restore(ctx, post, author, p) }
 		}
