@@ -54,7 +54,6 @@ type Server struct {
 	came   chan struct{}
 	smtp   *smtp.Server
 	tls    *tls.Config
-	on     bool // TLS from the first byte on
 	done   chan struct{}
 }
 
