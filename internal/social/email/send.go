@@ -18,12 +18,12 @@ var errNobody = errors.New("social: nobody gets this mail")
 
 // task is a task of taskKind. What it fails at is tried again, until the key has expired.
 func (s *Service) task(ctx context.Context, id string) error {
-	if !s.IsOn() {
-		return task.ErrAgain // another process has a mail server
-	}
 	n, ok, err := s.Outbox.read(ctx, id)
 	if err != nil || !ok {
 		return err
+	}
+	if !s.IsOn() {
+		return task.ErrAgain // another process has a mail server, or nobody gets the mail
 	}
 	m, rec, err := s.write(ctx, n)
 	if errors.Is(err, errNobody) {

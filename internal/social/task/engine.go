@@ -86,7 +86,8 @@ func (e *Engine) Handle(name string, run Func) { e.kinds[name] = kind{run, e.que
 func (e *Engine) HandleLong(name string, run Func) { e.kinds[name] = kind{run, e.queues.Long} }
 
 // HandleMail is Handle for tasks that wait for a mail server. A process that has none leaves them
-// in their queue, and its function returns ErrAgain.
+// in their queue: its function only ends those that nobody can do any more, and returns ErrAgain
+// for the others.
 func (e *Engine) HandleMail(name string, run Func, hasServer bool) {
 	e.kinds[name], e.mails = kind{run, e.queues.Mail}, hasServer
 }
@@ -171,8 +172,13 @@ func (e *Engine) Queue(member string) {
 func (e *Engine) add(ctx context.Context, member string) error {
 	ctx, cancel := context.WithTimeout(ctx, queueTimeout)
 	defer cancel()
+	return e.queueOf(member).Add(ctx, member)
+}
+
+// queueOf returns the queue in which a task waits.
+func (e *Engine) queueOf(member string) *jobs.Queue {
 	name, _, _ := strings.Cut(member, ":")
-	return cmp.Or(e.kinds[name].queue, e.queues.Short).Add(ctx, member)
+	return cmp.Or(e.kinds[name].queue, e.queues.Short)
 }
 
 // function returns the function of a task, bound to its argument.
@@ -253,6 +259,9 @@ func (e *Engine) repeat(member string) {
 func (e *Engine) waiting(ctx context.Context) (Queued, error) {
 	all := Queued{Jobs: map[string]bool{}}
 	for _, queue := range e.queues.all() {
+		if queue == e.queues.Mail && !e.mails {
+			continue // perhaps no process ever works in it again
+		}
 		some, until, err := queue.Waiting(ctx, maxWaiting)
 		if err != nil {
 			return Queued{}, err
@@ -271,6 +280,12 @@ func (e *Engine) Sweep(ctx context.Context) error {
 	return e.ledger.Sweep(ctx, e.waiting, func(ctx context.Context, member string) error {
 		if _, err := e.function(member); err != nil {
 			return nil // left to a process that knows it
+		}
+		if e.queueOf(member) == e.queues.Mail && !e.mails {
+			if err := e.run(ctx, member); !errors.Is(err, ErrAgain) {
+				return err
+			}
+			return nil // left to a process with a mail server
 		}
 		if err := e.add(ctx, member); err != nil {
 			e.log.WarnContext(ctx, "a task could not be queued", "task", member, "error", err)
