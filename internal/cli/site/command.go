@@ -27,8 +27,8 @@ the log of decisions has it, without its text: retwis audit.
   name         of the site, in place of Retwis
   description  one sentence
   contact      an e-mail address, or the address of a web page
-  account      the name of the user who speaks for the site; the picture above the profile is
-               that of the site
+  account      the name of the user who speaks for the site; the picture above the profile
+               is that of the site
   rules        one a line
   about        a text for /about, in Markdown
   privacy      the page /privacy, in Markdown

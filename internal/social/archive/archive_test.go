@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -268,8 +269,8 @@ func TestLater(t *testing.T) {
 	z, err := zip.NewReader(bytes.NewReader(export.Bytes()), int64(export.Len()))
 	do(t, err)
 	lines := 0
-	for _, name := range []string{"retwis/posts.csv", "retwis/replies.csv"} {
-		file, err := z.Open(name)
+	for _, name := range []string{"posts.csv", "replies.csv"} {
+		file, err := z.Open(path.Join("retwis", name))
 		do(t, err)
 		data, err := io.ReadAll(file)
 		do(t, err)

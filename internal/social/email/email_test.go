@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"path"
 	"strings"
 	"testing"
 	"time"
@@ -582,7 +583,7 @@ func TestLeaving(t *testing.T) {
 	b.do(b.Leaving.Export(b.Ctx, ada.ID, &file))
 	archive, err := zip.NewReader(bytes.NewReader(file.Bytes()), int64(file.Len()))
 	b.do(err)
-	profile, err := archive.Open("retwis/profile.json")
+	profile, err := archive.Open(path.Join("retwis", "profile.json"))
 	b.do(err)
 	text, err := io.ReadAll(profile)
 	b.do(err)
@@ -635,29 +636,4 @@ func TestOff(t *testing.T) {
 	if keys := b.Redis("KEYS", layout.MailPrefix+"*"); keys != "" {
 		t.Errorf("%s", keys)
 	}
-}
-
-// Where the mail server of a site was taken away, what waits for one ends when it has expired.
-func TestServerTakenAway(t *testing.T) {
-	t.Parallel()
-	client := redistest.DB(t).Client(t)
-	before := openOn(t, client, unlimited, idle)
-	before.do(before.Email.RequestReset(before.Ctx, "ada"))
-	b := socialtest.On(t, client, idle)
-	sweep := func() string {
-		t.Helper()
-		b.Clock.Advance(time.Hour)
-		if err := b.Internals().FanOut.Jobs.Sweep(b.Ctx); err != nil {
-			t.Fatal(err)
-		}
-		return b.Redis("ZRANGE", layout.Tasks, "0", "-1")
-	}
-	if got := sweep(); !strings.HasPrefix(got, layout.MailPrefix) {
-		t.Fatalf("the tasks are %q", got)
-	}
-	b.Redis("DEL", sweep()) // its key has the same name
-	if got := sweep(); got != "" {
-		t.Errorf("afterwards the tasks are %q", got)
-	}
-	b.WantHealthy()
 }

@@ -172,11 +172,11 @@ func (e *Engine) Queue(member string) {
 func (e *Engine) add(ctx context.Context, member string) error {
 	ctx, cancel := context.WithTimeout(ctx, queueTimeout)
 	defer cancel()
-	return e.queueOf(member).Add(ctx, member)
+	return queueOf(e, member).Add(ctx, member)
 }
 
 // queueOf returns the queue in which a task waits.
-func (e *Engine) queueOf(member string) *jobs.Queue {
+func queueOf(e *Engine, member string) *jobs.Queue {
 	name, _, _ := strings.Cut(member, ":")
 	return cmp.Or(e.kinds[name].queue, e.queues.Short)
 }
@@ -281,7 +281,7 @@ func (e *Engine) Sweep(ctx context.Context) error {
 		if _, err := e.function(member); err != nil {
 			return nil // left to a process that knows it
 		}
-		if e.queueOf(member) == e.queues.Mail && !e.mails {
+		if queueOf(e, member) == e.queues.Mail && !e.mails {
 			if err := e.run(ctx, member); !errors.Is(err, ErrAgain) {
 				return err
 			}

@@ -1,0 +1,46 @@
+package app_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"retwis/internal/app"
+	"retwis/internal/mail"
+	"retwis/internal/redistest"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/limits"
+	"retwis/internal/social/socialtest"
+)
+
+// Where the mail server of a site was taken away, what waits for one ends when it has expired.
+func TestMailServerTakenAway(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	idle := func(opt *app.Options) { opt.NoJobs, opt.Limits = true, limits.Off() }
+	server, err := mail.Open("smtp://127.0.0.1:1", "https://retwis.example") // nobody connects
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := socialtest.On(t, client, idle, func(opt *app.Options) { opt.Mail = server })
+	if err := before.Email.RequestReset(before.Ctx, "ada"); err != nil {
+		t.Fatal(err)
+	}
+	b := socialtest.On(t, client, idle)
+	sweep := func() string {
+		t.Helper()
+		b.Clock.Advance(time.Hour)
+		if err := b.Internals().FanOut.Jobs.Sweep(b.Ctx); err != nil {
+			t.Fatal(err)
+		}
+		return b.Redis("ZRANGE", layout.Tasks, "0", "-1")
+	}
+	if got := sweep(); !strings.HasPrefix(got, layout.MailPrefix) {
+		t.Fatalf("the tasks are %q", got)
+	}
+	b.Redis("DEL", sweep()) // its key has the same name
+	if got := sweep(); got != "" {
+		t.Errorf("afterwards the tasks are %q", got)
+	}
+	b.WantHealthy()
+}
