@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"image"
@@ -209,4 +210,49 @@ func TestSitePicture(t *testing.T) {
 	}
 	admin.send("/moderation/site", "account", "nobody", "signup", "open").want(303)
 	s.visitor().get("/about").want(200).wantNot("@nobody")
+}
+
+// fullPlace is a place for pictures without room for another one.
+type fullPlace struct{ files.Store }
+
+func (fullPlace) Put(context.Context, string, []byte) error { return files.ErrFull }
+
+// Where the disk is full, a post with a picture is refused with its text kept, and others go on.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	db := reach(t, redistest.DB(t).URL())
+	place := fullPlace{files.Directory(t.TempDir())}
+	s := start(t, db.Client(), web.Options{}, app.Options{Invalidations: db.Invalidations(), Media: place})
+	ada := s.signedUp("ada")
+	const full = "no room for more pictures"
+	res, page := ada.sendFiles("/post", map[string]string{"status": "look at this"}, map[string][]byte{"file1": photo(t)})
+	if res.StatusCode != http.StatusInsufficientStorage || !strings.Contains(page, full) || !strings.Contains(page, "look at this</textarea>") {
+		t.Errorf("%d: %s", res.StatusCode, page)
+	}
+	if res, page = ada.sendFiles("/media", nil, map[string][]byte{"file": photo(t)}); res.StatusCode != http.StatusInsufficientStorage || !strings.Contains(page, full) {
+		t.Errorf("%d: %s", res.StatusCode, page)
+	}
+	ada.send("/post", "status", "only words").want(303)
+	s.visitor().get("/u/ada").want(200, "only words").wantNot("look at this")
+}
+
+// A part of a picture can be asked for.
+func TestRange(t *testing.T) {
+	t.Parallel()
+	s := withPictures(t)
+	_, page := s.signedUp("ada").sendFiles("/post", map[string]string{"status": "look"}, map[string][]byte{"file1": photo(t)})
+	req, err := http.NewRequest(http.MethodGet, s.http.URL+mediaAddress.FindString(page), http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Range", "bytes=2-5")
+	res, err := s.visitor().http.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	part, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusPartialContent || len(part) != 4 || !strings.HasPrefix(res.Header.Get("Content-Range"), "bytes 2-5/") {
+		t.Errorf("%d, %d bytes, %q, %v", res.StatusCode, len(part), res.Header.Get("Content-Range"), err)
+	}
 }
