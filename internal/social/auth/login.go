@@ -60,7 +60,7 @@ type Warner interface {
 	Begin(ctx context.Context, uid int64, field string) (end func(), err error)
 }
 
-// The fields of a user of which a Warner is told.
+// The fields of a user whose changes a Warner reports.
 const (
 	PasswordField = "password"
 	FactorField   = "totp" // removed

@@ -154,8 +154,8 @@ func (s *Service) find(ctx context.Context, typed string) (rec Record, err error
 	return rec, err
 }
 
-// writeConfirm writes the link that confirms an address, which is made now. An address that belongs
-// to another account is told that.
+// writeConfirm writes the link that confirms an address, which is made now. Where the address belongs
+// to another account, the mail says so in place of a link.
 func (s *Service) writeConfirm(ctx context.Context, m mail.Message, rec Record, name string) (mail.Message, Record, error) {
 	if rec.Pending != m.To {
 		return m, rec, errNobody

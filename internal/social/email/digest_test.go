@@ -1,0 +1,141 @@
+package email_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"retwis/internal/app"
+	"retwis/internal/mail/mailtest"
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/social/email"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/socialtest"
+)
+
+// A digest comes once a day, from one of two processes, with what its user sees and has not read;
+// one click ends it.
+func TestDigest(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	b := openOn(t, client, unlimited)
+	other := socialtest.On(t, client, unlimited, sends(t, b.mails), func(opt *app.Options) { opt.Now = b.Clock.Now })
+	ada, ben, eve := b.NewUser("ada"), b.NewUser("ben"), b.NewUser("eve")
+	var invalid *social.InvalidError
+	if err := b.Email.SetDigest(b.Ctx, ada, true); !errors.As(err, &invalid) {
+		t.Errorf("without an address: %v", err)
+	}
+	b.do(b.Email.Set(b.Ctx, ada, socialtest.Password, adaAt))
+	_, err := b.Email.Confirm(b.Ctx, strings.TrimPrefix(b.quiet(1)[0].Link("/confirm/"), "/confirm/"))
+	b.do(err)
+	b.Clock.Unix.Store(time.Now().Unix()) // notifications have the time of the server
+	b.do(b.Email.SetDigest(b.Ctx, ada, true))
+	round := func() {
+		t.Helper()
+		done := make(chan error)
+		for _, s := range []*email.Service{b.Email, other.Email} {
+			go func() { done <- s.SendDigests(b.Ctx) }()
+		}
+		for range 2 {
+			b.do(<-done)
+		}
+	}
+	post := b.Publish(ada, "a  post\nof ada")
+	b.do(b.Reactions.Like(b.Ctx, ben, post))
+	b.do(b.Reactions.Like(b.Ctx, eve, post))
+	b.Connect(eve, ada)
+	b.do(b.Relations.Block(b.Ctx, ada, eve, time.Time{}))
+	round()
+	b.quiet(1) // nothing is due
+	b.Clock.Advance(23*time.Hour + 59*time.Minute + 59*time.Second)
+	round()
+	b.quiet(1)
+	b.Clock.Advance(2 * time.Second)
+	for range 3 {
+		round()
+	}
+	m := b.quiet(2)[1]
+	stop := m.Link("/unsubscribe/")
+	if m.To != adaAt || !strings.Contains(m.Text, "- ben liked your post: a post of ada\n") || strings.Contains(m.Text, "eve") ||
+		m.Header.Get("List-Unsubscribe") != "<"+base+stop+">" || m.Header.Get("List-Unsubscribe-Post") != "List-Unsubscribe=One-Click" {
+		t.Errorf("%+v", m)
+	}
+	if due := *b.record(ada).Due; due <= b.Clock.Now().Unix() || due > b.Clock.Now().Add(24*time.Hour).Unix() {
+		t.Errorf("the next one is due in %v", time.Unix(due, 0).Sub(b.Clock.Now()))
+	}
+	b.Clock.Advance(72 * time.Hour) // nothing new: what there was is older than a day
+	for range 3 {
+		round()
+	}
+	b.quiet(2)
+	for _, wrong := range []string{"", "1.x", stop[len("/unsubscribe/"):] + "x"} {
+		if err := b.Email.StopDigest(b.Ctx, wrong); !errors.Is(err, email.ErrNoLink) {
+			t.Errorf("%q: %v", wrong, err)
+		}
+	}
+	for range 2 {
+		b.do(b.Email.StopDigest(b.Ctx, strings.TrimPrefix(stop, "/unsubscribe/")))
+	}
+	if b.record(ada).Due != nil {
+		t.Error("the digest goes on")
+	}
+}
+
+// Digests that a process was killed with, or that the server did not take, are sent later.
+func TestDigestLater(t *testing.T) {
+	t.Parallel()
+	b := open(t, unlimited)
+	ada, ben := b.confirmed("ada", adaAt), b.NewUser("ben")
+	b.Clock.Unix.Store(time.Now().Unix())
+	b.do(b.Email.SetDigest(b.Ctx, ada, true))
+	b.Clock.Advance(24 * time.Hour)
+	b.Connect(ben, ada)
+	b.mails.Set(func(s *mailtest.Server) { s.Data = mailtest.Refusal(451) })
+	if err := b.Email.SendDigests(b.Ctx); err == nil || strings.Contains(err.Error(), "example.net") {
+		t.Errorf("%v", err)
+	}
+	b.mails.Set(func(s *mailtest.Server) { s.Data = nil })
+	b.do(b.Email.SendDigests(b.Ctx))
+	b.quiet(1) // it waits for the lease of the one that failed
+	b.Clock.Advance(16 * time.Minute)
+	b.do(b.Email.SendDigests(b.Ctx))
+	if m := b.quiet(2)[1]; !strings.Contains(m.Text, "- ben followed you\n") {
+		t.Errorf("%+v", m)
+	}
+}
+
+// A process is killed after some of the commands of a digest. Another one sends it, once its lease
+// has ended; where the first has sent it, and could not note that, it comes twice.
+func TestDigestKilled(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	b := openOn(t, client, unlimited)
+	ada, ben := b.confirmed("ada", adaAt), b.NewUser("ben")
+	b.Clock.Unix.Store(time.Now().Unix())
+	b.do(b.Email.SetDigest(b.Ctx, ada, true))
+	b.Connect(ben, ada)
+	for cut, ended := int64(0), false; !ended; cut += 3 {
+		before := len(b.mails.Mails())
+		due := b.Clock.Now().Unix() - 1
+		b.Redis("HSET", layout.EmailKey(ada.ID), "due", layout.Itoa(due), "since", "1")
+		for f, err := range b.Email.Store.Findings(b.Ctx, func(context.Context, int64) (bool, error) { return true, nil }) {
+			b.do(err)
+			_, err = f.Fix(b.Ctx)
+			b.do(err)
+		}
+		process := socialtest.Dying(client, cut)
+		s := socialtest.On(t, process, unlimited, idle, sends(t, b.mails), func(opt *app.Options) { opt.Now = b.Clock.Now })
+		ended = s.Email.SendDigests(b.Ctx) == nil && process.Left() > 0
+		b.Clock.Advance(16 * time.Minute)
+		b.do(b.Email.SendDigests(b.Ctx))
+		if n := len(b.mails.Mails()) - before; n != 1 && n != 2 || ended && n != 1 {
+			t.Fatalf("killed after %d commands: %d mails", cut, n)
+		}
+		if cut > 1000 {
+			t.Fatal("it does not end")
+		}
+	}
+}

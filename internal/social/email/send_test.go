@@ -1,0 +1,163 @@
+package email_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/app"
+	"retwis/internal/mail/mailtest"
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/socialtest"
+)
+
+// An address gets five mails a day, and of those that somebody asks for three.
+func TestLimit(t *testing.T) {
+	t.Parallel()
+	b := open(t)
+	ada := b.confirmed("ada", adaAt) // the first
+	for range 5 {
+		b.do(b.Email.RequestReset(b.Ctx, "ada"))
+	}
+	b.quiet(3)
+	password := socialtest.Password
+	for _, next := range []string{"password the second", "password the third", "password the fourth"} {
+		_, err := b.Auth.ChangePassword(b.Ctx, ada, password, next)
+		b.do(err)
+		password = next
+	}
+	for _, m := range b.quiet(5)[3:] {
+		if m.Header.Get("Subject") != "Your password was changed" {
+			t.Errorf("%+v", m)
+		}
+	}
+	if n := b.Email.Counts.Limited.Load(); n != 4 {
+		t.Errorf("%d were over the limit, want 4", n)
+	}
+}
+
+// A process is killed after some of its commands. What it has promised is sent by another one.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	b := openOn(t, client, unlimited, idle)
+	ada := b.NewUser("ada")
+	worker := func(process rueidis.Client) *socialtest.Bundle {
+		return socialtest.On(t, process, unlimited, idle, sends(t, b.mails), func(opt *app.Options) { opt.Now = b.Clock.Now })
+	}
+	later := func(s *socialtest.Bundle) error {
+		b.Clock.Advance(time.Minute)
+		return s.RetryTasks(b.Ctx)
+	}
+	b.do(b.Email.Set(b.Ctx, ada, socialtest.Password, adaAt))
+	b.do(later(b.Bundle))
+	_, err := b.Email.Confirm(b.Ctx, strings.TrimPrefix(b.mails.Wait(t, 1).Link("/confirm/"), "/confirm/"))
+	b.do(err)
+	password, finished := socialtest.Password, 0
+	for _, act := range []struct {
+		name string
+		do   func(s *socialtest.Bundle) (promised bool)
+	}{
+		{"reset", func(s *socialtest.Bundle) bool { return s.Email.RequestReset(b.Ctx, "ada") == nil }},
+		{"warning", func(s *socialtest.Bundle) bool {
+			next := password + "x"
+			if strings.HasSuffix(password, "x") {
+				next = strings.TrimSuffix(password, "x")
+			}
+			_, _ = s.Auth.ChangePassword(b.Ctx, ada, password, next)
+			if _, err := b.Auth.Login(social.WithFresh(b.Ctx), "ada", next); err != nil {
+				return false
+			}
+			password = next
+			return true
+		}},
+	} {
+		for cut, ended := int64(0), false; !ended; cut++ {
+			before := len(b.mails.Mails())
+			process := socialtest.Dying(client, cut)
+			s := worker(process)
+			promised := act.do(s)
+			ended = later(s) == nil && process.Left() > 0
+			b.do(later(worker(client)))
+			n := len(b.mails.Mails()) - before
+			if promised && n == 0 || n > 2 {
+				t.Fatalf("%s: killed after %d commands: promised %v, sent %d", act.name, cut, promised, n)
+			}
+			if promised {
+				finished++
+			}
+			if cut > 200 {
+				t.Fatalf("%s: it does not end", act.name)
+			}
+		}
+	}
+	if finished < 20 {
+		t.Errorf("only %d mails were finished by another process", finished)
+	}
+}
+
+// While the server is away nothing else waits, and mails arrive when it is back.
+func TestAway(t *testing.T) {
+	t.Parallel()
+	b := open(t)
+	b.confirmed("ada", adaAt)
+	address := b.mails.Address
+	b.mails.Down()
+	b.do(b.Email.RequestReset(b.Ctx, "ada"))
+	b.Eventually("a try", func() bool { return b.Email.Counts.Failed.Load() > 0 })
+	b.mails.Up(t, address, false)
+	if m := b.mails.Wait(t, 2); m.Link("/reset/") == "" {
+		t.Errorf("%+v", m)
+	}
+	b.mails.Set(func(s *mailtest.Server) { s.Rcpt = mailtest.Refusal(450) })
+	b.do(b.Email.RequestReset(b.Ctx, "ada"))
+	failed := b.Email.Counts.Failed.Load()
+	b.Eventually("a try", func() bool { return b.Email.Counts.Failed.Load() > failed })
+	b.mails.Set(func(s *mailtest.Server) { s.Rcpt = nil })
+	b.mails.Wait(t, 3)
+}
+
+// A mail that is refused for good is not tried again; the settings say so, and digests end.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	b := open(t)
+	ada := b.confirmed("ada", adaAt)
+	b.do(b.Email.SetDigest(b.Ctx, ada, true))
+	b.mails.Set(func(s *mailtest.Server) { s.Rcpt = mailtest.Refusal(550) })
+	b.do(b.Email.RequestReset(b.Ctx, "ada"))
+	b.quiet(1)
+	if rec := b.record(ada); rec.Refused == 0 || rec.Due != nil || b.Email.Counts.Refused.Load() != 1 {
+		t.Errorf("%+v", rec)
+	}
+	b.mails.Set(func(s *mailtest.Server) { s.Rcpt = nil })
+	b.do(b.Email.RequestReset(b.Ctx, "ada"))
+	b.quiet(2)
+	if rec := b.record(ada); rec.Refused != 0 {
+		t.Errorf("%+v", rec)
+	}
+}
+
+// A slow server delays no other work.
+func TestSlow(t *testing.T) {
+	t.Parallel()
+	b := open(t, unlimited)
+	ada := b.confirmed("ada", adaAt)
+	hold := make(chan struct{})
+	b.mails.Set(func(s *mailtest.Server) { s.Hold = hold })
+	for range 10 {
+		b.do(b.Email.RequestReset(b.Ctx, "ada"))
+	}
+	ben := b.NewUser("ben")
+	b.Connect(ben, ada)
+	post := layout.Itoa(b.Publish(ada, "hello"))
+	b.Eventually("the post", func() bool { return b.Redis("LINDEX", layout.HomeKey(ben.ID), "0") == post })
+	if n := len(b.mails.Mails()); n != 1 {
+		t.Errorf("%d mails", n)
+	}
+	close(hold)
+	b.quiet(11)
+}
