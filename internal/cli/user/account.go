@@ -36,31 +36,25 @@ the owner of the account: the link alone opens it.`,
 	f.BoolVar(&factor, "no-second-factor", false, "turn the second factor off, too: the user has lost the device")
 	c.AddJSON("print the link as JSON")
 	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		return site.Operate(ctx, c, func(db *site.Database) error {
-			u, err := find(ctx, db, args[0])
-			if err != nil {
-				return err
-			}
-			token, expires, err := db.Social.Auth.IssueReset(ctx, social.Operator, u.ID)
-			if err != nil {
-				return err
-			}
-			if factor {
-				if err := db.Social.Auth.RemoveSecondFactor(ctx, u.ID); err != nil {
-					return err
-				}
-			}
-			link := strings.TrimSuffix(base, "/") + "/reset/" + token
-			if c.JSON {
-				return shell.NewEncoder(c.Stdout).Encode(shell.Object{{Name: "name", Value: u.Name}, {Name: "link", Value: link}, {Name: "expires", Value: expires.UTC().Format(time.RFC3339)}})
-			}
-			_, err = fmt.Fprintf(c.Stdout, "%s\n", link)
-			if err == nil {
-				fmt.Fprintf(c.Stderr, "It works once, until %s, for %s.\n", expires.UTC().Format("2006-01-02 15:04 UTC"), u.Name)
-			}
+	return ofUser(c, func(ctx context.Context, db *site.Database, u social.User) (err error) {
+		token, expires, err := db.Social.Auth.IssueReset(ctx, social.Operator, u.ID)
+		if err != nil {
 			return err
-		})
+		}
+		if factor {
+			if err := db.Social.Auth.RemoveSecondFactor(ctx, u.ID); err != nil {
+				return err
+			}
+		}
+		link := strings.TrimSuffix(base, "/") + "/reset/" + token
+		if c.JSON {
+			return shell.NewEncoder(c.Stdout).Encode(shell.Object{{Name: "name", Value: u.Name}, {Name: "link", Value: link}, {Name: "expires", Value: expires.UTC().Format(time.RFC3339)}})
+		}
+		_, err = fmt.Fprintf(c.Stdout, "%s\n", link)
+		if err == nil {
+			fmt.Fprintf(c.Stderr, "It works once, until %s, for %s.\n", expires.UTC().Format("2006-01-02 15:04 UTC"), u.Name)
+		}
+		return err
 	})
 }
 
@@ -78,27 +72,21 @@ used. --end ends all of them, in every process: the user has to log in again.`,
 	c.Flags().BoolVar(&end, "end", false, "end all of them")
 	c.AddJSON("print each session as a line of JSON")
 	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		return site.Operate(ctx, c, func(db *site.Database) error {
-			u, err := find(ctx, db, args[0])
-			if err != nil {
+	return ofUser(c, func(ctx context.Context, db *site.Database, u social.User) (err error) {
+		open, err := db.Social.Sessions.OpenSessions(ctx, u.ID, "")
+		if err != nil {
+			return err
+		}
+		if end {
+			if err := db.Social.Audit.Add(ctx, audit.Entry{Actor: social.Operator, Action: "end-sessions", Target: audit.UserTarget(u.ID)}); err != nil {
 				return err
 			}
-			open, err := db.Social.Sessions.OpenSessions(ctx, u.ID, "")
-			if err != nil {
+			if err := db.Social.Sessions.LogoutEverywhere(ctx, u.ID); err != nil {
 				return err
 			}
-			if end {
-				if err := db.Social.Audit.Add(ctx, audit.Entry{Actor: social.Operator, Action: "end-sessions", Target: audit.UserTarget(u.ID)}); err != nil {
-					return err
-				}
-				if err := db.Social.Sessions.LogoutEverywhere(ctx, u.ID); err != nil {
-					return err
-				}
-				return c.PrintNumber("ended", int64(len(open)))
-			}
-			return printSessions(c, open)
-		})
+			return c.PrintNumber("ended", int64(len(open)))
+		}
+		return printSessions(c, open)
 	})
 }
 
@@ -176,29 +164,23 @@ interrupted. The name stays reserved. It needs --yes.`,
 	c.Flags().BoolVar(&yes, "yes", false, "delete all of it")
 	c.AddJSON("print the result as JSON")
 	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		return site.Operate(ctx, c, func(db *site.Database) error {
-			u, err := find(ctx, db, args[0])
-			if err != nil {
-				return err
-			}
-			if !yes {
-				return shell.Usage(fmt.Errorf("this deletes %s (user %d) for good; add --yes if you mean it", u.Name, u.ID))
-			}
-			if err := db.Social.Audit.Add(ctx, audit.Entry{Actor: social.Operator, Action: "delete-account", Target: audit.UserTarget(u.ID)}); err != nil {
-				return err
-			}
-			if err := db.Social.Leaving.DeleteAccount(ctx, u.ID); err != nil {
-				return err
-			}
-			if err := db.Social.Leaving.FinishRemoval(ctx, u.ID); err != nil {
-				return shell.Hint(err, "The account is closed. What is left is removed in the background while the site is served.")
-			}
-			if c.JSON {
-				return shell.NewEncoder(c.Stdout).Encode(shell.Object{{Name: "deleted", Value: u.Name}, {Name: "id", Value: u.ID}})
-			}
-			_, err = fmt.Fprintf(c.Stdout, "deleted %s (user %d)\n", u.Name, u.ID)
+	return ofUser(c, func(ctx context.Context, db *site.Database, u social.User) (err error) {
+		if !yes {
+			return shell.Usage(fmt.Errorf("this deletes %s (user %d) for good; add --yes if you mean it", u.Name, u.ID))
+		}
+		if err := db.Social.Audit.Add(ctx, audit.Entry{Actor: social.Operator, Action: "delete-account", Target: audit.UserTarget(u.ID)}); err != nil {
 			return err
-		})
+		}
+		if err := db.Social.Leaving.DeleteAccount(ctx, u.ID); err != nil {
+			return err
+		}
+		if err := db.Social.Leaving.FinishRemoval(ctx, u.ID); err != nil {
+			return shell.Hint(err, "The account is closed. What is left is removed in the background while the site is served.")
+		}
+		if c.JSON {
+			return shell.NewEncoder(c.Stdout).Encode(shell.Object{{Name: "deleted", Value: u.Name}, {Name: "id", Value: u.ID}})
+		}
+		_, err = fmt.Fprintf(c.Stdout, "deleted %s (user %d)\n", u.Name, u.ID)
+		return err
 	})
 }

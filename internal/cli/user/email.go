@@ -34,31 +34,25 @@ The address is not warned.`,
 	})
 	c.AddJSON("print the result as JSON")
 	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		return site.Operate(ctx, c, func(db *site.Database) error {
-			u, err := find(ctx, db, args[0])
-			if err != nil {
-				return err
-			}
-			address, err := db.Social.Email.Get(ctx, u.ID)
-			if err != nil {
-				return err
-			}
-			had := emailState(address) != ""
-			if had {
-				if err := db.Social.Email.RemoveFor(ctx, social.Operator, u.ID); err != nil {
-					return err
-				}
-			}
-			if c.JSON {
-				return shell.NewEncoder(c.Stdout).Encode(shell.Object{{Name: "name", Value: u.Name}, {Name: "removed", Value: had}})
-			}
-			text := u.Name + " has no e-mail address"
-			if had {
-				text = "removed the e-mail address of " + u.Name
-			}
-			_, err = fmt.Fprintln(c.Stdout, text)
+	return ofUser(c, func(ctx context.Context, db *site.Database, u social.User) (err error) {
+		address, err := db.Social.Email.Get(ctx, u.ID)
+		if err != nil {
 			return err
-		})
+		}
+		had := emailState(address) != ""
+		if had {
+			if err := db.Social.Email.RemoveFor(ctx, social.Operator, u.ID); err != nil {
+				return err
+			}
+		}
+		if c.JSON {
+			return shell.NewEncoder(c.Stdout).Encode(shell.Object{{Name: "name", Value: u.Name}, {Name: "removed", Value: had}})
+		}
+		text := u.Name + " has no e-mail address"
+		if had {
+			text = "removed the e-mail address of " + u.Name
+		}
+		_, err = fmt.Fprintln(c.Stdout, text)
+		return err
 	})
 }

@@ -103,22 +103,16 @@ func newApproval(env shell.Env, decision moderation.Approval, short, long string
 		Args:    shell.Arguments(1, 1, ""),
 	})
 	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		return site.Operate(ctx, c, func(db *site.Database) error {
-			u, err := find(ctx, db, args[0])
-			if err != nil {
-				return err
-			}
-			err = db.Social.Applications.Decide(ctx, social.Operator, u.ID, decision)
-			if errors.Is(err, social.ErrNotFound) {
-				return shell.Hint(fmt.Errorf("%s does not wait for an approval", u.Name), "List who does with: retwis user list --standing pending")
-			}
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(c.Stdout, "%sd %s\n", decision, u.Name)
+	return ofUser(c, func(ctx context.Context, db *site.Database, u social.User) (err error) {
+		err = db.Social.Applications.Decide(ctx, social.Operator, u.ID, decision)
+		if errors.Is(err, social.ErrNotFound) {
+			return shell.Hint(fmt.Errorf("%s does not wait for an approval", u.Name), "List who does with: retwis user list --standing pending")
+		}
+		if err != nil {
 			return err
-		})
+		}
+		_, err = fmt.Fprintf(c.Stdout, "%sd %s\n", decision, u.Name)
+		return err
 	})
 }
 

@@ -70,6 +70,19 @@ func day(t time.Time) string {
 	return t.UTC().Format(time.DateOnly)
 }
 
+// ofUser builds a command that does something with the user whose name is its first argument.
+func ofUser(c *shell.Command, do func(ctx context.Context, db *site.Database, u social.User) error) *cobra.Command {
+	return c.Build(func(ctx context.Context, args []string) error {
+		return site.Operate(ctx, c, func(db *site.Database) error {
+			u, err := find(ctx, db, args[0])
+			if err != nil {
+				return err
+			}
+			return do(ctx, db, u)
+		})
+	})
+}
+
 // find returns the user of a name. The error names those that are spelled alike.
 func find(ctx context.Context, db *site.Database, name string) (social.User, error) {
 	name = strings.TrimPrefix(name, "@")
@@ -146,61 +159,55 @@ in takes a second factor; and of an e-mail address whether it is confirmed.`,
 	})
 	c.AddJSON("print the user as JSON")
 	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		return site.Operate(ctx, c, func(db *site.Database) error {
-			u, err := find(ctx, db, args[0])
-			if err != nil {
+	return ofUser(c, func(ctx context.Context, db *site.Database, u social.User) (err error) {
+		counts, err := db.Social.Follows.Counts(ctx, u.ID)
+		if err != nil {
+			return err
+		}
+		sessions, err := db.Social.Sessions.OpenSessions(ctx, u.ID, "")
+		if err != nil {
+			return err
+		}
+		factor, err := db.Social.Auth.SecondFactor(ctx, u.ID)
+		if err != nil {
+			return err
+		}
+		address, err := db.Social.Email.Get(ctx, u.ID)
+		if err != nil {
+			return err
+		}
+		e := newEntry(u)
+		e.Email = emailState(address)
+		open := len(sessions)
+		e.Followers, e.Following, e.Sessions, e.Factor = &counts.Followers, &counts.Following, &open, &factor.On
+		p := c.NewPrinter()
+		if c.JSON {
+			if err := p.Print(e); err != nil {
 				return err
-			}
-			counts, err := db.Social.Follows.Counts(ctx, u.ID)
-			if err != nil {
-				return err
-			}
-			sessions, err := db.Social.Sessions.OpenSessions(ctx, u.ID, "")
-			if err != nil {
-				return err
-			}
-			factor, err := db.Social.Auth.SecondFactor(ctx, u.ID)
-			if err != nil {
-				return err
-			}
-			address, err := db.Social.Email.Get(ctx, u.ID)
-			if err != nil {
-				return err
-			}
-			e := newEntry(u)
-			e.Email = emailState(address)
-			open := len(sessions)
-			e.Followers, e.Following, e.Sessions, e.Factor = &counts.Followers, &counts.Following, &open, &factor.On
-			p := c.NewPrinter()
-			if c.JSON {
-				if err := p.Print(e); err != nil {
-					return err
-				}
-				return p.End()
-			}
-			for _, row := range [][2]string{
-				{"id", strconv.FormatInt(u.ID, 10)},
-				{"name", u.Name},
-				{"display name", u.DisplayName},
-				{"joined", day(u.Joined)},
-				{"role", u.Role.String()},
-				{"standing", standingOf(u)},
-				{"followers", strconv.FormatInt(counts.Followers, 10)},
-				{"following", strconv.FormatInt(counts.Following, 10)},
-				{"sessions", strconv.Itoa(open)},
-				{"second factor", onOff(factor.On)},
-				{"e-mail", e.Email},
-			} {
-				if row[1] == "" {
-					continue
-				}
-				if err := p.Row(row[0], row[1]); err != nil {
-					return err
-				}
 			}
 			return p.End()
-		})
+		}
+		for _, row := range [][2]string{
+			{"id", strconv.FormatInt(u.ID, 10)},
+			{"name", u.Name},
+			{"display name", u.DisplayName},
+			{"joined", day(u.Joined)},
+			{"role", u.Role.String()},
+			{"standing", standingOf(u)},
+			{"followers", strconv.FormatInt(counts.Followers, 10)},
+			{"following", strconv.FormatInt(counts.Following, 10)},
+			{"sessions", strconv.Itoa(open)},
+			{"second factor", onOff(factor.On)},
+			{"e-mail", e.Email},
+		} {
+			if row[1] == "" {
+				continue
+			}
+			if err := p.Row(row[0], row[1]); err != nil {
+				return err
+			}
+		}
+		return p.End()
 	})
 }
 
