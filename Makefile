@@ -78,7 +78,7 @@ screenshots: e2e/node_modules/.package-lock.json ## take the screenshots in docs
 	@scripts/deps server chromium
 	cd e2e && SCREENSHOTS=../docs go test -count=1 -run TestStates .
 
-pictures: e2e/node_modules/.package-lock.json ## take pictures of every page and state in four looks, in e2e/pictures
+pictures: e2e/node_modules/.package-lock.json ## take pictures of every page and state in eight looks, in e2e/pictures
 	@scripts/deps server chromium
 	mkdir -p e2e/pictures && cd e2e && PICTURES=pictures go test -count=1 -run TestStates .
 

@@ -19,7 +19,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// look is one of the four ways in which a page is seen.
+// look is a way in which a page is seen.
 type look struct {
 	screen, light string
 	width, height int64
@@ -31,6 +31,14 @@ var looks = []look{
 	{"desktop", "dark", 1280, 860, nil},
 	{"phone", "dark", 390, 844, []chromedp.EmulateViewportOption{chromedp.EmulateMobile}},
 	{"phone", "light", 390, 844, []chromedp.EmulateViewportOption{chromedp.EmulateMobile}},
+}
+
+// more are looks of a contact sheet.
+var more = []look{
+	{"tablet", "light", 820, 1180, nil},
+	{"tablet", "dark", 820, 1180, nil},
+	{"wide screen", "light", 1680, 1050, nil},
+	{"wide screen", "dark", 1680, 1050, nil},
 }
 
 func (l look) name() string { return l.screen + "-" + l.light }
@@ -69,6 +77,7 @@ func (b *browser) resize(l look, height int64) int64 {
 // judges looks at pages with axe-core.
 type judges struct {
 	axe string
+	looks []look
 	// pictures is the directory for a contact sheet of each page, and screenshots that
 	// for the screenshots in docs; empty for none.
 	pictures, screenshots string
@@ -79,7 +88,11 @@ func newJudges() (judges, error) {
 	if err != nil {
 		err = fmt.Errorf("%w; run npm ci in e2e, as make e2e does", err)
 	}
-	return judges{axe: string(axe), pictures: os.Getenv("PICTURES"), screenshots: os.Getenv("SCREENSHOTS")}, err
+	j := judges{axe: string(axe), looks: looks, pictures: os.Getenv("PICTURES"), screenshots: os.Getenv("SCREENSHOTS")}
+	if j.pictures != "" {
+		j.looks = append(slices.Clone(looks), more...)
+	}
+	return j, err
 }
 
 // look judges the page that is shown in all looks, or only what a selector names: what
@@ -90,7 +103,7 @@ func (j judges) look(b *browser, name, selector string) {
 		get(b, chromedp.Evaluate[bool](j.axe+"; true"))
 	}
 	var shots [][]byte
-	for _, l := range looks {
+	for _, l := range j.looks {
 		b.use(l)
 		what := fmt.Sprintf("%s (%s) on a %s in %s mode", name, b.path(), l.screen, l.light)
 		if get(b, chromedp.Evaluate[bool](`document.documentElement.scrollWidth > document.documentElement.clientWidth`)) {

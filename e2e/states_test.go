@@ -18,7 +18,7 @@ import (
 // Every page, menu, dialog and state in four looks: light and dark, on a desktop and on
 // a phone. Each fits its screen, and axe-core finds no violation and no contrast that it
 // cannot compute. SCREENSHOTS names the directory for the screenshots in docs, PICTURES
-// that for a contact sheet of each state.
+// that for a contact sheet of each state, which shows a tablet and a wide screen too.
 func TestStates(t *testing.T) {
 	t.Parallel()
 	j, err := newJudges()
@@ -58,7 +58,13 @@ func (s states) page(b *browser, name, path string) {
 func (s *states) prepare(t *testing.T) {
 	t.Helper()
 	s.startDatabase(t)
-	s.site = serve(t, "--demo", "--redis", s.redis, "--limit", "edit=1/1h", "--smtp", "smtp://127.0.0.1:1", "--base-url", "https://retwis.example")
+	s.site = serve(t, "--demo", "--redis", s.redis, "--limit", "edit=1/1h", "--smtp", "smtp://127.0.0.1:1", "--base-url", "https://retwis.example",
+		"--media", t.TempDir())
+	people := 10
+	if s.pictures != "" {
+		people = 50
+	}
+	upload(t, s.site, s.redis, people)
 	run := func(args ...string) string {
 		t.Helper()
 		out, err := exec.Command(retwis, append(args, "--redis", s.redis)...).Output()
@@ -299,6 +305,15 @@ func (s states) writing(b *browser) {
 	s.look(b, "too long", "html")
 	b.submit("form.status")
 	s.look(b, "refused post", "html")
+	var files []string
+	for i := range 3 {
+		files = append(files, filepath.Join(b.t.TempDir(), "photo.jpg"))
+		if err := os.WriteFile(files[i], landscape(uint64(i), 900, 600), 0o600); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	b.addPictures(files...)
+	s.look(b, "pictures of a new post", "html")
 	b.open("/home")
 	b.run(chromedp.SendKeys(chromedp.CSS("#status"), "Dear @ve"))
 	b.until("a name is offered", func() bool { return b.has(`[role="option"]`) })

@@ -85,9 +85,9 @@ func TestPictures(t *testing.T) {
 	s := withPictures(t)
 	stranger := s.visitor()
 	ada := s.signedUp("ada")
-	_, page := ada.sendFiles("/post", map[string]string{"status": "look at this"}, map[string][]byte{"file1": photo(t)})
+	_, page := ada.sendFiles("/post", map[string]string{"status": "look at this", "focus1": "left-bottom"}, map[string][]byte{"file1": photo(t)})
 	address := mediaAddress.FindString(page)
-	if address == "" || !strings.Contains(page, `alt="a grey rectangle"`) || !strings.Contains(page, `width="800"`) {
+	if address == "" || !strings.Contains(page, `alt="a grey rectangle"`) || !strings.Contains(page, `width="800"`) || !strings.Contains(page, "focus-left-bottom") {
 		t.Fatalf("the page has no picture: %s", page)
 	}
 	res := stranger.fetch(address)
@@ -158,13 +158,15 @@ func TestUpload(t *testing.T) {
 		t.Errorf("others get %d before it is posted", res.StatusCode)
 	}
 	// A text that is rejected keeps the picture in its form.
-	fields := map[string]string{"status": strings.Repeat("x", 281), "media": stored.ID, "alt-" + stored.ID: "grey"}
+	fields := map[string]string{"status": strings.Repeat("x", 281), "media": stored.ID, "alt-" + stored.ID: "grey", "focus-" + stored.ID: "right-top"}
 	res, page := ada.sendFiles("/post", fields, nil)
-	if field := fmt.Sprintf(`name="media" value="%s"`, stored.ID); res.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(page, field) {
-		t.Errorf("got %d, and a form without %s", res.StatusCode, field)
+	for _, part := range []string{fmt.Sprintf(`name="media" value="%s"`, stored.ID), ">grey<", `value="right-top" selected`} {
+		if res.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(page, part) {
+			t.Errorf("got %d, and a form without %s", res.StatusCode, part)
+		}
 	}
 	fields["status"], fields["sensitive"] = "short", "yes"
-	if _, page = ada.sendFiles("/post", fields, nil); !strings.Contains(page, "Show 1 sensitive picture") || !strings.Contains(page, `alt="grey"`) {
+	if _, page = ada.sendFiles("/post", fields, nil); !strings.Contains(page, "Show 1 sensitive picture") || !strings.Contains(page, `alt="grey" class="focus-right-top"`) {
 		t.Errorf("the page is without the picture: %s", page)
 	}
 	if res := ben.fetch(stored.URL); res.StatusCode != http.StatusOK {
@@ -225,7 +227,7 @@ func TestFullDisk(t *testing.T) {
 	s := start(t, db.Client(), web.Options{}, app.Options{Invalidations: db.Invalidations(), Media: place})
 	ada := s.signedUp("ada")
 	const full = "no room for more pictures"
-	res, page := ada.sendFiles("/post", map[string]string{"status": "look at this"}, map[string][]byte{"file1": photo(t)})
+	res, page := ada.sendFiles("/post", map[string]string{"status": "look at this", "focus1": "left-bottom"}, map[string][]byte{"file1": photo(t)})
 	if res.StatusCode != http.StatusInsufficientStorage || !strings.Contains(page, full) || !strings.Contains(page, "look at this</textarea>") {
 		t.Errorf("%d: %s", res.StatusCode, page)
 	}

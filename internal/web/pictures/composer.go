@@ -12,13 +12,13 @@ import (
 )
 
 // The fields of a form for a post. Pictures that are stored come by their ids, in the field
-// `media`, with a text in `alt-` and the id; those that come as files, in `file1` to `file4`, have
-// theirs in `alt1` to `alt4`.
+// `media`, with a text in `alt-` and the id and the part to keep in view in `focus-` and the id; those
+// that come as files, in `file1` to `file4`, have theirs in `alt1` to `alt4` and `focus1` to `focus4`.
 const (
 	mediaField = "media"
 	fileField  = "file"
 	altField   = "alt"
-	focusField = "focus-"
+	focusField = "focus"
 )
 
 // Draft reads a form for a post, and stores the pictures that come with it. Shown is the form
@@ -41,25 +41,23 @@ func (h *Pictures) Draft(req *request.Request) (draft posts.Draft, shown view.St
 	draft = posts.Draft{Body: form.Get("status"), Sensitive: form.Get("sensitive") != ""}
 	for _, id := range form[mediaField] {
 		if form.Get("remove-"+id) == "" {
-			draft.Pictures = append(draft.Pictures, chosen(req, id, form.Get(altField+"-"+id)))
+			draft.Pictures = append(draft.Pictures, chosen(req, id, "-"+id))
 		}
 	}
 	for i := range social.MaxPictures {
 		number := strconv.Itoa(i + 1)
 		if id := stored[number]; id != "" {
-			draft.Pictures = append(draft.Pictures, chosen(req, id, form.Get(altField+number)))
+			draft.Pictures = append(draft.Pictures, chosen(req, id, number))
 		}
 	}
 	return draft, h.shown(req, draft), err
 }
 
-// chosen is a picture of a form.
-func chosen(req *request.Request, id, alt string) media.Chosen {
-	x, y, _ := strings.Cut(req.R.PostForm.Get(focusField+id), ",")
-	one := media.Chosen{ID: id, Alt: alt}
-	one.FocusX, _ = strconv.ParseFloat(x, 64)
-	one.FocusY, _ = strconv.ParseFloat(y, 64)
-	return one
+// chosen is a picture of a form, whose fields end with a suffix.
+func chosen(req *request.Request, id, suffix string) media.Chosen {
+	form := req.R.PostForm
+	x, y := view.Focus(form.Get(focusField + suffix))
+	return media.Chosen{ID: id, Alt: form.Get(altField + suffix), FocusX: x, FocusY: y}
 }
 
 // shown is the form with what is in it.
@@ -71,7 +69,7 @@ func (h *Pictures) shown(req *request.Request, draft posts.Draft) view.StatusFor
 		if err != nil || found.Owner != req.User.ID {
 			continue // the form is without what is gone
 		}
-		found.Picture.Alt = one.Alt
+		found.Picture.Alt, found.Picture.FocusX, found.Picture.FocusY = one.Alt, one.FocusX, one.FocusY
 		stored = append(stored, found.Picture)
 	}
 	form.Stored = social.FormatMedia(stored)

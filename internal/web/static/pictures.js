@@ -39,7 +39,7 @@ function pictures(fields) {
     event.preventDefault();
     add(event.dataTransfer.files);
   });
-  for (const item of list.children) removable(item);
+  for (const item of list.children) enhance(item);
 
   let running = 0;
   function show() {
@@ -55,7 +55,7 @@ function pictures(fields) {
 
   async function add(files) {
     problem("");
-    for (const file of files) {
+    for (const file of [...files]) { // the browser empties the list before all are sent
       if (list.children.length + running >= most) {
         problem(`A post can have ${most} pictures.`);
         break;
@@ -85,24 +85,24 @@ function pictures(fields) {
       throw new Error("The picture couldn't be sent. Please try again.");
     }
     if (!answer.ok) throw new Error(stored.error);
-    const item = document.createElement("li");
-    const id = Object.assign(document.createElement("input"), { type: "hidden", name: "media", value: stored.id });
-    const image = Object.assign(document.createElement("img"), { src: stored.url, width: 96, height: 96, alt: "" });
-    const label = document.createElement("label");
-    const text = Object.assign(document.createElement("textarea"), { name: `alt-${stored.id}`, rows: 2, maxLength: 1500 });
-    label.append("Description", text);
-    item.append(id, image, label);
+    const item = fields.querySelector("template").content.firstElementChild.cloneNode(true);
+    const [id, text, part] = item.querySelectorAll("input[name=media], textarea, select");
+    id.value = stored.id;
+    text.name += stored.id;
+    part.name += stored.id;
+    item.querySelector("img").src = stored.url;
     list.append(item);
-    removable(item);
+    enhance(item);
     announce("Picture added. Describe it for people who can't see it.");
     text.focus();
   }
 
-  // removable gives a picture a button in the place of its box.
-  function removable(item) {
-    item.querySelector(".check")?.remove();
+  // enhance gives a picture a button in the place of its box, and shows how it is cropped.
+  function enhance(item) {
+    const part = item.querySelector("select");
+    part.addEventListener("change", () => (item.querySelector("img").className = `focus-${part.value}`));
     const remove = Object.assign(document.createElement("button"), { type: "button", className: "soft", textContent: "Remove" });
-    item.append(remove);
+    item.querySelector(".check").replaceWith(remove);
     remove.addEventListener("click", () => {
       item.remove();
       show();
