@@ -70,7 +70,7 @@ func TestPictures(t *testing.T) {
 func (b *browser) addPictures(files ...string) {
 	b.t.Helper()
 	b.open("/home")
-	b.run(chromedp.SetUploadFiles(chromedp.CSS(`.picture-fields input[type="file"]`), files))
+	b.run(chromedp.SetUploadFiles(chromedp.CSS(`.status-foot input[type="file"]`), files))
 	b.until("the pictures are uploaded", func() bool { return len(b.texts(".thumbs li")) == len(files) })
 }
 

@@ -11,7 +11,6 @@ function pictures(fields) {
   const form = fields.closest("form");
   const list = fields.querySelector("[data-thumbs]");
   const most = Number(fields.dataset.pictures);
-  const plain = fields.querySelector(".add-pictures");
   const accepted = "image/jpeg,image/png,image/gif,image/webp";
 
   const choose = document.createElement("input");
@@ -20,8 +19,9 @@ function pictures(fields) {
   Object.assign(button, { type: "button", className: "soft", textContent: "Add pictures" });
   const note = document.createElement("p");
   Object.assign(note, { className: "problem", hidden: true });
-  plain?.replaceWith(button, choose, note);
-  if (!plain) list.after(button, choose, note);
+  fields.querySelector(".add-pictures")?.remove();
+  form.querySelector(".status-foot").prepend(button, choose);
+  list.after(note);
 
   button.addEventListener("click", () => choose.click());
   choose.addEventListener("change", () => {
