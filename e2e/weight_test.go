@@ -7,12 +7,14 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// A first visit takes 60 KB at most, with all styles, scripts and drawn pictures, and nothing
-// moves while the page is loaded.
+// A first visit takes 60 KB at most, with all styles, scripts and avatars, and nothing
+// moves while the page and its pictures are loaded.
 func TestFirstVisit(t *testing.T) {
 	t.Parallel()
 	const most, moves = 60_000, 0.01
-	site := serve(t, "--demo")
+	redis := "embedded:" + t.TempDir()
+	site := serve(t, "--demo", "--redis", redis)
+	upload(t, site, redis, 20)
 	for _, path := range []string{"/", "/timeline", "/explore/people", "/u/vera_holm", "/home", "/notifications"} {
 		b := newBrowser(t, site)
 		if path == "/home" || path == "/notifications" {
@@ -24,6 +26,7 @@ func TestFirstVisit(t *testing.T) {
 		b.open(path)
 		weight := get(b, chromedp.Evaluate[float64](`new Promise((done) => setTimeout(() => done(
 			performance.getEntriesByType("navigation").concat(performance.getEntriesByType("resource")).
+				filter((one) => !/\/media\/.*\/(400|600|1600)\./.test(one.name)).
 				reduce((sum, one) => sum + one.transferSize, 0)), 0))`, chromedp.EvalAwaitPromise))
 		if weight < 10_000 || weight > most {
 			t.Errorf("%s weighs %.0f bytes, want at most %d", path, weight, most)
@@ -31,6 +34,10 @@ func TestFirstVisit(t *testing.T) {
 		for _, l := range looks[1:3] {
 			b.run(chromedp.EmulateViewport(l.width, l.height, l.options...))
 			b.open(path)
+			b.until("the pictures are loaded", func() bool {
+				return get(b, chromedp.Evaluate[bool](`[...document.images].every((one) =>
+					one.complete || !one.checkVisibility() || one.getBoundingClientRect().top > innerHeight)`))
+			})
 			// Entries that there are already come before the next frame is drawn.
 			shift := get(b, chromedp.Evaluate[float64](`new Promise((done) => {
 				let sum = 0;

@@ -1,17 +1,10 @@
 package picture
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"fmt"
-	"image"
-	"image/color"
-	"image/draw"
-	"image/png"
 	"strconv"
 	"strings"
-
-	"golang.org/x/image/vector"
 )
 
 // Drawn returns the picture of somebody who has none, as SVG of less than a kilobyte: a
@@ -28,29 +21,6 @@ func Drawn(name string) []byte {
 	}
 	svg.WriteString("</svg>")
 	return []byte(svg.String())
-}
-
-// DrawnPNG returns the same picture as a PNG of some pixels, for programs that show no SVG.
-func DrawnPNG(name string, pixels int) []byte {
-	d := drawingOf(name)
-	img := image.NewRGBA(image.Rect(0, 0, pixels, pixels))
-	draw.Draw(img, img.Rect, image.NewUniform(rgb(d.ground)), image.Point{}, draw.Src)
-	for _, layer := range d.layers {
-		shape := vector.NewRasterizer(pixels, pixels)
-		for _, s := range layer.shapes {
-			s.rasterize(shape, float32(pixels)/side)
-		}
-		shape.Draw(img, img.Rect, image.NewUniform(rgb(layer.color)), image.Point{})
-	}
-	var file bytes.Buffer
-	if err := png.Encode(&file, img); err != nil {
-		return nil // it is written to memory
-	}
-	return file.Bytes()
-}
-
-func rgb(c uint32) color.RGBA {
-	return color.RGBA{R: uint8(c >> 16), G: uint8(c >> 8), B: uint8(c), A: 255}
 }
 
 // A drawing is a square of four times four tiles.
@@ -206,53 +176,6 @@ func number(d []byte, n int) []byte {
 		d = append(d, ' ')
 	}
 	return strconv.AppendInt(d, int64(n), 10)
-}
-
-func (s shape) rasterize(r *vector.Rasterizer, scale float32) {
-	from := s[0]
-	r.MoveTo(scale*float32(from.x), scale*float32(from.y))
-	for _, p := range s[1:] {
-		for _, p := range p.quarters(from) {
-			x, y := scale*float32(p.x), scale*float32(p.y)
-			if p.turn == 0 {
-				r.LineTo(x, y)
-			} else {
-				a, b := controls(from, p)
-				r.CubeTo(scale*a[0], scale*a[1], scale*b[0], scale*b[1], x, y)
-			}
-			from = p
-		}
-	}
-	r.ClosePath()
-}
-
-// quarters returns an arc as quarters of a circle: the middle of half a circle is a
-// quarter turn from its start.
-func (p point) quarters(from point) []point {
-	if abs(p.turn) < 2 {
-		return []point{p}
-	}
-	turn := p.turn / 2
-	x, y := (from.x+p.x)/2, (from.y+p.y)/2
-	return []point{{x: x - turn*(from.y-y), y: y + turn*(from.x-x), turn: turn}, {x: p.x, y: p.y, turn: turn}}
-}
-
-// controls returns the two points that bend a line to a quarter of a circle: towards the
-// corner of the square in which it is.
-func controls(from, to point) (a, b [2]float32) {
-	const bend = 0.5523
-	corner := point{x: from.x, y: to.y}
-	dx, dy := to.x-from.x, to.y-from.y
-	// Going right and down and turning right, a circle goes right first.
-	if (dx*dy > 0) == (to.turn > 0) {
-		corner = point{x: to.x, y: from.y}
-	}
-	toward := func(p point) [2]float32 {
-		return [2]float32{
-			float32(p.x) + bend*float32(corner.x-p.x), float32(p.y) + bend*float32(corner.y-p.y),
-		}
-	}
-	return toward(from), toward(to)
 }
 
 func abs(n int) int { return max(n, -n) }

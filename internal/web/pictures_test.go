@@ -87,7 +87,7 @@ func TestPictures(t *testing.T) {
 	ada := s.signedUp("ada")
 	_, page := ada.sendFiles("/post", map[string]string{"status": "look at this", "focus1": "left-bottom"}, map[string][]byte{"file1": photo(t)})
 	address := mediaAddress.FindString(page)
-	if address == "" || !strings.Contains(page, `alt="a grey rectangle"`) || !strings.Contains(page, `width="800"`) || !strings.Contains(page, "focus-left-bottom") {
+	if address == "" || !strings.Contains(page, `alt="a grey rectangle"`) || !strings.Contains(page, `width="682" height="512"`) || !strings.Contains(page, "focus-left-bottom") {
 		t.Fatalf("the page has no picture: %s", page)
 	}
 	res := stranger.fetch(address)

@@ -59,7 +59,7 @@ func (f WebFeed) XML() (body []byte, updated time.Time, err error) {
 	switch {
 	case f.Author != nil:
 		author := f.person(*f.Author)
-		feed.Author = &author
+		feed.Author, feed.Icon = &author, f.Origin+AvatarPath(*f.Author, "400")
 	case len(feed.Entries) == 0:
 		feed.Author = &atomPerson{Name: f.Site, URI: f.Origin + "/"}
 	}
@@ -115,6 +115,7 @@ type (
 		ID        string      `xml:"id"`
 		Title     string      `xml:"title"`
 		Updated   string      `xml:"updated"`
+		Icon      string      `xml:"icon,omitempty"`
 		Links     []atomLink  `xml:"link"`
 		Author    *atomPerson `xml:"author"`
 		Generator string      `xml:"generator"`
@@ -192,7 +193,7 @@ func (f WebFeed) jsonItem(item timeline.Item) jsonItem {
 }
 
 func (f WebFeed) jsonAuthor(user social.User) jsonAuthor {
-	return jsonAuthor{Name: ShownName(user), URL: f.Origin + ProfilePath(user.Name)}
+	return jsonAuthor{ShownName(user), f.Origin + ProfilePath(user.Name), f.Origin + AvatarPath(user, "400")}
 }
 
 // The objects of a JSON feed, as far as they are used.
@@ -206,8 +207,9 @@ type (
 		Items    []jsonItem   `json:"items"`
 	}
 	jsonAuthor struct {
-		Name string `json:"name"`
-		URL  string `json:"url"`
+		Name   string `json:"name"`
+		URL    string `json:"url"`
+		Avatar string `json:"avatar"`
 	}
 	jsonItem struct {
 		ID        string       `json:"id"`
