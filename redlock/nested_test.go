@@ -140,11 +140,12 @@ func TestUnlockTwice(t *testing.T) {
 func TestHeldByWhomever(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
-	opt := redlock.Options{NodeTimeout: 500 * time.Millisecond}
+	opt := redlock.Options{NodeTimeout: 2 * time.Second} // on a busy machine too the servers answer
 	here, there := dial(t, servers, opt), dial(t, servers, opt)
+	impatient := dial(t, servers, redlock.Options{NodeTimeout: 500 * time.Millisecond})
 	for name, holder := range map[string]*redlock.Manager{"this process": here, "another process": there} {
 		l := lock(t, holder, "job")
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		errs := make(chan error)
 		for range 3 { // one of them asks, the others wait for it
 			go func() {
@@ -169,7 +170,7 @@ func TestHeldByWhomever(t *testing.T) {
 	errs := make(chan error)
 	for range 3 {
 		go func() {
-			_, err := here.Lock(ctx, "job")
+			_, err := impatient.Lock(ctx, "job")
 			errs <- err
 		}()
 	}
