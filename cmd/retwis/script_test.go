@@ -181,24 +181,33 @@ func endCmd(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func rotateCmd(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: rotate FILE")
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: rotate FILE TEXT")
 	}
 	s, path := theSite(ts), ts.MkAbs(args[0])
-	ts.Check(os.Rename(path, path+".1"))
-	ts.Check(s.cmd.Process.Signal(syscall.SIGHUP))
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for {
-		if _, err := os.Stat(path); err == nil {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-s.ended:
-			ts.Fatalf("retwis serve ended: %v", s.status)
+	until := func(ready func() bool) {
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		for !ready() {
+			select {
+			case <-tick.C:
+			case <-s.ended:
+				ts.Fatalf("retwis serve ended: %v", s.status)
+			}
 		}
 	}
+	// A client has its response before the line is written.
+	until(func() bool {
+		log, err := os.ReadFile(path)
+		ts.Check(err)
+		return strings.Contains(string(log), args[1])
+	})
+	ts.Check(os.Rename(path, path+".1"))
+	ts.Check(s.cmd.Process.Signal(syscall.SIGHUP))
+	until(func() bool {
+		_, err := os.Stat(path)
+		return err == nil
+	})
 }
 
 func getCmd(ts *testscript.TestScript, neg bool, args []string) {
