@@ -1,0 +1,97 @@
+package posts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"retwis/internal/social"
+	"retwis/internal/social/fanout"
+	"retwis/internal/social/layout"
+)
+
+// Edit replaces the text of a post and keeps the earlier one; see Edits. It returns
+// ErrNotFound, ErrNotAuthor for a post of another user, and *InvalidError for a text
+// that is not allowed, or a post that was edited too often.
+func (p *Service) Edit(ctx context.Context, author social.User, id int64, body string) (social.Post, error) {
+	body, err := p.clean(ctx, body)
+	if err != nil {
+		return social.Post{}, err
+	}
+	before, err := p.own(ctx, author, id)
+	if err == nil && before.RepostOf != 0 {
+		before, err = p.own(ctx, author, before.RepostOf)
+	}
+	if err != nil {
+		return social.Post{}, err
+	}
+	err = p.fanOut.Edit(ctx, before.ID, body)
+	p.views.Touch(before.ID)
+	switch {
+	case errors.Is(err, fanout.ErrNoPost):
+		return social.Post{}, social.ErrNotFound
+	case errors.Is(err, fanout.ErrEdits):
+		return social.Post{}, social.Invalid("status", fmt.Sprintf("You can edit a post %d times. Write a new one.", fanout.MaxEdits))
+	case err != nil:
+		return social.Post{}, err
+	}
+	post, err := p.one(ctx, before.ID)
+	if err == nil {
+		p.trends.Posted(author, body)
+		p.noticeEdit(ctx, before, post)
+	}
+	return post, err
+}
+
+// Edit is an earlier text of a post.
+type Edit struct {
+	Until time.Time // when it was replaced
+	Body  string
+}
+
+// Edits returns the earlier texts of a post, the latest first; none for a post that
+// does not exist. One round trip.
+func (p *Service) Edits(ctx context.Context, id int64) ([]Edit, error) {
+	texts, err := p.db.Client.Do(ctx, p.db.Client.B().Lrange().Key(layout.EditsKey(id)).Start(0).Stop(fanout.MaxEdits).Build()).AsStrSlice()
+	if err != nil {
+		return nil, fmt.Errorf("social: read the earlier texts of a post: %w", err)
+	}
+	edits := make([]Edit, len(texts))
+	for i, entry := range texts {
+		until, body, _ := strings.Cut(entry, " ")
+		edits[i] = Edit{Until: layout.ParseTime(until), Body: body}
+	}
+	return edits, nil
+}
+
+// Delete deletes a post of the author. Nobody sees it from now on; a stub is left
+// where it has replies. Its reposts are deleted too. Repeating it changes nothing. It
+// returns ErrNotFound, and ErrNotAuthor for a post of another user.
+func (p *Service) Delete(ctx context.Context, author social.User, id int64) error {
+	post, err := p.stored(ctx, id)
+	switch {
+	case err != nil:
+		return err
+	case post.Author.ID != author.ID:
+		_, err := p.own(ctx, author, id)
+		return err
+	case post.Deleted:
+		return nil
+	}
+	err = p.fanOut.Deletions.Delete(ctx, id)
+	p.timelines.Removed(id)
+	p.views.Touch(id)
+	for _, other := range []int64{post.Parent, post.RepostOf} {
+		if other != 0 {
+			p.views.Touch(other)
+		}
+	}
+	if err == nil && post.RepostOf != 0 {
+		if original, err := p.stored(ctx, post.RepostOf); err == nil {
+			p.noticeUnrepost(ctx, author, original, post.Time)
+		}
+	}
+	return err
+}

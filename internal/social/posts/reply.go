@@ -1,0 +1,54 @@
+package posts
+
+import (
+	"context"
+	"errors"
+
+	"retwis/internal/social"
+	"retwis/internal/social/fanout"
+	"retwis/internal/social/text"
+)
+
+// Reply publishes a reply to a post, or to the one that a repost repeats. It appears
+// in the conversation, on the author's own list of replies and home timeline, and on
+// the home timelines of those who follow both people; see Post, whose guarantees
+// hold. It returns ErrNotFound for a post that does not exist, is deleted, or must not
+// be seen by the author of the reply, and *InvalidError for a text that is not
+// allowed. Four round trips more than Post.
+func (p *Service) Reply(ctx context.Context, author social.User, parent int64, body string) (social.Post, error) {
+	return p.reply(ctx, author, parent, Draft{Body: body}, false)
+}
+
+// ReplyOnce is to Reply what PostOnce is to Post: for replies to the same post.
+func (p *Service) ReplyOnce(ctx context.Context, author social.User, parent int64, draft Draft) (social.Post, error) {
+	return p.reply(ctx, author, parent, draft, true)
+}
+
+// reply is Reply, or ReplyOnce.
+func (p *Service) reply(ctx context.Context, author social.User, parent int64, draft Draft, once bool) (social.Post, error) {
+	body, err := p.clean(ctx, draft.Body)
+	if err != nil {
+		return social.Post{}, err
+	}
+	to, err := p.original(ctx, author, parent)
+	if err != nil {
+		return social.Post{}, err
+	}
+	post := social.Post{Author: author, Time: p.time(), Body: body, Parent: to.ID, Root: to.Conversation(), Sensitive: draft.isSensitive()}
+	repeated, err := p.publish(ctx, &post, fanout.Entry{
+		Author: author.ID, Tags: text.Tags(body), Parent: to.ID, To: to.Author.ID, Root: post.Root,
+	}, creation{once, draft.Pictures})
+	p.views.Touch(to.ID)
+	if errors.Is(err, fanout.ErrRefused) {
+		return social.Post{}, social.ErrNotFound
+	}
+	if err != nil {
+		return social.Post{}, err
+	}
+	if !repeated {
+		p.trends.Posted(author, body)
+		p.trends.Reacted(author, to)
+		p.noticeReply(ctx, post, to)
+	}
+	return post, nil
+}

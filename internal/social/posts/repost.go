@@ -1,0 +1,91 @@
+package posts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"retwis/internal/redis/reply"
+	"retwis/internal/social"
+	"retwis/internal/social/fanout"
+	"retwis/internal/social/layout"
+)
+
+// Repost puts a post on the user's profile and on the home timelines of the user's
+// followers: as an entry with its own id, which is returned. A repost of a
+// repost repeats the original. Repeating it changes nothing. It returns ErrNotFound
+// as Reply does.
+func (p *Service) Repost(ctx context.Context, user social.User, id int64) (social.Post, error) {
+	original, err := p.original(ctx, user, id)
+	if err != nil {
+		return social.Post{}, err
+	}
+	defer p.views.Touch(original.ID)
+	for {
+		has, err := p.repostBy(ctx, user.ID, original.ID)
+		if err != nil {
+			return social.Post{}, err
+		}
+		if has.ID != 0 && !has.Deleted {
+			return has, nil
+		}
+		post := social.Post{Author: user, Time: p.time(), RepostOf: original.ID}
+		_, err = p.publish(ctx, &post, fanout.Entry{
+			Author: user.ID, RepostOf: original.ID, To: original.Author.ID, Replaces: has.ID,
+		}, creation{})
+		if err == nil {
+			p.trends.Reacted(user, original)
+			p.noticeRepost(ctx, post, original)
+			return post, nil
+		}
+		if !errors.Is(err, fanout.ErrRefused) {
+			return social.Post{}, err
+		}
+		// Either the post is gone, or the user has reposted it meanwhile.
+		if original, err = p.one(ctx, original.ID); err != nil {
+			return social.Post{}, err
+		}
+	}
+}
+
+// Unrepost ends a repost: its entry leaves all lists. id is that of the post or of a
+// repost of it. Repeating it changes nothing; a post that does not exist is
+// ErrNotFound.
+func (p *Service) Unrepost(ctx context.Context, user social.User, id int64) error {
+	post, err := p.one(ctx, id)
+	if err == nil && post.RepostOf != 0 {
+		post, err = p.one(ctx, post.RepostOf)
+	}
+	if err != nil {
+		return err
+	}
+	has, err := p.repostBy(ctx, user.ID, post.ID)
+	if err != nil || has.ID == 0 {
+		return err
+	}
+	if err := p.fanOut.Deletions.Delete(ctx, has.ID); err != nil {
+		return err
+	}
+	p.views.Touch(post.ID)
+	p.views.Touch(has.ID)
+	p.noticeUnrepost(ctx, user, post, has.Time)
+	return nil
+}
+
+// repostBy returns the user's repost of a post, with only its id where its entry is
+// lost; the zero Post where there is none.
+func (p *Service) repostBy(ctx context.Context, user, post int64) (social.Post, error) {
+	score, err := reply.Text(p.db.Client.Do(ctx, p.db.Client.B().Zscore().Key(layout.RepostersKey(post)).Member(layout.Itoa(user)).Build()))
+	if err != nil || score == "" {
+		return social.Post{}, err
+	}
+	id, err := layout.ParseScore(score)
+	if err != nil {
+		return social.Post{}, fmt.Errorf("social: key %s: %w", layout.RepostersKey(post), err)
+	}
+	repost, err := p.one(ctx, id)
+	if errors.Is(err, social.ErrNotFound) {
+		return social.Post{ID: id, Deleted: true}, nil
+	}
+	return repost, err
+}
