@@ -61,7 +61,7 @@ func (s *states) prepare(t *testing.T) {
 	s.site = serve(t, "--demo", "--redis", s.redis, "--limit", "edit=1/1h", "--smtp", "smtp://127.0.0.1:1", "--base-url", "https://retwis.example",
 		"--media", t.TempDir())
 	people := 10
-	if s.pictures != "" {
+	if s.pictures != "" || s.screenshots != "" {
 		people = 50
 	}
 	upload(t, s.site, s.redis, people)

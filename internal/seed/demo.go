@@ -57,8 +57,11 @@ func greet(ctx context.Context, svc *app.App) error {
 		case 1:
 			_, err := svc.Posts.Repost(ctx, friend, post.ID)
 			all = append(all, err)
-		case 2, 4:
+		case 2:
 			_, err := svc.Posts.Reply(ctx, friend, post.ID, "Bread, as always. And sorted sets.")
+			all = append(all, err)
+		case 4:
+			_, err := svc.Posts.Reply(ctx, friend, post.ID, "How you keep the ferries and the followers in order.")
 			all = append(all, err)
 		case 3:
 			_, err := svc.Posts.Post(ctx, friend, "Good to have you here, @"+me.Name+"!")
