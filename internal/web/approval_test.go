@@ -37,7 +37,7 @@ func TestApproval(t *testing.T) {
 
 	ada.get("/moderation/signups").want(404)
 	ada.send("/moderation/signups", "user", "3", "action", "approve").want(404)
-	mia.get("/moderation").want(200, `href="/moderation/signups"`)
+	mia.get("/moderation").want(200, `href="/moderation/signups"`, "3<span class=\"unseen\"> to decide</span>")
 	mia.get("/moderation/signups").want(200, "@ben", "I like &lt;lighthouses&gt;", "127.0.0.1", "All who wait and have signed up from 127.0.0.1")
 	mia.get("/moderation/people").want(200, "@ben", "pending")
 	mia.send("/moderation/signups", "user", "3", "action", "fly").want(422)
@@ -48,7 +48,7 @@ func TestApproval(t *testing.T) {
 	ada.get("/u/ben").want(200)
 	mia.get("/moderation/signups?done").want(200, "Done.", "@cem").wantNot("@ben")
 	mia.send("/moderation/signups", "place", "127.0.0.1", "action", "refuse").want(303)
-	mia.get("/moderation/signups").want(200, "Nobody waits for an approval.")
+	mia.get("/moderation/signups").want(200, "Nobody waits for an approval.").wantNot("to decide")
 	s.visitor().send("/login", "username", "cem", "password", password).want(422, "Wrong username or password.")
 	mia.get("/moderation/audit").want(200, "approved the account", "refused the account").wantNot("lighthouses")
 }

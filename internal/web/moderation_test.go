@@ -36,7 +36,7 @@ func TestModeration(t *testing.T) {
 
 	target := "post:" + id
 	address := "/moderation/case?of=" + url.QueryEscape(target)
-	first.get("/home").want(200, `href="/moderation"`, "1<span class=\"unseen\"> open reports</span>")
+	first.get("/home").want(200, `href="/moderation"`, "1<span class=\"unseen\"> to decide</span>")
 	first.get("/moderation").want(200, "1 report: Spam or advertising", "the text", `href="`+strings.ReplaceAll(address, "&", "&amp;")+`"`)
 	first.send("/moderation/take").want(303, address)
 	first.get(address).want(200, "look &lt;b&gt;here&lt;/b&gt;", "Spam or advertising", "Leave it to others", "@reader", `href="/moderation" aria-current="true"`)

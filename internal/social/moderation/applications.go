@@ -50,6 +50,16 @@ func ParseApproval(text string) (Approval, bool) {
 	return a, a == Approve || a == Refuse
 }
 
+// Count returns how many wait. No round trip while that has not changed.
+func (a *Applications) Count(ctx context.Context) (int64, error) {
+	c := a.moderation.client
+	n, err := c.DoCache(ctx, c.B().Zcard().Key(layout.SignUps).Cache().ToStaticTTL(), time.Minute).AsInt64()
+	if err != nil {
+		return 0, fmt.Errorf("social: count who waits for an approval: %w", err)
+	}
+	return n, nil
+}
+
 // Waiting returns those who wait, the first who came first, and whether there are more than
 // limit. Two round trips.
 func (a *Applications) Waiting(ctx context.Context, limit int) (waiting []Application, more bool, err error) {

@@ -107,7 +107,8 @@ func (req *Request) Frame(title string) view.Frame {
 		}
 	}
 	if req.User.Role >= social.Moderator {
-		f.Open, _ = req.site.reports.OpenReportCount(req.Ctx)
+		f.OpenReports, _ = req.site.reports.OpenReportCount(req.Ctx)
+		f.SignUps, _ = req.site.applications.Count(req.Ctx)
 	}
 	return f
 }

@@ -50,6 +50,7 @@ type Site struct {
 	viewers       *timeline.Viewers
 	notifications *notify.Service
 	reports       *moderation.Reports
+	applications  *moderation.Applications
 	limits        *limits.Limits
 	settings      *site.Settings
 	confirm       func(context.Context) (context.Context, *atomic.Bool, error) // app.App.Confirm
@@ -70,7 +71,7 @@ func New(service *app.App, opt Options) (*Site, error) {
 	s := &Site{
 		log: opt.Logger, access: opt.Access, proxies: opt.Proxies, secure: opt.SecureCookies, timeout: opt.Timeout, metrics: opt.Metrics, version: opt.Version, mail: service.Email.IsOn(),
 		sessions: service.Sessions, sessionMax: service.Sessions.MaxAge(), viewers: service.Viewers, notifications: service.Notifications,
-		reports: service.Reports, limits: service.Limits, settings: service.Site, confirm: service.Confirm,
+		reports: service.Reports, applications: service.Applications, limits: service.Limits, settings: service.Site, confirm: service.Confirm,
 		pages: pages, database: httpserver.NewBreaker(service.Ping),
 	}
 	s.sidebars.suggestions, s.sidebars.trends = service.Suggestions, service.Trends

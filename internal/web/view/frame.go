@@ -46,7 +46,8 @@ type Frame struct {
 	Here     string      // the path, to mark the current entry of the menu
 
 	Unread      int             // notifications that the viewer has not seen
-	Open        int64           // open reports, for moderators
+	OpenReports int64           // for moderators
+	SignUps     int64           // that wait for an approval, for moderators
 	Outdated    *atomic.Bool    // whether the page has something that may have changed, once it is rendered; nil for no
 	Description string          // for search engines; empty for that of the site
 	Feed        string          // the address of a page that is a feed too; empty for none

@@ -37,6 +37,17 @@ var moderationTabs = []struct {
 	{"/moderation/site", "Site", social.Admin},
 }
 
+// toDecide is how much waits on a page for moderators.
+func (f Frame) toDecide(path string) int64 {
+	switch path {
+	case "/moderation":
+		return f.OpenReports
+	case "/moderation/signups":
+		return f.SignUps
+	}
+	return 0
+}
+
 // moderationTab is the aria-current attribute of a tab. The page of one case belongs to
 // the reports, that of one text to the site.
 func moderationTab(f Frame, path string) string {
