@@ -77,7 +77,7 @@ func focusOf(p social.Picture) string {
 	return third(p.FocusX, "left", "centre", "right") + "-" + third(p.FocusY, "bottom", "middle", "top")
 }
 
-// Focus is the point that the name of a part stands for: the middle for a name that is none.
+// Focus is the point that the name of a part stands for: the middle for an unknown name.
 func Focus(name string) (x, y float64) {
 	points := map[string]float64{"left": -1, "right": 1, "bottom": -1, "top": 1}
 	column, row, _ := strings.Cut(name, "-")
