@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -159,7 +160,7 @@ func (a *audience) read(ctx context.Context, c *crowd) (listsReport, error) {
 	known := map[string]bool{"0": true} // "0" says that a list exists
 	var want []string
 	for i, uid := range a.uids {
-		posts, err := a.client.Do(ctx, a.client.B().Zrange().Key(fmt.Sprint("profile:", uid)).Min("0").Max("-1").Build()).AsStrSlice()
+		posts, err := a.written(ctx, uid)
 		if err != nil {
 			return r, fmt.Errorf("the posts of %s: %w", c.all[i].name, err)
 		}
@@ -189,6 +190,30 @@ func (a *audience) read(ctx context.Context, c *crowd) (listsReport, error) {
 	return r, nil
 }
 
+// written returns what one of the two has written for the home timelines of all who follow both:
+// posts, reposts, and replies to one of the two.
+func (a *audience) written(ctx context.Context, uid int64) ([]string, error) {
+	b := a.client.B()
+	posts, err := a.client.Do(ctx, b.Zrange().Key(layout.ProfileKey(uid)).Min("0").Max("-1").Build()).AsStrSlice()
+	if err != nil {
+		return nil, err
+	}
+	replies, err := a.client.Do(ctx, b.Zrange().Key(layout.ProfileRepliesKey(uid)).Min("0").Max("-1").Build()).AsStrSlice()
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range replies {
+		to, err := a.client.Do(ctx, b.Hget().Key(layout.PostPrefix+id).Field("to").Build()).AsInt64()
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(a.uids[:], to) {
+			posts = append(posts, id)
+		}
+	}
+	return posts, nil
+}
+
 // judge compares a list with what it must have.
 func (r *listsReport) judge(user int64, list, want []string, known map[string]bool) {
 	r.Lists++
@@ -196,21 +221,24 @@ func (r *listsReport) judge(user int64, list, want []string, known map[string]bo
 	for _, id := range list {
 		n[id]++
 	}
-	before := r.wrong()
+	var wrong []string
 	for _, id := range want {
 		if n[id] == 0 {
 			r.Missing++
+			wrong = append(wrong, id+" is missing")
 		}
 	}
 	for id, times := range n {
 		if times > 1 && id != "0" {
 			r.Twice++
+			wrong = append(wrong, id+" is there twice")
 		}
 		if !known[id] {
 			r.Foreign++
+			wrong = append(wrong, id+" is foreign")
 		}
 	}
-	if r.wrong() > before && len(r.First) < 5 {
-		r.First = append(r.First, fmt.Sprintf("posts:%d has %v, not each of %v once", user, list, want))
+	if len(wrong) > 0 && len(r.First) < 5 {
+		r.First = append(r.First, fmt.Sprintf("posts:%d: %s", user, strings.Join(wrong, ", ")))
 	}
 }
