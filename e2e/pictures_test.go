@@ -2,19 +2,14 @@ package e2e
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"image"
 	"image/color"
 	"image/jpeg"
-	"math"
-	"math/rand/v2"
 	"mime/multipart"
 	"net/http"
-	"net/http/cookiejar"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -96,44 +91,6 @@ func (b *browser) wantPicture(alt, class string) {
 	}
 }
 
-// upload gives some people of the demo avatars, headers and posts with pictures.
-func upload(t *testing.T, site, redis string, people int) {
-	t.Helper()
-	out, err := exec.Command(retwis, "user", "list", "--json", "--limit", strconv.Itoa(people), "--redis", redis).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := json.NewDecoder(bytes.NewReader(out))
-	texts := []string{
-		"Morning walk", "The new shelf holds", "What the harbour looks like when the ferries are late, the wind is from the north, and everybody has gone home except for the two of us and the gulls. I'd do it again tomorrow.",
-		"Before and after", "Four from the weekend",
-	}
-	for i := range people {
-		var who struct{ Name string }
-		if err := lines.Decode(&who); err != nil {
-			t.Fatal(err)
-		}
-		jar, _ := cookiejar.New(nil)
-		m := member{t: t, site: site, http: &http.Client{Jar: jar}}
-		m.send("/login", map[string]string{"username": who.Name, "password": "demo-demo"})
-		m.send("/settings/picture", map[string]string{"kind": "avatar"}, landscape(uint64(i), 400, 400))
-		if i%2 == 0 {
-			m.send("/settings/picture", map[string]string{"kind": "header"}, landscape(uint64(i)+1000, 1500, 500))
-		}
-		if i%3 == 0 {
-			fields := map[string]string{"status": texts[i/3%len(texts)]}
-			var pictures [][]byte
-			for k := range 1 + i/3%4 {
-				if fields["alt"+strconv.Itoa(k+1)] = "Hills under a low sun"; k == 0 {
-					fields["focus1"] = "centre-bottom"
-				}
-				pictures = append(pictures, landscape(uint64(i*10+k), 1200, 600+300*(k%3)))
-			}
-			m.send("/post", fields, pictures...)
-		}
-	}
-}
-
 // member is somebody who sends forms without a browser.
 type member struct {
 	t    *testing.T
@@ -177,40 +134,15 @@ func (m member) send(path string, fields map[string]string, pictures ...[]byte) 
 	}
 }
 
-// landscape is a photo of hills under a sun, always the same for a seed.
-func landscape(seed uint64, width, height int) []byte {
-	random := rand.New(rand.NewPCG(seed, 1))
-	hue := random.Float64()
-	colour := func(shift, light float64) color.RGBA {
-		at := func(phase float64) uint8 {
-			return uint8(255 * light * (0.6 + 0.4*math.Cos(2*math.Pi*(hue+shift+phase))))
-		}
-		return color.RGBA{at(0), at(1.0 / 3), at(2.0 / 3), 255}
-	}
-	w, h := float64(width), float64(height)
-	sunX, sunY, sun := w*(0.2+0.6*random.Float64()), h*(0.15+0.25*random.Float64()), h*0.09
-	type hill struct{ base, high, wave, phase float64 }
-	var hills []hill
-	for i := range 4 {
-		hills = append(hills, hill{h * (0.5 + 0.13*float64(i)), h * (0.12 - 0.02*float64(i)), (1.5 + 2*random.Float64()) / w, 6 * random.Float64()})
-	}
+// landscape is a photo of a sky, always the same for a number.
+func landscape(number uint64, width, height int) []byte {
 	img := image.NewRGBA(image.Rect(0, 0, width, height))
-	for x := range width {
-		for y := range height {
-			fx, fy := float64(x), float64(y)
-			c := colour(0.45, 0.75+0.25*fy/h)
-			if math.Hypot(fx-sunX, fy-sunY) < sun {
-				c = color.RGBA{255, 244, 214, 255}
-			}
-			for i, one := range hills {
-				if fy > one.base-one.high*(math.Sin(2*math.Pi*one.wave*fx+one.phase)+0.4*math.Sin(5*math.Pi*one.wave*fx)) {
-					c = colour(0.08*float64(i), 0.75-0.16*float64(i))
-				}
-			}
-			img.SetRGBA(x, y, c)
+	for y := range height {
+		for x := range width {
+			img.SetRGBA(x, y, color.RGBA{uint8(255 * y / height), uint8(60 * number), uint8(255 * x / width), 255})
 		}
 	}
 	var out bytes.Buffer
-	_ = jpeg.Encode(&out, img, nil)
+	_ = jpeg.Encode(&out, img, nil) // to memory: it cannot fail
 	return out.Bytes()
 }

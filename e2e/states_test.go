@@ -60,11 +60,6 @@ func (s *states) prepare(t *testing.T) {
 	s.startDatabase(t)
 	s.site = serve(t, "--demo", "--redis", s.redis, "--limit", "edit=1/1h", "--smtp", "smtp://127.0.0.1:1", "--base-url", "https://retwis.example",
 		"--media", t.TempDir())
-	people := 10
-	if s.pictures != "" || s.screenshots != "" {
-		people = 50
-	}
-	upload(t, s.site, s.redis, people)
 	run := func(args ...string) string {
 		t.Helper()
 		out, err := exec.Command(retwis, append(args, "--redis", s.redis)...).Output()

@@ -12,8 +12,13 @@ import (
 	blurhash "github.com/bbrks/go-blurhash"
 )
 
-// quality is that of JPEG: below it, edges of text show.
-const quality = 82
+// The quality of JPEG: below it, edges of text show. A page has many small avatars, which have no
+// text to read.
+const (
+	quality      = 82
+	smallQuality = 70
+	small        = 80 // pixels on a side, at most
+)
 
 // plan is what is made of a picture.
 type plan struct {
@@ -170,7 +175,11 @@ func (j job) encode(ctx context.Context, img *image.RGBA, exact bool) (Rendition
 		r.Type = "image/png"
 		err = png.Encode(w, img)
 	} else {
-		err = jpeg.Encode(w, img, &jpeg.Options{Quality: quality})
+		options := jpeg.Options{Quality: quality}
+		if max(r.Width, r.Height) <= small {
+			options.Quality = smallQuality
+		}
+		err = jpeg.Encode(w, img, &options)
 	}
 	if err != nil {
 		return Rendition{}, fmt.Errorf("picture: encode: %w", err)

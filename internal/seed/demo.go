@@ -36,7 +36,7 @@ func Demo(ctx context.Context, svc *app.App) (Login, error) {
 	if err != nil {
 		return Login{}, err
 	}
-	return demoLogin, greet(ctx, svc)
+	return demoLogin, errors.Join(paint(ctx, svc), greet(ctx, svc))
 }
 
 // greet lets some people react to the user of the demo, who is notified of it.
