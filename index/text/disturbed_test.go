@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -308,42 +307,17 @@ func (d *disturbed) written(n int, done <-chan struct{}) bool {
 func (d *disturbed) moveToAndFro(t *testing.T, c *redistest.ClusterServers, done <-chan struct{}) {
 	slot := slots.Slot([]byte(disturbedKey))
 	at := slot * 2 / slots.Slots
-	clients := [2]rueidis.Client{c.Masters[0].Client(t), c.Masters[1].Client(t)}
 	moves := 0
 	for ; !t.Failed() && d.written(20, done); moves++ {
-		moveSlot(t, strconv.Itoa(slot), clients[at], clients[1-at], c.Masters[1-at].Port())
+		if err := c.MoveSlot(t.Context(), slot, at, 1-at); err != nil {
+			t.Error(err)
+		}
 		at = 1 - at
 	}
 	if moves < 2 {
 		t.Errorf("the slot moved %d times", moves)
 	}
 	t.Logf("the slot moved %d times", moves)
-}
-
-// moveSlot moves a slot from a master to another one, which listens on a port.
-func moveSlot(t *testing.T, slot string, a, b rueidis.Client, port int) {
-	do := func(c rueidis.Client, words ...string) string {
-		s, err := c.Do(context.Background(), c.B().Arbitrary(words...).Build()).ToString()
-		if err != nil {
-			t.Error(words, err)
-		}
-		return s
-	}
-	aID, bID := do(a, "CLUSTER", "MYID"), do(b, "CLUSTER", "MYID")
-	do(b, "CLUSTER", "SETSLOT", slot, "IMPORTING", aID)
-	do(a, "CLUSTER", "SETSLOT", slot, "MIGRATING", bID)
-	for !t.Failed() {
-		some, err := a.Do(t.Context(), a.B().Arbitrary("CLUSTER", "GETKEYSINSLOT", slot, "3").Build()).AsStrSlice()
-		if err != nil {
-			t.Error(err)
-		}
-		if len(some) == 0 {
-			break
-		}
-		do(a, append([]string{"MIGRATE", "127.0.0.1", strconv.Itoa(port), "", "0", "5000", "KEYS"}, some...)...)
-	}
-	do(b, "CLUSTER", "SETSLOT", slot, "NODE", bID)
-	do(a, "CLUSTER", "SETSLOT", slot, "NODE", bID)
 }
 
 // drawApart draws a document whose words are not joined, so that the words of the index are

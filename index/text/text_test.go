@@ -349,31 +349,10 @@ func TestSlotMoves(t *testing.T) {
 	}()
 	<-begun
 	slot := slots.Slot([]byte("{moving}"))
-	source, target := c.Masters[slot*2/slots.Slots], c.Masters[1-slot*2/slots.Slots]
-	a, b := source.Client(t), target.Client(t)
-	do := func(c rueidis.Client, words ...string) string {
-		s, err := c.Do(t.Context(), c.B().Arbitrary(words...).Build()).ToString()
-		if err != nil {
-			t.Error(words, err)
-		}
-		return s
+	from := slot * 2 / slots.Slots
+	if err := c.MoveSlot(t.Context(), slot, from, 1-from); err != nil {
+		t.Error(err)
 	}
-	n := strconv.Itoa(slot)
-	aID, bID := do(a, "CLUSTER", "MYID"), do(b, "CLUSTER", "MYID")
-	do(b, "CLUSTER", "SETSLOT", n, "IMPORTING", aID)
-	do(a, "CLUSTER", "SETSLOT", n, "MIGRATING", bID)
-	for {
-		some, err := a.Do(t.Context(), a.B().Arbitrary("CLUSTER", "GETKEYSINSLOT", n, "20").Build()).AsStrSlice()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(some) == 0 {
-			break
-		}
-		do(a, append([]string{"MIGRATE", "127.0.0.1", strconv.Itoa(target.Port()), "", "0", "5000", "KEYS"}, some...)...)
-	}
-	do(b, "CLUSTER", "SETSLOT", n, "NODE", bID)
-	do(a, "CLUSTER", "SETSLOT", n, "NODE", bID)
 	<-ended
 	m.verify(t)
 	if !m.right(t) {

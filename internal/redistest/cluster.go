@@ -3,6 +3,8 @@ package redistest
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -124,4 +126,67 @@ func (c *ClusterServers) Client(t testing.TB) rueidis.Client {
 	}
 	t.Cleanup(client.Close)
 	return client
+}
+
+// MoveSlot moves a slot from one master to another, a few keys at a time, while both serve.
+func (c *ClusterServers) MoveSlot(ctx context.Context, slot, from, to int) error {
+	n, port := strconv.Itoa(slot), strconv.Itoa(c.Masters[to].Port())
+	clients := make([]rueidis.Client, len(c.Masters))
+	for i, s := range c.Masters {
+		client, err := dial(s.URL())
+		if err != nil {
+			return err
+		}
+		defer client.Close()
+		clients[i] = client
+	}
+	var err error
+	do := func(i int, words ...string) (r rueidis.RedisResult) {
+		if err == nil {
+			r = clients[i].Do(ctx, clients[i].B().Arbitrary(words...).Build())
+			err = r.Error()
+		}
+		return r
+	}
+	source, _ := do(from, "CLUSTER", "MYID").ToString()
+	target, _ := do(to, "CLUSTER", "MYID").ToString()
+	do(to, "CLUSTER", "SETSLOT", n, "IMPORTING", source)
+	do(from, "CLUSTER", "SETSLOT", n, "MIGRATING", target)
+	for err == nil {
+		some, _ := do(from, "CLUSTER", "GETKEYSINSLOT", n, "3").AsStrSlice()
+		if len(some) == 0 {
+			break
+		}
+		do(from, append([]string{"MIGRATE", "127.0.0.1", port, "", "0", "5000", "KEYS"}, some...)...)
+	}
+	do(to, "CLUSTER", "SETSLOT", n, "NODE", target)
+	do(from, "CLUSTER", "SETSLOT", n, "NODE", target)
+	if err == nil {
+		err = c.agree(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("redistest: move slot %d: %w", slot, err)
+	}
+	return nil
+}
+
+// agree waits until all masters have heard of the last move: an older message of a master that had
+// the slot could take it back after the next one.
+func (c *ClusterServers) agree(ctx context.Context) error {
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		views, err := c.each(func(ctx context.Context, client rueidis.Client) (string, error) {
+			nodes, err := client.Do(ctx, client.B().ClusterNodes().Build()).ToString()
+			return fmt.Sprint(stable(nodes, true)), err
+		})
+		if err != nil || len(slices.Compact(views)) == 1 {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("the masters do not agree: %q: %w", views, ctx.Err())
+		}
+	}
 }

@@ -116,17 +116,21 @@ func state(ctx context.Context, client rueidis.Client) (string, error) {
 		return "", err
 	}
 	nodes, err := client.Do(ctx, client.B().ClusterNodes().Build()).ToString()
-	return fmt.Sprint(process, config, users, stable(nodes)), err
+	return fmt.Sprint(process, config, users, stable(nodes, false)), err
 }
 
 // stable returns what remains the same in the reply of CLUSTER NODES while nothing happens: the
-// id, the flags and the slots of each node.
-func stable(nodes string) []string {
+// id, the flags and the slots of each node, and, where asked for, the epoch of its configuration.
+func stable(nodes string, epochs bool) []string {
 	var lines []string
-	for line := range strings.Lines(nodes) {
+	for line := range strings.Lines(strings.TrimPrefix(nodes, "txt:")) { // as a server says in RESP3
 		if fields := strings.Fields(line); len(fields) >= 8 {
 			flags := strings.TrimPrefix(fields[2], "myself,")
-			lines = append(lines, fmt.Sprint(fields[0], flags, fields[8:]))
+			line := fmt.Sprint(fields[0], flags, fields[8:])
+			if epochs {
+				line += " " + fields[6]
+			}
+			lines = append(lines, line)
 		}
 	}
 	slices.Sort(lines)

@@ -24,7 +24,25 @@ import (
 // withPictures is a site that takes pictures.
 func withPictures(t *testing.T) *site {
 	t.Helper()
-	db := reach(t, redistest.DB(t).URL())
+	return picturesOn(t, redistest.DB(t).URL())
+}
+
+// picturesEverywhere runs a test of a site that takes pictures on a single server and on a Cluster.
+func picturesEverywhere(t *testing.T, test func(t *testing.T, s *site)) {
+	t.Helper()
+	t.Run("server", func(t *testing.T) {
+		t.Parallel()
+		test(t, withPictures(t))
+	})
+	t.Run("cluster", func(t *testing.T) {
+		t.Parallel()
+		test(t, picturesOn(t, redistest.Cluster(t, 3).URL()))
+	})
+}
+
+func picturesOn(t *testing.T, url string) *site {
+	t.Helper()
+	db := reach(t, url)
 	return start(t, db.Client(), web.Options{}, app.Options{Invalidations: db.Invalidations(), Media: files.Directory(t.TempDir())})
 }
 
@@ -82,7 +100,11 @@ var mediaAddress = regexp.MustCompile(`/media/[0-9a-f]{32}/400\.\w+`)
 // A form without scripts brings pictures, which everybody sees until the post is deleted.
 func TestPictures(t *testing.T) {
 	t.Parallel()
-	s := withPictures(t)
+	picturesEverywhere(t, testPictures)
+}
+
+func testPictures(t *testing.T, s *site) {
+	t.Helper()
 	stranger := s.visitor()
 	ada := s.signedUp("ada")
 	_, page := ada.sendFiles("/post", map[string]string{"status": "look at this", "focus1": "left-bottom"}, map[string][]byte{"file1": photo(t)})
@@ -176,8 +198,11 @@ func TestUpload(t *testing.T) {
 
 func TestPortrait(t *testing.T) {
 	t.Parallel()
-	s := withPictures(t)
+	picturesEverywhere(t, testPortrait)
+}
 
+func testPortrait(t *testing.T, s *site) {
+	t.Helper()
 	ada := s.signedUp("ada")
 	_, page := ada.sendFiles("/settings/picture", map[string]string{"kind": "avatar"}, map[string][]byte{"file": photo(t)})
 	address := mediaAddress.FindString(page)

@@ -1,7 +1,6 @@
 package media_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -34,24 +33,9 @@ func (b bundle) process(client rueidis.Client, f func(service *app.App) error) e
 // a check finds nothing but what it deletes.
 func TestKilled(t *testing.T) {
 	t.Parallel()
-	stride := int64(7)
-	if os.Getenv("TEST_LONG") != "" {
-		stride = 1
-	}
-	upload := func(ctx context.Context, service *app.App, owner social.User) (posts.Draft, error) {
-		draft := posts.Draft{Body: "look"}
-		for range 2 {
-			r, err := service.Media.Upload(ctx, owner, "", photo(t, 60, 40), media.Post)
-			if err != nil {
-				return draft, err
-			}
-			draft.Pictures = append(draft.Pictures, media.Chosen{ID: r.ID})
-		}
-		return draft, nil
-	}
 	for name, act := range map[string]func(b bundle, service *app.App, owner social.User, post int64) error{
 		"post": func(b bundle, service *app.App, owner social.User, _ int64) error {
-			draft, err := upload(b.Ctx, service, owner)
+			draft, err := b.draft(service, owner)
 			if err == nil {
 				_, err = service.Posts.PostOnce(b.Ctx, owner, draft)
 			}
@@ -73,37 +57,62 @@ func TestKilled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t)
-			for cut, n, ended := int64(0), 0, false; !ended; cut, n = cut+stride, n+1 {
-				owner := b.NewUser(fmt.Sprint("user", n))
-				draft, err := upload(b.Ctx, b.App, owner)
-				b.do(err)
-				first, err := b.Posts.PostOnce(b.Ctx, owner, draft)
-				b.do(err)
-				dying := socialtest.Dying(b.DB, cut)
-				err = b.process(dying, func(service *app.App) error { return act(b, service, owner, first.ID) })
-				ended = err == nil && dying.Left() > 0
-				b.Clock.Advance(time.Minute)
-				b.do(b.RetryTasks(b.Ctx))
-				if name == "removal" { // which waits for requests of the user that still run
-					b.Clock.Advance(time.Minute)
-					b.do(b.Leaving.FinishRemoval(b.Ctx, owner.ID))
-				}
-				b.wantPictures(owner, cut)
-			}
-			b.Clock.Unix.Store(time.Now().Add(2 * media.Unused).Unix()) // the files have the time of the disk
-			_, err := check.Repair(b.Ctx, b.App, check.Options{Report: func(p check.Problem) {
-				if !p.Leftover {
-					t.Errorf("check: %v", p)
-				}
-			}})
-			b.do(err)
-			for file, err := range b.Media.Store.Orphans(b.Ctx) {
-				t.Errorf("%s is left, %v", file, err)
-			}
-			b.wantClean()
+			everywhere(t, func(_ *testing.T, b bundle) { b.kill(act, name == "removal") })
 		})
 	}
+}
+
+// kill kills processes in an act, each after a few more commands than the one before.
+func (b bundle) kill(act func(b bundle, service *app.App, owner social.User, post int64) error, removes bool) {
+	b.T.Helper()
+	stride := int64(7)
+	switch {
+	case os.Getenv("TEST_LONG") != "":
+		stride = 1
+	case b.DB.Mode() == rueidis.ClientModeCluster:
+		stride = 23
+	}
+	for cut, n, ended := int64(0), 0, false; !ended; cut, n = cut+stride, n+1 {
+		owner := b.NewUser(fmt.Sprint("user", n))
+		draft, err := b.draft(b.App, owner)
+		b.do(err)
+		first, err := b.Posts.PostOnce(b.Ctx, owner, draft)
+		b.do(err)
+		dying := socialtest.Dying(b.DB, cut)
+		err = b.process(dying, func(service *app.App) error { return act(b, service, owner, first.ID) })
+		ended = err == nil && dying.Left() > 0
+		b.Clock.Advance(time.Minute)
+		b.do(b.RetryTasks(b.Ctx))
+		if removes { // which waits for requests of the user that still run
+			b.Clock.Advance(time.Minute)
+			b.do(b.Leaving.FinishRemoval(b.Ctx, owner.ID))
+		}
+		b.wantPictures(owner, cut)
+	}
+	b.Clock.Unix.Store(time.Now().Add(2 * media.Unused).Unix()) // the files have the time of the disk
+	_, err := check.Repair(b.Ctx, b.App, check.Options{Report: func(p check.Problem) {
+		if !p.Leftover {
+			b.T.Errorf("check: %v", p)
+		}
+	}})
+	b.do(err)
+	for file, err := range b.Media.Store.Orphans(b.Ctx) {
+		b.T.Errorf("%s is left, %v", file, err)
+	}
+	b.wantClean()
+}
+
+// draft uploads two pictures for a post.
+func (b bundle) draft(service *app.App, owner social.User) (posts.Draft, error) {
+	draft := posts.Draft{Body: "look"}
+	for range 2 {
+		r, err := service.Media.Upload(b.Ctx, owner, "", photo(b.T, 60, 40), media.Post)
+		if err != nil {
+			return draft, err
+		}
+		draft.Pictures = append(draft.Pictures, media.Chosen{ID: r.ID})
+	}
+	return draft, nil
 }
 
 // wantPictures checks that the pictures of a user's posts are there.

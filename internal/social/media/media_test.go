@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"retwis/internal/app"
 	"retwis/internal/files"
 	"retwis/internal/picture"
@@ -37,9 +39,27 @@ type bundle struct {
 
 func setup(t *testing.T, change ...func(*app.Options)) bundle {
 	t.Helper()
+	return on(t, redistest.DB(t).Client(t), change...)
+}
+
+// on is an application on a database, with a place for pictures.
+func on(t *testing.T, client rueidis.Client, change ...func(*app.Options)) bundle {
+	t.Helper()
 	place := files.Directory(t.TempDir())
-	db := socialtest.On(t, redistest.DB(t).Client(t), append([]func(*app.Options){func(opt *app.Options) { opt.Media = place }}, change...)...)
-	return bundle{db, place}
+	return bundle{socialtest.On(t, client, append([]func(*app.Options){func(opt *app.Options) { opt.Media = place }}, change...)...), place}
+}
+
+// everywhere runs a test on a single server and on a Cluster.
+func everywhere(t *testing.T, test func(t *testing.T, b bundle), change ...func(*app.Options)) {
+	t.Helper()
+	t.Run("server", func(t *testing.T) {
+		t.Parallel()
+		test(t, setup(t, change...))
+	})
+	t.Run("cluster", func(t *testing.T) {
+		t.Parallel()
+		test(t, on(t, redistest.Cluster(t, 3).Client(t), change...))
+	})
 }
 
 func (b bundle) do(err error) {
@@ -115,7 +135,10 @@ func (b bundle) wantClean() {
 
 func TestPost(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	everywhere(t, testPost)
+}
+
+func testPost(t *testing.T, b bundle) {
 	ada, ben := b.NewUser("ada"), b.NewUser("ben")
 	one, two := b.upload(ada, media.Post), b.upload(ada, media.Post)
 	if found, _ := b.sees(ada, one.ID); !found {
@@ -171,7 +194,10 @@ func TestPost(t *testing.T) {
 // Who does not see a post does not see its pictures.
 func TestHidden(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	everywhere(t, testHidden)
+}
+
+func testHidden(t *testing.T, b bundle) {
 	ada, ben, staff := b.NewUser("ada"), b.NewUser("ben"), b.NewUser("carol")
 	b.do(b.Moderation.SetRole(b.Ctx, social.Operator, staff.ID, social.Moderator, ""))
 	staff.Role = social.Moderator
@@ -196,7 +222,10 @@ func TestHidden(t *testing.T) {
 
 func TestClaims(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	everywhere(t, testClaims)
+}
+
+func testClaims(t *testing.T, b bundle) {
 	ada, ben := b.NewUser("ada"), b.NewUser("ben")
 	one := b.upload(ada, media.Post)
 	avatar := b.upload(ada, media.Avatar)
@@ -239,7 +268,10 @@ func TestClaims(t *testing.T) {
 
 func TestSweep(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	everywhere(t, testSweep)
+}
+
+func testSweep(t *testing.T, b bundle) {
 	ada := b.NewUser("ada")
 	used, unused := b.upload(ada, media.Post), b.upload(ada, media.Post)
 	b.post(ada, "look", used)
@@ -264,7 +296,10 @@ func TestSweep(t *testing.T) {
 
 func TestPortraits(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	everywhere(t, testPortraits)
+}
+
+func testPortraits(t *testing.T, b bundle) {
 	ada := b.NewUser("ada")
 	first, second, header := b.upload(ada, media.Avatar), b.upload(ada, media.Avatar), b.upload(ada, media.Header)
 	b.do(b.Media.SetPortrait(b.Ctx, ada, media.Avatar, first.ID))
@@ -292,7 +327,10 @@ func TestPortraits(t *testing.T) {
 
 func TestQuota(t *testing.T) {
 	t.Parallel()
-	b := setup(t, func(opt *app.Options) { opt.MediaQuota = 1_000_000 })
+	everywhere(t, testQuota, func(opt *app.Options) { opt.MediaQuota = 1_000_000 })
+}
+
+func testQuota(t *testing.T, b bundle) {
 	ada := b.NewUser("ada")
 	var err error
 	for range 100 {
@@ -326,7 +364,10 @@ func TestRefused(t *testing.T) {
 // An account takes its pictures along.
 func TestRemoval(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	everywhere(t, testRemoval)
+}
+
+func testRemoval(t *testing.T, b bundle) {
 	ada, ben := b.NewUser("ada"), b.NewUser("ben")
 	b.post(ada, "look", b.upload(ada, media.Post), b.upload(ada, media.Post))
 	b.upload(ada, media.Post)
@@ -420,7 +461,10 @@ func TestPlaceLost(t *testing.T) {
 // A check finds what a crash leaves, and what was lost.
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	everywhere(t, testCheck)
+}
+
+func testCheck(t *testing.T, b bundle) {
 	ada := b.NewUser("ada")
 	lost, whole := b.upload(ada, media.Post), b.upload(ada, media.Post)
 	b.post(ada, "look", lost, whole)

@@ -1,0 +1,112 @@
+package media_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/keys"
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/social/media"
+	"retwis/internal/social/posts"
+)
+
+// The slots of a Cluster move from master to master while pictures are uploaded, posted and
+// deleted. Nothing fails, each post has its pictures, and no other files are left.
+func TestSlotsMove(t *testing.T) {
+	t.Parallel()
+	cluster := redistest.Cluster(t, 3)
+	b := on(t, cluster.Client(t))
+	ada, ben := b.NewUser("ada"), b.NewUser("ben")
+	const rounds = 8
+	acted := make(chan error, 1)
+	go func() {
+		defer close(acted)
+		for round := range rounds {
+			for _, user := range []social.User{ada, ben} {
+				if err := b.usePictures(user, round); err != nil {
+					acted <- fmt.Errorf("%s, round %d: %w", user.Name, round, err)
+					return
+				}
+			}
+		}
+		acted <- b.Leaving.DeleteAccount(b.Ctx, ben.ID)
+	}()
+	moves := 0
+	for isOver := false; !isOver; moves++ {
+		b.moveSlot(cluster, moves%3)
+		select {
+		case err := <-acted:
+			b.do(err)
+			isOver = true
+		default:
+		}
+	}
+	t.Logf("slots moved %d times", moves)
+	b.do(b.RetryTasks(b.Ctx))
+	b.Clock.Advance(time.Minute)
+	b.do(b.Leaving.FinishRemoval(b.Ctx, ben.ID))
+	b.wantPictures(ada, 0)
+	b.Clock.Advance(media.Unused + time.Hour)
+	if n, err := b.Media.Store.Sweep(b.Ctx); n != rounds || err != nil {
+		t.Errorf("%d unused pictures, %v; want %d", n, err, rounds)
+	}
+	// Of ada there are the posts that were not deleted, with two pictures each, and an avatar.
+	if got, want := len(b.names()), 2*(2*rounds/2+1); got != want {
+		t.Errorf("there are %d files, want %d", got, want)
+	}
+	b.wantClean()
+}
+
+// usePictures does with pictures what people do.
+func (b bundle) usePictures(user social.User, round int) error {
+	upload := func(kind media.Kind) (media.Record, error) {
+		return b.Media.Upload(b.Ctx, user, "", photo(b.T, 60, 60), kind)
+	}
+	draft := posts.Draft{Body: fmt.Sprint("look ", round)}
+	for range 2 {
+		r, err := upload(media.Post)
+		if err != nil {
+			return err
+		}
+		draft.Pictures = append(draft.Pictures, media.Chosen{ID: r.ID, Alt: "noise"})
+	}
+	post, err := b.Posts.PostOnce(b.Ctx, user, draft)
+	if err != nil {
+		return err
+	}
+	edited, err := b.Posts.Edit(b.Ctx, user, post.ID, fmt.Sprint("look again ", round))
+	if err != nil {
+		return err
+	}
+	if edited.Media != post.Media || len(edited.Media.Pictures()) != 2 {
+		return fmt.Errorf("post %d has %s; after an edit, %s", post.ID, post.Media, edited.Media)
+	}
+	avatar, err := upload(media.Avatar)
+	if err == nil {
+		err = b.Media.SetPortrait(b.Ctx, user, media.Avatar, avatar.ID)
+	}
+	if err == nil {
+		_, err = upload(media.Post) // and does not use it
+	}
+	if err == nil && round%2 == 1 {
+		err = b.Posts.Delete(b.Ctx, user, post.ID)
+	}
+	return err
+}
+
+// moveSlot moves the slot of a random key of a master to the next one.
+func (b bundle) moveSlot(cluster *redistest.ClusterServers, from int) {
+	b.T.Helper()
+	client := cluster.Masters[from].Client(b.T)
+	defer client.Close()
+	key, err := client.Do(b.Ctx, client.B().Randomkey().Build()).ToString()
+	if rueidis.IsRedisNil(err) {
+		return
+	}
+	b.do(err)
+	b.do(cluster.MoveSlot(b.Ctx, keys.Slot([]byte(key)), from, (from+1)%len(cluster.Masters)))
+}
