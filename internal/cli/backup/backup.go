@@ -2,6 +2,7 @@
 package backup
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,12 +10,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"retwis/internal/cli/shell"
 	"retwis/internal/cli/site"
+	"retwis/internal/files"
 	"retwis/internal/social/backup"
 )
 
@@ -38,7 +41,9 @@ need a directory each.
 
 The pictures of a site are files beside its database (see "retwis serve --media").
 --pictures writes them to another file, after the database: so all pictures of the posts in
-the backup are there, but for those whose posts are deleted meanwhile.
+the backup are there, but for those whose posts are deleted meanwhile. It may be a
+directory, the same or another one: the file is named retwis-TIME.pictures.tar, and --keep
+removes it when no backup that is left needs it.
 
 The time of the backup is recorded in the database, for "retwis doctor" and monitoring.
 
@@ -51,6 +56,7 @@ In each case, everything that was acknowledged before the backup began is in it.
 		Example: `  retwis backup /var/backups/retwis-$(date +%F).backup
   retwis backup --keep 14 /var/backups/retwis
   retwis backup --pictures pictures.tar site.backup
+  retwis backup --keep 14 --pictures /var/backups/retwis /var/backups/retwis
   retwis backup site.backup --redis redis+cluster://n1,n2,n3 --json
   retwis backup - | ssh backup.example.com 'cat > retwis.backup'`,
 		Args: shell.Arguments(1, 1, ""),
@@ -59,51 +65,75 @@ In each case, everything that was acknowledged before the backup began is in it.
 	var keep int
 	c.Flags().IntVar(&keep, "keep", 0, "leave this `NUMBER` of the latest backups in the directory FILE, and remove older ones; 0 leaves all")
 	pictures := ""
-	c.Flags().StringVar(&pictures, "pictures", "", "also write the pictures, to this `FILE`, a tar archive")
+	c.Flags().StringVar(&pictures, "pictures", "", "also write the pictures, to this `FILE`, a tar archive, or to a directory")
 	c.AddJSON("print what was written as JSON")
 	c.AddRedis()
 	site.AddMedia(c)
 	c.FromEnv("method", "keep")
 	return c.Build(func(ctx context.Context, args []string) error {
-		name, dir := args[0], ""
-		if info, err := os.Stat(name); err == nil && info.IsDir() {
-			name, dir = filepath.Join(name, nameAt(time.Now())), name
-		}
-		switch {
-		case name == "-" && c.JSON:
-			return shell.Usage(errors.New("--json and the backup cannot both go to standard output"))
-		case keep < 0:
-			return shell.Usage(fmt.Errorf("--keep: %d is negative", keep))
-		case keep > 0 && dir == "":
-			return shell.Usage(fmt.Errorf("--keep needs a directory, in which retwis names the backups: %s is not one", name))
-		}
-		out, err := create(c, name)
+		to, err := open(c, args[0], pictures, keep)
 		if err != nil {
 			return err
 		}
-		defer out.discard()
+		defer to.discard()
 		return site.With(ctx, c, func(db *site.Database) error {
-			if pictures != "" && db.Media == nil {
+			if to.pictures != nil && db.Media == nil {
 				return errNoMedia()
 			}
-			err := write(ctx, c, db, out, retention{dir, keep}, backup.Options{Method: backup.Method(method.Value), Version: version})
-			if err == nil && pictures != "" {
-				err = writePictures(ctx, c, db, pictures)
-			}
-			return err
+			return to.write(ctx, c, db, backup.Options{Method: backup.Method(method.Value), Version: version})
 		})
 	})
 }
 
-func write(ctx context.Context, c *shell.Command, db *site.Database, out *output, old retention, opt backup.Options) error {
+// target is where a backup goes.
+type target struct {
+	database *output
+	pictures *output // nil without pictures
+	old      retention
+}
+
+// open opens the files of a backup, which are named by the time in a directory.
+func open(c *shell.Command, name, pictures string, keep int) (to target, err error) {
+	now := time.Now()
+	inDir, dir := inDirectory(name, now, databaseExt)
+	picturesIn, picturesDir := inDirectory(pictures, now, picturesExt)
+	switch {
+	case name == "-" && c.JSON:
+		return to, shell.Usage(errors.New("--json and the backup cannot both go to standard output"))
+	case pictures == "-":
+		return to, errStandard()
+	case keep < 0:
+		return to, shell.Usage(fmt.Errorf("--keep: %d is negative", keep))
+	case keep > 0 && dir == "":
+		return to, shell.Usage(fmt.Errorf("--keep needs a directory, in which retwis names the backups: %s is not one", name))
+	}
+	to.old = retention{dir: dir, pictures: cmp.Or(picturesDir, dir), keep: keep}
+	if to.database, err = create(c, inDir); err != nil || pictures == "" {
+		return to, err
+	}
+	if to.pictures, err = create(c, picturesIn); err != nil {
+		to.discard()
+	}
+	return to, err
+}
+
+func (to *target) discard() {
+	to.database.discard()
+	if to.pictures != nil {
+		to.pictures.discard()
+	}
+}
+
+// write writes a backup. Older ones are removed when all of it is complete.
+func (to *target) write(ctx context.Context, c *shell.Command, db *site.Database, opt backup.Options) error {
 	draw, wipe := bar(c.Stderr, "backing up", -1)
 	if draw != nil {
 		opt.Progress = func(bytes, _, _ int64) { draw(bytes) }
 	}
 	start := time.Now()
-	result, err := backup.Write(ctx, source(db), out.w, opt)
+	result, err := backup.Write(ctx, source(db), to.database.w, opt)
 	if err == nil {
-		err = out.commit()
+		err = to.database.commit()
 	}
 	wipe()
 	switch {
@@ -112,15 +142,27 @@ func write(ctx context.Context, c *shell.Command, db *site.Database, out *output
 	case err != nil:
 		return err
 	}
-	took := time.Since(start).Seconds()
+	done := written{Result: result, File: to.database.name, Seconds: time.Since(start).Seconds()}
 	if err := db.Social.RecordBackup(ctx, result.Created); err != nil {
 		fmt.Fprintf(c.Stderr, "retwis: the backup is complete, but the database does not record its time: %s\n", shell.OneLine(err))
 	}
-	removed, failed := old.apply()
+	var copied files.Copied
+	if to.pictures != nil {
+		if copied, err = to.pictures.writeFiles(ctx, db.Media); err != nil {
+			err = fmt.Errorf("the backup of the database is complete, but not that of the pictures: %w", err)
+			return errors.Join(report(c, db, done), err)
+		}
+	}
+	removed, failed := to.old.apply()
 	if failed != nil {
 		failed = fmt.Errorf("the backup is complete, but older ones could not be removed: %w", failed)
 	}
-	return errors.Join(report(c, db, written{result, out.name, took, removed}), failed)
+	done.Removed = removed
+	err = report(c, db, done)
+	if to.pictures != nil {
+		err = errors.Join(err, reportPictures(c, "backed up", to.pictures.name, copied))
+	}
+	return errors.Join(err, failed)
 }
 
 // written is what a backup has written.
@@ -128,7 +170,7 @@ type written struct {
 	backup.Result
 	File    string   `json:"file"`
 	Seconds float64  `json:"seconds"`
-	Removed []string `json:"removed,omitempty"` // older backups
+	Removed []string `json:"removed,omitempty"` // older backups, and their pictures
 }
 
 // report prints what was written.
@@ -144,10 +186,22 @@ func report(c *shell.Command, db *site.Database, w written) error {
 		fmt.Fprintf(c.Stderr, "retwis: read the keys one after another: %s\n", shell.ForTerminal(w.Reason))
 	}
 	_, err := fmt.Fprintf(to, "backed up %s to %s: %s bytes in %.1f s, %s\n", db, shell.ForTerminal(w.File), shell.Thousands(w.Written), w.Seconds, moment(w.Manifest))
-	if len(w.Removed) > 0 {
-		_, more := fmt.Fprintf(to, "removed %s\n", shell.Plural(int64(len(w.Removed)), "older backup", "older backups"))
-		err = errors.Join(err, more)
+	return errors.Join(err,
+		w.reportRemoved(to, databaseExt, "older backup", "older backups"),
+		w.reportRemoved(to, picturesExt, "older archive of pictures", "older archives of pictures"))
+}
+
+func (w written) reportRemoved(to io.Writer, ext, one, many string) error {
+	n := int64(0)
+	for _, name := range w.Removed {
+		if strings.HasSuffix(name, ext) {
+			n++
+		}
 	}
+	if n == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(to, "removed %s\n", shell.Plural(n, one, many))
 	return err
 }
 
@@ -171,6 +225,15 @@ type output struct {
 	name string
 	w    io.Writer
 	file *os.File // nil for standard output
+}
+
+// inDirectory returns the name of a file, and the directory of one that is named by the time;
+// empty for another one.
+func inDirectory(name string, now time.Time, ext string) (file, dir string) {
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return filepath.Join(name, nameAt(now, ext)), name
+	}
+	return name, ""
 }
 
 // create opens a file next to the one to write.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"retwis/internal/cli/shell"
-	"retwis/internal/cli/site"
 	"retwis/internal/files"
 )
 
@@ -21,24 +20,42 @@ type pictures struct {
 	files.Copied
 }
 
-// writePictures writes the pictures of a site to a file.
-func writePictures(ctx context.Context, c *shell.Command, db *site.Database, name string) error {
-	out, err := create(c, name)
+// errStandard: a command has another file or report for standard input and output.
+func errStandard() error {
+	return shell.Usage(errors.New("--pictures cannot be standard input or output: name a file"))
+}
+
+// writeFiles writes the pictures of a site to a file.
+func (o *output) writeFiles(ctx context.Context, from files.Store) (files.Copied, error) {
+	done, err := files.Export(ctx, from, o.w)
+	if err == nil {
+		err = o.commit()
+	}
+	return done, err
+}
+
+// verifyPictures reads a file of pictures to its end, unless it can be read once only and is needed
+// again.
+func verifyPictures(ctx context.Context, c *shell.Command, name string, all bool) error {
+	in, size, err := shell.OpenFile(c.Stdin, name)
 	if err != nil {
 		return err
 	}
-	defer out.discard()
-	done, err := files.Export(ctx, db.Media, out.w)
-	if err == nil {
-		err = out.commit()
+	defer in.Close()
+	if size < 0 && !all {
+		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("the backup of the database is complete, but not that of the pictures: %w", err)
+	done, err := files.Import(ctx, in, nil)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", shell.ForTerminal(name), err)
+	case !all:
+		return nil
 	}
-	return reportPictures(c, "backed up", name, done)
+	return reportPictures(c, "verified", name, done)
 }
 
-// readPictures reads the pictures of a site from a file; to nil, it verifies the file.
+// readPictures reads the pictures of a site from a file.
 func readPictures(ctx context.Context, c *shell.Command, name string, to files.Store) error {
 	in, _, err := shell.OpenFile(c.Stdin, name)
 	if err != nil {
@@ -48,9 +65,6 @@ func readPictures(ctx context.Context, c *shell.Command, name string, to files.S
 	done, err := files.Import(ctx, in, to)
 	if err != nil {
 		return fmt.Errorf("%s: %w", shell.ForTerminal(name), err)
-	}
-	if to == nil {
-		return reportPictures(c, "verified", name, done)
 	}
 	return reportPictures(c, "restored", name, done)
 }

@@ -7,30 +7,40 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"retwis/internal/social/backup"
 )
 
-// named are the names that backups get in a directory.
-var named = regexp.MustCompile(`^retwis-\d{8}T\d{6}Z\.backup$`)
+// What the names of backups in a directory, and of the pictures that belong to them, end with.
+const (
+	databaseExt = ".backup"
+	picturesExt = ".pictures.tar"
+)
 
-// nameAt names a backup in a directory, so that names sort by time.
-func nameAt(t time.Time) string { return "retwis-" + t.UTC().Format("20060102T150405Z") + ".backup" }
+var named = regexp.MustCompile(`^retwis-\d{8}T\d{6}Z(\.backup|\.pictures\.tar)$`)
+
+// nameAt names a file in a directory, so that names sort by time.
+func nameAt(t time.Time, ext string) string {
+	return "retwis-" + t.UTC().Format("20060102T150405Z") + ext
+}
 
 // retention is how many backups stay in a directory; 0 keeps all.
 type retention struct {
-	dir  string
-	keep int
+	dir      string
+	pictures string // the directory of archives of pictures, which may be the same
+	keep     int
 }
 
-// apply removes the oldest backups. It is called when a new one is complete. A file with
-// another name, or without the manifest of a backup, is none of them and stays.
+// apply removes the oldest backups, and the archives of pictures that no other one needs. It is
+// called when a new one is complete. A file with another name, or without the manifest of a
+// backup, is none of them and stays.
 func (r retention) apply() (removed []string, err error) {
 	if r.keep == 0 {
 		return nil, nil
 	}
-	entries, err := os.ReadDir(r.dir)
+	paths, err := inOrder(r.dir, databaseExt)
 	if err != nil {
 		return nil, err
 	}
@@ -39,22 +49,65 @@ func (r retention) apply() (removed []string, err error) {
 		created time.Time
 	}
 	var all []found
-	for _, entry := range entries {
-		path := filepath.Join(r.dir, entry.Name())
-		if !entry.Type().IsRegular() || !named.MatchString(entry.Name()) {
-			continue
-		}
+	for _, path := range paths {
 		if created, err := createdAt(path); err == nil {
 			all = append(all, found{path, created})
 		}
 	}
 	slices.SortFunc(all, func(a, b found) int { return cmp.Or(b.created.Compare(a.created), cmp.Compare(b.path, a.path)) })
-	for _, old := range all[min(r.keep, len(all)):] {
-		if failed := os.Remove(old.path); failed != nil {
+	kept := all[:min(r.keep, len(all))]
+	old := make([]string, 0, len(all)-len(kept))
+	for _, one := range all[len(kept):] {
+		old = append(old, one.path)
+	}
+	removed, err = removeAll(old)
+	if err != nil || len(kept) == 0 {
+		return removed, err // whatever is left may need its pictures
+	}
+	oldest := filepath.Base(kept[0].path)
+	for _, one := range kept {
+		oldest = min(oldest, filepath.Base(one.path))
+	}
+	archives, err := r.unneeded(oldest)
+	if err != nil {
+		return removed, err
+	}
+	more, err := removeAll(archives)
+	return append(removed, more...), err
+}
+
+// unneeded returns the archives of pictures that no backup needs, the oldest of which has a name:
+// a later archive was written before it, or with it. Not each backup has an archive.
+func (r retention) unneeded(oldest string) ([]string, error) {
+	archives, err := inOrder(r.pictures, picturesExt)
+	until := strings.TrimSuffix(oldest, databaseExt) + picturesExt
+	n := 0
+	for n < len(archives) && filepath.Base(archives[n]) <= until {
+		n++
+	}
+	return archives[:max(0, n-1)], err
+}
+
+// inOrder returns the files of a directory with such names and an ending, in the order of their
+// names.
+func inOrder(dir, ext string) (paths []string, err error) {
+	entries, err := os.ReadDir(dir)
+	for _, entry := range entries {
+		if entry.Type().IsRegular() && named.MatchString(entry.Name()) && strings.HasSuffix(entry.Name(), ext) {
+			paths = append(paths, filepath.Join(dir, entry.Name()))
+		}
+	}
+	return paths, err
+}
+
+// removeAll removes files, and returns which of them are gone.
+func removeAll(paths []string) (removed []string, err error) {
+	for _, path := range paths {
+		if failed := os.Remove(path); failed != nil {
 			err = errors.Join(err, failed)
 			continue
 		}
-		removed = append(removed, old.path)
+		removed = append(removed, path)
 	}
 	return removed, err
 }

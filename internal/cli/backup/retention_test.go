@@ -58,14 +58,14 @@ func TestRetention(t *testing.T) {
 	start := time.Date(2026, 11, 1, 3, 30, 0, 0, time.UTC)
 	var names []string
 	for day := range 5 {
-		names = append(names, nameAt(start.AddDate(0, 0, day)))
+		names = append(names, nameAt(start.AddDate(0, 0, day), databaseExt))
 		backupOf(t, filepath.Join(dir, names[day]), start.AddDate(0, 0, day))
 	}
 	// An old backup under a new name is old, and the time of the file means nothing.
-	late := nameAt(start.AddDate(1, 0, 0))
+	late := nameAt(start.AddDate(1, 0, 0), databaseExt)
 	backupOf(t, filepath.Join(dir, late), start.AddDate(0, 0, -1))
 	others := []string{
-		"retwis-2026-11-01.backup", "retwis.backup", "retwis-20261101T033000Z.backup.old", nameAt(start.AddDate(-1, 0, 0)),
+		"retwis-2026-11-01.backup", "retwis.backup", "retwis-20261101T033000Z.backup.old", nameAt(start.AddDate(-1, 0, 0), databaseExt),
 	}
 	for _, name := range others[:3] {
 		backupOf(t, filepath.Join(dir, name), start.AddDate(-2, 0, 0))
@@ -73,7 +73,7 @@ func TestRetention(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, others[3]), []byte("not a backup"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	below, link := nameAt(start.AddDate(-3, 0, 0)), nameAt(start.AddDate(-4, 0, 0))
+	below, link := nameAt(start.AddDate(-3, 0, 0), databaseExt), nameAt(start.AddDate(-4, 0, 0), databaseExt)
 	if err := os.Mkdir(filepath.Join(dir, below), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -83,15 +83,51 @@ func TestRetention(t *testing.T) {
 	others = append(others, below, link)
 
 	for keep, stay := range map[int][]string{0: append(slices.Clone(names), late), 9: append(slices.Clone(names), late)} {
-		if removed, err := (retention{dir, keep}).apply(); err != nil || len(removed) > 0 {
+		if removed, err := (retention{dir, dir, keep}).apply(); err != nil || len(removed) > 0 {
 			t.Errorf("keep %d: removed %s, %v", keep, removed, err)
 		}
 		same(t, dir, append(slices.Clone(others), stay...))
 	}
-	if removed, err := (retention{dir, 3}).apply(); err != nil || len(removed) != 3 {
+	if removed, err := (retention{dir, dir, 3}).apply(); err != nil || len(removed) != 3 {
 		t.Errorf("removed %s, %v", removed, err)
 	}
 	same(t, dir, append(slices.Clone(others), names[2:]...))
+}
+
+// An archive of pictures goes when no backup that is left needs it: not each backup has one.
+func TestRetentionOfPictures(t *testing.T) {
+	t.Parallel()
+	start := time.Date(2026, 11, 1, 3, 30, 0, 0, time.UTC)
+	for what, test := range map[string]struct{ backups, pictures, left []int }{
+		"each has its own":      {[]int{1, 2, 3, 4}, []int{1, 2, 3, 4}, []int{3, 4}},
+		"every other one":       {[]int{1, 2, 3, 4, 5, 6}, []int{1, 3, 5}, []int{5}},
+		"the oldest needs more": {[]int{1, 2, 3, 4, 5}, []int{1, 3, 5}, []int{3, 5}},
+		"once, long ago":        {[]int{1, 2, 3, 4}, []int{1}, []int{1}},
+		"from today on":         {[]int{1, 2, 3, 4}, []int{4}, []int{4}},
+		"of backups long gone":  {[]int{5, 6}, []int{1, 2, 5}, []int{5}},
+		"no backups":            {nil, []int{1, 2}, []int{1, 2}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			dir, other := t.TempDir(), t.TempDir()
+			for _, day := range test.backups {
+				backupOf(t, filepath.Join(dir, nameAt(start.AddDate(0, 0, day), databaseExt)), start.AddDate(0, 0, day))
+			}
+			for _, day := range test.pictures {
+				if err := os.WriteFile(filepath.Join(other, nameAt(start.AddDate(0, 0, day), picturesExt)), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := (retention{dir, other, 2}).apply(); err != nil {
+				t.Error(err)
+			}
+			var want []string
+			for _, day := range test.left {
+				want = append(want, nameAt(start.AddDate(0, 0, day), picturesExt))
+			}
+			same(t, other, want)
+		})
+	}
 }
 
 func same(t *testing.T, dir string, want []string) {
