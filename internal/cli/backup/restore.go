@@ -34,7 +34,8 @@ not agree, as "retwis check --repair" does.
 The file is read to its end and verified first, unless it comes from standard input. A
 damaged file changes nothing.
 
---pictures reads the pictures from a file that "retwis backup --pictures" has written.
+--pictures reads the pictures from a file that "retwis backup --pictures" has written, once
+the database is found to be empty.
 
 A restore that was interrupted can be repeated with the same file; until then no site is
 served on the database. Sessions are those of the backup: who was logged in then is
@@ -45,84 +46,98 @@ logged in again.`,
   retwis restore site.backup --verify`,
 		Args: shell.Arguments(1, 1, ""),
 	})
-	var replace, verify bool
+	var r restoration
+	var verify bool
 	f := c.Flags()
-	f.BoolVar(&replace, "replace", false, "delete every key of the database first")
-	pictures := ""
-	f.StringVar(&pictures, "pictures", "", "also read the pictures, from this `FILE`")
+	f.BoolVar(&r.replace, "replace", false, "delete every key of the database first")
+	f.StringVar(&r.pictures, "pictures", "", "also read the pictures, from this `FILE`")
 	f.BoolVar(&verify, "verify", false, "verify the file and change nothing")
 	c.AddJSON("print the result as JSON")
 	c.AddRedis()
 	site.AddMedia(c)
 	c.Creates = true
 	c.FromEnv("replace", "verify")
-	return c.Build(func(ctx context.Context, args []string) error {
-		if replace && verify {
+	return c.Build(func(ctx context.Context, args []string) (err error) {
+		switch {
+		case r.replace && verify:
 			return shell.Usage(errors.New("--replace and --verify cannot be combined"))
+		case r.pictures == "-":
+			return errStandard()
 		}
 		in, size, err := shell.OpenFile(c.Stdin, args[0])
 		if err != nil {
 			return err
 		}
 		defer in.Close()
+		r.in, r.size = in, size
 		file, again := in.(io.Seeker)
 		again = again && size >= 0
 		if again || verify {
-			done, err := verified(ctx, c, args[0], in, size, verify)
-			if err == nil && pictures != "" {
-				err = readPictures(ctx, c, pictures, nil)
-			}
-			if err != nil || done {
+			if err := verified(ctx, c, args[0], in, size, verify); err != nil {
 				return err
 			}
+		}
+		if r.pictures != "" {
+			if err := verifyPictures(ctx, c, r.pictures, verify); err != nil {
+				return err
+			}
+		}
+		if verify {
+			return nil
+		}
+		if again {
 			if _, err := file.Seek(0, io.SeekStart); err != nil {
 				return err
 			}
 		}
 		return site.With(ctx, c, func(db *site.Database) error {
-			if pictures == "" {
-				return restore(ctx, c, db, in, size, replace)
-			}
-			if db.Media == nil {
+			if r.pictures != "" && db.Media == nil {
 				return errNoMedia()
 			}
-			// Before the database, whose check then finds every file.
-			if err := readPictures(ctx, c, pictures, db.Media); err != nil {
-				return err
-			}
-			return restore(ctx, c, db, in, size, replace)
+			return r.restore(ctx, c, db)
 		})
 	})
 }
 
-// verified reads the whole file, and reports whether that is all that was wanted.
-func verified(ctx context.Context, c *shell.Command, name string, in io.Reader, size int64, all bool) (bool, error) {
+// restoration is what is restored.
+type restoration struct {
+	in       io.Reader
+	size     int64
+	pictures string // the name of their file; empty for none
+	replace  bool
+}
+
+// verified reads the whole file; where that is all that was wanted, it reports what it is.
+func verified(ctx context.Context, c *shell.Command, name string, in io.Reader, size int64, all bool) error {
 	counted, wipe := watched(c, "verifying", in, size)
 	m, keys, err := backup.Verify(ctx, counted)
 	wipe()
-	if err != nil {
-		return false, &located{name, err}
-	}
-	if !all {
-		return false, nil
-	}
-	if c.JSON {
-		return true, json.NewEncoder(c.Stdout).Encode(struct {
+	switch {
+	case err != nil:
+		return &located{name, err}
+	case !all:
+		return nil
+	case c.JSON:
+		return json.NewEncoder(c.Stdout).Encode(struct {
 			backup.Manifest
 			Keys int64 `json:"keys"`
 		}{m, keys})
 	}
 	_, err = fmt.Fprintf(c.Stdout, "%s is whole: %s of %s, by retwis %s from %s, %s\n", shell.ForTerminal(name), shell.Plural(keys, "key", "keys"),
 		m.Created.Format(time.RFC3339), shell.ForTerminal(m.Retwis), shell.ForTerminal(m.Server), moment(m))
-	return true, err
+	return err
 }
 
-func restore(ctx context.Context, c *shell.Command, db *site.Database, in io.Reader, size int64, replace bool) error {
-	if replace && db.Joined() {
+func (r restoration) restore(ctx context.Context, c *shell.Command, db *site.Database) error {
+	if r.replace && db.Joined() {
 		return explain(db, backup.ErrInUse)
 	}
-	counted, wipe := watched(c, "restoring", in, size)
-	result, err := backup.Restore(ctx, source(db), counted, backup.RestoreOptions{Replace: replace})
+	opt := backup.RestoreOptions{Replace: r.replace}
+	if r.pictures != "" {
+		opt.Begun = func() error { return readPictures(ctx, c, r.pictures, db.Media) }
+	}
+	counted, wipe := watched(c, "restoring", r.in, r.size)
+	result, err := backup.Restore(ctx, source(db), counted, opt)
 	wipe()
 	if err != nil {
 		return explain(db, err)

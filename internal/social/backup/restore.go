@@ -27,6 +27,9 @@ var (
 type RestoreOptions struct {
 	// Replace deletes every key of the database first.
 	Replace bool
+	// Begun, if set, is called when the database is empty and marked, before anything is loaded.
+	// Its error ends the restore as if it had been interrupted.
+	Begun func() error
 	// Progress, if set, is called with the number of keys so far.
 	Progress func(keys int64)
 }
@@ -55,6 +58,11 @@ func Restore(ctx context.Context, to Source, r io.Reader, opt RestoreOptions) (R
 	result := Restored{Manifest: b.Manifest}
 	if err := claim(ctx, to.Client, b.Manifest.ID, opt.Replace); err != nil {
 		return result, fmt.Errorf("backup: %w", err)
+	}
+	if opt.Begun != nil {
+		if err := opt.Begun(); err != nil {
+			return result, err
+		}
 	}
 	load := bulk.Options{Database: &b.Manifest.Database, FailFast: true}
 	if opt.Progress != nil {
