@@ -1,0 +1,122 @@
+package request
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"retwis/internal/social/socialtest"
+	"retwis/internal/web/httpserver"
+)
+
+// oneConn is a listener with one connection, which is in memory: its time can be simulated.
+type oneConn struct {
+	server chan net.Conn
+	closed chan struct{}
+}
+
+func (l *oneConn) Accept() (net.Conn, error) {
+	select {
+	case conn := <-l.server:
+		return conn, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *oneConn) Close() error {
+	close(l.closed)
+	return nil
+}
+
+func (l *oneConn) Addr() net.Addr { return &net.UnixAddr{} }
+
+// sendSlowly sends the form of an upload with a file of so many bytes, some each second, to a page.
+func sendSlowly(t *testing.T, page Page, size, perSecond int) (status int, body string) {
+	t.Helper()
+	near, far := net.Pipe()
+	listener := &oneConn{make(chan net.Conn, 1), make(chan struct{})}
+	listener.server <- far
+	server := httpserver.New(alone(t, io.Discard).Handler("POST /media", JSONErrors(page)), socialtest.Quiet())
+	var running sync.WaitGroup
+	running.Go(func() { _ = server.Serve(listener) })
+	defer func() {
+		near.Close()
+		server.Close()
+		running.Wait()
+	}()
+	const begin, end = "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"photo.jpg\"\r\n\r\n", "\r\n--x--\r\n"
+	running.Go(func() {
+		fmt.Fprintf(near, "POST /media HTTP/1.1\r\nHost: example.com\r\nContent-Type: multipart/form-data; boundary=x\r\nContent-Length: %d\r\n\r\n%s", len(begin)+size+len(end), begin)
+		for left := size; left > 0; left -= perSecond {
+			time.Sleep(time.Second)
+			if _, err := io.WriteString(near, strings.Repeat("x", min(left, perSecond))); err != nil {
+				return
+			}
+		}
+		_, _ = io.WriteString(near, end)
+	})
+	res, err := http.ReadResponse(bufio.NewReader(near), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(text)
+}
+
+// An upload may take longer than other forms as long as it gets on. Nothing is done with a file,
+// and no room taken in the queue of those that are decoded, before all of it is there.
+func TestSlowUpload(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		size, perSecond int
+		status          int
+		least, most     time.Duration
+	}{
+		"fast":             {16 << 20, 16 << 20, http.StatusOK, time.Second, time.Second},
+		"slow":             {600 << 10, 20 << 10, http.StatusOK, 30 * time.Second, 30 * time.Second},
+		"too slow":         {600 << 10, 1 << 10, http.StatusRequestTimeout, 15 * time.Second, 17 * time.Second},
+		"slow too long":    {4 << 20, 20 << 10, http.StatusRequestTimeout, httpserver.UploadTime, httpserver.UploadTime},
+		"at half the rate": {4 << 20, 8 << 10, http.StatusRequestTimeout, 29 * time.Second, 31 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				began, files := time.Now(), 0
+				status, body := sendSlowly(t, func(req *Request) error {
+					err := Files(req, func(_ string, file []byte) error {
+						if files++; len(file) != test.size {
+							t.Errorf("a file of %d bytes after %v", len(file), time.Since(began))
+						}
+						return nil
+					})
+					if err != nil {
+						return err
+					}
+					return SendJSON(req, "thanks")
+				}, test.size, test.perSecond)
+				took, want := time.Since(began), `"thanks"`
+				if test.status != http.StatusOK {
+					want = `{"error":"The form took too long to arrive. Please try again."}`
+				}
+				if status != test.status || strings.TrimSpace(body) != want || took < test.least || took > test.most {
+					t.Errorf("%d %s after %v; want %d after %v to %v", status, body, took, test.status, test.least, test.most)
+				}
+				if files > 0 != (test.status == http.StatusOK) {
+					t.Errorf("%d files", files)
+				}
+			})
+		})
+	}
+}
