@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"retwis/internal/app"
 	"retwis/internal/files"
@@ -216,6 +217,43 @@ func testPortrait(t *testing.T, s *site) {
 	ada.sendFiles("/settings/picture", map[string]string{"kind": "avatar", "remove": "yes"}, nil)
 	if res := s.visitor().fetch(address); res.StatusCode != http.StatusNotFound {
 		t.Errorf("after its removal: %d", res.StatusCode)
+	}
+}
+
+// Another process has pages in its memory that name an avatar: one that is replaced is still there
+// for them, and one that is removed is not, nor those before it.
+func TestReplacedPortrait(t *testing.T) {
+	t.Parallel()
+	url, place := redistest.DB(t).URL(), files.Directory(t.TempDir())
+	var sites [2]*site
+	for i := range sites {
+		db := reach(t, url)
+		sites[i] = start(t, db.Client(), web.Options{}, app.Options{Invalidations: db.Invalidations(), Media: place})
+	}
+	ada, stranger := sites[0].signedUp("ada"), sites[1].visitor()
+	change := func(fields map[string]string, sent map[string][]byte) (address string) {
+		fields["kind"] = "avatar"
+		_, page := ada.sendFiles("/settings/picture", fields, sent)
+		return mediaAddress.FindString(page)
+	}
+	first := change(map[string]string{}, map[string][]byte{"file": photo(t)})
+	if res := stranger.fetch(first); res.StatusCode != http.StatusOK {
+		t.Fatalf("%q: %d", first, res.StatusCode)
+	}
+	second := change(map[string]string{}, map[string][]byte{"file": photo(t)})
+	for _, address := range []string{first, second} {
+		if res := stranger.fetch(address); res.StatusCode != http.StatusOK {
+			t.Errorf("%s is %d; the first was %s", address, res.StatusCode, first)
+		}
+	}
+	removed := time.Now()
+	change(map[string]string{"remove": "yes"}, nil)
+	for _, address := range []string{first, second} {
+		until(t, "the end of "+address, func() bool { return stranger.fetch(address).StatusCode == http.StatusNotFound })
+	}
+	// What only ends with the TTL of its memory takes a minute; a busy machine takes seconds.
+	if took := time.Since(removed); took > 30*time.Second {
+		t.Errorf("removed avatars were there for %v", took)
 	}
 }
 

@@ -11,7 +11,8 @@
 //  2. [Store.Claim] reserves pictures for a post that is about to be written; no other post
 //     gets them. [Store.Attach], a part of the fan-out, which is repeated until it
 //     succeeds, gives them to the post.
-//  3. [Service.SetPortrait] makes one the avatar or the header of its owner.
+//  3. [Service.SetPortrait] makes one the avatar or the header of its owner. The one before can be
+//     seen for [Replaced], and is deleted a day later.
 //  4. [Service.Find] decides who sees a picture: those who see the post or the person.
 //  5. [Store.Remove] deletes those of a deleted post, and [Store.Forget] those of an account:
 //     both are parts of tasks.

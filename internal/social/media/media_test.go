@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"retwis/internal/app"
 	"retwis/internal/files"
 	"retwis/internal/picture"
@@ -40,26 +38,6 @@ type bundle struct {
 func setup(t *testing.T, change ...func(*app.Options)) bundle {
 	t.Helper()
 	return on(t, redistest.DB(t).Client(t), change...)
-}
-
-// on is an application on a database, with a place for pictures.
-func on(t *testing.T, client rueidis.Client, change ...func(*app.Options)) bundle {
-	t.Helper()
-	place := files.Directory(t.TempDir())
-	return bundle{socialtest.On(t, client, append([]func(*app.Options){func(opt *app.Options) { opt.Media = place }}, change...)...), place}
-}
-
-// everywhere runs a test on a single server and on a Cluster.
-func everywhere(t *testing.T, test func(t *testing.T, b bundle), change ...func(*app.Options)) {
-	t.Helper()
-	t.Run("server", func(t *testing.T) {
-		t.Parallel()
-		test(t, setup(t, change...))
-	})
-	t.Run("cluster", func(t *testing.T) {
-		t.Parallel()
-		test(t, on(t, redistest.Cluster(t, 3).Client(t), change...))
-	})
 }
 
 func (b bundle) do(err error) {
@@ -310,19 +288,36 @@ func testPortraits(t *testing.T, b bundle) {
 	if id := social.AvatarID(users[ada.ID].Avatar); id != second.ID {
 		t.Errorf("the avatar is %q, want %s", users[ada.ID].Avatar, second.ID)
 	}
-	for id, want := range map[string]bool{first.ID: false, second.ID: true, header.ID: true} {
-		if found, public := b.sees(social.User{}, id); found != want || public != want {
-			t.Errorf("%s: found %v, public %v", id, found, public)
-		}
+	b.wantShown(map[string]bool{first.ID: true, second.ID: true, header.ID: true})
+	b.wantClean()
+	b.Clock.Advance(media.Replaced)
+	b.wantShown(map[string]bool{first.ID: false, second.ID: true, header.ID: true})
+	b.Clock.Advance(media.Unused)
+	if n, err := b.Media.Store.Sweep(b.Ctx); n != 1 || err != nil {
+		t.Errorf("%d replaced pictures are deleted, %v", n, err)
 	}
 	if err := b.Media.SetPortrait(b.Ctx, ada, media.Header, second.ID); !errors.Is(err, social.ErrNotFound) {
 		t.Errorf("an avatar as a header: %v", err)
 	}
+	third := b.upload(ada, media.Avatar)
+	b.do(b.Media.SetPortrait(b.Ctx, ada, media.Avatar, third.ID))
+	b.wantShown(map[string]bool{second.ID: true, third.ID: true})
 	b.do(b.Media.SetPortrait(b.Ctx, ada, media.Avatar, ""))
+	b.wantShown(map[string]bool{second.ID: false, third.ID: false, header.ID: true})
 	if n := len(b.names()); n != len(header.Picture.Files) {
 		t.Errorf("%d files are left", n)
 	}
 	b.wantClean()
+}
+
+// wantShown checks which pictures everybody sees.
+func (b bundle) wantShown(pictures map[string]bool) {
+	b.T.Helper()
+	for id, want := range pictures {
+		if found, public := b.sees(social.User{}, id); found != want || public != want {
+			b.T.Errorf("%s: found %v, public %v", id, found, public)
+		}
+	}
 }
 
 func TestQuota(t *testing.T) {

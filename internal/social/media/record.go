@@ -26,11 +26,11 @@ type Record struct {
 	Use     string         `redis:"use"` // see the functions below; empty: nothing uses it
 	Picture social.Picture `redis:"picture"`
 	Bytes   int64          `redis:"bytes"`   // of all files
-	Created int64          `redis:"created"` // in unix seconds
+	Created int64          `redis:"created"` // when it was uploaded, or replaced, in unix seconds
 	Version int64          `redis:",version"`
 }
 
-// The index of pictures that nothing uses yet, by the time of their upload.
+// The index of pictures that nothing uses yet, or any more, by that time.
 const unused = "unused_since"
 
 // Indexes are those by owner and time, and of what nothing uses.
@@ -48,8 +48,9 @@ func (Record) Indexes() []model.Index[Record] {
 
 // What uses a picture.
 const (
-	ofPost  = "post:"    // followed by the id of a post that has the picture
-	claimed = "posting:" // by that of one that is about to be written
+	ofPost   = "post:"     // followed by the id of a post that has the picture
+	claimed  = "posting:"  // by that of one that is about to be written
+	replaced = "replaced:" // by the kind of an avatar or a header that its owner has replaced
 )
 
 func useOfPost(post int64) string { return layout.Key(ofPost, post) }
@@ -57,7 +58,11 @@ func useOfPost(post int64) string { return layout.Key(ofPost, post) }
 func useOfClaim(post int64) string { return layout.Key(claimed, post) }
 
 // isUsed reports whether it is certain that something uses the picture.
-func (r *Record) isUsed() bool { return r.Use != "" && !strings.HasPrefix(r.Use, claimed) }
+func (r *Record) isUsed() bool {
+	return r.Use != "" && !strings.HasPrefix(r.Use, claimed) && !r.isReplaced()
+}
+
+func (r *Record) isReplaced() bool { return strings.HasPrefix(r.Use, replaced) }
 
 // Post returns the post that has the picture, or that it is claimed for; 0 for none.
 func (r *Record) Post() int64 {

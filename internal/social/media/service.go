@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -196,7 +195,8 @@ func (s *Service) Discard(ctx context.Context, owner social.User, ids ...string)
 }
 
 // SetPortrait makes an uploaded picture the avatar or the header of its owner; without one, it
-// removes what is there. The one before is deleted. It returns ErrNotFound for a picture that
+// removes what is there, and deletes it. One that is replaced can still be seen for a moment: pages
+// that are in the memory of other processes name it. It returns ErrNotFound for a picture that
 // is not there, or was not uploaded for this. What a crash cuts short is finished by a task.
 func (s *Service) SetPortrait(ctx context.Context, user social.User, kind Kind, id string) error {
 	value := ""
@@ -223,8 +223,8 @@ func (s *Service) SetPortrait(ctx context.Context, user social.User, kind Kind, 
 	return err
 }
 
-// portraitTask gives a user the pictures that the fields of the user name, and deletes those
-// that they have named before.
+// portraitTask gives a user the pictures that the fields of the user name, and takes from the user
+// those that they have named before.
 func (s *Service) portraitTask(ctx context.Context, argument string) error {
 	uid, ok := layout.ParseID(argument)
 	if !ok {
@@ -291,7 +291,7 @@ func (s *Service) audience(ctx context.Context, r Record) (func(v *social.Viewer
 			break
 		}
 		return func(v *social.Viewer) bool { return social.Visible(v.Asking(p.Author.ID), p.Post) != social.Hidden }, nil
-	case strings.HasPrefix(r.Use, string(r.Kind)):
+	case r.Use == string(r.Kind), r.isReplaced() && s.Store.Now().Sub(time.Unix(r.Created, 0)) < Replaced:
 		return func(v *social.Viewer) bool { return v.Asking(r.Owner).Sees(r.Owner) != social.Hidden }, nil
 	}
 	return func(v *social.Viewer) bool { return v.User.ID == r.Owner && !r.isUsed() }, nil

@@ -25,6 +25,10 @@ const (
 	// postTime is how long before that no post gets it any more: Sweep must not delete what is
 	// about to be posted.
 	postTime = time.Hour
+	// Replaced is how long an avatar or a header can be seen that its owner has replaced: pages of
+	// other processes may name it for as long as they use what is in their memory, a minute, and
+	// then be on their way.
+	Replaced = 5 * time.Minute
 )
 
 // ErrNoPlace: this process has no place for pictures.

@@ -20,10 +20,15 @@ func (s *Store) Use(ctx context.Context, r Record) (string, error) {
 	switch r.Kind {
 	case Avatar, Header:
 		field, err := reply.TextOrEmpty(s.Client.Do(ctx, s.Client.B().Hget().Key(layout.UserKey(r.Owner)).Field(string(r.Kind)).Build()))
-		if err != nil || social.AvatarID(field) != r.ID {
+		switch was := replaced + string(r.Kind); {
+		case err != nil:
 			return "", failed(err)
+		case social.AvatarID(field) == r.ID:
+			return string(r.Kind), nil
+		case field != "" && (r.Use == string(r.Kind) || r.Use == was && s.isRecent(r.Created)):
+			return was, nil
 		}
-		return string(r.Kind), nil
+		return "", nil
 	}
 	post := r.Post()
 	if post == 0 {
@@ -37,7 +42,7 @@ func (s *Store) Use(ctx context.Context, r Record) (string, error) {
 }
 
 // Resolve makes the record of a picture agree with what uses it: a picture that nothing uses is
-// deleted, unless it was uploaded lately. It reports whether there was something to do. It can
+// deleted, unless it was uploaded lately; one that was replaced, a day later. It reports whether there was something to do. It can
 // be repeated.
 func (s *Store) Resolve(ctx context.Context, id string) (changed bool, err error) {
 	r, err := s.Get(ctx, id)
@@ -55,7 +60,9 @@ func (s *Store) Resolve(ctx context.Context, id string) (changed bool, err error
 		return true, s.delete(ctx, r.Picture)
 	}
 	err = s.update(ctx, id, func(r *Record) error {
-		r.Use = use
+		if r.Use = use; r.isReplaced() {
+			r.Created = s.Now().Unix()
+		}
 		return nil
 	})
 	if errors.Is(err, social.ErrNotFound) {
@@ -69,7 +76,7 @@ func (s *Store) IsOutdated(r Record, use string) bool {
 	if use != "" {
 		return use != r.Use
 	}
-	return r.isUsed() || !s.isRecent(r.Created)
+	return r.isUsed() || r.isReplaced() || !s.isRecent(r.Created)
 }
 
 // Restore writes the lost record of a picture of a post again, if its files are there, and reports
@@ -100,8 +107,8 @@ func (s *Store) isRecent(seconds int64) bool {
 	return s.Now().Sub(time.Unix(seconds, 0)) < Unused
 }
 
-// Sweep deletes the pictures that nothing uses a day after their upload, and returns how many
-// there were. Where there are none it takes a round trip or two.
+// Sweep deletes the pictures that nothing uses a day after their upload, or after they were
+// replaced, and returns how many there were. Where there are none it takes a round trip or two.
 func (s *Store) Sweep(ctx context.Context) (removed int, err error) {
 	all, err := s.all.Existing(ctx)
 	if all == nil || s.Files == nil {

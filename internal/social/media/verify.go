@@ -71,7 +71,7 @@ func (v verifier) findOf(ctx context.Context, r Record) (found []storage.Finding
 		found = append(found, f)
 	}
 	missing, err := v.store.Missing(ctx, r)
-	if err != nil || use == "" {
+	if r.Use = use; err != nil || !r.isUsed() {
 		return found, err
 	}
 	for _, name := range missing {
