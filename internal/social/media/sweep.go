@@ -42,8 +42,8 @@ func (s *Store) Use(ctx context.Context, r Record) (string, error) {
 }
 
 // Resolve makes the record of a picture agree with what uses it: a picture that nothing uses is
-// deleted, unless it was uploaded lately; one that was replaced, a day later. It reports whether there was something to do. It can
-// be repeated.
+// deleted, unless it was uploaded lately; one that was replaced, a day later. It reports whether
+// there was something to do. It can be repeated.
 func (s *Store) Resolve(ctx context.Context, id string) (changed bool, err error) {
 	r, err := s.Get(ctx, id)
 	if errors.Is(err, social.ErrNotFound) {
