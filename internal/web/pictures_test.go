@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"image"
+	"image/color"
+	"image/draw"
 	"image/jpeg"
 	"io"
 	"mime/multipart"
@@ -48,10 +50,15 @@ func picturesOn(t *testing.T, url string) *site {
 }
 
 // photo is a picture as somebody uploads it.
-func photo(t *testing.T) []byte {
+func photo(t *testing.T) []byte { return photoOf(t, color.Black) }
+
+// photoOf is a picture of one colour.
+func photoOf(t *testing.T, c color.Color) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	if err := jpeg.Encode(&out, image.NewGray(image.Rect(0, 0, 800, 600)), nil); err != nil {
+	photo := image.NewGray(image.Rect(0, 0, 800, 600))
+	draw.Draw(photo, photo.Rect, image.NewUniform(c), image.Point{}, draw.Src)
+	if err := jpeg.Encode(&out, photo, nil); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()
@@ -195,6 +202,28 @@ func TestUpload(t *testing.T) {
 	if res := ben.fetch(stored.URL); res.StatusCode != http.StatusOK {
 		t.Errorf("others get %d", res.StatusCode)
 	}
+}
+
+// The same words with another picture, or with the one that was forgotten, are another post; a form
+// that is sent twice is one, although its file is stored twice.
+func TestSameTextWithOtherPictures(t *testing.T) {
+	t.Parallel()
+	s := withPictures(t)
+	ada := s.signedUp("ada")
+	other := photoOf(t, color.White)
+	send := func(files map[string][]byte, want int) {
+		t.Helper()
+		ada.sendFiles("/post", map[string]string{"status": "look"}, files)
+		if got := len(ada.get("/u/ada").posts()); got != want {
+			t.Errorf("%d posts, want %d", got, want)
+		}
+	}
+	send(nil, 1)
+	send(map[string][]byte{"file1": photo(t)}, 2)
+	send(map[string][]byte{"file1": photo(t)}, 2)
+	send(map[string][]byte{"file1": other}, 3)
+	send(map[string][]byte{"file1": photo(t), "file2": other}, 4)
+	send(nil, 4)
 }
 
 func TestPortrait(t *testing.T) {

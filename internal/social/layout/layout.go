@@ -301,10 +301,10 @@ func ofUser(prefix string, uid int64) string { return prefix + "{" + UserKey(uid
 
 func ofPost(prefix string, pid int64) string { return prefix + "{" + PostKey(pid) + "}" }
 
-// RepeatedKey is the string with the post that has just got a text: in reply to another
-// post, or with the parent 0. It expires.
-func RepeatedKey(author, parent int64, body string) string {
-	digest := sha256.Sum256([]byte(Itoa(parent) + " " + body))
+// RepeatedKey is the string with the post that has just got a text, which what its pictures look
+// like follows: in reply to another post, or with the parent 0. It expires.
+func RepeatedKey(author, parent int64, content string) string {
+	digest := sha256.Sum256([]byte(Itoa(parent) + " " + content))
 	return Key(RepeatedPrefix, author) + ":" + hex.EncodeToString(digest[:16])
 }
 

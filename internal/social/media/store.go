@@ -7,6 +7,7 @@ import (
 	"iter"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -115,6 +116,23 @@ type Chosen struct {
 	ID             string
 	Alt            string
 	FocusX, FocusY float64
+}
+
+// Looks returns what distinguishes pictures from others, also from the same ones that were stored
+// again under other ids; empty for none. No round trip for a picture that is in memory, else one.
+func (s *Store) Looks(ctx context.Context, chosen []Chosen) (string, error) {
+	if err := checkChosen(chosen); err != nil {
+		return "", err
+	}
+	var looks strings.Builder
+	for _, one := range chosen {
+		r, err := s.Get(ctx, one.ID)
+		if err != nil && !errors.Is(err, social.ErrNotFound) { // which Claim reports
+			return "", err
+		}
+		fmt.Fprintf(&looks, "\x00%s %d", r.Picture.Blurhash, r.Bytes)
+	}
+	return looks.String(), nil
 }
 
 // Claim reserves pictures for a post of their owner that is about to be written, and returns

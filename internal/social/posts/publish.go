@@ -50,11 +50,11 @@ func (p *Service) Post(ctx context.Context, author social.User, body string) (so
 	return p.post(ctx, author, Draft{Body: body}, false)
 }
 
-// PostOnce is Post for a form, which a double click sends twice: the same text by the
-// same author within ten seconds is one post, which all calls return. Each of them
+// PostOnce is Post for a form, which a double click sends twice: the same text and pictures
+// by the same author within ten seconds are one post, which all calls return. Each of them
 // finishes what the first one has begun. A text whose post was deleted or edited
-// meanwhile is a new post. Two round trips more than Post, and two for each picture, which must be
-// the author's, and of no other post: see media.Store.Claim.
+// meanwhile is a new post. Two round trips more than Post, and up to three for each picture, which
+// must be the author's, and of no other post: see media.Store.Claim.
 func (p *Service) PostOnce(ctx context.Context, author social.User, draft Draft) (social.Post, error) {
 	return p.post(ctx, author, draft, true)
 }
@@ -139,8 +139,11 @@ func (p *Service) publish(ctx context.Context, post *social.Post, entry fanout.E
 // a repetition. The pictures are claimed for the id, so that no other post gets them.
 func (p *Service) createAs(ctx context.Context, post *social.Post, entry fanout.Entry, c creation) (job fanout.Job, repeated bool, err error) {
 	var id int64
+	var key string
 	if c.once {
-		id, repeated, err = p.claim(ctx, post)
+		if key, err = p.repeatedKey(ctx, post, c.pictures); err == nil {
+			id, repeated, err = p.claim(ctx, key, post)
+		}
 	} else {
 		id, err = p.fanOut.NextID(ctx)
 	}
@@ -149,7 +152,7 @@ func (p *Service) createAs(ctx context.Context, post *social.Post, entry fanout.
 	}
 	if post.Media, err = p.pictures.Claim(ctx, entry.Author, id, c.pictures); err != nil {
 		if c.once && !repeated { // the form comes again with other pictures, and is no repetition
-			p.forgetClaim(ctx, post)
+			p.forgetClaim(ctx, key)
 		}
 		return fanout.Job{}, false, err
 	}
@@ -202,14 +205,21 @@ func (p *Service) sameAs(ctx context.Context, post *social.Post, id int64) bool 
 	return true
 }
 
+// repeatedKey is the key under which the repetition of a post is known. A form without scripts that
+// is sent twice stores its pictures twice, under other ids: what they look like is compared.
+func (p *Service) repeatedKey(ctx context.Context, post *social.Post, chosen []media.Chosen) (string, error) {
+	looks, err := p.pictures.Looks(ctx, chosen)
+	return layout.RepeatedKey(post.Author.ID, post.Parent, post.Body+looks), err
+}
+
 // claim returns the id of a post that is about to be written, or that of the same post
 // that another call writes or has written, whose time it takes over. Atomic: of calls at
 // the same time one gets a new id.
-func (p *Service) claim(ctx context.Context, post *social.Post) (id int64, repeated bool, err error) {
+func (p *Service) claim(ctx context.Context, key string, post *social.Post) (id int64, repeated bool, err error) {
 	if id, err = p.fanOut.NextID(ctx); err != nil {
 		return 0, false, err
 	}
-	key, own, other := layout.RepeatedKey(post.Author.ID, post.Parent, post.Body), claimOf(id, post.Time), ""
+	own, other := claimOf(id, post.Time), ""
 	for {
 		has, err := repeatedClaimScript.Run(ctx, p.db.Client, []string{key},
 			[]string{own, other, strconv.FormatInt(repeatWindow.Milliseconds(), 10)}).ToString()
@@ -233,8 +243,7 @@ func (p *Service) claim(ctx context.Context, post *social.Post) (id int64, repea
 }
 
 // forgetClaim undoes claim. Where it fails, the text counts as a repetition for ten seconds.
-func (p *Service) forgetClaim(ctx context.Context, post *social.Post) {
-	key := layout.RepeatedKey(post.Author.ID, post.Parent, post.Body)
+func (p *Service) forgetClaim(ctx context.Context, key string) {
 	if err := p.db.Client.Do(ctx, p.db.Client.B().Unlink().Key(key).Build()).Error(); err != nil {
 		p.log.WarnContext(ctx, "the claim of a text that was not posted is left", "error", err)
 	}
