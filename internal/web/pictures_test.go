@@ -202,6 +202,11 @@ func TestUpload(t *testing.T) {
 	if res := ben.fetch(stored.URL); res.StatusCode != http.StatusOK {
 		t.Errorf("others get %d", res.StatusCode)
 	}
+	// Sent once more with other words, the form comes back without what is in the post.
+	fields["status"] = "the form once more"
+	if res, page = ada.sendFiles("/post", fields, nil); res.StatusCode != http.StatusUnprocessableEntity || strings.Contains(page, fmt.Sprintf(`name="media" value="%s"`, stored.ID)) {
+		t.Errorf("got %d, and a form with the picture of another post", res.StatusCode)
+	}
 }
 
 // The same words with another picture, or with the one that was forgotten, are another post; a form

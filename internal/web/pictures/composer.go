@@ -66,8 +66,8 @@ func (h *Pictures) shown(req *request.Request, draft posts.Draft) view.StatusFor
 	var stored []social.Picture
 	for _, one := range draft.Pictures[:min(len(draft.Pictures), social.MaxPictures)] {
 		found, err := h.media.Find(req.Ctx, &social.Viewer{User: req.User}, one.ID)
-		if err != nil || found.Owner != req.User.ID {
-			continue // the form is without what is gone
+		if err != nil || found.Owner != req.User.ID || found.Post() != 0 {
+			continue // the form is without what is gone, or in another post
 		}
 		found.Picture.Alt, found.Picture.FocusX, found.Picture.FocusY = one.Alt, one.FocusX, one.FocusY
 		stored = append(stored, found.Picture)
