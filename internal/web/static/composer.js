@@ -1,6 +1,19 @@
 // The box to write in: it grows, counts, keeps what was typed, is sent by
 // Ctrl+Enter, and completes names and tags.
 
+// The draft that was sent last is kept until the server has answered. Back from a page
+// without an answer, it was not published.
+const unanswered = stored((s) => {
+  const name = s.getItem("sent");
+  s.removeItem("sent");
+  if (performance.getEntriesByType("navigation")[0]?.type === "back_forward") return name;
+  if (name) s.removeItem(name);
+  return null;
+});
+addEventListener("pageshow", (event) => {
+  if (event.persisted) stored((s) => s.removeItem("sent"));
+});
+
 for (const form of document.querySelectorAll("form[data-composer]")) compose(form);
 
 function announce(text) {
@@ -16,26 +29,28 @@ function compose(form) {
   box.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
     event.preventDefault();
-    form.requestSubmit();
+    form.querySelector("button:not([type])").click(); // which does nothing while pictures are uploaded
   });
 }
 
 // keepDraft brings back what was typed on a page that was left.
 function keepDraft(form, box) {
   const name = `draft ${document.body.dataset.viewer ?? ""} ${new URL(form.action).pathname}`;
-  const store = (work) => {
-    try {
-      return work(sessionStorage);
-    } catch {
-      return null; // the browser stores nothing for this site
-    }
-  };
-  const kept = store((s) => s.getItem(name));
-  if (kept && box.value === "" && !/edit$/.test(form.action)) box.value = kept;
+  const kept = stored((s) => s.getItem(name));
+  const isEdit = /edit$/.test(form.action);
+  if (kept && (unanswered === name || (box.value === "" && !isEdit))) box.value = kept;
   box.addEventListener("input", () => {
-    store((s) => (box.value.trim() === "" ? s.removeItem(name) : s.setItem(name, box.value)));
+    stored((s) => (box.value.trim() === "" ? s.removeItem(name) : s.setItem(name, box.value)));
   });
-  form.addEventListener("submit", () => store((s) => s.removeItem(name)));
+  form.addEventListener("submit", () => stored((s) => s.setItem("sent", name)));
+}
+
+function stored(work) {
+  try {
+    return work(sessionStorage);
+  } catch {
+    return null; // the browser stores nothing for this site
+  }
 }
 
 function grow(box) {

@@ -94,7 +94,8 @@ function pictures(fields) {
     list.append(item);
     enhance(item);
     announce("Picture added. Describe it for people who can't see it.");
-    text.focus();
+    // Somebody who is writing meanwhile goes on.
+    if ([document.body, button].includes(document.activeElement)) text.focus();
   }
 
   // enhance gives a picture a button in the place of its box, and shows how it is cropped.
