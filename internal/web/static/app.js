@@ -10,6 +10,17 @@ document.addEventListener("announce", (event) => {
 function announce(text) {
   document.dispatchEvent(new CustomEvent("announce", { detail: text }));
 }
+// What did not work is shown as well: nothing else on the page has changed.
+let shown = 0;
+document.addEventListener("problem", (event) => {
+  announce(event.detail);
+  region?.classList.replace("unseen", "toast");
+  clearTimeout(shown);
+  shown = setTimeout(() => region?.classList.replace("toast", "unseen"), 8000);
+});
+function problem(text) {
+  document.dispatchEvent(new CustomEvent("problem", { detail: text }));
+}
 
 // Times in the reader's own zone, recent ones as what has passed since. The site is in
 // English, and writes dates as the server does.
@@ -43,11 +54,13 @@ document.addEventListener("inserted", (event) => showTimes(event.detail));
 // for a user who does not wait any longer.
 document.addEventListener("submit", (event) => {
   const form = event.target;
-  if (form.dataset.sent) {
+  // Of the buttons below a post, another one may be pressed meanwhile.
+  const sent = form.matches(".post-actions") ? (event.submitter?.formAction ?? "") : "yes";
+  if (form.dataset.sent === sent) {
     event.preventDefault();
     return;
   }
-  form.dataset.sent = "yes";
+  form.dataset.sent = sent;
   setTimeout(() => delete form.dataset.sent, 5000);
   if (form.matches(".post-actions")) react(event);
 });
@@ -64,24 +77,35 @@ const done = {
 };
 
 // react likes, reposts or bookmarks in place: it takes the post from the page that
-// answers.
-async function react(event) {
+// answers. Requests for one post follow each other, so that the last answer is the newest.
+const last = new WeakMap();
+function react(event) {
   const button = event.submitter;
-  const post = event.target.closest(".post");
+  const form = event.target;
+  const post = form.closest(".post");
   const name = button && new URL(button.formAction).pathname.split("/").pop();
   if (!post || !done[name]) return; // the browser sends it
   event.preventDefault();
+  const body = new URLSearchParams(new FormData(form, button));
+  last.set(post, (last.get(post) ?? Promise.resolve()).then(() => press(post, form, button, body)));
+}
+
+async function press(post, form, button, body) {
+  const name = new URL(button.formAction).pathname.split("/").pop();
   const kind = [...button.classList].find((c) => c !== "post-action" && c !== "on");
+  const same = `.post[data-id="${CSS.escape(post.dataset.id)}"]`;
   try {
-    const response = await fetch(button.formAction, { method: "POST", body: new URLSearchParams(new FormData(event.target, button)) });
-    const page = new DOMParser().parseFromString(await response.text(), "text/html");
-    const same = `.post[data-id="${CSS.escape(post.dataset.id)}"]`;
-    const now = page.querySelector(same);
+    let [response, page] = await load(button.formAction, { method: "POST", body });
     if (response.status === 429) {
-      announce([...page.querySelectorAll(".error h1, .error h1 + p")].map((text) => text.textContent).join(". ") || "Please try again later.");
-      delete event.target.dataset.sent;
+      problem([...page.querySelectorAll(".error h1, .error h1 + p")].map((text) => text.textContent).join(". ") || "Please try again later.");
+      delete form.dataset.sent;
       return;
     }
+    // A page that newer posts have filled meanwhile lacks it; its own has it.
+    if (response.ok && !page.querySelector(same) && page.body.classList.contains("in")) {
+      [response, page] = await load(button.formAction.replace(/\/\w+$/, ""));
+    }
+    const now = page.querySelector(same);
     if (!response.ok || !now) {
       location.href = response.url; // the log-in, or what went wrong
       return;
@@ -89,9 +113,14 @@ async function react(event) {
     for (const old of document.querySelectorAll(same)) replacePost(old, now, old === post ? kind : "");
     announce(done[name]);
   } catch {
-    announce("That didn't work. Check your connection and try again.");
-    delete event.target.dataset.sent;
+    problem("That didn't work. Check your connection and try again.");
+    delete form.dataset.sent;
   }
+}
+
+async function load(address, request) {
+  const response = await fetch(address, request);
+  return [response, new DOMParser().parseFromString(await response.text(), "text/html")];
 }
 
 // replacePost takes the buttons and numbers of a newer copy of a post.

@@ -77,9 +77,16 @@ function offer() {
 async function load(event) {
   if (event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
+  let response, text;
   try {
-    const response = await fetch(location.pathname, { cache: "no-store" });
-    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    response = await fetch(location.pathname, { cache: "no-store" });
+    text = await response.text();
+  } catch {
+    document.dispatchEvent(new CustomEvent("problem", { detail: "That didn't work. Check your connection and try again." }));
+    return;
+  }
+  try {
+    const page = new DOMParser().parseFromString(text, "text/html");
     const newer = list(page.querySelector("main"));
     const old = list(main);
     if (!response.ok || !newer || !old) throw new Error(response.statusText);

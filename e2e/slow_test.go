@@ -1,0 +1,225 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// connection is the way to a site, which can be slow or cut.
+type connection struct {
+	url   string
+	mu    sync.Mutex
+	waits map[string]chan struct{} // by a part of the path
+	isCut bool
+}
+
+// connect returns a way to a site.
+func connect(t *testing.T, site string) *connection {
+	t.Helper()
+	target, err := url.Parse(site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &connection{waits: map[string]chan struct{}{}}
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	proxy.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		wait, isCut := c.state(r.URL.Path)
+		if wait != nil {
+			select {
+			case <-wait:
+			case <-r.Context().Done():
+			}
+		}
+		if isCut {
+			panic(http.ErrAbortHandler)
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	c.url = server.URL
+	return c
+}
+
+func (c *connection) state(path string) (wait chan struct{}, isCut bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for part, one := range c.waits {
+		if strings.HasSuffix(path, part) {
+			wait = one
+		}
+	}
+	return wait, c.isCut
+}
+
+// hold lets requests wait whose path ends with a part, until the function that it returns is called.
+func (c *connection) hold(part string) (release func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	wait := make(chan struct{})
+	c.waits[part] = wait
+	return sync.OnceFunc(func() { close(wait) })
+}
+
+func (c *connection) cut(isCut bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.isCut = isCut
+}
+
+// focused is the name of the field that has the focus.
+func (b *browser) focused() string {
+	b.t.Helper()
+	return get(b, chromedp.Evaluate[string](`document.activeElement.name ?? ""`))
+}
+
+// Somebody goes on writing while a picture is uploaded, and publishes the text too early.
+func TestSlowUpload(t *testing.T) {
+	t.Parallel()
+	var files []string
+	for i := range 2 {
+		file := filepath.Join(t.TempDir(), strconv.Itoa(i)+".jpg")
+		if err := os.WriteFile(file, landscape(uint64(i), 300, 200), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	way := connect(t, serve(t))
+	b := newBrowser(t, way.url)
+	b.signUp("ada")
+	b.open("/home")
+	release := way.hold("/media")
+	const box = `form.status [name="status"]`
+	b.run(
+		chromedp.SetUploadFiles(chromedp.CSS(`.status-foot input[type="file"]`), files),
+		chromedp.SendKeys(chromedp.CSS(box), "From the"),
+		ctrlEnter(),
+	)
+	b.wantPath("/home")
+	if b.has(".post") {
+		t.Fatal("a post was published without its pictures")
+	}
+	release()
+	b.until("the pictures are uploaded", func() bool {
+		return len(b.texts(".thumbs li")) == 2 && b.has(".status-foot button:not([type]):enabled")
+	})
+	if got := b.focused(); got != "status" {
+		t.Errorf("the focus has moved to %q while somebody was writing", got)
+	}
+	b.run(chromedp.SendKeys(chromedp.CSS(box), " hill"), ctrlEnter())
+	b.until("the post has its pictures", func() bool { return len(b.texts(".post .pictures figure")) == 2 })
+	b.wantTexts(".post .body", "From the hill")
+}
+
+func ctrlEnter() action {
+	return chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(chromedp.ModifierCtrl))
+}
+
+// pressed reports whether the button below the first post with a text is on.
+func (b *browser) pressed(text, button string) bool {
+	b.t.Helper()
+	return get(b, chromedp.Evaluate[bool](fmt.Sprintf(`(() => {
+		const post = [...document.querySelectorAll(".post")].find(p => p.querySelector(".body")?.innerText === %q);
+		return !!post?.querySelector(".post-action.on." + %q);
+	})()`, text, button)))
+}
+
+// Two buttons below a post are pressed while the first answer is on its way.
+func TestSlowButtons(t *testing.T) {
+	t.Parallel()
+	way := connect(t, serve(t))
+	b := newBrowser(t, way.url)
+	b.signUp("ada")
+	b.say("a post")
+	release := way.hold("/like")
+	b.run(chromedp.Click(chromedp.CSS(".post-action.like")), chromedp.Click(chromedp.CSS(".post-action.save")))
+	release()
+	b.until("both have worked", func() bool { return b.pressed("a post", "like") && b.pressed("a post", "save") })
+}
+
+// A post that newer ones have pushed off the first page stays where it is when it is liked.
+func TestButtonsOfAnOldPost(t *testing.T) {
+	t.Parallel()
+	site := serve(t)
+	b := newBrowser(t, site)
+	b.signUp("ada")
+	b.say("the old post")
+	jar, _ := cookiejar.New(nil)
+	elsewhere := member{t: t, site: site, http: &http.Client{Jar: jar}}
+	elsewhere.send("/login", map[string]string{"username": "ada", "password": password})
+	b.open("/home")
+	for i := range 10 {
+		elsewhere.send("/post", map[string]string{"status": "newer " + strconv.Itoa(i)})
+	}
+	b.run(chromedp.Click(chromedp.CSS(".post-action.like")))
+	b.until("the post is liked", func() bool { return b.pressed("the old post", "like") })
+	b.wantTexts(".post .body", "the old post")
+
+	b.open("/bookmarks")
+	elsewhere.send("/u/ada/1/bookmark", nil)
+	b.open("/bookmarks")
+	b.run(chromedp.Click(chromedp.CSS(".post-action.save")))
+	b.until("the bookmark is removed", func() bool { return !b.pressed("the old post", "save") })
+}
+
+// What was typed is there again after the connection was cut.
+func TestCutConnection(t *testing.T) {
+	t.Parallel()
+	way := connect(t, serve(t))
+	b := newBrowser(t, way.url)
+	b.signUp("ada")
+	b.say("a post")
+	const box = `form.status [name="status"]`
+	typed := func() string {
+		return get(b, chromedp.Evaluate[string](`document.querySelector("form.status textarea")?.value ?? ""`))
+	}
+
+	b.run(chromedp.SendKeys(chromedp.CSS(box), "a long thought"))
+	way.cut(true)
+	if _, err := chromedp.RunResponse(b.ctx, ctrlEnter()); err == nil {
+		t.Fatal("there was an answer")
+	}
+	way.cut(false)
+	_, _ = chromedp.RunResponse(b.ctx, navigateBack())
+	b.until("the form is back with its text", func() bool { return typed() == "a long thought" })
+	b.click("form.status button:not([type])")
+	b.until("it is published", func() bool { return len(b.texts(".post")) == 2 })
+	if got := typed(); got != "" {
+		t.Errorf("the form has the text %q after it was published", got)
+	}
+	b.open("/explore")
+	b.open("/home")
+	if got := typed(); got != "" {
+		t.Errorf("the form has the text %q later", got)
+	}
+
+	// New posts that cannot be loaded leave the page as it is.
+	b.open("/timeline")
+	jar, _ := cookiejar.New(nil)
+	elsewhere := member{t: t, site: way.url, http: &http.Client{Jar: jar}}
+	elsewhere.send("/login", map[string]string{"username": "ada", "password": password})
+	elsewhere.send("/post", map[string]string{"status": "a new one"})
+	b.until("the page offers the new post", func() bool { return b.has("#new-posts a") })
+	way.cut(true)
+	b.run(chromedp.Click(chromedp.CSS("#new-posts a")))
+	b.until("the page says why nothing happens", func() bool { return strings.Contains(strings.Join(b.texts("#live-region.toast"), ""), "connection") })
+	way.cut(false)
+	b.run(chromedp.Click(chromedp.CSS("#new-posts a")))
+	b.until("the new post is shown", func() bool { return len(b.texts(".post")) == 3 })
+}
