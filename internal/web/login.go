@@ -36,7 +36,7 @@ func (h *loginHandlers) form(req *request.Request) error {
 }
 
 func (h *loginHandlers) login(req *request.Request) error {
-	form := view.AccountForm{Username: req.R.PostFormValue("username"), Next: request.LocalPath(req.R.PostFormValue("next")), Draft: req.Draft, Action: req.R.PostFormValue("action")}
+	form := view.AccountForm{Username: req.R.PostFormValue("username"), Next: request.LocalPath(req.R.PostFormValue("next")), Draft: req.Draft, Kept: request.KeptFields(req), Action: req.R.PostFormValue("action")}
 	if err := h.auth.AllowLogin(req.Ctx, form.Username, req.LimitAddress()); err != nil {
 		limit, ok := req.RetryAfter(err)
 		if !ok {
@@ -112,7 +112,7 @@ func (h *loginHandlers) codeForm(req *request.Request) error {
 
 // code is the second step of a log-in.
 func (h *loginHandlers) code(req *request.Request) error {
-	form := view.AccountForm{Next: request.LocalPath(req.R.PostFormValue("next")), Draft: req.Draft, Action: req.R.PostFormValue("action"), Field: "code"}
+	form := view.AccountForm{Next: request.LocalPath(req.R.PostFormValue("next")), Draft: req.Draft, Kept: request.KeptFields(req), Action: req.R.PostFormValue("action"), Field: "code"}
 	secret := req.PendingLogin()
 	who, _ := h.auth.LoginUser(req.Ctx, secret) // for limits and the log
 	by := limits.By{Account: who.ID, Address: req.LimitAddress()}

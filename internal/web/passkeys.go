@@ -100,7 +100,7 @@ func (h *passkeyHandlers) loginOptions(req *request.Request) error {
 
 // login ends a log-in with a passkey.
 func (h *passkeyHandlers) login(req *request.Request) error {
-	form := view.AccountForm{Next: request.LocalPath(req.R.PostFormValue("next")), Draft: req.Draft, Action: req.R.PostFormValue("action")}
+	form := view.AccountForm{Next: request.LocalPath(req.R.PostFormValue("next")), Draft: req.Draft, Kept: request.KeptFields(req), Action: req.R.PostFormValue("action")}
 	session, err := h.passkeys.Login(req.Ctx, place(req), req.R.PostFormValue("secret"), req.R.PostFormValue("response"))
 	if errors.Is(err, auth.ErrPasskey) {
 		req.LogSecurity("login failed", social.User{}, slog.Bool("passkey", true), slog.String("error", err.Error()))

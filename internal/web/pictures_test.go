@@ -202,6 +202,19 @@ func TestUpload(t *testing.T) {
 	if res := ben.fetch(stored.URL); res.StatusCode != http.StatusOK {
 		t.Errorf("others get %d", res.StatusCode)
 	}
+	// Without a session, the picture waits with the text until its author has logged in again.
+	if got := upload(ada, photo(t)); got != http.StatusOK {
+		t.Fatalf("got %d, %s", got, stored.Error)
+	}
+	alt := "alt-" + stored.ID
+	field := fmt.Sprintf(`name="media" value="%s"`, stored.ID)
+	kept := []string{"username", "ada", "password", password, "action", "/post", "status", "kept", "media", stored.ID, alt, "a hill"}
+	out := s.visitor()
+	out.get("/")
+	out.send("/post", kept...).want(403, field, `name="`+alt+`" value="a hill"`, "are kept")
+	out.send("/login", kept...).want(200, field, `name="`+alt+`" value="a hill"`, "are kept")
+	out.send("/post", kept...).want(303)
+	out.get("/u/ada").want(200, `alt="a hill"`)
 	// Sent once more with other words, the form comes back without what is in the post.
 	fields["status"] = "the form once more"
 	if res, page = ada.sendFiles("/post", fields, nil); res.StatusCode != http.StatusUnprocessableEntity || strings.Contains(page, fmt.Sprintf(`name="media" value="%s"`, stored.ID)) {

@@ -3,6 +3,7 @@ package request
 import (
 	"cmp"
 	"net/http"
+	"net/url"
 
 	"retwis/internal/social"
 	"retwis/internal/web/view"
@@ -15,7 +16,7 @@ func (req *Request) LoginFirst() error {
 		return req.toLogin()
 	}
 	return req.Render(http.StatusForbidden, view.LoginPage(req.Frame("Log in"), view.AccountForm{
-		Next: req.FormPage(), Draft: req.Draft, Action: view.TextAction(req.R.URL.EscapedPath()),
+		Next: req.FormPage(), Draft: req.Draft, Kept: KeptFields(req), Action: view.TextAction(req.R.URL.EscapedPath()),
 	}))
 }
 
@@ -26,16 +27,39 @@ func (req *Request) ResumeText(user social.User, action string) error {
 	req.setCookie(freshCookie, formatFresh(nil), freshFor)
 	req.User, req.LoggedIn, req.identified = user, true, true
 	form := view.StatusForm{
-		Action: view.TextAction(action), Status: req.Draft,
+		Action: view.TextAction(action), Status: req.Draft, Kept: KeptFields(req),
 		Notice: "You're logged in again. You can publish your post now.",
 	}
 	return req.Render(http.StatusOK, view.DraftPage(req.Frame(view.DraftName(action)), form))
 }
 
+// KeptFields are the fields of the pictures that a script has uploaded for a text that was not
+// published, as url.Values encodes them: those that web/pictures reads of a form for a post.
+func KeptFields(req *Request) string {
+	if req.Draft == "" {
+		return ""
+	}
+	form, kept := req.R.PostForm, url.Values{}
+	ids := form["media"]
+	for _, id := range ids[:min(len(ids), social.MaxPictures)] {
+		if !social.IsPictureID(id) || form.Get("remove-"+id) != "" {
+			continue
+		}
+		kept.Add("media", id)
+		for _, name := range []string{"alt-" + id, "focus-" + id} {
+			kept.Set(name, form.Get(name))
+		}
+	}
+	if len(kept) > 0 && form.Get("sensitive") != "" {
+		kept.Set("sensitive", "yes")
+	}
+	return kept.Encode()
+}
+
 // draftForm is the form on an error page for the text that came with the request.
 // What replied to a post that is gone can be published as a post.
 func draftForm(req *Request, page *Error, text string) view.StatusForm {
-	form := view.StatusForm{Status: text, Notice: page.draft, Action: view.TextAction(cmp.Or(req.R.PostForm.Get("action"), req.R.URL.EscapedPath()))}
+	form := view.StatusForm{Status: text, Kept: KeptFields(req), Notice: page.draft, Action: view.TextAction(cmp.Or(req.R.PostForm.Get("action"), req.R.URL.EscapedPath()))}
 	if page.Status == http.StatusNotFound {
 		form.Action, form.Notice = "/post", "You can publish what you wrote as a new post."
 	}

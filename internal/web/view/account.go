@@ -10,6 +10,7 @@ type AccountForm struct {
 	Username string
 	Next     string
 	Draft    string // a text that was sent without a session
+	Kept     string // the fields of its pictures, as url.Values encodes them
 	Action   string // the path that it was sent to, or which form of a page it is
 	Notice   string // what has just succeeded
 	Invite   string // the token of an invitation

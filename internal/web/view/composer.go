@@ -23,6 +23,8 @@ type StatusForm struct {
 	Pictures  bool         // the form takes pictures
 	Stored    social.Media // those that it has already
 	Sensitive bool
+
+	Kept string // fields of pictures that the form sends on unseen, as url.Values encodes them
 }
 
 // encoding is how the form is sent: with files, or as short as possible.
