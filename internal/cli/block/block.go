@@ -125,7 +125,7 @@ func newRemove(env shell.Env) *cobra.Command {
 		return site.Operate(ctx, c, func(db *site.Database) error {
 			err := db.Social.Blocklist.Remove(ctx, social.Operator, blocklist.Kind(args[0]), value)
 			if errors.Is(err, social.ErrNotFound) {
-				return shell.Hint(fmt.Errorf("the %s %q is not blocked", args[0], value), "List what is with: retwis block list")
+				return shell.Hint(fmt.Errorf("the %s %q is not blocked", args[0], value), "See what is blocked: retwis block list")
 			}
 			if err != nil {
 				return err

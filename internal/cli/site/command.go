@@ -79,7 +79,7 @@ func newShow(env shell.Env) *cobra.Command {
 		Long:  "Shows all settings of the site, each in a line, or the whole text of one.",
 		Example: `  retwis site show
   retwis site show privacy > privacy.md`,
-		Args:              shell.Arguments(0, 1, "give one setting"),
+		Args:              shell.Arguments(0, 1, ""),
 		ValidArgsFunction: shell.CompleteArgument(0, fieldNames()...),
 	})
 	c.AddRedis()

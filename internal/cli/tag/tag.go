@@ -77,7 +77,7 @@ func newSet(env shell.Env, do change) *cobra.Command {
 		Short:   do.short,
 		Long:    do.long,
 		Example: "  retwis tag " + do.verb + " golang",
-		Args:    shell.Arguments(1, 1, "give one tag"),
+		Args:    shell.Arguments(1, 1, ""),
 	})
 	note := c.Flags().String("note", "", "why, for the audit log")
 	c.AddJSON("print the tag as JSON")
