@@ -76,7 +76,7 @@ func (b *browser) resize(l look, height int64) int64 {
 
 // judges looks at pages with axe-core.
 type judges struct {
-	axe string
+	axe   string
 	looks []look
 	// pictures is the directory for a contact sheet of each page, and screenshots that
 	// for the screenshots in docs; empty for none.

@@ -182,6 +182,11 @@ func TestPin(t *testing.T) {
 		if b.Redis("HEXISTS", layout.UserKey(ada.ID), "pinned") != "0" {
 			t.Error("the field is left")
 		}
+		b.do(b.Profiles.Pin(b.Ctx, ada, two))
+		b.do(b.Posts.Delete(b.Ctx, ada, two))
+		if b.Redis("HEXISTS", layout.UserKey(ada.ID), "pinned") != "0" {
+			t.Error("a deleted post stays pinned")
+		}
 		b.Redis("HSET", layout.UserKey(ada.ID), "pinned", layout.Itoa(ofBob))
 		eventually(t, "the post of another is pinned", func() bool { return b.profile(ada.ID).Pinned == 0 })
 	})

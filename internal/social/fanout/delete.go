@@ -104,6 +104,9 @@ func (d *Deletions) deleteFirst(ctx context.Context, s stub) (few bool, err erro
 	if err := d.detach(ctx, s); err != nil {
 		return false, err
 	}
+	if _, err := storage.DeleteFieldIf(ctx, d.client, layout.UserKey(s.author), "pinned", layout.Itoa(s.id)); err != nil {
+		return false, err
+	}
 	n, err := d.entries(ctx, s)
 	return n <= pageOfFollowers, err
 }
