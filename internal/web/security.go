@@ -26,6 +26,7 @@ var securityNotices = map[string]string{
 	"password": "Your password is changed. All other devices are logged out.",
 	"ended":    "That device is logged out.",
 	"others":   "All other devices are logged out.",
+	"on":       "Two-step login is on. If you haven't seen your recovery codes, make new ones here.",
 	"off":      "Two-step login is off.",
 
 	"passkey":   "Your passkey is added. You can log in with it.",
@@ -152,6 +153,12 @@ func (h *securityHandlers) confirmApp(req *request.Request) error {
 	codes, err := h.auth.ConfirmSecondFactor(req.Ctx, req.User.ID, req.R.PostFormValue("code"))
 	if errors.Is(err, auth.ErrBadCode) {
 		return h.showApp(req, http.StatusUnprocessableEntity, view.AccountForm{Field: "code", Problem: "That code is not right. Check that the clock of your phone is."})
+	}
+	if errors.Is(err, auth.ErrSecondFactorState) {
+		// Sent twice: the page with the codes, the answer to the first one, is not seen.
+		if state, err := h.auth.SecondFactor(req.Ctx, req.User.ID); err == nil && state.On {
+			return req.Changed(view.SecurityPath + "?on")
+		}
 	}
 	if err != nil {
 		return h.showMistake(req, "app", err)

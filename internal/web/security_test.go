@@ -169,6 +169,8 @@ func TestTwoSteps(t *testing.T) {
 	key := shownKey.FindStringSubmatch(page.body)[1]
 	here.send("/settings/security/confirm", "code", "000000x").want(422, "That code is not right", `class="qr"`)
 	codes := shownCode.FindAllStringSubmatch(here.send("/settings/security/confirm", "code", now(t, key, time.Now())).want(200, "not shown again").body, -1)
+	here.send("/settings/security/confirm", "code", now(t, key, time.Now())).want(303, "/settings/security?on") // sent twice
+	here.get("/settings/security?on").want(200, "make new ones here")
 	if len(codes) != 10 {
 		t.Fatalf("%d codes", len(codes))
 	}

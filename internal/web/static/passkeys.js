@@ -14,6 +14,8 @@ for (const button of supported ? document.querySelectorAll("button[data-passkey]
 async function use(button) {
   const form = button.form;
   const path = button.dataset.passkey;
+  const action = form.getAttribute("action");
+  const hidden = [];
   const makes = path.startsWith("/settings");
   if (makes && !form.reportValidity()) return;
   button.disabled = true;
@@ -24,12 +26,14 @@ async function use(button) {
       const key = makes
         ? await navigator.credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(options.publicKey) })
         : await navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(options.publicKey) });
-      hide(form, "secret", secret);
-      hide(form, "response", JSON.stringify(key));
+      hidden.push(hide(form, "secret", secret), hide(form, "response", JSON.stringify(key)));
       for (const password of form.querySelectorAll('input[autocomplete="current-password"]')) password.value = "";
     }
     form.action = path;
     form.submit();
+    // A page that "back" shows again as it was logs in with the password.
+    form.setAttribute("action", action);
+    for (const input of hidden) input.remove();
   } catch (error) {
     const text = error instanceof DOMException ? "Your browser has used no passkey." : "That didn't work. Check your connection and try again.";
     const line = form.querySelector(".problem.of-passkey") ?? document.createElement("p");
@@ -48,4 +52,5 @@ function hide(form, name, value) {
   input.name = name;
   input.value = value;
   form.append(input);
+  return input;
 }
