@@ -141,7 +141,10 @@ func (p *Service) createAs(ctx context.Context, post *social.Post, entry fanout.
 	var id int64
 	var key string
 	if c.once {
-		if key, err = p.repeatedKey(ctx, post, c.pictures); err == nil {
+		// A form without scripts that is sent twice stores its pictures twice, under other ids.
+		var looks string
+		if looks, err = p.pictures.Looks(ctx, c.pictures); err == nil {
+			key = layout.RepeatedKey(post.Author.ID, post.Parent, post.Body+looks)
 			id, repeated, err = p.claim(ctx, key, post)
 		}
 	} else {
@@ -203,13 +206,6 @@ func (p *Service) sameAs(ctx context.Context, post *social.Post, id int64) bool 
 	}
 	post.Media, post.Sensitive = stored.Media, stored.Sensitive
 	return true
-}
-
-// repeatedKey is the key under which the repetition of a post is known. A form without scripts that
-// is sent twice stores its pictures twice, under other ids: what they look like is compared.
-func (p *Service) repeatedKey(ctx context.Context, post *social.Post, chosen []media.Chosen) (string, error) {
-	looks, err := p.pictures.Looks(ctx, chosen)
-	return layout.RepeatedKey(post.Author.ID, post.Parent, post.Body+looks), err
 }
 
 // claim returns the id of a post that is about to be written, or that of the same post
