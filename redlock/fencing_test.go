@@ -96,7 +96,16 @@ func TestTokens(t *testing.T) {
 	for i := range 10 {
 		next(managers[i%3])
 	}
-	for range 5 { // whichever two lost theirs
+	for range 5 { // whichever two lost theirs, when the others know the last token
+		wait(t, "all servers to know the token", func() bool {
+			for _, client := range clients {
+				known, err := client.Do(t.Context(), client.B().Get().Key("redlock:token:{job}").Build()).AsInt64()
+				if err != nil || uint64(known) < last {
+					return false
+				}
+			}
+			return true
+		})
 		for _, client := range clients[:2] {
 			client.Do(t.Context(), client.B().Del().Key("redlock:token:{job}").Build())
 		}
