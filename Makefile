@@ -21,6 +21,9 @@ race = $(if $(filter 1 true,$(RACE) $(CI)),$(shell \
 	[ "$$(go env CGO_ENABLED)" = 1 ] && echo -race || \
 	echo "make: no C compiler found: testing without the race detector" >&2))
 
+# Tests wait for servers a third of their time, so three packages run on two processors.
+together := -p $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)))
+
 # Programs with the race detector sleep for a second before they exit, and the
 # tests run many. None of them leaves goroutines that could race then.
 export GORACE ?= atexit_sleep_ms=10
@@ -47,8 +50,8 @@ racing  := $(if $(race),$(if $(filter 1 true,$(RACE)),./...,$(sharing)))
 
 test: ## run all tests on real servers; RACE=1 adds the race detector, CHECKS=100 more random cases
 	@scripts/deps server curl sqlite3 nginx caddy
-	REDISTEST_REQUIRE=1 RAPID_CHECKS=$(or $(CHECKS),30) scripts/test '$(racing)' $(TESTFLAGS)
-	cd bench && REDISTEST_REQUIRE=1 go test $(if $(filter 1 true,$(RACE)),$(race)) -vet=off -timeout 10m $(TESTFLAGS) ./interop ./acme ./lab/... ./capacity
+	REDISTEST_REQUIRE=1 RAPID_CHECKS=$(or $(CHECKS),30) scripts/test '$(racing)' $(together) $(TESTFLAGS)
+	cd bench && REDISTEST_REQUIRE=1 go test $(if $(filter 1 true,$(RACE)),$(race)) -vet=off -timeout 10m $(together) $(TESTFLAGS) ./interop ./acme ./lab/... ./capacity
 
 test-long: ## run them with 1,000 random cases each, in all sizes, and every fuzz test
 	@scripts/deps server curl sqlite3 nginx caddy
@@ -65,7 +68,7 @@ SERVERS ?= ../shared/servers
 
 test-servers: ## run the tests on every server below SERVERS=DIRECTORY; ONLY='NAME...' and PACKAGES='...' for a part
 	@scripts/deps server curl sqlite3 nginx caddy
-	ONLY='$(ONLY)' TESTFLAGS='$(TESTFLAGS)' scripts/test-servers '$(SERVERS)' $(PACKAGES)
+	ONLY='$(ONLY)' TESTFLAGS='$(together) $(TESTFLAGS)' scripts/test-servers '$(SERVERS)' $(PACKAGES)
 
 e2e: e2e/node_modules/.package-lock.json ## run the browser tests; installs Chromium if there is none
 	@scripts/deps server chromium
