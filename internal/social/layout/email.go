@@ -1,8 +1,6 @@
 package layout
 
 import (
-	"strings"
-
 	"retwis/internal/redis/keys"
 )
 
@@ -28,13 +26,4 @@ var emailBases = keys.Spread(EmailModel, EmailPartitions)
 func EmailKey(uid int64) string {
 	id := Itoa(uid)
 	return emailBases[keys.Partition(id, EmailPartitions)] + ":" + id
-}
-
-// ParseEmailKey returns the user of an EmailKey.
-func ParseEmailKey(key string) (uid int64, ok bool) {
-	if !strings.HasPrefix(key, "{"+EmailModel+".") {
-		return 0, false
-	}
-	uid, ok = ParseID(key[strings.LastIndexByte(key, ':')+1:])
-	return uid, ok && EmailKey(uid) == key
 }

@@ -1,8 +1,6 @@
 package layout
 
 import (
-	"strings"
-
 	"retwis/internal/redis/keys"
 )
 
@@ -21,13 +19,4 @@ var mediaBases = keys.Spread(MediaModel, MediaPartitions)
 // MediaKey is the hash of a picture: a record of package model.
 func MediaKey(id string) string {
 	return mediaBases[keys.Partition(id, MediaPartitions)] + ":" + id
-}
-
-// ParseMediaKey returns the id of a picture.
-func ParseMediaKey(key string) (id string, ok bool) {
-	if !strings.HasPrefix(key, "{"+MediaModel+".") {
-		return "", false
-	}
-	id = key[strings.LastIndexByte(key, ':')+1:]
-	return id, id != "" && MediaKey(id) == key
 }
