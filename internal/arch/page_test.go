@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -33,5 +34,29 @@ func TestPage(t *testing.T) {
 	}
 	if want := Retwis().Levels; !maps.Equal(page, want) {
 		t.Errorf("docs/architecture.md has the levels\n%v\nand this package\n%v", page, want)
+	}
+}
+
+// The page for those who look for a part of the application names each of its packages.
+func TestWay(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..")
+	text, err := os.ReadFile(filepath.Join(root, "CONTRIBUTING.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, way, _ := strings.Cut(string(text), "## Finding your way")
+	way, _, _ = strings.Cut(way, "What to touch for")
+	for _, part := range []string{"internal/social", "internal/web"} {
+		entries, err := os.ReadDir(filepath.Join(root, part))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, entry := range entries {
+			name := "`" + part + "/" + entry.Name() + "`"
+			if entry.IsDir() && entry.Name() != "testdata" && !strings.HasSuffix(entry.Name(), "test") && !strings.Contains(way, name) {
+				t.Errorf("CONTRIBUTING.md, Finding your way, has no %s", name)
+			}
+		}
 	}
 }
