@@ -37,6 +37,7 @@ help:
 # Not by "go run", which reports Ctrl-C as a failure.
 run: ## serve Retwis with a small sample network; ARGS='--addr :9000' adds flags
 	@scripts/deps
+	@[ -e bin/retwis ] || echo 'make: building bin/retwis; the first time this takes a minute or two' >&2
 	@$(MAKE) -s build
 	@bin/retwis serve --demo $(ARGS)
 
