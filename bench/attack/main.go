@@ -38,6 +38,8 @@ var attacks = []attack{
 	{"posts as long as allowed, for 5 s", "Redis grew by 8 MB each second", memory, nil},
 	{"500 connections log in, with limits", "659 of 1,200 got 503, log-in closed for everybody", logins, nil},
 	{"500 connections log in, without limits", "the same", logins, []string{"--limit", "off"}},
+	{"one address searches for 5 s on 8 connections", "not tried", searches, []string{"--demo"}},
+	{"one account uploads pictures of 39 megapixels for 5 s on 8 connections", "not tried", uploads, nil},
 	{"300 live streams of one address", "not measured", streams, nil},
 	{"a form of 10 MB", "413", huge, nil},
 	{"2,000 connections of one address send a header a second", "not bounded", slowly(slowHeaders), untrusted},
@@ -186,15 +188,16 @@ func signUps(ctx context.Context, s *site) (result, error) {
 	}, errors.Join(err, c.er)
 }
 
-// flood posts for five seconds, and returns how often each status came.
-func flood(ctx context.Context, bot *client, text func(i int) string) *counts {
+// flood sends requests for five seconds on eight connections, and returns how often each status
+// came.
+func flood(ctx context.Context, send func(i int) (int, error)) *counts {
 	c := &counts{}
 	end := time.Now().Add(5 * time.Second)
 	var wg sync.WaitGroup
 	for line := range 8 {
 		wg.Go(func() {
 			for i := 0; time.Now().Before(end) && ctx.Err() == nil; i++ {
-				c.add(bot.post(ctx, text(8*i+line)))
+				c.add(send(8*i + line))
 			}
 		})
 	}
@@ -225,7 +228,7 @@ func floods(ctx context.Context, s *site) (result, error) {
 			return result{}, fmt.Errorf("follow: status %d, %w", status, err)
 		}
 	}
-	c := flood(ctx, bot, func(i int) string { return fmt.Sprint("spam ", i) })
+	c := flood(ctx, func(i int) (int, error) { return bot.post(ctx, fmt.Sprint("spam ", i)) })
 	_, public, err1 := reader.do(ctx, http.MethodGet, "/timeline", nil)
 	afterFlood, err2 := ada.post(ctx, "ada goes on.")
 	seen := 0
@@ -264,7 +267,7 @@ func memory(ctx context.Context, s *site) (result, error) {
 		return result{}, err
 	}
 	long := strings.Repeat("e\u0301\u0302\u0303", 250) // 1,750 bytes
-	c := flood(ctx, bot, func(i int) string { return fmt.Sprint(i, long) })
+	c := flood(ctx, func(i int) (int, error) { return bot.post(ctx, fmt.Sprint(i, long)) })
 	after, err := s.metric(memoryMetric)
 	resident, err2 := s.metric("process_resident_memory_bytes")
 	grown := (after - before) / 1e6

@@ -118,14 +118,23 @@ func (s *site) client(from string) *client {
 	}}
 }
 
+// do sends a form, or asks for a page.
 func (c *client) do(ctx context.Context, method, path string, form url.Values) (status int, page string, err error) {
-	request, err := http.NewRequestWithContext(ctx, method, c.site.url+path, strings.NewReader(form.Encode()))
+	kind := ""
+	if method == http.MethodPost {
+		kind = "application/x-www-form-urlencoded"
+	}
+	return c.send(ctx, method, path, kind, strings.NewReader(form.Encode()))
+}
+
+func (c *client) send(ctx context.Context, method, path, kind string, content io.Reader) (status int, page string, err error) {
+	request, err := http.NewRequestWithContext(ctx, method, c.site.url+path, content)
 	if err != nil {
 		return 0, "", err
 	}
 	request.Header.Set("X-Forwarded-For", c.from)
-	if method == http.MethodPost {
-		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if kind != "" {
+		request.Header.Set("Content-Type", kind)
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
