@@ -50,7 +50,7 @@ func follow(t *testing.T, client rueidis.Client, found []finding) (flags []strin
 			if rest, ok := strings.CutPrefix(line, "and start the server with --"); ok {
 				setting, _, _ := strings.Cut(rest, ": ")
 				name, value, _ := strings.Cut(setting, " ")
-				flags = append(flags, "--"+name, strings.Trim(value, `"`))
+				flags = append(append(flags, "--"+name), strings.Fields(value)...)
 				continue
 			}
 			if !strings.HasPrefix(line, "CONFIG ") {
@@ -119,7 +119,7 @@ func TestAdviceLasts(t *testing.T) {
 			t.Cleanup(func() { os.RemoveAll(dir) })
 			args := []string{
 				"--appendonly", "no", "--save", "", "--appendfsync", "no", "--maxmemory-policy", "allkeys-lru",
-				"--client-output-buffer-limit", "normal 1mb 1mb 60",
+				"--client-output-buffer-limit", "normal", "1mb", "1mb", "60",
 			}
 			if inFile {
 				path := filepath.Join(dir, "redis.conf")
