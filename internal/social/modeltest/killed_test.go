@@ -182,12 +182,17 @@ func (n *network) recover(a action) bool {
 	if ok {
 		homes := [2]map[int64]bool{maps.Clone(n.model.people[a.User].home), maps.Clone(n.model.people[a.Other].home)}
 		followed := [2]bool{n.model.people[a.User].following[a.Other], n.model.people[a.Other].following[a.User]}
+		followedTag := n.model.people[a.User].tags[a.Text]
 		now := n.model.now
 		n.model.apply(a, id, false)
 		n.model.now = now
 		if a.Kind == "unfollow" || a.Kind == "block" {
 			n.kept(p, a, a.User, a.Other, followed[0], homes[0])
 			n.kept(p, a, a.Other, a.User, followed[1], homes[1])
+		}
+		// Of a tag that was not followed nothing shows whether it has begun.
+		if a.Kind == "unfollow tag" && !followedTag {
+			n.kept(p, a, a.User, a.Other, false, homes[0])
 		}
 	}
 	if a.Kind == "edit" && !ok {
@@ -202,7 +207,7 @@ func (n *network) recover(a action) bool {
 
 // kept puts back what an unfollow or a block that was cut short may leave: a follow, if
 // the block had ended when another process took it up; and, where there was no follow,
-// posts that were on the home timeline for a tag.
+// posts that were on the home timeline for a tag, or for the author of what they reply to.
 func (n *network) kept(p *own, a action, from, to int, followed bool, home map[int64]bool) {
 	reader := n.model.people[from]
 	if followed {
