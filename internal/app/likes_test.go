@@ -366,3 +366,38 @@ func TestMarkedPosts(t *testing.T) {
 		}
 	})
 }
+
+// What another process has deleted a moment ago is still in the memory of this one. Nobody
+// likes or bookmarks it.
+func TestDeletedElsewhere(t *testing.T) {
+	t.Parallel()
+	twoProcesses(t, func(t *testing.T, b, other *bundle) {
+		ada, bea := b.NewUser("ada"), b.NewUser("bea")
+		post, err := b.Posts.Post(b.Ctx, ada, "first")
+		if err != nil {
+			t.Fatal(err)
+		}
+		repost, err := b.Posts.Repost(b.Ctx, bea, post.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.Views.Get(b.Ctx, post.ID, repost.ID); err != nil {
+			t.Fatal(err)
+		}
+		if err := other.Posts.Delete(b.Ctx, bea, repost.ID); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Reactions.Like(b.Ctx, ada, repost.ID); !errors.Is(err, social.ErrNotFound) {
+			t.Errorf("a like of a deleted repost: %v", err)
+		}
+		if err := other.Posts.Delete(b.Ctx, ada, post.ID); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Reactions.Like(b.Ctx, bea, post.ID); !errors.Is(err, social.ErrNotFound) {
+			t.Errorf("a like of a deleted post: %v", err)
+		}
+		if err := b.Reactions.Bookmark(b.Ctx, bea, post.ID); !errors.Is(err, social.ErrNotFound) {
+			t.Errorf("a bookmark of a deleted post: %v", err)
+		}
+	})
+}
