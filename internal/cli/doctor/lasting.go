@@ -16,12 +16,12 @@ func lasting(found []finding, info string, embedded bool) []finding {
 			continue
 		}
 		name, value, _ := strings.Cut(setting, " ")
-		words := strings.Trim(value, `"`) // Redis 6.2 does not start with several words in quotes
 		switch file := store.InfoField(info, "config_file"); {
 		case embedded:
 			found[i].Do = ofEmbedded(name, value)
 		case info != "" && file == "":
-			found[i].Do = "CONFIG SET " + setting + "\nand start the server with --" + name + " " + words + ": it has no configuration file, and forgets the setting when it ends"
+			// Without quotes: Redis 6.2 does not start with several words as one argument.
+			found[i].Do = "CONFIG SET " + setting + "\nand start the server with --" + name + " " + strings.Trim(value, `"`) + ": it has no configuration file, and forgets the setting when it ends"
 		default:
 			found[i].Do = "CONFIG SET " + setting + "\nCONFIG REWRITE"
 		}

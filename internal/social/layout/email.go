@@ -1,8 +1,6 @@
 package layout
 
-import (
-	"retwis/internal/redis/keys"
-)
+import "retwis/internal/redis/keys"
 
 // The records of package email, of EmailModel in EmailPartitions: see EmailKey.
 const (

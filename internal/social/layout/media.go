@@ -1,8 +1,6 @@
 package layout
 
-import (
-	"retwis/internal/redis/keys"
-)
+import "retwis/internal/redis/keys"
 
 // The records of package media, of MediaModel in MediaPartitions: see MediaKey.
 const (
