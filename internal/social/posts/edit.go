@@ -27,8 +27,8 @@ func (p *Service) Edit(ctx context.Context, author social.User, id int64, body s
 	if err != nil {
 		return social.Post{}, err
 	}
-	err = p.fanOut.Edit(ctx, before.ID, body)
-	p.views.Touch(before.ID)
+	err = p.opt.FanOut.Edit(ctx, before.ID, body)
+	p.opt.Views.Touch(before.ID)
 	switch {
 	case errors.Is(err, fanout.ErrNoPost):
 		return social.Post{}, social.ErrNotFound
@@ -39,7 +39,7 @@ func (p *Service) Edit(ctx context.Context, author social.User, id int64, body s
 	}
 	post, err := p.one(ctx, before.ID)
 	if err == nil {
-		p.trends.Posted(author, body)
+		p.opt.Trends.Posted(author, body)
 		p.noticeEdit(ctx, before, post)
 	}
 	return post, err
@@ -54,7 +54,7 @@ type Edit struct {
 // Edits returns the earlier texts of a post, the latest first; none for a post that
 // does not exist. One round trip.
 func (p *Service) Edits(ctx context.Context, id int64) ([]Edit, error) {
-	texts, err := p.db.Client.Do(ctx, p.db.Client.B().Lrange().Key(layout.EditsKey(id)).Start(0).Stop(fanout.MaxEdits).Build()).AsStrSlice()
+	texts, err := p.opt.DB.Client.Do(ctx, p.opt.DB.Client.B().Lrange().Key(layout.EditsKey(id)).Start(0).Stop(fanout.MaxEdits).Build()).AsStrSlice()
 	if err != nil {
 		return nil, fmt.Errorf("social: read the earlier texts of a post: %w", err)
 	}
@@ -80,12 +80,12 @@ func (p *Service) Delete(ctx context.Context, author social.User, id int64) erro
 	case post.Deleted:
 		return nil
 	}
-	err = p.fanOut.Deletions.Delete(ctx, id)
-	p.timelines.Removed(id)
-	p.views.Touch(id)
+	err = p.opt.FanOut.Deletions.Delete(ctx, id)
+	p.opt.Timelines.Removed(id)
+	p.opt.Views.Touch(id)
 	for _, other := range []int64{post.Parent, post.RepostOf} {
 		if other != 0 {
-			p.views.Touch(other)
+			p.opt.Views.Touch(other)
 		}
 	}
 	if err == nil && post.RepostOf != 0 {

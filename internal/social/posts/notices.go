@@ -16,16 +16,16 @@ import (
 // noticePost: a new post, which may mention people.
 func (p *Service) noticePost(ctx context.Context, post social.Post) {
 	if names := text.Mentions(post.Body); len(names) > 0 {
-		p.notices.NotifyMentions(ctx, post.Author, post.ID, names)
+		p.opt.Notices.NotifyMentions(ctx, post.Author, post.ID, names)
 	}
 }
 
 // noticeReply: a new reply to a post. Its author is notified once, also if the reply
 // mentions them.
 func (p *Service) noticeReply(ctx context.Context, post, parent social.Post) {
-	p.notices.Notify(ctx, parent.Author.ID, notify.Reply, post.Author, post.ID)
+	p.opt.Notices.Notify(ctx, parent.Author.ID, notify.Reply, post.Author, post.ID)
 	if names := text.Mentions(post.Body); len(names) > 0 {
-		p.notices.NotifyMentions(ctx, post.Author, post.ID, names, parent.Author.ID)
+		p.opt.Notices.NotifyMentions(ctx, post.Author, post.ID, names, parent.Author.ID)
 	}
 }
 
@@ -34,16 +34,16 @@ func (p *Service) noticeEdit(ctx context.Context, before, after social.Post) {
 	old := text.Mentions(before.Body)
 	names := slices.DeleteFunc(text.Mentions(after.Body), func(name string) bool { return slices.Contains(old, name) })
 	if len(names) > 0 {
-		p.notices.NotifyMentions(ctx, after.Author, after.ID, names)
+		p.opt.Notices.NotifyMentions(ctx, after.Author, after.ID, names)
 	}
 }
 
 // noticeRepost: a new repost of a post.
 func (p *Service) noticeRepost(ctx context.Context, repost, original social.Post) {
-	p.notices.Notify(ctx, original.Author.ID, notify.Repost, repost.Author, original.ID)
+	p.opt.Notices.Notify(ctx, original.Author.ID, notify.Repost, repost.Author, original.ID)
 }
 
 // noticeUnrepost: a user has ended the repost of a post that began at a time.
 func (p *Service) noticeUnrepost(ctx context.Context, user social.User, original social.Post, at time.Time) {
-	p.notices.Unnotify(ctx, original.Author.ID, notify.Repost, user, original.ID, at)
+	p.opt.Notices.Unnotify(ctx, original.Author.ID, notify.Repost, user, original.ID, at)
 }

@@ -19,22 +19,7 @@ import (
 )
 
 // Service publishes and reads posts.
-type Service struct {
-	users      *users.Users
-	blocks     *blocklist.List
-	db         storage.Database
-	fanOut     *fanout.Engine
-	views      *timeline.Views
-	viewers    *timeline.Viewers
-	lists      *timeline.Lists
-	timelines  *timeline.Timelines
-	notices    *notify.Service
-	trends     *trends.Counter
-	pictures   *media.Store
-	log        *slog.Logger
-	now        func() time.Time
-	maxBacklog int64 // see Options.MaxBacklog
-}
+type Service struct{ opt Options }
 
 // Options are what a Service, Reactions and Tags need; all are required.
 type Options struct {
@@ -51,17 +36,11 @@ type Options struct {
 	Pictures   *media.Store
 	Log        *slog.Logger
 	Now        func() time.Time
-	MaxBacklog int64 // see Options.MaxBacklog
+	MaxBacklog int64 // see app.Options
 }
 
 // New returns a Service.
-func New(opt Options) *Service {
-	return &Service{
-		users: opt.Users, blocks: opt.Blocklist, db: opt.DB, views: opt.Views, viewers: opt.Viewers, fanOut: opt.FanOut, lists: opt.Lists, timelines: opt.Timelines, notices: opt.Notices, trends: opt.Trends,
-		pictures: opt.Pictures,
-		log:      opt.Log, now: opt.Now, maxBacklog: opt.MaxBacklog,
-	}
-}
+func New(opt Options) *Service { return &Service{opt} }
 
 // Posts returns the posts with these ids, in their order, without those that do
 // not exist or are deleted. Two round trips at most.
@@ -71,9 +50,9 @@ func (p *Service) Posts(ctx context.Context, ids ...int64) ([]social.Post, error
 	}
 	cmds := make(rueidis.Commands, len(ids))
 	for i, id := range ids {
-		cmds[i] = rueidis.Completed(timeline.PostCommand(p.db.Client, id))
+		cmds[i] = rueidis.Completed(timeline.PostCommand(p.opt.DB.Client, id))
 	}
-	all, err := timeline.ParseAll(ctx, p.users, ids, p.db.Client.DoMulti(ctx, cmds...))
+	all, err := timeline.ParseAll(ctx, p.opt.Users, ids, p.opt.DB.Client.DoMulti(ctx, cmds...))
 	if err != nil {
 		return nil, err
 	}
@@ -88,8 +67,8 @@ func (p *Service) Posts(ctx context.Context, ids ...int64) ([]social.Post, error
 
 // stored returns a post as it is in the database, a stub included, or ErrNotFound.
 func (p *Service) stored(ctx context.Context, id int64) (social.Post, error) {
-	read := rueidis.Completed(timeline.PostCommand(p.db.Client, id))
-	posts, err := timeline.ParseAll(ctx, p.users, []int64{id}, []rueidis.RedisResult{p.db.Client.Do(ctx, read)})
+	read := rueidis.Completed(timeline.PostCommand(p.opt.DB.Client, id))
+	posts, err := timeline.ParseAll(ctx, p.opt.Users, []int64{id}, []rueidis.RedisResult{p.opt.DB.Client.Do(ctx, read)})
 	if err != nil {
 		return social.Post{}, err
 	}
@@ -112,7 +91,7 @@ func (p *Service) one(ctx context.Context, id int64) (social.Post, error) {
 // original returns the post on which a user acts: that one, or the one that it
 // repeats. A post that the user must not see is not found.
 func (p *Service) original(ctx context.Context, user social.User, id int64) (social.Post, error) {
-	viewer, err := p.viewers.Get(ctx, user)
+	viewer, err := p.opt.Viewers.Get(ctx, user)
 	if err != nil {
 		return social.Post{}, err
 	}
@@ -134,7 +113,7 @@ func (p *Service) own(ctx context.Context, user social.User, id int64) (social.P
 	if err != nil || post.Author.ID == user.ID {
 		return post, err
 	}
-	viewer, err := p.viewers.Get(ctx, user)
+	viewer, err := p.opt.Viewers.Get(ctx, user)
 	if err != nil {
 		return social.Post{}, err
 	}
@@ -145,4 +124,4 @@ func (p *Service) own(ctx context.Context, user social.User, id int64) (social.P
 }
 
 // time is the time of a post that is written now.
-func (p *Service) time() time.Time { return p.now().UTC().Truncate(time.Second) }
+func (p *Service) time() time.Time { return p.opt.Now().UTC().Truncate(time.Second) }

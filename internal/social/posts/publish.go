@@ -70,9 +70,9 @@ func (p *Service) post(ctx context.Context, author social.User, draft Draft, onc
 	if err != nil {
 		return social.Post{}, err
 	}
-	p.timelines.Published(post.ID)
+	p.opt.Timelines.Published(post.ID)
 	if !repeated {
-		p.trends.Posted(author, body)
+		p.opt.Trends.Posted(author, body)
 		p.noticePost(ctx, post)
 	}
 	return post, nil
@@ -82,10 +82,10 @@ func (p *Service) post(ctx context.Context, author social.User, draft Draft, onc
 func (p *Service) clean(ctx context.Context, typed string) (string, error) {
 	body, err := social.CleanBody(typed)
 	if err == nil {
-		err = p.blocks.CheckAddress(ctx)
+		err = p.opt.Blocklist.CheckAddress(ctx)
 	}
 	if err == nil {
-		err = p.blocks.CheckText(ctx, "status", body)
+		err = p.opt.Blocklist.CheckText(ctx, "status", body)
 	}
 	return body, err
 }
@@ -93,15 +93,15 @@ func (p *Service) clean(ctx context.Context, typed string) (string, error) {
 // admit refuses a post to many followers, with ErrOverloaded, while too much waits in
 // the background: it would reach them late, and delay all others.
 func (p *Service) admit(ctx context.Context, author int64) error {
-	if p.maxBacklog < 0 {
+	if p.opt.MaxBacklog < 0 {
 		return nil
 	}
-	n, err := p.fanOut.Jobs.Backlog(ctx)
-	if err != nil || n <= p.maxBacklog { // what cannot be counted is no reason to refuse a post
+	n, err := p.opt.FanOut.Jobs.Backlog(ctx)
+	if err != nil || n <= p.opt.MaxBacklog { // what cannot be counted is no reason to refuse a post
 		return nil
 	}
-	followers, err := p.db.Client.Do(ctx, p.db.Client.B().Zcard().Key(layout.FollowersKey(author)).Build()).AsInt64()
-	if err != nil || followers <= fanout.AtOnce || p.fanOut.IsMerged(ctx, author) {
+	followers, err := p.opt.DB.Client.Do(ctx, p.opt.DB.Client.B().Zcard().Key(layout.FollowersKey(author)).Build()).AsInt64()
+	if err != nil || followers <= fanout.AtOnce || p.opt.FanOut.IsMerged(ctx, author) {
 		return nil
 	}
 	return social.ErrOverloaded
@@ -124,15 +124,15 @@ func (p *Service) publish(ctx context.Context, post *social.Post, entry fanout.E
 		if err != nil {
 			return false, err
 		}
-		return repeated, p.fanOut.Publish(ctx, job)
+		return repeated, p.opt.FanOut.Publish(ctx, job)
 	}
 	entry.Fields = fieldsOf(*post, entry.To)
-	job := p.fanOut.NewJob(ctx, entry)
-	if err := p.fanOut.Create(ctx, &job); err != nil {
+	job := p.opt.FanOut.NewJob(ctx, entry)
+	if err := p.opt.FanOut.Create(ctx, &job); err != nil {
 		return false, fmt.Errorf("social: post: %w", err)
 	}
 	post.ID = job.ID()
-	return false, p.fanOut.Publish(ctx, job)
+	return false, p.opt.FanOut.Publish(ctx, job)
 }
 
 // createAs writes a post under an id that it gets before: that of the same post where the text is
@@ -143,17 +143,17 @@ func (p *Service) createAs(ctx context.Context, post *social.Post, entry fanout.
 	if c.once {
 		// A form without scripts that is sent twice stores its pictures twice, under other ids.
 		var looks string
-		if looks, err = p.pictures.Looks(ctx, c.pictures); err == nil {
+		if looks, err = p.opt.Pictures.Looks(ctx, c.pictures); err == nil {
 			key = layout.RepeatedKey(post.Author.ID, post.Parent, post.Body+looks)
 			id, repeated, err = p.claim(ctx, key, post)
 		}
 	} else {
-		id, err = p.fanOut.NextID(ctx)
+		id, err = p.opt.FanOut.NextID(ctx)
 	}
 	if err != nil {
 		return fanout.Job{}, false, fmt.Errorf("social: post: %w", err)
 	}
-	if post.Media, err = p.pictures.Claim(ctx, entry.Author, id, c.pictures); err != nil {
+	if post.Media, err = p.opt.Pictures.Claim(ctx, entry.Author, id, c.pictures); err != nil {
 		if c.once && !repeated { // the form comes again with other pictures, and is no repetition
 			p.forgetClaim(ctx, key)
 		}
@@ -161,8 +161,8 @@ func (p *Service) createAs(ctx context.Context, post *social.Post, entry fanout.
 	}
 	create := func() (bool, error) {
 		entry.Fields = fieldsOf(*post, entry.To)
-		job = p.fanOut.NewJob(ctx, entry)
-		return p.fanOut.CreateAs(ctx, &job, id)
+		job = p.opt.FanOut.NewJob(ctx, entry)
+		return p.opt.FanOut.CreateAs(ctx, &job, id)
 	}
 	created, err := create()
 	if err == nil && !created && c.once && p.sameAs(ctx, post, id) {
@@ -171,7 +171,7 @@ func (p *Service) createAs(ctx context.Context, post *social.Post, entry fanout.
 	}
 	if err == nil && !created { // the id is in use, as after a failover
 		repeated = false
-		err = p.fanOut.Create(ctx, &job)
+		err = p.opt.FanOut.Create(ctx, &job)
 	}
 	post.ID = job.ID()
 	return job, repeated, err
@@ -212,12 +212,12 @@ func (p *Service) sameAs(ctx context.Context, post *social.Post, id int64) bool 
 // that another call writes or has written, whose time it takes over. Atomic: of calls at
 // the same time one gets a new id.
 func (p *Service) claim(ctx context.Context, key string, post *social.Post) (id int64, repeated bool, err error) {
-	if id, err = p.fanOut.NextID(ctx); err != nil {
+	if id, err = p.opt.FanOut.NextID(ctx); err != nil {
 		return 0, false, err
 	}
 	own, other := claimOf(id, post.Time), ""
 	for {
-		has, err := repeatedClaimScript.Run(ctx, p.db.Client, []string{key},
+		has, err := repeatedClaimScript.Run(ctx, p.opt.DB.Client, []string{key},
 			[]string{own, other, strconv.FormatInt(repeatWindow.Milliseconds(), 10)}).ToString()
 		if err != nil || has == own {
 			return id, false, err
@@ -240,8 +240,8 @@ func (p *Service) claim(ctx context.Context, key string, post *social.Post) (id 
 
 // forgetClaim undoes claim. Where it fails, the text counts as a repetition for ten seconds.
 func (p *Service) forgetClaim(ctx context.Context, key string) {
-	if err := p.db.Client.Do(ctx, p.db.Client.B().Unlink().Key(key).Build()).Error(); err != nil {
-		p.log.WarnContext(ctx, "the claim of a text that was not posted is left", "error", err)
+	if err := p.opt.DB.Client.Do(ctx, p.opt.DB.Client.B().Unlink().Key(key).Build()).Error(); err != nil {
+		p.opt.Log.WarnContext(ctx, "the claim of a text that was not posted is left", "error", err)
 	}
 }
 

@@ -38,7 +38,7 @@ func (p *Service) reply(ctx context.Context, author social.User, parent int64, d
 	repeated, err := p.publish(ctx, &post, fanout.Entry{
 		Author: author.ID, Tags: text.Tags(body), Parent: to.ID, To: to.Author.ID, Root: post.Root,
 	}, creation{once, draft.Pictures})
-	p.views.Touch(to.ID)
+	p.opt.Views.Touch(to.ID)
 	if errors.Is(err, fanout.ErrRefused) {
 		return social.Post{}, social.ErrNotFound
 	}
@@ -46,8 +46,8 @@ func (p *Service) reply(ctx context.Context, author social.User, parent int64, d
 		return social.Post{}, err
 	}
 	if !repeated {
-		p.trends.Posted(author, body)
-		p.trends.Reacted(author, to)
+		p.opt.Trends.Posted(author, body)
+		p.opt.Trends.Reacted(author, to)
 		p.noticeReply(ctx, post, to)
 	}
 	return post, nil

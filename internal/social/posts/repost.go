@@ -20,7 +20,7 @@ func (p *Service) Repost(ctx context.Context, user social.User, id int64) (socia
 	if err != nil {
 		return social.Post{}, err
 	}
-	defer p.views.Touch(original.ID)
+	defer p.opt.Views.Touch(original.ID)
 	for {
 		has, err := p.repostBy(ctx, user.ID, original.ID)
 		if err != nil {
@@ -34,7 +34,7 @@ func (p *Service) Repost(ctx context.Context, user social.User, id int64) (socia
 			Author: user.ID, RepostOf: original.ID, To: original.Author.ID, Replaces: has.ID,
 		}, creation{})
 		if err == nil {
-			p.trends.Reacted(user, original)
+			p.opt.Trends.Reacted(user, original)
 			p.noticeRepost(ctx, post, original)
 			return post, nil
 		}
@@ -63,11 +63,11 @@ func (p *Service) Unrepost(ctx context.Context, user social.User, id int64) erro
 	if err != nil || has.ID == 0 {
 		return err
 	}
-	if err := p.fanOut.Deletions.Delete(ctx, has.ID); err != nil {
+	if err := p.opt.FanOut.Deletions.Delete(ctx, has.ID); err != nil {
 		return err
 	}
-	p.views.Touch(post.ID)
-	p.views.Touch(has.ID)
+	p.opt.Views.Touch(post.ID)
+	p.opt.Views.Touch(has.ID)
 	p.noticeUnrepost(ctx, user, post, has.Time)
 	return nil
 }
@@ -75,7 +75,7 @@ func (p *Service) Unrepost(ctx context.Context, user social.User, id int64) erro
 // repostBy returns the user's repost of a post, with only its id where its entry is
 // lost; the zero Post where there is none.
 func (p *Service) repostBy(ctx context.Context, user, post int64) (social.Post, error) {
-	score, err := reply.Text(p.db.Client.Do(ctx, p.db.Client.B().Zscore().Key(layout.RepostersKey(post)).Member(layout.Itoa(user)).Build()))
+	score, err := reply.Text(p.opt.DB.Client.Do(ctx, p.opt.DB.Client.B().Zscore().Key(layout.RepostersKey(post)).Member(layout.Itoa(user)).Build()))
 	if err != nil || score == "" {
 		return social.Post{}, err
 	}
