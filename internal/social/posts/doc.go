@@ -17,7 +17,7 @@
 // # The path of a like
 //
 //  1. web.postHandlers.action finds the post on the page and calls [Reactions.Like].
-//  2. Reactions.target decides whether the user may see the post, mostly from memory.
+//  2. Reactions.target decides whether the user may see the post, from memory if it is no repost.
 //  3. storage.Reactions.Like writes it, with its counter, in one script; on a Cluster,
 //     fanout.Homes.Like makes that a task.
 //  4. timeline.Views.Touch makes the next page of this process read the post again.
