@@ -373,31 +373,28 @@ func TestDeletedElsewhere(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, other *bundle) {
 		ada, bea := b.NewUser("ada"), b.NewUser("bea")
-		post, err := b.Posts.Post(b.Ctx, ada, "first")
-		if err != nil {
-			t.Fatal(err)
-		}
-		repost, err := b.Posts.Repost(b.Ctx, bea, post.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := b.Views.Get(b.Ctx, post.ID, repost.ID); err != nil {
-			t.Fatal(err)
-		}
-		if err := other.Posts.Delete(b.Ctx, bea, repost.ID); err != nil {
-			t.Fatal(err)
-		}
-		if err := b.Reactions.Like(b.Ctx, ada, repost.ID); !errors.Is(err, social.ErrNotFound) {
-			t.Errorf("a like of a deleted repost: %v", err)
-		}
-		if err := other.Posts.Delete(b.Ctx, ada, post.ID); err != nil {
-			t.Fatal(err)
-		}
-		if err := b.Reactions.Like(b.Ctx, bea, post.ID); !errors.Is(err, social.ErrNotFound) {
-			t.Errorf("a like of a deleted post: %v", err)
-		}
-		if err := b.Reactions.Bookmark(b.Ctx, bea, post.ID); !errors.Is(err, social.ErrNotFound) {
-			t.Errorf("a bookmark of a deleted post: %v", err)
+		for name, act := range map[string]func(ctx context.Context, user social.User, id int64) error{
+			"like": b.Reactions.Like, "bookmark": b.Reactions.Bookmark,
+		} {
+			post, err := b.Posts.Post(b.Ctx, ada, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			repost, err := b.Posts.Repost(b.Ctx, bea, post.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, deleted := range []social.Post{repost, post} {
+				if _, err := b.Views.Get(b.Ctx, deleted.ID); err != nil {
+					t.Fatal(err)
+				}
+				if err := other.Posts.Delete(b.Ctx, deleted.Author, deleted.ID); err != nil {
+					t.Fatal(err)
+				}
+				if err := act(b.Ctx, ada, deleted.ID); !errors.Is(err, social.ErrNotFound) {
+					t.Errorf("a %s of a deleted post, a repost of %d: %v", name, deleted.RepostOf, err)
+				}
+			}
 		}
 	})
 }
