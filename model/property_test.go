@@ -262,8 +262,12 @@ func anything(ctx context.Context, citizens *model.Store[citizen], random *rand.
 	case 5:
 		err = citizens.Delete(ctx, id)
 	}
-	if errors.Is(err, model.ErrTaken) || errors.Is(err, model.ErrNotFound) {
-		return nil
+	refused := []error{err}
+	var many *model.ManyError
+	if errors.As(err, &many) {
+		refused = many.Unwrap()
 	}
-	return err
+	return errors.Join(slices.DeleteFunc(refused, func(err error) bool {
+		return errors.Is(err, model.ErrTaken) || errors.Is(err, model.ErrNotFound)
+	})...)
 }

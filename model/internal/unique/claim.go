@@ -252,22 +252,30 @@ func (u *Claims) Release(ctx context.Context, id string, e schema.Entry) error {
 
 func (u *Claims) releaseClaim(ctx context.Context, id string, e schema.Entry) error {
 	key := u.Layout.UniqueKey(e)
-	text, err := u.Client.Do(ctx, u.Client.B().Hget().Key(key).Field(e.Value).Build()).ToString()
-	if rueidis.IsRedisNil(err) {
-		return nil
+	var met conflictingClaim
+	for attempt := 0; ; attempt++ {
+		text, err := u.Client.Do(ctx, u.Client.B().Hget().Key(key).Field(e.Value).Build()).ToString()
+		c := ParseClaim(text)
+		if rueidis.IsRedisNil(err) || err == nil && c.ID != id {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		overdue := met.longEnough(text)
+		has, err := u.Has(ctx, e, text, overdue)
+		if err != nil || has {
+			return err
+		}
+		if c.Deadline == "" || overdue {
+			return u.Replace(ctx, key, e.Value, text, "")
+		}
+		// The writer of the claim may have written the record before the value was left:
+		// what it confirms then would stay.
+		if err := backoff.Pause(ctx, attempt); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return err
-	}
-	c := ParseClaim(text)
-	if c.ID != id || c.Deadline != "" {
-		return nil
-	}
-	has, err := u.Revoke(ctx, e, c)
-	if err != nil || has {
-		return err
-	}
-	return swapScript.Run(ctx, u.Client, []string{key}, []string{e.Value, text, ""}).Error()
 }
 
 // ReleaseAll releases the values in the reply of a script: number and value of each.

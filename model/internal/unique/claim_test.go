@@ -3,6 +3,7 @@ package unique
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"testing"
@@ -135,5 +136,47 @@ func TestOneClaimWins(t *testing.T) {
 	}
 	if owner, ok, err := u.Owner(t.Context(), e.Index, e.Value); !ok || err != nil || owner != winner {
 		t.Error(owner, ok, err)
+	}
+}
+
+// A value that a record leaves while its writer still has to confirm the claim does not
+// stay in the index: neither if the writer is slow, nor if it dies.
+func TestReleaseBeforeConfirm(t *testing.T) {
+	t.Parallel()
+	u, e := claimsOf(t, redistest.DB(t).Client(t))
+	written := func(token string) Claim {
+		c, err := u.Claim(t.Context(), "1", token, e)
+		if err != nil || c.Text == "" {
+			t.Fatal(c, err)
+		}
+		has(t, u, "1", e)
+		if err := u.Client.Do(t.Context(), u.Client.B().Hdel().Key(u.Layout.Of("1").Content).Field("1").Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	gone := func(when string) {
+		t.Helper()
+		if owner, ok, err := u.Owner(t.Context(), e.Index, e.Value); ok || err != nil {
+			t.Errorf("%s: %q has the value, %v", when, owner, err)
+		}
+	}
+	c := written("late")
+	if err := u.Release(t.Context(), "1", e); err != nil {
+		t.Fatal(err)
+	}
+	gone("the writer is dead")
+	u.Confirm(t.Context(), "1", "late", []Claim{c}, nil)
+	gone("the writer confirms later")
+	for i := range 50 {
+		token := fmt.Sprint("slow", i)
+		c := written(token)
+		released := make(chan error)
+		go func() { released <- u.Release(t.Context(), "1", e) }()
+		u.Confirm(t.Context(), "1", token, []Claim{c}, nil)
+		if err := <-released; err != nil {
+			t.Fatal(err)
+		}
+		gone("the writer confirms at the same time")
 	}
 }
