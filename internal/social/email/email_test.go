@@ -89,9 +89,9 @@ func (b *bundle) quiet(want int) []mailtest.Mail {
 func (b *bundle) confirmed(name, address string) social.User {
 	b.T.Helper()
 	user := b.NewUser(name)
+	before := len(b.mails.Mails())
 	b.do(b.Email.Set(b.Ctx, user, socialtest.Password, address))
-	all := b.mails.Mails()
-	link := b.mails.Wait(b.T, len(all)+1).Link("/confirm/")
+	link := b.mails.Wait(b.T, before+1).Link("/confirm/")
 	_, err := b.Email.Confirm(b.Ctx, strings.TrimPrefix(link, "/confirm/"))
 	b.do(err)
 	return user
