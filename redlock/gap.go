@@ -4,6 +4,8 @@ import (
 	"hash/maphash"
 	"sync/atomic"
 	"time"
+
+	"retwis/internal/elapsed"
 )
 
 // A name that is always handed over is never free, and clients of other libraries, which
@@ -40,11 +42,11 @@ func (g *gaps) slot(name string) *gapSlot {
 }
 
 // noteForeign records that another library holds the name.
-func (g *gaps) noteForeign(name string, now time.Time) { g.slot(name).shared.Store(now.UnixNano()) }
+func (g *gaps) noteForeign(name string, now time.Time) { g.slot(name).shared.Store(elapsed.At(now)) }
 
 // shared reports whether another library uses the name.
 func (g *gaps) shared(name string, now time.Time) bool {
-	return now.UnixNano()-g.slot(name).shared.Load() < int64(sharedFor)
+	return elapsed.At(now)-g.slot(name).shared.Load() < int64(sharedFor)
 }
 
 // next returns for how long a name with waiters is left free now, usually 0, unless
@@ -57,10 +59,10 @@ func (g *gaps) next(name string, now time.Time) (length, every time.Duration) {
 		length, every, after = sharedGapTime, sharedGapEvery, 1
 	}
 	handovers, last := slot.handovers.Add(1), slot.last.Load()
-	if handovers < after || now.UnixNano()-last < int64(every) {
+	if handovers < after || elapsed.At(now)-last < int64(every) {
 		return 0, 0
 	}
-	if !slot.last.CompareAndSwap(last, now.UnixNano()) || last == 0 {
+	if !slot.last.CompareAndSwap(last, elapsed.At(now)) || last == 0 {
 		return 0, 0 // it has a waiter for the first time
 	}
 	slot.handovers.Store(0)

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"retwis/internal/elapsed"
 	"retwis/redlock/internal/server"
 )
 
@@ -189,8 +190,8 @@ func (h *hints) slot(name string) *atomic.Int64 {
 	return &h.slots[maphash.String(h.seed, name)%uint64(len(h.slots))]
 }
 
-func (h *hints) note(name string, now time.Time) { h.slot(name).Store(now.UnixNano()) }
+func (h *hints) note(name string, now time.Time) { h.slot(name).Store(elapsed.At(now)) }
 
 func (h *hints) wanted(name string, now time.Time) bool {
-	return now.UnixNano()-h.slot(name).Load() < int64(hintTime)
+	return elapsed.At(now)-h.slot(name).Load() < int64(hintTime)
 }

@@ -135,6 +135,7 @@ var levels = map[string]int{
 	"internal/redis/reply":       0,
 	"internal/picture":           0,
 	"internal/sleep":             0,
+	"internal/elapsed":           0,
 	"internal/turns":             0,
 	"internal/redis/redisserver": 0,
 	"internal/redis/redisurl":    0,
@@ -200,6 +201,7 @@ var siblings = [][2]string{
 	{"internal/redis/reads", "internal/redis/reply"},
 	{"internal/redis/store", "internal/redis/nodes"},
 	{"internal/picture", "internal/turns"},              // decoding waits in a queue
+	{"internal/watched", "internal/elapsed"},            // how old a value is
 	{"internal/watched", "internal/redis/store"},        // which part of a Cluster answers
 	{"internal/watched", "internal/redis/rediserr"},     // whether a server was reached
 	{"internal/redis/nodes", "internal/redis/rediserr"}, // which of several errors to report

@@ -3,6 +3,8 @@ package watched
 import (
 	"sync/atomic"
 	"time"
+
+	"retwis/internal/elapsed"
 )
 
 // Cell holds a value until the server reports a change of one of the keys that it was made
@@ -23,7 +25,7 @@ type entry[V any] struct {
 // Stamp shows whether what was read is still true.
 type Stamp struct {
 	changed, epoch uint64
-	at             int64 // when the read began, in unix nanoseconds
+	at             int64 // when the read began, by package elapsed
 	cached         bool  // the server reports changes of what was read
 }
 
@@ -43,7 +45,7 @@ func (c *Cell[V]) IsForced() bool {
 // Begin returns the stamp of a read that begins. Unless cached, the read goes past the
 // client-side cache.
 func (c *Cell[V]) Begin(l *Link, cached bool) Stamp {
-	return Stamp{changed: c.changed.Load(), epoch: l.epoch.Load(), at: time.Now().UnixNano(), cached: cached}
+	return Stamp{changed: c.changed.Load(), epoch: l.epoch.Load(), at: elapsed.Now(), cached: cached}
 }
 
 // Put keeps what a read has returned.
@@ -67,7 +69,7 @@ func (c *Cell[V]) Get(l *Link, lag time.Duration) (value V, ok bool) {
 	if e == nil || !l.watched || e.stamp.changed < c.forced.Load() {
 		return value, false
 	}
-	age := time.Duration(time.Now().UnixNano() - e.stamp.at)
+	age := time.Duration(elapsed.Now() - e.stamp.at)
 	switch {
 	case c.unchanged(e) && e.stamp.epoch == l.epoch.Load():
 		return e.value, age < MaxAge
@@ -84,7 +86,7 @@ func (c *Cell[V]) Old(l *Link) (value V, ok bool) {
 	if e == nil || !l.watched || !c.unchanged(e) {
 		return value, false
 	}
-	return e.value, time.Now().UnixNano()-e.stamp.at < int64(MaxAge)
+	return e.value, elapsed.Now()-e.stamp.at < int64(MaxAge)
 }
 
 func (c *Cell[V]) unchanged(e *entry[V]) bool {

@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"retwis/internal/elapsed"
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/store"
 )
@@ -53,7 +54,7 @@ type Link struct {
 	watched bool
 
 	epoch     atomic.Uint64 // the number of times that reports may have been lost
-	confirmed atomic.Int64  // all reports of changes before this time have arrived, in unix nanoseconds
+	confirmed atomic.Int64  // all reports of changes before this time have arrived, by package elapsed
 	partly    atomic.Bool   // the last probe reached only a part of the database
 	skipUntil atomic.Int64
 	served    atomic.Int64
@@ -89,7 +90,7 @@ func (l *Link) Served() int64 { return l.served.Load() }
 
 // Probe probes the database.
 func (l *Link) Probe(ctx context.Context) error {
-	began := time.Now().UnixNano()
+	began := elapsed.Now()
 	err := l.probe(ctx)
 	switch {
 	case err == nil:
@@ -111,7 +112,7 @@ func (l *Link) Confirm(ctx context.Context) error {
 	if !l.watched {
 		return nil
 	}
-	for began := time.Now().UnixNano(); ; {
+	for began := elapsed.Now(); ; {
 		age := began - l.confirmed.Load()
 		if age < int64(renewAfter) {
 			return nil
@@ -139,7 +140,7 @@ func (l *Link) begin() *confirmation {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.running == nil {
-		c := &confirmation{began: time.Now().UnixNano(), done: make(chan struct{})}
+		c := &confirmation{began: elapsed.Now(), done: make(chan struct{})}
 		l.running = c
 		go func() {
 			ctx, cancel := context.WithTimeout(context.Background(), confirmTimeout)
@@ -174,13 +175,13 @@ func (l *Link) Read(ctx context.Context, hasOld bool, read func(context.Context)
 		if probed := l.Probe(ctx); !errors.Is(probed, store.ErrPartly) {
 			return false, err
 		}
-	} else if time.Now().UnixNano() >= l.skipUntil.Load() {
+	} else if elapsed.Now() >= l.skipUntil.Load() {
 		bounded, cancel := context.WithTimeout(ctx, partlyPatience)
 		defer cancel()
 		if err = read(bounded); !isUnreachable(ctx, err) {
 			return false, err
 		}
-		l.skipUntil.Store(time.Now().Add(skipFor).UnixNano())
+		l.skipUntil.Store(elapsed.Now() + int64(skipFor))
 	}
 	l.served.Add(1)
 	if note, ok := ctx.Value(noteKey{}).(*atomic.Bool); ok {

@@ -28,6 +28,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/collection"
+	"retwis/internal/elapsed"
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/social"
@@ -203,7 +204,7 @@ func (t *Timelines) read(ctx context.Context, cmd rueidis.Cacheable, fresh bool)
 
 // renew postpones the end of a home timeline, once a day.
 func (t *Timelines) renew(ctx context.Context, r *reader, uid int64) error {
-	now := time.Now().UnixNano()
+	now := elapsed.Now()
 	last := r.renewed.Load()
 	if last != 0 && now-last < int64(t.renewAfter) || !r.renewed.CompareAndSwap(last, now) {
 		return nil

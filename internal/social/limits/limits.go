@@ -27,6 +27,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/elapsed"
 	"retwis/ratelimit"
 )
 
@@ -320,7 +321,7 @@ func (l *Limits) give(ctx context.Context, checks []check) {
 const warnEvery = 10 * time.Second
 
 func (l *Limits) warn(ctx context.Context, err error) {
-	now, last := time.Now().UnixNano(), l.warned.Load()
+	now, last := elapsed.Now(), l.warned.Load()
 	if errors.Is(err, context.Canceled) || now-last < int64(warnEvery) || !l.warned.CompareAndSwap(last, now) {
 		return
 	}

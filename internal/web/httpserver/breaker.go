@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"retwis/internal/elapsed"
 	"retwis/internal/redis/store"
 )
 
@@ -89,7 +90,7 @@ func (d *Breaker) Guard(ctx context.Context) (_ context.Context, stop func()) {
 }
 
 // Served records a success: the database is slow at worst.
-func (d *Breaker) Served() { d.answered.Store(time.Now().UnixNano()) }
+func (d *Breaker) Served() { d.answered.Store(elapsed.Now()) }
 
 // check probes the database, or waits for the running probe.
 func (d *Breaker) check() error {
@@ -111,12 +112,12 @@ func (d *Breaker) check() error {
 // A reply that is late because this process gets no processor time says nothing about the
 // database, so the probe is repeated then.
 func (d *Breaker) run(p *probe) {
-	began := time.Now()
+	began := elapsed.Now()
 	timedOut, late, err := d.probe()
 	for try := 1; timedOut && late && try < maxProbes; try++ {
 		timedOut, late, err = d.probe()
 	}
-	alive := d.answered.Load() > began.UnixNano() // another request has succeeded meanwhile
+	alive := d.answered.Load() > began // another request has succeeded meanwhile
 	partly := errors.Is(err, store.ErrPartly)
 	if err != nil && (partly || !alive || !timedOut) { // otherwise the database is slow
 		p.err = fmt.Errorf("%w: %w", ErrSilent, err)

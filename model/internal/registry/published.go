@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/elapsed"
 	"retwis/model/internal/schema"
 )
 
@@ -20,7 +21,7 @@ const AskAgain = time.Second
 // CheckBuilt fails unless all records are in an index. It asks the database once a
 // second at most, also whether another process has dropped the index.
 func (g *Registry) CheckBuilt(ctx context.Context, x *schema.Index) error {
-	asked, now := x.State.Asked.Load(), time.Now().UnixNano()
+	asked, now := x.State.Asked.Load(), elapsed.Now()
 	if now-asked >= int64(AskAgain) && x.State.Asked.CompareAndSwap(asked, now) {
 		parts := g.Layout.Parts
 		if x.State.Built.Load() {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/elapsed"
 	"retwis/internal/redis/script"
 	"retwis/model/internal/schema"
 )
@@ -172,7 +173,7 @@ func (g *Registry) takeNumbers(first bool, reply []string) error {
 		} else if x.Number != number || x.Key != key {
 			return fmt.Errorf("%w: index %s has different numbers in the partitions", schema.ErrCorrupt, x.Name)
 		}
-		x.State.Asked.Store(time.Now().UnixNano())
+		x.State.Asked.Store(elapsed.Now())
 		x.State.Built.Store((first || x.State.Built.Load()) && reply[4+3*i] == "1")
 	}
 	return nil

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
+	"retwis/internal/elapsed"
 	"retwis/model/internal/schema"
 )
 
@@ -143,7 +143,7 @@ func (g *Registry) restoreIn(ctx context.Context, p *schema.Partition, token str
 		return err
 	}
 	for _, x := range g.Schema.Indexes {
-		x.State.Asked.Store(time.Now().UnixNano())
+		x.State.Asked.Store(elapsed.Now())
 		x.State.Built.Store(true)
 	}
 	return nil

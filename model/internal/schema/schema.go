@@ -389,7 +389,7 @@ func (s *Schema) ValueIndex(field int) *Index {
 // IndexState is what a process knows of an index in the database.
 type IndexState struct {
 	Built atomic.Bool  // all records are in it
-	Asked atomic.Int64 // when the database was last asked, in nanoseconds since 1970
+	Asked atomic.Int64 // when the database was last asked, by package elapsed
 }
 
 var (
