@@ -19,7 +19,7 @@ type Viewer struct {
 	LeftOut UserSet // people that the viewer reads on a list and not on the home timeline
 
 	Ends          int64  // when the first of the mutes and blocks ends, in unix seconds
-	PeopleChanged uint64 // grows with each change of mutes and blocks
+	PeopleChanged uint64 // another number after each change of mutes and blocks
 }
 
 // Standings is what a process knows of who is limited, suspended or closed.

@@ -38,12 +38,13 @@ type Viewers struct {
 	standings *Standings
 	clock     func() time.Time
 	cells     *otter.Cache[int64, *viewerCell]
+	changes   atomic.Uint64 // of mutes and blocks, by any viewer, and the cells that were made
 }
 
 type viewerCell struct {
 	watched.Cell[*social.Viewer]                              // of everything
 	people                       watched.Cell[*social.Viewer] // of mutes and blocks only
-	changes                      atomic.Uint64                // of mutes and blocks
+	changes                      atomic.Uint64                // Viewers.changes at the last of mutes and blocks
 }
 
 // CachedViewers bounds the viewers kept in memory, about 15 KB each at most.
@@ -94,7 +95,7 @@ func (s *Viewers) Get(ctx context.Context, user social.User) (*social.Viewer, er
 	cell, ok := s.cells.GetIfPresent(user.ID)
 	if !ok {
 		// It is there before the read, so that no change is missed meanwhile.
-		cell, _ = s.cells.ComputeIfAbsent(user.ID, func() (*viewerCell, bool) { return new(viewerCell), false })
+		cell, _ = s.cells.ComputeIfAbsent(user.ID, func() (*viewerCell, bool) { return s.newCell(), false })
 	}
 	today, fresh := s.clock().Unix(), social.IsFresh(ctx)
 	if v, ok := cell.Get(s.db.Link, 0); ok && !fresh && v.User == user && today < v.Ends {
@@ -111,6 +112,14 @@ func (s *Viewers) Get(ctx context.Context, user social.User) (*social.Viewer, er
 		return old, nil
 	}
 	return v, err
+}
+
+// newCell returns a cell for a viewer who is not in memory, and whose changes until now went
+// unnoticed: its number of changes is one that no cell has had.
+func (s *Viewers) newCell() *viewerCell {
+	cell := new(viewerCell)
+	cell.changes.Store(s.changes.Add(1))
+	return cell
 }
 
 // readViewer reads a user as a viewer.
@@ -320,7 +329,7 @@ func (s *Viewers) Invalidate(uid int64, prefix string) {
 	}
 	switch prefix {
 	case layout.MutedPrefix, layout.BlockedPrefix, layout.BlockersPrefix:
-		cell.Value.changes.Add(1)
+		cell.Value.changes.Store(s.changes.Add(1))
 		cell.Value.people.Changed()
 	}
 	cell.Value.Changed()
