@@ -316,10 +316,20 @@ func TestSitePicture(t *testing.T) {
 	const banner = `<img class="banner row" src="/media/`
 	s.visitor().get("/").want(200, banner, `<meta property="og:image" content="http`)
 	s.visitor().get("/about").want(200, banner, `<a href="/u/ada">@ada</a>`)
-	s.standing("ada", social.Suspended)
-	for _, path := range []string{"/", "/about"} {
-		s.visitor().get(path).want(200).wantNot(banner)
+	unseen := func() {
+		t.Helper()
+		for _, path := range []string{"/", "/about"} {
+			s.visitor().get(path).want(200).wantNot(banner, `<a href="/u/ada">@ada</a>`)
+		}
 	}
+	s.standing("ada", social.Suspended)
+	unseen()
+	s.standing("ada", social.Good)
+	s.visitor().get("/").want(200, banner)
+	if err := s.social.Leaving.DeleteAccount(t.Context(), s.user("ada").ID); err != nil {
+		t.Fatal(err)
+	}
+	unseen()
 	admin.send("/moderation/site", "account", "nobody", "signup", "open").want(303)
 	s.visitor().get("/about").want(200).wantNot("@nobody")
 }

@@ -85,7 +85,7 @@ func (r *Reader) SiteAccount(req *request.Request) (user social.User, picture st
 		return social.User{}, "", nil
 	}
 	user, err = r.users.UserByName(req.Ctx, name)
-	if err == nil && (user.Pending || user.Standing == social.Suspended) {
+	if err == nil && user.Standing.Hidden() {
 		err = social.ErrNotFound
 	}
 	var profile accounts.UserProfile
