@@ -76,6 +76,13 @@ func (v *Viewer) WithoutBlocks() *Viewer {
 	return &other
 }
 
+// WithoutOwnBlocks returns a copy of the viewer that has blocked nobody.
+func (v *Viewer) WithoutOwnBlocks() *Viewer {
+	other := *v
+	other.Blocked = nil
+	return &other
+}
+
 // UserSet is a set of the ids of users, sorted.
 type UserSet []int64
 

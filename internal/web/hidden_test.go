@@ -97,6 +97,28 @@ func TestBlockersDoNotExist(t *testing.T) {
 	cyd.send("/u/ben/unmute").want(303)
 }
 
+// A user sees the profile of a person that they have blocked, with the button that ends the block,
+// but not if that person has blocked them too.
+func TestBlockedProfiles(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	ada, ben := s.signedUp("blocker"), s.signedUp("ben")
+	ada.send("/settings/profile", "bio", "all about me").want(303)
+	ben.send("/u/blocker/mute", "for", "").want(303)
+	ada.send("/u/ben/block", "for", "").want(303)
+	ben.send("/u/blocker/block", "for", "").want(303) // a muted person can be blocked
+	for _, path := range []string{"", "/replies", "/followers", ".atom"} {
+		there, nobody := ben.get("/u/blocker"+path), ben.get("/u/phantom"+path)
+		if there.status != 404 || masked(there) != masked(nobody) {
+			t.Errorf("GET /u/blocker%s: %d\n%s", path, there.status, masked(there))
+		}
+	}
+	ada.send("/u/ben/unblock").want(303)
+	ben.get("/u/blocker").want(200, "You blocked blocker", `action="/u/blocker/unblock"`)
+	ben.get("/settings/blocked").want(200, `action="/u/blocker/unblock"`)
+	ben.send("/u/blocker/unblock").want(303)
+}
+
 // masked is a page without the names that tell whose it is.
 func masked(a *response) string {
 	_, body, _ := strings.Cut(a.body, "<main")

@@ -48,7 +48,7 @@ func (r *Reader) User(req *request.Request) (social.User, error) {
 
 // VisibleUser returns the user named in the address, and who looks at them. Those
 // who have blocked the viewer do not exist: with the error that says so, both are returned
-// too.
+// too. A user hidden by nothing but a block of the viewer is there, so that it can be ended.
 func (r *Reader) VisibleUser(req *request.Request) (social.User, *social.Viewer, error) {
 	user, err := r.User(req)
 	if err != nil {
@@ -64,14 +64,8 @@ func (r *Reader) VisibleUser(req *request.Request) (social.User, *social.Viewer,
 	if user.Standing == social.Suspended && v.User.Role < social.Moderator {
 		return user, v, &request.Error{Status: http.StatusNotFound, Detail: "This account is suspended."}
 	}
-	if v.Sees(user.ID) == social.Hidden {
-		relation, err := r.relations.Get(req.Ctx, v, user.ID)
-		if err != nil {
-			return social.User{}, nil, err
-		}
-		if !relation.Blocked {
-			return user, v, ErrNoUser
-		}
+	if v.Sees(user.ID) == social.Hidden && v.WithoutOwnBlocks().Sees(user.ID) == social.Hidden {
+		return user, v, ErrNoUser
 	}
 	return user, v, nil
 }
