@@ -13,9 +13,11 @@ const (
 	ListsModel      = "lists"
 	ListsPartitions = 64
 	ListsPrefix     = "{" + ListsModel + "}:"
+	// ListsBegin is how all their keys begin.
+	ListsBegin = "{" + ListsModel + "."
 
 	// ListsMeta is there as soon as somebody has had a list.
-	ListsMeta = "{" + ListsModel + ".0}.meta"
+	ListsMeta = ListsBegin + "0}.meta"
 )
 
 // listsBases are the beginnings of the keys of ListsModel.
@@ -30,7 +32,7 @@ func ListsKey(uid int64) string {
 
 // parseListsKey returns the user of a ListsKey.
 func parseListsKey(key string) (uid int64, ok bool) {
-	if !strings.HasPrefix(key, "{"+ListsModel+".") {
+	if !strings.HasPrefix(key, ListsBegin) {
 		return 0, false
 	}
 	uid, ok = ParseID(key[strings.LastIndexByte(key, ':')+1:])

@@ -17,6 +17,7 @@ import (
 	"retwis/internal/redis/store"
 	"retwis/internal/redistest"
 	"retwis/internal/social"
+	"retwis/internal/social/lists"
 	"retwis/internal/social/live"
 	"retwis/internal/social/socialtest"
 )
@@ -236,12 +237,13 @@ func whoSeesWhat(t *testing.T, url string) {
 	// Follows, mutes and blocks of other processes count at once.
 	reaches := func(c *conn, want bool) func() bool {
 		return func() bool {
-			post := here.Publish(ada, "again")
-			here.Eventually("the timeline", func() bool { return slices.Contains(conns["timeline"].posts(), post) })
+			post, end := here.Publish(ada, "again"), here.Publish(ada, "when all have it")
+			here.Eventually("the timeline", func() bool { return slices.Contains(conns["timeline"].posts(), end) })
 			return slices.Contains(c.posts(), post) == want
 		}
 	}
 	here.Connect(dan, ada)
+	list := listOf(here, dan, ada)
 	here.Eventually("the follow", reaches(conns["dan"], true))
 	if err := here.Relations.Mute(here.Ctx, dan, ada, time.Time{}); err != nil {
 		t.Fatal(err)
@@ -251,6 +253,16 @@ func whoSeesWhat(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 	here.Eventually("the end of the mute", reaches(conns["dan"], true))
+	leftOut := func(leftOut bool) {
+		t.Helper()
+		if err := here.Library.Edit(here.Ctx, dan, list.ID, "Loud", leftOut); err != nil {
+			t.Fatal(err)
+		}
+	}
+	leftOut(true)
+	here.Eventually("the list to be left out of home", reaches(conns["dan"], false))
+	leftOut(false)
+	here.Eventually("the list to be at home again", reaches(conns["dan"], true))
 	if err := here.Follows.Unfollow(here.Ctx, dan, ada); err != nil {
 		t.Fatal(err)
 	}
@@ -269,6 +281,23 @@ func whoSeesWhat(t *testing.T, url string) {
 	if got := blocked.posts(); len(got) > 0 {
 		t.Errorf("posts of who has blocked the viewer: %d", got)
 	}
+}
+
+// listOf returns a list of one user by another.
+func listOf(p *process, owner, member social.User) lists.List {
+	p.T.Helper()
+	list, err := p.Library.Create(p.Ctx, owner, "Loud")
+	if err != nil {
+		p.T.Fatal(err)
+	}
+	v, err := p.Viewers.Get(p.Ctx, owner)
+	if err == nil {
+		err = p.Library.Add(p.Ctx, v, list.ID, member)
+	}
+	if err != nil {
+		p.T.Fatal(err)
+	}
+	return list
 }
 
 func TestCountsAndNotifications(t *testing.T) {

@@ -20,7 +20,7 @@ type reports struct {
 	mu     sync.Mutex
 	all    bool // every person
 	posts  map[int64]struct{}
-	people map[int64]struct{} // whose follows, mutes or blocks have changed
+	people map[int64]struct{} // whose follows, mutes, blocks or lists have changed
 	inbox  map[int64]struct{} // whose notifications have changed
 	users  map[int64]struct{} // whose sessions may have ended
 }
