@@ -281,6 +281,13 @@ func whoSeesWhat(t *testing.T, url string) {
 	if got := blocked.posts(); len(got) > 0 {
 		t.Errorf("posts of who has blocked the viewer: %d", got)
 	}
+	// A moderator sees them, for as long as the role lasts.
+	for _, role := range []social.Role{social.Moderator, social.Member} {
+		if err := here.Moderation.SetRole(here.Ctx, social.Operator, cyd.ID, role, ""); err != nil {
+			t.Fatal(err)
+		}
+		here.Eventually("the role "+role.String(), reaches(blocked, role == social.Moderator))
+	}
 }
 
 // listOf returns a list of one user by another.

@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"strconv"
@@ -12,12 +13,13 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/live/stream"
+	"retwis/internal/social/users"
 )
 
 // member is a user with connections, and until a while after the last has gone: a
 // reader who goes from page to page is read once.
 type member struct {
-	user      social.User
+	user      social.User // as of the first connection; viewer has the user of now
 	viewer    *social.Viewer
 	until     int64   // when a mute or a block ends, in unix seconds
 	following []int64 // sorted
@@ -72,8 +74,15 @@ func (r *refresher) load(ctx context.Context, m *member) error {
 	b := client.B()
 	v, until, res, err := r.app.Viewers.GetNow(ctx, client, m.user,
 		b.Zrange().Key(layout.FollowingKey(m.user.ID)).Min("0").Max(strconv.Itoa(maxFollowing-1)).Rev().Build(),
-		b.Zrange().Key(layout.FollowingTagsKey(m.user.ID)).Min("0").Max(strconv.Itoa(maxTags-1)).Rev().Build())
+		b.Zrange().Key(layout.FollowingTagsKey(m.user.ID)).Min("0").Max(strconv.Itoa(maxTags-1)).Rev().Build(),
+		rueidis.Completed(r.app.Users.RecordCommand(m.user.ID)))
 	if err != nil {
+		return err
+	}
+	switch rec, err := users.ParseRecord(m.user.ID, res[2]); {
+	case err == nil:
+		v.User = rec.User // with the role of now
+	case !errors.Is(err, social.ErrNotFound):
 		return err
 	}
 	members, err := res[0].AsStrSlice()

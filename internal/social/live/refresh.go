@@ -20,7 +20,7 @@ type reports struct {
 	mu     sync.Mutex
 	all    bool // every person
 	posts  map[int64]struct{}
-	people map[int64]struct{} // whose follows, mutes, blocks or lists have changed
+	people map[int64]struct{} // whose follows, mutes, blocks, lists or role may have changed
 	inbox  map[int64]struct{} // whose notifications have changed
 	users  map[int64]struct{} // whose sessions may have ended
 }
@@ -122,7 +122,7 @@ func (r *refresher) personChanged(key string) {
 	case prefix == layout.InboxPrefix, prefix == layout.NotificationsPrefix, prefix == layout.UserPrefix:
 		r.reports.inbox[id] = struct{}{}
 		if prefix == layout.UserPrefix {
-			r.reports.users[id] = struct{}{}
+			r.reports.users[id], r.reports.people[id] = struct{}{}, struct{}{}
 		}
 	default:
 		r.reports.people[id] = struct{}{}
