@@ -133,7 +133,7 @@ func TestFeedNotModified(t *testing.T) {
 	ada := s.signedUp("ada")
 	ada.send("/post", "status", "one").want(303)
 	first := s.visitor().get("/u/ada.atom").want(200)
-	tag, changed := first.header.Get("ETag"), first.header.Get("Last-Modified")
+	tag := first.header.Get("ETag")
 	ask := func(want int, header ...string) {
 		t.Helper()
 		request, err := http.NewRequestWithContext(t.Context(), "GET", s.http.URL+"/u/ada.atom", nil)
@@ -150,14 +150,15 @@ func TestFeedNotModified(t *testing.T) {
 	ask(304, "If-None-Match", `"x", W/`+tag)
 	ask(304, "If-None-Match", "*")
 	ask(200, "If-None-Match", `"x"`)
-	ask(304, "If-Modified-Since", changed)
-	ask(200, "If-Modified-Since", "Mon, 01 Jan 2001 00:00:00 GMT")
-	ask(200, "If-Modified-Since", "nonsense")
-	ask(200, "If-None-Match", `"x"`, "If-Modified-Since", changed)
 	if _, err := s.social.Posts.Edit(t.Context(), social.User{ID: 1, Name: "ada"}, 1, "two"); err != nil {
 		t.Fatal(err)
 	}
 	ask(200, "If-None-Match", tag)
+	// A deletion changes the feed, and nothing in it is newer.
+	if err := s.social.Posts.Delete(t.Context(), social.User{ID: 1, Name: "ada"}, 1); err != nil {
+		t.Fatal(err)
+	}
+	ask(200, "If-Modified-Since", time.Now().UTC().Format(http.TimeFormat))
 }
 
 func TestSuggest(t *testing.T) {

@@ -104,10 +104,10 @@ func sendFeed(req *request.Request, suffix string, feed view.WebFeed) error {
 	if suffix == view.JSONSuffix {
 		write, mediaType = feed.JSON, view.JSONType
 	}
-	body, updated, err := write()
+	body, err := write()
 	if err != nil {
 		return err
 	}
-	request.SendCached(req, mediaType, body, updated)
+	request.SendCached(req, mediaType, body)
 	return nil
 }

@@ -3,7 +3,6 @@ package about
 import (
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"retwis/internal/web/request"
 	"retwis/internal/web/static"
@@ -40,7 +39,7 @@ func Manifest(req *request.Request) error {
 	if err != nil {
 		return fmt.Errorf("web: %w", err)
 	}
-	request.SendCached(req, "application/manifest+json", body, time.Time{})
+	request.SendCached(req, "application/manifest+json", body)
 	return nil
 }
 
@@ -50,7 +49,7 @@ func Icon(req *request.Request) error {
 	if err != nil {
 		return fmt.Errorf("web: %w", err)
 	}
-	request.SendCached(req, "image/png", body, time.Time{})
+	request.SendCached(req, "image/png", body)
 	return nil
 }
 

@@ -72,7 +72,7 @@ func (h *Crawlers) Robots(req *request.Request) error {
 		}
 		b.WriteString("\nSitemap: " + req.Origin() + "/sitemap.xml\n")
 	}
-	request.SendCached(req, "text/plain; charset=utf-8", []byte(b.String()), time.Time{})
+	request.SendCached(req, "text/plain; charset=utf-8", []byte(b.String()))
 	return nil
 }
 
@@ -178,6 +178,6 @@ func sendXML(req *request.Request, value any) error {
 	if err != nil {
 		return fmt.Errorf("web: %w", err)
 	}
-	request.SendCached(req, "application/xml; charset=utf-8", append([]byte(xml.Header), body...), time.Time{})
+	request.SendCached(req, "application/xml; charset=utf-8", append([]byte(xml.Header), body...))
 	return nil
 }

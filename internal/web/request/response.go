@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/a-h/templ"
 
@@ -186,20 +185,17 @@ func (req *Request) NoIndex() { req.W.Header()[headerRobots] = headerNoIndex }
 // headerRobots says what search engines may do with a page.
 const headerRobots = "X-Robots-Tag"
 
-// SendCached sends what is the same for all visitors, or 304 where the client has it. The time
-// of its last change is zero where it is not known.
-func SendCached(req *Request, contentType string, body []byte, changed time.Time) {
+// SendCached sends what is the same for all visitors, or 304 where the client has exactly that. It
+// has no time: what is deleted changes a list, and nothing in it is newer then.
+func SendCached(req *Request, contentType string, body []byte) {
 	sum := sha256.Sum256(body)
 	tag := `"` + hex.EncodeToString(sum[:12]) + `"`
 	header := req.W.Header()
 	header.Set("ETag", tag)
-	if !changed.IsZero() {
-		header.Set("Last-Modified", changed.UTC().Format(http.TimeFormat))
-	}
 	if !req.LoggedIn {
 		header.Set("Cache-Control", "public, no-cache")
 	}
-	if has(req.R.Header, tag, changed) {
+	if has(req.R.Header, tag) {
 		req.status = http.StatusNotModified
 		req.W.WriteHeader(req.status)
 		return
@@ -212,17 +208,13 @@ func SendCached(req *Request, contentType string, body []byte, changed time.Time
 }
 
 // has reports whether a client has this version already.
-func has(h http.Header, tag string, changed time.Time) bool {
-	if tags := h.Values("If-None-Match"); len(tags) > 0 { // then the time does not count
-		for _, one := range strings.Split(strings.Join(tags, ","), ",") {
-			if one = strings.TrimPrefix(strings.TrimSpace(one), "W/"); one == tag || one == "*" {
-				return true
-			}
+func has(h http.Header, tag string) bool {
+	for one := range strings.SplitSeq(strings.Join(h.Values("If-None-Match"), ","), ",") {
+		if one = strings.TrimPrefix(strings.TrimSpace(one), "W/"); one == tag || one == "*" {
+			return true
 		}
-		return false
 	}
-	since, err := http.ParseTime(h.Get("If-Modified-Since"))
-	return err == nil && !changed.IsZero() && !changed.Truncate(time.Second).After(since)
+	return false
 }
 
 // Plain sends a line of text.

@@ -37,10 +37,10 @@ type WebFeed struct {
 	Since  time.Time // the time of a feed without entries
 }
 
-// XML returns the page as an Atom feed, and the time of its last change.
-func (f WebFeed) XML() (body []byte, updated time.Time, err error) {
+// XML returns the page as an Atom feed.
+func (f WebFeed) XML() ([]byte, error) {
 	feed := atomFeed{Title: f.Title, ID: f.Origin + f.Path + AtomSuffix, Generator: "Retwis"}
-	updated = f.Since
+	updated := f.Since
 	for _, item := range f.Items {
 		entry, at := f.entry(item)
 		feed.Entries = append(feed.Entries, entry)
@@ -63,8 +63,8 @@ func (f WebFeed) XML() (body []byte, updated time.Time, err error) {
 	case len(feed.Entries) == 0:
 		feed.Author = &atomPerson{Name: f.Site, URI: f.Origin + "/"}
 	}
-	body, err = xml.Marshal(feed)
-	return append([]byte(xml.Header), body...), updated, err
+	body, err := xml.Marshal(feed)
+	return append([]byte(xml.Header), body...), err
 }
 
 // changed is when an entry has changed last.
@@ -147,8 +147,8 @@ type (
 	}
 )
 
-// JSON returns the page as a JSON feed, and the time of its last change.
-func (f WebFeed) JSON() (body []byte, updated time.Time, err error) {
+// JSON returns the page as a JSON feed.
+func (f WebFeed) JSON() ([]byte, error) {
 	feed := jsonFeed{
 		Version: "https://jsonfeed.org/version/1.1", Title: f.Title,
 		HomePage: f.Origin + f.Path, Feed: f.Origin + f.Path + JSONSuffix,
@@ -157,15 +157,10 @@ func (f WebFeed) JSON() (body []byte, updated time.Time, err error) {
 	if f.Author != nil {
 		feed.Authors = []jsonAuthor{f.jsonAuthor(*f.Author)}
 	}
-	updated = f.Since
 	for _, item := range f.Items {
 		feed.Items = append(feed.Items, f.jsonItem(item))
-		if at := changed(item); at.After(updated) {
-			updated = at
-		}
 	}
-	body, err = json.Marshal(feed)
-	return body, updated, err
+	return json.Marshal(feed)
 }
 
 // jsonItem is a post or a repost. Only a repost has a title, which says whose post it is: the
