@@ -12,6 +12,8 @@
 --
 -- An index keeps its number and key even if no declaration has it any more: a program
 -- that still declares it means the same one.
+--
+-- What is there already is not written again: a server that takes no writes can be read.
 
 local meta = KEYS[1]
 local digest, schema, fixed, token, follow = unpack(ARGV, 1, 5)
@@ -24,6 +26,12 @@ if found[2] and found[2] ~= fixed then
 end
 if found[1] == 'dropping' then
 	return redis.error_reply('DROPPING')
+end
+
+local function put(field, value)
+	if redis.call('HGET', meta, field) ~= value then
+		redis.call('HSET', meta, field, value)
+	end
 end
 
 -- kindsOf returns the kinds of the stored fields of a schema, and their former names, by
@@ -74,17 +82,20 @@ if fresh then
 	end
 end
 if (fresh or follow ~= '') and token ~= '' then
-	redis.call('HSET', meta, 'token', token)
+	put('token', token)
 end
 local last = tonumber(redis.call('HGET', meta, 'last') or 0)
 for i = 7, first - 1, 2 do
-	if redis.call('HSETNX', meta, 'index:' .. ARGV[i], ARGV[i + 1]) == 1 and built and fresh then
-		redis.call('HSET', meta, 'built:' .. ARGV[i], 1)
+	if redis.call('HEXISTS', meta, 'index:' .. ARGV[i]) == 0 then
+		redis.call('HSET', meta, 'index:' .. ARGV[i], ARGV[i + 1])
+		if built and fresh then
+			redis.call('HSET', meta, 'built:' .. ARGV[i], 1)
+		end
 	end
 	last = math.max(last, tonumber(ARGV[i + 1]:match('^%d+')))
 end
 if last > 0 then
-	redis.call('HSET', meta, 'last', string.format('%.0f', last))
+	put('last', string.format('%.0f', last))
 end
 
 -- An index whose name is in use gets its number as a suffix.
@@ -122,16 +133,17 @@ end
 -- migration; a field of another kind or name does, because records must be changed.
 if reply[1] == digest then
 	if not changed then
-		redis.call('HSET', meta, 'schema', schema)
+		put('schema', schema)
 	end
 else
 	local knows = true
 	for identity in redis.call('HGET', meta, 'identities'):gmatch('[^\n]+') do
 		knows = knows and wanted[identity]
 	end
-	redis.call('HSET', meta, 'wanted', schema, 'wanteddigest', digest)
+	put('wanted', schema)
+	put('wanteddigest', digest)
 	if knows then
-		redis.call('HSET', meta, 'also', digest)
+		put('also', digest)
 	end
 end
 return reply
