@@ -12,6 +12,7 @@ import (
 	"retwis/index"
 	"retwis/index/text/internal/words"
 	"retwis/internal/redis/partition"
+	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/script"
 )
 
@@ -123,7 +124,7 @@ func (x *store) fail(ctx context.Context, err error) error {
 	}
 	err = x.set.Error(ctx, err)
 	var e *rueidis.RedisError
-	if errors.As(err, &e) && damaged(e.Error()) {
+	if errors.As(err, &e) && rediserr.OfReply(e.Error()) == rediserr.Other && damaged(e.Error()) {
 		err = fmt.Errorf("%w: Repair corrects it: %w", index.ErrCorrupt, err)
 	}
 	return fmt.Errorf("text: %q: %w", x.set.Key, err)

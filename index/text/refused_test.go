@@ -1,0 +1,42 @@
+package text_test
+
+import (
+	"errors"
+	"testing"
+
+	"retwis/index"
+	"retwis/index/text"
+	"retwis/internal/redistest"
+)
+
+// An index is not damaged where the server takes no writes: a caller must try again.
+func TestRefusedIsNotDamaged(t *testing.T) {
+	t.Parallel()
+	for name, refuse := range map[string][]string{
+		"READONLY":   {"REPLICAOF", "127.0.0.1", "1"},
+		"OOM":        {"CONFIG", "SET", "maxmemory", "1"},
+		"NOREPLICAS": {"CONFIG", "SET", "min-replicas-to-write", "1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := redistest.Own(t).Client(t)
+			posts, err := text.New(client, "posts", text.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := text.Document{Text: "Redis is fast"}
+			if err := posts.Put(t.Context(), 1, d); err != nil {
+				t.Fatal(err)
+			}
+			if err := client.Do(t.Context(), client.B().Arbitrary(refuse...).Build()).Error(); err != nil {
+				t.Fatal(err)
+			}
+			if err := posts.Put(t.Context(), 2, d); err == nil || errors.Is(err, index.ErrCorrupt) {
+				t.Error(err)
+			}
+			if err := posts.Remove(t.Context(), 1, d); errors.Is(err, index.ErrCorrupt) { // it needs no memory
+				t.Error(err)
+			}
+		})
+	}
+}
