@@ -134,3 +134,29 @@ func TestUpdateComparesAtServer(t *testing.T) {
 		}
 	}
 }
+
+// A server that refuses PING ends an update with an error. One that cannot write its
+// snapshot does, and one that has lost its master, as a failover leaves it.
+func TestUpdateLargeWherePingIsRefused(t *testing.T) {
+	t.Parallel()
+	client := redistest.Own(t, "replica-serve-stale-data no").Client(t)
+	scrolls := store[scroll](t, client, model.Options{Name: "scroll"})
+	s := createdOf(t, scrolls, scroll{Title: "a", Text: strings.Repeat("text ", 20_000)})
+	for _, same := range []bool{false, true} {
+		_, err := scrolls.Update(t.Context(), s.ID, func(s *scroll) error {
+			if !same {
+				s.Pages++
+			}
+			return client.Do(t.Context(), client.B().Arbitrary("REPLICAOF", "127.0.0.1", "1").Build()).Error()
+		})
+		if !same && err == nil {
+			t.Error("the server has written")
+		}
+		if err := client.Do(t.Context(), client.B().Arbitrary("REPLICAOF", "NO", "ONE").Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := scrolls.Get(t.Context(), s.ID); err != nil || got.Pages != 0 {
+		t.Error(got.Pages, err)
+	}
+}

@@ -153,6 +153,21 @@ func TestWritesRefused(t *testing.T) {
 	}
 }
 
+// A site that is stopped ends as always where the server refuses PING: rueidis sends that
+// when it takes back a connection.
+func TestStopWherePingIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, state := range map[string]state{"MISCONF": readOnly["MISCONF"], "MASTERDOWN": unavailable["MASTERDOWN"]} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Own(t, state.config...)
+			v := on(t, reach(t, server.URL()).Client()).signedUp("ada")
+			v.send("/post", "status", "before").want(303)
+			state.begin(t, server)
+		})
+	}
+}
+
 // unavailable are the states in which a server answers nothing useful.
 var unavailable = map[string]state{
 	"MASTERDOWN": {

@@ -96,8 +96,8 @@ func (l *Ledger) look(ctx context.Context) (masters, rueidis.CoreClient, error) 
 		l.hangUp()
 	}
 	if l.conn == nil {
-		client, release := l.client.Dedicate()
-		l.conn = &pinned{address: l.address(), client: client, release: release}
+		client, _ := l.client.Dedicate()
+		l.conn = &pinned{address: l.address(), client: client}
 	}
 	var err error
 	if l.conn.process.run == "" {
@@ -124,7 +124,6 @@ type pinned struct {
 	address string
 	process process
 	client  rueidis.DedicatedClient
-	release func()
 }
 
 // address is that of the master to which the client leads at present.
@@ -135,9 +134,12 @@ func (l *Ledger) address() string {
 	return ""
 }
 
+// hangUp closes the connection. One that is given back gets UNSUBSCRIBE and PING, and
+// rueidis panics where the server refuses PING: one that cannot write its snapshot, or
+// has lost its master.
 func (l *Ledger) hangUp() {
 	if l.conn != nil {
-		l.conn.release()
+		l.conn.client.Close()
 		l.conn = nil
 	}
 }

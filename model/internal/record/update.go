@@ -345,9 +345,12 @@ func (w *watched) write(ctx context.Context, b *batch) ([]error, error) {
 	return w.o.Table.writer().parseOutcomes(ctx, b, call.Keys, list[0])
 }
 
-// end leaves the connection as it was.
+// end leaves the connection as it was, or closes it: one that is given back gets
+// UNSUBSCRIBE and PING, and rueidis panics where the server refuses PING, as one that
+// cannot write its snapshot does, or has lost its master.
 func (w *watched) end() {
-	if !w.over {
-		_ = w.c.Do(context.Background(), w.c.B().Unwatch().Build()).Error() // a broken connection is not used again
+	replies := w.c.DoMulti(context.Background(), w.c.B().Unwatch().Build(), w.c.B().Ping().Build())
+	if replies[1].Error() != nil {
+		w.c.Close()
 	}
 }

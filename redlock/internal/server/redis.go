@@ -404,6 +404,9 @@ func (s *Redis) Listen(ctx context.Context, channel string, ready func(), receiv
 	// On a separate connection: rueidis answers a single caller faster on one
 	// without subscriptions.
 	return client.Dedicated(func(d rueidis.DedicatedClient) error {
+		// One that is given back gets UNSUBSCRIBE and PING, and rueidis panics where the
+		// server refuses PING: one that cannot write its snapshot, or has lost its master.
+		defer d.Close()
 		return subscribe(d, mayVote(decodeBoot(d.Do(ctx, s.bootCommand(client, bootAsk{}, false)))).Answer == Yes)
 	})
 }
