@@ -26,6 +26,10 @@ import (
 // retwis is the path of the program, built once.
 var retwis string
 
+// lanHost is another name of this machine for the browser, which trusts plain HTTP to localhost
+// only.
+const lanHost = "retwis.test"
+
 // chromium is the process that all tests share, each with its own profile.
 var chromium context.Context
 
@@ -47,6 +51,7 @@ func run(m *testing.M) int {
 		chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("host-resolver-rules", "MAP "+lanHost+" 127.0.0.1"),
 		chromedp.UserDataDir(filepath.Join(dir, "profile")),
 		chromedp.WSURLReadTimeout(time.Minute),
 	)

@@ -53,6 +53,24 @@ type security struct {
 	main       *browser
 }
 
+// Over plain HTTP, in a local network, people log in, change settings and use a one-time link. A
+// browser sends no Sec-Fetch-Site then: only the Origin of a form says that it is one of this site.
+func TestPlainHTTP(t *testing.T) {
+	t.Parallel()
+	site := strings.Replace(serve(t), "127.0.0.1", lanHost, 1)
+	newBrowser(t, site).signUp("ada")
+	b := newBrowser(t, site)
+	b.open("/login")
+	b.submit(`main form`, "username", "ada", "password", password)
+	b.wantPath("/home")
+	b.open("/settings/security")
+	const next = "a better horse"
+	b.submit(`form[action$="/password"]`, "current", password, "password", next, "password2", next)
+	if texts := b.texts("p.notice"); len(texts) != 1 || !strings.Contains(texts[0], "Your password is changed") {
+		t.Errorf("%q", texts)
+	}
+}
+
 // navigateBack is the back button, without waiting.
 func navigateBack() action {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {

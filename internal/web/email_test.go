@@ -138,7 +138,7 @@ func TestAddressIsPrivate(t *testing.T) {
 	}
 	s.visitor().get("/unsubscribe/1.x").want(404)
 	r := s.visitor().get(link)
-	if r.header.Get("Cache-Control") != "no-store" || r.header.Get("Referrer-Policy") != "no-referrer" {
+	if r.header.Get("Cache-Control") != "no-store" || r.header.Get("Referrer-Policy") != "strict-origin" {
 		t.Errorf("%v", r.header)
 	}
 }

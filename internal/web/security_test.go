@@ -228,7 +228,7 @@ func TestResetLink(t *testing.T) {
 	}
 	v, path := s.visitor(), "/reset/"+token
 	page := v.get(path).want(200, "For the account ada")
-	if page.header.Get("Referrer-Policy") != "no-referrer" || page.header.Get("Cache-Control") != "no-store" {
+	if page.header.Get("Referrer-Policy") != "strict-origin" || page.header.Get("Cache-Control") != "no-store" {
 		t.Errorf("headers: %v", page.header)
 	}
 	const next = "a better horse"

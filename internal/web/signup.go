@@ -83,16 +83,11 @@ func (h *signUpHandlers) signUp(req *request.Request) error {
 	return h.show(req, http.StatusUnprocessableEntity, form)
 }
 
-// invited is the page of a link with an invitation. Its address is a secret.
+// invited is the page of a link with an invitation.
 func (h *signUpHandlers) invited(req *request.Request) error {
 	if req.LoggedIn {
 		return req.Redirect("/home")
 	}
-	header := req.W.Header()
-	header["Cache-Control"] = []string{"no-store"}
-	// No page learns the address. With no-referrer a browser would hide from us, too,
-	// that the form comes from this site.
-	header["Referrer-Policy"] = []string{"strict-origin"}
 	if err := req.Allow(limits.Reset); err != nil { // guessing
 		return err
 	}

@@ -263,6 +263,10 @@ func walkRoute(t *testing.T, route string, w walk) {
 		if who == blocked && strings.Contains(a.body, "the text of") {
 			t.Errorf("a blocked person reads the text at %s", route)
 		}
+		// With no-referrer, the Origin of a form is null, and over plain HTTP it is refused.
+		if policy := a.header.Get("Referrer-Policy"); policy == "no-referrer" && strings.Contains(a.body, `method="post"`) {
+			t.Errorf("person %d at %s: forms of a page with Referrer-Policy %s", who, route, policy)
+		}
 		if a.status >= http.StatusInternalServerError {
 			t.Errorf("person %d at %s: %s", who, route, shorten(a.body))
 		}

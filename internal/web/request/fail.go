@@ -52,9 +52,9 @@ func (s *Site) fail(req *Request, err error) {
 }
 
 // retryPath is the page to try once more: the one that was asked for, or that with the form
-// that was sent.
+// that was sent. The form of a one-time link is at the address to which it is sent.
 func retryPath(req *Request) string {
-	if req.R.Method == http.MethodPost {
+	if req.R.Method == http.MethodPost && req.R.PathValue("token") == "" {
 		return req.ReturnTo(req.FormPage())
 	}
 	return LocalPath(req.R.URL.RequestURI())

@@ -44,7 +44,7 @@ type Page = func(*Request) error
 
 // Handler makes an http.Handler of a function that may fail.
 func (s *Site) Handler(pattern string, page Page) http.Handler {
-	route, secret, unstored, most := s.metrics.Route(pattern), isPrivate(pattern), isUnstored(pattern), maxOf(pattern)
+	route, secret, unstored, most := s.metrics.Route(pattern), hasSecret(pattern), isUnstored(pattern), maxOf(pattern)
 	columns := hasSidebar(pattern)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
@@ -63,10 +63,14 @@ func (s *Site) Handler(pattern string, page Page) http.Handler {
 			req.Info = s.settings.Known() // for the error page of a request that reads nothing
 		}
 		setHeaders(w, req.id)
-		if secret {
-			setPrivate(w)
-		} else if unstored {
+		if unstored {
 			w.Header()["Cache-Control"] = headerNoStore
+		}
+		if secret {
+			// No page learns the address. With no-referrer a browser would hide from us, too, that
+			// a form comes from this site: its Origin is null then, and over plain HTTP nothing
+			// else says so.
+			w.Header()["Referrer-Policy"] = headerSecret
 		}
 		err := s.run(req, page)
 		if err != nil {

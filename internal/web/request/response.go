@@ -27,7 +27,7 @@ var (
 	headerPolicy   = []string{"camera=(), geolocation=(), microphone=(), payment=(), usb=()"}
 	headerCache    = []string{"private, no-cache"}
 	headerNoStore  = []string{"no-store"}
-	headerSecret   = []string{"no-referrer"}
+	headerSecret   = []string{"strict-origin"}
 	headerVary     = []string{"Cookie, Accept-Encoding"}
 	headerNoIndex  = []string{"noindex"}
 
@@ -51,7 +51,7 @@ func setHeaders(w http.ResponseWriter, id string) {
 // and notifications are not among them: the back button needs them at once.
 func isPrivate(pattern string) bool {
 	_, path, _ := strings.Cut(pattern, " ")
-	return strings.HasPrefix(path, "/settings") || strings.HasPrefix(path, "/login") || path == "/forgot" || strings.HasSuffix(path, "/{token}")
+	return strings.HasPrefix(path, "/settings") || strings.HasPrefix(path, "/login") || path == "/forgot" || hasSecret(path)
 }
 
 // isUnstored reports whether a browser keeps no page of a route: the private ones, and
@@ -61,11 +61,8 @@ func isUnstored(pattern string) bool {
 	return isPrivate(pattern) || strings.HasPrefix(path, "/moderation")
 }
 
-// setPrivate keeps a page out of every cache, and its address from other pages.
-func setPrivate(w http.ResponseWriter) {
-	h := w.Header()
-	h["Cache-Control"], h["Referrer-Policy"] = headerNoStore, headerSecret
-}
+// hasSecret reports whether the addresses of a route are secrets.
+func hasSecret(pattern string) bool { return strings.HasSuffix(pattern, "/{token}") }
 
 // buffers hold pages while they are rendered: nothing is sent before a page is
 // complete.
