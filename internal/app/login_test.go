@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/auth"
+	"retwis/internal/social/layout"
 	"retwis/internal/social/socialtest"
 )
 
@@ -300,6 +303,61 @@ func TestChangePassword(t *testing.T) {
 	if _, err := b.Auth.ChangePassword(b.Ctx, ada, "p1pp0", "a newer horse"); err != nil || strings.Contains(b.Redis("HGET", "user:1", "password"), "horse") {
 		t.Error(err)
 	}
+	b.WantHealthy()
+}
+
+// A log-in with the old password that a change of it overtakes opens nothing.
+func TestLoginWhilePasswordChanges(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	other := on(t, client)
+	var at atomic.Pointer[[]string] // the command before which the password changes, once
+	b := on(t, &meddler{Client: client, before: func(cmd []string) {
+		if want := at.Load(); want == nil || len(cmd) < len(*want) || !slices.Equal(cmd[:len(*want)], *want) {
+			return
+		}
+		at.Store(nil)
+		user, err := other.Users.UserByName(other.Ctx, "ada")
+		other.do(err)
+		_, err = other.Auth.ChangePassword(other.Ctx, user, socialtest.Password, "a new horse")
+		other.do(err)
+	}})
+	ada := b.NewUser("ada")
+	restore := func() {
+		t.Helper()
+		if at.Load() != nil {
+			t.Fatal("the password has not changed: the test tests nothing")
+		}
+		if open, err := b.Sessions.OpenSessions(b.Ctx, ada.ID, ""); err != nil || len(open) != 1 {
+			t.Errorf("%d sessions, %v", len(open), err)
+		}
+		_, err := b.Auth.ChangePassword(b.Ctx, ada, "a new horse", socialtest.Password)
+		b.do(err)
+	}
+	verified, opens := &[]string{"HMGET", "user:1", "totp", "recovery"}, &[]string{"ZADD", layout.UsersByTime}
+	for _, when := range []*[]string{verified, opens} {
+		at.Store(when)
+		if session, err := b.Auth.Login(b.Ctx, "ada", socialtest.Password); !errors.Is(err, social.ErrBadLogin) {
+			t.Errorf("the old password: %v, %v", session.User.Name, err)
+		}
+		restore()
+	}
+	key, err := b.Auth.SetUpSecondFactor(b.Ctx, ada, socialtest.Password)
+	b.do(err)
+	_, err = b.Auth.ConfirmSecondFactor(b.Ctx, ada.ID, b.code(key))
+	b.do(err)
+	at.Store(verified)
+	if _, err := b.Auth.Login(b.Ctx, "ada", socialtest.Password); !errors.Is(err, social.ErrBadLogin) {
+		t.Errorf("the first of two steps: %v", err)
+	}
+	restore()
+	secret := b.begin("ada")
+	b.Clock.Advance(time.Minute)
+	at.Store(opens)
+	if _, err := b.Auth.FinishLogin(b.Ctx, secret, b.code(key)); !errors.Is(err, auth.ErrNoLogin) {
+		t.Errorf("the second of two steps: %v", err)
+	}
+	restore()
 	b.WantHealthy()
 }
 

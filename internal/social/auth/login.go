@@ -110,7 +110,7 @@ func New(s *Sessions, opt Options) (*Service, error) {
 // Login opens a session for the user of this name and password, or returns ErrBadLogin,
 // or *SecondFactorError. Six round trips and one password hash.
 func (a *Service) Login(ctx context.Context, name, password string) (Session, error) {
-	user, err := a.Authenticate(ctx, name, password)
+	user, stored, err := a.authenticate(ctx, name, password)
 	if err != nil {
 		return Session{}, err
 	}
@@ -119,9 +119,9 @@ func (a *Service) Login(ctx context.Context, name, password string) (Session, er
 		return Session{}, err
 	}
 	if !state.On {
-		return a.sessions.OpenSession(ctx, user)
+		return a.sessions.open(ctx, user, stored)
 	}
-	secret, err := a.factors.Wait(ctx, user.ID, a.now())
+	secret, err := a.factors.Wait(ctx, user.ID, stored, a.now())
 	if err != nil {
 		return Session{}, err
 	}
@@ -138,19 +138,26 @@ type Finished struct {
 // FinishLogin opens the session of a log-in that waits for a code: one of the app, or a
 // recovery code. It returns ErrNoLogin, ErrBadCode or ErrTooManyCodes. Six round trips.
 func (a *Service) FinishLogin(ctx context.Context, secret, code string) (Finished, error) {
+	uid, ok := userOfSecret(secret)
+	if !ok {
+		return Finished{}, ErrNoLogin
+	}
+	// Before the code is compared: a change of the password ends the log-ins that wait.
+	rec, stored, err := a.credentials(ctx, uid)
+	if err != nil {
+		return Finished{}, err
+	}
 	left, recovered, err := a.factors.Finish(ctx, secret, code, a.now())
 	if err != nil {
 		return Finished{}, err
 	}
-	uid, _ := userOfSecret(secret)
-	rec, err := a.users.Record(social.WithFresh(ctx), uid)
-	if errors.Is(err, social.ErrNotFound) || err == nil && rec.Standing.Hidden() {
+	if rec.Standing.Hidden() {
 		return Finished{}, ErrNoLogin
 	}
-	if err != nil {
-		return Finished{}, err
+	session, err := a.sessions.open(ctx, rec.User, stored)
+	if errors.Is(err, social.ErrBadLogin) {
+		err = ErrNoLogin
 	}
-	session, err := a.sessions.OpenSession(ctx, rec.User)
 	return Finished{session, recovered, left}, err
 }
 
@@ -226,33 +233,46 @@ func (a *Service) RemoveSecondFactor(ctx context.Context, uid int64) error {
 // password that the original program stored in clear, or one hashed at another
 // cost, is replaced by its hash at today's.
 func (a *Service) Authenticate(ctx context.Context, name, password string) (social.User, error) {
+	user, _, err := a.authenticate(ctx, name, password)
+	return user, err
+}
+
+// authenticate is Authenticate. It also returns the password as it is stored.
+func (a *Service) authenticate(ctx context.Context, name, password string) (user social.User, stored string, err error) {
 	if len(password) > MaxTypedPassword || !utf8.ValidString(name) {
-		return social.User{}, social.ErrBadLogin
+		return user, "", social.ErrBadLogin
 	}
 	uid, err := a.users.LookUp(ctx, name)
 	if err != nil && !errors.Is(err, social.ErrNotFound) {
-		return social.User{}, err
+		return user, "", err
 	}
 	var rec users.Record
-	var stored string
 	if err == nil {
 		if rec, stored, err = a.credentials(ctx, uid); err != nil {
-			return social.User{}, err
+			return user, "", err
 		}
 	}
 	ok, outdated, err := a.hasher.Verify(ctx, password, stored)
 	if err != nil {
-		return social.User{}, err
+		return user, "", err
 	}
 	if !ok {
-		return social.User{}, social.ErrBadLogin
+		return user, "", social.ErrBadLogin
 	}
 	if outdated {
-		if err := a.replacePassword(ctx, uid, stored, password); err != nil {
-			return social.User{}, err
+		phc, err := a.hasher.Hash(ctx, password)
+		if err != nil {
+			return user, "", err
 		}
+		switch done, err := a.replaceField(ctx, uid, PasswordField, stored, phc); {
+		case err != nil:
+			return user, "", err
+		case !done: // another log-in has replaced it, or it is another password now
+			return a.authenticate(ctx, name, password)
+		}
+		stored = phc
 	}
-	return rec.User, a.mayLogIn(ctx, rec)
+	return rec.User, stored, a.mayLogIn(ctx, rec)
 }
 
 // mayLogIn returns *SuspendedError for a user who is suspended.
@@ -284,15 +304,6 @@ func (a *Service) credentials(ctx context.Context, uid int64) (users.Record, str
 	}
 	stored, err := reply.Text(res[1])
 	return rec, stored, err
-}
-
-func (a *Service) replacePassword(ctx context.Context, uid int64, stored, password string) error {
-	phc, err := a.hasher.Hash(ctx, password)
-	if err != nil {
-		return err
-	}
-	_, err = a.replaceField(ctx, uid, "password", stored, phc)
-	return err
 }
 
 // replaceField replaces a field of a user, unless it has changed since it was read, and

@@ -14,6 +14,7 @@ import (
 
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
+	"retwis/internal/social"
 	"retwis/internal/social/layout"
 )
 
@@ -103,16 +104,20 @@ func (s *factorStore) fields(ctx context.Context, uid int64, names ...string) ([
 	return fields, nil
 }
 
-// Wait lets a log-in wait for a code and returns its secret. One round trip.
-func (s *factorStore) Wait(ctx context.Context, uid int64, now time.Time) (secret string, err error) {
+// Wait lets a log-in wait for a code and returns its secret. It returns ErrBadLogin where the
+// password, which was stored like this, has been changed since. One round trip.
+func (s *factorStore) Wait(ctx context.Context, uid int64, password string, now time.Time) (secret string, err error) {
 	var b [32]byte
 	rand.Read(b[:]) // never fails
 	secret = layout.Itoa(uid) + "." + base64.RawURLEncoding.EncodeToString(b[:])
-	err = factorWaitScript.Run(ctx, s.Client, []string{layout.LoginsKey(uid)}, []string{
-		loginHash(secret), layout.Seconds(now), layout.Itoa(int64(LoginWaitsFor / time.Second)), layout.Itoa(maxWaiting),
-	}).Error()
+	ok, err := factorWaitScript.Run(ctx, s.Client, []string{layout.LoginsKey(uid), layout.UserKey(uid)}, []string{
+		loginHash(secret), layout.Seconds(now), layout.Itoa(int64(LoginWaitsFor / time.Second)), layout.Itoa(maxWaiting), password,
+	}).AsBool()
 	if err != nil {
 		return "", fmt.Errorf("social: begin a log-in: %w", err)
+	}
+	if !ok {
+		return "", social.ErrBadLogin
 	}
 	return secret, nil
 }

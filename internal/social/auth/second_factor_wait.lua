@@ -1,11 +1,16 @@
 -- Lets a log-in wait for a code. It removes those that have waited too long, and the
 -- oldest where there are too many.
 -- KEYS[1]   the hash of the user's log-ins that wait for a code
+-- KEYS[2]   the hash of the user
 -- ARGV[1]   the SHA-256 of the log-in's secret, in hex
 -- ARGV[2]   the time, in unix seconds
 -- ARGV[3]   for how many seconds it waits
 -- ARGV[4]   how many can wait
--- Reply     1
+-- ARGV[5]   the password of the user, as it must be stored
+-- Reply     1, or 0 where the password is another one
+if redis.call('HGET', KEYS[2], 'password') ~= ARGV[5] then
+  return 0
+end
 local now, count, first, least = tonumber(ARGV[2]), 0, nil, nil
 local all = redis.call('HGETALL', KEYS[1])
 for i = 1, #all, 2 do

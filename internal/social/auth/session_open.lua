@@ -7,10 +7,12 @@
 -- ARGV[4]   the time, in unix seconds
 -- ARGV[5]   after how many seconds without use a session ends
 -- ARGV[6]   after how many seconds it ends in any case
+-- ARGV[7]   the password of the user, as it must be stored; empty for any
 -- Reply     the sessions that were dropped: expired ones, those over the limit, and a
 --           secret in clear as the original program stored it; nil where there is no
---           such user
-if redis.call('HEXISTS', KEYS[1], 'username') == 0 then
+--           such user, or the password is another one
+local user = redis.call('HMGET', KEYS[1], 'username', 'password')
+if not user[1] or ARGV[7] ~= '' and user[2] ~= ARGV[7] then
   return false
 end
 local now, idle, most = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])

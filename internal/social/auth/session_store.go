@@ -187,10 +187,11 @@ func (s *sessionStore) Reserve(ctx context.Context, uid int64, secret, token str
 }
 
 // Open opens a reserved session and returns the tokens of those that had to make
-// room, which Forget removes. It returns ErrChanged where there is no such user.
-func (s *sessionStore) Open(ctx context.Context, uid int64, e SessionEntry) (dropped []string, err error) {
+// room, which Forget removes. It returns errUserChanged where there is no such user, or the
+// stored password is not this one, unless that is empty.
+func (s *sessionStore) Open(ctx context.Context, uid int64, e SessionEntry, password string) (dropped []string, err error) {
 	dropped, err = sessionOpenScript.RunFenced(ctx, s.Client, sessionKeys(uid), []string{
-		e.Token, e.String(), layout.Itoa(MaxSessions), layout.Seconds(e.Used), wholeSeconds(s.Idle), wholeSeconds(s.Max),
+		e.Token, e.String(), layout.Itoa(MaxSessions), layout.Seconds(e.Used), wholeSeconds(s.Idle), wholeSeconds(s.Max), password,
 	}).AsStrSlice()
 	if rueidis.IsRedisNil(err) {
 		return nil, errUserChanged

@@ -91,6 +91,12 @@ func (s *Sessions) newEntry(ctx context.Context) (secret string, e SessionEntry)
 // user's hash last, and is open when both have it, so that a crash in between
 // leaves an entry that opens nothing.
 func (s *Sessions) OpenSession(ctx context.Context, user social.User) (Session, error) {
+	return s.open(ctx, user, "")
+}
+
+// open is OpenSession for somebody who has typed a password, which is stored like this: it
+// returns ErrBadLogin where it has been changed since. An empty one opens a session in any case.
+func (s *Sessions) open(ctx context.Context, user social.User, password string) (Session, error) {
 	secret, entry := s.newEntry(ctx)
 	secret, err := s.store.Reserve(ctx, user.ID, secret, entry.Token)
 	if err != nil {
@@ -105,9 +111,8 @@ func (s *Sessions) OpenSession(ctx context.Context, user social.User) (Session, 
 			return Session{}, fmt.Errorf("social: open a session: %w", err)
 		}
 	}
-	dropped, err := s.store.Open(ctx, user.ID, entry)
+	dropped, err := s.store.Open(ctx, user.ID, entry, password)
 	if errors.Is(err, errUserChanged) {
-		// The account is gone.
 		return Session{}, errors.Join(social.ErrBadLogin, s.forget(ctx, []string{entry.Token}))
 	}
 	if err != nil {
