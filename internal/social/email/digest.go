@@ -100,11 +100,12 @@ func (s *Service) sendDigest(ctx context.Context, rec Record) error {
 	if more {
 		all = "There is more:"
 	}
-	return s.send(ctx, rec, mail.Message{
-		To: *rec.Address, Subject: "What you have missed on " + s.siteName(ctx), Unsubscribe: stop,
+	m := mail.Message{
+		Subject: "What you have missed on " + s.siteName(ctx), Unsubscribe: stop,
 		Text: fmt.Sprintf("New for %s since the last mail like this:\n\n%s\n\n%s\n%s\n\nTo get no more of these mails:\n%s\n",
 			user.Name, strings.Join(lines, "\n"), all, s.Server.Link("/notifications"), stop),
-	}, true)
+	}
+	return s.send(ctx, rec, *rec.Address, true, func() (mail.Message, error) { return m, nil })
 }
 
 // lines are what a user has not seen since a time, as the page of notifications shows it, and

@@ -7,8 +7,8 @@
 //
 //  1. [Outbox.Begin] notes a mail, a key that expires, and a task that sends it. A warning is
 //     noted before the change that it is about, and its task looks whether that has happened.
-//  2. Service.task finds out who gets it, writes it and sends it. What a server refuses for good is
-//     not tried again; all else is, until the key has expired.
+//  2. Service.task finds out who gets it, writes it where the limits allow it, and sends it. What a
+//     server refuses for good is not tried again; all else is, until the key has expired.
 //  3. [Service.SendDigests] takes the users whose digest is due, one after the other: each is put
 //     off by [digestLease], sent, and put off until the next day.
 //

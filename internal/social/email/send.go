@@ -25,45 +25,49 @@ func (s *Service) task(ctx context.Context, id string) error {
 	if !s.IsOn() {
 		return task.ErrAgain // another process has a mail server, or nobody gets the mail
 	}
-	m, rec, err := s.write(ctx, n)
-	if errors.Is(err, errNobody) {
-		return s.Outbox.remove(ctx, id)
+	rec, name, err := s.recipient(ctx, &n)
+	if err == nil {
+		write := func() (mail.Message, error) { return s.write(ctx, n, rec, name) }
+		err = s.send(ctx, rec, n.To, n.Kind == confirmMail || n.Kind == resetMail, write)
 	}
-	if err != nil {
-		return err
-	}
-	if err := s.send(ctx, rec, m, n.Kind == confirmMail || n.Kind == resetMail); err != nil {
+	if err != nil && !errors.Is(err, errNobody) {
 		return err
 	}
 	return s.Outbox.remove(ctx, id)
 }
 
-// send sends a mail to the user of a record, as far as the limits allow. An error is one after
-// which it is tried again.
-func (s *Service) send(ctx context.Context, rec Record, m mail.Message, asked bool) error {
+// send sends a mail to an address of the user of a record, as far as the limits allow. It is
+// written only then: a new link ends the one before. An error is one of write, or one after which
+// it is tried again.
+func (s *Service) send(ctx context.Context, rec Record, to string, asked bool, write func() (mail.Message, error)) error {
 	var limit *limits.Error
-	if err := s.Limits.TakeMail(ctx, m.To, asked); errors.As(err, &limit) {
+	if err := s.Limits.TakeMail(ctx, to, asked); errors.As(err, &limit) {
 		s.Counts.Limited.Add(1)
 		return nil
 	} else if err != nil {
 		return err
 	}
-	m.Site = s.siteName(ctx)
-	err := s.Server.Send(ctx, m)
+	m, err := write()
+	if err != nil {
+		s.Limits.ReturnMail(context.WithoutCancel(ctx), to, asked)
+		return err
+	}
+	m.To, m.Site = to, s.siteName(ctx)
+	err = s.Server.Send(ctx, m)
 	switch {
 	case err == nil:
 		s.Counts.Sent.Add(1)
-		if rec.Refused == 0 || m.To != rec.Confirmed() {
+		if rec.Refused == 0 || to != rec.Confirmed() {
 			return nil
 		}
-		return s.noteRefused(ctx, rec.ID, m.To, 0)
+		return s.noteRefused(ctx, rec.ID, to, 0)
 	case errors.Is(err, mail.ErrRefused):
 		s.Counts.Refused.Add(1)
 		s.Log.InfoContext(ctx, "a mail was refused for good", "user", rec.ID, "error", err)
-		return s.noteRefused(ctx, rec.ID, m.To, s.Now().Unix())
+		return s.noteRefused(ctx, rec.ID, to, s.Now().Unix())
 	}
 	s.Counts.Failed.Add(1)
-	s.Limits.ReturnMail(context.WithoutCancel(ctx), m.To, asked)
+	s.Limits.ReturnMail(context.WithoutCancel(ctx), to, asked)
 	return err
 }
 
@@ -85,34 +89,35 @@ func (s *Service) noteRefused(ctx context.Context, uid int64, address string, at
 	return err
 }
 
-// write finds out who gets a mail, and writes it, or returns errNobody. The record is that of its
-// user.
-func (s *Service) write(ctx context.Context, n note) (m mail.Message, rec Record, err error) {
+// recipient finds out who gets a mail, or returns errNobody. The record and the name are those of
+// its user. Of a forgotten password, the note gets both.
+func (s *Service) recipient(ctx context.Context, n *note) (rec Record, name string, err error) {
 	if n.Kind == resetMail {
 		if rec, err = s.find(ctx, n.To); err != nil {
-			return m, rec, err
+			return rec, "", err
 		}
 		n.User, n.To = rec.ID, *rec.Address
 	} else if rec, err = s.Store.Get(ctx, n.User); err != nil {
-		return m, rec, err
+		return rec, "", err
 	}
 	user, err := s.Users.Record(social.WithFresh(ctx), n.User)
 	if errors.Is(err, social.ErrNotFound) || err == nil && user.Standing == social.Closed {
 		err = errNobody
 	}
-	if err != nil {
-		return m, rec, err
-	}
-	m = mail.Message{To: n.To}
-	name, at := user.Name, time.Unix(n.At, 0)
+	return rec, user.Name, err
+}
+
+// write writes a mail to its recipient, or returns errNobody.
+func (s *Service) write(ctx context.Context, n note, rec Record, name string) (m mail.Message, err error) {
+	at := time.Unix(n.At, 0)
 	switch n.Kind {
 	case confirmMail:
-		return s.writeConfirm(ctx, m, rec, name)
+		return s.writeConfirm(ctx, n.To, rec, name)
 	case resetMail:
 		token, err := s.Auth.NewReset(ctx, rec.ID, resetFor)
 		m.Subject = "Set a new password"
 		m.Text = fmt.Sprintf(resetText, name, s.siteName(ctx), s.Server.Link("/reset/"+token))
-		return m, rec, err
+		return m, err
 	case warningMail:
 		now, err := s.Outbox.digest(ctx, n.User, n.Field)
 		what := changes[n.Field]
@@ -121,10 +126,10 @@ func (s *Service) write(ctx context.Context, n note) (m mail.Message, rec Record
 		}
 		m.Subject = what
 		m.Text = s.warning(ctx, warned{what, name, at, true})
-		return m, rec, err
+		return m, err
 	case movedMail:
 		if rec.Confirmed() == n.To {
-			return m, rec, errNobody
+			return m, errNobody
 		}
 		what := "Your e-mail address was changed"
 		if rec.Address == nil {
@@ -132,9 +137,9 @@ func (s *Service) write(ctx context.Context, n note) (m mail.Message, rec Record
 		}
 		m.Subject = what
 		m.Text = s.warning(ctx, warned{what, name, at, false})
-		return m, rec, nil
+		return m, nil
 	}
-	return m, rec, errNobody
+	return m, errNobody
 }
 
 // find returns the record of an account with a confirmed address, by its name or its address.
@@ -156,25 +161,25 @@ func (s *Service) find(ctx context.Context, typed string) (rec Record, err error
 
 // writeConfirm writes the link that confirms an address, which is made now. Where the address belongs
 // to another account, the mail says so in place of a link.
-func (s *Service) writeConfirm(ctx context.Context, m mail.Message, rec Record, name string) (mail.Message, Record, error) {
-	if rec.Pending != m.To {
-		return m, rec, errNobody
+func (s *Service) writeConfirm(ctx context.Context, to string, rec Record, name string) (m mail.Message, err error) {
+	if rec.Pending != to {
+		return m, errNobody
 	}
 	site := s.siteName(ctx)
-	owner, err := s.Store.owner(ctx, m.To)
+	owner, err := s.Store.owner(ctx, to)
 	if err == nil {
 		of, err := s.Users.Record(ctx, owner.ID)
 		m.Subject = "Your address on " + site
 		m.Text = fmt.Sprintf(ownedText, site, of.Name, s.Server.Link("/forgot"))
-		return m, rec, err
+		return m, err
 	}
 	if !errors.Is(err, social.ErrNotFound) {
-		return m, rec, err
+		return m, err
 	}
 	token := tokenOf(rec.ID, newSecret())
 	ends := s.Now().Add(confirmFor).Unix()
 	err = s.Store.update(ctx, rec.ID, func(r *Record) error {
-		if r.Pending != m.To {
+		if r.Pending != to {
 			return errNobody
 		}
 		r.Token, r.Ends = digest(token), ends
@@ -182,7 +187,7 @@ func (s *Service) writeConfirm(ctx context.Context, m mail.Message, rec Record, 
 	})
 	m.Subject = "Confirm your address"
 	m.Text = fmt.Sprintf(confirmText, name, site, s.Server.Link("/confirm/"+token))
-	return m, rec, err
+	return m, err
 }
 
 // siteName is the name of the site, as far as it is known where the database does not answer.

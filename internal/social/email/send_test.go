@@ -40,6 +40,27 @@ func TestLimit(t *testing.T) {
 	}
 }
 
+// Who asks for more links than an address gets mails does not spoil those that it has got.
+func TestLimitKeepsLinks(t *testing.T) {
+	t.Parallel()
+	b := open(t)
+	ada, ben := b.NewUser("ada"), b.confirmed("ben", benAt)
+	for i := range 4 {
+		b.do(b.Email.Set(b.Ctx, ada, socialtest.Password, adaAt))
+		b.quiet(min(2+i, 4))
+	}
+	_, err := b.Email.Confirm(b.Ctx, strings.TrimPrefix(b.quiet(4)[3].Link("/confirm/"), "/confirm/"))
+	b.do(err)
+	for i := range 3 {
+		b.do(b.Email.RequestReset(b.Ctx, "ben"))
+		b.quiet(min(5+i, 6))
+	}
+	user, err := b.Auth.ResetUser(b.Ctx, strings.TrimPrefix(b.quiet(6)[5].Link("/reset/"), "/reset/"))
+	if err != nil || user.ID != ben.ID {
+		t.Errorf("%+v, %v", user, err)
+	}
+}
+
 // A process is killed after some of its commands. What it has promised is sent by another one.
 func TestKilled(t *testing.T) {
 	t.Parallel()

@@ -99,7 +99,10 @@ func (s *Service) Set(ctx context.Context, user social.User, password, typed str
 	}
 	defer s.Outbox.tasks.Queue(member)
 	return s.Store.update(ctx, user.ID, func(r *Record) error {
-		r.Pending, r.Token, r.Ends, r.Refused = address, "", 0, 0
+		if r.Pending != address { // else a link that it has got stays good until it gets another one
+			r.Pending, r.Token, r.Ends = address, "", 0
+		}
+		r.Refused = 0
 		return nil
 	})
 }
