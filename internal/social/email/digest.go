@@ -53,9 +53,10 @@ func (s *Service) SendDigests(ctx context.Context) error {
 		}
 		taken := 0
 		for _, rec := range some {
-			now := s.Now()
+			now, due := s.Now(), *rec.Due
 			lease := now.Add(digestLease).Unix()
-			ok, err := s.Store.move(ctx, rec.ID, *rec.Due, lease, 0)
+			// The digests before this one may have taken a while: its user has another address now.
+			rec, ok, err := s.Store.move(ctx, rec.ID, due, lease, 0)
 			if err != nil {
 				return err
 			}
@@ -66,7 +67,7 @@ func (s *Service) SendDigests(ctx context.Context) error {
 			if err := s.sendDigest(ctx, rec); err != nil {
 				return err
 			}
-			if _, err := s.Store.move(ctx, rec.ID, lease, s.next(*rec.Due), now.Unix()); err != nil {
+			if _, _, err := s.Store.move(ctx, rec.ID, lease, s.next(due), now.Unix()); err != nil {
 				return err
 			}
 		}

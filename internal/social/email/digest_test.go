@@ -107,6 +107,37 @@ func TestDigestLater(t *testing.T) {
 	}
 }
 
+// While the mail server is slow, somebody whose digest comes after that of another confirms a new
+// address: it goes there.
+func TestDigestToNewAddress(t *testing.T) {
+	t.Parallel()
+	b := open(t, unlimited)
+	ada, ben, eve := b.confirmed("ada", adaAt), b.confirmed("ben", benAt), b.NewUser("eve")
+	b.Clock.Unix.Store(time.Now().Add(-time.Minute).Unix()) // notifications have the time of the server
+	for _, user := range []social.User{ada, ben} {
+		b.Connect(eve, user)
+		b.do(b.Email.SetDigest(b.Ctx, user, true))
+		b.Clock.Advance(time.Second)
+	}
+	b.Clock.Advance(23 * time.Hour)
+	b.do(b.Email.Set(b.Ctx, ben, socialtest.Password, "new@example.net"))
+	link := b.quiet(3)[2].Link("/confirm/")
+	b.Clock.Advance(time.Hour)
+	hold, sent, due := make(chan struct{}), make(chan error, 1), *b.record(ada).Due
+	b.mails.Set(func(s *mailtest.Server) { s.Hold = hold })
+	go func() { sent <- b.Email.SendDigests(b.Ctx) }()
+	b.Eventually("the first digest", func() bool { return *b.record(ada).Due != due })
+	_, err := b.Email.Confirm(b.Ctx, strings.TrimPrefix(link, "/confirm/"))
+	b.do(err)
+	close(hold)
+	b.do(<-sent)
+	for _, m := range b.quiet(6) {
+		if strings.Contains(m.Text, "New for ben") && m.To != "new@example.net" {
+			t.Errorf("the digest goes to %s", m.To)
+		}
+	}
+}
+
 // A process is killed after some of the commands of a digest. Another one sends it, once its lease
 // has ended; where the first has sent it, and could not note that, it comes twice.
 func TestDigestKilled(t *testing.T) {

@@ -126,19 +126,20 @@ func (s *Store) update(ctx context.Context, uid int64, change func(*Record) erro
 var errTaken = errors.New("social: the address belongs to another account")
 
 // move sets when the next digest of a user is due, and from when on it has what is new, 0 for no
-// change, if it is due at a time. It reports whether it was.
-func (s *Store) move(ctx context.Context, uid, from, to, since int64) (bool, error) {
-	err := s.update(ctx, uid, func(r *Record) error {
+// change, if it is due at a time. It returns the record, and whether it was.
+func (s *Store) move(ctx context.Context, uid, from, to, since int64) (moved Record, ok bool, err error) {
+	err = s.update(ctx, uid, func(r *Record) error {
 		if r.Due == nil || *r.Due != from {
 			return errSame
 		}
 		r.Due, r.Since = &to, cmp.Or(since, r.Since)
+		moved = *r
 		return nil
 	})
 	if errors.Is(err, errSame) {
-		return false, nil
+		return moved, false, nil
 	}
-	return err == nil, err
+	return moved, err == nil, err
 }
 
 // due returns some of the users whose digest is due. Those whose record cannot be read are left out.
