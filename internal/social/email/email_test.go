@@ -252,6 +252,41 @@ func TestReset(t *testing.T) {
 	}
 }
 
+// Who changes a password gets rid of an address that somebody else has typed with the old one, also
+// where the mail has not been sent yet.
+func TestPasswordEndsConfirmation(t *testing.T) {
+	t.Parallel()
+	b := open(t, unlimited, idle)
+	ada, password := b.NewUser("ada"), socialtest.Password
+	change := func(next string) {
+		t.Helper()
+		_, err := b.Auth.ChangePassword(b.Ctx, ada, password, next)
+		b.do(err)
+		password = next
+	}
+	send := func() {
+		t.Helper()
+		b.Clock.Advance(time.Minute)
+		b.do(b.RetryTasks(b.Ctx))
+	}
+	b.do(b.Email.Set(b.Ctx, ada, password, "eve@example.net"))
+	send()
+	token := strings.TrimPrefix(b.mails.Wait(t, 1).Link("/confirm/"), "/confirm/")
+	if _, _, err := b.Email.Pending(b.Ctx, token); err != nil {
+		t.Fatal(err)
+	}
+	change("a new password of ada")
+	if _, err := b.Email.Confirm(b.Ctx, token); !errors.Is(err, email.ErrNoLink) {
+		t.Errorf("the old link: %v, %+v", err, b.record(ada))
+	}
+	b.do(b.Email.Set(b.Ctx, ada, password, "eve@example.net"))
+	change("another password of ada")
+	send()
+	if all := b.mails.Mails(); len(all) != 1 {
+		t.Errorf("a link for the new password: %+v", all[1:])
+	}
+}
+
 // Changes of what guards an account are reported to its address, and those of the address to the
 // one before. What did not change is not.
 func TestWarnings(t *testing.T) {

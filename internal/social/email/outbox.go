@@ -35,7 +35,7 @@ type note struct {
 	Kind  kind   `json:"kind"`
 	User  int64  `json:"user,omitempty"`
 	To    string `json:"to"`              // an address; what was typed, of a forgotten password
-	Field string `json:"field,omitempty"` // of the user that changes
+	Field string `json:"field,omitempty"` // of the user that changes, or must not
 	Was   string `json:"was,omitempty"`   // digest of its value before
 	At    int64  `json:"at"`              // in unix seconds
 }

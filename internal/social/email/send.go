@@ -112,7 +112,7 @@ func (s *Service) write(ctx context.Context, n note, rec Record, name string) (m
 	at := time.Unix(n.At, 0)
 	switch n.Kind {
 	case confirmMail:
-		return s.writeConfirm(ctx, n.To, rec, name)
+		return s.writeConfirm(ctx, n, rec, name)
 	case resetMail:
 		token, err := s.Auth.NewReset(ctx, rec.ID, resetFor)
 		m.Subject = "Set a new password"
@@ -160,13 +160,16 @@ func (s *Service) find(ctx context.Context, typed string) (rec Record, err error
 }
 
 // writeConfirm writes the link that confirms an address, which is made now. Where the address belongs
-// to another account, the mail says so in place of a link.
-func (s *Service) writeConfirm(ctx context.Context, to string, rec Record, name string) (m mail.Message, err error) {
-	if rec.Pending != to {
+// to another account, the mail says so in place of a link. Nobody gets it where the password has
+// changed since.
+func (s *Service) writeConfirm(ctx context.Context, n note, rec Record, name string) (m mail.Message, err error) {
+	if now, err := s.Outbox.digest(ctx, n.User, n.Field); err != nil {
+		return m, err
+	} else if now != n.Was || rec.Pending != n.To {
 		return m, errNobody
 	}
 	site := s.siteName(ctx)
-	owner, err := s.Store.owner(ctx, to)
+	owner, err := s.Store.owner(ctx, n.To)
 	if err == nil {
 		of, err := s.Users.Record(ctx, owner.ID)
 		m.Subject = "Your address on " + site
@@ -179,10 +182,10 @@ func (s *Service) writeConfirm(ctx context.Context, to string, rec Record, name 
 	token := tokenOf(rec.ID, newSecret())
 	ends := s.Now().Add(confirmFor).Unix()
 	err = s.Store.update(ctx, rec.ID, func(r *Record) error {
-		if r.Pending != to {
+		if r.Pending != n.To {
 			return errNobody
 		}
-		r.Token, r.Ends = digest(token), ends
+		r.Token, r.Ends = confirmation(token, n.Was), ends
 		return nil
 	})
 	m.Subject = "Confirm your address"

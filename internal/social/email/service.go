@@ -32,7 +32,7 @@ const (
 	maxTyped = 254
 )
 
-// ErrNoLink: the link was used, has expired, or was replaced by another.
+// ErrNoLink: the link was used, has expired, was replaced by another, or ended by a new password.
 var ErrNoLink = errors.New("social: no such link of a mail")
 
 // Options are what a Service needs. All are required but Server.
@@ -93,7 +93,11 @@ func (s *Service) Set(ctx context.Context, user social.User, password, typed str
 	if rec.Confirmed() == address {
 		return social.Invalid("address", "This is your address already.")
 	}
-	member, err := s.Outbox.add(ctx, note{Kind: confirmMail, User: user.ID, To: address})
+	was, err := s.Outbox.digest(ctx, user.ID, auth.PasswordField)
+	if err != nil {
+		return err
+	}
+	member, err := s.Outbox.add(ctx, note{Kind: confirmMail, User: user.ID, To: address, Field: auth.PasswordField, Was: was})
 	if err != nil {
 		return err
 	}
@@ -176,7 +180,11 @@ func (s *Service) Pending(ctx context.Context, token string) (social.User, Recor
 	if err != nil {
 		return social.User{}, Record{}, err
 	}
-	if rec.Pending == "" || !isSame(rec.Token, digest(token)) || rec.Ends <= s.Now().Unix() {
+	password, err := s.Outbox.digest(ctx, uid, auth.PasswordField)
+	if err != nil {
+		return social.User{}, Record{}, err
+	}
+	if rec.Pending == "" || !isSame(rec.Token, confirmation(token, password)) || rec.Ends <= s.Now().Unix() {
 		return social.User{}, Record{}, ErrNoLink
 	}
 	owner, err := s.Users.Record(ctx, uid)
@@ -185,6 +193,10 @@ func (s *Service) Pending(ctx context.Context, token string) (social.User, Recor
 	}
 	return owner.User, rec, err
 }
+
+// confirmation is the SHA-256 of a link that confirms an address, and of the digest of the password
+// with which the address was typed: a new password ends the link.
+func confirmation(token, password string) string { return digest(token + " " + password) }
 
 // Confirm confirms the address of a link, once, and warns the address before. It returns ErrNoLink,
 // also where the address was confirmed for another account meanwhile.

@@ -23,7 +23,7 @@ type Record struct {
 	ID      int64   `redis:",id"`            // of the user
 	Address *string `redis:"address,unique"` // that is confirmed, in lower case; nil for none
 	Pending string  `redis:"pending"`        // that waits for its confirmation
-	Token   string  `redis:"token"`          // SHA-256 of the link that confirms it, in hex
+	Token   string  `redis:"token"`          // of the link that confirms it: see confirmation
 	Ends    int64   `redis:"ends"`           // when the link does, in unix seconds
 	Refused int64   `redis:"refused"`        // when the last mail was refused for good, 0 if it was not
 	Due     *int64  `redis:"due,range"`      // when the next digest is due, in unix seconds; nil for no digests
