@@ -17,6 +17,7 @@ import (
 	"retwis/internal/mail/mailtest"
 	"retwis/internal/redistest"
 	"retwis/internal/social"
+	"retwis/internal/social/auth"
 	"retwis/internal/social/check"
 	"retwis/internal/social/email"
 	"retwis/internal/social/layout"
@@ -285,6 +286,50 @@ func TestPasswordEndsConfirmation(t *testing.T) {
 	if all := b.mails.Mails(); len(all) != 1 {
 		t.Errorf("a link for the new password: %+v", all[1:])
 	}
+}
+
+// A link for a forgotten password that has gone to an address ends with it.
+func TestAddressEndsReset(t *testing.T) {
+	t.Parallel()
+	b := open(t, unlimited)
+	ada := b.confirmed("ada", adaAt)
+	sent := 1
+	last := func(kind string) string {
+		t.Helper()
+		sent++
+		return strings.TrimPrefix(b.quiet(sent)[sent-1].Link(kind), kind)
+	}
+	var token string
+	reset := func() {
+		t.Helper()
+		b.do(b.Email.RequestReset(b.Ctx, "ada"))
+		token = last("/reset/")
+		_, err := b.Auth.ResetUser(b.Ctx, token)
+		b.do(err)
+	}
+	wantEnded := func(what string) {
+		t.Helper()
+		if _, err := b.Auth.ResetUser(b.Ctx, token); !errors.Is(err, auth.ErrNoReset) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	reset()
+	b.do(b.Email.Set(b.Ctx, ada, socialtest.Password, "new@example.net"))
+	_, err := b.Email.Confirm(b.Ctx, last("/confirm/"))
+	b.do(err)
+	wantEnded("another address")
+	sent++ // a warning
+	reset()
+	b.do(b.Email.Remove(b.Ctx, ada, socialtest.Password))
+	wantEnded("no address")
+	sent++
+	b.do(b.Email.Set(b.Ctx, ada, socialtest.Password, adaAt))
+	_, err = b.Email.Confirm(b.Ctx, last("/confirm/"))
+	b.do(err)
+	reset()
+	b.do(b.Email.RemoveFor(b.Ctx, social.Operator, ada.ID))
+	wantEnded("removed by an operator")
+	b.do(b.Email.RemoveFor(b.Ctx, social.Operator, 99)) // nobody
 }
 
 // Changes of what guards an account are reported to its address, and those of the address to the

@@ -128,7 +128,10 @@ func (s *Service) RemoveFor(ctx context.Context, actor social.Actor, uid int64) 
 	if err := s.Audit.Add(ctx, audit.Entry{Actor: actor, Action: "remove-email", Target: audit.UserTarget(uid)}); err != nil {
 		return err
 	}
-	return s.Store.Forget(ctx, uid)
+	if err := s.Store.Forget(ctx, uid); err != nil {
+		return err
+	}
+	return s.endReset(ctx, uid)
 }
 
 // moved changes the address of a user, and warns the one before.
@@ -141,7 +144,20 @@ func (s *Service) moved(ctx context.Context, rec Record, change func() error) er
 		return err
 	}
 	defer s.Outbox.tasks.Queue(member)
-	return change()
+	if err := change(); err != nil {
+		return err
+	}
+	return s.endReset(ctx, rec.ID)
+}
+
+// endReset ends the link for a forgotten password that may have gone to an address which was
+// changed: others may read its mails.
+func (s *Service) endReset(ctx context.Context, uid int64) error {
+	err := s.Users.Edit(ctx, uid, "reset", "")
+	if errors.Is(err, social.ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 // SetDigest turns the daily digest of a user on or off. It returns *InvalidError without a
