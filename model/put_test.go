@@ -380,6 +380,34 @@ func TestPutWithCounter(t *testing.T) {
 	})
 }
 
+// A Touch between what Update reads and what it writes is not lost, although the version stays.
+func TestTouchWhileUpdated(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	s := store[ledger](t, client, model.Options{Name: "ledger"})
+	l := createdOf(t, s, ledger{Name: "a"})
+	touched := false
+	_, err := s.Update(t.Context(), l.ID, func(l *ledger) error {
+		l.Group = "x"
+		if touched {
+			return nil
+		}
+		touched = true
+		return s.Touch(t.Context(), l.ID, 10*time.Hour)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Get(t.Context(), l.ID)
+	lives, err2 := client.Do(t.Context(), client.B().Pttl().Key("ledger:"+l.ID).Build()).AsInt64()
+	if err != nil || err2 != nil || got.Group != "x" || time.Until(got.Expires) < 9*time.Hour || lives < (9*time.Hour).Milliseconds() {
+		t.Errorf("%+v lives for %v ms; %v, %v", got, lives, err, err2)
+	}
+	if report, err := s.Verify(t.Context(), maintain.Options{Examples: 5}); err != nil || report.Problems() != 0 {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
 // Touch needs a record and a time, and nothing else of the record changes.
 func TestTouchRefuses(t *testing.T) {
 	t.Parallel()

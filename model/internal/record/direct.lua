@@ -25,8 +25,8 @@
 --        what it must be if it exists: nothing: anything; + the same, and the version goes up
 --        by one; v and its version, or d and the digest of the fields that are named next
 --        so many names of fields to digest, and these
---        so many names and values of fields that the content depends on, and that the write
---        does not change if the record exists: the name, then nothing, or = and the value
+--        so many names and values of fields that the content depends on, and that must be so
+--        if the record exists: the name, then nothing, or = and the value
 --        so many names of fields to return, and these
 --        so many names of fields to delete, and these
 --      and each ends with

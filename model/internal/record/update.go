@@ -216,10 +216,12 @@ func (ed editor) difference(stored []schema.Text, record reflect.Value, e *edit,
 		c.now = now
 	}
 	for i, name := range ed.o.Declaration.Schema.Names {
-		if ed.o.Declaration.Schema.Counters[i] {
-			if slices.Contains(ed.o.Table.Rows.Relevant, i) {
-				c.other, c.others = append(c.other, i), append(c.others, stored[i])
-			}
+		counter := ed.o.Declaration.Schema.Counters[i]
+		touched := i == ed.o.Declaration.Schema.Expires && ed.o.Declaration.Schema.Version >= 0 // Touch does not change the version
+		if (counter || touched) && slices.Contains(ed.o.Table.Rows.Relevant, i) {
+			c.other, c.others = append(c.other, i), append(c.others, stored[i])
+		}
+		if counter {
 			fields[i] = stored[i]
 		}
 		ours := i == ed.o.Declaration.Schema.Version || i == ed.o.Declaration.Schema.Updated || i == ed.o.Declaration.Schema.Expires && ed.o.Declaration.Schema.TTL > 0

@@ -26,7 +26,7 @@ type change struct {
 	due       int64    // when it expires, or 0
 	content   schema.Content
 	entries   []schema.Entry
-	other     []int          // of a saved or put record: fields that stay, and that the content depends on
+	other     []int          // of a saved or put record: fields that the content depends on, and that others change without a new version
 	others    []schema.Text  // what these are expected to be
 	set       []string       // names and values
 	setNew    []string       // more of these, if the record is new
@@ -248,7 +248,7 @@ func (w writer) appendChange(args []string, c *change, entered string) []string 
 		args = append(args, strconv.Itoa(2*len(c.other)))
 		for i, field := range c.other {
 			expected := ""
-			if c.others[i].OK {
+			if c.others[i].OK && !c.others[i].Was {
 				expected = "=" + c.others[i].Value
 			}
 			args = append(args, w.t.Schema.Names[field], expected)
@@ -358,11 +358,12 @@ func parseTexts(m rueidis.RedisMessage) ([]schema.Text, error) {
 	return all, nil
 }
 
-// otherError is returned if fields that a write does not change are not as expected, so
-// that its index entries would be wrong. Nothing was written.
+// otherError is returned if fields that the content depends on are not as expected. Nothing was written.
 type otherError struct{ values []schema.Text }
 
-func (o *otherError) Error() string { return "another writer has changed a counter" }
+func (o *otherError) Error() string {
+	return "another writer has changed a counter, or when it expires"
+}
 
 // Unwrap makes the error an ErrConflict.
 func (o *otherError) Unwrap() error { return schema.ErrConflict }
