@@ -10,6 +10,8 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redistest"
+	"retwis/maintain"
 	"retwis/model"
 )
 
@@ -159,4 +161,66 @@ func TestSweepEvery(t *testing.T) {
 		}
 		agree(t, client, opt, citizens)
 	})
+}
+
+// visit has an end, and some of its declarations let it expire then.
+type visit struct {
+	ID    string     `redis:",id"`
+	Until time.Time  `redis:"until"`
+	Pages model.Set  `redis:"pages"`
+	Steps model.List `redis:"steps"`
+}
+
+type visitThatExpires struct {
+	ID    string     `redis:",id"`
+	Until time.Time  `redis:"until,expires"`
+	Pages model.Set  `redis:"pages"`
+	Steps model.List `redis:"steps"`
+}
+
+// Sets and lists live as long as their record, also if that has changed by a migration or a
+// repair.
+func TestCollectionsLiveAsLong(t *testing.T) {
+	t.Parallel()
+	client, ctx := redistest.DB(t).Client(t), t.Context()
+	opt := model.Options{Name: "visit"}
+	visits := store[visit](t, client, opt)
+	v := createdOf(t, visits, visit{Until: time.Now().Add(time.Hour)})
+	if _, err := visits.Set("pages", v.ID).Put(ctx, "home"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := visits.List("steps", v.ID).PushBack(ctx, "home"); err != nil {
+		t.Fatal(err)
+	}
+	live := func(when string, want time.Duration) {
+		t.Helper()
+		for _, key := range []string{"visit:1", "visit.of.pages:1", "visit.of.steps:1"} {
+			ms, err := client.Do(ctx, client.B().Pttl().Key(key).Build()).AsInt64()
+			left := time.Duration(ms) * time.Millisecond
+			if err != nil || want == 0 && ms != -1 || want > 0 && (left < want-time.Minute || left > want) {
+				t.Errorf("%s, %s lives for %d ms, not %v; %v", when, key, ms, want, err)
+			}
+		}
+	}
+	expiring := store[visitThatExpires](t, client, opt)
+	if _, err := expiring.Migrate(ctx, maintain.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	live("with an expiry", time.Hour)
+	redisDo(t, client, "HSET", "visit:1", "until", v.Until.Add(time.Hour).Format(time.RFC3339Nano))
+	repaired := func(when string) {
+		t.Helper()
+		if r, err := expiring.Repair(ctx, maintain.Options{}); err != nil || r.Stale != 1 || r.Repaired != 1 {
+			t.Errorf("%s: %+v, %v", when, r, err)
+		}
+		live(when, 2*time.Hour)
+	}
+	repaired("the record repaired")
+	redisDo(t, client, "PERSIST", "visit.of.pages:1")
+	repaired("a set repaired")
+	visits = store[visit](t, client, opt)
+	if _, err := visits.Migrate(ctx, maintain.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	live("without an expiry", 0)
 }

@@ -145,7 +145,8 @@ func (a *aligner) call(w *target, claims string) script.Call {
 	if t.Schema.Expires >= 0 {
 		expiring = "1"
 	}
-	keys, sets := t.Layout.ValueKeys(t.Layout.WriteKeys(t.Layout.Of(w.id), w.id), t.Layout.Of(w.id), w.entries, w.sets)
+	p := t.Layout.Of(w.id)
+	keys, sets := t.Layout.ValueKeys(t.Layout.CollectionKeys(t.Layout.WriteKeys(p, w.id), p, w.id), p, w.entries, w.sets)
 	args := []string{
 		string(a.run.mode), w.id, t.Registry.Stamp(), t.Layout.IndexNumbers, string(schema.Pack(w.due, w.entries)), t.Layout.CreationScore(w.id), w.read, expiring, t.Opaque, claims, sets,
 	}

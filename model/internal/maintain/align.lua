@@ -2,7 +2,7 @@
 -- the indexes.
 --
 -- KEYS 1 record, 2 content, 3 all, 4 meta, 5 expires, 6 changes, 7 voids, then the
---      indexes, then sets of values (see setsOf)
+--      indexes, then the sets and lists of the record, then sets of values (see setsOf)
 -- ARGV 1 verify: changes nothing, repair: corrects, or migrate: corrects, and removes
 --      entries of indexes that are no longer declared, 2 id, 3 stamp of the declaration,
 --      4 numbers of the indexes (see placesOf), 5 content as it should be, 6 score in the
@@ -21,12 +21,13 @@
 --   extra     an entry in the content that should not exist
 --   lacks     an entry that should exist, and does not
 --   entry     an entry of the content that is missing or wrong in the index
---   all, expires, ttl   the record is missing or wrong there; ttl: its own
+--   all, expires, ttl   the record is missing or wrong there; ttl: its own, or
+--             that of its sets and lists
 --   left      an entry in another slot that it no longer has
 
 local record, content, all, meta, expires, changes, voids = unpack(KEYS, 1, 7)
 local mode, id, stamp, slots, packed, score, expected, expiring, right, claims, values = unpack(ARGV, 1, 11)
-setsOf(values)
+local firstSet = setsOf(values)
 
 if not inForce(meta, stamp) then
 	return { 'SCHEMA' }
@@ -64,7 +65,7 @@ local function example(word, number, value)
 end
 
 -- What the record had, and what it should have.
-local places, sorted = placesOf(slots, 8)
+local places, sorted, behind = placesOf(slots, 8)
 local before = redis.call('HGET', content, id)
 local old, sound = unpacked(before)
 local new = cmsgpack.unpack(packed)
@@ -180,14 +181,24 @@ local listed = redis.call('ZSCORE', expires, id)
 if new[1] == 0 and listed or new[1] ~= 0 and tonumber(listed) ~= new[1] then
 	found('expires')
 end
+-- How long the record lives, and its sets and lists with it; less than 0: without end. Time
+-- stands still within a script, but servers differ.
 local lives = redis.call('PTTL', record)
 if new[1] ~= 0 then
-	-- Time stands still within a script, but servers differ.
-	if lives < 0 or math.abs(lives - (new[1] - now())) > 1000 then
+	lives = math.max(new[1] - now(), 0)
+elseif expiring == '1' or old[1] ~= 0 then
+	lives = -1
+end
+local mortal = { record }
+for i = behind, firstSet - 1 do
+	mortal[#mortal + 1] = redis.call('EXISTS', KEYS[i]) == 1 and KEYS[i] or nil
+end
+for _, key in ipairs(mortal) do
+	local left = redis.call('PTTL', key)
+	if (left < 0) ~= (lives < 0) or math.abs(left - lives) > 1000 then
 		found('ttl')
+		break
 	end
-elseif lives >= 0 and expiring == '1' then
-	found('ttl')
 end
 if mode == 'verify' or #reply == 1 then
 	return reply
@@ -211,11 +222,16 @@ end
 redis.call('HSET', content, id, carried and cmsgpack.pack(new) or packed)
 if new[1] ~= 0 then
 	redis.call('ZADD', expires, due, id)
-	redis.call('PEXPIREAT', record, due)
 else
 	redis.call('ZREM', expires, id)
-	if expiring == '1' or old[1] ~= 0 then
-		redis.call('PERSIST', record)
+end
+for _, key in ipairs(mortal) do
+	if new[1] ~= 0 then
+		redis.call('PEXPIREAT', key, due)
+	elseif lives < 0 then
+		redis.call('PERSIST', key)
+	else
+		redis.call('PEXPIRE', key, string.format('%.0f', lives))
 	end
 end
 return reply
