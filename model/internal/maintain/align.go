@@ -89,6 +89,14 @@ func (a *aligner) alignOnce(ctx context.Context, ids []string) (again []string, 
 			if err := a.release(ctx, w.id, findings); err != nil {
 				return nil, err
 			}
+			free, err := a.freed(ctx, w)
+			if err != nil {
+				return nil, err
+			}
+			if free {
+				again = append(again, w.id)
+				continue
+			}
 			a.reportFindings(w, findings)
 			aligned = append(aligned, w)
 		}
@@ -222,12 +230,12 @@ func (a *aligner) contest(ctx context.Context, w *target, findings []finding) (s
 // decide resolves one unique value. If another record has it, this record goes without.
 func (a *aligner) decide(ctx context.Context, w *target, f finding) error {
 	drop := func(owner string) error {
-		w.entries = slices.DeleteFunc(w.entries, func(e schema.Entry) bool { return e.Index == f.entry.Index && e.Value == f.value })
-		w.taken = append(w.taken, schema.Taken(schema.Entry{Index: f.entry.Index, Value: f.value}, owner))
+		w.entries = slices.DeleteFunc(w.entries, func(e schema.Entry) bool { return e == f.entry })
+		w.taken, w.lacks = append(w.taken, schema.Taken(f.entry, owner)), append(w.lacks, f.entry)
 		if a.run.mode == DryRun {
 			return nil
 		}
-		return a.run.t.Claims.Enqueue(ctx, w.id, schema.Entry{Index: f.entry.Index, Value: f.value})
+		return a.run.t.Claims.Enqueue(ctx, w.id, f.entry)
 	}
 	switch f.what {
 	case "taken":
@@ -266,7 +274,7 @@ func (a *aligner) ownerHas(ctx context.Context, f finding) (has bool, err error)
 	return false, err
 }
 
-// release gives back the unique values in other slots that a record no longer has.
+// release gives back the unique values that a record no longer has.
 func (a *aligner) release(ctx context.Context, id string, findings []finding) error {
 	for _, f := range findings {
 		if f.what == "left" {
@@ -276,6 +284,20 @@ func (a *aligner) release(ctx context.Context, id string, findings []finding) er
 		}
 	}
 	return nil
+}
+
+// freed reports whether no record has a value any more that another one had: it may have
+// left it before this record was enqueued.
+func (a *aligner) freed(ctx context.Context, w *target) (bool, error) {
+	if a.run.mode == DryRun {
+		return false, nil
+	}
+	for _, e := range w.lacks {
+		if _, taken, err := a.run.t.Claims.Owner(ctx, e.Index, e.Value); err != nil || !taken {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
 // reportFindings reports what was found about a record that exists.

@@ -23,7 +23,7 @@
 --   entry     an entry of the content that is missing or wrong in the index
 --   all, expires, ttl   the record is missing or wrong there; ttl: its own, or
 --             that of its sets and lists
---   left      an entry in another slot that it no longer has
+--   left      a unique value that it no longer has and that must be released
 
 local record, content, all, meta, expires, changes, voids = unpack(KEYS, 1, 7)
 local mode, id, stamp, slots, packed, score, expected, expiring, right, claims, values = unpack(ARGV, 1, 11)
@@ -205,11 +205,12 @@ if mode == 'verify' or #reply == 1 then
 end
 
 -- Enter everything, whatever the content says.
+local waiting = redis.call('HGET', meta, 'waiting')
 score = scoreOf(all, id, score)
 for i = 2, #extra, 2 do
 	if places[extra[i]] then
 		leave(places, sorted, id, extra[i], extra[i + 1])
-		if places[extra[i]] == 0 then
+		if places[extra[i]] == 0 or waiting and places[extra[i]] < sorted then
 			found('left', extra[i], extra[i + 1])
 		end
 	end

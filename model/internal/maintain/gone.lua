@@ -7,7 +7,7 @@
 --      sets of values
 -- Reply SCHEMA; CONFLICT: the record exists; OK: there is nothing; KEYS with number and
 -- value of the sets that are missing among the keys; or one of these,
--- then number and value of each entry in another slot:
+-- then number and value of each unique value that must be released:
 --   EXPIRED   it expired, and was not swept yet
 --   DANGLING  it was deleted by another program
 
@@ -45,8 +45,9 @@ if #unknown > 1 then
 	return unknown
 end
 sound(places, sorted, all, expires, changes, cap, { old })
+local waiting = redis.call('HGET', meta, 'waiting')
 for i = 2, #old, 2 do
-	if places[old[i]] == 0 then
+	if places[old[i]] == 0 or waiting and places[old[i]] and places[old[i]] < sorted then
 		reply[#reply + 1] = old[i]
 		reply[#reply + 1] = old[i + 1]
 	end

@@ -1,0 +1,114 @@
+package model_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/maintain"
+	"retwis/model"
+)
+
+// A release of a program makes e-mail addresses unique, and some records have the same.
+type (
+	inviteeBefore struct {
+		ID    string `redis:",id"`
+		Email string `redis:"email"`
+	}
+	invitee struct {
+		ID    string `redis:",id"`
+		Email string `redis:"email,unique"`
+	}
+)
+
+// pairs creates n pairs of guests with the same address.
+func pairs(t *testing.T, client rueidis.Client, opt model.Options, n int) {
+	t.Helper()
+	all := make([]inviteeBefore, 2*n)
+	for i := range all {
+		all[i] = inviteeBefore{ID: fmt.Sprint(1 + i), Email: fmt.Sprint("a", i%n)}
+	}
+	if _, err := store[inviteeBefore](t, client, opt).CreateMany(t.Context(), all); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// meddling is a client that does something before the first command with the key of the
+// records that wait for values.
+type meddling struct {
+	rueidis.Client
+	once *sync.Once
+	do   func()
+}
+
+func (m meddling) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
+	if slices.ContainsFunc(cmd.Commands(), func(word string) bool { return strings.HasSuffix(word, ".waiting") }) {
+		m.once.Do(m.do)
+	}
+	return m.Client.Do(ctx, cmd)
+}
+
+// A value that its owner leaves while another record begins to wait for it is handed over.
+func TestValueIsLeftBeforeOneWaits(t *testing.T) {
+	t.Parallel()
+	layouts(t, "guest", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		pairs(t, client, opt, 1)
+		others := store[invitee](t, client, opt)
+		owner := ""
+		guests := store[invitee](t, meddling{client, new(sync.Once), func() {
+			owner = ownerOf(t, client, opt, "email", "a0")
+			if _, err := others.Patch(t.Context(), owner, map[string]any{"email": "b"}); err != nil {
+				t.Error(err)
+			}
+		}}, opt)
+		if r, err := guests.Migrate(t.Context(), maintain.Options{}); err != nil || r.Invalid != 0 {
+			t.Errorf("%+v, %v", r, err)
+		}
+		if id := ownerOf(t, client, opt, "email", "a0"); owner == "" || id == owner || id == "" {
+			t.Errorf("%q has it after %q", id, owner)
+		}
+	})
+}
+
+// A value that a record no longer has by the hand of another program is handed over by the
+// first Repair, in whatever order it checks the records.
+func TestRepairHandsValuesOver(t *testing.T) {
+	t.Parallel()
+	for what, command := range map[string][]string{"deleted": {"DEL"}, "changed": {"HSET", "email", ""}} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			client := redistest.DB(t).Client(t)
+			opt := model.Options{Name: "guest"}
+			const n = 300
+			pairs(t, client, opt, n)
+			guests := store[invitee](t, client, opt)
+			if r, err := guests.Migrate(t.Context(), maintain.Options{}); err != nil || r.Invalid != n {
+				t.Fatalf("%+v, %v", r, err)
+			}
+			for i := range n {
+				words := append([]string{command[0], fmt.Sprint("guest:", 1+i)}, command[1:]...)
+				if len(words) > 3 {
+					words[3] = fmt.Sprint("b", i)
+				}
+				redisDo(t, client, words...)
+			}
+			if _, err := guests.Repair(t.Context(), maintain.Options{}); err != nil {
+				t.Fatal(err)
+			}
+			for i := range n {
+				if g, err := guests.GetBy(t.Context(), "email", fmt.Sprint("a", i)); err != nil || g.ID != fmt.Sprint(1+n+i) {
+					t.Fatalf("a%d: %+v, %v", i, g, err)
+				}
+			}
+			if r, err := guests.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
+				t.Errorf("%+v, %v", r, err)
+			}
+		})
+	}
+}
