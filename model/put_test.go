@@ -403,6 +403,13 @@ func TestTouchWhileUpdated(t *testing.T) {
 	if err != nil || err2 != nil || got.Group != "x" || time.Until(got.Expires) < 9*time.Hour || lives < (9*time.Hour).Milliseconds() {
 		t.Errorf("%+v lives for %v ms; %v, %v", got, lives, err, err2)
 	}
+	l.Version = got.Version
+	if _, err := s.Save(t.Context(), l); err != nil {
+		t.Error(err)
+	}
+	if got, err = s.Get(t.Context(), l.ID); err != nil || time.Until(got.Expires) > time.Hour {
+		t.Errorf("Save writes the whole record: %+v, %v", got, err)
+	}
 	if report, err := s.Verify(t.Context(), maintain.Options{Examples: 5}); err != nil || report.Problems() != 0 {
 		t.Errorf("%+v, %v", report, err)
 	}

@@ -155,9 +155,10 @@ func (s *Store[T]) Put(ctx context.Context, record T) (T, error) {
 }
 
 // Touch makes a record expire after ttl from now, by the clock of the server. It changes
-// the field with the option expires, and nothing else: not the version either. One script,
-// unless the field has an index, or the model has computed ones: then it is a Patch. It
-// returns ErrNotFound if there is no such record.
+// the field with the option expires, and nothing else: not the version either, so that a
+// Save of what was read before sets it back. One script, unless the field has an index, or
+// the model has computed ones: then it is a Patch. It returns ErrNotFound if there is no
+// such record.
 func (s *Store[T]) Touch(ctx context.Context, id string, ttl time.Duration) error {
 	return wrap(s.t, s.o.Touch(ctx, id, ttl))
 }
