@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -377,4 +378,49 @@ func TestRange(t *testing.T) {
 	if err != nil || res.StatusCode != http.StatusPartialContent || len(part) != 4 || !strings.HasPrefix(res.Header.Get("Content-Range"), "bytes 2-5/") {
 		t.Errorf("%d, %d bytes, %q, %v", res.StatusCode, len(part), res.Header.Get("Content-Range"), err)
 	}
+}
+
+// busyPlace is a place for pictures in which something else happens while a file is written.
+type busyPlace struct {
+	files.Store
+	meanwhile func()
+}
+
+func (p *busyPlace) Put(ctx context.Context, name string, data []byte) error {
+	p.meanwhile()
+	return p.Store.Put(ctx, name, data)
+}
+
+// whileStored is a site on which something happens as soon as the first file of a picture is stored.
+func whileStored(t *testing.T) (s *site, meanwhile func(do func())) {
+	t.Helper()
+	place := &busyPlace{files.Directory(t.TempDir()), func() {}}
+	db := reach(t, redistest.DB(t).URL())
+	s = start(t, db.Client(), web.Options{}, app.Options{Invalidations: db.Invalidations(), Media: place})
+	return s, func(do func()) {
+		var once sync.Once
+		place.meanwhile = func() { once.Do(do) }
+	}
+}
+
+var keptPicture = regexp.MustCompile(`name="media" value="([0-9a-f]{32})"`)
+
+// The page of an error has the pictures that came as files, like those that a script has uploaded.
+func TestErrorPageKeepsFiles(t *testing.T) {
+	t.Parallel()
+	s, meanwhile := whileStored(t)
+	ada, ben := s.signedUp("ada"), s.signedUp("ben")
+	ben.send("/post", "status", "ask me").want(303)
+	meanwhile(func() { ben.send("/u/ben/1/delete").want(303) })
+	res, page := ada.sendFiles("/u/ben/1/reply", map[string]string{"status": "what is this?"}, map[string][]byte{"file1": photo(t)})
+	kept := keptPicture.FindStringSubmatch(page)
+	if res.StatusCode != http.StatusNotFound || kept == nil || !strings.Contains(page, "are kept") {
+		t.Fatalf("got %d, and a form without the picture: %s", res.StatusCode, page)
+	}
+	alt := "alt-" + kept[1]
+	if !strings.Contains(page, fmt.Sprintf(`name="%s" value="a grey rectangle"`, alt)) {
+		t.Error("the form is without the description of the picture")
+	}
+	ada.send("/post", "status", "what is this?", "media", kept[1], alt, "a grey rectangle").want(303)
+	ada.get("/u/ada").want(200, `alt="a grey rectangle"`)
 }

@@ -38,26 +38,22 @@ func (h *Pictures) Draft(req *request.Request) (draft posts.Draft, shown view.St
 		return err
 	})
 	form := req.R.PostForm
+	for i := range social.MaxPictures { // from now on they come by their ids, also from an error page
+		number := strconv.Itoa(i + 1)
+		if id := stored[number]; id != "" {
+			form.Add(mediaField, id)
+			form.Set(altField+"-"+id, form.Get(altField+number))
+			form.Set(focusField+"-"+id, form.Get(focusField+number))
+		}
+	}
 	draft = posts.Draft{Body: form.Get("status"), Sensitive: form.Get("sensitive") != ""}
 	for _, id := range form[mediaField] {
 		if form.Get("remove-"+id) == "" {
-			draft.Pictures = append(draft.Pictures, chosen(req, id, "-"+id))
-		}
-	}
-	for i := range social.MaxPictures {
-		number := strconv.Itoa(i + 1)
-		if id := stored[number]; id != "" {
-			draft.Pictures = append(draft.Pictures, chosen(req, id, number))
+			x, y := view.Focus(form.Get(focusField + "-" + id))
+			draft.Pictures = append(draft.Pictures, media.Chosen{ID: id, Alt: form.Get(altField + "-" + id), FocusX: x, FocusY: y})
 		}
 	}
 	return draft, h.shown(req, draft), err
-}
-
-// chosen is a picture of a form, whose fields end with a suffix.
-func chosen(req *request.Request, id, suffix string) media.Chosen {
-	form := req.R.PostForm
-	x, y := view.Focus(form.Get(focusField + suffix))
-	return media.Chosen{ID: id, Alt: form.Get(altField + suffix), FocusX: x, FocusY: y}
 }
 
 // shown is the form with what is in it.

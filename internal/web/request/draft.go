@@ -33,8 +33,8 @@ func (req *Request) ResumeText(user social.User, action string) error {
 	return req.Render(http.StatusOK, view.DraftPage(req.Frame(view.DraftName(action)), form))
 }
 
-// KeptFields are the fields of the pictures that a script has uploaded for a text that was not
-// published, as url.Values encodes them: those that web/pictures reads of a form for a post.
+// KeptFields are the fields of the pictures that are stored for a text that was not published, as
+// url.Values encodes them: those that web/pictures reads of a form for a post.
 func KeptFields(req *Request) string {
 	if req.Draft == "" {
 		return ""
