@@ -424,3 +424,45 @@ func TestErrorPageKeepsFiles(t *testing.T) {
 	ada.send("/post", "status", "what is this?", "media", kept[1], alt, "a grey rectangle").want(303)
 	ada.get("/u/ada").want(200, `alt="a grey rectangle"`)
 }
+
+// Files take up to two minutes to arrive. Where the session ends by then, or the account, nothing is
+// posted: the text comes back with the log-in form.
+func TestSessionEndsWhileFilesArrive(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(elsewhere *visitor){
+		"logged out": func(elsewhere *visitor) { elsewhere.send("/settings/security/others").want(303) },
+		"deleted":    func(elsewhere *visitor) { elsewhere.send("/settings/delete", "password", password).want(200) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, meanwhile := whileStored(t)
+			ada := s.signedUp("ada")
+			ada.send("/post", "status", "in time").want(303)
+			elsewhere := s.visitor()
+			login := func(v *visitor) { v.send("/login", "username", "ada", "password", password).want(303) }
+			for path, status := range map[string]int{"/post": 403, "/u/ada/1/reply": 403, "/settings/picture": 303, "/media": 401} {
+				if name == "deleted" && path != "/post" {
+					continue // there is one account to delete
+				}
+				login(elsewhere)
+				login(ada)
+				meanwhile(func() { end(elsewhere) })
+				fields := map[string]string{"status": "too late"}
+				if status == 303 {
+					fields = map[string]string{"kind": "avatar"}
+				}
+				res, page := ada.sendFiles(path, fields, map[string][]byte{"file1": photo(t)})
+				if res.StatusCode != status {
+					t.Errorf("%s: got %d, want %d: %s", path, res.StatusCode, status, page)
+				}
+				if status == 403 && (!strings.Contains(page, ">too late</textarea>") || keptPicture.FindString(page) == "") {
+					t.Errorf("%s: the text is lost, or its picture: %s", path, page)
+				}
+			}
+			n, err := s.client.Do(t.Context(), s.client.B().Exists().Key("post:2", "post:3").Build()).AsInt64()
+			if err != nil || n != 0 {
+				t.Errorf("%d posts that are too late, %v", n, err)
+			}
+		})
+	}
+}

@@ -24,9 +24,6 @@ func New(service *media.Service) *Pictures { return &Pictures{service} }
 // IsOn reports whether pictures can be uploaded.
 func (h *Pictures) IsOn() bool { return h.media.IsOn() }
 
-// errLogin: somebody who is not logged in has sent a picture, by a script.
-var errLogin = &request.Error{Status: http.StatusUnauthorized, Detail: "Log in to upload a picture."}
-
 // uploaded is the response to a script that has uploaded a picture.
 type uploaded struct {
 	ID     string `json:"id"`
@@ -38,7 +35,7 @@ type uploaded struct {
 // Upload stores a picture for a post, which a script sends before the post.
 func (h *Pictures) Upload(req *request.Request) error {
 	if !req.LoggedIn {
-		return errLogin
+		return request.ErrLogin
 	}
 	var stored []media.Record
 	err := request.Files(req, func(_ string, file []byte) error {

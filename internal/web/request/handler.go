@@ -125,7 +125,11 @@ func (s *Site) run(req *Request, page Page) (err error) {
 	if form != nil {
 		return form
 	}
-	return page(req)
+	if err = page(req); errors.Is(err, ErrLogin) {
+		req.ForgetUser()
+		return req.LoginFirst()
+	}
+	return err
 }
 
 // readSettings reads what the operators say about the site. Where that fails, the page has what

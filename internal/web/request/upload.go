@@ -80,11 +80,16 @@ func (u *upload) next(req *Request) error {
 	}
 }
 
+// ErrLogin: somebody who is not logged in, or not any more, has sent a form with files.
+var ErrLogin = &Error{Status: http.StatusUnauthorized, Detail: "Log in to upload a picture."}
+
 // Files calls do with each file of the form, and the name of its field. It reads one after
 // another; after an error of do it reads the fields that are left, for the page that shows the
-// form again, and returns that error. A file that is too large is picture.ErrTooLarge.
+// form again, and returns that error. A file that is too large is picture.ErrTooLarge. As files take
+// minutes, it is ErrLogin where the session has ended by then.
 func Files(req *Request, do func(field string, file []byte) error) error {
 	var failed error
+	brings := req.upload != nil && req.upload.file != nil
 	for req.upload != nil && req.upload.file != nil {
 		if failed == nil {
 			file, err := req.upload.read()
@@ -96,6 +101,13 @@ func Files(req *Request, do func(field string, file []byte) error) error {
 		if err := req.upload.next(req); err != nil { // skips what is left of the file
 			return errors.Join(failed, err)
 		}
+	}
+	if brings && req.LoggedIn {
+		_, err := req.site.sessions.SessionUser(social.WithFresh(req.Ctx), req.SessionSecret)
+		if errors.Is(err, social.ErrNoSession) {
+			return ErrLogin
+		}
+		failed = errors.Join(failed, err)
 	}
 	return failed
 }
