@@ -466,3 +466,16 @@ func TestSessionEndsWhileFilesArrive(t *testing.T) {
 		})
 	}
 }
+
+// Files that come without a session are nobody's, and the log-in form says so.
+func TestFilesWithoutSession(t *testing.T) {
+	t.Parallel()
+	s := withPictures(t)
+	const notice = "add them again"
+	for want, sent := range map[bool]map[string][]byte{true: {"file1": photo(t)}, false: nil} {
+		res, page := s.visitor().sendFiles("/post", map[string]string{"status": "look"}, sent)
+		if res.StatusCode != http.StatusForbidden || !strings.Contains(page, ">look</textarea>") || strings.Contains(page, notice) != want {
+			t.Errorf("with %d files: got %d, want a notice: %v", len(sent), res.StatusCode, want)
+		}
+	}
+}

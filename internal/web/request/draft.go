@@ -15,9 +15,11 @@ func (req *Request) LoginFirst() error {
 	if req.Draft == "" {
 		return req.toLogin()
 	}
-	return req.Render(http.StatusForbidden, view.LoginPage(req.Frame("Log in"), view.AccountForm{
-		Next: req.FormPage(), Draft: req.Draft, Kept: KeptFields(req), Action: view.TextAction(req.R.URL.EscapedPath()),
-	}))
+	form := view.AccountForm{Next: req.FormPage(), Draft: req.Draft, Kept: KeptFields(req), Action: view.TextAction(req.R.URL.EscapedPath())}
+	if req.upload != nil && req.upload.file != nil { // nobody's: it is not stored
+		form.Notice = "Your pictures can't be kept. Please add them again when you're logged in."
+	}
+	return req.Render(http.StatusForbidden, view.LoginPage(req.Frame("Log in"), form))
 }
 
 // ResumeText shows a text that was written before the session ended, for its author
