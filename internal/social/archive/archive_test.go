@@ -3,12 +3,15 @@ package archive_test
 import (
 	"archive/zip"
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -367,4 +370,39 @@ func TestPicturesKilled(t *testing.T) {
 		t.Errorf("%d pictures, want %d", stored, 3*users)
 	}
 	b.WantHealthy()
+}
+
+// place is a place for pictures in which something else happens before a file is written.
+type place struct {
+	files.Store
+	before func()
+}
+
+func (p *place) Put(ctx context.Context, name string, data []byte) error {
+	p.before()
+	return p.Store.Put(ctx, name, data)
+}
+
+// An account that is deleted while the pictures of its import are made gets no post any more.
+func TestDeletedMeanwhile(t *testing.T) {
+	t.Parallel()
+	to := &place{files.Directory(t.TempDir()), func() {}}
+	b := socialtest.On(t, redistest.DB(t).Client(t), idle, func(opt *app.Options) { opt.Media = to })
+	ada := b.NewUser("ada")
+	items := many(3)
+	with("attachment", []object{attached("media_attachments/0.png", "")})(items[0]["object"].(object))
+	a := open(t, contents{"outbox.json": outbox(t, items), "media_attachments/0.png": picture(t, 2, 2)}.zip(t))
+	to.before = sync.OnceFunc(func() {
+		do(t, b.Leaving.DeleteAccount(b.Ctx, ada.ID))
+		b.Clock.Advance(time.Minute)
+		do(t, b.Leaving.FinishRemoval(b.Ctx, ada.ID))
+	})
+	if _, err := b.Archives.Import(b.Ctx, ada.ID, a, false, func(int, int) {}); !errors.Is(err, social.ErrNotFound) {
+		t.Errorf("got %v", err)
+	}
+	for id := range int64(10) {
+		if got := b.Redis("EXISTS", layout.PostKey(id)); got != "0" {
+			t.Errorf("post %d is there", id)
+		}
+	}
 }

@@ -124,9 +124,6 @@ func (w *writer) seen(e entry, isNew bool) {
 // write writes some entries from one on, and finishes what an interrupted import has written of
 // them. It returns the one after them.
 func (w *writer) write(ctx context.Context, from int) (next int, err error) {
-	if err := w.mayPost(ctx); err != nil {
-		return from, err
-	}
 	var finish []int64
 	var posts []fanout.Imported
 	var at item // of the last post that was read
@@ -153,6 +150,9 @@ func (w *writer) write(ctx context.Context, from int) (next int, err error) {
 			return i, err
 		}
 		posts = append(posts, imported)
+	}
+	if err := w.mayPost(ctx); err != nil { // after the pictures, which take longer than removal.Grace
+		return from, err
 	}
 	if err := w.FanOut.Imports.Finish(ctx, finish); err != nil {
 		return i, err
