@@ -453,6 +453,30 @@ func TestPlaceLost(t *testing.T) {
 	}
 }
 
+// A process without the place leaves deletions to those that have it, and finishes other work.
+func TestElsewhere(t *testing.T) {
+	t.Parallel()
+	db := redistest.DB(t).Client(t)
+	b := on(t, db, func(opt *app.Options) { opt.NoJobs = true })
+	ada := b.NewUser("ada")
+	post := b.post(ada, "look", b.upload(ada, media.Post))
+	other := socialtest.On(t, db, func(opt *app.Options) { opt.NoJobs = true })
+	b.do(other.Posts.Delete(b.Ctx, ada, post.ID))
+	result, err := check.Repair(b.Ctx, other.App, check.Options{Exclusive: true})
+	if err != nil || result.Remaining != 0 {
+		t.Errorf("%d problems remain, %v", result.Remaining, err)
+	}
+	if len(b.names()) == 0 {
+		t.Error("the files are gone without the place")
+	}
+	b.Clock.Advance(time.Minute)
+	b.do(b.RetryTasks(b.Ctx))
+	if names := b.names(); len(names) > 0 {
+		t.Errorf("%v are left", names)
+	}
+	b.wantClean()
+}
+
 // A check finds what a crash leaves, and what was lost.
 func TestCheck(t *testing.T) {
 	t.Parallel()

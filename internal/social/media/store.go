@@ -17,6 +17,7 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
+	"retwis/internal/social/task"
 	"retwis/model"
 )
 
@@ -294,7 +295,7 @@ func (s *Store) Remove(ctx context.Context, post int64, media social.Media) erro
 // delete deletes a picture.
 func (s *Store) delete(ctx context.Context, p social.Picture) error {
 	if s.Files == nil {
-		return ErrNoPlace
+		return fmt.Errorf("%w: %w", task.ErrElsewhere, ErrNoPlace)
 	}
 	all, err := s.all.Open(ctx)
 	if err == nil {

@@ -40,8 +40,9 @@ func (q Queues) all() []*jobs.Queue { return []*jobs.Queue{q.Short, q.Long, q.Ma
 // ErrAgain: a task has done all it can for now, and will be repeated in a second.
 var ErrAgain = jobs.ErrAgain
 
-// errUnknown: the kind of a task is not known to this process.
-var errUnknown = errors.New("social: unknown kind of task")
+// ErrElsewhere: this process cannot do a task, whose kind it does not know, or which needs what only
+// others have. The task is left to them.
+var ErrElsewhere = errors.New("social: another process can do this task")
 
 // Func runs a task, by the argument of its member.
 type Func func(ctx context.Context, argument string) error
@@ -186,7 +187,7 @@ func (e *Engine) function(member string) (func(ctx context.Context) error, error
 	name, argument, _ := strings.Cut(member, ":")
 	k, ok := e.kinds[name]
 	if !ok {
-		return nil, fmt.Errorf("%w: %.40q", errUnknown, member)
+		return nil, fmt.Errorf("%w: %.40q is not known", ErrElsewhere, member)
 	}
 	return func(ctx context.Context) error { return k.run(ctx, argument) }, nil
 }
@@ -226,7 +227,7 @@ func (e *Engine) do(ctx context.Context, member string) (<-chan struct{}, error)
 	e.ledger.Hold(member)
 	defer e.ledger.Release(member)
 	work, err := e.once(ctx, member)
-	if errors.Is(err, errUnknown) {
+	if errors.Is(err, ErrElsewhere) {
 		e.log.Warn("left a task to another process", "task", member)
 		return nil, nil // it stays in the ledger
 	}
@@ -332,7 +333,7 @@ func (e *Engine) Claim(ctx context.Context, member string, stale int64) (bool, e
 	if err != nil || !claimed {
 		return false, err
 	}
-	if err := e.claimed(ctx, member); !errors.Is(err, errUnknown) {
+	if err := e.claimed(ctx, member); !errors.Is(err, ErrElsewhere) {
 		return true, err
 	}
 	return false, nil
