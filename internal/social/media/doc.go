@@ -1,10 +1,10 @@
 // Package media keeps the pictures of posts and people: their files in a place that all
 // processes share (package files), and a record of each ([Record]) of package model.
 //
-// A file is written before its record, and deleted after it, so that a crash leaves a file
-// without a record at the worst, which [Orphans] finds. What a post shows is in its field
-// `media`, written with the post: a page reads nothing else. The record says whose picture
-// it is and what uses it:
+// Files are written before their record, and deleted before it, so that what is left of a deletion
+// can be found. Only an upload that is cut short leaves files without a record: see
+// [Store.Orphans]. What a post shows is in its field `media`, written with the post: a page reads
+// nothing else. The record says whose picture it is and what uses it:
 //
 //  1. [Service.Upload] makes the sizes of a picture and stores them. Nothing uses it yet, and
 //     only its owner sees it.

@@ -453,6 +453,35 @@ func TestPlaceLost(t *testing.T) {
 	}
 }
 
+// A place that cannot be reached while an account is deleted has nothing of it in the end.
+func TestRemovalWithoutPlace(t *testing.T) {
+	t.Parallel()
+	for steps := range int64(5) {
+		t.Run(fmt.Sprint(steps), func(t *testing.T) {
+			t.Parallel()
+			place := &failing{Store: files.Directory(t.TempDir())}
+			b := bundle{socialtest.On(t, redistest.DB(t).Client(t), func(opt *app.Options) { opt.Media, opt.NoJobs = place, true }), place}
+			place.left.Store(1000)
+			ada := b.NewUser("ada")
+			b.post(ada, "look", b.upload(ada, media.Post))
+			b.upload(ada, media.Post)
+			b.do(b.Media.SetPortrait(b.Ctx, ada, media.Avatar, b.upload(ada, media.Avatar).ID))
+			b.do(b.Leaving.DeleteAccount(b.Ctx, ada.ID))
+			b.Clock.Advance(time.Minute)
+			place.left.Store(steps)
+			if err := b.Leaving.FinishRemoval(b.Ctx, ada.ID); !errors.Is(err, files.ErrUnavailable) {
+				t.Errorf("without the place: %v", err)
+			}
+			place.left.Store(1000)
+			b.do(b.Leaving.FinishRemoval(b.Ctx, ada.ID))
+			if names := b.names(); len(names) > 0 {
+				t.Errorf("%v are left", names)
+			}
+			b.wantClean()
+		})
+	}
+}
+
 // A process without the place leaves deletions to those that have it, and finishes other work.
 func TestElsewhere(t *testing.T) {
 	t.Parallel()

@@ -292,19 +292,22 @@ func (s *Store) Remove(ctx context.Context, post int64, media social.Media) erro
 	return nil
 }
 
-// delete deletes a picture.
+// delete deletes a picture: files first, as only the record leads to those that a failure leaves.
 func (s *Store) delete(ctx context.Context, p social.Picture) error {
 	if s.Files == nil {
 		return fmt.Errorf("%w: %w", task.ErrElsewhere, ErrNoPlace)
+	}
+	if err := s.Files.Delete(ctx, fileNames(&p)...); err != nil {
+		return err
 	}
 	all, err := s.all.Open(ctx)
 	if err == nil {
 		err = all.Delete(ctx, p.ID)
 	}
-	if err != nil && !errors.Is(err, model.ErrNotFound) {
-		return failed(err)
+	if errors.Is(err, model.ErrNotFound) {
+		err = nil
 	}
-	return s.Files.Delete(ctx, fileNames(&p)...)
+	return failed(err)
 }
 
 // Of returns the pictures of a user, the latest first.
