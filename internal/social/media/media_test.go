@@ -237,6 +237,13 @@ func testClaims(t *testing.T, b bundle) {
 	if same := b.post(ada, "mine", second); same.ID != post.ID || !same.Media.Has(one.ID) {
 		t.Errorf("the second form is post %d with %s, want %d", same.ID, same.Media, post.ID)
 	}
+	// A post that could not be written leaves its claim.
+	claimed := b.upload(ada, media.Post)
+	_, err := b.Media.Store.Claim(b.Ctx, ada.ID, 1<<40, []media.Chosen{{ID: claimed.ID}})
+	b.do(err)
+	if next := b.post(ada, "once more", claimed); !next.Media.Has(claimed.ID) {
+		t.Errorf("the next post has %q", next.Media)
+	}
 	late := b.upload(ada, media.Post)
 	b.Clock.Advance(media.Unused - time.Minute)
 	if _, err := b.Posts.PostOnce(b.Ctx, ada, draft(media.Chosen{ID: late.ID})); err == nil {

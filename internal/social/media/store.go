@@ -179,6 +179,16 @@ func checkChosen(chosen []Chosen) error {
 // claim reserves one picture.
 func (s *Store) claim(ctx context.Context, owner, post int64, one Chosen) (claimed social.Picture, err error) {
 	err = s.update(ctx, one.ID, func(r *Record) error {
+		if other := r.Post(); other != 0 && r.Use == useOfClaim(other) && other != post {
+			// It stays claimed by a post that could not be written.
+			written, err := s.Client.Do(ctx, s.Client.B().Exists().Key(layout.PostKey(other)).Build()).AsInt64()
+			if err != nil {
+				return failed(err)
+			}
+			if written == 0 {
+				r.Use = ""
+			}
+		}
 		switch {
 		case r.Owner != owner, r.Kind != Post, r.Use != "" && r.Use != useOfClaim(post) && r.Use != useOfPost(post),
 			r.Use == "" && s.Now().Sub(time.Unix(r.Created, 0)) > Unused-postTime:
