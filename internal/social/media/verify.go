@@ -12,17 +12,22 @@ import (
 	"retwis/maintain"
 )
 
-// Findings checks all pictures: each has a record, files, and a post or a user that uses it. Files
-// are looked at where this process has the place.
+// Findings checks all pictures: each has files, and a post or a user that uses it. Files are looked
+// at where this process has the place.
 func (s *Store) Findings(ctx context.Context) iter.Seq2[storage.Finding, error] {
 	return func(yield func(storage.Finding, error) bool) {
 		v := verifier{s}
-		for _, part := range []func(context.Context, func(storage.Finding, error) bool) bool{v.findModel, v.findRecords, v.findOrphans} {
+		for _, part := range []func(context.Context, func(storage.Finding, error) bool) bool{v.findModel, v.findRecords} {
 			if !part(ctx, yield) {
 				return
 			}
 		}
 	}
+}
+
+// FindingsOfFiles checks that each file belongs to a picture.
+func (s *Store) FindingsOfFiles(ctx context.Context) iter.Seq2[storage.Finding, error] {
+	return func(yield func(storage.Finding, error) bool) { verifier{s}.findOrphans(ctx, yield) }
 }
 
 // verifier finds what does not agree.
