@@ -281,7 +281,7 @@ func (s *Store) postHas(ctx context.Context, post int64, id string) (bool, error
 	return fields[1] == "" && social.Media(fields[0]).Has(id), nil
 }
 
-// Remove deletes the pictures of a deleted post: records first, then files. It can be repeated
+// Remove deletes the pictures of a deleted post: files first, then records. It can be repeated
 // as long as it has their field.
 func (s *Store) Remove(ctx context.Context, post int64, media social.Media) error {
 	for _, p := range media.Pictures() {
