@@ -1,5 +1,5 @@
 -- Puts many ids on one list, which stays in order, largest id first. Ids that are
--- there already change nothing.
+-- there already change nothing, and neither does when the list expires.
 -- KEYS[1]   the list
 -- ARGV[1]   how many ids the list keeps
 -- ARGV[2]   by how many it may be longer before it is trimmed
@@ -60,8 +60,12 @@ local count = #all
 if count > max + slack then
   count = max
 end
+local left = redis.call('PTTL', KEYS[1])
 redis.call('DEL', KEYS[1])
 for from = 1, count, 500 do
   redis.call('RPUSH', KEYS[1], unpack(all, from, math.min(from + 499, count)))
+end
+if left >= 0 then
+  redis.call('PEXPIRE', KEYS[1], left)
 end
 return added

@@ -1,5 +1,5 @@
 -- Puts a list in order: largest id first, each id once, no longer than allowed,
--- without some members.
+-- without some members. When it expires does not change.
 -- KEYS[1]   the list
 -- ARGV[1]   how many ids it may have
 -- ARGV[2..] the members to remove
@@ -37,8 +37,12 @@ if changed == 0 then
   return 0
 end
 table.sort(ids, function(a, b) return tonumber(a) > tonumber(b) end)
+local left = redis.call('PTTL', KEYS[1])
 redis.call('DEL', KEYS[1])
 for i = 1, #ids, 500 do
   redis.call('RPUSH', KEYS[1], unpack(ids, i, math.min(i + 499, #ids)))
+end
+if left >= 0 then
+  redis.call('PEXPIRE', KEYS[1], left)
 end
 return 1

@@ -173,6 +173,42 @@ func TestTimelinesRepair(t *testing.T) {
 	}
 }
 
+// A list that expires still does after everything that writes it.
+func TestTimelinesExpiry(t *testing.T) {
+	t.Parallel()
+	c := client(t)
+	ctx := t.Context()
+	lists, err := NewTimelines(c, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, write := range map[string]func(key string) error{
+		"a new id":       func(key string) error { return lists.Put(ctx, 50, key) },
+		"a late id":      func(key string) error { return lists.Put(ctx, 5, key) },
+		"removal":        func(key string) error { return lists.Remove(ctx, 20, key) },
+		"many new ids":   func(key string) error { return lists.PutMany(ctx, key, 50, 60) },
+		"many late ids":  func(key string) error { return lists.PutMany(ctx, key, 5, 25, 60) },
+		"repair":         func(key string) error { _, err := lists.Repair(ctx, key, "20"); return err },
+		"repair: length": func(key string) error { _, err := lists.Repair(ctx, key); return err },
+	} {
+		key := "expires: " + name
+		for _, r := range c.DoMulti(ctx,
+			c.B().Rpush().Key(key).Element("30", "20", "10", "9", "8", "7", "6", "4", "3", "2", "1", "0").Build(),
+			c.B().Expire().Key(key).Seconds(3600).Build()) {
+			if err := r.Error(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := write(key); err != nil {
+			t.Fatal(err)
+		}
+		left, err := c.Do(ctx, c.B().Ttl().Key(key).Build()).AsInt64()
+		if err != nil || left < 1 || left > 3600 {
+			t.Errorf("%s: the list expires in %d s (%v)", name, left, err)
+		}
+	}
+}
+
 func TestTimelinesRefuses(t *testing.T) {
 	t.Parallel()
 	c := client(t)
