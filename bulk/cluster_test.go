@@ -387,6 +387,38 @@ func TestClusterMasterKilled(t *testing.T) {
 	}
 }
 
+// TestClusterLoading starts with a server of a Cluster that is still loading its data, and does
+// not know who serves which slots.
+func TestClusterLoading(t *testing.T) {
+	t.Parallel()
+	if before7(t) {
+		t.Skip("the server answers nothing for too long while it loads")
+	}
+	c, url := cluster(t)
+	var keys [][]any
+	for i := range 3000 {
+		keys = append(keys, []any{"SET", fmt.Sprint("large", i), strings.Repeat("x", 2000)})
+	}
+	load(t, url, encode(t, keys...), Options{})
+	slow := redistest.TCP(t, "cluster-enabled yes", "cluster-node-timeout 2000", "repl-diskless-sync-delay 0",
+		"key-load-delay 20000", "loading-process-events-interval-bytes 1024")
+	client := slow.Client(t)
+	id := do(t, c.Masters[0].Client(t), "CLUSTER", "MYID")
+	do(t, client, "CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(c.Masters[0].Port()))
+	eventually(t, "the replica knows its master", func() bool {
+		_, err := try(client, "CLUSTER", "REPLICATE", id)
+		return err == nil
+	})
+	eventually(t, "the replica is loading", func() bool {
+		return strings.Contains(do(t, client, "INFO", "persistence"), "\nloading:1")
+	})
+	report := load(t, fmt.Sprintf("redis+cluster://127.0.0.1:%d,127.0.0.1:%d", slow.Port(), c.Masters[0].Port()),
+		clusterCommands(t, 1000, true), Options{})
+	if report.Errors != 0 || report.Replies != report.Commands || len(report.Nodes) != 3 {
+		t.Errorf("%+v", report)
+	}
+}
+
 func offset(t *testing.T, s *redistest.Server, field string) string {
 	t.Helper()
 	_, rest, _ := strings.Cut(do(t, s.Client(t), "INFO", "replication"), field+":")

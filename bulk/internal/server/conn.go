@@ -30,6 +30,7 @@ type Conn struct {
 	net.Conn
 	Replies *Replies
 	Addr    string
+	loading bool // the server was loading its data set
 }
 
 // Sentinel reports whether sentinels name the server.
@@ -90,7 +91,8 @@ func (d *Dialer) connect(ctx context.Context, addr, user, password string) (*Con
 		_, err = c.Do(auth...)
 	}
 	if err == nil {
-		if _, err = c.Do("PING"); IsReply(err, "LOADING") || IsReply(err, "NOPERM") || IsReply(err, "MASTERDOWN") {
+		_, err = c.Do("PING")
+		if c.loading = IsReply(err, "LOADING"); c.loading || IsReply(err, "NOPERM") || IsReply(err, "MASTERDOWN") {
 			err = nil
 		}
 	}
@@ -148,22 +150,36 @@ func (d *Dialer) Master(ctx context.Context) (string, error) {
 	return "", errors.Join(failed...)
 }
 
-// Any connects to the first of these servers that answers.
+// Any connects to the first of these servers that answers and has loaded its data set:
+// before, it may not know whether it is part of a Cluster. If all that answer are loading,
+// it waits for one.
 func (d *Dialer) Any(ctx context.Context, addrs []string) (*Conn, error) {
-	var failed []error
-	tried := make(map[string]bool)
-	for _, addr := range addrs {
-		if tried[addr] {
-			continue
+	for {
+		var failed []error
+		tried, loading := make(map[string]bool), false
+		for _, addr := range addrs {
+			if tried[addr] {
+				continue
+			}
+			tried[addr] = true
+			c, err := d.Connect(ctx, addr)
+			switch {
+			case err != nil:
+				failed = append(failed, err)
+			case c.loading:
+				c.Close()
+				loading = true
+			default:
+				return c, nil
+			}
 		}
-		tried[addr] = true
-		c, err := d.Connect(ctx, addr)
-		if err == nil {
-			return c, nil
+		if !loading {
+			return nil, errors.Join(failed...)
 		}
-		failed = append(failed, err)
+		if !sleep.For(ctx, 50*time.Millisecond) {
+			return nil, ctx.Err()
+		}
 	}
-	return nil, errors.Join(failed...)
 }
 
 // replyError is an error reply of a server.
