@@ -41,10 +41,8 @@ func (x *Index) Rebuild(ctx context.Context, src index.Source[Document], opt mai
 		cleaning, cancel = context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 		defer cancel()
 	}
-	if r.replaced != nil {
-		if _, failed := x.store.drop(cleaning, r.unused, nil); err == nil {
-			err = failed
-		}
+	if failed := r.clean(cleaning); err == nil {
+		err = failed
 	}
 	if err == nil {
 		err = r.resolve(ctx)
@@ -57,12 +55,11 @@ func (x *store) tracker() *engine.Tracker { return engine.NewTracker(x.set, nil)
 
 // rebuild is a Rebuild under way.
 type rebuild struct {
-	x        *store
-	run      *engine.Run
-	src      index.Source[Document]
-	now      []generations // of each partition, from the beginning on
-	replaced []bool        // partitions that have the new generation
-	changed  []int64       // documents that could not be written to it
+	x       *store
+	run     *engine.Run
+	src     index.Source[Document]
+	now     []generations // of each partition, from the beginning on
+	changed []int64       // documents that could not be written to the new generation
 }
 
 func (r *rebuild) do(ctx context.Context, run string) error {
@@ -79,7 +76,6 @@ func (r *rebuild) do(ctx context.Context, run string) error {
 	if err != nil {
 		return err
 	}
-	r.replaced = make([]bool, len(r.x.keys))
 	for i := range r.x.keys {
 		reply, err := r.script(ctx, r.x.scripts.next, i, run).AsStrSlice()
 		if err != nil {
@@ -99,7 +95,7 @@ func (r *rebuild) do(ctx context.Context, run string) error {
 		if err != nil {
 			return err
 		}
-		r.replaced[i], r.changed = true, append(r.changed, changed...)
+		r.changed = append(r.changed, changed...)
 		r.x.state[i].Store(&generations{now: r.now[i].next})
 	}
 	return nil
@@ -184,16 +180,24 @@ func (r *rebuild) copyMarks(ctx context.Context, run string, k storedKey) error 
 	return r.x.scripts.marks.Run(ctx, r.x.set.Client, keys, args).Error()
 }
 
-// unused reports whether a key is of a generation that the rebuild has made or replaced,
-// and that is not the present one now.
-func (r *rebuild) unused(k storedKey) bool {
-	if r.now[k.part].next == "" {
-		return false
+// clean removes the generations that the rebuild has replaced, or made in vain. The server
+// says which: the reply that one was replaced may have been lost.
+func (r *rebuild) clean(ctx context.Context) error {
+	if r.now[0].next == "" { // none is made yet
+		return nil
 	}
-	if r.replaced[k.part] {
-		return k.generation == r.now[k.part].now
+	unused := make([]string, len(r.now))
+	for i, g := range r.now {
+		s, err := r.x.readState(ctx, i)
+		if err != nil {
+			return err
+		}
+		if unused[i] = g.next; s.now == g.next {
+			unused[i] = g.now
+		}
 	}
-	return k.generation == r.now[k.part].next
+	_, err := r.x.drop(ctx, func(k storedKey) bool { return k.generation == unused[k.part] }, nil)
+	return err
 }
 
 // resolve corrects documents that another writer changed while the index had another text

@@ -116,3 +116,42 @@ func lapse(ctx context.Context, client rueidis.Client, meta string) error {
 	}
 	return client.Do(ctx, client.B().Hset().Key(meta).FieldValue().FieldValue("until", "1").Build()).Error()
 }
+
+// losing is a client that loses the reply to the command with which a partition has got
+// another generation.
+type losing struct {
+	rueidis.Client
+	meta string
+	lost *atomic.Bool
+}
+
+func (l losing) Do(ctx context.Context, c rueidis.Completed) rueidis.RedisResult {
+	r := l.Client.Do(ctx, c)
+	moved, err := l.Client.Do(ctx, l.Client.B().Hexists().Key(l.meta).Field("generation").Build()).AsBool()
+	if err != nil || !moved || !l.lost.CompareAndSwap(false, true) {
+		return r
+	}
+	dead, cancel := context.WithCancel(ctx)
+	cancel()
+	return l.Client.Do(dead, l.Client.B().Ping().Build())
+}
+
+// A rebuild that does not get the reply to its last step, which the server has taken, keeps
+// what it has put in the place of the old index.
+func TestRebuildLosesReply(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	for partitions := range 3 {
+		key, opt := fmt.Sprint("{lost", partitions, "}"), Options{Partitions: partitions + 1}
+		m := filled(t, client, key, opt)
+		meta := m.x.store.keys[partitions].Meta
+		rebuilder := small(open(t, losing{client, meta, new(atomic.Bool)}, key, opt))
+		if _, err := rebuilder.Rebuild(t.Context(), *m.source(), maintain.Options{}); err == nil {
+			t.Fatal("the rebuild has got all replies")
+		}
+		if !m.right(t) {
+			t.Errorf("%d partitions: a query is wrong", partitions+1)
+		}
+		m.verify(t)
+	}
+}
