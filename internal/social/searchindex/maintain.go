@@ -2,6 +2,7 @@ package searchindex
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"iter"
 	"log/slog"
@@ -16,9 +17,16 @@ import (
 	"retwis/internal/redis/nodes"
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/scan"
+	"retwis/internal/redis/script"
 	"retwis/internal/sleep"
 	"retwis/internal/social/layout"
 	"retwis/maintain"
+)
+
+var (
+	//go:embed renew.lua
+	renewSource string
+	renewScript = script.New(renewSource).Retryable()
 )
 
 // Report is the result of Verify, Repair or Rebuild.
@@ -72,13 +80,18 @@ func (x Index) Build(ctx context.Context) error {
 	var renewal sync.WaitGroup
 	renewal.Go(func() {
 		for sleep.For(renewing, lease/4) {
-			_ = x.client.Do(renewing, b.Expire().Key(layout.SearchIndex).Seconds(int64(lease/time.Second)).Xx().Build()).Error()
+			_ = x.renew(renewing)
 		}
 	})
 	_, err = x.Rebuild(ctx, maintain.Options{Rate: buildRate})
 	stop()
 	renewal.Wait()
 	return err
+}
+
+// renew prolongs the lease of a process that builds the indexes, if it is not over.
+func (x Index) renew(ctx context.Context) error {
+	return renewScript.Run(ctx, x.client, []string{layout.SearchIndex}, []string{layout.Itoa(int64(lease / time.Second))}).Error()
 }
 
 // Maintain calls Build every so often until ctx ends.
