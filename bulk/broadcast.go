@@ -3,12 +3,14 @@ package bulk
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
 	"retwis/bulk/internal/command"
 	"retwis/bulk/resp"
+	"retwis/internal/sleep"
 )
 
 // broadcaster sends commands that go to every connection, and selects databases. No
@@ -63,12 +65,16 @@ func (b *broadcaster) toAll(ctx context.Context, kind command.Kind, f *resp.Fram
 	return nil
 }
 
+// errReplica is why the connection to a former master of a Cluster is given up.
+var errReplica = errors.New("it is a replica now")
+
 // send sends a command on all connections, which are idle, until all have answered. It
-// returns the first error reply and counts nothing.
+// returns the first error reply and counts nothing. Of a Cluster, the master that has taken
+// the place of a server gets the command, too.
 func (b *broadcaster) send(ctx context.Context, raw []byte, it item) (rejection, error) {
 	it.flags |= copied
 	began := time.Now()
-	for {
+	for wait := 5 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		b.judge.broadcast.take()
 		var first *chunk
 		for _, p := range b.router.pipes {
@@ -87,13 +93,26 @@ func (b *broadcaster) send(ctx context.Context, raw []byte, it item) (rejection,
 		if !b.sender.trouble {
 			return b.judge.broadcast.take(), nil
 		}
+		for _, p := range b.router.pipes {
+			if p.troubled && p.failed == nil && b.router.cluster {
+				p.failed = errReplica
+			}
+		}
 		cause := b.recovery.discardFailed()
 		var f resp.Frame
 		first.frame(0, &f)
-		if err := b.recovery.mayRepeat(b.recovery.check.Spec(&f).Repeatable(&f), first, 0, cause); err != nil {
+		if err := b.recovery.mayRepeat(b.recovery.check.Spec(&f).Repeatable(&f) || it.flags&again != 0, first, 0, cause); err != nil {
 			return rejection{}, err
 		}
 		b.recovery.releaseAll()
+		if errors.Is(cause, errReplica) { // it may take a moment until all know its successor
+			if time.Since(began) > max(b.router.retryFor, 0) {
+				return rejection{}, lost(cause)
+			}
+			if !sleep.For(ctx, wait) {
+				return rejection{}, ctx.Err()
+			}
+		}
 		if err := b.router.reconnect(ctx, began, cause); err != nil {
 			return rejection{}, err
 		}

@@ -358,6 +358,36 @@ func TestClusterFailover(t *testing.T) {
 	}
 }
 
+// TestClusterFlushAfterFailover sends a command to all servers after a failover that the load
+// has noticed by the commands before, or not: the former master refuses it.
+func TestClusterFlushAfterFailover(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string][]byte{"noticed": clusterCommands(t, 3_000, false), "not noticed": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, url := cluster(t)
+			other := replica(t, c, c.Masters[1])
+			load(t, url, clusterCommands(t, 3_000, false), Options{})
+			flush := encode(t, []any{"FLUSHALL"}, []any{"SET", "{1}last", 1}, []any{"SET", "{2}last", 1}, []any{"SET", "{3}last", 1})
+			r := &hook{r: bytes.NewReader(slices.Concat(before, flush)), at: []int{0}, do: func(int) {
+				do(t, other.Client(t), "CLUSTER", "FAILOVER")
+				eventually(t, "the replica is the master, and its master follows", func() bool {
+					role, err := try(other.Client(t), "INFO", "replication")
+					return err == nil && strings.Contains(role, "role:master") &&
+						strings.Contains(do(t, c.Masters[1].Client(t), "INFO", "replication"), "role:slave")
+				})
+			}}
+			report, err := Load(context.Background(), url, r, Options{})
+			if err != nil || report.Errors != 0 || report.Replies != report.Commands {
+				t.Errorf("%+v, %v", report, err)
+			}
+			if got, want := union(t, []*redistest.Server{c.Masters[0], other, c.Masters[2]}), "map[{1}last:1 {2}last:1 {3}last:1]"; got != want {
+				t.Errorf("the Cluster holds %.200s", got)
+			}
+		})
+	}
+}
+
 // TestClusterMasterKilled kills a master, whose replica takes over when the other masters have
 // noticed. The load starts after the replica has caught up, and all commands are
 // repeatable.

@@ -33,8 +33,11 @@ func (j *judge) stopped() error {
 // to another server, or later.
 func (j *judge) redirected(from string, c *chunk, i int, text string) bool {
 	kind, rest, _ := strings.Cut(text, " ")
-	if !j.cluster { // READONLY: the sentinels have replaced the server
-		return kind == "READONLY" && j.sentinel
+	if kind == "READONLY" { // the server was replaced; a Cluster answers MOVED to a command with keys
+		return j.sentinel || j.cluster && c.items[i].flags&copied != 0
+	}
+	if !j.cluster {
+		return false
 	}
 	switch kind {
 	case "MOVED", "ASK":
