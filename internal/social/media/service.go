@@ -15,6 +15,7 @@ import (
 	"retwis/internal/sleep"
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/task"
 	"retwis/internal/social/timeline"
 	"retwis/internal/social/users"
@@ -236,6 +237,9 @@ func (s *Service) portraitTask(ctx context.Context, argument string) error {
 	}
 	named := map[Kind]string{Avatar: social.AvatarID(fields[0]), Header: social.AvatarID(fields[1])}
 	for r, err := range s.Store.Of(ctx, uid) {
+		if storage.IsDamaged(err) {
+			continue // a check reports it
+		}
 		if err != nil {
 			return err
 		}

@@ -72,6 +72,15 @@ func failed(err error) error {
 
 // Get returns a picture, or ErrNotFound. No round trip for one that is in memory, else one.
 func (s *Store) Get(ctx context.Context, id string) (Record, error) {
+	r, err := s.get(ctx, id)
+	if storage.IsDamaged(err) {
+		return Record{}, social.ErrNotFound
+	}
+	return r, err
+}
+
+// get is Get, and returns an error where the record cannot be read.
+func (s *Store) get(ctx context.Context, id string) (Record, error) {
 	if !social.IsPictureID(id) {
 		return Record{}, social.ErrNotFound
 	}
@@ -83,7 +92,7 @@ func (s *Store) Get(ctx context.Context, id string) (Record, error) {
 		return Record{}, social.ErrNotFound
 	}
 	one, err := all.Get(ctx, id)
-	if errors.Is(err, model.ErrNotFound) || storage.IsDamaged(err) {
+	if errors.Is(err, model.ErrNotFound) {
 		return Record{}, social.ErrNotFound
 	}
 	return one, failed(err)
@@ -310,14 +319,37 @@ func (s *Store) delete(ctx context.Context, p social.Picture) error {
 	if err := s.Files.Delete(ctx, fileNames(&p)...); err != nil {
 		return err
 	}
-	all, err := s.all.Open(ctx)
+	return deleteRecord(ctx, s.all, p.ID)
+}
+
+// deleteRecord deletes the record of a picture, also one that cannot be read.
+func deleteRecord(ctx context.Context, records *storage.Records[Record], id string) error {
+	all, err := records.Open(ctx)
 	if err == nil {
-		err = all.Delete(ctx, p.ID)
+		err = all.Delete(ctx, id)
 	}
 	if errors.Is(err, model.ErrNotFound) {
 		err = nil
 	}
 	return failed(err)
+}
+
+// listed returns the files of a picture whose record cannot be read. It lists all files of the
+// place; nil has none.
+func listed(ctx context.Context, place files.Store, id string) (social.Picture, error) {
+	p := social.Picture{ID: id}
+	if place == nil {
+		return p, nil
+	}
+	for file, err := range place.List(ctx) {
+		if err != nil {
+			return p, err
+		}
+		if name, ok := strings.CutPrefix(file.Name, id+"-"); ok {
+			p.Files = append(p.Files, social.PictureFile{Name: name})
+		}
+	}
+	return p, nil
 }
 
 // Of returns the pictures of a user, the latest first.
@@ -330,6 +362,9 @@ func (s *Store) Of(ctx context.Context, owner int64) iter.Seq2[Record, error] {
 // Forget deletes all pictures of a user. It can be repeated.
 func (s *Store) Forget(ctx context.Context, owner int64) error {
 	for one, err := range s.Of(ctx, owner) {
+		if damaged := (*model.RecordError)(nil); errors.As(err, &damaged) {
+			one.Picture, err = listed(ctx, s.Files, damaged.ID)
+		}
 		if err == nil {
 			err = s.delete(ctx, one.Picture)
 		}
@@ -340,14 +375,14 @@ func (s *Store) Forget(ctx context.Context, owner int64) error {
 	return nil
 }
 
-// used returns how many bytes the files of a user take.
+// used returns how many bytes the files of a user take. Records that cannot be read do not count.
 func (s *Store) used(ctx context.Context, owner int64) (sum int64, err error) {
 	all, err := s.all.Existing(ctx)
 	if all == nil {
 		return 0, err
 	}
 	for n, err := range model.Pluck[int64](ctx, all.Find(model.Eq("owner", owner)).OrderBy("created"), "bytes") {
-		if err != nil {
+		if err != nil && !storage.IsDamaged(err) {
 			return 0, failed(err)
 		}
 		sum += n

@@ -11,6 +11,7 @@ import (
 	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 	"retwis/model"
 )
 
@@ -79,8 +80,8 @@ func (s *Store) IsOutdated(r Record, use string) bool {
 	return r.isUsed() || r.isReplaced() || !s.isRecent(r.Created)
 }
 
-// Restore writes the lost record of a picture of a post again, if its files are there, and reports
-// whether it did.
+// Restore writes the record of a picture of a post again, which is lost or cannot be read, if its
+// files are there, and reports whether it did.
 func (s *Store) Restore(ctx context.Context, post, author int64, p social.Picture) (bool, error) {
 	r := Record{ID: p.ID, Owner: author, Kind: Post, Use: useOfPost(post), Picture: p, Created: s.Now().Unix()}
 	for _, name := range fileNames(&p) {
@@ -97,6 +98,11 @@ func (s *Store) Restore(ctx context.Context, post, author int64, p social.Pictur
 	all, err := s.all.Open(ctx)
 	if err != nil {
 		return false, err
+	}
+	if _, err := s.get(ctx, p.ID); storage.IsDamaged(err) {
+		if err := deleteRecord(ctx, s.all, p.ID); err != nil {
+			return false, err
+		}
 	}
 	_, err = all.Create(ctx, r)
 	return err == nil, failed(err)
@@ -115,6 +121,9 @@ func (s *Store) Sweep(ctx context.Context) (removed int, err error) {
 		return 0, err
 	}
 	for r, err := range all.Find(model.Below(unused, s.Now().Add(-Unused).Unix())).All(ctx) {
+		if storage.IsDamaged(err) {
+			continue // a check reports it
+		}
 		if err != nil {
 			return removed, failed(err)
 		}
@@ -161,9 +170,12 @@ func (s *Store) isOrphan(ctx context.Context, file files.Info) (bool, error) {
 		return false, nil
 	}
 	id, name, _ := strings.Cut(file.Name, "-")
-	r, err := s.Get(ctx, id)
+	r, err := s.get(ctx, id)
 	if errors.Is(err, social.ErrNotFound) {
 		return true, nil
+	}
+	if storage.IsDamaged(err) {
+		return false, nil // perhaps its record has it
 	}
 	if err != nil {
 		return false, err

@@ -10,6 +10,7 @@ import (
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
 	"retwis/maintain"
+	"retwis/model"
 )
 
 // Findings checks all pictures: each has files, and a post or a user that uses it. Files are looked
@@ -40,8 +41,16 @@ func (v verifier) findModel(ctx context.Context, yield func(storage.Finding, err
 
 func (v verifier) findRecords(ctx context.Context, yield func(storage.Finding, error) bool) bool {
 	for r, err := range v.store.All(ctx) {
-		if storage.IsDamaged(err) {
-			continue // findModel has reported it
+		var damaged *model.RecordError
+		if errors.As(err, &damaged) {
+			f := storage.Finding{Kind: maintain.Invalid, Key: layout.MediaKey(damaged.ID), Detail: damaged.Error(), Repair: "delete it, if no post has the picture"}
+			if v.store.Files != nil { // what a post has was written again before
+				f.Fix = func(ctx context.Context) (bool, error) { return true, deleteRecord(ctx, v.store.all, damaged.ID) }
+			}
+			if !yield(f, nil) {
+				return false
+			}
+			continue
 		}
 		if err != nil {
 			return yield(storage.Finding{}, err)
@@ -101,14 +110,16 @@ func (v verifier) findOrphans(ctx context.Context, yield func(storage.Finding, e
 // FindingsOf checks that the pictures of a post have records.
 func (s *Store) FindingsOf(ctx context.Context, post, author int64, media social.Media) (found []storage.Finding, err error) {
 	for _, p := range media.Pictures() {
-		_, err := s.Get(ctx, p.ID)
-		if err == nil {
+		f := storage.Finding{Kind: maintain.Missing, Key: layout.PostKey(post), Detail: "has picture " + p.ID + ", which has no record", Repair: "write the record again"}
+		var damaged *model.RecordError
+		switch _, err := s.get(ctx, p.ID); {
+		case err == nil:
 			continue // Findings reports what is wrong with it
-		}
-		if !errors.Is(err, social.ErrNotFound) {
+		case errors.As(err, &damaged):
+			f.Kind, f.Detail = maintain.Invalid, "has picture "+p.ID+": "+damaged.Error()
+		case !errors.Is(err, social.ErrNotFound):
 			return nil, err
 		}
-		f := storage.Finding{Kind: maintain.Missing, Key: layout.PostKey(post), Detail: "has picture " + p.ID + ", which has no record", Repair: "write the record again"}
 		if s.Files != nil {
 			f.Fix = func(ctx context.Context) (bool, error) { return s.Restore(ctx, post, author, p) }
 		}

@@ -1,0 +1,94 @@
+package media_test
+
+import (
+	"testing"
+	"time"
+
+	"retwis/internal/social"
+	"retwis/internal/social/check"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/media"
+)
+
+// damages make a record unreadable.
+var damages = map[string]func(b bundle, id string){
+	"bytes":   func(b bundle, id string) { b.Redis("HSET", layout.MediaKey(id), "bytes", "many") },
+	"picture": func(b bundle, id string) { b.Redis("HSET", layout.MediaKey(id), "picture", "none") },
+	"type": func(b bundle, id string) {
+		b.Redis("DEL", layout.MediaKey(id))
+		b.Redis("SET", layout.MediaKey(id), "none")
+	},
+}
+
+// damaged is a user whose records of a post, an avatar and an unused picture cannot be read, while
+// that of another unused one can.
+type damaged struct {
+	bundle
+	owner        social.User
+	posted       media.Record
+	unused, left media.Record
+}
+
+func everyDamage(t *testing.T, test func(t *testing.T, d damaged)) {
+	t.Parallel()
+	for name, damage := range damages {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			everywhere(t, func(t *testing.T, b bundle) {
+				d := damaged{bundle: b, owner: b.NewUser("ada")}
+				d.posted, d.unused, d.left = b.upload(d.owner, media.Post), b.upload(d.owner, media.Post), b.upload(d.owner, media.Post)
+				b.post(d.owner, "look", d.posted)
+				avatar := b.upload(d.owner, media.Avatar)
+				b.do(b.Media.SetPortrait(b.Ctx, d.owner, media.Avatar, avatar.ID))
+				for _, r := range []media.Record{d.posted, d.unused, avatar} {
+					damage(b, r.ID)
+				}
+				test(t, d)
+			})
+		})
+	}
+}
+
+// A record that cannot be read stops nothing: other pictures are uploaded, swept and set.
+func TestDamaged(t *testing.T) {
+	everyDamage(t, func(t *testing.T, d damaged) {
+		second := d.upload(d.owner, media.Avatar)
+		d.do(d.Media.SetPortrait(d.Ctx, d.owner, media.Avatar, second.ID))
+		d.wantShown(map[string]bool{second.ID: true})
+		d.Clock.Advance(media.Unused + time.Hour)
+		if n, err := d.Media.Store.Sweep(d.Ctx); n != 1 || err != nil {
+			t.Errorf("a sweep deletes %d, %v", n, err)
+		}
+	})
+}
+
+// An account is deleted with the pictures whose records cannot be read.
+func TestDamagedRemoval(t *testing.T) {
+	everyDamage(t, func(t *testing.T, d damaged) {
+		d.do(d.Leaving.DeleteAccount(d.Ctx, d.owner.ID))
+		d.Clock.Advance(time.Minute)
+		d.do(d.Leaving.FinishRemoval(d.Ctx, d.owner.ID))
+		if names := d.names(); len(names) > 0 {
+			t.Errorf("%v are left", names)
+		}
+		d.wantClean()
+	})
+}
+
+// A repair writes the record of a picture again that a post has, and deletes the others. Without
+// that their files are left alone.
+func TestDamagedRepair(t *testing.T) {
+	everyDamage(t, func(t *testing.T, d damaged) {
+		d.Clock.Unix.Store(time.Now().Add(2 * media.Unused).Unix())
+		for name, err := range d.Media.Store.Orphans(d.Ctx) {
+			t.Errorf("%s is an orphan, %v", name, err)
+		}
+		_, err := check.Repair(d.Ctx, d.App, check.Options{})
+		d.do(err)
+		d.wantShown(map[string]bool{d.posted.ID: true})
+		if names := d.names(); len(names) != len(d.posted.Picture.Files) {
+			t.Errorf("the files are %v", names)
+		}
+		d.wantClean()
+	})
+}
