@@ -239,7 +239,7 @@ func TestResetLink(t *testing.T) {
 	v.get("/login?reset").want(200, "Your new password is set")
 	ada.get("/home").want(303, "/login")
 	v.get(path).want(404, "This link doesn")
-	v.send(path, "password", next, "password2", next).want(404, "This link doesn")
+	v.send(path, "password", next, "password2", next).want(404, "This link doesn", "log in with it", `href="/login"`)
 	v.send("/login", "username", "ada", "password", next).want(303, "/home")
 	v.get("/login?next=%2Fhome").want(303)
 	s.visitor().get("/login").want(200, "Forgotten your password?", "moderator")

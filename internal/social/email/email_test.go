@@ -105,7 +105,7 @@ func (b *bundle) record(user social.User) email.Record {
 	return rec
 }
 
-// An address counts once the link of a mail was used: once, within a day.
+// An address counts once the link of a mail was used, within a day. Using it again changes nothing.
 func TestConfirm(t *testing.T) {
 	t.Parallel()
 	b := open(t)
@@ -144,8 +144,15 @@ func TestConfirm(t *testing.T) {
 	if err != nil || user.ID != ada.ID || b.record(ada).Confirmed() != adaAt || b.record(ada).Pending != "" {
 		t.Errorf("%+v, %v, %+v", user, err, b.record(ada))
 	}
+	before := b.record(ada)
+	if user, err := b.Email.Confirm(b.Ctx, token); err != nil || user.ID != ada.ID || b.record(ada).Version != before.Version {
+		t.Errorf("twice: %v, %+v", err, b.record(ada))
+	}
+	b.quiet(2)
+	b.do(b.Email.Set(b.Ctx, ada, socialtest.Password, "new@example.net"))
+	b.quiet(3)
 	if _, err := b.Email.Confirm(b.Ctx, token); !errors.Is(err, email.ErrNoLink) {
-		t.Errorf("twice: %v", err)
+		t.Errorf("before the link of another address: %v", err)
 	}
 	b.WantHealthy()
 }

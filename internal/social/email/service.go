@@ -32,7 +32,7 @@ const (
 	maxTyped = 254
 )
 
-// ErrNoLink: the link was used, has expired, was replaced by another, or ended by a new password.
+// ErrNoLink: the link has expired, was replaced by another, or ended by a new password.
 var ErrNoLink = errors.New("social: no such link of a mail")
 
 // Options are what a Service needs. All are required but Server.
@@ -186,7 +186,8 @@ func (s *Service) SetDigest(ctx context.Context, user social.User, on bool) erro
 	return err
 }
 
-// Pending returns the user of a link that confirms an address, and the address, or ErrNoLink.
+// Pending returns the user of a link that confirms an address, and the address, or ErrNoLink. No
+// address is pending where the link has confirmed it.
 func (s *Service) Pending(ctx context.Context, token string) (social.User, Record, error) {
 	uid, ok := userOf(token)
 	if !ok {
@@ -200,7 +201,7 @@ func (s *Service) Pending(ctx context.Context, token string) (social.User, Recor
 	if err != nil {
 		return social.User{}, Record{}, err
 	}
-	if rec.Pending == "" || !isSame(rec.Token, confirmation(token, password)) || rec.Ends <= s.Now().Unix() {
+	if !isSame(rec.Token, confirmation(token, password)) || rec.Ends <= s.Now().Unix() {
 		return social.User{}, Record{}, ErrNoLink
 	}
 	owner, err := s.Users.Record(ctx, uid)
@@ -214,24 +215,30 @@ func (s *Service) Pending(ctx context.Context, token string) (social.User, Recor
 // with which the address was typed: a new password ends the link.
 func confirmation(token, password string) string { return digest(token + " " + password) }
 
-// Confirm confirms the address of a link, once, and warns the address before. It returns ErrNoLink,
-// also where the address was confirmed for another account meanwhile.
+// Confirm confirms the address of a link, and warns the address before. Repeating it changes nothing.
+// It returns ErrNoLink, also where the address was confirmed for another account meanwhile.
 func (s *Service) Confirm(ctx context.Context, token string) (social.User, error) {
 	user, rec, err := s.Pending(ctx, token)
-	if err != nil {
-		return social.User{}, err
+	if err != nil || rec.Pending == "" {
+		return user, err
 	}
 	err = s.moved(ctx, rec, func() error {
 		return s.Store.update(ctx, rec.ID, func(r *Record) error {
-			if r.Pending == "" || r.Token != rec.Token {
+			switch address := r.Pending; {
+			case r.Token != rec.Token:
 				return ErrNoLink
+			case address == "":
+				return errSame
+			default: // the token stays, for those who click again
+				r.Address, r.Pending, r.Refused = &address, "", 0
+				return nil
 			}
-			address := r.Pending
-			r.Address, r.Pending, r.Token, r.Ends, r.Refused = &address, "", "", 0, 0
-			return nil
 		})
 	})
-	if errors.Is(err, errTaken) {
+	switch {
+	case errors.Is(err, errSame):
+		err = nil
+	case errors.Is(err, errTaken):
 		err = ErrNoLink
 	}
 	return user, err

@@ -114,6 +114,9 @@ func (h *Pages) ConfirmPage(req *request.Request) error {
 	if err != nil {
 		return noLink(req, err)
 	}
+	if rec.Pending == "" {
+		return confirmed(req)
+	}
 	return req.Render(http.StatusOK, view.ConfirmPage(req.Frame("Confirm your address"), user.Name, rec.Pending, req.R.URL.EscapedPath()))
 }
 
@@ -124,6 +127,10 @@ func (h *Pages) Confirm(req *request.Request) error {
 		return noLink(req, err)
 	}
 	req.LogSecurity("e-mail address confirmed", user)
+	return confirmed(req)
+}
+
+func confirmed(req *request.Request) error {
 	return req.Render(http.StatusOK, view.MailDonePage(req.Frame("Your address is confirmed"), "It gets a link if you forget your password, and warnings about your account."))
 }
 

@@ -608,7 +608,7 @@ func NoLinkPage(f Frame) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, "<section class=\"card door\"><h1>This link doesn't work</h1><p>It was used already, is too old, or a newer one was made.</p><p class=\"aside\"><a href=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, "<section class=\"card door\"><h1>This link doesn't work</h1><p>It is too old, or a newer one was made. Your settings say what counts now.</p><p class=\"aside\"><a href=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -1067,7 +1067,7 @@ func NoResetPage(f Frame) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 84, "<section class=\"card door\"><h1>This link doesn't work</h1><p>It was used already, is too old, or a newer one was made. Ask for another.</p><p class=\"aside\"><a href=\"/login\">Log in</a></p></section>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 84, "<section class=\"card door\"><h1>This link doesn't work</h1><p>It was used already, is too old, or a newer one was made. If you have just set a new password, log in with it. If that doesn't work, ask for another link.</p><p class=\"aside\"><a href=\"/login\">Log in</a></p></section>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
