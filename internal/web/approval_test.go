@@ -23,7 +23,7 @@ func TestApproval(t *testing.T) {
 		return v.send("/register", "username", name, "password", password, "password2", password, "reason", reason)
 	}
 	sign("ben", "").want(422, "Say in a few words why you want to join.", `value="ben"`)
-	for _, name := range []string{"ben", "cem", "dan"} {
+	for _, name := range []string{"ben", "ben", "cem", "dan"} { // ben clicks twice
 		sign(name, "I like <lighthouses>").want(200, "Thank you, "+name, "will look at your sign-up")
 	}
 	v.get("/home").want(303, "/login")

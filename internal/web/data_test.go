@@ -41,11 +41,15 @@ func TestInvitation(t *testing.T) {
 	if got := form.header.Get("Referrer-Policy"); got != "strict-origin" {
 		t.Errorf("a page with the secret of an invitation has the policy %q", got)
 	}
-	join(ben, "ada", link[1]).want(422, "taken", link[1]) // the form keeps it
+	ben.send("/register", "username", "ada", "password", "another horse", "password2", "another horse", "invite", link[1]).
+		want(422, "taken", link[1]) // the form keeps it
 	join(ben, "ben", link[1]).want(303, "/home")
 	ben.get("/home").want(200, `href="/u/ben"`)
 	s.visitor().get(link[0]).want(403)
 	join(s.visitor(), "eve", link[1]).want(403)
+	again := s.visitor() // whose first answer was lost
+	join(again, "ben", link[1]).want(303, "/home")
+	again.get("/home").want(200, `href="/u/ben"`)
 }
 
 // A person downloads what they wrote, and nobody else does.

@@ -7,7 +7,9 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"retwis/internal/redistest"
 
@@ -161,10 +163,43 @@ func TestSignUpLimit(t *testing.T) {
 		join(s.visitor().at("203.0.113.1"), "a b").want(422)
 	}
 	join(s.visitor().at("203.0.113.1"), "ada").want(303)
-	join(s.visitor().at("203.0.113.1"), "ada").want(422)
+	join(s.visitor().at("203.0.113.1"), "ada").want(303) // the form was sent again
 	join(s.visitor().at("203.0.113.1"), "ben").want(303)
 	join(s.visitor().at("203.0.113.1"), "eve").want(429, "from your network", `value="eve"`).retryAfter(t, 1800)
 	join(s.visitor().at("203.0.113.2"), "eve").want(303)
+}
+
+// A sign-up that is sent again, because the first answer was lost or by a second click, logs the
+// person in. It is no way to guess passwords: tries count as those of a log-in, and an account that
+// is older is not asked.
+func TestSignUpAgain(t *testing.T) {
+	t.Parallel()
+	config, later := limits.Off(), atomic.Int64{}
+	if err := config.Set("login=2/1h"); err != nil {
+		t.Fatal(err)
+	}
+	now := func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+	s := start(t, redistest.DB(t).Client(t), web.Options{}, app.Options{Limits: config, Now: now})
+	join := func(v *visitor, name, typed string) *response {
+		return v.send("/register", "username", name, "password", typed, "password2", typed)
+	}
+	join(s.visitor(), "ben", password).want(303, "/home")
+	join(s.visitor(), "ada", password).want(303, "/home")
+	again := s.visitor()
+	join(again, "ADA", password).want(303, "/home")
+	again.get("/home").want(200, `href="/u/ada"`)
+	for range 4 {
+		join(s.visitor(), "ada", "another horse").want(422, "That username is taken.")
+	}
+	join(s.visitor(), "ada", password).want(422, "That username is taken.") // guessed too late
+	later.Store(int64(time.Hour))
+	join(s.visitor(), "ben", password).want(422, "That username is taken.")
+	log := s.log.String()
+	for event, want := range map[string]int{`"login failed"`: 2, "sign-up": 2, "login": 1} {
+		if got := strings.Count(log, "msg="+event+" "); got != want {
+			t.Errorf("the log has %d of %s, want %d", got, event, want)
+		}
+	}
 }
 
 // One address fills "New members" with a few accounts only. A network of IPv6 counts as
@@ -177,7 +212,7 @@ func TestNewcomers(t *testing.T) {
 		s.visitor().at(from).send("/register", "username", name, "password", password, "password2", password).want(303)
 	}
 	join("198.51.100.1", "ada")
-	s.visitor().at("2001:db8::1").send("/register", "username", "ada", "password", password, "password2", password).want(422)
+	s.visitor().at("2001:db8::1").send("/register", "username", "ada", "password", password, "password2", password).want(303, "/home") // sent again
 	for i := range 5 {
 		join(fmt.Sprintf("2001:db8::%d", i+1), fmt.Sprint("robot", i))
 	}

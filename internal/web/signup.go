@@ -6,6 +6,7 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/accounts"
+	"retwis/internal/social/auth"
 	"retwis/internal/social/limits"
 	"retwis/internal/social/users"
 	"retwis/internal/web/reader"
@@ -52,9 +53,14 @@ func (h *signUpHandlers) signUp(req *request.Request) error {
 		return h.show(req, http.StatusTooManyRequests, form)
 	}
 	isListed := req.Allow(limits.Newcomer) == nil
-	session, err := h.signUps.SignUp(req.Ctx, accounts.SignUp{
-		Name: form.Username, Password: password, Invite: form.Invite, Reason: form.Reason, Unlisted: !isListed,
-	})
+	person := accounts.SignUp{Name: form.Username, Password: password, Invite: form.Invite, Reason: form.Reason, Unlisted: !isListed}
+	giveBack := func() {
+		req.GiveBack(limits.SignUp)
+		if isListed {
+			req.GiveBack(limits.Newcomer)
+		}
+	}
+	session, event, err := h.register(req, person)
 	var invalid *social.InvalidError
 	switch {
 	case errors.Is(err, social.ErrPending):
@@ -72,15 +78,37 @@ func (h *signUpHandlers) signUp(req *request.Request) error {
 	case err != nil:
 		return err
 	default:
-		req.LogSecurity("sign-up", session.User)
+		if event != newAccount {
+			giveBack()
+		}
+		req.LogSecurity(event, session.User)
 		req.StartSession(session)
 		return req.Changed("/home")
 	}
-	req.GiveBack(limits.SignUp)
-	if isListed {
-		req.GiveBack(limits.Newcomer)
-	}
+	giveBack()
 	return h.show(req, http.StatusUnprocessableEntity, form)
+}
+
+// newAccount is the event of a sign-up in the security log.
+const newAccount = "sign-up"
+
+// register signs a person up, or logs the person in if the same form has done so before. event is
+// what happened, for the log.
+func (h *signUpHandlers) register(req *request.Request, person accounts.SignUp) (session auth.Session, event string, err error) {
+	session, err = h.signUps.SignUp(req.Ctx, person)
+	if !errors.Is(err, social.ErrTaken) && !isNotInvited(err) {
+		return session, newAccount, err
+	}
+	repeated, failed := h.signUps.Repeat(req.Ctx, person)
+	switch {
+	case failed == nil:
+		return repeated, "login", nil
+	case errors.Is(failed, social.ErrPending), errors.Is(failed, auth.ErrBusy):
+		err = failed
+	case errors.Is(failed, social.ErrBadLogin):
+		req.LogSecurity("login failed", social.User{})
+	}
+	return session, "", err
 }
 
 // invited is the page of a link with an invitation.

@@ -54,7 +54,7 @@ func TestAccounts(t *testing.T) {
 	v.get("/home").want(200, "Ada", "No posts yet.")
 
 	other := s.visitor()
-	other.send("/register", "username", "aDA", "password", password, "password2", password).want(422, "That username is taken.", `value="aDA"`)
+	other.send("/register", "username", "aDA", "password", "another horse", "password2", "another horse").want(422, "That username is taken.", `value="aDA"`)
 	other.send("/login", "username", "ada", "password", "wrong horse").want(422, "Wrong username or password.", `value="ada"`)
 	other.send("/login", "username", "nobody", "password", password).want(422, "Wrong username or password.")
 	other.send("/login", "username", "ada", "password", password, "next", "/u/Ada").want(303, "/u/Ada")

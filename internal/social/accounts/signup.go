@@ -157,6 +157,35 @@ func (s *SignUps) SignUp(ctx context.Context, p SignUp) (auth.Session, error) {
 	return auth.Session{}, errors.Join(err, s.invites.GiveBack(back, p.Invite))
 }
 
+// repeatFor is how long a sign-up can be repeated.
+const repeatFor = 10 * time.Minute
+
+// Repeat logs a person in whose SignUp was refused because the same form has made the account a
+// moment ago: the first answer was lost, or the form was sent twice. It returns ErrPending as
+// SignUp does. Any other error means that the account is not known to be theirs; it is
+// ErrBadLogin for a wrong password of an account that is new. Tries count as those of a log-in.
+func (s *SignUps) Repeat(ctx context.Context, p SignUp) (auth.Session, error) {
+	user, err := s.accounts.users.UserByName(ctx, p.Name)
+	if err != nil {
+		return auth.Session{}, err
+	}
+	if s.accounts.now().Sub(user.Joined) > repeatFor {
+		return auth.Session{}, social.ErrTaken
+	}
+	from := social.AddressOf(ctx)
+	if err := s.accounts.logins.AllowLogin(ctx, p.Name, from); err != nil {
+		return auth.Session{}, err
+	}
+	session, err := s.accounts.logins.Login(ctx, p.Name, p.Password)
+	if suspended := (*social.SuspendedError)(nil); errors.As(err, &suspended) && suspended.Pending() {
+		err = social.ErrPending
+	}
+	if err == nil {
+		err = s.accounts.logins.LoggedIn(ctx, session.User, p.Name, from)
+	}
+	return session, err
+}
+
 // checkBlocks returns ErrForbidden for a person whose address is blocked, and *InvalidError for
 // a name or a reason with a word that is.
 func (s *SignUps) checkBlocks(ctx context.Context, p SignUp) error {
