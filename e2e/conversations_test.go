@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -382,4 +383,38 @@ func (c conversation) remove(t *testing.T) {
 	}
 	c.ada.open("/u/ada/replies")
 	c.ada.wantTexts(".post .body", "Well said, @ben")
+}
+
+// New posts of a profile are loaded below its pinned post, and those that they push off the page are
+// on the next one.
+func TestLoadNewPosts(t *testing.T) {
+	t.Parallel()
+	site := serve(t)
+	b := newBrowser(t, site)
+	b.signUp("ada")
+	for i := range 9 {
+		post(t, b, "post "+strconv.Itoa(i))
+	}
+	b.post("/u/ada/1/pin")
+	post(t, b, "post 9")
+	b.open("/u/ada")
+	b.wantTexts(".pinned .body", "post 0")
+	if b.has(`a[rel="next"]`) {
+		t.Fatal("ten posts have a second page")
+	}
+	post(t, b, "a new one")
+	b.until("the page offers the new post", func() bool { return b.has("#new-posts a") })
+	b.run(chromedp.Click(chromedp.CSS("#new-posts a")))
+	b.until("the new post is loaded", func() bool { return !b.has("#new-posts") })
+	b.wantTexts(".pinned .body", "post 0")
+	if got := b.texts(".pinned ~ .feed .body"); len(got) != 10 || got[0] != "a new one" {
+		t.Errorf("the page shows %q", got)
+	}
+	if !b.has(`a[rel="next"]`) {
+		t.Fatal("the page has no link to older posts")
+	}
+	b.click(`a[rel="next"]`)
+	if got := b.texts(".feed .body"); len(got) == 0 || got[0] != "post 0" {
+		t.Errorf("the next page shows %q", got)
+	}
 }

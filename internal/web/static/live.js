@@ -11,7 +11,8 @@ const news = new Set(); // ids of new posts that are not shown
 
 const posts = () => [...document.querySelectorAll(".post[data-id]")];
 const isThread = on.startsWith("thread");
-const list = (root) => root?.querySelector(isThread ? ".below" : ".feed");
+const list = (root) => root?.querySelector(isThread ? ".below" : ".single > .feed"); // not that of a pinned post
+const further = (root) => root.querySelector("a[rel=next]")?.parentElement;
 
 function connect() {
   if (source || document.hidden || (!badge && !on && posts().length === 0)) return;
@@ -92,9 +93,9 @@ async function load(event) {
     if (!response.ok || !newer || !old) throw new Error(response.statusText);
     const now = document.importNode(newer, true);
     old.replaceWith(now);
-    const next = main.querySelector("a[rel=next]");
-    const further = page.querySelector("main a[rel=next]");
-    if (next && further) next.href = further.href;
+    const next = further(page);
+    further(main)?.remove();
+    if (next) now.after(document.importNode(next, true));
     since = page.getElementById("main").dataset.since ?? since;
     document.dispatchEvent(new CustomEvent("inserted", { detail: now }));
     document.dispatchEvent(new CustomEvent("announce", { detail: "New posts loaded" }));
