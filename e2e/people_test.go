@@ -206,6 +206,21 @@ func TestCounter(t *testing.T) {
 	if got := b.texts("[data-count]:not(.unseen)"); !slices.Equal(got, []string{"40 left"}) || !b.has(".ring:not([hidden])") {
 		t.Errorf("the counter says %q", got)
 	}
+	// It counts as the server does.
+	for text, want := range map[string]string{
+		strings.Repeat("क्षत्रिय", 56) + "क": "1 too many", // 5 characters each
+		strings.Repeat("স্ত্রী", 93):         "1 left",     // 3
+		strings.Repeat("กน้ำ", 125):          "30 left",
+	} {
+		get(b, chromedp.Evaluate[bool](`(sessionStorage.clear(), true)`)) // the draft
+		b.open("/home")
+		b.run(chromedp.SendKeys(chromedp.CSS("#status"), text))
+		b.wantTexts("[data-count]:not(.unseen)", want)
+		b.click("form.status button:not([type])")
+		if got := b.has("#status-problem"); got != strings.Contains(want, "too many") {
+			t.Errorf("the server refuses %.24q: %v; the counter said %q", text, got, want)
+		}
+	}
 }
 
 // On a phone the round button is where nothing is below it that is used, and tabs are one

@@ -70,12 +70,15 @@ function count(form, box) {
   const limit = Number(box.dataset.limit);
   if (!note || !limit || !Intl.Segmenter) return;
   const segmenter = new Intl.Segmenter();
+  // Newer browsers take letters of Indic scripts for one character that the server counts each.
+  const joined = /[\p{M}\u200d](?=\p{Lo})(?![\u0e33\u0eb3])/gu;
+  const length = (text) => [...segmenter.segment(text)].reduce((n, { segment }) => n + 1 + [...segment.matchAll(joined)].length, 0);
   const plain = note.textContent;
   const ring = newRing();
   note.after(ring);
   let said = "";
   const show = () => {
-    const left = limit - [...segmenter.segment(box.value.trim())].length;
+    const left = limit - length(box.value.trim());
     const few = left <= 40;
     note.textContent = !few ? plain : left < 0 ? `${-left} too many` : `${left} left`;
     note.classList.toggle("unseen", !few);
