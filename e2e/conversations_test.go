@@ -211,6 +211,14 @@ func (c conversation) completion(t *testing.T) {
 	if got := get(b, chromedp.Value(box)); got != "@ben @a" || b.has(`[role="option"]`) {
 		t.Errorf("Escape leads to %q", got)
 	}
+	// What was typed on, or elsewhere, is not replaced.
+	b.run(chromedp.SendKeys(box, " @b"))
+	b.until("something is offered", func() bool { return b.has(`[role="option"]`) })
+	b.run(chromedp.KeyEvent(kb.Home), enter())
+	if got := get(b, chromedp.Value(box)); got != "\n@ben @a @b" {
+		t.Errorf("Enter before a name leads to %q", got)
+	}
+	get(b, chromedp.Evaluate[string](`document.getElementById("status").value = "@ben @a"`))
 	// Ctrl+Enter publishes.
 	b.run(chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(chromedp.ModifierCtrl)))
 	b.until("the post is published", func() bool { return slices.Contains(b.texts(".post .body"), "@ben @a") })

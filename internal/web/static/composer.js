@@ -113,6 +113,7 @@ function complete(box) {
   const token = /(?:^|[^\p{L}\p{N}_@#&/])([@#][\p{L}\p{N}_]{1,50})$/u;
   const known = new Map();
   let list = null;
+  let offered = ""; // what the list is for
   let chosen = 0;
   let timer = 0;
   let request = null;
@@ -153,9 +154,10 @@ function complete(box) {
     box.focus();
   };
 
-  const open = (found) => {
+  const open = (query, found) => {
     close();
     if (found.length === 0) return;
+    offered = query;
     list = document.createElement("div");
     list.className = "completion";
     list.id = `${box.id}-completion`;
@@ -196,7 +198,7 @@ function complete(box) {
         found = await response.json();
         known.set(query, found);
       }
-      if (typed() === query && document.activeElement === box) open(found);
+      if (typed() === query && document.activeElement === box) open(query, found);
     } catch {
       // typed on, or there is no connection: nothing is offered
     }
@@ -221,6 +223,10 @@ function complete(box) {
       Escape: close,
     };
     if (!keys[event.key] || (event.shiftKey && event.key !== "Escape")) return;
+    if (typed() !== offered) {
+      close(); // the list is for what was typed before, or elsewhere: the key does what it does without
+      return;
+    }
     event.preventDefault();
     event.stopPropagation();
     keys[event.key]();
