@@ -47,9 +47,9 @@ func (x *Lexical) Repair(ctx context.Context, src *Source[string], opt maintain.
 // the new one replaces it: in one step that has caught up with all that was written
 // meanwhile. A concurrent write wins over the source. An id that neither has is gone.
 //
-// A run that fails or whose context ends changes nothing and leaves nothing. What a
-// killed one left next to the index goes with the first write a minute later, or with
-// Repair.
+// A run that fails or whose context ends changes nothing, except for partitions that it has
+// replaced already. What a killed one left next to the index goes with the first write a
+// minute later, or with Repair.
 func (x *Lexical) Rebuild(ctx context.Context, src Source[string], opt maintain.Options) (maintain.Report, error) {
 	return x.newTarget().rebuild(ctx, src, opt)
 }
