@@ -223,3 +223,32 @@ func TestCutConnection(t *testing.T) {
 	b.run(chromedp.Click(chromedp.CSS("#new-posts a")))
 	b.until("the new post is shown", func() bool { return len(b.texts(".post")) == 3 })
 }
+
+// An answer to a button below a post leaves the focus where somebody has moved it meanwhile.
+func TestSlowButtonsLeaveTheFocus(t *testing.T) {
+	t.Parallel()
+	way := connect(t, serve(t))
+	b := newBrowser(t, way.url)
+	b.signUp("ada")
+	b.say("the first post")
+	b.say("the second post")
+	release := way.hold("/like")
+	b.run(chromedp.KeyEvent("j"), chromedp.KeyEvent("l"), chromedp.KeyEvent("j"))
+	release()
+	b.until("the post is liked", func() bool { return b.pressed("the second post", "like") })
+	b.run(chromedp.KeyEvent("l"))
+	b.until("the next post is liked too", func() bool { return b.pressed("the first post", "like") })
+
+	release = way.hold("/unlike")
+	b.run(chromedp.Click(chromedp.CSS(".post-action.like")), chromedp.SendKeys(chromedp.CSS(`form.status [name="status"]`), "meanwhile"))
+	release()
+	b.until("the post is not liked any more", func() bool { return !b.pressed("the second post", "like") })
+	if got := b.focused(); got != "status" {
+		t.Errorf("the focus has moved to %q while somebody was writing", got)
+	}
+	b.run(chromedp.Click(chromedp.CSS(".post-action.like")))
+	b.until("the post is liked again", func() bool { return b.pressed("the second post", "like") })
+	if !b.has(".post-action.like:focus") {
+		t.Error("the button has lost the focus")
+	}
+}

@@ -92,7 +92,6 @@ function react(event) {
 
 async function press(post, form, button, body) {
   const name = new URL(button.formAction).pathname.split("/").pop();
-  const kind = [...button.classList].find((c) => c !== "post-action" && c !== "on");
   const same = `.post[data-id="${CSS.escape(post.dataset.id)}"]`;
   try {
     let [response, page] = await load(button.formAction, { method: "POST", body });
@@ -110,7 +109,7 @@ async function press(post, form, button, body) {
       location.href = response.url; // the log-in, or what went wrong
       return;
     }
-    for (const old of document.querySelectorAll(same)) replacePost(old, now, old === post ? kind : "");
+    for (const old of document.querySelectorAll(same)) replacePost(old, now);
     announce(done[name]);
   } catch {
     problem("That didn't work. Check your connection and try again.");
@@ -123,15 +122,17 @@ async function load(address, request) {
   return [response, new DOMParser().parseFromString(await response.text(), "text/html")];
 }
 
-// replacePost takes the buttons and numbers of a newer copy of a post.
-function replacePost(old, now, kind) {
+// replacePost takes the buttons and numbers of a newer copy of a post. The focus stays, which
+// may be elsewhere by now.
+function replacePost(old, now) {
   const actions = old.querySelector(".post-actions");
   const newer = now.querySelector(".post-actions");
   if (!actions || !newer) return;
   for (const name of ["replies", "reposts", "likes"]) old.dataset[name] = now.dataset[name] ?? "0";
   const copy = document.importNode(newer, true);
+  const focused = [...actions.querySelectorAll(".post-action")].indexOf(document.activeElement);
   actions.replaceWith(copy);
-  if (kind) copy.querySelector(`.${CSS.escape(kind)}`)?.focus({ preventScroll: true });
+  copy.querySelectorAll(".post-action")[focused]?.focus({ preventScroll: true });
 }
 
 // The link of a post is copied, where the browser lets scripts do that.
