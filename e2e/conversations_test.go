@@ -293,10 +293,23 @@ func (c conversation) live(t *testing.T) {
 	c.ben.open("/u/ada")
 	c.press(c.ben, ".post .post-action.like")
 	c.ada.until("the number of notifications changes", func() bool { return c.ada.attribute("[data-unread]", "data-unread") != unread })
+	c.ada.until("the title has the number", func() bool {
+		return strings.HasPrefix(get(c.ada, chromedp.Evaluate[string](`document.title`)), "("+c.ada.attribute("[data-unread]", "data-unread")+") ")
+	})
 	c.ada.until("the number of likes changes", func() bool {
 		return c.ada.has(`.post[data-likes="1"] .post-action.like[aria-label*="1 like"]`)
 	})
 	c.ada.wantPath("/timeline")
+
+	// Two hours later, somebody comes back to the page.
+	get(c.ada, chromedp.Evaluate[bool](`(() => {
+		const now = Date.now;
+		Date.now = () => now() + 2 * 3600 * 1000;
+		return document.dispatchEvent(new Event("visibilitychange"));
+	})()`))
+	if got := c.ada.texts(".post time"); got[0] != "2 hours ago" {
+		t.Errorf("after two hours, a post was written %q", got[0])
+	}
 }
 
 // edit changes a post, and pins it.

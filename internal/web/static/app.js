@@ -44,10 +44,14 @@ function showTimes(root) {
       const [unit, length] = units.findLast(([, length]) => ago >= length) ?? units[0];
       text = relative.format(-Math.max(1, Math.round(ago / length)), unit);
     }
-    time.textContent = text;
+    if (time.textContent !== text) time.textContent = text;
   }
 }
 showTimes(document);
+// A page can stay open for hours.
+const showNow = () => document.hidden || showTimes(document);
+setInterval(showNow, 60000);
+document.addEventListener("visibilitychange", showNow);
 document.addEventListener("inserted", (event) => showTimes(event.detail));
 
 // A form is sent once, however often its button is pressed; after a while again,

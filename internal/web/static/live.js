@@ -2,6 +2,7 @@
 // is complete without.
 const main = document.getElementById("main");
 const badge = document.querySelector("[data-unread]");
+const title = Number(badge?.dataset.unread) ? document.title.replace(/^\S+ /, "") : document.title;
 const on = main?.dataset.live ?? "";
 const maxPosts = 100; // that the server counts for a page
 
@@ -140,6 +141,7 @@ function unread(number) {
   badge.dataset.unread = number;
   badge.hidden = number === 0;
   text.textContent = number > 99 ? "99+" : number;
+  document.title = number ? `(${text.textContent}) ${title}` : title;
 }
 
 document.addEventListener("visibilitychange", () => (document.hidden ? disconnect() : connect()));
