@@ -165,6 +165,17 @@ func TestFormsKeepWhatWasTyped(t *testing.T) {
 	if kept := get(b, chromedp.Value(chromedp.CSS(`[name="status"]`))); kept != long {
 		t.Errorf("the box shows %.30q…, want what was typed", kept)
 	}
+	b.open("/explore")
+	b.open("/home")
+	if kept := get(b, chromedp.Value(chromedp.CSS(`[name="status"]`))); kept != long {
+		t.Errorf("after another page the box shows %.30q…, want what was typed", kept)
+	}
+	b.submit("form.status", "status", "short enough")
+	b.open("/explore")
+	b.open("/home")
+	if kept := get(b, chromedp.Value(chromedp.CSS(`[name="status"]`))); kept != "" {
+		t.Errorf("after the post the box shows %.30q…", kept)
+	}
 }
 
 // What a script says about a password does not move the button below it, which somebody

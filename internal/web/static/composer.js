@@ -1,13 +1,16 @@
 // The box to write in: it grows, counts, keeps what was typed, is sent by
 // Ctrl+Enter, and completes names and tags.
 
-// The draft that was sent last is kept until the server has answered. Back from a page
-// without an answer, it was not published.
+const isEdit = (form) => /edit$/.test(form.action);
+
+// The draft that was sent last is kept until the server has published it: not where the answer has
+// the text again. Back from a page without an answer, it was not published either.
+const isRefused = [...document.querySelectorAll('textarea[name="status"]')].some((box) => box.defaultValue !== "" && !isEdit(box.form));
 const unanswered = stored((s) => {
   const name = s.getItem("sent");
   s.removeItem("sent");
   if (performance.getEntriesByType("navigation")[0]?.type === "back_forward") return name;
-  if (name) s.removeItem(name);
+  if (name && !isRefused) s.removeItem(name);
   return null;
 });
 addEventListener("pageshow", (event) => {
@@ -37,8 +40,7 @@ function compose(form) {
 function keepDraft(form, box) {
   const name = `draft ${document.body.dataset.viewer ?? ""} ${new URL(form.action).pathname}`;
   const kept = stored((s) => s.getItem(name));
-  const isEdit = /edit$/.test(form.action);
-  if (kept && (unanswered === name || (box.value === "" && !isEdit))) box.value = kept;
+  if (kept && (unanswered === name || (box.value === "" && !isEdit(form)))) box.value = kept;
   box.addEventListener("input", () => {
     stored((s) => (box.value.trim() === "" ? s.removeItem(name) : s.setItem(name, box.value)));
   });
