@@ -437,6 +437,26 @@ func TestCheck(t *testing.T) {
 	b.WantHealthy()
 }
 
+// A check names a record that cannot be read, and does not say that it has repaired it.
+func TestCheckDamaged(t *testing.T) {
+	t.Parallel()
+	b := open(t)
+	key := layout.EmailKey(b.confirmed("ada", adaAt).ID)
+	b.Redis("HSET", key, "refused", "never")
+	for range 2 {
+		named := false
+		result, err := check.Repair(b.Ctx, b.App, check.Options{Report: func(p check.Problem) {
+			named = named || !p.Repaired && strings.Contains(p.Detail, key)
+		}})
+		b.do(err)
+		if !named || result.Remaining != 1 || result.Repaired != 0 {
+			t.Errorf("named: %v; %d repaired, %d remain", named, result.Repaired, result.Remaining)
+		}
+	}
+	b.Redis("HSET", key, "refused", "0")
+	b.WantHealthy()
+}
+
 // Without a mail server nothing is noted.
 func TestOff(t *testing.T) {
 	t.Parallel()

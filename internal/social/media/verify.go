@@ -34,9 +34,12 @@ func (s *Store) FindingsOfFiles(ctx context.Context) iter.Seq2[storage.Finding, 
 // verifier finds what does not agree.
 type verifier struct{ store *Store }
 
-// findModel compares the records with what package model keeps of them.
+// findModel compares the records with what package model keeps of them. Those that cannot be read
+// are reported by findRecords.
 func (v verifier) findModel(ctx context.Context, yield func(storage.Finding, error) bool) bool {
-	return v.store.all.FindModel(ctx, "pictures", yield)
+	return v.store.all.FindModel(ctx, "pictures", func(f storage.Finding, err error) bool {
+		return f.Kind == maintain.Invalid || yield(f, err)
+	})
 }
 
 func (v verifier) findRecords(ctx context.Context, yield func(storage.Finding, error) bool) bool {
