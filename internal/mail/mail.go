@@ -33,6 +33,9 @@ const (
 // ErrRefused: a server refuses the mail for good, as that of an address that does not exist does.
 var ErrRefused = errors.New("mail: refused for good")
 
+// ErrDeferred: a server does not take this mail now. It may take others.
+var ErrDeferred = errors.New("mail: refused for now")
+
 // Server is a mail server, and the site that it sends for. It is safe for concurrent use.
 type Server struct {
 	host, user, password string
@@ -114,8 +117,8 @@ type Message struct {
 	Unsubscribe string // a link that ends mails like this one; empty for none
 }
 
-// Send sends a mail. It returns ErrRefused where trying again is of no use. No error has the
-// address, or what a server has said, which can repeat it. After an error the mail may have
+// Send sends a mail. It returns ErrRefused where trying again is of no use, and ErrDeferred where only
+// this mail has to wait. No error has the address, or what a server has said, which can repeat it. After an error the mail may have
 // arrived all the same.
 func (s *Server) Send(ctx context.Context, m Message) error {
 	if !IsAddress(m.To) {
@@ -219,8 +222,12 @@ func (s *Server) failed(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &refused) && refused.ErrorCode() >= 500 && slices.Contains(aboutMail, refused.Reason):
-		return fmt.Errorf("%w: status %d", ErrRefused, refused.ErrorCode())
+	case errors.As(err, &refused) && refused.ErrorCode() != 0 && slices.Contains(aboutMail, refused.Reason):
+		kind := ErrDeferred
+		if refused.ErrorCode() >= 500 {
+			kind = ErrRefused
+		}
+		return fmt.Errorf("%w: %s: status %d after %s", kind, s, refused.ErrorCode(), refused.Reason)
 	case errors.As(err, &refused) && refused.ErrorCode() != 0:
 		return fmt.Errorf("mail: %s: status %d after %s", s, refused.ErrorCode(), refused.Reason)
 	case errors.As(err, &refused):

@@ -143,20 +143,20 @@ func TestRefused(t *testing.T) {
 	for _, c := range []struct {
 		set  func(*mailtest.Server, error)
 		code int
-		good bool
+		want error
 	}{
-		{func(s *mailtest.Server, err error) { s.Rcpt = err }, 550, true},
-		{func(s *mailtest.Server, err error) { s.Rcpt = err }, 450, false},
-		{func(s *mailtest.Server, err error) { s.Data = err }, 554, true},
-		{func(s *mailtest.Server, err error) { s.Data = err }, 451, false},
-		{func(s *mailtest.Server, err error) { s.Login = err }, 535, false},
+		{func(s *mailtest.Server, err error) { s.Rcpt = err }, 550, ErrRefused},
+		{func(s *mailtest.Server, err error) { s.Rcpt = err }, 450, ErrDeferred},
+		{func(s *mailtest.Server, err error) { s.Data = err }, 554, ErrRefused},
+		{func(s *mailtest.Server, err error) { s.Data = err }, 451, ErrDeferred},
+		{func(s *mailtest.Server, err error) { s.Login = err }, 535, nil},
 	} {
 		t.Run(fmt.Sprint(c.code), func(t *testing.T) {
 			t.Parallel()
 			server := mailtest.Start(t)
 			server.Set(func(s *mailtest.Server) { c.set(s, mailtest.Refusal(c.code)) })
 			err := open(t, "smtp://ada:secret@"+server.Address).Send(t.Context(), hello)
-			if err == nil || errors.Is(err, ErrRefused) != c.good || !strings.Contains(err.Error(), fmt.Sprint(c.code)) || strings.Contains(err.Error(), "example.net") {
+			if err == nil || errors.Is(err, ErrRefused) != (c.want == ErrRefused) || errors.Is(err, ErrDeferred) != (c.want == ErrDeferred) || !strings.Contains(err.Error(), fmt.Sprint(c.code)) || strings.Contains(err.Error(), "example.net") {
 				t.Errorf("%v", err)
 			}
 		})

@@ -45,7 +45,8 @@ type Server struct {
 	Address string // host:port
 	Roots   *x509.CertPool
 
-	Login, Rcpt, Data error // what it says to a log-in, to a recipient and to a mail
+	Login, Rcpt, Data error    // what it says to a log-in, to a recipient and to a mail
+	RcptOnly          []string // the recipients that Rcpt is about; none for all
 	Hold              chan struct{}
 
 	mu     sync.Mutex
@@ -177,6 +178,9 @@ func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
 	s.server.mu.Lock()
 	defer s.server.mu.Unlock()
 	s.to = to
+	if len(s.server.RcptOnly) > 0 && !slices.Contains(s.server.RcptOnly, to) {
+		return nil
+	}
 	return s.server.Rcpt
 }
 

@@ -20,6 +20,9 @@ const (
 	lookEvery = time.Minute
 	// digestsAtOnce is how many are read at a time.
 	digestsAtOnce = 50
+	// maxDeferred is how many digests in a row may be refused for now: after more, the mail server
+	// seems to refuse all.
+	maxDeferred = 20
 	// maxLines is how many lines a digest has.
 	maxLines = 10
 )
@@ -43,9 +46,11 @@ func (s *Service) Maintain(ctx context.Context) {
 	}
 }
 
-// SendDigests sends the digests that are due, and returns the first error of the mail server or
-// the database.
+// SendDigests sends the digests that are due, and returns an error of the mail server or the database.
+// One that is about a single mail does not end it: that digest is tried again after its lease.
 func (s *Service) SendDigests(ctx context.Context) error {
+	var refused error
+	inRow := 0
 	for {
 		some, err := s.Store.due(ctx, s.Now())
 		if err != nil {
@@ -64,15 +69,22 @@ func (s *Service) SendDigests(ctx context.Context) error {
 				continue // another process has it
 			}
 			taken++
-			if err := s.sendDigest(ctx, rec); err != nil {
+			err = s.sendDigest(ctx, rec)
+			if errors.Is(err, mail.ErrDeferred) && inRow < maxDeferred {
+				refused = err
+				inRow++
+				continue
+			}
+			if err != nil {
 				return err
 			}
+			inRow = 0
 			if _, _, err := s.Store.move(ctx, rec.ID, lease, s.next(due), now.Unix()); err != nil {
 				return err
 			}
 		}
 		if taken == 0 {
-			return nil
+			return refused
 		}
 	}
 }

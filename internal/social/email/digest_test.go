@@ -3,11 +3,13 @@ package email_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"retwis/internal/app"
+	"retwis/internal/mail"
 	"retwis/internal/mail/mailtest"
 	"retwis/internal/redistest"
 	"retwis/internal/social"
@@ -105,6 +107,34 @@ func TestDigestLater(t *testing.T) {
 	if m := b.quiet(2)[1]; !strings.Contains(m.Text, "- ben followed you\n") {
 		t.Errorf("%+v", m)
 	}
+}
+
+// Some recipients' server refuses their mails for now: the others get their digests in the same
+// round.
+func TestDigestDeferred(t *testing.T) {
+	t.Parallel()
+	b := open(t, unlimited)
+	eve, at := b.NewUser("eve"), []string{"a@example.net", "b@example.net", "c@example.net"}
+	b.Clock.Unix.Store(time.Now().Add(-time.Minute).Unix()) // notifications have the time of the server
+	for i, address := range at {
+		user := b.confirmed(fmt.Sprint("user", i), address)
+		b.do(b.Email.SetDigest(b.Ctx, user, true))
+		b.Connect(eve, user)
+		b.Clock.Advance(time.Second)
+	}
+	before := len(b.mails.Mails())
+	b.Clock.Advance(24 * time.Hour)
+	b.mails.Set(func(s *mailtest.Server) { s.Rcpt, s.RcptOnly = mailtest.Refusal(450), at[:2] })
+	if err := b.Email.SendDigests(b.Ctx); !errors.Is(err, mail.ErrDeferred) {
+		t.Errorf("%v", err)
+	}
+	if m := b.quiet(before + 1)[before]; m.To != at[2] {
+		t.Errorf("%+v", m)
+	}
+	b.mails.Set(func(s *mailtest.Server) { s.Rcpt = nil })
+	b.Clock.Advance(16 * time.Minute)
+	b.do(b.Email.SendDigests(b.Ctx))
+	b.quiet(before + 3)
 }
 
 // While the mail server is slow, somebody whose digest comes after that of another confirms a new
