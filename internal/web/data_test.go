@@ -8,10 +8,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/accounts"
+	"retwis/internal/social/layout"
 )
 
 // An admin makes an invitation, with which so many people sign up where nobody else can.
@@ -47,9 +49,58 @@ func TestInvitation(t *testing.T) {
 	ben.get("/home").want(200, `href="/u/ben"`)
 	s.visitor().get(link[0]).want(403)
 	join(s.visitor(), "eve", link[1]).want(403)
-	again := s.visitor() // whose first answer was lost
+	again := s.visitor() // after a lost answer
 	join(again, "ben", link[1]).want(303, "/home")
 	again.get("/home").want(200, `href="/u/ben"`)
+}
+
+// A sign-up fails after the account was made: the invitation is used up by it. One that fails
+// without an account gives the use back. The form says to which page an error leads back.
+func TestInvitationOfFailure(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	s := on(t, client)
+	s.signedUp("ada")
+	token, invite, err := s.social.SignUps.CreateInvite(t.Context(), accounts.NewInvite{Uses: 1, For: time.Hour})
+	if err == nil {
+		err = s.social.SignUps.SetSignUpMode(t.Context(), social.Operator, accounts.SignUpInvite)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := func(key string) {
+		t.Helper()
+		if err := client.Do(t.Context(), client.B().Set().Key(key).Value("damaged").Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remove := func(key string) {
+		t.Helper()
+		if err := client.Do(t.Context(), client.B().Del().Key(key).Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left := func(want int64) {
+		t.Helper()
+		if all, err := s.social.SignUps.Invites(t.Context()); err != nil || len(all) != 1 || all[0].ID != invite.ID || all[0].Left != want {
+			t.Errorf("%+v, %v", all, err)
+		}
+	}
+	join := func(v *visitor) *response {
+		return v.send("/register", "username", "ben", "password", password, "password2", password, "invite", token, "back", "/invite/"+token)
+	}
+	ben := s.visitor()
+	ben.get("/invite/"+token).want(200, `name="back" value="/invite/`+token+`"`)
+	set(layout.NextUserID) // before there is an account
+	join(ben).want(500)
+	left(1)
+	remove(layout.NextUserID)
+	set(layout.SessionsKey(2)) // after
+	join(ben).want(500)
+	left(0)
+	remove(layout.SessionsKey(2))
+	join(ben).want(303, "/home")
+	left(0)
 }
 
 // A person downloads what they wrote, and nobody else does.

@@ -143,6 +143,7 @@ func TestWritesRefused(t *testing.T) {
 					login.want(503, "can&#39;t save")
 				}
 				out.send("/register", "username", "new", "password", password, "password2", password).want(503, "can&#39;t save")
+				out.send("/register", "username", "new", "password", password, "password2", password, "invite", "secret", "back", "/invite/secret").want(503, `href="/invite/secret">Try again`)
 				out.get("/readyz").want(200, "ok, but read-only")
 			}
 			state.end(t, server)

@@ -78,20 +78,23 @@ type newAccount struct {
 	written func(ctx context.Context, uid string) error
 }
 
-// register creates an account and opens its first session.
+// register creates an account and opens its first session. With an error it returns the user of
+// create.
 func (a *Service) register(ctx context.Context, n newAccount) (auth.Session, error) {
 	user, err := a.create(ctx, n)
 	if err != nil {
-		return auth.Session{}, err
+		return auth.Session{User: user}, err
 	}
 	session, err := a.sessions.OpenSession(ctx, user)
-	if err == nil {
-		a.users.Registered(user)
+	if err != nil {
+		return auth.Session{User: user}, err
 	}
-	return session, err
+	a.users.Registered(user)
+	return session, nil
 }
 
-// create creates an account; see Register.
+// create creates an account; see Register. With an error it returns the user if the account may
+// exist all the same.
 func (a *Service) create(ctx context.Context, n newAccount) (social.User, error) {
 	phc, err := a.prepare(ctx, n)
 	if err != nil {
@@ -111,11 +114,14 @@ func (a *Service) create(ctx context.Context, n newAccount) (social.User, error)
 		return social.User{}, err
 	}
 	err = a.search.Change(ctx, user.ID, func() error { return a.Claim(ctx, user) })
-	if errors.Is(err, social.ErrTaken) && n.written != nil {
-		err = errors.Join(err, n.written(ctx, layout.Itoa(user.ID)))
+	if errors.Is(err, social.ErrTaken) {
+		if n.written != nil {
+			err = errors.Join(err, n.written(ctx, layout.Itoa(user.ID)))
+		}
+		return social.User{}, err
 	}
 	if err != nil {
-		return social.User{}, err
+		return user, err
 	}
 	return user, a.MarkLayout(ctx, user.ID)
 }

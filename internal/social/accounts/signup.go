@@ -121,7 +121,7 @@ type SignUp struct {
 
 // SignUp registers a person if the mode allows it; see Register. It returns
 // ErrSignUpClosed, ErrNoInvite, ErrInviteUsedUp or ErrInviteExpired. An invitation is used
-// only where it is needed, and not where the registration fails. ErrPending reports that the
+// only where it is needed, and not where there is no account in the end. ErrPending reports that the
 // account exists, without a session, and that nobody sees it until a moderator approves it.
 func (s *SignUps) SignUp(ctx context.Context, p SignUp) (auth.Session, error) {
 	mode, err := s.SignUpMode(ctx)
@@ -154,6 +154,12 @@ func (s *SignUps) SignUp(ctx context.Context, p SignUp) (auth.Session, error) {
 	// Whether the browser still waits makes no difference.
 	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
 	defer cancel()
+	if uid := session.User.ID; uid != 0 {
+		// What failed may have made the account.
+		if owners, failed := s.accounts.directory.Owners(back, p.Name); failed != nil || owners[0].First() == layout.Itoa(uid) {
+			return auth.Session{}, errors.Join(err, failed)
+		}
+	}
 	return auth.Session{}, errors.Join(err, s.invites.GiveBack(back, p.Invite))
 }
 
