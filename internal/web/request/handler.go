@@ -81,6 +81,7 @@ func (s *Site) Handler(pattern string, page Page) http.Handler {
 		} else {
 			s.database.Served()
 		}
+		skipFiles(req)
 		took := time.Since(began)
 		route.Observe(req.status, took)
 		s.logRequest(req, err, took)

@@ -40,8 +40,7 @@ type upload struct {
 	left  int64           // how many bytes of fields may follow
 }
 
-// openUpload reads the fields before the first file. Files reads the rest: the sender need not
-// wait for a file that is refused.
+// openUpload reads the fields before the first file. Files reads the rest.
 func openUpload(req *Request) error {
 	req.R.Body = httpserver.Upload(req.W, req.R, maxUpload)
 	parts, err := req.R.MultipartReader()
@@ -136,6 +135,15 @@ func (u *upload) read() ([]byte, error) {
 		return nil, fmt.Errorf("web: upload: %w", err)
 	}
 	return file, nil
+}
+
+// skipFiles reads what a page has left of a form with files. Browsers send all of it before they look
+// at the response: where the connection has ended by then, they show an error of their own, and the
+// text that the response has kept is lost.
+func skipFiles(req *Request) {
+	if req.upload != nil {
+		_, _ = io.Copy(io.Discard, req.R.Body) // as far as it comes
+	}
 }
 
 // keepDraft keeps the text of a post that came with a request, for an error page.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -38,6 +39,9 @@ func (l *oneConn) Close() error {
 
 func (l *oneConn) Addr() net.Addr { return &net.UnixAddr{} }
 
+// What is around the file of a form with one.
+const begin, end = "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"photo.jpg\"\r\n\r\n", "\r\n--x--\r\n"
+
 // sendSlowly sends the form of an upload with a file of so many bytes, some each second, to a page.
 func sendSlowly(t *testing.T, page Page, size, perSecond int) (status int, body string) {
 	t.Helper()
@@ -52,7 +56,6 @@ func sendSlowly(t *testing.T, page Page, size, perSecond int) (status int, body 
 		server.Close()
 		running.Wait()
 	}()
-	const begin, end = "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"photo.jpg\"\r\n\r\n", "\r\n--x--\r\n"
 	running.Go(func() {
 		fmt.Fprintf(near, "POST /media HTTP/1.1\r\nHost: example.com\r\nContent-Type: multipart/form-data; boundary=x\r\nContent-Length: %d\r\n\r\n%s", len(begin)+size+len(end), begin)
 		for left := size; left > 0; left -= perSecond {
@@ -118,5 +121,31 @@ func TestSlowUpload(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A page that refuses a form before its files have arrived is seen by a client that sends all of
+// the form first, as browsers do.
+func TestRefusedUpload(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(alone(t, io.Discard).Handler("POST /media", JSONErrors(func(*Request) error { return ErrLogin })))
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	const size = 16 << 20 // more than the buffers of a connection hold
+	fmt.Fprintf(conn, "POST /media HTTP/1.1\r\nHost: example.com\r\nContent-Type: multipart/form-data; boundary=x\r\nContent-Length: %d\r\n\r\n%s", len(begin)+size+len(end), begin)
+	if _, err := io.WriteString(conn, strings.Repeat("x", size)+end); err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusUnauthorized {
+		t.Errorf("status %d", res.StatusCode)
 	}
 }
