@@ -241,6 +241,8 @@ func explain(c redisurl.Config, err error) error {
 		err = errors.New("the server does not speak RESP3 with client-side caching; Redis 6.2, Valkey or newer is needed")
 	case strings.Contains(text, "cluster support disabled"):
 		err = errNoCluster
+	case strings.Contains(text, "unknown command") && strings.Contains(text, "SENTINEL"):
+		err = errors.New("the server is not a sentinel; use redis://")
 	case strings.Contains(text, "received unknown message type"):
 		err = errors.New("what answers there is not a Redis server; is the port right?")
 	case late && c.TLS:

@@ -68,6 +68,7 @@ func TestMissingRightsCluster(t *testing.T) {
 	}
 	single := redistest.TCP(t)
 	wantError(t, fmt.Sprintf("redis+cluster://127.0.0.1:%d", single.Port()), "not a node of a Cluster; use redis://")
+	wantError(t, fmt.Sprintf("redis+sentinel://127.0.0.1:%d/main", single.Port()), "the server is not a sentinel; use redis://")
 }
 
 // What a sentinel refuses is not laid to the server.
