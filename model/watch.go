@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/rediserr"
 	"retwis/model/internal/backoff"
 	"retwis/model/internal/record"
 	"retwis/model/internal/schema"
@@ -243,15 +244,12 @@ func (f *feed) awaitChange(ctx context.Context, part int, at string) error {
 	return err
 }
 
-// temporary reports whether an error is that of a server that is disconnected or
-// starting.
+// temporary reports whether an error is that of a server that is disconnected, starting
+// or busy.
 func temporary(err error) bool {
 	if errors.Is(err, ErrGap) || errors.Is(err, rueidis.ErrClosing) {
 		return false
 	}
 	e, ok := rueidis.IsRedisErr(err)
-	if !ok || e.IsLoading() || e.IsClusterDown() || e.IsTryAgain() {
-		return true
-	}
-	return strings.HasPrefix(e.Error(), "UNBLOCKED") || strings.HasPrefix(e.Error(), "MASTERDOWN")
+	return !ok || rediserr.Of(err) == rediserr.Unavailable || strings.HasPrefix(e.Error(), "UNBLOCKED")
 }
