@@ -110,7 +110,10 @@ func TestLive(t *testing.T) {
 	if unread := home.next("unread"); unread.data != "0" {
 		t.Errorf("unread %q", unread.data)
 	}
-	tag, profile := stranger.follow("on=tag:"+url.QueryEscape("REDIS"), ""), stranger.follow("on=profile:1", "")
+	tag, profile := stranger.follow("on=tag:"+url.QueryEscape("REDIS")+"&ids="+first, ""), stranger.follow("on=profile:1&ids="+first, "")
+	for _, e := range []*events{tag, profile} {
+		e.next("counts") // the connection is known now, and not yet when its response begins
+	}
 	ada.send("/post", "status", "the second #redis").want(303)
 	second := ada.get("/u/ada").posts()[0]
 	last := ""
