@@ -158,7 +158,7 @@ func damageKey(t *rapid.T, client rueidis.Client, x *Index) {
 		do(rapid.SampledFrom([]string{"SET", "LPUSH", "SADD"}).Draw(t, "with"), key, bytes)
 	case kind == "string":
 		text := do("GET", key)
-		at := rapid.IntRange(0, len(text)-1).Draw(t, "at")
+		at := rapid.IntRange(0, len(text)).Draw(t, "at")
 		do("SETRANGE", key, strconv.Itoa(at), bytes)
 	case kind == "hash":
 		field := do("HRANDFIELD", key)
