@@ -1,0 +1,136 @@
+package bulk
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"retwis/internal/redistest"
+)
+
+// TestClusterFailover lets a replica take over from its master, twice.
+func TestClusterFailover(t *testing.T) {
+	t.Parallel()
+	c, url := cluster(t)
+	master := c.Masters[1]
+	other := replica(t, c, master)
+	input := clusterCommands(t, 60_000, true)
+	want := union(t, []*redistest.Server{single(t, input)})
+	over := make(chan struct{})
+	r := &hook{r: bytes.NewReader(input), at: thirds(input)[:1], do: func(int) {
+		go func() {
+			defer close(over)
+			do(t, other.Client(t), "CLUSTER", "FAILOVER")
+			eventually(t, "the replica is the master", func() bool {
+				role, err := try(other.Client(t), "INFO", "replication")
+				return err == nil && strings.Contains(role, "role:master")
+			})
+		}()
+	}}
+	report, err := Load(context.Background(), url, &slowly{r, over}, Options{})
+	<-over
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Errors != 0 || report.Replies != report.Commands {
+		t.Errorf("%+v", report)
+	}
+	if got := union(t, []*redistest.Server{c.Masters[0], other, c.Masters[2]}); got != want {
+		t.Error("the Cluster holds other data than one server")
+	}
+}
+
+// TestClusterFlushAfterFailover sends a command to all servers after a failover that the load
+// has noticed by the commands before, or not: the former master refuses it.
+func TestClusterFlushAfterFailover(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string][]byte{"noticed": clusterCommands(t, 3_000, false), "not noticed": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, url := cluster(t)
+			other := replica(t, c, c.Masters[1])
+			load(t, url, clusterCommands(t, 3_000, false), Options{})
+			flush := encode(t, []any{"FLUSHALL"}, []any{"SET", "{1}last", 1}, []any{"SET", "{2}last", 1}, []any{"SET", "{3}last", 1})
+			r := &hook{r: bytes.NewReader(slices.Concat(before, flush)), at: []int{0}, do: func(int) {
+				do(t, other.Client(t), "CLUSTER", "FAILOVER")
+				eventually(t, "the replica is the master, and its master follows", func() bool {
+					role, err := try(other.Client(t), "INFO", "replication")
+					return err == nil && strings.Contains(role, "role:master") &&
+						strings.Contains(do(t, c.Masters[1].Client(t), "INFO", "replication"), "role:slave")
+				})
+			}}
+			report, err := Load(context.Background(), url, r, Options{})
+			if err != nil || report.Errors != 0 || report.Replies != report.Commands {
+				t.Errorf("%+v, %v", report, err)
+			}
+			if got, want := union(t, []*redistest.Server{c.Masters[0], other, c.Masters[2]}), "map[{1}last:1 {2}last:1 {3}last:1]"; got != want {
+				t.Errorf("the Cluster holds %.200s", got)
+			}
+		})
+	}
+}
+
+// TestClusterMasterKilled kills a master, whose replica takes over when the other masters have
+// noticed. The load starts after the replica has caught up, and all commands are
+// repeatable.
+func TestClusterMasterKilled(t *testing.T) {
+	t.Parallel()
+	c, url := cluster(t)
+	other := replica(t, c, c.Masters[1])
+	input := harmlessCommands(t, 20_000)
+	want := union(t, []*redistest.Server{single(t, input)})
+	pause := len(input) / 2
+	r := &hook{r: bytes.NewReader(input), at: []int{pause}, do: func(int) {
+		eventually(t, "the replica has caught up", func() bool {
+			return offset(t, c.Masters[1], "master_repl_offset") == offset(t, other, "slave_repl_offset") &&
+				idle(t, c.Masters[1])
+		})
+		c.Masters[1].Kill(t)
+	}}
+	report, err := Load(context.Background(), url, r, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Errors != 0 || report.Replies != report.Commands {
+		t.Errorf("%+v", report)
+	}
+	if got := union(t, []*redistest.Server{c.Masters[0], other, c.Masters[2]}); got != want {
+		t.Error("the Cluster holds other data than one server")
+	}
+}
+
+// TestClusterLoading starts with a server of a Cluster that is still loading its data, and does
+// not know who serves which slots.
+func TestClusterLoading(t *testing.T) {
+	t.Parallel()
+	if before7(t) {
+		return // it answers nothing for too long while it loads
+	}
+	c, url := cluster(t)
+	var keys [][]any
+	for i := range 3000 {
+		keys = append(keys, []any{"SET", fmt.Sprint("large", i), strings.Repeat("x", 2000)})
+	}
+	load(t, url, encode(t, keys...), Options{})
+	slow := redistest.TCP(t, "cluster-enabled yes", "cluster-node-timeout 2000", "repl-diskless-sync-delay 0",
+		"key-load-delay 20000", "loading-process-events-interval-bytes 1024")
+	client := slow.Client(t)
+	id := do(t, c.Masters[0].Client(t), "CLUSTER", "MYID")
+	do(t, client, "CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(c.Masters[0].Port()))
+	eventually(t, "the replica knows its master", func() bool {
+		_, err := try(client, "CLUSTER", "REPLICATE", id)
+		return err == nil
+	})
+	eventually(t, "the replica is loading", func() bool {
+		return strings.Contains(do(t, client, "INFO", "persistence"), "\nloading:1")
+	})
+	report := load(t, fmt.Sprintf("redis+cluster://127.0.0.1:%d,127.0.0.1:%d", slow.Port(), c.Masters[0].Port()),
+		clusterCommands(t, 1000, true), Options{})
+	if report.Errors != 0 || report.Replies != report.Commands || len(report.Nodes) != 3 {
+		t.Errorf("%+v", report)
+	}
+}

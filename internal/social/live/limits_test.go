@@ -1,0 +1,127 @@
+package live_test
+
+import (
+	"errors"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social/live"
+)
+
+func TestSlowReadersAreCut(t *testing.T) {
+	t.Parallel()
+	p := start(t, redistest.Own(t).URL(), live.Options{SlowReader: 50 * time.Millisecond})
+	ada := p.NewUser("ada")
+	slow, quick := p.mustOpen(live.Subscription{Page: live.Everyone}), p.mustOpen(live.Subscription{Page: live.Everyone})
+	slow.set(func() { slow.stuck = true })
+	post := p.Publish(ada, "text")
+	p.Eventually("the quick one", func() bool { return slices.Equal(quick.posts(), []int64{post}) })
+	p.Eventually("the slow one to be cut", slow.isClosed)
+	p.Eventually("one connection", func() bool { return p.hub.Connections() == 1 })
+
+	// One that has only stopped for a moment gets everything, in order.
+	other := start(t, redistest.Own(t).URL(), live.Options{SlowReader: time.Minute})
+	bob := other.NewUser("bob")
+	late := other.mustOpen(live.Subscription{Page: live.Everyone})
+	late.set(func() { late.stuck = true })
+	quick = other.mustOpen(live.Subscription{Page: live.Everyone})
+	other.Publish(bob, "first")
+	other.Eventually("the quick one", func() bool { return len(quick.posts()) == 1 })
+	if late.isClosed() || len(late.posts()) != 0 {
+		t.Errorf("the late one is notified of %d", late.posts())
+	}
+	other.hub.Close()
+	if !late.isClosed() {
+		t.Error("the late one is open after Close")
+	}
+}
+
+// A connection counts before it is open: many that come at once are not too many.
+func TestLimitAtOnce(t *testing.T) {
+	t.Parallel()
+	p := start(t, redistest.Own(t).URL(), live.Options{MaxConnections: 1})
+	detach, err := p.hub.Attach(p.Ctx, live.Subscription{}, func() (live.Conn, error) {
+		if _, _, err := p.open(live.Subscription{}); !errors.Is(err, live.ErrFull) {
+			t.Errorf("while the first opens: %v, want ErrFull", err)
+		}
+		return &conn{closed: make(chan struct{})}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	detach()
+	if _, err := p.hub.Attach(p.Ctx, live.Subscription{}, func() (live.Conn, error) { return nil, os.ErrClosed }); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("a connection that fails: %v", err)
+	}
+	p.mustOpen(live.Subscription{})
+}
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	p := start(t, redistest.Own(t).URL(), live.Options{MaxConnections: 6, MaxPerUser: 2, MaxPerAddress: 1})
+	ada := p.NewUser("ada")
+	public := netip.MustParseAddr("198.51.100.7")
+	six := netip.MustParseAddr("2001:db8::1")
+	var detach []func()
+	for i, one := range []struct {
+		sub  live.Subscription
+		full bool
+	}{
+		{sub: live.Subscription{Viewer: ada, Address: public}},
+		{sub: live.Subscription{Viewer: ada, Address: public}},
+		{sub: live.Subscription{Viewer: ada, Address: public}, full: true}, // of the user
+		{sub: live.Subscription{Address: public}},
+		{sub: live.Subscription{Address: public}, full: true}, // of the address
+		{sub: live.Subscription{Address: six}},
+		{sub: live.Subscription{Address: six.Next()}, full: true}, // of the same network
+		{sub: live.Subscription{Address: netip.MustParseAddr("127.0.0.1")}},
+		{sub: live.Subscription{Address: netip.MustParseAddr("127.0.0.1")}}, // a proxy
+		{sub: live.Subscription{}, full: true},
+	} {
+		_, d, err := p.open(one.sub)
+		if full := errors.Is(err, live.ErrFull); full != one.full || err != nil && !full {
+			t.Errorf("connection %d: %v", i, err)
+		}
+		if err == nil {
+			detach = append(detach, d)
+		}
+	}
+	for _, d := range detach {
+		d()
+		d()
+	}
+	if n := p.hub.Connections(); n != 0 {
+		t.Errorf("%d connections", n)
+	}
+	for range 2 {
+		p.mustOpen(live.Subscription{Viewer: ada, Address: public})
+	}
+}
+
+func TestSignsOfLife(t *testing.T) {
+	t.Parallel()
+	p := start(t, redistest.Own(t).URL(), live.Options{Heartbeat: time.Second})
+	ada := p.NewUser("ada")
+	c := p.mustOpen(live.Subscription{})
+	gone := p.mustOpen(live.Subscription{Page: live.Everyone})
+	gone.set(func() { gone.dead = true })
+	p.Publish(ada, "text")
+	p.Eventually("a sign of life with the place in the stream", func() bool {
+		_, last := c.events("")
+		return last != "" && last == newest(p)
+	})
+	p.Eventually("the one that is gone to be removed", func() bool { return p.hub.Connections() == 1 })
+	p.hub.Close()
+	p.hub.Close()
+	if !c.isClosed() || !strings.Contains(c.text.String()[10:], "retry: ") {
+		t.Errorf("the goodbye is %q", c.text.String())
+	}
+	if _, _, err := p.open(live.Subscription{}); !errors.Is(err, live.ErrClosed) {
+		t.Errorf("a closed hub takes a connection: %v", err)
+	}
+}

@@ -1,0 +1,146 @@
+package media_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"retwis/internal/app"
+	"retwis/internal/files"
+	"retwis/internal/redistest"
+	"retwis/internal/social/check"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/media"
+	"retwis/internal/social/posts"
+	"retwis/internal/social/socialtest"
+)
+
+// failing is a place that fails, or ends the process as it were, at its n-th change.
+type failing struct {
+	files.Store
+	left atomic.Int64
+}
+
+var errCut = fmt.Errorf("%w: cut", files.ErrUnavailable)
+
+func (f *failing) Put(ctx context.Context, name string, data []byte) error {
+	if f.left.Add(-1) < 0 {
+		return errCut
+	}
+	return f.Store.Put(ctx, name, data)
+}
+
+func (f *failing) Delete(ctx context.Context, names ...string) error {
+	for _, name := range names {
+		if f.left.Add(-1) < 0 {
+			return errCut
+		}
+		if err := f.Store.Delete(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A place that is lost at any step leaves nothing half: a post has its pictures, or there is none,
+// and a deletion goes on when the place is back.
+func TestPlaceLost(t *testing.T) {
+	t.Parallel()
+	for steps := range int64(10) {
+		t.Run(fmt.Sprint(steps), func(t *testing.T) {
+			t.Parallel()
+			place := &failing{Store: files.Directory(t.TempDir())}
+			b := bundle{socialtest.On(t, redistest.DB(t).Client(t), func(opt *app.Options) { opt.Media = place }), place}
+			ada := b.NewUser("ada")
+			place.left.Store(steps)
+			draft := posts.Draft{Body: "look"}
+			failed := 0
+			for range 2 {
+				r, err := b.Media.Upload(b.Ctx, ada, "", photo(t, 600, 450), media.Post)
+				if err != nil {
+					if failed++; !errors.Is(err, files.ErrUnavailable) {
+						t.Errorf("got %v", err)
+					}
+					continue
+				}
+				draft.Pictures = append(draft.Pictures, media.Chosen{ID: r.ID})
+			}
+			post, err := b.Posts.PostOnce(b.Ctx, ada, draft)
+			b.do(err)
+			if n := len(post.Media.Pictures()); n != 2-failed {
+				t.Errorf("the post has %d pictures, %d have failed", n, failed)
+			}
+			b.do(b.Posts.Delete(b.Ctx, ada, post.ID)) // a part of it fails, and goes on in the background
+			place.left.Store(1000)
+			socialtest.Wait(t, "the end of the deletion", func() bool {
+				return b.Redis("HEXISTS", layout.PostKey(post.ID), "media") == "0"
+			})
+			_, err = check.Repair(b.Ctx, b.App, check.Options{})
+			b.do(err)
+			orphans := b.names()
+			b.Clock.Unix.Store(time.Now().Add(2 * media.Unused).Unix())
+			_, err = check.Repair(b.Ctx, b.App, check.Options{})
+			b.do(err)
+			if names := b.names(); len(names) > 0 {
+				t.Errorf("%v are left of %v", names, orphans)
+			}
+			b.wantClean()
+		})
+	}
+}
+
+// A place that cannot be reached while an account is deleted has nothing of it in the end.
+func TestRemovalWithoutPlace(t *testing.T) {
+	t.Parallel()
+	for steps := range int64(5) {
+		t.Run(fmt.Sprint(steps), func(t *testing.T) {
+			t.Parallel()
+			place := &failing{Store: files.Directory(t.TempDir())}
+			b := bundle{socialtest.On(t, redistest.DB(t).Client(t), func(opt *app.Options) { opt.Media, opt.NoJobs = place, true }), place}
+			place.left.Store(1000)
+			ada := b.NewUser("ada")
+			b.post(ada, "look", b.upload(ada, media.Post))
+			b.upload(ada, media.Post)
+			b.do(b.Media.SetPortrait(b.Ctx, ada, media.Avatar, b.upload(ada, media.Avatar).ID))
+			b.do(b.Leaving.DeleteAccount(b.Ctx, ada.ID))
+			b.Clock.Advance(time.Minute)
+			place.left.Store(steps)
+			if err := b.Leaving.FinishRemoval(b.Ctx, ada.ID); !errors.Is(err, files.ErrUnavailable) {
+				t.Errorf("without the place: %v", err)
+			}
+			place.left.Store(1000)
+			b.do(b.Leaving.FinishRemoval(b.Ctx, ada.ID))
+			if names := b.names(); len(names) > 0 {
+				t.Errorf("%v are left", names)
+			}
+			b.wantClean()
+		})
+	}
+}
+
+// A process without the place leaves deletions to those that have it, and finishes other work.
+func TestElsewhere(t *testing.T) {
+	t.Parallel()
+	db := redistest.DB(t).Client(t)
+	b := on(t, db, func(opt *app.Options) { opt.NoJobs = true })
+	ada := b.NewUser("ada")
+	post := b.post(ada, "look", b.upload(ada, media.Post))
+	other := socialtest.On(t, db, func(opt *app.Options) { opt.NoJobs = true })
+	b.do(other.Posts.Delete(b.Ctx, ada, post.ID))
+	result, err := check.Repair(b.Ctx, other.App, check.Options{Exclusive: true})
+	if err != nil || result.Remaining != 0 {
+		t.Errorf("%d problems remain, %v", result.Remaining, err)
+	}
+	if len(b.names()) == 0 {
+		t.Error("the files are gone without the place")
+	}
+	b.Clock.Advance(time.Minute)
+	b.do(b.RetryTasks(b.Ctx))
+	if names := b.names(); len(names) > 0 {
+		t.Errorf("%v are left", names)
+	}
+	b.wantClean()
+}
