@@ -192,7 +192,8 @@ func (s *App) buildPeople() (err error) {
 		return err
 	}
 	s.Relations = people.NewRelations(s.Follows)
-	s.Completions = people.NewCompletions(s.Users, s.names)
+	s.TrendRules = trends.NewRules(s.db, s.Users, s.Audit, s.opt.Now)
+	s.Completions = people.NewCompletions(s.Users, s.names, s.TrendRules)
 	s.Suggestions, err = suggestions.New(suggestions.Options{
 		DB: s.db, Users: s.Users, Views: s.Views, Timelines: s.Timelines, Log: s.opt.Logger, Now: s.opt.Now,
 	})
@@ -200,7 +201,6 @@ func (s *App) buildPeople() (err error) {
 		return err
 	}
 	s.counter = trends.NewCounter(s.db.Client, s.opt.Logger, s.opt.Now)
-	s.TrendRules = trends.NewRules(s.db, s.Users, s.Audit, s.opt.Now)
 	s.Trends = trends.New(trends.Options{
 		DB: s.db, Lists: s.Lists, Counter: s.counter, Rules: s.TrendRules, Log: s.opt.Logger, Now: s.opt.Now,
 	})

@@ -12,6 +12,7 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/accounts"
 	"retwis/internal/social/load"
+	"retwis/internal/social/trends"
 )
 
 func (b *bundle) names(viewer social.User, prefix string, n int) []string {
@@ -125,6 +126,13 @@ func TestCompleteTags(t *testing.T) {
 		want("rel")
 		b.Publish(ada, "#relay again")
 		want("rel", "relay")
+		_, err = b.TrendRules.Set(b.Ctx, social.Operator, "redis", trends.Blocked, "")
+		b.do(err)
+		want("re", "recipe", "relay")
+		want("redis")
+		_, err = b.TrendRules.Set(b.Ctx, social.Operator, "redis", trends.Usual, "")
+		b.do(err)
+		want("redis", "redis")
 		b.do(b.Completions.Completion().Build(b.Ctx))
 		b.wantComplete()
 	})

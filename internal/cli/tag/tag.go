@@ -25,14 +25,16 @@ func New(env shell.Env) *cobra.Command {
 given in any spelling, with or without #. Moderators do the same in the browser, at
 /moderation/tags; the log of decisions has both: retwis audit.
 
-A tag that is blocked is never a trend. Its page stays, and so do its posts.`,
+A tag that is blocked is never a trend, and not suggested to those who write or search.
+Its page stays, and so do its posts.`,
 		Example: `  retwis tag block crypto --note "spam"
   retwis tag pin '#election'
   retwis tag list
   retwis tag unpin '#election'`,
 	}, newSet(env, change{
-		verb: "block", short: "Keep a tag out of trends", to: trends.Blocked,
-		long: `Keeps a tag out of trends, from now on and until it is unblocked.`,
+		verb: "block", short: "Keep a tag out of trends and suggestions", to: trends.Blocked,
+		long: `Keeps a tag out of trends, and out of what is suggested to those who write or search,
+from now on and until it is unblocked.`,
 	}), newSet(env, change{
 		verb: "unblock", short: "Let a tag be a trend again", from: trends.Blocked,
 		long: `Ends that a tag is blocked: it can be a trend again.`,

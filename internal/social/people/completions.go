@@ -3,6 +3,7 @@ package people
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"retwis/internal/social"
@@ -14,11 +15,18 @@ import (
 type Completions struct {
 	users *users.Users
 	index *completion.Index
+	rules TagRules
+}
+
+// TagRules are what moderators have decided about tags.
+type TagRules interface {
+	// Blocked returns the tags that are not suggested to anybody, folded.
+	Blocked(ctx context.Context) (map[string]bool, error)
 }
 
 // NewCompletions returns completions from an index of names and tags.
-func NewCompletions(u *users.Users, index *completion.Index) *Completions {
-	return &Completions{users: u, index: index}
+func NewCompletions(u *users.Users, index *completion.Index, rules TagRules) *Completions {
+	return &Completions{users: u, index: index, rules: rules}
 }
 
 const (
@@ -87,13 +95,21 @@ func (c *Completions) named(ctx context.Context, prefix string, n, hidden int, l
 }
 
 // CompleteTags returns up to n tags that begin with a prefix, regardless of case and
-// accents, those of most posts first. One round trip.
+// accents, those of most posts first, without those that moderators have blocked. One
+// round trip.
 func (c *Completions) CompleteTags(ctx context.Context, _ *social.Viewer, prefix string, n int) ([]string, error) {
 	prefix = strings.TrimLeft(prefix, "#＃")
 	if prefix == "" || len(prefix) > maxPrefix {
 		return nil, nil
 	}
-	return c.index.Tags(ctx, prefix, max(1, min(n, maxCompletions)))
+	n = max(1, min(n, maxCompletions))
+	blocked, err := c.rules.Blocked(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tags, err := c.index.Tags(ctx, prefix, n+min(len(blocked), 10*n))
+	tags = slices.DeleteFunc(tags, func(tag string) bool { return blocked[tag] })
+	return tags[:min(n, len(tags))], err
 }
 
 // Renamed makes a user known by another display name. The new one is known before the

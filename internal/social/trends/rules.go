@@ -26,7 +26,7 @@ type State string
 // The states.
 const (
 	Usual   State = ""
-	Blocked State = "blocked" // it is never a trend
+	Blocked State = "blocked" // it is never a trend, and not suggested
 	Pinned  State = "pinned"  // it comes first
 )
 
@@ -123,6 +123,12 @@ func (r *Rules) Changed() { r.kept.Changed() }
 
 // All returns the tags that are blocked or pinned, bypassing all caches. One round trip.
 func (r *Rules) All(ctx context.Context) (Decisions, error) { return r.load(social.WithFresh(ctx)) }
+
+// Blocked returns the tags that are blocked. No round trip while nothing has changed.
+func (r *Rules) Blocked(ctx context.Context) (map[string]bool, error) {
+	all, err := r.read(ctx)
+	return all.blocked(), err
+}
 
 // Set blocks or pins a tag, given in any spelling, with or without #, or makes it a usual
 // one again. It reports whether that has changed something: what does not is not in the

@@ -430,7 +430,7 @@ var tagActions = []struct {
 	name, label string
 	state       trends.State
 }{
-	{"block", "Block: it is never a trend", trends.Blocked},
+	{"block", "Block: it is never a trend and not suggested", trends.Blocked},
 	{"pin", "Pin: it comes first", trends.Pinned},
 }
 
@@ -519,7 +519,7 @@ func TagRulesPage(f Frame, view TagRules) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 36, "\" required autocomplete=\"off\" autocapitalize=\"none\" spellcheck=\"false\" aria-describedby=\"tag-note\"><p class=\"hint\" id=\"tag-note\">Its own page stays as it is: this is about trends.</p></div><fieldset class=\"field\"><legend>Decision</legend> ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 36, "\" required autocomplete=\"off\" autocapitalize=\"none\" spellcheck=\"false\" aria-describedby=\"tag-note\"><p class=\"hint\" id=\"tag-note\">Its own page stays as it is: this is about trends, and about what is suggested in the boxes where people write or search.</p></div><fieldset class=\"field\"><legend>Decision</legend> ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
