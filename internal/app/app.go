@@ -202,7 +202,8 @@ func (s *App) buildPeople() (err error) {
 	}
 	s.counter = trends.NewCounter(s.db.Client, s.opt.Logger, s.opt.Now)
 	s.Trends = trends.New(trends.Options{
-		DB: s.db, Lists: s.Lists, Counter: s.counter, Rules: s.TrendRules, Log: s.opt.Logger, Now: s.opt.Now,
+		DB: s.db, Lists: s.Lists, Counter: s.counter, Rules: s.TrendRules, Blocklist: s.Blocklist,
+		Log: s.opt.Logger, Now: s.opt.Now,
 	})
 	opt := posts.Options{
 		DB: s.db, Users: s.Users, Blocklist: s.Blocklist, FanOut: s.fanOut, Views: s.Views, Viewers: s.Viewers, Lists: s.Lists,

@@ -36,7 +36,7 @@ var importsOfSocial = map[string]string{
 	"suggestions": "layout storage text timeline users",
 	"task":        "layout",
 	"timeline":    "home layout storage users",
-	"trends":      "audit layout storage text timeline users",
+	"trends":      "audit blocklist layout storage text timeline users",
 	"users":       "layout storage task",
 }
 

@@ -61,6 +61,14 @@ func (l *List) CheckText(ctx context.Context, field, typed string) error {
 	return nil
 }
 
+// Blocked returns a function that reports whether a text has a word or a link that is
+// blocked. No round trip while nothing has changed.
+func (l *List) Blocked(ctx context.Context) (func(typed string) bool, error) {
+	m, err := l.kept.Get(ctx)
+	now := l.now()
+	return func(typed string) bool { return m.word(typed, now) || m.link(typed, now) }, err
+}
+
 // CheckAddress returns ErrForbidden where the request of a context comes from an address that is
 // blocked. No round trip while nothing has changed.
 func (l *List) CheckAddress(ctx context.Context) error {

@@ -85,7 +85,14 @@ func (t *Trends) Merge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	isBlocked := decisions.blocked()
+	mustNotPost, err := t.opt.Blocklist.Blocked(ctx)
+	if err != nil {
+		return err
+	}
+	blockedTags := decisions.blocked()
+	isBlocked := func(kind kind, name string) bool {
+		return kind == tagKind && blockedTags[name] || kind != postKind && mustNotPost(name)
+	}
 	var all [len(kinds)][]Trend
 	for i, kind := range kinds {
 		if all[i], err = t.mergeKind(ctx, kind, at, isBlocked); err != nil {
@@ -117,14 +124,12 @@ type candidate struct {
 }
 
 // mergeKind returns the trends of a kind, the greatest first.
-func (t *Trends) mergeKind(ctx context.Context, kind kind, at clock, isBlocked map[string]bool) ([]Trend, error) {
+func (t *Trends) mergeKind(ctx context.Context, kind kind, at clock, isBlocked func(kind, string) bool) ([]Trend, error) {
 	found, err := t.candidates(ctx, kind, at)
 	if err != nil {
 		return nil, err
 	}
-	if kind == tagKind {
-		found = slices.DeleteFunc(found, func(c candidate) bool { return isBlocked[c.name] })
-	}
+	found = slices.DeleteFunc(found, func(c candidate) bool { return isBlocked(kind, c.name) })
 	found = best(found, maxCandidates)
 	if err := t.readHours(ctx, kind, at, found); err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 
 	"retwis/internal/redis/reply"
 	"retwis/internal/social"
+	"retwis/internal/social/blocklist"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/timeline"
@@ -38,8 +39,10 @@ type Options struct {
 	Lists   *timeline.Lists
 	Counter *Counter // of this process
 	Rules   *Rules
-	Log     *slog.Logger
-	Now     func() time.Time
+	// Blocklist has words and domains that are no trends.
+	Blocklist *blocklist.List
+	Log       *slog.Logger
+	Now       func() time.Time
 }
 
 // New returns the trends of a database.
