@@ -51,6 +51,23 @@ func TestTextOutlivesTheSession(t *testing.T) {
 }
 
 // The address of a form shows the page on which the form is.
+// A page that was opened before another account logged in, in another tab, does not publish
+// with that account until somebody has read so.
+func TestPageOfAnotherAccount(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	ada, bob := s.signedUp("ada"), s.signedUp("bob")
+	ada.get("/home").want(http.StatusOK, `action="/post"`, `name="author" value="ada"`)
+	refused := bob.send("/post", "status", "a secret of ada", "author", "ada")
+	refused.want(http.StatusUnprocessableEntity, "opened with another account", "logged in as @bob", "a secret of ada", `name="author" value="bob"`)
+	bob.get("/u/bob").want(http.StatusOK).wantNot("a secret of ada")
+	bob.send("/post", "status", "a secret of ada", "author", "bob").want(http.StatusSeeOther)
+	bob.get("/u/bob").want(http.StatusOK, "a secret of ada")
+	post := bob.get("/u/bob").posts()[0]
+	ada.send("/u/bob/"+post+"/reply", "status", "yes", "author", "bob").want(http.StatusUnprocessableEntity, "logged in as @ada")
+	ada.send("/u/bob/"+post+"/reply", "status", "yes").want(http.StatusSeeOther) // a program
+}
+
 func TestAddressesOfForms(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

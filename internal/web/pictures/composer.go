@@ -53,6 +53,9 @@ func (h *Pictures) Draft(req *request.Request) (draft posts.Draft, shown view.St
 			draft.Pictures = append(draft.Pictures, media.Chosen{ID: id, Alt: form.Get(altField + "-" + id), FocusX: x, FocusY: y})
 		}
 	}
+	if author := form.Get("author"); err == nil && author != "" && author != req.User.Name {
+		err = social.Invalid("author", "This page was opened with another account. You are logged in as @"+req.User.Name+" now: send it again to post with that account.")
+	}
 	return draft, h.shown(req, draft), err
 }
 
