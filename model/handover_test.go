@@ -76,6 +76,50 @@ func TestValueIsLeftBeforeOneWaits(t *testing.T) {
 	})
 }
 
+// cutting is a client that calls a function after a command that removes a record from
+// those that wait for values.
+type cutting struct {
+	rueidis.Client
+	cut func()
+}
+
+func (c cutting) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
+	isRemoval := cmd.Commands()[0] == "ZREM" && strings.HasSuffix(cmd.Commands()[1], ".waiting")
+	res := c.Client.Do(ctx, cmd)
+	if isRemoval {
+		c.cut()
+	}
+	return res
+}
+
+// A record still waits after a caller has given up in the middle of handing it the value.
+func TestHandingOverIsCutShort(t *testing.T) {
+	t.Parallel()
+	layouts(t, "guest", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		pairs(t, client, opt, 1)
+		guests := store[invitee](t, client, opt)
+		if r, err := guests.Migrate(t.Context(), maintain.Options{}); err != nil || r.Invalid != 1 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		owner := ownerOf(t, client, opt, "email", "a0")
+		ctx, cancel := context.WithCancel(t.Context())
+		_, _ = store[invitee](t, cutting{client, cancel}, opt).Patch(ctx, owner, map[string]any{"email": "b"})
+		if ctx.Err() == nil || ownerOf(t, client, opt, "email", "a0") != "" {
+			t.Fatal("the call was not cut short")
+		}
+		other, err := guests.Create(t.Context(), invitee{Email: "a0"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := guests.Delete(t.Context(), other.ID); err != nil {
+			t.Fatal(err)
+		}
+		if id := ownerOf(t, client, opt, "email", "a0"); id == "" || id == owner || id == other.ID {
+			t.Errorf("%q has the value after %q and %q", id, owner, other.ID)
+		}
+	})
+}
+
 // A value that a record no longer has by the hand of another program is handed over by the
 // first Repair, in whatever order it checks the records.
 func TestRepairHandsValuesOver(t *testing.T) {

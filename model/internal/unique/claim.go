@@ -373,8 +373,12 @@ func (u *Claims) handOver(ctx context.Context, e schema.Entry) error {
 		if err := u.Client.Do(ctx, u.Client.B().Zrem().Key(p.Waiting).Member(member).Build()).Error(); err != nil {
 			return err
 		}
-		if err := u.Align(ctx, []string{member[len(prefix):]}); err != nil {
-			return err
+		id := member[len(prefix):]
+		if err := u.Align(ctx, []string{id}); err != nil {
+			// It waits for the next one that leaves the value.
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+			defer cancel()
+			return errors.Join(err, u.Enqueue(ctx, id, e))
 		}
 	}
 	return nil
