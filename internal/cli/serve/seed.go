@@ -29,8 +29,8 @@ database for tests.`,
 	var share bool
 	f := c.Flags()
 	f.IntVar(&opt.Users, "users", 100, "how many users to add")
-	f.IntVar(&opt.Follows, "follows", 1500, "how many follows to add among them")
-	f.IntVar(&opt.Posts, "posts", 1000, "how many posts to add")
+	f.IntVar(&opt.Follows, "follows", 0, "how many follows to add among them; 15 for each user if not given")
+	f.IntVar(&opt.Posts, "posts", 0, "how many posts to add; 10 for each user if not given")
 	f.Uint64Var(&opt.Seed, "seed", 1, "the seed of the random numbers")
 	f.StringVar(&opt.Password, "password", "", "the password of all users; random if empty")
 	c.AddJSON("print the result as JSON")
@@ -39,6 +39,12 @@ database for tests.`,
 	site.AddShare(c, &share)
 	c.FromEnv()
 	return c.Build(func(ctx context.Context, _ []string) error {
+		if !given(c, "follows") {
+			opt.Follows = min(15*opt.Users, opt.Users*(opt.Users-1))
+		}
+		if !given(c, "posts") {
+			opt.Posts = 10 * opt.Users
+		}
 		return site.With(ctx, c, func(db *site.Database) error {
 			if err := db.Adopt(ctx, share, c.Log()); err != nil {
 				return err

@@ -48,7 +48,7 @@ func TestParse(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]string{
-		"":                               "not a URL",
+		"":                               `"": not a URL`,
 		"localhost":                      "not a URL",
 		"localhost:6379":                 `no // after "localhost:"`,
 		":hunter2@h":                     "not a URL",

@@ -47,7 +47,7 @@ func redact(raw string) string {
 	if strings.EqualFold(scheme, "embedded") {
 		return shorten(raw)
 	}
-	if !isScheme(strings.ToLower(scheme)) {
+	if raw != "" && !isScheme(strings.ToLower(scheme)) {
 		return shorten("…")
 	}
 	if !found {
