@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -44,6 +45,24 @@ func TestPictures(t *testing.T) {
 		b.run(chromedp.Click(chromedp.CSS(".thumbs li:nth-child(2) button")))
 		b.submit("form.status", "status", "From up here")
 		b.wantPicture("Hills at noon", "focus-left-top")
+	})
+	t.Run("an upload that hangs", func(t *testing.T) {
+		t.Parallel()
+		b := newBrowser(t, site)
+		b.signUp("cleo")
+		b.open("/home")
+		const hang = `window.fetch = (address, { signal }) => new Promise((_, fail) => signal.addEventListener("abort", () => fail(signal.reason)));`
+		get(b, chromedp.Evaluate[any](hang))
+		const button = `.status-foot button[type="button"]`
+		b.run(chromedp.SetUploadFiles(chromedp.CSS(`.status-foot input[type="file"]`), files))
+		b.until("it can be cancelled", func() bool { return strings.Join(b.texts(button), "") == "Cancel upload" })
+		b.run(chromedp.Click(chromedp.CSS(button)))
+		b.until("it is cancelled", func() bool { return strings.Join(b.texts(button), "") == "Add pictures" })
+		if got := b.texts("form.status .problem"); len(got) != 1 || got[0] != "The upload was cancelled." {
+			t.Errorf("it says %q", got)
+		}
+		b.submit("form.status", "status", "Without them")
+		b.until("it is published", func() bool { return slices.Contains(b.texts(".post .body"), "Without them") })
 	})
 	t.Run("without scripts", func(t *testing.T) {
 		t.Parallel()

@@ -23,7 +23,7 @@ function pictures(fields) {
   form.querySelector(".status-foot").prepend(button, choose);
   list.after(note);
 
-  button.addEventListener("click", () => choose.click());
+  button.addEventListener("click", () => (running > 0 ? uploads.abort() : choose.click()));
   choose.addEventListener("change", () => {
     add(choose.files);
     choose.value = "";
@@ -42,8 +42,10 @@ function pictures(fields) {
   for (const item of list.children) enhance(item);
 
   let running = 0;
+  let uploads; // cancels those that are running
   function show() {
-    button.disabled = list.children.length + running >= most;
+    button.textContent = running > 0 ? "Cancel upload" : "Add pictures";
+    button.disabled = running === 0 && list.children.length >= most;
     for (const send of form.querySelectorAll("button:not([type])")) send.disabled = running > 0;
   }
 
@@ -55,6 +57,8 @@ function pictures(fields) {
 
   async function add(files) {
     problem("");
+    if (running === 0) uploads = new AbortController();
+    const { signal } = uploads;
     for (const file of [...files]) { // the browser empties the list before all are sent
       if (list.children.length + running >= most) {
         problem(`A post can have ${most} pictures.`);
@@ -62,26 +66,26 @@ function pictures(fields) {
       }
       running++;
       show();
-      button.textContent = "Uploading…";
       try {
-        await upload(file);
+        await upload(file, signal);
       } catch (error) {
         problem(error.message);
       }
       running--;
-      button.textContent = "Add pictures";
       show();
+      if (signal.aborted) break;
     }
   }
 
-  async function upload(file) {
+  async function upload(file, signal) {
     const body = new FormData();
     body.append("file", file);
     let answer, stored;
     try {
-      answer = await fetch("/media", { method: "POST", body });
+      answer = await fetch("/media", { method: "POST", body, signal });
       stored = await answer.json();
     } catch {
+      if (signal.aborted) throw new Error("The upload was cancelled.");
       throw new Error("The picture couldn't be sent. Please try again.");
     }
     if (!answer.ok) throw new Error(stored.error);
