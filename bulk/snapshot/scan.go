@@ -36,7 +36,8 @@ const (
 // database that its client has selected, as database db. client sends the commands for
 // keys, node those for the server: they differ on a Cluster only. progress, if set, is
 // called with the number of keys so far. A key that moves within its server's table
-// during the scan can be in the snapshot twice. Memory: that of 32 keys.
+// during the scan can be in the snapshot twice, and one whose slot moves to another server
+// of a Cluster can be missing. Memory: that of 32 keys.
 func Scan(ctx context.Context, client, node rueidis.Client, db int, w io.Writer, progress func(keys int64)) error {
 	s := &scanner{client: client, db: db, w: bufio.NewWriterSize(w, 1<<16)}
 	for cursor := uint64(0); ; {

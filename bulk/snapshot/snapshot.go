@@ -5,6 +5,8 @@
 // replica. [Scan] reads the keys of one database one after another with SCAN and DUMP,
 // and needs to read keys only: a key that changes meanwhile is as it was at some time
 // during the scan, and a key that exists from the beginning to the end is always there.
+// Of a Cluster, both write one server: a key whose slot moves between two of them can be in
+// neither snapshot.
 //
 // Package bulk loads what both write, into any server: [bulk.Options].Database picks one
 // database.

@@ -5,12 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"retwis/internal/redis/keys"
+	"retwis/internal/redis/nodes"
 	"retwis/internal/redis/store"
 	"retwis/internal/redistest"
 	"retwis/internal/social"
@@ -42,7 +45,9 @@ func open(t *testing.T, url string) *database {
 
 func single(t *testing.T) *database { return open(t, redistest.Own(t, diskless...).URL()) }
 
-func cluster(t *testing.T) *database {
+func cluster(t *testing.T) *database { return open(t, clusterServers(t).URL()) }
+
+func clusterServers(t *testing.T) *redistest.ClusterServers {
 	c := redistest.Cluster(t, 3)
 	for _, m := range c.Masters {
 		c := m.Client(t)
@@ -53,7 +58,7 @@ func cluster(t *testing.T) *database {
 			}
 		}
 	}
-	return open(t, fmt.Sprintf("redis+cluster://127.0.0.1:%d", c.Masters[0].Port()))
+	return c
 }
 
 // busy lets users post, follow, like and delete until stop is called, and returns the
@@ -147,6 +152,60 @@ func TestBackupUnderLoad(t *testing.T) {
 				t.Fatal(err)
 			}
 			to.wantWhole(restored, kept)
+		})
+	}
+}
+
+// onFirstWrite calls a function before the first bytes are written.
+type onFirstWrite struct {
+	bytes.Buffer
+	once sync.Once
+	do   func()
+}
+
+func (w *onFirstWrite) Write(p []byte) (int, error) {
+	w.once.Do(w.do)
+	return w.Buffer.Write(p)
+}
+
+// While slots of a Cluster move there is no backup: a key that goes to a server whose part is
+// there already would be in no part.
+func TestSlotsMoveDuringABackup(t *testing.T) {
+	t.Parallel()
+	for _, method := range []backup.Method{backup.Snapshot, backup.Scan} {
+		t.Run(string(method), func(t *testing.T) {
+			t.Parallel()
+			servers := clusterServers(t)
+			db := open(t, servers.URL())
+			user := db.NewUser("ada")
+			for i := range 20 {
+				db.Publish(user, fmt.Sprint("post ", i))
+			}
+			first, last := 0, 0 // as a backup takes them: by address
+			for i, s := range servers.Masters {
+				if s.Port() < servers.Masters[first].Port() {
+					first = i
+				}
+				if s.Port() > servers.Masters[last].Port() {
+					last = i
+				}
+			}
+			c := servers.Masters[last].Client(t)
+			key, err := c.Do(db.Ctx, c.B().Randomkey().Build()).ToString()
+			if err != nil {
+				t.Fatal(err)
+			}
+			move := func() {
+				if err := servers.MoveSlot(db.Ctx, keys.Slot([]byte(key)), last, first); err != nil {
+					t.Error(err)
+				}
+			}
+			if _, err := backup.Write(db.Ctx, db.Source, &onFirstWrite{do: move}, backup.Options{Method: method}); !errors.Is(err, nodes.ErrSlotsMove) {
+				t.Errorf("a slot has moved meanwhile: %v", err)
+			}
+			if _, err := backup.Write(db.Ctx, db.Source, io.Discard, backup.Options{Method: method}); err != nil {
+				t.Errorf("a slot has moved before: %v", err)
+			}
 		})
 	}
 }
