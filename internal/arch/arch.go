@@ -192,6 +192,7 @@ var siblings = [][2]string{
 	{"internal/redis/partition", "internal/redis/keys"},
 	{"internal/redis/partition", "internal/redis/script"},
 	{"internal/redis/scan", "internal/redis/nodes"},
+	{"internal/redis/scan", "internal/redis/rediserr"},
 	{"internal/redis/store", "internal/redis/redisserver"}, // the embedded server is one way to open a database
 	{"internal/redis/store", "internal/redis/redisurl"},    // a URL names the database
 	{"internal/redis/store", "internal/redis/rediserr"},

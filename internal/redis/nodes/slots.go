@@ -2,42 +2,37 @@ package nodes
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 )
 
-// ErrSlotsMove: slots of a Cluster are on their way from one master to another.
-var ErrSlotsMove = errors.New("slots of the Cluster are being moved to other servers")
+// Slots is what each master of a Cluster says of its slots, by its address, as in
+// "0-5460 5462 [93-<-67ed2db8]": the last one is on its way to this master, and "->-" to
+// another one. A server without a Cluster has "".
+type Slots map[string]string
 
-// Slots returns the slots of each master of a Cluster, sorted, as in "0-5460 5462", and
-// nothing without a Cluster. Two answers are the same if no slot has moved in between; a
-// failover changes nothing. It returns ErrSlotsMove while a slot is being moved. It needs
-// the right to CLUSTER NODES. One round trip for each master.
-func Slots(ctx context.Context, masters []Master) ([]string, error) {
-	var all []string
+// OwnSlots asks masters for their slots. It needs the right to CLUSTER NODES. One round trip
+// each: only the master itself knows at once what has moved, and what is on its way.
+func OwnSlots(ctx context.Context, masters []Master) (Slots, error) {
+	all := Slots{}
 	for _, m := range masters {
 		if m.Address == "-" {
+			all[m.Address] = ""
 			continue
 		}
 		text, err := m.Client.Do(ctx, m.Client.B().ClusterNodes().Build()).ToString()
 		if err != nil {
 			return nil, fmt.Errorf("CLUSTER NODES of %s: %w", m.Address, err)
 		}
-		slots := ownSlots(text)
-		if strings.Contains(slots, "[") { // such as [93-<-67ed2db8], an open slot
-			return nil, fmt.Errorf("%w: %s has %s", ErrSlotsMove, m.Address, slots)
-		}
-		all = append(all, slots)
+		all[m.Address] = ownLine(text)
 	}
-	slices.Sort(all)
 	return all, nil
 }
 
-// ownSlots returns the slots in the line of a node about itself:
+// ownLine returns the slots in the line of a node about itself:
 // id, address, flags, master, ping, pong, epoch, state, and then slots.
-func ownSlots(text string) string {
+func ownLine(text string) string {
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
 		if len(fields) > 8 && slices.Contains(strings.Split(fields[2], ","), "myself") {
@@ -45,4 +40,35 @@ func ownSlots(text string) string {
 		}
 	}
 	return ""
+}
+
+// IsSame reports whether a master has the slots that it had before.
+func (s Slots) IsSame(m Master, before Slots) bool {
+	was, known := before[m.Address]
+	return known && was == s[m.Address]
+}
+
+// Importing reports whether a slot is on its way to a master.
+func (s Slots) Importing(m Master) bool { return strings.Contains(s[m.Address], "-<-") }
+
+// Moving reports whether a slot is on its way from one master to another.
+func (s Slots) Moving() bool {
+	for _, slots := range s {
+		if strings.Contains(slots, "[") {
+			return true
+		}
+	}
+	return false
+}
+
+// Same reports whether the slots are divided as before, also after a failover.
+func (s Slots) Same(before Slots) bool { return slices.Equal(s.sorted(), before.sorted()) }
+
+func (s Slots) sorted() []string {
+	var all []string
+	for _, slots := range s {
+		all = append(all, slots)
+	}
+	slices.Sort(all)
+	return all
 }

@@ -1,8 +1,6 @@
 package nodes_test
 
 import (
-	"errors"
-	"slices"
 	"testing"
 
 	"retwis/internal/redis/nodes"
@@ -14,18 +12,19 @@ func TestSlots(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 2)
 	client := cluster.Client(t)
-	slots := func() ([]string, error) {
+	masters, err := nodes.Masters(t.Context(), client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slots := func() nodes.Slots {
 		t.Helper()
-		masters, err := nodes.Masters(t.Context(), client)
-		if err != nil {
-			t.Fatal(err)
+		all, err := nodes.OwnSlots(t.Context(), masters)
+		if err != nil || len(all) != 2 {
+			t.Fatalf("%q, %v", all, err)
 		}
-		return nodes.Slots(t.Context(), masters)
+		return all
 	}
-	before, err := slots()
-	if err != nil || len(before) != 2 {
-		t.Fatalf("%q, %v", before, err)
-	}
+	before := slots()
 	set := func(words ...string) {
 		t.Helper()
 		c := cluster.Masters[0].Client(t)
@@ -39,18 +38,18 @@ func TestSlots(t *testing.T) {
 		t.Fatal(err)
 	}
 	set("MIGRATING", id)
-	if got, err := slots(); !errors.Is(err, nodes.ErrSlotsMove) {
-		t.Errorf("on its way: %q, %v", got, err)
+	if got := slots(); !got.Moving() || got.Same(before) || got.IsSame(masters[0], before) && got.IsSame(masters[1], before) || got.Importing(masters[0]) || got.Importing(masters[1]) {
+		t.Errorf("on its way: %q, before %q", got, before)
 	}
 	set("STABLE")
-	if got, err := slots(); err != nil || !slices.Equal(got, before) {
-		t.Errorf("back: %q, %v; before %q", got, err, before)
+	if got := slots(); got.Moving() || !got.Same(before) || !got.IsSame(masters[0], before) || !got.IsSame(masters[1], before) {
+		t.Errorf("back: %q, before %q", got, before)
 	}
 	if err := cluster.MoveSlot(t.Context(), 5, 0, 1); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := slots(); err != nil || len(got) != 2 || slices.Equal(got, before) {
-		t.Errorf("moved: %q, %v; before %q", got, err, before)
+	if got := slots(); got.Moving() || got.Same(before) || got.IsSame(masters[0], before) || got.IsSame(masters[1], before) {
+		t.Errorf("moved: %q, before %q", got, before)
 	}
 }
 
@@ -60,7 +59,7 @@ func TestSlotsOfOneServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := nodes.Slots(t.Context(), masters); err != nil || len(got) != 0 {
+	if got, err := nodes.OwnSlots(t.Context(), masters); err != nil || got.Moving() || !got.IsSame(masters[0], got) {
 		t.Errorf("%q, %v", got, err)
 	}
 }

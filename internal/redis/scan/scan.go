@@ -3,7 +3,8 @@
 // sequences of several partitions, and encodes positions as opaque cursors.
 //
 // As in Redis, an element that is there during a whole scan is seen, and may be seen
-// twice; one that is added or removed meanwhile may be seen or not.
+// twice; one that is added or removed meanwhile may be seen or not. That holds while slots
+// of a Cluster move, too, with the right to CLUSTER NODES.
 package scan
 
 import (
@@ -17,6 +18,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/nodes"
+	"retwis/internal/redis/rediserr"
 )
 
 // Pattern selects the keys of a scan.
@@ -36,23 +38,49 @@ type Page struct {
 	Seen int
 }
 
-// Keys yields the keys of all masters that match, in pages. It asks for the masters
-// once, at the beginning; it fails where one of them cannot be reached.
+// Keys yields the keys of all masters that match, in pages. It fails where one of them
+// cannot be reached. A key can move to a master that was read before: masters that were
+// given slots meanwhile are read again, until that has ended.
 func Keys(ctx context.Context, client rueidis.Client, p Pattern) iter.Seq2[Page, error] {
 	return func(yield func(Page, error) bool) {
-		masters, err := nodes.Masters(ctx, client)
-		if err != nil {
-			yield(Page{}, err)
-			return
-		}
-		for _, master := range masters {
-			for page, err := range Server(ctx, master.Client, p) {
-				if !yield(page, err) || err != nil {
-					return
+		masters, slots, err := p.masters(ctx, client)
+		for again := false; err == nil && len(masters) > 0; again = true {
+			for _, master := range masters {
+				for page, err := range Server(ctx, master.Client, p) {
+					if !yield(page, err) || err != nil {
+						return
+					}
 				}
 			}
+			before := slots
+			masters, slots, err = p.masters(ctx, client)
+			masters = slices.DeleteFunc(masters, func(m nodes.Master) bool {
+				return slots == nil || slots.IsSame(m, before) && (again || !slots.Importing(m))
+			})
+		}
+		if err != nil {
+			yield(Page{}, err)
 		}
 	}
+}
+
+// masters returns the masters, and their slots; no slots without a Cluster, or the right to
+// see them.
+func (p Pattern) masters(ctx context.Context, client rueidis.Client) ([]nodes.Master, nodes.Slots, error) {
+	if p.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, p.Timeout)
+		defer cancel()
+	}
+	masters, err := nodes.Masters(ctx, client)
+	if err != nil {
+		return nil, nil, err
+	}
+	slots, err := nodes.OwnSlots(ctx, masters)
+	if rediserr.Of(err) == rediserr.Denied {
+		slots, err = nil, nil
+	}
+	return masters, slots, err
 }
 
 // Server yields the keys of one server that match, in pages.

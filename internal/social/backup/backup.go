@@ -29,7 +29,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -103,6 +102,9 @@ type Result struct {
 // backup.
 var ErrRestoring = errors.New("a restore into this database was interrupted, so it is incomplete")
 
+// ErrSlotsMove: a backup could lack keys whose slots move between its parts.
+var ErrSlotsMove = errors.New("slots of the Cluster are being moved to other servers, so the backup could lack some keys; make it when that has ended")
+
 // Write writes a backup of a database to w. What was written when it fails is no backup.
 // Its memory does not grow with the database, but for one key that is scanned.
 func Write(ctx context.Context, from Source, w io.Writer, opt Options) (Result, error) {
@@ -124,7 +126,7 @@ type writer struct {
 	from    Source
 	opt     Options
 	masters []nodes.Master
-	slots   []string // of the masters
+	slots   nodes.Slots
 	result  Result
 	total   int64 // keys
 
@@ -142,8 +144,11 @@ func (b *writer) prepare(ctx context.Context) (err error) {
 	if b.masters, err = nodes.Masters(ctx, client); err != nil {
 		return err
 	}
-	if b.slots, err = nodes.Slots(ctx, b.masters); err != nil {
+	if b.slots, err = nodes.OwnSlots(ctx, b.masters); err != nil {
 		return err
+	}
+	if b.slots.Moving() {
+		return ErrSlotsMove
 	}
 	if err := refuseRestoring(ctx, client); err != nil {
 		return err
@@ -255,19 +260,16 @@ func (b *writer) write(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// checkSlots returns an error if a slot has moved: from a master whose part came later to one
-// whose part was there already, so that no part has its keys.
+// checkSlots returns ErrSlotsMove if a slot has moved: from a master whose part came later to
+// one whose part was there already, so that no part has its keys.
 func (b *writer) checkSlots(ctx context.Context) error {
 	masters, err := nodes.Masters(ctx, b.from.Client)
 	if err != nil {
 		return err
 	}
-	slots, err := nodes.Slots(ctx, masters)
-	if err == nil && !slices.Equal(slots, b.slots) {
-		err = nodes.ErrSlotsMove
-	}
-	if errors.Is(err, nodes.ErrSlotsMove) {
-		err = fmt.Errorf("%w, so this backup can lack some keys: make it again when that has ended", err)
+	slots, err := nodes.OwnSlots(ctx, masters)
+	if err == nil && !slots.Same(b.slots) {
+		err = ErrSlotsMove
 	}
 	return err
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"retwis/internal/redis/keys"
-	"retwis/internal/redis/nodes"
 	"retwis/internal/redis/store"
 	"retwis/internal/redistest"
 	"retwis/internal/social"
@@ -200,7 +199,7 @@ func TestSlotsMoveDuringABackup(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			if _, err := backup.Write(db.Ctx, db.Source, &onFirstWrite{do: move}, backup.Options{Method: method}); !errors.Is(err, nodes.ErrSlotsMove) {
+			if _, err := backup.Write(db.Ctx, db.Source, &onFirstWrite{do: move}, backup.Options{Method: method}); !errors.Is(err, backup.ErrSlotsMove) {
 				t.Errorf("a slot has moved meanwhile: %v", err)
 			}
 			if _, err := backup.Write(db.Ctx, db.Source, io.Discard, backup.Options{Method: method}); err != nil {
