@@ -12,6 +12,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/bulk/internal/rdb"
+	"retwis/internal/redis/nodes"
+	"retwis/internal/redis/rediserr"
 )
 
 // The opcodes of a snapshot that a scan writes.
@@ -37,9 +39,14 @@ const (
 // keys, node those for the server: they differ on a Cluster only. progress, if set, is
 // called with the number of keys so far. A key that moves within its server's table
 // during the scan can be in the snapshot twice, and one whose slot moves to another server
-// of a Cluster can be missing. Memory: that of 32 keys.
+// of a Cluster can be missing. If the server restarts, or a failover replaces it, the error
+// is ErrRestarted, where the user has the right to INFO. Memory: that of 32 keys.
 func Scan(ctx context.Context, client, node rueidis.Client, db int, w io.Writer, progress func(keys int64)) error {
 	s := &scanner{client: client, db: db, w: bufio.NewWriterSize(w, 1<<16)}
+	process, err := processOf(ctx, node)
+	if err != nil {
+		return fmt.Errorf("snapshot: %w", err)
+	}
 	for cursor := uint64(0); ; {
 		page, err := node.Do(ctx, node.B().Scan().Cursor(cursor).Count(scanCount).Build()).AsScanEntry()
 		if err != nil {
@@ -59,10 +66,26 @@ func Scan(ctx context.Context, client, node rueidis.Client, db int, w io.Writer,
 			break
 		}
 	}
-	if err := s.end(); err != nil {
+	now, err := processOf(ctx, node)
+	if err == nil && now != process {
+		err = ErrRestarted
+	}
+	if err == nil {
+		err = s.end()
+	}
+	if err != nil {
 		return fmt.Errorf("snapshot: %w", err)
 	}
 	return nil
+}
+
+// processOf returns the id of the process of a server; nothing where a user may not ask.
+func processOf(ctx context.Context, node rueidis.Client) (string, error) {
+	id, err := nodes.RunID(ctx, node)
+	if rediserr.Of(err) == rediserr.Denied {
+		return "", nil
+	}
+	return id, err
 }
 
 type scanner struct {

@@ -2,9 +2,12 @@ package nodes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/redis/rueidis"
 )
 
 // Slots is what each master of a Cluster says of its slots, by its address, as in
@@ -71,4 +74,18 @@ func (s Slots) sorted() []string {
 	}
 	slices.Sort(all)
 	return all
+}
+
+// RunID returns the id of a server process: another one after a restart. One round trip.
+func RunID(ctx context.Context, node rueidis.CoreClient) (string, error) {
+	info, err := node.Do(ctx, node.B().Info().Section("server").Build()).ToString()
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(info) {
+		if id, ok := strings.CutPrefix(line, "run_id:"); ok {
+			return strings.TrimSpace(id), nil
+		}
+	}
+	return "", errors.New("INFO has no run_id")
 }

@@ -3,8 +3,9 @@
 // sequences of several partitions, and encodes positions as opaque cursors.
 //
 // As in Redis, an element that is there during a whole scan is seen, and may be seen
-// twice; one that is added or removed meanwhile may be seen or not. That holds while slots
-// of a Cluster move, too, with the right to CLUSTER NODES.
+// twice; one that is added or removed meanwhile may be seen or not. In Redis that ends
+// where a server restarts, another one takes its place, or a slot of a Cluster moves. Here
+// it holds then, too, for users who have the rights to INFO, EVAL and CLUSTER NODES.
 package scan
 
 import (
@@ -39,11 +40,12 @@ type Page struct {
 }
 
 // Keys yields the keys of all masters that match, in pages. It fails where one of them
-// cannot be reached. A key can move to a master that was read before: masters that were
-// given slots meanwhile are read again, until that has ended.
+// cannot be reached. A key can move to a master that was read before, and a server that
+// was restarted has its keys in another order: masters that were restarted or given slots
+// meanwhile are read again, until that has ended.
 func Keys(ctx context.Context, client rueidis.Client, p Pattern) iter.Seq2[Page, error] {
 	return func(yield func(Page, error) bool) {
-		masters, slots, err := p.masters(ctx, client)
+		masters, state, err := p.masters(ctx, client)
 		for again := false; err == nil && len(masters) > 0; again = true {
 			for _, master := range masters {
 				for page, err := range Server(ctx, master.Client, p) {
@@ -52,10 +54,10 @@ func Keys(ctx context.Context, client rueidis.Client, p Pattern) iter.Seq2[Page,
 					}
 				}
 			}
-			before := slots
-			masters, slots, err = p.masters(ctx, client)
+			before := state
+			masters, state, err = p.masters(ctx, client)
 			masters = slices.DeleteFunc(masters, func(m nodes.Master) bool {
-				return slots == nil || slots.IsSame(m, before) && (again || !slots.Importing(m))
+				return state == nil || state.IsSame(m, before) && (again || !state.Importing(m))
 			})
 		}
 		if err != nil {
@@ -64,8 +66,8 @@ func Keys(ctx context.Context, client rueidis.Client, p Pattern) iter.Seq2[Page,
 	}
 }
 
-// masters returns the masters, and their slots; no slots without a Cluster, or the right to
-// see them.
+// masters returns the masters, with their slots and the ids of their processes; nothing of
+// the latter where a user may not ask.
 func (p Pattern) masters(ctx context.Context, client rueidis.Client) ([]nodes.Master, nodes.Slots, error) {
 	if p.Timeout > 0 {
 		var cancel context.CancelFunc
@@ -76,11 +78,18 @@ func (p Pattern) masters(ctx context.Context, client rueidis.Client) ([]nodes.Ma
 	if err != nil {
 		return nil, nil, err
 	}
-	slots, err := nodes.OwnSlots(ctx, masters)
-	if rediserr.Of(err) == rediserr.Denied {
-		slots, err = nil, nil
+	state, err := nodes.OwnSlots(ctx, masters)
+	for _, m := range masters {
+		var id string
+		if err == nil {
+			id, err = nodes.RunID(ctx, m.Client)
+			state[m.Address] += " in " + id
+		}
 	}
-	return masters, slots, err
+	if rediserr.Of(err) == rediserr.Denied {
+		state, err = nil, nil
+	}
+	return masters, state, err
 }
 
 // Server yields the keys of one server that match, in pages.
@@ -140,11 +149,18 @@ func Set(ctx context.Context, client rueidis.Client, key string, count int) iter
 }
 
 // pages runs the steps of a scan. The server sends a small key in one piece, whatever
-// COUNT says, so a reply is divided.
+// COUNT says, so a reply is divided. A large key is read again if another process has it at
+// the end: there its elements are in another order.
 func pages(ctx context.Context, client rueidis.Client, key string, most int, step func(cursor uint64) rueidis.Completed) iter.Seq2[[]string, error] {
 	return func(yield func([]string, error) bool) {
-		for cursor, more := uint64(0), true; more; more = cursor != 0 {
+		for process, isLarge, cursor := "", false, uint64(0); ; {
 			reply, err := client.Do(ctx, step(cursor)).AsScanEntry()
+			if err == nil && reply.Cursor != 0 && !isLarge {
+				isLarge = true
+				if process, err = processOf(ctx, client, key); err == nil {
+					continue // the first step may have been in another process
+				}
+			}
 			if err != nil {
 				yield(nil, fmt.Errorf("key %q: %w", key, err))
 				return
@@ -154,9 +170,32 @@ func pages(ctx context.Context, client rueidis.Client, key string, most int, ste
 					return
 				}
 			}
-			cursor = reply.Cursor
+			if cursor = reply.Cursor; cursor != 0 {
+				continue
+			}
+			if !isLarge {
+				return
+			}
+			before := process
+			if process, err = processOf(ctx, client, key); err != nil {
+				yield(nil, fmt.Errorf("key %q: %w", key, err))
+				return
+			}
+			if process == before {
+				return
+			}
 		}
 	}
+}
+
+// processOf returns the id of the process that has a key; nothing where a user may not ask.
+func processOf(ctx context.Context, client rueidis.Client, key string) (string, error) {
+	const ask = "return redis.call('INFO', 'server'):match('run_id:(%x+)')"
+	id, err := client.Do(ctx, client.B().Eval().Script(ask).Numkeys(1).Key(key).Build()).ToString()
+	if rediserr.Of(err) == rediserr.Denied {
+		return "", nil
+	}
+	return id, err
 }
 
 // Literal returns text as a glob pattern that matches only the text.

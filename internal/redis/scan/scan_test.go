@@ -103,3 +103,49 @@ func do(t *testing.T, client rueidis.Client, command rueidis.Completed) {
 		t.Fatal(err)
 	}
 }
+
+// A server that was restarted has its keys, and the elements of a key, in another order: a
+// cursor from before leads past some of them.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	server := redistest.Own(t, "appendonly yes", "appendfsync always")
+	client := server.Client(t)
+	const all = 500
+	var pairs []string
+	for i := range all {
+		pairs = append(pairs, fmt.Sprint("k", i), "x")
+	}
+	do(t, client, client.B().Arbitrary("MSET").Args(pairs...).Build())
+	do(t, client, client.B().Arbitrary("HSET", "hash").Args(pairs...).Build())
+	seen := map[string]bool{}
+	restarts := 0
+	see := func(page []string) {
+		for _, one := range page {
+			seen[one] = true
+		}
+		if restarts < 2 && len(seen) > all/3*(restarts+1) {
+			restarts++
+			server.Restart(t, true)
+		}
+	}
+	for page, err := range scan.Keys(t.Context(), client, scan.Pattern{Count: 10}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		see(page.Keys)
+	}
+	if len(seen) != all+1 || restarts != 2 {
+		t.Errorf("%d of %d keys after %d restarts", len(seen), all+1, restarts)
+	}
+	clear(seen)
+	restarts = 0
+	for page, err := range scan.Hash(t.Context(), client, "hash", 10) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		see(page)
+	}
+	if len(seen) != all+1 || restarts != 2 { // the fields and "x", their value
+		t.Errorf("%d of %d fields after %d restarts", len(seen)-1, all, restarts)
+	}
+}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redis/keys"
 	"retwis/internal/redis/scan"
 	"retwis/internal/redistest"
 )
@@ -28,7 +27,11 @@ func newSpread(t *testing.T) *spread {
 	for i := range spreadKeys {
 		key := fmt.Sprint("k", i)
 		do(t, s.client, s.client.B().Set().Key(key).Value("x").Build())
-		s.slots[keys.Slot([]byte(key))] = 0
+		slot, err := s.client.Do(t.Context(), s.client.B().ClusterKeyslot().Key(key).Build()).AsInt64()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.slots[int(slot)] = 0
 	}
 	for master, server := range s.Masters {
 		c := server.Client(t)

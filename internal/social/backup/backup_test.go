@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"retwis/bulk/snapshot"
 	"retwis/internal/redis/keys"
 	"retwis/internal/redis/store"
 	"retwis/internal/redistest"
@@ -206,6 +207,22 @@ func TestSlotsMoveDuringABackup(t *testing.T) {
 				t.Errorf("a slot has moved before: %v", err)
 			}
 		})
+	}
+}
+
+// A server that is restarted during a scan has its keys in another order after that.
+func TestRestartDuringAScan(t *testing.T) {
+	t.Parallel()
+	server := redistest.Own(t, "appendonly yes", "appendfsync always")
+	db := open(t, server.URL())
+	db.Publish(db.NewUser("ada"), "hello")
+	var once sync.Once
+	restart := func(_, _, _ int64) { once.Do(func() { server.Restart(t, true) }) }
+	if _, err := backup.Write(db.Ctx, db.Source, io.Discard, backup.Options{Method: backup.Scan, Progress: restart}); !errors.Is(err, snapshot.ErrRestarted) {
+		t.Errorf("restarted meanwhile: %v", err)
+	}
+	if _, err := backup.Write(db.Ctx, db.Source, io.Discard, backup.Options{Method: backup.Scan}); err != nil {
+		t.Errorf("restarted before: %v", err)
 	}
 }
 

@@ -116,18 +116,11 @@ type process struct{ run, address string }
 // identify asks the process at the other end of a connection who it is. A server that
 // does not say where it listens counts as another one after each restart.
 func identify(ctx context.Context, conn rueidis.CoreClient) (process, error) {
-	server, err := conn.Do(ctx, conn.B().Info().Section("server").Build()).ToString()
+	id, err := nodes.RunID(ctx, conn)
 	if err != nil {
 		return process{}, err
 	}
-	for line := range strings.Lines(server) {
-		if id, ok := strings.CutPrefix(line, "run_id:"); ok {
-			p := process{run: strings.TrimSpace(id)}
-			p.address = cmp.Or(localAddress(ctx, conn), p.run)
-			return p, nil
-		}
-	}
-	return process{}, errors.New("INFO has no run_id")
+	return process{run: id, address: cmp.Or(localAddress(ctx, conn), id)}, nil
 }
 
 // localAddress is the server's end of a connection, empty if it may not be asked.
