@@ -23,6 +23,9 @@ type ClusterServers struct {
 // slots is how many hash slots a Cluster has.
 const slots = 16384
 
+// nodeTimeout is how long the masters of a Cluster wait for each other.
+const nodeTimeout = 2 * time.Second
+
 // Cluster returns an empty Cluster, ready for use, that no other test uses at the same time. Its
 // servers listen on TCP ports of 127.0.0.1, as a Cluster requires. The test may stop them and
 // change their configuration, users and slots: a Cluster that is not as it was ends with its
@@ -48,7 +51,7 @@ func (c *ClusterServers) begin(t testing.TB, masters int) {
 	for range masters {
 		c.Masters = append(c.Masters, beginTCP(t,
 			"cluster-enabled yes",
-			"cluster-node-timeout 2000",
+			fmt.Sprint("cluster-node-timeout ", nodeTimeout.Milliseconds()),
 			"cluster-require-full-coverage yes",
 		))
 	}
@@ -63,7 +66,6 @@ func (c *ClusterServers) join(t testing.TB) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	first := c.Masters[0].Port()
 	for i, s := range c.Masters {
 		client := s.Client(t)
 		var owned []string
@@ -72,13 +74,20 @@ func (c *ClusterServers) join(t testing.TB) {
 		}
 		must(t, client.Do(ctx, client.B().Arbitrary("CLUSTER", "ADDSLOTS").Args(owned...).Build()).Error())
 		must(t, client.Do(ctx, client.B().Arbitrary("CLUSTER", "SET-CONFIG-EPOCH").Args(fmt.Sprint(i+1)).Build()).Error())
-		if i > 0 {
-			must(t, client.Do(ctx, client.B().Arbitrary("CLUSTER", "MEET", "127.0.0.1").
-				Args(fmt.Sprint(first)).Build()).Error())
+	}
+	// A server forgets one that has not answered within its timeout, so they meet again.
+	meet := func() {
+		first := c.Masters[0].Client(t)
+		for _, s := range c.Masters[1:] {
+			other := s.Client(t)
+			must(t, other.Do(ctx, other.B().ClusterMeet().Ip("127.0.0.1").Port(int64(c.Masters[0].Port())).Build()).Error())
+			must(t, first.Do(ctx, first.B().ClusterMeet().Ip("127.0.0.1").Port(int64(s.Port())).Build()).Error())
 		}
 	}
-	tick := time.NewTicker(10 * time.Millisecond)
+	meet()
+	tick, again := time.NewTicker(10*time.Millisecond), time.NewTicker(nodeTimeout)
 	defer tick.Stop()
+	defer again.Stop()
 	for _, s := range c.Masters {
 		client := s.Client(t)
 		for {
@@ -90,6 +99,8 @@ func (c *ClusterServers) join(t testing.TB) {
 			}
 			select {
 			case <-tick.C:
+			case <-again.C:
+				meet()
 			case <-ctx.Done():
 				t.Fatalf("redistest: the Cluster does not come up:\n%s", info)
 			}
