@@ -190,7 +190,7 @@ func pages(ctx context.Context, client rueidis.Client, key string, most int, ste
 
 // processOf returns the id of the process that has a key; nothing where a user may not ask.
 func processOf(ctx context.Context, client rueidis.Client, key string) (string, error) {
-	const ask = "return redis.call('INFO', 'server'):match('run_id:(%x+)')"
+	const ask = "return redis.call('INFO', 'server'):match('run_id:(%x+)') or ''"
 	id, err := client.Do(ctx, client.B().Eval().Script(ask).Numkeys(1).Key(key).Build()).ToString()
 	if rediserr.Of(err) == rediserr.Denied {
 		return "", nil

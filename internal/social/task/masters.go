@@ -117,6 +117,9 @@ type process struct{ run, address string }
 // does not say where it listens counts as another one after each restart.
 func identify(ctx context.Context, conn rueidis.CoreClient) (process, error) {
 	id, err := nodes.RunID(ctx, conn)
+	if err == nil && id == "" {
+		err = errors.New("INFO has no run_id")
+	}
 	if err != nil {
 		return process{}, err
 	}
