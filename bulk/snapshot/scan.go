@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/redis/rueidis"
 
 	"retwis/bulk/internal/rdb"
-	"retwis/internal/redis/nodes"
-	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/scan"
 )
 
 // The opcodes of a snapshot that a scan writes.
@@ -37,55 +37,29 @@ const (
 // Scan writes a snapshot of the keys of one server, with SCAN and DUMP: those of the
 // database that its client has selected, as database db. client sends the commands for
 // keys, node those for the server: they differ on a Cluster only. progress, if set, is
-// called with the number of keys so far. A key that moves within its server's table
-// during the scan can be in the snapshot twice, and one whose slot moves to another server
-// of a Cluster can be missing. If the server restarts, or a failover replaces it, the error
-// is ErrRestarted, where the user has the right to INFO. Memory: that of 32 keys.
+// called with the number of keys so far. A key can be in the snapshot twice, if it moves
+// within its server's table during the scan, or if the server restarts or a failover replaces
+// it: then all is read again. One whose slot moves to another server of a Cluster can be
+// missing. Memory: that of 32 keys.
 func Scan(ctx context.Context, client, node rueidis.Client, db int, w io.Writer, progress func(keys int64)) error {
 	s := &scanner{client: client, db: db, w: bufio.NewWriterSize(w, 1<<16)}
-	process, err := processOf(ctx, node)
-	if err != nil {
-		return fmt.Errorf("snapshot: %w", err)
-	}
-	for cursor := uint64(0); ; {
-		page, err := node.Do(ctx, node.B().Scan().Cursor(cursor).Count(scanCount).Build()).AsScanEntry()
+	for page, err := range scan.Server(ctx, node, scan.Pattern{Count: scanCount}) {
 		if err != nil {
 			return fmt.Errorf("snapshot: %w", err)
 		}
-		for keys := page.Elements; len(keys) > 0; {
-			some := keys[:min(len(keys), dumped)]
-			if err := s.dump(ctx, some); err != nil {
+		for keys := range slices.Chunk(page.Keys, dumped) {
+			if err := s.dump(ctx, keys); err != nil {
 				return fmt.Errorf("snapshot: %w", err)
 			}
-			keys = keys[len(some):]
 		}
 		if progress != nil {
 			progress(s.keys)
 		}
-		if cursor = page.Cursor; cursor == 0 {
-			break
-		}
 	}
-	now, err := processOf(ctx, node)
-	if err == nil && now != process {
-		err = ErrRestarted
-	}
-	if err == nil {
-		err = s.end()
-	}
-	if err != nil {
+	if err := s.end(); err != nil {
 		return fmt.Errorf("snapshot: %w", err)
 	}
 	return nil
-}
-
-// processOf returns the id of the process of a server; nothing where a user may not ask.
-func processOf(ctx context.Context, node rueidis.Client) (string, error) {
-	id, err := nodes.RunID(ctx, node)
-	if rediserr.Of(err) == rediserr.Denied {
-		return "", nil
-	}
-	return id, err
 }
 
 type scanner struct {

@@ -33,10 +33,6 @@ import (
 // ErrRefused: the server gives this user no snapshot, or none at all. Scan may work.
 var ErrRefused = errors.New("the server gives no snapshot")
 
-// ErrRestarted: a server has its keys in another order after a restart, so that a scan
-// could miss some. Scan it again.
-var ErrRestarted = errors.New("the server was restarted or replaced meanwhile, so that keys could be missing; try again")
-
 // silence is how long a server may send nothing. While it prepares the snapshot, it sends
 // a sign of life every second.
 const silence = time.Minute

@@ -3,6 +3,7 @@ package nodes
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -64,15 +65,8 @@ func (s Slots) Moving() bool {
 }
 
 // Same reports whether the slots are divided as before, also after a failover.
-func (s Slots) Same(before Slots) bool { return slices.Equal(s.sorted(), before.sorted()) }
-
-func (s Slots) sorted() []string {
-	var all []string
-	for _, slots := range s {
-		all = append(all, slots)
-	}
-	slices.Sort(all)
-	return all
+func (s Slots) Same(before Slots) bool {
+	return slices.Equal(slices.Sorted(maps.Values(s)), slices.Sorted(maps.Values(before)))
 }
 
 // RunID returns the id of a server process: another one after a restart, and "" where INFO

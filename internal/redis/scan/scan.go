@@ -40,12 +40,11 @@ type Page struct {
 }
 
 // Keys yields the keys of all masters that match, in pages. It fails where one of them
-// cannot be reached. A key can move to a master that was read before, and a server that
-// was restarted has its keys in another order: masters that were restarted or given slots
-// meanwhile are read again, until that has ended.
+// cannot be reached. A key can move to a master that was read before: masters that were
+// given slots meanwhile are read again, until that has ended.
 func Keys(ctx context.Context, client rueidis.Client, p Pattern) iter.Seq2[Page, error] {
 	return func(yield func(Page, error) bool) {
-		masters, state, err := p.masters(ctx, client)
+		masters, slots, err := p.masters(ctx, client)
 		for again := false; err == nil && len(masters) > 0; again = true {
 			for _, master := range masters {
 				for page, err := range Server(ctx, master.Client, p) {
@@ -54,10 +53,10 @@ func Keys(ctx context.Context, client rueidis.Client, p Pattern) iter.Seq2[Page,
 					}
 				}
 			}
-			before := state
-			masters, state, err = p.masters(ctx, client)
+			before := slots
+			masters, slots, err = p.masters(ctx, client)
 			masters = slices.DeleteFunc(masters, func(m nodes.Master) bool {
-				return state == nil || state.IsSame(m, before) && (again || !state.Importing(m))
+				return slots == nil || slots.IsSame(m, before) && (again || !slots.Importing(m))
 			})
 		}
 		if err != nil {
@@ -66,52 +65,49 @@ func Keys(ctx context.Context, client rueidis.Client, p Pattern) iter.Seq2[Page,
 	}
 }
 
-// masters returns the masters, with their slots and the ids of their processes; nothing of
-// the latter where a user may not ask.
+// masters returns the masters, and their slots; nothing of the latter where a user may not
+// ask.
 func (p Pattern) masters(ctx context.Context, client rueidis.Client) ([]nodes.Master, nodes.Slots, error) {
-	if p.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, p.Timeout)
-		defer cancel()
-	}
+	ctx, cancel := p.bounded(ctx)
+	defer cancel()
 	masters, err := nodes.Masters(ctx, client)
 	if err != nil {
 		return nil, nil, err
 	}
-	state, err := nodes.OwnSlots(ctx, masters)
-	for _, m := range masters {
-		var id string
-		if err == nil {
-			id, err = nodes.RunID(ctx, m.Client)
-			state[m.Address] += " in " + id
-		}
-	}
+	slots, err := nodes.OwnSlots(ctx, masters)
 	if rediserr.Of(err) == rediserr.Denied {
-		state, err = nil, nil
+		slots, err = nil, nil
 	}
-	return masters, state, err
+	return masters, slots, err
 }
 
 // Server yields the keys of one server that match, in pages.
 func Server(ctx context.Context, server rueidis.Client, p Pattern) iter.Seq2[Page, error] {
 	return func(yield func(Page, error) bool) {
-		for cursor, more := uint64(0), true; more; more = cursor != 0 {
-			step, err := p.step(ctx, server, cursor)
-			if !yield(Page{Keys: step.Elements, Seen: p.Count}, err) || err != nil {
+		step := func(cursor uint64) (rueidis.ScanEntry, error) {
+			ctx, cancel := p.bounded(ctx)
+			defer cancel()
+			return server.Do(ctx, p.command(server, cursor)).AsScanEntry()
+		}
+		process := func() (string, error) {
+			ctx, cancel := p.bounded(ctx)
+			defer cancel()
+			return idOf(nodes.RunID(ctx, server))
+		}
+		for reply, err := range steps(step, process) {
+			if !yield(Page{Keys: reply.Elements, Seen: p.Count}, err) {
 				return
 			}
-			cursor = step.Cursor
 		}
 	}
 }
 
-func (p Pattern) step(ctx context.Context, server rueidis.Client, cursor uint64) (rueidis.ScanEntry, error) {
-	if p.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, p.Timeout)
-		defer cancel()
+// bounded returns a context for one command.
+func (p Pattern) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if p.Timeout <= 0 {
+		return ctx, func() {}
 	}
-	return server.Do(ctx, p.command(server, cursor)).AsScanEntry()
+	return context.WithTimeout(ctx, p.Timeout)
 }
 
 func (p Pattern) command(server rueidis.Client, cursor uint64) rueidis.Completed {
@@ -148,19 +144,18 @@ func Set(ctx context.Context, client rueidis.Client, key string, count int) iter
 	})
 }
 
-// pages runs the steps of a scan. The server sends a small key in one piece, whatever
-// COUNT says, so a reply is divided. A large key is read again if another process has it at
-// the end: there its elements are in another order.
-func pages(ctx context.Context, client rueidis.Client, key string, most int, step func(cursor uint64) rueidis.Completed) iter.Seq2[[]string, error] {
+// pages runs a scan of a key. The server sends a small key in one piece, whatever COUNT
+// says, so a reply is divided.
+func pages(ctx context.Context, client rueidis.Client, key string, most int, command func(cursor uint64) rueidis.Completed) iter.Seq2[[]string, error] {
 	return func(yield func([]string, error) bool) {
-		for process, isLarge, cursor := "", false, uint64(0); ; {
-			reply, err := client.Do(ctx, step(cursor)).AsScanEntry()
-			if err == nil && reply.Cursor != 0 && !isLarge {
-				isLarge = true
-				if process, err = processOf(ctx, client, key); err == nil {
-					continue // the first step may have been in another process
-				}
-			}
+		step := func(cursor uint64) (rueidis.ScanEntry, error) {
+			return client.Do(ctx, command(cursor)).AsScanEntry()
+		}
+		process := func() (string, error) { // of the server that has the key
+			const ask = "return redis.call('INFO', 'server'):match('run_id:(%x+)') or ''"
+			return idOf(client.Do(ctx, client.B().Eval().Script(ask).Numkeys(1).Key(key).Build()).ToString())
+		}
+		for reply, err := range steps(step, process) {
 			if err != nil {
 				yield(nil, fmt.Errorf("key %q: %w", key, err))
 				return
@@ -170,28 +165,41 @@ func pages(ctx context.Context, client rueidis.Client, key string, most int, ste
 					return
 				}
 			}
-			if cursor = reply.Cursor; cursor != 0 {
-				continue
-			}
-			if !isLarge {
-				return
-			}
-			before := process
-			if process, err = processOf(ctx, client, key); err != nil {
-				yield(nil, fmt.Errorf("key %q: %w", key, err))
-				return
-			}
-			if process == before {
-				return
-			}
 		}
 	}
 }
 
-// processOf returns the id of the process that has a key; nothing where a user may not ask.
-func processOf(ctx context.Context, client rueidis.Client, key string) (string, error) {
-	const ask = "return redis.call('INFO', 'server'):match('run_id:(%x+)') or ''"
-	id, err := client.Do(ctx, client.B().Eval().Script(ask).Numkeys(1).Key(key).Build()).ToString()
+// steps runs the steps of a scan, and all of them again if another process of the server
+// answers at the end: there the elements are in another order, and a cursor leads past some.
+// A scan of one step asks for no process.
+func steps(step func(cursor uint64) (rueidis.ScanEntry, error), process func() (string, error)) iter.Seq2[rueidis.ScanEntry, error] {
+	return func(yield func(rueidis.ScanEntry, error) bool) {
+		first, err := step(0)
+		if err != nil || first.Cursor == 0 {
+			yield(first, err)
+			return
+		}
+		id, err := process() // the first step may have been in another one, and is repeated
+		for again := true; again && err == nil; {
+			for cursor, more := uint64(0), true; more; more = cursor != 0 {
+				reply, err := step(cursor)
+				if !yield(reply, err) || err != nil {
+					return
+				}
+				cursor = reply.Cursor
+			}
+			before := id
+			id, err = process()
+			again = id != before
+		}
+		if err != nil {
+			yield(rueidis.ScanEntry{}, err)
+		}
+	}
+}
+
+// idOf returns the id of a process; nothing where a user may not ask.
+func idOf(id string, err error) (string, error) {
 	if rediserr.Of(err) == rediserr.Denied {
 		return "", nil
 	}
