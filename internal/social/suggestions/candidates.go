@@ -42,6 +42,7 @@ const (
 // candidates are the users that a viewer may want to follow. They never change.
 type candidates struct {
 	at        time.Time   // when they were found
+	as        state       // of the viewer then: it decides who was left out
 	followees []int64     // users that the viewer follows, of which the follows were read: the latest first
 	ranked    []candidate // by followees
 	active    []int64     // the best for this viewer first
@@ -84,7 +85,7 @@ func (c *candidates) shownTo(v *social.Viewer, users uint64, n int) ([]Suggestio
 // without returns the candidates but for some users.
 func (c *candidates) without(excluded map[int64]bool) *candidates {
 	return &candidates{
-		at: c.at, followees: c.followees,
+		at: c.at, as: c.as, followees: c.followees,
 		ranked: slices.DeleteFunc(slices.Clone(c.ranked), func(one candidate) bool { return excluded[one.uid] }),
 		active: slices.DeleteFunc(slices.Clone(c.active), func(uid int64) bool { return excluded[uid] }),
 	}
@@ -163,11 +164,12 @@ func (c *candidates) named(one candidate) []int64 {
 // find finds the candidates of a viewer. Three round trips at most, and one more for a viewer
 // who follows more than 200 people.
 func (s *Service) find(ctx context.Context, v *social.Viewer) (*candidates, error) {
+	found := &candidates{at: s.opt.Now(), as: stateOf(v, 0)} // before anything is read
 	k, err := s.known(ctx, v)
 	if err != nil {
 		return nil, err
 	}
-	found := &candidates{at: s.opt.Now(), followees: pick(k, v)}
+	found.followees = pick(k, v)
 	ranked, err := s.followedBy(ctx, found.followees)
 	if err != nil {
 		return nil, err

@@ -66,9 +66,10 @@ type Suggestion struct {
 }
 
 // Get returns up to n users for a viewer to follow: those first that most of the viewer's
-// followees follow, then active accounts. A stranger gets only these. It is answered from memory for a viewer who was here in the last minute and has followed and
-// dismissed nobody since; else it takes four round trips, and one more for a viewer who follows
-// more than 200 people.
+// followees follow, then active accounts. A stranger gets only these. It is answered from
+// memory for a viewer who was here in the last minute, if the viewer has not followed,
+// dismissed, muted or blocked anybody since, nor a moderator changed a standing; else it takes
+// four round trips, and one more for a viewer who follows more than 200 people.
 func (s *Service) Get(ctx context.Context, v *social.Viewer, n int) ([]Suggestion, error) {
 	found, err := s.candidates(ctx, v)
 	if err != nil {
@@ -84,7 +85,7 @@ func (s *Service) InMemory(ctx context.Context, v *social.Viewer, n int) (list [
 		return nil, false
 	}
 	found, ok := cell.Get(s.opt.DB.Link, 0)
-	if !ok {
+	if !ok || found.as != stateOf(v, 0) {
 		return nil, false
 	}
 	return found.shownTo(v, s.users.Load(), n)
@@ -99,7 +100,7 @@ func (s *Service) Beside(ctx context.Context, v *social.Viewer, n int) ([]Sugges
 		return s.Get(ctx, v, n)
 	}
 	found := cell.Latest()
-	if found == nil || s.opt.Now().Sub(found.at) >= watched.MaxAge {
+	if found == nil || found.as != stateOf(v, 0) || s.opt.Now().Sub(found.at) >= watched.MaxAge {
 		return s.Get(ctx, v, n)
 	}
 	k, err := s.known(ctx, v)
@@ -136,7 +137,7 @@ func (s *Service) candidates(ctx context.Context, v *social.Viewer) (*candidates
 		// It is there before the keys are read, so that no change is missed meanwhile.
 		cell, _ = s.lists.ComputeIfAbsent(uid, func() (*viewerCell, bool) { return new(viewerCell), false })
 	}
-	if found, ok := cell.Get(link, 0); ok && !fresh {
+	if found, ok := cell.Get(link, 0); ok && !fresh && found.as == stateOf(v, 0) {
 		return found, nil
 	}
 	old, hasOld := cell.Old(link)
