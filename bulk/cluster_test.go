@@ -257,7 +257,7 @@ func checkNodes(t *testing.T, report Report) {
 	}
 }
 
-// slowly gives an input in pieces that last until something is done.
+// slowly gives an input in pieces that last until something is done, and its end after that.
 type slowly struct {
 	r    io.Reader
 	done chan struct{}
@@ -268,7 +268,11 @@ func (s *slowly) Read(p []byte) (int, error) {
 	case <-s.done:
 	case <-time.After(time.Millisecond):
 	}
-	return s.r.Read(p[:min(len(p), 4<<10)])
+	n, err := s.r.Read(p[:min(len(p), 4<<10)])
+	if err == io.EOF {
+		<-s.done
+	}
+	return n, err
 }
 
 // move moves a slot from its master to the next.

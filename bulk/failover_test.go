@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,7 +40,20 @@ func failOver(t *testing.T, master, replica *redistest.Server) {
 	})
 }
 
-// TestClusterFailover lets a replica take over from its master, twice.
+// wantLoaded loads commands into a Cluster, and expects no error and that its servers hold what
+// is wanted then.
+func wantLoaded(t *testing.T, url string, commands io.Reader, servers []*redistest.Server, want string) {
+	t.Helper()
+	report, err := Load(context.Background(), url, commands, Options{})
+	if err != nil || report.Errors != 0 || report.Replies != report.Commands {
+		t.Errorf("%+v, %v", report, err)
+	}
+	if got := union(t, servers); got != want {
+		t.Errorf("the Cluster holds %.200s, not %.200s", got, want)
+	}
+}
+
+// TestClusterFailover lets a replica take over from its master.
 func TestClusterFailover(t *testing.T) {
 	t.Parallel()
 	c, url := cluster(t)
@@ -54,17 +68,8 @@ func TestClusterFailover(t *testing.T) {
 			failOver(t, master, other)
 		}()
 	}}
-	report, err := Load(context.Background(), url, &slowly{r, over}, Options{})
+	wantLoaded(t, url, &slowly{r, over}, []*redistest.Server{c.Masters[0], other, c.Masters[2]}, want)
 	<-over
-	if err != nil {
-		t.Fatal(err)
-	}
-	if report.Errors != 0 || report.Replies != report.Commands {
-		t.Errorf("%+v", report)
-	}
-	if got := union(t, []*redistest.Server{c.Masters[0], other, c.Masters[2]}); got != want {
-		t.Error("the Cluster holds other data than one server")
-	}
 }
 
 // TestClusterFlushAfterFailover sends a command to all servers after a failover that the load
@@ -81,13 +86,7 @@ func TestClusterFlushAfterFailover(t *testing.T) {
 			r := &hook{r: bytes.NewReader(slices.Concat(before, flush)), at: []int{0}, do: func(int) {
 				failOver(t, c.Masters[1], other)
 			}}
-			report, err := Load(context.Background(), url, r, Options{})
-			if err != nil || report.Errors != 0 || report.Replies != report.Commands {
-				t.Errorf("%+v, %v", report, err)
-			}
-			if got, want := union(t, []*redistest.Server{c.Masters[0], other, c.Masters[2]}), "map[{1}last:1 {2}last:1 {3}last:1]"; got != want {
-				t.Errorf("the Cluster holds %.200s", got)
-			}
+			wantLoaded(t, url, r, []*redistest.Server{c.Masters[0], other, c.Masters[2]}, "map[{1}last:1 {2}last:1 {3}last:1]")
 		})
 	}
 }
@@ -109,16 +108,7 @@ func TestClusterMasterKilled(t *testing.T) {
 		})
 		c.Masters[1].Kill(t)
 	}}
-	report, err := Load(context.Background(), url, r, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if report.Errors != 0 || report.Replies != report.Commands {
-		t.Errorf("%+v", report)
-	}
-	if got := union(t, []*redistest.Server{c.Masters[0], other, c.Masters[2]}); got != want {
-		t.Error("the Cluster holds other data than one server")
-	}
+	wantLoaded(t, url, r, []*redistest.Server{c.Masters[0], other, c.Masters[2]}, want)
 }
 
 // TestClusterLoading starts with a server of a Cluster that is still loading its data, and does
