@@ -107,7 +107,7 @@ func TestCompleteTags(t *testing.T) {
 		want := func(prefix string, tags ...string) {
 			t.Helper()
 			b.Eventually(fmt.Sprintf("%q gives %q", prefix, tags), func() bool {
-				got, err := b.Completions.CompleteTags(b.Ctx, &social.Viewer{}, prefix, 10)
+				got, err := b.Completions.CompleteTags(b.Ctx, prefix, 10)
 				b.do(err)
 				return slices.Equal(got, tags)
 			})
@@ -171,7 +171,7 @@ func TestCompletionsAreBuilt(t *testing.T) {
 	if got := b.names(social.User{}, "user", 2); !slices.Equal(got, []string{"user_700", "user_0"}) {
 		t.Errorf("%q", got)
 	}
-	if tags, err := b.Completions.CompleteTags(b.Ctx, &social.Viewer{}, "he", 5); err != nil || !slices.Equal(tags, []string{"hello"}) {
+	if tags, err := b.Completions.CompleteTags(b.Ctx, "he", 5); err != nil || !slices.Equal(tags, []string{"hello"}) {
 		t.Error(tags, err)
 	}
 	b.wantComplete()

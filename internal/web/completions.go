@@ -47,11 +47,11 @@ func (h *completionHandlers) complete(req *request.Request) error {
 	default:
 		return request.SendJSON(req, list)
 	}
-	v, err := req.Viewer()
-	if err != nil {
-		return err
-	}
 	if names > 0 {
+		v, err := req.Viewer()
+		if err != nil {
+			return err
+		}
 		users, err := h.completions.CompleteNames(req.Ctx, v, q, names)
 		if err != nil {
 			return err
@@ -63,7 +63,7 @@ func (h *completionHandlers) complete(req *request.Request) error {
 		}
 	}
 	if tags > 0 {
-		found, err := h.completions.CompleteTags(req.Ctx, v, q, tags)
+		found, err := h.completions.CompleteTags(req.Ctx, q, tags)
 		if err != nil {
 			return err
 		}

@@ -97,7 +97,7 @@ func (c *Completions) named(ctx context.Context, prefix string, n, hidden int, l
 // CompleteTags returns up to n tags that begin with a prefix, regardless of case and
 // accents, those of most posts first, without those that moderators have blocked. One
 // round trip.
-func (c *Completions) CompleteTags(ctx context.Context, _ *social.Viewer, prefix string, n int) ([]string, error) {
+func (c *Completions) CompleteTags(ctx context.Context, prefix string, n int) ([]string, error) {
 	prefix = strings.TrimLeft(prefix, "#＃")
 	if prefix == "" || len(prefix) > maxPrefix {
 		return nil, nil

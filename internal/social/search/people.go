@@ -78,10 +78,10 @@ func (s *Service) ranked(ctx context.Context, ids []int64) ([]social.User, error
 
 // Tags returns up to twenty tags that begin with what was typed, those of most posts first.
 // One round trip.
-func (s *Service) Tags(ctx context.Context, v *social.Viewer, typed string) ([]string, error) {
+func (s *Service) Tags(ctx context.Context, typed string) ([]string, error) {
 	typed, err := cleaned(typed)
 	if err != nil {
 		return nil, err
 	}
-	return s.Completions.CompleteTags(ctx, v, typed, maxTags)
+	return s.Completions.CompleteTags(ctx, typed, maxTags)
 }

@@ -41,7 +41,7 @@ func (h *Search) Page(req *request.Request) error {
 		case view.SearchPeople:
 			err = h.people(req, v, &page)
 		case view.SearchTags:
-			page.Tags, err = h.search.Tags(req.Ctx, v, page.Query)
+			page.Tags, err = h.search.Tags(req.Ctx, page.Query)
 		default:
 			page.In = view.SearchPosts
 			err = h.posts(req, v, &page)
