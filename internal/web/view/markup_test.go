@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/a-h/templ"
@@ -14,6 +15,7 @@ import (
 	"retwis/internal/social/people"
 	"retwis/internal/social/timeline"
 	"retwis/internal/social/trends"
+	"retwis/internal/watched"
 )
 
 // A post of the original program may have no time.
@@ -39,6 +41,26 @@ func render(t *testing.T, page templ.Component) string {
 		t.Fatal(err)
 	}
 	return buf.String()
+}
+
+// The author that a reply answers is looked up again after a minute: the reply does not change when that
+// account is deleted.
+func TestParentIsNamedAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reply := &timeline.View{Post: social.Post{ID: 2, Parent: 1, Author: social.User{ID: 2, Name: "bob"}}}
+		reply.Rendered, _ = RenderPost(reply.Post, nil)
+		posts := NewPosts(&social.Viewer{}, []timeline.Item{{Entry: reply, Post: reply}})
+		parent := &timeline.View{Post: social.Post{ID: 1, Author: social.User{ID: 1, Name: "ada"}}}
+		posts.NameParents(posts.UnnamedParents(), []*timeline.View{parent})
+		if html := render(t, posts); !strings.Contains(html, "@ada") || len(posts.UnnamedParents()) > 0 {
+			t.Error(html)
+		}
+		time.Sleep(watched.MaxAge)
+		if posts.NameParents(posts.UnnamedParents(), []*timeline.View{nil}); strings.Contains(render(t, posts), "ada") {
+			t.Error("a deleted account is named")
+		}
+	})
 }
 
 // FuzzMarkup looks for a text that becomes markup on a page.

@@ -10,8 +10,10 @@ import (
 
 	"github.com/a-h/templ"
 
+	"retwis/internal/elapsed"
 	"retwis/internal/social"
 	"retwis/internal/social/timeline"
+	"retwis/internal/watched"
 )
 
 // nothingSeen is said above a link to the next page of a list.
@@ -41,6 +43,7 @@ type fragment struct {
 type parentLine struct {
 	author int64
 	html   []byte
+	named  int64 // when; see package elapsed
 }
 
 // RenderPost makes a fragment of a post; see timeline.Render.
@@ -121,7 +124,7 @@ func (p Posts) Marked(find func(text string) [][2]int) Posts {
 	return p
 }
 
-// NewPosts returns posts for a page of a viewer; see unnamedParents.
+// NewPosts returns posts for a page of a viewer; see UnnamedParents.
 func NewPosts(v *social.Viewer, items []timeline.Item) Posts {
 	return Posts{viewer: v, items: items}
 }
@@ -136,24 +139,29 @@ func (p Posts) Without(id int64) Posts {
 }
 
 // UnnamedParents returns the ids of the posts that these reply to, where their authors are not
-// known yet; nameParents takes them. There are none for replies that were shown lately.
+// known yet; NameParents takes them. There are none for replies that were shown in the last
+// minute: a reply does not change when its parent's author is deleted.
 func (p Posts) UnnamedParents() []int64 {
+	now := elapsed.Now()
 	var ids []int64
 	for _, item := range p.items {
-		if f, _ := item.Post.Rendered.(*fragment); f != nil && item.Post.Parent != 0 && f.parent.Load() == nil {
-			ids = append(ids, item.Post.Parent)
+		if f, _ := item.Post.Rendered.(*fragment); f != nil && item.Post.Parent != 0 {
+			if line := f.parent.Load(); line == nil || now-line.named >= int64(watched.MaxAge) {
+				ids = append(ids, item.Post.Parent)
+			}
 		}
 	}
 	return ids
 }
 
-// NameParents takes the posts with the ids of unnamedParents; nil for one that is lost.
+// NameParents takes the posts with the ids of UnnamedParents; nil for one that is lost.
 func (p Posts) NameParents(ids []int64, parents []*timeline.View) {
+	now := elapsed.Now()
 	lines := map[int64]*parentLine{}
 	for i, parent := range parents {
-		line := &parentLine{html: unknownParent}
+		line := &parentLine{html: unknownParent, named: now}
 		if parent != nil {
-			line = &parentLine{author: parent.Author.ID, html: bytesOf(replyLine(parent.Post))}
+			line.author, line.html = parent.Author.ID, bytesOf(replyLine(parent.Post))
 		}
 		lines[ids[i]] = line
 	}
