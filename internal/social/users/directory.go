@@ -340,40 +340,33 @@ func (d *Directory) All(ctx context.Context, count int) iter.Seq2[DirectoryPage,
 	}
 }
 
-// allBuckets yields the names in the buckets, some buckets at a time.
+// allBuckets yields the names in the buckets. One round trip for some buckets, unless they are
+// large.
 func (d *Directory) allBuckets(ctx context.Context, count int, yield func(DirectoryPage, error) bool) {
 	for from := 0; from < layout.Buckets; from += bucketsAtOnce {
-		type open struct {
-			key    string
-			cursor uint64
+		cmds := make(rueidis.Commands, bucketsAtOnce)
+		for i := range cmds {
+			cmds[i] = d.client.B().Hscan().Key(layout.BucketKey(from + i)).Cursor(0).Count(int64(count)).Build()
 		}
-		var some []open
-		for i := range bucketsAtOnce {
-			some = append(some, open{key: layout.BucketKey(from + i)})
-		}
-		for len(some) > 0 {
-			cmds := make(rueidis.Commands, len(some))
-			for i, bucket := range some {
-				cmds[i] = d.client.B().Hscan().Key(bucket.key).Cursor(bucket.cursor).Count(int64(count)).Build()
-			}
-			var more []open
-			for i, res := range d.client.DoMulti(ctx, cmds...) {
-				entry, err := res.AsScanEntry()
-				if rediserr.IsWrongType(err) {
-					continue // a check reports it
-				}
-				if err != nil {
-					yield(DirectoryPage{}, err)
+		for i, res := range d.client.DoMulti(ctx, cmds...) {
+			key := layout.BucketKey(from + i)
+			whole, err := res.AsScanEntry()
+			switch {
+			case rediserr.IsWrongType(err): // a check reports it
+			case err != nil:
+				yield(DirectoryPage{}, err)
+				return
+			case whole.Cursor == 0:
+				if len(whole.Elements) > 0 && !yield(DirectoryPage{key, whole.Elements}, nil) {
 					return
 				}
-				if len(entry.Elements) > 0 && !yield(DirectoryPage{some[i].key, entry.Elements}, nil) {
-					return
-				}
-				if entry.Cursor != 0 {
-					more = append(more, open{some[i].key, entry.Cursor})
+			default: // a large one
+				for page, err := range scan.Hash(ctx, d.client, key, count) {
+					if !yield(DirectoryPage{key, page}, err) || err != nil {
+						return
+					}
 				}
 			}
-			some = more
 		}
 	}
 }

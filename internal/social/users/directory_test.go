@@ -105,6 +105,28 @@ func TestBucket(t *testing.T) {
 	}
 }
 
+// All yields the names of small buckets and of one that is read in steps.
+func TestAll(t *testing.T) {
+	t.Parallel()
+	b := onCluster(t)
+	b.do(b.Adoption().Adopt(b.Ctx, nil))
+	const large = 600
+	for i := range large {
+		b.Redis("HSET", layout.BucketKey(7), fmt.Sprint("large", i), "1")
+	}
+	b.Redis("HSET", layout.BucketKey(layout.Buckets-1), "small", "2")
+	names := map[string]bool{}
+	for page, err := range b.Directory().All(b.Ctx, 50) {
+		b.do(err)
+		for i := 0; i < len(page.Names); i += 2 {
+			names[page.Key+" "+page.Names[i]] = true
+		}
+	}
+	if len(names) != large+1 || !names[layout.BucketKey(layout.Buckets-1)+" small"] {
+		t.Errorf("%d names", len(names))
+	}
+}
+
 // An empty Cluster begins with its layout.
 func TestEmptyCluster(t *testing.T) {
 	t.Parallel()
