@@ -28,7 +28,8 @@ type Collection interface {
 // than what the conditions select, the query reads its members, some hundred in a round
 // trip, and checks them in scripts; otherwise it finds records by the conditions, and asks
 // the set for their ids. So a page costs as much as the smaller of both. A list is read
-// as a whole: one of more than 50,000 values is refused with ErrValue.
+// as a whole: one of more than 50,000 values is refused with ErrValue. If the server of a
+// set of some hundred members or more restarts while a query reads it, records can be missing.
 func (q *Query[T]) Among(c Collection) *Query[T] {
 	with := *q
 	with.f.Among = append(slices.Clip(q.f.Among), c.members())

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/redis/rueidis"
 
@@ -118,6 +119,49 @@ func TestHandingOverIsCutShort(t *testing.T) {
 			t.Errorf("%q has the value after %q and %q", id, owner, other.ID)
 		}
 	})
+}
+
+// lodgerBefore and lodger have two unique fields, one of them later, and an end.
+type (
+	lodgerBefore struct {
+		ID    string    `redis:",id"`
+		Name  string    `redis:"name,unique"`
+		Email string    `redis:"email"`
+		Until time.Time `redis:"until,expires"`
+	}
+	lodger struct {
+		ID    string    `redis:",id"`
+		Name  string    `redis:"name,unique"`
+		Email string    `redis:"email,unique"`
+		Until time.Time `redis:"until,expires"`
+	}
+)
+
+// A record that gets one value of an expired record frees its other ones, too.
+func TestExpiredOwnerHandsOver(t *testing.T) {
+	t.Parallel()
+	client, opt := redistest.DB(t).Client(t), model.Options{Name: "guest"}
+	ctx := t.Context()
+	if _, err := store[lodgerBefore](t, client, opt).CreateMany(ctx, []lodgerBefore{{Name: "ada", Email: "a@x"}, {Name: "bob", Email: "a@x"}}); err != nil {
+		t.Fatal(err)
+	}
+	lodgers := store[lodger](t, client, opt)
+	if r, err := lodgers.Migrate(ctx, maintain.Options{}); err != nil || r.Invalid != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	owner, err := lodgers.GetBy(ctx, "email", "a@x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lodgers.Update(ctx, owner.ID, func(one *lodger) error { one.Until = time.Unix(1, 0); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lodgers.Create(ctx, lodger{Name: owner.Name, Email: "b@x"}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := lodgers.GetBy(ctx, "email", "a@x"); err != nil || got.ID == owner.ID {
+		t.Errorf("%+v, %v", got, err)
+	}
 }
 
 // A value that a record no longer has by the hand of another program is handed over by the

@@ -5,6 +5,8 @@ import (
 	"iter"
 
 	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/scan"
 )
 
 // Members are the members of a Set of one record. If the record does not exist, reading
@@ -108,16 +110,12 @@ const scanMany = 500
 // only streams the members that all of some sets have, and none of some others.
 func (m *Members) only(ctx context.Context, with, without []*Members) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		cursor := uint64(0)
-		for {
-			reply, err := m.read(ctx, func(b rueidis.Builder) rueidis.Completed {
-				return b.Sscan().Key(m.key).Cursor(cursor).Count(scanMany).Build()
-			})
-			var page rueidis.ScanEntry
-			if err == nil {
-				page, err = reply.AsScanEntry()
-			}
-			members := page.Elements
+		if m.err != nil {
+			yield("", wrap(m.t, m.err))
+			return
+		}
+		for members, err := range scan.Set(ctx, m.t.Client, m.key, scanMany) {
+			err = wrap(m.t, m.wrong(err))
 			for _, s := range with {
 				if err == nil {
 					members, err = s.keep(ctx, members, true)
@@ -136,9 +134,6 @@ func (m *Members) only(ctx context.Context, with, without []*Members) iter.Seq2[
 				if !yield(member, nil) {
 					return
 				}
-			}
-			if cursor = page.Cursor; cursor == 0 {
-				return
 			}
 		}
 	}

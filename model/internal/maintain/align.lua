@@ -210,7 +210,7 @@ score = scoreOf(all, id, score)
 for i = 2, #extra, 2 do
 	if places[extra[i]] then
 		leave(places, sorted, id, extra[i], extra[i + 1])
-		if places[extra[i]] == 0 or waiting and places[extra[i]] < sorted then
+		if isReleased(places[extra[i]], sorted, waiting) then
 			found('left', extra[i], extra[i + 1])
 		end
 	end

@@ -47,7 +47,7 @@ end
 sound(places, sorted, all, expires, changes, cap, { old })
 local waiting = redis.call('HGET', meta, 'waiting')
 for i = 2, #old, 2 do
-	if places[old[i]] == 0 or waiting and places[old[i]] and places[old[i]] < sorted then
+	if isReleased(places[old[i]], sorted, waiting) then
 		reply[#reply + 1] = old[i]
 		reply[#reply + 1] = old[i + 1]
 	end

@@ -100,7 +100,7 @@ end
 local left = { exists and 'OK' or 'NOTFOUND' }
 if entries then
 	for i = 2, #entries, 2 do
-		if places[entries[i]] == 0 or waiting and places[entries[i]] and places[entries[i]] < sorted then
+		if isReleased(places[entries[i]], sorted, waiting) then
 			left[#left + 1] = entries[i]
 			left[#left + 1] = entries[i + 1]
 		end

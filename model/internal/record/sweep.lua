@@ -38,7 +38,7 @@ for _, id in ipairs(due) do
 	lacking(unknown, entries)
 	if #unknown == known then
 		for j = 2, #entries, 2 do
-			if places[entries[j]] == 0 or waiting and places[entries[j]] and places[entries[j]] < sorted then
+			if isReleased(places[entries[j]], sorted, waiting) then
 				released[#released + 1] = id
 				released[#released + 1] = entries[j]
 				released[#released + 1] = entries[j + 1]

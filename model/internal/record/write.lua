@@ -171,9 +171,19 @@ local function write(key, r)
 	for i = r.deleteFrom, r.deleteTo do
 		call('HDEL', record, ARGV[i])
 	end
+	local release = {}
+	local function released(entries)
+		for i = 2, #entries, 2 do
+			if isReleased(places[entries[i]], sorted, waiting) then
+				release[#release + 1] = entries[i]
+				release[#release + 1] = entries[i + 1]
+			end
+		end
+	end
 	for owner, entries in pairs(dead) do
 		forget(places, sorted, owner, entries, content, all, expires)
 		told(changes, cap, 'expire', owner)
+		released(entries)
 	end
 	if new[1] ~= 0 and (due or operation == 'create') then
 		local time = string.format('%.0f', new[1])
@@ -187,13 +197,9 @@ local function write(key, r)
 		end
 		call('ZREM', expires, id)
 	end
-	local release = {}
+	released(left)
 	for i = 2, #left, 2 do
 		leave(places, sorted, id, left[i], left[i + 1])
-		if places[left[i]] == 0 or waiting and places[left[i]] < sorted then
-			release[#release + 1] = left[i]
-			release[#release + 1] = left[i + 1]
-		end
 	end
 	for i = 2, #entered, 2 do
 		enter(places, sorted, id, entered[i], entered[i + 1], score)
