@@ -202,6 +202,9 @@ func (s *Standings) apply(known *knownStandings, stamp watched.Stamp, res rueidi
 			next.of[uid] = standing
 		}
 	}
+	if old := s.cell.Latest(); old != nil && old.last == next.last && maps.Equal(old.of, next.of) {
+		next = old // all was read again, and the Version stays
+	}
 	s.cell.Put(next, stamp)
 	return nil
 }

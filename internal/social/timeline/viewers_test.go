@@ -43,3 +43,32 @@ func TestForgottenViewer(t *testing.T) {
 		t.Errorf("blockers %d, %d changes before and %d after", after.Blockers, before.PeopleChanged, after.PeopleChanged)
 	}
 }
+
+// Standings that are all read again, as once a minute, are the same version if nothing has
+// changed: what depends on it stays in memory.
+func TestVersionStays(t *testing.T) {
+	t.Parallel()
+	db := storage.NewDatabase(redistest.DB(t).Client(t), true)
+	s := NewStandings(db)
+	t.Cleanup(s.Close)
+	reload := func(score float64, all bool) any {
+		t.Helper()
+		add := db.Client.B().Zadd().Key(layout.Standings).ScoreMember().ScoreMember(score, "7").Build()
+		if err := db.Client.Do(t.Context(), add).Error(); err != nil {
+			t.Fatal(err)
+		}
+		s.lost.Store(all)
+		if err := s.Reload(t.Context(), !all); err != nil {
+			t.Fatal(err)
+		}
+		return s.Version()
+	}
+	suspended := float64(scoreStandings*10) + float64(social.Suspended)
+	first := reload(suspended, true)
+	if s.Of(7) != social.Suspended || reload(suspended, true) != first {
+		t.Errorf("%v, another version of the same", s.Of(7))
+	}
+	if reload(suspended+scoreStandings, false) == first {
+		t.Error("the same version after a change")
+	}
+}
