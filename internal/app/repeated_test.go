@@ -111,7 +111,7 @@ func TestRepeatedAfterCrash(t *testing.T) {
 	b := setup(t)
 	ada := b.NewUser("ada")
 	b.Redis("SET", "next_post_id", "41")
-	b.Redis("SET", layout.RepeatedKey(ada.ID, 0, "unfinished"), "41 1700000000", "PX", "10000")
+	b.Redis("SET", layout.RepeatedKey(ada.ID, 0, "unfinished"), "41 1700000000", "PX", "60000")
 	post, err := b.Posts.PostOnce(b.Ctx, ada, posts.Draft{Body: "unfinished"})
 	if err != nil || post.ID != 41 || post.Time.Unix() != 1700000000 {
 		t.Fatalf("post %d at %v, %v, want 41", post.ID, post.Time, err)

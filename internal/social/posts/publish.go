@@ -23,8 +23,9 @@ var (
 	repeatedClaimScript = script.New(repeatedClaimSource).Retryable()
 )
 
-// repeatWindow is for how long the same text is taken for a form that was sent twice.
-const repeatWindow = 10 * time.Second
+// repeatWindow is for how long the same text is taken for a form that was sent twice: over a slow
+// connection, the pictures of the second one take a while.
+const repeatWindow = time.Minute
 
 // Draft is what somebody wants to publish.
 type Draft struct {
@@ -51,7 +52,7 @@ func (p *Service) Post(ctx context.Context, author social.User, body string) (so
 }
 
 // PostOnce is Post for a form, which a double click sends twice: the same text and pictures
-// by the same author within ten seconds are one post, which all calls return. Each of them
+// by the same author within a minute are one post, which all calls return. Each of them
 // finishes what the first one has begun. A text whose post was deleted or edited
 // meanwhile is a new post. Two round trips more than Post, and up to three for each picture, which
 // must be the author's, and of no other post: see media.Store.Claim.
@@ -238,7 +239,7 @@ func (p *Service) claim(ctx context.Context, key string, post *social.Post) (id 
 	}
 }
 
-// forgetClaim undoes claim. Where it fails, the text counts as a repetition for ten seconds.
+// forgetClaim undoes claim. Where it fails, the text counts as a repetition for a minute.
 func (p *Service) forgetClaim(ctx context.Context, key string) {
 	if err := p.opt.DB.Client.Do(ctx, p.opt.DB.Client.B().Unlink().Key(key).Build()).Error(); err != nil {
 		p.opt.Log.WarnContext(ctx, "the claim of a text that was not posted is left", "error", err)
