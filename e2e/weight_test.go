@@ -3,12 +3,13 @@ package e2e
 import (
 	"testing"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 )
 
 // A first visit takes 60 KB at most, with all styles, scripts and the avatars in sight, and
-// nothing moves while the page and its pictures are loaded.
+// nothing moves while the page and its pictures are loaded, by a phone with a slow processor too.
 func TestFirstVisit(t *testing.T) {
 	t.Parallel()
 	const most, moves = 60_000, 0.01
@@ -35,7 +36,9 @@ func TestFirstVisit(t *testing.T) {
 			t.Errorf("%s weighs %.0f bytes, want at most %d", path, weight, most)
 		}
 		for _, l := range looks[1:3] {
-			b.run(chromedp.EmulateViewport(l.width, l.height, l.options...))
+			b.run(
+				chromedp.EmulateViewport(l.width, l.height, l.options...),
+				command(emulation.SetCPUThrottlingRate, emulation.SetCPUThrottlingRateParams{Rate: 4}))
 			b.open(path)
 			b.seen()
 			// Entries that there are already come before the next frame is drawn.

@@ -95,8 +95,10 @@ func shellOf(ctx context.Context, f Frame) (*shell, error) {
 	return s, nil
 }
 
-// links are the links to static files in the head of every page.
-var links = templ.Raw(`<link rel="icon" href="` + static.Address("favicon.svg") + `" type="image/svg+xml"/>` +
+// links are the links to static files in the head of every page. A browser that shows a page while
+// it reads it waits for the main part, as what is above it moves while the rest of that is read.
+var links = templ.Raw(`<link rel="expect" href="#main" blocking="render"/>` +
+	`<link rel="icon" href="` + static.Address("favicon.svg") + `" type="image/svg+xml"/>` +
 	`<link rel="apple-touch-icon" href="` + static.Address("icon-192.png") + `"/><link rel="manifest" href="/site.webmanifest"/>` +
 	`<link rel="stylesheet" href="` + static.Address("app.css") + `"/>` +
 	script("app.js") + script("composer.js") + script("find.js") + script("keys.js") + script("live.js") +
