@@ -114,7 +114,7 @@ func (s *Service) write(ctx context.Context, n note, rec Record, name string) (m
 	case confirmMail:
 		return s.writeConfirm(ctx, n, rec, name)
 	case resetMail:
-		token, err := s.Auth.NewReset(ctx, rec.ID, resetFor)
+		token, err := s.newReset(ctx, rec.ID, n.To)
 		m.Subject = "Set a new password"
 		m.Text = fmt.Sprintf(resetText, name, s.siteName(ctx), s.Server.Link("/reset/"+token))
 		return m, err
@@ -140,6 +140,25 @@ func (s *Service) write(ctx context.Context, n note, rec Record, name string) (m
 		return m, nil
 	}
 	return m, errNobody
+}
+
+// newReset makes a link for a forgotten password, or returns errNobody where the address of the user
+// has become another one: that change may have been too early to end this link.
+func (s *Service) newReset(ctx context.Context, uid int64, address string) (token string, err error) {
+	if token, err = s.Auth.NewReset(ctx, uid, resetFor); err != nil {
+		return "", err
+	}
+	rec, err := s.Store.Get(ctx, uid)
+	if err == nil && rec.Confirmed() != address {
+		err = errNobody
+	}
+	if err == nil {
+		return token, nil
+	}
+	if ended := s.endReset(ctx, uid); ended != nil {
+		return "", ended // it is tried again
+	}
+	return "", err
 }
 
 // find returns the record of an account with a confirmed address, by its name or its address.

@@ -1,6 +1,7 @@
 package email_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -181,4 +182,85 @@ func TestSlow(t *testing.T) {
 	}
 	close(hold)
 	b.quiet(11)
+}
+
+// meddler calls a function before it sends commands with a word, the first time.
+type meddler struct {
+	rueidis.Client
+	word   string
+	before func()
+}
+
+func (m *meddler) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
+	return m.DoMulti(ctx, cmd)[0]
+}
+
+func (m *meddler) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []rueidis.RedisResult {
+	for _, cmd := range cmds {
+		if before := m.before; before != nil && strings.Contains(strings.Join(cmd.Commands(), " "), m.word) {
+			m.before = nil
+			before()
+		}
+	}
+	return m.Client.DoMulti(ctx, cmds...)
+}
+
+// A link for a forgotten password does not work once its address was replaced: neither one of a slow
+// mail, which is made afterwards, nor one made just before the address is written.
+func TestResetMeetsNewAddress(t *testing.T) {
+	t.Parallel()
+	for _, isSlowMail := range []bool{true, false} {
+		client := redistest.DB(t).Client(t)
+		b := openOn(t, client, unlimited)
+		ada := b.confirmed("ada", adaAt)
+		b.do(b.Email.Set(b.Ctx, ada, socialtest.Password, benAt))
+		token := strings.TrimPrefix(b.quiet(2)[1].Link("/confirm/"), "/confirm/")
+		slow := &meddler{Client: client}
+		process := socialtest.On(t, slow, unlimited, sends(t, b.mails))
+		confirm := func(by *socialtest.Bundle) {
+			_, err := by.Email.Confirm(b.Ctx, token)
+			b.do(err)
+		}
+		if isSlowMail {
+			confirmed := make(chan struct{})
+			slow.word, slow.before = " reset ", func() { confirm(b.Bundle); close(confirmed) }
+			b.do(process.Email.RequestReset(b.Ctx, "ada"))
+			<-confirmed
+			b.quiet(3) // the warning, and no link
+		} else {
+			slow.word, slow.before = benAt, func() { b.do(b.Email.RequestReset(b.Ctx, "ada")); b.quiet(3) }
+			confirm(process)
+			b.quiet(4)
+		}
+		if link := b.Redis("HGET", layout.UserKey(ada.ID), "reset"); link != "" {
+			t.Errorf("slow mail %t: a link to the old address works", isSlowMail)
+		}
+	}
+}
+
+// Whenever a process dies that replaces an address, no link that the old one has got works
+// beside the new one.
+func TestKilledWhileAddressChanges(t *testing.T) {
+	t.Parallel()
+	const enough = 1000
+	last := int64(enough) // the commands of a process that does not die
+	for left := last; left >= last-15; left-- {
+		client := redistest.DB(t).Client(t)
+		b := openOn(t, client, unlimited)
+		ada := b.confirmed("ada", adaAt)
+		b.do(b.Email.RequestReset(b.Ctx, "ada"))
+		b.quiet(2)
+		b.do(b.Email.Set(b.Ctx, ada, socialtest.Password, benAt))
+		token := strings.TrimPrefix(b.quiet(3)[2].Link("/confirm/"), "/confirm/")
+		process := socialtest.Dying(client, left)
+		_, err := socialtest.On(t, process, idle).Email.Confirm(b.Ctx, token)
+		if link := b.Redis("HGET", layout.UserKey(ada.ID), "reset"); b.record(ada).Confirmed() != adaAt && link != "" {
+			t.Errorf("killed after %d of %d commands, a link to the old address works: %v", left, last, err)
+		}
+		if left == enough {
+			b.do(err)
+			last = enough - process.Left()
+			left = last
+		}
+	}
 }

@@ -128,10 +128,7 @@ func (s *Service) RemoveFor(ctx context.Context, actor social.Actor, uid int64) 
 	if err := s.Audit.Add(ctx, audit.Entry{Actor: actor, Action: "remove-email", Target: audit.UserTarget(uid)}); err != nil {
 		return err
 	}
-	if err := s.Store.Forget(ctx, uid); err != nil {
-		return err
-	}
-	return s.endReset(ctx, uid)
+	return s.withoutReset(ctx, uid, func() error { return s.Store.Forget(ctx, uid) })
 }
 
 // moved changes the address of a user, and warns the one before.
@@ -144,14 +141,23 @@ func (s *Service) moved(ctx context.Context, rec Record, change func() error) er
 		return err
 	}
 	defer s.Outbox.tasks.Queue(member)
-	if err := change(); err != nil {
-		return err
-	}
-	return s.endReset(ctx, rec.ID)
+	return s.withoutReset(ctx, rec.ID, change)
 }
 
-// endReset ends the link for a forgotten password that may have gone to an address which was
-// changed: others may read its mails.
+// withoutReset changes the address of a user, and ends the link for a forgotten password that the
+// one before may have got: before, should this process die, and after, should there be a new one.
+func (s *Service) withoutReset(ctx context.Context, uid int64, change func() error) error {
+	err := s.endReset(ctx, uid)
+	if err == nil {
+		err = change()
+	}
+	if err != nil {
+		return err
+	}
+	return s.endReset(ctx, uid)
+}
+
+// endReset ends the link for a forgotten password of a user.
 func (s *Service) endReset(ctx context.Context, uid int64) error {
 	err := s.Users.Edit(ctx, uid, "reset", "")
 	if errors.Is(err, social.ErrNotFound) {
