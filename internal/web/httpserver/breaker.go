@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,7 +19,7 @@ const (
 	// probeLimit bounds a probe. Both together are less than a second, within
 	// which a request fails without a database.
 	probeLimit = 600 * time.Millisecond
-	// lateFrom is how late a timer is in a process that is short of processor time, and
+	// lateFrom is how late a process is that is short of processor time, and
 	// maxProbes how often that process probes before it believes what it sees.
 	lateFrom  = 50 * time.Millisecond
 	maxProbes = 5
@@ -139,8 +140,8 @@ func (d *Breaker) probe() (timedOut, late bool, err error) {
 	return err != nil && ctx.Err() != nil, lateness() > lateFrom, err
 }
 
-// watchLateness measures how late timers of this process are, at the most, until the
-// function that it returns is called.
+// watchLateness measures how late this process gets to what has happened, at the most, until
+// the function that it returns is called.
 func watchLateness() (worst func() time.Duration) {
 	const every = 20 * time.Millisecond
 	done, result := make(chan struct{}), make(chan time.Duration)
@@ -151,6 +152,9 @@ func watchLateness() (worst func() time.Duration) {
 		for due := time.Now().Add(every); ; due = time.Now().Add(every) {
 			select {
 			case <-timer.C:
+				// A timer wakes this goroutine ahead of all that wait for a processor. A reply
+				// queues behind them.
+				runtime.Gosched()
 				most = max(most, time.Since(due))
 				timer.Reset(every)
 			case <-done:

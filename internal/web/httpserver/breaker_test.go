@@ -3,6 +3,7 @@ package httpserver
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -108,4 +109,28 @@ func TestLateness(t *testing.T) {
 			t.Errorf("a timer was %v late", late)
 		}
 	})
+}
+
+// A process with more goroutines than it has processors for is late, although its timers are not.
+func TestLatenessOfBusyProcess(t *testing.T) {
+	t.Parallel()
+	done := make(chan struct{})
+	defer close(done)
+	for range 16 * runtime.GOMAXPROCS(0) {
+		go func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+			}
+		}()
+	}
+	worst := watchLateness()
+	for began := time.Now(); time.Since(began) < 300*time.Millisecond; runtime.Gosched() {
+	}
+	if late := worst(); late <= lateFrom {
+		t.Errorf("a reply was %v late", late)
+	}
 }
