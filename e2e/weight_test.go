@@ -35,10 +35,10 @@ func TestFirstVisit(t *testing.T) {
 		if weight < 10_000 || weight > most {
 			t.Errorf("%s weighs %.0f bytes, want at most %d", path, weight, most)
 		}
-		for _, l := range looks[1:3] {
+		for i, l := range looks[1:3] {
 			b.run(
 				chromedp.EmulateViewport(l.width, l.height, l.options...),
-				command(emulation.SetCPUThrottlingRate, emulation.SetCPUThrottlingRateParams{Rate: 4}))
+				command(emulation.SetCPUThrottlingRate, emulation.SetCPUThrottlingRateParams{Rate: float64(1 + 3*i)}))
 			b.open(path)
 			b.seen()
 			// Entries that there are already come before the next frame is drawn.
