@@ -136,6 +136,7 @@ type response struct {
 	status int
 	header http.Header
 	body   string
+	log    string // the end of the log, of a server error
 }
 
 func (v *visitor) do(request *http.Request, err error) *response {
@@ -155,7 +156,11 @@ func (v *visitor) do(request *http.Request, err error) *response {
 	for _, glued := range gluedTimes(body) {
 		v.site.t.Errorf("%s has no space before a time: %s", request.URL, glued)
 	}
-	return &response{v.site.t, got.StatusCode, got.Header, string(body)}
+	log := ""
+	if got.StatusCode >= http.StatusInternalServerError {
+		log = v.site.log.String()
+	}
+	return &response{v.site.t, got.StatusCode, got.Header, string(body), log[max(0, len(log)-1000):]}
 }
 
 // wordsEnd matches text that ends with a word, perhaps in an element.
@@ -196,7 +201,7 @@ func (v *visitor) send(path string, fields ...string) *response {
 func (a *response) want(status int, contains ...string) *response {
 	a.t.Helper()
 	if a.status != status {
-		a.t.Fatalf("status %d, want %d: %.300s", a.status, status, a.body)
+		a.t.Fatalf("status %d, want %d: %.300s\n%s", a.status, status, a.body, a.log)
 	}
 	text := a.body + "\x00" + a.header.Get("Location")
 	for _, part := range contains {
