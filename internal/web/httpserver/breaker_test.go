@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -114,16 +115,11 @@ func TestLateness(t *testing.T) {
 // A process with more goroutines than it has processors for is late, although its timers are not.
 func TestLatenessOfBusyProcess(t *testing.T) {
 	t.Parallel()
-	done := make(chan struct{})
-	defer close(done)
+	var done atomic.Bool
+	defer done.Store(true)
 	for range 16 * runtime.GOMAXPROCS(0) {
 		go func() {
-			for {
-				select {
-				case <-done:
-					return
-				default:
-				}
+			for !done.Load() {
 			}
 		}()
 	}
