@@ -73,7 +73,7 @@ test-servers: ## run the tests on every server below SERVERS=DIRECTORY; ONLY='NA
 
 e2e: e2e/node_modules/.package-lock.json ## run the browser tests; installs Chromium if there is none
 	@scripts/deps server chromium
-	cd e2e && REDISTEST_REQUIRE=1 go test -count=1 -vet=off -timeout 10m $(TESTFLAGS) ./...
+	cd e2e && REDISTEST_REQUIRE=1 go test -count=1 -vet=off -timeout 15m $(TESTFLAGS) ./...
 
 upgrade-test: ## replace a served site of an earlier version under traffic: FROM=REVISION
 	scripts/upgrade-test $(FROM)
