@@ -54,6 +54,9 @@ func (l *lines) Write(p []byte) (int, error) {
 }
 
 func (l *lines) String() string {
+	if l == nil {
+		return ""
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
