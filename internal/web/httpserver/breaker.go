@@ -145,11 +145,12 @@ func (d *Breaker) probe() (timedOut, late bool, err error) {
 func watchLateness() (worst func() time.Duration) {
 	const every = 20 * time.Millisecond
 	done, result := make(chan struct{}), make(chan time.Duration)
+	due := time.Now().Add(every) // not where the goroutine starts, which may be late
 	go func() {
 		var most time.Duration
 		timer := time.NewTimer(every)
 		defer timer.Stop()
-		for due := time.Now().Add(every); ; due = time.Now().Add(every) {
+		for ; ; due = time.Now().Add(every) {
 			select {
 			case <-timer.C:
 				// A timer wakes this goroutine ahead of all that wait for a processor. A reply
