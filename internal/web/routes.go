@@ -12,6 +12,7 @@ import (
 	"retwis/internal/web/about"
 	"retwis/internal/web/httpserver"
 	"retwis/internal/web/request"
+	"retwis/internal/web/static"
 	"retwis/internal/web/view"
 )
 
@@ -282,7 +283,7 @@ func (s *Server) newMux() *http.ServeMux {
 		mux.Handle(r.pattern, s.site.Handler(r.pattern, r.page))
 		s.access.Secret = append(s.access.Secret, httpserver.SecretPrefix(r.pattern)...)
 	}
-	mux.Handle("GET /static/{file}", s.static.WithFallback(s.site.Handler("GET /static/{file}", missing)))
+	mux.Handle("GET /static/{file}", static.WithFallback(s.site.Handler("GET /static/{file}", missing)))
 	mux.Handle("GET /drawn/{file}", drawnAvatar(s.site.Handler("GET /drawn/{file}", missing)))
 	mux.HandleFunc("GET /healthz", healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)

@@ -33,7 +33,6 @@ import (
 	"retwis/internal/web/httpserver"
 	"retwis/internal/web/metrics"
 	"retwis/internal/web/request"
-	"retwis/internal/web/static"
 	"retwis/internal/web/view"
 )
 
@@ -85,7 +84,6 @@ type Server struct {
 	stopping atomic.Bool
 	metrics  *metrics.Metrics
 	live     *live.Hub
-	static   *static.Files
 	site     *request.Site
 	visitors request.PageCache // the public timeline
 	handlers *handlers
@@ -132,9 +130,6 @@ func New(service *app.App, opt Options) (*Server, error) {
 		return nil, err
 	}
 	if err = metrics.Register(opt.Registry, s.conns.Metrics()...); err != nil {
-		return nil, err
-	}
-	if s.static, err = static.New(); err != nil {
 		return nil, err
 	}
 	if s.site, err = request.New(service, request.Options{

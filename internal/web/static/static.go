@@ -6,11 +6,11 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
-	"fmt"
 	"net/http"
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 
 	"retwis/internal/web/httpserver"
 )
@@ -18,34 +18,36 @@ import (
 //go:embed *.css *.js *.svg *.png
 var files embed.FS
 
-// Files serves the files.
-type Files struct {
-	byAddress map[string]file // by its name with the checksum
-}
-
+// file is a file as it is served.
 type file struct {
-	kind  string
-	body  []byte
-	small []byte // compressed; nil where that is not smaller
+	address string
+	kind    string
+	body    []byte
+	small   func() []byte // compressed at its first request; nil where that is not smaller
 }
 
-// byName has the address of each embedded file.
-var byName = addresses()
+// The files by their name, and by their name with the checksum.
+var byName, byAddress = load()
 
-// Address is where a file is found, by its name.
-func Address(name string) string { return byName[name] }
-
-func addresses() map[string]string {
-	all := map[string]string{}
+func load() (byName, byAddress map[string]file) {
+	byName, byAddress = map[string]file{}, map[string]file{}
 	entries, _ := files.ReadDir(".")
 	for _, entry := range entries {
 		body, _ := files.ReadFile(entry.Name())
 		sum := sha256.Sum256(body)
 		ext := path.Ext(entry.Name())
-		all[entry.Name()] = "/static/" + strings.TrimSuffix(entry.Name(), ext) + "." + hex.EncodeToString(sum[:6]) + ext
+		address := strings.TrimSuffix(entry.Name(), ext) + "." + hex.EncodeToString(sum[:6]) + ext
+		f := file{
+			address: "/static/" + address, kind: kinds[ext], body: body,
+			small: sync.OnceValue(func() []byte { return httpserver.Compressed(body) }),
+		}
+		byName[entry.Name()], byAddress[address] = f, f
 	}
-	return all
+	return byName, byAddress
 }
+
+// Address is where a file is found, by its name.
+func Address(name string) string { return byName[name].address }
 
 // kinds are the content types. The machine's own table may differ, and browsers
 // run no script that is declared as plain text.
@@ -59,27 +61,10 @@ var kinds = map[string]string{
 // Read returns the content of a file.
 func Read(name string) ([]byte, error) { return files.ReadFile(name) }
 
-// New returns the files, compressed once.
-func New() (*Files, error) {
-	s := &Files{byAddress: map[string]file{}}
-	for name, address := range byName {
-		body, err := files.ReadFile(name)
-		if err != nil {
-			return nil, fmt.Errorf("static: %w", err)
-		}
-		kind, ok := kinds[path.Ext(name)]
-		if !ok {
-			return nil, fmt.Errorf("static: %s: no content type is known for it; add one to kinds", name)
-		}
-		s.byAddress[path.Base(address)] = file{kind: kind, body: body, small: httpserver.Compressed(body)}
-	}
-	return s, nil
-}
-
 // WithFallback serves the files, and every other name with missing.
-func (s *Files) WithFallback(missing http.Handler) http.Handler {
+func WithFallback(missing http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		file, ok := s.byAddress[r.PathValue("file")]
+		file, ok := byAddress[r.PathValue("file")]
 		if !ok {
 			missing.ServeHTTP(w, r)
 			return
@@ -88,9 +73,11 @@ func (s *Files) WithFallback(missing http.Handler) http.Handler {
 		h.Set("Content-Type", file.kind)
 		h.Set("Vary", "Accept-Encoding")
 		body := file.body
-		if file.small != nil && httpserver.AcceptsGzip(r) {
-			body = file.small
-			h.Set("Content-Encoding", "gzip")
+		if httpserver.AcceptsGzip(r) {
+			if small := file.small(); small != nil {
+				body = small
+				h.Set("Content-Encoding", "gzip")
+			}
 		}
 		h.Set("Content-Length", strconv.Itoa(len(body)))
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
