@@ -3,6 +3,7 @@ package app_test
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/accounts"
+	"retwis/internal/social/moderation"
 )
 
 // Who can sign up follows the mode, and an invitation is used once for each account.
@@ -72,6 +74,46 @@ func TestSignUpModes(t *testing.T) {
 		t.Errorf("an operator: %v", err)
 	}
 	b.WantHealthy()
+}
+
+// The invitations of a moderator let nobody in while that person may not invite people.
+func TestInvitationsArePaused(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	mona := b.NewUser("mona")
+	role := func(role social.Role) { b.do(b.Moderation.SetRole(b.Ctx, social.Operator, mona.ID, role, "")) }
+	standing := func(standing social.Standing) {
+		b.do(b.Moderation.SetStanding(b.Ctx, social.Operator, mona.ID, moderation.StandingChange{Standing: standing}))
+	}
+	b.do(b.SignUps.SetSignUpMode(b.Ctx, social.Operator, accounts.SignUpInvite))
+	role(social.Moderator)
+	token, _, err := b.SignUps.CreateInvite(b.Ctx, accounts.NewInvite{By: mona.ID, Uses: 10, For: time.Hour})
+	b.do(err)
+	for k, c := range []struct {
+		change func()
+		want   error
+	}{
+		{func() {}, nil},
+		{func() { standing(social.Limited) }, nil},
+		{func() { standing(social.Suspended) }, accounts.ErrNoInvite},
+		{func() { standing(social.Good) }, nil},
+		{func() { role(social.Member) }, accounts.ErrNoInvite},
+		{func() { role(social.Admin) }, nil},
+		// An admin whose account disappears before the invitations do.
+		{func() { b.Redis("DEL", "user:"+strconv.FormatInt(mona.ID, 10)) }, accounts.ErrNoInvite},
+	} {
+		c.change()
+		if _, err := b.SignUps.FindInvite(b.Ctx, token); !errors.Is(err, c.want) {
+			t.Errorf("change %d: the page of the invitation: %v, want %v", k, err, c.want)
+		}
+		_, err := b.SignUps.SignUp(b.Ctx, accounts.SignUp{Name: fmt.Sprint("guest", k), Password: "correct horse battery", Invite: token})
+		if !errors.Is(err, c.want) {
+			t.Errorf("change %d: %v, want %v", k, err, c.want)
+		}
+		if all, err := b.SignUps.Invites(b.Ctx); err != nil || len(all) != 1 || all[0].Paused != (c.want != nil) {
+			t.Errorf("change %d: %v %+v", k, err, all)
+		}
+	}
 }
 
 // Many people share the last use of an invitation: one of them gets it.

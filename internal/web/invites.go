@@ -50,6 +50,8 @@ func (h *inviteHandlers) show(req *request.Request, status int, page view.Invite
 			v.State = "expired on " + i.Expires.Format("2 January 2006")
 		case i.Left == 0:
 			v.State = "used up"
+		case i.Paused:
+			v.State = "paused while its creator may not invite people"
 		default:
 			v.State = "until " + i.Expires.Format("2 January 2006, 15:04 UTC")
 		}

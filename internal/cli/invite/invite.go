@@ -49,11 +49,12 @@ type inviteLine struct {
 	Created time.Time `json:"created"`
 	Expires time.Time `json:"expires"`
 	By      int64     `json:"by"`
+	Paused  bool      `json:"paused"`
 	Note    string    `json:"note"`
 }
 
 func line(i accounts.Invite) inviteLine {
-	return inviteLine{ID: i.ID, Uses: i.Uses, Left: i.Left, Created: i.Created, Expires: i.Expires, By: i.By, Note: i.Note}
+	return inviteLine{ID: i.ID, Uses: i.Uses, Left: i.Left, Created: i.Created, Expires: i.Expires, By: i.By, Paused: i.Paused, Note: i.Note}
 }
 
 func newCreate(env shell.Env) *cobra.Command {
@@ -118,8 +119,9 @@ func newList(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "list",
 		Short: "List the invitations",
-		Long: `Lists the invitations that can still be used, with their ids, how often and until when.
-Their links cannot be shown again.`,
+		Long: `Lists the invitations, with their ids, how often and until when they can be used, and for a
+month those that have ended. Their links cannot be shown again. One is paused while the
+moderator who created it is suspended, or is no moderator any more.`,
 		Example: `  retwis invite list
   retwis invite list --json`,
 		Args: shell.NoArguments,
@@ -148,7 +150,11 @@ Their links cannot be shown again.`,
 			out := tabwriter.NewWriter(c.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(out, "ID\tLEFT\tEXPIRES\tNOTE") // an error comes back from Flush
 			for _, i := range all {
-				fmt.Fprintf(out, "%s\t%d of %d\t%s\t%s\n", i.ID, i.Left, i.Uses, i.Expires.Format(time.RFC3339), shell.ForTerminal(i.Note))
+				expires := i.Expires.Format(time.RFC3339)
+				if i.Paused {
+					expires += ", paused"
+				}
+				fmt.Fprintf(out, "%s\t%d of %d\t%s\t%s\n", i.ID, i.Left, i.Uses, expires, shell.ForTerminal(i.Note))
 			}
 			return out.Flush()
 		})

@@ -37,12 +37,12 @@ var (
 	inviteGiveBackScript = script.New(inviteGiveBackSource)
 )
 
-// Errors of a Store. Each says why an invitation cannot be used.
+// Each says why an invitation cannot be used.
 var (
 	ErrNoInvite      = errors.New("social: no such invitation")
 	ErrInviteUsedUp  = errors.New("social: the invitation is used up")
 	ErrInviteExpired = errors.New("social: the invitation has expired")
-	// errTooManyInvites: there are Max invitations.
+	// errTooManyInvites: there are maxInvites.
 	errTooManyInvites = errors.New("social: too many invitations")
 )
 
@@ -68,12 +68,11 @@ type Invite struct {
 	Created, Expires time.Time
 	By               int64 // the user who created it; 0 for an operator
 	Note             string
+	// Paused: who created it may not invite people now. SignUps fills it in.
+	Paused bool
 
 	digest string
 }
-
-// Usable reports whether somebody can sign up with it.
-func (i Invite) Usable(now time.Time) bool { return i.Left > 0 && now.Before(i.Expires) }
 
 func (i Invite) pack() string {
 	return fmt.Sprintf("%d %d %d %d %d %s", i.Uses, i.Left, i.Created.Unix(), i.Expires.Unix(), i.By, i.Note)
@@ -132,7 +131,7 @@ func (s inviteStore) Prune(ctx context.Context, now time.Time) (left int, err er
 }
 
 // Create adds an invitation and returns its token, which cannot be read again. It returns
-// ErrFull where there are too many; see Prune. One round trip.
+// errTooManyInvites where there are too many; see Prune. One round trip.
 func (s inviteStore) Create(ctx context.Context, i Invite, now time.Time) (token string, created Invite, err error) {
 	var b [20]byte
 	rand.Read(b[:]) // never fails
@@ -168,7 +167,7 @@ func (s inviteStore) All(ctx context.Context) ([]Invite, error) {
 	return all, nil
 }
 
-// ByID returns the invitation with an id, or ErrNone. One round trip.
+// ByID returns the invitation with an id, or ErrNoInvite. One round trip.
 func (s inviteStore) ByID(ctx context.Context, id string) (Invite, error) {
 	all, err := s.All(ctx)
 	if err != nil {
@@ -190,8 +189,8 @@ func (s inviteStore) Remove(ctx context.Context, i Invite) error {
 	return nil
 }
 
-// Find returns the invitation of a token, and ErrNone, ErrUsedUp or ErrExpired where
-// nobody can sign up with it. One round trip.
+// Find returns the invitation of a token, and ErrNoInvite, ErrInviteUsedUp or
+// ErrInviteExpired where nobody can sign up with it. One round trip.
 func (s inviteStore) Find(ctx context.Context, token string, now time.Time) (Invite, error) {
 	if len(token) != inviteTokenLength {
 		return Invite{}, ErrNoInvite

@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -144,6 +145,9 @@ func (s *SignUps) SignUp(ctx context.Context, p SignUp) (auth.Session, error) {
 	case mode == SignUpApproval && p.Invite == "":
 		return auth.Session{}, s.apply(ctx, p)
 	}
+	if _, err := s.usable(ctx, p.Invite); err != nil {
+		return auth.Session{}, err
+	}
 	if err := s.invites.Take(ctx, p.Invite, s.accounts.now()); err != nil {
 		return auth.Session{}, err
 	}
@@ -265,8 +269,55 @@ func (s *SignUps) CreateInvite(ctx context.Context, n NewInvite) (token string, 
 	return token, created, err
 }
 
-// Invites returns all invitations, the latest first. One round trip.
-func (s *SignUps) Invites(ctx context.Context) ([]Invite, error) { return s.invites.All(ctx) }
+// Invites returns all invitations, the latest first. One round trip, and two for each
+// person who created one.
+func (s *SignUps) Invites(ctx context.Context) ([]Invite, error) {
+	all, err := s.invites.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	may := map[int64]bool{}
+	for k := range all {
+		by := all[k].By
+		if _, known := may[by]; !known {
+			if may[by], err = s.mayInvite(ctx, by); err != nil {
+				return nil, err
+			}
+		}
+		all[k].Paused = !may[by]
+	}
+	return all, nil
+}
+
+// mayInvite reports whether a user, or the operator, may invite people now: moderators may who
+// are not suspended.
+func (s *SignUps) mayInvite(ctx context.Context, uid int64) (bool, error) {
+	if uid == 0 {
+		return true, nil
+	}
+	roles, err := s.accounts.users.Roles(ctx, uid)
+	if err != nil || roles[0] < social.Moderator {
+		return false, err
+	}
+	info, err := s.accounts.users.Standing(social.WithFresh(ctx), uid)
+	if errors.Is(err, social.ErrNotFound) {
+		return false, nil
+	}
+	return !info.Standing.Hidden(), err
+}
+
+// usable returns the invitation of a token, or the error of SignUp: ErrNoInvite also while who
+// created it may not invite people. Up to three round trips.
+func (s *SignUps) usable(ctx context.Context, token string) (Invite, error) {
+	found, err := s.invites.Find(ctx, token, s.accounts.now())
+	if err != nil {
+		return Invite{}, err
+	}
+	if may, err := s.mayInvite(ctx, found.By); err != nil || !may {
+		return Invite{}, cmp.Or(err, ErrNoInvite)
+	}
+	return found, nil
+}
 
 // FindInvite returns the invitation of a token, or the error of SignUp.
 func (s *SignUps) FindInvite(ctx context.Context, token string) (Invite, error) {
@@ -277,7 +328,7 @@ func (s *SignUps) FindInvite(ctx context.Context, token string) (Invite, error) 
 	if mode == SignUpClosed {
 		return Invite{}, social.ErrSignUpClosed
 	}
-	return s.invites.Find(ctx, token, s.accounts.now())
+	return s.usable(ctx, token)
 }
 
 // RevokeInvite removes the invitation with an id, or returns ErrNotFound. Three round

@@ -29,7 +29,6 @@ type Invites struct {
 // Invite is an invitation in the list.
 type Invite struct {
 	accounts.Invite
-	By    string // the name of the user who created it; empty for an operator
 	State string
 }
 
