@@ -24,6 +24,8 @@ var (
 	ringTakeLua string
 	//go:embed ring_take_item.lua
 	ringTakeItemLua string
+	//go:embed ring_leased.lua
+	ringLeasedLua string
 	//go:embed ring_end.lua
 	ringEndLua string
 )
@@ -37,8 +39,8 @@ var (
 // The ring is a list at key. key.content is a hash of all items, and key.leased a
 // sorted set of the leased ones.
 type Ring struct {
-	set                                  *partition.Set
-	put, remove, take, takeItem, endings script.Script
+	set                                          *partition.Set
+	put, remove, take, takeItem, leased, endings script.Script
 }
 
 // NewRing returns the ring at a key. It sends nothing to the server.
@@ -50,7 +52,7 @@ func NewRing(client rueidis.Client, key string) (*Ring, error) {
 	return &Ring{
 		set: set, put: partition.NewScript(ringPutLua), remove: partition.NewScript(ringRemoveLua),
 		take: partition.NewScript(ringTakeLua), takeItem: partition.NewScript(ringTakeItemLua),
-		endings: partition.NewScript(ringEndLua),
+		leased: partition.NewScript(ringLeasedLua).Retryable(), endings: partition.NewScript(ringEndLua),
 	}, nil
 }
 

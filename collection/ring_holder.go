@@ -51,13 +51,13 @@ func (r *Ring) TakeItem(ctx context.Context, item, holder string, lease time.Dur
 }
 
 // Leased returns the items that are leased to a worker, or to all workers for an empty
-// name, without those whose lease is over. It costs O(n) of the leased items: two round
-// trips.
+// name, without those whose lease is over by the clock of the server. It costs O(n) of
+// the leased items: two round trips.
 func (r *Ring) Leased(ctx context.Context, holder string) ([]RingItem, error) {
 	if err := r.set.Check(ctx); err != nil {
 		return nil, r.wrap(ctx, err)
 	}
-	leased, err := r.set.Client.Do(ctx, r.set.Client.B().Zrange().Key(leasedKey(r.set.Key)).Min("0").Max("-1").Withscores().Build()).AsZScores()
+	leased, err := r.leased.Run(ctx, r.set.Client, r.keys(), nil).AsZScores()
 	if err != nil || len(leased) == 0 {
 		return nil, r.wrap(ctx, err)
 	}
@@ -70,11 +70,10 @@ func (r *Ring) Leased(ctx context.Context, holder string) ([]RingItem, error) {
 		return nil, r.wrap(ctx, err)
 	}
 	var items []RingItem
-	now := time.Now()
 	for i, one := range leased {
 		id, _ := ids[i].ToString()
 		item := RingItem{Item: one.Member, LeaseID: id, LeasedUntil: time.UnixMilli(int64(one.Score))}
-		if id != "" && item.LeasedUntil.After(now) && (holder == "" || item.Holder() == holder) {
+		if id != "" && (holder == "" || item.Holder() == holder) {
 			items = append(items, item)
 		}
 	}

@@ -3,7 +3,12 @@ package collection
 import (
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
 )
 
 // A lease lasts at least as long as was asked for, whatever part of a millisecond it
@@ -41,6 +46,55 @@ func TestLeaseLastsInFull(t *testing.T) {
 	}
 }
 
+// The clock of the server says whether a lease is over: that of this machine is wrong by 26
+// years here.
+func TestLeasedWithAWrongClock(t *testing.T) {
+	t.Parallel()
+	db := redistest.DB(t)
+	synctest.Test(t, func(t *testing.T) {
+		c := db.Client(t)
+		r, err := NewRing(c, "ring")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Put(t.Context(), "item"); err != nil {
+			t.Fatal(err)
+		}
+		for lease, want := range map[time.Duration]int{time.Millisecond: 0, time.Hour: 1} {
+			l := taken(t, r, lease)
+			if want == 0 {
+				waitOver(t, c, r)
+			}
+			if items, err := r.Leased(t.Context(), ""); err != nil || len(items) != want {
+				t.Errorf("a lease of %v: %v %v", lease, items, err)
+			}
+			if want == 1 {
+				if err := l.Return(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
+}
+
+// waitOver waits until the lease of the only item is over by the clock of the server.
+func waitOver(t *testing.T, c rueidis.Client, r *Ring) {
+	t.Helper()
+	for {
+		ends, err := c.Do(t.Context(), c.B().Zscore().Key(leasedKey(r.set.Key)).Member("item").Build()).AsFloat64()
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, err := c.Do(t.Context(), c.B().Time().Build()).AsIntSlice()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if float64(now[0]*1000+now[1]/1000) >= ends {
+			return
+		}
+	}
+}
+
 // taken takes the next item of a ring as soon as possible.
 func taken(t *testing.T, r *Ring, lease time.Duration) *Lease {
 	t.Helper()
@@ -74,23 +128,7 @@ func TestLeaseOver(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := taken(t, r, time.Millisecond)
-		for { // by the clock of the server
-			items, err := r.Leased(ctx, "")
-			if err != nil {
-				t.Fatal(err)
-			}
-			ends, err := c.Do(ctx, c.B().Zscore().Key("ring:"+name+".leased").Member("item").Build()).AsFloat64()
-			if err != nil {
-				t.Fatal(err)
-			}
-			now, err := c.Do(ctx, c.B().Time().Build()).AsIntSlice()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(items) == 0 && float64(now[0]*1000+now[1]/1000) >= ends {
-				break
-			}
-		}
+		waitOver(t, c, r)
 		for range 2 {
 			if err := use(l); !errors.Is(err, ErrLeaseOver) {
 				t.Errorf("%s: %v", name, err)
