@@ -18,9 +18,9 @@ func newRole(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "role [flags] NAME member|moderator|admin|owner",
 		Short: "Give a user a role",
-		Long: `Gives a user a role, or takes it with "member". A moderator decides about reports, an
-admin also names moderators and issues invitations, an owner gives and takes every role.
-The audit log keeps it.`,
+		Long: `Gives a user a role, or takes it with "member". A moderator decides about reports and
+invites people, an admin also names moderators, an owner gives and takes every role. The
+audit log keeps it.`,
 		Example: `  retwis user role ada owner
   retwis user role grace member --note 'left the team'`,
 		Args:              shell.Arguments(2, 2, ""),
