@@ -127,7 +127,7 @@ func failed(ctx context.Context, s Store, err error) error {
 	case err == nil, errors.Is(err, ErrNotFound), errors.Is(err, ErrFull), errors.Is(err, ErrUnavailable):
 		return err
 	case ctx.Err() != nil:
-		return fmt.Errorf("%w: %s: %w", ErrUnavailable, s, errors.Join(err, ctx.Err()))
+		return fmt.Errorf("%w: %s: %w", ErrUnavailable, s, errors.Join(err, context.Cause(ctx)))
 	}
 	return fmt.Errorf("%w: %s: %w", ErrUnavailable, s, err)
 }

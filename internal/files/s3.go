@@ -113,30 +113,43 @@ func (s *s3) Open(ctx context.Context, name string) (*File, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
-	ctx, cancel := deadline(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(s3Timeout, func() { cancel(context.DeadlineExceeded) })
 	object, err := s.client.GetObject(ctx, s.bucket, s.prefix+name, minio.GetObjectOptions{})
 	if err != nil {
-		cancel()
-		return nil, s.failed(ctx, err)
-	}
-	info, err := object.Stat() // asks the server
-	if err != nil {
+		timer.Stop()
 		err = s.failed(ctx, err)
-		object.Close()
-		cancel()
+		cancel(nil)
 		return nil, err
 	}
-	return &File{&openObject{object, cancel}, Info{name, info.Size, info.LastModified}}, nil
+	opened := &openObject{object, timer, cancel}
+	info, err := object.Stat() // asks the server
+	timer.Stop()
+	if err != nil {
+		err = s.failed(ctx, err)
+		opened.Close()
+		return nil, err
+	}
+	return &File{opened, Info{name, info.Size, info.LastModified}}, nil
 }
 
-// openObject is an object whose context ends with it.
+// openObject is an object of which each read is a call: the caller may be slow, the server may
+// not.
 type openObject struct {
 	io.ReadSeekCloser
-	cancel context.CancelFunc
+	timer  *time.Timer
+	cancel context.CancelCauseFunc
+}
+
+func (o *openObject) Read(p []byte) (int, error) {
+	o.timer.Reset(s3Timeout)
+	defer o.timer.Stop()
+	return o.ReadSeekCloser.Read(p)
 }
 
 func (o *openObject) Close() error {
-	defer o.cancel()
+	defer o.cancel(nil)
+	o.timer.Stop()
 	return o.ReadSeekCloser.Close()
 }
 

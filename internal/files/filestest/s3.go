@@ -13,7 +13,7 @@ import (
 )
 
 // S3 is a local S3 server with a bucket.
-type S3 struct{ handler http.Handler }
+type S3 struct{ http.Handler }
 
 // NewS3 starts a server for a test.
 func NewS3(t *testing.T) *S3 {
@@ -47,7 +47,7 @@ func (s *S3) Listen(t *testing.T) *Address {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
-		s.handler.ServeHTTP(w, r)
+		s.ServeHTTP(w, r)
 	}))
 	t.Cleanup(func() {
 		a.Return()

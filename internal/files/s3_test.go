@@ -1,0 +1,120 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"retwis/internal/files/filestest"
+)
+
+// pipes is a listener whose connections are in memory: their time can be simulated.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	conn, ok := <-p
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return conn, nil
+}
+
+func (p pipes) Close() error {
+	close(p)
+	return nil
+}
+
+func (p pipes) Addr() net.Addr { return &net.UnixAddr{} }
+
+// stalledWriter sends some bytes, and then nothing until the client has gone.
+type stalledWriter struct {
+	http.ResponseWriter
+	gone <-chan struct{}
+	left int
+}
+
+func (w *stalledWriter) Write(p []byte) (int, error) {
+	if w.left -= len(p); w.left < 0 {
+		<-w.gone
+		return 0, io.ErrClosedPipe
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// The caller who reads a file from a bucket may be slow; a server that sends nothing may not.
+func TestSlowS3(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var stalls atomic.Pointer[string] // the method whose responses are cut short
+		stalls.Store(new(string))
+		bucket, conns := filestest.NewS3(t), make(pipes)
+		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case r.Method != *stalls.Load():
+			case r.Method == http.MethodHead:
+				<-r.Context().Done()
+			default:
+				w = &stalledWriter{w, r.Context().Done(), 100 << 10}
+			}
+			bucket.ServeHTTP(w, r)
+		})}
+		go func() { _ = server.Serve(conns) }()
+		t.Cleanup(func() { server.Close() })
+		transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+			near, far := net.Pipe()
+			conns <- far
+			return near, nil
+		}}
+		t.Cleanup(transport.CloseIdleConnections)
+		client, err := minio.New("s3.test", &minio.Options{Creds: credentials.NewStaticV4("key", "secret", ""), Region: "us-east-1", Transport: transport})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &s3{client: client, bucket: "pictures", place: "s3://s3.test/pictures"}
+		name, want := strings.Repeat("0", minDigits)+"-1600.gif", bytes.Repeat([]byte("frame"), 200_000)
+		if err := s.Put(t.Context(), name, want); err != nil {
+			t.Fatal(err)
+		}
+
+		file, err := s.Open(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		time.Sleep(2 * s3Timeout)
+		var got bytes.Buffer
+		for err == nil {
+			time.Sleep(time.Second)
+			_, err = io.CopyN(&got, file, 10_000)
+		}
+		if !errors.Is(err, io.EOF) || !bytes.Equal(got.Bytes(), want) {
+			t.Errorf("read %d bytes in %v, %v", got.Len(), time.Since(began), err)
+		}
+		file.Close()
+
+		stalled := func(method string) func() time.Duration {
+			stalls.Store(&method)
+			began := time.Now()
+			return func() time.Duration { return time.Since(began) }
+		}
+		took := stalled(http.MethodGet)
+		if _, err := Read(t.Context(), s, name); !errors.Is(err, ErrUnavailable) || took() != s3Timeout {
+			t.Errorf("a body that stops: %v after %v", err, took())
+		}
+		took = stalled(http.MethodHead)
+		if _, err := s.Open(t.Context(), name); !errors.Is(err, ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) || took() != s3Timeout {
+			t.Errorf("a server that hangs: %v after %v", err, took())
+		}
+	})
+}
