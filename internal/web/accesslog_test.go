@@ -204,3 +204,22 @@ func TestSecretPaths(t *testing.T) {
 		}
 	}
 }
+
+// The example for nginx leaves the same paths out of its log.
+func TestSecretPathsOfNginx(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../deploy/proxy/nginx.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, words, _ := strings.Cut(string(text), "~^/(")
+	words, _, _ = strings.Cut(words, ")/ 0;")
+	var got []string
+	for word := range strings.SplitSeq(words, "|") {
+		got = append(got, "/"+word+"/")
+	}
+	slices.Sort(got)
+	if want := slices.Compact(slices.Sorted(slices.Values(setup(t).server.Secrets()))); !slices.Equal(got, want) {
+		t.Errorf("nginx.conf leaves out %q, want %q", got, want)
+	}
+}

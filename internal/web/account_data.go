@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-	"time"
 
 	"retwis/internal/social"
 	"retwis/internal/social/accounts"
@@ -26,10 +25,6 @@ func (h *dataHandlers) settings(req *request.Request) error {
 	return req.Render(http.StatusOK, view.DataPage(req.Frame("Settings")))
 }
 
-// exportWrite is how long one piece of an archive may take: a client that reads nothing
-// is cut off, one that reads slowly is not.
-const exportWrite = 30 * time.Second
-
 // export sends the archive of the viewer's data while it is read from the database.
 func (h *dataHandlers) export(req *request.Request) error {
 	header := req.W.Header()
@@ -38,7 +33,7 @@ func (h *dataHandlers) export(req *request.Request) error {
 	header["Content-Disposition"] = []string{`attachment; filename="retwis-` + fileName(req.User.Name) + `.zip"`}
 	req.LogSecurity("export", req.User)
 	req.Stream = func() {
-		out := bufio.NewWriterSize(&slowWriter{req.W, http.NewResponseController(req.W)}, 32<<10)
+		out := bufio.NewWriterSize(request.Download(req), 32<<10)
 		err := h.leaving.Export(req.R.Context(), req.User.ID, out)
 		if err == nil {
 			err = out.Flush()
@@ -62,17 +57,6 @@ func fileName(name string) string {
 		}
 		return '-'
 	}, name)
-}
-
-// slowWriter gives each write its own deadline.
-type slowWriter struct {
-	http.ResponseWriter
-	control *http.ResponseController
-}
-
-func (w *slowWriter) Write(p []byte) (int, error) {
-	_ = w.control.SetWriteDeadline(time.Now().Add(exportWrite)) // a recorder of a test has none
-	return w.ResponseWriter.Write(p)
 }
 
 func (h *dataHandlers) deleteForm(req *request.Request) error {

@@ -4,6 +4,9 @@ import (
 	"retwis/internal/web/httpserver"
 )
 
+// Secrets returns what stands before the secrets in the paths of the site.
+func (s *Server) Secrets() []string { return s.access.Secret }
+
 // LoggedPath is a path as the logs of a site with these routes have it.
 func LoggedPath(path string, patterns ...string) string {
 	var a httpserver.AccessLog

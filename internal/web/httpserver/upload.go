@@ -18,12 +18,13 @@ const (
 )
 
 // Upload returns the body of a request that brings files, of at most so many bytes: it may take
-// longer than other bodies, as long as it gets on.
-func Upload(w http.ResponseWriter, r *http.Request, most int64) io.ReadCloser {
+// longer than other bodies, as long as it gets on. waited grows by the time for which it is waited
+// for.
+func Upload(w http.ResponseWriter, r *http.Request, most int64, waited *time.Duration) io.ReadCloser {
 	conn := http.NewResponseController(w)
 	began := time.Now()
 	_ = conn.SetWriteDeadline(began.Add(UploadTime + replyTime)) // what cannot set one has none
-	return &uploadBody{http.MaxBytesReader(w, r.Body, most), conn, began, 0}
+	return &uploadBody{http.MaxBytesReader(w, r.Body, most), conn, began, 0, waited}
 }
 
 type uploadBody struct {
@@ -31,11 +32,15 @@ type uploadBody struct {
 	conn  *http.ResponseController
 	began time.Time
 	read  int64
+
+	waited *time.Duration
 }
 
 func (b *uploadBody) Read(p []byte) (int, error) {
 	_ = b.conn.SetReadDeadline(b.began.Add(b.allowed()))
+	before := time.Now()
 	n, err := b.ReadCloser.Read(p)
+	*b.waited += time.Since(before)
 	b.read += int64(n)
 	return n, err
 }

@@ -44,7 +44,7 @@ func New(registry *prometheus.Registry) (*Metrics, error) {
 			Name: "retwis_http_requests_total", Help: "Requests answered, by route and class of status.",
 		}, []string{"route", "status"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "retwis_http_request_seconds", Help: "Time to answer a request, by route.",
+			Name: "retwis_http_request_seconds", Help: "Time to answer a request, without that in which files arrive or are sent, by route.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
 		}, []string{"route"}),
 		InFlight: prometheus.NewGauge(prometheus.GaugeOpts{

@@ -80,7 +80,8 @@ func (h *Pictures) File(req *request.Request) error {
 		return err
 	}
 	size, _, _ := strings.Cut(req.R.PathValue("file"), ".")
-	file, err := h.media.Open(req.Ctx, found.Record, size)
+	// Until the file is closed: a client may read for longer than a page may take.
+	file, err := h.media.Open(req.R.Context(), found.Record, size)
 	if err != nil {
 		return err
 	}

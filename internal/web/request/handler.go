@@ -51,7 +51,7 @@ func (s *Site) Handler(pattern string, page Page) http.Handler {
 		s.metrics.InFlight.Inc()
 		defer s.metrics.InFlight.Dec()
 		timeout, files := s.timeout, bringsFiles(pattern, r)
-		if files {
+		if files || most == maxFile {
 			timeout += httpserver.UploadTime
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), timeout)
@@ -82,7 +82,7 @@ func (s *Site) Handler(pattern string, page Page) http.Handler {
 			s.database.Served()
 		}
 		skipFiles(req)
-		took := time.Since(began)
+		took := time.Since(began) - req.waited
 		route.Observe(req.status, took)
 		s.logRequest(req, err, took)
 		httpserver.Note(w, req.id, req.User.ID)
@@ -159,7 +159,11 @@ func readForm(req *Request) error {
 			keepDraft(req)
 			return err
 		}
-		req.R.Body = http.MaxBytesReader(req.W, req.R.Body, req.maxForm)
+		if req.maxForm == maxFile {
+			req.R.Body = httpserver.Upload(req.W, req.R, req.maxForm, &req.waited)
+		} else {
+			req.R.Body = http.MaxBytesReader(req.W, req.R.Body, req.maxForm)
+		}
 		err := req.R.ParseForm()
 		if err == nil && req.maxForm == maxFile {
 			// All of it in memory; a form without a file is none of that kind.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"sync/atomic"
+	"time"
 
 	"retwis/internal/social"
 	"retwis/internal/social/site"
@@ -43,6 +44,7 @@ type Request struct {
 	viewer     *social.Viewer     // of User; see Viewer
 	fresh      []int64            // the posts that the user has just changed
 	outdated   *atomic.Bool       // whether the page has something that others may have changed; nil for no
+	waited     time.Duration      // for files to arrive or to be sent
 }
 
 // Address is where the request comes from.

@@ -161,9 +161,12 @@ func ServeFile(req *Request, file *files.File, contentType string, public bool) 
 		h["Cache-Control"] = headerImmutable
 		h.Del("Vary")
 	}
-	w := &statusWriter{req.W, &req.status}
+	w := &statusWriter{Download(req), &req.status}
 	http.ServeContent(w, req.R, "", file.Modified, file)
 }
+
+// Download returns a writer for a response that is larger than a page.
+func Download(req *Request) http.ResponseWriter { return httpserver.Download(req.W, &req.waited) }
 
 // statusWriter notes the status of a response.
 type statusWriter struct {

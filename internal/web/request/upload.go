@@ -42,7 +42,7 @@ type upload struct {
 
 // openUpload reads the fields before the first file. Files reads the rest.
 func openUpload(req *Request) error {
-	req.R.Body = httpserver.Upload(req.W, req.R, maxUpload)
+	req.R.Body = httpserver.Upload(req.W, req.R, maxUpload, &req.waited)
 	parts, err := req.R.MultipartReader()
 	if err != nil {
 		return formError(err)

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -42,22 +43,46 @@ func (l *oneConn) Addr() net.Addr { return &net.UnixAddr{} }
 // What is around the file of a form with one.
 const begin, end = "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"photo.jpg\"\r\n\r\n", "\r\n--x--\r\n"
 
-// sendSlowly sends the form of an upload with a file of so many bytes, some each second, to a page.
-func sendSlowly(t *testing.T, page Page, size, perSecond int) (status int, body string) {
+// connect returns a connection to a server with one page. The time that the page takes, without
+// that of the client, is at most a second.
+func connect(t *testing.T, pattern string, page Page) net.Conn {
 	t.Helper()
+	site := alone(t, io.Discard)
 	near, far := net.Pipe()
 	listener := &oneConn{make(chan net.Conn, 1), make(chan struct{})}
 	listener.server <- far
-	server := httpserver.New(alone(t, io.Discard).Handler("POST /media", JSONErrors(page)), socialtest.Quiet())
+	server := httpserver.New(site.Handler(pattern, page), socialtest.Quiet())
 	var running sync.WaitGroup
 	running.Go(func() { _ = server.Serve(listener) })
-	defer func() {
+	t.Cleanup(func() {
 		near.Close()
 		server.Close()
 		running.Wait()
-	}()
-	running.Go(func() {
-		fmt.Fprintf(near, "POST /media HTTP/1.1\r\nHost: example.com\r\nContent-Type: multipart/form-data; boundary=x\r\nContent-Length: %d\r\n\r\n%s", len(begin)+size+len(end), begin)
+		synctest.Wait() // until the handler has ended
+		all, err := site.metrics.Registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, family := range all {
+			if family.GetName() != "retwis_http_request_seconds" {
+				continue
+			}
+			if h := family.GetMetric()[0].GetHistogram(); h.GetSampleCount() != 1 || h.GetSampleSum() > 1 {
+				t.Errorf("%d requests took %v s without the client", h.GetSampleCount(), h.GetSampleSum())
+			}
+		}
+	})
+	return near
+}
+
+// sendSlowly sends the form of an upload with a file of so many bytes, some each second, to a page.
+func sendSlowly(t *testing.T, path string, page Page, size, perSecond int) (status int, body string) {
+	t.Helper()
+	var sending sync.WaitGroup
+	t.Cleanup(sending.Wait) // after the connection is closed
+	near := connect(t, "POST "+path, JSONErrors(page))
+	sending.Go(func() {
+		fmt.Fprintf(near, "POST %s HTTP/1.1\r\nHost: example.com\r\nContent-Type: multipart/form-data; boundary=x\r\nContent-Length: %d\r\n\r\n%s", path, len(begin)+size+len(end), begin)
 		for left := size; left > 0; left -= perSecond {
 			time.Sleep(time.Second)
 			if _, err := io.WriteString(near, strings.Repeat("x", min(left, perSecond))); err != nil {
@@ -97,7 +122,7 @@ func TestSlowUpload(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				began, files := time.Now(), 0
-				status, body := sendSlowly(t, func(req *Request) error {
+				status, body := sendSlowly(t, "/media", func(req *Request) error {
 					err := Files(req, func(_ string, file []byte) error {
 						if files++; len(file) != test.size {
 							t.Errorf("a file of %d bytes after %v", len(file), time.Since(began))
@@ -122,6 +147,28 @@ func TestSlowUpload(t *testing.T) {
 			})
 		})
 	}
+}
+
+// So may the file of an import.
+func TestSlowImport(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const size, perSecond = 1 << 20, 17 << 10 // in more than the minute of a page
+		status, body := sendSlowly(t, ImportPath, func(req *Request) error {
+			in, header, err := req.R.FormFile("file")
+			if err != nil {
+				return err
+			}
+			defer in.Close()
+			if err := req.Ctx.Err(); err != nil {
+				return err
+			}
+			return SendJSON(req, header.Size)
+		}, size, perSecond)
+		if status != http.StatusOK || strings.TrimSpace(body) != strconv.Itoa(size) {
+			t.Errorf("%d %s", status, body)
+		}
+	})
 }
 
 // A page that refuses a form before its files have arrived is seen by a client that sends all of

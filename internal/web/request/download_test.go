@@ -1,0 +1,60 @@
+package request
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"retwis/internal/files"
+)
+
+// A client may take its time with a file; one that accepts nothing any more is cut off.
+func TestSlowDownload(t *testing.T) {
+	t.Parallel()
+	const size, perSecond = 4 << 20, 20 << 10
+	for name, test := range map[string]struct {
+		accepts int
+		takes   time.Duration // of the server
+	}{
+		"slow":  {size, size / perSecond * time.Second},
+		"stops": {size / 2, size/2/perSecond*time.Second + 30*time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				began, served := time.Now(), make(chan time.Duration, 1)
+				near := connect(t, "GET /media", func(req *Request) error {
+					file := struct {
+						io.ReadSeeker
+						io.Closer
+					}{bytes.NewReader(make([]byte, size)), nil}
+					ServeFile(req, &files.File{ReadSeekCloser: file, Info: files.Info{Size: size}}, "image/gif", true)
+					served <- time.Since(began)
+					return nil
+				})
+				if _, err := fmt.Fprint(near, "GET /media HTTP/1.1\r\nHost: example.com\r\n\r\n"); err != nil {
+					t.Fatal(err)
+				}
+				res, err := http.ReadResponse(bufio.NewReader(near), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer res.Body.Close()
+				for read := 0; read < test.accepts; read += perSecond {
+					time.Sleep(time.Second)
+					if n, err := io.CopyN(io.Discard, res.Body, min(perSecond, size-int64(read))); err != nil {
+						t.Fatalf("%d bytes, %v after %v", read+int(n), err, time.Since(began))
+					}
+				}
+				if took := <-served; took < test.takes-3*time.Second || took > test.takes+3*time.Second {
+					t.Errorf("served in %v, want %v", took, test.takes)
+				}
+			})
+		})
+	}
+}
