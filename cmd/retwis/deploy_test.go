@@ -55,6 +55,8 @@ func TestUnitSavesWhereSettingsSay(t *testing.T) {
 		"../../deploy/systemd/retwis-backup.service": {"RETWIS_REDIS=embedded:/var/lib/retwis\n", "EnvironmentFile=-/etc/retwis/retwis.env\n", "ExecStart=/usr/bin/retwis backup --keep 14 /var/backups/retwis\n", "\nUser=retwis\n"},
 		"../../deploy/systemd/retwis-backup.timer":   {"WantedBy=retwis.service\n", "PartOf=retwis.service\n"},
 		"../../deploy/deb/nfpm.yaml":                 {"dst: /etc/retwis/retwis.env", "type: config|noreplace"},
+		"../../deploy/container/Containerfile":       {"-o retwis -g retwis -m 0700 /var/lib/retwis\n"},
+		"../../deploy/container/compose.yaml":        {"RETWIS_MEDIA: /var/lib/retwis/media\n", "- files:/var/lib/retwis\n", "tmpfs: [/tmp]\n", "\n  files:\n"},
 	} {
 		text, err := os.ReadFile(path)
 		if err != nil {

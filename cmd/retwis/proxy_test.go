@@ -18,9 +18,9 @@ import (
 )
 
 // The example files for proxies do what docs/operations.md asks of a proxy: forms are
-// accepted on another port than 443, a page that another site made the browser ask for is
-// not compressed, and one-time links are in no access log. Debian's nginx has "gzip on" for
-// all sites.
+// accepted on another port than 443, and with four pictures, a page that another site made
+// the browser ask for is not compressed, and secret links are in no access log. Debian's
+// nginx has "gzip on" for all sites.
 func TestProxyExamples(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"nginx", "caddy"} {
@@ -173,8 +173,14 @@ func (p proxied) check() {
 	if !strings.Contains(p.site.err.String(), "host=retwis.example.com:"+p.secure) {
 		t.Errorf("the log does not name the host: %s", p.site.err.String())
 	}
-	do("GET", "/reset/81.SECRETSECRET", "")
-	do("GET", "/invite/SECRETSECRET", "")
+	// Without a session it is refused, once all of it has arrived.
+	picture := "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"photo.jpg\"\r\n\r\n" + strings.Repeat("x", 16<<20) + "\r\n"
+	if res := do("POST", "/media", strings.Repeat(picture, 4)+"--x--\r\n", "Origin", origin, "Content-Type", "multipart/form-data; boundary=x"); res.StatusCode != http.StatusUnauthorized {
+		t.Errorf("four pictures: %d", res.StatusCode)
+	}
+	for _, prefix := range []string{"/reset/81.", "/invite/", "/confirm/81.", "/unsubscribe/81."} {
+		do("GET", prefix+"SECRETSECRET", "")
+	}
 	do("GET", "/timeline", "")
 	// nginx logs a request after it has answered.
 	var logged []byte
