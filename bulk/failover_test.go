@@ -91,6 +91,28 @@ func TestClusterFlushAfterFailover(t *testing.T) {
 	}
 }
 
+// TestClusterSlotsWithoutOwner sends a command to all servers after a failover, while the other
+// masters know no owner of its slots, as they may for a moment: the command has not reached all.
+func TestClusterSlotsWithoutOwner(t *testing.T) {
+	t.Parallel()
+	c, url := cluster(t)
+	other := replica(t, c, c.Masters[1])
+	forget := []string{"CLUSTER", "DELSLOTS"}
+	for slot := 5461; slot <= 10922; slot++ {
+		forget = append(forget, strconv.Itoa(slot))
+	}
+	r := &hook{r: bytes.NewReader(encode(t, []any{"FLUSHALL"})), at: []int{0}, do: func(int) {
+		failOver(t, c.Masters[1], other)
+		for _, m := range c.Masters {
+			_, _ = try(m.Client(t), forget...) // it may know none already
+		}
+	}}
+	report, err := Load(t.Context(), url, r, Options{RetryFor: time.Second})
+	if err == nil || !strings.Contains(err.Error(), "slots of the Cluster have no owner") || report.Replies != 0 {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
 // TestClusterMasterKilled kills a master, whose replica takes over when the other masters have
 // noticed. The load starts after the replica has caught up, and all commands are
 // repeatable.

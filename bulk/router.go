@@ -28,6 +28,7 @@ type router struct {
 	cluster bool
 	pipes   []*pipe // one for each connection to a single server, or for each master of a Cluster
 	owners  []*pipe // of the slots of a Cluster; nil where the owner is unknown
+	owned   int     // how many slots had an owner
 	addrs   []string
 }
 
@@ -115,6 +116,16 @@ func (r *router) connectCluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// While a replica takes over, a server may know that its master has no slots any more,
+	// and not yet who has. What is sent to all servers would not reach that one.
+	owned := 0
+	for _, slots := range ranges {
+		owned += slots.To - slots.From + 1
+	}
+	if owned < r.owned {
+		return fmt.Errorf("%d slots of the Cluster have no owner", r.owned-owned)
+	}
+	r.owned = owned
 	r.owners, r.addrs = make([]*pipe, keys.Slots), r.addrs[:0]
 	var failed []error
 	for _, slots := range ranges {
