@@ -1,8 +1,6 @@
 package discover
 
 import (
-	"errors"
-	"io"
 	"net/http"
 
 	"retwis/internal/social/imports"
@@ -30,12 +28,16 @@ func (h *Imports) show(req *request.Request, status int, form view.ImportForm) (
 
 // Begin begins an import of a file, or of the lines of a text.
 func (h *Imports) Begin(req *request.Request) error {
-	kind := imports.Kind(req.R.PostFormValue("kind"))
-	list := req.R.PostFormValue("list")
-	file, err := fileOf(req, "file")
+	var file []byte
+	err := request.Files(req, func(_ string, sent []byte) error {
+		file = sent
+		return nil
+	})
 	if err != nil {
 		return err
 	}
+	kind := imports.Kind(req.R.PostFormValue("kind"))
+	list := req.R.PostFormValue("list")
 	if len(file) == 0 {
 		file = []byte(list)
 	}
@@ -50,19 +52,6 @@ func (h *Imports) Begin(req *request.Request) error {
 		return err
 	}
 	return req.Changed(request.ImportPath)
-}
-
-// fileOf returns a file that came with a form, empty for none.
-func fileOf(req *request.Request, field string) ([]byte, error) {
-	in, _, err := req.R.FormFile(field)
-	if errors.Is(err, http.ErrMissingFile) || errors.Is(err, http.ErrNotMultipart) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	return io.ReadAll(in) // the form is bounded
 }
 
 // Stop stops the import of the session user.

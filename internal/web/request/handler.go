@@ -51,7 +51,7 @@ func (s *Site) Handler(pattern string, page Page) http.Handler {
 		s.metrics.InFlight.Inc()
 		defer s.metrics.InFlight.Dec()
 		timeout, files := s.timeout, bringsFiles(pattern, r)
-		if files || most == maxFile {
+		if files > 0 {
 			timeout += httpserver.UploadTime
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), timeout)
@@ -154,24 +154,13 @@ func readForm(req *Request) error {
 	if req.R.Method != http.MethodGet && req.R.Method != http.MethodHead {
 		from := req.LimitAddress()
 		req.Ctx = social.WithAddress(auth.WithAddress(req.Ctx, from), from)
-		if req.files {
+		if req.files > 0 {
 			err := openUpload(req)
 			keepDraft(req)
 			return err
 		}
-		if req.maxForm == maxFile {
-			req.R.Body = httpserver.Upload(req.W, req.R, req.maxForm, &req.waited)
-		} else {
-			req.R.Body = http.MaxBytesReader(req.W, req.R.Body, req.maxForm)
-		}
-		err := req.R.ParseForm()
-		if err == nil && req.maxForm == maxFile {
-			// All of it in memory; a form without a file is none of that kind.
-			if err = req.R.ParseMultipartForm(req.maxForm); errors.Is(err, http.ErrNotMultipart) {
-				err = nil
-			}
-		}
-		if err != nil {
+		req.R.Body = http.MaxBytesReader(req.W, req.R.Body, req.maxForm)
+		if err := req.R.ParseForm(); err != nil {
 			return formError(err)
 		}
 		keepDraft(req)

@@ -38,7 +38,7 @@ type Request struct {
 	columns    bool               // the page has a sidebar
 	sidebar    view.SidebarSource // nil: nobody has begun to read it
 	identified bool               // LoggedIn is known
-	files      bool               // the form comes with files
+	files      int64              // bounds a form that comes with files, in bytes; 0 for another one
 	upload     *upload            // what is left of it; nil for another form
 	formRead   bool               // the form has arrived completely, or the request has no form
 	viewer     *social.Viewer     // of User; see Viewer

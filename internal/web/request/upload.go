@@ -19,18 +19,23 @@ import (
 // maxUpload bounds a form with files.
 const maxUpload = social.MaxPictures*picture.MaxBytes + 2*maxForm
 
-// hasFiles are the routes whose forms may come with files.
-var hasFiles = map[string]bool{
-	"POST /media": true, "POST /post": true, "POST /u/{name}/{id}/reply": true, "POST /settings/picture": true,
+// hasFiles are the routes whose forms may come with files, and what bounds such a form.
+var hasFiles = map[string]int64{
+	"POST /media": maxUpload, "POST /post": maxUpload, "POST /u/{name}/{id}/reply": maxUpload, "POST /settings/picture": maxUpload,
+	"POST " + ImportPath: maxFile,
 }
 
-// bringsFiles reports whether a request to a route is a form with files.
-func bringsFiles(pattern string, r *http.Request) bool {
-	if !hasFiles[pattern] {
-		return false
+// bringsFiles returns what bounds a form with files, in bytes; 0 where a request is none.
+func bringsFiles(pattern string, r *http.Request) int64 {
+	most := hasFiles[pattern]
+	if most == 0 {
+		return 0
 	}
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	return err == nil && kind == "multipart/form-data"
+	if err != nil || kind != "multipart/form-data" {
+		return 0
+	}
+	return most
 }
 
 // upload is a form with files that arrives. Its fields are read up to the next file.
@@ -42,13 +47,13 @@ type upload struct {
 
 // openUpload reads the fields before the first file. Files reads the rest.
 func openUpload(req *Request) error {
-	req.R.Body = httpserver.Upload(req.W, req.R, maxUpload, &req.waited)
+	req.R.Body = httpserver.Upload(req.W, req.R, req.files, &req.waited)
 	parts, err := req.R.MultipartReader()
 	if err != nil {
 		return formError(err)
 	}
 	req.R.PostForm, req.R.Form = url.Values{}, req.R.URL.Query()
-	req.upload = &upload{parts: parts, left: maxForm}
+	req.upload = &upload{parts: parts, left: req.maxForm}
 	return req.upload.next(req)
 }
 

@@ -155,15 +155,15 @@ func TestSlowImport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size, perSecond = 1 << 20, 17 << 10 // in more than the minute of a page
 		status, body := sendSlowly(t, ImportPath, func(req *Request) error {
-			in, header, err := req.R.FormFile("file")
+			got := 0
+			err := Files(req, func(_ string, file []byte) error {
+				got = len(file)
+				return req.Ctx.Err()
+			})
 			if err != nil {
 				return err
 			}
-			defer in.Close()
-			if err := req.Ctx.Err(); err != nil {
-				return err
-			}
-			return SendJSON(req, header.Size)
+			return SendJSON(req, got)
 		}, size, perSecond)
 		if status != http.StatusOK || strings.TrimSpace(body) != strconv.Itoa(size) {
 			t.Errorf("%d %s", status, body)
