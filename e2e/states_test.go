@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -291,6 +292,13 @@ func (s states) member(b *browser) {
 	b.post("/u/edda_storm/block")
 	s.page(b, "blocked profile", "/u/edda_storm")
 	s.page(b, "blocked", "/settings/blocked")
+	names := "" // more than may be followed at once
+	for n := range 150 {
+		names += fmt.Sprintf("x%d\n", n)
+	}
+	b.open("/settings/import")
+	b.submit(`form[action="/settings/import"]`, "list", names)
+	s.look(b, "import that runs", "html")
 }
 
 // writing looks at what scripts add while something is written.
