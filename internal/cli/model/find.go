@@ -158,7 +158,7 @@ func conditions(m *model.Model, texts []string) ([]model.Cond, error) {
 				return nil, shell.Usage(err)
 			}
 		}
-		all = append(all, cond(c))
+		all = append(all, cond.Of(c))
 	}
 	return all, nil
 }
@@ -196,29 +196,9 @@ func parseDurations(c *shell.Condition) error {
 	return nil
 }
 
-// cond returns a condition as a model takes it.
-func cond(c shell.Condition) model.Cond {
-	switch c.Operator {
-	case "..":
-		switch {
-		case c.Low == nil:
-			return model.AtMost(c.Column, c.High)
-		case c.High == nil:
-			return model.AtLeast(c.Column, c.Low)
-		}
-		return model.Between(c.Column, c.Low, c.High)
-	case "*":
-		return model.Prefix(c.Column, c.Low.(string))
-	case ">":
-		return model.Above(c.Column, c.Low)
-	case ">=":
-		return model.AtLeast(c.Column, c.Low)
-	case "<":
-		return model.Below(c.Column, c.Low)
-	case "<=":
-		return model.AtMost(c.Column, c.Low)
-	}
-	return model.Eq(c.Column, c.Low)
+var cond = shell.Conditions[model.Cond]{
+	Eq: model.Eq, AtLeast: model.AtLeast, AtMost: model.AtMost, Above: model.Above, Below: model.Below,
+	Between: model.Between, Prefix: model.Prefix,
 }
 
 // recordPrinter prints records.

@@ -22,6 +22,38 @@ type Condition struct {
 	Low, High any    // High is for ".." alone, where nil is open
 }
 
+// Conditions makes conditions as a package takes them.
+type Conditions[C any] struct {
+	Eq, AtLeast, AtMost, Above, Below func(column string, value any) C
+	Between                           func(column string, low, high any) C
+	Prefix                            func(column, prefix string) C
+}
+
+// Of makes a condition of what was typed.
+func (m Conditions[C]) Of(c Condition) C {
+	switch c.Operator {
+	case "..":
+		switch {
+		case c.Low == nil:
+			return m.AtMost(c.Column, c.High)
+		case c.High == nil:
+			return m.AtLeast(c.Column, c.Low)
+		}
+		return m.Between(c.Column, c.Low, c.High)
+	case "*":
+		return m.Prefix(c.Column, c.Low.(string))
+	case ">":
+		return m.Above(c.Column, c.Low)
+	case ">=":
+		return m.AtLeast(c.Column, c.Low)
+	case "<":
+		return m.Below(c.Column, c.Low)
+	case "<=":
+		return m.AtMost(c.Column, c.Low)
+	}
+	return m.Eq(c.Column, c.Low)
+}
+
 // operators holds the operators, the longer ones first.
 var operators = [...]string{"==", ">=", "<=", ">", "<", "="}
 
