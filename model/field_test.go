@@ -159,7 +159,7 @@ func TestFields(t *testing.T) {
 // Pluck asks the server for the field, and not for the whole record.
 func TestPluckReadsLittle(t *testing.T) {
 	t.Parallel()
-	client := redistest.DB(t).Client(t)
+	client := redistest.Own(t).Client(t) // it counts the bytes of all
 	users := store[user](t, client, model.Options{Name: "user"})
 	for range 10 {
 		createdOf(t, users, user{Name: strings.Repeat("n", 20_000), Email: fmt.Sprint(time.Now().UnixNano()), Age: 1})
