@@ -206,6 +206,7 @@ var siblings = [][2]string{
 	{"internal/watched", "internal/redis/store"},        // which part of a Cluster answers
 	{"internal/watched", "internal/redis/rediserr"},     // whether a server was reached
 	{"internal/redis/nodes", "internal/redis/rediserr"}, // which of several errors to report
+	{"internal/redis/nodes", "internal/redis/keys"},     // how many slots there are
 	{"internal/web", "internal/web/about"},
 	{"internal/web", "internal/web/discover"},
 	{"internal/web", "internal/web/email"},

@@ -16,6 +16,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/keys"
 	"retwis/internal/redis/rediserr"
 )
 
@@ -67,15 +68,30 @@ type Master struct {
 const mastersLimit = 10 * time.Second
 
 // Masters returns the servers that own keys, in the order of their addresses: the
-// masters of a Cluster that own slots, or the single server.
+// masters of a Cluster that own slots, or the single server. It prefers a node that knows
+// the owners of all slots; where none does, it returns those that are known.
 func Masters(ctx context.Context, client rueidis.Client) ([]Master, error) {
 	if client.Mode() != rueidis.ClientModeCluster {
 		return []Master{{"-", client}}, nil
 	}
+	var mu sync.Mutex
+	var part []string // the longest answer of those that lack slots
 	addresses, err := First(ctx, client, mastersLimit, func(ctx context.Context, node rueidis.Client) ([]string, error) {
-		return owners(ctx, node)
+		addresses, err := owners(ctx, node)
+		if errors.Is(err, errPart) {
+			mu.Lock()
+			defer mu.Unlock()
+			if len(addresses) > len(part) {
+				part = addresses
+			}
+		}
+		return addresses, err
 	})
-	if err != nil {
+	switch {
+	case err == nil:
+	case ctx.Err() == nil && part != nil: // all have answered
+		addresses = part
+	default:
 		return nil, err
 	}
 	all := make([]Master, 0, len(addresses))
@@ -91,7 +107,12 @@ func Masters(ctx context.Context, client rueidis.Client) ([]Master, error) {
 	return all, nil
 }
 
-// owners asks a node for the addresses of the owners of slots.
+// errPart: a node knows no owner of some slots. While a replica takes over, it may know that
+// its master has none any more, and not yet who has.
+var errPart = errors.New("some slots of the Cluster have no owner")
+
+// owners asks a node for the addresses of the owners of slots. With errPart it returns those
+// that the node knows.
 func owners(ctx context.Context, node rueidis.Client) ([]string, error) {
 	ranges, err := node.Do(ctx, node.B().ClusterSlots().Build()).ToArray()
 	if err != nil {
@@ -102,11 +123,15 @@ func owners(ctx context.Context, node rueidis.Client) ([]string, error) {
 		own, _, _ = net.SplitHostPort(address)
 	}
 	var all []string
+	owned := int64(0)
 	for _, one := range ranges {
 		fields, err := one.ToArray() // from, to, master, replicas ...
 		if err != nil || len(fields) < 3 {
 			continue
 		}
+		from, _ := fields[0].AsInt64()
+		to, _ := fields[1].AsInt64()
+		owned += to - from + 1
 		master, err := fields[2].ToArray() // host, port, id ...
 		if err != nil || len(master) < 2 {
 			continue
@@ -123,6 +148,9 @@ func owners(ctx context.Context, node rueidis.Client) ([]string, error) {
 	}
 	if len(all) == 0 {
 		return nil, rueidis.ErrNoSlot
+	}
+	if owned < keys.Slots {
+		return all, errPart
 	}
 	return all, nil
 }

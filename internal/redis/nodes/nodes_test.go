@@ -62,6 +62,40 @@ func TestMastersOfOneServer(t *testing.T) {
 	}
 }
 
+// A master may know no owner of the slots of another one, as for a moment while a replica takes
+// over: the others are asked. Where nobody knows one, there is none.
+func TestMastersWithoutOwners(t *testing.T) {
+	t.Parallel()
+	cluster := redistest.Cluster(t, 3)
+	client := cluster.Client(t)
+	forget := func(of *redistest.Server, first, last int) {
+		t.Helper()
+		var slots []string
+		for slot := first; slot <= last; slot++ {
+			slots = append(slots, fmt.Sprint(slot))
+		}
+		own := of.Client(t)
+		if err := own.Do(t.Context(), own.B().Arbitrary("CLUSTER", "DELSLOTS").Args(slots...).Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := func() {
+		t.Helper()
+		for range 50 {
+			if masters, err := nodes.Masters(t.Context(), client); err != nil || len(masters) != 3 {
+				t.Fatalf("%v (%v)", masters, err)
+			}
+		}
+	}
+	all()
+	forget(cluster.Masters[0], 5461, 10922)
+	all()
+	for _, m := range cluster.Masters[1:] {
+		forget(m, 7000, 7000)
+	}
+	all()
+}
+
 // First returns as soon as its context ends, and the error of a node that
 // objects rather than that of one that is gone.
 func TestFirst(t *testing.T) {
