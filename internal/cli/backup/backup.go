@@ -159,8 +159,11 @@ func (to *target) write(ctx context.Context, c *shell.Command, db *site.Database
 	}
 	done.Removed = removed
 	err = report(c, db, done)
-	if to.pictures != nil {
+	switch {
+	case to.pictures != nil:
 		err = errors.Join(err, reportPictures(c, "backed up", to.pictures.name, copied))
+	case hasPictures(ctx, db.Media):
+		fmt.Fprintf(c.Stderr, "retwis: the pictures are not in this backup: see --pictures (%s)\n", shell.ForTerminal(db.Media.String()))
 	}
 	return errors.Join(err, failed)
 }

@@ -20,6 +20,17 @@ type pictures struct {
 	files.Copied
 }
 
+// hasPictures reports whether a site has pictures.
+func hasPictures(ctx context.Context, from files.Store) bool {
+	if from == nil {
+		return false
+	}
+	for _, err := range from.List(ctx) {
+		return err == nil
+	}
+	return false
+}
+
 // errStandard: a command has another file or report for standard input and output.
 func errStandard() error {
 	return shell.Usage(errors.New("--pictures cannot be standard input or output: name a file"))
