@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"retwis/internal/redis/reply"
 	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
@@ -33,8 +34,10 @@ func TestForgottenViewer(t *testing.T) {
 	}
 	before := get(1)
 	s.cells.InvalidateAll() // others have taken its place
-	block := db.Client.B().Zadd().Key(layout.BlockersKey(1)).ScoreMember().ScoreMember(1<<40, "2").Build()
-	if err := db.Client.Do(t.Context(), block).Error(); err != nil {
+	b, key := db.Client.B(), layout.BlockersKey(1)
+	// The reply to the second command comes after the server's message that the key has changed.
+	block := db.Client.DoMulti(t.Context(), b.Zadd().Key(key).ScoreMember().ScoreMember(1<<40, "2").Build(), b.Exists().Key(key).Build())
+	if err := reply.FirstError(block); err != nil {
 		t.Fatal(err)
 	}
 	s.Invalidate(1, layout.BlockersPrefix)
