@@ -136,10 +136,7 @@ func (to *target) write(ctx context.Context, c *shell.Command, db *site.Database
 		err = to.database.commit()
 	}
 	wipe()
-	switch {
-	case errors.Is(err, backup.ErrRestoring):
-		return shell.Hint(&located{db.String(), err}, "Repeat the restore first.")
-	case err != nil:
+	if err != nil {
 		return err
 	}
 	done := written{Result: result, File: to.database.name, Seconds: time.Since(start).Seconds()}

@@ -89,6 +89,9 @@ func work(ctx context.Context, c *shell.Command, flags workFlags, logs *logs) (e
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	site.Warn(ctx, db.Store, log)
+	if err := db.Adopt(ctx, false, log); err != nil {
+		return err
+	}
 	pages, err := web.New(db.Social, web.Options{Logger: log, Registry: registry, Access: logs.access, AccessRate: logs.rate})
 	if err != nil {
 		return err

@@ -76,11 +76,23 @@ func With(ctx context.Context, c *shell.Command, do func(db *Database) error) er
 	})
 }
 
-// Require returns an error if the database holds no site.
+// Require returns an error if the database holds no site, or a part of one that was restored.
 func (d *Database) Require(ctx context.Context) error {
 	exists, err := adopt.Exists(ctx, d.Client())
 	if err == nil && !exists {
 		err = shell.Hint(fmt.Errorf("there is no site in %s", d), shell.NameIt)
+	}
+	if err == nil {
+		err = d.refuseRestoring(ctx)
+	}
+	return err
+}
+
+// refuseRestoring returns backup.ErrRestoring for a database that holds a part of a backup.
+func (d *Database) refuseRestoring(ctx context.Context) error {
+	n, err := d.Client().Do(ctx, d.Client().B().Exists().Key(layout.Restoring).Build()).AsInt64()
+	if err == nil && n > 0 {
+		err = shell.Hint(fmt.Errorf("%s: %w", d, backup.ErrRestoring), "Repeat it with the same file, or put another one in its place with: retwis restore FILE --replace")
 	}
 	return err
 }
@@ -154,11 +166,7 @@ func Warn(ctx context.Context, db *store.Store, log *slog.Logger) {
 // Adopt converts a database that another version of Retwis wrote, which may take some
 // time, and refuses one that holds keys of other programs.
 func (d *Database) Adopt(ctx context.Context, share bool, log *slog.Logger) error {
-	n, err := d.Client().Do(ctx, d.Client().B().Exists().Key(layout.Restoring).Build()).AsInt64()
-	if err == nil && n > 0 {
-		err = shell.Hint(fmt.Errorf("%s: %w", d, backup.ErrRestoring), "Repeat it with the same file, or put another one in its place with: retwis restore FILE --replace")
-	}
-	if err != nil {
+	if err := d.refuseRestoring(ctx); err != nil {
 		return err
 	}
 	site := adopt.New(d.Client(), log)
@@ -168,7 +176,7 @@ func (d *Database) Adopt(ctx context.Context, share bool, log *slog.Logger) erro
 		}
 	}
 	var reported time.Time
-	err = site.Adopt(ctx, func(done, total int64) {
+	err := site.Adopt(ctx, func(done, total int64) {
 		if now := time.Now(); now.Sub(reported) > time.Second {
 			reported = now
 			// It counts each key once for every scan, so a number of keys would mislead.
