@@ -103,10 +103,16 @@ func formatOf(name string) bulk.Format {
 // output is a file for what could not be loaded.
 type output struct{ file *os.File }
 
-// output creates a file, nil if there is no name. A load that resumes adds to it.
-func (flags *loadFlags) output(flag, name string) (*output, error) {
+// output creates a file, nil if there is no name. A load that resumes adds to it. It refuses one
+// that is in use: that would be emptied before it is read.
+func (flags *loadFlags) output(flag, name string, used []bulk.File) (*output, error) {
 	if name == "" {
 		return nil, nil
+	}
+	for _, other := range used {
+		if isSame(name, other.Name) {
+			return nil, shell.Usage(fmt.Errorf("%s: %s is in use by this load: name another file", flag, name))
+		}
 	}
 	how := os.O_CREATE | os.O_WRONLY | os.O_TRUNC
 	if _, err := os.Stat(flags.opt.Checkpoint); flags.opt.Checkpoint != "" && err == nil {
@@ -117,6 +123,16 @@ func (flags *loadFlags) output(flag, name string) (*output, error) {
 		return nil, shell.Usage(fmt.Errorf("%s: %w", flag, err))
 	}
 	return &output{f}, nil
+}
+
+// isSame reports whether two names are those of the same regular file.
+func isSame(one, other string) bool {
+	a, err := os.Stat(one)
+	if err != nil || !a.Mode().IsRegular() {
+		return false
+	}
+	b, err := os.Stat(other)
+	return err == nil && os.SameFile(a, b)
 }
 
 // close closes the file, and removes it if nothing was written to it.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -14,6 +13,7 @@ import (
 
 	"retwis/bulk"
 	"retwis/internal/cli/shell"
+	"retwis/internal/redis/redisurl"
 	"retwis/internal/redis/store"
 )
 
@@ -158,7 +158,14 @@ func (flags *loadFlags) run(ctx context.Context, c *shell.Command, names []strin
 	if err != nil {
 		return err
 	}
-	bad, err := flags.output("--skip-bad", flags.skipBad)
+	if flags.dryRun {
+		config, err := store.Parse(c.Redis)
+		if err != nil {
+			return shell.Usage(err)
+		}
+		flags.opt.Cluster = config.Kind == redisurl.Cluster
+	}
+	bad, err := flags.output("--skip-bad", flags.skipBad, files)
 	if err != nil {
 		return err
 	}
@@ -173,7 +180,6 @@ func (flags *loadFlags) run(ctx context.Context, c *shell.Command, names []strin
 	case flags.emit:
 		report, err = bulk.EmitFiles(ctx, c.Stdout, files, flags.opt)
 	case flags.dryRun:
-		flags.opt.Cluster = strings.HasPrefix(c.Redis, "redis+cluster:") || strings.HasPrefix(c.Redis, "rediss+cluster:")
 		report, err = bulk.EmitFiles(ctx, io.Discard, files, flags.opt)
 	default:
 		report, err = flags.load(ctx, c, files)
@@ -189,7 +195,7 @@ func (flags *loadFlags) load(ctx context.Context, c *shell.Command, files []bulk
 		return report, err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	failed, err := flags.output("--errors-to", flags.errorsTo)
+	failed, err := flags.output("--errors-to", flags.errorsTo, append(files, bulk.File{Name: flags.skipBad}))
 	if err != nil {
 		return report, err
 	}
