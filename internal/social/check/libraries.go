@@ -72,13 +72,9 @@ func (c *keyCheck) findings(ctx context.Context) error {
 		return nil
 	}
 	in := c.check.app.Internals()
-	found := []iter.Seq2[storage.Finding, error]{
-		in.Library.Findings(ctx), in.Pictures.Findings(ctx), in.Addresses.Findings(ctx, c.check.userExists),
-	}
-	if !c.check.opt.Exclusive {
-		found = append(found, in.Pictures.FindingsOfFiles(ctx))
-	}
-	for _, all := range found {
+	for _, all := range []iter.Seq2[storage.Finding, error]{
+		in.Library.Findings(ctx), in.Pictures.Findings(ctx, c.check.opt.Exclusive), in.Addresses.Findings(ctx, c.check.userExists),
+	} {
 		for f, err := range all {
 			if err == nil {
 				err = reported(ctx, c.check, f)

@@ -64,8 +64,8 @@ type Options struct {
 	// leaves one alone that its user does not have yet. Default: 10 s.
 	SessionGrace time.Duration
 	// Exclusive says that no process uses the database: a repair finishes work that
-	// one has begun a moment ago, as it is found in a backup. It leaves files alone that
-	// belong to no picture: they can be later than the backup, and in use by another site.
+	// one has begun a moment ago, as it is found in a backup. It leaves the files of pictures
+	// alone that nothing uses: what uses them can be later than the backup, or another site.
 	Exclusive bool
 }
 

@@ -144,3 +144,22 @@ func TestElsewhere(t *testing.T) {
 	}
 	b.wantClean()
 }
+
+// A backup that is tried with the place of the site deletes no files: a picture that nobody used yet
+// when the backup was made can be that of a post by now.
+func TestRestoredBesideSite(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada := b.NewUser("ada")
+	b.upload(ada, media.Post)
+	b.Clock.Unix.Store(time.Now().Add(2 * media.Unused).Unix())
+	for _, c := range []struct {
+		opt  check.Options
+		left int
+	}{{check.Options{Exclusive: true}, 2}, {check.Options{}, 0}} {
+		result, err := check.Repair(b.Ctx, b.App, c.opt)
+		if b.do(err); len(b.names()) != c.left || result.Remaining > 0 {
+			t.Errorf("%+v: %d files are left, want %d; %+v", c.opt, len(b.names()), c.left, result)
+		}
+	}
+}

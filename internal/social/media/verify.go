@@ -13,26 +13,21 @@ import (
 	"retwis/model"
 )
 
-// Findings checks all pictures: each has files, and a post or a user that uses it. Files are looked
-// at where this process has the place.
-func (s *Store) Findings(ctx context.Context) iter.Seq2[storage.Finding, error] {
+// Findings checks all pictures: each has files, and a post or a user that uses it; and each file
+// belongs to a picture. Files are looked at where this process has the place. Where they can be
+// those of another site too, shared is true: then a repair deletes none of them.
+func (s *Store) Findings(ctx context.Context, shared bool) iter.Seq2[storage.Finding, error] {
 	return func(yield func(storage.Finding, error) bool) {
-		v := verifier{s}
-		for _, part := range []func(context.Context, func(storage.Finding, error) bool) bool{v.findModel, v.findRecords} {
-			if !part(ctx, yield) {
-				return
-			}
-		}
+		v := verifier{s, shared}
+		_ = v.findModel(ctx, yield) && v.findRecords(ctx, yield) && (shared || v.findOrphans(ctx, yield))
 	}
 }
 
-// FindingsOfFiles checks that each file belongs to a picture.
-func (s *Store) FindingsOfFiles(ctx context.Context) iter.Seq2[storage.Finding, error] {
-	return func(yield func(storage.Finding, error) bool) { verifier{s}.findOrphans(ctx, yield) }
-}
-
 // verifier finds what does not agree.
-type verifier struct{ store *Store }
+type verifier struct {
+	store  *Store
+	shared bool // the files
+}
 
 // findModel compares the records with what package model keeps of them. Those that cannot be read
 // are reported by findRecords.
@@ -82,7 +77,7 @@ func (v verifier) findOf(ctx context.Context, r Record) (found []storage.Finding
 		if use == "" {
 			f.Kind, f.Detail, f.Repair = maintain.Dangling, "is a picture that nothing uses", "delete it"
 		}
-		if v.store.Files != nil {
+		if v.store.Files != nil && (use != "" || !v.shared) {
 			f.Fix = func(ctx context.Context) (bool, error) { return v.store.Resolve(ctx, r.ID) }
 		}
 		found = append(found, f)
