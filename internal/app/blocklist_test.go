@@ -11,6 +11,8 @@ import (
 	"retwis/internal/social/accounts"
 	"retwis/internal/social/audit"
 	"retwis/internal/social/blocklist"
+	"retwis/internal/social/media"
+	"retwis/internal/social/posts"
 )
 
 // block blocks something as an operator does.
@@ -52,6 +54,10 @@ func TestBlockedTexts(t *testing.T) {
 	}
 	_, err := b.Posts.Reply(b.Ctx, ada, first, "casino")
 	invalid("a reply", err)
+	_, err = b.Posts.PostOnce(b.Ctx, ada, posts.Draft{Body: "look", Pictures: []media.Chosen{{Alt: "a casino"}}})
+	if wrong := (*social.InvalidError)(nil); !errors.As(err, &wrong) || wrong.Field != "alt" {
+		t.Errorf("the description of a picture: %v", err)
+	}
 	_, err = b.Posts.Edit(b.Ctx, ada, first, "another casino")
 	invalid("an edit", err)
 	invalid("a name", b.Profiles.Edit(b.Ctx, ada, accounts.UserProfile{DisplayName: "Casino"}))

@@ -13,7 +13,9 @@ import (
 	"testing"
 
 	"retwis/internal/redistest"
+	"retwis/internal/social"
 	"retwis/internal/social/archive"
+	"retwis/internal/social/blocklist"
 	"retwis/internal/social/socialtest"
 )
 
@@ -112,5 +114,22 @@ func TestStopped(t *testing.T) {
 	stop()
 	if _, err := b.Archives.Import(ctx, b.NewUser("ada").ID, a, false, func(int, int) {}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
+	}
+}
+
+// What is blocked on this site is left out, also in the description of a picture.
+func TestBlocked(t *testing.T) {
+	t.Parallel()
+	b := socialtest.On(t, redistest.DB(t).Client(t), idle)
+	_, err := b.Blocklist.Add(b.Ctx, social.Operator, blocklist.Block{Kind: blocklist.Word, Value: "casino"}, 0)
+	do(t, err)
+	a := open(t, contents{"outbox.json": outbox(t, []object{
+		posted(1, day(1), "<p>the casino</p>"),
+		posted(2, day(2), "<p>look</p>", with("attachment", []object{attached("/media_attachments/a.png", "a casino")})),
+		posted(3, day(3), "<p>a harbour</p>", with("attachment", []object{attached("/media_attachments/a.png", "a ship")})),
+	})}.dir(t))
+	r := run(t, b, b.NewUser("ada"), a)
+	if r.Posts != 1 || r.LeftOut[archive.Blocked] != 2 {
+		t.Errorf("%d posts, left out: %v", r.Posts, r.LeftOut)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"retwis/internal/picture"
@@ -65,10 +66,14 @@ func (s *Service) Import(ctx context.Context, author int64, a *Archive, dry bool
 	return w.report, nil
 }
 
-// allows reports whether the site allows a text.
+// allows reports whether the site allows the text of a post, and the descriptions of its pictures.
 func (s *Service) allows(ctx context.Context, one post) (bool, error) {
-	for _, part := range one.parts {
-		err := s.Blocklist.CheckText(ctx, "status", part)
+	texts := slices.Clone(one.parts)
+	for _, file := range one.files {
+		texts = append(texts, file.alt())
+	}
+	for _, text := range texts {
+		err := s.Blocklist.CheckText(ctx, "status", text)
 		if invalid := (*social.InvalidError)(nil); errors.As(err, &invalid) {
 			return false, nil
 		}

@@ -16,7 +16,7 @@ import (
 // ErrNotFound, ErrNotAuthor for a post of another user, and *InvalidError for a text
 // that is not allowed, or a post that was edited too often.
 func (p *Service) Edit(ctx context.Context, author social.User, id int64, body string) (social.Post, error) {
-	body, err := p.clean(ctx, body)
+	body, err := p.clean(ctx, Draft{Body: body})
 	if err != nil {
 		return social.Post{}, err
 	}

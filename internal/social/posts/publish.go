@@ -62,7 +62,7 @@ func (p *Service) PostOnce(ctx context.Context, author social.User, draft Draft)
 
 // post is Post, or PostOnce.
 func (p *Service) post(ctx context.Context, author social.User, draft Draft, once bool) (social.Post, error) {
-	body, err := p.clean(ctx, draft.Body)
+	body, err := p.clean(ctx, draft)
 	if err != nil {
 		return social.Post{}, err
 	}
@@ -80,13 +80,18 @@ func (p *Service) post(ctx context.Context, author social.User, draft Draft, onc
 }
 
 // clean returns a typed text as it is stored, or why it must not be posted.
-func (p *Service) clean(ctx context.Context, typed string) (string, error) {
-	body, err := social.CleanBody(typed)
+func (p *Service) clean(ctx context.Context, draft Draft) (string, error) {
+	body, err := social.CleanBody(draft.Body)
 	if err == nil {
 		err = p.opt.Blocklist.CheckAddress(ctx)
 	}
 	if err == nil {
 		err = p.opt.Blocklist.CheckText(ctx, "status", body)
+	}
+	for _, picture := range draft.Pictures {
+		if err == nil {
+			err = p.opt.Blocklist.CheckText(ctx, "alt", picture.Alt)
+		}
 	}
 	return body, err
 }

@@ -26,7 +26,7 @@ func (p *Service) ReplyOnce(ctx context.Context, author social.User, parent int6
 
 // reply is Reply, or ReplyOnce.
 func (p *Service) reply(ctx context.Context, author social.User, parent int64, draft Draft, once bool) (social.Post, error) {
-	body, err := p.clean(ctx, draft.Body)
+	body, err := p.clean(ctx, draft)
 	if err != nil {
 		return social.Post{}, err
 	}
