@@ -183,3 +183,24 @@ func TestSameSignUpMode(t *testing.T) {
 		t.Errorf("%d entries, %v", len(page.Entries), err)
 	}
 }
+
+// A suspension without a message is a decision about somebody who waits, too: nobody can let them
+// in with others by mistake.
+func TestPendingIsSuspended(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.do(b.SignUps.SetSignUpMode(b.Ctx, social.Operator, accounts.SignUpApproval))
+	if err := b.signUp("ben", "192.0.2.1", "please"); !errors.Is(err, social.ErrPending) {
+		t.Fatal(err)
+	}
+	ben, err := b.Users.UserByName(b.Ctx, "ben")
+	b.do(err)
+	b.do(b.Moderation.SetStanding(b.Ctx, social.Operator, ben.ID, moderation.StandingChange{Standing: social.Suspended}))
+	if got := b.waiting(); len(got) > 0 {
+		t.Errorf("%v wait", got)
+	}
+	if page, err := b.Audit.Read(b.Ctx, audit.Filter{}, "", 1); err != nil || len(page.Entries) != 1 || page.Entries[0].Action != "suspend" {
+		t.Errorf("%+v, %v", page.Entries, err)
+	}
+	b.WantHealthy()
+}

@@ -82,7 +82,7 @@ func (m *Service) changeStanding(ctx context.Context, actor social.Actor, uid in
 	if err != nil {
 		return false, err
 	}
-	if before.Standing == change.Standing && before.Message == message && layout.Seconds(before.Until) == layout.Seconds(change.Until) {
+	if !before.Pending() && before.Standing == change.Standing && before.Message == message && layout.Seconds(before.Until) == layout.Seconds(change.Until) {
 		return false, nil
 	}
 	err = m.audit.Add(ctx, audit.Entry{Actor: actor, Action: standingActions[change.Standing], Target: audit.UserTarget(uid), Note: change.Note})
