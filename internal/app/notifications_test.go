@@ -88,6 +88,28 @@ func (b *bundle) notifyByOldProcessAt(id string, to social.User, kind string, ac
 	b.Redis("XADD", streamKey(to), "MAXLEN", "~", "1000", id, "n", fmt.Sprintf("%s:%d:%d", kind, actor.ID, post))
 }
 
+// A follow that is taken back notifies nobody: the same people cannot fill somebody's notifications.
+func TestFollowTakenBack(t *testing.T) {
+	t.Parallel()
+	twoProcesses(t, func(t *testing.T, b, _ *bundle) {
+		ada, bob, cyd := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("cyd")
+		b.do(b.Follows.Follow(b.Ctx, cyd, ada))
+		for range 3 {
+			b.do(b.Follows.Follow(b.Ctx, bob, ada))
+			b.Clock.Advance(time.Minute)
+			b.do(b.Follows.Unfollow(b.Ctx, bob, ada))
+		}
+		b.do(b.Follows.Unfollow(b.Ctx, bob, ada)) // there is none
+		if n := b.Redis("LLEN", inboxKey(ada)); n != "1" {
+			t.Errorf("%s notifications of one follow", n)
+		}
+		b.do(b.Follows.Follow(b.Ctx, bob, ada))
+		if n := b.Redis("LLEN", inboxKey(ada)); n != "2" {
+			t.Errorf("%s notifications of two follows", n)
+		}
+	})
+}
+
 func TestNotificationsAreGrouped(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -182,7 +182,7 @@ func (h *Homes) endFollows(ctx context.Context, from, to int64, until float64) e
 		if since >= until && !math.IsInf(since, 1) {
 			continue
 		}
-		if err := h.follows.Remove(ctx, follow[0], follow[1]); err != nil {
+		if _, err := h.follows.Remove(ctx, follow[0], follow[1]); err != nil {
 			return err
 		}
 	}

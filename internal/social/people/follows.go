@@ -85,15 +85,23 @@ func (f *Follows) Follow(ctx context.Context, from, to social.User) error {
 }
 
 // Unfollow ends a follow. Repeating it changes nothing. What the other has written
-// leaves the home timeline, except posts with a tag that the user follows. Round
-// trips as for Follow.
+// leaves the home timeline, except posts with a tag that the user follows; so does the
+// notification of the follow. Round trips as for Follow.
 func (f *Follows) Unfollow(ctx context.Context, from, to social.User) error {
 	if from.ID == to.ID {
 		return nil
 	}
 	defer f.names.Rank(to.ID)
 	defer f.common.changed(from.ID, to.ID)
-	return f.homes.Follow(ctx, from.ID, to.ID, func() error { return f.store.Remove(ctx, from.ID, to.ID) })
+	var since time.Time
+	err := f.homes.Follow(ctx, from.ID, to.ID, func() (err error) {
+		since, err = f.store.Remove(ctx, from.ID, to.ID)
+		return err
+	})
+	if err == nil && !since.IsZero() {
+		f.notices.Unnotify(ctx, to.ID, notify.Follow, from, 0, since)
+	}
+	return err
 }
 
 // IsFollowing reports whether one user follows another. One round trip at most.

@@ -143,7 +143,8 @@ func (e *Engine) removeFollowing(ctx context.Context, a account, members []strin
 		if err := e.dropMirror(ctx, a, layout.FollowersKey(other)); err != nil {
 			return err
 		}
-		return e.follows.Remove(ctx, a.id, other)
+		_, err := e.follows.Remove(ctx, a.id, other)
+		return err
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
 )
@@ -86,7 +87,7 @@ func (s Follows) yield(ctx context.Context, from, to int64, at time.Time) error 
 	if err != nil || !blocked {
 		return wrapFollow(err)
 	}
-	if err := s.Remove(ctx, from, to); err != nil {
+	if _, err := s.Remove(ctx, from, to); err != nil {
 		return err
 	}
 	return ErrBlocked
@@ -111,17 +112,21 @@ func (s Follows) blocked(ctx context.Context, one, two int64, now time.Time) (bo
 	return false, nil
 }
 
-// Remove ends a follow. One round trip, three on a Cluster.
-func (s Follows) Remove(ctx context.Context, from, to int64) error {
+// Remove ends a follow, and returns since when there was one: zero where there was none. One round
+// trip, three on a Cluster.
+func (s Follows) Remove(ctx context.Context, from, to int64) (since time.Time, err error) {
 	if !s.cluster {
-		return wrapFollow(unfollowScript.RunFenced(ctx, s.client, []string{layout.FollowingKey(from), layout.FollowersKey(to)},
-			[]string{layout.Itoa(from), layout.Itoa(to)}).Error())
+		text, err := reply.Text(unfollowScript.RunFenced(ctx, s.client, []string{layout.FollowingKey(from), layout.FollowersKey(to)},
+			[]string{layout.Itoa(from), layout.Itoa(to)}))
+		return layout.ParseTime(text), wrapFollow(err)
 	}
-	cmd := s.client.B().Zrem().Key(layout.FollowingKey(from)).Member(layout.Itoa(to)).Build().ToRetryable()
-	if err := s.client.Do(ctx, cmd).Error(); err != nil {
-		return wrapFollow(err)
+	b, key, member := s.client.B(), layout.FollowingKey(from), layout.Itoa(to)
+	res := s.client.DoMulti(ctx, b.Zscore().Key(key).Member(member).Build(), b.Zrem().Key(key).Member(member).Build().ToRetryable())
+	text, err := reply.Text(res[0])
+	if err = errors.Join(err, res[1].Error()); err != nil {
+		return time.Time{}, wrapFollow(err)
 	}
-	return s.reconcile(ctx, from, to)
+	return layout.ParseTime(text), s.reconcile(ctx, from, to)
 }
 
 func wrapFollow(err error) error {

@@ -3,6 +3,8 @@
 -- KEYS[2]   the followers of the followed user
 -- ARGV[1]   the id of the follower
 -- ARGV[2]   the id of the followed
--- Reply     1 when there was one, else 0
-local was = redis.call('ZREM', KEYS[1], ARGV[2])
-return math.max(was, redis.call('ZREM', KEYS[2], ARGV[1]))
+-- Reply     the time of the follow, nil when there was none
+local since = redis.call('ZSCORE', KEYS[1], ARGV[2]) or redis.call('ZSCORE', KEYS[2], ARGV[1])
+redis.call('ZREM', KEYS[1], ARGV[2])
+redis.call('ZREM', KEYS[2], ARGV[1])
+return since
