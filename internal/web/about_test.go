@@ -105,7 +105,7 @@ func TestSiteSettings(t *testing.T) {
 	mia.get("/moderation/site").want(404)
 	mia.send("/moderation/site", "name", "Mine").want(404)
 	mia.get("/moderation").want(200).wantNot(`href="/moderation/site"`)
-	admin.get("/moderation/site").want(200, `href="/moderation/site/privacy"`, `<option value="open" selected>`)
+	admin.get("/moderation/site").want(200, `href="/moderation/site/privacy"`, `<option value="open" selected>`, `name="signup_was" value="open"`)
 	admin.send("/moderation/site", "name", "Harbour", "rules", "Be kind.", "contact", "nowhere", "signup", "open", "noindex", "off").
 		want(422, "Use an e-mail address", `value="nowhere"`, `value="Harbour"`)
 	admin.get("/about").want(200).wantNot("Harbour")
@@ -114,6 +114,16 @@ func TestSiteSettings(t *testing.T) {
 	admin.get("/moderation/site?saved").want(200, "Saved.", `value="Harbour"`, `<option value="invite" selected>`)
 	if mode, err := s.social.SignUps.SignUpMode(t.Context()); err != nil || mode != accounts.SignUpInvite {
 		t.Errorf("%s, %v", mode, err)
+	}
+	// What has changed since the form was shown stays, unless it is another choice in the form.
+	for was, want := range map[string]accounts.SignUpMode{"open": accounts.SignUpInvite, "invite": accounts.SignUpOpen} {
+		admin.send("/moderation/site", "name", "Harbour", "rules", "Be kind.", "contact", "a@b.example", "signup", "open", "signup_was", was, "noindex", "on").want(303)
+		if mode, err := s.social.SignUps.SignUpMode(t.Context()); err != nil || mode != want {
+			t.Errorf("%s, which was shown as %s, is %s, %v", "open", was, mode, err)
+		}
+		if err := s.social.SignUps.SetSignUpMode(t.Context(), social.Operator, accounts.SignUpInvite); err != nil {
+			t.Fatal(err)
+		}
 	}
 	long := strings.Repeat("щ", siteinfo.MaxText)
 	admin.send("/moderation/site/privacy", "text", long+"щ").want(422, "Use at most 20000 characters.")

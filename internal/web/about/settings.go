@@ -32,7 +32,7 @@ func (h *Settings) Page(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	form := view.SiteForm{Texts: map[site.Field]string{}, Mode: string(mode), Saved: req.R.URL.Query().Has("saved")}
+	form := view.SiteForm{Texts: map[site.Field]string{}, Mode: string(mode), ModeWas: string(mode), Saved: req.R.URL.Query().Has("saved")}
 	for _, f := range site.Fields {
 		form.Texts[f] = req.Info.Of(f)
 	}
@@ -41,7 +41,7 @@ func (h *Settings) Page(req *request.Request) error {
 
 // Save is POST /moderation/site.
 func (h *Settings) Save(req *request.Request) error {
-	form := view.SiteForm{Texts: map[site.Field]string{}, Mode: req.R.PostFormValue("signup")}
+	form := view.SiteForm{Texts: map[site.Field]string{}, Mode: req.R.PostFormValue("signup"), ModeWas: req.R.PostFormValue("signup_was")}
 	for _, f := range ofForm {
 		form.Texts[f] = req.R.PostFormValue(string(f))
 	}
@@ -61,8 +61,10 @@ func (h *Settings) Save(req *request.Request) error {
 		}
 		return req.Render(http.StatusUnprocessableEntity, view.SiteSettingsPage(req.Frame("Moderation"), form))
 	}
-	if err := h.signUps.SetSignUpMode(req.Ctx, req.User.Actor(), mode); err != nil {
-		return err
+	if form.Mode != form.ModeWas { // else it may have changed since, as where many have signed up
+		if err := h.signUps.SetSignUpMode(req.Ctx, req.User.Actor(), mode); err != nil {
+			return err
+		}
 	}
 	return req.Changed("/moderation/site?saved")
 }
