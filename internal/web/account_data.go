@@ -9,6 +9,7 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/accounts"
 	"retwis/internal/social/auth"
+	"retwis/internal/social/limits"
 	"retwis/internal/social/moderation"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
@@ -82,6 +83,9 @@ func (h *dataHandlers) deleteAccount(req *request.Request) error {
 	case err != nil:
 		return err
 	}
+	if err := req.Allow(limits.Password); err != nil {
+		return err
+	}
 	_, err := h.auth.Login(req.Ctx, user.Name, req.R.PostFormValue("password"))
 	var waits *auth.SecondFactorError
 	if errors.As(err, &waits) {
@@ -89,10 +93,13 @@ func (h *dataHandlers) deleteAccount(req *request.Request) error {
 	}
 	switch {
 	case errors.Is(err, social.ErrBadLogin):
+		req.LogSecurity("password not confirmed", user)
 		return h.showDelete(req, http.StatusUnprocessableEntity, view.LeaveForm{Field: "password", Problem: "That password is wrong."})
 	case errors.Is(err, auth.ErrBadCode), errors.Is(err, auth.ErrNoLogin):
+		req.LogSecurity("code failed", user)
 		return h.showDelete(req, http.StatusUnprocessableEntity, view.LeaveForm{Field: "code", Problem: "That code is wrong, or was used before."})
 	case errors.Is(err, auth.ErrTooManyCodes):
+		req.LogSecurity("too many codes", user)
 		return h.showDelete(req, http.StatusTooManyRequests, view.LeaveForm{Field: "code", Problem: "Too many codes were wrong. Use a recovery code, or try again later."})
 	case err != nil:
 		return err

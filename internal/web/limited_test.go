@@ -12,9 +12,11 @@ import (
 	"time"
 
 	"retwis/internal/redistest"
+	"retwis/internal/social"
 
 	"retwis/internal/app"
 	"retwis/internal/social/limits"
+	"retwis/internal/social/moderation"
 	"retwis/internal/web"
 )
 
@@ -150,6 +152,44 @@ func TestLoginLimit(t *testing.T) {
 	guess(mixed.visitor().at("2001:db8::ffff"), "ada").want(422)
 	guess(mixed.visitor().at("2001:db8::2:3:4"), "ada").want(429)
 	guess(mixed.visitor().at("2001:db8:0:1::1"), "ada").want(422)
+}
+
+// A right password that does not let somebody in does not count, and a passkey takes no tries back.
+func TestOnlyWrongPasswordsCount(t *testing.T) {
+	t.Parallel()
+	s := limitedSite(t, "login=2/1h", "login-address=2/1h")
+	s.signedUp("ada")
+	user := s.user("ada")
+	if err := s.social.Moderation.SetStanding(t.Context(), social.Operator, user.ID, moderation.StandingChange{Standing: social.Suspended}); err != nil {
+		t.Fatal(err)
+	}
+	v := s.visitor().at("203.0.113.1")
+	for range 4 {
+		v.send("/login", "username", "ada", "password", password).want(403)
+	}
+	for range 2 {
+		v.send("/login", "username", "ada", "password", "wrong horse").want(422)
+	}
+	if err := s.social.Auth.LoggedIn(t.Context(), user, "", netip.MustParseAddr("203.0.113.1")); err != nil {
+		t.Fatal(err)
+	}
+	v.send("/login", "username", "ada", "password", "wrong horse").want(429)
+	v.send("/login", "username", "ben", "password", "wrong horse").want(429)
+}
+
+// A person at an open session cannot try passwords without end.
+func TestDeletionLimit(t *testing.T) {
+	t.Parallel()
+	s := limitedSite(t, "password=2/1h")
+	ada := s.signedUp("ada")
+	for range 2 {
+		ada.send("/settings/delete", "password", "wrong horse").want(422, "That password is wrong.")
+	}
+	ada.send("/settings/delete", "password", password).want(429)
+	ada.get("/home").want(200)
+	if log := s.log.String(); strings.Count(log, `msg="password not confirmed"`) != 2 {
+		t.Errorf("log: %s", log)
+	}
 }
 
 // One address can create a few accounts; what was rejected does not count.

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"cmp"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -51,7 +50,11 @@ func (h *loginHandlers) login(req *request.Request) error {
 		form.Field, form.Problem = "password", "Wrong username or password."
 		return req.Render(http.StatusUnprocessableEntity, view.LoginPage(req.Frame("Log in"), form))
 	}
-	if suspended := (*social.SuspendedError)(nil); errors.As(err, &suspended) && suspended.Pending() {
+	suspended := (*social.SuspendedError)(nil)
+	if errors.As(err, &suspended) || errors.Is(err, auth.ErrBusy) {
+		h.auth.NotTried(req.Ctx, form.Username, req.LimitAddress())
+	}
+	if suspended != nil && suspended.Pending() {
 		return req.Render(http.StatusForbidden, view.PendingPage(req.Frame("Log in"), form.Username))
 	}
 	var waits *auth.SecondFactorError
@@ -62,7 +65,7 @@ func (h *loginHandlers) login(req *request.Request) error {
 		return err
 	}
 	req.LogSecurity("login", session.User)
-	return h.enter(req, session, form)
+	return h.enter(req, session, form.Username, form)
 }
 
 // triedName is the account of a log-in that failed, for the security log: the name as
@@ -76,10 +79,9 @@ func (h *loginHandlers) triedName(req *request.Request, typed string) []slog.Att
 	return []slog.Attr{slog.String("name", user.Name)}
 }
 
-// enter ends a log-in that has succeeded.
-func (h *loginHandlers) enter(req *request.Request, session auth.Session, form view.AccountForm) error {
-	name := cmp.Or(form.Username, session.User.Name)
-	if err := h.auth.LoggedIn(req.Ctx, session.User, name, req.LimitAddress()); err != nil {
+// enter ends a log-in that has succeeded. tried is the name whose password was tried, empty for none.
+func (h *loginHandlers) enter(req *request.Request, session auth.Session, tried string, form view.AccountForm) error {
+	if err := h.auth.LoggedIn(req.Ctx, session.User, tried, req.LimitAddress()); err != nil {
 		return err
 	}
 	req.StartSession(session)
@@ -145,7 +147,7 @@ func (h *loginHandlers) code(req *request.Request) error {
 	h.limits.Return(req.Ctx, limits.SecondFactor, by)
 	req.SetPendingLogin("")
 	req.LogSecurity("login", done.User, slog.Bool("second_factor", true), slog.Bool("recovery_code", done.Recovered))
-	return h.enter(req, done.Session, form)
+	return h.enter(req, done.Session, done.User.Name, form)
 }
 
 func (h *loginHandlers) logout(req *request.Request) error {

@@ -112,7 +112,7 @@ func (h *passkeyHandlers) login(req *request.Request) error {
 	}
 	req.SetPendingLogin("")
 	req.LogSecurity("login", session.User, slog.Bool("passkey", true))
-	return h.logins.enter(req, session, form)
+	return h.logins.enter(req, session, "", form)
 }
 
 // toLogin leads from the address of a form to the page that has it.

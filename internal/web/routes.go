@@ -131,7 +131,7 @@ func (s *Server) routes() []route {
 		{"GET /settings/export", toForm},
 		{"POST /settings/export", login(limited(limits.Export, h.data.export))},
 		{"GET /settings/delete", login(h.data.deleteForm)},
-		{"POST /settings/delete", login(limited(limits.Password, h.data.deleteAccount))},
+		{"POST /settings/delete", login(h.data.deleteAccount)},
 		{"GET /settings/invites", login(inviter(h.invites.list))},
 		{"POST /settings/invites", login(limited(limits.Invite, inviter(h.invites.create)))},
 		{"GET /settings/invites/end", toForm},

@@ -75,6 +75,9 @@ func (h *signUpHandlers) signUp(req *request.Request) error {
 		return h.refused(req, err)
 	case errors.As(err, &invalid):
 		form.Field, form.Problem = invalid.Field, invalid.Reason
+	case errors.Is(err, auth.ErrBusy):
+		giveBack()
+		return err
 	case err != nil:
 		return err
 	default:

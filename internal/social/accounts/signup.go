@@ -187,6 +187,9 @@ func (s *SignUps) Repeat(ctx context.Context, p SignUp) (auth.Session, error) {
 		return auth.Session{}, err
 	}
 	session, err := s.accounts.logins.Login(ctx, p.Name, p.Password)
+	if errors.Is(err, auth.ErrBusy) {
+		s.accounts.logins.NotTried(ctx, p.Name, from)
+	}
 	if suspended := (*social.SuspendedError)(nil); errors.As(err, &suspended) && suspended.Pending() {
 		err = social.ErrPending
 	}

@@ -41,11 +41,20 @@ const (
 	loginPlacesFor = 90 * 24 * time.Hour
 )
 
+// NotTried takes back what AllowLogin counted, because no password was compared, or because the
+// right one does not help. One round trip.
+func (a *Service) NotTried(ctx context.Context, name string, from netip.Addr) {
+	a.limits.NotTried(ctx, layout.Fold(name), from)
+}
+
 // LoggedIn notes a log-in from an address: it does not count as a try, and strangers
 // cannot lock this address out of the account, unless the memory of the server is full and
-// the address is new. name is the one that AllowLogin got. Three round trips.
+// the address is new. name is the one that AllowLogin got; empty where it was not called, as
+// for a passkey. Three round trips.
 func (a *Service) LoggedIn(ctx context.Context, user social.User, name string, from netip.Addr) error {
-	a.limits.LoggedIn(ctx, layout.Fold(name), from)
+	if name != "" {
+		a.limits.LoggedIn(ctx, layout.Fold(name), from)
+	}
 	if !from.IsValid() {
 		return nil
 	}

@@ -162,6 +162,12 @@ func (l *Limits) AllowLogin(ctx context.Context, name string, from netip.Addr, i
 	return l.refuse(Login, strict)
 }
 
+// NotTried takes back what AllowLogin counted, for a try that has not told anybody whether the
+// password is right. One round trip.
+func (l *Limits) NotTried(ctx context.Context, name string, from netip.Addr) {
+	l.give(ctx, l.checks(Login, name, By{Address: from}))
+}
+
 // LoggedIn takes back what AllowLogin counted, because the password was right: only wrong
 // ones count. What counts by account and address together is forgotten. Two round trips.
 func (l *Limits) LoggedIn(ctx context.Context, name string, from netip.Addr) {
