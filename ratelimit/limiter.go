@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -123,11 +124,15 @@ func (l *Limiter) TakeAll(ctx context.Context, checks ...Check) (Result, error) 
 }
 
 // Give returns what an allowed event has taken, for one that did not happen after all. The
-// checks are those of Take or TakeAll. It is an attempt: what cannot be given back is free
-// again after a while by itself. One round trip.
+// checks are those of Take or TakeAll: an event that one of them never allows gives nothing
+// back. It is an attempt: what cannot be given back is free again after a while by itself.
+// One round trip.
 func (l *Limiter) Give(ctx context.Context, checks ...Check) error {
 	if err := validate(checks); err != nil {
 		return err
+	}
+	if slices.ContainsFunc(checks, Check.never) {
+		return nil
 	}
 	all := make([]int, len(checks))
 	for i := range all {
@@ -188,8 +193,17 @@ func validate(checks []Check) error {
 	return nil
 }
 
-// cost is by how much an event moves the TAT, in microseconds.
-func (c Check) cost() int64 { return c.Limit.interval() * int64(max(c.Cost, 1)) }
+// never reports whether the event costs more than the limit allows at once.
+func (c Check) never() bool { return c.Cost > c.Limit.burst() }
+
+// cost is by how much an event moves the TAT, in microseconds. One that is never allowed
+// counts as a little more than a full bucket: the product may be too large for an int64.
+func (c Check) cost() int64 {
+	if c.never() {
+		return c.Limit.span() + 1
+	}
+	return c.Limit.interval() * int64(max(c.Cost, 1))
+}
 
 func micros(us int64) string { return strconv.FormatInt(us, 10) }
 
@@ -296,7 +310,7 @@ func (c Check) result(ahead int64, allowed bool) Result {
 	}
 	if !allowed {
 		r.RetryAfter = time.Duration(ahead+c.cost()-c.Limit.span()) * time.Microsecond
-		if c.cost() > c.Limit.span() {
+		if c.never() {
 			r.RetryAfter = -1
 		}
 	}

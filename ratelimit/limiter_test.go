@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -63,6 +64,57 @@ func TestTake(t *testing.T) {
 // near allows for the time that the test itself takes.
 func near(got, want time.Duration) bool {
 	return got <= want+time.Millisecond && got > want-5*time.Minute
+}
+
+// An event that costs more than the burst is never allowed and never counted, however much
+// it costs, and gives nothing back.
+func TestCostAboveBurst(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	l := open(t, client, slow)
+	other := ratelimit.Check{Key: "other", Limit: ratelimit.Limit{Rate: 5, Per: time.Hour}}
+	for i, limit := range []ratelimit.Limit{
+		{Rate: 1, Per: 24 * time.Hour, Burst: 1},
+		{Rate: 3, Per: 366 * 24 * time.Hour, Burst: 3},
+		{Rate: 1000, Per: 24 * time.Hour, Burst: 10},
+	} {
+		for _, cost := range []int{limit.Burst + 1, 106_751_992, 213_503_983, 640_511_946, 1_000_000_000} {
+			c := ratelimit.Check{Key: fmt.Sprint(i, ":", cost), Limit: limit, Cost: cost}
+			if _, err := l.TakeAll(t.Context(), ratelimit.Check{Key: c.Key, Limit: limit}, other); err != nil {
+				t.Fatal(err)
+			}
+			before := values(t, client, c.Key, other.Key)
+			for _, checks := range [][]ratelimit.Check{{c}, {other, c}} {
+				r, err := l.TakeAll(t.Context(), checks...)
+				if err != nil || r.Allowed || r.Key != c.Key || r.RetryAfter >= 0 {
+					t.Errorf("%v, cost %d: %+v, %v", limit, cost, r, err)
+				}
+				if err := l.Give(t.Context(), checks...); err != nil {
+					t.Error(err)
+				}
+				if after := values(t, client, c.Key, other.Key); !slices.Equal(after, before) {
+					t.Errorf("%v, cost %d: %q was changed to %q", limit, cost, before, after)
+				}
+			}
+			if err := l.Reset(t.Context(), other.Key); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// values returns what is stored of limits.
+func values(t *testing.T, client rueidis.Client, limits ...string) []string {
+	t.Helper()
+	keys := make([]string, len(limits))
+	for i, limit := range limits {
+		keys[i] = "ratelimit:" + limit
+	}
+	values, err := client.Do(t.Context(), client.B().Mget().Key(keys...).Build()).AsStrSlice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return values
 }
 
 // However many callers and processes there are, exactly the burst is allowed, and after a
