@@ -212,7 +212,10 @@ func TestForeignValues(t *testing.T) {
 	l := open(t, client, slow)
 	limit := ratelimit.Limit{Rate: 10, Per: time.Minute}
 	future := fmt.Sprint(time.Now().Add(1000 * time.Hour).UnixMicro())
-	for value, allowed := range map[string]bool{"": true, "not a number": true, "-5": true, "1": true, "nan": true, future: false} {
+	for value, allowed := range map[string]bool{
+		"": true, "not a number": true, "-5": true, "1": true, "nan": true, "inf": false,
+		future: false, future + ".0": false, future + "." + future: false, "9000000000000000000.9000000000000000000": false,
+	} {
 		if err := client.Do(t.Context(), client.B().Set().Key("ratelimit:x").Value(value).Build()).Error(); err != nil {
 			t.Fatal(err)
 		}

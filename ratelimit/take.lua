@@ -8,6 +8,7 @@
 --           of the present now, in microseconds
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
+local longest = 4e14 -- no bucket takes as long to empty, see maxSpan
 
 local function set(key, ahead, most)
   redis.call('SET', key, string.format('%.0f.%.0f', now + ahead, most), 'PX', math.ceil(ahead / 1000))
@@ -24,6 +25,9 @@ for i, key in ipairs(KEYS) do
   tat, bound = tonumber(tat or stored) or now, tonumber(bound) or most
   if tat ~= tat then
     tat = now -- "nan" is a number
+  end
+  if bound < 1 or bound > longest then
+    bound = most -- another program has written it
   end
   ahead[i] = math.max(tat - now, 0)
   if ahead[i] > bound then
