@@ -72,9 +72,9 @@ local payloads = false
 
 -- apply sets the new count and payload of a change.
 local function apply(c, value)
-	local count = tonumber(value)
-	if count and not c.was and not now then
-		c.count, c.digits = count, value
+	-- Not tonumber alone: it ignores the line feed, and a payload of blanks.
+	if not c.was and not now and find(value, '^%d+$') then
+		c.count, c.digits = tonumber(value), value
 		return
 	end
 	local replaces = byte(value) == 61

@@ -95,6 +95,58 @@ func TestPayloadChanges(t *testing.T) {
 	}
 }
 
+// A payload of blanks is one like any other, also of a new term.
+func TestPayloadOfBlanks(t *testing.T) {
+	t.Parallel()
+	x, client, ctx := testIndex(t, Options{})
+	for _, payload := range []string{" ", "   ", "1", " 1", "e5"} {
+		s := Suggestion{"Banana", 5, payload}
+		if _, err := x.AddMany(ctx, slices.Values([]Suggestion{s})); err != nil {
+			t.Fatal(err)
+		}
+		if got := all(t, x); len(got) != 1 || got["Banana"] != s {
+			t.Errorf("%q: All has %v", payload, got)
+		}
+		expect(t, complete(t, x, "ban", 2), show([]Suggestion{s}))
+		if n, err := x.Add(ctx, "Banana", 2); n != 7 || err != nil {
+			t.Errorf("%q: %d, %v", payload, n, err)
+		}
+		verified(t, x)
+		if n, err := x.Remove(ctx, "Banana"); n != 1 || err != nil {
+			t.Errorf("%q: %d, %v", payload, n, err)
+		}
+		if n, err := client.Do(ctx, client.B().Zcard().Key(x.completer.keys[0].Index).Build()).AsInt64(); n != 0 || err != nil {
+			t.Fatalf("%q: %d entries are left, %v", payload, n, err)
+		}
+	}
+}
+
+// Repair restores the entry of a term that has its payload in the count.
+func TestRepairPayloadInEntry(t *testing.T) {
+	t.Parallel()
+	x, client, ctx := testIndex(t, Options{})
+	want := Suggestion{"banana", 5, " "}
+	if _, err := x.Put(ctx, want); err != nil {
+		t.Fatal(err)
+	}
+	b, keys := client.B(), x.completer.keys[0]
+	for _, r := range client.DoMulti(ctx,
+		b.Zrem().Key(keys.Index).Member("banana::5").Build(),
+		b.Zadd().Key(keys.Index).ScoreMember().ScoreMember(0, "banana::5\n ").Build(),
+	) {
+		if err := r.Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if report, err := x.Repair(ctx, maintain.Options{}); err != nil || report.Repaired != report.Problems() {
+		t.Errorf("%+v, %v", report, err)
+	}
+	if got := all(t, x); len(got) != 1 || got["banana"] != want {
+		t.Errorf("All has %v", got)
+	}
+	verified(t, x)
+}
+
 func TestPayloadRefused(t *testing.T) {
 	t.Parallel()
 	x, client, ctx := testIndex(t, Options{})
