@@ -354,8 +354,12 @@ func (t *Timelines) Len(ctx context.Context, key string) (int64, error) {
 }
 
 // Repair puts a list in order that other programs have written: sorted, each id
-// once, within MaxLen, without members that are not numbers and without those
-// given. It reports whether something was wrong. One round trip, O(n log n).
+// once, the largest up to MaxLen, without members that are not integers in their
+// usual form, up to 2^53, and without those given. Integers below 1 stay: callers may
+// mark the end of a list with them. It reports whether something was wrong.
+//
+// One round trip, O(n log n). Of a list that is longer than 4 × MaxLen + 2,000 it reads
+// half of that at either end, and drops the rest.
 func (t *Timelines) Repair(ctx context.Context, key string, without ...string) (bool, error) {
 	changed, err := t.repair.Run(ctx, t.client, []string{key}, append([]string{strconv.Itoa(t.MaxLen())}, without...)).AsBool()
 	if err != nil {

@@ -4,43 +4,67 @@
 -- ARGV[1]   how many ids it may have
 -- ARGV[2..] the members to remove
 -- Reply     1 when something was wrong, else 0
--- Work      O(n log n) in the length of the list, which is bounded
+-- Work      O(n log n) in the length of the list, of which a bounded part is read at either
+--           end: programs write a list in one order or the other, so the newest ids are
+--           at an end. What is between is dropped
 if redis.call('TYPE', KEYS[1])['ok'] ~= 'list' then
   return 0
 end
 local most = tonumber(ARGV[1])
-local changed = 0
-if redis.call('LLEN', KEYS[1]) > most then
-  redis.call('LTRIM', KEYS[1], 0, most - 1)
-  changed = 1
-end
+local ends = 2 * most + 1000
 local seen = {}
 for i = 2, #ARGV do
   seen[ARGV[i]] = true
 end
-local ids = {}
-local last = math.huge
-for _, id in ipairs(redis.call('LRANGE', KEYS[1], 0, -1)) do
-  local n = tonumber(id)
-  if not n or seen[id] then
-    changed = 1
-  else
-    seen[id] = true
-    ids[#ids + 1] = id
-    if n > last then
-      changed = 1
-    end
-    last = n
+
+-- number returns the number that a member is, if it is written as this package writes
+-- it: an integer that Lua compares exactly. One below 1 is no id, but may be the
+-- caller's mark at the end of a list.
+local function number(member)
+  local n = tonumber(member)
+  if n and math.abs(n) <= 2 ^ 53 and string.format('%.0f', n) == member and member ~= '-0' then
+    return n
   end
+end
+
+local ids = {}
+local length = redis.call('LLEN', KEYS[1])
+local changed = length > most and 1 or 0
+local last = math.huge
+
+local function read(from, to)
+  for _, member in ipairs(redis.call('LRANGE', KEYS[1], from, to)) do
+    local n = number(member)
+    if not n or seen[member] then
+      changed = 1
+    else
+      seen[member] = true
+      ids[#ids + 1] = n
+      if n > last then
+        changed = 1
+      end
+      last = n
+    end
+  end
+end
+
+read(0, ends - 1)
+if length > ends then
+  read(math.max(ends, length - ends), -1)
 end
 if changed == 0 then
   return 0
 end
-table.sort(ids, function(a, b) return tonumber(a) > tonumber(b) end)
+table.sort(ids)
+local count = math.min(#ids, most)
+local newest = {}
+for i = 1, count do
+  newest[i] = string.format('%.0f', ids[#ids + 1 - i])
+end
 local left = redis.call('PTTL', KEYS[1])
 redis.call('DEL', KEYS[1])
-for i = 1, #ids, 500 do
-  redis.call('RPUSH', KEYS[1], unpack(ids, i, math.min(i + 499, #ids)))
+for i = 1, count, 500 do
+  redis.call('RPUSH', KEYS[1], unpack(newest, i, math.min(i + 499, count)))
 end
 if left >= 0 then
   redis.call('PEXPIRE', KEYS[1], left)

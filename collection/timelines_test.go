@@ -146,33 +146,6 @@ func TestTimelinesFanOut(t *testing.T) {
 	}
 }
 
-func TestTimelinesRepair(t *testing.T) {
-	t.Parallel()
-	c, ctx := client(t), t.Context()
-	lists, err := NewTimelines(c, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, member := range []string{"1", "x", "7", "7", "3", "9", "2", "5"} {
-		if err := c.Do(ctx, c.B().Rpush().Key("list").Element(member).Build()).Error(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if wrong, err := lists.Repair(ctx, "list", "3"); err != nil || !wrong {
-		t.Fatal(wrong, err)
-	}
-	// The first five members are kept, then put in order.
-	if got, err := lists.Select(ctx, "list", 0, 9); err != nil || !slices.Equal(got, []int64{7, 1}) {
-		t.Fatal(got, err)
-	}
-	if wrong, err := lists.Repair(ctx, "list"); err != nil || wrong {
-		t.Fatal(wrong, err)
-	}
-	if wrong, err := lists.Repair(ctx, "missing"); err != nil || wrong {
-		t.Fatal(wrong, err)
-	}
-}
-
 // A list that expires still does after everything that writes it.
 func TestTimelinesExpiry(t *testing.T) {
 	t.Parallel()
