@@ -117,3 +117,24 @@ func TestOneRuleForValues(t *testing.T) {
 		}
 	}
 }
+
+// A number beyond the range of a float is refused, whatever its type.
+func TestBeyondFloats(t *testing.T) {
+	t.Parallel()
+	k, err := ordered.NewCodec(ordered.Column{Type: ordered.Float})
+	if err != nil {
+		t.Fatal(err)
+	}
+	large := new(big.Int).Exp(big.NewInt(10), big.NewInt(400), nil)
+	for _, v := range []any{
+		"1e400", "-1e400",
+		decimal.NewBig(large, 0), decimal.NewBig(new(big.Int).Neg(large), 0), decimal.NewBig(large, 2),
+	} {
+		if b, err := k.Append(nil, v); err == nil || !strings.HasSuffix(err.Error(), " is beyond the range of a float64") {
+			t.Errorf("%T %.10v is encoded as %x, %v", v, v, b, err)
+		}
+	}
+	if _, err := k.Append(nil, decimal.NewBig(large, 100)); err != nil {
+		t.Errorf("1e300: %v", err)
+	}
+}

@@ -116,7 +116,8 @@ func whole(v any) (decimal.Decimal, error) {
 // exactFloat is the greatest integer up to which each one is a float64.
 const exactFloat = 1 << 53
 
-// ToFloat returns a number as a float64; a decimal or text as the nearest one.
+// ToFloat returns a number as a float64; a decimal or text as the nearest one. A decimal
+// beyond the range is infinite, with an error.
 func ToFloat(v any) (float64, error) {
 	switch f := v.(type) {
 	case float64:
@@ -127,7 +128,11 @@ func ToFloat(v any) (float64, error) {
 	case float32:
 		return ToFloat(float64(f))
 	case decimal.Decimal:
-		return f.Float64(), nil
+		n := f.Float64()
+		if math.IsInf(n, 0) {
+			return n, beyondFloat(f.String())
+		}
+		return n, nil
 	case string:
 		return parseFloat(f)
 	}
@@ -145,13 +150,17 @@ func parseFloat(text string) (float64, error) {
 	f, err := strconv.ParseFloat(text, 64)
 	switch {
 	case errors.Is(err, strconv.ErrRange):
-		return 0, fmt.Errorf("%s is beyond the range of a float64", shorten(text))
+		return 0, beyondFloat(text)
 	case err != nil || strings.ContainsAny(text, "xX_"):
 		return 0, fmt.Errorf("%q is not a number", shorten(text))
 	case math.IsNaN(f):
 		return 0, errors.New("NaN has no place in an order")
 	}
 	return f, nil
+}
+
+func beyondFloat(text string) error {
+	return fmt.Errorf("%s is beyond the range of a float64", shorten(text))
 }
 
 // FloatBits returns bits in the order of the floats: IEEE 754 needs the sign bit
