@@ -183,7 +183,8 @@ func (a *axis) value(p place) any {
 	case Float:
 		return ordered.FloatFromBits(p.exact)
 	default:
-		return a.from.Add(time.Duration(p.code / 2)).Add(time.Duration(p.code - p.code/2))
+		half := time.Duration(p.code / 2) // a Duration has room for half of a span
+		return a.from.Add(half).Add(half).Add(time.Duration(p.code % 2))
 	}
 }
 

@@ -176,6 +176,26 @@ func TestValues(t *testing.T) {
 	}
 }
 
+// The longest span of a time has a place for each of its 2^64 nanoseconds.
+func TestLongestTime(t *testing.T) {
+	t.Parallel()
+	from := time.Date(1700, 1, 1, 0, 0, 0, 0, time.UTC)
+	to := from.Add(math.MaxInt64).Add(math.MaxInt64).Add(1)
+	x := offline(t, textOf([]Dim{{Name: "t", Type: Time, Min: from, Max: to}}))
+	for _, when := range []time.Time{from, from.Add(1), from.Add(math.MaxInt64), from.Add(math.MaxInt64).Add(1), to.Add(-1), to} {
+		m, err := x.reader.points.member("90", []any{when})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, err := x.reader.points.entry(m); err != nil || !e.Values[0].(time.Time).Equal(when) {
+			t.Errorf("%v comes back as %v, %v", when, e.Values, err)
+		}
+	}
+	if err := x.Check("90", to.Add(1)); !errors.Is(err, index.ErrValue) {
+		t.Errorf("a time after the last one: %v", err)
+	}
+}
+
 // The order of floats, and of the places they are given, agree.
 func TestFloatOrder(t *testing.T) {
 	t.Parallel()
