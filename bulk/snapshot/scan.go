@@ -37,7 +37,8 @@ const (
 // Scan writes a snapshot of the keys of one server, with SCAN and DUMP: those of the
 // database that its client has selected, as database db. client sends the commands for
 // keys, node those for the server: they differ on a Cluster only. progress, if set, is
-// called with the number of keys so far. A key can be in the snapshot twice, if it moves
+// called with the number of keys so far. When keys expire goes by the clock of the server,
+// or by that of this machine if the user has no right to TIME. A key can be in the snapshot twice, if it moves
 // within its server's table during the scan, or if the server restarts or a failover replaces
 // it: then all is read again. One whose slot moves to another server of a Cluster can be
 // missing. Memory: that of 32 keys.
@@ -45,6 +46,9 @@ func Scan(ctx context.Context, client, node rueidis.Client, db int, w io.Writer,
 	s := &scanner{client: client, db: db, w: bufio.NewWriterSize(w, 1<<16)}
 	for page, err := range scan.Server(ctx, node, scan.Pattern{Count: scanCount}) {
 		if err != nil {
+			return fmt.Errorf("snapshot: %w", err)
+		}
+		if err := s.readClock(ctx, node); err != nil {
 			return fmt.Errorf("snapshot: %w", err)
 		}
 		for keys := range slices.Chunk(page.Keys, dumped) {
@@ -68,7 +72,32 @@ type scanner struct {
 	w       *bufio.Writer
 	version uint16 // 0: nothing was written yet
 	keys    int64
+
+	// time is what the clock of the server showed when this machine's showed read.
+	time, read time.Time
 }
+
+// readClock reads the clock of the server. A page of keys asks again: the clock may be
+// adjusted, and after a failover it is that of another machine.
+func (s *scanner) readClock(ctx context.Context, node rueidis.Client) error {
+	parts, err := node.Do(ctx, node.B().Time().Build().ToRetryable()).AsIntSlice()
+	s.read = time.Now()
+	_, refused := rueidis.IsRedisErr(err)
+	switch {
+	case refused:
+		s.time = s.read
+	case err != nil:
+		return err
+	case len(parts) != 2:
+		return errors.New("the server returns a malformed TIME")
+	default:
+		s.time = time.Unix(parts[0], parts[1]*1000)
+	}
+	return nil
+}
+
+// now returns the time of the server, whatever this machine's clock says.
+func (s *scanner) now() time.Time { return s.time.Add(time.Since(s.read)) }
 
 // dump writes some keys. Those that are gone by now are left out.
 func (s *scanner) dump(ctx context.Context, keys []string) error {
@@ -77,7 +106,7 @@ func (s *scanner) dump(ctx context.Context, keys []string) error {
 	for _, key := range keys {
 		cmds = append(cmds, b.Dump().Key(key).Build(), b.Pttl().Key(key).Build())
 	}
-	now := time.Now()
+	now := s.now()
 	results := s.client.DoMulti(ctx, cmds...)
 	for i, key := range keys {
 		value, err := results[2*i].ToString()
