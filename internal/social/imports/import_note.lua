@@ -9,7 +9,7 @@
 -- ARGV[4]   '1' when it was not done
 -- ARGV[5]   the mark of what was done
 -- ARGV[6]   after how many seconds the keys expire
--- Reply     1; 0 when the import does not run, or is elsewhere
+-- Reply     1; 0 when the import does not run, or is elsewhere, as after a repetition
 local has = redis.call('HMGET', KEYS[1], 'id', 'state', 'done', 'total')
 if has[2] ~= 'running' or ARGV[1] ~= '' and has[1] ~= ARGV[1] then
   return 0

@@ -1,6 +1,7 @@
 package imports_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -204,6 +205,75 @@ func TestLostTask(t *testing.T) {
 	finish(t, b, ada)
 	if b.Redis("ZSCORE", layout.FollowingKey(ada.ID), layout.Itoa(ben.ID)) == "" {
 		t.Error("ada does not follow ben")
+	}
+}
+
+// resending sends commands with a word twice, as a client does whose connection broke before the
+// reply.
+type resending struct {
+	rueidis.Client
+	word string
+}
+
+func (r resending) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []rueidis.RedisResult {
+	if strings.Contains(strings.Join(cmds[0].Commands(), " "), r.word) {
+		for i, cmd := range cmds {
+			cmds[i] = cmd.Pin()
+		}
+		r.Client.DoMulti(ctx, cmds...)
+	}
+	return r.Client.DoMulti(ctx, cmds...)
+}
+
+// An import goes on after the reply to a note was lost, also where the entry was the last one.
+func TestLostReply(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	b := socialtest.On(t, client, idle)
+	ada, ben, carl := b.NewUser("ada"), b.NewUser("ben"), b.NewUser("carl")
+	do(t, b.Imports.Begin(b.Ctx, ada, imports.Follows, []string{"ben", "carl"}))
+	for _, word := range []string{"+ben", "+carl"} {
+		p, _, err := b.Imports.Get(b.Ctx, ada)
+		do(t, err)
+		unlucky := socialtest.On(t, resending{client, word}, idle)
+		unlucky.FanOut().Tasks().Run(b.Ctx, imports.Task(ada.ID, p.ID))
+		if b.Redis("ZSCORE", layout.Tasks, imports.Task(ada.ID, p.ID)) == "" {
+			t.Errorf("%s: the task is lost", word)
+		}
+	}
+	p, left := finish(t, b, ada)
+	if p.State != imports.Finished || p.Done != 2 || len(left) != 0 {
+		t.Errorf("%+v, left %v", p, left)
+	}
+	for _, other := range []social.User{ben, carl} {
+		if b.Redis("ZSCORE", layout.FollowingKey(ada.ID), layout.Itoa(other.ID)) == "" {
+			t.Errorf("ada does not follow %s", other.Name)
+		}
+	}
+}
+
+// Two processes that work at the same import both come to its end, and each entry counts once.
+func TestTwoProcesses(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	b := socialtest.On(t, client, idle)
+	ada, ben := b.NewUser("ada"), b.NewUser("ben")
+	do(t, b.Imports.Begin(b.Ctx, ada, imports.Follows, append([]string{"ben"}, strings.Fields(lines(50))...)))
+	p, _, err := b.Imports.Get(b.Ctx, ada)
+	do(t, err)
+	ends := make(chan error, 2)
+	for range 2 {
+		process := socialtest.On(t, client, idle)
+		go func() { ends <- process.FanOut().Tasks().Finish(b.Ctx, imports.Task(ada.ID, p.ID)) }()
+	}
+	do(t, errors.Join(<-ends, <-ends))
+	p, left, err := b.Imports.Get(b.Ctx, ada)
+	do(t, err)
+	if p.State != imports.Finished || p.Done != 51 || p.Failed != 50 || len(left) != 50 {
+		t.Errorf("%+v, %d entries left", p, len(left))
+	}
+	if n := b.Redis("LLEN", layout.InboxKey(ben.ID)); n != "1" {
+		t.Errorf("ben has %s notifications", n)
 	}
 }
 

@@ -110,7 +110,7 @@ type Entry struct {
 // pageSize is how many entries are read at a time.
 const pageSize = 50
 
-// task is a task of taskKind. Where the limits allow no more it is repeated later.
+// task is a task of taskKind. It ends with the import, and where another one has begun.
 func (s *Service) task(ctx context.Context, argument string) error {
 	text, id, _ := strings.Cut(argument, ":")
 	uid, ok := layout.ParseID(text)
@@ -139,7 +139,9 @@ func (s *Service) task(ctx context.Context, argument string) error {
 	}
 }
 
-// page imports the next entries, and reports whether there are more.
+// page imports the next entries, and reports whether there are more. It returns task.ErrAgain where
+// the limits allow no more, and where an entry was noted already: how far the import is has to be
+// read again.
 func (s *Service) page(ctx context.Context, user social.User, p Progress) (more bool, err error) {
 	entries, err := s.opt.Store.entries(ctx, user.ID, p.Done, p.Done+pageSize)
 	if err != nil {
@@ -159,12 +161,16 @@ func (s *Service) page(ctx context.Context, user social.User, p Progress) (more 
 		if err != nil {
 			return false, err
 		}
-		if more, err = s.opt.Store.note(ctx, user.ID, p, mark, entry[1:]); err != nil || !more {
+		noted, err := s.opt.Store.note(ctx, user.ID, p, mark, entry[1:])
+		if err != nil {
 			return false, err
+		}
+		if !noted { // a process that goes on is left a second ahead
+			return false, task.ErrAgain
 		}
 		p.Done++
 	}
-	return true, nil
+	return p.Done < p.Total, nil
 }
 
 // do does what an entry says. An error is one after which it is tried again.

@@ -76,16 +76,17 @@ func (s Store) begin(ctx context.Context, uid int64, p Progress, entries []strin
 	return begun, failed(err)
 }
 
-// note says what became of the entry that is next, and reports whether the import goes on.
-func (s Store) note(ctx context.Context, uid int64, p Progress, mark Mark, entry string) (bool, error) {
+// note says what became of the entry that is next. It reports false where the import has ended, or
+// that entry was noted already: by another process, or by this one, whose reply was lost.
+func (s Store) note(ctx context.Context, uid int64, p Progress, mark Mark, entry string) (noted bool, err error) {
 	isFailed := "0"
 	if mark != Done {
 		isFailed = "1"
 	}
-	noted, err := noteScript.RunFenced(ctx, s.client, keys(uid), []string{
+	noted, err = noteScript.RunFenced(ctx, s.client, keys(uid), []string{
 		p.ID, strconv.Itoa(p.Done), string(mark) + entry, isFailed, string(Done), layout.Itoa(int64(keepFor / time.Second)),
 	}).AsBool()
-	return noted && p.Done+1 < p.Total, failed(err)
+	return noted, failed(err)
 }
 
 // stop ends the import that runs.
