@@ -49,6 +49,7 @@ type exporter struct {
 	uid     int64
 	user    map[string]string
 	store   *media.Store
+	now     time.Time
 }
 
 // Write writes the archive of a user. It returns ErrNoUser before it has written
@@ -61,7 +62,7 @@ func Write(ctx context.Context, client rueidis.Client, store *media.Store, uid i
 	if user["username"] == "" || user["standing"] == layout.Closed {
 		return ErrNoUser
 	}
-	e := &exporter{client: client, follows: storage.NewFollows(client), uid: uid, user: user, store: store}
+	e := &exporter{client: client, follows: storage.NewFollows(client), uid: uid, user: user, store: store, now: time.Now().UTC()}
 	if err := e.write(ctx, zip.NewWriter(w)); err != nil {
 		return fmt.Errorf("social: export user %d: %w", uid, err)
 	}
@@ -69,15 +70,14 @@ func Write(ctx context.Context, client rueidis.Client, store *media.Store, uid i
 }
 
 func (e *exporter) write(ctx context.Context, archive *zip.Writer) error {
-	now := time.Now().UTC()
 	create := func(name string) (io.Writer, error) {
-		return archive.CreateHeader(&zip.FileHeader{Name: "retwis/" + name, Method: zip.Deflate, Modified: now})
+		return archive.CreateHeader(&zip.FileHeader{Name: "retwis/" + name, Method: zip.Deflate, Modified: e.now})
 	}
 	file, err := create("README.txt")
 	if err != nil {
 		return err
 	}
-	text := strings.NewReplacer("NAME", e.user["username"], "TIME", now.Format("2 January 2006, 15:04 UTC")).Replace(readme)
+	text := strings.NewReplacer("NAME", e.user["username"], "TIME", e.now.Format("2 January 2006, 15:04 UTC")).Replace(readme)
 	if _, err := io.WriteString(file, text); err != nil {
 		return err
 	}
@@ -114,8 +114,8 @@ func (e *exporter) tables() []table {
 		{"bookmarks", []string{"post", "author", "time"}, e.marked(layout.BookmarksPrefix)},
 		{"following", []string{"username", "since"}, e.people(layout.FollowingPrefix)},
 		{"followers", []string{"username", "since"}, e.people(layout.FollowersPrefix)},
-		{"muted", []string{"username", "until"}, e.people(layout.MutedPrefix)},
-		{"blocked", []string{"username", "until"}, e.people(layout.BlockedPrefix)},
+		{"muted", []string{"username", "until"}, e.lasting(layout.MutedPrefix)},
+		{"blocked", []string{"username", "until"}, e.lasting(layout.BlockedPrefix)},
 		{"not_interested", []string{"username", "since"}, e.people(layout.DismissedPrefix)},
 		{"lists", []string{"name", "created", "left_out_of_home", "members"}, e.userLists},
 		{"saved_searches", []string{"query", "created"}, e.searches},

@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/netip"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/accounts"
+	"retwis/internal/social/layout"
 	"retwis/internal/social/socialtest"
 )
 
@@ -133,6 +135,26 @@ func TestExport(t *testing.T) {
 	}
 	if err := b.Leaving.Export(b.Ctx, 12345, io.Discard); !errors.Is(err, social.ErrNotFound) {
 		t.Errorf("nobody's export: %v", err)
+	}
+}
+
+// Mutes and blocks have their ends, and those that have ended are left out.
+func TestExportOfEnds(t *testing.T) {
+	t.Parallel()
+	b := socialtest.New(t)
+	ada, ben, carl, dora := b.NewUser("ada"), b.NewUser("ben"), b.NewUser("carl"), b.NewUser("dora")
+	for _, key := range []string{layout.MutedKey(ada.ID), layout.BlockedKey(ada.ID)} {
+		b.Redis("ZADD", key, "+inf", layout.Itoa(ben.ID), "32503680000", layout.Itoa(carl.ID), "1000000000", layout.Itoa(dora.ID))
+	}
+	var data bytes.Buffer
+	if err := b.Leaving.Export(b.Ctx, ada.ID, &data); err != nil {
+		t.Fatal(err)
+	}
+	a := read(t, data.Bytes())
+	for _, name := range []string{"muted", "blocked"} {
+		if _, cells := a.rows(name); fmt.Sprint(cells) != "[[ben ] [carl 3000-01-01T00:00:00Z]]" {
+			t.Errorf("%s: %v", name, cells)
+		}
 	}
 }
 

@@ -212,6 +212,16 @@ func author(name string) any {
 
 // people are users in a set, scored by a time; inf is none.
 func (e *exporter) people(prefix string) func(ctx context.Context, yield func(row ...any) error) error {
+	return e.peopleAfter(prefix, math.Inf(-1))
+}
+
+// lasting are the people in a sorted set of ends, without those whose end has passed.
+func (e *exporter) lasting(prefix string) func(ctx context.Context, yield func(row ...any) error) error {
+	return e.peopleAfter(prefix, float64(e.now.Unix()))
+}
+
+// peopleAfter are the people whose scores are above one.
+func (e *exporter) peopleAfter(prefix string, score float64) func(ctx context.Context, yield func(row ...any) error) error {
 	return func(ctx context.Context, yield func(row ...any) error) error {
 		return e.eachEntry(ctx, prefix, func(ids []string, scores []float64) error {
 			names, err := e.names(ctx, ids)
@@ -219,7 +229,7 @@ func (e *exporter) people(prefix string) func(ctx context.Context, yield func(ro
 				return err
 			}
 			for i, name := range names {
-				if name != "" {
+				if name != "" && scores[i] > score {
 					if err := yield(name, seconds(scores[i])); err != nil {
 						return err
 					}

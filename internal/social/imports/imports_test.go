@@ -41,6 +41,7 @@ func TestParse(t *testing.T) {
 		},
 		"follows of Retwis":   {imports.Follows, "username,since\r\nnew,2026-02-01T00:00:00Z\r\nold,2026-01-01T00:00:00Z\r\n", "old|new"},
 		"mutes of Retwis":     {imports.Mutes, "username,until\r\nada,2030-01-01T00:00:00Z\r\nben,\r\n", "ben|ada 1893456000"},
+		"blocks of Retwis":    {imports.Blocks, "username,until\r\nada,2030-01-01T00:00:00Z\r\nben,\r\n", "ben|ada 1893456000"},
 		"bookmarks of Retwis": {imports.Bookmarks, "post,author,time\r\n9,ada,\r\n7,ben,\r\n", "7|9"},
 		"typed":               {imports.Follows, "\ufeff@ada\n\n  ben \nnot a name\n@\n", "ada|ben"},
 		"a damaged line":      {imports.Follows, "a\"da\n\"ben\n", "a\"da|ben"},
@@ -115,6 +116,7 @@ func TestKinds(t *testing.T) {
 	t.Parallel()
 	b := socialtest.On(t, redistest.DB(t).Client(t), idle)
 	ada, ben, eve, carl := b.NewUser("ada"), b.NewUser("Ben"), b.NewUser("eve"), b.NewUser("carl")
+	b.NewUser("dora")
 	id := b.Publish(ben, "worth keeping")
 	do(t, b.Relations.Block(b.Ctx, eve, ada, time.Time{}))
 	do(t, b.Moderation.SetStanding(b.Ctx, social.Operator, carl.ID, moderation.StandingChange{Standing: social.Suspended}))
@@ -128,7 +130,7 @@ func TestKinds(t *testing.T) {
 		{imports.Follows, "ben@there.example\nnobody@there.example\neve\ncarl\nada\n", layout.FollowingKey(ada.ID), layout.Itoa(ben.ID), "-nobody@there.example -eve -carl !ada"},
 		{imports.Mutes, "username,until\nben,2030-01-01T00:00:00Z\ncarl,2001-01-01T00:00:00Z\n", layout.MutedKey(ada.ID), layout.Itoa(ben.ID), "-carl"},
 		{imports.Bookmarks, "post,author,time\n" + layout.Itoa(id) + ",Ben,\n999,,\n", layout.BookmarksKey(ada.ID), layout.Itoa(id), "-999"},
-		{imports.Blocks, "ben@there.example\n", layout.BlockedKey(ada.ID), layout.Itoa(ben.ID), ""},
+		{imports.Blocks, "username,until\nben,2030-01-01T00:00:00Z\ndora,2001-01-01T00:00:00Z\n", layout.BlockedKey(ada.ID), layout.Itoa(ben.ID), "!dora"},
 	} {
 		entries, err := imports.Parse(c.kind, []byte(c.file), "here.example")
 		do(t, err)
@@ -146,6 +148,11 @@ func TestKinds(t *testing.T) {
 		}
 		if ttl := b.Redis("TTL", layout.ImportKey(ada.ID)); ttl == "-1" || ttl == "-2" {
 			t.Errorf("the result of an import expires in %s seconds", ttl)
+		}
+	}
+	for _, key := range []string{layout.MutedKey(ada.ID), layout.BlockedKey(ada.ID)} {
+		if end := b.Redis("ZSCORE", key, layout.Itoa(ben.ID)); end != "1893456000" {
+			t.Errorf("the end in %s is %s", key, end)
 		}
 	}
 	b.WantHealthy()

@@ -89,8 +89,8 @@ func Parse(kind Kind, file []byte, host string) ([]string, error) {
 	return entries, nil
 }
 
-// entryOf returns the entry of a line: an address, with the end of a mute after a space where
-// there is one; the id of a post, or an address that leads elsewhere.
+// entryOf returns the entry of a line: an address, with the end of a mute or a block after a
+// space where there is one; the id of a post, or an address that leads elsewhere.
 func entryOf(kind Kind, cells []string, host string) (entry string, ok bool) {
 	text, err := social.CleanLine(cells[0], "", maxEntry)
 	if err != nil || text == "" || len(text) > maxEntry {
@@ -106,7 +106,7 @@ func entryOf(kind Kind, cells []string, host string) (entry string, ok bool) {
 	if strings.ContainsAny(text, " ") || text == "" {
 		return "", false
 	}
-	if kind == Mutes && len(cells) == 2 {
+	if (kind == Mutes || kind == Blocks) && len(cells) == 2 {
 		if end, err := time.Parse(time.RFC3339, cells[1]); err == nil {
 			text += " " + layout.Seconds(end)
 		}

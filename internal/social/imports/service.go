@@ -215,7 +215,7 @@ func (s *Service) relate(ctx context.Context, user social.User, kind Kind, entry
 	case Mutes:
 		return s.opt.Relations.Mute(ctx, user, other, until)
 	case Blocks:
-		return s.opt.Relations.Block(ctx, user, other, time.Time{})
+		return s.opt.Relations.Block(ctx, user, other, until)
 	}
 	return social.Invalid("kind", "unknown")
 }
