@@ -1,13 +1,17 @@
 package app_test
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 
+	"retwis/internal/app"
+	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/notify"
 	"retwis/internal/social/posts"
+	"retwis/internal/social/socialtest"
 )
 
 // A form that is sent ten times at once through two processes is one post, also as a
@@ -120,4 +124,40 @@ func TestRepeatedAfterCrash(t *testing.T) {
 		t.Errorf("the post says %q", got)
 	}
 	b.WantHealthy()
+}
+
+// A form whose author saw an error is sent again: wherever it broke off, the mentioned person is
+// notified once, and so is the one who is answered.
+func TestRepeatedAfterError(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	b := on(t, client)
+	ada, ben, carl := b.NewUser("ada"), b.NewUser("ben"), b.NewUser("carl")
+	first := b.Publish(carl, "to reply to")
+	for name, send := range map[string]func(b *bundle, body string) error{
+		"post": func(b *bundle, body string) error {
+			_, err := b.Posts.PostOnce(b.Ctx, ada, posts.Draft{Body: body})
+			return err
+		},
+		"reply": func(b *bundle, body string) error {
+			_, err := b.Posts.ReplyOnce(b.Ctx, ada, first, posts.Draft{Body: body})
+			return err
+		},
+	} {
+		for commands := int64(0); ; commands++ {
+			b.Redis("DEL", layout.InboxKey(ben.ID), layout.InboxKey(carl.ID))
+			body := fmt.Sprintf("%s %d @ben", name, commands)
+			dying := on(t, socialtest.Dying(client, commands), func(opt *app.Options) { opt.NoJobs = true })
+			if send(dying, body) == nil {
+				break
+			}
+			for range 2 {
+				b.do(send(b, body))
+			}
+			bens, carls := b.Redis("LLEN", layout.InboxKey(ben.ID)), b.Redis("LLEN", layout.InboxKey(carl.ID))
+			if bens != "1" || (carls == "1") != (name == "reply") {
+				t.Errorf("%s after %d commands: ben has %s notifications, carl %s", name, commands, bens, carls)
+			}
+		}
+	}
 }

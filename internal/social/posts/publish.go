@@ -21,11 +21,18 @@ var (
 	//go:embed repeated_claim.lua
 	repeatedClaimSource string
 	repeatedClaimScript = script.New(repeatedClaimSource).Retryable()
+
+	//go:embed repeated_notice.lua
+	repeatedNoticeSource string
+	repeatedNoticeScript = script.New(repeatedNoticeSource).Retryable()
 )
 
 // repeatWindow is for how long the same text is taken for a form that was sent twice: over a slow
 // connection, the pictures of the second one take a while.
 const repeatWindow = time.Minute
+
+// noticeTimeout bounds the choice of the call that notifies people.
+const noticeTimeout = 3 * time.Second
 
 // Draft is what somebody wants to publish.
 type Draft struct {
@@ -53,9 +60,10 @@ func (p *Service) Post(ctx context.Context, author social.User, body string) (so
 
 // PostOnce is Post for a form, which a double click sends twice: the same text and pictures
 // by the same author within a minute are one post, which all calls return. Each of them
-// finishes what the first one has begun. A text whose post was deleted or edited
-// meanwhile is a new post. Two round trips more than Post, and up to three for each picture, which
-// must be the author's, and of no other post: see media.Store.Claim.
+// finishes what the first one has begun, and the first that has published the post notifies
+// people. A text whose post was deleted or edited meanwhile is a new post. Three round trips
+// more than Post, and up to three for each picture, which must be the author's, and of no
+// other post: see media.Store.Claim.
 func (p *Service) PostOnce(ctx context.Context, author social.User, draft Draft) (social.Post, error) {
 	return p.post(ctx, author, draft, true)
 }
@@ -67,12 +75,12 @@ func (p *Service) post(ctx context.Context, author social.User, draft Draft, onc
 		return social.Post{}, err
 	}
 	post := social.Post{Author: author, Time: p.time(), Body: body, Sensitive: draft.isSensitive()}
-	repeated, err := p.publish(ctx, &post, fanout.Entry{Author: author.ID, Tags: text.Tags(body)}, creation{once, draft.Pictures})
+	notifies, err := p.publish(ctx, &post, fanout.Entry{Author: author.ID, Tags: text.Tags(body)}, creation{once, draft.Pictures})
 	if err != nil {
 		return social.Post{}, err
 	}
 	p.opt.Timelines.Published(post.ID)
-	if !repeated {
+	if notifies {
 		p.opt.Trends.Posted(author, body)
 		p.noticePost(ctx, post)
 	}
@@ -119,18 +127,18 @@ type creation struct {
 	pictures []media.Chosen
 }
 
-// publish writes a post under a new id and begins its fan-out. repeated reports that
-// another call has written it; see PostOnce.
-func (p *Service) publish(ctx context.Context, post *social.Post, entry fanout.Entry, c creation) (repeated bool, err error) {
+// publish writes a post under a new id and begins its fan-out. notifies reports whether this call
+// notifies people, and no other that publishes the same post; see PostOnce.
+func (p *Service) publish(ctx context.Context, post *social.Post, entry fanout.Entry, c creation) (notifies bool, err error) {
 	if err := p.admit(ctx, entry.Author); err != nil {
 		return false, err
 	}
 	if c.once || len(c.pictures) > 0 {
-		job, repeated, err := p.createAs(ctx, post, entry, c)
-		if err != nil {
-			return false, err
+		job, claim, err := p.createAs(ctx, post, entry, c)
+		if err == nil {
+			err = p.opt.FanOut.Publish(ctx, job)
 		}
-		return repeated, p.opt.FanOut.Publish(ctx, job)
+		return err == nil && (!c.once || claim.notifies(ctx, p.opt)), err
 	}
 	entry.Fields = fieldsOf(*post, entry.To)
 	job := p.opt.FanOut.NewJob(ctx, entry)
@@ -138,49 +146,44 @@ func (p *Service) publish(ctx context.Context, post *social.Post, entry fanout.E
 		return false, fmt.Errorf("social: post: %w", err)
 	}
 	post.ID = job.ID()
-	return false, p.opt.FanOut.Publish(ctx, job)
+	return true, p.opt.FanOut.Publish(ctx, job)
 }
 
 // createAs writes a post under an id that it gets before: that of the same post where the text is
 // a repetition. The pictures are claimed for the id, so that no other post gets them.
-func (p *Service) createAs(ctx context.Context, post *social.Post, entry fanout.Entry, c creation) (job fanout.Job, repeated bool, err error) {
-	var id int64
-	var key string
+func (p *Service) createAs(ctx context.Context, post *social.Post, entry fanout.Entry, c creation) (job fanout.Job, claim claimed, err error) {
 	if c.once {
 		// A form without scripts that is sent twice stores its pictures twice, under other ids.
 		var looks string
 		if looks, err = p.opt.Pictures.Looks(ctx, c.pictures); err == nil {
-			key = layout.RepeatedKey(post.Author.ID, post.Parent, post.Body+looks)
-			id, repeated, err = p.claim(ctx, key, post)
+			claim, err = p.claim(ctx, layout.RepeatedKey(post.Author.ID, post.Parent, post.Body+looks), post)
 		}
 	} else {
-		id, err = p.opt.FanOut.NextID(ctx)
+		claim.id, err = p.opt.FanOut.NextID(ctx)
 	}
 	if err != nil {
-		return fanout.Job{}, false, fmt.Errorf("social: post: %w", err)
+		return fanout.Job{}, claim, fmt.Errorf("social: post: %w", err)
 	}
-	if post.Media, err = p.opt.Pictures.Claim(ctx, entry.Author, id, c.pictures); err != nil {
-		if c.once && !repeated { // the form comes again with other pictures, and is no repetition
-			p.forgetClaim(ctx, key)
+	if post.Media, err = p.opt.Pictures.Claim(ctx, entry.Author, claim.id, c.pictures); err != nil {
+		if c.once && claim.id == claim.call { // the form comes again with other pictures, and is no repetition
+			claim.forget(ctx, p.opt)
 		}
-		return fanout.Job{}, false, err
+		return fanout.Job{}, claim, err
 	}
 	create := func() (bool, error) {
 		entry.Fields = fieldsOf(*post, entry.To)
 		job = p.opt.FanOut.NewJob(ctx, entry)
-		return p.opt.FanOut.CreateAs(ctx, &job, id)
+		return p.opt.FanOut.CreateAs(ctx, &job, claim.id)
 	}
 	created, err := create()
-	if err == nil && !created && c.once && p.sameAs(ctx, post, id) {
-		repeated = true
+	if err == nil && !created && c.once && p.sameAs(ctx, post, claim.id) {
 		created, err = create()
 	}
 	if err == nil && !created { // the id is in use, as after a failover
-		repeated = false
 		err = p.opt.FanOut.Create(ctx, &job)
 	}
 	post.ID = job.ID()
-	return job, repeated, err
+	return job, claim, err
 }
 
 // fieldsOf returns the hash of a new post; to is the author of the post that it replies to.
@@ -214,47 +217,72 @@ func (p *Service) sameAs(ctx context.Context, post *social.Post, id int64) bool 
 	return true
 }
 
+// claimed is the post that a text has got.
+type claimed struct {
+	key  string
+	id   int64
+	at   time.Time
+	call int64 // the id that this call got: that of the post, unless another one was first
+}
+
 // claim returns the id of a post that is about to be written, or that of the same post
 // that another call writes or has written, whose time it takes over. Atomic: of calls at
 // the same time one gets a new id.
-func (p *Service) claim(ctx context.Context, key string, post *social.Post) (id int64, repeated bool, err error) {
-	if id, err = p.opt.FanOut.NextID(ctx); err != nil {
-		return 0, false, err
+func (p *Service) claim(ctx context.Context, key string, post *social.Post) (claimed, error) {
+	call, err := p.opt.FanOut.NextID(ctx)
+	if err != nil {
+		return claimed{}, err
 	}
-	own, other := claimOf(id, post.Time), ""
+	c := claimed{key, call, post.Time, call}
+	own, other := c.text(), ""
 	for {
 		has, err := repeatedClaimScript.Run(ctx, p.opt.DB.Client, []string{key},
 			[]string{own, other, strconv.FormatInt(repeatWindow.Milliseconds(), 10)}).ToString()
 		if err != nil || has == own {
-			return id, false, err
+			return c, err
 		}
-		first, at, ok := parseClaim(has)
+		first, ok := parseClaim(has)
 		if !ok {
-			return 0, false, fmt.Errorf("social: %s has %q", key, has)
+			return claimed{}, fmt.Errorf("social: %s has %q", key, has)
 		}
-		stored, err := p.stored(ctx, first)
+		stored, err := p.stored(ctx, first.id)
 		switch {
 		case errors.Is(err, social.ErrNotFound), err == nil && !stored.Deleted && stored.Body == post.Body:
-			post.Time = at
-			return first, true, nil
+			post.Time = first.at
+			return claimed{key, first.id, first.at, call}, nil
 		case err != nil:
-			return 0, false, err
+			return claimed{}, err
 		}
 		other = has
 	}
 }
 
-// forgetClaim undoes claim. Where it fails, the text counts as a repetition for a minute.
-func (p *Service) forgetClaim(ctx context.Context, key string) {
-	if err := p.opt.DB.Client.Do(ctx, p.opt.DB.Client.B().Unlink().Key(key).Build()).Error(); err != nil {
-		p.opt.Log.WarnContext(ctx, "the claim of a text that was not posted is left", "error", err)
+// notifies reports whether this call notifies people of a post that is published. Where that is
+// not known it does not: what notifies could not be written either.
+func (c claimed) notifies(ctx context.Context, opt Options) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noticeTimeout) // the browser may be gone
+	defer cancel()
+	chosen, err := repeatedNoticeScript.Run(ctx, opt.DB.Client, []string{c.key},
+		[]string{c.text(), layout.Itoa(c.call), strconv.FormatInt(repeatWindow.Milliseconds(), 10)}).AsBool()
+	if err != nil {
+		opt.Log.WarnContext(ctx, "nobody is notified of a post", "post", c.id, "error", err)
+	}
+	return chosen
+}
+
+// forget undoes claim. Where it fails, the text counts as a repetition for a minute.
+func (c claimed) forget(ctx context.Context, opt Options) {
+	if err := opt.DB.Client.Do(ctx, opt.DB.Client.B().Unlink().Key(c.key).Build()).Error(); err != nil {
+		opt.Log.WarnContext(ctx, "the claim of a text that was not posted is left", "error", err)
 	}
 }
 
-func claimOf(id int64, at time.Time) string { return layout.Itoa(id) + " " + layout.Seconds(at) }
+// text is how a claim is stored, before the call that notifies is added.
+func (c claimed) text() string { return layout.Itoa(c.id) + " " + layout.Seconds(c.at) }
 
-func parseClaim(text string) (id int64, at time.Time, ok bool) {
-	first, seconds, ok := strings.Cut(text, " ")
-	id, isID := layout.ParseID(first)
-	return id, layout.ParseTime(seconds), ok && isID
+func parseClaim(text string) (c claimed, ok bool) {
+	id, rest, ok := strings.Cut(text, " ")
+	at, _, _ := strings.Cut(rest, " ")
+	first, isID := layout.ParseID(id)
+	return claimed{id: first, at: layout.ParseTime(at)}, ok && isID
 }
