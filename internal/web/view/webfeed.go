@@ -92,9 +92,18 @@ func (f WebFeed) entry(item timeline.Item) (atomEntry, time.Time) {
 	}, updated
 }
 
+// picturesOf are the pictures of a post as far as a feed has them: not those that are shown after a
+// click, since readers show them at once.
+func picturesOf(post social.Post) []social.Picture {
+	if post.Sensitive {
+		return nil
+	}
+	return post.Media.Pictures()
+}
+
 // enclosures are the pictures of a post.
 func (f WebFeed) enclosures(post social.Post) (links []atomLink) {
-	for _, p := range post.Media.Pictures() {
+	for _, p := range picturesOf(post) {
 		links = append(links, atomLink{Rel: "enclosure", Type: typeOf(p.Large()), Href: f.Origin + MediaPath(p, p.Large()), Title: p.Alt})
 	}
 	return links
@@ -175,7 +184,7 @@ func (f WebFeed) jsonItem(item timeline.Item) jsonItem {
 	if item.Entry != item.Post {
 		one.Title = "Reposted @" + post.Author.Name
 	}
-	for _, p := range post.Media.Pictures() {
+	for _, p := range picturesOf(post.Post) {
 		one.Attachments = append(one.Attachments, jsonAttachment{f.Origin + MediaPath(p, p.Large()), typeOf(p.Large()), p.Alt})
 	}
 	if !item.Entry.Time.IsZero() {
