@@ -161,8 +161,8 @@ func (c *candidates) named(one candidate) []int64 {
 	return by
 }
 
-// find finds the candidates of a viewer. Three round trips at most, and one more for a viewer
-// who follows more than 200 people.
+// find finds the candidates of a viewer. Three round trips at most, and for a viewer who follows
+// more than 200 people one more, or two where there are few candidates.
 func (s *Service) find(ctx context.Context, v *social.Viewer) (*candidates, error) {
 	found := &candidates{at: s.opt.Now(), as: stateOf(v, 0)} // before anything is read
 	k, err := s.known(ctx, v)
@@ -177,7 +177,14 @@ func (s *Service) find(ctx context.Context, v *social.Viewer) (*candidates, erro
 	ranked = slices.DeleteFunc(ranked, func(c candidate) bool { return k.excluded[c.uid] || !shows(v, c.uid) })
 	mostFollowed(ranked, v.User.ID)
 	ranked = ranked[:min(len(ranked), maxCompared)]
-	if err := s.excludeFollowed(ctx, v, k, ranked); err != nil {
+	if len(k.follows) >= readFollows {
+		k.active = k.active[:min(len(k.active), maxChosen)]
+	}
+	compared := slices.Clone(k.active)
+	for _, c := range ranked {
+		compared = append(compared, c.uid)
+	}
+	if err := s.excludeFollowed(ctx, v, k, compared); err != nil {
 		return nil, err
 	}
 	ranked = slices.DeleteFunc(ranked, func(c candidate) bool { return k.excluded[c.uid] })
@@ -321,10 +328,17 @@ func (s *Service) activeFor(ctx context.Context, v *social.Viewer, k *known, ran
 	if err != nil {
 		return nil, err
 	}
+	var authors []int64
 	for _, post := range posts {
 		if post != nil && social.Visible(v, post.Post) == social.Shown {
-			add(post.Author.ID)
+			authors = append(authors, post.Author.ID)
 		}
+	}
+	if err := s.excludeFollowed(ctx, v, k, authors); err != nil {
+		return nil, err
+	}
+	for _, uid := range authors {
+		add(uid)
 	}
 	return active, nil
 }
@@ -348,19 +362,10 @@ func varied(active []int64, viewer int64) []int64 {
 	return ids
 }
 
-// excludeFollowed adds to what is known which candidates and active accounts the viewer has
-// followed too long ago for known to have read it. One round trip, none for a viewer who
-// follows few.
-func (s *Service) excludeFollowed(ctx context.Context, v *social.Viewer, k *known, ranked []candidate) error {
-	if len(k.follows) < readFollows {
-		return nil
-	}
-	k.active = k.active[:min(len(k.active), maxChosen)]
-	ids := slices.Clone(k.active)
-	for _, c := range ranked {
-		ids = append(ids, c.uid)
-	}
-	if len(ids) == 0 {
+// excludeFollowed adds to what is known which users the viewer has followed too long ago for
+// known to have read it. One round trip, none for a viewer who follows few.
+func (s *Service) excludeFollowed(ctx context.Context, v *social.Viewer, k *known, ids []int64) error {
+	if len(k.follows) < readFollows || len(ids) == 0 {
 		return nil
 	}
 	members := make([]string, len(ids))

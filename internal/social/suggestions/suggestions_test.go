@@ -136,6 +136,9 @@ func TestManyFollows(t *testing.T) {
 					load.NewFollow{From: user.ID, To: users[300+i%30].ID, Time: at})
 			}
 			b.do(loader.AddFollows(b.Ctx, follows))
+			b.Publish(users[0], "by one who is followed")
+			b.Publish(users[1], "by another one")
+			b.do(b.Suggestions.Dismiss(b.Ctx, ada, users[329])) // of 30, so that authors of recent posts are candidates too
 			for _, text := range b.suggested(ada) {
 				var n int
 				if _, err := fmt.Sscanf(text, "p%d by p", &n); err != nil || n < 300 {
