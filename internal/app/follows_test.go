@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -271,4 +272,19 @@ func FuzzPeopleCursor(f *testing.F) {
 			t.Errorf("cursor %q: %v", cursor, err)
 		}
 	})
+}
+
+// Tasks of other kinds, however many wait, do not keep an unfollow from its end.
+func TestUnfollowAmongTasks(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada, ben := b.NewUser("ada"), b.NewUser("ben")
+	b.do(b.Follows.Follow(b.Ctx, ada, ben))
+	others := []string{"ZADD", layout.Tasks}
+	for i := range 2000 {
+		others = append(others, layout.Seconds(b.Clock.Now().Add(time.Hour)), fmt.Sprint("mail:", i))
+	}
+	b.Redis(others...)
+	b.do(b.Follows.Unfollow(b.Ctx, ada, ben))
+	eventually(t, "the unfollow does not end", func() bool { return b.Redis("ZCARD", layout.Tasks) == "2000" })
 }

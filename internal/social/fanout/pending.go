@@ -11,8 +11,9 @@ import (
 	"retwis/internal/social/layout"
 )
 
-// maxPending is how many unfinished tasks are read.
-const maxPending = 1000
+// maxPending is how many unfinished tasks are read, of all kinds: of imports that wait for their
+// limits and of mails there can be thousands. The server takes about a millisecond for them.
+const maxPending = 10_000
 
 // pending is what is on its way to timelines at a moment.
 type pending struct {
