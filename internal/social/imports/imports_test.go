@@ -21,6 +21,7 @@ import (
 	"retwis/internal/social/limits"
 	"retwis/internal/social/moderation"
 	"retwis/internal/social/socialtest"
+	"retwis/internal/social/task"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
@@ -343,4 +344,46 @@ func TestKilled(t *testing.T) {
 	if missed > 2 { // the two who were followed when the process died, as with any follow
 		t.Errorf("%d people were not notified", missed)
 	}
+}
+
+// An import that waits for its limits, for days perhaps, is in nobody's way: it has left the queue of
+// jobs, and goes on.
+func TestWaitsOutsideQueue(t *testing.T) {
+	t.Parallel()
+	config := limits.Off()
+	do(t, config.Set("import=2/1h"))
+	b := socialtest.On(t, redistest.DB(t).Client(t), func(opt *app.Options) { opt.Limits = config })
+	ada := b.NewUser("ada")
+	do(t, b.Imports.Begin(b.Ctx, ada, imports.Follows, []string{"ben", "cyd", "dan"}))
+	done := func(want int) func() bool {
+		return func() bool {
+			p, _, err := b.Imports.Get(b.Ctx, ada)
+			do(t, err)
+			queues, err := b.Jobs(b.Ctx)
+			do(t, err)
+			return p.Done == want && queues[0].Waiting == 0
+		}
+	}
+	eventually := func(ok func() bool) {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal("it does not get on")
+			}
+		}
+	}
+	eventually(done(2))
+	p, _, err := b.Imports.Get(b.Ctx, ada)
+	do(t, err)
+	if b.Redis("ZSCORE", layout.Tasks, imports.Task(ada.ID, p.ID)) == "" {
+		t.Fatal("the import is no task any more")
+	}
+	if b.Redis("DEL", fmt.Sprintf("ratelimit:import:{%d}:1h", ada.ID)) != "1" {
+		t.Fatal("there is no limit")
+	}
+	eventually(func() bool {
+		b.Clock.Advance(task.StaleAfter)
+		do(t, b.FanOut().Jobs.Sweep(b.Ctx))
+		return done(3)()
+	})
 }

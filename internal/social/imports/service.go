@@ -139,9 +139,9 @@ func (s *Service) task(ctx context.Context, argument string) error {
 	}
 }
 
-// page imports the next entries, and reports whether there are more. It returns task.ErrAgain where
-// the limits allow no more, and where an entry was noted already: how far the import is has to be
-// read again.
+// page imports the next entries, and reports whether there are more. It returns task.ErrLater where
+// the limits allow no more, for days if there are many, and task.ErrAgain where an entry was noted
+// already: how far the import is has to be read again.
 func (s *Service) page(ctx context.Context, user social.User, p Progress) (more bool, err error) {
 	entries, err := s.opt.Store.entries(ctx, user.ID, p.Done, p.Done+pageSize)
 	if err != nil {
@@ -153,7 +153,7 @@ func (s *Service) page(ctx context.Context, user social.User, p Progress) (more 
 	for _, entry := range entries {
 		var limit *limits.Error
 		if err := s.opt.Limits.Take(ctx, limits.Import, limits.By{Account: user.ID}); errors.As(err, &limit) {
-			return false, task.ErrAgain
+			return false, task.ErrLater
 		} else if err != nil {
 			return false, err
 		}

@@ -40,6 +40,10 @@ func (q Queues) all() []*jobs.Queue { return []*jobs.Queue{q.Short, q.Long, q.Ma
 // ErrAgain: a task has done all it can for now, and will be repeated in a second.
 var ErrAgain = jobs.ErrAgain
 
+// ErrLater is ErrAgain for a task that waits for longer. It leaves its queue, where others would
+// wait behind it, and stays in the ledger until Sweep queues it again, some ten seconds later.
+var ErrLater = fmt.Errorf("%w later", jobs.ErrAgain)
+
 // ErrElsewhere: this process cannot do a task, whose kind it does not know, or which needs what only
 // others have. The task is left to them.
 var ErrElsewhere = errors.New("social: another process can do this task")
@@ -231,6 +235,9 @@ func (e *Engine) do(ctx context.Context, member string) (<-chan struct{}, error)
 		e.log.Warn("left a task to another process", "task", member)
 		return nil, nil // it stays in the ledger
 	}
+	if errors.Is(err, ErrLater) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -292,7 +299,7 @@ func (e *Engine) Sweep(ctx context.Context) error {
 			e.log.WarnContext(ctx, "a task could not be queued", "task", member, "error", err)
 			return e.claimed(ctx, member)
 		}
-		e.log.InfoContext(ctx, "an interrupted task goes on", "task", member)
+		e.log.DebugContext(ctx, "a task goes on that was interrupted, or has waited", "task", member)
 		return nil
 	})
 }
