@@ -125,6 +125,7 @@ var levels = map[string]int{
 	"internal/mail":              0,
 	"internal/maintain":          0,
 	"internal/ordered":           0,
+	"internal/owner":             0,
 	"internal/redis/scan":        0,
 	"internal/redis/script":      0,
 	"internal/redis/partition":   0,
@@ -193,6 +194,8 @@ var siblings = [][2]string{
 	{"internal/redis/partition", "internal/redis/script"},
 	{"internal/redis/scan", "internal/redis/nodes"},
 	{"internal/redis/scan", "internal/redis/rediserr"},
+	{"internal/redis/redisserver", "internal/owner"},       // root's server runs as the owner of its directory
+	{"internal/redis/store", "internal/owner"},             // who may use the directory
 	{"internal/redis/store", "internal/redis/redisserver"}, // the embedded server is one way to open a database
 	{"internal/redis/store", "internal/redis/redisurl"},    // a URL names the database
 	{"internal/redis/store", "internal/redis/rediserr"},

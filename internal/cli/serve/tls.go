@@ -13,7 +13,7 @@ import (
 
 	"retwis/internal/certificates"
 	"retwis/internal/cli/shell"
-	"retwis/internal/redis/redisserver"
+	"retwis/internal/owner"
 	"retwis/internal/redis/store"
 )
 
@@ -63,8 +63,8 @@ func (t *tlsFlags) source(c *shell.Command, log *slog.Logger) (certificates.Sour
 			return nil, err
 		}
 		// Certificates of root in the directory of another user would be lost on them.
-		if owner, err := redisserver.OwnerOf(filepath.Dir(cache)); err == nil && owner.Another() {
-			return nil, owner.Refuse()
+		if of, err := owner.Of(filepath.Dir(cache)); err == nil && of.Another() {
+			return nil, of.Refuse()
 		}
 		source, err := certificates.NewACME(certificates.ACMEOptions{
 			Domains: t.domains, Email: t.email, Directory: t.directory, Cache: cache, Logger: log,

@@ -69,7 +69,7 @@ func (d *Diagnosis) Copy(to string) (int64, error) {
 			return 0, fmt.Errorf("redisserver: copy %s: %w", name, err)
 		}
 	}
-	return size, errors.Join(d.owner.giveAll(to), syncPath(to))
+	return size, errors.Join(d.owner.GiveAll(to), syncPath(to))
 }
 
 func freeSpace(dir string) (int64, error) {

@@ -22,6 +22,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"retwis/internal/owner"
 )
 
 // Options are the settings of a server. Dir is required.
@@ -50,7 +52,7 @@ type Options struct {
 	// (on Linux). Default: SIGTERM, on which it saves its data.
 	DeathSignal syscall.Signal
 
-	owner Owner // the user that the server runs as
+	owner owner.Owner // the user that the server runs as
 }
 
 // Server is a running server.
@@ -125,7 +127,7 @@ func (o *Options) prepare(ctx context.Context) error {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return fmt.Errorf("redisserver: make the data directory: %w", err)
 	}
-	if o.owner, err = OwnerOf(o.Dir); err != nil {
+	if o.owner, err = owner.Of(o.Dir); err != nil {
 		return err
 	}
 	if o.Socket == "" {
@@ -189,7 +191,7 @@ func (s *Server) run(opt Options) error {
 	s.cmd.Dir = opt.Dir
 	s.cmd.ExtraFiles = opt.ExtraFiles
 	s.cmd.SysProcAttr = attributes(opt.DeathSignal)
-	s.cmd.SysProcAttr.Credential = opt.owner.credential()
+	s.cmd.SysProcAttr.Credential = opt.owner.Credential()
 	read, write, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("redisserver: %w", err)

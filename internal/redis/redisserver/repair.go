@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"retwis/internal/owner"
 )
 
 // ErrBeyondRepair: truncating the files cannot save any of the data.
@@ -42,7 +44,7 @@ type Diagnosis struct {
 	Server   string // the program that checked the files
 	Findings []Finding
 
-	owner    Owner
+	owner    owner.Owner
 	data     *dataDir
 	program  program
 	parts    []string // in the order of the new manifest
@@ -74,7 +76,7 @@ func Diagnose(ctx context.Context, getenv func(string) string, dir string) (*Dia
 	if _, err := os.Stat(dir); err != nil {
 		return nil, fmt.Errorf("redisserver: %w", err)
 	}
-	owner, err := OwnerOf(dir)
+	of, err := owner.Of(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +91,7 @@ func Diagnose(ctx context.Context, getenv func(string) string, dir string) (*Dia
 	if err != nil {
 		return nil, fmt.Errorf("redisserver: %w", err)
 	}
-	d := &Diagnosis{Dir: dir, Server: p.String(), program: p, owner: owner}
+	d := &Diagnosis{Dir: dir, Server: p.String(), program: p, owner: of}
 	if d.data, err = readDataDir(dir); err != nil {
 		return nil, err
 	}
@@ -288,7 +290,7 @@ func (d *Diagnosis) tool(ctx context.Context, name string, args ...string) (stri
 	cmd := exec.CommandContext(ctx, path)
 	cmd.Args = append([]string{name}, args...)
 	cmd.Dir = d.Dir
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: d.owner.credential()}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: d.owner.Credential()}
 	cmd.Stdin = strings.NewReader("y\n") // the answer to the question before it truncates a file
 	out, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/owner"
 	"retwis/internal/redis/redisserver"
 	"retwis/internal/redis/redisurl"
 	"retwis/internal/sleep"
@@ -145,7 +146,7 @@ func (e *embedded) locate() error {
 	if e.dir, err = filepath.Abs(e.dir); err != nil {
 		return fmt.Errorf("store: the data directory: %w", err)
 	}
-	if _, err := redisserver.OwnerOf(e.dir); err != nil {
+	if _, err := owner.Of(e.dir); err != nil {
 		return err
 	}
 	if err := e.makeOrRequire(); err != nil {

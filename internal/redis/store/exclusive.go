@@ -6,7 +6,7 @@ import (
 	"io"
 	"path/filepath"
 
-	"retwis/internal/redis/redisserver"
+	"retwis/internal/owner"
 )
 
 // ErrInUse: another process runs a server on the data directory.
@@ -30,7 +30,7 @@ func DataDir(rawURL string, getenv func(string) string) (string, error) {
 // Exclusive prevents other retwis processes from running a server on a data directory
 // until the returned value is closed. It returns ErrInUse if one runs.
 func Exclusive(dir string) (io.Closer, error) {
-	if _, err := redisserver.OwnerOf(dir); err != nil {
+	if _, err := owner.Of(dir); err != nil {
 		return nil, err
 	}
 	lock, err := tryLock(dir)

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"retwis/internal/redis/redisserver"
+	"retwis/internal/owner"
 )
 
 // lockFile is the lock on a directory. Its holder runs the server. The server inherits
@@ -25,9 +25,9 @@ func tryLock(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: lock the data directory: %w", err)
 	}
-	owner, err := redisserver.OwnerOf(dir)
+	of, err := owner.Of(dir)
 	if err == nil {
-		err = owner.GiveFile(file)
+		err = of.GiveFile(file)
 	}
 	if err != nil {
 		file.Close()

@@ -1,4 +1,6 @@
-package redisserver
+// Package owner gives what root writes in the directory of another user to that user: a service
+// that runs as the user could not open files of root.
+package owner
 
 import (
 	"errors"
@@ -11,9 +13,8 @@ import (
 	"syscall"
 )
 
-// Owner is the user that owns the files of a data directory. Where root works on the
-// directory of another user, the server runs as that user, who also owns new files: the
-// service of that user could not open files of root.
+// Owner is the user that owns the files of a directory. Where root works on the directory of
+// another user, its child processes run as that user, who also owns new files.
 type Owner struct {
 	dir  string
 	uid  int
@@ -21,16 +22,16 @@ type Owner struct {
 	root bool // this process is root, and the owner is another user
 }
 
-// OwnerOf returns the owner of a directory; of one that does not exist yet, this user. It
+// Of returns the owner of a directory; of one that does not exist yet, this user. It
 // returns an error with what to do if this user may not work on the directory.
-func OwnerOf(dir string) (Owner, error) {
+func Of(dir string) (Owner, error) {
 	o := Owner{dir: dir, uid: os.Geteuid(), gid: os.Getegid()}
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return o, nil
 	}
 	if err != nil {
-		return o, fmt.Errorf("redisserver: %w", err)
+		return o, fmt.Errorf("owner: %w", err)
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || int(stat.Uid) == o.uid {
@@ -50,14 +51,17 @@ func (o Owner) Refuse() error {
 	if u, err := user.LookupId(strconv.Itoa(o.uid)); err == nil {
 		name = u.Username
 	}
-	return fmt.Errorf("redisserver: %s belongs to %s; run the command as that user: sudo -u '%s' retwis …", o.dir, name, name)
+	return fmt.Errorf("owner: %s belongs to %s; run the command as that user: sudo -u '%s' retwis …", o.dir, name, name)
 }
+
+// UID is the number of the user.
+func (o Owner) UID() int { return o.uid }
 
 // Another reports whether the owner is not the user of this process.
 func (o Owner) Another() bool { return o.root }
 
-// credential makes a child process run as the owner.
-func (o Owner) credential() *syscall.Credential {
+// Credential makes a child process run as the owner.
+func (o Owner) Credential() *syscall.Credential {
 	if !o.root {
 		return nil
 	}
@@ -70,7 +74,7 @@ func (o Owner) Give(path string) error {
 		return nil
 	}
 	if err := os.Lchown(path, o.uid, o.gid); err != nil {
-		return fmt.Errorf("redisserver: %w", err)
+		return fmt.Errorf("owner: %w", err)
 	}
 	return nil
 }
@@ -81,13 +85,13 @@ func (o Owner) GiveFile(file *os.File) error {
 		return nil
 	}
 	if err := file.Chown(o.uid, o.gid); err != nil {
-		return fmt.Errorf("redisserver: %w", err)
+		return fmt.Errorf("owner: %w", err)
 	}
 	return nil
 }
 
-// giveAll gives a directory and all that is in it to the owner.
-func (o Owner) giveAll(dir string) error {
+// GiveAll gives a directory and all that is in it to the owner.
+func (o Owner) GiveAll(dir string) error {
 	if !o.root {
 		return nil
 	}
