@@ -194,6 +194,7 @@ var siblings = [][2]string{
 	{"internal/redis/partition", "internal/redis/script"},
 	{"internal/redis/scan", "internal/redis/nodes"},
 	{"internal/redis/scan", "internal/redis/rediserr"},
+	{"internal/files", "internal/owner"},                   // so are pictures
 	{"internal/redis/redisserver", "internal/owner"},       // root's server runs as the owner of its directory
 	{"internal/redis/store", "internal/owner"},             // who may use the directory
 	{"internal/redis/store", "internal/redis/redisserver"}, // the embedded server is one way to open a database

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"retwis/internal/owner"
 )
 
 // Directory is a Store in a directory, in subdirectories by the first two digits of each name.
@@ -28,7 +30,8 @@ func (d Directory) path(name string) string {
 	return filepath.Join(string(d), name[:2], name)
 }
 
-// Put implements Store: it writes another file, which gets the name when the disk has it.
+// Put implements Store: it writes another file, which gets the name when the disk has it. What root
+// writes belongs to the owner of the directory.
 func (d Directory) Put(ctx context.Context, name string, data []byte) error {
 	if err := errors.Join(checkName(name), ctx.Err()); err != nil {
 		return err
@@ -38,7 +41,7 @@ func (d Directory) Put(ctx context.Context, name string, data []byte) error {
 
 func (d Directory) put(path string, data []byte) (err error) {
 	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o750); err != nil {
+	if err := owner.MkdirAll(dir, 0o750); err != nil {
 		return err
 	}
 	digits, _, _ := strings.Cut(filepath.Base(path), "-")
@@ -51,9 +54,8 @@ func (d Directory) put(path string, data []byte) (err error) {
 			os.Remove(file.Name())
 		}
 	}()
-	_, err = file.Write(data)
-	if err == nil {
-		err = file.Sync()
+	if _, err = file.Write(data); err == nil {
+		err = errors.Join(owner.Inherit(file), file.Sync())
 	}
 	if err := errors.Join(err, file.Close()); err != nil {
 		return err

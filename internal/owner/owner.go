@@ -45,6 +45,45 @@ func Of(dir string) (Owner, error) {
 	return o, nil
 }
 
+// MkdirAll makes a directory and those above it that are missing, as os.MkdirAll does, and lets
+// them inherit their owner.
+func MkdirAll(dir string, mode fs.FileMode) error {
+	err := os.Mkdir(dir, mode)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := MkdirAll(filepath.Dir(dir), mode); err != nil {
+			return err
+		}
+		err = os.Mkdir(dir, mode)
+	}
+	if err != nil {
+		return os.MkdirAll(dir, mode) // no error where it exists
+	}
+	// No link: the owner of the directory above may have put one in the place of the new one.
+	made, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(Inherit(made), made.Close())
+}
+
+// Inherit gives an open file or directory that this process has created to the owner of the
+// directory that it is in. Only root gives files away; it keeps those that it may not give, as on
+// some network file systems.
+func Inherit(file *os.File) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	o, err := Of(filepath.Dir(file.Name()))
+	if err != nil {
+		return err
+	}
+	err = o.GiveFile(file)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) {
+		return nil
+	}
+	return err
+}
+
 // Refuse returns the error for a user who cannot act as the owner.
 func (o Owner) Refuse() error {
 	name := "#" + strconv.Itoa(o.uid)

@@ -1,0 +1,49 @@
+package files_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"retwis/internal/files"
+)
+
+// What root writes in the directory of another user belongs to that user, whose service could not
+// read it otherwise. What any other user writes is its own.
+func TestOwner(t *testing.T) {
+	t.Parallel()
+	home, want := t.TempDir(), os.Geteuid()
+	if want == 0 {
+		want = 12345
+		if err := os.Chown(home, want, want); err != nil {
+			t.Fatal(err)
+		}
+	}
+	place := files.Directory(filepath.Join(home, "site", "media"))
+	if err := files.Probe(t.Context(), place); err != nil {
+		t.Fatal(err)
+	}
+	if err := place.Put(t.Context(), nameOf(1), []byte("picture")); err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	err := filepath.WalkDir(home, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		seen++
+		if stat := info.Sys().(*syscall.Stat_t); int(stat.Uid) != want {
+			t.Errorf("%s belongs to %d, want %d", path, stat.Uid, want)
+		}
+		return nil
+	})
+	if err != nil || seen < 5 {
+		t.Errorf("%d files: %v", seen, err)
+	}
+}
