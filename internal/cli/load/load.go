@@ -103,6 +103,7 @@ func (flags *loadFlags) add(c *shell.Command) {
 	f.StringVar(&flags.opt.Checkpoint, "checkpoint", "", "record the progress in this `FILE`, and continue from there next time")
 	c.AddJSON("print a report as JSON")
 	c.AddRedis()
+	c.Creates = true
 	c.FromEnv("do", "emit", "dry-run", "columns", "skip-if-missing", "format", "checkpoint", "errors-to", "skip-bad")
 }
 
@@ -218,7 +219,7 @@ func server(ctx context.Context, c *shell.Command) (opt rueidis.ClientOption, en
 		opt, err := config.ClientOption()
 		return opt, none, err
 	}
-	db, err := store.Open(ctx, c.Redis, store.Options{Logger: c.Log(), Getenv: c.Getenv, Create: true})
+	db, err := store.Open(ctx, c.Redis, shell.Configure(c, store.Options{}))
 	if err != nil {
 		return opt, none, err
 	}

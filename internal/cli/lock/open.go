@@ -72,9 +72,11 @@ func (flags *lockFlags) openDatabase(ctx context.Context, c *shell.Command, kind
 	if mode != "" {
 		retry = false
 	}
+	opt := shell.Configure(c, store.Options{})
+	opt.Create = mode == ""
 	reported := false
 	for start := time.Now(); ; {
-		db, err := store.Open(ctx, c.Redis, store.Options{Logger: c.Log(), Getenv: c.Getenv, Create: mode == ""})
+		db, err := store.Open(ctx, c.Redis, opt)
 		temporary := rediserr.Of(err) == rediserr.Unavailable || rediserr.Of(err) == rediserr.WritesRefused
 		if err == nil || !retry || !temporary || ctx.Err() != nil {
 			return db, err

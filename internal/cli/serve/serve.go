@@ -31,7 +31,6 @@ type serveFlags struct {
 	socketMode   fileMode
 	adminAddr    optionalAddress
 	tls          tlsFlags
-	fsync        *shell.Choice
 	wait, drain  time.Duration
 	celebrity    int64
 	homeIdle     time.Duration
@@ -41,7 +40,6 @@ type serveFlags struct {
 	work         bool
 	maxBacklog   int64
 	conns        int
-	memory       site.MaxMemory
 	cache        shell.ByteSize
 	quota        shell.ByteSize
 	log          logFlags
@@ -110,10 +108,9 @@ type notify it reports when it is ready, when it stops, and that it is alive.
 	flags.quota = media.DefaultQuota
 	f.Var(&flags.quota, "media-quota", "how much space the pictures of a user may take")
 	c.Creates = true
-	flags.fsync = c.AddChoice("fsync", "when our own server forces writes to the disk", "everysec", "always")
+	shell.AddServer(c)
 	f.DurationVar(&flags.wait, "wait", 10*time.Second, "how long to wait for a database that is starting")
 	f.DurationVar(&flags.drain, "drain", 0, "how long to go on serving when it is stopped, while /readyz has status 503 already")
-	site.AddMaxMemory(c, &flags.memory)
 	f.Var(&flags.cache, "client-cache", "how much memory what was read from the database may take, all masters of a Cluster together")
 	f.BoolVar(&flags.demo, "demo", false, "fill an empty database with sample users and posts, and print a login")
 	f.BoolVar(&flags.secure, "secure-cookies", false, "mark cookies Secure, for a site behind a proxy that speaks TLS")
@@ -196,7 +193,7 @@ func serve(ctx context.Context, c *shell.Command, flags serveFlags, logs *logs) 
 		return err
 	}
 	db, err := site.OpenWaiting(ctx, c, flags.wait, store.Options{
-		Logger: log, Fsync: flags.fsync.Value, MaxMemory: flags.memory.Bytes(), CacheBytes: int64(flags.cache), Wrap: redis.Wrap, Connected: redis.Connected,
+		Logger: log, CacheBytes: int64(flags.cache), Wrap: redis.Wrap, Connected: redis.Connected,
 	}, app.Options{
 		Limits: flags.limits.config, CelebrityFollowers: flags.celebrity, HomeIdle: flags.homeIdle,
 		NoJobs: !flags.work, MaxBacklog: flags.backlog(), MediaQuota: int64(flags.quota),

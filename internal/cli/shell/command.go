@@ -29,6 +29,7 @@ type Command struct {
 	Creates bool
 
 	variables func(flag string) bool // reports whether a variable sets a flag
+	server    *ownServer
 }
 
 // New returns a command without flags. Help lists the flags in the order in which
@@ -36,7 +37,7 @@ type Command struct {
 func New(env Env, cmd *cobra.Command) *Command {
 	cmd.Flags().SortFlags = false
 	return &Command{
-		Command: cmd, Env: env,
+		Command: cmd, Env: env, server: newOwnServer(),
 		variables: func(flag string) bool { return flag == "redis" },
 	}
 }
@@ -70,11 +71,15 @@ func (c *Command) Build(run func(ctx context.Context, args []string) error) *cob
 	return c.Command
 }
 
-// checkRedis refuses a URL of no database. The error does not show its password.
+// checkRedis refuses a URL of no database, and variables that no embedded server could have.
+// The error does not show the password of the URL.
 func (c *Command) checkRedis() error {
 	flag := c.Flags().Lookup("redis")
 	if flag == nil {
 		return nil
+	}
+	if err := setFromEnv(c.server.flags, c.Getenv, func(string) bool { return true }); err != nil {
+		return err
 	}
 	_, err := store.Parse(c.Redis)
 	if err == nil {
@@ -93,7 +98,7 @@ func (c *Command) WithStore(ctx context.Context, do func(db *store.Store) error)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	db, err := store.Open(ctx, c.Redis, store.Options{Logger: c.Log(), Getenv: c.Getenv, Create: c.Creates})
+	db, err := store.Open(ctx, c.Redis, Configure(c, store.Options{}))
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"retwis/internal/redis/store"
 )
 
 // Variables set the flags that are not given; the first that cannot be read is named.
@@ -51,5 +53,23 @@ func TestSetFromEnv(t *testing.T) {
 				t.Errorf("%q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+func TestMaxMemory(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int64{"auto": 0, "none": store.NoMemoryLimit, "2GB": 2 << 30, "512mb": 512 << 20} {
+		var m maxMemory
+		if err := m.Set(text); err != nil || m.bytes != want {
+			t.Errorf("%s: %d, %v; want %d", text, m.bytes, err, want)
+		}
+	}
+	for _, text := range []string{"", "0", "-1", "1MB", "much", "60%"} {
+		if err := new(maxMemory).Set(text); err == nil {
+			t.Errorf("%q is accepted", text)
+		}
+	}
+	if limit := store.DefaultMaxMemory(); limit < leastMemory {
+		t.Errorf("the default is %d", limit)
 	}
 }

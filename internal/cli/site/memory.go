@@ -2,60 +2,11 @@ package site
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
-	"retwis/internal/cli/shell"
 	"retwis/internal/redis/store"
 )
-
-// MaxMemory is the value of --max-memory: how much memory an embedded server may use.
-type MaxMemory struct{ bytes int64 }
-
-// leastMemory is less than a server with a small site needs.
-const leastMemory = 16 << 20
-
-// AddMaxMemory adds the flag.
-func AddMaxMemory(c *shell.Command, to *MaxMemory) {
-	c.Flags().Var(to, "max-memory", "how much memory our own server may use: auto (60 % of the machine's), none, or a size such as 2GB")
-}
-
-// Bytes is store.Options.MaxMemory.
-func (m *MaxMemory) Bytes() int64 { return m.bytes }
-
-// Type implements pflag.Value.
-func (m *MaxMemory) Type() string { return "size" }
-
-func (m *MaxMemory) String() string {
-	switch m.bytes {
-	case 0:
-		return "auto"
-	case store.NoMemoryLimit:
-		return "none"
-	}
-	size := shell.ByteSize(m.bytes)
-	return size.String()
-}
-
-// Set implements pflag.Value.
-func (m *MaxMemory) Set(text string) error {
-	var size shell.ByteSize
-	switch {
-	case text == "auto":
-		m.bytes = 0
-	case text == "none":
-		m.bytes = store.NoMemoryLimit
-	case size.Set(text) != nil:
-		return errors.New("use auto, none, or a size such as 512MB or 2GB")
-	case size < leastMemory:
-		return fmt.Errorf("%d bytes are too few: use at least 16MB", size)
-	default:
-		m.bytes = int64(size)
-	}
-	return nil
-}
 
 // watchEvery is how often the memory of the servers is looked at.
 const watchEvery = 15 * time.Second

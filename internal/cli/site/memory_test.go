@@ -9,24 +9,6 @@ import (
 	"retwis/internal/redis/store"
 )
 
-func TestMaxMemory(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]int64{"auto": 0, "none": store.NoMemoryLimit, "2GB": 2 << 30, "512mb": 512 << 20} {
-		var m MaxMemory
-		if err := m.Set(text); err != nil || m.Bytes() != want {
-			t.Errorf("%s: %d, %v; want %d", text, m.Bytes(), err, want)
-		}
-	}
-	for _, text := range []string{"", "0", "-1", "1MB", "much", "60%"} {
-		if err := new(MaxMemory).Set(text); err == nil {
-			t.Errorf("%q is accepted", text)
-		}
-	}
-	if limit := store.DefaultMaxMemory(); limit < leastMemory {
-		t.Errorf("the default is %d", limit)
-	}
-}
-
 // Each level is logged once, and again after the memory was freed.
 func TestMemoryWatch(t *testing.T) {
 	t.Parallel()

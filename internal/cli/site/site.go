@@ -36,7 +36,7 @@ func Open(ctx context.Context, c *shell.Command, opt store.Options, of app.Optio
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	opt.Getenv, opt.Create = c.Getenv, c.Creates
+	opt = shell.Configure(c, opt)
 	media, err := openMedia(c)
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (d *Database) refuseRestoring(ctx context.Context) error {
 
 // Inspect opens a database for as long as do runs, whether it holds a site or not.
 func Inspect(ctx context.Context, c *shell.Command, do func(db *Database) error) (err error) {
-	db, err := Open(ctx, c, store.Options{Logger: c.Log()}, app.Options{})
+	db, err := Open(ctx, c, store.Options{}, app.Options{})
 	if err != nil {
 		return err
 	}
