@@ -107,7 +107,7 @@ func open(c *shell.Command, name, pictures string, keep int) (to target, err err
 	case keep > 0 && dir == "":
 		return to, shell.Usage(fmt.Errorf("--keep needs a directory, in which retwis names the backups: %s is not one", name))
 	}
-	to.old = retention{dir: dir, pictures: cmp.Or(picturesDir, dir), keep: keep}
+	to.old = retention{dir: dir, pictures: cmp.Or(picturesDir, dir), keep: keep, made: inDir}
 	if to.database, err = create(c, inDir); err != nil || pictures == "" {
 		return to, err
 	}

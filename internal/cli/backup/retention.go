@@ -31,6 +31,7 @@ type retention struct {
 	dir      string
 	pictures string // the directory of archives of pictures, which may be the same
 	keep     int
+	made     string // the new backup, which stays whatever its time: clocks can be wrong
 }
 
 // apply removes the oldest backups, and the archives of pictures that no other one needs. It is
@@ -54,7 +55,15 @@ func (r retention) apply() (removed []string, err error) {
 			all = append(all, found{path, created})
 		}
 	}
-	slices.SortFunc(all, func(a, b found) int { return cmp.Or(b.created.Compare(a.created), cmp.Compare(b.path, a.path)) })
+	slices.SortFunc(all, func(a, b found) int {
+		switch r.made {
+		case a.path:
+			return -1
+		case b.path:
+			return 1
+		}
+		return cmp.Or(b.created.Compare(a.created), cmp.Compare(b.path, a.path))
+	})
 	kept := all[:min(r.keep, len(all))]
 	old := make([]string, 0, len(all)-len(kept))
 	for _, one := range all[len(kept):] {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"retwis/internal/cli/shell"
 	"retwis/internal/social/backup"
 )
 
@@ -83,15 +84,42 @@ func TestRetention(t *testing.T) {
 	others = append(others, below, link)
 
 	for keep, stay := range map[int][]string{0: append(slices.Clone(names), late), 9: append(slices.Clone(names), late)} {
-		if removed, err := (retention{dir, dir, keep}).apply(); err != nil || len(removed) > 0 {
+		if removed, err := (retention{dir: dir, pictures: dir, keep: keep}).apply(); err != nil || len(removed) > 0 {
 			t.Errorf("keep %d: removed %s, %v", keep, removed, err)
 		}
 		same(t, dir, append(slices.Clone(others), stay...))
 	}
-	if removed, err := (retention{dir, dir, 3}).apply(); err != nil || len(removed) != 3 {
+	if removed, err := (retention{dir: dir, pictures: dir, keep: 3}).apply(); err != nil || len(removed) != 3 {
 		t.Errorf("removed %s, %v", removed, err)
 	}
 	same(t, dir, append(slices.Clone(others), names[2:]...))
+}
+
+// The new backup stays even where it looks like the oldest one: a clock is wrong, or was.
+func TestRetentionOfNew(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	to, err := open(&shell.Command{}, dir, "", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to.discard()
+	backupOf(t, to.database.name, time.Now())
+	names := []string{filepath.Base(to.database.name)}
+	for day := range 3 {
+		late := time.Now().AddDate(0, 0, day+1)
+		names = append(names, nameAt(late, databaseExt))
+		backupOf(t, filepath.Join(dir, names[day+1]), late)
+	}
+	if removed, err := to.old.apply(); err != nil || len(removed) != 2 {
+		t.Errorf("removed %s, %v", removed, err)
+	}
+	same(t, dir, []string{names[0], names[3]})
+	to.old.keep = 1
+	if removed, err := to.old.apply(); err != nil || len(removed) != 1 {
+		t.Errorf("removed %s, %v", removed, err)
+	}
+	same(t, dir, names[:1])
 }
 
 // An archive of pictures goes when no backup that is left needs it: not each backup has one.
@@ -118,7 +146,7 @@ func TestRetentionOfPictures(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if _, err := (retention{dir, other, 2}).apply(); err != nil {
+			if _, err := (retention{dir: dir, pictures: other, keep: 2}).apply(); err != nil {
 				t.Error(err)
 			}
 			var want []string
