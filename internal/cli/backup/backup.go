@@ -18,6 +18,7 @@ import (
 	"retwis/internal/cli/shell"
 	"retwis/internal/cli/site"
 	"retwis/internal/files"
+	"retwis/internal/owner"
 	"retwis/internal/social/backup"
 )
 
@@ -32,7 +33,8 @@ func newBackup(env shell.Env, version string) *cobra.Command {
 		Short: "Write the whole site to a file while it is in use",
 		Long: `Writes the database of the site to one compressed file, - for standard output, while the
 site is in use. It writes a file of that name only when the backup is complete, and never
-over another one; only you can read it, as it holds password hashes and sessions.
+over another one. Only its owner can read it, as it holds password hashes and sessions: you,
+or where root writes it, the owner of the directory.
 
 FILE may be a directory: the backup in it is named retwis-TIME.backup, with the time in
 UTC. Then --keep 14 removes old backups when the new one is complete, and leaves the
@@ -251,7 +253,12 @@ func create(c *shell.Command, name string) (*output, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot write %s: %w", name, err)
 	}
-	return &output{name, file, file}, nil
+	o := &output{name, file, file}
+	if err := owner.Inherit(file); err != nil {
+		o.discard()
+		return nil, fmt.Errorf("cannot write %s: %w", name, err)
+	}
+	return o, nil
 }
 
 func exists(name string) error {
