@@ -38,14 +38,14 @@ or where root writes it, the owner of the directory.
 
 FILE may be a directory: the backup in it is named retwis-TIME.backup, with the time in
 UTC. Then --keep 14 removes old backups when the new one is complete, and leaves the
-latest 14, the new one included. It removes nothing but backups with such a name. Sites
-need a directory each.
+latest 14, the new one included. It removes nothing but backups with such a name, and none
+that it cannot read. Sites need a directory each.
 
 The pictures of a site are files beside its database (see "retwis serve --media").
 --pictures writes them to another file, after the database: so all pictures of the posts in
 the backup are there, but for those whose posts are deleted meanwhile. It may be a
 directory, the same or another one: the file is named retwis-TIME.pictures.tar, and --keep
-removes it when no backup that is left needs it.
+removes it when no backup that is left needs it, and all of them can be read.
 
 The time of the backup is recorded in the database, for "retwis doctor" and monitoring.
 
@@ -152,7 +152,10 @@ func (to *target) write(ctx context.Context, c *shell.Command, db *site.Database
 			return errors.Join(report(c, db, done), err)
 		}
 	}
-	removed, failed := to.old.apply()
+	removed, unread, failed := to.old.apply()
+	if unread != nil {
+		fmt.Fprintf(c.Stderr, "retwis: a backup that cannot be read stays, and all archives of pictures with it: %s\n", shell.ForTerminal(shell.OneLine(unread)))
+	}
 	if failed != nil {
 		failed = fmt.Errorf("the backup is complete, but older ones could not be removed: %w", failed)
 	}

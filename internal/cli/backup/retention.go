@@ -3,6 +3,7 @@ package backup
 import (
 	"cmp"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -36,53 +37,61 @@ type retention struct {
 
 // apply removes the oldest backups, and the archives of pictures that no other one needs. It is
 // called when a new one is complete. A file with another name, or without the manifest of a
-// backup, is none of them and stays.
-func (r retention) apply() (removed []string, err error) {
+// backup, is none of them and stays. So do one that cannot be read, which unread names, and all
+// archives then: it may need any of them.
+func (r retention) apply() (removed []string, unread, err error) {
 	if r.keep == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
-	paths, err := inOrder(r.dir, databaseExt)
+	all, unread, err := r.latest()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	type found struct {
-		path    string
-		created time.Time
-	}
-	var all []found
-	for _, path := range paths {
-		if created, err := createdAt(path); err == nil {
-			all = append(all, found{path, created})
-		}
-	}
-	slices.SortFunc(all, func(a, b found) int {
-		switch r.made {
-		case a.path:
-			return -1
-		case b.path:
-			return 1
-		}
-		return cmp.Or(b.created.Compare(a.created), cmp.Compare(b.path, a.path))
-	})
 	kept := all[:min(r.keep, len(all))]
-	old := make([]string, 0, len(all)-len(kept))
-	for _, one := range all[len(kept):] {
-		old = append(old, one.path)
+	removed, err = removeAll(all[len(kept):])
+	if err != nil || unread != nil || len(kept) == 0 {
+		return removed, unread, err // whatever is left may need its pictures
 	}
-	removed, err = removeAll(old)
-	if err != nil || len(kept) == 0 {
-		return removed, err // whatever is left may need its pictures
-	}
-	oldest := filepath.Base(kept[0].path)
-	for _, one := range kept {
-		oldest = min(oldest, filepath.Base(one.path))
+	oldest := filepath.Base(kept[0])
+	for _, path := range kept {
+		oldest = min(oldest, filepath.Base(path))
 	}
 	archives, err := r.unneeded(oldest)
 	if err != nil {
-		return removed, err
+		return removed, nil, err
 	}
 	more, err := removeAll(archives)
-	return append(removed, more...), err
+	return append(removed, more...), nil, err
+}
+
+// latest returns the backups, the new one first, then from the latest to the oldest one.
+func (r retention) latest() (sorted []string, unread, err error) {
+	paths, err := inOrder(r.dir, databaseExt)
+	if err != nil {
+		return nil, nil, err
+	}
+	created := map[string]time.Time{}
+	for _, path := range paths {
+		at, err := createdAt(path)
+		var failed *fs.PathError
+		switch {
+		case err == nil:
+			created[path] = at
+			sorted = append(sorted, path)
+		case errors.As(err, &failed) && !errors.Is(err, fs.ErrNotExist):
+			unread = errors.Join(unread, failed)
+		}
+	}
+	slices.SortFunc(sorted, func(a, b string) int {
+		switch r.made {
+		case a:
+			return -1
+		case b:
+			return 1
+		}
+		return cmp.Or(created[b].Compare(created[a]), cmp.Compare(b, a))
+	})
+	return sorted, unread, nil
 }
 
 // unneeded returns the archives of pictures that no backup needs, the oldest of which has a name:

@@ -84,12 +84,12 @@ func TestRetention(t *testing.T) {
 	others = append(others, below, link)
 
 	for keep, stay := range map[int][]string{0: append(slices.Clone(names), late), 9: append(slices.Clone(names), late)} {
-		if removed, err := (retention{dir: dir, pictures: dir, keep: keep}).apply(); err != nil || len(removed) > 0 {
+		if removed, _, err := (retention{dir: dir, pictures: dir, keep: keep}).apply(); err != nil || len(removed) > 0 {
 			t.Errorf("keep %d: removed %s, %v", keep, removed, err)
 		}
 		same(t, dir, append(slices.Clone(others), stay...))
 	}
-	if removed, err := (retention{dir: dir, pictures: dir, keep: 3}).apply(); err != nil || len(removed) != 3 {
+	if removed, _, err := (retention{dir: dir, pictures: dir, keep: 3}).apply(); err != nil || len(removed) != 3 {
 		t.Errorf("removed %s, %v", removed, err)
 	}
 	same(t, dir, append(slices.Clone(others), names[2:]...))
@@ -111,12 +111,12 @@ func TestRetentionOfNew(t *testing.T) {
 		names = append(names, nameAt(late, databaseExt))
 		backupOf(t, filepath.Join(dir, names[day+1]), late)
 	}
-	if removed, err := to.old.apply(); err != nil || len(removed) != 2 {
+	if removed, _, err := to.old.apply(); err != nil || len(removed) != 2 {
 		t.Errorf("removed %s, %v", removed, err)
 	}
 	same(t, dir, []string{names[0], names[3]})
 	to.old.keep = 1
-	if removed, err := to.old.apply(); err != nil || len(removed) != 1 {
+	if removed, _, err := to.old.apply(); err != nil || len(removed) != 1 {
 		t.Errorf("removed %s, %v", removed, err)
 	}
 	same(t, dir, names[:1])
@@ -146,7 +146,7 @@ func TestRetentionOfPictures(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if _, err := (retention{dir: dir, pictures: other, keep: 2}).apply(); err != nil {
+			if _, _, err := (retention{dir: dir, pictures: other, keep: 2}).apply(); err != nil {
 				t.Error(err)
 			}
 			var want []string

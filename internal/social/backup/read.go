@@ -43,7 +43,7 @@ type Reader struct {
 
 // Open reads the manifest of a backup. The Reader must be closed.
 func Open(r io.Reader) (*Reader, error) {
-	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(16<<20))
+	z, err := zstd.NewReader(fileReader{r}, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(16<<20))
 	if err != nil {
 		return nil, fmt.Errorf("backup: %w", err)
 	}
@@ -222,7 +222,7 @@ var errClosed = errors.New("the backup is closed")
 // Verify reads a whole backup and changes nothing. It returns ErrDamaged if the backup
 // cannot be restored.
 func Verify(ctx context.Context, r io.Reader) (Manifest, int64, error) {
-	b, err := Open(fileReader{r})
+	b, err := Open(r)
 	if err != nil {
 		return Manifest{}, 0, err
 	}

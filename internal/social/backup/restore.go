@@ -50,7 +50,7 @@ type Restored struct {
 // Keys keep the time at which they end. After a restore that is not AtOneMoment, two keys
 // may not agree.
 func Restore(ctx context.Context, to Source, r io.Reader, opt RestoreOptions) (Restored, error) {
-	b, err := Open(fileReader{r})
+	b, err := Open(r)
 	if err != nil {
 		return Restored{}, err
 	}

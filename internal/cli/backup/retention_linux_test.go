@@ -1,0 +1,68 @@
+package backup
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A backup that cannot be read may need any archive of pictures: all of them stay, and the report
+// names it.
+func TestRetentionOfUnreadable(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "retwis-backups") // only root may go through a directory of t.TempDir
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	start := time.Date(2026, 11, 1, 3, 30, 0, 0, time.UTC)
+	var backups, archives []string
+	for day := range 4 {
+		backups = append(backups, nameAt(start.AddDate(0, 0, day), databaseExt))
+		archives = append(archives, nameAt(start.AddDate(0, 0, day), picturesExt))
+		backupOf(t, filepath.Join(dir, backups[day]), start.AddDate(0, 0, day))
+		if err := os.WriteFile(filepath.Join(dir, archives[day]), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(filepath.Join(dir, backups[0]), 0); err != nil {
+		t.Fatal(err)
+	}
+	actAsNobody(t, dir, backups[1:])
+	removed, unread, err := retention{dir: dir, pictures: dir, keep: 2}.apply()
+	if err != nil || len(removed) != 1 {
+		t.Errorf("removed %s, %v", removed, err)
+	}
+	if unread == nil || !strings.Contains(unread.Error(), backups[0]) || strings.Contains(unread.Error(), backups[1]) {
+		t.Errorf("it reports %v", unread)
+	}
+	same(t, dir, append([]string{backups[0], backups[2], backups[3]}, archives...))
+}
+
+// actAsNobody takes the rights of root from a test, and gives it a directory and files in it.
+func actAsNobody(t *testing.T, dir string, names []string) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		return
+	}
+	const nobody = 65534
+	for _, path := range append([]string{"."}, names...) {
+		if err := os.Chown(filepath.Join(dir, path), nobody, nobody); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Only this thread has the other user; it ends with the test unless it gets root's rights back.
+	runtime.LockOSThread()
+	if err := syscall.Setfsuid(nobody); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Setfsuid(0); err == nil {
+			runtime.UnlockOSThread()
+		}
+	})
+}
