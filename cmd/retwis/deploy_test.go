@@ -69,3 +69,23 @@ func TestUnitSavesWhereSettingsSay(t *testing.T) {
 		}
 	}
 }
+
+// TestDebianVersion checks that dpkg sorts a commit after the release that it follows, and a
+// release candidate before its release.
+func TestDebianVersion(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[string]string{
+		"v1.2.0":                      "1.2.0-1",
+		"v1.2.0-dirty":                "1.2.0+dirty-1",
+		"v1.2.0-5-g1a2b3c4":           "1.2.0+5+g1a2b3c4-1",
+		"v1.2.0-5-g1a2b3c4-dirty":     "1.2.0+5+g1a2b3c4+dirty-1",
+		"v1.2.0-rc1":                  "1.2.0~rc1-1",
+		"v1.2.0-rc1-5-g1a2b3c4-dirty": "1.2.0~rc1+5+g1a2b3c4+dirty-1",
+		"1.2.0-rc1":                   "1.2.0~rc1-1",
+	} {
+		got, err := exec.CommandContext(t.Context(), "../../scripts/debian-version", version).Output()
+		if err != nil || strings.TrimSpace(string(got)) != want {
+			t.Errorf("%s is %s, %v; want %s", version, got, err, want)
+		}
+	}
+}
