@@ -36,7 +36,8 @@ func (h *loginHandlers) form(req *request.Request) error {
 
 func (h *loginHandlers) login(req *request.Request) error {
 	form := view.AccountForm{Username: req.R.PostFormValue("username"), Next: request.LocalPath(req.R.PostFormValue("next")), Draft: req.Draft, Kept: request.KeptFields(req), Action: req.R.PostFormValue("action")}
-	if err := h.auth.AllowLogin(req.Ctx, form.Username, req.LimitAddress()); err != nil {
+	giveBack, err := h.auth.AllowLogin(req.Ctx, form.Username, req.LimitAddress())
+	if err != nil {
 		limit, ok := req.RetryAfter(err)
 		if !ok {
 			return err
@@ -52,7 +53,7 @@ func (h *loginHandlers) login(req *request.Request) error {
 	}
 	suspended := (*social.SuspendedError)(nil)
 	if errors.As(err, &suspended) || errors.Is(err, auth.ErrBusy) {
-		h.auth.NotTried(req.Ctx, form.Username, req.LimitAddress())
+		giveBack()
 	}
 	if suspended != nil && suspended.Pending() {
 		return req.Render(http.StatusForbidden, view.PendingPage(req.Frame("Log in"), form.Username))

@@ -183,12 +183,13 @@ func (s *SignUps) Repeat(ctx context.Context, p SignUp) (auth.Session, error) {
 		return auth.Session{}, social.ErrTaken
 	}
 	from := social.AddressOf(ctx)
-	if err := s.accounts.logins.AllowLogin(ctx, p.Name, from); err != nil {
+	giveBack, err := s.accounts.logins.AllowLogin(ctx, p.Name, from)
+	if err != nil {
 		return auth.Session{}, err
 	}
 	session, err := s.accounts.logins.Login(ctx, p.Name, p.Password)
 	if errors.Is(err, auth.ErrBusy) {
-		s.accounts.logins.NotTried(ctx, p.Name, from)
+		giveBack()
 	}
 	if suspended := (*social.SuspendedError)(nil); errors.As(err, &suspended) && suspended.Pending() {
 		err = social.ErrPending

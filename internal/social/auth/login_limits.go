@@ -19,9 +19,11 @@ import (
 
 // AllowLogin decides about one try of a password; see limits.Limits.AllowLogin. Call it
 // before Authenticate, with the name as it was typed, and LoggedIn once somebody has
-// proved everything, a second factor included. One round trip.
-func (a *Service) AllowLogin(ctx context.Context, name string, from netip.Addr) error {
-	return a.limits.AllowLogin(ctx, layout.Fold(name), from, func() (bool, error) {
+// proved everything, a second factor included. Call giveBack where no password was compared, or
+// the right one does not help. One round trip each.
+func (a *Service) AllowLogin(ctx context.Context, name string, from netip.Addr) (giveBack func(), err error) {
+	giveBack = func() { a.limits.GiveBackLogin(ctx, layout.Fold(name), from) }
+	return giveBack, a.limits.AllowLogin(ctx, layout.Fold(name), from, func() (bool, error) {
 		uid, err := a.users.LookUp(ctx, name)
 		if err != nil {
 			return false, err
@@ -40,12 +42,6 @@ const (
 	// loginPlacesFor is for how long, since the last log-in.
 	loginPlacesFor = 90 * 24 * time.Hour
 )
-
-// NotTried takes back what AllowLogin counted, because no password was compared, or because the
-// right one does not help. One round trip.
-func (a *Service) NotTried(ctx context.Context, name string, from netip.Addr) {
-	a.limits.NotTried(ctx, layout.Fold(name), from)
-}
 
 // LoggedIn notes a log-in from an address: it does not count as a try, and strangers
 // cannot lock this address out of the account, unless the memory of the server is full and

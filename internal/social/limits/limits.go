@@ -162,9 +162,9 @@ func (l *Limits) AllowLogin(ctx context.Context, name string, from netip.Addr, i
 	return l.refuse(Login, strict)
 }
 
-// NotTried takes back what AllowLogin counted, for a try that has not told anybody whether the
-// password is right. One round trip.
-func (l *Limits) NotTried(ctx context.Context, name string, from netip.Addr) {
+// GiveBackLogin takes back what AllowLogin counted, for a try that tells nobody whether a password
+// is right. One round trip.
+func (l *Limits) GiveBackLogin(ctx context.Context, name string, from netip.Addr) {
 	l.give(ctx, l.checks(Login, name, By{Address: from}))
 }
 
