@@ -12,6 +12,9 @@ import (
 	"retwis/internal/cli/shell"
 )
 
+// standardInput is the name of what is loaded from there.
+const standardInput = "standard input"
+
 // files returns the files to load and their size, -1 if it is not known. It finds missing
 // files before anything is loaded.
 func (flags *loadFlags) files(c *shell.Command, names []string) (files []bulk.File, size int64, err error) {
@@ -31,7 +34,7 @@ func (flags *loadFlags) files(c *shell.Command, names []string) (files []bulk.Fi
 			if in, n, err = shell.OpenFile(c.Stdin, name); err != nil {
 				return nil, 0, err
 			}
-			some = []bulk.File{{Name: "standard input", Open: func() (io.ReadCloser, error) { return in, nil }}}
+			some = []bulk.File{{Name: standardInput, Open: func() (io.ReadCloser, error) { return in, nil }}}
 		case err == nil && info.IsDir():
 			if some, err = bulk.AppendOnlyFiles(name); err != nil {
 				return nil, 0, shell.Usage(errors.New(shell.OneLine(err)))
@@ -103,16 +106,27 @@ func formatOf(name string) bulk.Format {
 // output is a file for what could not be loaded.
 type output struct{ file *os.File }
 
-// output creates a file, nil if there is no name. A load that resumes adds to it. It refuses one
-// that is in use: that would be emptied before it is read.
-func (flags *loadFlags) output(flag, name string, used []bulk.File) (*output, error) {
+// refuseUsed refuses outputs that are in use: they would be emptied before they are read.
+func (flags *loadFlags) refuseUsed(c *shell.Command, files []bulk.File) error {
+	used := []string{flags.opt.Checkpoint}
+	for _, file := range files {
+		used = append(used, file.Name)
+	}
+	for _, out := range [][2]string{{"--skip-bad", flags.skipBad}, {"--errors-to", flags.errorsTo}} {
+		for _, other := range used {
+			if isSame(c, out[1], other) {
+				return shell.Usage(fmt.Errorf("%s: %s is in use by this load: name another file", out[0], out[1]))
+			}
+		}
+		used = append(used, out[1])
+	}
+	return nil
+}
+
+// output creates a file, nil if there is no name. A load that resumes adds to it.
+func (flags *loadFlags) output(flag, name string) (*output, error) {
 	if name == "" {
 		return nil, nil
-	}
-	for _, other := range used {
-		if isSame(name, other.Name) {
-			return nil, shell.Usage(fmt.Errorf("%s: %s is in use by this load: name another file", flag, name))
-		}
 	}
 	how := os.O_CREATE | os.O_WRONLY | os.O_TRUNC
 	if _, err := os.Stat(flags.opt.Checkpoint); flags.opt.Checkpoint != "" && err == nil {
@@ -125,14 +139,22 @@ func (flags *loadFlags) output(flag, name string, used []bulk.File) (*output, er
 	return &output{f}, nil
 }
 
-// isSame reports whether two names are those of the same regular file.
-func isSame(one, other string) bool {
-	a, err := os.Stat(one)
-	if err != nil || !a.Mode().IsRegular() {
+// isSame reports whether a name is that of another regular file, which may be standard input, or
+// where there is none yet, the same name.
+func isSame(c *shell.Command, name, other string) bool {
+	info, err := os.Stat(name)
+	if err != nil || name == "" {
+		return name != "" && name == other
+	}
+	if !info.Mode().IsRegular() {
 		return false
 	}
-	b, err := os.Stat(other)
-	return err == nil && os.SameFile(a, b)
+	stat := func() (os.FileInfo, error) { return os.Stat(other) }
+	if in, ok := c.Stdin.(*os.File); ok && other == standardInput {
+		stat = in.Stat
+	}
+	used, err := stat()
+	return err == nil && os.SameFile(info, used)
 }
 
 // close closes the file, and removes it if nothing was written to it.

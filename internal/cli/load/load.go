@@ -159,6 +159,9 @@ func (flags *loadFlags) run(ctx context.Context, c *shell.Command, names []strin
 	if err != nil {
 		return err
 	}
+	if err := flags.refuseUsed(c, files); err != nil {
+		return err
+	}
 	if flags.dryRun {
 		config, err := store.Parse(c.Redis)
 		if err != nil {
@@ -166,7 +169,7 @@ func (flags *loadFlags) run(ctx context.Context, c *shell.Command, names []strin
 		}
 		flags.opt.Cluster = config.Kind == redisurl.Cluster
 	}
-	bad, err := flags.output("--skip-bad", flags.skipBad, files)
+	bad, err := flags.output("--skip-bad", flags.skipBad)
 	if err != nil {
 		return err
 	}
@@ -196,7 +199,7 @@ func (flags *loadFlags) load(ctx context.Context, c *shell.Command, files []bulk
 		return report, err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	failed, err := flags.output("--errors-to", flags.errorsTo, append(files, bulk.File{Name: flags.skipBad}))
+	failed, err := flags.output("--errors-to", flags.errorsTo)
 	if err != nil {
 		return report, err
 	}
