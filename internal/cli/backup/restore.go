@@ -29,7 +29,8 @@ func newRestore(env shell.Env) *cobra.Command {
 		Long: `Loads a file that "retwis backup" has written, - for standard input, into a database,
 which must be empty. The server may be another one: any version from 6.2, newer or older,
 a single server or a Cluster. Then it finishes what was interrupted and repairs what does
-not agree, as "retwis check --repair" does, but deletes no file that belongs to no picture.
+not agree, as "retwis check --repair" does, but deletes no file of a picture
+that nothing uses: another site may.
 
 The file is read to its end and verified first, unless it comes from standard input. A
 damaged file changes nothing.
@@ -132,6 +133,7 @@ func (r restoration) restore(ctx context.Context, c *shell.Command, db *site.Dat
 	if r.replace && db.Joined() {
 		return explain(db, backup.ErrInUse)
 	}
+	db.Social.Media.Close() // it would delete pictures that the backup does not use, and another site may
 	opt := backup.RestoreOptions{Replace: r.replace}
 	if r.pictures != "" {
 		opt.Begun = func() error { return readPictures(ctx, c, r.pictures, db.Media) }

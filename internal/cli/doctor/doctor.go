@@ -16,6 +16,7 @@ import (
 	"retwis/internal/cli/site"
 	"retwis/internal/redis/nodes"
 	"retwis/internal/social/adopt"
+	"retwis/internal/social/backup"
 )
 
 // Status is what is said of one thing.
@@ -61,7 +62,7 @@ code is 1 if there is a problem; advice is no problem.`,
 		return site.Inspect(ctx, c, func(db *site.Database) error {
 			// A server may be examined before its first site; a directory has one.
 			if db.Embedded() {
-				if err := db.Require(ctx); err != nil {
+				if err := db.Require(ctx); err != nil && !errors.Is(err, backup.ErrRestoring) {
 					return err
 				}
 			}
