@@ -282,7 +282,7 @@ func (c claimed) text() string { return layout.Itoa(c.id) + " " + layout.Seconds
 
 func parseClaim(text string) (c claimed, ok bool) {
 	id, rest, ok := strings.Cut(text, " ")
-	at, _, _ := strings.Cut(rest, " ")
+	at, _, _ := strings.Cut(rest, ".0")
 	first, isID := layout.ParseID(id)
 	return claimed{id: first, at: layout.ParseTime(at)}, ok && isID
 }
