@@ -188,10 +188,11 @@ func (s *SignUps) Repeat(ctx context.Context, p SignUp) (auth.Session, error) {
 		return auth.Session{}, err
 	}
 	session, err := s.accounts.logins.Login(ctx, p.Name, p.Password)
-	if errors.Is(err, auth.ErrBusy) {
+	suspended := (*social.SuspendedError)(nil)
+	if errors.As(err, &suspended) || errors.Is(err, auth.ErrBusy) {
 		giveBack()
 	}
-	if suspended := (*social.SuspendedError)(nil); errors.As(err, &suspended) && suspended.Pending() {
+	if suspended != nil && suspended.Pending() {
 		err = social.ErrPending
 	}
 	if err == nil {

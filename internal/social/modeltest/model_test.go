@@ -205,6 +205,9 @@ func (m *model) apply(a action, id int64, sure bool) {
 	case "follow":
 		m.follow(a.User, a.Other, sure)
 	case "unfollow":
+		if me.following[a.Other] {
+			m.unnotify(a.Other, notice{"follow", a.User, 0}, sure)
+		}
 		m.unfollow(a.User, a.Other)
 	case "mute":
 		me.muted[a.Other] = end(a)
@@ -318,7 +321,9 @@ const filled = 100
 func (m *model) follow(from, to int, sure bool) {
 	if !m.people[from].following[to] {
 		m.people[from].following[to], m.people[to].followers[from] = true, true
-		m.notify(to, notice{"follow", from, 0}, sure)
+		n := notice{"follow", from, 0}
+		m.unnotify(to, n, sure) // of a follow that a block has ended
+		m.notify(to, n, sure)
 	}
 	latest := m.ids(func(p *entry) bool { return p.author == to && p.parent == 0 })
 	for _, id := range latest[:min(filled, len(latest))] {

@@ -79,7 +79,9 @@ func (f *Follows) Follow(ctx context.Context, from, to social.User) error {
 	})
 	if err == nil && isNew {
 		f.names.Rank(to.ID)
-		f.noticeFollow(ctx, from, to)
+		// One that is left of an earlier follow, as where a block has ended it.
+		f.notices.Unnotify(ctx, to.ID, notify.Follow, from, 0, f.now())
+		f.notices.Notify(ctx, to.ID, notify.Follow, from, 0)
 	}
 	return err
 }
@@ -98,7 +100,7 @@ func (f *Follows) Unfollow(ctx context.Context, from, to social.User) error {
 		since, err = f.store.Remove(ctx, from.ID, to.ID)
 		return err
 	})
-	if err == nil && !since.IsZero() {
+	if !since.IsZero() { // also where the rest of it is left to the background
 		f.notices.Unnotify(ctx, to.ID, notify.Follow, from, 0, since)
 	}
 	return err
@@ -193,9 +195,4 @@ func (f *Follows) Following(ctx context.Context, v *social.Viewer, uid int64, cu
 		return social.People{}, nil
 	}
 	return f.users.People(ctx, layout.FollowingKey(uid), cursor, limit, users.SeenBy(v))
-}
-
-// noticeFollow: a user follows another one, and did not before.
-func (f *Follows) noticeFollow(ctx context.Context, from, to social.User) {
-	f.notices.Notify(ctx, to.ID, notify.Follow, from, 0)
 }
