@@ -239,6 +239,8 @@ func TestLostReply(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	b := socialtest.On(t, client, idle)
 	ada, ben, carl := b.NewUser("ada"), b.NewUser("ben"), b.NewUser("carl")
+	do(t, b.Imports.Begin(b.Ctx, ben, imports.Follows, []string{"carl"}))
+	finish(t, b, ben) // the server has the scripts: none is sent twice because it has not
 	do(t, b.Imports.Begin(b.Ctx, ada, imports.Follows, []string{"ben", "carl"}))
 	for _, word := range []string{"+ben", "+carl"} {
 		p, _, err := b.Imports.Get(b.Ctx, ada)
