@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"net/http"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -46,6 +47,9 @@ func load() (byName, byAddress map[string]file) {
 	return byName, byAddress
 }
 
+// checksum matches the one in an address.
+var checksum = regexp.MustCompile(`\.[0-9a-f]{12}\.[a-z0-9]+$`)
+
 // Address is where a file is found, by its name.
 func Address(name string) string { return byName[name].address }
 
@@ -64,7 +68,13 @@ func Read(name string) ([]byte, error) { return files.ReadFile(name) }
 // WithFallback serves the files, and every other name with missing.
 func WithFallback(missing http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		file, ok := byAddress[r.PathValue("file")]
+		name, cache := r.PathValue("file"), "public, max-age=31536000, immutable"
+		file, ok := byAddress[name]
+		if at := checksum.FindStringIndex(name); !ok && at != nil {
+			// Of another version: during an upgrade, another process has sent the page.
+			file, ok = byName[name[:at[0]]+path.Ext(name)]
+			cache = "no-store"
+		}
 		if !ok {
 			missing.ServeHTTP(w, r)
 			return
@@ -80,7 +90,7 @@ func WithFallback(missing http.Handler) http.Handler {
 			}
 		}
 		h.Set("Content-Length", strconv.Itoa(len(body)))
-		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+		h.Set("Cache-Control", cache)
 		_, _ = w.Write(body)
 	})
 }
