@@ -67,3 +67,23 @@ func number(ids []string, i int) int64 {
 	id, _ := strconv.ParseInt(ids[i], 10, 64)
 	return id
 }
+
+// A reply that is not on the first page of a long conversation is on its own; no page offers new
+// replies that it would not show.
+func TestReplyInLongConversation(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	ada := s.signedUp("ada")
+	root, _ := ada.published("ada", "hello")
+	ada.get(root).want(200, `data-live="thread:1"`)
+	ada.send(root+"/reply", "status", "a reply").want(303, root+"#p2")
+	ada.get("/u/ada/2").want(200).wantNot("data-live")
+	for i := range 100 {
+		if _, err := s.social.Posts.Reply(t.Context(), s.user("ada"), 1, fmt.Sprint("reply ", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ada.send(root+"/reply", "status", "the last").want(303, "/u/ada/103")
+	ada.get(root).want(200).wantNot("the last", "data-live")
+	ada.get("/u/ada/103").want(200, "the last", "hello")
+}

@@ -94,7 +94,8 @@ func (h *postHandlers) show(req *request.Request, status int, form view.StatusFo
 	f := req.Frame(p.Author.Name + ": " + view.Opening(p.Body, 60))
 	card := view.PostCard(req.Origin(), f.Site, p)
 	f.Description, f.Head = card.Description, card.Head()
-	if f = liveUpdates(h.live, f, liveThread(cmp.Or(p.Root, p.ID)), after != 0); f.Live != "" {
+	// Of a conversation, only the first page of its first post has what comes next.
+	if f = liveUpdates(h.live, f, liveThread(cmp.Or(p.Root, p.ID)), after != 0 || p.Root != 0 || thread.Next != 0); f.Live != "" {
 		f.Since = since
 	}
 	return req.Render(status, view.PostPage(f, path, p, conversation, form))

@@ -57,7 +57,13 @@ func (h *postHandlers) reply(req *request.Request) error {
 	case err != nil:
 		return err
 	}
-	return req.Changed(view.PostPath(parent)+"#p"+strconv.FormatInt(post.ID, 10), parent.ID, post.ID)
+	path := view.PostPath(parent) + "#p" + strconv.FormatInt(post.ID, 10)
+	if v, err := req.Viewer(); err == nil {
+		if thread, err := h.threads.Get(req.Ctx, v, parent.ID, 0, repliesOnPage); err == nil && thread.Next != 0 {
+			path = view.PostPath(post) // another page of the conversation has it
+		}
+	}
+	return req.Changed(path, parent.ID, post.ID)
 }
 
 func (h *postHandlers) editForm(req *request.Request) error {
