@@ -86,8 +86,13 @@ func pages(t *testing.T, reader, author *browser) {
 // post submits the form over HTTP with the browser's session.
 func post(t *testing.T, b *browser, text string) {
 	t.Helper()
-	form := strings.NewReader(url.Values{"status": {text}}.Encode())
-	request, err := http.NewRequestWithContext(b.ctx, http.MethodPost, b.site+"/post", form)
+	send(t, b, "/post", url.Values{"status": {text}})
+}
+
+// send sends a form of the user, without the browser.
+func send(t *testing.T, b *browser, path string, form url.Values) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(b.ctx, http.MethodPost, b.site+path, strings.NewReader(form.Encode()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +104,7 @@ func post(t *testing.T, b *browser, text string) {
 	}
 	response.Body.Close()
 	if response.StatusCode != http.StatusSeeOther {
-		t.Fatalf("post %q: %s", text, response.Status)
+		t.Fatalf("send %s %v: %s", path, form, response.Status)
 	}
 }
 

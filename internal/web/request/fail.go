@@ -39,7 +39,8 @@ func (s *Site) fail(req *Request, err error) {
 	}
 	draft := ""
 	switch {
-	case page.Status >= http.StatusInternalServerError, page.Status == http.StatusNotFound, page.Status == http.StatusTooManyRequests:
+	case page.Status >= http.StatusInternalServerError, page.Status == http.StatusNotFound, page.Status == http.StatusTooManyRequests,
+		page.Status == http.StatusRequestTimeout, page.Status == http.StatusRequestEntityTooLarge:
 		draft = req.Draft
 	}
 	req.columns, req.sidebar = false, nil

@@ -69,10 +69,28 @@ document.addEventListener("submit", (event) => {
   if (form.matches(".post-actions")) react(event);
 });
 addEventListener("pageshow", (event) => {
-  // A page that the back button brings back whole may be of a session that has ended.
-  if (event.persisted && document.body.classList.contains("in")) location.reload();
   for (const form of document.forms) delete form.dataset.sent;
+  if (event.persisted && document.body.classList.contains("in")) renew();
 });
+
+// renew loads a page again that the back button brings back whole: it may be of a session that has
+// ended. What was typed, and pictures that were added, stay if the session is the same.
+async function renew() {
+  const typed = [...document.querySelectorAll("textarea")].some((box) => box.value !== box.defaultValue);
+  if (typed || document.querySelector(".thumbs li")) {
+    document.body.hidden = true;
+    try {
+      const [, page] = await load(location.href, { cache: "no-store" });
+      if (page.body.dataset.viewer === document.body.dataset.viewer) {
+        document.body.hidden = false;
+        return;
+      }
+    } catch {
+      // without a connection the session is not known
+    }
+  }
+  location.reload();
+}
 
 // What the buttons below a post have done.
 const done = {
@@ -99,13 +117,14 @@ async function press(post, form, button, body) {
   const same = `.post[data-id="${CSS.escape(post.dataset.id)}"]`;
   try {
     let [response, page] = await load(button.formAction, { method: "POST", body });
-    if (response.status === 429) {
+    const limited = response.status === 429;
+    if (limited && !response.redirected) {
       problem([...page.querySelectorAll(".error h1, .error h1 + p")].map((text) => text.textContent).join(". ") || "Please try again later.");
       delete form.dataset.sent;
       return;
     }
-    // A page that newer posts have filled meanwhile lacks it; its own has it.
-    if (response.ok && !page.querySelector(same) && page.body.classList.contains("in")) {
+    // A page that newer posts have filled meanwhile lacks it, or is limited itself; its own has it.
+    if ((response.ok || limited) && !page.querySelector(same) && page.body.classList.contains("in")) {
       [response, page] = await load(button.formAction.replace(/\/\w+$/, ""));
     }
     const now = page.querySelector(same);

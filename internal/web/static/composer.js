@@ -4,13 +4,15 @@
 const isEdit = (form) => /edit$/.test(form.action);
 
 // The draft that was sent last is kept until the server has published it: not where the answer has
-// the text again. Back from a page without an answer, it was not published either.
+// the text again, or is an error. Back from a page without an answer, or where none led here, it was
+// not published either.
 const isRefused = [...document.querySelectorAll('textarea[name="status"]')].some((box) => box.defaultValue !== "" && !isEdit(box.form));
 const unanswered = stored((s) => {
   const name = s.getItem("sent");
   s.removeItem("sent");
   if (performance.getEntriesByType("navigation")[0]?.type === "back_forward") return name;
-  if (name && !isRefused) s.removeItem(name);
+  const isAnswer = document.referrer !== "" && !document.querySelector(".door.error");
+  if (name && isAnswer && !isRefused) s.removeItem(name);
   return null;
 });
 addEventListener("pageshow", (event) => {

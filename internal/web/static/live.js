@@ -91,9 +91,10 @@ async function load(event) {
     const page = new DOMParser().parseFromString(text, "text/html");
     const newer = list(page.querySelector("main"));
     const old = list(main);
-    if (!response.ok || !newer || !old) throw new Error(response.statusText);
+    if (!response.ok || !newer) throw new Error(response.statusText);
     const now = document.importNode(newer, true);
-    old.replaceWith(now);
+    if (old) old.replaceWith(now);
+    else document.getElementById("new-posts").after(now);
     const next = further(page);
     further(main)?.remove();
     if (next) now.after(document.importNode(next, true));
@@ -115,7 +116,7 @@ async function load(event) {
 function count([id, ...numbers]) {
   for (const post of document.querySelectorAll(`.post[data-id="${CSS.escape(id)}"]`)) {
     if (numbers[0] === "gone") {
-      post.classList.add("gone");
+      remove(post);
       continue;
     }
     const names = [["replies", "reply"], ["reposts", "repost"], ["likes", "like"]];
@@ -133,6 +134,16 @@ function count([id, ...numbers]) {
       if (label) action.setAttribute("aria-label", label.replace(/, [^,]* \w+$|, [\d,]+ \w+$/, `, ${text} ${number === 1 ? single : plural}`));
     });
   }
+}
+
+// remove shows a post no more that was deleted or hidden, but to moderators who decide about it.
+function remove(post) {
+  if (location.pathname.startsWith("/moderation")) return;
+  const stub = document.createElement("p");
+  stub.className = "stub";
+  stub.textContent = "This post is unavailable.";
+  post.replaceChildren(stub);
+  post.classList.add("gone");
 }
 
 function unread(number) {

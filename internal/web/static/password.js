@@ -4,6 +4,7 @@
 for (const input of document.querySelectorAll('input[type="password"]')) {
   const box = document.createElement("div");
   box.className = "reveal";
+  const caret = document.activeElement === input && [input.selectionStart, input.selectionEnd];
   input.replaceWith(box);
   const button = document.createElement("button");
   button.type = "button";
@@ -12,6 +13,10 @@ for (const input of document.querySelectorAll('input[type="password"]')) {
   button.setAttribute("aria-pressed", "false");
   button.setAttribute("aria-label", `Show ${document.querySelector(`label[for="${CSS.escape(input.id)}"]`)?.textContent.toLowerCase() ?? "password"}`);
   box.append(input, button);
+  if (caret) {
+    input.focus(); // it is being typed in
+    input.setSelectionRange(...caret);
+  }
   const show = (shown) => {
     input.type = shown ? "text" : "password";
     button.setAttribute("aria-pressed", String(shown));

@@ -29,7 +29,8 @@ function pictures(fields) {
     choose.value = "";
   });
   form.addEventListener("paste", (event) => {
-    if (event.clipboardData?.files.length) add(event.clipboardData.files);
+    // Cells and texts of other programs come with a picture of them.
+    if (event.clipboardData?.files.length && !event.clipboardData.types.includes("text/plain")) add(event.clipboardData.files);
   });
   form.addEventListener("dragover", (event) => {
     if (event.dataTransfer?.types.includes("Files")) event.preventDefault();

@@ -1,0 +1,39 @@
+package e2e
+
+import (
+	"net/url"
+	"slices"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// A page that stays open shows a post no more that was deleted elsewhere, and loads the first reply to
+// one. What was typed on a page is there again after the back button.
+func TestOpenPage(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t, serve(t))
+	b.signUp("ada")
+	post(t, b, "one")
+	post(t, b, "two")
+	b.open("/u/ada")
+	send(t, b, "/u/ada/1/delete", nil)
+	b.until("the deleted post goes", func() bool { return slices.Equal(b.texts(".post.gone"), []string{"This post is unavailable."}) })
+	b.wantTexts(".post .body", "two")
+
+	b.open("/u/ada/2")
+	send(t, b, "/u/ada/2/reply", url.Values{"status": {"a reply"}})
+	b.until("the page offers the reply", func() bool { return b.has("#new-posts a") })
+	b.run(chromedp.Click(chromedp.CSS("#new-posts a")))
+	b.until("the reply is loaded", func() bool { return slices.Equal(b.texts(".below .body"), []string{"a reply"}) })
+
+	b.open("/u/ada/2/edit")
+	b.run(chromedp.SendKeys(chromedp.CSS("main textarea"), "and more: "))
+	b.click(`a[href="/notifications"]`)
+	b.run(navigateBack())
+	b.until("what was typed is back", func() bool {
+		// The page can go away while it is looked at.
+		text, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](`location.pathname + " " + document.body.hidden + " " + document.querySelector("main textarea")?.value`))
+		return err == nil && text == "/u/ada/2/edit false and more: two"
+	})
+}
