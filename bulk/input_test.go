@@ -155,3 +155,21 @@ func TestReaderFails(t *testing.T) {
 		}
 	}
 }
+
+// A load of a compressed file whose checksum is wrong, or whose end is missing, fails, even
+// where the damage shows with the last bytes of the last command.
+func TestDamagedChecksum(t *testing.T) {
+	t.Parallel()
+	inputs := map[Format]string{RESP: "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\n", Commands: "SET a 1\n"}
+	for format, command := range inputs {
+		for name, packed := range compressed(t, strings.Repeat(command, 2000)) {
+			wrong := []byte(packed)
+			wrong[len(wrong)-map[string]int{"gzip": 8, "zstd": 4}[name]] ^= 1
+			for text, want := range map[string]string{string(wrong): " data is damaged", packed[:len(packed)-2]: " data is truncated"} {
+				if _, _, err := emitted(text, Options{Format: format}); err == nil || !strings.Contains(err.Error(), name+want) {
+					t.Errorf("%s in %s: %v, expected %q", format, name, err, want)
+				}
+			}
+		}
+	}
+}

@@ -20,15 +20,16 @@ const (
 // Memory: 256 KiB, or the size of the largest command if that is more. A wrong length
 // does not reserve memory: the buffer grows only with the bytes that were read.
 type Scanner struct {
-	r     io.Reader
-	buf   []byte
-	pos   int   // start of the current command in buf
-	end   int   // end of the valid bytes in buf
-	base  int64 // offset of buf[0] in the stream
-	done  bool  // r is exhausted
-	frame Frame
-	size  int // of the current command
-	err   error
+	r      io.Reader
+	buf    []byte
+	pos    int   // start of the current command in buf
+	end    int   // end of the valid bytes in buf
+	base   int64 // offset of buf[0] in the stream
+	done   bool  // r is exhausted
+	failed error // of r; it may have come with bytes, which are used first
+	frame  Frame
+	size   int // of the current command
+	err    error
 }
 
 // NewScanner returns a Scanner that reads from r.
@@ -169,7 +170,7 @@ func (s *Scanner) need(n int) bool {
 		if err != nil {
 			s.done = true
 			if !errors.Is(err, io.EOF) {
-				s.err = err
+				s.failed = err
 			}
 		}
 	}
@@ -190,19 +191,14 @@ func (s *Scanner) slide() {
 // skipOrError skips a blank line or an annotation, or returns the reason why no command
 // begins here.
 func (s *Scanner) skipOrError() error {
-	if s.err != nil {
-		return s.err
-	}
 	if !s.need(1) {
-		if s.err != nil {
-			return s.err
+		if s.failed != nil {
+			return s.failed
 		}
 		return io.EOF
 	}
-	s.need(6)
+	enough := s.need(6)
 	switch b := s.buf[s.pos:s.end]; {
-	case s.err != nil:
-		return s.err
 	case b[0] == '\n':
 		s.pos++
 		return nil
@@ -211,6 +207,8 @@ func (s *Scanner) skipOrError() error {
 		return nil
 	case b[0] == '#':
 		return s.annotation()
+	case !enough && s.failed != nil:
+		return s.failed
 	case s.Offset() == 0 && bytes.HasPrefix(b, []byte("\xef\xbb\xbf")):
 		return s.wrong(0, "the input begins with a byte order mark, which is not part of the protocol: save it without one")
 	case s.Offset() == 0 && bytes.HasPrefix(b, []byte("REDIS")):
@@ -248,9 +246,8 @@ func (s *Scanner) lengthError(at int, kind byte, most int) error {
 	if kind == '$' {
 		what, limit = "the length of an argument", " by default"
 	}
-	s.need(at + 24)
-	if s.err != nil {
-		return s.err
+	if !s.need(at+24) && s.failed != nil {
+		return s.failed
 	}
 	b := s.buf[s.pos:s.end]
 	if len(b) <= at {
@@ -311,8 +308,8 @@ func (s *Scanner) wrong(at int, format string, args ...any) error {
 
 // truncated is the error of an input that ends within a command.
 func (s *Scanner) truncated(at int, expected string) error {
-	if s.err != nil {
-		return s.err
+	if s.failed != nil {
+		return s.failed
 	}
 	return &InputError{
 		Offset: s.base + int64(s.end),

@@ -84,6 +84,38 @@ func TestScanner(t *testing.T) {
 	}
 }
 
+// An error of the reader that comes with bytes ends the scan after the commands that these
+// complete.
+func TestScannerReadError(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	const ping, get = "*1\r\n$4\r\nPING\r\n", "*2\r\n$3\r\nGET\r\n$1\r\na\r\n"
+	for input, want := range map[string][]string{
+		"":                                nil,
+		ping:                              {"PING"},
+		ping + get + ping:                 {"PING", "GET|a", "PING"},
+		ping + "\n":                       {"PING"},
+		ping + "\r\n\r\n#TS:1\r\n" + ping: {"PING", "PING"},
+		ping + "\r":                       {"PING"},
+		ping + "#TS":                      {"PING"},
+	} {
+		for _, cut := range []string{"", "*", "*2", "*2\r\n", "*2\r\n$", "*2\r\n$3\r\nGE", get[:len(get)-1]} {
+			if cut != "" && !strings.HasSuffix(input, ping) {
+				continue
+			}
+			for name, r := range map[string]io.Reader{
+				"together": iotest.DataErrReader(io.MultiReader(strings.NewReader(input+cut), iotest.ErrReader(broken))),
+				"bytewise": iotest.DataErrReader(iotest.OneByteReader(io.MultiReader(strings.NewReader(input+cut), iotest.ErrReader(broken)))),
+				"after":    io.MultiReader(strings.NewReader(input+cut), iotest.ErrReader(broken)),
+			} {
+				if got, _, err := scanAll(r); fmt.Sprint(got) != fmt.Sprint(want) || !errors.Is(err, broken) {
+					t.Errorf("%q, %s: %q, %v, expected %q", input+cut, name, got, err, want)
+				}
+			}
+		}
+	}
+}
+
 // TestScannerMemory checks that a wrong length reserves no memory.
 func TestScannerMemory(t *testing.T) {
 	t.Parallel()
