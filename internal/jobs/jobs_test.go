@@ -287,6 +287,34 @@ func TestDeadLetters(t *testing.T) {
 	})
 }
 
+// A job is one dead letter, however often OnDead fails. It stays in its stream until then.
+func TestOnDeadFails(t *testing.T) {
+	t.Parallel()
+	servers(t, func(t *testing.T, client rueidis.Client, streams int) {
+		opt := settings(streams)
+		var calls atomic.Int64
+		letters := jobs.NewLetters(client, "jobs:dead")
+		opt.OnDead = func(ctx context.Context, _ string) error {
+			if n, err := letters.Len(ctx); n != 1 || err != nil {
+				t.Errorf("%d dead letters in call %d, %v", n, calls.Load()+1, err)
+			}
+			if calls.Add(1) < 4 {
+				return errors.New("not yet")
+			}
+			return nil
+		}
+		p := start(t, client, opt)
+		p.work(1, func(context.Context, string) error { return errors.New("broken") })
+		p.addOne("bad")
+		eventually(t, "OnDead to succeed", func() bool { return calls.Load() == 4 })
+		wantEmpty(t, p, streams)
+		all, err := letters.All(t.Context())
+		if err != nil || len(all) != 1 || all[0].Job != "bad" || all[0].Error != "broken" {
+			t.Errorf("%+v, %v", all, err)
+		}
+	})
+}
+
 // A job that kills each process that takes it is given up; so is an entry without a job.
 // A key of another type does not stop the other streams.
 func TestDamage(t *testing.T) {

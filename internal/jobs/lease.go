@@ -128,12 +128,13 @@ func isOutage(err error) bool {
 // toDead makes a job a dead letter.
 func (w *worker) toDead(h *held, cause error) {
 	letter := Dead{Job: h.job, Error: cause.Error(), At: w.queue.opt.Now(), Tries: min(h.tries, int64(w.queue.opt.Tries))}
+	added := false
 	for try := 0; ; try++ {
 		ctx, cancel := context.WithTimeout(w.ctx, commandTimeout)
-		err := NewLetters(w.queue.client, w.queue.opt.Dead).add(ctx, letter)
-		if rediserr.IsWrongType(err) {
-			w.queue.opt.Log.Error("a dead letter could not be kept", "key", w.queue.opt.Dead, "error", err)
-			err = nil
+		err := error(nil)
+		if !added { // a copy for each try of OnDead would push out other letters
+			err = w.addLetter(ctx, letter)
+			added = err == nil
 		}
 		if err == nil && w.queue.opt.OnDead != nil && h.job != "" {
 			err = w.queue.opt.OnDead(ctx, h.job)
@@ -149,6 +150,16 @@ func (w *worker) toDead(h *held, cause error) {
 	w.queue.counts.dead.Add(1)
 	w.queue.opt.Log.Error("a job was given up", "job", h.job, "tries", letter.Tries, "error", cause)
 	w.remove(h)
+}
+
+// addLetter adds a dead letter. One that the key cannot take is only logged.
+func (w *worker) addLetter(ctx context.Context, letter Dead) error {
+	err := NewLetters(w.queue.client, w.queue.opt.Dead).add(ctx, letter)
+	if rediserr.IsWrongType(err) {
+		w.queue.opt.Log.Error("a dead letter could not be kept", "key", w.queue.opt.Dead, "error", err)
+		return nil
+	}
+	return err
 }
 
 // noteTries stores how often a job was tried.

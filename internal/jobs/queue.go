@@ -86,7 +86,8 @@ type Options struct {
 	// Pause is the pause after the first failure, a second; each next one is three
 	// times as long, up to five minutes.
 	Pause time.Duration
-	// OnDead is called before a job becomes a dead letter. May be nil.
+	// OnDead is called after a job was added to the dead letters and before it leaves its
+	// stream, which it does not until OnDead succeeds. May be nil.
 	OnDead func(ctx context.Context, job string) error
 	Log    *slog.Logger
 	Now    func() time.Time
