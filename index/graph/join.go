@@ -145,7 +145,7 @@ func (j *joiner) hashJoin(out *sink, rows [][]string) (done bool, err error) {
 // scanEnds extends each row by every name at which a path can end.
 func (j *joiner) scanEnds(out *sink, rows [][]string) error {
 	s := out.step
-	left, seen := j.memory.left, (*nameSet)(nil)
+	seen := (*nameSet)(nil)
 	if len(s.ends) > 1 {
 		seen = &nameSet{}
 	}
@@ -167,7 +167,9 @@ func (j *joiner) scanEnds(out *sink, rows [][]string) error {
 			return err
 		}
 	}
-	j.memory.left = left
+	if seen != nil { // the rows have reserved memory meanwhile, which they keep
+		j.memory.left += seen.memory
+	}
 	return nil
 }
 

@@ -181,6 +181,50 @@ func TestQueryMemory(t *testing.T) {
 	}
 }
 
+// The answers of a path without a known end count towards the limit, also those of the last
+// batch of ends.
+func TestQueryMemoryOfEnds(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	const n = batchRows * 3 / 2
+	var triples []Triple
+	for i := range n {
+		x, y, z := fmt.Sprintf("x%05d", i), fmt.Sprintf("y%05d", i), fmt.Sprintf("z%05d", i)
+		triples = append(triples, Triple{x, "knows", y}, Triple{y, "likes", z})
+	}
+	for _, opt := range []Options{{}, {Compact: true}} {
+		g := newGraph(t, redistest.DB(t).Client(t), "g", opt)
+		put(t, g, triples...)
+		for text, answers := range map[string]int64{
+			"?x knows/likes ?end":        n,
+			"?x knows*0..1/likes ?end":   n,
+			"?start knows/likes ?z":      n,
+			"?x knows/likes*0..1 ?end":   2 * n,
+			"?end ^likes/^knows ?x":      n,
+			"?x (knows/likes)*1..9 ?end": n,
+		} {
+			q, err := Parse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			v := "end"
+			if strings.Contains(text, "start") {
+				v = "start"
+			}
+			q.Select, q.Distinct, q.OrderBy = []string{v}, true, []SortKey{Asc(v)}
+			need := answers * 4 * memoryOf("x00000")
+			q.Memory = need * 9 / 10
+			if got, err := collect(g.Query(ctx, q)); !errors.Is(err, ErrMemory) {
+				t.Errorf("%+v: %s: %d answers in too little memory, %v", opt, text, len(got), err)
+			}
+			q.Memory = need * 2
+			if got, err := collect(g.Query(ctx, q)); err != nil || int64(len(got)) != answers {
+				t.Errorf("%+v: %s: %d answers, %v", opt, text, len(got), err)
+			}
+		}
+	}
+}
+
 // A plan starts with the rarest pattern, follows shared variables, and recognizes an empty
 // answer.
 func TestExplain(t *testing.T) {
