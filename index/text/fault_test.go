@@ -368,7 +368,8 @@ func TestFailedRebuild(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.x.store.state[i].Store(&generations{now: reply[0], next: reply[1]})
+		r.now[i] = generations{now: reply[0], next: reply[1]}
+		m.x.store.state[i].Store(&r.now[i])
 	}
 	if err := r.fill(t.Context(), run); err != nil {
 		t.Fatal(err)

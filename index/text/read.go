@@ -53,7 +53,10 @@ func (x *store) sameGeneration(part int, read string, r rueidis.RedisResult) err
 	if now == read {
 		return nil
 	}
-	x.state[part].Store(&generations{now: now})
+	// What is known of the generation stays: it may say which one a rebuild makes next.
+	if old := x.state[part].Load(); old.now != now {
+		x.state[part].CompareAndSwap(old, &generations{now: now})
+	}
 	return errMoved
 }
 

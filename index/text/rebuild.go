@@ -113,7 +113,7 @@ func (r *rebuild) fill(ctx context.Context, run string) error {
 	var batch []index.Object[Document]
 	flush := func() {
 		var invalid error
-		_, err := writer{r.x}.putMany(ctx, documents(batch, &invalid), run)
+		_, err := writer{store: r.x, now: r.now}.putMany(ctx, documents(batch, &invalid), run)
 		failed = cmp.Or(invalid, err, r.run.Step(ctx, len(batch)))
 		batch = batch[:0]
 	}

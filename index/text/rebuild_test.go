@@ -2,13 +2,16 @@ package text
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"sync/atomic"
 	"testing"
 
 	"github.com/redis/rueidis"
 
+	"retwis/index"
 	"retwis/internal/redistest"
 	"retwis/maintain"
 )
@@ -151,6 +154,51 @@ func TestRebuildLosesReply(t *testing.T) {
 		}
 		if !m.right(t) {
 			t.Errorf("%d partitions: a query is wrong", partitions+1)
+		}
+		m.verify(t)
+	}
+}
+
+// Replies that a process has waited for since before its rebuild began do not lead the
+// rebuild to another generation.
+func TestLateReplyInRebuild(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	for name, late := range map[string]func(*store, rueidis.RedisResult){
+		"read": func(x *store, r rueidis.RedisResult) {
+			before := *x.state[0].Load()
+			if err := x.sameGeneration(0, "0", r); !errors.Is(err, errMoved) {
+				t.Errorf("a read of the generation 0: %v", err)
+			}
+			if after := *x.state[0].Load(); after != before {
+				t.Errorf("a read has made %v of %v", after, before)
+			}
+		},
+		"write": func(x *store, r rueidis.RedisResult) {
+			now, err := r.ToString()
+			if err != nil {
+				t.Error(err)
+			}
+			x.state[0].Store(&generations{now: now})
+		},
+	} {
+		m := filled(t, client, "{late "+name+"}", Options{})
+		other := small(open(t, client, "{late "+name+"}", Options{}))
+		if _, err := other.Rebuild(t.Context(), *m.source(), maintain.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		reply := client.Do(t.Context(), m.x.store.generation(0))
+		src := *m.source()
+		all := src.All
+		src.All = func(ctx context.Context) iter.Seq2[index.Object[Document], error] {
+			late(m.x.store, reply)
+			return all(ctx)
+		}
+		if _, err := m.x.Rebuild(t.Context(), src, maintain.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if !m.right(t) {
+			t.Errorf("late %s: a query is wrong", name)
 		}
 		m.verify(t)
 	}

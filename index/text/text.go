@@ -53,8 +53,7 @@ type store struct {
 	sizes    sizes
 }
 
-// generations are the present generation of a partition, and the one that a rebuild makes
-// or "".
+// generations are the present one of a partition, and the one that a rebuild makes or "".
 type generations struct{ now, next string }
 
 // sizes are variables so that tests can make them small.

@@ -45,7 +45,7 @@ type checker struct {
 
 // partCheck is what a checker knows of a partition.
 type partCheck struct {
-	state  partState
+	state  generations
 	ranges []int64 // of records
 	termKeys
 	segmented []string // terms with a directory or segments, without a tail
@@ -173,13 +173,8 @@ func (c *checker) declare(ctx context.Context) error {
 	return c.x.set.Declare(ctx)
 }
 
-// partState is the state of a partition in its metadata.
-type partState struct {
-	now, next string // next is that of a rebuild under way
-}
-
 // readState reads the state of a partition.
-func (x *store) readState(ctx context.Context, part int) (s partState, err error) {
+func (x *store) readState(ctx context.Context, part int) (s generations, err error) {
 	b := x.set.Client.B()
 	fields, err := x.set.Client.Do(ctx, b.Hmget().Key(x.keys[part].Meta).Field("generation", "next", "rebuild").Build()).ToArray()
 	if err != nil {
@@ -193,9 +188,8 @@ func (x *store) readState(ctx context.Context, part int) (s partState, err error
 	if text(2) != "" {
 		s.next = text(1)
 	}
-	old := x.state[part].Load()
-	if old.now != s.now {
-		x.state[part].Store(&generations{now: s.now, next: s.next})
+	if old := x.state[part].Load(); old.now != s.now {
+		x.state[part].CompareAndSwap(old, &s)
 	}
 	return s, nil
 }

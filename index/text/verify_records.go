@@ -441,7 +441,7 @@ func (c *documentCheck) correct(ctx context.Context, wrong []*change) error {
 		w.added, w.all = len(now), len(now)
 		changes = append(changes, w)
 	}
-	w := writer{c.run.x}
+	w := writer{store: c.run.x}
 	if err := w.apply(ctx, changes); err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func (x *Index) Remove(ctx context.Context, id int64, before Document) error {
 
 // write changes a document from before to after, which are nil where there is none.
 func (x *Index) write(ctx context.Context, id int64, before, after *Document) error {
-	w := writer{x.store}
+	w := writer{store: x.store}
 	c, err := w.change(id, before, after)
 	if err == nil {
 		err = cmp.Or(w.apply(ctx, []*change{c}), c.err)
@@ -56,7 +56,7 @@ const (
 // passes over documents that were removed. On an error, such as ErrConflict, those before
 // are in the index. Ascending ids are fastest.
 func (x *Index) PutMany(ctx context.Context, documents iter.Seq2[int64, Document]) (n int, err error) {
-	n, err = writer{x.store}.putMany(ctx, documents, "")
+	n, err = writer{store: x.store}.putMany(ctx, documents, "")
 	return n, x.store.fail(ctx, err)
 }
 
@@ -98,7 +98,10 @@ func (x writer) putMany(ctx context.Context, documents iter.Seq2[int64, Document
 }
 
 // writer changes documents.
-type writer struct{ *store }
+type writer struct {
+	*store
+	now []generations // of each partition, in a rebuild
+}
 
 // change is a write of one document.
 type change struct {
@@ -147,10 +150,12 @@ func (c *change) setTerms(old, now []string) {
 }
 
 // call returns the script of a change for the generations that a partition was last seen
-// with. Terms that do not change only count in a rebuild.
+// with, or those of the rebuild. Terms that do not change only count in a rebuild.
 func (x writer) call(c *change) script.Call {
 	k := x.keys[c.part]
-	c.seen = *x.state[c.part].Load()
+	if c.seen = *x.state[c.part].Load(); c.run != "" {
+		c.seen = x.now[c.part] // a late reply may have changed the state
+	}
 	terms, all := c.terms, c.all
 	if c.seen.next == "" && c.run == "" {
 		terms, all = slices.Concat(c.terms[:c.added], c.terms[c.all:]), c.added
