@@ -74,9 +74,11 @@ addEventListener("pageshow", (event) => {
 });
 
 // renew loads a page again that the back button brings back whole: it may be of a session that has
-// ended. What was typed, and pictures that were added, stay if the session is the same.
+// ended. What was typed, and pictures that were added, stay if the session is the same; the drafts of
+// posts are kept anyway.
 async function renew() {
-  const typed = [...document.querySelectorAll("textarea")].some((box) => box.value !== box.defaultValue);
+  const boxes = document.querySelectorAll('form:not([data-composer]) textarea, form[action$="/edit"] textarea');
+  const typed = [...boxes].some((box) => box.value !== box.defaultValue);
   if (typed || document.querySelector(".thumbs li")) {
     document.body.hidden = true;
     try {
