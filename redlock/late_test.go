@@ -86,7 +86,15 @@ func TestGrantArrivesLate(t *testing.T) {
 					})
 				}
 				waiters(t, a, "job", 1)
-				subscribers(t, clients, 1)
+				wait(t, "the waiter to listen", func() bool { // others may, too, on a busy machine
+					for _, c := range clients {
+						n, err := c.Do(t.Context(), c.B().PubsubNumsub().Channel(redlock.Channel(b)).Build()).AsIntMap()
+						if err != nil || n[redlock.Channel(b)] != 1 {
+							return false
+						}
+					}
+					return true
+				})
 				for _, r := range relays {
 					r.slow(commands, 5*time.Millisecond)
 					r.slow(messages, 5*time.Millisecond)

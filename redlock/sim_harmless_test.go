@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -104,4 +107,71 @@ func TestSimulationOfHarmlessFaults(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestVoteOfSlowServer gives a waiter the vote of one server, which then does not answer for a
+// moment, while the others make the waiter begin anew. The vote is withdrawn, too: else the
+// name would stand still on that server for a TTL.
+func TestVoteOfSlowServer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, schedule{harmless: 3})
+		a, b, c := w.servers[0], w.servers[1], w.servers[2]
+		set := func(s *simServer, value string) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if delete(s.data.keys, "name"); value != "" {
+				s.set("name", value, harmlessTTL)
+			}
+		}
+		holder := func(s *simServer) string {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			key, _ := s.holder("name")
+			return key.value
+		}
+		first, second := strings.Repeat("1", valueLength), strings.Repeat("2", valueLength)
+		for _, s := range w.servers {
+			set(s, first)
+		}
+		var taken time.Time
+		var waiting sync.WaitGroup
+		waiting.Go(func() {
+			l, err := w.managers[0].Lock(t.Context(), "name")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			taken = time.Now()
+			_ = l.Unlock(t.Context())
+		})
+		time.Sleep(time.Second)
+		set(a, "")
+		time.Sleep(time.Second)
+		vote := holder(a)
+		if vote == "" || vote == first {
+			t.Fatalf("the first server has %q: the waiter has not asked", vote)
+		}
+		a.change(func() { a.frozen = true })
+		time.Sleep(harmlessGap / 2)
+		set(b, second)
+		set(c, "")
+		time.Sleep(harmlessGap / 2)
+		a.change(func() { a.frozen = false })
+		thawed := time.Now()
+		waiting.Wait()
+		if took := taken.Sub(thawed); took > harmlessGap {
+			t.Errorf("it took %v to get the lock, of which the first server had the vote of earlier", took)
+		}
+		time.Sleep(harmlessGap)
+		for _, s := range []*simServer{a, c} {
+			if left := holder(s); left != "" {
+				t.Errorf("%s still has %q", s.label, left)
+			}
+		}
+		for _, m := range w.managers {
+			_ = m.Close()
+		}
+		w.net.late.Wait()
+	})
 }

@@ -31,12 +31,14 @@ func (m *Manager) queue(ctx context.Context, name string, ttl time.Duration, beg
 			Name: name, Value: t.value, TTL: ttl, Queue: true, Since: begun.UnixMicro(), Waited: now.Sub(begun),
 			Attempt: m.voters.waiters.next(&t, now),
 		}, now)
+		t.asked |= r.sentTo()
 		if err == nil {
+			l.servers = t.asked
 			m.voters.stats.waited(time.Since(begun))
 			return l, nil
 		}
 		if ctx.Err() != nil || errors.Is(err, ErrNotLock) || errors.Is(err, ErrRefused) {
-			m.voters.withdraw(r)
+			m.voters.release(r.Op, t.asked)
 			if ctx.Err() != nil && last != nil {
 				err = last
 			}
@@ -56,14 +58,14 @@ func (m *Manager) queue(ctx context.Context, name string, ttl time.Duration, beg
 		agreed, _, _ := r.tally()
 		split := agreed > 0 && !r.hasLeader()
 		if split {
-			m.voters.withdraw(r)
+			m.voters.release(r.Op, t.asked)
 			m.voters.waiters.renew(&t)
 		} else {
 			m.voters.waiters.note(&t, r)
 		}
 		pause, backoff = m.pause(r, split, backoff), min(2*backoff, m.opt.RetryMax)
 		if cause := t.wait(ctx, m, pause); cause != nil {
-			m.voters.withdraw(r)
+			m.voters.release(r.Op, t.asked)
 			m.voters.stats.refused(err)
 			return nil, waitError(name, cause, err)
 		}
@@ -91,7 +93,7 @@ func (m *Manager) grantedLock(t *waiter, name string, r *round) *Lock {
 	}
 	l := &Lock{
 		m: m, chainStart: now, name: name, value: t.value, ttl: r.TTL, until: until,
-		servers: r.sentTo(), queued: true, unconfirmed: true,
+		servers: t.asked, queued: true, unconfirmed: true,
 	}
 	if !l.validAt(now.Add(max(lasts/4, m.opt.NodeTimeout))) { // time to confirm it
 		return nil

@@ -12,6 +12,7 @@ import (
 // waiter is one waiter in the queue of a name.
 type waiter struct {
 	value string
+	asked nodeSet // the servers that may have the value, of any attempt; the caller of Lock owns it
 	// attempt is the number of the last attempt, which was sent at sentAt. A
 	// server that refused it keeps the number in the queue and repeats it in the
 	// message with the grant: such a grant is later than sentAt, and lives for the
