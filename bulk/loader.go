@@ -104,6 +104,7 @@ func (l *loader) open(ctx context.Context, files []File) error {
 	l.check.Cluster, l.judge.cluster, l.judge.sentinel = l.router.cluster, l.router.cluster, l.router.dialer.Sentinel()
 	opt := l.opt.input()
 	opt.Start = from.start()
+	opt.Interrupted = ctx.Err
 	opt.SkipBad = l.bad.skipper()
 	opt.Redis6 = func() bool { return strings.HasPrefix(l.router.version(ctx), "6.") }
 	if l.in, err = input.Open(inputFiles(files), opt, &l.count.input, l.waitForInput(ctx)); err != nil {

@@ -16,7 +16,7 @@ type Block struct {
 	err  error
 }
 
-// InterruptedError is an error of a Waiter, not of the input.
+// InterruptedError is an error of a Waiter or of Options.Interrupted, not of the input.
 type InterruptedError struct{ Err error }
 
 func (e *InterruptedError) Error() string { return e.Err.Error() }

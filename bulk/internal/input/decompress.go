@@ -71,12 +71,19 @@ func unpackError(name string, raw *counter, err error) error {
 
 // counter counts the bytes that are read and keeps the error.
 type counter struct {
-	r   io.Reader
-	n   *atomic.Int64
-	err error
+	r           io.Reader
+	n           *atomic.Int64
+	interrupted func() error // or nil
+	err         error
 }
 
 func (c *counter) Read(p []byte) (int, error) {
+	if c.interrupted != nil {
+		if err := c.interrupted(); err != nil {
+			c.err = &InterruptedError{err}
+			return 0, c.err
+		}
+	}
 	n, err := c.r.Read(p)
 	c.n.Add(int64(n))
 	if err != nil && !errors.Is(err, io.EOF) {

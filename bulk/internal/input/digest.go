@@ -10,6 +10,9 @@ import (
 	"retwis/bulk/resp"
 )
 
+// maxPending is how many bytes of one record a Digester keeps before it adds them to the digest.
+const maxPending = 1 << 20
+
 // Digester computes the digest of an input up to places before the end of what was read.
 // The files of an input are one after the other.
 type Digester struct {
@@ -17,6 +20,8 @@ type Digester struct {
 	hash    hash.Hash
 	base    int64  // number of bytes in hash
 	pending []byte // bytes that were read and are not in hash yet
+	end     int64  // the last place where reading can resume
+	endSum  string // the digest up to there, if hash has more
 }
 
 func newDigester() *Digester { return &Digester{hash: sha256.New()} }
@@ -29,17 +34,41 @@ func (d *Digester) Read(p []byte) (int, error) {
 
 // Sum returns the digest of the input up to an offset, which must not decrease.
 func (d *Digester) Sum(offset int64) string {
+	if offset == d.end && d.endSum != "" {
+		return d.endSum
+	}
+	d.add(offset)
+	return hex.EncodeToString(d.hash.Sum(nil))
+}
+
+// add adds the bytes up to an offset.
+func (d *Digester) add(offset int64) {
 	n := int(offset - d.base)
 	d.hash.Write(d.pending[:n])
 	d.pending = append(d.pending[:0], d.pending[n:]...)
 	d.base = offset
-	return hex.EncodeToString(d.hash.Sum(nil))
+}
+
+// reach notes how far the input was parsed, and whether reading can resume there. Sums are asked
+// for at the last such place, or after what was parsed, so what is between them is not kept.
+func (d *Digester) reach(offset int64, resumable bool) {
+	if resumable {
+		d.end, d.endSum = offset, ""
+	}
+	if offset-d.base < maxPending {
+		return
+	}
+	if d.endSum == "" {
+		d.endSum = d.Sum(d.end)
+	}
+	d.add(offset)
 }
 
 // take adds a whole file.
 func (d *Digester) take(r io.Reader) error {
 	n, err := io.Copy(d.hash, r)
 	d.base += n
+	d.end = d.base
 	return err
 }
 
@@ -51,6 +80,7 @@ func (d *Digester) skip(n int64, sum string) error {
 		return err
 	}
 	d.base += got
+	d.end = d.base
 	if got < n || hex.EncodeToString(d.hash.Sum(nil)) != sum {
 		return differs(got)
 	}

@@ -134,7 +134,7 @@ func (in *Input) reader() (io.Reader, error) {
 		in.async = startAsync(file, in.wait)
 		r = in.async
 	}
-	r, in.unpack, err = decompress(&counter{r: r, n: in.count})
+	r, in.unpack, err = decompress(&counter{r: r, n: in.count, interrupted: in.opt.Interrupted})
 	in.raw = &counted{r: r}
 	return in.raw, err
 }
@@ -242,8 +242,11 @@ func (in *Input) read(r io.Reader, start Position) error {
 	case RESP, Auto:
 		in.source = &respSource{resp.NewScannerAt(r, start.Offset)}
 	case RDB:
-		redis6 := opt.Redis6 != nil && opt.Redis6()
-		in.source = newSnapshot(r, rdb.Options{Now: time.Now(), Redis6: redis6, Database: opt.Database}, in.first)
+		redis6, now := opt.Redis6 != nil && opt.Redis6(), time.Now()
+		if start.Offset > 0 {
+			now = time.Time{} // until readUpTo has found the place
+		}
+		in.source = newSnapshot(r, rdb.Options{Now: now, Redis6: redis6, Database: opt.Database}, in.first)
 	case Commands:
 		in.source = newLines(r, start, in.files[in.Number].Format == Auto && opt.Format == Auto)
 	case NDJSON:
@@ -265,20 +268,23 @@ func (in *Input) read(r io.Reader, start Position) error {
 	return nil
 }
 
-// readUpTo reads a snapshot up to the place of a checkpoint.
+// readUpTo reads a snapshot up to the place of a checkpoint, as if nothing had expired: a key
+// that ends there may have expired since.
 func (in *Input) readUpTo(from *Start) error {
 	var f resp.Frame
-	for local, ended := from.Offset-in.Base, false; ; {
-		end, ok := in.source.End()
-		if ok && end.Offset >= local {
-			if in.Digest.Sum(in.Base+end.Offset) != from.SHA256 {
-				return differs(end.Offset)
+	for ended := false; ; {
+		end, ok := in.End()
+		if ok && end.Offset >= from.Offset {
+			if in.Digest.Sum(end.Offset) != from.SHA256 {
+				return differs(end.Offset - in.Base)
 			}
-			in.source.(*snapshot).before += from.Record - end.Record
+			s := in.source.(*snapshot)
+			s.before += from.Record - end.Record
+			s.head.Expire(time.Now())
 			return nil
 		}
 		if ended {
-			return differs(end.Offset)
+			return differs(end.Offset - in.Base)
 		}
 		_, err := in.source.Next(&f)
 		ended = errors.Is(err, io.EOF)
@@ -340,6 +346,9 @@ func (in *Input) Cut(open int64) string {
 func (in *Input) End() (Where, bool) {
 	pos, ok := in.source.End()
 	pos.Offset += in.Base
+	if in.Digest != nil {
+		in.Digest.reach(pos.Offset, ok)
+	}
 	return Where{pos, in.Number, in.Base, in.Format, in.Columns}, ok
 }
 

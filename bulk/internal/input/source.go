@@ -77,6 +77,8 @@ type Options struct {
 	Digest bool
 	// Start, if set, is where an earlier load stopped; it requires Digest.
 	Start *Start
+	// Interrupted, if set, returns an error once reading has to stop.
+	Interrupted func() error
 	// SkipBad, if set, receives records that cannot be loaded, and reading goes on.
 	SkipBad func(*BadRecord) error
 	// Redis6, if set, reports whether the commands are for a server before Redis 7.0.

@@ -123,6 +123,9 @@ func (r *Reader) Next(f *resp.Frame) error {
 	return nil
 }
 
+// Expire changes the time at which keys and fields have expired, for those that follow.
+func (r *Reader) Expire(now time.Time) { r.now = now.UnixMilli() }
+
 // Offset returns the offset of the current key.
 func (r *Reader) Offset() int64 { return r.at }
 

@@ -1,0 +1,163 @@
+package input
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"retwis/bulk/resp"
+)
+
+// rdbOf is a snapshot of these keys.
+func rdbOf(keys ...string) string {
+	return "REDIS0009" + strings.Join(keys, "") + "\xff" + strings.Repeat("\x00", 8) // without a checksum
+}
+
+func rdbText(text string) string { return string([]byte{byte(len(text))}) + text }
+
+// rdbString is a key with a string, which expires unless the time is zero.
+func rdbString(key, value string, expires time.Time) string {
+	head := ""
+	if !expires.IsZero() {
+		head = "\xfc" + string(binary.LittleEndian.AppendUint64(nil, uint64(expires.UnixMilli())))
+	}
+	return head + "\x00" + rdbText(key) + rdbText(value)
+}
+
+// rdbSet is a key with a set of n members.
+func rdbSet(key string, n int) string {
+	var b strings.Builder
+	b.WriteString("\x02" + rdbText(key) + "\x80" + string(binary.BigEndian.AppendUint32(nil, uint32(n))))
+	for i := range n {
+		b.WriteString(rdbText(fmt.Sprintf("member %08d", i)))
+	}
+	return b.String()
+}
+
+// openText opens a text as an input with a digest.
+func openText(t *testing.T, text string, opt Options) (*Input, error) {
+	t.Helper()
+	opt.Digest = true
+	file := File{Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
+	in, err := Open([]File{file}, opt, new(atomic.Int64), Wait(t.Context(), func() error { return nil }))
+	if err == nil {
+		t.Cleanup(in.Close)
+	}
+	return in, err
+}
+
+func digestOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// A load resumes in a snapshot after any key, also where keys have expired since.
+func TestResumeSnapshot(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		soon := time.Now().Add(time.Hour)
+		text := rdbOf(rdbString("a", "1", time.Time{}), rdbString("b", "2", soon), rdbString("c", "3", soon), rdbString("d", "4", time.Time{}),
+			rdbString("e", "5", soon), rdbString("f", "6", time.Time{}))
+		read := func(start *Start) (keys []string, ends []Start) {
+			in, err := openText(t, text, Options{Start: start})
+			if err != nil {
+				t.Fatalf("from %+v: %v", start, err)
+			}
+			defer in.Close()
+			for f := new(resp.Frame); ; {
+				_, err := in.Next(f)
+				if errors.Is(err, io.EOF) {
+					return keys, ends
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				keys = append(keys, string(f.Arg(1)))
+				if end, ok := in.End(); ok {
+					ends = append(ends, Start{end, in.Digest.Sum(end.Offset)})
+				}
+			}
+		}
+		keys, ends := read(nil)
+		if len(keys) != 6 || len(ends) != 6 {
+			t.Fatalf("%q, %+v", keys, ends)
+		}
+		time.Sleep(2 * time.Hour)
+		for i, end := range ends {
+			want := slices.DeleteFunc(slices.Clone(keys[i+1:]), func(key string) bool { return key == "b" || key == "c" || key == "e" })
+			if rest, _ := read(&end); !slices.Equal(rest, want) {
+				t.Errorf("after %s: %q, expected %q", keys[i], rest, want)
+			}
+		}
+	})
+}
+
+// The digest of a large key, and that of what a load that resumes has read before, are computed
+// while it is read.
+func TestDigestOfLargeKey(t *testing.T) {
+	t.Parallel()
+	text := rdbOf(rdbString("a", "1", time.Time{}), rdbSet("large", 500_000), rdbString("b", "2", time.Time{}))
+	in, err := openText(t, text, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	most, last := 0, Where{}
+	for f := new(resp.Frame); ; {
+		if _, err := in.Next(f); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		end, ok := in.End()
+		if ok {
+			last = end
+		}
+		most = max(most, len(in.Digest.pending))
+		if ok || last.Offset > 0 && end.Offset%7 == 0 { // as at the end of a load
+			if got, want := in.Digest.Sum(last.Offset), digestOf(text[:last.Offset]); got != want {
+				t.Fatalf("the digest up to %d, read up to %d, is %s, expected %s", last.Offset, end.Offset, got, want)
+			}
+		}
+	}
+	resumed, err := openText(t, text, Options{Start: &Start{last, digestOf(text[:last.Offset])}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	most = max(most, cap(resumed.Digest.pending))
+	if last.Offset < 7<<20 || most > 3<<20 {
+		t.Errorf("%d bytes of %d were kept", most, last.Offset)
+	}
+}
+
+// An input that resumes stops when it has to.
+func TestInterruptedResume(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{rdbOf(rdbSet("large", 100_000)), strings.Repeat("PING\n", 1_000_000)} {
+		reads := 0
+		interrupted := func() error {
+			if reads++; reads > 3 {
+				return context.Canceled
+			}
+			return nil
+		}
+		format := RDB
+		if text[0] == 'P' {
+			format = Commands
+		}
+		end := int64(len(text) - 20)
+		_, err := openText(t, text, Options{Interrupted: interrupted, Start: &Start{Where{Position: Position{Offset: end}, Format: format}, digestOf(text[:end])}})
+		if !errors.Is(err, context.Canceled) || reads != 4 {
+			t.Errorf("%s: %v after %d reads", format, err, reads)
+		}
+	}
+}
