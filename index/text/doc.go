@@ -58,8 +58,8 @@
 // A phrase is decided by the texts, which Options.Text returns: the documents that have all
 // of its words are read in pages. With Options.Text a word that the index has in parts, such
 // as example.com or 東京都, is a phrase too. A prefix matches the word itself and the 8 most
-// frequent words that begin with it; in an index of more than 20,000 words these are only
-// words of at least 32 documents: see Index.Complete.
+// frequent words, or stems, that begin with it; in an index of more than 20,000 words these
+// are only words of at least 32 documents: see Index.Complete.
 //
 // # Cost
 //

@@ -163,9 +163,11 @@ func ExampleOptions_language() {
 	put(posts, "She runs", "Running dogs")
 	search(posts, "run")
 	search(posts, "dog")
+	search(posts, "dogs running*")
 	// Output:
 	// run [2 1]
 	// dog [2]
+	// dogs running* [2]
 }
 
 // Explain reports what a search reads.

@@ -73,11 +73,11 @@ func (m *model) matches(e *Expr, d Document) (match, counts bool) {
 		wanted := m.x.store.splitter.Atoms(e.text)
 		return hasAll(words.Wanted(wanted)) && (m.x.store.opt.Text == nil || words.Contain(atoms, wanted)), len(wanted) > 0
 	case opPrefix:
-		wanted := m.x.store.plain.Atoms(e.text)
-		if len(wanted) == 0 {
+		wanted, stems := m.x.store.plain.Atoms(e.text), m.x.store.splitter.Atoms(e.text)
+		if len(wanted) == 0 || len(stems) == 0 {
 			return false, false
 		}
-		last := wanted[len(wanted)-1]
+		last, stem := wanted[len(wanted)-1], stems[len(stems)-1]
 		if last.Joined {
 			return m.matches(Word(e.text), d)
 		}
@@ -88,7 +88,7 @@ func (m *model) matches(e *Expr, d Document) (match, counts bool) {
 				return slices.ContainsFunc(terms, func(term string) bool { return strings.HasPrefix(term, last.Text) })
 			}
 		}
-		return hasAll(words.Wanted(wanted[:len(wanted)-1])) && (one(last.Text) || completed()), true
+		return hasAll(words.Wanted(stems[:len(stems)-1])) && (one(last.Text) || one(stem.Text) || completed()), true
 	case opNot:
 		match, counts = m.matches(e.args[0], d)
 		return !match, counts

@@ -115,8 +115,8 @@ const completions = 8
 // prefix returns the node of the words that begin with a prefix. Of several words only the
 // last one is completed. Characters of a script without spaces match within words anyway.
 func (x reader) prefix(ctx context.Context, p *plan, text string) (*node, error) {
-	atoms := x.plain.Atoms(text)
-	if len(atoms) == 0 {
+	atoms, stems := x.plain.Atoms(text), x.splitter.Atoms(text)
+	if len(atoms) == 0 || len(stems) == 0 {
 		return nil, nil
 	}
 	last := atoms[len(atoms)-1]
@@ -128,13 +128,13 @@ func (x reader) prefix(ctx context.Context, p *plan, text string) (*node, error)
 		return nil, err
 	}
 	either := &node{op: opOr, args: []*node{p.leaf(last.Text)}}
-	for _, c := range best {
+	for _, c := range append(best, Completion{Word: stems[len(stems)-1].Text}) {
 		if c.Word != last.Text {
 			either.args = append(either.args, p.leaf(c.Word))
 		}
 	}
 	n := &node{op: opAnd, args: []*node{either}}
-	for _, term := range words.Wanted(atoms[:len(atoms)-1]) {
+	for _, term := range words.Wanted(stems[:len(stems)-1]) {
 		n.args = append(n.args, p.leaf(term))
 	}
 	return n, nil
