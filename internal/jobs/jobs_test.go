@@ -239,6 +239,33 @@ func TestProcessesThatEnd(t *testing.T) {
 	})
 }
 
+// A job that somebody deletes while it runs keeps none of the others from being reclaimed.
+func TestDeletedJob(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	opt := settings(1)
+	first, second := start(t, client, opt), start(t, client, opt)
+	var taken, done atomic.Int64
+	first.work(3, func(ctx context.Context, _ string) error {
+		taken.Add(1)
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	first.add("%d", 3)
+	eventually(t, "the jobs to be taken", func() bool { return taken.Load() == 3 })
+	first.kill()
+	entries, err := client.Do(t.Context(), client.B().Xrange().Key("jobs:0").Start("-").End("+").Build()).AsXRange()
+	if err != nil || len(entries) != 3 {
+		t.Fatalf("%v, %v", entries, err)
+	}
+	if err := client.Do(t.Context(), client.B().Xdel().Key("jobs:0").Id(entries[1].ID).Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	second.work(3, func(context.Context, string) error { done.Add(1); return nil })
+	eventually(t, "the others to be done", func() bool { return done.Load() == 2 })
+	wantEmpty(t, second, 1)
+}
+
 // A job that fails is tried again while others run, and becomes a dead letter.
 func TestDeadLetters(t *testing.T) {
 	t.Parallel()

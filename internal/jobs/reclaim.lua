@@ -15,9 +15,21 @@ if #groups == 0 then
 end
 local got = redis.call('XAUTOCLAIM', KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[5], 'COUNT', ARGV[4])
 local reply = {got[1], 0}
+local deleted = false
 for _, entry in ipairs(got[2]) do
-  local pending = redis.call('XPENDING', KEYS[1], ARGV[1], entry[1], entry[1], 1)
-  reply[#reply + 1] = {entry[1], entry[2], pending[1] and pending[1][4] or 1}
+  if entry then
+    local pending = redis.call('XPENDING', KEYS[1], ARGV[1], entry[1], entry[1], 1)
+    reply[#reply + 1] = {entry[1], entry[2], pending[1] and pending[1][4] or 1}
+  else -- Redis 6.2 does not say which, and leaves it pending
+    deleted = true
+  end
+end
+if deleted then
+  for _, pending in ipairs(redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1000, ARGV[2])) do
+    if #redis.call('XRANGE', KEYS[1], pending[1], pending[1]) == 0 then
+      redis.call('XACK', KEYS[1], ARGV[1], pending[1])
+    end
+  end
 end
 for _, consumer in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do
   local of = {}
