@@ -72,7 +72,7 @@ end
 -- countOf parses a count. It returns nil for an invalid one.
 local function countOf(value)
 	local count = value and find(value, '^%d[%d.]*$') and tonumber(value)
-	if count and count > 0 then
+	if count and count > 0 and count < math.huge then
 		return count
 	end
 end
