@@ -151,9 +151,18 @@ func TestKinds(t *testing.T) {
 			t.Errorf("the result of an import expires in %s seconds", ttl)
 		}
 	}
-	for _, key := range []string{layout.MutedKey(ada.ID), layout.BlockedKey(ada.ID)} {
-		if end := b.Redis("ZSCORE", key, layout.Itoa(ben.ID)); end != "1893456000" {
-			t.Errorf("the end in %s is %s", key, end)
+	// A list makes a mute or a block last longer, and no shorter.
+	for _, c := range []struct{ until, want string }{
+		{"2029-01-01T00:00:00Z", "1893456000"}, {"2031-01-01T00:00:00Z", "1924992000"}, {"", "inf"}, {"2029-01-01T00:00:00Z", "inf"},
+	} {
+		for kind, key := range map[imports.Kind]string{imports.Mutes: layout.MutedKey(ada.ID), imports.Blocks: layout.BlockedKey(ada.ID)} {
+			entries, err := imports.Parse(kind, []byte("username,until\nben,"+c.until+"\n"), "here.example")
+			do(t, err)
+			do(t, b.Imports.Begin(b.Ctx, ada, kind, entries))
+			finish(t, b, ada)
+			if end := b.Redis("ZSCORE", key, layout.Itoa(ben.ID)); end != c.want {
+				t.Errorf("with a list until %s, the end in %s is %s, expected %s", c.until, key, end, c.want)
+			}
 		}
 	}
 	b.WantHealthy()

@@ -212,10 +212,15 @@ func (s *Service) relate(ctx context.Context, user social.User, kind Kind, entry
 	switch kind {
 	case Follows:
 		return s.opt.Follows.Follow(ctx, user, other)
-	case Mutes:
-		return s.opt.Relations.Mute(ctx, user, other, until)
-	case Blocks:
-		return s.opt.Relations.Block(ctx, user, other, until)
+	case Mutes, Blocks:
+		relate, key := s.opt.Relations.Mute, layout.MutedKey(user.ID)
+		if kind == Blocks {
+			relate, key = s.opt.Relations.Block, layout.BlockedKey(user.ID)
+		}
+		if later, err := s.opt.Relations.Outlasts(ctx, key, other.ID, until); later || err != nil {
+			return err
+		}
+		return relate(ctx, user, other, until)
 	}
 	return social.Invalid("kind", "unknown")
 }

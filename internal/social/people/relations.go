@@ -72,6 +72,17 @@ func (r *Relations) RemoveFollower(ctx context.Context, from, to social.User) er
 	return r.follows.Unfollow(ctx, to, from)
 }
 
+// Outlasts reports whether the mute or block of a user, in the set of one of them, ends after a
+// time, or never where the time is not zero. One round trip.
+func (r *Relations) Outlasts(ctx context.Context, key string, uid int64, until time.Time) (bool, error) {
+	c := r.follows.db.Client
+	end, err := c.Do(ctx, c.B().Zscore().Key(key).Member(layout.Itoa(uid)).Build()).AsFloat64()
+	if err != nil && !rueidis.IsRedisNil(err) {
+		return false, fmt.Errorf("social: read a mute or block: %w", err)
+	}
+	return err == nil && !until.IsZero() && end > float64(until.Unix()), nil
+}
+
 // check returns an error for a mute or a block that is not allowed.
 func (r *Relations) check(ctx context.Context, what string, from, to social.User, until time.Time) error {
 	if from.ID == to.ID {
