@@ -42,7 +42,7 @@ the owner of the account: the link alone opens it.`,
 			return err
 		}
 		if factor {
-			if err := db.Social.Auth.RemoveSecondFactor(ctx, u.ID); err != nil {
+			if err := db.Social.Auth.RemoveSecondFactor(ctx, social.Operator, u.ID); err != nil {
 				return err
 			}
 		}

@@ -219,12 +219,15 @@ func (a *Service) TurnOffSecondFactor(ctx context.Context, user social.User, pas
 	if _, err := a.confirmPassword(ctx, user.ID, password); err != nil {
 		return err
 	}
-	return a.RemoveSecondFactor(ctx, user.ID)
+	return warn(ctx, a.warner, user.ID, FactorField, func() error { return a.factors.Remove(ctx, user.ID) })
 }
 
 // RemoveSecondFactor turns it off without a password: for an operator, when a user has
-// lost the device and the recovery codes.
-func (a *Service) RemoveSecondFactor(ctx context.Context, uid int64) error {
+// lost the device and the recovery codes. It is in the audit log.
+func (a *Service) RemoveSecondFactor(ctx context.Context, by social.Actor, uid int64) error {
+	if err := a.audit.Add(ctx, audit.Entry{Actor: by, Action: "remove-second-factor", Target: audit.UserTarget(uid)}); err != nil {
+		return err
+	}
 	return warn(ctx, a.warner, uid, FactorField, func() error { return a.factors.Remove(ctx, uid) })
 }
 

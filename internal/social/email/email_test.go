@@ -365,7 +365,7 @@ func TestWarnings(t *testing.T) {
 	if _, err := b.Auth.ChangePassword(b.Ctx, ada, "wrong password", "yet another password"); !errors.Is(err, social.ErrBadLogin) {
 		t.Errorf("%v", err)
 	}
-	b.do(b.Auth.RemoveSecondFactor(b.Ctx, ada.ID)) // there is none
+	b.do(b.Auth.RemoveSecondFactor(b.Ctx, social.Operator, ada.ID)) // there is none
 	_, err = b.Auth.ChangePassword(b.Ctx, ben, socialtest.Password, "another password")
 	b.do(err)
 	b.quiet(sent)

@@ -132,7 +132,10 @@ var deeds = map[string]string{
 	"unblock-word": "no longer blocks the word", "unblock-domain": "no longer blocks the domain", "unblock-address": "no longer blocks the address",
 	"pin-tag": "pinned in trends", "unpin-tag": "no longer pins in trends",
 	"limit": "limited the account", "suspend": "suspended the account", "restore": "restored the account", "role": "changed the role",
-	"approve-sign-up": "approved the account", "refuse-sign-up": "refused the account",
+	"approve-sign-up": "approved the account", "refuse-sign-up": "refused the account", "delete-account": "deleted the account",
+	"reset-password": "made a link for a new password", "remove-second-factor": "turned off the second factor",
+	"end-sessions": "ended the sessions", "remove-email": "removed the e-mail address", "import-archive": "imported an archive into the account",
+	"invite": "made an invitation", "revoke-invitation": "revoked the invitation",
 	"site": "changed a setting of the site:", "sign-up-mode": "changed who can sign up",
 }
 
