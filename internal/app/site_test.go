@@ -20,7 +20,7 @@ func TestSiteSettings(t *testing.T) {
 	b.do(b.Moderation.SetRole(b.Ctx, social.Operator, mia.ID, social.Moderator, ""))
 	set := func(actor social.Actor, texts map[site.Field]string) []site.Field {
 		t.Helper()
-		changed, err := b.Site.Set(b.Ctx, actor, texts)
+		changed, err := b.Site.Set(b.Ctx, actor, texts, nil)
 		b.do(err)
 		return changed
 	}
@@ -34,7 +34,7 @@ func TestSiteSettings(t *testing.T) {
 		t.Errorf("a new site is %q", name)
 	}
 	for _, actor := range []social.Actor{0, mia.Actor(), social.Automatic} {
-		if _, err := b.Site.Set(b.Ctx, actor, map[site.Field]string{site.Name: "Mine"}); !errors.Is(err, social.ErrForbidden) {
+		if _, err := b.Site.Set(b.Ctx, actor, map[site.Field]string{site.Name: "Mine"}, nil); !errors.Is(err, social.ErrForbidden) {
 			t.Errorf("actor %v: %v", actor, err)
 		}
 	}

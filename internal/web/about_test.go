@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +15,7 @@ import (
 // set changes a setting of the site as an operator does.
 func (s *site) set(field siteinfo.Field, text string) {
 	s.t.Helper()
-	if _, err := s.social.Site.Set(s.t.Context(), social.Operator, map[siteinfo.Field]string{field: text}); err != nil {
+	if _, err := s.social.Site.Set(s.t.Context(), social.Operator, map[siteinfo.Field]string{field: text}, nil); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -134,6 +135,41 @@ func TestSiteSettings(t *testing.T) {
 	if a := s.visitor().get("/about").want(200, "Harbour"); a.header.Get("X-Robots-Tag") != "noindex" {
 		t.Error("search engines are not asked to leave out the site")
 	}
+}
+
+// Two admins who have the same form open do not undo what the other has saved.
+func TestSiteSettingsOfTwo(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	olga, ida := s.signedUpAs("olga", social.Admin), s.signedUpAs("ida", social.Admin)
+	was := func(a *response, field string) string {
+		t.Helper()
+		found := regexp.MustCompile(`name="` + field + `" value="([^"]+)"`).FindStringSubmatch(a.body)
+		if found == nil {
+			t.Fatalf("there is no field %s: %s", field, a.body)
+		}
+		return found[1]
+	}
+	page := olga.get("/moderation/site")
+	form := func(name, description string) []string {
+		return []string{
+			"signup", "open", "signup_was", "open", "noindex", "off", "noindex_was", was(page, "noindex_was"), "name", name, "name_was", was(page, "name_was"),
+			"description", description, "description_was", was(page, "description_was"),
+		}
+	}
+	ida.send("/moderation/site", form("", "Ida's.")...).want(303)
+	olga.send("/moderation/site", form("Harbour", "")...).want(303)
+	s.visitor().get("/about").want(200, "Harbour", "Ida&#39;s.")
+	page = olga.send("/moderation/site", form("Harbour", "Olga's.")...).want(422, "Somebody else has changed this meanwhile.", `value="Olga&#39;s."`)
+	olga.send("/moderation/site", form("Harbour", "Olga's.")...).want(303)
+	s.visitor().get("/about").want(200, "Olga&#39;s.")
+
+	before := was(olga.get("/moderation/site/privacy"), "was")
+	ida.send("/moderation/site/privacy", "text", "Of Ida", "was", before).want(303)
+	page = olga.send("/moderation/site/privacy", "text", "Of Olga", "was", before).want(422, "Somebody else has changed this meanwhile.", "Of Olga")
+	s.visitor().get("/privacy").want(200, "Of Ida")
+	olga.send("/moderation/site/privacy", "text", "Of Olga", "was", was(page, "was")).want(303)
+	s.visitor().get("/privacy").want(200, "Of Olga")
 }
 
 // An invitation says who invites, unless they cannot be seen.

@@ -189,7 +189,7 @@ removes the setting.`,
 		}
 		c.Creates = true // before the site is served for the first time
 		return Operate(ctx, c, func(db *Database) error {
-			if _, err := db.Social.Site.Set(ctx, social.Operator, map[about.Field]string{f: typed}); err != nil {
+			if _, err := db.Social.Site.Set(ctx, social.Operator, map[about.Field]string{f: typed}, nil); err != nil {
 				return InvalidInput(err)
 			}
 			info, err := db.Social.Site.Get(ctx)

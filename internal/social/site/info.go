@@ -1,6 +1,8 @@
 package site
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"net/mail"
 	"net/url"
@@ -49,6 +51,14 @@ type Info struct{ texts map[Field]string }
 
 // Of returns a setting as it is stored, empty where nobody has set it.
 func (i Info) Of(f Field) string { return i.texts[f] }
+
+// Version tells the text of a setting from others that it has had; see Settings.Set.
+func (i Info) Version(f Field) string { return version(i.texts[f]) }
+
+func version(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
+}
 
 // Name returns the name of the site.
 func (i Info) Name() string {

@@ -63,10 +63,12 @@ func (s *Settings) read(ctx context.Context) (Info, error) {
 }
 
 // Set changes settings, in all processes at once, and returns those that were others before.
-// Only admins and operators may. The audit log has an entry for each, without its text. It
+// Only admins and operators may. shown has Info.Version of the texts that a form was filled in
+// with: where it has one, what was not edited is left as it is by now, and what somebody else has
+// edited too is an error. The audit log has an entry for each change, without its text. Set
 // returns ErrForbidden, and *InvalidError, which names the field, with nothing changed. Three
 // round trips, and one for each change.
-func (s *Settings) Set(ctx context.Context, actor social.Actor, typed map[Field]string) (changed []Field, err error) {
+func (s *Settings) Set(ctx context.Context, actor social.Actor, typed, shown map[Field]string) (changed []Field, err error) {
 	if err := s.users.Require(ctx, actor, social.Admin); err != nil {
 		return nil, err
 	}
@@ -83,10 +85,15 @@ func (s *Settings) Set(ctx context.Context, actor social.Actor, typed map[Field]
 		if text, err = Clean(f, text); err != nil {
 			return nil, err
 		}
-		if text != before.Of(f) {
-			changed = append(changed, f)
-			write = write.FieldValue(string(f), text)
+		was := shown[f]
+		switch {
+		case text == before.Of(f), was == version(text):
+			continue
+		case was != "" && was != before.Version(f):
+			return nil, social.Invalid(string(f), "Somebody else has changed this meanwhile. Save again to replace what they have written, or open this page again to read it.")
 		}
+		changed = append(changed, f)
+		write = write.FieldValue(string(f), text)
 	}
 	if len(changed) == 0 {
 		return nil, nil

@@ -26,24 +26,31 @@ func NewSettings(settings *site.Settings, signUps *accounts.SignUps) *Settings {
 // ofForm are the settings that the form has; the others have forms of their own.
 var ofForm = []site.Field{site.Name, site.Description, site.Contact, site.Account, site.Rules, site.NoIndex}
 
+// shown is a form that is filled in with what the site says now.
+func shown(req *request.Request, fields ...site.Field) view.SiteForm {
+	form := view.SiteForm{Texts: map[site.Field]string{}, Shown: map[site.Field]string{}}
+	for _, f := range fields {
+		form.Texts[f], form.Shown[f] = req.Info.Of(f), req.Info.Version(f)
+	}
+	return form
+}
+
 // Page is GET /moderation/site.
 func (h *Settings) Page(req *request.Request) error {
 	mode, err := h.signUps.SignUpMode(req.Ctx)
 	if err != nil {
 		return err
 	}
-	form := view.SiteForm{Texts: map[site.Field]string{}, Mode: string(mode), ModeWas: string(mode), Saved: req.R.URL.Query().Has("saved")}
-	for _, f := range site.Fields {
-		form.Texts[f] = req.Info.Of(f)
-	}
+	form := shown(req, site.Fields...)
+	form.Mode, form.ModeWas, form.Saved = string(mode), string(mode), req.R.URL.Query().Has("saved")
 	return req.Render(http.StatusOK, view.SiteSettingsPage(req.Frame("Moderation"), form))
 }
 
 // Save is POST /moderation/site.
 func (h *Settings) Save(req *request.Request) error {
-	form := view.SiteForm{Texts: map[site.Field]string{}, Mode: req.R.PostFormValue("signup"), ModeWas: req.R.PostFormValue("signup_was")}
+	form := view.SiteForm{Texts: map[site.Field]string{}, Shown: map[site.Field]string{}, Mode: req.R.PostFormValue("signup"), ModeWas: req.R.PostFormValue("signup_was")}
 	for _, f := range ofForm {
-		form.Texts[f] = req.R.PostFormValue(string(f))
+		form.Texts[f], form.Shown[f] = req.R.PostFormValue(string(f)), req.R.PostFormValue(string(f)+"_was")
 	}
 	if values := req.R.PostForm[string(site.NoIndex)]; len(values) > 0 { // the last: a box that is not checked sends nothing
 		form.Texts[site.NoIndex] = values[len(values)-1]
@@ -52,7 +59,7 @@ func (h *Settings) Save(req *request.Request) error {
 	if !ok {
 		return &request.Error{Status: http.StatusUnprocessableEntity, Detail: "Choose who can sign up."}
 	}
-	if done, err := h.set(req, form.Texts, &form); !done || err != nil {
+	if done, err := h.set(req, &form); !done || err != nil {
 		if err != nil {
 			return err
 		}
@@ -75,8 +82,7 @@ func (h *Settings) TextPage(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	form := view.SiteForm{Texts: map[site.Field]string{field: req.Info.Of(field)}}
-	return req.Render(http.StatusOK, view.SiteTextPage(req.Frame("Moderation"), form, field))
+	return req.Render(http.StatusOK, view.SiteTextPage(req.Frame("Moderation"), shown(req, field), field))
 }
 
 // SaveText is POST /moderation/site/{page}.
@@ -85,8 +91,8 @@ func (h *Settings) SaveText(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	form := view.SiteForm{Texts: map[site.Field]string{field: req.R.PostFormValue("text")}}
-	switch done, err := h.set(req, form.Texts, &form); {
+	form := view.SiteForm{Texts: map[site.Field]string{field: req.R.PostFormValue("text")}, Shown: map[site.Field]string{field: req.R.PostFormValue("was")}}
+	switch done, err := h.set(req, &form); {
 	case err != nil:
 		return err
 	case !done:
@@ -104,12 +110,14 @@ func textOf(req *request.Request) (site.Field, error) {
 	return "", request.ErrNotFound
 }
 
-// set changes settings. done is false where one was rejected, which the form says then.
-func (h *Settings) set(req *request.Request, texts map[site.Field]string, form *view.SiteForm) (done bool, err error) {
-	changed, err := h.settings.Set(req.Ctx, req.User.Actor(), texts)
+// set changes settings. done is false where one was rejected, which the form says then; it can
+// be sent again, also where somebody else has changed the setting meanwhile.
+func (h *Settings) set(req *request.Request, form *view.SiteForm) (done bool, err error) {
+	changed, err := h.settings.Set(req.Ctx, req.User.Actor(), form.Texts, form.Shown)
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) {
 		form.Field, form.Problem = site.Field(invalid.Field), invalid.Reason
+		form.Shown[form.Field] = req.Info.Version(form.Field)
 		return false, nil
 	}
 	for _, f := range changed {
