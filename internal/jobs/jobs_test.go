@@ -100,6 +100,19 @@ func (p *process) addOne(job string) {
 	}
 }
 
+// keep adds n jobs, and takes them without an end.
+func (p *process) keep(format string, n int) {
+	p.t.Helper()
+	var taken atomic.Int64
+	p.work(n, func(ctx context.Context, _ string) error {
+		taken.Add(1)
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	p.add(format, n)
+	eventually(p.t, "the jobs to be taken", func() bool { return taken.Load() == int64(n) })
+}
+
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
@@ -215,14 +228,8 @@ func TestProcessesThatEnd(t *testing.T) {
 		for _, how := range []string{"killed", "stopped"} {
 			opt.Lease = map[string]time.Duration{"killed": time.Second, "stopped": time.Hour}[how]
 			first, second := start(t, client, opt), start(t, client, opt)
-			var taken, done atomic.Int64
-			first.work(3, func(ctx context.Context, _ string) error {
-				taken.Add(1)
-				<-ctx.Done()
-				return ctx.Err()
-			})
-			first.add(how+" %d", 3)
-			eventually(t, "the jobs to be taken", func() bool { return taken.Load() == 3 })
+			var done atomic.Int64
+			first.keep(how+" %d", 3)
 			if how == "killed" {
 				first.kill()
 			} else {
@@ -245,14 +252,8 @@ func TestDeletedJob(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	opt := settings(1)
 	first, second := start(t, client, opt), start(t, client, opt)
-	var taken, done atomic.Int64
-	first.work(3, func(ctx context.Context, _ string) error {
-		taken.Add(1)
-		<-ctx.Done()
-		return ctx.Err()
-	})
-	first.add("%d", 3)
-	eventually(t, "the jobs to be taken", func() bool { return taken.Load() == 3 })
+	var done atomic.Int64
+	first.keep("%d", 3)
 	first.kill()
 	entries, err := client.Do(t.Context(), client.B().Xrange().Key("jobs:0").Start("-").End("+").Build()).AsXRange()
 	if err != nil || len(entries) != 3 {
