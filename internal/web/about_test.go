@@ -164,6 +164,15 @@ func TestSiteSettingsOfTwo(t *testing.T) {
 	olga.send("/moderation/site", form("Harbour", "Olga's.")...).want(303)
 	s.visitor().get("/about").want(200, "Olga&#39;s.")
 
+	// A mistake in what somebody else has changed, too, does not hide that.
+	shown := was(olga.get("/moderation/site"), "contact_was")
+	s.set(siteinfo.Contact, "ida@b.example")
+	contact := []string{"name", "Harbour", "description", "Olga's.", "signup", "open", "signup_was", "open", "noindex", "off", "contact_was", shown, "contact"}
+	if page = olga.send("/moderation/site", append(contact, "nowhere")...).want(422, "Use an e-mail address"); was(page, "contact_was") != shown {
+		t.Error("a mistake counts as having read what has changed")
+	}
+	olga.send("/moderation/site", append(contact, "olga@b.example")...).want(422, "Somebody else has changed this meanwhile.")
+
 	before := was(olga.get("/moderation/site/privacy"), "was")
 	ida.send("/moderation/site/privacy", "text", "Of Ida", "was", before).want(303)
 	page = olga.send("/moderation/site/privacy", "text", "Of Olga", "was", before).want(422, "Somebody else has changed this meanwhile.", "Of Olga")

@@ -4,6 +4,7 @@ package site
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"retwis/internal/redis/reply"
@@ -62,10 +63,13 @@ func (s *Settings) read(ctx context.Context) (Info, error) {
 	return info, nil
 }
 
+// ErrChanged: somebody else has changed a setting since a form was filled in.
+var ErrChanged = errors.New("social: the setting has changed meanwhile")
+
 // Set changes settings, in all processes at once, and returns those that were others before.
 // Only admins and operators may. shown has Info.Version of the texts that a form was filled in
 // with: where it has one, what was not edited is left as it is by now, and what somebody else has
-// edited too is an error. The audit log has an entry for each change, without its text. Set
+// edited too is ErrChanged. The audit log has an entry for each change, without its text. Set
 // returns ErrForbidden, and *InvalidError, which names the field, with nothing changed. Three
 // round trips, and one for each change.
 func (s *Settings) Set(ctx context.Context, actor social.Actor, typed, shown map[Field]string) (changed []Field, err error) {
@@ -90,7 +94,7 @@ func (s *Settings) Set(ctx context.Context, actor social.Actor, typed, shown map
 		case text == before.Of(f), was == version(text):
 			continue
 		case was != "" && was != before.Version(f):
-			return nil, social.Invalid(string(f), "Somebody else has changed this meanwhile. Save again to replace what they have written, or open this page again to read it.")
+			return nil, errors.Join(ErrChanged, social.Invalid(string(f), "Somebody else has changed this meanwhile. Save again to replace what they have written, or open this page again to read it."))
 		}
 		changed = append(changed, f)
 		write = write.FieldValue(string(f), text)

@@ -117,7 +117,9 @@ func (h *Settings) set(req *request.Request, form *view.SiteForm) (done bool, er
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) {
 		form.Field, form.Problem = site.Field(invalid.Field), invalid.Reason
-		form.Shown[form.Field] = req.Info.Version(form.Field)
+		if errors.Is(err, site.ErrChanged) {
+			form.Shown[form.Field] = req.Info.Version(form.Field)
+		}
 		return false, nil
 	}
 	for _, f := range changed {
