@@ -150,3 +150,32 @@ func TestLostPostOfThisProcess(t *testing.T) {
 		t.Errorf("the home timeline of a follower begins with %q, want post %s", got, again)
 	}
 }
+
+// A post that was deleted while its process keeps it for a failover stays deleted: what is
+// left of one with pictures lacks more fields than its text.
+func TestDeletedPostOfThisProcess(t *testing.T) {
+	t.Parallel()
+	server := redistest.Own(t, "appendonly yes", "appendfsync always")
+	b := on(t, server.Client(t))
+	author := b.NewUser("author")
+	job := b.FanOut().NewJob(b.Ctx, fanout.Entry{Author: author.ID, Fields: []string{
+		"user_id", fmt.Sprint(author.ID), "time", fmt.Sprint(b.Clock.Unix.Load()), "body", "the wrong picture", "media", "[]", "sensitive", "1",
+	}})
+	if err := b.FanOut().Create(b.Ctx, &job); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Posts.Delete(b.Ctx, author, job.ID()); err != nil {
+		t.Fatal(err)
+	}
+	key := fmt.Sprint("post:", job.ID())
+	b.Redis("HDEL", key, "media", "sensitive") // as where there is a place for pictures
+	server.Restart(t, true)
+	last := b.Redis("GET", "next_post_id")
+	if err := b.FanOut().Publish(b.Ctx, job); err != nil {
+		t.Fatal(err)
+	}
+	b.Eventually("the fan-out to end", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
+	if again := b.Redis("GET", "next_post_id"); again != last || b.Redis("EXISTS", "timeline") == "1" {
+		t.Errorf("the deleted post is published again, as post %s", again)
+	}
+}

@@ -7,7 +7,7 @@
 -- ARGV[3..] field, value, field, value ...
 -- Reply     1 when the hash now holds this post, also when an earlier attempt of the
 --           same write succeeded and the text was edited since; 2 when it was
---           deleted since; 0 when the key holds something else
+--           deleted since, which leaves its author and time; 0 when the key holds something else
 local kind = redis.call('TYPE', KEYS[1])['ok']
 if kind ~= 'none' and kind ~= 'hash' then
   return 0
@@ -15,8 +15,9 @@ end
 if kind == 'hash' then
   local since = redis.call('HMGET', KEYS[1], 'edited', 'deleted')
   for i = 3, #ARGV, 2 do
-    local changed = ARGV[i] == 'body' and (since[1] or since[2])
-    if not changed and redis.call('HGET', KEYS[1], ARGV[i]) ~= ARGV[i + 1] then
+    local field = ARGV[i]
+    local changed = field == 'body' and since[1] or since[2] and field ~= 'user_id' and field ~= 'time'
+    if not changed and redis.call('HGET', KEYS[1], field) ~= ARGV[i + 1] then
       return 0
     end
   end
