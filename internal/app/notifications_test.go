@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -471,4 +472,20 @@ func TestNotificationsWithTheSameID(t *testing.T) {
 		t.Error("the stream has not moved to the list")
 	}
 	b.wantPaged(ada, want...)
+}
+
+// A mention is notified also where the browser has gone by then: a form that is sent again
+// notifies nobody once more.
+func TestMentionWithoutBrowser(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	first, b := on(t, client), on(t, client) // the second has nobody in memory
+	ada, ben := first.NewUser("ada"), first.NewUser("ben")
+	post := first.Publish(ada, "for ben")
+	ctx, cancel := context.WithCancel(b.Ctx)
+	cancel()
+	b.Notifications.NotifyMentions(ctx, ada, post, []string{"ben"})
+	if got, _ := b.describe(ben, "", 10); got != "mention ada 1 for ben unread" {
+		t.Errorf("notifications: %q", got)
+	}
 }

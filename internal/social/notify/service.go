@@ -86,6 +86,8 @@ func (n *Service) Notify(ctx context.Context, to int64, kind Kind, actor social.
 // NotifyMentions notifies the users with these names of a post that mentions them,
 // except those that are notified of it already.
 func (n *Service) NotifyMentions(ctx context.Context, actor social.User, post int64, names []string, except ...int64) {
+	ctx, cancel := detached(ctx)
+	defer cancel()
 	var to []int64
 	for _, name := range names[:min(len(names), maxMentions)] {
 		user, err := n.users.UserByName(ctx, name)
@@ -103,10 +105,15 @@ func (n *Service) NotifyMentions(ctx context.Context, actor social.User, post in
 	n.notifyMany(ctx, to, Mention, actor, post)
 }
 
+// detached is the context in which a notification is written: whether the browser still
+// waits makes no difference, and what others have done since is known well enough from
+// memory.
+func detached(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(social.WithoutFresh(context.WithoutCancel(ctx)), notifyTimeout)
+}
+
 func (n *Service) notifyMany(ctx context.Context, to []int64, kind Kind, actor social.User, post int64) {
-	// Whether the browser still waits makes no difference, and what others have done
-	// since is known well enough from memory.
-	ctx, cancel := context.WithTimeout(social.WithoutFresh(context.WithoutCancel(ctx)), notifyTimeout)
+	ctx, cancel := detached(ctx)
 	defer cancel()
 	wanted := make([]int64, 0, len(to))
 	for _, uid := range to {
