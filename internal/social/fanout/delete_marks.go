@@ -75,7 +75,7 @@ func (d *Deletions) deleteRepost(ctx context.Context, s stub) error {
 	if err := d.removeOwn(ctx, s); err != nil {
 		return err
 	}
-	return d.removeFromHomes(ctx, s)
+	return d.removeFromMany(ctx, s)
 }
 
 // removeLikes removes a post from the likes of everybody.
