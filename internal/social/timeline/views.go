@@ -178,10 +178,21 @@ func (s *Views) refresh(ctx context.Context, ids []int64, all []*View, cells []*
 		cells[i].Put(view, stamps[n])
 		size += len(view.Body) + len(view.Media) + viewOverhead
 		if cells[i].size.Swap(uint32(min(size, math.MaxUint32))) != uint32(size) {
-			s.cells.Set(ids[i], cells[i])
+			s.weigh(ids[i], cells[i])
 		}
 	}
 	return nil
+}
+
+// weigh has the cache weigh a cell again. One that it has dropped meanwhile has missed
+// changes, and does not come back.
+func (s *Views) weigh(id int64, cell *viewCell) {
+	s.cells.ComputeIfPresent(id, func(now *viewCell) (*viewCell, otter.ComputeOp) {
+		if now != cell {
+			return now, otter.CancelOp
+		}
+		return cell, otter.WriteOp
+	})
 }
 
 // Touch makes the next reader in this process see the latest state of a post: this
