@@ -11,7 +11,6 @@ import (
 
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/storage"
 )
 
 // abandon ends a fan-out whose post is gone: it removes the post from every list. err says
@@ -47,20 +46,7 @@ func (e *Engine) removeLost(ctx context.Context, job *Job) error {
 	if err := e.detachLost(ctx, job, &other); err != nil {
 		return fmt.Errorf("social: remove the lost post %d: %w", job.post, err)
 	}
-	parts := append([]string{""}, job.Tags...)
-	merged, err := e.writer.isMerged(ctx, stub{id: job.post, author: job.Author, parent: job.Parent})
-	if err != nil {
-		return err
-	}
-	if merged {
-		parts = parts[1:]
-	}
-	whole := segment{post: job.post, author: job.Author, time: job.postTime(), from: storage.FirstPage}
-	members, err := e.segments.note(ctx, whole, parts, unpushKind, unpushLongKind)
-	if err != nil {
-		return err
-	}
-	return e.queueAll(ctx, members)
+	return e.segments.unpush(ctx, stub{id: job.post, author: job.Author, parent: job.Parent, time: job.postTime(), tags: job.Tags})
 }
 
 // owner returns the post that has an id, without a limit on when its readers followed;
@@ -97,14 +83,9 @@ func (e *Engine) removeLostOwn(ctx context.Context, job, other *Job) error {
 			cmds = append(cmds, b.Zrem().Key(layout.TagKey(tag)).Member(id).Build())
 		}
 	}
-	for i := range cmds {
-		cmds[i] = cmds[i].ToRetryable()
-	}
 	defer e.celebrities.Wrote(job.Author)
-	for _, res := range e.client.DoMulti(ctx, cmds...) {
-		if err := res.Error(); err != nil && !rediserr.IsWrongType(err) { // a check reports the damaged key
-			return err
-		}
+	if err := e.writeAll(ctx, cmds); err != nil {
+		return err
 	}
 	if err := e.writer.changedTags(ctx, job.Tags); err != nil {
 		return err

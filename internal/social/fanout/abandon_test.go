@@ -179,3 +179,33 @@ func TestDeletedPostOfThisProcess(t *testing.T) {
 		t.Errorf("the deleted post is published again, as post %s", again)
 	}
 }
+
+// A deletion that finds its post lost in a failover leaves a stub, and the process that has
+// the text does not write it again.
+func TestDeletionOfLostPost(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	b := on(t, client, noJobs)
+	author := b.NewUser("author")
+	job := b.FanOut().NewJob(b.Ctx, fanout.Entry{Author: author.ID, Fields: []string{
+		"user_id", fmt.Sprint(author.ID), "time", fmt.Sprint(b.Clock.Unix.Load()), "body", "to be deleted",
+	}})
+	if err := b.FanOut().Create(b.Ctx, &job); err != nil {
+		t.Fatal(err)
+	}
+	key := fmt.Sprint("post:", job.ID())
+	b.Redis("DEL", key, "tasks")
+	b.Redis("ZADD", "tasks", "1", fmt.Sprintf("delete:%d:%d:%d", job.ID(), author.ID, b.Clock.Unix.Load()))
+	other := on(t, client)
+	other.Clock.Unix.Store(b.Clock.Unix.Load() + 60)
+	if err := other.RetryTasks(b.Ctx); err != nil {
+		t.Fatal(err)
+	}
+	if created, err := b.FanOut().CreateAs(b.Ctx, &job, job.ID()); err != nil || !created {
+		t.Fatal(created, err)
+	}
+	if got := b.Redis("HMGET", key, "deleted", "body"); !strings.HasPrefix(got, "17") || strings.Contains(got, "to be deleted") {
+		t.Errorf("the deleted post is %q", b.Redis("HGETALL", key))
+	}
+	b.WantHealthy()
+}

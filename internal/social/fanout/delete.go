@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/redis/rueidis"
 
@@ -133,16 +132,26 @@ func (d *Deletions) entries(ctx context.Context, s stub) (sum int64, err error) 
 
 // deleteTask is a task of deleteKind.
 func (d *Deletions) deleteTask(ctx context.Context, argument string) error {
-	id, _, _ := strings.Cut(argument, ":")
-	post, ok := layout.ParseID(id)
-	if !ok {
-		return nil
-	}
-	s, err := d.writer.readStub(ctx, post)
-	if err != nil || !s.exists || s.argument() != argument {
+	s, err := d.writer.stubOf(ctx, argument)
+	if err != nil || s.id == 0 {
 		return err
 	}
+	if !s.exists {
+		return d.leaveStub(ctx, argument)
+	}
 	return d.deleteNow(ctx, s)
+}
+
+// leaveStub makes the stub of a deleted post that a failover has lost: the process that
+// keeps its text may be about to write it again.
+func (d *Deletions) leaveStub(ctx context.Context, argument string) error {
+	post, author, time, _ := parseIdentity(argument)
+	isUser, err := d.client.Do(ctx, d.client.B().Hexists().Key(layout.UserKey(author)).Field("username").Build()).AsBool()
+	if err != nil || !isUser {
+		return err
+	}
+	return createPostScript.Run(ctx, d.client, []string{layout.PostKey(post)},
+		[]string{"", "", "user_id", layout.Itoa(author), "time", time, "deleted", layout.Seconds(d.now())}).Error()
 }
 
 // deleteNow deletes a post to the end.
@@ -224,6 +233,20 @@ func (w *writer) readStub(ctx context.Context, post int64) (stub, error) {
 	return s, nil
 }
 
+// stubOf reads the post that a task names. Its id is 0 where the task names none, or another
+// post has its id by now.
+func (w *writer) stubOf(ctx context.Context, argument string) (stub, error) {
+	post, _, _, ok := parseIdentity(argument)
+	if !ok {
+		return stub{}, nil
+	}
+	s, err := w.readStub(ctx, post)
+	if s.exists && s.argument() != argument {
+		s = stub{}
+	}
+	return s, err
+}
+
 // removeOwn removes a deleted post from the lists of its author and of its tags, and
 // from the public timeline.
 func (d *Deletions) removeOwn(ctx context.Context, s stub) error {
@@ -239,14 +262,9 @@ func (d *Deletions) removeOwn(ctx context.Context, s stub) error {
 	for _, tag := range s.tags {
 		cmds = append(cmds, b.Zrem().Key(layout.TagKey(tag)).Member(id).Build())
 	}
-	for i := range cmds {
-		cmds[i] = cmds[i].ToRetryable()
-	}
 	defer d.celebrities.Wrote(s.author)
-	for _, res := range d.client.DoMulti(ctx, cmds...) {
-		if err := res.Error(); err != nil && !rediserr.IsWrongType(err) { // a check reports the damaged key
-			return err
-		}
+	if err := d.writeAll(ctx, cmds); err != nil {
+		return err
 	}
 	return d.writer.changedTags(ctx, s.tags)
 }
@@ -353,23 +371,7 @@ func (d *Deletions) removeFromMany(ctx context.Context, s stub) error {
 	if n <= fewFollowers {
 		return d.removeFromHomes(ctx, s)
 	}
-	merged, err := d.writer.isMerged(ctx, s)
-	if err != nil {
-		return err
-	}
-	parts := s.tags
-	if !merged {
-		parts = append([]string{""}, s.tags...)
-	}
-	whole := segment{post: s.id, author: s.author, time: s.time, from: storage.FirstPage}
-	members, err := d.segments.note(ctx, whole, parts, unpushKind, unpushLongKind)
-	if err != nil {
-		return err
-	}
-	for _, member := range members {
-		d.tasks.Queue(member)
-	}
-	return nil
+	return d.segments.unpush(ctx, s)
 }
 
 // removeFromHomes removes a post from the home timelines of its audience.

@@ -102,14 +102,9 @@ func (d *Deletions) dropMarks(ctx context.Context, post int64, set, counter, pre
 func (d *Deletions) removeMarks(ctx context.Context, post int64, prefix string, page []string) error {
 	var cmds rueidis.Commands
 	for i := 0; i < len(page); i += 2 {
-		cmds = append(cmds, d.client.B().Zrem().Key(prefix+page[i]).Member(layout.Itoa(post)).Build().ToRetryable())
+		cmds = append(cmds, d.client.B().Zrem().Key(prefix+page[i]).Member(layout.Itoa(post)).Build())
 	}
-	for _, res := range d.client.DoMulti(ctx, cmds...) {
-		if err := res.Error(); err != nil && !rediserr.IsWrongType(err) {
-			return err
-		}
-	}
-	return nil
+	return d.writeAll(ctx, cmds)
 }
 
 // eachPage calls f with the first members of a sorted set and their scores, until f

@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/script"
 	"retwis/internal/sleep"
 	"retwis/internal/social/layout"
@@ -61,16 +59,11 @@ func (e *Engine) Edit(ctx context.Context, post int64, body string) error {
 const editKind = "tags"
 
 func (e *Engine) editTask(ctx context.Context, argument string) error {
-	id, _, _ := strings.Cut(argument, ":")
-	post, ok := layout.ParseID(id)
-	if !ok {
-		return nil
-	}
-	s, err := e.writer.readStub(ctx, post)
-	if err != nil || !s.exists || s.argument() != argument {
+	s, err := e.writer.stubOf(ctx, argument)
+	if err != nil || !s.exists {
 		return err
 	}
-	return e.finishEdit(ctx, post)
+	return e.finishEdit(ctx, s.id)
 }
 
 // Edited notes that the text of a post was edited while its fan-out wrote, and corrects its
@@ -139,20 +132,15 @@ func (w *writer) finishEdit(ctx context.Context, job Job) error {
 	var cmds rueidis.Commands
 	for _, tag := range old {
 		if !slices.Contains(job.Tags, tag) {
-			cmds = append(cmds, w.client.B().Zrem().Key(layout.TagKey(tag)).Member(layout.Itoa(job.post)).Build().ToRetryable())
+			cmds = append(cmds, w.client.B().Zrem().Key(layout.TagKey(tag)).Member(layout.Itoa(job.post)).Build())
 		}
 	}
 	for _, tag := range job.Tags {
 		cmds = append(cmds, w.client.B().Zadd().Key(layout.TagKey(tag)).ScoreMember().
-			ScoreMember(float64(job.post), layout.Itoa(job.post)).Build().ToRetryable())
+			ScoreMember(float64(job.post), layout.Itoa(job.post)).Build())
 	}
-	if len(cmds) == 0 {
-		return indexed
-	}
-	for _, res := range w.client.DoMulti(ctx, cmds...) {
-		if err := res.Error(); err != nil && !rediserr.IsWrongType(err) {
-			return err
-		}
+	if err := w.writeAll(ctx, cmds); err != nil {
+		return err
 	}
 	if err := w.changedTags(ctx, slices.Concat(old, job.Tags)); err != nil {
 		return err

@@ -3,12 +3,10 @@ package fanout
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/rediserr"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/task"
 )
 
@@ -52,10 +50,8 @@ func (h *Homes) Follow(ctx context.Context, from, to int64, change func() error)
 func homeMember(from, to int64) string { return fmt.Sprintf("%s:%d:%d", homeKind, from, to) }
 
 func (h *Homes) homeTask(ctx context.Context, argument string) error {
-	one, two, _ := strings.Cut(argument, ":")
-	from, isFrom := layout.ParseID(one)
-	to, isTo := layout.ParseID(two)
-	if !isFrom || !isTo || from == to {
+	from, to, ok := pair(argument)
+	if !ok || from == to {
 		return nil
 	}
 	if err := h.follows.Finish(ctx, from, to, h.now()); err != nil {

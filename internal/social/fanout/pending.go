@@ -53,18 +53,16 @@ func (w *writer) pending(ctx context.Context) (p pending, err error) {
 // add adds a task.
 func (p *pending) add(member string) {
 	kind, argument, _ := strings.Cut(member, ":")
-	id, rest, _ := strings.Cut(argument, ":")
 	switch kind {
 	case postKind:
-		by, _, _ := strings.Cut(rest, ":")
-		post, _ := layout.ParseID(id)
-		author, _ := layout.ParseID(by)
+		post, author, _, _ := parseIdentity(argument)
 		p.posts = append(p.posts, pendingPost{post, author})
 	case pushKind, pushLongKind:
 		if s, err := parseSegment(argument); err == nil {
 			p.segments = append(p.segments, s)
 		}
 	case editKind:
+		id, _, _ := strings.Cut(argument, ":")
 		p.edited = append(p.edited, id)
 	}
 }

@@ -230,6 +230,27 @@ func (g *segments) pushTask(ctx context.Context, argument string) error {
 	return err
 }
 
+// unpush leaves to tasks that a post that is gone leaves the home timelines of its audience.
+func (g *segments) unpush(ctx context.Context, s stub) error {
+	merged, err := g.writer.isMerged(ctx, s)
+	if err != nil {
+		return err
+	}
+	parts := s.tags
+	if !merged {
+		parts = append([]string{""}, s.tags...)
+	}
+	whole := segment{post: s.id, author: s.author, time: s.time, from: storage.FirstPage}
+	members, err := g.note(ctx, whole, parts, unpushKind, unpushLongKind)
+	if err != nil {
+		return err
+	}
+	for _, member := range members {
+		g.tasks.Queue(member)
+	}
+	return nil
+}
+
 // unpushTask is a task that removes a deleted post from the timelines of a segment.
 func (g *segments) unpushTask(ctx context.Context, argument string) error {
 	s, err := parseSegment(argument)

@@ -61,6 +61,19 @@ type db struct {
 	pictures    Pictures             // see Options.Pictures; may be nil
 }
 
+// writeAll sends commands that can be repeated. A key of another type is left to a check.
+func (d db) writeAll(ctx context.Context, cmds rueidis.Commands) error {
+	for i := range cmds {
+		cmds[i] = cmds[i].ToRetryable()
+	}
+	for _, res := range d.client.DoMulti(ctx, cmds...) {
+		if err := res.Error(); err != nil && !rediserr.IsWrongType(err) {
+			return err
+		}
+	}
+	return nil
+}
+
 // writer writes posts and puts them on timelines. Each of its writes can be
 // repeated.
 type writer struct {
