@@ -82,7 +82,7 @@ func (e *Engine) Edited(ctx context.Context, post int64) error {
 }
 
 // finishEdit makes the search index and the sets of tags agree with the text of a post that
-// was edited, and puts it on the home timelines of those who follow its tags. It stays on
+// was edited, and puts it on the home timelines of those who follow its new tags. It stays on
 // those of the followers of a tag that is gone. It can be repeated from its start; it reads
 // the text again at the end, so that the last one has seen the latest text.
 func (e *Engine) finishEdit(ctx context.Context, post int64) error {
@@ -145,6 +145,12 @@ func (w *writer) finishEdit(ctx context.Context, job Job) error {
 	if err := w.changedTags(ctx, slices.Concat(old, job.Tags)); err != nil {
 		return err
 	}
+	if len(earlier) == 0 {
+		return indexed
+	}
+	// Those who follow a tag of the first text have the post.
+	first := text.Tags(earlier[len(earlier)-1])
+	job.Tags = slices.DeleteFunc(job.Tags, func(tag string) bool { return slices.Contains(first, tag) })
 	job.followedBy = 0
 	for job.source, job.after = 1, storage.FirstPage; !job.done(); {
 		if err := w.pushNext(ctx, &job); err != nil {

@@ -102,7 +102,7 @@ func New(client rueidis.Client, opt Options) *Engine {
 	e.Imports = &Imports{e}
 	e.tasks.Handle(postKind, e.postTask)
 	e.tasks.Handle(deleteKind, e.Deletions.deleteTask)
-	e.tasks.Handle(editKind, e.editTask)
+	e.tasks.HandleLong(editKind, e.editTask)
 	e.tasks.HandleLong(searchKind, func(ctx context.Context, argument string) error {
 		return w.words.searchTask(ctx, w, argument)
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/internal/social"
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/layout"
 )
@@ -94,5 +95,35 @@ func TestSliceWithoutPost(t *testing.T) {
 		if b.Redis("ZREM", "tasks", member) != "1" {
 			t.Errorf("%s was removed", member)
 		}
+	}
+}
+
+// An edit brings a post to those who follow its new tags; those of a tag that it had from the
+// beginning have it, however many they are.
+func TestEditPushesNewTags(t *testing.T) {
+	t.Parallel()
+	b := on(t, redistest.DB(t).Client(t))
+	author, news, late := b.NewUser("author"), b.NewUser("news"), b.NewUser("late")
+	for user, tag := range map[social.User]string{news: "news", late: "late"} {
+		if err := b.Tags.FollowTag(b.Ctx, user, tag); err != nil {
+			t.Fatal(err)
+		}
+	}
+	post := b.Publish(author, "about #news")
+	home := fmt.Sprint("posts:", news.ID)
+	if b.Redis("LRANGE", home, "0", "-1") != fmt.Sprint(post) {
+		t.Fatal("the follower of a tag lacks its post")
+	}
+	b.Redis("DEL", home)
+	for _, body := range []string{"about #news", "about #news, #late"} {
+		if _, err := b.Posts.Edit(b.Ctx, author, post, body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := b.Redis("LRANGE", home, "0", "-1"); got != "" {
+		t.Errorf("an edit has put %q on the home timeline of somebody who had the post", got)
+	}
+	if got := b.Redis("LRANGE", fmt.Sprint("posts:", late.ID), "0", "-1"); got != fmt.Sprint(post) {
+		t.Errorf("the follower of a new tag has %q", got)
 	}
 }
