@@ -292,7 +292,7 @@ func (s *App) buildModeration() (err error) {
 		RemoveMembers: s.library.RemoveMembers,
 	})
 	s.Leaving = accounts.NewLeaving(s.db, s.Users, s.removal, s.Moderation.FollowStanding, s.pictures)
-	s.Applications = moderation.NewApplications(s.Moderation, s.Leaving.DeleteAccount)
+	s.Applications = moderation.NewApplications(s.Moderation, s.directory, s.Leaving.DeleteAccount)
 	return nil
 }
 

@@ -1,16 +1,25 @@
 package app_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
+
+	"retwis/internal/app"
+	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/accounts"
 	"retwis/internal/social/audit"
+	"retwis/internal/social/layout"
 	"retwis/internal/social/moderation"
+	"retwis/internal/social/socialtest"
 )
 
 // signUp signs a person up from an address.
@@ -203,4 +212,83 @@ func TestPendingIsSuspended(t *testing.T) {
 		t.Errorf("%+v, %v", page.Entries, err)
 	}
 	b.WantHealthy()
+}
+
+// A process is killed within a sign-up, and the form is sent again: one account waits, and no
+// decision about what the process has left harms it.
+func TestApprovalKilled(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	b := on(t, client)
+	b.do(b.SignUps.SetSignUpMode(b.Ctx, social.Operator, accounts.SignUpApproval))
+	for cut, done := int64(0), false; !done; cut++ {
+		name := fmt.Sprintf("ben%d", cut)
+		dying := on(t, socialtest.Dying(client, cut), func(opt *app.Options) { opt.NoJobs = true })
+		done = errors.Is(dying.signUp(name, "192.0.2.1", "please"), social.ErrPending)
+		if err := b.signUp(name, "192.0.2.1", "please"); !errors.Is(err, social.ErrPending) && !errors.Is(err, social.ErrTaken) {
+			t.Fatalf("%s again: %v", name, err)
+		}
+		waiting, _, err := b.Applications.Waiting(b.Ctx, 100)
+		if err != nil || len(waiting) != 1 || waiting[0].User.Name != name {
+			t.Fatalf("killed after %d commands: %+v wait, %v", cut, waiting, err)
+		}
+		ben := waiting[0].User
+		for _, text := range strings.Fields(b.Redis("ZRANGE", layout.SignUps, "0", "-1")) {
+			other, _ := layout.ParseID(text)
+			if other == ben.ID {
+				continue
+			}
+			for _, decision := range []moderation.Approval{moderation.Refuse, moderation.Approve} {
+				if err := b.Applications.Decide(b.Ctx, social.Operator, other, decision); !errors.Is(err, social.ErrNotFound) {
+					t.Errorf("killed after %d commands: %s of what is left: %v", cut, decision, err)
+				}
+			}
+		}
+		b.do(b.Applications.Decide(b.Ctx, social.Operator, ben.ID, moderation.Approve))
+		if _, err := b.Auth.Login(b.Ctx, name, "correct horse battery"); err != nil || b.Redis("ZSCORE", layout.UsersByTime, name) == "" {
+			t.Errorf("killed after %d commands: log-in of %s: %v", cut, name, err)
+		}
+	}
+}
+
+// cancelling is a client that ends a context when so many calls were sent.
+type cancelling struct {
+	rueidis.Client
+	left   atomic.Int64
+	cancel context.CancelFunc
+}
+
+func (c *cancelling) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
+	return c.DoMulti(ctx, cmd)[0]
+}
+
+func (c *cancelling) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []rueidis.RedisResult {
+	if c.left.Add(-1) == -1 {
+		c.cancel()
+	}
+	return c.Client.DoMulti(ctx, cmds...)
+}
+
+// Somebody who closes the page while they sign up waits, or there is nothing for a moderator.
+func TestApprovalCancelled(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	b := on(t, client)
+	b.do(b.SignUps.SetSignUpMode(b.Ctx, social.Operator, accounts.SignUpApproval))
+	for after := int64(0); ; after++ {
+		hasty := &cancelling{Client: client}
+		other := on(t, hasty, func(opt *app.Options) { opt.NoJobs = true })
+		other.Ctx, hasty.cancel = context.WithCancel(b.Ctx)
+		hasty.left.Store(after)
+		err := other.signUp(fmt.Sprintf("ben%d", after), "192.0.2.1", "please")
+		hasty.cancel()
+		waiting, _, failed := b.Applications.Waiting(b.Ctx, 1000)
+		b.do(failed)
+		if n := b.Redis("ZCARD", layout.SignUps); n != fmt.Sprint(len(waiting)) {
+			t.Fatalf("cancelled after %d calls: %d wait, %s has %s", after, len(waiting), layout.SignUps, n)
+		}
+		if errors.Is(err, social.ErrPending) {
+			return
+		}
+	}
 }

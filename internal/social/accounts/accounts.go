@@ -74,7 +74,8 @@ type newAccount struct {
 	mayReserved    bool     // the name may be one that is reserved for the site
 
 	// written is called when the account is written and nothing leads to it yet, and again
-	// where it was removed because its name was taken meanwhile; nil for nothing.
+	// where that failed, or where it was removed because its name was taken meanwhile; nil for
+	// nothing.
 	written func(ctx context.Context, uid string) error
 }
 
@@ -105,25 +106,40 @@ func (a *Service) create(ctx context.Context, n newAccount) (social.User, error)
 	if err != nil {
 		return social.User{}, fmt.Errorf("social: register: %w", err)
 	}
-	if n.written != nil {
-		if err := n.written(ctx, layout.Itoa(user.ID)); err != nil {
-			return social.User{}, err
+	err = a.enter(ctx, n, user)
+	if err != nil && n.written != nil {
+		// Others know of the account: it must not stay without a name, whether or not the browser
+		// still waits. A claim that failed can still be on its way, so the hash must not go either.
+		back, cancel := context.WithTimeout(context.WithoutCancel(ctx), failedTimeout)
+		defer cancel()
+		if !errors.Is(err, social.ErrTaken) {
+			err = a.enter(back, n, user)
+		}
+		if errors.Is(err, social.ErrTaken) {
+			err = errors.Join(err, n.written(back, layout.Itoa(user.ID)))
 		}
 	}
-	if err := a.names.PutName(ctx, completion.Name{Username: n.name}, 0); err != nil {
-		return social.User{}, err
-	}
-	err = a.search.Change(ctx, user.ID, func() error { return a.Claim(ctx, user) })
 	if errors.Is(err, social.ErrTaken) {
-		if n.written != nil {
-			err = errors.Join(err, n.written(ctx, layout.Itoa(user.ID)))
-		}
 		return social.User{}, err
 	}
 	if err != nil {
 		return user, err
 	}
 	return user, a.MarkLayout(ctx, user.ID)
+}
+
+// enter makes the name of an account that is written lead to it. It can be repeated until it
+// returns ErrTaken: then the account is removed.
+func (a *Service) enter(ctx context.Context, n newAccount, user social.User) error {
+	if n.written != nil {
+		if err := n.written(ctx, layout.Itoa(user.ID)); err != nil {
+			return err
+		}
+	}
+	if err := a.names.PutName(ctx, completion.Name{Username: n.name}, 0); err != nil {
+		return err
+	}
+	return a.search.Change(ctx, user.ID, func() error { return a.Claim(ctx, user) })
 }
 
 // prepare checks a new account, and returns the hash of its password.

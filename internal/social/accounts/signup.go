@@ -156,7 +156,7 @@ func (s *SignUps) SignUp(ctx context.Context, p SignUp) (auth.Session, error) {
 		return session, nil
 	}
 	// Whether the browser still waits makes no difference.
-	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
+	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), failedTimeout)
 	defer cancel()
 	if uid := session.User.ID; uid != 0 {
 		// What failed may have made the account.
@@ -225,8 +225,8 @@ func (p SignUp) account() newAccount {
 	return n
 }
 
-// giveBackTimeout bounds the wait of a failed registration for its invitation.
-const giveBackTimeout = 2 * time.Second
+// failedTimeout bounds what a failed registration still does, for its invitation or its account.
+const failedTimeout = 2 * time.Second
 
 // NewInvite is an invitation that is created.
 type NewInvite struct {

@@ -12,19 +12,25 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/users"
 )
 
 // Applications are the accounts of people who have signed up and wait for an approval. Until then
 // they are suspended, with the field `signup`, so that nobody sees them and they cannot log in;
 // `signups` has all of them, as a copy that FollowStanding writes.
+//
+// An account is written before its name leads to it. Where the process died in between, the name
+// leads to nobody, or to the account of the same person who has sent the form again: such an
+// account does not wait, and nobody decides about it.
 type Applications struct {
 	moderation *Service
+	directory  *users.Directory
 	remove     func(ctx context.Context, uid int64) error
 }
 
 // NewApplications returns the applications; remove deletes an account.
-func NewApplications(m *Service, remove func(ctx context.Context, uid int64) error) *Applications {
-	return &Applications{m, remove}
+func NewApplications(m *Service, directory *users.Directory, remove func(ctx context.Context, uid int64) error) *Applications {
+	return &Applications{m, directory, remove}
 }
 
 // Application is a person who waits for an approval.
@@ -61,7 +67,7 @@ func (a *Applications) Count(ctx context.Context) (int64, error) {
 }
 
 // Waiting returns those who wait, the first who came first, and whether there are more than
-// limit. Two round trips.
+// limit. Three round trips.
 func (a *Applications) Waiting(ctx context.Context, limit int) (waiting []Application, more bool, err error) {
 	c := a.moderation.client
 	ids, err := c.Do(ctx, c.B().Zrange().Key(layout.SignUps).Min("0").Max(layout.Itoa(int64(limit))).Build()).AsStrSlice()
@@ -88,7 +94,27 @@ func (a *Applications) Waiting(ctx context.Context, limit int) (waiting []Applic
 		one.Place, one.Reason = social.ParseSignUp(fields[3])
 		waiting = append(waiting, one)
 	}
-	return waiting, more, nil
+	waiting, err = a.named(ctx, waiting)
+	return waiting, more, err
+}
+
+// named returns those of some applications to which their names lead. One round trip.
+func (a *Applications) named(ctx context.Context, all []Application) ([]Application, error) {
+	names := make([]string, len(all))
+	for i, one := range all {
+		names[i] = one.User.Name
+	}
+	owners, err := a.directory.Owners(ctx, names...)
+	if err != nil {
+		return nil, err
+	}
+	named := all[:0]
+	for i, one := range all {
+		if owners[i].First() == layout.Itoa(one.User.ID) {
+			named = append(named, one)
+		}
+	}
+	return named, nil
 }
 
 // Decide approves an account, which is in good standing then, or refuses it, which deletes it.
@@ -98,11 +124,15 @@ func (a *Applications) Decide(ctx context.Context, actor social.Actor, uid int64
 	if err := a.moderation.authorize(ctx, actor, uid); err != nil {
 		return err
 	}
-	info, err := a.moderation.users.Standing(social.WithFresh(ctx), uid)
+	rec, err := a.moderation.users.Record(social.WithFresh(ctx), uid)
 	if err != nil {
 		return err
 	}
-	if !info.Pending() {
+	named, err := a.named(ctx, []Application{{User: rec.User}})
+	if err != nil {
+		return err
+	}
+	if !rec.Pending || len(named) == 0 {
 		return social.ErrNotFound
 	}
 	err = a.moderation.audit.Add(ctx, audit.Entry{Actor: actor, Action: string(decision) + "-sign-up", Target: audit.UserTarget(uid)})

@@ -61,8 +61,16 @@ func (e *Engine) runSteps(ctx context.Context, a account) error {
 	return nil
 }
 
-// removeNames removes a user from the latest users and from the completions.
+// removeNames removes a user from the latest users and from the completions. A name that leads to
+// another account is not the user's: a registration that was cut short has left it.
 func (e *Engine) removeNames(ctx context.Context, a account, was closed) error {
+	owners, err := e.Directory.Owners(ctx, a.name)
+	if err != nil {
+		return err
+	}
+	if owner := owners[0].First(); owner != "" && owner != layout.Nobody && owner != layout.Itoa(a.id) {
+		return nil
+	}
 	if err := e.Client.Do(ctx, e.Client.B().Zrem().Key(layout.UsersByTime).Member(a.name).Build().ToRetryable()).Error(); err != nil {
 		return err
 	}

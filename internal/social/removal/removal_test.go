@@ -221,3 +221,27 @@ func TestNothingIsLeft(t *testing.T) {
 		}
 	})
 }
+
+// The account of a registration that was cut short goes, and the one that has got the name stays
+// where names are.
+func TestDeletedWithoutItsName(t *testing.T) {
+	t.Parallel()
+	b := on(t, redistest.DB(t).Client(t))
+	ada := b.NewUser("ada")
+	const cut = 41
+	b.Redis("HSET", layout.UserKey(cut), "username", "ada", "joined", "1700000000", "standing", "suspended")
+	if err := b.Leaving.DeleteAccount(b.Ctx, cut); err != nil {
+		t.Fatal(err)
+	}
+	b.Clock.Advance(removal.Grace)
+	if err := b.Leaving.FinishRemoval(b.Ctx, cut); err != nil {
+		t.Fatal(err)
+	}
+	if b.Redis("EXISTS", layout.UserKey(cut)) != "0" {
+		t.Error("the account is not gone")
+	}
+	if user, err := b.Users.UserByName(b.Ctx, "ada"); err != nil || user.ID != ada.ID {
+		t.Errorf("%+v, %v", user, err)
+	}
+	b.WantHealthy()
+}
