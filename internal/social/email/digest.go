@@ -69,17 +69,21 @@ func (s *Service) SendDigests(ctx context.Context) error {
 				continue // another process has it
 			}
 			taken++
+			since := now.Unix()
 			err = s.sendDigest(ctx, rec)
 			if errors.Is(err, mail.ErrDeferred) && inRow < maxDeferred {
 				refused = err
 				inRow++
 				continue
 			}
+			if errors.Is(err, errLimited) {
+				since, err = 0, nil // the next one has what this one had
+			}
 			if err != nil {
 				return err
 			}
 			inRow = 0
-			if _, _, err := s.Store.move(ctx, rec.ID, lease, s.next(due), now.Unix()); err != nil {
+			if _, _, err := s.Store.move(ctx, rec.ID, lease, s.next(due), since); err != nil {
 				return err
 			}
 		}
@@ -95,7 +99,8 @@ func (s *Service) next(due int64) int64 {
 	return due + (max(0, s.Now().Unix()-due)/day+1)*day
 }
 
-// sendDigest sends what a user has not seen since the last digest, if there is something.
+// sendDigest sends what a user has not seen since the last digest, if there is something, or
+// returns errLimited.
 func (s *Service) sendDigest(ctx context.Context, rec Record) error {
 	user, err := s.Users.Record(social.WithFresh(ctx), rec.ID)
 	if errors.Is(err, social.ErrNotFound) || err == nil && (user.Standing.Hidden() || rec.Address == nil) {

@@ -168,6 +168,35 @@ func TestDigestToNewAddress(t *testing.T) {
 	}
 }
 
+// A digest that meets the limit of its address is not sent: the next one has what it had.
+func TestDigestLimited(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	b := openOn(t, client)
+	free := socialtest.On(t, client, unlimited, idle, sends(t, b.mails), func(opt *app.Options) { opt.Now = b.Clock.Now })
+	ada, ben := b.confirmed("ada", adaAt), b.NewUser("ben") // the first of three mails that somebody asks for
+	b.Clock.Unix.Store(time.Now().Unix())
+	b.do(b.Email.SetDigest(b.Ctx, ada, true))
+	b.Connect(ben, ada)
+	for range 2 {
+		b.do(b.Email.RequestReset(b.Ctx, "ada"))
+	}
+	b.quiet(3)
+	b.Clock.Advance(24 * time.Hour)
+	for range 2 { // once a day, not in each round
+		b.do(b.Email.SendDigests(b.Ctx))
+	}
+	b.quiet(3)
+	if n := b.Email.Counts.Limited.Load(); n != 1 {
+		t.Errorf("%d were over the limit, want 1", n)
+	}
+	b.Clock.Advance(24 * time.Hour)
+	b.do(free.Email.SendDigests(b.Ctx))
+	if m := b.quiet(4)[3]; !strings.Contains(m.Text, "- ben followed you\n") {
+		t.Errorf("%+v", m)
+	}
+}
+
 // A process is killed after some of the commands of a digest. Another one sends it, once its lease
 // has ended; where the first has sent it, and could not note that, it comes twice.
 func TestDigestKilled(t *testing.T) {

@@ -16,6 +16,9 @@ import (
 // errNobody: nobody gets the mail.
 var errNobody = errors.New("social: nobody gets this mail")
 
+// errLimited: the address has got as many mails as it may.
+var errLimited = errors.New("social: too many mails to this address")
+
 // task is a task of taskKind. What it fails at is tried again, until the key has expired.
 func (s *Service) task(ctx context.Context, id string) error {
 	n, ok, err := s.Outbox.read(ctx, id)
@@ -30,20 +33,20 @@ func (s *Service) task(ctx context.Context, id string) error {
 		write := func() (mail.Message, error) { return s.write(ctx, n, rec, name) }
 		err = s.send(ctx, rec, n.To, n.Kind == confirmMail || n.Kind == resetMail, write)
 	}
-	if err != nil && !errors.Is(err, errNobody) {
+	if err != nil && !errors.Is(err, errNobody) && !errors.Is(err, errLimited) {
 		return err
 	}
 	return s.Outbox.remove(ctx, id)
 }
 
-// send sends a mail to an address of the user of a record, as far as the limits allow. It is
-// written only then: a new link ends the one before. An error is one of write, or one after which
-// it is tried again.
+// send sends a mail to an address of the user of a record, or returns errLimited. It is written
+// only where the limits allow it: a new link ends the one before. Another error is one of write, or
+// one after which it is tried again.
 func (s *Service) send(ctx context.Context, rec Record, to string, asked bool, write func() (mail.Message, error)) error {
 	var limit *limits.Error
 	if err := s.Limits.TakeMail(ctx, to, asked); errors.As(err, &limit) {
 		s.Counts.Limited.Add(1)
-		return nil
+		return errLimited
 	} else if err != nil {
 		return err
 	}
