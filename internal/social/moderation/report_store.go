@@ -116,21 +116,21 @@ func (s *reportStore) ring(staff bool) *collection.Ring {
 	return s.rings[0]
 }
 
-// Add adds a report, unless the person has an open one about the target: added is
-// false then. The reports are written first, then the ring: repeating it does no harm,
-// and Take repairs what a crash leaves. Two round trips.
+// Add adds a report, unless the person has an open one about the target: added is false then. A case
+// stays in the ring of its first report, whatever staff is now. The reports are written before the
+// ring: repeating it does no harm, and Take repairs what a crash leaves. Two round trips.
 func (s *reportStore) Add(ctx context.Context, target string, staff bool, r storedReport) (added bool, err error) {
 	value := layout.Seconds(r.Time) + " " + r.Kind + " " + r.Text
-	n, err := reportAddScript.Run(ctx, s.client, []string{layout.ReportKey(target), layout.OpenReports}, []string{
+	got, err := reportAddScript.Run(ctx, s.client, []string{layout.ReportKey(target), layout.OpenReports}, []string{
 		target, layout.Itoa(r.By), value, strconv.FormatInt(r.Time.UnixMilli(), 10), flag(staff), strconv.Itoa(MaxReporters),
-	}).AsInt64()
+	}).AsIntSlice()
 	if err != nil {
 		return false, fmt.Errorf("report: %w", err)
 	}
-	if err := s.ring(staff).Put(ctx, target); err != nil {
+	if err := s.ring(got[1] == 1).Put(ctx, target); err != nil {
 		return false, fmt.Errorf("report: %w", err)
 	}
-	return n == 1, nil
+	return got[0] == 1, nil
 }
 
 func flag(on bool) string {
@@ -176,7 +176,7 @@ func (s *reportStore) Held(ctx context.Context, holder string) (storedCase, erro
 			return storedCase{}, fmt.Errorf("report: %w", err)
 		}
 		for _, item := range slices.Backward(items) {
-			c, err := s.open(ctx, ring.Lease(item.Item, item.LeaseID))
+			c, err := s.open(ctx, ring, ring.Lease(item.Item, item.LeaseID))
 			if !errors.Is(err, ErrNoReport) {
 				return c, err
 			}
@@ -185,9 +185,9 @@ func (s *reportStore) Held(ctx context.Context, holder string) (storedCase, erro
 	return storedCase{}, ErrNoReport
 }
 
-// open extends a lease and returns its case. One that was decided meanwhile leaves the
-// ring.
-func (s *reportStore) open(ctx context.Context, lease *collection.Lease) (storedCase, error) {
+// open extends a lease and returns its case. What was decided meanwhile leaves the ring, and so does
+// a case of the other one: two moderators would get it.
+func (s *reportStore) open(ctx context.Context, ring *collection.Ring, lease *collection.Lease) (storedCase, error) {
 	switch err := lease.Extend(ctx, ReportLease); {
 	case errors.Is(err, collection.ErrLeaseOver):
 		return storedCase{}, ErrNoReport
@@ -195,15 +195,15 @@ func (s *reportStore) open(ctx context.Context, lease *collection.Lease) (stored
 		return storedCase{}, fmt.Errorf("report: %w", err)
 	}
 	c, err := s.Case(ctx, lease.Item)
-	if !errors.Is(err, ErrNoReport) {
+	if err != nil && !errors.Is(err, ErrNoReport) || err == nil && s.ring(c.Staff) == ring {
 		return c, err
 	}
 	if err := lease.Remove(ctx); err != nil && !errors.Is(err, collection.ErrLeaseOver) {
 		return storedCase{}, fmt.Errorf("report: %w", err)
 	}
 	// A report that arrived before it left has to come back.
-	if _, err := s.Case(ctx, lease.Item); err == nil {
-		return storedCase{}, errors.Join(s.refill(ctx), ErrNoReport)
+	if c, err := s.Case(ctx, lease.Item); err == nil {
+		return storedCase{}, errors.Join(s.ring(c.Staff).Put(ctx, lease.Item), ErrNoReport)
 	}
 	return storedCase{}, ErrNoReport
 }
@@ -241,7 +241,7 @@ func (s *reportStore) takeFrom(ctx context.Context, ring *collection.Ring, holde
 		if err != nil {
 			return storedCase{}, fmt.Errorf("report: %w", err)
 		}
-		c, err := s.open(ctx, lease)
+		c, err := s.open(ctx, ring, lease)
 		if errors.Is(err, ErrNoReport) {
 			continue
 		}
@@ -273,10 +273,10 @@ func (s *reportStore) TakeTarget(ctx context.Context, target, holder string) (st
 	if err != nil {
 		return storedCase{}, err
 	}
-	if lease, err := s.lease(ctx, target, holder); err == nil {
-		return s.open(ctx, lease)
-	}
 	ring := s.ring(c.Staff)
+	if lease, of, err := s.lease(ctx, target, holder); err == nil && of == ring {
+		return s.open(ctx, ring, lease)
+	}
 	if err := ring.Put(ctx, target); err != nil {
 		return storedCase{}, fmt.Errorf("report: %w", err)
 	}
@@ -287,23 +287,23 @@ func (s *reportStore) TakeTarget(ctx context.Context, target, holder string) (st
 	case err != nil:
 		return storedCase{}, fmt.Errorf("report: %w", err)
 	}
-	return s.open(ctx, lease)
+	return s.open(ctx, ring, lease)
 }
 
-// lease returns the lease that a holder has on a target, or ErrNotHeld.
-func (s *reportStore) lease(ctx context.Context, target, holder string) (*collection.Lease, error) {
+// lease returns the lease that a holder has on a target, and its ring, or ErrNotHeld.
+func (s *reportStore) lease(ctx context.Context, target, holder string) (*collection.Lease, *collection.Ring, error) {
 	for _, ring := range s.rings {
 		items, err := ring.Leased(ctx, holder)
 		if err != nil {
-			return nil, fmt.Errorf("report: %w", err)
+			return nil, nil, fmt.Errorf("report: %w", err)
 		}
 		for _, item := range items {
 			if item.Item == target {
-				return ring.Lease(target, item.LeaseID), nil
+				return ring.Lease(target, item.LeaseID), ring, nil
 			}
 		}
 	}
-	return nil, ErrReportNotHeld
+	return nil, nil, ErrReportNotHeld
 }
 
 // Keep extends the lease of a holder on a target, or returns ErrNotHeld.
@@ -317,7 +317,7 @@ func (s *reportStore) Return(ctx context.Context, target, holder string) error {
 }
 
 func (s *reportStore) with(ctx context.Context, target, holder string, do func(*collection.Lease) error) error {
-	lease, err := s.lease(ctx, target, holder)
+	lease, _, err := s.lease(ctx, target, holder)
 	if err != nil {
 		return err
 	}
@@ -333,9 +333,9 @@ func (s *reportStore) with(ctx context.Context, target, holder string, do func(*
 
 // Close removes a decided case: its reports in one script, then it leaves the ring. A
 // report that arrives in between opens another case, which Take puts into the ring
-// again.
+// again. The other ring can have the target of a case that was there before.
 func (s *reportStore) Close(ctx context.Context, target, holder string) error {
-	lease, err := s.lease(ctx, target, holder)
+	lease, of, err := s.lease(ctx, target, holder)
 	if err != nil {
 		return err
 	}
@@ -345,6 +345,14 @@ func (s *reportStore) Close(ctx context.Context, target, holder string) error {
 	}
 	if err := lease.Remove(ctx); err != nil && !errors.Is(err, collection.ErrLeaseOver) {
 		return fmt.Errorf("report: %w", err)
+	}
+	for _, ring := range s.rings {
+		if ring == of {
+			continue
+		}
+		if _, err := ring.Remove(ctx, target); err != nil {
+			return fmt.Errorf("report: %w", err)
+		}
 	}
 	return nil
 }

@@ -107,6 +107,46 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
+// The person of a case gets a role, or loses it, and is reported again: one moderator has the case.
+func TestRoleChanges(t *testing.T) {
+	t.Parallel()
+	for _, staff := range []bool{true, false} {
+		client := redistest.DB(t).Client(t)
+		s, ctx := store(t, client), t.Context()
+		for i, now := range []bool{staff, !staff} {
+			if _, err := s.Add(ctx, "user:7", now, storedReport{By: int64(3 + i), Time: time.Now(), Kind: "spam"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if c, err := s.Take(ctx, "1", true, everything); err != nil || len(c.Reports) != 2 || c.Staff != staff {
+			t.Errorf("taken: %+v, %v", c, err)
+		}
+		if c, err := s.Take(ctx, "2", true, everything); !errors.Is(err, ErrNoReport) {
+			t.Errorf("another moderator: %+v, %v", c, err)
+		}
+		// What an earlier version has put into the other ring is nobody's either.
+		for range 2 {
+			if err := s.ring(!staff).Put(ctx, "user:7"); err != nil {
+				t.Fatal(err)
+			}
+			if c, err := s.Take(ctx, "2", true, everything); !errors.Is(err, ErrNoReport) {
+				t.Errorf("another moderator from the other ring: %+v, %v", c, err)
+			}
+		}
+		if err := s.ring(!staff).Put(ctx, "user:7"); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(ctx, "user:7", "1"); err != nil {
+			t.Fatal(err)
+		}
+		for _, ring := range s.rings {
+			if n, err := ring.Len(ctx); err != nil || n != 0 {
+				t.Errorf("a ring has %d after the decision: %v", n, err)
+			}
+		}
+	}
+}
+
 // A report about somebody that the moderator must not decide about waits for another.
 func TestRefusedStays(t *testing.T) {
 	t.Parallel()
