@@ -212,6 +212,33 @@ func TestStandingEnds(t *testing.T) {
 	}
 }
 
+// A suspension ends while the account is being deleted: nothing is restored, and no process looks at
+// it again and again.
+func TestStandingEndsInDeletion(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada, until := b.NewUser("ada"), b.Clock.Now().Add(time.Second)
+	b.do(b.Moderation.SetStanding(b.Ctx, social.Operator, ada.ID, moderation.StandingChange{Standing: social.Suspended, Until: until}))
+	b.do(b.Leaving.DeleteAccount(b.Ctx, ada.ID))
+	if ends := b.Redis("ZRANGE", layout.StandingEnds, "0", "-1"); ends != "" {
+		t.Errorf("%s has %s", layout.StandingEnds, ends)
+	}
+	// A process that dies after it has closed the account leaves the end.
+	b.Redis("ZADD", layout.StandingEnds, layout.Seconds(until), layout.Itoa(ada.ID))
+	b.Clock.Advance(2 * time.Second)
+	for range 3 {
+		b.do(b.Moderation.LiftEnded(b.Ctx))
+	}
+	if ends := b.Redis("ZRANGE", layout.StandingEnds, "0", "-1"); ends != "" {
+		t.Errorf("%s has %s after the end", layout.StandingEnds, ends)
+	}
+	page, err := b.Audit.Read(b.Ctx, audit.Filter{Person: ada.ID}, "", 10)
+	b.do(err)
+	if len(page.Entries) != 1 || page.Entries[0].Action != "suspend" {
+		t.Errorf("history: %+v", page.Entries)
+	}
+}
+
 // The rights over posts, and who sees a hidden one.
 func TestHidePost(t *testing.T) {
 	t.Parallel()

@@ -138,7 +138,7 @@ func (m *Service) FollowStanding(ctx context.Context, argument string) error {
 		before = info
 		member, b := layout.Itoa(uid), m.client.B()
 		ends := b.Zrem().Key(layout.StandingEnds).Member(member).Build().ToRetryable()
-		if !info.Until.IsZero() {
+		if !info.Until.IsZero() && info.Standing != social.Closed {
 			ends = b.Zadd().Key(layout.StandingEnds).ScoreMember().ScoreMember(float64(info.Until.Unix()), member).Build().ToRetryable()
 		}
 		waits := b.Zrem().Key(layout.SignUps).Member(member).Build().ToRetryable()
@@ -248,6 +248,9 @@ func (m *Service) lift(ctx context.Context, uid int64, ends string) error {
 	info, err := m.users.Standing(social.WithFresh(ctx), uid)
 	if err != nil && !errors.Is(err, social.ErrNotFound) {
 		return err
+	}
+	if err == nil && info.Standing == social.Closed { // nothing restores it
+		return m.FollowStanding(ctx, layout.Itoa(uid))
 	}
 	if err == nil && !info.Until.IsZero() && layout.Seconds(info.Until) == ends {
 		err := m.audit.Add(ctx, audit.Entry{Actor: social.Automatic, Action: standingActions[social.Good], Target: audit.UserTarget(uid), Note: "the time was over"})
