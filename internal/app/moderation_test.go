@@ -239,6 +239,28 @@ func TestStandingEndsInDeletion(t *testing.T) {
 	}
 }
 
+// A post goes before a moderator decides about its report: to hide or delete it is the end of the
+// report all the same.
+func TestReportOfPostThatIsGone(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada, ben, mia := b.NewUser("ada"), b.NewUser("ben"), b.NewUser("mia")
+	b.do(b.Moderation.SetRole(b.Ctx, social.Operator, mia.ID, social.Moderator, ""))
+	for _, action := range []string{"hide", "delete"} {
+		post := b.Publish(ada, action)
+		b.do(b.Reports.ReportPost(b.Ctx, ben, post, "spam", ""))
+		c, err := b.Reports.TakeReport(b.Ctx, mia.Actor())
+		b.do(err)
+		b.do(b.Moderation.RemovePost(b.Ctx, social.Operator, post, ""))
+		if err := b.Reports.DecideReport(b.Ctx, mia.Actor(), c.Target, moderation.ReportDecision{Action: action}); err != nil {
+			t.Errorf("%s: %v", action, err)
+		}
+		if c, err := b.Reports.ReportOf(b.Ctx, mia.Actor(), c.Target); !errors.Is(err, moderation.ErrNoReport) {
+			t.Errorf("%s leaves %+v, %v", action, c, err)
+		}
+	}
+}
+
 // The rights over posts, and who sees a hidden one.
 func TestHidePost(t *testing.T) {
 	t.Parallel()

@@ -339,7 +339,8 @@ func (r *Reports) Decide(ctx context.Context, actor social.Actor, target string,
 
 // DecideReport does what a moderator has decided about a report that they have taken, and
 // closes it. It returns ErrReportNotHeld if they do not have it, or no longer; then nothing
-// is done. Operator need not take it before, unless a moderator has it. It can be repeated.
+// is done. Operator need not take it before, unless a moderator has it. To hide or delete a post that
+// is gone ends the report. It can be repeated.
 func (r *Reports) DecideReport(ctx context.Context, actor social.Actor, target string, d ReportDecision) error {
 	if !slices.Contains(ReportActions, d.Action) {
 		return social.Invalid("action", "Choose what to do.")
@@ -359,6 +360,9 @@ func (r *Reports) DecideReport(ctx context.Context, actor social.Actor, target s
 		return err
 	}
 	changed, err := r.decide(ctx, actor, target, person, d)
+	if errors.Is(err, social.ErrNotFound) && (d.Action == "hide" || d.Action == "delete") {
+		changed, err = false, nil // the post is gone: somebody has deleted it, or the first attempt
+	}
 	if err == nil && !changed { // the end of the report is a decision
 		err = r.m.audit.Add(ctx, audit.Entry{Actor: actor, Action: d.Action, Target: target, Person: person.ID, Note: d.Note})
 	}
