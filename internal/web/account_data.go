@@ -91,6 +91,7 @@ func (h *dataHandlers) deleteAccount(req *request.Request) error {
 	if errors.As(err, &waits) {
 		_, err = h.auth.FinishLogin(req.Ctx, waits.Secret, strings.TrimSpace(req.R.PostFormValue("code")))
 	}
+	request.GiveBackPassword(req, err)
 	switch {
 	case errors.Is(err, social.ErrBadLogin):
 		req.LogSecurity("password not confirmed", user)

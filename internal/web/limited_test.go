@@ -15,6 +15,7 @@ import (
 	"retwis/internal/social"
 
 	"retwis/internal/app"
+	"retwis/internal/social/layout"
 	"retwis/internal/social/limits"
 	"retwis/internal/social/moderation"
 	"retwis/internal/web"
@@ -190,6 +191,67 @@ func TestDeletionLimit(t *testing.T) {
 	if log := s.log.String(); strings.Count(log, `msg="password not confirmed"`) != 2 {
 		t.Errorf("log: %s", log)
 	}
+}
+
+// Of what needs the password of a session, only wrong passwords count: not a form with another
+// mistake, before or after they are compared.
+func TestOnlyWrongPasswordsOfSettingsCount(t *testing.T) {
+	t.Parallel()
+	config := limits.Off()
+	if err := config.Set("password=2/1h"); err != nil {
+		t.Fatal(err)
+	}
+	s, _ := mailing(t, app.Options{Limits: config})
+	ada := s.signedUp("ada")
+	change := func(current, typed, again string) *response {
+		return ada.send("/settings/security/password", "current", current, "password", typed, "password2", again)
+	}
+	for range 3 {
+		change(password, "a better horse", "another horse").want(422, "match.")
+		change("wrong horse", "a better horse", "another horse").want(422, "match.")
+		change(password, "short", "short").want(422, "8 to 128")
+		change(password, "password123", "password123").want(422, "too easy to guess")
+		ada.send("/settings/security/passkeys", "current", password).want(422, "has made no passkey")
+		ada.send("/settings/security/codes", "current", password).want(303, "/settings/security") // two-step login is off
+		ada.send("/settings/email", "address", "ada", "current", password).want(422, "Use an address such as")
+	}
+	change("wrong horse", "short", "short").want(422, "not your password")
+	ada.send("/settings/security/passkeys", "current", "wrong horse").want(422, "not your password")
+	change("wrong horse", "short", "short").want(429)
+	ada.send("/settings/security/passkeys", "current", "wrong horse").want(429)
+	ada.send("/settings/email", "address", adaAt, "current", "wrong horse").want(429)
+}
+
+// Only codes that are wrong count: not those of a log-in that does not wait any more, or of an
+// account that has no tries left, which nothing is compared with.
+func TestOnlyWrongCodesCount(t *testing.T) {
+	t.Parallel()
+	s := limitedSite(t, "second-factor=2/1h")
+	ada := s.signedUp("ada")
+	ada.send("/settings/security/app", "current", password).want(303)
+	key := shownKey.FindStringSubmatch(ada.get("/settings/security/app").body)[1]
+	ada.send("/settings/security/confirm", "code", now(t, key, time.Now())).want(200)
+	redis := func(command, key string, args ...string) {
+		t.Helper()
+		if err := s.client.Do(t.Context(), s.client.B().Arbitrary(command).Keys(key).Args(args...).Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v := s.visitor().at("203.0.113.1")
+	logIn := func() { v.send("/login", "username", "ada", "password", password).want(303, "/login/code") }
+	for range 3 {
+		logIn()
+		redis("DEL", layout.LoginsKey(1))
+		v.send("/login/code", "code", "1").want(422, "Log in again")
+		logIn()
+		redis("HSET", layout.UserKey(1), "code_tries", "20 "+layout.Seconds(time.Now()))
+		v.send("/login/code", "code", "1").want(429, "Use a recovery code")
+		redis("HDEL", layout.UserKey(1), "code_tries")
+	}
+	for range 2 {
+		v.send("/login/code", "code", "1").want(422, "not right")
+	}
+	v.send("/login/code", "code", "1").want(429, "try again in").wantNot("Use a recovery code")
 }
 
 // One address can create a few accounts; what was rejected does not count.

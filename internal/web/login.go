@@ -128,6 +128,9 @@ func (h *loginHandlers) code(req *request.Request) error {
 		return req.Render(http.StatusTooManyRequests, view.CodePage(req.Frame("Log in"), form))
 	}
 	done, err := h.auth.FinishLogin(req.Ctx, secret, req.R.PostFormValue("code"))
+	if !errors.Is(err, auth.ErrBadCode) { // only wrong codes count: with other errors none was compared, or the right one
+		h.limits.Return(req.Ctx, limits.SecondFactor, by)
+	}
 	switch {
 	case errors.Is(err, auth.ErrBadCode):
 		req.LogSecurity("code failed", who)
@@ -145,7 +148,6 @@ func (h *loginHandlers) code(req *request.Request) error {
 	case err != nil:
 		return err
 	}
-	h.limits.Return(req.Ctx, limits.SecondFactor, by)
 	req.SetPendingLogin("")
 	req.LogSecurity("login", done.User, slog.Bool("second_factor", true), slog.Bool("recovery_code", done.Recovered))
 	return h.enter(req, done.Session, done.User.Name, form)

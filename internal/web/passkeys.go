@@ -43,10 +43,10 @@ func (h *passkeyHandlers) makeOptions(req *request.Request) error {
 		return err
 	}
 	secret, options, err := h.passkeys.Begin(req.Ctx, place(req), req.User, req.R.PostFormValue("current"))
+	request.GiveBackPassword(req, err)
 	if err != nil {
 		return h.security.showMistake(req, "passkeys", err)
 	}
-	req.GiveBack(limits.Password)
 	return request.SendJSON(req, asked{secret, options})
 }
 
@@ -59,6 +59,7 @@ func (h *passkeyHandlers) add(req *request.Request) error {
 			return err
 		}
 		_, _, err := h.passkeys.Begin(req.Ctx, place(req), req.User, req.R.PostFormValue("current"))
+		request.GiveBackPassword(req, err)
 		if err == nil {
 			err = social.Invalid("name", "Your browser has made no passkey. Please try again.")
 		}
@@ -81,10 +82,11 @@ func (h *passkeyHandlers) remove(req *request.Request) error {
 		return err
 	}
 	id := req.R.PostFormValue("id")
-	if err := h.passkeys.Remove(req.Ctx, req.User, id, req.R.PostFormValue("current")); err != nil {
+	err := h.passkeys.Remove(req.Ctx, req.User, id, req.R.PostFormValue("current"))
+	request.GiveBackPassword(req, err)
+	if err != nil {
 		return h.security.showMistake(req, view.RemovesPasskey(id), err)
 	}
-	req.GiveBack(limits.Password)
 	req.LogSecurity("passkey removed", req.User)
 	return req.Changed(view.SecurityPath + "?nopasskey")
 }

@@ -84,18 +84,18 @@ func (h *securityHandlers) showMistake(req *request.Request, action string, err 
 }
 
 func (h *securityHandlers) changePassword(req *request.Request) error {
-	if err := req.Allow(limits.Password); err != nil {
-		return err
-	}
 	typed := req.R.PostFormValue("password")
 	if typed != req.R.PostFormValue("password2") {
 		return h.reject(req, "password", "password2", "The passwords don't match.")
 	}
+	if err := req.Allow(limits.Password); err != nil {
+		return err
+	}
 	session, err := h.auth.ChangePassword(req.Ctx, req.User, req.R.PostFormValue("current"), typed)
+	request.GiveBackPassword(req, err)
 	if err != nil {
 		return h.showMistake(req, "password", err)
 	}
-	req.GiveBack(limits.Password)
 	req.LogSecurity("password changed", req.User)
 	req.KeepSession(session.Secret)
 	return req.Changed(view.SecurityPath + "?password")
@@ -123,10 +123,11 @@ func (h *securityHandlers) setUpApp(req *request.Request) error {
 	if err := req.Allow(limits.Password); err != nil {
 		return err
 	}
-	if _, err := h.auth.SetUpSecondFactor(req.Ctx, req.User, req.R.PostFormValue("current")); err != nil {
+	_, err := h.auth.SetUpSecondFactor(req.Ctx, req.User, req.R.PostFormValue("current"))
+	request.GiveBackPassword(req, err)
+	if err != nil {
 		return h.showMistake(req, "app", err)
 	}
-	req.GiveBack(limits.Password)
 	return req.Redirect(view.SecurityPath + "/app")
 }
 
@@ -172,10 +173,10 @@ func (h *securityHandlers) renewCodes(req *request.Request) error {
 		return err
 	}
 	codes, err := h.auth.RenewRecoveryCodes(req.Ctx, req.User, req.R.PostFormValue("current"))
+	request.GiveBackPassword(req, err)
 	if err != nil {
 		return h.showMistake(req, "codes", err)
 	}
-	req.GiveBack(limits.Password)
 	req.LogSecurity("recovery codes renewed", req.User)
 	return req.Render(http.StatusOK, view.CodesPage(req.Frame("Settings"), "New recovery codes", codes))
 }
@@ -184,10 +185,11 @@ func (h *securityHandlers) turnOffApp(req *request.Request) error {
 	if err := req.Allow(limits.Password); err != nil {
 		return err
 	}
-	if err := h.auth.TurnOffSecondFactor(req.Ctx, req.User, req.R.PostFormValue("current")); err != nil {
+	err := h.auth.TurnOffSecondFactor(req.Ctx, req.User, req.R.PostFormValue("current"))
+	request.GiveBackPassword(req, err)
+	if err != nil {
 		return h.showMistake(req, "off", err)
 	}
-	req.GiveBack(limits.Password)
 	req.LogSecurity("second factor off", req.User)
 	return req.Changed(view.SecurityPath + "?off")
 }

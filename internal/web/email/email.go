@@ -45,6 +45,7 @@ func (h *Pages) Set(req *request.Request) error {
 	}
 	typed := req.R.PostFormValue("address")
 	if err := h.addresses.Set(req.Ctx, req.User, req.R.PostFormValue("current"), typed); err != nil {
+		request.GiveBackPassword(req, err)
 		return h.showMistake(req, view.AccountForm{Action: "set", Username: typed}, err)
 	}
 	req.LogSecurity("e-mail address set", req.User) // it counts: each sends a mail
@@ -56,10 +57,11 @@ func (h *Pages) Remove(req *request.Request) error {
 	if err := req.Allow(limits.Password); err != nil {
 		return err
 	}
-	if err := h.addresses.Remove(req.Ctx, req.User, req.R.PostFormValue("current")); err != nil {
+	err := h.addresses.Remove(req.Ctx, req.User, req.R.PostFormValue("current"))
+	request.GiveBackPassword(req, err)
+	if err != nil {
 		return h.showMistake(req, view.AccountForm{Action: "remove"}, err)
 	}
-	req.GiveBack(limits.Password)
 	req.LogSecurity("e-mail address removed", req.User)
 	return req.Changed(view.EmailPath + "?removed")
 }
