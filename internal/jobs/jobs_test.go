@@ -23,7 +23,8 @@ func TestMain(m *testing.M) { redistest.Main(m) }
 // any more.
 type mortal struct {
 	rueidis.Client
-	dead atomic.Bool
+	dead  atomic.Bool
+	looks atomic.Int64 // for the lengths of the streams
 }
 
 var errKilled = errors.New("killed")
@@ -34,6 +35,9 @@ func (m *mortal) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisRes
 
 func (m *mortal) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []rueidis.RedisResult {
 	if !m.dead.Load() {
+		if cmds[0].Commands()[0] == "XLEN" {
+			defer m.looks.Add(1)
+		}
 		return m.Client.DoMulti(ctx, cmds...)
 	}
 	results := make([]rueidis.RedisResult, len(cmds))
@@ -242,6 +246,33 @@ func TestProcessesThatEnd(t *testing.T) {
 				t.Errorf("%d jobs were reclaimed", n)
 			}
 			second.end()
+		}
+	})
+}
+
+// A busy process begins what another has left before what is newer.
+func TestBacklog(t *testing.T) {
+	t.Parallel()
+	servers(t, func(t *testing.T, client rueidis.Client, streams int) {
+		first, busy := start(t, client, settings(streams)), start(t, client, settings(streams))
+		ran, began, added := 0, make(chan int, 1), new(atomic.Bool)
+		busy.work(1, func(ctx context.Context, job string) error {
+			if job == "old 0" {
+				began <- ran
+			}
+			ran++
+			looks := busy.client.looks.Load()
+			eventually(t, "a look meanwhile", func() bool { return ctx.Err() != nil || added.Load() && busy.client.looks.Load() > looks })
+			return nil
+		})
+		busy.addOne("young")
+		eventually(t, "the process to be busy", func() bool { return busy.Stats().Running == 1 })
+		first.keep("old %d", 1)
+		first.end()
+		busy.add("%d", 40)
+		added.Store(true)
+		if ran := <-began; ran > 20 {
+			t.Errorf("it began after %d of 41 other jobs", ran)
 		}
 	})
 }

@@ -131,8 +131,9 @@ type worker struct {
 
 // scanState is the state of the search for expired leases on one stream.
 type scanState struct {
-	due  time.Time
-	from string
+	due   time.Time
+	from  string
+	waits bool // for a free slot
 }
 
 // Work runs jobs, so many at a time, until ctx ends. Then it waits for those that run,
@@ -211,7 +212,11 @@ func (w *worker) fill(ctx context.Context) {
 			if n == 0 {
 				return
 			}
-			w.take(ctx, i, n)
+			if w.reclaim[i].waits { // what was begun comes before what is new
+				w.takeExpired(ctx, i)
+			} else {
+				w.take(ctx, i, n)
+			}
 			if len(w.queue.keys) > 1 && w.filled[i] {
 				tried = -1 // its turn comes again after the others
 				break
@@ -238,14 +243,15 @@ func (w *worker) take(ctx context.Context, stream, n int) {
 	}
 }
 
-// takeExpired begins jobs of a stream whose lease has ended. The more consumers there
-// are, the less often each looks for them.
+// takeExpired begins jobs of a stream whose lease has ended, or has fill do so as soon as
+// there is a free slot. The more consumers there are, the less often each looks for them.
 func (w *worker) takeExpired(ctx context.Context, stream int) {
-	n := w.free()
-	if n == 0 {
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	n, scan := w.free(), &w.reclaim[stream]
+	if scan.waits = n == 0; scan.waits {
 		return
 	}
-	scan := &w.reclaim[stream]
 	if scan.from == "" {
 		scan.from = "0-0"
 	}
@@ -266,6 +272,7 @@ func (w *worker) takeExpired(ctx context.Context, stream int) {
 	}
 	consumers, _ := reply[1].AsInt64()
 	scan.due = time.Now().Add(time.Duration(max(2, consumers)-1) * w.queue.opt.Poll / 2 * time.Duration(50+rand.IntN(100)) / 100)
+	scan.waits = len(reply)-2 == n // there may be more
 	for _, entry := range reply[2:] {
 		h, ok := parse(stream, entry)
 		if !ok {
