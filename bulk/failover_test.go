@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/bulk/internal/server"
 	"retwis/internal/redistest"
 )
 
@@ -153,6 +154,41 @@ func TestClusterMasterKilled(t *testing.T) {
 		c.Masters[1].Kill(t)
 	}}
 	wantLoaded(t, url, r, []*redistest.Server{c.Masters[0], other, c.Masters[2]}, want)
+}
+
+// TestSentinelFailover replaces the master that a sentinel names, and leaves the connections to the
+// old one open: it refuses what is sent there, and meanwhile more is buffered for it.
+func TestSentinelFailover(t *testing.T) {
+	t.Parallel()
+	old, other := redistest.TCP(t), redistest.TCP(t)
+	sentinel := redistest.Sentinel(t, "main", old)
+	const n = 100
+	var all [][]any
+	for i := range n {
+		all = append(all, []any{"SET", i, i})
+	}
+	r := &hook{r: bytes.NewReader(encode(t, all...)), at: []int{0}, do: func(int) {
+		do(t, old.Client(t), "REPLICAOF", "127.0.0.1", strconv.Itoa(other.Port()))
+		c, err := (&server.Dialer{}).Connect(t.Context(), fmt.Sprint("127.0.0.1:", sentinel.Port()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		for _, words := range [][]string{{"REMOVE", "main"}, {"MONITOR", "main", "127.0.0.1", strconv.Itoa(other.Port()), "1"}} {
+			if _, err := c.Do(append([]string{"SENTINEL"}, words...)...); err != nil {
+				t.Error(err)
+			}
+		}
+	}}
+	// With this rate, each command is sent when the next one for its connection is there.
+	report, err := Load(t.Context(), fmt.Sprintf("redis+sentinel://127.0.0.1:%d/main", sentinel.Port()), r, Options{Connections: 4, Rate: 99})
+	if err != nil || report.Commands != n || report.Replies != n || report.Errors != 0 {
+		t.Errorf("%+v, %v", report, err)
+	}
+	client := other.Client(t)
+	if got, err := client.Do(t.Context(), client.B().Dbsize().Build()).AsInt64(); got != n || err != nil {
+		t.Errorf("%d of %d keys are there, %v", got, n, err)
+	}
 }
 
 // TestClusterLoading starts with a server of a Cluster that is still loading its data, and does

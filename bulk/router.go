@@ -195,13 +195,12 @@ func (r *router) reconnect(ctx context.Context, began time.Time, cause error) er
 }
 
 // removeFailed stops the pipes whose connections broke, or whose server was replaced, and
-// removes them. It calls abandon for each broken one and returns why the first broke.
+// removes them. It calls abandon for each, and returns why the first broke.
 func (r *router) removeFailed(abandon func(*pipe)) (cause error) {
 	keep := r.pipes[:0]
 	for i, p := range r.pipes {
-		switch {
-		case p != nil && p.failed != nil:
-			if cause == nil {
+		if p != nil && (p.failed != nil || p.troubled && r.dialer.Sentinel()) {
+			if cause == nil && p.failed != nil {
 				cause = fmt.Errorf("%s: %w", p.conn.Addr, p.failed)
 			}
 			p.stop()
@@ -212,9 +211,6 @@ func (r *router) removeFailed(abandon func(*pipe)) (cause error) {
 					r.owners[s] = nil
 				}
 			}
-		case p != nil && p.troubled && r.dialer.Sentinel(): // it was replaced
-			p.stop()
-			p = nil
 		}
 		if p != nil || !r.cluster {
 			keep = append(keep, p)
