@@ -3,6 +3,7 @@ package bulk
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -357,6 +358,22 @@ func eventually(t *testing.T, what string, done func() bool) {
 			t.Fatalf("still not: %s", what)
 		}
 		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// TestFunctionsAgain resumes a load that was killed while it sent the functions of a snapshot, which
+// replace those that are there.
+func TestFunctionsAgain(t *testing.T) {
+	t.Parallel()
+	const code = "#!lua name=a\nredis.register_function('a', print)"
+	snapshot := "REDIS0010\xf5" + string(rune(len(code))) + code + "\x00\x01a\x011\xff" + strings.Repeat("\x00", 8)
+	opt := Options{Checkpoint: filepath.Join(t.TempDir(), "checkpoint")}
+	text := fmt.Sprintf(`{"version": 1, "sha256": "%x", "promised": 1000, "format": "rdb"}`, sha256.Sum256(nil))
+	if err := os.WriteFile(opt.Checkpoint, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if report := load(t, redistest.Own(t).URL(), []byte(snapshot), opt); report.Replies != 2 {
+		t.Errorf("%+v", report)
 	}
 }
 

@@ -246,7 +246,7 @@ func (l *loader) command(ctx context.Context) error {
 	if l.in.ByLine() {
 		it.at = l.at.Line
 	}
-	if l.at.Total < l.until && !l.at.InKey && l.opt.Resend != ResendAlways && !got.Repeatable(&l.frame) {
+	if l.at.Total < l.until && !l.at.InKey && !l.at.Again && l.opt.Resend != ResendAlways && !got.Repeatable(&l.frame) {
 		return lost(fmt.Errorf("the load that wrote %s ended before command %d (%s, %s) was known to be answered: it may have been executed, "+
 			"and repeating it would do harm", l.opt.Checkpoint, l.no, resp.Text(l.frame.Raw()), l.count.where(l.no, it.at)))
 	}

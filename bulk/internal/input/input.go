@@ -177,7 +177,7 @@ func (in *Input) open(from *Start) error {
 	if err := in.read(peeker, start); err != nil {
 		return err
 	}
-	if from != nil && in.Format == RDB {
+	if start.Offset > 0 && in.Format == RDB {
 		return in.readUpTo(from)
 	}
 	return nil
