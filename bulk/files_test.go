@@ -307,6 +307,29 @@ func TestAppendOnlyDirectory(t *testing.T) {
 	}
 }
 
+// TestCheckpointBeforeTransaction loads an append-only file that ends within a transaction, and
+// again when the rest of it is there.
+func TestCheckpointBeforeTransaction(t *testing.T) {
+	t.Parallel()
+	s := redistest.Own(t)
+	c := s.Client(t)
+	whole := string(protocol(t, "SET a 1\nSET b 2\nMULTI\nSET c 3\nEXEC\nSET d 4\n"))
+	for _, end := range []string{"*3\r\n$3\r\nSET\r\n$1\r\nc", "c\r\n$1\r\n3", "*1\r\n$4\r\nEXEC", "EXEC"} {
+		do(t, c, "FLUSHALL")
+		opt := Options{Checkpoint: filepath.Join(t.TempDir(), "checkpoint")}
+		for _, text := range []string{whole[:strings.Index(whole, end)], whole} {
+			file := memory("x.aof", text)
+			file.Format, file.MayEndEarly = RESP, true
+			if report := loadFiles(t, s, []File{file}, opt); report.Errors != 0 {
+				t.Errorf("%+v", report)
+			}
+		}
+		if got := stored(t, c); got != "0:a=1 0:b=2 0:c=3 0:d=4" {
+			t.Errorf("cut before %q, then whole: %s", end, got)
+		}
+	}
+}
+
 // TestJSONArray reads arrays like encoding/json.
 func TestJSONArray(t *testing.T) {
 	t.Parallel()

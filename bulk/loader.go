@@ -180,10 +180,11 @@ func (l *loader) readAll(ctx context.Context) error {
 func (l *loader) endFile() error {
 	cut := l.in.Cut(l.check.Open)
 	l.count.end(cut)
-	if cut != "" && l.check.Open != 0 { // nothing of the transaction was sent
+	if cut != "" && l.check.Open != 0 { // nothing of the transaction was sent: a load resumes before it
 		l.no = l.check.Open - 1
 		l.check.Open = 0
 		l.batch.tx.reset()
+		return nil
 	}
 	if err := l.check.End(); err != nil {
 		return endError(l.in, l.at, err)
