@@ -229,6 +229,7 @@ func (in *Input) detect(head []byte) error {
 // read creates the source of the commands.
 func (in *Input) read(r io.Reader, start Position) error {
 	opt := in.opt
+	opt.passed = in.passed
 	records := in.Format == CSV || in.Format == TSV || in.Format == NDJSON || in.Format == JSON
 	switch {
 	case records && len(opt.Do) == 0:
@@ -246,7 +247,7 @@ func (in *Input) read(r io.Reader, start Position) error {
 		if start.Offset > 0 {
 			now = time.Time{} // until readUpTo has found the place
 		}
-		in.source = newSnapshot(r, rdb.Options{Now: now, Redis6: redis6, Database: opt.Database}, in.first)
+		in.source = newSnapshot(r, rdb.Options{Now: now, Redis6: redis6, Database: opt.Database, Passed: in.passed}, in.first)
 	case Commands:
 		in.source = newLines(r, start, in.files[in.Number].Format == Auto && opt.Format == Auto)
 	case NDJSON:
@@ -312,6 +313,8 @@ func (in *Input) Next(f *resp.Frame) (Place, error) {
 			if err := in.opt.SkipBad(bad); err != nil {
 				return p, err
 			}
+			end, _ := in.source.End()
+			in.passed(end.Offset)
 			continue
 		}
 		var wrong *resp.InputError
@@ -350,6 +353,13 @@ func (in *Input) End() (Where, bool) {
 		in.Digest.reach(pos.Offset, ok)
 	}
 	return Where{pos, in.Number, in.Base, in.Format, in.Columns}, ok
+}
+
+// passed notes that there is no command up to an offset of the current file.
+func (in *Input) passed(offset int64) {
+	if in.Digest != nil {
+		in.Digest.reach(in.Base+offset, false)
+	}
 }
 
 // Skipped returns the number of records that were skipped.

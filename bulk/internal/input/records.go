@@ -28,10 +28,11 @@ type records struct {
 	pos     Position
 	text    []byte // the record, if skipBad is set
 	skipBad bool
+	passed  func(offset int64)
 }
 
 func newRecords(opt Options, start Position) *records {
-	r := &records{do: opt.Do, current: len(opt.Do), pos: start, skipBad: opt.SkipBad != nil}
+	r := &records{do: opt.Do, current: len(opt.Do), pos: start, skipBad: opt.SkipBad != nil, passed: opt.passed}
 	for _, t := range opt.Do {
 		var bound []int
 		for _, name := range t.fields {
@@ -70,6 +71,9 @@ func (r *records) next(f *resp.Frame, read func() error) (Place, error) {
 				r.skipped++
 				break
 			}
+		}
+		if r.passed != nil && r.current > 0 {
+			r.passed(r.pos.Offset)
 		}
 		if r.skipBad && r.current == 0 { // of a bad record, no command must be sent
 			for i := 1; i < len(r.do); i++ {

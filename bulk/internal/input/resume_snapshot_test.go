@@ -139,6 +139,55 @@ func TestDigestOfLargeKey(t *testing.T) {
 	}
 }
 
+// What is passed over is not kept either: keys that have expired, records without a field, and those
+// that cannot be loaded.
+func TestDigestOfSkipped(t *testing.T) {
+	t.Parallel()
+	do, err := ParseTemplate("SET {id} {name}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := Options{Do: []*Template{do}, SkipIfMissing: []string{"name"}, SkipBad: func(*BadRecord) error { return nil }}
+	const n = 150_000
+	expired := strings.Repeat(rdbString("expired", "a long value", time.Unix(1, 0)), n)
+	for name, test := range map[string]struct {
+		text string
+		opt  Options
+	}{
+		"keys":    {rdbOf(rdbString("a", "1", time.Time{}), expired, rdbString("b", "2", time.Time{}), expired), Options{}},
+		"large":   {rdbOf(rdbString("a", "1", time.Time{}), "\xfd\x01\x00\x00\x00"+rdbSet("expired", 2*n), rdbString("b", "2", time.Time{})), Options{}},
+		"records": {"id,name,text\n1,a,\n" + strings.Repeat("2,,a long text without a name\n", n) + "3,b,\n" + strings.Repeat("2,,a text\n", n), records},
+		"bad":     {"{\"id\":1,\"name\":\"a\"}\n" + strings.Repeat("something else than JSON\n", 2*n) + "{\"id\":2,\"name\":\"b\"}", records},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in, err := openText(t, test.text, test.opt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			last, commands := Where{}, 0
+			check := func() {
+				if got, want := in.Digest.Sum(last.Offset), digestOf(test.text[:last.Offset]); got != want {
+					t.Errorf("the digest up to %d is %s, expected %s", last.Offset, got, want)
+				}
+			}
+			for f := new(resp.Frame); ; commands++ {
+				if _, err := in.Next(f); errors.Is(err, io.EOF) {
+					break
+				} else if err != nil {
+					t.Fatal(err)
+				}
+				last, _ = in.End()
+				check()
+			}
+			check() // as at the end of a load
+			if kept := cap(in.Digest.pending); commands != 2 || len(test.text) < 4<<20 || kept > 3<<20 {
+				t.Errorf("%d commands; %d bytes of %d were kept", commands, kept, len(test.text))
+			}
+		})
+	}
+}
+
 // An input that resumes stops when it has to.
 func TestInterruptedResume(t *testing.T) {
 	t.Parallel()

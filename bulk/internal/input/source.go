@@ -85,6 +85,8 @@ type Options struct {
 	Redis6 func() bool
 	// Database, if set, is the only database of a snapshot that is read.
 	Database *int
+
+	passed func(offset int64) // of Input; nil: not needed
 }
 
 // Start is where a checkpoint says that a load has to resume.

@@ -29,6 +29,8 @@ type Options struct {
 	// Database, if set, is the only database whose keys are read, without the SELECT
 	// of a database and without what belongs to none: functions and data of modules.
 	Database *int
+	// Passed, if set, is called with offsets up to which there is no further command.
+	Passed func(offset int64)
 }
 
 // Reader reads a snapshot.
@@ -37,6 +39,7 @@ type Reader struct {
 	now     int64 // ms
 	redis6  bool
 	only    *int // the database to read; nil: all
+	passed  func(int64)
 	version uint64
 
 	queue []resp.Frame // commands to return
@@ -96,7 +99,7 @@ func (e *KeyError) Error() string {
 func NewReader(r io.Reader, opt Options) *Reader {
 	return &Reader{
 		in:  buffer{r: r, buf: make([]byte, bufferSize), base: opt.Offset},
-		now: opt.Now.UnixMilli(), redis6: opt.Redis6, only: opt.Database, at: opt.Offset,
+		now: opt.Now.UnixMilli(), redis6: opt.Redis6, only: opt.Database, passed: opt.Passed, at: opt.Offset,
 	}
 }
 
@@ -116,7 +119,9 @@ func (r *Reader) Next(f *resp.Frame) error {
 		if r.done {
 			return io.EOF
 		}
-		r.step()
+		if r.step(); r.passed != nil && len(r.queue) == 0 {
+			r.passed(r.in.offset())
+		}
 	}
 	*f, r.queue[r.head] = r.queue[r.head], *f
 	r.head++
