@@ -9,6 +9,7 @@ import (
 // Context returns a context that ends with the cause ErrLost as soon as the lock
 // cannot be shown to be held, and with context.Canceled when it is unlocked. It has
 // the values of the context in which the lock was taken, and outlives that context.
+// After the machine was suspended, it ends within a second.
 func (l *Lock) Context() context.Context {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -22,7 +23,7 @@ func (l *Lock) Context() context.Context {
 			l.cancel(l.over)
 			return l.ctx
 		}
-		l.expiry = time.AfterFunc(time.Until(l.until), l.expire)
+		l.expiry = time.AfterFunc(l.nextLook(time.Now()), l.expire)
 	}
 	return l.ctx
 }
@@ -32,11 +33,15 @@ func (l *Lock) expire() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if now := time.Now(); l.heldLocked(now) {
-		l.expiry.Reset(l.until.Sub(now))
+		l.expiry.Reset(l.nextLook(now))
 		return
 	}
 	l.end(l.expired())
 }
+
+// nextLook returns when to look at the clocks next: at the end of the lock, or in a second,
+// because a timer stands still while the machine is suspended, and the wall clock does not.
+func (l *Lock) nextLook(now time.Time) time.Duration { return min(l.until.Sub(now), time.Second) }
 
 // heldKey is the context key of the locks that the running function holds.
 type heldKey struct{}

@@ -167,3 +167,28 @@ func TestMaxHoldOfHanging(t *testing.T) {
 		}
 	})
 }
+
+// While a machine is suspended, timers stand still and the wall clock goes on: the context of a
+// lock that is over ends within a second after.
+func TestContextAfterSuspension(t *testing.T) {
+	holding(t, Options{}, func(t *testing.T, ctx context.Context, ms []*Manager) {
+		l, err := ms[0].Lock(ctx, "name")
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := func(until time.Time) {
+			l.mu.Lock()
+			l.until = until
+			l.mu.Unlock()
+		}
+		set(time.Now().Add(time.Hour))
+		held := l.Context()
+		set(time.Now().Round(0))
+		begun := time.Now()
+		<-held.Done()
+		within(t, "the context ended", time.Since(begun), 0, time.Second)
+		if err := context.Cause(held); !errors.Is(err, ErrLost) {
+			t.Errorf("the cause is %v; want ErrLost", err)
+		}
+	})
+}
