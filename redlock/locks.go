@@ -44,7 +44,7 @@ func (m *Manager) LockAll(ctx context.Context, names ...string) (Locks, error) {
 	stop()
 	extending.Wait()
 	for _, l := range held {
-		if time.Until(l.Until()) > m.opt.TTL/2 {
+		if l.Valid() && time.Until(l.Until()) > m.opt.TTL/2 {
 			continue
 		}
 		if err := l.Extend(ctx); err != nil {

@@ -277,6 +277,30 @@ func TestLockAll(t *testing.T) {
 	}
 }
 
+// A name that is lost while LockAll waits for another one is not returned as held.
+func TestLockAllLost(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Nodes(t, 3)
+	a, b := dial(t, servers, redlock.Options{ExtendEvery: 20 * time.Millisecond}), dial(t, servers, redlock.Options{})
+	l := lock(t, b, "y")
+	got := make(chan error)
+	go func() {
+		_, err := a.LockAll(t.Context(), "x", "y")
+		got <- err
+	}()
+	waiters(t, b, "y", 1)
+	if _, err := b.Break(t.Context(), "x"); err != nil {
+		t.Fatal(err)
+	}
+	other := lock(t, b, "x")
+	wait(t, "the loss to be noticed", func() bool { return a.Stats().Lost == 1 })
+	unlock(t, l)
+	if err := <-got; !errors.Is(err, redlock.ErrLost) {
+		t.Errorf("LockAll: %v; want ErrLost", err)
+	}
+	unlock(t, other)
+}
+
 func TestMaxExtensions(t *testing.T) {
 	t.Parallel()
 	opt := short()
