@@ -2,15 +2,18 @@ package suggest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/rueidis"
 	"pgregory.net/rapid"
 
+	"retwis/index"
 	"retwis/internal/redistest"
 	"retwis/maintain"
 )
@@ -126,4 +129,44 @@ func TestLostLists(t *testing.T) {
 			check()
 		}
 	})
+}
+
+// Counts that are lost, or differ from those of the entries, do not keep a list from being
+// rebuilt for ever.
+func TestLostCounts(t *testing.T) {
+	t.Parallel()
+	for name, damage := range map[string][]string{
+		"lost":  {"DEL", "{words}.content"},
+		"lower": {"HSET", "{words}.content"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := redistest.DB(t).Client(t)
+			x := small(open(t, client, "{words}", Options{}), 200)
+			var terms []Suggestion
+			for i, text := range words(600) {
+				terms = append(terms, Suggestion{Term: text, Count: int64(600 - i)})
+				if name == "lower" {
+					damage = append(damage, text+":", "1")
+				}
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			if _, err := x.AddMany(ctx, slices.Values(terms)); err != nil {
+				t.Fatal(err)
+			}
+			do(t, client, damage...)
+			for range 2 {
+				if _, err := x.Complete(ctx, "", 3); err != nil && (name == "lost" || !errors.Is(err, index.ErrCorrupt)) {
+					t.Fatal(err)
+				}
+				do(t, client, "DEL", "{words}.heads")
+			}
+			if _, err := x.Repair(ctx, maintain.Options{}); err != nil {
+				t.Fatal(err)
+			}
+			verified(t, x)
+			checkLists(t, x)
+		})
+	}
 }

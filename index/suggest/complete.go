@@ -20,7 +20,8 @@ const maxComplete = 1000
 // The result is exact. It takes one round trip that reads about 64 terms, whatever the
 // number of matches. It reads more if k is above 32, at most 1,000, or if the best terms
 // of the prefix have been removed: it then rebuilds the cached list of the prefix, which
-// is a write.
+// is a write. If it cannot, since counts are not those of the entries, it returns
+// index.ErrCorrupt.
 func (x *Index) Complete(ctx context.Context, prefix string, k int) (best []Suggestion, err error) {
 	defer x.wrap(&err)
 	name, err := x.normalizer.normal(prefix)

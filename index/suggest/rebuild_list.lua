@@ -40,7 +40,11 @@ local function addList(child, list)
 	end
 	local terms = members(list, child)
 	for i, value in ipairs(lookup(KEYS[2], terms)) do
-		local count = split(value)
+		local count, _ = split(value)
+		if not count then -- lost, or the term was removed
+			local own = terms[i] .. ':'
+			_, count = entry(redis.call('ZRANGEBYLEX', KEYS[1], from(own), to(own), 'LIMIT', 0, 1)[1] or '')
+		end
 		if count then
 			insertRanked(best, TOP_K, terms[i], count)
 		end

@@ -2,11 +2,13 @@ package suggest
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/redis/rueidis"
 
+	"retwis/index"
 	"retwis/internal/redis/script"
 )
 
@@ -184,15 +186,20 @@ func payloadsOf(reply rueidis.RedisMessage) ([]string, error) {
 }
 
 // rebuildList rebuilds the cached list of a prefix, and first those of longer prefixes
-// that it is made of. A step reads at most one list for each byte that follows.
+// that it is made of. A step reads at most one list for each byte that follows. If one of
+// them is never good enough, since counts differ from those of the entries, it returns
+// index.ErrCorrupt.
 func (c *completer) rebuildList(ctx context.Context, part int, prefix string) error {
-	todo := []string{prefix}
+	todo, asked := []string{prefix}, map[string]int{}
 	for len(todo) > 0 {
 		first, err := c.scripts.rebuildList.Run(ctx, c.client, c.keys[part].reading(), todo[len(todo)-1:]).ToString()
 		switch {
 		case err != nil:
 			return err
+		case asked[first] == 10: // writers may spoil one now and then
+			return fmt.Errorf("%w: the counts below %q are not those of the entries: Repair corrects it", index.ErrCorrupt, first)
 		case first != "":
+			asked[first]++
 			todo = append(todo, first)
 		default:
 			todo = todo[:len(todo)-1]
