@@ -128,8 +128,8 @@ func (r *Recent) Newest(ctx context.Context, n int) ([]string, error) {
 // recentPage is how many items All reads in one step. They may be long.
 const recentPage = 100
 
-// All returns all items, newest first: a round trip for 100. An item may come twice if
-// others are added meanwhile.
+// All returns all items, newest first: a round trip for 100. An item that is added or
+// removed meanwhile moves the others: one may come twice, or not at all.
 func (r *Recent) All(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		if err := r.set.Check(ctx); err != nil {
