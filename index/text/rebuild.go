@@ -41,10 +41,7 @@ func (x *Index) Rebuild(ctx context.Context, src index.Source[Document], opt mai
 		cleaning, cancel = context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 		defer cancel()
 	}
-	if failed := r.clean(cleaning); err == nil {
-		err = failed
-	}
-	if err == nil {
+	if err = cmp.Or(err, r.clean(cleaning)); err == nil {
 		err = r.resolve(ctx)
 	}
 	return r.run.Report, x.store.fail(ctx, engine.Replaced(err))
@@ -63,13 +60,7 @@ type rebuild struct {
 }
 
 func (r *rebuild) do(ctx context.Context, run string) error {
-	made := make([]int64, len(r.x.keys))
-	err := r.x.storedKeys(ctx, func(page []storedKey) error {
-		for _, k := range page {
-			made[k.part] = max(made[k.part], k.number)
-		}
-		return r.run.Pace(ctx, 0)
-	})
+	made, err := r.x.highest(ctx, r.run)
 	if err == nil {
 		err = r.x.raise(ctx, made)
 	}
@@ -180,23 +171,27 @@ func (r *rebuild) copyMarks(ctx context.Context, run string, k storedKey) error 
 	return r.x.scripts.marks.Run(ctx, r.x.set.Client, keys, args).Error()
 }
 
-// clean removes the generations that the rebuild has replaced, or made in vain. The server
-// says which: the reply that one was replaced may have been lost.
+// clean removes the generations that the rebuild has replaced, or made in vain, and those
+// that killed ones have left. The server says which is used: the reply that one was
+// replaced may have been lost.
 func (r *rebuild) clean(ctx context.Context) error {
 	if r.now[0].next == "" { // none is made yet
 		return nil
 	}
-	unused := make([]string, len(r.now))
+	used := make([]string, len(r.now))
 	for i, g := range r.now {
 		s, err := r.x.readState(ctx, i)
 		if err != nil {
 			return err
 		}
-		if unused[i] = g.next; s.now == g.next {
-			unused[i] = g.now
+		if used[i] = cmp.Or(g.now, "0"); s.now == g.next {
+			used[i] = g.next
 		}
 	}
-	_, err := r.x.drop(ctx, func(k storedKey) bool { return k.generation == unused[k.part] }, nil)
+	_, err := r.x.drop(ctx, func(k storedKey) bool {
+		last, _ := strconv.ParseInt(r.now[k.part].next, 10, 64) // none: 0; a later rebuild makes later ones
+		return k.number <= last && k.generation != used[k.part]
+	}, nil)
 	return err
 }
 

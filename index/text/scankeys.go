@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	engine "retwis/internal/maintain"
 	"retwis/internal/redis/scan"
 )
 
@@ -64,8 +65,8 @@ func (x *store) parseKey(key string) (k storedKey, ok bool) {
 		}
 		generation, rest, _ := strings.Cut(rest, ".")
 		kind, name, isKey := strings.Cut(rest, ":")
-		number, err := strconv.ParseInt(generation, 10, 64)
-		if err != nil || number < 0 || !isKey {
+		number, _ := strconv.ParseInt(generation, 10, 64)
+		if strconv.FormatInt(number, 10) != generation || number < 0 || !isKey {
 			continue
 		}
 		switch kind {
@@ -76,9 +77,20 @@ func (x *store) parseKey(key string) (k storedKey, ok bool) {
 	return k, false
 }
 
-// raise makes sure that no generation that has keys is made again. made has the highest of
-// each partition.
-func (x *store) raise(ctx context.Context, made []int64) error {
+// highest returns the highest generation that has keys, of each partition that has any.
+func (x *store) highest(ctx context.Context, run *engine.Run) (map[int]int64, error) {
+	highest := map[int]int64{}
+	return highest, x.storedKeys(ctx, func(page []storedKey) error {
+		for _, k := range page {
+			highest[k.part] = max(highest[k.part], k.number)
+		}
+		return run.Pace(ctx, 0)
+	})
+}
+
+// raise makes sure that no generation that has keys is made again. made is the result of
+// highest.
+func (x *store) raise(ctx context.Context, made map[int]int64) error {
 	for i, n := range made {
 		args := append(x.set.Args(), strconv.FormatInt(n, 10))
 		if err := x.scripts.raise.Run(ctx, x.set.Client, x.keys[i].All(), args).Error(); err != nil {

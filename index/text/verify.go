@@ -135,13 +135,7 @@ func (c *checker) declarations(ctx context.Context) error {
 	if !slices.Contains(lost, true) {
 		return c.declare(ctx)
 	}
-	highest := map[int]int64{}
-	err := c.x.storedKeys(ctx, func(page []storedKey) error {
-		for _, k := range page {
-			highest[k.part] = max(highest[k.part], k.number)
-		}
-		return c.Pace(ctx, 0)
-	})
+	highest, err := c.x.highest(ctx, c.Run)
 	if err != nil {
 		return err
 	}
@@ -216,12 +210,13 @@ func (c *checker) names(part int) names {
 // layout reads which keys there are, and looks for those of generations that are not used.
 func (c *checker) layout(ctx context.Context) (err error) {
 	c.parts = make([]partCheck, len(c.x.keys))
+	seen := make([]map[int64]int, len(c.parts)) // how many keys each other generation has
 	for i := range c.parts {
+		seen[i] = map[int64]int{}
 		if c.parts[i].state, err = c.x.readState(ctx, i); err != nil {
 			return err
 		}
 	}
-	seen := make([]map[int64]int, len(c.parts)) // how many keys each other generation has
 	err = c.x.storedKeys(ctx, func(page []storedKey) error {
 		for _, k := range page {
 			p := &c.parts[k.part]
@@ -230,9 +225,6 @@ func (c *checker) layout(ctx context.Context) (err error) {
 					return err
 				}
 				continue
-			}
-			if seen[k.part] == nil {
-				seen[k.part] = map[int64]int{}
 			}
 			seen[k.part][k.number]++
 		}
@@ -259,7 +251,7 @@ func (c *checker) leftovers(ctx context.Context, seen []map[int64]int) error {
 		return err
 	}
 	n := 0
-	highest := make([]int64, len(c.parts))
+	highest := map[int]int64{}
 	for i, generations := range seen {
 		s, err := c.x.readState(ctx, i)
 		if err != nil {
