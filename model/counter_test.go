@@ -12,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/maintain"
 	"retwis/model"
 )
 
@@ -146,6 +147,91 @@ func TestIncrRefuses(t *testing.T) {
 	}
 	if exists := redisDo(t, client, "EXISTS", "m:9"); exists != "0" {
 		t.Error("a counter made a record")
+	}
+}
+
+type ratedPage struct {
+	ID     string `redis:",id"`
+	Text   string
+	Visits int64 `redis:"visits,counter,range,min=-5,max=1000"`
+	Small  int8  `redis:"small,counter"`
+	Plain  int64
+}
+
+func (ratedPage) Indexes() []model.Index[ratedPage] {
+	return []model.Index[ratedPage]{
+		model.Computed("popular", func(p ratedPage) bool { return p.Visits >= 2 }),
+		model.Computed("medal", func(p ratedPage) *int8 {
+			if p.Small == 0 {
+				return nil
+			}
+			return &p.Small
+		}).Unique(),
+	}
+}
+
+// What is computed from a counter follows it, and so do its own index entries.
+func TestIncrOfComputed(t *testing.T) {
+	t.Parallel()
+	for name, opt := range refLayouts(t) {
+		for _, size := range []int{10, 20_000} { // large records are watched
+			t.Run(name+strconv.Itoa(size), func(t *testing.T) {
+				t.Parallel()
+				pages, ctx := store[ratedPage](t, redistest.DB(t).Client(t), opt), t.Context()
+				for range 2 {
+					if _, err := pages.Create(ctx, ratedPage{Text: strings.Repeat("a", size), Visits: 1}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				counts := func(popular, most int64) {
+					t.Helper()
+					conds := []model.Cond{model.Eq("popular", true), model.Eq("popular", false), model.AtLeast("visits", 100)}
+					for i, want := range []int64{popular, 2 - popular, most} {
+						if n, err := pages.Find(conds[i]).Count(ctx); n != want || err != nil {
+							t.Errorf("condition %d: %d, %v, want %d", i, n, err, want)
+						}
+					}
+					if r, err := pages.Verify(ctx, maintain.Options{}); err != nil || r.Problems() != 0 {
+						t.Errorf("%+v, %v", r, err)
+					}
+				}
+				incr := func(id, field string, by, want int64, fails error) {
+					t.Helper()
+					if n, err := pages.Incr(ctx, id, field, by); n != want || !errors.Is(err, fails) {
+						t.Errorf("%s of %s by %d: %d, %v, want %d, %v", field, id, by, n, err, want, fails)
+					}
+				}
+				counts(0, 0)
+				incr("1", "visits", 1, 2, nil)
+				counts(1, 0)
+				var wg sync.WaitGroup
+				for range 4 {
+					wg.Go(func() {
+						for range 25 {
+							if _, err := pages.Incr(ctx, "1", "visits", 1); err != nil {
+								t.Error(err)
+							}
+							if _, err := pages.Patch(ctx, "1", map[string]any{"plain": 7}); err != nil {
+								t.Error(err)
+							}
+						}
+					})
+				}
+				wg.Wait()
+				counts(1, 1)
+				incr("1", "visits", -101, 1, nil)
+				counts(0, 0)
+				incr("1", "small", 1, 1, nil)
+				incr("2", "small", 1, 0, model.ErrTaken)
+				incr("2", "small", 2, 2, nil)
+				incr("1", "visits", -7, 1, model.ErrBound)
+				incr("1", "visits", 1000, 1, model.ErrBound)
+				incr("1", "small", 127, 0, model.ErrValue)
+				incr("1", "small", math.MinInt64, 0, model.ErrValue)
+				incr("3", "small", 1, 0, model.ErrNotFound)
+				counts(0, 0)
+			})
+		}
 	}
 }
 

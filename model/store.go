@@ -199,9 +199,11 @@ func edited[T any](t *record.Table, ptr any, err error) (_ T, _ error) {
 
 // Incr adds n, which may be negative, to a counter of a record and returns the sum. A
 // counter is a field with the option counter, which only Incr changes. One script, which
-// moves the index entries too. It returns ErrNotFound if there is no such record, a
-// *BoundError if the sum would be beyond the option min or max of the field, with the value
-// as it is, and ErrValue if it would not fit into the field; then nothing is changed. The
+// moves the index entries too. In a model with computed indexes it reads and writes the
+// record as Patch does, and Watch yields Saved. It returns ErrNotFound if there is no such
+// record, a *BoundError if the sum would be beyond the option min or max of the field, with
+// the value as it is, ErrValue if it would not fit into the field, and a *TakenError if
+// another record has a unique value that is computed from it; then nothing is changed. The
 // version and the time of the last write of the record stay.
 func (s *Store[T]) Incr(ctx context.Context, id, field string, n int64) (int64, error) {
 	sum, err := s.o.Incr(ctx, id, field, n)

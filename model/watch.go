@@ -25,7 +25,7 @@ type Op string
 // The operations that Watch yields.
 const (
 	Created     Op = "create"
-	Saved       Op = "save"   // by Save, Update or Patch
+	Saved       Op = "save"   // by Save, Update or Patch; with computed indexes also by Incr
 	Deleted     Op = "delete" // by Delete
 	Expired     Op = "expire" // and was found to have expired: see Sweep
 	Counted     Op = "incr"   // a counter, which Field names

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -26,7 +27,7 @@ func (t *Table) incr(ctx context.Context, id string, field *schema.GoField, n in
 func (t *Table) incrOnce(ctx context.Context, id string, f *schema.GoField, n int64) (int64, error) {
 	low, high := "", ""
 	if f.Bits < 64 {
-		most := int64(math.MaxInt64) >> (64 - f.Bits)
+		most := greatest(f)
 		low, high = strconv.FormatInt(-most-1, 10), strconv.FormatInt(most, 10)
 	}
 	least, most := f.Bounds()
@@ -50,24 +51,74 @@ func (t *Table) incrOnce(ctx context.Context, id string, f *schema.GoField, n in
 	case word == "NOTFOUND", word == "SCHEMA":
 		return 0, t.Outcome(id, word)
 	case word == "OVERFLOW":
-		return 0, fmt.Errorf("%w: %s of id %q cannot be changed by %d: the number would not fit into %d bits",
-			schema.ErrValue, f.Stored, schema.Shorten(id), n, f.Bits)
+		return 0, overflow(id, f, n)
 	case len(list) != 2:
 		return 0, schema.ErrReply(nil)
 	case word == "BOUND":
 		value, err := list[1].AsInt64()
-		bound := least
-		if n > 0 {
-			bound = most
-		}
-		limit, _ := strconv.ParseInt(bound, 10, 64) // it was parsed before
-		return value, cmp.Or[error](err, &schema.BoundError{ID: id, Field: f.Stored, Value: value, By: n, Bound: limit})
+		return value, cmp.Or(err, beyond(id, f, value, n))
 	}
 	sum, err := list[1].AsInt64()
 	if err != nil {
 		return 0, t.counterError(ctx, id, f.Stored, err)
 	}
 	return sum, nil
+}
+
+// greatest returns the greatest number of the type of a counter.
+func greatest(f *schema.GoField) int64 { return math.MaxInt64 >> (64 - f.Bits) }
+
+func overflow(id string, f *schema.GoField, n int64) error {
+	return fmt.Errorf("%w: %s of id %q cannot be changed by %d: the number would not fit into %d bits",
+		schema.ErrValue, f.Stored, schema.Shorten(id), n, f.Bits)
+}
+
+func beyond(id string, f *schema.GoField, value, n int64) error {
+	bound, most := f.Bounds()
+	if n > 0 {
+		bound = most
+	}
+	limit, _ := strconv.ParseInt(bound, 10, 64) // it was parsed before
+	return &schema.BoundError{ID: id, Field: f.Stored, Value: value, By: n, Bound: limit}
+}
+
+// addition is an Incr in a model with computed fields. No script can compute the index
+// entries: the record is written as Patch writes it.
+type addition struct {
+	field  *schema.GoField
+	n, sum int64
+}
+
+// added returns the change that adds to a counter, and writes nothing else but the index
+// entries. It refuses what counter.lua refuses.
+func (ed editor) added(stored []schema.Text, record reflect.Value, e *edit) (*change, error) {
+	f, n := e.addition.field, e.addition.n
+	value, _ := strconv.ParseInt(stored[ed.o.Declaration.Schema.Number(f.Stored)].Value, 10, 64) // none: 0
+	sum := value + n
+	e.addition.sum = sum
+	least, most := f.Bounds()
+	low, lowest := strconv.ParseInt(least, 10, 64)
+	high, highest := strconv.ParseInt(most, 10, 64)
+	switch {
+	case n < 0 && sum > value, n > 0 && sum < value:
+		return nil, overflow(e.id, f, n)
+	case n < 0 && lowest == nil && sum < low, n > 0 && highest == nil && sum > high:
+		e.addition.sum = value
+		return nil, beyond(e.id, f, value, n)
+	case n < 0 && sum < -greatest(f)-1, n > 0 && sum > greatest(f):
+		return nil, overflow(e.id, f, n)
+	}
+	text := strconv.FormatInt(sum, 10)
+	if err := f.Decode(f.Of(record), text); err != nil {
+		return nil, err
+	}
+	fields, err := ed.o.Declaration.Encode(record)
+	if err != nil {
+		return nil, err
+	}
+	c := &change{id: e.id, operation: "save", set: []string{f.Stored, text}}
+	ed.expect(c, stored)
+	return c, ed.o.Table.pack(c, fields)
 }
 
 func digit(is bool) string {

@@ -428,5 +428,13 @@ func (o *Objects) Incr(ctx context.Context, id, field string, n int64) (int64, e
 	if err := o.CheckID(id); err != nil {
 		return 0, err
 	}
+	if len(o.Declaration.Schema.Fields) > len(o.Declaration.Schema.Names) {
+		a := &addition{field: &o.Declaration.GoFields[number], n: n}
+		_, err := o.editor().edit(ctx, &edit{id: id, addition: a})
+		if err != nil && !errors.Is(err, schema.ErrBound) {
+			return 0, err
+		}
+		return a.sum, err
+	}
 	return o.Table.incr(ctx, id, &o.Declaration.GoFields[number], n)
 }

@@ -15,15 +15,16 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// edit is one Update or Patch of a record.
+// edit is one Update or Patch of a record, or an Incr that no script can do.
 type edit struct {
 	id string
 	f  func(ptr any, now int64) error
 	// patched are the numbers of the fields that Patch sets: their old values need not be
 	// readable, and no other field is written. Nil: an Update.
 	patched   []int
-	unchecked bool // the record need not be valid
-	timed     bool // a patched field depends on the time of the server
+	unchecked bool      // the record need not be valid
+	timed     bool      // a patched field depends on the time of the server
+	addition  *addition // Incr; f is not used
 }
 
 // Update applies f to a record until no other writer interferes, and returns the record
@@ -157,6 +158,10 @@ func (ed editor) edited(stored []schema.Text, e *edit) (reflect.Value, *change, 
 	if err := ed.o.Declaration.Decode(ed.o.Table.Layout.Of(e.id).Record(e.id), e.id, readable, record); err != nil {
 		return record, nil, err
 	}
+	if e.addition != nil {
+		c, err := ed.added(stored, record, e)
+		return record, c, err
+	}
 	now := ed.o.Table.now(e.id)
 	if err := e.f(record.Addr().Interface(), now); err != nil {
 		return record, nil, err
@@ -211,17 +216,12 @@ func (ed editor) difference(stored []schema.Text, record reflect.Value, e *edit,
 		return nil, err
 	}
 	c := &change{id: e.id, operation: "save"}
-	ed.o.Table.known(c, stored)
+	ed.expect(c, stored)
 	if ed.o.Declaration.Schema.Timed() || e.timed {
 		c.now = now
 	}
 	for i, name := range ed.o.Declaration.Schema.Names {
-		counter := ed.o.Declaration.Schema.Counters[i]
-		touched := i == ed.o.Declaration.Schema.Expires && ed.o.Declaration.Schema.Version >= 0 // Touch does not change the version
-		if (counter || touched) && slices.Contains(ed.o.Table.Rows.Relevant, i) {
-			c.other, c.others = append(c.other, i), append(c.others, stored[i])
-		}
-		if counter {
+		if ed.o.Declaration.Schema.Counters[i] {
 			fields[i] = stored[i]
 		}
 		ours := i == ed.o.Declaration.Schema.Version || i == ed.o.Declaration.Schema.Updated || i == ed.o.Declaration.Schema.Expires && ed.o.Declaration.Schema.TTL > 0
@@ -241,6 +241,18 @@ func (ed editor) difference(stored []schema.Text, record reflect.Value, e *edit,
 		c.set = []string{rows.EmptyField, ""}
 	}
 	return c, nil
+}
+
+// expect sets the entries that a change expects the record to have, and the fields that
+// the content depends on and that others change without a new version.
+func (ed editor) expect(c *change, stored []schema.Text) {
+	ed.o.Table.known(c, stored)
+	for i, counter := range ed.o.Declaration.Schema.Counters {
+		touched := i == ed.o.Declaration.Schema.Expires && ed.o.Declaration.Schema.Version >= 0 // Touch does not change the version
+		if (counter || touched) && slices.Contains(ed.o.Table.Rows.Relevant, i) {
+			c.other, c.others = append(c.other, i), append(c.others, stored[i])
+		}
+	}
 }
 
 // appendFormer appends the former name of a field, if it has one: a write removes it.
