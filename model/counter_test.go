@@ -235,6 +235,48 @@ func TestIncrOfComputed(t *testing.T) {
 	}
 }
 
+type (
+	plainHits struct {
+		ID   string `redis:",id"`
+		Hits int64  `redis:"hits,counter"`
+	}
+	rangedHits struct {
+		ID   string `redis:",id"`
+		Hits int64  `redis:"hits,counter,range"`
+	}
+)
+
+// A program that does not know the index of a counter is refused after the migration.
+func TestIncrOfOldProgram(t *testing.T) {
+	t.Parallel()
+	for name, opt := range refLayouts(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client, ctx := redistest.DB(t).Client(t), t.Context()
+			before := store[plainHits](t, client, opt)
+			if _, err := before.Create(ctx, plainHits{}); err != nil {
+				t.Fatal(err)
+			}
+			now := store[rangedHits](t, client, opt)
+			if n, err := before.Incr(ctx, "1", "hits", 1); n != 1 || err != nil {
+				t.Error(n, err)
+			}
+			if _, err := now.Migrate(ctx, maintain.Options{}); err != nil {
+				t.Fatal(err)
+			}
+			if n, err := before.Incr(ctx, "1", "hits", 1); n != 0 || !errors.Is(err, model.ErrSchema) {
+				t.Errorf("%d, %v, want ErrSchema", n, err)
+			}
+			if n, err := now.Incr(ctx, "1", "hits", 1); n != 2 || err != nil {
+				t.Error(n, err)
+			}
+			if n, err := now.Find(model.Eq("hits", 2)).Count(ctx); n != 1 || err != nil {
+				t.Error(n, err)
+			}
+		})
+	}
+}
+
 // redisDo runs a command, and returns its reply as text.
 func redisDo(t *testing.T, client rueidis.Client, words ...string) string {
 	t.Helper()

@@ -4,14 +4,14 @@
 --      their last column
 -- ARGV 1 id, 2 name of the counter, 3 how many changes are kept, 4 what to add, 5 minimum
 --      and 6 maximum of the type, 7 minimum and 8 maximum that the model declares, each or
---      nothing: 64 bits, 9 stamp of the declaration, if there are indexes, then of each
---      index its number, 1 if it is descending, and 1 if it has no other column
+--      nothing: 64 bits, 9 stamp of the declaration, then of each index its number, 1 if it
+--      is descending, and 1 if it has no other column
 -- Reply OK and the sum, NOTFOUND, SCHEMA, OVERFLOW, or BOUND and the value
 
 local record, changes, content, meta = unpack(KEYS, 1, 4)
 local id, name, cap, by, low, high, least, most, stamp = unpack(ARGV, 1, 9)
 
-if #KEYS > 4 and not writable(meta, stamp) then
+if not writable(meta, stamp) then -- also a caller that knows no index of the counter
 	return { 'SCHEMA' }
 end
 if call('EXISTS', record) == 0 then
