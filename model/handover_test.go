@@ -40,16 +40,21 @@ func pairs(t *testing.T, client rueidis.Client, opt model.Options, n int) {
 	}
 }
 
-// meddling is a client that does something before the first command with the key of the
-// records that wait for values.
+// meddling is a client that does something before the first command of some kind.
 type meddling struct {
 	rueidis.Client
-	once *sync.Once
-	do   func()
+	before func(words []string) bool
+	once   *sync.Once
+	do     func()
+}
+
+// waits reports whether a command has the key of the records that wait for values.
+func waits(words []string) bool {
+	return slices.ContainsFunc(words, func(word string) bool { return strings.HasSuffix(word, ".waiting") })
 }
 
 func (m meddling) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
-	if slices.ContainsFunc(cmd.Commands(), func(word string) bool { return strings.HasSuffix(word, ".waiting") }) {
+	if m.before(cmd.Commands()) {
 		m.once.Do(m.do)
 	}
 	return m.Client.Do(ctx, cmd)
@@ -62,7 +67,7 @@ func TestValueIsLeftBeforeOneWaits(t *testing.T) {
 		pairs(t, client, opt, 1)
 		others := store[invitee](t, client, opt)
 		owner := ""
-		guests := store[invitee](t, meddling{client, new(sync.Once), func() {
+		guests := store[invitee](t, meddling{client, waits, new(sync.Once), func() {
 			owner = ownerOf(t, client, opt, "email", "a0")
 			if _, err := others.Patch(t.Context(), owner, map[string]any{"email": "b"}); err != nil {
 				t.Error(err)

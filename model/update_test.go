@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -68,6 +69,32 @@ func adds[T any](t *testing.T, all *model.Store[T], zero T, n func(*T) *int) {
 		})
 	}
 	wg.Wait()
+}
+
+// Of two Patches of the same fields one wins, and nothing of the other is left.
+func TestPatchesDoNotMix(t *testing.T) {
+	t.Parallel()
+	type point struct {
+		ID   string `redis:",id"`
+		X, Y int
+	}
+	client, ctx, opt := redistest.DB(t).Client(t), t.Context(), model.Options{Name: "n"}
+	others := store[point](t, client, opt)
+	if _, err := others.Create(ctx, point{X: 1, Y: 9}); err != nil {
+		t.Fatal(err)
+	}
+	writes := func(words []string) bool { return words[0] == "EVALSHA" && slices.Contains(words, "n:1") }
+	between := false
+	points := store[point](t, meddling{client, writes, new(sync.Once), func() {
+		_, err := others.Patch(ctx, "1", map[string]any{"x": 2, "y": 2})
+		between = err == nil
+	}}, opt)
+	if _, err := points.Patch(ctx, "1", map[string]any{"x": 1, "y": 1}); err != nil || !between {
+		t.Fatal(err, between)
+	}
+	if got, err := others.Get(ctx, "1"); err != nil || got.X != got.Y {
+		t.Errorf("%+v, %v", got, err)
+	}
 }
 
 // Without a version the record must be as it was read: if another program adds or

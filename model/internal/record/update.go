@@ -226,7 +226,8 @@ func (ed editor) difference(stored []schema.Text, record reflect.Value, e *edit,
 		}
 		ours := i == ed.o.Declaration.Schema.Version || i == ed.o.Declaration.Schema.Updated || i == ed.o.Declaration.Schema.Expires && ed.o.Declaration.Schema.TTL > 0
 		switch {
-		case fields[i] == stored[i], ed.o.Declaration.Schema.Kept(i), !patched(i) && !ours:
+		// A Patch writes also what is equal: another one may have changed it meanwhile.
+		case e.patched == nil && fields[i] == stored[i], ed.o.Declaration.Schema.Kept(i), !patched(i) && !ours:
 		case fields[i].OK:
 			c.set = append(c.set, name, fields[i].Value)
 			c.remove = ed.appendFormer(c.remove, i)
