@@ -85,7 +85,7 @@ func (t *target) Run(ctx context.Context, db *store.Store, key string, src shell
 	case shell.Adopt:
 		return g.Adopt(ctx, opt)
 	case shell.Rebuild:
-		return g.Rebuild(ctx, source, opt)
+		return g.Rebuild(ctx, shell.NotEmpty(src, source), opt)
 	case shell.Repair:
 		return g.Repair(ctx, source, opt)
 	}

@@ -97,7 +97,7 @@ func (a Adapted[E, V]) compare(ctx context.Context, src Source, opt Options,
 	if src.Pattern == "" {
 		return run(ctx, nil, opt)
 	}
-	objects, err := a.hashes(src.Pattern)
+	objects, err := a.hashes(ctx, src)
 	if err != nil {
 		return Report{}, err
 	}
@@ -107,14 +107,14 @@ func (a Adapted[E, V]) compare(ctx context.Context, src Source, opt Options,
 // Rebuild implements Entries.
 func (a Adapted[E, V]) Rebuild(ctx context.Context, src Source, opt Options) (Report, error) {
 	if src.Inputs == nil {
-		objects, err := a.hashes(src.Pattern)
+		objects, err := a.hashes(ctx, src)
 		if err != nil {
 			return Report{}, err
 		}
 		return a.Index.Rebuild(ctx, objects, opt)
 	}
 	return a.Index.Rebuild(ctx, index.Objects(func(yield func(index.Object[V], error) bool) {
-		for e, err := range src.Inputs.Entries(a.Reader) {
+		for e, err := range NotEmpty(src, src.Inputs.Entries(a.Reader)) {
 			o := index.Object[V]{ID: e.ID}
 			if err == nil {
 				o.Value = a.Value(e)
@@ -131,13 +131,13 @@ func (a Adapted[E, V]) Adopt(ctx context.Context, opt Options) (Report, error) {
 	return a.Index.Adopt(ctx, opt)
 }
 
-// hashes returns the hashes of the pattern of --froa.
-func (a Adapted[E, V]) hashes(pattern string) (index.Source[V], error) {
-	src, err := a.Index.Hashes(pattern)
+// hashes returns the hashes of the pattern of --from.
+func (a Adapted[E, V]) hashes(ctx context.Context, src Source) (index.Source[V], error) {
+	objects, err := a.Index.Hashes(src.Pattern)
 	if err != nil {
-		err = Usage(errors.New(OneLine(err)))
+		return objects, Usage(errors.New(OneLine(err)))
 	}
-	return src, err
+	return objects, CheckObjects(ctx, src, objects)
 }
 
 // Failing yields an error.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/spf13/cobra"
 
@@ -39,6 +40,40 @@ type Noter interface {
 type Source struct {
 	Pattern string  // of the keys of hashes; empty: none
 	Inputs  *Inputs // the files; nil: none
+	Empty   bool    // it may yield nothing
+}
+
+// errEmpty is a source that yields nothing: a file that is missing, or a pattern that is
+// mistyped, would remove everything.
+var errEmpty = errors.New("the input is empty: nothing was changed")
+
+// NotEmpty yields what all does, and an error if that is nothing, unless the source may be
+// empty.
+func NotEmpty[E any](src Source, all iter.Seq2[E, error]) iter.Seq2[E, error] {
+	return func(yield func(E, error) bool) {
+		empty := !src.Empty
+		for e, err := range all {
+			empty = false
+			if !yield(e, err) {
+				return
+			}
+		}
+		if empty {
+			var none E
+			yield(none, errEmpty)
+		}
+	}
+}
+
+// CheckObjects returns an error if there are no objects, unless the source may be empty.
+func CheckObjects[V any](ctx context.Context, src Source, objects index.Source[V]) error {
+	if src.Empty {
+		return nil
+	}
+	for _, err := range NotEmpty(src, objects.All(ctx)) {
+		return err
+	}
+	return nil
 }
 
 // Maintenance describes the maintenance commands of a noun.
@@ -49,6 +84,8 @@ type Maintenance struct {
 	From string
 	// Files reports whether verify and repair compare with files, too.
 	Files bool
+	// Drop reports whether the noun has a command drop. Without it there is --empty.
+	Drop bool
 	// Help holds the help of the commands. A verb without help has no command.
 	Help map[Verb]Help
 	// New returns the target of a command.
@@ -61,7 +98,7 @@ type Help struct{ Short, Long, Example string }
 // RebuildHelp ends the help of a rebuild from files.
 const RebuildHelp = `A rebuild that fails or is stopped changes nothing; so a bad line ends it, and the error
 names its file and number. With --skip-bad bad lines are reported and left out, and what
-they stand for is then missing; the exit code is 1.`
+they stand for is then missing; the exit code is 1. An empty input is an error, too.`
 
 // Commands returns the maintenance commands of a noun.
 func (m Maintenance) Commands(env Env) []*cobra.Command {
@@ -86,6 +123,9 @@ func (m Maintenance) command(env Env, verb Verb, help Help) *cobra.Command {
 	if m.From != "" && verb != Adopt {
 		c.Flags().StringVar(&run.from, "from", "", "the objects: the hashes whose keys match this `PATTERN`, as in '"+m.From+"'; * is the id")
 	}
+	if !m.Drop && (verb == Rebuild || verb == Repair && m.From != "") {
+		c.Flags().BoolVar(&run.empty, "empty", false, "let an empty input remove everything")
+	}
 	if verb == Rebuild {
 		c.Flags().BoolVar(&run.skipBad, "skip-bad", false, "leave out bad lines of the files, which end the rebuild otherwise")
 		run.AddRate(c)
@@ -108,10 +148,11 @@ type maintenanceRun struct {
 	target  Target
 	from    string
 	skipBad bool
+	empty   bool
 }
 
 func (r *maintenanceRun) run(ctx context.Context, args []string) (err error) {
-	src := Source{Pattern: r.from}
+	src := Source{Pattern: r.from, Empty: r.empty || r.verb == Verify}
 	if src.Pattern != "" && len(args) > 1 {
 		return Usage(errors.New("--from and files are two sources: use one"))
 	}
@@ -129,8 +170,19 @@ func (r *maintenanceRun) run(ctx context.Context, args []string) (err error) {
 		}
 		report, err := r.target.Run(ctx, db, args[0], src, opt)
 		wipe()
+		if errors.Is(err, errEmpty) {
+			return Hint(errEmpty, emptyHint(r, args[0]))
+		}
 		return r.finish(src, report, err)
 	})
+}
+
+// emptyHint says how to remove everything on purpose.
+func emptyHint(r *maintenanceRun, key string) string {
+	if r.Drop {
+		return fmt.Sprintf("Look at the input. %q deletes the index.", r.Parent().CommandPath()+" drop "+key+" --yes")
+	}
+	return "Look at the input. With --empty an empty one removes everything."
 }
 
 // finish prints what was done, and returns what makes the exit code.

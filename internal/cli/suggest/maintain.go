@@ -74,7 +74,7 @@ func (t *target) Run(ctx context.Context, db *store.Store, key string, src shell
 	case err != nil:
 		return shell.Report{}, err
 	case t.verb == shell.Rebuild:
-		return x.Rebuild(ctx, terms(src.Inputs, x), opt)
+		return x.Rebuild(ctx, shell.NotEmpty(src, terms(src.Inputs, x)), opt)
 	case t.verb == shell.Repair:
 		return x.Repair(ctx, opt)
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 var maintenance = shell.Maintenance{
-	Key: "KEY", Unit: "documents", From: "post:*", Files: true,
+	Key: "KEY", Unit: "documents", From: "post:*", Files: true, Drop: true,
 	New: func(verb shell.Verb) shell.Target { return &target{verb: verb} },
 	Help: map[shell.Verb]shell.Help{
 		shell.Verify: {
@@ -76,7 +76,7 @@ func (t *target) Run(ctx context.Context, db *store.Store, key string, from shel
 	if err != nil {
 		return shell.Report{}, err
 	}
-	src, err := t.source(client, from, x)
+	src, err := t.source(ctx, client, from, x)
 	switch {
 	case err != nil:
 		return shell.Report{}, err
@@ -96,9 +96,12 @@ func (t *target) index(ctx context.Context, client rueidis.Client, key string) (
 }
 
 // source returns what the index is compared with or rebuilt from, nil if that is nothing.
-func (t *target) source(client rueidis.Client, from shell.Source, x *text.Index) (*index.Source[text.Document], error) {
+func (t *target) source(ctx context.Context, client rueidis.Client, from shell.Source, x *text.Index) (*index.Source[text.Document], error) {
 	if from.Pattern != "" {
 		src, err := hashes(client, from.Pattern, t.field)
+		if err == nil {
+			err = shell.CheckObjects(ctx, from, src)
+		}
 		return &src, err
 	}
 	if from.Inputs == nil {
@@ -108,6 +111,6 @@ func (t *target) source(client rueidis.Client, from shell.Source, x *text.Index)
 		src, err := load(from.Inputs, t.field, x)
 		return &src, err
 	}
-	src := index.Objects(objects(from.Inputs, t.field, x))
+	src := index.Objects(shell.NotEmpty(from, objects(from.Inputs, t.field, x)))
 	return &src, nil
 }
