@@ -158,8 +158,8 @@ func newSet(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "set [flags] SETTING [TEXT]",
 		Short: "Change a setting of the site",
-		Long: `Changes a setting of the site. Without a text it is read from standard input. An empty text
-removes the setting.`,
+		Long: `Changes a setting of the site. Without a text it is read from standard input, which must not
+be empty. An empty text, "", removes the setting.`,
 		Example: `  retwis site set description "A place for people who keep lighthouses."
   retwis site set rules < rules.txt
   retwis site set noindex on
@@ -182,7 +182,9 @@ removes the setting.`,
 			if err != nil {
 				return err
 			}
-			typed = string(read)
+			if typed = string(read); strings.TrimSpace(typed) == "" {
+				return shell.Usage(fmt.Errorf("there is no text on standard input; remove the setting with: retwis site set %s \"\"", f))
+			}
 		}
 		if _, err := about.Clean(f, typed); err != nil {
 			return shell.Usage(InvalidInput(err))
