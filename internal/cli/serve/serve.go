@@ -2,7 +2,6 @@
 package serve
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -130,7 +129,6 @@ type notify it reports when it is ready, when it stops, and that it is alive.
 		}
 		if len(flags.tls.domains) > 0 {
 			flags.useACMEPorts(c)
-			c.Base = cmp.Or(c.Base, "https://"+flags.tls.domains[0])
 		}
 		logs, err := flags.log.open(c)
 		if err != nil {

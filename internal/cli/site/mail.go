@@ -3,6 +3,7 @@ package site
 import (
 	"cmp"
 	"errors"
+	"strings"
 
 	"retwis/internal/cli/shell"
 	"retwis/internal/mail"
@@ -19,11 +20,11 @@ func openMail(c *shell.Command) (*mail.Server, error) {
 	if c.Flags().Lookup("smtp") == nil {
 		return nil, nil
 	}
-	address := cmp.Or(c.SMTP, c.Getenv(shell.Variable("smtp")))
+	address := setting(c, "smtp", c.SMTP)
 	if address == "" {
 		return nil, nil
 	}
-	base := cmp.Or(c.Base, c.Getenv(shell.Variable("base-url")))
+	base := baseURL(c)
 	if base == "" {
 		return nil, shell.Usage(errors.New("--smtp needs --base-url, the public address of the site, such as https://retwis.example.com"))
 	}
@@ -32,4 +33,29 @@ func openMail(c *shell.Command) (*mail.Server, error) {
 		return nil, shell.Usage(err)
 	}
 	return server, nil
+}
+
+// baseURL returns the public address of the site; without --base-url, it has the first name
+// of --acme. It is empty if there is none.
+func baseURL(c *shell.Command) string {
+	if base := setting(c, "base-url", c.Base); base != "" {
+		return base
+	}
+	names, err := c.Flags().GetStringSlice("acme")
+	if err != nil { // the command does not serve
+		names = strings.Split(c.Getenv(shell.Variable("acme")), ",")
+	}
+	if len(names) == 0 || names[0] == "" {
+		return ""
+	}
+	return "https://" + names[0]
+}
+
+// setting returns the value of a flag, or that of its variable, also for a command whose flags
+// have no variables. A flag wins, even an empty one.
+func setting(c *shell.Command, flag, value string) string {
+	if c.Flags().Changed(flag) {
+		return value
+	}
+	return cmp.Or(value, c.Getenv(shell.Variable(flag)))
 }

@@ -1,16 +1,12 @@
 package site
 
 import (
-	"cmp"
 	"path/filepath"
 
 	"retwis/internal/cli/shell"
 	"retwis/internal/files"
 	"retwis/internal/redis/store"
 )
-
-// mediaVariable names the place of pictures for commands without the flag.
-const mediaVariable = "RETWIS_MEDIA"
 
 // noMedia is the value of --media of a site without pictures.
 const noMedia = "none"
@@ -22,7 +18,7 @@ func AddMedia(c *shell.Command) {
 
 // openMedia opens the place of pictures; nil for none.
 func openMedia(c *shell.Command) (files.Store, error) {
-	place := cmp.Or(c.Media, c.Getenv(mediaVariable))
+	place := setting(c, "media", c.Media)
 	if place == "" {
 		config, err := store.Parse(c.Redis)
 		if err != nil || config.Kind != store.Embedded {

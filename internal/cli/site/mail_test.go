@@ -1,0 +1,53 @@
+package site
+
+import (
+	"context"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"retwis/internal/cli/shell"
+)
+
+// A flag wins over its variable, also an empty one: a copy of a site is started without its
+// mail server. The first name of --acme is in the links of mails, in each process.
+func TestMailFlags(t *testing.T) {
+	t.Parallel()
+	type variables map[string]string
+	for name, test := range map[string]struct {
+		env  variables
+		args []string
+		mail string // the mail server, and where a link leads
+	}{
+		"nothing":   {variables{"RETWIS_BASE_URL": "https://a.example"}, nil, ""},
+		"variables": {variables{"RETWIS_SMTP": "smtp://mail.example", "RETWIS_BASE_URL": "https://a.example"}, nil, "mail.example:587 https://a.example/x"},
+		"flags":     {variables{"RETWIS_SMTP": "smtp://mail.example", "RETWIS_BASE_URL": "https://a.example"}, []string{"--smtp", "smtp://other.example", "--base-url", "https://b.example"}, "other.example:587 https://b.example/x"},
+		"a copy":    {variables{"RETWIS_SMTP": "smtp://mail.example", "RETWIS_BASE_URL": "https://a.example"}, []string{"--smtp", ""}, ""},
+		"names":     {variables{"RETWIS_SMTP": "smtp://mail.example", "RETWIS_ACME": "a.example,b.example"}, nil, "mail.example:587 https://a.example/x"},
+		"both":      {variables{"RETWIS_SMTP": "smtp://mail.example", "RETWIS_ACME": "a.example", "RETWIS_BASE_URL": "https://b.example"}, nil, "mail.example:587 https://b.example/x"},
+	} {
+		for _, serves := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				c := shell.New(shell.Env{Getenv: func(name string) string { return test.env[name] }}, &cobra.Command{Use: "test", SilenceErrors: true, SilenceUsage: true})
+				AddMail(c)
+				if serves {
+					c.Flags().StringSlice("acme", nil, "")
+					c.FromEnv()
+				}
+				got := ""
+				cmd := c.Build(func(context.Context, []string) error {
+					server, err := openMail(c)
+					if server != nil {
+						got = server.String() + " " + server.Link("/x")
+					}
+					return err
+				})
+				cmd.SetArgs(append([]string{}, test.args...)) // not nil, which are those of the test
+				if err := cmd.Execute(); err != nil || got != test.mail {
+					t.Errorf("%q, want %q; %v", got, test.mail, err)
+				}
+			})
+		}
+	}
+}
