@@ -116,6 +116,30 @@ func TestFlagsAgree(t *testing.T) {
 	}
 }
 
+// A variable means the same in every command: they all read the settings of the service.
+func TestVariablesAgree(t *testing.T) {
+	t.Parallel()
+	differ := map[string]string{
+		"RETWIS_REDIS":    "the database, which retwis lock needs only without servers",
+		"RETWIS_JSON":     "what is printed as JSON",
+		"RETWIS_RATE":     "how fast a command works: no setting of the site",
+		"RETWIS_PICTURES": "the file of the pictures that backup writes and restore reads",
+	}
+	first := make(map[string]string)
+	for name, cmd := range commands(t) {
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			variable := shell.Variable(f.Name)
+			if !strings.HasSuffix(f.Usage, " ["+variable+"]") || differ[variable] != "" {
+				return
+			}
+			if other, ok := first[variable]; ok && other != f.Usage {
+				t.Errorf("%s --%s: %q, elsewhere %q", name, f.Name, f.Usage, other)
+			}
+			first[variable] = f.Usage
+		})
+	}
+}
+
 // A command that is stopped prints only that.
 func TestStopped(t *testing.T) {
 	t.Parallel()

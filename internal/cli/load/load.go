@@ -104,7 +104,8 @@ func (flags *loadFlags) add(c *shell.Command) {
 	c.AddJSON("print a report as JSON")
 	c.AddRedis()
 	c.Creates = true
-	c.FromEnv("do", "emit", "dry-run", "columns", "skip-if-missing", "format", "checkpoint", "errors-to", "skip-bad")
+	// RETWIS_CONNECTIONS is a setting of the site, with another meaning.
+	c.FromEnv("connections", "do", "emit", "dry-run", "columns", "skip-if-missing", "format", "checkpoint", "errors-to", "skip-bad")
 }
 
 // resolve checks the flags and sets the options of the load.
