@@ -2,6 +2,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,6 @@ import (
 	"retwis/internal/cli/site"
 	"retwis/internal/redis/store"
 	"retwis/internal/seed"
-	"retwis/internal/social/media"
 	"retwis/internal/web"
 	"retwis/internal/web/httpserver"
 )
@@ -61,14 +61,12 @@ func (f *serveFlags) check() error {
 		return fmt.Errorf("--connections: %d is negative", f.conns)
 	case f.cache < leastCache:
 		return fmt.Errorf("--client-cache: %s is too little: use at least 1MB", f.cache.String())
-	case f.quota < 1:
-		return errors.New("--media-quota: use at least one byte, or --media none for a site without pictures")
 	case f.celebrity < 1:
 		return fmt.Errorf("--celebrity-followers: %d is not at least 1", f.celebrity)
 	case f.homeIdle < time.Hour:
 		return fmt.Errorf("--home-idle: %v is less than an hour", f.homeIdle)
 	}
-	return f.tls.check()
+	return cmp.Or(site.CheckQuota(f.quota), f.tls.check())
 }
 
 func newServe(env shell.Env) *cobra.Command {
@@ -104,8 +102,7 @@ type notify it reports when it is ready, when it stops, and that it is alive.
 	c.AddRedis()
 	site.AddMedia(c)
 	site.AddMail(c)
-	flags.quota = media.DefaultQuota
-	f.Var(&flags.quota, "media-quota", "how much space the pictures of a user may take")
+	site.AddQuota(c, &flags.quota)
 	c.Creates = true
 	shell.AddServer(c)
 	f.DurationVar(&flags.wait, "wait", 10*time.Second, "how long to wait for a database that is starting")

@@ -22,6 +22,7 @@ type workFlags struct {
 	socketMode fileMode
 	wait       time.Duration
 	celebrity  int64
+	limits     limitsFlag
 	log        logFlags
 }
 
@@ -34,7 +35,7 @@ SIGTERM: posts that go to very many followers, deletions, repairs. Each process 
 serve" does this too, unless it runs with --work=false; run "retwis work" on other machines
 when posts reach followers too late. Any number of these processes can be started and
 stopped, or killed, at any time: what one leaves is begun again by another after a few
-seconds.
+seconds. It sends mails and imports lists: give it the same --limit as the site.
 
 As a service of systemd of the type notify it reports when it is ready, when it stops, and
 that it is alive.`,
@@ -51,6 +52,7 @@ that it is alive.`,
 	site.AddMail(c)
 	f.DurationVar(&flags.wait, "wait", 10*time.Second, "how long to wait for a database that is starting")
 	addCelebrity(c, &flags.celebrity)
+	flags.limits.add(c)
 	flags.log.addMain(c)
 	c.FromEnv()
 	return c.Build(func(ctx context.Context, _ []string) error {
@@ -83,7 +85,8 @@ func work(ctx context.Context, c *shell.Command, flags workFlags, logs *logs) (e
 	if err != nil {
 		return err
 	}
-	db, err := site.OpenWaiting(ctx, c, flags.wait, store.Options{Logger: log, Wrap: redis.Wrap, Connected: redis.Connected}, app.Options{CelebrityFollowers: flags.celebrity})
+	db, err := site.OpenWaiting(ctx, c, flags.wait, store.Options{Logger: log, Wrap: redis.Wrap, Connected: redis.Connected},
+		app.Options{Limits: flags.limits.config, CelebrityFollowers: flags.celebrity})
 	if err != nil {
 		return err
 	}
