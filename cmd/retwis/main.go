@@ -22,7 +22,11 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	getenv, err := shell.WithEnvFile(os.LookupEnv)
+	if err != nil {
+		os.Exit(shell.PrintError(ctx, os.Stderr, "retwis", err))
+	}
 	os.Exit(cli.Run(ctx, os.Args[1:], cli.Env{
-		Getenv: shell.WithEnvFile(os.LookupEnv), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Version: version, Commit: commit,
+		Getenv: getenv, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Version: version, Commit: commit,
 	}))
 }

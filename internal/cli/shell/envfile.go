@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -18,17 +19,21 @@ const (
 // WithEnvFile returns the variables of a process, and those that the settings of the
 // installed service add: without them root's cron would look for the database of the site
 // in root's home directory. A variable of the process wins. Users who may not read the
-// settings have databases of their own.
-func WithEnvFile(lookup func(string) (string, bool)) func(string) string {
+// settings have databases of their own; but a file that RETWIS_ENV_FILE names must be readable.
+func WithEnvFile(lookup func(string) (string, bool)) (getenv func(string) string, err error) {
 	path, implied := EnvFile, map[string]string{"RETWIS_REDIS": packageRedis}
-	if named, ok := lookup("RETWIS_ENV_FILE"); ok && named != "" {
+	named, _ := lookup("RETWIS_ENV_FILE")
+	if named != "" {
 		path, implied = named, nil
 	}
 	text, err := os.ReadFile(path)
 	settings := map[string]string{}
-	if err == nil {
+	switch {
+	case err == nil:
 		settings = parseEnvFile(string(text))
-	} else {
+	case named != "":
+		return nil, Usage(fmt.Errorf("the variable RETWIS_ENV_FILE: %w", err))
+	default:
 		implied = nil
 	}
 	return func(name string) string {
@@ -39,7 +44,7 @@ func WithEnvFile(lookup func(string) (string, bool)) func(string) string {
 			return value
 		}
 		return implied[name]
-	}
+	}, nil
 }
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)

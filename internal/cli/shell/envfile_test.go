@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -28,15 +29,18 @@ func TestWithEnvFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	process := map[string]string{"RETWIS_ENV_FILE": path, "RETWIS_ADDR": ":2", "RETWIS_LIMIT": ""}
-	get := WithEnvFile(func(name string) (string, bool) { v, ok := process[name]; return v, ok })
+	lookup := func(name string) (string, bool) { v, ok := process[name]; return v, ok }
+	get, err := WithEnvFile(lookup)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, want := range map[string]string{"RETWIS_REDIS": "redis://file", "RETWIS_ADDR": ":2", "RETWIS_LIMIT": "", "RETWIS_FSYNC": ""} {
 		if got := get(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
 	process["RETWIS_ENV_FILE"] = path + ".missing"
-	get = WithEnvFile(func(name string) (string, bool) { v, ok := process[name]; return v, ok })
-	if got := get("RETWIS_REDIS"); got != "" {
-		t.Errorf("without a file: %q", got)
+	if _, err := WithEnvFile(lookup); err == nil || !strings.Contains(err.Error(), path+".missing") {
+		t.Errorf("without the file: %v", err)
 	}
 }
