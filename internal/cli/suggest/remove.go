@@ -30,17 +30,19 @@ they are named with --unblock; "suggest blocked" lists them.`,
 		}
 		return nil
 	}
-	return existing.BuildChecked(c, "print the summary as JSON", check, func(ctx context.Context, x *suggest.Index, terms []string) error {
+	return existing.BuildChecked(c, "print the summary as JSON", check, func(ctx context.Context, x *suggest.Index, terms []string) (err error) {
+		done, n := "removed", len(terms)
 		switch {
 		case block:
-			return x.Block(ctx, terms...)
+			done, err = "blocked", x.Block(ctx, terms...)
 		case unblock:
-			return x.Unblock(ctx, terms...)
+			done, err = "unblocked", x.Unblock(ctx, terms...)
+		default:
+			n, err = x.Remove(ctx, terms...)
 		}
-		n, err := x.Remove(ctx, terms...)
 		if err != nil {
 			return err
 		}
-		return c.PrintNumber("removed", int64(n))
+		return c.PrintNumber(done, int64(n))
 	})
 }
