@@ -140,6 +140,9 @@ func jpegBombs(tb testing.TB, add func(name string, file []byte)) {
 	binary.BigEndian.PutUint32(far[136:], 1<<32-8)
 	add("jpeg with a profile of far tags", afterSOI(small, iccSegment(far)))
 	add("jpeg with parts of profiles", afterSOI(small, bytes.Repeat(iccSegment(make([]byte, 60_000)), 200)))
+	disorder := segment(app2, []byte("ICC_PROFILE\x00\x02\x02"))
+	disorder = append(disorder, segment(app2, []byte("ICC_PROFILE\x00\x01\x02"))...)
+	add("jpeg with parts of profiles in no order", afterSOI(small, bytes.Repeat(disorder, 400_000)))
 	add("jpeg with a profile of many points", afterSOI(small, iccSegment(icc([3]column{}, append([]byte("curv\x00\x00\x00\x00\xff\xff\xff\xff"), make([]byte, 9000)...)))))
 }
 
@@ -183,6 +186,8 @@ func pngBombs(tb testing.TB, add func(name string, file []byte)) {
 	small := ihdr(1, 1, 8, 2, 0)
 	add("png with text that inflates", pngFile(small, chunk("zTXt", append([]byte("a\x00\x00"), compress(100<<20)...)), one))
 	add("png with a profile that inflates", pngFile(small, chunk("iCCP", append([]byte("a\x00\x00"), compress(100<<20)...)), one))
+	add("png of 9,000 profiles that inflate", pngFile(small, bytes.Repeat(chunk("iCCP", append([]byte("a\x00\x00"), compress(1<<20)...)), 9000), one))
+	add("png of many chunks before its colours", pngFile(ihdr(1, 1, 8, 3, 0), bytes.Repeat(chunk("tEXt", nil), 1_000_000), chunk("PLTE", make([]byte, 768)), one))
 	add("png with a profile that does not", pngFile(small, chunk("iCCP", []byte("a\x00\x00nothing")), one))
 	add("png of many chunks", pngFile(small, bytes.Repeat(chunk("tEXt", nil), 1_000_000), one))
 	add("png of 9,000 chunks", pngFile(small, bytes.Repeat(chunk("tEXt", nil), 9000), one))
@@ -244,6 +249,7 @@ func webPBombs(tb testing.TB, add func(name string, file []byte)) {
 	add("webp of too many codes", riff(riffChunk("VP8L", manyCodes(128, 128, 65536))))
 	add("webp of unused codes", riff(riffChunk("VP8L", manyCodes(1, 1, 2600))))
 	add("webp of many chunks", riff(bytes.Repeat(riffChunk("JUNK", nil), 1_000_000), lossy[12:]))
+	add("webp of 30,000 profiles", riff(vp8x(32, 60, 40), bytes.Repeat(riffChunk("ICCP", displayP3()), 30_000), lossy[12:]))
 	add("webp of many headers", riff(bytes.Repeat(vp8x(0, 60, 40), 1000), lossy[12:]))
 	add("webp of a frame in a frame", riff(vp8x(2, 9, 9), riffChunk("ANMF", append(make([]byte, 16), riffChunk("ANMF", make([]byte, 99))...))))
 	add("webp of short frames", riff(vp8x(2, 9, 9), riffChunk("ANMF", nil)))

@@ -37,7 +37,7 @@ func readJPEG(file []byte) (header, error) {
 		case segment.marker == app1 && bytes.HasPrefix(data, []byte(exifName)):
 			h.orientation = orientation(data)
 		case segment.marker == app2:
-			if part, ok := newICCPart(data); ok {
+			if part, ok := newICCPart(data); ok && len(parts) < maxICCParts {
 				parts = append(parts, part)
 			}
 		case segment.marker == sos:
@@ -129,6 +129,10 @@ func (f jpegFrame) memory(rgb bool) int64 {
 	}
 	return memory
 }
+
+// maxICCParts is how many parts a colour profile has at most: their numbers are of one byte. Many
+// take long to sort.
+const maxICCParts = 255
 
 // iccPart is a part of a colour profile, which may be longer than a segment.
 type iccPart struct {

@@ -16,19 +16,10 @@ const maxChunks = 10_000
 
 var errChunks = errors.New("png: too many chunks")
 
-// readPNG walks through the chunks.
+// readPNG walks through the chunks, before the decoder does, which takes long for many.
 func readPNG(file []byte) (header, error) {
-	config, err := png.DecodeConfig(bytes.NewReader(file))
-	if err != nil {
-		return header{}, err
-	}
-	h := header{file: file, format: png.Decode, width: config.Width, height: config.Height, orientation: 1, lossless: true}
-	h.memory = int64(h.width) * int64(h.height) * pngBytes(config.ColorModel)
-	// IHDR is the first chunk: its last byte says whether pixels come in passes, each of
-	// which is a picture that is copied into the whole.
-	if file[28] != 0 {
-		h.memory *= 2
-	}
+	h := header{file: file, format: png.Decode, orientation: 1, lossless: true}
+	var icc []byte // the first, as there may be one: each takes long to inflate
 	chunks := 0
 	for rest := file[8:]; len(rest) >= 12; chunks++ {
 		length := int64(binary.BigEndian.Uint32(rest))
@@ -39,14 +30,26 @@ func readPNG(file []byte) (header, error) {
 			return header{}, errChunks
 		}
 		name, data := string(rest[4:8]), rest[8:8+length]
-		switch name {
-		case "iCCP":
-			h.profile = newProfile(pngICC(data))
-		case "eXIf":
+		switch {
+		case name == "iCCP" && icc == nil:
+			icc = data
+		case name == "eXIf":
 			h.orientation = orientation(data)
 		}
 		rest = rest[12+length:]
 	}
+	config, err := png.DecodeConfig(bytes.NewReader(file))
+	if err != nil {
+		return header{}, err
+	}
+	h.width, h.height = config.Width, config.Height
+	h.memory = int64(h.width) * int64(h.height) * pngBytes(config.ColorModel)
+	// IHDR is the first chunk: its last byte says whether pixels come in passes, each of
+	// which is a picture that is copied into the whole.
+	if file[28] != 0 {
+		h.memory *= 2
+	}
+	h.profile = newProfile(pngICC(icc))
 	return h, nil
 }
 

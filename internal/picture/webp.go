@@ -25,10 +25,13 @@ var errFrame = errors.New("webp: the first frame of an animation is damaged")
 func readWebP(file []byte) (header, error) {
 	h := header{file: file, format: decodeWebP, orientation: 1}
 	var alpha bool
+	var icc []byte // the first, as there may be one: each takes long to read
 	for chunk := range webPChunks(file[12:]) {
 		switch chunk.name {
 		case "ICCP":
-			h.profile = newProfile(chunk.data)
+			if icc == nil {
+				icc = chunk.data
+			}
 		case "EXIF":
 			h.orientation = orientation(chunk.data)
 		case "ALPH":
@@ -41,7 +44,7 @@ func readWebP(file []byte) (header, error) {
 				return header{}, errFrame
 			}
 			first, err := readWebP(frame)
-			first.profile = h.profile
+			first.profile = newProfile(icc)
 			return first, err
 		}
 	}
@@ -50,6 +53,7 @@ func readWebP(file []byte) (header, error) {
 		return header{}, err
 	}
 	h.width, h.height = config.Width, config.Height
+	h.profile = newProfile(icc)
 	h.memory = webPMemory(config, h.lossless || alpha, len(file))
 	return h, nil
 }
