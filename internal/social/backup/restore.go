@@ -2,15 +2,20 @@ package backup
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/redis/rueidis"
 
 	"retwis/bulk"
 	"retwis/internal/redis/nodes"
 	"retwis/internal/redis/reply"
+	"retwis/internal/redis/script"
+	"retwis/internal/redis/store"
+	"retwis/internal/sleep"
 	"retwis/internal/social/layout"
 )
 
@@ -45,7 +50,8 @@ type Restored struct {
 // Restore loads a backup into a database, which must be empty: otherwise it returns
 // ErrNotEmpty. While it runs, the key `restoring` holds the id of the backup, and no site
 // is served on the database. A restore that was interrupted is repeated from its start by
-// another call, with the same backup.
+// another call, with the same backup; one with Replace that was interrupted while it deleted the
+// keys deletes the rest then.
 //
 // Keys keep the time at which they end. After a restore that is not AtOneMoment, two keys
 // may not agree.
@@ -106,6 +112,7 @@ func claim(ctx context.Context, client rueidis.Client, id string, replace bool) 
 	if owner == id && !replace {
 		return nil // interrupted; each key of the backup replaces the key of its name
 	}
+	begun := owner == emptying+id // by a call with replace that did not get to the end
 	masters, err := nodes.Masters(ctx, client)
 	if err != nil {
 		return err
@@ -119,34 +126,93 @@ func claim(ctx context.Context, client rueidis.Client, id string, replace bool) 
 		keys += n
 	}
 	if keys > 0 {
-		if err := empty(ctx, client, masters, keys, owner, replace); err != nil {
+		if err := mayEmpty(ctx, client, keys, owner, replace || begun); err != nil {
+			return err
+		}
+		if err := empty(ctx, client, masters, id); err != nil {
 			return err
 		}
 	}
 	return client.Do(ctx, b.Set().Key(layout.Restoring).Value(id).Build()).Error()
 }
 
-// empty deletes every key, if that is wanted and no site uses them.
-func empty(ctx context.Context, client rueidis.Client, masters []nodes.Master, keys int64, owner string, replace bool) error {
+// mayEmpty returns nil if every key may be deleted: that is wanted, and no site uses them.
+func mayEmpty(ctx context.Context, client rueidis.Client, keys int64, owner string, replace bool) error {
 	switch {
 	case !replace && owner != "":
 		return ErrOther
 	case !replace:
 		return fmt.Errorf("%w: it has %d keys", ErrNotEmpty, keys)
+	case owner != "":
+		return nil
 	}
-	if owner == "" {
-		served, err := client.Do(ctx, client.B().Exists().Key(layout.TasksLock, layout.FanOutsLock).Build()).AsInt64()
+	for _, lock := range []string{layout.TasksLock, layout.FanOutsLock} { // in different slots
+		served, err := client.Do(ctx, client.B().Exists().Key(lock).Build()).AsBool()
 		if err != nil {
 			return err
 		}
-		if served > 0 {
+		if served {
 			return ErrInUse
 		}
 	}
+	return nil
+}
+
+// emptying is before the id of a backup in layout.Restoring while the keys are deleted that it is to
+// replace. What is left of them must not stay under those of the backup.
+const emptying = "emptying "
+
+//go:embed mark.lua
+var markSource string
+
+var markScript = script.New(markSource).Retryable()
+
+// empty deletes every key, one master after the other. If it is cut off, what is left is marked: the
+// mark goes with the last ones.
+func empty(ctx context.Context, client rueidis.Client, masters []nodes.Master, id string) error {
+	if err := markScript.Run(ctx, client, []string{layout.Restoring}, []string{emptying + id}).Error(); err != nil {
+		return err
+	}
+	var last []nodes.Master // the one that has the mark; the others redirect
 	for _, m := range masters {
-		if err := m.Client.Do(ctx, m.Client.B().Flushdb().Build()).Error(); err != nil {
+		has, _ := m.Client.Do(ctx, m.Client.B().Exists().Key(layout.Restoring).Build()).AsBool()
+		if has {
+			last = append(last, m)
+			continue
+		}
+		if err := flush(ctx, m.Client); err != nil {
+			return err
+		}
+	}
+	for _, m := range last {
+		if err := flush(ctx, m.Client); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// flush deletes the keys of a master. That takes long for many, so the server does it in the
+// background; until it has done it, it could refuse new ones for want of memory.
+func flush(ctx context.Context, master rueidis.Client) error {
+	if err := master.Do(ctx, master.B().Flushdb().Async().Build()).Error(); err != nil {
+		return err
+	}
+	for {
+		info, err := master.Do(ctx, master.B().Info().Section("memory").Build()).ToString()
+		var refused *rueidis.RedisError
+		switch {
+		case errors.As(err, &refused): // not a right of each site
+			return nil
+		case err != nil:
+			return err
+		case store.InfoNumber(info, "lazyfree_pending_objects") <= 0:
+			return nil
+		case !sleep.For(ctx, flushPause):
+			return ctx.Err()
+		}
+	}
+}
+
+// flushPause is the pause between two looks at what a server still has to free.
+const flushPause = 50 * time.Millisecond

@@ -1,0 +1,77 @@
+package backup_test
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social/backup"
+)
+
+func arbitrary(t *testing.T, c rueidis.Client, words ...string) rueidis.RedisResult {
+	t.Helper()
+	res := c.Do(t.Context(), c.B().Arbitrary(words...).Build())
+	if err := res.Error(); err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+// A restore that is cut off while it deletes the keys of a Cluster leaves the rest of them marked,
+// whichever master has them. The next call deletes them, although it need not say so again.
+func TestCutOffWhileEmptying(t *testing.T) {
+	t.Parallel()
+	from, file := small(t)
+	servers := clusterServers(t)
+	to := open(t, servers.URL())
+	restore := func(replace bool) (backup.Restored, error) {
+		return backup.Restore(to.Ctx, to.Source, bytes.NewReader(file), backup.RestoreOptions{Replace: replace})
+	}
+	for i, failing := range servers.Masters {
+		for n := range 30 {
+			to.Redis("SET", fmt.Sprintf("stale:%d", n), "1")
+		}
+		c := failing.Client(t)
+		arbitrary(t, c, "ACL", "SETUSER", "default", "-flushdb")
+		_, err := restore(true)
+		if marked := to.Redis("EXISTS", "restoring"); err == nil || marked != "1" {
+			t.Errorf("master %d fails: %v, and the mark is there %s times", i, err, marked)
+		}
+		arbitrary(t, c, "ACL", "SETUSER", "default", "+flushdb")
+		restored, err := restore(false)
+		if err != nil {
+			t.Errorf("again, after master %d: %v", i, err)
+		}
+		keys := int64(0)
+		for _, m := range servers.Masters {
+			n, err := arbitrary(t, m.Client(t), "DBSIZE").AsInt64()
+			stale, failed := arbitrary(t, m.Client(t), "KEYS", "stale:*").AsStrSlice()
+			if err != nil || failed != nil || len(stale) > 0 {
+				t.Errorf("of the keys from before there are %v; %v, %v", stale, err, failed)
+			}
+			keys += n
+		}
+		if got, want := to.Redis("GET", "next_post_id"), from.Redis("GET", "next_post_id"); got != want || keys > restored.Keys {
+			t.Errorf("the last post is %s, want %s; there are %d keys, want %d", got, want, keys, restored.Keys)
+		}
+	}
+}
+
+// What takes all of the memory can be replaced.
+func TestReplaceFull(t *testing.T) {
+	t.Parallel()
+	_, file := small(t)
+	to := single(t)
+	for n := range 30 {
+		to.Redis("SET", fmt.Sprintf("stale:%d", n), string(make([]byte, 1<<20)))
+	}
+	arbitrary(t, to.Client, "CONFIG", "SET", "maxmemory", "20mb")
+	if err := to.Client.Do(to.Ctx, to.Client.B().Set().Key("more").Value("1").Build()).Error(); err == nil {
+		t.Error("the memory is not full")
+	}
+	if _, err := backup.Restore(to.Ctx, to.Source, bytes.NewReader(file), backup.RestoreOptions{Replace: true}); err != nil {
+		t.Error(err)
+	}
+}
