@@ -3,6 +3,7 @@ package backup
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -80,6 +81,8 @@ func (r retention) latest() (sorted []string, unread, err error) {
 			sorted = append(sorted, path)
 		case errors.As(err, &failed) && !errors.Is(err, fs.ErrNotExist):
 			unread = errors.Join(unread, failed)
+		case errors.Is(err, backup.ErrNewer), errors.Is(err, backup.ErrDamaged):
+			unread = errors.Join(unread, fmt.Errorf("%s: %w", path, err))
 		}
 	}
 	slices.SortFunc(sorted, func(a, b string) int {

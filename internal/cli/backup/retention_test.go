@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +19,11 @@ import (
 // backupOf writes a file that begins like a backup.
 func backupOf(t *testing.T, path string, created time.Time) {
 	t.Helper()
+	backupWith(t, path, backup.Manifest{Format: backup.Format, Created: created, Parts: 1})
+}
+
+func backupWith(t *testing.T, path string, m backup.Manifest) {
+	t.Helper()
 	file, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
@@ -27,7 +33,7 @@ func backupOf(t *testing.T, path string, created time.Time) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	manifest, err := json.Marshal(backup.Manifest{Format: backup.Format, Created: created, Parts: 1})
+	manifest, err := json.Marshal(m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,6 +160,41 @@ func TestRetentionOfPictures(t *testing.T) {
 				want = append(want, nameAt(start.AddDate(0, 0, day), picturesExt))
 			}
 			same(t, other, want)
+		})
+	}
+}
+
+// A backup that only a newer retwis reads, or that is damaged, may need any archive.
+func TestRetentionOfUnread(t *testing.T) {
+	t.Parallel()
+	for what, m := range map[string]backup.Manifest{
+		"newer":   {Format: backup.Format + 1, Parts: 1},
+		"damaged": {Format: backup.Format, Parts: 0},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			dir, other := t.TempDir(), t.TempDir()
+			start := time.Date(2026, 11, 1, 3, 30, 0, 0, time.UTC)
+			var names, archives []string
+			for day := range 4 {
+				at := start.AddDate(0, 0, day)
+				names = append(names, nameAt(at, databaseExt))
+				archives = append(archives, nameAt(at, picturesExt))
+				if err := os.WriteFile(filepath.Join(other, archives[day]), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if day > 0 {
+					backupOf(t, filepath.Join(dir, names[day]), at)
+				}
+			}
+			m.Created = start
+			backupWith(t, filepath.Join(dir, names[0]), m)
+			_, unread, err := (retention{dir: dir, pictures: other, keep: 2}).apply()
+			if err != nil || unread == nil || !strings.Contains(unread.Error(), names[0]) {
+				t.Errorf("unread is %v, %v", unread, err)
+			}
+			same(t, dir, []string{names[0], names[2], names[3]})
+			same(t, other, archives)
 		})
 	}
 }

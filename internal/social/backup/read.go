@@ -23,6 +23,9 @@ import (
 // ErrDamaged: a file is not a whole backup.
 var ErrDamaged = errors.New("the backup is damaged")
 
+// ErrNewer: only a newer retwis can read the backup.
+var ErrNewer = errors.New("only a newer retwis can restore this backup")
+
 // maxManifest bounds the manifest.
 const maxManifest = 64 << 10
 
@@ -74,8 +77,8 @@ func (b *Reader) open() error {
 	m := b.Manifest
 	switch {
 	case m.Format > Format || newer(m.Layout):
-		return fmt.Errorf("retwis %s made this backup, which only a newer retwis can restore (format %d, layout %q; this one reads format %d, layout %s)",
-			m.Retwis, m.Format, m.Layout, Format, layout.ClusterVersion)
+		return fmt.Errorf("%w: retwis %s made it (format %d, layout %q; this one reads format %d, layout %s)",
+			ErrNewer, m.Retwis, m.Format, m.Layout, Format, layout.ClusterVersion)
 	case m.Format < 1 || m.Parts < 1 || m.Parts > 1000 || m.Database < 0:
 		return fmt.Errorf("%w: its manifest makes no sense", ErrDamaged)
 	}
