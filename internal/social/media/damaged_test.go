@@ -1,6 +1,8 @@
 package media_test
 
 import (
+	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -91,4 +93,34 @@ func TestDamagedRepair(t *testing.T) {
 		}
 		d.wantClean()
 	})
+}
+
+// A picture of a post whose record and files are lost stays a problem until the files are back.
+func TestLostPicture(t *testing.T) {
+	t.Parallel()
+	all := maps.Clone(damages)
+	all["lost"] = func(b bundle, id string) { b.Redis("DEL", layout.MediaKey(id)) }
+	for name, damage := range all {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			ada := b.NewUser("ada")
+			r := b.upload(ada, media.Post)
+			b.post(ada, "look", r)
+			files := b.names()
+			b.do(b.place.Delete(b.Ctx, files...))
+			damage(b, r.ID)
+			for range 2 {
+				var left strings.Builder
+				result, err := check.Repair(b.Ctx, b.App, check.Options{Report: func(p check.Problem) {
+					if !p.Repaired {
+						left.WriteString(p.String())
+					}
+				}})
+				if b.do(err); result.Remaining != 1 || !strings.Contains(left.String(), files[0]) {
+					t.Errorf("of %v there remain %d problems: %s", files, result.Remaining, &left)
+				}
+			}
+		})
+	}
 }

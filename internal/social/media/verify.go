@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
@@ -22,6 +23,9 @@ func (s *Store) Findings(ctx context.Context, shared bool) iter.Seq2[storage.Fin
 		_ = v.findModel(ctx, yield) && v.findRecords(ctx, yield) && (shared || v.findOrphans(ctx, yield))
 	}
 }
+
+// restoreFiles is what to do about a picture without its files.
+const restoreFiles = "none: restore the files"
 
 // verifier finds what does not agree.
 type verifier struct {
@@ -87,7 +91,7 @@ func (v verifier) findOf(ctx context.Context, r Record) (found []storage.Finding
 		return found, err
 	}
 	for _, name := range missing {
-		found = append(found, storage.Finding{Kind: maintain.Missing, Key: layout.MediaKey(r.ID), Detail: "lacks its file " + name, Repair: "none: restore the files"})
+		found = append(found, storage.Finding{Kind: maintain.Missing, Key: layout.MediaKey(r.ID), Detail: "lacks its file " + name, Repair: restoreFiles})
 	}
 	return found, nil
 }
@@ -118,7 +122,13 @@ func (s *Store) FindingsOf(ctx context.Context, post, author int64, media social
 		case !errors.Is(err, social.ErrNotFound):
 			return nil, err
 		}
-		if s.Files != nil {
+		missing, err := s.Missing(ctx, Record{Picture: p})
+		switch {
+		case err != nil:
+			return nil, err
+		case len(missing) > 0:
+			f.Detail, f.Repair = f.Detail+"; it lacks its file "+strings.Join(missing, " and "), restoreFiles
+		case s.Files != nil:
 			f.Fix = func(ctx context.Context) (bool, error) { return s.Restore(ctx, post, author, p) }
 		}
 		found = append(found, f)
