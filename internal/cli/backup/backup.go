@@ -78,7 +78,7 @@ In each case, everything that was acknowledged before the backup began is in it.
 			return err
 		}
 		defer to.discard()
-		return site.With(ctx, c, func(db *site.Database) error {
+		return site.Look(ctx, c, func(db *site.Database) error {
 			if to.pictures != nil && db.Media == nil {
 				return errNoMedia()
 			}

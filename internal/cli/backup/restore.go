@@ -91,7 +91,8 @@ logged in again.`,
 				return err
 			}
 		}
-		return site.With(ctx, c, func(db *site.Database) error {
+		// Jobs of the backup that run before all of it is loaded would be done without what they are about.
+		return site.Inspect(ctx, c, func(db *site.Database) error {
 			if r.pictures != "" && db.Media == nil {
 				return errNoMedia()
 			}
@@ -133,7 +134,6 @@ func (r restoration) restore(ctx context.Context, c *shell.Command, db *site.Dat
 	if r.replace && db.Joined() {
 		return explain(db, backup.ErrInUse)
 	}
-	db.Social.Media.Close() // it would delete pictures that the backup does not use, and another site may
 	opt := backup.RestoreOptions{Replace: r.replace}
 	if r.pictures != "" {
 		opt.Begun = func() error { return readPictures(ctx, c, r.pictures, db.Media) }

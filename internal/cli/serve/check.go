@@ -76,7 +76,7 @@ left or the check failed.`,
 		if err := flags.check(); err != nil {
 			return shell.Usage(err)
 		}
-		return site.With(ctx, c, func(db *site.Database) error {
+		return site.Look(ctx, c, func(db *site.Database) error {
 			if flags.removeLegacy {
 				return removeLegacy(ctx, c, db, flags.yes)
 			}

@@ -66,7 +66,7 @@ func Open(ctx context.Context, c *shell.Command, opt store.Options, of app.Optio
 // there is no site, a command that does not fill a database is refused: it would succeed
 // on the wrong database.
 func With(ctx context.Context, c *shell.Command, do func(db *Database) error) error {
-	return Inspect(ctx, c, func(db *Database) error {
+	return during(ctx, c, app.Options{}, func(db *Database) error {
 		if !c.Creates {
 			if err := db.Require(ctx); err != nil {
 				return err
@@ -97,9 +97,24 @@ func (d *Database) refuseRestoring(ctx context.Context) error {
 	return err
 }
 
-// Inspect opens a database for as long as do runs, whether it holds a site or not.
-func Inspect(ctx context.Context, c *shell.Command, do func(db *Database) error) (err error) {
-	db, err := Open(ctx, c, store.Options{}, app.Options{})
+// Inspect opens a database for as long as do runs, whether it holds a site or not. It leaves the jobs
+// in its queues, and the pictures that nothing uses, to the processes of the site.
+func Inspect(ctx context.Context, c *shell.Command, do func(db *Database) error) error {
+	return during(ctx, c, app.Options{NoJobs: true}, do)
+}
+
+// Look is Inspect for a command that needs a site, as With does.
+func Look(ctx context.Context, c *shell.Command, do func(db *Database) error) error {
+	return Inspect(ctx, c, func(db *Database) error {
+		if err := db.Require(ctx); err != nil {
+			return err
+		}
+		return do(db)
+	})
+}
+
+func during(ctx context.Context, c *shell.Command, of app.Options, do func(db *Database) error) (err error) {
+	db, err := Open(ctx, c, store.Options{}, of)
 	if err != nil {
 		return err
 	}

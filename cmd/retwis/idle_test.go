@@ -1,0 +1,125 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"retwis/internal/app"
+	"retwis/internal/mail"
+	"retwis/internal/mail/mailtest"
+	"retwis/internal/redis/store"
+	"retwis/internal/redistest"
+	"retwis/internal/social/backup"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/limits"
+	"retwis/internal/social/socialtest"
+)
+
+// slow is a database so far away that a command which works in the queues gets to do it before it
+// ends: it looks for jobs within a second.
+func slow(t *testing.T, db *redistest.Database) (url string) {
+	t.Helper()
+	proxy := db.Proxy(t)
+	proxy.Delay(100 * time.Millisecond)
+	return proxy.URL()
+}
+
+// wantNotTaken checks that jobs wait in a queue, and that no process has taken any.
+func wantNotTaken(b *socialtest.Bundle, queue string) {
+	b.T.Helper()
+	consumers, err := b.DB.Do(b.Ctx, b.DB.B().XinfoConsumers().Key(queue).Group("workers").Build()).ToArray()
+	if err != nil || len(consumers) > 0 || b.Redis("XLEN", queue) == "0" {
+		b.T.Errorf("%s jobs wait, and %d processes have taken some; %v", b.Redis("XLEN", queue), len(consumers), err)
+	}
+}
+
+// Doctor looks at the mail server, and leaves the mails that wait to the site: their links would
+// lead to the address that doctor was given.
+func TestDoctorSendsNoMails(t *testing.T) {
+	t.Parallel()
+	db, server := redistest.DB(t), mailtest.Start(t)
+	url := "smtp://" + server.Address
+	opened, err := mail.Open(url, "https://retwis.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mails := func(opt *app.Options) { opt.Mail, opt.Limits, opt.Now = opened, limits.Off(), time.Now }
+	b := socialtest.On(t, db.Client(t), mails)
+	if err := b.Email.Set(b.Ctx, b.NewUser("ada"), socialtest.Password, "ada@example.net"); err != nil {
+		t.Fatal(err)
+	}
+	link := server.Wait(t, 1).Link("/confirm/")
+	if _, err := b.Email.Confirm(b.Ctx, strings.TrimPrefix(link, "/confirm/")); err != nil {
+		t.Fatal(err)
+	}
+	queue := layout.MailJobsPrefix + "0"
+	b.Eventually("the mails to be sent", func() bool { return b.Redis("EXISTS", queue) == "0" })
+	sent := len(server.Mails())
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b = socialtest.On(t, db.Client(t), mails, func(opt *app.Options) { opt.NoJobs = true })
+	if err := b.Email.RequestReset(b.Ctx, "ada"); err != nil {
+		t.Fatal(err)
+	}
+	// It exits with 1 where something else is wrong with the server of the tests.
+	out, _ := exec.Command("retwis", "doctor", "--redis", slow(t, db), "--smtp", url, "--base-url", "https://other.example").CombinedOutput()
+	if !strings.Contains(string(out), server.Address) {
+		t.Errorf("doctor says\n%s", out)
+	}
+	wantNotTaken(b, queue)
+	if all := server.Mails(); len(all) != sent {
+		t.Errorf("sent %+v", all[sent:])
+	}
+}
+
+// What waits in a backup is not begun before all of it is loaded: an account whose posts are not
+// there yet would be gone, and its posts would stay.
+func TestRestoreTakesNoJobs(t *testing.T) {
+	t.Parallel()
+	source, err := store.Open(t.Context(), redistest.DB(t).URL(), store.Options{Logger: socialtest.Quiet()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer source.Close()
+	from := socialtest.On(t, source.Client(), func(opt *app.Options) { opt.NoJobs = true })
+	ada := from.NewUser("ada")
+	for _, text := range []string{"one", "two"} {
+		from.Publish(ada, text)
+	}
+	if err := from.Leaving.DeleteAccount(from.Ctx, ada.ID); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Create(filepath.Join(t.TempDir(), "site.backup"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := backup.Write(from.Ctx, backup.Source{Client: source.Client(), Options: source.ClientOption()}, file, backup.Options{}); err != nil {
+		t.Fatal(err)
+	}
+
+	db := redistest.DB(t)
+	to := socialtest.On(t, db.Client(t), func(opt *app.Options) { opt.NoJobs = true })
+	if out, err := exec.Command("retwis", "restore", "--redis", slow(t, db), file.Name()).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	user, queue := layout.UserKey(ada.ID), layout.Key(layout.JobsPrefix, 0)
+	wantNotTaken(to, queue)
+	if to.Redis("EXISTS", user) != "1" {
+		t.Error("the user is gone")
+	}
+
+	serveOn(t, db.URL())
+	to.Eventually("the site to delete the account", func() bool { return to.Redis("EXISTS", user) == "0" })
+	if name := to.Redis("HGET", layout.Users, "ada"); name != "0" {
+		t.Errorf("the name leads to %q", name)
+	}
+	if keys := to.Redis("KEYS", "damaged:*") + to.Redis("KEYS", "post:*"); keys != "" {
+		t.Errorf("there are %s", keys)
+	}
+}
