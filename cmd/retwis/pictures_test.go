@@ -162,7 +162,7 @@ func TestKilledWithPictures(t *testing.T) {
 		t.Fatal(err)
 	}
 	swept := 0
-	_, err = check.Repair(t.Context(), service, check.Options{Report: func(p check.Problem) {
+	_, err = check.Repair(t.Context(), service, check.Options{DeleteFiles: true, Report: func(p check.Problem) {
 		swept++
 		if !p.Leftover {
 			t.Errorf("check: %v", p)
@@ -336,7 +336,7 @@ func TestPicturesWithoutTheirPlace(t *testing.T) {
 			if err := service.RetryTasks(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			_, err = check.Repair(t.Context(), service, check.Options{Report: func(p check.Problem) {
+			_, err = check.Repair(t.Context(), service, check.Options{DeleteFiles: true, Report: func(p check.Problem) {
 				if !p.Leftover {
 					t.Errorf("check: %v", p)
 				}

@@ -29,8 +29,7 @@ func newRestore(env shell.Env) *cobra.Command {
 		Long: `Loads a file that "retwis backup" has written, - for standard input, into a database,
 which must be empty. The server may be another one: any version from 6.2, newer or older,
 a single server or a Cluster. Then it finishes what was interrupted and repairs what does
-not agree, as "retwis check --repair" does, but deletes no file of a picture
-that nothing uses: another site may.
+not agree, as "retwis check --repair" does.
 
 The file is read to its end and verified first, unless it comes from standard input. A
 damaged file changes nothing.

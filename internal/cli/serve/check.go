@@ -18,15 +18,15 @@ import (
 
 // checkFlags are the flags of retwis check.
 type checkFlags struct {
-	repair, removeLegacy, yes bool
-	sample                    int
-	rate                      uint32
-	part                      percent
+	repair, deleteFiles, removeLegacy, yes bool
+	sample                                 int
+	rate                                   uint32
+	part                                   percent
 }
 
 // checkActions are the flags that change the database, or make a different command of
 // it. No variable sets them.
-var checkActions = []string{"repair", "remove-legacy", "yes"}
+var checkActions = []string{"repair", "delete-files", "remove-legacy", "yes"}
 
 func newCheck(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
@@ -44,8 +44,9 @@ repaired. Problems with more than one solution are left for you. A key that cann
 read is renamed to damaged:{KEY}.
 
 Where the place of pictures is known (--media), their files are checked, too: a picture that
-lacks one is a problem, and a file that belongs to no picture, and was written more than a
-day ago, a leftover that --repair deletes.
+lacks one is a problem; a file that belongs to no picture, and was written more than a day
+ago, and a picture that nothing uses are leftovers. --repair deletes them with
+--delete-files only: another site, or a copy of this one, may use them.
 
 On a large database, --part 1% checks the users and posts of which a hundredth was chosen
 by their ids, and their lists; what all share, such as the names, is checked whole, except
@@ -62,6 +63,7 @@ left or the check failed.`,
 	var flags checkFlags
 	f := c.Flags()
 	f.BoolVar(&flags.repair, "repair", false, "repair what can be repaired")
+	f.BoolVar(&flags.deleteFiles, "delete-files", false, "with --repair: delete the files of pictures that nothing uses; only if no other site, and no copy of this one, has its pictures in the same place")
 	f.IntVar(&flags.sample, "sample", 100, "check this `NUMBER` of followers of each author; 0 for none")
 	f.Uint32Var(&flags.rate, "rate", 0, "check at most this `NUMBER` of keys a second; 0 for no limit")
 	flags.part = 100
@@ -108,6 +110,8 @@ func (flags *checkFlags) check() error {
 	switch {
 	case flags.yes && !flags.removeLegacy:
 		return errors.New("--yes goes with --remove-legacy")
+	case flags.deleteFiles && !flags.repair:
+		return errors.New("--delete-files goes with --repair")
 	case flags.removeLegacy && flags.repair:
 		return errors.New("--remove-legacy and --repair cannot be combined: use one at a time")
 	case flags.sample < 0:
@@ -122,7 +126,7 @@ func (flags *checkFlags) run(ctx context.Context, c *shell.Command, db *site.Dat
 	if err := refuseNotConverted(ctx, c, db, flags.repair); err != nil {
 		return err
 	}
-	opt := check.Options{Options: maintain.Options{Rate: int(flags.rate), Examples: -1}, Followers: flags.sample, Part: float64(flags.part) / 100}
+	opt := check.Options{Options: maintain.Options{Rate: int(flags.rate), Examples: -1}, Followers: flags.sample, Part: float64(flags.part) / 100, DeleteFiles: flags.deleteFiles}
 	if flags.sample == 0 {
 		opt.Followers = -1
 	}

@@ -73,7 +73,7 @@ func (c *keyCheck) findings(ctx context.Context) error {
 	}
 	in := c.check.app.Internals()
 	for _, all := range []iter.Seq2[storage.Finding, error]{
-		in.Library.Findings(ctx), in.Pictures.Findings(ctx, c.check.opt.Exclusive), in.Addresses.Findings(ctx, c.check.userExists),
+		in.Library.Findings(ctx), in.Pictures.Findings(ctx, c.check.opt.DeleteFiles), in.Addresses.Findings(ctx, c.check.userExists),
 	} {
 		for f, err := range all {
 			if err == nil {

@@ -64,9 +64,11 @@ type Options struct {
 	// leaves one alone that its user does not have yet. Default: 10 s.
 	SessionGrace time.Duration
 	// Exclusive says that no process uses the database: a repair finishes work that
-	// one has begun a moment ago, as it is found in a backup. It leaves the files of pictures
-	// alone that nothing uses: what uses them can be later than the backup, or another site.
+	// one has begun a moment ago, as it is found in a backup.
 	Exclusive bool
+	// DeleteFiles lets a repair delete the files of pictures that nothing uses: no other site, and
+	// no copy of this one, has its pictures in the same place.
+	DeleteFiles bool
 }
 
 const (

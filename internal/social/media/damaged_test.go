@@ -85,7 +85,7 @@ func TestDamagedRepair(t *testing.T) {
 		for name, err := range d.Media.Store.Orphans(d.Ctx) {
 			t.Errorf("%s is an orphan, %v", name, err)
 		}
-		_, err := check.Repair(d.Ctx, d.App, check.Options{})
+		_, err := check.Repair(d.Ctx, d.App, check.Options{DeleteFiles: true})
 		d.do(err)
 		d.wantShown(map[string]bool{d.posted.ID: true})
 		if names := d.names(); len(names) != len(d.posted.Picture.Files) {

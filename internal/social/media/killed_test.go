@@ -90,7 +90,7 @@ func (b bundle) kill(act func(b bundle, service *app.App, owner social.User, pos
 		b.wantPictures(owner, cut)
 	}
 	b.Clock.Unix.Store(time.Now().Add(2 * media.Unused).Unix()) // the files have the time of the disk
-	_, err := check.Repair(b.Ctx, b.App, check.Options{Report: func(p check.Problem) {
+	_, err := check.Repair(b.Ctx, b.App, check.Options{DeleteFiles: true, Report: func(p check.Problem) {
 		if !p.Leftover {
 			b.T.Errorf("check: %v", p)
 		}

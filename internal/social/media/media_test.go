@@ -400,7 +400,7 @@ func testCheck(t *testing.T, b bundle) {
 	b.Clock.Unix.Store(time.Now().Add(2 * media.Unused).Unix())
 	var found []string
 	report := func(p check.Problem) { found = append(found, p.Detail) }
-	_, err := check.Repair(b.Ctx, b.App, check.Options{Report: report})
+	_, err := check.Repair(b.Ctx, b.App, check.Options{DeleteFiles: true, Report: report})
 	b.do(err)
 	for _, want := range []string{"which has no record", "belongs to no picture", "lacks its file"} {
 		if !slices.ContainsFunc(found, func(text string) bool { return strings.Contains(text, want) }) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -78,11 +79,11 @@ func TestPlaceLost(t *testing.T) {
 			socialtest.Wait(t, "the end of the deletion", func() bool {
 				return b.Redis("HEXISTS", layout.PostKey(post.ID), "media") == "0"
 			})
-			_, err = check.Repair(b.Ctx, b.App, check.Options{})
+			_, err = check.Repair(b.Ctx, b.App, check.Options{DeleteFiles: true})
 			b.do(err)
 			orphans := b.names()
 			b.Clock.Unix.Store(time.Now().Add(2 * media.Unused).Unix())
-			_, err = check.Repair(b.Ctx, b.App, check.Options{})
+			_, err = check.Repair(b.Ctx, b.App, check.Options{DeleteFiles: true})
 			b.do(err)
 			if names := b.names(); len(names) > 0 {
 				t.Errorf("%v are left of %v", names, orphans)
@@ -145,20 +146,22 @@ func TestElsewhere(t *testing.T) {
 	b.wantClean()
 }
 
-// A backup that is tried with the place of the site deletes no files: a picture that nobody used yet
-// when the backup was made can be that of a post by now.
+// A backup that is tried with the place of the site deletes no files, neither when it is restored nor
+// when it is repaired later: a picture that nobody used yet when the backup was made, or that it does
+// not have, can be that of a post by now.
 func TestRestoredBesideSite(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ada := b.NewUser("ada")
 	b.upload(ada, media.Post)
+	b.do(b.place.Put(b.Ctx, strings.Repeat("0", 32)+"-400.jpg", photo(t, 4, 3)))
 	b.Clock.Unix.Store(time.Now().Add(2 * media.Unused).Unix())
 	for _, c := range []struct {
 		opt  check.Options
 		left int
-	}{{check.Options{Exclusive: true}, 2}, {check.Options{}, 0}} {
+	}{{check.Options{Exclusive: true}, 3}, {check.Options{}, 3}, {check.Options{DeleteFiles: true}, 0}} {
 		result, err := check.Repair(b.Ctx, b.App, c.opt)
-		if b.do(err); len(b.names()) != c.left || result.Remaining > 0 {
+		if b.do(err); len(b.names()) != c.left || result.Leftovers < 2 || result.Remaining > 0 {
 			t.Errorf("%+v: %d files are left, want %d; %+v", c.opt, len(b.names()), c.left, result)
 		}
 	}

@@ -15,12 +15,12 @@ import (
 )
 
 // Findings checks all pictures: each has files, and a post or a user that uses it; and each file
-// belongs to a picture. Files are looked at where this process has the place. Where they can be
-// those of another site too, shared is true: then a repair deletes none of them.
-func (s *Store) Findings(ctx context.Context, shared bool) iter.Seq2[storage.Finding, error] {
+// belongs to a picture. Files are looked at where this process has the place. They can be those of
+// another site too, which uses what this one does not: a repair deletes some only with deletes.
+func (s *Store) Findings(ctx context.Context, deletes bool) iter.Seq2[storage.Finding, error] {
 	return func(yield func(storage.Finding, error) bool) {
-		v := verifier{s, shared}
-		_ = v.findModel(ctx, yield) && v.findRecords(ctx, yield) && (shared || v.findOrphans(ctx, yield))
+		v := verifier{s, deletes}
+		_ = v.findModel(ctx, yield) && v.findRecords(ctx, yield) && v.findOrphans(ctx, yield)
 	}
 }
 
@@ -29,8 +29,16 @@ const restoreFiles = "none: restore the files"
 
 // verifier finds what does not agree.
 type verifier struct {
-	store  *Store
-	shared bool // the files
+	store   *Store
+	deletes bool // the files that nothing uses
+}
+
+// deletion is the repair of what nothing uses.
+func (v verifier) deletion() string {
+	if v.deletes {
+		return "delete it"
+	}
+	return "delete it, with --delete-files"
 }
 
 // findModel compares the records with what package model keeps of them. Those that cannot be read
@@ -79,9 +87,9 @@ func (v verifier) findOf(ctx context.Context, r Record) (found []storage.Finding
 	if v.store.IsOutdated(r, use) {
 		f := storage.Finding{Kind: maintain.Stale, Key: layout.MediaKey(r.ID), Leftover: true, Detail: fmt.Sprintf("is used by %q, and says %q", use, r.Use), Repair: "write it again"}
 		if use == "" {
-			f.Kind, f.Detail, f.Repair = maintain.Dangling, "is a picture that nothing uses", "delete it"
+			f.Kind, f.Detail, f.Repair = maintain.Dangling, "is a picture that nothing uses", v.deletion()
 		}
-		if v.store.Files != nil && (use != "" || !v.shared) {
+		if v.store.Files != nil && (use != "" || v.deletes) {
 			f.Fix = func(ctx context.Context) (bool, error) { return v.store.Resolve(ctx, r.ID) }
 		}
 		found = append(found, f)
@@ -99,8 +107,10 @@ func (v verifier) findOf(ctx context.Context, r Record) (found []storage.Finding
 func (v verifier) findOrphans(ctx context.Context, yield func(storage.Finding, error) bool) bool {
 	for name, err := range v.store.Orphans(ctx) {
 		f := storage.Finding{
-			Kind: maintain.Dangling, Key: name, Leftover: true, Detail: "is a file that belongs to no picture", Repair: "delete it",
-			Fix: func(ctx context.Context) (bool, error) { return v.store.RemoveOrphan(ctx, name) },
+			Kind: maintain.Dangling, Key: name, Leftover: true, Detail: "is a file that belongs to no picture", Repair: v.deletion(),
+		}
+		if v.deletes {
+			f.Fix = func(ctx context.Context) (bool, error) { return v.store.RemoveOrphan(ctx, name) }
 		}
 		if !yield(f, err) || err != nil {
 			return false
