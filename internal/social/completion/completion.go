@@ -4,10 +4,12 @@
 // The users and the sets of tags are authoritative. A term is written before what it
 // leads to exists, or in work that is repeated after a crash, so that none is missing;
 // one that leads nowhere is left out of answers and removed by Rebuild. Ranks follow
-// within a second or two; a crash can leave one as it was until the next change.
+// within a second or two, after an error once writes succeed again; a crash can leave one as it
+// was until the next change.
 package completion
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,8 +38,10 @@ const (
 const (
 	// maxDirty bounds the terms that wait for their rank.
 	maxDirty = 10_000
-	// rankEvery is how long changes of a rank are collected.
+	// rankEvery is how long changes of a rank are collected; after errors twice as long each
+	// time, up to rankRetry.
 	rankEvery = time.Second
+	rankRetry = time.Minute
 	// knownTags is how many tags are remembered as having a term.
 	knownTags = 50_000
 )
@@ -204,8 +208,11 @@ func (x *Index) putTag(ctx context.Context, tag string) error {
 			return fmt.Errorf("social: rank a tag: %w", err)
 		}
 		if n > 0 {
+			if err := put(ctx, x.tags, tag, n); err != nil {
+				return err
+			}
 			x.known.Set(tag, struct{}{})
-			return put(ctx, x.tags, tag, n)
+			return nil
 		}
 		x.known.Invalidate(tag)
 		removed, err := x.tags.Remove(ctx, tag)
@@ -246,43 +253,55 @@ func (x *Index) signal() {
 
 // work writes ranks, all that changed within a second at once.
 func (x *Index) work() {
-	for {
+	for pause := rankEvery; ; {
 		select {
 		case <-x.ctx.Done():
 			return
 		case <-x.wake:
 		}
-		if !sleep.For(x.ctx, rankEvery) {
+		if !sleep.For(x.ctx, pause) {
 			return
 		}
 		x.mu.Lock()
 		users, tags := x.dirty, x.dirtyTags
 		x.dirty, x.dirtyTags = map[int64]struct{}{}, map[string]struct{}{}
 		x.mu.Unlock()
-		if err := x.rank(x.ctx, users, tags); err != nil && x.ctx.Err() == nil {
+		err := x.rank(x.ctx, users, tags)
+		if err == nil {
+			pause = rankEvery
+		} else if x.ctx.Err() == nil {
 			x.log.WarnContext(x.ctx, "completions could not be ranked", "error", err)
+			pause = min(2*pause, rankRetry)
 		}
 	}
 }
 
+// rank writes the ranks of users and tags. Those that fail are collected again; it returns the
+// first error.
 func (x *Index) rank(ctx context.Context, users map[int64]struct{}, tags map[string]struct{}) error {
 	var ids []int64
 	for id := range users {
 		ids = append(ids, id)
 	}
+	var first error
 	for chunk := range slices.Chunk(ids, step) {
 		terms, err := x.termsOf(ctx, chunk)
 		if err == nil {
 			_, err = x.names.PutMany(ctx, slices.Values(terms))
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			continue
+		}
+		first = cmp.Or(first, err)
+		for _, id := range chunk {
+			x.Rank(id)
 		}
 	}
 	for tag := range tags {
 		if err := x.putTag(ctx, tag); err != nil {
-			return err
+			first = cmp.Or(first, err)
+			x.rankTag(tag)
 		}
 	}
-	return nil
+	return first
 }
