@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"log/slog"
 	"net"
@@ -44,9 +45,13 @@ type ACME struct {
 	log     *slog.Logger
 
 	mu      sync.Mutex
-	expires map[string]time.Time
+	expires map[string]ends
 	failed  map[string]time.Time // when a failure was logged, by name
+	late    map[string]time.Time // when it was logged that a certificate is not renewed, by name
 }
+
+// ends are the ends of the certificates of a name: old clients need another kind of key.
+type ends map[x509.PublicKeyAlgorithm]time.Time
 
 // NewACME returns a source that asks an authority. It asks for nothing yet.
 func NewACME(opt ACMEOptions) (*ACME, error) {
@@ -69,7 +74,7 @@ func NewACME(opt ACMEOptions) (*ACME, error) {
 			HTTPClient:   &http.Client{Transport: &orderLinks{next: http.DefaultTransport, orders: map[string]string{}}},
 		},
 	}
-	return &ACME{manager: manager, log: opt.Logger, expires: map[string]time.Time{}, failed: map[string]time.Time{}}, nil
+	return &ACME{manager: manager, log: opt.Logger, expires: map[string]ends{}, failed: map[string]time.Time{}, late: map[string]time.Time{}}, nil
 }
 
 // isNumber reports whether the last part of a name is a number, as in an IPv4 address.
@@ -103,20 +108,43 @@ func (a *ACME) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error)
 	cert, err := a.manager.GetCertificate(hello)
 	if err != nil {
 		// Anybody can ask for any name; only those of the site are worth a line.
-		if a.manager.HostPolicy(context.Background(), name) == nil && a.mayReport(name) {
+		if a.manager.HostPolicy(context.Background(), name) == nil && a.mayReport(a.failed, name, time.Minute) {
 			a.log.Error("cannot get a certificate", "domain", name, "error", err)
 		}
 		return nil, err
 	}
 	if leaf := cert.Leaf; leaf != nil && (len(hello.SupportedProtos) != 1 || hello.SupportedProtos[0] != acme.ALPNProto) {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		if !a.expires[name].Equal(leaf.NotAfter) {
-			a.expires[name] = leaf.NotAfter
-			a.log.Info("a new certificate is used", "domain", name, "expires", leaf.NotAfter.UTC())
+		a.note(name, leaf)
+		if isLate(leaf) && a.mayReport(a.late, name, time.Hour) {
+			a.log.Error("the certificate has not been renewed; is the site reachable for the authority?", "domain", name, "expires", leaf.NotAfter.UTC())
 		}
 	}
 	return cert, nil
+}
+
+// note notes the certificate that is used for a name.
+func (a *ACME) note(name string, leaf *x509.Certificate) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	before := a.expires[name][leaf.PublicKeyAlgorithm]
+	if before.Equal(leaf.NotAfter) {
+		return
+	}
+	if a.expires[name] == nil {
+		a.expires[name] = ends{}
+	}
+	if !before.IsZero() {
+		clear(a.expires[name]) // no client may need the other kind any more
+	}
+	a.expires[name][leaf.PublicKeyAlgorithm] = leaf.NotAfter
+	a.log.Info("a new certificate is used", "domain", name, "expires", leaf.NotAfter.UTC())
+}
+
+// isLate reports whether a certificate should have been renewed some time ago. autocert begins with a
+// third of its time left, or 30 days.
+func isLate(leaf *x509.Certificate) bool {
+	renewal := min(leaf.NotAfter.Sub(leaf.NotBefore)/3, 30*24*time.Hour)
+	return time.Until(leaf.NotAfter) < renewal*3/4
 }
 
 // isFirst reports whether a name is one of the site that has had no certificate yet: then
@@ -124,17 +152,17 @@ func (a *ACME) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error)
 func (a *ACME) isFirst(name string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.expires[name].IsZero() && a.manager.HostPolicy(context.Background(), name) == nil
+	return len(a.expires[name]) == 0 && a.manager.HostPolicy(context.Background(), name) == nil
 }
 
-// mayReport bounds the lines of failures: one a minute for each name.
-func (a *ACME) mayReport(name string) bool {
+// mayReport bounds the lines of a kind for each name: one in some time.
+func (a *ACME) mayReport(reported map[string]time.Time, name string, every time.Duration) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if time.Since(a.failed[name]) < time.Minute {
+	if time.Since(reported[name]) < every {
 		return false
 	}
-	a.failed[name] = time.Now()
+	reported[name] = time.Now()
 	return true
 }
 
@@ -153,8 +181,12 @@ func (a *ACME) Expires() map[string]time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	all := make(map[string]time.Time, len(a.expires))
-	for name, at := range a.expires {
-		all[name] = at
+	for name, kinds := range a.expires {
+		for _, at := range kinds {
+			if first, ok := all[name]; !ok || at.Before(first) {
+				all[name] = at
+			}
+		}
 	}
 	return all
 }

@@ -21,7 +21,8 @@ type Source interface {
 	// Redirect answers requests over plain HTTP: with what the authority asks for, and
 	// else with a redirect to the same address over HTTPS, at a port.
 	Redirect(port string) http.Handler
-	// Expires returns when the certificate that is in use ends, by name. The name of a
+	// Expires returns when the certificate that is in use ends, by name: the first one, where clients
+	// use several. The name of a
 	// certificate from a file is the first one in it.
 	Expires() map[string]time.Time
 }

@@ -2,15 +2,19 @@ package certificates_test
 
 import (
 	"bytes"
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"log/slog"
+	"maps"
 	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -34,11 +38,17 @@ func pair(t *testing.T, name string, until time.Time) (cert, key []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return pairOf(t, private, name, until)
+}
+
+// pairOf is pair for a key.
+func pairOf(t *testing.T, private crypto.Signer, name string, until time.Time) (cert, key []byte) {
+	t.Helper()
 	template := x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
 		NotBefore: until.Add(-90 * 24 * time.Hour), NotAfter: until,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, &template, &template, &private.PublicKey, private)
+	der, err := x509.CreateCertificate(rand.Reader, &template, &template, private.Public(), private)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,5 +170,54 @@ func TestACMEDomains(t *testing.T) {
 	}
 	if _, err := certificates.NewACME(certificates.ACMEOptions{Cache: t.TempDir()}); err == nil {
 		t.Error("no domain is accepted")
+	}
+}
+
+// A certificate that the authority does not renew is used, and reported once an hour. A client that
+// needs another kind of key gets another certificate, and neither is a new one each time.
+func TestACMENotRenewed(t *testing.T) {
+	t.Parallel()
+	const domain, day = "retwis.example.com", 24 * time.Hour
+	asked := make(chan struct{}, 1)
+	authority := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "not here", http.StatusNotFound)
+		asked <- struct{}{}
+	}))
+	defer authority.Close()
+	dir, now := t.TempDir(), time.Now().Truncate(time.Second)
+	cert, key := pair(t, domain, now.Add(5*day))
+	write(t, filepath.Join(dir, domain), append(key, cert...))
+	private, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, key = pairOf(t, private, domain, now.Add(80*day))
+	write(t, filepath.Join(dir, domain+"+rsa"), append(key, cert...))
+	var out bytes.Buffer
+	source, err := certificates.NewACME(certificates.ACMEOptions{
+		Domains: []string{domain}, Directory: authority.URL, Cache: dir, Logger: slog.New(slog.NewTextHandler(&out, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	near, far := net.Pipe()
+	defer near.Close()
+	defer far.Close()
+	for range 3 {
+		for _, suites := range [][]uint16{{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256}, {tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256}} {
+			hello := &tls.ClientHelloInfo{ServerName: domain, CipherSuites: suites, Conn: far}
+			if _, err := source.Config().GetCertificate(hello); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	<-asked // all that is written to the directory is there
+	for line, want := range map[string]int{"level=ERROR": 1, "has not been renewed": 1, "a new certificate is used": 2} {
+		if n := strings.Count(out.String(), line); n != want {
+			t.Errorf("%q is in %d lines, want %d: %s", line, n, want, out.String())
+		}
+	}
+	if got, want := source.Expires(), map[string]time.Time{domain: now.Add(5 * day)}; !maps.EqualFunc(got, want, time.Time.Equal) {
+		t.Errorf("expires %v, want %v", got, want)
 	}
 }
