@@ -18,7 +18,7 @@ func (s *Site) fail(req *Request, err error) {
 		// The client has gone. Without a status the server would write 200, which
 		// is wrong for a client that still reads.
 		req.status = statusGone
-		req.W.Header().Set("Connection", "close")
+		closeConnection(req)
 		req.W.WriteHeader(req.status)
 		return
 	}
@@ -32,7 +32,7 @@ func (s *Site) fail(req *Request, err error) {
 		}
 		req.W.Header().Set("Retry-After", wait)
 	case http.StatusRequestTimeout:
-		req.W.Header().Set("Connection", "close")
+		closeConnection(req)
 	}
 	if page.Status == http.StatusForbidden || errors.Is(err, ErrNotModerator) {
 		s.logRefusal(req, page)
@@ -49,6 +49,14 @@ func (s *Site) fail(req *Request, err error) {
 		req.Log().Error("cannot render an error page", "error", err)
 		req.status = http.StatusInternalServerError
 		Plain(req.W, req.status, "Something went wrong. Request ID: "+req.id)
+	}
+}
+
+// closeConnection lets nothing follow a request that has not arrived in full. In HTTP/2 the request
+// has ended with its stream, and the header would close the connection of all others.
+func closeConnection(req *Request) {
+	if req.R.ProtoMajor == 1 {
+		req.W.Header().Set("Connection", "close")
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -54,6 +55,64 @@ func TestFaults(t *testing.T) {
 			}
 			if got := log.String(); !strings.Contains(got, "level=ERROR") || !strings.Contains(got, "request="+id) || !strings.Contains(got, "the cause") {
 				t.Errorf("the log says %q", got)
+			}
+		})
+	}
+}
+
+// Over HTTP/2 a request that its client cancels, or that takes too long to arrive, leaves the
+// connection to the others.
+func TestFailuresKeepTheConnection(t *testing.T) {
+	t.Parallel()
+	for name, page := range map[string]Page{
+		"cancelled": func(req *Request) error {
+			<-req.Ctx.Done()
+			return req.Ctx.Err()
+		},
+		"too slow": func(*Request) error { return &Error{Status: http.StatusRequestTimeout} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			site := alone(t, io.Discard)
+			started, ended := make(chan struct{}), make(chan struct{})
+			mux := http.NewServeMux()
+			mux.HandleFunc("/fails", func(w http.ResponseWriter, r *http.Request) {
+				defer close(ended)
+				close(started)
+				site.Handler("GET /fails", page).ServeHTTP(w, r)
+			})
+			mux.HandleFunc("/next", func(http.ResponseWriter, *http.Request) {})
+			server := httptest.NewUnstartedServer(mux)
+			server.EnableHTTP2 = true
+			server.StartTLS()
+			defer server.Close()
+			get := func(ctx context.Context, path string) error {
+				r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+path, http.NoBody)
+				if err != nil {
+					t.Fatal(err)
+				}
+				res, err := server.Client().Do(r)
+				if err == nil {
+					err = res.Body.Close()
+				}
+				return err
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() {
+				<-started
+				cancel()
+			}()
+			_ = get(ctx, "/fails")
+			<-ended
+			for range 3 { // the connection ends after one that is on its way
+				ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
+					if !got.Reused {
+						t.Error("the connection was closed")
+					}
+				}})
+				if err := get(ctx, "/next"); err != nil {
+					t.Fatal(err)
+				}
 			}
 		})
 	}
