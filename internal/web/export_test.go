@@ -1,11 +1,16 @@
 package web
 
 import (
+	"time"
+
 	"retwis/internal/web/httpserver"
 )
 
 // Secrets returns what stands before the secrets in the paths of the site.
 func (s *Server) Secrets() []string { return s.access.Secret }
+
+// SetEventTime sets how long a client may take to accept an event.
+func (s *Server) SetEventTime(most time.Duration) { s.handlers.events.write = most }
 
 // LoggedPath is a path as the logs of a site with these routes have it.
 func LoggedPath(path string, patterns ...string) string {

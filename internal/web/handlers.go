@@ -1,6 +1,8 @@
 package web
 
 import (
+	"time"
+
 	"retwis/internal/app"
 	"retwis/internal/web/about"
 	"retwis/internal/web/discover"
@@ -82,7 +84,7 @@ func (s *Server) newHandlers(app *app.App) (*handlers, error) {
 		},
 		feeds:    &feedHandlers{lists: app.Lists, read: read, tags: app.Tags},
 		crawlers: crawlers,
-		events:   &eventHandlers{live: s.live},
+		events:   &eventHandlers{live: s.live, write: 5 * time.Second},
 		signUps: &signUpHandlers{
 			read: read, signUps: app.SignUps, users: app.Users,
 		},

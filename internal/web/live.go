@@ -10,6 +10,7 @@ import (
 
 	"retwis/internal/social/live"
 	"retwis/internal/social/text"
+	"retwis/internal/web/httpserver"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
@@ -17,6 +18,8 @@ import (
 // eventHandlers has the events of open pages.
 type eventHandlers struct {
 	live *live.Hub
+	// write bounds a write to a client that takes nothing.
+	write time.Duration
 }
 
 // Which events a page follows, as its frame and the address of the events say it.
@@ -121,7 +124,7 @@ func (h *eventHandlers) stream(req *request.Request) error {
 	}
 	hijacker, ok := req.W.(http.Hijacker)
 	if ok && live.CanTakeOver && req.R.TLS == nil && req.R.ProtoMajor == 1 {
-		_, err = h.live.Attach(req.Ctx, sub, func() (live.Conn, error) { return takeOver(req, hijacker) })
+		_, err = h.live.Attach(req.Ctx, sub, func() (live.Conn, error) { return h.takeOver(req, hijacker) })
 	} else {
 		err = h.streamHere(req, sub)
 	}
@@ -138,7 +141,7 @@ func (h *eventHandlers) stream(req *request.Request) error {
 var errTaken = errors.New("web: the connection failed after it was taken over")
 
 // takeOver takes the connection of a request over from the server.
-func takeOver(req *request.Request, from http.Hijacker) (live.Conn, error) {
+func (h *eventHandlers) takeOver(req *request.Request, from http.Hijacker) (live.Conn, error) {
 	conn, _, err := from.Hijack()
 	if err != nil {
 		return nil, err
@@ -158,20 +161,16 @@ func takeOver(req *request.Request, from http.Hijacker) (live.Conn, error) {
 		return fail(err)
 	}
 	head.WriteString("\r\n")
-	if err := taken.WriteAll(head.Bytes(), time.Now().Add(liveWrite)); err != nil {
+	if err := taken.WriteAll(head.Bytes(), time.Now().Add(h.write)); err != nil {
 		return fail(err)
 	}
 	return taken, nil
 }
 
-// liveWrite bounds a write to a client that takes nothing.
-const liveWrite = 5 * time.Second
-
 // streamHere sends events from the goroutine of the request, once the handler has done
 // everything else.
 func (h *eventHandlers) streamHere(req *request.Request, sub live.Subscription) error {
 	queue := live.NewQueue()
-	control := http.NewResponseController(req.W)
 	detach, err := h.live.Attach(req.Ctx, sub, func() (live.Conn, error) { return queue, nil })
 	if err != nil {
 		return err
@@ -179,14 +178,11 @@ func (h *eventHandlers) streamHere(req *request.Request, sub live.Subscription) 
 	req.Stream = func() {
 		defer detach()
 		// A server without deadlines has none to lift.
-		_ = control.SetReadDeadline(time.Time{})
+		_ = http.NewResponseController(req.W).SetReadDeadline(time.Time{})
 		req.W.WriteHeader(http.StatusOK)
 		queue.Run(req.R.Context(), func(p []byte) error {
-			_ = control.SetWriteDeadline(time.Now().Add(liveWrite))
-			if _, err := req.W.Write(p); err != nil {
-				return err
-			}
-			return control.Flush()
+			_, err := httpserver.WriteWithin(req.W, req.R, p, h.write)
+			return err
 		})
 	}
 	return nil

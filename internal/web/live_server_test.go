@@ -13,7 +13,7 @@ import (
 	"retwis/internal/web/httpserver"
 )
 
-// Neither the timeouts of the server nor the deadline of the handler end a stream,
+// Neither the timeouts of the server nor the deadlines of the handler end a stream,
 // over a connection that is taken over and over one that cannot be.
 func TestLiveOutlastsTimeouts(t *testing.T) {
 	t.Parallel()
@@ -22,9 +22,10 @@ func TestLiveOutlastsTimeouts(t *testing.T) {
 			t.Parallel()
 			db := redistest.DB(t).Client(t)
 			s := with(t, db, web.Options{
-				Timeout: 200 * time.Millisecond, Live: live.Options{Heartbeat: 900 * time.Millisecond},
+				Timeout: 200 * time.Millisecond, Live: live.Options{Heartbeat: 2 * time.Second},
 			})
-			ada := on(t, db).signedUp("ada") // where a request may take longer
+			s.server.SetEventTime(time.Second) // less than between two signs of life
+			ada := on(t, db).signedUp("ada")   // where a request may take longer
 			server := httptest.NewUnstartedServer(nil)
 			server.Config = httpserver.New(s.server.Handler(), nil)
 			server.Config.ReadTimeout, server.Config.WriteTimeout = 300*time.Millisecond, 300*time.Millisecond

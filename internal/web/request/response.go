@@ -166,7 +166,9 @@ func ServeFile(req *Request, file *files.File, contentType string, public bool) 
 }
 
 // Download returns a writer for a response that is larger than a page.
-func Download(req *Request) http.ResponseWriter { return httpserver.Download(req.W, &req.waited) }
+func Download(req *Request) http.ResponseWriter {
+	return httpserver.Download(req.W, req.R, &req.waited)
+}
 
 // statusWriter notes the status of a response.
 type statusWriter struct {

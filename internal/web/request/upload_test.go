@@ -52,6 +52,9 @@ func connect(t *testing.T, pattern string, page Page) net.Conn {
 	listener := &oneConn{make(chan net.Conn, 1), make(chan struct{})}
 	listener.server <- far
 	server := httpserver.New(site.Handler(pattern, page), socialtest.Quiet())
+	server.Protocols = new(http.Protocols)
+	server.Protocols.SetHTTP1(true)
+	server.Protocols.SetUnencryptedHTTP2(true)
 	var running sync.WaitGroup
 	running.Go(func() { _ = server.Serve(listener) })
 	t.Cleanup(func() {
