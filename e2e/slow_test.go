@@ -20,10 +20,11 @@ import (
 
 // connection is the way to a site, which can be slow or cut.
 type connection struct {
-	url   string
-	mu    sync.Mutex
-	waits map[string]chan struct{} // by a part of the path
-	isCut bool
+	url    string
+	mu     sync.Mutex
+	waits  map[string]chan struct{} // by a part of the path
+	isCut  bool
+	isBusy bool // the site answers with an error
 }
 
 // connect returns a way to a site.
@@ -37,7 +38,7 @@ func connect(t *testing.T, site string) *connection {
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	proxy.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		wait, isCut := c.state(r.URL.Path)
+		wait, isCut, isBusy := c.state(r.URL.Path)
 		if wait != nil {
 			select {
 			case <-wait:
@@ -46,6 +47,10 @@ func connect(t *testing.T, site string) *connection {
 		}
 		if isCut {
 			panic(http.ErrAbortHandler)
+		}
+		if isBusy {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
 		}
 		proxy.ServeHTTP(w, r)
 	}))
@@ -57,7 +62,7 @@ func connect(t *testing.T, site string) *connection {
 	return c
 }
 
-func (c *connection) state(path string) (wait chan struct{}, isCut bool) {
+func (c *connection) state(path string) (wait chan struct{}, isCut, isBusy bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for part, one := range c.waits {
@@ -65,7 +70,7 @@ func (c *connection) state(path string) (wait chan struct{}, isCut bool) {
 			wait = one
 		}
 	}
-	return wait, c.isCut
+	return wait, c.isCut, c.isBusy
 }
 
 // hold lets requests wait whose path ends with a part, until the function that it returns is called.
@@ -81,6 +86,12 @@ func (c *connection) cut(isCut bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.isCut = isCut
+}
+
+func (c *connection) busy(isBusy bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.isBusy = isBusy
 }
 
 // focused is the name of the field that has the focus.
@@ -222,6 +233,30 @@ func TestCutConnection(t *testing.T) {
 	way.cut(false)
 	b.run(chromedp.Click(chromedp.CSS("#new-posts a")))
 	b.until("the new post is shown", func() bool { return len(b.texts(".post")) == 3 })
+}
+
+// New posts that a busy site cannot send leave the pictures that were added.
+func TestNewPostsOfABusySite(t *testing.T) {
+	t.Parallel()
+	way := connect(t, serve(t))
+	b := newBrowser(t, way.url)
+	b.signUp("ada")
+	file := filepath.Join(t.TempDir(), "hill.jpg")
+	if err := os.WriteFile(file, landscape(1, 300, 200), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.addPictures(file)
+	post(t, b, "a new one")
+	b.until("the page offers the new post", func() bool { return b.has("#new-posts a") })
+	way.busy(true)
+	b.run(chromedp.Click(chromedp.CSS("#new-posts a")))
+	b.until("the page says why nothing happens", func() bool { return b.has("#live-region.toast") })
+	way.busy(false)
+	b.run(chromedp.Click(chromedp.CSS("#new-posts a")))
+	b.until("the new post is shown", func() bool { return len(b.texts(".post")) == 1 })
+	if !b.has(".thumbs li") {
+		t.Error("the picture is gone")
+	}
 }
 
 // An answer to a button below a post leaves the focus where somebody has moved it meanwhile.

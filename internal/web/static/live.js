@@ -87,6 +87,10 @@ async function load(event) {
     document.dispatchEvent(new CustomEvent("problem", { detail: "That didn't work. Check your connection and try again." }));
     return;
   }
+  if (response.status >= 500) { // this page may have pictures that are not sent
+    document.dispatchEvent(new CustomEvent("problem", { detail: "That didn't work. Please try again in a moment." }));
+    return;
+  }
   try {
     const page = new DOMParser().parseFromString(text, "text/html");
     const newer = list(page.querySelector("main"));
