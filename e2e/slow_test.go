@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -40,9 +42,12 @@ func connect(t *testing.T, site string) *connection {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		wait, isCut, isBusy := c.state(r.URL.Path)
 		if wait != nil {
+			body, _ := io.ReadAll(r.Body) // only then the server notices that a browser has gone
+			r.Body = io.NopCloser(bytes.NewReader(body))
 			select {
 			case <-wait:
 			case <-r.Context().Done():
+				panic(http.ErrAbortHandler)
 			}
 		}
 		if isCut {
@@ -233,6 +238,49 @@ func TestCutConnection(t *testing.T) {
 	way.cut(false)
 	b.run(chromedp.Click(chromedp.CSS("#new-posts a")))
 	b.until("the new post is shown", func() bool { return len(b.texts(".post")) == 3 })
+}
+
+// A text that was sent stays until it is published, whichever page comes before the answer.
+func TestTextWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	way := connect(t, serve(t))
+	b := newBrowser(t, way.url)
+	b.signUp("ada")
+	const box, thought = `form.status [name="status"]`, "a long thought"
+	typed := func() string {
+		b.open("/explore")
+		b.open("/home")
+		return get(b, chromedp.Evaluate[string](`document.querySelector("form.status textarea").value`))
+	}
+	release := way.hold("/post")
+	defer release()
+	for _, leaving := range []struct{ how, script, arrived string }{
+		{"a link", `document.querySelector("a[href='/bookmarks']").click()`, `location.pathname === "/bookmarks"`},
+		{"a redirect", `location.href = "/"`, `location.pathname === "/home"`},
+		{"a reload", `location.reload()`, `location.pathname === "/home"`},
+	} {
+		b.open("/home")
+		get(b, chromedp.Evaluate[bool](`(document.querySelector("form.status textarea").value = "", window.isLeft = true)`))
+		b.run(chromedp.SendKeys(chromedp.CSS(box), thought))
+		get(b, chromedp.Evaluate[bool](`(setTimeout(() => {
+			document.querySelector("form.status button:not([type])").click();
+			setTimeout(() => `+leaving.script+`, 200);
+		}), true)`))
+		b.until(leaving.how+" leads away", func() bool {
+			// The page can go away while it is looked at.
+			there, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](`!window.isLeft && document.readyState === "complete" && `+leaving.arrived))
+			return err == nil && there
+		})
+		if got := typed(); got != thought {
+			t.Errorf("after %s the form has the text %q", leaving.how, got)
+		}
+	}
+	release()
+	b.click("form.status button:not([type])")
+	b.until("it is published", func() bool { return len(b.texts(".post")) == 1 })
+	if got := typed(); got != "" {
+		t.Errorf("the form has the text %q after it was published", got)
+	}
 }
 
 // New posts that a busy site cannot send leave the pictures that were added.

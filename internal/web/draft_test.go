@@ -68,6 +68,30 @@ func TestPageOfAnotherAccount(t *testing.T) {
 	ada.send("/u/bob/"+post+"/reply", "status", "yes").want(http.StatusSeeOther) // a program
 }
 
+// The script that keeps drafts learns from the answer to a text that it was published, and from no
+// other one.
+func TestPublishedIsReported(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	ada := s.signedUp("ada")
+	for _, c := range []struct {
+		path, text  string
+		status      int
+		isPublished bool
+	}{
+		{"/post", "a post", http.StatusSeeOther, true},
+		{"/u/ada/1/reply", "a reply", http.StatusSeeOther, true},
+		{"/u/ada/1/edit", "another text", http.StatusSeeOther, true},
+		{"/post", " ", http.StatusUnprocessableEntity, false},
+		{"/u/ada/1/like", "", http.StatusSeeOther, false},
+	} {
+		got := strings.Join(ada.send(c.path, "status", c.text).want(c.status).header["Set-Cookie"], "\n")
+		if strings.Contains(got, "published=yes; Path=/; Max-Age=60; SameSite=Lax") != c.isPublished {
+			t.Errorf("%s with %q sets %s", c.path, c.text, got)
+		}
+	}
+}
+
 func TestAddressesOfForms(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

@@ -63,7 +63,7 @@ func (h *postHandlers) reply(req *request.Request) error {
 			path = view.PostPath(post) // another page of the conversation has it
 		}
 	}
-	return req.Changed(path, parent.ID, post.ID)
+	return request.Published(req, path, parent.ID, post.ID)
 }
 
 func (h *postHandlers) editForm(req *request.Request) error {
@@ -101,7 +101,7 @@ func (h *postHandlers) edit(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	return req.Changed(view.PostPath(post), post.ID)
+	return request.Published(req, view.PostPath(post), post.ID)
 }
 
 // deleteForm asks whether to delete a post.

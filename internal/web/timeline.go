@@ -177,7 +177,7 @@ func (h *timelineHandlers) post(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	return req.Changed("/home", post.ID)
+	return request.Published(req, "/home", post.ID)
 }
 
 // timelinePosts is how many posts a page of the public timeline has.

@@ -3,17 +3,17 @@
 
 const isEdit = (form) => /edit$/.test(form.action);
 
-// The draft that was sent last is kept until the server has published it: not where the answer has
-// the text again, or is an error. Back from a page without an answer, or where none led here, it was
-// not published either.
-const isRefused = [...document.querySelectorAll('textarea[name="status"]')].some((box) => box.defaultValue !== "" && !isEdit(box.form));
+// The draft that was sent last is kept until the server has published it, which a cookie reports: a
+// link or a reload can come before the answer. Back from a page without an answer, it is shown again.
 const unanswered = stored((s) => {
   const name = s.getItem("sent");
   s.removeItem("sent");
-  if (performance.getEntriesByType("navigation")[0]?.type === "back_forward") return name;
-  const isAnswer = document.referrer !== "" && !document.querySelector(".door.error");
-  if (name && isAnswer && !isRefused) s.removeItem(name);
-  return null;
+  if (name && /(^|; )published=/.test(document.cookie)) {
+    document.cookie = "published=; path=/; max-age=0";
+    s.removeItem(name);
+    return null;
+  }
+  return performance.getEntriesByType("navigation")[0]?.type === "back_forward" ? name : null;
 });
 addEventListener("pageshow", (event) => {
   if (event.persisted) stored((s) => s.removeItem("sent"));
