@@ -132,7 +132,7 @@ func TestLostLists(t *testing.T) {
 }
 
 // Counts that are lost, or differ from those of the entries, do not keep a list from being
-// rebuilt for ever.
+// rebuilt without end.
 func TestLostCounts(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string][]string{
