@@ -84,7 +84,7 @@ func (e *Engine) removeLostOwn(ctx context.Context, job, other *Job) error {
 		}
 	}
 	defer e.celebrities.Wrote(job.Author)
-	if err := e.writeAll(ctx, cmds); err != nil {
+	if err := writeAll(ctx, e.client, cmds); err != nil {
 		return err
 	}
 	if err := e.writer.changedTags(ctx, job.Tags); err != nil {

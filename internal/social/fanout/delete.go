@@ -263,7 +263,7 @@ func (d *Deletions) removeOwn(ctx context.Context, s stub) error {
 		cmds = append(cmds, b.Zrem().Key(layout.TagKey(tag)).Member(id).Build())
 	}
 	defer d.celebrities.Wrote(s.author)
-	if err := d.writeAll(ctx, cmds); err != nil {
+	if err := writeAll(ctx, d.client, cmds); err != nil {
 		return err
 	}
 	return d.writer.changedTags(ctx, s.tags)

@@ -104,7 +104,7 @@ func (d *Deletions) removeMarks(ctx context.Context, post int64, prefix string, 
 	for i := 0; i < len(page); i += 2 {
 		cmds = append(cmds, d.client.B().Zrem().Key(prefix+page[i]).Member(layout.Itoa(post)).Build())
 	}
-	return d.writeAll(ctx, cmds)
+	return writeAll(ctx, d.client, cmds)
 }
 
 // eachPage calls f with the first members of a sorted set and their scores, until f

@@ -139,7 +139,7 @@ func (w *writer) finishEdit(ctx context.Context, job Job) error {
 		cmds = append(cmds, w.client.B().Zadd().Key(layout.TagKey(tag)).ScoreMember().
 			ScoreMember(float64(job.post), layout.Itoa(job.post)).Build())
 	}
-	if err := w.writeAll(ctx, cmds); err != nil {
+	if err := writeAll(ctx, w.client, cmds); err != nil {
 		return err
 	}
 	if err := w.changedTags(ctx, slices.Concat(old, job.Tags)); err != nil {

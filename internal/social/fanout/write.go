@@ -62,11 +62,11 @@ type db struct {
 }
 
 // writeAll sends commands that can be repeated. A key of another type is left to a check.
-func (d db) writeAll(ctx context.Context, cmds rueidis.Commands) error {
+func writeAll(ctx context.Context, client rueidis.Client, cmds rueidis.Commands) error {
 	for i := range cmds {
 		cmds[i] = cmds[i].ToRetryable()
 	}
-	for _, res := range d.client.DoMulti(ctx, cmds...) {
+	for _, res := range client.DoMulti(ctx, cmds...) {
 		if err := res.Error(); err != nil && !rediserr.IsWrongType(err) {
 			return err
 		}
