@@ -3,6 +3,7 @@ package fanout_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/bulk/snapshot"
+	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/socialtest"
@@ -237,4 +240,27 @@ func TestWaitingFanOutsAreNotTaken(t *testing.T) {
 	}
 	p.Link.Lag.Store(0)
 	socialtest.Wait(t, "the fan-out to be finalized", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
+}
+
+// A backup that reads a copy of the server is no replica: nothing waits for it.
+func TestPostDuringBackup(t *testing.T) {
+	t.Parallel()
+	server := redistest.Own(t, "repl-diskless-sync-delay 0", "rdbcompression no")
+	b := on(t, server.Client(t))
+	author := b.NewUser("author")
+	b.Redis("SETRANGE", "large", "50000000", "more than is on the way between two processes")
+	snapshotted, to := io.Pipe()
+	defer snapshotted.Close()
+	go func() { to.CloseWithError(snapshot.Take(b.Ctx, rueidis.MustParseURL(server.URL()), "", to)) }()
+	if _, err := snapshotted.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	post := b.Publish(author, "during a backup")
+	if socialtest.Info(t, b.DB, "connected_slaves") != "1" {
+		t.Fatal("the backup has ended: the test shows nothing")
+	}
+	b.Eventually("the fan-out to be finalized", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
+	if got := b.Redis("LRANGE", "timeline", "0", "-1"); got != fmt.Sprint(post) {
+		t.Errorf("the timeline has %q", got)
+	}
 }

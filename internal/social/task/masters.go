@@ -164,7 +164,8 @@ func parseMaster(replication string) master {
 			m.id = value
 		case name == "master_repl_offset":
 			m.offset, _ = strconv.ParseInt(value, 10, 64)
-		case strings.HasPrefix(name, "slave") && strings.HasPrefix(value, "ip="):
+		case strings.HasPrefix(name, "slave") && strings.HasPrefix(value, "ip=") && !strings.Contains(value, ",port=0,"):
+			// One without a port reads a copy, as a backup does, and acknowledges nothing.
 			m.replicas++
 			if offset, ok := replicaOffset(value); ok {
 				m.acked = max(m.acked, offset)
