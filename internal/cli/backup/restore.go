@@ -91,7 +91,7 @@ logged in again.`,
 			}
 		}
 		// Jobs of the backup that run before all of it is loaded would be done without what they are about.
-		return site.Inspect(ctx, c, func(db *site.Database) error {
+		return site.Look(ctx, c, func(db *site.Database) error {
 			if r.pictures != "" && db.Media == nil {
 				return errNoMedia()
 			}

@@ -12,9 +12,11 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/spf13/cobra"
 
+	"retwis/internal/app"
 	"retwis/internal/cli/shell"
 	"retwis/internal/cli/site"
 	"retwis/internal/redis/nodes"
+	"retwis/internal/redis/store"
 	"retwis/internal/social/adopt"
 	"retwis/internal/social/backup"
 )
@@ -58,16 +60,19 @@ code is 1 if there is a problem; advice is no problem.`,
 	c.AddRedis()
 	site.AddMedia(c)
 	site.AddMail(c)
-	return c.Build(func(ctx context.Context, _ []string) error {
-		return site.Inspect(ctx, c, func(db *site.Database) error {
-			// A server may be examined before its first site; a directory has one.
-			if db.Embedded() {
-				if err := db.Require(ctx); err != nil && !errors.Is(err, backup.ErrRestoring) {
-					return err
-				}
+	return c.Build(func(ctx context.Context, _ []string) (err error) {
+		db, err := site.Open(ctx, c, store.Options{}, app.Options{NoJobs: true})
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, db.Close()) }()
+		// A server may be examined before its first site; a directory has one.
+		if db.Embedded() {
+			if err := db.Require(ctx); err != nil && !errors.Is(err, backup.ErrRestoring) {
+				return err
 			}
-			return examine(ctx, c, db)
-		})
+		}
+		return examine(ctx, c, db)
 	})
 }
 

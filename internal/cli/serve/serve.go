@@ -2,7 +2,6 @@
 package serve
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,7 +39,6 @@ type serveFlags struct {
 	maxBacklog   int64
 	conns        int
 	cache        shell.ByteSize
-	quota        shell.ByteSize
 	log          logFlags
 	limits       limitsFlag
 }
@@ -66,7 +64,7 @@ func (f *serveFlags) check() error {
 	case f.homeIdle < time.Hour:
 		return fmt.Errorf("--home-idle: %v is less than an hour", f.homeIdle)
 	}
-	return cmp.Or(site.CheckQuota(f.quota), f.tls.check())
+	return f.tls.check()
 }
 
 func newServe(env shell.Env) *cobra.Command {
@@ -102,7 +100,7 @@ type notify it reports when it is ready, when it stops, and that it is alive.
 	c.AddRedis()
 	site.AddMedia(c)
 	site.AddMail(c)
-	site.AddQuota(c, &flags.quota)
+	site.AddQuota(c)
 	c.Creates = true
 	shell.AddServer(c)
 	f.DurationVar(&flags.wait, "wait", 10*time.Second, "how long to wait for a database that is starting")
@@ -191,7 +189,7 @@ func serve(ctx context.Context, c *shell.Command, flags serveFlags, logs *logs) 
 		Logger: log, CacheBytes: int64(flags.cache), Wrap: redis.Wrap, Connected: redis.Connected,
 	}, app.Options{
 		Limits: flags.limits.config, CelebrityFollowers: flags.celebrity, HomeIdle: flags.homeIdle,
-		NoJobs: !flags.work, MaxBacklog: flags.backlog(), MediaQuota: int64(flags.quota),
+		NoJobs: !flags.work, MaxBacklog: flags.backlog(),
 	})
 	if err != nil {
 		return err

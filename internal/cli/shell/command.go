@@ -19,11 +19,12 @@ import (
 type Command struct {
 	*cobra.Command
 	Env
-	Redis string // --redis
-	Media string // --media
-	SMTP  string // --smtp
-	Base  string // --base-url
-	JSON  bool   // --json
+	Redis string   // --redis
+	Media string   // --media
+	Quota ByteSize // --media-quota
+	SMTP  string   // --smtp
+	Base  string   // --base-url
+	JSON  bool     // --json
 	// Creates lets a command that fills a database make the directory of an embedded
 	// one. All others refuse a directory without a database.
 	Creates bool

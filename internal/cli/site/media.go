@@ -1,11 +1,8 @@
 package site
 
 import (
-	"context"
-	"errors"
 	"path/filepath"
 
-	"retwis/internal/app"
 	"retwis/internal/cli/shell"
 	"retwis/internal/files"
 	"retwis/internal/redis/store"
@@ -47,31 +44,7 @@ func openMedia(c *shell.Command) (files.Store, error) {
 }
 
 // AddQuota adds the flag that bounds the pictures of a user.
-func AddQuota(c *shell.Command, quota *shell.ByteSize) {
-	*quota = media.DefaultQuota
-	c.Flags().Var(quota, "media-quota", "how much space the pictures of a user may take")
-}
-
-// CheckQuota refuses a quota that leaves no room.
-func CheckQuota(quota shell.ByteSize) error {
-	if quota < 1 {
-		return errors.New("--media-quota: use at least one byte, or --media none for a site without pictures")
-	}
-	return nil
-}
-
-// OperatePictures is Operate for a command that adds pictures.
-func OperatePictures(ctx context.Context, c *shell.Command, quota shell.ByteSize, do func(db *Database) error) (err error) {
-	db, err := Open(ctx, c, store.Options{}, app.Options{MediaQuota: int64(quota)})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	if err := db.Require(ctx); err != nil {
-		return err
-	}
-	if err := db.Adopt(ctx, false, c.Log()); err != nil {
-		return err
-	}
-	return do(db)
+func AddQuota(c *shell.Command) {
+	c.Quota = media.DefaultQuota
+	c.Flags().Var(&c.Quota, "media-quota", "how much space the pictures of a user may take")
 }

@@ -41,6 +41,9 @@ func Open(ctx context.Context, c *shell.Command, opt store.Options, of app.Optio
 	if err != nil {
 		return nil, err
 	}
+	if c.Flags().Lookup("media-quota") != nil && c.Quota < 1 {
+		return nil, shell.Usage(errors.New("--media-quota: use at least one byte, or --media none for a site without pictures"))
+	}
 	sender, err := openMail(c)
 	if err != nil {
 		return nil, err
@@ -51,7 +54,7 @@ func Open(ctx context.Context, c *shell.Command, opt store.Options, of app.Optio
 	}
 	server := db.ClientOption()
 	of.Logger, of.Server, of.Invalidations, of.Media = opt.Logger, &server, db.Invalidations(), media
-	of.Mail = sender
+	of.Mail, of.MediaQuota = sender, int64(c.Quota)
 	if key := c.Getenv("RETWIS_SECRET_KEY"); key != "" {
 		of.SecretKey = []byte(key)
 	}
@@ -66,14 +69,27 @@ func Open(ctx context.Context, c *shell.Command, opt store.Options, of app.Optio
 // there is no site, a command that does not fill a database is refused: it would succeed
 // on the wrong database.
 func With(ctx context.Context, c *shell.Command, do func(db *Database) error) error {
-	return during(ctx, c, app.Options{}, func(db *Database) error {
-		if !c.Creates {
-			if err := db.Require(ctx); err != nil {
-				return err
-			}
+	return during(ctx, c, app.Options{}, do)
+}
+
+// Look is With for a command that leaves the jobs in the queues, and the pictures that nothing
+// uses, to the processes of the site.
+func Look(ctx context.Context, c *shell.Command, do func(db *Database) error) error {
+	return during(ctx, c, app.Options{NoJobs: true}, do)
+}
+
+func during(ctx context.Context, c *shell.Command, of app.Options, do func(db *Database) error) (err error) {
+	db, err := Open(ctx, c, store.Options{}, of)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if !c.Creates {
+		if err := db.Require(ctx); err != nil {
+			return err
 		}
-		return do(db)
-	})
+	}
+	return do(db)
 }
 
 // Require returns an error if the database holds no site, or a part of one that was restored.
@@ -95,31 +111,6 @@ func (d *Database) refuseRestoring(ctx context.Context) error {
 		err = shell.Hint(fmt.Errorf("%s: %w", d, backup.ErrRestoring), "Repeat it with the same file, or put another one in its place with: retwis restore FILE --replace")
 	}
 	return err
-}
-
-// Inspect opens a database for as long as do runs, whether it holds a site or not. It leaves the jobs
-// in its queues, and the pictures that nothing uses, to the processes of the site.
-func Inspect(ctx context.Context, c *shell.Command, do func(db *Database) error) error {
-	return during(ctx, c, app.Options{NoJobs: true}, do)
-}
-
-// Look is Inspect for a command that needs a site, as With does.
-func Look(ctx context.Context, c *shell.Command, do func(db *Database) error) error {
-	return Inspect(ctx, c, func(db *Database) error {
-		if err := db.Require(ctx); err != nil {
-			return err
-		}
-		return do(db)
-	})
-}
-
-func during(ctx context.Context, c *shell.Command, of app.Options, do func(db *Database) error) (err error) {
-	db, err := Open(ctx, c, store.Options{}, of)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	return do(db)
 }
 
 // Operate opens the database of a site that may be in use, for as long as do runs. It

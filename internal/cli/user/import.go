@@ -48,14 +48,10 @@ would be imported. A tar.gz file is unpacked to a temporary directory, see TMPDI
 	c.AddJSON("print the result as JSON")
 	c.AddRedis()
 	site.AddMedia(c)
-	var quota shell.ByteSize
-	site.AddQuota(c, &quota)
+	site.AddQuota(c)
 	c.FromEnv("dry-run")
 	return c.Build(func(ctx context.Context, args []string) error {
-		if err := site.CheckQuota(quota); err != nil {
-			return shell.Usage(err)
-		}
-		return site.OperatePictures(ctx, c, quota, func(db *site.Database) error {
+		return site.Operate(ctx, c, func(db *site.Database) error {
 			u, err := find(ctx, db, args[0])
 			if err != nil {
 				return err
