@@ -83,10 +83,10 @@ func (b *browser) wantTexts(selector string, want ...string) {
 // counts are what the first post of the page says about itself.
 func (b *browser) counts() string {
 	b.t.Helper()
-	return get(b, chromedp.Evaluate[string](`(() => {
+	return read[string](b, `(() => {
 		const d = document.querySelector(".post").dataset;
 		return [d.replies, d.reposts, d.likes].join(" ");
-	})()`))
+	})()`)
 }
 
 // react likes, unlikes, reposts and bookmarks a post, which shows each at once.
@@ -131,7 +131,7 @@ func (c conversation) react(t *testing.T) {
 
 func (b *browser) attribute(selector, name string) string {
 	b.t.Helper()
-	return get(b, chromedp.Evaluate[string](fmt.Sprintf(`document.querySelector(%q)?.getAttribute(%q) ?? "none"`, selector, name)))
+	return read[string](b, fmt.Sprintf(`document.querySelector(%q)?.getAttribute(%q) ?? "none"`, selector, name))
 }
 
 // reply answers on the page of the post, and is answered.
@@ -237,9 +237,9 @@ func (c conversation) keys(t *testing.T) {
 	b := c.ada
 	b.open("/u/ben")
 	focus := func() string {
-		return get(b, chromedp.Evaluate[string](`document.activeElement.dataset.id ?? document.activeElement.id`))
+		return read[string](b, `document.activeElement.dataset.id ?? document.activeElement.id`)
 	}
-	posts := get(b, chromedp.Evaluate[[]string](`[...document.querySelectorAll(".post")].map(e => e.dataset.id)`))
+	posts := read[[]string](b, `[...document.querySelectorAll(".post")].map(e => e.dataset.id)`)
 	if len(posts) < 2 {
 		t.Fatalf("ben's profile has the posts %v", posts)
 	}
@@ -294,7 +294,7 @@ func (c conversation) live(t *testing.T) {
 	c.press(c.ben, ".post .post-action.like")
 	c.ada.until("the number of notifications changes", func() bool { return c.ada.attribute("[data-unread]", "data-unread") != unread })
 	c.ada.until("the title has the number", func() bool {
-		return strings.HasPrefix(get(c.ada, chromedp.Evaluate[string](`document.title`)), "("+c.ada.attribute("[data-unread]", "data-unread")+") ")
+		return strings.HasPrefix(read[string](c.ada, `document.title`), "("+c.ada.attribute("[data-unread]", "data-unread")+") ")
 	})
 	c.ada.until("the number of likes changes", func() bool {
 		return c.ada.has(`.post[data-likes="1"] .post-action.like[aria-label*="1 like"]`)

@@ -11,8 +11,6 @@ import (
 	"path"
 	"strings"
 	"testing"
-
-	"github.com/chromedp/chromedp"
 )
 
 // People sign up by invitation only, download what they have written, and delete their
@@ -87,7 +85,7 @@ func TestInvitationToDeletion(t *testing.T) {
 // value is what a field holds.
 func (b *browser) value(selector string) string {
 	b.t.Helper()
-	return get(b, chromedp.Evaluate[string](fmt.Sprintf(`document.querySelector(%q).value`, selector)))
+	return read[string](b, fmt.Sprintf(`document.querySelector(%q).value`, selector))
 }
 
 // download returns the files of the archive of a user by their names.

@@ -32,8 +32,7 @@ func TestOpenPage(t *testing.T) {
 	b.click(`a[href="/notifications"]`)
 	b.run(navigateBack())
 	b.until("what was typed is back", func() bool {
-		// The page can go away while it is looked at.
-		text, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](`location.pathname + " " + document.body.hidden + " " + document.querySelector("main textarea")?.value`))
-		return err == nil && text == "/u/ada/2/edit false and more: two"
+		return read[string](b, `location.pathname + " " + document.body?.hidden + " " + document.querySelector("main textarea")?.value`) ==
+			"/u/ada/2/edit false and more: two"
 	})
 }

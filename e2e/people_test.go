@@ -156,7 +156,7 @@ func TestFormsKeepWhatWasTyped(t *testing.T) {
 	b.submit("main form", "username", "not a name", "password", password, "password2", password)
 	name := get(b, chromedp.Value(chromedp.CSS(`[name="username"]`)))
 	typed := get(b, chromedp.Value(chromedp.CSS(`[name="password"]`)))
-	focus := get(b, chromedp.Evaluate[string](`document.activeElement.name`))
+	focus := read[string](b, `document.activeElement.name`)
 	if name != "not a name" || typed != "" || focus != "username" {
 		t.Errorf("the form shows %q, the password %q, and %q has the focus", name, typed, focus)
 	}
@@ -193,7 +193,7 @@ func TestFormStaysInPlace(t *testing.T) {
 		for _, typed := range []string{"a", "abcdefgh", password} {
 			b.open("/register")
 			top := func() float64 {
-				return get(b, chromedp.Evaluate[float64](`document.querySelector("button.wide").getBoundingClientRect().top`))
+				return read[float64](b, `document.querySelector("button.wide").getBoundingClientRect().top`)
 			}
 			before := top()
 			b.run(chromedp.SendKeys(chromedp.CSS(`[name="password"]`), typed))
@@ -252,17 +252,17 @@ func TestPhone(t *testing.T) {
 		"/timeline": true, "/u/ada": true, "/u/ada/followers": true, "/bookmarks": true, "/notifications": true,
 	} {
 		b.open(path)
-		if got := get(b, chromedp.Evaluate[bool](`document.querySelector(".side .new").checkVisibility()`)); got != want {
+		if got := read[bool](b, `document.querySelector(".side .new").checkVisibility()`); got != want {
 			t.Errorf("%s has the round button: %v, want %v", path, got, want)
 		}
 	}
 	for _, path := range []string{"/settings/profile", "/settings/data", "/u/ada/following"} {
 		b.open(path)
-		if text := get(b, chromedp.Evaluate[string](`(() => {
+		if text := read[string](b, `(() => {
 			const nav = document.querySelector(".tabs"), tab = nav.querySelector('[aria-current="page"]').getBoundingClientRect();
 			const rows = new Set([...nav.children].map(a => a.offsetTop)).size;
 			return rows === 1 && tab.left >= 0 && tab.right <= innerWidth ? "" : rows + " rows, tab from " + tab.left + " to " + tab.right;
-		})()`)); text != "" {
+		})()`); text != "" {
 			t.Errorf("%s: %s", path, text)
 		}
 	}
@@ -279,7 +279,7 @@ func TestCopyLink(t *testing.T) {
 	get(b, chromedp.Evaluate[bool](`(navigator.clipboard.writeText = (text) => { window.copied = text; return Promise.resolve(); }, true)`))
 	b.press(".post-action.link")
 	b.until("the link is copied", func() bool {
-		return get(b, chromedp.Evaluate[string](`window.copied ?? ""`)) == site+"/u/ada/1" && b.has(".post-action.link.copied")
+		return read[string](b, `window.copied ?? ""`) == site+"/u/ada/1" && b.has(".post-action.link.copied")
 	})
 	b.wantPath("/u/ada")
 	plain := newBrowser(t, site, withoutScripts())

@@ -39,7 +39,7 @@ func TestPictures(t *testing.T) {
 		b.addPictures(files...)
 		b.run(chromedp.SendKeys(chromedp.CSS(".thumbs li:nth-child(1) textarea"), "Hills at noon"))
 		b.choosePart(".thumbs li:nth-child(1) select", "left-top")
-		if got := get(b, chromedp.Evaluate[string](`document.querySelector(".thumbs img").className`)); got != "focus-left-top" {
+		if got := read[string](b, `document.querySelector(".thumbs img").className`); got != "focus-left-top" {
 			t.Errorf("the thumbnail shows the part %q", got)
 		}
 		b.run(chromedp.Click(chromedp.CSS(".thumbs li:nth-child(2) button")))

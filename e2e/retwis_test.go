@@ -4,6 +4,7 @@ package e2e
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -17,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
@@ -155,6 +157,22 @@ func get[T any](b *browser, a chromedp.Action[T]) T {
 	return value
 }
 
+// read evaluates a script that changes nothing. Where the page goes away meanwhile, it looks at the next.
+func read[T any](b *browser, script string) T {
+	b.t.Helper()
+	for {
+		value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](script))
+		var refused *cdproto.Error
+		if errors.As(err, &refused) && refused.Message == "Inspected target navigated or closed" {
+			continue
+		}
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		return value
+	}
+}
+
 func (b *browser) open(path string) {
 	b.t.Helper()
 	b.run(chromedp.Navigate(b.site + path))
@@ -192,7 +210,7 @@ func (b *browser) click(selector string) {
 // texts returns the texts of all elements that match.
 func (b *browser) texts(selector string) []string {
 	b.t.Helper()
-	return get(b, chromedp.Evaluate[[]string](fmt.Sprintf(`[...document.querySelectorAll(%q)].map(e => e.innerText)`, selector)))
+	return read[[]string](b, fmt.Sprintf(`[...document.querySelectorAll(%q)].map(e => e.innerText)`, selector))
 }
 
 func (b *browser) has(selector string) bool { return len(b.texts(selector)) > 0 }

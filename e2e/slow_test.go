@@ -102,7 +102,7 @@ func (c *connection) busy(isBusy bool) {
 // focused is the name of the field that has the focus.
 func (b *browser) focused() string {
 	b.t.Helper()
-	return get(b, chromedp.Evaluate[string](`document.activeElement.name ?? ""`))
+	return read[string](b, `document.activeElement.name ?? ""`)
 }
 
 // Somebody goes on writing while a picture is uploaded, and publishes the text too early.
@@ -150,10 +150,10 @@ func ctrlEnter() action {
 // pressed reports whether the button below the first post with a text is on.
 func (b *browser) pressed(text, button string) bool {
 	b.t.Helper()
-	return get(b, chromedp.Evaluate[bool](fmt.Sprintf(`(() => {
+	return read[bool](b, fmt.Sprintf(`(() => {
 		const post = [...document.querySelectorAll(".post")].find(p => p.querySelector(".body")?.innerText === %q);
 		return !!post?.querySelector(".post-action.on." + %q);
-	})()`, text, button)))
+	})()`, text, button))
 }
 
 // Two buttons below a post are pressed while the first answer is on its way.
@@ -203,7 +203,7 @@ func TestCutConnection(t *testing.T) {
 	b.say("a post")
 	const box = `form.status [name="status"]`
 	typed := func() string {
-		return get(b, chromedp.Evaluate[string](`document.querySelector("form.status textarea")?.value ?? ""`))
+		return read[string](b, `document.querySelector("form.status textarea")?.value ?? ""`)
 	}
 
 	b.run(chromedp.SendKeys(chromedp.CSS(box), "a long thought"))
@@ -250,7 +250,7 @@ func TestTextWithoutAnAnswer(t *testing.T) {
 	typed := func() string {
 		b.open("/explore")
 		b.open("/home")
-		return get(b, chromedp.Evaluate[string](`document.querySelector("form.status textarea").value`))
+		return read[string](b, `document.querySelector("form.status textarea").value`)
 	}
 	release := way.hold("/post")
 	defer release()
@@ -267,9 +267,7 @@ func TestTextWithoutAnAnswer(t *testing.T) {
 			setTimeout(() => `+leaving.script+`, 200);
 		}), true)`))
 		b.until(leaving.how+" leads away", func() bool {
-			// The page can go away while it is looked at.
-			there, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](`!window.isLeft && document.readyState === "complete" && `+leaving.arrived))
-			return err == nil && there
+			return read[bool](b, `!window.isLeft && document.readyState === "complete" && `+leaving.arrived)
 		})
 		if got := typed(); got != thought {
 			t.Errorf("after %s the form has the text %q", leaving.how, got)

@@ -129,10 +129,10 @@ func (b *browser) press(selector string) {
 func (b *browser) replied(path string) string {
 	b.t.Helper()
 	b.open(path)
-	return get(b, chromedp.Evaluate[string](`(() => {
+	return read[string](b, `(() => {
 		const posts = [...document.querySelectorAll(".post")].sort((a, b) => b.dataset.replies - a.dataset.replies);
 		return new URL(posts[0].querySelector("a.when").href).pathname;
-	})()`))
+	})()`)
 }
 
 func (s states) visitor(b *browser) {
@@ -208,7 +208,7 @@ func (s states) names(b *browser) {
 	first := path
 	for range 8 {
 		b.post(path+"/reply", "status", "And so on")
-		path = "/u/wide/" + strings.TrimPrefix(get(b, chromedp.Evaluate[string](`location.hash`)), "#p")
+		path = "/u/wide/" + strings.TrimPrefix(read[string](b, `location.hash`), "#p")
 	}
 	s.page(b, "deep conversation", first)
 	if got := len(b.texts(".at.beside .context")); got != 3 {
@@ -348,8 +348,8 @@ func (s states) onPaper(b *browser) {
 	b.t.Helper()
 	b.use(looks[0])
 	b.run(command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"}))
-	if shown := get(b, chromedp.Evaluate[string](`[...document.querySelectorAll("nav, form, button, .button, summary, footer")]
-		.filter(e => e.checkVisibility()).map(e => e.outerHTML).join(" ")`)); shown != "" {
+	if shown := read[string](b, `[...document.querySelectorAll("nav, form, button, .button, summary, footer")]
+		.filter(e => e.checkVisibility()).map(e => e.outerHTML).join(" ")`); shown != "" {
 		b.t.Errorf("%s is printed with %s", b.path(), shown)
 	}
 	if texts := b.texts(".post .body"); len(texts) == 0 {

@@ -60,7 +60,7 @@ func TestFirstVisit(t *testing.T) {
 func (b *browser) seen() {
 	b.t.Helper()
 	b.until("the pictures are loaded", func() bool {
-		return get(b, chromedp.Evaluate[bool](`[...document.images].every((one) =>
-			one.complete || !one.checkVisibility() || one.getBoundingClientRect().top > innerHeight)`))
+		return read[bool](b, `[...document.images].every((one) =>
+			one.complete || !one.checkVisibility() || one.getBoundingClientRect().top > innerHeight)`)
 	})
 }
