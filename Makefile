@@ -28,6 +28,9 @@ together := -p $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)))
 # tests run many. None of them leaves goroutines that could race then.
 export GORACE ?= atexit_sleep_ms=10
 
+# What was compiled in one clone need not be compiled again in another.
+export GOFLAGS += -trimpath
+
 .PHONY: capacity help run test test-long stress test-servers test-deb e2e upgrade-test screenshots pictures lint bench attack cluster-lab generate build dist rename-module clean
 
 help:
@@ -56,8 +59,8 @@ test: ## run all tests on real servers; RACE=1 adds the race detector, CHECKS=10
 
 test-long: ## run them with 1,000 random cases each, in all sizes, and every fuzz test
 	@scripts/deps server curl sqlite3 nginx caddy
-	REDISTEST_REQUIRE=1 TEST_LONG=1 RAPID_CHECKS=$(or $(CHECKS),1000) go test $(race) -count=1 -timeout 60m $(TESTFLAGS) ./...
-	cd bench && REDISTEST_REQUIRE=1 TEST_LONG=1 go test $(race) -count=1 -timeout 60m $(TESTFLAGS) ./lab/...
+	REDISTEST_REQUIRE=1 RAPID_CHECKS=$(or $(CHECKS),1000) go test -tags long $(race) -count=1 -timeout 60m $(TESTFLAGS) ./...
+	cd bench && REDISTEST_REQUIRE=1 go test -tags long $(race) -count=1 -timeout 60m $(TESTFLAGS) ./lab/...
 	@scripts/fuzz $(or $(FUZZTIME),30s)
 
 stress: ## run the tests again and again beside a loop on each processor, MINUTES=120; PACKAGES='...' for a part

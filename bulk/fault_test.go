@@ -124,7 +124,7 @@ func TestCutWithinSnapshot(t *testing.T) {
 	from := redistest.Own(t, debugging(t)...)
 	var all [][]any
 	keys := 500
-	if os.Getenv("TEST_LONG") != "" {
+	if redistest.Long {
 		keys = 1500
 	}
 	for i := range keys {

@@ -123,7 +123,7 @@ func TestSameAsRedisCLI(t *testing.T) {
 		}
 	}
 	huge := 20 << 20
-	if os.Getenv("TEST_LONG") != "" {
+	if redistest.Long {
 		huge = 100 << 20
 	}
 	for name, test := range map[string]struct {

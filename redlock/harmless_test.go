@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -17,7 +16,7 @@ import (
 	"retwis/redlock"
 )
 
-// harmlessLong is how long TestHarmlessHistories runs with TEST_LONG.
+// harmlessLong is how long TestHarmlessHistories runs with the tag long.
 const harmlessLong = 30 * time.Minute
 
 // TestHarmlessHistories breaks connections, cuts links, stalls servers for up to 300 ms
@@ -29,7 +28,7 @@ func TestHarmlessHistories(t *testing.T) {
 	// A stale value keeps a name for a TTL of ten seconds. A machine that is busy with
 	// other tests stalls, too.
 	length, gap := 8*time.Second, 5*time.Second
-	if os.Getenv("TEST_LONG") != "" {
+	if redistest.Long {
 		length, gap = harmlessLong, time.Second
 	}
 	for _, count := range []int{1, 3} {

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"retwis/internal/redistest"
 	"retwis/redlock/internal/server"
 )
 
@@ -346,7 +347,7 @@ func schedules(t *testing.T) int {
 	t.Helper()
 	const few = 48
 	text := os.Getenv("RAPID_CHECKS")
-	if text == "" || os.Getenv("TEST_LONG") == "" {
+	if text == "" || !redistest.Long {
 		return few
 	}
 	checks, err := strconv.Atoi(text)
@@ -365,7 +366,7 @@ func TestSimulationComplains(t *testing.T) {
 		"no drift":      func(s *schedule) { s.drift = time.Nanosecond },
 		"no limit":      func(s *schedule) { s.maxHold, s.unlimited = simTTL/2, true },
 	}
-	if os.Getenv("TEST_LONG") != "" { // one schedule in 300 shows it
+	if redistest.Long { // one schedule in 300 shows it
 		bugs["old messages"] = func(s *schedule) { s.untied, s.outages = true, true }
 	}
 	for name, plant := range bugs {

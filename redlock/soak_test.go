@@ -20,7 +20,7 @@ import (
 
 // historyEnv is for how long TestRandomHistories runs, "1h" say. Then the clocks of
 // the servers are set, too, which takes a C compiler. By default it runs for seconds, with
-// TEST_LONG for minutes.
+// the tag long for minutes.
 const historyEnv = "REDLOCK_HISTORY"
 
 // soakDrift allows for clocks that are set forward by soakStep at most, once within
@@ -39,7 +39,7 @@ func TestRandomHistories(t *testing.T) {
 	length := 8 * time.Second
 	round := 3 * time.Second
 	var clocks *clockShim
-	if os.Getenv("TEST_LONG") != "" {
+	if redistest.Long {
 		length, round = 10*time.Minute, 15*time.Second
 	}
 	if text := os.Getenv(historyEnv); text != "" {

@@ -80,7 +80,7 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 // Retwis keeps its promises through every kind of fault. A short run has a fault or two.
 func TestLab(t *testing.T) {
 	t.Parallel()
-	if os.Getenv("TEST_LONG") == "" {
+	if !redistest.Long {
 		return // a run takes two minutes: make test-long
 	}
 	var out bytes.Buffer

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"retwis/bench/lab/check"
+	"retwis/internal/redistest"
 )
 
 // A planted fault is one in the program itself: code is put in where it stands below. The
@@ -98,7 +99,7 @@ func TestPlantsFit(t *testing.T) {
 // The lab finds each fault that is planted in the program.
 func TestPlantedInProgram(t *testing.T) {
 	t.Parallel()
-	if os.Getenv("TEST_LONG") == "" {
+	if !redistest.Long {
 		return // it takes minutes: make test-long
 	}
 	dir := t.TempDir()

@@ -114,7 +114,7 @@ func (s *site) wantPictures(t *testing.T, name string) int {
 func TestKilledWithPictures(t *testing.T) {
 	t.Parallel()
 	kills := 6
-	if os.Getenv("TEST_LONG") != "" {
+	if redistest.Long {
 		kills = 200
 	}
 	db, dir := redistest.DB(t), t.TempDir()
@@ -271,7 +271,7 @@ func TestBackupWhilePicturesArrive(t *testing.T) {
 func TestPicturesWithoutTheirPlace(t *testing.T) {
 	t.Parallel()
 	cases := []bool{false}
-	if os.Getenv("TEST_LONG") != "" {
+	if redistest.Long {
 		cases = append(cases, true) // it takes a minute
 	}
 	for _, hangs := range cases {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -50,7 +49,7 @@ const (
 
 // disturbedSearches is how many searches a test compares.
 func disturbedSearches() int {
-	if os.Getenv("TEST_LONG") != "" {
+	if redistest.Long {
 		return 10_000
 	}
 	return 300

@@ -104,7 +104,7 @@ func TestImport(t *testing.T) {
 // renamed is the path that the module is given.
 const renamed = "example.com/you/retwis"
 
-// With TEST_LONG=1 the module is built, all examples run and the nested modules are
+// With the tag long the module is built, all examples run and the nested modules are
 // vetted; otherwise all imports are resolved and the examples of one package run.
 func TestRename(t *testing.T) {
 	t.Parallel()
@@ -125,7 +125,7 @@ func TestRename(t *testing.T) {
 	wantNoneLeft(t, dir, old)
 	run(t, dir, "go", "list", "-deps", "-test", "./...")
 	examples := []string{"./index/suggest"}
-	if os.Getenv("TEST_LONG") == "1" {
+	if redistest.Long {
 		run(t, dir, "go", "build", "./...")
 		examples = []string{"./redlock/...", "./bulk/...", "./index/...", "./model/..."}
 		for _, nested := range []string{"bench", "e2e"} {

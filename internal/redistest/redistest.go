@@ -351,3 +351,11 @@ func dial(url string) (rueidis.Client, error) {
 	opt.PipelineMultiplex, opt.RetryDelay = -1, redisurl.RetryDelay
 	return rueidis.NewClient(opt)
 }
+
+// Cases returns how many cases a test tries: some, or in "make test-long" all.
+func Cases[N any](some, all N) N {
+	if Long {
+		return all
+	}
+	return some
+}

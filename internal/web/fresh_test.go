@@ -2,7 +2,6 @@ package web_test
 
 import (
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,7 +16,7 @@ func TestOwnPostsShow(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
 	posts := 6
-	if os.Getenv("TEST_LONG") != "" {
+	if redistest.Long {
 		posts = 25
 	}
 	for name, machines := range map[string][2]*site{

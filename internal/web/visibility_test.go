@@ -3,7 +3,6 @@ package web_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -62,7 +61,7 @@ type network struct {
 func TestVisibilityModel(t *testing.T) {
 	t.Parallel()
 	actions, reading := 150, 3
-	if os.Getenv("TEST_LONG") != "" {
+	if redistest.Long {
 		actions, reading = 12_500, 6
 	}
 	for i, name := range []string{"healthy", "slow", "freezing", "cutting"} {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"retwis/bulk/resp"
+	"retwis/internal/redistest"
 )
 
 // now is the time at which the tests read.
@@ -212,11 +213,11 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestTruncated cuts snapshots of servers at many bytes, in TEST_LONG at each.
+// TestTruncated cuts snapshots of servers at many bytes, in the tag long at each.
 func TestTruncated(t *testing.T) {
 	t.Parallel()
 	step := 25
-	if os.Getenv("TEST_LONG") != "" {
+	if redistest.Long {
 		step = 1
 	}
 	for _, data := range snapshots(t) {

@@ -2,10 +2,10 @@ package adopt_test
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
+	"retwis/internal/redistest"
 	"retwis/internal/social/adopt"
 	"retwis/internal/social/socialtest"
 )
@@ -16,7 +16,7 @@ import (
 func TestLeaveCluster(t *testing.T) {
 	t.Parallel()
 	stride := int64(397) // the buckets of the names alone are 4,096 commands
-	if os.Getenv("TEST_LONG") != "" {
+	if redistest.Long {
 		stride = 13
 	}
 	b := setup(t)

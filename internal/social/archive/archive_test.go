@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -119,7 +118,7 @@ func TestImport(t *testing.T) {
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	n := 500
-	if os.Getenv("TEST_LONG") != "" {
+	if redistest.Long {
 		n = 10_000
 	}
 	for name, client := range map[string]rueidis.Client{"single": redistest.DB(t).Client(t), "cluster": redistest.Cluster(t, 3).Client(t)} {
@@ -176,7 +175,7 @@ func killed(t *testing.T, client rueidis.Client, n int) {
 func TestKilledAtEachStep(t *testing.T) {
 	t.Parallel()
 	step := int64(7)
-	if os.Getenv("TEST_LONG") != "" {
+	if redistest.Long {
 		step = 1
 	}
 	a := open(t, contents{"outbox.json": outbox(t, many(12))}.dir(t))
@@ -326,7 +325,7 @@ func TestRepair(t *testing.T) {
 func TestPicturesKilled(t *testing.T) {
 	t.Parallel()
 	step := int64(5)
-	if os.Getenv("TEST_LONG") != "" {
+	if redistest.Long {
 		step = 1
 	}
 	place, err := files.Open(t.TempDir(), func(string) string { return "" })

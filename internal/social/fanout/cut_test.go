@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -145,12 +144,12 @@ var actions = map[string]func(b *bundle, s scene) error{
 
 // A process is killed after each command of an action. Another process resumes what
 // it has begun: then the action has happened in all places, or in none. Repeating it
-// leads to the state in which it was never interrupted. Without TEST_LONG, some of the
+// leads to the state in which it was never interrupted. Without the tag long, some of the
 // commands after the first six are left out.
 func TestKilledAtEveryStep(t *testing.T) {
 	t.Parallel()
 	step := func(cut int64) int64 { return 1 + cut/6 }
-	if os.Getenv("TEST_LONG") != "" {
+	if redistest.Long {
 		step = func(int64) int64 { return 1 }
 	}
 	for server, client := range map[string]rueidis.Client{

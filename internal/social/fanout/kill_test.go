@@ -110,7 +110,7 @@ func TestKilledAtEveryWrite(t *testing.T) {
 	t.Parallel()
 	const followers = 5000
 	kills := int64(6)
-	if os.Getenv("TEST_LONG") != "" {
+	if redistest.Long {
 		kills = 100
 	}
 	for name, open := range map[string]func(t *testing.T) (rueidis.Client, []*redistest.Server){

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -300,7 +299,7 @@ func TestTwoProcesses(t *testing.T) {
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	people := 100
-	if os.Getenv("TEST_LONG") != "" {
+	if redistest.Long {
 		people = 5000
 	}
 	client := redistest.DB(t).Client(t)

@@ -2,7 +2,6 @@ package media_test
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/app"
+	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/check"
 	"retwis/internal/social/media"
@@ -67,7 +67,7 @@ func (b bundle) kill(act func(b bundle, service *app.App, owner social.User, pos
 	b.T.Helper()
 	stride := int64(7)
 	switch {
-	case os.Getenv("TEST_LONG") != "":
+	case redistest.Long:
 		stride = 1
 	case b.DB.Mode() == rueidis.ClientModeCluster:
 		stride = 23

@@ -3,7 +3,6 @@ package modeltest
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -190,7 +189,7 @@ func (n *network) compare(p *own) {
 
 // rounds is how much a test does, and more for a long run.
 func rounds(short, long int) int {
-	if os.Getenv("TEST_LONG") != "" {
+	if redistest.Long {
 		return long
 	}
 	return short

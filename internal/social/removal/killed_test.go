@@ -1,7 +1,6 @@
 package removal_test
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/app"
+	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/check"
 	"retwis/internal/social/layout"
@@ -24,7 +24,7 @@ func TestKilledWhileRemoving(t *testing.T) {
 		// Nobody goes on with the deletion while the check looks.
 		b := on(t, client, func(opt *app.Options) { opt.NoJobs = true })
 		stride := 41
-		if os.Getenv("TEST_LONG") != "" {
+		if redistest.Long {
 			stride = 1
 		}
 		finished := 0

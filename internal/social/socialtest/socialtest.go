@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -90,7 +89,7 @@ func On(t testing.TB, client rueidis.Client, change ...func(*app.Options)) *Bund
 	}
 	t.Cleanup(func() { svc.Close() })
 	limit := 3 * time.Minute
-	if os.Getenv("TEST_LONG") != "" {
+	if redistest.Long {
 		limit = time.Hour
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -240,7 +239,7 @@ func TestAgainstTheDayBefore(t *testing.T) {
 func TestPlantedTrend(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		all, writers := 2_000, 200
-		if os.Getenv("TEST_LONG") != "" {
+		if redistest.Long {
 			all, writers = 100_000, 2_000
 		}
 		crowd := b.crowd(writers)

@@ -3,7 +3,6 @@ package users_test
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -195,7 +194,7 @@ func TestBothVersions(t *testing.T) {
 func TestMoveKilled(t *testing.T) {
 	t.Parallel()
 	stride := int64(3)
-	if os.Getenv("TEST_LONG") != "" {
+	if redistest.Long {
 		stride = 1
 	}
 	b := onCluster(t)
@@ -420,7 +419,7 @@ func TestLatest(t *testing.T) {
 func TestGatherKilled(t *testing.T) {
 	t.Parallel()
 	stride := int64(311) // the buckets alone are 4,096 commands
-	if os.Getenv("TEST_LONG") != "" {
+	if redistest.Long {
 		stride = 17
 	}
 	b := &bundle{socialtest.New(t)}
