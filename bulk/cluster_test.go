@@ -20,6 +20,221 @@ import (
 	"retwis/internal/redistest"
 )
 
+// cluster returns an empty Cluster, and its URL.
+func cluster(t *testing.T) (*redistest.ClusterServers, string) {
+	t.Helper()
+	c := redistest.Cluster(t, 3)
+	return c, urlOf(c)
+}
+
+func urlOf(c *redistest.ClusterServers) string {
+	return fmt.Sprintf("redis://127.0.0.1:%d", c.Masters[0].Port())
+}
+
+// TestCluster loads into one Cluster, in turn: a new one takes longer to start than most of these
+// tests. Each gets it empty; those that move slots use different ones.
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	c, _ := cluster(t)
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *redistest.ClusterServers)
+	}{
+		{"same data", sameDataAsOneServer},
+		{"one database", oneDatabase},
+		{"snapshot", snapshotIntoCluster},
+		{"order", keepsOrder},
+		{"refused again", refusesAgain},
+		{"slots move", func(t *testing.T, c *redistest.ClusterServers) { slotsMove(t, c, true) }},
+		{"slot stuck", slotStuck},
+		{"failover", failsOver},
+	} {
+		flush(t, c.Masters)
+		t.Run(test.name, func(t *testing.T) { test.run(t, c) })
+	}
+}
+
+func flush(t *testing.T, servers []*redistest.Server) {
+	t.Helper()
+	for _, s := range servers {
+		do(t, s.Client(t), "FLUSHALL")
+	}
+}
+
+// firstMastersTag returns a hash tag whose slot the first master has: a different one for each
+// n. The commands of clusterCommands have others.
+func firstMastersTag(n int) string {
+	for i := 100; ; i++ {
+		tag := "{" + strconv.Itoa(i) + "}"
+		if keys.Slot([]byte(tag)) >= keys.Slots/3 {
+			continue
+		}
+		if n == 0 {
+			return tag
+		}
+		n--
+	}
+}
+
+func sameDataAsOneServer(t *testing.T, c *redistest.ClusterServers) {
+	input := clusterCommands(t, redistest.Cases(5_000, 30_000), true)
+	var all bytes.Buffer
+	all.Write(encode(t, []any{"SET", "gone", 1}, []any{"FLUSHALL"}, []any{"SELECT", 0}))
+	all.Write(input)
+	report := load(t, urlOf(c), all.Bytes(), Options{Coalesce: true})
+	if report.Errors != 0 || report.Replies != report.Commands || len(report.Nodes) != 3 || report.Resent != 0 {
+		t.Errorf("%+v", report)
+	}
+	if got, want := union(t, c.Masters), union(t, []*redistest.Server{single(t, input)}); got != want {
+		t.Error("the Cluster holds other data than one server")
+	}
+}
+
+// slotsMove moves slots from one master to another, key by key, while they are loaded.
+func slotsMove(t *testing.T, c *redistest.ClusterServers, pairs bool) {
+	input := clusterCommands(t, redistest.Cases(12_000, 60_000), pairs)
+	want := union(t, []*redistest.Server{single(t, input)})
+	moved := make(chan struct{})
+	r := &hook{r: bytes.NewReader(input), at: thirds(input)[:1], do: func(int) {
+		go func() {
+			defer close(moved)
+			left := redistest.Cases(4, 40)
+			for i := range 40 { // those of the first master
+				if n := keys.Slot([]byte("{" + strconv.Itoa(i) + "}")); n < keys.Slots/3 && left > 0 {
+					left--
+					move(t, c, n)
+				}
+			}
+		}()
+	}}
+	report, err := Load(t.Context(), urlOf(c), &slowly{r: r, done: moved, hold: thirds(input)[1]}, Options{MaxInflight: 256 << 10})
+	<-moved
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Errors != 0 || report.Replies != report.Commands {
+		t.Errorf("%+v", report)
+	}
+	if got := union(t, c.Masters); got != want {
+		t.Error("the Cluster holds other data than one server")
+	}
+	t.Logf("%d commands were sent again", report.Resent)
+	if report.Resent == 0 {
+		t.Error("nothing was sent again: nothing moved under the load")
+	}
+}
+
+// half leaves a slot between the first master and the second: one of its two keys is on each. It
+// returns the slot.
+func half(t *testing.T, c *redistest.ClusterServers, tag string) int {
+	t.Helper()
+	slot := keys.Slot([]byte(tag))
+	n := strconv.Itoa(slot)
+	source, target := c.Masters[0].Client(t), c.Masters[1].Client(t)
+	do(t, source, "MSET", tag+"a", "0", tag+"b", "0")
+	do(t, target, "CLUSTER", "SETSLOT", n, "IMPORTING", do(t, source, "CLUSTER", "MYID"))
+	do(t, source, "CLUSTER", "SETSLOT", n, "MIGRATING", do(t, target, "CLUSTER", "MYID"))
+	do(t, source, "MIGRATE", "127.0.0.1", strconv.Itoa(c.Masters[1].Port()), tag+"a", "0", "5000")
+	return slot
+}
+
+// keepsOrder delays a command whose two keys are temporarily on two servers, while the next one, to
+// one of these keys, could be executed.
+func keepsOrder(t *testing.T, c *redistest.ClusterServers) {
+	tag := firstMastersTag(0)
+	slot := half(t, c, tag)
+	source, target := c.Masters[0].Client(t), c.Masters[1].Client(t)
+	moved := make(chan struct{})
+	go func() {
+		defer close(moved)
+		eventually(t, "the later command is executed", func() bool { return do(t, source, "GET", tag+"b") == "2" })
+		move(t, c, slot)
+	}()
+	report := load(t, urlOf(c), []byte("MSET "+tag+"a 1 "+tag+"b 1\nSET "+tag+"b 2\n"), Options{})
+	<-moved
+	if report.Errors != 0 || report.Replies != 2 || report.Resent < 2 {
+		t.Errorf("%+v", report)
+	}
+	if a, b := do(t, target, "GET", tag+"a"), do(t, target, "GET", tag+"b"); a != "1" || b != "2" {
+		t.Errorf("a is %s and b is %s, expected 1 and 2", a, b)
+	}
+}
+
+// slotStuck fails a command whose keys stay on two servers, although another one with the same key
+// could be executed repeatedly.
+func slotStuck(t *testing.T, c *redistest.ClusterServers) {
+	tag := firstMastersTag(1)
+	slot := half(t, c, tag)
+	report, err := Load(t.Context(), urlOf(c), strings.NewReader("MSET "+tag+"a 1 "+tag+"b 1\nSET "+tag+"b 2\n"), Options{RetryFor: 300 * time.Millisecond})
+	if !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "the Cluster did not accept command 1 (MSET "+tag+"a 1 "+tag+"b 1)") {
+		t.Errorf("%v, %+v", err, report)
+	}
+	move(t, c, slot)
+}
+
+// refusesAgain refuses commands twice while an earlier command of the same chunk waits: a command that
+// was copied, to be sent again, was not executed.
+func refusesAgain(t *testing.T, c *redistest.ClusterServers) {
+	// The keys of the first command are on two servers, so the second one waits as well.
+	waiting, tag := firstMastersTag(2), firstMastersTag(3)
+	waits, slot := half(t, c, waiting), keys.Slot([]byte(tag))
+	// Each master sends the other commands to the other one.
+	source, target := c.Masters[0].Client(t), c.Masters[1].Client(t)
+	do(t, target, "CONFIG", "RESETSTAT")
+	do(t, source, "CLUSTER", "SETSLOT", strconv.Itoa(slot), "MIGRATING", do(t, target, "CLUSTER", "MYID"))
+
+	var ended atomic.Bool
+	moved := make(chan struct{})
+	go func() {
+		defer close(moved)
+		eventually(t, "the commands are refused again and again", func() bool {
+			stats := do(t, target, "INFO", "commandstats")
+			_, after, _ := strings.Cut(stats, "cmdstat_asking:calls=")
+			asked, _, _ := strings.Cut(after, ",")
+			n, _ := strconv.Atoi(asked)
+			return n >= 6 || ended.Load()
+		})
+		move(t, c, slot)
+		move(t, c, waits)
+	}()
+	input := "MSET " + waiting + "a 1 " + waiting + "b 1\nSET " + waiting + "b 2\nRPUSH " + tag + "x 1\nRPUSH " + tag + "x 2\nSET " + tag + "y 1\nSET " + tag + "y 2\n"
+	report, err := Load(t.Context(), urlOf(c), strings.NewReader(input), Options{})
+	ended.Store(true)
+	<-moved
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkNodes(t, report)
+	list, err := target.Do(t.Context(), target.B().Lrange().Key(tag+"x").Start(0).Stop(-1).Build()).AsStrSlice()
+	if err != nil || !slices.Equal(list, []string{"1", "2"}) {
+		t.Errorf("the list has %q (%v)", list, err)
+	}
+	if y, b := do(t, target, "GET", tag+"y"), do(t, target, "GET", waiting+"b"); y != "2" || b != "2" {
+		t.Errorf("y is %s and b is %s, expected 2 and 2", y, b)
+	}
+}
+
+// slowly gives an input in pieces. What follows hold bytes comes when something is done.
+type slowly struct {
+	r    io.Reader
+	done chan struct{}
+	hold int
+	read int
+}
+
+func (s *slowly) Read(p []byte) (int, error) {
+	if s.read >= s.hold {
+		<-s.done
+	}
+	select {
+	case <-s.done:
+	case <-time.After(time.Millisecond): // the pace
+	}
+	n, err := s.r.Read(p[:min(len(p), 4<<10)])
+	s.read += n
+	return n, err
+}
+
 // clusterCommands hold every key to its order, by lists that grow; nothing of it can be
 // done twice. pairs adds commands with two keys.
 func clusterCommands(t *testing.T, n int, pairs bool) []byte {
@@ -51,31 +266,6 @@ func clusterCommands(t *testing.T, n int, pairs bool) []byte {
 	return out.Bytes()
 }
 
-func cluster(t *testing.T) (*redistest.ClusterServers, string) {
-	t.Helper()
-	c := redistest.Cluster(t, 3)
-	for _, m := range c.Masters {
-		do(t, m.Client(t), "CONFIG", "SET", "save", "")
-	}
-	return c, fmt.Sprintf("redis://127.0.0.1:%d", c.Masters[0].Port())
-}
-
-func TestCluster(t *testing.T) {
-	t.Parallel()
-	c, url := cluster(t)
-	input := clusterCommands(t, 30_000, true)
-	var slow bytes.Buffer
-	slow.Write(encode(t, []any{"SET", "gone", 1}, []any{"FLUSHALL"}, []any{"SELECT", 0}))
-	slow.Write(input)
-	report := load(t, url, slow.Bytes(), Options{Coalesce: true})
-	if report.Errors != 0 || report.Replies != report.Commands || len(report.Nodes) != 3 || report.Resent != 0 {
-		t.Errorf("%+v", report)
-	}
-	if got, want := union(t, c.Masters), union(t, []*redistest.Server{single(t, input)}); got != want {
-		t.Error("the Cluster holds other data than one server")
-	}
-}
-
 func single(t *testing.T, input []byte) *redistest.Server {
 	t.Helper()
 	s := redistest.Own(t)
@@ -103,145 +293,6 @@ func union(t *testing.T, servers []*redistest.Server) string {
 	return fmt.Sprint(all)
 }
 
-// TestClusterMoves moves slots from one master to another, key by key, while they are
-// loaded.
-func TestClusterMoves(t *testing.T) {
-	t.Parallel()
-	for name, pairs := range map[string]bool{"one key": false, "two keys": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c, url := cluster(t)
-			input := clusterCommands(t, 60_000, pairs)
-			want := union(t, []*redistest.Server{single(t, input)})
-			moved := make(chan struct{})
-			r := &hook{r: bytes.NewReader(input), at: thirds(input)[:1], do: func(int) {
-				go func() {
-					defer close(moved)
-					for i := range 40 { // those of the first master
-						if n := keys.Slot([]byte("{" + strconv.Itoa(i) + "}")); n < keys.Slots/3 {
-							move(t, c, n)
-						}
-					}
-				}()
-			}}
-			report, err := Load(context.Background(), url, &slowly{r, moved}, Options{MaxInflight: 256 << 10})
-			<-moved
-			if err != nil {
-				t.Fatal(err)
-			}
-			if report.Errors != 0 || report.Replies != report.Commands {
-				t.Errorf("%+v", report)
-			}
-			if got := union(t, c.Masters); got != want {
-				t.Error("the Cluster holds other data than one server")
-			}
-			t.Logf("%d commands were sent again", report.Resent)
-			if report.Resent == 0 {
-				t.Error("nothing was sent again: nothing moved under the load")
-			}
-		})
-	}
-}
-
-// TestClusterKeepsOrder delays a command whose two keys are temporarily on two servers, while
-// the next one, to one of these keys, could be executed.
-func TestClusterKeepsOrder(t *testing.T) {
-	t.Parallel()
-	c, url := cluster(t)
-	source, target := c.Masters[0].Client(t), c.Masters[1].Client(t)
-	n := strconv.Itoa(keys.Slot([]byte("{10}"))) // of the first master
-	do(t, source, "SET", "{10}a", "0")
-	do(t, source, "SET", "{10}b", "0")
-	do(t, target, "CLUSTER", "SETSLOT", n, "IMPORTING", do(t, source, "CLUSTER", "MYID"))
-	do(t, source, "CLUSTER", "SETSLOT", n, "MIGRATING", do(t, target, "CLUSTER", "MYID"))
-	do(t, source, "MIGRATE", "127.0.0.1", strconv.Itoa(c.Masters[1].Port()), "{10}a", "0", "5000")
-	moved := make(chan struct{})
-	go func() {
-		defer close(moved)
-		eventually(t, "the later command is executed", func() bool { return do(t, source, "GET", "{10}b") == "2" })
-		move(t, c, keys.Slot([]byte("{10}")))
-	}()
-	report := load(t, url, []byte("MSET {10}a 1 {10}b 1\nSET {10}b 2\n"), Options{})
-	<-moved
-	if report.Errors != 0 || report.Replies != 2 || report.Resent < 2 {
-		t.Errorf("%+v", report)
-	}
-	if a, b := do(t, target, "GET", "{10}a"), do(t, target, "GET", "{10}b"); a != "1" || b != "2" {
-		t.Errorf("a is %s and b is %s, expected 1 and 2", a, b)
-	}
-}
-
-// TestClusterSlotStuck fails a command whose keys stay on two servers, although another one
-// with the same key could be executed repeatedly.
-func TestClusterSlotStuck(t *testing.T) {
-	t.Parallel()
-	c, url := cluster(t)
-	source, target := c.Masters[0].Client(t), c.Masters[1].Client(t)
-	n := strconv.Itoa(keys.Slot([]byte("{10}"))) // of the first master
-	do(t, source, "MSET", "{10}a", "0", "{10}b", "0")
-	do(t, target, "CLUSTER", "SETSLOT", n, "IMPORTING", do(t, source, "CLUSTER", "MYID"))
-	do(t, source, "CLUSTER", "SETSLOT", n, "MIGRATING", do(t, target, "CLUSTER", "MYID"))
-	do(t, source, "MIGRATE", "127.0.0.1", strconv.Itoa(c.Masters[1].Port()), "{10}a", "0", "5000")
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	report, err := Load(ctx, url, strings.NewReader("MSET {10}a 1 {10}b 1\nSET {10}b 2\n"), Options{RetryFor: 300 * time.Millisecond})
-	if !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "the Cluster did not accept command 1 (MSET {10}a 1 {10}b 1)") {
-		t.Errorf("%v, %+v", err, report)
-	}
-}
-
-// TestClusterRefusesAgain refuses commands twice while an earlier command of the same chunk
-// waits: a command that was copied, to be sent again, was not executed.
-func TestClusterRefusesAgain(t *testing.T) {
-	t.Parallel()
-	c, url := cluster(t)
-	source, target := c.Masters[0].Client(t), c.Masters[1].Client(t)
-	from, to := do(t, source, "CLUSTER", "MYID"), do(t, target, "CLUSTER", "MYID")
-	// The keys of the first command are on two servers, so the second one waits as well.
-	do(t, source, "MSET", "{10}a", "0", "{10}b", "0")
-	waits := strconv.Itoa(keys.Slot([]byte("{10}")))
-	do(t, target, "CLUSTER", "SETSLOT", waits, "IMPORTING", from)
-	do(t, source, "CLUSTER", "SETSLOT", waits, "MIGRATING", to)
-	do(t, source, "MIGRATE", "127.0.0.1", strconv.Itoa(c.Masters[1].Port()), "{10}a", "0", "5000")
-	// Each master sends the other commands to the other one.
-	const tag = "{3}"
-	slot := keys.Slot([]byte(tag))
-	if slot >= keys.Slots/3 || strconv.Itoa(slot) == waits {
-		t.Fatal("choose another tag")
-	}
-	do(t, source, "CLUSTER", "SETSLOT", strconv.Itoa(slot), "MIGRATING", to)
-
-	var ended atomic.Bool
-	moved := make(chan struct{})
-	go func() {
-		defer close(moved)
-		eventually(t, "the commands are refused again and again", func() bool {
-			stats := do(t, target, "INFO", "commandstats")
-			_, after, _ := strings.Cut(stats, "cmdstat_asking:calls=")
-			asked, _, _ := strings.Cut(after, ",")
-			n, _ := strconv.Atoi(asked)
-			return n >= 6 || ended.Load()
-		})
-		move(t, c, slot)
-		move(t, c, keys.Slot([]byte("{10}")))
-	}()
-	input := "MSET {10}a 1 {10}b 1\nSET {10}b 2\nRPUSH " + tag + "x 1\nRPUSH " + tag + "x 2\nSET " + tag + "y 1\nSET " + tag + "y 2\n"
-	report, err := Load(t.Context(), url, strings.NewReader(input), Options{})
-	ended.Store(true)
-	<-moved
-	if err != nil {
-		t.Fatal(err)
-	}
-	checkNodes(t, report)
-	list, err := target.Do(t.Context(), target.B().Lrange().Key(tag+"x").Start(0).Stop(-1).Build()).AsStrSlice()
-	if err != nil || !slices.Equal(list, []string{"1", "2"}) {
-		t.Errorf("the list has %q (%v)", list, err)
-	}
-	if y, b := do(t, target, "GET", tag+"y"), do(t, target, "GET", "{10}b"); y != "2" || b != "2" {
-		t.Errorf("y is %s and b is %s, expected 2 and 2", y, b)
-	}
-}
-
 // checkNodes checks that the servers have replied to each command once.
 func checkNodes(t *testing.T, report Report) {
 	t.Helper()
@@ -255,24 +306,6 @@ func checkNodes(t *testing.T, report Report) {
 	if report.Errors != 0 || report.Replies != report.Commands || replies != report.Commands {
 		t.Errorf("%d replies of the servers: %+v", replies, report)
 	}
-}
-
-// slowly gives an input in pieces that last until something is done, and its end after that.
-type slowly struct {
-	r    io.Reader
-	done chan struct{}
-}
-
-func (s *slowly) Read(p []byte) (int, error) {
-	select {
-	case <-s.done:
-	case <-time.After(time.Millisecond):
-	}
-	n, err := s.r.Read(p[:min(len(p), 4<<10)])
-	if err == io.EOF {
-		<-s.done
-	}
-	return n, err
 }
 
 // move moves a slot from its master to the next.
@@ -328,21 +361,6 @@ func owner(t *testing.T, c rueidis.Client, slot int) int {
 		}
 	}
 	return 0
-}
-
-func offset(t *testing.T, s *redistest.Server, field string) string {
-	t.Helper()
-	_, rest, _ := strings.Cut(do(t, s.Client(t), "INFO", "replication"), field+":")
-	value, _, _ := strings.Cut(rest, "\r")
-	return value
-}
-
-// idle reports whether a server has not received a write for two checks in a row.
-func idle(t *testing.T, s *redistest.Server) bool {
-	t.Helper()
-	before := offset(t, s, "master_repl_offset")
-	time.Sleep(20 * time.Millisecond)
-	return offset(t, s, "master_repl_offset") == before
 }
 
 // held is what a key holds, as text.

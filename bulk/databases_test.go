@@ -309,10 +309,9 @@ func TestSeveralConnectionsSwapOnce(t *testing.T) {
 	}
 }
 
-// TestClusterDatabases loads an append-only file into a Cluster, which has one database.
-func TestClusterDatabases(t *testing.T) {
-	t.Parallel()
-	c, url := cluster(t)
+// oneDatabase loads an append-only file into a Cluster, which has one database.
+func oneDatabase(t *testing.T, c *redistest.ClusterServers) {
+	url := urlOf(c)
 	input := protocol(t, "#TS:1795308651\nMULTI\nSELECT 0\nSET {1}a 1\nSET {1}b 2\nEXEC\nSET c 3\nSELECT 0\nSET d 4\n")
 	if report := load(t, url, input, Options{}); report.Errors != 0 || report.Replies != 8 {
 		t.Errorf("%+v", report)

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -55,105 +55,63 @@ func wantLoaded(t *testing.T, url string, commands io.Reader, servers []*rediste
 	}
 }
 
-// TestClusterFailover lets a replica take over from its master.
-func TestClusterFailover(t *testing.T) {
-	t.Parallel()
-	c, url := cluster(t)
-	master := c.Masters[1]
-	other := replica(t, c, master)
-	input := clusterCommands(t, 60_000, true)
+// failsOver lets a replica take the place of a master that works, and has the former master, its
+// replica then, take it back when it is killed. It is the last test of a Cluster.
+func failsOver(t *testing.T, c *redistest.ClusterServers) {
+	former := c.Masters[1]
+	next := replica(t, c, former)
+	t.Run("asked to", func(t *testing.T) { takenOver(t, c, former, next) })
+	flush(t, []*redistest.Server{c.Masters[0], next, c.Masters[2]})
+	t.Run("killed", func(t *testing.T) { masterKilled(t, c, next, former) })
+}
+
+// takenOver lets a replica take over from its master under a load of which nothing may be done twice.
+func takenOver(t *testing.T, c *redistest.ClusterServers, master, replica *redistest.Server) {
+	input := clusterCommands(t, redistest.Cases(12_000, 60_000), true)
 	want := union(t, []*redistest.Server{single(t, input)})
 	over := make(chan struct{})
 	r := &hook{r: bytes.NewReader(input), at: thirds(input)[:1], do: func(int) {
 		go func() {
 			defer close(over)
-			failOver(t, master, other)
+			failOver(t, master, replica)
 		}()
 	}}
-	wantLoaded(t, url, &slowly{r, over}, []*redistest.Server{c.Masters[0], other, c.Masters[2]}, want)
+	wantLoaded(t, urlOf(c), &slowly{r: r, done: over, hold: thirds(input)[1]}, []*redistest.Server{c.Masters[0], replica, c.Masters[2]}, want)
 	<-over
 }
 
-// TestClusterFlushAfterFailover sends a command to all servers after a failover that the load
-// has noticed by the commands before, or not: the former master refuses it.
-func TestClusterFlushAfterFailover(t *testing.T) {
-	t.Parallel()
-	for name, before := range map[string][]byte{"noticed": clusterCommands(t, 3_000, false), "not noticed": nil} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c, url := cluster(t)
-			other := replica(t, c, c.Masters[1])
-			load(t, url, clusterCommands(t, 3_000, false), Options{})
-			flush := encode(t, []any{"FLUSHALL"}, []any{"SET", "{1}last", 1}, []any{"SET", "{2}last", 1}, []any{"SET", "{3}last", 1})
-			r := &hook{r: bytes.NewReader(slices.Concat(before, flush)), at: []int{0}, do: func(int) {
-				failOver(t, c.Masters[1], other)
-			}}
-			wantLoaded(t, url, r, []*redistest.Server{c.Masters[0], other, c.Masters[2]}, "map[{1}last:1 {2}last:1 {3}last:1]")
+// masterKilled kills a master, whose replica takes over when the other masters have noticed. That is
+// when the replica has all that was answered, and all commands are repeatable.
+func masterKilled(t *testing.T, c *redistest.ClusterServers, master, replica *redistest.Server) {
+	n := redistest.Cases(3_000, 10_000)
+	first, second := harmlessCommands(t, n), harmlessCommands(t, n)
+	want := union(t, []*redistest.Server{single(t, slices.Concat(first, second))})
+	var answered atomic.Int64
+	kill := readFunc(func([]byte) (int, error) {
+		eventually(t, "all is answered until here", func() bool { return answered.Load() == int64(n) })
+		eventually(t, "the replica has caught up", func() bool {
+			return offset(t, master, "master_repl_offset") == offset(t, replica, "slave_repl_offset")
 		})
-	}
-}
-
-// TestClusterSlotsWithoutOwner sends a command to all servers after a failover, while no server
-// knows an owner of its slots, as they may for a moment: the command has not reached all.
-func TestClusterSlotsWithoutOwner(t *testing.T) {
-	t.Parallel()
-	c, url := cluster(t)
-	other := replica(t, c, c.Masters[1])
-	forget := []string{"CLUSTER", "DELSLOTS"}
-	for slot := 5461; slot <= 10922; slot++ {
-		forget = append(forget, strconv.Itoa(slot))
-	}
-	// One that still knows the owner, or has said so a moment ago, tells the others.
-	forgotten := func() bool {
-		known := false
-		for _, s := range append(slices.Clone(c.Masters), other) {
-			_, err := try(s.Client(t), forget...)
-			known = known || err == nil
-		}
-		return !known
-	}
-	over := make(chan struct{})
-	var forgetting sync.WaitGroup
-	r := &hook{r: bytes.NewReader(encode(t, []any{"FLUSHALL"})), at: []int{0}, do: func(int) {
-		failOver(t, c.Masters[1], other)
-		eventually(t, "all have forgotten the owner", forgotten)
-		forgetting.Go(func() {
-			for {
-				select {
-				case <-over:
-					return
-				default:
-					forgotten()
-				}
-			}
-		})
-	}}
-	report, err := Load(t.Context(), url, r, Options{RetryFor: time.Second})
-	close(over)
-	forgetting.Wait()
-	if err == nil || !strings.Contains(err.Error(), "slots of the Cluster have no owner") || report.Replies != 0 {
+		master.Kill(t)
+		return 0, io.EOF
+	})
+	input := io.MultiReader(bytes.NewReader(first), kill, bytes.NewReader(second))
+	opt := Options{OnProgress: func(r Report) { answered.Store(r.Replies) }}
+	report, err := Load(t.Context(), urlOf(c), input, opt)
+	if err != nil || report.Errors != 0 || report.Replies != report.Commands || report.Commands != 2*int64(n) {
 		t.Errorf("%+v, %v", report, err)
 	}
+	if got := union(t, []*redistest.Server{c.Masters[0], replica, c.Masters[2]}); got != want {
+		t.Errorf("the Cluster holds %.200s, not %.200s", got, want)
+	}
 }
 
-// TestClusterMasterKilled kills a master, whose replica takes over when the other masters have
-// noticed. The load starts after the replica has caught up, and all commands are
-// repeatable.
-func TestClusterMasterKilled(t *testing.T) {
-	t.Parallel()
-	c, url := cluster(t)
-	other := replica(t, c, c.Masters[1])
-	input := harmlessCommands(t, 20_000)
-	want := union(t, []*redistest.Server{single(t, input)})
-	pause := len(input) / 2
-	r := &hook{r: bytes.NewReader(input), at: []int{pause}, do: func(int) {
-		eventually(t, "the replica has caught up", func() bool {
-			return offset(t, c.Masters[1], "master_repl_offset") == offset(t, other, "slave_repl_offset") &&
-				idle(t, c.Masters[1])
-		})
-		c.Masters[1].Kill(t)
-	}}
-	wantLoaded(t, url, r, []*redistest.Server{c.Masters[0], other, c.Masters[2]}, want)
+// offset is a field of the replication of a server.
+func offset(t *testing.T, s *redistest.Server, field string) string {
+	t.Helper()
+	_, rest, _ := strings.Cut(do(t, s.Client(t), "INFO", "replication"), field+":")
+	value, _, _ := strings.Cut(rest, "\r")
+	return value
 }
 
 // TestSentinelFailover replaces the master that a sentinel names, and leaves the connections to the
@@ -188,37 +146,5 @@ func TestSentinelFailover(t *testing.T) {
 	client := other.Client(t)
 	if got, err := client.Do(t.Context(), client.B().Dbsize().Build()).AsInt64(); got != n || err != nil {
 		t.Errorf("%d of %d keys are there, %v", got, n, err)
-	}
-}
-
-// TestClusterLoading starts with a server of a Cluster that is still loading its data, and does
-// not know who serves which slots.
-func TestClusterLoading(t *testing.T) {
-	t.Parallel()
-	if before7(t) {
-		return // it answers nothing for too long while it loads
-	}
-	c, url := cluster(t)
-	var keys [][]any
-	for i := range 3000 {
-		keys = append(keys, []any{"SET", fmt.Sprint("large", i), strings.Repeat("x", 2000)})
-	}
-	load(t, url, encode(t, keys...), Options{})
-	slow := redistest.TCP(t, "cluster-enabled yes", "cluster-node-timeout 2000", "repl-diskless-sync-delay 0",
-		"key-load-delay 20000", "loading-process-events-interval-bytes 1024")
-	client := slow.Client(t)
-	id := do(t, c.Masters[0].Client(t), "CLUSTER", "MYID")
-	do(t, client, "CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(c.Masters[0].Port()))
-	eventually(t, "the replica knows its master", func() bool {
-		_, err := try(client, "CLUSTER", "REPLICATE", id)
-		return err == nil
-	})
-	eventually(t, "the replica is loading", func() bool {
-		return strings.Contains(do(t, client, "INFO", "persistence"), "\nloading:1")
-	})
-	report := load(t, fmt.Sprintf("redis+cluster://127.0.0.1:%d,127.0.0.1:%d", slow.Port(), c.Masters[0].Port()),
-		clusterCommands(t, 1000, true), Options{})
-	if report.Errors != 0 || report.Replies != report.Commands || len(report.Nodes) != 3 {
-		t.Errorf("%+v", report)
 	}
 }

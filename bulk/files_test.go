@@ -378,9 +378,8 @@ func TestJSONArray(t *testing.T) {
 	}
 }
 
-// TestSnapshotIntoCluster loads a snapshot of database 0 into a Cluster, and refuses others.
-func TestSnapshotIntoCluster(t *testing.T) {
-	t.Parallel()
+// snapshotIntoCluster loads a snapshot of database 0 into a Cluster, and refuses others.
+func snapshotIntoCluster(t *testing.T, c *redistest.ClusterServers) {
 	from := redistest.Own(t, "stream-node-max-entries 4")
 	var first [][]string
 	for _, c := range everything(t, 1) {
@@ -392,7 +391,7 @@ func TestSnapshotIntoCluster(t *testing.T) {
 	run(t, from, first)
 	do(t, from.Client(t), "SAVE")
 	path := filepath.Join(from.Dir(), "dump.rdb")
-	c, url := cluster(t)
+	url := urlOf(c)
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -404,7 +403,6 @@ func TestSnapshotIntoCluster(t *testing.T) {
 	if got, want := union(t, c.Masters), union(t, []*redistest.Server{from}); got != want {
 		t.Error("the Cluster holds other data than the server that wrote the snapshot")
 	}
-	do(t, from.Client(t), "SELECT", "3")
 	run(t, from, [][]string{{"SELECT", "3"}, {"SET", "a", "b"}})
 	do(t, from.Client(t), "SAVE")
 	if data, err = os.ReadFile(path); err != nil {
