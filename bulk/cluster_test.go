@@ -40,6 +40,11 @@ func TestCluster(t *testing.T) {
 		name string
 		run  func(*testing.T, *redistest.ClusterServers)
 	}{
+		{"URL", func(t *testing.T, c *redistest.ClusterServers) {
+			if report := load(t, c.URL(), []byte("SET a 1\nSET b 2\n"), Options{}); report.Errors != 0 || report.Replies != 2 || len(report.Nodes) != 3 {
+				t.Errorf("%+v", report)
+			}
+		}},
 		{"same data", sameDataAsOneServer},
 		{"one database", oneDatabase},
 		{"snapshot", snapshotIntoCluster},

@@ -102,10 +102,10 @@ func protocol(t *testing.T, text string) []byte {
 func TestAppendOnlyFile(t *testing.T) {
 	t.Parallel()
 	const want = "0:a=5 3:a=1 3:b=2 3:c=3 5:p=1 5:q=1 6:after=7 6:discarded=8 6:q=2 7:d=5 7:e=6"
+	s := redistest.Own(t)
 	for name, opt := range variants() {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := redistest.Own(t)
+			flush(t, []*redistest.Server{s})
 			report := load(t, s.URL(), protocol(t, aof), opt)
 			if n := int64(strings.Count(aof, "\n") - strings.Count(aof, "#")); report.Commands != n || report.Replies != n || report.Errors != 0 {
 				t.Errorf("%+v, expected %d commands", report, n)
@@ -212,7 +212,8 @@ func TestDatabasesAgainstModel(t *testing.T) {
 func TestSelectInTransactionServerKilled(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
-	for i := range 2000 {
+	n := redistest.Cases(400, 2000)
+	for i := range n {
 		fmt.Fprintf(&text, "MULTI\nSELECT %d\nSET a%d %d\nSELECT %d\nSET b%d %d\nEXEC\nSET c %d\n", i%5, i%7, i, (i+3)%8, i%7, i, i)
 	}
 	input := protocol(t, text.String())
@@ -225,7 +226,7 @@ func TestSelectInTransactionServerKilled(t *testing.T) {
 			s := redistest.Own(t, durable(t)...)
 			r := &hook{r: bytes.NewReader(input), at: thirds(input), do: func(int) { s.Restart(t, true) }}
 			report, err := Load(context.Background(), s.URL(), r, opt)
-			if err != nil || report.Errors != 0 || report.Replies != 14_000 {
+			if err != nil || report.Errors != 0 || report.Replies != int64(7*n) {
 				t.Fatalf("%v, %+v", err, report)
 			}
 			if got := stored(t, s.Client(t)); got != want {
@@ -239,14 +240,14 @@ func TestSelectInTransactionServerKilled(t *testing.T) {
 // go into another.
 func TestFailedSelect(t *testing.T) {
 	t.Parallel()
+	s, larger := redistest.Own(t), redistest.Own(t, "databases 32")
 	for kind, text := range map[string]string{
 		"plain":          "SELECT 1\nSET a 1\nSELECT 20\nSET b 2\nSET c 3\n",
 		"in transaction": "SELECT 1\nSET a 1\nMULTI\nSET x 1\nSELECT 20\nSET b 2\nEXEC\nSET c 3\n",
 	} {
 		for name, opt := range variants() {
 			t.Run(kind+", "+name, func(t *testing.T) {
-				t.Parallel()
-				s := redistest.Own(t)
+				flush(t, []*redistest.Server{s, larger})
 				var again bytes.Buffer
 				opt.ErrorsTo = &again
 				opt.Checkpoint = filepath.Join(t.TempDir(), "checkpoint")
@@ -265,7 +266,6 @@ func TestFailedSelect(t *testing.T) {
 					t.Errorf("%q must be loaded again (%v)", found, err)
 				}
 				// A server that has the database takes the rest, from the checkpoint.
-				larger := redistest.Own(t, "databases 32")
 				opt.ErrorsTo = nil
 				report = load(t, larger.URL(), []byte(text), opt)
 				c := larger.Client(t)

@@ -118,7 +118,8 @@ func offset(t *testing.T, s *redistest.Server, field string) string {
 // old one open: it refuses what is sent there, and meanwhile more is buffered for it.
 func TestSentinelFailover(t *testing.T) {
 	t.Parallel()
-	old, other := redistest.TCP(t), redistest.TCP(t)
+	// A master waits for a replica that it has not begun to synchronize when it ends.
+	old, other := redistest.TCP(t), redistest.TCP(t, "repl-diskless-sync-delay 0")
 	sentinel := redistest.Sentinel(t, "main", old)
 	const n = 100
 	var all [][]any

@@ -53,6 +53,9 @@ func encode(t *testing.T, commands ...[]any) []byte {
 	return out.Bytes()
 }
 
+// corpusCommands is how many commands of a corpus are small.
+var corpusCommands = redistest.Cases(4_000, 20_000)
+
 // corpus has every type of data, and lengths of all sizes, huge the largest.
 func corpus(t *testing.T, huge int) []byte {
 	t.Helper()
@@ -72,10 +75,10 @@ func corpus(t *testing.T, huge int) []byte {
 	add("SET", "empty", "")
 	add("SET", all, all)
 	add("SET", "huge", bytes.Repeat([]byte("0123456789"), huge/10))
-	for i := range 300 {
+	for i := 0; i < 300; i += redistest.Cases(3, 1) {
 		add("SET", fmt.Sprint("length", i), strings.Repeat("x", i*i))
 	}
-	for i := range 20_000 {
+	for i := range corpusCommands {
 		switch i % 8 {
 		case 0:
 			add("SET", fmt.Sprint("key", i), i)
@@ -122,31 +125,27 @@ func TestSameAsRedisCLI(t *testing.T) {
 			t.Fatal("neither redis-cli nor valkey-cli is on PATH")
 		}
 	}
-	huge := 20 << 20
-	if redistest.Long {
-		huge = 100 << 20
-	}
-	for name, test := range map[string]struct {
-		huge int
-		opt  Options
-	}{
-		"plain":       {huge, Options{}},
-		"coalesce":    {3 << 20, Options{Coalesce: true}},
-		"connections": {3 << 20, Options{Connections: 4, Coalesce: true}},
-		"small":       {3 << 20, Options{MaxInflight: 64 << 10, Connections: 2}},
+	theirs, ours := redistest.Own(t, debugging(t)...), redistest.Own(t, debugging(t)...)
+	for name, opt := range map[string]Options{
+		"plain":       {},
+		"coalesce":    {Coalesce: true},
+		"connections": {Connections: 4, Coalesce: true},
+		"small":       {MaxInflight: 64 << 10, Connections: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			input := corpus(t, test.huge)
-			theirs := redistest.Own(t, debugging(t)...)
+			huge := 3 << 20
+			if name == "plain" { // more than MaxInflight
+				huge = redistest.Cases(5<<20, 100<<20)
+			}
+			flush(t, []*redistest.Server{theirs, ours})
+			input := corpus(t, huge)
 			cmd := exec.Command(cli, "-s", theirs.Socket(), "--pipe")
 			cmd.Stdin = bytes.NewReader(input)
 			if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "errors: 0") {
 				t.Fatalf("%v: %s", err, out)
 			}
-			ours := redistest.Own(t, debugging(t)...)
-			report := load(t, ours.URL(), input, test.opt)
-			if report.Errors != 0 || report.Replies != report.Commands || report.Replies != 20_000+4+300+3+4+1+1 {
+			report := load(t, ours.URL(), input, opt)
+			if report.Errors != 0 || report.Replies != report.Commands || report.Replies != int64(corpusCommands+4+redistest.Cases(100, 300)+3+4+1+1) {
 				t.Errorf("report: %+v", report)
 			}
 			if got, want := digest(t, ours.Client(t)), digest(t, theirs.Client(t)); got != want {

@@ -14,13 +14,11 @@ func TestURLs(t *testing.T) {
 	secure := redistest.TLS(t)
 	plain := redistest.TCP(t)
 	sentinel := redistest.Sentinel(t, "main", plain)
-	cluster := redistest.Cluster(t, 2)
 	for name, url := range map[string]string{
 		"TLS":      secure.URL(),
 		"valkey":   fmt.Sprintf("valkey://127.0.0.1:%d/1", plain.Port()),
 		"unix":     plain.URL() + "?db=2",
 		"sentinel": fmt.Sprintf("redis+sentinel://127.0.0.1:%d/main/3", sentinel.Port()),
-		"Cluster":  cluster.URL(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
