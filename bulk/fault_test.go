@@ -125,7 +125,7 @@ func TestCutWithinSnapshot(t *testing.T) {
 	t.Parallel()
 	from := redistest.Own(t, debugging(t)...)
 	var all [][]any
-	for i := range redistest.Cases(150, 1500) {
+	for i := range redistest.Cases(100, 1500) {
 		key := strconv.Itoa(i)
 		list := []any{"RPUSH", "list:" + key}
 		for j := range 1 + i*i%500 {
@@ -156,7 +156,7 @@ func TestCutWithinSnapshot(t *testing.T) {
 			s := redistest.Own(t, debugging(t)...)
 			c := s.Client(t)
 			var at []int
-			for n := 0; n < len(input); n += redistest.Cases(8<<10, 40<<10) {
+			for n := 0; n < len(input); n += redistest.Cases(5<<10, 40<<10) {
 				at = append(at, n)
 			}
 			r := &hook{r: bytes.NewReader(input), at: at, do: func(int) { do(t, c, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes") }}
@@ -164,6 +164,7 @@ func TestCutWithinSnapshot(t *testing.T) {
 			if err != nil || report.Errors > 0 || report.Resent == 0 {
 				t.Fatalf("%v, %+v", err, report)
 			}
+			t.Logf("%d of %d commands were sent again in %d cuts", report.Resent, report.Commands, len(at))
 			if got := digest(t, s.Client(t)); got != want {
 				t.Errorf("digest %s after %d commands were repeated, expected %s", got, report.Resent, want)
 			}
