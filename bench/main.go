@@ -20,6 +20,7 @@ import (
 	"retwis/bench/locks"
 	"retwis/bench/measure"
 	"retwis/bench/model"
+	"retwis/bench/page"
 	"retwis/bench/pictures"
 	"retwis/bench/ratelimit"
 	"retwis/bench/site"
@@ -66,17 +67,17 @@ func run(ctx context.Context, args []string) error {
 	if isChild, err := site.Child(ctx, args); isChild {
 		return err
 	}
-	var opt measure.Options
+	opt := measure.Defaults
 	var only string
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.StringVar(&opt.Out, "out", "../docs", "where to write benchmarks.md and its plot")
 	flags.StringVar(&only, "only", "", "the one `part` to measure; the rest of the page stays:\n"+list())
-	flags.IntVar(&opt.Rounds, "rounds", 7, "how often to measure each side; the medians are reported")
-	flags.DurationVar(&opt.Length, "length", 2*time.Second, "how long a measurement takes")
-	flags.IntVar(&opt.Users, "users", 1000, "users of the sample network; 20 follows and 10 posts for each")
-	flags.IntVar(&opt.Followers, "followers", 100_000, "followers of the author of the fanned-out post")
-	flags.IntVar(&opt.Records, "records", 2_000_000, "commands of a mass insertion")
-	flags.IntVar(&opt.Stored, "stored", 1_000_000, "records to query, and terms to complete")
+	flags.IntVar(&opt.Rounds, "rounds", opt.Rounds, "how often to measure each side; the medians are reported")
+	flags.DurationVar(&opt.Length, "length", opt.Length, "how long a measurement takes")
+	flags.IntVar(&opt.Users, "users", opt.Users, "users of the sample network; 20 follows and 10 posts for each")
+	flags.IntVar(&opt.Followers, "followers", opt.Followers, "followers of the author of the fanned-out post")
+	flags.IntVar(&opt.Records, "records", opt.Records, "commands of a mass insertion")
+	flags.IntVar(&opt.Stored, "stored", opt.Stored, "records to query, and terms to complete")
 	flags.StringVar(&opt.Before, "before", "", "a `program` of an earlier version to measure too: its pages, and its posts on a Cluster")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -107,16 +108,33 @@ func list() string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
+// maxPart limits the time of a part with the default options.
+const maxPart = 10 * time.Minute
+
 // write measures the part and writes it to the page.
 func (p part) write(ctx context.Context, opt measure.Options) (err error) {
+	measured, err := page.Stamp(ctx, time.Now())
+	if err != nil {
+		return err
+	}
 	if opt.Dir, err = os.MkdirTemp("", "retwis-bench"); err != nil {
 		return err
 	}
 	defer os.RemoveAll(opt.Dir)
+	ctx, cancel := context.WithTimeoutCause(ctx, maxPart, fmt.Errorf("not finished after %v; nothing was written", maxPart))
+	defer cancel()
 	text, err := p.measure(ctx, opt)
-	if err != nil || text == "" { // nothing can be measured on this machine
+	if err := context.Cause(ctx); err != nil {
 		return err
 	}
+	if err != nil {
+		return err
+	}
+	text = page.Stamped(text, measured)
 	fmt.Print(text)
-	return writePage(filepath.Join(opt.Out, "benchmarks.md"), p.name, text)
+	var names []string
+	for _, p := range parts {
+		names = append(names, p.name)
+	}
+	return page.Write(filepath.Join(opt.Out, "benchmarks.md"), names, p.name, text)
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -24,6 +26,42 @@ func TestPage(t *testing.T) {
 	if string(page) != want {
 		t.Errorf("docs/scaling.md has another table than\n%s\nwrite it again with make capacity", out.String())
 	}
+}
+
+// The costs are the figures of docs/benchmarks.md, where they are measured there.
+func TestCosts(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/benchmarks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range Costs {
+		if c.Otherwise != "" {
+			continue
+		}
+		got, err := figure(string(text), c.Row, c.Column)
+		if want := fmt.Sprintf("%g %s", c.Value, c.Unit); err != nil || got != want {
+			t.Errorf("%s: docs/benchmarks.md says %q, and this program %q, %v", c.What, got, want, err)
+		}
+	}
+}
+
+// figure returns the cell of a table in the row that begins so.
+func figure(page, row, column string) (string, error) {
+	at := -1
+	for line := range strings.Lines(page) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		if i := slices.Index(cells, column); i >= 0 {
+			at = i
+		}
+		if at > 0 && at < len(cells) && strings.HasPrefix(cells[0], row) {
+			return cells[at], nil
+		}
+	}
+	return "", fmt.Errorf("there is no row %q below a column %q", row, column)
 }
 
 // What limits changes with the site.

@@ -30,29 +30,68 @@ func defaults(users float64) Site {
 	}
 }
 
-// What was measured: µs of CPU, and bytes of a server's memory.
+// What was measured: µs of CPU, and bytes of a server's memory. Costs says where.
 const (
-	postMasters = 250.0 // a post, without its followers
-	pushMasters = 7.53  // a post on one more timeline
-	pageMasters = 11.0  // a page, with caches that are not yet warm
+	postMasters = 250.0
+	pushMasters = 7.53
+	pageMasters = 11.0
 	postWeb     = 600.0
 	pushWeb     = 2.17
 	pageWeb     = 100.0
 
-	onTimeline = 19.0 // what a post costs the master that has `timeline`
-	onCounter  = 1.9  // and the one that has `next_post_id`
-	onTasks    = 7.4  // and the one that has `tasks`
+	onTimeline = 19.0
+	onCounter  = 1.9
+	onTasks    = 7.4
 
-	userBytes     = 860.0 // with 1.5 sessions, the name and the entry among the latest
-	postBytes     = 430.0 // of 105 characters, with its entry on the profile
-	likeBytes     = 165.0 // in both directions
-	smallFollow   = 13.0  // an entry of a set of up to 512
-	largeFollow   = 115.0 // of a larger one
+	userBytes     = 860.0
+	postBytes     = 430.0
+	likeBytes     = 165.0
+	smallFollow   = 13.0
+	largeFollow   = 115.0
 	timelineBytes = 6300.0
-	inboxBytes    = 250.0 // the first notification of a user
-	noticeBytes   = 34.0  // each of the next ones
+	inboxBytes    = 250.0
+	noticeBytes   = 34.0
 	maxNotices    = 1000
 )
+
+// Cost is a measured cost. Its source is a column of a table of docs/benchmarks.md, and the row
+// that begins so; or how it was measured otherwise.
+type Cost struct {
+	What        string
+	Value       float64
+	Unit        string
+	Row, Column string
+	Otherwise   string
+}
+
+const micros, bytes = "µs", "bytes"
+
+// No benchmark measures these again.
+const (
+	byCPU    = "once, by `used_cpu` of the server"
+	byMemory = "once, by `used_memory` of the server"
+)
+
+// Costs are all of them, as docs/scaling.md lists them.
+var Costs = []Cost{
+	{"a post, for the masters, its followers aside", postMasters, micros, "", "", byCPU + "; the benchmark of posts has about twenty followers"},
+	{"a post on one more timeline, for the masters", pushMasters, micros, "this version", "masters, each follower", ""},
+	{"a page, for the masters", pageMasters, micros, "", "", byCPU + ", with caches that are not yet warm"},
+	{"a post, for a web process", postWeb, micros, "", "", "once, by the processor time of the program"},
+	{"a post on one more timeline, for the process that writes it", pushWeb, micros, "this version", "programs, each follower", ""},
+	{"a page, for a web process", pageWeb, micros, "GET /home", "CPU a request", ""},
+	{"a post, for the master that has `timeline`", onTimeline, micros, "", "", byCPU},
+	{"a post, for the one that has `next_post_id`", onCounter, micros, "", "", byCPU},
+	{"a post, for the one that has `tasks`", onTasks, micros, "", "", byCPU},
+	{"a user, with 1.5 sessions, the name and the entry among the latest", userBytes, bytes, "", "", byMemory},
+	{"a post of 105 characters, with its entry on the profile", postBytes, bytes, "", "", byMemory},
+	{"a like, in both directions", likeBytes, bytes, "", "", byMemory + "; 121 to 210"},
+	{"an entry of a set of up to 512", smallFollow, bytes, "", "", byMemory},
+	{"an entry of a larger set", largeFollow, bytes, "", "", byMemory + "; 103 to 124"},
+	{"a home timeline of 1,000", timelineBytes, bytes, "", "", byMemory},
+	{"the first notification of a user", inboxBytes, bytes, "", "", byMemory},
+	{"each of the next 1,000", noticeBytes, bytes, "", "", byMemory},
+}
 
 // What a server and a process are loaded with.
 const (

@@ -52,6 +52,20 @@ func table(needs []Need) string {
 	return b.String()
 }
 
+// costs prints what was measured.
+func costs() string {
+	var b strings.Builder
+	b.WriteString("| what | cost | measured |\n| --- | ---: | --- |\n")
+	for _, c := range Costs {
+		source := c.Otherwise
+		if source == "" {
+			source = fmt.Sprintf("[benchmarks](benchmarks.md), “%s”", c.Column)
+		}
+		fmt.Fprintf(&b, "| %s | %g %s | %s |\n", c.What, c.Value, c.Unit, source)
+	}
+	return b.String()
+}
+
 func percent(share float64) string { return number(100*share) + " %" }
 
 // number prints two digits at least.
@@ -66,16 +80,18 @@ func number(n float64) string {
 	return text
 }
 
-const begin, end = "<!-- capacity: written by bench/capacity -->\n", "<!-- end of capacity -->\n"
-
-// replaced returns a page with another table.
-func replaced(page, table string) (string, error) {
-	before, rest, ok := strings.Cut(page, begin)
-	_, after, found := strings.Cut(rest, end)
-	if !ok || !found {
-		return "", fmt.Errorf("the page has no place for the table: %q", begin)
+// replaced returns a page with other tables.
+func replaced(page, needed string) (string, error) {
+	for name, table := range map[string]string{"capacity": needed, "costs": costs()} {
+		begin, end := "<!-- "+name+": written by bench/capacity -->\n", "<!-- end of "+name+" -->\n"
+		before, rest, ok := strings.Cut(page, begin)
+		_, after, found := strings.Cut(rest, end)
+		if !ok || !found {
+			return "", fmt.Errorf("the page has no place for a table: %q", begin)
+		}
+		page = before + begin + table + end + after
 	}
-	return before + begin + table + end + after, nil
+	return page, nil
 }
 
 func write(path string, needs []Need) error {

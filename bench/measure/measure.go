@@ -27,6 +27,11 @@ type Options struct {
 	Before    string        // a program of an earlier version, or empty
 }
 
+// Defaults are what "make bench" measures.
+var Defaults = Options{
+	Rounds: 7, Length: 2 * time.Second, Users: 1000, Followers: 100_000, Records: 2_000_000, Stored: 1_000_000,
+}
+
 // Meter measures what one run costs.
 type Meter func(run func() error) (float64, error)
 

@@ -72,7 +72,7 @@ func (b *bench) finds(ctx context.Context, out io.Writer) error {
 		}
 	}
 	fmt.Fprintf(out, "Queries, one after the other, of records of which %s can match; the other records match none of the conditions:\n\n", measure.Thousands(fitting))
-	fmt.Fprintf(out, "| | %s records: p50 | p99 | %s records: p50 | p99 | ratio of p50 |\n| --- | ---: | ---: | ---: | ---: | ---: |\n", measure.Thousands(sizes[0]), measure.Thousands(sizes[1]))
+	measure.Head(out, "", measure.Thousands(sizes[0])+" records: p50", "p99", measure.Thousands(sizes[1])+" records: p50", "p99", "ratio of p50")
 	for i, q := range queries {
 		few, many := took[0][i], took[1][i]
 		fmt.Fprintf(out, "| %s | %s | %s | %s | %s | **%.2f** |\n", q.name, quantile(few, 50), quantile(few, 99), quantile(many, 50), quantile(many, 99),

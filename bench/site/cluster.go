@@ -58,7 +58,7 @@ func (c *cluster) serve(ctx context.Context, v version, n int, opt measure.Optio
 		c.addrs = append(c.addrs, addr)
 	}
 	c.addr = c.addrs[0]
-	return c.signIn(ctx)
+	return c.signIn(ctx, connections)
 }
 
 // spent is the processor time since the start, in µs: of each master, and of the programs.

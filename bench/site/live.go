@@ -34,7 +34,7 @@ const (
 // Live measures what open pages cost, and how soon they show a post.
 func Live(ctx context.Context, opt measure.Options) (string, error) {
 	opt.Users = max(opt.Users, liveFollowers+1+2*connections)
-	s, err := startSite(ctx, opt)
+	s, err := startSite(ctx, opt, connections)
 	if err != nil {
 		return "", err
 	}

@@ -40,7 +40,7 @@ type pageCost struct {
 
 // Pages measures pages, and a post to very many followers.
 func Pages(ctx context.Context, opt measure.Options) (string, error) {
-	s, err := startSite(ctx, opt)
+	s, err := startSite(ctx, opt, connections)
 	if err != nil {
 		return "", err
 	}

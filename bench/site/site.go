@@ -38,8 +38,8 @@ type site struct {
 var appendOnly = []string{"appendonly yes", "appendfsync everysec", "auto-aof-rewrite-percentage 0"}
 
 // startSite builds the program, starts it on a separate server with persistence as in
-// production, and fills it. The caller stops what it returns.
-func startSite(ctx context.Context, opt measure.Options) (*site, error) {
+// production, fills it, and logs visitors in. The caller stops what it returns.
+func startSite(ctx context.Context, opt measure.Options, visitors int) (*site, error) {
 	binary, err := measure.Build(ctx, opt.Dir)
 	if err != nil {
 		return nil, err
@@ -49,14 +49,14 @@ func startSite(ctx context.Context, opt measure.Options) (*site, error) {
 		return nil, err
 	}
 	s := &site{server: server}
-	if err := s.begin(ctx, binary, opt); err != nil {
+	if err := s.begin(ctx, binary, opt, visitors); err != nil {
 		s.stop()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *site) begin(ctx context.Context, binary string, opt measure.Options) error {
+func (s *site) begin(ctx context.Context, binary string, opt measure.Options, visitors int) error {
 	var err error
 	s.client, err = rueidis.NewClient(rueidis.ClientOption{
 		InitAddress: []string{s.server.Socket()}, DialCtxFn: measure.DialUnix, ForceSingleClient: true, PipelineMultiplex: -1,
@@ -73,7 +73,7 @@ func (s *site) begin(ctx context.Context, binary string, opt measure.Options) er
 	if err != nil {
 		return err
 	}
-	return s.signIn(ctx)
+	return s.signIn(ctx, visitors)
 }
 
 // seed fills a database.
@@ -127,13 +127,13 @@ func (s *site) stop() {
 	<-s.server.Done()
 }
 
-// signIn logs in as one user for each connection.
-func (s *site) signIn(ctx context.Context) error {
-	names, err := s.client.Do(ctx, s.client.B().Zrange().Key("users_by_time").Min("0").Max(fmt.Sprint(connections-1)).Build()).AsStrSlice()
+// signIn logs in as several users.
+func (s *site) signIn(ctx context.Context, visitors int) error {
+	names, err := s.client.Do(ctx, s.client.B().Zrange().Key("users_by_time").Min("0").Max(fmt.Sprint(visitors-1)).Build()).AsStrSlice()
 	if err != nil {
 		return err
 	}
-	for i := range connections {
+	for i := range visitors {
 		name := names[i%len(names)]
 		form := url.Values{"username": {name}, "password": {password}}
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.addr+"/login", strings.NewReader(form.Encode()))

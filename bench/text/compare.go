@@ -2,6 +2,7 @@ package text
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -36,27 +37,24 @@ AND, OR and NOT. All three have the same words, those of `+"`index/text`"+`; pre
 it completes in full. Differences are queries with other results. To compare again:
 `+"`make bench ARGS='--only text-compare'`"+`, with the packages `+"`%s`"+`.
 
-| corpus | documents | words | with a phrase | with a prefix | with NOT | results | FTS5 differs | bleve differs |
-| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 `, measure.Thousands(comparisons), packages)
-	wrong, measured := 0, 0
-	for _, c := range corpora() {
+	measure.Head(&out, "corpus", "documents", "words", "with a phrase", "with a prefix", "with NOT", "results", "FTS5 differs", "bleve differs")
+	wrong := 0
+	for i, c := range corpora() {
 		documents, err := c.read(ctx)
-		if err != nil || len(documents) == 0 {
-			fmt.Fprintf(os.Stderr, "text-compare: without %s: apt-get install %s (%v)\n", c.name, packages, err)
-			continue
+		if err == nil && len(documents) == 0 {
+			err = errors.New("no documents")
 		}
-		n, err := compareCorpus(ctx, filepath.Join(opt.Dir, fmt.Sprint(measured)), &corpus{name: c.name, documents: documents}, &out)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w; apt-get install %s", c.name, err, packages)
+		}
+		n, err := compareCorpus(ctx, filepath.Join(opt.Dir, fmt.Sprint(i)), &corpus{name: c.name, documents: documents}, &out)
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", c.name, err)
 		}
 		wrong += n
-		measured++
 	}
-	switch {
-	case measured == 0:
-		return "", nil
-	case wrong > 0:
+	if wrong > 0 {
 		return "", fmt.Errorf("%d results differ", wrong)
 	}
 	return out.String(), nil

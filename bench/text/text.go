@@ -141,7 +141,7 @@ func (b *posts) load(ctx context.Context, out io.Writer) error {
 		n += len(terms(d))
 	}
 	fmt.Fprintf(out, "Loading, %.1f terms a post:\n\n", float64(n)/float64(b.n))
-	fmt.Fprint(out, "| | bytes a post | ratio | CPU a post | ratio | commands of 1 ms |\n| --- | ---: | ---: | ---: | ---: | ---: |\n")
+	measure.Head(out, "", "bytes a post", "ratio", "CPU a post", "ratio", "commands of 1 ms")
 	var searched strings.Builder // is after the table
 	var base cost
 	for _, one := range []struct {

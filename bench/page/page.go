@@ -1,4 +1,5 @@
-package main
+// Package page writes docs/benchmarks.md, one part at a time.
+package page
 
 import (
 	"context"
@@ -6,18 +7,54 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
+	"time"
 
 	"retwis/internal/redis/redisserver"
 )
 
+// Stamp says when a part was measured, and at which commit.
+func Stamp(ctx context.Context, now time.Time) (string, error) {
+	commit, err := git(ctx, "rev-parse", "--short=8", "HEAD")
+	if err != nil {
+		return "", err
+	}
+	// What the benchmarks write changes nothing of what they measure.
+	changed, err := git(ctx, "status", "--porcelain", "--untracked-files=no", "--", ":/", ":(top,exclude)docs")
+	if err != nil {
+		return "", err
+	}
+	if changed != "" {
+		commit += " with uncommitted changes"
+	}
+	return fmt.Sprintf("Measured on %s at commit %s.", now.Format("2 January 2006"), commit), nil
+}
+
+func git(ctx context.Context, args ...string) (string, error) {
+	out, err := exec.CommandContext(ctx, "git", args...).Output()
+	if err != nil {
+		return "", fmt.Errorf("git %s: %w; the page names the commit that was measured", args[0], err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+var heads = regexp.MustCompile(`(?m)^## .*$`)
+
+// Stamped puts a stamp below each heading of a part.
+func Stamped(text, stamp string) string {
+	return heads.ReplaceAllStringFunc(text, func(head string) string { return head + "\n\n" + stamp })
+}
+
 // mark begins a part of the page.
 func mark(part string) string { return "<!-- " + part + " -->\n" }
 
-// writePage replaces one part of the page, and the text above all of them.
-func writePage(path, name, text string) error {
+// Write replaces one part of the page, and the text above all of them. The parts are in the order
+// of the page.
+func Write(path string, parts []string, name, text string) error {
 	old, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -29,14 +66,14 @@ func writePage(path, name, text string) error {
 	page := head
 	for _, p := range parts {
 		part := text
-		if p.name != name {
+		if p != name {
 			var found bool
-			if _, part, found = strings.Cut(string(old), mark(p.name)); !found {
+			if _, part, found = strings.Cut(string(old), mark(p)); !found {
 				continue
 			}
 			part, _, _ = strings.Cut(part, "<!-- ")
 		}
-		page += "\n" + mark(p.name) + "\n" + strings.TrimSpace(part) + "\n"
+		page += "\n" + mark(p) + "\n" + strings.TrimSpace(part) + "\n"
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

@@ -1,0 +1,142 @@
+package page
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+func readPage(t *testing.T) string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/benchmarks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(page)
+}
+
+// The tables of the page have the columns that the program prints.
+func TestColumns(t *testing.T) {
+	t.Parallel()
+	printed, found := printedHeads(t), map[string]bool{}
+	for pattern, place := range printed {
+		if regexp.MustCompile(pattern).MatchString(readPage(t)) {
+			found[place] = true
+		}
+	}
+	for pattern, place := range printed {
+		if !found[place] {
+			t.Errorf("%s prints a table with other columns than those of docs/benchmarks.md: %s\nmeasure that part again", place, pattern)
+		}
+	}
+	if n := strings.Count(readPage(t), "\n| ---"); n < len(printed) {
+		t.Errorf("the page has %d tables, the program prints %d", n, len(printed))
+	}
+}
+
+// Each table of the page is one that the program prints.
+func TestNoOtherTables(t *testing.T) {
+	t.Parallel()
+	printed := slices.Collect(maps.Keys(printedHeads(t)))
+	before := ""
+	for line := range strings.Lines(readPage(t)) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "| ---") && !slices.ContainsFunc(printed, func(p string) bool { return regexp.MustCompile(p).MatchString(before) }) {
+			t.Errorf("no part prints a table with these columns: %s", before)
+		}
+		before = line
+	}
+}
+
+// Each heading says when, and at which commit, its figures were measured.
+func TestStamps(t *testing.T) {
+	t.Parallel()
+	page := readPage(t)
+	stamp := regexp.MustCompile(`^\n\nMeasured on \d+ [A-Z][a-z]+ \d{4} at commit [0-9a-f]{8}[ .]`)
+	for _, at := range heads.FindAllStringIndex(page, -1) {
+		if !stamp.MatchString(page[at[1]:]) {
+			t.Errorf("%s: nothing says when it was measured", page[at[0]:at[1]])
+		}
+	}
+	got, err := Stamp(t.Context(), time.Now())
+	if err != nil || !stamp.MatchString("\n\n"+got) {
+		t.Errorf("%q, %v", got, err)
+	}
+	if text := Stamped("## A\n\none\n\n### B\n", got); text != "## A\n\n"+got+"\n\none\n\n### B\n" {
+		t.Errorf("%q", text)
+	}
+}
+
+// printedHeads returns, for the first line of each table that the program prints, a pattern
+// and the place that prints it.
+func printedHeads(t *testing.T) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob("../*/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	heads := map[string]string{}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if columns := columnsOf(n); columns != nil {
+				heads[pattern(columns)] = fmt.Sprint(set.Position(n.Pos()))
+			}
+			return true
+		})
+	}
+	return heads
+}
+
+// columnsOf returns the columns of a call of measure.Head, or of the head of a table that is
+// passed to it.
+func columnsOf(n ast.Node) []ast.Expr {
+	switch n := n.(type) {
+	case *ast.CallExpr:
+		called, ok := n.Fun.(*ast.SelectorExpr)
+		if ok && called.Sel.Name == "Head" && !n.Ellipsis.IsValid() {
+			return n.Args[1:]
+		}
+	case *ast.CompositeLit:
+		list, ok := n.Type.(*ast.ArrayType)
+		if ok && fmt.Sprint(list.Elt) == "string" && len(n.Elts) > 2 && quoted(n.Elts[0]) == "" {
+			return n.Elts
+		}
+	}
+	return nil
+}
+
+// quoted returns a string constant, and otherwise a pattern that matches any.
+func quoted(e ast.Expr) string {
+	if literal, ok := e.(*ast.BasicLit); ok {
+		if text, err := strconv.Unquote(literal.Value); err == nil {
+			return regexp.QuoteMeta(text)
+		}
+	}
+	return `[^|]*`
+}
+
+func pattern(columns []ast.Expr) string {
+	p := "(?m)^"
+	for _, c := range columns {
+		p += `\| *` + quoted(c) + " *"
+	}
+	return p + `\|$`
+}
