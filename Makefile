@@ -16,13 +16,12 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 COMMIT  := $(shell git rev-parse HEAD 2>/dev/null)
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
-# RACE=1 or CI=true turns on the race detector, which needs a C compiler.
-race = $(if $(filter 1 true,$(RACE) $(CI)),$(shell \
-	[ "$$(go env CGO_ENABLED)" = 1 ] && echo -race || \
-	echo "make: no C compiler found: testing without the race detector" >&2))
-
 # Tests wait for servers a third of their time, so three packages run on two processors.
 together := -p $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)))
+
+# The packages whose tests take longest come first, so that none of them runs alone in the end.
+first := ./cmd/retwis ./internal/web ./internal/app ./internal/social/modeltest ./internal/social/fanout ./model ./redlock ./bulk
+tests := REDISTEST_REQUIRE=1 RAPID_CHECKS=$(or $(CHECKS),30) go test -vet=off -timeout 10m $(together) $(TESTFLAGS)
 
 # Programs with the race detector sleep for a second before they exit, and the
 # tests run many. None of them leaves goroutines that could race then.
@@ -31,7 +30,7 @@ export GORACE ?= atexit_sleep_ms=10
 # What was compiled in one clone need not be compiled again in another.
 export GOFLAGS += -trimpath
 
-.PHONY: capacity help run test test-long stress test-servers test-deb e2e upgrade-test screenshots pictures lint bench attack cluster-lab generate build dist rename-module clean
+.PHONY: capacity help run test test-race test-programs test-long mutants stress test-servers test-deb e2e upgrade-test screenshots pictures lint bench attack cluster-lab generate build dist rename-module clean
 
 help:
 	@echo 'make TARGET, where TARGET is'
@@ -44,28 +43,34 @@ run: ## serve Retwis with a small sample network; ARGS='--addr :9000' adds flags
 	@$(MAKE) -s build
 	@bin/retwis serve --demo $(ARGS)
 
-# The packages of which goroutines share memory, and which have the race detector in
-# .ci/run. With RACE=1, as in make test-long RACE=1, all have it; cmd/retwis starts the
-# program several hundred times, which takes three times as long then.
-sharing := ./redlock/... ./bulk/... ./collection/... ./ratelimit/... ./maintain/... \
-	$(addprefix ./internal/,jobs/... watched/... redis/... redistest/... certificates/... logfile/... maintain/... web/...) \
-	$(addprefix ./internal/social/,auth/... fanout/... home/... limits/... live/... notify/... task/... timeline/... users/...)
-racing  := $(if $(race),$(if $(filter 1 true,$(RACE)),./...,$(sharing)))
+test: ## run the tests of every package on real servers; needs Go and a Redis or Valkey server. CHECKS=100 more random cases
+	@scripts/deps server
+	$(tests) $(first) ./...
 
-test: ## run all tests on real servers; RACE=1 adds the race detector, CHECKS=100 more random cases
-	@scripts/deps server curl sqlite3 nginx caddy
-	REDISTEST_REQUIRE=1 RAPID_CHECKS=$(or $(CHECKS),30) scripts/test '$(racing)' $(together) $(TESTFLAGS)
-	cd bench && REDISTEST_REQUIRE=1 go test $(if $(filter 1 true,$(RACE)),$(race)) -vet=off -timeout 10m $(together) $(TESTFLAGS) ./interop ./acme ./lab/... ./capacity
+# Packages whose goroutines share memory.
+sharing := ./redlock/... ./bulk/... ./collection ./ratelimit ./internal/watched ./internal/jobs ./internal/certificates ./internal/logfile \
+	./internal/maintain ./internal/redis/store ./internal/redis/nodes ./internal/web/httpserver ./internal/web/request \
+	$(addprefix ./internal/social/,auth fanout home live notify task timeline users)
 
-test-long: ## run them with 1,000 random cases each, in all sizes, and every fuzz test
+test-race: ## run them with the race detector, which needs a C compiler, in the packages whose goroutines share memory
+	@scripts/deps server
+	$(tests) -race $(sharing)
+
+test-programs: ## run the tests that drive other programs: nginx, caddy, curl, sqlite3; and those of bench
 	@scripts/deps server curl sqlite3 nginx caddy
-	REDISTEST_REQUIRE=1 RAPID_CHECKS=$(or $(CHECKS),1000) go test -tags long $(race) -count=1 -timeout 60m $(TESTFLAGS) ./...
-	cd bench && REDISTEST_REQUIRE=1 go test -tags long $(race) -count=1 -timeout 60m $(TESTFLAGS) ./lab/...
+	$(tests) -tags programs -run '$(programs)' ./cmd/retwis
+	cd bench && $(tests) ./...
+
+test-long: ## run everything: all cases, kills at every step, sizes; fuzz tests, planted faults. FUZZTIME=30s, RACE=1
+	@scripts/deps server curl sqlite3 nginx caddy
+	REDISTEST_REQUIRE=1 RAPID_CHECKS=$(or $(CHECKS),1000) go test -tags 'long programs' $(if $(RACE),-race) -count=1 -timeout 60m $(TESTFLAGS) ./...
+	cd bench && REDISTEST_REQUIRE=1 go test -tags long -count=1 -timeout 60m $(TESTFLAGS) ./...
 	@scripts/fuzz $(or $(FUZZTIME),30s)
+	scripts/mutants
 
 stress: ## run the tests again and again beside a loop on each processor, MINUTES=120; PACKAGES='...' for a part
 	@scripts/deps server curl sqlite3 nginx caddy
-	@RACE='$(if $(race),1)' TESTFLAGS='$(TESTFLAGS)' scripts/stress '$(or $(MINUTES),120)' $(PACKAGES)
+	@RACE='$(RACE)' TESTFLAGS='$(TESTFLAGS)' scripts/stress '$(or $(MINUTES),120)' $(PACKAGES)
 
 # A directory that has a directory for each server to test on.
 SERVERS ?= ../shared/servers
