@@ -68,6 +68,10 @@ test-long: ## run everything: all cases, kills at every step, sizes; fuzz tests,
 	@scripts/fuzz $(or $(FUZZTIME),30s)
 	scripts/mutants
 
+mutants: ## plant faults in the code one at a time, and see that make test finds each; ONLY=NAME for one
+	@scripts/deps server
+	scripts/mutants $(if $(ONLY),--only '$(ONLY)')
+
 stress: ## run the tests again and again beside a loop on each processor, MINUTES=120; PACKAGES='...' for a part
 	@scripts/deps server curl sqlite3 nginx caddy
 	@RACE='$(RACE)' TESTFLAGS='$(TESTFLAGS)' scripts/stress '$(or $(MINUTES),120)' $(PACKAGES)
