@@ -42,23 +42,61 @@ func bringsFiles(pattern string, r *http.Request) int64 {
 type upload struct {
 	parts *multipart.Reader
 	file  *multipart.Part // the next one; nil at the end
-	left  int64           // how many bytes of fields may follow
+	body  *budget
+}
+
+// readAhead is how many bytes of each file a multipart.Reader can read before the file is asked
+// for, and of fields with the end of a file.
+const readAhead = 4 << 10
+
+// budget bounds all that a form has beside the contents of its files: a million fields without a
+// value cost memory too, as do their names and headers.
+type budget struct {
+	io.Reader
+	left     int64
+	inFile   bool
+	exceeded error
+}
+
+func (b *budget) Read(p []byte) (int, error) {
+	if b.inFile {
+		return b.Reader.Read(p)
+	}
+	if b.left <= 0 {
+		b.exceeded = &http.MaxBytesError{Limit: maxForm}
+		return 0, b.exceeded
+	}
+	n, err := b.Reader.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
 }
 
 // openUpload reads the fields before the first file. Files reads the rest.
 func openUpload(req *Request) error {
 	req.R.Body = httpserver.Upload(req.W, req.R, req.files, &req.waited)
+	body := &budget{Reader: req.R.Body, left: req.maxForm + 2*readAhead*social.MaxPictures}
+	req.R.Body = struct {
+		io.Reader
+		io.Closer
+	}{body, req.R.Body}
 	parts, err := req.R.MultipartReader()
 	if err != nil {
 		return formError(err)
 	}
 	req.R.PostForm, req.R.Form = url.Values{}, req.R.URL.Query()
-	req.upload = &upload{parts: parts, left: req.maxForm}
+	req.upload = &upload{parts: parts, body: body}
 	return req.upload.next(req)
 }
 
-// next reads fields up to the next file.
+// next reads fields up to the next file, and what is left of the one before.
 func (u *upload) next(req *Request) error {
+	if u.file != nil {
+		u.body.inFile = true
+		if _, err := io.Copy(io.Discard, u.file); err != nil {
+			return formError(err)
+		}
+		u.body.inFile = false
+	}
 	for {
 		var err error
 		if u.file, err = u.parts.NextPart(); errors.Is(err, io.EOF) {
@@ -66,22 +104,28 @@ func (u *upload) next(req *Request) error {
 			return nil
 		}
 		if err != nil {
-			return formError(err)
+			return u.problem(err)
 		}
 		if u.file.FileName() != "" {
 			return nil
 		}
-		value, err := io.ReadAll(io.LimitReader(u.file, u.left+1))
+		value, err := io.ReadAll(u.file)
 		if err != nil {
-			return formError(err)
-		}
-		if u.left -= int64(len(value)); u.left < 0 {
-			return formError(&http.MaxBytesError{Limit: maxForm})
+			return u.problem(err)
 		}
 		name := u.file.FormName()
 		req.R.PostForm.Add(name, string(value))
 		req.R.Form.Add(name, string(value))
 	}
+}
+
+// problem returns the error of a form that cannot be read. A multipart.Reader that gets no further
+// within a header reports that the header is malformed.
+func (u *upload) problem(err error) error {
+	if u.body.exceeded != nil {
+		err = u.body.exceeded
+	}
+	return formError(err)
 }
 
 // ErrLogin: somebody who is not logged in, or not any more, has sent a form with files.
@@ -102,7 +146,7 @@ func Files(req *Request, do func(field string, file []byte) error) error {
 			}
 			failed = err
 		}
-		if err := req.upload.next(req); err != nil { // skips what is left of the file
+		if err := req.upload.next(req); err != nil {
 			return errors.Join(failed, err)
 		}
 	}
@@ -119,6 +163,7 @@ func Files(req *Request, do func(field string, file []byte) error) error {
 // read returns the next file. While it arrives it is kept on the disk: many can be on their
 // way, slowly, at the same time.
 func (u *upload) read() ([]byte, error) {
+	u.body.inFile = true
 	temp, err := os.CreateTemp("", "retwis-upload-*")
 	if err != nil {
 		return nil, fmt.Errorf("web: upload: %w", err)
@@ -147,6 +192,7 @@ func (u *upload) read() ([]byte, error) {
 // text that the response has kept is lost.
 func skipFiles(req *Request) {
 	if req.upload != nil {
+		req.upload.body.inFile = true
 		_, _ = io.Copy(io.Discard, req.R.Body) // as far as it comes
 	}
 }
