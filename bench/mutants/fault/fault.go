@@ -1,0 +1,195 @@
+// Package fault has a list of faults, each of which breaks a promise of the documentation.
+// They are planted one at a time: see command mutants, and the Cluster lab.
+package fault
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Fault is a fault in the program. Its code takes the place of one that occurs once in a file.
+type Fault struct {
+	Name string
+	What string // the fault in words
+
+	Document string // below docs
+	Promise  string // a quotation of it: what the fault breaks
+
+	File   string // a Go file or a Lua script
+	Anchor string // occurs once in the file
+	// With is what replaces it. In a Go file it is planted only if plant.On reports so, with the
+	// name of the fault, or plant.Int returns its first number.
+	With string
+
+	Likely []string // the packages whose tests are the first to look for it
+
+	Lab    bool     // the Cluster lab finds it, too
+	Breaks []string // the faults of the lab that this one needs; without them, there are none
+}
+
+// Variable is the environment variable that has the name of the fault that is planted.
+const Variable = "PLANTED_FAULT"
+
+// hooks are where scripts get their text: there a fault in a script is planted.
+var hooks = []Fault{
+	{
+		Name: "scripts", File: "internal/redis/script/script.go",
+		Anchor: "source := strings.Join(sources, \"\")",
+		With:   "source := plant.Lua(strings.Join(sources, \"\"))",
+	},
+	{
+		Name: "scripts of redlock", File: "redlock/internal/server/redis.go",
+		Anchor: "scripts[k] = script{source: source, sha: sha1Hex(source)}",
+		With:   "source = plant.Lua(source)\n\t\tscripts[k] = script{source: source, sha: sha1Hex(source)}",
+	},
+}
+
+// Package is the import path of the package of the fault.
+func (f *Fault) Package() string { return "retwis/" + filepath.ToSlash(filepath.Dir(f.File)) }
+
+func (f *Fault) isLua() bool { return strings.HasSuffix(f.File, ".lua") }
+
+// Overlay writes the program with all faults, none of which is active without Variable, to a
+// directory, and returns the file for the flag -overlay of the go command. root is where the
+// source is, which stays as it is. The error names all faults that do not fit it.
+func Overlay(root, dir string, faults []Fault) (string, error) {
+	files, err := planted(root, faults)
+	if err != nil {
+		return "", err
+	}
+	replace := map[string]string{}
+	for name, source := range files {
+		path := filepath.Join(dir, strings.ReplaceAll(name, "/", "_"))
+		if err := os.WriteFile(path, []byte(source), 0o600); err != nil {
+			return "", err
+		}
+		replace[filepath.Join(root, name)] = path
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "overlay.json")
+	return path, os.WriteFile(path, text, 0o600)
+}
+
+// planted returns the Go files with faults, by their names below root.
+func planted(root string, faults []Fault) (map[string]string, error) {
+	files := map[string]string{}
+	scripts := map[string][2]string{} // with and without a fault, by its name
+	var wrong []error
+	for _, f := range append(hooks, faults...) {
+		source, err := os.ReadFile(filepath.Join(root, f.File))
+		if err != nil {
+			wrong = append(wrong, fmt.Errorf("%s: %w", f.Name, err))
+			continue
+		}
+		before := string(source)
+		if n := strings.Count(before, f.Anchor); n != 1 {
+			wrong = append(wrong, fmt.Errorf("%s: %s has this %d times, not once:\n%s", f.Name, f.File, n, f.Anchor))
+			continue
+		}
+		if f.isLua() {
+			scripts[f.Name] = [2]string{before, strings.Replace(before, f.Anchor, f.With, 1)}
+			continue
+		}
+		if files[f.File] == "" {
+			files[f.File] = withImport(before)
+		}
+		if n := strings.Count(files[f.File], f.Anchor); n != 1 {
+			wrong = append(wrong, fmt.Errorf("%s: another fault is planted at the same place of %s:\n%s", f.Name, f.File, f.Anchor))
+		}
+		files[f.File] = strings.Replace(files[f.File], f.Anchor, f.With, 1)
+	}
+	files["internal/plant/plant.go"] = plantSource(scripts)
+	return files, errors.Join(wrong...)
+}
+
+// withImport adds the import of package plant to a file.
+func withImport(source string) string {
+	const plant = "\t\"retwis/internal/plant\"\n"
+	if strings.Contains(source, "\nimport (\n") {
+		return strings.Replace(source, "\nimport (\n", "\nimport (\n"+plant, 1)
+	}
+	head, rest, _ := strings.Cut(source, "\npackage ")
+	if rest == "" {
+		head, rest = "", strings.TrimPrefix(source, "package ")
+	}
+	name, rest, _ := strings.Cut(rest, "\n")
+	return head + "\npackage " + name + "\n\nimport (\n" + plant + ")\n" + rest
+}
+
+// plantSource is the source of package plant.
+func plantSource(scripts map[string][2]string) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, `// Package plant has the faults.
+package plant
+
+import (
+	"os"
+	"strings"
+)
+
+var planted = os.Getenv(%q)
+
+// On reports whether a fault is planted.
+func On(name string) bool { return planted == name }
+
+// Int returns a number where a fault is planted, and another one where it is not.
+func Int(name string, with, without int) int {
+	if On(name) {
+		return with
+	}
+	return without
+}
+
+// Lua returns a script with the fault that is planted.
+func Lua(source string) string {
+	s := scripts[planted]
+	return strings.Replace(source, s[0], s[1], 1)
+}
+
+var scripts = map[string][2]string{
+`, Variable)
+	for name, s := range scripts {
+		fmt.Fprintf(&text, "\t%q: {%q, %q},\n", name, s[0], s[1])
+	}
+	text.WriteString("}\n")
+	return text.String()
+}
+
+// Check returns an error for each fault whose place is not in the source below root any more,
+// or whose promise is not in the documentation.
+func Check(root string, faults []Fault) error {
+	_, err := planted(root, faults)
+	wrong := []error{err}
+	seen := map[string]bool{}
+	for _, f := range faults {
+		if seen[f.Name] {
+			wrong = append(wrong, fmt.Errorf("%s: two faults have this name", f.Name))
+		}
+		seen[f.Name] = true
+		if named := strings.Contains(f.With, "plant.On(\""+f.Name+"\")") || strings.Contains(f.With, "plant.Int(\""+f.Name+"\", "); !f.isLua() && !named {
+			wrong = append(wrong, fmt.Errorf("%s: its code does not ask plant.On or plant.Int for it", f.Name))
+		}
+		text, err := os.ReadFile(filepath.Join(root, "docs", f.Document))
+		if err != nil {
+			wrong = append(wrong, fmt.Errorf("%s: %w", f.Name, err))
+		} else if !strings.Contains(oneLine(string(text)), oneLine(f.Promise)) {
+			wrong = append(wrong, fmt.Errorf("%s: docs/%s does not promise this:\n%s", f.Name, f.Document, f.Promise))
+		}
+		for _, p := range f.Likely {
+			if tests, _ := filepath.Glob(filepath.Join(root, p, "*_test.go")); len(tests) == 0 {
+				wrong = append(wrong, fmt.Errorf("%s: %s has no tests", f.Name, p))
+			}
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// oneLine returns a text without line breaks.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

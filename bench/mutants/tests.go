@@ -1,0 +1,245 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"retwis/bench/mutants/fault"
+)
+
+const notFound = "NOT FOUND"
+
+// tests are those of the packages of the program, compiled with all faults.
+type tests struct {
+	opt     options
+	dir     string
+	overlay string
+	deps    map[string][]string // of the tests of a package, by its import path
+	built   map[string]string   // programs, by import path
+	sound   map[string]bool     // whether a test passes without a fault, by package and name
+}
+
+func newTests(ctx context.Context, opt options, dir string) (*tests, error) {
+	t := &tests{opt: opt, dir: dir, deps: map[string][]string{}, built: map[string]string{}, sound: map[string]bool{}}
+	var err error
+	if t.overlay, err = fault.Overlay(opt.root, dir, fault.All); err != nil {
+		return nil, err
+	}
+	list := exec.CommandContext(ctx, "go", "list", "-test", "-overlay", t.overlay, "-json=ImportPath,Deps", "./...")
+	list.Dir, list.Stderr = opt.root, os.Stderr
+	out, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("list packages: %w", err)
+	}
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p struct {
+			ImportPath string
+			Deps       []string
+		}
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return t, nil
+		} else if err != nil {
+			return nil, err
+		}
+		if name, ok := strings.CutSuffix(p.ImportPath, ".test"); ok {
+			t.deps[name] = p.Deps
+		}
+	}
+}
+
+// packages returns the packages whose tests can find a fault: those that the list names, then the
+// others, those with the fewest dependencies first.
+func (t *tests) packages(f *fault.Fault) []string {
+	var likely, others []string
+	for _, p := range f.Likely {
+		likely = append(likely, "retwis/"+p)
+	}
+	if t.opt.near {
+		return likely
+	}
+	for p, deps := range t.deps {
+		depends := slices.ContainsFunc(deps, func(d string) bool {
+			d, _, _ = strings.Cut(d, " ")
+			return d == f.Package()
+		})
+		if depends && !slices.Contains(likely, p) {
+			others = append(others, p)
+		}
+	}
+	slices.SortFunc(others, func(a, b string) int {
+		return 1000*(len(t.deps[a])-len(t.deps[b])) + strings.Compare(a, b)
+	})
+	return append(likely, others...)
+}
+
+// find returns the name of a test that fails with a fault and passes without it, or notFound.
+func (t *tests) find(ctx context.Context, f *fault.Fault) (string, error) {
+	for _, p := range t.packages(f) {
+		var unsound []string // tests that fail without the fault, too
+		for len(unsound) < 5 {
+			name, err := t.fails(ctx, p, f.Name, skipping(unsound))
+			if err != nil {
+				return "", err
+			}
+			if name == "" {
+				break
+			}
+			ok, err := t.passes(ctx, p, name)
+			if err != nil {
+				return "", err
+			}
+			if ok {
+				return strings.TrimPrefix(p, "retwis/") + "." + name, nil
+			}
+			fmt.Fprintf(os.Stderr, "%s of %s fails without a fault, too\n", name, p)
+			if name == noName {
+				break
+			}
+			unsound = append(unsound, name)
+		}
+	}
+	return notFound, nil
+}
+
+func skipping(names []string) []string {
+	if len(names) == 0 {
+		return nil
+	}
+	patterns := make([]string, len(names))
+	for i, n := range names {
+		top, _, _ := strings.Cut(n, "/")
+		patterns[i] = "^" + regexp.QuoteMeta(top) + "$"
+	}
+	return []string{"-test.skip", strings.Join(patterns, "|")}
+}
+
+// passes reports whether a test passes without a fault. noName stands for all of the package.
+func (t *tests) passes(ctx context.Context, pkg, name string) (bool, error) {
+	key := pkg + " " + name
+	if ok, known := t.sound[key]; known {
+		return ok, nil
+	}
+	var args []string
+	if name != noName {
+		parts := strings.Split(name, "/")
+		for i, p := range parts {
+			parts[i] = "^" + regexp.QuoteMeta(p) + "$"
+		}
+		args = []string{"-test.run", strings.Join(parts, "/")}
+	}
+	failed, err := t.fails(ctx, pkg, "", args)
+	if err == nil {
+		t.sound[key] = failed == ""
+	}
+	return failed == "", err
+}
+
+// program compiles the tests of a package.
+func (t *tests) program(ctx context.Context, pkg string) (string, error) {
+	if path := t.built[pkg]; path != "" {
+		return path, nil
+	}
+	path := filepath.Join(t.dir, strings.ReplaceAll(pkg, "/", "_")+".test")
+	build := exec.CommandContext(ctx, "go", "test", "-vet=off", "-overlay", t.overlay, "-ldflags=-s -w", "-c", "-o", path, pkg)
+	build.Dir = t.opt.root
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("compile the tests of %s: %w\n%s", pkg, err, out)
+	}
+	t.built[pkg] = path
+	return path, nil
+}
+
+// noName is the name of a test that is not known: the whole package fails.
+const noName = "(no test)"
+
+var failure = regexp.MustCompile(`^\s*--- FAIL: (\S+)`)
+
+// fails runs the tests of a package with a fault, ends them with the first that fails, and
+// returns its name, or nothing.
+func (t *tests) fails(ctx context.Context, pkg, planted string, args []string) (name string, err error) {
+	program, err := t.program(ctx, pkg)
+	if err != nil {
+		return "", err
+	}
+	files := filepath.Join(t.dir, "t") // short: sockets are there
+	if err := os.MkdirAll(files, 0o700); err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(files)
+	args = append([]string{"-test.v", "-test.timeout", t.opt.timeout.String(), "-test.paniconexit0"}, args...)
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir = filepath.Join(t.opt.root, strings.TrimPrefix(pkg, "retwis/"))
+	cmd.Env = append(os.Environ(), fault.Variable+"="+planted, "REDISTEST_REQUIRE=1", "TMPDIR="+files)
+	if os.Getenv("RAPID_CHECKS") == "" {
+		cmd.Env = append(cmd.Env, "RAPID_CHECKS=30")
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // for the programs that tests start
+	end := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.Cancel = end
+	read, write, err := os.Pipe()
+	if err != nil {
+		return "", err
+	}
+	defer read.Close()
+	cmd.Stdout, cmd.Stderr = write, write
+	err = cmd.Start()
+	write.Close()
+	if err != nil {
+		return "", fmt.Errorf("run the tests of %s: %w", pkg, err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		err := cmd.Wait()
+		_ = end() // what the tests have left
+		_ = read.SetReadDeadline(time.Now().Add(time.Second))
+		ended <- err
+	}()
+	name, hangs := firstFailure(read)
+	if name != "" {
+		_ = end()
+	}
+	failed := <-ended
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	if name == "" && failed != nil {
+		name = noName
+		if hangs != "" {
+			name = hangs
+		}
+	}
+	return name, nil
+}
+
+// firstFailure reads what tests print until the first of them fails. hangs is the first that ran when
+// the time was over.
+func firstFailure(output io.Reader) (name, hangs string) {
+	lines := bufio.NewReader(output)
+	timedOut := false
+	for {
+		line, err := lines.ReadString('\n')
+		if m := failure.FindStringSubmatch(line); m != nil {
+			return m[1], ""
+		}
+		if strings.HasPrefix(line, "panic: test timed out") {
+			timedOut = true
+		} else if timedOut && hangs == "" && strings.HasPrefix(line, "\t\tTest") {
+			hangs, _, _ = strings.Cut(strings.TrimSpace(line), " ")
+		}
+		if err != nil {
+			return "", hangs
+		}
+	}
+}
