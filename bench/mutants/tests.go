@@ -87,7 +87,7 @@ func (t *tests) packages(f *fault.Fault) []string {
 // find returns the name of a test that fails with a fault and passes without it, or notFound.
 func (t *tests) find(ctx context.Context, f *fault.Fault) (string, error) {
 	for _, p := range t.packages(f) {
-		var unsound []string // tests that fail without the fault, too
+		var unsound []string // tests that fail for another reason
 		for len(unsound) < 5 {
 			name, err := t.fails(ctx, p, f.Name, skipping(unsound))
 			if err != nil {
@@ -96,14 +96,14 @@ func (t *tests) find(ctx context.Context, f *fault.Fault) (string, error) {
 			if name == "" {
 				break
 			}
-			ok, err := t.passes(ctx, p, name)
+			ok, err := t.confirmed(ctx, p, f.Name, name)
 			if err != nil {
 				return "", err
 			}
 			if ok {
 				return strings.TrimPrefix(p, "retwis/") + "." + name, nil
 			}
-			fmt.Fprintf(os.Stderr, "%s of %s fails without a fault, too\n", name, p)
+			fmt.Fprintf(os.Stderr, "%s: %s of %s has failed, and alone it does not fail for this\n", f.Name, name, p)
 			if name == noName {
 				break
 			}
@@ -125,21 +125,42 @@ func skipping(names []string) []string {
 	return []string{"-test.skip", strings.Join(patterns, "|")}
 }
 
-// passes reports whether a test passes without a fault. noName stands for all of the package.
-func (t *tests) passes(ctx context.Context, pkg, name string) (bool, error) {
+// confirmed reports whether a test that has failed finds a fault: alone it fails with the fault, in
+// one of three runs as a random test may need them, and passes without. On a busy machine another
+// test can fail.
+func (t *tests) confirmed(ctx context.Context, pkg, planted, name string) (bool, error) {
+	alone := only(name)
+	for range 3 {
+		failed, err := t.fails(ctx, pkg, planted, alone)
+		if err != nil {
+			return false, err
+		}
+		if failed != "" {
+			return t.passes(ctx, pkg, name, alone)
+		}
+	}
+	return false, nil
+}
+
+// only selects a test; noName stands for all.
+func only(name string) []string {
+	if name == noName {
+		return nil
+	}
+	parts := strings.Split(name, "/")
+	for i, p := range parts {
+		parts[i] = "^" + regexp.QuoteMeta(p) + "$"
+	}
+	return []string{"-test.run", strings.Join(parts, "/")}
+}
+
+// passes reports whether a test passes without a fault.
+func (t *tests) passes(ctx context.Context, pkg, name string, alone []string) (bool, error) {
 	key := pkg + " " + name
 	if ok, known := t.sound[key]; known {
 		return ok, nil
 	}
-	var args []string
-	if name != noName {
-		parts := strings.Split(name, "/")
-		for i, p := range parts {
-			parts[i] = "^" + regexp.QuoteMeta(p) + "$"
-		}
-		args = []string{"-test.run", strings.Join(parts, "/")}
-	}
-	failed, err := t.fails(ctx, pkg, "", args)
+	failed, err := t.fails(ctx, pkg, "", alone)
 	if err == nil {
 		t.sound[key] = failed == ""
 	}
