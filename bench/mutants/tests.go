@@ -202,7 +202,7 @@ func (t *tests) fails(ctx context.Context, pkg, planted string, args []string) (
 	args = append([]string{"-test.v", "-test.timeout", t.opt.timeout.String(), "-test.paniconexit0"}, args...)
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = filepath.Join(t.opt.root, strings.TrimPrefix(pkg, "retwis/"))
-	cmd.Env = append(os.Environ(), fault.Variable+"="+planted, "REDISTEST_REQUIRE=1", "TMPDIR="+files)
+	cmd.Env = append(append(os.Environ(), fault.Environment(t.dir, planted)...), "REDISTEST_REQUIRE=1", "TMPDIR="+files)
 	if os.Getenv("RAPID_CHECKS") == "" {
 		cmd.Env = append(cmd.Env, "RAPID_CHECKS=30")
 	}

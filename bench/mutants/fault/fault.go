@@ -31,7 +31,8 @@ type Fault struct {
 	Breaks []string // the faults of the lab that this one needs; without them, there are none
 }
 
-// Variable is the environment variable that has the name of the fault that is planted.
+// Variable is the environment variable that has the name of the fault that is planted. A fault in a
+// script needs those of Environment.
 const Variable = "PLANTED_FAULT"
 
 // hooks are where scripts get their text: there a fault in a script is planted.
@@ -53,11 +54,11 @@ func (f *Fault) Package() string { return "retwis/" + filepath.ToSlash(filepath.
 
 func (f *Fault) isLua() bool { return strings.HasSuffix(f.File, ".lua") }
 
-// Overlay writes the program with all faults, none of which is active without Variable, to a
+// Overlay writes the program with all faults, none of which is active without Environment, to a
 // directory, and returns the file for the flag -overlay of the go command. root is where the
 // source is, which stays as it is. The error names all faults that do not fit it.
 func Overlay(root, dir string, faults []Fault) (string, error) {
-	files, err := planted(root, faults)
+	files, scripts, err := planted(root, faults)
 	if err != nil {
 		return "", err
 	}
@@ -69,6 +70,12 @@ func Overlay(root, dir string, faults []Fault) (string, error) {
 		}
 		replace[filepath.Join(root, name)] = path
 	}
+	for name, s := range scripts {
+		without, with := scriptFiles(dir, name)
+		if err := errors.Join(os.WriteFile(without, []byte(s.without), 0o600), os.WriteFile(with, []byte(s.with), 0o600)); err != nil {
+			return "", err
+		}
+	}
 	text, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
 		return "", err
@@ -77,10 +84,26 @@ func Overlay(root, dir string, faults []Fault) (string, error) {
 	return path, os.WriteFile(path, text, 0o600)
 }
 
-// planted returns the Go files with faults, by their names below root.
-func planted(root string, faults []Fault) (map[string]string, error) {
-	files := map[string]string{}
-	scripts := map[string][2]string{} // with and without a fault, by its name
+// Environment returns the variables that plant a fault in a program that was compiled with an
+// overlay in dir; an empty name plants none.
+func Environment(dir, name string) []string {
+	without, with := scriptFiles(dir, name)
+	return []string{Variable + "=" + name, "PLANTED_WITHOUT=" + without, "PLANTED_WITH=" + with}
+}
+
+// scriptFiles are where a script is without a fault, and with it.
+func scriptFiles(dir, name string) (without, with string) {
+	return filepath.Join(dir, name+".without.lua"), filepath.Join(dir, name+".with.lua")
+}
+
+// script is a script without a fault, and with it.
+type script struct{ without, with string }
+
+// planted returns the Go files with faults, by their names below root, and the scripts by the names
+// of the faults.
+func planted(root string, faults []Fault) (map[string]string, map[string]script, error) {
+	files := map[string]string{"internal/plant/plant.go": plantSource}
+	scripts := map[string]script{}
 	var wrong []error
 	for _, f := range append(hooks, faults...) {
 		source, err := os.ReadFile(filepath.Join(root, f.File))
@@ -94,7 +117,7 @@ func planted(root string, faults []Fault) (map[string]string, error) {
 			continue
 		}
 		if f.isLua() {
-			scripts[f.Name] = [2]string{before, strings.Replace(before, f.Anchor, f.With, 1)}
+			scripts[f.Name] = script{before, strings.Replace(before, f.Anchor, f.With, 1)}
 			continue
 		}
 		if files[f.File] == "" {
@@ -105,8 +128,7 @@ func planted(root string, faults []Fault) (map[string]string, error) {
 		}
 		files[f.File] = strings.Replace(files[f.File], f.Anchor, f.With, 1)
 	}
-	files["internal/plant/plant.go"] = plantSource(scripts)
-	return files, errors.Join(wrong...)
+	return files, scripts, errors.Join(wrong...)
 }
 
 // withImport adds the import of package plant to a file.
@@ -123,10 +145,9 @@ func withImport(source string) string {
 	return head + "\npackage " + name + "\n\nimport (\n" + plant + ")\n" + rest
 }
 
-// plantSource is the source of package plant.
-func plantSource(scripts map[string][2]string) string {
-	var text strings.Builder
-	fmt.Fprintf(&text, `// Package plant has the faults.
+// plantSource is the source of package plant. It does not depend on the list, so that another fault in
+// a script compiles nothing.
+const plantSource = `// Package plant has the faults.
 package plant
 
 import (
@@ -134,7 +155,16 @@ import (
 	"strings"
 )
 
-var planted = os.Getenv(%q)
+var (
+	planted       = os.Getenv("` + Variable + `")
+	without, with = file("PLANTED_WITHOUT"), file("PLANTED_WITH")
+)
+
+// file returns a file that an environment variable names; nothing if there is none.
+func file(variable string) string {
+	text, _ := os.ReadFile(os.Getenv(variable))
+	return string(text)
+}
 
 // On reports whether a fault is planted.
 func On(name string) bool { return planted == name }
@@ -148,24 +178,13 @@ func Int(name string, with, without int) int {
 }
 
 // Lua returns a script with the fault that is planted.
-func Lua(source string) string {
-	s := scripts[planted]
-	return strings.Replace(source, s[0], s[1], 1)
-}
-
-var scripts = map[string][2]string{
-`, Variable)
-	for name, s := range scripts {
-		fmt.Fprintf(&text, "\t%q: {%q, %q},\n", name, s[0], s[1])
-	}
-	text.WriteString("}\n")
-	return text.String()
-}
+func Lua(source string) string { return strings.Replace(source, without, with, 1) }
+`
 
 // Check returns an error for each fault whose place is not in the source below root any more,
 // or whose promise is not in the documentation.
 func Check(root string, faults []Fault) error {
-	_, err := planted(root, faults)
+	_, _, err := planted(root, faults)
 	wrong := []error{err}
 	seen := map[string]bool{}
 	for _, f := range faults {
