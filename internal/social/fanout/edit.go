@@ -148,9 +148,11 @@ func (w *writer) finishEdit(ctx context.Context, job Job) error {
 	if len(earlier) == 0 {
 		return indexed
 	}
-	// Those who follow a tag of the first text have the post.
-	first := text.Tags(earlier[len(earlier)-1])
-	job.Tags = slices.DeleteFunc(job.Tags, func(tag string) bool { return slices.Contains(first, tag) })
+	// Those who follow a tag that each text had have the post. Those who followed a tag while the
+	// post lacked it do not.
+	job.Tags = slices.DeleteFunc(job.Tags, func(tag string) bool {
+		return !slices.ContainsFunc(earlier, func(body string) bool { return !slices.Contains(text.Tags(body), tag) })
+	})
 	job.followedBy = 0
 	for job.source, job.after = 1, storage.FirstPage; !job.done(); {
 		if err := w.pushNext(ctx, &job); err != nil {

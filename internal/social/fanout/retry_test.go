@@ -127,3 +127,27 @@ func TestEditPushesNewTags(t *testing.T) {
 		t.Errorf("the follower of a new tag has %q", got)
 	}
 }
+
+// A tag that an edit removes and another one brings back: those who have followed it in between
+// get the post with it.
+func TestEditBringsTagBack(t *testing.T) {
+	t.Parallel()
+	b := on(t, redistest.DB(t).Client(t))
+	author, eve := b.NewUser("author"), b.NewUser("eve")
+	post := b.Publish(author, "about #tea")
+	edit := func(body string) {
+		t.Helper()
+		if _, err := b.Posts.Edit(b.Ctx, author, post, body); err != nil {
+			t.Fatal(err)
+		}
+		b.quiet()
+	}
+	edit("about #redis")
+	if err := b.Tags.FollowTag(b.Ctx, eve, "tea"); err != nil {
+		t.Fatal(err)
+	}
+	edit("about #tea")
+	if got := b.Redis("LRANGE", fmt.Sprint("posts:", eve.ID), "0", "-1"); got != fmt.Sprint(post) {
+		t.Errorf("the home timeline of somebody who followed the tag meanwhile has %q, want post %d", got, post)
+	}
+}

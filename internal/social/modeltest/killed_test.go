@@ -18,7 +18,7 @@ import (
 // in a new process and, a moment later, in the old ones.
 func TestSeveralProcesses(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(rounds(2, 50)) {
+	for seed := range uint64(redistest.Cases(2, 50)) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			n := newNetwork(t, redistest.DB(t).URL(), 1000+seed, 3)
 			n.amongOwn(8, 20)
@@ -31,7 +31,7 @@ func TestCluster(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 3)
 	n := newNetwork(t, cluster.URL(), 2000, 2)
-	n.amongOwn(rounds(3, 50), 20)
+	n.amongOwn(redistest.Cases(3, 50), 20)
 }
 
 // amongOwn acts in all processes, alternately one by one and at once.
@@ -54,7 +54,6 @@ func (n *network) amongOwn(rounds, actions int) {
 func (n *network) eventually(p *own) {
 	n.t.Helper()
 	p.Clock.Unix.Store(n.model.now)
-	deadline := time.Now().Add(20 * time.Second)
 	for {
 		wrong, err := n.model.differences(p.Ctx, p.App, p.people)
 		if err != nil {
@@ -63,10 +62,11 @@ func (n *network) eventually(p *own) {
 		if len(wrong) == 0 {
 			return
 		}
-		if time.Now().After(deadline) {
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-p.Ctx.Done():
 			n.fatalf("in a process that was here before: %s", strings.Join(wrong, "\n"))
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 }
 
@@ -115,13 +115,13 @@ func (n *network) atOnce() {
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, redistest.DB(t).URL(), 3000, 1)
-	n.amongChildren(3, rounds(24, 1000))
+	n.amongChildren(3, redistest.Cases(24, 1000))
 }
 
 func TestKilledOnCluster(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, redistest.Cluster(t, 3).URL(), 4000, 1)
-	n.amongChildren(2, rounds(8, 500))
+	n.amongChildren(2, redistest.Cases(8, 500))
 }
 
 // maxLife is the longest time after which a process that acts is killed.
