@@ -100,11 +100,11 @@ func Wait(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(5 * time.Minute)
+	ctx := untilTimeout(t)
 	for !ok() {
 		select {
 		case <-tick.C:
-		case <-deadline:
+		case <-ctx.Done():
 			t.Fatalf("timed out waiting for %s", what)
 		}
 	}

@@ -88,13 +88,20 @@ func On(t testing.TB, client rueidis.Client, change ...func(*app.Options)) *Bund
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { svc.Close() })
-	limit := 3 * time.Minute
-	if redistest.Long {
-		limit = time.Hour
+	return &Bundle{App: svc, T: t, Ctx: untilTimeout(t), DB: client, Clock: clock}
+}
+
+// untilTimeout returns a context that ends with the test, after its deferred functions, and
+// shortly before the timeout of go test, so that what still waits then can say for what.
+func untilTimeout(t testing.TB) context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	if d, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
+		if timeout, ok := d.Deadline(); ok {
+			ctx, cancel = context.WithDeadline(context.Background(), timeout.Add(-10*time.Second))
+		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	t.Cleanup(cancel)
-	return &Bundle{App: svc, T: t, Ctx: ctx, DB: client, Clock: clock}
+	return ctx
 }
 
 // FanOut is the engine that puts posts on timelines.
