@@ -89,14 +89,14 @@ func (t *tests) find(ctx context.Context, f *fault.Fault) (string, error) {
 	for _, p := range t.packages(f) {
 		var unsound []string // tests that fail for another reason
 		for len(unsound) < 5 {
-			name, err := t.fails(ctx, p, f.Name, skipping(unsound))
+			name, err := t.fails(ctx, p, f, skipping(unsound))
 			if err != nil {
 				return "", err
 			}
 			if name == "" {
 				break
 			}
-			ok, err := t.confirmed(ctx, p, f.Name, name)
+			ok, err := t.confirmed(ctx, p, f, name)
 			if err != nil {
 				return "", err
 			}
@@ -128,7 +128,7 @@ func skipping(names []string) []string {
 // confirmed reports whether a test that has failed finds a fault: alone it fails with the fault, in
 // one of three runs as a random test may need them, and passes without. On a busy machine another
 // test can fail.
-func (t *tests) confirmed(ctx context.Context, pkg, planted, name string) (bool, error) {
+func (t *tests) confirmed(ctx context.Context, pkg string, planted *fault.Fault, name string) (bool, error) {
 	alone := only(name)
 	for range 3 {
 		failed, err := t.fails(ctx, pkg, planted, alone)
@@ -160,7 +160,7 @@ func (t *tests) passes(ctx context.Context, pkg, name string, alone []string) (b
 	if ok, known := t.sound[key]; known {
 		return ok, nil
 	}
-	failed, err := t.fails(ctx, pkg, "", alone)
+	failed, err := t.fails(ctx, pkg, &fault.Fault{}, alone)
 	if err == nil {
 		t.sound[key] = failed == ""
 	}
@@ -189,7 +189,7 @@ var failure = regexp.MustCompile(`^\s*--- FAIL: (\S+)`)
 
 // fails runs the tests of a package with a fault, ends them with the first that fails, and
 // returns its name, or nothing.
-func (t *tests) fails(ctx context.Context, pkg, planted string, args []string) (name string, err error) {
+func (t *tests) fails(ctx context.Context, pkg string, planted *fault.Fault, args []string) (name string, err error) {
 	program, err := t.program(ctx, pkg)
 	if err != nil {
 		return "", err
@@ -202,7 +202,7 @@ func (t *tests) fails(ctx context.Context, pkg, planted string, args []string) (
 	args = append([]string{"-test.v", "-test.timeout", t.opt.timeout.String(), "-test.paniconexit0"}, args...)
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = filepath.Join(t.opt.root, strings.TrimPrefix(pkg, "retwis/"))
-	cmd.Env = append(append(os.Environ(), fault.Environment(t.dir, planted)...), "REDISTEST_REQUIRE=1", "TMPDIR="+files)
+	cmd.Env = append(append(os.Environ(), planted.Environment()...), "REDISTEST_REQUIRE=1", "TMPDIR="+files)
 	if os.Getenv("RAPID_CHECKS") == "" {
 		cmd.Env = append(cmd.Env, "RAPID_CHECKS=30")
 	}

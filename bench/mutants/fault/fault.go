@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,7 +59,7 @@ func (f *Fault) isLua() bool { return strings.HasSuffix(f.File, ".lua") }
 // directory, and returns the file for the flag -overlay of the go command. root is where the
 // source is, which stays as it is. The error names all faults that do not fit it.
 func Overlay(root, dir string, faults []Fault) (string, error) {
-	files, scripts, err := planted(root, faults)
+	files, err := planted(root, faults)
 	if err != nil {
 		return "", err
 	}
@@ -70,12 +71,6 @@ func Overlay(root, dir string, faults []Fault) (string, error) {
 		}
 		replace[filepath.Join(root, name)] = path
 	}
-	for name, s := range scripts {
-		without, with := scriptFiles(dir, name)
-		if err := errors.Join(os.WriteFile(without, []byte(s.without), 0o600), os.WriteFile(with, []byte(s.with), 0o600)); err != nil {
-			return "", err
-		}
-	}
 	text, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
 		return "", err
@@ -85,25 +80,22 @@ func Overlay(root, dir string, faults []Fault) (string, error) {
 }
 
 // Environment returns the variables that plant a fault in a program that was compiled with an
-// overlay in dir; an empty name plants none.
-func Environment(dir, name string) []string {
-	without, with := scriptFiles(dir, name)
-	return []string{Variable + "=" + name, "PLANTED_WITHOUT=" + without, "PLANTED_WITH=" + with}
+// overlay; those of the zero Fault plant none.
+func (f *Fault) Environment() []string {
+	variables := []string{Variable + "=" + f.Name}
+	if f.isLua() {
+		variables = append(variables, "PLANTED_WITHOUT="+f.Anchor, "PLANTED_WITH="+f.With)
+	}
+	return variables
 }
 
-// scriptFiles are where a script is without a fault, and with it.
-func scriptFiles(dir, name string) (without, with string) {
-	return filepath.Join(dir, name+".without.lua"), filepath.Join(dir, name+".with.lua")
-}
-
-// script is a script without a fault, and with it.
-type script struct{ without, with string }
-
-// planted returns the Go files with faults, by their names below root, and the scripts by the names
-// of the faults.
-func planted(root string, faults []Fault) (map[string]string, map[string]script, error) {
+// planted returns the Go files with faults, by their names below root.
+func planted(root string, faults []Fault) (map[string]string, error) {
 	files := map[string]string{"internal/plant/plant.go": plantSource}
-	scripts := map[string]script{}
+	scripts, err := allScripts(root)
+	if err != nil {
+		return nil, err
+	}
 	var wrong []error
 	for _, f := range append(hooks, faults...) {
 		source, err := os.ReadFile(filepath.Join(root, f.File))
@@ -117,7 +109,10 @@ func planted(root string, faults []Fault) (map[string]string, map[string]script,
 			continue
 		}
 		if f.isLua() {
-			scripts[f.Name] = script{before, strings.Replace(before, f.Anchor, f.With, 1)}
+			// A script is sent in one text with others, which can be changed by a test.
+			if n := strings.Count(scripts, f.Anchor); n != 1 {
+				wrong = append(wrong, fmt.Errorf("%s: the scripts have this %d times, not once:\n%s", f.Name, n, f.Anchor))
+			}
 			continue
 		}
 		if files[f.File] == "" {
@@ -128,7 +123,21 @@ func planted(root string, faults []Fault) (map[string]string, map[string]script,
 		}
 		files[f.File] = strings.Replace(files[f.File], f.Anchor, f.With, 1)
 	}
-	return files, scripts, errors.Join(wrong...)
+	return files, errors.Join(wrong...)
+}
+
+// allScripts returns the text of all scripts.
+func allScripts(root string) (string, error) {
+	var all strings.Builder
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".lua" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		all.Write(text)
+		return err
+	})
+	return all.String(), err
 }
 
 // withImport adds the import of package plant to a file.
@@ -157,14 +166,8 @@ import (
 
 var (
 	planted       = os.Getenv("` + Variable + `")
-	without, with = file("PLANTED_WITHOUT"), file("PLANTED_WITH")
+	without, with = os.Getenv("PLANTED_WITHOUT"), os.Getenv("PLANTED_WITH")
 )
-
-// file returns a file that an environment variable names; nothing if there is none.
-func file(variable string) string {
-	text, _ := os.ReadFile(os.Getenv(variable))
-	return string(text)
-}
 
 // On reports whether a fault is planted.
 func On(name string) bool { return planted == name }
@@ -184,7 +187,7 @@ func Lua(source string) string { return strings.Replace(source, without, with, 1
 // Check returns an error for each fault whose place is not in the source below root any more,
 // or whose promise is not in the documentation.
 func Check(root string, faults []Fault) error {
-	_, _, err := planted(root, faults)
+	_, err := planted(root, faults)
 	wrong := []error{err}
 	seen := map[string]bool{}
 	for _, f := range faults {

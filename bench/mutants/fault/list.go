@@ -83,8 +83,8 @@ var All = []Fault{
 	{
 		Name: "olderobject", What: "a repair overwrites what was written since it read",
 		Document: "indexes.md", Promise: "An older object never replaces a newer entry.",
-		File: "index/replace.lua", Anchor: "if redis.call('SISMEMBER', KEYS[6], id) == 1 then",
-		With: "if redis.call('SISMEMBER', KEYS[6], id) > 1 then", Likely: []string{"index"},
+		File: "index/replace.lua", Anchor: "if redis.call('SISMEMBER', KEYS[6], id) == 1 then\n\t\treply[#reply + 1] = 0\n\telse\n\t\tlocal old = redis.call('HGET'",
+		With: "if redis.call('SISMEMBER', KEYS[6], id) > 1 then\n\t\treply[#reply + 1] = 0\n\telse\n\t\tlocal old = redis.call('HGET'", Likely: []string{"index"},
 	},
 	{
 		Name: "removedreturns", What: "work that is repeated late brings a removed document back",
