@@ -162,6 +162,7 @@ func TestStopWherePingIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := redistest.Own(t, state.config...)
+			t.Cleanup(func() { server.Kill(t) }) // it does not stop without a snapshot
 			v := on(t, reach(t, server.URL()).Client()).signedUp("ada")
 			v.send("/post", "status", "before").want(303)
 			state.begin(t, server)

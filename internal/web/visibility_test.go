@@ -2,9 +2,6 @@ package web_test
 
 import (
 	"fmt"
-	"math/rand/v2"
-	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -12,415 +9,212 @@ import (
 
 	"retwis/internal/redistest"
 	"retwis/internal/social"
-	"retwis/internal/social/check"
 )
 
-// crowd is how many people act at random; the last one is a moderator.
-const crowd = 8
+// promise is how long after an action was answered pages of other processes may still be
+// as they were before. A process compares its own clock before it uses what it has in memory,
+// so a page that is asked for later is never older, however busy the machine is.
+const promise = time.Second
 
-// guest is the author of posts by people who sign up, write and delete their account.
-const guest = crowd
-
-// known is a post of the model. Times are when an action was answered, zero for not.
-type known struct {
-	author          int
-	path, id        string
-	tag             bool // it has #tag
-	deleted, hidden time.Time
+// troubles are what can be wrong between one process and its database.
+var troubles = map[string]func(*redistest.Proxy){
+	"none":   func(*redistest.Proxy) {},
+	"slow":   func(p *redistest.Proxy) { p.Delay(300 * time.Millisecond) },
+	"frozen": (*redistest.Proxy).Freeze,
+	"cut":    func(p *redistest.Proxy) { p.Cut(true) },
+	"reconnected": func(p *redistest.Proxy) {
+		p.Cut(true)
+		p.Cut(false)
+	},
 }
 
-// shownText is a text of a post, which the post had until a time.
-type shownText struct {
-	post     *known
-	replaced time.Time
-}
-
-// network is two processes, random people, and a model of who may see what.
-type network struct {
-	t        *testing.T
-	rng      *rand.Rand
-	sites    [2]*site // the second one is far from the database
-	actors   [2][]*visitor
-	readers  [2][]*visitor // the last one is a stranger
-	readable *regexp.Regexp
-
-	mu        sync.Mutex
-	posts     []*known
-	texts     map[string]*shownText
-	blocked   [crowd][crowd]time.Time
-	muted     [crowd][crowd]time.Time
-	suspended [crowd]time.Time
-	out       [crowd]bool // the reader's session has ended
-	pages     int
-	errors    int
-}
-
-// Random people act on two processes, one of which is slow to reach the database, or cannot.
-// No page has what its reader must not see for more than a second, and in the end all pages
-// are as the model says and a check finds nothing.
-func TestVisibilityModel(t *testing.T) {
+// What one process has taken away from a reader, no other one shows for more than a second:
+// neither one that is slow to reach the database nor one that cannot. Afterwards all of them
+// show what was given back, and nothing else.
+func TestTakenAway(t *testing.T) {
 	t.Parallel()
-	actions, reading := 150, 3
-	if redistest.Long {
-		actions, reading = 12_500, 6
-	}
-	for i, name := range []string{"healthy", "slow", "freezing", "cutting"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			db := redistest.DB(t)
-			proxy := db.Proxy(t)
-			n := newPeople(t, [2]*site{serving(t, reach(t, db.URL())), serving(t, reach(t, proxy.URL()))}, uint64(i))
-			stop, done := make(chan struct{}), make(chan struct{})
-			go func() {
-				defer close(done)
-				if befalls := ways[name]; befalls != nil {
-					befalls(proxy, stop)
-				}
-			}()
-			readers := reading
-			if name == "slow" {
-				readers = 40 // who mostly wait
-			}
-			n.run(actions, readers)
-			close(stop)
-			<-done
-			proxy.Thaw()
-			proxy.Cut(false)
-			proxy.Delay(0)
-			n.compareAll()
-			t.Logf("%d actions, %d pages read meanwhile, %d of them errors, %d posts", actions, n.pages, n.errors, len(n.posts))
-		})
-	}
-}
-
-func newPeople(t *testing.T, sites [2]*site, seed uint64) *network {
-	t.Helper()
-	n := &network{t: t, rng: rand.New(rand.NewPCG(seed, 28)), sites: sites, texts: map[string]*shownText{}, readable: regexp.MustCompile(`zq\d+y`)}
-	for i := range crowd {
-		v := sites[0].signedUp(fmt.Sprint("person", i))
-		sites[0].longAgo(fmt.Sprint("person", i))
-		reader := sites[0].visitor()
-		for at, s := range sites {
-			n.actors[at] = append(n.actors[at], &visitor{site: s, http: v.http})
-			n.readers[at] = append(n.readers[at], &visitor{site: s, http: reader.http})
-		}
-		if i < crowd-1 {
-			n.logIn(n.readers[0][i], i)
-		}
-	}
-	if err := sites[0].social.Moderation.SetRole(t.Context(), social.Operator, crowd, social.Moderator, ""); err != nil {
+	db := redistest.DB(t)
+	near := serving(t, reach(t, db.URL()))
+	eve, mona := near.signedUp("eve"), near.signedUp("mona")
+	if err := near.social.Moderation.SetRole(t.Context(), social.Operator, 2, social.Moderator, ""); err != nil {
 		t.Fatal(err)
 	}
-	return n
+	all := takings(t, near, mona, eve)
+	var processes []*process
+	for name, trouble := range troubles {
+		p := &process{name: name, trouble: trouble, proxy: db.Proxy(t)}
+		far := serving(t, reach(t, p.proxy.URL()))
+		p.readers = map[string]*visitor{"eve": {site: far, http: eve.http}, "a stranger": far.visitor()}
+		processes = append(processes, p)
+	}
+	eve.forgetFresh()
+	for _, r := range readAll(processes, all) { // all is in memory then
+		for _, tk := range all {
+			if r.path == tk.path || r.path == "/timeline" {
+				r.page.want(200, tk.text)
+			}
+		}
+	}
+	for _, p := range processes {
+		p.trouble(p.proxy)
+	}
+	for _, tk := range all {
+		if tk.take != nil {
+			tk.take().want(303)
+		}
+	}
+	answered := time.Now()
+	eve.forgetFresh()       // for a while, her pages are read from the database
+	readAll(processes, all) // which may keep in memory what it has read
+	time.Sleep(time.Until(answered.Add(promise + time.Millisecond)))
+	for _, r := range readAll(processes, all) {
+		for _, tk := range all {
+			if late := r.asked.Sub(answered); late > promise && tk.isGone(r) && strings.Contains(r.page.body, tk.text) {
+				t.Errorf("process %q: %v after the answer %s reads %q on %s: status %d", r.process, late, r.who, tk.text, r.path, r.page.status)
+			}
+		}
+	}
+
+	for _, tk := range all {
+		if tk.giveBack != nil {
+			tk.giveBack().want(303)
+		}
+	}
+	answered = time.Now()
+	for _, p := range processes {
+		p.proxy.Thaw()
+		p.proxy.Delay(0)
+		p.proxy.Cut(false)
+		until(t, "process "+p.name+" is back", func() bool { return p.readers["a stranger"].get("/search").status == 200 })
+	}
+	time.Sleep(time.Until(answered.Add(promise + time.Millisecond)))
+	for _, r := range readAll(processes, all) {
+		for _, tk := range all {
+			switch {
+			case r.path != tk.path:
+			case tk.take == nil || tk.giveBack != nil:
+				r.page.want(200, tk.text)
+			case tk.what == "edit":
+				r.page.want(200, "harmless").wantNot(tk.text)
+			default:
+				r.page.want(404)
+			}
+		}
+	}
 }
 
-func (n *network) logIn(v *visitor, i int) {
-	n.t.Helper()
-	v.send("/login", "username", fmt.Sprint("person", i), "password", password).want(303)
+// process is a process with its own way to the database, and those who read there.
+type process struct {
+	name    string
+	trouble func(*redistest.Proxy)
+	proxy   *redistest.Proxy
+	readers map[string]*visitor
 }
 
-// run lets people act, one after the other, while others read.
-func (n *network) run(actions, readers int) {
-	n.t.Helper()
-	stop := make(chan struct{})
-	var reading sync.WaitGroup
-	defer reading.Wait()
-	defer close(stop)
-	for seed := range uint64(readers) {
-		reading.Go(func() {
-			rng := rand.New(rand.NewPCG(seed, 29))
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-					n.readOne(rng)
-				}
+// taking is an action that takes a post away from somebody, and one that gives it back, nil
+// where nothing does.
+type taking struct {
+	what, name, text, path string
+	take, giveBack         func() *response
+}
+
+// isGone reports whether a page must not have the post.
+func (tk *taking) isGone(r reading) bool {
+	switch tk.what {
+	case "nothing":
+		return false
+	case "block":
+		return r.who == "eve"
+	case "mute": // which is for lists
+		return r.who == "eve" && (r.path == "/home" || r.path == "/timeline" || r.path == "/tag/tag" || r.path == "/explore")
+	case "edit":
+		return !strings.HasSuffix(r.path, "/history")
+	}
+	return true
+}
+
+// takings are all kinds of them, each with a separate author that eve follows.
+func takings(t *testing.T, s *site, mona, eve *visitor) []*taking {
+	t.Helper()
+	var all []*taking
+	for i, what := range []string{"nothing", "block", "mute", "delete", "edit", "hide", "suspend", "leave"} {
+		name := fmt.Sprint("author", i)
+		author := s.signedUp(name)
+		s.longAgo(name)
+		eve.send("/u/" + name + "/follow").want(303)
+		tk := &taking{what: what, name: name, text: "the secret of " + name}
+		path, id := author.published(name, tk.text+" for @eve #tag")
+		for _, act := range []string{"/like", "/repost", "/bookmark"} {
+			eve.send(path + act).want(303)
+		}
+		decide := func(of, action string) func() *response {
+			return func() *response {
+				return mona.send("/moderation/decide", "of", of, "action", action, "message", "Because.")
+			}
+		}
+		send := func(v *visitor, path string, fields ...string) func() *response {
+			return func() *response { return v.send(path, fields...) }
+		}
+		tk.path = path
+		switch what {
+		case "block":
+			tk.take, tk.giveBack = send(author, "/u/eve/block", "for", ""), send(author, "/u/eve/unblock")
+		case "mute":
+			tk.take, tk.giveBack = send(eve, "/u/"+name+"/mute", "for", ""), send(eve, "/u/"+name+"/unmute")
+		case "delete":
+			tk.take = send(author, path+"/delete")
+		case "edit":
+			tk.take = send(author, path+"/edit", "status", "harmless")
+		case "hide":
+			tk.take, tk.giveBack = decide("post:"+id, "hide"), decide("post:"+id, "unhide")
+		case "suspend":
+			user := fmt.Sprint("user:", s.user(name).ID)
+			tk.take, tk.giveBack = decide(user, "suspend"), decide(user, "restore")
+		case "leave":
+			tk.take = func() *response {
+				author.send("/settings/delete", "password", password).want(200)
+				return author.get("/home")
+			}
+		}
+		all = append(all, tk)
+	}
+	return all
+}
+
+// reading is a page that somebody has read in a process.
+type reading struct {
+	process, who, path string
+	asked              time.Time
+	page               *response
+}
+
+// readAll lets all readers read all pages in all processes at once.
+func readAll(processes []*process, all []*taking) (readings []reading) {
+	var each sync.WaitGroup
+	var mu sync.Mutex
+	read := func(p *process, who string, paths ...string) {
+		each.Go(func() {
+			for _, path := range paths {
+				asked := time.Now()
+				page := p.readers[who].get(path)
+				mu.Lock()
+				readings = append(readings, reading{p.name, who, path, asked, page})
+				mu.Unlock()
 			}
 		})
 	}
-	for i := range actions {
-		if n.act(i); n.t.Failed() {
-			return
-		}
-		if i%10 == 0 {
-			n.sites[0].merge()
-		}
-	}
-	time.Sleep(2 * promise) // so that what was done last is read, too
-}
-
-// send performs an action, on the far process now and then, and there again if that failed.
-func (n *network) send(who int, path string, fields ...string) *response {
-	n.t.Helper()
-	if n.rng.IntN(60) == 0 {
-		if a := n.actors[1][who].send(path, fields...); a.status < 500 {
-			return a
-		}
-	}
-	a := n.actors[0][who].send(path, fields...)
-	if a.status >= 500 {
-		n.t.Errorf("%s: status %d", path, a.status)
-	}
-	return a
-}
-
-// change is an action that takes something away from somebody, or gives it back.
-func (n *network) change(since *time.Time, takes bool, who int, path string, fields ...string) {
-	n.t.Helper()
-	n.mu.Lock()
-	was := *since
-	if !takes {
-		*since = time.Time{} // it may be there before the answer is
-	}
-	n.mu.Unlock()
-	a := n.send(who, path, fields...)
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	switch {
-	case a.status != 303 && !takes:
-		*since = was
-	case a.status == 303 && takes && since.IsZero():
-		*since = time.Now()
-	}
-}
-
-func (n *network) act(i int) {
-	n.t.Helper()
-	who, other := n.rng.IntN(crowd-1), n.rng.IntN(crowd-1)
-	if !n.suspended[who].IsZero() {
-		who = crowd - 1
-	}
-	var p, own *known
-	if len(n.posts) > 0 {
-		p = n.posts[max(0, len(n.posts)-1-n.rng.IntN(60))]
-	}
-	for _, post := range n.posts[max(0, len(n.posts)-60):] {
-		if post.author == who && post.deleted.IsZero() {
-			own = post
-		}
-	}
-	text := fmt.Sprintf("zq%dy #tag @person%d", i, other)
-	name, mod := fmt.Sprint("/u/person", other), crowd-1
-	switch kind := n.rng.IntN(100); {
-	case kind < 25 || p == nil:
-		n.write(who, text, "/post")
-	case kind < 40:
-		n.write(who, text, p.path+"/reply")
-	case kind < 55:
-		n.send(who, p.path+"/"+[]string{"like", "repost", "bookmark", "unlike", "unrepost"}[n.rng.IntN(5)])
-	case kind < 66 && who != other:
-		n.send(who, name+"/"+[]string{"follow", "follow", "follow", "unfollow"}[n.rng.IntN(4)])
-	case kind < 68:
-		n.send(who, "/tag/tag/"+[]string{"follow", "unfollow"}[n.rng.IntN(2)])
-	case kind < 71 && who != other && who != mod:
-		n.change(&n.muted[who][other], true, who, name+"/mute", "for", "")
-	case kind < 74 && who != other && who != mod:
-		n.change(&n.muted[who][other], false, who, name+"/unmute")
-	case kind < 78 && who != other && who != mod:
-		n.change(&n.blocked[who][other], true, who, name+"/block", "for", "")
-	case kind < 84 && who != other && who != mod:
-		n.change(&n.blocked[who][other], false, who, name+"/unblock")
-	case kind < 88 && own != nil:
-		n.edit(who, own, text)
-	case kind < 92 && own != nil:
-		n.change(&own.deleted, true, who, own.path+"/delete")
-	case kind < 93:
-		n.change(&p.hidden, true, mod, "/moderation/decide", "of", "post:"+p.id, "action", "hide", "message", "No.")
-	case kind < 94:
-		n.change(&p.hidden, false, mod, "/moderation/decide", "of", "post:"+p.id, "action", "unhide")
-	case kind < 95:
-		n.passBy(i)
-	case kind < 98 && other < 2:
-		n.setOut(other, true)
-		n.change(&n.suspended[other], true, mod, "/moderation/decide", "of", fmt.Sprint("user:", other+1), "action", "suspend", "message", "No.")
-	case !n.suspended[other].IsZero():
-		n.change(&n.suspended[other], false, mod, "/moderation/decide", "of", fmt.Sprint("user:", other+1), "action", "restore", "message", "Yes.")
-		n.logIn(n.actors[0][other], other)
-		n.logIn(n.readers[0][other], other)
-		n.setOut(other, false)
-	}
-}
-
-func (n *network) setOut(who int, out bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.out[who] = out
-}
-
-// write publishes a post or a reply.
-func (n *network) write(who int, text, path string) {
-	n.t.Helper()
-	a := n.actors[0][who].send(path, "status", text)
-	if a.status != 303 {
-		return // a reply to what they do not see
-	}
-	_, id, isReply := strings.Cut(a.header.Get("Location"), "#p")
-	if !isReply {
-		id = n.actors[0][who].get(fmt.Sprint("/u/person", who)).want(200).posts()[0]
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.add(text, &known{author: who, id: id, path: fmt.Sprintf("/u/person%d/%s", who, id)})
-}
-
-func (n *network) add(text string, p *known) {
-	p.tag = strings.Contains(text, "#tag")
-	n.posts = append(n.posts, p)
-	n.texts[n.readable.FindString(text)] = &shownText{post: p}
-}
-
-// passBy is somebody who signs up, writes, and leaves for good.
-func (n *network) passBy(i int) {
-	n.t.Helper()
-	name := fmt.Sprint("guest", i)
-	v := n.sites[0].signedUp(name)
-	path, id := v.published(name, fmt.Sprintf("zq%dy #tag @person%d", i, i%crowd))
-	p := &known{author: guest, path: path, id: id}
-	n.mu.Lock()
-	n.add(fmt.Sprintf("zq%dy #tag", i), p)
-	n.mu.Unlock()
-	v.send(fmt.Sprint("/u/person", i%(crowd-1), "/follow"))
-	n.actors[0][i%(crowd-1)].send(path + "/like")
-	v.send("/settings/delete", "password", password).want(200)
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	p.deleted = time.Now()
-}
-
-func (n *network) edit(who int, p *known, text string) {
-	n.t.Helper()
-	token := n.readable.FindString(text)
-	n.mu.Lock()
-	n.texts[token] = &shownText{post: p} // it may be there before the answer is
-	n.mu.Unlock()
-	if n.send(who, p.path+"/edit", "status", text).status != 303 {
-		return
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for other, old := range n.texts {
-		if old.post == p && other != token && old.replaced.IsZero() {
-			old.replaced = time.Now()
-		}
-	}
-}
-
-// gone returns since when a person must not see a post, zero for a time if they may. It is
-// for a list if it has nothing of muted people.
-func (n *network) gone(who int, p *known, list bool) (since time.Time) {
-	causes := []time.Time{p.deleted}
-	if who != p.author {
-		causes = append(causes, p.hidden)
-		if p.author != guest {
-			causes = append(causes, n.suspended[p.author])
-		}
-		if p.author != guest && who < crowd-1 { // not a stranger
-			causes = append(causes, n.blocked[who][p.author], n.blocked[p.author][who])
-			if list {
-				causes = append(causes, n.muted[who][p.author])
+	for _, p := range processes {
+		for who := range p.readers {
+			read(p, who, "/timeline", "/tag/tag")
+			read(p, who, "/explore", "/u/eve/likes")
+			for _, tk := range all {
+				read(p, who, tk.path, "/u/"+tk.name)
+				read(p, who, tk.path+"/history")
 			}
 		}
+		read(p, "eve", "/home", "/bookmarks")
+		read(p, "eve", "/notifications", "/u/eve")
 	}
-	for _, cause := range causes {
-		if !cause.IsZero() && (since.IsZero() || cause.Before(since)) {
-			since = cause
-		}
-	}
-	return since
-}
-
-// readOne reads a random page and looks for what must not be there.
-func (n *network) readOne(rng *rand.Rand) {
-	n.mu.Lock()
-	who, pages := rng.IntN(crowd), []string{"/home", "/timeline", "/notifications", "/tag/tag", "/bookmarks", "/explore"}
-	author := fmt.Sprint("/u/person", rng.IntN(crowd-1))
-	pages = append(pages, author, author+"/replies", author+"/likes")
-	if len(n.posts) > 0 {
-		p := n.posts[max(0, len(n.posts)-1-rng.IntN(40))]
-		pages = append(pages, p.path, p.path, p.path+"/history")
-	}
-	out := n.out[who]
-	n.mu.Unlock()
-	page, asked := pages[rng.IntN(len(pages))], time.Now()
-	a := n.readers[min(1, rng.IntN(4))][who].get(page)
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.pages++
-	if a.status >= 500 {
-		n.errors++
-	}
-	if out || n.out[who] {
-		return // a stranger by now, or not yet
-	}
-	for _, token := range n.readable.FindAllString(a.body, -1) {
-		text := n.texts[token]
-		if text == nil {
-			continue // it is being written
-		}
-		since := n.gone(who, text.post, page == "/home" || page == "/timeline" || page == "/tag/tag" || page == "/explore")
-		if since.IsZero() && !strings.HasSuffix(page, "/history") {
-			since = text.replaced
-		}
-		if late := asked.Sub(since); !since.IsZero() && late > promise {
-			n.t.Errorf("person %d asks for %s and reads %q of person %d, which is gone for %v", who, page, token, text.post.author, late)
-		}
-	}
-}
-
-// compareAll compares the page of each post with the model, in both processes, and checks
-// the database.
-func (n *network) compareAll() {
-	n.t.Helper()
-	until(n.t, "the far process is back", func() bool { return n.readers[1][crowd-1].get("/timeline").status == 200 })
-	time.Sleep(promise)
-	for at := range n.sites {
-		for who, v := range n.readers[at] {
-			if who < crowd-1 && !n.suspended[who].IsZero() {
-				continue
-			}
-			for _, p := range n.posts[max(0, len(n.posts)-100):] {
-				want := 200
-				if !n.gone(who, p, false).IsZero() {
-					want = 404
-				}
-				if a := v.get(p.path); a.status != want {
-					n.t.Errorf("process %d, person %d: %s: status %d, want %d", at, who, p.path, a.status, want)
-				}
-			}
-		}
-	}
-	n.compareTag()
-	s := n.sites[0]
-	until(n.t, "the work in the background to end", func() bool {
-		waiting, err := s.client.Do(n.t.Context(), s.client.B().Exists().Key("tasks").Build()).AsInt64()
-		return err == nil && waiting == 0
-	})
-	result, err := check.Verify(n.t.Context(), s.social, check.Options{Report: func(p check.Problem) { n.t.Error(p) }})
-	if err != nil || result.Problems != 0 || result.Leftovers != 0 {
-		n.t.Errorf("a check finds %d problems and %d leftovers: %v", result.Problems, result.Leftovers, err)
-	}
-}
-
-// compareTag compares the page of the tag with the model, in both processes.
-func (n *network) compareTag() {
-	n.t.Helper()
-	for at := range n.sites {
-		for who, v := range n.readers[at] {
-			if who < crowd-1 && !n.suspended[who].IsZero() {
-				continue
-			}
-			var want []string
-			for _, p := range slices.Backward(n.posts) {
-				if p.tag && n.gone(who, p, true).IsZero() {
-					want = append(want, p.id)
-				}
-			}
-			got := v.get("/tag/tag").want(200).posts()
-			// A page has fewer where much of what it looks at is hidden.
-			if len(got) > len(want) || !slices.Equal(got, want[:len(got)]) {
-				n.t.Errorf("process %d, person %d: the page of the tag has %v, want %v", at, who, got, want[:min(20, len(want))])
-			}
-		}
-	}
+	each.Wait()
+	return readings
 }
