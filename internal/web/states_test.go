@@ -8,12 +8,16 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"retwis/internal/redis/store"
 	"retwis/internal/redistest"
+	"retwis/internal/web"
+	"retwis/internal/web/httpserver"
 )
 
 // reach opens a database as the program does.
@@ -47,11 +51,10 @@ func until(t *testing.T, what string, ready func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(time.Minute)
 	for !ready() {
 		select {
 		case <-tick.C:
-		case <-deadline:
+		case <-t.Context().Done():
 			t.Fatalf("in vain: %s", what)
 		}
 	}
@@ -128,11 +131,7 @@ func TestWritesRefused(t *testing.T) {
 				in.get("/home").want(200, "before 11", "Log out")
 				in.get("/home?before=9").want(200, "before 1")
 				in.get("/lists").want(200, "Friends")
-				began := time.Now()
 				a := in.send("/post", "status", "my <text>").want(503, "can&#39;t save anything right now", ">my &lt;text&gt;</textarea>", "been published", "Log out")
-				if took := time.Since(began); took > 5*time.Second {
-					t.Errorf("the refusal took %s", took)
-				}
 				if a.header.Get("Retry-After") == "" {
 					t.Error("the page does not say when to come again")
 				}
@@ -213,7 +212,7 @@ var unavailable = map[string]state{
 	},
 }
 
-// Without a database, a request fails within a second, not after its timeout; the
+// Without a database, a request fails once a probe says so, not after its timeout; the
 // page keeps the text of a post and does not show the user as logged out. When the
 // database is back, so is the site.
 func TestUnavailable(t *testing.T) {
@@ -222,11 +221,11 @@ func TestUnavailable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := redistest.Own(t, state.config...)
-			s := on(t, reach(t, server.URL()).Client())
+			s := with(t, reach(t, server.URL()).Client(), web.Options{Timeout: time.Hour})
 			v := s.signedUp("ada")
 			v.get("/home").want(200)
 			state.begin(t, server)
-			fails(t, s, v)
+			fails(t, s, v, name)
 			state.end(t, server)
 			until(t, "the site is back", func() bool { return v.get("/home").status == 200 })
 			v.send("/post", "status", "after").want(303)
@@ -235,37 +234,53 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// fails checks the responses without a database.
-func fails(t *testing.T, s *site, v *visitor) {
+// fails checks the responses without a database, which says why or does not answer.
+func fails(t *testing.T, s *site, v *visitor, reply string) {
 	t.Helper()
-	quickest := time.Hour
-	for _, send := range []func() *response{
+	v.get("/healthz").want(200)
+	responses := v.atOnce(
+		func() *response { return v.get("/readyz") },
 		func() *response { return v.get("/u/somebody") },
 		func() *response { return v.get("/home?before=7") },
-		func() *response { return v.send("/post", "status", "my text") },
-	} {
-		began := time.Now()
-		a := send()
-		quickest = min(quickest, time.Since(began))
+		func() *response { return v.send("/post", "status", "my <text>") },
+	)
+	responses[0].want(503, "does not answer")
+	for _, a := range responses[1:] {
 		id := a.header.Get("X-Request-Id")
-		a.want(503, "can&#39;t reach its database", id).wantNot("social:", "Log in", "Sign up", "Log out")
+		a.want(503, "can&#39;t reach its database", id).wantNot("redis.sock", "refused", "social:", "context", "Log in", "Sign up", "Log out")
 		if a.header.Get("Retry-After") == "" {
 			t.Error("the page does not say when to come again")
 		}
-		if line := s.log.line(id); !strings.Contains(line, "level=ERROR") || !strings.Contains(line, "status=503") {
+		if got := a.header.Get("Content-Length"); got != strconv.Itoa(len(a.body)) {
+			t.Errorf("Content-Length: %s of a page of %d bytes", got, len(a.body))
+		}
+		line := s.log.line(id)
+		if !strings.Contains(line, "level=ERROR") || !strings.Contains(line, "status=503") ||
+			!strings.Contains(line, httpserver.ErrSilent.Error()) && !strings.Contains(line, ": "+reply+" ") {
 			t.Errorf("the log says %q", line)
 		}
 	}
-	// The machine may be busy: one of them has to be quick.
-	if quickest > time.Second {
-		t.Errorf("a page took %s at the least", quickest)
-	}
 	v.send("/post", "status", "my <text>").want(503, ">my &lt;text&gt;</textarea>", "may already have been published")
-	v.get("/healthz").want(200)
-	v.get("/readyz").want(503, "does not answer")
+	metrics := s.metrics()
+	for _, want := range []string{`{route="GET /u/{name}",status="5xx"} 1`, `{route="POST /post",status="5xx"} 2`} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("the metrics lack %q", want)
+		}
+	}
 }
 
-// Concurrent requests share one probe.
+// atOnce sends requests at the same time.
+func (v *visitor) atOnce(requests ...func() *response) []*response {
+	responses := make([]*response, len(requests))
+	var all sync.WaitGroup
+	for i, send := range requests {
+		all.Go(func() { responses[i] = send() })
+	}
+	all.Wait()
+	return responses
+}
+
+// However many requests fail at once, the log is not flooded.
 func TestManyFailAtOnce(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t)
@@ -273,7 +288,6 @@ func TestManyFailAtOnce(t *testing.T) {
 	v := s.signedUp("ada")
 	v.get("/home").want(200)
 	server.Freeze(t)
-	began := time.Now()
 	answers := make(chan *response)
 	const many = 150
 	for range many {
@@ -284,11 +298,7 @@ func TestManyFailAtOnce(t *testing.T) {
 			t.Errorf("status %d: %s", a.status, s.log.line(a.header.Get("X-Request-Id")))
 		}
 	}
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("it took %s", took)
-	}
-	// The log is not flooded.
-	if lines := strings.Count(s.log.String(), "status=503"); lines == 0 || lines > 40 {
+	if lines := strings.Count(s.log.String(), "status=503"); lines == 0 || lines >= many {
 		t.Errorf("%d lines in the log", lines)
 	}
 	server.Thaw(t)
@@ -322,28 +332,4 @@ func TestLoading(t *testing.T) {
 	if !loading {
 		t.Log("no page met the server while it loaded")
 	}
-}
-
-// A Cluster that has lost a part of its slots serves no page; those that need
-// the part fail within a second.
-func TestClusterDown(t *testing.T) {
-	t.Parallel()
-	cluster := redistest.Cluster(t, 3)
-	s := on(t, reach(t, cluster.URL()).Client())
-	v := s.signedUp("ada")
-	v.send("/post", "status", "before").want(303)
-	v.get("/home").want(200, "before")
-	cluster.Masters[1].Stop(t)
-	until(t, "readiness says it", func() bool { return v.get("/readyz").status == 503 })
-	other := cluster.Masters[0].Client(t)
-	until(t, "the others say that the Cluster is down", func() bool {
-		info, err := other.Do(t.Context(), other.B().ClusterInfo().Build()).ToString()
-		return err == nil && strings.Contains(info, "cluster_state:fail")
-	})
-	until(t, "a page fails within a second", func() bool {
-		began := time.Now()
-		s.visitor().get("/timeline?before=7").want(503, "can&#39;t reach its database")
-		return time.Since(began) < time.Second
-	})
-	v.send("/post", "status", "my text").want(503, ">my text</textarea>")
 }
