@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"retwis/internal/redistest"
 	"retwis/internal/web"
@@ -46,6 +47,7 @@ func TestAccessLog(t *testing.T) {
 		Access:         slog.New(slog.NewJSONHandler(&out, nil)),
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 	})
+	began := time.Now()
 	ada, visitor := s.signedUp("ada"), s.visitor()
 	// A client has its response before the line is written.
 	logged := func(lines int) {
@@ -81,7 +83,7 @@ func TestAccessLog(t *testing.T) {
 		{Method: "GET", Path: "/login", Status: 200, Address: "2001:db8::1", Agent: strings.Repeat("a", 200) + "…"},
 	} {
 		line := got[i]
-		if line.Seconds <= 0 || line.Seconds > 60 {
+		if line.Seconds <= 0 || line.Seconds > time.Since(began).Seconds() {
 			t.Errorf("%v took %v seconds", line, line.Seconds)
 		}
 		if want.Status == -1 && line.Status >= 300 && line.Status < 400 {
@@ -106,17 +108,18 @@ func linkTo(t *testing.T, page, ending string) string {
 	return page[start+1:end] + ending
 }
 
-// A flood leaves lines out, and says how many.
+// Lines of a flood are left out.
 func TestAccessLogFlood(t *testing.T) {
 	t.Parallel()
 	var out lines
 	s := with(t, redistest.DB(t).Client(t), web.Options{Access: slog.New(slog.NewJSONHandler(&out, nil)), AccessRate: 1})
 	v := s.visitor()
-	for range 30 {
+	// The line of the last request may come after its response.
+	for sent := 0; len(out.access(t)) >= sent-1; sent++ {
 		v.get("/healthz").want(200)
 	}
-	if n := len(out.access(t)); n < 10 || n >= 30 {
-		t.Errorf("%d lines of 30 requests, with 1 a second", n)
+	if n := len(out.access(t)); n < 10 {
+		t.Errorf("lines are left out after %d, with 10 in 10 seconds", n)
 	}
 }
 

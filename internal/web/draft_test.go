@@ -129,9 +129,6 @@ func TestSlowForm(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-				t.Fatal(err)
-			}
 			response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 			if err != nil {
 				t.Fatal(err)
@@ -159,9 +156,6 @@ func TestShortForm(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
-	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)

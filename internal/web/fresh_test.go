@@ -15,10 +15,7 @@ import (
 func TestOwnPostsShow(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
-	posts := 6
-	if redistest.Long {
-		posts = 25
-	}
+	posts := redistest.Cases(3, 25)
 	for name, machines := range map[string][2]*site{
 		"one machine":  func() [2]*site { s := on(t, db.Client(t)); return [2]*site{s, s} }(),
 		"two machines": {on(t, db.Client(t)), on(t, db.Client(t))},

@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"mime/multipart"
 	"net/http"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"retwis/internal/redistest"
 )
@@ -49,9 +47,7 @@ func TestImport(t *testing.T) {
 	ada.send("/settings/import", "kind", "x", "list", "ben").want(422, "Choose what the file lists", ">ben</textarea>")
 	result := func(want ...string) {
 		t.Helper()
-		for end := time.Now().Add(time.Minute); strings.Contains(ada.get("/settings/import").body, "is running") && time.Now().Before(end); {
-			runtime.Gosched()
-		}
+		until(t, "the import is done", func() bool { return !strings.Contains(ada.get("/settings/import").body, "is running") })
 		ada.get("/settings/import").want(200, want...)
 	}
 	ada.upload("/settings/import", "follows", []byte("Account address,Show boosts\nben@there.example,true\nnobody@there.example,true\n")).want(303, "/settings/import")

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 )
 
 // events are the events of an open page.
@@ -70,21 +69,14 @@ func (e *events) next(kind string) event {
 			return one
 		}
 	}
-	late := time.After(time.Minute)
-	for {
-		select {
-		case one, ok := <-e.got:
-			if !ok {
-				e.t.Fatalf("the events ended before one of the kind %q", kind)
-			}
-			if one.kind == kind {
-				return one
-			}
-			e.kept = append(e.kept, one)
-		case <-late:
-			e.t.Fatalf("no event of the kind %q", kind)
+	for one := range e.got {
+		if one.kind == kind {
+			return one
 		}
+		e.kept = append(e.kept, one)
 	}
+	e.t.Fatalf("the events ended before one of the kind %q", kind)
+	return event{}
 }
 
 // until waits for an event.

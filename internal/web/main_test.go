@@ -25,7 +25,10 @@ import (
 	"retwis/internal/web"
 )
 
-func TestMain(m *testing.M) { redistest.Main(m) }
+func TestMain(m *testing.M) {
+	redistest.Parallel(4) // those that wait for something leave the processors to others
+	redistest.Main(m)
+}
 
 const password = "correct horse"
 

@@ -12,7 +12,8 @@ import (
 )
 
 // What somebody does shows at once to them, on whichever process the next page is, and
-// to others within about a second.
+// to others on each page that they ask for more than a second later, even if they read all the
+// time.
 func TestActsShowOnAllProcesses(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -27,12 +28,10 @@ func TestActsShowOnAllProcesses(t *testing.T) {
 		}
 	}
 	likes := func(a *response) string { return strings.Fields(a.want(200).counts(id))[2] }
-	for round := range 6 {
-		act, want := "like", "1"
-		if round%2 == 1 {
-			act, want = "unlike", "0"
-		}
+	for round, act := range []string{"like", "unlike"} {
+		want := strconv.Itoa((round + 1) % 2)
 		ben.send(path + "/" + act).want(303)
+		answered := time.Now()
 		for _, page := range pages {
 			if got := likes(benThere.get(page)); got != want {
 				t.Errorf("round %d: %s says %s to the one who acted, want %s", round, page, got, want)
@@ -41,38 +40,26 @@ func TestActsShowOnAllProcesses(t *testing.T) {
 				t.Errorf("round %d: %s has the wrong button", round, page)
 			}
 		}
-		began := time.Now()
-		for _, v := range []*visitor{stranger, adaThere, ada} {
-			until(t, "others see it", func() bool { return likes(v.get("/timeline")) == want && likes(v.get("/u/ada")) == want })
+		tick := time.NewTicker(20 * time.Millisecond)
+		for late := false; !late; <-tick.C {
+			late = time.Since(answered) > promise
+			for _, v := range []*visitor{stranger, adaThere, ada} {
+				for _, page := range pages {
+					if got := likes(v.get(page)); late && got != want {
+						t.Errorf("round %d: %s says %s to others, want %s", round, page, got, want)
+					}
+				}
+			}
 		}
-		if took := time.Since(began); took > 30*time.Second { // a minute without the server's report
-			t.Errorf("others saw it after %v", took)
-		}
+		tick.Stop()
 	}
 }
 
-// What was changed by another process comes within a second even to those who read
-// all the time.
-func TestReadersDoNotKeepOldCounts(t *testing.T) {
-	t.Parallel()
-	db := redistest.DB(t)
-	here, there := serving(t, reach(t, db.URL())), serving(t, reach(t, db.URL()))
-	ada := here.signedUp("ada")
-	path, id := ada.published("ada", "hello")
-	reader := there.visitor()
-	for i := range 5 {
-		name := "fan" + strconv.Itoa(i)
-		here.signedUp(name).send(path + "/like").want(303)
-		want := "0 0 " + strconv.Itoa(i+1)
-		until(t, "the count "+want, func() bool { return reader.get(path).want(200).counts(id) == want })
-	}
-}
-
-// Under load on three processes, others' counts are about a second old at most, and
-// one's own like is there at once.
+// Under load on three processes, others' counts are a second old at most, and one's own like
+// is there at once.
 func TestCountsUnderLoad(t *testing.T) {
 	t.Parallel()
-	const people, length = 40, 2 * time.Second
+	const people, length = 40, 3 * promise / 2
 	db := redistest.DB(t)
 	var sites [3]*site
 	for i := range sites {
@@ -90,53 +77,58 @@ func TestCountsUnderLoad(t *testing.T) {
 	var mu sync.Mutex
 	var since []time.Time
 	var all sync.WaitGroup
-	end := time.Now().Add(length)
-	all.Go(func() {
-		for i, fan := range fans {
-			if err := sites[i%3].social.Reactions.Like(t.Context(), fan, 1); err != nil {
-				t.Error(err)
+	end := make(chan struct{})
+	// often does something again and again until the end.
+	often := func(do func(n int)) {
+		all.Go(func() {
+			tick := time.NewTicker(5 * time.Millisecond)
+			defer tick.Stop()
+			for n := 0; ; n++ {
+				do(n)
+				select {
+				case <-tick.C:
+				case <-end:
+					return
+				}
 			}
-			mu.Lock()
-			since = append(since, time.Now())
-			mu.Unlock()
-			time.Sleep(length / people)
-		}
-	})
+		})
+	}
 	// Others change other posts all the time.
 	for i := range 2 {
-		all.Go(func() {
-			author := fans[i]
-			for n := 0; time.Now().Before(end); n++ {
-				post, err := sites[1+i].social.Posts.Post(t.Context(), author, "noise "+strconv.Itoa(n))
-				if err == nil {
-					err = sites[2-i].social.Reactions.Like(t.Context(), fans[n%people], post.ID)
-				}
-				if err != nil {
-					t.Error(err)
-				}
+		author := fans[i]
+		often(func(n int) {
+			post, err := sites[1+i].social.Posts.Post(t.Context(), author, "noise "+strconv.Itoa(n))
+			if err == nil {
+				err = sites[2-i].social.Reactions.Like(t.Context(), fans[n%people], post.ID)
+			}
+			if err != nil {
+				t.Error(err)
 			}
 		})
 	}
-	var oldest time.Duration
 	for _, s := range sites {
 		reader := s.visitor()
-		all.Go(func() {
-			for time.Now().Before(end) {
-				asked := time.Now()
-				got, _ := strconv.Atoi(strings.Fields(reader.get(path).want(200).counts(id))[2])
-				mu.Lock()
-				if got < len(since) && asked.After(since[got]) {
-					oldest = max(oldest, asked.Sub(since[got]))
-				}
-				mu.Unlock()
+		often(func(int) {
+			asked := time.Now()
+			got, _ := strconv.Atoi(strings.Fields(reader.get(path).want(200).counts(id))[2])
+			mu.Lock()
+			defer mu.Unlock()
+			if got < len(since) && asked.Sub(since[got]) > promise {
+				t.Errorf("a count was %v old", asked.Sub(since[got]))
 			}
 		})
 	}
-	all.Wait()
-	t.Logf("the oldest count was %v old", oldest)
-	if oldest > 2*time.Second { // one second, on a machine that keeps up
-		t.Errorf("a count was %v old", oldest)
+	for i, fan := range fans {
+		if err := sites[i%3].social.Reactions.Like(t.Context(), fan, 1); err != nil {
+			t.Error(err)
+		}
+		mu.Lock()
+		since = append(since, time.Now())
+		mu.Unlock()
+		time.Sleep(length / people)
 	}
+	close(end)
+	all.Wait()
 	for i, s := range sites {
 		fan := s.signedUp("late" + strconv.Itoa(i))
 		fan.send(path + "/like").want(303)

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"retwis/internal/social"
 )
@@ -71,9 +70,6 @@ func TestNothingFollowsAChunkedForm(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
 	_, err = io.WriteString(conn, "POST /login HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\nTransfer-Encoding: chunked\r\n"+
 		"Content-Type: application/x-www-form-urlencoded\r\n\r\n0\r\n\r\nGET /timeline HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
 	if err != nil {

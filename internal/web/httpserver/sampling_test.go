@@ -1,0 +1,20 @@
+package httpserver
+
+import (
+	"testing"
+	"time"
+)
+
+// A flood of lines is cut, and the next line says how many were left out.
+func TestSampler(t *testing.T) {
+	t.Parallel()
+	s, began := Sampler{Most: 3}, time.Unix(1_000_000, 0)
+	for i := range 10 {
+		if ok, omitted := s.Allow(began.Add(time.Duration(i) * SampleTime / 10)); ok != (i < 3) || omitted != 0 {
+			t.Errorf("line %d: %t, %d left out before it", i, ok, omitted)
+		}
+	}
+	if ok, omitted := s.Allow(began.Add(SampleTime)); !ok || omitted != 7 {
+		t.Errorf("a line later: %t, %d left out before it, want 7", ok, omitted)
+	}
+}
