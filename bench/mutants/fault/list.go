@@ -66,6 +66,12 @@ var All = []Fault{
 		File: "bulk/internal/rdb/values.go", Anchor: "\tif !r.begun {\n\t\tr.command(\"UNLINK\", 1)",
 		With: "\tif !r.begun && !(v.command == \"ZADD\" && plant.On(\"mergeskey\")) {\n\t\tr.command(\"UNLINK\", 1)", Likely: []string{"bulk", "bulk/internal/rdb"},
 	},
+	{
+		Name: "halfkey", What: "the part of a key that was loaded before a damaged place stays",
+		Document: "bulk.md", Promise: "what was sent of an incomplete one is removed",
+		File: "bulk/internal/rdb/reader.go", Anchor: "\tif r.begun && r.state != atStart {\n",
+		With: "\tif r.begun && r.state != atStart && !plant.On(\"halfkey\") {\n", Likely: []string{"bulk", "bulk/internal/rdb"},
+	},
 
 	// Indexes.
 	{
@@ -97,6 +103,18 @@ var All = []Fault{
 		Document: "indexes.md", Promise: "The result is exact, and as fast for `a` as for `aardva`.",
 		File: "index/suggest/topk.lua", Anchor: "return not list.threshold or not outranks(list.threshold, list.term, count, term, list.length)",
 		With: "return not list.threshold or count > list.threshold", Likely: []string{"index/suggest"},
+	},
+	{
+		Name: "setkeeps", What: "an object that is replaced keeps its entries in the other orders",
+		Document: "indexes.md", Promise: "`graph set` makes objects the only ones of a subject and a predicate, in one step",
+		File: "index/graph/set.lua", Anchor: "\t\tremoved[#removed + 1] = entry\n",
+		With: "", Likely: []string{"index/graph"},
+	},
+	{
+		Name: "nearest", What: "a search for the nearest points ends too early",
+		Document: "indexes.md", Promise: "`nearest` sorts by distance, also within a distance, and is exact",
+		File: "index/space/nearest.go", Anchor: "len(f.all) == f.k && f.all[f.k-1].distance <= radius {",
+		With: "len(f.all) == f.k && (plant.On(\"nearest\") || f.all[f.k-1].distance <= radius) {", Likely: []string{"index/space"},
 	},
 
 	// Object mapping.
@@ -135,6 +153,12 @@ var All = []Fault{
 		Document: "model.md", Promise: "`Verify` compares records and indexes in both directions",
 		File: "model/internal/maintain/align.lua", Anchor: "return score and (not created or score == created) and redis.call('ZSCORE', KEYS[places[number]], value)",
 		With: "return score and (not created or score == created)", Likely: []string{"model"},
+	},
+	{
+		Name: "dangling", What: "a record may refer to one that does not exist",
+		Document: "model.md", Promise: "A `Ref` with the option `exists` is refused with a `*model.DanglingError`",
+		File: "model/internal/record/refer.lua", Anchor: "\t\tlocal exists = false\n",
+		With: "\t\tlocal exists = count > 0\n", Likely: []string{"model"},
 	},
 
 	// The application: who gets in.
@@ -195,6 +219,36 @@ var All = []Fault{
 		Likely: []string{"internal/app", "internal/web"},
 	},
 	{
+		Name: "followblocked", What: "a person who was blocked can follow who has blocked them",
+		Document: "keys.md", Promise: "Until then neither follows the other.",
+		File: "internal/social/storage/follow.lua", Anchor: "for i, other in ipairs({ARGV[2], ARGV[1]}) do",
+		With: "for i, other in ipairs({ARGV[2]}) do", Likely: []string{"internal/app", "internal/web"},
+	},
+	{
+		Name: "muted", What: "a mute hides a person only where a limited one is hidden",
+		Document: "retwis.md", Promise: "A mute leaves a person out of the viewer's lists and notifications.",
+		File: "internal/social/visible.go", Anchor: "\tcase v.Muted.Has(uid):\n",
+		With: "\tcase v.Muted.Has(uid) && plant.On(\"muted\"):\n\t\treturn Unlisted\n\tcase v.Muted.Has(uid):\n", Likely: []string{"internal/app", "internal/web"},
+	},
+	{
+		Name: "limited", What: "limited people are on public lists",
+		Document: "retwis.md", Promise: "public lists (the public timeline, tags, new people, completion, suggestions) leave the person out",
+		File: "internal/social/visible.go", Anchor: "\tcase standing == Limited:\n",
+		With: "\tcase standing == Limited && !plant.On(\"limited\"):\n", Likely: []string{"internal/app", "internal/web"},
+	},
+	{
+		Name: "suspended", What: "everybody sees what suspended people wrote, where they ask for it",
+		Document: "retwis.md", Promise: "only moderators see what they wrote, where they ask for it",
+		File: "internal/social/visible.go", Anchor: "case standing == Closed, standing.Hidden() && v.User.Role < Moderator:",
+		With: "case standing == Closed, standing.Hidden() && v.User.Role < Moderator && !plant.On(\"suspended\"):", Likely: []string{"internal/app", "internal/web"},
+	},
+	{
+		Name: "hiddenpost", What: "everybody sees a hidden post",
+		Document: "retwis.md", Promise: "A hidden post is there for its author, who reads why, and for moderators.",
+		File: "internal/social/visible.go", Anchor: "if !p.Hidden.IsZero() && p.Author.ID != v.User.ID {",
+		With: "if !p.Hidden.IsZero() && p.Author.ID != v.User.ID && !plant.On(\"hiddenpost\") {", Likely: []string{"internal/app", "internal/web"},
+	},
+	{
 		Name: "hiddenpicture", What: "whoever has its address sees the picture of a hidden post",
 		Document: "retwis.md", Promise: "`GET /media/<id>/<size>.<type>` has the files, for those who see the post",
 		File: "internal/social/media/service.go", Anchor: "return social.Visible(v.Asking(p.Author.ID), p.Post) != social.Hidden }",
@@ -234,6 +288,12 @@ var All = []Fault{
 		Document: "operations.md", Promise: "Locks and limits keep the time at which they end.",
 		File: "bulk/snapshot/scan.go", Anchor: "\tif left >= 0 {\n",
 		With: "\tif left >= 0 && !plant.On(\"backupexpiry\") {\n", Likely: []string{"bulk/snapshot", "internal/social/backup"},
+	},
+	{
+		Name: "backupdamage", What: "a backup is restored whose checksums are wrong",
+		Document: "operations.md", Promise: "Before a restore changes anything, it verifies the whole file",
+		File: "internal/social/backup/read.go", Anchor: "if !bytes.Equal(sums, b.sums.Bytes()) {",
+		With: "if !bytes.Equal(sums, b.sums.Bytes()) && !plant.On(\"backupdamage\") {", Likely: []string{"internal/social/backup"},
 	},
 	{
 		Name: "onesided", What: "a check does not find a follow that has one direction",
