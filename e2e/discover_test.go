@@ -60,15 +60,15 @@ func TestMenuWidths(t *testing.T) {
 	b := newBrowser(t, serve(t))
 	b.signUp("ada")
 	for _, width := range []int64{1280, 900, 390, 320} {
-		b.run(chromedp.EmulateViewport(width, 844))
+		b.resize(look{width: width}, 844)
 		for _, path := range []string{"/timeline", "/search"} {
 			b.open(path)
-			if wide := get(b, chromedp.Evaluate[string](`[...document.querySelectorAll(".side a, .side input, .side summary, main *")]
+			if wide := get[string](b, `[...document.querySelectorAll(".side a, .side input, .side summary, main *")]
 				.filter(e => e.checkVisibility() && !e.closest(".tabs") && !e.closest(".unseen") && e.getBoundingClientRect().right > innerWidth + 1)
-				.map(e => e.outerHTML.slice(0, 80)).join("\n")`)); wide != "" {
+				.map(e => e.outerHTML.slice(0, 80)).join("\n")`); wide != "" {
 				t.Errorf("%s at a width of %d is too wide:\n%s", path, width, wide)
 			}
-			if !get(b, chromedp.Evaluate[bool](`document.querySelector('.side a[href="/search"]').checkVisibility()`)) {
+			if !get[bool](b, `document.querySelector('.side a[href="/search"]').checkVisibility()`) {
 				t.Errorf("%s at a width of %d has no search in its menu", path, width)
 			}
 		}

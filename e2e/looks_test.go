@@ -1,21 +1,11 @@
 package e2e
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
-	"image"
-	"image/draw"
-	"image/png"
 	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 
-	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 )
 
@@ -32,16 +22,6 @@ var looks = []look{
 	{"phone", "dark", 390, 844, []chromedp.EmulateViewportOption{chromedp.EmulateMobile}},
 	{"phone", "light", 390, 844, []chromedp.EmulateViewportOption{chromedp.EmulateMobile}},
 }
-
-// more are looks of a contact sheet.
-var more = []look{
-	{"tablet", "light", 820, 1180, nil},
-	{"tablet", "dark", 820, 1180, nil},
-	{"wide screen", "light", 1680, 1050, nil},
-	{"wide screen", "dark", 1680, 1050, nil},
-}
-
-func (l look) name() string { return l.screen + "-" + l.light }
 
 // scheme is a colour scheme, without the transition to it.
 func scheme(light string) action {
@@ -60,27 +40,21 @@ func (b *browser) use(l look) {
 	}
 }
 
-// resize waits until the page has the size, and returns the height of what is in it. A
-// page that is too wide never has it.
+// resize waits until the page has the size, and returns the height of what is in it.
 func (b *browser) resize(l look, height int64) int64 {
 	b.t.Helper()
 	b.run(chromedp.EmulateViewport(l.width, height, l.options...))
-	return get(b, chromedp.Evaluate[int64](fmt.Sprintf(`new Promise((done) => {
-		let tries = 100;
-		(function look() {
-			if (innerWidth === %d && innerHeight === %d || --tries === 0) done(document.documentElement.scrollHeight);
-			else setTimeout(look, 5);
-		})();
-	})`, l.width, height), chromedp.EvalAwaitPromise))
+	// What is wider than the screen makes innerWidth larger on a phone, not this.
+	size := fmt.Sprintf("(width: %dpx) and (height: %dpx)", l.width, height)
+	b.until("the page has the size "+size, func() bool { return get[bool](b, fmt.Sprintf(`matchMedia(%q).matches`, size)) })
+	return get[int64](b, `document.documentElement.scrollHeight`)
 }
 
-// judges looks at pages with axe-core.
+// judges looks at pages with axe-core, and draws them in the long run.
 type judges struct {
 	axe   string
 	looks []look
-	// pictures is the directory for a contact sheet of each page, and screenshots that
-	// for the screenshots in docs; empty for none.
-	pictures, screenshots string
+	album
 }
 
 func newJudges() (judges, error) {
@@ -88,39 +62,32 @@ func newJudges() (judges, error) {
 	if err != nil {
 		err = fmt.Errorf("%w; run npm ci in e2e, as make e2e does", err)
 	}
-	j := judges{axe: string(axe), looks: looks, pictures: os.Getenv("PICTURES"), screenshots: os.Getenv("SCREENSHOTS")}
-	if j.pictures != "" {
-		j.looks = append(slices.Clone(looks), more...)
-	}
-	return j, err
+	return judges{axe: string(axe) + ";true", looks: judged, album: newAlbum()}, err
 }
 
 // look judges the page that is shown in all looks, or only what a selector names: what
 // is below an open menu is covered. It fits the screen, and axe-core finds nothing.
 func (j judges) look(b *browser, name, selector string) {
 	b.t.Helper()
-	if get(b, chromedp.Evaluate[string](`typeof axe`)) == "undefined" {
-		get(b, chromedp.Evaluate[bool](j.axe+"; true"))
+	if get[bool](b, `typeof axe === "undefined"`) {
+		b.do(j.axe)
 	}
 	var shots [][]byte
+	seen := map[string]bool{}
 	for _, l := range j.looks {
 		b.use(l)
 		what := fmt.Sprintf("%s (%s) on a %s in %s mode", name, b.path(), l.screen, l.light)
-		if get(b, chromedp.Evaluate[bool](`document.documentElement.scrollWidth > document.documentElement.clientWidth`)) {
+		if get[bool](b, `document.documentElement.scrollWidth > document.documentElement.clientWidth`) {
 			b.t.Errorf("%s is wider than the screen", what)
 		}
-		for _, found := range b.findings(selector, l) {
+		// Colours alone differ between light and dark.
+		for _, found := range b.findings(selector, seen[l.screen]) {
 			b.t.Errorf("%s: %s", what, found)
 		}
-		if j.pictures != "" {
-			shots = append(shots, b.picture(0.5))
-		}
+		seen[l.screen] = true
+		shots = append(shots, j.draw(b))
 	}
-	if j.pictures != "" {
-		if err := writeSheet(filepath.Join(j.pictures, strings.ReplaceAll(name, " ", "-")+".png"), shots); err != nil {
-			b.t.Fatal(err)
-		}
-	}
+	j.keep(b, name, shots)
 }
 
 // finding is what axe-core reports about a page.
@@ -134,11 +101,11 @@ type finding struct {
 }
 
 // findings are the violations, and the contrasts that axe-core cannot compute: text of
-// the colour of its ground is among those. Colours alone differ between light and dark.
-func (b *browser) findings(selector string, l look) []string {
+// the colour of its ground is among those.
+func (b *browser) findings(selector string, coloursOnly bool) []string {
 	b.t.Helper()
 	options := `{resultTypes: ["violations", "incomplete"], preload: false, rules: {"target-size": {enabled: true}}`
-	if l.light == "dark" {
+	if coloursOnly {
 		options += `, runOnly: ["color-contrast"]`
 	}
 	script := fmt.Sprintf(`(async () => {
@@ -163,7 +130,7 @@ func (b *browser) findings(selector string, l look) []string {
 		}
 	})()`, selector, options)
 	var all []finding
-	if err := json.Unmarshal([]byte(get(b, chromedp.Evaluate[string](script, chromedp.EvalAwaitPromise))), &all); err != nil {
+	if err := json.Unmarshal([]byte(get[string](b, script, chromedp.EvalAwaitPromise)), &all); err != nil {
 		b.t.Fatal(err)
 	}
 	var texts []string
@@ -173,66 +140,4 @@ func (b *browser) findings(selector string, l look) []string {
 		}
 	}
 	return texts
-}
-
-// picture is a picture of the viewport, at a scale.
-func (b *browser) picture(scale float64) []byte {
-	b.t.Helper()
-	return get(b, func(ctx context.Context, t *chromedp.Target) ([]byte, error) {
-		size, err := chromedp.Run(ctx, chromedp.Evaluate[[]float64](`[innerWidth, innerHeight]`))
-		if err != nil {
-			return nil, err
-		}
-		shot, err := cdp.Call(ctx, t, page.CaptureScreenshot, page.CaptureScreenshotParams{
-			Clip: &page.Viewport{Width: size[0], Height: size[1], Scale: scale},
-		})
-		return shot.Data, err
-	})
-}
-
-// writeSheet puts pictures side by side.
-func writeSheet(path string, shots [][]byte) error {
-	var parts []image.Image
-	var size image.Point
-	for _, shot := range shots {
-		part, err := png.Decode(bytes.NewReader(shot))
-		if err != nil {
-			return err
-		}
-		parts = append(parts, part)
-		size = image.Pt(size.X+part.Bounds().Dx()+8, max(size.Y, part.Bounds().Dy()))
-	}
-	sheet := image.NewRGBA(image.Rectangle{Max: size})
-	at := 0
-	for _, part := range parts {
-		draw.Draw(sheet, part.Bounds().Add(image.Pt(at, 0)), part, part.Bounds().Min, draw.Src)
-		at += part.Bounds().Dx() + 8
-	}
-	var to bytes.Buffer
-	if err := png.Encode(&to, sheet); err != nil {
-		return err
-	}
-	return os.WriteFile(path, to.Bytes(), 0o600)
-}
-
-// inDocs are the pages whose screenshots are in docs/.
-var inDocs = []string{"home", "notifications", "profile", "thread"}
-
-// shoot takes the screenshots of a page in docs.
-func (j judges) shoot(b *browser, name string) {
-	b.t.Helper()
-	if j.screenshots == "" || !slices.Contains(inDocs, name) {
-		return
-	}
-	for _, l := range looks {
-		options := l.options
-		if l.screen == "phone" {
-			options = append(options, chromedp.EmulateScale(2))
-		}
-		b.run(chromedp.EmulateViewport(l.width, l.height, options...), scheme(l.light))
-		path := filepath.Join(j.screenshots, name+"-"+l.name()+".png")
-		if err := os.WriteFile(path, get(b, chromedp.CaptureScreenshot()), 0o600); err != nil {
-			b.t.Fatal(err)
-		}
-	}
 }

@@ -34,7 +34,9 @@ func TestModeration(t *testing.T) {
 			ada.submit("form.report", "text", "He writes this every day")
 			ada.wantTexts(".notice", "Thank you. A moderator will look at it.")
 
-			mod.open("/moderation")
+			mod.openUntil("/moderation", "a moderator sees the report", func() bool {
+				return mod.has(`form[action="/moderation/take"]`)
+			})
 			mod.click(`form[action="/moderation/take"] button`)
 			mod.wantPath("/moderation/case")
 			mod.choose("action", "suspend")

@@ -32,7 +32,7 @@ func TestOpenPage(t *testing.T) {
 	b.click(`a[href="/notifications"]`)
 	b.run(navigateBack())
 	b.until("what was typed is back", func() bool {
-		return read[string](b, `location.pathname + " " + document.body?.hidden + " " + document.querySelector("main textarea")?.value`) ==
+		return get[string](b, `location.pathname + " " + document.body?.hidden + " " + document.querySelector("main textarea")?.value`) ==
 			"/u/ada/2/edit false and more: two"
 	})
 }

@@ -154,9 +154,9 @@ func TestFormsKeepWhatWasTyped(t *testing.T) {
 	b := newBrowser(t, serve(t))
 	b.open("/register")
 	b.submit("main form", "username", "not a name", "password", password, "password2", password)
-	name := get(b, chromedp.Value(chromedp.CSS(`[name="username"]`)))
-	typed := get(b, chromedp.Value(chromedp.CSS(`[name="password"]`)))
-	focus := read[string](b, `document.activeElement.name`)
+	name := b.value(`[name="username"]`)
+	typed := b.value(`[name="password"]`)
+	focus := get[string](b, `document.activeElement.name`)
 	if name != "not a name" || typed != "" || focus != "username" {
 		t.Errorf("the form shows %q, the password %q, and %q has the focus", name, typed, focus)
 	}
@@ -167,18 +167,18 @@ func TestFormsKeepWhatWasTyped(t *testing.T) {
 	b.signUp("writer")
 	long := strings.Repeat("too long ", 40)
 	b.submit("form.status", "status", long)
-	if kept := get(b, chromedp.Value(chromedp.CSS(`[name="status"]`))); kept != long {
+	if kept := b.value(`[name="status"]`); kept != long {
 		t.Errorf("the box shows %.30q…, want what was typed", kept)
 	}
 	b.open("/explore")
 	b.open("/home")
-	if kept := get(b, chromedp.Value(chromedp.CSS(`[name="status"]`))); kept != long {
+	if kept := b.value(`[name="status"]`); kept != long {
 		t.Errorf("after another page the box shows %.30q…, want what was typed", kept)
 	}
 	b.submit("form.status", "status", "short enough")
 	b.open("/explore")
 	b.open("/home")
-	if kept := get(b, chromedp.Value(chromedp.CSS(`[name="status"]`))); kept != "" {
+	if kept := b.value(`[name="status"]`); kept != "" {
 		t.Errorf("after the post the box shows %.30q…", kept)
 	}
 }
@@ -189,15 +189,15 @@ func TestFormStaysInPlace(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t, serve(t))
 	for _, width := range []int64{1280, 390} {
-		b.run(chromedp.EmulateViewport(width, 900))
+		b.resize(look{width: width}, 900)
 		for _, typed := range []string{"a", "abcdefgh", password} {
 			b.open("/register")
 			top := func() float64 {
-				return read[float64](b, `document.querySelector("button.wide").getBoundingClientRect().top`)
+				return get[float64](b, `document.querySelector("button.wide").getBoundingClientRect().top`)
 			}
 			before := top()
 			b.run(chromedp.SendKeys(chromedp.CSS(`[name="password"]`), typed))
-			get(b, chromedp.Poll[string](`document.querySelector(".strength")?.textContent`))
+			b.until("the password is rated", func() bool { return b.has(".strength:not(:empty)") })
 			if after := top(); math.Abs(after-before) > 1 {
 				t.Errorf("at a width of %d, the button moves from %v to %v after %q", width, before, after, typed)
 			}
@@ -211,8 +211,8 @@ func TestCounter(t *testing.T) {
 	b := newBrowser(t, serve(t))
 	b.signUp("counter")
 	write := func(times int) {
-		get(b, chromedp.Evaluate[bool](fmt.Sprintf(`
-			(box => (box.value = "a👨‍👩‍👧‍👦é".repeat(%d), box.dispatchEvent(new Event("input"))))(document.getElementById("status"))`, times)))
+		b.do(fmt.Sprintf(`
+			(box => (box.value = "a👨‍👩‍👧‍👦é".repeat(%d), box.dispatchEvent(new Event("input"))))(document.getElementById("status"))`, times))
 	}
 	write(79)
 	if !b.has("[data-count].unseen") || b.has(".ring:not([hidden])") {
@@ -228,9 +228,9 @@ func TestCounter(t *testing.T) {
 		strings.Repeat("স্ত্রী", 93):         "1 left",     // 3
 		strings.Repeat("กน้ำ", 125):          "30 left",
 	} {
-		get(b, chromedp.Evaluate[bool](`(sessionStorage.clear(), true)`)) // the draft
+		b.do(`sessionStorage.clear()`) // the draft
 		b.open("/home")
-		b.run(chromedp.SendKeys(chromedp.CSS("#status"), text))
+		b.fill("#status", text)
 		b.wantTexts("[data-count]:not(.unseen)", want)
 		b.click("form.status button:not([type])")
 		if got := b.has("#status-problem"); got != strings.Contains(want, "too many") {
@@ -252,13 +252,13 @@ func TestPhone(t *testing.T) {
 		"/timeline": true, "/u/ada": true, "/u/ada/followers": true, "/bookmarks": true, "/notifications": true,
 	} {
 		b.open(path)
-		if got := read[bool](b, `document.querySelector(".side .new").checkVisibility()`); got != want {
+		if got := get[bool](b, `document.querySelector(".side .new").checkVisibility()`); got != want {
 			t.Errorf("%s has the round button: %v, want %v", path, got, want)
 		}
 	}
 	for _, path := range []string{"/settings/profile", "/settings/data", "/u/ada/following"} {
 		b.open(path)
-		if text := read[string](b, `(() => {
+		if text := get[string](b, `(() => {
 			const nav = document.querySelector(".tabs"), tab = nav.querySelector('[aria-current="page"]').getBoundingClientRect();
 			const rows = new Set([...nav.children].map(a => a.offsetTop)).size;
 			return rows === 1 && tab.left >= 0 && tab.right <= innerWidth ? "" : rows + " rows, tab from " + tab.left + " to " + tab.right;
@@ -276,11 +276,11 @@ func TestCopyLink(t *testing.T) {
 	b.signUp("ada")
 	b.say("to be linked")
 	b.open("/u/ada")
-	get(b, chromedp.Evaluate[bool](`(navigator.clipboard.writeText = (text) => { window.copied = text; return Promise.resolve(); }, true)`))
+	b.do(`navigator.clipboard.writeText = (text) => { window.copied = text; return Promise.resolve(); }`)
+	marked := b.watch(".post-action.link.copied")
 	b.press(".post-action.link")
-	b.until("the link is copied", func() bool {
-		return read[string](b, `window.copied ?? ""`) == site+"/u/ada/1" && b.has(".post-action.link.copied")
-	})
+	b.until("the link is copied", func() bool { return get[string](b, `window.copied ?? ""`) == site+"/u/ada/1" })
+	b.until("the link is marked", marked)
 	b.wantPath("/u/ada")
 	plain := newBrowser(t, site, withoutScripts())
 	plain.open("/timeline")

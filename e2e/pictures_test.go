@@ -39,7 +39,7 @@ func TestPictures(t *testing.T) {
 		b.addPictures(files...)
 		b.run(chromedp.SendKeys(chromedp.CSS(".thumbs li:nth-child(1) textarea"), "Hills at noon"))
 		b.choosePart(".thumbs li:nth-child(1) select", "left-top")
-		if got := read[string](b, `document.querySelector(".thumbs img").className`); got != "focus-left-top" {
+		if got := get[string](b, `document.querySelector(".thumbs img").className`); got != "focus-left-top" {
 			t.Errorf("the thumbnail shows the part %q", got)
 		}
 		b.run(chromedp.Click(chromedp.CSS(".thumbs li:nth-child(2) button")))
@@ -52,7 +52,7 @@ func TestPictures(t *testing.T) {
 		b.signUp("cleo")
 		b.open("/home")
 		const hang = `window.fetch = (address, { signal }) => new Promise((_, fail) => signal.addEventListener("abort", () => fail(signal.reason)));`
-		get(b, chromedp.Evaluate[any](hang))
+		b.do(hang)
 		const button = `.status-foot button[type="button"]`
 		b.run(chromedp.SetUploadFiles(chromedp.CSS(`.status-foot input[type="file"]`), files))
 		b.until("it can be cancelled", func() bool { return strings.Join(b.texts(button), "") == "Cancel upload" })
@@ -91,9 +91,9 @@ func (b *browser) addPictures(files ...string) {
 // choosePart chooses the part of a picture that stays in view.
 func (b *browser) choosePart(selector, value string) {
 	b.t.Helper()
-	get(b, chromedp.Evaluate[bool](fmt.Sprintf(`(() => {
-		const s = document.querySelector(%q); s.value = %q; return s.dispatchEvent(new Event("change"));
-	})()`, selector, value)))
+	b.do(fmt.Sprintf(`(() => {
+		const s = document.querySelector(%q); s.value = %q; s.dispatchEvent(new Event("change"));
+	})()`, selector, value))
 }
 
 // wantPicture expects that the first post has one picture.
@@ -104,7 +104,7 @@ func (b *browser) wantPicture(alt, class string) {
 		const images = [...document.querySelectorAll(".post:first-of-type .pictures img")];
 		return images.map(i => i.alt + "|" + i.className + "|" + new URL(i.src).pathname);
 	})()`
-	got := get(b, chromedp.Evaluate[[]string](script))
+	got := get[[]string](b, script)
 	if len(got) != 1 || !strings.HasPrefix(got[0], alt+"|"+class+"|/media/") {
 		b.t.Errorf("the post has the pictures %q, want %s, %s", got, alt, class)
 	}

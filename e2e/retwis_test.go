@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +20,7 @@ import (
 	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 )
@@ -55,7 +55,6 @@ func run(m *testing.M) int {
 		chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("host-resolver-rules", "MAP "+lanHost+" 127.0.0.1"),
 		chromedp.UserDataDir(filepath.Join(dir, "profile")),
-		chromedp.WSURLReadTimeout(time.Minute),
 	)
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	defer stop()
@@ -110,17 +109,24 @@ func serve(t *testing.T, flags ...string) string {
 // browser is the browser of one user: a profile with its own cookies.
 type browser struct {
 	t    *testing.T
-	ctx  context.Context
+	ctx  context.Context // ends with the test, and before go test gives up
 	site string
+
+	tab    context.Context // ends with the test
+	awaits string          // what until waits for
 }
 
 func newBrowser(t *testing.T, site string, actions ...action) *browser {
 	t.Helper()
-	ctx, cancel := chromedp.NewContext(chromium, chromedp.WithNewBrowserContext())
+	tab, cancel := chromedp.NewContext(chromium, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
-	ctx, stop := context.WithTimeout(ctx, 5*time.Minute)
-	t.Cleanup(stop)
-	b := &browser{t: t, ctx: ctx, site: site}
+	b := &browser{t: t, ctx: tab, tab: tab, site: site}
+	// There is time left to say what the page was then.
+	if deadline, ok := t.Deadline(); ok {
+		ctx, stop := context.WithDeadline(tab, deadline.Add(-10*time.Second))
+		t.Cleanup(stop)
+		b.ctx = ctx
+	}
 	b.run(append([]action{chromedp.EmulateViewport(1280, 900)}, actions...)...)
 	return b
 }
@@ -143,34 +149,75 @@ func command[P any](c cdp.Command[P, cdp.Empty], params P) action {
 func (b *browser) run(actions ...action) {
 	b.t.Helper()
 	if err := chromedp.Do(b.ctx, actions...); err != nil {
-		b.t.Fatal(err)
+		b.fail(err)
 	}
 }
 
-// get runs a step that returns a value.
-func get[T any](b *browser, a chromedp.Action[T]) T {
-	b.t.Helper()
-	value, err := chromedp.Run(b.ctx, a)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return value
-}
-
-// read evaluates a script that changes nothing. Where the page goes away meanwhile, it looks at the next.
-func read[T any](b *browser, script string) T {
+// get evaluates a script that changes nothing. Where the page goes away meanwhile, it looks at the next.
+func get[T any](b *browser, script string, options ...chromedp.EvaluateOption) T {
 	b.t.Helper()
 	for {
-		value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](script))
+		value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](script, options...))
 		var refused *cdproto.Error
 		if errors.As(err, &refused) && refused.Message == "Inspected target navigated or closed" {
 			continue
 		}
 		if err != nil {
-			b.t.Fatal(err)
+			b.fail(err)
 		}
 		return value
 	}
+}
+
+// do runs a script that changes the page.
+func (b *browser) do(script string) {
+	b.t.Helper()
+	b.run(chromedp.Evaluate[chromedp.Void](script))
+}
+
+// until waits for the page to change.
+func (b *browser) until(what string, ready func() bool) {
+	b.t.Helper()
+	b.awaits = what
+	for !ready() {
+		if err := chromedp.Do(b.ctx, chromedp.Sleep(20*time.Millisecond)); err != nil {
+			b.fail(err)
+		}
+	}
+	b.awaits = ""
+}
+
+// openUntil opens a page again and again: it shows soon what a command has changed in another process.
+func (b *browser) openUntil(path, what string, ready func() bool) {
+	b.t.Helper()
+	b.until(what, func() bool {
+		b.open(path)
+		return ready()
+	})
+}
+
+// watch returns a function that reports whether an element has ever matched since.
+func (b *browser) watch(selector string) (seen func() bool) {
+	b.t.Helper()
+	name := fmt.Sprintf("watched[%q]", selector)
+	b.do(fmt.Sprintf(`window.watched ??= {};
+		new MutationObserver(() => %[1]s ||= document.querySelector(%[2]q) !== null).observe(document, {subtree: true, childList: true, attributes: true})`, name, selector))
+	return func() bool {
+		b.t.Helper()
+		return get[bool](b, `!!window.`+name)
+	}
+}
+
+// fail ends the test, with the page as it is.
+func (b *browser) fail(err error) {
+	b.t.Helper()
+	if b.awaits == "" || b.ctx.Err() == nil {
+		b.t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(b.tab, 5*time.Second)
+	defer stop()
+	page, _ := chromedp.Run(ctx, chromedp.Evaluate[string](`location.href + "\n" + (document.querySelector("main")?.innerText ?? "")`))
+	b.t.Fatalf("in vain: %s; the page is %s", b.awaits, page)
 }
 
 func (b *browser) open(path string) {
@@ -181,47 +228,63 @@ func (b *browser) open(path string) {
 // submit fills in a form, submits it, and waits for the next page.
 func (b *browser) submit(form string, fields ...string) {
 	b.t.Helper()
-	var actions []action
 	for i := 0; i < len(fields); i += 2 {
-		field := form + ` [name="` + fields[i] + `"]`
-		get(b, chromedp.Evaluate[string](fmt.Sprintf(`document.querySelector(%q).value = ""`, field)))
-		actions = append(actions, chromedp.SendKeys(chromedp.CSS(field), fields[i+1]))
+		b.fill(form+` [name="`+fields[i]+`"]`, fields[i+1])
 	}
 	button := form + " button:not([type=button])"
-	b.run(actions...)
+	b.run(chromedp.WaitVisible(chromedp.CSS(button)))
 	// On a phone, the bar at the bottom can lie over it.
-	get(b, chromedp.Evaluate[bool](fmt.Sprintf(`(document.querySelector(%q).scrollIntoView({block: "center"}), true)`, button)))
-	response, err := chromedp.RunResponse(b.ctx, chromedp.Click(chromedp.CSS(button)))
-	if err != nil {
-		b.t.Fatalf("send %s: %v", form, err)
-	}
-	if response.Status >= 500 {
-		b.t.Fatalf("send %s: %d", form, response.Status)
+	b.do(fmt.Sprintf(`document.querySelector(%q).scrollIntoView({block: "center"})`, button))
+	if status := b.click(button); status >= 500 {
+		b.t.Fatalf("send %s: %d", form, status)
 	}
 }
 
-func (b *browser) click(selector string) {
+// fill replaces what is in a field, at once as if it were pasted.
+func (b *browser) fill(field, text string) {
 	b.t.Helper()
-	if _, err := chromedp.RunResponse(b.ctx, chromedp.Click(chromedp.CSS(selector))); err != nil {
+	b.run(chromedp.WaitVisible(chromedp.CSS(field)))
+	b.do(fmt.Sprintf(`(() => {
+		const field = document.querySelector(%q);
+		field.value = "";
+		field.focus();
+	})()`, field))
+	if text != "" {
+		b.run(command(input.InsertText, input.InsertTextParams{Text: text}))
+	}
+}
+
+// click waits for the page to which a click leads, and returns its status.
+func (b *browser) click(selector string) int64 {
+	b.t.Helper()
+	response, err := chromedp.RunResponse(b.ctx, chromedp.Click(chromedp.CSS(selector)))
+	if err != nil {
 		b.t.Fatalf("click %s: %v", selector, err)
 	}
+	return response.Status
 }
 
 // texts returns the texts of all elements that match.
 func (b *browser) texts(selector string) []string {
 	b.t.Helper()
-	return read[[]string](b, fmt.Sprintf(`[...document.querySelectorAll(%q)].map(e => e.innerText)`, selector))
+	return get[[]string](b, fmt.Sprintf(`[...document.querySelectorAll(%q)].map(e => e.innerText)`, selector))
 }
 
-func (b *browser) has(selector string) bool { return len(b.texts(selector)) > 0 }
+func (b *browser) has(selector string) bool {
+	b.t.Helper()
+	return get[bool](b, fmt.Sprintf(`document.querySelector(%q) !== null`, selector))
+}
+
+// value is what a field holds.
+func (b *browser) value(selector string) string {
+	b.t.Helper()
+	b.run(chromedp.WaitReady(chromedp.CSS(selector)))
+	return get[string](b, fmt.Sprintf(`document.querySelector(%q).value`, selector))
+}
 
 func (b *browser) path() string {
 	b.t.Helper()
-	u, err := url.Parse(get(b, chromedp.Location()))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return u.Path
+	return get[string](b, `location.pathname`)
 }
 
 func (b *browser) wantPath(want string) {
@@ -251,9 +314,12 @@ func (b *browser) say(text string) {
 func (b *browser) cookie() *http.Cookie {
 	b.t.Helper()
 	var found *http.Cookie
-	result := get(b, func(ctx context.Context, t *chromedp.Target) (network.GetCookiesResult, error) {
+	result, err := chromedp.Run(b.ctx, func(ctx context.Context, t *chromedp.Target) (network.GetCookiesResult, error) {
 		return cdp.Call(ctx, t, network.GetCookies, network.GetCookiesParams{})
 	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
 	for _, c := range result.Cookies {
 		if c.Name == "auth" {
 			found = &http.Cookie{Name: c.Name, Value: c.Value}

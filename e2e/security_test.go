@@ -31,6 +31,28 @@ func appCode(t *testing.T, key string, at time.Time) string {
 	return fmt.Sprintf("%06d", binary.BigEndian.Uint32(sum[from:])&0x7fffffff%1_000_000)
 }
 
+// sendCode sends the code that an authenticator app shows, or the next one if the last was sent already
+// at a time. It returns the time of the code. A code that was on its way for longer than it is valid is
+// followed by another.
+func (b *browser) sendCode(form, key string, last time.Time, accepted func() bool) time.Time {
+	b.t.Helper()
+	const period = 30 * time.Second
+	for {
+		now := time.Now()
+		at := now
+		if next := last.Truncate(period).Add(period); !last.IsZero() && at.Before(next) {
+			at = next
+		}
+		b.submit(form, "code", appCode(b.t, key, at))
+		if accepted() {
+			return at
+		}
+		if time.Since(now) < period {
+			b.t.Fatalf("a code that is valid is refused; the page is %s", b.path())
+		}
+	}
+}
+
 // People turn two-step login on, log in with it and with a recovery code, end sessions of
 // other browsers, and change their password, with scripts and without.
 func TestSecurity(t *testing.T) {
@@ -107,8 +129,7 @@ func (s security) run() {
 	if !b.has("svg.qr") {
 		s.t.Error("no QR code")
 	}
-	began := time.Now()
-	b.submit(`form[action$="/confirm"]`, "code", appCode(s.t, key, began))
+	confirmed := b.sendCode(`form[action$="/confirm"]`, key, time.Time{}, func() bool { return b.has(".codes code") })
 	codes := b.texts(".codes code")
 	if len(codes) != 10 {
 		s.t.Fatalf("%d recovery codes", len(codes))
@@ -117,8 +138,7 @@ func (s security) run() {
 	second := s.other(password)
 	second.wantPath("/login/code")
 	second.submit("main form", "code", "123")
-	second.submit("main form", "code", appCode(s.t, key, began.Add(30*time.Second)))
-	second.wantPath("/home")
+	second.sendCode("main form", key, confirmed, func() bool { return second.path() == "/home" })
 	third := s.other(password)
 	third.submit("main form", "code", codes[0])
 	third.wantPath("/home")
@@ -163,7 +183,7 @@ func (s security) run() {
 	}
 	b.run(navigateBack())
 	b.until("the page before, without the session", func() bool {
-		return read[string](b, `location.pathname + " " + !!document.querySelector(".side")`) == "/login false"
+		return get[string](b, `location.pathname + " " + !!document.querySelector(".side")`) == "/login false"
 	})
 }
 
@@ -175,7 +195,7 @@ func (s security) typing() {
 	text := func() string { return strings.Join(b.texts(".strength"), "") }
 	b.until("a weak password is called so", func() bool { return strings.HasPrefix(text(), "Weak") })
 	b.run(chromedp.Click(chromedp.CSS(".reveal:has(#new-password) button")))
-	if kind := read[string](b, `document.querySelector("#new-password").type`); kind != "text" {
+	if kind := get[string](b, `document.querySelector("#new-password").type`); kind != "text" {
 		s.t.Errorf("the password that is shown is in a field for a %s", kind)
 	}
 	b.run(chromedp.SendKeys(chromedp.CSS("#new-password"), " four quick vixens"))
@@ -232,7 +252,7 @@ func TestPasskeys(t *testing.T) {
 	b.open(settings)
 	b.submit(`form[action$="/app"]`, "current", password)
 	key := b.texts("code.secret")[0]
-	b.submit(`form[action$="/confirm"]`, "code", appCode(t, key, time.Now()))
+	b.sendCode(`form[action$="/confirm"]`, key, time.Time{}, func() bool { return b.has(".codes code") })
 	b.post("/logout")
 	b.enter("ada", password)
 	b.wantPath("/login/code")

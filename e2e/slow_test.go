@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -24,7 +25,8 @@ import (
 type connection struct {
 	url    string
 	mu     sync.Mutex
-	waits  map[string]chan struct{} // by a part of the path
+	waits  map[string]chan struct{} // by the end of the path
+	held   map[string]int           // requests that wait now
 	isCut  bool
 	isBusy bool // the site answers with an error
 }
@@ -36,17 +38,15 @@ func connect(t *testing.T, site string) *connection {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &connection{waits: map[string]chan struct{}{}}
+	c := &connection{waits: map[string]chan struct{}{}, held: map[string]int{}}
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	proxy.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		wait, isCut, isBusy := c.state(r.URL.Path)
-		if wait != nil {
+		part, isCut, isBusy := c.state(r.URL.Path)
+		if part != "" {
 			body, _ := io.ReadAll(r.Body) // only then the server notices that a browser has gone
 			r.Body = io.NopCloser(bytes.NewReader(body))
-			select {
-			case <-wait:
-			case <-r.Context().Done():
+			if !c.wait(r.Context(), part) {
 				panic(http.ErrAbortHandler)
 			}
 		}
@@ -67,15 +67,41 @@ func connect(t *testing.T, site string) *connection {
 	return c
 }
 
-func (c *connection) state(path string) (wait chan struct{}, isCut, isBusy bool) {
+// state returns the end of a path for which requests wait, if any.
+func (c *connection) state(path string) (waits string, isCut, isBusy bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for part, one := range c.waits {
+	for part := range c.waits {
 		if strings.HasSuffix(path, part) {
-			wait = one
+			waits = part
 		}
 	}
-	return wait, c.isCut, c.isBusy
+	return waits, c.isCut, c.isBusy
+}
+
+// wait holds a request until it may go on; not if its browser has gone.
+func (c *connection) wait(ctx context.Context, part string) (goesOn bool) {
+	count := func(n int) chan struct{} {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.held[part] += n
+		return c.waits[part]
+	}
+	wait := count(1)
+	defer count(-1)
+	select {
+	case <-wait:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// holds reports how many requests wait whose path ends with a part.
+func (c *connection) holds(part string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.held[part]
 }
 
 // hold lets requests wait whose path ends with a part, until the function that it returns is called.
@@ -102,7 +128,7 @@ func (c *connection) busy(isBusy bool) {
 // focused is the name of the field that has the focus.
 func (b *browser) focused() string {
 	b.t.Helper()
-	return read[string](b, `document.activeElement.name ?? ""`)
+	return get[string](b, `document.activeElement.name ?? ""`)
 }
 
 // Somebody goes on writing while a picture is uploaded, and publishes the text too early.
@@ -150,7 +176,7 @@ func ctrlEnter() action {
 // pressed reports whether the button below the first post with a text is on.
 func (b *browser) pressed(text, button string) bool {
 	b.t.Helper()
-	return read[bool](b, fmt.Sprintf(`(() => {
+	return get[bool](b, fmt.Sprintf(`(() => {
 		const post = [...document.querySelectorAll(".post")].find(p => p.querySelector(".body")?.innerText === %q);
 		return !!post?.querySelector(".post-action.on." + %q);
 	})()`, text, button))
@@ -203,7 +229,7 @@ func TestCutConnection(t *testing.T) {
 	b.say("a post")
 	const box = `form.status [name="status"]`
 	typed := func() string {
-		return read[string](b, `document.querySelector("form.status textarea")?.value ?? ""`)
+		return get[string](b, `document.querySelector("form.status textarea")?.value ?? ""`)
 	}
 
 	b.run(chromedp.SendKeys(chromedp.CSS(box), "a long thought"))
@@ -233,8 +259,11 @@ func TestCutConnection(t *testing.T) {
 	elsewhere.send("/post", map[string]string{"status": "a new one"})
 	b.until("the page offers the new post", func() bool { return b.has("#new-posts a") })
 	way.cut(true)
+	toast := b.watch("#live-region.toast")
 	b.run(chromedp.Click(chromedp.CSS("#new-posts a")))
-	b.until("the page says why nothing happens", func() bool { return strings.Contains(strings.Join(b.texts("#live-region.toast"), ""), "connection") })
+	b.until("the page says why nothing happens", func() bool {
+		return toast() && strings.Contains(strings.Join(b.texts("#live-region"), ""), "connection")
+	})
 	way.cut(false)
 	b.run(chromedp.Click(chromedp.CSS("#new-posts a")))
 	b.until("the new post is shown", func() bool { return len(b.texts(".post")) == 3 })
@@ -250,7 +279,7 @@ func TestTextWithoutAnAnswer(t *testing.T) {
 	typed := func() string {
 		b.open("/explore")
 		b.open("/home")
-		return read[string](b, `document.querySelector("form.status textarea").value`)
+		return get[string](b, `document.querySelector("form.status textarea").value`)
 	}
 	release := way.hold("/post")
 	defer release()
@@ -260,15 +289,20 @@ func TestTextWithoutAnAnswer(t *testing.T) {
 		{"a reload", `location.reload()`, `location.pathname === "/home"`},
 	} {
 		b.open("/home")
-		get(b, chromedp.Evaluate[bool](`(document.querySelector("form.status textarea").value = "", window.isLeft = true)`))
-		b.run(chromedp.SendKeys(chromedp.CSS(box), thought))
-		get(b, chromedp.Evaluate[bool](`(setTimeout(() => {
+		b.do(`window.isLeft = true`)
+		b.fill(box, thought)
+		// While the text is sent, only the page itself can run a script.
+		leave := way.hold("/leave")
+		b.do(`setTimeout(() => {
 			document.querySelector("form.status button:not([type])").click();
-			setTimeout(() => `+leaving.script+`, 200);
-		}), true)`))
+			fetch("/leave").then(() => ` + leaving.script + `);
+		})`)
+		b.until("the text is sent", func() bool { return way.holds("/post") == 1 && way.holds("/leave") == 1 })
+		leave()
 		b.until(leaving.how+" leads away", func() bool {
-			return read[bool](b, `!window.isLeft && document.readyState === "complete" && `+leaving.arrived)
+			return get[bool](b, `!window.isLeft && document.readyState === "complete" && `+leaving.arrived)
 		})
+		b.until("the browser waits for no answer", func() bool { return way.holds("/post") == 0 })
 		if got := typed(); got != thought {
 			t.Errorf("after %s the form has the text %q", leaving.how, got)
 		}
@@ -295,8 +329,9 @@ func TestNewPostsOfABusySite(t *testing.T) {
 	post(t, b, "a new one")
 	b.until("the page offers the new post", func() bool { return b.has("#new-posts a") })
 	way.busy(true)
+	toast := b.watch("#live-region.toast")
 	b.run(chromedp.Click(chromedp.CSS("#new-posts a")))
-	b.until("the page says why nothing happens", func() bool { return b.has("#live-region.toast") })
+	b.until("the page says why nothing happens", toast)
 	way.busy(false)
 	b.run(chromedp.Click(chromedp.CSS("#new-posts a")))
 	b.until("the new post is shown", func() bool { return len(b.texts(".post")) == 1 })

@@ -1,0 +1,120 @@
+//go:build long
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"image"
+	"image/draw"
+	"image/png"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+)
+
+// judged are the looks of which pages are judged.
+var judged = append(slices.Clone(looks),
+	look{"tablet", "light", 820, 1180, nil},
+	look{"tablet", "dark", 820, 1180, nil},
+	look{"wide screen", "light", 1680, 1050, nil},
+	look{"wide screen", "dark", 1680, 1050, nil},
+)
+
+// album draws pages. PICTURES names the directory for a contact sheet of each page, and SCREENSHOTS
+// that for the screenshots in docs; empty for none.
+type album struct {
+	pictures, screenshots string
+}
+
+func newAlbum() album {
+	return album{pictures: os.Getenv("PICTURES"), screenshots: os.Getenv("SCREENSHOTS")}
+}
+
+// draw draws the viewport.
+func (a album) draw(b *browser) []byte {
+	b.t.Helper()
+	if a.pictures == "" {
+		return nil
+	}
+	picture, err := chromedp.Run(b.ctx, func(ctx context.Context, t *chromedp.Target) ([]byte, error) {
+		size, err := chromedp.Run(ctx, chromedp.Evaluate[[]float64](`[innerWidth, innerHeight]`))
+		if err != nil {
+			return nil, err
+		}
+		shot, err := cdp.Call(ctx, t, page.CaptureScreenshot, page.CaptureScreenshotParams{
+			Clip: &page.Viewport{Width: size[0], Height: size[1], Scale: 0.5},
+		})
+		return shot.Data, err
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return picture
+}
+
+// keep writes the contact sheet of a page.
+func (a album) keep(b *browser, name string, shots [][]byte) {
+	b.t.Helper()
+	if a.pictures == "" {
+		return
+	}
+	if err := writeSheet(filepath.Join(a.pictures, strings.ReplaceAll(name, " ", "-")+".png"), shots); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// writeSheet puts pictures side by side.
+func writeSheet(path string, shots [][]byte) error {
+	var parts []image.Image
+	var size image.Point
+	for _, shot := range shots {
+		part, err := png.Decode(bytes.NewReader(shot))
+		if err != nil {
+			return err
+		}
+		parts = append(parts, part)
+		size = image.Pt(size.X+part.Bounds().Dx()+8, max(size.Y, part.Bounds().Dy()))
+	}
+	sheet := image.NewRGBA(image.Rectangle{Max: size})
+	at := 0
+	for _, part := range parts {
+		draw.Draw(sheet, part.Bounds().Add(image.Pt(at, 0)), part, part.Bounds().Min, draw.Src)
+		at += part.Bounds().Dx() + 8
+	}
+	var to bytes.Buffer
+	if err := png.Encode(&to, sheet); err != nil {
+		return err
+	}
+	return os.WriteFile(path, to.Bytes(), 0o600)
+}
+
+// inDocs are the pages whose screenshots are in docs/.
+var inDocs = []string{"home", "notifications", "profile", "thread"}
+
+// shoot takes the screenshots of a page in docs.
+func (a album) shoot(b *browser, name string) {
+	b.t.Helper()
+	if a.screenshots == "" || !slices.Contains(inDocs, name) {
+		return
+	}
+	for _, l := range looks {
+		options := l.options
+		if l.screen == "phone" {
+			options = append(options, chromedp.EmulateScale(2))
+		}
+		b.run(chromedp.EmulateViewport(l.width, l.height, options...), scheme(l.light))
+		shot, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+		if err == nil {
+			err = os.WriteFile(filepath.Join(a.screenshots, name+"-"+l.screen+"-"+l.light+".png"), shot, 0o600)
+		}
+		if err != nil {
+			b.t.Fatal(err)
+		}
+	}
+}
