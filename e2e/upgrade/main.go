@@ -1,3 +1,5 @@
+//go:build long
+
 // Command upgrade replaces two processes of a site by those of another version, one after
 // the other, while clients read, post, like and follow, and counts error pages. Clients
 // have no proxy before the processes: one that refuses a connection leads them to the
