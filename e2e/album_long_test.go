@@ -26,6 +26,9 @@ var judged = append(slices.Clone(looks),
 	look{"wide screen", "dark", 1680, 1050, nil},
 )
 
+// slowness is how many times slower the processor of a phone is.
+const slowness = 4.0
+
 // album draws pages. PICTURES names the directory for a contact sheet of each page, and SCREENSHOTS
 // that for the screenshots in docs; empty for none.
 type album struct {

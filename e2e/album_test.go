@@ -5,6 +5,9 @@ package e2e
 // judged are the looks of which pages are judged: each screen, each light.
 var judged = []look{looks[0], looks[2]}
 
+// slowness is how many times slower the processor of a phone is.
+const slowness = 1.0
+
 // album draws nothing; that of the long run does.
 type album struct{}
 

@@ -9,19 +9,20 @@ import (
 )
 
 // A first visit takes 60 KB at most, with all styles, scripts and the avatars in sight, and
-// nothing moves while the page and its pictures are loaded, by a phone with a slow processor too.
+// nothing moves while the page and its pictures are loaded: in the long run, by a phone with a slow
+// processor.
 func TestFirstVisit(t *testing.T) {
 	t.Parallel()
 	const most, moves = 60_000, 0.01
 	site := serve(t, "--demo")
+	b := newBrowser(t, site,
+		command(network.Enable, network.EnableParams{}),
+		command(network.SetCacheDisabled, network.SetCacheDisabledParams{CacheDisabled: true}))
 	for _, path := range []string{"/", "/timeline", "/explore/people", "/u/vera_holm", "/home", "/notifications"} {
-		b := newBrowser(t, site)
-		if path == "/home" || path == "/notifications" {
+		b.run(chromedp.EmulateViewport(1280, 900))
+		if path == "/home" {
 			b.enter("demo", "demo-demo")
 		}
-		b.run(
-			command(network.Enable, network.EnableParams{}),
-			command(network.SetCacheDisabled, network.SetCacheDisabledParams{CacheDisabled: true}))
 		b.open(path)
 		b.seen()
 		weight := get[float64](b, `(() => {
@@ -38,7 +39,7 @@ func TestFirstVisit(t *testing.T) {
 		for i, l := range looks[1:3] {
 			b.run(
 				chromedp.EmulateViewport(l.width, l.height, l.options...),
-				command(emulation.SetCPUThrottlingRate, emulation.SetCPUThrottlingRateParams{Rate: float64(1 + 3*i)}))
+				command(emulation.SetCPUThrottlingRate, emulation.SetCPUThrottlingRateParams{Rate: 1 + float64(i)*(slowness-1)}))
 			b.open(path)
 			b.seen()
 			shift := get[float64](b, `(() => {
@@ -50,6 +51,7 @@ func TestFirstVisit(t *testing.T) {
 				t.Errorf("%s moves by %.3f on a %s", path, shift, l.screen)
 			}
 		}
+		b.run(command(emulation.SetCPUThrottlingRate, emulation.SetCPUThrottlingRateParams{Rate: 1}))
 		t.Logf("%s: %.0f bytes", path, weight)
 	}
 }
