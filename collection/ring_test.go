@@ -68,12 +68,12 @@ func TestRing(t *testing.T) {
 	if err != nil || a.Item != "a" {
 		t.Fatal(a, err)
 	}
-	if _, err := r.Take(ctx, time.Minute); err != nil {
+	if _, err := r.Take(ctx, time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	again, err := r.Take(ctx, time.Minute)
+	again, err := r.Take(ctx, time.Hour)
 	for errors.As(err, &empty) {
-		again, err = r.Take(ctx, time.Minute)
+		again, err = r.Take(ctx, time.Hour)
 	}
 	if err != nil || again.Item != "a" {
 		t.Fatal(again, err)
@@ -81,10 +81,10 @@ func TestRing(t *testing.T) {
 	if err := a.Extend(ctx, time.Minute); !errors.Is(err, ErrLeaseOver) {
 		t.Fatal(err)
 	}
-	if err := again.Extend(ctx, time.Minute); err != nil {
+	if err := again.Extend(ctx, time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Take(ctx, time.Minute); !errors.As(err, &empty) || empty.Retry < 50*time.Second {
+	if _, err := r.Take(ctx, time.Hour); !errors.As(err, &empty) || empty.Retry < 30*time.Minute {
 		t.Fatal(err)
 	}
 	if n, err := r.Remove(ctx, "a"); err != nil || n != 1 {
@@ -111,7 +111,7 @@ func TestRingIsExclusive(t *testing.T) {
 		}
 		all.Go(func() {
 			for n := 0; n < 50; {
-				l, err := r.Take(ctx, time.Minute)
+				l, err := r.Take(ctx, time.Hour)
 				if errors.Is(err, ErrNotFound) {
 					continue
 				}
