@@ -25,7 +25,8 @@ func open(t testing.TB, client rueidis.Client, opt ratelimit.Options) *ratelimit
 	return l
 }
 
-var slow = ratelimit.Options{Timeout: 20 * time.Second} // of a loaded machine
+// slow is for a machine that stalls.
+var slow = ratelimit.Options{Timeout: time.Hour}
 
 // A burst is allowed at once, then one event each interval.
 func TestTake(t *testing.T) {
