@@ -47,9 +47,7 @@ func TestRights(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := lock(t, managers[0], "job")
-		if err := l.Extend(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		extend(t, l)
 		next := make(chan *redlock.Lock)
 		go func() {
 			l, err := managers[1].Lock(t.Context(), "job")

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"testing"
-	"time"
 
 	"retwis/internal/redistest"
 	"retwis/redlock"
@@ -14,10 +13,7 @@ import (
 // when a minority of the counters is lost.
 func TestTokensOfYoungNames(t *testing.T) {
 	t.Parallel()
-	names := 50
-	if long(t) > time.Minute {
-		names = 5000
-	}
+	names := redistest.Cases(15, 5000)
 	servers := redistest.Nodes(t, 5)
 	clients := clientsOf(t, servers)
 	opt := redlock.Options{Fencing: true}
@@ -81,7 +77,7 @@ func TestTokens(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 5)
 	clients := clientsOf(t, servers)
-	opt := redlock.Options{Fencing: true, NodeTimeout: 500 * time.Millisecond}
+	opt := redlock.Options{Fencing: true}
 	managers := []*redlock.Manager{dial(t, servers, opt), dial(t, servers, opt), dial(t, servers, opt)}
 	var last uint64
 	next := func(m *redlock.Manager) {
@@ -96,7 +92,7 @@ func TestTokens(t *testing.T) {
 	for i := range 10 {
 		next(managers[i%3])
 	}
-	for range 5 { // whichever two lost theirs, when the others know the last token
+	for range redistest.Cases(2, 5) { // whichever two lost theirs, when the others know the last token
 		wait(t, "all servers to know the token", func() bool {
 			for _, client := range clients {
 				known, err := client.Do(t.Context(), client.B().Get().Key("redlock:token:{job}").Build()).AsInt64()
@@ -119,20 +115,9 @@ func TestTokens(t *testing.T) {
 		next(managers[i%3])
 		servers[i].Thaw(t)
 		servers[(i+1)%5].Thaw(t)
-		wait(t, "all servers to answer", func() bool {
-			for _, m := range managers {
-				status, err := m.Status(t.Context(), "job")
-				if err != nil {
-					return false
-				}
-				for _, s := range status {
-					if s.Err != nil {
-						return false
-					}
-				}
-			}
-			return true
-		})
+		for _, m := range managers {
+			allAnswer(t, m)
+		}
 	}
 	wait(t, "a later second on the servers' clocks", func() bool {
 		seconds, err := clients[0].Do(t.Context(), clients[0].B().Time().Build()).AsStrSlice()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"retwis/internal/redistest"
 	"retwis/redlock"
@@ -140,42 +139,58 @@ func TestUnlockTwice(t *testing.T) {
 func TestHeldByWhomever(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
-	opt := redlock.Options{NodeTimeout: 2 * time.Second} // on a busy machine too the servers answer
-	here, there := dial(t, servers, opt), dial(t, servers, opt)
-	impatient := dial(t, servers, redlock.Options{NodeTimeout: 500 * time.Millisecond})
-	for name, holder := range map[string]*redlock.Manager{"this process": here, "another process": there} {
-		l := lock(t, holder, "job")
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	clients := clientsOf(t, servers)
+	here, there := dial(t, servers, redlock.Options{}), dial(t, servers, redlock.Options{})
+	impatient := dial(t, servers, redlock.Options{NodeTimeout: 10 * nodeTimeout})
+	enough := errors.New("enough")
+	// three has three goroutines wait for the name, until something is so.
+	three := func(m *redlock.Manager, until func()) (all []error) {
+		ctx, cancel := context.WithCancelCause(t.Context())
 		errs := make(chan error)
-		for range 3 { // one of them asks, the others wait for it
+		for range 3 {
 			go func() {
-				_, err := here.Lock(ctx, "job")
+				_, err := m.Lock(ctx, "job")
 				errs <- err
 			}()
 		}
+		until()
+		cancel(enough)
 		for range 3 {
-			if err := <-errs; !errors.Is(err, redlock.ErrHeld) || !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("held by %s: %v; want ErrHeld and DeadlineExceeded", name, err)
+			all = append(all, <-errs)
+		}
+		return all
+	}
+	for _, c := range []struct {
+		name   string
+		holder *redlock.Manager
+		until  func()
+	}{
+		{"this process", here, func() {
+			wait(t, "all in the queue", func() bool { return redlock.LocalWaiters(here, "job") == 3 })
+		}},
+		// One of them asks, the others wait for it.
+		{"another process", there, func() {
+			wait(t, "all but one in the queue", func() bool { return redlock.LocalWaiters(here, "job") == 2 })
+			listensOn(t, clients, here)
+		}},
+	} {
+		l := lock(t, c.holder, "job")
+		for _, err := range three(here, c.until) {
+			if !errors.Is(err, redlock.ErrHeld) || !errors.Is(err, enough) {
+				t.Errorf("held by %s: %v; want ErrHeld and the cause", c.name, err)
 			}
 		}
-		cancel()
 		unlock(t, l)
 	}
 	for _, s := range servers[:2] {
 		s.Freeze(t)
 		defer s.Thaw(t)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
-	errs := make(chan error)
-	for range 3 {
-		go func() {
-			_, err := impatient.Lock(ctx, "job")
-			errs <- err
-		}()
-	}
-	for range 3 {
-		if err := <-errs; !errors.Is(err, redlock.ErrNoQuorum) || errors.Is(err, redlock.ErrHeld) {
+	for _, err := range three(impatient, func() {
+		wait(t, "all but one in the queue", func() bool { return redlock.LocalWaiters(impatient, "job") == 2 })
+		listensOn(t, clients[2:], impatient)
+	}) {
+		if !errors.Is(err, redlock.ErrNoQuorum) || errors.Is(err, redlock.ErrHeld) {
 			t.Errorf("two of three servers frozen: %v; want ErrNoQuorum", err)
 		}
 	}
@@ -186,7 +201,7 @@ func TestNeverAsked(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
 	clients := clientsOf(t, servers)
-	m := dial(t, servers, redlock.Options{NodeTimeout: 500 * time.Millisecond})
+	m := dial(t, servers, redlock.Options{})
 	servers[2].Freeze(t)
 	unlock(t, lock(t, m, "before")) // it does not answer, and gets no new requests
 	wait(t, "the frozen server to be left alone", func() bool {
@@ -205,7 +220,7 @@ func TestNeverAsked(t *testing.T) {
 	if n := keys(t, clients, "job"); n != 1 {
 		t.Fatalf("%d servers have the lock; the test wants one", n)
 	}
-	if err := l.Extend(t.Context()); !errors.Is(err, redlock.ErrLost) {
+	if err := tryExtend(t, l); !errors.Is(err, redlock.ErrLost) {
 		t.Errorf("Extend of a lock that one of three servers has: %v; want ErrLost", err)
 	}
 }

@@ -1,7 +1,6 @@
 package redlock_test
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -22,14 +21,14 @@ func urls(servers []*redistest.Server) []string {
 	return all
 }
 
-// generous gives servers more time to answer than the default of 50 ms, unless the test
-// has set it: on a busy machine a server that works may take longer.
+// generous has locks that do not expire while a test runs, and gives servers more time to answer
+// than they take on the busiest machine, unless the test has set it.
 func generous(opt redlock.Options) redlock.Options {
+	if opt.TTL == 0 {
+		opt.TTL = time.Hour
+	}
 	if opt.NodeTimeout == 0 {
-		opt.NodeTimeout = 2 * time.Second
-		if opt.TTL > 0 {
-			opt.NodeTimeout = min(opt.NodeTimeout, opt.TTL/4)
-		}
+		opt.NodeTimeout = min(time.Minute, opt.TTL/4)
 	}
 	return opt
 }
@@ -49,21 +48,49 @@ func dial(t testing.TB, servers []*redistest.Server, opt redlock.Options) *redlo
 	return m
 }
 
-func lock(t testing.TB, m *redlock.Manager, name string) *redlock.Lock {
+func lock(t testing.TB, m *redlock.Manager, name string, opts ...redlock.LockOptions) *redlock.Lock {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	l, err := m.Lock(ctx, name)
+	l, err := m.Lock(t.Context(), name, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return l
 }
 
+// tryLock tries until enough servers answer in time.
+func tryLock(t testing.TB, m *redlock.Manager, name string) (*redlock.Lock, error) {
+	t.Helper()
+	for {
+		l, err := m.TryLock(t.Context(), name)
+		if !errors.Is(err, redlock.ErrNoQuorum) || t.Context().Err() != nil {
+			return l, err
+		}
+	}
+}
+
+// unlock unlocks. Servers that do not answer in time are asked again.
 func unlock(t testing.TB, l *redlock.Lock) {
 	t.Helper()
-	if err := l.Unlock(t.Context()); err != nil {
+	if err := l.Unlock(t.Context()); err != nil && !errors.Is(err, redlock.ErrNoQuorum) {
 		t.Fatal(err)
+	}
+}
+
+// extend extends a lock, again if too few servers answer in time.
+func extend(t testing.TB, l *redlock.Lock) {
+	t.Helper()
+	if err := tryExtend(t, l); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func tryExtend(t testing.TB, l *redlock.Lock) error {
+	t.Helper()
+	for {
+		err := l.Extend(t.Context())
+		if !errors.Is(err, redlock.ErrNoQuorum) || t.Context().Err() != nil {
+			return err
+		}
 	}
 }
 
@@ -72,24 +99,14 @@ func TestOneHolder(t *testing.T) {
 	servers := redistest.Nodes(t, 5)
 	a, b := dial(t, servers, redlock.Options{}), dial(t, servers, redlock.Options{})
 	l := lock(t, a, "job")
-	if _, err := b.TryLock(t.Context(), "job"); !errors.Is(err, redlock.ErrHeld) {
+	if _, err := tryLock(t, b, "job"); !errors.Is(err, redlock.ErrHeld) {
 		t.Fatalf("second TryLock: %v; want ErrHeld", err)
 	}
 	got := make(chan *redlock.Lock)
-	go func() {
-		l, err := b.Lock(t.Context(), "job")
-		if err != nil {
-			t.Error(err)
-		}
-		got <- l
-	}()
-	time.Sleep(50 * time.Millisecond)
+	go func() { got <- lock(t, b, "job") }()
+	waiters(t, a, "job", 1)
 	unlock(t, l)
-	begun := time.Now()
-	l2 := <-got
-	t.Logf("handed over in %v", time.Since(begun))
-	unlock(t, l2)
-	t.Logf("%+v", b.Stats())
+	unlock(t, <-got)
 }
 
 // A recently started server may have forgotten a lock: it does not vote until that would have
@@ -141,7 +158,7 @@ func TestQuarantine(t *testing.T) {
 		t.Errorf("%d servers are quarantined after SkipQuarantine", n)
 	}
 	for name, m := range map[string]*redlock.Manager{"Dial": dialed, "New": shared} {
-		l, err := m.TryLock(t.Context(), "job")
+		l, err := tryLock(t, m, "job")
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

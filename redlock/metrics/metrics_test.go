@@ -2,6 +2,7 @@ package metrics_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -14,7 +15,7 @@ func TestMain(m *testing.M) { redistest.Main(m) }
 
 func TestCollector(t *testing.T) {
 	t.Parallel()
-	m, err := redlock.Dial([]string{redistest.Own(t).URL()}, redlock.Options{})
+	m, err := redlock.Dial([]string{redistest.Own(t).URL()}, redlock.Options{TTL: time.Hour, NodeTimeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

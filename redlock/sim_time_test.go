@@ -1,0 +1,121 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// calmly runs a test in a simulation without other faults than its own.
+func calmly(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, schedule{seed: 1})
+		w.net.calm = true
+		defer func() {
+			for _, s := range w.servers {
+				s.change(func() { s.frozen = false })
+			}
+			for _, m := range w.managers {
+				_ = m.Close()
+			}
+			w.net.late.Wait()
+		}()
+		test(t, w)
+	})
+}
+
+// freeze freezes the first servers.
+func (w *world) freeze(n int) {
+	for _, s := range w.servers[:n] {
+		s.change(func() { s.frozen = true })
+	}
+}
+
+// A lock that cannot be extended is held until its time is over, and its context ends then.
+func TestContextEndsWithTheLock(t *testing.T) {
+	calmly(t, func(t *testing.T, w *world) {
+		l, err := w.managers[0].Lock(t.Context(), "name")
+		if err != nil {
+			t.Fatal(err)
+		}
+		held, until := l.Context(), l.Until()
+		w.freeze(simServers/2 + 1)
+		if err := l.Extend(t.Context()); !errors.Is(err, ErrNoQuorum) || !l.Valid() {
+			t.Errorf("Extend: %v, valid %v; want ErrNoQuorum, and that it is held", err, l.Valid())
+		}
+		<-held.Done()
+		within(t, "the context ended", time.Since(until), 0, 0)
+		if cause := context.Cause(held); !errors.Is(cause, ErrLost) || l.Valid() {
+			t.Errorf("the cause is %v, valid %v; want ErrLost", cause, l.Valid())
+		}
+		if err := l.Unlock(t.Context()); !errors.Is(err, ErrLost) {
+			t.Errorf("Unlock: %v; want ErrLost", err)
+		}
+	})
+}
+
+// A lock is extended as often as may be, and expires after that.
+func TestMaxExtensions(t *testing.T) {
+	holding(t, Options{MaxExtensions: 2}, func(t *testing.T, ctx context.Context, ms []*Manager) {
+		var begun time.Time
+		err := ms[0].Do(ctx, "name", func(ctx context.Context, _ *Lock) error {
+			begun = time.Now()
+			<-ctx.Done()
+			return nil
+		})
+		if !errors.Is(err, ErrLost) {
+			t.Errorf("Do: %v; want ErrLost", err)
+		}
+		within(t, "the lock expired", time.Since(begun), simTTL*5/3-simTTL/20, simTTL/20)
+		if n := ms[0].Stats().Extended; n != 2 {
+			t.Errorf("%d extensions; want 2", n)
+		}
+	})
+}
+
+// Close does not wait for a server that does not answer.
+func TestCloseBesideFrozenServer(t *testing.T) {
+	calmly(t, func(t *testing.T, w *world) {
+		l, err := w.managers[0].Lock(t.Context(), "name")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.freeze(1)
+		if err := l.Unlock(t.Context()); err != nil {
+			t.Error(err)
+		}
+		begun := time.Now()
+		if err := w.managers[0].Close(); err != nil {
+			t.Error(err)
+		}
+		within(t, "Close", time.Since(begun), 0, discoverTime/2)
+	})
+}
+
+// What passes is waited for, and said at the end: not that the last attempt was cut
+// short by it.
+func TestLockEndsWithTheReason(t *testing.T) {
+	calmly(t, func(t *testing.T, w *world) {
+		for _, s := range w.servers {
+			s.restart(newSimData())
+		}
+		var all sync.WaitGroup
+		for i := range 50 {
+			all.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), simTTL/2+time.Duration(i)*time.Millisecond)
+				defer cancel()
+				_, err := w.managers[0].Lock(ctx, fmt.Sprint("name", i))
+				if !errors.Is(err, ErrNoQuorum) || strings.Count(err.Error(), "quarantined") <= simServers/2 {
+					t.Errorf("%v; want that a majority is quarantined", err)
+				}
+			})
+		}
+		all.Wait()
+	})
+}
