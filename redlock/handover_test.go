@@ -24,7 +24,7 @@ func TestMissedHandovers(t *testing.T) {
 			func(r *relay) { r.hold(commands, 0) },
 		},
 	} {
-		for _, n := range []int{1, 3} {
+		for _, n := range redistest.Cases([]int{3}, []int{1, 3}) {
 			for _, extends := range []bool{true, false} {
 				t.Run(fmt.Sprintf("%s, %d servers, extends %v", name, n, extends), func(t *testing.T) {
 					t.Parallel()
