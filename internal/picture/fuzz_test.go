@@ -36,6 +36,9 @@ func fuzz(f *testing.F, magic string, bombs func(testing.TB, func(name string, f
 			if err != nil || "image/"+format != r.Type || config.Width != r.Width || config.Height != r.Height {
 				t.Fatalf("%s of %d×%d: %v", r.Type, r.Width, r.Height, err)
 			}
+			if bytes.Contains(r.Data, []byte(secret)) {
+				t.Fatal("metadata are passed on")
+			}
 		}
 	})
 }
