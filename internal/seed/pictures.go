@@ -122,6 +122,13 @@ func landscape(number uint64, width, height int) []byte {
 	for i := range rows {
 		rows[i] = hill{h * (0.5 + 0.13*float64(i)), h * (0.11 - 0.02*float64(i)), (1.2 + 1.8*random.Float64()) / w, 6 * random.Float64()}
 	}
+	sky, hills := make([]color.RGBA, height), make([]color.RGBA, len(rows))
+	for y := range sky {
+		sky[y] = tone(0.45, 0.8+0.2*float64(y)/h)
+	}
+	for i := range hills {
+		hills[i] = tone(0.08*float64(i), 0.78-0.16*float64(i))
+	}
 	img := image.NewRGBA(image.Rect(0, 0, width, height))
 	for x := range width {
 		var tops [4]float64
@@ -129,13 +136,13 @@ func landscape(number uint64, width, height int) []byte {
 			tops[i] = row.at(float64(x))
 		}
 		for y := range height {
-			c := tone(0.45, 0.8+0.2*float64(y)/h)
+			c := sky[y]
 			if math.Hypot(float64(x)-sunX, float64(y)-sunY) < sun {
 				c = color.RGBA{255, 244, 214, 255}
 			}
 			for i, top := range tops {
 				if float64(y) > top {
-					c = tone(0.08*float64(i), 0.78-0.16*float64(i))
+					c = hills[i]
 				}
 			}
 			img.SetRGBA(x, y, c)
