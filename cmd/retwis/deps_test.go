@@ -41,13 +41,13 @@ func TestDeps(t *testing.T) {
 			machine: machine{manager: "apt-get", packages: "valkey-server redis-server", version: "8.1.3"},
 			calls:   []string{"apt-get -qq update", "apt-cache show valkey-server", "apt-get -qq -y -o DPkg::Lock::Timeout=120 install --no-install-recommends valkey-server"},
 			never:   []string{"sudo"},
-			last:    "installing the package valkey-server with apt-get",
+			last:    "installing the package valkey-server: apt-get -qq -y -o DPkg::Lock::Timeout=120 install --no-install-recommends valkey-server",
 		},
 		"apt-get without valkey": {
 			machine: machine{manager: "apt-get", packages: "redis-server", version: "7.0.15"},
 			calls:   []string{"apt-get -qq update", "apt-get -qq -y -o DPkg::Lock::Timeout=120 install --no-install-recommends redis-server"},
 			never:   []string{"install --no-install-recommends valkey-server"},
-			last:    "installing the package redis-server with apt-get",
+			last:    "installing the package redis-server: apt-get -qq -y -o DPkg::Lock::Timeout=120 install --no-install-recommends redis-server",
 		},
 		"apt-get has an old one": {
 			machine: machine{manager: "apt-get", packages: "redis-server", version: "6.0.16"},
@@ -57,13 +57,13 @@ func TestDeps(t *testing.T) {
 		"apt-get with sudo": {
 			machine: machine{manager: "apt-get", packages: "valkey-server", version: "8.1.3", uid: "1000", programs: []string{"sudo=1"}},
 			calls:   []string{"sudo apt-get -qq update", "sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=120 install --no-install-recommends valkey-server"},
-			last:    "installing",
+			last:    "installing the package valkey-server: sudo apt-get -qq -y -o DPkg::Lock::Timeout=120 install --no-install-recommends valkey-server",
 		},
 		"apt-get without sudo": {
 			machine: machine{manager: "apt-get", packages: "valkey-server", uid: "1000"},
 			code:    1,
 			never:   []string{"apt-get"},
-			last:    "run this as root: apt-get install valkey-server",
+			last:    "run this as root: apt-get -qq -y -o DPkg::Lock::Timeout=120 install --no-install-recommends valkey-server",
 		},
 		"apt-get knows neither": {machine: machine{manager: "apt-get"}, code: 1, last: missing},
 		"apt-get fails": {
@@ -99,7 +99,7 @@ func TestDeps(t *testing.T) {
 			machine: machine{manager: "apt-get", packages: "chromium", version: "120"},
 			args:    []string{"chromium"},
 			calls:   []string{"apt-get -qq -y -o DPkg::Lock::Timeout=120 install --no-install-recommends chromium"},
-			last:    "installing the package chromium with apt-get",
+			last:    "installing the package chromium: apt-get -qq -y -o DPkg::Lock::Timeout=120 install --no-install-recommends chromium",
 		},
 		"all that a test needs is there": {
 			machine: machine{programs: []string{"redis-server=7.0.15", "curl=8", "chromium=120", "npm=10"}},
@@ -109,7 +109,7 @@ func TestDeps(t *testing.T) {
 			machine: machine{manager: "dnf", packages: "valkey curl", version: "8.0.0"},
 			args:    []string{"server", "curl"},
 			calls:   []string{"dnf -q -y install valkey", "dnf -q -y install curl"},
-			last:    "installing the package curl with dnf",
+			last:    "installing the package curl: dnf -q -y install curl",
 		},
 		"the second word is wrong": {
 			machine: machine{manager: "dnf", packages: "valkey"},
@@ -124,7 +124,7 @@ func TestDeps(t *testing.T) {
 			machine: machine{manager: "apk", packages: "npm", version: "10"},
 			args:    []string{"npm"},
 			calls:   []string{"apk add --no-cache npm"},
-			last:    "installing the package npm with apk",
+			last:    "installing the package npm: apk add --no-cache npm",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -136,7 +136,14 @@ func TestDeps(t *testing.T) {
 			if test.last == "" && output != "" {
 				t.Errorf("not a word was expected, but it said\n%s", output)
 			}
-			lines := strings.Split(strings.TrimSpace(output), "\n")
+			var lines []string
+			for line := range strings.SplitSeq(strings.TrimSpace(output), "\n") {
+				if command, ok := strings.CutPrefix(line, installs); !ok {
+					lines = append(lines, line)
+				} else if len(lines) == 0 || !strings.HasSuffix(lines[len(lines)-1], command) {
+					t.Errorf("%s is not printed before it is run, but\n%s", command, output)
+				}
+			}
 			if last := lines[len(lines)-1]; !strings.Contains(last, test.last) {
 				t.Errorf("the last line is\n%s\nwhich does not say\n%s", last, test.last)
 			}
@@ -193,6 +200,10 @@ func TestDepsStartsNoService(t *testing.T) {
 		})
 	}
 }
+
+// installs is what a package manager prints when it is to install something, before the
+// command by which it was called.
+const installs = "now: "
 
 // machine describes a simulated machine.
 type machine struct {
@@ -253,6 +264,7 @@ known() { case " `+m.packages+` " in *" $package "*) ;; *) return 1 ;; esac; }
 case " $* " in
 *" update "*) ;;
 *" install "* | *" add "* | *" -S "*)
+	echo "`+installs+`${0##*/} $*" >&2
 	known && `+map[bool]string{true: "false", false: "true"}[m.broken]+` || exit 1
 	case $package in *valkey*) name=valkey-server ;; *redis*) name=redis-server ;; *) name=$package ;; esac
 	/bin/cp -p "${0%/*}/installed" "${0%/*}/$name" ;;
