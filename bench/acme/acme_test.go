@@ -181,7 +181,7 @@ func TestACME(t *testing.T) {
 					},
 				}
 				defer transport.CloseIdleConnections()
-				client := http.Client{Transport: transport, Timeout: time.Minute}
+				client := http.Client{Transport: transport}
 				response, err := client.Get("https://" + domain + "/login")
 				if err != nil {
 					t.Fatal(err)
@@ -217,7 +217,7 @@ func waitForCertificate(t *testing.T, admin string) {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(time.Minute); ; <-tick.C {
+	for ; ; <-tick.C {
 		response, err := http.Get("http://" + admin + "/metrics")
 		if err == nil {
 			text, _ := io.ReadAll(response.Body)
@@ -225,9 +225,6 @@ func waitForCertificate(t *testing.T, admin string) {
 			if strings.Contains(string(text), `retwis_tls_certificate_expires_seconds{domain="`+domain+`"}`) {
 				return
 			}
-		}
-		if time.Now().After(end) {
-			t.Fatalf("there is no certificate after a minute: %v", err)
 		}
 	}
 }

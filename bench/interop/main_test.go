@@ -3,7 +3,6 @@
 package interop
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -33,9 +32,7 @@ func dial(t *testing.T, servers []*redistest.Server, opt redlock.Options) *redlo
 
 func lock(t *testing.T, m *redlock.Manager, name string) *redlock.Lock {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	l, err := m.Lock(ctx, name)
+	l, err := m.Lock(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,8 +65,10 @@ func wait(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(30 * time.Second); !holds(); <-tick.C {
-		if time.Now().After(deadline) {
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-t.Context().Done():
 			t.Fatalf("waited in vain for %s", what)
 		}
 	}

@@ -77,23 +77,6 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 	}
 }
 
-// Retwis keeps its promises through every kind of fault. A short run has a fault or two.
-func TestLab(t *testing.T) {
-	t.Parallel()
-	if !redistest.Long {
-		return // a run takes two minutes: make test-long
-	}
-	var out bytes.Buffer
-	err := lab(t.Context(), options{
-		program: program(t), length: 75 * time.Second, webs: 3, people: 10, followers: 2500, celebrity: 2600, rate: 15, rest: 7 * time.Second, minReplicas: 1,
-		bounds: check.Default, log: logOf{t},
-	}, "", &out)
-	t.Log(out.String())
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestOptions(t *testing.T) {
 	t.Parallel()
 	good := options{program: "retwis", length: time.Second, webs: 3, people: 5, rate: 1, rest: time.Second, noFaults: true, log: logOf{t}}
