@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -81,7 +82,11 @@ func TestDocuments(t *testing.T) {
 			}
 			checkTargets(t, string(text))
 			checkLinks(t, path, string(text))
-			if all := examples(string(text)); len(all) > 0 {
+			all := examples(string(text))
+			if !programs {
+				all = withoutPrograms(filepath.Base(path), all)
+			}
+			if len(all) > 0 {
 				r := newReader(t, string(text))
 				r.follow(all)
 				r.comparePictures(filepath.Dir(path))
@@ -182,6 +187,7 @@ type reader struct {
 	ports map[string]string // those of the page, and ours
 
 	blocks []goBlock
+	jars   map[string]http.CookieJar // by the names of their files
 }
 
 func newReader(t *testing.T, text string) *reader {
@@ -270,6 +276,8 @@ func (r *reader) run(e example) (string, error) {
 		return r.serve("--demo")
 	case words[0] == "retwis" && words[1] == "serve":
 		return r.serve(words[2:]...)
+	case words[0] == "curl" && !programs:
+		return "", r.curl(command)
 	case words[0] == "go" && words[1] == "run":
 		return r.goRun(words)
 	case words[0] == "export" && len(words) == 2:

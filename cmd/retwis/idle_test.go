@@ -21,10 +21,10 @@ import (
 
 // slow is a database so far away that a command which works in the queues gets to do it before it
 // ends: it looks for jobs within a second.
-func slow(t *testing.T, db *redistest.Database) (url string) {
+func slow(t *testing.T, db *redistest.Database, roundTrip time.Duration) (url string) {
 	t.Helper()
 	proxy := db.Proxy(t)
-	proxy.Delay(100 * time.Millisecond)
+	proxy.Delay(roundTrip)
 	return proxy.URL()
 }
 
@@ -67,7 +67,7 @@ func TestDoctorSendsNoMails(t *testing.T) {
 		t.Fatal(err)
 	}
 	// It exits with 1 where something else is wrong with the server of the tests.
-	out, _ := exec.Command("retwis", "doctor", "--redis", slow(t, db), "--smtp", url, "--base-url", "https://other.example").CombinedOutput()
+	out, _ := exec.Command("retwis", "doctor", "--redis", slow(t, db, 100*time.Millisecond), "--smtp", url, "--base-url", "https://other.example").CombinedOutput()
 	if !strings.Contains(string(out), server.Address) {
 		t.Errorf("doctor says\n%s", out)
 	}
@@ -105,7 +105,7 @@ func TestRestoreTakesNoJobs(t *testing.T) {
 
 	db := redistest.DB(t)
 	to := socialtest.On(t, db.Client(t), func(opt *app.Options) { opt.NoJobs = true })
-	if out, err := exec.Command("retwis", "restore", "--redis", slow(t, db), file.Name()).CombinedOutput(); err != nil {
+	if out, err := exec.Command("retwis", "restore", "--redis", slow(t, db, 20*time.Millisecond), file.Name()).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	user, queue := layout.UserKey(ada.ID), layout.Key(layout.JobsPrefix, 0)

@@ -21,11 +21,11 @@ func TestLockKilledEndsCommand(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for name, script := range map[string]string{
-		"deaf":       `trap "" TERM; echo ready; for i in $(seq 5000); do sleep 0.02; done`,
-		"grandchild": `sleep 100 & echo ready; wait`,
-		"deaf child": `(trap "" TERM; echo ready; for i in $(seq 5000); do sleep 0.02; done) & wait`,
-		"pipe":       `(echo ready; sleep 100) | cat`,
-		"nested":     `retwis lock --node ` + server.URL() + ` --ttl 10m --grace 100ms inner -- sh -c 'trap "" TERM; echo ready; for i in $(seq 5000); do sleep 0.02; done'`,
+		"deaf":       `trap "" TERM; echo ready; for i in $(seq 50000); do sleep 0.02; done`,
+		"grandchild": `sleep 1000 & echo ready; wait`,
+		"deaf child": `(trap "" TERM; echo ready; for i in $(seq 50000); do sleep 0.02; done) & wait`,
+		"pipe":       `(echo ready; sleep 1000) | cat`,
+		"nested":     `retwis lock --node ` + server.URL() + ` --ttl 10m --grace 100ms inner -- sh -c 'trap "" TERM; echo ready; for i in $(seq 50000); do sleep 0.02; done'`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -85,8 +85,8 @@ func lockFile(t *testing.T) string {
 	return name
 }
 
-// piped starts a command and returns what it and its children print. Reading fails after
-// a minute if one of them has not ended.
+// piped starts a command and returns what it and its children print. Reading ends when all of
+// them have ended, and fails when the run of the tests is about to end before that.
 func piped(t *testing.T, cmd *exec.Cmd) *bufio.Reader {
 	t.Helper()
 	out, in, err := os.Pipe()
@@ -94,9 +94,13 @@ func piped(t *testing.T, cmd *exec.Cmd) *bufio.Reader {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = out.Close() })
-	if err := out.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	go func() {
+		select {
+		case <-hung():
+			_ = out.SetReadDeadline(time.Now())
+		case <-t.Context().Done():
+		}
+	}()
 	cmd.Stdout = in
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -19,8 +19,7 @@ func modelCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: model NAME EDITION")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
-	defer cancel()
+	ctx := context.Background()
 	db, err := store.Open(ctx, ts.Getenv("RETWIS_REDIS"), store.Options{})
 	ts.Check(err)
 	defer func() { ts.Check(db.Close()) }()

@@ -72,7 +72,7 @@ func (s *site) as(t *testing.T, name string) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := &site{url: s.url, client: &http.Client{Jar: jar, Timeout: testTimeout}}
+	other := &site{url: s.url, client: &http.Client{Jar: jar}}
 	form := "username=" + name + "&password=engine-engine&password2=engine-engine"
 	if status, page, err := other.post("/register", form); err != nil || status != http.StatusOK {
 		t.Fatalf("sign up %s: %d %v\n%s", name, status, err, page)

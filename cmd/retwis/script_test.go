@@ -1,10 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"mime/multipart"
 	"net"
+	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,6 +28,9 @@ import (
 
 func TestMain(m *testing.M) {
 	redistest.Parallel(4)
+	// Most programs end before there is garbage: without this, a third of what they do is to
+	// look for it.
+	os.Setenv("GOGC", "400")
 	// Not the settings of a package that is installed on this machine. The commands of
 	// scripts pass here too, with their own.
 	if _, ok := os.LookupEnv("RETWIS_ENV_FILE"); !ok {
@@ -41,6 +48,10 @@ func TestMain(m *testing.M) {
 //	rotate FILE          moves a log away as logrotate does, and waits for the new one
 //	get [STATUS] PATH    prints a page of it (200)
 //	post PATH FORM       sends a form, and prints the page that it leads to
+//	upload PATH FIELD... sends a form of NAME=VALUE and NAME=@FILE
+//	follow PATTERN PATH  prints what the first link on a page leads to that matches
+//	cookie NAME=VALUE    gives the browser a cookie
+//	admin PATH           prints a page for operators, with --admin-addr
 //	posts PATH           prints the posts on a page, without their times
 //	redis COMMAND...     sends a command to the server of the script's site
 //	model NAME EDITION   opens a model of people with package model, and gives it
@@ -54,7 +65,7 @@ func TestMain(m *testing.M) {
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	redistest.Require(t)
-	defaultHangUp()
+	defaultSignals()
 	var nodes, sockets []string
 	for _, s := range redistest.Nodes(t, 3) {
 		nodes, sockets = append(nodes, s.URL()), append(sockets, s.Socket())
@@ -67,6 +78,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("XDG_DATA_HOME", filepath.Join(env.WorkDir, "share"))
 			env.Setenv("RETWIS_REDIS_SERVER", os.Getenv("RETWIS_REDIS_SERVER"))
+			env.Setenv("GOGC", os.Getenv("GOGC"))
 			// Under the race detector a program sleeps for a second before it
 			// ends, which is too long for fifty short commands.
 			env.Setenv("GORACE", "atexit_sleep_ms=10 "+os.Getenv("GORACE"))
@@ -88,7 +100,10 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":    exits,
 			"serve":    serveCmd,
+			"admin":    adminCmd,
+			"cookie":   cookieCmd,
 			"end":      endCmd,
+			"follow":   followCmd,
 			"get":      getCmd,
 			"model":    modelCmd,
 			"post":     postCmd,
@@ -96,6 +111,7 @@ func TestScripts(t *testing.T) {
 			"redis":    redisCmd,
 			"rotate":   rotateCmd,
 			"takeport": takePort,
+			"upload":   uploadCmd,
 		},
 	})
 }
@@ -134,7 +150,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 
 // passedOn are the variables that a script can set for its site.
 var passedOn = []string{
-	"PATH", "HOME", "TMPDIR", "XDG_DATA_HOME", "GORACE",
+	"PATH", "HOME", "TMPDIR", "XDG_DATA_HOME", "GOGC", "GORACE",
 	"RETWIS_ADMIN_ADDR", "RETWIS_DEMO", "RETWIS_LOG_FORMAT", "RETWIS_LOG_LEVEL",
 	"RETWIS_ENV_FILE", "RETWIS_REDIS", "RETWIS_REDIS_SERVER", "RETWIS_SECURE_COOKIES",
 }
@@ -241,6 +257,70 @@ func postCmd(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+func uploadCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: upload PATH FIELD...")
+	}
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	for _, field := range args[1:] {
+		name, value, _ := strings.Cut(field, "=")
+		path, isFile := strings.CutPrefix(value, "@")
+		if !isFile {
+			ts.Check(form.WriteField(name, value))
+			continue
+		}
+		content, err := os.ReadFile(ts.MkAbs(path))
+		ts.Check(err)
+		file, err := form.CreateFormFile(name, path)
+		ts.Check(err)
+		_, err = file.Write(content)
+		ts.Check(err)
+	}
+	ts.Check(form.Close())
+	s := theSite(ts)
+	status, page, err := read(s.client.Post(s.url+args[0], form.FormDataContentType(), &body))
+	ts.Check(err)
+	fmt.Fprint(ts.Stdout(), page)
+	if status != 200 {
+		ts.Fatalf("status %d", status)
+	}
+}
+
+func followCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: follow PATTERN PATH")
+	}
+	_, page, err := theSite(ts).get(args[1])
+	ts.Check(err)
+	getCmd(ts, false, []string{regexp.MustCompile(args[0]).FindString(page)})
+}
+
+func cookieCmd(ts *testscript.TestScript, neg bool, args []string) {
+	name, value, ok := strings.Cut(strings.Join(args, " "), "=")
+	if neg || !ok {
+		ts.Fatalf("usage: cookie NAME=VALUE")
+	}
+	s := theSite(ts)
+	address, err := url.Parse(s.url)
+	ts.Check(err)
+	s.client.Jar.SetCookies(address, []*http.Cookie{{Name: name, Value: value, Path: "/"}})
+}
+
+func adminCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: admin PATH")
+	}
+	s := theSite(ts)
+	ts.Check(s.waitFor(func() bool { return adminAddress.MatchString(s.err.String()) }))
+	status, page, err := read(http.Get(adminAddress.FindStringSubmatch(s.err.String())[1] + args[0]))
+	ts.Check(err)
+	fmt.Fprint(ts.Stdout(), page)
+	if status != 200 {
+		ts.Fatalf("status %d", status)
+	}
+}
+
 var (
 	article = regexp.MustCompile(`(?s)<article class="post" data-id="(\d+)".*?</article>`)
 	noise   = regexp.MustCompile(`(?s)<time.*?</time>|<form.*?</form>|<[^>]*>`)
@@ -265,8 +345,7 @@ func redisCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: redis COMMAND...")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
-	defer cancel()
+	ctx := context.Background()
 	db, err := store.Open(ctx, "unix://"+ts.MkAbs("share/retwis/redis.sock"), store.Options{})
 	ts.Check(err)
 	defer func() { ts.Check(db.Close()) }()

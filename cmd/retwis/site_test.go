@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,8 +16,16 @@ import (
 	"time"
 )
 
-// testTimeout is how long anything may take before a test gives up on it.
-const testTimeout = 30 * time.Second
+// hung is closed shortly before go test ends the run: what has not happened by then never
+// will, and there is time left to print why. Nothing else limits how long a test waits.
+var hung = sync.OnceValue(func() <-chan struct{} {
+	late := make(chan struct{})
+	limit, ok := flag.Lookup("test.timeout").Value.(flag.Getter).Get().(time.Duration)
+	if ok && limit > 0 {
+		time.AfterFunc(limit-limit/10, func() { close(late) })
+	}
+	return late
+})
 
 // site is a running "retwis serve".
 type site struct {
@@ -44,7 +53,7 @@ func startCommand(cmd *exec.Cmd) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &site{cmd: cmd, ended: make(chan struct{}), client: &http.Client{Jar: jar, Timeout: testTimeout}}
+	s := &site{cmd: cmd, ended: make(chan struct{}), client: &http.Client{Jar: jar}}
 	s.out.seen, s.err.seen = make(chan struct{}, 1), make(chan struct{}, 1)
 	cmd.Stdout, cmd.Stderr = &s.out, &s.err
 	if err := cmd.Start(); err != nil {
@@ -71,14 +80,13 @@ func (s *site) waitUntilItListens() error {
 
 // waitFor waits until the output matches.
 func (s *site) waitFor(done func() bool) error {
-	deadline := time.After(testTimeout)
 	for !done() {
 		select {
 		case <-s.out.seen:
 		case <-s.err.seen:
 		case <-s.ended:
 			return fmt.Errorf("retwis serve ended: %w\n%s%s", s.status, s.out.String(), s.err.String())
-		case <-deadline:
+		case <-hung():
 			return errors.Join(fmt.Errorf("retwis serve does not say what it should; it said\n%s%s", s.out.String(), s.err.String()),
 				s.stop(syscall.SIGKILL))
 		}
@@ -94,7 +102,7 @@ func (s *site) stop(signal syscall.Signal) error {
 	}
 	select {
 	case <-s.ended:
-	case <-time.After(testTimeout):
+	case <-hung():
 		return s.dump()
 	}
 	if s.status != nil && signal != syscall.SIGKILL {
@@ -106,11 +114,7 @@ func (s *site) stop(signal syscall.Signal) error {
 // dump kills a site that does not end, and prints its goroutines.
 func (s *site) dump() error {
 	err := s.cmd.Process.Signal(syscall.SIGQUIT)
-	select {
-	case <-s.ended:
-	case <-time.After(testTimeout):
-		err = errors.Join(err, s.cmd.Process.Kill())
-	}
+	<-s.ended
 	return errors.Join(fmt.Errorf("retwis serve does not end\n%s", s.err.String()), err)
 }
 

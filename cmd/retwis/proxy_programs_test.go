@@ -1,8 +1,11 @@
+//go:build programs
+
 package main
 
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -134,7 +137,7 @@ func (p proxied) check() {
 		},
 	}
 	defer transport.CloseIdleConnections()
-	client := http.Client{Transport: transport, Timeout: testTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	origin := "https://retwis.example.com:" + p.secure
 	do := func(method, path, form string, header ...string) *http.Response {
 		t.Helper()
@@ -184,17 +187,14 @@ func (p proxied) check() {
 	do("GET", "/timeline", "")
 	// nginx logs a request after it has answered.
 	var logged []byte
-	for end := time.Now().Add(testTimeout); ; <-time.After(10 * time.Millisecond) {
+	p.until(func() error {
 		var err error
 		logged, err = os.ReadFile(filepath.Join(p.dir, "access.log"))
-		if err != nil || strings.Contains(string(logged), "/timeline") { // Caddy has none
-			break
+		if err == nil && !strings.Contains(string(logged), "/timeline") {
+			return fmt.Errorf("the access log lacks a page: %s", logged)
 		}
-		if time.Now().After(end) {
-			t.Errorf("the access log lacks a page: %s", logged)
-			break
-		}
-	}
+		return nil // Caddy has no access log
+	})
 	if own, _ := os.ReadFile(filepath.Join(p.dir, "log")); strings.Contains(string(logged)+string(own), "SECRETSECRET") {
 		t.Errorf("the log of the proxy has a secret: %s%s", logged, own)
 	}
@@ -202,13 +202,24 @@ func (p proxied) check() {
 
 // wait waits until the proxy listens.
 func (p proxied) wait() {
-	for end := time.Now().Add(testTimeout); ; <-time.After(10 * time.Millisecond) {
+	p.until(func() error {
 		conn, err := net.Dial("tcp", "127.0.0.1:"+p.secure)
-		if err == nil {
-			conn.Close()
-			return
+		if err != nil {
+			return err
 		}
-		if time.Now().After(end) {
+		return conn.Close()
+	})
+}
+
+// until calls a function until it succeeds.
+func (p proxied) until(try func() error) {
+	p.t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for err := try(); err != nil; err = try() {
+		select {
+		case <-tick.C:
+		case <-hung():
 			log, _ := os.ReadFile(filepath.Join(p.dir, "log"))
 			p.t.Fatalf("%v: %s", err, log)
 		}
