@@ -254,12 +254,16 @@ func (b *browser) fill(field, text string) {
 	}
 }
 
-// click waits for the page to which a click leads, and returns its status.
+// click waits for the page to which a click leads, and returns its status; 0 if it leads to another
+// place of the same page.
 func (b *browser) click(selector string) int64 {
 	b.t.Helper()
 	response, err := chromedp.RunResponse(b.ctx, chromedp.Click(chromedp.CSS(selector)))
 	if err != nil {
 		b.t.Fatalf("click %s: %v", selector, err)
+	}
+	if response == nil {
+		return 0
 	}
 	return response.Status
 }
