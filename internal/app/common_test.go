@@ -13,6 +13,8 @@ import (
 	"retwis/internal/social/load"
 	"retwis/internal/social/people"
 	"retwis/internal/social/socialtest"
+
+	"github.com/redis/rueidis"
 )
 
 // The followers in common are remembered; a change through this process shows at once,
@@ -66,25 +68,20 @@ func TestCommonFollowersRemembered(t *testing.T) {
 // Of two users with very many followers, a thousand are examined.
 func TestCommonFollowersBound(t *testing.T) {
 	t.Parallel()
-	for name, b := range map[string]*bundle{
-		"single":  setup(t),
-		"cluster": on(t, redistest.Cluster(t, 2).Client(t)),
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			one, two := b.NewUser("one"), b.NewUser("two")
-			var follows []load.NewFollow
-			for id := int64(100); id < 1400; id++ {
-				at := b.Clock.Now().Add(time.Duration(id) * time.Second)
-				follows = append(follows, load.NewFollow{From: id, To: one.ID, Time: at}, load.NewFollow{From: id + 100, To: two.ID, Time: at})
-			}
-			if err := load.New(b.App).AddFollows(b.Ctx, follows); err != nil {
-				t.Fatal(err)
-			}
-			common, err := b.Follows.CommonFollowers(b.Ctx, &social.Viewer{User: one}, two.ID)
-			if err != nil || !common.AtLeast || !slices.Contains([]int64{900, 1000}, common.N) {
-				t.Errorf("common = %+v, %v, want about a thousand or more", common, err)
-			}
-		})
-	}
+	socialtest.OnEach(t, func(t *testing.T, client rueidis.Client) {
+		b := on(t, client)
+		one, two := b.NewUser("one"), b.NewUser("two")
+		var follows []load.NewFollow
+		for id := int64(100); id < 1400; id++ {
+			at := b.Clock.Now().Add(time.Duration(id) * time.Second)
+			follows = append(follows, load.NewFollow{From: id, To: one.ID, Time: at}, load.NewFollow{From: id + 100, To: two.ID, Time: at})
+		}
+		if err := load.New(b.App).AddFollows(b.Ctx, follows); err != nil {
+			t.Fatal(err)
+		}
+		common, err := b.Follows.CommonFollowers(b.Ctx, &social.Viewer{User: one}, two.ID)
+		if err != nil || !common.AtLeast || !slices.Contains([]int64{900, 1000}, common.N) {
+			t.Errorf("common = %+v, %v, want about a thousand or more", common, err)
+		}
+	})
 }

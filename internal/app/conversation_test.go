@@ -8,21 +8,16 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redistest"
 	"retwis/internal/social"
+	"retwis/internal/social/socialtest"
 )
 
 // both runs a test on one server and on a Cluster.
 func both(t *testing.T, test func(t *testing.T, b *bundle)) {
 	t.Parallel()
-	for name, client := range map[string]rueidis.Client{
-		"single": redistest.DB(t).Client(t), "cluster": redistest.Cluster(t, 3).Client(t),
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, on(t, client))
-		})
-	}
+	socialtest.OnEach(t, func(t *testing.T, client rueidis.Client) {
+		test(t, on(t, client))
+	})
 }
 
 func (b *bundle) reply(author social.User, parent int64, body string) int64 {

@@ -10,13 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
 	"pgregory.net/rapid"
 
-	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/load"
 	"retwis/internal/social/people"
+	"retwis/internal/social/socialtest"
 )
 
 func TestFollow(t *testing.T) {
@@ -154,31 +155,26 @@ func (b *bundle) allPeople(list peopleFunc, uid int64, limit int) []string {
 // agree. On a Cluster no script spans the two.
 func TestFollowAtOnce(t *testing.T) {
 	t.Parallel()
-	for name, b := range map[string]*bundle{
-		"single":  setup(t),
-		"cluster": on(t, redistest.Cluster(t, 3).Client(t)),
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			one, two := b.NewUser("one"), b.NewUser("two")
-			for range 20 {
-				var wg sync.WaitGroup
-				for i := range 8 {
-					wg.Go(func() {
-						change := b.Follows.Follow
-						if i%2 == 0 {
-							change = b.Follows.Unfollow
-						}
-						if err := change(b.Ctx, one, two); err != nil {
-							t.Error(err)
-						}
-					})
-				}
-				wg.Wait()
-				b.WantHealthy()
+	socialtest.OnEach(t, func(t *testing.T, client rueidis.Client) {
+		b := on(t, client)
+		one, two := b.NewUser("one"), b.NewUser("two")
+		for range 20 {
+			var wg sync.WaitGroup
+			for i := range 8 {
+				wg.Go(func() {
+					change := b.Follows.Follow
+					if i%2 == 0 {
+						change = b.Follows.Unfollow
+					}
+					if err := change(b.Ctx, one, two); err != nil {
+						t.Error(err)
+					}
+				})
 			}
-		})
-	}
+			wg.Wait()
+			b.WantHealthy()
+		}
+	})
 }
 
 func TestPeoplePaging(t *testing.T) {
@@ -227,34 +223,29 @@ func TestPeoplePaging(t *testing.T) {
 
 func TestCommonFollowers(t *testing.T) {
 	t.Parallel()
-	for name, b := range map[string]*bundle{
-		"single":  setup(t),
-		"cluster": on(t, redistest.Cluster(t, 3).Client(t)),
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			one, two := b.NewUser("one"), b.NewUser("two")
-			if common, err := b.Follows.CommonFollowers(b.Ctx, &social.Viewer{User: one}, two.ID); err != nil || common != (people.Common{}) {
-				t.Errorf("common = %+v, %v", common, err)
+	socialtest.OnEach(t, func(t *testing.T, client rueidis.Client) {
+		b := on(t, client)
+		one, two := b.NewUser("one"), b.NewUser("two")
+		if common, err := b.Follows.CommonFollowers(b.Ctx, &social.Viewer{User: one}, two.ID); err != nil || common != (people.Common{}) {
+			t.Errorf("common = %+v, %v", common, err)
+		}
+		var follows []load.NewFollow
+		for id := int64(100); id < 1700; id++ {
+			if id%2 == 0 {
+				follows = append(follows, load.NewFollow{From: id, To: one.ID, Time: b.Clock.Now()})
 			}
-			var follows []load.NewFollow
-			for id := int64(100); id < 1700; id++ {
-				if id%2 == 0 {
-					follows = append(follows, load.NewFollow{From: id, To: one.ID, Time: b.Clock.Now()})
-				}
-				if id%3 == 0 {
-					follows = append(follows, load.NewFollow{From: id, To: two.ID, Time: b.Clock.Now()})
-				}
+			if id%3 == 0 {
+				follows = append(follows, load.NewFollow{From: id, To: two.ID, Time: b.Clock.Now()})
 			}
-			if err := load.New(b.App).AddFollows(b.Ctx, follows); err != nil {
-				t.Fatal(err)
-			}
-			common, err := b.Follows.CommonFollowers(b.Ctx, &social.Viewer{User: one}, two.ID)
-			if err != nil || common != (people.Common{N: 267}) {
-				t.Errorf("common = %+v, %v, want 267", common, err)
-			}
-		})
-	}
+		}
+		if err := load.New(b.App).AddFollows(b.Ctx, follows); err != nil {
+			t.Fatal(err)
+		}
+		common, err := b.Follows.CommonFollowers(b.Ctx, &social.Viewer{User: one}, two.ID)
+		if err != nil || common != (people.Common{N: 267}) {
+			t.Errorf("common = %+v, %v, want 267", common, err)
+		}
+	})
 }
 
 // FuzzPeopleCursor looks for a cursor that is neither refused nor a valid position.
@@ -286,5 +277,5 @@ func TestUnfollowAmongTasks(t *testing.T) {
 	}
 	b.Redis(others...)
 	b.do(b.Follows.Unfollow(b.Ctx, ada, ben))
-	eventually(t, "the unfollow does not end", func() bool { return b.Redis("ZCARD", layout.Tasks) == "2000" })
+	b.Eventually("the unfollow does not end", func() bool { return b.Redis("ZCARD", layout.Tasks) == "2000" })
 }

@@ -87,7 +87,7 @@ func TestLike(t *testing.T) {
 		}
 		b.do(b.Reactions.Like(b.Ctx, eve, repost.ID)) // her repost
 		likes(eve, 2, true)
-		eventually(t, "another process does not see the likes", func() bool {
+		b.Eventually("another process does not see the likes", func() bool {
 			item := other.item(eve, id)
 			return item.Post.Counts.Likes == 2 && item.Marks == social.MarkLiked|social.MarkReposted
 		})
@@ -124,7 +124,7 @@ func TestLikeRefuses(t *testing.T) {
 		b.Redis("HSET", layout.PostKey(gone), "deleted", "1700000000")
 		b.Redis("SET", layout.PostKey(2000), "not a post")
 		b.do(other.Relations.Block(b.Ctx, ada, bob, time.Time{}))
-		eventually(t, "the block is not seen", func() bool { return b.viewer(bob).Sees(ada.ID) == social.Hidden })
+		b.Eventually("the block is not seen", func() bool { return b.viewer(bob).Sees(ada.ID) == social.Hidden })
 		for _, id := range []int64{0, -1, 77, 1 << 60, gone, hidden, 1000, 2000} {
 			for name, act := range map[string]func(context.Context, social.User, int64) error{"like": b.Reactions.Like, "bookmark": b.Reactions.Bookmark} {
 				if err := act(b.Ctx, bob, id); !errors.Is(err, social.ErrNotFound) {

@@ -42,7 +42,7 @@ func TestEditProfile(t *testing.T) {
 		if got.DisplayName != want.DisplayName || got.Bio != want.Bio || got.Pinned != 0 || !slices.Equal(got.Links, want.Links) {
 			t.Errorf("profile = %+v, want %+v", got, want)
 		}
-		eventually(t, "another process does not see the profile", func() bool { return other.profile(ada.ID).Bio == want.Bio })
+		b.Eventually("another process does not see the profile", func() bool { return other.profile(ada.ID).Bio == want.Bio })
 		if got := b.item(bob, id).Post.Author.DisplayName; got != want.DisplayName {
 			t.Errorf("a post shows %q", got)
 		}
@@ -171,7 +171,7 @@ func TestPin(t *testing.T) {
 		b.do(b.Profiles.Unpin(b.Ctx, ada, two)) // not the one that is pinned
 		pinned(one)
 		b.Redis("HSET", layout.PostKey(one), "deleted", "1700000000")
-		eventually(t, "a deleted post is pinned", func() bool {
+		b.Eventually("a deleted post is pinned", func() bool {
 			return b.profile(ada.ID).Pinned == 0 && other.profile(ada.ID).Pinned == 0
 		})
 		if err := b.Profiles.Pin(b.Ctx, ada, one); !errors.Is(err, social.ErrNotFound) {
@@ -188,7 +188,7 @@ func TestPin(t *testing.T) {
 			t.Error("a deleted post stays pinned")
 		}
 		b.Redis("HSET", layout.UserKey(ada.ID), "pinned", layout.Itoa(ofBob))
-		eventually(t, "the post of another is pinned", func() bool { return b.profile(ada.ID).Pinned == 0 })
+		b.Eventually("the post of another is pinned", func() bool { return b.profile(ada.ID).Pinned == 0 })
 	})
 }
 
@@ -205,7 +205,7 @@ func TestDisplayNameOnLists(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.do(b.Profiles.Edit(b.Ctx, ada, accounts.UserProfile{DisplayName: "Ada"}))
-		eventually(t, "the followers have the old name", func() bool {
+		b.Eventually("the followers have the old name", func() bool {
 			people, err := other.Follows.Followers(b.Ctx, &social.Viewer{}, bob.ID, "", 5)
 			b.do(err)
 			return people.Users[0].DisplayName == "Ada"

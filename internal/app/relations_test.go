@@ -64,7 +64,7 @@ func TestMute(t *testing.T) {
 		}
 		b.do(b.Relations.Mute(b.Ctx, ada, eve, b.Clock.Now().Add(time.Hour)))
 		sees(eve, social.Muted)
-		eventually(t, "another process does not see the mute", func() bool { return other.viewer(ada).Sees(eve.ID) == social.Muted })
+		b.Eventually("another process does not see the mute", func() bool { return other.viewer(ada).Sees(eve.ID) == social.Muted })
 		if got := other.viewer(bob).Sees(ada.ID); got != social.Shown {
 			t.Errorf("a mute works in the other direction: %d", got)
 		}

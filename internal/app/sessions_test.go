@@ -13,6 +13,8 @@ import (
 	"retwis/internal/social/auth"
 	"retwis/internal/social/check"
 	"retwis/internal/social/socialtest"
+
+	"github.com/redis/rueidis"
 )
 
 // from is the context of a device.
@@ -42,60 +44,58 @@ func (b *bundle) open(session auth.Session) bool {
 
 func TestOpenSessions(t *testing.T) {
 	t.Parallel()
-	for name, b := range map[string]*bundle{"one server": setup(t), "Cluster": on(t, redistest.Cluster(t, 2).Client(t))} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b.T = t
-			b.from("Firefox on Linux").NewUser("ada")
-			b.Clock.Advance(time.Minute)
-			phone := b.from("Safari on iOS").login("ada")
-			b.Clock.Advance(time.Minute)
-			here := b.from("Chrome on Windows\n\x00 and " + strings.Repeat("ä", 100)).login("ada")
-			uid := here.User.ID
-			list := func() []auth.OpenSession {
-				t.Helper()
-				open, err := b.Sessions.OpenSessions(b.Ctx, uid, here.Secret)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return open
-			}
-			open := list()
-			if len(open) != 3 || !open[0].Here || open[1].Here || open[1].Device != "Safari on iOS" || open[2].Device != "Firefox on Linux" ||
-				!open[1].Created.Equal(b.Clock.Now().Add(-time.Minute)) || len(open[0].Device) > 60 {
-				t.Errorf("open sessions: %+v", open)
-			}
-			if strings.Contains(b.Redis("HGETALL", "sessions:{user:1}"), here.Secret) {
-				t.Error("the secret is stored in clear")
-			}
-			if err := b.Sessions.EndSession(b.Ctx, uid, open[1].ID); err != nil {
+	socialtest.OnEach(t, func(t *testing.T, client rueidis.Client) {
+		b := on(t, client)
+		b.T = t
+		b.from("Firefox on Linux").NewUser("ada")
+		b.Clock.Advance(time.Minute)
+		phone := b.from("Safari on iOS").login("ada")
+		b.Clock.Advance(time.Minute)
+		here := b.from("Chrome on Windows\n\x00 and " + strings.Repeat("ä", 100)).login("ada")
+		uid := here.User.ID
+		list := func() []auth.OpenSession {
+			t.Helper()
+			open, err := b.Sessions.OpenSessions(b.Ctx, uid, here.Secret)
+			if err != nil {
 				t.Fatal(err)
 			}
-			if b.open(phone) || !b.open(here) {
-				t.Error("another session was ended than the one that was named")
+			return open
+		}
+		open := list()
+		if len(open) != 3 || !open[0].Here || open[1].Here || open[1].Device != "Safari on iOS" || open[2].Device != "Firefox on Linux" ||
+			!open[1].Created.Equal(b.Clock.Now().Add(-time.Minute)) || len(open[0].Device) > 60 {
+			t.Errorf("open sessions: %+v", open)
+		}
+		if strings.Contains(b.Redis("HGETALL", "sessions:{user:1}"), here.Secret) {
+			t.Error("the secret is stored in clear")
+		}
+		if err := b.Sessions.EndSession(b.Ctx, uid, open[1].ID); err != nil {
+			t.Fatal(err)
+		}
+		if b.open(phone) || !b.open(here) {
+			t.Error("another session was ended than the one that was named")
+		}
+		for _, id := range []string{"", "x", "*", strings.Repeat("0", 64)} {
+			if err := b.Sessions.EndSession(b.Ctx, uid, id); !errors.Is(err, social.ErrNoSession) {
+				t.Errorf("EndSession(%q): %v", id, err)
 			}
-			for _, id := range []string{"", "x", "*", strings.Repeat("0", 64)} {
-				if err := b.Sessions.EndSession(b.Ctx, uid, id); !errors.Is(err, social.ErrNoSession) {
-					t.Errorf("EndSession(%q): %v", id, err)
-				}
-			}
-			if err := b.Sessions.LogoutOthers(b.Ctx, uid, here.Secret); err != nil {
-				t.Fatal(err)
-			}
-			if open := list(); len(open) != 1 || !open[0].Here {
-				t.Errorf("after all others have ended: %+v", open)
-			}
-			if err := b.Sessions.Logout(b.Ctx, uid, phone.Secret); err != nil || !b.open(here) {
-				t.Errorf("the end of a session that has ended: %v, and this one is open: %v", err, b.open(here))
-			}
-			if err := b.Sessions.LogoutEverywhere(b.Ctx, uid); err != nil || b.open(here) || b.Redis("EXISTS", "sessions:{user:1}") != "0" {
-				t.Errorf("log out everywhere: %v", err)
-			}
-			if result := b.WantHealthy(); result.Leftovers != 0 {
-				t.Errorf("check = %+v", result)
-			}
-		})
-	}
+		}
+		if err := b.Sessions.LogoutOthers(b.Ctx, uid, here.Secret); err != nil {
+			t.Fatal(err)
+		}
+		if open := list(); len(open) != 1 || !open[0].Here {
+			t.Errorf("after all others have ended: %+v", open)
+		}
+		if err := b.Sessions.Logout(b.Ctx, uid, phone.Secret); err != nil || !b.open(here) {
+			t.Errorf("the end of a session that has ended: %v, and this one is open: %v", err, b.open(here))
+		}
+		if err := b.Sessions.LogoutEverywhere(b.Ctx, uid); err != nil || b.open(here) || b.Redis("EXISTS", "sessions:{user:1}") != "0" {
+			t.Errorf("log out everywhere: %v", err)
+		}
+		if result := b.WantHealthy(); result.Leftovers != 0 {
+			t.Errorf("check = %+v", result)
+		}
+	})
 }
 
 // A session ends when it was not used for a month, and after a year in any case.

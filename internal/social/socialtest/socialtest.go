@@ -218,3 +218,17 @@ func (b *Bundle) Eventually(what string, ok func() bool) {
 		}
 	}
 }
+
+// OnEach runs a test on a server and on a Cluster, side by side. The subtest opens the Cluster
+// that it uses: one that its parent opens is held while the subtest waits for its turn.
+func OnEach(t *testing.T, test func(t *testing.T, client rueidis.Client)) {
+	t.Helper()
+	t.Run("single", func(t *testing.T) {
+		t.Parallel()
+		test(t, redistest.DB(t).Client(t))
+	})
+	t.Run("cluster", func(t *testing.T) {
+		t.Parallel()
+		test(t, redistest.Cluster(t, 3).Client(t))
+	})
+}
