@@ -55,10 +55,10 @@ var All = []Fault{
 		With: "\t\tif plant.On(\"checkpointahead\") {\n\t\t\ts.saves.passed(s.last)\n\t\t\treturn\n\t\t}\n\t\ts.saves.passed(s.low())\n", Likely: []string{"bulk"},
 	},
 	{
-		Name: "overtakes", What: "a command is sent again before an earlier one with its key that still waits",
+		Name: "overtakes", What: "a command that a Cluster has executed before an earlier one with its key stays",
 		Document: "bulk.md", Promise: "no command overtakes another one with the same key",
-		File: "bulk/resend.go", Anchor: "if before, ok := went[k]; ok && before != p {",
-		With: "if before, ok := went[k]; ok && before != p && !(before == nil && plant.On(\"overtakes\")) {", Likely: []string{"bulk"},
+		File: "bulk/resend.go", Anchor: "\tlate := make(map[string]bool)\n",
+		With: "\tif plant.On(\"overtakes\") {\n\t\treturn nil\n\t}\n\tlate := make(map[string]bool)\n", Likely: []string{"bulk"},
 	},
 	{
 		Name: "mergeskey", What: "a sorted set of a snapshot is added to the one that exists",

@@ -1,0 +1,39 @@
+package redlock_test
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"retwis/internal/redistest"
+	"retwis/redlock"
+)
+
+// The last token was given by three of five servers. Two of these lose their counters, and the
+// third does not answer: those that are left do not know it, and the next token is larger all the
+// same. All are ahead of the clock, so that this does not help.
+func TestTokenAfterThoseThatKnewItForgot(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Nodes(t, 5)
+	clients := clientsOf(t, servers)
+	last := time.Now().Add(time.Hour).UnixMicro()
+	for i, client := range clients[2:] {
+		known := last
+		if i > 0 {
+			known -= 5
+		}
+		err := client.Do(t.Context(), client.B().Set().Key("redlock:token:{job}").Value(strconv.FormatInt(known, 10)).Build()).Error()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := dial(t, servers, redlock.Options{Fencing: true})
+	allAnswer(t, m)
+	servers[2].Freeze(t)
+	l := lock(t, m, "job")
+	if l.Token() <= uint64(last) {
+		t.Errorf("token %d after %d", l.Token(), last)
+	}
+	unlock(t, l)
+	servers[2].Thaw(t)
+}
