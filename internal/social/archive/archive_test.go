@@ -121,12 +121,9 @@ func TestKilled(t *testing.T) {
 	if redistest.Long {
 		n = 10_000
 	}
-	for name, client := range map[string]rueidis.Client{"single": redistest.DB(t).Client(t), "cluster": redistest.Cluster(t, 3).Client(t)} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			killed(t, client, n)
-		})
-	}
+	socialtest.OnEach(t, func(t *testing.T, client rueidis.Client) {
+		killed(t, client, n)
+	})
 }
 
 func killed(t *testing.T, client rueidis.Client, n int) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/descope/virtualwebauthn"
+	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
 	"retwis/internal/social"
@@ -118,50 +119,46 @@ func (d *device) login() (auth.Session, error) {
 
 func TestPasskeys(t *testing.T) {
 	t.Parallel()
-	for name, b := range map[string]*socialtest.Bundle{
-		"one server": socialtest.New(t), "Cluster": socialtest.On(t, redistest.Cluster(t, 2).Client(t)),
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b.T = t
-			ada := b.NewUser("ada")
-			d := newDevice(b, ada)
-			if _, _, err := b.Passkeys.Begin(b.Ctx, here, ada, "wrong"); !errors.Is(err, social.ErrBadLogin) {
-				t.Errorf("with a wrong password: %v", err)
+	socialtest.OnEach(t, func(t *testing.T, client rueidis.Client) {
+		b := socialtest.On(t, client)
+		b.T = t
+		ada := b.NewUser("ada")
+		d := newDevice(b, ada)
+		if _, _, err := b.Passkeys.Begin(b.Ctx, here, ada, "wrong"); !errors.Is(err, social.ErrBadLogin) {
+			t.Errorf("with a wrong password: %v", err)
+		}
+		if err := d.add(ada, " My\u202e  phone "); err != nil {
+			t.Fatal(err)
+		}
+		b.Clock.Advance(time.Hour)
+		for range 2 {
+			session, err := d.login()
+			if err != nil || session.User.ID != ada.ID {
+				t.Fatalf("log-in: %v, %v", session.User, err)
 			}
-			if err := d.add(ada, " My\u202e  phone "); err != nil {
-				t.Fatal(err)
+			if user, err := b.Sessions.SessionUser(b.Ctx, session.Secret); err != nil || user.ID != ada.ID {
+				t.Errorf("the session is of %v, %v", user, err)
 			}
-			b.Clock.Advance(time.Hour)
-			for range 2 {
-				session, err := d.login()
-				if err != nil || session.User.ID != ada.ID {
-					t.Fatalf("log-in: %v, %v", session.User, err)
-				}
-				if user, err := b.Sessions.SessionUser(b.Ctx, session.Secret); err != nil || user.ID != ada.ID {
-					t.Errorf("the session is of %v, %v", user, err)
-				}
-			}
-			all, err := b.Passkeys.All(b.Ctx, ada.ID)
-			if err != nil || len(all) != 1 || all[0].Name != "My phone" || all[0].Used-all[0].Created != 3600 {
-				t.Fatalf("passkeys: %+v, %v", all, err)
-			}
-			b.WantHealthy()
-			if err := b.Passkeys.Remove(b.Ctx, ada, all[0].ID(), "wrong"); !errors.Is(err, social.ErrBadLogin) {
-				t.Errorf("removed with a wrong password: %v", err)
-			}
-			secret, response := d.use()
-			if err := b.Passkeys.Remove(b.Ctx, ada, all[0].ID(), socialtest.Password); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := b.Passkeys.Login(b.Ctx, here, secret, response); !errors.Is(err, auth.ErrPasskey) {
-				t.Errorf("log-in with a passkey that is removed: %v", err)
-			}
-			if b.Redis("HEXISTS", "user:1", "passkeys") != "0" {
-				t.Error("the field is left")
-			}
-		})
-	}
+		}
+		all, err := b.Passkeys.All(b.Ctx, ada.ID)
+		if err != nil || len(all) != 1 || all[0].Name != "My phone" || all[0].Used-all[0].Created != 3600 {
+			t.Fatalf("passkeys: %+v, %v", all, err)
+		}
+		b.WantHealthy()
+		if err := b.Passkeys.Remove(b.Ctx, ada, all[0].ID(), "wrong"); !errors.Is(err, social.ErrBadLogin) {
+			t.Errorf("removed with a wrong password: %v", err)
+		}
+		secret, response := d.use()
+		if err := b.Passkeys.Remove(b.Ctx, ada, all[0].ID(), socialtest.Password); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.Passkeys.Login(b.Ctx, here, secret, response); !errors.Is(err, auth.ErrPasskey) {
+			t.Errorf("log-in with a passkey that is removed: %v", err)
+		}
+		if b.Redis("HEXISTS", "user:1", "passkeys") != "0" {
+			t.Error("the field is left")
+		}
+	})
 }
 
 // Each response works once, at the place for which it was made, and within five minutes.

@@ -374,15 +374,7 @@ func TestWaitsOutsideQueue(t *testing.T) {
 			return p.Done == want && queues[0].Waiting == 0
 		}
 	}
-	eventually := func(ok func() bool) {
-		t.Helper()
-		for end := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatal("it does not get on")
-			}
-		}
-	}
-	eventually(done(2))
+	b.Eventually("what the limit allows", done(2))
 	p, _, err := b.Imports.Get(b.Ctx, ada)
 	do(t, err)
 	if b.Redis("ZSCORE", layout.Tasks, imports.Task(ada.ID, p.ID)) == "" {
@@ -391,7 +383,7 @@ func TestWaitsOutsideQueue(t *testing.T) {
 	if b.Redis("DEL", fmt.Sprintf("ratelimit:import:{%d}:1h", ada.ID)) != "1" {
 		t.Fatal("there is no limit")
 	}
-	eventually(func() bool {
+	b.Eventually("the rest", func() bool {
 		b.Clock.Advance(task.StaleAfter)
 		do(t, b.FanOut().Jobs.Sweep(b.Ctx))
 		return done(3)()

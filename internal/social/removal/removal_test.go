@@ -15,6 +15,7 @@ import (
 	"retwis/internal/social/accounts"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/removal"
+	"retwis/internal/social/socialtest"
 	"retwis/internal/social/users"
 )
 
@@ -168,14 +169,9 @@ func (b *bundle) wantGone(s scene) {
 }
 
 func servers(t *testing.T, test func(t *testing.T, client rueidis.Client)) {
-	for name, client := range map[string]rueidis.Client{
-		"single": redistest.DB(t).Client(t), "cluster": redistest.Cluster(t, 3).Client(t),
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, client)
-		})
-	}
+	socialtest.OnEach(t, func(t *testing.T, client rueidis.Client) {
+		test(t, client)
+	})
 }
 
 // After the deletion of an account no key mentions it, except for the name in `users`,

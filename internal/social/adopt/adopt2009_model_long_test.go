@@ -1,3 +1,5 @@
+//go:build long
+
 package adopt_test
 
 import (
@@ -17,7 +19,6 @@ import (
 	"pgregory.net/rapid"
 
 	"retwis/internal/redistest"
-	"retwis/internal/social/adopt"
 	"retwis/internal/social/socialtest"
 )
 
@@ -185,24 +186,6 @@ func (s *site2009) compare(t *rapid.T, b *bundle) {
 			t.Errorf("post %d = %q, want %q", pid, got, post)
 		}
 	}
-}
-
-// adopterEnv makes this test binary adopt the database at its URL and print a line
-// for each step: a process to kill.
-const adopterEnv = "SOCIAL_TEST_ADOPTER"
-
-func adoptAndPrint() {
-	opt := rueidis.MustParseURL(os.Getenv(adopterEnv))
-	opt.ForceSingleClient, opt.PipelineMultiplex = true, -1
-	client, err := rueidis.NewClient(opt)
-	if err != nil {
-		panic(err)
-	}
-	if err := adopt.New(client, socialtest.Quiet()).Adopt(context.Background(), func(done, _ int64) { fmt.Println(done) }); err != nil {
-		panic(err)
-	}
-	fmt.Println("done")
-	os.Exit(0)
 }
 
 // Two processes convert at once and are killed repeatedly, a little later each
