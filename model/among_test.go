@@ -151,12 +151,12 @@ func TestAmongWhileOthersWrite(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	ctx := t.Context()
-	people := store[ohmPerson](t, client, model.Options{Name: "person"})
+	people := store[contact](t, client, model.Options{Name: "person"})
 	owners := store[traveller](t, client, model.Options{Name: "owner"})
 	set := owners.Set("friends", createdOf(t, owners, traveller{}).ID)
 	var stays, comes []string
 	for i := range 400 {
-		id := createdOf(t, people, ohmPerson{Name: fmt.Sprintf("%03d", i*7%400)}).ID
+		id := createdOf(t, people, contact{Name: fmt.Sprintf("%03d", i*7%400)}).ID
 		if i%4 == 0 {
 			stays = append(stays, id)
 		} else {
@@ -184,7 +184,7 @@ func TestAmongWhileOthersWrite(t *testing.T) {
 			}
 		}
 	})
-	for _, q := range []*model.Query[ohmPerson]{
+	for _, q := range []*model.Query[contact]{
 		people.Find().Among(set).OrderBy("name").Limit(9), people.Find().Among(set).Limit(30),
 		people.Find(model.Between("name", "000", "999")).Among(set).OrderBy("name").Reverse().Limit(11),
 	} {

@@ -15,6 +15,16 @@ import (
 	"retwis/model"
 )
 
+type contact struct {
+	ID   string `redis:",id"`
+	Name string `redis:"name,range"`
+}
+
+type mailbox struct {
+	ID    string  `redis:",id"`
+	Email *string `redis:"email,unique"`
+}
+
 // Own ids beside the counter: none is given twice, and the records come
 // in the order of their ids.
 func TestOwnIDsBesideTheCounter(t *testing.T) {
@@ -25,9 +35,9 @@ func TestOwnIDsBesideTheCounter(t *testing.T) {
 		models++
 		ctx := t.Context()
 		opt := model.Options{Name: fmt.Sprintf("n%d", models), Partitions: some(rt, "partitions", 1, 3)}
-		stores := []*model.Store[ohmUnique]{store[ohmUnique](t, client, opt), store[ohmUnique](t, client, opt)}
+		stores := []*model.Store[mailbox]{store[mailbox](t, client, opt), store[mailbox](t, client, opt)}
 		owner := map[string]string{} // id → email
-		write := func(r ohmUnique, err error, own string) {
+		write := func(r mailbox, err error, own string) {
 			var taken *model.TakenError
 			switch {
 			case errors.As(err, &taken) && own != "" && taken.Field == "id" && owner[own] != "":
@@ -42,9 +52,9 @@ func TestOwnIDsBesideTheCounter(t *testing.T) {
 			}
 		}
 		emails := 0
-		record := func(own string) ohmUnique {
+		record := func(own string) mailbox {
 			emails++
-			return ohmUnique{ID: own, Email: ptr(fmt.Sprint(emails))}
+			return mailbox{ID: own, Email: ptr(fmt.Sprint(emails))}
 		}
 		ownID := func() string {
 			if rapid.Bool().Draw(rt, "own") {
@@ -60,7 +70,7 @@ func TestOwnIDsBesideTheCounter(t *testing.T) {
 				write(made, err, own)
 				continue
 			}
-			var some []ohmUnique
+			var some []mailbox
 			for range rapid.IntRange(0, 8).Draw(rt, "many") {
 				some = append(some, record(ownID()))
 			}
@@ -109,10 +119,10 @@ func TestOwnIDsConcurrently(t *testing.T) {
 			const n = 200
 			var work sync.WaitGroup
 			for w := range 3 {
-				s := store[ohmPerson](t, client, opt)
+				s := store[contact](t, client, opt)
 				work.Go(func() {
 					for i := range n {
-						p := ohmPerson{Name: fmt.Sprint(w, " ", i)}
+						p := contact{Name: fmt.Sprint(w, " ", i)}
 						if w == 0 {
 							p.ID = strconv.Itoa(1000 + i*3)
 						}
@@ -123,7 +133,7 @@ func TestOwnIDsConcurrently(t *testing.T) {
 				})
 			}
 			work.Wait()
-			s := store[ohmPerson](t, client, opt)
+			s := store[contact](t, client, opt)
 			names := map[string]int{}
 			for p, err := range s.All(ctx) {
 				checked(t, err)
@@ -140,21 +150,21 @@ func TestOwnIDsConcurrently(t *testing.T) {
 func TestOwnIDsRefuse(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
-	s := store[ohmPerson](t, client, model.Options{Name: "person"})
+	s := store[contact](t, client, model.Options{Name: "person"})
 	for _, id := range []string{"abc", "007", "-1", "1.5", "9007199254740992", "99999999999999999999999", " 1"} {
-		if _, err := s.Create(t.Context(), ohmPerson{ID: id}); !errors.Is(err, model.ErrValue) || !strings.Contains(err.Error(), "9007199254740991") {
+		if _, err := s.Create(t.Context(), contact{ID: id}); !errors.Is(err, model.ErrValue) || !strings.Contains(err.Error(), "9007199254740991") {
 			t.Errorf("%s: %v", id, err)
 		}
 	}
 	if redisDo(t, client, "EXISTS", "next_person_id") != "0" {
 		t.Error("a refused id raised the counter")
 	}
-	createdOf(t, s, ohmPerson{ID: "9007199254740991"})
-	if p := createdOf(t, s, ohmPerson{}); p.ID != "9007199254740992" {
+	createdOf(t, s, contact{ID: "9007199254740991"})
+	if p := createdOf(t, s, contact{}); p.ID != "9007199254740992" {
 		t.Error(p)
 	}
-	ulids := store[ohmPerson](t, client, model.Options{Name: "ulid", IDs: model.ULID})
-	if _, err := ulids.Create(t.Context(), ohmPerson{ID: "1"}); !errors.Is(err, model.ErrValue) {
+	ulids := store[contact](t, client, model.Options{Name: "ulid", IDs: model.ULID})
+	if _, err := ulids.Create(t.Context(), contact{ID: "1"}); !errors.Is(err, model.ErrValue) {
 		t.Error(err)
 	}
 }

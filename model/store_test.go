@@ -34,6 +34,12 @@ func store[T any](t testing.TB, client rueidis.Client, opt model.Options) *model
 	return s
 }
 
+// patched is the error of a Patch, whatever else it returns.
+func patched(results ...any) error {
+	err, _ := results[len(results)-1].(error)
+	return err
+}
+
 func TestCreateGetSaveDelete(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
