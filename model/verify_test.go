@@ -222,6 +222,7 @@ func TestDamage(t *testing.T) {
 			}
 			opt.Adopt = every
 			s := residents(t, client, opt, 20)
+			model.SetPatience(s, time.Millisecond) // nobody else writes
 			if r, err := s.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 || r.Checked < 100 {
 				t.Fatalf("%s: before: %+v, %v", name, r, err)
 			}
@@ -358,13 +359,28 @@ func TestVerifyClaims(t *testing.T) {
 	s := residents(t, client, opt, 2)
 	d := damaging{t, client, opt}
 	claim := d.unique("email", "e1")
-	for age, want := range map[time.Duration]int64{-time.Minute: 0, time.Second: 0, time.Minute: 1} {
+	model.SetPatience(s, time.Millisecond)
+	for age, want := range map[time.Duration]int64{-time.Hour: 0, time.Minute: 1} {
 		d.do("HSET", claim, "e1", fmt.Sprintf("9\x00token\x00%d", time.Now().Add(-age).UnixMilli()))
 		d.do("HDEL", d.of("1", "content"), "1") // or the value would be missing
 		if r, err := s.Verify(t.Context(), maintain.Options{}); err != nil || r.Dangling != want {
 			t.Errorf("%v: %+v, %v", age, r, err)
 		}
 	}
+}
+
+// looking calls a function before each pipeline that reads a value and looks for its record.
+type looking struct {
+	rueidis.Client
+	key    string
+	before func()
+}
+
+func (l *looking) DoMulti(ctx context.Context, multi ...rueidis.Completed) []rueidis.RedisResult {
+	if len(multi) == 3 && multi[0].Commands()[1] == l.key && multi[1].Commands()[0] == "EXISTS" {
+		l.before()
+	}
+	return l.Client.DoMulti(ctx, multi...)
 }
 
 // A writer gives back the values that its record has left after it has written the record.
@@ -376,9 +392,15 @@ func TestVerifyWaitsForSlowWriters(t *testing.T) {
 	d := damaging{t, client, model.Options{Name: "resident", Partitions: 2}}
 	claim := d.unique("email", "e1")
 	d.do("HSET", claim, "e1", "9\x00token")
-	time.AfterFunc(time.Second, func() { d.do("HDEL", claim, "e1") })
-	if r, err := s.Verify(t.Context(), maintain.Options{}); err != nil || r.Dangling != 0 {
-		t.Errorf("%+v, %v", r, err)
+	looks := 0
+	slow := &looking{Client: client, key: claim, before: func() {
+		if looks++; looks == 3 {
+			d.do("HDEL", claim, "e1")
+		}
+	}}
+	s = store[resident](t, slow, d.opt)
+	if r, err := s.Verify(t.Context(), maintain.Options{}); err != nil || r.Dangling != 0 || looks < 3 {
+		t.Errorf("%d looks: %+v, %v", looks, r, err)
 	}
 }
 

@@ -289,22 +289,27 @@ func inProgress(deadline string) bool {
 	return err == nil && time.Since(time.UnixMilli(ms)) < unique.Lease
 }
 
+// dryRunLooks is how often a dry run looks at a value, at least, before it reports it.
+const dryRunLooks = 4
+
 // checkSuspects removes values whose records do not have them. A writer gives back the
 // values that its record has left shortly after it has written the record: a dry run
-// waits that long before it reports one, and longer while it may. Giving a value
-// back early does no harm.
+// waits that long before it reports one, and longer while it may; it looks again however
+// long the first look took. Giving a value back early does no harm.
 func (o *orphanClaims) checkSuspects(ctx context.Context, suspects []orphanClaim) error {
 	begin := time.Now()
-	wait := max(unique.Grace, o.orphans.run.waitLeft)
-	for delay := time.Millisecond; len(suspects) > 0; delay *= 2 {
+	wait := min(unique.Grace, o.orphans.run.t.Patience)
+	wait = max(wait, o.orphans.run.waitLeft)
+	for looks := 1; len(suspects) > 0; looks++ {
 		var err error
 		if suspects, err = o.unchanged(ctx, suspects); err != nil {
 			return err
 		}
-		if o.orphans.run.mode != DryRun || time.Since(begin) >= wait {
+		left := wait - time.Since(begin)
+		if o.orphans.run.mode != DryRun || left <= 0 && looks >= dryRunLooks {
 			break
 		}
-		if !sleep.For(ctx, min(delay, wait-time.Since(begin))) {
+		if !sleep.For(ctx, max(time.Millisecond, min(time.Millisecond<<min(looks, 20), left))) {
 			return ctx.Err()
 		}
 	}

@@ -35,10 +35,6 @@ type run struct {
 	waitLeft    time.Duration        // how much longer a dry run waits for slow writers
 }
 
-// dryRunWait is how long a dry run waits in total for writers that are slow to give back
-// unique values.
-const dryRunWait = 5 * time.Second
-
 // Mode is what a run does with the problems that it finds.
 type Mode string
 
@@ -50,7 +46,7 @@ const (
 )
 
 func newRun(t *record.Table, m Mode, opt maintain.Options) *run {
-	return &run{engine: engine.Start(opt), t: t, mode: m, waitLeft: dryRunWait}
+	return &run{engine: engine.Start(opt), t: t, mode: m, waitLeft: t.Patience}
 }
 
 // result returns the report of the run.

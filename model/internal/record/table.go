@@ -39,7 +39,12 @@ type Table struct {
 	// Repair compares records with their index entries, and corrects these: for read
 	// repair. Nil: none.
 	Repair func(ctx context.Context, ids []string)
+	// Patience is how long a dry run waits in total for writers that are slow to give back
+	// unique values.
+	Patience time.Duration
 }
+
+const patience = 5 * time.Second
 
 // NewTable returns the table of a declaration.
 func NewTable(client rueidis.Client, opt Options, d *schema.Declaration) (*Table, error) {
@@ -72,6 +77,7 @@ func tableOf(client rueidis.Client, opt Options, s *schema.Schema) *Table {
 		Registry: registry.New(client, l, s),
 		Rows:     rows.New(client, l, s, opt.Cache),
 		Claims:   &unique.Claims{Client: client, Layout: l},
+		Patience: patience,
 	}
 	t.References.t = t
 	t.clocks = make([]clock, len(l.Parts))
