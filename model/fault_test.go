@@ -117,7 +117,7 @@ func TestServerKilled(t *testing.T) {
 			t.Parallel()
 			server := redistest.TCP(t, "appendonly yes", "appendfsync always", `save ""`)
 			opt := model.Options{Name: "citizen", Partitions: partitions}
-			for range 3 {
+			for range redistest.Cases(1, 3) {
 				cmd := startWriter(t, server.URL(), partitions)
 				time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond) // any moment will do
 				server.Kill(t)

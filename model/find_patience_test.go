@@ -14,17 +14,17 @@ import (
 func TestFindAtTheEndOfTheOrder(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 4} {
-		const n = 6000
+		n, few := redistest.Cases(3600, 40_000), 600
 		client := redistest.Own(t).Client(t)
 		s := pupils(t, client, model.Options{Name: "pupil", Partitions: partitions}, n, func(i int) pupil {
 			p := pupil{Name: "few", Class: i}
-			if i < n-800 {
+			if i < n-few {
 				p.Name = "many"
 			}
 			return p
 		})
 		var want []int
-		for i := n - 800; i < n; i++ {
+		for i := n - few; i < n; i++ {
 			want = append(want, i)
 		}
 		q := s.Find(model.Eq("name", "few")).OrderBy("class")
@@ -35,7 +35,7 @@ func TestFindAtTheEndOfTheOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		page, err := q.Limit(20).Page(t.Context())
-		if err != nil || len(page.Items) != 20 || page.Items[0].Class != n-800 {
+		if err != nil || len(page.Items) != 20 || page.Items[0].Class != n-few {
 			t.Fatal(page, err)
 		}
 		stats, err := client.Do(t.Context(), client.B().Info().Section("commandstats").Build()).ToString()

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -50,21 +49,13 @@ func pupils(t *testing.T, client rueidis.Client, opt model.Options, n int, nth f
 	t.Helper()
 	opt.IDs = model.ClientAssigned
 	s := store[pupil](t, client, opt)
-	var wg sync.WaitGroup
-	errs := make([]error, 32)
-	for g := range errs {
-		wg.Go(func() {
-			for i := g; i < n && errs[g] == nil; i += len(errs) {
-				p := nth(i)
-				p.ID = strconv.Itoa(i)
-				_, errs[g] = s.Create(t.Context(), p)
-			}
-		})
+	all := make([]pupil, n)
+	for i := range all {
+		all[i] = nth(i)
+		all[i].ID = strconv.Itoa(i)
 	}
-	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.CreateMany(t.Context(), all)
+	checked(t, err)
 	return s
 }
 

@@ -231,6 +231,7 @@ func TestMigrateCutShort(t *testing.T) {
 			if partitions > 1 { // where claims are left, and waited for
 				step += 2
 			}
+			step += redistest.Cases[int64](5, 0)
 			if err := client.Do(t.Context(), client.B().Flushdb().Build()).Error(); err != nil {
 				t.Fatal(err)
 			}

@@ -120,7 +120,7 @@ func TestReleasesRefuseNoWrite(t *testing.T) {
 			after := released(t, now, func(n int) withoutRelease { return withoutRelease{Name: fmt.Sprint("n", n%9), Age: n % 7, City: "c"} })
 			again := store[oldRelease](t, client, opt) // an old process that starts again
 			restarted := released(t, again, oldRecord)
-			for range 3 {
+			for range redistest.Cases(1, 3) {
 				checkAgree(t, now, "name", "age")
 			}
 			before.stop()
