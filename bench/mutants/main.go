@@ -52,7 +52,7 @@ func run(ctx context.Context, args []string) error {
 	flags.BoolVar(&opt.check, "check", false, "plant nothing: find out whether each fault has its place in the source")
 	flags.BoolVar(&opt.near, "near", false, "run only the packages that the list names, not all that depend on the fault")
 	flags.IntVar(&opt.times, "times", 1, "look for each fault so many times: a random test can miss one")
-	flags.DurationVar(&opt.timeout, "timeout", 5*time.Minute, "how long the tests of a package may take; what hangs is found, too")
+	flags.DurationVar(&opt.timeout, "timeout", 4*time.Minute, "how long the tests of a package may take; a test that hangs has found a fault, too")
 	flags.StringVar(&opt.root, "root", "..", "the `directory` of the source")
 	if err := flags.Parse(args); err != nil {
 		return err

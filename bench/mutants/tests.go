@@ -190,6 +190,10 @@ var failure = regexp.MustCompile(`^\s*--- FAIL: (\S+)`)
 // fails runs the tests of a package with a fault, ends them with the first that fails, and
 // returns its name, or nothing.
 func (t *tests) fails(ctx context.Context, pkg string, planted *fault.Fault, args []string) (name string, err error) {
+	timeout := t.opt.timeout
+	if slices.Contains(args, "-test.run") {
+		timeout /= 3 // it is one test
+	}
 	program, err := t.program(ctx, pkg)
 	if err != nil {
 		return "", err
@@ -199,7 +203,7 @@ func (t *tests) fails(ctx context.Context, pkg string, planted *fault.Fault, arg
 		return "", err
 	}
 	defer os.RemoveAll(files)
-	args = append([]string{"-test.v", "-test.timeout", t.opt.timeout.String(), "-test.paniconexit0"}, args...)
+	args = append([]string{"-test.v", "-test.timeout", timeout.String(), "-test.paniconexit0"}, args...)
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = filepath.Join(t.opt.root, strings.TrimPrefix(pkg, "retwis/"))
 	cmd.Env = append(append(os.Environ(), planted.Environment()...), "REDISTEST_REQUIRE=1", "TMPDIR="+files)

@@ -344,7 +344,7 @@ var All = []Fault{
 		File: "internal/social/home/merge.go", Anchor: "\t\tif all[i] = h; ok && !fresh && h.first == first[a.id] {\n",
 		With: "\t\tif old := a.head.Latest(); plant.On(\"stalehead\") && old != nil && !a.head.IsForced() {\n\t\t\th, ok = old, true\n\t\t}\n" +
 			"\t\tif all[i] = h; ok && !fresh && h.first == first[a.id] {\n",
-		Likely: []string{"internal/social/home"},
+		Likely: []string{"internal/social/home", "internal/app"},
 		Lab:    true,
 	},
 	{
