@@ -1,16 +1,11 @@
 package model_test
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 
 	"retwis/internal/redistest"
 	"retwis/maintain"
@@ -181,102 +176,5 @@ func TestCompositeWithAnAbsentColumn(t *testing.T) {
 		if all, err := q.Slice(t.Context()); err != nil || len(all) != 1 || *all[0].Due != 7 {
 			t.Errorf("%s: %v, %v", what, all, err)
 		}
-	}
-}
-
-// meetingTest is a condition on a meeting and what it means.
-type meetingTest struct {
-	cond model.Cond
-	fits func(*meeting) bool
-}
-
-func drawMeetingTest(t *rapid.T, depth int) meetingTest {
-	op := "leaf"
-	if depth > 0 {
-		op = some(t, "op", "leaf", "and", "and", "or", "not")
-	}
-	n := rapid.IntRange(0, 2).Draw(t, "n")
-	switch op {
-	case "not":
-		kid := drawMeetingTest(t, depth-1)
-		return meetingTest{model.Not(kid.cond), func(m *meeting) bool { return !kid.fits(m) }}
-	case "and", "or":
-		kids := []meetingTest{drawMeetingTest(t, depth-1), drawMeetingTest(t, depth-1)}
-		if op == "and" {
-			return meetingTest{model.And(kids[0].cond, kids[1].cond), func(m *meeting) bool { return kids[0].fits(m) && kids[1].fits(m) }}
-		}
-		return meetingTest{model.Or(kids[0].cond, kids[1].cond), func(m *meeting) bool { return kids[0].fits(m) || kids[1].fits(m) }}
-	}
-	room := string(rune('a' + n))
-	switch some(t, "field", "room", "rooms", "day", "days", "due", "dues", "tags") {
-	case "room":
-		return meetingTest{model.Eq("room", room), func(m *meeting) bool { return m.Room == room }}
-	case "rooms":
-		return meetingTest{model.Above("room", room), func(m *meeting) bool { return m.Room > room }}
-	case "day":
-		return meetingTest{model.Eq("day", n), func(m *meeting) bool { return m.Day == n }}
-	case "days":
-		return meetingTest{model.AtMost("day", n), func(m *meeting) bool { return m.Day <= n }}
-	case "due":
-		return meetingTest{model.In("due", n, n+1), func(m *meeting) bool { return m.Due != nil && (*m.Due == n || *m.Due == n+1) }}
-	case "dues":
-		return meetingTest{model.Below("due", n), func(m *meeting) bool { return m.Due != nil && *m.Due < n }}
-	}
-	return meetingTest{model.Eq("tags", room), func(m *meeting) bool { return slices.Contains(m.Tags, room) }}
-}
-
-// Any query on indexes that do not hold all records is answered rightly, or
-// refused.
-func TestCompositesAgainstAMap(t *testing.T) {
-	t.Parallel()
-	meetings := store[meeting](t, redistest.DB(t).Client(t), model.Options{Name: "meeting"})
-	random := rand.New(rand.NewPCG(1, 1))
-	var records []meeting
-	for range 60 {
-		m := meeting{Room: string(rune('a' + random.IntN(3))), Day: random.IntN(3)}
-		if random.IntN(2) == 0 {
-			m.Due = ptr(random.IntN(4))
-		}
-		m.Tags = [][]string{nil, {}, {"a"}, {"a", "b"}}[random.IntN(4)]
-		m, err := meetings.Create(t.Context(), m)
-		if err != nil {
-			t.Fatal(err)
-		}
-		records = append(records, m)
-	}
-	answered := 0
-	rapid.Check(t, func(rt *rapid.T) {
-		what := drawMeetingTest(rt, 3)
-		order := some(rt, "order", nil, []string{"room", "due"}, []string{"due"}, []string{"day"})
-		var want []string
-		fitting := 0
-		for i := range records {
-			if m := &records[i]; what.fits(m) {
-				fitting++
-				if !slices.Contains(order, "due") || m.Due != nil {
-					want = append(want, m.ID)
-				}
-			}
-		}
-		all, err := meetings.Find(what.cond).OrderBy(order...).Slice(t.Context())
-		if err == nil {
-			answered++
-			var got []string
-			for _, m := range all {
-				got = append(got, m.ID)
-			}
-			byNumber := func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
-			if slices.SortFunc(got, byNumber); !slices.Equal(got, want) {
-				rt.Fatalf("found %q, want %q", got, want)
-			}
-		} else if !errors.Is(err, model.ErrNoIndex) {
-			rt.Fatal(err)
-		}
-		if n, err := meetings.Find(what.cond).Count(t.Context()); err != nil && !errors.Is(err, model.ErrNoIndex) || err == nil && int(n) != fitting {
-			rt.Fatalf("counted %d, want %d, %v", n, fitting, err)
-		}
-	})
-	if answered == 0 {
-		t.Error("no query was answered")
 	}
 }

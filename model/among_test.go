@@ -9,62 +9,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"retwis/internal/redistest"
 	"retwis/model"
 )
-
-// TestAmongAgainstAMap asks random questions of random records within random sets and
-// lists, which are in the same or another database, smaller or larger than what the
-// conditions select.
-func TestAmongAgainstAMap(t *testing.T) {
-	t.Parallel()
-	client, other := redistest.DB(t).Client(t), redistest.DB(t).Client(t)
-	models := 0
-	rapid.Check(t, func(rt *rapid.T) {
-		models++
-		ctx := t.Context()
-		opt := model.Options{Name: fmt.Sprintf("thing%d", models), Partitions: some(rt, "partitions", 1, 3)}
-		f := fill(ctx, rt, client, opt, rapid.IntRange(0, 16).Draw(rt, "records"))
-		owners := store[traveller](t, other, model.Options{Name: fmt.Sprintf("owner%d", models)})
-		if rapid.Bool().Draw(rt, "same") {
-			owners = store[traveller](t, client, model.Options{Name: fmt.Sprintf("owner%d", models)})
-		}
-		for range 2 {
-			restricted := *f
-			var collections []model.Collection
-			for range rapid.IntRange(1, 2).Draw(rt, "collections") {
-				ids := rapid.SliceOfN(rapid.IntRange(1, 25), 0, 30).Draw(rt, "ids")
-				for i := range rapid.SampledFrom([]int{0, 0, 0, 3, 100, 600}).Draw(rt, "more") {
-					ids = append(ids, 1000+i)
-				}
-				texts := make([]string, len(ids))
-				for i, n := range ids {
-					texts[i] = fmt.Sprint(n)
-				}
-				restricted.records = slices.DeleteFunc(slices.Clone(restricted.records), func(x thing) bool { return !slices.Contains(texts, x.ID) })
-				if rapid.Bool().Draw(rt, "list") {
-					id := createdOf(t, owners, traveller{}).ID
-					if err := owners.List("seen", id).Replace(ctx, texts...); err != nil {
-						rt.Fatal(err)
-					}
-					collections = append(collections, owners.List("seen", id))
-					continue
-				}
-				id := createdOf(t, owners, traveller{}).ID
-				if err := owners.Set("friends", id).Replace(ctx, texts...); err != nil {
-					rt.Fatal(err)
-				}
-				collections = append(collections, owners.Set("friends", id))
-			}
-			restricted.among = collections
-			if restricted.ask(ctx, rt); rapid.Bool().Draw(rt, "one") {
-				restricted.askOne(ctx, rt)
-			}
-		}
-	})
-}
 
 // Each way to find the members gives the same pages.
 func TestAmongPlans(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
-	"pgregory.net/rapid"
 
 	"retwis/internal/redistest"
 	"retwis/model"
@@ -110,70 +109,6 @@ func TestSets(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A list does what a slice does.
-func TestListsProperty(t *testing.T) {
-	t.Parallel()
-	client := redistest.DB(t).Client(t)
-	members := store[traveller](t, client, model.Options{Name: "m"})
-	rapid.Check(t, func(rt *rapid.T) {
-		list := members.List("seen", createdOf(t, members, traveller{}).ID)
-		most := rapid.SampledFrom([]int{0, 1, 3, 10}).Draw(rt, "most")
-		if most > 0 {
-			list = list.Max(most)
-		}
-		var want []string
-		value := rapid.SampledFrom([]string{"a", "b", "c", ""})
-		for range rapid.IntRange(1, 20).Draw(rt, "steps") {
-			values := rapid.SliceOfN(value, 0, 6).Draw(rt, "values")
-			switch rapid.IntRange(0, 4).Draw(rt, "op") {
-			case 0:
-				n, err := list.PushBack(t.Context(), values...)
-				want = append(want, values...)
-				if most > 0 {
-					want = want[max(0, len(want)-most):]
-				}
-				if int(n) != len(want) || err != nil {
-					rt.Fatal(n, err, want)
-				}
-			case 1:
-				n, err := list.PushFront(t.Context(), values...)
-				for _, v := range values {
-					want = append([]string{v}, want...)
-				}
-				if most > 0 {
-					want = want[:min(most, len(want))]
-				}
-				if int(n) != len(want) || err != nil {
-					rt.Fatal(n, err, want)
-				}
-			case 2:
-				v, ok, err := list.PopFront(t.Context())
-				if ok != (len(want) > 0) || ok && v != want[0] || err != nil {
-					rt.Fatal(v, ok, err, want)
-				}
-				want = want[min(1, len(want)):]
-			case 3:
-				v, ok, err := list.PopBack(t.Context())
-				if ok != (len(want) > 0) || ok && v != want[len(want)-1] || err != nil {
-					rt.Fatal(v, ok, err, want)
-				}
-				want = want[:max(0, len(want)-1)]
-			case 4:
-				v := value.Draw(rt, "value")
-				before := len(want)
-				want = slices.DeleteFunc(slices.Clone(want), func(s string) bool { return s == v })
-				if n, err := list.Remove(t.Context(), v); int(n) != before-len(want) || err != nil {
-					rt.Fatal(n, err, want)
-				}
-			}
-			got, err := list.Range(t.Context(), 0, -1)
-			if n, _ := list.Len(t.Context()); err != nil || !slices.Equal(got, want) || int(n) != len(want) {
-				rt.Fatalf("%q, %v; want %q", got, err, want)
-			}
-		}
-	})
 }
 
 func TestCollectionsRefuse(t *testing.T) {

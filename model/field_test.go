@@ -1,7 +1,6 @@
 package model_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,76 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"retwis/internal/redistest"
 	"retwis/model"
 )
-
-// A query finds a record by its id exactly where it finds the record at all, and reads of
-// one field what whole records have.
-func TestOneOfAQueryProperty(t *testing.T) {
-	t.Parallel()
-	client := redistest.DB(t).Client(t)
-	models := 0
-	rapid.Check(t, func(rt *rapid.T) {
-		models++
-		opt := model.Options{Name: fmt.Sprintf("thing%d", models), Partitions: some(rt, "partitions", 1, 3)}
-		f := fill(t.Context(), rt, client, opt, rapid.IntRange(0, 12).Draw(rt, "records"))
-		for range 4 {
-			f.askOne(t.Context(), rt)
-		}
-	})
-}
-
-func (f *filled) askOne(ctx context.Context, t *rapid.T) {
-	what := drawTest(t, 2)
-	q := f.find(what.cond)
-	for i := range f.records {
-		x := &f.records[i]
-		has, err := q.Has(ctx, x.ID)
-		if err != nil || has != what.fits(x) {
-			t.Fatalf("%s: %v, %v", x.ID, has, err)
-		}
-		got, err := q.Limit(1).Get(ctx, x.ID)
-		if has && (err != nil || got.ID != x.ID) || !has && !errors.Is(err, model.ErrNotFound) {
-			t.Fatalf("%s: %v, %v", x.ID, got, err)
-		}
-	}
-	if has, err := q.Has(ctx, "99"); has || err != nil {
-		t.Fatal("a record that does not exist is found", err)
-	}
-	o := some(t, "order", orders()...)
-	all, err := q.OrderBy(o.fields...).Slice(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var want, got []string
-	for i := range all {
-		want = append(want, all[i].ID+" "+all[i].Long)
-	}
-	var longs []string
-	for long, err := range model.Pluck[string](ctx, q.OrderBy(o.fields...), "long") {
-		if err != nil {
-			t.Fatal(err)
-		}
-		longs = append(longs, long)
-	}
-	for i := range longs {
-		got = append(got, all[min(i, len(all)-1)].ID+" "+longs[i])
-	}
-	if !slices.Equal(got, want) && len(o.fields) > 0 || len(got) != len(want) {
-		t.Fatalf("%q, want %q", got, want)
-	}
-	for i := range all {
-		if score, err := model.Field[*float64](ctx, f.things, all[i].ID, "score"); err != nil || (score == nil) != (all[i].Score == nil) {
-			t.Fatal(score, err)
-		}
-		if born, err := model.Field[time.Time](ctx, f.things, all[i].ID, "born"); err != nil || !born.Equal(all[i].Born) {
-			t.Fatal(born, err)
-		}
-	}
-}
 
 func TestFields(t *testing.T) {
 	t.Parallel()

@@ -35,6 +35,17 @@ type thing struct {
 	Price   float64          `redis:"price"`
 	Row     int              `redis:"row"`
 	Seat    int              `redis:"seat"`
+	Place   string           `redis:"place"`
+	Day     int              `redis:"day"`
+	Due     *int             `redis:"due"`
+	Parts   []string         `redis:"parts"`
+	Hits    int              `redis:"hits,counter,range,min=-3,max=9"`
+	Total   *int64           `redis:"total,counter"`
+	Friends model.Set        `redis:"friends" json:"-"`
+	History model.List       `redis:"history" json:"-"`
+	Made    time.Time        `redis:"made,created,range"`
+	Changed time.Time        `redis:",updated"`
+	Version int64            `redis:",version"`
 	Expires time.Time        `redis:",expires"`
 }
 
@@ -45,6 +56,12 @@ func (thing) Indexes() []model.Index[thing] {
 		model.Composite[thing]("tags", "age"),
 		model.Composite[thing]("live", "score"), // which not all that live have
 		model.Composite[thing]("row", "seat").Unique(),
+		model.Composite[thing]("live", "hits desc"),
+		// Not all records are in these.
+		model.Composite[thing]("place", "due"),
+		model.Composite[thing]("day", "parts"),
+		model.Composite[thing]("due", "day"),
+		model.Composite[thing]("place", "day", "due"),
 		model.Computed("initial", func(t thing) *string {
 			if t.City == "" {
 				return nil
@@ -76,6 +93,9 @@ func drawThing(t *rapid.T, n int) thing {
 		Live: rapid.Bool().Draw(t, "live"), Big: some[uint64](t, "big", 0, 1, 1<<63, 1<<64-1),
 		Room: some(t, "room", 1, 2), Price: some(t, "price", -1.5, 0, 2.5, 1e300), Row: n / 5, Seat: n % 5,
 	}
+	x.Place, x.Day, x.Hits = some(t, "place", "a", "b", "c"), rapid.IntRange(0, 2).Draw(t, "day"), rapid.IntRange(-3, 9).Draw(t, "hits")
+	x.Due = some(t, "due", nil, nil, ptr(0), ptr(1), ptr(2), ptr(3))
+	x.Parts = some(t, "parts", nil, []string{}, []string{"a"}, []string{"a", "b"})
 	x.Score = some(t, "score", nil, ptr(-0.5), ptr(0.0), ptr(7.25))
 	x.Tags = some(t, "tags", nil, []string{}, []string{"x"}, []string{"y", "x", "y"}, []string{"x", "y", "z"})
 	x.Nums = some(t, "nums", nil, []int{1}, []int{1, 2, 3}, []int{3, -7}, []int{9, 2})
@@ -99,8 +119,9 @@ func drawThing(t *rapid.T, n int) thing {
 
 // test is a condition and what it means.
 type test struct {
-	cond model.Cond
-	fits func(*thing) bool
+	cond  model.Cond
+	fits  func(*thing) bool
+	loose bool // it may be refused, because no index holds all records
 }
 
 // on is a condition on a field: of is the values that a record has of it.
@@ -115,22 +136,22 @@ func on[V any](t *rapid.T, field string, exactOnly bool, compare func(a, b V) in
 	}
 	switch some(t, field, ops...) {
 	case "eq":
-		return test{model.Eq(field, a), anyOf(func(v V) bool { return compare(v, a) == 0 })}
+		return test{cond: model.Eq(field, a), fits: anyOf(func(v V) bool { return compare(v, a) == 0 })}
 	case "in":
 		list := []V{a, b}[:rapid.IntRange(0, 2).Draw(t, "n")]
-		return test{model.In(field, list...), anyOf(func(v V) bool {
+		return test{cond: model.In(field, list...), fits: anyOf(func(v V) bool {
 			return slices.ContainsFunc(list, func(w V) bool { return compare(v, w) == 0 })
 		})}
 	case "between":
-		return test{model.Between(field, a, b), anyOf(func(v V) bool { return compare(v, a) >= 0 && compare(v, b) <= 0 })}
+		return test{cond: model.Between(field, a, b), fits: anyOf(func(v V) bool { return compare(v, a) >= 0 && compare(v, b) <= 0 })}
 	case "atleast":
-		return test{model.AtLeast(field, a), anyOf(func(v V) bool { return compare(v, a) >= 0 })}
+		return test{cond: model.AtLeast(field, a), fits: anyOf(func(v V) bool { return compare(v, a) >= 0 })}
 	case "atmost":
-		return test{model.AtMost(field, a), anyOf(func(v V) bool { return compare(v, a) <= 0 })}
+		return test{cond: model.AtMost(field, a), fits: anyOf(func(v V) bool { return compare(v, a) <= 0 })}
 	case "above":
-		return test{model.Above(field, a), anyOf(func(v V) bool { return compare(v, a) > 0 })}
+		return test{cond: model.Above(field, a), fits: anyOf(func(v V) bool { return compare(v, a) > 0 })}
 	}
-	return test{model.Below(field, a), anyOf(func(v V) bool { return compare(v, a) < 0 })}
+	return test{cond: model.Below(field, a), fits: anyOf(func(v V) bool { return compare(v, a) < 0 })}
 }
 
 func one[V any](of func(*thing) V) func(*thing) []V {
@@ -155,6 +176,11 @@ func notZero(of func(*thing) time.Time) func(*thing) []time.Time {
 	}
 }
 
+func loosely(c test) test {
+	c.loose = true
+	return c
+}
+
 func byText(a, b []byte) int { return strings.Compare(string(a), string(b)) }
 
 func folded(a, b string) int {
@@ -164,7 +190,7 @@ func folded(a, b string) int {
 
 func drawField(t *rapid.T) string {
 	return some(t, "field", "name", "long", "age", "score", "city", "tags", "nums", "mail", "nicks", "boss", "born", "seen", "took",
-		"live", "big", "data", "room", "price", "seat", "initial", "words", "prefix")
+		"live", "big", "data", "room", "price", "seat", "initial", "words", "prefix", "hits", "place", "day", "due", "parts")
 }
 
 func drawLeaf(t *rapid.T, field string) test {
@@ -216,10 +242,20 @@ func drawLeaf(t *rapid.T, field string) test {
 	case "price":
 		price := on(t, "price", false, cmp.Compare[float64], one(func(x *thing) float64 { return x.Price }), -2, -1.5, 0, 2.5, 1e300)
 		room := rapid.IntRange(1, 3).Draw(t, "room")
-		return test{model.And(price.cond, model.Eq("room", room)), func(x *thing) bool { return x.Room == room && price.fits(x) }}
+		return test{cond: model.And(price.cond, model.Eq("room", room)), fits: func(x *thing) bool { return x.Room == room && price.fits(x) }}
 	case "seat":
 		row, seats := rapid.IntRange(0, 2).Draw(t, "row"), []int{2, rapid.IntRange(0, 5).Draw(t, "seat")}
-		return test{model.And(model.Eq("row", row), model.In("seat", seats...)), func(x *thing) bool { return x.Row == row && slices.Contains(seats, x.Seat) }}
+		return test{cond: model.And(model.Eq("row", row), model.In("seat", seats...)), fits: func(x *thing) bool { return x.Row == row && slices.Contains(seats, x.Seat) }}
+	case "hits":
+		return on(t, "hits", false, cmp.Compare[int], one(func(x *thing) int { return x.Hits }), -3, 0, 5, 9)
+	case "place":
+		return loosely(on(t, "place", false, strings.Compare, one(func(x *thing) string { return x.Place }), "a", "b", "c"))
+	case "day":
+		return loosely(on(t, "day", false, cmp.Compare[int], one(func(x *thing) int { return x.Day }), 0, 1, 2))
+	case "due":
+		return loosely(on(t, "due", false, cmp.Compare[int], maybe(func(x *thing) *int { return x.Due }), 0, 1, 2, 3))
+	case "parts":
+		return loosely(on(t, "parts", true, strings.Compare, func(x *thing) []string { return x.Parts }, "a", "b", "c"))
 	case "initial":
 		return on(t, "initial", false, strings.Compare, func(x *thing) []string {
 			if x.City == "" {
@@ -233,11 +269,11 @@ func drawLeaf(t *rapid.T, field string) test {
 	p := some(t, "prefix", "", "a", "ab", "a\x00", "ÿ", "\xc3", "z")
 	if rapid.Bool().Draw(t, "words") {
 		p = some(t, "word", "T", "tw", "", "x")
-		return test{model.Prefix("words", p), func(x *thing) bool {
+		return test{cond: model.Prefix("words", p), fits: func(x *thing) bool {
 			return slices.ContainsFunc(strings.Fields(x.Long), func(w string) bool { return strings.HasPrefix(strings.ToLower(w), strings.ToLower(p)) })
 		}}
 	}
-	return test{model.Prefix("city", p), func(x *thing) bool { return strings.HasPrefix(x.City, p) }}
+	return test{cond: model.Prefix("city", p), fits: func(x *thing) bool { return strings.HasPrefix(x.City, p) }}
 }
 
 // drawTest makes a tree of conditions.
@@ -251,7 +287,7 @@ func drawTest(t *rapid.T, depth int) test {
 	}
 	if op == "not" {
 		kid := drawTest(t, depth-1)
-		return test{model.Not(kid.cond), func(x *thing) bool { return !kid.fits(x) }}
+		return test{model.Not(kid.cond), func(x *thing) bool { return !kid.fits(x) }, kid.loose}
 	}
 	field := ""
 	if op == "same" { // conditions on one field, which can overlap
@@ -259,6 +295,7 @@ func drawTest(t *rapid.T, depth int) test {
 	}
 	kids := make([]test, rapid.IntRange(0, 3).Draw(t, "kids"))
 	conds := make([]model.Cond, len(kids))
+	loose := false
 	for i := range kids {
 		if field != "" {
 			kids[i] = drawLeaf(t, field)
@@ -266,15 +303,16 @@ func drawTest(t *rapid.T, depth int) test {
 			kids[i] = drawTest(t, depth-1)
 		}
 		conds[i] = kids[i].cond
+		loose = loose || kids[i].loose
 	}
 	if op == "and" {
 		return test{model.And(conds...), func(x *thing) bool {
 			return !slices.ContainsFunc(kids, func(k test) bool { return !k.fits(x) })
-		}}
+		}, loose}
 	}
 	return test{model.Or(conds...), func(x *thing) bool {
 		return slices.ContainsFunc(kids, func(k test) bool { return k.fits(x) })
-	}}
+	}, loose}
 }
 
 // order is an order, and what it means.
@@ -283,16 +321,17 @@ type order struct {
 	has     func(*thing) bool
 	compare func(a, b *thing) int
 	created bool // not by fields, but by creation
+	loose   bool // it may be refused
 }
 
 func orders() []order {
 	always := func(*thing) bool { return true }
+	hasDue := func(x *thing) bool { return x.Due != nil }
 	byCity := func(a, b *thing) int { return strings.Compare(a.City, b.City) }
-	byCreation := func(a, b *thing) int { return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), strings.Compare(a.ID, b.ID)) }
 	byAge := func(a, b *thing) int { return cmp.Compare(a.Age, b.Age) }
 	return []order{
 		{fields: nil, has: always, compare: func(a, b *thing) int { return 0 }},
-		{has: always, compare: byCreation, created: true},
+		{has: always, created: true},
 		{fields: []string{"age"}, has: always, compare: byAge},
 		{fields: []string{"city"}, has: always, compare: byCity},
 		{fields: []string{"city", "age desc"}, has: always, compare: func(a, b *thing) int { return cmp.Or(byCity(a, b), byAge(b, a)) }},
@@ -301,6 +340,13 @@ func orders() []order {
 		{fields: []string{"born"}, has: func(x *thing) bool { return !x.Born.IsZero() }, compare: func(a, b *thing) int { return a.Born.Compare(b.Born) }},
 		{fields: []string{"room desc", "price"}, has: always, compare: func(a, b *thing) int { return cmp.Or(cmp.Compare(b.Room, a.Room), cmp.Compare(a.Price, b.Price)) }},
 		{fields: []string{"initial"}, has: func(x *thing) bool { return x.City != "" }, compare: func(a, b *thing) int { return strings.Compare(a.City[:1], b.City[:1]) }},
+		{fields: []string{"hits desc"}, has: always, compare: func(a, b *thing) int { return cmp.Compare(b.Hits, a.Hits) }},
+		{fields: []string{"made"}, has: always, compare: func(a, b *thing) int { return a.Made.Compare(b.Made) }},
+		{fields: []string{"place", "due"}, has: hasDue, compare: func(a, b *thing) int {
+			return cmp.Or(strings.Compare(a.Place, b.Place), cmp.Compare(*a.Due, *b.Due))
+		}, loose: true},
+		{fields: []string{"due"}, has: hasDue, compare: func(a, b *thing) int { return cmp.Compare(*a.Due, *b.Due) }, loose: true},
+		{fields: []string{"day"}, has: always, compare: func(a, b *thing) int { return cmp.Compare(a.Day, b.Day) }, loose: true},
 		{fields: []string{"big"}, has: always, compare: func(a, b *thing) int { return cmp.Compare(a.Big, b.Big) }},
 	}
 }

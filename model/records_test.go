@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"retwis/internal/redistest"
 	"retwis/model"
 )
@@ -89,53 +87,6 @@ func idsOfAll(all iter.Seq2[traveller, error]) iter.Seq2[string, error] {
 			}
 		}
 	}
-}
-
-// Replace leaves what it was given, and nothing else.
-func TestReplaceProperty(t *testing.T) {
-	t.Parallel()
-	client := redistest.DB(t).Client(t)
-	members := store[traveller](t, client, model.Options{Name: "m"})
-	rapid.Check(t, func(rt *rapid.T) {
-		ctx := t.Context()
-		id := createdOf(t, members, traveller{}).ID
-		set, list := members.Set("friends", id), members.List("seen", id)
-		value := rapid.SampledFrom([]string{"a", "b", "c", "d", ""})
-		for range rapid.IntRange(1, 6).Draw(rt, "steps") {
-			values := rapid.SliceOfN(value, 0, 6).Draw(rt, "values")
-			if rapid.Bool().Draw(rt, "many") {
-				for i := range 2100 {
-					values = append(values, fmt.Sprint(i))
-				}
-			}
-			if err := set.Replace(ctx, values...); err != nil {
-				rt.Fatal(err)
-			}
-			if err := list.Replace(ctx, values...); err != nil {
-				rt.Fatal(err)
-			}
-			var all []string
-			for v, err := range list.All(ctx) {
-				if err != nil {
-					rt.Fatal(err)
-				}
-				all = append(all, v)
-			}
-			if !slices.Equal(all, values) {
-				rt.Fatalf("list %d, want %d", len(all), len(values))
-			}
-			for _, v := range []string{"a", "2099", "x"} {
-				has, err := list.Has(ctx, v)
-				if has != slices.Contains(values, v) || err != nil {
-					rt.Fatal(v, has, err)
-				}
-			}
-			slices.Sort(values)
-			if got := sortedOf(t, set.All(ctx)); !slices.Equal(got, slices.Compact(values)) {
-				rt.Fatalf("set %q, want %q", got, values)
-			}
-		}
-	})
 }
 
 // A reader sees all old members or all new ones.

@@ -213,7 +213,10 @@ func unixCodec() codec {
 		Kind: kindUnix,
 		encode: func(v reflect.Value) (Text, error) {
 			t := *v.Addr().Interface().(*time.Time)
-			return Text{Value: strconv.FormatInt(t.Unix(), 10), OK: !t.IsZero()}, nil
+			if t.IsZero() {
+				return Text{}, nil
+			}
+			return Text{Value: strconv.FormatInt(t.Unix(), 10), OK: true}, nil
 		},
 		Decode: func(v reflect.Value, s string) error {
 			n, err := strconv.ParseInt(s, 10, 64)
@@ -295,14 +298,20 @@ func (y Types) marshalerCodec(t reflect.Type) (codec, error) {
 		c.Kind = KindString
 		c.encode = func(v reflect.Value) (Text, error) {
 			b, err := v.Addr().Interface().(toText).MarshalText()
-			return Text{Value: string(b), OK: err == nil && !isZero(v)}, err
+			if err != nil || isZero(v) {
+				return Text{}, err
+			}
+			return Text{Value: string(b), OK: true}, nil
 		}
 		c.Decode = func(v reflect.Value, s string) error { return v.Addr().Interface().(fromText).UnmarshalText([]byte(s)) }
 	case writesBytes && readsBytes:
 		c.Kind = kindBytes
 		c.encode = func(v reflect.Value) (Text, error) {
 			b, err := v.Addr().Interface().(toBytes).MarshalBinary()
-			return Text{Value: string(b), OK: err == nil && !isZero(v)}, err
+			if err != nil || isZero(v) {
+				return Text{}, err
+			}
+			return Text{Value: string(b), OK: true}, nil
 		}
 		c.Decode = func(v reflect.Value, s string) error {
 			return v.Addr().Interface().(fromBytes).UnmarshalBinary([]byte(s))

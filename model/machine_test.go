@@ -1,0 +1,767 @@
+package model_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+	"pgregory.net/rapid"
+
+	"retwis/internal/redistest"
+	"retwis/maintain"
+	"retwis/model"
+)
+
+// Whatever is written by two stores of a model, with any options, the records, sets and lists
+// are those of maps in memory, every query has the answer that a loop over them has, and in
+// the end Verify finds nothing and the deleted records leave no key behind.
+func TestAgainstMaps(t *testing.T) {
+	t.Parallel()
+	client, other := redistest.DB(t).Client(t), redistest.DB(t).Client(t)
+	models, answered := 0, 0
+	rapid.Check(t, func(r *rapid.T) {
+		models++
+		m := newMachine(t, r, client, other, fmt.Sprintf("thing%d", models))
+		m.fill(r)
+		r.Repeat(map[string]func(*rapid.T){
+			"create": m.create, "create many": m.createMany, "put": m.put, "put many": m.putMany, "save": m.save,
+			"update": m.update, "patch": m.patch, "update all": m.updateAll, "incr": m.incr, "touch": m.touch, "delete": m.remove,
+			"read": m.read, "set": m.set, "list": m.list, "find": m.find, "find again": m.find, "find among": m.findAmong, "find one": m.findOne,
+		})
+		m.end(r)
+		answered += m.answered
+	})
+	if answered == 0 {
+		t.Error("no query was answered")
+	}
+}
+
+// machine does things with stores and with maps.
+type machine struct {
+	ctx      context.Context
+	client   rueidis.Client
+	name     string
+	ids      model.IDs
+	stores   []*model.Store[thing]
+	owners   *model.Store[traveller] // in the same database, or another
+	records  map[string]*thing
+	sets     map[string][]string
+	lists    map[string][]string
+	writes   int
+	answered int // queries on indexes that do not hold all records
+}
+
+func newMachine(t *testing.T, r *rapid.T, client, other rueidis.Client, name string) *machine {
+	opt := model.Options{Name: name, Partitions: some(r, "partitions", 1, 3), IDs: some(r, "ids", model.Counter, model.ULID, model.ClientAssigned)}
+	m := &machine{
+		ctx: t.Context(), client: client, name: name, ids: opt.IDs,
+		records: map[string]*thing{}, sets: map[string][]string{}, lists: map[string][]string{},
+	}
+	if rapid.Bool().Draw(r, "cache") { // what other stores write is not seen at once
+		opt.Cache = time.Minute
+	} else {
+		m.stores = append(m.stores, store[thing](t, client, opt))
+	}
+	m.stores = append(m.stores, store[thing](t, client, opt))
+	m.owners = store[traveller](t, some(r, "owners", client, other), model.Options{Name: name + "owner"})
+	return m
+}
+
+func (m *machine) store(r *rapid.T) *model.Store[thing] {
+	return m.stores[rapid.IntRange(0, len(m.stores)-1).Draw(r, "store")]
+}
+
+// id is that of a record, or of none.
+func (m *machine) id(r *rapid.T) string {
+	return some(r, "id", append(slices.Sorted(maps.Keys(m.records)), "none")...)
+}
+
+// newID is an id for a new record, as the caller has to choose it.
+func (m *machine) newID(r *rapid.T) string {
+	if m.ids != model.ClientAssigned {
+		return ""
+	}
+	return some(r, "new id", "a", "b", "c:d", "é", "1", "2", "10", "long"+strings.Repeat("x", 40))
+}
+
+// draw makes a record whose unique values others may have.
+func (m *machine) draw(r *rapid.T) thing {
+	m.writes++
+	x := drawThing(r, m.writes)
+	x.Row, x.Seat = rapid.IntRange(0, 5).Draw(r, "row"), rapid.IntRange(0, 5).Draw(r, "seat")
+	if x.Mail != nil {
+		x.Mail = ptr(some(r, "mail of", "m1", "m2", "m3", "m4"))
+	}
+	if x.Nicks != nil {
+		x.Nicks = some(r, "nicks of", []string{}, []string{"n1"}, []string{"n2", "k1"}, []string{"k1", "n1"}, []string{"k3"})
+	}
+	return x
+}
+
+// drawFree makes a record whose unique values no other has.
+func (m *machine) drawFree(r *rapid.T) thing {
+	m.writes++
+	x := drawThing(r, m.writes)
+	x.Row, x.Seat = 10+m.writes, m.writes
+	if x.Mail != nil {
+		x.Mail = ptr(fmt.Sprint("free", m.writes))
+	}
+	if x.Nicks != nil {
+		x.Nicks = []string{fmt.Sprint("free", m.writes)}
+	}
+	if past(&x) {
+		x.Expires = time.Time{}
+	}
+	return x
+}
+
+func past(x *thing) bool { return !x.Expires.IsZero() && x.Expires.Before(day) }
+
+// clashes reports whether two records have the same unique value.
+func clashes(a, b *thing) bool {
+	return a.Row == b.Row && a.Seat == b.Seat || a.Mail != nil && b.Mail != nil && *a.Mail == *b.Mail ||
+		slices.ContainsFunc(a.Nicks, func(n string) bool { return slices.Contains(b.Nicks, n) })
+}
+
+// owner is the id of another record that has a unique value of x.
+func (m *machine) owner(x *thing) string {
+	for id, y := range m.records {
+		if id != x.ID && clashes(x, y) {
+			return id
+		}
+	}
+	return ""
+}
+
+func text(x thing) string {
+	s, err := json.Marshal(x)
+	return fmt.Sprintf("%s %v", s, err)
+}
+
+// wrote checks the outcome of writing a whole record between two times, and remembers it.
+func (m *machine) wrote(r *rapid.T, given, got thing, version int64, from time.Time, err error) {
+	old := m.records[given.ID]
+	var taken *model.TakenError
+	if m.owner(&given) != "" {
+		if !errors.As(err, &taken) || m.records[taken.Owner] == nil || taken.Owner == given.ID || !clashes(&given, m.records[taken.Owner]) {
+			r.Fatalf("%s is taken by %s: %v", text(given), m.owner(&given), err)
+		}
+		return
+	}
+	if err != nil {
+		r.Fatal(err)
+	}
+	given.ID = got.ID
+	if past(&given) { // Put returns no version then
+		m.gone(given.ID)
+		return
+	}
+	if old != nil {
+		given.Hits, given.Total, given.Made = old.Hits, old.Total, old.Made
+		if version == old.Version {
+			given.Changed = old.Changed
+		}
+	}
+	if given.Version = version; old == nil || version > old.Version {
+		near(r, "updated", got.Changed, from)
+		given.Changed = got.Changed
+	}
+	if old == nil {
+		near(r, "created", got.Made, from)
+		given.Made = got.Made
+	}
+	if text(given) != text(got) {
+		r.Fatalf("written\n%s, not\n%s", text(got), text(given))
+	}
+	m.records[given.ID] = &given
+}
+
+// near checks a time that the store has set since from. A minute is for clocks.
+func near(r *rapid.T, what string, at, from time.Time) {
+	if at.Before(from.Add(-time.Minute)) || at.After(time.Now().Add(time.Minute)) {
+		r.Fatalf("%s is %v, not between %v and %v", what, at, from, time.Now())
+	}
+}
+
+// gone forgets a record that was deleted, or has expired.
+func (m *machine) gone(id string) {
+	delete(m.records, id)
+	delete(m.sets, id)
+	delete(m.lists, id)
+}
+
+// fill writes the first records.
+func (m *machine) fill(r *rapid.T) {
+	all := make([]thing, rapid.IntRange(0, 16).Draw(r, "records"))
+	for i := range all {
+		all[i] = m.drawFree(r)
+		if m.ids == model.ClientAssigned {
+			all[i].ID = fmt.Sprint("f", i)
+		}
+		if rapid.Bool().Draw(r, "found by others") {
+			all[i].Row, all[i].Seat = i/5, i%5
+		}
+	}
+	from := time.Now()
+	got, err := m.stores[0].CreateMany(m.ctx, all)
+	if err != nil {
+		r.Fatal(err)
+	}
+	for i := range all {
+		m.wrote(r, all[i], got[i], 1, from, nil)
+	}
+}
+
+func (m *machine) create(r *rapid.T) {
+	given := m.draw(r)
+	given.ID = m.newID(r)
+	from := time.Now()
+	got, err := m.store(r).Create(m.ctx, given)
+	if given.ID != "" && m.records[given.ID] != nil {
+		var taken *model.TakenError
+		if !errors.As(err, &taken) {
+			r.Fatalf("id %s is taken: %v", given.ID, err)
+		}
+		return
+	}
+	if err == nil && m.records[got.ID] != nil {
+		r.Fatalf("id %s is given twice", got.ID)
+	}
+	m.wrote(r, given, got, 1, from, err)
+}
+
+// createMany writes records, and one of them may be refused.
+func (m *machine) createMany(r *rapid.T) {
+	all := make([]thing, rapid.IntRange(1, 4).Draw(r, "many"))
+	for i := range all {
+		all[i] = m.drawFree(r)
+		if m.ids == model.ClientAssigned {
+			all[i].ID = fmt.Sprint("w", m.writes)
+		}
+	}
+	if owner := m.records[m.id(r)]; owner != nil {
+		all[len(all)-1].Row, all[len(all)-1].Seat = owner.Row, owner.Seat
+	}
+	from := time.Now()
+	got, err := m.store(r).CreateMany(m.ctx, all)
+	refused := refusedOf(r, err)
+	for i := range all {
+		m.wrote(r, all[i], got[i], 1, from, refused[i])
+	}
+}
+
+// refusedOf are the errors of the records of a batch by their positions.
+func refusedOf(r *rapid.T, err error) map[int]error {
+	refused := map[int]error{}
+	var many *model.ManyError
+	if errors.As(err, &many) {
+		for _, x := range many.Refused {
+			refused[x.Position] = x.Err
+		}
+	} else if err != nil {
+		r.Fatal(err)
+	}
+	return refused
+}
+
+// next is the version after that of the record with an id.
+func (m *machine) next(id string) int64 {
+	if old := m.records[id]; old != nil {
+		return old.Version + 1
+	}
+	return 1
+}
+
+func (m *machine) putID(r *rapid.T) string {
+	if m.ids == model.ClientAssigned && rapid.Bool().Draw(r, "new") || len(m.records) == 0 {
+		return m.newID(r)
+	}
+	return some(r, "id", slices.Sorted(maps.Keys(m.records))...)
+}
+
+func (m *machine) put(r *rapid.T) {
+	given := m.draw(r)
+	given.ID, given.Version = m.putID(r), 77
+	from := time.Now()
+	got, err := m.store(r).Put(m.ctx, given)
+	m.wrote(r, given, got, m.next(given.ID), from, err)
+}
+
+func (m *machine) putMany(r *rapid.T) {
+	all := make([]thing, rapid.IntRange(0, 5).Draw(r, "many"))
+	for i := range all {
+		all[i] = m.drawFree(r)
+		all[i].ID = m.putID(r)
+	}
+	from := time.Now()
+	got, err := m.store(r).PutMany(m.ctx, all)
+	refused := refusedOf(r, err)
+	for i := range all {
+		m.wrote(r, all[i], got[i], m.next(all[i].ID), from, refused[i])
+	}
+}
+
+func (m *machine) save(r *rapid.T) {
+	given, id := m.draw(r), m.id(r)
+	given.ID, given.Version = id, m.next(id)-1
+	stale := rapid.IntRange(0, 4).Draw(r, "old version") == 0
+	if stale {
+		given.Version--
+	}
+	from := time.Now()
+	got, err := m.store(r).Save(m.ctx, given)
+	switch {
+	case m.records[id] == nil:
+		m.missing(r, err)
+	case stale:
+		if !errors.Is(err, model.ErrConflict) {
+			r.Fatalf("an old version: %v", err)
+		}
+	default:
+		m.wrote(r, given, got, m.next(id), from, err)
+	}
+}
+
+func (m *machine) missing(r *rapid.T, err error) {
+	if !errors.Is(err, model.ErrNotFound) {
+		r.Fatalf("a record that does not exist: %v", err)
+	}
+}
+
+func (m *machine) update(r *rapid.T) {
+	given, id := m.draw(r), m.id(r)
+	old := m.records[id]
+	if old != nil && rapid.Bool().Draw(r, "nothing new") {
+		given = *old
+	}
+	from := time.Now()
+	got, err := m.store(r).Update(m.ctx, id, func(x *thing) error {
+		stored := x.ID
+		*x = given
+		x.ID = stored
+		return nil
+	})
+	m.changed(r, id, given, got, from, err)
+}
+
+// changed is wrote for a record that stays as it is if nothing is new.
+func (m *machine) changed(r *rapid.T, id string, given, got thing, from time.Time, err error) {
+	old := m.records[id]
+	if old == nil {
+		m.missing(r, err)
+		return
+	}
+	given.ID = id
+	version := old.Version + 1
+	same := given
+	same.Hits, same.Total, same.Made, same.Changed, same.Version = old.Hits, old.Total, old.Made, old.Changed, old.Version
+	if text(same) == text(*old) {
+		version = old.Version
+	}
+	m.wrote(r, given, got, version, from, err)
+}
+
+func (m *machine) patch(r *rapid.T) {
+	from, id := m.draw(r), m.id(r)
+	var given thing
+	if old := m.records[id]; old != nil {
+		given = *old
+	}
+	values := map[string]any{}
+	for _, f := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"age", "mail", "nicks", "tags", "city", "name", "expires", "score", "due", "seat"}), 1, 4, rapid.ID[string]).Draw(r, "fields") {
+		switch f {
+		case "age":
+			values[f], given.Age = from.Age, from.Age
+		case "mail":
+			values[f], given.Mail = from.Mail, from.Mail
+		case "nicks":
+			values[f], given.Nicks = from.Nicks, from.Nicks
+		case "tags":
+			values[f], given.Tags = from.Tags, from.Tags
+		case "city":
+			values[f], given.City = from.City, from.City
+		case "name":
+			values[f], given.Name = from.Name, from.Name
+		case "expires":
+			values[f], given.Expires = from.Expires, from.Expires
+		case "score":
+			values[f], given.Score = from.Score, from.Score
+		case "due":
+			values[f], given.Due = from.Due, from.Due
+		case "seat":
+			values[f], given.Seat = from.Seat, from.Seat
+		}
+	}
+	begun := time.Now()
+	got, err := m.store(r).Patch(m.ctx, id, values)
+	m.changed(r, id, given, got, begun, err)
+}
+
+// updateAll changes or deletes what a query finds.
+func (m *machine) updateAll(r *rapid.T) {
+	city, deletes := some(r, "city", cities()...), rapid.IntRange(0, 3).Draw(r, "delete") == 0
+	q := m.store(r).Find(model.Eq("city", city), model.Not(model.Eq("took", 5*time.Second)))
+	var n int64
+	var err error
+	from := time.Now()
+	if deletes {
+		n, err = q.DeleteAll(m.ctx, nil)
+	} else {
+		n, err = q.UpdateAll(m.ctx, func(x *thing) error { x.Took = 5 * time.Second; return nil }, nil)
+	}
+	want := int64(0)
+	for id, x := range m.records {
+		if x.City != city || x.Took == 5*time.Second {
+			continue
+		}
+		if want++; deletes {
+			m.gone(id)
+			continue
+		}
+		got, err := m.stores[0].Get(m.ctx, id)
+		given := *x
+		given.Took = 5 * time.Second
+		m.wrote(r, given, got, x.Version+1, from, err)
+	}
+	if n != want || err != nil {
+		r.Fatalf("%d of %d, %v", n, want, err)
+	}
+}
+
+func (m *machine) incr(r *rapid.T) {
+	id, field, by := m.id(r), some(r, "counter", "hits", "total"), rapid.Int64Range(-8, 8).Draw(r, "by")
+	if field == "total" {
+		by *= 1 << 59
+	}
+	sum, err := m.store(r).Incr(m.ctx, id, field, by)
+	old := m.records[id]
+	if old == nil {
+		m.missing(r, err)
+		return
+	}
+	now := int64(old.Hits)
+	if field == "total" {
+		now = 0
+		if old.Total != nil {
+			now = *old.Total
+		}
+	}
+	next := now + by
+	var bound *model.BoundError
+	switch {
+	case field == "hits" && (next < -3 || next > 9):
+		if !errors.As(err, &bound) || !errors.Is(err, model.ErrBound) || bound.Value != now || sum != now {
+			r.Fatalf("%d+%d: %v", now, by, err)
+		}
+		return
+	case by > 0 && next < now || by < 0 && next > now:
+		if !errors.Is(err, model.ErrValue) {
+			r.Fatalf("%d+%d: %v", now, by, err)
+		}
+		return
+	case err != nil || sum != next:
+		r.Fatalf("%d+%d is %d, %v", now, by, sum, err)
+	}
+	x := *old
+	if field == "hits" {
+		x.Hits = int(sum)
+	} else {
+		x.Total = &sum
+	}
+	m.records[id] = &x
+}
+
+func (m *machine) touch(r *rapid.T) {
+	id, from := m.id(r), time.Now()
+	s := m.store(r)
+	err := s.Touch(m.ctx, id, 100*time.Hour)
+	if m.records[id] == nil {
+		m.missing(r, err)
+		return
+	}
+	got, err2 := s.Get(m.ctx, id)
+	if err != nil || err2 != nil {
+		r.Fatal(err, err2)
+	}
+	near(r, "expires", got.Expires.Add(-100*time.Hour), from)
+	// It is a Patch, because the model has computed indexes.
+	given := *m.records[id]
+	given.Expires = got.Expires
+	m.changed(r, id, given, got, from, nil)
+}
+
+func (m *machine) remove(r *rapid.T) {
+	id := m.id(r)
+	err := m.store(r).Delete(m.ctx, id)
+	if m.records[id] == nil {
+		m.missing(r, err)
+	} else if err != nil {
+		r.Fatal(err)
+	}
+	m.gone(id)
+}
+
+// read reads records one by one, together, and by a unique value.
+func (m *machine) read(r *rapid.T) {
+	s, id := m.store(r), m.id(r)
+	got, err := s.Get(m.ctx, id)
+	has, err2 := s.Has(m.ctx, id)
+	x := m.records[id]
+	if err2 != nil || has != (x != nil) {
+		r.Fatalf("%s: %v, %v", id, has, err2)
+	}
+	if x == nil {
+		m.missing(r, err)
+	} else if err != nil || text(got) != text(*x) {
+		r.Fatalf("read\n%s, not\n%s, %v", text(got), text(*x), err)
+	}
+	mail := some(r, "mail", "m1", "m2", "m3", "m4")
+	got, err = s.GetBy(m.ctx, "mail", mail)
+	owner := m.owner(&thing{Mail: &mail, Row: -1})
+	if owner == "" {
+		m.missing(r, err)
+	} else if err != nil || got.ID != owner {
+		r.Fatalf("%s is of %s, not of %s, %v", mail, got.ID, owner, err)
+	}
+	ids := slices.Sorted(maps.Keys(m.records))
+	all, err := s.GetMany(m.ctx, append([]string{"none"}, ids...)...)
+	if err != nil || len(all) != len(ids) {
+		r.Fatal(len(all), ids, err)
+	}
+	for i, id := range ids {
+		if text(all[i]) != text(*m.records[id]) {
+			r.Fatalf("read\n%s, not\n%s", text(all[i]), text(*m.records[id]))
+		}
+	}
+}
+
+// members are ids of records, and others.
+func (m *machine) members(r *rapid.T) []string {
+	return rapid.SliceOfN(rapid.SampledFrom(append(slices.Sorted(maps.Keys(m.records)), "x", "", "y")), 0, 6).Draw(r, "members")
+}
+
+// set changes the set of a record.
+func (m *machine) set(r *rapid.T) {
+	id, values := m.id(r), m.members(r)
+	set, want := m.store(r).Set("friends", id), slices.Clone(m.sets[id])
+	var n, expected int
+	var err error
+	switch op := some(r, "op", "put", "remove", "replace"); op {
+	case "put":
+		n, err = set.Put(m.ctx, values...)
+		for _, v := range values {
+			if !slices.Contains(want, v) {
+				want = append(want, v)
+				expected++
+			}
+		}
+	case "remove":
+		n, err = set.Remove(m.ctx, values...)
+		left := slices.DeleteFunc(slices.Clone(want), func(v string) bool { return slices.Contains(values, v) })
+		expected, want = len(want)-len(left), left
+	default:
+		values = m.andMany(r, values)
+		err = set.Replace(m.ctx, values...)
+		want = slices.Compact(slices.Sorted(slices.Values(values)))
+	}
+	if m.records[id] == nil {
+		m.missingUnlessEmpty(r, err, len(values))
+		return
+	}
+	got, err2 := slicesOf(set.All(m.ctx))
+	length, err3 := set.Len(m.ctx)
+	slices.Sort(got)
+	slices.Sort(want)
+	if err := errors.Join(err, err2, err3); err != nil || n != expected || int(length) != len(want) || !slices.Equal(got, want) {
+		r.Fatalf("%d of %d, %.200q, not %.200q, %v", n, expected, got, want, err)
+	}
+	m.sets[id] = want
+}
+
+// missingUnlessEmpty accepts that a call without values does not look for the record.
+func (m *machine) missingUnlessEmpty(r *rapid.T, err error, values int) {
+	if err != nil || values > 0 {
+		m.missing(r, err)
+	}
+}
+
+// andMany sometimes appends more values than a command takes.
+func (m *machine) andMany(r *rapid.T, values []string) []string {
+	if rapid.IntRange(0, 5).Draw(r, "many") == 0 {
+		for i := range 2100 {
+			values = append(values, strconv.Itoa(i))
+		}
+	}
+	return values
+}
+
+// list changes the list of a record.
+func (m *machine) list(r *rapid.T) {
+	id, values := m.id(r), m.members(r)
+	list, want := m.store(r).List("history", id), slices.Clone(m.lists[id])
+	most := some(r, "most", 0, 1, 3, 10)
+	if most > 0 {
+		list = list.Max(most)
+	}
+	n, expected := int64(0), int64(0)
+	var err error
+	op := some(r, "op", "back", "front", "pop front", "pop back", "remove", "replace")
+	switch op {
+	case "back":
+		n, err = list.PushBack(m.ctx, values...)
+		want = append(want, values...)
+		if most > 0 {
+			want = want[max(0, len(want)-most):]
+		}
+		expected = int64(len(want))
+	case "front":
+		n, err = list.PushFront(m.ctx, values...)
+		for _, v := range values {
+			want = slices.Insert(want, 0, v)
+		}
+		if most > 0 {
+			want = want[:min(most, len(want))]
+		}
+		expected = int64(len(want))
+	case "pop front", "pop back":
+		pop, at := list.PopFront, 0
+		if op == "pop back" {
+			pop, at = list.PopBack, max(0, len(want)-1)
+		}
+		v, ok, err2 := pop(m.ctx)
+		if err = err2; m.records[id] != nil && (ok != (len(want) > 0) || ok && v != want[at]) {
+			r.Fatalf("%q, %v of %q", v, ok, want)
+		}
+		if len(want) > 0 {
+			want = slices.Delete(want, at, at+1)
+		}
+	case "remove":
+		v := some(r, "value", append(values, "x")...)
+		removed, err2 := list.Remove(m.ctx, v)
+		n, err = int64(removed), err2
+		left := slices.DeleteFunc(slices.Clone(want), func(s string) bool { return s == v })
+		expected, want = int64(len(want)-len(left)), left
+	default:
+		values = m.andMany(r, values)
+		err = m.stores[0].List("history", id).Replace(m.ctx, values...)
+		want = values
+	}
+	if m.records[id] == nil {
+		m.missingUnlessEmpty(r, err, len(values))
+		return
+	}
+	got, err2 := slicesOf(list.All(m.ctx))
+	some, err3 := list.Range(m.ctx, 0, 4)
+	length, err4 := list.Len(m.ctx)
+	has, err5 := list.Has(m.ctx, "x")
+	if err := errors.Join(err, err2, err3, err4, err5); err != nil || n != expected || !slices.Equal(got, want) ||
+		!slices.Equal(some, want[:min(5, len(want))]) || int(length) != len(want) || has != slices.Contains(want, "x") {
+		r.Fatalf("%s: %d of %d, %.200q, not %.200q, %v", op, n, expected, got, want, err)
+	}
+	m.lists[id] = want
+}
+
+func slicesOf(all func(yield func(string, error) bool)) ([]string, error) {
+	var got []string
+	for v, err := range all {
+		if err != nil {
+			return got, err
+		}
+		got = append(got, v)
+	}
+	return got, nil
+}
+
+// filled are the records for queries.
+func (m *machine) filled(r *rapid.T) *filled {
+	f := &filled{things: m.store(r), created: m.byCreation, answered: &m.answered}
+	for _, id := range slices.Sorted(maps.Keys(m.records)) {
+		f.records = append(f.records, *m.records[id])
+	}
+	return f
+}
+
+// byCreation compares records by the numbers of the counter, which the order of creation
+// follows. Other ids follow the clock, by which several records are created at once.
+func (m *machine) byCreation(a, b *thing) int {
+	if m.ids == model.Counter {
+		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), strings.Compare(a.ID, b.ID))
+	}
+	return 0
+}
+
+func (m *machine) find(r *rapid.T) { m.filled(r).ask(m.ctx, r) }
+
+func (m *machine) findOne(r *rapid.T) { m.filled(r).askOne(m.ctx, r) }
+
+// findAmong asks within sets and lists that are smaller or larger than what the conditions
+// select.
+func (m *machine) findAmong(r *rapid.T) {
+	f := m.filled(r)
+	for range rapid.IntRange(1, 2).Draw(r, "collections") {
+		ids := m.members(r)
+		if rapid.Bool().Draw(r, "most") {
+			ids = append(ids, slices.Sorted(maps.Keys(m.records))...)
+		}
+		for i := range some(r, "more", 0, 0, 0, 3, 100, 600) {
+			ids = append(ids, fmt.Sprint("more", i))
+		}
+		f.records = slices.DeleteFunc(f.records, func(x thing) bool { return !slices.Contains(ids, x.ID) })
+		owner, err := m.owners.Create(m.ctx, traveller{})
+		if err != nil {
+			r.Fatal(err)
+		}
+		if rapid.Bool().Draw(r, "list") {
+			err, f.among = m.owners.List("seen", owner.ID).Replace(m.ctx, ids...), append(f.among, m.owners.List("seen", owner.ID))
+		} else {
+			err, f.among = m.owners.Set("friends", owner.ID).Replace(m.ctx, ids...), append(f.among, m.owners.Set("friends", owner.ID))
+		}
+		if err != nil {
+			r.Fatal(err)
+		}
+	}
+	if f.ask(m.ctx, r); rapid.Bool().Draw(r, "one") {
+		f.askOne(m.ctx, r)
+	}
+}
+
+// end checks all records and all indexes, deletes everything and looks for what is left.
+func (m *machine) end(r *rapid.T) {
+	s := m.stores[0]
+	all, err := s.Find().Slice(m.ctx)
+	if err != nil || len(all) != len(m.records) {
+		r.Fatalf("%d records, want %d, %v", len(all), len(m.records), err)
+	}
+	for _, x := range all {
+		if want := m.records[x.ID]; want == nil || text(x) != text(*want) {
+			r.Fatalf("%s, want %v", text(x), want)
+		}
+	}
+	if report, err := s.Verify(m.ctx, maintain.Options{Examples: 5}); err != nil || report.Problems() != 0 {
+		r.Fatalf("%+v, %v", report, err)
+	}
+	n, err := s.Find().DeleteAll(m.ctx, nil)
+	_, err2 := s.Sweep(m.ctx)
+	if err != nil || err2 != nil || int(n) != len(all) {
+		r.Fatal(n, err, err2)
+	}
+	keys, err := m.client.Do(m.ctx, m.client.B().Keys().Pattern("*"+m.name+"[.:}_]*").Build()).AsStrSlice()
+	keys = slices.DeleteFunc(keys, func(k string) bool {
+		return strings.HasSuffix(k, ".meta") || strings.HasSuffix(k, ".voids") || strings.HasPrefix(k, "next_") || strings.HasSuffix(k, "next_id")
+	})
+	if err != nil || len(keys) > 0 {
+		r.Fatalf("these keys are left: %q, %v", keys, err)
+	}
+	if _, err := s.Drop(m.ctx, maintain.Options{}); err != nil {
+		r.Fatal(err)
+	}
+}
