@@ -2,10 +2,14 @@ package redistest
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -35,77 +39,176 @@ func Cluster(t testing.TB, masters int) *ClusterServers {
 	Require(t)
 	c := idleCluster(masters)
 	if c == nil {
-		c = &ClusterServers{}
-		t.Cleanup(c.giveBack)
-		c.begin(t, masters)
-		return c
+		c = beginCluster(t, masters)
 	}
 	t.Cleanup(c.giveBack)
 	must(t, c.empty())
 	return c
 }
 
-// begin starts the servers and makes them a Cluster.
-func (c *ClusterServers) begin(t testing.TB, masters int) {
+// beginCluster starts the servers of a Cluster, and waits until it is ready.
+func beginCluster(t testing.TB, masters int) *ClusterServers {
 	t.Helper()
-	for range masters {
-		c.Masters = append(c.Masters, beginTCP(t,
-			"cluster-enabled yes",
-			fmt.Sprint("cluster-node-timeout ", nodeTimeout.Milliseconds()),
-			"cluster-require-full-coverage yes",
-		))
+	for try := 1; ; try++ {
+		c, err := startCluster(newMap(t, masters))
+		if err == nil {
+			return c
+		}
+		c.stop()
+		if try == tries {
+			t.Fatalf("redistest: %v", err)
+		}
 	}
-	c.join(t)
-	var err error
-	c.states, err = c.each(state)
-	must(t, err)
 }
 
-// join assigns the slots and introduces the servers to each other.
-func (c *ClusterServers) join(t testing.TB) {
+// clusterMap says which servers a Cluster has, before they are started.
+type clusterMap struct {
+	name   string // the first part of the ids of all nodes
+	ports  []int
+	shards bool // nodes.conf also has the shard of a node
+}
+
+func newMap(t testing.TB, masters int) clusterMap {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
-	for i, s := range c.Masters {
-		client := s.Client(t)
-		var owned []string
-		for slot := i * slots / len(c.Masters); slot < (i+1)*slots/len(c.Masters); slot++ {
-			owned = append(owned, fmt.Sprint(slot))
-		}
-		must(t, client.Do(ctx, client.B().Arbitrary("CLUSTER", "ADDSLOTS").Args(owned...).Build()).Error())
-		must(t, client.Do(ctx, client.B().Arbitrary("CLUSTER", "SET-CONFIG-EPOCH").Args(fmt.Sprint(i+1)).Build()).Error())
+	m := clusterMap{name: fmt.Sprintf("%016x", rand.Uint64())}
+	var major, minor int
+	_, err := fmt.Sscanf(Version(t), "%d.%d", &major, &minor)
+	must(t, err)
+	m.shards = major > 7 || major == 7 && minor >= 2
+	for range masters {
+		m.ports = append(m.ports, FreePort(t))
 	}
-	// A server forgets one that has not answered within its timeout, so they meet again.
-	meet := func() {
-		first := c.Masters[0].Client(t)
-		for _, s := range c.Masters[1:] {
-			other := s.Client(t)
-			must(t, other.Do(ctx, other.B().ClusterMeet().Ip("127.0.0.1").Port(int64(c.Masters[0].Port())).Build()).Error())
-			must(t, first.Do(ctx, first.B().ClusterMeet().Ip("127.0.0.1").Port(int64(s.Port())).Build()).Error())
+	return m
+}
+
+// node returns the id of a master.
+func (m clusterMap) node(i int) string { return fmt.Sprintf("%s%024x", m.name, 0x1000+i) }
+
+// earlier returns the id of the master that had the slots before; see startCluster.
+func (m clusterMap) earlier(i int) string { return fmt.Sprintf("%s%024x", m.name, 0x2000+i) }
+
+// conf returns the nodes.conf of a master.
+func (m clusterMap) conf(myself int) string {
+	var b strings.Builder
+	for i, port := range m.ports {
+		flags := "slave"
+		if i == myself {
+			flags = "myself,slave"
+		}
+		shard := ""
+		if m.shards {
+			shard = ",,shard-id=" + m.earlier(i)
+		}
+		first, last := i*slots/len(m.ports), (i+1)*slots/len(m.ports)-1
+		fmt.Fprintf(&b, "%s 127.0.0.1:1@1%s master - 0 0 %d connected %d-%d\n", m.earlier(i), shard, i+1, first, last)
+		fmt.Fprintf(&b, "%s 127.0.0.1:%d@%d%s %s %s 0 0 %d connected\n", m.node(i), port, port+busOffset, shard, flags, m.earlier(i), i+1)
+	}
+	fmt.Fprintf(&b, "vars currentEpoch %d lastVoteEpoch 0\n", len(m.ports))
+	return b.String()
+}
+
+// startCluster starts the servers of a Cluster. They know each other and their slots from their
+// nodes.conf. A master waits for two seconds after its start before it accepts commands, a replica
+// does not. So each server starts as the replica of a master that does not exist, and takes its
+// place at once.
+func startCluster(m clusterMap) (*ClusterServers, error) {
+	c := &ClusterServers{Masters: make([]*Server, len(m.ports))}
+	errs := make([]error, len(m.ports))
+	var starting sync.WaitGroup
+	for i := range m.ports {
+		starting.Go(func() { c.Masters[i], errs[i] = m.start(i) })
+	}
+	starting.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return c, err
+	}
+	masters, err := c.connect()
+	if err != nil {
+		return c, err
+	}
+	defer masters.close()
+	if err := m.takeOver(context.Background(), masters); err != nil {
+		return c, err
+	}
+	c.states, err = masters.each(context.Background(), state)
+	return c, err
+}
+
+// takeOver gives the servers the places of the masters that do not exist, one after the other, so
+// that no two take the same epoch. A replica that does not serve yet would be a master that waits,
+// and so would a master that forgets another before it knows who has its slots now.
+func (m clusterMap) takeOver(ctx context.Context, servers masters) error {
+	if err := servers.wait(ctx, clusterInfo, servesOrGaveUp); err != nil {
+		return err
+	}
+	if err := servers.wait(ctx, clusterNodes, m.connected); err != nil {
+		return err
+	}
+	for _, s := range servers {
+		if err := s.Do(ctx, s.B().Arbitrary("CLUSTER", "FAILOVER", "TAKEOVER").Build()).Error(); err != nil {
+			return fmt.Errorf("take over the slots: %w", err)
+		}
+		if err := servers.agree(ctx); err != nil {
+			return err
 		}
 	}
-	meet()
-	tick, again := time.NewTicker(10*time.Millisecond), time.NewTicker(nodeTimeout)
-	defer tick.Stop()
-	defer again.Stop()
-	for _, s := range c.Masters {
-		client := s.Client(t)
-		for {
-			info, err := client.Do(ctx, client.B().ClusterInfo().Build()).ToString()
-			must(t, err)
-			if strings.Contains(info, "cluster_state:ok") &&
-				strings.Contains(info, fmt.Sprintf("cluster_size:%d", len(c.Masters))) {
-				break
-			}
-			select {
-			case <-tick.C:
-			case <-again.C:
-				meet()
-			case <-ctx.Done():
-				t.Fatalf("redistest: the Cluster does not come up:\n%s", info)
-			}
+	if _, err := servers.each(ctx, m.forgetEarlier); err != nil {
+		return fmt.Errorf("forget the earlier masters: %w", err)
+	}
+	if err := servers.wait(ctx, clusterInfo, m.complete); err != nil {
+		return err
+	}
+	return servers.agree(ctx)
+}
+
+// servesOrGaveUp reports whether a replica serves, or has noticed that its master does not exist.
+func servesOrGaveUp(info string) bool {
+	return strings.Contains(info, "cluster_state:ok\r") || !strings.Contains(info, "cluster_slots_pfail:0\r")
+}
+
+// connected reports whether a server has a connection to each of the others.
+func (m clusterMap) connected(nodes string) bool {
+	for i := range m.ports {
+		_, node, _ := strings.Cut(nodes, m.node(i))
+		node, _, _ = strings.Cut(node, "\n")
+		if strings.Contains(node, "disconnected") {
+			return false
 		}
 	}
+	return true
+}
+
+func (m clusterMap) start(i int) (*Server, error) {
+	s, err := prepare(m.ports[i], []string{
+		"cluster-enabled yes",
+		fmt.Sprint("cluster-node-timeout ", nodeTimeout.Milliseconds()),
+		"cluster-require-full-coverage yes",
+	})
+	if err != nil {
+		return s, err
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, "nodes.conf"), []byte(m.conf(i)), 0o600); err != nil {
+		return s, err
+	}
+	return s, s.start()
+}
+
+// forgetEarlier makes a master forget the masters that do not exist.
+func (m clusterMap) forgetEarlier(ctx context.Context, client rueidis.Client) (string, error) {
+	for i := range m.ports {
+		err := client.Do(ctx, client.B().Arbitrary("CLUSTER", "FORGET").Args(m.earlier(i)).Build()).Error()
+		if err != nil && !strings.Contains(err.Error(), "Unknown node") { // another has told it already
+			return "", err
+		}
+	}
+	return "", nil
+}
+
+// complete reports whether a master serves, and knows all others and nobody else.
+func (m clusterMap) complete(info string) bool {
+	return strings.Contains(info, "cluster_state:ok\r") &&
+		strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d\r", len(m.ports))) &&
+		strings.Contains(info, fmt.Sprintf("cluster_size:%d\r", len(m.ports)))
 }
 
 func must(t testing.TB, err error) {
@@ -142,16 +245,11 @@ func (c *ClusterServers) Client(t testing.TB) rueidis.Client {
 // MoveSlot moves a slot from one master to another, a few keys at a time, while both serve.
 func (c *ClusterServers) MoveSlot(ctx context.Context, slot, from, to int) error {
 	n, port := strconv.Itoa(slot), strconv.Itoa(c.Masters[to].Port())
-	clients := make([]rueidis.Client, len(c.Masters))
-	for i, s := range c.Masters {
-		client, err := dial(s.URL())
-		if err != nil {
-			return err
-		}
-		defer client.Close()
-		clients[i] = client
+	clients, err := c.connect()
+	if err != nil {
+		return err
 	}
-	var err error
+	defer clients.close()
 	do := func(i int, words ...string) (r rueidis.RedisResult) {
 		if err == nil {
 			r = clients[i].Do(ctx, clients[i].B().Arbitrary(words...).Build())
@@ -168,36 +266,19 @@ func (c *ClusterServers) MoveSlot(ctx context.Context, slot, from, to int) error
 		if len(some) == 0 {
 			break
 		}
-		do(from, append([]string{"MIGRATE", "127.0.0.1", port, "", "0", "5000", "KEYS"}, some...)...)
+		do(from, append([]string{"MIGRATE", "127.0.0.1", port, "", "0", "3600000", "KEYS"}, some...)...)
 	}
-	do(to, "CLUSTER", "SETSLOT", n, "NODE", target)
-	do(from, "CLUSTER", "SETSLOT", n, "NODE", target)
+	// An older message of the master that had the slot can take it back, and could so after the
+	// next move.
 	if err == nil {
-		err = c.agree(ctx)
+		err = clients.agreeOn(ctx, func() error {
+			do(to, "CLUSTER", "SETSLOT", n, "NODE", target)
+			do(from, "CLUSTER", "SETSLOT", n, "NODE", target)
+			return err
+		})
 	}
 	if err != nil {
 		return fmt.Errorf("redistest: move slot %d: %w", slot, err)
 	}
 	return nil
-}
-
-// agree waits until all masters have heard of the last move: an older message of a master that had
-// the slot could take it back after the next one.
-func (c *ClusterServers) agree(ctx context.Context) error {
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		views, err := c.each(func(ctx context.Context, client rueidis.Client) (string, error) {
-			nodes, err := client.Do(ctx, client.B().ClusterNodes().Build()).ToString()
-			return fmt.Sprint(stable(nodes, true)), err
-		})
-		if err != nil || len(slices.Compact(views)) == 1 {
-			return err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return fmt.Errorf("the masters do not agree: %q: %w", views, ctx.Err())
-		}
-	}
 }

@@ -5,13 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/redis/rueidis"
 )
-
-// returnTimeout bounds the time in which a Cluster must show that it can be used again.
-const returnTimeout = 2 * time.Second
 
 // idleCluster returns a Cluster that another test has given back, nil without one.
 func idleCluster(masters int) *ClusterServers {
@@ -39,6 +35,11 @@ func (c *ClusterServers) giveBack() {
 
 // reset empties a Cluster and reports whether it is as it was when it was new.
 func (c *ClusterServers) reset() bool {
+	for _, s := range c.Masters {
+		if s.Server.Thaw() != nil {
+			return false
+		}
+	}
 	states, err := c.each(reset)
 	return err == nil && len(states) > 0 && slices.Equal(states, c.states)
 }
@@ -62,34 +63,13 @@ func (c *ClusterServers) empty() error {
 
 func (c *ClusterServers) stop() {
 	for _, s := range c.Masters {
-		s.stop()
-		removeAll(s)
+		s.end()
 	}
-}
-
-// each returns what one function returns for each master.
-func (c *ClusterServers) each(do func(context.Context, rueidis.Client) (string, error)) ([]string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), returnTimeout)
-	defer cancel()
-	var results []string
-	for _, s := range c.Masters {
-		client, err := dial(s.URL())
-		if err != nil {
-			return nil, err
-		}
-		result, err := do(ctx, client)
-		client.Close()
-		if err != nil {
-			return nil, err
-		}
-		results = append(results, result)
-	}
-	return results, nil
 }
 
 // reset empties a master and returns its state.
 func reset(ctx context.Context, client rueidis.Client) (string, error) {
-	for _, command := range []string{"FLUSHALL", "SCRIPT FLUSH", "CONFIG RESETSTAT", "SLOWLOG RESET"} {
+	for _, command := range []string{"CLIENT UNPAUSE", "FLUSHALL", "SCRIPT FLUSH", "CONFIG RESETSTAT", "SLOWLOG RESET"} {
 		words := strings.Fields(command)
 		if err := client.Do(ctx, client.B().Arbitrary(words...).Build()).Error(); err != nil {
 			return "", err

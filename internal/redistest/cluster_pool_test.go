@@ -39,7 +39,7 @@ func TestClusterMustBeEmpty(t *testing.T) {
 func arbitrary(t *testing.T, s *Server, words ...string) {
 	t.Helper()
 	c := s.Client(t)
-	if err := c.Do(testContext(t), c.B().Arbitrary(words...).Build()).Error(); err != nil {
+	if err := c.Do(t.Context(), c.B().Arbitrary(words...).Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -50,18 +50,17 @@ func gone(t *testing.T, socket string) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(10 * time.Second)
 	for listens(socket) {
 		select {
 		case <-tick.C:
-		case <-deadline:
+		case <-t.Context().Done():
 			t.Fatal("the server goes on without its tests")
 		}
 	}
 }
 
 func listens(socket string) bool {
-	conn, err := net.DialTimeout("unix", socket, time.Second)
+	conn, err := net.Dial("unix", socket)
 	if err != nil {
 		return false
 	}

@@ -8,14 +8,13 @@ func Example(n int) (urls []string, stop func()) {
 	var servers []*Server
 	stop = func() {
 		for _, s := range servers {
-			s.stop()
-			removeAll(s)
+			s.end()
 		}
 	}
 	for range n {
 		s, err := begin(0, nil)
 		if err != nil {
-			removeAll(s)
+			s.end()
 			stop()
 			panic(fmt.Sprintf("redistest: %v", err))
 		}

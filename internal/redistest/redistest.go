@@ -29,7 +29,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/redis/rueidis"
 	"go.uber.org/goleak"
@@ -37,9 +36,6 @@ import (
 	"retwis/internal/redis/redisserver"
 	"retwis/internal/redis/redisurl"
 )
-
-// startTimeout bounds the time to start or stop a server.
-const startTimeout = 30 * time.Second
 
 // deathSignal ends a server with its tests, even a frozen one.
 const deathSignal = syscall.SIGKILL
@@ -51,8 +47,7 @@ const databases = 1024
 var shared struct {
 	mu     sync.Mutex
 	server *Server
-	free   []int // unused databases
-	dirs   []string
+	free   []int        // unused databases
 	ports  map[int]bool // those that have been given out
 
 	clusters []*ClusterServers // unused ones
@@ -71,12 +66,7 @@ func Parallel(n int) {
 func Main(m *testing.M) {
 	code := m.Run()
 	shared.mu.Lock()
-	if shared.server != nil {
-		shared.server.stop()
-	}
-	for _, dir := range shared.dirs {
-		os.RemoveAll(dir)
-	}
+	shared.server.end()
 	for _, c := range shared.clusters {
 		c.stop()
 	}
@@ -90,15 +80,22 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// leaked returns an error that lists leaked goroutines. A client of a Cluster has one that
-// sleeps for five seconds before it closes unused connections.
+// leaked returns an error that lists leaked goroutines. It looks for them several times, some of
+// which end because the servers have ended.
 func leaked() (err error) {
-	for deadline := time.Now().Add(7 * time.Second); time.Now().Before(deadline); {
-		if err = goleak.Find(); err == nil {
+	for range 16 {
+		if err = goleak.Find(closesLater...); err == nil {
 			return nil
 		}
 	}
 	return err
+}
+
+// closesLater are goroutines of a client of a Cluster: they sleep for five seconds before they
+// close unused connections.
+var closesLater = []goleak.Option{
+	goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient)._refresh.func2"),
+	goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient).redirectOrNew.func1"),
 }
 
 // Server is a server for tests.
@@ -136,26 +133,26 @@ func Version(t testing.TB) string {
 
 // begin starts a server without persistence, unless config enables it.
 func begin(port int, config []string) (*Server, error) {
+	s, err := prepare(port, config)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.start()
+}
+
+// prepare makes the directory of a server.
+func prepare(port int, config []string) (*Server, error) {
 	// Not t.TempDir(): the path of a socket is short.
 	dir, err := os.MkdirTemp("", "redistest")
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{dir: dir, port: port, config: append([]string{"save \"\"", "appendonly no"}, config...)}
-	return s, s.start()
+	return &Server{dir: dir, port: port, config: append([]string{"save \"\"", "appendonly no"}, config...)}, nil
 }
 
-// removeAll removes the data of a server. A nil server has none.
-func removeAll(s *Server) {
-	if s != nil {
-		os.RemoveAll(s.dir)
-	}
-}
-
+// start starts a server and waits until it answers, which may take any time on a busy machine.
 func (s *Server) start() error {
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
-	server, err := redisserver.Start(ctx, redisserver.Options{
+	server, err := redisserver.Start(context.Background(), redisserver.Options{
 		Dir:         s.dir,
 		Port:        s.port,
 		Config:      s.config,
@@ -169,10 +166,16 @@ func (s *Server) start() error {
 	return nil
 }
 
-func (s *Server) stop() {
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
-	_ = s.Server.Stop(ctx)
+// end kills a server, if it is one, and removes its data.
+func (s *Server) end() {
+	if s == nil {
+		return
+	}
+	if s.Server != nil {
+		_ = s.Server.Kill()
+		<-s.Done()
+	}
+	os.RemoveAll(s.dir)
 }
 
 // One returns the server that all tests of this binary share. Each test uses a different
@@ -188,7 +191,6 @@ func One(t testing.TB) *Server {
 			t.Fatalf("redistest: %v", err)
 		}
 		shared.server = server
-		shared.dirs = append(shared.dirs, server.dir)
 		for n := databases - 1; n > 0; n-- {
 			shared.free = append(shared.free, n)
 		}
@@ -255,13 +257,8 @@ func Nodes(t testing.TB, n int, config ...string) []*Server {
 		wg.Go(func() { nodes[i], errs[i] = begin(0, config) })
 	}
 	wg.Wait()
-	for i, node := range nodes {
-		if node != nil {
-			t.Cleanup(func() { removeAll(node) })
-		}
-		if errs[i] == nil {
-			t.Cleanup(node.stop)
-		}
+	for _, node := range nodes {
+		t.Cleanup(node.end)
 	}
 	for _, err := range errs {
 		if err != nil {
@@ -280,7 +277,9 @@ func (s *Server) Dir() string { return s.dir }
 // Stop ends the server after saving its data, if it has persistence.
 func (s *Server) Stop(t testing.TB) {
 	t.Helper()
-	s.stop()
+	if err := s.Server.Stop(context.Background()); err != nil {
+		t.Fatalf("redistest: %v", err)
+	}
 }
 
 // Kill ends the server immediately, and waits for that.

@@ -38,16 +38,9 @@ func hold() {
 	select {}
 }
 
-// ctx ends before go test gives up, so that a test that waits in vain says so.
-func testContext(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
-	t.Cleanup(cancel)
-	return ctx
-}
-
 func set(t *testing.T, c rueidis.Client, value string) {
 	t.Helper()
-	if err := c.Do(testContext(t), c.B().Set().Key("k").Value(value).Build()).Error(); err != nil {
+	if err := c.Do(t.Context(), c.B().Set().Key("k").Value(value).Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -55,7 +48,7 @@ func set(t *testing.T, c rueidis.Client, value string) {
 // get returns the value of k, "" without one.
 func get(t *testing.T, c rueidis.Client) string {
 	t.Helper()
-	value, err := c.Do(testContext(t), c.B().Get().Key("k").Build()).ToString()
+	value, err := c.Do(t.Context(), c.B().Get().Key("k").Build()).ToString()
 	if err != nil && !rueidis.IsRedisNil(err) {
 		t.Fatal(err)
 	}
@@ -146,13 +139,13 @@ func TestCluster(t *testing.T) {
 		t.Fatalf("the client is of the kind %s", mode)
 	}
 	for n := range 50 {
-		if err := c.Do(testContext(t), c.B().Set().Key(fmt.Sprint(n)).Value("v").Build()).Error(); err != nil {
+		if err := c.Do(t.Context(), c.B().Set().Key(fmt.Sprint(n)).Value("v").Build()).Error(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i, s := range cluster.Masters {
 		one := s.Client(t)
-		if n, err := one.Do(testContext(t), one.B().Dbsize().Build()).AsInt64(); err != nil || n == 0 {
+		if n, err := one.Do(t.Context(), one.B().Dbsize().Build()).AsInt64(); err != nil || n == 0 {
 			t.Errorf("master %d has %d keys (%v)", i, n, err)
 		}
 	}

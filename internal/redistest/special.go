@@ -58,8 +58,7 @@ func TCP(t testing.TB, config ...string) *Server {
 	t.Helper()
 	Require(t)
 	s := beginTCP(t, config...)
-	t.Cleanup(func() { removeAll(s) })
-	t.Cleanup(s.stop)
+	t.Cleanup(s.end)
 	return s
 }
 
@@ -71,7 +70,7 @@ func beginTCP(t testing.TB, config ...string) *Server {
 		if err == nil {
 			return s
 		}
-		removeAll(s)
+		s.end()
 		if try == tries {
 			t.Fatalf("redistest: %v", err)
 		}
@@ -87,17 +86,14 @@ func Sentinel(t testing.TB, name string, master *Server, config ...string) *Serv
 		t.Fatalf("redistest: %v", err)
 	}
 	s := &Server{dir: dir}
-	t.Cleanup(func() { removeAll(s) })
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
+	t.Cleanup(s.end)
 	for try := 1; ; try++ {
-		s.Server, err = redisserver.Start(ctx, redisserver.Options{
+		s.Server, err = redisserver.Start(context.Background(), redisserver.Options{
 			Dir: s.dir, Port: FreePort(t), Binary: binary, Sentinel: true, DeathSignal: deathSignal,
 			Config: append([]string{fmt.Sprintf("sentinel monitor %s 127.0.0.1 %d 1", name, master.Port())}, config...),
 			Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		})
 		if err == nil {
-			t.Cleanup(s.stop)
 			return s
 		}
 		if try == tries {
