@@ -24,19 +24,21 @@ func long(n int) []Suggestion {
 // Each byte of a name is a prefix that may have a list, so that a step takes few
 // long names.
 func TestStepsTakeFewLongNames(t *testing.T) {
+	t.Parallel()
+	names := redistest.Cases[int64](100, 600)
 	client := redistest.DB(t).Client(t)
 	ctx := t.Context()
 	x := open(t, client, "long", Options{})
 	if err := x.maintenance().tracker().Begin(ctx, "ours"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := x.AddMany(ctx, slices.Values(long(600))); err != nil {
+	if _, err := x.AddMany(ctx, slices.Values(long(int(names)))); err != nil {
 		t.Fatal(err)
 	}
 
 	keys := x.completer.keys[0]
 	args := append(x.set.Args(), "ours", fmt.Sprint(batchTerms), fmt.Sprint(batchBytes))
-	for left, done := int64(600), false; !done; {
+	for left, done := names, false; !done; {
 		var err error
 		if done, err = x.completer.scripts.finish.Run(ctx, client, keys.all(), args).AsBool(); err != nil {
 			t.Fatal(err)
@@ -47,7 +49,7 @@ func TestStepsTakeFewLongNames(t *testing.T) {
 		}
 		left = now
 	}
-	if n, err := x.Len(ctx); err != nil || n != 600 {
+	if n, err := x.Len(ctx); err != nil || n != names {
 		t.Fatalf("there are %d terms, %v", n, err)
 	}
 
@@ -55,7 +57,7 @@ func TestStepsTakeFewLongNames(t *testing.T) {
 	report, err := x.Verify(ctx, maintain.Options{Progress: func(p maintain.Progress) {
 		most, was = max(most, p.Report.Checked-was), p.Report.Checked
 	}})
-	if err != nil || report.Checked < 600 || report.Problems() != 0 {
+	if err != nil || report.Checked < names || report.Problems() != 0 {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	if most > 30 { // COUNT of a scan is approximate

@@ -126,9 +126,9 @@ func TestConcurrentWriters(t *testing.T) {
 			db := redistest.DB(t)
 			opt := Options{Partitions: partitions}
 			x := small(open(t, db.Client(t), "{words}", opt), 200)
-			terms := words(600)
+			terms := words(redistest.Cases(250, 600))
 			stop := busy(t, db.URL(), opt, terms)
-			for range 30 {
+			for range redistest.Cases(5, 30) {
 				complete(t, x, "a", 3)
 				// Despite writes between its pages it yields no term twice.
 				last := ""
@@ -176,7 +176,7 @@ func TestWriterCutOff(t *testing.T) {
 	x := open(t, db.Client(t), "words", Options{})
 	terms := words(1000)
 	addAll(t, x, terms[0])
-	for i := range 12 {
+	for i := range redistest.Cases(6, 12) {
 		option := rueidis.MustParseURL(db.URL())
 		cut := 2000 + i*4000
 		option.DialCtxFn = func(ctx context.Context, address string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
@@ -287,7 +287,8 @@ func TestRepair(t *testing.T) {
 func TestInterruptedRepair(t *testing.T) {
 	t.Parallel()
 	x, client, ctx := testIndex(t, Options{})
-	addAll(t, x, words(1000)...)
+	n := redistest.Cases(300, 1000)
+	addAll(t, x, words(n)...)
 	for _, key := range []string{"words.content", "words.heads"} {
 		if err := client.Do(ctx, client.B().Del().Key(key).Build()).Error(); err != nil {
 			t.Fatal(err)
@@ -310,7 +311,7 @@ func TestInterruptedRepair(t *testing.T) {
 		}
 		done = err == nil
 	}
-	if repaired < 1000 || runs < 2 {
+	if repaired < int64(n) || runs < 2 {
 		t.Fatalf("%d were repaired in %d runs", repaired, runs)
 	}
 	verified(t, x)

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/redis/rueidis"
@@ -201,12 +200,12 @@ func (d *disturbed) write(t *testing.T, writer int64, r *rand.Rand, x func() *In
 
 // repeated repeats an action until it succeeds.
 func repeated(t *testing.T, do func() error) {
-	for end := time.Now().Add(time.Minute); ; {
+	for {
 		err := do()
 		if err == nil {
 			return
 		}
-		if errors.Is(err, ErrConflict) || time.Now().After(end) {
+		if errors.Is(err, ErrConflict) || t.Context().Err() != nil {
 			t.Error(err)
 			return
 		}
@@ -302,19 +301,16 @@ func (d *disturbed) written(n int, done <-chan struct{}) bool {
 }
 
 // moveToAndFro moves the slot of the index between two masters of a Cluster, a few keys at a
-// time, until the searches are done.
+// time, until the searches are done, but at least to and fro.
 func (d *disturbed) moveToAndFro(t *testing.T, c *redistest.ClusterServers, done <-chan struct{}) {
 	slot := slots.Slot([]byte(disturbedKey))
 	at := slot * 2 / slots.Slots
 	moves := 0
-	for ; !t.Failed() && d.written(20, done); moves++ {
+	for ; !t.Failed() && (moves < 2 || d.written(20, done)); moves++ {
 		if err := c.MoveSlot(t.Context(), slot, at, 1-at); err != nil {
 			t.Error(err)
 		}
 		at = 1 - at
-	}
-	if moves < 2 {
-		t.Errorf("the slot moved %d times", moves)
 	}
 	t.Logf("the slot moved %d times", moves)
 }
