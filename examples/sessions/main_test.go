@@ -153,16 +153,13 @@ func TestIdle(t *testing.T) {
 	long := exampletest.Must[*Sessions](t)(open(client, "tenant", time.Hour))
 	begin, ended := time.Now(), time.Time{}
 	token := exampletest.Must[string](t)(s.Login(ctx, "user", "device"))
-	kept := exampletest.Must[string](t)(s.Login(ctx, "user", "kept"))
+	kept := exampletest.Must[string](t)(long.Login(ctx, "user", "kept"))
 	if _, err := long.Use(ctx, kept); err != nil {
 		t.Fatal(err)
 	}
 	// A record may be readable in the millisecond in which it expires.
 	for ended.IsZero() || time.Since(ended) < 2*time.Millisecond {
-		switch n := exampletest.Must[int64](t)(s.Active(ctx)); {
-		case time.Since(begin) > time.Minute:
-			t.Fatal("the session does not end")
-		case n == 1 && ended.IsZero():
+		if n := exampletest.Must[int64](t)(s.Active(ctx)); n == 1 && ended.IsZero() {
 			ended = time.Now()
 		}
 	}

@@ -94,10 +94,9 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.Stop(t)
-	began := time.Now()
 	got = values(t, m)
-	if up, ok := got["up"]; !ok || up != 0 || time.Since(began) > 5*time.Second {
-		t.Errorf("after %v: %v", time.Since(began), got)
+	if up, ok := got["up"]; !ok || up != 0 {
+		t.Errorf("a server that is gone: %v", got)
 	}
 }
 

@@ -50,14 +50,13 @@ func TestParentDies(t *testing.T) {
 	}
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(10 * time.Second)
 	for {
 		if _, err := ask(socket, "PING", time.Second); err != nil {
 			break
 		}
 		select {
 		case <-tick.C:
-		case <-deadline:
+		case <-t.Context().Done():
 			t.Fatal("the server goes on without its parent")
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/rueidis"
 
@@ -65,7 +64,7 @@ func (m *migration) finish() {
 // refused waits until a server has refused a script.
 func (m *migration) refused() {
 	m.t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
+	for m.t.Context().Err() == nil {
 		for _, c := range []rueidis.Client{m.source, m.target} {
 			if strings.Contains(m.do(c, "INFO", "errorstats"), "errorstat_TRYAGAIN:") {
 				return

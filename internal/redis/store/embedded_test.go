@@ -391,11 +391,10 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(20 * time.Second)
 	for !ok() {
 		select {
 		case <-tick.C:
-		case <-deadline:
+		case <-t.Context().Done():
 			t.Fatalf("waited in vain for %s", what)
 		}
 	}
