@@ -273,7 +273,7 @@ func TestLongPrefix(t *testing.T) {
 	if _, err := x.Remove(ctx, all[0]); err != nil {
 		t.Fatal(err)
 	}
-	if after, err := client.Do(ctx, client.B().Hlen().Key("words.heads").Build()).AsInt64(); err != nil || after != before || int(before) < len(prefix) {
+	if after, err := client.Do(ctx, client.B().Hlen().Key("words.heads").Build()).AsInt64(); err != nil || after != before || before < redistest.Cases[int64](10, 200) {
 		t.Fatal(before, after, err)
 	}
 	all = all[1:]
