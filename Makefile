@@ -58,13 +58,14 @@ test-race: ## run them with the race detector, which needs a C compiler, in the 
 
 test-programs: ## run the tests that drive other programs: nginx, caddy, curl, sqlite3; and those of bench
 	@scripts/deps server curl sqlite3 nginx caddy
-	$(tests) -tags programs -run '$(programs)' ./cmd/retwis
+	$(tests) -tags programs -run '^(TestProxyExamples|TestDocuments)$$' ./cmd/retwis
 	cd bench && $(tests) ./...
 
 test-long: ## run everything: all cases, kills at every step, sizes; fuzz tests, planted faults. FUZZTIME=30s, RACE=1
-	@scripts/deps server curl sqlite3 nginx caddy
+	@scripts/deps server curl sqlite3 nginx caddy chromium npm
 	REDISTEST_REQUIRE=1 RAPID_CHECKS=$(or $(CHECKS),1000) go test -tags 'long programs' $(if $(RACE),-race) -count=1 -timeout 60m $(TESTFLAGS) ./...
 	cd bench && REDISTEST_REQUIRE=1 go test -tags long -count=1 -timeout 60m $(TESTFLAGS) ./...
+	$(MAKE) e2e TESTFLAGS='-tags long -timeout 60m $(TESTFLAGS)'
 	@scripts/fuzz $(or $(FUZZTIME),30s)
 	scripts/mutants
 
@@ -92,11 +93,11 @@ upgrade-test: ## replace a served site of an earlier version under traffic: FROM
 
 screenshots: e2e/node_modules/.package-lock.json ## take the screenshots in docs/ again
 	@scripts/deps server chromium
-	cd e2e && SCREENSHOTS=../docs go test -count=1 -run TestStates .
+	cd e2e && SCREENSHOTS=../docs go test -tags long -count=1 -timeout 60m -run TestStates .
 
 pictures: e2e/node_modules/.package-lock.json ## take pictures of every page and state in eight looks, in e2e/pictures
 	@scripts/deps server chromium
-	mkdir -p e2e/pictures && cd e2e && PICTURES=pictures go test -count=1 -run TestStates .
+	mkdir -p e2e/pictures && cd e2e && PICTURES=pictures go test -tags long -count=1 -timeout 60m -run TestStates .
 
 # npm writes this file last.
 e2e/node_modules/.package-lock.json: e2e/package-lock.json

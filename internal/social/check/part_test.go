@@ -4,54 +4,50 @@ import (
 	"fmt"
 	"testing"
 
-	"retwis/internal/redistest"
 	"retwis/internal/social/check"
 	"retwis/internal/social/socialtest"
+
+	"github.com/redis/rueidis"
 )
 
 // A part of the users is checked: always the same ones, and some of the problems are found.
 func TestPart(t *testing.T) {
 	t.Parallel()
-	for name, b := range map[string]*socialtest.Bundle{
-		"single":  socialtest.New(t),
-		"cluster": socialtest.On(t, redistest.Cluster(t, 3).Client(t)),
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			const users = 60
-			for n := range users {
-				user := b.NewUser(fmt.Sprint("person", n))
-				b.Publish(user, "hello")
-				b.Redis("ZADD", fmt.Sprintf("profile:%d", user.ID), "999999", "999999") // a post that does not exist
+	socialtest.OnEach(t, func(t *testing.T, client rueidis.Client) {
+		b := socialtest.On(t, client)
+		const users = 60
+		for n := range users {
+			user := b.NewUser(fmt.Sprint("person", n))
+			b.Publish(user, "hello")
+			b.Redis("ZADD", fmt.Sprintf("profile:%d", user.ID), "999999", "999999") // a post that does not exist
+		}
+		found := map[float64]map[string]bool{}
+		for _, part := range []float64{0.3, 0.3, 1} {
+			before := found[part]
+			found[part] = map[string]bool{}
+			result, err := b.Check(check.Options{Part: part, Report: func(p check.Problem) { found[part][p.Key] = true }})
+			if err != nil {
+				t.Fatal(err)
 			}
-			found := map[float64]map[string]bool{}
-			for _, part := range []float64{0.3, 0.3, 1} {
-				before := found[part]
-				found[part] = map[string]bool{}
-				result, err := b.Check(check.Options{Part: part, Report: func(p check.Problem) { found[part][p.Key] = true }})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if n := result.Users; part == 1 && n != users || part < 1 && (n < users/10 || n > users*6/10) {
-					t.Errorf("part %v: %d users", part, n)
-				}
-				if before != nil && len(before) != len(found[part]) {
-					t.Errorf("the same part has %d and %d keys with problems", len(before), len(found[part]))
-				}
+			if n := result.Users; part == 1 && n != users || part < 1 && (n < users/10 || n > users*6/10) {
+				t.Errorf("part %v: %d users", part, n)
 			}
-			if len(found[1]) != users {
-				t.Errorf("%d keys with problems, want %d", len(found[1]), users)
+			if before != nil && len(before) != len(found[part]) {
+				t.Errorf("the same part has %d and %d keys with problems", len(before), len(found[part]))
 			}
-			if n := len(found[0.3]); n < users/10 || n > users*6/10 {
-				t.Errorf("a part has %d keys with problems of %d", n, users)
+		}
+		if len(found[1]) != users {
+			t.Errorf("%d keys with problems, want %d", len(found[1]), users)
+		}
+		if n := len(found[0.3]); n < users/10 || n > users*6/10 {
+			t.Errorf("a part has %d keys with problems of %d", n, users)
+		}
+		for key := range found[0.3] {
+			if !found[1][key] {
+				t.Errorf("%s is a problem in a part only", key)
 			}
-			for key := range found[0.3] {
-				if !found[1][key] {
-					t.Errorf("%s is a problem in a part only", key)
-				}
-			}
-		})
-	}
+		}
+	})
 	b := socialtest.New(t)
 	for _, part := range []float64{-1, 2} {
 		if _, err := b.Check(check.Options{Part: part}); err == nil {

@@ -160,14 +160,9 @@ func TestConfirm(t *testing.T) {
 // Somebody who enters the address of another account sees the usual page, and the owner gets a mail.
 func TestOwned(t *testing.T) {
 	t.Parallel()
-	for name, client := range map[string]rueidis.Client{
-		"single": redistest.DB(t).Client(t), "cluster": redistest.Cluster(t, 3).Client(t),
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			testOwned(t, openOn(t, client))
-		})
-	}
+	socialtest.OnEach(t, func(t *testing.T, client rueidis.Client) {
+		testOwned(t, openOn(t, client))
+	})
 }
 
 func testOwned(t *testing.T, b *bundle) {

@@ -1,0 +1,119 @@
+package arch
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// No test compares how long something took, or waits until a time of its own: a machine can
+// always be slower. In a bubble of testing/synctest time is simulated, so its files are left out.
+func TestNoTestAssertsSeconds(t *testing.T) {
+	t.Parallel()
+	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, path, nil, 0)
+		if err != nil {
+			return err
+		}
+		for _, at := range secondsIn(file) {
+			t.Errorf("%s: a test compares a time that has passed", set.Position(at))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// secondsIn returns where a file compares a time that has passed.
+func secondsIn(file *ast.File) (places []token.Pos) {
+	for _, i := range file.Imports {
+		if i.Path.Value == `"testing/synctest"` {
+			return nil
+		}
+	}
+	passed := map[string]bool{} // variables
+	ast.Inspect(file, func(n ast.Node) bool {
+		if assigned, ok := n.(*ast.AssignStmt); ok && len(assigned.Lhs) == len(assigned.Rhs) {
+			for i, value := range assigned.Rhs {
+				if name, ok := assigned.Lhs[i].(*ast.Ident); ok && hasPassed(value, nil) {
+					passed[name.Name] = true
+				}
+			}
+		}
+		return true
+	})
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BinaryExpr:
+			switch n.Op {
+			case token.LSS, token.GTR, token.LEQ, token.GEQ:
+				if hasPassed(n.X, passed) || hasPassed(n.Y, passed) {
+					places = append(places, n.Pos())
+				}
+			}
+		case *ast.CallExpr:
+			if called, ok := n.Fun.(*ast.SelectorExpr); ok && (called.Sel.Name == "Before" || called.Sel.Name == "After") && isCall(called.X, "Now") {
+				places = append(places, n.Pos())
+			}
+		}
+		return true
+	})
+	return places
+}
+
+// hasPassed reports whether an expression is a time that has passed, or a variable that has one.
+func hasPassed(e ast.Expr, variables map[string]bool) bool {
+	found := false
+	ast.Inspect(e, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Ident:
+			found = found || variables[n.Name]
+		case *ast.CallExpr:
+			found = found || isCall(n, "Since")
+		case *ast.FuncLit:
+			return false
+		}
+		return true
+	})
+	return found
+}
+
+// isCall reports whether an expression is a call of a function of package time.
+func isCall(e ast.Expr, name string) bool {
+	call, ok := e.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	called, ok := call.Fun.(*ast.SelectorExpr)
+	return ok && called.Sel.Name == name && fmt.Sprint(called.X) == "time"
+}
+
+func TestSecondsIn(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]int{
+		`if time.Since(began) > time.Second {}`:                               1,
+		`took := time.Since(began); if took > time.Second {}`:                 1,
+		`least := min(least, time.Since(b)); _ = 1 < least.Seconds()`:         1,
+		`for time.Now().Before(end) {}`:                                       1,
+		`t.Log(time.Since(began)); if 1 < 2 {}`:                               0,
+		`done := func() time.Duration { return time.Since(began) }; _ = done`: 0,
+	} {
+		file, err := parser.ParseFile(token.NewFileSet(), "", "package p; func f() { "+body+" }", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(secondsIn(file)); got != want {
+			t.Errorf("%s: %d, want %d", body, got, want)
+		}
+	}
+}
