@@ -34,11 +34,12 @@ func failOver(t *testing.T, master, replica *redistest.Server) {
 	}
 	var asked time.Time
 	eventually(t, "the replica is the master, and its master follows", func() bool {
-		if role(after) == "slave" && time.Since(asked) > 6*time.Second {
-			asked = time.Now()
-			do(t, after, "CLUSTER", "FAILOVER")
+		if role(after) == "master" || time.Since(asked) < 6*time.Second {
+			return role(after) == "master" && role(before) == "slave"
 		}
-		return role(after) == "master" && role(before) == "slave"
+		asked = time.Now()
+		do(t, after, "CLUSTER", "FAILOVER")
+		return false
 	})
 }
 

@@ -54,7 +54,7 @@ func TestWrongClock(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if waited := time.Since(time.UnixMicro(int64(score))); waited < 4*time.Second || waited > 30*time.Minute {
+		if waited := time.Since(time.UnixMicro(int64(score))); waited < 4*time.Second || waited > time.Hour/2 {
 			t.Errorf("%s: it stands as if it had waited for %v", value, waited)
 		}
 	}
