@@ -58,7 +58,7 @@ test-race: ## run them with the race detector, which needs a C compiler, in the 
 
 test-programs: ## run the tests that drive other programs: nginx, caddy, curl, sqlite3; and those of bench
 	@scripts/deps server curl sqlite3 nginx caddy
-	$(tests) -tags programs -run '^(TestProxyExamples|TestDocuments)$$' ./cmd/retwis
+	$(tests) -tags programs -run '^(TestProxyExamples|TestDocuments|TestImport)$$' ./cmd/retwis ./internal/outside
 	cd bench && $(tests) ./...
 
 test-long: ## run everything: all cases, kills at every step, sizes; fuzz tests, planted faults. FUZZTIME=30s, RACE=1
