@@ -53,7 +53,7 @@ func TestPartOfACluster(t *testing.T) {
 		if away++; a.header.Get("Retry-After") == "" {
 			t.Error("an error does not say when to come again")
 		}
-		if line := s.log.line(a.header.Get("X-Request-Id")); !strings.Contains(line, httpserver.ErrSilent.Error()) {
+		if line := s.log.line(t, a.header.Get("X-Request-Id")); !strings.Contains(line, httpserver.ErrSilent.Error()) {
 			t.Errorf("the log says %q", line)
 		}
 	}

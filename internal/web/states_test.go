@@ -254,18 +254,15 @@ func fails(t *testing.T, s *site, v *visitor, reply string) {
 		if got := a.header.Get("Content-Length"); got != strconv.Itoa(len(a.body)) {
 			t.Errorf("Content-Length: %s of a page of %d bytes", got, len(a.body))
 		}
-		line := s.log.line(id)
+		line := s.log.line(t, id)
 		if !strings.Contains(line, "level=ERROR") || !strings.Contains(line, "status=503") ||
 			!strings.Contains(line, httpserver.ErrSilent.Error()) && !strings.Contains(line, ": "+reply+" ") {
 			t.Errorf("the log says %q", line)
 		}
 	}
 	v.send("/post", "status", "my <text>").want(503, ">my &lt;text&gt;</textarea>", "may already have been published")
-	metrics := s.metrics()
 	for _, want := range []string{`{route="GET /u/{name}",status="5xx"} 1`, `{route="POST /post",status="5xx"} 2`} {
-		if !strings.Contains(metrics, want) {
-			t.Errorf("the metrics lack %q", want)
-		}
+		until(t, "the metrics have "+want, func() bool { return strings.Contains(s.metrics(), want) })
 	}
 }
 
@@ -295,7 +292,7 @@ func TestManyFailAtOnce(t *testing.T) {
 	}
 	for range many {
 		if a := <-answers; a.status != 503 {
-			t.Errorf("status %d: %s", a.status, s.log.line(a.header.Get("X-Request-Id")))
+			t.Errorf("status %d: %s", a.status, s.log.line(t, a.header.Get("X-Request-Id")))
 		}
 	}
 	if lines := strings.Count(s.log.String(), "status=503"); lines == 0 || lines >= many {
@@ -322,14 +319,9 @@ func TestLoading(t *testing.T) {
 	server.Kill(t)
 	back := make(chan struct{})
 	go func() { server.Restart(t, true); close(back) }()
-	loading := false
-	until(t, "the site is back", func() bool {
-		a := v.get("/home?before=7")
-		loading = loading || strings.Contains(s.log.line(a.header.Get("X-Request-Id")), "LOADING")
-		return a.status == 200
-	})
+	until(t, "the site is back", func() bool { return v.get("/home?before=7").status == 200 })
 	<-back
-	if !loading {
+	if !strings.Contains(s.log.String(), "LOADING") {
 		t.Log("no page met the server while it loaded")
 	}
 }

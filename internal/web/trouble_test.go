@@ -8,13 +8,17 @@ import (
 )
 
 // line is a line of the log about a request.
-func (l *lines) line(id string) string {
-	for line := range strings.Lines(l.String()) {
-		if strings.Contains(line, "request="+id) {
-			return line
+func (l *lines) line(t *testing.T, id string) (found string) {
+	t.Helper()
+	until(t, "the request is in the log", func() bool { // a client has its response before that
+		for line := range strings.Lines(l.String()) {
+			if strings.Contains(line, "request="+id) {
+				found = line
+			}
 		}
-	}
-	return ""
+		return found != ""
+	})
+	return found
 }
 
 // A client that disconnects is not a failure of the site.
