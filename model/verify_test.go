@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -95,15 +96,15 @@ func (resident) Indexes() []model.Index[resident] {
 
 func residents(t testing.TB, client rueidis.Client, opt model.Options, n int) *model.Store[resident] {
 	s := store[resident](t, client, opt)
-	for i := range n {
-		r := resident{Name: fmt.Sprint("n", i%3), Email: fmt.Sprint("E", i+1), Age: i + 1, Notes: []int{i}}
+	all := make([]resident, n)
+	for i := range all {
+		all[i] = resident{Name: fmt.Sprint("n", i%3), Email: fmt.Sprint("E", i+1), Age: i + 1, Notes: []int{i}}
 		if i%2 == 0 {
-			r.Expires = time.UnixMilli(4_000_000_000_000).UTC()
-		}
-		if _, err := s.Create(t.Context(), r); err != nil {
-			t.Fatal(err)
+			all[i].Expires = time.UnixMilli(4_000_000_000_000).UTC()
 		}
 	}
+	_, err := s.CreateMany(t.Context(), all)
+	checked(t, err)
 	return s
 }
 
@@ -216,7 +217,8 @@ func (d *damaging) add(begin string, fields ...string) {
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	layouts(t, "resident", func(t *testing.T, client rueidis.Client, opt model.Options) {
-		for name, damage := range damages() {
+		for i, name := range slices.Sorted(maps.Keys(damages())) {
+			damage := damages()[name]
 			if err := client.Do(t.Context(), client.B().Flushdb().Build()).Error(); err != nil {
 				t.Fatal(err)
 			}
@@ -247,7 +249,7 @@ func TestDamage(t *testing.T) {
 			if err != nil || after.Problems() != repaired.Invalid {
 				t.Errorf("%s: after %+v: %+v, %v", name, repaired, after, err)
 			}
-			if repaired.Invalid == 0 && !strings.Contains(name, "of them") && !strings.Contains(name, "another program") {
+			if repaired.Invalid == 0 && !strings.Contains(name, "of them") && !strings.Contains(name, "another program") && i%redistest.Cases(3, 1) == 0 {
 				recreated(t, client, opt, s, name)
 			}
 		}
@@ -401,6 +403,61 @@ func TestVerifyWaitsForSlowWriters(t *testing.T) {
 	s = store[resident](t, slow, d.opt)
 	if r, err := s.Verify(t.Context(), maintain.Options{}); err != nil || r.Dangling != 0 || looks < 3 {
 		t.Errorf("%d looks: %+v, %v", looks, r, err)
+	}
+}
+
+// revoking revokes the first claim that it sees, as another process does that finds it old.
+type revoking struct {
+	rueidis.Client
+	d    *damaging
+	done atomic.Bool
+}
+
+func (r *revoking) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
+	r.revoke()
+	return r.Client.Do(ctx, cmd)
+}
+
+func (r *revoking) DoMulti(ctx context.Context, multi ...rueidis.Completed) []rueidis.RedisResult {
+	r.revoke()
+	return r.Client.DoMulti(ctx, multi...)
+}
+
+func (r *revoking) revoke() {
+	for _, base := range r.d.bases() {
+		claims, err := r.d.do("HGETALL", base+".by.email").AsStrMap()
+		checked(r.d.t, err)
+		for _, text := range claims {
+			words := strings.Split(text, "\x00")
+			if len(words) < 3 || r.done.Load() {
+				continue
+			}
+			r.done.Store(true)
+			for _, base := range r.d.bases() {
+				r.d.do("ZADD", base+".voids", words[2], words[1])
+			}
+		}
+	}
+}
+
+// A Repair that was slow, so that its claim was revoked, claims the value again.
+func TestRepairClaimsAgain(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	d := &damaging{t, client, model.Options{Name: "resident", Partitions: 2}}
+	residents(t, client, d.opt, 2)
+	d.do("HDEL", d.unique("email", "e1"), "e1")
+	d.do("HDEL", d.of("1", "content"), "1")
+	slow := &revoking{Client: client, d: d}
+	s := store[resident](t, slow, d.opt)
+	if r, err := s.Repair(t.Context(), maintain.Options{}); err != nil || r.Problems() == 0 || !slow.done.Load() {
+		t.Errorf("%+v, %v; revoked: %v", r, err, slow.done.Load())
+	}
+	if r, err := s.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if got, err := s.GetBy(t.Context(), "email", "E1"); err != nil || got.ID != "1" {
+		t.Error(got, err)
 	}
 }
 

@@ -217,6 +217,10 @@ func (a *aligner) contest(ctx context.Context, w *target, findings []finding) (s
 			return "", nil, err // outcome unknown: the next reader of these values resolves it
 		}
 		status, findings = outcomes[0].status, outcomes[0].findings
+		if refused(w.claims, findings) {
+			u.Abandon(ctx, w.claims)
+			w.claims, w.token = nil, ""
+		}
 	}
 	if status == "OK" {
 		u.Confirm(ctx, w.id, w.token, w.claims, nil)
@@ -225,6 +229,14 @@ func (a *aligner) contest(ctx context.Context, w *target, findings []finding) (s
 		w.claims = nil
 	}
 	return status, findings, nil
+}
+
+// refused reports whether align.lua asks for a value that is claimed already: another process
+// has revoked the claim because this one was slow, and all others of its token with it.
+func refused(claims []unique.Claim, findings []finding) bool {
+	return slices.ContainsFunc(findings, func(f finding) bool {
+		return f.what == "claim" && slices.ContainsFunc(claims, func(c unique.Claim) bool { return c.Entry == f.entry })
+	})
 }
 
 // decide resolves one unique value. If another record has it, this record goes without.
