@@ -57,6 +57,7 @@ func (thing) Indexes() []model.Index[thing] {
 		model.Composite[thing]("live", "score"), // which not all that live have
 		model.Composite[thing]("row", "seat").Unique(),
 		model.Composite[thing]("live", "hits desc"),
+		model.Composite[thing]("city", "room").CaseInsensitive(),
 		// Not all records are in these.
 		model.Composite[thing]("place", "due"),
 		model.Composite[thing]("day", "parts"),
@@ -79,7 +80,8 @@ func some[V any](t *rapid.T, name string, values ...V) V {
 	return rapid.SampledFrom(values).Draw(t, name)
 }
 
-func cities() []string { return []string{"", "a", "a\x00", "ab", "abc", "b", "ba", "ÿ", "ÿÿ"} }
+func cities() []string { return []string{"", "a", "A", "a\x00", "ab", "abc", "b", "ba", "ÿ", "ÿÿ"} }
+
 func longs() []string {
 	return []string{"", "One two", "two three one", strings.Repeat("x ", 40), strings.Repeat("x ", 41)}
 }

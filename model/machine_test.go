@@ -35,7 +35,7 @@ func TestAgainstMaps(t *testing.T) {
 		r.Repeat(map[string]func(*rapid.T){
 			"create": m.create, "create many": m.createMany, "put": m.put, "put many": m.putMany, "save": m.save,
 			"update": m.update, "patch": m.patch, "update all": m.updateAll, "incr": m.incr, "touch": m.touch, "delete": m.remove,
-			"read": m.read, "set": m.set, "list": m.list, "find": m.find, "find again": m.find, "find among": m.findAmong, "find one": m.findOne,
+			"read": m.read, "set": m.inTurn(m.set), "list": m.inTurn(m.list), "find": m.find, "find again": m.find, "find among": m.findAmong, "find one": m.findOne,
 		})
 		m.end(r)
 		answered += m.answered
@@ -549,9 +549,19 @@ func (m *machine) members(r *rapid.T) []string {
 	return rapid.SliceOfN(rapid.SampledFrom(append(slices.Sorted(maps.Keys(m.records)), "x", "", "y")), 0, 6).Draw(r, "members")
 }
 
+// inTurn does something to a record several times.
+func (m *machine) inTurn(do func(r *rapid.T, id string)) func(*rapid.T) {
+	return func(r *rapid.T) {
+		id := m.id(r)
+		for range rapid.IntRange(1, 6).Draw(r, "times") {
+			do(r, id)
+		}
+	}
+}
+
 // set changes the set of a record.
-func (m *machine) set(r *rapid.T) {
-	id, values := m.id(r), m.members(r)
+func (m *machine) set(r *rapid.T, id string) {
+	values := m.members(r)
 	set, want := m.store(r).Set("friends", id), slices.Clone(m.sets[id])
 	var n, expected int
 	var err error
@@ -605,8 +615,8 @@ func (m *machine) andMany(r *rapid.T, values []string) []string {
 }
 
 // list changes the list of a record.
-func (m *machine) list(r *rapid.T) {
-	id, values := m.id(r), m.members(r)
+func (m *machine) list(r *rapid.T, id string) {
+	values := m.members(r)
 	list, want := m.store(r).List("history", id), slices.Clone(m.lists[id])
 	most := some(r, "most", 0, 1, 3, 10)
 	if most > 0 {
@@ -619,7 +629,7 @@ func (m *machine) list(r *rapid.T) {
 	case "back":
 		n, err = list.PushBack(m.ctx, values...)
 		want = append(want, values...)
-		if most > 0 {
+		if most > 0 && len(values) > 0 {
 			want = want[max(0, len(want)-most):]
 		}
 		expected = int64(len(want))
@@ -628,7 +638,7 @@ func (m *machine) list(r *rapid.T) {
 		for _, v := range values {
 			want = slices.Insert(want, 0, v)
 		}
-		if most > 0 {
+		if most > 0 && len(values) > 0 {
 			want = want[:min(most, len(want))]
 		}
 		expected = int64(len(want))
