@@ -181,22 +181,31 @@ func valueSets(t testing.TB, client rueidis.Client, base, called string) []strin
 		}
 	}
 	var all, values []string
+	var read rueidis.Commands
 	for key := range keys {
-		value, ok := strings.CutPrefix(key, prefix)
-		if !ok {
-			continue
+		if value, ok := strings.CutPrefix(key, prefix); ok {
+			values = append(values, value)
+			read = append(read, client.B().Zrange().Key(key).Min("0").Max("-1").Withscores().Build())
 		}
-		values = append(values, value)
-		members, err := client.Do(t.Context(), client.B().Zrange().Key(key).Min("0").Max("-1").Withscores().Build()).AsZScores()
+	}
+	created := map[string]float64{}
+	scores, err := client.Do(t.Context(), client.B().Zrange().Key(base+".all").Min("0").Max("-1").Withscores().Build()).AsZScores()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, z := range scores {
+		created[z.Member] = z.Score
+	}
+	for i, reply := range client.DoMulti(t.Context(), read...) {
+		members, err := reply.AsZScores()
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range members {
-			created, err := client.Do(t.Context(), client.B().Zscore().Key(base+".all").Member(m.Member).Build()).AsFloat64()
-			if err != nil || created != m.Score {
-				t.Errorf("%s has %s at %v, created at %v, %v", key, m.Member, m.Score, created, err)
+			if score, ok := created[m.Member]; !ok || score != m.Score {
+				t.Errorf("%s%s has %s at %v, created at %v, %v", prefix, values[i], m.Member, m.Score, score, ok)
 			}
-			all = append(all, value+"-"+m.Member)
+			all = append(all, values[i]+"-"+m.Member)
 		}
 	}
 	slices.Sort(values)

@@ -61,18 +61,18 @@ type release struct {
 }
 
 // released starts a process that writes all the time. No write may be refused.
-func released[T any](t *testing.T, s *model.Store[T], make func(n int) T) release {
+func released[T any](t *testing.T, s *model.Store[T], record func(n int) T) release {
 	t.Helper()
 	done := new(atomic.Bool)
 	var work sync.WaitGroup
-	begun := new(atomic.Int64)
+	begun := make(chan struct{}, 2)
 	r := release{
 		write: func(ctx context.Context, n int) error {
-			record, err := s.Create(ctx, make(n))
+			made, err := s.Create(ctx, record(n))
 			if err != nil {
 				return err
 			}
-			if _, err = s.Save(ctx, record); err != nil {
+			if _, err = s.Save(ctx, made); err != nil {
 				return err
 			}
 			id := fmt.Sprint(n%20 + 1) // one that other processes write as well
@@ -80,26 +80,25 @@ func released[T any](t *testing.T, s *model.Store[T], make func(n int) T) releas
 				return err
 			}
 			if n%25 > 0 {
-				return s.Delete(ctx, idOf(record))
+				return s.Delete(ctx, idOf(made))
 			}
 			return nil
 		},
 		stop: func() { done.Store(true); work.Wait() },
 	}
 	work.Go(func() {
+		defer func() { begun <- struct{}{} }()
 		for n := 0; !done.Load(); n++ {
 			if err := r.write(t.Context(), n%300); err != nil {
 				t.Errorf("a write was refused: %v", err)
 				return
 			}
-			begun.Add(1)
+			if n == 20 {
+				begun <- struct{}{}
+			}
 		}
 	})
-	for begun.Load() < 20 && !t.Failed() { // until it has written
-		if t.Context().Err() != nil {
-			break
-		}
-	}
+	<-begun // it has written
 	t.Cleanup(r.stop)
 	return r
 }
