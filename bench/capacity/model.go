@@ -32,12 +32,12 @@ func defaults(users float64) Site {
 
 // What was measured: µs of CPU, and bytes of a server's memory. Costs says where.
 const (
-	postMasters = 250.0
-	pushMasters = 7.53
+	postMasters = 353.0
+	pushMasters = 4.18
 	pageMasters = 11.0
-	postWeb     = 600.0
-	pushWeb     = 2.17
-	pageWeb     = 100.0
+	postWeb     = 419.0
+	pushWeb     = 2.03
+	pageWeb     = 67.0
 
 	onTimeline = 19.0
 	onCounter  = 1.9
@@ -74,10 +74,10 @@ const (
 
 // Costs are all of them, as docs/scaling.md lists them.
 var Costs = []Cost{
-	{"a post, for the masters, its followers aside", postMasters, micros, "", "", byCPU + "; the benchmark of posts has about twenty followers"},
+	{"a post with about twenty followers, for the masters", postMasters, micros, "this version", "all masters, each post", ""},
 	{"a post on one more timeline, for the masters", pushMasters, micros, "this version", "masters, each follower", ""},
 	{"a page, for the masters", pageMasters, micros, "", "", byCPU + ", with caches that are not yet warm"},
-	{"a post, for a web process", postWeb, micros, "", "", "once, by the processor time of the program"},
+	{"a post with about twenty followers, for a web process", postWeb, micros, "this version", "programs, each post", ""},
 	{"a post on one more timeline, for the process that writes it", pushWeb, micros, "this version", "programs, each follower", ""},
 	{"a page, for a web process", pageWeb, micros, "GET /home", "CPU a request", ""},
 	{"a post, for the master that has `timeline`", onTimeline, micros, "", "", byCPU},
