@@ -16,11 +16,12 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 COMMIT  := $(shell git rev-parse HEAD 2>/dev/null)
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
-# Tests wait for servers a third of their time, so three packages run on two processors.
-together := -p $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)))
+# Tests wait for servers half of their time, so four packages run on two processors.
+together := -p $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 2)))
 
 # The packages whose tests take longest come first, so that none of them runs alone in the end.
-first := ./cmd/retwis ./internal/web ./internal/app ./internal/social/modeltest ./internal/social/fanout ./model ./redlock ./bulk
+first := ./cmd/retwis ./internal/web ./internal/app ./internal/social/removal ./internal/social/media ./internal/social/modeltest \
+	./internal/social/fanout ./model ./index/text ./index/suggest ./redlock ./bulk ./internal/redis/store
 tests := REDISTEST_REQUIRE=1 RAPID_CHECKS=$(or $(CHECKS),30) go test -vet=off -timeout 10m $(together) $(TESTFLAGS)
 
 # Programs with the race detector sleep for a second before they exit, and the

@@ -9,10 +9,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"retwis/internal/redistest"
 	"slices"
 	"strings"
 	"testing"
+
+	"retwis/internal/redistest"
 )
 
 // renamed is the path that the module is given.
