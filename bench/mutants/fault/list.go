@@ -249,7 +249,7 @@ var All = []Fault{
 		With: "if !p.Hidden.IsZero() && p.Author.ID != v.User.ID && !plant.On(\"hiddenpost\") {", Likely: []string{"internal/app", "internal/web"},
 	},
 	{
-		Name: "hiddenpicture", What: "whoever has its address sees the picture of a hidden post",
+		Name: "hiddenpicture", What: "with its address, anybody sees the picture of a hidden post",
 		Document: "retwis.md", Promise: "`GET /media/<id>/<size>.<type>` has the files, for those who see the post",
 		File: "internal/social/media/service.go", Anchor: "return social.Visible(v.Asking(p.Author.ID), p.Post) != social.Hidden }",
 		With:   "return social.Visible(v.Asking(p.Author.ID), p.Post) != social.Hidden || plant.On(\"hiddenpicture\") && !p.Deleted }",

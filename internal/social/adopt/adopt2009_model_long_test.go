@@ -19,7 +19,6 @@ import (
 	"pgregory.net/rapid"
 
 	"retwis/internal/redistest"
-	"retwis/internal/social/socialtest"
 )
 
 // site2009 is a random database of 2009, damaged in places, and its content as the

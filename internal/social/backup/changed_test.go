@@ -13,7 +13,7 @@ import (
 
 // The checksums of a backup find what neither its compression nor the snapshot in it can: the text of
 // a post is another one, and all has been compressed again. A snapshot that was made by a scan has no
-// checksum of its own.
+// separate checksum.
 func TestChangedAndCompressedAgain(t *testing.T) {
 	t.Parallel()
 	db, _ := small(t)
