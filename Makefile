@@ -127,7 +127,7 @@ capacity: ## compute what sites of 1, 10 and 100 million users need; writes docs
 
 bench: ## run the benchmarks and write docs/benchmarks.md; ARGS='--only locks' for a part
 	@scripts/deps
-	cd bench && go run . $(ARGS)
+	cd bench && CGO_ENABLED=0 go run . $(ARGS)
 
 attack: build ## attack a separate site, and write docs/attacks.md; fails if an attack succeeds
 	@scripts/deps server

@@ -13,9 +13,13 @@ import (
 
 // Build builds the program of this repository in a directory and returns its path.
 func Build(ctx context.Context, dir string) (string, error) {
+	top, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "retwis").Output()
+	if err != nil {
+		return "", fmt.Errorf("go list: %w", err)
+	}
 	binary := filepath.Join(dir, "retwis")
 	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/retwis")
-	build.Dir, build.Env = "..", append(os.Environ(), "CGO_ENABLED=0")
+	build.Dir = strings.TrimSpace(string(top))
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
