@@ -390,7 +390,7 @@ func (l *looking) DoMulti(ctx context.Context, multi ...rueidis.Completed) []rue
 func TestVerifyWaitsForSlowWriters(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
-	s := residents(t, client, model.Options{Name: "resident", Partitions: 2}, 2)
+	residents(t, client, model.Options{Name: "resident", Partitions: 2}, 2)
 	d := damaging{t, client, model.Options{Name: "resident", Partitions: 2}}
 	claim := d.unique("email", "e1")
 	d.do("HSET", claim, "e1", "9\x00token")
@@ -400,7 +400,7 @@ func TestVerifyWaitsForSlowWriters(t *testing.T) {
 			d.do("HDEL", claim, "e1")
 		}
 	}}
-	s = store[resident](t, slow, d.opt)
+	s := store[resident](t, slow, d.opt)
 	if r, err := s.Verify(t.Context(), maintain.Options{}); err != nil || r.Dangling != 0 || looks < 3 {
 		t.Errorf("%d looks: %+v, %v", looks, r, err)
 	}
