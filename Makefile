@@ -16,8 +16,8 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 COMMIT  := $(shell git rev-parse HEAD 2>/dev/null)
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
-# Tests wait for servers half of their time, so four packages run on two processors.
-together := -p $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 2)))
+# Tests wait for servers a third of their time, so three packages run on two processors.
+together := -p $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)))
 
 # The packages whose tests take longest come first, so that none of them runs alone in the end.
 first := ./cmd/retwis ./internal/web ./internal/app ./internal/social/removal ./internal/social/media ./internal/social/modeltest \
