@@ -2,6 +2,7 @@ package suggest
 
 import (
 	_ "embed"
+	"sync"
 
 	engine "retwis/internal/maintain"
 	"retwis/internal/redis/partition"
@@ -34,6 +35,9 @@ var (
 type scripts struct {
 	add, remove, block, adopt, complete, children, rebuildList, verify, finish script.Script
 }
+
+// standardScripts are those of every index; only tests have others.
+var standardScripts = sync.OnceValue(func() scripts { return newScripts(topkLua) })
 
 func newScripts(shared string) scripts {
 	of := func(source string) script.Script { return partition.NewScript(shared, source) }

@@ -37,7 +37,7 @@ func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 	set.Explain = func(d partition.Declaration) error { return outdated(key, d) }
 	x := &Index{
 		set: set, opt: opt, normalizer: normalizer{opt.Punctuation}, decay: decay{halfLife: opt.HalfLife},
-		completer: completer{client: client, scripts: newScripts(topkLua), topK: 32, scanLimit: 1000},
+		completer: completer{client: client, scripts: standardScripts(), topK: 32, scanLimit: 1000},
 		writers:   make([]writer, len(set.Keys)),
 		many:      manyTerms,
 	}

@@ -2,6 +2,7 @@ package text
 
 import (
 	_ "embed"
+	"sync"
 
 	"retwis/internal/redis/partition"
 	"retwis/internal/redis/script"
@@ -42,7 +43,7 @@ type scripts struct {
 	restore, list, dropType, adopt script.Script // of a repair
 }
 
-func newScripts() scripts {
+var allScripts = sync.OnceValue(func() scripts {
 	of := func(source string) script.Script { return partition.NewScript(postingsLua, source) }
 	return scripts{
 		change: of(changeLua).Retryable(), sealing: of(sealingLua).Retryable(), seal: of(sealLua).Retryable(),
@@ -50,4 +51,4 @@ func newScripts() scripts {
 		next:    partition.NewScript(nextLua), raise: partition.NewScript(raiseLua), marks: partition.NewScript(marksLua), finish: partition.NewScript(finishLua),
 		restore: of(restoreLua), list: of(listLua), dropType: script.New(dropTypeLua), adopt: partition.NewScript(adoptLua),
 	}
-}
+})

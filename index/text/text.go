@@ -87,7 +87,7 @@ func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 	opt.Partitions = len(set.Keys)
 	x := &store{
 		set: set, opt: opt, splitter: splitter, plain: &words.Splitter{},
-		state: make([]atomic.Pointer[generations], len(set.Keys)), scripts: newScripts(), sender: script.NewSender(client), sizes: defaultSizes(),
+		state: make([]atomic.Pointer[generations], len(set.Keys)), scripts: allScripts(), sender: script.NewSender(client), sizes: defaultSizes(),
 	}
 	for i := range set.Keys {
 		x.keys = append(x.keys, keys{Keys: &set.Keys[i], partitions: len(set.Keys), rares: allRares / len(set.Keys)})

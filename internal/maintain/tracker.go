@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -38,17 +39,20 @@ type Tracker struct {
 	set  *partition.Set
 	more func(*partition.Keys) []string
 
-	begin, renew, end, leftover script.Script
+	trackerScripts
 }
+
+type trackerScripts struct{ begin, renew, end, leftover script.Script }
+
+var allScripts = sync.OnceValue(func() trackerScripts {
+	of := func(source string) script.Script { return partition.NewScript(source) }
+	return trackerScripts{begin: of(beginLua), renew: of(renewLua), end: of(endLua), leftover: of(leftoverLua)}
+})
 
 // NewTracker returns the tracker of an index. more returns the keys of a partition that a
 // rebuild makes besides Next and NextContent, KEYS[7] and on; it may be nil.
 func NewTracker(set *partition.Set, more func(*partition.Keys) []string) *Tracker {
-	of := func(source string) script.Script { return partition.NewScript(source) }
-	return &Tracker{
-		set: set, more: more,
-		begin: of(beginLua), renew: of(renewLua), end: of(endLua), leftover: of(leftoverLua),
-	}
+	return &Tracker{set: set, more: more, trackerScripts: allScripts()}
 }
 
 // NewFinish returns the script of Rebuild.Finish, which may use the functions of
