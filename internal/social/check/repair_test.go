@@ -214,7 +214,7 @@ func TestRepairAfterLossyFailover(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	users := b.network(20, 60, rng)
 	c.Cut()
-	for i := range 300 {
+	for i := range 120 {
 		if i%10 == 0 {
 			users = append(users, b.NewUser(fmt.Sprintf("late%d", i)))
 		}

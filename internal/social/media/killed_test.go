@@ -65,12 +65,12 @@ func TestKilled(t *testing.T) {
 // kill kills processes in an act, each after a few more commands than the one before.
 func (b bundle) kill(act func(b bundle, service *app.App, owner social.User, post int64) error, removes bool) {
 	b.T.Helper()
-	stride := int64(7)
+	stride := int64(11)
 	switch {
 	case redistest.Long:
 		stride = 1
 	case b.DB.Mode() == rueidis.ClientModeCluster:
-		stride = 23
+		stride = 31
 	}
 	for cut, n, ended := int64(0), 0, false; !ended; cut, n = cut+stride, n+1 {
 		owner := b.NewUser(fmt.Sprint("user", n))

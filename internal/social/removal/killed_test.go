@@ -23,7 +23,7 @@ func TestKilledWhileRemoving(t *testing.T) {
 	servers(t, func(t *testing.T, client rueidis.Client) {
 		// Nobody goes on with the deletion while the check looks.
 		b := on(t, client, func(opt *app.Options) { opt.NoJobs = true })
-		stride := 41
+		stride := 101
 		if redistest.Long {
 			stride = 1
 		}
