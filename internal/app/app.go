@@ -331,7 +331,7 @@ func (s *App) invalidated(key string) {
 	case layout.PostPrefix:
 		s.Views.Invalidate(id)
 	case layout.MutedPrefix, layout.BlockedPrefix, layout.BlockersPrefix,
-		layout.LikedPrefix, layout.RepostedPrefix, layout.BookmarksPrefix, layout.ListsPrefix:
+		layout.LikedPrefix, layout.RepostedPrefix, layout.BookmarksPrefix, layout.ListsPrefix, layout.FollowingTagsPrefix:
 		s.Viewers.Invalidate(id, prefix)
 	case layout.InboxPrefix, layout.NotificationsPrefix:
 		s.Notifications.Invalidate(id)
@@ -340,6 +340,7 @@ func (s *App) invalidated(key string) {
 		s.Suggestions.UserChanged()
 	case layout.FollowingPrefix:
 		s.homes.Changed(prefix, id)
+		s.Viewers.Invalidate(id, prefix)
 		s.Suggestions.Invalidate(id)
 	case layout.ProfilePrefix:
 		s.homes.Changed(prefix, id)

@@ -8,15 +8,15 @@ import (
 	"time"
 
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
 )
 
 func (b *bundle) wantOnHome(what string, user social.User, want ...int64) {
 	b.T.Helper()
-	page, err := b.Timelines.Home(b.Ctx, user.ID, 0, 100)
+	got, err := homeOf(b.Ctx, b.App, user.ID, 50)
 	slices.SortFunc(want, func(x, y int64) int { return int(y - x) })
-	if err != nil || !slices.Equal(page.IDs, want) {
-		b.T.Errorf("%s: home timeline %v, want %v (%v)", what, page.IDs, want, err)
+	got = got[:min(len(got), 100)] // on a Cluster a list that is made has more
+	if err != nil || !slices.Equal(got, want) {
+		b.T.Errorf("%s: home timeline %v, want %v (%v)", what, got, want, err)
 	}
 }
 
@@ -95,18 +95,12 @@ func TestTagsOnHomeTogether(t *testing.T) {
 			if follows {
 				b.do(b.Tags.UnfollowTag(b.Ctx, eve, "t"))
 			}
-			b.Eventually("an empty home timeline", func() bool {
-				page, err := b.Timelines.Home(b.Ctx, eve.ID, 0, 10)
-				return err == nil && len(page.IDs) == 0
-			})
+			b.wantOnHome("nothing is followed", eve)
 			b.do(b.Tags.FollowTag(b.Ctx, eve, "t"))
 			wg.Go(func() { b.do(b.Follows.Follow(b.Ctx, eve, ada)) })
 			wg.Go(func() { b.do(b.Tags.UnfollowTag(b.Ctx, eve, "t")) })
 			wg.Wait()
-			b.Eventually("the posts of somebody who is followed", func() bool {
-				page, err := b.Timelines.Home(b.Ctx, eve.ID, 0, 10)
-				return err == nil && len(page.IDs) == len(ids)
-			})
+			b.wantOnHome("the author is followed", eve, ids...)
 			b.do(b.Follows.Unfollow(b.Ctx, eve, ada))
 			for _, id := range ids {
 				b.do(b.Posts.Delete(b.Ctx, ada, id))
@@ -114,34 +108,5 @@ func TestTagsOnHomeTogether(t *testing.T) {
 		}
 		b.wantNoTasks()
 		b.WantHealthy()
-	})
-}
-
-// A post can be erased, with its stub, while a slow process fills or clears a home timeline:
-// the timeline neither gets it nor keeps it.
-func TestErasedWhileHomeIsFilled(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		eve, ada := b.NewUser("eve"), b.NewUser("ada")
-		b.Publish(ada, "hello #t")
-		const erased = "999"
-		b.Redis("ZADD", layout.TagKey("t"), erased, erased)
-		b.Redis("ZADD", layout.ProfileKey(ada.ID), erased, erased)
-		for _, step := range []struct {
-			what   string
-			change func() error
-		}{
-			{"a follow", func() error { return b.Follows.Follow(b.Ctx, eve, ada) }},
-			{"a followed tag", func() error { return b.Tags.FollowTag(b.Ctx, eve, "t") }},
-			{"an unfollowed tag", func() error { return b.Tags.UnfollowTag(b.Ctx, eve, "t") }},
-			{"an unfollow", func() error { return b.Follows.Unfollow(b.Ctx, eve, ada) }},
-		} {
-			b.Redis("RPUSH", layout.HomeKey(eve.ID), erased)
-			b.do(step.change())
-			b.wantNoTasks()
-			if at := b.Redis("LPOS", layout.HomeKey(eve.ID), erased); at != "" {
-				t.Errorf("%s: the erased post is on the timeline", step.what)
-			}
-			b.Redis("LREM", layout.HomeKey(eve.ID), "0", erased)
-		}
 	})
 }

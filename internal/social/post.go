@@ -10,6 +10,7 @@ type Post struct {
 	Body   string    // empty for a repost
 
 	Parent   int64     // the post that this one replies to; 0 for no reply
+	To       int64     // the author of that post; 0 if it is not known
 	Root     int64     // the first post of the conversation; 0 for no reply
 	RepostOf int64     // the post that this one repeats; 0 for no repost
 	Edited   time.Time // the last edit, zero for none

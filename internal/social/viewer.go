@@ -16,6 +16,10 @@ type Viewer struct {
 	Muted, Blocked, Blockers UserSet
 	Liked, Reposted, Saved   PostMarks
 
+	Following   UserSet  // the people that the viewer has followed last; see FollowsMore
+	FollowsMore bool     // the viewer follows others too, whom a page has to look for
+	Tags        []string // that the viewer follows, sorted
+
 	LeftOut UserSet // people that the viewer reads on a list and not on the home timeline
 
 	Ends          int64  // when the first of the mutes and blocks ends, in unix seconds

@@ -87,7 +87,7 @@ func TestCheckFindsInConversations(t *testing.T) {
 		"profile_replies:3: post 5 is deleted":                 func(b *bundle) { b.Redis("ZADD", "profile_replies:3", "5", "5") },
 		"timeline: post:2 is a reply":                          func(b *bundle) { b.Redis("LINSERT", "timeline", "BEFORE", "1", "2") },
 		"timeline: post:4 is a repost":                         func(b *bundle) { b.Redis("LPUSH", "timeline", "4") },
-		"posts:1: post:5 is deleted":                           func(b *bundle) { b.Redis("LPUSH", "posts:1", "5") },
+		"timeline: post:5 is deleted":                          func(b *bundle) { b.Redis("LPUSH", "timeline", "5") },
 		"post:5: is deleted, but has a text":                   func(b *bundle) { b.Redis("HSET", "post:5", "body", "oops") },
 		"post:1: not on the page of #tea":                      func(b *bundle) { b.Redis("ZREM", "tag:tea", "1") },
 		"tag:tea: post 2 has no #tea":                          func(b *bundle) { b.Redis("ZADD", "tag:tea", "2", "2") },

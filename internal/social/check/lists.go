@@ -62,11 +62,6 @@ func (c *listCheck) timelines(ctx context.Context, keys []string) error {
 		if err := c.timeline(ctx, key, *lengths[i], *lists[i], states); err != nil {
 			return err
 		}
-		if prefix, uid, ok := layout.ParseKey(key); ok && prefix == layout.HomePrefix {
-			if err := c.home(ctx, uid, *lists[i], states); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
 }
@@ -119,10 +114,13 @@ func (c *listCheck) isEnd(key, text string) bool {
 	return err == nil && n <= 0 && layout.Itoa(n) == text
 }
 
-// offList says why a post does not belong on a timeline; empty if it does. What a
-// reader does not see is harmless: a deleted post, on its way off all lists.
+// offList says why a post does not belong on a timeline; empty if it does. A home timeline is
+// a hint: readers look past posts that are deleted, or lost. What a reader does not see is
+// harmless: a deleted post, on its way off all lists.
 func offList(key string, s state) (reason string, harmless bool) {
 	switch {
+	case key != layout.Timeline:
+		return "", false
 	case s.stub:
 		return "is deleted", true
 	case !s.readable:

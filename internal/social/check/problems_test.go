@@ -8,7 +8,6 @@ import (
 
 	"retwis/internal/redistest"
 	"retwis/internal/social/check"
-	"retwis/internal/social/fanout"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/socialtest"
 )
@@ -134,27 +133,6 @@ func (b *bundle) wantFound(want, repair string) {
 	}
 	b.Eventually("the background to end", func() bool { return b.isIdle() })
 	b.wantWhole(want)
-}
-
-// A post on the timeline of somebody who does not follow its author may be on its way: its
-// fan-out can have read a follow that has ended. Another post of the author that is on its way
-// is no reason to leave it there.
-func TestStrayPostOfABusyAuthor(t *testing.T) {
-	t.Parallel()
-	for which, want := range map[int]bool{0: false, 1: true} {
-		b := setup(t)
-		ada, bob := b.NewUser("ada"), b.NewUser("bob")
-		posts := []int64{b.Publish(ada, "stray"), b.Publish(ada, "another")}
-		b.Eventually("the background to end", b.isIdle)
-		b.Redis("LPUSH", layout.HomeKey(bob.ID), layout.Itoa(posts[0]))
-		since := b.Redis("HGET", layout.PostKey(posts[which]), "time")
-		b.Redis("ZADD", layout.Tasks, "1e12", fanout.Member(posts[which], ada.ID, since))
-		found := false
-		_, err := b.Check(check.Options{Report: func(p check.Problem) { found = found || strings.Contains(p.Detail, "does not follow") }})
-		if err != nil || found != want {
-			t.Errorf("with post %d on its way the stray post is found: %t, want %t, %v", which, found, want, err)
-		}
-	}
 }
 
 // On a Cluster names are in buckets, and posts of celebrities are merged. What two servers

@@ -52,27 +52,6 @@ func (w *writer) chooseAudience(ctx context.Context, job *Job, res []rueidis.Red
 	return merged, err
 }
 
-// isMerged reports whether a post is not on the home timelines of the author's
-// followers, except for those of its tags.
-func (w *writer) isMerged(ctx context.Context, s stub) (bool, error) {
-	if s.parent != 0 {
-		return false, nil
-	}
-	first, err := w.celebrities.First(ctx, s.author)
-	return first != 0 && s.id >= first, err
-}
-
-// deletedAudience returns the sets of people whose home timelines can have a deleted
-// post.
-func (d *Deletions) deletedAudience(ctx context.Context, s stub) ([]string, error) {
-	merged, err := d.writer.isMerged(ctx, s)
-	sets := audience(s.author, s.tags)
-	if merged {
-		sets = sets[1:]
-	}
-	return sets, err
-}
-
 // IsMerged reports whether the posts of an author are not put on the home timelines of
 // followers.
 func (e *Engine) IsMerged(ctx context.Context, author int64) bool {

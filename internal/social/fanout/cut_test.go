@@ -227,7 +227,8 @@ func TestKilledAtEveryStep(t *testing.T) {
 					if left := b.Redis("ZRANGE", "tasks", "0", "-1"); left != "" {
 						t.Fatalf("%s, killed after %d commands: unfinished: %q", name, cut, left)
 					}
-					if ended && partly == partlyBefore && server == "single" {
+					// On one server an unfollow is one script.
+					if ended && partly == partlyBefore && server == "single" && name != "unfollow" {
 						t.Errorf("%s was never cut short: the test shows nothing", name)
 					}
 				}

@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/redis/rueidis"
@@ -52,9 +51,8 @@ const deleteKind = "delete"
 // Deletions delete posts.
 type Deletions struct {
 	db
-	writer   *writer
-	segments *segments
-	tasks    *task.Engine
+	writer *writer
+	tasks  *task.Engine
 }
 
 // isGone reports whether a post is deleted, or erased with its stub.
@@ -63,9 +61,10 @@ func (s stub) isGone() bool { return !s.exists || s.isDeleted }
 func (s stub) argument() string { return identity(s.id, s.author, s.time) }
 
 // Delete deletes a post: first its text, so that nobody sees it any more, then its
-// place on every list; what can be on very many lists is removed in the background.
-// It can be repeated from its start; repeating it for a post whose fan-out went on
-// meanwhile removes it from the lists again. A post that does not exist is no error.
+// place on every list but home timelines, which readers look past; many likes and reposts
+// are removed in the background. It can be repeated from its start; repeating it for a post
+// whose fan-out went on meanwhile removes it from the lists again. A post that does not
+// exist is no error.
 func (d *Deletions) Delete(ctx context.Context, post int64) error {
 	s, err := d.writer.readStub(ctx, post)
 	if err != nil || !s.exists {
@@ -110,15 +109,11 @@ func (d *Deletions) deleteFirst(ctx context.Context, s stub) (few bool, err erro
 	return n <= pageOfFollowers, err
 }
 
-// entries counts the entries of a deleted post on lists of other users, at the most.
+// entries counts the likes and reposts of a deleted post.
 func (d *Deletions) entries(ctx context.Context, s stub) (sum int64, err error) {
-	sets, err := d.deletedAudience(ctx, s)
-	if err != nil {
-		return 0, err
-	}
-	var cmds rueidis.Commands
-	for _, set := range append(sets, layout.LikersKey(s.id), layout.RepostersKey(s.id)) {
-		cmds = append(cmds, d.client.B().Zcard().Key(set).Build())
+	cmds := rueidis.Commands{
+		d.client.B().Zcard().Key(layout.LikersKey(s.id)).Build(),
+		d.client.B().Zcard().Key(layout.RepostersKey(s.id)).Build(),
 	}
 	for _, res := range d.client.DoMulti(ctx, cmds...) {
 		n, err := res.AsInt64()
@@ -168,9 +163,6 @@ func (d *Deletions) deleteNow(ctx context.Context, s stub) error {
 	}
 	if err == nil {
 		err = d.removeLikes(ctx, s.id)
-	}
-	if err == nil {
-		err = d.removeFromMany(ctx, s)
 	}
 	if err == nil {
 		err = d.removePictures(ctx, s)
@@ -256,7 +248,6 @@ func (d *Deletions) removeOwn(ctx context.Context, s stub) error {
 		b.Zrem().Key(layout.ProfileKey(s.author)).Member(id).Build(),
 		b.Zrem().Key(layout.ProfileRepliesKey(s.author)).Member(id).Build(),
 		b.Zrem().Key(layout.ArchiveKey(s.author)).Member(id).Build(),
-		b.Lrem().Key(layout.HomeKey(s.author)).Count(0).Element(id).Build(),
 		b.Lrem().Key(layout.Timeline).Count(0).Element(id).Build(),
 	}
 	for _, tag := range s.tags {
@@ -359,42 +350,4 @@ func (w *writer) removeReply(ctx context.Context, s stub, isStub bool) (bool, er
 	return removeReplyScript.RunFenced(ctx, w.client,
 		[]string{layout.PostKey(s.parent), layout.RepliesKey(s.parent), layout.StubsKey(s.parent)},
 		[]string{layout.Itoa(s.id), stays}).AsBool()
-}
-
-// removeFromMany removes a post from the home timelines of its audience. Where it is
-// large, segments of it are left to other tasks.
-func (d *Deletions) removeFromMany(ctx context.Context, s stub) error {
-	n, err := d.entries(ctx, s)
-	if err != nil {
-		return err
-	}
-	if n <= fewFollowers {
-		return d.removeFromHomes(ctx, s)
-	}
-	return d.segments.unpush(ctx, s)
-}
-
-// removeFromHomes removes a post from the home timelines of its audience.
-func (d *Deletions) removeFromHomes(ctx context.Context, s stub) error {
-	sets, err := d.deletedAudience(ctx, s)
-	if err != nil {
-		return err
-	}
-	for _, set := range sets {
-		for part := (storage.Part{After: storage.FirstPage, Last: storage.FirstPage}); ; {
-			ids, last, err := d.follows.IDs(ctx, set, part, pageOfSegment)
-			isEnd := len(ids) < pageOfSegment
-			if ids = slices.DeleteFunc(ids, isNoID); err == nil && len(ids) > 0 {
-				err = d.homes.Withdraw(ctx, s.id, homes(ids)...)
-			}
-			if err != nil && !rediserr.IsWrongType(err) {
-				return err
-			}
-			if isEnd {
-				break
-			}
-			part.After = last
-		}
-	}
-	return nil
 }

@@ -72,10 +72,7 @@ func (d *Deletions) deleteRepost(ctx context.Context, s stub) error {
 	if err := d.makeStub(ctx, s.id); err != nil {
 		return err
 	}
-	if err := d.removeOwn(ctx, s); err != nil {
-		return err
-	}
-	return d.removeFromMany(ctx, s)
+	return d.removeOwn(ctx, s)
 }
 
 // removeLikes removes a post from the likes of everybody.

@@ -31,14 +31,10 @@ func (d *Deletions) Erase(ctx context.Context, post, author int64) (done bool, e
 	if err != nil {
 		return false, fmt.Errorf("social: erase post %d: %w", post, err)
 	}
-	pushing, err := d.writer.isPushing(ctx, post)
-	if err == nil {
-		err = d.eraseFrom(ctx, s)
-	}
-	if err != nil {
+	if err := d.eraseFrom(ctx, s); err != nil {
 		return false, fmt.Errorf("social: erase post %d: %w", post, err)
 	}
-	if writing || pushing {
+	if writing {
 		return false, nil
 	}
 	err = erasePostScript.RunFenced(ctx, d.client,
@@ -51,7 +47,7 @@ func (d *Deletions) Erase(ctx context.Context, post, author int64) (done bool, e
 
 // eraseFrom removes the text of a post, and its place on every list. It leaves those of
 // its author last: as long as they have the post, a deletion that was cut short is
-// repeated while the author still has the followers whose timelines have the post.
+// repeated.
 func (d *Deletions) eraseFrom(ctx context.Context, s stub) error {
 	err := d.makeStub(ctx, s.id)
 	if err == nil {
@@ -65,9 +61,6 @@ func (d *Deletions) eraseFrom(ctx context.Context, s stub) error {
 	}
 	if err == nil {
 		err = d.removeLikes(ctx, s.id)
-	}
-	if err == nil {
-		err = d.removeFromHomes(ctx, s)
 	}
 	if err == nil {
 		err = d.removePictures(ctx, s)

@@ -94,8 +94,8 @@ func New(client rueidis.Client, opt Options) *Engine {
 	j := newJobs(d, w)
 	parts := &segments{d, w, j.tasks}
 	e := &Engine{
-		Deletions: &Deletions{d, w, parts, j.tasks},
-		Homes:     &Homes{d, w, &homeTimelines{d, w}, j.tasks, opt.OnBlock},
+		Deletions: &Deletions{d, w, j.tasks},
+		Homes:     &Homes{d, &homeTimelines{d}, j.tasks, opt.OnBlock},
 		Jobs:      j,
 		db:        d, writer: w, segments: parts, tasks: j.tasks, ids: ids{client: client, log: opt.Log},
 	}
@@ -111,11 +111,8 @@ func New(client rueidis.Client, opt Options) *Engine {
 	e.tasks.Handle(timedBlockKind, e.Homes.timedBlockTask)
 	e.tasks.Handle(likeKind, e.Homes.likeTask)
 	e.tasks.Handle(tagFollowKind, e.Homes.tagFollowTask)
-	e.tasks.Handle(tagClearKind, e.Homes.tagClearTask)
 	e.tasks.Handle(pushKind, e.segments.pushTask)
 	e.tasks.HandleLong(pushLongKind, e.segments.pushTask)
-	e.tasks.Handle(unpushKind, e.segments.unpushTask)
-	e.tasks.HandleLong(unpushLongKind, e.segments.unpushTask)
 	return e
 }
 

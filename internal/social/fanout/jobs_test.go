@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -219,26 +218,5 @@ func TestRetryDead(t *testing.T) {
 	}
 	if n, err := worker.DeadJobs(b.Ctx); n != 0 || err != nil {
 		t.Errorf("%d are given up, %v", n, err)
-	}
-}
-
-// A repost of a deleted post is on the home timelines of all followers of who has reposted
-// it: where they are many, long tasks remove it, and no short one waits for them.
-func TestManyHaveRepost(t *testing.T) {
-	t.Parallel()
-	b := on(t, redistest.DB(t).Client(t), noJobs)
-	author, large := b.NewUser("author"), b.NewUser("large")
-	post := b.Publish(author, "to be reposted")
-	repost, err := b.Posts.Repost(b.Ctx, large, post)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.fans(large, 10_001)
-	if err := b.Posts.Delete(b.Ctx, author, post); err != nil {
-		t.Fatal(err)
-	}
-	want := fmt.Sprintf("unpush_long:%d:%d:", repost.ID, large.ID)
-	if tasks := b.Redis("ZRANGE", "tasks", "0", "-1"); !strings.Contains(tasks, want) {
-		t.Errorf("tasks are %q, want one with %s", tasks, want)
 	}
 }

@@ -17,15 +17,12 @@ import (
 	"retwis/internal/social/task"
 )
 
-// Kinds of tasks that put a post on the timelines of a part of its audience, or remove a
-// deleted post from them:
+// Kinds of tasks that put a post on the timelines of a part of its audience:
 // "<kind>:<post>:<author>:<time>:<from>:<to>:<part>"; see segment. Parts of more than
-// fewFollowers have kinds of their own: they are long tasks.
+// fewFollowers are long tasks.
 const (
-	pushKind       = "push"
-	pushLongKind   = "push_long"
-	unpushKind     = "unpush"
-	unpushLongKind = "unpush_long"
+	pushKind     = "push"
+	pushLongKind = "push_long"
 )
 
 const (
@@ -51,7 +48,7 @@ type segment struct {
 	long         bool
 }
 
-// segments are put on timelines, and removed from them, in the background.
+// segments are put on timelines in the background.
 type segments struct {
 	db
 	writer *writer
@@ -61,11 +58,11 @@ type segments struct {
 // identity is how a stub writes what identifies a post.
 func (s segment) identity() string { return identity(s.post, s.author, s.time) }
 
-// member is the member of `tasks` for a segment, of the kind for short or long ones.
-func (s segment) member(short, long string) string {
-	kind := short
+// member is the member of `tasks` for a segment.
+func (s segment) member() string {
+	kind := pushKind
 	if s.long {
-		kind = long
+		kind = pushLongKind
 	}
 	return fmt.Sprintf("%s:%s:%s:%s:%s", kind, s.identity(), cursorText(s.from), cursorText(s.to), s.part)
 }
@@ -95,7 +92,7 @@ func parseSegment(argument string) (segment, error) {
 	s.from, isFrom = storage.ParseCursor(parts[3])
 	s.to, isTo = storage.ParseCursor(parts[4])
 	s.part = parts[5]
-	if !isPost || !isAuthor || !isFrom || !isTo {
+	if !isPost || !isAuthor || s.time == "" || !isFrom || !isTo {
 		return s, fmt.Errorf("%w: %.80q", errSegment, argument)
 	}
 	return s, nil
@@ -169,7 +166,7 @@ func (e *Engine) pushRest(ctx context.Context, job *Job) ([]string, error) {
 	if job.ofOther {
 		parts[0] = "@" + layout.Itoa(job.To)
 	}
-	members, err := e.segments.note(ctx, whole, parts[job.source:], pushKind, pushLongKind)
+	members, err := e.segments.note(ctx, whole, parts[job.source:])
 	if err != nil {
 		return nil, fmt.Errorf("social: fan out post %d: %w", job.post, err)
 	}
@@ -178,153 +175,48 @@ func (e *Engine) pushRest(ctx context.Context, job *Job) ([]string, error) {
 }
 
 // note notes the segments of an audience as tasks.
-func (g *segments) note(ctx context.Context, whole segment, parts []string, short, long string) ([]string, error) {
+func (g *segments) note(ctx context.Context, whole segment, parts []string) ([]string, error) {
 	all, err := g.divide(ctx, whole, parts)
 	if err != nil {
 		return nil, err
 	}
 	members := make([]string, len(all))
 	for i, s := range all {
-		members[i] = s.member(short, long)
+		members[i] = s.member()
 	}
 	return members, g.tasks.Note(ctx, members...)
 }
 
-// pushTask is a task that puts a post on the timelines of a segment. One that is deleted
-// meanwhile is removed again: the deletion can have come to a timeline before.
+// pushTask is a task that puts a post on the timelines of a segment, unless it is deleted or
+// lost.
 func (g *segments) pushTask(ctx context.Context, argument string) error {
 	s, err := parseSegment(argument)
 	if err != nil {
 		return err
 	}
-	is, err := g.stateOf(ctx, s)
-	if err == nil && is == present {
-		job, err := g.writer.stored(ctx, s.post)
-		switch {
-		case errors.Is(err, errDeleted), errors.Is(err, ErrNoPost):
-			is = gone
-		case err != nil:
-			return err
-		default:
-			keys, err := g.homesOf(ctx, s, &job)
-			if err == nil {
-				err = g.homes.Spread(ctx, s.post, keys...)
-			}
-			if err == nil {
-				is, err = g.stateOf(ctx, s)
-			}
-			if err != nil || is == present {
-				return wrapSegment(s, err)
-			}
-		}
+	job, err := g.writer.stored(ctx, s.post)
+	if errors.Is(err, errDeleted) || errors.Is(err, ErrNoPost) || err == nil && job.identity() != s.identity() {
+		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if err = g.withdraw(ctx, s, is); err == nil {
-		is, err = g.stateOf(ctx, s)
+	keys, err := g.homesOf(ctx, s, &job)
+	if err == nil {
+		err = g.homes.Spread(ctx, s.post, keys...)
 	}
-	if err == nil && is == present {
-		return task.ErrAgain // its process has written a lost post again
-	}
-	return err
-}
-
-// unpush leaves to tasks that a post that is gone leaves the home timelines of its audience.
-func (g *segments) unpush(ctx context.Context, s stub) error {
-	merged, err := g.writer.isMerged(ctx, s)
 	if err != nil {
-		return err
-	}
-	parts := s.tags
-	if !merged {
-		parts = append([]string{""}, s.tags...)
-	}
-	whole := segment{post: s.id, author: s.author, time: s.time, from: storage.FirstPage}
-	members, err := g.note(ctx, whole, parts, unpushKind, unpushLongKind)
-	if err != nil {
-		return err
-	}
-	for _, member := range members {
-		g.tasks.Queue(member)
+		return fmt.Errorf("social: fan out post %d: %w", s.post, err)
 	}
 	return nil
 }
 
-// unpushTask is a task that removes a deleted post from the timelines of a segment.
-func (g *segments) unpushTask(ctx context.Context, argument string) error {
-	s, err := parseSegment(argument)
-	if err != nil {
-		return err
-	}
-	is, err := g.stateOf(ctx, s)
-	if err != nil || is == present {
-		return err
-	}
-	return g.withdraw(ctx, s, is)
-}
-
-// withdraw removes a post that is gone from the home timelines of a segment.
-func (g *segments) withdraw(ctx context.Context, s segment, is presence) error {
-	keys, err := g.homesOf(ctx, s, nil)
-	switch {
-	case err != nil:
-	case is == replaced:
-		err = g.withdrawLost(ctx, s.post, keys)
-	default:
-		err = g.homes.Withdraw(ctx, s.post, keys...)
-	}
-	return wrapSegment(s, err)
-}
-
-func wrapSegment(s segment, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("social: fan out post %d: %w", s.post, err)
-}
-
-// presence is what has become of a post.
-type presence int
-
-const (
-	present  presence = iota
-	gone              // it is deleted, or lost
-	replaced          // it is lost, and its id belongs to another post by now
-)
-
-// stateOf returns what has become of the post of a segment. A segment that does not say when
-// its post was written could be of another one, which is an error.
-func (g *segments) stateOf(ctx context.Context, s segment) (presence, error) {
-	stub, err := g.writer.readStub(ctx, s.post)
-	switch {
-	case err != nil:
-		return gone, err
-	case !stub.exists:
-		return gone, nil
-	case stub.argument() != s.identity() && s.time == "":
-		return gone, fmt.Errorf("%w: post %d without its time", errSegment, s.post)
-	case stub.argument() != s.identity() && !stub.isDeleted:
-		return replaced, nil
-	case stub.isDeleted:
-		return gone, nil
-	}
-	return present, nil
-}
-
-// homesOf reads the home timelines of a segment: with a job, of those followers who get its
-// post.
+// homesOf reads the home timelines of those followers of a segment who get the post of a job.
 func (g *segments) homesOf(ctx context.Context, s segment, job *Job) ([]string, error) {
 	var all []string
-	part := storage.Part{After: s.from, Last: s.to}
-	if job != nil {
-		part.Until = job.followedBy
-	}
+	part := storage.Part{After: s.from, Last: s.to, Until: job.followedBy}
 	for {
 		ids, last, err := g.follows.IDs(ctx, s.set(), part, pageOfSegment)
-		if rediserr.IsWrongType(err) && job == nil {
-			return all, nil // a check reports it
-		}
 		if err != nil {
 			return nil, err
 		}
@@ -333,7 +225,7 @@ func (g *segments) homesOf(ctx context.Context, s segment, job *Job) ([]string, 
 			all = make([]string, 0, segmentLen+1)
 		}
 		ids = slices.DeleteFunc(ids, isNoID)
-		if job != nil && job.isNarrow() && (s.part == "" || s.part[0] == '@') {
+		if job.isNarrow() && (s.part == "" || s.part[0] == '@') {
 			job.ofOther, job.after = s.part != "", part.After
 			if ids, err = g.writer.whoFollowBoth(ctx, job, ids); err != nil {
 				return nil, err

@@ -47,9 +47,8 @@ const (
 	buildSeconds = 60
 )
 
-// errAgain: the list that was being made has expired, or the reader has stopped following
-// somebody meanwhile.
-var errAgain = errors.New("social: a home timeline was changed while it was made")
+// errAgain: the list that was being made has expired.
+var errAgain = errors.New("social: a home timeline expired while it was made")
 
 // build makes a home timeline that does not exist, or completes one. It can be repeated,
 // and several processes can do it at once.
@@ -83,24 +82,12 @@ func (t *Timelines) buildOnce(ctx context.Context, uid int64) error {
 	if err != nil || mark == "0" {
 		return err // another process has made it
 	}
-	from, posts, err := t.gather(ctx, uid)
+	posts, err := t.gather(ctx, uid)
 	if err != nil {
 		return err
 	}
 	if err := t.Lists.Existing().PutMany(ctx, key[0], posts...); err != nil {
 		return err
-	}
-	// The end of a follow removes posts from the list. Where it came before the posts,
-	// they are here wrongly.
-	again, err := t.sources(ctx, uid)
-	if err != nil {
-		return err
-	}
-	if !again.equal(from) {
-		if err := t.DB.Client.Do(ctx, t.DB.Client.B().Del().Key(key[0]).Build()).Error(); err != nil {
-			return err
-		}
-		return errAgain
 	}
 	ok, err := finishScript.RunFenced(ctx, t.DB.Client, key,
 		[]string{mark, layout.Itoa(t.seconds()), layout.Itoa(layout.TimelineCap)}).AsBool()
@@ -114,10 +101,6 @@ func (t *Timelines) buildOnce(ctx context.Context, uid int64) error {
 type sources struct {
 	people []int64
 	tags   []string
-}
-
-func (s sources) equal(other sources) bool {
-	return slices.Equal(s.people, other.people) && slices.Equal(s.tags, other.tags)
 }
 
 // sources reads what a user follows.
@@ -138,13 +121,14 @@ func (t *Timelines) sources(ctx context.Context, uid int64) (s sources, err erro
 }
 
 // gather reads what belongs on a home timeline.
-func (t *Timelines) gather(ctx context.Context, uid int64) (from sources, posts []int64, err error) {
+func (t *Timelines) gather(ctx context.Context, uid int64) (posts []int64, err error) {
 	known, err := t.Celebrities.Load(ctx, true)
 	if err != nil {
-		return from, nil, err
+		return nil, err
 	}
-	if from, err = t.sources(ctx, uid); err != nil {
-		return from, nil, err
+	from, err := t.sources(ctx, uid)
+	if err != nil {
+		return nil, err
 	}
 	following, tags, b := from.people, from.tags, t.DB.Client.B()
 	latest := func(key string, n int) rueidis.Completed {
@@ -173,14 +157,14 @@ func (t *Timelines) gather(ctx context.Context, uid int64) (from sources, posts 
 			some = cmds[own:]
 		}
 		if *all, err = t.readAll(ctx, some); err != nil {
-			return from, nil, err
+			return nil, err
 		}
 	}
 	if len(posts) == layout.TimelineCap {
 		replies = slices.DeleteFunc(replies, func(id int64) bool { return id < posts[len(posts)-1] })
 	}
 	replies, err = t.audible(ctx, uid, following, replies[:min(len(replies), maxReplies)])
-	return from, largest(append(posts, replies...)), err
+	return largest(append(posts, replies...)), err
 }
 
 // share returns how many entries of each of n lists are read.

@@ -109,26 +109,11 @@ func (s *Converter) incomplete(ctx context.Context, uids []int64) ([]int64, erro
 
 // complete puts on a home timeline what belongs there.
 func (s *Converter) complete(ctx context.Context, uid int64) error {
-	t := s.timelines
-	for range attempts {
-		from, posts, err := t.gather(ctx, uid)
-		if err != nil {
-			return err
-		}
-		if err := t.Lists.PutMany(ctx, layout.HomeKey(uid), posts...); err != nil {
-			return err
-		}
-		// Another process may have finished, and serve the site: repeat if somebody was
-		// unfollowed meanwhile.
-		again, err := t.sources(ctx, uid)
-		if err != nil || again.equal(from) {
-			return err
-		}
-		if err := t.DB.Client.Do(ctx, t.DB.Client.B().Del().Key(layout.HomeKey(uid)).Build()).Error(); err != nil {
-			return err
-		}
+	posts, err := s.timelines.gather(ctx, uid)
+	if err != nil {
+		return err
 	}
-	return errAgain
+	return s.timelines.Lists.PutMany(ctx, layout.HomeKey(uid), posts...)
 }
 
 // End ends what Convert has begun, once it was called for all users. One round trip.

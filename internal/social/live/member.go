@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
-	"strconv"
 	"time"
 
 	"github.com/redis/rueidis"
 
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/live/stream"
 	"retwis/internal/social/users"
 )
@@ -34,33 +31,20 @@ type member struct {
 }
 
 const (
-	// maxFollowing and maxTags bound how many people and tags of a user are
-	// followed live, the latest.
-	maxFollowing, maxTags = 10_000, 1000
+	// maxFollowing bounds how many people are followed live, the latest.
+	maxFollowing = 10_000
 	// memberFor is how long a member without connections is remembered.
 	memberFor = 30 * time.Second
 	// loadsAtOnce bounds how many members are read at a time.
 	loadsAtOnce = 16
 )
 
-// follows reports whether a member follows a user.
-func (m *member) follows(uid int64) bool {
-	_, ok := slices.BinarySearch(m.following, uid)
-	return ok
-}
-
-// hasAtHome reports whether a post is on the home timeline of a member, as the fan-out
-// puts it there.
+// hasAtHome reports whether a post is news on the home timeline of a member.
 func (m *member) hasAtHome(e *stream.Entry) bool {
-	switch {
-	case e.Author == m.user.ID:
+	if e.Author == m.user.ID {
 		return e.Of == 0 // what one has reposted is no news
-	case slices.ContainsFunc(e.Tags, func(tag string) bool { return slices.Contains(m.tags, tag) }):
-		return true
-	case !m.follows(e.Author):
-		return false
 	}
-	return e.Root == 0 || e.To == m.user.ID || e.To == e.Author || m.follows(e.To)
+	return social.Hears(m.viewer, social.Heard{Author: e.Author, Reply: e.Root != 0, To: e.To, Tags: e.Tags})
 }
 
 // load reads a member, unless what is known of it is current. One round trip.
@@ -71,42 +55,22 @@ func (r *refresher) load(ctx context.Context, m *member) error {
 	if current {
 		return nil
 	}
-	b := client.B()
-	v, until, res, err := r.app.Viewers.GetNow(ctx, client, m.user,
-		b.Zrange().Key(layout.FollowingKey(m.user.ID)).Min("0").Max(strconv.Itoa(maxFollowing-1)).Rev().Build(),
-		b.Zrange().Key(layout.FollowingTagsKey(m.user.ID)).Min("0").Max(strconv.Itoa(maxTags-1)).Rev().Build(),
-		rueidis.Completed(r.app.Users.RecordCommand(m.user.ID)))
+	v, until, res, err := r.app.Viewers.GetNow(ctx, client, m.user, maxFollowing, rueidis.Completed(r.app.Users.RecordCommand(m.user.ID)))
 	if err != nil {
 		return err
 	}
-	switch rec, err := users.ParseRecord(m.user.ID, res[2]); {
+	switch rec, err := users.ParseRecord(m.user.ID, res[0]); {
 	case err == nil:
 		v.User = rec.User // with the role of now
 	case !errors.Is(err, social.ErrNotFound):
 		return err
 	}
-	members, err := res[0].AsStrSlice()
-	if err != nil {
-		return err
-	}
-	tags, err := res[1].AsStrSlice()
-	if err != nil {
-		return err
-	}
-	following := make([]int64, 0, len(members))
-	for _, member := range members {
-		if id, ok := layout.ParseID(member); ok {
-			following = append(following, id)
-		}
-	}
-	slices.Sort(following)
-	slices.Sort(tags)
 	r.conns.mu.Lock()
 	defer r.conns.mu.Unlock()
 	if version < m.seen || r.conns.audience.people[m.user.ID] != m {
 		return nil // a later read was faster, or it is forgotten already
 	}
-	r.conns.audience.index(m, following, tags)
+	r.conns.audience.index(m, v.Following, v.Tags)
 	m.viewer, m.until, m.seen = v, until, version
 	return nil
 }

@@ -88,7 +88,7 @@ func (m *model) home(viewer int) []string {
 	var kept []int64
 	for at := len(ids) - 1; at >= 0; at-- {
 		p := m.posts[ids[at]]
-		if !m.sees(viewer, -1, p) {
+		if !m.sees(viewer, -1, p) || !m.isHeard(viewer, p) && !m.isTagged(viewer, p) {
 			continue
 		}
 		post := max(p.of, 0)

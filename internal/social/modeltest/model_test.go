@@ -229,11 +229,6 @@ func (m *model) apply(a action, id int64, sure bool) {
 		}
 	case "unfollow tag":
 		delete(me.tags, a.Text)
-		for id := range me.home {
-			if p := m.posts[id]; !m.isHeard(a.User, p) && !m.isTagged(a.User, p) {
-				delete(me.home, id)
-			}
-		}
 	}
 }
 
@@ -310,9 +305,6 @@ func (m *model) remove(p *entry) {
 		m.remove(m.posts[entry])
 	}
 	p.likers = map[int]int64{}
-	for _, reader := range m.people {
-		delete(reader.home, p.id)
-	}
 }
 
 // filled is how many posts of a profile a follow brings.
@@ -334,17 +326,6 @@ func (m *model) follow(from, to int, sure bool) {
 func (m *model) unfollow(from, to int) {
 	delete(m.people[from].following, to)
 	delete(m.people[to].followers, from)
-	m.clear(from, to)
-}
-
-// clear takes the posts of a person off the home timeline of one who does not follow
-// them. A follow that is refused does so, too.
-func (m *model) clear(from, to int) {
-	for id := range m.people[from].home {
-		if p := m.posts[id]; p.author == to && !m.isTagged(from, p) {
-			delete(m.people[from].home, id)
-		}
-	}
 }
 
 // isTagged reports whether a post has a tag that a person follows.

@@ -136,9 +136,6 @@ func (n *network) act(p process, a action) {
 	if want := n.model.expect(a); got.Error != want {
 		n.fatalf("%s: %q, want %q", a, got.Error, want)
 	}
-	if got.Error == "blocked" {
-		n.model.clear(a.User, a.Other)
-	}
 	if got.Error == "" {
 		n.model.apply(a, got.ID, true)
 		n.history[len(n.history)-1] += fmt.Sprintf(" id=%d", got.ID)

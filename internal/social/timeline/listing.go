@@ -35,8 +35,9 @@ func NewLists(views *Views, viewers *Viewers, timelines *Timelines) *Lists {
 	return &Lists{views: views, viewers: viewers, timelines: timelines}
 }
 
-// HomePosts returns a page of the viewer's home timeline: their own posts and those
-// of the people they follow, except those left out of it. before is the cursor
+// HomePosts returns a page of the viewer's home timeline: the posts on it that they hear,
+// see social.Hears, except those left out of it. A page that has to look past many others
+// takes them off the list. before is the cursor
 // of the page, 0 for the first. A repost of what is on the timeline already, within the 40
 // older entries, is left out.
 func (l *Lists) HomePosts(ctx context.Context, v *social.Viewer, before int64, limit int) (Listing, error) {
@@ -192,7 +193,8 @@ type PageQuery struct {
 func (l *Lists) Page(ctx context.Context, q PageQuery) (Listing, error) {
 	limit := social.PageSize(q.Limit)
 	list := Listing{Next: q.Before}
-	for range social.MaxLooks {
+	var seen []int64
+	for look := range social.MaxLooks {
 		page, err := q.Read(ctx, list.Next, limit)
 		if err != nil {
 			return Listing{}, err
@@ -204,6 +206,11 @@ func (l *Lists) Page(ctx context.Context, q PageQuery) (Listing, error) {
 		if q.Window > 0 && slices.ContainsFunc(items, isRepost) {
 			if items, err = l.withoutRepeats(ctx, q, page, items); err != nil {
 				return Listing{}, err
+			}
+		}
+		if q.Home {
+			if seen = append(seen, page.IDs...); look == looksBeforeCleaning {
+				defer l.cleanHome(ctx, q.Viewer, seen)
 			}
 		}
 		list.Next = page.Next
@@ -222,10 +229,13 @@ func (l *Lists) Page(ctx context.Context, q PageQuery) (Listing, error) {
 // selectFor returns those of the entries that belong on a page.
 func (l *Lists) selectFor(ctx context.Context, q PageQuery, ids []int64) ([]Item, error) {
 	items, err := l.Select(ctx, q.Viewer, ids, q.Least)
-	if q.Home && len(q.Viewer.LeftOut) > 0 {
-		items = slices.DeleteFunc(items, func(item Item) bool { return q.Viewer.LeavesOut(item.Entry.Author.ID) })
+	if err != nil || !q.Home {
+		return items, err
 	}
-	return items, err
+	v, err := l.listener(ctx, q.Viewer, items)
+	return slices.DeleteFunc(items, func(item Item) bool {
+		return q.Viewer.LeavesOut(item.Entry.Author.ID) || !hears(v, item.Entry)
+	}), err
 }
 
 func isRepost(item Item) bool { return item.Entry.RepostOf != 0 }

@@ -16,7 +16,7 @@ import (
 
 // postFields are the fields of a post that are read.
 var postFields = []string{
-	"user_id", "time", "body", "parent", "root", "repost_of", "edited", "deleted", "replies", "reposts", "likes", "hidden", "media", "sensitive",
+	"user_id", "time", "body", "parent", "root", "repost_of", "edited", "deleted", "replies", "reposts", "likes", "hidden", "media", "sensitive", "to",
 }
 
 // PostCommand reads a post; parsePost reads its reply.
@@ -89,7 +89,7 @@ func parsePost(id int64, res rueidis.RedisResult) (post social.Post, ok bool, er
 	hidden, message, _ := strings.Cut(texts[11], " ")
 	return social.Post{
 		ID: id, Author: social.User{ID: author}, Hidden: layout.ParseTime(hidden), HiddenMessage: message, Time: layout.ParseTime(texts[1]), Body: texts[2],
-		Parent: number(3), Root: number(4), RepostOf: number(5),
+		Parent: number(3), To: number(14), Root: number(4), RepostOf: number(5),
 		Edited: layout.ParseTime(texts[6]), Deleted: texts[7] != "",
 		Counts: social.PostCounts{Replies: number(8), Reposts: number(9), Likes: number(10)},
 		Media:  social.Media(texts[12]), Sensitive: texts[13] != "",

@@ -28,6 +28,10 @@ const (
 	maxRelations = storage.MaxRelations
 	// maxBlockers bounds how many of those who have blocked a user are honored.
 	maxBlockers = 100_000
+	// newestFollows is how many of those whom a viewer follows are kept in memory.
+	newestFollows = 5000
+	// maxTags is how many tags a user can follow.
+	maxTags = 500
 	// clockSkew is by how much the clocks of two processes may differ.
 	clockSkew = 60
 )
@@ -76,6 +80,37 @@ func (s *Viewers) Actor(ctx context.Context, user social.User) (*social.Viewer, 
 var viewerPrefixes = [...]string{
 	layout.MutedPrefix, layout.BlockedPrefix, layout.BlockersPrefix,
 	layout.LikedPrefix, layout.RepostedPrefix, layout.BookmarksPrefix,
+}
+
+// followCommands read the people and the tags that a user follows, the latest first; one person
+// more than most.
+func followCommands(client rueidis.Client, uid int64, most int) [2]rueidis.Cacheable {
+	return [2]rueidis.Cacheable{
+		client.B().Zrange().Key(layout.FollowingKey(uid)).Min("0").Max(layout.Itoa(int64(most))).Rev().Cache(),
+		client.B().Zrange().Key(layout.FollowingTagsKey(uid)).Min("0").Max(layout.Itoa(maxTags - 1)).Rev().Cache(),
+	}
+}
+
+// parseFollows reads what a viewer follows. A key of another type is empty: a check reports it.
+func parseFollows(v *social.Viewer, people, tags rueidis.RedisResult, most int) error {
+	ids, err := people.AsStrSlice()
+	if err != nil && !rediserr.IsWrongType(err) {
+		return fmt.Errorf("social: read whom a viewer follows: %w", err)
+	}
+	if v.Tags, err = tags.AsStrSlice(); err != nil && !rediserr.IsWrongType(err) {
+		return fmt.Errorf("social: read which tags a viewer follows: %w", err)
+	}
+	v.FollowsMore = len(ids) > most
+	ids = ids[:min(len(ids), most)]
+	v.Following = make(social.UserSet, 0, len(ids))
+	for _, text := range ids {
+		if id, ok := layout.ParseID(text); ok {
+			v.Following = append(v.Following, id)
+		}
+	}
+	slices.Sort(v.Following)
+	slices.Sort(v.Tags)
+	return nil
 }
 
 // Get returns a user as a viewer. It is answered from memory for one who was
@@ -145,7 +180,8 @@ func (s *Viewers) readViewer(ctx context.Context, user social.User, cell *viewer
 		}
 		cmds[i] = b.Zrange().Key(layout.Key(prefix, user.ID)).Min("0").Max(layout.Itoa(n - 1)).Rev().Withscores().Cache()
 	}
-	res := s.db.ReadMany(ctx, append(cmds, leftOutCommand(s.db.Client, user.ID))...)
+	follows := followCommands(s.db.Client, user.ID, newestFollows)
+	res := s.db.ReadMany(ctx, append(cmds, leftOutCommand(s.db.Client, user.ID), follows[0], follows[1])...)
 	for i, set := range []*social.UserSet{&v.Muted, &v.Blocked, &v.Blockers} {
 		var err error
 		var ends int64
@@ -164,26 +200,30 @@ func (s *Viewers) readViewer(ctx context.Context, user social.User, cell *viewer
 	if v.LeftOut, err = parseLeftOut(res[len(viewerPrefixes)]); err != nil {
 		return nil, err
 	}
+	if err := parseFollows(v, res[len(viewerPrefixes)+1], res[len(viewerPrefixes)+2], newestFollows); err != nil {
+		return nil, err
+	}
 	cell.Put(v, stamp)
 	cell.people.Put(v, ofPeople)
 	return v, nil
 }
 
 // GetNow returns a user as a viewer who has no marks, for one who is notified of each change:
-// it bypasses all caches. The viewer is valid until a time, in unix seconds. The commands of
-// more are sent in the same round trip.
-func (s *Viewers) GetNow(ctx context.Context, client rueidis.Client, user social.User, more ...rueidis.Completed) (v *social.Viewer, until int64, res []rueidis.RedisResult, err error) {
+// it bypasses all caches. The viewer is valid until a time, in unix seconds, and knows the latest
+// follows, as many as most. The commands of more are sent in the same round trip.
+func (s *Viewers) GetNow(ctx context.Context, client rueidis.Client, user social.User, most int, more ...rueidis.Completed) (v *social.Viewer, until int64, res []rueidis.RedisResult, err error) {
 	if err := s.standings.load(ctx); err != nil {
 		return nil, 0, nil, err
 	}
 	v = &social.Viewer{User: user, Standings: s.standings, Ends: math.MaxInt64}
 	sets := []*social.UserSet{&v.Muted, &v.Blocked, &v.Blockers}
-	cmds := make(rueidis.Commands, 0, len(sets)+1+len(more))
+	cmds := make(rueidis.Commands, 0, len(sets)+3+len(more))
 	for i, bound := range []int64{maxRelations, maxRelations, maxBlockers} {
 		cmds = append(cmds, client.B().Zrange().Key(layout.Key(viewerPrefixes[i], user.ID)).
 			Min("0").Max(layout.Itoa(bound-1)).Rev().Withscores().Build())
 	}
-	cmds = append(cmds, rueidis.Completed(leftOutCommand(client, user.ID)))
+	follows := followCommands(client, user.ID, most)
+	cmds = append(cmds, rueidis.Completed(leftOutCommand(client, user.ID)), rueidis.Completed(follows[0]), rueidis.Completed(follows[1]))
 	today := s.clock().Unix()
 	res = client.DoMulti(ctx, append(cmds, more...)...)
 	for i, set := range sets {
@@ -196,7 +236,10 @@ func (s *Viewers) GetNow(ctx context.Context, client rueidis.Client, user social
 	if v.LeftOut, err = parseLeftOut(res[len(sets)]); err != nil {
 		return nil, 0, nil, err
 	}
-	return v, v.Ends, res[len(sets)+1:], nil
+	if err := parseFollows(v, res[len(sets)+1], res[len(sets)+2], most); err != nil {
+		return nil, 0, nil, err
+	}
+	return v, v.Ends, res[len(sets)+3:], nil
 }
 
 // parsePeople reads users who are in a set until a time, and returns those who still

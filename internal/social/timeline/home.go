@@ -1,0 +1,135 @@
+package timeline
+
+import (
+	"context"
+	"slices"
+
+	"retwis/internal/social"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/text"
+)
+
+// looksBeforeCleaning is how often a page of a home timeline looks further before what it
+// looked past leaves the list.
+const looksBeforeCleaning = 2
+
+// hears is social.Hears for a post.
+func hears(v *social.Viewer, p *View) bool {
+	h := social.Heard{Author: p.Author.ID, Reply: p.Parent != 0, To: p.To}
+	if len(v.Tags) > 0 {
+		h.Tags = text.Tags(p.Body)
+	}
+	return social.Hears(v, h)
+}
+
+// listener returns the viewer with all that decides whether they hear these posts. One round
+// trip for a viewer who follows more people than are kept in memory, else none.
+func (l *Lists) listener(ctx context.Context, v *social.Viewer, items []Item) (*social.Viewer, error) {
+	if !v.FollowsMore {
+		return v, nil
+	}
+	people := make([]int64, 0, 2*len(items))
+	for _, item := range items {
+		for _, uid := range []int64{item.Entry.Author.ID, item.Entry.To} {
+			if uid != 0 && !v.Following.Has(uid) {
+				people = append(people, uid)
+			}
+		}
+	}
+	slices.Sort(people)
+	if people = slices.Compact(people); len(people) == 0 {
+		return v, nil
+	}
+	members := make([]string, len(people))
+	for i, uid := range people {
+		members[i] = layout.Itoa(uid)
+	}
+	client := l.timelines.db.Client
+	since, err := client.Do(ctx, client.B().Zmscore().Key(layout.FollowingKey(v.User.ID)).Member(members...).Build()).ToArray()
+	if err != nil {
+		return nil, err
+	}
+	other := *v
+	other.Following = slices.Clone(v.Following)
+	for i, score := range since {
+		if !score.IsNil() {
+			other.Following = append(other.Following, people[i])
+		}
+	}
+	slices.Sort(other.Following)
+	return &other, nil
+}
+
+// cleanHome takes those of these ids off the viewer's home timeline that are deleted posts, or
+// posts that the viewer does not hear any more. It decides by what the database has now, and
+// decides again afterwards: what a follow has brought back meanwhile is put there once more.
+func (l *Lists) cleanHome(ctx context.Context, v *social.Viewer, ids []int64) error {
+	gone, err := l.unheard(ctx, v, ids)
+	if err != nil || len(gone) == 0 {
+		return err
+	}
+	ctx = social.WithFresh(ctx)
+	if gone, err = l.unheardNow(ctx, v.User, gone); err != nil || len(gone) == 0 {
+		return err
+	}
+	if err := l.timelines.removeFromHome(ctx, v.User.ID, gone); err != nil {
+		return err
+	}
+	still, err := l.unheardNow(ctx, v.User, gone)
+	if err != nil {
+		return err
+	}
+	back := slices.DeleteFunc(gone, func(id int64) bool { return slices.Contains(still, id) })
+	return l.timelines.addToHome(ctx, v.User.ID, back)
+}
+
+func (l *Lists) unheardNow(ctx context.Context, user social.User, ids []int64) ([]int64, error) {
+	v, err := l.viewers.Get(ctx, user)
+	if err != nil {
+		return nil, err
+	}
+	return l.unheard(ctx, v, ids)
+}
+
+// unheard returns those of the posts that do not belong on the viewer's home timeline.
+func (l *Lists) unheard(ctx context.Context, v *social.Viewer, ids []int64) ([]int64, error) {
+	views, err := l.views.Get(ctx, ids...)
+	if err != nil {
+		return nil, err
+	}
+	items := make([]Item, 0, len(views))
+	for _, view := range views {
+		if view != nil {
+			items = append(items, Item{Entry: view})
+		}
+	}
+	if v, err = l.listener(ctx, v, items); err != nil {
+		return nil, err
+	}
+	gone := make([]int64, 0, len(ids))
+	for i, view := range views {
+		if view == nil || view.Deleted || !hears(v, view) {
+			gone = append(gone, ids[i])
+		}
+	}
+	return gone, nil
+}
+
+// removeFromHome takes posts off a home timeline.
+func (t *Timelines) removeFromHome(ctx context.Context, uid int64, posts []int64) error {
+	ids := make([]string, len(posts))
+	for i, post := range posts {
+		ids[i] = layout.Itoa(post)
+	}
+	_, err := t.lists.Repair(ctx, layout.HomeKey(uid), ids...)
+	return err
+}
+
+// addToHome puts posts on a home timeline; on a Cluster only if it exists.
+func (t *Timelines) addToHome(ctx context.Context, uid int64, posts []int64) error {
+	lists := t.lists
+	if t.homes != nil {
+		lists = lists.Existing()
+	}
+	return lists.PutMany(ctx, layout.HomeKey(uid), posts...)
+}
