@@ -147,21 +147,13 @@ func (t *Timelines) Spread(ctx context.Context, id int64, keys ...string) error 
 	if err := checkTimelineID(id); err != nil {
 		return err
 	}
-	if err := t.spread(ctx, t.put, keys, t.putArgs(id)); err != nil {
+	if err := t.spread(ctx, keys, t.putArgs(id)); err != nil {
 		return fmt.Errorf("collection: add %d: %w", id, err)
 	}
 	return nil
 }
 
-// Withdraw is Remove for very many lists, in the background; see Spread.
-func (t *Timelines) Withdraw(ctx context.Context, id int64, keys ...string) error {
-	if err := t.spread(ctx, t.remove, keys, []string{strconv.FormatInt(id, 10)}); err != nil {
-		return fmt.Errorf("collection: remove %d: %w", id, err)
-	}
-	return nil
-}
-
-func (t *Timelines) spread(ctx context.Context, run script.Script, keys, args []string) error {
+func (t *Timelines) spread(ctx context.Context, keys, args []string) error {
 	batch, pause := spreadBatch, spreadPause
 	if t.cluster {
 		masters, err := nodes.Masters(ctx, t.client)
@@ -178,7 +170,7 @@ func (t *Timelines) spread(ctx context.Context, run script.Script, keys, args []
 		for lists := 0; n < len(rest) && lists < batch; n++ {
 			lists += len(rest[n].Keys)
 		}
-		if err := t.runBatch(ctx, run, rest[:n]); err != nil {
+		if err := t.runBatch(ctx, t.put, rest[:n]); err != nil {
 			return err
 		}
 		rest = rest[n:]

@@ -244,7 +244,7 @@ func TestTimelinesSpread(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := lists.Withdraw(ctx, 3, all...); err != nil {
+			if err := lists.Remove(ctx, 3, all...); err != nil {
 				t.Fatal(err)
 			}
 			want(there, 5, 4, 2)

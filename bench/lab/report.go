@@ -159,7 +159,7 @@ func (r report) print(w io.Writer) {
 		fmt.Fprintln(w, "   ", line)
 	}
 	if l := r.Lists; l.Lists > 0 {
-		fmt.Fprintf(w, "%d home timelines of followers with %d posts each: %d entries are missing, %d double, %d foreign.\n", l.Lists, l.Posts, l.Missing, l.Twice, l.Foreign)
+		fmt.Fprintf(w, "%d home timelines of followers with %d posts each: %d entries are missing, %d double.\n", l.Lists, l.Posts, l.Missing, l.Twice)
 	}
 	for _, line := range r.Lists.First {
 		fmt.Fprintf(w, "    %.200s\n", line)

@@ -374,9 +374,9 @@ var All = []Fault{
 	},
 	{
 		Name: "celebdelete", What: "a deletion leaves the entry on the profile of a merged author",
-		Document: "retwis.md", Promise: "Then the post leaves all lists, its reposts with it.",
+		Document: "retwis.md", Promise: "Then the post leaves all lists but home timelines, its reposts with it.",
 		File: "internal/social/fanout/delete.go", Anchor: "\tfor _, tag := range s.tags {\n\t\tcmds = append(cmds, b.Zrem()",
-		With: "\tif plant.On(\"celebdelete\") {\n\t\tif merged, _ := d.writer.isMerged(ctx, s); merged {\n\t\t\tcmds = cmds[1:]\n\t\t}\n\t}\n" +
+		With: "\tif plant.On(\"celebdelete\") {\n\t\tif first, _ := d.celebrities.First(ctx, s.author); first != 0 && s.id >= first {\n\t\t\tcmds = cmds[1:]\n\t\t}\n\t}\n" +
 			"\tfor _, tag := range s.tags {\n\t\tcmds = append(cmds, b.Zrem()",
 		Likely: []string{"internal/social/home", "internal/social/fanout", "internal/app"},
 		Lab:    true,

@@ -87,7 +87,7 @@ func TestSliceWithoutPost(t *testing.T) {
 	post := b.Publish(author, "to all of you")
 	b.quiet()
 	for _, member := range []string{
-		fmt.Sprintf("push:%d:%d::::", post, author.ID), fmt.Sprintf("push:%d:%d", post, author.ID), "push:x:1:2:::", "unpush_long:1",
+		fmt.Sprintf("push:%d:%d::::", post, author.ID), fmt.Sprintf("push:%d:%d", post, author.ID), "push:x:1:2:::", "push_long:1",
 	} {
 		b.Redis("ZADD", "tasks", "1", member)
 		ctx, cancel := context.WithTimeout(b.Ctx, time.Minute)
