@@ -17,7 +17,7 @@ type Viewer struct {
 	Liked, Reposted, Saved   PostMarks
 
 	Following   UserSet  // the people that the viewer has followed last; see FollowsMore
-	FollowsMore bool     // the viewer follows others too, whom a page has to look for
+	FollowsMore bool     // the viewer follows others too, that a page has to look for
 	Tags        []string // that the viewer follows, sorted
 
 	LeftOut UserSet // people that the viewer reads on a list and not on the home timeline

@@ -359,7 +359,7 @@ var All = []Fault{
 		Name: "losesegment", What: "the last segment of an audience is not noted",
 		Document: "retwis.md", Promise: "The background takes the followers in segments of at most 100,000.",
 		File: "internal/social/fanout/segment.go", Anchor: "\treturn members, g.tasks.Note(ctx, members...)\n",
-		With: "\tif plant.On(\"losesegment\") && short == pushKind {\n\t\tif members = members[:len(members)-1]; len(members) == 0 {\n\t\t\treturn nil, nil\n\t\t}\n\t}\n" +
+		With: "\tif plant.On(\"losesegment\") {\n\t\tif members = members[:len(members)-1]; len(members) == 0 {\n\t\t\treturn nil, nil\n\t\t}\n\t}\n" +
 			"\treturn members, g.tasks.Note(ctx, members...)\n",
 		Likely: []string{"internal/social/fanout"},
 		Lab:    true,

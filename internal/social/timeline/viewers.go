@@ -28,7 +28,7 @@ const (
 	maxRelations = storage.MaxRelations
 	// maxBlockers bounds how many of those who have blocked a user are honored.
 	maxBlockers = 100_000
-	// newestFollows is how many of those whom a viewer follows are kept in memory.
+	// newestFollows is how many of the people that a viewer follows are kept in memory.
 	newestFollows = 5000
 	// maxTags is how many tags a user can follow.
 	maxTags = 500
@@ -95,7 +95,7 @@ func followCommands(client rueidis.Client, uid int64, most int) [2]rueidis.Cache
 func parseFollows(v *social.Viewer, people, tags rueidis.RedisResult, most int) error {
 	ids, err := people.AsStrSlice()
 	if err != nil && !rediserr.IsWrongType(err) {
-		return fmt.Errorf("social: read whom a viewer follows: %w", err)
+		return fmt.Errorf("social: read who a viewer follows: %w", err)
 	}
 	if v.Tags, err = tags.AsStrSlice(); err != nil && !rediserr.IsWrongType(err) {
 		return fmt.Errorf("social: read which tags a viewer follows: %w", err)
