@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -37,21 +36,24 @@ What has been posted stays. An operator's commands are not blocked.`,
 	}, newAdd(env), newRemove(env), newList(env))
 }
 
-// line is a block as --json prints it.
+// line is a block as it is printed.
 type line struct {
-	Kind  string `json:"kind"`
-	Value string `json:"value"`
-	Since string `json:"since"`
-	Until string `json:"until,omitempty"`
+	Kind  blocklist.Kind `json:"kind"`
+	Value string         `json:"value"`
+	Since site.Time      `json:"since"`
+	Until site.Time      `json:"until,omitzero"`
 }
 
 func lineOf(b blocklist.Block) line {
-	l := line{Kind: string(b.Kind), Value: b.Value, Since: b.Since.UTC().Format(time.RFC3339)}
-	if !b.Until.IsZero() {
-		l.Until = b.Until.UTC().Format(time.RFC3339)
-	}
-	return l
+	return line{b.Kind, b.Value, site.Time{Time: b.Since}, site.Time{Time: b.Until}}
 }
+
+func (l line) String() string {
+	return fmt.Sprintf("blocked the %s %s", l.Kind, shell.ForTerminal(l.Value))
+}
+
+// Cells implements [site.Row].
+func (l line) Cells() []any { return []any{l.Kind, l.Value, l.Since, l.Until} }
 
 func kindNames() []string {
 	names := make([]string, len(blocklist.Kinds))
@@ -61,19 +63,17 @@ func kindNames() []string {
 	return names
 }
 
-// usage makes wrong usage of what was refused.
-func usage(err error) error {
+// check refuses a kind or a value that cannot be blocked.
+func check(args []string) error {
+	_, err := blocklist.Clean(blocklist.Kind(args[0]), args[1])
 	var invalid *social.InvalidError
-	if !errors.As(err, &invalid) {
-		return err
+	if errors.As(err, &invalid) && invalid.Field == "kind" {
+		err = errors.New("give a kind: word, domain or address")
 	}
-	switch invalid.Field {
-	case "for":
-		return shell.Usage(fmt.Errorf("--for: %s", invalid.Reason))
-	case "kind":
-		return shell.Usage(errors.New("give a kind: word, domain or address"))
+	if err != nil {
+		err = shell.Usage(site.InvalidInput(err))
 	}
-	return shell.Usage(site.InvalidInput(err))
+	return err
 }
 
 func newAdd(env shell.Env) *cobra.Command {
@@ -86,24 +86,10 @@ func newAdd(env shell.Env) *cobra.Command {
 		ValidArgsFunction: shell.CompleteArgument(0, kindNames()...),
 	})
 	lasts := c.Flags().Duration("for", 0, "how long, as in 72h; 0 for no end")
-	c.AddJSON("print the block as JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		b := blocklist.Block{Kind: blocklist.Kind(args[0]), Value: args[1]}
-		if _, err := blocklist.Clean(b.Kind, b.Value); err != nil {
-			return usage(err)
-		}
-		return site.Operate(ctx, c, func(db *site.Database) error {
-			b, err := db.Social.Blocklist.Add(ctx, social.Operator, b, *lasts)
-			if err != nil {
-				return usage(err)
-			}
-			if c.JSON {
-				return shell.NewEncoder(c.Stdout).Encode(lineOf(b))
-			}
-			_, err = fmt.Fprintf(c.Stdout, "blocked the %s %s\n", b.Kind, shell.ForTerminal(b.Value))
-			return err
-		})
+	c.Check = check
+	return site.Act(c, "print the block as JSON", func(ctx context.Context, db *site.Database, args []string) (line, error) {
+		b, err := db.Social.Blocklist.Add(ctx, social.Operator, blocklist.Block{Kind: blocklist.Kind(args[0]), Value: args[1]}, *lasts)
+		return lineOf(b), err
 	})
 }
 
@@ -116,23 +102,17 @@ func newRemove(env shell.Env) *cobra.Command {
 		Args:              shell.Arguments(2, 2, "give a kind and a value"),
 		ValidArgsFunction: shell.CompleteArgument(0, kindNames()...),
 	})
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		value, err := blocklist.Clean(blocklist.Kind(args[0]), args[1])
-		if err != nil {
-			return usage(err)
+	c.Check = check
+	return site.Act(c, "", func(ctx context.Context, db *site.Database, args []string) (string, error) {
+		kind := blocklist.Kind(args[0])
+		value, err := blocklist.Clean(kind, args[1])
+		if err == nil {
+			err = db.Social.Blocklist.Remove(ctx, social.Operator, kind, value)
 		}
-		return site.Operate(ctx, c, func(db *site.Database) error {
-			err := db.Social.Blocklist.Remove(ctx, social.Operator, blocklist.Kind(args[0]), value)
-			if errors.Is(err, social.ErrNotFound) {
-				return shell.Hint(fmt.Errorf("the %s %q is not blocked", args[0], value), "See what is blocked: retwis block list")
-			}
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(c.Stdout, "unblocked the %s %s\n", args[0], shell.ForTerminal(value))
-			return err
-		})
+		if errors.Is(err, social.ErrNotFound) {
+			err = shell.Hint(fmt.Errorf("the %s %q is not blocked", kind, value), "See what is blocked: retwis block list")
+		}
+		return fmt.Sprintf("unblocked the %s %s", kind, shell.ForTerminal(value)), err
 	})
 }
 
@@ -145,27 +125,11 @@ func newList(env shell.Env) *cobra.Command {
   retwis block list --json`,
 		Args: shell.NoArguments,
 	})
-	c.AddJSON("print each block as a line of JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, _ []string) error {
-		return site.Operate(ctx, c, func(db *site.Database) (err error) {
-			all, err := db.Social.Blocklist.All(ctx)
-			if err != nil {
-				return err
-			}
-			p := c.NewPrinter()
-			defer func() { err = errors.Join(err, p.End()) }()
-			for _, b := range all {
-				l := lineOf(b)
-				until := l.Until
-				if until == "" {
-					until = "-"
-				}
-				if err := p.Print(l, l.Kind, shell.ForTerminal(l.Value), l.Since, until); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+	return site.List(c, site.Table{JSON: "print each block as a line of JSON"}, func(ctx context.Context, db *site.Database, _ []string, print func(line) error) error {
+		all, err := db.Social.Blocklist.All(ctx)
+		for _, b := range all {
+			err = errors.Join(err, print(lineOf(b)))
+		}
+		return err
 	})
 }

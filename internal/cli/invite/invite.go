@@ -2,12 +2,12 @@
 package invite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/url"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,8 +39,8 @@ An operator can create accounts in every mode: retwis user create.`,
 	}, newCreate(env), newList(env), newRevoke(env), newMode(env))
 }
 
-// inviteLine is an invitation as --json prints it.
-type inviteLine struct {
+// line is an invitation as it is printed.
+type line struct {
 	ID      string    `json:"id"`
 	Path    string    `json:"path,omitempty"`
 	URL     string    `json:"url,omitempty"`
@@ -53,8 +53,29 @@ type inviteLine struct {
 	Note    string    `json:"note"`
 }
 
-func line(i accounts.Invite) inviteLine {
-	return inviteLine{ID: i.ID, Uses: i.Uses, Left: i.Left, Created: i.Created, Expires: i.Expires, By: i.By, Paused: i.Paused, Note: i.Note}
+func lineOf(i accounts.Invite) line {
+	return line{ID: i.ID, Uses: i.Uses, Left: i.Left, Created: i.Created, Expires: i.Expires, By: i.By, Paused: i.Paused, Note: i.Note}
+}
+
+// Cells implements [site.Row].
+func (l line) Cells() []any {
+	expires := l.Expires.Format(time.RFC3339)
+	if l.Paused {
+		expires += ", paused"
+	}
+	return []any{l.ID, fmt.Sprintf("%d of %d", l.Left, l.Uses), expires, l.Note}
+}
+
+// created is a new invitation: its link is printed.
+type created struct{ line }
+
+func (c created) String() string { return cmp.Or(c.URL, c.Path) }
+
+// revoked is an invitation that was revoked.
+type revoked struct{ line }
+
+func (r revoked) String() string {
+	return fmt.Sprintf("revoked %s, with %s left", r.ID, shell.Plural(r.Left, "use", "uses"))
 }
 
 func newCreate(env shell.Env) *cobra.Command {
@@ -74,45 +95,20 @@ hash of it. People with the link can sign up, in the mode "invite" too.`,
 	c.Flags().DurationVar(&expires, "expires", 7*24*time.Hour, "how long it can be used")
 	c.Flags().StringVar(&note, "note", "", "why, for the audit log")
 	c.Flags().StringVar(&base, "base-url", "", "the `URL` of the site, to print a full link")
-	c.AddRedis()
-	c.AddJSON("print the invitation as JSON")
-	return c.Build(func(ctx context.Context, _ []string) error {
-		if base != "" {
-			if u, err := url.Parse(base); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-				return shell.Usage(fmt.Errorf("--base-url: %q is not an address such as https://social.example.com", base))
-			}
+	c.Check = func([]string) error {
+		if u, err := url.Parse(base); base != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+			return shell.Usage(fmt.Errorf("--base-url: %q is not an address such as https://social.example.com", base))
 		}
-		return site.Operate(ctx, c, func(db *site.Database) error {
-			token, created, err := db.Social.SignUps.CreateInvite(ctx, accounts.NewInvite{Uses: uses, For: expires, Note: note})
-			if err != nil {
-				return usage(err)
-			}
-			path := "/invite/" + token
-			full := ""
-			if base != "" {
-				full = strings.TrimRight(base, "/") + path
-			}
-			if c.JSON {
-				l := line(created)
-				l.Path, l.URL = path, full
-				return shell.NewEncoder(c.Stdout).Encode(l)
-			}
-			if full == "" {
-				full = path
-			}
-			_, err = fmt.Fprintln(c.Stdout, full)
-			return err
-		})
-	})
-}
-
-// usage makes wrong usage of input that was refused.
-func usage(err error) error {
-	var invalid *social.InvalidError
-	if errors.As(err, &invalid) {
-		return shell.Usage(fmt.Errorf("--%s: %s", invalid.Field, invalid.Reason))
+		return nil
 	}
-	return err
+	return site.Act(c, "print the invitation as JSON", func(ctx context.Context, db *site.Database, _ []string) (created, error) {
+		token, invite, err := db.Social.SignUps.CreateInvite(ctx, accounts.NewInvite{Uses: uses, For: expires, Note: note})
+		l := lineOf(invite)
+		if l.Path = "/invite/" + token; base != "" {
+			l.URL = strings.TrimRight(base, "/") + l.Path
+		}
+		return created{l}, err
+	})
 }
 
 func newList(env shell.Env) *cobra.Command {
@@ -126,38 +122,16 @@ moderator who created it is suspended, or is no moderator any more.`,
   retwis invite list --json`,
 		Args: shell.NoArguments,
 	})
-	c.AddRedis()
-	c.AddJSON("print each invitation as a line of JSON")
-	return c.Build(func(ctx context.Context, _ []string) error {
-		return site.Operate(ctx, c, func(db *site.Database) error {
-			all, err := db.Social.SignUps.Invites(ctx)
-			if err != nil {
-				return err
-			}
-			if c.JSON {
-				e := shell.NewEncoder(c.Stdout)
-				for _, i := range all {
-					if err := e.Encode(line(i)); err != nil {
-						return err
-					}
-				}
-				return nil
-			}
-			if len(all) == 0 {
-				_, err := fmt.Fprintln(c.Stdout, "there are no invitations")
-				return err
-			}
-			out := tabwriter.NewWriter(c.Stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(out, "ID\tLEFT\tEXPIRES\tNOTE") // an error comes back from Flush
-			for _, i := range all {
-				expires := i.Expires.Format(time.RFC3339)
-				if i.Paused {
-					expires += ", paused"
-				}
-				fmt.Fprintf(out, "%s\t%d of %d\t%s\t%s\n", i.ID, i.Left, i.Uses, expires, shell.ForTerminal(i.Note))
-			}
-			return out.Flush()
-		})
+	table := site.Table{
+		JSON: "print each invitation as a line of JSON", Header: []string{"ID", "LEFT", "EXPIRES", "NOTE"},
+		Empty: "there are no invitations",
+	}
+	return site.List(c, table, func(ctx context.Context, db *site.Database, _ []string, print func(line) error) error {
+		all, err := db.Social.SignUps.Invites(ctx)
+		for _, i := range all {
+			err = errors.Join(err, print(lineOf(i)))
+		}
+		return err
 	})
 }
 
@@ -170,23 +144,12 @@ created with it stay.`,
 		Example: `  retwis invite revoke 6f1c2a90`,
 		Args:    shell.Arguments(1, 1, "give the id of one invitation; retwis invite list shows them"),
 	})
-	c.AddRedis()
-	c.AddJSON("print the invitation as JSON")
-	return c.Build(func(ctx context.Context, args []string) error {
-		return site.Operate(ctx, c, func(db *site.Database) error {
-			revoked, err := db.Social.SignUps.RevokeInvite(ctx, social.Operator, args[0])
-			if errors.Is(err, social.ErrNotFound) {
-				return shell.Hint(fmt.Errorf("there is no invitation %q", args[0]), "List them with: retwis invite list")
-			}
-			if err != nil {
-				return err
-			}
-			if c.JSON {
-				return shell.NewEncoder(c.Stdout).Encode(line(revoked))
-			}
-			_, err = fmt.Fprintf(c.Stdout, "revoked %s, with %s left\n", revoked.ID, shell.Plural(revoked.Left, "use", "uses"))
-			return err
-		})
+	return site.Act(c, "print the invitation as JSON", func(ctx context.Context, db *site.Database, args []string) (revoked, error) {
+		invite, err := db.Social.SignUps.RevokeInvite(ctx, social.Operator, args[0])
+		if errors.Is(err, social.ErrNotFound) {
+			err = shell.Hint(fmt.Errorf("there is no invitation %q", args[0]), "List them with: retwis invite list")
+		}
+		return revoked{lineOf(invite)}, err
 	})
 }
 
@@ -204,30 +167,30 @@ site that is open: see "sign-ups" of retwis serve --limit.`,
 		Args:              shell.Arguments(0, 1, "give "+accounts.ModeNames),
 		ValidArgsFunction: shell.CompleteArgument(0, string(accounts.SignUpOpen), string(accounts.SignUpApproval), string(accounts.SignUpInvite), string(accounts.SignUpClosed)),
 	})
-	c.AddRedis()
-	c.AddJSON("print the mode as JSON")
-	return c.Build(func(ctx context.Context, args []string) error {
+	c.Check = func(args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		c.Creates = true // before the site is served for the first time
+		if _, ok := accounts.ParseSignUpMode(args[0]); !ok {
+			return shell.Usage(fmt.Errorf("%q is not a mode: use %s", args[0], accounts.ModeNames))
+		}
+		return nil
+	}
+	return site.Act(c, "print the mode as JSON", func(ctx context.Context, db *site.Database, args []string) (result mode, err error) {
 		if len(args) == 1 {
-			if _, ok := accounts.ParseSignUpMode(args[0]); !ok {
-				return shell.Usage(fmt.Errorf("%q is not a mode: use %s", args[0], accounts.ModeNames))
+			if err := db.Social.SignUps.SetSignUpMode(ctx, social.Operator, accounts.SignUpMode(args[0])); err != nil {
+				return mode{}, err
 			}
 		}
-		c.Creates = len(args) == 1 // before the site is served for the first time
-		return site.Operate(ctx, c, func(db *site.Database) error {
-			if len(args) == 1 {
-				if err := db.Social.SignUps.SetSignUpMode(ctx, social.Operator, accounts.SignUpMode(args[0])); err != nil {
-					return err
-				}
-			}
-			mode, err := db.Social.SignUps.SignUpMode(ctx)
-			if err != nil {
-				return err
-			}
-			if c.JSON {
-				return shell.NewEncoder(c.Stdout).Encode(map[string]string{"mode": string(mode)})
-			}
-			_, err = fmt.Fprintln(c.Stdout, mode)
-			return err
-		})
+		result.Mode, err = db.Social.SignUps.SignUpMode(ctx)
+		return result, err
 	})
 }
+
+// mode is who can sign up as it is printed.
+type mode struct {
+	Mode accounts.SignUpMode `json:"mode"`
+}
+
+func (m mode) String() string { return string(m.Mode) }

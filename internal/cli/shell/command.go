@@ -28,6 +28,9 @@ type Command struct {
 	// Creates lets a command that fills a database make the directory of an embedded
 	// one. All others refuse a directory without a database.
 	Creates bool
+	// Check refuses arguments and flags before a database is opened; nil: there is nothing to
+	// refuse.
+	Check func(args []string) error
 
 	variables func(flag string) bool // reports whether a variable sets a flag
 	server    *ownServer
@@ -68,7 +71,14 @@ func (c *Command) Build(run func(ctx context.Context, args []string) error) *cob
 		}
 		return c.checkRedis()
 	}
-	c.RunE = func(cmd *cobra.Command, args []string) error { return run(cmd.Context(), args) }
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if c.Check != nil {
+			if err := c.Check(args); err != nil {
+				return err
+			}
+		}
+		return run(cmd.Context(), args)
+	}
 	return c.Command
 }
 
@@ -114,6 +124,15 @@ func (c *Command) WithStore(ctx context.Context, do func(db *store.Store) error)
 // Log returns the log of a command that a person runs: warnings only.
 func (c *Command) Log() *slog.Logger {
 	return slog.New(slog.NewTextHandler(c.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+}
+
+// PrintResult prints v as JSON, or as text.
+func (c *Command) PrintResult(v any) (err error) {
+	if c.JSON {
+		return NewEncoder(c.Stdout).Encode(v)
+	}
+	_, err = fmt.Fprintln(c.Stdout, v)
+	return err
 }
 
 // PrintNumber prints "removed: 2", or as JSON {"removed":2}.

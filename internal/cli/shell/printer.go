@@ -24,9 +24,10 @@ func (c *Command) NewPrinter(right ...bool) *Printer {
 	return p
 }
 
-// Row prints a row for people only, such as the names of the columns.
+// Row prints a row for people only, such as the names of the columns. Without cells there is
+// no row.
 func (p *Printer) Row(cells ...string) error {
-	if p.json != nil {
+	if p.json != nil || len(cells) == 0 {
 		return nil
 	}
 	return p.table.add(cells...)

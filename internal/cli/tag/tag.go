@@ -2,10 +2,10 @@
 package tag
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -55,23 +55,21 @@ type change struct {
 	to                trends.State
 }
 
-// line is a tag as --json prints it.
+// line is a tag as it is printed.
 type line struct {
-	Tag   string `json:"tag"`
-	State string `json:"state"`
-	Since string `json:"since,omitempty"`
+	Tag   string    `json:"tag"`
+	State string    `json:"state"`
+	Since site.Time `json:"since,omitzero"`
 }
 
 func lineOf(d trends.Decision) line {
-	l := line{Tag: d.Tag, State: string(d.State)}
-	if d.State == trends.Usual {
-		l.State = "usual"
-	}
-	if !d.Since.IsZero() {
-		l.Since = d.Since.UTC().Format(time.RFC3339)
-	}
-	return l
+	return line{Tag: d.Tag, State: cmp.Or(string(d.State), "usual"), Since: site.Time{Time: d.Since}}
 }
+
+func (l line) String() string { return fmt.Sprintf("#%s: %s", l.Tag, l.State) }
+
+// Cells implements [site.Row].
+func (l line) Cells() []any { return []any{"#" + l.Tag, l.State, l.Since} }
 
 func newSet(env shell.Env, do change) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
@@ -82,46 +80,26 @@ func newSet(env shell.Env, do change) *cobra.Command {
 		Args:    shell.Arguments(1, 1, ""),
 	})
 	note := c.Flags().String("note", "", "why, for the audit log")
-	c.AddJSON("print the tag as JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		tag, ok := text.FoldTag(args[0])
-		if !ok {
+	c.Check = func(args []string) error {
+		if _, ok := text.FoldTag(args[0]); !ok {
 			return shell.Usage(fmt.Errorf("%q is not a tag: use a word with at least one letter", args[0]))
 		}
-		return site.Operate(ctx, c, func(db *site.Database) error {
-			if do.from != trends.Usual {
-				all, err := db.Social.TrendRules.All(ctx)
-				if err != nil {
-					return err
-				}
-				if all.Of(tag) != do.from {
-					return shell.Hint(fmt.Errorf("#%s is not %s", tag, do.from), "List them with: retwis tag list")
-				}
-			}
-			if _, err := db.Social.TrendRules.Set(ctx, social.Operator, tag, do.to, *note); err != nil {
-				return usage(err)
-			}
-			l := lineOf(trends.Decision{Tag: tag, State: do.to})
-			if c.JSON {
-				return shell.NewEncoder(c.Stdout).Encode(l)
-			}
-			_, err := fmt.Fprintf(c.Stdout, "#%s: %s\n", l.Tag, l.State)
-			return err
-		})
-	})
-}
-
-// usage makes wrong usage of a note that is too long, and says what else is refused.
-func usage(err error) error {
-	var invalid *social.InvalidError
-	switch {
-	case !errors.As(err, &invalid):
-		return err
-	case invalid.Field == "note":
-		return shell.Usage(fmt.Errorf("--note: %s", invalid.Reason))
+		return nil
 	}
-	return errors.New(invalid.Reason)
+	return site.Act(c, "print the tag as JSON", func(ctx context.Context, db *site.Database, args []string) (line, error) {
+		tag, _ := text.FoldTag(args[0])
+		if do.from != trends.Usual {
+			all, err := db.Social.TrendRules.All(ctx)
+			if err != nil {
+				return line{}, err
+			}
+			if all.Of(tag) != do.from {
+				return line{}, shell.Hint(fmt.Errorf("#%s is not %s", tag, do.from), "List them with: retwis tag list")
+			}
+		}
+		_, err := db.Social.TrendRules.Set(ctx, social.Operator, tag, do.to, *note)
+		return lineOf(trends.Decision{Tag: tag, State: do.to}), err
+	})
 }
 
 func newList(env shell.Env) *cobra.Command {
@@ -134,24 +112,11 @@ time since when.`,
   retwis tag list --json`,
 		Args: shell.NoArguments,
 	})
-	c.AddJSON("print each tag as a line of JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, _ []string) error {
-		return site.Operate(ctx, c, func(db *site.Database) (err error) {
-			all, err := db.Social.TrendRules.All(ctx)
-			if err != nil {
-				return err
-			}
-			p := c.NewPrinter()
-			defer func() { err = errors.Join(err, p.End()) }()
-			for _, d := range all {
-				l := lineOf(d)
-				object := shell.Object{{Name: "tag", Value: l.Tag}, {Name: "state", Value: l.State}, {Name: "since", Value: l.Since}}
-				if err := p.Print(object, "#"+l.Tag, l.State, l.Since); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+	return site.List(c, site.Table{JSON: "print each tag as a line of JSON"}, func(ctx context.Context, db *site.Database, _ []string, print func(line) error) error {
+		all, err := db.Social.TrendRules.All(ctx)
+		for _, d := range all {
+			err = errors.Join(err, print(lineOf(d)))
+		}
+		return err
 	})
 }

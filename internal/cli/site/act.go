@@ -1,0 +1,123 @@
+package site
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"retwis/internal/cli/shell"
+	"retwis/internal/social"
+)
+
+// Build adds --json, unless its usage is empty, and --redis, and returns cobra's command,
+// which runs run on the database of a site that may be in use.
+func Build(c *shell.Command, json string, run func(ctx context.Context, db *Database, args []string) error) *cobra.Command {
+	if json != "" {
+		c.AddJSON(json)
+	}
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		return Operate(ctx, c, func(db *Database) error { return explain(c, run(ctx, db, args)) })
+	})
+}
+
+// Act is Build for a command with one result, which is printed as JSON or by its String.
+func Act[T any](c *shell.Command, json string, run func(ctx context.Context, db *Database, args []string) (T, error)) *cobra.Command {
+	return Build(c, json, func(ctx context.Context, db *Database, args []string) error {
+		result, err := run(ctx, db, args)
+		if err != nil {
+			return err
+		}
+		return c.PrintResult(result)
+	})
+}
+
+// Result is a result of a command that has no type for it.
+type Result struct {
+	shell.Object
+	Text string
+}
+
+func (r Result) String() string { return r.Text }
+
+// Row is an entry of a list. It is printed as JSON, or by its cells; integers are aligned to
+// the right.
+type Row interface{ Cells() []any }
+
+// Table describes how a list is printed.
+type Table struct {
+	JSON   string   // the usage of --json
+	Header []string // the names of the columns; nil: there is no header
+	Empty  string   // for people in place of a header without rows
+}
+
+// List is Build for a command that prints rows: run calls print for each.
+func List[T Row](c *shell.Command, t Table, run func(ctx context.Context, db *Database, args []string, print func(row T) error) error) *cobra.Command {
+	var zero T
+	_, right := texts(zero.Cells())
+	return Build(c, t.JSON, func(ctx context.Context, db *Database, args []string) error {
+		p, empty := c.NewPrinter(right...), true
+		err := run(ctx, db, args, func(row T) error {
+			if empty {
+				empty = false
+				if err := p.Row(t.Header...); err != nil {
+					return err
+				}
+			}
+			cells, _ := texts(row.Cells())
+			return p.Print(row, cells...)
+		})
+		switch {
+		case empty && t.Empty != "":
+			err = errors.Join(err, p.Row(t.Empty))
+		case empty:
+			err = errors.Join(err, p.Row(t.Header...))
+		}
+		return errors.Join(err, p.End())
+	})
+}
+
+// texts formats cells, and reports which of them are aligned to the right.
+func texts(cells []any) (texts []string, right []bool) {
+	for _, cell := range cells {
+		_, number := cell.(int64)
+		texts, right = append(texts, fmt.Sprint(cell)), append(right, number)
+	}
+	return texts, right
+}
+
+// explain reports what the site refuses as the command line does: a value of a flag is wrong
+// usage.
+func explain(c *shell.Command, err error) error {
+	var forbidden *social.ForbiddenError
+	if errors.As(err, &forbidden) {
+		return errors.New(forbidden.Reason)
+	}
+	var invalid *social.InvalidError
+	if errors.As(err, &invalid) && c.Flags().Lookup(invalid.Field) != nil {
+		return shell.Usage(fmt.Errorf("--%s: %s", invalid.Field, invalid.Reason))
+	}
+	return InvalidInput(err)
+}
+
+// Time is a time as the commands print it: in UTC, to the second.
+type Time struct{ time.Time }
+
+// String returns "-" for no time.
+func (t Time) String() string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// MarshalJSON implements [json.Marshaler]. No time is null.
+func (t Time) MarshalJSON() ([]byte, error) {
+	if t.IsZero() {
+		return []byte("null"), nil
+	}
+	return []byte(`"` + t.String() + `"`), nil
+}
