@@ -126,15 +126,6 @@ func (c *Command) Log() *slog.Logger {
 	return slog.New(slog.NewTextHandler(c.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
 
-// PrintResult prints v as JSON, or as text.
-func (c *Command) PrintResult(v any) (err error) {
-	if c.JSON {
-		return NewEncoder(c.Stdout).Encode(v)
-	}
-	_, err = fmt.Fprintln(c.Stdout, v)
-	return err
-}
-
 // PrintNumber prints "removed: 2", or as JSON {"removed":2}.
 func (c *Command) PrintNumber(name string, n int64) (err error) {
 	if c.JSON {

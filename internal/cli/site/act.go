@@ -31,8 +31,17 @@ func Act[T any](c *shell.Command, json string, run func(ctx context.Context, db 
 		if err != nil {
 			return err
 		}
-		return c.PrintResult(result)
+		return Print(c, result)
 	})
+}
+
+// Print prints a result as JSON or as text.
+func Print(c *shell.Command, result any) (err error) {
+	if c.JSON {
+		return shell.NewEncoder(c.Stdout).Encode(result)
+	}
+	_, err = fmt.Fprintln(c.Stdout, result)
+	return err
 }
 
 // Result is a result of a command that has no type for it.
