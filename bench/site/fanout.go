@@ -122,13 +122,9 @@ func (s *site) idle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	for {
-		left := int64(0)
-		for _, key := range []string{"tasks", "fanouts"} { // fanouts: of an earlier version
-			n, err := s.client.Do(ctx, s.client.B().Zcard().Key(key).Build()).AsInt64()
-			if err != nil {
-				return fmt.Errorf("wait for the fan-outs: %w", err)
-			}
-			left += n
+		left, err := s.client.Do(ctx, s.client.B().Zcard().Key("tasks").Build()).AsInt64()
+		if err != nil {
+			return fmt.Errorf("wait for the fan-outs: %w", err)
 		}
 		if left == 0 {
 			return nil

@@ -17,24 +17,21 @@ type Backlog struct {
 	Stalled time.Duration
 }
 
-// Backlog returns the work that is not finished. Two round trips.
+// Backlog returns the work that is not finished. One round trip.
 func (s *App) Backlog(ctx context.Context) (Backlog, error) {
-	var all Backlog
 	b := s.db.Client.B()
-	for _, key := range []string{layout.Tasks, layout.FanOuts} {
-		res := s.db.Client.DoMulti(ctx, b.Zcard().Key(key).Build(), b.Zrange().Key(key).Min("0").Max("0").Withscores().Build())
-		waiting, err := res[0].AsInt64()
-		if err != nil {
-			return all, fmt.Errorf("social: backlog: %w", err)
-		}
-		oldest, err := res[1].AsZScores()
-		if err != nil {
-			return all, fmt.Errorf("social: backlog: %w", err)
-		}
-		all.Waiting += waiting
-		if len(oldest) > 0 {
-			all.Stalled = max(all.Stalled, s.opt.Now().Sub(time.Unix(int64(oldest[0].Score), 0)))
-		}
+	res := s.db.Client.DoMulti(ctx, b.Zcard().Key(layout.Tasks).Build(), b.Zrange().Key(layout.Tasks).Min("0").Max("0").Withscores().Build())
+	waiting, err := res[0].AsInt64()
+	if err != nil {
+		return Backlog{}, fmt.Errorf("social: backlog: %w", err)
+	}
+	oldest, err := res[1].AsZScores()
+	if err != nil {
+		return Backlog{}, fmt.Errorf("social: backlog: %w", err)
+	}
+	all := Backlog{Waiting: waiting}
+	if len(oldest) > 0 {
+		all.Stalled = s.opt.Now().Sub(time.Unix(int64(oldest[0].Score), 0))
 	}
 	return all, nil
 }

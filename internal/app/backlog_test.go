@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"retwis/internal/redistest"
+	"retwis/internal/social/layout"
 
 	"retwis/internal/app"
 )
@@ -32,20 +33,16 @@ func TestBacklog(t *testing.T) {
 		t.Errorf("%+v, want none", got)
 	}
 	b := client.B()
-	add := func(key, member string, age time.Duration) {
+	add := func(member string, age time.Duration) {
 		t.Helper()
 		score := float64(now.Add(-age).Unix())
-		if err := client.Do(t.Context(), b.Zadd().Key(key).ScoreMember().ScoreMember(score, member).Build()).Error(); err != nil {
+		if err := client.Do(t.Context(), b.Zadd().Key(layout.Tasks).ScoreMember().ScoreMember(score, member).Build()).Error(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	add("tasks", "post:1:1:1", time.Second)
-	add("tasks", "post:2:1:1", time.Minute)
+	add("post:1:1:1", time.Second)
+	add("post:2:1:1", time.Minute)
 	if got := backlog(); got != (app.Backlog{Waiting: 2, Stalled: time.Minute}) {
 		t.Errorf("%+v, want 2 that wait for a minute, as of %s", got, strconv.FormatInt(now.Unix(), 10))
-	}
-	add("fanouts", "3:1:1", time.Hour) // of an earlier version
-	if got := backlog(); got != (app.Backlog{Waiting: 3, Stalled: time.Hour}) {
-		t.Errorf("%+v, want 3 that wait for an hour, as of %s", got, strconv.FormatInt(now.Unix(), 10))
 	}
 }

@@ -35,7 +35,7 @@ var importsOfSocial = map[string]string{
 	"storage":     "layout",
 	"suggestions": "layout storage text timeline users",
 	"task":        "layout",
-	"timeline":    "home layout storage users",
+	"timeline":    "home layout storage text users",
 	"trends":      "audit blocklist layout storage text timeline users",
 	"users":       "layout storage task",
 }

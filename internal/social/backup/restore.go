@@ -146,16 +146,11 @@ func mayEmpty(ctx context.Context, client rueidis.Client, keys int64, owner stri
 	case owner != "":
 		return nil
 	}
-	for _, lock := range []string{layout.TasksLock, layout.FanOutsLock} { // in different slots
-		served, err := client.Do(ctx, client.B().Exists().Key(lock).Build()).AsBool()
-		if err != nil {
-			return err
-		}
-		if served {
-			return ErrInUse
-		}
+	served, err := client.Do(ctx, client.B().Exists().Key(layout.TasksLock).Build()).AsBool()
+	if err == nil && served {
+		err = ErrInUse
 	}
-	return nil
+	return err
 }
 
 // emptying is before the id of a backup in layout.Restoring while the keys are deleted that it is to

@@ -13,12 +13,9 @@ func (c *checker) batch() *reads.Batch { return reads.New(c.client) }
 // isPending reads whether a post is on its way to timelines.
 func isPending(b *reads.Batch, client rueidis.Client, post, author int64, time string) *bool {
 	pending := new(bool)
-	for _, cmd := range fanout.ClaimCommands(client, post, author, time) {
-		b.Add(cmd, func(res rueidis.RedisResult) error {
-			claimed, err := fanout.Claimed(res)
-			*pending = *pending || claimed
-			return err
-		})
-	}
+	b.Add(fanout.ClaimCommand(client, post, author, time), func(res rueidis.RedisResult) (err error) {
+		*pending, err = fanout.Claimed(res)
+		return err
+	})
 	return pending
 }

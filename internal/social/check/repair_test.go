@@ -97,12 +97,11 @@ func (b *bundle) damage(rng *rand.Rand, people, posts int) string {
 		{"ZREM", "profile:" + uid, pid},
 		{"ZADD", set, "1700000000", pick(other, uid, "99", "x")},
 		{"ZREM", set, other},
-		{"ZADD", "fanouts", "1", pick(pid, "9999", "x")},
 		{"ZADD", "tasks", "1", pick("post:"+pid+":"+uid+":1", "post:x")},
 	}
 	words := commands[rng.IntN(len(commands))]
 	if rng.IntN(8) == 0 { // another type
-		key := pick("posts:"+uid, "profile:"+uid, set, "timeline", "users", "users_by_time", "auths", "next_post_id", "fanouts")
+		key := pick("posts:"+uid, "profile:"+uid, set, "timeline", "users", "users_by_time", "auths", "next_post_id")
 		b.Redis("DEL", key)
 		words = []string{pick("SADD", "PFADD"), key, "foreign"}
 	}

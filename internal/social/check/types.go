@@ -156,53 +156,45 @@ func (c *keyCheck) expire(ctx context.Context, keys []string) error {
 // unfinished reports unfinished tasks, and finishes those of dead processes, in the order
 // in which they wait for each other.
 func (c *keyCheck) unfinished(ctx context.Context) error {
-	err := c.ledger(ctx, ledger{
-		key: layout.FanOuts, format: "post %.80s is not on every timeline yet, or not on a replica; its fan-out goes on",
-		take: c.check.fanOut.Jobs.ClaimEarlier, has: func(string) bool { return true },
-	})
-	tasks := ledger{key: layout.Tasks, format: "%.80s is not finished yet, or not on a replica; it goes on", take: c.check.fanOut.Tasks().Claim}
+	if c.check.foreign[layout.Tasks] {
+		return nil
+	}
 	for stage := range fanout.Stages {
-		tasks.has = func(member string) bool { return fanout.Stage(member) == stage }
-		if err == nil {
-			err = c.ledger(ctx, tasks)
+		err := c.check.sortedSet(ctx, layout.Tasks, func(members, since []string) error {
+			for i, member := range members {
+				if fanout.Stage(member) != stage {
+					continue
+				}
+				if err := c.task(ctx, member, since[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
-// ledger is a set of unfinished work, or a part of it.
-type ledger struct {
-	key, format string
-	has         func(member string) bool
-	take        func(ctx context.Context, member string, stale int64) (bool, error)
-}
-
-func (c *keyCheck) ledger(ctx context.Context, l ledger) error {
-	if c.check.foreign[l.key] {
-		return nil
+// task reports an unfinished task, last renewed at a time.
+func (c *keyCheck) task(ctx context.Context, member, since string) error {
+	p := Problem{
+		Kind: maintain.Missing, Key: layout.Tasks, Leftover: true,
+		Detail: fmt.Sprintf("%.80s is not finished yet, or not on a replica; it goes on", member),
 	}
-	return c.check.sortedSet(ctx, l.key, func(members, since []string) error {
-		for i, member := range members {
-			if !l.has(member) {
-				continue
-			}
-			p := Problem{Kind: maintain.Missing, Key: l.key, Leftover: true, Detail: fmt.Sprintf(l.format, member)}
-			at, _ := strconv.ParseFloat(since[i], 64)
-			var repair fix
-			stale := c.check.now().Add(-task.StaleAfter).Unix()
-			if c.check.opt.Exclusive {
-				stale = c.check.now().Unix()
-			}
-			if at <= float64(stale) {
-				p.Repair = "finish it"
-				repair = func(ctx context.Context) (bool, error) { return l.take(ctx, member, stale) }
-			}
-			if err := c.check.found(ctx, p, repair); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	at, _ := strconv.ParseFloat(since, 64)
+	var repair fix
+	stale := c.check.now().Add(-task.StaleAfter).Unix()
+	if c.check.opt.Exclusive {
+		stale = c.check.now().Unix()
+	}
+	if at <= float64(stale) {
+		p.Repair = "finish it"
+		repair = func(ctx context.Context) (bool, error) { return c.check.fanOut.Tasks().Claim(ctx, member, stale) }
+	}
+	return c.check.found(ctx, p, repair)
 }
 
 //go:embed set_aside.lua

@@ -2,12 +2,10 @@ package fanout
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"retwis/internal/jobs"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/storage"
 	"retwis/internal/social/task"
 )
 
@@ -60,14 +58,14 @@ func (j *Jobs) Backlog(ctx context.Context) (int64, error) {
 // process. One that cannot be finished does not delay the others: it is logged, tried
 // again by a later call, and counted in the error that comes back at the end.
 func (j *Jobs) RetryAll(ctx context.Context) error {
-	return errors.Join(j.takeOver(ctx), j.tasks.RetryAll(ctx))
+	return j.tasks.RetryAll(ctx)
 }
 
 // Sweep queues the tasks again that no process and no queue has: their process has died,
 // or a failover has lost a queue. Where the queues cannot be written, it finishes them
 // itself.
 func (j *Jobs) Sweep(ctx context.Context) error {
-	return errors.Join(j.takeOver(ctx), j.tasks.Sweep(ctx))
+	return j.tasks.Sweep(ctx)
 }
 
 // Renew renews the claims of this process, as it does every two seconds.
@@ -87,10 +85,10 @@ func (j *Jobs) RetryDead(ctx context.Context) (queued, removed int, err error) {
 		return 0, 0, err
 	}
 	for _, letter := range all {
-		member, err := j.letterTask(ctx, letter.Job)
-		if err == nil && member != "" {
-			if err = j.tasks.Note(ctx, member); err == nil {
-				j.tasks.Queue(member)
+		_, _, isTask := strings.Cut(letter.Job, ":")
+		if isTask {
+			if err = j.tasks.Note(ctx, letter.Job); err == nil {
+				j.tasks.Queue(letter.Job)
 			}
 		}
 		if err == nil {
@@ -99,22 +97,13 @@ func (j *Jobs) RetryDead(ctx context.Context) (queued, removed int, err error) {
 		switch {
 		case err != nil:
 			return queued, removed, err
-		case member != "":
+		case isTask:
 			queued++
 		default:
 			removed++
 		}
 	}
 	return queued, removed, nil
-}
-
-// letterTask is the task of a dead letter; empty where it names none.
-func (j *Jobs) letterTask(ctx context.Context, job string) (string, error) {
-	kind, _, isTask := strings.Cut(job, ":")
-	if !isTask || storage.IsDigits(kind) {
-		return j.earlierTask(ctx, job)
-	}
-	return job, nil
 }
 
 // forgetDead removes a task from the ledger that was given up; it is a dead letter now.

@@ -198,7 +198,7 @@ func TestRetryDead(t *testing.T) {
 	author := b.NewUser("author")
 	post := b.Publish(author, "hello")
 	b.Redis("DEL", fmt.Sprintf("posts:%d", author.ID))
-	for _, job := range []string{fmt.Sprint(post), "tagfollow:1:tag", "", "damaged"} {
+	for _, job := range []string{b.PostTask(post), "tagfollow:1:tag", "", "damaged"} {
 		b.Redis("XADD", "jobs:dead", "*", "job", job, "error", "broken", "time", "1700000000", "tries", "12")
 	}
 	queued, removed, err := b.FanOut().Jobs.RetryDead(b.Ctx)

@@ -35,26 +35,15 @@ func (e *Engine) Pushing(ctx context.Context, post int64) (bool, error) {
 
 // isClaimed reports whether the fan-out of a post is not finished.
 func isClaimed(ctx context.Context, client rueidis.Client, s stub) (bool, error) {
-	for _, res := range client.DoMulti(ctx, ClaimCommands(client, s.id, s.author, s.time)...) {
-		claimed, err := Claimed(res)
-		if err != nil || claimed {
-			return claimed, err
-		}
-	}
-	return false, nil
+	return Claimed(client.Do(ctx, ClaimCommand(client, s.id, s.author, s.time)))
 }
 
-// ClaimCommands read whether the fan-out of a post is not finished: one of the replies is
-// Claimed then.
-func ClaimCommands(client rueidis.Client, post, author int64, time string) rueidis.Commands {
-	b := client.B()
-	return rueidis.Commands{
-		b.Zmscore().Key(layout.Tasks).Member(Member(post, author, time)).Build(),
-		b.Zmscore().Key(layout.FanOuts).Member(earlierMembers(post, author, time)...).Build(),
-	}
+// ClaimCommand reads whether the fan-out of a post is not finished; Claimed reads its reply.
+func ClaimCommand(client rueidis.Client, post, author int64, time string) rueidis.Completed {
+	return client.B().Zmscore().Key(layout.Tasks).Member(Member(post, author, time)).Build()
 }
 
-// Claimed reads a reply to one of ClaimCommands.
+// Claimed reads the reply to a ClaimCommand.
 func Claimed(res rueidis.RedisResult) (bool, error) {
 	claims, err := res.ToArray()
 	if rediserr.IsWrongType(err) {

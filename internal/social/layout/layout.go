@@ -31,8 +31,6 @@ const (
 	UsersByTime   = "users_by_time"
 	Auths         = "auths"
 	Timeline      = "timeline"
-	FanOuts       = "fanouts"      // of earlier versions
-	FanOutsLock   = "fanouts_lock" // of earlier versions
 	LayoutVersion = "layout_version"
 	LayoutOwner   = "layout_owner"
 	Restoring     = "restoring"
@@ -334,7 +332,7 @@ func Key(prefix string, id int64) string {
 
 // types is the Redis type of each key, by its prefix where an id follows.
 var types = map[string]string{
-	Users: "hash", MovedUsers: "hash", BucketPrefix: "hash", Auths: "hash", UsersByTime: "zset", Timeline: "list", FanOuts: "zset",
+	Users: "hash", MovedUsers: "hash", BucketPrefix: "hash", Auths: "hash", UsersByTime: "zset", Timeline: "list",
 	NextUserID: "string", NextPostID: "string", LayoutVersion: "string", AdoptedPosts: "string", Restoring: "string",
 	UserPrefix: "hash", PostPrefix: "hash", HomePrefix: "list", ProfilePrefix: "zset",
 	FollowingPrefix: "zset", FollowersPrefix: "zset",
