@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -27,16 +26,25 @@ which is the end of its address.`,
 	}, newShow(env), newDelete(env))
 }
 
-// entry is a post as --json prints it.
+// entry is a post as it is printed.
 type entry struct {
-	ID      int64  `json:"id"`
-	Author  string `json:"author"`
-	Time    string `json:"time"`
-	Text    string `json:"text"`
-	Parent  int64  `json:"parent,omitempty"`
-	Deleted bool   `json:"deleted,omitempty"`
-	Likes   int64  `json:"likes"`
-	Replies int64  `json:"replies"`
+	ID      int64     `json:"id"`
+	Author  string    `json:"author"`
+	Time    site.Time `json:"time"`
+	Text    string    `json:"text"`
+	Parent  int64     `json:"parent,omitempty"`
+	Deleted bool      `json:"deleted,omitempty"`
+	Likes   int64     `json:"likes"`
+	Replies int64     `json:"replies"`
+}
+
+func (e entry) String() string {
+	body := shell.ForTerminal(e.Text)
+	if e.Deleted {
+		body = "(deleted)"
+	}
+	return fmt.Sprintf("%s\n%s, %s: %s, %s", body, e.Author, e.Time,
+		shell.Plural(e.Likes, "like", "likes"), shell.Plural(e.Replies, "reply", "replies"))
 }
 
 // find returns a post by its number.
@@ -65,29 +73,12 @@ and have replied, also where moderators have hidden it.`,
   retwis post show 17 --json`,
 		Args: shell.Arguments(1, 1, ""),
 	})
-	c.AddJSON("print the post as JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		return site.Operate(ctx, c, func(db *site.Database) error {
-			p, err := find(ctx, db, args[0])
-			if err != nil {
-				return err
-			}
-			e := entry{
-				ID: p.ID, Author: p.Author.Name, Time: p.Time.UTC().Format(time.RFC3339), Text: p.Body,
-				Parent: p.Parent, Deleted: p.Deleted, Likes: p.Counts.Likes, Replies: p.Counts.Replies,
-			}
-			if c.JSON {
-				return shell.NewEncoder(c.Stdout).Encode(e)
-			}
-			body := shell.ForTerminal(e.Text)
-			if e.Deleted {
-				body = "(deleted)"
-			}
-			_, err = fmt.Fprintf(c.Stdout, "%s\n%s, %s: %s, %s\n", body, e.Author, e.Time,
-				shell.Plural(e.Likes, "like", "likes"), shell.Plural(e.Replies, "reply", "replies"))
-			return err
-		})
+	return site.Act(c, "print the post as JSON", func(ctx context.Context, db *site.Database, args []string) (entry, error) {
+		p, err := find(ctx, db, args[0])
+		return entry{
+			ID: p.ID, Author: p.Author.Name, Time: site.Time{Time: p.Time}, Text: p.Body,
+			Parent: p.Parent, Deleted: p.Deleted, Likes: p.Counts.Likes, Replies: p.Counts.Replies,
+		}, err
 	})
 }
 
@@ -102,31 +93,23 @@ Replies to it stay. It needs --yes.`,
 	})
 	var yes bool
 	c.Flags().BoolVar(&yes, "yes", false, "delete all of it")
-	c.AddJSON("print the result as JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		return site.Operate(ctx, c, func(db *site.Database) error {
-			p, err := find(ctx, db, args[0])
-			switch {
-			case err != nil:
-				return err
-			case p.Deleted:
-				return fmt.Errorf("post %d is deleted already", p.ID)
-			case !yes:
-				return shell.Usage(fmt.Errorf("this deletes post %d of %s for good; add --yes if you mean it", p.ID, p.Author.Name))
-			}
-			err = db.Social.Moderation.RemovePost(ctx, social.Operator, p.ID, "")
-			if errors.Is(err, social.ErrNotFound) {
-				return fmt.Errorf("post %d has just been deleted", p.ID)
-			}
-			if err != nil {
-				return err
-			}
-			if c.JSON {
-				return shell.NewEncoder(c.Stdout).Encode(shell.Object{{Name: "deleted", Value: p.ID}})
-			}
-			_, err = fmt.Fprintf(c.Stdout, "deleted post %d of %s\n", p.ID, p.Author.Name)
-			return err
-		})
+	return site.Act(c, "print the result as JSON", func(ctx context.Context, db *site.Database, args []string) (site.Result, error) {
+		p, err := find(ctx, db, args[0])
+		switch {
+		case err != nil:
+			return site.Result{}, err
+		case p.Deleted:
+			return site.Result{}, fmt.Errorf("post %d is deleted already", p.ID)
+		case !yes:
+			return site.Result{}, shell.Usage(fmt.Errorf("this deletes post %d of %s for good; add --yes if you mean it", p.ID, p.Author.Name))
+		}
+		err = db.Social.Moderation.RemovePost(ctx, social.Operator, p.ID, "")
+		if errors.Is(err, social.ErrNotFound) {
+			err = fmt.Errorf("post %d has just been deleted", p.ID)
+		}
+		return site.Result{
+			Object: shell.Object{{Name: "deleted", Value: p.ID}},
+			Text:   fmt.Sprintf("deleted post %d of %s", p.ID, p.Author.Name),
+		}, err
 	})
 }

@@ -41,22 +41,14 @@ minutes; --rate makes it gentler.`,
 	})
 	var run shell.RunFlags
 	run.AddRate(c)
-	c.AddJSON("print the numbers as JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, _ []string) error {
-		return site.Operate(ctx, c, func(db *site.Database) error {
-			opt, wipe := run.Options(c, nil)
-			report, err := db.Social.SearchIndex.Rebuild(ctx, opt)
-			wipe()
-			if err != nil {
-				return err
-			}
-			if c.JSON {
-				return shell.NewEncoder(c.Stdout).Encode(shell.Object{{Name: "posts", Value: report.Posts.Checked}, {Name: "people", Value: report.People.Checked}})
-			}
-			_, err = fmt.Fprintf(c.Stdout, "posts: %d, people: %d\n", report.Posts.Checked, report.People.Checked)
-			return err
-		})
+	return site.Act(c, "print the numbers as JSON", func(ctx context.Context, db *site.Database, _ []string) (site.Result, error) {
+		opt, wipe := run.Options(c, nil)
+		report, err := db.Social.SearchIndex.Rebuild(ctx, opt)
+		wipe()
+		return site.Result{
+			Object: shell.Object{{Name: "posts", Value: report.Posts.Checked}, {Name: "people", Value: report.People.Checked}},
+			Text:   fmt.Sprintf("posts: %d, people: %d", report.Posts.Checked, report.People.Checked),
+		}, err
 	})
 }
 
@@ -74,21 +66,17 @@ there is one.`,
 	})
 	var run shell.RunFlags
 	run.Add(c)
-	c.AddJSON("print each problem and the summary as a line of JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, _ []string) error {
-		return site.Operate(ctx, c, func(db *site.Database) error {
-			opt, wipe := run.Options(c, nil)
-			report, err := db.Social.SearchIndex.Verify(ctx, opt, false)
-			wipe()
-			if errors.Is(err, index.ErrNotFound) {
-				return shell.Hint(errors.New("the site has no search index yet"), "retwis search rebuild makes one")
-			}
-			if err != nil {
-				return err
-			}
-			return c.PrintReport(sum(report))
-		})
+	return site.Build(c, "print each problem and the summary as a line of JSON", func(ctx context.Context, db *site.Database, _ []string) error {
+		opt, wipe := run.Options(c, nil)
+		report, err := db.Social.SearchIndex.Verify(ctx, opt, false)
+		wipe()
+		if errors.Is(err, index.ErrNotFound) {
+			return shell.Hint(errors.New("the site has no search index yet"), "retwis search rebuild makes one")
+		}
+		if err != nil {
+			return err
+		}
+		return c.PrintReport(sum(report))
 	})
 }
 

@@ -65,28 +65,33 @@ type Table struct {
 
 // List is Build for a command that prints rows: run calls print for each.
 func List[T Row](c *shell.Command, t Table, run func(ctx context.Context, db *Database, args []string, print func(row T) error) error) *cobra.Command {
+	return Build(c, t.JSON, func(ctx context.Context, db *Database, args []string) error {
+		return PrintRows(c, t, func(print func(T) error) error { return run(ctx, db, args, print) })
+	})
+}
+
+// PrintRows prints the rows for which rows calls print.
+func PrintRows[T Row](c *shell.Command, t Table, rows func(print func(row T) error) error) error {
 	var zero T
 	_, right := texts(zero.Cells())
-	return Build(c, t.JSON, func(ctx context.Context, db *Database, args []string) error {
-		p, empty := c.NewPrinter(right...), true
-		err := run(ctx, db, args, func(row T) error {
-			if empty {
-				empty = false
-				if err := p.Row(t.Header...); err != nil {
-					return err
-				}
+	p, empty := c.NewPrinter(right...), true
+	err := rows(func(row T) error {
+		if empty {
+			empty = false
+			if err := p.Row(t.Header...); err != nil {
+				return err
 			}
-			cells, _ := texts(row.Cells())
-			return p.Print(row, cells...)
-		})
-		switch {
-		case empty && t.Empty != "":
-			err = errors.Join(err, p.Row(t.Empty))
-		case empty:
-			err = errors.Join(err, p.Row(t.Header...))
 		}
-		return errors.Join(err, p.End())
+		cells, _ := texts(row.Cells())
+		return p.Print(row, cells...)
 	})
+	switch {
+	case empty && t.Empty != "":
+		err = errors.Join(err, p.Row(t.Empty))
+	case empty:
+		err = errors.Join(err, p.Row(t.Header...))
+	}
+	return errors.Join(err, p.End())
 }
 
 // texts formats cells, and reports which of them are aligned to the right.

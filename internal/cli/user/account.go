@@ -1,13 +1,13 @@
 package user
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +15,7 @@ import (
 	"retwis/internal/cli/site"
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
-	"retwis/internal/social/auth"
+	"retwis/internal/social/email"
 )
 
 func newResetPassword(env shell.Env) *cobra.Command {
@@ -34,28 +34,40 @@ the owner of the account: the link alone opens it.`,
 	f := c.Flags()
 	f.StringVar(&base, "base-url", "", "the `URL` of the site, to print a full link")
 	f.BoolVar(&factor, "no-second-factor", false, "turn the second factor off, too: the user has lost the device")
-	c.AddJSON("print the link as JSON")
-	c.AddRedis()
-	return ofUser(c, func(ctx context.Context, db *site.Database, u social.User) (err error) {
-		token, expires, err := db.Social.Auth.IssueReset(ctx, social.Operator, u.ID)
+	return site.Build(c, "print the link as JSON", func(ctx context.Context, db *site.Database, args []string) error {
+		u, err := find(ctx, db, args[0])
 		if err != nil {
 			return err
 		}
-		if factor {
-			if err := db.Social.Auth.RemoveSecondFactor(ctx, social.Operator, u.ID); err != nil {
-				return err
-			}
+		token, expires, err := db.Social.Auth.IssueReset(ctx, social.Operator, u.ID)
+		if err == nil && factor {
+			err = db.Social.Auth.RemoveSecondFactor(ctx, social.Operator, u.ID)
+		}
+		if err != nil {
+			return err
 		}
 		link := strings.TrimSuffix(base, "/") + "/reset/" + token
-		if c.JSON {
-			return shell.NewEncoder(c.Stdout).Encode(shell.Object{{Name: "name", Value: u.Name}, {Name: "link", Value: link}, {Name: "expires", Value: expires.UTC().Format(time.RFC3339)}})
-		}
-		_, err = fmt.Fprintf(c.Stdout, "%s\n", link)
-		if err == nil {
+		err = site.Print(c, site.Result{
+			Object: shell.Object{{Name: "name", Value: u.Name}, {Name: "link", Value: link}, {Name: "expires", Value: site.Time{Time: expires}}},
+			Text:   link,
+		})
+		if err == nil && !c.JSON {
 			fmt.Fprintf(c.Stderr, "It works once, until %s, for %s.\n", expires.UTC().Format("2006-01-02 15:04 UTC"), u.Name)
 		}
 		return err
 	})
+}
+
+// session is an open session as it is printed.
+type session struct {
+	Device  string    `json:"device"`
+	Created site.Time `json:"created"`
+	Used    site.Time `json:"used"`
+}
+
+// Cells implements [site.Row].
+func (s session) Cells() []any {
+	return []any{cmp.Or(s.Device, "unknown"), day(s.Created), day(s.Used)}
 }
 
 func newSessions(env shell.Env) *cobra.Command {
@@ -70,42 +82,32 @@ used. --end ends all of them, in every process: the user has to log in again.`,
 	})
 	var end bool
 	c.Flags().BoolVar(&end, "end", false, "end all of them")
-	c.AddJSON("print each session as a line of JSON")
-	c.AddRedis()
-	return ofUser(c, func(ctx context.Context, db *site.Database, u social.User) (err error) {
+	return site.Build(c, "print each session as a line of JSON", func(ctx context.Context, db *site.Database, args []string) error {
+		u, err := find(ctx, db, args[0])
+		if err != nil {
+			return err
+		}
 		open, err := db.Social.Sessions.OpenSessions(ctx, u.ID, "")
 		if err != nil {
 			return err
 		}
-		if end {
-			if err := db.Social.Audit.Add(ctx, audit.Entry{Actor: social.Operator, Action: "end-sessions", Target: audit.UserTarget(u.ID)}); err != nil {
+		if !end {
+			return site.PrintRows(c, site.Table{Header: []string{"DEVICE", "CREATED", "USED"}}, func(print func(session) error) (err error) {
+				for _, s := range open {
+					err = errors.Join(err, print(session{s.Device, site.Time{Time: s.Created}, site.Time{Time: s.Used}}))
+				}
 				return err
-			}
-			if err := db.Social.Sessions.LogoutEverywhere(ctx, u.ID); err != nil {
-				return err
-			}
-			return c.PrintNumber("ended", int64(len(open)))
+			})
 		}
-		return printSessions(c, open)
-	})
-}
-
-func printSessions(c *shell.Command, open []auth.OpenSession) error {
-	p := c.NewPrinter()
-	if err := p.Row("DEVICE", "CREATED", "USED"); err != nil {
-		return err
-	}
-	for _, s := range open {
-		device := s.Device
-		if device == "" {
-			device = "unknown"
+		err = db.Social.Audit.Add(ctx, audit.Entry{Actor: social.Operator, Action: "end-sessions", Target: audit.UserTarget(u.ID)})
+		if err == nil {
+			err = db.Social.Sessions.LogoutEverywhere(ctx, u.ID)
 		}
-		v := shell.Object{{Name: "device", Value: s.Device}, {Name: "created", Value: text(s.Created)}, {Name: "used", Value: text(s.Used)}}
-		if err := p.Print(v, device, day(s.Created), day(s.Used)); err != nil {
+		if err != nil {
 			return err
 		}
-	}
-	return p.End()
+		return c.PrintNumber("ended", int64(len(open)))
+	})
 }
 
 func newExport(env shell.Env) *cobra.Command {
@@ -118,15 +120,12 @@ and CSV, to a new file, - for standard output.`,
   retwis user export ada - > ada.zip`,
 		Args: shell.Arguments(2, 2, ""),
 	})
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		return site.Operate(ctx, c, func(db *site.Database) error {
-			u, err := find(ctx, db, args[0])
-			if err != nil {
-				return err
-			}
-			return export(ctx, c, db, u, args[1])
-		})
+	return site.Build(c, "", func(ctx context.Context, db *site.Database, args []string) error {
+		u, err := find(ctx, db, args[0])
+		if err != nil {
+			return err
+		}
+		return export(ctx, c, db, u, args[1])
 	})
 }
 
@@ -162,25 +161,56 @@ interrupted. The name stays reserved. It needs --yes.`,
 	})
 	var yes bool
 	c.Flags().BoolVar(&yes, "yes", false, "delete all of it")
-	c.AddJSON("print the result as JSON")
-	c.AddRedis()
-	return ofUser(c, func(ctx context.Context, db *site.Database, u social.User) (err error) {
+	return site.Act(c, "print the result as JSON", ofUser(func(ctx context.Context, db *site.Database, u social.User) (r site.Result, err error) {
 		if !yes {
-			return shell.Usage(fmt.Errorf("this deletes %s (user %d) for good; add --yes if you mean it", u.Name, u.ID))
+			return r, shell.Usage(fmt.Errorf("this deletes %s (user %d) for good; add --yes if you mean it", u.Name, u.ID))
 		}
 		if err := db.Social.Audit.Add(ctx, audit.Entry{Actor: social.Operator, Action: "delete-account", Target: audit.UserTarget(u.ID)}); err != nil {
-			return err
+			return r, err
 		}
 		if err := db.Social.Leaving.DeleteAccount(ctx, u.ID); err != nil {
-			return err
+			return r, err
 		}
 		if err := db.Social.Leaving.FinishRemoval(ctx, u.ID); err != nil {
-			return shell.Hint(err, "The account is closed. What is left is removed in the background while the site is served.")
+			return r, shell.Hint(err, "The account is closed. What is left is removed in the background while the site is served.")
 		}
-		if c.JSON {
-			return shell.NewEncoder(c.Stdout).Encode(shell.Object{{Name: "deleted", Value: u.Name}, {Name: "id", Value: u.ID}})
-		}
-		_, err = fmt.Fprintf(c.Stdout, "deleted %s (user %d)\n", u.Name, u.ID)
-		return err
+		return site.Result{
+			Object: shell.Object{{Name: "deleted", Value: u.Name}, {Name: "id", Value: u.ID}},
+			Text:   fmt.Sprintf("deleted %s (user %d)", u.Name, u.ID),
+		}, nil
+	}))
+}
+
+// emailState says whether there is an address, empty for none. The address itself is the user's.
+func emailState(r email.Record) string {
+	switch {
+	case r.Confirmed() != "":
+		return "confirmed"
+	case r.Pending != "":
+		return "unconfirmed"
+	}
+	return ""
+}
+
+func newRemoveEmail(env shell.Env) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
+		Use:   "remove-email [flags] NAME",
+		Short: "Remove the e-mail address of a user",
+		Long: `Removes the e-mail address of a user who cannot, such as one that somebody else owns by now.
+The address is not warned.`,
+		Example: `  retwis user remove-email ada`,
+		Args:    shell.Arguments(1, 1, ""),
 	})
+	return site.Act(c, "print the result as JSON", ofUser(func(ctx context.Context, db *site.Database, u social.User) (r site.Result, err error) {
+		address, err := db.Social.Email.Get(ctx, u.ID)
+		if err != nil {
+			return r, err
+		}
+		had := emailState(address) != ""
+		r = site.Result{Object: shell.Object{{Name: "name", Value: u.Name}, {Name: "removed", Value: had}}, Text: u.Name + " has no e-mail address"}
+		if had {
+			r.Text, err = "removed the e-mail address of "+u.Name, db.Social.Email.RemoveFor(ctx, social.Operator, u.ID)
+		}
+		return r, err
+	}))
 }

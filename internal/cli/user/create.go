@@ -29,44 +29,41 @@ line could be seen by others.`,
 	})
 	var stdin bool
 	c.Flags().BoolVar(&stdin, "password-stdin", false, "read the password from standard input")
-	c.AddJSON("print the user as JSON")
-	c.AddRedis()
 	c.Creates = true
-	return c.Build(func(ctx context.Context, args []string) error {
-		password, err := newPassword(c, stdin)
-		if err != nil {
-			return err
+	var password string
+	c.Check = func([]string) (err error) {
+		password, err = newPassword(c, stdin)
+		return err
+	}
+	return site.Act(c, "print the user as JSON", func(ctx context.Context, db *site.Database, args []string) (created, error) {
+		session, err := db.Social.Accounts.RegisterReserved(ctx, args[0], password)
+		if errors.Is(err, social.ErrTaken) {
+			err = fmt.Errorf("the username %q is taken", args[0])
 		}
-		return site.Operate(ctx, c, func(db *site.Database) error {
-			session, err := db.Social.Accounts.RegisterReserved(ctx, args[0], password)
-			switch {
-			case errors.Is(err, social.ErrTaken):
-				return fmt.Errorf("the username %q is taken", args[0])
-			case err != nil:
-				return site.InvalidInput(err)
-			}
-			// The session that a registration opens belongs to nobody here.
-			if err := db.Social.Sessions.LogoutEverywhere(ctx, session.User.ID); err != nil {
-				return err
-			}
-			if stdin {
-				password = ""
-			}
-			if c.JSON {
-				e := struct {
-					entry
-					Password string `json:"password,omitempty"`
-				}{newEntry(session.User), password}
-				return shell.NewEncoder(c.Stdout).Encode(e)
-			}
-			if password != "" {
-				_, err = fmt.Fprintf(c.Stdout, "created %s (user %d) with the password %s\n", session.User.Name, session.User.ID, password)
-			} else {
-				_, err = fmt.Fprintf(c.Stdout, "created %s (user %d)\n", session.User.Name, session.User.ID)
-			}
-			return err
-		})
+		if err != nil {
+			return created{}, err
+		}
+		result := created{entry: newEntry(session.User)}
+		if !stdin {
+			result.Password = password
+		}
+		// The session that a registration opens belongs to nobody here.
+		return result, db.Social.Sessions.LogoutEverywhere(ctx, session.User.ID)
 	})
+}
+
+// created is a new user as it is printed.
+type created struct {
+	entry
+	Password string `json:"password,omitempty"` // empty where it was given
+}
+
+func (u created) String() string {
+	text := fmt.Sprintf("created %s (user %d)", u.Name, u.ID)
+	if u.Password != "" {
+		text += " with the password " + u.Password
+	}
+	return text
 }
 
 // newPassword returns a random password, or the first line of standard input.

@@ -28,14 +28,15 @@ audit log keeps it.`,
 	})
 	var note string
 	c.Flags().StringVar(&note, "note", "", "why, for the audit log")
-	c.AddJSON("print the user as JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		role, ok := social.ParseRole(args[1])
-		if !ok {
+	c.Check = func(args []string) error {
+		if _, ok := social.ParseRole(args[1]); !ok {
 			return shell.Usage(fmt.Errorf("there is no role %q: use member, moderator, admin or owner", args[1]))
 		}
-		return change(ctx, c, args[0], func(db *site.Database, u social.User) error {
+		return nil
+	}
+	return site.Act(c, "print the user as JSON", func(ctx context.Context, db *site.Database, args []string) (entry, error) {
+		role, _ := social.ParseRole(args[1])
+		return change(ctx, db, args[0], func(u social.User) error {
 			return db.Social.Moderation.SetRole(ctx, social.Operator, u.ID, role, note)
 		})
 	})
@@ -68,13 +69,14 @@ func newStanding(env shell.Env, standing social.Standing, name, short, long stri
 		f.StringVar(&decision.Message, "message", "", "the reason that the user sees")
 		f.DurationVar(&lasts, "for", 0, "how long, as in 72h; 0 for no end")
 	}
-	c.AddJSON("print the user as JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
+	c.Check = func([]string) error {
 		if lasts < 0 {
 			return shell.Usage(errors.New("--for cannot be negative"))
 		}
-		return change(ctx, c, args[0], func(db *site.Database, u social.User) error {
+		return nil
+	}
+	return site.Act(c, "print the user as JSON", func(ctx context.Context, db *site.Database, args []string) (entry, error) {
+		return change(ctx, db, args[0], func(u social.User) error {
 			decision.Standing = standing
 			if lasts > 0 {
 				decision.Until = time.Now().Add(lasts)
@@ -102,18 +104,13 @@ func newApproval(env shell.Env, decision moderation.Approval, short, long string
 		Example: "  retwis user " + string(decision) + " ada",
 		Args:    shell.Arguments(1, 1, ""),
 	})
-	c.AddRedis()
-	return ofUser(c, func(ctx context.Context, db *site.Database, u social.User) (err error) {
-		err = db.Social.Applications.Decide(ctx, social.Operator, u.ID, decision)
+	return site.Act(c, "", ofUser(func(ctx context.Context, db *site.Database, u social.User) (string, error) {
+		err := db.Social.Applications.Decide(ctx, social.Operator, u.ID, decision)
 		if errors.Is(err, social.ErrNotFound) {
-			return shell.Hint(fmt.Errorf("%s does not wait for an approval", u.Name), "List who does with: retwis user list --standing pending")
+			err = shell.Hint(fmt.Errorf("%s does not wait for an approval", u.Name), "List who does with: retwis user list --standing pending")
 		}
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(c.Stdout, "%sd %s\n", decision, u.Name)
-		return err
-	})
+		return fmt.Sprintf("%sd %s", decision, u.Name), err
+	}))
 }
 
 // standingOf is the standing of a user as it is printed.
@@ -127,26 +124,15 @@ func standingOf(u social.User) string {
 // pending is printed for people who wait for an approval.
 const pending = "pending"
 
-// change changes a user, and prints the user as it is then.
-func change(ctx context.Context, c *shell.Command, name string, do func(*site.Database, social.User) error) error {
-	return site.Operate(ctx, c, func(db *site.Database) error {
-		u, err := find(ctx, db, name)
-		if err != nil {
-			return err
-		}
-		forbidden := (*social.ForbiddenError)(nil)
-		if err := do(db, u); errors.As(err, &forbidden) {
-			return errors.New(forbidden.Reason)
-		} else if err != nil {
-			return site.InvalidInput(err)
-		}
-		if u, err = db.Social.Users.UserByName(social.WithFresh(ctx), u.Name); err != nil {
-			return err
-		}
-		if c.JSON {
-			return shell.NewEncoder(c.Stdout).Encode(newEntry(u))
-		}
-		_, err = fmt.Fprintf(c.Stdout, "%s: role %s, standing %s\n", u.Name, u.Role, standingOf(u))
-		return err
-	})
+// change changes a user, and returns the user as it is then.
+func change(ctx context.Context, db *site.Database, name string, do func(social.User) error) (entry, error) {
+	u, err := find(ctx, db, name)
+	if err == nil {
+		err = do(u)
+	}
+	if err != nil {
+		return entry{}, err
+	}
+	u, err = db.Social.Users.UserByName(social.WithFresh(ctx), u.Name)
+	return newEntry(u), err
 }

@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -34,53 +32,47 @@ by username, in any case.`,
 	return group
 }
 
-// entry is a user as --json prints it.
+// entry is a user as it is printed.
 type entry struct {
-	ID        int64   `json:"id"`
-	Name      string  `json:"name"`
-	Display   string  `json:"display_name,omitempty"`
-	Joined    *string `json:"joined"`
-	Role      string  `json:"role"`
-	Standing  string  `json:"standing"`
-	Followers *int64  `json:"followers,omitempty"`
-	Following *int64  `json:"following,omitempty"`
-	Sessions  *int    `json:"sessions,omitempty"`
-	Factor    *bool   `json:"second_factor,omitempty"`
-	Email     string  `json:"email,omitempty"` // whether there is an address
+	ID        int64     `json:"id"`
+	Name      string    `json:"name"`
+	Display   string    `json:"display_name,omitempty"`
+	Joined    site.Time `json:"joined"`
+	Role      string    `json:"role"`
+	Standing  string    `json:"standing"`
+	Followers *int64    `json:"followers,omitempty"`
+	Following *int64    `json:"following,omitempty"`
+	Sessions  *int      `json:"sessions,omitempty"`
+	Factor    *bool     `json:"second_factor,omitempty"`
+	Email     string    `json:"email,omitempty"` // whether there is an address
 }
 
 func newEntry(u social.User) entry {
-	return entry{ID: u.ID, Name: u.Name, Display: u.DisplayName, Joined: text(u.Joined), Role: u.Role.String(), Standing: standingOf(u)}
+	return entry{ID: u.ID, Name: u.Name, Display: u.DisplayName, Joined: site.Time{Time: u.Joined}, Role: u.Role.String(), Standing: standingOf(u)}
 }
 
-// text formats a time, nil for one that is not known.
-func text(t time.Time) *string {
-	if t.IsZero() {
-		return nil
+func (e entry) String() string {
+	return fmt.Sprintf("%s: role %s, standing %s", e.Name, e.Role, e.Standing)
+}
+
+// Cells implements [site.Row].
+func (e entry) Cells() []any { return []any{e.ID, e.Name, day(e.Joined), e.Role, e.Standing} }
+
+// day formats a time as a date.
+func day(t site.Time) string {
+	date, _, _ := strings.Cut(t.String(), "T")
+	return date
+}
+
+// ofUser does something with the user whose name is the first argument.
+func ofUser[T any](do func(ctx context.Context, db *site.Database, u social.User) (T, error)) func(context.Context, *site.Database, []string) (T, error) {
+	return func(ctx context.Context, db *site.Database, args []string) (result T, err error) {
+		u, err := find(ctx, db, args[0])
+		if err != nil {
+			return result, err
+		}
+		return do(ctx, db, u)
 	}
-	s := t.UTC().Format(time.RFC3339)
-	return &s
-}
-
-// day formats a time for people.
-func day(t time.Time) string {
-	if t.IsZero() {
-		return "-"
-	}
-	return t.UTC().Format(time.DateOnly)
-}
-
-// ofUser builds a command that does something with the user whose name is its first argument.
-func ofUser(c *shell.Command, do func(ctx context.Context, db *site.Database, u social.User) error) *cobra.Command {
-	return c.Build(func(ctx context.Context, args []string) error {
-		return site.Operate(ctx, c, func(db *site.Database) error {
-			u, err := find(ctx, db, args[0])
-			if err != nil {
-				return err
-			}
-			return do(ctx, db, u)
-		})
-	})
 }
 
 // find returns the user of a name. The error names those that are spelled alike.
@@ -157,9 +149,11 @@ in takes a second factor; and of an e-mail address whether it is confirmed.`,
   retwis user show ada --json`,
 		Args: shell.Arguments(1, 1, ""),
 	})
-	c.AddJSON("print the user as JSON")
-	c.AddRedis()
-	return ofUser(c, func(ctx context.Context, db *site.Database, u social.User) (err error) {
+	return site.Build(c, "print the user as JSON", func(ctx context.Context, db *site.Database, args []string) error {
+		u, err := find(ctx, db, args[0])
+		if err != nil {
+			return err
+		}
 		counts, err := db.Social.Follows.Counts(ctx, u.ID)
 		if err != nil {
 			return err
@@ -176,44 +170,35 @@ in takes a second factor; and of an e-mail address whether it is confirmed.`,
 		if err != nil {
 			return err
 		}
-		e := newEntry(u)
-		e.Email = emailState(address)
-		open := len(sessions)
-		e.Followers, e.Following, e.Sessions, e.Factor = &counts.Followers, &counts.Following, &open, &factor.On
-		p := c.NewPrinter()
+		e, open := newEntry(u), len(sessions)
+		e.Followers, e.Following, e.Sessions, e.Factor, e.Email = &counts.Followers, &counts.Following, &open, &factor.On, emailState(address)
 		if c.JSON {
-			if err := p.Print(e); err != nil {
-				return err
-			}
-			return p.End()
+			return site.Print(c, e)
 		}
-		for _, row := range [][2]string{
-			{"id", strconv.FormatInt(u.ID, 10)},
-			{"name", u.Name},
-			{"display name", u.DisplayName},
-			{"joined", day(u.Joined)},
-			{"role", u.Role.String()},
-			{"standing", standingOf(u)},
-			{"followers", strconv.FormatInt(counts.Followers, 10)},
-			{"following", strconv.FormatInt(counts.Following, 10)},
-			{"sessions", strconv.Itoa(open)},
-			{"second factor", onOff(factor.On)},
-			{"e-mail", e.Email},
-		} {
-			if row[1] == "" {
-				continue
-			}
-			if err := p.Row(row[0], row[1]); err != nil {
-				return err
-			}
-		}
-		return p.End()
+		return e.printRows(c)
 	})
 }
 
-func onOff(on bool) string {
-	if on {
-		return "on"
+// printRows prints what is known of a user, a line each.
+func (e entry) printRows(c *shell.Command) error {
+	p, factor := c.NewPrinter(), "off"
+	if *e.Factor {
+		factor = "on"
 	}
-	return "off"
+	for _, row := range []struct {
+		name  string
+		value any
+	}{
+		{"id", e.ID}, {"name", e.Name}, {"display name", e.Display}, {"joined", day(e.Joined)},
+		{"role", e.Role}, {"standing", e.Standing}, {"followers", *e.Followers}, {"following", *e.Following},
+		{"sessions", *e.Sessions}, {"second factor", factor}, {"e-mail", e.Email},
+	} {
+		if row.value == "" {
+			continue
+		}
+		if err := p.Row(row.name, fmt.Sprint(row.value)); err != nil {
+			return err
+		}
+	}
+	return p.End()
 }
