@@ -28,38 +28,39 @@ latest 100,000 or so.`,
 	about := c.Flags().String("about", "", "about one `NAME`, and the posts of that person")
 	target := c.Flags().String("target", "", "about one `TARGET`, such as post:12")
 	limit := c.Flags().Int("limit", 100, "how many to print; 0: all")
-	c.AddJSON("print one JSON object a line")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, _ []string) error {
+	c.Check = func([]string) error {
 		if *limit < 0 {
 			return shell.Usage(errors.New("--limit: a negative number"))
 		}
-		return site.Operate(ctx, c, func(db *site.Database) (err error) {
-			filter, err := filterOf(ctx, db, *by, *about, *target)
+		return nil
+	}
+	return site.List(c, site.Table{JSON: "print one JSON object a line"}, func(ctx context.Context, db *site.Database, _ []string, print func(entry) error) error {
+		filter, err := filterOf(ctx, db, *by, *about, *target)
+		if err != nil {
+			return err
+		}
+		for cursor, n := "", 0; ; {
+			page, err := db.Social.Audit.Read(ctx, filter, cursor, social.MaxPage)
 			if err != nil {
 				return err
 			}
-			p := c.NewPrinter()
-			defer func() { err = errors.Join(err, p.End()) }()
-			for cursor, n := "", 0; ; {
-				page, err := db.Social.Audit.Read(ctx, filter, cursor, social.MaxPage)
+			for _, e := range page.Entries {
+				if *limit > 0 && n == *limit {
+					return nil
+				}
+				line, err := entryOf(ctx, db, e)
+				if err == nil {
+					err = print(line)
+				}
 				if err != nil {
 					return err
 				}
-				for _, e := range page.Entries {
-					if *limit > 0 && n == *limit {
-						return nil
-					}
-					if err := printEntry(ctx, db, p, e); err != nil {
-						return err
-					}
-					n++
-				}
-				if cursor = page.Next; cursor == "" {
-					return nil
-				}
+				n++
 			}
-		})
+			if cursor = page.Next; cursor == "" {
+				return nil
+			}
+		}
 	})
 }
 
@@ -94,25 +95,26 @@ func named(ctx context.Context, db *site.Database, name string) (social.User, er
 	return user, err
 }
 
-func printEntry(ctx context.Context, db *site.Database, p *shell.Printer, e audit.Entry) error {
+// entry is an entry of the log as it is printed.
+type entry struct {
+	Time   site.Time `json:"time"`
+	Actor  string    `json:"actor"`
+	Action string    `json:"action"`
+	Target string    `json:"target"`
+	Person string    `json:"person,omitempty"`
+	Note   string    `json:"note,omitempty"`
+}
+
+func entryOf(ctx context.Context, db *site.Database, e audit.Entry) (entry, error) {
 	by, err := actorName(ctx, db, e.Actor)
-	if err != nil {
-		return err
-	}
 	person := ""
-	if e.Person != 0 {
-		if person, err = userName(ctx, db, e.Person); err != nil {
-			return err
-		}
+	if err == nil && e.Person != 0 {
+		person, err = userName(ctx, db, e.Person)
 	}
-	object := shell.Object{
-		{Name: "time", Value: stamp(e.Time)}, {Name: "actor", Value: by}, {Name: "action", Value: e.Action}, {Name: "target", Value: e.Target},
-	}
-	if person != "" {
-		object = append(object, shell.Field{Name: "person", Value: person})
-	}
-	if e.Note != "" {
-		object = append(object, shell.Field{Name: "note", Value: e.Note})
-	}
-	return p.Print(object, stamp(e.Time), by, e.Action, e.Target, person, strings.Join(strings.Fields(e.Note), " "))
+	return entry{site.Time{Time: e.Time}, by, e.Action, e.Target, person, e.Note}, err
+}
+
+// Cells implements [site.Row].
+func (e entry) Cells() []any {
+	return []any{e.Time, e.Actor, e.Action, e.Target, e.Person, strings.Join(strings.Fields(e.Note), " ")}
 }

@@ -46,55 +46,57 @@ have reported it, since when, and who decides about it now.`,
 		Example: `  retwis report list
   retwis report list --json`,
 	})
-	c.AddJSON("print one JSON object a line")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, _ []string) error {
-		return site.Operate(ctx, c, func(db *site.Database) (err error) {
-			p := c.NewPrinter(false, false, true)
-			defer func() { err = errors.Join(err, p.End()) }()
-			for from, more := 0, true; more; from += social.MaxPage {
-				var page []moderation.WaitingReport
-				if page, more, err = db.Social.Reports.OpenReports(ctx, social.Operator, from, social.MaxPage); err != nil {
+	return site.List(c, site.Table{JSON: "print one JSON object a line"}, func(ctx context.Context, db *site.Database, _ []string, print func(waiting) error) error {
+		for from, more := 0, true; more; from += social.MaxPage {
+			page, next, err := db.Social.Reports.OpenReports(ctx, social.Operator, from, social.MaxPage)
+			if err != nil {
+				return err
+			}
+			for _, r := range page {
+				w, err := waitingOf(ctx, db, r)
+				if err == nil {
+					err = print(w)
+				}
+				if err != nil {
 					return err
 				}
-				for _, one := range page {
-					if err := printWaiting(ctx, db, p, one); err != nil {
-						return err
-					}
-				}
 			}
-			return nil
-		})
+			more = next
+		}
+		return nil
 	})
 }
 
-func printWaiting(ctx context.Context, db *site.Database, p *shell.Printer, one moderation.WaitingReport) error {
-	holder := ""
-	if one.Holder != 0 {
-		var err error
-		if holder, err = actorName(ctx, db, one.Holder); err != nil {
-			return err
-		}
+// waiting is an open report as it is printed.
+type waiting struct {
+	Target  string    `json:"target"`
+	Person  string    `json:"person"`
+	Reports int64     `json:"reports"`
+	Since   site.Time `json:"since"`
+	Text    string    `json:"text,omitempty"`
+	Holder  string    `json:"holder,omitempty"`
+	Until   site.Time `json:"until,omitzero"`
+}
+
+func waitingOf(ctx context.Context, db *site.Database, r moderation.WaitingReport) (w waiting, err error) {
+	w = waiting{Target: r.Target, Person: r.Person.Name, Reports: r.Reporters, Since: site.Time{Time: r.Since}}
+	if r.Post != nil {
+		w.Text = r.Post.Body
 	}
-	text := ""
-	if one.Post != nil {
-		text = one.Post.Body
+	if r.Holder != 0 {
+		w.Until = site.Time{Time: r.Until}
+		w.Holder, err = actorName(ctx, db, r.Holder)
 	}
-	object := shell.Object{
-		{Name: "target", Value: one.Target},
-		{Name: "person", Value: one.Person.Name},
-		{Name: "reports", Value: one.Reporters},
-		{Name: "since", Value: stamp(one.Since)},
+	return w, err
+}
+
+// Cells implements [site.Row].
+func (w waiting) Cells() []any {
+	held := ""
+	if w.Holder != "" {
+		held = "held by " + w.Holder
 	}
-	if text != "" {
-		object = append(object, shell.Field{Name: "text", Value: text})
-	}
-	taken := ""
-	if holder != "" {
-		object = append(object, shell.Field{Name: "holder", Value: holder}, shell.Field{Name: "until", Value: stamp(one.Until)})
-		taken = "held by " + holder
-	}
-	return p.Print(object, one.Target, one.Person.Name, strconv.FormatInt(one.Reporters, 10), stamp(one.Since), taken, shorten(text))
+	return []any{w.Target, w.Person, w.Reports, w.Since, held, shorten(w.Text)}
 }
 
 // actorName is how an actor of the log is printed.
@@ -113,8 +115,6 @@ func userName(ctx context.Context, db *site.Database, uid int64) (string, error)
 	return "user:" + strconv.FormatInt(uid, 10), err
 }
 
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
 // shorten returns the beginning of a text, on one line.
 func shorten(text string) string {
 	runes := []rune(strings.Join(strings.Fields(text), " "))
@@ -132,27 +132,28 @@ post:ID or user:ID, as "retwis report list" prints it.`,
 		Example: `  retwis report show post:12
   retwis report show user:7 --json`,
 	})
-	c.AddJSON("print one JSON object")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		return site.Operate(ctx, c, func(db *site.Database) error {
-			found, err := db.Social.Reports.ReportOf(ctx, social.Operator, args[0])
-			return errors.Join(explain(err, args[0]), printCase(c, found, err))
-		})
+	return site.Build(c, "print one JSON object", func(ctx context.Context, db *site.Database, args []string) error {
+		found, err := db.Social.Reports.ReportOf(ctx, social.Operator, args[0])
+		if err != nil {
+			return explain(err, args[0])
+		}
+		return printCase(c, found)
 	})
 }
 
-// printCase prints a report, unless there was an error.
-func printCase(c *shell.Command, found moderation.ReportCase, err error) error {
-	if err != nil {
-		return nil
-	}
-	p := c.NewPrinter()
-	var reports []shell.Object
-	for _, one := range found.Reports {
-		reports = append(reports, shell.Object{
-			{Name: "by", Value: one.By.Name}, {Name: "time", Value: stamp(one.Time)}, {Name: "kind", Value: one.Kind}, {Name: "text", Value: one.Text},
-		})
+// report is what one person has reported as it is printed.
+type report struct {
+	By   string    `json:"by"`
+	Time site.Time `json:"time"`
+	Kind string    `json:"kind"`
+	Text string    `json:"text"`
+}
+
+// printCase prints all reports about a target.
+func printCase(c *shell.Command, found moderation.ReportCase) error {
+	var reports []report
+	for _, r := range found.Reports {
+		reports = append(reports, report{r.By.Name, site.Time{Time: r.Time}, r.Kind, r.Text})
 	}
 	object := shell.Object{{Name: "target", Value: found.Target}, {Name: "person", Value: found.Person.Name}}
 	text := ""
@@ -160,10 +161,12 @@ func printCase(c *shell.Command, found moderation.ReportCase, err error) error {
 		text = found.Post.Body
 		object = append(object, shell.Field{Name: "text", Value: text})
 	}
-	object = append(object, shell.Field{Name: "standing", Value: found.Person.Standing.String()}, shell.Field{Name: "reports", Value: reports})
-	err = p.Print(object, found.Target, found.Person.Name, found.Person.Standing.String(), shorten(text))
-	for _, one := range found.Reports {
-		err = errors.Join(err, p.Row("  "+one.Kind, one.By.Name, stamp(one.Time), one.Text))
+	standing := found.Person.Standing.String()
+	object = append(object, shell.Field{Name: "standing", Value: standing}, shell.Field{Name: "reports", Value: reports})
+	p := c.NewPrinter()
+	err := p.Print(object, found.Target, found.Person.Name, standing, shorten(text))
+	for _, r := range reports {
+		err = errors.Join(err, p.Row("  "+r.Kind, r.By, r.Time.String(), r.Text))
 	}
 	return errors.Join(err, p.End())
 }
@@ -190,20 +193,18 @@ waits.`,
 		Example: `  retwis report take
   retwis report take post:12`,
 	})
-	c.AddJSON("print one JSON object")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		return site.Operate(ctx, c, func(db *site.Database) error {
-			if len(args) == 1 {
-				found, err := db.Social.Reports.TakeReportOf(ctx, social.Operator, args[0])
-				return errors.Join(explain(err, args[0]), printCase(c, found, err))
-			}
-			found, err := db.Social.Reports.TakeReport(ctx, social.Operator)
-			if errors.Is(err, moderation.ErrNoReport) {
-				return errors.New("no report waits")
-			}
-			return errors.Join(err, printCase(c, found, err))
-		})
+	return site.Build(c, "print one JSON object", func(ctx context.Context, db *site.Database, args []string) (err error) {
+		var found moderation.ReportCase
+		if len(args) == 1 {
+			found, err = db.Social.Reports.TakeReportOf(ctx, social.Operator, args[0])
+			err = explain(err, args[0])
+		} else if found, err = db.Social.Reports.TakeReport(ctx, social.Operator); errors.Is(err, moderation.ErrNoReport) {
+			err = errors.New("no report waits")
+		}
+		if err != nil {
+			return err
+		}
+		return printCase(c, found)
 	})
 }
 
@@ -214,11 +215,8 @@ func newReturn(env shell.Env) *cobra.Command {
 minutes. Nothing is decided.`,
 		Example: `  retwis report return post:12`,
 	})
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		return site.Operate(ctx, c, func(db *site.Database) error {
-			return explain(db.Social.Reports.ReturnReport(ctx, social.Operator, args[0]), args[0])
-		})
+	return site.Build(c, "", func(ctx context.Context, db *site.Database, args []string) error {
+		return explain(db.Social.Reports.ReturnReport(ctx, social.Operator, args[0]), args[0])
 	})
 }
 
@@ -242,8 +240,7 @@ The last two are about the author if a post was reported.`,
 	c.Flags().StringVar(&d.Message, "message", "", "the reason that the user sees")
 	c.Flags().StringVar(&d.Note, "note", "", "why, for the audit log")
 	lasts := c.Flags().Duration("for", 0, "how long, as in 72h; 0 for no end")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
+	c.Check = func(args []string) error {
 		d.Action = args[1]
 		switch {
 		case *lasts < 0:
@@ -253,13 +250,14 @@ The last two are about the author if a post was reported.`,
 		case *lasts > 0:
 			d.Until = time.Now().Add(*lasts)
 		}
-		return site.Operate(ctx, c, func(db *site.Database) error {
-			err := db.Social.Reports.DecideReport(ctx, social.Operator, args[0], d)
-			var invalid *social.InvalidError
-			if errors.As(err, &invalid) && invalid.Field == "action" {
-				return shell.Usage(fmt.Errorf("%s: %s Actions: %s", d.Action, invalid.Reason, strings.Join(moderation.ReportActions, ", ")))
-			}
-			return explain(err, args[0])
-		})
+		return nil
+	}
+	return site.Build(c, "", func(ctx context.Context, db *site.Database, args []string) error {
+		err := db.Social.Reports.DecideReport(ctx, social.Operator, args[0], d)
+		var invalid *social.InvalidError
+		if errors.As(err, &invalid) && invalid.Field == "action" {
+			return shell.Usage(fmt.Errorf("%s: %s Actions: %s", d.Action, invalid.Reason, strings.Join(moderation.ReportActions, ", ")))
+		}
+		return explain(err, args[0])
 	})
 }

@@ -51,12 +51,62 @@ func fieldNames() []string {
 	return names
 }
 
-// field returns the setting of a name.
-func field(name string) (about.Field, error) {
-	if f := about.Field(name); slices.Contains(about.Fields, f) {
-		return f, nil
+func newShow(env shell.Env) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
+		Use:   "show [flags] [SETTING]",
+		Short: "Show all settings of the site, or the text of one",
+		Long:  "Shows all settings of the site, each in a line, or the whole text of one.",
+		Example: `  retwis site show
+  retwis site show privacy > privacy.md`,
+		Args:              shell.Arguments(0, 1, ""),
+		ValidArgsFunction: shell.CompleteArgument(0, fieldNames()...),
+	})
+	c.Check = checkField
+	return Build(c, "print the settings as JSON", func(ctx context.Context, db *Database, args []string) error {
+		info, err := db.Social.Site.Get(ctx)
+		switch {
+		case err != nil:
+			return err
+		case len(args) == 1:
+			return Print(c, settings{info, []about.Field{about.Field(args[0])}})
+		case c.JSON:
+			return Print(c, settings{info, about.Fields})
+		}
+		return printAll(c, info)
+	})
+}
+
+// checkField refuses a setting that there is not.
+func checkField(args []string) error {
+	if len(args) > 0 && !slices.Contains(about.Fields, about.Field(args[0])) {
+		return shell.Usage(fmt.Errorf("there is no setting %q: there are %s", args[0], strings.Join(fieldNames(), ", ")))
 	}
-	return "", shell.Usage(fmt.Errorf("there is no setting %q: there are %s", name, strings.Join(fieldNames(), ", ")))
+	return nil
+}
+
+// settings are the settings of a site, or one of them, as they are printed.
+type settings struct {
+	info   about.Info
+	fields []about.Field
+}
+
+// String returns the text of the first.
+func (s settings) String() string { return shown(s.info, s.fields[0]) }
+
+// MarshalJSON implements [json.Marshaler].
+func (s settings) MarshalJSON() ([]byte, error) {
+	var o shell.Object
+	for _, f := range s.fields {
+		value := any(shown(s.info, f))
+		switch f {
+		case about.NoIndex:
+			value = s.info.NoIndex()
+		case about.Rules:
+			value = append([]string{}, s.info.Rules()...)
+		}
+		o = append(o, shell.Field{Name: string(f), Value: value})
+	}
+	return o.MarshalJSON()
 }
 
 // shown is a setting as it is printed.
@@ -70,60 +120,6 @@ func shown(info about.Info, f about.Field) string {
 		return "off"
 	}
 	return info.Of(f)
-}
-
-func newShow(env shell.Env) *cobra.Command {
-	c := shell.New(env, &cobra.Command{
-		Use:   "show [flags] [SETTING]",
-		Short: "Show all settings of the site, or the text of one",
-		Long:  "Shows all settings of the site, each in a line, or the whole text of one.",
-		Example: `  retwis site show
-  retwis site show privacy > privacy.md`,
-		Args:              shell.Arguments(0, 1, ""),
-		ValidArgsFunction: shell.CompleteArgument(0, fieldNames()...),
-	})
-	c.AddRedis()
-	c.AddJSON("print the settings as JSON")
-	return c.Build(func(ctx context.Context, args []string) error {
-		fields := about.Fields
-		if len(args) == 1 {
-			f, err := field(args[0])
-			if err != nil {
-				return err
-			}
-			fields = []about.Field{f}
-		}
-		return Operate(ctx, c, func(db *Database) error {
-			info, err := db.Social.Site.Get(ctx)
-			if err != nil {
-				return err
-			}
-			switch {
-			case c.JSON:
-				return shell.NewEncoder(c.Stdout).Encode(object(info, fields))
-			case len(args) == 1:
-				_, err = fmt.Fprintln(c.Stdout, shown(info, fields[0]))
-				return err
-			}
-			return printAll(c, info)
-		})
-	})
-}
-
-// object is settings as --json prints them.
-func object(info about.Info, fields []about.Field) shell.Object {
-	var o shell.Object
-	for _, f := range fields {
-		value := any(shown(info, f))
-		switch f {
-		case about.NoIndex:
-			value = info.NoIndex()
-		case about.Rules:
-			value = append([]string{}, info.Rules()...)
-		}
-		o = append(o, shell.Field{Name: string(f), Value: value})
-	}
-	return o
 }
 
 // maxShown is how much of a text a line shows, in characters.
@@ -167,42 +163,38 @@ be empty. An empty text, "", removes the setting.`,
 		Args:              shell.Arguments(1, 2, "give a setting and its text"),
 		ValidArgsFunction: shell.CompleteArgument(0, fieldNames()...),
 	})
-	c.AddRedis()
-	c.AddJSON("print the setting as JSON")
-	return c.Build(func(ctx context.Context, args []string) error {
-		f, err := field(args[0])
-		if err != nil {
+	c.Creates = true // before the site is served for the first time
+	var typed string
+	c.Check = func(args []string) (err error) {
+		if err := checkField(args); err != nil {
 			return err
 		}
-		typed := ""
-		if len(args) == 2 {
-			typed = args[1]
-		} else {
-			read, err := io.ReadAll(io.LimitReader(c.Stdin, maxInput))
-			if err != nil {
-				return err
-			}
-			if typed = string(read); strings.TrimSpace(typed) == "" {
-				return shell.Usage(fmt.Errorf("there is no text on standard input; remove the setting with: retwis site set %s \"\"", f))
-			}
+		if typed, err = textOf(c, args); err != nil {
+			return err
 		}
-		if _, err := about.Clean(f, typed); err != nil {
+		if _, err := about.Clean(about.Field(args[0]), typed); err != nil {
 			return shell.Usage(InvalidInput(err))
 		}
-		c.Creates = true // before the site is served for the first time
-		return Operate(ctx, c, func(db *Database) error {
-			if _, err := db.Social.Site.Set(ctx, social.Operator, map[about.Field]string{f: typed}, nil); err != nil {
-				return InvalidInput(err)
-			}
-			info, err := db.Social.Site.Get(ctx)
-			if err != nil {
-				return err
-			}
-			if c.JSON {
-				return shell.NewEncoder(c.Stdout).Encode(object(info, []about.Field{f}))
-			}
-			_, err = fmt.Fprintln(c.Stdout, shown(info, f))
-			return err
-		})
+		return nil
+	}
+	return Act(c, "print the setting as JSON", func(ctx context.Context, db *Database, args []string) (settings, error) {
+		f := about.Field(args[0])
+		if _, err := db.Social.Site.Set(ctx, social.Operator, map[about.Field]string{f: typed}, nil); err != nil {
+			return settings{}, err
+		}
+		info, err := db.Social.Site.Get(ctx)
+		return settings{info, []about.Field{f}}, err
 	})
+}
+
+// textOf returns the text of a setting: the second argument, or standard input.
+func textOf(c *shell.Command, args []string) (string, error) {
+	if len(args) == 2 {
+		return args[1], nil
+	}
+	read, err := io.ReadAll(io.LimitReader(c.Stdin, maxInput))
+	if err == nil && strings.TrimSpace(string(read)) == "" {
+		err = shell.Usage(fmt.Errorf("there is no text on standard input; remove the setting with: retwis site set %s \"\"", args[0]))
+	}
+	return string(read), err
 }
