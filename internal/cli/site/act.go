@@ -60,7 +60,8 @@ type Row interface{ Cells() []any }
 type Table struct {
 	JSON   string   // the usage of --json
 	Header []string // the names of the columns; nil: there is no header
-	Empty  string   // for people in place of a header without rows
+	Empty  string   // printed for people in place of a header without rows
+	None   string   // reported to people, on standard error, if there are no rows
 }
 
 // List is Build for a command that prints rows: run calls print for each.
@@ -91,7 +92,11 @@ func PrintRows[T Row](c *shell.Command, t Table, rows func(print func(row T) err
 	case empty:
 		err = errors.Join(err, p.Row(t.Header...))
 	}
-	return errors.Join(err, p.End())
+	err = errors.Join(err, p.End())
+	if empty && err == nil && t.None != "" && !c.JSON {
+		fmt.Fprintf(c.Stderr, "retwis: %s\n", t.None)
+	}
+	return err
 }
 
 // texts formats cells, and reports which of them are aligned to the right.
