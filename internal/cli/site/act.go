@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"retwis/internal/cli/shell"
-	"retwis/internal/social"
 )
 
 // Build adds --json, unless its usage is empty, and --redis, and returns cobra's command,
@@ -106,20 +105,6 @@ func texts(cells []any) (texts []string, right []bool) {
 		texts, right = append(texts, fmt.Sprint(cell)), append(right, number)
 	}
 	return texts, right
-}
-
-// explain reports what the site refuses as the command line does: a value of a flag is wrong
-// usage.
-func explain(c *shell.Command, err error) error {
-	var forbidden *social.ForbiddenError
-	if errors.As(err, &forbidden) {
-		return errors.New(forbidden.Reason)
-	}
-	var invalid *social.InvalidError
-	if errors.As(err, &invalid) && c.Flags().Lookup(invalid.Field) != nil {
-		return shell.Usage(fmt.Errorf("--%s: %s", invalid.Field, invalid.Reason))
-	}
-	return InvalidInput(err)
 }
 
 // Time is a time as the commands print it: in UTC, to the second.

@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"retwis/internal/cli/shell"
 	"retwis/internal/social"
 )
 
@@ -20,4 +21,18 @@ func InvalidInput(err error) error {
 	first, size := utf8.DecodeRuneInString(invalid.Reason)
 	reason := string(unicode.ToLower(first)) + strings.TrimSuffix(invalid.Reason[size:], ".")
 	return fmt.Errorf("%s: %s", invalid.Field, reason)
+}
+
+// explain reports what the site refuses as the command line does: a value of a flag is wrong
+// usage.
+func explain(c *shell.Command, err error) error {
+	var forbidden *social.ForbiddenError
+	if errors.As(err, &forbidden) {
+		return errors.New(forbidden.Reason)
+	}
+	var invalid *social.InvalidError
+	if errors.As(err, &invalid) && c.Flags().Lookup(invalid.Field) != nil {
+		return shell.Usage(fmt.Errorf("--%s: %s", invalid.Field, invalid.Reason))
+	}
+	return InvalidInput(err)
 }

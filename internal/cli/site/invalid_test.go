@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
+	"retwis/internal/cli/shell"
 	"retwis/internal/social"
 )
 
@@ -18,5 +22,28 @@ func TestInvalidInput(t *testing.T) {
 	}
 	if got := InvalidInput(context.Canceled); !errors.Is(got, context.Canceled) {
 		t.Errorf("%v", got)
+	}
+}
+
+// What the site refuses is named by its flag, if it is the value of one.
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	c := shell.New(shell.Env{}, &cobra.Command{Use: "role NAME"})
+	c.Flags().String("note", "", "")
+	for _, test := range []struct {
+		err  error
+		want string
+		exit int
+	}{
+		{social.Invalid("note", "Use less."), "retwis: --note: Use less.\nSee \"role --help\".\n", shell.ExitUsage},
+		{social.Invalid("username", "Use letters."), "retwis: username: use letters\n", shell.ExitFailure},
+		{social.Forbidden("You are not an owner."), "retwis: You are not an owner.\n", shell.ExitFailure},
+		{errors.New("broken"), "retwis: broken\n", shell.ExitFailure},
+	} {
+		var out strings.Builder
+		exit := shell.PrintError(t.Context(), &out, "role", explain(c, test.err))
+		if out.String() != test.want || exit != test.exit {
+			t.Errorf("%v: %q, exit code %d", test.err, out.String(), exit)
+		}
 	}
 }
