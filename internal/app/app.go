@@ -333,7 +333,7 @@ func (s *App) invalidated(key string) {
 	case layout.MutedPrefix, layout.BlockedPrefix, layout.BlockersPrefix,
 		layout.LikedPrefix, layout.RepostedPrefix, layout.BookmarksPrefix, layout.ListsPrefix, layout.FollowingTagsPrefix:
 		s.Viewers.Invalidate(id, prefix)
-	case layout.InboxPrefix, layout.NotificationsPrefix:
+	case layout.NotificationsPrefix:
 		s.Notifications.Invalidate(id)
 	case layout.UserPrefix:
 		s.Notifications.Invalidate(id)

@@ -71,23 +71,7 @@ func (b *bundle) wantNotified(user social.User, want string) notify.Page {
 	return page
 }
 
-func inboxKey(user social.User) string { return fmt.Sprintf("inbox:{notifications:%d}", user.ID) }
-
-// streamKey is where an earlier version kept notifications.
-func streamKey(user social.User) string { return fmt.Sprint("notifications:", user.ID) }
-
-// notifyByOldProcess does what an earlier version does, in a later millisecond than the
-// newest in the list.
-func (b *bundle) notifyByOldProcess(to social.User, kind string, actor social.User, post int64) {
-	newest, _, _ := strings.Cut(b.Redis("LINDEX", inboxKey(to), "0"), "-")
-	for b.Redis("EVAL", "local t = redis.call('TIME') return t[1] * 1000 + math.floor(t[2] / 1000)", "0") <= newest {
-	}
-	b.notifyByOldProcessAt("*", to, kind, actor, post)
-}
-
-func (b *bundle) notifyByOldProcessAt(id string, to social.User, kind string, actor social.User, post int64) {
-	b.Redis("XADD", streamKey(to), "MAXLEN", "~", "1000", id, "n", fmt.Sprintf("%s:%d:%d", kind, actor.ID, post))
-}
+func notificationsKey(user social.User) string { return fmt.Sprint("notifications:", user.ID) }
 
 // A follow that is taken back notifies nobody: the same people cannot fill somebody's notifications.
 func TestFollowTakenBack(t *testing.T) {
@@ -101,11 +85,11 @@ func TestFollowTakenBack(t *testing.T) {
 			b.do(b.Follows.Unfollow(b.Ctx, bob, ada))
 		}
 		b.do(b.Follows.Unfollow(b.Ctx, bob, ada)) // there is none
-		if n := b.Redis("LLEN", inboxKey(ada)); n != "1" {
+		if n := b.Redis("LLEN", notificationsKey(ada)); n != "1" {
 			t.Errorf("%s notifications of one follow", n)
 		}
 		b.do(b.Follows.Follow(b.Ctx, bob, ada))
-		if n := b.Redis("LLEN", inboxKey(ada)); n != "2" {
+		if n := b.Redis("LLEN", notificationsKey(ada)); n != "2" {
 			t.Errorf("%s notifications of two follows", n)
 		}
 	})
@@ -173,7 +157,7 @@ func TestNotificationsAreGrouped(t *testing.T) {
 			t.Errorf("Notifications(%q) is accepted", bad)
 		}
 	}
-	if b.Redis("EXISTS", "user:1234") != "0" || b.Redis("EXISTS", "inbox:{notifications:1234}") != "0" {
+	if b.Redis("EXISTS", "user:1234") != "0" || b.Redis("EXISTS", "notifications:1234") != "0" {
 		t.Error("a user was made who does not exist")
 	}
 }
@@ -246,7 +230,7 @@ func TestNotificationsThatAreNotWanted(t *testing.T) {
 		b.Redis("ZADD", hide[0], "+inf", hide[1])
 		b.Eventually(name, func() bool { return b.viewer(ada).Sees(bob.ID) != social.Shown })
 		b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, bob, post)
-		if b.Redis("LLEN", inboxKey(ada)) != "0" {
+		if b.Redis("LLEN", notificationsKey(ada)) != "0" {
 			t.Errorf("notified by someone who is %s", name)
 		}
 		b.Redis("ZREM", hide[0], hide[1])
@@ -269,11 +253,9 @@ func TestNotificationsThatAreNotWanted(t *testing.T) {
 
 	// Damage is skipped.
 	for _, text := range []string{"", "l", "x:1:2", "l:0:1", "l:-1:1", "l:1:x", "l:1:2:3", "l:99999999999999999999:1"} {
-		b.Redis("RPUSH", inboxKey(ada), "1-1 "+text)
-		b.Redis("XADD", streamKey(ada), "*", "n", text)
+		b.Redis("RPUSH", notificationsKey(ada), "1-1 "+text)
 	}
-	b.Redis("RPUSH", inboxKey(ada), "", "1-x l:1:2", "l:1:2", "99999999999999999999-1 l:1:2")
-	b.Redis("XADD", streamKey(ada), "*", "other", "l:1:2")
+	b.Redis("RPUSH", notificationsKey(ada), "", "1-x l:1:2", "l:1:2", "99999999999999999999-1 l:1:2")
 	b.wantNotified(ada, "like bob 1 text unread; reply bob 1 answer unread")
 
 	b.Redis("HSET", fmt.Sprint("post:", answer), "deleted", "1")
@@ -360,7 +342,7 @@ func TestUnreadFromMemory(t *testing.T) {
 		n, err := here.Notifications.Unread(here.Ctx, here.viewer(ada))
 		return err == nil && n == notify.MaxUnread
 	})
-	if n := here.Redis("LLEN", inboxKey(ada)); n > "1100" || len(n) != 4 {
+	if n := here.Redis("LLEN", notificationsKey(ada)); n > "1100" || len(n) != 4 {
 		t.Errorf("%s entries are kept", n)
 	}
 }
@@ -376,59 +358,10 @@ func TestMemoryOfNotifications(t *testing.T) {
 		for ; sent < c.notifications; sent++ {
 			b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, bob, post)
 		}
-		if bytes, err := strconv.Atoi(b.Redis("MEMORY", "USAGE", inboxKey(ada), "SAMPLES", "0")); err != nil || bytes > c.want {
+		if bytes, err := strconv.Atoi(b.Redis("MEMORY", "USAGE", notificationsKey(ada), "SAMPLES", "0")); err != nil || bytes > c.want {
 			t.Errorf("%d notifications take %d bytes, want at most %d (%v)", sent, bytes, c.want, err)
 		}
-		if b.Redis("EXISTS", streamKey(ada)) != "0" {
-			t.Error("there is a stream")
-		}
 	}
-}
-
-// The notifications of an earlier version are read, and move to the list, while a process
-// of that version adds more.
-func TestNotificationsOfEarlierVersion(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	ada, bob, cyd := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("cyd")
-	first, second := b.Publish(ada, "first"), b.Publish(ada, "second")
-	b.notifyByOldProcess(ada, "l", bob, first)
-	b.notifyByOldProcess(ada, "p", bob, first)
-	page := b.wantNotified(ada, "repost bob 1 first unread; like bob 1 first unread")
-	if err := b.Notifications.MarkRead(b.Ctx, ada, page.Newest); err != nil {
-		t.Fatal(err)
-	}
-	if n := b.unread(ada); n != 0 {
-		t.Errorf("%d unread, want 0", n)
-	}
-	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, cyd, second)
-	if b.Redis("EXISTS", streamKey(ada)) != "0" || b.Redis("LLEN", inboxKey(ada)) != "3" {
-		t.Error("the stream has not moved to the list")
-	}
-	b.wantNotified(ada, "like cyd 1 second unread; repost bob 1 first; like bob 1 first")
-
-	b.notifyByOldProcess(ada, "l", cyd, first)
-	if n := b.unread(ada); n != 2 {
-		t.Errorf("%d unread, want 2", n)
-	}
-	b.wantPaged(ada, "like cyd 1 first unread", "like cyd 1 second unread", "repost bob 1 first", "like bob 1 first")
-	b.Notifications.Unnotify(b.Ctx, ada.ID, notify.Like, cyd, first, time.Now())
-	b.Notifications.Unnotify(b.Ctx, ada.ID, notify.Repost, bob, first, time.Now())
-	b.wantNotified(ada, "like cyd 1 second unread; like bob 1 first")
-	b.notifyByOldProcess(ada, "r", bob, second)
-	if err := b.Notifications.MarkRead(b.Ctx, ada, ""); err != nil {
-		t.Fatal(err)
-	}
-	b.wantNotified(ada, "reply bob 1 second; like cyd 1 second; like bob 1 first")
-	// More than are kept, in both.
-	for range 1050 {
-		b.notifyByOldProcess(ada, "l", bob, second)
-	}
-	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, cyd, first)
-	if n := b.Redis("LLEN", inboxKey(ada)); n != "1001" {
-		t.Errorf("%s are kept, want 1001", n)
-	}
-	b.wantNotified(ada, "like cyd 1 first unread; like bob 1 second unread")
 }
 
 // wantPaged reads notifications one by one.
@@ -443,35 +376,6 @@ func (b *bundle) wantPaged(user social.User, want ...string) {
 	if !slices.Equal(got, want) {
 		b.T.Errorf("page by page: %q, want %q", got, want)
 	}
-}
-
-// Processes of both versions that add within a millisecond can give the same id.
-func TestNotificationsWithTheSameID(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	ada, bob, cyd := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("cyd")
-	first, second := b.Publish(ada, "first"), b.Publish(ada, "second")
-	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, bob, first)
-	b.Notifications.Notify(b.Ctx, ada.ID, notify.Repost, bob, first)
-	oldest := b.Redis("LINDEX", inboxKey(ada), "-1")
-	id, _, _ := strings.Cut(oldest, " ")
-	b.notifyByOldProcessAt(id, ada, "l", cyd, second)
-	want := []string{"repost bob 1 first", "like bob 1 first", "like cyd 1 second"}
-	if n := b.unread(ada); n != 3 {
-		t.Errorf("%d unread, want 3", n)
-	}
-	if err := b.Notifications.MarkRead(b.Ctx, ada, ""); err != nil {
-		t.Fatal(err)
-	}
-	if n := b.unread(ada); n != 0 {
-		t.Errorf("%d unread, want 0", n)
-	}
-	b.wantPaged(ada, want...)
-	b.Notifications.Unnotify(b.Ctx, ada.ID, notify.Mention, cyd, second, time.Now()) // moves them
-	if b.Redis("EXISTS", streamKey(ada)) != "0" {
-		t.Error("the stream has not moved to the list")
-	}
-	b.wantPaged(ada, want...)
 }
 
 // A mention is notified also where the browser has gone by then: a form that is sent again

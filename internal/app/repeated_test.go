@@ -145,7 +145,7 @@ func TestRepeatedAfterError(t *testing.T) {
 		},
 	} {
 		for commands := int64(0); ; commands++ {
-			b.Redis("DEL", layout.InboxKey(ben.ID), layout.InboxKey(carl.ID))
+			b.Redis("DEL", layout.NotificationsKey(ben.ID), layout.NotificationsKey(carl.ID))
 			body := fmt.Sprintf("%s %d @ben", name, commands)
 			dying := on(t, socialtest.Dying(client, commands), func(opt *app.Options) { opt.NoJobs = true })
 			if send(dying, body) == nil {
@@ -154,7 +154,7 @@ func TestRepeatedAfterError(t *testing.T) {
 			for range 2 {
 				b.do(send(b, body))
 			}
-			bens, carls := b.Redis("LLEN", layout.InboxKey(ben.ID)), b.Redis("LLEN", layout.InboxKey(carl.ID))
+			bens, carls := b.Redis("LLEN", layout.NotificationsKey(ben.ID)), b.Redis("LLEN", layout.NotificationsKey(carl.ID))
 			if bens != "1" || (carls == "1") != (name == "reply") {
 				t.Errorf("%s after %d commands: ben has %s notifications, carl %s", name, commands, bens, carls)
 			}

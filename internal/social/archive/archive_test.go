@@ -98,7 +98,7 @@ func TestImport(t *testing.T) {
 			}; !slices.Equal(got, wanted) {
 				t.Errorf("the profile has %q", got)
 			}
-			if now := b.Redis("LRANGE", layout.HomeKey(ben.ID), "0", "-1"); now != home || b.Redis("LLEN", layout.InboxKey(ben.ID)) != "0" {
+			if now := b.Redis("LRANGE", layout.HomeKey(ben.ID), "0", "-1"); now != home || b.Redis("LLEN", layout.NotificationsKey(ben.ID)) != "0" {
 				t.Errorf("the home timeline has %s, before %s", now, home)
 			}
 			if b.Redis("LLEN", layout.Timeline) != "1" || b.Redis("EXISTS", layout.TagKey("tag")) != "0" {

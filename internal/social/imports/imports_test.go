@@ -290,7 +290,7 @@ func TestTwoProcesses(t *testing.T) {
 	if p.State != imports.Finished || p.Done != 51 || p.Failed != 50 || len(left) != 50 {
 		t.Errorf("%+v, %d entries left", p, len(left))
 	}
-	if n := b.Redis("LLEN", layout.InboxKey(ben.ID)); n != "1" {
+	if n := b.Redis("LLEN", layout.NotificationsKey(ben.ID)); n != "1" {
 		t.Errorf("ben has %s notifications", n)
 	}
 }
@@ -338,7 +338,7 @@ func TestKilled(t *testing.T) {
 	}
 	cmds := make(rueidis.Commands, people)
 	for i := range people {
-		cmds[i] = client.B().Llen().Key(layout.InboxKey(int64(1000 + i))).Build()
+		cmds[i] = client.B().Llen().Key(layout.NotificationsKey(int64(1000 + i))).Build()
 	}
 	missed := 0
 	for i, res := range client.DoMulti(b.Ctx, cmds...) {

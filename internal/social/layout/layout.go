@@ -159,10 +159,6 @@ const (
 	TrendHourPrefix = "trend_hour:"
 )
 
-// InboxPrefix is that of the key that ends in the key of a stream of notifications in
-// braces: on a Cluster both are in one slot.
-const InboxPrefix = "inbox:"
-
 // Prefixes of the keys that end in a tag.
 const (
 	TagPrefix          = "tag:"
@@ -247,10 +243,7 @@ func BlockersKey(uid int64) string { return Key(BlockersPrefix, uid) }
 // the time of the dismissal.
 func DismissedKey(uid int64) string { return Key(DismissedPrefix, uid) }
 
-// InboxKey is the list of a user's notifications, the latest first.
-func InboxKey(uid int64) string { return InboxPrefix + "{" + NotificationsKey(uid) + "}" }
-
-// NotificationsKey is the stream in which an earlier version kept a user's notifications.
+// NotificationsKey is the list of a user's notifications, the latest first.
 func NotificationsKey(uid int64) string { return Key(NotificationsPrefix, uid) }
 
 // FollowingTagsKey is the sorted set of the tags that a user follows, by time.
@@ -343,7 +336,7 @@ var types = map[string]string{
 	MutedPrefix: "zset", BlockedPrefix: "zset", BlockersPrefix: "zset", DismissedPrefix: "zset",
 	ArchivePrefix: "zset", ImportedPrefix: "zset", ImportedPosts: "zset",
 	Active: "zset", ActiveMade: "string",
-	InboxPrefix: "list", NotificationsPrefix: "stream", FollowingTagsPrefix: "zset", LoginPlacesPrefix: "zset",
+	NotificationsPrefix: "list", FollowingTagsPrefix: "zset", LoginPlacesPrefix: "zset",
 	Audit: "stream", Staff: "hash", Standings: "zset", StandingEnds: "zset", DecisionsPrefix: "stream",
 	LikersPrefix: "zset", RepostersPrefix: "zset", RepliesPrefix: "set", StubsPrefix: "set", EditsPrefix: "list",
 	TagPrefix: "zset", TagFollowersPrefix: "zset",
@@ -392,8 +385,6 @@ func ParseKey(key string) (prefix string, id int64, ok bool) {
 		rest = inBraces(rest, PostPrefix)
 	case SessionsPrefix, LoginsPrefix, ImportPrefix, ImportEntriesPrefix:
 		rest = inBraces(rest, UserPrefix)
-	case InboxPrefix:
-		rest = inBraces(rest, NotificationsPrefix)
 	case BucketPrefix:
 		bucket, err := strconv.Atoi(rest)
 		return prefix, int64(bucket), err == nil && bucket >= 0 && bucket < Buckets && strconv.Itoa(bucket) == rest

@@ -162,7 +162,7 @@ func (f *follower) restart(entries []stream.Entry, end stream.ID, again bool) []
 // name, whether it has read them or not: nobody has to remember ten thousand keys.
 var prefixes = []string{
 	layout.FollowingPrefix, layout.FollowingTagsPrefix, layout.MutedPrefix, layout.BlockedPrefix, layout.BlockersPrefix,
-	layout.InboxPrefix, layout.NotificationsPrefix, layout.UserPrefix, layout.ListsBegin,
+	layout.NotificationsPrefix, layout.UserPrefix, layout.ListsBegin,
 }
 
 // connect returns a client that follows the stream, and to which the server reports

@@ -119,7 +119,7 @@ func (r *refresher) personChanged(key string) {
 	case key == "":
 		r.reports.all = true
 	case !ok:
-	case prefix == layout.InboxPrefix, prefix == layout.NotificationsPrefix, prefix == layout.UserPrefix:
+	case prefix == layout.NotificationsPrefix, prefix == layout.UserPrefix:
 		r.reports.inbox[id] = struct{}{}
 		if prefix == layout.UserPrefix {
 			r.reports.users[id], r.reports.people[id] = struct{}{}, struct{}{}

@@ -1,7 +1,6 @@
 -- Adds a notification under the server's time, or after the newest where that is later.
 -- ARGV[1]   its text
 -- Reply     its id
-take_stream()
 local time = redis.call('TIME')
 local ms, seq = time[1] * 1000 + math.floor(time[2] / 1000), 0
 local last, number = id_of(redis.call('LINDEX', KEYS[1], 0) or '')

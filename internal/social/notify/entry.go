@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"retwis/internal/social/layout"
 )
 
@@ -53,7 +51,7 @@ func ParseKind(name string) (Kind, bool) {
 	return 0, false
 }
 
-// ID is the id of an entry of a stream: the server's clock in milliseconds, and a
+// ID is the id of an entry: the server's clock in milliseconds, and a
 // number within the millisecond. The zero value is before every entry.
 type ID struct{ MS, Seq int64 }
 
@@ -131,9 +129,3 @@ func IsValid(raw string) bool {
 	_, ok := unpack(raw)
 	return ok
 }
-
-// field is the name of the only field of an entry of a stream.
-const field = "n"
-
-// FromStream returns an entry of a stream of an earlier version as a list has it.
-func FromStream(raw rueidis.XRangeEntry) string { return raw.ID + " " + raw.FieldValues[field] }

@@ -2,10 +2,6 @@
 // so, the latest first, each a text of about 30 bytes. A first one takes 250 bytes of the
 // server's memory; in a stream, it took 4.35 KB.
 //
-// Earlier versions kept them in a stream. It is read together with the list, and its
-// entries move to the list with the next write. A process of an earlier version that is
-// still running adds to the stream, and does not see the list.
-//
 // An entry is added once and never sent again, so a crash or a lost connection
 // between an action and its notification can lose the notification, but never
 // makes two of it.
@@ -28,19 +24,19 @@ import (
 )
 
 var (
-	//go:embed take_stream.lua
-	takeStreamSource string
+	//go:embed entries.lua
+	entriesSource string
 	//go:embed add.lua
 	addSource string
-	addScript = script.New(takeStreamSource, addSource)
+	addScript = script.New(entriesSource, addSource)
 
 	//go:embed remove.lua
 	removeSource string
-	removeScript = script.New(takeStreamSource, removeSource).Retryable()
+	removeScript = script.New(entriesSource, removeSource).Retryable()
 
 	//go:embed remove_actor.lua
 	removeActorSource string
-	removeActorScript = script.New(takeStreamSource, removeActorSource).Retryable()
+	removeActorScript = script.New(entriesSource, removeActorSource).Retryable()
 
 	//go:embed mark_read.lua
 	markReadSource string
@@ -55,6 +51,8 @@ const (
 	// maxKept is how many notifications of a user there can be: 1,000, and a tenth more
 	// before the oldest go.
 	maxKept = 1100
+	// newestLooks is among how many entries the newest that is not damaged is looked for.
+	newestLooks = 100
 	// skew is by how much the clocks of a process and of the server may differ.
 	skew = time.Minute
 )
@@ -67,7 +65,7 @@ func New(client rueidis.Client) Store { return Store{client: client} }
 
 // call is a run of a script on the notifications of a user.
 func call(uid int64, args ...string) script.Call {
-	return script.Call{Keys: []string{layout.InboxKey(uid), layout.NotificationsKey(uid)}, Args: args}
+	return script.Call{Keys: []string{layout.NotificationsKey(uid)}, Args: args}
 }
 
 // Add adds one notification for each of these users. One round trip.
@@ -112,28 +110,15 @@ func (s Store) RemoveActors(ctx context.Context, actors []int64, from ...int64) 
 	return nil
 }
 
-// newestCommands read the newest entries of a user: those of a stream first, so that what
-// moves to the list meanwhile is seen twice and not missed.
-func (s Store) newestCommands(uid int64, n int) [2]rueidis.Completed {
-	b := s.client.B()
-	return [2]rueidis.Completed{
-		b.Xrevrange().Key(layout.NotificationsKey(uid)).End("+").Start("-").Count(int64(n)).Build(),
-		b.Lrange().Key(layout.InboxKey(uid)).Start(0).Stop(int64(n - 1)).Build(),
-	}
-}
-
 // Page returns up to n entries before an id, the newest first; the zero id stands
 // for the end. next is the id of the last entry that was read, damaged ones included, or
 // zero where there are no more. One round trip.
 func (s Store) Page(ctx context.Context, uid int64, before ID, n int) (entries []Entry, next ID, err error) {
-	commands := s.newestCommands(uid, n)
+	read := n
 	if before != (ID{}) {
-		commands[0] = s.client.B().Xrevrange().Key(layout.NotificationsKey(uid)).
-			End("(" + before.String()).Start("-").Count(int64(n)).Build()
-		commands[1] = s.newestCommands(uid, maxKept)[1]
+		read = maxKept
 	}
-	res := s.client.DoMulti(ctx, commands[:]...)
-	all, err := merge(res[0], res[1])
+	all, err := parse(s.client.Do(ctx, rueidis.Completed(s.NewestCommand(uid, read))))
 	if err != nil {
 		return nil, ID{}, err
 	}
@@ -147,60 +132,29 @@ func (s Store) Page(ctx context.Context, uid int64, before ID, n int) (entries [
 	return readable(all), next, nil
 }
 
-// NewestCommands read the newest entries of a user; ParseNewest reads their replies.
-func (s Store) NewestCommands(uid int64, n int) [2]rueidis.Cacheable {
-	commands := s.newestCommands(uid, n)
-	return [2]rueidis.Cacheable{rueidis.Cacheable(commands[0]), rueidis.Cacheable(commands[1])}
+// NewestCommand reads the newest entries of a user; ParseNewest reads its reply.
+func (s Store) NewestCommand(uid int64, n int) rueidis.Cacheable {
+	return s.client.B().Lrange().Key(layout.NotificationsKey(uid)).Start(0).Stop(int64(n - 1)).Cache()
 }
 
-// ParseNewest reads the replies to NewestCommands, as far as they are after an id, the
+// ParseNewest reads the reply to NewestCommand, as far as its entries are after an id, the
 // newest first. A key of another type has no entries.
-func ParseNewest(stream, list rueidis.RedisResult, seen ID) ([]Entry, error) {
-	all, err := merge(stream, list)
+func ParseNewest(res rueidis.RedisResult, seen ID) ([]Entry, error) {
+	all, err := parse(res)
 	return slices.DeleteFunc(readable(all), func(e Entry) bool { return !seen.Less(e.ID) }), err
 }
 
-// merge returns the entries of a stream and of a list, the newest first. Of an entry
-// that cannot be read it has the id.
-func merge(stream, list rueidis.RedisResult) ([]Entry, error) {
-	old, err := stream.AsXRange()
+// parse reads the entries of a list, the newest first. An entry that cannot be read has only its
+// id, or is left out.
+func parse(res rueidis.RedisResult) ([]Entry, error) {
+	texts, err := res.AsStrSlice()
 	if err != nil && !rueidis.IsRedisNil(err) && !rediserr.IsWrongType(err) {
 		return nil, fmt.Errorf("social: read notifications: %w", err)
 	}
-	texts, err := list.AsStrSlice()
-	if err != nil && !rueidis.IsRedisNil(err) && !rediserr.IsWrongType(err) {
-		return nil, fmt.Errorf("social: read notifications: %w", err)
-	}
-	all := make([]Entry, 0, len(texts)+len(old))
-	add := func(text string) {
+	all := make([]Entry, 0, len(texts))
+	for _, text := range texts {
 		if e, _ := unpack(text); e.ID != (ID{}) {
 			all = append(all, e)
-		}
-	}
-	for _, text := range texts {
-		add(text)
-	}
-	if len(old) == 0 {
-		return all, nil
-	}
-	for _, one := range old {
-		add(FromStream(one))
-	}
-	slices.SortStableFunc(all, func(a, b Entry) int {
-		switch {
-		case b.ID.Less(a.ID):
-			return -1
-		case a.ID.Less(b.ID):
-			return 1
-		}
-		return 0
-	})
-	all = slices.CompactFunc(all, func(a, b Entry) bool { return a == b })
-	// Entries added to both within a millisecond can have the same id: that of the list
-	// comes after, as take_stream.lua has it too.
-	for i := len(all) - 2; i >= 0; i-- {
-		if before := all[i+1].ID; !before.Less(all[i].ID) {
-			all[i].ID = ID{before.MS, before.Seq + 1}
 		}
 	}
 	return all, nil
@@ -254,9 +208,7 @@ func (s Store) MarkRead(ctx context.Context, uid int64, upTo ID) error {
 
 // newest returns the id of the newest entry.
 func (s Store) newest(ctx context.Context, uid int64) (ID, error) {
-	commands := s.newestCommands(uid, 100) // merge can change the id of the first because of the others
-	res := s.client.DoMulti(ctx, commands[:]...)
-	all, err := merge(res[0], res[1])
+	all, err := parse(s.client.Do(ctx, rueidis.Completed(s.NewestCommand(uid, newestLooks))))
 	if err != nil || len(all) == 0 {
 		return ID{}, err
 	}

@@ -3,7 +3,6 @@
 -- ARGV[1]   its text
 -- ARGV[2]   the time of the action in milliseconds
 -- Reply     how many were removed
-take_stream()
 local text, from, removed = ' ' .. ARGV[1], tonumber(ARGV[2]), 0
 local at, size = 0, 100
 repeat

@@ -1,7 +1,6 @@
 -- Removes the notifications that some users have caused.
 -- ARGV      the ids of the users
 -- Reply     how many were removed
-take_stream()
 local actors, left = {}, {}
 for _, id in ipairs(ARGV) do
   actors[id] = true

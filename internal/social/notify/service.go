@@ -245,9 +245,7 @@ func (n *Service) UnreadNow(ctx context.Context, client rueidis.Client, v *socia
 	if err != nil {
 		return 0, err
 	}
-	newest := n.store.NewestCommands(v.User.ID, unreadScan)
-	res := client.DoMulti(ctx, rueidis.Completed(newest[0]), rueidis.Completed(newest[1]))
-	entries, err := ParseNewest(res[0], res[1], set.Seen)
+	entries, err := ParseNewest(client.Do(ctx, rueidis.Completed(n.store.NewestCommand(v.User.ID, unreadScan))), set.Seen)
 	if err != nil {
 		return 0, err
 	}
@@ -275,9 +273,7 @@ func (n *Service) inbox(ctx context.Context, uid int64) (*inbox, error) {
 			return err
 		}
 		box.seen = set.Seen
-		newest := n.store.NewestCommands(uid, unreadScan)
-		res := n.db.ReadMany(ctx, newest[:]...)
-		if box.unread, err = ParseNewest(res[0], res[1], set.Seen); err == nil {
+		if box.unread, err = ParseNewest(n.db.Read(ctx, n.store.NewestCommand(uid, unreadScan)), set.Seen); err == nil {
 			cell.Put(box, stamp)
 		}
 		return err

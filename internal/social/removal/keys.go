@@ -9,7 +9,7 @@ import "retwis/internal/social/layout"
 // that both sides go; what is left of them is deleted at the end.
 var (
 	ownKeys = []func(uid int64) string{
-		layout.HomeKey, layout.BookmarksKey, layout.MutedKey, layout.DismissedKey, layout.InboxKey, layout.NotificationsKey,
+		layout.HomeKey, layout.BookmarksKey, layout.MutedKey, layout.DismissedKey, layout.NotificationsKey,
 		layout.SessionsKey, layout.LoginsKey, layout.LoginPlacesKey, layout.ImportKey, layout.ImportEntriesKey,
 		layout.ImportedKey,
 	}

@@ -55,7 +55,7 @@ func (e *Engine) sweep(ctx context.Context, all accounts) error {
 				posts = append(posts, id)
 			case layout.MutedPrefix, layout.DismissedPrefix:
 				lists = append(lists, key)
-			case layout.InboxPrefix, layout.NotificationsPrefix:
+			case layout.NotificationsPrefix:
 				notified = append(notified, id)
 			case layout.ListsPrefix:
 				owners = append(owners, id)
