@@ -18,6 +18,7 @@ import (
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/searchindex"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/task"
 	"retwis/internal/social/text"
 	"retwis/internal/social/users"
@@ -66,10 +67,21 @@ const (
 const confirmTimeout = 5 * time.Second
 
 // NewUser is a user to be loaded. PasswordHash is a PHC string, as HashPassword
-// returns it.
+// returns it, or a password of an older program, which becomes one at the next login.
+// Empty, nobody can log in. ID is used by KeepUsers only.
 type NewUser struct {
+	ID                 int64
 	Name, PasswordHash string
-	Joined             time.Time
+	Joined             time.Time // zero: not known
+}
+
+// registered is the score of a user among the users by time. Those whose time is not known
+// come before all others, in the order of their ids.
+func (u NewUser) registered() float64 {
+	if u.Joined.IsZero() {
+		return float64(u.ID - layout.MaxID)
+	}
+	return float64(u.Joined.Unix())
 }
 
 // AddUsers loads users and returns them with their ids. It returns social.ErrTaken,
@@ -90,16 +102,13 @@ func (l Loader) AddUsers(ctx context.Context, users []NewUser) ([]social.User, e
 	if err != nil {
 		return nil, err
 	}
+	users = slices.Clone(users)
 	added := make([]social.User, len(users))
-	for i, user := range users {
-		added[i] = social.User{ID: last - int64(len(users)-1-i), Name: user.Name, Joined: user.Joined}
+	for i := range users {
+		users[i].ID = last - int64(len(users)-1-i)
+		added[i] = social.User{ID: users[i].ID, Name: users[i].Name, Joined: users[i].Joined}
 	}
-	b := l.client.B()
-	err = l.chunks(ctx, len(users), 1, func(i int) rueidis.Commands {
-		return rueidis.Commands{b.Hset().Key(layout.UserKey(added[i].ID)).FieldValue().FieldValue("username", users[i].Name).
-			FieldValue("password", users[i].PasswordHash).FieldValue("joined", layout.Seconds(users[i].Joined)).Build()}
-	})
-	if err != nil {
+	if err := l.putUsers(ctx, users); err != nil {
 		return nil, err
 	}
 	for _, user := range added {
@@ -110,24 +119,78 @@ func (l Loader) AddUsers(ctx context.Context, users []NewUser) ([]social.User, e
 	if err := l.app.Accounts.MarkLayout(ctx, added[0].ID); err != nil {
 		return nil, err
 	}
-	err = l.chunks(ctx, len(users), 1, func(i int) rueidis.Commands {
-		return rueidis.Commands{b.Zadd().Key(layout.UsersByTime).Nx().ScoreMember().
-			ScoreMember(float64(users[i].Joined.Unix()), users[i].Name).Build()}
+	return added, l.listUsers(ctx, users)
+}
+
+// KeepUsers loads users of an older program under their ids, with any names. Each name leads
+// to its user as it is spelled; in lower case, to the first user who needs it. A user whose
+// name, as it is spelled, leads to another one is not loaded: KeepUsers returns the others.
+// It can be repeated. No counter is raised.
+func (l Loader) KeepUsers(ctx context.Context, users []NewUser) (kept []NewUser, err error) {
+	if err := completion.Outdate(ctx, l.client); err != nil {
+		return nil, err
+	}
+	owners := make([]int64, len(users))
+	err = storage.AtOnce(len(users), func(i int) (err error) {
+		owners[i], err = l.names.Keep(ctx, users[i].Name, users[i].ID)
+		return err
 	})
 	if err != nil {
-		return added, err
+		return nil, fmt.Errorf("social: load: %w", err)
 	}
-	if err := l.app.SearchIndex.People.PutMany(ctx, added[0].ID, added[len(added)-1].ID); err != nil {
-		return added, err
+	for i, owner := range owners {
+		if owner == users[i].ID {
+			kept = append(kept, users[i])
+		}
+	}
+	if len(kept) == 0 {
+		return nil, nil
+	}
+	if err := l.app.Accounts.MarkLayout(ctx, 1); err != nil {
+		return nil, err
+	}
+	if err := l.putUsers(ctx, kept); err != nil {
+		return nil, err
+	}
+	return kept, l.listUsers(ctx, kept)
+}
+
+// putUsers writes the hashes of users.
+func (l Loader) putUsers(ctx context.Context, users []NewUser) error {
+	return l.chunks(ctx, len(users), 1, func(i int) rueidis.Commands {
+		hash := l.client.B().Hset().Key(layout.UserKey(users[i].ID)).FieldValue().FieldValue("username", users[i].Name)
+		if users[i].PasswordHash != "" {
+			hash = hash.FieldValue("password", users[i].PasswordHash)
+		}
+		if !users[i].Joined.IsZero() {
+			hash = hash.FieldValue("joined", layout.Seconds(users[i].Joined))
+		}
+		return rueidis.Commands{hash.Build()}
+	})
+}
+
+// listUsers adds users whose names lead to them to the users by time and to the search.
+func (l Loader) listUsers(ctx context.Context, users []NewUser) error {
+	ids := make([]int64, len(users))
+	err := l.chunks(ctx, len(users), 1, func(i int) rueidis.Commands {
+		ids[i] = users[i].ID
+		return rueidis.Commands{l.client.B().Zadd().Key(layout.UsersByTime).Nx().ScoreMember().
+			ScoreMember(users[i].registered(), users[i].Name).Build()}
+	})
+	if err != nil {
+		return err
+	}
+	if err := l.app.SearchIndex.People.PutMany(ctx, ids); err != nil {
+		return err
 	}
 	spread, err := l.names.Spread(ctx)
 	if err == nil && spread {
 		err = l.names.Trim(ctx)
 	}
 	if err != nil {
-		return added, err
+		return err
 	}
-	return added, completion.Outdate(ctx, l.client)
+	return completion.Outdate(ctx, l.client)
 }
 
 // checkNames rejects invalid and taken names before anything is written.
@@ -192,8 +255,9 @@ func (l Loader) AddFollows(ctx context.Context, follows []NewFollow) error {
 	})
 }
 
-// NewPost is a post to be loaded.
+// NewPost is a post to be loaded. ID is used by KeepPosts only.
 type NewPost struct {
+	ID     int64
 	Author int64
 	Time   time.Time
 	Body   string
@@ -207,35 +271,44 @@ type NewPost struct {
 // on all timelines where they belong, without notifications. It returns the id of the
 // first; the others follow.
 func (l Loader) AddPosts(ctx context.Context, posts []NewPost) (first int64, err error) {
-	if err := completion.Outdate(ctx, l.client); err != nil {
-		return 0, err
-	}
 	last, err := l.reserve(ctx, layout.NextPostID, len(posts))
 	if err != nil {
 		return 0, err
 	}
 	first = last - int64(len(posts)) + 1
-	for from := 0; from < len(posts); from += postsAtOnce {
-		some := posts[from:min(from+postsAtOnce, len(posts))]
-		if err := l.addPosts(ctx, first+int64(from), some); err != nil {
-			return 0, fmt.Errorf("social: load posts: %w", err)
-		}
+	posts = slices.Clone(posts)
+	for i := range posts {
+		posts[i].ID = first + int64(i)
 	}
-	return first, completion.Outdate(ctx, l.client)
+	return first, l.KeepPosts(ctx, posts)
 }
 
-func (l Loader) addPosts(ctx context.Context, first int64, posts []NewPost) error {
+// KeepPosts is AddPosts for posts of an older program, in the order of their ids, which they
+// keep. It can be repeated. No counter is raised.
+func (l Loader) KeepPosts(ctx context.Context, posts []NewPost) error {
+	if err := completion.Outdate(ctx, l.client); err != nil {
+		return err
+	}
+	for some := range slices.Chunk(posts, postsAtOnce) {
+		if err := l.addPosts(ctx, some); err != nil {
+			return fmt.Errorf("social: load posts: %w", err)
+		}
+	}
+	return completion.Outdate(ctx, l.client)
+}
+
+func (l Loader) addPosts(ctx context.Context, posts []NewPost) error {
 	b := l.client.B()
 	masters, err := l.tasks.Masters(ctx)
 	if err != nil {
 		return err
 	}
 	err = l.chunks(ctx, len(posts), 6+text.MaxTags, func(i int) rueidis.Commands {
-		post, id := posts[i], layout.Itoa(first+int64(i))
+		post, id := posts[i], layout.Itoa(posts[i].ID)
 		on := func(set string) rueidis.Completed {
-			return b.Zadd().Key(set).ScoreMember().ScoreMember(float64(first+int64(i)), id).Build()
+			return b.Zadd().Key(set).ScoreMember().ScoreMember(float64(post.ID), id).Build()
 		}
-		hash := b.Hset().Key(layout.PostKey(first+int64(i))).FieldValue().FieldValue("user_id", layout.Itoa(post.Author)).
+		hash := b.Hset().Key(layout.PostKey(post.ID)).FieldValue().FieldValue("user_id", layout.Itoa(post.Author)).
 			FieldValue("time", layout.Seconds(post.Time)).FieldValue("body", post.Body)
 		profile := layout.ProfileKey(post.Author)
 		if post.Parent != 0 {
@@ -245,7 +318,7 @@ func (l Loader) addPosts(ctx context.Context, first int64, posts []NewPost) erro
 		}
 		cmds := rueidis.Commands{
 			hash.Build(),
-			b.Zadd().Key(layout.Tasks).ScoreMember().ScoreMember(float64(l.now().Unix()), post.member(first+int64(i))).Build(),
+			b.Zadd().Key(layout.Tasks).ScoreMember().ScoreMember(float64(l.now().Unix()), post.member()).Build(),
 			on(profile),
 		}
 		if post.Parent != 0 {
@@ -265,25 +338,25 @@ func (l Loader) addPosts(ctx context.Context, first int64, posts []NewPost) erro
 	if err != nil {
 		return err
 	}
-	if err := l.push(ctx, first, posts, homes); err != nil {
+	if err := l.push(ctx, posts, homes); err != nil {
 		return err
 	}
-	if err := l.index(ctx, first, posts); err != nil {
+	if err := l.index(ctx, posts); err != nil {
 		return err
 	}
 	members := make([]string, len(posts))
 	for i, post := range posts {
-		members[i] = post.member(first + int64(i))
+		members[i] = post.member()
 	}
 	// Not for slow replicas: RetryTasks finishes the rest.
 	return l.tasks.Confirm(ctx, members, masters, confirmTimeout)
 }
 
 // index puts the words of posts into the search index.
-func (l Loader) index(ctx context.Context, first int64, posts []NewPost) error {
+func (l Loader) index(ctx context.Context, posts []NewPost) error {
 	return l.app.SearchIndex.Posts.PutMany(ctx, func(yield func(searchindex.Post) bool) {
-		for i, p := range posts {
-			if !yield(searchindex.Post{ID: first + int64(i), Author: p.Author, Parent: p.Parent, To: p.ParentAuthor, Body: p.Body}) {
+		for _, p := range posts {
+			if !yield(searchindex.Post{ID: p.ID, Author: p.Author, Parent: p.Parent, To: p.ParentAuthor, Body: p.Body}) {
 				return
 			}
 		}
@@ -292,7 +365,7 @@ func (l Loader) index(ctx context.Context, first int64, posts []NewPost) error {
 
 // push puts posts on timelines, all that are for one timeline with one command: their
 // number grows with the audience of a large network, that of the timelines with its users.
-func (l Loader) push(ctx context.Context, first int64, posts []NewPost, homes *homes) error {
+func (l Loader) push(ctx context.Context, posts []NewPost, homes *homes) error {
 	var public []int64
 	lists := map[string][]int64{}
 	add := func(list string, id int64) {
@@ -301,14 +374,13 @@ func (l Loader) push(ctx context.Context, first int64, posts []NewPost, homes *h
 			lists[list] = append(ids, id)
 		}
 	}
-	for i, post := range posts {
-		id := first + int64(i)
+	for _, post := range posts {
 		if post.Parent == 0 {
-			public = append(public, id)
+			public = append(public, post.ID)
 		}
-		add(layout.HomeKey(post.Author), id)
+		add(layout.HomeKey(post.Author), post.ID)
 		for _, home := range homes.of(post) {
-			add(home, id)
+			add(home, post.ID)
 		}
 	}
 	put := func(on *collection.Timelines, names ...string) error {
@@ -333,8 +405,8 @@ func (l Loader) push(ctx context.Context, first int64, posts []NewPost, homes *h
 	return put(l.lists, layout.Timeline)
 }
 
-// member is the task of a post that gets this id.
-func (p NewPost) member(id int64) string { return fanout.Member(id, p.Author, layout.Seconds(p.Time)) }
+// member is the task of a post.
+func (p NewPost) member() string { return fanout.Member(p.ID, p.Author, layout.Seconds(p.Time)) }
 
 // homes are the home timelines of the followers of authors and of tags.
 type homes struct {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -224,6 +225,21 @@ func upTo(first, last int64) iter.Seq2[[]string, error] {
 				ids = append(ids, layout.Itoa(id))
 			}
 			if !yield(ids, nil) {
+				return
+			}
+		}
+	}
+}
+
+// pages yields ids in pages.
+func pages(ids []int64) iter.Seq2[[]string, error] {
+	return func(yield func([]string, error) bool) {
+		for some := range slices.Chunk(ids, step) {
+			page := make([]string, len(some))
+			for i, id := range some {
+				page[i] = layout.Itoa(id)
+			}
+			if !yield(page, nil) {
 				return
 			}
 		}

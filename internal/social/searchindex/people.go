@@ -178,13 +178,12 @@ func (x *People) write(ctx context.Context, p person, known []string) error {
 	})
 }
 
-// PutMany adds the users with ids from first to last, who are new. Two round trips for about
-// a hundred.
-func (x *People) PutMany(ctx context.Context, first, last int64) error {
+// PutMany adds new users. Two round trips for about a hundred.
+func (x *People) PutMany(ctx context.Context, ids []int64) error {
 	var failed error
 	err := x.do(ctx, func(at *text.Index) error {
 		_, err := at.PutMany(ctx, func(yield func(int64, text.Document) bool) {
-			for o, err := range objects(ctx, upTo(first, last), x.source(true).Lookup) {
+			for o, err := range objects(ctx, pages(ids), x.source(true).Lookup) {
 				id, _ := layout.ParseID(o.ID)
 				if failed = err; err != nil || !yield(id, o.Value) {
 					return

@@ -201,6 +201,35 @@ func (d *Directory) claim(ctx context.Context, key, name string, uid int64) (int
 	return res[1].AsInt64()
 }
 
+// Keep gives the name of a user of an older program to that user, and returns the id of the
+// user who has it now: the name as it is spelled, and in lower case if nobody has that. It can
+// be repeated. One round trip, or two.
+func (d *Directory) Keep(ctx context.Context, name string, uid int64) (int64, error) {
+	key := layout.Users
+	if d.cluster {
+		spread, err := d.begin(ctx)
+		if err != nil {
+			return 0, err
+		}
+		if spread {
+			key = bucketKey(name)
+		}
+	}
+	b := d.client.B()
+	res := d.client.DoMulti(ctx,
+		b.Hsetnx().Key(key).Field(name).Value(layout.Itoa(uid)).Build().ToRetryable(),
+		b.Hget().Key(key).Field(name).Build(),
+	)
+	if err := res[0].Error(); err != nil {
+		return 0, err
+	}
+	owner, err := res[1].AsInt64()
+	if err != nil || owner != uid || name == layout.Fold(name) {
+		return owner, err
+	}
+	return uid, d.client.Do(ctx, b.Hsetnx().Key(key).Field(layout.Fold(name)).Value(layout.Itoa(uid)).Build().ToRetryable()).Error()
+}
+
 // claimOld claims a name where processes of an earlier version look. When there is
 // nothing of theirs any more, or it cannot change, it only reads.
 func (d *Directory) claimOld(ctx context.Context, name string, uid int64) (int64, error) {
@@ -238,7 +267,6 @@ func (d *Directory) begin(ctx context.Context) (spread bool, err error) {
 	res := d.client.DoMulti(ctx,
 		b.Get().Key(layout.LayoutVersion).Build(),
 		b.Exists().Key(layout.Users).Build(),
-		b.Exists().Key(layout.LegacyState).Build(),
 	)
 	version, err := reply.Text(res[0])
 	if err != nil || version != "" {
