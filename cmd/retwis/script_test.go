@@ -60,8 +60,8 @@ func TestMain(m *testing.M) {
 //	takeport             occupies a port until the script ends: $TAKEN
 //
 // Three independent servers are at $NODES, their sockets at $SOCKETS, the first at
-// $SOCKET. All scripts share them, so each script that stores something there uses
-// its own database number.
+// $SOCKET, the second at $SOCKET2. All scripts share them, so each script that stores
+// something there uses its own database number.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	redistest.Require(t)
@@ -86,6 +86,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("NODES", strings.Join(nodes, ","))
 			env.Setenv("SOCKETS", strings.Join(sockets, " "))
 			env.Setenv("SOCKET", sockets[0])
+			env.Setenv("SOCKET2", sockets[1])
 			env.Values[running{}] = new(running)
 			path, err := withRedisCLI(env.Getenv("PATH"), filepath.Join(env.WorkDir, "bin"))
 			if err != nil {

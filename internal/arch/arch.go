@@ -89,10 +89,11 @@ var levels = map[string]int{
 	"internal/certificates":   5,
 
 	// The application, put together, and what works on all of it.
-	"internal/app":          4,
-	"internal/social/check": 4,
-	"internal/social/load":  4,
-	"internal/social/live":  4,
+	"internal/app":               4,
+	"internal/social/check":      4,
+	"internal/social/import2009": 4,
+	"internal/social/load":       4,
+	"internal/social/live":       4,
 
 	// The application by subject. It knows no HTTP.
 	"internal/social":             3,

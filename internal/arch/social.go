@@ -6,7 +6,7 @@ import "strings"
 // their names below internal/social. All may import internal/social, which has the nouns.
 var importsOfSocial = map[string]string{
 	"accounts":    "audit auth blocklist completion export layout limits media people removal searchindex storage timeline users",
-	"adopt":       "auth home layout storage users",
+	"adopt":       "home layout layout2009 storage users",
 	"archive":     "blocklist fanout layout media storage text",
 	"audit":       "layout",
 	"auth":        "audit auth/password layout limits storage users",
@@ -18,7 +18,9 @@ var importsOfSocial = map[string]string{
 	"export":      "auth email layout lists media storage",
 	"fanout":      "layout live/stream searchindex storage task text",
 	"home":        "layout storage",
+	"import2009":  "internal/app load",
 	"imports":     "layout limits people posts task timeline users",
+	"layout2009":  "layout",
 	"lists":       "layout search storage timeline",
 	"live":        "internal/app",
 	"live/stream": "layout notify",

@@ -55,7 +55,7 @@ func commands(t *testing.T) map[string]*cobra.Command {
 func TestHelpNamesEveryVariable(t *testing.T) {
 	t.Parallel()
 	all := commands(t)
-	for name, actions := range map[string][]string{"serve": nil, "seed": nil, "check": {"repair", "delete-files", "remove-legacy", "yes"}} {
+	for name, actions := range map[string][]string{"serve": nil, "seed": nil, "check": {"repair", "delete-files"}} {
 		all[name].LocalFlags().VisitAll(func(f *pflag.Flag) {
 			if f.Name == "help" {
 				return

@@ -15,7 +15,9 @@ import (
 
 	"retwis/internal/cli/shell"
 	"retwis/internal/jobs"
+	"retwis/internal/redis/reply"
 	"retwis/internal/redis/store"
+	"retwis/internal/social/import2009"
 	"retwis/internal/social/layout"
 )
 
@@ -48,7 +50,12 @@ func aboutSite(ctx context.Context, client rueidis.Client) []finding {
 	case version != layout.Version:
 		f.Status, f.Why = Problem, "this retwis reads layout "+layout.Version+" only, and "+layout.ClusterVersion+" on a Cluster: install the newer one"
 	}
-	if n, err := client.Do(ctx, client.B().Exists().Key(layout.Restoring).Build()).AsInt64(); err == nil && n > 0 {
+	restoring, err := reply.TextOrEmpty(client.Do(ctx, client.B().Get().Key(layout.Restoring).Build()))
+	switch source := import2009.Unfinished(restoring); {
+	case err != nil || restoring == "":
+	case source != "":
+		f = finding{Problem, "", "import", "interrupted", "the database holds a part of another one", "retwis import-2009 --from " + source}
+	default:
 		f = finding{Problem, "", "restore", "interrupted", "the database holds a part of a backup", "retwis restore FILE"}
 	}
 	found = append(found, f)

@@ -18,15 +18,15 @@ import (
 
 // checkFlags are the flags of retwis check.
 type checkFlags struct {
-	repair, deleteFiles, removeLegacy, yes bool
-	sample                                 int
-	rate                                   uint32
-	part                                   percent
+	repair, deleteFiles bool
+	sample              int
+	rate                uint32
+	part                percent
 }
 
 // checkActions are the flags that change the database, or make a different command of
 // it. No variable sets them.
-var checkActions = []string{"repair", "delete-files", "remove-legacy", "yes"}
+var checkActions = []string{"repair", "delete-files"}
 
 func newCheck(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
@@ -56,7 +56,6 @@ The exit code is 0 if no problem is left, apart from leftovers, and 1 if a probl
 left or the check failed.`,
 		Example: `  retwis check
   retwis check --repair
-  retwis check --remove-legacy
   retwis check --redis redis://localhost --json`,
 		Args: shell.NoArguments,
 	})
@@ -68,8 +67,6 @@ left or the check failed.`,
 	f.Uint32Var(&flags.rate, "rate", 0, "check at most this `NUMBER` of keys a second; 0 for no limit")
 	flags.part = 100
 	f.Var(&flags.part, "part", "check this `PERCENT` of the users and posts, the same ones each time, such as 1%")
-	f.BoolVar(&flags.removeLegacy, "remove-legacy", false, "list the old keys of a converted database of 2009, and remove them with --yes")
-	f.BoolVar(&flags.yes, "yes", false, "with --remove-legacy: remove the keys")
 	c.AddJSON("print each problem and the summary as a line of JSON")
 	c.AddRedis()
 	site.AddMedia(c)
@@ -79,9 +76,6 @@ left or the check failed.`,
 			return shell.Usage(err)
 		}
 		return site.Look(ctx, c, func(db *site.Database) error {
-			if flags.removeLegacy {
-				return removeLegacy(ctx, c, db, flags.yes)
-			}
 			return flags.run(ctx, c, db)
 		})
 	})
@@ -108,12 +102,8 @@ func (p *percent) Set(text string) error {
 // check refuses flags that contradict each other.
 func (flags *checkFlags) check() error {
 	switch {
-	case flags.yes && !flags.removeLegacy:
-		return errors.New("--yes goes with --remove-legacy")
 	case flags.deleteFiles && !flags.repair:
 		return errors.New("--delete-files goes with --repair")
-	case flags.removeLegacy && flags.repair:
-		return errors.New("--remove-legacy and --repair cannot be combined: use one at a time")
 	case flags.sample < 0:
 		return fmt.Errorf("--sample: %d is negative", flags.sample)
 	}
@@ -123,9 +113,6 @@ func (flags *checkFlags) check() error {
 // run checks the database, and prints what it finds. The command fails if a problem is
 // left.
 func (flags *checkFlags) run(ctx context.Context, c *shell.Command, db *site.Database) error {
-	if err := refuseNotConverted(ctx, c, db, flags.repair); err != nil {
-		return err
-	}
 	opt := check.Options{Options: maintain.Options{Rate: int(flags.rate), Examples: -1}, Followers: flags.sample, Part: float64(flags.part) / 100, DeleteFiles: flags.deleteFiles}
 	if flags.sample == 0 {
 		opt.Followers = -1

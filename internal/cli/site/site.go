@@ -13,11 +13,13 @@ import (
 	"retwis/internal/files"
 	"retwis/internal/mail"
 	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/redis/store"
 
 	"retwis/internal/app"
 	"retwis/internal/social/adopt"
 	"retwis/internal/social/backup"
+	"retwis/internal/social/import2009"
 	"retwis/internal/social/layout"
 )
 
@@ -92,9 +94,13 @@ func during(ctx context.Context, c *shell.Command, of app.Options, do func(db *D
 	return do(db)
 }
 
-// Require returns an error if the database holds no site, or a part of one that was restored.
+// Require returns an error if the database holds no site, one of 2009, or a part of one that
+// was restored or imported.
 func (d *Database) Require(ctx context.Context) error {
 	exists, err := adopt.Exists(ctx, d.Client())
+	if errors.Is(err, adopt.Err2009) {
+		return d.refuse2009(err)
+	}
 	if err == nil && !exists {
 		err = shell.Hint(fmt.Errorf("there is no site in %s", d), shell.NameIt)
 	}
@@ -104,17 +110,26 @@ func (d *Database) Require(ctx context.Context) error {
 	return err
 }
 
-// refuseRestoring returns backup.ErrRestoring for a database that holds a part of a backup.
+// refuse2009 adds what to do to adopt.Err2009.
+func (d *Database) refuse2009(err error) error {
+	return shell.Hint(fmt.Errorf("%s: %w", d, err), "Import it into an empty database: retwis import-2009 --from "+d.String()+" --redis URL")
+}
+
+// refuseRestoring returns an error for a database that holds a part of a backup, or of a
+// database of 2009.
 func (d *Database) refuseRestoring(ctx context.Context) error {
-	n, err := d.Client().Do(ctx, d.Client().B().Exists().Key(layout.Restoring).Build()).AsInt64()
-	if err == nil && n > 0 {
-		err = shell.Hint(fmt.Errorf("%s: %w", d, backup.ErrRestoring), "Repeat it with the same file, or put another one in its place with: retwis restore FILE --replace")
+	restoring, err := reply.TextOrEmpty(d.Client().Do(ctx, d.Client().B().Get().Key(layout.Restoring).Build()))
+	if err != nil || restoring == "" {
+		return err
 	}
-	return err
+	if source := import2009.Unfinished(restoring); source != "" {
+		return shell.Hint(fmt.Errorf("%s: an import into this database was interrupted, so it is incomplete", d), "Complete it with: retwis import-2009 --from "+source+" --redis "+d.String())
+	}
+	return shell.Hint(fmt.Errorf("%s: %w", d, backup.ErrRestoring), "Repeat it with the same file, or put another one in its place with: retwis restore FILE --replace")
 }
 
 // Operate opens the database of a site that may be in use, for as long as do runs. It
-// converts one that another version wrote, as serving it would, and refuses one that
+// completes one of the original Retwis, as serving it would, and refuses one that
 // holds keys of other programs only.
 func Operate(ctx context.Context, c *shell.Command, do func(db *Database) error) error {
 	return With(ctx, c, func(db *Database) error {
@@ -169,8 +184,8 @@ func Warn(ctx context.Context, db *store.Store, log *slog.Logger) {
 	}
 }
 
-// Adopt converts a database that another version of Retwis wrote, which may take some
-// time, and refuses one that holds keys of other programs.
+// Adopt completes a database of the original Retwis, which may take some time, and refuses one
+// of 2009, and one that holds keys of other programs.
 func (d *Database) Adopt(ctx context.Context, share bool, log *slog.Logger) error {
 	if err := d.refuseRestoring(ctx); err != nil {
 		return err
@@ -186,9 +201,12 @@ func (d *Database) Adopt(ctx context.Context, share bool, log *slog.Logger) erro
 		if now := time.Now(); now.Sub(reported) > time.Second {
 			reported = now
 			// It counts each key once for every scan, so a number of keys would mislead.
-			log.Info("converting a database of the original Retwis", "done", fmt.Sprintf("%d%%", 100*done/max(total, 1)))
+			log.Info("opening a database of the original Retwis", "done", fmt.Sprintf("%d%%", 100*done/max(total, 1)))
 		}
 	})
+	if errors.Is(err, adopt.Err2009) {
+		return d.refuse2009(adopt.Err2009)
+	}
 	if errors.Is(err, adopt.ErrForeign) {
 		return shell.Hint(
 			fmt.Errorf("%s: %w", d, err),

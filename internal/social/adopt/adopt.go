@@ -1,6 +1,5 @@
-// Package adopt opens databases of the original Retwis programs: the PHP one of
-// 2014, whose layout Retwis uses, and the one of the case study of 2009, which
-// is converted.
+// Package adopt opens databases of the original PHP Retwis of 2014, whose layout Retwis
+// uses. It refuses those of the case study of 2009, which package import2009 copies.
 package adopt
 
 import (
@@ -19,10 +18,11 @@ import (
 	"retwis/internal/redis/scan"
 	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/layout2009"
 	"retwis/internal/social/storage"
 )
 
-// Adopt opens the database of any version of Retwis.
+// Adopt opens the database of any version of Retwis but that of 2009.
 //
 // A database of the Retwis of 2014 keeps its keys; Adopt adds what that program
 // did not store:
@@ -33,10 +33,8 @@ import (
 //   - each profile lists all posts of its owner that still exist;
 //   - counters below the ids in use are moved past them.
 //
-// A database of the case study of 2009 has another layout and is converted first;
-// its old keys are kept until RemoveLegacy. Unreadable entries of both are logged
-// and skipped. It returns ErrTwoSites or ErrForeign for a database that it
-// refuses. On a single server that has loaded the keys of a Cluster, it gives them the
+// Unreadable entries are logged and skipped. It returns Err2009 or ErrForeign for a
+// database that it refuses. On a single server that has loaded the keys of a Cluster, it gives them the
 // layout of the tutorial, and home timelines that are complete and do not expire; a
 // Cluster with that layout keeps it until directory.Move.
 //
@@ -60,11 +58,9 @@ func (d Database) Adopt(ctx context.Context, progress func(done, total int64)) e
 	}
 	a := &adoption{d: d, progress: progress}
 	switch err := a.run(ctx); {
-	case errors.Is(err, errOver):
-		return nil
 	case err != nil:
 		return fmt.Errorf("social: adopt the database: %w", err)
-	case a.users == 0 && a.old == nil:
+	case a.users == 0:
 		return nil // no users yet: an old database may still be loaded
 	}
 	if err := d.client.Do(ctx, d.client.B().Set().Key(layout.AdoptedPosts).Value(layout.Itoa(a.lastPost)).Build()).Error(); err != nil {
@@ -74,12 +70,12 @@ func (d Database) Adopt(ctx context.Context, progress func(done, total int64)) e
 }
 
 // Exists reports whether a database holds a site, adopted or not, complete or not. A site
-// that was served once counts, even if nobody has signed up.
+// that was served once counts, even if nobody has signed up. It returns Err2009 if the only
+// site is one of 2009.
 func Exists(ctx context.Context, client rueidis.Client) (bool, error) {
 	var cmds rueidis.Commands
 	for _, key := range []string{
-		layout.LayoutVersion, layout.LayoutOwner, layout.Restoring, layout.Users, layout.LegacyState,
-		key2009NextUserID, key2009NextPostID, key2009Timeline,
+		layout.LayoutVersion, layout.LayoutOwner, layout.Restoring, layout.Users,
 	} {
 		cmds = append(cmds, client.B().Exists().Key(key).Build())
 	}
@@ -88,15 +84,18 @@ func Exists(ctx context.Context, client rueidis.Client) (bool, error) {
 			return exists, err
 		}
 	}
-	return false, nil
+	old, err := layout2009.Exists(ctx, client)
+	if err == nil && old {
+		err = Err2009
+	}
+	return false, err
 }
 
 type adoption struct {
 	d           Database
 	progress    func(done, total int64)
 	done, total int64
-	old         *conversion // of a database of 2009
-	mu          sync.Mutex  // guards users and lastUser
+	mu          sync.Mutex // guards users and lastUser
 	users       int64
 	lastUser    int64 // the largest ids in use
 	lastPost    int64
@@ -106,35 +105,18 @@ func (a *adoption) run(ctx context.Context) error {
 	if err := a.size(ctx); err != nil {
 		return err
 	}
-	old, err := a.d.isLayout2009(ctx)
+	old, err := layout2009.Exists(ctx, a.d.client)
 	if err != nil {
 		return err
 	}
-	if !old {
-		if err := a.adoptNames(ctx); err != nil {
-			return err
-		}
-		if a.users == 0 {
-			if old, err = a.d.claimDatabase(ctx); err != nil || !old {
-				return err
-			}
-			if err := a.d.beginConversion(ctx); err != nil {
-				return err
-			}
-		}
-	}
 	if old {
-		a.total *= passes + 1
-		if a.old, err = newConversion(a.d, a.seen); err != nil {
-			return err
-		}
-		if err := a.old.run(ctx); err != nil {
-			return err
-		}
-		if err := a.adoptNames(ctx); err != nil {
-			return err
-		}
-		a.lastUser, a.lastPost = max(a.lastUser, a.old.lastUser), a.old.lastPost
+		return Err2009
+	}
+	if err := a.adoptNames(ctx); err != nil {
+		return err
+	}
+	if a.users == 0 {
+		return a.d.claimDatabase(ctx)
 	}
 	return a.complete(ctx)
 }
@@ -149,14 +131,10 @@ func (a *adoption) complete(ctx context.Context) error {
 		return err
 	}
 	a.progress(a.total, a.total)
-	err = errors.Join(
-		a.raise(ctx, layout.NextUserID, a.lastUser),
-		a.raise(ctx, layout.NextPostID, a.lastPost),
+	return errors.Join(
+		Raise(ctx, a.d.client, layout.NextUserID, a.lastUser),
+		Raise(ctx, a.d.client, layout.NextPostID, a.lastPost),
 	)
-	if err != nil || a.old == nil {
-		return err
-	}
-	return a.old.finish(ctx)
 }
 
 // size counts the keys.
@@ -284,12 +262,12 @@ var raiseSource string
 
 var raiseScript = script.New(raiseSource).Retryable()
 
-// raise moves a counter to last, if it is lower.
-func (a *adoption) raise(ctx context.Context, counter string, last int64) error {
+// Raise moves a counter to last, if it is lower.
+func Raise(ctx context.Context, client rueidis.Client, counter string, last int64) error {
 	if last == 0 {
 		return nil
 	}
-	ok, err := raiseScript.Run(ctx, a.d.client, []string{counter}, []string{layout.Itoa(last)}).AsBool()
+	ok, err := raiseScript.Run(ctx, client, []string{counter}, []string{layout.Itoa(last)}).AsBool()
 	if err == nil && !ok {
 		err = fmt.Errorf("key %s does not hold a number: set it to at least %d", counter, last)
 	}

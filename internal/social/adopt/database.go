@@ -2,7 +2,6 @@ package adopt
 
 import (
 	"context"
-	_ "embed"
 	"log/slog"
 	"time"
 
@@ -52,27 +51,5 @@ func (d Database) keys(ctx context.Context, match string, visit func(keys []stri
 // layout returns the version of the layout, empty for a database that was not
 // adopted yet.
 func (d Database) layout(ctx context.Context) (string, error) {
-	b := d.client.B()
-	res := d.client.DoMulti(ctx,
-		b.Get().Key(layout.LayoutVersion).Build(),
-		b.Exists().Key(key2009NextUserID).Build(),
-		b.Get().Key(layout.LegacyState).Build(),
-	)
-	version, err := reply.Text(res[0])
-	if err != nil {
-		return "", err
-	}
-	old, err := res[1].AsBool()
-	if err != nil {
-		return "", err
-	}
-	state, err := reply.Text(res[2])
-	if err != nil {
-		return "", err
-	}
-	if version != "" && old && state == "" {
-		d.log.WarnContext(ctx, "the database also holds a site of 2009, which is not shown: copy its keys to another database and serve that",
-			"key", key2009NextUserID)
-	}
-	return version, nil
+	return reply.TextOrEmpty(d.client.Do(ctx, d.client.B().Get().Key(layout.LayoutVersion).Build()))
 }

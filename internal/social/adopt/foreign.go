@@ -12,16 +12,16 @@ import (
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/layout2009"
 )
 
 var (
 	// ErrForeign: the database holds keys of other programs and no Retwis; see
 	// Share.
 	ErrForeign = errors.New("the database holds keys of other programs, and no Retwis")
-	// ErrTwoSites: the database holds a Retwis of 2014 and one of 2009, whose
-	// ids mean different users and posts.
-	ErrTwoSites = errors.New("the database holds two sites: " + layout.Users + " is of the Retwis of 2014, " +
-		key2009NextUserID + " of that of 2009; copy the keys of one of them to another database")
+	// Err2009: the database holds a site of the case study of 2009, perhaps beside one of
+	// 2014: its ids mean other users and posts.
+	Err2009 = errors.New("the database holds a site of 2009, whose keys are different")
 )
 
 // Share marks the database as this site's although other programs keep keys in
@@ -40,21 +40,20 @@ func (d Database) Share(ctx context.Context) error {
 const shownKeys = 3
 
 // claimDatabase marks a database without a site as this one's, or returns
-// ErrForeign. Keys of the toolkit are accepted. It reports whether there is a
-// database of 2009 that has lost its counters.
-func (d Database) claimDatabase(ctx context.Context) (old bool, err error) {
+// ErrForeign, or Err2009 for a database of 2009 that has lost its counters. Keys of the
+// toolkit are accepted.
+func (d Database) claimDatabase(ctx context.Context) error {
 	owner, err := reply.Text(d.client.Do(ctx, d.client.B().Get().Key(layout.LayoutOwner).Build()))
 	if err != nil || owner != "" {
-		return false, err
+		return err
 	}
 	var foreign []string
 	metas := map[string]bool{}
 	enough := errors.New("enough was seen")
 	err = d.keys(ctx, "*", func(keys []string, _ int64) error {
 		for _, name := range keys {
-			if _, field, ok := parse2009(name); ok && field == "username" {
-				old = true
-				return enough
+			if _, field, ok := layout2009.ParseUserKey(name); ok && field == "username" {
+				return Err2009
 			}
 		}
 		others, err := d.notToolkit(ctx, metas, keys)
@@ -65,15 +64,12 @@ func (d Database) claimDatabase(ctx context.Context) (old bool, err error) {
 		return err
 	})
 	if err != nil && !errors.Is(err, enough) {
-		return false, err
-	}
-	if old {
-		return true, nil
+		return err
 	}
 	if len(foreign) > 0 {
-		return false, d.foreign(ctx, foreign[:min(len(foreign), shownKeys)])
+		return d.foreign(ctx, foreign[:min(len(foreign), shownKeys)])
 	}
-	return false, d.Share(ctx)
+	return d.Share(ctx)
 }
 
 // foreign returns the error that lists some keys of other programs.
@@ -101,7 +97,7 @@ func (d Database) notToolkit(ctx context.Context, metas map[string]bool, keys []
 	var cmds rueidis.Commands
 	asked := map[string]bool{}
 	for _, name := range keys {
-		if strings.HasPrefix(name, "redlock:") || name == "models" || name == layout.LegacyState || hasOwner(metas, name) {
+		if strings.HasPrefix(name, "redlock:") || name == "models" || hasOwner(metas, name) {
 			continue
 		}
 		unknown = append(unknown, name)

@@ -35,7 +35,6 @@ const (
 	LayoutOwner   = "layout_owner"
 	Restoring     = "restoring"
 	AdoptedPosts  = "layout_adopted_posts"
-	LegacyState   = "legacy:state"
 	Tasks         = "tasks"
 	TasksLock     = "tasks_lock"
 	Live          = "live"

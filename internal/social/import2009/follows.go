@@ -1,0 +1,137 @@
+package import2009
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/scan"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/layout2009"
+	"retwis/internal/social/load"
+	"retwis/internal/social/storage"
+)
+
+// followsAtOnce is how many follows are written together.
+const followsAtOnce = 5000
+
+// follows imports the follows in the sets among the keys. The time of a follow is not known.
+func (r *run) follows(ctx context.Context, keys []string) error {
+	var owners []int64
+	for _, key := range keys {
+		if uid, field, ok := layout2009.ParseUserKey(key); ok && (field == "following" || field == "followers") {
+			owners = append(owners, uid)
+		}
+	}
+	exist, err := r.existing(ctx, owners)
+	if err != nil {
+		return err
+	}
+	return storage.AtOnce(len(keys), func(i int) error {
+		uid, field, ok := layout2009.ParseUserKey(keys[i])
+		if !ok || field != "following" && field != "followers" {
+			return nil
+		}
+		if !exist[uid] {
+			r.skip(ctx, keys[i], "there is no user %d", uid)
+			return nil
+		}
+		for members, err := range scan.Set(ctx, r.Source, keys[i], batch) {
+			if rediserr.IsWrongType(err) {
+				r.skip(ctx, keys[i], "not a set")
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			if err := r.members(ctx, keys[i], uid, field, members); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// members imports follows of one set. Those in a set of followers are in the other set, too,
+// unless the old program was interrupted: these follows are completed.
+func (r *run) members(ctx context.Context, key string, uid int64, field string, members []string) error {
+	var ids []int64
+	for _, member := range members {
+		if id, ok := layout.ParseID(member); ok {
+			ids = append(ids, id)
+		} else {
+			r.skip(ctx, key, "%.40q is not an id", member)
+		}
+	}
+	exist, err := r.existing(ctx, ids)
+	if err != nil {
+		return err
+	}
+	var follows []load.NewFollow
+	var asks rueidis.Commands
+	for _, id := range ids {
+		follow := load.NewFollow{From: uid, To: id, Time: time.Unix(0, 0)}
+		if field == "followers" {
+			follow.From, follow.To = id, uid
+		}
+		switch {
+		case id == uid:
+			r.skip(ctx, key, "user %d is paired with themselves", uid)
+		case !exist[id]:
+			r.skip(ctx, key, "there is no user %d", id)
+		default:
+			follows = append(follows, follow)
+			asks = append(asks, r.Source.B().Sismember().Key(layout2009.UserKey(follow.From, "following")).Member(layout.Itoa(follow.To)).Build())
+		}
+	}
+	if field == "followers" && len(follows) > 0 {
+		half := follows[:0]
+		for i, res := range r.Source.DoMulti(ctx, asks...) {
+			both, err := res.AsBool()
+			if err != nil && !rediserr.IsWrongType(err) {
+				return err
+			}
+			if !both {
+				r.warn(ctx, "a follow with one direction only is completed", "key", key, "other", follows[i].From)
+				half = append(half, follows[i])
+			}
+		}
+		follows = half
+	}
+	return r.addFollows(ctx, follows)
+}
+
+// pendingFollows are follows that are not written yet.
+type pendingFollows struct {
+	mu  sync.Mutex
+	all []load.NewFollow
+}
+
+func (r *run) addFollows(ctx context.Context, follows []load.NewFollow) error {
+	r.pending.mu.Lock()
+	defer r.pending.mu.Unlock()
+	r.pending.all = append(r.pending.all, follows...)
+	if len(r.pending.all) < followsAtOnce {
+		return nil
+	}
+	return r.writeFollows(ctx)
+}
+
+// flushFollows writes the rest.
+func (r *run) flushFollows(ctx context.Context) error {
+	r.pending.mu.Lock()
+	defer r.pending.mu.Unlock()
+	return r.writeFollows(ctx)
+}
+
+func (r *run) writeFollows(ctx context.Context) error {
+	if err := r.loader.AddFollows(ctx, r.pending.all); err != nil {
+		return err
+	}
+	r.followed.Add(int64(len(r.pending.all)))
+	r.pending.all = r.pending.all[:0]
+	return nil
+}

@@ -1,0 +1,264 @@
+// Package import2009 copies a database of the case study of 2009 into an empty database.
+//
+// [Import.Run] reads the source in batches and writes nothing to it. Users and posts keep
+// their ids, so everything can be written again: an import that was interrupted is completed
+// by running it again. Until then layout.Restoring names its source, and no site is served on
+// the target.
+//
+// Users come first, then their follows, then their posts: each step skips what refers to
+// something that was not imported. Home timelines and the public one are not copied; they are
+// made from the follows and the posts.
+package import2009
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/app"
+	"retwis/internal/redis/nodes"
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
+	"retwis/internal/redis/scan"
+	"retwis/internal/social/adopt"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/layout2009"
+	"retwis/internal/social/load"
+)
+
+var (
+	// ErrNot2009: the source is not a database of 2009.
+	ErrNot2009 = errors.New("there is no site of 2009")
+	// ErrNotEmpty: the target has keys of something else than an interrupted import of the
+	// same source.
+	ErrNotEmpty = errors.New("the database is not empty")
+)
+
+// Import is a database of 2009 to import, and where to. Source and Target stay the caller's.
+type Import struct {
+	Source rueidis.Client
+	Name   string // of the source, without secrets
+	Target rueidis.Client
+	App    *app.App     // on Target
+	Log    *slog.Logger // warnings for the operator
+	// Progress is called with the number of keys that were read so far, and in total, about.
+	// May be nil.
+	Progress func(done, total int64)
+}
+
+// Result counts what the target got. Skipped are entries of the source that could not be
+// imported; Log has the reasons of the first hundred.
+type Result struct {
+	Users   int64 `json:"users"`
+	Follows int64 `json:"follows"`
+	Posts   int64 `json:"posts"`
+	Skipped int64 `json:"skipped"`
+}
+
+// Check returns ErrNot2009 if the source is not a database of 2009. It scans the keys of one
+// that has lost its counters.
+func Check(ctx context.Context, source rueidis.Client) error {
+	exists, err := layout2009.Exists(ctx, source)
+	if err == nil && !exists {
+		exists, err = layout2009.HasUsers(ctx, source, scanCount)
+	}
+	if err == nil && !exists {
+		err = ErrNot2009
+	}
+	return err
+}
+
+// Run imports. It returns ErrNot2009 or ErrNotEmpty before it has written anything.
+func (i Import) Run(ctx context.Context) (Result, error) {
+	if err := Check(ctx, i.Source); err != nil {
+		return Result{}, err
+	}
+	if err := i.claim(ctx); err != nil {
+		return Result{}, err
+	}
+	r := &run{Import: i, loader: load.New(i.App)}
+	if r.Progress == nil {
+		r.Progress = func(int64, int64) {}
+	}
+	err := r.all(ctx)
+	if err != nil {
+		err = fmt.Errorf("social: import: %w", err)
+	}
+	return r.result(), err
+}
+
+// mark is before the name of the source in layout.Restoring while an import is not finished.
+const mark = "import-2009 "
+
+// Unfinished returns the name of the source of the unfinished import into a database, empty
+// if there is none. restoring is the value of layout.Restoring.
+func Unfinished(restoring string) (source string) {
+	source, _ = strings.CutPrefix(restoring, mark)
+	if source == restoring {
+		return ""
+	}
+	return source
+}
+
+// claim marks an empty target. One that has the mark of the same source is accepted.
+func (i Import) claim(ctx context.Context) error {
+	b := i.Target.B()
+	owner, err := reply.TextOrEmpty(i.Target.Do(ctx, b.Get().Key(layout.Restoring).Build()))
+	switch {
+	case err != nil || owner == mark+i.Name:
+		return err
+	case Unfinished(owner) != "":
+		return fmt.Errorf("%w: an import of %s is not finished", ErrNotEmpty, Unfinished(owner))
+	case owner != "":
+		return fmt.Errorf("%w: it has a part of a backup", ErrNotEmpty)
+	}
+	keys, err := size(ctx, i.Target)
+	if err == nil && keys > 0 {
+		err = fmt.Errorf("%w: it has %d keys", ErrNotEmpty, keys)
+	}
+	if err != nil {
+		return err
+	}
+	err = i.Target.Do(ctx, b.Set().Key(layout.Restoring).Value(mark+i.Name).Nx().Build()).Error()
+	if rueidis.IsRedisNil(err) {
+		err = fmt.Errorf("%w: another process has just begun to fill it", ErrNotEmpty)
+	}
+	return err
+}
+
+// size counts the keys of a database.
+func size(ctx context.Context, client rueidis.Client) (keys int64, err error) {
+	masters, err := nodes.Masters(ctx, client)
+	if err != nil {
+		return 0, err
+	}
+	for _, m := range masters {
+		n, err := m.Client.Do(ctx, m.Client.B().Dbsize().Build()).AsInt64()
+		if err != nil {
+			return 0, err
+		}
+		keys += n
+	}
+	return keys, nil
+}
+
+// run is an import that runs.
+type run struct {
+	Import
+	loader      load.Loader
+	done, total int64
+	lastUser    int64 // the largest ids in use
+	lastPost    int64
+	pending     pendingFollows
+	unwritten   pendingPosts
+	counts
+}
+
+const (
+	// scanCount is how many keys one step of a scan asks for.
+	scanCount = 1000
+	// batch is how many posts or members one step reads.
+	batch = 200
+	// scans is how often all keys of the source are scanned.
+	scans = 4
+)
+
+func (r *run) all(ctx context.Context) error {
+	keys, err := size(ctx, r.Source)
+	if err != nil {
+		return err
+	}
+	r.total = scans * keys
+	for _, step := range []struct {
+		match string
+		read  func(context.Context, []string) error
+		end   func(context.Context) error
+	}{
+		{layout2009.UserPrefix + "*", r.firstUsers, nil},
+		{layout2009.UserPrefix + "*", r.otherUsers, nil},
+		{layout2009.UserPrefix + "*", r.follows, r.flushFollows},
+		{layout.PostPrefix + "*", r.posts, r.flushPosts},
+	} {
+		for page, err := range scan.Keys(ctx, r.Source, scan.Pattern{Match: step.match, Count: scanCount}) {
+			if err != nil {
+				return err
+			}
+			if err := step.read(ctx, page.Keys); err != nil {
+				return err
+			}
+			r.done += int64(page.Seen)
+			r.Progress(min(r.done, r.total), r.total)
+		}
+		if step.end != nil {
+			if err := step.end(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	r.Progress(r.total, r.total)
+	return r.finish(ctx)
+}
+
+// finish sets the counters, and removes the mark.
+func (r *run) finish(ctx context.Context) error {
+	for _, c := range []struct {
+		old, now string
+		last     int64
+	}{
+		{layout2009.NextUserID, layout.NextUserID, r.lastUser},
+		{layout2009.NextPostID, layout.NextPostID, r.lastPost},
+	} {
+		last, err := r.counter(ctx, c.old)
+		if err != nil {
+			return err
+		}
+		if err := adopt.Raise(ctx, r.Target, c.now, max(last, c.last)); err != nil {
+			return err
+		}
+	}
+	return r.Target.Do(ctx, r.Target.B().Del().Key(layout.Restoring).Build()).Error()
+}
+
+// maxDigits is longer than any id.
+const maxDigits = 24
+
+func (r *run) counter(ctx context.Context, key string) (int64, error) {
+	now, err := reply.TextOrEmpty(r.Source.Do(ctx, r.Source.B().Getrange().Key(key).Start(0).End(maxDigits).Build()))
+	if now == "" || err != nil {
+		return 0, err
+	}
+	last, ok := layout.ParseID(now)
+	if !ok && now != "0" {
+		r.skip(ctx, key, "%q is not a counter", now)
+	}
+	return last, nil
+}
+
+// existing returns which of these users the target has. One round trip.
+func (r *run) existing(ctx context.Context, ids []int64) (map[int64]bool, error) {
+	exist := make(map[int64]bool, len(ids))
+	var ask []int64
+	var cmds rueidis.Commands
+	for _, id := range ids {
+		if _, asked := exist[id]; !asked {
+			exist[id] = false
+			ask = append(ask, id)
+			cmds = append(cmds, r.Target.B().Hexists().Key(layout.UserKey(id)).Field("username").Build())
+		}
+	}
+	if len(ask) == 0 {
+		return exist, nil
+	}
+	for i, res := range r.Target.DoMulti(ctx, cmds...) {
+		exists, err := res.AsBool()
+		if err != nil && !rediserr.IsWrongType(err) {
+			return nil, err
+		}
+		exist[ask[i]] = exists
+	}
+	return exist, nil
+}
