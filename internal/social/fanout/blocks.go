@@ -163,10 +163,8 @@ func (h *Homes) blockedUntil(ctx context.Context, from, to int64) (float64, erro
 	return strconv.ParseFloat(score, 64)
 }
 
-// endFollows ends the follows between two users that began before the end of a block, and
-// makes their home timelines agree with what they follow: while it lasts nobody can follow, so
-// a later follow is another one. The timelines have separate tasks, noted before: they wait for
-// a post that is on its way, longer than a block may last.
+// endFollows ends the follows between two users that began before the end of a block: while it
+// lasts nobody can follow, so a later follow is another one. Each end is a task, noted before.
 func (h *Homes) endFollows(ctx context.Context, from, to int64, until float64) error {
 	members := []string{fmt.Sprintf("%s:%d:%d", homeKind, from, to), fmt.Sprintf("%s:%d:%d", homeKind, to, from)}
 	for _, member := range members {

@@ -82,9 +82,9 @@ func (e *Engine) Edited(ctx context.Context, post int64) error {
 }
 
 // finishEdit makes the search index and the sets of tags agree with the text of a post that
-// was edited, and puts it on the home timelines of those who follow its new tags. It stays on
-// those of the followers of a tag that is gone. It can be repeated from its start; it reads
-// the text again at the end, so that the last one has seen the latest text.
+// was edited, and puts it on the home timelines of those who follow its new tags. It
+// can be repeated from its start; it reads the text again at the end, so that the last one has
+// seen the latest text.
 func (e *Engine) finishEdit(ctx context.Context, post int64) error {
 	seen, otherWords := int64(-1), false
 	for {

@@ -86,9 +86,9 @@ func (f *Follows) Follow(ctx context.Context, from, to social.User) error {
 	return err
 }
 
-// Unfollow ends a follow. Repeating it changes nothing. What the other has written
-// leaves the home timeline, except posts with a tag that the user follows; so does the
-// notification of the follow. Round trips as for Follow.
+// Unfollow ends a follow, and removes its notification. Repeating it changes nothing. The home
+// timeline shows what the other has written no longer; see social.Hears. Round trips as for
+// Follow.
 func (f *Follows) Unfollow(ctx context.Context, from, to social.User) error {
 	if from.ID == to.ID {
 		return nil

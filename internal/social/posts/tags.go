@@ -81,9 +81,8 @@ func (t *Tags) FollowTag(ctx context.Context, user social.User, tag string) erro
 	})
 }
 
-// UnfollowTag ends that: the posts leave the home timeline, except those of the user, of
-// people they follow, and with another tag that they follow. Repeating it changes nothing.
-// About 20 round trips.
+// UnfollowTag ends that: the home timeline shows no posts any more that only this tag has brought.
+// Repeating it changes nothing.
 func (t *Tags) UnfollowTag(ctx context.Context, user social.User, tag string) error {
 	tag, ok := text.FoldTag(tag)
 	if !ok {
