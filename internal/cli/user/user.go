@@ -236,9 +236,17 @@ func (e entry) printRows(c *shell.Command) error {
 		name  string
 		value any
 	}{
-		{"id", e.ID}, {"name", e.Name}, {"display name", e.Display}, {"joined", day(e.Joined)},
-		{"role", e.Role}, {"standing", e.Standing}, {"followers", *e.Followers}, {"following", *e.Following},
-		{"sessions", *e.Sessions}, {"second factor", factor}, {"e-mail", e.Email},
+		{"id", e.ID},
+		{"name", e.Name},
+		{"display name", e.Display},
+		{"joined", day(e.Joined)},
+		{"role", e.Role},
+		{"standing", e.Standing},
+		{"followers", *e.Followers},
+		{"following", *e.Following},
+		{"sessions", *e.Sessions},
+		{"second factor", factor},
+		{"e-mail", e.Email},
 	} {
 		if row.value == "" {
 			continue
