@@ -364,6 +364,18 @@ func TestMemoryOfNotifications(t *testing.T) {
 	}
 }
 
+// Pages of one notification each have all of them, and none twice.
+func TestNotificationsPageByPage(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada, bob, cyd := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("cyd")
+	first, second := b.Publish(ada, "first"), b.Publish(ada, "second")
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, bob, first)
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Repost, bob, first)
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, cyd, second)
+	b.wantPaged(ada, "like cyd 1 second unread", "repost bob 1 first unread", "like bob 1 first unread")
+}
+
 // wantPaged reads notifications one by one.
 func (b *bundle) wantPaged(user social.User, want ...string) {
 	b.T.Helper()
