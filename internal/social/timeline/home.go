@@ -16,7 +16,7 @@ const looksBeforeCleaning = 2
 // hears is social.Hears for a post.
 func hears(v *social.Viewer, p *View) bool {
 	h := social.Heard{Author: p.Author.ID, Reply: p.Parent != 0, To: p.To}
-	if len(v.Tags) > 0 {
+	if len(v.Tags) > 0 && !social.Hears(v, h) {
 		h.Tags = text.Tags(p.Body)
 	}
 	return social.Hears(v, h)
