@@ -31,7 +31,7 @@ export GORACE ?= atexit_sleep_ms=10
 # What was compiled in one clone need not be compiled again in another.
 export GOFLAGS += -trimpath
 
-.PHONY: capacity help run test test-race test-programs test-long mutants stress test-servers test-deb e2e upgrade-test screenshots pictures lint bench attack cluster-lab generate build dist rename-module clean
+.PHONY: capacity help run test test-race test-programs test-long mutants stress test-servers test-deb e2e screenshots pictures lint bench attack cluster-lab generate build dist rename-module clean
 
 help:
 	@echo 'make TARGET, where TARGET is'
@@ -88,9 +88,6 @@ test-servers: ## run the tests on every server below SERVERS=DIRECTORY; ONLY='NA
 e2e: e2e/node_modules/.package-lock.json ## run the browser tests; installs Chromium if there is none
 	@scripts/deps server chromium
 	cd e2e && REDISTEST_REQUIRE=1 go test -count=1 -vet=off -timeout 15m $(TESTFLAGS) ./...
-
-upgrade-test: ## replace a served site of an earlier version under traffic: FROM=REVISION
-	scripts/upgrade-test $(FROM)
 
 screenshots: e2e/node_modules/.package-lock.json ## take the screenshots in docs/ again
 	@scripts/deps server chromium

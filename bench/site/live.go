@@ -177,18 +177,10 @@ func (s *site) followers(ctx context.Context, service *app.App) (author social.U
 
 // openSession writes a session of a user.
 func (s *site) openSession(ctx context.Context, uid int64) (secret string, err error) {
-	secret = fmt.Sprintf("%043d", uid) // as long as a real one
-	sum := sha256.Sum256([]byte(secret))
-	hash, id := hex.EncodeToString(sum[:]), strconv.FormatInt(uid, 10)
-	for _, res := range s.client.DoMulti(ctx,
-		s.client.B().Hset().Key("auths").FieldValue().FieldValue(hash, id).Build(),
-		s.client.B().Hset().Key("user:"+id).FieldValue().FieldValue("auth", hash).Build(),
-	) {
-		if err := res.Error(); err != nil {
-			return "", err
-		}
-	}
-	return secret, nil
+	random, id := fmt.Sprintf("%043d", uid), strconv.FormatInt(uid, 10) // as long as a real one
+	sum := sha256.Sum256([]byte(random))
+	err = s.client.Do(ctx, s.client.B().Hset().Key("user:"+id).FieldValue().FieldValue("auth", hex.EncodeToString(sum[:])).Build()).Error()
+	return id + "." + random, err
 }
 
 // openPages is a process that has pages open which follow events.

@@ -38,8 +38,9 @@ func TestRegister(t *testing.T) {
 	if phc := b.Redis("HGET", "user:1", "password"); !strings.HasPrefix(phc, "$argon2id$") {
 		t.Errorf("password is stored as %q", phc)
 	}
-	for _, key := range []string{"user:1", "auths"} {
-		if strings.Contains(b.Redis("HGETALL", key), session.Secret) {
+	_, random, _ := strings.Cut(session.Secret, ".")
+	for _, key := range []string{"user:1", "sessions:{user:1}"} {
+		if strings.Contains(b.Redis("HGETALL", key), random) {
 			t.Errorf("%s holds the secret of the session in clear", key)
 		}
 	}
@@ -146,8 +147,8 @@ func TestLogin(t *testing.T) {
 			t.Errorf("a session that was logged out: %v, want ErrNoSession", err)
 		}
 	}
-	if n := b.Redis("HLEN", "auths"); n != "0" {
-		t.Errorf("%s sessions are left in auths", n)
+	if left := b.Redis("EXISTS", "sessions:{user:1}") + b.Redis("HEXISTS", "user:1", "auth"); left != "00" {
+		t.Errorf("sessions are left: %s", left)
 	}
 }
 
@@ -190,8 +191,8 @@ func TestSessionsAreBounded(t *testing.T) {
 	if _, err := b.Sessions.SessionUser(b.Ctx, last.Secret); err != nil {
 		t.Error(err)
 	}
-	if n := b.Redis("HLEN", "auths"); n != "10" {
-		t.Errorf("%s sessions in auths, want 10", n)
+	if n := b.Redis("HLEN", "sessions:{user:1}"); n != "10" {
+		t.Errorf("%s sessions, want 10", n)
 	}
 	b.WantHealthy()
 }
@@ -203,14 +204,31 @@ func TestSessionUserRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	other := b.NewUser("other")
+	random, digest := session.Secret[len("1."):], b.Redis("HGET", "user:1", "auth") // what a copy of the database shows
 	for _, secret := range []string{
-		"", "x", strings.Repeat("A", 43), strings.Repeat("x", 1<<20),
-		b.Redis("HGET", "user:1", "auth"), // what a copy of the database shows
-		session.Secret + "A",
+		"", "x", strings.Repeat("A", 43), strings.Repeat("x", 1<<20), digest, "1." + digest,
+		session.Secret + "A", session.Secret[:len(session.Secret)-1], random, "." + random, "2." + random, "01." + random, "1.1." + random,
+		"99999999999999999999." + random,
 	} {
-		if _, err := b.Sessions.SessionUser(b.Ctx, secret); !errors.Is(err, social.ErrNoSession) {
-			t.Errorf("SessionUser(%.50q): %v, want ErrNoSession", secret, err)
+		for range 2 { // the second time from memory
+			if _, err := b.Sessions.SessionUser(b.Ctx, secret); !errors.Is(err, social.ErrNoSession) {
+				t.Errorf("SessionUser(%.50q): %v, want ErrNoSession", secret, err)
+			}
 		}
+		if user, err := b.Sessions.SessionUser(b.Ctx, session.Secret); err != nil || user.ID != 1 {
+			t.Fatalf("after %.50q the session of the user: %v", secret, err)
+		}
+	}
+	// The secret of another user's session ends none.
+	if err := b.Sessions.Logout(b.Ctx, other.ID, session.Secret); err != nil {
+		t.Error(err)
+	}
+	if err := b.Sessions.LogoutOthers(b.Ctx, other.ID, session.Secret); !errors.Is(err, social.ErrNoSession) {
+		t.Errorf("LogoutOthers with the secret of another user: %v", err)
+	}
+	if open, err := b.Sessions.SessionOpen(b.Ctx, b.DB, other.ID, session.Secret); err != nil || open[0] {
+		t.Errorf("SessionOpen with the secret of another user: %v, %v", open, err)
 	}
 }
 

@@ -146,7 +146,7 @@ func (s *App) buildBase() (err error) {
 		return err
 	}
 	if s.db.Cluster {
-		s.celebrities = storage.NewCelebrities(s.db, opt.CelebrityFollowers, s.directory.Spread)
+		s.celebrities = storage.NewCelebrities(s.db, opt.CelebrityFollowers)
 		s.homes, err = home.New(home.Options{DB: s.db, Lists: s.lists, Celebrities: s.celebrities, Idle: opt.HomeIdle})
 		if err != nil {
 			return err

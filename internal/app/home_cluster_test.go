@@ -273,7 +273,7 @@ func TestHomeExpires(t *testing.T) {
 	b.Redis("DEL", key)
 	b.Redis("RPUSH", key, layout.Itoa(own.ID), "-77")
 	wantHome(t, b, ada, own.ID, reply.ID, two, one)
-	// A list of a single server, or one that an earlier version has begun.
+	// A list of a single server.
 	b.Redis("DEL", key)
 	b.Redis("RPUSH", key, layout.Itoa(own.ID))
 	wantHome(t, b, ada, own.ID, reply.ID, two, one)

@@ -109,7 +109,7 @@ func TestServeWarns(t *testing.T) {
 			t.Parallel()
 			server := redistest.TCP(t)
 			c := server.Client(t)
-			for _, command := range []string{"SET layout_version 2", "CONFIG SET appendonly yes", test.begin} { // it has been served before
+			for _, command := range []string{"SET layout_version 1", "CONFIG SET appendonly yes", test.begin} { // it has been served before
 				if err := c.Do(t.Context(), c.B().Arbitrary(strings.Fields(command)...).Build()).Error(); err != nil {
 					t.Fatal(err)
 				}

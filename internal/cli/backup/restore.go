@@ -18,7 +18,6 @@ import (
 	"retwis/internal/redis/store"
 	"retwis/internal/social/backup"
 	"retwis/internal/social/check"
-	"retwis/internal/social/users"
 	"retwis/maintain"
 )
 
@@ -170,12 +169,7 @@ func repair(ctx context.Context, c *shell.Command, db *site.Database) (check.Res
 	if err := db.Adopt(ctx, false, c.Log()); err != nil {
 		return check.Result{}, err
 	}
-	// Nobody uses a Cluster yet, so this is the moment for its layout.
-	err := db.Social.ChangeLayout(ctx, nil)
-	if err != nil && !errors.Is(err, users.ErrNotHere) && !errors.Is(err, users.ErrNoSite) {
-		return check.Result{}, err
-	}
-	opt := check.Options{Exclusive: true, SessionGrace: time.Nanosecond}
+	opt := check.Options{Exclusive: true}
 	draw, wipe := shell.Bar(c.Stderr, "checking")
 	if draw != nil {
 		opt.Progress = func(p maintain.Progress) { draw(int(min(p.Checked, p.Total)), int(p.Total)) }

@@ -81,7 +81,7 @@ func (r retention) latest() (sorted []string, unread, err error) {
 			sorted = append(sorted, path)
 		case errors.As(err, &failed) && !errors.Is(err, fs.ErrNotExist):
 			unread = errors.Join(unread, failed)
-		case errors.Is(err, backup.ErrNewer), errors.Is(err, backup.ErrDamaged):
+		case errors.Is(err, backup.ErrOtherVersion), errors.Is(err, backup.ErrDamaged):
 			unread = errors.Join(unread, fmt.Errorf("%s: %w", path, err))
 		}
 	}

@@ -164,7 +164,7 @@ func TestRetentionOfPictures(t *testing.T) {
 	}
 }
 
-// A backup that only a newer retwis reads, or that is damaged, may need any archive.
+// A backup that only another version of retwis reads, or that is damaged, may need any archive.
 func TestRetentionOfUnread(t *testing.T) {
 	t.Parallel()
 	for what, m := range map[string]backup.Manifest{

@@ -44,11 +44,8 @@ func aboutSite(ctx context.Context, client rueidis.Client) []finding {
 		f.Found = "no site yet"
 	case err != nil:
 		f.Status, f.Found = Hidden, shell.OneLine(err)
-	case version == layout.Version && client.Mode() == rueidis.ClientModeCluster:
-		f.Status, f.Why, f.Do = Advice, "the keys of all names and sessions are on one server each", "retwis upgrade"
-	case version == layout.ClusterVersion && client.Mode() == rueidis.ClientModeCluster:
-	case version != layout.Version:
-		f.Status, f.Why = Problem, "this retwis reads layout "+layout.Version+" only, and "+layout.ClusterVersion+" on a Cluster: install the newer one"
+	case version != layout.Version && version != layout.ClusterVersion:
+		f.Status, f.Why = Problem, "this version of retwis reads layout "+layout.Version+" only: install the one that wrote the database"
 	}
 	restoring, err := reply.TextOrEmpty(client.Do(ctx, client.B().Get().Key(layout.Restoring).Build()))
 	switch source := import2009.Unfinished(restoring); {

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"retwis/internal/social"
 	"retwis/internal/social/auth"
 	"retwis/internal/social/completion"
@@ -125,7 +123,7 @@ func (a *Service) create(ctx context.Context, n newAccount) (social.User, error)
 	if err != nil {
 		return user, err
 	}
-	return user, a.MarkLayout(ctx, user.ID)
+	return user, nil
 }
 
 // enter makes the name of an account that is written lead to it. It can be repeated until it
@@ -201,19 +199,6 @@ func (a *Service) Claim(ctx context.Context, user social.User) error {
 		return fmt.Errorf("%w: %w", social.ErrTaken, err)
 	}
 	return social.ErrTaken
-}
-
-// MarkLayout writes the layout version of a database whose first user has just
-// been created: there is nothing to adopt. An empty Cluster got its layout before.
-func (a *Service) MarkLayout(ctx context.Context, firstID int64) error {
-	if firstID != 1 {
-		return nil
-	}
-	err := a.db.Client.Do(ctx, a.db.Client.B().Set().Key(layout.LayoutVersion).Value(layout.Version).Nx().Build().ToRetryable()).Error()
-	if err != nil && !rueidis.IsRedisNil(err) {
-		return fmt.Errorf("social: register: %w", err)
-	}
-	return nil
 }
 
 // checkReserved returns *InvalidError for a name that is reserved, or that looks like one

@@ -41,11 +41,8 @@ func (s *SignUps) apply(ctx context.Context, p SignUp) error {
 		return err
 	}
 	// The first session of others does this.
-	list, err := s.accounts.directory.AddLatest(ctx, user.Name, float64(user.Joined.Unix()))
-	if err == nil {
-		err = reply.FirstError(s.accounts.db.Client.DoMulti(ctx, list...))
-	}
-	if err != nil {
+	list := s.accounts.directory.AddLatest(user.Name, float64(user.Joined.Unix()))
+	if err := reply.FirstError(s.accounts.db.Client.DoMulti(ctx, list...)); err != nil {
 		return fmt.Errorf("social: register: %w", err)
 	}
 	return social.ErrPending

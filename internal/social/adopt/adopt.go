@@ -20,6 +20,7 @@ import (
 	"retwis/internal/social/layout"
 	"retwis/internal/social/layout2009"
 	"retwis/internal/social/storage"
+	"retwis/internal/social/users"
 )
 
 // Adopt opens the database of any version of Retwis but that of 2009.
@@ -34,9 +35,9 @@ import (
 //   - counters below the ids in use are moved past them.
 //
 // Unreadable entries are logged and skipped. It returns Err2009 or ErrForeign for a
-// database that it refuses. On a single server that has loaded the keys of a Cluster, it gives them the
-// layout of the tutorial, and home timelines that are complete and do not expire; a
-// Cluster with that layout keeps it until directory.Move.
+// database that it refuses. Where the keys of a single server were loaded into a Cluster, or
+// the other way, it gives them the layout of this kind of server (users.Directory.Rearrange);
+// home timelines are complete then and do not expire on a single server.
 //
 // It takes one round trip on a database that it has adopted before. Otherwise it
 // scans all keys a few times in short steps and calls progress (which may be nil)
@@ -48,25 +49,46 @@ func (d Database) Adopt(ctx context.Context, progress func(done, total int64)) e
 		progress = func(int64, int64) {}
 	}
 	version, err := d.layout(ctx)
+	if err == nil && version == "" {
+		version, err = d.adopt(ctx, progress)
+	}
+	names := users.NewDirectory(d.client)
 	switch {
-	case err != nil || version == layout.Version || version == layout.ClusterVersion && d.cluster:
+	case err != nil || version == "" || version == names.Version():
 		return err
-	case version == layout.ClusterVersion:
-		return d.leaveCluster(ctx, progress)
-	case version != "":
-		return fmt.Errorf("social: the database is of layout %q, which only a newer retwis reads (this one reads %s and %s)", version, layout.Version, layout.ClusterVersion)
+	case version != layout.Version && version != layout.ClusterVersion:
+		return fmt.Errorf("social: the database has layout %.40q, and this version of retwis reads layout %s only: use the version that wrote it",
+			version, layout.Version)
+	case !d.cluster:
+		if err := d.completeHomes(ctx, progress); err != nil {
+			return err
+		}
 	}
+	return names.Rearrange(ctx, progress)
+}
+
+// adopt completes a database of the Retwis of 2014, and returns the version of its layout;
+// empty if there are no users yet: an old database may still be loaded.
+func (d Database) adopt(ctx context.Context, progress func(done, total int64)) (version string, err error) {
 	a := &adoption{d: d, progress: progress}
-	switch err := a.run(ctx); {
-	case err != nil:
-		return fmt.Errorf("social: adopt the database: %w", err)
-	case a.users == 0:
-		return nil // no users yet: an old database may still be loaded
+	if err := a.run(ctx); err != nil {
+		return "", fmt.Errorf("social: adopt the database: %w", err)
 	}
-	if err := d.client.Do(ctx, d.client.B().Set().Key(layout.AdoptedPosts).Value(layout.Itoa(a.lastPost)).Build()).Error(); err != nil {
-		return err
+	if a.users == 0 {
+		return "", nil
 	}
-	return d.client.Do(ctx, d.client.B().Set().Key(layout.LayoutVersion).Value(layout.Version).Build()).Error()
+	b := d.client.B()
+	steps := rueidis.Commands{
+		b.Unlink().Key(layout.PlainSessions).Build(),
+		b.Set().Key(layout.AdoptedPosts).Value(layout.Itoa(a.lastPost)).Build(),
+		b.Set().Key(layout.LayoutVersion).Value(layout.Version).Build(), // last
+	}
+	for _, step := range steps {
+		if err := d.client.Do(ctx, step).Error(); err != nil {
+			return "", err
+		}
+	}
+	return layout.Version, nil
 }
 
 // Exists reports whether a database holds a site, adopted or not, complete or not. A site

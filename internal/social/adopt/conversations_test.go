@@ -2,91 +2,35 @@ package adopt_test
 
 import (
 	"errors"
-	"fmt"
-	"strings"
 	"testing"
 	"time"
 
 	"retwis/internal/redistest"
 	"retwis/internal/social"
-	"retwis/internal/social/check"
 )
 
-// previous writes a database as the version before conversations did: two users who
-// follow each other, with a session each, and two posts.
-func previous(b *bundle) {
-	b.T.Helper()
-	const hash = "$argon2id$v=19$m=8,t=1,p=1$c29tZXNhbHQ$dGhpcyBpcyBub3QgYSByZWFsIGhhc2ghISE"
-	for i, name := range []string{"Ada", "ben"} {
-		uid, other := fmt.Sprint(i+1), fmt.Sprint(2-i)
-		token := strings.Repeat(uid, 64)
-		for _, command := range [][]string{
-			{"HSET", "users", strings.ToLower(name), uid},
-			{"HSET", "user:" + uid, "username", name, "password", hash, "auth", token, "joined", "1700000000"},
-			{"HSET", "auths", token, uid},
-			{"ZADD", "users_by_time", "1700000000", name},
-			{"ZADD", "following:" + uid, "1700000010", other},
-			{"ZADD", "followers:" + uid, "1700000010", other},
-			{"HSET", "post:" + uid, "user_id", uid, "time", "1700000020", "body", "post " + uid + " about #tea"},
-			{"ZADD", "profile:" + uid, uid, uid},
-			{"LPUSH", "posts:1", uid},
-			{"LPUSH", "posts:2", uid},
-			{"LPUSH", "timeline", uid},
-		} {
-			b.Redis(command...)
-		}
-	}
-	for _, command := range [][]string{
-		{"SET", "next_user_id", "2"},
-		{"SET", "next_post_id", "2"},
-		{"SET", "layout_version", "2"},
-		{"SET", "layout_owner", "retwis"},
-	} {
-		b.Redis(command...)
-	}
-}
-
-// A database of the tutorial of 2014, or of the version before conversations,
-// opens unchanged, and people can do everything with its posts.
-func TestConversationsOnOldDatabases(t *testing.T) {
+// People can do everything with the posts of a database of the tutorial of 2014.
+func TestConversationsOnOldDatabase(t *testing.T) {
 	t.Parallel()
-	for name, old := range map[string]struct {
-		write          func(b *bundle)
-		author, reader string
-		post, other    int64 // by the author and by the reader
-	}{
-		"2014":     {php, "antirez", "Pippo", 30, 29},
-		"previous": {previous, "ada", "ben", 1, 2},
+	for server, open := range map[string]func(t *testing.T) *bundle{
+		"single":  func(t *testing.T) *bundle { return setup(t) },
+		"cluster": func(t *testing.T) *bundle { return on(t, redistest.Cluster(t, 3).Client(t)) },
 	} {
-		for server, open := range map[string]func(t *testing.T) *bundle{
-			"single":  func(t *testing.T) *bundle { return setup(t) },
-			"cluster": func(t *testing.T) *bundle { return on(t, redistest.Cluster(t, 3).Client(t)) },
-		} {
-			t.Run(name+" "+server, func(t *testing.T) {
-				t.Parallel()
-				b := open(t)
-				b.Clock.Unix.Store(1_800_000_000)
-				old.write(b)
-				if err := b.Adoption().Adopt(b.Ctx, nil); err != nil {
-					t.Fatal(err)
-				}
-				// Their tags had no pages: a repair makes them.
-				result, err := check.Repair(b.Ctx, b.App, check.Options{Report: func(p check.Problem) {
-					if !strings.Contains(p.Detail, "not on the page of #tea") {
-						t.Error(p)
-					}
-				}})
-				if err != nil || result.Problems > 0 {
-					t.Errorf("repair = %+v, %v", result, err)
-				}
-				b.WantHealthy()
-				b.converse(old.author, old.reader, old.post, old.other)
-				b.Eventually("the tasks to end", func() bool {
-					return b.Redis("EXISTS", "tasks") == "0"
-				})
-				b.WantHealthy()
+		t.Run(server, func(t *testing.T) {
+			t.Parallel()
+			b := open(t)
+			b.Clock.Unix.Store(1_800_000_000)
+			php(b)
+			if err := b.Adoption().Adopt(b.Ctx, nil); err != nil {
+				t.Fatal(err)
+			}
+			b.WantHealthy()
+			b.converse("antirez", "Pippo", 30, 29)
+			b.Eventually("the tasks to end", func() bool {
+				return b.Redis("EXISTS", "tasks") == "0"
 			})
-		}
+			b.WantHealthy()
+		})
 	}
 }
 

@@ -43,14 +43,16 @@ const shownKeys = 3
 // ErrForeign, or Err2009 for a database of 2009 that has lost its counters. Keys of the
 // toolkit are accepted.
 func (d Database) claimDatabase(ctx context.Context) error {
-	owner, err := reply.Text(d.client.Do(ctx, d.client.B().Get().Key(layout.LayoutOwner).Build()))
-	if err != nil || owner != "" {
-		return err
+	for _, key := range []string{layout.LayoutOwner, layout.LayoutVersion} { // another process may be faster
+		text, err := reply.Text(d.client.Do(ctx, d.client.B().Get().Key(key).Build()))
+		if err != nil || text != "" {
+			return err
+		}
 	}
 	var foreign []string
 	metas := map[string]bool{}
 	enough := errors.New("enough was seen")
-	err = d.keys(ctx, "*", func(keys []string, _ int64) error {
+	err := d.keys(ctx, "*", func(keys []string, _ int64) error {
 		for _, name := range keys {
 			if _, field, ok := layout2009.ParseUserKey(name); ok && field == "username" {
 				return Err2009

@@ -110,20 +110,17 @@ func (a *Service) ChangePassword(ctx context.Context, user social.User, current,
 	if err != nil {
 		return Session{}, err
 	}
-	secret, entry := a.sessions.newEntry(ctx)
-	secret, err = a.sessions.store.Reserve(ctx, user.ID, secret, entry.Token)
-	if err != nil {
-		return Session{}, err
-	}
+	secret, entry := a.sessions.newEntry(ctx, user.ID)
 	ended, err := a.replace(ctx, user.ID, passwordChange{Field: PasswordField, Value: stored, Hash: phc, Session: &entry})
 	if errors.Is(err, errUserChanged) {
 		// Another request was faster: what was typed is not the password any more.
-		return Session{}, errors.Join(social.ErrBadLogin, a.sessions.forget(ctx, []string{entry.Token}))
+		return Session{}, social.ErrBadLogin
 	}
 	if err != nil {
 		return Session{}, err
 	}
-	return Session{User: user, Secret: secret}, a.sessions.forget(ctx, ended)
+	a.sessions.forget(ended)
+	return Session{User: user, Secret: secret}, nil
 }
 
 // replace sets a password, and warns the user.
@@ -160,7 +157,7 @@ func (a *Service) IssueReset(ctx context.Context, by social.Actor, uid int64) (t
 // NewReset returns the secret of a link as IssueReset makes it, for a user who has asked for it:
 // the audit log does not have it. One round trip.
 func (a *Service) NewReset(ctx context.Context, uid int64, valid time.Duration) (token string, err error) {
-	token = layout.Itoa(uid) + "." + newSecret()
+	token = newSecret(uid)
 	if err := a.users.Edit(ctx, uid, "reset", resetHash(token)+" "+layout.Seconds(a.now().Add(valid))); err != nil {
 		return "", err
 	}
@@ -222,5 +219,6 @@ func (a *Service) ResetPassword(ctx context.Context, token, typed string) (socia
 	if err != nil {
 		return social.User{}, err
 	}
-	return user, a.sessions.forget(ctx, ended)
+	a.sessions.forget(ended)
+	return user, nil
 }

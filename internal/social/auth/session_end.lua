@@ -3,7 +3,7 @@
 -- KEYS[2]   the hash of the user's sessions
 -- ARGV[1]   which: `one`, `others` or `all`
 -- ARGV[2]   the beginning of the one, or the one to keep
--- Reply     the sessions that were open, to be removed from `auths`
+-- Reply     the sessions that were open
 local kept, ended = {}, {}
 for _, token in ipairs(list()) do
   local same = string.sub(token, 1, #ARGV[2]) == ARGV[2]

@@ -19,16 +19,11 @@ import (
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/users"
 )
 
 var (
 	//go:embed session_common.lua
 	sessionCommon string
-
-	//go:embed session_reserve.lua
-	sessionReserveSource string
-	sessionReserveScript = script.New(sessionReserveSource).Retryable()
 
 	//go:embed session_open.lua
 	sessionOpenSource string
@@ -63,20 +58,16 @@ var (
 
 // sessionStore is the sessions of all users.
 //
-// A session is a random secret that a browser keeps. Only its SHA-256, the token, is
-// stored: in the hash `auths`, which leads from a token to its user, and in the field
-// `auth` of the user, which lists the user's open sessions. A session is open while
-// both have it. On a Cluster the secret names its user, and `auth` alone decides;
-// `auths` has only sessions from before the Cluster got its layout (users.Directory).
+// A session is a random secret that a browser keeps, after the id of its user:
+// `<uid>.<secret>`. Only its SHA-256, the token, is stored: in the field `auth` of the user,
+// which lists the user's open sessions.
 //
 // The hash `sessions:{user:<uid>}` says of each when it began, when it was last used, and on
-// which device. It is in the slot of the user's hash, so one script changes both; `auths` is
-// written before it, and cleaned after it.
+// which device. It is in the slot of the user's hash, so one script changes both.
 type sessionStore struct {
-	Client    rueidis.Client
-	Directory *users.Directory
-	Idle      time.Duration // after which time without use a session ends
-	Max       time.Duration // after which time it ends in any case
+	Client rueidis.Client
+	Idle   time.Duration // after which time without use a session ends
+	Max    time.Duration // after which time it ends in any case
 }
 
 // SessionEntry is what is known of a session. The times are zero where the session began
@@ -111,45 +102,24 @@ func (s *sessionStore) Expired(e SessionEntry, now time.Time) bool {
 	return !e.Created.IsZero() && (now.Sub(e.Used) > s.Idle || now.Sub(e.Created) > s.Max)
 }
 
-// secretLength is the length of a secret: 32 random bytes in base64.
+// secretLength is the length of the random part of a secret: 32 bytes in base64.
 const secretLength = 43
 
-// newSecret returns the secret of a new session.
-func newSecret() string {
+// newSecret returns a secret that names its user: of a new session, or of a reset link.
+func newSecret(uid int64) string {
 	var b [32]byte
 	rand.Read(b[:]) // never fails
-	return base64.RawURLEncoding.EncodeToString(b[:])
+	return layout.Itoa(uid) + "." + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// SessionToken returns the token of a secret; ok is false for what cannot be one. A secret can
-// begin with the id of its user: `<uid>.<secret>`; see WithUser.
-func SessionToken(secret string) (token string, ok bool) {
-	_, token, ok = splitSecret(secret)
-	return token, ok
-}
-
-// splitSecret returns the user that a secret names, 0 for none, and its token.
-func splitSecret(secret string) (uid int64, token string, ok bool) {
-	if id, rest, hasUser := strings.Cut(secret, "."); hasUser { // no secret has a dot
-		if uid, ok = layout.ParseID(id); !ok {
-			return 0, "", false
-		}
-		secret = rest
-	}
-	if len(secret) != secretLength {
+// SessionToken returns the user and the token of a secret; ok is false for what cannot be one.
+func SessionToken(secret string) (uid int64, token string, ok bool) {
+	id, random, _ := strings.Cut(secret, ".")
+	if uid, ok = layout.ParseID(id); !ok || len(random) != secretLength {
 		return 0, "", false
 	}
-	sum := sha256.Sum256([]byte(secret))
+	sum := sha256.Sum256([]byte(random))
 	return uid, hex.EncodeToString(sum[:]), true
-}
-
-// secretWithUser returns a secret that names its user: on a Cluster the session is found in
-// the hash of the user, without `auths`. It opens the same session.
-func secretWithUser(uid int64, secret string) string {
-	if strings.Contains(secret, ".") {
-		return secret
-	}
-	return layout.Itoa(uid) + "." + secret
 }
 
 // HasSession reports whether the field `auth` of a user contains a token.
@@ -168,27 +138,9 @@ func sessionKeys(uid int64) []string { return []string{layout.UserKey(uid), layo
 
 func wholeSeconds(d time.Duration) string { return layout.Itoa(int64(d / time.Second)) }
 
-// Reserve writes that a token belongs to a user, before the session opens, and returns
-// the secret for the browser. A crash in between leaves an entry that opens nothing. On a
-// Cluster it writes nothing: the secret names the user.
-func (s *sessionStore) Reserve(ctx context.Context, uid int64, secret, token string) (string, error) {
-	spread, err := s.Directory.Spread(ctx)
-	if err != nil {
-		return "", err
-	}
-	if spread {
-		return secretWithUser(uid, secret), nil
-	}
-	err = sessionReserveScript.Run(ctx, s.Client, []string{layout.Auths}, []string{token, layout.Itoa(uid)}).Error()
-	if err != nil {
-		return "", fmt.Errorf("social: open a session: %w", err)
-	}
-	return secret, nil
-}
-
-// Open opens a reserved session and returns the tokens of those that had to make
-// room, which Forget removes. It returns errUserChanged where there is no such user, or the
-// stored password is not this one, unless that is empty.
+// Open opens a session and returns the tokens of those that had to make room. It returns
+// errUserChanged where there is no such user, or the stored password is not this one, unless
+// that is empty. One round trip.
 func (s *sessionStore) Open(ctx context.Context, uid int64, e SessionEntry, password string) (dropped []string, err error) {
 	dropped, err = sessionOpenScript.RunFenced(ctx, s.Client, sessionKeys(uid), []string{
 		e.Token, e.String(), layout.Itoa(MaxSessions), layout.Seconds(e.Used), wholeSeconds(s.Idle), wholeSeconds(s.Max), password,
@@ -228,7 +180,7 @@ const (
 	allSessions   whichSessions = "all"
 )
 
-// End ends sessions and returns their tokens, for Forget. One round trip.
+// End ends sessions and returns their tokens. One round trip.
 func (s *sessionStore) End(ctx context.Context, uid int64, which whichSessions, token string) ([]string, error) {
 	ended, err := sessionEndScript.RunFenced(ctx, s.Client, sessionKeys(uid), []string{string(which), token}).AsStrSlice()
 	if err != nil {
@@ -237,28 +189,16 @@ func (s *sessionStore) End(ctx context.Context, uid int64, which whichSessions, 
 	return ended, nil
 }
 
-// Forget removes ended sessions from `auths`.
-func (s *sessionStore) Forget(ctx context.Context, tokens []string) error {
-	if len(tokens) == 0 {
-		return nil
-	}
-	err := s.Client.Do(ctx, s.Client.B().Hdel().Key(layout.Auths).Field(tokens...).Build().ToRetryable()).Error()
-	if err != nil {
-		return fmt.Errorf("social: end a session: %w", err)
-	}
-	return nil
-}
-
 // passwordChange is a new password of a user.
 type passwordChange struct {
 	Field, Value string // what it is based on: `password` or `reset`, and the value it had
 	Hash         string
-	Session      *SessionEntry // the session that is left, already reserved; nil for none
+	Session      *SessionEntry // the session that is left; nil for none
 }
 
 // Replace sets a password, and ends all sessions but the given one. It returns
 // ErrChanged where what the change is based on has changed: of two that are based on the
-// same, one succeeds. The tokens of the ended sessions are for Forget. One round trip.
+// same, one succeeds. It returns the tokens of the ended sessions. One round trip.
 func (s *sessionStore) Replace(ctx context.Context, uid int64, p passwordChange) ([]string, error) {
 	token, entry := "", ""
 	if p.Session != nil {

@@ -42,17 +42,14 @@ type Sessions struct {
 	directory *users.Directory
 	store     *sessionStore
 	now       func() time.Time
-	// tokens maps the token of a session to its user. A pair never changes while it
-	// exists; the user is read and compared each time.
+	// tokens has what is known of sessions, by token. The user's own list, which is looked at
+	// each time, says whether one is open.
 	tokens *otter.Cache[string, knownSession]
 }
 
 // knownSession is what a process remembers of a session. Its last use can be later in
 // the database, where other processes have noted it.
-type knownSession struct {
-	uid           int64
-	created, used time.Time // zero where they are not known
-}
+type knownSession struct{ created, used time.Time } // zero where they are not known
 
 // SessionOptions are the settings of sessions; all are required.
 type SessionOptions struct {
@@ -68,7 +65,7 @@ func NewSessions(u *users.Users, opt SessionOptions) (*Sessions, error) {
 	if err != nil {
 		return nil, fmt.Errorf("social: %w", err)
 	}
-	store := &sessionStore{Client: opt.DB.Client, Directory: opt.Directory, Idle: opt.Idle, Max: opt.Max}
+	store := &sessionStore{Client: opt.DB.Client, Idle: opt.Idle, Max: opt.Max}
 	return &Sessions{users: u, db: opt.DB, directory: opt.Directory, store: store, now: opt.Now, tokens: tokens}, nil
 }
 
@@ -78,18 +75,16 @@ func (s *Sessions) MaxAge() time.Duration { return s.store.Max }
 // cachedTokens bounds the sessions kept in memory, about 150 bytes each.
 const cachedTokens = 200_000
 
-// newEntry returns a new session of the device of a context.
-func (s *Sessions) newEntry(ctx context.Context) (secret string, e SessionEntry) {
-	secret = newSecret()
-	token, _ := SessionToken(secret)
+// newEntry returns a new session of a user, on the device of a context.
+func (s *Sessions) newEntry(ctx context.Context, uid int64) (secret string, e SessionEntry) {
+	secret = newSecret(uid)
+	_, token, _ := SessionToken(secret)
 	device, _ := ctx.Value(deviceKey{}).(string)
 	now := s.now()
 	return secret, SessionEntry{Token: token, Created: now, Used: now, Device: device}
 }
 
-// OpenSession begins a session. It is written to `auths` first and to the
-// user's hash last, and is open when both have it, so that a crash in between
-// leaves an entry that opens nothing.
+// OpenSession begins a session.
 func (s *Sessions) OpenSession(ctx context.Context, user social.User) (Session, error) {
 	return s.open(ctx, user, "")
 }
@@ -97,28 +92,22 @@ func (s *Sessions) OpenSession(ctx context.Context, user social.User) (Session, 
 // open is OpenSession for somebody who has typed a password, which is stored like this: it
 // returns ErrBadLogin where it has been changed since. An empty one opens a session in any case.
 func (s *Sessions) open(ctx context.Context, user social.User, password string) (Session, error) {
-	secret, entry := s.newEntry(ctx)
-	secret, err := s.store.Reserve(ctx, user.ID, secret, entry.Token)
-	if err != nil {
-		return Session{}, err
-	}
+	secret, entry := s.newEntry(ctx, user.ID)
 	if !user.Joined.IsZero() { // a registration may have been cut short
-		cmds, err := s.directory.AddLatest(ctx, user.Name, float64(user.Joined.Unix()))
-		if err == nil {
-			err = reply.FirstError(s.db.Client.DoMulti(ctx, cmds...))
-		}
+		err := reply.FirstError(s.db.Client.DoMulti(ctx, s.directory.AddLatest(user.Name, float64(user.Joined.Unix()))...))
 		if err != nil && rediserr.Of(err) != rediserr.WritesRefused { // the memory may be full
 			return Session{}, fmt.Errorf("social: open a session: %w", err)
 		}
 	}
 	dropped, err := s.store.Open(ctx, user.ID, entry, password)
 	if errors.Is(err, errUserChanged) {
-		return Session{}, errors.Join(social.ErrBadLogin, s.forget(ctx, []string{entry.Token}))
+		return Session{}, social.ErrBadLogin
 	}
 	if err != nil {
 		return Session{}, err
 	}
-	return Session{User: user, Secret: secret}, s.forget(ctx, dropped)
+	s.forget(dropped)
+	return Session{User: user, Secret: secret}, nil
 }
 
 // SessionUser returns the user of the session that a secret opens, or
@@ -126,17 +115,17 @@ func (s *Sessions) open(ctx context.Context, user social.User, password string) 
 // as the user's own list of sessions, which the server watches for this
 // process, has it too. Once an hour it notes that the session is in use.
 func (s *Sessions) SessionUser(ctx context.Context, secret string) (social.User, error) {
-	uid, token, ok := splitSecret(secret)
+	uid, token, ok := SessionToken(secret)
 	if !ok {
 		return social.User{}, social.ErrNoSession
 	}
 	user, known, err := s.sessionUser(ctx, uid, token)
-	if errors.Is(err, social.ErrNoSession) && known.uid != 0 && !social.IsFresh(ctx) {
+	if errors.Is(err, social.ErrNoSession) && !social.IsFresh(ctx) {
 		// Another process may have opened it a moment ago.
 		user, known, err = s.sessionUser(social.WithFresh(ctx), uid, token)
 	}
 	if err == nil {
-		err = s.inUse(ctx, token, known)
+		err = s.inUse(ctx, uid, token, known)
 	}
 	if errors.Is(err, social.ErrNoSession) {
 		s.tokens.Invalidate(token)
@@ -147,41 +136,16 @@ func (s *Sessions) SessionUser(ctx context.Context, secret string) (social.User,
 	return user, nil
 }
 
-// RenewedSecret returns the secret that the browser should have of an open session: on a
-// Cluster it names the user. It is answered from memory.
-func (s *Sessions) RenewedSecret(ctx context.Context, uid int64, secret string) (string, error) {
-	spread, err := s.directory.Spread(ctx)
-	if spread {
-		secret = secretWithUser(uid, secret)
-	}
-	return secret, err
-}
-
-// sessionUser returns the user of a token whose own list of sessions has it, or
-// ErrNoSession; uid is the user that the secret names, 0 for none. No round trip for a
-// session and a user seen lately, else one, and another one where the secret names no
-// user.
+// sessionUser returns the user whose list of sessions has a token, or ErrNoSession. No round
+// trip for a session and a user seen lately, else one.
 func (s *Sessions) sessionUser(ctx context.Context, uid int64, token string) (social.User, knownSession, error) {
 	known, ok := s.tokens.GetIfPresent(token)
 	var rec users.Record
 	var err error
-	switch {
-	case ok && uid != 0 && uid != known.uid:
-		return social.User{}, known, social.ErrNoSession
-	case ok:
-		rec, err = s.users.Record(ctx, known.uid)
-	case uid != 0:
-		known.uid = uid
-		rec, err = s.readSession(ctx, &known, token)
-	default:
-		known.uid, err = s.db.Client.Do(ctx, s.db.Client.B().Hget().Key(layout.Auths).Field(token).Build()).AsInt64()
-		if rueidis.IsRedisNil(err) {
-			return social.User{}, known, social.ErrNoSession
-		}
-		if err != nil {
-			return social.User{}, known, fmt.Errorf("social: look up a session: %w", err)
-		}
-		rec, err = s.readSession(ctx, &known, token)
+	if ok {
+		rec, err = s.users.Record(ctx, uid)
+	} else {
+		rec, known, err = s.readSession(ctx, uid, token)
 	}
 	if errors.Is(err, social.ErrNotFound) || err == nil && (!HasSession(rec.Auth, token) || rec.Standing.Hidden()) {
 		return social.User{}, known, social.ErrNoSession
@@ -189,39 +153,40 @@ func (s *Sessions) sessionUser(ctx context.Context, uid int64, token string) (so
 	return rec.User, known, err
 }
 
-// readSession reads the user of a session, and when it was last used, and remembers it.
-func (s *Sessions) readSession(ctx context.Context, known *knownSession, token string) (users.Record, error) {
-	res := s.db.ReadMany(ctx, s.users.RecordCommand(known.uid), s.db.Client.B().Hget().Key(layout.SessionsKey(known.uid)).Field(token).Cache())
-	rec, err := users.ParseRecord(known.uid, res[0])
+// readSession reads a user, and when a session was last used, and remembers it.
+func (s *Sessions) readSession(ctx context.Context, uid int64, token string) (users.Record, knownSession, error) {
+	res := s.db.ReadMany(ctx, s.users.RecordCommand(uid), s.db.Client.B().Hget().Key(layout.SessionsKey(uid)).Field(token).Cache())
+	rec, err := users.ParseRecord(uid, res[0])
 	if err != nil {
-		return rec, err
+		return rec, knownSession{}, err
 	}
 	entry, err := reply.TextOrEmpty(res[1])
 	if err != nil {
-		return rec, err
+		return rec, knownSession{}, err
 	}
 	e := ParseSession(token, entry)
-	known.created, known.used = e.Created, e.Used
+	known := knownSession{created: e.Created, used: e.Used}
 	if HasSession(rec.Auth, token) {
-		s.tokens.Set(token, *known)
+		s.tokens.Set(token, known)
 	}
-	return rec, nil
+	return rec, known, nil
 }
 
 // inUse returns ErrNoSession for a session that has expired. It notes the use of others,
 // and ends expired ones, where none was noted for an hour: one round trip. A session
 // stays open while the database takes no writes.
-func (s *Sessions) inUse(ctx context.Context, token string, known knownSession) error {
+func (s *Sessions) inUse(ctx context.Context, uid int64, token string, known knownSession) error {
 	now := s.now()
 	if now.Sub(known.used) < SessionUseEvery && now.Sub(known.created) <= s.store.Max {
 		return nil
 	}
-	e, ended, err := s.store.Touch(ctx, known.uid, token, now)
+	e, ended, err := s.store.Touch(ctx, uid, token, now)
 	switch {
 	case errors.Is(err, errNoSession):
-		return errors.Join(social.ErrNoSession, s.forget(ctx, ended))
+		s.forget(ended)
+		return social.ErrNoSession
 	case err != nil:
-		text, readErr := reply.TextOrEmpty(s.db.Client.Do(ctx, s.db.Client.B().Hget().Key(layout.SessionsKey(known.uid)).Field(token).Build()))
+		text, readErr := reply.TextOrEmpty(s.db.Client.Do(ctx, s.db.Client.B().Hget().Key(layout.SessionsKey(uid)).Field(token).Build()))
 		if readErr != nil {
 			return readErr
 		}
@@ -233,8 +198,7 @@ func (s *Sessions) inUse(ctx context.Context, token string, known knownSession) 
 			e.Created = now
 		}
 	default:
-		// What is left in `auths` opens nothing.
-		_ = s.forget(ctx, ended)
+		s.forget(ended)
 	}
 	known.created, known.used = e.Created, e.Used
 	s.tokens.Set(token, known)
@@ -250,32 +214,30 @@ func (s *Sessions) SessionOpen(ctx context.Context, client rueidis.Client, uid i
 	}
 	open, hidden := make([]bool, len(secrets)), social.ParseStanding(user[1]).Hidden()
 	for i, secret := range secrets {
-		token, ok := SessionToken(secret)
-		open[i] = ok && !hidden && HasSession(user[0], token)
+		owner, token, ok := SessionToken(secret)
+		open[i] = ok && owner == uid && !hidden && HasSession(user[0], token)
 	}
 	return open, nil
 }
 
-// Logout ends the session of a secret. The user's own list is changed first, which
-// alone ends it. Two round trips.
+// Logout ends the session of a secret. One round trip.
 func (s *Sessions) Logout(ctx context.Context, uid int64, secret string) error {
-	token, ok := SessionToken(secret)
-	if !ok {
+	owner, token, ok := SessionToken(secret)
+	if !ok || owner != uid {
 		return nil
 	}
 	return s.end(ctx, uid, oneSession, token)
 }
 
-// LogoutEverywhere ends every session of a user. Repeating it clears what a crash left
-// in `auths`. Two round trips.
+// LogoutEverywhere ends every session of a user. One round trip.
 func (s *Sessions) LogoutEverywhere(ctx context.Context, uid int64) error {
 	return s.end(ctx, uid, allSessions, "")
 }
 
 // LogoutOthers ends every session of a user but that of a secret.
 func (s *Sessions) LogoutOthers(ctx context.Context, uid int64, secret string) error {
-	token, ok := SessionToken(secret)
-	if !ok {
+	owner, token, ok := SessionToken(secret)
+	if !ok || owner != uid {
 		return social.ErrNoSession
 	}
 	return s.end(ctx, uid, otherSessions, token)
@@ -283,18 +245,15 @@ func (s *Sessions) LogoutOthers(ctx context.Context, uid int64, secret string) e
 
 func (s *Sessions) end(ctx context.Context, uid int64, which whichSessions, token string) error {
 	ended, err := s.store.End(ctx, uid, which, token)
-	if err != nil {
-		return err
-	}
-	return s.forget(ctx, ended)
+	s.forget(ended)
+	return err
 }
 
-// forget removes ended sessions from `auths`, and from memory.
-func (s *Sessions) forget(ctx context.Context, tokens []string) error {
+// forget removes ended sessions from memory.
+func (s *Sessions) forget(tokens []string) {
 	for _, token := range tokens {
 		s.tokens.Invalidate(token)
 	}
-	return s.store.Forget(ctx, tokens)
 }
 
 // OpenSession is a session in the list that its user sees.
@@ -316,7 +275,7 @@ func (s *Sessions) OpenSessions(ctx context.Context, uid int64, secret string) (
 	if err != nil {
 		return nil, err
 	}
-	here, _ := SessionToken(secret)
+	_, here, _ := SessionToken(secret)
 	open := make([]OpenSession, len(entries))
 	for i, e := range entries {
 		open[i] = OpenSession{ID: e.Token[:sessionID], Device: e.Device, Created: e.Created, Used: e.Used, Here: e.Token == here}
@@ -324,7 +283,7 @@ func (s *Sessions) OpenSessions(ctx context.Context, uid int64, secret string) (
 	return open, nil
 }
 
-// EndSession ends one session of a user, if it is open. Two round trips.
+// EndSession ends one session of a user, if it is open. One round trip.
 func (s *Sessions) EndSession(ctx context.Context, uid int64, id string) error {
 	if len(id) != sessionID {
 		return social.ErrNoSession
@@ -339,11 +298,12 @@ func (s *Sessions) ExpiredSessions(ctx context.Context, uid int64) (int, error) 
 }
 
 // EndExpiredSessions removes the expired sessions of a user, and reports whether there
-// were any. Two round trips.
+// were any. One round trip.
 func (s *Sessions) EndExpiredSessions(ctx context.Context, uid int64) (bool, error) {
 	_, ended, err := s.store.Touch(ctx, uid, "", s.now())
 	if err != nil && !errors.Is(err, errNoSession) {
 		return false, err
 	}
-	return len(ended) > 0, s.forget(ctx, ended)
+	s.forget(ended)
+	return len(ended) > 0, nil
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"retwis/internal/redis/keys"
 	"retwis/internal/redis/store"
@@ -258,7 +257,7 @@ func (db *database) wantWhole(restored backup.Restored, kept []int64) {
 	if err := db.Adoption().Adopt(db.Ctx, nil); err != nil {
 		db.T.Fatal(err)
 	}
-	repaired, err := check.Repair(db.Ctx, db.App, check.Options{Exclusive: true, SessionGrace: time.Nanosecond})
+	repaired, err := check.Repair(db.Ctx, db.App, check.Options{Exclusive: true})
 	if err != nil {
 		db.T.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"strconv"
+	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -23,8 +23,8 @@ import (
 // ErrDamaged: a file is not a whole backup.
 var ErrDamaged = errors.New("the backup is damaged")
 
-// ErrNewer: only a newer retwis can read the backup.
-var ErrNewer = errors.New("only a newer retwis can restore this backup")
+// ErrOtherVersion: the format of the backup, or the layout of its keys, is not of this version.
+var ErrOtherVersion = errors.New("only another version of retwis can restore this backup")
 
 // maxManifest bounds the manifest.
 const maxManifest = 64 << 10
@@ -76,20 +76,13 @@ func (b *Reader) open() error {
 	}
 	m := b.Manifest
 	switch {
-	case m.Format > Format || newer(m.Layout):
+	case m.Format > Format || !slices.Contains([]string{"", layout.Version, layout.ClusterVersion}, m.Layout):
 		return fmt.Errorf("%w: retwis %s made it (format %d, layout %q; this one reads format %d, layout %s)",
-			ErrNewer, m.Retwis, m.Format, m.Layout, Format, layout.ClusterVersion)
+			ErrOtherVersion, m.Retwis, m.Format, m.Layout, Format, layout.Version)
 	case m.Format < 1 || m.Parts < 1 || m.Parts > 1000 || m.Database < 0:
 		return fmt.Errorf("%w: its manifest makes no sense", ErrDamaged)
 	}
 	return b.advance()
-}
-
-// newer reports whether this program does not know a layout of the keys yet.
-func newer(version string) bool {
-	theirs, err := strconv.Atoi(version)
-	ours, _ := strconv.Atoi(layout.ClusterVersion)
-	return version != "" && (err != nil || theirs > ours)
 }
 
 // readError is an error of the file, not of what is in it.

@@ -33,9 +33,6 @@ func run(ctx context.Context, s *app.App, opt Options, repair bool) (Result, err
 	if opt.Followers == 0 {
 		opt.Followers = defaultFollowers
 	}
-	if opt.SessionGrace == 0 {
-		opt.SessionGrace = sessionGrace
-	}
 	if opt.Part == 0 {
 		opt.Part = 1
 	}
@@ -47,16 +44,15 @@ func run(ctx context.Context, s *app.App, opt Options, repair bool) (Result, err
 	defer c.running.Unlock()
 	c.rules = c.allRules()
 	users := &userCheck{check: c}
-	sessions := &sessionCheck{check: c}
 	moderation := &moderationCheck{check: c}
 	lists := &listCheck{check: c}
 	keys := &keyCheck{check: c}
 	sets := &setCheck{check: c}
 	for _, step := range []func(context.Context) error{
-		c.begin, keys.singletons, users.layoutOf, users.usernames,
-		c.pass(owners), users.byTime, sessions.all, moderation.all,
+		c.begin, keys.singletons, users.latest, users.usernames,
+		c.pass(owners), users.byTime, moderation.all,
 		c.pass(sources), sets.celebrities, sets.active, lists.public, keys.findings, c.pass(copies),
-		keys.counters, keys.completions, keys.search, keys.unfinished, sessions.suspected,
+		keys.counters, keys.completions, keys.search, keys.unfinished,
 	} {
 		if err := step(ctx); err != nil {
 			return c.finish(), fmt.Errorf("social: check: %w", err)

@@ -43,8 +43,7 @@ type checker struct {
 	rules   []rule
 	foreign map[string]bool // keys without an id that have another type
 
-	spread      bool      // the database has the layout of a Cluster
-	sinceLatest time.Time // since when `users_by_time` has users then
+	sinceLatest time.Time // since when `users_by_time` has users on a Cluster
 
 	lastUser   int64 // the largest ids in use
 	lastPost   int64

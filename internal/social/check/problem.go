@@ -1,8 +1,6 @@
 package check
 
 import (
-	"time"
-
 	"retwis/maintain"
 )
 
@@ -60,9 +58,6 @@ type Options struct {
 	// their ids: the same ones each time. Keys with the names, the sessions and the
 	// latest posts of all are checked whole. Default: 1, all.
 	Part float64
-	// SessionGrace is how long a session may take to begin: until then a repair
-	// leaves one alone that its user does not have yet. Default: 10 s.
-	SessionGrace time.Duration
 	// Exclusive says that no process uses the database: a repair finishes work that
 	// one has begun a moment ago, as it is found in a backup.
 	Exclusive bool
@@ -71,11 +66,6 @@ type Options struct {
 	DeleteFiles bool
 }
 
-const (
-	// defaultFollowers detects a loss of five followers in a hundred with a
-	// probability of 99 %, for each author.
-	defaultFollowers = 100
-	// sessionGrace is the default of Options.SessionGrace: `auths` is written
-	// first.
-	sessionGrace = 10 * time.Second
-)
+// defaultFollowers detects a loss of five followers in a hundred with a
+// probability of 99 %, for each author.
+const defaultFollowers = 100

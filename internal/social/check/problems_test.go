@@ -27,7 +27,6 @@ type planted struct {
 func TestCheckFindsEach(t *testing.T) {
 	t.Parallel()
 	for _, p := range []planted{
-		{want: "user:2: has a session that `auths` assigns to \"1\"", repair: "end the session", redis: []string{"HSET", "user:2", "auth", digest}, more: []string{"HSET", "auths", digest, "1"}},
 		{want: "user:9: unreachable: the username \"Ada\" does not lead to this user", repair: "remove the user, who has no data", redis: []string{"HSET", "user:9", "username", "Ada"}},
 		{want: "sessions:{user:99}: user 99 does not exist", repair: "remove it", redis: []string{"HSET", "sessions:{user:99}", digest, "x"}},
 		{want: "logins:{user:99}: user 99 does not exist", repair: "remove it", redis: []string{"HSET", "logins:{user:99}", digest, "x"}},

@@ -25,7 +25,7 @@ const damageEnv = "SOCIAL_DAMAGE_ROUNDS"
 // repair repairs the database.
 func (b *bundle) repair() check.Result {
 	b.T.Helper()
-	result, err := check.Repair(b.Ctx, b.App, check.Options{SessionGrace: time.Nanosecond, Followers: 10_000})
+	result, err := check.Repair(b.Ctx, b.App, check.Options{Followers: 10_000})
 	if err != nil {
 		b.T.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func (b *bundle) damage(rng *rand.Rand, people, posts int) string {
 	pick := func(words ...string) string { return words[rng.IntN(len(words))] }
 	commands := [][]string{
 		{"DEL", pick("user:"+uid, "post:"+pid, "posts:"+uid, "profile:"+uid, set, "timeline")},
-		{"DEL", pick("users", "users_by_time", "auths", "next_user_id", "next_post_id", "post:"+pid, "user:"+uid)},
+		{"DEL", pick("users", "users_by_time", "next_user_id", "next_post_id", "post:"+pid, "user:"+uid)},
 		{"HDEL", "user:" + uid, pick("username", "auth", "joined")},
 		{"HSET", "user:" + uid, "auth", strings.Repeat("a", 64)},
 		{"HSET", "user:" + uid, "username", "somebody" + uid},
@@ -85,7 +85,6 @@ func (b *bundle) damage(rng *rand.Rand, people, posts int) string {
 		{"HSET", "users", pick("ghost", "user1"), pick(uid, "99", "x")},
 		{"ZADD", "users_by_time", "5", "ghost"},
 		{"ZREM", "users_by_time", "user" + uid},
-		{"HSET", "auths", strings.Repeat("b", 64), uid},
 		{"SET", pick("next_user_id", "next_post_id"), pick("1", "x", "")},
 		{"HDEL", "post:" + pid, "user_id"},
 		{"HSET", "post:" + pid, "user_id", pick(other, "99", "x")},
@@ -101,7 +100,7 @@ func (b *bundle) damage(rng *rand.Rand, people, posts int) string {
 	}
 	words := commands[rng.IntN(len(commands))]
 	if rng.IntN(8) == 0 { // another type
-		key := pick("posts:"+uid, "profile:"+uid, set, "timeline", "users", "users_by_time", "auths", "next_post_id")
+		key := pick("posts:"+uid, "profile:"+uid, set, "timeline", "users", "users_by_time", "next_post_id")
 		b.Redis("DEL", key)
 		words = []string{pick("SADD", "PFADD"), key, "foreign"}
 	}
@@ -291,7 +290,7 @@ func TestRepairRestored(t *testing.T) {
 
 	other := on(t, b.DB)
 	other.Clock.Unix.Store(b.Clock.Unix.Load())
-	repaired, err := check.Repair(other.Ctx, other.App, check.Options{Exclusive: true, SessionGrace: time.Nanosecond})
+	repaired, err := check.Repair(other.Ctx, other.App, check.Options{Exclusive: true})
 	if err != nil || repaired.Remaining > 0 {
 		t.Fatalf("repair = %+v, %v", repaired, err)
 	}

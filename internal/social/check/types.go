@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -31,13 +30,6 @@ type keyCheck struct{ check *checker }
 // singletons checks the types of the keys without an id.
 func (c *keyCheck) singletons(ctx context.Context) error {
 	keys := layout.Singletons()
-	moved, err := c.isMoved(ctx)
-	if err != nil {
-		return err
-	}
-	if moved { // its string is in its place
-		keys = slices.DeleteFunc(keys, func(key string) bool { return key == layout.Users })
-	}
 	good, err := c.check.ofTheirType(ctx, keys)
 	if err != nil {
 		return err

@@ -12,7 +12,6 @@ import (
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
 	"retwis/internal/social"
-	"retwis/internal/social/auth"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/removal"
 	"retwis/internal/social/storage"
@@ -24,11 +23,6 @@ import (
 var dropUserSource string
 
 var dropUserScript = script.New(dropUserSource).Retryable()
-
-//go:embed session_drop.lua
-var sessionDropSource string
-
-var sessionDropScript = script.New(sessionDropSource).Retryable()
 
 // userCheck checks users and their names.
 type userCheck struct {
@@ -169,18 +163,10 @@ func (c *userCheck) user(ctx context.Context, uid int64, fields []string) error 
 	owners := []string{found[0].Folded, found[0].Typed}
 	b := c.check.batch()
 	since := b.Score(layout.UsersByTime, name)
-	var tokens []string
-	var sessionOf []*string
 	for token := range strings.SplitSeq(open, ",") {
-		if token == "" || len(tokens) >= 10*auth.MaxSessions {
-			continue
-		}
-		if c.check.spread { // no other key has them
+		if token != "" {
 			c.check.result.Sessions++
-			continue
 		}
-		tokens = append(tokens, token)
-		sessionOf = append(sessionOf, b.Text(c.check.client.B().Hget().Key(layout.Auths).Field(token).Build()))
 	}
 	if err := b.Run(ctx); err != nil {
 		return err
@@ -195,13 +181,6 @@ func (c *userCheck) user(ctx context.Context, uid int64, fields []string) error 
 			return err
 		}
 	}
-	for i, token := range tokens {
-		if owner := *sessionOf[i]; owner != layout.Itoa(uid) && !c.check.foreign[layout.Auths] {
-			if err := c.token(ctx, uid, token, owner); err != nil {
-				return err
-			}
-		}
-	}
 	return nil
 }
 
@@ -213,11 +192,7 @@ func (c *userCheck) notLatest(ctx context.Context, key, name, joined string) err
 		if t := layout.ParseTime(joined); !t.IsZero() {
 			at = float64(t.Unix())
 		}
-		cmds, err := c.check.names.AddLatest(ctx, name, at)
-		if err != nil {
-			return false, err
-		}
-		return c.check.client.DoMulti(ctx, cmds...)[0].AsBool()
+		return c.check.client.DoMulti(ctx, c.check.names.AddLatest(name, at)...)[0].AsBool()
 	})
 }
 
@@ -274,7 +249,7 @@ func (c *userCheck) unreachable(ctx context.Context, uid int64, name, open, owne
 // isLatest reports whether somebody who registered at a time belongs among the users by
 // time: on a Cluster it has the latest only.
 func (c *userCheck) isLatest(joined string) bool {
-	if !c.check.spread || c.check.sinceLatest.IsZero() {
+	if !c.check.cluster || c.check.sinceLatest.IsZero() {
 		return true
 	}
 	return layout.ParseTime(joined).After(c.check.sinceLatest)
@@ -340,25 +315,4 @@ func (c *userCheck) named(ctx context.Context, names []string) ([]bool, error) {
 		found[i] = users[2*i][0] == name || users[2*i+1][0] == name
 	}
 	return found, nil
-}
-
-// token reports a session of a user that `auths` lacks. Should the user log out at
-// the same moment, the repair leaves an entry that opens nothing.
-func (c *userCheck) token(ctx context.Context, uid int64, token, owner string) error {
-	p := Problem{Kind: maintain.Taken, Key: layout.UserKey(uid), Detail: fmt.Sprintf("has a session that `auths` assigns to %q", owner)}
-	if owner == "" {
-		p.Kind = maintain.Missing
-		p.Repair = "add the session to `auths`"
-		return c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
-			open, err := reply.TextOrEmpty(c.check.client.Do(ctx, c.check.client.B().Hget().Key(layout.UserKey(uid)).Field("auth").Build()))
-			if err != nil || !auth.HasSession(open, token) {
-				return false, err
-			}
-			return c.check.client.Do(ctx, c.check.client.B().Hsetnx().Key(layout.Auths).Field(token).Value(layout.Itoa(uid)).Build()).AsBool()
-		})
-	}
-	p.Repair = "end the session"
-	return c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
-		return sessionDropScript.Run(ctx, c.check.client, []string{layout.UserKey(uid)}, []string{token}).AsBool()
-	})
 }

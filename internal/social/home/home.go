@@ -12,8 +12,7 @@
 //
 // A list `posts:<uid>` ends with 0 once it is complete, as long as there is room: it then
 // exists although nothing is on it. While it is being made, it ends with a negative
-// number. One without an end is completed when it is read: it comes from a single server,
-// or an earlier version has begun it with a new post.
+// number. One without an end is completed when it is read: it comes from a single server.
 package home
 
 import (

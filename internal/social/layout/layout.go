@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// Version is the value of the key LayoutVersion in a database that was adopted.
-// The original programs wrote no such key. A Cluster has ClusterVersion, if it is not
-// that of an earlier version of Retwis; see users.Directory.
+// Version is the value of the key LayoutVersion on a single server, and ClusterVersion on a
+// Cluster, which keeps the names of users elsewhere; see users.Directory. The original
+// programs wrote no such key.
 const (
-	Version        = "2"
-	ClusterVersion = "3"
+	Version        = "1"
+	ClusterVersion = "1 cluster"
 )
 
 // Buckets is how many hashes the names of users are spread over on a Cluster.
@@ -29,7 +29,6 @@ const (
 	NextPostID    = "next_post_id"
 	Users         = "users"
 	UsersByTime   = "users_by_time"
-	Auths         = "auths"
 	Timeline      = "timeline"
 	LayoutVersion = "layout_version"
 	LayoutOwner   = "layout_owner"
@@ -57,15 +56,11 @@ const (
 	Active        = "active"
 	ActiveMade    = "active_made"
 	ImportedPosts = "imported_posts"
-
-	// MovedUsers has the names of Users while a Cluster gets its layout. It is in the
-	// same slot.
-	MovedUsers = "{" + Users + "}:moved"
 )
 
-// UsersMoved is the string in the place of the hash Users on a Cluster: a process of an
-// earlier version cannot write there.
-const UsersMoved = "moved to " + BucketPrefix + "0 … 4095"
+// PlainSessions is a hash of the original program: secrets of sessions, in clear, and their
+// users. Retwis deletes it.
+const PlainSessions = "auths"
 
 // Closed is the field `standing` of a user whose account is being deleted.
 const Closed = "closed"
@@ -324,7 +319,7 @@ func Key(prefix string, id int64) string {
 
 // types is the Redis type of each key, by its prefix where an id follows.
 var types = map[string]string{
-	Users: "hash", MovedUsers: "hash", BucketPrefix: "hash", Auths: "hash", UsersByTime: "zset", Timeline: "list",
+	Users: "hash", BucketPrefix: "hash", UsersByTime: "zset", Timeline: "list",
 	NextUserID: "string", NextPostID: "string", LayoutVersion: "string", AdoptedPosts: "string", Restoring: "string",
 	UserPrefix: "hash", PostPrefix: "hash", HomePrefix: "list", ProfilePrefix: "zset",
 	FollowingPrefix: "zset", FollowersPrefix: "zset",

@@ -116,9 +116,6 @@ func (l Loader) AddUsers(ctx context.Context, users []NewUser) ([]social.User, e
 			return nil, fmt.Errorf("%w: %q", err, user.Name)
 		}
 	}
-	if err := l.app.Accounts.MarkLayout(ctx, added[0].ID); err != nil {
-		return nil, err
-	}
 	return added, l.listUsers(ctx, users)
 }
 
@@ -145,9 +142,6 @@ func (l Loader) KeepUsers(ctx context.Context, users []NewUser) (kept []NewUser,
 	}
 	if len(kept) == 0 {
 		return nil, nil
-	}
-	if err := l.app.Accounts.MarkLayout(ctx, 1); err != nil {
-		return nil, err
 	}
 	if err := l.putUsers(ctx, kept); err != nil {
 		return nil, err
@@ -183,11 +177,7 @@ func (l Loader) listUsers(ctx context.Context, users []NewUser) error {
 	if err := l.app.SearchIndex.People.PutMany(ctx, ids); err != nil {
 		return err
 	}
-	spread, err := l.names.Spread(ctx)
-	if err == nil && spread {
-		err = l.names.Trim(ctx)
-	}
-	if err != nil {
+	if err := l.names.Trim(ctx); err != nil {
 		return err
 	}
 	return completion.Outdate(ctx, l.client)

@@ -124,7 +124,7 @@ func TestRoleChanges(t *testing.T) {
 		if c, err := s.Take(ctx, "2", true, everything); !errors.Is(err, ErrNoReport) {
 			t.Errorf("another moderator: %+v, %v", c, err)
 		}
-		// What an earlier version has put into the other ring is nobody's either.
+		// What is in the other ring is nobody's either.
 		for range 2 {
 			if err := s.ring(!staff).Put(ctx, "user:7"); err != nil {
 				t.Fatal(err)

@@ -5,13 +5,13 @@
 -- ARGV[2]   when the user registered, empty where that is not known
 -- ARGV[3]   the time now
 -- ARGV[4..] the fields that go at once
--- Reply     nil when there is no such user; else the open sessions as `auth` had them,
---           the time at which the account was closed, and the display name
-local user = redis.call('HMGET', KEYS[1], 'username', 'joined', 'auth', 'closed', 'display_name')
+-- Reply     nil when there is no such user; else the time at which the account was closed,
+--           and the display name
+local user = redis.call('HMGET', KEYS[1], 'username', 'joined', 'closed', 'display_name')
 if user[1] ~= ARGV[1] or (user[2] or '') ~= ARGV[2] then
   return nil
 end
 redis.call('HSET', KEYS[1], 'standing', 'closed')
 redis.call('HSETNX', KEYS[1], 'closed', ARGV[3])
 redis.call('HDEL', KEYS[1], unpack(ARGV, 4))
-return {user[3] or '', user[4] or ARGV[3], user[5] or ''}
+return {user[3] or ARGV[3], user[4] or ''}

@@ -189,21 +189,10 @@ func (e *Engine) close(ctx context.Context, a account) (closed, error) {
 	if err != nil {
 		return closed{}, fmt.Errorf("social: close an account: %w", err)
 	}
-	var tokens []string
-	for token := range strings.SplitSeq(was[0], ",") {
-		if token != "" {
-			tokens = append(tokens, token)
-		}
-	}
 	if err := e.Client.Do(ctx, e.Client.B().Unlink().Key(layout.SessionsKey(a.id)).Build().ToRetryable()).Error(); err != nil {
 		return closed{}, fmt.Errorf("social: close an account: %w", err)
 	}
-	if len(tokens) > 0 {
-		if err := e.Client.Do(ctx, e.Client.B().Hdel().Key(layout.Auths).Field(tokens...).Build().ToRetryable()).Error(); err != nil {
-			return closed{}, fmt.Errorf("social: close an account: %w", err)
-		}
-	}
-	return closed{at: layout.ParseTime(was[1]), display: was[2]}, nil
+	return closed{at: layout.ParseTime(was[0]), display: was[1]}, nil
 }
 
 // task is a task of Kind.

@@ -35,9 +35,8 @@ type KnownCelebrities struct{ First map[int64]int64 }
 // All of this happens on a Cluster only; on a single server it is nil, and knows nobody. It
 // is safe for concurrent use.
 type Celebrities struct {
-	db     Database
-	above  int64
-	layout func(ctx context.Context) (bool, error)
+	db    Database
+	above int64
 
 	known   watched.Cell[*KnownCelebrities]
 	reading sync.Mutex
@@ -46,13 +45,12 @@ type Celebrities struct {
 }
 
 // NewCelebrities returns those of a database; nil on a single server. An author with more than
-// above followers is added, once the database has the layout of a Cluster: processes of
-// an earlier version do not merge.
-func NewCelebrities(db Database, above int64, layout func(ctx context.Context) (bool, error)) *Celebrities {
+// above followers is added.
+func NewCelebrities(db Database, above int64) *Celebrities {
 	if !db.Cluster {
 		return nil
 	}
-	return &Celebrities{db: db, above: above, layout: layout}
+	return &Celebrities{db: db, above: above}
 }
 
 // Changed notes that `celebrities` has changed. It does not wait.
@@ -153,9 +151,6 @@ func (s *Celebrities) Decide(ctx context.Context, author, post int64, isNew bool
 	}
 	if !isNew || followers <= s.above {
 		return false, nil
-	}
-	if ok, err := s.layout(ctx); err != nil || !ok {
-		return false, err
 	}
 	b := s.db.Client.B()
 	member := layout.Itoa(author)

@@ -17,15 +17,11 @@ const allUsersPage = 200
 // AllUsers yields all users in pages, the newest first, for operators: hidden people are
 // among them. Who registers meanwhile may be left out. Two round trips a page.
 //
-// On a Cluster only the latest directory.Latest or so are in this order; the others come
+// On a Cluster only the latest [MaxLatest] are in this order; the others come
 // after them in none, and somebody may be seen twice.
 func (u *Users) AllUsers(ctx context.Context) iter.Seq2[[]social.User, error] {
 	return func(yield func([]social.User, error) bool) {
-		spread, err := u.directory.Spread(ctx)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
+		spread := u.directory.Spread()
 		seen := map[int64]bool{}
 		for page, err := range u.byTime(ctx) {
 			if !yield(page, err) || err != nil {

@@ -12,17 +12,9 @@ var (
 	directoryReserveSource string
 	directoryReserveScript = script.New(directoryReserveSource).Retryable()
 
-	//go:embed directory_close.lua
-	directoryCloseSource string
-	directoryCloseScript = script.New(directoryCloseSource).Retryable()
-
 	//go:embed directory_copy.lua
 	directoryCopySource string
 	directoryCopyScript = script.New(directoryCopySource).Retryable()
-
-	//go:embed directory_reopen.lua
-	directoryReopenSource string
-	directoryReopenScript = script.New(directoryReopenSource).Retryable()
 
 	//go:embed directory_trim.lua
 	directoryTrimSource string

@@ -42,39 +42,6 @@ func (b *bundle) again(client rueidis.Client) *app.App {
 	return s
 }
 
-// old gives an empty Cluster the layout that an earlier version wrote, with users and a
-// session of each, and returns their secrets. That version registered like this.
-func (b *bundle) old(names ...string) map[string]string {
-	b.Redis("SET", "layout_version", layout.Version)
-	secrets := map[string]string{}
-	for _, name := range names {
-		session, err := b.Accounts.Register(b.Ctx, name, socialtest.Password)
-		b.do(err)
-		secrets[name] = session.Secret
-		b.Redis("DEL", layout.BucketKey(users.Bucket(name)))
-	}
-	return secrets
-}
-
-// oldProcess registers a name as a process of an earlier version does, and reports
-// whether it could.
-func (b *bundle) oldProcess(uid int64, name string) bool {
-	b.T.Helper()
-	id := fmt.Sprint(uid)
-	b.Redis("HSET", "user:"+id, "username", name, "password", "x", "joined", "1700000000")
-	err := b.DB.Do(b.Ctx, b.DB.B().Hsetnx().Key(layout.Users).Field(layout.Fold(name)).Value(id).Build()).Error()
-	if err != nil && !strings.Contains(err.Error(), "WRONGTYPE") {
-		b.T.Fatal(err)
-	}
-	if err != nil {
-		b.Redis("DEL", "user:"+id)
-		return false
-	}
-	b.Redis("ZADD", layout.UsersByTime, "1700000000", name)
-	b.Redis("SET", layout.NextUserID, id)
-	return true
-}
-
 func (b *bundle) wantFound(s *app.App, names ...string) {
 	b.T.Helper()
 	for _, name := range names {
@@ -126,120 +93,41 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// An empty Cluster begins with its layout.
-func TestEmptyCluster(t *testing.T) {
+// An empty database begins with the layout of its kind of server.
+func TestEmpty(t *testing.T) {
 	t.Parallel()
-	b := onCluster(t)
-	if empty, err := b.Users.Empty(b.Ctx); err != nil || !empty {
-		t.Errorf("an empty Cluster: %v, %v", empty, err)
-	}
-	if err := b.Directory().Move(b.Ctx, nil); !errors.Is(err, users.ErrNoSite) {
-		t.Errorf("a layout without a site: %v", err)
-	}
-	b.do(b.Adoption().Adopt(b.Ctx, nil))
-	session, err := b.Accounts.Register(b.Ctx, "Ada", socialtest.Password)
-	b.do(err)
-	for got, want := range map[string]string{
-		b.Redis("GET", "layout_version"):                                           "3",
-		b.Redis("HGET", layout.BucketKey(users.Bucket("ada")), "ada"):              "1",
-		b.Redis("TYPE", "users"):                                                   "string",
-		b.Redis("EXISTS", "auths") + b.Redis("ZRANGE", "users_by_time", "0", "-1"): "0Ada",
-	} {
-		if got != want {
-			t.Errorf("%q, want %q", got, want)
+	socialtest.OnEach(t, func(t *testing.T, client rueidis.Client) {
+		b := &bundle{socialtest.On(t, client)}
+		if empty, err := b.Users.Empty(b.Ctx); err != nil || !empty {
+			t.Errorf("an empty database: %v, %v", empty, err)
 		}
-	}
-	if !strings.HasPrefix(session.Secret, "1.") {
-		t.Errorf("the secret of a session of user 1 is %q", session.Secret)
-	}
-	if b.oldProcess(9, "bob") {
-		t.Error("a process of an earlier version could register a user")
-	}
-	if empty, err := b.Users.Empty(b.Ctx); err != nil || empty {
-		t.Errorf("a Cluster with a user: %v, %v", empty, err)
-	}
-	b.wantFound(b.again(b.DB), "Ada")
-	b.WantHealthy()
-}
-
-// Processes of this version and of an earlier one find each other's users until the
-// layout changes, and never share a name.
-func TestBothVersions(t *testing.T) {
-	t.Parallel()
-	b := onCluster(t)
-	secrets := b.old("Ada", "bob")
-	if strings.Contains(secrets["Ada"], ".") {
-		t.Error("an earlier version cannot read this cookie")
-	}
-	if !b.oldProcess(100, "Eve") {
-		t.Fatal("an earlier version cannot register")
-	}
-	b.wantFound(b.again(b.DB), "Ada", "bob", "Eve")
-	if _, err := b.Accounts.Register(b.Ctx, "EVE", socialtest.Password); !errors.Is(err, social.ErrTaken) {
-		t.Errorf("a name of an earlier version was taken again: %v", err)
-	}
-	b.NewUser("Zoe")
-	if id := b.Redis("HGET", "users", "zoe"); id == "" {
-		t.Error("an earlier version does not see a new user")
-	}
-	if b.Redis("HSETNX", "users", "zoe", "7") != "0" {
-		t.Error("an earlier version could take the name of a new user")
-	}
-	b.WantHealthy()
-}
-
-// The change of the layout is interrupted after each of its commands, while users
-// register with both versions. Nobody is lost, nobody is logged out, no name has two
-// users, and the next change finishes it.
-func TestMoveKilled(t *testing.T) {
-	t.Parallel()
-	stride := int64(3)
-	if redistest.Long {
-		stride = 1
-	}
-	b := onCluster(t)
-	for cut, round := int64(0), 0; ; cut, round = cut+stride, round+1 {
-		b.flush()
-		secrets := b.old("Ada", "bob", "carl")
-		b.DB.Do(b.Ctx, b.DB.B().Hset().Key("users").FieldValue().FieldValue("Ada", "1").Build()) // as it was typed
-		process := socialtest.Dying(b.DB, cut)
-		err := users.NewDirectory(process).Move(b.Ctx, nil)
-		ended := err == nil && process.Left() > 0
-		mid := b.again(b.DB)
-		b.wantFound(mid, "Ada", "bob", "carl")
-		names := []string{"Ada", "bob", "carl"}
-		if b.oldProcess(100, "Late") {
-			names = append(names, "Late")
+		b.do(b.Adoption().Adopt(b.Ctx, nil))
+		if version := b.Redis("GET", "layout_version"); version != "" {
+			t.Errorf("an empty database has layout %s", version)
 		}
-		if _, err := mid.Accounts.Register(b.Ctx, "ADA", socialtest.Password); !errors.Is(err, social.ErrTaken) {
-			t.Errorf("killed after %d: a name could be taken again: %v", cut, err)
+		_, err := b.Accounts.Register(b.Ctx, "Ada", socialtest.Password)
+		b.do(err)
+		version, names, elsewhere := "1", "users", layout.BucketKey(users.Bucket("ada"))
+		if client.Mode() == rueidis.ClientModeCluster {
+			version, names, elsewhere = "1 cluster", elsewhere, names
 		}
-		_, err = mid.Accounts.Register(b.Ctx, "Late", socialtest.Password)
-		if want := len(names) == 4; errors.Is(err, social.ErrTaken) != want {
-			t.Errorf("killed after %d: a new name: %v", cut, err)
-		}
-		b.do(b.Directory().Move(b.Ctx, nil))
-		state, err := b.Directory().State(b.Ctx)
-		if err != nil || !state.Done() {
-			t.Errorf("killed after %d: %+v, %v", cut, state, err)
-		}
-		after := b.again(b.DB)
-		b.wantFound(after, append(names, "Late")...)
-		for name, secret := range secrets {
-			user, err := after.Sessions.SessionUser(b.Ctx, secret)
-			if err != nil || user.Name != name {
-				t.Errorf("killed after %d: the session of %s: %v, %v", cut, name, user, err)
+		for got, want := range map[string]string{
+			b.Redis("GET", "layout_version"):              version,
+			b.Redis("HGET", names, "ada"):                 "1",
+			b.Redis("EXISTS", elsewhere):                  "0",
+			b.Redis("ZRANGE", "users_by_time", "0", "-1"): "Ada",
+		} {
+			if got != want {
+				t.Errorf("%q, want %q", got, want)
 			}
 		}
-		if _, err := check.Verify(b.Ctx, after, check.Options{Report: func(p check.Problem) {
-			t.Errorf("killed after %d: %v", cut, p)
-		}}); err != nil {
-			t.Fatal(err)
+		if empty, err := b.Users.Empty(b.Ctx); err != nil || empty {
+			t.Errorf("a database with a user: %v, %v", empty, err)
 		}
-		if t.Failed() || ended {
-			break
-		}
-	}
+		b.wantFound(b.again(b.DB), "Ada")
+		b.do(b.Adoption().Adopt(b.Ctx, func(int64, int64) { t.Error("the database was walked") }))
+		b.WantHealthy()
+	})
 }
 
 // flush removes all keys of a Cluster.
@@ -249,136 +137,11 @@ func (b *bundle) flush() {
 	}
 }
 
-// Users register in several processes of both versions while two processes change the
-// layout: each name has one user, found by everybody.
-func TestMoveUnderLoad(t *testing.T) {
-	t.Parallel()
-	b := onCluster(t)
-	b.old("Ada")
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	registered := map[string]int64{} // by folded name
-	note := func(name string, uid int64) {
-		mu.Lock()
-		defer mu.Unlock()
-		if other := registered[layout.Fold(name)]; other != 0 {
-			t.Errorf("%s belongs to %d and to %d", name, other, uid)
-		}
-		registered[layout.Fold(name)] = uid
-	}
-	moved := make(chan struct{})
-	for worker := range 4 {
-		s := b.again(b.DB)
-		wg.Go(func() {
-			for i, after := 0, 0; after < 20; i++ {
-				select {
-				case <-moved:
-					after++
-				default:
-				}
-				name := fmt.Sprintf("user%d", (worker%2*7+i)%200) // two workers want the same
-				session, err := s.Accounts.Register(b.Ctx, name, socialtest.Password)
-				if err == nil {
-					note(name, session.User.ID)
-				} else if !errors.Is(err, social.ErrTaken) {
-					t.Errorf("%s: %v", name, err)
-				}
-			}
-		})
-	}
-	wg.Go(func() { // a process of an earlier version
-		for i := range 200 {
-			uid := int64(100_000 + i)
-			name := fmt.Sprintf("user%d", i)
-			id := fmt.Sprint(uid)
-			b.DB.Do(b.Ctx, b.DB.B().Hset().Key("user:"+id).FieldValue().FieldValue("username", name).Build())
-			took, err := b.DB.Do(b.Ctx, b.DB.B().Hsetnx().Key("users").Field(name).Value(id).Build()).AsBool()
-			if err == nil && took {
-				note(name, uid)
-				continue
-			}
-			b.DB.Do(b.Ctx, b.DB.B().Del().Key("user:"+id).Build())
-		}
-	})
-	var movers sync.WaitGroup
-	for range 2 {
-		movers.Go(func() {
-			if err := users.NewDirectory(b.DB).Move(b.Ctx, nil); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	movers.Wait()
-	close(moved)
-	wg.Wait()
-	after := b.again(b.DB)
-	for name, uid := range registered {
-		user, err := after.Users.UserByName(b.Ctx, name)
-		if err != nil || user.ID != uid {
-			t.Errorf("%s: user %d, %v; registered as %d", name, user.ID, err, uid)
-		}
-	}
-	if len(registered) < 20 {
-		t.Errorf("only %d users", len(registered))
-	}
-}
-
-// Sessions from before the change stay open until they end, under both forms of their
-// secret; what ends sessions ends them.
-func TestSessionsOfAnEarlierLayout(t *testing.T) {
-	t.Parallel()
-	b := onCluster(t)
-	secrets := b.old("Ada")
-	b.do(b.Directory().Move(b.Ctx, nil))
-	s := b.again(b.DB)
-	old := secrets["Ada"]
-	renewed, err := s.Sessions.RenewedSecret(b.Ctx, 1, old)
-	if err != nil || renewed != "1."+old {
-		t.Fatalf("renewed as %q, %v", renewed, err)
-	}
-	fresh, err := s.Auth.Login(b.Ctx, "ada", socialtest.Password)
-	b.do(err)
-	if n := b.Redis("HLEN", "auths"); n != "1" {
-		t.Errorf("auths has %s entries", n)
-	}
-	for _, process := range []*app.App{s, b.again(b.DB)} {
-		for _, secret := range []string{old, renewed, fresh.Secret} {
-			if user, err := process.Sessions.SessionUser(b.Ctx, secret); err != nil || user.ID != 1 {
-				t.Errorf("%.5s: %v", secret, err)
-			}
-		}
-		for _, secret := range []string{"2" + renewed[1:], "01" + renewed[1:], "." + old, "1." + old[1:], "1.1." + old} {
-			if _, err := process.Sessions.SessionUser(b.Ctx, secret); !errors.Is(err, social.ErrNoSession) {
-				t.Errorf("%.5s opened a session: %v", secret, err)
-			}
-		}
-	}
-	if _, err := b.again(b.DB).Sessions.SessionUser(b.Ctx, fresh.Secret[2:]); !errors.Is(err, social.ErrNoSession) {
-		t.Errorf("a new session is open without its user: %v", err)
-	}
-	b.WantHealthy()
-	for _, key := range []string{"user:1", "sessions:{user:1}"} {
-		if strings.Contains(b.Redis("HGETALL", key), old) || strings.Contains(b.Redis("HGETALL", key), fresh.Secret[2:]) {
-			t.Errorf("%s holds a secret", key)
-		}
-	}
-	b.do(s.Sessions.LogoutOthers(b.Ctx, 1, fresh.Secret))
-	other := b.again(b.DB)
-	for secret, want := range map[string]error{old: social.ErrNoSession, renewed: social.ErrNoSession, fresh.Secret: nil} {
-		if _, err := other.Sessions.SessionUser(b.Ctx, secret); !errors.Is(err, want) {
-			t.Errorf("%.5s: %v", secret, err)
-		}
-	}
-	if n := b.Redis("EXISTS", "auths"); n != "0" {
-		t.Errorf("auths is left: %s", b.Redis("HGETALL", "auths"))
-	}
-}
-
 // `users_by_time` keeps the latest; all others are listed too, each once.
 func TestLatest(t *testing.T) {
 	t.Parallel()
 	b := onCluster(t)
-	b.old("first")
+	b.Redis("SET", "layout_version", layout.Version) // the keys of a single server were loaded
 	const more = 30
 	var cmds rueidis.Commands
 	for i := range users.MaxLatest + more {
@@ -393,9 +156,9 @@ func TestLatest(t *testing.T) {
 	for _, res := range b.DB.DoMulti(b.Ctx, cmds...) {
 		b.do(res.Error())
 	}
-	b.do(b.Directory().Move(b.Ctx, nil))
-	if n := b.Redis("ZCARD", layout.UsersByTime); n != fmt.Sprint(users.MaxLatest) {
-		t.Fatalf("%s users by time", n)
+	b.do(b.Adoption().Adopt(b.Ctx, nil))
+	if n := b.Redis("ZCARD", layout.UsersByTime) + " " + b.Redis("EXISTS", "users") + b.Redis("GET", "layout_version"); n != fmt.Sprint(users.MaxLatest)+" 01 cluster" {
+		t.Fatalf("users by time, names in one key, and the layout: %s", n)
 	}
 	b.Clock.Advance(1_000_000_000_000) // a second beyond all others
 	last := b.NewUser("last")
@@ -409,58 +172,118 @@ func TestLatest(t *testing.T) {
 			seen[user.ID]++
 		}
 	}
-	if len(seen) != more+2 || seen[last.ID] != 1 || seen[1] != 1 {
+	if len(seen) != more+1 || seen[last.ID] != 1 || seen[1000] != 1 {
 		t.Errorf("%d users are listed: %v", len(seen), seen)
 	}
 }
 
-// A single server that has loaded the keys of a Cluster gets the layout of the tutorial,
-// whatever interrupts it; sessions stay open.
-func TestGatherKilled(t *testing.T) {
+// loaded writes the keys of the other kind of server: a user with a session, one whose
+// spelling is kept, and the name of an account that is gone.
+func (b *bundle) loaded() (secret string) {
+	random := strings.Repeat("s", 43)
+	secret = "1." + random
+	_, token, _ := auth.SessionToken(secret)
+	b.all(
+		"SET next_user_id 3", "ZADD users_by_time 1700000002 Bob",
+		"HSET user:1 username ada joined 1700000001 password x auth "+token,
+		"HSET user:2 username Bob joined 1700000002 password x",
+	)
+	for name, id := range map[string]string{"ada": "1", "Bob": "2", "bob": "2", "gone": "0"} {
+		key := layout.Users
+		if b.DB.Mode() != rueidis.ClientModeCluster {
+			key = layout.BucketKey(users.Bucket(name))
+		}
+		b.all("HSET " + key + " " + name + " " + id)
+	}
+	version := layout.ClusterVersion
+	if b.DB.Mode() == rueidis.ClientModeCluster {
+		version = layout.Version
+		b.all("ZADD users_by_time 1700000001 ada")
+	}
+	b.Redis("SET", "layout_version", version)
+	return secret
+}
+
+// wantRearranged checks what loaded has written after it was rearranged, and more users have
+// registered.
+func (b *bundle) wantRearranged(when, secret string, more int) {
+	b.T.Helper()
+	after := b.again(b.DB)
+	b.wantFound(after, "ada", "Bob")
+	if user, err := after.Sessions.SessionUser(b.Ctx, secret); err != nil || user.ID != 1 {
+		b.T.Errorf("%s: the session: %v", when, err)
+	}
+	for _, name := range []string{"ADA", "bob", "Gone"} {
+		if _, err := after.Accounts.Register(b.Ctx, name, socialtest.Password); !errors.Is(err, social.ErrTaken) {
+			b.T.Errorf("%s: %s could be taken: %v", when, name, err)
+		}
+	}
+	version, old := "1", layout.BucketKey(users.Bucket("ada"))
+	if b.DB.Mode() == rueidis.ClientModeCluster {
+		version, old = "1 cluster", layout.Users
+	}
+	if got := b.Redis("GET", "layout_version") + " " + b.Redis("EXISTS", old) + b.Redis("ZCARD", "users_by_time"); got != fmt.Sprint(version, " 0", 2+more) {
+		b.T.Errorf("%s: %s", when, got)
+	}
+	if _, err := check.Verify(b.Ctx, after, check.Options{Report: func(p check.Problem) {
+		b.T.Errorf("%s: %v", when, p)
+	}}); err != nil {
+		b.T.Fatal(err)
+	}
+}
+
+// A single server that has loaded the keys of a Cluster, and a Cluster that has loaded those
+// of a single server, get their own layout, whatever interrupts it; sessions stay open.
+func TestRearrangeKilled(t *testing.T) {
 	t.Parallel()
-	stride := int64(311) // the buckets alone are 4,096 commands
-	if redistest.Long {
-		stride = 17
+	for kind, begin := range map[string]func(t *testing.T) (*bundle, int64){
+		"single": func(t *testing.T) (*bundle, int64) { // the buckets alone are 4,096 commands
+			return &bundle{socialtest.New(t)}, 311
+		},
+		"cluster": func(t *testing.T) (*bundle, int64) { return onCluster(t), 1 },
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			b, stride := begin(t)
+			if redistest.Long && stride > 1 {
+				stride = 17
+			}
+			for cut := int64(0); ; cut += stride {
+				b.flush()
+				secret := b.loaded()
+				process := socialtest.Dying(b.DB, cut)
+				err := users.NewDirectory(process).Rearrange(b.Ctx, func(int64, int64) {})
+				ended := err == nil && process.Left() > 0
+				b.do(b.Adoption().Adopt(b.Ctx, nil))
+				b.wantRearranged(fmt.Sprintf("killed after %d", cut), secret, 0)
+				if t.Failed() || ended {
+					break
+				}
+			}
+		})
 	}
-	b := &bundle{socialtest.New(t)}
-	for cut := int64(0); ; cut += stride {
-		b.do(b.DB.Do(b.Ctx, b.DB.B().Flushdb().Build()).Error())
-		b.all(
-			"SET layout_version 3", "SET next_user_id 2",
-			"HSET users:"+fmt.Sprint(users.Bucket("ada"))+" ada 1", "HSET users:"+fmt.Sprint(users.Bucket("gone"))+" gone 0",
-			"HSET {users}:moved bob 2",
-			"HSET user:2 username bob joined 1700000002 password x",
-			"ZADD users_by_time 1700000002 bob",
-		)
-		b.do(b.DB.Do(b.Ctx, b.DB.B().Set().Key("users").Value(layout.UsersMoved).Build()).Error())
-		secret := strings.Repeat("s", 43)
-		token, _ := auth.SessionToken(secret)
-		b.all("HSET user:1 username Ada joined 1700000001 password x auth " + token)
-		process := socialtest.Dying(b.DB, cut)
-		err := users.NewDirectory(process).Gather(b.Ctx, func(int64, int64) {})
-		ended := err == nil && process.Left() > 0
-		b.do(b.Adoption().Adopt(b.Ctx, nil))
-		after := b.again(b.DB)
-		b.wantFound(after, "Ada", "bob")
-		if _, err := after.Sessions.SessionUser(b.Ctx, "1."+secret); err != nil {
-			t.Errorf("killed after %d: %v", cut, err)
-		}
-		if _, err := after.Sessions.SessionUser(b.Ctx, secret); err != nil {
-			t.Errorf("killed after %d: %v", cut, err)
-		}
-		left := b.Redis("EXISTS", layout.MovedUsers) + b.Redis("EXISTS", layout.BucketKey(users.Bucket("ada")))
-		if got := b.Redis("HLEN", "users") + b.Redis("ZCARD", "users_by_time") + b.Redis("GET", "layout_version") + left; got != "32200" {
-			t.Errorf("killed after %d: %s", cut, got)
-		}
-		if _, err := check.Verify(b.Ctx, after, check.Options{Report: func(p check.Problem) {
-			t.Errorf("killed after %d: %v", cut, p)
-		}}); err != nil {
-			t.Fatal(err)
-		}
-		if t.Failed() || ended {
-			break
-		}
+}
+
+// Processes open a Cluster that has loaded the keys of a single server at the same time, and
+// serve it as soon as each may.
+func TestRearrangeTogether(t *testing.T) {
+	t.Parallel()
+	b := onCluster(t)
+	secret := b.loaded()
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			if err := b.Adoption().Adopt(b.Ctx, nil); err != nil {
+				t.Error(err)
+			}
+			if _, err := b.again(b.DB).Accounts.Register(b.Ctx, fmt.Sprint("user", i), socialtest.Password); err != nil {
+				t.Error(err)
+			}
+		})
 	}
+	wg.Wait()
+	b.wantFound(b.again(b.DB), "user0", "user1", "user2", "user3")
+	b.wantRearranged("together", secret, 4)
 }
 
 // all runs commands without blanks in their arguments.

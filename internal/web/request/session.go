@@ -51,13 +51,6 @@ func (s *Site) identify(req *Request) error {
 		req.identified = true
 		return nil
 	}
-	if err == nil {
-		// One that the browser has is as good: an error must not end the request.
-		renewed, unknown := s.sessions.RenewedSecret(req.Ctx, user.ID, secret)
-		if unknown == nil && renewed != secret {
-			req.KeepSession(renewed)
-		}
-	}
 	req.User, req.LoggedIn, req.identified, req.SessionSecret = user, err == nil, err == nil, secret
 	return err
 }

@@ -9,15 +9,14 @@ import (
 	"retwis/internal/social/home"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
-	"retwis/internal/social/users"
 )
 
 // convertedAtOnce is how many home timelines one call of Converter.Convert looks at.
 const convertedAtOnce = 50
 
-// leaveCluster gives a single server that has loaded the keys of a Cluster the layout of
-// the tutorial. It can be interrupted at any moment and repeated.
-func (d Database) leaveCluster(ctx context.Context, progress func(done, total int64)) error {
+// completeHomes makes the home timelines of a Cluster, which expire and can lack posts,
+// complete and lasting. It can be interrupted at any moment and repeated.
+func (d Database) completeHomes(ctx context.Context, progress func(done, total int64)) error {
 	total, err := d.client.Do(ctx, d.client.B().Dbsize().Build()).AsInt64()
 	if err != nil {
 		return err
@@ -47,14 +46,14 @@ func (d Database) leaveCluster(ctx context.Context, progress func(done, total in
 			return err
 		}
 		done += seen
-		progress(min(done, total), 2*total)
+		progress(min(done, total), total)
 		return nil
 	})
 	if err == nil {
 		err = converter.End(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("social: change the layout: %w", err)
+		return fmt.Errorf("social: complete the home timelines: %w", err)
 	}
-	return users.NewDirectory(d.client).Gather(ctx, func(done, all int64) { progress(all+done, 2*all) })
+	return nil
 }
