@@ -49,13 +49,7 @@ func (h *Homes) Like(ctx context.Context, post, user int64, change func() error)
 }
 
 func (h *Homes) mirrored(ctx context.Context, kind string, id int64, other string, change func() error) error {
-	member := fmt.Sprintf("%s:%d:%s", kind, id, other)
-	if err := h.tasks.Note(ctx, member); err != nil {
-		return err
-	}
-	err := change()
-	h.tasks.Run(ctx, member)
-	return err
+	return h.tasks.Do(ctx, fmt.Sprintf("%s:%d:%s", kind, id, other), without(change), nil)
 }
 
 // pair reads the argument of a task that is two ids.
@@ -166,7 +160,7 @@ func (h *Homes) blockedUntil(ctx context.Context, from, to int64) (float64, erro
 // endFollows ends the follows between two users that began before the end of a block: while it
 // lasts nobody can follow, so a later follow is another one. Each end is a task, noted before.
 func (h *Homes) endFollows(ctx context.Context, from, to int64, until float64) error {
-	members := []string{fmt.Sprintf("%s:%d:%d", homeKind, from, to), fmt.Sprintf("%s:%d:%d", homeKind, to, from)}
+	members := []string{homeMember(from, to), homeMember(to, from)}
 	for _, member := range members {
 		if err := h.tasks.Note(ctx, member); err != nil {
 			return err

@@ -70,43 +70,43 @@ func (d *Deletions) Delete(ctx context.Context, post int64) error {
 	if err != nil || !s.exists {
 		return err
 	}
-	member := deleteKind + ":" + s.argument()
-	if err := d.tasks.Note(ctx, member); err != nil {
-		return err
-	}
-	few, err := d.deleteFirst(ctx, s)
-	if err != nil {
-		d.tasks.Queue(member)
-		return fmt.Errorf("social: delete post %d: %w", post, err)
-	}
-	if few {
-		d.tasks.Run(ctx, member)
-	} else {
-		d.tasks.Queue(member)
-	}
-	return nil
+	return d.tasks.Do(ctx, deleteKind+":"+s.argument(),
+		func(ctx context.Context) error {
+			s, err = d.hide(ctx, post)
+			return err
+		},
+		func(ctx context.Context) error {
+			n, err := d.entries(ctx, s)
+			if err == nil && n > pageOfFollowers {
+				err = task.ErrAgain
+			}
+			if err == nil {
+				err = d.clear(ctx, s)
+			}
+			return err
+		})
 }
 
-// deleteFirst makes a stub of a post and removes it from the lists that are few. It
-// reports whether the others are few too.
-func (d *Deletions) deleteFirst(ctx context.Context, s stub) (few bool, err error) {
-	if err := d.makeStub(ctx, s.id); err != nil {
-		return false, err
+// hide makes a stub of a post, removes it from all lists but those of its likes and reposts,
+// and returns the stub.
+func (d *Deletions) hide(ctx context.Context, post int64) (s stub, err error) {
+	err = d.makeStub(ctx, post)
+	if err == nil {
+		s, err = d.writer.readStub(ctx, post)
 	}
-	if s, err = d.writer.readStub(ctx, s.id); err != nil {
-		return false, err
+	if err == nil {
+		err = d.removeOwn(ctx, s)
 	}
-	if err := d.removeOwn(ctx, s); err != nil {
-		return false, err
+	if err == nil {
+		err = d.detach(ctx, s)
 	}
-	if err := d.detach(ctx, s); err != nil {
-		return false, err
+	if err == nil {
+		_, err = storage.DeleteFieldIf(ctx, d.client, layout.UserKey(s.author), "pinned", layout.Itoa(post))
 	}
-	if _, err := storage.DeleteFieldIf(ctx, d.client, layout.UserKey(s.author), "pinned", layout.Itoa(s.id)); err != nil {
-		return false, err
+	if err != nil {
+		err = fmt.Errorf("social: delete post %d: %w", post, err)
 	}
-	n, err := d.entries(ctx, s)
-	return n <= pageOfFollowers, err
+	return s, err
 }
 
 // entries counts the likes and reposts of a deleted post.
@@ -134,7 +134,10 @@ func (d *Deletions) deleteTask(ctx context.Context, argument string) error {
 	if !s.exists {
 		return d.leaveStub(ctx, argument)
 	}
-	return d.deleteNow(ctx, s)
+	if s, err = d.hide(ctx, s.id); err != nil {
+		return err
+	}
+	return d.clear(ctx, s)
 }
 
 // leaveStub makes the stub of a deleted post that a failover has lost: the process that
@@ -149,15 +152,9 @@ func (d *Deletions) leaveStub(ctx context.Context, argument string) error {
 		[]string{"", "", "user_id", layout.Itoa(author), "time", time, "deleted", layout.Seconds(d.now())}).Error()
 }
 
-// deleteNow deletes a post to the end.
-func (d *Deletions) deleteNow(ctx context.Context, s stub) error {
-	if _, err := d.deleteFirst(ctx, s); err != nil {
-		return fmt.Errorf("social: delete post %d: %w", s.id, err)
-	}
-	s, err := d.writer.readStub(ctx, s.id) // with its tags
-	if err == nil {
-		err = d.writer.words.unindex(ctx, s.id)
-	}
+// clear removes what hide has left of a post: its words, its reposts and likes, its pictures.
+func (d *Deletions) clear(ctx context.Context, s stub) error {
+	err := d.writer.words.unindex(ctx, s.id)
 	if err == nil {
 		err = d.deleteReposts(ctx, s.id)
 	}

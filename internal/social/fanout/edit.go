@@ -36,13 +36,14 @@ func (e *Engine) Edit(ctx context.Context, post int64, body string) error {
 	if err != nil {
 		return err
 	}
-	member := editKind + ":" + s.argument()
-	if err := e.tasks.Note(ctx, member); err != nil {
-		return err
-	}
-	state, err := editPostScript.RunFenced(ctx, e.client, []string{layout.PostKey(post), layout.EditsKey(post)},
-		[]string{body, layout.Seconds(e.now()), strconv.Itoa(MaxEdits)}).AsInt64()
-	e.tasks.Run(ctx, member)
+	var state int64
+	err = e.tasks.Do(ctx, editKind+":"+s.argument(),
+		func(ctx context.Context) (err error) {
+			state, err = editPostScript.RunFenced(ctx, e.client, []string{layout.PostKey(post), layout.EditsKey(post)},
+				[]string{body, layout.Seconds(e.now()), strconv.Itoa(MaxEdits)}).AsInt64()
+			return err
+		},
+		func(ctx context.Context) error { return e.finishEdit(ctx, post) })
 	switch {
 	case err != nil:
 		return fmt.Errorf("social: edit: %w", err)

@@ -25,21 +25,25 @@ type Homes struct {
 	onBlock   func(ctx context.Context, from, to int64) error // nil: nothing
 }
 
-// Follow changes a follow by calling change. A new follow brings the latest 100 posts and
-// reposts of the followed user to the follower's home timeline; the end of one takes nothing
-// off it: see social.Hears. It can be repeated; what a crash cuts short is finished by
-// another process.
-func (h *Homes) Follow(ctx context.Context, from, to int64, change func() error) error {
-	member := homeMember(from, to)
-	if err := h.tasks.Note(ctx, member); err != nil {
-		return err
-	}
-	err := change()
-	h.tasks.Run(ctx, member)
-	return err
+// Follow begins a follow by calling put, and brings the latest 100 posts and reposts of the
+// followed user to the follower's home timeline. It can be repeated; what a crash cuts short
+// is finished by another process.
+func (h *Homes) Follow(ctx context.Context, from, to int64, put func() error) error {
+	return h.tasks.Do(ctx, homeMember(from, to), without(put), func(ctx context.Context) error { return h.timelines.fill(ctx, from, to) })
 }
 
-// homeMember is the task that finishes a follow.
+// Unfollow ends a follow by calling remove. It takes nothing off the home timeline: see
+// social.Hears. It can be repeated; what a crash cuts short is finished by another process.
+func (h *Homes) Unfollow(ctx context.Context, from, to int64, remove func() error) error {
+	return h.tasks.Do(ctx, homeMember(from, to), without(remove), func(context.Context) error { return nil })
+}
+
+// without is a function that needs no context.
+func without(do func() error) func(context.Context) error {
+	return func(context.Context) error { return do() }
+}
+
+// homeMember is the task that finishes a follow, or its end.
 func homeMember(from, to int64) string { return fmt.Sprintf("%s:%d:%d", homeKind, from, to) }
 
 func (h *Homes) homeTask(ctx context.Context, argument string) error {

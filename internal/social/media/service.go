@@ -211,12 +211,9 @@ func (s *Service) SetPortrait(ctx context.Context, user social.User, kind Kind, 
 		}
 		value = r.Picture.Avatar()
 	}
-	member := portraitKind + ":" + layout.Itoa(user.ID)
-	if err := s.Tasks.Note(ctx, member); err != nil {
-		return err
-	}
-	err := s.Users.Edit(ctx, user.ID, string(kind), value)
-	s.Tasks.Run(ctx, member)
+	err := s.Tasks.Do(ctx, portraitKind+":"+layout.Itoa(user.ID), func(ctx context.Context) error {
+		return s.Users.Edit(ctx, user.ID, string(kind), value)
+	}, nil)
 	if err == nil && kind == Avatar {
 		s.Users.ForgetLatest()
 		err = s.Changed(ctx, user.ID)

@@ -59,11 +59,11 @@ func (m *Service) SetRole(ctx context.Context, actor social.Actor, uid int64, ro
 		if err := m.audit.Add(ctx, entry); err != nil {
 			return err
 		}
-		if err := m.tasks.Note(ctx, member); err != nil {
+		changed := false
+		err = m.tasks.Do(ctx, member, func(ctx context.Context) (err error) {
+			changed, err = m.writeRole(ctx, actor, has, uid, from, role)
 			return err
-		}
-		changed, err := m.writeRole(ctx, actor, has, uid, from, role)
-		m.tasks.Run(ctx, member)
+		}, nil)
 		if err != nil || changed {
 			m.users.ForgetLatest()
 			return err

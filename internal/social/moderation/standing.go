@@ -95,10 +95,6 @@ func (m *Service) changeStanding(ctx context.Context, actor social.Actor, uid in
 // setStanding writes a standing, and what follows from it. Where expected is set, the
 // end of the former standing must still be that.
 func (m *Service) setStanding(ctx context.Context, uid int64, standing social.Standing, until time.Time, message, expected string) error {
-	member := layout.Key(standingTask, uid)
-	if err := m.tasks.Note(ctx, member); err != nil {
-		return err
-	}
 	var name, ends string
 	if standing != social.Good {
 		name = standing.String()
@@ -106,9 +102,12 @@ func (m *Service) setStanding(ctx context.Context, uid int64, standing social.St
 	if !until.IsZero() {
 		ends = layout.Seconds(until)
 	}
-	found, err := standingSetScript.RunFenced(ctx, m.client, []string{layout.UserKey(uid)},
-		[]string{name, layout.Seconds(m.now()), ends, message, expected}).AsBool()
-	m.tasks.Run(ctx, member)
+	var found bool
+	err := m.tasks.Do(ctx, layout.Key(standingTask, uid), func(ctx context.Context) (err error) {
+		found, err = standingSetScript.RunFenced(ctx, m.client, []string{layout.UserKey(uid)},
+			[]string{name, layout.Seconds(m.now()), ends, message, expected}).AsBool()
+		return err
+	}, nil)
 	switch {
 	case err != nil:
 		return fmt.Errorf("social: set a standing: %w", err)

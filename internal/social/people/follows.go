@@ -96,7 +96,7 @@ func (f *Follows) Unfollow(ctx context.Context, from, to social.User) error {
 	defer f.names.Rank(to.ID)
 	defer f.common.changed(from.ID, to.ID)
 	var since time.Time
-	err := f.homes.Follow(ctx, from.ID, to.ID, func() (err error) {
+	err := f.homes.Unfollow(ctx, from.ID, to.ID, func() (err error) {
 		since, err = f.store.Remove(ctx, from.ID, to.ID)
 		return err
 	})

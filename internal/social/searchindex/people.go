@@ -50,13 +50,7 @@ func NewPeople(client rueidis.Client, tasks *task.Engine) *People {
 // Change calls change, which changes the name or the bio of a user, and makes the index agree
 // with it. What is interrupted is finished in the background.
 func (x *People) Change(ctx context.Context, uid int64, change func() error) error {
-	member := personKind + ":" + layout.Itoa(uid)
-	if err := x.tasks.Note(ctx, member); err != nil {
-		return err
-	}
-	err := change()
-	x.tasks.Run(ctx, member) // also after an error, which can hide a success
-	return err
+	return x.tasks.Do(ctx, personKind+":"+layout.Itoa(uid), func(context.Context) error { return change() }, nil)
 }
 
 func (x *People) personTask(ctx context.Context, argument string) error {

@@ -143,11 +143,41 @@ func (e *Engine) Run(ctx context.Context, member string) {
 	e.ledger.Hold(member)
 	defer e.ledger.Release(member)
 	if err := e.run(ctx, member); err != nil {
-		if !errors.Is(err, ErrAgain) {
-			e.log.WarnContext(ctx, "a task was interrupted, to be finished later", "task", member, "error", err)
-		}
-		e.Queue(member)
+		e.later(ctx, member, err)
 	}
+}
+
+// later leaves a task to the background that was interrupted by an error, or by ErrAgain.
+func (e *Engine) later(ctx context.Context, member string, err error) {
+	if !errors.Is(err, ErrAgain) {
+		e.log.WarnContext(ctx, "a task was interrupted, to be finished later", "task", member, "error", err)
+	}
+	e.Queue(member)
+}
+
+// Do notes a task and does what it does: first what the caller has to know, and then the rest.
+// It returns the error of first; what fails after it goes on in the background, by the
+// function of the task, as does what a crash cuts short. After an error of first, which can
+// hide a success, or without rest, that function runs at once.
+func (e *Engine) Do(ctx context.Context, member string, first, rest func(ctx context.Context) error) error {
+	if err := e.Note(ctx, member); err != nil {
+		return err
+	}
+	e.ledger.Hold(member)
+	defer e.ledger.Release(member)
+	masters, unknown := e.ledger.observer.Identity(ctx)
+	if err := first(ctx); err != nil || rest == nil || unknown != nil {
+		e.Run(ctx, member)
+		return err
+	}
+	err := rest(ctx)
+	if err == nil {
+		err = e.ledger.Finish(ctx, e.work(member, masters))
+	}
+	if err != nil {
+		e.later(ctx, member, err)
+	}
+	return nil
 }
 
 // Finish runs a task that was noted to its end, as often as it has to be repeated.
