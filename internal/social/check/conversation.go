@@ -50,20 +50,14 @@ func (c *postCheck) reply(ctx context.Context, p *post) error {
 	if *p.isPending {
 		return nil // it will be there soon
 	}
-	if *p.inReplies == 0 {
-		problem := Problem{
-			Kind: maintain.Missing, Key: p.key, Leftover: true, Repair: "put it there",
-			Detail: fmt.Sprintf("not among the replies to post %d", p.parent),
-		}
-		err := c.check.found(ctx, problem, func(ctx context.Context) (bool, error) { return c.addReply(ctx, p.id) })
-		if err != nil {
-			return err
-		}
+	if *p.inReplies > 0 {
+		return nil
 	}
-	if *p.inThread == "" && p.root > 0 {
-		return c.missing(ctx, p, layout.ThreadKey(p.root), fmt.Sprintf("not in the conversation of post %d", p.root))
+	problem := Problem{
+		Kind: maintain.Missing, Key: p.key, Leftover: true, Repair: "put it there",
+		Detail: fmt.Sprintf("not among the replies to post %d", p.parent),
 	}
-	return nil
+	return c.check.found(ctx, problem, func(ctx context.Context) (bool, error) { return c.addReply(ctx, p.id) })
 }
 
 // ancestors checks that the parent and the root of a reply exist.
@@ -138,7 +132,7 @@ func (c *postCheck) move(ctx context.Context, p *post) (bool, error) {
 	if p.root > 0 {
 		_, err = c.check.zrem(ctx, layout.ThreadKey(p.root), id)
 	}
-	p.root, *p.inThread = root, id
+	p.root = root
 	return true, err
 }
 
@@ -196,7 +190,7 @@ func (c *postCheck) repost(ctx context.Context, p *post) error {
 	case !sameNumber(*p.claim, layout.Itoa(p.id)):
 		problem.Detail = fmt.Sprintf("is not the repost of post %d by user %d", p.repostOf, p.author)
 	default:
-		return c.own(ctx, p)
+		return c.listed(ctx, p)
 	}
 	return c.check.found(ctx, problem, func(ctx context.Context) (bool, error) {
 		original, err := c.check.state(ctx, p.repostOf)

@@ -75,6 +75,11 @@ type state struct {
 	by, time string
 }
 
+// places are the lists to which a post with these tags belongs.
+func (s state) places(tags []string) layout.Places {
+	return layout.Places{Author: s.author, Parent: s.parent, Root: s.root, RepostOf: s.repostOf, Imported: s.imported, Tags: tags}
+}
+
 // stateFields are the fields of a post that make up its state.
 var stateFields = []string{"user_id", "parent", "root", "repost_of", "deleted", "time", "source"}
 

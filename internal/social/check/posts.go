@@ -39,16 +39,14 @@ type post struct {
 	body   string
 	media  social.Media
 	counts [3]string // as its fields say, in the order of counters
-	tags   []string
 
 	isPending          *bool // it is on its way to timelines
 	cards              [3]*int64
-	posts, replies     *string // its scores on the lists of its author
-	archive            *string // likewise, of an imported post
+	listedOn           []string  // the sorted sets where it belongs, unless it is deleted
+	scores             []*string // its scores there
 	edits, stubs       *int64
 	inReplies, inStubs *int64 // of its parent
 	inThread, claim    *string
-	inTags             []*string
 	parentIs, repeated state
 }
 
@@ -133,9 +131,6 @@ func (c *postCheck) read(b *reads.Batch, p *post) {
 		b.Number(cmd.Zcard().Key(layout.RepostersKey(p.id)).Build()),
 		b.Number(cmd.Scard().Key(layout.RepliesKey(p.id)).Build()),
 	}
-	p.posts = b.Score(layout.ProfileKey(p.author), id)
-	p.replies = b.Score(layout.ProfileRepliesKey(p.author), id)
-	p.archive = b.Score(layout.ArchiveKey(p.author), id)
 	switch {
 	case p.stub:
 		p.edits = b.Exists(layout.EditsKey(p.id))
@@ -146,13 +141,12 @@ func (c *postCheck) read(b *reads.Batch, p *post) {
 		p.claim = b.Score(layout.RepostersKey(p.repostOf), layout.Itoa(p.author))
 	case p.parent > 0:
 		p.inReplies = b.Number(cmd.Sismember().Key(layout.RepliesKey(p.parent)).Member(id).Build())
-		p.inThread = b.Score(layout.ThreadKey(p.root), id)
 	}
-	if !p.stub && !p.imported { // an imported post is on no page of a tag
-		p.tags = text.Tags(p.body)
+	if !p.stub {
+		p.listedOn = p.places(text.Tags(p.body)).Entries()
 	}
-	for _, tag := range p.tags {
-		p.inTags = append(p.inTags, b.Score(layout.TagKey(tag), id))
+	for _, key := range p.listedOn {
+		p.scores = append(p.scores, b.Score(key, id))
 	}
 }
 
@@ -167,7 +161,7 @@ func (c *postCheck) post(ctx context.Context, p *post) error {
 		}
 		return c.lost(ctx, p)
 	}
-	steps := []func(context.Context, *post) error{c.counted, c.own, c.reply, c.tagged, c.pictures}
+	steps := []func(context.Context, *post) error{c.counted, c.listed, c.reply, c.pictures}
 	switch {
 	case p.stub:
 		steps = []func(context.Context, *post) error{c.deleted, c.counted}
@@ -209,36 +203,16 @@ func (c *postCheck) lost(ctx context.Context, post *post) error {
 	return c.check.found(ctx, p, repair)
 }
 
-// own checks that a post is on the profile of its author: among the posts, or among
-// the replies. That of a post on its way is written soon.
-func (c *postCheck) own(ctx context.Context, p *post) error {
-	on, key, what := p.posts, layout.ProfileKey(p.author), "the profile"
-	if p.parent > 0 {
-		on, key, what = p.replies, layout.ProfileRepliesKey(p.author), "the list of replies"
-	}
-	if p.imported {
-		on, key, what = p.archive, layout.ArchiveKey(p.author), "the list of imported posts"
-	}
-	if *on != "" || *p.isPending {
-		return nil
-	}
-	return c.missing(ctx, p, key, fmt.Sprintf("not on %s of user %d", what, p.author))
-}
-
-// missing reports a list, scored by ids, that lacks a post. A process that died while
-// it wrote the post can have left that.
-func (c *postCheck) missing(ctx context.Context, p *post, key, detail string) error {
-	problem := Problem{Kind: maintain.Missing, Key: p.key, Leftover: true, Detail: detail, Repair: "put it there"}
-	return c.check.found(ctx, problem, func(ctx context.Context) (bool, error) { return c.putOn(ctx, key, p.id) })
-}
-
-// tagged checks that the pages of its tags have a post.
-func (c *postCheck) tagged(ctx context.Context, p *post) error {
-	for i, tag := range p.tags {
-		if *p.inTags[i] != "" || *p.isPending {
+// listed checks that a post is on each list where it belongs. A post on its way is there soon;
+// a process that died while it wrote the post can have left that.
+func (c *postCheck) listed(ctx context.Context, p *post) error {
+	for i, key := range p.listedOn {
+		if *p.scores[i] != "" || *p.isPending {
 			continue
 		}
-		if err := c.missing(ctx, p, layout.TagKey(tag), "not on the page of #"+tag); err != nil {
+		problem := Problem{Kind: maintain.Missing, Key: p.key, Leftover: true, Detail: "is not in " + key, Repair: "put it there"}
+		err := c.check.found(ctx, problem, func(ctx context.Context) (bool, error) { return c.putOn(ctx, key, p.id) })
+		if err != nil {
 			return err
 		}
 	}

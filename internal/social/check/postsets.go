@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
@@ -10,50 +11,19 @@ import (
 	"retwis/maintain"
 )
 
-// A list of posts that is a sorted set has the ids of the posts, scored by themselves:
-// profiles, conversations, the pages of tags. refuses says why a post does not belong
-// on one, and returns an empty text where it does.
+// refuses says why a post does not belong on a list of posts that is a sorted set, and returns
+// an empty text where it does. A deleted reply stays in its conversation.
 func refuses(key string, s state, body string) string {
-	prefix, owner, ok := layout.ParseKey(key)
-	_, tag, isTag := layout.ParseTagKey(key)
+	prefix, _, _ := layout.ParseKey(key)
 	switch {
 	case s.by == "":
 		return "does not exist"
-	case s.stub && (!ok || prefix != layout.ThreadPrefix):
+	case s.stub && prefix != layout.ThreadPrefix:
 		return "is deleted"
-	case isTag:
-		if s.imported {
-			return "was imported"
-		}
-		if !hasTag(body, tag) {
-			return "has no #" + tag
-		}
-	case prefix == layout.ThreadPrefix:
-		if s.root != owner {
-			return fmt.Sprintf("is in the conversation of post %d", s.root)
-		}
-	case s.author != owner:
-		return fmt.Sprintf("is by user %q", s.by)
-	case s.imported != (prefix == layout.ArchivePrefix):
-		if s.imported {
-			return "was imported"
-		}
-		return "was not imported"
-	case prefix == layout.ProfilePrefix && s.parent != 0:
-		return "is a reply"
-	case prefix == layout.ProfileRepliesPrefix && s.parent == 0:
-		return "is not a reply"
+	case !slices.Contains(s.places(text.Tags(body)).Entries(), key):
+		return "does not belong here"
 	}
 	return ""
-}
-
-func hasTag(body, tag string) bool {
-	for _, one := range text.Tags(body) {
-		if one == tag {
-			return true
-		}
-	}
-	return false
 }
 
 // belongs reads whether a post belongs on such a list, without the cache.

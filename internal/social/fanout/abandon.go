@@ -8,7 +8,6 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redis/rediserr"
 	"retwis/internal/social/layout"
 )
 
@@ -57,25 +56,18 @@ func (w *writer) owner(ctx context.Context, post int64) (Job, error) {
 	return job, err
 }
 
-// removeLostOwn removes a lost post from the lists of its author and its tags, and from the
-// public timeline.
+// removeLostOwn removes a lost post from the lists of its author, its conversation and its
+// tags, and from the public timeline.
 func (e *Engine) removeLostOwn(ctx context.Context, job, other *Job) error {
-	id := layout.Itoa(job.post)
-	b := e.client.B()
+	lost, theirs := job.places(), other.places()
 	var cmds rueidis.Commands
-	if other.Author != job.Author || other.Parent != 0 {
-		cmds = append(cmds, b.Zrem().Key(layout.ProfileKey(job.Author)).Member(id).Build())
-	}
-	if other.Author != job.Author || other.Parent == 0 {
-		cmds = append(cmds, b.Zrem().Key(layout.ProfileRepliesKey(job.Author)).Member(id).Build())
-	}
-	if other.Author == 0 || other.Parent != 0 || other.RepostOf != 0 {
-		cmds = append(cmds, b.Lrem().Key(layout.Timeline).Count(0).Element(id).Build())
-	}
-	for _, tag := range job.Tags {
-		if !slices.Contains(other.Tags, tag) {
-			cmds = append(cmds, b.Zrem().Key(layout.TagKey(tag)).Member(id).Build())
+	for _, key := range lost.Entries() {
+		if other.Author == 0 || !slices.Contains(theirs.Entries(), key) {
+			cmds = append(cmds, e.take(key, job.post))
 		}
+	}
+	if lost.OnTimeline() && (other.Author == 0 || !theirs.OnTimeline()) {
+		cmds = append(cmds, e.takeOffTimeline(job.post))
 	}
 	defer e.celebrities.Wrote(job.Author)
 	if err := writeAll(ctx, e.client, cmds); err != nil {
@@ -84,16 +76,10 @@ func (e *Engine) removeLostOwn(ctx context.Context, job, other *Job) error {
 	return e.writer.changedTags(ctx, job.Tags)
 }
 
-// detachLost removes a lost post from its conversation, or from the post that it repeats.
+// detachLost removes a lost post from the post that it replies to, or that it repeats.
 func (e *Engine) detachLost(ctx context.Context, job, other *Job) error {
 	switch {
 	case job.Parent != 0:
-		if other.Root != job.Root {
-			err := e.client.Do(ctx, e.client.B().Zrem().Key(layout.ThreadKey(job.Root)).Member(layout.Itoa(job.post)).Build().ToRetryable()).Error()
-			if err != nil && !rediserr.IsWrongType(err) {
-				return err
-			}
-		}
 		if other.Parent != job.Parent {
 			_, err := e.writer.removeReply(ctx, stub{id: job.post, parent: job.Parent}, false)
 			return err

@@ -41,6 +41,12 @@ type stub struct {
 	tags              []string
 	media             social.Media
 	exists, isDeleted bool
+	imported          bool
+}
+
+// places are the lists of the post before it was deleted.
+func (s stub) places() layout.Places {
+	return layout.Places{Author: s.author, Parent: s.parent, Root: s.root, RepostOf: s.repostOf, Imported: s.imported, Tags: s.tags}
 }
 
 // deleteKind is the kind of tasks that delete a post: "delete:<id>:<author>:<time>".
@@ -207,11 +213,11 @@ func (d *Deletions) makeStub(ctx context.Context, post int64) error {
 
 func (w *writer) readStub(ctx context.Context, post int64) (stub, error) {
 	fields, err := reply.Fields(w.client.Do(ctx, w.client.B().Hmget().Key(layout.PostKey(post)).
-		Field("user_id", "parent", "root", "repost_of", "tags", "deleted", "time", "media").Build()))
+		Field("user_id", "parent", "root", "repost_of", "tags", "deleted", "time", "media", "source").Build()))
 	if err != nil {
 		return stub{}, fmt.Errorf("social: read a post: %w", err)
 	}
-	s := stub{id: post, tags: splitTags(fields[4]), isDeleted: fields[5] != "", time: fields[6], media: social.Media(fields[7])}
+	s := stub{id: post, tags: splitTags(fields[4]), isDeleted: fields[5] != "", time: fields[6], media: social.Media(fields[7]), imported: fields[8] != ""}
 	s.author, s.exists = layout.ParseID(fields[0])
 	s.parent, _ = layout.ParseID(fields[1])
 	s.root, _ = layout.ParseID(fields[2])
@@ -239,16 +245,14 @@ func (w *writer) stubOf(ctx context.Context, argument string) (stub, error) {
 // removeOwn removes a deleted post from the lists of its author and of its tags, and
 // from the public timeline.
 func (d *Deletions) removeOwn(ctx context.Context, s stub) error {
-	id := layout.Itoa(s.id)
-	b := d.client.B()
-	cmds := rueidis.Commands{
-		b.Zrem().Key(layout.ProfileKey(s.author)).Member(id).Build(),
-		b.Zrem().Key(layout.ProfileRepliesKey(s.author)).Member(id).Build(),
-		b.Zrem().Key(layout.ArchiveKey(s.author)).Member(id).Build(),
-		b.Lrem().Key(layout.Timeline).Count(0).Element(id).Build(),
+	places := s.places()
+	places.Root = 0 // detach takes it out of its conversation
+	var cmds rueidis.Commands
+	for _, key := range places.Entries() {
+		cmds = append(cmds, d.take(key, s.id))
 	}
-	for _, tag := range s.tags {
-		cmds = append(cmds, b.Zrem().Key(layout.TagKey(tag)).Member(id).Build())
+	if places.OnTimeline() {
+		cmds = append(cmds, d.takeOffTimeline(s.id))
 	}
 	defer d.celebrities.Wrote(s.author)
 	if err := writeAll(ctx, d.client, cmds); err != nil {

@@ -130,15 +130,17 @@ func (w *writer) finishEdit(ctx context.Context, job Job) error {
 	}
 	slices.Sort(old)
 	old = slices.Compact(old)
+	before, is := job.places(), job.places().Entries()
+	before.Tags = old
 	var cmds rueidis.Commands
-	for _, tag := range old {
-		if !slices.Contains(job.Tags, tag) {
-			cmds = append(cmds, w.client.B().Zrem().Key(layout.TagKey(tag)).Member(layout.Itoa(job.post)).Build())
+	for _, key := range before.Entries() {
+		if !slices.Contains(is, key) {
+			cmds = append(cmds, w.take(key, job.post))
 		}
 	}
-	for _, tag := range job.Tags {
-		cmds = append(cmds, w.client.B().Zadd().Key(layout.TagKey(tag)).ScoreMember().
-			ScoreMember(float64(job.post), layout.Itoa(job.post)).Build())
+	// All tags: an earlier text that had one of them can have been followed by one without it.
+	for _, key := range is[len(is)-len(job.Tags):] {
+		cmds = append(cmds, w.put(key, job.post))
 	}
 	if err := writeAll(ctx, w.client, cmds); err != nil {
 		return err

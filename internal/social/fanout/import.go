@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
-	"retwis/internal/redis/rediserr"
+	"github.com/redis/rueidis"
+
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
 )
@@ -19,9 +21,7 @@ type Imported struct {
 
 // Imports write posts that were written elsewhere: into their conversations, the search index,
 // and, as the last step, the list of the imported posts of their author. They get on no timeline
-// and on no page of a tag, and nobody is notified.
-//
-// There are no tasks for it: a process of an earlier version would put the posts on timelines.
+// and on no page of a tag, and nobody is notified. The import that calls it is the task.
 type Imports struct{ engine *Engine }
 
 // Write writes new posts, those that are replied to first. It can be repeated; it returns the ids
@@ -75,14 +75,10 @@ func (x *Imports) finish(ctx context.Context, job *Job) error {
 	if err := w.words.index(ctx, job)(); err != nil {
 		return err
 	}
-	lists := []string{layout.ArchiveKey(job.Author)}
-	if job.Parent != 0 {
-		lists = []string{layout.ThreadKey(job.Root), layout.ArchiveKey(job.Author)}
-	}
-	for _, key := range lists {
-		err := w.client.Do(ctx, w.client.B().Zadd().Key(key).ScoreMember().
-			ScoreMember(float64(job.post), layout.Itoa(job.post)).Build().ToRetryable()).Error()
-		if err != nil && !rediserr.IsWrongType(err) { // a check reports it
+	places := job.places()
+	places.Imported = true
+	for _, key := range slices.Backward(places.Entries()) { // the list of the author is the last step
+		if err := writeAll(ctx, w.client, rueidis.Commands{w.put(key, job.post)}); err != nil {
 			return err
 		}
 	}

@@ -35,6 +35,11 @@ type Entry struct {
 	Replaces     int64 // the id of an earlier repost that was deleted meanwhile
 }
 
+// places are the lists of the post, unless it was imported.
+func (e *Entry) places() layout.Places {
+	return layout.Places{Author: e.Author, Parent: e.Parent, Root: e.Root, RepostOf: e.RepostOf, Tags: e.Tags}
+}
+
 // Job is a post on its way to its audience: the followers of its author, then those
 // of each of its tags.
 type Job struct {

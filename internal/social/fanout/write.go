@@ -170,27 +170,23 @@ func (w *writer) attach(ctx context.Context, job *Job, isNew bool) error {
 // made at this moment must find the post on the other lists, if it was not there yet
 // when the post was put on it.
 func (w *writer) pushOwn(ctx context.Context, job *Job) (followers rueidis.RedisResult, err error) {
-	add := func(set string) rueidis.Completed {
-		return w.client.B().Zadd().Key(set).ScoreMember().ScoreMember(float64(job.post), layout.Itoa(job.post)).Build().ToRetryable()
-	}
+	places := job.places()
+	entries := places.Entries()
 	var cmds rueidis.Commands
 	if job.toAuthor = w.cluster; !w.cluster {
 		cmds = append(cmds, w.lists.PutCommand(job.post, layout.HomeKey(job.Author)))
 	}
-	older := len(cmds) // the reply with what may leave the public timeline
-	addOwn := addOwnScript.Command(w.client, []string{layout.ProfileKey(job.Author)},
-		[]string{layout.Itoa(job.post), layout.Itoa(layout.TimelineShare)})
-	switch {
-	case job.Parent != 0:
-		older = -1
-		cmds = append(cmds, add(layout.ProfileRepliesKey(job.Author)), add(layout.ThreadKey(job.Root)))
-	case job.RepostOf != 0:
-		cmds = append(cmds, addOwn)
-	default:
-		cmds = append(cmds, addOwn, w.lists.PutCommand(job.post, layout.Timeline))
+	older := -1 // the reply with what may leave the public timeline
+	if job.Parent == 0 {
+		older = len(cmds)
+		cmds = append(cmds, addOwnScript.Command(w.client, entries[:1], []string{layout.Itoa(job.post), layout.Itoa(layout.TimelineShare)}))
+		entries = entries[1:]
 	}
-	for _, tag := range job.Tags {
-		cmds = append(cmds, add(layout.TagKey(tag)))
+	if places.OnTimeline() {
+		cmds = append(cmds, w.lists.PutCommand(job.post, layout.Timeline))
+	}
+	for _, key := range entries {
+		cmds = append(cmds, w.put(key, job.post).ToRetryable())
 	}
 	own := len(cmds)
 	cmds = append(cmds, w.client.B().Lindex().Key(layout.Timeline).Index(-1).Build())
@@ -223,6 +219,20 @@ func (w *writer) pushOwn(ctx context.Context, job *Job) (followers rueidis.Redis
 		return res[last], err
 	}
 	return w.scripts.DoMulti(ctx, w.followers(job.audience()[job.source], storage.FirstPage))[0], nil
+}
+
+// put and take are the commands that put a post on a sorted set, and take it off.
+func (d *db) put(key string, post int64) rueidis.Completed {
+	return d.client.B().Zadd().Key(key).ScoreMember().ScoreMember(float64(post), layout.Itoa(post)).Build()
+}
+
+func (d *db) take(key string, post int64) rueidis.Completed {
+	return d.client.B().Zrem().Key(key).Member(layout.Itoa(post)).Build()
+}
+
+// takeOffTimeline is the command that takes a post off the public timeline.
+func (d *db) takeOffTimeline(post int64) rueidis.Completed {
+	return d.client.B().Lrem().Key(layout.Timeline).Count(0).Element(layout.Itoa(post)).Build()
 }
 
 // makeRoom takes posts off the public timeline that are no longer among the newest of

@@ -295,29 +295,22 @@ func (l Loader) addPosts(ctx context.Context, posts []NewPost) error {
 	}
 	err = l.chunks(ctx, len(posts), 6+text.MaxTags, func(i int) rueidis.Commands {
 		post, id := posts[i], layout.Itoa(posts[i].ID)
-		on := func(set string) rueidis.Completed {
-			return b.Zadd().Key(set).ScoreMember().ScoreMember(float64(post.ID), id).Build()
-		}
 		hash := b.Hset().Key(layout.PostKey(post.ID)).FieldValue().FieldValue("user_id", layout.Itoa(post.Author)).
 			FieldValue("time", layout.Seconds(post.Time)).FieldValue("body", post.Body)
-		profile := layout.ProfileKey(post.Author)
 		if post.Parent != 0 {
 			hash = hash.FieldValue("parent", layout.Itoa(post.Parent)).FieldValue("root", layout.Itoa(post.Root)).
 				FieldValue("to", layout.Itoa(post.ParentAuthor))
-			profile = layout.ProfileRepliesKey(post.Author)
 		}
 		cmds := rueidis.Commands{
 			hash.Build(),
 			b.Zadd().Key(layout.Tasks).ScoreMember().ScoreMember(float64(l.now().Unix()), post.member()).Build(),
-			on(profile),
 		}
 		if post.Parent != 0 {
 			replies := layout.RepliesKey(post.Parent)
-			cmds = append(cmds, on(layout.ThreadKey(post.Root)),
-				b.Sadd().Key(replies).Member(id).Build(), l.count(post.Parent, replies, "SCARD", "replies"))
+			cmds = append(cmds, b.Sadd().Key(replies).Member(id).Build(), l.count(post.Parent, replies, "SCARD", "replies"))
 		}
-		for _, tag := range text.Tags(post.Body) {
-			cmds = append(cmds, on(layout.TagKey(tag)))
+		for _, key := range post.places().Entries() {
+			cmds = append(cmds, b.Zadd().Key(key).ScoreMember().ScoreMember(float64(post.ID), id).Build())
 		}
 		return cmds
 	})
@@ -365,7 +358,7 @@ func (l Loader) push(ctx context.Context, posts []NewPost, homes *homes) error {
 		}
 	}
 	for _, post := range posts {
-		if post.Parent == 0 {
+		if post.places().OnTimeline() {
 			public = append(public, post.ID)
 		}
 		add(layout.HomeKey(post.Author), post.ID)
@@ -393,6 +386,10 @@ func (l Loader) push(ctx context.Context, posts []NewPost, homes *homes) error {
 		return nil
 	}
 	return put(l.lists, layout.Timeline)
+}
+
+func (p NewPost) places() layout.Places {
+	return layout.Places{Author: p.Author, Parent: p.Parent, Root: p.Root, Tags: text.Tags(p.Body)}
 }
 
 // member is the task of a post.
