@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 
@@ -15,6 +14,7 @@ import (
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
+	"retwis/internal/social"
 	"retwis/internal/social/layout"
 )
 
@@ -193,52 +193,23 @@ func largest(ids []int64) []int64 {
 	return ids[:min(len(ids), layout.TimelineCap)]
 }
 
-// audible returns those of the replies whose other author the reader follows too, or is,
-// and those to a post of the same author.
+// audible returns those of the replies that the reader hears.
 func (t *Timelines) audible(ctx context.Context, uid int64, following, replies []int64) ([]int64, error) {
-	if len(replies) == 0 {
-		return nil, nil
-	}
-	b := t.DB.Client.B()
 	cmds := make(rueidis.Commands, len(replies))
 	for i, id := range replies {
-		cmds[i] = b.Hmget().Key(layout.PostKey(id)).Field("user_id", "parent").Build()
+		cmds[i] = t.DB.Client.B().Hmget().Key(layout.PostKey(id)).Field("user_id", "to").Build()
 	}
-	authors, parents := make([]int64, len(replies)), make([]int64, len(replies))
-	ofParent := map[int64]int64{}
+	reader := &social.Viewer{User: social.User{ID: uid}, Following: slices.Sorted(slices.Values(following))}
+	var heard []int64
 	for i, res := range t.DB.Client.DoMulti(ctx, cmds...) {
 		fields, err := reply.Fields(res)
 		if err != nil {
 			return nil, fmt.Errorf("social: read a post: %w", err)
 		}
-		authors[i], _ = layout.ParseID(fields[0])
-		parents[i], _ = layout.ParseID(fields[1])
-		ofParent[parents[i]] = 0
-	}
-	delete(ofParent, 0)
-	ids := slices.Collect(maps.Keys(ofParent))
-	cmds = cmds[:0]
-	for _, id := range ids {
-		cmds = append(cmds, b.Hget().Key(layout.PostKey(id)).Field("user_id").Build())
-	}
-	if len(cmds) == 0 {
-		return nil, nil
-	}
-	for i, res := range t.DB.Client.DoMulti(ctx, cmds...) {
-		author, err := reply.TextOrEmpty(res)
-		if err != nil {
-			return nil, err
-		}
-		ofParent[ids[i]], _ = layout.ParseID(author)
-	}
-	follows := make(map[int64]bool, len(following))
-	for _, id := range following {
-		follows[id] = true
-	}
-	var heard []int64
-	for i, id := range replies {
-		if to := ofParent[parents[i]]; to != 0 && (to == uid || to == authors[i] || follows[to]) {
-			heard = append(heard, id)
+		author, ok := layout.ParseID(fields[0])
+		to, _ := layout.ParseID(fields[1])
+		if ok && social.Hears(reader, social.Heard{Author: author, Reply: true, To: to}) {
+			heard = append(heard, replies[i])
 		}
 	}
 	return heard, nil
