@@ -22,7 +22,7 @@ together := -p $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)))
 # The packages whose tests take longest come first, so that none of them runs alone in the end.
 first := ./cmd/retwis ./internal/web ./internal/app ./internal/social/removal ./internal/social/media ./internal/social/modeltest \
 	./internal/social/fanout ./model ./index/text ./index/suggest ./redlock ./bulk ./internal/redis/store
-tests := REDISTEST_REQUIRE=1 RAPID_CHECKS=$(or $(CHECKS),30) go test -vet=off -timeout 10m $(together) $(TESTFLAGS)
+tests := REDISTEST_REQUIRE=1 RAPID_CHECKS=$(or $(CHECKS),30) go test -vet=off -timeout 30m $(together) $(TESTFLAGS)
 
 # Programs with the race detector sleep for a second before they exit, and the
 # tests run many. None of them leaves goroutines that could race then.
@@ -87,7 +87,7 @@ test-servers: ## run the tests on every server below SERVERS=DIRECTORY; ONLY='NA
 
 e2e: e2e/node_modules/.package-lock.json ## run the browser tests; installs Chromium if there is none
 	@scripts/deps server chromium
-	cd e2e && REDISTEST_REQUIRE=1 go test -count=1 -vet=off -timeout 15m $(TESTFLAGS) ./...
+	cd e2e && REDISTEST_REQUIRE=1 go test -count=1 -vet=off -timeout 60m $(TESTFLAGS) ./...
 
 screenshots: e2e/node_modules/.package-lock.json ## take the screenshots in docs/ again
 	@scripts/deps server chromium
