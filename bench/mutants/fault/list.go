@@ -184,10 +184,11 @@ var All = []Fault{
 	{
 		Name: "nametwice", What: "two people who sign up at the same time get the same name",
 		Document: "retwis.md", Promise: "of two concurrent registrations exactly one gets it",
-		File: "internal/social/users/directory.go", Anchor: "\tb, name := d.client.B(), layout.Fold(name)\n",
-		With: "\tb, name := d.client.B(), layout.Fold(name)\n\tif plant.On(\"nametwice\") {\n" +
-			"\t\tif owner, err := d.client.Do(ctx, b.Hget().Key(key).Field(name).Build()).AsInt64(); err == nil {\n\t\t\treturn owner, nil\n\t\t}\n" +
-			"\t\treturn uid, d.client.Do(ctx, b.Hset().Key(key).FieldValue().FieldValue(name, layout.Itoa(uid)).Build()).Error()\n\t}\n",
+		File: "internal/social/users/directory.go", Anchor: "\tb, key := d.client.B(), d.key(name)\n",
+		With: "\tb, key := d.client.B(), d.key(name)\n\tif plant.On(\"nametwice\") {\n" +
+			"\t\td.client.Do(ctx, b.Set().Key(layout.LayoutVersion).Value(d.Version()).Nx().Build())\n" +
+			"\t\tif owner, err := d.client.Do(ctx, b.Hget().Key(key).Field(spelled).Build()).AsInt64(); err == nil {\n\t\t\treturn owner, nil\n\t\t}\n" +
+			"\t\treturn uid, d.client.Do(ctx, b.Hset().Key(key).FieldValue().FieldValue(spelled, layout.Itoa(uid)).Build()).Error()\n\t}\n",
 		Likely: []string{"internal/social/users", "internal/app"},
 	},
 	{
@@ -264,8 +265,8 @@ var All = []Fault{
 	{
 		Name: "wordsstay", What: "the text of a deleted post stays in the search index and in the post",
 		Document: "retwis.md", Promise: "a deletion keeps the text in a field that nobody reads until its words are gone",
-		File: "internal/social/fanout/delete.go", Anchor: "\t\terr = d.writer.words.unindex(ctx, s.id)\n",
-		With:   "\t\tif !plant.On(\"wordsstay\") {\n\t\t\terr = d.writer.words.unindex(ctx, s.id)\n\t\t}\n",
+		File: "internal/social/fanout/delete.go", Anchor: "\terr := d.writer.words.unindex(ctx, s.id)\n",
+		With:   "\tvar err error\n\tif !plant.On(\"wordsstay\") {\n\t\terr = d.writer.words.unindex(ctx, s.id)\n\t}\n",
 		Likely: []string{"internal/social/searchindex", "internal/social/fanout", "internal/app"},
 	},
 	{
@@ -375,9 +376,8 @@ var All = []Fault{
 	{
 		Name: "celebdelete", What: "a deletion leaves the entry on the profile of a merged author",
 		Document: "retwis.md", Promise: "Then the post leaves all lists but home timelines, its reposts with it.",
-		File: "internal/social/fanout/delete.go", Anchor: "\tfor _, tag := range s.tags {\n\t\tcmds = append(cmds, b.Zrem()",
-		With: "\tif plant.On(\"celebdelete\") {\n\t\tif first, _ := d.celebrities.First(ctx, s.author); first != 0 && s.id >= first {\n\t\t\tcmds = cmds[1:]\n\t\t}\n\t}\n" +
-			"\tfor _, tag := range s.tags {\n\t\tcmds = append(cmds, b.Zrem()",
+		File: "internal/social/fanout/delete.go", Anchor: "\t\tcmds = append(cmds, d.take(key, s.id))\n\t}\n",
+		With:   "\t\tcmds = append(cmds, d.take(key, s.id))\n\t}\n\tif plant.On(\"celebdelete\") {\n\t\tif first, _ := d.celebrities.First(ctx, s.author); first != 0 && s.id >= first {\n\t\t\tcmds = cmds[1:]\n\t\t}\n\t}\n",
 		Likely: []string{"internal/social/home", "internal/social/fanout", "internal/app"},
 		Lab:    true,
 	},
