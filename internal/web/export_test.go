@@ -9,6 +9,15 @@ import (
 // Secrets returns what stands before the secrets in the paths of the site.
 func (s *Server) Secrets() []string { return s.access.Secret }
 
+// Patterns returns the routes of the site.
+func (s *Server) Patterns() []string {
+	patterns := []string{"GET /static/{file}", "GET /drawn/{file}"}
+	for _, r := range s.routes() {
+		patterns = append(patterns, r.pattern)
+	}
+	return patterns
+}
+
 // SetEventTime sets how long a client may take to accept an event.
 func (s *Server) SetEventTime(most time.Duration) { s.handlers.events.write = most }
 

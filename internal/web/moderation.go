@@ -43,10 +43,6 @@ func forRole(least social.Role, page request.Page) request.Page {
 	}
 }
 
-func toModeration(req *request.Request) error {
-	return req.Redirect("/moderation")
-}
-
 // queuePage is how many reports a page of the queue has.
 const queuePage = 50
 

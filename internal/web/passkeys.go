@@ -116,6 +116,3 @@ func (h *passkeyHandlers) login(req *request.Request) error {
 	req.LogSecurity("login", session.User, slog.Bool("passkey", true))
 	return h.logins.enter(req, session, "", form)
 }
-
-// toLogin leads from the address of a form to the page that has it.
-func toLogin(req *request.Request) error { return req.Redirect(view.LoginPath("/home")) }

@@ -18,9 +18,6 @@ type securityHandlers struct {
 	sessions *auth.Sessions
 }
 
-// toSecurity leads from the address of a form to the page that has it.
-func toSecurity(req *request.Request) error { return req.Redirect(view.SecurityPath) }
-
 // securityNotices are the sentences for what the address of the page says.
 var securityNotices = map[string]string{
 	"password": "Your password is changed. All other devices are logged out.",

@@ -27,6 +27,7 @@ func init() {
 		"POST /login/code":            {"/login/code", "", everybody(422)},
 		"GET /login/passkey":          {"/login/passkey", "", everybody(303)},
 		"POST /login/passkey":         {"/login/passkey", "", everybody(422)},
+		"GET /login/passkey-options":  {"/login/passkey-options", "", everybody(303)},
 		"POST /login/passkey-options": {"/login/passkey-options", "", everybody(200)},
 
 		"POST /settings/security/passkeys":         {"/settings/security/passkeys", "", signedIn(422)},
@@ -43,9 +44,12 @@ func init() {
 		"POST /settings/security/confirm":          {"/settings/security/confirm", "", signedIn(303)},
 		"POST /settings/security/codes":            {"/settings/security/codes", "", signedIn(422)},
 		"POST /settings/security/off":              {"/settings/security/off", "", signedIn(422)},
-		"GET /settings/security/{form}":            {"/settings/security/end", "", everybody(303)},
 	} {
 		walks[route] = w
+	}
+	for _, form := range []string{"passkeys", "passkeys-options", "passkeys-remove", "password", "end", "others", "confirm", "codes", "off"} {
+		path := "/settings/security/" + form
+		walks["GET "+path] = walk{path, "", everybody(303)}
 	}
 }
 

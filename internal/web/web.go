@@ -188,7 +188,7 @@ func (s *Server) everywhere(next http.Handler) http.Handler {
 // protect rejects cross-origin requests that change state (CSRF).
 func (s *Server) protect(next http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
-	protection.SetDenyHandler(s.site.Handler("cross-origin", func(*request.Request) error {
+	protection.SetDenyHandler(s.site.Handler("cross-origin", "/home", func(*request.Request) error {
 		return &request.Error{Status: http.StatusForbidden, Detail: "This request came from another site. Please open this site and try again."}
 	}))
 	return protection.Handler(next)

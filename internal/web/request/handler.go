@@ -42,8 +42,9 @@ func maxOf(pattern string) int64 {
 // Page makes the response to a request.
 type Page = func(*Request) error
 
-// Handler makes an http.Handler of a function that may fail.
-func (s *Site) Handler(pattern string, page Page) http.Handler {
+// Handler makes an http.Handler of a function that may fail. form is the path of the page with the
+// form for a POST, with the wildcards {name} and {id} of the pattern; empty for the same address.
+func (s *Site) Handler(pattern, form string, page Page) http.Handler {
 	route, secret, unstored, most := s.metrics.Route(pattern), hasSecret(pattern), isUnstored(pattern), maxOf(pattern)
 	columns := hasSidebar(pattern)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -58,7 +59,7 @@ func (s *Site) Handler(pattern string, page Page) http.Handler {
 		defer cancel()
 		ctx, stop := s.database.Guard(ctx)
 		defer stop()
-		req := &Request{site: s, W: w, R: r, Ctx: ctx, id: newID(), status: http.StatusOK, columns: columns, files: files, maxForm: most}
+		req := &Request{site: s, W: w, R: r, Ctx: ctx, id: newID(), status: http.StatusOK, form: form, columns: columns, files: files, maxForm: most}
 		if s.settings != nil {
 			req.Info = s.settings.Known() // for the error page of a request that reads nothing
 		}

@@ -48,7 +48,7 @@ func TestFaults(t *testing.T) {
 			t.Parallel()
 			var log bytes.Buffer
 			w := httptest.NewRecorder()
-			alone(t, &log).Handler("GET /fault", page).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/fault", http.NoBody))
+			alone(t, &log).Handler("GET /fault", "", page).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/fault", http.NoBody))
 			id := w.Header().Get("X-Request-Id")
 			if w.Code != 500 || id == "" || !strings.Contains(w.Body.String(), id) || strings.Contains(w.Body.String(), "cause") {
 				t.Errorf("status %d, request %q: %s", w.Code, id, w.Body)
@@ -79,7 +79,7 @@ func TestFailuresKeepTheConnection(t *testing.T) {
 			mux.HandleFunc("/fails", func(w http.ResponseWriter, r *http.Request) {
 				defer close(ended)
 				close(started)
-				site.Handler("GET /fails", page).ServeHTTP(w, r)
+				site.Handler("GET /fails", "", page).ServeHTTP(w, r)
 			})
 			mux.HandleFunc("/next", func(http.ResponseWriter, *http.Request) {})
 			server := httptest.NewUnstartedServer(mux)
@@ -126,7 +126,7 @@ func TestHalfPage(t *testing.T) {
 		return errors.New("the other half is missing")
 	})
 	w := httptest.NewRecorder()
-	alone(t, io.Discard).Handler("GET /half", func(v *Request) error {
+	alone(t, io.Discard).Handler("GET /half", "", func(v *Request) error {
 		return v.Render(200, broken)
 	}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/half", http.NoBody))
 	if w.Code != 500 || strings.Contains(w.Body.String(), "half a page") {
@@ -154,7 +154,7 @@ func TestTryAgain(t *testing.T) {
 			r := httptest.NewRequest(test.method, "/u/ada/1?after=2", http.NoBody)
 			r.Header.Set("Referer", test.from)
 			w := httptest.NewRecorder()
-			alone(t, io.Discard).Handler("/u/{name}/{id}", func(*Request) error { return test.err }).ServeHTTP(w, r)
+			alone(t, io.Discard).Handler("/u/{name}/{id}", "/home", func(*Request) error { return test.err }).ServeHTTP(w, r)
 			body := w.Body.String()
 			headline, number := strings.Index(body, "<h1>"+templ.EscapeString(view.Failure{Detail: test.err.Detail}.Headline())+"</h1>"), strings.Index(body, "Error "+strconv.Itoa(test.err.Status))
 			if headline < 0 || number < headline {
@@ -183,7 +183,7 @@ func FuzzForm(f *testing.F) {
 		r.URL.RawQuery = query
 		var typed string
 		w := httptest.NewRecorder()
-		s.Handler("POST /post", func(v *Request) error {
+		s.Handler("POST /post", "", func(v *Request) error {
 			typed = v.R.PostFormValue("status")
 			return v.Redirect("/home")
 		}).ServeHTTP(w, r)

@@ -1,6 +1,7 @@
 package request
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -21,41 +22,11 @@ func (req *Request) toLogin() error {
 
 // FormPage is the page with the form that is sent to the address of a request.
 func (req *Request) FormPage() string {
-	if to := req.R.PostFormValue("back"); to != "" {
-		return LocalPath(to)
+	form := cmp.Or(req.form, req.R.URL.EscapedPath())
+	for _, name := range []string{"name", "id"} {
+		form = strings.ReplaceAll(form, "{"+name+"}", url.PathEscape(req.R.PathValue(name)))
 	}
-	name, path := req.R.PathValue("name"), req.R.URL.Path
-	switch {
-	case path == "/settings/export":
-		return "/settings/data"
-	case path == "/settings/picture":
-		return "/settings/profile"
-	case path == ImportPath+"/stop":
-		return ImportPath
-	case path == "/settings/invites/end":
-		return "/settings/invites"
-	case strings.HasPrefix(path, view.SecurityPath):
-		return view.SecurityPath
-	case strings.HasPrefix(path, view.EmailPath):
-		return view.EmailPath
-	case strings.HasPrefix(path, "/settings/"):
-		return path
-	case path == "/logout":
-		return "/"
-	case strings.HasPrefix(path, "/lists/"):
-		return "/lists/" + url.PathEscape(req.R.PathValue("id")) + "/edit"
-	case path == "/lists", strings.HasPrefix(path, "/searches"):
-		return "/lists"
-	case strings.HasPrefix(path, "/moderation/"):
-		return path
-	case name == "":
-		return "/home"
-	case strings.HasPrefix(path, "/tag/"):
-		return view.TagPath(name)
-	case req.R.PathValue("id") != "":
-		return view.ProfilePath(name) + "/" + url.PathEscape(req.R.PathValue("id"))
-	}
-	return view.ProfilePath(name)
+	return req.Back(form)
 }
 
 // ReturnTo is the page to which a form leads back: its field back, the Referer, or fallback.

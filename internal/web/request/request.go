@@ -35,6 +35,7 @@ type Request struct {
 	maxForm    int64  // bounds the form, in bytes
 	id         string // identifies the request in the log and on error pages
 	status     int
+	form       string             // the page with its form; see Site.Handler
 	columns    bool               // the page has a sidebar
 	sidebar    view.SidebarSource // nil: nobody has begun to read it
 	identified bool               // LoggedIn is known

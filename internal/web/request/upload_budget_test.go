@@ -27,7 +27,7 @@ func TestFormWithFilesIsBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			fields := 0
-			handler := alone(t, io.Discard).Handler("POST /media", func(req *Request) error {
+			handler := alone(t, io.Discard).Handler("POST /media", "", func(req *Request) error {
 				err := Files(req, func(string, []byte) error { return nil })
 				fields = len(req.R.PostForm["a"])
 				return err
@@ -52,7 +52,7 @@ func TestFilesCostNoFields(t *testing.T) {
 		fmt.Fprintf(&body, "--x\r\nContent-Disposition: form-data; name=file%d; filename=b\r\n\r\n%s\r\n", i, file)
 		fmt.Fprintf(&body, "--x\r\nContent-Disposition: form-data; name=a\r\n\r\n%s\r\n", strings.Repeat("v", 15<<10))
 	}
-	handler := alone(t, io.Discard).Handler("POST /media", func(req *Request) error {
+	handler := alone(t, io.Discard).Handler("POST /media", "", func(req *Request) error {
 		files := 0
 		err := Files(req, func(_ string, content []byte) error {
 			files++

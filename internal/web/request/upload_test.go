@@ -51,7 +51,7 @@ func connect(t *testing.T, pattern string, page Page) net.Conn {
 	near, far := net.Pipe()
 	listener := &oneConn{make(chan net.Conn, 1), make(chan struct{})}
 	listener.server <- far
-	server := httpserver.New(site.Handler(pattern, page), socialtest.Quiet())
+	server := httpserver.New(site.Handler(pattern, "", page), socialtest.Quiet())
 	server.Protocols = new(http.Protocols)
 	server.Protocols.SetHTTP1(true)
 	server.Protocols.SetUnencryptedHTTP2(true)
@@ -178,7 +178,7 @@ func TestSlowImport(t *testing.T) {
 // the form first, as browsers do.
 func TestRefusedUpload(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(alone(t, io.Discard).Handler("POST /media", JSONErrors(func(*Request) error { return ErrLogin })))
+	server := httptest.NewServer(alone(t, io.Discard).Handler("POST /media", "", JSONErrors(func(*Request) error { return ErrLogin })))
 	defer server.Close()
 	conn, err := net.Dial("tcp", server.Listener.Addr().String())
 	if err != nil {
