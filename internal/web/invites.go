@@ -71,13 +71,11 @@ func (h *inviteHandlers) create(req *request.Request) error {
 	token, created, err := h.signUps.CreateInvite(req.Ctx, accounts.NewInvite{
 		By: req.User.ID, Uses: uses, For: time.Duration(page.Hours) * time.Hour, Note: page.Note,
 	})
-	var invalid *social.InvalidError
-	if errors.As(err, &invalid) {
-		page.Field, page.Problem = invalid.Field, invalid.Reason
-		return h.show(req, http.StatusUnprocessableEntity, page)
-	}
 	if err != nil {
-		return err
+		return request.Retry(err, func(field, problem string) error {
+			page.Field, page.Problem = field, problem
+			return h.show(req, http.StatusUnprocessableEntity, page)
+		})
 	}
 	req.LogSecurity("invitation created", req.User, slog.String("invitation", created.ID))
 	return h.show(req, http.StatusOK, view.Invites{

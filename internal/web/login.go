@@ -182,18 +182,16 @@ func (h *loginHandlers) reset(req *request.Request) error {
 	if err != nil {
 		return h.noReset(req, err)
 	}
-	form := view.AccountForm{}
-	var invalid *social.InvalidError
-	if typed != req.R.PostFormValue("password2") {
-		form.Field, form.Problem = "password2", "The passwords don't match."
-	} else if _, err = h.auth.ResetPassword(req.Ctx, token, typed); errors.As(err, &invalid) {
-		form.Field, form.Problem = invalid.Field, invalid.Reason
-	}
-	if form.Field != "" {
-		return req.Render(http.StatusUnprocessableEntity, view.ResetPage(req.Frame("Set a new password"), user.Name, req.R.URL.EscapedPath(), form))
+	if typed == req.R.PostFormValue("password2") {
+		_, err = h.auth.ResetPassword(req.Ctx, token, typed)
+	} else {
+		err = social.Invalid("password2", "The passwords don't match.")
 	}
 	if err != nil {
-		return h.noReset(req, err)
+		return h.noReset(req, request.Retry(err, func(field, problem string) error {
+			form := view.AccountForm{Field: field, Problem: problem}
+			return req.Render(http.StatusUnprocessableEntity, view.ResetPage(req.Frame("Set a new password"), user.Name, req.R.URL.EscapedPath(), form))
+		}))
 	}
 	req.LogSecurity("password reset", user)
 	req.DropSession()

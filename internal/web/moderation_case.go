@@ -102,12 +102,10 @@ func (h *moderationHandlers) decide(req *request.Request) error {
 	} else {
 		err = h.reports.Decide(req.Ctx, actor, target, d)
 	}
-	var invalid *social.InvalidError
-	if errors.As(err, &invalid) {
-		return h.showCase(req, http.StatusUnprocessableEntity, invalid.Reason)
-	}
 	if err != nil {
-		return err
+		return request.Retry(err, func(_, problem string) error {
+			return h.showCase(req, http.StatusUnprocessableEntity, problem)
+		})
 	}
 	req.LogSecurity("moderation", person)
 	_, pid := audit.ParseTarget(target)

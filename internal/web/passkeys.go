@@ -9,7 +9,6 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/auth"
-	"retwis/internal/social/limits"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
@@ -39,56 +38,48 @@ func place(req *request.Request) auth.Place {
 
 // makeOptions begins to make a passkey.
 func (h *passkeyHandlers) makeOptions(req *request.Request) error {
-	if err := req.Allow(limits.Password); err != nil {
-		return err
-	}
-	secret, options, err := h.passkeys.Begin(req.Ctx, place(req), req.User, req.R.PostFormValue("current"))
-	request.GiveBackPassword(req, err)
+	made, err := h.begin(req)
 	if err != nil {
-		return h.security.showMistake(req, "passkeys", err)
+		return h.security.changed(req, "passkeys", err, "")
 	}
-	return request.SendJSON(req, asked{secret, options})
+	return request.SendJSON(req, made)
+}
+
+func (h *passkeyHandlers) begin(req *request.Request) (made asked, err error) {
+	err = req.Guarded("", func(current string) (err error) {
+		made.Secret, made.Options, err = h.passkeys.Begin(req.Ctx, place(req), req.User, current)
+		return err
+	})
+	return made, err
 }
 
 // add adds the passkey that the browser has made. Without one, makeOptions has refused it, and
 // the page says why.
 func (h *passkeyHandlers) add(req *request.Request) error {
 	response := req.R.PostFormValue("response")
+	var err error
 	if response == "" {
-		if err := req.Allow(limits.Password); err != nil {
-			return err
-		}
-		_, _, err := h.passkeys.Begin(req.Ctx, place(req), req.User, req.R.PostFormValue("current"))
-		request.GiveBackPassword(req, err)
-		if err == nil {
+		if _, err = h.begin(req); err == nil {
 			err = social.Invalid("name", "Your browser has made no passkey. Please try again.")
 		}
-		return h.security.showMistake(req, "passkeys", err)
+		return h.security.changed(req, "passkeys", err, "")
 	}
-	err := h.passkeys.Add(req.Ctx, place(req), req.User, req.R.PostFormValue("secret"), req.R.PostFormValue("name"), response)
+	err = h.passkeys.Add(req.Ctx, place(req), req.User, req.R.PostFormValue("secret"), req.R.PostFormValue("name"), response)
 	if errors.Is(err, auth.ErrPasskey) {
 		req.Log().Info("a new passkey was refused", "user", req.User.ID, "error", err)
 		err = social.Invalid("name", "That took too long, or your browser's passkey is not right. Please try again.")
 	}
-	if err != nil {
-		return h.security.showMistake(req, "passkeys", err)
+	if err == nil {
+		req.LogSecurity("passkey added", req.User)
 	}
-	req.LogSecurity("passkey added", req.User)
-	return req.Changed(view.SecurityPath + "?passkey")
+	return h.security.changed(req, "passkeys", err, "passkey")
 }
 
 func (h *passkeyHandlers) remove(req *request.Request) error {
-	if err := req.Allow(limits.Password); err != nil {
-		return err
-	}
 	id := req.R.PostFormValue("id")
-	err := h.passkeys.Remove(req.Ctx, req.User, id, req.R.PostFormValue("current"))
-	request.GiveBackPassword(req, err)
-	if err != nil {
-		return h.security.showMistake(req, view.RemovesPasskey(id), err)
-	}
-	req.LogSecurity("passkey removed", req.User)
-	return req.Changed(view.SecurityPath + "?nopasskey")
+	return h.security.changed(req, view.RemovesPasskey(id), req.Guarded("passkey removed", func(current string) error {
+		return h.passkeys.Remove(req.Ctx, req.User, id, current)
+	}), "nopasskey")
 }
 
 // loginOptions begins a log-in with a passkey.

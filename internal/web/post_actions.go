@@ -94,12 +94,10 @@ func (h *postHandlers) edit(req *request.Request) error {
 	}
 	typed := req.R.PostFormValue("status")
 	_, err = h.posts.Edit(req.Ctx, req.User, post.ID, typed)
-	var invalid *social.InvalidError
-	if errors.As(err, &invalid) {
-		return h.showEdit(req, http.StatusUnprocessableEntity, post, view.StatusForm{Status: typed, Problem: invalid.Reason})
-	}
 	if err != nil {
-		return err
+		return request.Retry(err, func(_, problem string) error {
+			return h.showEdit(req, http.StatusUnprocessableEntity, post, view.StatusForm{Status: typed, Problem: problem})
+		})
 	}
 	return request.Published(req, view.PostPath(post), post.ID)
 }

@@ -6,7 +6,6 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/auth"
-	"retwis/internal/social/limits"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
@@ -31,13 +30,7 @@ var securityNotices = map[string]string{
 }
 
 func (h *securityHandlers) settings(req *request.Request) error {
-	page := view.Security{}
-	for name, text := range securityNotices {
-		if req.R.URL.Query().Has(name) {
-			page.Done = text
-		}
-	}
-	return h.show(req, http.StatusOK, page)
+	return h.show(req, http.StatusOK, view.Security{Done: securityNotices[req.R.URL.RawQuery]})
 }
 
 // show shows the page, with what is known of the account.
@@ -60,42 +53,29 @@ func (h *securityHandlers) show(req *request.Request, status int, page view.Secu
 	return req.Render(status, view.SecurityPage(req.Frame("Settings"), page))
 }
 
-// reject shows the page again, with what is wrong with one form of it.
-func (h *securityHandlers) reject(req *request.Request, action, field, problem string) error {
-	return h.show(req, http.StatusUnprocessableEntity, view.Security{Form: view.AccountForm{Action: action, Field: field, Problem: problem}})
-}
-
-// showMistake shows an error of a form with a password, or returns it.
-func (h *securityHandlers) showMistake(req *request.Request, action string, err error) error {
-	var invalid *social.InvalidError
-	switch {
-	case errors.Is(err, social.ErrBadLogin):
-		req.LogSecurity("password not confirmed", req.User)
-		return h.reject(req, action, "current", "That is not your password.")
-	case errors.As(err, &invalid):
-		return h.reject(req, action, invalid.Field, invalid.Reason)
-	case errors.Is(err, auth.ErrSecondFactorState):
+// changed leads back to the page, which says what is done, or shows it again with what is wrong with
+// the form of an action.
+func (h *securityHandlers) changed(req *request.Request, action string, err error, done string) error {
+	if errors.Is(err, auth.ErrSecondFactorState) {
 		return req.Redirect(view.SecurityPath)
 	}
-	return err
+	return req.Submitted(err, view.SecurityPath+"?"+done, func(field, problem string) error {
+		return h.show(req, http.StatusUnprocessableEntity, view.Security{Form: view.AccountForm{Action: action, Field: field, Problem: problem}})
+	})
 }
 
 func (h *securityHandlers) changePassword(req *request.Request) error {
 	typed := req.R.PostFormValue("password")
 	if typed != req.R.PostFormValue("password2") {
-		return h.reject(req, "password", "password2", "The passwords don't match.")
+		return h.changed(req, "password", social.Invalid("password2", "The passwords don't match."), "")
 	}
-	if err := req.Allow(limits.Password); err != nil {
+	return h.changed(req, "password", req.Guarded("password changed", func(current string) error {
+		session, err := h.auth.ChangePassword(req.Ctx, req.User, current, typed)
+		if err == nil {
+			req.KeepSession(session.Secret)
+		}
 		return err
-	}
-	session, err := h.auth.ChangePassword(req.Ctx, req.User, req.R.PostFormValue("current"), typed)
-	request.GiveBackPassword(req, err)
-	if err != nil {
-		return h.showMistake(req, "password", err)
-	}
-	req.LogSecurity("password changed", req.User)
-	req.KeepSession(session.Secret)
-	return req.Changed(view.SecurityPath + "?password")
+	}), "password")
 }
 
 func (h *securityHandlers) endSession(req *request.Request) error {
@@ -117,13 +97,12 @@ func (h *securityHandlers) endOthers(req *request.Request) error {
 
 // setUpApp makes a key for an authenticator app; appPage shows it.
 func (h *securityHandlers) setUpApp(req *request.Request) error {
-	if err := req.Allow(limits.Password); err != nil {
+	err := req.Guarded("", func(current string) error {
+		_, err := h.auth.SetUpSecondFactor(req.Ctx, req.User, current)
 		return err
-	}
-	_, err := h.auth.SetUpSecondFactor(req.Ctx, req.User, req.R.PostFormValue("current"))
-	request.GiveBackPassword(req, err)
+	})
 	if err != nil {
-		return h.showMistake(req, "app", err)
+		return h.changed(req, "app", err, "")
 	}
 	return req.Redirect(view.SecurityPath + "/app")
 }
@@ -159,34 +138,26 @@ func (h *securityHandlers) confirmApp(req *request.Request) error {
 		}
 	}
 	if err != nil {
-		return h.showMistake(req, "app", err)
+		return h.changed(req, "app", err, "")
 	}
 	req.LogSecurity("second factor on", req.User)
 	return req.Render(http.StatusOK, view.CodesPage(req.Frame("Settings"), "Two-step login is on", codes))
 }
 
 func (h *securityHandlers) renewCodes(req *request.Request) error {
-	if err := req.Allow(limits.Password); err != nil {
+	var codes []string
+	err := req.Guarded("recovery codes renewed", func(current string) (err error) {
+		codes, err = h.auth.RenewRecoveryCodes(req.Ctx, req.User, current)
 		return err
-	}
-	codes, err := h.auth.RenewRecoveryCodes(req.Ctx, req.User, req.R.PostFormValue("current"))
-	request.GiveBackPassword(req, err)
+	})
 	if err != nil {
-		return h.showMistake(req, "codes", err)
+		return h.changed(req, "codes", err, "")
 	}
-	req.LogSecurity("recovery codes renewed", req.User)
 	return req.Render(http.StatusOK, view.CodesPage(req.Frame("Settings"), "New recovery codes", codes))
 }
 
 func (h *securityHandlers) turnOffApp(req *request.Request) error {
-	if err := req.Allow(limits.Password); err != nil {
-		return err
-	}
-	err := h.auth.TurnOffSecondFactor(req.Ctx, req.User, req.R.PostFormValue("current"))
-	request.GiveBackPassword(req, err)
-	if err != nil {
-		return h.showMistake(req, "off", err)
-	}
-	req.LogSecurity("second factor off", req.User)
-	return req.Changed(view.SecurityPath + "?off")
+	return h.changed(req, "off", req.Guarded("second factor off", func(current string) error {
+		return h.auth.TurnOffSecondFactor(req.Ctx, req.User, current)
+	}), "off")
 }

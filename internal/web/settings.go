@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"strings"
 
@@ -54,15 +53,10 @@ func (h *settingsHandlers) editProfile(req *request.Request) error {
 		}
 	}
 	err := h.profiles.Edit(req.Ctx, req.User, form.Profile)
-	var invalid *social.InvalidError
-	if errors.As(err, &invalid) {
-		form.Field, form.Problem = invalid.Field, invalid.Reason
+	return req.Submitted(err, "/settings/profile?"+saved, func(field, problem string) error {
+		form.Field, form.Problem = field, problem
 		return req.Render(http.StatusUnprocessableEntity, view.ProfileSettingsPage(req.Frame("Settings"), form))
-	}
-	if err != nil {
-		return err
-	}
-	return req.Changed("/settings/profile?" + saved)
+	})
 }
 
 func (h *settingsHandlers) muted(req *request.Request) error {

@@ -35,15 +35,10 @@ func (h *Blocks) Add(req *request.Request) error {
 	page := view.Blocks{Kind: req.R.PostFormValue("kind"), Value: req.R.PostFormValue("value"), Days: req.R.PostFormValue("days")}
 	days, _ := strconv.Atoi(page.Days)
 	_, err := h.list.Add(req.Ctx, req.User.Actor(), blocklist.Block{Kind: blocklist.Kind(page.Kind), Value: page.Value}, time.Duration(days)*24*time.Hour)
-	var invalid *social.InvalidError
-	if errors.As(err, &invalid) {
-		page.Problem = invalid.Reason
+	return req.Submitted(err, "/moderation/blocks?done", func(_, problem string) error {
+		page.Problem = problem
 		return h.show(req, http.StatusUnprocessableEntity, page)
-	}
-	if err != nil {
-		return err
-	}
-	return req.Changed("/moderation/blocks?done")
+	})
 }
 
 // Remove is POST /moderation/blocks/remove.

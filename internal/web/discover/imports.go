@@ -45,13 +45,9 @@ func (h *Imports) Begin(req *request.Request) error {
 	if err == nil {
 		err = h.imports.Begin(req.Ctx, req.User, kind, entries)
 	}
-	if problem := reason(err); problem != "" {
+	return req.Submitted(err, request.ImportPath, func(_, problem string) error {
 		return h.show(req, http.StatusUnprocessableEntity, view.ImportForm{Kind: kind, Typed: list, Problem: problem})
-	}
-	if err != nil {
-		return err
-	}
-	return req.Changed(request.ImportPath)
+	})
 }
 
 // Stop stops the import of the session user.

@@ -30,24 +30,22 @@ func NewLists(all *lists.Service, read *reader.Reader, tags *posts.Tags, users *
 // errNoList is also what others get: a list is private.
 var errNoList = &request.Error{Status: http.StatusNotFound, Detail: "This list doesn't exist."}
 
-// changed leads to a page after a change of a list, or describes why there was none.
-func changed(req *request.Request, to string, err error) error {
+// noList describes an error about a list.
+func noList(err error) error {
 	if errors.Is(err, social.ErrNotFound) {
 		return errNoList
 	}
-	if err != nil {
-		return err
-	}
-	return req.Changed(to)
+	return err
 }
 
-// reason returns what was wrong with a form, empty for another error or none.
-func reason(err error) string {
-	var invalid *social.InvalidError
-	if errors.As(err, &invalid) {
-		return invalid.Reason
-	}
-	return ""
+// changed leads to a page after a change of a list, or describes why there was none.
+func changed(req *request.Request, to string, err error) error {
+	return req.Submitted(noList(err), to, unprocessable)
+}
+
+// unprocessable is the error page for a form that nothing leads back to.
+func unprocessable(_, problem string) error {
+	return &request.Error{Status: http.StatusUnprocessableEntity, Detail: problem}
 }
 
 // Page lists all that the session user has.
@@ -69,19 +67,15 @@ func (h *Lists) show(req *request.Request, status int, name, problem string) err
 func (h *Lists) Create(req *request.Request) error {
 	name := req.R.PostFormValue("name")
 	made, err := h.lists.Create(req.Ctx, req.User, name)
-	if problem := reason(err); problem != "" {
+	return req.Submitted(err, view.ListPath(made.ID)+"/edit", func(_, problem string) error {
 		return h.show(req, http.StatusUnprocessableEntity, name, problem)
-	}
-	return changed(req, view.ListPath(made.ID)+"/edit", err)
+	})
 }
 
 // list returns the list in the address.
 func (h *Lists) list(req *request.Request) (lists.List, error) {
 	one, err := h.lists.Get(req.Ctx, req.User, req.R.PathValue("id"))
-	if errors.Is(err, social.ErrNotFound) {
-		err = errNoList
-	}
-	return one, err
+	return one, noList(err)
 }
 
 // listPosts is how many posts a page of a list has.
@@ -149,11 +143,10 @@ func (h *Lists) Edit(req *request.Request) error {
 	}
 	name, leftOut := req.R.PostFormValue("name"), req.R.PostFormValue("left_out") != ""
 	err = h.lists.Edit(req.Ctx, req.User, one.ID, name, leftOut)
-	if problem := reason(err); problem != "" {
+	return req.Submitted(noList(err), view.ListPath(one.ID), func(_, problem string) error {
 		one.Name, one.LeftOut = name, leftOut
 		return h.showEdit(req, http.StatusUnprocessableEntity, view.ListForm{List: one, Field: "name", Problem: problem})
-	}
-	return changed(req, view.ListPath(one.ID), err)
+	})
 }
 
 // Delete deletes a list.
@@ -176,14 +169,12 @@ func (h *Lists) Add(req *request.Request) error {
 	if err == nil {
 		err = h.lists.Add(req.Ctx, v, one.ID, user)
 	}
-	problem := reason(err)
 	if errors.Is(err, social.ErrNotFound) {
-		problem = "There is no account with that name."
+		err = social.Invalid("member", "There is no account with that name.")
 	}
-	if problem != "" {
+	return req.Submitted(err, view.ListPath(one.ID)+"/edit", func(_, problem string) error {
 		return h.showEdit(req, http.StatusUnprocessableEntity, view.ListForm{List: one, Field: "member", Typed: typed, Problem: problem})
-	}
-	return changed(req, view.ListPath(one.ID)+"/edit", err)
+	})
 }
 
 // Remove takes a user off a list.
@@ -217,22 +208,17 @@ func (h *Lists) Choose(req *request.Request) error {
 		return err
 	}
 	err = h.lists.Put(req.Ctx, v, user, req.R.PostForm["list"])
-	if problem := reason(err); problem != "" {
-		return h.showChoice(req, http.StatusUnprocessableEntity, user, problem)
-	}
 	if errors.Is(err, social.ErrNotFound) {
-		return reader.ErrNoUser
+		err = reader.ErrNoUser
 	}
-	return changed(req, view.ProfilePath(user.Name), err)
+	return req.Submitted(err, view.ProfilePath(user.Name), func(_, problem string) error {
+		return h.showChoice(req, http.StatusUnprocessableEntity, user, problem)
+	})
 }
 
 // SaveSearch keeps a search.
 func (h *Lists) SaveSearch(req *request.Request) error {
-	err := h.lists.SaveSearch(req.Ctx, req.User, req.R.PostFormValue("q"))
-	if problem := reason(err); problem != "" {
-		return &request.Error{Status: http.StatusUnprocessableEntity, Detail: problem}
-	}
-	return changed(req, "/lists", err)
+	return changed(req, "/lists", h.lists.SaveSearch(req.Ctx, req.User, req.R.PostFormValue("q")))
 }
 
 // ForgetSearch removes a saved search.

@@ -31,22 +31,15 @@ func (h *TagRules) show(req *request.Request, status int, page view.TagRules) (e
 // Decide blocks or pins a tag, or ends that.
 func (h *TagRules) Decide(req *request.Request) error {
 	page := view.TagRules{Tag: req.R.PostFormValue("tag"), Note: req.R.PostFormValue("note")}
-	state, ok := view.ParseTagAction(req.R.PostFormValue("action"))
-	if !ok {
-		page.Problem = "Choose what to do with the tag."
-		return h.show(req, http.StatusUnprocessableEntity, page)
+	err := error(social.Invalid("action", "Choose what to do with the tag."))
+	if state, ok := view.ParseTagAction(req.R.PostFormValue("action")); ok {
+		_, err = h.rules.Set(req.Ctx, req.User.Actor(), page.Tag, state, page.Note)
 	}
-	_, err := h.rules.Set(req.Ctx, req.User.Actor(), page.Tag, state, page.Note)
-	var invalid *social.InvalidError
-	switch {
-	case errors.Is(err, social.ErrNotFound):
-		page.Problem = "This isn't a tag. A tag is a word with at least one letter."
-		return h.show(req, http.StatusUnprocessableEntity, page)
-	case errors.As(err, &invalid):
-		page.Problem = invalid.Reason
-		return h.show(req, http.StatusUnprocessableEntity, page)
-	case err != nil:
-		return err
+	if errors.Is(err, social.ErrNotFound) {
+		err = social.Invalid("tag", "This isn't a tag. A tag is a word with at least one letter.")
 	}
-	return req.Changed("/moderation/tags?done")
+	return req.Submitted(err, "/moderation/tags?done", func(_, problem string) error {
+		page.Problem = problem
+		return h.show(req, http.StatusUnprocessableEntity, page)
+	})
 }

@@ -38,56 +38,42 @@ func (h *Pages) show(req *request.Request, status int, page view.EmailSettings) 
 	return req.Render(status, view.EmailPage(req.Frame("Settings"), page))
 }
 
-// Set sets the address of the session user.
+// Set sets the address of the session user. A try of the password is not given back, as each sends
+// a mail.
 func (h *Pages) Set(req *request.Request) error {
 	if err := req.Allow(limits.Password); err != nil {
 		return err
 	}
 	typed := req.R.PostFormValue("address")
-	if err := h.addresses.Set(req.Ctx, req.User, req.R.PostFormValue("current"), typed); err != nil {
+	err := h.addresses.Set(req.Ctx, req.User, req.R.PostFormValue("current"), typed)
+	if err == nil {
+		req.LogSecurity("e-mail address set", req.User)
+	} else {
 		request.GiveBackPassword(req, err)
-		return h.showMistake(req, view.AccountForm{Action: "set", Username: typed}, err)
 	}
-	req.LogSecurity("e-mail address set", req.User) // it counts: each sends a mail
-	return req.Changed(view.EmailPath + "?sent")
+	return h.changed(req, view.AccountForm{Action: "set", Username: typed}, request.WrongPassword(req, err), "sent")
 }
 
 // Remove removes the address of the session user.
 func (h *Pages) Remove(req *request.Request) error {
-	if err := req.Allow(limits.Password); err != nil {
-		return err
-	}
-	err := h.addresses.Remove(req.Ctx, req.User, req.R.PostFormValue("current"))
-	request.GiveBackPassword(req, err)
-	if err != nil {
-		return h.showMistake(req, view.AccountForm{Action: "remove"}, err)
-	}
-	req.LogSecurity("e-mail address removed", req.User)
-	return req.Changed(view.EmailPath + "?removed")
-}
-
-// showMistake shows an error of a form, or returns it.
-func (h *Pages) showMistake(req *request.Request, form view.AccountForm, err error) error {
-	var invalid *social.InvalidError
-	switch {
-	case errors.Is(err, social.ErrBadLogin):
-		req.LogSecurity("password not confirmed", req.User)
-		form.Field, form.Problem = "current", "That is not your password."
-	case errors.As(err, &invalid):
-		form.Field, form.Problem = invalid.Field, invalid.Reason
-	default:
-		return err
-	}
-	return h.show(req, http.StatusUnprocessableEntity, view.EmailSettings{Form: form})
+	return h.changed(req, view.AccountForm{Action: "remove"}, req.Guarded("e-mail address removed", func(current string) error {
+		return h.addresses.Remove(req.Ctx, req.User, current)
+	}), "removed")
 }
 
 // Digest turns the digest of the session user on or off.
 func (h *Pages) Digest(req *request.Request) error {
 	err := h.addresses.SetDigest(req.Ctx, req.User, req.R.PostFormValue("digest") == "yes")
-	if err != nil {
-		return h.showMistake(req, view.AccountForm{Action: "digest"}, err)
-	}
-	return req.Changed(view.EmailPath + "?saved")
+	return h.changed(req, view.AccountForm{Action: "digest"}, err, "saved")
+}
+
+// changed leads back to the page, which says what is done, or shows it again with what is wrong with
+// a form.
+func (h *Pages) changed(req *request.Request, form view.AccountForm, err error, done string) error {
+	return req.Submitted(err, view.EmailPath+"?"+done, func(field, problem string) error {
+		form.Field, form.Problem = field, problem
+		return h.show(req, http.StatusUnprocessableEntity, view.EmailSettings{Form: form})
+	})
 }
 
 // ForgotPage asks whose password is forgotten.
@@ -98,13 +84,11 @@ func (h *Pages) ForgotPage(req *request.Request) error {
 // Forgot notes that a password is forgotten. It answers alike whether the account exists or not.
 func (h *Pages) Forgot(req *request.Request) error {
 	err := h.addresses.RequestReset(req.Ctx, req.R.PostFormValue("account"))
-	var invalid *social.InvalidError
-	if errors.As(err, &invalid) {
-		form := view.AccountForm{Field: invalid.Field, Problem: invalid.Reason}
-		return req.Render(http.StatusUnprocessableEntity, view.ForgotPage(req.Frame("Forgotten your password?"), false, form))
-	}
 	if err != nil {
-		return err
+		return request.Retry(err, func(field, problem string) error {
+			form := view.AccountForm{Field: field, Problem: problem}
+			return req.Render(http.StatusUnprocessableEntity, view.ForgotPage(req.Frame("Forgotten your password?"), false, form))
+		})
 	}
 	return req.Redirect(view.ForgotPath + "?sent")
 }

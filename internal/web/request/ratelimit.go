@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"retwis/internal/social"
-	"retwis/internal/social/auth"
 	"retwis/internal/social/limits"
 	"retwis/internal/web/view"
 )
@@ -68,15 +66,6 @@ func (req *Request) Allow(event limits.Event) error {
 // GiveBack undoes Allow for what did not happen after all.
 func (req *Request) GiveBack(event limits.Event) {
 	req.site.limits.Return(req.Ctx, event, limitedBy(req))
-}
-
-// GiveBackPassword gives back a try of the password, or of a code, of the session user that Allow has
-// counted, unless err is that it was wrong. A page allows a try before anything is compared, so that no
-// number of requests at once tries more; whatever else ends it reveals nothing to who guesses.
-func GiveBackPassword(req *Request, err error) {
-	if !errors.Is(err, social.ErrBadLogin) && !errors.Is(err, auth.ErrBadCode) {
-		req.GiveBack(limits.Password)
-	}
 }
 
 func limitedBy(req *Request) limits.By {
