@@ -75,13 +75,8 @@ var levels = map[string]int{
 
 	// HTTP, and other users of the application.
 	"internal/web":            5,
-	"internal/web/about":      5,
-	"internal/web/discover":   5,
-	"internal/web/email":      5,
 	"internal/web/httpserver": 5,
 	"internal/web/metrics":    5,
-	"internal/web/pictures":   5,
-	"internal/web/reader":     5,
 	"internal/web/request":    5,
 	"internal/web/static":     5,
 	"internal/web/view":       5,
@@ -212,29 +207,11 @@ var siblings = [][2]string{
 	{"internal/watched", "internal/redis/rediserr"},     // whether a server was reached
 	{"internal/redis/nodes", "internal/redis/rediserr"}, // which of several errors to report
 	{"internal/redis/nodes", "internal/redis/keys"},     // how many slots there are
-	{"internal/web", "internal/web/about"},
-	{"internal/web", "internal/web/discover"},
-	{"internal/web", "internal/web/email"},
-	{"internal/web", "internal/web/httpserver"}, // what a site needs around its pages
+	{"internal/web", "internal/web/httpserver"},         // what a site needs around its pages
 	{"internal/web", "internal/web/metrics"},
-	{"internal/web", "internal/web/pictures"},
-	{"internal/web", "internal/web/reader"},
 	{"internal/web", "internal/web/request"},
 	{"internal/web", "internal/web/static"},
-	{"internal/web", "internal/web/view"},         // the pages
-	{"internal/web/about", "internal/web/reader"}, // the account of the site
-	{"internal/web/about", "internal/web/request"},
-	{"internal/web/about", "internal/web/static"}, // the icons
-	{"internal/web/about", "internal/web/view"},
-	{"internal/web/discover", "internal/web/reader"}, // what its pages show
-	{"internal/web/discover", "internal/web/request"},
-	{"internal/web/discover", "internal/web/view"},
-	{"internal/web/email", "internal/web/request"},
-	{"internal/web/email", "internal/web/view"},
-	{"internal/web/pictures", "internal/web/request"},
-	{"internal/web/pictures", "internal/web/view"},
-	{"internal/web/reader", "internal/web/request"}, // the addresses
-	{"internal/web/reader", "internal/web/view"},    // what pages get
+	{"internal/web", "internal/web/view"}, // the pages
 	{"internal/web/request", "internal/web/httpserver"},
 	{"internal/web/request", "internal/web/metrics"},
 	{"internal/web/request", "internal/web/view"},      // error pages, and the log-in

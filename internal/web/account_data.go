@@ -7,27 +7,18 @@ import (
 	"strings"
 
 	"retwis/internal/social"
-	"retwis/internal/social/accounts"
 	"retwis/internal/social/auth"
 	"retwis/internal/social/limits"
-	"retwis/internal/social/moderation"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
 
-// dataHandlers has the export of an account and its end.
-type dataHandlers struct {
-	auth       *auth.Service
-	leaving    *accounts.Leaving
-	moderation *moderation.Service
-}
-
-func (h *dataHandlers) settings(req *request.Request) error {
+func (h *handlers) dataSettings(req *request.Request) error {
 	return req.Render(http.StatusOK, view.DataPage(req.Frame("Settings")))
 }
 
-// export sends the archive of the viewer's data while it is read from the database.
-func (h *dataHandlers) export(req *request.Request) error {
+// exportData sends the archive of the viewer's data while it is read from the database.
+func (h *handlers) exportData(req *request.Request) error {
 	header := req.W.Header()
 	header["Content-Type"] = []string{"application/zip"}
 	header["Cache-Control"] = []string{"no-store"}
@@ -35,7 +26,7 @@ func (h *dataHandlers) export(req *request.Request) error {
 	req.LogSecurity("export", req.User)
 	req.Stream = func() {
 		out := bufio.NewWriterSize(request.Download(req), 32<<10)
-		err := h.leaving.Export(req.R.Context(), req.User.ID, out)
+		err := h.app.Leaving.Export(req.R.Context(), req.User.ID, out)
 		if err == nil {
 			err = out.Flush()
 		}
@@ -60,12 +51,12 @@ func fileName(name string) string {
 	}, name)
 }
 
-func (h *dataHandlers) deleteForm(req *request.Request) error {
-	return h.showDelete(req, http.StatusOK, view.LeaveForm{})
+func (h *handlers) deleteAccountForm(req *request.Request) error {
+	return h.showDeleteAccount(req, http.StatusOK, view.LeaveForm{})
 }
 
-func (h *dataHandlers) showDelete(req *request.Request, status int, form view.LeaveForm) error {
-	state, err := h.auth.SecondFactor(req.Ctx, req.User.ID)
+func (h *handlers) showDeleteAccount(req *request.Request, status int, form view.LeaveForm) error {
+	state, err := h.app.Auth.SecondFactor(req.Ctx, req.User.ID)
 	if err != nil {
 		return err
 	}
@@ -75,37 +66,37 @@ func (h *dataHandlers) showDelete(req *request.Request, status int, form view.Le
 
 // deleteAccount deletes the account of the viewer, who proves with the password, and a code where
 // there is a second factor, that it is theirs.
-func (h *dataHandlers) deleteAccount(req *request.Request) error {
+func (h *handlers) deleteAccount(req *request.Request) error {
 	user := req.User
-	switch err := h.moderation.MayLeave(req.Ctx, user.ID); {
+	switch err := h.app.Moderation.MayLeave(req.Ctx, user.ID); {
 	case errors.Is(err, social.ErrForbidden):
-		return h.showDelete(req, http.StatusForbidden, view.LeaveForm{Field: "password", Problem: "You are the only owner of this site. Make somebody else an owner first."})
+		return h.showDeleteAccount(req, http.StatusForbidden, view.LeaveForm{Field: "password", Problem: "You are the only owner of this site. Make somebody else an owner first."})
 	case err != nil:
 		return err
 	}
 	if err := req.Allow(limits.Password); err != nil {
 		return err
 	}
-	_, err := h.auth.Login(req.Ctx, user.Name, req.R.PostFormValue("password"))
+	_, err := h.app.Auth.Login(req.Ctx, user.Name, req.R.PostFormValue("password"))
 	var waits *auth.SecondFactorError
 	if errors.As(err, &waits) {
-		_, err = h.auth.FinishLogin(req.Ctx, waits.Secret, strings.TrimSpace(req.R.PostFormValue("code")))
+		_, err = h.app.Auth.FinishLogin(req.Ctx, waits.Secret, strings.TrimSpace(req.R.PostFormValue("code")))
 	}
 	request.GiveBackPassword(req, err)
 	switch {
 	case errors.Is(err, social.ErrBadLogin):
 		req.LogSecurity("password not confirmed", user)
-		return h.showDelete(req, http.StatusUnprocessableEntity, view.LeaveForm{Field: "password", Problem: "That password is wrong."})
+		return h.showDeleteAccount(req, http.StatusUnprocessableEntity, view.LeaveForm{Field: "password", Problem: "That password is wrong."})
 	case errors.Is(err, auth.ErrBadCode), errors.Is(err, auth.ErrNoLogin):
 		req.LogSecurity("code failed", user)
-		return h.showDelete(req, http.StatusUnprocessableEntity, view.LeaveForm{Field: "code", Problem: "That code is wrong, or was used before."})
+		return h.showDeleteAccount(req, http.StatusUnprocessableEntity, view.LeaveForm{Field: "code", Problem: "That code is wrong, or was used before."})
 	case errors.Is(err, auth.ErrTooManyCodes):
 		req.LogSecurity("too many codes", user)
-		return h.showDelete(req, http.StatusTooManyRequests, view.LeaveForm{Field: "code", Problem: "Too many codes were wrong. Use a recovery code, or try again later."})
+		return h.showDeleteAccount(req, http.StatusTooManyRequests, view.LeaveForm{Field: "code", Problem: "Too many codes were wrong. Use a recovery code, or try again later."})
 	case err != nil:
 		return err
 	}
-	if err := h.leaving.DeleteAccount(req.Ctx, user.ID); err != nil {
+	if err := h.app.Leaving.DeleteAccount(req.Ctx, user.ID); err != nil {
 		return err
 	}
 	req.LogSecurity("account deleted", user)

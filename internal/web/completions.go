@@ -4,14 +4,8 @@ import (
 	"strings"
 
 	"retwis/internal/social"
-	"retwis/internal/social/people"
 	"retwis/internal/web/request"
 )
-
-// completionHandlers completes what is being typed.
-type completionHandlers struct {
-	completions *people.Completions
-}
 
 const (
 	// suggestions is how many completions are offered.
@@ -29,7 +23,7 @@ type suggestion struct {
 // complete completes @names and #tags: GET /suggest?q=%40ad. For the box of a search, with
 // in=search, it also completes both without a sign. The response is a list in JSON, empty
 // where there is nothing, and for visitors.
-func (h *completionHandlers) complete(req *request.Request) error {
+func (h *handlers) complete(req *request.Request) error {
 	list := []suggestion{}
 	q := req.R.URL.Query().Get("q")
 	isName := strings.HasPrefix(q, "@") || strings.HasPrefix(q, "＠")
@@ -52,7 +46,7 @@ func (h *completionHandlers) complete(req *request.Request) error {
 		if err != nil {
 			return err
 		}
-		users, err := h.completions.CompleteNames(req.Ctx, v, q, names)
+		users, err := h.app.Completions.CompleteNames(req.Ctx, v, q, names)
 		if err != nil {
 			return err
 		}
@@ -63,7 +57,7 @@ func (h *completionHandlers) complete(req *request.Request) error {
 		}
 	}
 	if tags > 0 {
-		found, err := h.completions.CompleteTags(req.Ctx, q, tags)
+		found, err := h.app.Completions.CompleteTags(req.Ctx, q, tags)
 		if err != nil {
 			return err
 		}

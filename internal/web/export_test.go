@@ -19,7 +19,7 @@ func (s *Server) Patterns() []string {
 }
 
 // SetEventTime sets how long a client may take to accept an event.
-func (s *Server) SetEventTime(most time.Duration) { s.handlers.events.write = most }
+func (s *Server) SetEventTime(most time.Duration) { s.handlers.eventTime = most }
 
 // LoggedPath is a path as the logs of a site with these routes have it.
 func LoggedPath(path string, patterns ...string) string {

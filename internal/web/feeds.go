@@ -3,27 +3,17 @@ package web
 import (
 	"strings"
 
-	"retwis/internal/social/posts"
 	"retwis/internal/social/text"
-	"retwis/internal/social/timeline"
-	"retwis/internal/web/reader"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
 
-// feedHandlers has the feeds, each as Atom and as JSON. They have what a stranger sees, without
-// what is hidden from a person who is logged in. Their addresses are those of the pages with .atom
-// or .json at the end.
-type feedHandlers struct {
-	lists *timeline.Lists
-	read  *reader.Reader
-	tags  *posts.Tags
-}
-
 // feedEntries is how many posts a feed has.
 const feedEntries = 30
 
-// feedPage is a page as a feed, in the format with this suffix.
+// feedPage is a page as a feed, in the format with this suffix: Atom or JSON. A feed has what a
+// stranger sees, without what is hidden from a person who is logged in. Its address is that of the
+// page with .atom or .json at the end.
 type feedPage = func(req *request.Request, suffix string) error
 
 // inFormat makes a page of a feed in one format.
@@ -45,20 +35,20 @@ func orFeed(feed feedPage, html request.Page) request.Page {
 	}
 }
 
-func (h *feedHandlers) timeline(req *request.Request, suffix string) error {
+func (h *handlers) timelineFeed(req *request.Request, suffix string) error {
 	v, err := req.Viewer()
 	if err != nil {
 		return err
 	}
-	list, err := h.lists.PublicPosts(req.Ctx, v, 0, feedEntries)
+	list, err := h.app.Lists.PublicPosts(req.Ctx, v, 0, feedEntries)
 	if err != nil {
 		return err
 	}
 	return sendFeed(req, suffix, view.WebFeed{Title: req.Info.Name(), Path: "/timeline", Items: list.Items})
 }
 
-func (h *feedHandlers) profile(req *request.Request, suffix string) error {
-	user, v, err := h.read.VisibleUser(req)
+func (h *handlers) profileFeed(req *request.Request, suffix string) error {
+	user, v, err := h.visibleUser(req)
 	if err != nil {
 		return err
 	}
@@ -69,7 +59,7 @@ func (h *feedHandlers) profile(req *request.Request, suffix string) error {
 	if user.Name != req.R.PathValue("name") {
 		return req.RedirectToName(path + suffix)
 	}
-	list, err := h.lists.ProfilePosts(req.Ctx, v, user.ID, 0, feedEntries)
+	list, err := h.app.Lists.ProfilePosts(req.Ctx, v, user.ID, 0, feedEntries)
 	if err != nil {
 		return err
 	}
@@ -78,7 +68,7 @@ func (h *feedHandlers) profile(req *request.Request, suffix string) error {
 	})
 }
 
-func (h *feedHandlers) tag(req *request.Request, suffix string) error {
+func (h *handlers) tagFeed(req *request.Request, suffix string) error {
 	tag, ok := text.FoldTag(req.R.PathValue("name"))
 	if !ok {
 		return request.ErrNotFound
@@ -90,7 +80,7 @@ func (h *feedHandlers) tag(req *request.Request, suffix string) error {
 	if err != nil {
 		return err
 	}
-	list, err := h.tags.TagPosts(req.Ctx, v, tag, 0, feedEntries)
+	list, err := h.app.Tags.TagPosts(req.Ctx, v, tag, 0, feedEntries)
 	if err != nil {
 		return err
 	}

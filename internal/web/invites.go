@@ -14,11 +14,6 @@ import (
 	"retwis/internal/web/view"
 )
 
-// inviteHandlers has the invitations, for those who manage them.
-type inviteHandlers struct {
-	signUps *accounts.SignUps
-}
-
 // inviter makes a page one for those who manage invitations. For others it does not exist.
 func inviter(page request.Page) request.Page {
 	return func(req *request.Request) error {
@@ -29,16 +24,16 @@ func inviter(page request.Page) request.Page {
 	}
 }
 
-func (h *inviteHandlers) list(req *request.Request) error {
-	return h.show(req, http.StatusOK, view.Invites{Uses: "1", Hours: view.DefaultInviteHours, Revoked: req.R.URL.Query().Has("revoked")})
+func (h *handlers) invites(req *request.Request) error {
+	return h.showInvites(req, http.StatusOK, view.Invites{Uses: "1", Hours: view.DefaultInviteHours, Revoked: req.R.URL.Query().Has("revoked")})
 }
 
-func (h *inviteHandlers) show(req *request.Request, status int, page view.Invites) error {
+func (h *handlers) showInvites(req *request.Request, status int, page view.Invites) error {
 	var err error
-	if page.Mode, err = h.signUps.SignUpMode(req.Ctx); err != nil {
+	if page.Mode, err = h.app.SignUps.SignUpMode(req.Ctx); err != nil {
 		return err
 	}
-	all, err := h.signUps.Invites(req.Ctx)
+	all, err := h.app.SignUps.Invites(req.Ctx)
 	if err != nil {
 		return err
 	}
@@ -61,30 +56,30 @@ func (h *inviteHandlers) show(req *request.Request, status int, page view.Invite
 	return req.Render(status, view.InvitesPage(req.Frame("Settings"), page))
 }
 
-func (h *inviteHandlers) create(req *request.Request) error {
+func (h *handlers) createInvite(req *request.Request) error {
 	page := view.Invites{Uses: strings.TrimSpace(req.R.PostFormValue("uses")), Note: req.R.PostFormValue("note")}
 	page.Hours, _ = strconv.Atoi(req.R.PostFormValue("hours"))
 	uses, err := strconv.ParseInt(page.Uses, 10, 64)
 	if err != nil {
 		uses = 0 // it is refused
 	}
-	token, created, err := h.signUps.CreateInvite(req.Ctx, accounts.NewInvite{
+	token, created, err := h.app.SignUps.CreateInvite(req.Ctx, accounts.NewInvite{
 		By: req.User.ID, Uses: uses, For: time.Duration(page.Hours) * time.Hour, Note: page.Note,
 	})
 	if err != nil {
 		return request.Retry(err, func(field, problem string) error {
 			page.Field, page.Problem = field, problem
-			return h.show(req, http.StatusUnprocessableEntity, page)
+			return h.showInvites(req, http.StatusUnprocessableEntity, page)
 		})
 	}
 	req.LogSecurity("invitation created", req.User, slog.String("invitation", created.ID))
-	return h.show(req, http.StatusOK, view.Invites{
+	return h.showInvites(req, http.StatusOK, view.Invites{
 		Uses: "1", Hours: view.DefaultInviteHours, Link: req.Origin() + "/invite/" + token,
 	})
 }
 
-func (h *inviteHandlers) revoke(req *request.Request) error {
-	revoked, err := h.signUps.RevokeInvite(req.Ctx, req.User.Actor(), req.R.PostFormValue("invitation"))
+func (h *handlers) revokeInvite(req *request.Request) error {
+	revoked, err := h.app.SignUps.RevokeInvite(req.Ctx, req.User.Actor(), req.R.PostFormValue("invitation"))
 	if err != nil && !errors.Is(err, social.ErrNotFound) { // revoked twice
 		return err
 	}

@@ -15,13 +15,6 @@ import (
 	"retwis/internal/web/view"
 )
 
-// eventHandlers has the events of open pages.
-type eventHandlers struct {
-	live *live.Hub
-	// write bounds a write to a client that takes nothing.
-	write time.Duration
-}
-
 // Which events a page follows, as its frame and the address of the events say it.
 const (
 	liveHome     = "home"
@@ -104,12 +97,12 @@ func liveID(typed string) (int64, error) {
 	return id, nil
 }
 
-// stream sends what happens while a page is open, as server-sent events.
+// events sends what happens while a page is open, as server-sent events.
 //
 // The connection is taken over from the server, whose timeouts no longer apply, and
 // from this goroutine. One that cannot be taken over, as with HTTP/2, keeps its
 // goroutine.
-func (h *eventHandlers) stream(req *request.Request) error {
+func (h *handlers) events(req *request.Request) error {
 	sub, err := subscription(req)
 	if err != nil {
 		return err
@@ -141,7 +134,7 @@ func (h *eventHandlers) stream(req *request.Request) error {
 var errTaken = errors.New("web: the connection failed after it was taken over")
 
 // takeOver takes the connection of a request over from the server.
-func (h *eventHandlers) takeOver(req *request.Request, from http.Hijacker) (live.Conn, error) {
+func (h *handlers) takeOver(req *request.Request, from http.Hijacker) (live.Conn, error) {
 	conn, _, err := from.Hijack()
 	if err != nil {
 		return nil, err
@@ -161,7 +154,7 @@ func (h *eventHandlers) takeOver(req *request.Request, from http.Hijacker) (live
 		return fail(err)
 	}
 	head.WriteString("\r\n")
-	if err := taken.WriteAll(head.Bytes(), time.Now().Add(h.write)); err != nil {
+	if err := taken.WriteAll(head.Bytes(), time.Now().Add(h.eventTime)); err != nil {
 		return fail(err)
 	}
 	return taken, nil
@@ -169,7 +162,7 @@ func (h *eventHandlers) takeOver(req *request.Request, from http.Hijacker) (live
 
 // streamHere sends events from the goroutine of the request, once the handler has done
 // everything else.
-func (h *eventHandlers) streamHere(req *request.Request, sub live.Subscription) error {
+func (h *handlers) streamHere(req *request.Request, sub live.Subscription) error {
 	queue := live.NewQueue()
 	detach, err := h.live.Attach(req.Ctx, sub, func() (live.Conn, error) { return queue, nil })
 	if err != nil {
@@ -181,7 +174,7 @@ func (h *eventHandlers) streamHere(req *request.Request, sub live.Subscription) 
 		_ = http.NewResponseController(req.W).SetReadDeadline(time.Time{})
 		req.W.WriteHeader(http.StatusOK)
 		queue.Run(req.R.Context(), func(p []byte) error {
-			_, err := httpserver.WriteWithin(req.W, req.R, p, h.write)
+			_, err := httpserver.WriteWithin(req.W, req.R, p, h.eventTime)
 			return err
 		})
 	}

@@ -9,20 +9,11 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/auth"
 	"retwis/internal/social/limits"
-	"retwis/internal/social/users"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
 
-// loginHandlers begins and ends sessions.
-type loginHandlers struct {
-	auth     *auth.Service
-	limits   *limits.Limits
-	sessions *auth.Sessions
-	users    *users.Users
-}
-
-func (h *loginHandlers) form(req *request.Request) error {
+func (h *handlers) loginForm(req *request.Request) error {
 	next := request.LocalPath(req.R.URL.Query().Get("next"))
 	if req.LoggedIn {
 		return req.Redirect(next)
@@ -34,9 +25,9 @@ func (h *loginHandlers) form(req *request.Request) error {
 	return req.Render(http.StatusOK, view.LoginPage(req.Frame("Log in"), form))
 }
 
-func (h *loginHandlers) login(req *request.Request) error {
+func (h *handlers) login(req *request.Request) error {
 	form := view.AccountForm{Username: req.R.PostFormValue("username"), Next: request.LocalPath(req.R.PostFormValue("next")), Draft: req.Draft, Kept: request.KeptFields(req), Action: req.R.PostFormValue("action")}
-	giveBack, err := h.auth.AllowLogin(req.Ctx, form.Username, req.LimitAddress())
+	giveBack, err := h.app.Auth.AllowLogin(req.Ctx, form.Username, req.LimitAddress())
 	if err != nil {
 		limit, ok := req.RetryAfter(err)
 		if !ok {
@@ -45,7 +36,7 @@ func (h *loginHandlers) login(req *request.Request) error {
 		form.Field, form.Problem = "password", request.TooOften(limit)
 		return req.Render(http.StatusTooManyRequests, view.LoginPage(req.Frame("Log in"), form))
 	}
-	session, err := h.auth.Login(req.Ctx, form.Username, req.R.PostFormValue("password"))
+	session, err := h.app.Auth.Login(req.Ctx, form.Username, req.R.PostFormValue("password"))
 	if errors.Is(err, social.ErrBadLogin) {
 		req.LogSecurity("login failed", social.User{}, h.triedName(req, form.Username)...)
 		form.Field, form.Problem = "password", "Wrong username or password."
@@ -72,8 +63,8 @@ func (h *loginHandlers) login(req *request.Request) error {
 // triedName is the account of a log-in that failed, for the security log: the name as
 // it was typed may be a password in the wrong field, so only names of accounts are
 // logged.
-func (h *loginHandlers) triedName(req *request.Request, typed string) []slog.Attr {
-	user, err := h.users.UserByName(req.Ctx, typed)
+func (h *handlers) triedName(req *request.Request, typed string) []slog.Attr {
+	user, err := h.app.Users.UserByName(req.Ctx, typed)
 	if err != nil {
 		return nil
 	}
@@ -81,8 +72,8 @@ func (h *loginHandlers) triedName(req *request.Request, typed string) []slog.Att
 }
 
 // enter ends a log-in that has succeeded. tried is the name whose password was tried, empty for none.
-func (h *loginHandlers) enter(req *request.Request, session auth.Session, tried string, form view.AccountForm) error {
-	if err := h.auth.LoggedIn(req.Ctx, session.User, tried, req.LimitAddress()); err != nil {
+func (h *handlers) enter(req *request.Request, session auth.Session, tried string, form view.AccountForm) error {
+	if err := h.app.Auth.LoggedIn(req.Ctx, session.User, tried, req.LimitAddress()); err != nil {
 		return err
 	}
 	req.StartSession(session)
@@ -94,7 +85,7 @@ func (h *loginHandlers) enter(req *request.Request, session auth.Session, tried 
 
 // askForCode ends the first step of a log-in. A text that came with it goes on to the
 // second one.
-func (h *loginHandlers) askForCode(req *request.Request, secret string, form view.AccountForm) error {
+func (h *handlers) askForCode(req *request.Request, secret string, form view.AccountForm) error {
 	req.SetPendingLogin(secret)
 	if form.Draft == "" {
 		return req.Redirect("/login/code?next=" + url.QueryEscape(form.Next))
@@ -102,7 +93,7 @@ func (h *loginHandlers) askForCode(req *request.Request, secret string, form vie
 	return req.Render(http.StatusOK, view.CodePage(req.Frame("Log in"), form))
 }
 
-func (h *loginHandlers) codeForm(req *request.Request) error {
+func (h *handlers) loginCodeForm(req *request.Request) error {
 	next := request.LocalPath(req.R.URL.Query().Get("next"))
 	switch {
 	case req.LoggedIn:
@@ -113,13 +104,13 @@ func (h *loginHandlers) codeForm(req *request.Request) error {
 	return req.Render(http.StatusOK, view.CodePage(req.Frame("Log in"), view.AccountForm{Next: next}))
 }
 
-// code is the second step of a log-in.
-func (h *loginHandlers) code(req *request.Request) error {
+// loginCode is the second step of a log-in.
+func (h *handlers) loginCode(req *request.Request) error {
 	form := view.AccountForm{Next: request.LocalPath(req.R.PostFormValue("next")), Draft: req.Draft, Kept: request.KeptFields(req), Action: req.R.PostFormValue("action"), Field: "code"}
 	secret := req.PendingLogin()
-	who, _ := h.auth.LoginUser(req.Ctx, secret) // for limits and the log
+	who, _ := h.app.Auth.LoginUser(req.Ctx, secret) // for limits and the log
 	by := limits.By{Account: who.ID, Address: req.LimitAddress()}
-	if err := h.limits.Take(req.Ctx, limits.SecondFactor, by); err != nil {
+	if err := h.app.Limits.Take(req.Ctx, limits.SecondFactor, by); err != nil {
 		limit, ok := req.RetryAfter(err)
 		if !ok {
 			return err
@@ -127,9 +118,9 @@ func (h *loginHandlers) code(req *request.Request) error {
 		form.Problem = request.TooOften(limit)
 		return req.Render(http.StatusTooManyRequests, view.CodePage(req.Frame("Log in"), form))
 	}
-	done, err := h.auth.FinishLogin(req.Ctx, secret, req.R.PostFormValue("code"))
+	done, err := h.app.Auth.FinishLogin(req.Ctx, secret, req.R.PostFormValue("code"))
 	if !errors.Is(err, auth.ErrBadCode) { // only wrong codes count: with other errors none was compared, or the right one
-		h.limits.Return(req.Ctx, limits.SecondFactor, by)
+		h.app.Limits.Return(req.Ctx, limits.SecondFactor, by)
 	}
 	switch {
 	case errors.Is(err, auth.ErrBadCode):
@@ -153,9 +144,9 @@ func (h *loginHandlers) code(req *request.Request) error {
 	return h.enter(req, done.Session, done.User.Name, form)
 }
 
-func (h *loginHandlers) logout(req *request.Request) error {
+func (h *handlers) logout(req *request.Request) error {
 	if req.LoggedIn {
-		if err := h.sessions.Logout(req.Ctx, req.User.ID, req.SessionSecret); err != nil {
+		if err := h.app.Sessions.Logout(req.Ctx, req.User.ID, req.SessionSecret); err != nil {
 			return err
 		}
 		req.LogSecurity("logout", req.User)
@@ -166,9 +157,9 @@ func (h *loginHandlers) logout(req *request.Request) error {
 	return req.Changed("/")
 }
 
-// resetForm is where a link leads that an operator or a moderator has made for someone
+// resetPasswordForm is where a link leads that an operator or a moderator has made for someone
 // who has forgotten their password. The link is used up when the form is sent.
-func (h *loginHandlers) resetForm(req *request.Request) error {
+func (h *handlers) resetPasswordForm(req *request.Request) error {
 	user, err := h.resetUser(req)
 	if err != nil {
 		return h.noReset(req, err)
@@ -176,14 +167,14 @@ func (h *loginHandlers) resetForm(req *request.Request) error {
 	return req.Render(http.StatusOK, view.ResetPage(req.Frame("Set a new password"), user.Name, req.R.URL.EscapedPath(), view.AccountForm{}))
 }
 
-func (h *loginHandlers) reset(req *request.Request) error {
+func (h *handlers) resetPassword(req *request.Request) error {
 	token, typed := req.R.PathValue("token"), req.R.PostFormValue("password")
 	user, err := h.resetUser(req)
 	if err != nil {
 		return h.noReset(req, err)
 	}
 	if typed == req.R.PostFormValue("password2") {
-		_, err = h.auth.ResetPassword(req.Ctx, token, typed)
+		_, err = h.app.Auth.ResetPassword(req.Ctx, token, typed)
 	} else {
 		err = social.Invalid("password2", "The passwords don't match.")
 	}
@@ -199,18 +190,18 @@ func (h *loginHandlers) reset(req *request.Request) error {
 }
 
 // resetUser returns the user of the link that the address has. Wrong ones are limited.
-func (h *loginHandlers) resetUser(req *request.Request) (social.User, error) {
+func (h *handlers) resetUser(req *request.Request) (social.User, error) {
 	if err := req.Allow(limits.Reset); err != nil {
 		return social.User{}, err
 	}
-	user, err := h.auth.ResetUser(req.Ctx, req.R.PathValue("token"))
+	user, err := h.app.Auth.ResetUser(req.Ctx, req.R.PathValue("token"))
 	if err == nil {
 		req.GiveBack(limits.Reset)
 	}
 	return user, err
 }
 
-func (h *loginHandlers) noReset(req *request.Request, err error) error {
+func (h *handlers) noReset(req *request.Request, err error) error {
 	if !errors.Is(err, auth.ErrNoReset) {
 		return err
 	}

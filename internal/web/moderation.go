@@ -11,22 +11,9 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
 	"retwis/internal/social/moderation"
-	"retwis/internal/social/people"
-	"retwis/internal/social/users"
-	"retwis/internal/web/reader"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
-
-// moderationHandlers has the pages of moderators.
-type moderationHandlers struct {
-	audit       *audit.Log
-	completions *people.Completions
-	moderation  *moderation.Service
-	read        *reader.Reader
-	reports     *moderation.Reports
-	users       *users.Users
-}
 
 // moderator makes a page one for moderators. For everybody else it does not exist.
 func moderator(page request.Page) request.Page { return forRole(social.Moderator, page) }
@@ -46,10 +33,10 @@ func forRole(least social.Role, page request.Page) request.Page {
 // queuePage is how many reports a page of the queue has.
 const queuePage = 50
 
-func (h *moderationHandlers) queue(req *request.Request) error {
+func (h *handlers) reportQueue(req *request.Request) error {
 	actor := req.User.Actor()
 	from, _ := strconv.Atoi(req.R.URL.Query().Get("from"))
-	open, more, err := h.reports.OpenReports(req.Ctx, actor, from, queuePage)
+	open, more, err := h.app.Reports.OpenReports(req.Ctx, actor, from, queuePage)
 	if err != nil {
 		return err
 	}
@@ -61,7 +48,7 @@ func (h *moderationHandlers) queue(req *request.Request) error {
 	for _, one := range open {
 		ids = append(ids, int64(one.Holder))
 	}
-	names, err := h.reports.UsersOf(req.Ctx, positive(ids)...)
+	names, err := h.app.Reports.UsersOf(req.Ctx, positive(ids)...)
 	if err != nil {
 		return err
 	}
@@ -89,14 +76,14 @@ func positive(ids []int64) []int64 {
 	return users
 }
 
-func (h *moderationHandlers) take(req *request.Request) error {
+func (h *handlers) takeReport(req *request.Request) error {
 	var c moderation.ReportCase
 	var err error
 	actor := req.User.Actor()
 	if target := req.R.PostFormValue("of"); target != "" {
-		c, err = h.reports.TakeReportOf(req.Ctx, actor, target)
+		c, err = h.app.Reports.TakeReportOf(req.Ctx, actor, target)
 	} else {
-		c, err = h.reports.TakeReport(req.Ctx, actor)
+		c, err = h.app.Reports.TakeReport(req.Ctx, actor)
 		if errors.Is(err, moderation.ErrNoReport) {
 			return req.Redirect("/moderation?empty")
 		}
@@ -108,12 +95,12 @@ func (h *moderationHandlers) take(req *request.Request) error {
 }
 
 // decisions names the people of entries of the audit log.
-func (h *moderationHandlers) decisions(req *request.Request, entries []audit.Entry) ([]view.Decision, error) {
+func (h *handlers) decisions(req *request.Request, entries []audit.Entry) ([]view.Decision, error) {
 	var ids []int64
 	for _, e := range entries {
 		ids = append(ids, int64(e.Actor), e.Person)
 	}
-	names, err := h.reports.UsersOf(req.Ctx, positive(ids)...)
+	names, err := h.app.Reports.UsersOf(req.Ctx, positive(ids)...)
 	if err != nil {
 		return nil, err
 	}
@@ -132,18 +119,18 @@ func (h *moderationHandlers) decisions(req *request.Request, entries []audit.Ent
 	return all, nil
 }
 
-func (h *moderationHandlers) peoplePage(req *request.Request) error {
+func (h *handlers) standingPeople(req *request.Request) error {
 	query := req.R.URL.Query()
 	page := view.StandingPeople{Query: strings.TrimPrefix(strings.TrimSpace(query.Get("q")), "@")}
 	if page.Query != "" {
 		page.Asked = true
-		user, err := h.users.UserByName(req.Ctx, page.Query)
+		user, err := h.app.Users.UserByName(req.Ctx, page.Query)
 		if err == nil {
 			page.People = []social.User{user}
 		} else if !errors.Is(err, social.ErrNotFound) {
 			return err
 		}
-		similar, err := h.completions.FindPeople(req.Ctx, page.Query, 20)
+		similar, err := h.app.Completions.FindPeople(req.Ctx, page.Query, 20)
 		if err != nil {
 			return err
 		}
@@ -154,7 +141,7 @@ func (h *moderationHandlers) peoplePage(req *request.Request) error {
 		}
 		return req.Render(http.StatusOK, view.StandingPeoplePage(req.Frame("Moderation"), page))
 	}
-	people, err := h.moderation.StandingPeople(req.Ctx, query.Get("before"), queuePage)
+	people, err := h.app.Moderation.StandingPeople(req.Ctx, query.Get("before"), queuePage)
 	if err != nil {
 		return err
 	}
@@ -162,7 +149,7 @@ func (h *moderationHandlers) peoplePage(req *request.Request) error {
 	return req.Render(http.StatusOK, view.StandingPeoplePage(req.Frame("Moderation"), page))
 }
 
-func (h *moderationHandlers) auditLog(req *request.Request) error {
+func (h *handlers) auditLog(req *request.Request) error {
 	query := req.R.URL.Query()
 	log := view.AuditLog{By: strings.TrimSpace(query.Get("by")), About: strings.TrimSpace(query.Get("about"))}
 	var filter audit.Filter
@@ -181,7 +168,7 @@ func (h *moderationHandlers) auditLog(req *request.Request) error {
 			one.set(int64(social.Operator))
 			continue
 		}
-		user, err := h.users.UserByName(req.Ctx, strings.TrimPrefix(one.name, "@"))
+		user, err := h.app.Users.UserByName(req.Ctx, strings.TrimPrefix(one.name, "@"))
 		if errors.Is(err, social.ErrNotFound) {
 			log.Unknown = one.name
 			return req.Render(http.StatusOK, view.AuditPage(req.Frame("Moderation"), log))
@@ -191,7 +178,7 @@ func (h *moderationHandlers) auditLog(req *request.Request) error {
 		}
 		one.set(user.ID)
 	}
-	page, err := h.audit.Read(req.Ctx, filter, query.Get("before"), queuePage)
+	page, err := h.app.Audit.Read(req.Ctx, filter, query.Get("before"), queuePage)
 	if err != nil {
 		return err
 	}

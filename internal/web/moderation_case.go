@@ -14,26 +14,26 @@ import (
 	"retwis/internal/web/view"
 )
 
-func (h *moderationHandlers) casePage(req *request.Request) error {
+func (h *handlers) casePage(req *request.Request) error {
 	return h.showCase(req, http.StatusOK, "")
 }
 
-func (h *moderationHandlers) showCase(req *request.Request, status int, problem string) error {
+func (h *handlers) showCase(req *request.Request, status int, problem string) error {
 	actor := req.User.Actor()
 	c := view.Case{Target: req.R.FormValue("of"), Done: req.R.URL.Query().Has("done"), Problem: problem}
-	held, err := h.reports.HeldReport(req.Ctx, actor)
+	held, err := h.app.Reports.HeldReport(req.Ctx, actor)
 	c.Taken = err == nil && held.Target == c.Target
 	if err != nil && !errors.Is(err, moderation.ErrNoReport) {
 		return err
 	}
 	if !c.Taken {
-		held, err = h.reports.ReportOf(req.Ctx, actor, c.Target)
+		held, err = h.app.Reports.ReportOf(req.Ctx, actor, c.Target)
 		if err != nil && !errors.Is(err, moderation.ErrNoReport) {
 			return err
 		}
 	}
 	c.Open, c.Reports = err == nil, held.Reports
-	c.Person, c.Post, err = h.reports.TargetOf(req.Ctx, actor, c.Target)
+	c.Person, c.Post, err = h.app.Reports.TargetOf(req.Ctx, actor, c.Target)
 	if errors.Is(err, social.ErrNotFound) && c.Taken {
 		err = nil // gone meanwhile: it can only be dismissed
 	}
@@ -54,13 +54,13 @@ func (h *moderationHandlers) showCase(req *request.Request, status int, problem 
 }
 
 // fillCase reads what is known about the person.
-func (h *moderationHandlers) fillCase(req *request.Request, c *view.Case) error {
+func (h *handlers) fillCase(req *request.Request, c *view.Case) error {
 	v, err := req.Viewer()
 	if err != nil {
 		return err
 	}
 	if c.Post != nil {
-		if c.Shown, err = h.read.Posts(req, v, []timeline.Item{{Entry: c.Post, Post: c.Post}}); err != nil {
+		if c.Shown, err = h.shownPosts(req, v, []timeline.Item{{Entry: c.Post, Post: c.Post}}); err != nil {
 			return err
 		}
 	}
@@ -69,10 +69,10 @@ func (h *moderationHandlers) fillCase(req *request.Request, c *view.Case) error 
 		return nil
 	}
 	c.May = req.User.MayModerate(c.Person)
-	if c.Info, err = h.moderation.StandingOf(req.Ctx, c.Person.ID); err != nil {
+	if c.Info, err = h.app.Moderation.StandingOf(req.Ctx, c.Person.ID); err != nil {
 		return err
 	}
-	page, err := h.audit.Read(req.Ctx, audit.Filter{Person: c.Person.ID}, "", 20)
+	page, err := h.app.Audit.Read(req.Ctx, audit.Filter{Person: c.Person.ID}, "", 20)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (h *moderationHandlers) fillCase(req *request.Request, c *view.Case) error 
 	return err
 }
 
-func (h *moderationHandlers) decide(req *request.Request) error {
+func (h *handlers) decideReport(req *request.Request) error {
 	actor := req.User.Actor()
 	target := req.R.PostFormValue("of")
 	d := moderation.ReportDecision{
@@ -92,15 +92,15 @@ func (h *moderationHandlers) decide(req *request.Request) error {
 			return err
 		}
 	}
-	person, _, err := h.reports.TargetOf(req.Ctx, actor, target)
+	person, _, err := h.app.Reports.TargetOf(req.Ctx, actor, target)
 	if err != nil && !errors.Is(err, social.ErrNotFound) {
 		return err
 	}
 	held := req.R.PostFormValue("report") != ""
 	if held {
-		err = h.reports.DecideReport(req.Ctx, actor, target, d)
+		err = h.app.Reports.DecideReport(req.Ctx, actor, target, d)
 	} else {
-		err = h.reports.Decide(req.Ctx, actor, target, d)
+		err = h.app.Reports.Decide(req.Ctx, actor, target, d)
 	}
 	if err != nil {
 		return request.Retry(err, func(_, problem string) error {
@@ -127,8 +127,8 @@ func untilIn(days string, now time.Time) (time.Time, error) {
 	return now.AddDate(0, 0, n), nil
 }
 
-func (h *moderationHandlers) release(req *request.Request) error {
-	err := h.reports.ReturnReport(req.Ctx, req.User.Actor(), req.R.PostFormValue("of"))
+func (h *handlers) returnReport(req *request.Request) error {
+	err := h.app.Reports.ReturnReport(req.Ctx, req.User.Actor(), req.R.PostFormValue("of"))
 	if err != nil && !errors.Is(err, moderation.ErrReportNotHeld) {
 		return err
 	}

@@ -9,31 +9,19 @@ import (
 	"time"
 
 	"retwis/internal/app"
-	"retwis/internal/social/live"
-	"retwis/internal/social/moderation"
-	"retwis/internal/web/metrics"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
 
-// overviewHandlers has the state of the site, for admins.
-type overviewHandlers struct {
-	app     *app.App
-	live    *live.Hub
-	metrics *metrics.Metrics
-	reports *moderation.Reports
-	version string
-}
-
-// page shows the state of the site. It reads counters, not the lists that they count:
+// overview shows the state of the site. It reads counters, not the lists that they count:
 // ten commands and the memory of each server, whatever the size of the site.
-func (h *overviewHandlers) page(req *request.Request) error {
+func (h *handlers) overview(req *request.Request) error {
 	var overview view.Overview
 	accounts, posts, err := h.app.Totals(req.Ctx)
 	if err != nil {
 		return err
 	}
-	reports, err := h.reports.OpenReportCount(req.Ctx)
+	reports, err := h.app.Reports.OpenReportCount(req.Ctx)
 	if err != nil {
 		return err
 	}
@@ -71,7 +59,7 @@ func (h *overviewHandlers) page(req *request.Request) error {
 	return req.Render(http.StatusOK, view.OverviewPage(req.Frame("Overview"), overview))
 }
 
-func (h *overviewHandlers) lastBackup(ctx context.Context) (view.OverviewLine, error) {
+func (h *handlers) lastBackup(ctx context.Context) (view.OverviewLine, error) {
 	at, err := h.app.LastBackup(ctx)
 	line := view.OverviewLine{Name: "Last backup", Value: "never", Bad: true}
 	if !at.IsZero() {
@@ -81,7 +69,7 @@ func (h *overviewHandlers) lastBackup(ctx context.Context) (view.OverviewLine, e
 }
 
 // backgroundWork is what is done after the response to a request.
-func (h *overviewHandlers) backgroundWork(ctx context.Context) (lines []view.OverviewLine, err error) {
+func (h *handlers) backgroundWork(ctx context.Context) (lines []view.OverviewLine, err error) {
 	work, err := h.app.Backlog(ctx)
 	if err != nil {
 		return nil, err

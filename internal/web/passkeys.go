@@ -13,15 +13,8 @@ import (
 	"retwis/internal/web/view"
 )
 
-// passkeyHandlers makes passkeys, and logs in with them. A script of the page asks for options,
-// with which the browser makes or uses a passkey, and sends the form with its response.
-type passkeyHandlers struct {
-	passkeys *auth.Passkeys
-	security *securityHandlers
-	logins   *loginHandlers
-}
-
-// asked is what a script gets for the browser.
+// asked is what a script of a page gets, with which the browser makes or uses a passkey. The script
+// then sends the form with the response of the browser.
 type asked struct {
 	Secret  string `json:"secret"` // to be sent with the response
 	Options any    `json:"options"`
@@ -36,35 +29,35 @@ func place(req *request.Request) auth.Place {
 	return auth.Place{Site: req.Info.Name(), Host: strings.ToLower(host), Origin: req.Origin()}
 }
 
-// makeOptions begins to make a passkey.
-func (h *passkeyHandlers) makeOptions(req *request.Request) error {
-	made, err := h.begin(req)
+// passkeyOptions begins to make a passkey.
+func (h *handlers) passkeyOptions(req *request.Request) error {
+	made, err := h.beginPasskey(req)
 	if err != nil {
-		return h.security.changed(req, "passkeys", err, "")
+		return h.securityChanged(req, "passkeys", err, "")
 	}
 	return request.SendJSON(req, made)
 }
 
-func (h *passkeyHandlers) begin(req *request.Request) (made asked, err error) {
+func (h *handlers) beginPasskey(req *request.Request) (made asked, err error) {
 	err = req.Guarded("", func(current string) (err error) {
-		made.Secret, made.Options, err = h.passkeys.Begin(req.Ctx, place(req), req.User, current)
+		made.Secret, made.Options, err = h.app.Passkeys.Begin(req.Ctx, place(req), req.User, current)
 		return err
 	})
 	return made, err
 }
 
-// add adds the passkey that the browser has made. Without one, makeOptions has refused it, and
+// addPasskey adds the passkey that the browser has made. Without one, passkeyOptions has refused it, and
 // the page says why.
-func (h *passkeyHandlers) add(req *request.Request) error {
+func (h *handlers) addPasskey(req *request.Request) error {
 	response := req.R.PostFormValue("response")
 	var err error
 	if response == "" {
-		if _, err = h.begin(req); err == nil {
+		if _, err = h.beginPasskey(req); err == nil {
 			err = social.Invalid("name", "Your browser has made no passkey. Please try again.")
 		}
-		return h.security.changed(req, "passkeys", err, "")
+		return h.securityChanged(req, "passkeys", err, "")
 	}
-	err = h.passkeys.Add(req.Ctx, place(req), req.User, req.R.PostFormValue("secret"), req.R.PostFormValue("name"), response)
+	err = h.app.Passkeys.Add(req.Ctx, place(req), req.User, req.R.PostFormValue("secret"), req.R.PostFormValue("name"), response)
 	if errors.Is(err, auth.ErrPasskey) {
 		req.Log().Info("a new passkey was refused", "user", req.User.ID, "error", err)
 		err = social.Invalid("name", "That took too long, or your browser's passkey is not right. Please try again.")
@@ -72,29 +65,29 @@ func (h *passkeyHandlers) add(req *request.Request) error {
 	if err == nil {
 		req.LogSecurity("passkey added", req.User)
 	}
-	return h.security.changed(req, "passkeys", err, "passkey")
+	return h.securityChanged(req, "passkeys", err, "passkey")
 }
 
-func (h *passkeyHandlers) remove(req *request.Request) error {
+func (h *handlers) removePasskey(req *request.Request) error {
 	id := req.R.PostFormValue("id")
-	return h.security.changed(req, view.RemovesPasskey(id), req.Guarded("passkey removed", func(current string) error {
-		return h.passkeys.Remove(req.Ctx, req.User, id, current)
+	return h.securityChanged(req, view.RemovesPasskey(id), req.Guarded("passkey removed", func(current string) error {
+		return h.app.Passkeys.Remove(req.Ctx, req.User, id, current)
 	}), "nopasskey")
 }
 
-// loginOptions begins a log-in with a passkey.
-func (h *passkeyHandlers) loginOptions(req *request.Request) error {
-	secret, options, err := h.passkeys.BeginLogin(req.Ctx, place(req))
+// passkeyLoginOptions begins a log-in with a passkey.
+func (h *handlers) passkeyLoginOptions(req *request.Request) error {
+	secret, options, err := h.app.Passkeys.BeginLogin(req.Ctx, place(req))
 	if err != nil {
 		return err
 	}
 	return request.SendJSON(req, asked{secret, options})
 }
 
-// login ends a log-in with a passkey.
-func (h *passkeyHandlers) login(req *request.Request) error {
+// passkeyLogin ends a log-in with a passkey.
+func (h *handlers) passkeyLogin(req *request.Request) error {
 	form := view.AccountForm{Next: request.LocalPath(req.R.PostFormValue("next")), Draft: req.Draft, Kept: request.KeptFields(req), Action: req.R.PostFormValue("action")}
-	session, err := h.passkeys.Login(req.Ctx, place(req), req.R.PostFormValue("secret"), req.R.PostFormValue("response"))
+	session, err := h.app.Passkeys.Login(req.Ctx, place(req), req.R.PostFormValue("secret"), req.R.PostFormValue("response"))
 	if errors.Is(err, auth.ErrPasskey) {
 		req.LogSecurity("login failed", social.User{}, slog.Bool("passkey", true), slog.String("error", err.Error()))
 		form.Field, form.Problem = "passkey", "This passkey doesn't work here, or it took too long. Try again, or use your password."
@@ -105,5 +98,5 @@ func (h *passkeyHandlers) login(req *request.Request) error {
 	}
 	req.SetPendingLogin("")
 	req.LogSecurity("login", session.User, slog.Bool("passkey", true))
-	return h.logins.enter(req, session, "", form)
+	return h.enter(req, session, "", form)
 }

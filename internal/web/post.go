@@ -7,38 +7,22 @@ import (
 	"net/http"
 
 	"retwis/internal/social"
-	"retwis/internal/social/accounts"
-	"retwis/internal/social/live"
-	"retwis/internal/social/posts"
 	"retwis/internal/social/timeline"
-	"retwis/internal/web/pictures"
-	"retwis/internal/web/reader"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
 
-// postHandlers has the page of a post, its forms, and what can be done with it.
-type postHandlers struct {
-	live      *live.Hub
-	pictures  *pictures.Pictures
-	posts     *posts.Service
-	profiles  *accounts.Profiles
-	reactions *posts.Reactions
-	read      *reader.Reader
-	threads   *posts.Threads
+func (h *handlers) postPage(req *request.Request) error {
+	return h.showPost(req, http.StatusOK, view.StatusForm{})
 }
 
-func (h *postHandlers) page(req *request.Request) error {
-	return h.show(req, http.StatusOK, view.StatusForm{})
-}
-
-// byID leads from the id of a post to its page: archives have no names of authors with ids.
-func (h *postHandlers) byID(req *request.Request) error {
+// postByID leads from the id of a post to its page: archives have no names of authors with ids.
+func (h *handlers) postByID(req *request.Request) error {
 	v, err := req.Viewer()
 	if err != nil {
 		return err
 	}
-	item, err := h.read.Post(req, v)
+	item, err := h.postInPath(req, v)
 	if err != nil {
 		return err
 	}
@@ -48,11 +32,11 @@ func (h *postHandlers) byID(req *request.Request) error {
 // repliesOnPage is how many replies the page of a post has.
 const repliesOnPage = 100
 
-// show shows a post with its conversation, and the form for a reply.
-func (h *postHandlers) show(req *request.Request, status int, form view.StatusForm) error {
+// showPost shows a post with its conversation, and the form for a reply.
+func (h *handlers) showPost(req *request.Request, status int, form view.StatusForm) error {
 	id, ok := request.ParseID(req.R.PathValue("id"))
 	if !ok {
-		return reader.ErrNoPost
+		return errNoPost
 	}
 	after, err := request.ParseCursor(req.R.URL.Query(), "after")
 	if err != nil {
@@ -63,9 +47,9 @@ func (h *postHandlers) show(req *request.Request, status int, form view.StatusFo
 		return err
 	}
 	since := h.live.Position() // before the conversation is read
-	thread, err := h.threads.Get(req.Ctx, v, id, after, repliesOnPage)
+	thread, err := h.app.Threads.Get(req.Ctx, v, id, after, repliesOnPage)
 	if errors.Is(err, social.ErrNotFound) {
-		return reader.ErrNoPost
+		return errNoPost
 	}
 	if err != nil {
 		return err
@@ -76,21 +60,21 @@ func (h *postHandlers) show(req *request.Request, status int, form view.StatusFo
 		return req.RedirectToName(path)
 	}
 	conversation, all := view.NewConversation(v, thread)
-	if err := h.read.NameParents(req, all); err != nil {
+	if err := h.nameParents(req, all); err != nil {
 		return err
 	}
 	conversation.After = after
 	if conversation.Own = p.Author.ID == v.User.ID; conversation.Own {
-		profile, err := h.profiles.Get(req.Ctx, v.User.ID)
+		profile, err := h.app.Profiles.Get(req.Ctx, v.User.ID)
 		if err != nil {
 			return err
 		}
 		conversation.Pinned = profile.Pinned == p.ID
 	}
-	if err := h.read.AskRobots(req, p.Author); err != nil {
+	if err := h.askRobots(req, p.Author); err != nil {
 		return err
 	}
-	form.Action, form.ID, form.Pictures = path+"/reply", "reply", h.pictures.IsOn()
+	form.Action, form.ID, form.Pictures = path+"/reply", "reply", h.app.Media.IsOn()
 	f := req.Frame(p.Author.Name + ": " + view.Opening(p.Body, 60))
 	card := view.PostCard(req.Origin(), f.Site, p)
 	f.Description, f.Head = card.Description, card.Head()
@@ -101,25 +85,25 @@ func (h *postHandlers) show(req *request.Request, status int, form view.StatusFo
 	return req.Render(status, view.PostPage(f, path, p, conversation, form))
 }
 
-// history shows the earlier texts of a post.
-func (h *postHandlers) history(req *request.Request) error {
+// postHistory shows the earlier texts of a post.
+func (h *handlers) postHistory(req *request.Request) error {
 	v, err := req.Viewer()
 	if err != nil {
 		return err
 	}
-	item, err := h.read.Post(req, v)
+	item, err := h.postInPath(req, v)
 	if err != nil {
 		return err
 	}
-	path, elsewhere := reader.Canonical(req, item, "/history")
+	path, elsewhere := canonical(req, item, "/history")
 	if elsewhere {
 		return req.RedirectToName(path)
 	}
-	edits, err := h.posts.Edits(req.Ctx, item.Post.ID)
+	edits, err := h.app.Posts.Edits(req.Ctx, item.Post.ID)
 	if err != nil {
 		return err
 	}
-	post, err := h.read.Posts(req, v, []timeline.Item{item})
+	post, err := h.shownPosts(req, v, []timeline.Item{item})
 	if err != nil {
 		return err
 	}
@@ -127,45 +111,36 @@ func (h *postHandlers) history(req *request.Request) error {
 	return req.Render(http.StatusOK, view.HistoryPage(req.Frame("Earlier versions"), view.PostPath(item.Post.Post), post, edits))
 }
 
-func (h *postHandlers) likers(req *request.Request) error {
-	return h.people(req, "likes", h.reactions.Likers)
-}
+// listPeople reads a page of the people who have to do with a post or a user.
+type listPeople = func(ctx context.Context, v *social.Viewer, id int64, cursor string, limit int) (social.People, error)
 
-func (h *postHandlers) reposters(req *request.Request) error {
-	return h.people(req, "reposts", h.reactions.Reposters)
-}
-
-// people lists who has done something with a post.
-func (h *postHandlers) people(req *request.Request, what string,
-	list func(ctx context.Context, v *social.Viewer, id int64, cursor string, limit int) (social.People, error),
-) error {
-	v, err := req.Viewer()
-	if err != nil {
-		return err
+// peopleOfPost makes the page of those who have done something with a post.
+func (h *handlers) peopleOfPost(what, title string, list listPeople) request.Page {
+	return func(req *request.Request) error {
+		v, err := req.Viewer()
+		if err != nil {
+			return err
+		}
+		item, err := h.postInPath(req, v)
+		if err != nil {
+			return err
+		}
+		path, elsewhere := canonical(req, item, "/"+what)
+		if elsewhere {
+			return req.RedirectToName(path)
+		}
+		cursor := req.R.URL.Query().Get("before")
+		people, err := list(req.Ctx, v, item.Post.ID, cursor, peopleOnPage)
+		if err != nil {
+			return err
+		}
+		if err := h.askRobots(req, item.Post.Author); err != nil {
+			return err
+		}
+		page, err := h.peopleList(req, v, people, path)
+		if err != nil {
+			return err
+		}
+		return req.Render(http.StatusOK, view.PeopleOfPostPage(req.Frame(title), view.PostPath(item.Post.Post), page))
 	}
-	item, err := h.read.Post(req, v)
-	if err != nil {
-		return err
-	}
-	path, elsewhere := reader.Canonical(req, item, "/"+what)
-	if elsewhere {
-		return req.RedirectToName(path)
-	}
-	cursor := req.R.URL.Query().Get("before")
-	people, err := list(req.Ctx, v, item.Post.ID, cursor, reader.PeopleOnPage)
-	if err != nil {
-		return err
-	}
-	if err := h.read.AskRobots(req, item.Post.Author); err != nil {
-		return err
-	}
-	page, err := h.read.People(req, v, people, path)
-	if err != nil {
-		return err
-	}
-	title := "Liked by"
-	if what == "reposts" {
-		title = "Reposted by"
-	}
-	return req.Render(http.StatusOK, view.PeopleOfPostPage(req.Frame(title), view.PostPath(item.Post.Post), page))
 }

@@ -9,16 +9,14 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/timeline"
-	"retwis/internal/web/pictures"
-	"retwis/internal/web/reader"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
 
-// action makes a handler of what can be done with a post.
-func (h *postHandlers) action(do func(ctx context.Context, user social.User, post int64) error) func(*request.Request) error {
+// postAction makes a handler of what can be done with a post.
+func (h *handlers) postAction(do func(ctx context.Context, user social.User, post int64) error) func(*request.Request) error {
 	return func(req *request.Request) error {
-		post, err := h.read.TargetPost(req)
+		post, err := h.targetPost(req)
 		if err != nil {
 			return err
 		}
@@ -29,102 +27,102 @@ func (h *postHandlers) action(do func(ctx context.Context, user social.User, pos
 	}
 }
 
-func (h *postHandlers) repost(ctx context.Context, user social.User, post int64) error {
-	_, err := h.posts.Repost(ctx, user, post)
+func (h *handlers) repost(ctx context.Context, user social.User, post int64) error {
+	_, err := h.app.Posts.Repost(ctx, user, post)
 	return err
 }
 
-func (h *postHandlers) reply(req *request.Request) error {
+func (h *handlers) reply(req *request.Request) error {
 	if !req.LoggedIn {
 		return req.LoginFirst()
 	}
-	parent, err := h.read.TargetPost(req)
+	parent, err := h.targetPost(req)
 	if err != nil {
 		return err
 	}
-	draft, form, err := h.pictures.Draft(req)
+	draft, form, err := h.draft(req)
 	var post social.Post
 	if err == nil {
-		post, err = h.posts.ReplyOnce(req.Ctx, req.User, parent.ID, draft)
+		post, err = h.app.Posts.ReplyOnce(req.Ctx, req.User, parent.ID, draft)
 	}
-	status, problem := pictures.Problem(req, err)
+	status, problem := pictureProblem(req, err)
 	switch {
 	case status != 0:
 		form.Problem = problem
-		return h.show(req, status, form)
+		return h.showPost(req, status, form)
 	case errors.Is(err, social.ErrNotFound):
-		return reader.ErrNoPost
+		return errNoPost
 	case err != nil:
 		return err
 	}
 	path := view.PostPath(parent) + "#p" + strconv.FormatInt(post.ID, 10)
 	if v, err := req.Viewer(); err == nil {
-		if thread, err := h.threads.Get(req.Ctx, v, parent.ID, 0, repliesOnPage); err == nil && thread.Next != 0 {
+		if thread, err := h.app.Threads.Get(req.Ctx, v, parent.ID, 0, repliesOnPage); err == nil && thread.Next != 0 {
 			path = view.PostPath(post) // another page of the conversation has it
 		}
 	}
 	return request.Published(req, path, parent.ID, post.ID)
 }
 
-func (h *postHandlers) editForm(req *request.Request) error {
-	_, item, err := h.read.OwnPost(req)
+func (h *handlers) editPostForm(req *request.Request) error {
+	_, item, err := h.ownPost(req)
 	if err != nil {
 		return err
 	}
-	if path, elsewhere := reader.Canonical(req, item, "/edit"); elsewhere {
+	if path, elsewhere := canonical(req, item, "/edit"); elsewhere {
 		return req.RedirectToName(path)
 	}
-	return h.showEdit(req, http.StatusOK, item.Post.Post, view.StatusForm{Status: item.Post.Body})
+	return h.showPostEdit(req, http.StatusOK, item.Post.Post, view.StatusForm{Status: item.Post.Body})
 }
 
-func (h *postHandlers) showEdit(req *request.Request, status int, post social.Post, form view.StatusForm) error {
+func (h *handlers) showPostEdit(req *request.Request, status int, post social.Post, form view.StatusForm) error {
 	form.Cancel = view.PostPath(post)
 	form.Action = form.Cancel + "/edit"
 	form.Hint = "Everybody can still read the text that you replace, under “edited”. To take it back:"
 	return req.Render(status, view.DraftPage(req.Frame("Edit your post"), form))
 }
 
-func (h *postHandlers) edit(req *request.Request) error {
+func (h *handlers) editPost(req *request.Request) error {
 	if !req.LoggedIn {
 		return req.LoginFirst()
 	}
-	post, err := h.read.TargetPost(req)
+	post, err := h.targetPost(req)
 	if err != nil {
 		return err
 	}
 	typed := req.R.PostFormValue("status")
-	_, err = h.posts.Edit(req.Ctx, req.User, post.ID, typed)
+	_, err = h.app.Posts.Edit(req.Ctx, req.User, post.ID, typed)
 	if err != nil {
 		return request.Retry(err, func(_, problem string) error {
-			return h.showEdit(req, http.StatusUnprocessableEntity, post, view.StatusForm{Status: typed, Problem: problem})
+			return h.showPostEdit(req, http.StatusUnprocessableEntity, post, view.StatusForm{Status: typed, Problem: problem})
 		})
 	}
 	return request.Published(req, view.PostPath(post), post.ID)
 }
 
-// deleteForm asks whether to delete a post.
-func (h *postHandlers) deleteForm(req *request.Request) error {
-	v, item, err := h.read.OwnPost(req)
+// deletePostForm asks whether to delete a post.
+func (h *handlers) deletePostForm(req *request.Request) error {
+	v, item, err := h.ownPost(req)
 	if err != nil {
 		return err
 	}
-	path, elsewhere := reader.Canonical(req, item, "/delete")
+	path, elsewhere := canonical(req, item, "/delete")
 	if elsewhere {
 		return req.RedirectToName(path)
 	}
-	shown, err := h.read.Posts(req, v, []timeline.Item{item})
+	shown, err := h.shownPosts(req, v, []timeline.Item{item})
 	if err != nil {
 		return err
 	}
 	return req.Render(http.StatusOK, view.DeletePage(req.Frame("Delete this post?"), path, req.ReturnTo(view.ProfilePath(req.User.Name)), shown))
 }
 
-func (h *postHandlers) delete(req *request.Request) error {
-	post, err := h.read.TargetPost(req)
+func (h *handlers) deletePost(req *request.Request) error {
+	post, err := h.targetPost(req)
 	if err != nil {
 		return err
 	}
-	if err := h.posts.Delete(req.Ctx, req.User, post.ID); err != nil {
+	if err := h.app.Posts.Delete(req.Ctx, req.User, post.ID); err != nil {
 		return err
 	}
 	to := req.ReturnTo(view.ProfilePath(req.User.Name))
@@ -135,18 +133,18 @@ func (h *postHandlers) delete(req *request.Request) error {
 }
 
 // pin and unpin choose the post that is shown first on a profile.
-func (h *postHandlers) pin(req *request.Request) error {
+func (h *handlers) pin(req *request.Request) error {
 	if req.LoggedIn {
-		if _, err := h.read.TargetPost(req); err != nil {
+		if _, err := h.targetPost(req); err != nil {
 			return err // a post that the viewer must not see does not exist
 		}
 	}
-	return h.changePin(req, h.profiles.Pin)
+	return h.changePin(req, h.app.Profiles.Pin)
 }
 
-func (h *postHandlers) unpin(req *request.Request) error { return h.changePin(req, h.profiles.Unpin) }
+func (h *handlers) unpin(req *request.Request) error { return h.changePin(req, h.app.Profiles.Unpin) }
 
-func (h *postHandlers) changePin(req *request.Request, change func(ctx context.Context, user social.User, id int64) error) error {
+func (h *handlers) changePin(req *request.Request, change func(ctx context.Context, user social.User, id int64) error) error {
 	id, err := strconv.ParseInt(req.R.PathValue("id"), 10, 64)
 	if err != nil || id < 1 {
 		return request.ErrNotFound

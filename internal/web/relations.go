@@ -8,52 +8,19 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/people"
-	"retwis/internal/web/reader"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
 
-// relationHandlers changes how the session user and others stand to each other.
-type relationHandlers struct {
-	follows   *people.Follows
-	read      *reader.Reader
-	relations *people.Relations
-}
-
-// The forms that change how the viewer and the owner of the page stand to each other.
-
-func (h *relationHandlers) follow(req *request.Request) error { return h.relate(req, h.follows.Follow) }
-
-func (h *relationHandlers) unfollow(req *request.Request) error {
-	return h.relate(req, h.follows.Unfollow)
-}
-
-func (h *relationHandlers) unmute(req *request.Request) error {
-	return h.relate(req, h.relations.Unmute)
-}
-
-func (h *relationHandlers) unblock(req *request.Request) error {
-	return h.relate(req, h.relations.Unblock)
-}
-
-func (h *relationHandlers) removeFollower(req *request.Request) error {
-	return h.relate(req, h.relations.RemoveFollower)
-}
-
-func (h *relationHandlers) mute(req *request.Request) error {
-	return h.relateUntil(req, h.relations.Mute)
-}
-
-func (h *relationHandlers) block(req *request.Request) error {
-	return h.relateUntil(req, h.relations.Block)
-}
-
-func (h *relationHandlers) relateUntil(req *request.Request, change func(ctx context.Context, from, to social.User, until time.Time) error) error {
-	until, err := relationEnd(req, time.Now())
-	if err != nil {
-		return err
+// relateUntil makes a handler of relate for what can end by itself.
+func (h *handlers) relateUntil(change func(ctx context.Context, from, to social.User, until time.Time) error) request.Page {
+	return func(req *request.Request) error {
+		until, err := relationEnd(req, time.Now())
+		if err != nil {
+			return err
+		}
+		return h.relate(func(ctx context.Context, from, to social.User) error { return change(ctx, from, to, until) })(req)
 	}
-	return h.relate(req, func(ctx context.Context, from, to social.User) error { return change(ctx, from, to, until) })
 }
 
 // relationEnd reads when a mute or a block ends: the zero time for no end.
@@ -69,34 +36,37 @@ func relationEnd(req *request.Request, now time.Time) (time.Time, error) {
 	return time.Time{}, &request.Error{Status: http.StatusBadRequest, Detail: "The form couldn't be read. Please try again."}
 }
 
-func (h *relationHandlers) relate(req *request.Request, change func(ctx context.Context, from, to social.User) error) error {
-	user, err := h.target(req)
-	if err != nil {
-		return err
+// relate makes a handler of what changes how the session user and another one stand to each other.
+func (h *handlers) relate(change func(ctx context.Context, from, to social.User) error) request.Page {
+	return func(req *request.Request) error {
+		user, err := h.relationTarget(req)
+		if err != nil {
+			return err
+		}
+		err = change(req.Ctx, req.User, user)
+		switch {
+		case errors.Is(err, social.ErrNotFound):
+			return errNoUser
+		case errors.Is(err, social.ErrSelfFollow):
+			return &request.Error{Status: http.StatusBadRequest, Detail: "You can't follow yourself."}
+		case errors.Is(err, people.ErrBlocked):
+			return &request.Error{Status: http.StatusForbidden, Detail: "You can't follow this account.", Cause: err}
+		case err != nil:
+			return err
+		}
+		return req.Changed(req.Back(view.ProfilePath(user.Name)))
 	}
-	err = change(req.Ctx, req.User, user)
-	switch {
-	case errors.Is(err, social.ErrNotFound):
-		return reader.ErrNoUser
-	case errors.Is(err, social.ErrSelfFollow):
-		return &request.Error{Status: http.StatusBadRequest, Detail: "You can't follow yourself."}
-	case errors.Is(err, people.ErrBlocked):
-		return &request.Error{Status: http.StatusForbidden, Detail: "You can't follow this account.", Cause: err}
-	case err != nil:
-		return err
-	}
-	return req.Changed(req.Back(view.ProfilePath(user.Name)))
 }
 
-// target returns the user named in the address of a form: one that the viewer can see,
+// relationTarget returns the user named in the address of a form: one that the viewer can see,
 // or has a relation to that can be ended. A user who has blocked the viewer is not found.
-func (h *relationHandlers) target(req *request.Request) (social.User, error) {
-	user, v, err := h.read.VisibleUser(req)
+func (h *handlers) relationTarget(req *request.Request) (social.User, error) {
+	user, v, err := h.visibleUser(req)
 	var page *request.Error
 	if err == nil || v == nil || !errors.As(err, &page) {
 		return user, err
 	}
-	relation, other := h.relations.Get(req.Ctx, v, user.ID)
+	relation, other := h.app.Relations.Get(req.Ctx, v, user.ID)
 	if other != nil {
 		return social.User{}, other
 	}

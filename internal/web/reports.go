@@ -5,20 +5,12 @@ import (
 	"net/http"
 
 	"retwis/internal/social"
-	"retwis/internal/social/moderation"
 	"retwis/internal/social/timeline"
-	"retwis/internal/web/reader"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
 
-// reportHandlers has the forms to report a post or a person.
-type reportHandlers struct {
-	read    *reader.Reader
-	reports *moderation.Reports
-}
-
-func (h *reportHandlers) userForm(req *request.Request) error {
+func (h *handlers) reportUserForm(req *request.Request) error {
 	form, _, err := h.userReport(req)
 	if err != nil {
 		return err
@@ -29,8 +21,8 @@ func (h *reportHandlers) userForm(req *request.Request) error {
 // userReport returns the form for the user in the address. It is the same for one who has
 // blocked the viewer and for one who does not exist: the form does not betray a block, and
 // who is insulted and then blocked can report it.
-func (h *reportHandlers) userReport(req *request.Request) (form view.ReportForm, about social.User, err error) {
-	user, _, err := h.read.VisibleUser(req)
+func (h *handlers) userReport(req *request.Request) (form view.ReportForm, about social.User, err error) {
+	user, _, err := h.visibleUser(req)
 	var page *request.Error
 	name := req.R.PathValue("name")
 	switch {
@@ -43,16 +35,16 @@ func (h *reportHandlers) userReport(req *request.Request) (form view.ReportForm,
 	return view.ReportForm{Action: view.ProfilePath(name) + "/report", Back: "/home", Name: name, Person: true, Unseen: true}, user, nil
 }
 
-func (h *reportHandlers) user(req *request.Request) error {
+func (h *handlers) reportUser(req *request.Request) error {
 	form, user, err := h.userReport(req)
 	if err != nil {
 		return err
 	}
 	form.Kind, form.Text = req.R.PostFormValue("kind"), req.R.PostFormValue("text")
-	return h.finish(req, form, user, h.reports.ReportUser(req.Ctx, req.User, user.ID, form.Kind, form.Text))
+	return h.finishReport(req, form, user, h.app.Reports.ReportUser(req.Ctx, req.User, user.ID, form.Kind, form.Text))
 }
 
-func (h *reportHandlers) postForm(req *request.Request) error {
+func (h *handlers) reportPostForm(req *request.Request) error {
 	form, _, err := h.postReport(req)
 	if err != nil {
 		return err
@@ -62,37 +54,37 @@ func (h *reportHandlers) postForm(req *request.Request) error {
 
 // postReport returns the form for the post in the address, and the post. Of one that the
 // viewer does not see, only the id is known; see userReport.
-func (h *reportHandlers) postReport(req *request.Request) (form view.ReportForm, post social.Post, err error) {
+func (h *handlers) postReport(req *request.Request) (form view.ReportForm, post social.Post, err error) {
 	v, err := req.Viewer()
 	if err != nil {
 		return view.ReportForm{}, social.Post{}, err
 	}
-	item, err := h.read.Post(req, v)
+	item, err := h.postInPath(req, v)
 	name := req.R.PathValue("name")
 	id, ok := request.ParseID(req.R.PathValue("id"))
 	switch {
-	case errors.Is(err, reader.ErrNoPost) && ok && social.CheckName(name) == nil:
+	case errors.Is(err, errNoPost) && ok && social.CheckName(name) == nil:
 		return view.ReportForm{Action: view.PathOf(name, id) + "/report", Back: "/home", Name: name, Unseen: true}, social.Post{ID: id}, nil
 	case err != nil:
 		return view.ReportForm{}, social.Post{}, err
 	}
 	path := view.PostPath(item.Post.Post)
 	form = view.ReportForm{Action: path + "/report", Back: path, Name: item.Post.Author.Name}
-	form.Post, err = h.read.Posts(req, v, []timeline.Item{{Entry: item.Post, Post: item.Post, Marks: item.Marks}})
+	form.Post, err = h.shownPosts(req, v, []timeline.Item{{Entry: item.Post, Post: item.Post, Marks: item.Marks}})
 	return form, item.Post.Post, err
 }
 
-func (h *reportHandlers) post(req *request.Request) error {
+func (h *handlers) reportPost(req *request.Request) error {
 	form, post, err := h.postReport(req)
 	if err != nil {
 		return err
 	}
 	form.Kind, form.Text = req.R.PostFormValue("kind"), req.R.PostFormValue("text")
-	return h.finish(req, form, post.Author, h.reports.ReportPost(req.Ctx, req.User, post.ID, form.Kind, form.Text))
+	return h.finishReport(req, form, post.Author, h.app.Reports.ReportPost(req.Ctx, req.User, post.ID, form.Kind, form.Text))
 }
 
-// finish responds to a report.
-func (h *reportHandlers) finish(req *request.Request, form view.ReportForm, about social.User, err error) error {
+// finishReport responds to a report.
+func (h *handlers) finishReport(req *request.Request, form view.ReportForm, about social.User, err error) error {
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) && invalid.Field != "target" {
 		form.Problem = invalid.Reason

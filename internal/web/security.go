@@ -10,13 +10,6 @@ import (
 	"retwis/internal/web/view"
 )
 
-// securityHandlers has the settings of passwords, codes and sessions.
-type securityHandlers struct {
-	auth     *auth.Service
-	passkeys *auth.Passkeys
-	sessions *auth.Sessions
-}
-
 // securityNotices are the sentences for what the address of the page says.
 var securityNotices = map[string]string{
 	"password": "Your password is changed. All other devices are logged out.",
@@ -29,21 +22,21 @@ var securityNotices = map[string]string{
 	"nopasskey": "That passkey is removed.",
 }
 
-func (h *securityHandlers) settings(req *request.Request) error {
-	return h.show(req, http.StatusOK, view.Security{Done: securityNotices[req.R.URL.RawQuery]})
+func (h *handlers) securitySettings(req *request.Request) error {
+	return h.showSecurity(req, http.StatusOK, view.Security{Done: securityNotices[req.R.URL.RawQuery]})
 }
 
-// show shows the page, with what is known of the account.
-func (h *securityHandlers) show(req *request.Request, status int, page view.Security) error {
-	state, err := h.auth.SecondFactor(req.Ctx, req.User.ID)
+// showSecurity shows the page, with what is known of the account.
+func (h *handlers) showSecurity(req *request.Request, status int, page view.Security) error {
+	state, err := h.app.Auth.SecondFactor(req.Ctx, req.User.ID)
 	if err != nil {
 		return err
 	}
 	page.On, page.Codes, page.Host = state.On, state.Codes, place(req).Host
-	if page.Passkeys, err = h.passkeys.All(req.Ctx, req.User.ID); err != nil {
+	if page.Passkeys, err = h.app.Passkeys.All(req.Ctx, req.User.ID); err != nil {
 		return err
 	}
-	open, err := h.sessions.OpenSessions(req.Ctx, req.User.ID, req.SessionSecret)
+	open, err := h.app.Sessions.OpenSessions(req.Ctx, req.User.ID, req.SessionSecret)
 	if err != nil {
 		return err
 	}
@@ -53,24 +46,24 @@ func (h *securityHandlers) show(req *request.Request, status int, page view.Secu
 	return req.Render(status, view.SecurityPage(req.Frame("Settings"), page))
 }
 
-// changed leads back to the page, which says what is done, or shows it again with what is wrong with
+// securityChanged leads back to the page, which says what is done, or shows it again with what is wrong with
 // the form of an action.
-func (h *securityHandlers) changed(req *request.Request, action string, err error, done string) error {
+func (h *handlers) securityChanged(req *request.Request, action string, err error, done string) error {
 	if errors.Is(err, auth.ErrSecondFactorState) {
 		return req.Redirect(view.SecurityPath)
 	}
 	return req.Submitted(err, view.SecurityPath+"?"+done, func(field, problem string) error {
-		return h.show(req, http.StatusUnprocessableEntity, view.Security{Form: view.AccountForm{Action: action, Field: field, Problem: problem}})
+		return h.showSecurity(req, http.StatusUnprocessableEntity, view.Security{Form: view.AccountForm{Action: action, Field: field, Problem: problem}})
 	})
 }
 
-func (h *securityHandlers) changePassword(req *request.Request) error {
+func (h *handlers) changePassword(req *request.Request) error {
 	typed := req.R.PostFormValue("password")
 	if typed != req.R.PostFormValue("password2") {
-		return h.changed(req, "password", social.Invalid("password2", "The passwords don't match."), "")
+		return h.securityChanged(req, "password", social.Invalid("password2", "The passwords don't match."), "")
 	}
-	return h.changed(req, "password", req.Guarded("password changed", func(current string) error {
-		session, err := h.auth.ChangePassword(req.Ctx, req.User, current, typed)
+	return h.securityChanged(req, "password", req.Guarded("password changed", func(current string) error {
+		session, err := h.app.Auth.ChangePassword(req.Ctx, req.User, current, typed)
 		if err == nil {
 			req.KeepSession(session.Secret)
 		}
@@ -78,8 +71,8 @@ func (h *securityHandlers) changePassword(req *request.Request) error {
 	}), "password")
 }
 
-func (h *securityHandlers) endSession(req *request.Request) error {
-	err := h.sessions.EndSession(req.Ctx, req.User.ID, req.R.PostFormValue("id"))
+func (h *handlers) endSession(req *request.Request) error {
+	err := h.app.Sessions.EndSession(req.Ctx, req.User.ID, req.R.PostFormValue("id"))
 	if err != nil && !errors.Is(err, social.ErrNoSession) {
 		return err
 	}
@@ -87,32 +80,32 @@ func (h *securityHandlers) endSession(req *request.Request) error {
 	return req.Changed(view.SecurityPath + "?ended")
 }
 
-func (h *securityHandlers) endOthers(req *request.Request) error {
-	if err := h.sessions.LogoutOthers(req.Ctx, req.User.ID, req.SessionSecret); err != nil {
+func (h *handlers) endOtherSessions(req *request.Request) error {
+	if err := h.app.Sessions.LogoutOthers(req.Ctx, req.User.ID, req.SessionSecret); err != nil {
 		return err
 	}
 	req.LogSecurity("sessions ended", req.User)
 	return req.Changed(view.SecurityPath + "?others")
 }
 
-// setUpApp makes a key for an authenticator app; appPage shows it.
-func (h *securityHandlers) setUpApp(req *request.Request) error {
+// setUpAuthenticator makes a key for an authenticator app; authenticatorPage shows it.
+func (h *handlers) setUpAuthenticator(req *request.Request) error {
 	err := req.Guarded("", func(current string) error {
-		_, err := h.auth.SetUpSecondFactor(req.Ctx, req.User, current)
+		_, err := h.app.Auth.SetUpSecondFactor(req.Ctx, req.User, current)
 		return err
 	})
 	if err != nil {
-		return h.changed(req, "app", err, "")
+		return h.securityChanged(req, "app", err, "")
 	}
 	return req.Redirect(view.SecurityPath + "/app")
 }
 
-func (h *securityHandlers) appPage(req *request.Request) error {
-	return h.showApp(req, http.StatusOK, view.AccountForm{})
+func (h *handlers) authenticatorPage(req *request.Request) error {
+	return h.showAuthenticator(req, http.StatusOK, view.AccountForm{})
 }
 
-func (h *securityHandlers) showApp(req *request.Request, status int, form view.AccountForm) error {
-	key, err := h.auth.SecondFactorKey(req.Ctx, req.User.ID)
+func (h *handlers) showAuthenticator(req *request.Request, status int, form view.AccountForm) error {
+	key, err := h.app.Auth.SecondFactorKey(req.Ctx, req.User.ID)
 	if errors.Is(err, auth.ErrSecondFactorState) {
 		return req.Redirect(view.SecurityPath)
 	}
@@ -126,38 +119,38 @@ func (h *securityHandlers) showApp(req *request.Request, status int, form view.A
 	return req.Render(status, view.AppPage(req.Frame("Settings"), picture, view.InGroups(key), form))
 }
 
-func (h *securityHandlers) confirmApp(req *request.Request) error {
-	codes, err := h.auth.ConfirmSecondFactor(req.Ctx, req.User.ID, req.R.PostFormValue("code"))
+func (h *handlers) confirmAuthenticator(req *request.Request) error {
+	codes, err := h.app.Auth.ConfirmSecondFactor(req.Ctx, req.User.ID, req.R.PostFormValue("code"))
 	if errors.Is(err, auth.ErrBadCode) {
-		return h.showApp(req, http.StatusUnprocessableEntity, view.AccountForm{Field: "code", Problem: "That code is not right. Check that the clock of your phone is."})
+		return h.showAuthenticator(req, http.StatusUnprocessableEntity, view.AccountForm{Field: "code", Problem: "That code is not right. Check that the clock of your phone is."})
 	}
 	if errors.Is(err, auth.ErrSecondFactorState) {
 		// Sent twice: the page with the codes, the answer to the first one, is not seen.
-		if state, err := h.auth.SecondFactor(req.Ctx, req.User.ID); err == nil && state.On {
+		if state, err := h.app.Auth.SecondFactor(req.Ctx, req.User.ID); err == nil && state.On {
 			return req.Changed(view.SecurityPath + "?on")
 		}
 	}
 	if err != nil {
-		return h.changed(req, "app", err, "")
+		return h.securityChanged(req, "app", err, "")
 	}
 	req.LogSecurity("second factor on", req.User)
 	return req.Render(http.StatusOK, view.CodesPage(req.Frame("Settings"), "Two-step login is on", codes))
 }
 
-func (h *securityHandlers) renewCodes(req *request.Request) error {
+func (h *handlers) renewCodes(req *request.Request) error {
 	var codes []string
 	err := req.Guarded("recovery codes renewed", func(current string) (err error) {
-		codes, err = h.auth.RenewRecoveryCodes(req.Ctx, req.User, current)
+		codes, err = h.app.Auth.RenewRecoveryCodes(req.Ctx, req.User, current)
 		return err
 	})
 	if err != nil {
-		return h.changed(req, "codes", err, "")
+		return h.securityChanged(req, "codes", err, "")
 	}
 	return req.Render(http.StatusOK, view.CodesPage(req.Frame("Settings"), "New recovery codes", codes))
 }
 
-func (h *securityHandlers) turnOffApp(req *request.Request) error {
-	return h.changed(req, "off", req.Guarded("second factor off", func(current string) error {
-		return h.auth.TurnOffSecondFactor(req.Ctx, req.User, current)
+func (h *handlers) turnOffAuthenticator(req *request.Request) error {
+	return h.securityChanged(req, "off", req.Guarded("second factor off", func(current string) error {
+		return h.app.Auth.TurnOffSecondFactor(req.Ctx, req.User, current)
 	}), "off")
 }

@@ -8,41 +8,32 @@ import (
 	"retwis/internal/social/accounts"
 	"retwis/internal/social/auth"
 	"retwis/internal/social/limits"
-	"retwis/internal/social/users"
-	"retwis/internal/web/reader"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
 
-// signUpHandlers has the forms to sign up, with an invitation or without one.
-type signUpHandlers struct {
-	read    *reader.Reader
-	signUps *accounts.SignUps
-	users   *users.Users
-}
-
-func (h *signUpHandlers) form(req *request.Request) error {
+func (h *handlers) signUpForm(req *request.Request) error {
 	if req.LoggedIn {
 		return req.Redirect("/home")
 	}
-	return h.show(req, http.StatusOK, view.AccountForm{})
+	return h.showSignUp(req, http.StatusOK, view.AccountForm{})
 }
 
-// show shows the form to sign up, or why there is none.
-func (h *signUpHandlers) show(req *request.Request, status int, form view.AccountForm) error {
+// showSignUp shows the form to sign up, or why there is none.
+func (h *handlers) showSignUp(req *request.Request, status int, form view.AccountForm) error {
 	var err error
-	if form.Mode, err = h.signUps.SignUpMode(req.Ctx); err != nil {
+	if form.Mode, err = h.app.SignUps.SignUpMode(req.Ctx); err != nil {
 		return err
 	}
 	return req.Render(status, view.RegisterPage(req.Frame("Sign up"), form))
 }
 
-func (h *signUpHandlers) signUp(req *request.Request) error {
+func (h *handlers) signUp(req *request.Request) error {
 	form := view.AccountForm{Username: req.R.PostFormValue("username"), Invite: req.R.PostFormValue("invite"), Reason: req.R.PostFormValue("reason")}
 	password := req.R.PostFormValue("password")
 	if password != req.R.PostFormValue("password2") {
 		form.Field, form.Problem = "password2", "The passwords don't match."
-		return h.show(req, http.StatusUnprocessableEntity, form)
+		return h.showSignUp(req, http.StatusUnprocessableEntity, form)
 	}
 	if err := req.Allow(limits.SignUp); err != nil {
 		limit, ok := req.RetryAfter(err)
@@ -50,7 +41,7 @@ func (h *signUpHandlers) signUp(req *request.Request) error {
 			return err
 		}
 		form.Field, form.Problem = "username", request.TooOften(limit)
-		return h.show(req, http.StatusTooManyRequests, form)
+		return h.showSignUp(req, http.StatusTooManyRequests, form)
 	}
 	isListed := req.Allow(limits.Newcomer) == nil
 	person := accounts.SignUp{Name: form.Username, Password: password, Invite: form.Invite, Reason: form.Reason, Unlisted: !isListed}
@@ -70,9 +61,9 @@ func (h *signUpHandlers) signUp(req *request.Request) error {
 		form.Field, form.Problem = "username", "That username is taken."
 	case isNotInvited(err):
 		if form.Invite == "" {
-			return h.show(req, http.StatusForbidden, form)
+			return h.showSignUp(req, http.StatusForbidden, form)
 		}
-		return h.refused(req, err)
+		return h.signUpRefused(req, err)
 	case errors.As(err, &invalid):
 		form.Field, form.Problem = invalid.Field, invalid.Reason
 	case errors.Is(err, auth.ErrBusy):
@@ -89,7 +80,7 @@ func (h *signUpHandlers) signUp(req *request.Request) error {
 		return req.Changed("/home")
 	}
 	giveBack()
-	return h.show(req, http.StatusUnprocessableEntity, form)
+	return h.showSignUp(req, http.StatusUnprocessableEntity, form)
 }
 
 // newAccount is the event of a sign-up in the security log.
@@ -97,12 +88,12 @@ const newAccount = "sign-up"
 
 // register signs a person up, or logs the person in if the same form has done so before. event is
 // what happened, for the log.
-func (h *signUpHandlers) register(req *request.Request, person accounts.SignUp) (session auth.Session, event string, err error) {
-	session, err = h.signUps.SignUp(req.Ctx, person)
+func (h *handlers) register(req *request.Request, person accounts.SignUp) (session auth.Session, event string, err error) {
+	session, err = h.app.SignUps.SignUp(req.Ctx, person)
 	if !errors.Is(err, social.ErrTaken) && !isNotInvited(err) {
 		return session, newAccount, err
 	}
-	repeated, failed := h.signUps.Repeat(req.Ctx, person)
+	repeated, failed := h.app.SignUps.Repeat(req.Ctx, person)
 	switch {
 	case failed == nil:
 		return repeated, "login", nil
@@ -115,7 +106,7 @@ func (h *signUpHandlers) register(req *request.Request, person accounts.SignUp) 
 }
 
 // invited is the page of a link with an invitation.
-func (h *signUpHandlers) invited(req *request.Request) error {
+func (h *handlers) invited(req *request.Request) error {
 	if req.LoggedIn {
 		return req.Redirect("/home")
 	}
@@ -123,39 +114,39 @@ func (h *signUpHandlers) invited(req *request.Request) error {
 		return err
 	}
 	form := view.AccountForm{Invite: req.R.PathValue("token")}
-	invite, err := h.signUps.FindInvite(req.Ctx, form.Invite)
+	invite, err := h.app.SignUps.FindInvite(req.Ctx, form.Invite)
 	switch {
 	case isNotInvited(err):
-		return h.refused(req, err)
+		return h.signUpRefused(req, err)
 	case err != nil:
 		return err
 	}
 	req.GiveBack(limits.Reset)
-	if form.Mode, err = h.signUps.SignUpMode(req.Ctx); err != nil {
+	if form.Mode, err = h.app.SignUps.SignUpMode(req.Ctx); err != nil {
 		return err
 	}
-	inviter, err := h.inviter(req, invite.By)
+	inviter, err := h.inviterOf(req, invite.By)
 	if err != nil {
 		return err
 	}
-	latest, err := h.read.LatestPosts(req, landingPosts)
+	latest, err := h.latestPosts(req, landingPosts)
 	if err != nil {
 		return err
 	}
-	_, picture, err := h.read.SiteAccount(req)
+	_, picture, err := h.siteAccount(req)
 	if err != nil {
 		return err
 	}
 	return req.Render(http.StatusOK, view.InvitedPage(req.Frame("Sign up"), inviter, picture, form, latest))
 }
 
-// inviter returns who has created an invitation, as far as strangers see them.
-func (h *signUpHandlers) inviter(req *request.Request, uid int64) (social.User, error) {
+// inviterOf returns who has created an invitation, as far as strangers see them.
+func (h *handlers) inviterOf(req *request.Request, uid int64) (social.User, error) {
 	v, err := req.Viewer()
 	if err != nil || uid == 0 || !v.Lists(uid) {
 		return social.User{}, err
 	}
-	found, err := h.users.ByID(req.Ctx, []int64{uid})
+	found, err := h.app.Users.ByID(req.Ctx, []int64{uid})
 	return found[uid], err
 }
 
@@ -164,8 +155,8 @@ func isNotInvited(err error) bool {
 		errors.Is(err, accounts.ErrInviteUsedUp) || errors.Is(err, accounts.ErrInviteExpired)
 }
 
-// refused is the page for somebody who cannot sign up.
-func (h *signUpHandlers) refused(req *request.Request, err error) error {
+// signUpRefused is the page for somebody who cannot sign up.
+func (h *handlers) signUpRefused(req *request.Request, err error) error {
 	why := "This invitation doesn't exist, or was revoked. Ask for a new one."
 	switch {
 	case errors.Is(err, social.ErrSignUpClosed):

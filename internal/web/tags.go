@@ -5,20 +5,10 @@ import (
 	"net/http"
 
 	"retwis/internal/social"
-	"retwis/internal/social/live"
-	"retwis/internal/social/posts"
 	"retwis/internal/social/text"
-	"retwis/internal/web/reader"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
-
-// tagHandlers has the pages of tags.
-type tagHandlers struct {
-	live *live.Hub
-	read *reader.Reader
-	tags *posts.Tags
-}
 
 // tagName returns the tag in the address in its usual form.
 func tagName(req *request.Request) (tag string, ok bool) {
@@ -27,7 +17,7 @@ func tagName(req *request.Request) (tag string, ok bool) {
 
 var errNoTag = &request.Error{Status: http.StatusNotFound, Detail: "This isn't a tag. A tag is a word with at least one letter."}
 
-func (h *tagHandlers) page(req *request.Request) error {
+func (h *handlers) tagPage(req *request.Request) error {
 	tag, ok := tagName(req)
 	if !ok {
 		return errNoTag
@@ -43,13 +33,13 @@ func (h *tagHandlers) page(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	page, err := h.tags.TagPosts(req.Ctx, v, tag, before, homePosts)
+	page, err := h.app.Tags.TagPosts(req.Ctx, v, tag, before, homePosts)
 	if err != nil {
 		return err
 	}
 	following := false
 	if req.LoggedIn {
-		if following, err = h.tags.IsFollowingTag(req.Ctx, req.User.ID, tag); err != nil {
+		if following, err = h.app.Tags.IsFollowingTag(req.Ctx, req.User.ID, tag); err != nil {
 			return err
 		}
 	}
@@ -57,7 +47,7 @@ func (h *tagHandlers) page(req *request.Request) error {
 		Path: view.TagPath(tag), Later: before != 0, Next: page.Next,
 		Empty: "No posts with this tag yet.", Step: "Write the first one", To: "/home#status",
 	}
-	if list.Posts, err = h.read.Posts(req, v, page.Items); err != nil {
+	if list.Posts, err = h.shownPosts(req, v, page.Items); err != nil {
 		return err
 	}
 	f := liveUpdates(h.live, req.Frame("#"+tag), liveTag(tag), before != 0)
@@ -69,17 +59,16 @@ func (h *tagHandlers) page(req *request.Request) error {
 	return req.Render(http.StatusOK, view.TagPage(f, tag, following, list))
 }
 
-func (h *tagHandlers) follow(req *request.Request) error { return h.change(req, h.tags.FollowTag) }
-
-func (h *tagHandlers) unfollow(req *request.Request) error { return h.change(req, h.tags.UnfollowTag) }
-
-func (h *tagHandlers) change(req *request.Request, change func(ctx context.Context, user social.User, tag string) error) error {
-	tag, ok := tagName(req)
-	if !ok {
-		return errNoTag
+// changeTag makes a handler of what the session user can do with a tag.
+func (h *handlers) changeTag(change func(ctx context.Context, user social.User, tag string) error) request.Page {
+	return func(req *request.Request) error {
+		tag, ok := tagName(req)
+		if !ok {
+			return errNoTag
+		}
+		if err := change(req.Ctx, req.User, tag); err != nil {
+			return err
+		}
+		return req.Changed(req.Back(view.TagPath(tag)))
 	}
-	if err := change(req.Ctx, req.User, tag); err != nil {
-		return err
-	}
-	return req.Changed(req.Back(view.TagPath(tag)))
 }

@@ -3,58 +3,31 @@ package web
 import (
 	"net/http"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"retwis/internal/social"
-	"retwis/internal/social/accounts"
-	"retwis/internal/social/live"
-	"retwis/internal/social/people"
-	"retwis/internal/social/posts"
 	"retwis/internal/social/timeline"
-	"retwis/internal/social/trends"
-	"retwis/internal/web/discover"
-	"retwis/internal/web/pictures"
-	"retwis/internal/web/reader"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
-
-// timelineHandlers has the pages of timelines, and the form for a post on them.
-type timelineHandlers struct {
-	follows   *people.Follows
-	lists     *timeline.Lists
-	live      *live.Hub
-	people    *discover.People
-	pictures  *pictures.Pictures
-	posts     *posts.Service
-	public    atomic.Pointer[publicPage]
-	reactions *posts.Reactions
-	read      *reader.Reader
-	signUps   *accounts.SignUps
-	tags      *posts.Tags
-	trends    *trends.Trends
-	viewers   *timeline.Viewers
-	visitors  *request.PageCache
-}
 
 // landingPosts is how many posts the front page shows, and that of an invitation.
 const landingPosts = 3
 
 // landing introduces the site to visitors who are not logged in.
-func (h *timelineHandlers) landing(req *request.Request) error {
+func (h *handlers) landing(req *request.Request) error {
 	if req.LoggedIn {
 		return req.Redirect("/home")
 	}
-	posts, err := h.read.LatestPosts(req, landingPosts)
+	posts, err := h.latestPosts(req, landingPosts)
 	if err != nil {
 		return err
 	}
-	mode, err := h.signUps.SignUpMode(req.Ctx)
+	mode, err := h.app.SignUps.SignUpMode(req.Ctx)
 	if err != nil {
 		return err
 	}
-	_, picture, err := h.read.SiteAccount(req)
+	_, picture, err := h.siteAccount(req)
 	if err != nil {
 		return err
 	}
@@ -66,7 +39,7 @@ func (h *timelineHandlers) landing(req *request.Request) error {
 // homePosts is how many posts a page of a home timeline or a profile has.
 const homePosts = 10
 
-func (h *timelineHandlers) home(req *request.Request) error {
+func (h *handlers) home(req *request.Request) error {
 	before, err := request.Before(req)
 	if err != nil {
 		return err
@@ -74,18 +47,18 @@ func (h *timelineHandlers) home(req *request.Request) error {
 	return h.showHome(req, http.StatusOK, before, view.StatusForm{})
 }
 
-func (h *timelineHandlers) showHome(req *request.Request, status int, before int64, form view.StatusForm) error {
-	form.Pictures = h.pictures.IsOn()
+func (h *handlers) showHome(req *request.Request, status int, before int64, form view.StatusForm) error {
+	form.Pictures = h.app.Media.IsOn()
 	f := liveUpdates(h.live, req.Frame("Home"), liveHome, before != 0) // before the posts are read
 	v, err := req.Viewer()
 	if err != nil {
 		return err
 	}
-	page, err := h.lists.HomePosts(req.Ctx, v, before, homePosts)
+	page, err := h.app.Lists.HomePosts(req.Ctx, v, before, homePosts)
 	if err != nil {
 		return err
 	}
-	posts, err := h.read.Posts(req, v, page.Items)
+	posts, err := h.shownPosts(req, v, page.Items)
 	if err != nil {
 		return err
 	}
@@ -115,13 +88,13 @@ const (
 
 // firstSteps returns what to do for a viewer who follows hardly anybody; nil for others, and
 // where there is nobody to follow.
-func (h *timelineHandlers) firstSteps(req *request.Request, v *social.Viewer) (*view.FirstSteps, error) {
-	counts, err := h.follows.CountsFor(req.Ctx, v, req.User.ID)
+func (h *handlers) firstSteps(req *request.Request, v *social.Viewer) (*view.FirstSteps, error) {
+	counts, err := h.app.Follows.CountsFor(req.Ctx, v, req.User.ID)
 	if err != nil || counts.Following >= fewFollows {
 		return nil, err
 	}
 	first := &view.FirstSteps{Follows: counts.Following, Posts: counts.Posts}
-	if first.People, err = h.people.Suggested(req, v, homePeople); err != nil || len(first.People) == 0 {
+	if first.People, err = h.suggestedPeople(req, v, homePeople); err != nil || len(first.People) == 0 {
 		return nil, err
 	}
 	ids := make([]int64, len(first.People))
@@ -129,7 +102,7 @@ func (h *timelineHandlers) firstSteps(req *request.Request, v *social.Viewer) (*
 		first.People[i].Back, first.People[i].Dismissible = "/home", false
 		ids[i] = first.People[i].User.ID
 	}
-	latest, err := h.lists.LatestPosts(req.Ctx, v, ids)
+	latest, err := h.app.Lists.LatestPosts(req.Ctx, v, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -143,12 +116,12 @@ func (h *timelineHandlers) firstSteps(req *request.Request, v *social.Viewer) (*
 }
 
 // otherTags returns tags that many people write about, and that the viewer does not follow.
-func (h *timelineHandlers) otherTags(req *request.Request) ([]string, error) {
-	all, err := h.trends.Tags(req.Ctx)
+func (h *handlers) otherTags(req *request.Request) ([]string, error) {
+	all, err := h.app.Trends.Tags(req.Ctx)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
-	followed, err := h.tags.FollowedTags(req.Ctx, req.User.ID)
+	followed, err := h.app.Tags.FollowedTags(req.Ctx, req.User.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -161,16 +134,16 @@ func (h *timelineHandlers) otherTags(req *request.Request) ([]string, error) {
 	return tags, nil
 }
 
-func (h *timelineHandlers) post(req *request.Request) error {
+func (h *handlers) createPost(req *request.Request) error {
 	if !req.LoggedIn {
 		return req.LoginFirst()
 	}
-	draft, form, err := h.pictures.Draft(req)
+	draft, form, err := h.draft(req)
 	var post social.Post
 	if err == nil {
-		post, err = h.posts.PostOnce(req.Ctx, req.User, draft)
+		post, err = h.app.Posts.PostOnce(req.Ctx, req.User, draft)
 	}
-	if status, problem := pictures.Problem(req, err); status != 0 {
+	if status, problem := pictureProblem(req, err); status != 0 {
 		form.Problem = problem
 		return h.showHome(req, status, 0, form)
 	}
@@ -183,7 +156,7 @@ func (h *timelineHandlers) post(req *request.Request) error {
 // timelinePosts is how many posts a page of the public timeline has.
 const timelinePosts = 50
 
-func (h *timelineHandlers) timeline(req *request.Request) error {
+func (h *handlers) publicTimeline(req *request.Request) error {
 	began := time.Now()
 	before, err := request.Before(req)
 	if err != nil {
@@ -201,7 +174,7 @@ func (h *timelineHandlers) timeline(req *request.Request) error {
 	}
 	f.Since = since
 	f.Feed = "/timeline"
-	posts, err := h.read.Posts(req, v, page.Items)
+	posts, err := h.shownPosts(req, v, page.Items)
 	if err != nil {
 		return err
 	}
@@ -230,14 +203,14 @@ type publicPage struct {
 // times a second at most, and for those who have just changed something; others get
 // the same posts with their own marks, unless one of these is hidden from them, or it
 // lacks a post of their own, which only they see.
-func (h *timelineHandlers) publicPosts(req *request.Request, v *social.Viewer, before int64, since string) (timeline.Listing, string, error) {
+func (h *handlers) publicPosts(req *request.Request, v *social.Viewer, before int64, since string) (timeline.Listing, string, error) {
 	if before != 0 || req.IsFresh || !req.LoggedIn {
-		page, err := h.lists.PublicPosts(req.Ctx, v, before, timelinePosts)
+		page, err := h.app.Lists.PublicPosts(req.Ctx, v, before, timelinePosts)
 		return page, since, err
 	}
 	public, now := h.public.Load(), time.Now()
 	if public == nil || now.Sub(public.at) >= request.SharedFor {
-		page, lacks, err := h.lists.SharedPosts(req.Ctx, timelinePosts)
+		page, lacks, err := h.app.Lists.SharedPosts(req.Ctx, timelinePosts)
 		if err != nil {
 			return timeline.Listing{}, since, err
 		}
@@ -245,18 +218,18 @@ func (h *timelineHandlers) publicPosts(req *request.Request, v *social.Viewer, b
 		h.public.Store(public)
 	}
 	if slices.Contains(public.lacks, v.User.ID) {
-		page, err := h.lists.PublicPosts(req.Ctx, v, 0, timelinePosts)
+		page, err := h.app.Lists.PublicPosts(req.Ctx, v, 0, timelinePosts)
 		return page, since, err
 	}
 	posts := make([]*social.Post, len(public.page.Items))
 	for i, item := range public.page.Items {
 		if social.Visible(v, item.Entry.Post) < social.Shown || social.Visible(v, item.Post.Post) < social.Shown {
-			page, err := h.lists.PublicPosts(req.Ctx, v, 0, timelinePosts)
+			page, err := h.app.Lists.PublicPosts(req.Ctx, v, 0, timelinePosts)
 			return page, since, err
 		}
 		posts[i] = &item.Post.Post
 	}
-	marks, err := h.viewers.Marks(req.Ctx, v, posts)
+	marks, err := h.app.Viewers.Marks(req.Ctx, v, posts)
 	if err != nil {
 		return timeline.Listing{}, since, err
 	}
@@ -267,13 +240,13 @@ func (h *timelineHandlers) publicPosts(req *request.Request, v *social.Viewer, b
 	return page, public.since, nil
 }
 
-func (h *timelineHandlers) bookmarks(req *request.Request) error {
+func (h *handlers) bookmarks(req *request.Request) error {
 	v, err := req.Viewer()
 	if err != nil {
 		return err
 	}
 	cursor := req.R.URL.Query().Get("before")
-	page, err := h.reactions.BookmarkedPosts(req.Ctx, v, cursor, homePosts)
+	page, err := h.app.Reactions.BookmarkedPosts(req.Ctx, v, cursor, homePosts)
 	if err != nil {
 		return err
 	}
@@ -282,7 +255,7 @@ func (h *timelineHandlers) bookmarks(req *request.Request) error {
 		Empty: "No bookmarks yet. Save a post with its bookmark button to find it here again.",
 		Step:  "See what people write", To: "/timeline",
 	}
-	if list.Posts, err = h.read.Posts(req, v, page.Items); err != nil {
+	if list.Posts, err = h.shownPosts(req, v, page.Items); err != nil {
 		return err
 	}
 	return req.Render(http.StatusOK, view.BookmarksPage(req.Frame("Bookmarks"), list))

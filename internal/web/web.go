@@ -3,7 +3,7 @@
 //
 // It only translates: from requests to calls of package app, and from their
 // results to pages, which are in package view. routes.go lists every route on one
-// screen; each subject has a type with its handlers. What all requests have in common,
+// screen; the handlers of each subject have a file. What all requests have in common,
 // and what an error looks like, is in package request.
 //
 // # Speed
@@ -77,7 +77,6 @@ type Options struct {
 type Server struct {
 	app      *app.App
 	log      *slog.Logger
-	version  string
 	access   httpserver.AccessLog
 	conns    *httpserver.Connections
 	hsts     []string // the header
@@ -85,7 +84,6 @@ type Server struct {
 	metrics  *metrics.Metrics
 	live     *live.Hub
 	site     *request.Site
-	visitors request.PageCache // the public timeline
 	handlers *handlers
 	mux      *http.ServeMux
 	root     http.Handler
@@ -117,7 +115,7 @@ func New(service *app.App, opt Options) (*Server, error) {
 	if opt.Timeout < 0 {
 		return nil, fmt.Errorf("web: Options.Timeout: %v is negative", opt.Timeout)
 	}
-	s := &Server{app: service, log: opt.Logger, version: opt.Version}
+	s := &Server{app: service, log: opt.Logger}
 	s.conns = httpserver.NewConnections(opt.Logger, opt.TrustedProxies)
 	s.access.Log, s.access.Proxies = opt.Access, opt.TrustedProxies
 	s.access.Limit = httpserver.Sampler{Most: cmp.Or(opt.AccessRate, 1000) * int(httpserver.SampleTime/time.Second)}
@@ -146,13 +144,12 @@ func New(service *app.App, opt Options) (*Server, error) {
 		s.live.Close()
 		return nil, err
 	}
-	s.visitors = request.PageCache{Path: "/timeline", Route: s.metrics.Route("GET /timeline")}
-	if s.handlers, err = s.newHandlers(service); err != nil {
+	if s.handlers, err = newHandlers(service, s.live, s.metrics, opt.Version); err != nil {
 		s.live.Close()
 		return nil, err
 	}
 	s.mux = s.newMux()
-	s.root = s.access.Wrap(s.everywhere(s.visitors.WithFallback(s.site, s.protect(s.mux))))
+	s.root = s.access.Wrap(s.everywhere(s.handlers.visitors.WithFallback(s.site, s.protect(s.mux))))
 	return s, nil
 }
 

@@ -3,7 +3,7 @@
 //
 // # The path of a post
 //
-//  1. web.timelineHandlers.post reads the form and calls [Service.PostOnce].
+//  1. web.handlers.createPost reads the form and calls [Service.PostOnce].
 //  2. Service.clean cleans the text and compares it with what is blocked; Service.admit refuses it while too much waits.
 //  3. Service.createAs gives it an id, which a repetition of the form gets too.
 //  4. fanout.Engine.CreateAs writes the post and its task: it will be completed.
@@ -16,7 +16,7 @@
 //
 // # The path of a like
 //
-//  1. web.postHandlers.action finds the post on the page and calls [Reactions.Like].
+//  1. web.handlers.postAction finds the post on the page and calls [Reactions.Like].
 //  2. Reactions.target decides whether the user may see the post, from memory if it is no repost.
 //  3. storage.Reactions.Like writes it, with its counter, in one script; on a Cluster,
 //     fanout.Homes.Like makes that a task.

@@ -36,7 +36,7 @@ func (req *Request) ResumeText(user social.User, action string) error {
 }
 
 // KeptFields are the fields of the pictures that are stored for a text that was not published, as
-// url.Values encodes them: those that web/pictures reads of a form for a post.
+// url.Values encodes them: those that web/draft.go reads of a form for a post.
 func KeptFields(req *Request) string {
 	if req.Draft == "" {
 		return ""

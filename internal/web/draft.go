@@ -1,4 +1,4 @@
-package pictures
+package web
 
 import (
 	"strconv"
@@ -21,9 +21,9 @@ const (
 	focusField = "focus"
 )
 
-// Draft reads a form for a post, and stores the pictures that come with it. Shown is the form
+// draft reads a form for a post, and stores the pictures that come with it. Shown is the form
 // again, with the pictures that are stored, for a page that says what is wrong: also with an error.
-func (h *Pictures) Draft(req *request.Request) (draft posts.Draft, shown view.StatusForm, err error) {
+func (h *handlers) draft(req *request.Request) (draft posts.Draft, shown view.StatusForm, err error) {
 	stored := map[string]string{} // the ids of pictures, by the number of their field
 	n := 0
 	err = request.Files(req, func(field string, file []byte) error {
@@ -31,7 +31,7 @@ func (h *Pictures) Draft(req *request.Request) (draft posts.Draft, shown view.St
 		if n++; !isFile || n > social.MaxPictures || stored[number] != "" {
 			return social.Invalid("media", "A post can have "+strconv.Itoa(social.MaxPictures)+" pictures.")
 		}
-		r, err := h.store(req, file, media.Post)
+		r, err := h.storePicture(req, file, media.Post)
 		if err == nil {
 			stored[number] = r.ID
 		}
@@ -56,15 +56,15 @@ func (h *Pictures) Draft(req *request.Request) (draft posts.Draft, shown view.St
 	if author := form.Get("author"); err == nil && author != "" && author != req.User.Name {
 		err = social.Invalid("author", "This page was opened with another account. You are logged in as @"+req.User.Name+" now: send it again to post with that account.")
 	}
-	return draft, h.shown(req, draft), err
+	return draft, h.draftForm(req, draft), err
 }
 
-// shown is the form with what is in it.
-func (h *Pictures) shown(req *request.Request, draft posts.Draft) view.StatusForm {
-	form := view.StatusForm{Status: draft.Body, Pictures: h.IsOn(), Sensitive: draft.Sensitive}
+// draftForm is the form with what is in it.
+func (h *handlers) draftForm(req *request.Request, draft posts.Draft) view.StatusForm {
+	form := view.StatusForm{Status: draft.Body, Pictures: h.app.Media.IsOn(), Sensitive: draft.Sensitive}
 	var stored []social.Picture
 	for _, one := range draft.Pictures[:min(len(draft.Pictures), social.MaxPictures)] {
-		found, err := h.media.Find(req.Ctx, &social.Viewer{User: req.User}, one.ID)
+		found, err := h.app.Media.Find(req.Ctx, &social.Viewer{User: req.User}, one.ID)
 		if err != nil || found.Owner != req.User.ID || found.Post() != 0 {
 			continue // the form is without what is gone, or in another post
 		}

@@ -1,33 +1,20 @@
-package discover
+package web
 
 import (
 	"net/http"
 
 	"retwis/internal/social/timeline"
-	"retwis/internal/social/trends"
-	"retwis/internal/web/reader"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
 
-// Trends has the page of trends.
-type Trends struct {
-	read   *reader.Reader
-	trends *trends.Trends
-}
-
-// NewTrends returns the handlers of trends.
-func NewTrends(read *reader.Reader, all *trends.Trends) *Trends {
-	return &Trends{read: read, trends: all}
-}
-
-// Page shows the trends.
-func (h *Trends) Page(req *request.Request) error {
+// trendsPage shows the trends.
+func (h *handlers) trendsPage(req *request.Request) error {
 	v, err := req.Viewer()
 	if err != nil {
 		return err
 	}
-	top, err := h.trends.Top(req.Ctx, v)
+	top, err := h.app.Trends.Top(req.Ctx, v)
 	if err != nil {
 		return err
 	}
@@ -36,7 +23,7 @@ func (h *Trends) Page(req *request.Request) error {
 	for i, post := range top.Posts {
 		items[i] = post.Item
 	}
-	if page.Posts, err = h.read.Posts(req, v, items); err != nil {
+	if page.Posts, err = h.shownPosts(req, v, items); err != nil {
 		return err
 	}
 	f := req.Frame("Trends")

@@ -1,4 +1,4 @@
-package pictures
+package web
 
 import (
 	"errors"
@@ -15,15 +15,6 @@ import (
 	"retwis/internal/web/view"
 )
 
-// Pictures responds to uploads and shows pictures.
-type Pictures struct{ media *media.Service }
-
-// New returns the handlers.
-func New(service *media.Service) *Pictures { return &Pictures{service} }
-
-// IsOn reports whether pictures can be uploaded.
-func (h *Pictures) IsOn() bool { return h.media.IsOn() }
-
 // uploaded is the response to a script that has uploaded a picture.
 type uploaded struct {
 	ID     string `json:"id"`
@@ -32,8 +23,8 @@ type uploaded struct {
 	Height int    `json:"height"`
 }
 
-// Upload stores a picture for a post, which a script sends before the post.
-func (h *Pictures) Upload(req *request.Request) error {
+// uploadPicture stores a picture for a post, which a script sends before the post.
+func (h *handlers) uploadPicture(req *request.Request) error {
 	if !req.LoggedIn {
 		return request.ErrLogin
 	}
@@ -42,7 +33,7 @@ func (h *Pictures) Upload(req *request.Request) error {
 		if len(stored) > 0 {
 			return &request.Error{Status: http.StatusBadRequest, Detail: "Send one picture at a time."}
 		}
-		one, err := h.store(req, file, media.Post)
+		one, err := h.storePicture(req, file, media.Post)
 		stored = append(stored, one)
 		return err
 	})
@@ -57,31 +48,31 @@ func (h *Pictures) Upload(req *request.Request) error {
 	return request.SendJSON(req, uploaded{p.ID, view.MediaPath(p, small), small.Width, small.Height})
 }
 
-// store stores a picture of the session user.
-func (h *Pictures) store(req *request.Request, file []byte, kind media.Kind) (media.Record, error) {
+// storePicture stores a picture of the session user.
+func (h *handlers) storePicture(req *request.Request, file []byte, kind media.Kind) (media.Record, error) {
 	if err := req.Allow(limits.Media); err != nil {
 		return media.Record{}, err
 	}
-	r, err := h.media.Upload(req.Ctx, req.User, limits.Place(req.LimitAddress()), file, kind)
+	r, err := h.app.Media.Upload(req.Ctx, req.User, limits.Place(req.LimitAddress()), file, kind)
 	if request.PictureProblem(err) != nil && !errors.Is(err, picture.ErrDamaged) && !errors.Is(err, picture.ErrTime) {
 		req.GiveBack(limits.Media) // what was decoded in vain counts: it can take seconds
 	}
 	return r, err
 }
 
-// File sends a picture in one size, to those who may see what it belongs to.
-func (h *Pictures) File(req *request.Request) error {
+// pictureFile sends a picture in one size, to those who may see what it belongs to.
+func (h *handlers) pictureFile(req *request.Request) error {
 	v, err := req.Viewer()
 	if err != nil {
 		return err
 	}
-	found, err := h.media.Find(req.Ctx, v, req.R.PathValue("id"))
+	found, err := h.app.Media.Find(req.Ctx, v, req.R.PathValue("id"))
 	if err != nil {
 		return err
 	}
 	size, _, _ := strings.Cut(req.R.PathValue("file"), ".")
 	// Until the file is closed: a client may read for longer than a page may take.
-	file, err := h.media.Open(req.R.Context(), found.Record, size)
+	file, err := h.app.Media.Open(req.R.Context(), found.Record, size)
 	if err != nil {
 		return err
 	}
@@ -90,16 +81,16 @@ func (h *Pictures) File(req *request.Request) error {
 	return nil
 }
 
-// SetPortrait makes an uploaded picture the avatar or the header of the session user, or removes
+// setPortrait makes an uploaded picture the avatar or the header of the session user, or removes
 // the one that is there.
-func (h *Pictures) SetPortrait(req *request.Request) error {
+func (h *handlers) setPortrait(req *request.Request) error {
 	kind := media.Kind(req.R.PostFormValue("kind"))
 	if kind != media.Avatar && kind != media.Header {
 		return &request.Error{Status: http.StatusBadRequest, Detail: "The form couldn't be read. Please try again."}
 	}
 	id := ""
 	err := request.Files(req, func(_ string, file []byte) error {
-		r, err := h.store(req, file, kind)
+		r, err := h.storePicture(req, file, kind)
 		id = r.ID
 		return err
 	})
@@ -109,15 +100,15 @@ func (h *Pictures) SetPortrait(req *request.Request) error {
 	if id == "" && req.R.PostFormValue("remove") == "" {
 		return &request.Error{Status: http.StatusBadRequest, Detail: "Choose a picture first."}
 	}
-	if err := h.media.SetPortrait(req.Ctx, req.User, kind, id); err != nil {
+	if err := h.app.Media.SetPortrait(req.Ctx, req.User, kind, id); err != nil {
 		return err
 	}
 	return req.Changed("/settings/profile?saved")
 }
 
-// Problem returns what is wrong with a post that somebody has sent, as a sentence for its form, and
+// pictureProblem returns what is wrong with a post that somebody has sent, as a sentence for its form, and
 // the status of the page; 0 for an error with an error page.
-func Problem(req *request.Request, err error) (status int, text string) {
+func pictureProblem(req *request.Request, err error) (status int, text string) {
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) {
 		return http.StatusUnprocessableEntity, invalid.Reason

@@ -1,4 +1,4 @@
-package discover
+package web
 
 import (
 	"errors"
@@ -6,27 +6,15 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/search"
-	"retwis/internal/web/reader"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
 
-// Search has the page that finds posts, people and tags.
-type Search struct {
-	search *search.Service
-	read   *reader.Reader
-}
+// resultsOnPage is how many posts a page of results has.
+const resultsOnPage = 20
 
-// NewSearch returns the page of a search.
-func NewSearch(service *search.Service, read *reader.Reader) *Search {
-	return &Search{search: service, read: read}
-}
-
-// postsOnPage is how many posts a page of results has.
-const postsOnPage = 20
-
-// Page is GET /search?q=…&in=posts|people|tags.
-func (h *Search) Page(req *request.Request) error {
+// searchPage is GET /search?q=…&in=posts|people|tags.
+func (h *handlers) searchPage(req *request.Request) error {
 	query := req.R.URL.Query()
 	page := view.Search{Query: query.Get("q"), In: query.Get("in"), MaySave: req.LoggedIn}
 	f := req.Frame("Search")
@@ -39,12 +27,12 @@ func (h *Search) Page(req *request.Request) error {
 	if err == nil && page.Query != "" {
 		switch page.In {
 		case view.SearchPeople:
-			err = h.people(req, v, &page)
+			err = h.searchPeople(req, v, &page)
 		case view.SearchTags:
-			page.Tags, err = h.search.Tags(req.Ctx, page.Query)
+			page.Tags, err = h.app.Search.Tags(req.Ctx, page.Query)
 		default:
 			page.In = view.SearchPosts
-			err = h.posts(req, v, &page)
+			err = h.searchPosts(req, v, &page)
 		}
 	}
 	var invalid *social.InvalidError
@@ -61,7 +49,7 @@ func (h *Search) Page(req *request.Request) error {
 	return req.Render(http.StatusOK, view.SearchPage(f, page))
 }
 
-func (h *Search) posts(req *request.Request, v *social.Viewer, page *view.Search) error {
+func (h *handlers) searchPosts(req *request.Request, v *social.Viewer, page *view.Search) error {
 	before, err := request.Before(req)
 	if err != nil {
 		return err
@@ -70,7 +58,7 @@ func (h *Search) posts(req *request.Request, v *social.Viewer, page *view.Search
 	if err != nil {
 		return err
 	}
-	list, err := h.search.Posts(req.Ctx, v, q, before, postsOnPage)
+	list, err := h.app.Search.Posts(req.Ctx, v, q, before, resultsOnPage)
 	if err != nil {
 		return err
 	}
@@ -79,16 +67,16 @@ func (h *Search) posts(req *request.Request, v *social.Viewer, page *view.Search
 	if list.Next != 0 {
 		page.Posts.More = view.OlderPage(path, list.Next)
 	}
-	posts, err := h.read.Posts(req, v, list.Items)
+	posts, err := h.shownPosts(req, v, list.Items)
 	page.Posts.Posts = posts.Marked(q.Marker().Find)
 	return err
 }
 
-func (h *Search) people(req *request.Request, v *social.Viewer, page *view.Search) error {
-	users, err := h.search.People(req.Ctx, v, page.Query)
+func (h *handlers) searchPeople(req *request.Request, v *social.Viewer, page *view.Search) error {
+	users, err := h.app.Search.People(req.Ctx, v, page.Query)
 	if err != nil {
 		return err
 	}
-	page.People.People, err = h.read.WithButtons(req, v, users)
+	page.People.People, err = h.withButtons(req, v, users)
 	return err
 }

@@ -1,4 +1,4 @@
-package about
+package web
 
 import (
 	"encoding/json"
@@ -9,9 +9,9 @@ import (
 	"retwis/internal/web/view"
 )
 
-// Manifest is GET /site.webmanifest, with which browsers install the site:
+// manifest is GET /site.webmanifest, with which browsers install the site:
 // https://www.w3.org/TR/appmanifest/.
-func Manifest(req *request.Request) error {
+func manifest(req *request.Request) error {
 	type icon struct {
 		Address string `json:"src"`
 		Sizes   string `json:"sizes"`
@@ -43,8 +43,8 @@ func Manifest(req *request.Request) error {
 	return nil
 }
 
-// Icon is GET /favicon.ico, for programs that read no page.
-func Icon(req *request.Request) error {
+// icon is GET /favicon.ico, for programs that read no page.
+func icon(req *request.Request) error {
 	body, err := static.Read("icon-192.png")
 	if err != nil {
 		return fmt.Errorf("web: %w", err)
@@ -53,6 +53,6 @@ func Icon(req *request.Request) error {
 	return nil
 }
 
-// ChangePassword is GET /.well-known/change-password, which password managers open:
+// toSecurity is GET /.well-known/change-password, which password managers open:
 // https://w3c.github.io/webappsec-change-password-url/.
-func ChangePassword(req *request.Request) error { return req.Redirect(view.SecurityPath) }
+func toSecurity(req *request.Request) error { return req.Redirect(view.SecurityPath) }

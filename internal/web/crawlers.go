@@ -1,4 +1,4 @@
-package discover
+package web
 
 import (
 	"context"
@@ -8,23 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/maypok86/otter/v2"
-
 	"retwis/internal/social"
-	"retwis/internal/social/site"
-	"retwis/internal/social/users"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
-
-// Crawlers has what search engines read besides pages: robots.txt and the sitemap.
-type Crawlers struct {
-	users    *users.Users
-	settings *site.Settings
-
-	pages *otter.Cache[int64, sitemapPage] // the pages of the sitemap that were read lately
-	busy  chan struct{}                    // has an element while a page is read
-}
 
 // The sizes of the sitemap: profiles on a page, pages in the index (which the format bounds),
 // and pages in memory, of about 150 KB each, for a minute.
@@ -41,24 +28,15 @@ type sitemapPage struct {
 	users []social.User
 }
 
-// NewCrawlers returns the handlers of crawlers.
-func NewCrawlers(people *users.Users, settings *site.Settings) (*Crawlers, error) {
-	pages, err := otter.New(&otter.Options[int64, sitemapPage]{MaximumSize: sitemapCached})
-	if err != nil {
-		return nil, fmt.Errorf("web: %w", err)
-	}
-	return &Crawlers{users: people, settings: settings, pages: pages, busy: make(chan struct{}, 1)}, nil
-}
-
 // noCrawling are the beginnings of the addresses that are for people only.
 var noCrawling = []string{
 	"/bookmarks", "/confirm/", "/forgot", "/home", "/invite/", "/live", "/login", "/logout", "/moderation", "/notifications", "/post", "/register",
 	"/reset/", "/search", "/settings", "/suggest", "/unsubscribe/",
 }
 
-// Robots is GET /robots.txt.
-func (h *Crawlers) Robots(req *request.Request) error {
-	info, err := h.settings.Get(req.Ctx)
+// robots is GET /robots.txt.
+func (h *handlers) robots(req *request.Request) error {
+	info, err := h.app.Site.Get(req.Ctx)
 	if err != nil {
 		return err
 	}
@@ -83,12 +61,12 @@ type sitemapEntry struct {
 	Address string `xml:"loc"`
 }
 
-// Sitemap is GET /sitemap.xml, the index of the pages of the sitemap. One round trip.
-func (h *Crawlers) Sitemap(req *request.Request) error {
-	if err := h.open(req); err != nil {
+// sitemap is GET /sitemap.xml, the index of the pages of the sitemap. One round trip.
+func (h *handlers) sitemap(req *request.Request) error {
+	if err := h.hasSitemap(req); err != nil {
 		return err
 	}
-	n, err := h.users.Listed(req.Ctx)
+	n, err := h.app.Users.Listed(req.Ctx)
 	if err != nil {
 		return err
 	}
@@ -106,10 +84,10 @@ func (h *Crawlers) Sitemap(req *request.Request) error {
 // pagesFor is how many pages the sitemap of so many users has; the first one may be empty.
 func pagesFor(n int64) int64 { return max(1, (n+sitemapUsers-1)/sitemapUsers) }
 
-// SitemapPage is GET /sitemap/{n}.xml: the public profiles among a thousand users, for any
+// sitemapPage is GET /sitemap/{n}.xml: the public profiles among a thousand users, for any
 // viewer those that a stranger may see. Three round trips for a page that was not read lately.
-func (h *Crawlers) SitemapPage(req *request.Request) error {
-	if err := h.open(req); err != nil {
+func (h *handlers) sitemapPage(req *request.Request) error {
+	if err := h.hasSitemap(req); err != nil {
 		return err
 	}
 	digits, ok := strings.CutSuffix(req.R.PathValue("page"), ".xml")
@@ -122,7 +100,7 @@ func (h *Crawlers) SitemapPage(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	people, err := h.page(req.Ctx, page)
+	people, err := h.readSitemap(req.Ctx, page)
 	if err != nil {
 		return err
 	}
@@ -142,33 +120,33 @@ func (h *Crawlers) SitemapPage(req *request.Request) error {
 	return sendXML(req, list)
 }
 
-// open returns ErrNotFound where search engines must not list the site: it has no sitemap then.
-func (h *Crawlers) open(req *request.Request) error {
-	info, err := h.settings.Get(req.Ctx)
+// hasSitemap returns ErrNotFound where search engines must not list the site: it has no sitemap then.
+func (h *handlers) hasSitemap(req *request.Request) error {
+	info, err := h.app.Site.Get(req.Ctx)
 	if err == nil && info.NoIndex() {
 		err = request.ErrNotFound
 	}
 	return err
 }
 
-// page returns the users of a page, as they were a minute ago at most. One page is read at a
+// readSitemap returns the users of a page, as they were a minute ago at most. One page is read at a
 // time: that is a thousand times as much work as most requests are.
-func (h *Crawlers) page(ctx context.Context, page int64) ([]social.User, error) {
-	if known, ok := h.pages.GetIfPresent(page); ok && time.Since(known.at) < sitemapFor {
+func (h *handlers) readSitemap(ctx context.Context, page int64) ([]social.User, error) {
+	if known, ok := h.sitemaps.GetIfPresent(page); ok && time.Since(known.at) < sitemapFor {
 		return known.users, nil
 	}
 	select {
-	case h.busy <- struct{}{}:
+	case h.sitemapBusy <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	defer func() { <-h.busy }()
-	if known, ok := h.pages.GetIfPresent(page); ok && time.Since(known.at) < sitemapFor {
+	defer func() { <-h.sitemapBusy }()
+	if known, ok := h.sitemaps.GetIfPresent(page); ok && time.Since(known.at) < sitemapFor {
 		return known.users, nil // another request has read it meanwhile
 	}
-	people, err := h.users.Oldest(ctx, (page-1)*sitemapUsers, sitemapUsers)
+	people, err := h.app.Users.Oldest(ctx, (page-1)*sitemapUsers, sitemapUsers)
 	if err == nil {
-		h.pages.Set(page, sitemapPage{time.Now(), people})
+		h.sitemaps.Set(page, sitemapPage{time.Now(), people})
 	}
 	return people, err
 }

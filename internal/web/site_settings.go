@@ -1,4 +1,4 @@
-package about
+package web
 
 import (
 	"errors"
@@ -12,22 +12,11 @@ import (
 	"retwis/internal/web/view"
 )
 
-// Settings has the forms for what the operators say about the site, for admins and owners.
-type Settings struct {
-	settings *site.Settings
-	signUps  *accounts.SignUps
-}
+// siteFields are the settings that the form has; the others have forms of their own.
+var siteFields = []site.Field{site.Name, site.Description, site.Contact, site.Account, site.Rules, site.NoIndex}
 
-// NewSettings returns the handlers of these forms.
-func NewSettings(settings *site.Settings, signUps *accounts.SignUps) *Settings {
-	return &Settings{settings: settings, signUps: signUps}
-}
-
-// ofForm are the settings that the form has; the others have forms of their own.
-var ofForm = []site.Field{site.Name, site.Description, site.Contact, site.Account, site.Rules, site.NoIndex}
-
-// shown is a form that is filled in with what the site says now.
-func shown(req *request.Request, fields ...site.Field) view.SiteForm {
+// siteForm is a form that is filled in with what the site says now.
+func siteForm(req *request.Request, fields ...site.Field) view.SiteForm {
 	form := view.SiteForm{Texts: map[site.Field]string{}, Shown: map[site.Field]string{}}
 	for _, f := range fields {
 		form.Texts[f], form.Shown[f] = req.Info.Of(f), req.Info.Version(f)
@@ -35,21 +24,21 @@ func shown(req *request.Request, fields ...site.Field) view.SiteForm {
 	return form
 }
 
-// Page is GET /moderation/site.
-func (h *Settings) Page(req *request.Request) error {
-	mode, err := h.signUps.SignUpMode(req.Ctx)
+// siteSettings is GET /moderation/site.
+func (h *handlers) siteSettings(req *request.Request) error {
+	mode, err := h.app.SignUps.SignUpMode(req.Ctx)
 	if err != nil {
 		return err
 	}
-	form := shown(req, site.Fields...)
+	form := siteForm(req, site.Fields...)
 	form.Mode, form.ModeWas, form.Saved = string(mode), string(mode), req.R.URL.Query().Has("saved")
 	return req.Render(http.StatusOK, view.SiteSettingsPage(req.Frame("Moderation"), form))
 }
 
-// Save is POST /moderation/site.
-func (h *Settings) Save(req *request.Request) error {
+// saveSiteSettings is POST /moderation/site.
+func (h *handlers) saveSiteSettings(req *request.Request) error {
 	form := view.SiteForm{Texts: map[site.Field]string{}, Shown: map[site.Field]string{}, Mode: req.R.PostFormValue("signup"), ModeWas: req.R.PostFormValue("signup_was")}
-	for _, f := range ofForm {
+	for _, f := range siteFields {
 		form.Texts[f], form.Shown[f] = req.R.PostFormValue(string(f)), req.R.PostFormValue(string(f)+"_was")
 	}
 	if values := req.R.PostForm[string(site.NoIndex)]; len(values) > 0 { // the last: a box that is not checked sends nothing
@@ -59,7 +48,7 @@ func (h *Settings) Save(req *request.Request) error {
 	if !ok {
 		return &request.Error{Status: http.StatusUnprocessableEntity, Detail: "Choose who can sign up."}
 	}
-	if done, err := h.set(req, &form); !done || err != nil {
+	if done, err := h.setSite(req, &form); !done || err != nil {
 		if err != nil {
 			return err
 		}
@@ -69,30 +58,30 @@ func (h *Settings) Save(req *request.Request) error {
 		return req.Render(http.StatusUnprocessableEntity, view.SiteSettingsPage(req.Frame("Moderation"), form))
 	}
 	if form.Mode != form.ModeWas { // else it may have changed since, as where many have signed up
-		if err := h.signUps.SetSignUpMode(req.Ctx, req.User.Actor(), mode); err != nil {
+		if err := h.app.SignUps.SetSignUpMode(req.Ctx, req.User.Actor(), mode); err != nil {
 			return err
 		}
 	}
 	return req.Changed("/moderation/site?saved")
 }
 
-// TextPage is GET /moderation/site/{page}.
-func (h *Settings) TextPage(req *request.Request) error {
-	field, err := textOf(req)
+// siteText is GET /moderation/site/{page}.
+func (h *handlers) siteText(req *request.Request) error {
+	field, err := siteTextField(req)
 	if err != nil {
 		return err
 	}
-	return req.Render(http.StatusOK, view.SiteTextPage(req.Frame("Moderation"), shown(req, field), field))
+	return req.Render(http.StatusOK, view.SiteTextPage(req.Frame("Moderation"), siteForm(req, field), field))
 }
 
-// SaveText is POST /moderation/site/{page}.
-func (h *Settings) SaveText(req *request.Request) error {
-	field, err := textOf(req)
+// saveSiteText is POST /moderation/site/{page}.
+func (h *handlers) saveSiteText(req *request.Request) error {
+	field, err := siteTextField(req)
 	if err != nil {
 		return err
 	}
 	form := view.SiteForm{Texts: map[site.Field]string{field: req.R.PostFormValue("text")}, Shown: map[site.Field]string{field: req.R.PostFormValue("was")}}
-	switch done, err := h.set(req, &form); {
+	switch done, err := h.setSite(req, &form); {
 	case err != nil:
 		return err
 	case !done:
@@ -101,8 +90,8 @@ func (h *Settings) SaveText(req *request.Request) error {
 	return req.Changed("/moderation/site?saved")
 }
 
-// textOf returns the setting that a page of Markdown is.
-func textOf(req *request.Request) (site.Field, error) {
+// siteTextField returns the setting that a page of Markdown is.
+func siteTextField(req *request.Request) (site.Field, error) {
 	switch field := site.Field(req.R.PathValue("page")); field {
 	case site.About, site.Privacy, site.Terms:
 		return field, nil
@@ -110,10 +99,10 @@ func textOf(req *request.Request) (site.Field, error) {
 	return "", request.ErrNotFound
 }
 
-// set changes settings. done is false where one was rejected, which the form says then; it can
+// setSite changes settings. done is false where one was rejected, which the form says then; it can
 // be sent again, also where somebody else has changed the setting meanwhile.
-func (h *Settings) set(req *request.Request, form *view.SiteForm) (done bool, err error) {
-	changed, err := h.settings.Set(req.Ctx, req.User.Actor(), form.Texts, form.Shown)
+func (h *handlers) setSite(req *request.Request, form *view.SiteForm) (done bool, err error) {
+	changed, err := h.app.Site.Set(req.Ctx, req.User.Actor(), form.Texts, form.Shown)
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) {
 		form.Field, form.Problem = site.Field(invalid.Field), invalid.Reason

@@ -1,0 +1,139 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+
+	"retwis/internal/social"
+	"retwis/internal/social/email"
+	"retwis/internal/social/limits"
+	"retwis/internal/web/request"
+	"retwis/internal/web/view"
+)
+
+// emailSettings shows the address of the session user, and the forms that change it.
+func (h *handlers) emailSettings(req *request.Request) error {
+	return h.showEmail(req, http.StatusOK, view.EmailSettings{Done: emailNotices[req.R.URL.RawQuery]})
+}
+
+// emailNotices are the sentences for what the address of the page says.
+var emailNotices = map[string]string{
+	"sent":    "We have sent a mail with a link. Your address counts once you have opened it.",
+	"removed": "Your address is removed.",
+	"saved":   "Your settings are saved.",
+}
+
+func (h *handlers) showEmail(req *request.Request, status int, page view.EmailSettings) (err error) {
+	if page.Record, err = h.app.Email.Get(req.Ctx, req.User.ID); err != nil {
+		return err
+	}
+	return req.Render(status, view.EmailPage(req.Frame("Settings"), page))
+}
+
+// setEmail sets the address of the session user. A try of the password is not given back, as each sends
+// a mail.
+func (h *handlers) setEmail(req *request.Request) error {
+	if err := req.Allow(limits.Password); err != nil {
+		return err
+	}
+	typed := req.R.PostFormValue("address")
+	err := h.app.Email.Set(req.Ctx, req.User, req.R.PostFormValue("current"), typed)
+	if err == nil {
+		req.LogSecurity("e-mail address set", req.User)
+	} else {
+		request.GiveBackPassword(req, err)
+	}
+	return h.emailChanged(req, view.AccountForm{Action: "set", Username: typed}, request.WrongPassword(req, err), "sent")
+}
+
+// removeEmail removes the address of the session user.
+func (h *handlers) removeEmail(req *request.Request) error {
+	return h.emailChanged(req, view.AccountForm{Action: "remove"}, req.Guarded("e-mail address removed", func(current string) error {
+		return h.app.Email.Remove(req.Ctx, req.User, current)
+	}), "removed")
+}
+
+// setDigest turns the digest of the session user on or off.
+func (h *handlers) setDigest(req *request.Request) error {
+	err := h.app.Email.SetDigest(req.Ctx, req.User, req.R.PostFormValue("digest") == "yes")
+	return h.emailChanged(req, view.AccountForm{Action: "digest"}, err, "saved")
+}
+
+// emailChanged leads back to the page, which says what is done, or shows it again with what is wrong with
+// a form.
+func (h *handlers) emailChanged(req *request.Request, form view.AccountForm, err error, done string) error {
+	return req.Submitted(err, view.EmailPath+"?"+done, func(field, problem string) error {
+		form.Field, form.Problem = field, problem
+		return h.showEmail(req, http.StatusUnprocessableEntity, view.EmailSettings{Form: form})
+	})
+}
+
+// forgotForm asks whose password is forgotten.
+func (h *handlers) forgotForm(req *request.Request) error {
+	return req.Render(http.StatusOK, view.ForgotPage(req.Frame("Forgotten your password?"), req.R.URL.Query().Has("sent"), view.AccountForm{}))
+}
+
+// forgot notes that a password is forgotten. It answers alike whether the account exists or not.
+func (h *handlers) forgot(req *request.Request) error {
+	err := h.app.Email.RequestReset(req.Ctx, req.R.PostFormValue("account"))
+	if err != nil {
+		return request.Retry(err, func(field, problem string) error {
+			form := view.AccountForm{Field: field, Problem: problem}
+			return req.Render(http.StatusUnprocessableEntity, view.ForgotPage(req.Frame("Forgotten your password?"), false, form))
+		})
+	}
+	return req.Redirect(view.ForgotPath + "?sent")
+}
+
+// confirmEmailForm is where the link leads that confirms an address. Programs that look at mails open
+// links, so the address is addressConfirmed by a button.
+func (h *handlers) confirmEmailForm(req *request.Request) error {
+	user, rec, err := h.app.Email.Pending(req.Ctx, req.R.PathValue("token"))
+	if err != nil {
+		return noLink(req, err)
+	}
+	if rec.Pending == "" {
+		return addressConfirmed(req)
+	}
+	return req.Render(http.StatusOK, view.ConfirmPage(req.Frame("Confirm your address"), user.Name, rec.Pending, req.R.URL.EscapedPath()))
+}
+
+// confirmEmail confirms an address.
+func (h *handlers) confirmEmail(req *request.Request) error {
+	user, err := h.app.Email.Confirm(req.Ctx, req.R.PathValue("token"))
+	if err != nil {
+		return noLink(req, err)
+	}
+	req.LogSecurity("e-mail address confirmed", user)
+	return addressConfirmed(req)
+}
+
+func addressConfirmed(req *request.Request) error {
+	return req.Render(http.StatusOK, view.MailDonePage(req.Frame("Your address is confirmed"), "It gets a link if you forget your password, and warnings about your account."))
+}
+
+// stopDigestForm is where the link of a digest leads. Programs that look at mails open links, so the
+// digests end by a button.
+func (h *handlers) stopDigestForm(req *request.Request) error {
+	if err := h.app.Email.CheckStop(req.Ctx, req.R.PathValue("token")); err != nil {
+		return noLink(req, err)
+	}
+	return req.Render(http.StatusOK, view.StopDigestPage(req.Frame("Stop the daily mails?"), req.R.URL.EscapedPath()))
+}
+
+// stopDigest ends the digests of a user: for the button of stopDigestForm, and that of mail programs (RFC
+// 8058), which have no session.
+func (h *handlers) stopDigest(req *request.Request) error {
+	if err := h.app.Email.StopDigest(req.Ctx, req.R.PathValue("token")); err != nil {
+		return noLink(req, err)
+	}
+	return req.Render(http.StatusOK, view.MailDonePage(req.Frame("You get no more daily mails"), "You can turn them on again in the settings."))
+}
+
+func noLink(req *request.Request, err error) error {
+	if !errors.Is(err, email.ErrNoLink) {
+		return err
+	}
+	req.LogSecurity("link of a mail refused", social.User{})
+	return req.Render(http.StatusNotFound, view.NoLinkPage(req.Frame("This link doesn't work")))
+}

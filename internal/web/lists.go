@@ -1,0 +1,213 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"retwis/internal/social"
+	"retwis/internal/social/lists"
+	"retwis/internal/web/request"
+	"retwis/internal/web/view"
+)
+
+// errNoList is also what others get: a list is private.
+var errNoList = &request.Error{Status: http.StatusNotFound, Detail: "This list doesn't exist."}
+
+// noList describes an error about a list.
+func noList(err error) error {
+	if errors.Is(err, social.ErrNotFound) {
+		return errNoList
+	}
+	return err
+}
+
+// listChanged leads to a page after a change of a list, or describes why there was none.
+func listChanged(req *request.Request, to string, err error) error {
+	return req.Submitted(noList(err), to, unprocessable)
+}
+
+// unprocessable is the error page for a form that nothing leads back to.
+func unprocessable(_, problem string) error {
+	return &request.Error{Status: http.StatusUnprocessableEntity, Detail: problem}
+}
+
+// listsPage lists all that the session user has.
+func (h *handlers) listsPage(req *request.Request) error {
+	return h.showLists(req, http.StatusOK, "", "")
+}
+
+func (h *handlers) showLists(req *request.Request, status int, name, problem string) error {
+	all, err := h.app.Library.All(req.Ctx, req.User)
+	if err != nil {
+		return err
+	}
+	tags, err := h.app.Tags.FollowedTags(req.Ctx, req.User.ID)
+	if err != nil {
+		return err
+	}
+	return req.Render(status, view.ListsPage(req.Frame("Lists"), view.Library{Library: all, Tags: tags, Name: name, Problem: problem}))
+}
+
+// createList makes a list, and leads to the page on which people are added.
+func (h *handlers) createList(req *request.Request) error {
+	name := req.R.PostFormValue("name")
+	made, err := h.app.Library.Create(req.Ctx, req.User, name)
+	return req.Submitted(err, view.ListPath(made.ID)+"/edit", func(_, problem string) error {
+		return h.showLists(req, http.StatusUnprocessableEntity, name, problem)
+	})
+}
+
+// listInPath returns the list in the address.
+func (h *handlers) listInPath(req *request.Request) (lists.List, error) {
+	one, err := h.app.Library.Get(req.Ctx, req.User, req.R.PathValue("id"))
+	return one, noList(err)
+}
+
+// listPosts is how many posts a page of a list has.
+const listPosts = 10
+
+// listPage shows what the members of a list have posted.
+func (h *handlers) listPage(req *request.Request) error {
+	one, err := h.listInPath(req)
+	if err != nil {
+		return err
+	}
+	before, err := request.Before(req)
+	if err != nil {
+		return err
+	}
+	v, err := req.Viewer()
+	if err != nil {
+		return err
+	}
+	page, err := h.app.Library.Posts(req.Ctx, v, one, before, listPosts)
+	if err != nil {
+		return err
+	}
+	feed := view.Feed{
+		Path: view.ListPath(one.ID), Later: before != 0, Next: page.Next,
+		Empty: "No posts yet.", Step: "Add people to this list", To: view.ListPath(one.ID) + "/edit",
+	}
+	if feed.Posts, err = h.shownPosts(req, v, page.Items); err != nil {
+		return err
+	}
+	return req.Render(http.StatusOK, view.ListPage(req.Frame(one.Name), one, feed))
+}
+
+// editListForm has the forms that change a list.
+func (h *handlers) editListForm(req *request.Request) error {
+	one, err := h.listInPath(req)
+	if err != nil {
+		return err
+	}
+	return h.showListEdit(req, http.StatusOK, view.ListForm{List: one})
+}
+
+func (h *handlers) showListEdit(req *request.Request, status int, form view.ListForm) error {
+	v, err := req.Viewer()
+	if err != nil {
+		return err
+	}
+	known, err := h.app.Users.ByID(req.Ctx, form.List.Members)
+	if err != nil {
+		return err
+	}
+	for _, uid := range form.List.Members {
+		if user, ok := known[uid]; ok && v.Sees(uid) != social.Hidden {
+			form.People = append(form.People, user)
+		}
+	}
+	return req.Render(status, view.ListEditPage(req.Frame("Edit list"), form))
+}
+
+// editList renames a list, and says whether its members are left out of the home timeline.
+func (h *handlers) editList(req *request.Request) error {
+	one, err := h.listInPath(req)
+	if err != nil {
+		return err
+	}
+	name, leftOut := req.R.PostFormValue("name"), req.R.PostFormValue("left_out") != ""
+	err = h.app.Library.Edit(req.Ctx, req.User, one.ID, name, leftOut)
+	return req.Submitted(noList(err), view.ListPath(one.ID), func(_, problem string) error {
+		one.Name, one.LeftOut = name, leftOut
+		return h.showListEdit(req, http.StatusUnprocessableEntity, view.ListForm{List: one, Field: "name", Problem: problem})
+	})
+}
+
+// deleteList deletes a list.
+func (h *handlers) deleteList(req *request.Request) error {
+	return listChanged(req, "/lists", h.app.Library.Delete(req.Ctx, req.User, req.R.PathValue("id")))
+}
+
+// addToList puts the user with a typed name on a list.
+func (h *handlers) addToList(req *request.Request) error {
+	one, err := h.listInPath(req)
+	if err != nil {
+		return err
+	}
+	v, err := req.Viewer()
+	if err != nil {
+		return err
+	}
+	typed := strings.TrimPrefix(strings.TrimSpace(req.R.PostFormValue("member")), "@")
+	user, err := h.app.Users.UserByName(req.Ctx, typed)
+	if err == nil {
+		err = h.app.Library.Add(req.Ctx, v, one.ID, user)
+	}
+	if errors.Is(err, social.ErrNotFound) {
+		err = social.Invalid("member", "There is no account with that name.")
+	}
+	return req.Submitted(err, view.ListPath(one.ID)+"/edit", func(_, problem string) error {
+		return h.showListEdit(req, http.StatusUnprocessableEntity, view.ListForm{List: one, Field: "member", Typed: typed, Problem: problem})
+	})
+}
+
+// removeFromList takes a user off a list.
+func (h *handlers) removeFromList(req *request.Request) error {
+	id, _ := request.ParseID(req.R.PostFormValue("member"))
+	list := req.R.PathValue("id")
+	return listChanged(req, view.ListPath(list)+"/edit", h.app.Library.Remove(req.Ctx, req.User, list, id))
+}
+
+// chooseListsForm says on which lists of the viewer a user is.
+func (h *handlers) chooseListsForm(req *request.Request) error {
+	user, _, err := h.visibleUser(req)
+	if err != nil {
+		return err
+	}
+	return h.showListChoice(req, http.StatusOK, user, "")
+}
+
+func (h *handlers) showListChoice(req *request.Request, status int, user social.User, problem string) error {
+	all, err := h.app.Library.All(req.Ctx, req.User)
+	if err != nil {
+		return err
+	}
+	return req.Render(status, view.ChooseListsPage(req.Frame("Lists"), user, all.Lists, problem))
+}
+
+// chooseLists puts a user on the chosen lists of the viewer.
+func (h *handlers) chooseLists(req *request.Request) error {
+	user, v, err := h.visibleUser(req)
+	if err != nil {
+		return err
+	}
+	err = h.app.Library.Put(req.Ctx, v, user, req.R.PostForm["list"])
+	if errors.Is(err, social.ErrNotFound) {
+		err = errNoUser
+	}
+	return req.Submitted(err, view.ProfilePath(user.Name), func(_, problem string) error {
+		return h.showListChoice(req, http.StatusUnprocessableEntity, user, problem)
+	})
+}
+
+// saveSearch keeps a search.
+func (h *handlers) saveSearch(req *request.Request) error {
+	return listChanged(req, "/lists", h.app.Library.SaveSearch(req.Ctx, req.User, req.R.PostFormValue("q")))
+}
+
+// forgetSearch removes a saved search.
+func (h *handlers) forgetSearch(req *request.Request) error {
+	return listChanged(req, "/lists", h.app.Library.ForgetSearch(req.Ctx, req.User, req.R.PostFormValue("q")))
+}

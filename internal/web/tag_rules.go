@@ -1,0 +1,38 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+
+	"retwis/internal/social"
+	"retwis/internal/web/request"
+	"retwis/internal/web/view"
+)
+
+// tagRules lists the tags that are blocked or pinned.
+func (h *handlers) tagRules(req *request.Request) error {
+	return h.showTagRules(req, http.StatusOK, view.TagRules{Done: req.R.URL.Query().Has("done")})
+}
+
+func (h *handlers) showTagRules(req *request.Request, status int, page view.TagRules) (err error) {
+	if page.Tags, err = h.app.TrendRules.All(req.Ctx); err != nil {
+		return err
+	}
+	return req.Render(status, view.TagRulesPage(req.Frame("Moderation"), page))
+}
+
+// decideTag blocks or pins a tag, or ends that.
+func (h *handlers) decideTag(req *request.Request) error {
+	page := view.TagRules{Tag: req.R.PostFormValue("tag"), Note: req.R.PostFormValue("note")}
+	err := error(social.Invalid("action", "Choose what to do with the tag."))
+	if state, ok := view.ParseTagAction(req.R.PostFormValue("action")); ok {
+		_, err = h.app.TrendRules.Set(req.Ctx, req.User.Actor(), page.Tag, state, page.Note)
+	}
+	if errors.Is(err, social.ErrNotFound) {
+		err = social.Invalid("tag", "This isn't a tag. A tag is a word with at least one letter.")
+	}
+	return req.Submitted(err, "/moderation/tags?done", func(_, problem string) error {
+		page.Problem = problem
+		return h.showTagRules(req, http.StatusUnprocessableEntity, page)
+	})
+}
