@@ -73,7 +73,7 @@ func retryPath(req *Request) string {
 // the request came from a page of the site, a proxy has changed the host.
 func (s *Site) logRefusal(req *Request, page *Error) {
 	attrs := []slog.Attr{
-		slog.String("method", req.R.Method), slog.String("path", s.access.Path(req.R.URL.Path)), slog.String("reason", page.Detail),
+		slog.String("method", req.R.Method), slog.String("path", s.opt.Access.Path(req.R.URL.Path)), slog.String("reason", page.Detail),
 	}
 	if origin := req.R.Header.Get("Origin"); origin != "" {
 		attrs = append(attrs, slog.String("host", view.Opening(req.R.Host, 100)), slog.String("origin", view.Opening(origin, 100)))
@@ -88,11 +88,11 @@ func (s *Site) logRequest(req *Request, err error, took time.Duration) {
 	if req.status >= http.StatusInternalServerError {
 		level = slog.LevelError
 	}
-	if !s.log.Enabled(req.Ctx, level) {
+	if !s.opt.Logger.Enabled(req.Ctx, level) {
 		return
 	}
 	attrs := []slog.Attr{
-		slog.String("method", req.R.Method), slog.String("path", s.access.Path(req.R.URL.Path)), slog.Int("status", req.status),
+		slog.String("method", req.R.Method), slog.String("path", s.opt.Access.Path(req.R.URL.Path)), slog.Int("status", req.status),
 		slog.Duration("took", took), slog.String("request", req.id),
 	}
 	if level == slog.LevelError {
@@ -111,5 +111,5 @@ func (s *Site) logRequest(req *Request, err error, took time.Duration) {
 		}
 		attrs = append(attrs, slog.Any("error", err))
 	}
-	s.log.LogAttrs(req.Ctx, level, "request", attrs...)
+	s.opt.Logger.LogAttrs(req.Ctx, level, "request", attrs...)
 }

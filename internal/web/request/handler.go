@@ -45,13 +45,13 @@ type Page = func(*Request) error
 // Handler makes an http.Handler of a function that may fail. form is the path of the page with the
 // form for a POST, with the wildcards {name} and {id} of the pattern; empty for the same address.
 func (s *Site) Handler(pattern, form string, page Page) http.Handler {
-	route, secret, unstored, most := s.metrics.Route(pattern), hasSecret(pattern), isUnstored(pattern), maxOf(pattern)
+	route, secret, unstored, most := s.opt.Metrics.Route(pattern), hasSecret(pattern), isUnstored(pattern), maxOf(pattern)
 	columns := hasSidebar(pattern)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
-		s.metrics.InFlight.Inc()
-		defer s.metrics.InFlight.Dec()
-		timeout, files := s.timeout, bringsFiles(pattern, r)
+		s.opt.Metrics.InFlight.Inc()
+		defer s.opt.Metrics.InFlight.Dec()
+		timeout, files := s.opt.Timeout, bringsFiles(pattern, r)
 		if files > 0 {
 			timeout += httpserver.UploadTime
 		}
@@ -60,8 +60,8 @@ func (s *Site) Handler(pattern, form string, page Page) http.Handler {
 		ctx, stop := s.database.Guard(ctx)
 		defer stop()
 		req := &Request{site: s, W: w, R: r, Ctx: ctx, id: newID(), status: http.StatusOK, form: form, columns: columns, files: files, maxForm: most}
-		if s.settings != nil {
-			req.Info = s.settings.Known() // for the error page of a request that reads nothing
+		if s.app.Site != nil {
+			req.Info = s.app.Site.Known() // for the error page of a request that reads nothing
 		}
 		setHeaders(w, req.id)
 		if unstored {
@@ -138,10 +138,10 @@ func (s *Site) run(req *Request, page Page) (err error) {
 // this process knows: a setting must not fail a page. Search engines are asked to leave it out
 // then, as where they must leave out the site.
 func (s *Site) readSettings(req *Request) {
-	if s.settings == nil {
+	if s.app.Site == nil {
 		return
 	}
-	info, err := s.settings.Get(req.Ctx)
+	info, err := s.app.Site.Get(req.Ctx)
 	if err == nil {
 		req.Info = info
 	}

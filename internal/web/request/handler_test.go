@@ -18,6 +18,7 @@ import (
 	"github.com/a-h/templ"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"retwis/internal/app"
 	"retwis/internal/web/httpserver"
 	"retwis/internal/web/metrics"
 	"retwis/internal/web/view"
@@ -31,7 +32,8 @@ func alone(t testing.TB, log io.Writer) *Site {
 		t.Fatal(err)
 	}
 	return &Site{
-		log: slog.New(slog.NewTextHandler(log, nil)), access: &httpserver.AccessLog{}, metrics: m, timeout: time.Minute,
+		opt:      Options{Logger: slog.New(slog.NewTextHandler(log, nil)), Access: &httpserver.AccessLog{}, Metrics: m, Timeout: time.Minute},
+		app:      new(app.App),
 		database: httpserver.NewBreaker(func(context.Context) error { return nil }),
 		confirm:  func(ctx context.Context) (context.Context, *atomic.Bool, error) { return ctx, nil, nil },
 	}

@@ -116,8 +116,8 @@ func (s *Site) sendShared(w http.ResponseWriter, r *http.Request, page *cachedPa
 	}
 	w.WriteHeader(http.StatusOK)
 	_, _ = w.Write(body) // the client may have disconnected
-	if s.log.Enabled(r.Context(), slog.LevelDebug) {
-		s.log.DebugContext(r.Context(), "request", "method", r.Method, "path", r.URL.Path, "status", http.StatusOK,
+	if s.opt.Logger.Enabled(r.Context(), slog.LevelDebug) {
+		s.opt.Logger.DebugContext(r.Context(), "request", "method", r.Method, "path", r.URL.Path, "status", http.StatusOK,
 			"request", id, "shared", true)
 	}
 }

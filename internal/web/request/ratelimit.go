@@ -60,12 +60,12 @@ func statusOf(req *Request, err error) int {
 // Allow decides about something that the client is about to do, and counts it:
 // *limits.Error where it is too much.
 func (req *Request) Allow(event limits.Event) error {
-	return req.site.limits.Take(req.Ctx, event, limitedBy(req))
+	return req.site.app.Limits.Take(req.Ctx, event, limitedBy(req))
 }
 
 // GiveBack undoes Allow for what did not happen after all.
 func (req *Request) GiveBack(event limits.Event) {
-	req.site.limits.Return(req.Ctx, event, limitedBy(req))
+	req.site.app.Limits.Return(req.Ctx, event, limitedBy(req))
 }
 
 func limitedBy(req *Request) limits.By {

@@ -49,18 +49,20 @@ type Request struct {
 }
 
 // Address is where the request comes from.
-func (req *Request) Address() netip.Addr { return httpserver.ClientAddress(req.R, req.site.proxies) }
+func (req *Request) Address() netip.Addr {
+	return httpserver.ClientAddress(req.R, req.site.opt.Proxies)
+}
 
 // LimitAddress is the address that limits count by. It is unknown (not valid) for requests of a
 // proxy that nobody has configured: as one address, all its clients would be locked out
 // together.
 func (req *Request) LimitAddress() netip.Addr {
 	addr := req.Address()
-	if len(req.site.proxies) > 0 || !addr.IsLoopback() && !addr.IsPrivate() || req.R.Header.Get("X-Forwarded-For") == "" {
+	if len(req.site.opt.Proxies) > 0 || !addr.IsLoopback() && !addr.IsPrivate() || req.R.Header.Get("X-Forwarded-For") == "" {
 		return addr
 	}
 	req.site.proxyWarned.Do(func() {
-		req.site.log.Warn("requests come through a proxy that is not trusted: name it with --trusted-proxies, so that limits count each client", "proxy", addr.String())
+		req.site.opt.Logger.Warn("requests come through a proxy that is not trusted: name it with --trusted-proxies, so that limits count each client", "proxy", addr.String())
 	})
 	return netip.Addr{}
 }
@@ -79,7 +81,7 @@ func (req *Request) Viewer() (*social.Viewer, error) {
 		return req.viewer, nil
 	}
 	var err error
-	req.viewer, err = req.site.viewers.Get(req.Ctx, req.User)
+	req.viewer, err = req.site.app.Viewers.Get(req.Ctx, req.User)
 	if err == nil && req.R.Method != http.MethodPost { // which redirects, as a rule
 		beginSidebar(req, req.viewer)
 	}
@@ -92,11 +94,11 @@ func (req *Request) ForgetUser() {
 }
 
 // Log is the log of the site, for lines about the request.
-func (req *Request) Log() *slog.Logger { return req.site.log.With("request", req.id) }
+func (req *Request) Log() *slog.Logger { return req.site.opt.Logger.With("request", req.id) }
 
 // Frame returns what a page has around it.
 func (req *Request) Frame(title string) view.Frame {
-	f := view.Frame{Site: view.SiteOf(req.Info, req.site.version), Title: title, LoggedIn: req.LoggedIn, User: req.User, Unsure: !req.identified, Here: req.R.URL.Path, Outdated: req.outdated}
+	f := view.Frame{Site: view.SiteOf(req.Info, req.site.opt.Version), Title: title, LoggedIn: req.LoggedIn, User: req.User, Unsure: !req.identified, Here: req.R.URL.Path, Outdated: req.outdated}
 	f.Site.Mail = req.site.mail
 	if !req.LoggedIn && !req.columns {
 		return f
@@ -106,12 +108,12 @@ func (req *Request) Frame(title string) view.Frame {
 		beginSidebar(req, v)
 		f.Sidebar = req.sidebar
 		if req.LoggedIn {
-			f.Unread, _ = req.site.notifications.Unread(req.Ctx, v)
+			f.Unread, _ = req.site.app.Notifications.Unread(req.Ctx, v)
 		}
 	}
 	if req.User.Role >= social.Moderator {
-		f.OpenReports, _ = req.site.reports.OpenReportCount(req.Ctx)
-		f.SignUps, _ = req.site.applications.Count(req.Ctx)
+		f.OpenReports, _ = req.site.app.Reports.OpenReportCount(req.Ctx)
+		f.SignUps, _ = req.site.app.Applications.Count(req.Ctx)
 	}
 	return f
 }

@@ -8,18 +8,12 @@ import (
 	"retwis/internal/web/httpserver"
 )
 
-type securityLog struct {
-	*slog.Logger
-	limits httpserver.Samplers
-}
-
 // LogSecurity writes a line to the security log: who did what, and from where. event is
 // a word such as "login"; the message of the line. The zero user is left out. A flood
 // of the same event is sampled. Secrets are never among attrs.
 func (req *Request) LogSecurity(event string, user social.User, attrs ...slog.Attr) {
-	req.site.metrics.Events.WithLabelValues(event).Inc()
-	log := &req.site.securityLog
-	ok, omitted := log.limits.Allow(event, time.Now())
+	req.site.opt.Metrics.Events.WithLabelValues(event).Inc()
+	ok, omitted := req.site.events.Allow(event, time.Now())
 	if !ok {
 		return
 	}
@@ -30,5 +24,5 @@ func (req *Request) LogSecurity(event string, user social.User, attrs ...slog.At
 	if omitted > 0 {
 		line = append(line, slog.Int("omitted", omitted))
 	}
-	log.LogAttrs(req.Ctx, slog.LevelInfo, event, append(line, attrs...)...)
+	req.site.opt.Security.LogAttrs(req.Ctx, slog.LevelInfo, event, append(line, attrs...)...)
 }

@@ -44,7 +44,7 @@ func (s *Site) identify(req *Request) error {
 		req.identified = true
 		return nil
 	}
-	user, err := s.sessions.SessionUser(req.Ctx, secret)
+	user, err := s.app.Sessions.SessionUser(req.Ctx, secret)
 	if errors.Is(err, social.ErrNoSession) {
 		// The cookie stays: a slow response that removes it would end the session of a
 		// log-in that happened meanwhile.
@@ -83,7 +83,7 @@ func sessionCookie(req *Request) string {
 
 // KeepSession gives the browser the secret of a session, in place of the one it has.
 func (req *Request) KeepSession(secret string) {
-	req.setCookie(sessionCookie(req), secret, int(req.site.sessionMax/time.Second))
+	req.setCookie(sessionCookie(req), secret, int(req.site.app.Sessions.MaxAge()/time.Second))
 }
 
 // DropSession removes the secret of a session from the browser.
@@ -93,7 +93,7 @@ func (req *Request) DropSession() { req.setCookie(sessionCookie(req), "", clearA
 // cookie leads to that any more. One that cannot be ended expires.
 func (req *Request) StartSession(session auth.Session) {
 	if req.LoggedIn && req.SessionSecret != session.Secret {
-		if err := req.site.sessions.Logout(req.Ctx, req.User.ID, req.SessionSecret); err != nil {
+		if err := req.site.app.Sessions.Logout(req.Ctx, req.User.ID, req.SessionSecret); err != nil {
 			req.Log().Warn("a session that was replaced stays open", "error", err)
 		} else {
 			req.LogSecurity("logout", req.User)

@@ -10,12 +10,6 @@ import (
 	"time"
 
 	"retwis/internal/app"
-	"retwis/internal/social/auth"
-	"retwis/internal/social/limits"
-	"retwis/internal/social/moderation"
-	"retwis/internal/social/notify"
-	"retwis/internal/social/site"
-	"retwis/internal/social/timeline"
 	"retwis/internal/web/httpserver"
 	"retwis/internal/web/metrics"
 	"retwis/internal/web/view"
@@ -35,30 +29,16 @@ type Options struct {
 
 // Site is what all requests have in common.
 type Site struct {
-	log         *slog.Logger
-	securityLog securityLog
-	access      *httpserver.AccessLog
-	proxies     []netip.Prefix
-	secure      bool
-	timeout     time.Duration
-	metrics     *metrics.Metrics
-	version     string
-	mail        bool // it sends mails
-
-	sessions      *auth.Sessions
-	sessionMax    time.Duration
-	viewers       *timeline.Viewers
-	notifications *notify.Service
-	reports       *moderation.Reports
-	applications  *moderation.Applications
-	limits        *limits.Limits
-	settings      *site.Settings
-	confirm       func(context.Context) (context.Context, *atomic.Bool, error) // app.App.Confirm
+	opt     Options
+	app     *app.App
+	mail    bool                                                         // it sends mails
+	confirm func(context.Context) (context.Context, *atomic.Bool, error) // app.App.Confirm
 
 	pages       *view.Cache
 	sidebars    sidebars
 	database    *httpserver.Breaker
 	failures    httpserver.Samplers // of the log, by status
+	events      httpserver.Samplers // of the security log
 	proxyWarned sync.Once
 }
 
@@ -68,19 +48,15 @@ func New(service *app.App, opt Options) (*Site, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Site{
-		log: opt.Logger, access: opt.Access, proxies: opt.Proxies, secure: opt.SecureCookies, timeout: opt.Timeout, metrics: opt.Metrics, version: opt.Version, mail: service.Email.IsOn(),
-		sessions: service.Sessions, sessionMax: service.Sessions.MaxAge(), viewers: service.Viewers, notifications: service.Notifications,
-		reports: service.Reports, applications: service.Applications, limits: service.Limits, settings: service.Site, confirm: service.Confirm,
+	return &Site{
+		opt: opt, app: service, mail: service.Email.IsOn(), confirm: service.Confirm,
 		pages: pages, database: httpserver.NewBreaker(service.Ping),
-	}
-	s.sidebars.suggestions, s.sidebars.trends = service.Suggestions, service.Trends
-	s.securityLog.Logger = opt.Security
-	return s, nil
+		sidebars: sidebars{suggestions: service.Suggestions, trends: service.Trends},
+	}, nil
 }
 
 // Close waits for what runs in the background.
 func (s *Site) Close() { s.sidebars.running.Wait() }
 
 // OverTLS reports whether the browser has sent a request over TLS, as far as is known.
-func (s *Site) OverTLS(r *http.Request) bool { return s.secure || r.TLS != nil }
+func (s *Site) OverTLS(r *http.Request) bool { return s.opt.SecureCookies || r.TLS != nil }

@@ -151,7 +151,7 @@ func Files(req *Request, do func(field string, file []byte) error) error {
 		}
 	}
 	if brings && req.LoggedIn {
-		_, err := req.site.sessions.SessionUser(social.WithFresh(req.Ctx), req.SessionSecret)
+		_, err := req.site.app.Sessions.SessionUser(social.WithFresh(req.Ctx), req.SessionSecret)
 		if errors.Is(err, social.ErrNoSession) {
 			return ErrLogin
 		}

@@ -62,7 +62,7 @@ func connect(t *testing.T, pattern string, page Page) net.Conn {
 		server.Close()
 		running.Wait()
 		synctest.Wait() // until the handler has ended
-		all, err := site.metrics.Registry.Gather()
+		all, err := site.opt.Metrics.Registry.Gather()
 		if err != nil {
 			t.Fatal(err)
 		}
