@@ -13,14 +13,7 @@ import (
 
 // emailSettings shows the address of the session user, and the forms that change it.
 func (h *handlers) emailSettings(req *request.Request) error {
-	return h.showEmail(req, http.StatusOK, view.EmailSettings{Done: emailNotices[req.R.URL.RawQuery]})
-}
-
-// emailNotices are the sentences for what the address of the page says.
-var emailNotices = map[string]string{
-	"sent":    "We have sent a mail with a link. Your address counts once you have opened it.",
-	"removed": "Your address is removed.",
-	"saved":   "Your settings are saved.",
+	return h.showEmail(req, http.StatusOK, view.EmailSettings{Done: notices[req.R.URL.RequestURI()]})
 }
 
 func (h *handlers) showEmail(req *request.Request, status int, page view.EmailSettings) (err error) {

@@ -10,20 +10,8 @@ import (
 	"retwis/internal/web/view"
 )
 
-// securityNotices are the sentences for what the address of the page says.
-var securityNotices = map[string]string{
-	"password": "Your password is changed. All other devices are logged out.",
-	"ended":    "That device is logged out.",
-	"others":   "All other devices are logged out.",
-	"on":       "Two-step login is on. If you haven't seen your recovery codes, make new ones here.",
-	"off":      "Two-step login is off.",
-
-	"passkey":   "Your passkey is added. You can log in with it.",
-	"nopasskey": "That passkey is removed.",
-}
-
 func (h *handlers) securitySettings(req *request.Request) error {
-	return h.showSecurity(req, http.StatusOK, view.Security{Done: securityNotices[req.R.URL.RawQuery]})
+	return h.showSecurity(req, http.StatusOK, view.Security{Done: notices[req.R.URL.RequestURI()]})
 }
 
 // showSecurity shows the page, with what is known of the account.

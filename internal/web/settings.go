@@ -11,6 +11,20 @@ import (
 	"retwis/internal/web/view"
 )
 
+// notices are the sentences for what the address of a page says.
+var notices = map[string]string{
+	view.SecurityPath + "?password":  "Your password is changed. All other devices are logged out.",
+	view.SecurityPath + "?ended":     "That device is logged out.",
+	view.SecurityPath + "?others":    "All other devices are logged out.",
+	view.SecurityPath + "?on":        "Two-step login is on. If you haven't seen your recovery codes, make new ones here.",
+	view.SecurityPath + "?off":       "Two-step login is off.",
+	view.SecurityPath + "?passkey":   "Your passkey is added. You can log in with it.",
+	view.SecurityPath + "?nopasskey": "That passkey is removed.",
+	view.EmailPath + "?sent":         "We have sent a mail with a link. Your address counts once you have opened it.",
+	view.EmailPath + "?removed":      "Your address is removed.",
+	view.EmailPath + "?saved":        "Your settings are saved.",
+}
+
 // saved is what the address says after a form was saved.
 const saved = "saved"
 
