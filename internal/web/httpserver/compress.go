@@ -10,6 +10,10 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
+// This is not klauspost/compress/gzhttp, which compresses what passes through it: a page would have
+// no Content-Length, static files and the shared page would be compressed for each client in place
+// of once, and a client that accepts "*" would get neither.
+
 // CompressFrom is the size from which a response is compressed. A smaller one fits into a
 // packet anyway.
 const CompressFrom = 1024

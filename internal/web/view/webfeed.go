@@ -117,7 +117,9 @@ func (f WebFeed) person(user social.User) atomPerson {
 }
 
 // The elements of a feed, as far as they are used. What cannot be part of XML is
-// replaced by encoding/xml.
+// replaced by encoding/xml. The types of gorilla/feeds have one link for a feed, so none of "self" or
+// "alternate", no title of a link, which describes a picture, and no list of items for an empty JSON
+// feed.
 type (
 	atomFeed struct {
 		XMLName   xml.Name    `xml:"http://www.w3.org/2005/Atom feed"`
