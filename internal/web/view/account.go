@@ -20,6 +20,9 @@ type AccountForm struct {
 	Problem  string
 }
 
+// problem returns what is wrong with a field, empty for nothing.
+func (f AccountForm) problem(field string) string { return when(f.Field == field, f.Problem) }
+
 // mustWait reports whether a moderator approves the account.
 func (f AccountForm) mustWait() bool { return f.Mode == accounts.SignUpApproval && f.Invite == "" }
 
@@ -29,7 +32,7 @@ func (f AccountForm) mayJoin() bool {
 }
 
 // signUpModes are who can sign up, as the form offers them.
-var signUpModes = []struct{ name, label string }{
+var signUpModes = []option{
 	{string(accounts.SignUpOpen), "Everybody"},
 	{string(accounts.SignUpApproval), "Everybody, once a moderator has approved it"},
 	{string(accounts.SignUpInvite), "People with an invitation"},

@@ -8,10 +8,7 @@ import (
 const DefaultInviteHours = 7 * 24
 
 // inviteTimes are the times that the form offers, in hours.
-var inviteTimes = []struct {
-	hours int
-	label string
-}{{24, "1 day"}, {DefaultInviteHours, "7 days"}, {30 * 24, "30 days"}, {365 * 24, "1 year"}}
+var inviteTimes = []option{{"24", "1 day"}, {"168", "7 days"}, {"720", "30 days"}, {"8760", "1 year"}}
 
 // Invites is the page of invitations.
 type Invites struct {

@@ -111,6 +111,14 @@ type Feed struct {
 	To    string // and where it leads
 }
 
+// older returns the address of the next page, empty at the end.
+func (f Feed) older() string {
+	if f.More == "" && f.Next != 0 {
+		return OlderPage(f.Path, f.Next)
+	}
+	return f.More
+}
+
 // Posts is the posts of a page, as a viewer sees them.
 type Posts struct {
 	viewer *social.Viewer

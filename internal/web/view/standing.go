@@ -22,6 +22,17 @@ func hiddenText(p social.Post, own bool) string {
 	return withMessage("A moderator has hidden this post. Only you see it.", p.HiddenMessage)
 }
 
+// standingMark names the standing of a user beside the name; empty for a good one.
+func standingMark(user social.User) string {
+	switch {
+	case user.Pending:
+		return "pending"
+	case user.Standing != social.Good:
+		return user.Standing.String()
+	}
+	return ""
+}
+
 // standingText is a standing with its dates.
 func standingText(info social.StandingInfo) string {
 	if info.Pending() {
