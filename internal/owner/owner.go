@@ -128,16 +128,3 @@ func (o Owner) GiveFile(file *os.File) error {
 	}
 	return nil
 }
-
-// GiveAll gives a directory and all that is in it to the owner.
-func (o Owner) GiveAll(dir string) error {
-	if !o.root {
-		return nil
-	}
-	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		return o.Give(path)
-	})
-}

@@ -33,8 +33,8 @@ skipped.
 It can be interrupted, and is completed by the same command. Until then no site is served on
 the new database. A database of the Retwis of 2014 needs no import: serve it.
 
-If there is only a dump.rdb of an old server, put it into a new directory, convert it with
-"retwis repair-data DIR --yes", and import --from embedded:DIR.`,
+If there is only a dump.rdb of an old server, load it into a new directory with
+"retwis load dump.rdb --redis embedded:DIR", and import --from embedded:DIR.`,
 		Example: `  retwis import-2009 --from redis://old.example.com
   retwis import-2009 --from redis://localhost/1 --redis redis://localhost/2 --json
   retwis import-2009 --from embedded:old --redis embedded:new`,

@@ -21,7 +21,7 @@ import (
 
 // Commands returns the commands of the site.
 func Commands(env shell.Env) []*cobra.Command {
-	return []*cobra.Command{newServe(env), newWork(env), newJobs(env), newSeed(env), newImport2009(env), newCheck(env), newRepairData(env)}
+	return []*cobra.Command{newServe(env), newWork(env), newJobs(env), newSeed(env), newImport2009(env), newCheck(env)}
 }
 
 type serveFlags struct {

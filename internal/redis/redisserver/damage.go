@@ -2,6 +2,9 @@ package redisserver
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 )
 
@@ -38,13 +41,42 @@ func isDamage(line string) bool {
 
 // damaged returns the error of a server that ended because it cannot load its data. line is
 // its first message about that.
-func damaged(dir, line string) error {
-	line, _, _ = strings.Cut(line, ": make a backup") // its advice does not fit retwis
+func damaged(dir, server, line string) error {
+	line, _, _ = strings.Cut(line, ": make a backup") // damaged has the whole command
 	line, _, _ = strings.Cut(line, ". You can: ")
+	line = strings.TrimSpace(line)
 	if strings.Contains(line, "Can't handle RDB format version") {
 		return fmt.Errorf("redisserver: %w: %s: it was written by a newer server; install that one, or name it in RETWIS_REDIS_SERVER (the server logged: %s)",
 			ErrUnreadable, dir, line)
 	}
-	return fmt.Errorf("redisserver: %w: %s; restore a backup, or check what retwis repair-data %s can save (the server logged: %s)",
-		ErrDamaged, dir, dir, strings.TrimSpace(line))
+	advice := "restore a backup"
+	if strings.HasPrefix(line, "Bad file format reading") || strings.HasPrefix(line, "Unexpected end of file reading") {
+		advice += ", or " + cutOff(dir, server)
+	}
+	return fmt.Errorf("redisserver: %w: %s (the server logged: %s); %s", ErrDamaged, dir, line, advice)
 }
+
+// cutOff returns how to copy an append-only file and to truncate it at its first damage, with
+// the checking tool of the server. Only a tool of the same version reads all that the server
+// reads; it is the server program under another name.
+func cutOff(dir, server string) string {
+	files := filepath.Join(dir, aofDir)
+	file := filepath.Join(files, manifestName)
+	if _, err := os.Stat(file); err != nil {
+		files = filepath.Join(dir, aofName)
+		file = files
+	}
+	tool := filepath.Join(filepath.Dir(server), "redis-check-aof")
+	if strings.Contains(filepath.Base(server), "valkey") {
+		tool = filepath.Join(filepath.Dir(server), "valkey-check-aof")
+	}
+	made := ""
+	if _, err := exec.LookPath(tool); err != nil {
+		made = fmt.Sprintf("make the tool that checks it, which is the server under another name (ln -s %s %s), and ", shellQuote(server), shellQuote(tool))
+	}
+	return fmt.Sprintf("%scopy the data and drop all that follows the damage: cp -a %s %s && echo y | %s --fix %s",
+		made, shellQuote(files), shellQuote(files+".damaged"), shellQuote(tool), shellQuote(file))
+}
+
+// shellQuote quotes a word for a shell.
+func shellQuote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }

@@ -236,22 +236,23 @@ func (d *dataDir) check(p program, appendOnly bool) error {
 		return fmt.Errorf("redisserver: %w: %s was written by %s; %s ignores %s and would start without the data: "+
 			"install Redis 7.0 or newer or Valkey, or name it in RETWIS_REDIS_SERVER", ErrUnreadable, d.path, d.writer("Redis 7.0 or newer"), p, aofDir)
 	case d.broken != "":
-		return fmt.Errorf("redisserver: %w: %s: %s%s", ErrDamaged, filepath.Join(d.path, aofDir, manifestName), d.broken, d.advice())
+		return fmt.Errorf("redisserver: %w: %s: %s; restore a backup", ErrDamaged, filepath.Join(d.path, aofDir, manifestName), d.broken)
 	case !d.manifest && len(d.unlisted) > 0:
-		return fmt.Errorf("redisserver: %w: %s has data (%s) but no %s, so a server would start without it%s",
-			ErrDamaged, filepath.Join(d.path, aofDir), strings.Join(baseNames(d.unlisted), ", "), manifestName, d.advice())
+		return fmt.Errorf("redisserver: %w: %s has data (%s) but no %s, so a server would start without it; restore a backup",
+			ErrDamaged, filepath.Join(d.path, aofDir), strings.Join(baseNames(d.unlisted), ", "), manifestName)
 	case d.upgrading():
 		return d.checkFormat(p, d.format)
 	case len(d.missing()) > 0:
-		return fmt.Errorf("redisserver: %w: of the files that %s lists, %s is missing%s",
-			ErrDamaged, filepath.Join(d.path, aofDir, manifestName), strings.Join(baseNames(d.missing()), ", "), d.advice())
+		return fmt.Errorf("redisserver: %w: of the files that %s lists, %s is missing; restore a backup",
+			ErrDamaged, filepath.Join(d.path, aofDir, manifestName), strings.Join(baseNames(d.missing()), ", "))
 	case d.manifest && d.single && len(d.parts) > 0:
 		return fmt.Errorf("redisserver: %w: %s holds two sets of data, %s%s and %s%s, of which a server reads one: "+
 			"move the one that you do not need to another place", ErrUnreadable, d.path,
 			aofDir, d.written(d.parts[len(d.parts)-1]), aofName, d.written(aofName))
 	case !d.manifest && !d.single && d.dump:
 		return fmt.Errorf("redisserver: %w: %s has a snapshot (%s) but no append-only file, so the server would start without its data; "+
-			"retwis repair-data %s makes one of it", ErrUnreadable, d.path, dumpName, d.path)
+			"move it away and load it: mv %s %s && retwis load %[5]s --redis %[6]s", ErrUnreadable, d.path, dumpName,
+			shellQuote(filepath.Join(d.path, dumpName)), shellQuote(d.path+".rdb"), shellQuote("embedded:"+d.path))
 	}
 	return d.checkFormat(p, d.format)
 }
@@ -276,10 +277,6 @@ func (d *dataDir) written(name string) string {
 }
 
 func (d *dataDir) writer(otherwise string) string { return d.format.wrote(otherwise) }
-
-func (d *dataDir) advice() string {
-	return ": restore a backup, or see what retwis repair-data " + d.path + " can save"
-}
 
 func baseNames(paths []string) []string {
 	names := make([]string, len(paths))

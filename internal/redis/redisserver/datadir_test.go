@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -12,26 +13,6 @@ import (
 
 	"retwis/internal/redistest"
 )
-
-// filled makes a data directory with one key, as the installed server writes
-// it, and returns what Start needs to open it again.
-func filled(t *testing.T) redisserver.Options {
-	t.Helper()
-	opt := redisserver.Options{Dir: shortDir(t), Config: []string{"appendonly yes", "appendfsync always", `save ""`}, Logger: quiet}
-	s := start(t, opt)
-	do(t, s, "SET k v")
-	if err := s.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return opt
-}
-
-// multiPart reports whether the installed server keeps its append-only file in
-// parts.
-func multiPart(opt redisserver.Options) bool {
-	_, err := os.Stat(filepath.Join(opt.Dir, "appendonlydir"))
-	return err == nil
-}
 
 // write writes a file of a data directory.
 func write(t *testing.T, dir, name, content string) {
@@ -100,7 +81,7 @@ func TestRefusesData(t *testing.T) {
 		"no base":                  {redis70, map[string]string{dir + "appendonly.aof.manifest": manifest, dir + "appendonly.aof.1.incr.aof": "x"}, "appendonly.aof.1.base.rdb is missing", redisserver.ErrDamaged},
 		"an interrupted upgrade":   {redis70, map[string]string{dir + "appendonly.aof.manifest": "file appendonly.aof seq 1 type b\n", "appendonly.aof": rdb9}, "", nil},
 		"two sets of data":         {redis70, with(parts(rdb10), "appendonly.aof", rdb9), "two sets of data", redisserver.ErrUnreadable},
-		"a snapshot only":          {redis70, map[string]string{"dump.rdb": rdb10}, "repair-data", redisserver.ErrUnreadable},
+		"a snapshot only":          {redis70, map[string]string{"dump.rdb": rdb10}, "retwis load", redisserver.ErrUnreadable},
 		"an old snapshot beside":   {redis70, with(parts(rdb10), "dump.rdb", rdb12), "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -179,16 +160,63 @@ func TestFindFor(t *testing.T) {
 	}
 }
 
-// A server that ends because its files are damaged is explained.
+// The error of a server that cannot load its data has the command that cuts the damage off, and,
+// where the checking tool is missing, the one that makes it.
 func TestDamagedData(t *testing.T) {
 	t.Parallel()
-	redistest.Require(t)
-	opt := filled(t)
-	file := lastPart(t, opt.Dir)
-	appendTo(t, file, strings.Repeat("\x00", 4096))
+	binary := redistest.Require(t)
+	opt := redisserver.Options{
+		Dir: filepath.Join(shortDir(t), "it's here"), Binary: filepath.Join(t.TempDir(), filepath.Base(binary)),
+		Config: []string{"appendonly yes", "appendfsync always", `save ""`}, Logger: quiet,
+	}
+	if err := os.Symlink(binary, opt.Binary); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, opt)
+	do(t, s, "SET before value")
+	info, err := os.Stat(lastPart(t, opt.Dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	do(t, s, "SET damaged value")
+	do(t, s, "SET after value")
+	_ = s.Kill()
+	<-s.Done()
+	file, err := os.OpenFile(lastPart(t, opt.Dir), os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.WriteAt([]byte("??"), info.Size()); err != nil {
+		t.Fatal(err)
+	}
+	runFrom(t, opt, `which is the server under another name \((ln -s .*)\), and `)
+	runFrom(t, opt, `drop all that follows the damage: (cp -a .*)$`)
+	s = start(t, opt)
+	for key, want := range map[string]string{"before": "value", "damaged": "$-1", "after": "$-1"} {
+		if got := do(t, s, "GET "+key); got != want {
+			t.Errorf("%s = %q, want %q", key, got, want)
+		}
+	}
+	copied, err := filepath.Glob(filepath.Join(opt.Dir, "*.damaged"))
+	if err != nil || len(copied) != 1 {
+		t.Errorf("copies: %q, %v", copied, err)
+	}
+}
+
+// runFrom runs the command that the error of Start has.
+func runFrom(t *testing.T, opt redisserver.Options, pattern string) {
+	t.Helper()
 	_, err := redisserver.Start(t.Context(), opt)
-	if !errors.Is(err, redisserver.ErrDamaged) || !strings.Contains(err.Error(), "retwis repair-data "+opt.Dir) || !strings.Contains(err.Error(), "Bad file format") {
-		t.Errorf("Start = %v, want ErrDamaged", err)
+	if !errors.Is(err, redisserver.ErrDamaged) || !strings.Contains(err.Error(), "Bad file format") {
+		t.Fatalf("Start = %v, want ErrDamaged", err)
+	}
+	match := regexp.MustCompile(pattern).FindStringSubmatch(err.Error())
+	if match == nil {
+		t.Fatalf("Start = %v, want %s", err, pattern)
+	}
+	if out, err := exec.Command("sh", "-c", match[1]).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", match[1], err, out)
 	}
 }
 
@@ -203,16 +231,4 @@ func lastPart(t *testing.T, dir string) string {
 		return filepath.Join(dir, "appendonly.aof") // before Redis 7
 	}
 	return parts[len(parts)-1]
-}
-
-func appendTo(t *testing.T, path, text string) {
-	t.Helper()
-	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	if _, err := file.WriteString(text); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -232,7 +232,7 @@ func (s *Server) live(started chan<- error) {
 	}
 	switch line := s.damage.Load(); {
 	case line != nil:
-		s.err = damaged(s.dir, *line)
+		s.err = damaged(s.dir, s.cmd.Path, *line)
 	case err != nil:
 		s.err = fmt.Errorf("redisserver: the server ended: %w%s", err, s.tail.text())
 	default:

@@ -33,9 +33,6 @@ func TestMain(m *testing.M) {
 	case "findfor":
 		fmt.Println(redisserver.FindFor(context.Background(), os.Getenv, os.Getenv("DIR")))
 		os.Exit(0)
-	case "diagnose":
-		fmt.Println(redisserver.Diagnose(context.Background(), os.Getenv, os.Getenv("DIR")))
-		os.Exit(0)
 	case "parent":
 		parent()
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -86,7 +87,11 @@ func lastFile(dir string) (name string, size int64) {
 	if len(d.parts) > 0 {
 		name = d.parts[len(d.parts)-1]
 	}
-	return name, sizeOf(filepath.Join(dir, name))
+	info, err := os.Stat(filepath.Join(dir, name))
+	if err != nil {
+		return name, 0
+	}
+	return name, info.Size()
 }
 
 // rewritten waits until the append-only file is rewritten.
