@@ -113,7 +113,6 @@ var levels = map[string]int{
 
 	// Shared machinery.
 	"maintain":                   0,
-	"internal/redis/hll":         0,
 	"internal/redis/keys":        0,
 	"internal/fold":              0,
 	"internal/files":             0,

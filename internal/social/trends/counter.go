@@ -31,7 +31,7 @@ const (
 	// maxListed is how many subjects of a kind an hour keeps: those with most people.
 	maxListed = 2000
 	// countsFor and listsFor are how long the HyperLogLogs and the sets of an hour are
-	// kept, from its last change: a merge reads those of a day, and the sets of two.
+	// kept, from its last change: a merge counts those of a day, and the sets of two.
 	countsFor = 25 * time.Hour
 	listsFor  = 49 * time.Hour
 	// countsAtOnce bounds how many tags, posts and links are counted in one pipeline.

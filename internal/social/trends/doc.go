@@ -8,9 +8,9 @@
 //     or has liked, reposted or answered which post.
 //  2. [Counter.Flush] adds the people to a HyperLogLog for each tag, post and link and hour,
 //     and their number to a sorted set of what people count for in that hour, every five seconds.
-//  3. [Trends.Merge] reads these sets, of two days, and the HyperLogLogs of at most 200
-//     candidates of each kind, and writes the result to one key. One process does that once
-//     a minute.
+//  3. [Trends.Merge] reads these sets, of two days, makes the server count the HyperLogLogs of
+//     at most 200 candidates of each kind, and writes the result to one key. One process does
+//     that once a minute.
 //  4. [Trends.Top] reads the result, which each process keeps in memory, and applies what
 //     moderators have decided about tags: see [Rules].
 //

@@ -6,13 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"time"
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redis/hll"
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/sleep"
@@ -73,8 +71,8 @@ func (t *Trends) mergeOnce(ctx context.Context) error {
 	return t.Merge(ctx)
 }
 
-// Merge makes the trends of this moment, with what this process has counted. Its commands are short, and it does the rest
-// itself: four round trips for each kind.
+// Merge makes the trends of this moment, with what this process has counted: three round trips
+// for each kind.
 func (t *Trends) Merge(ctx context.Context) error {
 	if err := t.opt.Counter.Flush(ctx); err != nil {
 		return err
@@ -211,51 +209,57 @@ func (t *Trends) readHours(ctx context.Context, kind kind, at clock, found []can
 	return nil
 }
 
-// countExactly counts the people of candidates, each once, in the latest hour in which they
-// were there: so nobody weighs more by coming again.
+// windows are the hours back from the merge whose people are counted. All keys of a subject
+// have one hash tag, so the server counts each window with one command.
+var windows = [...]int{1, 2, 4, 8, dayHours}
+
+// countExactly counts the people of candidates, each once, in the latest window in which they
+// were there: so nobody weighs more by coming again. One round trip.
 func (t *Trends) countExactly(ctx context.Context, kind kind, at clock, found []candidate) error {
-	for some := range slices.Chunk(found, candidatesAtOnce) {
-		cmds := make(rueidis.Commands, 0, dayHours*len(some))
-		for _, c := range some {
-			for ago := range int64(dayHours) {
-				cmds = append(cmds, t.opt.DB.Client.B().Get().Key(subject{kind, c.name}.countKey(at.hour-ago)).Build())
-			}
+	cmds := make(rueidis.Commands, 0, len(windows)*len(found))
+	for _, c := range found {
+		keys := make([]string, dayHours)
+		for ago := range keys {
+			keys[ago] = subject{kind, c.name}.countKey(at.hour - int64(ago))
 		}
-		res := t.opt.DB.Client.DoMulti(ctx, cmds...)
-		for i := range some {
-			if err := some[i].union(res[i*dayHours:(i+1)*dayHours], at); err != nil {
+		for _, hours := range windows {
+			cmds = append(cmds, t.opt.DB.Client.B().Pfcount().Key(keys[:hours]...).Build())
+		}
+	}
+	if len(cmds) == 0 {
+		return nil
+	}
+	res := t.opt.DB.Client.DoMulti(ctx, cmds...)
+	for i := range found {
+		var people [len(windows)]float64
+		for j := range people {
+			n, err := res[i*len(windows)+j].AsInt64()
+			switch {
+			case err == nil:
+				people[j] = float64(n)
+			case !rediserr.IsWrongType(err): // a check reports a key of another type
 				return err
+			case j > 0:
+				people[j] = people[j-1]
 			}
 		}
+		found[i].weigh(people, at)
 	}
 	return nil
 }
 
-// candidatesAtOnce bounds a pipeline of HyperLogLogs, of up to 12 KB each.
-const candidatesAtOnce = 20
-
-// union counts the people of the HyperLogLogs of a day, that of the latest hour first. Those
-// of the day before are not known one by one: they are taken to have come again as often.
-func (c *candidate) union(hours []rueidis.RedisResult, at clock) error {
-	var people hll.Sketch
-	now, before := 0.0, 0.0
-	for ago, res := range hours {
-		stored, err := reply.TextOrEmpty(res)
-		if err != nil {
-			return err
-		}
-		if stored == "" || people.Merge(stored) != nil { // damaged: nobody of it counts
-			continue
-		}
-		n := people.Count()
-		now += (n - before) * at.weight(ago)
-		before = n
+// weigh sets the people and the score of a candidate, from the number of people in each window.
+// Those of the day before are not known one by one: they are taken to have come again as often.
+func (c *candidate) weigh(people [len(windows)]float64, at clock) {
+	now, before, from := 0.0, 0.0, 0
+	for i, to := range windows {
+		now += (people[i] - before) * c.counts.meanWeight(at, from, to)
+		before, from = people[i], to
 	}
-	c.people = math.Round(before)
+	c.people = before
 	once := 1.0
 	if today := c.counts.today(at); today > now {
 		once = now / today
 	}
 	c.score = score(now, c.counts.before(at)*once)
-	return nil
 }

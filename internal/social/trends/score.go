@@ -75,6 +75,19 @@ func (c *counts) roughly(at clock) float64 {
 	return sum + latest
 }
 
+// meanWeight is the weight of the people of some hours, from one to before another.
+func (c *counts) meanWeight(at clock, from, to int) float64 {
+	people, weight := 0.0, 0.0
+	for ago := from; ago < to; ago++ {
+		people += c[ago]
+		weight += c[ago] * at.weight(ago)
+	}
+	if people == 0 { // the sets of these hours had no room for the subject
+		return at.weight(to - 1)
+	}
+	return weight / people
+}
+
 // sum is the number of people of the day if nobody was there in several hours.
 func (c *counts) sum() (n float64) {
 	for ago := range dayHours {

@@ -13,6 +13,7 @@ import (
 
 	"retwis/internal/redistest"
 	"retwis/internal/social"
+	"retwis/internal/social/layout"
 	"retwis/internal/social/moderation"
 	"retwis/internal/social/socialtest"
 	"retwis/internal/social/trends"
@@ -231,6 +232,53 @@ func TestAgainstTheDayBefore(t *testing.T) {
 	b.Clock.Advance(24 * time.Hour)
 	if got := tags(b.top(social.User{})); got != "" {
 		t.Errorf("a day later: %s", got)
+	}
+}
+
+// A key that is no HyperLogLog takes its hour from its subject, and nothing from others.
+func TestDamagedCount(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		for _, user := range b.crowd(6) {
+			b.Publish(user, "#damaged #sound")
+		}
+		b.top(social.User{})
+		b.Redis("SET", layout.TrendKey("#damaged", layout.TrendHour(b.Clock.Now())), "x")
+		if got := tags(b.top(social.User{})); got != "sound 6" {
+			t.Errorf("tags: %s", got)
+		}
+	})
+}
+
+// What few people write about costs no command of a merge.
+func TestIdleSubjects(t *testing.T) {
+	t.Parallel()
+	b := &bundle{Bundle: socialtest.On(t, redistest.Own(t).Client(t))}
+	counter := trends.NewCounter(b.DB, socialtest.Quiet(), b.Clock.Now)
+	defer counter.Close()
+	count := func(tag string, people int64) {
+		for uid := range people {
+			counter.Posted(social.User{ID: uid + 1}, "#"+tag)
+		}
+	}
+	merge := func() string {
+		b.do(counter.Flush(b.Ctx))
+		b.Redis("CONFIG", "RESETSTAT")
+		b.top(social.User{})
+		for line := range strings.Lines(b.Redis("INFO", "commandstats")) {
+			if calls, ok := strings.CutPrefix(line, "cmdstat_pfcount:calls="); ok {
+				calls, _, _ = strings.Cut(calls, ",")
+				return calls
+			}
+		}
+		return "0"
+	}
+	count("news", 6)
+	alone := merge()
+	for i := range 500 {
+		count(fmt.Sprintf("idle%d", i), 1)
+	}
+	if among := merge(); alone == "0" || among != alone {
+		t.Errorf("PFCOUNT was called %s times, and among 500 tags of one person %s times", alone, among)
 	}
 }
 
