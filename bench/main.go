@@ -1,7 +1,6 @@
-// Command bench measures Retwis side by side with a handler that answers the
-// same bytes from memory, and each package of the toolkit side by side with the
-// libraries that people use for the same purpose. It writes the results to
-// docs/benchmarks.md.
+// Command bench measures Retwis side by side with a handler that answers the same bytes from
+// memory, and each package of the toolkit side by side with what people use for the same purpose.
+// It writes the results to docs/benchmarks.md.
 package main
 
 import (
@@ -15,16 +14,10 @@ import (
 	"strings"
 	"time"
 
-	"retwis/bench/bulk"
-	"retwis/bench/index"
-	"retwis/bench/locks"
 	"retwis/bench/measure"
-	"retwis/bench/model"
 	"retwis/bench/page"
-	"retwis/bench/pictures"
-	"retwis/bench/ratelimit"
 	"retwis/bench/site"
-	"retwis/bench/text"
+	"retwis/bench/toolkit"
 )
 
 // part is a part of docs/benchmarks.md, which can be measured and written without the others.
@@ -35,23 +28,16 @@ type part struct {
 
 // parts are in the order of the page.
 var parts = []part{
-	{"site", "pages, and a post to very many followers", site.Pages},
-	{"conversations", "posts, replies, likes and bookmarks", site.Conversations},
-	{"follow", "who to follow, at 100,000 users", site.WhoToFollow},
-	{"trends", "people counted for trends, and trends made of them", site.Trends},
-	{"live", "open pages, and how soon they show a post", site.Live},
+	{"site", "pages beside the same bytes from memory", site.Pages},
 	{"scale", "posts on a Cluster", site.Scale},
-	{"locks", "redlock beside redsync, redislock and rueidislock", locks.Locks},
-	{"bulk", "retwis load beside redis-cli --pipe, and snapshots", bulk.Bulk},
-	{"index", "ordered indexes beside ZADD and ZRANGE", index.Ordered},
-	{"suggest", "completion beside the sorted set of the tutorial", index.Suggest},
-	{"graph", "triples beside ZADD and ZRANGE", index.Graph},
-	{"space", "places beside GEOADD and GEOSEARCH", index.Space},
-	{"text", "full-text search beside sorted sets, strings and bleve", text.Text},
-	{"text-compare", "full-text search beside SQLite FTS5 and bleve: the same results", text.Compare},
-	{"model", "records beside plain commands", model.Model},
-	{"pictures", "a photo beside one decoding and one encoding", pictures.Pictures},
-	{"ratelimit", "decisions beside redis_rate", ratelimit.RateLimits},
+	{"locks", "redlock beside redsync and rueidislock", toolkit.Locks},
+	{"bulk", "retwis load beside redis-cli --pipe", toolkit.Bulk},
+	{"suggest", "completion beside the sorted set of the tutorial", toolkit.Suggest},
+	{"graph", "joins beside a client that queries one binding at a time", toolkit.Graph},
+	{"space", "places beside GEOSEARCH", toolkit.Space},
+	{"text", "full-text search beside a sorted set for each word", toolkit.Text},
+	{"model", "records beside plain commands", toolkit.Model},
+	{"ratelimit", "decisions beside redis_rate", toolkit.RateLimits},
 }
 
 func main() {
@@ -68,9 +54,9 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	opt := measure.Defaults
-	var only string
+	var only, out string
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	flags.StringVar(&opt.Out, "out", "../docs", "where to write benchmarks.md and its plot")
+	flags.StringVar(&out, "out", "../docs", "where to write benchmarks.md")
 	flags.StringVar(&only, "only", "", "the one `part` to measure; the rest of the page stays:\n"+list())
 	flags.IntVar(&opt.Rounds, "rounds", opt.Rounds, "how often to measure each side; the medians are reported")
 	flags.DurationVar(&opt.Length, "length", opt.Length, "how long a measurement takes")
@@ -78,7 +64,6 @@ func run(ctx context.Context, args []string) error {
 	flags.IntVar(&opt.Followers, "followers", opt.Followers, "followers of the author of the fanned-out post")
 	flags.IntVar(&opt.Records, "records", opt.Records, "commands of a mass insertion")
 	flags.IntVar(&opt.Stored, "stored", opt.Stored, "records to query, and terms to complete")
-	flags.StringVar(&opt.Before, "before", "", "a `program` of an earlier version to measure too: its pages, and its posts on a Cluster")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -92,7 +77,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	for _, p := range chosen {
 		fmt.Printf("%s: %s\n", p.name, p.about)
-		if err := p.write(ctx, opt); err != nil {
+		if err := p.write(ctx, opt, out); err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
 	}
@@ -112,7 +97,7 @@ func list() string {
 const maxPart = 10 * time.Minute
 
 // write measures the part and writes it to the page.
-func (p part) write(ctx context.Context, opt measure.Options) (err error) {
+func (p part) write(ctx context.Context, opt measure.Options, out string) error {
 	measured, err := page.Stamp(ctx, time.Now())
 	if err != nil {
 		return err
@@ -136,5 +121,5 @@ func (p part) write(ctx context.Context, opt measure.Options) (err error) {
 	for _, p := range parts {
 		names = append(names, p.name)
 	}
-	return page.Write(filepath.Join(opt.Out, "benchmarks.md"), names, p.name, text)
+	return page.Write(filepath.Join(out, "benchmarks.md"), names, p.name, text)
 }

@@ -45,31 +45,43 @@ func StartCluster(ctx context.Context, dir string, masters int, config ...string
 		c.Clients = append(c.Clients, client)
 		c.Addresses = append(c.Addresses, fmt.Sprint("127.0.0.1:", port))
 	}
-	return c, c.join(ctx)
+	host, port, _ := strings.Cut(c.Addresses[0], ":")
+	if err := Join(ctx, c.Clients, masters, host, port); err != nil {
+		return c, err
+	}
+	return c, c.known(ctx)
 }
 
-// join spreads the slots over the nodes, and waits until all know of all.
-func (c *Cluster) join(ctx context.Context) error {
-	masters := len(c.Clients)
-	for i, node := range c.Clients {
-		slots := []string{"ADDSLOTS"}
-		for slot := i * clusterSlots / masters; slot < (i+1)*clusterSlots/masters; slot++ {
-			slots = append(slots, fmt.Sprint(slot))
+// Join gives the slots to the first nodes, and introduces all of them to the first one, whose
+// address is words of CLUSTER MEET.
+func Join(ctx context.Context, nodes []rueidis.Client, masters int, first ...string) error {
+	for i, node := range nodes {
+		commands := [][]string{{"SET-CONFIG-EPOCH", fmt.Sprint(i + 1)}, append([]string{"MEET"}, first...)}
+		if i < masters {
+			slots := []string{"ADDSLOTS"}
+			for slot := i * clusterSlots / masters; slot < (i+1)*clusterSlots/masters; slot++ {
+				slots = append(slots, fmt.Sprint(slot))
+			}
+			commands = append(commands, slots)
 		}
-		host, port, _ := strings.Cut(c.Addresses[0], ":")
-		for _, words := range [][]string{slots, {"SET-CONFIG-EPOCH", fmt.Sprint(i + 1)}, {"MEET", host, port}} {
+		for _, words := range commands {
 			if err := node.Do(ctx, node.B().Arbitrary("CLUSTER").Args(words...).Build()).Error(); err != nil {
 				return err
 			}
 		}
 	}
+	return nil
+}
+
+// known waits until all nodes know of all.
+func (c *Cluster) known(ctx context.Context) error {
 	for _, node := range c.Clients {
 		for {
 			info, err := node.Do(ctx, node.B().ClusterInfo().Build()).ToString()
 			if err != nil {
 				return err
 			}
-			if strings.Contains(info, "cluster_state:ok") && strings.Contains(info, fmt.Sprintf("cluster_size:%d\r", masters)) {
+			if strings.Contains(info, "cluster_state:ok") && strings.Contains(info, fmt.Sprintf("cluster_size:%d\r", len(c.Clients))) {
 				break
 			}
 			time.Sleep(20 * time.Millisecond)
@@ -83,8 +95,5 @@ func (c *Cluster) Stop() {
 	for _, client := range c.Clients {
 		client.Close()
 	}
-	for _, node := range c.Nodes {
-		_ = node.Kill()
-		<-node.Done()
-	}
+	StopServers(c.Nodes...)
 }

@@ -1,9 +1,8 @@
-// Package measure is what the benchmarks share: servers to measure on, meters of time and
-// memory, and tables of medians.
+// Package measure is what the benchmarks share: servers and programs to measure, meters of
+// time and memory, and tables of medians.
 package measure
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -17,14 +16,12 @@ import (
 // Options are how long and how often to measure, and what with.
 type Options struct {
 	Dir       string        // of the files of a measurement, empty
-	Out       string        // of the page, for pictures
 	Rounds    int           // of each side; the medians are reported
 	Length    time.Duration // of a load
 	Users     int           // of the sample network
 	Followers int           // of the author of the fanned-out post
 	Records   int           // commands of a mass insertion
 	Stored    int           // records to query, and terms to complete
-	Before    string        // a program of an earlier version, or empty
 }
 
 // Defaults are what "make bench" measures.
@@ -47,9 +44,16 @@ func Clock(n int) Meter {
 // Rate returns how many of n repetitions there are in a second.
 func Rate(n int) Meter {
 	return func(run func() error) (float64, error) {
-		began := time.Now()
-		err := run()
-		return float64(n) / time.Since(began).Seconds(), err
+		micros, err := Clock(n)(run)
+		return 1e6 / micros, err
+	}
+}
+
+// Of measures a run by one meter.
+func (m Meter) Of(run func() error) func() ([]float64, error) {
+	return func() ([]float64, error) {
+		v, err := m(run)
+		return []float64{v}, err
 	}
 }
 
@@ -90,78 +94,93 @@ func Concurrently(goroutines, n int, f func(i int) error) error {
 	return nil
 }
 
-// InTurn measures every side in each round, so that changes of the machine's speed affect
-// all of them. It returns the values of each side, by round.
-func InTurn[S, V any](rounds int, sides []S, one func(side S, round int) (V, error)) ([][]V, error) {
-	values := make([][]V, len(sides))
-	for round := range rounds {
-		for i, side := range sides {
-			v, err := one(side, round)
+// Side is one way to do something, which is compared with the one of number Base.
+type Side struct {
+	Name    string
+	Base    int // negative: it is compared with none
+	Measure func() ([]float64, error)
+}
+
+// InTurn measures every side in each round, so that changes of the machine's speed affect all
+// of them. It returns the values of each side, by number and round.
+func InTurn(rounds int, sides []Side) ([][][]float64, error) {
+	values := make([][][]float64, len(sides))
+	for range rounds {
+		for i, s := range sides {
+			all, err := s.Measure()
 			if err != nil {
-				return nil, err
+				return nil, fmt.Errorf("%s: %w", s.Name, err)
 			}
-			values[i] = append(values[i], v)
+			if values[i] == nil {
+				values[i] = make([][]float64, len(all))
+			}
+			for j, v := range all {
+				values[i][j] = append(values[i][j], v)
+			}
 		}
 	}
 	return values, nil
 }
 
-// Side is one way to do something, which is compared with the one of number Base.
-type Side struct {
-	Name   string
-	Base   int
-	Before func() error // not measured; may be nil
-	Run    func() error
-}
-
-// Comparison measures sides in turn.
-type Comparison struct {
+// Table compares sides in turn.
+type Table struct {
 	Rounds int
-	Sides  []Side
-	Meter  Meter
-	Format string // of a median; empty for thousands
+	// Head names the columns. One named "ratio" is the median of the rounds' ratios of the
+	// column before it to that of the base.
+	Head    []string
+	Formats []string // of the other columns but the first; an empty one is for thousands
+	Sides   []Side
 }
 
-// Write measures, and writes a row for each side: its name, its median, and the ratio to the
-// median of its base.
-func (c Comparison) Write(out io.Writer) error {
-	values, err := InTurn(c.Rounds, c.Sides, func(s Side, _ int) (float64, error) {
-		if s.Before != nil {
-			if err := s.Before(); err != nil {
-				return 0, err
-			}
-		}
-		v, err := c.Meter(s.Run)
-		if err != nil {
-			err = fmt.Errorf("%s: %w", s.Name, err)
-		}
-		return v, err
-	})
+// Write measures the sides and writes a row for each.
+func (t Table) Write(out io.Writer) error {
+	values, err := InTurn(t.Rounds, t.Sides)
 	if err != nil {
 		return err
 	}
-	for i, s := range c.Sides {
-		median := Median(values[i])
-		text := Thousands(int(median + 0.5))
-		if c.Format != "" {
-			text = fmt.Sprintf(c.Format, median)
+	Head(out, t.Head...)
+	for i, s := range t.Sides {
+		row, at := []string{s.Name}, 0
+		for _, column := range t.Head[1:] {
+			cell := ""
+			switch {
+			case column != "ratio":
+				cell = format(t.Formats[at], Median(values[i][at]))
+				at++
+			case s.Base >= 0:
+				cell = fmt.Sprintf("**%.2f**", MedianRatio(values[i][at-1], values[s.Base][at-1]))
+			}
+			row = append(row, cell)
 		}
-		fmt.Fprintf(out, "| %s | %s | **%.2f** |\n", s.Name, text, median/Median(values[s.Base]))
+		Row(out, row...)
 	}
 	fmt.Fprintln(out)
 	return nil
 }
 
+func format(how string, v float64) string {
+	if how == "" {
+		return Thousands(int(v + 0.5))
+	}
+	return fmt.Sprintf(how, v)
+}
+
 // Head begins a table. All columns but the first are numbers.
 func Head(out io.Writer, columns ...string) {
-	for _, column := range columns {
-		fmt.Fprint(out, strings.TrimRight("| "+column, " "), " ")
+	Row(out, columns...)
+	fmt.Fprintf(out, "| ---%s |\n", strings.Repeat(" | ---:", len(columns)-1))
+}
+
+// Row writes a row of a table.
+func Row(out io.Writer, cells ...string) {
+	for _, cell := range cells {
+		fmt.Fprint(out, strings.TrimRight("| "+cell, " "), " ")
 	}
-	fmt.Fprintf(out, "|\n| ---%s |\n", strings.Repeat(" | ---:", len(columns)-1))
+	fmt.Fprintln(out, "|")
 }
 
 // Median returns the median.
-func Median[V cmp.Ordered](values []V) V { return slices.Sorted(slices.Values(values))[len(values)/2] }
+func Median(values []float64) float64 { return slices.Sorted(slices.Values(values))[len(values)/2] }
 
 // MedianRatio returns the median of the rounds' ratios.
 func MedianRatio(a, b []float64) float64 {
@@ -172,21 +191,11 @@ func MedianRatio(a, b []float64) float64 {
 	return Median(ratios)
 }
 
-// Each returns a number of each value.
-func Each[V any](values []V, number func(V) float64) []float64 {
-	numbers := make([]float64, len(values))
-	for i, v := range values {
-		numbers[i] = number(v)
-	}
-	return numbers
-}
-
 // Result is how long repetitions took.
 type Result struct {
 	Count     int
 	PerSecond float64
-	Mean      time.Duration
-	P50, P99  time.Duration
+	P50, P99  float64 // ms
 }
 
 // Summarize returns the result of repetitions within a time. It sorts them.
@@ -195,29 +204,12 @@ func Summarize(all []time.Duration, elapsed time.Duration) (Result, error) {
 		return Result{}, errors.New("nothing was measured")
 	}
 	slices.Sort(all)
-	var sum time.Duration
-	for _, d := range all {
-		sum += d
-	}
-	return Result{
-		Count:     len(all),
-		PerSecond: float64(len(all)) / elapsed.Seconds(),
-		Mean:      sum / time.Duration(len(all)),
-		P50:       all[len(all)/2],
-		P99:       all[len(all)*99/100],
-	}, nil
+	ms := func(d time.Duration) float64 { return d.Seconds() * 1000 }
+	return Result{len(all), float64(len(all)) / elapsed.Seconds(), ms(all[len(all)/2]), ms(all[len(all)*99/100])}, nil
 }
 
-// MedianResult returns the round with the median throughput, with the median p99.
-func MedianResult(rounds []Result) Result {
-	sorted := slices.SortedFunc(slices.Values(rounds), func(a, b Result) int { return cmp.Compare(a.PerSecond, b.PerSecond) })
-	r := sorted[len(sorted)/2]
-	r.P99 = time.Duration(Median(Each(rounds, func(r Result) float64 { return float64(r.P99) })))
-	return r
-}
-
-// Milliseconds formats a time.
-func Milliseconds(d time.Duration) string { return fmt.Sprintf("%.2f ms", d.Seconds()*1000) }
+// Milliseconds is the format of times.
+const Milliseconds = "%.2f ms"
 
 // Thousands formats a number with commas.
 func Thousands(n int) string {

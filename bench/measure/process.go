@@ -1,14 +1,17 @@
 package measure
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
-	"time"
+	"syscall"
 )
 
 // Build builds the program of this repository in a directory and returns its path.
@@ -26,9 +29,51 @@ func Build(ctx context.Context, dir string) (string, error) {
 	return binary, nil
 }
 
-// ProcessSeconds returns how long a process has computed, 0 where the system does not say.
-func ProcessSeconds(pid int) float64 {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+// Program is a program that serves HTTP.
+type Program struct {
+	Addr string
+	cmd  *exec.Cmd
+}
+
+var listening = regexp.MustCompile(`http://([^,\s]+)`)
+
+// Serve starts a program that prints its address. The caller stops what it returns, also with
+// an error.
+func Serve(name string, args ...string) (*Program, error) {
+	p := &Program{cmd: exec.Command(name, args...)}
+	p.cmd.Stderr = os.Stderr
+	out, err := p.cmd.StdoutPipe()
+	if err == nil {
+		err = p.cmd.Start()
+	}
+	if err != nil {
+		return p, err
+	}
+	lines := bufio.NewReader(out)
+	line, err := lines.ReadString('\n')
+	if err != nil {
+		return p, fmt.Errorf("%s: %w", name, err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, lines) }()
+	found := listening.FindStringSubmatch(line)
+	if found == nil {
+		return p, fmt.Errorf("%s: no address in %q", name, line)
+	}
+	p.Addr = found[1]
+	return p, nil
+}
+
+// Stop ends the program.
+func (p *Program) Stop() {
+	if p != nil && p.cmd.Process != nil {
+		_ = p.cmd.Process.Signal(syscall.SIGTERM)
+		_ = p.cmd.Wait()
+	}
+}
+
+// Micros returns how many µs the program has computed, 0 where the system does not say.
+func (p *Program) Micros() float64 {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 	if err != nil {
 		return 0
 	}
@@ -37,48 +82,8 @@ func ProcessSeconds(pid int) float64 {
 	if len(fields) < 13 {
 		return 0
 	}
-	const ticks = 100 // each second, on every architecture of Linux
+	const tick = 10_000 // µs, on every architecture of Linux
 	user, _ := strconv.ParseFloat(fields[11], 64)
 	system, _ := strconv.ParseFloat(fields[12], 64)
-	return (user + system) / ticks
-}
-
-// Resident returns the resident set of a process in bytes.
-func Resident(pid int) (float64, error) { return processMemory(pid, "VmRSS:") }
-
-func processMemory(pid int, what string) (float64, error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, err
-	}
-	_, rest, ok := strings.Cut(string(status), what)
-	if !ok { // of a process that has ended
-		return 0, nil
-	}
-	kib, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
-	return kib * 1024, err
-}
-
-// WatchMemory polls the peak memory of a process, in bytes, until the returned function is
-// called. After its end, the system's figure would include the memory of its parent.
-func WatchMemory(pid int) (stop func() float64) {
-	end, peak := make(chan struct{}), make(chan float64)
-	go func() {
-		most := 0.0
-		for {
-			if now, err := processMemory(pid, "VmHWM:"); err == nil {
-				most = max(most, now)
-			}
-			select {
-			case <-end:
-				peak <- most
-				return
-			case <-time.After(20 * time.Millisecond):
-			}
-		}
-	}()
-	return func() float64 {
-		close(end)
-		return <-peak
-	}
+	return (user + system) * tick
 }

@@ -7,16 +7,18 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
+	"sync"
 
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/redisserver"
+	"retwis/internal/redis/redisurl"
 )
 
 // StartServer starts a server without persistence, unless config says otherwise. Without a
@@ -34,7 +36,7 @@ func OnServer(ctx context.Context, dir string, on func(client rueidis.Client, so
 	if err != nil {
 		return err
 	}
-	defer stopServer(s)
+	defer StopServers(s)
 	client, err := Dial(s.Socket())
 	if err != nil {
 		return err
@@ -43,17 +45,11 @@ func OnServer(ctx context.Context, dir string, on func(client rueidis.Client, so
 	return on(client, s.Socket())
 }
 
-func stopServer(s *redisserver.Server) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	_ = s.Thaw()
-	_ = s.Stop(ctx)
-}
-
-// StopServers stops servers, frozen ones too.
-func StopServers(servers []*redisserver.Server) {
+// StopServers stops servers.
+func StopServers(servers ...*redisserver.Server) {
 	for _, s := range servers {
-		stopServer(s)
+		_ = s.Kill()
+		<-s.Done()
 	}
 }
 
@@ -61,6 +57,7 @@ func StopServers(servers []*redisserver.Server) {
 func Dial(socket string) (rueidis.Client, error) {
 	return rueidis.NewClient(rueidis.ClientOption{
 		InitAddress: []string{socket}, DialCtxFn: DialUnix, ForceSingleClient: true, DisableCache: true,
+		PipelineMultiplex: -1, RetryDelay: redisurl.RetryDelay,
 	})
 }
 
@@ -98,10 +95,10 @@ func Empty(ctx context.Context, client rueidis.Client) error {
 
 var usedCPU = regexp.MustCompile(`used_cpu_(?:sys|user):([0-9.]+)`)
 
-// ServerSeconds returns how long a server has computed since it started, reading and
-// writing its sockets included. Unlike time on the clock, the difference of two hardly
-// depends on what else the machine does.
-func ServerSeconds(ctx context.Context, client rueidis.Client) (float64, error) {
+// ServerMicros returns how many µs a server has computed since it started, reading and writing
+// its sockets included. Unlike time on the clock, the difference of two hardly depends on what
+// else the machine does.
+func ServerMicros(ctx context.Context, client rueidis.Client) (float64, error) {
 	info, err := client.Do(ctx, client.B().Info().Section("cpu").Build()).ToString()
 	if err != nil {
 		return 0, err
@@ -112,7 +109,7 @@ func ServerSeconds(ctx context.Context, client rueidis.Client) (float64, error) 
 		if err != nil {
 			return 0, err
 		}
-		sum += seconds
+		sum += seconds * 1e6
 	}
 	return sum, nil
 }
@@ -120,15 +117,15 @@ func ServerSeconds(ctx context.Context, client rueidis.Client) (float64, error) 
 // ServerTime returns the microseconds that the server computes for each of n repetitions.
 func ServerTime(ctx context.Context, client rueidis.Client, n int) Meter {
 	return func(run func() error) (float64, error) {
-		before, err := ServerSeconds(ctx, client)
+		before, err := ServerMicros(ctx, client)
 		if err != nil {
 			return 0, err
 		}
 		if err := run(); err != nil {
 			return 0, err
 		}
-		after, err := ServerSeconds(ctx, client)
-		return (after - before) * 1e6 / float64(n), err
+		after, err := ServerMicros(ctx, client)
+		return (after - before) / float64(n), err
 	}
 }
 
@@ -161,6 +158,8 @@ func dataset(ctx context.Context, client rueidis.Client) (int, error) {
 	return strconv.Atoi(number)
 }
 
+var given sync.Map // the ports that FreePort has returned
+
 // FreePort returns a port that is free, and 10,000 above it the one for the bus of a Cluster.
 func FreePort() (int, error) {
 	isFree := func(port int) bool {
@@ -171,8 +170,9 @@ func FreePort() (int, error) {
 		listener.Close()
 		return true
 	}
-	for port := 10_000 + int(time.Now().UnixNano()%10_000); port < 22_000; port++ {
-		if isFree(port) && isFree(port+10_000) {
+	for range 1000 {
+		port := 10_000 + rand.IntN(12_000)
+		if _, taken := given.LoadOrStore(port, true); !taken && isFree(port) && isFree(port+10_000) {
 			return port, nil
 		}
 	}

@@ -105,8 +105,7 @@ func printedHeads(t *testing.T) map[string]string {
 	return heads
 }
 
-// columnsOf returns the columns of a call of measure.Head, or of the head of a table that is
-// passed to it.
+// columnsOf returns the columns of a call of measure.Head, or of a measure.Table.
 func columnsOf(n ast.Node) []ast.Expr {
 	switch n := n.(type) {
 	case *ast.CallExpr:
@@ -114,10 +113,10 @@ func columnsOf(n ast.Node) []ast.Expr {
 		if ok && called.Sel.Name == "Head" && !n.Ellipsis.IsValid() {
 			return n.Args[1:]
 		}
-	case *ast.CompositeLit:
-		list, ok := n.Type.(*ast.ArrayType)
-		if ok && fmt.Sprint(list.Elt) == "string" && len(n.Elts) > 2 && quoted(n.Elts[0]) == "" {
-			return n.Elts
+	case *ast.KeyValueExpr:
+		list, ok := n.Value.(*ast.CompositeLit)
+		if ok && fmt.Sprint(n.Key) == "Head" {
+			return list.Elts
 		}
 	}
 	return nil

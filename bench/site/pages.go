@@ -3,12 +3,15 @@ package site
 import (
 	"context"
 	"fmt"
-	"io"
+	"net"
+	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
 
 	"retwis/bench/measure"
 )
@@ -23,28 +26,32 @@ var viewed = []struct {
 	{"GET /home, 10 posts, logged in", "/home", true},
 }
 
-// side is requests, and the program that answers them.
-type side struct {
-	name    string
-	bytes   int
-	program *exec.Cmd
-	load    load
-	base    int // the side to compare with
-}
-
-// pageCost is what a program did in one round.
-type pageCost struct {
-	measure.Result
-	cpu float64 // µs of the program for each request
-}
-
-// Pages measures pages, and a post to very many followers.
+// Pages measures pages beside a handler that answers the same bytes from memory.
 func Pages(ctx context.Context, opt measure.Options) (string, error) {
-	s, err := startSite(ctx, opt, connections)
+	binary, err := measure.Build(ctx, opt.Dir)
 	if err != nil {
 		return "", err
 	}
+	server, err := measure.StartServer(ctx, filepath.Join(opt.Dir, "data"), 0, appendOnly...)
+	if err != nil {
+		return "", err
+	}
+	defer measure.StopServers(server)
+	s := &site{}
 	defer s.stop()
+	s.client, err = rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{server.Socket()}, DialCtxFn: measure.DialUnix, ForceSingleClient: true, PipelineMultiplex: -1})
+	if err != nil {
+		return "", err
+	}
+	// Decisions about limits are made, and all allowed.
+	if err := s.start(ctx, binary, server.URL(), 1, opt, "--limit", "post=1000000/10m post-address=1000000/10m"); err != nil {
+		return "", err
+	}
+	sides, end, err := s.sides(ctx, opt)
+	defer end()
+	if err != nil {
+		return "", err
+	}
 	var text strings.Builder
 	fmt.Fprintf(&text, `## Pages
 
@@ -55,129 +62,81 @@ user on each. For comparison, a net/http handler that serves the same bytes from
 memory. Medians of %d rounds of %v for each.
 
 `, opt.Users, 20*opt.Users, 10*opt.Users, connections, opt.Rounds, opt.Length)
-	if err := s.comparePages(ctx, &text, opt); err != nil {
+	if _, err := measure.InTurn(1, sides); err != nil { // warms up
 		return "", err
 	}
-	text.WriteString("\n![Requests per second, by Retwis and from memory](benchmarks.svg)\n\n")
-	err = s.postToMany(ctx, &text, opt)
+	err = measure.Table{
+		Rounds: opt.Rounds, Sides: sides, Head: []string{"", "requests/s", "ratio", "p50", "p99", "CPU a request"},
+		Formats: []string{"", measure.Milliseconds, measure.Milliseconds, "%.0f µs"},
+	}.Write(&text)
 	return text.String(), err
 }
 
-// comparePages measures every page on all sides in turn.
-func (s *site) comparePages(ctx context.Context, out io.Writer, opt measure.Options) error {
-	sides, stop, err := s.sides(ctx, opt)
-	defer stop()
-	if err != nil {
-		return err
-	}
-	rounds, err := measure.InTurn(opt.Rounds+1, sides, func(s side, _ int) (c pageCost, err error) {
-		before := measure.ProcessSeconds(s.program.Process.Pid)
-		c.Result, err = s.load.during(ctx, opt.Length)
-		c.cpu = (measure.ProcessSeconds(s.program.Process.Pid) - before) * 1e6 / float64(c.Count)
-		return c, err
-	})
-	if err != nil {
-		return err
-	}
-	measure.Head(out, "", "bytes", "requests/s", "p50", "p99", "CPU a request", "requests/s, ratio")
-	var chart chart
-	for i := range rounds {
-		rounds[i] = rounds[i][1:] // the first warms up
-	}
-	for i, s := range sides {
-		rates := func(i int) []float64 { return measure.Each(rounds[i], func(c pageCost) float64 { return c.PerSecond }) }
-		bytes, ratio := "", ""
-		if s.bytes > 0 {
-			bytes = measure.Thousands(s.bytes)
-			name, _, _ := strings.Cut(s.name, " posts")
-			chart.add(name, measure.Median(rates(i)), measure.Median(rates(s.base)))
-		}
-		if s.base != i {
-			ratio = fmt.Sprintf("**%.2f**", measure.MedianRatio(rates(i), rates(s.base)))
-		}
-		var results []measure.Result
-		for _, c := range rounds[i] {
-			results = append(results, c.Result)
-		}
-		r := measure.MedianResult(results)
-		fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %.0f µs | %s |\n", s.name, bytes, measure.Thousands(int(r.PerSecond)), measure.Milliseconds(r.P50),
-			measure.Milliseconds(r.P99), measure.Median(measure.Each(rounds[i], func(c pageCost) float64 { return c.cpu })), ratio)
-	}
-	return chart.draw(filepath.Join(opt.Out, "benchmarks.svg"))
-}
-
-// sides starts the programs to compare with. stop ends them.
-func (s *site) sides(ctx context.Context, opt measure.Options) (sides []side, stop func(), err error) {
-	var programs []*exec.Cmd
-	stop = func() {
-		for _, program := range programs {
-			stopServing(program)
-		}
-	}
-	start := func(name string, args ...string) (*exec.Cmd, string, error) {
-		program, addr, err := startServing(name, args...)
-		programs = append(programs, program)
-		return program, addr, err
-	}
+// sides starts the program that answers from memory. end stops it.
+func (s *site) sides(ctx context.Context, opt measure.Options) (sides []measure.Side, end func(), err error) {
+	end = func() {}
 	files := filepath.Join(opt.Dir, "pages")
-	sizes, err := s.save(ctx, files)
-	if err != nil {
-		return nil, stop, err
+	if err := s.save(ctx, files); err != nil {
+		return nil, end, err
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return nil, stop, err
+		return nil, end, err
 	}
-	memory, memoryAddr, err := start(self, memoryMode, files)
+	memory, err := measure.Serve(self, memoryMode, files)
+	end = memory.Stop
 	if err != nil {
-		return nil, stop, err
+		return nil, end, err
 	}
-	var before *exec.Cmd
-	var beforeAddr string
-	if opt.Before != "" {
-		if before, beforeAddr, err = start(opt.Before, "serve", "--addr", "127.0.0.1:0", "--redis", s.server.URL()); err != nil {
-			return nil, stop, err
-		}
+	add := func(name string, base int, program *measure.Program, status int, requests []request) {
+		l := load{addr: program.Addr, status: status, requests: requests}
+		sides = append(sides, measure.Side{Name: name, Base: base, Measure: func() ([]float64, error) {
+			before := program.Micros()
+			r, err := l.during(ctx, opt.Length)
+			return []float64{r.PerSecond, r.P50, r.P99, (program.Micros() - before) / float64(max(1, r.Count))}, err
+		}})
 	}
 	for i, page := range viewed {
-		of := func(addr, path string) load {
-			l := load{addr: addr, status: 200}
-			for _, cookie := range s.visitors(page.signedIn) {
-				l.requests = append(l.requests, get(path, cookie))
-			}
-			return l
+		var ours, theirs []request
+		for _, cookie := range s.visitors(page.signedIn) {
+			ours, theirs = append(ours, get(page.path, cookie)), append(theirs, get("/"+strconv.Itoa(i), cookie))
 		}
 		base := len(sides) + 1
-		sides = append(sides,
-			side{page.name, sizes[i], s.program, of(s.addr, page.path), base},
-			side{"the same bytes from memory", 0, memory, of(memoryAddr, "/"+strconv.Itoa(i)), base})
-		if before != nil {
-			sides = append(sides, side{"the version before", 0, before, of(beforeAddr, page.path), base})
-		}
+		add(page.name, base, s.web[0], http.StatusOK, ours)
+		add("the same bytes from memory", base, memory, http.StatusOK, theirs)
 	}
-	posts := side{name: "POST /post", program: s.program, load: load{addr: s.addr, status: 303}, base: len(sides)}
+	var posts []request
 	for _, cookie := range s.cookies {
-		posts.load.requests = append(posts.load.requests, post("/post", cookie, "status=Something+short+to+say,+as+people+do."))
+		posts = append(posts, post("/post", cookie, "status=Something+short+to+say,+as+people+do."))
 	}
-	return append(sides, posts), stop, nil
+	add("POST /post", -1, s.web[0], http.StatusSeeOther, posts)
+	return sides, end, nil
 }
 
-// save writes each page to a file, and returns their sizes.
-func (s *site) save(ctx context.Context, dir string) (sizes []int, err error) {
+// save writes each page to a file.
+func (s *site) save(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
+		return err
 	}
 	for i, page := range viewed {
-		body, err := s.page(ctx, page.path, s.visitors(page.signedIn)[0])
+		v := measure.NewVisitor("http://"+s.web[0].Addr, "")
+		if page.signedIn {
+			if _, err := v.LogIn(ctx, s.names[0], password); err != nil {
+				return err
+			}
+		}
+		status, body, err := v.Do(ctx, http.MethodGet, page.path, nil)
+		if err == nil && (status != http.StatusOK || !strings.Contains(body, "data-id")) {
+			err = fmt.Errorf("%s: status %d, and no posts", page.path, status)
+		}
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(i)), body, 0o600); err != nil {
-			return nil, err
+		if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(i)), []byte(body), 0o600); err != nil {
+			return err
 		}
-		sizes = append(sizes, len(body))
 	}
-	return sizes, nil
+	return nil
 }
 
 // visitors returns a session for each connection, or empty ones.
@@ -186,4 +145,33 @@ func (s *site) visitors(signedIn bool) []string {
 		return s.cookies
 	}
 	return make([]string, connections)
+}
+
+// memoryMode is the first argument of the process that serves from memory.
+const memoryMode = "answer-from-memory"
+
+// Child serves from memory if args say so: it is the process that Pages starts.
+func Child(ctx context.Context, args []string) (isChild bool, err error) {
+	if len(args) != 2 || args[0] != memoryMode {
+		return false, nil
+	}
+	mux := http.NewServeMux()
+	for i := range viewed {
+		body, err := os.ReadFile(filepath.Join(args[1], strconv.Itoa(i)))
+		if err != nil {
+			return true, err
+		}
+		mux.HandleFunc("GET /"+strconv.Itoa(i), func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+			_, _ = w.Write(body)
+		})
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return true, err
+	}
+	fmt.Printf("listening on http://%s\n", listener.Addr())
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	return true, server.Serve(listener)
 }

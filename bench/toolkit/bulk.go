@@ -1,0 +1,109 @@
+package toolkit
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/bench/measure"
+	"retwis/bulk/resp"
+)
+
+// Bulk measures retwis load beside redis-cli --pipe.
+func Bulk(ctx context.Context, opt measure.Options) (string, error) {
+	program, err := measure.Build(ctx, opt.Dir)
+	if err != nil {
+		return "", err
+	}
+	port, err := measure.FreePort()
+	if err != nil {
+		return "", err
+	}
+	server, err := measure.StartServer(ctx, filepath.Join(opt.Dir, "server"), port)
+	if err != nil {
+		return "", err
+	}
+	defer measure.StopServers(server)
+	client, err := measure.Dial(server.Socket())
+	if err != nil {
+		return "", err
+	}
+	defer client.Close()
+	file := filepath.Join(opt.Dir, "sets.resp")
+	if err := writeSets(file, opt.Records); err != nil {
+		return "", err
+	}
+	load := func(args ...string) func() ([]float64, error) {
+		return func() ([]float64, error) { return loadFile(ctx, client, file, opt.Records, args) }
+	}
+	url := "redis://127.0.0.1:" + strconv.Itoa(port)
+	var text strings.Builder
+	fmt.Fprintf(&text, `## Mass insertion
+
+Each program loads a file into an empty server without persistence, on a TCP port of
+127.0.0.1. Its CPU time is the one that the system reports.
+
+%s `+"`SET KeyN ValueN`"+`, medians of %d rounds:
+
+`, measure.Thousands(opt.Records), opt.Rounds)
+	err = measure.Table{
+		Rounds: opt.Rounds, Head: []string{"", "commands/s", "ratio", "CPU of the program, ns per command", "ratio"}, Formats: []string{"", "%.0f"},
+		Sides: []measure.Side{
+			{Name: "`redis-cli --pipe`", Measure: load("redis-cli", "-p", strconv.Itoa(port), "--pipe")},
+			{Name: "`retwis load`", Measure: load(program, "load", "--redis", url)},
+			{Name: "`retwis load --coalesce`", Measure: load(program, "load", "--redis", url, "--coalesce")},
+		},
+	}.Write(&text)
+	return text.String(), err
+}
+
+// writeSets writes SETs of n keys.
+func writeSets(path string, n int) error {
+	to, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	e := resp.NewEncoder(to)
+	for i := range n {
+		if err := e.Encode("SET", "Key"+strconv.Itoa(i), "Value"+strconv.Itoa(i)); err != nil {
+			return err
+		}
+	}
+	return e.Flush()
+}
+
+// loadFile runs a program whose standard input is a file of n commands, each of which creates a
+// key. It returns the commands a second, and the CPU time of the program for each in ns.
+func loadFile(ctx context.Context, client rueidis.Client, file string, n int, args []string) ([]float64, error) {
+	if err := measure.Empty(ctx, client); err != nil {
+		return nil, err
+	}
+	in, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	var printed bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, &printed, &printed
+	began := time.Now()
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, &printed)
+	}
+	took := time.Since(began)
+	keys, err := client.Do(ctx, client.B().Dbsize().Build()).AsInt64()
+	if err == nil && int(keys) != n {
+		err = fmt.Errorf("there are %d keys, want %d\n%s", keys, n, &printed)
+	}
+	cpu := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	return []float64{float64(n) / took.Seconds(), float64(cpu) / float64(n)}, err
+}

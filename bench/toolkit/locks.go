@@ -1,0 +1,207 @@
+// Package toolkit compares each package of the toolkit with what people use for the same purpose:
+// another library, or the commands of the server.
+package toolkit
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-redsync/redsync/v4"
+	redsyncredis "github.com/go-redsync/redsync/v4/redis"
+	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/rueidis"
+	"github.com/redis/rueidis/rueidislock"
+
+	"retwis/bench/measure"
+	"retwis/redlock"
+)
+
+const (
+	lockServers = 5
+	lockers     = 64 // of uncontended names
+	competitors = 16
+	lockWork    = time.Millisecond
+	lockTTL     = 8 * time.Second // the same for every side
+)
+
+// locker waits for a name and returns a function that unlocks it.
+type locker func(ctx context.Context, name string) (unlock func() error, err error)
+
+// locks measures locks on separate servers.
+type locks struct {
+	opt     measure.Options
+	sockets []string
+	rounds  int      // so that no name is used twice
+	close   []func() // what was opened
+}
+
+// Locks measures uncontended and contended names.
+func Locks(ctx context.Context, opt measure.Options) (string, error) {
+	b := &locks{opt: opt}
+	defer func() {
+		for _, end := range slices.Backward(b.close) {
+			end()
+		}
+	}()
+	for i := range lockServers {
+		server, err := measure.StartServer(ctx, filepath.Join(opt.Dir, fmt.Sprint(i)), 0)
+		if err != nil {
+			return "", err
+		}
+		b.close = append(b.close, func() { measure.StopServers(server) })
+		b.sockets = append(b.sockets, server.Socket())
+	}
+	ours, err := b.redlock(ctx)
+	if err != nil {
+		return "", err
+	}
+	theirs := b.redsync()
+	other, err := b.rueidislock()
+	if err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, `## Locks
+
+Compared with other Go packages, on the same %d servers: pairs of lock and unlock per second of
+uncontended names, by one goroutine and by %d; and of one name that %d want and hold for %v, how
+often per second another one acquired it than the time before: one that unlocks and locks again at
+once hands nothing over. Fairness is Jain's index of how often each had it; 1 means equal shares.
+
+`, lockServers, lockers, competitors, lockWork)
+	err = measure.Table{
+		Rounds: opt.Rounds, Head: []string{"", "alone", "ratio", "64 goroutines", "ratio", "one name, by another/s", "fairness"}, Formats: []string{"", "", "", "%.3f"},
+		Sides: []measure.Side{
+			{Name: "redlock", Base: 1, Measure: b.compare(ctx, ours)},
+			{Name: "redsync over go-redis", Base: 1, Measure: b.compare(ctx, theirs)},
+			{Name: "rueidislock, five keys on one server", Base: 1, Measure: b.compare(ctx, other)},
+		},
+	}.Write(&text)
+	return text.String(), err
+}
+
+// compare measures uncontended names, and one that all want.
+func (b *locks) compare(ctx context.Context, l locker) func() ([]float64, error) {
+	return func() ([]float64, error) {
+		b.rounds++
+		free := func(g, i int) string { return fmt.Sprintf("free:%d:%d:%d", b.rounds, g, i) }
+		alone, err := b.compete(ctx, l, 1, 0, free)
+		if err != nil {
+			return nil, err
+		}
+		many, err := b.compete(ctx, l, lockers, 0, free)
+		if err != nil {
+			return nil, err
+		}
+		one, err := b.compete(ctx, l, competitors, lockWork, func(int, int) string { return fmt.Sprint("wanted:", b.rounds) })
+		return []float64{alone.rate, many.rate, one.changes, one.jain}, err
+	}
+}
+
+// contest is how goroutines fared.
+type contest struct {
+	rate    float64 // pairs of lock and unlock per second
+	changes float64 // per second, how often the holder changed
+	jain    float64 // fairness
+}
+
+// compete lets n goroutines lock names again and again, and work.
+func (b *locks) compete(ctx context.Context, l locker, n int, work time.Duration, name func(g, i int) string) (contest, error) {
+	ctx, cancel := context.WithTimeout(ctx, b.opt.Length+30*time.Second)
+	defer cancel()
+	warm := time.Now().Add(b.opt.Length / 10) // skips the rush at the start
+	stop := warm.Add(b.opt.Length)
+	times := make([]float64, n)
+	var holder, changes atomic.Int64
+	err := measure.Concurrently(n, n, func(g int) error {
+		for i := 0; time.Now().Before(stop); i++ {
+			begun := time.Now()
+			unlock, err := l(ctx, name(g, i))
+			if err != nil {
+				return err
+			}
+			if begun.After(warm) {
+				times[g]++
+				if holder.Swap(int64(g)) != int64(g) {
+					changes.Add(1)
+				}
+			}
+			time.Sleep(work)
+			if err := unlock(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	elapsed := time.Since(warm).Seconds()
+	var sum, squares float64
+	for _, t := range times {
+		sum += t
+		squares += t * t
+	}
+	return contest{sum / elapsed, float64(changes.Load()) / elapsed, sum * sum / (float64(n) * squares)}, err
+}
+
+// redlock locks with a manager, as a process has it.
+func (b *locks) redlock(ctx context.Context) (locker, error) {
+	urls := make([]string, len(b.sockets))
+	for i, socket := range b.sockets {
+		urls[i] = "unix://" + socket
+	}
+	m, err := redlock.Dial(urls, redlock.Options{TTL: lockTTL})
+	if err != nil {
+		return nil, err
+	}
+	b.close = append(b.close, func() { _ = m.Close() })
+	return func(ctx context.Context, name string) (func() error, error) {
+		l, err := m.Lock(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		return func() error { return l.Unlock(context.Background()) }, nil
+	}, m.SkipQuarantine(ctx)
+}
+
+// redsync locks with redsync over go-redis.
+func (b *locks) redsync() locker {
+	var pools []redsyncredis.Pool
+	for _, socket := range b.sockets {
+		client := redis.NewClient(&redis.Options{Network: "unix", Addr: socket})
+		b.close = append(b.close, func() { _ = client.Close() })
+		pools = append(pools, goredis.NewPool(client))
+	}
+	rs := redsync.New(pools...)
+	return func(ctx context.Context, name string) (func() error, error) {
+		mutex := rs.NewMutex(name, redsync.WithExpiry(lockTTL), redsync.WithTries(1000))
+		if err := mutex.LockContext(ctx); err != nil {
+			return nil, err
+		}
+		return func() error {
+			_, err := mutex.UnlockContext(context.Background())
+			return err
+		}, nil
+	}
+}
+
+// rueidislock locks with rueidislock, which uses one server and sets several keys on it, as many
+// as there would be servers.
+func (b *locks) rueidislock() (locker, error) {
+	l, err := rueidislock.NewLocker(rueidislock.LockerOption{
+		ClientOption: rueidis.ClientOption{InitAddress: b.sockets[:1], DialCtxFn: measure.DialUnix, ForceSingleClient: true},
+		KeyMajority:  lockServers/2 + 1, KeyValidity: lockTTL, NoLoopTracking: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	b.close = append(b.close, l.Close)
+	return func(ctx context.Context, name string) (func() error, error) {
+		_, unlock, err := l.WithContext(ctx, name)
+		return func() error { unlock(); return nil }, err
+	}, nil
+}

@@ -1,0 +1,65 @@
+package toolkit
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-redis/redis_rate/v10"
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/rueidis"
+
+	"retwis/bench/measure"
+	"retwis/ratelimit"
+)
+
+// RateLimits measures decisions of package ratelimit beside redis_rate.
+func RateLimits(ctx context.Context, opt measure.Options) (string, error) {
+	const callers, keys, takes = 64, 1000, 100_000
+	var text strings.Builder
+	err := measure.OnServer(ctx, opt.Dir, func(client rueidis.Client, socket string) error {
+		limiter, err := ratelimit.New(client, ratelimit.Options{Timeout: time.Minute})
+		if err != nil {
+			return err
+		}
+		other := redis.NewClient(&redis.Options{Network: "unix", Addr: socket})
+		defer other.Close()
+		theirs := redis_rate.NewLimiter(other)
+		limit := ratelimit.Limit{Rate: 600, Per: time.Minute, Burst: 100}
+		decide := func(take func(key string) error) func() ([]float64, error) {
+			return func() (costs []float64, err error) {
+				rate := 0.0
+				server, err := measure.ServerTime(ctx, client, takes)(func() (err error) {
+					rate, err = measure.Rate(takes)(func() error {
+						return measure.Concurrently(callers, takes, func(int) error { return take("user:" + strconv.Itoa(rand.IntN(keys))) })
+					})
+					return err
+				})
+				return []float64{rate, server}, err
+			}
+		}
+		fmt.Fprintf(&text, `## Rate limits
+
+%d callers ask about events of %s keys, on one server: package `+"`ratelimit` beside `go-redis/redis_rate`"+`.
+Medians of %d rounds of %s decisions for each side, in turn.
+
+`, callers, measure.Thousands(keys), opt.Rounds, measure.Thousands(takes))
+		return measure.Table{
+			Rounds: opt.Rounds, Head: []string{"", "decisions/s", "ratio", "time of the server each"}, Formats: []string{"", "%.1f µs"},
+			Sides: []measure.Side{
+				{Name: "`ratelimit`", Base: 1, Measure: decide(func(key string) error {
+					_, err := limiter.Take(ctx, key, limit)
+					return err
+				})},
+				{Name: "`redis_rate`", Base: 1, Measure: decide(func(key string) error {
+					_, err := theirs.Allow(ctx, key, redis_rate.Limit{Rate: limit.Rate, Period: limit.Per, Burst: limit.Burst})
+					return err
+				})},
+			},
+		}.Write(&text)
+	})
+	return text.String(), err
+}

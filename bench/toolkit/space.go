@@ -1,0 +1,139 @@
+package toolkit
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"retwis/bench/measure"
+	"retwis/index"
+	"retwis/index/space"
+)
+
+// spacePlaces is the number of places, about one on each square kilometre.
+const spacePlaces = 1_000_000
+
+// places compares index/space with GEOSEARCH on the same places.
+type places struct {
+	opt    measure.Options
+	client rueidis.Client
+	geo    *space.Geo
+}
+
+// Space measures places on earth.
+func Space(ctx context.Context, opt measure.Options) (string, error) {
+	var text strings.Builder
+	err := measure.OnServer(ctx, opt.Dir, func(client rueidis.Client, _ string) error {
+		geo, err := space.NewGeo(client, "places", space.Options{})
+		if err != nil {
+			return err
+		}
+		b := &places{opt: opt, client: client, geo: geo}
+		if err := b.fill(ctx); err != nil {
+			return err
+		}
+		fmt.Fprintf(&text, `## Points of many dimensions
+
+%s places, about one on each square kilometre, in `+"`space.Geo` and by `GEOADD`"+`. The
+figures are the time that the server computes, from `+"`INFO`"+`, reading and writing the socket
+included: medians of %d rounds. For points of other dimensions, the server has nothing to
+compare with.
+
+All places within a radius, `+"`Geo.Within` beside `GEOSEARCH … BYRADIUS`"+`, and the nearest 10 of
+them, `+"`Geo.NearestWithin` beside `GEOSEARCH … ASC COUNT 10`. This `GEOSEARCH`"+` returns names only;
+`+"`index/space`"+` returns coordinates and distances, too.
+
+`, measure.Thousands(spacePlaces), opt.Rounds)
+		measure.Head(&text, "radius", "places", "`Within`", "`GEOSEARCH`", "ratio", "nearest 10", "`GEOSEARCH`", "ratio")
+		for _, metres := range []float64{500, 2_000, 10_000, 50_000, 200_000} {
+			row, err := b.radius(ctx, metres)
+			if err != nil {
+				return fmt.Errorf("%g metres: %w", metres, err)
+			}
+			measure.Row(&text, row...)
+		}
+		return nil
+	})
+	return text.String(), err
+}
+
+// fill puts the places into both, evenly spread. GEOADD gets them in the order of the index,
+// so that neighbours lie next to each other in memory, which its queries profit from.
+func (b *places) fill(ctx context.Context) error {
+	random := rand.New(rand.NewPCG(1, 2))
+	_, err := b.geo.PutMany(ctx, func(yield func(space.Place) bool) {
+		for i := range spacePlaces {
+			if !yield(space.Place{ID: strconv.Itoa(i), Lat: 37 + 9*random.Float64(), Lon: 7 + 12*random.Float64()}) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = measure.Send(ctx, b.client, func(yield func(rueidis.Completed) bool) {
+		for p, err := range b.geo.Select(ctx, space.Area{South: -90, West: -180, North: 90, East: 180}, index.Page{}) {
+			if failed = err; err != nil || !yield(b.client.B().Geoadd().Key("geo").LongitudeLatitudeMember().LongitudeLatitudeMember(p.Lon, p.Lat, p.ID).Build()) {
+				return
+			}
+		}
+	})
+	return cmp.Or(failed, err)
+}
+
+// radius measures searches around random places.
+func (b *places) radius(ctx context.Context, metres float64) ([]string, error) {
+	queries := min(500, max(3, int(2e10/(metres*metres))))
+	var found [4]int
+	side := func(i int, search func(lat, lon float64) (int, error)) measure.Side {
+		round := uint64(0)
+		return measure.Side{Measure: func() ([]float64, error) {
+			round++ // the same places for all sides
+			random := rand.New(rand.NewPCG(3, round))
+			return measure.ServerTime(ctx, b.client, queries).Of(measure.Times(queries, func() error {
+				n, err := search(39+5*random.Float64(), 10+6*random.Float64())
+				found[i] += n
+				return err
+			}))()
+		}}
+	}
+	names := func(cmd rueidis.Completed) (int, error) {
+		names, err := b.client.Do(ctx, cmd).AsStrSlice()
+		return len(names), err
+	}
+	took, err := measure.InTurn(b.opt.Rounds, []measure.Side{
+		side(0, func(lat, lon float64) (int, error) { return count(b.geo.Within(ctx, lat, lon, metres, index.Page{})) }),
+		side(1, func(lat, lon float64) (int, error) {
+			return names(b.client.B().Geosearch().Key("geo").Fromlonlat(lon, lat).Byradius(metres).M().Build())
+		}),
+		side(2, func(lat, lon float64) (int, error) {
+			near, err := b.geo.NearestWithin(ctx, lat, lon, metres, 10)
+			return len(near), err
+		}),
+		side(3, func(lat, lon float64) (int, error) {
+			return names(b.client.B().Geosearch().Key("geo").Fromlonlat(lon, lat).Byradius(metres).M().Asc().Count(10).Build())
+		}),
+	})
+	if err != nil {
+		return nil, err
+	}
+	row := []string{fmt.Sprintf("%g km", metres/1000), measure.Thousands(found[0] / (b.opt.Rounds * queries))}
+	for i := 0; i < len(found); i += 2 {
+		// GEOADD rounds places to less than a metre.
+		if math.Abs(float64(found[i]-found[i+1])) > 1+0.01*float64(found[i+1]) {
+			return nil, fmt.Errorf("%d places found, and %d by GEOSEARCH", found[i], found[i+1])
+		}
+		for _, all := range [][][]float64{took[i], took[i+1]} {
+			row = append(row, measure.Thousands(int(measure.Median(all[0])+0.5))+" µs")
+		}
+		row = append(row, fmt.Sprintf("**%.2f**", measure.MedianRatio(took[i][0], took[i+1][0])))
+	}
+	return row, nil
+}

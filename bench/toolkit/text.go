@@ -1,0 +1,229 @@
+package toolkit
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/bench/measure"
+	"retwis/index/text"
+)
+
+const (
+	vocabulary  = 1_000_000 // words that a post can have
+	authors     = 50_000
+	wordsOfPost = 17 // drawn; the most frequent ones occur twice
+	apart       = "apart"
+)
+
+// posts measures the search of posts.
+type posts struct {
+	client rueidis.Client
+	x      *text.Index
+	n      int
+	words  []string // the most frequent first
+}
+
+// Text measures full-text search beside a sorted set for each term.
+func Text(ctx context.Context, opt measure.Options) (string, error) {
+	b := &posts{n: opt.Stored, words: makeWords(vocabulary)}
+	terms := 0
+	for _, d := range b.all {
+		terms += len(termsOf(d))
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, `## Full-text search
+
+%s posts, whose words are Zipf-distributed, each with the exact term of its author and one
+of two terms that never meet, in `+"`index/text`"+` and in a sorted set of ids for each term.
+
+Loading, %.1f terms a post:
+
+`, measure.Thousands(b.n), float64(terms)/float64(b.n))
+	measure.Head(&out, "", "bytes a post", "ratio", "CPU a post", "ratio")
+	var searched [2][]searched
+	var base [2]float64
+	for i, side := range []struct {
+		name   string
+		load   func(ctx context.Context) error
+		times  [4]int
+		search func(ctx context.Context, terms []string) error
+	}{
+		{"`ZADD` to a sorted set per term, pipelines of 1,000", b.addToSets, [4]int{1000, 200, 200, 5}, b.searchSets},
+		{"`PutMany`", b.put, [4]int{10_000, 10_000, 10_000, 200}, b.searchText},
+	} {
+		err := measure.OnServer(ctx, filepath.Join(opt.Dir, strconv.Itoa(i)), func(client rueidis.Client, _ string) (err error) {
+			b.client = client
+			if b.x, err = text.New(client, "posts", text.Options{}); err != nil {
+				return err
+			}
+			micros := 0.0
+			bytes, err := measure.ServerMemory(ctx, client, b.n)(func() (err error) {
+				micros, err = measure.ServerTime(ctx, client, b.n)(func() error { return side.load(ctx) })
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			if i == 0 {
+				base = [2]float64{bytes, micros}
+			}
+			fmt.Fprintf(&out, "| %s | %.0f | **%.2f** | %.1f µs | **%.2f** |\n", side.name, bytes, bytes/base[0], micros, micros/base[1])
+			searched[i], err = b.search(ctx, side.times, side.search)
+			return err
+		})
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", side.name, err)
+		}
+	}
+	writeSearches(&out, searched)
+	return out.String(), nil
+}
+
+// makeWords returns n distinct words of 2 to 10 letters.
+func makeWords(n int) []string {
+	const letters = "aeitonshrdlucmfwypvbgkjqxz"
+	r := rand.New(rand.NewPCG(1, 2))
+	seen := map[string]bool{apart: true}
+	var words []string
+	var word []byte
+	for len(words) < n {
+		word = word[:0]
+		for range 2 + min(8, r.IntN(4)+len(words)/100_000) {
+			word = append(word, letters[r.IntN(len(letters))])
+		}
+		if w := string(word); !seen[w] {
+			seen[w] = true
+			words = append(words, w)
+		}
+	}
+	return words
+}
+
+// all yields the posts, the same each time.
+func (b *posts) all(yield func(int64, text.Document) bool) {
+	r := rand.New(rand.NewPCG(3, 4))
+	word := rand.NewZipf(r, 1.05, 8, vocabulary-1)
+	author := rand.NewZipf(r, 1.1, 20, authors-1)
+	some := make([]string, wordsOfPost)
+	for i := range b.n {
+		for w := range some {
+			some[w] = b.words[word.Uint64()]
+		}
+		d := text.Document{
+			Text:  strings.Join(some, " "),
+			Terms: []string{"from:" + strconv.FormatUint(author.Uint64(), 10), apart + ":" + strconv.Itoa(r.IntN(2))},
+		}
+		if !yield(int64(i+1), d) {
+			return
+		}
+	}
+}
+
+// termsOf returns the terms of a post, each once.
+func termsOf(d text.Document) []string {
+	all := append(strings.Fields(d.Text), d.Terms...)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func (b *posts) addToSets(ctx context.Context) error {
+	return measure.Send(ctx, b.client, func(yield func(rueidis.Completed) bool) {
+		for id, d := range b.all {
+			for _, term := range termsOf(d) {
+				if !yield(b.client.B().Zadd().Key("set:"+term).ScoreMember().ScoreMember(float64(id), strconv.FormatInt(id, 10)).Build()) {
+					return
+				}
+			}
+		}
+	})
+}
+
+func (b *posts) put(ctx context.Context) error {
+	_, err := b.x.PutMany(ctx, b.all)
+	return err
+}
+
+func (b *posts) searchSets(ctx context.Context, terms []string) error {
+	keys := make([]string, len(terms))
+	for i, term := range terms {
+		keys[i] = "set:" + term
+	}
+	if len(keys) == 1 {
+		return b.client.Do(ctx, b.client.B().Zrevrange().Key(keys[0]).Start(0).Stop(19).Build()).Error()
+	}
+	return b.client.Do(ctx, b.client.B().Zinter().Numkeys(int64(len(keys))).Key(keys...).Build()).Error()
+}
+
+func (b *posts) searchText(ctx context.Context, terms []string) error {
+	var q text.Query
+	for _, term := range terms {
+		if strings.Contains(term, ":") {
+			q.With = append(q.With, term)
+		} else {
+			q.Expr = text.And(q.Expr, text.Word(term))
+		}
+	}
+	_, err := b.x.Search(ctx, q)
+	return err
+}
+
+// searchKinds are what is searched for.
+var searchKinds = [4]string{"one word", "two words", "three words", "two terms of half of all posts that never meet"}
+
+// searched is what searches of a kind took.
+type searched struct {
+	measure.Result
+	micros float64 // of the server
+}
+
+// search searches for each kind, words drawn as those of posts.
+func (b *posts) search(ctx context.Context, times [4]int, find func(ctx context.Context, terms []string) error) (all []searched, err error) {
+	word := rand.NewZipf(rand.New(rand.NewPCG(5, 6)), 1.05, 8, 20_000)
+	for kind, n := range times {
+		var s searched
+		var took []time.Duration
+		s.micros, err = measure.ServerTime(ctx, b.client, n)(measure.Times(n, func() error {
+			terms := []string{apart + ":0", apart + ":1"}
+			if kind < 3 {
+				terms = make([]string, kind+1)
+				for i := range terms {
+					terms[i] = b.words[word.Uint64()]
+				}
+			}
+			began := time.Now()
+			err := find(ctx, terms)
+			took = append(took, time.Since(began))
+			return err
+		}))
+		if err != nil {
+			return nil, err
+		}
+		if s.Result, err = measure.Summarize(took, time.Second); err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+func writeSearches(out io.Writer, all [2][]searched) {
+	fmt.Fprint(out, "\nA page of the newest 20, the words drawn as those of posts, one after the other; the CPU is that\nof the server:\n\n")
+	measure.Head(out, "", "sorted sets, median", "99 %", "CPU", "`index/text`, median", "99 %", "CPU")
+	for kind, name := range searchKinds {
+		row := []string{name}
+		for _, side := range all {
+			s := side[kind]
+			row = append(row, fmt.Sprintf(measure.Milliseconds, s.P50), fmt.Sprintf(measure.Milliseconds, s.P99), measure.Thousands(int(s.micros))+" µs")
+		}
+		measure.Row(out, row...)
+	}
+}
