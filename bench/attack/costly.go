@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"retwis/bench/measure"
 )
 
 // slowest does what others do on the site while an attack lasts, and returns how long that took
@@ -38,15 +40,15 @@ func slowest(attack func(), others func() (status int, err error)) (worst time.D
 
 // searches sends other words each time, so that no answer is one of before.
 func searches(ctx context.Context, s *site) (result, error) {
-	bot, visitor := s.client(stranger), s.client(owner)
+	bot, visitor := s.visitor(stranger), s.visitor(owner)
 	var c *counts
 	worst, err := slowest(func() {
 		c = flood(ctx, func(i int) (int, error) {
-			status, _, err := bot.do(ctx, http.MethodGet, "/search?q="+url.QueryEscape(fmt.Sprintf("the -coffee -word%d", i)), nil)
+			status, _, err := bot.Do(ctx, http.MethodGet, "/search?q="+url.QueryEscape(fmt.Sprintf("the -coffee -word%d", i)), nil)
 			return status, err
 		})
 	}, func() (int, error) {
-		status, _, err := visitor.do(ctx, http.MethodGet, "/search?q=coffee", nil)
+		status, _, err := visitor.Do(ctx, http.MethodGet, "/search?q=coffee", nil)
 		return status, err
 	})
 	found, refused := c.by[http.StatusOK], c.by[http.StatusTooManyRequests]
@@ -65,7 +67,7 @@ func blank(width, height int) ([]byte, error) {
 }
 
 // upload sends a picture, as the script of the composer does.
-func (c *client) upload(ctx context.Context, file []byte) (int, error) {
+func upload(ctx context.Context, v *measure.Visitor, file []byte) (int, error) {
 	var form bytes.Buffer
 	w := multipart.NewWriter(&form)
 	part, err := w.CreateFormFile("file", "picture.png")
@@ -75,7 +77,7 @@ func (c *client) upload(ctx context.Context, file []byte) (int, error) {
 	if err = errors.Join(err, w.Close()); err != nil {
 		return 0, err
 	}
-	status, _, err := c.send(ctx, http.MethodPost, "/media", w.FormDataContentType(), &form)
+	status, _, err := v.Send(ctx, http.MethodPost, "/media", w.FormDataContentType(), &form)
 	return status, err
 }
 
@@ -95,13 +97,13 @@ func uploads(ctx context.Context, s *site) (result, error) {
 	}
 	var c *counts
 	worst, err := slowest(
-		func() { c = flood(ctx, func(int) (int, error) { return bot.upload(ctx, large) }) },
-		func() (int, error) { return ada.upload(ctx, small) },
+		func() { c = flood(ctx, func(int) (int, error) { return upload(ctx, bot, large) }) },
+		func() (int, error) { return upload(ctx, ada, small) },
 	)
-	resident, err2 := s.metric("process_resident_memory_bytes")
+	resident, err2 := s.resident()
 	stored, limited, busy := c.by[http.StatusOK], c.by[http.StatusTooManyRequests], c.by[http.StatusServiceUnavailable]
 	return result{
-		fmt.Sprintf("%d stored, %d refused; the slowest upload of others in %d ms; the site takes %.0f MB", stored, limited+busy, worst.Milliseconds(), resident/1e6),
-		stored > 0 && stored <= 32 && limited+busy > 0 && worst <= 2*time.Second && resident < 500e6,
+		fmt.Sprintf("%d stored, %d refused; the slowest upload of others in %d ms; the site takes %.0f MB", stored, limited+busy, worst.Milliseconds(), resident),
+		stored > 0 && stored <= 32 && limited+busy > 0 && worst <= 2*time.Second && resident < mostMemory,
 	}, errors.Join(err, err2, c.er)
 }
