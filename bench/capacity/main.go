@@ -25,7 +25,7 @@ func run(args []string, out io.Writer) error {
 	site := defaults(0)
 	flags := flag.NewFlagSet("capacity", flag.ContinueOnError)
 	sizes := flags.String("users", "1,10,100", "how many `millions` of users, with commas")
-	page := flags.String("write", "", "the `page` in which to replace the table; its picture is written beside it")
+	page := flags.String("write", "", "the `page` in which to replace the tables")
 	inputs := []struct {
 		value     *float64
 		name, use string

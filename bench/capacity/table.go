@@ -2,14 +2,11 @@ package main
 
 import (
 	"fmt"
-	"image/color"
+	"math"
 	"os"
-	"path/filepath"
 	"strings"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
+	"retwis/bench/measure"
 )
 
 // table prints what sites need, one below the other in Markdown.
@@ -73,11 +70,7 @@ func number(n float64) string {
 	if n < 10 {
 		return fmt.Sprintf("%.2g", n)
 	}
-	text := fmt.Sprintf("%.0f", n)
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
+	return measure.Thousands(int(math.RoundToEven(n)))
 }
 
 // replaced returns a page with other tables.
@@ -103,53 +96,7 @@ func write(path string, needs []Need) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if err := os.WriteFile(path, []byte(page), 0o644); err != nil {
-		return err
-	}
-	return draw(filepath.Join(filepath.Dir(path), "scaling.svg"), needs)
-}
-
-// draw plots what fills the memory.
-func draw(path string, needs []Need) error {
-	p := plot.New()
-	p.Title.Text = "What fills the memory, % of it"
-	p.Y.Min, p.Y.Max = 0, 125
-	width := vg.Points(52)
-	var below *plotter.BarChart
-	for _, part := range []struct {
-		name  string
-		bytes func(n Need) float64
-		color color.Color
-	}{
-		{"users", func(n Need) float64 { return n.UserBytes }, color.RGBA{120, 128, 126, 255}},
-		{"home timelines", func(n Need) float64 { return n.TimelineBytes }, color.RGBA{230, 178, 90, 255}},
-		{"follows", func(n Need) float64 { return n.FollowBytes }, color.RGBA{15, 107, 92, 255}},
-		{"notifications", func(n Need) float64 { return n.NoticeBytes }, color.RGBA{186, 120, 140, 255}},
-		{"likes", func(n Need) float64 { return n.LikeBytes }, color.RGBA{206, 92, 80, 255}},
-		{"posts", func(n Need) float64 { return n.PostBytes }, color.RGBA{160, 205, 196, 255}},
-	} {
-		var values plotter.Values
-		for _, years := range []float64{0.1, 0.5, 1, 2, 3} {
-			site := needs[0].Site
-			site.Years = years
-			n := need(site)
-			values = append(values, 100*part.bytes(n)/n.RAM)
-		}
-		bars, err := plotter.NewBarChart(values, width)
-		if err != nil {
-			return err
-		}
-		bars.Color, bars.LineStyle.Width = part.color, 0
-		if below != nil {
-			bars.StackOn(below)
-		}
-		below = bars
-		p.Add(bars)
-		p.Legend.Add(part.name, bars)
-	}
-	p.Legend.Top = true
-	p.NominalX("5 weeks", "6 months", "1 year", "2 years", "3 years")
-	return p.Save(6*vg.Inch, 3.5*vg.Inch, path)
+	return os.WriteFile(path, []byte(page), 0o644)
 }
 
 func years(n float64) string {
