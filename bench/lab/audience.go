@@ -22,31 +22,24 @@ import (
 // when a home timeline is read. A few of them are read as pages, and every home timeline
 // that follows the first is read whole from the database.
 type audience struct {
-	client    rueidis.Client
-	followers int     // of the first
-	above     int     // more followers than that, and posts are merged
-	ids       []int64 // of the accounts; the first ones follow both
-	uids      [2]int64
-	readers   []*person
+	client  rueidis.Client
+	ids     []int64 // of the accounts; the first ones follow both
+	uids    [2]int64
+	readers []*person
 }
 
-// readers is how many of the followers read their pages in the end.
-const readers = 3
-
-// merged says to a process from how many followers on it merges.
-func (a *audience) merged() []string {
-	if a == nil {
-		return nil
-	}
-	return []string{"--celebrity-followers", strconv.Itoa(a.above)}
-}
+const (
+	// followers is how many accounts follow the first.
+	followers = 2500
+	// merged is from how many followers on posts are merged: the second has more.
+	merged = 2600
+	// readers is how many of the followers read their pages in the end.
+	readers = 3
+)
 
 // seed makes the accounts, before a process serves the site.
-func seed(ctx context.Context, opt options, c *cluster) (*audience, error) {
-	if opt.followers == 0 {
-		return nil, nil
-	}
-	a := &audience{followers: opt.followers, above: opt.celebrity}
+func seed(ctx context.Context, program string, c *cluster) (*audience, error) {
+	a := &audience{}
 	var fronts []string
 	for _, n := range c.nodes {
 		fronts = append(fronts, fmt.Sprintf("127.0.0.1:%d", n.front))
@@ -56,7 +49,7 @@ func seed(ctx context.Context, opt options, c *cluster) (*audience, error) {
 	if err != nil {
 		return nil, fmt.Errorf("seed: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, opt.program, "seed", "--users", strconv.Itoa(opt.celebrity+1), "--follows", "0", "--posts", "0",
+	cmd := exec.CommandContext(ctx, program, "seed", "--users", strconv.Itoa(merged+1), "--follows", "0", "--posts", "0",
 		"--password", password, "--redis", c.url())
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return a, fmt.Errorf("seed: %w: %s", err, out)
@@ -65,7 +58,7 @@ func seed(ctx context.Context, opt options, c *cluster) (*audience, error) {
 	if err != nil {
 		return a, fmt.Errorf("seed: %w", err)
 	}
-	for id := last - int64(opt.celebrity); id <= last; id++ {
+	for id := last - merged; id <= last; id++ {
 		a.ids = append(a.ids, id)
 	}
 	return a, nil
@@ -80,9 +73,6 @@ func (a *audience) close() {
 // follow makes the accounts follow the first two people, and gives them home timelines: on a
 // Cluster a post goes to those that exist.
 func (a *audience) follow(ctx context.Context, c *crowd) error {
-	if a == nil {
-		return nil
-	}
 	b := a.client.B()
 	for i := range a.uids {
 		var err error
@@ -95,7 +85,7 @@ func (a *audience) follow(ctx context.Context, c *crowd) error {
 	var cmds rueidis.Commands
 	for i, id := range a.ids {
 		for j, uid := range a.uids {
-			if j == 0 && i >= a.followers {
+			if j == 0 && i >= followers {
 				continue
 			}
 			cmds = append(cmds,
@@ -137,11 +127,11 @@ func (a *audience) uid(ctx context.Context, name string) (int64, error) {
 
 // listsReport is what the home timelines of the audience have in the end.
 type listsReport struct {
-	Lists   int      `json:"lists"`
-	Posts   int      `json:"posts"`   // that must be on each
-	Missing int      `json:"missing"` // entries
-	Twice   int      `json:"twice"`
-	First   []string `json:"first,omitempty"`
+	Lists   int
+	Posts   int // that must be on each
+	Missing int // entries
+	Twice   int
+	First   []string
 }
 
 func (r listsReport) wrong() int { return r.Missing + r.Twice }
@@ -149,9 +139,6 @@ func (r listsReport) wrong() int { return r.Missing + r.Twice }
 // read reads the home timelines of all who follow the first person.
 func (a *audience) read(ctx context.Context, c *crowd) (listsReport, error) {
 	var r listsReport
-	if a == nil {
-		return r, nil
-	}
 	for _, reader := range a.readers {
 		reader.logIn(ctx)
 		reader.whole(ctx, history.Op{Kind: history.Home, Process: rand.IntN(len(c.webs))}, "/home")
@@ -161,7 +148,7 @@ func (a *audience) read(ctx context.Context, c *crowd) (listsReport, error) {
 		return r, fmt.Errorf("the posts of %s: %w", c.all[0].name, err)
 	}
 	r.Posts = len(want)
-	for some := range slices.Chunk(a.ids[:a.followers], 500) {
+	for some := range slices.Chunk(a.ids[:followers], 500) {
 		var cmds rueidis.Commands
 		for _, id := range some {
 			cmds = append(cmds, a.client.B().Lrange().Key(fmt.Sprint("posts:", id)).Start(0).Stop(-1).Build())

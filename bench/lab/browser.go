@@ -21,15 +21,14 @@ const requestTimeout = 20 * time.Second
 // browser sends forms and reads pages as a browser does. Its cookies are for all processes,
 // as behind a load balancer.
 type browser struct {
-	http  *http.Client
-	jar   http.CookieJar
-	plant *plant
-	name  string
+	http *http.Client
+	jar  http.CookieJar
+	name string
 }
 
-func newBrowser(name string, transport http.RoundTripper, p *plant) *browser {
+func newBrowser(name string, transport http.RoundTripper) *browser {
 	jar, _ := cookiejar.New(nil) // without options it cannot fail
-	return &browser{name: name, jar: jar, plant: p, http: &http.Client{
+	return &browser{name: name, jar: jar, http: &http.Client{
 		Transport: transport, Timeout: requestTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
@@ -47,17 +46,6 @@ type answer struct {
 // do sends a request to a process: a form if there is one. Without a cookie it uses those
 // of the browser.
 func (b *browser) do(ctx context.Context, site, method, path string, form url.Values, cookie *http.Cookie) (a answer) {
-	if planted, ok := b.plant.before(b, method, path); ok {
-		return planted
-	}
-	a = b.send(ctx, site, method, path, form, cookie)
-	if cookie == nil {
-		b.plant.after(b, method, path, form, &a)
-	}
-	return a
-}
-
-func (b *browser) send(ctx context.Context, site, method, path string, form url.Values, cookie *http.Cookie) (a answer) {
 	request, err := http.NewRequestWithContext(ctx, method, site+path, strings.NewReader(form.Encode()))
 	if err != nil {
 		return answer{err: err}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -22,13 +23,12 @@ type faults struct {
 	fans        *audience
 	rec         *history.Recorder
 	webs        []*process
-	workers     []*process
 	rng         *rand.Rand
 	minReplicas int
-	rest        time.Duration // between two faults, at least
+	rest        time.Duration
 	report      func(format string, args ...any)
 	epoch       string
-	only        map[string]bool
+	only        []string // kinds; without any, all
 }
 
 // replicationLag is more than the time that a replica in step is behind its master.
@@ -37,7 +37,7 @@ const replicationLag = time.Second
 // kinds are the faults. Each returns when the cause is gone.
 func (f *faults) kinds() map[string]func(ctx context.Context, fault *history.Fault) error {
 	kinds := map[string]func(ctx context.Context, fault *history.Fault) error{
-		"kill web":       func(ctx context.Context, fault *history.Fault) error { return f.kill(ctx, fault, f.webs, 0) },
+		"kill web":       f.kill,
 		"stop web":       f.stopWeb,
 		"kill master":    f.killMaster,
 		"lagging master": f.killLagging,
@@ -48,17 +48,10 @@ func (f *faults) kinds() map[string]func(ctx context.Context, fault *history.Fau
 		"cut replica":    f.cutReplica,
 		"cut web":        f.cutWeb,
 		"stop master":    f.stopMaster,
-	}
-	if len(f.workers) > 0 {
-		kinds["kill worker"] = func(ctx context.Context, fault *history.Fault) error {
-			return f.kill(ctx, fault, f.workers, len(f.webs))
-		}
-	}
-	if f.fans != nil {
-		kinds["lose queue"] = f.loseQueue
+		"lose queue":     f.loseQueue,
 	}
 	for name := range kinds {
-		if len(f.only) > 0 && !f.only[name] {
+		if len(f.only) > 0 && !slices.Contains(f.only, name) {
 			delete(kinds, name)
 		}
 	}
@@ -106,7 +99,7 @@ func (f *faults) one(ctx context.Context, kind string, do func(context.Context, 
 		go func() {
 			time.Sleep(wait)
 			second.Start = f.rec.Now()
-			err := f.killOne(ctx, &second, f.webs[target], target+1, time.Second)
+			err := f.killOne(ctx, &second, target, time.Second)
 			second.End = f.rec.Now()
 			f.rec.Fault(second)
 			also <- err
@@ -150,13 +143,13 @@ func (f *faults) some(least, most time.Duration) time.Duration {
 	return least + time.Duration(f.rng.Int64N(int64(most-least)))
 }
 
-func (f *faults) kill(ctx context.Context, fault *history.Fault, from []*process, offset int) error {
-	i := f.rng.IntN(len(from))
-	return f.killOne(ctx, fault, from[i], offset+i+1, f.some(500*time.Millisecond, 3*time.Second))
+func (f *faults) kill(ctx context.Context, fault *history.Fault) error {
+	return f.killOne(ctx, fault, f.rng.IntN(len(f.webs)), f.some(500*time.Millisecond, 3*time.Second))
 }
 
-func (f *faults) killOne(ctx context.Context, fault *history.Fault, p *process, number int, down time.Duration) error {
-	fault.Target, fault.Killed = p.name, number
+func (f *faults) killOne(ctx context.Context, fault *history.Fault, i int, down time.Duration) error {
+	p := f.webs[i]
+	fault.Target, fault.Killed = p.name, i+1
 	p.kill()
 	sleep.For(ctx, down)
 	return p.start(ctx)
@@ -196,9 +189,9 @@ func (f *faults) loseQueue(ctx context.Context, fault *history.Fault) error {
 	for _, key := range keys {
 		client.Do(ctx, client.B().Del().Key(key).Build())
 	}
-	for i, web := range f.webs {
+	for i := range f.webs {
 		one := history.Fault{Kind: "kill web", Start: killed}
-		if err := f.killOne(ctx, &one, web, i+1, 0); err != nil {
+		if err := f.killOne(ctx, &one, i, 0); err != nil {
 			return err
 		}
 		one.End = f.rec.Now()
@@ -368,9 +361,7 @@ func (f *faults) slowLinks(ctx context.Context, fault *history.Fault) error {
 		from = f.webs[f.rng.IntN(len(f.webs))].name
 	}
 	fault.Target = fmt.Sprintf("%s to %s: %d ms, %.1f %% lost", strings.ReplaceAll("all "+from, "all web", "web"), n.name, rule.Delay.Milliseconds(), 100*rule.Loss)
-	f.cluster.net.Set(from, n.name, rule)
-	sleep.For(ctx, f.some(3*time.Second, 8*time.Second))
-	f.cluster.net.Set(from, n.name, network.Rule{})
+	f.link(ctx, from, n.name, rule, 3*time.Second, 8*time.Second)
 	return nil
 }
 
@@ -408,29 +399,30 @@ func (f *faults) cutMaster(ctx context.Context, fault *history.Fault) error {
 	return nil
 }
 
+// link disturbs the link of two processes for a while.
+func (f *faults) link(ctx context.Context, from, to string, rule network.Rule, least, most time.Duration) {
+	f.cluster.net.Set(from, to, rule)
+	sleep.For(ctx, f.some(least, most))
+	f.cluster.net.Set(from, to, network.Rule{})
+}
+
 func (f *faults) cutReplica(ctx context.Context, fault *history.Fault) error {
 	master, replica, err := f.cluster.shard(ctx, f.rng.IntN(masters))
-	if err != nil {
-		return err
+	if err == nil {
+		fault.Target = replica.name
+		f.link(ctx, master.name, replica.name, network.Rule{Cut: true}, 2*time.Second, 7*time.Second)
 	}
-	fault.Target = replica.name
-	f.cluster.net.Set(master.name, replica.name, network.Rule{Cut: true})
-	sleep.For(ctx, f.some(2*time.Second, 7*time.Second))
-	f.cluster.net.Set(master.name, replica.name, network.Rule{})
-	return nil
+	return err
 }
 
 func (f *faults) cutWeb(ctx context.Context, fault *history.Fault) error {
 	web := f.webs[f.rng.IntN(len(f.webs))]
 	master, _, err := f.cluster.shard(ctx, f.rng.IntN(masters))
-	if err != nil {
-		return err
+	if err == nil {
+		fault.Target = web.name + " from " + master.name
+		f.link(ctx, web.name, master.name, network.Rule{Cut: true}, 2*time.Second, 6*time.Second)
 	}
-	fault.Target = web.name + " from " + master.name
-	f.cluster.net.Set(web.name, master.name, network.Rule{Cut: true})
-	sleep.For(ctx, f.some(2*time.Second, 6*time.Second))
-	f.cluster.net.Set(web.name, master.name, network.Rule{})
-	return nil
+	return err
 }
 
 // watchStalls records when the machine did not run the lab itself: what is late then says

@@ -6,6 +6,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -32,57 +34,29 @@ type options struct {
 	program     string
 	length      time.Duration
 	seed        uint64
-	webs        int
-	workers     int
-	people      int
-	followers   int
-	celebrity   int
-	rate        float64
-	rest        time.Duration
 	minReplicas int
 	noFaults    bool
 	only        []string
-	plants      []string
-	serve       []string
-	work        []string
-	bounds      check.Bounds
-	history     string
-	json        bool
+	rest        time.Duration // between two faults, at least
 	log         io.Writer
 }
 
-// list is a flag that can be repeated.
-type list struct{ to *[]string }
-
-func (l list) String() string { return "" }
-
-func (l list) Set(value string) error {
-	*l.to = append(*l.to, value)
-	return nil
-}
+const (
+	webs   = 3
+	people = 12
+	rate   = 25 // what they do in a second, in all
+)
 
 func main() {
-	opt := options{log: os.Stderr, bounds: check.Default}
+	opt := options{rest: 9 * time.Second, log: os.Stderr}
 	flag.StringVar(&opt.program, "retwis", "retwis", "the `program` to run")
 	flag.DurationVar(&opt.length, "for", 90*time.Second, "how long people use the site")
 	flag.Uint64Var(&opt.seed, "seed", 0, "what the faults and the people's acts depend on; 0: random")
-	flag.IntVar(&opt.webs, "webs", 3, "processes that serve")
-	flag.IntVar(&opt.workers, "workers", 0, "processes that only work (retwis work)")
-	flag.IntVar(&opt.people, "people", 12, "simulated people")
-	flag.IntVar(&opt.followers, "followers", 2500, "accounts that follow the first of them, and whose home timelines are read whole in the end; 0: none")
-	flag.IntVar(&opt.celebrity, "celebrity-followers", 2600, "from more followers on, posts are merged when they are read: the second of them has more")
-	flag.Float64Var(&opt.rate, "rate", 25, "what they do in a second, in all")
-	flag.DurationVar(&opt.rest, "rest", 9*time.Second, "least time between two faults")
 	flag.IntVar(&opt.minReplicas, "min-replicas", 1, "min-replicas-to-write of the masters; with 0 a master that is cut off goes on to acknowledge what is lost")
-	flag.BoolVar(&opt.noFaults, "no-faults", false, "break nothing")
-	flag.Var(list{&opt.only}, "only", "make only faults of this `kind`, such as 'kill master'; can be repeated")
-	flag.Var(list{&opt.plants}, "plant", "break a promise on purpose; can be repeated: "+strings.Join(sortedKeys(plants), ", "))
-	flag.Var(list{&opt.serve}, "serve", "a further `flag` of retwis serve; can be repeated")
-	flag.Var(list{&opt.work}, "work", "a further `flag` of retwis work; can be repeated")
-	flag.DurationVar(&opt.bounds.Quiet, "quiet-bound", opt.bounds.Quiet, "how old what others see may be without faults")
-	flag.DurationVar(&opt.bounds.Recovery, "recovery-bound", opt.bounds.Recovery, "how long until the work of a killed process is finished")
-	flag.StringVar(&opt.history, "history", "", "keep the history in this `file`; without it, it is kept if the run fails")
-	flag.BoolVar(&opt.json, "json", false, "print the result as JSON")
+	flag.Func("only", "make only faults of this `kind`, such as 'kill master'; can be repeated", func(kind string) error {
+		opt.only = append(opt.only, kind)
+		return nil
+	})
 	judge := flag.String("judge", "", "judge the history in this `file` again, and run nothing")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -105,7 +79,7 @@ func lab(ctx context.Context, opt options, judge string, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		r = newReport(h, opt.bounds)
+		r = newReport(h)
 		r.judge()
 	} else {
 		var err error
@@ -113,35 +87,19 @@ func lab(ctx context.Context, opt options, judge string, out io.Writer) error {
 			return err
 		}
 	}
-	if opt.json {
-		if err := json.NewEncoder(out).Encode(r); err != nil {
-			return err
-		}
-	} else {
-		r.print(out)
-	}
-	if !r.Passed {
+	r.print(out)
+	if !r.passed() {
 		return errors.New("the site has broken a promise")
 	}
 	return nil
 }
 
 // run starts everything, lets people live, and judges.
-func run(ctx context.Context, opt options) (report, error) {
-	if opt.webs < 1 || opt.people < 2 || opt.rate <= 0 || opt.length <= 0 || opt.rest <= 0 || opt.workers < 0 {
-		return report{}, errors.New("--webs, --people, --rate, --rest and --for must be positive, with two people at least")
-	}
-	if opt.followers < 0 || opt.followers > 0 && (opt.followers < readers || opt.celebrity < opt.followers+opt.people) {
-		return report{}, errors.New("--celebrity-followers must be at least --followers and --people together")
-	}
-	planted, err := newPlant(opt.plants)
-	if err != nil {
-		return report{}, err
-	}
-	known := (&faults{workers: make([]*process, opt.workers), fans: &audience{}}).kinds()
+func run(ctx context.Context, opt options) (r report, err error) {
+	known := (&faults{}).kinds()
 	for _, kind := range opt.only {
 		if known[kind] == nil {
-			return report{}, fmt.Errorf("--only %q: there are %s", kind, strings.Join(sortedKeys(known), ", "))
+			return r, fmt.Errorf("--only %q: there are %s", kind, strings.Join(sortedKeys(known), ", "))
 		}
 	}
 	for opt.seed == 0 {
@@ -151,71 +109,93 @@ func run(ctx context.Context, opt options) (report, error) {
 	say("seed %d", opt.seed)
 	dir, err := os.MkdirTemp("", "retwis-lab")
 	if err != nil {
-		return report{}, err
+		return r, err
 	}
-	keep := false
 	defer func() {
-		if !keep {
+		if err == nil && r.passed() {
 			os.RemoveAll(dir)
 		}
 	}()
 	c, err := startCluster(ctx, dir, opt.minReplicas)
 	defer c.close()
 	if err != nil {
-		return report{}, err
+		return r, err
 	}
-	fans, err := seed(ctx, opt, c)
+	fans, err := seed(ctx, opt.program, c)
 	defer fans.close()
 	if err != nil {
-		return report{}, err
+		return r, err
 	}
-	rec := history.NewRecorder()
-	var webs, workers []*process
+	sites, err := c.serve(ctx, opt.program, dir)
 	defer func() {
-		for _, p := range append(webs, workers...) {
-			p.kill()
+		for _, web := range sites {
+			web.kill()
 		}
 	}()
-	for i := range opt.webs {
-		web, err := c.launcher(opt.program, dir).web(i, append(fans.merged(), opt.serve...))
-		if err != nil {
-			return report{}, err
-		}
-		webs = append(webs, web)
-		if err := web.start(ctx); err != nil {
-			keep = true
-			return report{}, err
-		}
+	if err != nil {
+		return r, err
 	}
-	for i := range opt.workers {
-		worker := c.launcher(opt.program, dir).worker(i, opt.work)
-		workers = append(workers, worker)
-		if err := worker.start(ctx); err != nil {
-			keep = true
-			return report{}, err
-		}
+	rec := history.NewRecorder()
+	crowd := newCrowd(rec, sites, people, opt.seed)
+	if err := crowd.begin(ctx, fans); err != nil {
+		return r, err
 	}
-	people := newCrowd(rec, webs, opt.people, opt.seed, planted)
-	if err := people.begin(ctx, fans); err != nil {
-		return report{}, err
+	say("%d processes and %d people for %s", webs, people, opt.length)
+	f := &faults{
+		cluster: c, fans: fans, rec: rec, webs: sites, rng: rand.New(rand.NewPCG(opt.seed, 0)),
+		minReplicas: opt.minReplicas, rest: opt.rest, report: say, only: opt.only,
 	}
-	say("%d processes, %d workers and %d people for %s", len(webs), len(workers), opt.people, opt.length)
-
 	began := time.Now()
+	failed := live(ctx, opt, crowd, f)
+	var lists listsReport
+	if failed == nil {
+		say("waiting for quiet")
+		if failed = c.idle(ctx); failed == nil {
+			crowd.final(ctx)
+			lists, failed = fans.read(ctx, crowd)
+		}
+	}
+	h := rec.History()
+	r = newReport(h)
+	r.Lists, r.Seed, r.Seconds = lists, opt.seed, time.Since(began).Seconds()
+	if failed == nil {
+		r.Database, failed = checkDatabase(ctx, opt.program, c.url())
+	}
+	if failed != nil {
+		r.Failures = append(r.Failures, failed.Error())
+	}
+	r.judge()
+	if !r.passed() {
+		r.History = filepath.Join(dir, "history.json")
+		return r, h.Write(r.History)
+	}
+	return r, nil
+}
+
+// serve starts the processes. The caller ends those that it returns, also after an error.
+func (c *cluster) serve(ctx context.Context, program, dir string) (all []*process, err error) {
+	for i := range webs {
+		web, err := c.web(program, dir, i, "--celebrity-followers", strconv.Itoa(merged))
+		if err != nil {
+			return all, err
+		}
+		all = append(all, web)
+		if err := web.start(ctx); err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// live lets people use the site while it breaks.
+func live(ctx context.Context, opt options, people *crowd, f *faults) error {
 	life, end := context.WithTimeout(ctx, opt.length)
 	defer end()
-	go watchStalls(life, rec)
+	go watchStalls(life, f.rec)
 	broken := make(chan error, 1)
 	if opt.noFaults {
 		broken <- nil
 	} else {
-		f := &faults{
-			cluster: c, fans: fans, rec: rec, webs: webs, workers: workers, rng: rand.New(rand.NewPCG(opt.seed, 0)),
-			minReplicas: opt.minReplicas, rest: opt.rest, report: say, only: map[string]bool{},
-		}
-		for _, kind := range opt.only {
-			f.only[kind] = true
-		}
 		go func() {
 			err := f.run(life)
 			if err != nil {
@@ -224,47 +204,13 @@ func run(ctx context.Context, opt options) (report, error) {
 			broken <- err
 		}()
 	}
-	people.live(life, opt.rate)
-	err = <-broken
-	if err == nil {
-		err = ctx.Err()
-	}
-	var lists listsReport
-	if err == nil {
-		say("waiting for quiet")
-		quiet := time.Now()
-		if err = c.idle(ctx, opt.bounds); err == nil {
-			say("quiet after %.1f s; reading everything", time.Since(quiet).Seconds())
-			people.final(ctx)
-			lists, err = fans.read(ctx, people)
-		}
-	}
-	h := rec.History()
-	r := newReport(h, opt.bounds)
-	r.Lists = lists
-	r.Seed, r.Seconds, r.Planted = opt.seed, time.Since(began).Seconds(), planted.done
-	if err != nil {
-		r.Failures = append(r.Failures, err.Error())
-	} else if r.Database, err = checkDatabase(ctx, opt.program, c.url()); err != nil {
-		r.Failures = append(r.Failures, err.Error())
-	}
-	r.judge()
-	r.History = opt.history
-	if !r.Passed && r.History == "" {
-		keep = true
-		r.History = filepath.Join(dir, "history.jsonl")
-	}
-	if r.History != "" {
-		if err := h.Write(r.History); err != nil {
-			return r, err
-		}
-	}
-	return r, nil
+	people.live(life, rate)
+	return cmp.Or(<-broken, ctx.Err())
 }
 
 // idle waits until no background work is left.
-func (c *cluster) idle(ctx context.Context, b check.Bounds) error {
-	ctx, cancel := context.WithTimeout(ctx, b.Recovery+clusterTimeout)
+func (c *cluster) idle(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, check.Default.Recovery+clusterTimeout)
 	defer cancel()
 	for {
 		left := ""
@@ -288,7 +234,7 @@ func (c *cluster) idle(ctx context.Context, b check.Bounds) error {
 	select { // what is cached in the processes settles
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-time.After(b.Quiet):
+	case <-time.After(check.Default.Quiet):
 		return nil
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"bytes"
 	"testing"
 	"time"
-
-	"retwis/bench/lab/check"
 )
 
 // Retwis keeps its promises through every kind of fault. A short run has a fault or two.
@@ -15,8 +13,7 @@ func TestLab(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	err := lab(t.Context(), options{
-		program: program(t), length: 75 * time.Second, webs: 3, people: 10, followers: 2500, celebrity: 2600, rate: 15, rest: 7 * time.Second, minReplicas: 1,
-		bounds: check.Default, log: logOf{t},
+		program: program(t), length: 75 * time.Second, rest: 7 * time.Second, minReplicas: 1, log: logOf{t},
 	}, "", &out)
 	t.Log(out.String())
 	if err != nil {

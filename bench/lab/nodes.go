@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -19,14 +17,13 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/bench/lab/network"
+	"retwis/bench/measure"
 	"retwis/internal/redis/redisserver"
-	"retwis/internal/redis/redisurl"
 )
 
 const (
 	masters   = 3
 	nodeCount = 2 * masters
-	slots     = 16384
 	// nodeTimeout is after how long a node counts as dead. It is short, so that a run has
 	// many fail-overs, and long enough for a busy machine.
 	nodeTimeout = 4 * time.Second
@@ -81,15 +78,11 @@ func startCluster(ctx context.Context, dir string, minReplicas int) (*cluster, e
 	c := &cluster{net: network.New()}
 	for i := range nodeCount {
 		n := &node{name: fmt.Sprintf("redis%d", i), dir: filepath.Join(dir, fmt.Sprintf("n%d", i)), config: nodeConfig(minReplicas)}
-		var err error
-		if n.port, err = freePort(10_000); err != nil {
-			return c, err
-		}
-		if n.front, err = freePort(0); err != nil {
-			return c, err
-		}
-		if n.bus, err = freePort(0); err != nil {
-			return c, err
+		for _, port := range []*int{&n.port, &n.front, &n.bus} {
+			var err error
+			if *port, err = measure.FreePort(); err != nil {
+				return c, err
+			}
 		}
 		n.config = append(n.config, "cluster-announce-ip 127.0.0.1",
 			fmt.Sprintf("cluster-announce-port %d", n.front), fmt.Sprintf("cluster-announce-bus-port %d", n.bus))
@@ -112,29 +105,6 @@ func startCluster(ctx context.Context, dir string, minReplicas int) (*cluster, e
 	return c, c.join(ctx)
 }
 
-var given sync.Map // the ports that freePort has returned
-
-// freePort returns a port that nobody listens on, and nobody on the one above it by offset.
-func freePort(offset int) (int, error) {
-	for range 1000 {
-		port := 10_000 + rand.IntN(12_000)
-		if _, taken := given.LoadOrStore(port, true); taken || !free(port) || !free(port+offset) {
-			continue
-		}
-		return port, nil
-	}
-	return 0, errors.New("no TCP port is free")
-}
-
-func free(port int) bool {
-	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-	if err != nil {
-		return false
-	}
-	listener.Close()
-	return true
-}
-
 // start starts a node, for the first time or again.
 func (c *cluster) start(ctx context.Context, n *node) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
@@ -143,20 +113,11 @@ func (c *cluster) start(ctx context.Context, n *node) (err error) {
 		Dir: n.dir, Port: n.port, Config: n.config, DeathSignal: syscall.SIGKILL,
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
+	if err == nil && n.client == nil {
+		n.client, err = measure.Dial(n.server.Socket())
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", n.name, err)
-	}
-	if n.client == nil {
-		opt, err := rueidis.ParseURL(n.server.URL())
-		if err != nil {
-			return err
-		}
-		opt.ForceSingleClient, opt.PipelineMultiplex, opt.DisableCache = true, -1, true
-		opt.ConnWriteTimeout = 20 * time.Second
-		opt.RetryDelay = redisurl.RetryDelay
-		if n.client, err = rueidis.NewClient(opt); err != nil {
-			return fmt.Errorf("%s: %w", n.name, err)
-		}
 	}
 	c.net.Process(n.name, n.server.Pid())
 	return nil
@@ -202,29 +163,17 @@ func wait(ctx context.Context, what string, is func() bool) error {
 
 // join gives the slots to the masters, introduces the nodes, and appoints the replicas.
 func (c *cluster) join(ctx context.Context) error {
-	for i, n := range c.nodes {
+	var clients []rueidis.Client
+	for _, n := range c.nodes {
 		var err error
 		if n.id, err = n.do(ctx, "CLUSTER", "MYID").ToString(); err != nil {
 			return err
 		}
-		if err := n.do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", fmt.Sprint(i+1)).Error(); err != nil {
-			return err
-		}
-		if i < masters {
-			words := []string{"CLUSTER", "ADDSLOTS"}
-			for slot := i * slots / masters; slot < (i+1)*slots/masters; slot++ {
-				words = append(words, strconv.Itoa(slot))
-			}
-			if err := n.do(ctx, words...).Error(); err != nil {
-				return err
-			}
-		}
-		if i > 0 {
-			first := c.nodes[0]
-			if err := n.do(ctx, "CLUSTER", "MEET", "127.0.0.1", fmt.Sprint(first.front), fmt.Sprint(first.bus)).Error(); err != nil {
-				return err
-			}
-		}
+		clients = append(clients, n.client)
+	}
+	first := c.nodes[0]
+	if err := measure.Join(ctx, clients, masters, "127.0.0.1", fmt.Sprint(first.front), fmt.Sprint(first.bus)); err != nil {
+		return err
 	}
 	for i, n := range c.nodes[masters:] {
 		err := wait(ctx, n.name+" to become a replica", func() bool {

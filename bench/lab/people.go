@@ -23,7 +23,6 @@ type crowd struct {
 	rec       *history.Recorder
 	webs      []*process
 	seed      uint64
-	plant     *plant
 	transport *http.Transport
 	all       []*person
 	latest    sync.Map     // text → where a post is: what people have seen, to reply to and to like
@@ -53,8 +52,8 @@ type person struct {
 	sessions  []*http.Cookie // of all sessions, the closed ones too
 }
 
-func newCrowd(rec *history.Recorder, webs []*process, n int, seed uint64, p *plant) *crowd {
-	c := &crowd{rec: rec, webs: webs, seed: seed, plant: p, transport: &http.Transport{MaxIdleConnsPerHost: n, DisableCompression: true}}
+func newCrowd(rec *history.Recorder, webs []*process, n int, seed uint64) *crowd {
+	c := &crowd{rec: rec, webs: webs, seed: seed, transport: &http.Transport{MaxIdleConnsPerHost: n, DisableCompression: true}}
 	c.recent.Store([]place(nil))
 	for i := range n {
 		c.all = append(c.all, c.newPerson(fmt.Sprintf("p%02d", i), i))
@@ -64,7 +63,7 @@ func newCrowd(rec *history.Recorder, webs []*process, n int, seed uint64, p *pla
 
 func (c *crowd) newPerson(name string, i int) *person {
 	return &person{
-		browser: newBrowser(name, c.transport, c.plant), crowd: c, home: i % len(c.webs),
+		browser: newBrowser(name, c.transport), crowd: c, home: i % len(c.webs),
 		rng: rand.New(rand.NewPCG(c.seed, uint64(i))), following: map[string]bool{}, blocked: map[string]bool{},
 	}
 }
@@ -119,25 +118,27 @@ func (p *person) look(ctx context.Context, op history.Op, path string) (history.
 }
 
 func (p *person) lookAt(ctx context.Context, op history.Op, path string) (history.Op, answer) {
-	op, a := p.request(ctx, op, http.MethodGet, path, nil, nil)
+	op, a := p.read(ctx, op, path)
 	if a.signedOut() {
 		p.lostSession(ctx, op)
 		return op, a
 	}
-	if op.Outcome == history.OK {
-		if a.status != http.StatusOK {
-			op.Outcome, op.Detail = history.Refused, "leads to "+a.location
-		}
-		op.Seen, op.Complete = a.posts(), a.next() == ""
-		op.Signed = strings.Contains(a.body, `data-viewer="`+p.name+`"`)
-		if op.Other != "" {
-			op.Following = strings.Contains(a.body, `action="/u/`+op.Other+`/unfollow"`)
-		}
-	}
-	if !op.Final || a.next() == "" {
+	if !op.Final || op.Complete { // a part says nothing in the end
 		p.crowd.rec.Op(op)
 	}
 	p.crowd.note(op.Seen)
+	return op, a
+}
+
+// read asks for a page, and adds to the operation what it shows.
+func (p *person) read(ctx context.Context, op history.Op, path string) (history.Op, answer) {
+	op, a := p.request(ctx, op, http.MethodGet, path, nil, nil)
+	if op.Outcome == history.OK && a.status != http.StatusOK {
+		op.Outcome, op.Detail = history.Refused, strconv.Itoa(a.status)+" "+a.location
+	}
+	op.Seen, op.Complete = a.posts(), a.next() == ""
+	op.Signed = strings.Contains(a.body, `data-viewer="`+p.name+`"`)
+	op.Following = strings.Contains(a.body, `action="/u/`+op.Other+`/unfollow"`)
 	return op, a
 }
 
@@ -451,26 +452,13 @@ func (c *crowd) final(ctx context.Context) {
 // whole reads all pages of a list, and records them as one.
 func (p *person) whole(ctx context.Context, op history.Op, path string) {
 	op.Final = true
-	total := op
-	for first := true; path != ""; first = false {
-		start := p.crowd.rec.Now()
-		a := p.do(ctx, p.crowd.webs[op.Process].url, http.MethodGet, path, nil, nil)
-		if first {
-			total.Start, total.Person = start, p.name
-			total.Signed = strings.Contains(a.body, `data-viewer="`+p.name+`"`)
-			total.Following = strings.Contains(a.body, `action="/u/`+op.Other+`/unfollow"`)
-		}
-		total.Outcome, total.Detail = a.outcome()
-		if total.Outcome == history.OK && a.status != http.StatusOK {
-			total.Outcome, total.Detail = history.Refused, strconv.Itoa(a.status)+" "+a.location
-		}
-		if total.Outcome != history.OK {
-			break
-		}
-		total.Seen = append(total.Seen, a.posts()...)
-		path = a.next()
+	total, a := p.read(ctx, op, path)
+	for next := a.next(); next != "" && total.Outcome == history.OK; next = a.next() {
+		var more history.Op
+		more, a = p.read(ctx, op, next)
+		total.End, total.Outcome, total.Detail, total.Complete = more.End, more.Outcome, more.Detail, more.Complete
+		total.Seen = append(total.Seen, more.Seen...)
 	}
-	total.End, total.Complete = p.crowd.rec.Now(), total.Outcome == history.OK
 	p.crowd.rec.Op(total)
 	p.crowd.note(total.Seen)
 }

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"retwis/bench/lab/check"
 	"retwis/bench/mutants/fault"
 )
 
@@ -49,8 +48,8 @@ func TestPlantedInProgram(t *testing.T) {
 				t.Fatal(err)
 			}
 			opt := options{
-				program: program, length: 20 * time.Second, seed: 5, webs: 2, people: 8, followers: 2500, celebrity: 2600, rate: 20, rest: time.Second,
-				minReplicas: 1, noFaults: len(f.Breaks) == 0, only: f.Breaks, bounds: check.Default, log: logOf{t}, history: filepath.Join(t.TempDir(), "history"),
+				program: program, length: 20 * time.Second, seed: 5,
+				minReplicas: 1, noFaults: len(f.Breaks) == 0, only: f.Breaks, log: logOf{t},
 			}
 			if !opt.noFaults {
 				opt.length, opt.rest = 60*time.Second, 3*time.Second
@@ -62,10 +61,13 @@ func TestPlantedInProgram(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if r.History != "" {
+				defer os.RemoveAll(filepath.Dir(r.History))
+			}
 			var out strings.Builder
 			r.print(&out)
-			if r.Passed != (f.Name == "") {
-				t.Errorf("%s: passed is %v\n%s", f.What, r.Passed, out.String())
+			if r.passed() != (f.Name == "") {
+				t.Errorf("%s: passed is %v\n%s", f.What, r.passed(), out.String())
 			}
 			t.Logf("%s: %v", f.What, r.Failures)
 		})

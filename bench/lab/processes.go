@@ -11,55 +11,33 @@ import (
 	"time"
 
 	"retwis/bench/lab/network"
+	"retwis/bench/measure"
 )
 
-// process is a retwis that serves or works. It keeps its address when it is started again.
+// process is a retwis that serves. It keeps its address when it is started again.
 type process struct {
 	name    string
 	program string
 	args    []string
-	url     string // of a web process
-	admin   string // where it reports that it is ready
+	url     string
 	log     string
 	net     *network.Network
 	cmd     *exec.Cmd
 	ended   chan struct{}
 }
 
-// launcher makes the processes of a site.
-type launcher struct {
-	program string
-	dir     string // of their logs
-	redis   string // its address
-	net     *network.Network
-}
-
-// launcher makes processes that use a Cluster.
-func (c *cluster) launcher(program, dir string) launcher {
-	return launcher{program: program, dir: dir, redis: c.url(), net: c.net}
-}
-
-// web returns a web process, which is not started yet.
-func (l launcher) web(i int, flags []string) (*process, error) {
-	port, err := freePort(0)
+// web returns a process that serves the Cluster, which is not started yet. Its log is in dir.
+func (c *cluster) web(program, dir string, i int, flags ...string) (*process, error) {
+	port, err := measure.FreePort()
 	if err != nil {
 		return nil, err
 	}
 	addr := fmt.Sprintf("127.0.0.1:%d", port)
 	return &process{
-		name: fmt.Sprintf("web%d", i), program: l.program, url: "http://" + addr, admin: "http://" + addr, net: l.net,
-		args: append([]string{"serve", "--addr", addr, "--redis", l.redis, "--limit", "off", "--log-level", "warn"}, flags...),
-		log:  filepath.Join(l.dir, fmt.Sprintf("web%d.log", i)),
+		name: fmt.Sprintf("web%d", i), program: program, url: "http://" + addr, net: c.net,
+		args: append([]string{"serve", "--addr", addr, "--redis", c.url(), "--limit", "off", "--log-level", "warn"}, flags...),
+		log:  filepath.Join(dir, fmt.Sprintf("web%d.log", i)),
 	}, nil
-}
-
-// worker returns a process that only does background work.
-func (l launcher) worker(i int, flags []string) *process {
-	return &process{
-		name: fmt.Sprintf("worker%d", i), program: l.program, net: l.net,
-		args: append([]string{"work", "--redis", l.redis, "--log-level", "warn"}, flags...),
-		log:  filepath.Join(l.dir, fmt.Sprintf("worker%d.log", i)),
-	}
 }
 
 // start starts the process and waits until it is ready.
@@ -91,11 +69,8 @@ func (p *process) start(ctx context.Context) error {
 	return p.ready(ctx)
 }
 
-// ready waits until a web process reports that it is.
+// ready waits until the process reports that it is.
 func (p *process) ready(ctx context.Context) error {
-	if p.admin == "" {
-		return nil
-	}
 	client := http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	err := wait(ctx, p.name+" to be ready", func() bool {
 		select {
@@ -103,7 +78,7 @@ func (p *process) ready(ctx context.Context) error {
 			return true
 		default:
 		}
-		response, err := client.Get(p.admin + "/readyz")
+		response, err := client.Get(p.url + "/readyz")
 		if err != nil {
 			return false
 		}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"retwis/bench/lab/check"
@@ -17,165 +16,91 @@ func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps
 
 // report is the result of a run.
 type report struct {
-	Seed     uint64           `json:"seed"`
-	Seconds  float64          `json:"seconds"`
-	Kinds    []kindReport     `json:"operations"`
-	Faults   map[string]int   `json:"faults"`
-	Verdict  check.Verdict    `json:"verdict"`
-	Database databaseReport   `json:"check"`
-	Lists    listsReport      `json:"lists"`
-	Bounds   check.Bounds     `json:"bounds"`
-	Planted  map[string]int   `json:"planted,omitempty"`
-	Slowest  map[string]int64 `json:"longest_fault_ms"`
-	Passed   bool             `json:"passed"`
-	Failures []string         `json:"failures,omitempty"`
-	History  string           `json:"history,omitempty"` // the file
+	Seed     uint64
+	Seconds  float64
+	Outcomes map[history.Kind]map[history.Outcome]int // of the operations
+	Faults   map[string]int
+	Slowest  map[string]time.Duration // of the faults
+	Verdict  check.Verdict
+	Database databaseReport
+	Lists    listsReport
+	Failures []string
+	History  string // the file, if the run failed
 }
 
 // databaseReport is what retwis check has found in the end.
 type databaseReport struct {
-	Ran       bool     `json:"ran"`
-	Problems  int      `json:"problems"`  // before a repair
-	Leftovers int      `json:"leftovers"` // of follows, blocks and lists of posts, before a repair
-	Left      int      `json:"left"`      // problems after it
-	First     []string `json:"first,omitempty"`
+	Ran       bool
+	Problems  int // before a repair
+	Leftovers int // of follows, blocks and lists of posts, before a repair
+	Left      int // problems after it
+	First     []string
 }
 
-// kindReport is about the operations of one kind.
-type kindReport struct {
-	Kind    history.Kind `json:"kind"`
-	N       int          `json:"n"`
-	Refused int          `json:"refused"`
-	Unknown int          `json:"unknown"`
-	Quiet   quantiles    `json:"quiet"`
-	Faulty  quantiles    `json:"in_faults"`
-}
-
-type quantiles struct {
-	N   int           `json:"n"`
-	P50 time.Duration `json:"p50"`
-	P99 time.Duration `json:"p99"`
-}
-
-func quantilesOf(all []time.Duration) quantiles {
-	if len(all) == 0 {
-		return quantiles{}
-	}
-	slices.Sort(all)
-	return quantiles{len(all), all[len(all)/2], all[len(all)*99/100]}
-}
-
-func newReport(h history.History, b check.Bounds) report {
-	r := report{Faults: map[string]int{}, Bounds: b, Slowest: map[string]int64{}}
-	type times struct{ quiet, faulty []time.Duration }
-	kinds, all := map[history.Kind]*kindReport{}, map[history.Kind]*times{}
+func newReport(h history.History) report {
+	r := report{Outcomes: map[history.Kind]map[history.Outcome]int{}, Faults: map[string]int{}, Slowest: map[string]time.Duration{}}
 	for _, f := range h.Faults {
 		r.Faults[f.Kind]++
-		r.Slowest[f.Kind] = max(r.Slowest[f.Kind], (f.End - f.Start).Milliseconds())
+		r.Slowest[f.Kind] = max(r.Slowest[f.Kind], f.End-f.Start)
 	}
 	for _, op := range h.Ops {
-		if op.Final {
-			continue
+		if r.Outcomes[op.Kind] == nil {
+			r.Outcomes[op.Kind] = map[history.Outcome]int{}
 		}
-		k := kinds[op.Kind]
-		if k == nil {
-			k = &kindReport{Kind: op.Kind}
-			kinds[op.Kind], all[op.Kind] = k, &times{}
-		}
-		k.N++
-		switch op.Outcome {
-		case history.Refused:
-			k.Refused++
-		case history.Unknown:
-			k.Unknown++
-		}
-		faulty := slices.ContainsFunc(h.Faults, func(f history.Fault) bool { return f.Start <= op.End && op.Start <= f.End+b.Settle })
-		if faulty {
-			all[op.Kind].faulty = append(all[op.Kind].faulty, op.End-op.Start)
-		} else {
-			all[op.Kind].quiet = append(all[op.Kind].quiet, op.End-op.Start)
-		}
+		r.Outcomes[op.Kind][op.Outcome]++
 	}
-	for _, kind := range sortedKeys(kinds) {
-		k := kinds[kind]
-		k.Quiet, k.Faulty = quantilesOf(all[kind].quiet), quantilesOf(all[kind].faulty)
-		r.Kinds = append(r.Kinds, *k)
-	}
-	r.Verdict = check.Check(h, b)
+	r.Verdict = check.Check(h, check.Default)
 	return r
 }
 
 // judge decides whether a run passes.
 func (r *report) judge() {
-	if n := len(r.Verdict.Violations); n > 0 {
-		r.Failures = append(r.Failures, fmt.Sprintf("%d violations", n))
+	fail := func(is bool, format string, n ...any) {
+		if is {
+			r.Failures = append(r.Failures, fmt.Sprintf(format, n...))
+		}
 	}
-	if r.Verdict.Judged == 0 {
-		r.Failures = append(r.Failures, "nothing was judged")
-	}
-	if n := r.Lists.wrong(); n > 0 {
-		r.Failures = append(r.Failures, fmt.Sprintf("%d entries of followers' home timelines are wrong", n))
-	}
-	if n := r.Database.Leftovers; n > 0 {
-		r.Failures = append(r.Failures, fmt.Sprintf("retwis check finds %d leftovers of follows, blocks and lists of posts", n))
-	}
-	switch {
-	case r.Database.Left > 0:
-		r.Failures = append(r.Failures, fmt.Sprintf("retwis check finds %d problems after a repair", r.Database.Left))
-	case r.Database.Problems > 0 && r.Verdict.AtRisk == 0:
-		r.Failures = append(r.Failures, fmt.Sprintf("retwis check finds %d problems, and Redis has lost nothing", r.Database.Problems))
-	}
-	r.Passed = len(r.Failures) == 0
+	v, d, lists := r.Verdict, r.Database, r.Lists.wrong()
+	fail(len(v.Violations) > 0, "%d violations", len(v.Violations))
+	fail(v.Judged == 0, "nothing was judged")
+	fail(lists > 0, "%d entries of followers' home timelines are wrong", lists)
+	fail(d.Leftovers > 0, "retwis check finds %d leftovers of follows, blocks and lists of posts", d.Leftovers)
+	fail(d.Left > 0, "retwis check finds %d problems after a repair", d.Left)
+	fail(d.Left == 0 && d.Problems > 0 && v.AtRisk == 0, "retwis check finds %d problems, and Redis has lost nothing", d.Problems)
 }
 
-func ms(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d.Microseconds())/1000) }
+func (r *report) passed() bool { return len(r.Failures) == 0 }
 
 // print writes the report for people.
 func (r report) print(w io.Writer) {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "operation\tn\trefused\tunknown\tp50 ms\tp99 ms\tin faults: n\tp50 ms\tp99 ms\t")
-	for _, k := range r.Kinds {
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%s\t%s\t%d\t%s\t%s\t\n", k.Kind, k.N, k.Refused, k.Unknown,
-			ms(k.Quiet.P50), ms(k.Quiet.P99), k.Faulty.N, ms(k.Faulty.P50), ms(k.Faulty.P99))
+	for _, kind := range sortedKeys(r.Outcomes) {
+		of := r.Outcomes[kind]
+		fmt.Fprintf(w, "%5d x %s; %d refused, %d without an answer\n", of[history.OK]+of[history.Refused]+of[history.Unknown], kind, of[history.Refused], of[history.Unknown])
 	}
-	table.Flush()
-	fmt.Fprintln(w)
 	for _, kind := range sortedKeys(r.Faults) {
-		fmt.Fprintf(w, "%4d x %s (the longest %.1f s)\n", r.Faults[kind], kind, float64(r.Slowest[kind])/1000)
+		fmt.Fprintf(w, "%5d x %s (the longest %.1f s)\n", r.Faults[kind], kind, r.Slowest[kind].Seconds())
 	}
-	for _, name := range sortedKeys(r.Planted) {
-		fmt.Fprintf(w, "%4d x planted: %s\n", r.Planted[name], name)
-	}
-	v := r.Verdict
-	fmt.Fprintf(w, "\n%d judgements of pages. Others saw changes late in %d reads (p99 %s ms, worst %s ms),\nand in %d reads around faults (p99 %s ms, worst %s ms).\n",
-		v.Judged, v.Quiet.Stale, ms(v.Quiet.P99), ms(v.Quiet.Worst), v.Faulty.Stale, ms(v.Faulty.P99), ms(v.Faulty.Worst))
+	v, d, l := r.Verdict, r.Database, r.Lists
+	fmt.Fprintf(w, "%d judgements of pages.\n", v.Judged)
 	fmt.Fprintf(w, "%d acknowledged writes came when Redis may lose some; it has lost %d posts of processes that died too.\n", v.AtRisk, v.Gone)
-	if r.Database.Ran {
-		fmt.Fprintf(w, "retwis check: %d problems, %d left after a repair; %d lasting leftovers.\n", r.Database.Problems, r.Database.Left, r.Database.Leftovers)
+	if d.Ran {
+		fmt.Fprintf(w, "retwis check: %d problems, %d left after a repair; %d lasting leftovers.\n", d.Problems, d.Left, d.Leftovers)
 	} else {
 		fmt.Fprintln(w, "retwis check was not run.")
 	}
-	for _, line := range r.Database.First {
-		fmt.Fprintln(w, "   ", line)
-	}
-	if l := r.Lists; l.Lists > 0 {
-		fmt.Fprintf(w, "%d home timelines of followers with %d posts each: %d entries are missing, %d double.\n", l.Lists, l.Posts, l.Missing, l.Twice)
-	}
-	for _, line := range r.Lists.First {
+	fmt.Fprintf(w, "%d home timelines of followers with %d posts each: %d entries are missing, %d double.\n", l.Lists, l.Posts, l.Missing, l.Twice)
+	for _, line := range slices.Concat(d.First, l.First) {
 		fmt.Fprintf(w, "    %.200s\n", line)
 	}
 	for _, violation := range v.Violations {
 		fmt.Fprintf(w, "%s: %s\n", violation.Rule, violation.Text)
 	}
-	if r.History != "" {
-		fmt.Fprintln(w, "the history is in", r.History)
-	}
-	if r.Passed {
+	if r.passed() {
 		fmt.Fprintf(w, "passed: %.0f s with seed %d\n", r.Seconds, r.Seed)
 		return
 	}
 	for _, failure := range r.Failures {
 		fmt.Fprintln(w, "failed:", failure)
 	}
-	fmt.Fprintf(w, "failed after %.0f s with seed %d\n", r.Seconds, r.Seed)
+	fmt.Fprintf(w, "failed after %.0f s with seed %d; the history is in %s\n", r.Seconds, r.Seed, r.History)
 }

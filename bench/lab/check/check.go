@@ -9,7 +9,6 @@ package check
 import (
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -19,14 +18,14 @@ import (
 // Bounds are the promises about time.
 type Bounds struct {
 	// Quiet is how old what others see may be while there are no faults.
-	Quiet time.Duration `json:"quiet"`
+	Quiet time.Duration
 	// Settle is how long a fault counts after it ended.
-	Settle time.Duration `json:"settle"`
+	Settle time.Duration
 	// Fault is added to Quiet while there are faults.
-	Fault time.Duration `json:"fault"`
+	Fault time.Duration
 	// Recovery is how long it takes until another process has finished the work of one that
 	// was killed.
-	Recovery time.Duration `json:"recovery"`
+	Recovery time.Duration
 }
 
 // Default are the bounds that docs/scaling.md names.
@@ -50,29 +49,18 @@ const (
 
 // Violation is a broken rule.
 type Violation struct {
-	Rule string     `json:"rule"`
-	Text string     `json:"text"`
-	Op   history.Op `json:"-"`
+	Rule string
+	Text string
+	Op   history.Op
 }
 
 // Verdict is the result of a check.
 type Verdict struct {
-	Violations []Violation `json:"violations"`
-	Judged     int         `json:"judged"` // how often a page had to show, or not to show, something
+	Violations []Violation
+	Judged     int // how often a page had to show, or not to show, something
 	// AtRisk counts the acknowledged writes that Redis may have lost, and Gone the posts among
 	// them that it has lost.
-	AtRisk int       `json:"at_risk"`
-	Gone   int       `json:"gone"`
-	Quiet  Staleness `json:"staleness_quiet"`
-	Faulty Staleness `json:"staleness_in_faults"`
-}
-
-// Staleness is how late others saw changes.
-type Staleness struct {
-	Stale int           `json:"stale_reads"` // reads without something that had been acknowledged
-	P99   time.Duration `json:"p99"`         // of these
-	Worst time.Duration `json:"worst"`
-	all   []time.Duration
+	AtRisk, Gone int
 }
 
 // post is all that is known about a post.
@@ -130,16 +118,7 @@ func Check(h history.History, b Bounds) Verdict {
 		}
 	}
 	c.neverSeen()
-	c.verdict.Quiet.sum()
-	c.verdict.Faulty.sum()
 	return c.verdict
-}
-
-func (s *Staleness) sum() {
-	sort.Slice(s.all, func(i, j int) bool { return s.all[i] < s.all[j] })
-	if s.Stale = len(s.all); s.Stale > 0 {
-		s.P99, s.Worst = s.all[s.Stale*99/100], s.all[s.Stale-1]
-	}
 }
 
 // maxOfRule bounds the violations of each rule that are kept.

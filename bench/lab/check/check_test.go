@@ -178,18 +178,3 @@ func TestCheck(t *testing.T) {
 		})
 	}
 }
-
-// A read that does not show what others did a moment ago breaks no rule, and is counted.
-func TestStaleness(t *testing.T) {
-	t.Parallel()
-	s := followed().op(2.5, "ben", history.Home, shows()).op(3, "ben", history.Home, shows()).op(9, "ben", history.Home, shows(1))
-	s.op(10, "ada", history.Delete, text("a")).op(11, "ben", history.Home, shows(1))
-	s.h.Faults = []history.Fault{fault("slow links", 11, 12, nil)}
-	v := Check(s.h, bounds)
-	if v.Quiet.Stale != 2 || v.Quiet.Worst != 1900*time.Millisecond {
-		t.Errorf("%d reads without faults are late, the worst %s", v.Quiet.Stale, v.Quiet.Worst)
-	}
-	if v.Faulty.Stale != 1 || v.Faulty.Worst != 900*time.Millisecond {
-		t.Errorf("%d reads around faults are late, the worst %s", v.Faulty.Stale, v.Faulty.Worst)
-	}
-}

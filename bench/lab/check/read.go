@@ -98,14 +98,6 @@ func (r *reader) own(w write) time.Duration {
 	return r.others(w)
 }
 
-// acknowledged is when a write was acknowledged, to measure how late it is seen.
-func acknowledged(w write) time.Duration {
-	if w.late {
-		return w.due
-	}
-	return w.to
-}
-
 func (r *reader) at(reg register, see view) states {
 	return reg.at(r.op.Start, r.op.End, see, r.op.Final)
 }
@@ -152,7 +144,7 @@ func (r *reader) judge(p *post) {
 	if (p.parent != "") != (r.op.Kind == history.Thread || r.op.Kind == history.Replies) {
 		return // replies have lists of their own
 	}
-	if must, _ := r.must(p, r.own); must && !r.mayHaveLeft(p) {
+	if r.must(p) && !r.mayHaveLeft(p) {
 		r.verdict.Judged++
 		rule := Stale
 		switch {
@@ -162,20 +154,6 @@ func (r *reader) judge(p *post) {
 			rule = OwnWrites
 		}
 		r.violate(r.op, rule, "%q of %s, post %d, is missing; acknowledged at %.3f s", p.text, p.author, p.id, p.exists[0].to.Seconds())
-		return
-	}
-	if must, since := r.must(p, acknowledged); must && !r.op.Final && !r.mayHaveLeft(p) {
-		r.stale(since)
-	}
-}
-
-// stale counts a read that does not show what had been acknowledged.
-func (r *reader) stale(since time.Duration) {
-	age := max(0, r.op.Start-since)
-	if r.faulty {
-		r.verdict.Faulty.all = append(r.verdict.Faulty.all, age)
-	} else {
-		r.verdict.Quiet.all = append(r.verdict.Quiet.all, age)
 	}
 }
 
@@ -214,29 +192,21 @@ func (r *reader) mayHaveLeft(p *post) bool {
 // filled is how many posts of a person a new follow certainly brings to the home timeline.
 const filled = 90
 
-// must reports whether a post must be on the page, and since when.
-func (r *reader) must(p *post, see view) (must bool, since time.Duration) {
-	exists, hidden := r.at(p.exists, see), r.hidden(p.author, see)
-	if !exists.must() || !hidden.mustNot() {
-		return false, 0
+// must reports whether a post must be on the page.
+func (r *reader) must(p *post) bool {
+	if !r.at(p.exists, r.own).must() || !r.hidden(p.author, r.own).mustNot() {
+		return false
 	}
-	since = max(exists.since, hidden.since)
 	if r.op.Kind != history.Home || p.author == r.op.Person {
-		return true, since
+		return true
 	}
 	// The timeline is written in the background when people follow and stop to follow.
-	seeOthers := see
+	seeOthers := r.own
 	if !r.op.Final {
-		seeOthers = func(w write) time.Duration { return max(see(w), min(r.others(w), see(w)+r.b.Quiet)) }
+		seeOthers = func(w write) time.Duration { return max(r.own(w), min(r.others(w), r.own(w)+r.b.Quiet)) }
 	}
 	follows := r.at(r.follows[pair{r.op.Person, p.author}], seeOthers)
-	if !follows.must() {
-		return false, 0
-	}
-	if follows.since > p.exists[0].from && r.after(p, follows.since) >= filled {
-		return false, 0
-	}
-	return true, max(since, follows.since)
+	return follows.must() && (follows.since <= p.exists[0].from || r.after(p, follows.since) < filled)
 }
 
 // after counts the posts of an author that came after one of them, up to a time.
@@ -264,9 +234,6 @@ func (r *reader) mayShow(p *post) {
 		if follows := r.at(r.follows[pair{r.op.Person, p.author}], r.others); follows.mustNot() {
 			r.violate(r.op, Unfollowed, "%q of %s, post %d, is shown; not followed since %.3f s", p.text, p.author, p.id, follows.since.Seconds())
 		}
-	}
-	if gone := r.at(p.exists, acknowledged); gone.mustNot() && !r.op.Final {
-		r.stale(gone.since)
 	}
 }
 
@@ -335,9 +302,5 @@ func (r *reader) session() {
 		r.violate(r.op, SessionOpen, "session %d is open; ended at %.3f s", r.op.Session, state.since.Seconds())
 	case !r.op.Signed && state.must():
 		r.violate(r.op, SessionLost, "session %d is closed; opened at %.3f s", r.op.Session, state.since.Seconds())
-	case r.op.Signed:
-		if gone := r.at(r.sessions[session{r.op.Person, r.op.Session}], acknowledged); gone.mustNot() && gone.since > 0 {
-			r.stale(gone.since)
-		}
 	}
 }

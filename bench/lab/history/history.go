@@ -1,12 +1,10 @@
 // Package history records what simulated people did on a site, what they saw, and which
-// faults the site had meanwhile. The file is a line of JSON for each record.
+// faults the site had meanwhile.
 package history
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"sync"
 	"time"
@@ -106,12 +104,6 @@ type History struct {
 	Faults []Fault
 }
 
-// record is a line of the file.
-type record struct {
-	Op    *Op    `json:"op,omitempty"`
-	Fault *Fault `json:"fault,omitempty"`
-}
-
 // Recorder collects a history while it happens.
 type Recorder struct {
 	began time.Time
@@ -154,51 +146,22 @@ func (r *Recorder) History() History {
 }
 
 // Write writes a history to a file.
-func (h History) Write(path string) (err error) {
-	file, err := os.Create(path)
+func (h History) Write(path string) error {
+	text, err := json.MarshalIndent(h, "", " ")
 	if err != nil {
 		return fmt.Errorf("write the history: %w", err)
 	}
-	defer func() {
-		if e := file.Close(); err == nil {
-			err = e
-		}
-	}()
-	buf := bufio.NewWriter(file)
-	lines := json.NewEncoder(buf)
-	for i := range h.Faults {
-		if err := lines.Encode(record{Fault: &h.Faults[i]}); err != nil {
-			return fmt.Errorf("write the history: %w", err)
-		}
-	}
-	for i := range h.Ops {
-		if err := lines.Encode(record{Op: &h.Ops[i]}); err != nil {
-			return fmt.Errorf("write the history: %w", err)
-		}
-	}
-	return buf.Flush()
+	return os.WriteFile(path, text, 0o600)
 }
 
 // Read reads a file that Write has written.
-func Read(path string) (History, error) {
-	file, err := os.Open(path)
+func Read(path string) (h History, err error) {
+	text, err := os.ReadFile(path)
 	if err != nil {
-		return History{}, fmt.Errorf("read the history: %w", err)
+		return h, fmt.Errorf("read the history: %w", err)
 	}
-	defer file.Close()
-	var h History
-	lines := json.NewDecoder(bufio.NewReader(file))
-	for n := 1; ; n++ {
-		var line record
-		switch err := lines.Decode(&line); {
-		case err == io.EOF:
-			return h, nil
-		case err != nil:
-			return h, fmt.Errorf("read the history: record %d of %s: %w", n, path, err)
-		case line.Op != nil:
-			h.Ops = append(h.Ops, *line.Op)
-		case line.Fault != nil:
-			h.Faults = append(h.Faults, *line.Fault)
-		}
+	if err := json.Unmarshal(text, &h); err != nil {
+		return h, fmt.Errorf("read the history: %s: %w", path, err)
 	}
+	return h, nil
 }

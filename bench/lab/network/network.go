@@ -8,12 +8,15 @@
 package network
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
 	"sync"
 	"time"
+
+	"retwis/internal/sleep"
 )
 
 // Any stands for every process, in a rule.
@@ -35,16 +38,21 @@ const again = 200 * time.Millisecond
 
 // Network holds the rules.
 type Network struct {
+	life context.Context // of the proxies and their connections
+	end  context.CancelFunc
+	wg   sync.WaitGroup
+
 	mu      sync.Mutex
 	changed chan struct{} // closed when a rule changes
 	rules   map[[2]string]Rule
 	pids    map[string]int
-	proxies []*Proxy
 }
 
 // New returns a network without rules.
 func New() *Network {
-	return &Network{changed: make(chan struct{}), rules: map[[2]string]Rule{}, pids: map[string]int{}}
+	n := &Network{changed: make(chan struct{}), rules: map[[2]string]Rule{}, pids: map[string]int{}}
+	n.life, n.end = context.WithCancel(context.Background())
+	return n
 }
 
 // Process says which process has a name now.
@@ -88,179 +96,92 @@ func (n *Network) rule(a, b string) (Rule, <-chan struct{}) {
 
 // Close ends all proxies and their connections.
 func (n *Network) Close() {
-	n.mu.Lock()
-	proxies := n.proxies
-	n.proxies = nil
-	n.mu.Unlock()
-	for _, p := range proxies {
-		p.close()
-	}
+	n.end()
+	n.wg.Wait()
 }
 
-// Proxy accepts connections for one process.
-type Proxy struct {
+// proxy accepts connections for one process.
+type proxy struct {
 	net      *Network
 	to       string
 	upstream string
 	listener net.Listener
-	done     chan struct{}
-	wg       sync.WaitGroup
-	mu       sync.Mutex
-	open     map[net.Conn]bool
 }
 
-// Listen starts a proxy on a port of 127.0.0.1 for a process that listens on upstream.
-func (n *Network) Listen(to string, port int, upstream string) (*Proxy, error) {
+// Listen starts a proxy on a port of 127.0.0.1 for a process that listens on upstream. It returns
+// the proxy's address.
+func (n *Network) Listen(to string, port int, upstream string) (string, error) {
 	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
-		return nil, fmt.Errorf("network: %w", err)
+		return "", fmt.Errorf("network: %w", err)
 	}
-	p := &Proxy{net: n, to: to, upstream: upstream, listener: listener, done: make(chan struct{}), open: map[net.Conn]bool{}}
-	n.mu.Lock()
-	n.proxies = append(n.proxies, p)
-	n.mu.Unlock()
-	p.wg.Go(p.accept)
-	return p, nil
+	p := &proxy{net: n, to: to, upstream: upstream, listener: listener}
+	context.AfterFunc(n.life, func() { listener.Close() })
+	n.wg.Go(p.accept)
+	return listener.Addr().String(), nil
 }
 
-func (p *Proxy) close() {
-	close(p.done)
-	p.listener.Close()
-	p.mu.Lock()
-	for conn := range p.open {
-		conn.Close()
-	}
-	p.mu.Unlock()
-	p.wg.Wait()
-}
-
-func (p *Proxy) accept() {
+func (p *proxy) accept() {
 	for {
 		conn, err := p.listener.Accept()
 		if err != nil {
 			return
 		}
-		p.wg.Go(func() { p.serve(conn) })
+		p.net.wg.Go(func() { p.serve(conn) })
 	}
 }
 
-// keep notes a connection, to close it with the proxy.
-func (p *Proxy) keep(conn net.Conn) (ok bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	select {
-	case <-p.done:
-		conn.Close()
-		return false
-	default:
-		p.open[conn] = true
-		return true
-	}
-}
-
-func (p *Proxy) drop(conn net.Conn) {
-	conn.Close()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.open, conn)
-}
-
-func (p *Proxy) serve(client net.Conn) {
-	if !p.keep(client) {
-		return
-	}
-	defer p.drop(client)
+func (p *proxy) serve(client net.Conn) {
+	ctx, end := context.WithCancel(p.net.life)
+	defer end()
+	context.AfterFunc(ctx, func() { client.Close() })
 	from := p.net.process(client.RemoteAddr(), client.LocalAddr())
 	server, err := net.DialTimeout("tcp", p.upstream, 5*time.Second)
 	if err != nil {
 		return // nobody listens: the client's connection ends, as it would without a proxy
 	}
-	if !p.keep(server) {
-		return
-	}
-	defer p.drop(server)
+	context.AfterFunc(ctx, func() { server.Close() })
 	var wg sync.WaitGroup
 	for _, ends := range [][2]net.Conn{{client, server}, {server, client}} {
 		wg.Go(func() {
-			p.pipe(from, ends[0], ends[1])
-			ends[0].Close()
-			ends[1].Close()
+			defer end()
+			p.pipe(ctx, from, ends[0], ends[1])
 		})
 	}
 	wg.Wait()
 }
 
-// packet is data on its way, and when it arrives.
-type packet struct {
-	data []byte
-	at   time.Time
-}
-
-// pipe carries what one end sends to the other.
-func (p *Proxy) pipe(from string, source io.Reader, target io.Writer) {
-	way := make(chan packet, 256)
-	over := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		defer close(over)
-		for sent := range way {
-			if !p.arrive(from, sent) {
-				return
-			}
-			if _, err := target.Write(sent.data); err != nil {
-				return
-			}
-		}
-	})
-	defer wg.Wait()
-	defer close(way)
-	buf := make([]byte, 32<<10)
-	var last time.Time
+// pipe carries what one end sends to the other. What comes meanwhile waits, and goes together.
+func (p *proxy) pipe(ctx context.Context, from string, source io.Reader, target io.Writer) {
+	buf := make([]byte, 64<<10)
 	for {
 		n, err := source.Read(buf)
-		if n > 0 {
-			rule, _ := p.net.rule(from, p.to)
-			at := time.Now().Add(rule.Delay)
-			if rule.Loss > 0 && rand.Float64() < rule.Loss {
-				at = at.Add(again)
-			}
-			if at.Before(last) {
-				at = last // a stream keeps its order
-			}
-			last = at
-			select {
-			case way <- packet{append([]byte(nil), buf[:n]...), at}:
-			case <-over:
-				return
-			case <-p.done:
-				return
-			}
+		if err != nil || !p.pass(ctx, from) {
+			return
 		}
-		if err != nil {
+		if _, err := target.Write(buf[:n]); err != nil {
 			return
 		}
 	}
 }
 
-// arrive waits until data may arrive; not while the link is cut.
-func (p *Proxy) arrive(from string, sent packet) bool {
-	if wait := time.Until(sent.at); wait > 0 {
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-p.done:
-			return false
-		}
+// pass waits until data may arrive; not while the link is cut.
+func (p *proxy) pass(ctx context.Context, from string) bool {
+	rule, changed := p.net.rule(from, p.to)
+	delay := rule.Delay
+	if rule.Loss > 0 && rand.Float64() < rule.Loss {
+		delay += again
+	}
+	if delay > 0 && !sleep.For(ctx, delay) {
+		return false
 	}
 	for {
-		rule, changed := p.net.rule(from, p.to)
-		if !rule.Cut {
+		if rule, changed = p.net.rule(from, p.to); !rule.Cut {
 			return true
 		}
 		select {
 		case <-changed:
-		case <-p.done:
+		case <-ctx.Done():
 			return false
 		}
 	}

@@ -57,11 +57,11 @@ func TestRules(t *testing.T) {
 	n := New()
 	defer n.Close()
 	n.Process("me", os.Getpid())
-	p, err := n.Listen("server", 0, echo(t))
+	addr, err := n.Listen("server", 0, echo(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := net.Dial("tcp", p.listener.Addr().String())
+	conn, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
