@@ -35,50 +35,30 @@ func main() {
 	}
 }
 
-// options are the flags.
-type options struct {
-	only    string
-	check   bool
-	near    bool
-	times   int
-	timeout time.Duration
-	root    string
-}
-
 func run(ctx context.Context, args []string) error {
-	var opt options
 	flags := flag.NewFlagSet("mutants", flag.ContinueOnError)
-	flags.StringVar(&opt.only, "only", "", "plant only the faults of these `names`, separated by commas")
-	flags.BoolVar(&opt.check, "check", false, "plant nothing: find out whether each fault has its place in the source")
-	flags.BoolVar(&opt.near, "near", false, "run only the packages that the list names, not all that depend on the fault")
-	flags.IntVar(&opt.times, "times", 1, "look for each fault so many times: a random test can miss one")
-	flags.DurationVar(&opt.timeout, "timeout", 4*time.Minute, "how long the tests of a package may take; a test that hangs has found a fault, too")
-	flags.StringVar(&opt.root, "root", "..", "the `directory` of the source")
+	only := flags.String("only", "", "plant only the faults of these `names`, separated by commas")
+	near := flags.Bool("near", false, "run only the packages that the list names, not all that depend on the fault")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	root, err := filepath.Abs(opt.root)
+	root, err := filepath.Abs("..")
 	if err != nil {
 		return err
 	}
-	opt.root = root
-	faults, err := selected(opt.only)
+	faults, err := selected(*only)
 	if err == nil {
 		err = fault.Check(root, fault.All)
 	}
 	if err != nil {
 		return err
 	}
-	if opt.check {
-		fmt.Printf("%d faults have their place in the source\n", len(fault.All))
-		return nil
-	}
 	dir, err := os.MkdirTemp("", "mutants")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	return search(ctx, opt, dir, faults)
+	return search(ctx, root, dir, *near, faults)
 }
 
 // selected returns the faults of some names, all for none.
@@ -98,8 +78,8 @@ func selected(names string) ([]fault.Fault, error) {
 }
 
 // search looks for faults, and prints which tests find them.
-func search(ctx context.Context, opt options, dir string, faults []fault.Fault) error {
-	tests, err := newTests(ctx, opt, dir)
+func search(ctx context.Context, root, dir string, near bool, faults []fault.Fault) error {
+	tests, err := newTests(ctx, root, dir, near)
 	if err != nil {
 		return err
 	}
@@ -108,18 +88,16 @@ func search(ctx context.Context, opt options, dir string, faults []fault.Fault) 
 	missed := 0
 	for i := range faults {
 		f := &faults[i]
-		for range opt.times {
-			began := time.Now()
-			by, err := tests.find(ctx, f)
-			if err != nil {
-				return err
-			}
-			took := time.Since(began).Seconds()
-			fmt.Fprintf(os.Stderr, "%d of %d: %s: %s (%.0f s)\n", i+1, len(faults), f.Name, by, took)
-			fmt.Fprintf(table, "%s\t%s\tdocs/%s: %s\t%s\t%.0f\n", f.Name, f.What, f.Document, f.Promise, by, took)
-			if by == notFound {
-				missed++
-			}
+		began := time.Now()
+		by, err := tests.find(ctx, f)
+		if err != nil {
+			return err
+		}
+		took := time.Since(began).Seconds()
+		fmt.Fprintf(os.Stderr, "%d of %d: %s: %s (%.0f s)\n", i+1, len(faults), f.Name, by, took)
+		fmt.Fprintf(table, "%s\t%s\tdocs/%s: %s\t%s\t%.0f\n", f.Name, f.What, f.Document, f.Promise, by, took)
+		if by == notFound {
+			missed++
 		}
 	}
 	if err := table.Flush(); err != nil {

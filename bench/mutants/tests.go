@@ -23,7 +23,8 @@ const notFound = "NOT FOUND"
 
 // tests are those of the packages of the program, compiled with all faults.
 type tests struct {
-	opt     options
+	root    string // of the source
+	near    bool
 	dir     string
 	overlay string
 	deps    map[string][]string // of the tests of a package, by its import path
@@ -31,14 +32,14 @@ type tests struct {
 	sound   map[string]bool     // whether a test passes without a fault, by package and name
 }
 
-func newTests(ctx context.Context, opt options, dir string) (*tests, error) {
-	t := &tests{opt: opt, dir: dir, deps: map[string][]string{}, built: map[string]string{}, sound: map[string]bool{}}
+func newTests(ctx context.Context, root, dir string, near bool) (*tests, error) {
+	t := &tests{root: root, near: near, dir: dir, deps: map[string][]string{}, built: map[string]string{}, sound: map[string]bool{}}
 	var err error
-	if t.overlay, err = fault.Overlay(opt.root, dir, fault.All); err != nil {
+	if t.overlay, err = fault.Overlay(root, dir, fault.All); err != nil {
 		return nil, err
 	}
 	list := exec.CommandContext(ctx, "go", "list", "-test", "-overlay", t.overlay, "-json=ImportPath,Deps", "./...")
-	list.Dir, list.Stderr = opt.root, os.Stderr
+	list.Dir, list.Stderr = root, os.Stderr
 	out, err := list.Output()
 	if err != nil {
 		return nil, fmt.Errorf("list packages: %w", err)
@@ -66,7 +67,7 @@ func (t *tests) packages(f *fault.Fault) []string {
 	for _, p := range f.Likely {
 		likely = append(likely, "retwis/"+p)
 	}
-	if t.opt.near {
+	if t.near {
 		return likely
 	}
 	for p, deps := range t.deps {
@@ -174,7 +175,7 @@ func (t *tests) program(ctx context.Context, pkg string) (string, error) {
 	}
 	path := filepath.Join(t.dir, strings.ReplaceAll(pkg, "/", "_")+".test")
 	build := exec.CommandContext(ctx, "go", "test", "-vet=off", "-overlay", t.overlay, "-ldflags=-s -w", "-c", "-o", path, pkg)
-	build.Dir = t.opt.root
+	build.Dir = t.root
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("compile the tests of %s: %w\n%s", pkg, err, out)
 	}
@@ -190,7 +191,7 @@ var failure = regexp.MustCompile(`^\s*--- FAIL: (\S+)`)
 // fails runs the tests of a package with a fault, ends them with the first that fails, and
 // returns its name, or nothing.
 func (t *tests) fails(ctx context.Context, pkg string, planted *fault.Fault, args []string) (name string, err error) {
-	timeout := t.opt.timeout
+	timeout := 4 * time.Minute // a test that hangs has found a fault, too
 	if slices.Contains(args, "-test.run") {
 		timeout /= 3 // it is one test
 	}
@@ -205,7 +206,7 @@ func (t *tests) fails(ctx context.Context, pkg string, planted *fault.Fault, arg
 	defer os.RemoveAll(files)
 	args = append([]string{"-test.v", "-test.timeout", timeout.String(), "-test.paniconexit0"}, args...)
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Dir = filepath.Join(t.opt.root, strings.TrimPrefix(pkg, "retwis/"))
+	cmd.Dir = filepath.Join(t.root, strings.TrimPrefix(pkg, "retwis/"))
 	cmd.Env = append(append(os.Environ(), planted.Environment()...), "REDISTEST_REQUIRE=1", "TMPDIR="+files)
 	if os.Getenv("RAPID_CHECKS") == "" {
 		cmd.Env = append(cmd.Env, "RAPID_CHECKS=30")
