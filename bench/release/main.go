@@ -1,7 +1,6 @@
-// Command release makes what a release has besides the program: manual pages,
-// completions for shells, a list of the parts (SBOM), and archives. scripts/dist runs
-// it. It is in the module of the benchmarks, so that its libraries are not requirements
-// of Retwis.
+// Command release makes what a release has besides the program: manual pages, completions for
+// shells, a list of the parts (SBOM), licences and documents. scripts/dist runs it. It is in the
+// module of the benchmarks, so that its libraries are not requirements of Retwis.
 package main
 
 import (
@@ -15,9 +14,8 @@ import (
 const usage = `usage: release manual DIR            manual pages and completions, below DIR
        release sbom BINARY [VERSION]  the parts of a program, as CycloneDX
        release licenses BINARY        the licences of these parts
-       release archive FILE.tar.gz DIR [NAME]
        release docs REPOSITORY DIR    the documents, with links for a package
-SOURCE_DATE_EPOCH is the time of all files`
+SOURCE_DATE_EPOCH is the time that they name`
 
 var errUsage = errors.New(usage)
 
@@ -48,8 +46,6 @@ func run(args []string) error {
 		return docs(args[1], args[2])
 	case word(0) == "licenses" && len(args) == 2:
 		return licenses(os.Stdout, args[1])
-	case word(0) == "archive" && (len(args) == 3 || len(args) == 4):
-		return archive(args[1], args[2], word(3), when)
 	}
 	return errUsage
 }
