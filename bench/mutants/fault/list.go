@@ -265,8 +265,8 @@ var All = []Fault{
 	{
 		Name: "wordsstay", What: "the text of a deleted post stays in the search index and in the post",
 		Document: "retwis.md", Promise: "a deletion keeps the text in a field that nobody reads until its words are gone",
-		File: "internal/social/fanout/delete.go", Anchor: "\terr := d.writer.words.unindex(ctx, s.id)\n",
-		With:   "\tvar err error\n\tif !plant.On(\"wordsstay\") {\n\t\terr = d.writer.words.unindex(ctx, s.id)\n\t}\n",
+		File: "internal/social/fanout/delete.go", Anchor: "\terr := d.writer.words.unindex(ctx, s)\n",
+		With:   "\tvar err error\n\tif !plant.On(\"wordsstay\") {\n\t\terr = d.writer.words.unindex(ctx, s)\n\t}\n",
 		Likely: []string{"internal/social/searchindex", "internal/social/fanout", "internal/app"},
 	},
 	{

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/redis/rueidis"
@@ -42,6 +43,13 @@ type stub struct {
 	media             social.Media
 	exists, isDeleted bool
 	imported          bool
+
+	// Of a stub that was read with its texts, for a deletion:
+
+	body    *string  // what the search index has of it; nil for nothing
+	earlier []string // the texts that it had before, the latest first
+	to      int64    // the author of the parent
+	marks   int64    // how many likes and reposts it counts
 }
 
 // places are the lists of the post before it was deleted.
@@ -72,34 +80,54 @@ func (s stub) argument() string { return identity(s.id, s.author, s.time) }
 // whose fan-out went on meanwhile removes it from the lists again. A post that does not
 // exist is no error.
 func (d *Deletions) Delete(ctx context.Context, post int64) error {
-	s, err := d.writer.readStub(ctx, post)
+	s, err := d.read(ctx, post)
 	if err != nil || !s.exists {
 		return err
 	}
 	return d.tasks.Do(ctx, deleteKind+":"+s.argument(),
 		func(ctx context.Context) error {
-			s, err = d.hide(ctx, post)
+			s, err = d.hide(ctx, s)
 			return err
 		},
 		func(ctx context.Context) error {
-			n, err := d.entries(ctx, s)
-			if err == nil && n > pageOfFollowers {
-				err = task.ErrAgain
+			if s.marks > pageOfFollowers {
+				return task.ErrAgain
 			}
-			if err == nil {
-				err = d.clear(ctx, s)
-			}
-			return err
+			return d.clear(ctx, s)
 		})
 }
 
-// hide makes a stub of a post, removes it from all lists but those of its likes and reposts,
-// and returns the stub.
-func (d *Deletions) hide(ctx context.Context, post int64) (s stub, err error) {
-	err = d.makeStub(ctx, post)
-	if err == nil {
-		s, err = d.writer.readStub(ctx, post)
+// read reads a post with its texts.
+func (d *Deletions) read(ctx context.Context, post int64) (stub, error) {
+	b := d.client.B()
+	res := d.client.DoMulti(ctx,
+		b.Hmget().Key(layout.PostKey(post)).Field(slices.Concat(stubFields, []string{"to", "likes", "reposts", "body", "deleted_body"})...).Build(),
+		d.writer.words.earlierCommand(post))
+	fields, err := reply.Fields(res[0])
+	if err != nil {
+		return stub{}, fmt.Errorf("social: read a post: %w", err)
 	}
+	s := parseStub(post, fields)
+	s.to, _ = layout.ParseID(fields[len(stubFields)])
+	for _, count := range fields[len(stubFields)+1:][:2] {
+		n, _ := strconv.ParseInt(count, 10, 64)
+		s.marks += n
+	}
+	if values, err := res[0].ToArray(); err == nil { // a text can be empty
+		for _, value := range values[len(stubFields)+3:] {
+			if text, err := value.ToString(); err == nil {
+				s.body = &text
+			}
+		}
+	}
+	s.earlier, err = earlierTexts(res[1])
+	return s, err
+}
+
+// hide makes a stub of a post that was read with its texts, removes it from all lists but
+// those of its likes and reposts, and returns the stub.
+func (d *Deletions) hide(ctx context.Context, s stub) (stub, error) {
+	s, err := d.makeStub(ctx, s)
 	if err == nil {
 		err = d.removeOwn(ctx, s)
 	}
@@ -107,28 +135,22 @@ func (d *Deletions) hide(ctx context.Context, post int64) (s stub, err error) {
 		err = d.detach(ctx, s)
 	}
 	if err == nil {
-		_, err = storage.DeleteFieldIf(ctx, d.client, layout.UserKey(s.author), "pinned", layout.Itoa(post))
+		err = d.unpin(ctx, s)
 	}
 	if err != nil {
-		err = fmt.Errorf("social: delete post %d: %w", post, err)
+		err = fmt.Errorf("social: delete post %d: %w", s.id, err)
 	}
 	return s, err
 }
 
-// entries counts the likes and reposts of a deleted post.
-func (d *Deletions) entries(ctx context.Context, s stub) (sum int64, err error) {
-	cmds := rueidis.Commands{
-		d.client.B().Zcard().Key(layout.LikersKey(s.id)).Build(),
-		d.client.B().Zcard().Key(layout.RepostersKey(s.id)).Build(),
+// unpin takes a deleted post off the top of the profile of its author.
+func (d *Deletions) unpin(ctx context.Context, s stub) error {
+	author, id := layout.UserKey(s.author), layout.Itoa(s.id)
+	pinned, err := reply.TextOrEmpty(d.client.Do(ctx, d.client.B().Hget().Key(author).Field("pinned").Build()))
+	if err == nil && pinned == id {
+		_, err = storage.DeleteFieldIf(ctx, d.client, author, "pinned", id)
 	}
-	for _, res := range d.client.DoMulti(ctx, cmds...) {
-		n, err := res.AsInt64()
-		if err != nil && !rediserr.IsWrongType(err) {
-			return 0, err
-		}
-		sum += n
-	}
-	return sum, nil
+	return err
 }
 
 // deleteTask is a task of deleteKind.
@@ -140,7 +162,10 @@ func (d *Deletions) deleteTask(ctx context.Context, argument string) error {
 	if !s.exists {
 		return d.leaveStub(ctx, argument)
 	}
-	if s, err = d.hide(ctx, s.id); err != nil {
+	if s, err = d.read(ctx, s.id); err == nil {
+		s, err = d.hide(ctx, s)
+	}
+	if err != nil {
 		return err
 	}
 	return d.clear(ctx, s)
@@ -160,7 +185,7 @@ func (d *Deletions) leaveStub(ctx context.Context, argument string) error {
 
 // clear removes what hide has left of a post: its words, its reposts and likes, its pictures.
 func (d *Deletions) clear(ctx context.Context, s stub) error {
-	err := d.writer.words.unindex(ctx, s.id)
+	err := d.writer.words.unindex(ctx, s)
 	if err == nil {
 		err = d.deleteReposts(ctx, s.id)
 	}
@@ -188,35 +213,45 @@ func (d *Deletions) removePictures(ctx context.Context, s stub) error {
 	return d.client.Do(ctx, d.client.B().Hdel().Key(layout.PostKey(s.id)).Field("media", "sensitive").Build().ToRetryable()).Error()
 }
 
-// makeStub hides the text of a post; see unindex.
-func (d *Deletions) makeStub(ctx context.Context, post int64) error {
-	for {
-		body, err := reply.Text(d.client.Do(ctx, d.client.B().Hget().Key(layout.PostKey(post)).Field("body").Build()))
-		if err != nil {
-			return err
-		}
-		earlier, err := d.writer.words.earlierTexts(ctx, post)
-		if err != nil {
-			return err
+// makeStub hides the text of a post, as it was read, and returns the stub; see unindex.
+func (d *Deletions) makeStub(ctx context.Context, s stub) (stub, error) {
+	for s.exists && !s.isDeleted {
+		var body string
+		if s.body != nil {
+			body = *s.body
 		}
 		tags := text.Tags(body)
-		for _, old := range earlier {
+		for _, old := range s.earlier {
 			tags = append(tags, text.Tags(old)...)
 		}
-		state, err := deletePostScript.RunFenced(ctx, d.client, []string{layout.PostKey(post), layout.EditsKey(post)},
-			[]string{layout.Seconds(d.now()), body, strconv.Itoa(len(earlier)), joinTags(tags)}).AsInt64()
-		if err != nil || state != 2 {
-			return err
+		state, err := deletePostScript.RunFenced(ctx, d.client, []string{layout.PostKey(s.id), layout.EditsKey(s.id)},
+			[]string{layout.Seconds(d.now()), body, strconv.Itoa(len(s.earlier)), joinTags(tags)}).AsInt64()
+		if err != nil {
+			return s, err
+		}
+		if state == 1 {
+			s.isDeleted, s.tags = true, tags
+			return s, nil
+		}
+		if s, err = d.read(ctx, s.id); err != nil {
+			return s, err
 		}
 	}
+	return s, nil
 }
 
+// stubFields are the fields of a post that a stub keeps.
+var stubFields = []string{"user_id", "parent", "root", "repost_of", "tags", "deleted", "time", "media", "source"}
+
 func (w *writer) readStub(ctx context.Context, post int64) (stub, error) {
-	fields, err := reply.Fields(w.client.Do(ctx, w.client.B().Hmget().Key(layout.PostKey(post)).
-		Field("user_id", "parent", "root", "repost_of", "tags", "deleted", "time", "media", "source").Build()))
+	fields, err := reply.Fields(w.client.Do(ctx, w.client.B().Hmget().Key(layout.PostKey(post)).Field(stubFields...).Build()))
 	if err != nil {
 		return stub{}, fmt.Errorf("social: read a post: %w", err)
 	}
+	return parseStub(post, fields), nil
+}
+
+func parseStub(post int64, fields []string) stub {
 	s := stub{id: post, tags: splitTags(fields[4]), isDeleted: fields[5] != "", time: fields[6], media: social.Media(fields[7]), imported: fields[8] != ""}
 	s.author, s.exists = layout.ParseID(fields[0])
 	s.parent, _ = layout.ParseID(fields[1])
@@ -225,7 +260,7 @@ func (w *writer) readStub(ctx context.Context, post int64) (stub, error) {
 	if s.parent != 0 && s.root == 0 {
 		s.root = s.parent
 	}
-	return s, nil
+	return s
 }
 
 // stubOf reads the post that a task names. Its id is 0 where the task names none, or another

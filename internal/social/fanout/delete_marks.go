@@ -69,7 +69,8 @@ func (d *Deletions) deleteReposts(ctx context.Context, post int64) error {
 
 // deleteRepost deletes a repost of a deleted post, which still counts it.
 func (d *Deletions) deleteRepost(ctx context.Context, s stub) error {
-	if err := d.makeStub(ctx, s.id); err != nil {
+	s, err := d.makeStub(ctx, s)
+	if err != nil {
 		return err
 	}
 	return d.removeOwn(ctx, s)

@@ -7,16 +7,13 @@
 -- ARGV[2]   the text as the caller has read it
 -- ARGV[3]   how many earlier texts there were
 -- ARGV[4]   the tags of all of these, separated by spaces
--- Reply     1 when the post is deleted; 2 when its text is another one; 0 when there
---           is no such post
+-- Reply     1 when the post is deleted by this; 2 when its text is another one, or it was
+--           deleted before; 0 when there is no such post
 local post = redis.call('HMGET', KEYS[1], 'user_id', 'deleted', 'body')
 if not post[1] then
   return 0
 end
-if post[2] then
-  return 1
-end
-if (post[3] or '') ~= ARGV[2] or redis.call('LLEN', KEYS[2]) ~= tonumber(ARGV[3]) then
+if post[2] or (post[3] or '') ~= ARGV[2] or redis.call('LLEN', KEYS[2]) ~= tonumber(ARGV[3]) then
   return 2
 end
 redis.call('HDEL', KEYS[1], 'body', 'edited')

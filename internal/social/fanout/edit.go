@@ -116,7 +116,7 @@ func (e *Engine) finishEdit(ctx context.Context, post int64) error {
 }
 
 func (w *writer) finishEdit(ctx context.Context, job Job) error {
-	earlier, err := w.words.earlierTexts(ctx, job.post)
+	earlier, err := earlierTexts(w.client.Do(ctx, w.words.earlierCommand(job.post)))
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ var (
 // A post that is on its way to timelines keeps its stub, and done is false: the process
 // that puts it there must see that it is deleted. Call it again when the fan-out is finished.
 func (d *Deletions) Erase(ctx context.Context, post, author int64) (done bool, err error) {
-	s, err := d.writer.readStub(ctx, post)
+	s, err := d.read(ctx, post)
 	if err != nil || !s.exists || s.author != author {
 		return err == nil, err
 	}
@@ -49,12 +49,9 @@ func (d *Deletions) Erase(ctx context.Context, post, author int64) (done bool, e
 // its author last: as long as they have the post, a deletion that was cut short is
 // repeated.
 func (d *Deletions) eraseFrom(ctx context.Context, s stub) error {
-	err := d.makeStub(ctx, s.id)
+	s, err := d.makeStub(ctx, s)
 	if err == nil {
-		err = d.writer.words.unindex(ctx, s.id)
-	}
-	if err == nil {
-		s, err = d.writer.readStub(ctx, s.id) // with its tags
+		err = d.writer.words.unindex(ctx, s)
 	}
 	if err == nil {
 		err = d.deleteReposts(ctx, s.id)

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/redis/rueidis"
+
 	"retwis/index"
 	"retwis/index/text"
 	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/searchindex"
 	"retwis/maintain"
@@ -63,51 +66,42 @@ func (w *words) reindex(ctx context.Context, job *Job, earlier []string) error {
 	return w.unlessDamaged(ctx, job.post, err)
 }
 
-// unindex removes the words of a deleted post from the search index, and then the texts that
-// were left for that. It can be repeated.
-func (w *words) unindex(ctx context.Context, post int64) error {
-	b := w.client.B()
-	fields, err := w.client.Do(ctx, b.Hmget().Key(layout.PostKey(post)).Field("deleted", "deleted_body", "user_id", "parent", "to").Build()).ToArray()
-	if err != nil && !rediserr.IsWrongType(err) {
-		return fmt.Errorf("social: read a post: %w", err)
-	}
-	if err != nil || fields[0].IsNil() {
+// unindex removes the words of a deleted post, which was read with its texts, from the search
+// index, and then the texts that were left for that. It can be repeated.
+func (w *words) unindex(ctx context.Context, s stub) error {
+	if !s.isDeleted {
 		return nil
 	}
-	if !fields[1].IsNil() {
-		p := searchindex.Post{ID: post}
-		p.Body, _ = fields[1].ToString()
-		for i, to := range []*int64{&p.Author, &p.Parent, &p.To} {
-			value, _ := fields[2+i].ToString()
-			*to, _ = layout.ParseID(value)
-		}
-		earlier, err := w.earlierTexts(ctx, post)
-		if err != nil {
-			return err
-		}
-		err = w.search.Remove(ctx, p, earlier)
+	if s.body != nil {
+		p := searchindex.Post{ID: s.id, Author: s.author, Parent: s.parent, To: s.to, Body: *s.body}
+		err := w.search.Remove(ctx, p, s.earlier)
 		if errors.Is(err, text.ErrConflict) {
-			w.log.WarnContext(ctx, "the search index has another text of a deleted post: check the database", "post", post)
+			w.log.WarnContext(ctx, "the search index has another text of a deleted post: check the database", "post", s.id)
 			err = nil
 		}
-		if err := w.unlessDamaged(ctx, post, err); err != nil {
+		if err := w.unlessDamaged(ctx, s.id, err); err != nil {
 			return err
 		}
 	}
-	for _, res := range w.client.DoMulti(ctx,
-		b.Unlink().Key(layout.EditsKey(post)).Build().ToRetryable(),
-		b.Hdel().Key(layout.PostKey(post)).Field("deleted_body").Build().ToRetryable()) {
-		if err := res.Error(); err != nil {
-			return fmt.Errorf("social: remove the texts of a deleted post: %w", err)
-		}
+	b := w.client.B()
+	cmds := rueidis.Commands{b.Hdel().Key(layout.PostKey(s.id)).Field("deleted_body").Build().ToRetryable()}
+	if len(s.earlier) > 0 {
+		cmds = append(cmds, b.Unlink().Key(layout.EditsKey(s.id)).Build().ToRetryable())
+	}
+	if err := reply.FirstError(w.client.DoMulti(ctx, cmds...)); err != nil {
+		return fmt.Errorf("social: remove the texts of a deleted post: %w", err)
 	}
 	return nil
 }
 
-// earlierTexts returns the earlier texts of a post, the latest first.
-func (w *words) earlierTexts(ctx context.Context, post int64) ([]string, error) {
+// earlierCommand reads the earlier texts of a post, the latest first.
+func (w *words) earlierCommand(post int64) rueidis.Completed {
 	const most = 1000 // far more than there can be
-	texts, err := w.client.Do(ctx, w.client.B().Lrange().Key(layout.EditsKey(post)).Start(0).Stop(most).Build()).AsStrSlice()
+	return w.client.B().Lrange().Key(layout.EditsKey(post)).Start(0).Stop(most).Build()
+}
+
+func earlierTexts(res rueidis.RedisResult) ([]string, error) {
+	texts, err := res.AsStrSlice()
 	if err != nil && !rediserr.IsWrongType(err) {
 		return nil, fmt.Errorf("social: read the earlier texts of a post: %w", err)
 	}
