@@ -34,6 +34,7 @@ type options struct {
 	program     string
 	length      time.Duration
 	seed        uint64
+	webs        int // processes
 	minReplicas int
 	noFaults    bool
 	only        []string
@@ -42,13 +43,12 @@ type options struct {
 }
 
 const (
-	webs   = 3
 	people = 12
 	rate   = 25 // what they do in a second, in all
 )
 
 func main() {
-	opt := options{rest: 9 * time.Second, log: os.Stderr}
+	opt := options{webs: 3, rest: 9 * time.Second, log: os.Stderr}
 	flag.StringVar(&opt.program, "retwis", "retwis", "the `program` to run")
 	flag.DurationVar(&opt.length, "for", 90*time.Second, "how long people use the site")
 	flag.Uint64Var(&opt.seed, "seed", 0, "what the faults and the people's acts depend on; 0: random")
@@ -126,7 +126,7 @@ func run(ctx context.Context, opt options) (r report, err error) {
 	if err != nil {
 		return r, err
 	}
-	sites, err := c.serve(ctx, opt.program, dir)
+	sites, err := c.serve(ctx, opt, dir)
 	defer func() {
 		for _, web := range sites {
 			web.kill()
@@ -140,7 +140,7 @@ func run(ctx context.Context, opt options) (r report, err error) {
 	if err := crowd.begin(ctx, fans); err != nil {
 		return r, err
 	}
-	say("%d processes and %d people for %s", webs, people, opt.length)
+	say("%d processes and %d people for %s", opt.webs, people, opt.length)
 	f := &faults{
 		cluster: c, fans: fans, rec: rec, webs: sites, rng: rand.New(rand.NewPCG(opt.seed, 0)),
 		minReplicas: opt.minReplicas, rest: opt.rest, report: say, only: opt.only,
@@ -173,9 +173,9 @@ func run(ctx context.Context, opt options) (r report, err error) {
 }
 
 // serve starts the processes. The caller ends those that it returns, also after an error.
-func (c *cluster) serve(ctx context.Context, program, dir string) (all []*process, err error) {
-	for i := range webs {
-		web, err := c.web(program, dir, i, "--celebrity-followers", strconv.Itoa(merged))
+func (c *cluster) serve(ctx context.Context, opt options, dir string) (all []*process, err error) {
+	for i := range opt.webs {
+		web, err := c.web(opt.program, dir, i, "--celebrity-followers", strconv.Itoa(merged))
 		if err != nil {
 			return all, err
 		}

@@ -13,7 +13,7 @@ func TestLab(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	err := lab(t.Context(), options{
-		program: program(t), length: 75 * time.Second, rest: 7 * time.Second, minReplicas: 1, log: logOf{t},
+		program: program(t), length: 75 * time.Second, webs: 3, rest: 7 * time.Second, minReplicas: 1, log: logOf{t},
 	}, "", &out)
 	t.Log(out.String())
 	if err != nil {

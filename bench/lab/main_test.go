@@ -42,7 +42,7 @@ func (l logOf) Write(line []byte) (int, error) {
 func TestQuiet(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	err := lab(t.Context(), options{program: program(t), length: time.Second, seed: 2, minReplicas: 1, noFaults: true, log: logOf{t}}, "", &out)
+	err := lab(t.Context(), options{program: program(t), length: time.Second, seed: 2, webs: 2, minReplicas: 1, noFaults: true, log: logOf{t}}, "", &out)
 	t.Log(out.String())
 	if err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ func TestPlantedInProgram(t *testing.T) {
 				t.Fatal(err)
 			}
 			opt := options{
-				program: program, length: 20 * time.Second, seed: 5,
+				program: program, length: 20 * time.Second, seed: 5, webs: 2,
 				minReplicas: 1, noFaults: len(f.Breaks) == 0, only: f.Breaks, log: logOf{t},
 			}
 			if !opt.noFaults {

@@ -38,9 +38,9 @@ func Scale(ctx context.Context, opt measure.Options) (string, error) {
 		return "", err
 	}
 	c := &cluster{opt: opt}
-	defer c.stop()
 	c.nodes, err = measure.StartCluster(ctx, opt.Dir, scaleMasters, appendOnly...)
 	defer c.nodes.Stop()
+	defer c.stop()
 	if err != nil {
 		return "", err
 	}

@@ -17,7 +17,7 @@ import (
 
 // Graph measures joins of triples beside a client that queries one binding at a time.
 func Graph(ctx context.Context, opt measure.Options) (string, error) {
-	const triples, people = 1_000_000, 100_000
+	triples, people := opt.Stored, opt.Stored/10
 	var text strings.Builder
 	err := measure.OnServer(ctx, opt.Dir, func(client rueidis.Client, _ string) error {
 		g, err := graph.New(client, "people", graph.Options{})

@@ -16,9 +16,6 @@ import (
 	"retwis/index/space"
 )
 
-// spacePlaces is the number of places, about one on each square kilometre.
-const spacePlaces = 1_000_000
-
 // places compares index/space with GEOSEARCH on the same places.
 type places struct {
 	opt    measure.Options
@@ -49,7 +46,7 @@ All places within a radius, `+"`Geo.Within` beside `GEOSEARCH … BYRADIUS`"+`, 
 them, `+"`Geo.NearestWithin` beside `GEOSEARCH … ASC COUNT 10`. This `GEOSEARCH`"+` returns names only;
 `+"`index/space`"+` returns coordinates and distances, too.
 
-`, measure.Thousands(spacePlaces), opt.Rounds)
+`, measure.Thousands(opt.Stored), opt.Rounds)
 		measure.Head(&text, "radius", "places", "`Within`", "`GEOSEARCH`", "ratio", "nearest 10", "`GEOSEARCH`", "ratio")
 		for _, metres := range []float64{500, 2_000, 10_000, 50_000, 200_000} {
 			row, err := b.radius(ctx, metres)
@@ -68,7 +65,7 @@ them, `+"`Geo.NearestWithin` beside `GEOSEARCH … ASC COUNT 10`. This `GEOSEARC
 func (b *places) fill(ctx context.Context) error {
 	random := rand.New(rand.NewPCG(1, 2))
 	_, err := b.geo.PutMany(ctx, func(yield func(space.Place) bool) {
-		for i := range spacePlaces {
+		for i := range b.opt.Stored {
 			if !yield(space.Place{ID: strconv.Itoa(i), Lat: 37 + 9*random.Float64(), Lon: 7 + 12*random.Float64()}) {
 				return
 			}

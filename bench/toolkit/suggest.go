@@ -74,16 +74,31 @@ is measured on some of the same prefixes, and each of its answers compared with 
 	return text.String(), err
 }
 
-// makeTerms returns distinct terms of one or two words, the most frequent first.
+// makeTerms returns distinct terms, the most frequent first. First letters are
+// unevenly distributed.
 func makeTerms(n int) []suggest.Suggestion {
+	const letters = "aeitonshrdlucmfwypvbgkjqxz"
 	r := rand.New(rand.NewPCG(1, 2))
-	words := makeWords(n)
-	terms := make([]suggest.Suggestion, n)
-	for i, word := range words {
-		if r.IntN(2) == 0 {
-			word += " " + words[r.IntN(n)]
+	letter := rand.NewZipf(r, 1.2, 3, uint64(len(letters)-1))
+	seen := make(map[string]bool, n)
+	terms := make([]suggest.Suggestion, 0, n)
+	var word []byte
+	for len(terms) < n {
+		word = word[:0]
+		for w := range 1 + r.IntN(2) {
+			if w > 0 {
+				word = append(word, ' ')
+			}
+			for range 3 + r.IntN(7) {
+				word = append(word, letters[letter.Uint64()])
+			}
 		}
-		terms[i] = suggest.Suggestion{Term: strings.ToUpper(word[:1]) + word[1:], Count: int64(1 + n/(i+1))}
+		if seen[string(word)] {
+			continue
+		}
+		seen[string(word)] = true
+		term := strings.ToUpper(string(word[:1])) + string(word[1:])
+		terms = append(terms, suggest.Suggestion{Term: term, Count: int64(1 + n/(len(terms)+1))})
 	}
 	return terms
 }

@@ -167,7 +167,7 @@ func (p *proxy) pipe(ctx context.Context, from string, source io.Reader, target 
 
 // pass waits until data may arrive; not while the link is cut.
 func (p *proxy) pass(ctx context.Context, from string) bool {
-	rule, changed := p.net.rule(from, p.to)
+	rule, _ := p.net.rule(from, p.to)
 	delay := rule.Delay
 	if rule.Loss > 0 && rand.Float64() < rule.Loss {
 		delay += again
@@ -176,7 +176,8 @@ func (p *proxy) pass(ctx context.Context, from string) bool {
 		return false
 	}
 	for {
-		if rule, changed = p.net.rule(from, p.to); !rule.Cut {
+		rule, changed := p.net.rule(from, p.to)
+		if !rule.Cut {
 			return true
 		}
 		select {
