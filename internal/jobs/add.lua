@@ -1,7 +1,6 @@
 -- Adds a job to a stream, and creates the group of its consumers with the stream. It
 -- also works where the memory of the server is full: a job may free some.
 -- KEYS[1]   the stream
--- KEYS[2]   a list on which idle processes wait, if there is one
 -- ARGV[1]   the group
 -- ARGV[2]   the job
 -- Reply     the id of the entry
@@ -13,8 +12,5 @@ local new = redis.call('EXISTS', KEYS[1]) == 0
 local id = redis.call('XADD', KEYS[1], '*', 'job', ARGV[2])
 if new then
   redis.call('XGROUP', 'CREATE', KEYS[1], ARGV[1], '0')
-end
-if KEYS[2] and redis.call('LLEN', KEYS[2]) < 64 and redis.call('RPUSH', KEYS[2], '1') == 1 then
-  redis.call('EXPIRE', KEYS[2], 60)
 end
 return id

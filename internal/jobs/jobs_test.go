@@ -193,34 +193,6 @@ func TestEachJobOnce(t *testing.T) {
 	})
 }
 
-// A job that one process adds wakes an idle one, which would not look for jobs for an hour.
-func TestWake(t *testing.T) {
-	t.Parallel()
-	server := redistest.DB(t)
-	opt := settings(1)
-	opt.Poll = time.Hour
-	ran := make(chan string)
-	for range 2 {
-		start(t, server.Client(t), opt).work(1, func(_ context.Context, job string) error {
-			ran <- job
-			return nil
-		})
-	}
-	other := start(t, server.Client(t), opt)
-	for i := range 20 {
-		job := fmt.Sprint("job", i)
-		other.addOne(job)
-		select {
-		case got := <-ran:
-			if got != job {
-				t.Errorf("%s ran, want %s", got, job)
-			}
-		case <-t.Context().Done():
-			t.Fatalf("%s was not begun", job)
-		}
-	}
-}
-
 // A process that is slow holds the jobs that it works on, and no others.
 func TestSlowProcess(t *testing.T) {
 	t.Parallel()

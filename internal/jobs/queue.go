@@ -19,9 +19,7 @@
 //
 // A process that has nothing to do asks each stream for its length once a second, in one
 // pipeline: about a microsecond of the server for each. It asks at once after it has
-// added or finished a job, and where there is one stream, after any process has added one:
-// that also appends an element to a list, on which one idle process waits. The element can be
-// lost, or wake a process for nothing. A stream can lose entries in a failover, like any key: what
+// added or finished a job. A stream can lose entries in a failover, like any key: what
 // must not be lost has to be noted elsewhere too, and added again; see Queue.Waiting.
 package jobs
 
@@ -154,7 +152,7 @@ func (q *Queue) Add(ctx context.Context, job string) error {
 	var err error
 	for range q.keys {
 		i := int(q.next.Add(1) % uint64(len(q.keys)))
-		if err = addScript.Run(ctx, q.client, append(q.keys[i:i+1:i+1], q.wake()...), []string{group, job}).Error(); err == nil {
+		if err = addScript.Run(ctx, q.client, q.keys[i:i+1], []string{group, job}).Error(); err == nil {
 			select {
 			case q.added <- i:
 			default: // the next look finds it
@@ -166,15 +164,6 @@ func (q *Queue) Add(ctx context.Context, job string) error {
 		}
 	}
 	return fmt.Errorf("jobs: add to %s: %w", q.opt.Prefix, err)
-}
-
-// wake is the list on which idle processes wait for jobs of the only stream; none where there
-// are several.
-func (q *Queue) wake() []string {
-	if len(q.keys) > 1 {
-		return nil
-	}
-	return []string{"{" + q.keys[0] + "}:wake"}
 }
 
 // lengths reads how many unfinished jobs each stream has. One round trip. A key of

@@ -13,7 +13,6 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/rediserr"
-	"retwis/internal/sleep"
 )
 
 const (
@@ -28,10 +27,6 @@ const (
 	maxOutage = 15 * time.Second
 	// commandTimeout bounds a command that others wait for.
 	commandTimeout = 3 * time.Second
-	// wakeTimeout is for how many seconds a process waits for a new job in one command.
-	wakeTimeout = 10
-	// busyPause is the pause before a process without a free slot looks for one again.
-	busyPause = 20 * time.Millisecond
 )
 
 // ErrAgain: a job has done all it can for now. It is run again after a pause, without
@@ -153,35 +148,11 @@ func (q *Queue) Work(ctx context.Context, workers int, do Do) {
 	var renewal sync.WaitGroup
 	stop := make(chan struct{})
 	renewal.Go(func() { w.renewUntil(stop) })
-	if len(q.wake()) > 0 {
-		renewal.Go(func() { w.listen(ctx) })
-	}
 	w.loop(ctx)
 	w.tasks.Wait()
 	close(stop)
 	renewal.Wait()
 	w.release()
-}
-
-// listen has the loop take jobs as soon as a process adds one. A process without a free slot
-// does not wait: it would take the element away from one that has.
-func (w *worker) listen(ctx context.Context) {
-	for ctx.Err() == nil {
-		if w.free() == 0 {
-			sleep.For(ctx, busyPause)
-			continue
-		}
-		err := w.queue.client.Do(ctx, w.queue.client.B().Blpop().Key(w.queue.wake()...).Timeout(wakeTimeout).Build()).Error()
-		switch {
-		case err == nil:
-			select {
-			case w.queue.added <- 0:
-			default:
-			}
-		case !rueidis.IsRedisNil(err):
-			sleep.For(ctx, w.queue.opt.Poll)
-		}
-	}
 }
 
 // loop takes jobs until ctx ends.
