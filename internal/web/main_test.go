@@ -13,12 +13,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/alexedwards/argon2id"
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/store"
 	"retwis/internal/redistest"
+	"retwis/internal/web/request"
 
 	"retwis/internal/app"
 	"retwis/internal/social/limits"
@@ -27,6 +29,7 @@ import (
 
 func TestMain(m *testing.M) {
 	redistest.Parallel(4) // those that wait for something leave the processors to others
+	request.SidebarPatience = time.Minute
 	redistest.Main(m)
 }
 

@@ -21,7 +21,7 @@ func TestSignedOut(t *testing.T) {
 	v.get("/").want(200, "<h1 dir=\"auto\">Retwis</h1>", `href="/login"`, `action="/register"`)
 	v.get("/register").want(200, `name="password2"`, `autocomplete="new-password"`)
 	v.get("/login").want(200, `autocomplete="current-password"`)
-	v.get("/timeline").want(200, "hello", `<a href="/u/ada">`)
+	v.get("/timeline").want(200, "hello", `<a class="name" href="/u/ada"`)
 	v.get("/u/ada").want(200, "hello", "follower", `action="/u/ada/follow"`)
 	v.get("/u/ada/followers").want(200, "ada has no followers yet.")
 	v.get("/home").want(303, "/login?next=%2Fhome")

@@ -13,13 +13,12 @@ import (
 	"retwis/internal/web/view"
 )
 
-const (
-	// sidebarPatience is how long a page that is ready waits for its sidebar: no longer than
-	// people notice. Without, it has only the search.
-	sidebarPatience = 50 * time.Millisecond
-	// sidebarTimeout bounds the reading of a sidebar, which goes on for the next page.
-	sidebarTimeout = 2 * time.Second
-)
+// SidebarPatience is how long a page that is ready waits for its sidebar: no longer than people
+// notice. Without, it has only the search. Tests of what a sidebar has wait for longer.
+var SidebarPatience = 50 * time.Millisecond
+
+// sidebarTimeout bounds the reading of a sidebar, which goes on for the next page.
+const sidebarTimeout = 2 * time.Second
 
 // sidebars read what is beside pages, while the pages are read.
 type sidebars struct {
@@ -69,7 +68,7 @@ func (p *pendingSidebar) Sidebar() view.Sidebar {
 	select {
 	case bar := <-p.ready:
 		return bar
-	case <-time.After(sidebarPatience):
+	case <-time.After(SidebarPatience):
 		return p.empty
 	}
 }

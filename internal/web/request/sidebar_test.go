@@ -30,7 +30,7 @@ func TestPendingSidebar(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		late := &pendingSidebar{empty: view.Sidebar{Find: true}, ready: make(chan view.Sidebar, 1)}
 		began := time.Now()
-		if bar := late.Sidebar(); !bar.Find || time.Since(began) != sidebarPatience {
+		if bar := late.Sidebar(); !bar.Find || time.Since(began) != SidebarPatience {
 			t.Errorf("after %v: %+v", time.Since(began), bar)
 		}
 		late.ready <- view.Sidebar{People: make([]view.Person, 2)}
