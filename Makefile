@@ -49,9 +49,9 @@ test: ## run the tests of every package on real servers; needs Go and a Redis or
 	$(tests) $(first) ./...
 
 # Packages whose goroutines share memory.
-sharing := ./redlock/... ./bulk/... ./collection ./ratelimit ./internal/watched ./internal/jobs ./internal/certificates ./internal/logfile \
+sharing := ./redlock/... ./bulk/... ./collection ./ratelimit ./internal/watched ./internal/certificates ./internal/logfile \
 	./internal/maintain ./internal/redis/store ./internal/redis/nodes ./internal/web/httpserver ./internal/web/request \
-	$(addprefix ./internal/social/,auth fanout home live notify task timeline users)
+	$(addprefix ./internal/social/,auth fanout home live notify timeline users work)
 
 test-race: ## run them with the race detector, which needs a C compiler, in the packages whose goroutines share memory
 	@scripts/deps server

@@ -10,8 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"retwis/bench/lab/history"
 	"retwis/bench/lab/network"
 	"retwis/internal/sleep"
@@ -48,7 +46,7 @@ func (f *faults) kinds() map[string]func(ctx context.Context, fault *history.Fau
 		"cut replica":    f.cutReplica,
 		"cut web":        f.cutWeb,
 		"stop master":    f.stopMaster,
-		"lose queue":     f.loseQueue,
+		"kill all webs":  f.killAll,
 	}
 	for name := range kinds {
 		if len(f.only) > 0 && !slices.Contains(f.only, name) {
@@ -155,39 +153,19 @@ func (f *faults) killOne(ctx context.Context, fault *history.Fault, i int, down 
 	return p.start(ctx)
 }
 
-// loseQueue kills all web processes when slices of a fan-out have just been queued, and
-// deletes the queues, as a failover can: then only `tasks` knows of the work.
-func (f *faults) loseQueue(ctx context.Context, fault *history.Fault) error {
+// killAll kills all web processes when segments of a fan-out wait.
+func (f *faults) killAll(ctx context.Context, fault *history.Fault) error {
 	fault.Target = "all web processes"
-	client := f.fans.client
-	var keys []string
-	for i := range 16 {
-		keys = append(keys, fmt.Sprint("jobs:", i), fmt.Sprint("jobs:long:", i))
+	waits := func() bool {
+		tasks, _ := f.fans.client.Do(ctx, f.fans.client.B().Zrange().Key("tasks").Min("0").Max("99").Build()).AsStrSlice()
+		return slices.ContainsFunc(tasks, func(task string) bool { return strings.HasPrefix(task, "push:") })
 	}
-	isQueued := func() bool {
-		var cmds rueidis.Commands
-		for _, key := range keys {
-			cmds = append(cmds, client.B().Xrevrange().Key(key).End("+").Start("-").Count(5).Build())
-		}
-		for _, res := range client.DoMulti(ctx, cmds...) {
-			jobs, _ := res.AsXRange()
-			for _, job := range jobs {
-				if strings.HasPrefix(job.FieldValues["job"], "push:") {
-					return true
-				}
-			}
-		}
-		return false
-	}
-	for end := time.Now().Add(f.rest); !isQueued() && time.Now().Before(end); {
+	for end := time.Now().Add(f.rest); !waits() && time.Now().Before(end); {
 		sleep.For(ctx, time.Millisecond)
 	}
 	killed := f.rec.Now()
 	for _, web := range f.webs {
 		web.signal(syscall.SIGKILL)
-	}
-	for _, key := range keys {
-		client.Do(ctx, client.B().Del().Key(key).Build())
 	}
 	for i := range f.webs {
 		one := history.Fault{Kind: "kill web", Start: killed}

@@ -33,7 +33,7 @@ func TestPlantedInProgram(t *testing.T) {
 		t.Fatalf("build retwis: %v\n%s", err, out)
 	}
 	two := make(chan struct{}, 2) // at a time
-	none := fault.Fault{What: "nothing is planted", Lab: true, Breaks: []string{"lose queue", "lagging master"}}
+	none := fault.Fault{What: "nothing is planted", Lab: true, Breaks: []string{"kill all webs", "lagging master"}}
 	for _, f := range append(slices.Clone(fault.All), none) {
 		if !f.Lab {
 			continue

@@ -420,15 +420,11 @@ func (s *App) PingWrite(ctx context.Context) error {
 // RetryTasks finishes the tasks, such as fan-outs, that were interrupted when a process
 // died, in this process. One that cannot be finished is logged and tried again by a later
 // call; the error reports how many there are.
-func (s *App) RetryTasks(ctx context.Context) error { return s.fanOut.Jobs.RetryAll(ctx) }
+func (s *App) RetryTasks(ctx context.Context) error { return s.fanOut.Tasks().RunAll(ctx) }
 
-// sweepEvery is how often to look for work in the background that was lost.
-const sweepEvery = 3 * time.Second
-
-// RecoverTasks looks for interrupted work and queues it again, every three seconds or
-// more often, until ctx ends. All processes of a site call it; a lock lets one of them do
-// that. Other maintenance is done every so often.
-func (s *App) RecoverTasks(ctx context.Context, every time.Duration) error {
+// Maintain does what a process of a site does besides pages and tasks, until ctx ends: it notes
+// that it runs, and does the periodic work.
+func (s *App) Maintain(ctx context.Context, every time.Duration) {
 	var others sync.WaitGroup
 	defer others.Wait()
 	others.Go(func() { s.names.Maintain(ctx, every) })
@@ -439,5 +435,5 @@ func (s *App) RecoverTasks(ctx context.Context, every time.Duration) error {
 	if !s.opt.NoJobs {
 		others.Go(func() { s.Email.Maintain(ctx) })
 	}
-	return s.fanOut.Jobs.Recover(ctx, min(every, sweepEvery))
+	s.fanOut.Tasks().Beat(ctx)
 }

@@ -131,7 +131,7 @@ func TestUnblockAtOnce(t *testing.T) {
 			t.Fatalf("before: %q and %q", one, two)
 		}
 		for _, id := range []int64{byAda, byBob} { // as if another process had it in hand
-			b.Redis("ZADD", layout.Tasks, layout.Seconds(b.Clock.Now()), b.PostTask(id))
+			b.Keep(b.PostTask(id))
 		}
 		b.do(b.Relations.Block(b.Ctx, ada, bob, time.Time{}))
 		if got := b.relation(bob, ada); got != "blocked by" {
@@ -173,7 +173,7 @@ func TestBlockEndsBeforeItsTask(t *testing.T) {
 		b.Clock.Advance(time.Minute)
 		end := b.Clock.Now().Add(24 * time.Hour)
 		leave := func(pair [2]social.User) {
-			b.Redis("ZADD", layout.Tasks, "1", fmt.Sprintf("timed_block:%d:%d:%d", pair[0].ID, pair[1].ID, end.Unix()))
+			b.Leave(fmt.Sprintf("timed_block:%d:%d:%d", pair[0].ID, pair[1].ID, end.Unix()))
 		}
 		leave(users[3])
 		b.do(b.RetryTasks(b.Ctx))

@@ -30,7 +30,7 @@ func TestMailServerTakenAway(t *testing.T) {
 	sweep := func() string {
 		t.Helper()
 		b.Clock.Advance(time.Hour)
-		if err := b.Internals().FanOut.Jobs.Sweep(b.Ctx); err != nil {
+		if err := b.RetryTasks(b.Ctx); err != nil {
 			t.Fatal(err)
 		}
 		return b.Redis("ZRANGE", layout.Tasks, "0", "-1")

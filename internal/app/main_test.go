@@ -19,6 +19,8 @@ type bundle struct{ *socialtest.Bundle }
 
 func setup(t testing.TB) *bundle { return &bundle{socialtest.New(t)} }
 
+func noJobs(opt *app.Options) { opt.NoJobs = true }
+
 func on(t testing.TB, client rueidis.Client, change ...func(*app.Options)) *bundle {
 	return &bundle{socialtest.On(t, client, change...)}
 }

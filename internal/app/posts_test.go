@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"retwis/internal/app"
+	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/load"
 )
@@ -221,14 +222,14 @@ func TestPostPassesOverForeignKeys(t *testing.T) {
 // One post that cannot be finished does not block the others.
 func TestResumePassesOverUnreadablePosts(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := on(t, redistest.DB(t).Client(t), noJobs)
 	author, damaged, follower := b.NewUser("author"), b.NewUser("damaged"), b.NewUser("follower")
 	b.Connect(follower, author)
 	stuck, whole := b.Publish(damaged, "stuck"), b.Publish(author, "whole")
 	b.Redis("SET", "post:99", "foreign")
 	b.Redis("SET", "followers:2", "foreign")
 	b.Redis("DEL", "posts:3")
-	b.Redis("ZADD", "tasks", "1", "post:99:1:1", "1", "post:nonsense", "2", b.PostTask(stuck), "3", b.PostTask(whole))
+	b.Leave("post:99:1:1", "post:nonsense", b.PostTask(stuck), b.PostTask(whole))
 	err := b.RetryTasks(b.Ctx)
 	if err == nil || !strings.Contains(err.Error(), "1 members of tasks") {
 		t.Errorf("RetryTasks = %v, want that it counts the one that failed", err)
@@ -239,7 +240,7 @@ func TestResumePassesOverUnreadablePosts(t *testing.T) {
 	if left := b.Redis("ZRANGE", "tasks", "0", "-1"); left != b.PostTask(stuck) {
 		t.Errorf("unfinished: %q, want %d alone", left, stuck)
 	}
-	if err := b.RetryTasks(b.Ctx); err != nil {
+	if err := b.App.RetryTasks(b.Ctx); err != nil {
 		t.Errorf("tried again at once: %v", err)
 	}
 	b.Redis("DEL", "followers:2")
@@ -256,22 +257,22 @@ func TestResumePassesOverUnreadablePosts(t *testing.T) {
 // abandoned one is claimed once.
 func TestFanOutsAreTakenOnce(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := on(t, redistest.DB(t).Client(t), noJobs)
 	author := b.NewUser("author")
 	const posts = 120
 	for i := range posts {
 		id := b.Publish(author, fmt.Sprint(i))
-		b.Redis("ZADD", "tasks", "1", b.PostTask(id))
+		b.Leave(b.PostTask(id))
 	}
 	b.Redis("DEL", "posts:1")
 	var finished atomic.Int64
 	var wg sync.WaitGroup
 	for range 4 {
-		other := on(t, b.DB, func(opt *app.Options) {
+		other := on(t, b.DB, noJobs, func(opt *app.Options) {
 			opt.Logger = slog.New(counting{slog.DiscardHandler, "finished an interrupted task", &finished})
 		})
 		wg.Go(func() {
-			if err := other.RetryTasks(b.Ctx); err != nil {
+			if err := other.App.RetryTasks(b.Ctx); err != nil {
 				t.Error(err)
 			}
 		})
@@ -320,9 +321,9 @@ func TestResume(t *testing.T) {
 	}
 	b.Redis("LREM", "timeline", "0", fmt.Sprint(lost))
 	b.Redis("ZREM", fmt.Sprintf("profile:%d", author.ID), fmt.Sprint(lost))
-	b.Redis("ZADD", "tasks", fmt.Sprint(b.Clock.Unix.Load()), b.PostTask(lost))
+	b.Keep(b.PostTask(lost))
 
-	if err := b.RetryTasks(b.Ctx); err != nil {
+	if err := b.App.RetryTasks(b.Ctx); err != nil {
 		t.Fatal(err)
 	}
 	if left := b.Redis("ZCARD", "tasks"); left != "1" {

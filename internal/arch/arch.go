@@ -104,7 +104,6 @@ var levels = map[string]int{
 	"redlock/...":                 1,
 	"collection":                  1,
 	"internal/redis/redismetrics": 1,
-	"internal/jobs":               1,
 	"ratelimit":                   1,
 	"bulk":                        1,
 	"bulk/...":                    1,

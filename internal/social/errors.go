@@ -26,6 +26,9 @@ var (
 	ErrSignUpClosed = errors.New("social: sign-up is closed")
 	// ErrPending: the account exists, and waits for the approval of a moderator.
 	ErrPending = errors.New("social: the account waits for an approval")
+	// ErrUncertain: what was written can be lost, as a server has been restarted or has failed over
+	// meanwhile, or its replicas do not answer. It can be repeated.
+	ErrUncertain = errors.New("social: it is not certain that this is saved")
 	// ErrOverloaded: too many posts are on their way to followers; try again later.
 	ErrOverloaded = errors.New("social: too much waits in the background")
 )

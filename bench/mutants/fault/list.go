@@ -307,20 +307,19 @@ var All = []Fault{
 	// The application: posts on their way to followers. The Cluster lab finds these, too.
 	{
 		Name: "skipwait", What: "nobody waits for replicas",
-		Document: "retwis.md", Promise: "So a post stays in `tasks` until a replica has acknowledged all of its writes and the master is known to be the same process",
-		File: "internal/social/task/confirm.go", Anchor: "\t\tcase w.Masters != now.identity:\n",
-		With:   "\t\tcase plant.On(\"skipwait\"):\n\t\t\tconfirmed = append(confirmed, w)\n\t\tcase w.Masters != now.identity:\n",
+		Document: "keys.md", Promise: "An action is acknowledged by the same rule; what a failover can lose is answered with status 503, and can be repeated.",
+		File: "internal/social/work/fence.go", Anchor: "\t\t\tcase !sameHistories(x.mark, now.identity):\n",
+		With:   "\t\t\tcase plant.On(\"skipwait\"):\n\t\t\t\tdone = append(done, x)\n\t\t\tcase !sameHistories(x.mark, now.identity):\n",
 		Likely: []string{"internal/social/fanout", "internal/app"},
 		Lab:    true, Breaks: []string{"lagging master"},
 	},
 	{
 		Name: "ackfirst", What: "a job is acknowledged before it is done",
-		Document: "retwis.md", Promise: "if that process is killed, another one takes the job over after five seconds",
-		File: "internal/jobs/work.go", Anchor: "\t\tdone, err = w.do(h.ctx, h.job)\n",
-		With: "\t\tif plant.On(\"ackfirst\") {\n\t\t\tw.remove(h)\n\t\t\t_, _ = w.do(w.ctx, h.job)\n\t\t\tw.leaveSlot()\n\t\t\treturn\n\t\t}\n" +
-			"\t\tdone, err = w.do(h.ctx, h.job)\n",
-		Likely: []string{"internal/jobs", "internal/social/fanout"},
-		Lab:    true, Breaks: []string{"lose queue", "kill web"},
+		Document: "keys.md", Promise: "What a process has left when its lease ends is begun again by another one, before what is new.",
+		File: "internal/social/work/worker.go", Anchor: "\terr := e.call(ctx, h.Member)\n",
+		With:   "\tif plant.On(\"ackfirst\") {\n\t\t_ = e.Forget(e.ctx, h.Member)\n\t}\n\terr := e.call(ctx, h.Member)\n",
+		Likely: []string{"internal/social/work", "internal/social/fanout"},
+		Lab:    true, Breaks: []string{"kill web"},
 	},
 	{
 		Name: "wrongkey", What: "some lists are written elsewhere",
@@ -350,18 +349,17 @@ var All = []Fault{
 	},
 	{
 		Name: "ledgerfirst", What: "a task leaves its ledger before it is done",
-		Document: "retwis.md", Promise: "a post is in it from before the first push until every timeline has it",
-		File: "internal/social/task/engine.go", Anchor: "\tif err := run(ctx); err != nil {\n",
-		With:   "\tif plant.On(\"ledgerfirst\") {\n\t\t_ = e.ledger.Forget(ctx, member)\n\t}\n\tif err := run(ctx); err != nil {\n",
+		Document: "retwis.md", Promise: "it is there from before the first push until",
+		File: "internal/social/work/work.go", Anchor: "\tfailed := first(ctx)\n",
+		With:   "\tif plant.On(\"ledgerfirst\") {\n\t\t_ = e.Forget(ctx, member)\n\t}\n\tfailed := first(ctx)\n",
 		Likely: []string{"internal/social/fanout", "internal/app"},
-		Lab:    true, Breaks: []string{"lose queue"},
 	},
 	{
 		Name: "losesegment", What: "the last segment of an audience is not noted",
 		Document: "retwis.md", Promise: "The background takes the followers in segments of at most 100,000.",
-		File: "internal/social/fanout/segment.go", Anchor: "\treturn members, g.tasks.Note(ctx, members...)\n",
+		File: "internal/social/fanout/segment.go", Anchor: "\treturn members, g.tasks.Note(ctx, members...) // queued when the first pages are written\n",
 		With: "\tif plant.On(\"losesegment\") {\n\t\tif members = members[:len(members)-1]; len(members) == 0 {\n\t\t\treturn nil, nil\n\t\t}\n\t}\n" +
-			"\treturn members, g.tasks.Note(ctx, members...)\n",
+			"\treturn members, g.tasks.Note(ctx, members...) // queued when the first pages are written\n",
 		Likely: []string{"internal/social/fanout"},
 		Lab:    true,
 	},

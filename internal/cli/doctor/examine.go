@@ -14,11 +14,11 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/cli/shell"
-	"retwis/internal/jobs"
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/store"
 	"retwis/internal/social/import2009"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/work"
 )
 
 // keepACL keeps a changed user over a restart of the server.
@@ -56,7 +56,7 @@ func aboutSite(ctx context.Context, client rueidis.Client) []finding {
 		f = finding{Problem, "", "restore", "interrupted", "the database holds a part of a backup", "retwis restore FILE"}
 	}
 	found = append(found, f)
-	if n, err := jobs.NewLetters(client, layout.DeadJobs).Len(ctx); err == nil && n > 0 {
+	if n, err := work.Letters(ctx, client); err == nil && n > 0 {
 		found = append(found, finding{
 			Problem, "", "jobs given up", strconv.FormatInt(n, 10),
 			"posts or deletions have not reached everybody; retwis jobs show reports why", "retwis jobs retry",

@@ -62,9 +62,9 @@ has waited; then each job that was given up, with its last error.`,
 			e := shell.NewEncoder(c.Stdout)
 			for _, q := range queues {
 				if c.JSON {
-					err = e.Encode(queueLine{q.Queue, q.Waiting, q.Oldest.Seconds()})
+					err = e.Encode(queueLine{q.Queue, q.Unfinished, q.Oldest.Seconds()})
 				} else {
-					_, err = fmt.Fprintln(c.Stdout, queueText(q.Queue, q.Waiting, q.Oldest))
+					_, err = fmt.Fprintln(c.Stdout, queueText(q.Queue, q.Unfinished, q.Oldest))
 				}
 				if err != nil {
 					return err
@@ -73,10 +73,10 @@ has waited; then each job that was given up, with its last error.`,
 			for _, d := range dead {
 				at := d.At.UTC().Format(time.RFC3339)
 				if c.JSON {
-					err = e.Encode(deadLine{d.Job, at, d.Tries, d.Error})
+					err = e.Encode(deadLine{d.Task, at, d.Tries, d.Error})
 				} else {
 					_, err = fmt.Fprintf(c.Stdout, "given up: %s, at %s, after %s: %s\n",
-						shell.ForTerminal(d.Job), at, shell.Plural(d.Tries, "try", "tries"), shell.ForTerminal(d.Error))
+						shell.ForTerminal(d.Task), at, shell.Plural(d.Tries, "try", "tries"), shell.ForTerminal(d.Error))
 				}
 				if err != nil {
 					return err
@@ -89,8 +89,8 @@ has waited; then each job that was given up, with its last error.`,
 
 func queueText(name string, waiting int64, oldest time.Duration) string {
 	text := fmt.Sprintf("%s: %s", name, shell.Plural(waiting, "job", "jobs"))
-	if waiting > 0 {
-		text += fmt.Sprintf(", the oldest added %v ago", oldest.Round(time.Second))
+	if oldest > 0 {
+		text += fmt.Sprintf(", the oldest has waited for %v", oldest.Round(time.Second))
 	}
 	return text
 }

@@ -19,9 +19,8 @@ import (
 const (
 	// grace is how long requests in progress may take to end.
 	grace = 10 * time.Second
-	// resumeEvery is how often to look for posts that a process did not finish
-	// before it died.
-	resumeEvery = time.Minute
+	// maintainEvery is how often to look for indexes that must be built.
+	maintainEvery = time.Minute
 )
 
 // serving is a server and its listener.
@@ -99,11 +98,7 @@ func (r *running) untilDone(ctx context.Context) error {
 			}
 		})
 	}
-	wg.Go(func() {
-		if err := r.service.RecoverTasks(ctx, resumeEvery); err != nil {
-			r.log.Error("cannot finish interrupted posts", "error", err)
-		}
-	})
+	wg.Go(func() { r.service.Maintain(ctx, maintainEvery) })
 	if r.background != nil {
 		wg.Go(func() { r.background(ctx) })
 	}

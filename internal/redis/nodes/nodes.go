@@ -62,6 +62,18 @@ func First[T any](ctx context.Context, client rueidis.Client, limit time.Duratio
 type Master struct {
 	Address string // "-" without a Cluster
 	Client  rueidis.Client
+	slot    int64 // the first that it owns
+}
+
+// OwnKey returns a name with a hash tag that makes it a key of the master, which owns slots of a
+// Cluster.
+func (m Master) OwnKey(name string) string {
+	for n := 0; ; n++ {
+		key := "{" + strconv.Itoa(n) + "}:" + name
+		if int64(keys.Slot([]byte(key))) == m.slot {
+			return key
+		}
+	}
 }
 
 // mastersLimit bounds the wait for a node that lists the masters.
@@ -72,36 +84,36 @@ const mastersLimit = 10 * time.Second
 // the owners of all slots; where none does, it returns those that are known.
 func Masters(ctx context.Context, client rueidis.Client) ([]Master, error) {
 	if client.Mode() != rueidis.ClientModeCluster {
-		return []Master{{"-", client}}, nil
+		return []Master{{Address: "-", Client: client}}, nil
 	}
 	var mu sync.Mutex
-	var part []string // the longest answer of those that lack slots
-	addresses, err := First(ctx, client, mastersLimit, func(ctx context.Context, node rueidis.Client) ([]string, error) {
-		addresses, err := owners(ctx, node)
+	var part []owner // the longest answer of those that lack slots
+	found, err := First(ctx, client, mastersLimit, func(ctx context.Context, node rueidis.Client) ([]owner, error) {
+		found, err := owners(ctx, node)
 		if errors.Is(err, errPart) {
 			mu.Lock()
 			defer mu.Unlock()
-			if len(addresses) > len(part) {
-				part = addresses
+			if len(found) > len(part) {
+				part = found
 			}
 		}
-		return addresses, err
+		return found, err
 	})
 	switch {
 	case err == nil:
 	case ctx.Err() == nil && part != nil: // all have answered
-		addresses = part
+		found = part
 	default:
 		return nil, err
 	}
-	all := make([]Master, 0, len(addresses))
+	all := make([]Master, 0, len(found))
 	known := client.Nodes()
-	for _, address := range addresses {
-		node, ok := known[address]
+	for _, o := range found {
+		node, ok := known[o.address]
 		if !ok {
-			return nil, errors.New("the Cluster has just changed: " + address + " is new; try again in a moment")
+			return nil, errors.New("the Cluster has just changed: " + o.address + " is new; try again in a moment")
 		}
-		all = append(all, Master{address, node})
+		all = append(all, Master{o.address, node, o.slot})
 	}
 	slices.SortFunc(all, func(a, b Master) int { return cmp.Compare(a.Address, b.Address) })
 	return all, nil
@@ -111,9 +123,15 @@ func Masters(ctx context.Context, client rueidis.Client) ([]Master, error) {
 // its master has none any more, and not yet who has.
 var errPart = errors.New("some slots of the Cluster have no owner")
 
-// owners asks a node for the addresses of the owners of slots. With errPart it returns those
+// owner is the address of a server that owns slots, and the first of them.
+type owner struct {
+	address string
+	slot    int64
+}
+
+// owners asks a node for the owners of slots. With errPart it returns those
 // that the node knows.
-func owners(ctx context.Context, node rueidis.Client) ([]string, error) {
+func owners(ctx context.Context, node rueidis.Client) ([]owner, error) {
 	ranges, err := node.Do(ctx, node.B().ClusterSlots().Build()).ToArray()
 	if err != nil {
 		return nil, err
@@ -122,7 +140,7 @@ func owners(ctx context.Context, node rueidis.Client) ([]string, error) {
 	for address := range node.Nodes() {
 		own, _, _ = net.SplitHostPort(address)
 	}
-	var all []string
+	var all []owner
 	owned := int64(0)
 	for _, one := range ranges {
 		fields, err := one.ToArray() // from, to, master, replicas ...
@@ -142,8 +160,8 @@ func owners(ctx context.Context, node rueidis.Client) ([]string, error) {
 			continue
 		}
 		address := net.JoinHostPort(cmp.Or(host, own), strconv.FormatInt(port, 10))
-		if !slices.Contains(all, address) {
-			all = append(all, address)
+		if !slices.ContainsFunc(all, func(o owner) bool { return o.address == address }) {
+			all = append(all, owner{address, from})
 		}
 	}
 	if len(all) == 0 {

@@ -17,6 +17,7 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/backup"
 	"retwis/internal/social/check"
+	"retwis/internal/social/layout"
 	"retwis/internal/social/socialtest"
 )
 
@@ -385,11 +386,11 @@ func TestRestoreAgain(t *testing.T) {
 		t.Errorf("into a full database: %v", err)
 	}
 	to.Redis("SET", "stale", "1")
-	to.Redis("SET", "tasks_lock", "a site")
+	to.Redis("ZADD", layout.Processes, "1", "a site")
 	if _, err := restore(other, true); !errors.Is(err, backup.ErrInUse) {
 		t.Errorf("into a database in use: %v", err)
 	}
-	to.Redis("DEL", "tasks_lock")
+	to.Redis("DEL", layout.Processes)
 	restored, err := restore(file, true)
 	if err != nil {
 		t.Fatal(err)

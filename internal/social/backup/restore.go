@@ -17,6 +17,7 @@ import (
 	"retwis/internal/redis/store"
 	"retwis/internal/sleep"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/work"
 )
 
 var (
@@ -86,8 +87,8 @@ func Restore(ctx context.Context, to Source, r io.Reader, opt RestoreOptions) (R
 		return result, err
 	}
 	// The words of the search index are in other keys than the posts, and can be of another
-	// moment: the site builds it anew.
-	for _, key := range []string{layout.SearchIndex, layout.Restoring} {
+	// moment: the site builds it anew. The processes are those of the site that was backed up.
+	for _, key := range []string{layout.SearchIndex, layout.Processes, layout.Restoring} {
 		if err := to.Client.Do(ctx, to.Client.B().Del().Key(key).Build()).Error(); err != nil {
 			return result, fmt.Errorf("backup: %w", err)
 		}
@@ -146,7 +147,7 @@ func mayEmpty(ctx context.Context, client rueidis.Client, keys int64, owner stri
 	case owner != "":
 		return nil
 	}
-	served, err := client.Do(ctx, client.B().Exists().Key(layout.TasksLock).Build()).AsBool()
+	served, err := work.Served(ctx, client)
 	if err == nil && served {
 		err = ErrInUse
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"retwis/internal/app"
 	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/check"
@@ -106,7 +107,7 @@ func TestCheckFinds(t *testing.T) {
 		`but "" in following:2`:                  func(b *bundle) { b.Redis("DEL", "following:2") },
 		"follows themselves":                     func(b *bundle) { b.Redis("ZADD", "following:1", "5", "1") },
 		"is not a user id":                       func(b *bundle) { b.Redis("ZADD", "following:1", "5", "x") },
-		"is not finished yet":                    func(b *bundle) { b.Redis("ZADD", "tasks", "5", "post:1:1:1") },
+		"is not finished yet":                    func(b *bundle) { b.Leave("post:1:1:1") },
 		"who has no username":                    func(b *bundle) { b.Redis("HDEL", "user:1", "username") },
 		"is not the name of a user":              func(b *bundle) { b.Redis("ZADD", "users_by_time", "5", "ghost") },
 		"is by user 2, who does not exist":       func(b *bundle) { b.Redis("HSET", "post:1", "user_id", "2"); b.Redis("DEL", "user:2") },
@@ -121,7 +122,7 @@ func TestCheckFinds(t *testing.T) {
 		"users: a string, where Retwis":          func(b *bundle) { b.Redis("DEL", "users"); b.Redis("SET", "users", "x") },
 		"users_by_time: a list, where Retwis":    func(b *bundle) { b.Redis("DEL", "users_by_time"); b.Redis("LPUSH", "users_by_time", "x") },
 		"timeline: a set, where Retwis":          func(b *bundle) { b.Redis("DEL", "timeline"); b.Redis("SADD", "timeline", "x") },
-		"post:1:1:5 is not finished yet":         func(b *bundle) { b.Redis("ZADD", "tasks", "5", "post:1:1:5") },
+		"post:1:1:5 is not finished yet":         func(b *bundle) { b.Leave("post:1:1:5") },
 		"tasks: a set, where Retwis":             func(b *bundle) { b.Redis("SADD", "tasks", "x") },
 		"next_user_id: a set, where Retwis":      func(b *bundle) { b.Redis("DEL", "next_user_id"); b.Redis("SADD", "next_user_id", "x") },
 		"posts:2: a string, where Retwis":        func(b *bundle) { b.Redis("DEL", "posts:2"); b.Redis("SET", "posts:2", "x") },
@@ -136,7 +137,7 @@ func TestCheckFinds(t *testing.T) {
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t)
+			b := on(t, redistest.DB(t).Client(t), func(opt *app.Options) { opt.NoJobs = true })
 			ada, ben := b.NewUser("ada"), b.NewUser("ben")
 			b.Connect(ben, ada)
 			b.Clock.Advance(time.Minute)

@@ -108,7 +108,7 @@ func samplesUpTo(last string) []int64 {
 func (c *keyCheck) notPending(ctx context.Context, ids []int64) ([]int64, error) {
 	var rest []int64
 	for _, id := range ids {
-		pending, err := c.check.fanOut.Jobs.Indexing(ctx, id)
+		pending, err := c.check.fanOut.Indexing(ctx, id)
 		if err != nil {
 			return nil, err
 		}

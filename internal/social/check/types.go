@@ -15,7 +15,7 @@ import (
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/imports"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/task"
+	"retwis/internal/social/work"
 	"retwis/maintain"
 )
 
@@ -152,12 +152,12 @@ func (c *keyCheck) unfinished(ctx context.Context) error {
 		return nil
 	}
 	for stage := range fanout.Stages {
-		err := c.check.sortedSet(ctx, layout.Tasks, func(members, since []string) error {
+		err := c.check.sortedSet(ctx, layout.Tasks, func(members, scores []string) error {
 			for i, member := range members {
 				if fanout.Stage(member) != stage {
 					continue
 				}
-				if err := c.task(ctx, member, since[i]); err != nil {
+				if err := c.task(ctx, member, scores[i]); err != nil {
 					return err
 				}
 			}
@@ -170,21 +170,19 @@ func (c *keyCheck) unfinished(ctx context.Context) error {
 	return nil
 }
 
-// task reports an unfinished task, last renewed at a time.
-func (c *keyCheck) task(ctx context.Context, member, since string) error {
+// task reports an unfinished task with its score.
+func (c *keyCheck) task(ctx context.Context, member, score string) error {
 	p := Problem{
 		Kind: maintain.Missing, Key: layout.Tasks, Leftover: true,
 		Detail: fmt.Sprintf("%.80s is not finished yet, or not on a replica; it goes on", member),
 	}
-	at, _ := strconv.ParseFloat(since, 64)
+	at, _ := strconv.ParseFloat(score, 64)
 	var repair fix
-	stale := c.check.now().Add(-task.StaleAfter).Unix()
-	if c.check.opt.Exclusive {
-		stale = c.check.now().Unix()
-	}
-	if at <= float64(stale) {
+	if c.check.opt.Exclusive || work.Overdue(at) > work.Lease {
 		p.Repair = "finish it"
-		repair = func(ctx context.Context) (bool, error) { return c.check.fanOut.Tasks().Claim(ctx, member, stale) }
+		repair = func(ctx context.Context) (bool, error) {
+			return c.check.fanOut.Tasks().Take(ctx, member, c.check.opt.Exclusive)
+		}
 	}
 	return c.check.found(ctx, p, repair)
 }

@@ -77,7 +77,7 @@ func (b *bundle) quiet(want int) []mailtest.Mail {
 	b.T.Helper()
 	b.Eventually("the mails to be sent", func() bool {
 		queues, err := b.Jobs(b.Ctx)
-		return err == nil && queues[2].Waiting == 0
+		return err == nil && queues[2].Unfinished == 0
 	})
 	all := b.mails.Mails()
 	if len(all) != want {

@@ -13,7 +13,7 @@ import (
 
 	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/task"
+	"retwis/internal/social/work"
 )
 
 // kind is what a mail is about.
@@ -47,12 +47,12 @@ const taskKind = "mail"
 type Outbox struct {
 	client rueidis.Client
 	store  *Store
-	tasks  *task.Engine
+	tasks  *work.Engine
 	now    func() time.Time
 }
 
 // NewOutbox returns the mails that wait in the database behind client.
-func NewOutbox(client rueidis.Client, store *Store, tasks *task.Engine, now func() time.Time) *Outbox {
+func NewOutbox(client rueidis.Client, store *Store, tasks *work.Engine, now func() time.Time) *Outbox {
 	return &Outbox{client, store, tasks, now}
 }
 

@@ -10,7 +10,7 @@ import (
 	"retwis/internal/mail"
 	"retwis/internal/social"
 	"retwis/internal/social/limits"
-	"retwis/internal/social/task"
+	"retwis/internal/social/work"
 )
 
 // errNobody: nobody gets the mail.
@@ -26,7 +26,7 @@ func (s *Service) task(ctx context.Context, id string) error {
 		return err
 	}
 	if !s.IsOn() {
-		return task.ErrAgain // another process has a mail server, or nobody gets the mail
+		return work.ErrAgain // another process has a mail server, or nobody gets the mail
 	}
 	rec, name, err := s.recipient(ctx, &n)
 	if err == nil {

@@ -73,7 +73,8 @@ func TestKilled(t *testing.T) {
 	}
 	later := func(s *socialtest.Bundle) error {
 		b.Clock.Advance(time.Minute)
-		return s.RetryTasks(b.Ctx)
+		b.Expire()
+		return s.App.RetryTasks(b.Ctx)
 	}
 	b.do(b.Email.Set(b.Ctx, ada, socialtest.Password, adaAt))
 	b.do(later(b.Bundle))
@@ -211,12 +212,12 @@ func TestResetMeetsNewAddress(t *testing.T) {
 	t.Parallel()
 	for _, isSlowMail := range []bool{true, false} {
 		client := redistest.DB(t).Client(t)
-		b := openOn(t, client, unlimited)
+		b := openOn(t, client, unlimited, idle) // the other process sends the mails
+		slow := &meddler{Client: client}
+		process := socialtest.On(t, slow, unlimited, sends(t, b.mails))
 		ada := b.confirmed("ada", adaAt)
 		b.do(b.Email.Set(b.Ctx, ada, socialtest.Password, benAt))
 		token := strings.TrimPrefix(b.quiet(2)[1].Link("/confirm/"), "/confirm/")
-		slow := &meddler{Client: client}
-		process := socialtest.On(t, slow, unlimited, sends(t, b.mails))
 		confirm := func(by *socialtest.Bundle) {
 			_, err := by.Email.Confirm(b.Ctx, token)
 			b.do(err)
@@ -228,7 +229,7 @@ func TestResetMeetsNewAddress(t *testing.T) {
 			<-confirmed
 			b.quiet(3) // the warning, and no link
 		} else {
-			slow.word, slow.before = benAt, func() { b.do(b.Email.RequestReset(b.Ctx, "ada")); b.quiet(3) }
+			slow.word, slow.before = benAt, func() { b.do(b.Email.RequestReset(b.Ctx, "ada")); b.mails.Wait(t, 3) }
 			confirm(process)
 			b.quiet(4)
 		}

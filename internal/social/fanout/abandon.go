@@ -21,9 +21,6 @@ func (e *Engine) abandon(ctx context.Context, job *Job, err error) error {
 	case errors.Is(err, ErrNoPost):
 		err = e.removeLost(ctx, job)
 	}
-	if err == nil {
-		job.forgetText()
-	}
 	return err
 }
 

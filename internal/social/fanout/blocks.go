@@ -161,10 +161,8 @@ func (h *Homes) blockedUntil(ctx context.Context, from, to int64) (float64, erro
 // lasts nobody can follow, so a later follow is another one. Each end is a task, noted before.
 func (h *Homes) endFollows(ctx context.Context, from, to int64, until float64) error {
 	members := []string{homeMember(from, to), homeMember(to, from)}
-	for _, member := range members {
-		if err := h.tasks.Note(ctx, member); err != nil {
-			return err
-		}
+	if err := h.tasks.Note(ctx, members...); err != nil {
+		return err
 	}
 	for _, follow := range [][2]int64{{from, to}, {to, from}} {
 		since, err := h.timelines.followedSince(ctx, follow[0], follow[1])

@@ -1,16 +1,20 @@
 -- Writes a new post, never over another key, and adds its fan-out to the unfinished tasks.
 -- KEYS[1]   the hash of the post
--- KEYS[2]   the sorted set of unfinished tasks, by time of renewal; missing on a Cluster,
---           where it is in another slot
+-- KEYS[2]   the tasks; missing on a Cluster, where they are in another slot, and for a post
+--           without a task
 -- ARGV[1]   its task
--- ARGV[2]   the time now
+-- ARGV[2]   for how many microseconds the caller has the task
 -- ARGV[3..] field, value, field, value ...
 -- Reply     1 when the hash now holds this post, also when an earlier attempt of the
 --           same write succeeded and the text was edited since; 2 when it was
---           deleted since, which leaves its author and time; 0 when the key holds something else
+--           deleted since, which leaves its author and time; 0 when the key holds something else;
+--           then the token of the task, empty without one, and the history of writes
+local function task()
+  return KEYS[2] and lease(KEYS[2], 0, ARGV[1], now() + ARGV[2]) or ''
+end
 local kind = redis.call('TYPE', KEYS[1])['ok']
 if kind ~= 'none' and kind ~= 'hash' then
-  return 0
+  return {'0', ''}
 end
 if kind == 'hash' then
   local since = redis.call('HMGET', KEYS[1], 'edited', 'deleted')
@@ -18,17 +22,15 @@ if kind == 'hash' then
     local field = ARGV[i]
     local changed = field == 'body' and since[1] or since[2] and field ~= 'user_id' and field ~= 'time'
     if not changed and redis.call('HGET', KEYS[1], field) ~= ARGV[i + 1] then
-      return 0
+      return {'0', ''}
     end
   end
   if since[2] then
-    return 2
+    return {'2', task(), (history())}
   end
 end
-if KEYS[2] then
-  redis.call('ZADD', KEYS[2], ARGV[2], ARGV[1])
-end
+local token, id = task(), (history())
 if kind == 'none' then
   redis.call('HSET', KEYS[1], unpack(ARGV, 3))
 end
-return 1
+return {'1', token, id}

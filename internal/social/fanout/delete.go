@@ -15,8 +15,8 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
-	"retwis/internal/social/task"
 	"retwis/internal/social/text"
+	"retwis/internal/social/work"
 )
 
 var (
@@ -66,7 +66,6 @@ const deleteKind = "delete"
 type Deletions struct {
 	db
 	writer *writer
-	tasks  *task.Engine
 }
 
 // isGone reports whether a post is deleted, or erased with its stub.
@@ -91,7 +90,7 @@ func (d *Deletions) Delete(ctx context.Context, post int64) error {
 		},
 		func(ctx context.Context) error {
 			if s.marks > pageOfFollowers {
-				return task.ErrAgain
+				return work.ErrAgain
 			}
 			return d.clear(ctx, s)
 		})
@@ -156,11 +155,8 @@ func (d *Deletions) unpin(ctx context.Context, s stub) error {
 // deleteTask is a task of deleteKind.
 func (d *Deletions) deleteTask(ctx context.Context, argument string) error {
 	s, err := d.writer.stubOf(ctx, argument)
-	if err != nil || s.id == 0 {
+	if err != nil || !s.exists {
 		return err
-	}
-	if !s.exists {
-		return d.leaveStub(ctx, argument)
 	}
 	if s, err = d.read(ctx, s.id); err == nil {
 		s, err = d.hide(ctx, s)
@@ -169,18 +165,6 @@ func (d *Deletions) deleteTask(ctx context.Context, argument string) error {
 		return err
 	}
 	return d.clear(ctx, s)
-}
-
-// leaveStub makes the stub of a deleted post that a failover has lost: the process that
-// keeps its text may be about to write it again.
-func (d *Deletions) leaveStub(ctx context.Context, argument string) error {
-	post, author, time, _ := parseIdentity(argument)
-	isUser, err := d.client.Do(ctx, d.client.B().Hexists().Key(layout.UserKey(author)).Field("username").Build()).AsBool()
-	if err != nil || !isUser {
-		return err
-	}
-	return createPostScript.Run(ctx, d.client, []string{layout.PostKey(post)},
-		[]string{"", "", "user_id", layout.Itoa(author), "time", time, "deleted", layout.Seconds(d.now())}).Error()
 }
 
 // clear removes what hide has left of a post: its words, its reposts and likes, its pictures.

@@ -75,9 +75,6 @@ func (e *Engine) Edited(ctx context.Context, post int64) error {
 		return err
 	}
 	member := editKind + ":" + s.argument()
-	if err := e.tasks.Note(ctx, member); err != nil {
-		return err
-	}
 	e.tasks.Run(ctx, member)
 	return nil
 }
@@ -99,11 +96,7 @@ func (e *Engine) finishEdit(ctx context.Context, post int64) error {
 			return err
 		case job.edits == seen && otherWords:
 			member := searchKind + ":" + layout.Itoa(post)
-			if err := e.tasks.Note(ctx, member); err != nil {
-				return err
-			}
-			e.tasks.Queue(member)
-			return nil
+			return e.tasks.Add(ctx, member)
 		case job.edits == seen:
 			return nil
 		}

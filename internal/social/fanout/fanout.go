@@ -1,7 +1,7 @@
 // Package fanout puts each post on the timelines where it belongs (fan-out on
 // write) and guarantees that it arrives: each post is a task from before its first
 // write until every timeline has it and the replicas have confirmed that. Where a
-// process dies in between, another one retries the task; see package task. Repeating
+// process dies in between, another one retries the task; see package work. Repeating
 // a fan-out changes nothing.
 package fanout
 
@@ -16,10 +16,9 @@ import (
 	"retwis/collection"
 	"retwis/internal/redis/script"
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/searchindex"
 	"retwis/internal/social/storage"
-	"retwis/internal/social/task"
+	"retwis/internal/social/work"
 )
 
 const (
@@ -38,13 +37,11 @@ const AtOnce = pagesAtOnce * pageOfFollowers
 type Engine struct {
 	Deletions *Deletions // of posts
 	Homes     *Homes     // what changes home timelines besides posts
-	Jobs      *Jobs      // what waits in the background
 	Imports   *Imports   // of posts that were written elsewhere
 
 	db
 	writer   *writer
 	segments *segments
-	tasks    *task.Engine
 	ids      ids
 }
 
@@ -81,23 +78,20 @@ type Options struct {
 // New returns an engine on the database behind client, which stays the
 // caller's. Start starts it, and Close ends it.
 func New(client rueidis.Client, opt Options) *Engine {
-	ledger := task.NewLedger(client, layout.Tasks, task.NewObserver(client), opt.Log, opt.Now)
+	tasks := work.New(client, opt.Log)
 	d := db{
 		client: client, scripts: script.NewSender(client), cluster: client.Mode() == rueidis.ClientModeCluster,
 		log: opt.Log, now: opt.Now, follows: storage.NewFollows(client), lists: opt.Lists, homes: opt.Lists,
-		ledger: ledger, search: opt.Search, tagged: opt.OnTags, celebrities: opt.Celebrities, pictures: opt.Pictures,
+		tasks: tasks, search: opt.Search, tagged: opt.OnTags, celebrities: opt.Celebrities, pictures: opt.Pictures,
 	}
 	if d.cluster {
 		d.homes = d.lists.Existing()
 	}
 	w := &writer{d, &words{d}}
-	j := newJobs(d, w)
-	parts := &segments{d, w, j.tasks}
 	e := &Engine{
-		Deletions: &Deletions{d, w, j.tasks},
-		Homes:     &Homes{d, &homeTimelines{d}, j.tasks, opt.OnBlock},
-		Jobs:      j,
-		db:        d, writer: w, segments: parts, tasks: j.tasks, ids: ids{client: client, log: opt.Log},
+		Deletions: &Deletions{d, w},
+		Homes:     &Homes{d, &homeTimelines{d}, opt.OnBlock},
+		db:        d, writer: w, segments: &segments{d, w}, ids: ids{client: client, log: opt.Log},
 	}
 	e.Imports = &Imports{e}
 	e.tasks.Handle(postKind, e.postTask)
@@ -116,12 +110,11 @@ func New(client rueidis.Client, opt Options) *Engine {
 	return e
 }
 
-// Start starts the engine; with works, it also runs jobs of the queues, those of other
-// processes too.
+// Start starts the engine; with works, it also does what other processes have queued or left.
 func (e *Engine) Start(works bool) { e.tasks.Start(works) }
 
 // Tasks are the background tasks.
-func (e *Engine) Tasks() *task.Engine { return e.tasks }
+func (e *Engine) Tasks() *work.Engine { return e.tasks }
 
 // Close stops the tasks in the background and waits for them. Unfinished ones stay in
 // `tasks`, for other processes. The client stays open.
@@ -129,8 +122,7 @@ func (e *Engine) Close() { e.tasks.Close() }
 
 // NewJob returns the fan-out of a new post.
 func (e *Engine) NewJob(ctx context.Context, entry Entry) Job {
-	masters, _ := e.tasks.Masters(ctx) // on an error the fan-out is retried
-	return Job{Entry: entry, after: storage.FirstPage, masters: masters}
+	return Job{Entry: entry, after: storage.FirstPage}
 }
 
 // Create writes the post of a job under a new id: should the one of the counter be in
@@ -159,11 +151,8 @@ func (e *Engine) CreateAs(ctx context.Context, job *Job, id int64) (bool, error)
 	job.post = id
 	created, err := e.writer.create(ctx, job)
 	e.ids.saw(id)
-	switch {
-	case errors.Is(err, errDeleted): // an earlier attempt, whose reply was lost
+	if errors.Is(err, errDeleted) { // an earlier attempt, whose reply was lost
 		return true, nil
-	case err == nil && !created && e.cluster:
-		return false, e.tasks.Forget(ctx, job.member())
 	}
 	return created, err
 }
@@ -172,7 +161,7 @@ func (e *Engine) CreateAs(ctx context.Context, job *Job, id int64) (bool, error)
 // thousand followers or so, and leaves the others to the background. An
 // interruption is logged; the background retries the fan-out. It returns
 // ErrRefused for a reply or a repost whose other post is gone; the post is deleted
-// then.
+// then; and work.ErrUncertain where a failover can lose the post.
 func (e *Engine) Publish(ctx context.Context, job Job) error {
 	err := e.writer.attach(ctx, &job, true)
 	if errors.Is(err, ErrRefused) {
@@ -185,51 +174,23 @@ func (e *Engine) Publish(ctx context.Context, job Job) error {
 		return ErrRefused
 	}
 	if err != nil {
+		e.tasks.Later(ctx, err, job.held)
 		return err
 	}
 	first, err := e.writer.pushOwn(ctx, &job)
 	if err != nil {
-		e.tasks.QueueKept(e.kept(&job))
+		e.tasks.Later(ctx, err, job.held)
 		return err
 	}
 	segments, err := e.pushFirst(ctx, &job, first)
 	if err != nil {
-		e.log.WarnContext(ctx, "fan-out interrupted, to be finished later", "post", job.post, "error", err)
-		e.tasks.QueueKept(e.kept(&job))
-		return nil
+		e.tasks.Later(ctx, err, job.held)
+		return e.tasks.Fenced(ctx, job.mark)
 	}
-	_ = e.queueAll(ctx, segments)
-	if err = e.reconcile(ctx, job); err == nil {
-		err = e.tasks.FinishKept(ctx, e.kept(&job))
+	e.tasks.Queue(segments...)
+	if err := e.reconcile(ctx, job); err != nil {
+		e.tasks.Later(ctx, err, job.held)
+		return e.tasks.Fenced(ctx, job.mark)
 	}
-	if err != nil {
-		e.log.WarnContext(ctx, "fan-out not confirmed, to be retried later", "post", job.post, "error", err)
-	}
-	return nil
-}
-
-// kept is the task of a fan-out of this process, which keeps the text of the post until no
-// failover can lose it.
-func (e *Engine) kept(job *Job) task.Kept {
-	return task.Kept{Member: job.member(), Masters: job.masters, Run: func(ctx context.Context) error { return e.retry(ctx, job, e.queueAll) }}
-}
-
-// publishAgain publishes a post of this process under a new id, where a failover has lost
-// it and another post has its id by now. It returns ErrNoPost when only the old id is left
-// to clear away. After an error it can be repeated.
-func (e *Engine) publishAgain(ctx context.Context, job *Job) error {
-	if job.again == nil {
-		again := e.NewJob(ctx, job.Entry)
-		job.again = &again
-	}
-	if err := e.Create(ctx, job.again); err != nil {
-		return err
-	}
-	e.log.Warn("a post was lost in a failover, and its id belongs to another post by now: it is published again",
-		"post", job.post, "as", job.again.post, "author", job.Author)
-	if err := e.Publish(ctx, *job.again); err != nil {
-		e.log.Warn("fan-out interrupted, to be finished later", "post", job.again.post, "error", err)
-	}
-	job.forgetText()
-	return ErrNoPost
+	return e.tasks.End(ctx, job.held)
 }

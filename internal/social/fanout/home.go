@@ -3,8 +3,6 @@ package fanout
 import (
 	"context"
 	"fmt"
-
-	"retwis/internal/social/task"
 )
 
 const (
@@ -21,7 +19,6 @@ const homeKind = "home"
 type Homes struct {
 	db
 	timelines *homeTimelines
-	tasks     *task.Engine
 	onBlock   func(ctx context.Context, from, to int64) error // nil: nothing
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/redis/rueidis"
 
@@ -30,8 +31,12 @@ func (x *Imports) Write(ctx context.Context, posts []Imported) (taken []int64, e
 	client, jobs, states := x.engine.client, make([]Job, len(posts)), make([]int64, len(posts))
 	err = storage.AtOnce(len(posts), func(i int) (err error) {
 		jobs[i] = Job{post: posts[i].ID, Entry: posts[i].Entry}
-		states[i], err = createPostScript.Run(ctx, client, []string{layout.PostKey(jobs[i].post)},
-			append([]string{"", ""}, jobs[i].Fields...)).AsInt64()
+		var reply []string
+		reply, err = createPostScript.Run(ctx, client, []string{layout.PostKey(jobs[i].post)},
+			append([]string{"", ""}, jobs[i].Fields...)).AsStrSlice()
+		if err == nil {
+			states[i], err = strconv.ParseInt(reply[0], 10, 64)
+		}
 		return err
 	})
 	if err == nil { // each has what it replies to

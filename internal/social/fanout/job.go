@@ -9,6 +9,7 @@ import (
 	"retwis/internal/social/layout"
 	"retwis/internal/social/searchindex"
 	"retwis/internal/social/storage"
+	"retwis/internal/social/work"
 )
 
 var (
@@ -17,8 +18,6 @@ var (
 	// ErrRefused: the post that a reply or a repost belongs to does not exist any
 	// more, or the user has another repost of it.
 	ErrRefused = errors.New("social: not accepted by the other post")
-	// errReplaced: the post, whose text this process has, is lost, and another one has its id.
-	errReplaced = errors.New("social: another post has this id")
 	// errDeleted: the post was deleted.
 	errDeleted = errors.New("social: the post is deleted")
 )
@@ -43,12 +42,10 @@ func (e *Entry) places() layout.Places {
 // Job is a post on its way to its audience: the followers of its author, then those
 // of each of its tags.
 type Job struct {
-	post int64
-	Entry
-	// Entry.Fields is kept until a replica has the post: it is written again should
-	// a failover lose it. Nil for a post of another process.
+	post  int64
+	Entry // Entry.Fields is nil for a post that was read
 
-	time     string       // of the post, where Fields does not have it
+	time     string       // of a post that was read
 	text     string       // likewise
 	to       int64        // likewise: the author of the parent, as the post has it
 	pictures social.Media // likewise
@@ -60,10 +57,8 @@ type Job struct {
 	after      storage.Cursor // the last follower of that part who has it
 	toAuthor   bool           // the home timeline of the author is next, too
 	ofOther    bool           // the first part are the followers of To; see chooseAudience
-	// masters is the identity of the servers before the first write. A fan-out
-	// that ends under another identity may have lost a part.
-	masters string
-	again   *Job // the same post under a new id; see publishAgain
+	mark       string         // the histories of writes before the first; see work.Engine.Mark
+	held       *work.Held     // the task of a new post
 }
 
 // ID is the id of the post, 0 before Create.
@@ -108,14 +103,6 @@ func (j *Job) identity() string { return identity(j.post, j.Author, j.postTime()
 
 // member is the task of the post.
 func (j *Job) member() string { return postKind + ":" + j.identity() }
-
-// forgetText makes a job that of a post that others may have by now: nothing writes the
-// post again should it be lost.
-func (j *Job) forgetText() {
-	p := j.searched()
-	j.time, j.text, j.to, j.pictures = j.postTime(), p.Body, p.To, j.media()
-	j.Fields, j.again = nil, nil
-}
 
 // audience returns the sets of followers that get a post.
 func audience(author int64, tags []string) []string {

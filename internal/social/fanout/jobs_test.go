@@ -7,17 +7,16 @@ import (
 	"os"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/redis/rueidis"
 
 	"retwis/internal/app"
-	"retwis/internal/jobs"
 	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/fanout"
+	"retwis/internal/social/layout"
 	"retwis/internal/social/socialtest"
-	"retwis/internal/social/task"
+	"retwis/internal/social/work"
 )
 
 // workerEnv makes this test binary do background work on the server at its URL: a process
@@ -38,66 +37,6 @@ func workWithoutEnd() {
 }
 
 func noJobs(opt *app.Options) { opt.NoJobs = true }
-
-// What a failover has lost with a queue is queued again.
-func TestQueueLost(t *testing.T) {
-	t.Parallel()
-	server := redistest.DB(t)
-	b := on(t, server.Client(t), noJobs)
-	const followers = 3000
-	author := b.NewUser("author")
-	b.fans(author, followers)
-	post := b.Publish(author, "to all of you")
-	if n := b.Redis("DEL", "jobs:0"); n != "1" {
-		t.Fatal("nothing was queued")
-	}
-	b.Clock.Advance(time.Minute)
-	worker := on(t, server.Client(t))
-	worker.Clock.Unix.Store(b.Clock.Unix.Load())
-	if err := worker.FanOut().Jobs.Sweep(b.Ctx); err != nil {
-		t.Fatal(err)
-	}
-	b.Eventually("the fan-out to end", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
-	if lack := b.lacking(followers, post); lack > 0 {
-		t.Errorf("%d followers lack the post", lack)
-	}
-}
-
-// What waits in the queue for a long time is not queued again, and so not done twice.
-func TestWaitingJobsAreNotQueuedAgain(t *testing.T) {
-	t.Parallel()
-	b := on(t, redistest.DB(t).Client(t), noJobs)
-	const n = 300
-	for i := range n {
-		member := fmt.Sprintf("tagfollow:%d:tag", i+1)
-		if err := b.FanOut().Tasks().Note(b.Ctx, member); err != nil {
-			t.Fatal(err)
-		}
-		b.FanOut().Tasks().Queue(member)
-	}
-	for range 3 {
-		b.Clock.Advance(time.Minute)
-		if err := b.FanOut().Jobs.Sweep(b.Ctx); err != nil {
-			t.Fatal(err)
-		}
-		if waiting := b.Redis("XLEN", "jobs:0"); waiting != fmt.Sprint(n) {
-			t.Fatalf("%d jobs were queued, %s wait", n, waiting)
-		}
-	}
-	// One that the queue has lost is found among them.
-	ids, err := b.DB.Do(b.Ctx, b.DB.B().Xrange().Key("jobs:0").Start("-").End("+").Count(1).Build()).AsXRange()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.Redis("XDEL", "jobs:0", ids[0].ID)
-	b.Clock.Advance(time.Minute)
-	if err := b.FanOut().Jobs.Sweep(b.Ctx); err != nil {
-		t.Fatal(err)
-	}
-	if waiting := b.Redis("XLEN", "jobs:0"); waiting != fmt.Sprint(n) {
-		t.Errorf("after one of %d was lost, %s wait", n, waiting)
-	}
-}
 
 // While too much waits in the background, posts to many followers are refused, and those
 // to few are not.
@@ -137,15 +76,10 @@ func TestBackPressure(t *testing.T) {
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
-	log := socialtest.Quiet()
-	ledger := task.NewLedger(client, "tasks", task.NewObserver(client), log, time.Now)
-	queue := func(prefix string) *jobs.Queue {
-		return jobs.New(client, jobs.Options{Prefix: prefix, Dead: "jobs:dead", Log: log, Poll: 20 * time.Millisecond})
-	}
-	e := task.NewEngine(ledger, task.Queues{Short: queue("jobs:"), Long: queue("jobs:long:"), Mail: queue("jobs:mail:")}, log)
+	e := work.New(client, socialtest.Quiet())
 	var first atomic.Pointer[string] // the kind that blocks
 	goOn, ran := make(chan struct{}), make(chan string, 1000)
-	handle := func(kind string) task.Func {
+	handle := func(kind string) work.Func {
 		return func(ctx context.Context, _ string) error {
 			if *first.Load() == kind {
 				select {
@@ -167,10 +101,9 @@ func TestTurns(t *testing.T) {
 		for _, kind := range kinds {
 			for i := range n {
 				member := fmt.Sprintf("%s:%d", kind, i)
-				if err := e.Note(t.Context(), member); err != nil {
+				if err := e.Add(t.Context(), member); err != nil {
 					t.Fatal(err)
 				}
-				e.Queue(member)
 			}
 		}
 		for i := range 2 * n {
@@ -199,20 +132,20 @@ func TestRetryDead(t *testing.T) {
 	post := b.Publish(author, "hello")
 	b.Redis("DEL", fmt.Sprintf("posts:%d", author.ID))
 	for _, job := range []string{b.PostTask(post), "tagfollow:1:tag", "", "damaged"} {
-		b.Redis("XADD", "jobs:dead", "*", "job", job, "error", "broken", "time", "1700000000", "tries", "12")
+		b.Redis("XADD", layout.DeadTasks, "*", "job", job, "error", "broken", "time", "1700000000", "tries", "12")
 	}
-	queued, removed, err := b.FanOut().Jobs.RetryDead(b.Ctx)
+	queued, removed, err := b.FanOut().Tasks().RetryLetters(b.Ctx)
 	if err != nil || queued != 2 || removed != 2 {
 		t.Fatalf("%d queued, %d removed, %v", queued, removed, err)
 	}
-	if n := b.Redis("EXISTS", "jobs:dead"); n != "0" {
+	if n := b.Redis("EXISTS", layout.DeadTasks); n != "0" {
 		t.Error("the letters are still there")
 	}
-	if waiting, noted := b.Redis("XLEN", "jobs:0"), b.Redis("ZCARD", "tasks"); waiting != "2" || noted != "2" {
-		t.Errorf("%s jobs wait, %s tasks are noted", waiting, noted)
+	if waiting := b.Redis("ZCARD", "tasks"); waiting != "2" {
+		t.Errorf("%s tasks wait", waiting)
 	}
 	worker := on(t, b.DB)
-	b.Eventually("the jobs to be done", func() bool { return b.Redis("EXISTS", "jobs:0", "tasks") == "0" })
+	b.Eventually("the jobs to be done", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
 	if n := b.Redis("LLEN", fmt.Sprintf("posts:%d", author.ID)); n != "1" {
 		t.Errorf("the timeline has %s posts", n)
 	}

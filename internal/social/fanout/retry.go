@@ -14,7 +14,6 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
-	"retwis/internal/social/task"
 	"retwis/internal/social/text"
 )
 
@@ -30,12 +29,17 @@ func (e *Engine) Retry(ctx context.Context, post int64) error {
 		return err
 	}
 	job, _ := jobOf(s.argument())
-	if err := e.tasks.Note(ctx, job.member()); err != nil {
+	held, err := e.tasks.Begin(ctx, job.member())
+	if err == nil {
+		err = e.retry(ctx, &job, e.finishAll)
+	}
+	switch {
+	case err == nil:
+		return e.tasks.End(ctx, held...)
+	default:
+		e.tasks.Later(ctx, err, held...)
 		return err
 	}
-	return e.tasks.RunKept(ctx, task.Kept{
-		Member: job.member(), Run: func(ctx context.Context) error { return e.retry(ctx, &job, e.finishAll) },
-	})
 }
 
 // postTask is a task of postKind.
@@ -45,16 +49,13 @@ func (e *Engine) postTask(ctx context.Context, argument string) error {
 		e.log.WarnContext(ctx, "removed a task that names no post", "task", argument)
 		return nil
 	}
-	return e.retry(ctx, &job, e.queueAll)
+	return e.retry(ctx, &job, e.tasks.Add)
 }
 
 // retry repeats a fan-out from its beginning; rest gets the tasks of the followers after
 // the first thousand or so, which are noted.
-func (e *Engine) retry(ctx context.Context, job *Job, rest func(ctx context.Context, members []string) error) error {
+func (e *Engine) retry(ctx context.Context, job *Job, rest func(ctx context.Context, members ...string) error) error {
 	segments, err := e.fanOut(ctx, job)
-	if errors.Is(err, errReplaced) {
-		err = e.publishAgain(ctx, job)
-	}
 	switch {
 	case errors.Is(err, ErrNoPost), errors.Is(err, errDeleted), errors.Is(err, ErrRefused):
 		e.log.InfoContext(ctx, "ended a fan-out whose post no longer exists", "post", job.post, "reason", err)
@@ -62,22 +63,14 @@ func (e *Engine) retry(ctx context.Context, job *Job, rest func(ctx context.Cont
 	case err != nil:
 		return err
 	}
-	if err := rest(ctx, segments); err != nil {
+	if err := rest(ctx, segments...); err != nil {
 		return err
 	}
 	return e.reconcile(ctx, *job)
 }
 
-// queueAll leaves tasks to the background.
-func (e *Engine) queueAll(_ context.Context, members []string) error {
-	for _, member := range members {
-		e.tasks.Queue(member)
-	}
-	return nil
-}
-
 // finishAll runs tasks to their end.
-func (e *Engine) finishAll(ctx context.Context, members []string) error {
+func (e *Engine) finishAll(ctx context.Context, members ...string) error {
 	for _, member := range members {
 		if err := e.tasks.Finish(ctx, member); err != nil {
 			return err
@@ -89,10 +82,6 @@ func (e *Engine) finishAll(ctx context.Context, members []string) error {
 // fanOut does a fan-out from its beginning, up to the part that is left to segments, which
 // are noted.
 func (e *Engine) fanOut(ctx context.Context, job *Job) (segments []string, err error) {
-	masters, err := e.tasks.Masters(ctx)
-	if err != nil {
-		return nil, err
-	}
 	if err := e.writer.ensure(ctx, job); err != nil {
 		return nil, err
 	}
@@ -104,11 +93,7 @@ func (e *Engine) fanOut(ctx context.Context, job *Job) (segments []string, err e
 	if err == nil {
 		segments, err = e.pushFirst(ctx, job, first)
 	}
-	if err != nil {
-		return nil, err
-	}
-	job.masters = masters
-	return segments, nil
+	return segments, err
 }
 
 // pushFirst puts a post on the timelines of the first thousand followers, whose first

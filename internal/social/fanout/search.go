@@ -153,15 +153,15 @@ const repairRate = 20_000
 
 // Indexing reports whether the words of a post are about to be indexed: it is on its way to
 // timelines, or was edited.
-func (j *Jobs) Indexing(ctx context.Context, post int64) (bool, error) {
-	s, err := j.writer.readStub(ctx, post)
+func (e *Engine) Indexing(ctx context.Context, post int64) (bool, error) {
+	s, err := e.writer.readStub(ctx, post)
 	if err != nil || s.isGone() {
 		return s.isGone(), err
 	}
-	claimed, err := isClaimed(ctx, j.client, s)
+	claimed, err := isClaimed(ctx, e.client, s)
 	if err != nil || claimed {
 		return claimed, err
 	}
-	return Claimed(j.client.Do(ctx, j.client.B().Zmscore().Key(layout.Tasks).
+	return Claimed(e.client.Do(ctx, e.client.B().Zmscore().Key(layout.Tasks).
 		Member(editKind+":"+s.argument(), searchKind+":"+layout.Itoa(post)).Build()))
 }

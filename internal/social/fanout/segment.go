@@ -14,7 +14,6 @@ import (
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
-	"retwis/internal/social/task"
 )
 
 // Kinds of tasks that put a post on the timelines of a part of its audience:
@@ -52,7 +51,6 @@ type segment struct {
 type segments struct {
 	db
 	writer *writer
-	tasks  *task.Engine
 }
 
 // identity is how a stub writes what identifies a post.
@@ -184,7 +182,7 @@ func (g *segments) note(ctx context.Context, whole segment, parts []string) ([]s
 	for i, s := range all {
 		members[i] = s.member()
 	}
-	return members, g.tasks.Note(ctx, members...)
+	return members, g.tasks.Note(ctx, members...) // queued when the first pages are written
 }
 
 // pushTask is a task that puts a post on the timelines of a segment, unless it is deleted or

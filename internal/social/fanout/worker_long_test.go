@@ -34,7 +34,7 @@ func TestWorkerKilled(t *testing.T) {
 	author := b.NewUser("author")
 	b.fans(author, followers)
 	post := b.Publish(author, "to all of you")
-	if n := b.Redis("XLEN", "jobs:long:0"); n != "2" {
+	if n := b.Redis("ZCARD", "tasks"); n != "2" {
 		t.Fatalf("%s segments wait", n)
 	}
 	first := startWorker(t, server.URL())
@@ -57,6 +57,5 @@ func TestWorkerKilled(t *testing.T) {
 			t.Fatalf("user %d has %s posts", at, n)
 		}
 	}
-	b.Eventually("the queues to be empty", func() bool { return b.Redis("EXISTS", "jobs:0", "jobs:long:0") == "0" })
 	t.Logf("%d followers had the post %v after a worker was killed", followers, time.Since(killed).Round(100*time.Millisecond))
 }

@@ -19,13 +19,13 @@ import (
 	"retwis/internal/social/layout"
 	"retwis/internal/social/searchindex"
 	"retwis/internal/social/storage"
-	"retwis/internal/social/task"
+	"retwis/internal/social/work"
 )
 
 var (
 	//go:embed create_post.lua
 	createPostSource string
-	createPostScript = script.New(createPostSource).Retryable()
+	createPostScript = script.New(work.Library, createPostSource).Retryable()
 
 	//go:embed add_reply.lua
 	addReplySource string
@@ -53,7 +53,7 @@ type db struct {
 	follows storage.Follows
 	lists   *collection.Timelines
 	homes   *collection.Timelines // the home timelines; on a Cluster only those that exist
-	ledger  *task.Ledger
+	tasks   *work.Engine
 	search  *searchindex.Posts
 	tagged  func(ctx context.Context, tags []string) error // see Options.OnTags; may be nil
 
@@ -86,43 +86,45 @@ type writer struct {
 // Cluster before it; a task without a post does no harm.
 // errDeleted reports that the post was written before, and has been deleted since.
 func (w *writer) create(ctx context.Context, job *Job) (bool, error) {
-	keys := []string{layout.PostKey(job.post), layout.Tasks}
+	keys, args := []string{layout.PostKey(job.post), layout.Tasks}, append([]string{job.member(), work.LeaseText}, job.Fields...)
+	job.held = nil // of an earlier attempt, under another id
 	if w.cluster {
-		if err := w.ledger.Note(ctx, job.member()); err != nil {
+		held, err := w.tasks.Begin(ctx, job.member())
+		if err != nil {
 			return false, err
 		}
+		job.held, job.mark = held[0], held[0].Mark()
 		keys = keys[:1]
 	}
-	state, err := createPostScript.Run(ctx, w.client, keys,
-		append([]string{job.member(), layout.Seconds(w.now())}, job.Fields...)).AsInt64()
-	if state == 2 {
-		err = errDeleted
+	reply, err := createPostScript.Run(ctx, w.client, keys, args).AsStrSlice()
+	if err == nil && reply[1] != "" {
+		job.held = w.tasks.Hold(ctx, job.member(), reply[1], reply[2])
+		job.mark = job.held.Mark()
 	}
-	return state == 1, err
+	switch {
+	case err != nil || reply[0] == "0":
+		if job.held != nil { // it finds out whether there is something to do
+			w.tasks.Later(ctx, work.ErrAgain, job.held)
+		}
+		return false, err
+	case reply[0] == "2":
+		return false, errDeleted
+	}
+	return true, nil
 }
 
-// ensure makes sure that the post itself and its task exist, before a fan-out is
-// retried. It returns ErrNoPost where the post is lost, even if
-// another one has its id by now, errReplaced where it could be published under a new
-// one, and errDeleted where it is deleted.
+// ensure reads the post of a job that is repeated. It returns ErrNoPost where the post is lost, even
+// if another one has its id by now, and errDeleted where it is deleted.
 func (w *writer) ensure(ctx context.Context, job *Job) error {
-	if job.Fields == nil {
-		stored, err := w.stored(ctx, job.post)
-		if stored.Author != 0 && stored.identity() != job.identity() {
-			return ErrNoPost
-		}
-		if err != nil {
-			return err
-		}
-		job.Entry, job.edits, job.text, job.to = stored.Entry, stored.edits, stored.text, stored.to
-		job.time, job.followedBy, job.pictures = stored.time, stored.followedBy, stored.pictures
-		return w.ledger.Note(ctx, job.member())
+	stored, err := w.stored(ctx, job.post)
+	if stored.Author != 0 && stored.identity() != job.identity() {
+		return ErrNoPost
 	}
-	created, err := w.create(ctx, job)
-	if err == nil && !created {
-		return errReplaced
+	if err != nil {
+		return err
 	}
-	return err
+	*job = stored
+	return nil
 }
 
 // attach gives a post its pictures, and adds a reply or a repost to the post that it belongs to. A new one is

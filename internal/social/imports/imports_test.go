@@ -20,7 +20,6 @@ import (
 	"retwis/internal/social/limits"
 	"retwis/internal/social/moderation"
 	"retwis/internal/social/socialtest"
-	"retwis/internal/social/task"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
@@ -371,7 +370,7 @@ func TestWaitsOutsideQueue(t *testing.T) {
 			do(t, err)
 			queues, err := b.Jobs(b.Ctx)
 			do(t, err)
-			return p.Done == want && queues[0].Waiting == 0
+			return p.Done == want && queues[0].Stats.Running == 0
 		}
 	}
 	b.Eventually("what the limit allows", done(2))
@@ -384,8 +383,7 @@ func TestWaitsOutsideQueue(t *testing.T) {
 		t.Fatal("there is no limit")
 	}
 	b.Eventually("the rest", func() bool {
-		b.Clock.Advance(task.StaleAfter)
-		do(t, b.FanOut().Jobs.Sweep(b.Ctx))
+		b.Expire()
 		return done(3)()
 	})
 }

@@ -12,9 +12,9 @@ import (
 	"retwis/internal/social/limits"
 	"retwis/internal/social/people"
 	"retwis/internal/social/posts"
-	"retwis/internal/social/task"
 	"retwis/internal/social/timeline"
 	"retwis/internal/social/users"
+	"retwis/internal/social/work"
 )
 
 // taskKind is the kind of the tasks: "import:<uid>:<id>".
@@ -23,7 +23,7 @@ const taskKind = "import"
 // Options are what a Service needs; all are required.
 type Options struct {
 	Store     Store
-	Tasks     *task.Engine
+	Tasks     *work.Engine
 	Users     *users.Users
 	Viewers   *timeline.Viewers
 	Follows   *people.Follows
@@ -74,11 +74,7 @@ func (s *Service) Resume(ctx context.Context, uid int64) (bool, error) {
 	if err != nil || p.State != Running {
 		return false, err
 	}
-	if err := s.opt.Tasks.Note(ctx, Task(uid, p.ID)); err != nil {
-		return false, err
-	}
-	s.opt.Tasks.Queue(Task(uid, p.ID))
-	return true, nil
+	return true, s.opt.Tasks.Add(ctx, Task(uid, p.ID))
 }
 
 // Stop stops the import of a user; what is done stays. One round trip.
@@ -139,8 +135,8 @@ func (s *Service) task(ctx context.Context, argument string) error {
 	}
 }
 
-// page imports the next entries, and reports whether there are more. It returns task.ErrLater where
-// the limits allow no more, for days if there are many, and task.ErrAgain where an entry was noted
+// page imports the next entries, and reports whether there are more. It returns work.ErrLater where
+// the limits allow no more, for days if there are many, and work.ErrAgain where an entry was noted
 // already: how far the import is has to be read again.
 func (s *Service) page(ctx context.Context, user social.User, p Progress) (more bool, err error) {
 	entries, err := s.opt.Store.entries(ctx, user.ID, p.Done, p.Done+pageSize)
@@ -153,7 +149,7 @@ func (s *Service) page(ctx context.Context, user social.User, p Progress) (more 
 	for _, entry := range entries {
 		var limit *limits.Error
 		if err := s.opt.Limits.Take(ctx, limits.Import, limits.By{Account: user.ID}); errors.As(err, &limit) {
-			return false, task.ErrLater
+			return false, work.ErrLater
 		} else if err != nil {
 			return false, err
 		}
@@ -166,7 +162,7 @@ func (s *Service) page(ctx context.Context, user social.User, p Progress) (more 
 			return false, err
 		}
 		if !noted { // a process that goes on is left a second ahead
-			return false, task.ErrAgain
+			return false, work.ErrAgain
 		}
 		p.Done++
 	}

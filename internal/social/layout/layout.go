@@ -35,7 +35,6 @@ const (
 	Restoring     = "restoring"
 	AdoptedPosts  = "layout_adopted_posts"
 	Tasks         = "tasks"
-	TasksLock     = "tasks_lock"
 	Live          = "live"
 	SearchIndex   = "search_index"
 	Completions   = "completions"
@@ -52,7 +51,6 @@ const (
 	Trends        = "trends"
 	TrendsLock    = "trends_lock"
 	TrendTags     = "trend_tags"
-	DeadJobs      = "jobs:dead"
 	Active        = "active"
 	ActiveMade    = "active_made"
 	ImportedPosts = "imported_posts"
@@ -68,16 +66,21 @@ const Closed = "closed"
 // Nobody is the id in `users` of a name that belonged to an account that was deleted.
 const Nobody = "0"
 
-// JobStreams is how many streams each queue of jobs has on a Cluster. A single server has
-// the first one only.
-const JobStreams = 16
-
-// Prefixes of the streams of jobs: of short ones, of long ones, and of mails. A number follows.
+// Keys of background work, beside Tasks. They have the hash tag {tasks}: on a Cluster they are in
+// the slot of Tasks.
 const (
-	JobsPrefix     = "jobs:"
-	LongJobsPrefix = "jobs:long:"
-	MailJobsPrefix = "jobs:mail:"
+	Tries      = "{tasks}:tries"     // how often each task was begun
+	DeadTasks  = "{tasks}:dead"      // those that were given up
+	Processes  = "{tasks}:processes" // those that serve the site
+	FenceKey   = "{tasks}:fence"     // written and deleted at once; see work/fence.go
+	WakePrefix = "{tasks}:wake:"     // and a class
 )
+
+// WakeKey is the list that wakes a process which waits for tasks of a class.
+func WakeKey(class int) string { return Key(WakePrefix, int64(class)) }
+
+// wakeKeys is how many classes of tasks there are.
+const wakeKeys = 3
 
 // Keys of reports. They have the hash tag {reports}: on a Cluster they are in one slot.
 const (
@@ -335,14 +338,14 @@ var types = map[string]string{
 	LikersPrefix: "zset", RepostersPrefix: "zset", RepliesPrefix: "set", StubsPrefix: "set", EditsPrefix: "list",
 	TagPrefix: "zset", TagFollowersPrefix: "zset",
 	SessionsPrefix: "hash", LoginsPrefix: "hash", ImportPrefix: "hash", ImportEntriesPrefix: "list",
-	JobsPrefix: "stream", ListsPrefix: "hash",
+	Tries: "hash", DeadTasks: "stream", Processes: "zset", WakePrefix: "list", ListsPrefix: "hash",
 }
 
 // Type returns the Redis type of a key, given by its whole name or by its
 // prefix; empty for a key that is not part of the layout.
 func Type(name string) string {
-	if strings.HasPrefix(name, JobsPrefix) {
-		name = JobsPrefix
+	if strings.HasPrefix(name, WakePrefix) {
+		name = WakePrefix
 	}
 	return types[name]
 }
@@ -355,10 +358,10 @@ func Singletons() []string {
 			keys = append(keys, key)
 		}
 	}
-	for n := range int64(JobStreams) {
-		keys = append(keys, Key(JobsPrefix, n), Key(LongJobsPrefix, n), Key(MailJobsPrefix, n))
+	for class := range wakeKeys {
+		keys = append(keys, WakeKey(class))
 	}
-	return append(keys, DeadJobs)
+	return keys
 }
 
 // ParseKey splits a key of the layout into its prefix and its id: that of a user

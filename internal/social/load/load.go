@@ -19,9 +19,9 @@ import (
 	"retwis/internal/social/layout"
 	"retwis/internal/social/searchindex"
 	"retwis/internal/social/storage"
-	"retwis/internal/social/task"
 	"retwis/internal/social/text"
 	"retwis/internal/social/users"
+	"retwis/internal/social/work"
 )
 
 // Loader writes many users, follows and posts at once, with given times, and
@@ -31,9 +31,8 @@ import (
 type Loader struct {
 	app    *app.App
 	client rueidis.Client
-	tasks  *task.Engine
+	tasks  *work.Engine
 	log    *slog.Logger
-	now    func() time.Time
 	server *rueidis.ClientOption
 	names  *users.Directory
 	lists  *collection.Timelines
@@ -48,7 +47,7 @@ func New(s *app.App) Loader {
 		homes = homes.Existing()
 	}
 	return Loader{
-		app: s, client: in.Client, tasks: in.FanOut.Tasks(), log: in.Log, now: in.Now, server: in.Server,
+		app: s, client: in.Client, tasks: in.FanOut.Tasks(), log: in.Log, server: in.Server,
 		names: in.Directory, lists: in.Lists, homes: homes,
 	}
 }
@@ -62,9 +61,6 @@ const (
 	// postsAtOnce is how many posts are put on timelines together.
 	postsAtOnce = 5000
 )
-
-// confirmTimeout bounds the wait for replicas, for each part of a load.
-const confirmTimeout = 5 * time.Second
 
 // NewUser is a user to be loaded. PasswordHash is a PHC string, as HashPassword
 // returns it, or a password of an older program, which becomes one at the next login.
@@ -289,11 +285,21 @@ func (l Loader) KeepPosts(ctx context.Context, posts []NewPost) error {
 
 func (l Loader) addPosts(ctx context.Context, posts []NewPost) error {
 	b := l.client.B()
-	masters, err := l.tasks.Masters(ctx)
+	members := make([]string, len(posts))
+	for i, post := range posts {
+		members[i] = post.member()
+	}
+	held, err := l.tasks.Begin(ctx, members...)
 	if err != nil {
 		return err
 	}
-	err = l.chunks(ctx, len(posts), 6+text.MaxTags, func(i int) rueidis.Commands {
+	ended := false
+	defer func() {
+		if !ended {
+			l.tasks.Later(ctx, work.ErrAgain, held...)
+		}
+	}()
+	err = l.chunks(ctx, len(posts), 5+text.MaxTags, func(i int) rueidis.Commands {
 		post, id := posts[i], layout.Itoa(posts[i].ID)
 		hash := b.Hset().Key(layout.PostKey(post.ID)).FieldValue().FieldValue("user_id", layout.Itoa(post.Author)).
 			FieldValue("time", layout.Seconds(post.Time)).FieldValue("body", post.Body)
@@ -301,10 +307,7 @@ func (l Loader) addPosts(ctx context.Context, posts []NewPost) error {
 			hash = hash.FieldValue("parent", layout.Itoa(post.Parent)).FieldValue("root", layout.Itoa(post.Root)).
 				FieldValue("to", layout.Itoa(post.ParentAuthor))
 		}
-		cmds := rueidis.Commands{
-			hash.Build(),
-			b.Zadd().Key(layout.Tasks).ScoreMember().ScoreMember(float64(l.now().Unix()), post.member()).Build(),
-		}
+		cmds := rueidis.Commands{hash.Build()}
 		if post.Parent != 0 {
 			replies := layout.RepliesKey(post.Parent)
 			cmds = append(cmds, b.Sadd().Key(replies).Member(id).Build(), l.count(post.Parent, replies, "SCARD", "replies"))
@@ -327,12 +330,8 @@ func (l Loader) addPosts(ctx context.Context, posts []NewPost) error {
 	if err := l.index(ctx, posts); err != nil {
 		return err
 	}
-	members := make([]string, len(posts))
-	for i, post := range posts {
-		members[i] = post.member()
-	}
-	// Not for slow replicas: RetryTasks finishes the rest.
-	return l.tasks.Confirm(ctx, members, masters, confirmTimeout)
+	ended = true
+	return l.tasks.End(ctx, held...)
 }
 
 // index puts the words of posts into the search index.

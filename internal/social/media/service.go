@@ -16,9 +16,9 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
-	"retwis/internal/social/task"
 	"retwis/internal/social/timeline"
 	"retwis/internal/social/users"
+	"retwis/internal/social/work"
 )
 
 // DefaultQuota is how many bytes the pictures of a user may take.
@@ -46,7 +46,7 @@ type Options struct {
 	Users   *users.Users
 	Views   *timeline.Views
 	Viewers *timeline.Viewers
-	Tasks   *task.Engine
+	Tasks   *work.Engine
 	Quota   int64 // bytes of a user
 	// Changed is called when the avatar of a user has changed.
 	Changed func(ctx context.Context, uid int64) error

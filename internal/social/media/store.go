@@ -17,7 +17,7 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
-	"retwis/internal/social/task"
+	"retwis/internal/social/work"
 	"retwis/model"
 )
 
@@ -314,7 +314,7 @@ func (s *Store) Remove(ctx context.Context, post int64, media social.Media) erro
 // delete deletes a picture: files first, as only the record leads to those that a failure leaves.
 func (s *Store) delete(ctx context.Context, p social.Picture) error {
 	if s.Files == nil {
-		return fmt.Errorf("%w: %w", task.ErrElsewhere, ErrNoPlace)
+		return fmt.Errorf("%w: %w", work.ErrElsewhere, ErrNoPlace)
 	}
 	if err := s.Files.Delete(ctx, fileNames(&p)...); err != nil {
 		return err

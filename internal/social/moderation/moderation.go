@@ -17,9 +17,9 @@ import (
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
-	"retwis/internal/social/task"
 	"retwis/internal/social/timeline"
 	"retwis/internal/social/users"
+	"retwis/internal/social/work"
 )
 
 var (
@@ -37,7 +37,7 @@ type Service struct {
 	views     *timeline.Views
 	viewers   *timeline.Viewers
 	deletions *fanout.Deletions
-	tasks     *task.Engine
+	tasks     *work.Engine
 	standings *timeline.Standings
 	log       *slog.Logger
 	now       func() time.Time

@@ -10,8 +10,8 @@
 //  5. fanout.Engine.Publish puts it on timelines: writer.pushOwn on those of the author and of
 //     the public, Engine.pushFirst on those of the first thousand followers.
 //  6. fanout.segments.pushTask puts it on the others, in any process.
-//  7. task.Engine.FinishKept waits for the replicas and removes the task of the post.
-//  8. fanout.Jobs.Recover finds what was interrupted, and fanout.Engine.postTask retries it,
+//  7. work.Engine.End waits for the replicas and removes the task of the post.
+//  8. What was interrupted is taken by work.Engine.work, and fanout.Engine.postTask repeats it,
 //     in any process.
 //
 // # The path of a like

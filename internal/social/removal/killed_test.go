@@ -81,7 +81,7 @@ func (b *bundle) finishJobs() {
 	b.T.Helper()
 	b.Eventually("the queues to be empty", func() bool {
 		queues, err := b.Jobs(b.Ctx)
-		return err == nil && queues[0].Waiting+queues[1].Waiting == 0
+		return err == nil && queues[0].Unfinished+queues[1].Unfinished == 0
 	})
 }
 

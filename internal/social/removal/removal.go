@@ -2,7 +2,7 @@
 //
 // Closing an account is one write: the field `standing` of the user becomes "closed",
 // the password and the sessions are gone, and nobody sees the user any more. All else is
-// a task (see package task) that can be repeated from its beginning and is finished by
+// a task (see package work) that can be repeated from its beginning and is finished by
 // another process if this one dies:
 //
 //  1. The name leaves `users_by_time` and the completions; posts, replies, reposts,
@@ -40,8 +40,8 @@ import (
 	"retwis/internal/social/layout"
 	"retwis/internal/social/notify"
 	"retwis/internal/social/storage"
-	"retwis/internal/social/task"
 	"retwis/internal/social/users"
+	"retwis/internal/social/work"
 )
 
 // Each script may be sent again when its reply was lost: repeating it changes nothing.
@@ -103,7 +103,7 @@ func New(opt Options) *Engine {
 		Options: opt, follows: storage.NewFollows(opt.Client), likes: storage.NewReactions(opt.Client), relations: storage.NewRelations(opt.Client),
 		notify: notify.New(opt.Client),
 	}
-	e.rest = newSweeper(e.sweep, opt.FanOut.Tasks().Masters, opt.Log)
+	e.rest = newSweeper(e.sweep, opt.FanOut.Tasks().Mark, opt.Log)
 	opt.FanOut.Tasks().Handle(Kind, e.task)
 	return e
 }
@@ -202,7 +202,7 @@ func (e *Engine) task(ctx context.Context, argument string) error {
 		return nil
 	}
 	if err := e.remove(ctx, a); err != nil {
-		if errors.Is(err, task.ErrAgain) {
+		if errors.Is(err, work.ErrAgain) {
 			return err
 		}
 		return fmt.Errorf("social: delete user %d: %w", a.id, err)
@@ -229,7 +229,7 @@ func (e *Engine) remove(ctx context.Context, a account) error {
 			return err
 		}
 		if !isOver {
-			return task.ErrAgain
+			return work.ErrAgain
 		}
 	}
 	if err := e.rest.sweep(ctx, a); err != nil {

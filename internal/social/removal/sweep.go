@@ -14,7 +14,7 @@ import (
 	"retwis/internal/sleep"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/limits"
-	"retwis/internal/social/task"
+	"retwis/internal/social/work"
 )
 
 const (
@@ -117,7 +117,7 @@ func (e *Engine) erasePending(ctx context.Context, posts []post) error {
 			return ctx.Err()
 		}
 	}
-	return task.ErrAgain
+	return work.ErrAgain
 }
 
 // authored returns the posts of some users among these.

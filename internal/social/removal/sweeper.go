@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"sync"
 
-	"retwis/internal/social/task"
+	"retwis/internal/social/work"
 )
 
 // accounts are users that are being deleted: their names, by id.
@@ -18,9 +18,9 @@ const sweptAtOnce = 100
 // sweeper scans the database for all users that wait for that together, one scan after
 // the other. The deletion of a thousand accounts takes eleven, not a thousand.
 type sweeper struct {
-	scan    func(ctx context.Context, all accounts) error
-	masters func(ctx context.Context) (string, error) // who they are; see task.Observer
-	log     *slog.Logger
+	scan func(ctx context.Context, all accounts) error
+	mark func(ctx context.Context) string // see work.Engine.Mark
+	log  *slog.Logger
 
 	ctx     context.Context
 	stop    context.CancelFunc
@@ -30,14 +30,14 @@ type sweeper struct {
 	running bool
 }
 
-// swept is what a scan has done for a user: nothing yet, or all under these masters.
+// swept is what a scan has done for a user: nothing yet, or all since this mark.
 type swept struct {
-	done    bool
-	masters string
+	done bool
+	mark string
 }
 
-func newSweeper(scan func(context.Context, accounts) error, masters func(context.Context) (string, error), log *slog.Logger) *sweeper {
-	s := &sweeper{scan: scan, masters: masters, log: log, waiting: map[account]swept{}}
+func newSweeper(scan func(context.Context, accounts) error, mark func(context.Context) string, log *slog.Logger) *sweeper {
+	s := &sweeper{scan: scan, mark: mark, log: log, waiting: map[account]swept{}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	return s
 }
@@ -48,20 +48,17 @@ func (s *sweeper) close() {
 	s.worker.Wait()
 }
 
-// sweep returns task.ErrAgain until a scan that began after its first call has ended, and
+// sweep returns work.ErrAgain until a scan that began after its first call has ended, and
 // no failover has undone it.
 func (s *sweeper) sweep(ctx context.Context, a account) error {
-	masters, err := s.masters(ctx)
-	if err != nil {
-		return err
-	}
+	mark := s.mark(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	has := s.waiting[a]
 	if has.done {
 		delete(s.waiting, a)
 	}
-	if has.done && has.masters == masters {
+	if has.done && has.mark == mark {
 		return nil
 	}
 	s.waiting[a] = swept{}
@@ -69,7 +66,7 @@ func (s *sweeper) sweep(ctx context.Context, a account) error {
 		s.running = true
 		s.worker.Go(s.run)
 	}
-	return task.ErrAgain
+	return work.ErrAgain
 }
 
 // known reports whether a user waits for a scan, or for the first call after it.
@@ -91,17 +88,15 @@ func (s *sweeper) run() {
 		for _, a := range some {
 			all[a.id] = a.name
 		}
-		masters, err := s.masters(s.ctx)
-		if err == nil {
-			err = s.scan(s.ctx, all)
-		}
-		if err != nil && s.ctx.Err() == nil && !errors.Is(err, task.ErrAgain) {
+		mark := s.mark(s.ctx)
+		err := s.scan(s.ctx, all)
+		if err != nil && s.ctx.Err() == nil && !errors.Is(err, work.ErrAgain) {
 			s.log.Warn("the rest of deleted accounts was not found, trying again later", "error", err)
 		}
 		s.mu.Lock()
 		for _, a := range some {
 			if err == nil {
-				s.waiting[a] = swept{true, masters}
+				s.waiting[a] = swept{true, mark}
 			} else {
 				delete(s.waiting, a) // its task comes back
 			}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"retwis/internal/social/task"
+	"retwis/internal/social/work"
 )
 
 // Users who wait while one scan runs are looked for together by the next one.
@@ -22,7 +22,7 @@ func TestOneScanForAll(t *testing.T) {
 		s := newSweeper(func(_ context.Context, all accounts) error {
 			scans = append(scans, maps.Clone(all))
 			return <-results
-		}, func(context.Context) (string, error) { return masters, nil }, slog.New(slog.DiscardHandler))
+		}, func(context.Context) string { return masters }, slog.New(slog.DiscardHandler))
 		defer s.close()
 		ada, ben, cleo := account{id: 1, name: "ada"}, account{id: 2, name: "ben"}, account{id: 3, name: "cleo"}
 		want := func(a account, want error) {
@@ -36,21 +36,21 @@ func TestOneScanForAll(t *testing.T) {
 			results <- err
 			synctest.Wait()
 		}
-		want(ada, task.ErrAgain)
-		want(ben, task.ErrAgain)
-		want(cleo, task.ErrAgain)
-		want(ben, task.ErrAgain)
+		want(ada, work.ErrAgain)
+		want(ben, work.ErrAgain)
+		want(cleo, work.ErrAgain)
+		want(ben, work.ErrAgain)
 		ends(nil)
 		want(ada, nil)
-		want(ben, task.ErrAgain) // the scan had begun before
+		want(ben, work.ErrAgain) // the scan had begun before
 		ends(fails)
-		want(ben, task.ErrAgain)
-		want(cleo, task.ErrAgain)
+		want(ben, work.ErrAgain)
+		want(cleo, work.ErrAgain)
 		ends(nil)
 		want(ben, nil)
 		ends(nil)
 		masters = "after" // what the scan has removed can be back
-		want(cleo, task.ErrAgain)
+		want(cleo, work.ErrAgain)
 		ends(nil)
 		want(cleo, nil)
 		if s.known(ada) || s.known(ben) || s.known(cleo) {

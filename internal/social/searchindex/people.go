@@ -17,7 +17,7 @@ import (
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/task"
+	"retwis/internal/social/work"
 )
 
 var (
@@ -33,7 +33,7 @@ var (
 // that is noted beside it, so that the process that finishes an interrupted change knows both.
 type People struct {
 	opened
-	tasks *task.Engine
+	tasks *work.Engine
 }
 
 // personKind is the kind of tasks that make the index agree with a user: "person:<uid>".
@@ -41,7 +41,7 @@ const personKind = "person"
 
 // NewPeople returns the index of the database behind client, whose changes are tasks. It
 // sends no command.
-func NewPeople(client rueidis.Client, tasks *task.Engine) *People {
+func NewPeople(client rueidis.Client, tasks *work.Engine) *People {
 	x := &People{opened: opened{client: client, key: PeopleKey}, tasks: tasks}
 	tasks.Handle(personKind, x.personTask)
 	return x

@@ -140,6 +140,47 @@ func (b *Bundle) PostTask(post int64) string {
 	return fanout.Member(post, author, b.Redis("HGET", layout.PostKey(post), "time"))
 }
 
+// Expire ends all leases on tasks, as if their processes had died a while ago, and all pauses.
+func (b *Bundle) Expire() {
+	b.T.Helper()
+	b.Redis("EVAL", `redis.call('ZREM', KEYS[1], '')
+	for _, member in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
+		local at = tonumber(redis.call('ZSCORE', KEYS[1], member))
+		local band = math.floor(at / 2e15) * 2e15
+		redis.call('ZADD', KEYS[1], string.format('%.0f', math.max(at - 3.6e9, band + at % 2)), member)
+	end
+	for i = 2, #KEYS do
+		redis.call('RPUSH', KEYS[i], '1')
+		redis.call('LTRIM', KEYS[i], 0, 9)
+	end`, "4", layout.Tasks, layout.WakeKey(0), layout.WakeKey(1), layout.WakeKey(2))
+}
+
+// RetryTasks finishes, in this process, what others have left; see Expire.
+func (b *Bundle) RetryTasks(ctx context.Context) error {
+	b.T.Helper()
+	b.Expire()
+	return b.App.RetryTasks(ctx)
+}
+
+// leftTask is the score of a short task whose process has died, and heldTask that of one that
+// another process works on for years.
+const leftTask, heldTask = "-5999999999999998", "-5000000000000000"
+
+// Leave adds tasks that a process has left when it died.
+func (b *Bundle) Leave(members ...string) { b.addTasks(leftTask, members) }
+
+// Keep adds tasks that another process works on.
+func (b *Bundle) Keep(members ...string) { b.addTasks(heldTask, members) }
+
+func (b *Bundle) addTasks(score string, members []string) {
+	b.T.Helper()
+	args := []string{"ZADD", layout.Tasks}
+	for _, member := range members {
+		args = append(args, score, member)
+	}
+	b.Redis(args...)
+}
+
 // Connect makes one user follow another.
 func (b *Bundle) Connect(from, to social.User) {
 	b.T.Helper()

@@ -91,7 +91,7 @@ func (m *jobMetrics) Collect(all chan<- prometheus.Metric) {
 		count := func(desc *prometheus.Desc, value int64) {
 			all <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(value), q.Queue)
 		}
-		gauge(m.waiting, float64(q.Waiting))
+		gauge(m.waiting, float64(q.Unfinished))
 		gauge(m.oldest, q.Oldest.Seconds())
 		gauge(m.running, float64(q.Stats.Running))
 		count(m.done, q.Stats.Done)

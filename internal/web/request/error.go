@@ -105,6 +105,12 @@ func describe(err error) *Error {
 			Detail: "Very many posts are on their way to followers right now. Please try again in a minute.",
 			draft:  "Your post hasn't been published.", Cause: err,
 		}
+	case errors.Is(err, social.ErrUncertain):
+		return &Error{
+			Status: http.StatusServiceUnavailable,
+			Detail: "A server of this site has just been replaced, and we can't be sure that this was saved. Please look, and try again.",
+			draft:  mayBeSaved, Cause: err,
+		}
 	case class == rediserr.WritesRefused:
 		return &Error{
 			Status: http.StatusServiceUnavailable, Detail: "This site can't save anything right now. Please try again in a moment.",

@@ -1,0 +1,60 @@
+-- Leases tasks to the caller: of each class first those that were begun and left, then those
+-- that wait.
+-- KEYS[1]   the tasks
+-- KEYS[2]   how often each was begun
+-- KEYS[3..] the list that wakes a process, of each class
+-- ARGV[1]   for how many microseconds
+-- ARGV[2..] of each class: its number, how many tasks at the most, and for how many microseconds
+--           they must have been due; then the kinds of tasks that the caller knows
+-- Reply     the history of writes; whether the server has replicas; how many short and long tasks
+--           wait; in how many microseconds the next task is due, -1 for none; then of each task
+--           its name, its token, how often it was begun, and whether its process had left it
+local classes, known, t = #KEYS - 2, {}, now()
+for i = 2 + 3 * classes, #ARGV do
+  known[ARGV[i]] = true
+end
+local id, replicas = history()
+local reply = {id, replicas, 0, -1}
+-- Takes tasks of a band. A task of another kind is left to a process that knows it.
+local function take(class, band, late, want)
+  local got, from = 0, 0
+  while got < want and from < 2000 do
+    local page = redis.call('ZRANGEBYSCORE', KEYS[1], int(band), int(band + t - late), 'WITHSCORES', 'LIMIT', from, want - got)
+    if #page == 0 then
+      break
+    end
+    first_write(KEYS[1])
+    for i = 1, #page, 2 do
+      if known[string.match(page[i], '^[^:]*')] then
+        local left = band == begun(class) and page[i + 1] % 2 == 0 and 1 or 0
+        reply[#reply + 1] = page[i]
+        reply[#reply + 1] = lease(KEYS[1], class, page[i], t + ARGV[1])
+        reply[#reply + 1] = redis.call('HINCRBY', KEYS[2], page[i], 1)
+        reply[#reply + 1] = left
+        got = got + 1
+      else
+        from = from + 1
+      end
+    end
+  end
+  return got
+end
+for c = 0, classes - 1 do
+  local class, want, late = tonumber(ARGV[2 + 3 * c]), tonumber(ARGV[3 + 3 * c]), tonumber(ARGV[4 + 3 * c])
+  want = want - take(class, begun(class), late, want)
+  want = want - take(class, waiting(class), late, want)
+  for _, band in ipairs({begun(class), waiting(class)}) do
+    local next = redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. int(band + t - late), '(' .. int(band + BAND), 'WITHSCORES', 'LIMIT', 0, 1)
+    if next[2] and (reply[4] < 0 or next[2] - band - t + late < reply[4]) then
+      reply[4] = next[2] - band - t + late
+    end
+  end
+  if want == 0 and redis.call('ZCOUNT', KEYS[1], int(begun(class)), int(begun(class) + t)) +
+    redis.call('ZCOUNT', KEYS[1], int(waiting(class)), int(waiting(class) + t)) > 0 then
+    wake(KEYS[3 + c]) -- there is more than the caller can take
+  end
+end
+for class = 0, 1 do
+  reply[3] = reply[3] + redis.call('ZCOUNT', KEYS[1], int(waiting(class)), '(' .. int(waiting(class) + BAND))
+end
+return reply

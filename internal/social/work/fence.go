@@ -1,0 +1,520 @@
+package work
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/nodes"
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/script"
+	"retwis/internal/social"
+	"retwis/internal/social/layout"
+)
+
+// What a master has written can be lost with it, until a replica has it. So what is done is
+// finished, and what a user is told is done, when two things are certain.
+//
+//   - The histories of writes of the masters are those from before the first write. After a
+//     failover or a restart a part may be gone.
+//   - A replica of each master that has one has acknowledged all. WAIT asks for that: for what
+//     its connection has written last, so a round writes something itself, and answers for all
+//     that was written before it by anybody.
+//
+// On a single server without replicas the script that finishes a task looks at the history itself.
+// With several masters a round asks all of them.
+
+//go:embed fence.lua
+var fenceSource string
+
+var fenceScript = script.New(Library, fenceSource)
+
+const (
+	// roundTimeout bounds a round.
+	roundTimeout = 3 * time.Second
+	// ackTimeout is how long replicas have to acknowledge, and slowAck once they have not.
+	ackTimeout = time.Second
+	slowAck    = 10 * time.Millisecond
+	// uncertainFor is how long what is written is uncertain once replicas do not acknowledge: one of
+	// them may be about to replace its master. Then it counts as kept by the master alone.
+	uncertainFor = 5 * time.Second
+	// replicaTimeout is how long what is done waits for a replica that acknowledges nothing,
+	// and how long one that has disconnected still counts: it may be about to replace its master.
+	replicaTimeout = 5 * time.Minute
+	// refreshAfter is when an idle process asks the masters again who they are.
+	refreshAfter = 5 * time.Second
+	// maxUnconfirmed bounds what waits for replicas. The rest is begun again.
+	maxUnconfirmed = 1 << 13
+	// maxFinished bounds the tasks that one script finishes.
+	maxFinished = 200
+)
+
+// fence knows the masters and asks their replicas.
+type fence struct {
+	client  rueidis.Client
+	log     *slog.Logger
+	cluster bool
+	unknown atomic.Int64 // how many marks say nothing
+
+	mu       sync.Mutex
+	identity string               // of all histories; empty: not known
+	asked    time.Time            // when that was read
+	at       string               // where the only master listens
+	seen     map[string]time.Time // when a master has last had a replica, by address
+	behind   map[string]time.Time // since when the replicas of a master have not acknowledged
+}
+
+func newFence(client rueidis.Client, log *slog.Logger) *fence {
+	return &fence{
+		client: client, log: log, cluster: client.Mode() == rueidis.ClientModeCluster,
+		seen: map[string]time.Time{}, behind: map[string]time.Time{},
+	}
+}
+
+// unlike returns a mark for when the masters could not be asked: it is like no other.
+func (f *fence) unlike() string { return "unknown" + strconv.FormatInt(f.unknown.Add(1), 10) }
+
+// mark returns the identity of the histories of writes.
+func (f *fence) mark(ctx context.Context) string {
+	f.mu.Lock()
+	id := f.identity
+	f.mu.Unlock()
+	if id == "" {
+		ctx, cancel := context.WithTimeout(ctx, roundTimeout)
+		defer cancel()
+		if now, err := f.round(ctx, false); err == nil {
+			id = now.identity
+		}
+	}
+	if id == "" {
+		return f.unlike()
+	}
+	return id
+}
+
+// replicated reports whether a master has a replica, or had one lately.
+func (f *fence) replicated() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.seen) > 0
+}
+
+// since is mark for what was written after a script, which has seen a history of writes.
+func (f *fence) since(ctx context.Context, history string) string {
+	if f.cluster {
+		return f.mark(ctx)
+	}
+	mark := f.mark(ctx)
+	if !strings.HasPrefix(mark, history) { // it was read before a failover
+		f.mu.Lock()
+		f.identity = ""
+		f.mu.Unlock()
+		if mark = f.mark(ctx); !strings.HasPrefix(mark, history) { // another one came after the script
+			mark = f.unlike()
+		}
+	}
+	return mark
+}
+
+// note takes what a script says of the only master; see history in lib.lua.
+func (f *fence) note(history, replicas rueidis.RedisMessage) {
+	if f.cluster {
+		return
+	}
+	id, _ := history.ToString()
+	n, _ := replicas.AsInt64()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !strings.HasPrefix(f.identity, id) {
+		f.identity = "" // asked for when it is needed
+	} else {
+		f.asked = time.Now()
+	}
+	if n > 0 && f.identity != "" && f.at != "" {
+		f.seen[f.at] = time.Now()
+	} else if n > 0 {
+		f.seen[id] = time.Now() // the next round finds out where it is
+	}
+}
+
+// sameHistories reports whether what was written since a mark is part of the histories with an
+// identity; see lib.lua.
+func sameHistories(mark, now string) bool {
+	was, is := strings.Fields(mark), strings.Fields(now)
+	if len(was) != len(is) {
+		return false
+	}
+	for i := range is {
+		before, after := strings.Split(was[i], ":"), strings.Split(is[i], ":")
+		if len(before) != 3 || len(after) != 3 {
+			return false
+		}
+		if before[0] != after[0] && (before[1] != after[1] || strings.Trim(after[2], "0") != "") {
+			return false
+		}
+	}
+	return true
+}
+
+// state is what a round has found.
+type state struct {
+	identity string
+	kept     bool // replicas have all that was written before the round
+	newly    bool // replicas are behind, and were not a few seconds ago
+}
+
+// round asks all masters who they are, and with acks, waits for their replicas.
+func (f *fence) round(ctx context.Context, acks bool) (state, error) {
+	servers, err := nodes.Masters(ctx, f.client)
+	if err != nil {
+		return state{}, fmt.Errorf("social: ask for the masters: %w", err)
+	}
+	answers, errs := make([]answer, len(servers)), make([]error, len(servers))
+	var all sync.WaitGroup
+	for i, server := range servers {
+		all.Go(func() { answers[i], errs[i] = f.ask(ctx, server, acks) })
+	}
+	all.Wait()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := errors.Join(errs...); err != nil {
+		return state{}, fmt.Errorf("social: ask for the state of replication: %w", err)
+	}
+	now := state{kept: acks}
+	ids := make([]string, len(answers))
+	for i, a := range answers {
+		ids[i], f.at = a.id, a.at
+		if a.replicas {
+			f.seen[a.at] = time.Now()
+		}
+		if a.acked {
+			delete(f.behind, a.at)
+		}
+		if _, ok := f.seen[a.at]; !ok || !acks || a.acked {
+			continue
+		}
+		now.kept = false
+		since, ok := f.behind[a.at]
+		now.newly = now.newly || !ok || time.Since(since) < uncertainFor
+		if !ok {
+			f.behind[a.at] = time.Now()
+			f.log.Warn("the replicas of a server do not acknowledge what is written: until they do, it is kept by that server alone",
+				"server", a.at)
+		}
+	}
+	maps.DeleteFunc(f.seen, func(_ string, at time.Time) bool { return time.Since(at) > replicaTimeout })
+	slices.SortFunc(ids, func(a, b string) int { return cmp.Compare(process(a), process(b)) })
+	now.identity = strings.Join(ids, " ")
+	f.identity, f.asked = now.identity, time.Now()
+	return now, nil
+}
+
+// process is the part of an identity that stays when a first replica connects.
+func process(id string) string {
+	_, rest, _ := strings.Cut(id, ":")
+	return rest
+}
+
+// answer is what a master says.
+type answer struct {
+	id       string // of its history of writes
+	at       string // where it listens: the same after a restart
+	replicas bool
+	acked    bool // one of them has all
+}
+
+// ask asks a master, and with acks waits for its replicas.
+func (f *fence) ask(ctx context.Context, server nodes.Master, acks bool) (answer, error) {
+	b, a, key := server.Client.B(), answer{at: server.Address}, layout.FenceKey
+	if f.cluster {
+		key = server.OwnKey("fence")
+	}
+	f.mu.Lock()
+	at := a.at
+	if !f.cluster {
+		at = f.at
+	}
+	_, expected := f.seen[at]
+	timeout := ackTimeout
+	if _, ok := f.behind[at]; ok {
+		timeout = slowAck
+	}
+	f.mu.Unlock()
+	for {
+		cmds := rueidis.Commands{fenceScript.Command(server.Client, []string{key}, nil)}
+		if !f.cluster {
+			cmds = append(cmds, b.ClientInfo().Build())
+		}
+		if acks && expected {
+			cmds = append(cmds, b.Wait().Numreplicas(1).Timeout(timeout.Milliseconds()).Build())
+		}
+		res := server.Client.DoMulti(ctx, cmds...)
+		reply, err := res[0].ToArray()
+		if err != nil {
+			return a, err
+		}
+		a.id, _ = reply[0].ToString()
+		a.replicas, _ = reply[1].AsBool()
+		if !f.cluster {
+			a.at = cmp.Or(localAddress(res[1]), a.id)
+		}
+		if !acks || !a.replicas {
+			return a, nil
+		}
+		if expected {
+			n, err := res[len(res)-1].AsInt64()
+			if rediserr.Of(err) == rediserr.Unavailable {
+				return a, err
+			}
+			a.acked = err == nil && n > 0
+			return a, nil
+		}
+		expected = true // the first replica
+	}
+}
+
+// localAddress is the server's end of a connection, empty where it may not be asked.
+func localAddress(info rueidis.RedisResult) string {
+	text, _ := info.ToString()
+	_, rest, _ := strings.Cut(text, " laddr=")
+	address, _, _ := strings.Cut(rest, " ")
+	return address
+}
+
+// ended is a task that is done, or with no task a caller of Fenced.
+type ended struct {
+	*Held
+	mark   string
+	since  time.Time
+	result chan error // of the caller; nil: none waits
+	known  bool       // it was looked at
+}
+
+// answer tells the caller what is known, if there is one that waits.
+func (e *Engine) answer(x *ended, err error) {
+	if !x.known {
+		x.known = true
+		e.unknown.Add(-1)
+	}
+	if x.result != nil {
+		x.result <- err
+		x.result = nil
+	}
+}
+
+// offer has something finished; it returns false where the engine is closed, or ctx has ended.
+func (e *Engine) offer(ctx context.Context, x *ended) bool {
+	x.since = time.Now()
+	e.unknown.Add(1)
+	select {
+	case e.ended <- x:
+		return true
+	case <-e.ctx.Done():
+	case <-ctx.Done():
+	}
+	e.unknown.Add(-1)
+	return false
+}
+
+// submit has tasks finished, and waits until they are known to be kept.
+func (e *Engine) submit(ctx context.Context, all ...*ended) error {
+	results := make([]chan error, 0, len(all))
+	for i, x := range all {
+		result := x.result
+		if !e.offer(ctx, x) {
+			for _, x := range all[i:] {
+				e.leave(x.Held, 0, false)
+			}
+			return uncertain(ctx.Err())
+		}
+		results = append(results, result)
+	}
+	var failed error
+	for _, result := range results {
+		select {
+		case err := <-result:
+			failed = cmp.Or(failed, err)
+		case <-e.ctx.Done():
+			return uncertain(nil)
+		case <-ctx.Done():
+			return uncertain(ctx.Err())
+		}
+	}
+	return failed
+}
+
+// uncertain is social.ErrUncertain for a reason, which may be nil.
+func uncertain(reason error) error {
+	if reason == nil || errors.Is(reason, social.ErrUncertain) {
+		return cmp.Or(reason, social.ErrUncertain)
+	}
+	return fmt.Errorf("%w: %w", social.ErrUncertain, reason)
+}
+
+// settle finishes what has ended, until the engine is closed: all that ends while it waits for a
+// server, together.
+func (e *Engine) settle() {
+	var waiting []*ended
+	timer := time.NewTimer(refreshAfter)
+	defer timer.Stop()
+	pause := slowAck
+	for {
+		select {
+		case <-e.ctx.Done():
+			return
+		case x := <-e.ended:
+			waiting = append(waiting, x)
+			for len(e.ended) > 0 {
+				waiting = append(waiting, <-e.ended)
+			}
+		case <-timer.C:
+		}
+		before := len(waiting)
+		if before > 0 {
+			waiting = e.finish(waiting)
+		} else if e.fence.isOld() {
+			ctx, cancel := context.WithTimeout(e.ctx, roundTimeout)
+			_, _ = e.fence.round(ctx, false)
+			cancel()
+		}
+		switch {
+		case len(waiting) == 0:
+			pause = slowAck
+			timer.Reset(refreshAfter)
+		default:
+			pause = min(2*pause, time.Second)
+			timer.Reset(pause)
+		}
+	}
+}
+
+// isOld reports whether an idle process has not heard from the masters for a while.
+func (f *fence) isOld() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return time.Since(f.asked) >= refreshAfter
+}
+
+// finish finishes what can be finished, and returns what waits on.
+func (e *Engine) finish(all []*ended) (rest []*ended) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.ctx), roundTimeout)
+	defer cancel()
+	done := all
+	if e.fence.cluster || e.fence.replicated() {
+		now, err := e.fence.round(ctx, true)
+		if err != nil {
+			return e.wait(all, err)
+		}
+		done = nil
+		for _, x := range all {
+			switch {
+			case !sameHistories(x.mark, now.identity):
+				e.repeat(x)
+			case now.kept || time.Since(x.since) > replicaTimeout:
+				done = append(done, x)
+			case now.newly:
+				rest = append(rest, e.wait([]*ended{x}, errBehind)...)
+			default: // known to be behind: the master has it
+				rest = append(rest, e.wait([]*ended{x}, nil)...)
+			}
+		}
+	}
+	for some := range slices.Chunk(done, maxFinished) {
+		rest = append(rest, e.remove(ctx, some)...)
+	}
+	if more := len(rest) - maxUnconfirmed; more > 0 {
+		for _, x := range rest[:more] {
+			e.drop(x.Held) // its lease ends, and it is begun again
+		}
+		rest = rest[more:]
+	}
+	return rest
+}
+
+var errBehind = errors.New("the replicas do not answer")
+
+// wait tells callers what is known, and returns the tasks among them.
+func (e *Engine) wait(all []*ended, err error) (tasks []*ended) {
+	if err != nil {
+		err = uncertain(err)
+	}
+	for _, x := range all {
+		e.answer(x, err)
+		if x.Held != nil {
+			tasks = append(tasks, x)
+		}
+	}
+	return tasks
+}
+
+// repeat has a task begun again, because a server has been restarted or has failed over.
+func (e *Engine) repeat(x *ended) {
+	if x.Held != nil {
+		e.log.Warn("repeated, as a server has restarted or failed over", layout.Tasks, x.Member)
+		e.leave(x.Held, 0, true)
+	}
+	e.answer(x, uncertain(errors.New("a server has restarted or failed over")))
+}
+
+// remove removes tasks that are done, and returns those that it could not.
+func (e *Engine) remove(ctx context.Context, some []*ended) (rest []*ended) {
+	var args []string
+	var asked []*ended
+	for _, x := range some {
+		if x.Held == nil {
+			e.answer(x, nil)
+			continue
+		}
+		token, ok := e.ending(x.Held)
+		if !ok { // another process has it
+			e.answer(x, nil)
+			continue
+		}
+		mark := x.mark
+		if e.fence.cluster {
+			mark = ""
+		}
+		args, asked = append(args, x.Member, token, mark), append(asked, x)
+	}
+	if len(asked) == 0 {
+		return nil
+	}
+	reply, err := finishScript.Run(ctx, e.client, []string{layout.Tasks, layout.Tries}, args).ToArray()
+	if err == nil && len(reply) != 2+len(asked) {
+		err = errors.New("the reply of a script has another form")
+	}
+	if err != nil {
+		for _, x := range asked {
+			e.kept(x.Held)
+		}
+		return e.wait(asked, err)
+	}
+	e.fence.note(reply[0], reply[1])
+	for i, x := range asked {
+		switch result, _ := reply[2+i].AsInt64(); result {
+		case 1:
+			e.counts[x.class].done.Add(1)
+			e.drop(x.Held)
+			e.answer(x, nil)
+		case 0:
+			e.counts[x.class].lost.Add(1)
+			e.drop(x.Held)
+			e.answer(x, nil)
+		default:
+			e.repeat(x)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,192 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/script"
+	"retwis/internal/social"
+	"retwis/internal/social/layout"
+)
+
+// Held is a task that this process has begun: it renews the lease until the task is ended or left.
+type Held struct {
+	Member string
+	class  Class
+	tries  int64                   // how often it was begun from the queue; 0 where this process has added it
+	mark   string                  // the histories of writes before the first of the task; see Engine.Mark
+	end    context.CancelCauseFunc // of its context; may be nil
+
+	// Guarded by Engine.mu.
+	token   string
+	renewed time.Time
+	ends    bool // a command is on its way that ends the lease
+}
+
+// Mark identifies the histories of writes before the first of the task; see Engine.Fenced.
+func (h *Held) Mark() string { return h.mark }
+
+// most is how often the task is tried.
+func (h *Held) most() int64 {
+	if h.class == Mail {
+		return maxMailTries
+	}
+	return maxTries
+}
+
+// drop ends what this process knows of a task, and reports whether it still had it.
+func (e *Engine) drop(h *Held) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	_, ok := e.held[h]
+	delete(e.held, h)
+	return ok
+}
+
+// ending returns the token of a task whose lease is about to be ended: from now on it is not
+// renewed. It reports whether this process still has the task.
+func (e *Engine) ending(h *Held) (token string, ok bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	_, ok = e.held[h]
+	h.ends = true
+	return h.token, ok
+}
+
+// kept is called where the command that was to end a lease has failed.
+func (e *Engine) kept(h *Held) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	h.ends = false
+}
+
+// maxRenewed bounds the leases that one script renews.
+const maxRenewed = 200
+
+// renewUntilClosed renews the leases of this process.
+func (e *Engine) renewUntilClosed() {
+	tick := time.NewTicker(Lease / 5)
+	defer tick.Stop()
+	for {
+		select {
+		case <-e.ctx.Done():
+			return
+		case <-tick.C:
+			e.renew()
+		}
+	}
+}
+
+// renew renews the leases that are older than a fifth of their length. What another process has
+// taken ends.
+func (e *Engine) renew() {
+	e.mu.Lock() // until the new tokens are known: a task that ends meanwhile waits
+	defer e.mu.Unlock()
+	var all []*Held
+	for h := range e.held {
+		if !h.ends && time.Since(h.renewed) >= Lease/5 {
+			all = append(all, h)
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.ctx), commandTimeout)
+	defer cancel()
+	var calls []script.Call
+	for some := range slices.Chunk(all, maxRenewed) {
+		args := []string{micros(Lease)}
+		for _, h := range some {
+			args = append(args, h.Member, h.token, strconv.Itoa(int(h.class)))
+		}
+		calls = append(calls, script.Call{Keys: []string{layout.Tasks}, Args: args})
+	}
+	began := time.Now()
+	for _, res := range renewScript.RunMany(ctx, e.client, calls) {
+		some := all[:min(maxRenewed, len(all))]
+		all = all[len(some):]
+		tokens, err := res.AsStrSlice()
+		if err != nil {
+			e.log.Debug("cannot renew the leases on tasks", "key", layout.Tasks, "error", err)
+			continue
+		}
+		for i, h := range some {
+			if tokens[i] != "" {
+				h.token, h.renewed = tokens[i], began
+				continue
+			}
+			delete(e.held, h)
+			e.counts[h.class].lost.Add(1)
+			if h.end != nil {
+				h.end(errLost)
+				e.log.Warn("the lease on a task was lost", "task", h.Member)
+			}
+		}
+	}
+}
+
+// leave leaves a task to any process after a pause; with counts, this try counts as a failure.
+// Where that fails the lease ends by itself.
+func (e *Engine) leave(h *Held, pause time.Duration, uncounted bool) {
+	e.leaveAs(h, micros(pause), uncounted, "0")
+}
+
+// leaveAs runs leave.lua.
+func (e *Engine) leaveAs(h *Held, pause string, uncounted bool, letter ...string) {
+	if h == nil {
+		return
+	}
+	token, ok := e.ending(h)
+	if !ok {
+		return
+	}
+	defer e.drop(h)
+	not := "0"
+	if uncounted && h.tries > 0 {
+		not = "1"
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.ctx), commandTimeout)
+	defer cancel()
+	class := strconv.Itoa(int(h.class))
+	err := leaveScript.Run(ctx, e.client, []string{layout.Tasks, layout.Tries, layout.DeadTasks, layout.WakeKey(int(h.class))},
+		append([]string{h.Member, token, class, pause, not}, letter...)).Error()
+	if err != nil {
+		e.log.Debug("cannot leave a task to other processes: they begin it a few seconds later", "task", h.Member, "error", err)
+	}
+}
+
+// fail leaves a task that was not finished for another try, or makes it a dead letter.
+func (e *Engine) fail(h *Held, err error) {
+	class := rediserr.Of(err)
+	switch {
+	case errors.Is(err, ErrLater), errors.Is(err, ErrElsewhere):
+		e.leave(h, laterAfter, true)
+	case errors.Is(err, ErrAgain):
+		e.leave(h, againAfter, true)
+	case class == rediserr.Unavailable, class == rediserr.WritesRefused, errors.Is(err, social.ErrUncertain): // not the fault of the task
+		e.leave(h, outagePause, true)
+	case h.tries >= h.most():
+		e.giveUp(h, err)
+	default:
+		e.counts[h.class].failed.Add(1)
+		pause := firstPause
+		for n := int64(1); n < h.tries && pause < maxPause; n++ {
+			pause *= 3
+		}
+		pause = min(pause, maxPause)
+		e.log.Warn("a task was interrupted, trying again", "task", h.Member, "try", h.tries, "error", err, "in", pause.String())
+		e.leave(h, pause, false)
+	}
+}
+
+// giveUp makes a task a dead letter.
+func (e *Engine) giveUp(h *Held, cause error) {
+	e.counts[h.class].dead.Add(1)
+	e.log.Error("a task was given up", "task", h.Member, "tries", h.tries, "error", cause)
+	text := cause.Error()
+	e.leaveAs(h, "0", false, strconv.Itoa(maxLetters), text[:min(len(text), maxError)], layout.Seconds(time.Now()), strconv.FormatInt(h.tries, 10))
+}

@@ -1,0 +1,32 @@
+-- Leaves a task that the caller has: to any process after a pause, or as a dead letter.
+-- KEYS[1]   the tasks
+-- KEYS[2]   how often each was begun
+-- KEYS[3]   the dead letters
+-- KEYS[4]   the list that wakes a process, of its class
+-- ARGV[1]   the task
+-- ARGV[2]   its token
+-- ARGV[3]   its class
+-- ARGV[4]   the pause in microseconds
+-- ARGV[5]   1: this try does not count
+-- ARGV[6]   how many dead letters are kept; 0: it will be tried again
+-- ARGV[7]   of a dead letter: the last error, ARGV[8] the time, ARGV[9] how often it was tried
+-- Reply     1, 0 where the caller has the task no more
+if not has(KEYS[1], ARGV[1], ARGV[2]) then
+  return 0
+end
+first_write(KEYS[1])
+if ARGV[6] ~= '0' then
+  redis.call('XADD', KEYS[3], 'MAXLEN', ARGV[6], '*', 'job', ARGV[1], 'error', ARGV[7], 'time', ARGV[8], 'tries', ARGV[9])
+  redis.call('ZREM', KEYS[1], ARGV[1])
+  redis.call('HDEL', KEYS[2], ARGV[1])
+  return 1
+end
+local at = now() + ARGV[4]
+redis.call('ZADD', KEYS[1], int(begun(ARGV[3]) + at - at % 2 + 1), ARGV[1]) -- odd: it was not left by a dead process
+if ARGV[5] == '1' and redis.call('HINCRBY', KEYS[2], ARGV[1], -1) <= 0 then
+  redis.call('HDEL', KEYS[2], ARGV[1])
+end
+if ARGV[4] == '0' then
+  wake(KEYS[4])
+end
+return 1

@@ -1,0 +1,186 @@
+package work
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/script"
+	"retwis/internal/social/layout"
+)
+
+//go:embed drop.lua
+var dropSource string
+
+var dropScript = script.New(dropSource).Retryable()
+
+const (
+	// maxLetters is how many dead letters are kept.
+	maxLetters = 1000
+	// maxError bounds the text of an error, in bytes.
+	maxError = 500
+)
+
+// Letter is a task that was given up.
+type Letter struct {
+	ID    string // of its entry
+	Task  string
+	Error string // the last one
+	At    time.Time
+	Tries int64
+}
+
+// Letters returns how many tasks were given up. One round trip.
+func Letters(ctx context.Context, client rueidis.Client) (int64, error) {
+	n, err := client.Do(ctx, client.B().Xlen().Key(layout.DeadTasks).Build()).AsInt64()
+	if err != nil {
+		return 0, fmt.Errorf("social: key %s: %w", layout.DeadTasks, err)
+	}
+	return n, nil
+}
+
+// Letters returns the tasks that were given up, at most 1,000, the oldest first. One round trip.
+func (e *Engine) Letters(ctx context.Context) ([]Letter, error) {
+	entries, err := e.client.Do(ctx, e.client.B().Xrange().Key(layout.DeadTasks).Start("-").End("+").Count(maxLetters).Build()).AsXRange()
+	if err != nil {
+		return nil, fmt.Errorf("social: key %s: %w", layout.DeadTasks, err)
+	}
+	all := make([]Letter, len(entries))
+	for i, entry := range entries {
+		at, _ := strconv.ParseInt(entry.FieldValues["time"], 10, 64)
+		tries, _ := strconv.ParseInt(entry.FieldValues["tries"], 10, 64)
+		all[i] = Letter{ID: entry.ID, Task: entry.FieldValues["job"], Error: entry.FieldValues["error"], At: time.Unix(at, 0), Tries: tries}
+	}
+	return all, nil
+}
+
+// RetryLetters queues each task again that was given up, and removes what names none: the rest of
+// a damaged entry. It returns how many of each.
+func (e *Engine) RetryLetters(ctx context.Context) (queued, removed int, err error) {
+	all, err := e.Letters(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, letter := range all {
+		_, _, isTask := strings.Cut(letter.Task, ":")
+		if isTask {
+			err = e.Add(ctx, letter.Task)
+		}
+		if err == nil {
+			err = dropScript.Run(ctx, e.client, []string{layout.DeadTasks}, []string{letter.ID}).Error()
+		}
+		switch {
+		case err != nil:
+			return queued, removed, fmt.Errorf("social: key %s: %w", layout.DeadTasks, err)
+		case isTask:
+			queued++
+		default:
+			removed++
+		}
+	}
+	return queued, removed, nil
+}
+
+// State is what waits of a class.
+type State struct {
+	Unfinished int64         // tasks, with those that processes work on
+	Oldest     time.Duration // how long the oldest of those has waited that no process has begun
+	Overdue    time.Duration // how long ago a process should have begun, or renewed, the one that is most late
+	Stats      Stats
+}
+
+// Stats is what this process has done of a class since its start.
+type Stats struct {
+	Done      int64 // tasks that were finished
+	Failed    int64 // tries that failed
+	Dead      int64 // tasks that became dead letters
+	Lost      int64 // tasks that another process has taken
+	Reclaimed int64 // tasks that were taken from processes that have died
+	Running   int64 // at present
+}
+
+const (
+	// band and epoch are those of lib.lua.
+	band  = 2_000_000_000_000_000
+	epoch = 1_704_067_200_000_000
+)
+
+// Overdue is for how long a task with a score has been due; negative for one that is not.
+func Overdue(score float64) time.Duration {
+	band := math.Floor(score/band) * band
+	return time.Duration(time.Now().UnixMicro()-epoch-int64(score-band)) * time.Microsecond
+}
+
+// States returns what waits, by class. One round trip.
+func (e *Engine) States(ctx context.Context) ([classes]State, error) {
+	b, cmds, all := e.client.B(), rueidis.Commands{}, [classes]State{}
+	score := func(n int64) string { return strconv.FormatInt(n, 10) }
+	for class := range int64(classes) {
+		begun, waiting, end := (class*2-3)*band, (class*2-2)*band, (class*2-1)*band
+		cmds = append(cmds, b.Zcount().Key(layout.Tasks).Min(score(begun)).Max("("+score(end)).Build())
+		for _, from := range []int64{begun, waiting} {
+			cmds = append(cmds, b.Zrange().Key(layout.Tasks).Min(score(from)).Max("("+score(from+band)).Byscore().Limit(0, 1).Withscores().Build())
+		}
+	}
+	res := e.client.DoMulti(ctx, cmds...)
+	for class := range all {
+		s, some := &all[class], res[3*class:]
+		var err error
+		if s.Unfinished, err = some[0].AsInt64(); err != nil && !rediserr.IsWrongType(err) {
+			return all, fmt.Errorf("social: key %s: %w", layout.Tasks, err)
+		}
+		for i := range 2 {
+			first, err := some[1+i].AsZScores()
+			if err != nil && !rediserr.IsWrongType(err) {
+				return all, fmt.Errorf("social: key %s: %w", layout.Tasks, err)
+			}
+			if len(first) == 0 {
+				continue
+			}
+			late := max(0, Overdue(first[0].Score))
+			s.Overdue = max(s.Overdue, late)
+			if i == 1 {
+				s.Oldest = late
+			}
+		}
+		c := &e.counts[class]
+		s.Stats = Stats{
+			Done: c.done.Load(), Failed: c.failed.Load(), Dead: c.dead.Load(), Lost: c.lost.Load(),
+			Reclaimed: c.reclaimed.Load(), Running: e.running[class].Load(),
+		}
+	}
+	return all, nil
+}
+
+// Backlog returns how many short and long tasks wait, as of at most ten seconds ago: without a
+// round trip where this process works, else with one a second.
+func (e *Engine) Backlog(ctx context.Context) (int64, error) {
+	most := time.Second
+	if e.works.Load() {
+		most = 2 * poll
+	}
+	if time.Since(time.Unix(0, e.counted.Load())) <= most {
+		return e.backlog.Load(), nil
+	}
+	var sum int64
+	b, score := e.client.B(), func(n int64) string { return strconv.FormatInt(n*band, 10) }
+	for _, res := range e.client.DoMulti(ctx,
+		b.Zcount().Key(layout.Tasks).Min(score(-2)).Max("("+score(-1)).Build(),
+		b.Zcount().Key(layout.Tasks).Min(score(0)).Max("("+score(1)).Build()) {
+		n, err := res.AsInt64()
+		if err != nil {
+			return 0, fmt.Errorf("social: key %s: %w", layout.Tasks, err)
+		}
+		sum += n
+	}
+	e.backlog.Store(sum)
+	e.counted.Store(time.Now().UnixNano())
+	return sum, nil
+}

@@ -1,0 +1,15 @@
+-- Renews the leases on tasks that the caller still has.
+-- KEYS[1]   the tasks
+-- ARGV[1]   for how many microseconds
+-- ARGV[2..] of each task: its name, its token and its class
+-- Reply     the new tokens, empty for a task that the caller has no more
+first_write(KEYS[1])
+local reply, t = {}, now()
+for i = 2, #ARGV, 3 do
+  local token = ''
+  if has(KEYS[1], ARGV[i], ARGV[i + 1]) then
+    token = lease(KEYS[1], ARGV[i + 2], ARGV[i], t + ARGV[1])
+  end
+  reply[#reply + 1] = token
+end
+return reply

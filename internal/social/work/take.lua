@@ -1,0 +1,14 @@
+-- Leases one task to the caller.
+-- KEYS[1]   the tasks
+-- ARGV[1]   the task
+-- ARGV[2]   its class
+-- ARGV[3]   for how many microseconds
+-- ARGV[4]   1: also where another process has it
+-- Reply     the token, or nil where it is gone, or another process has it
+local at = redis.call('ZSCORE', KEYS[1], ARGV[1])
+local t = now()
+if not at or ARGV[4] ~= '1' and tonumber(at) < waiting(ARGV[2]) and tonumber(at) > begun(ARGV[2]) + t then
+  return false
+end
+first_write(KEYS[1])
+return lease(KEYS[1], ARGV[2], ARGV[1], t + ARGV[3])

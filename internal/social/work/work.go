@@ -1,0 +1,549 @@
+// Package work does background work, and guarantees that it is finished, whatever interrupts
+// it.
+//
+// A task is a text, "<kind>:<argument>", that can be run again from its beginning at any time.
+// It is a member of one sorted set from before its first write until all is written and, where
+// there are replicas, on one of each master. The score says when the task is due, in
+// microseconds of the server's clock: a process that works on it has a lease, which it renews;
+// what a process leaves when it dies is due when the lease ends, and another one begins it
+// again, before what is new. The score is also the token of the lease: who finishes a task names
+// the score that it has set, and does not end what another process has begun again.
+//
+//   - An Engine does what a caller waits for as a task (Do), and what can wait (Queue).
+//   - A task that fails is tried again after a pause that grows. After a number of tries it
+//     becomes a dead letter, which an operator can read and try again. So does a task that kills
+//     each process that takes it.
+//   - There are three classes, so that short tasks do not wait for long ones, and none for a mail
+//     server: each has a band of scores.
+//   - An idle process waits in one BLPOP, which an addition ends, and looks for what is due every
+//     five seconds.
+//   - What an Engine has acknowledged is on a replica of each master that has one; see Fence in
+//     fence.go. What cannot be said to be there is social.ErrUncertain.
+package work
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/script"
+	"retwis/internal/sleep"
+	"retwis/internal/social/layout"
+)
+
+// Library is what the scripts share, for scripts of others that lease a task together with what
+// it is about: lease(key, class, member, now() + microseconds) returns the token.
+//
+//go:embed lib.lua
+var Library string
+
+var (
+	//go:embed add.lua
+	addSource string
+	addScript = script.New(Library, addSource).Retryable()
+
+	//go:embed claim.lua
+	claimSource string
+	claimScript = script.New(Library, claimSource)
+
+	//go:embed take.lua
+	takeSource string
+	takeScript = script.New(Library, takeSource)
+
+	//go:embed renew.lua
+	renewSource string
+	renewScript = script.New(Library, renewSource)
+
+	//go:embed finish.lua
+	finishSource string
+	finishScript = script.New(Library, finishSource)
+
+	//go:embed leave.lua
+	leaveSource string
+	leaveScript = script.New(Library, leaveSource)
+
+	//go:embed beat.lua
+	beatSource string
+	beatScript = script.New(Library, beatSource).Retryable()
+)
+
+// Lease is for how long a process has a task without renewing its lease.
+const Lease = 5 * time.Second
+
+// LeaseText is Lease in microseconds, for a script that leases a task.
+var LeaseText = micros(Lease)
+
+const (
+	// noteLease is how long what follows a note may take before others begin the task.
+	noteLease = 15 * time.Second
+	// againAfter is the pause after a try that has done all it could.
+	againAfter = time.Second
+	// laterAfter is the pause after ErrLater.
+	laterAfter = 10 * time.Second
+	// outagePause is the pause after a try that failed because a server is away.
+	outagePause = 2 * time.Second
+	// firstPause and maxPause are the pauses after the first failure and after many: each is
+	// three times as long as the one before.
+	firstPause = time.Second
+	maxPause   = 5 * time.Minute
+	// maxTries is how often a task is tried, in about half an hour. A mail is tried until it is
+	// too old.
+	maxTries     = 12
+	maxMailTries = 1000
+	// commandTimeout bounds a command that nobody waits for.
+	commandTimeout = 3 * time.Second
+	// maxAdded bounds the tasks that one command adds.
+	maxAdded = 1000
+)
+
+var (
+	// ErrAgain: a task has done all it can for now, and will be repeated in a second. That is no
+	// failure.
+	ErrAgain = errors.New("work: to be repeated")
+	// ErrLater is ErrAgain in ten seconds.
+	ErrLater = fmt.Errorf("%w later", ErrAgain)
+	// ErrElsewhere: this process cannot do a task, which needs what only others have. The task
+	// is left to them.
+	ErrElsewhere = errors.New("work: another process can do this task")
+	// errLost: another process has the task.
+	errLost = errors.New("work: the lease was lost")
+)
+
+// Class is a class of tasks.
+type Class int
+
+// The classes, in the order in which their scores follow each other.
+const (
+	Short Class = iota
+	Long
+	Mail
+	classes
+)
+
+func (c Class) String() string { return [classes]string{"short", "long", "mail"}[c] }
+
+// Func runs a task, by the argument of its member.
+type Func func(ctx context.Context, argument string) error
+
+type kind struct {
+	run   Func
+	class Class
+}
+
+// Engine runs tasks. It is safe for concurrent use.
+type Engine struct {
+	client rueidis.Client
+	log    *slog.Logger
+	kinds  map[string]kind
+	mails  bool // this process sends mails
+	fence  *fence
+	ended  chan *ended // tasks to finish
+
+	ctx    context.Context
+	stop   context.CancelFunc
+	worker sync.WaitGroup
+	works  atomic.Bool
+
+	unknown atomic.Int64  // what was claimed and has not begun, or has ended and was not looked at
+	added   chan struct{} // this process has queued a task
+	freed   chan struct{} // a slot is free
+	running [classes]atomic.Int64
+	counts  [classes]counters
+	poll    time.Duration // the longest pause between two looks
+	backlog atomic.Int64
+	counted atomic.Int64 // when backlog was read, in nanoseconds
+
+	mu   sync.Mutex
+	held map[*Held]struct{}
+}
+
+// counters count what a process has done.
+type counters struct{ done, failed, dead, lost, reclaimed atomic.Int64 }
+
+// New returns an engine on the database behind client, which stays the caller's. Start starts
+// it, and Close ends it.
+func New(client rueidis.Client, log *slog.Logger) *Engine {
+	e := &Engine{
+		client: client, log: log, kinds: map[string]kind{}, fence: newFence(client, log), ended: make(chan *ended, 1024),
+		added: make(chan struct{}, 1), freed: make(chan struct{}, 1), held: map[*Held]struct{}{}, poll: poll,
+	}
+	e.ctx, e.stop = context.WithCancel(context.Background())
+	return e
+}
+
+// Handle sets the function of a kind of task. Call it before Start.
+func (e *Engine) Handle(name string, run Func) { e.kinds[name] = kind{run, Short} }
+
+// HandleLong is Handle for tasks that take more than a moment.
+func (e *Engine) HandleLong(name string, run Func) { e.kinds[name] = kind{run, Long} }
+
+// HandleMail is Handle for tasks that wait for a mail server. A process that has none takes only
+// those that nobody has done for long: its function ends what nobody can do any more, and returns
+// ErrAgain for the others.
+func (e *Engine) HandleMail(name string, run Func, hasServer bool) {
+	e.kinds[name], e.mails = kind{run, Mail}, hasServer
+}
+
+// Start starts the engine; with works, it also does what others have queued or left.
+func (e *Engine) Start(works bool) {
+	e.worker.Go(e.settle)
+	e.worker.Go(e.renewUntilClosed)
+	if works {
+		e.works.Store(true)
+		e.worker.Go(e.work)
+	}
+}
+
+// Close stops the tasks in the background and waits for them. Other processes go on with them
+// at once.
+func (e *Engine) Close() {
+	e.stop()
+	e.worker.Wait()
+	e.mu.Lock()
+	left := slices.Collect(maps.Keys(e.held))
+	e.mu.Unlock()
+	for _, h := range left {
+		e.leave(h, 0, false)
+	}
+}
+
+// Beat notes that this process serves the site, until ctx ends.
+func (e *Engine) Beat(ctx context.Context) {
+	name := processName()
+	beat := func(ctx context.Context, ms int) {
+		ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+		defer cancel()
+		err := beatScript.Run(ctx, e.client, []string{layout.Processes}, []string{name, strconv.Itoa(ms)}).Error()
+		if err != nil && ctx.Err() == nil {
+			e.log.Debug("cannot note that this process runs", "key", layout.Processes, "error", err)
+		}
+	}
+	for {
+		beat(ctx, int(3*Lease/time.Millisecond))
+		if !sleep.For(ctx, Lease) {
+			beat(context.WithoutCancel(ctx), 0)
+			return
+		}
+	}
+}
+
+// Served reports whether a process serves the site, as of the last fifteen seconds.
+func Served(ctx context.Context, client rueidis.Client) (bool, error) {
+	return client.Do(ctx, client.B().Exists().Key(layout.Processes).Build()).AsBool()
+}
+
+func (e *Engine) classOf(member string) Class {
+	name, _, _ := strings.Cut(member, ":")
+	return e.kinds[name].class // unknown: Short
+}
+
+// call runs the function of a task once.
+func (e *Engine) call(ctx context.Context, member string) error {
+	name, argument, _ := strings.Cut(member, ":")
+	k, ok := e.kinds[name]
+	if !ok {
+		return fmt.Errorf("%w: %.40q is not known", ErrElsewhere, member)
+	}
+	return k.run(ctx, argument)
+}
+
+func micros(d time.Duration) string { return strconv.FormatInt(d.Microseconds(), 10) }
+
+// add adds tasks, and returns their tokens, and the history of writes. One round trip for a thousand.
+func (e *Engine) add(ctx context.Context, lease time.Duration, members []string) (tokens []string, history string, err error) {
+	var calls []script.Call
+	var of [][]int
+	for class := range classes {
+		var all []int
+		for i, member := range members {
+			if e.classOf(member) == class {
+				all = append(all, i)
+			}
+		}
+		for some := range slices.Chunk(all, maxAdded) {
+			args := []string{strconv.Itoa(int(class)), micros(lease)}
+			for _, i := range some {
+				args = append(args, members[i])
+			}
+			calls = append(calls, script.Call{Keys: []string{layout.Tasks, layout.WakeKey(int(class))}, Args: args})
+			of = append(of, some)
+		}
+	}
+	tokens = make([]string, len(members))
+	for c, res := range addScript.RunMany(ctx, e.client, calls) {
+		some, err := res.AsStrSlice()
+		if err != nil {
+			return nil, "", fmt.Errorf("social: key %s: %w", layout.Tasks, err)
+		}
+		history = some[0]
+		for i, token := range some[1:] {
+			tokens[of[c][i]] = token
+		}
+	}
+	if lease == 0 {
+		select {
+		case e.added <- struct{}{}:
+		default:
+		}
+	}
+	return tokens, history, nil
+}
+
+// Note adds tasks before their first write: from now on they will be finished, whatever
+// interrupts them. Others begin them fifteen seconds from now, or when Queue is called. One round
+// trip for a thousand.
+func (e *Engine) Note(ctx context.Context, members ...string) error {
+	_, history, err := e.add(ctx, noteLease, members)
+	if err != nil {
+		return err
+	}
+	return e.Fenced(ctx, e.fence.since(ctx, history))
+}
+
+// Queue leaves a task to the background. One round trip. One that was noted and cannot be queued
+// begins a few seconds later.
+func (e *Engine) Queue(members ...string) {
+	if len(members) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(e.ctx, commandTimeout)
+	defer cancel()
+	if _, _, err := e.add(ctx, 0, members); err != nil && e.ctx.Err() == nil {
+		e.log.Warn("a task could not be queued, to be finished later", "task", members[0], "error", err)
+	}
+}
+
+// Add is Queue for tasks that were not noted.
+func (e *Engine) Add(ctx context.Context, members ...string) error {
+	if len(members) == 0 {
+		return nil
+	}
+	_, _, err := e.add(ctx, 0, members)
+	return err
+}
+
+// Mark identifies the histories of writes of all masters, as they were last seen. What was
+// written since is kept if Fenced says so. It may be outdated: then it does not.
+func (e *Engine) Mark(ctx context.Context) string { return e.fence.mark(ctx) }
+
+// Fenced waits until a replica of each master that has one has all that this process has written
+// so far, and returns social.ErrUncertain where that can be lost. It returns at once where there are no
+// replicas, and while they do not answer.
+func (e *Engine) Fenced(ctx context.Context, mark string) error {
+	if !e.fence.replicated() {
+		return nil
+	}
+	return e.submit(ctx, &ended{mark: mark, result: make(chan error, 1)})
+}
+
+// Begin adds tasks that this process does now: from now on they will be finished, whatever
+// interrupts them. End, or Later, ends that. One round trip for a thousand.
+func (e *Engine) Begin(ctx context.Context, members ...string) ([]*Held, error) {
+	tokens, history, err := e.add(ctx, Lease, members)
+	if err != nil {
+		return nil, err
+	}
+	mark, held := e.fence.since(ctx, history), make([]*Held, len(members))
+	for i, member := range members {
+		held[i] = e.hold(member, tokens[i], mark)
+	}
+	return held, nil
+}
+
+func (e *Engine) begin(ctx context.Context, member string) (*Held, error) {
+	held, err := e.Begin(ctx, member)
+	if err != nil {
+		return nil, err
+	}
+	return held[0], nil
+}
+
+// Hold is Begin for a task that a script has leased, under a history of writes; see Library.
+func (e *Engine) Hold(ctx context.Context, member, token, history string) *Held {
+	return e.hold(member, token, e.fence.since(ctx, history))
+}
+
+func (e *Engine) hold(member, token, mark string) *Held {
+	h := &Held{Member: member, class: e.classOf(member), mark: mark, token: token, renewed: time.Now()}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.held[h] = struct{}{}
+	return h
+}
+
+// End removes tasks that are done. It returns social.ErrUncertain, and leaves a task to the background,
+// where a part of it can be lost, or an error of the server; else what the tasks have written is
+// kept.
+func (e *Engine) End(ctx context.Context, held ...*Held) error {
+	all := make([]*ended, len(held))
+	for i, h := range held {
+		all[i] = &ended{Held: h, mark: h.mark, result: make(chan error, 1)}
+	}
+	return e.submit(ctx, all...)
+}
+
+// Later leaves tasks to the background that were interrupted by an error, or by ErrAgain.
+func (e *Engine) Later(ctx context.Context, err error, held ...*Held) {
+	for _, h := range held {
+		if !errors.Is(err, ErrAgain) {
+			e.log.WarnContext(ctx, "a task was interrupted, to be finished later", "task", h.Member, "error", err)
+		}
+		e.leave(h, 0, false)
+	}
+}
+
+// Do does a task: first what the caller has to know, and then the rest. It returns the error of
+// first; what fails after it goes on in the background, by the function of the task, as does what
+// a crash cuts short. After an error of first, which can hide a success, or without rest, that
+// function runs at once. What Do has acknowledged is kept; see Fenced.
+func (e *Engine) Do(ctx context.Context, member string, first, rest func(ctx context.Context) error) error {
+	h, err := e.begin(ctx, member)
+	if err != nil {
+		return err
+	}
+	failed := first(ctx)
+	if failed == nil && rest != nil {
+		err = rest(ctx)
+	} else {
+		err = e.call(ctx, member)
+	}
+	if err != nil {
+		e.Later(ctx, err, h)
+		err = e.Fenced(ctx, h.mark)
+	} else {
+		err = e.End(ctx, h)
+	}
+	return cmp.Or(failed, err)
+}
+
+// Run runs a task at once. One that fails goes on in the background, and its error is logged only.
+func (e *Engine) Run(ctx context.Context, member string) {
+	_ = e.Do(ctx, member, func(context.Context) error { return nil }, nil)
+}
+
+// Finish runs a task to its end, as often as it has to be repeated.
+func (e *Engine) Finish(ctx context.Context, member string) error {
+	h, err := e.begin(ctx, member)
+	if err != nil {
+		return err
+	}
+	for {
+		switch err := e.call(ctx, member); {
+		case err == nil:
+			return e.End(ctx, h)
+		case !errors.Is(err, ErrAgain):
+			e.Later(ctx, err, h)
+			return err
+		}
+		if !sleep.For(ctx, againAfter) {
+			e.leave(h, 0, false)
+			return fmt.Errorf("social: task %.40q: %w", member, ctx.Err())
+		}
+	}
+}
+
+// Take runs a task that no process has, or with force any that is there. It reports whether this
+// process got it and could do it: a task of a kind that only a newer version knows is left to that.
+func (e *Engine) Take(ctx context.Context, member string, force bool) (bool, error) {
+	if name, _, _ := strings.Cut(member, ":"); e.kinds[name].run == nil {
+		return false, nil
+	}
+	forced := "0"
+	if force {
+		forced = "1"
+	}
+	mark := e.Mark(ctx)
+	token, err := takeScript.Run(ctx, e.client, []string{layout.Tasks},
+		[]string{member, strconv.Itoa(int(e.classOf(member))), micros(Lease), forced}).ToString()
+	if rueidis.IsRedisNil(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("social: key %s: %w", layout.Tasks, err)
+	}
+	return true, e.retry(ctx, e.hold(member, token, mark))
+}
+
+// retry runs a task that was interrupted.
+func (e *Engine) retry(ctx context.Context, h *Held) error {
+	err := e.call(ctx, h.Member)
+	if err == nil {
+		if err = e.End(ctx, h); err == nil {
+			e.log.InfoContext(ctx, "finished an interrupted task", "task", h.Member)
+		}
+		return err
+	}
+	e.fail(h, err)
+	if errors.Is(err, ErrAgain) || errors.Is(err, ErrElsewhere) {
+		return nil
+	}
+	return err
+}
+
+// RunAll runs all tasks that are due and that no process has, in this process. One
+// that cannot be finished does not delay the others: it is logged, left for later, and counted in
+// the error that comes back at the end.
+func (e *Engine) RunAll(ctx context.Context) error {
+	var failed int
+	var first error
+	for {
+		tasks, _, err := e.claim(ctx, [classes]int{8, 8, 8})
+		if err != nil {
+			return err
+		}
+		for i, h := range tasks {
+			err := e.retry(ctx, h)
+			if ctx.Err() != nil {
+				for _, h := range tasks[i:] {
+					e.leave(h, 0, true)
+				}
+				return fmt.Errorf("social: key %s: %w", layout.Tasks, ctx.Err())
+			}
+			if err != nil {
+				e.log.WarnContext(ctx, "cannot finish what was interrupted, trying again later", "key", layout.Tasks, "member", h.Member, "error", err)
+				failed++
+				first = cmp.Or(first, err)
+			}
+		}
+		if len(tasks) > 0 {
+			continue
+		}
+		if e.running[Short].Load()+e.running[Long].Load()+e.running[Mail].Load()+e.unknown.Load() == 0 {
+			break
+		}
+		if !sleep.For(ctx, time.Millisecond) { // what this process does in the background
+			return ctx.Err()
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("social: %d members of %s could not be finished, the first: %w", failed, layout.Tasks, first)
+	}
+	return nil
+}
+
+// Forget removes a task that is not needed any more. One round trip.
+func (e *Engine) Forget(ctx context.Context, member string) error {
+	e.mu.Lock()
+	maps.DeleteFunc(e.held, func(h *Held, _ struct{}) bool { return h.Member == member })
+	e.mu.Unlock()
+	for _, res := range e.client.DoMulti(ctx,
+		e.client.B().Zrem().Key(layout.Tasks).Member(member).Build().ToRetryable(),
+		e.client.B().Hdel().Key(layout.Tries).Field(member).Build().ToRetryable()) {
+		if err := res.Error(); err != nil {
+			return fmt.Errorf("social: key %s: %w", layout.Tasks, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,544 @@
+package work_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/work"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+// mortal is the client of a process that can be killed: no command reaches the server any more.
+type mortal struct {
+	rueidis.Client
+	dead atomic.Bool
+}
+
+var errKilled = errors.New("killed")
+
+func (m *mortal) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
+	if m.dead.Load() {
+		return rueidis.NewErrorResult(errKilled)
+	}
+	return m.Client.Do(ctx, cmd)
+}
+
+func (m *mortal) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []rueidis.RedisResult {
+	if !m.dead.Load() {
+		return m.Client.DoMulti(ctx, cmds...)
+	}
+	results := make([]rueidis.RedisResult, len(cmds))
+	for i := range results {
+		results[i] = rueidis.NewErrorResult(errKilled)
+	}
+	return results
+}
+
+// process is a process with an engine.
+type process struct {
+	*work.Engine
+	t      testing.TB
+	client *mortal
+}
+
+// start starts a process; with run, it works.
+func start(t testing.TB, client rueidis.Client, run work.Func, prepare ...func(*work.Engine)) *process {
+	t.Helper()
+	p := &process{t: t, client: &mortal{Client: client}}
+	p.Engine = work.New(p.client, slog.New(slog.DiscardHandler))
+	works := run != nil
+	if !works {
+		run = func(context.Context, string) error { return nil }
+	}
+	p.Handle("do", run)
+	p.HandleLong("long", run)
+	for _, do := range prepare {
+		do(p.Engine)
+	}
+	p.Start(works)
+	t.Cleanup(p.Close)
+	return p
+}
+
+// kill ends a process without a further command.
+func (p *process) kill() {
+	p.client.dead.Store(true)
+	p.Close()
+}
+
+func (p *process) add(members ...string) {
+	p.t.Helper()
+	if err := p.Add(p.t.Context(), members...); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *process) redis(words ...string) string {
+	p.t.Helper()
+	c := p.client.Client
+	msg, err := c.Do(p.t.Context(), c.B().Arbitrary(words...).Build()).ToAny()
+	if err != nil && !rueidis.IsRedisNil(err) {
+		p.t.Fatalf("%v: %v", words, err)
+	}
+	return fmt.Sprint(msg)
+}
+
+// unpause ends the pauses of tasks that will be tried again.
+func (p *process) unpause() {
+	p.t.Helper()
+	p.redis("EVAL", `redis.call('ZREM', KEYS[1], '') for _, m in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
+		if redis.call('ZSCORE', KEYS[1], m) % 2 == 1 then redis.call('ZINCRBY', KEYS[1], '-3600000000', m) end
+	end
+	if redis.call('LLEN', KEYS[2]) < 4 then redis.call('RPUSH', KEYS[2], '1') end`, "2", layout.Tasks, layout.WakeKey(0))
+}
+
+// expire ends all leases and pauses.
+func (p *process) expire() {
+	p.t.Helper()
+	p.redis("EVAL", `redis.call('ZREM', KEYS[1], '') for _, m in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do redis.call('ZINCRBY', KEYS[1], '-3600000000', m) end
+	if redis.call('LLEN', KEYS[2]) < 4 then redis.call('RPUSH', KEYS[2], '1') end`, "2", layout.Tasks, layout.WakeKey(0))
+}
+
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	t.Logf("waiting for %s", what)
+	for !ok() {
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func (p *process) untilEmpty() {
+	p.t.Helper()
+	eventually(p.t, "all tasks to end", func() bool { return p.redis("EXISTS", layout.Tasks, layout.Tries) == "0" })
+}
+
+func names(format string, n int) (all []string) {
+	for i := range n {
+		all = append(all, fmt.Sprintf(format, i))
+	}
+	return all
+}
+
+// Each task is run once, by one of several processes, whatever its class.
+func TestEachTaskOnce(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	var mu sync.Mutex
+	runs := map[string]int{}
+	for range 3 {
+		start(t, client, func(_ context.Context, argument string) error {
+			mu.Lock()
+			defer mu.Unlock()
+			runs[argument]++
+			return nil
+		})
+	}
+	adder := start(t, client, nil)
+	for _, some := range [][]string{names("do:%d", 400), names("long:l%d", 30)} {
+		adder.add(some...)
+	}
+	adder.untilEmpty()
+	mu.Lock()
+	defer mu.Unlock()
+	if len(runs) != 430 {
+		t.Errorf("%d tasks were run, want 430", len(runs))
+	}
+	for task, n := range runs {
+		if n != 1 {
+			t.Errorf("%s was run %d times", task, n)
+		}
+	}
+}
+
+// What a process has begun when it dies is begun again by another one, before what waits.
+func TestProcessDies(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	began := make(chan string, 100)
+	first := start(t, client, func(ctx context.Context, argument string) error {
+		began <- argument
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	adder := start(t, client, nil)
+	adder.add(names("do:%d", 20)...)
+	taken := map[string]bool{}
+	for range 4 {
+		taken[<-began] = true
+	}
+	first.kill()
+	adder.expire()
+	var order []string
+	var mu sync.Mutex
+	second := start(t, client, func(_ context.Context, argument string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		order = append(order, argument)
+		return nil
+	})
+	second.untilEmpty()
+	mu.Lock()
+	defer mu.Unlock()
+	for _, task := range order[:4] {
+		if !taken[task] {
+			t.Errorf("%s was begun before what the other process has left: %v", task, order)
+		}
+	}
+	states, err := second.States(t.Context())
+	if err != nil || states[work.Short].Stats.Done != 20 || states[work.Short].Stats.Reclaimed != 4 {
+		t.Errorf("%+v, %v", states[work.Short], err)
+	}
+}
+
+// A process that is closed leaves what it has begun to others at once.
+func TestClose(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	began := make(chan string)
+	first := start(t, client, func(ctx context.Context, argument string) error {
+		began <- argument
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	first.add("do:1")
+	<-began
+	first.Close()
+	if left := first.redis("ZCOUNT", layout.Tasks, "-6000000000000000", "-5900000000000000"); left != "1" {
+		t.Fatalf("%s tasks were left", left)
+	}
+	if tries := first.redis("EXISTS", layout.Tries); tries != "0" {
+		t.Error("the try counts")
+	}
+	start(t, client, func(context.Context, string) error { return nil }).untilEmpty()
+}
+
+// A task that is added while another process works on it is done after that: the end of the
+// earlier run does not remove it.
+func TestAddedWhileItRuns(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	p, q := start(t, client, nil), start(t, client, nil)
+	one, err := p.Begin(t.Context(), "do:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := q.Begin(t.Context(), "do:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.End(t.Context(), one...); err != nil {
+		t.Error(err)
+	}
+	if n := p.redis("ZCARD", layout.Tasks); n != "1" {
+		t.Fatal("the task of the other process was removed")
+	}
+	p.Later(t.Context(), work.ErrAgain, one...)
+	if err := q.End(t.Context(), two...); err != nil {
+		t.Error(err)
+	}
+	p.untilEmpty()
+}
+
+// A task that fails is tried again, and given up after a number of tries. It can be tried again
+// then.
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	var runs atomic.Int64
+	var works atomic.Bool
+	p := start(t, client, func(context.Context, string) error {
+		runs.Add(1)
+		if works.Load() {
+			return nil
+		}
+		return errors.New("broken " + strings.Repeat("x", 1000))
+	})
+	p.add("do:1")
+	eventually(t, "the task to be given up", func() bool {
+		p.unpause()
+		n, err := work.Letters(t.Context(), client)
+		return err == nil && n == 1
+	})
+	if n := runs.Load(); n != 12 {
+		t.Errorf("it was tried %d times", n)
+	}
+	p.untilEmpty()
+	letters, err := p.Letters(t.Context())
+	if err != nil || len(letters) != 1 || letters[0].Task != "do:1" || letters[0].Tries != 12 || len(letters[0].Error) != 500 {
+		t.Errorf("%+v, %v", letters, err)
+	}
+	works.Store(true)
+	if queued, removed, err := p.RetryLetters(t.Context()); queued != 1 || removed != 0 || err != nil {
+		t.Errorf("%d queued, %d removed, %v", queued, removed, err)
+	}
+	eventually(t, "the task to be done", func() bool { return runs.Load() == 13 })
+	p.untilEmpty()
+	if p.redis("EXISTS", layout.DeadTasks) != "0" {
+		t.Error("an empty stream is left")
+	}
+}
+
+// ErrAgain, an outage and what is uncertain are no tries.
+func TestAgainIsNoTry(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	var runs atomic.Int64
+	p := start(t, client, func(context.Context, string) error {
+		switch n := runs.Add(1); {
+		case n > 40:
+			return nil
+		case n%2 == 0:
+			return work.ErrLater
+		default:
+			return social.ErrUncertain
+		}
+	})
+	p.add("do:1")
+	eventually(t, "the task to end", func() bool {
+		p.unpause()
+		return runs.Load() == 41
+	})
+	p.untilEmpty()
+	if n, err := work.Letters(t.Context(), client); n != 0 || err != nil {
+		t.Errorf("%d letters, %v", n, err)
+	}
+}
+
+// A task that ends each process that begins it is given up.
+func TestPoison(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	began := make(chan string)
+	p := start(t, client, nil)
+	p.add("do:1")
+	for range 12 {
+		victim := start(t, client, func(ctx context.Context, argument string) error {
+			began <- argument
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		<-began
+		victim.kill()
+		p.expire()
+	}
+	start(t, client, func(context.Context, string) error {
+		t.Error("it was begun once more")
+		return nil
+	}).untilEmpty()
+	letters, err := p.Letters(t.Context())
+	if err != nil || len(letters) != 1 || !strings.HasPrefix(letters[0].Error, "12 processes") {
+		t.Errorf("%+v, %v", letters, err)
+	}
+}
+
+// A process passes over tasks that it does not know.
+func TestKinds(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	p := start(t, client, nil)
+	p.add(names("new:%d", 500)...)
+	p.add("do:1")
+	done := make(chan string, 10)
+	start(t, client, func(_ context.Context, argument string) error {
+		done <- argument
+		return nil
+	})
+	<-done
+	eventually(t, "the known task to be removed", func() bool { return p.redis("ZCARD", layout.Tasks) == "500" })
+	if ok, err := p.Take(t.Context(), "new:1", true); ok || err != nil {
+		t.Errorf("an unknown task: %v, %v", ok, err)
+	}
+}
+
+// Take runs a task that nobody has, and with force any.
+func TestTake(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	p, other := start(t, client, nil), start(t, client, nil)
+	if _, err := other.Begin(t.Context(), "do:1"); err != nil {
+		t.Fatal(err)
+	}
+	other.add("do:2")
+	for _, test := range []struct {
+		task        string
+		force, want bool
+	}{{"do:1", false, false}, {"do:2", false, true}, {"do:2", true, false}, {"do:1", true, true}, {"do:3", true, false}} {
+		if got, err := p.Take(t.Context(), test.task, test.force); got != test.want || err != nil {
+			t.Errorf("%+v: %v, %v", test, got, err)
+		}
+	}
+	p.untilEmpty()
+}
+
+// A task that was begun before the server was restarted, and ends after that, is repeated: a part
+// of it can be lost.
+func TestRestartMeanwhile(t *testing.T) {
+	t.Parallel()
+	server := redistest.Own(t, "appendonly yes", "appendfsync always")
+	client := server.Client(t)
+	var runs atomic.Int64
+	goOn := make(chan struct{})
+	p := start(t, client, func(context.Context, string) error {
+		runs.Add(1)
+		<-goOn
+		return nil
+	})
+	p.add("do:1")
+	held, err := p.Begin(t.Context(), "do:mine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the task to begin", func() bool { return runs.Load() == 1 })
+	server.Restart(t, true)
+	close(goOn)
+	if err := p.End(t.Context(), held...); !errors.Is(err, social.ErrUncertain) {
+		t.Errorf("a task that was begun before the restart: %v", err)
+	}
+	p.untilEmpty()
+	if n := runs.Load(); n < 3 {
+		t.Errorf("%d runs, want at least one, its repetition, and that of the other", n)
+	}
+}
+
+// Tasks are added, run, left and finished where the memory of the server is full.
+func TestFullMemory(t *testing.T) {
+	t.Parallel()
+	server := redistest.Own(t)
+	client := server.Client(t)
+	p := start(t, client, nil)
+	p.add("do:1")
+	p.redis("CONFIG", "SET", "maxmemory", "1")
+	var again atomic.Bool
+	w := start(t, client, func(context.Context, string) error {
+		if again.Swap(true) {
+			return nil
+		}
+		return work.ErrAgain
+	})
+	w.add("do:2")
+	if err := p.Do(t.Context(), "do:3", func(context.Context) error { return nil }, nil); err != nil {
+		t.Error(err)
+	}
+	eventually(t, "all to end", func() bool {
+		p.unpause()
+		return p.redis("EXISTS", layout.Tasks) == "0"
+	})
+}
+
+// A key of another type stops nothing for good.
+func TestDamage(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	var runs atomic.Int64
+	p := start(t, client, func(context.Context, string) error { runs.Add(1); return nil })
+	for _, key := range []string{layout.Tasks, layout.Tries, layout.WakeKey(0)} {
+		p.redis("SET", key, "damaged")
+		_ = p.Add(t.Context(), "do:1")
+		p.redis("DEL", key)
+		before := runs.Load()
+		p.add("do:2")
+		eventually(t, "a task to be done after "+key+" was damaged", func() bool { return runs.Load() > before })
+		p.untilEmpty()
+	}
+}
+
+// However processes are killed, each task that was added ends.
+func TestRandomKills(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	var mu sync.Mutex
+	ended := map[string]int{}
+	run := func(ctx context.Context, argument string) error {
+		if rand.IntN(10) == 0 {
+			return work.ErrAgain
+		}
+		select {
+		case <-time.After(time.Duration(rand.IntN(2000)) * time.Microsecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		ended[argument]++
+		return nil
+	}
+	adder := start(t, client, nil)
+	processes := []*process{start(t, client, run), start(t, client, run), start(t, client, run)}
+	const rounds, each = 20, 30
+	for round := range rounds {
+		adder.add(names(fmt.Sprint("do:", round, "-%d"), each)...)
+		victim := rand.IntN(len(processes))
+		processes[victim].kill()
+		processes[victim] = start(t, client, run)
+		adder.expire()
+	}
+	eventually(t, "all tasks to end", func() bool {
+		adder.unpause()
+		return adder.redis("EXISTS", layout.Tasks) == "0"
+	})
+	mu.Lock()
+	defer mu.Unlock()
+	if len(ended) != rounds*each {
+		t.Errorf("%d of %d tasks have ended", len(ended), rounds*each)
+	}
+}
+
+// A task that another process adds wakes one that waits: this one looks only once an hour.
+func TestWake(t *testing.T) {
+	t.Parallel()
+	server := redistest.Own(t) // nobody else waits for the same list
+	done := make(chan string)
+	for range 2 {
+		start(t, server.Client(t), func(_ context.Context, argument string) error {
+			done <- argument
+			return nil
+		}, (*work.Engine).PollEveryHour)
+	}
+	p := start(t, server.Client(t), nil)
+	for i := range 20 {
+		eventually(t, "both processes to wait", func() bool {
+			return strings.Count(p.redis("CLIENT", "LIST"), "cmd=blpop") == 2
+		})
+		p.add(fmt.Sprint("do:", i))
+		if got := <-done; got != fmt.Sprint(i) {
+			t.Fatalf("%s was run, want %d", got, i)
+		}
+	}
+}
+
+// A process that serves a site is known, and forgotten when it ends.
+func TestServed(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	p := start(t, client, nil)
+	ctx, stop := context.WithCancel(t.Context())
+	var beats sync.WaitGroup
+	beats.Go(func() { p.Beat(ctx) })
+	served := func() bool {
+		is, err := work.Served(t.Context(), client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return is
+	}
+	eventually(t, "the process to be known", served)
+	stop()
+	beats.Wait()
+	if served() {
+		t.Error("a process that has ended is still known")
+	}
+}

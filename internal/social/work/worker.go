@@ -1,0 +1,207 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	crand "crypto/rand"
+
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/sleep"
+	"retwis/internal/social/layout"
+)
+
+const (
+	// poll is the longest time between two looks of an idle process at the tasks.
+	poll = 5 * time.Second
+	// retryPoll is the pause after a look that failed.
+	retryPoll = 500 * time.Millisecond
+	// listenFor is how long a process waits at a time for others to add a task, and with busyListen
+	// while it can do some classes only.
+	listenFor  = 30 * time.Second
+	busyListen = time.Second
+	// mailLate is how long a mail must have been due before a process without a mail server
+	// looks at it.
+	mailLate = 10 * time.Minute
+)
+
+// slots is how many tasks of each class run in a process at once. Long tasks write with pauses for
+// other requests: two at once would fill each other's pauses.
+var slots = [classes]int{Short: 4, Long: 1, Mail: 4}
+
+func processName() string {
+	host, _ := os.Hostname()
+	return fmt.Sprintf("%s-%d-%s", host, os.Getpid(), crand.Text()[:8])
+}
+
+// claim leases tasks that are due, so many of each class, to this process, and returns in how long
+// the next is due; -1 for none.
+func (e *Engine) claim(ctx context.Context, want [classes]int) (tasks []*Held, next time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	keys, args := []string{layout.Tasks, layout.Tries}, []string{micros(Lease)}
+	for class, n := range want {
+		late := time.Duration(0)
+		if Class(class) == Mail && !e.mails {
+			late = mailLate
+		}
+		keys, args = append(keys, layout.WakeKey(class)), append(args, strconv.Itoa(class), strconv.Itoa(n), micros(late))
+	}
+	args = slices.AppendSeq(args, maps.Keys(e.kinds))
+	reply, err := claimScript.Run(ctx, e.client, keys, args).ToArray()
+	if err == nil && (len(reply) < 4 || len(reply)%4 != 0) {
+		err = errors.New("the reply of a script has another form")
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("social: key %s: %w", layout.Tasks, err)
+	}
+	e.fence.note(reply[0], reply[1])
+	history, _ := reply[0].ToString()
+	waiting, _ := reply[2].AsInt64()
+	e.backlog.Store(waiting)
+	e.counted.Store(time.Now().UnixNano())
+	micro, _ := reply[3].AsInt64()
+	mark := ""
+	if len(reply) > 4 {
+		mark = e.fence.since(ctx, history)
+	}
+	for fields := reply[4:]; len(fields) > 0; fields = fields[4:] {
+		member, _ := fields[0].ToString()
+		token, _ := fields[1].ToString()
+		h := e.hold(member, token, mark)
+		h.tries, _ = fields[2].AsInt64()
+		if left, _ := fields[3].AsBool(); left {
+			e.counts[h.class].reclaimed.Add(1)
+			e.log.DebugContext(ctx, "a task goes on that a process has left", "task", member)
+		}
+		tasks = append(tasks, h)
+	}
+	return tasks, time.Duration(micro) * time.Microsecond, nil
+}
+
+// free is how many more tasks of each class this process can begin.
+func (e *Engine) free() [classes]int {
+	var free [classes]int
+	for class := range free {
+		free[class] = slots[class] - int(e.running[class].Load())
+	}
+	if len(e.ended) == cap(e.ended) {
+		return [classes]int{} // replicas are behind
+	}
+	return free
+}
+
+// work does tasks until the engine is closed, and then waits for those that run.
+func (e *Engine) work() {
+	woken := make(chan struct{}, 1)
+	e.worker.Go(func() { e.listen(woken) })
+	timer := time.NewTimer(rand.N(50 * time.Millisecond)) // processes that start together look at different times
+	defer timer.Stop()
+	failing := false
+	for {
+		select {
+		case <-e.ctx.Done():
+			return
+		case <-timer.C:
+		case <-woken:
+		case <-e.added:
+		case <-e.freed:
+		}
+		e.unknown.Add(1) // see RunAll
+		tasks, next, err := e.claim(e.ctx, e.free())
+		for _, h := range tasks {
+			e.start(h)
+		}
+		e.unknown.Add(-1)
+		sleep := e.poll*3/4 + rand.N(e.poll/2)
+		switch {
+		case err != nil:
+			if e.ctx.Err() == nil && !failing && rediserr.Of(err) != rediserr.Unavailable {
+				e.log.Warn("cannot look for tasks, trying again", "error", err)
+			}
+			sleep = retryPoll/2 + rand.N(retryPoll)
+		case next >= 0:
+			sleep = min(sleep, next+time.Millisecond+rand.N(20*time.Millisecond))
+		}
+		failing = err != nil
+		timer.Reset(sleep)
+	}
+}
+
+// start runs a claimed task in the background.
+func (e *Engine) start(h *Held) {
+	ctx, end := context.WithCancelCause(e.ctx)
+	e.mu.Lock()
+	h.end = end
+	e.mu.Unlock()
+	e.running[h.class].Add(1)
+	e.worker.Go(func() {
+		e.run(ctx, h)
+		end(nil)
+		e.running[h.class].Add(-1)
+		select {
+		case e.freed <- struct{}{}:
+		default:
+		}
+	})
+}
+
+// run runs a claimed task.
+func (e *Engine) run(ctx context.Context, h *Held) {
+	if h.tries > h.most() {
+		e.giveUp(h, fmt.Errorf("%d processes have begun it, and none has ended it", h.tries-1))
+		return
+	}
+	err := e.call(ctx, h.Member)
+	switch {
+	case errors.Is(context.Cause(ctx), errLost):
+	case err == nil: // a replica that is behind keeps no slot
+		if !e.offer(e.ctx, &ended{Held: h, mark: h.mark}) {
+			e.leave(h, 0, true)
+		}
+	case e.ctx.Err() != nil:
+		e.leave(h, 0, true)
+	default:
+		e.fail(h, err)
+	}
+}
+
+// listen waits for tasks that others add: an addition wakes one process that waits for its class.
+func (e *Engine) listen(woken chan<- struct{}) {
+	for e.ctx.Err() == nil {
+		var keys []string
+		timeout := listenFor
+		for class, n := range e.free() {
+			switch {
+			case Class(class) == Mail && !e.mails:
+			case n > 0:
+				keys = append(keys, layout.WakeKey(class))
+			default:
+				timeout = busyListen
+			}
+		}
+		if len(keys) == 0 { // it is for one that is free
+			sleep.For(e.ctx, 20*time.Millisecond)
+			continue
+		}
+		err := e.client.Do(e.ctx, e.client.B().Blpop().Key(keys...).Timeout(timeout.Seconds()).Build()).Error()
+		switch {
+		case err == nil:
+			select {
+			case woken <- struct{}{}:
+			default:
+			}
+		case !rueidis.IsRedisNil(err):
+			sleep.For(e.ctx, retryPoll)
+		}
+	}
+}
