@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math/rand/v2"
 	"net"
 	"slices"
 	"strconv"
@@ -62,15 +63,16 @@ func First[T any](ctx context.Context, client rueidis.Client, limit time.Duratio
 type Master struct {
 	Address string // "-" without a Cluster
 	Client  rueidis.Client
-	slot    int64 // the first that it owns
+	slots   [][2]int64 // ranges, of a master of a Cluster
 }
 
 // OwnKey returns a name with a hash tag that makes it a key of the master, which owns slots of a
-// Cluster.
+// Cluster: each time in another slot.
 func (m Master) OwnKey(name string) string {
-	for n := 0; ; n++ {
+	for n := rand.IntN(1 << 30); ; n++ {
 		key := "{" + strconv.Itoa(n) + "}:" + name
-		if int64(keys.Slot([]byte(key))) == m.slot {
+		slot := int64(keys.Slot([]byte(key)))
+		if slices.ContainsFunc(m.slots, func(r [2]int64) bool { return r[0] <= slot && slot <= r[1] }) {
 			return key
 		}
 	}
@@ -113,7 +115,7 @@ func Masters(ctx context.Context, client rueidis.Client) ([]Master, error) {
 		if !ok {
 			return nil, errors.New("the Cluster has just changed: " + o.address + " is new; try again in a moment")
 		}
-		all = append(all, Master{o.address, node, o.slot})
+		all = append(all, Master{o.address, node, o.slots})
 	}
 	slices.SortFunc(all, func(a, b Master) int { return cmp.Compare(a.Address, b.Address) })
 	return all, nil
@@ -123,10 +125,10 @@ func Masters(ctx context.Context, client rueidis.Client) ([]Master, error) {
 // its master has none any more, and not yet who has.
 var errPart = errors.New("some slots of the Cluster have no owner")
 
-// owner is the address of a server that owns slots, and the first of them.
+// owner is the address of a server, and the ranges of slots that it owns.
 type owner struct {
 	address string
-	slot    int64
+	slots   [][2]int64
 }
 
 // owners asks a node for the owners of slots. With errPart it returns those
@@ -160,9 +162,11 @@ func owners(ctx context.Context, node rueidis.Client) ([]owner, error) {
 			continue
 		}
 		address := net.JoinHostPort(cmp.Or(host, own), strconv.FormatInt(port, 10))
-		if !slices.ContainsFunc(all, func(o owner) bool { return o.address == address }) {
-			all = append(all, owner{address, from})
+		at := slices.IndexFunc(all, func(o owner) bool { return o.address == address })
+		if at < 0 {
+			at, all = len(all), append(all, owner{address: address})
 		}
+		all[at].slots = append(all[at].slots, [2]int64{from, to})
 	}
 	if len(all) == 0 {
 		return nil, rueidis.ErrNoSlot

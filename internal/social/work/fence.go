@@ -55,6 +55,8 @@ const (
 	replicaTimeout = 5 * time.Minute
 	// refreshAfter is when an idle process asks the masters again who they are.
 	refreshAfter = 5 * time.Second
+	// maxMovedSlots is how many slots of a master are tried that may be on their way to another.
+	maxMovedSlots = 20
 	// maxUnconfirmed bounds what waits for replicas. The rest is begun again.
 	maxUnconfirmed = 1 << 13
 	// maxFinished bounds the tasks that one script finishes.
@@ -237,10 +239,7 @@ type answer struct {
 
 // ask asks a master, and with acks waits for its replicas.
 func (f *fence) ask(ctx context.Context, server nodes.Master, acks bool) (answer, error) {
-	b, a, key := server.Client.B(), answer{at: server.Address}, layout.FenceKey
-	if f.cluster {
-		key = server.OwnKey("fence")
-	}
+	b, a := server.Client.B(), answer{at: server.Address}
 	f.mu.Lock()
 	at := a.at
 	if !f.cluster {
@@ -252,7 +251,11 @@ func (f *fence) ask(ctx context.Context, server nodes.Master, acks bool) (answer
 		timeout = slowAck
 	}
 	f.mu.Unlock()
-	for {
+	for try := 0; ; try++ {
+		key := layout.FenceKey
+		if f.cluster {
+			key = server.OwnKey("fence")
+		}
 		cmds := rueidis.Commands{fenceScript.Command(server.Client, []string{key}, nil)}
 		if !f.cluster {
 			cmds = append(cmds, b.ClientInfo().Build())
@@ -262,6 +265,9 @@ func (f *fence) ask(ctx context.Context, server nodes.Master, acks bool) (answer
 		}
 		res := server.Client.DoMulti(ctx, cmds...)
 		reply, err := res[0].ToArray()
+		if _, isReply := rueidis.IsRedisErr(err); isReply && f.cluster && try < maxMovedSlots {
+			continue // the slot is on its way to another master
+		}
 		if err != nil {
 			return a, err
 		}
