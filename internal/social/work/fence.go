@@ -417,8 +417,8 @@ func (f *fence) isOld() bool {
 func (e *Engine) finish(all []*ended) (rest []*ended) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.ctx), roundTimeout)
 	defer cancel()
-	done := all
-	if e.fence.cluster || e.fence.replicated() {
+	done, fenced := all, e.fence.cluster || e.fence.replicated()
+	if fenced {
 		now, err := e.fence.round(ctx, true)
 		if err != nil {
 			return e.wait(all, err)
@@ -438,7 +438,7 @@ func (e *Engine) finish(all []*ended) (rest []*ended) {
 		}
 	}
 	for some := range slices.Chunk(done, maxFinished) {
-		rest = append(rest, e.remove(ctx, some)...)
+		rest = append(rest, e.remove(ctx, some, fenced)...)
 	}
 	if more := len(rest) - maxUnconfirmed; more > 0 {
 		for _, x := range rest[:more] {
@@ -474,8 +474,9 @@ func (e *Engine) repeat(x *ended) {
 	e.answer(x, uncertain(errors.New("a server has restarted or failed over")))
 }
 
-// remove removes tasks that are done, and returns those that it could not.
-func (e *Engine) remove(ctx context.Context, some []*ended) (rest []*ended) {
+// remove removes tasks that are done, and returns those that it could not. Without fenced nobody has
+// asked replicas: then the server says whether it has any by now.
+func (e *Engine) remove(ctx context.Context, some []*ended, fenced bool) (rest []*ended) {
 	var args []string
 	var asked []*ended
 	for _, x := range some {
@@ -508,16 +509,30 @@ func (e *Engine) remove(ctx context.Context, some []*ended) (rest []*ended) {
 		return e.wait(asked, err)
 	}
 	e.fence.note(reply[0], reply[1])
+	answer := func(x *ended) { e.answer(x, nil) }
+	if has, _ := reply[1].AsBool(); has && !fenced {
+		now, err := e.fence.round(ctx, true)
+		answer = func(x *ended) {
+			switch {
+			case err != nil:
+				e.answer(x, uncertain(err))
+			case !sameHistories(x.mark, now.identity), !now.kept && now.newly:
+				e.answer(x, uncertain(errBehind))
+			default:
+				e.answer(x, nil)
+			}
+		}
+	}
 	for i, x := range asked {
 		switch result, _ := reply[2+i].AsInt64(); result {
 		case 1:
 			e.counts[x.class].done.Add(1)
 			e.drop(x.Held)
-			e.answer(x, nil)
+			answer(x)
 		case 0:
 			e.counts[x.class].lost.Add(1)
 			e.drop(x.Held)
-			e.answer(x, nil)
+			answer(x)
 		default:
 			e.repeat(x)
 		}
