@@ -173,6 +173,7 @@ func TestWaitingFanOutsAreNotTaken(t *testing.T) {
 	p := socialtest.NewPair(t)
 	b, other := on(t, p.DB), on(t, p.DB)
 	author := b.NewUser("author")
+	b.inStep(p)
 	b.Publish(author, "so that this process knows of the replica")
 	b.quiet()
 	b.inStep(p)
