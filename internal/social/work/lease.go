@@ -129,8 +129,8 @@ func (e *Engine) renew() {
 	}
 }
 
-// leave leaves a task to any process after a pause; with counts, this try counts as a failure.
-// Where that fails the lease ends by itself.
+// leave leaves a task to any process after a pause; with uncounted, this try is no failure. Where
+// that fails the lease ends by itself.
 func (e *Engine) leave(h *Held, pause time.Duration, uncounted bool) {
 	e.leaveAs(h, micros(pause), uncounted, "0")
 }
@@ -145,15 +145,15 @@ func (e *Engine) leaveAs(h *Held, pause string, uncounted bool, letter ...string
 		return
 	}
 	defer e.drop(h)
-	not := "0"
+	isFree := "0"
 	if uncounted && h.tries > 0 {
-		not = "1"
+		isFree = "1"
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.ctx), commandTimeout)
 	defer cancel()
 	class := strconv.Itoa(int(h.class))
 	err := leaveScript.Run(ctx, e.client, []string{layout.Tasks, layout.Tries, layout.DeadTasks, layout.WakeKey(int(h.class))},
-		append([]string{h.Member, token, class, pause, not}, letter...)).Error()
+		append([]string{h.Member, token, class, pause, isFree}, letter...)).Error()
 	if err != nil {
 		e.log.Debug("cannot leave a task to other processes: they begin it a few seconds later", "task", h.Member, "error", err)
 	}

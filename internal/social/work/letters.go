@@ -114,8 +114,8 @@ const (
 
 // Overdue is for how long a task with a score has been due; negative for one that is not.
 func Overdue(score float64) time.Duration {
-	band := math.Floor(score/band) * band
-	return time.Duration(time.Now().UnixMicro()-epoch-int64(score-band)) * time.Microsecond
+	from := math.Floor(score/band) * band
+	return time.Duration(time.Now().UnixMicro()-epoch-int64(score-from)) * time.Microsecond
 }
 
 // States returns what waits, by class. One round trip.

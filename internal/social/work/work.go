@@ -17,8 +17,8 @@
 //     server: each has a band of scores.
 //   - An idle process waits in one BLPOP, which an addition ends, and looks for what is due every
 //     five seconds.
-//   - What an Engine has acknowledged is on a replica of each master that has one; see Fence in
-//     fence.go. What cannot be said to be there is social.ErrUncertain.
+//   - What an Engine has acknowledged is on a replica of each master that has one; see fence.go.
+//     What may not be there is social.ErrUncertain.
 package work
 
 import (

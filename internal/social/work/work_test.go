@@ -116,8 +116,10 @@ func (p *process) expire() {
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	t.Logf("waiting for %s", what)
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
 	for !ok() {
-		time.Sleep(5 * time.Millisecond)
+		<-look.C
 	}
 }
 

@@ -29,6 +29,8 @@ const (
 	// while it can do some classes only.
 	listenFor  = 30 * time.Second
 	busyListen = time.Second
+	// maxHeld is with how many tasks a process takes no more: most of them wait for replicas.
+	maxHeld = maxUnconfirmed / 2
 	// mailLate is how long a mail must have been due before a process without a mail server
 	// looks at it.
 	mailLate = 10 * time.Minute
@@ -94,8 +96,10 @@ func (e *Engine) free() [classes]int {
 	for class := range free {
 		free[class] = slots[class] - int(e.running[class].Load())
 	}
-	if len(e.ended) == cap(e.ended) {
-		return [classes]int{} // replicas are behind
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.held) >= maxHeld { // replicas are behind
+		return [classes]int{}
 	}
 	return free
 }
