@@ -40,6 +40,7 @@ import (
 	"retwis/internal/social/timeline"
 	"retwis/internal/social/trends"
 	"retwis/internal/social/users"
+	"retwis/internal/social/work"
 	"retwis/internal/watched"
 )
 
@@ -120,9 +121,6 @@ func New(client rueidis.Client, opt Options) (*App, error) {
 		}
 	}
 	s.fanOut.Start(!opt.NoJobs)
-	if !opt.NoJobs {
-		s.Media.Start()
-	}
 	s.unsubscribe = opt.Invalidations.Subscribe(s.invalidated)
 	return s, nil
 }
@@ -367,7 +365,6 @@ func (s *App) closeParts() {
 		s.removal.Close()
 	}
 	if s.Media != nil {
-		s.Media.Close()
 	}
 	if s.fanOut != nil {
 		s.fanOut.Close()
@@ -424,16 +421,24 @@ func (s *App) RetryTasks(ctx context.Context) error { return s.fanOut.Tasks().Ru
 
 // Maintain does what a process of a site does besides pages and tasks, until ctx ends: it notes
 // that it runs, and does the periodic work.
-func (s *App) Maintain(ctx context.Context, every time.Duration) {
-	var others sync.WaitGroup
-	defer others.Wait()
-	others.Go(func() { s.names.Maintain(ctx, every) })
-	others.Go(func() { s.SearchIndex.Maintain(ctx, every, s.opt.Logger) })
-	others.Go(func() { s.Trends.Maintain(ctx) })
-	others.Go(func() { s.Moderation.LiftAll(ctx, moderation.LiftEvery) })
-	others.Go(func() { s.Suggestions.Maintain(ctx) })
+func (s *App) Maintain(ctx context.Context) {
+	var periodic sync.WaitGroup
+	defer periodic.Wait()
 	if !s.opt.NoJobs {
-		others.Go(func() { s.Email.Maintain(ctx) })
+		all := []work.Periodic{
+			{Name: "standings", Every: 5 * time.Second, Do: s.Moderation.LiftEnded},
+			{Name: "trends", Every: time.Minute, Do: s.Trends.Merge},
+			{Name: "active-accounts", Every: 5 * time.Minute, Do: s.Suggestions.Refresh},
+			{Name: "completions", Every: time.Minute, Do: s.names.Build},
+			{Name: "search-index", Every: time.Minute, Do: s.SearchIndex.Build},
+		}
+		if s.Email.IsOn() {
+			all = append(all, work.Periodic{Name: "daily-mails", Every: time.Minute, Do: s.Email.SendDigests})
+		}
+		if s.Media.IsOn() {
+			all = append(all, work.Periodic{Name: "unused-pictures", Every: time.Hour, Do: s.Media.Sweep})
+		}
+		periodic.Go(func() { s.fanOut.Tasks().Repeat(ctx, all...) })
 	}
 	s.fanOut.Tasks().Beat(ctx)
 }

@@ -16,12 +16,8 @@ import (
 	"retwis/internal/certificates"
 )
 
-const (
-	// grace is how long requests in progress may take to end.
-	grace = 10 * time.Second
-	// maintainEvery is how often to look for indexes that must be built.
-	maintainEvery = time.Minute
-)
+// grace is how long requests in progress may take to end.
+const grace = 10 * time.Second
 
 // serving is a server and its listener.
 type serving struct {
@@ -98,7 +94,7 @@ func (r *running) untilDone(ctx context.Context) error {
 			}
 		})
 	}
-	wg.Go(func() { r.service.Maintain(ctx, maintainEvery) })
+	wg.Go(func() { r.service.Maintain(ctx) })
 	if r.background != nil {
 		wg.Go(func() { r.background(ctx) })
 	}

@@ -6,7 +6,6 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/redis/rueidis"
 
@@ -23,24 +22,20 @@ import (
 const (
 	// step is how many users or tags are read at a time.
 	step = 500
-	// built is the value of `completions` when both indexes are complete; lease is how
-	// long it holds another value while a process builds them.
+	// built is the value of `completions` when both indexes are complete.
 	built = "1"
-	lease = time.Minute
 )
 
 // Build fills the indexes of a database that was written before there were any, and
-// after bulk loading. It does nothing where that is done, or under way in another
-// process; after a crash, a later call begins again. Its work is in steps of 500 users
-// or tags.
+// after bulk loading. It does nothing where that is done; after a crash, a later call begins
+// again. Its work is in steps of 500 users or tags.
 func (x *Index) Build(ctx context.Context) error {
-	b := x.client.B()
-	err := x.client.Do(ctx, b.Set().Key(layout.Completions).Value("building").Nx().Ex(lease).Build()).Error()
-	if rueidis.IsRedisNil(err) {
-		return nil
-	}
+	state, err := reply.Text(x.client.Do(ctx, x.client.B().Get().Key(layout.Completions).Build()))
 	if err != nil {
 		return fmt.Errorf("social: build completions: %w", err)
+	}
+	if state == built {
+		return nil
 	}
 	for _, part := range []struct {
 		index *suggest.Index
@@ -50,9 +45,6 @@ func (x *Index) Build(ctx context.Context) error {
 		write := func() error {
 			_, err := part.index.PutMany(ctx, slices.Values(batch))
 			batch = batch[:0]
-			if err == nil {
-				err = x.client.Do(ctx, b.Expire().Key(layout.Completions).Seconds(int64(lease/time.Second)).Build()).Error()
-			}
 			return err
 		}
 		for term, err := range part.terms {

@@ -90,18 +90,6 @@ func New(client rueidis.Client, log *slog.Logger) (*Index, error) {
 	return x, nil
 }
 
-// Maintain calls Build every so often until ctx ends.
-func (x *Index) Maintain(ctx context.Context, every time.Duration) {
-	for {
-		if err := x.Build(ctx); err != nil && ctx.Err() == nil {
-			x.log.WarnContext(ctx, "completions could not be built", "error", err)
-		}
-		if !sleep.For(ctx, every) {
-			return
-		}
-	}
-}
-
 // Close stops the worker. Ranks that wait are left as they are.
 func (x *Index) Close() {
 	x.stop()

@@ -16,8 +16,6 @@ const (
 	digestEvery = 24 * time.Hour
 	// digestLease is for how long a process has a digest: longer than the limits of a mail server.
 	digestLease = 15 * time.Minute
-	// lookEvery is how often a process looks for digests that are due.
-	lookEvery = time.Minute
 	// digestsAtOnce is how many are read at a time.
 	digestsAtOnce = 50
 	// maxDeferred is how many digests in a row may be refused for now: after more, the mail server
@@ -26,25 +24,6 @@ const (
 	// maxLines is how many lines a digest has.
 	maxLines = 10
 )
-
-// Maintain sends digests until ctx ends. All processes of a site with a mail server call it.
-func (s *Service) Maintain(ctx context.Context) {
-	if !s.IsOn() {
-		return
-	}
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			if err := s.SendDigests(ctx); err != nil && ctx.Err() == nil {
-				s.Log.WarnContext(ctx, "digests cannot be sent, trying again later", "error", err)
-			}
-		}
-	}
-}
 
 // SendDigests sends the digests that are due, and returns an error of the mail server or the database.
 // One that is about a single mail does not end it: that digest is tried again after its lease.

@@ -49,10 +49,8 @@ const (
 	SignUpTimes   = "signup_times"
 	Celebrities   = "celebrities"
 	Trends        = "trends"
-	TrendsLock    = "trends_lock"
 	TrendTags     = "trend_tags"
 	Active        = "active"
-	ActiveMade    = "active_made"
 	ImportedPosts = "imported_posts"
 )
 
@@ -72,6 +70,7 @@ const (
 	Tries      = "{tasks}:tries"     // how often each task was begun
 	DeadTasks  = "{tasks}:dead"      // those that were given up
 	Processes  = "{tasks}:processes" // those that serve the site
+	Periodic   = "{tasks}:periodic"  // periodic work, by when it is due
 	FenceKey   = "{tasks}:fence"     // written and deleted at once; see work/fence.go
 	WakePrefix = "{tasks}:wake:"     // and a class
 )
@@ -147,8 +146,9 @@ const PasskeyPrefix = "passkey:"
 // by the hash of a secret.
 func PasskeyKey(hash string) string { return PasskeyPrefix + hash }
 
-// RepeatedPrefix begins the keys that say which post has just got a text.
-const RepeatedPrefix = "repeated:"
+// RepeatedPrefix begins the keys that say which post has just got a text. On a Cluster they are in
+// the slot of NextPostID.
+const RepeatedPrefix = "{" + NextPostID + "}:repeated:"
 
 // Prefixes of the keys that count people for trends: see TrendKey and TrendHourKey.
 const (
@@ -332,13 +332,13 @@ var types = map[string]string{
 	LikedPrefix: "zset", RepostedPrefix: "zset", BookmarksPrefix: "zset",
 	MutedPrefix: "zset", BlockedPrefix: "zset", BlockersPrefix: "zset", DismissedPrefix: "zset",
 	ArchivePrefix: "zset", ImportedPrefix: "zset", ImportedPosts: "zset",
-	Active: "zset", ActiveMade: "string",
+	Active:              "zset",
 	NotificationsPrefix: "list", FollowingTagsPrefix: "zset", LoginPlacesPrefix: "zset",
 	Audit: "stream", Staff: "hash", Standings: "zset", StandingEnds: "zset", DecisionsPrefix: "stream",
 	LikersPrefix: "zset", RepostersPrefix: "zset", RepliesPrefix: "set", StubsPrefix: "set", EditsPrefix: "list",
 	TagPrefix: "zset", TagFollowersPrefix: "zset",
 	SessionsPrefix: "hash", LoginsPrefix: "hash", ImportPrefix: "hash", ImportEntriesPrefix: "list",
-	Tries: "hash", DeadTasks: "stream", Processes: "zset", WakePrefix: "list", ListsPrefix: "hash",
+	Tries: "hash", DeadTasks: "stream", Processes: "zset", Periodic: "zset", WakePrefix: "list", ListsPrefix: "hash",
 }
 
 // Type returns the Redis type of a key, given by its whole name or by its

@@ -6,13 +6,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"retwis/internal/files"
 	"retwis/internal/picture"
 	"retwis/internal/redis/reply"
-	"retwis/internal/sleep"
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
@@ -56,53 +54,26 @@ type Options struct {
 type Service struct {
 	Options
 	Counts Counts
-
-	stop   context.CancelFunc
-	worker sync.WaitGroup
 }
 
 // portraitKind is the kind of tasks that make the pictures of a user agree with the fields of
 // the user: "portrait:<uid>".
 const portraitKind = "portrait"
 
-// New returns the pictures of an application. Close ends it.
+// New returns the pictures of an application.
 func New(opt Options) *Service {
-	s := &Service{Options: opt, stop: func() {}}
+	s := &Service{Options: opt}
 	s.Tasks.Handle(portraitKind, s.portraitTask)
 	return s
 }
 
-const (
-	// sweepAfter is when a process looks for unused pictures for the first time, and sweepEvery
-	// how often after that.
-	sweepAfter = 5 * time.Minute
-	sweepEvery = time.Hour
-)
-
-// Start begins to delete unused pictures in the background.
-func (s *Service) Start() {
-	if s.Store.Files == nil {
-		return
+// Sweep deletes pictures that nothing has used for a day.
+func (s *Service) Sweep(ctx context.Context) error {
+	n, err := s.Store.Sweep(ctx)
+	if n > 0 {
+		s.Store.Log.InfoContext(ctx, "deleted unused pictures", "pictures", n)
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	s.stop = stop
-	s.worker.Go(func() {
-		for pause := sweepAfter; sleep.For(ctx, pause); pause = sweepEvery {
-			n, err := s.Store.Sweep(ctx)
-			switch {
-			case err != nil && ctx.Err() == nil:
-				s.Store.Log.Warn("unused pictures could not be deleted", "error", err)
-			case n > 0:
-				s.Store.Log.Info("deleted unused pictures", "pictures", n)
-			}
-		}
-	})
-}
-
-// Close ends what runs in the background, and waits for it.
-func (s *Service) Close() {
-	s.stop()
-	s.worker.Wait()
+	return err
 }
 
 // IsOn reports whether pictures can be uploaded.

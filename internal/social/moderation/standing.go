@@ -214,16 +214,11 @@ func (m *Service) StandingPeople(ctx context.Context, cursor string, limit int) 
 	return m.users.People(ctx, layout.Standings, cursor, limit, all)
 }
 
-const (
-	// maxLifts is how many ends one round looks at.
-	maxLifts = 100
-	// LiftEvery is how often a process looks at them.
-	LiftEvery = 5 * time.Second
-)
+// maxLifts is how many ends one round looks at.
+const maxLifts = 100
 
-// LiftEnded restores the users whose limit or suspension has come to its end. All
-// processes call it every now and then; each user is restored by one of them. One round
-// trip while there is nothing to do.
+// LiftEnded restores the users whose limit or suspension has come to its end. One round trip
+// while there is nothing to do.
 func (m *Service) LiftEnded(ctx context.Context) error {
 	now := layout.Seconds(m.now())
 	ended, err := m.client.Do(ctx, m.client.B().Zrangebyscore().Key(layout.StandingEnds).
@@ -258,20 +253,4 @@ func (m *Service) lift(ctx context.Context, uid int64, ends string) error {
 		}
 	}
 	return m.setStanding(ctx, uid, social.Good, time.Time{}, "", ends)
-}
-
-// LiftAll calls LiftEnded every so often until ctx ends.
-func (m *Service) LiftAll(ctx context.Context, every time.Duration) {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			if err := m.LiftEnded(ctx); err != nil && ctx.Err() == nil && !rueidis.IsRedisNil(err) {
-				m.log.WarnContext(ctx, "cannot restore users whose suspension is over, trying again", "error", err)
-			}
-		}
-	}
 }

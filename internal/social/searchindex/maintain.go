@@ -5,11 +5,8 @@ import (
 	_ "embed"
 	"fmt"
 	"iter"
-	"log/slog"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/redis/rueidis"
 
@@ -18,16 +15,8 @@ import (
 	"retwis/internal/redis/nodes"
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/scan"
-	"retwis/internal/redis/script"
-	"retwis/internal/sleep"
 	"retwis/internal/social/layout"
 	"retwis/maintain"
-)
-
-var (
-	//go:embed renew.lua
-	renewSource string
-	renewScript = script.New(renewSource).Retryable()
 )
 
 // Report is the result of Verify, Repair or Rebuild.
@@ -47,10 +36,8 @@ type Index struct {
 func New(posts *Posts, people *People) Index { return Index{posts.client, posts, people} }
 
 const (
-	// built is the value of `search_index` when the indexes are complete; lease is how long
-	// it holds another value while a process builds them.
+	// built is the value of `search_index` when the indexes are complete.
 	built = "1"
-	lease = time.Minute
 	// buildRate is how many posts a second a process indexes in the background.
 	buildRate = 3000
 )
@@ -66,45 +53,13 @@ func (x Index) IsBuilt(ctx context.Context) (bool, error) {
 }
 
 // Build fills the indexes of a database that was written before there were any, while they
-// are in use. It does nothing where that is done, or under way in another process; after a
-// crash, a later call begins again.
+// are in use. It does nothing where that is done; after a crash, a later call begins again.
 func (x Index) Build(ctx context.Context) error {
-	b := x.client.B()
-	err := x.client.Do(ctx, b.Set().Key(layout.SearchIndex).Value("building").Nx().Ex(lease).Build()).Error()
-	if rueidis.IsRedisNil(err) {
-		return nil
+	if is, err := x.IsBuilt(ctx); is || err != nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("social: key %s: %w", layout.SearchIndex, err)
-	}
-	renewing, stop := context.WithCancel(ctx)
-	var renewal sync.WaitGroup
-	renewal.Go(func() {
-		for sleep.For(renewing, lease/4) {
-			_ = x.renew(renewing)
-		}
-	})
-	_, err = x.Rebuild(ctx, maintain.Options{Rate: buildRate})
-	stop()
-	renewal.Wait()
+	_, err := x.Rebuild(ctx, maintain.Options{Rate: buildRate})
 	return err
-}
-
-// renew prolongs the lease of a process that builds the indexes, if it is not over.
-func (x Index) renew(ctx context.Context) error {
-	return renewScript.Run(ctx, x.client, []string{layout.SearchIndex}, []string{layout.Itoa(int64(lease / time.Second))}).Error()
-}
-
-// Maintain calls Build every so often until ctx ends.
-func (x Index) Maintain(ctx context.Context, every time.Duration, log *slog.Logger) {
-	for {
-		if err := x.Build(ctx); err != nil && ctx.Err() == nil {
-			log.WarnContext(ctx, "the search index could not be built", "error", err)
-		}
-		if !sleep.For(ctx, every) {
-			return
-		}
-	}
 }
 
 // Rebuild makes both indexes anew from all posts and users, while they are in use. It can be

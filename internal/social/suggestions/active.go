@@ -15,7 +15,6 @@ import (
 
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/script"
-	"retwis/internal/sleep"
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/text"
@@ -37,40 +36,9 @@ const (
 	activeWithin = 7 * 24 * time.Hour
 	// latestPosts is how many of the latest posts of an account are read.
 	latestPosts = 10
-	// refreshEvery is how often the active accounts are ranked, and turnEvery how often a
-	// process looks whether that is due.
-	refreshEvery = 5 * time.Minute
-	turnEvery    = time.Minute
 	// step is how many commands are sent at once, so that other requests come in between.
 	step = 100
 )
-
-// Maintain calls Refresh every few minutes until ctx ends. All processes of a site call it;
-// one of them does the work.
-func (s *Service) Maintain(ctx context.Context) {
-	for {
-		if err := s.refreshInTurn(ctx); err != nil && ctx.Err() == nil {
-			s.opt.Log.WarnContext(ctx, "cannot rank the active accounts, trying again", "error", err)
-		}
-		if !sleep.For(ctx, turnEvery) {
-			return
-		}
-	}
-}
-
-// refreshInTurn refreshes unless a process has done that in the last minutes. A process that
-// dies meanwhile leaves it to the next turn.
-func (s *Service) refreshInTurn(ctx context.Context) error {
-	b := s.opt.DB.Client.B()
-	err := s.opt.DB.Client.Do(ctx, b.Set().Key(layout.ActiveMade).Value(layout.Seconds(s.opt.Now())).Nx().Ex(refreshEvery).Build()).Error()
-	if rueidis.IsRedisNil(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("social: rank active accounts: %w", err)
-	}
-	return s.Refresh(ctx)
-}
 
 // account is an account that may be active.
 type account struct {

@@ -13,16 +13,10 @@ import (
 
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
-	"retwis/internal/sleep"
 	"retwis/internal/social/layout"
 )
 
 const (
-	// mergeEvery is how often the trends are made again, and lookEvery how often a process
-	// looks whether another one has done that.
-	mergeEvery = time.Minute
-	lookEvery  = 15 * time.Second
-
 	// maxPerHour is how many subjects of an hour are candidates, and maxCandidates how many
 	// of all candidates are counted exactly.
 	maxPerHour    = 200
@@ -43,32 +37,6 @@ type result struct {
 	Tags  []Trend `json:"tags"`
 	Posts []Trend `json:"posts"`
 	Links []Trend `json:"links"`
-}
-
-// Maintain makes the trends again once a minute, in one of the processes that call it,
-// until ctx ends.
-func (t *Trends) Maintain(ctx context.Context) {
-	for {
-		if err := t.mergeOnce(ctx); err != nil && ctx.Err() == nil {
-			t.opt.Log.WarnContext(ctx, "the trends could not be made", "error", err)
-		}
-		if !sleep.For(ctx, lookEvery) {
-			return
-		}
-	}
-}
-
-// mergeOnce is Merge, unless a process has called it less than a minute ago. Two at the
-// same time would do no harm: they write the same.
-func (t *Trends) mergeOnce(ctx context.Context) error {
-	err := t.opt.DB.Client.Do(ctx, t.opt.DB.Client.B().Set().Key(layout.TrendsLock).Value("1").Nx().Px(mergeEvery).Build()).Error()
-	if rueidis.IsRedisNil(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("social: trends: %w", err)
-	}
-	return t.Merge(ctx)
 }
 
 // Merge makes the trends of this moment, with what this process has counted: three round trips

@@ -437,7 +437,7 @@ func TestOtherProcessesFollow(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(b.Ctx)
 	var running sync.WaitGroup
-	running.Go(func() { b.Trends.Maintain(ctx) })
+	running.Go(func() { b.App.Maintain(ctx) })
 	b.Eventually("the other process has the trend", func() bool { return tags(other.see(social.User{})) == "news 6" })
 	stop()
 	running.Wait()

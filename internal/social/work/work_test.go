@@ -544,3 +544,62 @@ func TestServed(t *testing.T) {
 		t.Error("a process that has ended is still known")
 	}
 }
+
+// Periodic work is begun once an interval, by one of several processes; a long one is not begun again
+// while it runs, and what a process left when it died is begun by another. What is due far in the
+// future, by a clock that was wrong, is begun at once.
+func TestRepeat(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	var begun [3]atomic.Int64
+	release := make(chan struct{})
+	const hour = time.Hour
+	repeat := func(p *process, n int) (stop func()) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		all.Go(func() {
+			p.Repeat(ctx,
+				work.Periodic{Name: "often", Every: 20 * time.Millisecond, Do: func(context.Context) error { begun[n].Add(1); return nil }},
+				work.Periodic{Name: "long", Every: hour, Do: func(ctx context.Context) error {
+					begun[2].Add(1)
+					select {
+					case <-release:
+					case <-ctx.Done():
+					}
+					return errors.New("an error is only logged")
+				}},
+				work.Periodic{Name: "rarely", Every: hour, Do: func(context.Context) error { return nil }})
+		})
+		return func() {
+			cancel()
+			all.Wait()
+		}
+	}
+	one, two := start(t, client, nil), start(t, client, nil)
+	due := func(name string) string { return one.redis("ZSCORE", layout.Periodic, name) }
+	stop := repeat(one, 0)
+	eventually(t, "the first process to begin all", func() bool { return begun[0].Load() > 3 && begun[2].Load() == 1 && due("rarely") != "<nil>" })
+	one.redis("ZADD", layout.Periodic, "0", "long") // the process stood still for an hour
+	eventually(t, "the first process to put off what it is doing", func() bool { return due("long") != "0" })
+	first := due("rarely")
+	stopTwo := repeat(two, 1)
+	eventually(t, "the second process to take turns", func() bool { return begun[1].Load() > 3 })
+	if n := begun[2].Load(); n != 1 {
+		t.Errorf("the long work was begun %d times at once", n)
+	}
+	if due("rarely") != first {
+		t.Error("what is not due was begun again")
+	}
+	stop()
+	one.redis("ZADD", layout.Periodic, "0", "long") // an hour later
+	eventually(t, "the second process to begin what the first one left", func() bool { return begun[2].Load() == 2 })
+	one.redis("ZADD", layout.Periodic, "8999999999999999", "often")
+	has := begun[1].Load()
+	eventually(t, "what is due in the far future to be begun", func() bool { return begun[1].Load() > has })
+	close(release)
+	eventually(t, "the long work to end and to be begun again", func() bool {
+		one.redis("ZADD", layout.Periodic, "0", "long")
+		return begun[2].Load() > 3
+	})
+	stopTwo()
+}

@@ -1,0 +1,93 @@
+package work
+
+import (
+	"context"
+	_ "embed"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+
+	"retwis/internal/redis/script"
+	"retwis/internal/sleep"
+	"retwis/internal/social/layout"
+)
+
+var (
+	//go:embed periodic.lua
+	periodicSource string
+	periodicScript = script.New(Library, periodicSource)
+)
+
+// Periodic is work that is done again and again.
+type Periodic struct {
+	Name  string
+	Every time.Duration
+	Do    func(ctx context.Context) error
+}
+
+// Repeat does periodic work until ctx ends: each by one of the processes that call Repeat, one
+// interval after it was begun, or later where it takes longer. What a process leaves when it dies is
+// done again one interval later. Work must bear to be done twice at once, as by a process that has
+// stood still. An error is logged. One round trip whenever some is due.
+func (e *Engine) Repeat(ctx context.Context, all ...Periodic) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	var mu sync.Mutex
+	busy := map[string]bool{}
+	for {
+		mu.Lock()
+		args := make([]string, 0, 3*len(all))
+		pause := poll
+		for _, p := range all {
+			own := "0"
+			if busy[p.Name] {
+				own, pause = "1", min(pause, p.Every/3)
+			}
+			args = append(args, p.Name, micros(p.Every), own)
+		}
+		mu.Unlock()
+		next, due, err := e.chooseRepeated(ctx, args)
+		switch {
+		case err == nil:
+			pause = min(pause, next)
+		case ctx.Err() == nil:
+			e.log.DebugContext(ctx, "cannot look which periodic work is due", "key", layout.Periodic, "error", err)
+		}
+		for _, p := range all {
+			if !due[p.Name] {
+				continue
+			}
+			mu.Lock()
+			busy[p.Name] = true
+			mu.Unlock()
+			running.Go(func() {
+				if err := p.Do(ctx); err != nil && ctx.Err() == nil {
+					e.log.WarnContext(ctx, "periodic work has failed, trying again", "work", p.Name, "error", err, "in", p.Every.String())
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				delete(busy, p.Name)
+			})
+		}
+		if !sleep.For(ctx, pause+rand.N(50*time.Millisecond)) {
+			return
+		}
+	}
+}
+
+// chooseRepeated runs periodic.lua.
+func (e *Engine) chooseRepeated(ctx context.Context, args []string) (next time.Duration, due map[string]bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	reply, err := periodicScript.Run(ctx, e.client, []string{layout.Periodic}, args).AsStrSlice()
+	if err != nil {
+		return 0, nil, err
+	}
+	due = map[string]bool{}
+	for _, name := range reply[1:] {
+		due[name] = true
+	}
+	n, err := strconv.ParseInt(reply[0], 10, 64)
+	return time.Duration(n) * time.Microsecond, due, err
+}
