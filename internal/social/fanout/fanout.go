@@ -132,7 +132,7 @@ func (e *Engine) NewJob(ctx context.Context, entry Entry) Job {
 func (e *Engine) Create(ctx context.Context, job *Job) error {
 	for {
 		if job.post == 0 {
-			id, err := e.ids.next(ctx)
+			id, err := e.NextID(ctx)
 			if err != nil {
 				return err
 			}

@@ -6,8 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
+
+	crand "crypto/rand"
 
 	"retwis/internal/redis/script"
 	"retwis/internal/social"
@@ -18,10 +19,6 @@ import (
 )
 
 var (
-	//go:embed repeated_claim.lua
-	repeatedClaimSource string
-	repeatedClaimScript = script.New(repeatedClaimSource).Retryable()
-
 	//go:embed repeated_notice.lua
 	repeatedNoticeSource string
 	repeatedNoticeScript = script.New(repeatedNoticeSource).Retryable()
@@ -159,13 +156,13 @@ func (p *Service) createAs(ctx context.Context, post *social.Post, entry fanout.
 			claim, err = p.claim(ctx, layout.RepeatedKey(post.Author.ID, post.Parent, post.Body+looks), post)
 		}
 	} else {
-		claim.id, err = p.opt.FanOut.NextID(ctx)
+		claim.ID, err = p.opt.FanOut.NextID(ctx)
 	}
 	if err != nil {
 		return fanout.Job{}, claim, fmt.Errorf("social: post: %w", err)
 	}
-	if post.Media, err = p.opt.Pictures.Claim(ctx, entry.Author, claim.id, c.pictures); err != nil {
-		if c.once && claim.id == claim.call { // the form comes again with other pictures, and is no repetition
+	if post.Media, err = p.opt.Pictures.Claim(ctx, entry.Author, claim.ID, c.pictures); err != nil {
+		if c.once && claim.New { // the form comes again with other pictures, and is no repetition
 			claim.forget(ctx, p.opt)
 		}
 		return fanout.Job{}, claim, err
@@ -173,10 +170,10 @@ func (p *Service) createAs(ctx context.Context, post *social.Post, entry fanout.
 	create := func() (bool, error) {
 		entry.Fields = fieldsOf(*post, entry.To)
 		job = p.opt.FanOut.NewJob(ctx, entry)
-		return p.opt.FanOut.CreateAs(ctx, &job, claim.id)
+		return p.opt.FanOut.CreateAs(ctx, &job, claim.ID)
 	}
 	created, err := create()
-	if err == nil && !created && c.once && p.sameAs(ctx, post, claim.id) {
+	if err == nil && !created && c.once && p.sameAs(ctx, post, claim.ID) {
 		created, err = create()
 	}
 	if err == nil && !created { // the id is in use, as after a failover
@@ -219,41 +216,28 @@ func (p *Service) sameAs(ctx context.Context, post *social.Post, id int64) bool 
 
 // claimed is the post that a text has got.
 type claimed struct {
-	key  string
-	id   int64
-	at   time.Time
-	call int64 // the id that this call got: that of the post, unless another one was first
+	fanout.Claim
+	key string
 }
 
-// claim returns the id of a post that is about to be written, or that of the same post
-// that another call writes or has written, whose time it takes over. Atomic: of calls at
-// the same time one gets a new id.
+// claim returns a new id for a post that is about to be written, or the same post that another
+// call writes or has written, whose time it takes over.
 func (p *Service) claim(ctx context.Context, key string, post *social.Post) (claimed, error) {
-	call, err := p.opt.FanOut.NextID(ctx)
-	if err != nil {
-		return claimed{}, err
-	}
-	c := claimed{key, call, post.Time, call}
-	own, other := c.text(), ""
+	not := ""
 	for {
-		has, err := repeatedClaimScript.Run(ctx, p.opt.DB.Client, []string{key},
-			[]string{own, other, strconv.FormatInt(repeatWindow.Milliseconds(), 10)}).ToString()
-		if err != nil || has == own {
-			return c, err
+		c, err := p.opt.FanOut.Claim(ctx, key, not, post.Time, repeatWindow)
+		if err != nil || c.New {
+			return claimed{c, key}, err
 		}
-		first, ok := parseClaim(has)
-		if !ok {
-			return claimed{}, fmt.Errorf("social: %s has %q", key, has)
-		}
-		stored, err := p.stored(ctx, first.id)
+		stored, err := p.stored(ctx, c.ID)
 		switch {
 		case errors.Is(err, social.ErrNotFound), err == nil && !stored.Deleted && stored.Body == post.Body:
-			post.Time = first.at
-			return claimed{key, first.id, first.at, call}, nil
+			post.Time = c.Time
+			return claimed{c, key}, nil
 		case err != nil:
 			return claimed{}, err
 		}
-		other = has
+		not = c.Text
 	}
 }
 
@@ -263,9 +247,9 @@ func (c claimed) notifies(ctx context.Context, opt Options) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noticeTimeout) // the browser may be gone
 	defer cancel()
 	chosen, err := repeatedNoticeScript.Run(ctx, opt.DB.Client, []string{c.key},
-		[]string{c.text(), layout.Itoa(c.call), strconv.FormatInt(repeatWindow.Milliseconds(), 10)}).AsBool()
+		[]string{c.text(), crand.Text(), strconv.FormatInt(repeatWindow.Milliseconds(), 10)}).AsBool()
 	if err != nil {
-		opt.Log.WarnContext(ctx, "nobody is notified of a post", "post", c.id, "error", err)
+		opt.Log.WarnContext(ctx, "nobody is notified of a post", "post", c.ID, "error", err)
 	}
 	return chosen
 }
@@ -278,11 +262,4 @@ func (c claimed) forget(ctx context.Context, opt Options) {
 }
 
 // text is how a claim is stored, before the call that notifies is added.
-func (c claimed) text() string { return layout.Itoa(c.id) + " " + layout.Seconds(c.at) }
-
-func parseClaim(text string) (c claimed, ok bool) {
-	id, rest, ok := strings.Cut(text, " ")
-	at, _, _ := strings.Cut(rest, ".0")
-	first, isID := layout.ParseID(id)
-	return claimed{id: first, at: layout.ParseTime(at)}, ok && isID
-}
+func (c claimed) text() string { return layout.Itoa(c.ID) + " " + layout.Seconds(c.Time) }

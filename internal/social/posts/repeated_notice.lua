@@ -1,7 +1,6 @@
 -- Chooses which of the calls that publish the same text notifies people: the first that has
 -- published it.
--- KEYS[1]   string: the post, `<id> <time>`, and then `.0` and the call: to programs of earlier
---           versions the time is a number with a fraction. It expires
+-- KEYS[1]   string: the post, `<id> <time>`, and then `.0` and the call. It expires
 -- ARGV[1]   the post, as the calls have found it
 -- ARGV[2]   this call
 -- ARGV[3]   for how long, in milliseconds
