@@ -84,7 +84,8 @@ func (e *Engine) Edited(ctx context.Context, post int64) error {
 // can be repeated from its start; it reads the text again at the end, so that the last one has
 // seen the latest text.
 func (e *Engine) finishEdit(ctx context.Context, post int64) error {
-	seen, otherWords := int64(-1), false
+	var seen *string
+	otherWords := false
 	for {
 		job, err := e.writer.stored(ctx, post)
 		switch {
@@ -94,13 +95,12 @@ func (e *Engine) finishEdit(ctx context.Context, post int64) error {
 			return nil
 		case err != nil:
 			return err
-		case job.edits == seen && otherWords:
-			member := searchKind + ":" + layout.Itoa(post)
-			return e.tasks.Add(ctx, member)
-		case job.edits == seen:
+		case seen != nil && *seen == job.text && otherWords:
+			return e.tasks.Add(ctx, searchKind+":"+layout.Itoa(post))
+		case seen != nil && *seen == job.text:
 			return nil
 		}
-		seen = job.edits
+		seen = &job.text
 		err = e.writer.finishEdit(ctx, job)
 		if otherWords = errors.Is(err, errOtherWords); err != nil && !otherWords {
 			return fmt.Errorf("social: edit post %d: %w", post, err)

@@ -45,11 +45,11 @@ type Job struct {
 	post  int64
 	Entry // Entry.Fields is nil for a post that was read
 
-	time     string       // of a post that was read
-	text     string       // likewise
-	to       int64        // likewise: the author of the parent, as the post has it
-	pictures social.Media // likewise
-	edits    int64        // how often the post was edited before its text was read; -1: not known
+	time       string       // of a post that was read
+	text       string       // likewise
+	to         int64        // likewise: the author of the parent, as the post has it
+	pictures   social.Media // likewise
+	otherWords bool         // the search index has another text of it
 	// followedBy, where it is not zero, excludes followers who came later (unix
 	// seconds): they follow since after the post was written.
 	followedBy float64

@@ -9,7 +9,6 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
@@ -115,27 +114,14 @@ func (e *Engine) pushFirst(ctx context.Context, job *Job, first rueidis.RedisRes
 // reconcile reads again a post whose fan-out is written: if it was deleted meanwhile, it is
 // removed again from the lists; if it was edited, its words and tags are corrected.
 func (e *Engine) reconcile(ctx context.Context, job Job) error {
-	b := e.client.B()
-	res := e.client.DoMulti(ctx,
-		b.Hexists().Key(layout.PostKey(job.post)).Field("deleted").Build(),
-		b.Llen().Key(layout.EditsKey(job.post)).Build())
-	isDeleted, err := res[0].AsBool()
-	if err != nil {
-		return fmt.Errorf("social: read a post: %w", err)
-	}
-	edits, err := res[1].AsInt64()
-	if err != nil && !rediserr.IsWrongType(err) {
-		return fmt.Errorf("social: read a post: %w", err)
-	}
+	fields, err := reply.Fields(e.client.Do(ctx, e.client.B().Hmget().Key(layout.PostKey(job.post)).Field("deleted", "body").Build()))
 	switch {
-	case isDeleted:
-		if err := e.Deletions.Delete(ctx, job.post); err != nil {
-			return err
-		}
-	case edits != job.edits:
-		if err := e.Edited(ctx, job.post); err != nil {
-			return err
-		}
+	case err != nil:
+		return fmt.Errorf("social: read a post: %w", err)
+	case fields[0] != "":
+		return e.Deletions.Delete(ctx, job.post)
+	case job.otherWords || fields[1] != job.searched().Body:
+		return e.Edited(ctx, job.post)
 	}
 	return nil
 }
@@ -146,15 +132,8 @@ func (e *Engine) reconcile(ctx context.Context, job Job) error {
 func (w *writer) stored(ctx context.Context, post int64) (Job, error) {
 	job := Job{post: post, after: storage.FirstPage}
 	b := w.client.B()
-	res := w.client.DoMulti(ctx,
-		b.Llen().Key(layout.EditsKey(post)).Build(), // first: see Job.edits
-		b.Hmget().Key(layout.PostKey(post)).Field("user_id", "time", "body", "parent", "root", "repost_of", "deleted", "to", "media", "source").Build())
-	edits, err := res[0].AsInt64()
-	if err != nil && !rediserr.IsWrongType(err) {
-		return job, fmt.Errorf("social: read a post: %w", err)
-	}
-	job.edits = edits
-	fields, err := reply.Fields(res[1])
+	fields, err := reply.Fields(w.client.Do(ctx, b.Hmget().Key(layout.PostKey(post)).
+		Field("user_id", "time", "body", "parent", "root", "repost_of", "deleted", "to", "media", "source").Build()))
 	if err != nil {
 		return job, fmt.Errorf("social: read a post: %w", err)
 	}
@@ -177,7 +156,7 @@ func (w *writer) stored(ctx context.Context, post int64) (Job, error) {
 		job.Root = job.Parent
 	}
 	exists := b.Hexists().Key(layout.UserKey(job.Author)).Field("username").Build()
-	res = w.client.DoMulti(ctx, exists, b.Hget().Key(layout.PostKey(max(job.Parent, job.RepostOf))).Field("user_id").Build())
+	res := w.client.DoMulti(ctx, exists, b.Hget().Key(layout.PostKey(max(job.Parent, job.RepostOf))).Field("user_id").Build())
 	found, err := res[0].AsBool()
 	if err != nil {
 		return job, fmt.Errorf("social: read a user: %w", err)

@@ -32,7 +32,7 @@ func (w *words) index(ctx context.Context, job *Job) (wait func() error) {
 	return func() error {
 		err := <-done
 		if errors.Is(err, text.ErrConflict) {
-			job.edits = -1
+			job.otherWords = true
 			return nil
 		}
 		return w.unlessDamaged(ctx, job.post, err)
