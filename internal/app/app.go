@@ -426,7 +426,7 @@ func (s *App) Maintain(ctx context.Context) {
 	defer periodic.Wait()
 	if !s.opt.NoJobs {
 		all := []work.Periodic{
-			{Name: "standings", Every: 5 * time.Second, Do: s.Moderation.LiftEnded},
+			{Name: "standings", Every: 15 * time.Second, Do: s.Moderation.LiftEnded},
 			{Name: "trends", Every: time.Minute, Do: s.Trends.Merge},
 			{Name: "active-accounts", Every: 5 * time.Minute, Do: s.Suggestions.Refresh},
 			{Name: "completions", Every: time.Minute, Do: s.names.Build},

@@ -19,6 +19,10 @@ const (
 	// shortSilence is silence if another server can take over: the connection to a
 	// master that hangs is closed by the time its replica is promoted.
 	shortSilence = 2 * time.Second
+	// ping is after what silence of an idle connection the server is asked whether it is there, and
+	// shortPing is ping if another server can take over.
+	ping      = 2 * time.Second
+	shortPing = time.Second
 	// refresh is how often sentinels and Clusters are asked for the topology. They
 	// also announce changes, but a message can get lost.
 	refresh = 5 * time.Second
@@ -41,7 +45,7 @@ func (c Config) ClientOption() (rueidis.ClientOption, error) {
 		// waits for the server.
 		AlwaysPipelining: true,
 		RetryDelay:       RetryDelay,
-		Dialer:           net.Dialer{Timeout: dialTimeout, KeepAlive: time.Second},
+		Dialer:           net.Dialer{Timeout: dialTimeout, KeepAlive: ping},
 		ConnWriteTimeout: silence,
 	}
 	var err error
@@ -50,7 +54,7 @@ func (c Config) ClientOption() (rueidis.ClientOption, error) {
 	}
 	switch c.Kind {
 	case Sentinel:
-		opt.ConnWriteTimeout = shortSilence
+		opt.ConnWriteTimeout, opt.Dialer.KeepAlive = shortSilence, shortPing
 		opt.Sentinel = rueidis.SentinelOption{
 			MasterSet:  c.Master,
 			Username:   c.SentinelUsername,
@@ -62,7 +66,7 @@ func (c Config) ClientOption() (rueidis.ClientOption, error) {
 			TopologyRefreshInterval: refresh,
 		}
 	case Cluster:
-		opt.ConnWriteTimeout = shortSilence
+		opt.ConnWriteTimeout, opt.Dialer.KeepAlive = shortSilence, shortPing
 		opt.ClusterOption.ShardsRefreshInterval = refresh
 	case Single, Embedded:
 		opt.ForceSingleClient = true

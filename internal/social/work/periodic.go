@@ -19,6 +19,9 @@ var (
 	periodicScript = script.New(Library, periodicSource)
 )
 
+// lookEvery is the longest time between two looks at the periodic work.
+const lookEvery = 15 * time.Second
+
 // Periodic is work that is done again and again.
 type Periodic struct {
 	Name  string
@@ -38,7 +41,7 @@ func (e *Engine) Repeat(ctx context.Context, all ...Periodic) {
 	for {
 		mu.Lock()
 		args := make([]string, 0, 3*len(all))
-		pause := poll
+		pause := lookEvery
 		for _, p := range all {
 			own := "0"
 			if busy[p.Name] {
