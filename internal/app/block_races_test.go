@@ -9,10 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"retwis/internal/redistest"
+	"github.com/redis/rueidis"
+
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/people"
+	"retwis/internal/social/socialtest"
 )
 
 // A block and a follow at the same moment: the block wins, whichever process is first.
@@ -104,19 +106,21 @@ func TestBlocksAtOnce(t *testing.T) {
 // ending it, repairs.
 func TestBlockCutShort(t *testing.T) {
 	t.Parallel()
-	b := on(t, redistest.Cluster(t, 3).Client(t))
-	ada, bob := b.NewUser("ada"), b.NewUser("bob")
-	b.Connect(bob, ada)
-	b.Redis("ZADD", layout.BlockedKey(ada.ID), "+inf", layout.Itoa(bob.ID))
-	b.do(b.Relations.Block(b.Ctx, ada, bob, time.Time{}))
-	if got := b.relation(bob, ada); got != "blocked by" {
-		t.Errorf("repeated: %q", got)
-	}
-	b.Redis("ZREM", layout.BlockedKey(ada.ID), layout.Itoa(bob.ID))
-	b.do(b.Relations.Unblock(b.Ctx, ada, bob))
-	if got := b.relation(bob, ada); got != "" {
-		t.Errorf("ended: %q", got)
-	}
+	socialtest.OnEach(t, func(t *testing.T, client rueidis.Client) {
+		b := on(t, client)
+		ada, bob := b.NewUser("ada"), b.NewUser("bob")
+		b.Connect(bob, ada)
+		b.Redis("ZADD", layout.BlockedKey(ada.ID), "+inf", layout.Itoa(bob.ID))
+		b.do(b.Relations.Block(b.Ctx, ada, bob, time.Time{}))
+		if got := b.relation(bob, ada); got != "blocked by" {
+			t.Errorf("repeated: %q", got)
+		}
+		b.Redis("ZREM", layout.BlockedKey(ada.ID), layout.Itoa(bob.ID))
+		b.do(b.Relations.Unblock(b.Ctx, ada, bob))
+		if got := b.relation(bob, ada); got != "" {
+			t.Errorf("ended: %q", got)
+		}
+	})
 }
 
 // A block that is ended at once has ended the follows all the same, also while a post of

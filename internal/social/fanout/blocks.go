@@ -94,8 +94,7 @@ func (h *Homes) timedBlockTask(ctx context.Context, argument string) error {
 // finishBlock does what follows from a block that is stored, or was until its end: the server
 // forgets a block that has ended.
 func (h *Homes) finishBlock(ctx context.Context, from, to int64, end float64) error {
-	block := blockOf(from, to)
-	if err := storage.CopyEntry(ctx, h.client, block, storage.SetEntry{Key: layout.BlockersKey(to), Member: layout.Itoa(from)}); err != nil {
+	if err := h.relations.MirrorBlock(ctx, from, to, h.now()); err != nil {
 		return err
 	}
 	until, err := h.blockedUntil(ctx, from, to)

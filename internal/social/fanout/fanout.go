@@ -90,7 +90,7 @@ func New(client rueidis.Client, opt Options) *Engine {
 	w := &writer{d, &words{d}}
 	e := &Engine{
 		Deletions: &Deletions{d, w},
-		Homes:     &Homes{d, &homeTimelines{d}, opt.OnBlock},
+		Homes:     &Homes{d, &homeTimelines{d}, storage.NewRelations(client), opt.OnBlock},
 		db:        d, writer: w, segments: &segments{d, w}, ids: ids{client: client, log: opt.Log},
 	}
 	e.Imports = &Imports{e}

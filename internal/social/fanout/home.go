@@ -3,6 +3,8 @@ package fanout
 import (
 	"context"
 	"fmt"
+
+	"retwis/internal/social/storage"
 )
 
 const (
@@ -19,6 +21,7 @@ const homeKind = "home"
 type Homes struct {
 	db
 	timelines *homeTimelines
+	relations storage.Relations
 	onBlock   func(ctx context.Context, from, to int64) error // nil: nothing
 }
 

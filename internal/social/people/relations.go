@@ -58,7 +58,7 @@ func (r *Relations) Block(ctx context.Context, from, to social.User, until time.
 }
 
 // Unblock ends a block; the follows that the block ended do not come back. Repeating it
-// changes nothing. Five round trips, more on a Cluster.
+// changes nothing. About ten round trips.
 func (r *Relations) Unblock(ctx context.Context, from, to social.User) error {
 	defer r.follows.common.changed(from.ID, to.ID)
 	return r.follows.homes.Unblock(ctx, from.ID, to.ID, func() error {

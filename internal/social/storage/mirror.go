@@ -17,6 +17,11 @@ type SetEntry struct{ Key, Member string }
 // A crash in between can leave them different; repeating the write, or its opposite,
 // repairs that. Three round trips, and two more for each change meanwhile.
 func CopyEntry(ctx context.Context, client rueidis.Client, authoritative, mirror SetEntry) error {
+	return copyEntry(ctx, client, authoritative, mirror, nil)
+}
+
+// copyEntry is CopyEntry, and sends other commands for the mirror along with the first write.
+func copyEntry(ctx context.Context, client rueidis.Client, authoritative, mirror SetEntry, also rueidis.Commands) error {
 	score, err := EntryScore(ctx, client, authoritative)
 	if err != nil {
 		return err
@@ -27,11 +32,12 @@ func CopyEntry(ctx context.Context, client rueidis.Client, authoritative, mirror
 		if score != "" {
 			write = b.Arbitrary("ZADD").Keys(mirror.Key).Args(score, mirror.Member).Build()
 		}
-		// The second command waits for the invalidation messages of the first.
-		res := client.DoMulti(ctx, write.ToRetryable(), b.Exists().Key(mirror.Key).Build().ToRetryable())
-		if err := reply.FirstError(res); err != nil {
+		// The last command waits for the invalidation messages of the others.
+		cmds := append(also, write.ToRetryable(), b.Exists().Key(mirror.Key).Build().ToRetryable())
+		if err := reply.FirstError(client.DoMulti(ctx, cmds...)); err != nil {
 			return err
 		}
+		also = nil
 		again, err := EntryScore(ctx, client, authoritative)
 		if err != nil || again == score {
 			return err

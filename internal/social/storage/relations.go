@@ -45,90 +45,58 @@ var ErrTooManyRelations = errors.New("social: too many")
 // removes them.
 //
 // blockers:<uid> has the users who have blocked a user: the other direction of blocked:<uid>,
-// which is authoritative. On a single server one script changes both. On a Cluster they are in
-// different slots, so the write is a sequence that can be repeated; see CopyEntry. Made by
+// which is authoritative and can be in another slot. The write is a sequence that can be
+// repeated: Block or Unblock, then MirrorBlock. fanout.Homes notes it as a task before. Made by
 // NewRelations.
 type Relations struct {
-	client  rueidis.Client
-	cluster bool
+	client rueidis.Client
 }
 
 // NewRelations returns the mutes and blocks of a database.
 func NewRelations(client rueidis.Client) Relations {
-	return Relations{client: client, cluster: client.Mode() == rueidis.ClientModeCluster}
+	return Relations{client: client}
 }
 
 // Mute makes one user mute another until a time, without end for the zero time. It returns
 // ErrTooManyRelations where the user has muted MaxRelations others. One round trip.
 func (s Relations) Mute(ctx context.Context, from, to int64, until, now time.Time) error {
-	return s.put(ctx, []string{layout.MutedKey(from)}, from, to, until, now)
+	return s.put(ctx, layout.MutedKey(from), to, until, now)
 }
 
-// Block makes one user block another; see Mute. One round trip, five on a Cluster.
+// Block makes one user block another; see Mute.
 func (s Relations) Block(ctx context.Context, from, to int64, until, now time.Time) error {
-	if err := s.put(ctx, s.blockKeys(from, to), from, to, until, now); err != nil {
-		return err
-	}
-	return s.blockers(ctx, from, to, now)
+	return s.put(ctx, layout.BlockedKey(from), to, until, now)
 }
 
 // Unmute ends a mute and reports whether there was one. One round trip.
 func (s Relations) Unmute(ctx context.Context, from, to int64, now time.Time) (bool, error) {
-	return s.remove(ctx, []string{layout.MutedKey(from)}, from, to, now)
+	return s.remove(ctx, layout.MutedKey(from), to, now)
 }
 
-// Unblock ends a block and reports whether there was one. One round trip, five on a
-// Cluster.
+// Unblock ends a block and reports whether there was one. One round trip.
 func (s Relations) Unblock(ctx context.Context, from, to int64, now time.Time) (bool, error) {
-	was, err := s.remove(ctx, s.blockKeys(from, to), from, to, now)
-	if err != nil {
-		return false, err
-	}
-	return was, s.blockers(ctx, from, to, now)
+	return s.remove(ctx, layout.BlockedKey(from), to, now)
 }
 
-func (s Relations) blockKeys(from, to int64) []string {
-	keys := []string{layout.BlockedKey(from), layout.BlockersKey(to)}
-	if s.cluster {
-		return keys[:1]
-	}
-	return keys
-}
-
-// blockers updates the other direction of a block on a Cluster.
-func (s Relations) blockers(ctx context.Context, from, to int64, now time.Time) error {
-	if !s.cluster {
-		return nil
-	}
-	if err := s.Mirror(ctx, from, to); err != nil {
-		return err
-	}
-	err := relationForgetScript.Run(ctx, s.client, []string{layout.BlockersKey(to)}, []string{layout.Seconds(now)}).Error()
-	if err != nil && !rueidis.IsRedisNil(err) {
+// MirrorBlock makes blockers:<to> agree with blocked:<from>, and removes ended blocks from it.
+// It can run while others block and unblock. Three round trips.
+func (s Relations) MirrorBlock(ctx context.Context, from, to int64, now time.Time) error {
+	blocked := SetEntry{Key: layout.BlockedKey(from), Member: layout.Itoa(to)}
+	blocker := SetEntry{Key: layout.BlockersKey(to), Member: layout.Itoa(from)}
+	forget := relationForgetScript.Command(s.client, []string{blocker.Key}, []string{layout.Seconds(now)})
+	if err := copyEntry(ctx, s.client, blocked, blocker, rueidis.Commands{forget}); err != nil {
 		return fmt.Errorf("social: block: %w", err)
 	}
 	return nil
 }
 
-// Mirror makes blockers:<to> agree with blocked:<from>. It can run while others block
-// and unblock. Three round trips.
-func (s Relations) Mirror(ctx context.Context, from, to int64) error {
-	err := CopyEntry(ctx, s.client,
-		SetEntry{Key: layout.BlockedKey(from), Member: layout.Itoa(to)},
-		SetEntry{Key: layout.BlockersKey(to), Member: layout.Itoa(from)})
-	if err != nil {
-		return fmt.Errorf("social: block: %w", err)
-	}
-	return nil
-}
-
-func (s Relations) put(ctx context.Context, keys []string, from, to int64, until, now time.Time) error {
+func (s Relations) put(ctx context.Context, key string, to int64, until, now time.Time) error {
 	end := "+inf"
 	if !until.IsZero() && until.Unix() <= layout.MaxSeconds {
 		end = layout.Seconds(until)
 	}
-	ok, err := relationPutScript.RunFenced(ctx, s.client, keys, []string{
-		layout.Itoa(from), layout.Itoa(to), end, layout.Seconds(now), strconv.Itoa(MaxRelations),
+	ok, err := relationPutScript.RunFenced(ctx, s.client, []string{key}, []string{
+		layout.Itoa(to), end, layout.Seconds(now), strconv.Itoa(MaxRelations),
 	}).AsBool()
 	if err != nil {
 		return fmt.Errorf("social: mute or block: %w", err)
@@ -139,9 +107,8 @@ func (s Relations) put(ctx context.Context, keys []string, from, to int64, until
 	return nil
 }
 
-func (s Relations) remove(ctx context.Context, keys []string, from, to int64, now time.Time) (bool, error) {
-	was, err := relationRemoveScript.RunFenced(ctx, s.client, keys,
-		[]string{layout.Itoa(from), layout.Itoa(to), layout.Seconds(now)}).AsBool()
+func (s Relations) remove(ctx context.Context, key string, to int64, now time.Time) (bool, error) {
+	was, err := relationRemoveScript.RunFenced(ctx, s.client, []string{key}, []string{layout.Itoa(to), layout.Seconds(now)}).AsBool()
 	if err != nil {
 		return false, fmt.Errorf("social: unmute or unblock: %w", err)
 	}
