@@ -186,7 +186,7 @@ var All = []Fault{
 		Document: "retwis.md", Promise: "of two concurrent registrations exactly one gets it",
 		File: "internal/social/users/directory.go", Anchor: "\tb, key := d.client.B(), d.key(name)\n",
 		With: "\tb, key := d.client.B(), d.key(name)\n\tif plant.On(\"nametwice\") {\n" +
-			"\t\td.client.Do(ctx, b.Set().Key(layout.LayoutVersion).Value(d.Version()).Nx().Build())\n" +
+			"\t\td.client.Do(ctx, b.Set().Key(layout.LayoutVersion).Value(d.version()).Nx().Build())\n" +
 			"\t\tif owner, err := d.client.Do(ctx, b.Hget().Key(key).Field(spelled).Build()).AsInt64(); err == nil {\n\t\t\treturn owner, nil\n\t\t}\n" +
 			"\t\treturn uid, d.client.Do(ctx, b.Hset().Key(key).FieldValue().FieldValue(spelled, layout.Itoa(uid)).Build()).Error()\n\t}\n",
 		Likely: []string{"internal/social/users", "internal/app"},

@@ -52,19 +52,20 @@ func (d Database) Adopt(ctx context.Context, progress func(done, total int64)) e
 	if err == nil && version == "" {
 		version, err = d.adopt(ctx, progress)
 	}
-	names := users.NewDirectory(d.client)
 	switch {
-	case err != nil || version == "" || version == names.Version():
+	case err != nil || version == "":
 		return err
 	case version != layout.Version && version != layout.ClusterVersion:
 		return fmt.Errorf("social: the database has layout %.40q, and this version of retwis reads layout %s only: use the version that wrote it",
 			version, layout.Version)
+	case d.cluster == (version == layout.ClusterVersion):
+		return nil
 	case !d.cluster:
 		if err := d.completeHomes(ctx, progress); err != nil {
 			return err
 		}
 	}
-	return names.Rearrange(ctx, progress)
+	return users.NewDirectory(d.client).Rearrange(ctx, progress)
 }
 
 // adopt completes a database of the Retwis of 2014, and returns the version of its layout;

@@ -21,19 +21,18 @@ const allUsersPage = 200
 // after them in none, and somebody may be seen twice.
 func (u *Users) AllUsers(ctx context.Context) iter.Seq2[[]social.User, error] {
 	return func(yield func([]social.User, error) bool) {
-		spread := u.directory.Spread()
 		seen := map[int64]bool{}
 		for page, err := range u.byTime(ctx) {
 			if !yield(page, err) || err != nil {
 				return
 			}
-			if spread {
+			if u.db.Cluster {
 				for _, user := range page {
 					seen[user.ID] = true
 				}
 			}
 		}
-		if spread {
+		if u.db.Cluster {
 			u.others(ctx, seen, yield)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"iter"
-	"slices"
 
 	"github.com/redis/rueidis"
 
@@ -44,10 +43,6 @@ func Bucket(name string) int {
 	return int(crc32.ChecksumIEEE([]byte(layout.Fold(name))) % layout.Buckets)
 }
 
-// Spread reports whether the database is a Cluster: its names are in buckets, and
-// `users_by_time` has only the latest users.
-func (d *Directory) Spread() bool { return d.cluster }
-
 // key is the hash that has a name.
 func (d *Directory) key(name string) string {
 	if d.cluster {
@@ -56,8 +51,8 @@ func (d *Directory) key(name string) string {
 	return layout.Users
 }
 
-// Version is the version of the layout that this kind of server has.
-func (d *Directory) Version() string {
+// version is the version of the layout that this kind of server has.
+func (d *Directory) version() string {
 	if d.cluster {
 		return layout.ClusterVersion
 	}
@@ -83,34 +78,20 @@ func (o Owner) First() string {
 
 // Owners returns what names lead to. One round trip.
 func (d *Directory) Owners(ctx context.Context, names ...string) ([]Owner, error) {
-	var cmds rueidis.Commands
-	if d.cluster {
-		for _, name := range names {
-			cmds = append(cmds, d.client.B().Hmget().Key(d.key(name)).Field(name, layout.Fold(name)).Build())
-		}
-	} else if len(names) > 0 {
-		var fields []string
-		for _, name := range names {
-			fields = append(fields, name, layout.Fold(name))
-		}
-		cmds = append(cmds, d.client.B().Hmget().Key(layout.Users).Field(fields...).Build())
+	cmds := make(rueidis.Commands, len(names))
+	for i, name := range names {
+		cmds[i] = d.client.B().Hmget().Key(d.key(name)).Field(name, layout.Fold(name)).Build()
 	}
-	owners := make([]Owner, 0, len(names))
-	for _, res := range d.client.DoMulti(ctx, cmds...) {
-		switch err := res.Error(); {
-		case d.cluster && rediserr.IsWrongType(err): // one bucket; a check reports it
-			owners = append(owners, Owner{})
-			continue
-		case err != nil:
-			return make([]Owner, len(names)), fmt.Errorf("social: look up a username: %w", err)
-		}
+	owners := make([]Owner, len(names))
+	for i, res := range d.client.DoMulti(ctx, cmds...) {
 		ids, err := reply.Fields(res)
+		if wrong := res.Error(); !d.cluster && rediserr.IsWrongType(wrong) { // on a Cluster it is one bucket; a check reports it
+			err = wrong
+		}
 		if err != nil {
-			return nil, fmt.Errorf("social: look up a username: %w", err)
+			return owners, fmt.Errorf("social: look up a username: %w", err)
 		}
-		for pair := range slices.Chunk(ids, 2) {
-			owners = append(owners, Owner{Typed: pair[0], Folded: pair[1]})
-		}
+		owners[i] = Owner{Typed: ids[0], Folded: ids[1]}
 	}
 	return owners, nil
 }
@@ -125,7 +106,7 @@ func (d *Directory) Claim(ctx context.Context, name string, uid int64) (int64, e
 func (d *Directory) claim(ctx context.Context, name, spelled string, uid int64) (int64, error) {
 	b, key := d.client.B(), d.key(name)
 	res := d.client.DoMulti(ctx,
-		b.Set().Key(layout.LayoutVersion).Value(d.Version()).Nx().Build().ToRetryable(),
+		b.Set().Key(layout.LayoutVersion).Value(d.version()).Nx().Build().ToRetryable(),
 		b.Hsetnx().Key(key).Field(spelled).Value(layout.Itoa(uid)).Build().ToRetryable(),
 		b.Hget().Key(key).Field(spelled).Build(),
 	)

@@ -31,7 +31,7 @@ func (d *Directory) Rearrange(ctx context.Context, progress func(done, total int
 	}
 	err := run(ctx, progress)
 	if err == nil {
-		err = d.client.Do(ctx, d.client.B().Set().Key(layout.LayoutVersion).Value(d.Version()).Build()).Error()
+		err = d.client.Do(ctx, d.client.B().Set().Key(layout.LayoutVersion).Value(d.version()).Build()).Error()
 	}
 	if err != nil {
 		return fmt.Errorf("social: move the names: %w", err)
