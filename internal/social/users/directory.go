@@ -214,21 +214,14 @@ func (d *Directory) allBuckets(ctx context.Context, count int, yield func(Direct
 	}
 }
 
-// Empty reports whether no user has registered yet; on a Cluster, whether nobody has
-// tried to. One round trip.
+// Empty reports whether nobody has tried to register yet. One round trip.
 func (d *Directory) Empty(ctx context.Context) (bool, error) {
-	var n int64
-	var err error
-	if d.cluster {
-		// Ids count up from 1. There is no counter of users that could differ from them.
-		n, err = d.client.Do(ctx, d.client.B().Exists().Key(layout.NextUserID).Build()).AsInt64()
-	} else {
-		n, err = d.client.Do(ctx, d.client.B().Hlen().Key(layout.Users).Build()).AsInt64()
-	}
+	// Ids count up from 1. There is no counter of users that could differ from them.
+	some, err := d.client.Do(ctx, d.client.B().Exists().Key(layout.NextUserID).Build()).AsBool()
 	if err != nil {
-		return false, fmt.Errorf("social: count users: %w", err)
+		return false, fmt.Errorf("social: look for users: %w", err)
 	}
-	return n == 0, nil
+	return !some, nil
 }
 
 // AddLatest are the commands that add a user to `users_by_time`, for a pipeline. They

@@ -218,8 +218,7 @@ func (u *Users) InOrder(ctx context.Context, ids []int64) ([]social.User, error)
 	return found, nil
 }
 
-// Empty reports whether no user has registered yet; on a Cluster, whether nobody has
-// tried to. One round trip.
+// Empty reports whether nobody has tried to register yet. One round trip.
 func (u *Users) Empty(ctx context.Context) (bool, error) {
 	return u.directory.Empty(ctx)
 }
