@@ -37,7 +37,8 @@ var ErrNoPost = errors.New("social: no such post")
 // it, so it cannot differ.
 //
 // On a single server one script changes all three. On a Cluster liked:<uid> is in another
-// slot, so the write is a sequence that can be repeated; see CopyEntry. Made by NewReactions.
+// slot, so the write is a sequence that can be repeated: the caller notes it as a task before,
+// which copies the like to liked:<uid>; see fanout.Homes.Like. Made by NewReactions.
 type Reactions struct {
 	client  rueidis.Client
 	cluster bool
@@ -49,8 +50,7 @@ func NewReactions(client rueidis.Client) Reactions {
 }
 
 // Like makes a user like a post and reports whether that is new. A like that exists
-// keeps its time. It returns ErrNoPost where there is no such post. One round trip,
-// four on a Cluster.
+// keeps its time. It returns ErrNoPost where there is no such post. One round trip.
 func (s Reactions) Like(ctx context.Context, post, uid int64, at time.Time) (bool, error) {
 	n, err := s.run(ctx, likeScript, post, uid, layout.Seconds(at)).AsInt64()
 	if err != nil {
@@ -59,17 +59,17 @@ func (s Reactions) Like(ctx context.Context, post, uid int64, at time.Time) (boo
 	if n < 0 {
 		return false, ErrNoPost
 	}
-	return n > 0, s.mirror(ctx, post, uid)
+	return n > 0, nil
 }
 
 // Unlike takes back a like and returns its time, the zero time where there was none.
-// One round trip, four on a Cluster.
+// One round trip.
 func (s Reactions) Unlike(ctx context.Context, post, uid int64) (time.Time, error) {
 	since, err := reply.Text(s.run(ctx, unlikeScript, post, uid))
 	if err != nil {
 		return time.Time{}, wrapReaction(err)
 	}
-	return layout.ParseTime(since), s.mirror(ctx, post, uid)
+	return layout.ParseTime(since), nil
 }
 
 // run runs a script on the likes of a post.
@@ -81,27 +81,11 @@ func (s Reactions) run(ctx context.Context, run script.Script, post, uid int64, 
 	return run.RunFenced(ctx, s.client, keys, append([]string{layout.Itoa(uid), layout.Itoa(post)}, more...))
 }
 
-// mirror is Mirror where no script has done its work.
-func (s Reactions) mirror(ctx context.Context, post, uid int64) error {
-	if !s.cluster {
-		return nil
-	}
-	return s.Mirror(ctx, post, uid)
-}
-
 func wrapReaction(err error) error {
 	if err != nil {
 		return fmt.Errorf("social: like: %w", err)
 	}
 	return nil
-}
-
-// Mirror makes liked:<uid> agree with the likes of a post. It can run while others
-// like and unlike. Three round trips.
-func (s Reactions) Mirror(ctx context.Context, post, uid int64) error {
-	return wrapReaction(CopyEntry(ctx, s.client,
-		SetEntry{Key: layout.LikersKey(post), Member: layout.Itoa(uid)},
-		SetEntry{Key: layout.LikedKey(uid), Member: layout.Itoa(post)}))
 }
 
 // Bookmark adds a post to a user's bookmarks. A bookmark that exists keeps its time.
