@@ -24,10 +24,6 @@ var (
 	//go:embed unfollow.lua
 	unfollowSource string
 	unfollowScript = script.New(unfollowSource).Retryable()
-
-	//go:embed follow_mirror.lua
-	followMirrorSource string
-	followMirrorScript = script.New(followMirrorSource).Retryable()
 )
 
 // Follows are the follows of all users: for each user a sorted set of the users that they
@@ -148,31 +144,12 @@ func (s Follows) Finish(ctx context.Context, from, to int64, at time.Time) error
 		err = s.yield(ctx, from, to, at)
 	}
 	if err == nil {
-		_, err = s.Mirror(ctx, from, to)
+		err = s.reconcile(ctx, from, to)
 	}
 	if errors.Is(err, ErrBlocked) {
 		return nil
 	}
 	return wrapFollow(err)
-}
-
-// Mirror makes the followers of a user agree with the authoritative direction
-// and reports whether they did not.
-func (s Follows) Mirror(ctx context.Context, from, to int64) (bool, error) {
-	if !s.cluster {
-		return followMirrorScript.Run(ctx, s.client, []string{layout.FollowingKey(from), layout.FollowersKey(to)},
-			[]string{layout.Itoa(from), layout.Itoa(to)}).AsBool()
-	}
-	following, follower := followEntries(from, to)
-	since, err := EntryScore(ctx, s.client, following)
-	if err != nil {
-		return false, err
-	}
-	back, err := EntryScore(ctx, s.client, follower)
-	if err != nil || since == back {
-		return false, err
-	}
-	return true, s.reconcile(ctx, from, to)
 }
 
 // reconcile copies the authoritative direction to the other one, on servers that no
