@@ -32,9 +32,9 @@
 //
 // The keys are those of the Retwis tutorial (docs/keys.md lists every one), so a database
 // that the original PHP program wrote opens unchanged. No write mixes keys that a Cluster
-// could store on different servers, except follows on a single server (see storage.Follows);
-// a write that needs several keys is a sequence that can be repeated from its start without
-// harm, and its comment says so.
+// could store on different servers, except follows and likes on a single server (see
+// storage.Follows and storage.Reactions); a write that needs several keys is a sequence that
+// can be repeated from its start without harm, and its comment says so.
 //
 // # Reads
 //

@@ -126,6 +126,8 @@ func (f *Follows) countCommon(ctx context.Context, v *social.Viewer, uid int64) 
 		return Common{}, nil
 	}
 	read := f.latestIn
+	// The steps of latestIn would take 1.09 to 1.4 times the CPU of web process and server for a
+	// profile, depending on how many followers the two have.
 	if !f.db.Cluster && n[0] <= examine {
 		read = func(ctx context.Context, small, large string) ([]string, error) {
 			return f.db.Client.Do(ctx, f.db.Client.B().Zinter().Numkeys(2).Key(small, large).Build()).AsStrSlice()

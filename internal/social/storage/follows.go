@@ -31,7 +31,9 @@ var (
 //
 // On a single server one script changes both. On a Cluster they are in different slots, so
 // the write is a sequence that can be repeated; the set of the follower ("following") is
-// authoritative: see reconcile. Made by NewFollows.
+// authoritative: see reconcile. On a single server the sequence would take 1.22 times the CPU of
+// web process and server for a follow (0.76 ms, all of a request), and for its end even more: see
+// fanout.Homes.Unfollow. Made by NewFollows.
 type Follows struct {
 	client  rueidis.Client
 	cluster bool
