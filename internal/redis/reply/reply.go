@@ -20,14 +20,18 @@ func Text(res rueidis.RedisResult) (string, error) {
 	return value, nil
 }
 
-// TextOrEmpty is Text, and empty too for a key of another type.
-func TextOrEmpty(res rueidis.RedisResult) (string, error) {
-	value, err := Text(res)
-	if rediserr.IsWrongType(err) {
-		return "", nil
+// OrEmpty takes what a read has returned: empty for a nil reply, and for a key of another type,
+// which must not fail a page. The application's check reports such a key.
+func OrEmpty[T any](value T, err error) (T, error) {
+	if err == nil || !rueidis.IsRedisNil(err) && !rediserr.IsWrongType(err) {
+		return value, err
 	}
-	return value, err
+	var empty T
+	return empty, nil
 }
+
+// TextOrEmpty is Text, and empty too for a key of another type.
+func TextOrEmpty(res rueidis.RedisResult) (string, error) { return OrEmpty(res.ToString()) }
 
 // maxFields is at least the number of fields that one HMGET asks for.
 const maxFields = 16
@@ -49,6 +53,16 @@ func Fields(res rueidis.RedisResult) ([]string, error) {
 		}
 	}
 	return texts, nil
+}
+
+// Written returns the first error of writes. Those to keys of another type are no errors.
+func Written(results ...rueidis.RedisResult) error {
+	for _, res := range results {
+		if _, err := OrEmpty(res.ToMessage()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // FirstError returns the first error of a pipeline; nil replies are no errors.

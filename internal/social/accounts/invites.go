@@ -17,7 +17,6 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
@@ -151,8 +150,8 @@ func (s inviteStore) Create(ctx context.Context, i Invite, now time.Time) (token
 // All returns the invitations, the latest first. Damaged ones are left out. One round
 // trip.
 func (s inviteStore) All(ctx context.Context) ([]Invite, error) {
-	entries, err := s.client.Do(ctx, s.client.B().Hgetall().Key(layout.Invites).Build()).AsStrMap()
-	if err != nil && !rediserr.IsWrongType(err) {
+	entries, err := reply.OrEmpty(s.client.Do(ctx, s.client.B().Hgetall().Key(layout.Invites).Build()).AsStrMap())
+	if err != nil {
 		return nil, fmt.Errorf("social: list invitations: %w", err)
 	}
 	var all []Invite

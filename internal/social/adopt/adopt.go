@@ -13,7 +13,6 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/nodes"
-	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/scan"
 	"retwis/internal/redis/script"
@@ -225,8 +224,8 @@ func (a *adoption) adoptName(ctx context.Context, name string, uid int64) error 
 	if err != nil {
 		return err
 	}
-	exists, err := res[3].AsBool()
-	if err != nil && !rediserr.IsWrongType(err) {
+	exists, err := reply.OrEmpty(res[3].AsBool())
+	if err != nil {
 		return err
 	}
 	a.sawUser(uid, exists)
@@ -264,10 +263,7 @@ func (a *adoption) adoptPosts(ctx context.Context, keys []string) error {
 	}
 	for i, res := range client.DoMulti(ctx, reads...) {
 		a.lastPost = max(a.lastPost, ids[i]) // of any type: no new post can have this key
-		author, err := reply.Text(res)
-		if rediserr.IsWrongType(err) {
-			continue // reported by a check
-		}
+		author, err := reply.TextOrEmpty(res)
 		if err != nil {
 			return fmt.Errorf("key %s: %w", layout.PostKey(ids[i]), err)
 		}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/layout2009"
@@ -118,8 +117,8 @@ func (d Database) notToolkit(ctx context.Context, metas map[string]bool, keys []
 		clear(metas)
 	}
 	for i, res := range d.client.DoMulti(ctx, cmds...) {
-		fields, err := res.AsInt64()
-		if err != nil && !rediserr.IsWrongType(err) {
+		fields, err := reply.OrEmpty(res.AsInt64())
+		if err != nil {
 			return nil, err
 		}
 		if fields > 0 {

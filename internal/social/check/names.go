@@ -3,7 +3,7 @@ package check
 import (
 	"context"
 
-	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
 )
 
@@ -13,12 +13,12 @@ func (c *userCheck) latest(ctx context.Context) error {
 	if !c.check.cluster {
 		return nil
 	}
-	latest, err := c.check.client.Do(ctx, c.check.client.B().Zrange().Key(layout.UsersByTime).Min("0").Max("0").Withscores().Build()).AsZScores()
-	if err == nil && len(latest) > 0 {
-		c.check.sinceLatest = layout.ParseTime(layout.Itoa(int64(latest[0].Score)))
-	}
-	if err != nil && !rediserr.IsWrongType(err) {
+	latest, err := reply.OrEmpty(c.check.client.Do(ctx, c.check.client.B().Zrange().Key(layout.UsersByTime).Min("0").Max("0").Withscores().Build()).AsZScores())
+	if err != nil {
 		return err
+	}
+	if len(latest) > 0 {
+		c.check.sinceLatest = layout.ParseTime(layout.Itoa(int64(latest[0].Score)))
 	}
 	return c.buckets(ctx)
 }
@@ -44,7 +44,7 @@ func (c *userCheck) buckets(ctx context.Context) error {
 func (c *userCheck) allNames(ctx context.Context, visit func(key string, names, ids []string) error) error {
 	for page, err := range c.check.names.All(ctx, scanCount) {
 		one := func(yield func([]string, error) bool) { yield(page.Names, err) }
-		if err := c.check.pairs(ctx, one, func(names, ids []string) error { return visit(page.Key, names, ids) }); err != nil || rediserr.IsWrongType(err) {
+		if err := c.check.pairs(ctx, one, func(names, ids []string) error { return visit(page.Key, names, ids) }); err != nil {
 			return err
 		}
 	}

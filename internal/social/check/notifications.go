@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/social/notify"
 	"retwis/maintain"
 )
@@ -14,8 +14,8 @@ type noticeCheck struct{ check *checker }
 
 // inbox checks that each notification can be read.
 func (c *noticeCheck) inbox(ctx context.Context, key string) error {
-	list, err := c.check.client.Do(ctx, c.check.client.B().Lrange().Key(key).Start(0).Stop(-1).Build()).AsStrSlice()
-	if err != nil && !rediserr.IsWrongType(err) {
+	list, err := reply.OrEmpty(c.check.client.Do(ctx, c.check.client.B().Lrange().Key(key).Start(0).Stop(-1).Build()).AsStrSlice())
+	if err != nil {
 		return err
 	}
 	for _, text := range list {

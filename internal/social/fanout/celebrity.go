@@ -6,7 +6,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
 )
 
@@ -37,7 +37,7 @@ func (w *writer) chooseAudience(ctx context.Context, job *Job, res []rueidis.Red
 	case job.isNarrow():
 		var n [2]int64
 		for i := range n {
-			if n[i], err = res[i].AsInt64(); err != nil && !rediserr.IsWrongType(err) {
+			if n[i], err = reply.OrEmpty(res[i].AsInt64()); err != nil {
 				return false, fmt.Errorf("social: count followers: %w", err)
 			}
 		}

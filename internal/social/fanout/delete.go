@@ -9,7 +9,6 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
 	"retwis/internal/social"
@@ -320,8 +319,8 @@ func (w *writer) removeStub(ctx context.Context, s stub) error {
 				return err
 			}
 		}
-		err = w.client.Do(ctx, w.client.B().Zrem().Key(layout.ThreadKey(s.root)).Member(layout.Itoa(s.id)).Build().ToRetryable()).Error()
-		if err != nil && !rediserr.IsWrongType(err) {
+		err = reply.Written(w.client.Do(ctx, w.client.B().Zrem().Key(layout.ThreadKey(s.root)).Member(layout.Itoa(s.id)).Build().ToRetryable()))
+		if err != nil {
 			return err
 		}
 		isLast, err := w.removeReply(ctx, s, false)

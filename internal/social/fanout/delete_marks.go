@@ -6,7 +6,6 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/sleep"
 	"retwis/internal/social/layout"
@@ -31,7 +30,7 @@ func MirrorRepost(ctx context.Context, client rueidis.Client, user, post int64) 
 			since, _ := strconv.ParseInt(at, 10, 64)
 			write = b.Zadd().Key(layout.RepostedKey(user)).ScoreMember().ScoreMember(float64(since), layout.Itoa(post)).Build()
 		}
-		if err = client.Do(ctx, write.ToRetryable()).Error(); err != nil && !rediserr.IsWrongType(err) {
+		if err = reply.Written(client.Do(ctx, write.ToRetryable())); err != nil {
 			return err
 		}
 		var again string

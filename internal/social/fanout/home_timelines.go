@@ -6,7 +6,6 @@ import (
 	"math"
 	"strconv"
 
-	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
@@ -42,8 +41,8 @@ func (t *homeTimelines) fill(ctx context.Context, from, to int64) error {
 // fillFrom puts the latest posts of a set on a home timeline, those below first where it
 // is not 0.
 func (t *homeTimelines) fillFrom(ctx context.Context, user int64, set string, first int64) error {
-	ids, err := t.client.Do(ctx, t.client.B().Zrevrange().Key(set).Start(0).Stop(filledPosts-1).Build()).AsStrSlice()
-	if err != nil && !rediserr.IsWrongType(err) {
+	ids, err := reply.OrEmpty(t.client.Do(ctx, t.client.B().Zrevrange().Key(set).Start(0).Stop(filledPosts-1).Build()).AsStrSlice())
+	if err != nil {
 		return err
 	}
 	posts := make([]int64, 0, len(ids))

@@ -7,7 +7,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
 )
 
@@ -18,8 +18,8 @@ const maxPending = 10_000
 // Pushing reports whether a part of the audience of a post is yet to get it. Where there are
 // very many tasks, it may be. One round trip.
 func (e *Engine) Pushing(ctx context.Context, post int64) (bool, error) {
-	members, err := e.client.Do(ctx, e.client.B().Zrange().Key(layout.Tasks).Min("0").Max(layout.Itoa(maxPending)).Rev().Build()).AsStrSlice()
-	if err != nil && !rediserr.IsWrongType(err) {
+	members, err := reply.OrEmpty(e.client.Do(ctx, e.client.B().Zrange().Key(layout.Tasks).Min("0").Max(layout.Itoa(maxPending)).Rev().Build()).AsStrSlice())
+	if err != nil {
 		return false, err
 	}
 	isPart := func(member string) bool {
@@ -45,9 +45,6 @@ func ClaimCommand(client rueidis.Client, post, author int64, time string) rueidi
 
 // Claimed reads the reply to a ClaimCommand.
 func Claimed(res rueidis.RedisResult) (bool, error) {
-	claims, err := res.ToArray()
-	if rediserr.IsWrongType(err) {
-		return false, nil
-	}
+	claims, err := reply.OrEmpty(res.ToArray())
 	return slices.ContainsFunc(claims, func(claim rueidis.RedisMessage) bool { return !claim.IsNil() }), err
 }

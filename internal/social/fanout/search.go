@@ -10,7 +10,6 @@ import (
 
 	"retwis/index"
 	"retwis/index/text"
-	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/searchindex"
@@ -101,8 +100,8 @@ func (w *words) earlierCommand(post int64) rueidis.Completed {
 }
 
 func earlierTexts(res rueidis.RedisResult) ([]string, error) {
-	texts, err := res.AsStrSlice()
-	if err != nil && !rediserr.IsWrongType(err) {
+	texts, err := reply.OrEmpty(res.AsStrSlice())
+	if err != nil {
 		return nil, fmt.Errorf("social: read the earlier texts of a post: %w", err)
 	}
 	for i, edit := range texts {

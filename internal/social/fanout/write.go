@@ -66,12 +66,7 @@ func writeAll(ctx context.Context, client rueidis.Client, cmds rueidis.Commands)
 	for i := range cmds {
 		cmds[i] = cmds[i].ToRetryable()
 	}
-	for _, res := range client.DoMulti(ctx, cmds...) {
-		if err := res.Error(); err != nil && !rediserr.IsWrongType(err) {
-			return err
-		}
-	}
-	return nil
+	return reply.Written(client.DoMulti(ctx, cmds...)...)
 }
 
 // writer writes posts and puts them on timelines. Each of its writes can be
@@ -241,10 +236,7 @@ func (d *db) takeOffTimeline(post int64) rueidis.Completed {
 // their author; oldest is its last entry. A process that dies before it leaves the
 // fan-out unfinished, and what repeats that does this too.
 func (w *writer) makeRoom(ctx context.Context, older, oldest rueidis.RedisResult) error {
-	ids, err := older.AsIntSlice()
-	if rediserr.IsWrongType(err) {
-		return nil
-	}
+	ids, err := reply.OrEmpty(older.AsIntSlice())
 	last, err2 := reply.TextOrEmpty(oldest)
 	end, _ := layout.ParseID(last)
 	err = errors.Join(err, err2)

@@ -38,8 +38,8 @@ type Converter struct {
 
 // NewConverter returns a Converter. One round trip.
 func NewConverter(ctx context.Context, client rueidis.Client, lists *collection.Timelines) (*Converter, error) {
-	merged, err := client.Do(ctx, client.B().Zrange().Key(layout.Celebrities).Min("0").Max(layout.Itoa(maxMerged)).Build()).AsStrSlice()
-	if err != nil && !rediserr.IsWrongType(err) {
+	merged, err := reply.OrEmpty(client.Do(ctx, client.B().Zrange().Key(layout.Celebrities).Min("0").Max(layout.Itoa(maxMerged)).Build()).AsStrSlice())
+	if err != nil {
 		return nil, fmt.Errorf("social: read whose posts are merged: %w", err)
 	}
 	// Without a set of celebrities the posts of all authors are gathered.
@@ -94,8 +94,8 @@ func (s *Converter) incomplete(ctx context.Context, uids []int64) ([]int64, erro
 		}
 		lacks := len(s.merged) > maxMerged || last != "0" && length < layout.TimelineCap
 		if each > 2 {
-			scores, err := res[2].ToArray()
-			if err != nil && !rediserr.IsWrongType(err) {
+			scores, err := reply.OrEmpty(res[2].ToArray())
+			if err != nil {
 				return nil, err
 			}
 			lacks = lacks || slices.ContainsFunc(scores, func(score rueidis.RedisMessage) bool { return !score.IsNil() })

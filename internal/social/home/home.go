@@ -28,7 +28,6 @@ import (
 
 	"retwis/collection"
 	"retwis/internal/elapsed"
-	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
@@ -266,11 +265,8 @@ func (t *Timelines) following(ctx context.Context, uid int64, known *storage.Kno
 	b := t.DB.Client.B()
 	// The server reports changes of a key that was read through the client's memory.
 	// The members are read past it: there can be very many.
-	count, err := t.read(ctx, b.Zcard().Key(key).Cache(), fresh).AsInt64()
-	if rediserr.IsWrongType(err) || err == nil && count == 0 {
-		return nil, nil // a check reports another type
-	}
-	if err != nil {
+	count, err := reply.OrEmpty(t.read(ctx, b.Zcard().Key(key).Cache(), fresh).AsInt64())
+	if err != nil || count == 0 {
 		return nil, err
 	}
 	if int64(len(known.First)) < count {

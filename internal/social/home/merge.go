@@ -7,7 +7,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
 	"retwis/internal/watched"
@@ -83,8 +83,8 @@ func (t *Timelines) readHeads(ctx context.Context, which []int, f []*author, fir
 		cmds[n] = t.DB.Client.B().Zrevrange().Key(layout.ProfileKey(f[i].id)).Start(0).Stop(headLen - 1).Cache()
 	}
 	for n, res := range t.DB.ReadMany(ctx, cmds...) {
-		members, err := res.AsStrSlice()
-		if err != nil && !rediserr.IsWrongType(err) { // a check reports it
+		members, err := reply.OrEmpty(res.AsStrSlice())
+		if err != nil {
 			return err
 		}
 		i := which[n]
@@ -164,8 +164,8 @@ func (t *Timelines) older(ctx context.Context, m merged, which []int) ([][]int64
 	}
 	var runs [][]int64
 	for _, res := range t.DB.Client.DoMulti(ctx, cmds...) {
-		members, err := res.AsStrSlice()
-		if err != nil && !rediserr.IsWrongType(err) {
+		members, err := reply.OrEmpty(res.AsStrSlice())
+		if err != nil {
 			return nil, err
 		}
 		if ids := parseIDs(members); len(ids) > 0 {

@@ -8,6 +8,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/redis/scan"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/layout2009"
@@ -90,8 +91,8 @@ func (r *run) members(ctx context.Context, key string, uid int64, field string, 
 	if field == "followers" && len(follows) > 0 {
 		half := follows[:0]
 		for i, res := range r.Source.DoMulti(ctx, asks...) {
-			both, err := res.AsBool()
-			if err != nil && !rediserr.IsWrongType(err) {
+			both, err := reply.OrEmpty(res.AsBool())
+			if err != nil {
 				return err
 			}
 			if !both {

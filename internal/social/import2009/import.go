@@ -21,7 +21,6 @@ import (
 
 	"retwis/internal/app"
 	"retwis/internal/redis/nodes"
-	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/scan"
 	"retwis/internal/social/adopt"
@@ -254,8 +253,8 @@ func (r *run) existing(ctx context.Context, ids []int64) (map[int64]bool, error)
 		return exist, nil
 	}
 	for i, res := range r.Target.DoMulti(ctx, cmds...) {
-		exists, err := res.AsBool()
-		if err != nil && !rediserr.IsWrongType(err) {
+		exists, err := reply.OrEmpty(res.AsBool())
+		if err != nil {
 			return nil, err
 		}
 		exist[ask[i]] = exists

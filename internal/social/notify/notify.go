@@ -17,7 +17,6 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
@@ -102,10 +101,8 @@ func (s Store) RemoveActors(ctx context.Context, actors []int64, from ...int64) 
 	for i, uid := range from {
 		calls[i] = call(uid, args...)
 	}
-	for _, res := range removeActorScript.RunMany(ctx, s.client, calls) {
-		if err := res.Error(); err != nil && !rediserr.IsWrongType(err) {
-			return fmt.Errorf("social: remove notifications: %w", err)
-		}
+	if err := reply.Written(removeActorScript.RunMany(ctx, s.client, calls)...); err != nil {
+		return fmt.Errorf("social: remove notifications: %w", err)
 	}
 	return nil
 }
@@ -147,8 +144,8 @@ func ParseNewest(res rueidis.RedisResult, seen ID) ([]Entry, error) {
 // parse reads the entries of a list, the newest first. An entry that cannot be read has only its
 // id, or is left out.
 func parse(res rueidis.RedisResult) ([]Entry, error) {
-	texts, err := res.AsStrSlice()
-	if err != nil && !rueidis.IsRedisNil(err) && !rediserr.IsWrongType(err) {
+	texts, err := reply.OrEmpty(res.AsStrSlice())
+	if err != nil {
 		return nil, fmt.Errorf("social: read notifications: %w", err)
 	}
 	all := make([]Entry, 0, len(texts))

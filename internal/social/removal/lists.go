@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/sleep"
 	"retwis/internal/social/completion"
 	"retwis/internal/social/layout"
@@ -88,10 +88,7 @@ func (e *Engine) removeNames(ctx context.Context, a account, was closed) error {
 func (e *Engine) drain(ctx context.Context, a account, prefix string, remove func(ctx context.Context, a account, members []string) error) error {
 	key := layout.Key(prefix, a.id)
 	for {
-		members, err := e.Client.Do(ctx, e.Client.B().Zrange().Key(key).Min("0").Max(strconv.Itoa(pageSize-1)).Build()).AsStrSlice()
-		if rediserr.IsWrongType(err) {
-			return nil
-		}
+		members, err := reply.OrEmpty(e.Client.Do(ctx, e.Client.B().Zrange().Key(key).Min("0").Max(strconv.Itoa(pageSize-1)).Build()).AsStrSlice())
 		if err != nil {
 			return fmt.Errorf("key %s: %w", key, err)
 		}
@@ -184,12 +181,7 @@ func (e *Engine) removeFrom(ctx context.Context, keys []string, members ...strin
 	for i, key := range keys {
 		cmds[i] = e.Client.B().Zrem().Key(key).Member(members...).Build().ToRetryable()
 	}
-	for _, res := range e.Client.DoMulti(ctx, cmds...) {
-		if err := res.Error(); err != nil && !rediserr.IsWrongType(err) {
-			return err
-		}
-	}
-	return nil
+	return reply.Written(e.Client.DoMulti(ctx, cmds...)...)
 }
 
 func (e *Engine) removeBlocked(ctx context.Context, a account, members []string) error {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
@@ -107,8 +106,8 @@ func (s *Celebrities) Load(ctx context.Context, fresh bool) (*KnownCelebrities, 
 }
 
 func (s *Celebrities) read(ctx context.Context) (*KnownCelebrities, error) {
-	scores, err := s.db.Read(ctx, s.db.Client.B().Zrange().Key(layout.Celebrities).Min("0").Max("-1").Withscores().Cache()).AsZScores()
-	if err != nil && !rediserr.IsWrongType(err) { // a check reports it
+	scores, err := reply.OrEmpty(s.db.Read(ctx, s.db.Client.B().Zrange().Key(layout.Celebrities).Min("0").Max("-1").Withscores().Cache()).AsZScores())
+	if err != nil {
 		return nil, fmt.Errorf("social: read whose posts are merged: %w", err)
 	}
 	known := &KnownCelebrities{First: make(map[int64]int64, len(scores))}
@@ -145,8 +144,8 @@ func (s *Celebrities) Decide(ctx context.Context, author, post int64, isNew bool
 	if from != 0 {
 		return post >= from, nil
 	}
-	followers, err := res[1].AsInt64()
-	if err != nil && !rediserr.IsWrongType(err) {
+	followers, err := reply.OrEmpty(res[1].AsInt64())
+	if err != nil {
 		return false, fmt.Errorf("social: count followers: %w", err)
 	}
 	if !isNew || followers <= s.above {
@@ -157,7 +156,7 @@ func (s *Celebrities) Decide(ctx context.Context, author, post int64, isNew bool
 	res = s.db.Client.DoMulti(ctx,
 		b.Zadd().Key(layout.Celebrities).Nx().ScoreMember().ScoreMember(float64(post), member).Build().ToRetryable(),
 		b.Zscore().Key(layout.Celebrities).Member(member).Build())
-	if err := res[0].Error(); err != nil && !rediserr.IsWrongType(err) {
+	if err := reply.Written(res[0]); err != nil {
 		return false, fmt.Errorf("social: merge the posts of user %d: %w", author, err)
 	}
 	from, err = firstMerged(res[1]) // another process can have added the author before
@@ -193,8 +192,8 @@ func (s *Celebrities) Remove(ctx context.Context, uid int64) error {
 	if s == nil {
 		return nil
 	}
-	err := s.db.Client.Do(ctx, s.db.Client.B().Zrem().Key(layout.Celebrities).Member(layout.Itoa(uid)).Build().ToRetryable()).Error()
-	if err != nil && !rediserr.IsWrongType(err) {
+	err := reply.Written(s.db.Client.Do(ctx, s.db.Client.B().Zrem().Key(layout.Celebrities).Member(layout.Itoa(uid)).Build().ToRetryable()))
+	if err != nil {
 		return fmt.Errorf("social: remove user %d: %w", uid, err)
 	}
 	return nil

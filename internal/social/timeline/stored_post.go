@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/users"
@@ -62,25 +62,13 @@ func ParseAll(ctx context.Context, u *users.Users, ids []int64, results []rueidi
 // parsePost reads the hash of a post, with only the id of its author. ok is
 // false where there is no such post, or the key is of another type.
 func parsePost(id int64, res rueidis.RedisResult) (post social.Post, ok bool, err error) {
-	values, err := res.ToArray()
-	if rediserr.IsWrongType(err) {
-		return social.Post{}, false, nil
-	}
+	texts, err := reply.Fields(res)
 	if err != nil {
 		return social.Post{}, false, fmt.Errorf("social: read a post: %w", err)
 	}
-	if len(values) != len(postFields) || values[0].IsNil() {
-		return social.Post{}, false, nil
-	}
-	texts := make([]string, len(values))
-	for i, value := range values {
-		if !value.IsNil() {
-			texts[i], _ = value.ToString()
-		}
-	}
 	author, err := strconv.ParseInt(texts[0], 10, 64)
 	if err != nil {
-		return social.Post{}, false, nil // not a post of Retwis
+		return social.Post{}, false, nil // none, or not a post of Retwis
 	}
 	number := func(field int) int64 {
 		n, _ := strconv.ParseInt(texts[field], 10, 64) // a damaged number counts as none

@@ -11,7 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/collection"
-	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 	"retwis/internal/social/home"
 	"retwis/internal/social/layout"
@@ -113,10 +113,7 @@ func (t *Timelines) Profile(ctx context.Context, uid, before int64, limit int) (
 		}
 	}
 	ids, err := res[0].AsIntSlice()
-	imported, err2 := res[1].AsIntSlice()
-	if rediserr.IsWrongType(err2) { // a check reports it
-		err2 = nil
-	}
+	imported, err2 := reply.OrEmpty(res[1].AsIntSlice())
 	ids = append(slices.Clip(ids), imported...)
 	return t.page(ids[:min(len(ids), limit+1)], errors.Join(err, err2), limit)
 }
@@ -153,11 +150,10 @@ func (t *Timelines) eachProfile(ctx context.Context, uids []int64, before int64,
 	}
 	each := make([][]int64, len(uids))
 	for i, res := range t.db.ReadMany(ctx, cmds...) {
-		ids, err := res.AsIntSlice()
-		if err != nil && !rediserr.IsWrongType(err) { // a check reports it
+		var err error
+		if each[i], err = reply.OrEmpty(res.AsIntSlice()); err != nil {
 			return nil, fmt.Errorf("social: read the posts of users: %w", err)
 		}
-		each[i] = ids
 	}
 	return each, nil
 }

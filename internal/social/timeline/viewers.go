@@ -12,7 +12,6 @@ import (
 	"github.com/maypok86/otter/v2"
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
@@ -93,11 +92,11 @@ func followCommands(client rueidis.Client, uid int64, most int) [2]rueidis.Cache
 
 // parseFollows reads what a viewer follows. A key of another type is empty: a check reports it.
 func parseFollows(v *social.Viewer, people, tags rueidis.RedisResult, most int) error {
-	ids, err := people.AsStrSlice()
-	if err != nil && !rediserr.IsWrongType(err) {
+	ids, err := reply.OrEmpty(people.AsStrSlice())
+	if err != nil {
 		return fmt.Errorf("social: read who a viewer follows: %w", err)
 	}
-	if v.Tags, err = tags.AsStrSlice(); err != nil && !rediserr.IsWrongType(err) {
+	if v.Tags, err = reply.OrEmpty(tags.AsStrSlice()); err != nil {
 		return fmt.Errorf("social: read which tags a viewer follows: %w", err)
 	}
 	v.FollowsMore = len(ids) > most
@@ -272,7 +271,7 @@ func leftOutCommand(client rueidis.Client, uid int64) rueidis.Cacheable {
 // parseLeftOut reads a list of ids. One that cannot be read is empty: a check reports it.
 func parseLeftOut(res rueidis.RedisResult) (social.UserSet, error) {
 	text, err := reply.TextOrEmpty(res)
-	if err != nil && !rediserr.IsWrongType(err) {
+	if err != nil {
 		return nil, fmt.Errorf("social: read a viewer: %w", err)
 	}
 	var set social.UserSet

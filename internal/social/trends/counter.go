@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
 	"retwis/internal/sleep"
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
@@ -198,8 +198,8 @@ func (c *Counter) write(ctx context.Context, counts []count, people map[count]ma
 			expire(b, key, countsFor), b.Pfcount().Key(key).Build())
 	}
 	res := c.client.DoMulti(ctx, cmds...)
-	if err := firstFailure(res); err != nil {
-		return err
+	if err := reply.Written(res...); err != nil {
+		return fmt.Errorf("social: count people: %w", err)
 	}
 	sets := map[string][]rueidis.ZScore{}
 	for i, of := range counts {
@@ -229,14 +229,8 @@ func (c *Counter) list(ctx context.Context, sets map[string][]rueidis.ZScore) er
 	if len(cmds) == 0 {
 		return nil
 	}
-	return firstFailure(c.client.DoMulti(ctx, cmds...))
-}
-
-func firstFailure(results []rueidis.RedisResult) error {
-	for _, res := range results {
-		if err := res.Error(); err != nil && !rediserr.IsWrongType(err) {
-			return fmt.Errorf("social: count people: %w", err)
-		}
+	if err := reply.Written(c.client.DoMulti(ctx, cmds...)...); err != nil {
+		return fmt.Errorf("social: count people: %w", err)
 	}
 	return nil
 }

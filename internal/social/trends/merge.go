@@ -128,8 +128,8 @@ func (t *Trends) candidates(ctx context.Context, kind kind, at clock) ([]candida
 	}
 	all := map[string]*counts{}
 	for ago, res := range t.opt.DB.Client.DoMulti(ctx, cmds...) {
-		listed, err := res.AsZScores()
-		if err != nil && !rediserr.IsWrongType(err) {
+		listed, err := reply.OrEmpty(res.AsZScores())
+		if err != nil {
 			return nil, err
 		}
 		for _, entry := range listed {
@@ -164,8 +164,8 @@ func (t *Trends) readHours(ctx context.Context, kind kind, at clock, found []can
 		cmds[ago] = t.opt.DB.Client.B().Zmscore().Key(kind.hourKey(at.hour - int64(ago))).Member(names...).Build()
 	}
 	for ago, res := range t.opt.DB.Client.DoMulti(ctx, cmds...) {
-		scores, err := res.ToArray()
-		if err != nil && !rediserr.IsWrongType(err) {
+		scores, err := reply.OrEmpty(res.ToArray())
+		if err != nil {
 			return err
 		}
 		for i := range scores {

@@ -193,9 +193,8 @@ func (d *Directory) allBuckets(ctx context.Context, count int, yield func(Direct
 		}
 		for i, res := range d.client.DoMulti(ctx, cmds...) {
 			key := layout.BucketKey(from + i)
-			whole, err := res.AsScanEntry()
+			whole, err := reply.OrEmpty(res.AsScanEntry())
 			switch {
-			case rediserr.IsWrongType(err): // a check reports it
 			case err != nil:
 				yield(DirectoryPage{}, err)
 				return
