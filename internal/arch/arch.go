@@ -196,7 +196,6 @@ var siblings = [][2]string{
 	{"internal/redis/store", "internal/redis/rediserr"},
 	{"internal/redis/store", "internal/sleep"},
 	{"internal/redis/reply", "internal/redis/rediserr"}, // a wrong type is no error
-	{"internal/redis/reads", "internal/redis/rediserr"}, // a wrong type is no error
 	{"internal/redis/reads", "internal/redis/reply"},
 	{"internal/redis/store", "internal/redis/nodes"},
 	{"internal/picture", "internal/turns"},              // decoding waits in a queue

@@ -1,4 +1,4 @@
-// Package reads collects reads of several keys, and sends them together.
+// Package reads reads several keys in one round trip. A key of another type reads as a missing one.
 package reads
 
 import (
@@ -6,12 +6,41 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 )
 
-// Batch collects reads, whose results are there after Run. A key of another type reads as a
-// missing one.
+// Many sends the command for each of some items, and parses the replies.
+func Many[I, T any](ctx context.Context, client rueidis.Client, items []I, command func(I) rueidis.Completed, parse func(rueidis.RedisResult) (T, error)) ([]T, error) {
+	values := make([]T, len(items))
+	b := New(client)
+	for i, item := range items {
+		b.Add(command(item), func(res rueidis.RedisResult) (err error) {
+			values[i], err = reply.OrEmpty(parse(res))
+			return err
+		})
+	}
+	return values, b.Run(ctx)
+}
+
+// Fields reads fields of the hash of each item.
+func Fields[I any](ctx context.Context, client rueidis.Client, items []I, key func(I) string, fields ...string) ([][]string, error) {
+	hmget := func(item I) rueidis.Completed { return client.B().Hmget().Key(key(item)).Field(fields...).Build() }
+	return Many(ctx, client, items, hmget, reply.Fields)
+}
+
+// Field reads a field of the hash of each item.
+func Field[I any](ctx context.Context, client rueidis.Client, items []I, key func(I) string, field string) ([]string, error) {
+	hget := func(item I) rueidis.Completed { return client.B().Hget().Key(key(item)).Field(field).Build() }
+	return Many(ctx, client, items, hget, reply.TextOrEmpty)
+}
+
+// Counts counts the members of the sorted set of each item.
+func Counts[I any](ctx context.Context, client rueidis.Client, items []I, key func(I) string) ([]int64, error) {
+	zcard := func(item I) rueidis.Completed { return client.B().Zcard().Key(key(item)).Build() }
+	return Many(ctx, client, items, zcard, rueidis.RedisResult.AsInt64)
+}
+
+// Batch collects reads of several kinds, whose results are there after Run.
 type Batch struct {
 	client rueidis.Client
 	cmds   rueidis.Commands
@@ -24,12 +53,8 @@ func New(client rueidis.Client) *Batch { return &Batch{client: client} }
 // read adds a command, whose reply parse reads.
 func read[T any](b *Batch, cmd rueidis.Completed, parse func(rueidis.RedisResult) (T, error)) *T {
 	value := new(T)
-	b.Add(cmd, func(res rueidis.RedisResult) error {
-		v, err := parse(res)
-		if rediserr.IsWrongType(err) {
-			return nil
-		}
-		*value = v
+	b.Add(cmd, func(res rueidis.RedisResult) (err error) {
+		*value, err = reply.OrEmpty(parse(res))
 		return err
 	})
 	return value
@@ -60,13 +85,7 @@ func (b *Batch) Fields(cmd rueidis.Completed) *[]string {
 
 // Present reads whether there is a reply.
 func (b *Batch) Present(cmd rueidis.Completed) *bool {
-	return read(b, cmd, func(res rueidis.RedisResult) (bool, error) {
-		err := res.Error()
-		if rueidis.IsRedisNil(err) {
-			return false, nil
-		}
-		return err == nil, err
-	})
+	return read(b, cmd, func(res rueidis.RedisResult) (bool, error) { return true, res.Error() })
 }
 
 // Score reads the score of a member of a sorted set.

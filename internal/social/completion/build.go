@@ -10,7 +10,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/index/suggest"
-	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reads"
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/scan"
 	"retwis/internal/social/layout"
@@ -191,14 +191,11 @@ func (x *Index) termsOf(ctx context.Context, ids []int64) ([]suggest.Suggestion,
 	var terms []suggest.Suggestion
 	for i := range ids {
 		fields, err := reply.Fields(res[2*i])
-		if rediserr.IsWrongType(err) {
-			continue
-		}
 		if err != nil {
 			return terms, fmt.Errorf("social: read a user: %w", err)
 		}
-		followers, err := res[2*i+1].AsInt64()
-		if err != nil && !rediserr.IsWrongType(err) {
+		followers, err := reply.OrEmpty(res[2*i+1].AsInt64())
+		if err != nil {
 			return terms, fmt.Errorf("social: read a user: %w", err)
 		}
 		if fields[0] == "" || fields[2] == layout.Closed {
@@ -225,18 +222,14 @@ func (x *Index) allTags(ctx context.Context) iter.Seq2[suggest.Suggestion, error
 				yield(suggest.Suggestion{}, fmt.Errorf("social: list tags: %w", err))
 				return
 			}
-			cmds := make(rueidis.Commands, len(page.Keys))
-			for i, key := range page.Keys {
-				cmds[i] = x.client.B().Zcard().Key(key).Build()
+			counts, err := reads.Counts(ctx, x.client, page.Keys, func(key string) string { return key })
+			if err != nil {
+				yield(suggest.Suggestion{}, fmt.Errorf("social: list tags: %w", err))
+				return
 			}
-			for i, res := range x.client.DoMulti(ctx, cmds...) {
-				n, err := res.AsInt64()
-				if err != nil && !rediserr.IsWrongType(err) {
-					yield(suggest.Suggestion{}, fmt.Errorf("social: list tags: %w", err))
-					return
-				}
+			for i, n := range counts {
 				tag := strings.TrimPrefix(page.Keys[i], layout.TagPrefix)
-				if folded, ok := text.FoldTag(tag); err != nil || n == 0 || !ok || folded != tag {
+				if folded, ok := text.FoldTag(tag); n == 0 || !ok || folded != tag {
 					continue
 				}
 				if _, err := x.tags.Normalize(tag); err == nil && !yield(suggest.Suggestion{Term: tag, Count: n}, nil) {

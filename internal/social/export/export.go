@@ -18,7 +18,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reads"
 	"retwis/internal/redis/reply"
 	"retwis/internal/social/auth"
 	"retwis/internal/social/email"
@@ -145,8 +145,8 @@ func (e *exporter) profile(ctx context.Context, yield func(row ...any) error) er
 
 // sessions are the open sessions, without what opens them.
 func (e *exporter) sessions(ctx context.Context, yield func(row ...any) error) error {
-	known, err := e.client.Do(ctx, e.client.B().Hgetall().Key(layout.SessionsKey(e.uid)).Build()).AsStrMap()
-	if err != nil && !rediserr.IsWrongType(err) {
+	known, err := reply.OrEmpty(e.client.Do(ctx, e.client.B().Hgetall().Key(layout.SessionsKey(e.uid)).Build()).AsStrMap())
+	if err != nil {
 		return err
 	}
 	for i, token := range split(e.user["auth"]) {
@@ -167,19 +167,5 @@ func split(list string) []string {
 
 // names returns the usernames of users, empty where one is not known.
 func (e *exporter) names(ctx context.Context, ids []string) ([]string, error) {
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	cmds := make(rueidis.Commands, len(ids))
-	for i, id := range ids {
-		cmds[i] = e.client.B().Hget().Key(layout.UserPrefix + id).Field("username").Build()
-	}
-	names := make([]string, len(ids))
-	for i, res := range e.client.DoMulti(ctx, cmds...) {
-		var err error
-		if names[i], err = reply.TextOrEmpty(res); err != nil {
-			return nil, err
-		}
-	}
-	return names, nil
+	return reads.Field(ctx, e.client, ids, func(id string) string { return layout.UserPrefix + id }, "username")
 }

@@ -8,9 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/rueidis"
-
-	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reads"
 	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/lists"
@@ -92,8 +90,8 @@ func (e *exporter) edits(ctx context.Context, yield func(row ...any) error) erro
 		if p.hash[5] == "" {
 			return nil
 		}
-		edits, err := e.client.Do(ctx, e.client.B().Lrange().Key(layout.EditsKey(p.id)).Start(0).Stop(-1).Build()).AsStrSlice()
-		if err != nil && !rediserr.IsWrongType(err) {
+		edits, err := reply.OrEmpty(e.client.Do(ctx, e.client.B().Lrange().Key(layout.EditsKey(p.id)).Start(0).Stop(-1).Build()).AsStrSlice())
+		if err != nil {
 			return err
 		}
 		for _, edit := range edits {
@@ -127,27 +125,19 @@ func (e *exporter) eachPost(ctx context.Context, prefixes []string, visit func(p
 // eachPage calls visit with pages of the user's own posts, the oldest first. The cursor
 // is the last id, so posts that come or go meanwhile disturb no others.
 func (e *exporter) eachPage(ctx context.Context, prefix string, visit func(page []post) error) error {
-	b := e.client.B()
 	for last := int64(0); ; {
-		ids, err := e.client.Do(ctx, b.Zrangebyscore().Key(layout.Key(prefix, e.uid)).
-			Min("("+layout.Itoa(last)).Max("+inf").Limit(0, pageSize).Build()).AsStrSlice()
-		if rediserr.IsWrongType(err) {
-			return nil
-		}
+		ids, err := reply.OrEmpty(e.client.Do(ctx, e.client.B().Zrangebyscore().Key(layout.Key(prefix, e.uid)).
+			Min("("+layout.Itoa(last)).Max("+inf").Limit(0, pageSize).Build()).AsStrSlice())
 		if err != nil || len(ids) == 0 {
 			return err
 		}
-		cmds := make(rueidis.Commands, len(ids))
-		for i, id := range ids {
-			cmds[i] = b.Hmget().Key(layout.PostPrefix + id).Field(postFields...).Build()
+		hashes, err := reads.Fields(ctx, e.client, ids, postKey, postFields...)
+		if err != nil {
+			return err
 		}
 		page := make([]post, 0, len(ids))
 		before := last
-		for i, res := range e.client.DoMulti(ctx, cmds...) {
-			fields, err := reply.Fields(res)
-			if err != nil {
-				return err
-			}
+		for i, fields := range hashes {
 			id, ok := layout.ParseID(ids[i])
 			last = max(last, id)
 			if ok && fields[0] == layout.Itoa(e.uid) && fields[1] == "" {
@@ -165,22 +155,14 @@ func (e *exporter) eachPage(ctx context.Context, prefix string, visit func(page 
 
 // authors returns the names of the authors of posts, empty where one is not known.
 func (e *exporter) authors(ctx context.Context, posts []string) ([]string, error) {
-	if len(posts) == 0 {
-		return nil, nil
-	}
-	cmds := make(rueidis.Commands, len(posts))
-	for i, id := range posts {
-		cmds[i] = e.client.B().Hget().Key(layout.PostPrefix + id).Field("user_id").Build()
-	}
-	ids := make([]string, len(posts))
-	for i, res := range e.client.DoMulti(ctx, cmds...) {
-		var err error
-		if ids[i], err = reply.TextOrEmpty(res); err != nil {
-			return nil, err
-		}
+	ids, err := reads.Field(ctx, e.client, posts, postKey, "user_id")
+	if err != nil {
+		return nil, err
 	}
 	return e.names(ctx, ids)
 }
+
+func postKey(id string) string { return layout.PostPrefix + id }
 
 // marked are the posts that the user has liked, or saved.
 func (e *exporter) marked(prefix string) func(ctx context.Context, yield func(row ...any) error) error {
@@ -254,10 +236,7 @@ func (e *exporter) tags(ctx context.Context, yield func(row ...any) error) error
 // eachEntry calls visit with pages of a sorted set of the user, the latest first.
 func (e *exporter) eachEntry(ctx context.Context, prefix string, visit func(members []string, scores []float64) error) error {
 	for after := storage.FirstPage; ; {
-		entries, err := e.follows.Page(ctx, layout.Key(prefix, e.uid), after, pageSize)
-		if rediserr.IsWrongType(err) {
-			return nil
-		}
+		entries, err := reply.OrEmpty(e.follows.Page(ctx, layout.Key(prefix, e.uid), after, pageSize))
 		if err != nil {
 			return err
 		}
@@ -290,8 +269,8 @@ func seconds(score float64) time.Time {
 
 // loginPlaces are the addresses that are kept of the user.
 func (e *exporter) loginPlaces(ctx context.Context, yield func(row ...any) error) error {
-	places, err := e.client.Do(ctx, e.client.B().Zrange().Key(layout.LoginPlacesKey(e.uid)).Min("0").Max("-1").Rev().Withscores().Build()).AsZScores()
-	if err != nil && !rediserr.IsWrongType(err) {
+	places, err := reply.OrEmpty(e.client.Do(ctx, e.client.B().Zrange().Key(layout.LoginPlacesKey(e.uid)).Min("0").Max("-1").Rev().Withscores().Build()).AsZScores())
+	if err != nil {
 		return err
 	}
 	for _, place := range places {
@@ -304,17 +283,12 @@ func (e *exporter) loginPlaces(ctx context.Context, yield func(row ...any) error
 
 // library reads the lists and saved searches as they are stored.
 func (e *exporter) library(ctx context.Context) (all lists.Library, err error) {
-	fields, err := e.client.Do(ctx, e.client.B().Hmget().Key(layout.ListsKey(e.uid)).Field("lists", "searches").Build()).ToArray()
+	fields, err := reply.Fields(e.client.Do(ctx, e.client.B().Hmget().Key(layout.ListsKey(e.uid)).Field("lists", "searches").Build()))
 	if err != nil {
-		if rediserr.IsWrongType(err) {
-			err = nil
-		}
 		return all, err
 	}
 	for i, to := range []any{&all.Lists, &all.Searches} {
-		if text, err := fields[i].ToString(); err == nil {
-			_ = json.Unmarshal([]byte(text), to) // damage: a check reports it
-		}
+		_ = json.Unmarshal([]byte(fields[i]), to) // damage, or none: a check reports it
 	}
 	return all, nil
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reads"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
 )
@@ -110,21 +110,15 @@ func (s segment) set() string {
 // divide divides the rest of an audience: the followers after a cursor in the set of the
 // first part, and all of those of the others. Two round trips, one where no set is large.
 func (g *segments) divide(ctx context.Context, whole segment, parts []string) ([]segment, error) {
-	sizes := make(rueidis.Commands, len(parts))
-	sets := make([]string, len(parts))
-	for i, part := range parts {
-		sets[i] = segment{author: whole.author, part: part}.set()
-		sizes[i] = g.client.B().Zcard().Key(sets[i]).Build()
+	set := func(part string) string { return segment{author: whole.author, part: part}.set() }
+	counts, err := reads.Counts(ctx, g.client, parts, set)
+	if err != nil {
+		return nil, err
 	}
 	var cuts rueidis.Commands
-	counts := make([]int64, len(parts))
-	for i, res := range g.client.DoMulti(ctx, sizes...) {
-		var err error
-		if counts[i], err = res.AsInt64(); err != nil && !rediserr.IsWrongType(err) {
-			return nil, err
-		}
+	for i, part := range parts {
 		for rank := int64(segmentLen); rank < counts[i]; rank += segmentLen {
-			cuts = append(cuts, g.client.B().Zrevrange().Key(sets[i]).Start(rank).Stop(rank).Withscores().Build())
+			cuts = append(cuts, g.client.B().Zrevrange().Key(set(part)).Start(rank).Stop(rank).Withscores().Build())
 		}
 	}
 	var ends []rueidis.RedisResult

@@ -11,7 +11,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reads"
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
 	"retwis/internal/social"
@@ -109,15 +109,13 @@ func (t *Timelines) sources(ctx context.Context, uid int64) (s sources, err erro
 	res := t.DB.Client.DoMulti(ctx,
 		b.Zrange().Key(layout.FollowingKey(uid)).Min("0").Max(layout.Itoa(maxFollowing-1)).Rev().Build(),
 		b.Zrange().Key(layout.FollowingTagsKey(uid)).Min("0").Max(layout.Itoa(maxTags-1)).Rev().Build())
-	members, err := res[0].AsStrSlice()
-	if err != nil && !rediserr.IsWrongType(err) {
+	members, err := reply.OrEmpty(res[0].AsStrSlice())
+	if err != nil {
 		return s, err
 	}
 	s.people = parseIDs(members)
-	if s.tags, err = res[1].AsStrSlice(); err != nil && !rediserr.IsWrongType(err) {
-		return s, err
-	}
-	return s, nil
+	s.tags, err = reply.OrEmpty(res[1].AsStrSlice())
+	return s, err
 }
 
 // gather reads what belongs on a home timeline.
@@ -175,8 +173,8 @@ func (t *Timelines) readAll(ctx context.Context, cmds rueidis.Commands) ([]int64
 	var ids []int64
 	for some := range slices.Chunk(cmds, pipeline) {
 		for _, res := range t.DB.Client.DoMulti(ctx, some...) {
-			members, err := res.AsStrSlice()
-			if err != nil && !rediserr.IsWrongType(err) { // a check reports it
+			members, err := reply.OrEmpty(res.AsStrSlice())
+			if err != nil {
 				return nil, fmt.Errorf("social: make a home timeline: %w", err)
 			}
 			ids = append(ids, parseIDs(members)...)
@@ -195,17 +193,13 @@ func largest(ids []int64) []int64 {
 
 // audible returns those of the replies that the reader hears.
 func (t *Timelines) audible(ctx context.Context, uid int64, following, replies []int64) ([]int64, error) {
-	cmds := make(rueidis.Commands, len(replies))
-	for i, id := range replies {
-		cmds[i] = t.DB.Client.B().Hmget().Key(layout.PostKey(id)).Field("user_id", "to").Build()
+	all, err := reads.Fields(ctx, t.DB.Client, replies, layout.PostKey, "user_id", "to")
+	if err != nil {
+		return nil, fmt.Errorf("social: read a post: %w", err)
 	}
 	reader := &social.Viewer{User: social.User{ID: uid}, Following: slices.Sorted(slices.Values(following))}
 	var heard []int64
-	for i, res := range t.DB.Client.DoMulti(ctx, cmds...) {
-		fields, err := reply.Fields(res)
-		if err != nil {
-			return nil, fmt.Errorf("social: read a post: %w", err)
-		}
+	for i, fields := range all {
 		author, ok := layout.ParseID(fields[0])
 		to, _ := layout.ParseID(fields[1])
 		if ok && social.Hears(reader, social.Heard{Author: author, Reply: true, To: to}) {

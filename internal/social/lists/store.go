@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/reads"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
 	"retwis/model"
@@ -39,18 +40,15 @@ func failed(err error) error {
 
 // existing returns those of the users who have a record. One round trip.
 func (s *Store) existing(ctx context.Context, uids ...int64) ([]int64, error) {
-	cmds := make(rueidis.Commands, len(uids))
-	for i, uid := range uids {
-		cmds[i] = s.client.B().Exists().Key(layout.ListsKey(uid)).Build()
+	exists := func(uid int64) rueidis.Completed { return s.client.B().Exists().Key(layout.ListsKey(uid)).Build() }
+	has, err := reads.Many(ctx, s.client, uids, exists, rueidis.RedisResult.AsBool)
+	if err != nil {
+		return nil, failed(err)
 	}
 	var there []int64
-	for i, res := range s.client.DoMulti(ctx, cmds...) {
-		n, err := res.AsInt64()
-		if err != nil {
-			return nil, failed(err)
-		}
-		if n > 0 {
-			there = append(there, uids[i])
+	for i, uid := range uids {
+		if has[i] {
+			there = append(there, uid)
 		}
 	}
 	return there, nil

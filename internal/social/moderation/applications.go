@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/rueidis"
-
-	"retwis/internal/redis/reply"
+	"retwis/internal/redis/reads"
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
 	"retwis/internal/social/layout"
@@ -77,15 +75,12 @@ func (a *Applications) Waiting(ctx context.Context, limit int) (waiting []Applic
 	if more = len(ids) > limit; more {
 		ids = ids[:limit]
 	}
-	cmds := make(rueidis.Commands, len(ids))
-	for i, id := range ids {
-		cmds[i] = c.B().Hmget().Key(layout.UserPrefix+id).Field("username", "standing", "standing_since", "signup").Build()
+	key := func(id string) string { return layout.UserPrefix + id }
+	users, err := reads.Fields(ctx, c, ids, key, "username", "standing", "standing_since", "signup")
+	if err != nil {
+		return nil, false, fmt.Errorf("social: read who waits for an approval: %w", err)
 	}
-	for i, res := range c.DoMulti(ctx, cmds...) {
-		fields, err := reply.Fields(res)
-		if err != nil {
-			return nil, false, fmt.Errorf("social: read who waits for an approval: %w", err)
-		}
+	for i, fields := range users {
 		uid, ok := layout.ParseID(ids[i])
 		if !ok || fields[0] == "" || fields[1] != social.Suspended.String() || fields[3] == "" {
 			continue // decided meanwhile

@@ -5,11 +5,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/maypok86/otter/v2"
-	"github.com/redis/rueidis"
 
-	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reads"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/timeline"
@@ -187,40 +187,26 @@ func (t *Threads) withParents(ctx context.Context, root int64, links []link, ids
 // this conversation.
 func (t *Threads) parents(ctx context.Context, root int64, ids []int64, known *tree) ([]link, error) {
 	links := make([]link, len(ids))
-	var cmds rueidis.Commands
-	var places []int
-	flush := func() error {
-		for n, res := range t.db.Client.DoMulti(ctx, cmds...) {
-			fields, err := res.ToArray()
-			if rediserr.IsWrongType(err) {
-				continue
-			}
-			if err != nil {
-				return fmt.Errorf("social: read a conversation: %w", err)
-			}
-			parent, _ := fields[0].AsInt64()
-			if in, _ := fields[1].AsInt64(); in == root && parent > 0 {
-				links[places[n]] = link{id: ids[places[n]], parent: parent}
-			}
-		}
-		cmds, places = cmds[:0], places[:0]
-		return nil
-	}
+	var places []int // of those that are read
 	for i, id := range ids {
 		if parent, ok := known.parent(id); ok {
 			links[i] = link{id: id, parent: parent}
-			continue
+		} else {
+			places = append(places, i)
 		}
-		cmds = append(cmds, t.db.Client.B().Hmget().Key(layout.PostKey(id)).Field("parent", "root").Build())
-		places = append(places, i)
-		if len(cmds) == threadChunk {
-			if err := flush(); err != nil {
-				return nil, err
+	}
+	for some := range slices.Chunk(places, threadChunk) {
+		key := func(i int) string { return layout.PostKey(ids[i]) }
+		all, err := reads.Fields(ctx, t.db.Client, some, key, "parent", "root")
+		if err != nil {
+			return nil, fmt.Errorf("social: read a conversation: %w", err)
+		}
+		for n, fields := range all {
+			parent, _ := strconv.ParseInt(fields[0], 10, 64)
+			if in, _ := strconv.ParseInt(fields[1], 10, 64); in == root && parent > 0 {
+				links[some[n]] = link{id: ids[some[n]], parent: parent}
 			}
 		}
 	}
-	if len(cmds) == 0 {
-		return links, nil
-	}
-	return links, flush()
+	return links, nil
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reads"
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/scan"
 	"retwis/internal/sleep"
@@ -122,19 +122,12 @@ func (e *Engine) erasePending(ctx context.Context, posts []post) error {
 
 // authored returns the posts of some users among these.
 func (e *Engine) authored(ctx context.Context, all accounts, posts []int64) ([]post, error) {
-	if len(posts) == 0 {
-		return nil, nil
-	}
-	cmds := make(rueidis.Commands, len(posts))
-	for i, id := range posts {
-		cmds[i] = e.Client.B().Hget().Key(layout.PostKey(id)).Field("user_id").Build()
+	authors, err := reads.Field(ctx, e.Client, posts, layout.PostKey, "user_id")
+	if err != nil {
+		return nil, err
 	}
 	var theirs []post
-	for i, res := range e.Client.DoMulti(ctx, cmds...) {
-		text, err := reply.TextOrEmpty(res)
-		if err != nil {
-			return nil, err
-		}
+	for i, text := range authors {
 		author, _ := layout.ParseID(text)
 		if all[author] != "" {
 			theirs = append(theirs, post{posts[i], author})
@@ -190,10 +183,7 @@ func (e *Engine) sweepNotifications(ctx context.Context, all accounts, users []i
 // sweepLive removes the posts of some users, and the replies to them, from `live`.
 func (e *Engine) sweepLive(ctx context.Context, all accounts) error {
 	for start := "-"; ; {
-		entries, err := e.Client.Do(ctx, e.Client.B().Xrange().Key(layout.Live).Start(start).End("+").Count(liveAtOnce).Build()).AsXRange()
-		if rediserr.IsWrongType(err) {
-			return nil
-		}
+		entries, err := reply.OrEmpty(e.Client.Do(ctx, e.Client.B().Xrange().Key(layout.Live).Start(start).End("+").Count(liveAtOnce).Build()).AsXRange())
 		if err != nil {
 			return err
 		}

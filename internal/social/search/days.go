@@ -6,10 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"retwis/index/text"
-	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reads"
 	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
@@ -66,8 +64,8 @@ func (s *Service) days(ctx context.Context, q *Query) ([]idRange, error) {
 
 // imports returns the ids of imported posts, one range an import, in order.
 func (s *Service) imports(ctx context.Context) ([]idRange, error) {
-	members, err := s.DB.Client.Do(ctx, s.DB.Client.B().Zrange().Key(layout.ImportedPosts).Min("0").Max(layout.Itoa(maxImports-1)).Rev().Build()).AsStrSlice()
-	if err != nil && !rediserr.IsWrongType(err) {
+	members, err := reply.OrEmpty(s.DB.Client.Do(ctx, s.DB.Client.B().Zrange().Key(layout.ImportedPosts).Min("0").Max(layout.Itoa(maxImports-1)).Rev().Build()).AsStrSlice())
+	if err != nil {
 		return nil, fmt.Errorf("social: search: %w", err)
 	}
 	var all []idRange
@@ -182,16 +180,12 @@ func (s *Service) firstAt(ctx context.Context, ranges []idRange, at time.Time) (
 
 // times returns the times of posts; the zero time where there is none.
 func (s *Service) times(ctx context.Context, ids []int64) ([]time.Time, error) {
-	cmds := make(rueidis.Commands, len(ids))
-	for i, id := range ids {
-		cmds[i] = s.DB.Client.B().Hget().Key(layout.PostKey(id)).Field("time").Build()
+	texts, err := reads.Field(ctx, s.DB.Client, ids, layout.PostKey, "time")
+	if err != nil {
+		return nil, fmt.Errorf("social: read a post: %w", err)
 	}
 	times := make([]time.Time, len(ids))
-	for i, res := range s.DB.Client.DoMulti(ctx, cmds...) {
-		text, err := reply.TextOrEmpty(res)
-		if err != nil {
-			return nil, fmt.Errorf("social: read a post: %w", err)
-		}
+	for i, text := range texts {
 		times[i] = layout.ParseTime(text)
 	}
 	return times, nil

@@ -7,10 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/redis/rueidis"
-
 	"retwis/index/text"
-	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reads"
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
 )
@@ -58,17 +56,13 @@ func (s *Service) People(ctx context.Context, v *social.Viewer, typed string) ([
 
 // ranked returns the users of some ids with most followers.
 func (s *Service) ranked(ctx context.Context, ids []int64) ([]social.User, error) {
-	cmds := make(rueidis.Commands, len(ids))
-	for i, id := range ids {
-		cmds[i] = s.DB.Client.B().Zcard().Key(layout.FollowersKey(id)).Build()
+	counts, err := reads.Counts(ctx, s.DB.Client, ids, layout.FollowersKey)
+	if err != nil {
+		return nil, fmt.Errorf("social: search: %w", err)
 	}
 	followers := make(map[int64]int64, len(ids))
-	for i, res := range s.DB.Client.DoMulti(ctx, cmds...) {
-		n, err := res.AsInt64()
-		if err != nil && !rediserr.IsWrongType(err) {
-			return nil, fmt.Errorf("social: search: %w", err)
-		}
-		followers[ids[i]] = n
+	for i, id := range ids {
+		followers[id] = counts[i]
 	}
 	slices.SortFunc(ids, func(a, b int64) int {
 		return cmp.Or(cmp.Compare(followers[b], followers[a]), cmp.Compare(a, b))

@@ -13,8 +13,7 @@ import (
 
 	"retwis/index"
 	"retwis/index/text"
-	"retwis/internal/redis/rediserr"
-	"retwis/internal/redis/reply"
+	"retwis/internal/redis/reads"
 	"retwis/internal/redis/script"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/work"
@@ -74,19 +73,12 @@ const separator = "\x00"
 
 // read returns users who exist. One round trip.
 func (x *People) read(ctx context.Context, ids []int64) ([]person, error) {
-	cmds := make(rueidis.Commands, len(ids))
-	for i, id := range ids {
-		cmds[i] = x.client.B().Hmget().Key(layout.UserKey(id)).Field("username", "display_name", "bio", "standing", "searched").Build()
+	all, err := reads.Fields(ctx, x.client, ids, layout.UserKey, "username", "display_name", "bio", "standing", "searched")
+	if err != nil {
+		return nil, fmt.Errorf("social: read a user: %w", err)
 	}
 	people := make([]person, 0, len(ids))
-	for i, res := range x.client.DoMulti(ctx, cmds...) {
-		fields, err := reply.Fields(res)
-		if rediserr.IsWrongType(err) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("social: read a user: %w", err)
-		}
+	for i, fields := range all {
 		if fields[0] == "" {
 			continue
 		}

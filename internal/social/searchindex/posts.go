@@ -13,8 +13,7 @@ import (
 
 	"retwis/index"
 	"retwis/index/text"
-	"retwis/internal/redis/rediserr"
-	"retwis/internal/redis/reply"
+	"retwis/internal/redis/reads"
 	"retwis/internal/social/layout"
 	segments "retwis/internal/social/text"
 )
@@ -183,19 +182,12 @@ var fields = []string{"user_id", "parent", "to", "body", "repost_of", "deleted"}
 // read returns the posts with some ids, without reposts and those that do not exist or are
 // deleted. One round trip.
 func (x *Posts) read(ctx context.Context, ids []int64) ([]Post, error) {
-	cmds := make(rueidis.Commands, len(ids))
-	for i, id := range ids {
-		cmds[i] = x.client.B().Hmget().Key(layout.PostKey(id)).Field(fields...).Build()
+	all, err := reads.Fields(ctx, x.client, ids, layout.PostKey, fields...)
+	if err != nil {
+		return nil, fmt.Errorf("social: read a post: %w", err)
 	}
 	posts := make([]Post, 0, len(ids))
-	for i, res := range x.client.DoMulti(ctx, cmds...) {
-		values, err := reply.Fields(res)
-		if rediserr.IsWrongType(err) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("social: read a post: %w", err)
-		}
+	for i, values := range all {
 		p := Post{ID: ids[i], Body: values[3]}
 		var ok bool
 		if p.Author, ok = layout.ParseID(values[0]); !ok || values[4] != "" || values[5] != "" {

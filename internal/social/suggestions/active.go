@@ -13,7 +13,8 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reads"
+	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
@@ -111,8 +112,8 @@ func (s *Service) accounts(ctx context.Context) ([]*account, error) {
 	if err != nil {
 		return nil, err
 	}
-	ids, err := c.Do(ctx, c.B().Lrange().Key(layout.Timeline).Start(0).Stop(layout.TimelineCap-1).Build()).AsIntSlice()
-	if err != nil && !rediserr.IsWrongType(err) {
+	ids, err := reply.OrEmpty(c.Do(ctx, c.B().Lrange().Key(layout.Timeline).Start(0).Stop(layout.TimelineCap-1).Build()).AsIntSlice())
+	if err != nil {
 		return nil, err
 	}
 	posts, err := s.posts(ctx, ids)
@@ -165,15 +166,11 @@ func (s *Service) isRecent(p social.Post) bool {
 
 func (s *Service) countFollowers(ctx context.Context, all []*account) error {
 	for chunk := range slices.Chunk(all, step) {
-		cmds := make(rueidis.Commands, len(chunk))
-		for i, a := range chunk {
-			cmds[i] = s.opt.DB.Client.B().Zcard().Key(layout.FollowersKey(a.user.ID)).Build()
+		counts, err := reads.Counts(ctx, s.opt.DB.Client, chunk, func(a *account) string { return layout.FollowersKey(a.user.ID) })
+		if err != nil {
+			return err
 		}
-		for i, res := range s.opt.DB.Client.DoMulti(ctx, cmds...) {
-			n, err := res.AsInt64()
-			if err != nil && !rediserr.IsWrongType(err) {
-				return err
-			}
+		for i, n := range counts {
 			chunk[i].followers = n
 		}
 	}
@@ -185,18 +182,14 @@ func (s *Service) readPosts(ctx context.Context, all []*account) error {
 	byID := make(map[int64]*account, len(all))
 	var ids []int64
 	for chunk := range slices.Chunk(all, step) {
-		cmds := make(rueidis.Commands, len(chunk))
-		for i, a := range chunk {
+		latest, err := reads.Many(ctx, s.opt.DB.Client, chunk, func(a *account) rueidis.Completed {
 			byID[a.user.ID] = a
-			cmds[i] = s.opt.DB.Client.B().Zrange().Key(layout.ProfileKey(a.user.ID)).Min("0").Max(layout.Itoa(latestPosts - 1)).Rev().Build()
+			return s.opt.DB.Client.B().Zrange().Key(layout.ProfileKey(a.user.ID)).Min("0").Max(layout.Itoa(latestPosts - 1)).Rev().Build()
+		}, memberIDs)
+		if err != nil {
+			return err
 		}
-		for _, res := range s.opt.DB.Client.DoMulti(ctx, cmds...) {
-			latest, err := memberIDs(res)
-			if err != nil {
-				return err
-			}
-			ids = append(ids, latest...)
-		}
+		ids = append(ids, slices.Concat(latest...)...)
 	}
 	posts, err := s.posts(ctx, ids)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reads"
+	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
 )
@@ -229,10 +230,7 @@ func (s *Service) known(ctx context.Context, v *social.Viewer) (*known, error) {
 
 // memberIDs reads the ids in a sorted set. One of another type is left to a check.
 func memberIDs(res rueidis.RedisResult) ([]int64, error) {
-	members, err := res.AsStrSlice()
-	if rediserr.IsWrongType(err) {
-		return nil, nil
-	}
+	members, err := reply.OrEmpty(res.AsStrSlice())
 	if err != nil {
 		return nil, fmt.Errorf("social: suggest people: %w", err)
 	}
@@ -268,19 +266,14 @@ func mix(viewer, uid int64) uint64 {
 
 // followedBy returns the users that these followees follow. One round trip.
 func (s *Service) followedBy(ctx context.Context, followees []int64) ([]candidate, error) {
-	if len(followees) == 0 {
-		return nil, nil
-	}
-	cmds := make(rueidis.Commands, len(followees))
-	for i, uid := range followees {
-		cmds[i] = s.opt.DB.Client.B().Zrange().Key(layout.FollowingKey(uid)).Min("0").Max(layout.Itoa(followsOfEach - 1)).Rev().Build()
+	lists, err := reads.Many(ctx, s.opt.DB.Client, followees, func(uid int64) rueidis.Completed {
+		return s.opt.DB.Client.B().Zrange().Key(layout.FollowingKey(uid)).Min("0").Max(layout.Itoa(followsOfEach - 1)).Rev().Build()
+	}, memberIDs)
+	if err != nil {
+		return nil, err
 	}
 	by := make(map[int64]uint32)
-	for i, res := range s.opt.DB.Client.DoMulti(ctx, cmds...) {
-		ids, err := memberIDs(res)
-		if err != nil {
-			return nil, err
-		}
+	for i, ids := range lists {
 		for _, uid := range ids {
 			by[uid] |= 1 << i
 		}
@@ -386,18 +379,12 @@ func (s *Service) excludeFollowed(ctx context.Context, v *social.Viewer, k *know
 
 // withFollowers counts the followers of candidates, and puts them in order. One round trip.
 func (s *Service) withFollowers(ctx context.Context, ranked []candidate) ([]candidate, error) {
-	if len(ranked) == 0 {
-		return nil, nil
+	counts, err := reads.Counts(ctx, s.opt.DB.Client, ranked, func(c candidate) string { return layout.FollowersKey(c.uid) })
+	if err != nil {
+		return nil, fmt.Errorf("social: suggest people: %w", err)
 	}
-	cmds := make(rueidis.Commands, len(ranked))
-	for i, c := range ranked {
-		cmds[i] = s.opt.DB.Client.B().Zcard().Key(layout.FollowersKey(c.uid)).Build()
-	}
-	for i, res := range s.opt.DB.Client.DoMulti(ctx, cmds...) {
-		var err error
-		if ranked[i].followers, err = res.AsInt64(); err != nil && !rediserr.IsWrongType(err) {
-			return nil, fmt.Errorf("social: suggest people: %w", err)
-		}
+	for i, n := range counts {
+		ranked[i].followers = n
 	}
 	sortRanked(ranked)
 	return ranked, nil

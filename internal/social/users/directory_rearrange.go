@@ -3,10 +3,11 @@ package users
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reads"
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/scan"
 	"retwis/internal/redis/script"
@@ -82,11 +83,8 @@ func (d *Directory) put(ctx context.Context, page []string) error {
 // nothing on a single server.
 func (d *Directory) Trim(ctx context.Context) error {
 	for d.cluster {
-		n, err := directoryTrimScript.Run(ctx, d.client, []string{layout.UsersByTime}, []string{layout.Itoa(MaxLatest)}).AsInt64()
-		if rediserr.IsWrongType(err) || err == nil && n == 0 {
-			return nil
-		}
-		if err != nil {
+		n, err := reply.OrEmpty(directoryTrimScript.Run(ctx, d.client, []string{layout.UsersByTime}, []string{layout.Itoa(MaxLatest)}).AsInt64())
+		if err != nil || n == 0 {
 			return err
 		}
 	}
@@ -134,18 +132,16 @@ func (d *Directory) gather(ctx context.Context, progress func(done, total int64)
 
 // gatherUsers adds users to `users_by_time`.
 func (d *Directory) gatherUsers(ctx context.Context, keys []string) error {
-	b := d.client.B()
-	var reads, writes rueidis.Commands
-	for _, key := range keys {
-		if prefix, _, ok := layout.ParseKey(key); ok && prefix == layout.UserPrefix {
-			reads = append(reads, b.Hmget().Key(key).Field("username", "joined", "standing").Build())
-		}
+	keys = slices.DeleteFunc(keys, func(key string) bool {
+		prefix, _, ok := layout.ParseKey(key)
+		return !ok || prefix != layout.UserPrefix
+	})
+	all, err := reads.Fields(ctx, d.client, keys, func(key string) string { return key }, "username", "joined", "standing")
+	if err != nil {
+		return err
 	}
-	for _, res := range d.client.DoMulti(ctx, reads...) {
-		fields, err := reply.Fields(res)
-		if err != nil {
-			return err
-		}
+	var writes rueidis.Commands
+	for _, fields := range all {
 		if fields[0] == "" || fields[2] == layout.Closed {
 			continue
 		}
@@ -153,7 +149,7 @@ func (d *Directory) gatherUsers(ctx context.Context, keys []string) error {
 		if at := layout.ParseTime(fields[1]); !at.IsZero() {
 			registered = float64(at.Unix())
 		}
-		writes = append(writes, b.Zadd().Key(layout.UsersByTime).Nx().ScoreMember().ScoreMember(registered, fields[0]).Build())
+		writes = append(writes, d.client.B().Zadd().Key(layout.UsersByTime).Nx().ScoreMember().ScoreMember(registered, fields[0]).Build())
 	}
 	return reply.FirstError(d.client.DoMulti(ctx, writes...))
 }
