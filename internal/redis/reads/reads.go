@@ -83,19 +83,9 @@ func (b *Batch) Fields(cmd rueidis.Completed) *[]string {
 	})
 }
 
-// Present reads whether there is a reply.
-func (b *Batch) Present(cmd rueidis.Completed) *bool {
-	return read(b, cmd, func(res rueidis.RedisResult) (bool, error) { return true, res.Error() })
-}
-
 // Score reads the score of a member of a sorted set.
 func (b *Batch) Score(key, member string) *string {
 	return b.Text(b.client.B().Zscore().Key(key).Member(member).Build())
-}
-
-// Exists reads whether a key exists.
-func (b *Batch) Exists(key string) *int64 {
-	return b.Number(b.client.B().Exists().Key(key).Build())
 }
 
 // Add adds a command; take gets its reply.

@@ -6,51 +6,39 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reads"
 	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
 )
 
 // userFields reads fields of users, empty for one who does not exist.
 func (c *checker) userFields(ctx context.Context, ids []string, fields ...string) ([][]string, error) {
-	users := make([][]string, len(ids))
-	b := c.batch()
-	for i, id := range ids {
-		b.Add(c.client.B().Hmget().Key(layout.UserPrefix+id).Field(fields...).Build(), func(res rueidis.RedisResult) (err error) {
-			users[i], err = reply.Fields(res)
-			return err
-		})
-	}
-	return users, b.Run(ctx)
+	return reads.Fields(ctx, c.client, ids, func(id string) string { return layout.UserPrefix + id }, fields...)
 }
 
 // usersExist returns which of these users exist, that is, have a username.
 func (c *checker) usersExist(ctx context.Context, ids []int64) (map[int64]bool, error) {
-	exist, ask, cmds := c.knownUsers.lookup(ids, func(id int64) rueidis.Completed {
-		return c.client.B().Hexists().Key(layout.UserKey(id)).Field("username").Build()
-	})
-	if len(cmds) == 0 {
-		return exist, nil
+	exist, ask := c.knownUsers.lookup(ids)
+	found, err := reads.Many(ctx, c.client, ask, c.userCommand, rueidis.RedisResult.AsBool)
+	if err != nil {
+		return nil, err
 	}
-	for i, res := range c.client.DoMulti(ctx, cmds...) {
-		ok, err := res.AsBool()
-		if err != nil && !rediserr.IsWrongType(err) {
-			return nil, err
-		}
-		if exist[ask[i]] = err == nil && ok; exist[ask[i]] {
-			c.knownUsers.add(ask[i], true)
+	for i, id := range ask {
+		if exist[id] = found[i]; found[i] {
+			c.knownUsers.add(id, true)
 		}
 	}
 	return exist, nil
 }
 
+// userCommand reads whether a user exists.
+func (c *checker) userCommand(id int64) rueidis.Completed {
+	return c.client.B().Hexists().Key(layout.UserKey(id)).Field("username").Build()
+}
+
 // userExists checks one user without the cache, for a repair.
 func (c *checker) userExists(ctx context.Context, id int64) (bool, error) {
-	ok, err := c.client.Do(ctx, c.client.B().Hexists().Key(layout.UserKey(id)).Field("username").Build()).AsBool()
-	if rediserr.IsWrongType(err) {
-		return false, nil
-	}
-	return ok, err
+	return reply.OrEmpty(c.client.Do(ctx, c.userCommand(id)).AsBool())
 }
 
 // withoutUser makes a repair unless a user exists by now.
@@ -100,19 +88,14 @@ func (s state) isPost() bool { return s.readable && !s.stub }
 // states returns the state of each of these posts. Those of posts that can be read
 // are cached.
 func (c *checker) states(ctx context.Context, ids []int64) (map[int64]state, error) {
-	found, ask, cmds := c.knownPosts.lookup(ids, func(id int64) rueidis.Completed {
-		return c.client.B().Hmget().Key(layout.PostKey(id)).Field(stateFields...).Build()
-	})
-	if len(cmds) == 0 {
-		return found, nil
+	found, ask := c.knownPosts.lookup(ids)
+	posts, err := reads.Fields(ctx, c.client, ask, layout.PostKey, stateFields...)
+	if err != nil {
+		return nil, err
 	}
 	read := make([]state, len(ask))
 	authors := make([]int64, len(ask))
-	for i, res := range c.client.DoMulti(ctx, cmds...) {
-		fields, err := reply.Fields(res)
-		if err != nil {
-			return nil, err
-		}
+	for i, fields := range posts {
 		read[i] = parseState(fields)
 		authors[i] = read[i].author
 	}

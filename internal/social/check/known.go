@@ -4,8 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/redis/rueidis"
-
+	"retwis/internal/redis/reads"
 	"retwis/internal/social/layout"
 )
 
@@ -24,9 +23,8 @@ func (k *known[T]) add(id int64, value T) {
 
 func (k *known[T]) forget(id int64) { delete(k.ids, id) }
 
-// lookup returns what is known of these ids, and each of the others once, with a
-// command that asks for it.
-func (k *known[T]) lookup(ids []int64, command func(id int64) rueidis.Completed) (found map[int64]T, ask []int64, cmds rueidis.Commands) {
+// lookup returns what is known of these ids, and each of the others once.
+func (k *known[T]) lookup(ids []int64) (found map[int64]T, others []int64) {
 	found = make(map[int64]T, len(ids))
 	for _, id := range ids {
 		if _, twice := found[id]; twice {
@@ -34,21 +32,15 @@ func (k *known[T]) lookup(ids []int64, command func(id int64) rueidis.Completed)
 		}
 		value, ok := k.ids[id]
 		if found[id] = value; !ok {
-			ask = append(ask, id)
-			cmds = append(cmds, command(id))
+			others = append(others, id)
 		}
 	}
-	return found, ask, cmds
+	return found, others
 }
 
 // isAnyClosed reports whether one of the accounts is being deleted: what others have of it
 // is removed step by step.
 func (c *checker) isAnyClosed(ctx context.Context, users ...int64) (bool, error) {
-	b := c.batch()
-	standings := make([]*string, len(users))
-	for i, uid := range users {
-		standings[i] = b.Text(c.client.B().Hget().Key(layout.UserKey(uid)).Field("standing").Build())
-	}
-	err := b.Run(ctx)
-	return slices.ContainsFunc(standings, func(standing *string) bool { return *standing == layout.Closed }), err
+	standings, err := reads.Field(ctx, c.client, users, layout.UserKey, "standing")
+	return slices.Contains(standings, layout.Closed), err
 }

@@ -133,7 +133,7 @@ func (c *postCheck) read(b *reads.Batch, p *post) {
 	}
 	switch {
 	case p.stub:
-		p.edits = b.Exists(layout.EditsKey(p.id))
+		p.edits = b.Number(cmd.Exists().Key(layout.EditsKey(p.id)).Build())
 		p.stubs = b.Number(cmd.Scard().Key(layout.StubsKey(p.id)).Build())
 		p.inStubs = b.Number(cmd.Sismember().Key(layout.StubsKey(p.parent)).Member(id).Build())
 		p.inThread = b.Score(layout.ThreadKey(p.root), id)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"retwis/internal/redis/reads"
 	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/text"
@@ -41,23 +42,22 @@ func (c *postCheck) postSet(ctx context.Context, key string) error {
 	_, _, isTag := layout.ParseTagKey(key)
 	return c.check.sortedSet(ctx, key, func(members, scores []string) error {
 		ids := make([]int64, len(members))
-		bodies := make([]*string, len(members))
-		b := c.check.batch()
 		for i, member := range members {
 			ids[i], _ = layout.ParseID(member) // 0: no id
-			if bodies[i] = new(string); isTag {
-				bodies[i] = b.Text(c.check.client.B().Hget().Key(layout.PostPrefix + member).Field("body").Build())
-			}
 		}
-		if err := b.Run(ctx); err != nil {
-			return err
+		bodies := make([]string, len(members))
+		if isTag {
+			var err error
+			if bodies, err = reads.Field(ctx, c.check.client, ids, layout.PostKey, "body"); err != nil {
+				return err
+			}
 		}
 		states, err := c.check.states(ctx, ids)
 		if err != nil {
 			return err
 		}
 		for i, member := range members {
-			if err := c.member(ctx, key, member, scores[i], refuses(key, states[ids[i]], *bodies[i])); err != nil {
+			if err := c.member(ctx, key, member, scores[i], refuses(key, states[ids[i]], bodies[i])); err != nil {
 				return err
 			}
 		}

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/reads"
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
@@ -34,8 +37,8 @@ func (c *sampleCheck) readPublic(ctx context.Context) error {
 	if time.Since(c.read) < publicAge {
 		return nil
 	}
-	posts, err := c.check.client.Do(ctx, c.check.client.B().Lrange().Key(layout.Timeline).Start(0).Stop(-1).Build()).AsStrSlice()
-	if err != nil && !rediserr.IsWrongType(err) {
+	posts, err := reply.OrEmpty(c.check.client.Do(ctx, c.check.client.B().Lrange().Key(layout.Timeline).Start(0).Stop(-1).Build()).AsStrSlice())
+	if err != nil {
 		return fmt.Errorf("key %s: %w", layout.Timeline, err)
 	}
 	c.public = make(map[int64]bool, len(posts))
@@ -60,12 +63,12 @@ func (c *sampleCheck) sample(ctx context.Context, profile string) error {
 		b.Zrevrange().Key(layout.ProfileKey(author)).Start(0).Stop(layout.TimelineShare-1).Build(),
 		b.Arbitrary("ZRANDMEMBER").Keys(layout.FollowersKey(author)).Args(strconv.Itoa(c.check.opt.Followers), "WITHSCORES").Build(),
 	)
-	posts, err := res[0].AsStrSlice()
-	if err != nil && !rediserr.IsWrongType(err) {
+	posts, err := reply.OrEmpty(res[0].AsStrSlice())
+	if err != nil {
 		return err
 	}
-	followers, err := res[1].AsZScores()
-	if err != nil && !rediserr.IsWrongType(err) {
+	followers, err := reply.OrEmpty(res[1].AsZScores())
+	if err != nil {
 		return err
 	}
 	merged, err := c.check.celebrities.First(ctx, author)
@@ -151,17 +154,15 @@ func (c *sampleCheck) written(ctx context.Context, author int64, posts []string)
 // lookFor reports the lists that lack a post. One repair, a new fan-out of the
 // post, corrects them all.
 func (c *sampleCheck) lookFor(ctx context.Context, id int64, lists []string) error {
-	b, cmd, post := c.check.batch(), c.check.client.B(), layout.Itoa(id)
-	on := make([]*bool, len(lists))
-	for i, list := range lists {
-		on[i] = b.Present(cmd.Lpos().Key(list).Element(post).Build())
-	}
-	if err := b.Run(ctx); err != nil {
+	post := layout.Itoa(id)
+	lpos := func(list string) rueidis.Completed { return c.check.client.B().Lpos().Key(list).Element(post).Build() }
+	on, err := reads.Many(ctx, c.check.client, lists, lpos, func(res rueidis.RedisResult) (bool, error) { return true, res.Error() })
+	if err != nil {
 		return err
 	}
 	var problems []Problem
 	for i, list := range lists {
-		if *on[i] {
+		if on[i] {
 			continue
 		}
 		may, err := c.mayLack(ctx, list, id)

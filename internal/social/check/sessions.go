@@ -5,6 +5,9 @@ import (
 	_ "embed"
 	"fmt"
 
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/reads"
 	"retwis/internal/redis/script"
 	"retwis/internal/social/auth"
 	"retwis/internal/social/layout"
@@ -22,22 +25,22 @@ var sessionStripScript = script.New(sessionStripSource).Retryable()
 // entries checks that what is known of sessions belongs to open ones, and that none of
 // these has expired.
 func (c *sessionCheck) entries(ctx context.Context, keys []string) error {
-	b := c.check.batch()
-	ids, tokens := make([]string, len(keys)), make([]*[]string, len(keys))
+	hkeys := func(key string) rueidis.Completed { return c.check.client.B().Hkeys().Key(key).Build() }
+	tokens, err := reads.Many(ctx, c.check.client, keys, hkeys, rueidis.RedisResult.AsStrSlice)
+	if err != nil {
+		return err
+	}
+	ids := make([]string, len(keys))
 	for i, key := range keys {
 		_, uid, _ := layout.ParseKey(key)
 		ids[i] = layout.Itoa(uid)
-		tokens[i] = b.Texts(c.check.client.B().Hkeys().Key(key).Build())
-	}
-	if err := b.Run(ctx); err != nil {
-		return err
 	}
 	users, err := c.check.userFields(ctx, ids, "username", "auth")
 	if err != nil {
 		return err
 	}
 	for i, key := range keys {
-		if err := c.ofUser(ctx, key, users[i][0], users[i][1], *tokens[i]); err != nil {
+		if err := c.ofUser(ctx, key, users[i][0], users[i][1], tokens[i]); err != nil {
 			return err
 		}
 	}

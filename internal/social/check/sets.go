@@ -8,6 +8,8 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/reads"
+	"retwis/internal/redis/reply"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
 	"retwis/maintain"
@@ -193,20 +195,18 @@ func (r *relation) sides(e entry) (source, other storage.SetEntry, what string) 
 
 // mirrored compares entries with those on the other side.
 func (c *setCheck) mirrored(ctx context.Context, s set, page []entry) error {
-	b := c.check.batch()
-	there := make([]*string, len(page))
-	for i, e := range page {
+	there, err := reads.Many(ctx, c.check.client, page, func(e entry) rueidis.Completed {
 		source, other, _ := s.of.sides(e)
 		if source.Key == e.key {
 			source = other
 		}
-		there[i] = b.Score(source.Key, source.Member)
-	}
-	if err := b.Run(ctx); err != nil {
+		return c.check.client.B().Zscore().Key(source.Key).Member(source.Member).Build()
+	}, reply.Text)
+	if err != nil {
 		return err
 	}
 	for i, e := range page {
-		if err := c.compare(ctx, s.of, e, *there[i]); err != nil {
+		if err := c.compare(ctx, s.of, e, there[i]); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/reads"
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
@@ -48,16 +49,13 @@ func (c *keyCheck) singletons(ctx context.Context) error {
 // the others. Retwis skips foreign keys named like a user or a post: they can
 // belong to another program and are left alone. It needs all other names.
 func (c *checker) ofTheirType(ctx context.Context, keys []string) ([]string, error) {
-	cmds := make(rueidis.Commands, len(keys))
-	for i, key := range keys {
-		cmds[i] = c.client.B().Type().Key(key).Build()
+	kindOf := func(key string) rueidis.Completed { return c.client.B().Type().Key(key).Build() }
+	kinds, err := reads.Many(ctx, c.client, keys, kindOf, reply.Text)
+	if err != nil {
+		return nil, err
 	}
 	var good []string
-	for i, res := range c.client.DoMulti(ctx, cmds...) {
-		kind, err := res.ToString()
-		if err != nil {
-			return nil, err
-		}
+	for i, kind := range kinds {
 		key := keys[i]
 		prefix := prefixOf(key)
 		if prefix == "" {
@@ -122,16 +120,13 @@ const expireAfter = 2 * 24 * time.Hour
 // expire reports keys that count people for trends, and do not expire: the process has died
 // between the two commands that write them.
 func (c *keyCheck) expire(ctx context.Context, keys []string) error {
-	b := c.check.batch()
-	left := make([]*int64, len(keys))
-	for i, key := range keys {
-		left[i] = b.Number(c.check.client.B().Ttl().Key(key).Build())
-	}
-	if err := b.Run(ctx); err != nil {
+	ttl := func(key string) rueidis.Completed { return c.check.client.B().Ttl().Key(key).Build() }
+	left, err := reads.Many(ctx, c.check.client, keys, ttl, rueidis.RedisResult.AsInt64)
+	if err != nil {
 		return err
 	}
 	for i, key := range keys {
-		if *left[i] != -1 {
+		if left[i] != -1 {
 			continue
 		}
 		p := Problem{Kind: maintain.Invalid, Key: key, Leftover: true, Detail: "does not expire", Repair: "let it expire in two days"}

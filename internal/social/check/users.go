@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/reads"
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
@@ -161,22 +164,21 @@ func (c *userCheck) user(ctx context.Context, uid int64, fields []string) error 
 		return err
 	}
 	owners := []string{found[0].Folded, found[0].Typed}
-	b := c.check.batch()
-	since := b.Score(layout.UsersByTime, name)
+	since, err := reply.TextOrEmpty(c.check.client.Do(ctx, c.check.client.B().Zscore().Key(layout.UsersByTime).Member(name).Build()))
+	if err != nil {
+		return err
+	}
 	for token := range strings.SplitSeq(open, ",") {
 		if token != "" {
 			c.check.result.Sessions++
 		}
-	}
-	if err := b.Run(ctx); err != nil {
-		return err
 	}
 	if !slices.Contains(owners, layout.Itoa(uid)) && !c.check.foreign[layout.Users] {
 		if err := c.unreachable(ctx, uid, name, open, owners[0]); err != nil || owners[0] != "" {
 			return err
 		}
 	}
-	if *since == "" && !c.check.foreign[layout.UsersByTime] && c.isLatest(joined) {
+	if since == "" && !c.check.foreign[layout.UsersByTime] && c.isLatest(joined) {
 		if err := c.notLatest(ctx, key, name, joined); err != nil {
 			return err
 		}
@@ -227,15 +229,13 @@ func (c *userCheck) unreachable(ctx context.Context, uid int64, name, open, owne
 	}
 	// Another user has the name. A user without sessions and data lost the race
 	// for it, and the process that should have removed the user died.
-	b := c.check.batch()
-	var made []*int64
-	for _, key := range []string{layout.ProfileKey(uid), layout.FollowingKey(uid), layout.FollowersKey(uid), layout.HomeKey(uid)} {
-		made = append(made, b.Exists(key))
-	}
-	if err := b.Run(ctx); err != nil {
+	data := []string{layout.ProfileKey(uid), layout.FollowingKey(uid), layout.FollowersKey(uid), layout.HomeKey(uid)}
+	exists := func(key string) rueidis.Completed { return c.check.client.B().Exists().Key(key).Build() }
+	has, err := reads.Many(ctx, c.check.client, data, exists, rueidis.RedisResult.AsBool)
+	if err != nil {
 		return err
 	}
-	if open != "" || slices.ContainsFunc(made, func(n *int64) bool { return *n > 0 }) {
+	if open != "" || slices.Contains(has, true) {
 		p.Kind = maintain.Taken
 		p.Detail += fmt.Sprintf(" but to user %s", owner)
 		return c.check.found(ctx, p, nil)
