@@ -294,6 +294,23 @@ func TestLater(t *testing.T) {
 	}
 }
 
+// An import gives a post another id where its key has another type.
+func TestForeignKey(t *testing.T) {
+	t.Parallel()
+	b := socialtest.On(t, redistest.DB(t).Client(t), idle)
+	ada := b.NewUser("ada")
+	items := contents{"outbox.json": outbox(t, many(9))}
+	run(t, b, ada, open(t, items.dir(t)))
+	b.Redis("DEL", layout.PostKey(1))
+	b.Redis("SET", layout.PostKey(1), "theirs")
+	if r := run(t, b, ada, open(t, items.dir(t))); r.Posts != 1 || r.Present != 8 {
+		t.Errorf("%+v", r)
+	}
+	if got := b.Redis("HGET", layout.PostKey(10), "body"); got != "post number0" {
+		t.Errorf("post 10 has the text %q", got)
+	}
+}
+
 // A repair puts an imported post that is on no list where it belongs.
 func TestRepair(t *testing.T) {
 	t.Parallel()

@@ -25,7 +25,7 @@ const (
 	free    state = iota // nothing has the id
 	written              // but not on all lists
 	done                 // or deleted since
-	foreign              // another post has the id
+	foreign              // another post has the id, or the key is of another type
 )
 
 // assign returns the ids of entries, and how far each is: the ids that earlier imports have used,
@@ -155,7 +155,7 @@ func (s *Service) read(ctx context.Context, author, first, last int64) ([]slot, 
 		one := slot{id: first + int64(i)}
 		fields, err := reply.Fields(res[i])
 		switch {
-		case rediserr.IsWrongType(err):
+		case rediserr.IsWrongType(res[i].Error()):
 			one.state = foreign
 		case err != nil:
 			return nil, fmt.Errorf("social: read a post: %w", err)
