@@ -16,41 +16,33 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"text/tabwriter"
 	"time"
 
 	"retwis/bench/mutants/fault"
 )
 
 func main() {
+	only := flag.String("only", "", "plant only the faults of these `names`, separated by commas")
+	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:])
+	err := run(ctx, *only)
 	stop()
-	if errors.Is(err, flag.ErrHelp) {
-		os.Exit(2)
-	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, args []string) error {
-	flags := flag.NewFlagSet("mutants", flag.ContinueOnError)
-	only := flags.String("only", "", "plant only the faults of these `names`, separated by commas")
-	near := flags.Bool("near", false, "run only the packages that the list names, not all that depend on the fault")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
+func run(ctx context.Context, only string) error {
 	root, err := filepath.Abs("..")
 	if err != nil {
 		return err
 	}
-	faults, err := selected(*only)
-	if err == nil {
-		err = fault.Check(root, fault.All)
-	}
+	faults, err := selected(only)
 	if err != nil {
+		return err
+	}
+	if err := fault.Check(root, fault.All); err != nil {
 		return err
 	}
 	dir, err := os.MkdirTemp("", "mutants")
@@ -58,7 +50,28 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	return search(ctx, root, dir, *near, faults)
+	tests, err := newTests(ctx, root, dir)
+	if err != nil {
+		return err
+	}
+	missed := 0
+	for i := range faults {
+		f := &faults[i]
+		began := time.Now()
+		by, err := tests.find(ctx, f)
+		if err != nil {
+			return err
+		}
+		if by == "" {
+			missed++
+			by = "NOT FOUND"
+		}
+		fmt.Printf("%d of %d: %s: %s (%.0f s)\n  %s\n  docs/%s: %s\n", i+1, len(faults), f.Name, by, time.Since(began).Seconds(), f.What, f.Document, f.Promise)
+	}
+	if missed > 0 {
+		return fmt.Errorf("%d faults were not found", missed)
+	}
+	return nil
 }
 
 // selected returns the faults of some names, all for none.
@@ -70,41 +83,9 @@ func selected(names string) ([]fault.Fault, error) {
 	for name := range strings.SplitSeq(names, ",") {
 		i := slices.IndexFunc(fault.All, func(f fault.Fault) bool { return f.Name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("there is no fault %q", name)
+			return nil, errors.New("there is no fault " + name)
 		}
 		faults = append(faults, fault.All[i])
 	}
 	return faults, nil
-}
-
-// search looks for faults, and prints which tests find them.
-func search(ctx context.Context, root, dir string, near bool, faults []fault.Fault) error {
-	tests, err := newTests(ctx, root, dir, near)
-	if err != nil {
-		return err
-	}
-	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "FAULT\tWHAT\tPROMISE\tFOUND BY\tSECONDS")
-	missed := 0
-	for i := range faults {
-		f := &faults[i]
-		began := time.Now()
-		by, err := tests.find(ctx, f)
-		if err != nil {
-			return err
-		}
-		took := time.Since(began).Seconds()
-		fmt.Fprintf(os.Stderr, "%d of %d: %s: %s (%.0f s)\n", i+1, len(faults), f.Name, by, took)
-		fmt.Fprintf(table, "%s\t%s\tdocs/%s: %s\t%s\t%.0f\n", f.Name, f.What, f.Document, f.Promise, by, took)
-		if by == notFound {
-			missed++
-		}
-	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	if missed > 0 {
-		return fmt.Errorf("%d faults were not found", missed)
-	}
-	return nil
 }

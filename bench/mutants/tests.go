@@ -1,12 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,50 +11,38 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"retwis/bench/mutants/fault"
 )
 
-const notFound = "NOT FOUND"
-
 // tests are those of the packages of the program, compiled with all faults.
 type tests struct {
 	root    string // of the source
-	near    bool
-	dir     string
+	files   string // for temporary files of the tests; its path is short, because of sockets
 	overlay string
 	deps    map[string][]string // of the tests of a package, by its import path
-	built   map[string]string   // programs, by import path
 	sound   map[string]bool     // whether a test passes without a fault, by package and name
 }
 
-func newTests(ctx context.Context, root, dir string, near bool) (*tests, error) {
-	t := &tests{root: root, near: near, dir: dir, deps: map[string][]string{}, built: map[string]string{}, sound: map[string]bool{}}
+func newTests(ctx context.Context, root, dir string) (*tests, error) {
+	t := &tests{root: root, files: filepath.Join(dir, "t"), deps: map[string][]string{}, sound: map[string]bool{}}
 	var err error
 	if t.overlay, err = fault.Overlay(root, dir, fault.All); err != nil {
 		return nil, err
 	}
-	list := exec.CommandContext(ctx, "go", "list", "-test", "-overlay", t.overlay, "-json=ImportPath,Deps", "./...")
+	list := exec.CommandContext(ctx, "go", "list", "-test", "-overlay", t.overlay, "-f", `{{.ImportPath}}{{range .Deps}} {{.}}{{end}}`, "./...")
 	list.Dir, list.Stderr = root, os.Stderr
 	out, err := list.Output()
 	if err != nil {
 		return nil, fmt.Errorf("list packages: %w", err)
 	}
-	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
-		var p struct {
-			ImportPath string
-			Deps       []string
-		}
-		if err := d.Decode(&p); errors.Is(err, io.EOF) {
-			return t, nil
-		} else if err != nil {
-			return nil, err
-		}
-		if name, ok := strings.CutSuffix(p.ImportPath, ".test"); ok {
-			t.deps[name] = p.Deps
+	for line := range strings.Lines(string(out)) {
+		words := strings.Fields(line)
+		if name, ok := strings.CutSuffix(words[0], ".test"); ok {
+			t.deps[name] = words[1:]
 		}
 	}
+	return t, nil
 }
 
 // packages returns the packages whose tests can find a fault: those that the list names, then the
@@ -67,15 +52,8 @@ func (t *tests) packages(f *fault.Fault) []string {
 	for _, p := range f.Likely {
 		likely = append(likely, "retwis/"+p)
 	}
-	if t.near {
-		return likely
-	}
 	for p, deps := range t.deps {
-		depends := slices.ContainsFunc(deps, func(d string) bool {
-			d, _, _ = strings.Cut(d, " ")
-			return d == f.Package()
-		})
-		if depends && !slices.Contains(likely, p) {
+		if slices.Contains(deps, f.Package()) && !slices.Contains(likely, p) {
 			others = append(others, p)
 		}
 	}
@@ -85,12 +63,13 @@ func (t *tests) packages(f *fault.Fault) []string {
 	return append(likely, others...)
 }
 
-// find returns the name of a test that fails with a fault and passes without it, or notFound.
+// find returns the name of a test that fails with a fault and passes without it, empty if there
+// is none.
 func (t *tests) find(ctx context.Context, f *fault.Fault) (string, error) {
 	for _, p := range t.packages(f) {
-		var unsound []string // tests that fail for another reason
+		var unsound []string // patterns of tests that fail for another reason
 		for len(unsound) < 5 {
-			name, err := t.fails(ctx, p, f, skipping(unsound))
+			name, err := t.fails(ctx, p, f, "-timeout=4m", "-skip="+strings.Join(unsound, "|"))
 			if err != nil {
 				return "", err
 			}
@@ -108,164 +87,104 @@ func (t *tests) find(ctx context.Context, f *fault.Fault) (string, error) {
 			if name == noName {
 				break
 			}
-			unsound = append(unsound, name)
+			top, _, _ := strings.Cut(name, "/")
+			unsound = append(unsound, exactly(top))
 		}
 	}
-	return notFound, nil
+	return "", nil
 }
 
-func skipping(names []string) []string {
-	if len(names) == 0 {
-		return nil
-	}
-	patterns := make([]string, len(names))
-	for i, n := range names {
-		top, _, _ := strings.Cut(n, "/")
-		patterns[i] = "^" + regexp.QuoteMeta(top) + "$"
-	}
-	return []string{"-test.skip", strings.Join(patterns, "|")}
-}
+// exactly returns the pattern of a name.
+func exactly(name string) string { return "^" + regexp.QuoteMeta(name) + "$" }
 
 // confirmed reports whether a test that has failed finds a fault: alone it fails with the fault, in
 // one of three runs as a random test may need them, and passes without. On a busy machine another
 // test can fail.
 func (t *tests) confirmed(ctx context.Context, pkg string, planted *fault.Fault, name string) (bool, error) {
-	alone := only(name)
+	alone := []string{"-timeout=80s"}
+	if name != noName {
+		parts := strings.Split(name, "/")
+		for i, p := range parts {
+			parts[i] = exactly(p)
+		}
+		alone = append(alone, "-run="+strings.Join(parts, "/"))
+	}
 	for range 3 {
-		failed, err := t.fails(ctx, pkg, planted, alone)
+		failed, err := t.fails(ctx, pkg, planted, alone...)
 		if err != nil {
 			return false, err
 		}
-		if failed != "" {
-			return t.passes(ctx, pkg, name, alone)
+		if failed == "" {
+			continue
 		}
+		key := pkg + " " + name
+		if _, known := t.sound[key]; !known {
+			failed, err := t.fails(ctx, pkg, &fault.Fault{}, alone...)
+			if err != nil {
+				return false, err
+			}
+			t.sound[key] = failed == ""
+		}
+		return t.sound[key], nil
 	}
 	return false, nil
-}
-
-// only selects a test; noName stands for all.
-func only(name string) []string {
-	if name == noName {
-		return nil
-	}
-	parts := strings.Split(name, "/")
-	for i, p := range parts {
-		parts[i] = "^" + regexp.QuoteMeta(p) + "$"
-	}
-	return []string{"-test.run", strings.Join(parts, "/")}
-}
-
-// passes reports whether a test passes without a fault.
-func (t *tests) passes(ctx context.Context, pkg, name string, alone []string) (bool, error) {
-	key := pkg + " " + name
-	if ok, known := t.sound[key]; known {
-		return ok, nil
-	}
-	failed, err := t.fails(ctx, pkg, &fault.Fault{}, alone)
-	if err == nil {
-		t.sound[key] = failed == ""
-	}
-	return failed == "", err
-}
-
-// program compiles the tests of a package.
-func (t *tests) program(ctx context.Context, pkg string) (string, error) {
-	if path := t.built[pkg]; path != "" {
-		return path, nil
-	}
-	path := filepath.Join(t.dir, strings.ReplaceAll(pkg, "/", "_")+".test")
-	build := exec.CommandContext(ctx, "go", "test", "-vet=off", "-overlay", t.overlay, "-ldflags=-s -w", "-c", "-o", path, pkg)
-	build.Dir = t.root
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("compile the tests of %s: %w\n%s", pkg, err, out)
-	}
-	t.built[pkg] = path
-	return path, nil
 }
 
 // noName is the name of a test that is not known: the whole package fails.
 const noName = "(no test)"
 
-var failure = regexp.MustCompile(`^\s*--- FAIL: (\S+)`)
-
 // fails runs the tests of a package with a fault, ends them with the first that fails, and
-// returns its name, or nothing.
-func (t *tests) fails(ctx context.Context, pkg string, planted *fault.Fault, args []string) (name string, err error) {
-	timeout := 4 * time.Minute // a test that hangs has found a fault, too
-	if slices.Contains(args, "-test.run") {
-		timeout /= 3 // it is one test
-	}
-	program, err := t.program(ctx, pkg)
-	if err != nil {
+// returns its name, or nothing. A test that hangs fails, too.
+func (t *tests) fails(ctx context.Context, pkg string, planted *fault.Fault, flags ...string) (name string, err error) {
+	if err := os.MkdirAll(t.files, 0o700); err != nil {
 		return "", err
 	}
-	files := filepath.Join(t.dir, "t") // short: sockets are there
-	if err := os.MkdirAll(files, 0o700); err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(files)
-	args = append([]string{"-test.v", "-test.timeout", timeout.String(), "-test.paniconexit0"}, args...)
-	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Dir = filepath.Join(t.root, strings.TrimPrefix(pkg, "retwis/"))
-	cmd.Env = append(append(os.Environ(), planted.Environment()...), "REDISTEST_REQUIRE=1", "TMPDIR="+files)
-	if os.Getenv("RAPID_CHECKS") == "" {
-		cmd.Env = append(cmd.Env, "RAPID_CHECKS=30")
-	}
+	defer os.RemoveAll(t.files)
+	flags = append([]string{"test", "-json", "-count=1", "-vet=off", "-overlay=" + t.overlay, "-ldflags=-s -w"}, flags...)
+	cmd := exec.CommandContext(ctx, "go", append(flags, pkg)...)
+	cmd.Dir, cmd.Stderr = t.root, os.Stderr
+	cmd.Env = append([]string{"RAPID_CHECKS=30"}, os.Environ()...)
+	cmd.Env = append(append(cmd.Env, planted.Environment()...), "REDISTEST_REQUIRE=1", "TMPDIR="+t.files)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // for the programs that tests start
-	end := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.Cancel = end
-	read, write, err := os.Pipe()
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return "", err
 	}
-	defer read.Close()
-	cmd.Stdout, cmd.Stderr = write, write
-	err = cmd.Start()
-	write.Close()
-	if err != nil {
+	if err := cmd.Start(); err != nil {
 		return "", fmt.Errorf("run the tests of %s: %w", pkg, err)
 	}
-	ended := make(chan error, 1)
-	go func() {
-		err := cmd.Wait()
-		_ = end() // what the tests have left
-		_ = read.SetReadDeadline(time.Now().Add(time.Second))
-		ended <- err
-	}()
-	name, hangs := firstFailure(read)
-	if name != "" {
-		_ = end()
-	}
-	failed := <-ended
+	name, err = firstFailure(json.NewDecoder(out))
+	_ = cmd.Cancel() // also what the tests have left
+	_ = cmd.Wait()
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
-	if name == "" && failed != nil {
-		name = noName
-		if hangs != "" {
-			name = hangs
-		}
-	}
-	return name, nil
+	return name, err
 }
 
-// firstFailure reads what tests print until the first of them fails. hangs is the first that ran when
-// the time was over.
-func firstFailure(output io.Reader) (name, hangs string) {
-	lines := bufio.NewReader(output)
-	timedOut := false
+// firstFailure reads what go test prints until a test fails, or a package.
+func firstFailure(events *json.Decoder) (string, error) {
+	timedOut, built := false, ""
 	for {
-		line, err := lines.ReadString('\n')
-		if m := failure.FindStringSubmatch(line); m != nil {
-			return m[1], ""
+		var e struct{ Action, Test, Output string }
+		if events.Decode(&e) != nil {
+			return "", nil // the end
 		}
-		if strings.HasPrefix(line, "panic: test timed out") {
+		switch {
+		case e.Action == "build-output":
+			built += e.Output
+		case e.Action == "build-fail":
+			return "", fmt.Errorf("compile the tests:\n%s", built)
+		case e.Action == "fail" && e.Test == "":
+			return noName, nil
+		case e.Action == "fail":
+			return e.Test, nil
+		case strings.HasPrefix(e.Output, "panic: test timed out"):
 			timedOut = true
-		} else if timedOut && hangs == "" && strings.HasPrefix(line, "\t\tTest") {
-			hangs, _, _ = strings.Cut(strings.TrimSpace(line), " ")
-		}
-		if err != nil {
-			return "", hangs
+		case timedOut && strings.HasPrefix(e.Output, "\t\tTest"): // one of those that run
+			name, _, _ := strings.Cut(strings.TrimSpace(e.Output), " ")
+			return name, nil
 		}
 	}
 }
