@@ -8,6 +8,7 @@ MISSPELL    := go run github.com/golangci/misspell/cmd/misspell@v0.8.0
 TEMPL       := go run github.com/a-h/templ/cmd/templ@v0.3.977
 VULNCHECK   := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 NFPM        := go run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
+CYCLONEDX   := go run github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 
 # The root module, e2e and bench.
 MODULES := $(patsubst %/go.mod,%,$(wildcard ./go.mod e2e/go.mod bench/go.mod))
@@ -141,7 +142,7 @@ build: ## build bin/retwis
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/retwis ./cmd/retwis
 
 dist: ## build a release in dist/: archives, Debian packages, SBOM, checksums
-	@VERSION='$(VERSION)' LDFLAGS='$(LDFLAGS)' NFPM='$(NFPM)' scripts/dist
+	@VERSION='$(VERSION)' LDFLAGS='$(LDFLAGS)' NFPM='$(NFPM)' CYCLONEDX='$(CYCLONEDX)' scripts/dist
 
 test-deb: ## install the package of dist/ on this machine (Debian, root), serve pages, and remove it
 	@scripts/test-deb
