@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -98,33 +99,33 @@ func planted(root string, faults []Fault) (map[string]string, error) {
 	}
 	var wrong []error
 	for _, f := range append(hooks, faults...) {
+		once := func(text, where string) {
+			if n := strings.Count(text, f.Anchor); n != 1 {
+				wrong = append(wrong, fmt.Errorf("%s: %s this %d times, not once:\n%s", f.Name, where, n, f.Anchor))
+			}
+		}
 		source, err := os.ReadFile(filepath.Join(root, f.File))
 		if err != nil {
 			wrong = append(wrong, fmt.Errorf("%s: %w", f.Name, err))
 			continue
 		}
-		before := string(source)
-		if n := strings.Count(before, f.Anchor); n != 1 {
-			wrong = append(wrong, fmt.Errorf("%s: %s has this %d times, not once:\n%s", f.Name, f.File, n, f.Anchor))
-			continue
-		}
+		once(string(source), f.File+" has")
 		if f.isLua() {
 			// A script is sent in one text with others, which can be changed by a test.
-			if n := strings.Count(scripts, f.Anchor); n != 1 {
-				wrong = append(wrong, fmt.Errorf("%s: the scripts have this %d times, not once:\n%s", f.Name, n, f.Anchor))
-			}
+			once(scripts, "the scripts have")
 			continue
 		}
 		if files[f.File] == "" {
-			files[f.File] = withImport(before)
+			at := clause.FindIndex(source)[1]
+			files[f.File] = string(source[:at]) + "\n\nimport \"retwis/internal/plant\"\n" + string(source[at:])
 		}
-		if n := strings.Count(files[f.File], f.Anchor); n != 1 {
-			wrong = append(wrong, fmt.Errorf("%s: another fault is planted at the same place of %s:\n%s", f.Name, f.File, f.Anchor))
-		}
+		once(files[f.File], "beside other faults, "+f.File+" has")
 		files[f.File] = strings.Replace(files[f.File], f.Anchor, f.With, 1)
 	}
 	return files, errors.Join(wrong...)
 }
+
+var clause = regexp.MustCompile(`(?m)^package \w+$`)
 
 // allScripts returns the text of all scripts.
 func allScripts(root string) (string, error) {
@@ -138,20 +139,6 @@ func allScripts(root string) (string, error) {
 		return err
 	})
 	return all.String(), err
-}
-
-// withImport adds the import of package plant to a file.
-func withImport(source string) string {
-	const plant = "\t\"retwis/internal/plant\"\n"
-	if strings.Contains(source, "\nimport (\n") {
-		return strings.Replace(source, "\nimport (\n", "\nimport (\n"+plant, 1)
-	}
-	head, rest, _ := strings.Cut(source, "\npackage ")
-	if rest == "" {
-		head, rest = "", strings.TrimPrefix(source, "package ")
-	}
-	name, rest, _ := strings.Cut(rest, "\n")
-	return head + "\npackage " + name + "\n\nimport (\n" + plant + ")\n" + rest
 }
 
 // plantSource is the source of package plant. It does not depend on the list, so that another fault in
