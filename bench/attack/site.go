@@ -1,14 +1,15 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
-	"strconv"
-	"strings"
+	"time"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 
 	"retwis/bench/measure"
 )
@@ -48,25 +49,18 @@ func (s *site) stop() error {
 }
 
 // metric returns the sum of a metric over its labels.
-func (s *site) metric(name string) (float64, error) {
+func (s *site) metric(name string) (sum float64, err error) {
 	response, err := http.Get("http://" + s.admin + "/metrics")
 	if err != nil {
 		return 0, err
 	}
 	defer response.Body.Close()
-	sum, lines := 0.0, bufio.NewScanner(response.Body)
-	for lines.Scan() {
-		field, value, _ := strings.Cut(lines.Text(), " ")
-		if field != name && !strings.HasPrefix(field, name+"{") {
-			continue
-		}
-		n, err := strconv.ParseFloat(value, 64)
-		if err != nil {
-			return 0, err
-		}
-		sum += n
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(response.Body)
+	for _, m := range families[name].GetMetric() {
+		sum += m.GetGauge().GetValue()
 	}
-	return sum, lines.Err()
+	return sum, err
 }
 
 // resident is the memory of the site in MB.
@@ -85,9 +79,52 @@ func (s *site) visitor(from string) *measure.Visitor { return measure.NewVisitor
 // member signs somebody up at an address of their own.
 func (s *site) member(ctx context.Context, name, from string) (*measure.Visitor, error) {
 	v := s.visitor(from)
-	status, err := v.SignUp(ctx, name, secret)
+	return v, redirected(v.SignUp(ctx, name, secret))
+}
+
+// redirected returns an error unless a form was accepted.
+func redirected(status int, err error) error {
 	if err == nil && status != http.StatusSeeOther {
-		err = fmt.Errorf("sign up %s: status %d", name, status)
+		return fmt.Errorf("status %d, want %d", status, http.StatusSeeOther)
 	}
-	return v, err
+	return err
+}
+
+// others are people who use the site while an attack lasts.
+type others struct {
+	asked, good int
+	worst       time.Duration
+}
+
+// beside does what others do on the site again and again, while an attack lasts.
+func beside(attack func(), pause time.Duration, visits ...func() (status int, err error)) (seen others) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		attack()
+	}()
+	for {
+		select {
+		case <-ended:
+			return seen
+		case <-time.After(pause):
+		}
+		for _, visit := range visits {
+			began := time.Now()
+			status, err := visit()
+			if err == nil && status < http.StatusBadRequest {
+				seen.good++
+			}
+			seen.asked++
+			seen.worst = max(seen.worst, time.Since(began))
+		}
+	}
+}
+
+// getting returns a visit that asks for a page.
+func getting(ctx context.Context, v *measure.Visitor, path string) func() (int, error) {
+	return func() (int, error) {
+		a, err := v.Get(ctx, path)
+		return a.Status, err
+	}
 }

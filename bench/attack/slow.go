@@ -6,9 +6,10 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
+
+	"retwis/bench/measure"
+	"retwis/internal/sleep"
 )
 
 const (
@@ -17,8 +18,8 @@ const (
 	slowPause       = time.Second
 	// pipelined is how many pages a slow reader asks for: more than the buffers hold.
 	pipelined = 50
-	// bot and others are two addresses of this machine.
-	bot, others = "127.0.0.1", "127.0.0.2"
+	// bot and neighbour are two addresses of this machine.
+	bot, neighbour = "127.0.0.1", "127.0.0.2"
 )
 
 // slowHeaders sends a request that does not end (Slowloris).
@@ -75,62 +76,39 @@ func dialFrom(from string) func(ctx context.Context, network, addr string) (net.
 // again as soon as the server closes it. Meanwhile people at another address use the site.
 func slowly(use func(context.Context, net.Conn)) func(context.Context, *site) (result, error) {
 	return func(ctx context.Context, s *site) (result, error) {
-		visitor := s.visitor(others)
-		visitor.HTTP.Transport = &http.Transport{DialContext: dialFrom(others), DisableKeepAlives: true}
-		if status, err := visitor.SignUp(ctx, "ada", secret); err != nil || status != http.StatusSeeOther {
-			return result{}, fmt.Errorf("sign up: status %d, %w", status, err)
+		visitor := s.visitor("")
+		visitor.HTTP.Transport = &http.Transport{DialContext: dialFrom(neighbour), DisableKeepAlives: true}
+		if err := redirected(visitor.SignUp(ctx, "ada", secret)); err != nil {
+			return result{}, fmt.Errorf("sign up: %w", err)
 		}
 		attack, cancel := context.WithTimeout(ctx, slowFor)
 		defer cancel()
-		var opened atomic.Int64
-		var wg sync.WaitGroup
-		dial := dialFrom(bot)
-		for range slowConnections {
-			wg.Go(func() {
+		dial, most := dialFrom(bot), 0.0
+		seen := beside(func() {
+			_ = measure.Concurrently(slowConnections, slowConnections, func(int) error {
 				for attack.Err() == nil {
-					if conn, err := dial(attack, "tcp", strings.TrimPrefix(s.url, "http://")); err == nil {
-						opened.Add(1)
+					if conn, err := dial(attack, "tcp", s.program.Addr); err == nil {
 						end := context.AfterFunc(attack, func() { conn.Close() })
 						use(attack, conn)
 						end()
 						conn.Close()
 					}
-					select {
-					case <-attack.Done():
-					case <-time.After(slowPause):
-					}
+					sleep.For(attack, slowPause)
 				}
+				return nil
 			})
-		}
-		good, asked, most := 0, 0, 0.0
-		var worst time.Duration
-		for tick := time.NewTicker(time.Second); attack.Err() == nil; <-tick.C {
-			for _, visit := range []func() (int, error){
-				func() (int, error) {
-					status, _, err := visitor.Do(ctx, http.MethodGet, "/timeline", nil)
-					return status, err
-				},
-				func() (int, error) { return visitor.LogIn(ctx, "ada", secret) },
-			} {
-				asked++
-				began := time.Now()
-				if status, err := visit(); err == nil && status < http.StatusBadRequest {
-					good++
-				}
-				worst = max(worst, time.Since(began))
-			}
+		}, time.Second, getting(ctx, visitor, "/timeline"), func() (int, error) {
 			held, err := s.metric("retwis_connections")
 			if err != nil {
-				return result{}, err
+				return 0, err
 			}
 			most = max(most, held)
-		}
-		cancel()
-		wg.Wait()
+			return visitor.LogIn(ctx, "ada", secret)
+		})
 		resident, err := s.resident()
 		return result{
-			fmt.Sprintf("at most %.0f of them open; %d of %d pages and log-ins of others succeed, the slowest in %d ms; the site takes %.0f MB", most, good, asked, worst.Milliseconds(), resident),
-			good == asked && asked >= 10 && worst <= 2*time.Second && most <= 520 && resident < mostMemory,
+			fmt.Sprintf("at most %.0f of them open; %d of %d pages and log-ins of others succeed, the slowest in %d ms; the site takes %.0f MB", most, seen.good, seen.asked, seen.worst.Milliseconds(), resident),
+			seen.good == seen.asked && seen.asked >= 10 && seen.worst <= 2*time.Second && most <= 520 && resident < mostMemory,
 		}, err
 	}
 }

@@ -102,85 +102,101 @@ const (
 
 // Need is what a site needs at its peak.
 type Need struct {
-	Site
+	Masters, Web, Workers int
+	RAM                   float64     // bytes
+	First                 string      // what limits first
+	Rows                  [][2]string // of the table: a name and a value
+}
 
-	PostsASecond, PagesASecond, PushesASecond float64
-
-	MastersCPU, WebCPU, WorkersCPU                        float64 // cores
-	UserBytes, FollowBytes, TimelineBytes, PostBytes, RAM float64
-	LikeBytes, NoticeBytes                                float64
-	Masters, Web, Workers                                 int
-
-	Timeline, Counter, Tasks float64 // the share of a core that a key takes
-	StarBytes                float64 // the largest set of followers
-	First                    string  // what limits first
+func (n *Need) row(name, format string, value any) {
+	n.Rows = append(n.Rows, [2]string{name, fmt.Sprintf(format, value)})
 }
 
 // need computes what a site needs.
 func need(s Site) Need {
 	const day = 86400
-	n := Need{Site: s}
-	n.PostsASecond = s.Users * s.Active * s.Posts / day * s.Peak
-	n.PagesASecond = s.Users * s.Active * s.Pages / day * s.Peak
-	n.PushesASecond = n.PostsASecond * s.Pushes
+	var n Need
+	n.row("users", "%g million", s.Users/1e6)
 
-	n.MastersCPU = (n.PostsASecond*postMasters + n.PushesASecond*pushMasters + n.PagesASecond*pageMasters) / 1e6
-	n.WebCPU = (n.PostsASecond*postWeb + n.PagesASecond*pageWeb) / 1e6
-	n.WorkersCPU = n.PushesASecond * pushWeb / 1e6
+	posts := s.Users * s.Active * s.Posts / day * s.Peak // a second, as pages and pushes
+	pages := s.Users * s.Active * s.Pages / day * s.Peak
+	pushes := posts * s.Pushes
+	n.row("posts a second, at the peak", "%s", number(posts))
+	n.row("pages a second", "%s", number(pages))
+	n.row("timelines written a second", "%s", number(pushes))
 
-	n.UserBytes = s.Users * userBytes
-	n.FollowBytes = s.Users * s.Follows * (smallFollow + s.Crowded*largeFollow + (1-s.Crowded)*smallFollow)
-	n.TimelineBytes = s.Users * s.Timelines * timelineBytes
-	n.PostBytes = s.Users * s.Active * s.Posts * 365 * s.Years * postBytes
+	mastersCPU := (posts*postMasters + pushes*pushMasters + pages*pageMasters) / 1e6 // cores, as the next ones
+	webCPU := (posts*postWeb + pages*pageWeb) / 1e6
+	workersCPU := pushes * pushWeb / 1e6
+	n.row("CPU of all masters, cores", "%s", number(mastersCPU))
+	n.row("CPU of all web processes, cores", "%s", number(webCPU))
+	n.row("CPU of the fan-out in workers, cores", "%s", number(workersCPU))
+
 	likes := s.Active * s.Likes * 365 * s.Years // of each user
-	n.LikeBytes = s.Users * likes * likeBytes
-	// At the most: each follow and each like notifies, and all people get as many.
-	n.NoticeBytes = s.Users * (inboxBytes + noticeBytes*min(maxNotices, s.Follows+likes))
-	n.RAM = n.UserBytes + n.FollowBytes + n.TimelineBytes + n.PostBytes + n.LikeBytes + n.NoticeBytes
+	parts := []part{
+		{"memory for users, GB", "users", s.Users * userBytes},
+		{"… for follows", "follows", s.Users * s.Follows * (smallFollow + s.Crowded*largeFollow + (1-s.Crowded)*smallFollow)},
+		{"… for home timelines", "timelines", s.Users * s.Timelines * timelineBytes},
+		// At the most: each follow and each like notifies, and all people get as many.
+		{"… for notifications", "notifications", s.Users * (inboxBytes + noticeBytes*min(maxNotices, s.Follows+likes))},
+		{"… for likes", "likes", s.Users * likes * likeBytes},
+		{"… for the posts of " + years(s.Years), "posts", s.Users * s.Active * s.Posts * 365 * s.Years * postBytes},
+	}
+	largest := parts[0]
+	for _, p := range parts {
+		n.row(p.row, "%s", number(p.bytes/1e9))
+		n.RAM += p.bytes
+		if p.bytes > largest.bytes {
+			largest = p
+		}
+	}
 
-	byMemory, byCPU := n.RAM/masterBytes, n.MastersCPU/masterCores
+	byMemory, byCPU := n.RAM/masterBytes, mastersCPU/masterCores
 	n.Masters = int(math.Ceil(max(byMemory, byCPU)))
 	if n.Masters == 2 { // a majority needs three
 		n.Masters = 3
 	}
-	n.Web = max(2, int(math.Ceil(n.WebCPU/webCores))) // one can fail
-	n.Workers = int(math.Ceil(n.WorkersCPU / webCores))
-	if n.WorkersCPU < webCores/2 { // the web processes do it
+	n.Web = max(2, int(math.Ceil(webCPU/webCores))) // one can fail
+	n.Workers = int(math.Ceil(workersCPU / webCores))
+	n.row("**masters**, each with as many replicas", "**%d**", n.Masters)
+	n.row("**web processes**", "**%d**", n.Web)
+	if workersCPU < webCores/2 { // the web processes do it
 		n.Workers = 0
+		n.row("**workers**", "none: %s", "web processes")
+	} else {
+		n.row("**workers**", "**%d**", n.Workers)
 	}
-	n.Timeline = n.PostsASecond*onTimeline/1e6 + float64(n.Web)*5.2/1e6
-	n.Counter = n.PostsASecond * onCounter / 1e6
-	n.Tasks = n.PostsASecond * onTasks / 1e6
-	n.StarBytes = s.Users * s.Star * largeFollow
-	n.First = n.first(byMemory, byCPU)
+	n.row("**memory, GB**", "**%s**", number(n.RAM/1e9))
+
+	timeline := posts*onTimeline/1e6 + float64(n.Web)*5.2/1e6 // the shares of a core that keys take
+	tasks := posts * onTasks / 1e6
+	star := s.Users * s.Star * largeFollow // the largest set of followers
+	n.row("`timeline`, share of a core", "%s %%", number(100*timeline))
+	n.row("`tasks`, share of a core", "%s %%", number(100*tasks))
+	n.row("largest set of followers, GB", "%s", number(star/1e9))
+
+	// What limits first is a key that cannot be divided, or what decides how many masters there are.
+	const key = "the key `%s`: more than half a core of one master"
+	switch {
+	case timeline > masterCores:
+		n.First = fmt.Sprintf(key, "timeline")
+	case tasks > masterCores:
+		n.First = fmt.Sprintf(key, "tasks")
+	case posts*onCounter/1e6 > masterCores:
+		n.First = fmt.Sprintf(key, "next_post_id")
+	case star > masterBytes/2:
+		n.First = "the followers of one author: more than half of one master"
+	case byCPU > byMemory:
+		n.First = "CPU of the masters"
+	default:
+		n.First = fmt.Sprintf("memory: %.0f %% of it for %s", 100*largest.bytes/n.RAM, largest.name)
+	}
+	n.row("limited first by", "%s", n.First)
 	return n
 }
 
-// first names what limits the site first: a key that cannot be divided, or what decides
-// how many masters there are.
-func (n *Need) first(byMemory, byCPU float64) string {
-	for _, key := range []struct {
-		name  string
-		share float64
-	}{{"timeline", n.Timeline}, {"tasks", n.Tasks}, {"next_post_id", n.Counter}} {
-		if key.share > masterCores {
-			return fmt.Sprintf("the key `%s`: more than half a core of one master", key.name)
-		}
-	}
-	if n.StarBytes > masterBytes/2 {
-		return "the followers of one author: more than half of one master"
-	}
-	if byCPU > byMemory {
-		return "CPU of the masters"
-	}
-	most, name := n.PostBytes, "posts"
-	for _, part := range []struct {
-		name  string
-		bytes float64
-	}{{"follows", n.FollowBytes}, {"timelines", n.TimelineBytes}, {"users", n.UserBytes}, {"likes", n.LikeBytes}, {"notifications", n.NoticeBytes}} {
-		if part.bytes > most {
-			most, name = part.bytes, part.name
-		}
-	}
-	return fmt.Sprintf("memory: %.0f %% of it for %s", 100*most/n.RAM, name)
+// part is a part of the memory.
+type part struct {
+	row, name string
+	bytes     float64
 }

@@ -12,40 +12,16 @@ import (
 // table prints what sites need, one below the other in Markdown.
 func table(needs []Need) string {
 	var b strings.Builder
-	row := func(name string, cell func(n Need) string) {
-		fmt.Fprintf(&b, "| %s |", name)
+	for i := range needs[0].Rows {
+		fmt.Fprintf(&b, "| %s |", needs[0].Rows[i][0])
 		for _, n := range needs {
-			fmt.Fprintf(&b, " %s |", cell(n))
+			fmt.Fprintf(&b, " %s |", n.Rows[i][1])
 		}
 		b.WriteByte('\n')
-	}
-	row("users", func(n Need) string { return fmt.Sprintf("%g million", n.Users/1e6) })
-	b.WriteString("| --- |" + strings.Repeat(" ---: |", len(needs)) + "\n")
-	row("posts a second, at the peak", func(n Need) string { return number(n.PostsASecond) })
-	row("pages a second", func(n Need) string { return number(n.PagesASecond) })
-	row("timelines written a second", func(n Need) string { return number(n.PushesASecond) })
-	row("CPU of all masters, cores", func(n Need) string { return number(n.MastersCPU) })
-	row("CPU of all web processes, cores", func(n Need) string { return number(n.WebCPU) })
-	row("CPU of the fan-out in workers, cores", func(n Need) string { return number(n.WorkersCPU) })
-	row("memory for users, GB", func(n Need) string { return number(n.UserBytes / 1e9) })
-	row("… for follows", func(n Need) string { return number(n.FollowBytes / 1e9) })
-	row("… for home timelines", func(n Need) string { return number(n.TimelineBytes / 1e9) })
-	row("… for notifications", func(n Need) string { return number(n.NoticeBytes / 1e9) })
-	row("… for likes", func(n Need) string { return number(n.LikeBytes / 1e9) })
-	row(fmt.Sprintf("… for the posts of %s", years(needs[0].Years)), func(n Need) string { return number(n.PostBytes / 1e9) })
-	row("**masters**, each with as many replicas", func(n Need) string { return fmt.Sprintf("**%d**", n.Masters) })
-	row("**web processes**", func(n Need) string { return fmt.Sprintf("**%d**", n.Web) })
-	row("**workers**", func(n Need) string {
-		if n.Workers == 0 {
-			return "none: web processes"
+		if i == 0 {
+			b.WriteString("| --- |" + strings.Repeat(" ---: |", len(needs)) + "\n")
 		}
-		return fmt.Sprintf("**%d**", n.Workers)
-	})
-	row("**memory, GB**", func(n Need) string { return "**" + number(n.RAM/1e9) + "**" })
-	row("`timeline`, share of a core", func(n Need) string { return percent(n.Timeline) })
-	row("`tasks`, share of a core", func(n Need) string { return percent(n.Tasks) })
-	row("largest set of followers, GB", func(n Need) string { return number(n.StarBytes / 1e9) })
-	row("limited first by", func(n Need) string { return n.First })
+	}
 	return b.String()
 }
 
@@ -62,8 +38,6 @@ func costs() string {
 	}
 	return b.String()
 }
-
-func percent(share float64) string { return number(100*share) + " %" }
 
 // number prints two digits at least.
 func number(n float64) string {

@@ -3,18 +3,23 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
-	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
 
+	"retwis/bench/lab/check"
 	"retwis/bench/lab/history"
+	"retwis/bench/measure"
+	"retwis/internal/app"
+	"retwis/internal/sleep"
+	"retwis/internal/social"
+	socialcheck "retwis/internal/social/check"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/users"
+	"retwis/internal/social/load"
 )
 
 // audience are accounts that follow the first two people from the beginning: so many that the
@@ -22,8 +27,8 @@ import (
 // when a home timeline is read. A few of them are read as pages, and every home timeline
 // that follows the first is read whole from the database.
 type audience struct {
-	client  rueidis.Client
-	ids     []int64 // of the accounts; the first ones follow both
+	database
+	fans    []social.User // the first ones follow both
 	uids    [2]int64
 	readers []*person
 }
@@ -37,92 +42,96 @@ const (
 	readers = 3
 )
 
-// seed makes the accounts, before a process serves the site.
-func seed(ctx context.Context, program string, c *cluster) (*audience, error) {
-	a := &audience{}
-	var fronts []string
-	for _, n := range c.nodes {
-		fronts = append(fronts, fmt.Sprintf("127.0.0.1:%d", n.front))
-	}
-	var err error
-	a.client, err = rueidis.NewClient(rueidis.ClientOption{InitAddress: fronts, DisableCache: true, PipelineMultiplex: -1, ConnWriteTimeout: 20 * time.Second})
+// database is the data of the site, for a process that does no work in the background.
+type database struct {
+	client  rueidis.Client
+	service *app.App
+}
+
+func (c *cluster) open() (d database, err error) {
+	d.client, err = rueidis.NewClient(rueidis.ClientOption{InitAddress: c.fronts(), DisableCache: true, PipelineMultiplex: -1, ConnWriteTimeout: 20 * time.Second})
 	if err != nil {
-		return nil, fmt.Errorf("seed: %w", err)
+		return d, fmt.Errorf("open the database: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, program, "seed", "--users", strconv.Itoa(merged+1), "--follows", "0", "--posts", "0",
-		"--password", password, "--redis", c.url())
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return a, fmt.Errorf("seed: %w: %s", err, out)
+	d.service, err = app.New(d.client, app.Options{NoJobs: true, Logger: slog.New(slog.DiscardHandler)})
+	return d, err
+}
+
+func (d database) close() {
+	if d.service != nil {
+		_ = d.service.Close()
 	}
-	last, err := a.client.Do(ctx, a.client.B().Get().Key("next_user_id").Build()).AsInt64()
+	if d.client != nil {
+		d.client.Close()
+	}
+}
+
+// seed makes the accounts, before a process serves the site. The caller closes what it returns, also
+// with an error.
+func seed(ctx context.Context, c *cluster) (a *audience, err error) {
+	a = &audience{}
+	if a.database, err = c.open(); err != nil {
+		return a, err
+	}
+	hash, err := a.service.Auth.HashPassword(ctx, password)
 	if err != nil {
 		return a, fmt.Errorf("seed: %w", err)
 	}
-	for id := last - merged; id <= last; id++ {
-		a.ids = append(a.ids, id)
+	accounts := make([]load.NewUser, merged+1)
+	for i := range accounts {
+		accounts[i] = load.NewUser{Name: fmt.Sprintf("fan%04d", i), PasswordHash: hash, Joined: time.Now()}
 	}
-	return a, nil
-}
-
-func (a *audience) close() {
-	if a != nil && a.client != nil {
-		a.client.Close()
-	}
+	a.fans, err = load.New(a.service).AddUsers(ctx, accounts)
+	return a, err
 }
 
 // follow makes the accounts follow the first two people, and gives them home timelines: on a
 // Cluster a post goes to those that exist.
 func (a *audience) follow(ctx context.Context, c *crowd) error {
-	b := a.client.B()
-	for i := range a.uids {
-		var err error
-		if a.uids[i], err = a.uid(ctx, c.all[i].name); err != nil {
-			return err
-		}
-	}
-	start := c.rec.Now()
-	since := float64(time.Now().Unix() - 60)
-	var cmds rueidis.Commands
-	for i, id := range a.ids {
-		for j, uid := range a.uids {
-			if j == 0 && i >= followers {
-				continue
-			}
-			cmds = append(cmds,
-				b.Zadd().Key(fmt.Sprint("followers:", uid)).ScoreMember().ScoreMember(since, fmt.Sprint(id)).Build(),
-				b.Zadd().Key(fmt.Sprint("following:", id)).ScoreMember().ScoreMember(since, fmt.Sprint(uid)).Build())
-		}
-		cmds = append(cmds, b.Rpush().Key(fmt.Sprint("posts:", id)).Element("0").Build(),
-			b.Expire().Key(fmt.Sprint("posts:", id)).Seconds(30*24*3600).Build())
-	}
-	for some := range slices.Chunk(cmds, 2000) {
-		for _, res := range a.client.DoMulti(ctx, some...) {
-			if err := res.Error(); err != nil {
-				return fmt.Errorf("seed: %w", err)
-			}
-		}
-	}
-	for i := range readers {
-		name, err := a.client.Do(ctx, b.Hget().Key(fmt.Sprint("user:", a.ids[i])).Field("username").Build()).ToString()
+	start, since := c.rec.Now(), time.Now().Add(-time.Minute)
+	var follows []load.NewFollow
+	for i, some := range [][]social.User{a.fans[:followers], a.fans} {
+		author, err := a.service.Users.UserByName(ctx, c.all[i].name)
 		if err != nil {
-			return fmt.Errorf("seed: %w", err)
+			return fmt.Errorf("the account of %s: %w", c.all[i].name, err)
 		}
-		reader := c.newPerson(name, i)
-		a.readers = append(a.readers, reader)
+		a.uids[i] = author.ID
+		for _, fan := range some {
+			follows = append(follows, load.NewFollow{From: fan.ID, To: author.ID, Time: since})
+		}
+	}
+	if err := load.New(a.service).AddFollows(ctx, follows); err != nil {
+		return fmt.Errorf("seed: %w", err)
+	}
+	err := measure.Send(ctx, a.client, func(yield func(rueidis.Completed) bool) {
+		b := a.client.B()
+		for _, fan := range a.fans {
+			key := layout.HomeKey(fan.ID)
+			if !yield(b.Rpush().Key(key).Element("0").Build()) || !yield(b.Expire().Key(key).Seconds(30*24*3600).Build()) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("seed: %w", err)
+	}
+	for i, fan := range a.fans[:readers] {
+		a.readers = append(a.readers, c.newPerson(fan.Name, i))
 		for _, author := range c.all[:2] {
-			c.rec.Op(history.Op{Person: name, Kind: history.Follow, Other: author.name, Start: start, End: c.rec.Now(), Outcome: history.OK})
+			c.rec.Op(history.Op{Person: fan.Name, Kind: history.Follow, Other: author.name, Start: start, End: c.rec.Now(), Outcome: history.OK})
 		}
 	}
 	return nil
 }
 
-// uid returns the id of a person's account.
-func (a *audience) uid(ctx context.Context, name string) (int64, error) {
-	id, err := a.client.Do(ctx, a.client.B().Hget().Key(layout.BucketKey(users.Bucket(name))).Field(name).Build()).AsInt64()
-	if err != nil {
-		return 0, fmt.Errorf("the id of %s: %w", name, err)
-	}
-	return id, nil
+// idle waits until no background work is left, and what is cached in the processes settles.
+func (a *audience) idle(ctx context.Context) error {
+	err := measure.Wait(ctx, check.Default.Recovery+clusterTimeout, "the end of the background work", func() bool {
+		backlog, err := a.service.Backlog(ctx)
+		return err == nil && backlog.Waiting == 0
+	})
+	sleep.For(ctx, check.Default.Quiet)
+	return err
 }
 
 // listsReport is what the home timelines of the audience have in the end.
@@ -148,18 +157,18 @@ func (a *audience) read(ctx context.Context, c *crowd) (listsReport, error) {
 		return r, fmt.Errorf("the posts of %s: %w", c.all[0].name, err)
 	}
 	r.Posts = len(want)
-	for some := range slices.Chunk(a.ids[:followers], 500) {
+	for some := range slices.Chunk(a.fans[:followers], 500) {
 		var cmds rueidis.Commands
-		for _, id := range some {
-			cmds = append(cmds, a.client.B().Lrange().Key(fmt.Sprint("posts:", id)).Start(0).Stop(-1).Build())
+		for _, fan := range some {
+			cmds = append(cmds, a.client.B().Lrange().Key(layout.HomeKey(fan.ID)).Start(0).Stop(-1).Build())
 		}
 		for i, res := range a.client.DoMulti(ctx, cmds...) {
 			list, err := res.AsStrSlice()
 			if err != nil {
-				return r, fmt.Errorf("the home timeline of user %d: %w", some[i], err)
+				return r, fmt.Errorf("the home timeline of %s: %w", some[i].Name, err)
 			}
 			if len(list) > 0 { // else it is made again when it is read
-				r.judge(some[i], list, want)
+				r.judge(some[i].ID, list, want)
 			}
 		}
 	}
@@ -211,6 +220,53 @@ func (r *listsReport) judge(user int64, list, want []string) {
 		}
 	}
 	if len(wrong) > 0 && len(r.First) < 5 {
-		r.First = append(r.First, fmt.Sprintf("posts:%d: %s", user, strings.Join(wrong, ", ")))
+		r.First = append(r.First, fmt.Sprintf("%s: %s", layout.HomeKey(user), strings.Join(wrong, ", ")))
 	}
+}
+
+// databaseReport is what a check of the database has found in the end.
+type databaseReport struct {
+	Ran       bool
+	Problems  int64 // before a repair
+	Leftovers int   // of follows, blocks and lists of posts, before a repair
+	Left      int64 // problems after it
+	First     []string
+}
+
+// lasting are the keys in which a leftover stays: nothing looks at it any more when all work
+// is done.
+var lasting = []string{
+	layout.FollowersPrefix, layout.FollowingPrefix, layout.BlockedPrefix, layout.BlockersPrefix,
+	layout.ProfilePrefix, layout.ProfileRepliesPrefix, layout.HomePrefix, layout.Timeline,
+}
+
+// check does what retwis check does, and a repair if it finds problems.
+func (c *cluster) check(ctx context.Context) (databaseReport, error) {
+	r := databaseReport{Ran: true}
+	d, err := c.open() // an older client does not know which nodes are masters now
+	defer d.close()
+	if err != nil {
+		return r, err
+	}
+	found, err := socialcheck.Verify(ctx, d.service, socialcheck.Options{Report: func(p socialcheck.Problem) {
+		if p.Leftover {
+			if !slices.ContainsFunc(lasting, func(prefix string) bool { return strings.HasPrefix(p.Key, prefix) }) {
+				return
+			}
+			r.Leftovers++
+		}
+		if len(r.First) < 20 {
+			r.First = append(r.First, p.String())
+		}
+	}})
+	r.Problems = found.Problems
+	if err != nil || r.Problems == 0 {
+		return r, err
+	}
+	if _, err := socialcheck.Repair(ctx, d.service, socialcheck.Options{}); err != nil {
+		return r, err
+	}
+	after, err := socialcheck.Verify(ctx, d.service, socialcheck.Options{})
+	r.Left = after.Problems
+	return r, err
 }

@@ -148,7 +148,7 @@ func (f *faults) kill(ctx context.Context, fault *history.Fault) error {
 func (f *faults) killOne(ctx context.Context, fault *history.Fault, i int, down time.Duration) error {
 	p := f.webs[i]
 	fault.Target, fault.Killed = p.name, i+1
-	p.kill()
+	p.Kill()
 	sleep.For(ctx, down)
 	return p.start(ctx)
 }
@@ -165,7 +165,7 @@ func (f *faults) killAll(ctx context.Context, fault *history.Fault) error {
 	}
 	killed := f.rec.Now()
 	for _, web := range f.webs {
-		web.signal(syscall.SIGKILL)
+		web.Signal(syscall.SIGKILL)
 	}
 	for i := range f.webs {
 		one := history.Fault{Kind: "kill web", Start: killed}
@@ -181,9 +181,9 @@ func (f *faults) killAll(ctx context.Context, fault *history.Fault) error {
 func (f *faults) stopWeb(ctx context.Context, fault *history.Fault) error {
 	p := f.webs[f.rng.IntN(len(f.webs))]
 	fault.Target = p.name
-	p.signal(syscall.SIGSTOP)
+	p.Signal(syscall.SIGSTOP)
 	sleep.For(ctx, f.some(500*time.Millisecond, 6*time.Second))
-	p.signal(syscall.SIGCONT)
+	p.Signal(syscall.SIGCONT)
 	return nil
 }
 
@@ -217,11 +217,15 @@ func (f *faults) killMaster(ctx context.Context, fault *history.Fault) error {
 
 // promote kills a master, waits for its replica, and starts it again.
 func (f *faults) promote(ctx context.Context, fault *history.Fault, master, replica *node, risk time.Duration) error {
-	if err := master.server.Kill(); err != nil {
+	err := master.Kill()
+	if err == nil {
+		<-master.Done()
+	}
+	f.risk(fault, risk)
+	f.cluster.net.Set(master.name, replica.name, network.Rule{}) // killLagging has cut it
+	if err != nil {
 		return err
 	}
-	<-master.server.Done()
-	f.risk(fault, risk)
 	f.takeOver(ctx, fault, replica)
 	sleep.For(ctx, f.some(0, 2*time.Second))
 	return f.cluster.start(ctx, master)
@@ -236,17 +240,7 @@ func (f *faults) killLagging(ctx context.Context, fault *history.Fault) error {
 	began := f.rec.Now() - replicationLag
 	f.cluster.net.Set(master.name, replica.name, network.Rule{Cut: true})
 	sleep.For(ctx, f.some(500*time.Millisecond, 2500*time.Millisecond)) // less than nodeTimeout
-	err = master.server.Kill()
-	if err == nil {
-		<-master.server.Done()
-	}
-	f.risk(fault, began)
-	f.cluster.net.Set(master.name, replica.name, network.Rule{})
-	if err != nil {
-		return err
-	}
-	f.takeOver(ctx, fault, replica)
-	return f.cluster.start(ctx, master)
+	return f.promote(ctx, fault, master, replica, began)
 }
 
 // stopMaster suspends a master until its replica has taken over.
@@ -256,11 +250,11 @@ func (f *faults) stopMaster(ctx context.Context, fault *history.Fault) error {
 		return err
 	}
 	fault.RiskFrom = f.rec.Now() - replicationLag
-	if err := master.server.Freeze(); err != nil {
+	if err := master.Freeze(); err != nil {
 		return err
 	}
 	f.takeOver(ctx, fault, replica)
-	err = master.server.Thaw()
+	err = master.Thaw()
 	// A moment passes before it knows that it was replaced.
 	sleep.For(ctx, time.Second)
 	f.risk(fault, fault.RiskFrom)

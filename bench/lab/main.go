@@ -8,25 +8,20 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
-	"retwis/bench/lab/check"
 	"retwis/bench/lab/history"
-	"retwis/internal/social/layout"
 )
 
 // options are the settings of a run.
@@ -121,7 +116,7 @@ func run(ctx context.Context, opt options) (r report, err error) {
 	if err != nil {
 		return r, err
 	}
-	fans, err := seed(ctx, opt.program, c)
+	fans, err := seed(ctx, c)
 	defer fans.close()
 	if err != nil {
 		return r, err
@@ -129,7 +124,7 @@ func run(ctx context.Context, opt options) (r report, err error) {
 	sites, err := c.serve(ctx, opt, dir)
 	defer func() {
 		for _, web := range sites {
-			web.kill()
+			web.Kill()
 		}
 	}()
 	if err != nil {
@@ -150,7 +145,7 @@ func run(ctx context.Context, opt options) (r report, err error) {
 	var lists listsReport
 	if failed == nil {
 		say("waiting for quiet")
-		if failed = c.idle(ctx); failed == nil {
+		if failed = fans.idle(ctx); failed == nil {
 			crowd.final(ctx)
 			lists, failed = fans.read(ctx, crowd)
 		}
@@ -159,7 +154,7 @@ func run(ctx context.Context, opt options) (r report, err error) {
 	r = newReport(h)
 	r.Lists, r.Seed, r.Seconds = lists, opt.seed, time.Since(began).Seconds()
 	if failed == nil {
-		r.Database, failed = checkDatabase(ctx, opt.program, c.url())
+		r.Database, failed = c.check(ctx)
 	}
 	if failed != nil {
 		r.Failures = append(r.Failures, failed.Error())
@@ -206,97 +201,4 @@ func live(ctx context.Context, opt options, people *crowd, f *faults) error {
 	}
 	people.live(life, rate)
 	return cmp.Or(<-broken, ctx.Err())
-}
-
-// idle waits until no background work is left.
-func (c *cluster) idle(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, check.Default.Recovery+clusterTimeout)
-	defer cancel()
-	for {
-		left := ""
-		for _, n := range c.nodes {
-			if role, err := n.field(ctx, "replication", "role"); err != nil || role != "master" {
-				continue
-			}
-			if has, err := n.do(ctx, "EXISTS", "tasks").AsInt64(); err == nil && has > 0 {
-				left += "tasks "
-			}
-		}
-		if left == "" {
-			break
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("background work does not end: %sis left", left)
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-	select { // what is cached in the processes settles
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(check.Default.Quiet):
-		return nil
-	}
-}
-
-// checkDatabase runs retwis check, and a repair if it finds problems.
-func checkDatabase(ctx context.Context, program, url string) (databaseReport, error) {
-	r, err := checkOnce(ctx, program, url)
-	if err != nil || r.Problems == 0 {
-		return r, err
-	}
-	if _, err := checkOnce(ctx, program, url, "--repair"); err != nil {
-		return r, err
-	}
-	after, err := checkOnce(ctx, program, url)
-	r.Left = after.Problems
-	return r, err
-}
-
-// lasting are the keys in which a leftover stays: nothing looks at it any more when all work
-// is done.
-var lasting = []string{
-	layout.FollowersPrefix, layout.FollowingPrefix, layout.BlockedPrefix, layout.BlockersPrefix,
-	layout.ProfilePrefix, layout.ProfileRepliesPrefix, layout.HomePrefix, layout.Timeline,
-}
-
-// checkOnce runs retwis check, and returns what it finds.
-func checkOnce(ctx context.Context, program, url string, flags ...string) (databaseReport, error) {
-	var r databaseReport
-	cmd := exec.CommandContext(ctx, program, append([]string{"check", "--json", "--redis", url}, flags...)...)
-	var complaint strings.Builder
-	cmd.Stderr = &complaint
-	out, err := cmd.Output()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		return r, err
-	}
-	for line := range strings.Lines(string(out)) {
-		line = strings.TrimSpace(line)
-		found := struct {
-			Problems *int   `json:"problems"` // of the summary
-			Key      string `json:"key"`
-			Leftover bool   `json:"leftover"`
-		}{}
-		if err := json.Unmarshal([]byte(line), &found); err != nil {
-			return r, fmt.Errorf("retwis check: %q: %w", line, err)
-		}
-		lasts := found.Leftover && slices.ContainsFunc(lasting, func(prefix string) bool { return strings.HasPrefix(found.Key, prefix) })
-		switch {
-		case found.Problems != nil:
-			r.Ran, r.Problems = true, *found.Problems
-			continue
-		case lasts:
-			r.Leftovers++
-		case found.Leftover:
-			continue
-		}
-		if len(r.First) < 20 {
-			r.First = append(r.First, line)
-		}
-	}
-	if !r.Ran {
-		return r, fmt.Errorf("retwis check: %s", strings.TrimSpace(complaint.String()))
-	}
-	return r, nil
 }

@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"retwis/bench/measure"
 	"retwis/internal/redistest"
 )
 
@@ -21,11 +20,9 @@ func TestMain(m *testing.M) { redistest.Main(m) }
 func program(t *testing.T) string {
 	t.Helper()
 	redistest.Require(t)
-	path := filepath.Join(t.TempDir(), "retwis")
-	build := exec.Command("go", "build", "-o", path, "./cmd/retwis")
-	build.Dir = "../.."
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build retwis: %v\n%s", err, out)
+	path, err := measure.Build(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
 	}
 	return path
 }
@@ -74,7 +71,7 @@ func TestSeed(t *testing.T) {
 
 func TestPage(t *testing.T) {
 	t.Parallel()
-	a := answer{status: 200, body: `<article class="post" data-id="7" data-replies="0" data-reposts="0" data-likes="3" id="p7"><p class="by"><a class="name" href="/u/ada" dir="auto">ada</a> <a class="when" href="/u/ada/7"></a></p><p class="body" dir="auto">it&#39;s</p><button class="post-action like" formaction="/u/ada/7/unlike"></button></article><a class="button soft" rel="next" href="/home?before=7">`}
+	a := answer{Answer: measure.Answer{Status: 200, Body: `<article class="post" data-id="7" data-replies="0" data-reposts="0" data-likes="3" id="p7"><p class="by"><a class="name" href="/u/ada" dir="auto">ada</a> <a class="when" href="/u/ada/7"></a></p><p class="body" dir="auto">it&#39;s</p><button class="post-action like" formaction="/u/ada/7/unlike"></button></article><a class="button soft" rel="next" href="/home?before=7">`}}
 	got := a.posts()
 	if len(got) != 1 || got[0].ID != 7 || got[0].Author != "ada" || got[0].Text != "it's" || !got[0].Liked || got[0].Likes != 3 {
 		t.Errorf("the page shows %+v", got)
@@ -86,10 +83,10 @@ func TestPage(t *testing.T) {
 		a    answer
 		want string
 	}{
-		{answer{status: 303, location: "/home"}, "ok"},
-		{answer{status: 303, location: "/login?back=%2F"}, "refused"},
-		{answer{status: 404}, "refused"},
-		{answer{status: 503}, "unknown"},
+		{answer{Answer: measure.Answer{Status: 303, Location: "/home"}}, "ok"},
+		{answer{Answer: measure.Answer{Status: 303, Location: "/login?back=%2F"}}, "refused"},
+		{answer{Answer: measure.Answer{Status: 404}}, "refused"},
+		{answer{Answer: measure.Answer{Status: 503}}, "unknown"},
 		{answer{err: os.ErrDeadlineExceeded}, "unknown"},
 	} {
 		if got, _ := test.a.outcome(); string(got) != test.want {

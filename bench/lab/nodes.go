@@ -4,21 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
-	"syscall"
 	"time"
 
 	"github.com/redis/rueidis"
 
 	"retwis/bench/lab/network"
 	"retwis/bench/measure"
-	"retwis/internal/redis/redisserver"
+	"retwis/internal/redis/store"
 )
 
 const (
@@ -36,18 +32,15 @@ const (
 
 // node is a server of the Cluster. Everybody but the lab itself reaches it by a proxy.
 type node struct {
-	name       string
-	dir        string
-	port       int
-	front, bus int // the ports of its proxies, which it announces
-	id         string
-	server     *redisserver.Server
-	client     rueidis.Client // over the socket, without a proxy
-	config     []string
+	*measure.Server
+	name  string
+	port  int
+	front int // the port of its proxy, which it announces
 }
 
 // cluster is three masters with a replica each.
 type cluster struct {
+	dir   string
 	net   *network.Network
 	nodes []*node
 }
@@ -63,7 +56,6 @@ func nodeConfig(minReplicas int) []string {
 		"cluster-replica-validity-factor 0", // on a busy machine an election can take several attempts
 		"appendonly yes",
 		"appendfsync everysec",
-		"save \"\"",
 		"repl-diskless-sync yes",
 		"repl-diskless-sync-delay 0",
 		"repl-ping-replica-period 1",
@@ -75,58 +67,49 @@ func nodeConfig(minReplicas int) []string {
 
 // startCluster starts the nodes and joins them.
 func startCluster(ctx context.Context, dir string, minReplicas int) (*cluster, error) {
-	c := &cluster{net: network.New()}
+	c := &cluster{dir: filepath.Join(dir, "nodes"), net: network.New()}
 	for i := range nodeCount {
-		n := &node{name: fmt.Sprintf("redis%d", i), dir: filepath.Join(dir, fmt.Sprintf("n%d", i)), config: nodeConfig(minReplicas)}
-		for _, port := range []*int{&n.port, &n.front, &n.bus} {
+		n := &node{name: fmt.Sprintf("redis%d", i)}
+		var bus int
+		for _, port := range []*int{&n.port, &n.front, &bus} {
 			var err error
 			if *port, err = measure.FreePort(); err != nil {
 				return c, err
 			}
 		}
-		n.config = append(n.config, "cluster-announce-ip 127.0.0.1",
-			fmt.Sprintf("cluster-announce-port %d", n.front), fmt.Sprintf("cluster-announce-bus-port %d", n.bus))
+		n.Server = measure.NewServer(filepath.Join(c.dir, fmt.Sprint(i)), n.port, append(nodeConfig(minReplicas), "cluster-announce-ip 127.0.0.1",
+			fmt.Sprintf("cluster-announce-port %d", n.front), fmt.Sprintf("cluster-announce-bus-port %d", bus))...)
 		c.nodes = append(c.nodes, n)
-		for front, to := range map[int]int{n.front: n.port, n.bus: n.port + 10_000} {
+		for front, to := range map[int]int{n.front: n.port, bus: n.port + 10_000} {
 			if _, err := c.net.Listen(n.name, front, fmt.Sprintf("127.0.0.1:%d", to)); err != nil {
 				return c, err
 			}
 		}
 	}
-	errs := make([]error, len(c.nodes))
-	var wg sync.WaitGroup
-	for i, n := range c.nodes {
-		wg.Go(func() { errs[i] = c.start(ctx, n) })
-	}
-	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
+	if err := measure.Concurrently(nodeCount, nodeCount, func(i int) error { return c.start(ctx, c.nodes[i]) }); err != nil {
 		return c, err
 	}
-	return c, c.join(ctx)
+	if err := measure.Join(ctx, 1, c.fronts()); err != nil {
+		return c, err
+	}
+	return c, c.whole(ctx)
 }
 
 // start starts a node, for the first time or again.
-func (c *cluster) start(ctx context.Context, n *node) (err error) {
+func (c *cluster) start(ctx context.Context, n *node) error {
 	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
 	defer cancel()
-	n.server, err = redisserver.Start(ctx, redisserver.Options{
-		Dir: n.dir, Port: n.port, Config: n.config, DeathSignal: syscall.SIGKILL,
-		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
-	})
-	if err == nil && n.client == nil {
-		n.client, err = measure.Dial(n.server.Socket())
-	}
-	if err != nil {
+	if err := n.Start(ctx); err != nil {
 		return fmt.Errorf("%s: %w", n.name, err)
 	}
-	c.net.Process(n.name, n.server.Pid())
+	c.net.Process(n.name, n.Pid())
 	return nil
 }
 
 func (n *node) do(ctx context.Context, words ...string) rueidis.RedisResult {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	return n.client.Do(ctx, n.client.B().Arbitrary(words[0]).Args(words[1:]...).Build())
+	return n.Client.Do(ctx, n.Client.B().Arbitrary(words[0]).Args(words[1:]...).Build())
 }
 
 // field returns a field of INFO.
@@ -139,51 +122,12 @@ func (n *node) field(ctx context.Context, section, field string) (string, error)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", n.name, err)
 	}
-	for line := range strings.Lines(text) {
-		if value, ok := strings.CutPrefix(strings.TrimPrefix(line, "txt:"), field+":"); ok {
-			return strings.TrimSpace(value), nil
-		}
-	}
-	return "", nil
+	return store.InfoField(strings.TrimPrefix(text, "txt:"), field), nil
 }
 
 // wait polls until something is so.
 func wait(ctx context.Context, what string, is func() bool) error {
-	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
-	defer cancel()
-	for !is() {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for %s: %w", what, ctx.Err())
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-	return nil
-}
-
-// join gives the slots to the masters, introduces the nodes, and appoints the replicas.
-func (c *cluster) join(ctx context.Context) error {
-	var clients []rueidis.Client
-	for _, n := range c.nodes {
-		var err error
-		if n.id, err = n.do(ctx, "CLUSTER", "MYID").ToString(); err != nil {
-			return err
-		}
-		clients = append(clients, n.client)
-	}
-	first := c.nodes[0]
-	if err := measure.Join(ctx, clients, masters, "127.0.0.1", fmt.Sprint(first.front), fmt.Sprint(first.bus)); err != nil {
-		return err
-	}
-	for i, n := range c.nodes[masters:] {
-		err := wait(ctx, n.name+" to become a replica", func() bool {
-			return n.do(ctx, "CLUSTER", "REPLICATE", c.nodes[i].id).Error() == nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return c.whole(ctx)
+	return measure.Wait(ctx, clusterTimeout, what, is)
 }
 
 // whole waits until every node serves, and each master has a replica that is in step.
@@ -244,26 +188,19 @@ func (c *cluster) epoch(ctx context.Context) string {
 
 // shard returns the master number i and its replica.
 func (c *cluster) shard(ctx context.Context, i int) (master, replica *node, err error) {
-	for _, n := range c.nodes {
-		known, err := n.do(ctx, "CLUSTER", "NODES").ToString()
-		if err != nil {
+	for _, replica := range c.nodes {
+		port, err := replica.field(ctx, "replication", "master_port") // only replicas have it
+		if err != nil || port == "" {
 			continue
 		}
-		byID := map[string]*node{}
-		for _, n := range c.nodes {
-			byID[n.id] = n
-		}
-		for line := range strings.Lines(known) {
-			fields := strings.Fields(line)
-			if len(fields) < 8 || !strings.Contains(fields[2], "slave") {
+		for _, master := range c.nodes {
+			if strconv.Itoa(master.front) != port {
 				continue
 			}
-			if replica, master := byID[fields[0]], byID[fields[3]]; replica != nil && master != nil {
-				if i == 0 {
-					return master, replica, nil
-				}
-				i--
+			if i == 0 {
+				return master, replica, nil
 			}
+			i--
 		}
 	}
 	return nil, nil, errors.New("the Cluster has too few replicas")
@@ -283,21 +220,28 @@ func (c *cluster) promoted(ctx context.Context, n *node) bool {
 	}) == nil
 }
 
-// url is the address of the Cluster for retwis.
-func (c *cluster) url() string {
-	var at []string
+// fronts are the addresses of the proxies.
+func (c *cluster) fronts() (all []string) {
 	for _, n := range c.nodes {
-		at = append(at, fmt.Sprintf("127.0.0.1:%d", n.front))
+		all = append(all, fmt.Sprintf("127.0.0.1:%d", n.front))
 	}
-	return "redis+cluster://" + strings.Join(at, ",")
+	return all
 }
+
+// url is the address of the Cluster for retwis.
+func (c *cluster) url() string { return "redis+cluster://" + strings.Join(c.fronts(), ",") }
 
 // migrate moves a slot with its keys to another master while both serve it.
 func (c *cluster) migrate(ctx context.Context, slot int, from, to *node) (keys int, err error) {
 	text := strconv.Itoa(slot)
+	fromID, err1 := from.do(ctx, "CLUSTER", "MYID").ToString()
+	toID, err2 := to.do(ctx, "CLUSTER", "MYID").ToString()
+	if err := errors.Join(err1, err2); err != nil {
+		return 0, err
+	}
 	steps := []error{
-		to.do(ctx, "CLUSTER", "SETSLOT", text, "IMPORTING", from.id).Error(),
-		from.do(ctx, "CLUSTER", "SETSLOT", text, "MIGRATING", to.id).Error(),
+		to.do(ctx, "CLUSTER", "SETSLOT", text, "IMPORTING", fromID).Error(),
+		from.do(ctx, "CLUSTER", "SETSLOT", text, "MIGRATING", toID).Error(),
 	}
 	if err := errors.Join(steps...); err != nil {
 		return 0, err
@@ -317,7 +261,7 @@ func (c *cluster) migrate(ctx context.Context, slot int, from, to *node) (keys i
 		keys += len(some)
 	}
 	for _, n := range []*node{to, from} {
-		if err := n.do(ctx, "CLUSTER", "SETSLOT", text, "NODE", to.id).Error(); err != nil {
+		if err := n.do(ctx, "CLUSTER", "SETSLOT", text, "NODE", toID).Error(); err != nil {
 			return keys, err
 		}
 	}
@@ -327,16 +271,8 @@ func (c *cluster) migrate(ctx context.Context, slot int, from, to *node) (keys i
 // close ends everything.
 func (c *cluster) close() {
 	for _, n := range c.nodes {
-		if n.server != nil {
-			_ = n.server.Kill()
-			<-n.server.Done()
-		}
-		if n.client != nil {
-			n.client.Close()
-		}
+		n.End()
 	}
 	c.net.Close()
-	for _, n := range c.nodes {
-		os.RemoveAll(n.dir)
-	}
+	os.RemoveAll(c.dir)
 }

@@ -9,14 +9,18 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"retwis/bench/lab/history"
+	"retwis/bench/measure"
 	"retwis/internal/sleep"
 )
 
-const password = "engine-and-loom-1843"
+const (
+	password = "engine-and-loom-1843"
+	// requestTimeout is how long a person waits for a page.
+	requestTimeout = 20 * time.Second
+)
 
 // crowd are the simulated people.
 type crowd struct {
@@ -25,9 +29,10 @@ type crowd struct {
 	seed      uint64
 	transport *http.Transport
 	all       []*person
-	latest    sync.Map     // text → where a post is: what people have seen, to reply to and to like
-	recent    atomic.Value // []place
-	recentM   sync.Mutex
+
+	mu     sync.Mutex
+	seen   map[string]bool // the texts of posts that people have seen
+	recent []place         // the latest of them, to reply to and to like
 }
 
 // place is where a post is.
@@ -41,20 +46,19 @@ func (p place) path() string { return fmt.Sprintf("/u/%s/%d", p.author, p.id) }
 
 // person does one thing after the other.
 type person struct {
-	*browser
-	crowd     *crowd
-	rng       *rand.Rand
-	home      int // the process that serves this person most of the time
-	n         int // posts written
-	session   int
-	following map[string]bool
-	blocked   map[string]bool
-	sessions  []*http.Cookie // of all sessions, the closed ones too
+	*measure.Visitor
+	name     string
+	crowd    *crowd
+	rng      *rand.Rand
+	home     int // the process that serves this person most of the time
+	n        int // posts written
+	session  int
+	blocked  map[string]bool
+	sessions []*http.Cookie // of all sessions, the closed ones too
 }
 
 func newCrowd(rec *history.Recorder, webs []*process, n int, seed uint64) *crowd {
-	c := &crowd{rec: rec, webs: webs, seed: seed, transport: &http.Transport{MaxIdleConnsPerHost: n, DisableCompression: true}}
-	c.recent.Store([]place(nil))
+	c := &crowd{rec: rec, webs: webs, seed: seed, seen: map[string]bool{}, transport: &http.Transport{MaxIdleConnsPerHost: n, DisableCompression: true}}
 	for i := range n {
 		c.all = append(c.all, c.newPerson(fmt.Sprintf("p%02d", i), i))
 	}
@@ -63,24 +67,37 @@ func newCrowd(rec *history.Recorder, webs []*process, n int, seed uint64) *crowd
 
 func (c *crowd) newPerson(name string, i int) *person {
 	return &person{
-		browser: newBrowser(name, c.transport), crowd: c, home: i % len(c.webs),
-		rng: rand.New(rand.NewPCG(c.seed, uint64(i))), following: map[string]bool{}, blocked: map[string]bool{},
+		Visitor: c.newBrowser(), name: name, crowd: c, home: i % len(c.webs),
+		rng: rand.New(rand.NewPCG(c.seed, uint64(i))), blocked: map[string]bool{},
 	}
+}
+
+// newBrowser returns a browser without cookies.
+func (c *crowd) newBrowser() *measure.Visitor {
+	v := measure.NewVisitor(c.webs[0].url, "")
+	v.HTTP.Timeout, v.HTTP.Transport = requestTimeout, c.transport
+	return v
 }
 
 // note keeps where the latest posts are.
 func (c *crowd) note(seen []history.Seen) {
 	const keep = 200
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, s := range seen {
-		at := place{s.Author, s.Text, s.ID, s.Reply}
-		if _, known := c.latest.LoadOrStore(s.Text, at); known {
-			continue
+		if !c.seen[s.Text] {
+			c.seen[s.Text] = true
+			recent := append([]place{{s.Author, s.Text, s.ID, s.Reply}}, c.recent...)
+			c.recent = recent[:min(len(recent), keep)]
 		}
-		c.recentM.Lock()
-		recent := append([]place{at}, c.recent.Load().([]place)...)
-		c.recent.Store(recent[:min(len(recent), keep)])
-		c.recentM.Unlock()
 	}
+}
+
+// latest returns the posts that people have seen last. The caller must not change them.
+func (c *crowd) latest() []place {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.recent
 }
 
 // process picks the one to ask: mostly the same.
@@ -91,11 +108,18 @@ func (p *person) process() int {
 	return p.rng.IntN(len(p.crowd.webs))
 }
 
-// request sends a request and records it. fill adds to the record what the page shows.
-func (p *person) request(ctx context.Context, op history.Op, method, path string, form url.Values, cookie *http.Cookie) (history.Op, answer) {
-	op.Person, op.Start = p.name, p.crowd.rec.Now()
-	a := p.do(ctx, p.crowd.webs[op.Process].url, method, path, form, cookie)
-	op.End, op.Fresh = p.crowd.rec.Now(), a.fresh
+// request sends a form, or asks for a page, by a browser. It returns what to record.
+func (p *person) request(ctx context.Context, browser *measure.Visitor, op history.Op, path string, form url.Values) (history.Op, answer) {
+	at := *browser
+	at.URL = p.crowd.webs[op.Process].url
+	op.Person, op.Start, op.Fresh = p.name, p.crowd.rec.Now(), at.Cookie("fresh") != nil
+	var a answer
+	if form == nil {
+		a.Answer, a.err = at.Get(ctx, path)
+	} else {
+		a.Answer, a.err = at.Form(ctx, path, form)
+	}
+	op.End = p.crowd.rec.Now()
 	op.Outcome, op.Detail = a.outcome()
 	return op, a
 }
@@ -103,7 +127,7 @@ func (p *person) request(ctx context.Context, op history.Op, method, path string
 // change sends a form and records it.
 func (p *person) change(ctx context.Context, op history.Op, path string, form url.Values) history.Op {
 	op.Process = p.process()
-	op, a := p.request(ctx, op, http.MethodPost, path, form, nil)
+	op, a := p.request(ctx, p.Visitor, op, path, form)
 	p.crowd.rec.Op(op)
 	if a.signedOut() {
 		p.lostSession(ctx, op)
@@ -132,13 +156,13 @@ func (p *person) lookAt(ctx context.Context, op history.Op, path string) (histor
 
 // read asks for a page, and adds to the operation what it shows.
 func (p *person) read(ctx context.Context, op history.Op, path string) (history.Op, answer) {
-	op, a := p.request(ctx, op, http.MethodGet, path, nil, nil)
-	if op.Outcome == history.OK && a.status != http.StatusOK {
-		op.Outcome, op.Detail = history.Refused, strconv.Itoa(a.status)+" "+a.location
+	op, a := p.request(ctx, p.Visitor, op, path, nil)
+	if op.Outcome == history.OK && a.Status != http.StatusOK {
+		op.Outcome, op.Detail = history.Refused, strconv.Itoa(a.Status)+" "+a.Location
 	}
 	op.Seen, op.Complete = a.posts(), a.next() == ""
-	op.Signed = strings.Contains(a.body, `data-viewer="`+p.name+`"`)
-	op.Following = strings.Contains(a.body, `action="/u/`+op.Other+`/unfollow"`)
+	op.Signed = strings.Contains(a.Body, `data-viewer="`+p.name+`"`)
+	op.Following = strings.Contains(a.Body, `action="/u/`+op.Other+`/unfollow"`)
 	return op, a
 }
 
@@ -155,25 +179,30 @@ func (p *person) lostSession(ctx context.Context, op history.Op) {
 
 func (p *person) register(ctx context.Context) error {
 	form := url.Values{"username": {p.name}, "password": {password}, "password2": {password}}
-	p.session = 1
-	op, a := p.request(ctx, history.Op{Kind: history.LogIn, Process: p.home, Session: 1}, http.MethodPost, "/register", form, nil)
+	op := p.enter(ctx, p.home, "/register", form)
 	if op.Outcome != history.OK {
-		return fmt.Errorf("register %s: %s %d", p.name, op.Detail, a.status)
+		return fmt.Errorf("register %s: %s", p.name, op.Detail)
 	}
-	p.crowd.rec.Op(op)
-	p.sessions = append(p.sessions, p.browser.session(p.crowd.webs[0].url))
 	return nil
+}
+
+// enter begins a session.
+func (p *person) enter(ctx context.Context, process int, path string, form url.Values) history.Op {
+	p.session++
+	op, _ := p.request(ctx, p.Visitor, history.Op{Kind: history.LogIn, Process: process, Session: p.session}, path, form)
+	p.crowd.rec.Op(op)
+	var cookie *http.Cookie
+	if op.Outcome == history.OK {
+		cookie = p.Cookie("auth")
+	}
+	p.sessions = append(p.sessions, cookie)
+	return op
 }
 
 func (p *person) logIn(ctx context.Context) {
 	for ctx.Err() == nil {
-		p.session++
-		op := history.Op{Kind: history.LogIn, Process: p.process(), Session: p.session}
-		op, _ = p.request(ctx, op, http.MethodPost, "/login", url.Values{"username": {p.name}, "password": {password}}, nil)
-		p.crowd.rec.Op(op)
-		p.sessions = append(p.sessions, nil)
+		op := p.enter(ctx, p.process(), "/login", url.Values{"username": {p.name}, "password": {password}})
 		if op.Outcome == history.OK {
-			p.sessions[p.session-1] = p.browser.session(p.crowd.webs[0].url)
 			return
 		}
 		sleep.For(ctx, time.Second)
@@ -182,9 +211,9 @@ func (p *person) logIn(ctx context.Context) {
 
 // logOut ends the session, asks for it at every process, and logs in again.
 func (p *person) logOut(ctx context.Context) {
-	old, n := p.browser.session(p.crowd.webs[0].url), p.session
+	old, n := p.Cookie("auth"), p.session
 	op := history.Op{Kind: history.LogOut, Process: p.process(), Session: n}
-	op, _ = p.request(ctx, op, http.MethodPost, "/logout", url.Values{}, nil)
+	op, _ = p.request(ctx, p.Visitor, op, "/logout", url.Values{})
 	p.crowd.rec.Op(op)
 	if op.Outcome == history.OK && old != nil {
 		for range 2 {
@@ -199,12 +228,13 @@ func (p *person) logOut(ctx context.Context) {
 
 // probe asks a process whether a session is open.
 func (p *person) probe(ctx context.Context, process, n int, cookie *http.Cookie, final bool) {
-	op := history.Op{Kind: history.Session, Process: process, Session: n, Final: final}
-	op, a := p.request(ctx, op, http.MethodGet, "/home", nil, cookie)
+	other := p.crowd.newBrowser()
+	other.SetCookie(cookie)
+	op, a := p.request(ctx, other, history.Op{Kind: history.Session, Process: process, Session: n, Final: final}, "/home", nil)
 	if a.signedOut() {
 		op.Outcome, op.Detail = history.OK, ""
 	}
-	op.Signed = a.status == http.StatusOK
+	op.Signed = a.Status == http.StatusOK
 	if op.Outcome == history.OK {
 		p.crowd.rec.Op(op)
 	}
@@ -222,13 +252,13 @@ func (p *person) acts() []act {
 		{14, func(ctx context.Context) { p.readProfile(ctx, p.other()) }},
 		{5, func(ctx context.Context) { p.readProfile(ctx, p.name) }},
 		{7, func(ctx context.Context) { p.look(ctx, history.Op{Kind: history.Timeline}, "/timeline") }},
-		{8, p.readThread},
+		{8, p.toPost(p.readThread)},
 		{13, p.post},
-		{6, p.reply},
-		{6, p.like},
-		{2, p.unlike},
-		{4, p.follow},
-		{2, p.unfollow},
+		{6, p.toPost(p.reply)},
+		{6, p.toPost(func(ctx context.Context, at place) { p.mark(ctx, at, history.Like) })},
+		{2, p.toPost(func(ctx context.Context, at place) { p.mark(ctx, at, history.Unlike) })},
+		{4, func(ctx context.Context) { p.relate(ctx, history.Follow, p.other()) }},
+		{2, func(ctx context.Context) { p.relate(ctx, history.Unfollow, p.other()) }},
 		{3, p.deletePost},
 		{1.2, p.unblock},
 		{0.6, p.block},
@@ -261,7 +291,7 @@ func (p *person) other() string {
 
 // known picks a recent post that somebody has seen.
 func (p *person) known(fits func(place) bool) (place, bool) {
-	recent := p.crowd.recent.Load().([]place)
+	recent := p.crowd.latest()
 	for _, i := range p.rng.Perm(len(recent)) {
 		if fits(recent[i]) {
 			return recent[i], true
@@ -276,18 +306,25 @@ func (p *person) readProfile(ctx context.Context, name string) {
 	p.look(ctx, history.Op{Kind: history.Profile, Other: name}, "/u/"+name)
 }
 
+func (p *person) readThread(ctx context.Context, at place) {
+	p.look(ctx, history.Op{Kind: history.Thread, Text: at.text}, at.path())
+}
+
 func isRoot(at place) bool { return !at.reply }
 
-func (p *person) readThread(ctx context.Context) {
-	if at, ok := p.known(isRoot); ok {
-		p.look(ctx, history.Op{Kind: history.Thread, Text: at.text}, at.path())
+// toPost returns what does something to a recent post, if there is one.
+func (p *person) toPost(do func(context.Context, place)) func(context.Context) {
+	return func(ctx context.Context) {
+		if at, ok := p.known(isRoot); ok {
+			do(ctx, at)
+		}
 	}
 }
 
-// afterwards looks at what was changed, half of the time.
-func (p *person) afterwards(ctx context.Context, op history.Op, look func(context.Context)) {
+// afterwards looks at what was changed, half of the time, in one of several places.
+func (p *person) afterwards(ctx context.Context, op history.Op, looks ...func(context.Context)) {
 	if op.Outcome == history.OK && p.rng.Float64() < 0.5 {
-		look(ctx)
+		looks[p.rng.IntN(len(looks))](ctx)
 	}
 }
 
@@ -299,43 +336,20 @@ func (p *person) text() string {
 func (p *person) post(ctx context.Context) {
 	text := p.text()
 	op := p.change(ctx, history.Op{Kind: history.Post, Text: text}, "/post", url.Values{"status": {text}})
-	p.afterwards(ctx, op, func(ctx context.Context) {
-		if p.rng.IntN(2) == 0 {
-			p.readHome(ctx)
-		} else {
-			p.readProfile(ctx, p.name)
-		}
-	})
+	p.afterwards(ctx, op, p.readHome, func(ctx context.Context) { p.readProfile(ctx, p.name) })
 }
 
-func (p *person) reply(ctx context.Context) {
-	at, ok := p.known(isRoot)
-	if !ok {
-		return
-	}
+func (p *person) reply(ctx context.Context, at place) {
 	text := p.text()
 	op := p.change(ctx, history.Op{Kind: history.Reply, Text: text, Parent: at.text}, at.path()+"/reply", url.Values{"status": {text}})
-	p.afterwards(ctx, op, func(ctx context.Context) {
-		p.look(ctx, history.Op{Kind: history.Thread, Text: at.text}, at.path())
-	})
+	p.afterwards(ctx, op, func(ctx context.Context) { p.readThread(ctx, at) })
 }
 
-func (p *person) like(ctx context.Context)   { p.mark(ctx, history.Like, "/like") }
-func (p *person) unlike(ctx context.Context) { p.mark(ctx, history.Unlike, "/unlike") }
-
-func (p *person) mark(ctx context.Context, kind history.Kind, act string) {
-	at, ok := p.known(isRoot)
-	if !ok {
-		return
-	}
-	op := p.change(ctx, history.Op{Kind: kind, Text: at.text}, at.path()+act, url.Values{"back": {at.path()}})
-	p.afterwards(ctx, op, func(ctx context.Context) {
-		p.look(ctx, history.Op{Kind: history.Thread, Text: at.text}, at.path())
-	})
+func (p *person) mark(ctx context.Context, at place, kind history.Kind) {
+	op := p.change(ctx, history.Op{Kind: kind, Text: at.text}, at.path()+"/"+string(kind), url.Values{"back": {at.path()}})
+	p.afterwards(ctx, op, func(ctx context.Context) { p.readThread(ctx, at) })
 }
 
-func (p *person) follow(ctx context.Context)   { p.relate(ctx, history.Follow, p.other()) }
-func (p *person) unfollow(ctx context.Context) { p.relate(ctx, history.Unfollow, p.other()) }
 func (p *person) block(ctx context.Context) {
 	other := p.other()
 	p.blocked[other] = true
@@ -352,13 +366,7 @@ func (p *person) unblock(ctx context.Context) {
 
 func (p *person) relate(ctx context.Context, kind history.Kind, other string) {
 	op := p.change(ctx, history.Op{Kind: kind, Other: other}, "/u/"+other+"/"+string(kind), url.Values{})
-	p.afterwards(ctx, op, func(ctx context.Context) {
-		if p.rng.IntN(2) == 0 {
-			p.readHome(ctx)
-		} else {
-			p.readProfile(ctx, other)
-		}
-	})
+	p.afterwards(ctx, op, p.readHome, func(ctx context.Context) { p.readProfile(ctx, other) })
 }
 
 func (p *person) deletePost(ctx context.Context) {
@@ -440,7 +448,7 @@ func (c *crowd) final(ctx context.Context) {
 			}
 		}
 	}
-	for i, at := range c.recent.Load().([]place) {
+	for i, at := range c.latest() {
 		if isRoot(at) {
 			p := c.all[i%len(c.all)]
 			p.lookAt(ctx, history.Op{Kind: history.Thread, Text: at.text, Process: i % len(c.webs), Final: true}, at.path())

@@ -4,13 +4,13 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"retwis/bench/measure"
 	"retwis/bench/mutants/fault"
 )
 
@@ -26,11 +26,9 @@ func TestPlantedInProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	binary := filepath.Join(dir, "retwis")
-	build := exec.Command("go", "build", "-overlay", overlay, "-o", binary, "./cmd/retwis")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build retwis: %v\n%s", err, out)
+	binary, err := measure.Build(t.Context(), dir, "-overlay="+overlay)
+	if err != nil {
+		t.Fatal(err)
 	}
 	two := make(chan struct{}, 2) // at a time
 	none := fault.Fault{What: "nothing is planted", Lab: true, Breaks: []string{"kill all webs", "lagging master"}}

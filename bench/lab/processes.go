@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"retwis/bench/lab/network"
@@ -16,14 +15,12 @@ import (
 
 // process is a retwis that serves. It keeps its address when it is started again.
 type process struct {
+	*measure.Program
 	name    string
-	program string
-	args    []string
+	command []string
 	url     string
 	log     string
 	net     *network.Network
-	cmd     *exec.Cmd
-	ended   chan struct{}
 }
 
 // web returns a process that serves the Cluster, which is not started yet. Its log is in dir.
@@ -34,9 +31,8 @@ func (c *cluster) web(program, dir string, i int, flags ...string) (*process, er
 	}
 	addr := fmt.Sprintf("127.0.0.1:%d", port)
 	return &process{
-		name: fmt.Sprintf("web%d", i), program: program, url: "http://" + addr, net: c.net,
-		args: append([]string{"serve", "--addr", addr, "--redis", c.url(), "--limit", "off", "--log-level", "warn"}, flags...),
-		log:  filepath.Join(dir, fmt.Sprintf("web%d.log", i)),
+		name: fmt.Sprintf("web%d", i), url: "http://" + addr, log: filepath.Join(dir, fmt.Sprintf("web%d.log", i)), net: c.net,
+		command: append([]string{program, "serve", "--addr", addr, "--redis", c.url(), "--limit", "off", "--log-level", "warn"}, flags...),
 	}, nil
 }
 
@@ -47,37 +43,28 @@ func (p *process) start(ctx context.Context) error {
 		return err
 	}
 	defer log.Close()
-	p.cmd = exec.Command(p.program, p.args...)
-	p.cmd.Stdout, p.cmd.Stderr = log, log
-	p.cmd.SysProcAttr = attributes()
-	p.ended = make(chan struct{})
-	started := make(chan error)
-	go func() { // the kernel ends a child with the thread that started it
-		defer close(p.ended)
-		unlock := lockThread()
-		defer unlock()
-		err := p.cmd.Start()
-		started <- err
-		if err == nil {
-			_ = p.cmd.Wait()
-		}
-	}()
-	if err := <-started; err != nil {
+	cmd := exec.Command(p.command[0], p.command[1:]...)
+	cmd.Stdout, cmd.Stderr = log, log
+	if p.Program, err = measure.Start(cmd); err != nil {
 		return fmt.Errorf("%s: %w", p.name, err)
 	}
-	p.net.Process(p.name, p.cmd.Process.Pid)
+	p.net.Process(p.name, p.Pid())
 	return p.ready(ctx)
 }
 
 // ready waits until the process reports that it is.
 func (p *process) ready(ctx context.Context) error {
 	client := http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-	err := wait(ctx, p.name+" to be ready", func() bool {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
 		select {
-		case <-p.ended:
-			return true
-		default:
+		case <-p.Ended:
+			cancel()
+		case <-ctx.Done():
 		}
+	}()
+	return wait(ctx, p.name+" to be ready: see "+p.log, func() bool {
 		response, err := client.Get(p.url + "/readyz")
 		if err != nil {
 			return false
@@ -85,21 +72,4 @@ func (p *process) ready(ctx context.Context) error {
 		response.Body.Close()
 		return response.StatusCode == http.StatusOK
 	})
-	select {
-	case <-p.ended:
-		return fmt.Errorf("%s has ended: see %s", p.name, p.log)
-	default:
-		return err
-	}
-}
-
-func (p *process) signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
-
-// kill ends the process at once.
-func (p *process) kill() {
-	if p.cmd == nil || p.cmd.Process == nil {
-		return
-	}
-	p.signal(syscall.SIGKILL)
-	<-p.ended
 }

@@ -28,15 +28,6 @@ type report struct {
 	History  string // the file, if the run failed
 }
 
-// databaseReport is what retwis check has found in the end.
-type databaseReport struct {
-	Ran       bool
-	Problems  int // before a repair
-	Leftovers int // of follows, blocks and lists of posts, before a repair
-	Left      int // problems after it
-	First     []string
-}
-
 func newReport(h history.History) report {
 	r := report{Outcomes: map[history.Kind]map[history.Outcome]int{}, Faults: map[string]int{}, Slowest: map[string]time.Duration{}}
 	for _, f := range h.Faults {

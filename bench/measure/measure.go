@@ -29,31 +29,45 @@ var Defaults = Options{
 	Rounds: 7, Length: 2 * time.Second, Users: 1000, Followers: 100_000, Records: 2_000_000, Stored: 1_000_000,
 }
 
-// Meter measures what one run costs.
-type Meter func(run func() error) (float64, error)
+// Meter reads a value that grows.
+type Meter func() (float64, error)
 
-// Clock returns the microseconds of each of n repetitions.
-func Clock(n int) Meter {
-	return func(run func() error) (float64, error) {
-		began := time.Now()
-		err := run()
-		return float64(time.Since(began).Nanoseconds()) / 1e3 / float64(n), err
-	}
-}
+// Clock reads microseconds.
+func Clock() (float64, error) { return float64(time.Since(started).Nanoseconds()) / 1e3, nil }
 
-// Rate returns how many of n repetitions there are in a second.
-func Rate(n int) Meter {
-	return func(run func() error) (float64, error) {
-		micros, err := Clock(n)(run)
-		return 1e6 / micros, err
-	}
-}
+var started = time.Now()
 
-// Of measures a run by one meter.
-func (m Meter) Of(run func() error) func() ([]float64, error) {
+// By measures how much values grow in a run, for each of n repetitions in it.
+func By(n int, run func() error, meters ...Meter) func() ([]float64, error) {
 	return func() ([]float64, error) {
-		v, err := m(run)
-		return []float64{v}, err
+		costs := make([]float64, len(meters))
+		read := func(sign float64) error {
+			for i, meter := range meters {
+				value, err := meter()
+				if err != nil {
+					return err
+				}
+				costs[i] += sign * value / float64(n)
+			}
+			return nil
+		}
+		for _, step := range []func() error{func() error { return read(-1) }, run, func() error { return read(1) }} {
+			if err := step(); err != nil {
+				return nil, err
+			}
+		}
+		return costs, nil
+	}
+}
+
+// PerSecond replaces the first value, the microseconds of each repetition, by repetitions a second.
+func PerSecond(measure func() ([]float64, error)) func() ([]float64, error) {
+	return func() ([]float64, error) {
+		costs, err := measure()
+		if err == nil {
+			costs[0] = 1e6 / costs[0]
+		}
+		return costs, err
 	}
 }
 

@@ -10,55 +10,72 @@ import (
 	"math/rand/v2"
 	"net"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/redisserver"
 	"retwis/internal/redis/redisurl"
+	"retwis/internal/redis/reply"
+	"retwis/internal/redis/store"
 )
 
-// StartServer starts a server without persistence, unless config says otherwise. Without a
-// port, it has a socket only.
-func StartServer(ctx context.Context, dir string, port int, config ...string) (*redisserver.Server, error) {
-	return redisserver.Start(ctx, redisserver.Options{
-		Dir: dir, Port: port, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+// Server is a server on this machine, which can be started again.
+type Server struct {
+	*redisserver.Server
+	Client rueidis.Client // without a cache, over one connection to the socket
+	opt    redisserver.Options
+}
+
+// NewServer returns a server without persistence, unless config says otherwise. Without a port, it
+// has a socket only.
+func NewServer(dir string, port int, config ...string) *Server {
+	return &Server{opt: redisserver.Options{
+		Dir: dir, Port: port, Logger: slog.New(slog.DiscardHandler), DeathSignal: syscall.SIGKILL,
 		Config: append([]string{`save ""`, "appendonly no"}, config...),
+	}}
+}
+
+// Start starts the server, for the first time or again.
+func (s *Server) Start(ctx context.Context) (err error) {
+	if s.Server, err = redisserver.Start(ctx, s.opt); err != nil || s.Client != nil {
+		return err
+	}
+	s.Client, err = rueidis.NewClient(rueidis.ClientOption{
+		InitAddress: []string{s.Socket()}, DialCtxFn: DialUnix, ForceSingleClient: true, DisableCache: true,
+		PipelineMultiplex: -1, RetryDelay: redisurl.RetryDelay,
 	})
+	return err
 }
 
-// OnServer measures on a separate server; socket is the path of its socket.
-func OnServer(ctx context.Context, dir string, on func(client rueidis.Client, socket string) error) error {
-	s, err := StartServer(ctx, filepath.Join(dir, "server"), 0)
-	if err != nil {
-		return err
+// End ends the server at once, if it was started.
+func (s *Server) End() {
+	if s.Client != nil {
+		s.Client.Close()
 	}
-	defer StopServers(s)
-	client, err := Dial(s.Socket())
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	return on(client, s.Socket())
-}
-
-// StopServers stops servers.
-func StopServers(servers ...*redisserver.Server) {
-	for _, s := range servers {
+	if s.Server != nil {
 		_ = s.Kill()
 		<-s.Done()
 	}
 }
 
-// Dial opens a client without a cache over one connection.
-func Dial(socket string) (rueidis.Client, error) {
-	return rueidis.NewClient(rueidis.ClientOption{
-		InitAddress: []string{socket}, DialCtxFn: DialUnix, ForceSingleClient: true, DisableCache: true,
-		PipelineMultiplex: -1, RetryDelay: redisurl.RetryDelay,
-	})
+// OnServer measures on a separate server, and returns what was written about it.
+func OnServer(ctx context.Context, dir string, on func(out io.Writer, server *Server) error, config ...string) (string, error) {
+	port, err := FreePort()
+	if err != nil {
+		return "", err
+	}
+	s := NewServer(filepath.Join(dir, "server"), port, config...)
+	defer s.End()
+	if err := s.Start(ctx); err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	err = on(&out, s)
+	return out.String(), err
 }
 
 // DialUnix is a rueidis.ClientOption.DialCtxFn for the path of a socket.
@@ -69,23 +86,15 @@ func DialUnix(ctx context.Context, path string, dialer *net.Dialer, _ *tls.Confi
 // Send sends commands in pipelines of a thousand, and returns the first error.
 func Send(ctx context.Context, client rueidis.Client, commands func(yield func(rueidis.Completed) bool)) error {
 	var some rueidis.Commands
-	flush := func() error {
-		for _, r := range client.DoMulti(ctx, some...) {
-			if err := r.Error(); err != nil {
-				return err
-			}
-		}
-		some = some[:0]
-		return nil
-	}
 	for command := range commands {
 		if some = append(some, command); len(some) == 1000 {
-			if err := flush(); err != nil {
+			if err := reply.FirstError(client.DoMulti(ctx, some...)); err != nil {
 				return err
 			}
+			some = some[:0]
 		}
 	}
-	return flush()
+	return reply.FirstError(client.DoMulti(ctx, some...))
 }
 
 // Empty removes all data.
@@ -93,69 +102,23 @@ func Empty(ctx context.Context, client rueidis.Client) error {
 	return client.Do(ctx, client.B().Flushall().Build()).Error()
 }
 
-var usedCPU = regexp.MustCompile(`used_cpu_(?:sys|user):([0-9.]+)`)
-
-// ServerMicros returns how many µs a server has computed since it started, reading and writing
-// its sockets included. Unlike time on the clock, the difference of two hardly depends on what
-// else the machine does.
-func ServerMicros(ctx context.Context, client rueidis.Client) (float64, error) {
-	info, err := client.Do(ctx, client.B().Info().Section("cpu").Build()).ToString()
-	if err != nil {
-		return 0, err
-	}
-	sum := 0.0
-	for _, found := range usedCPU.FindAllStringSubmatch(info, -1) {
-		seconds, err := strconv.ParseFloat(found[1], 64)
-		if err != nil {
-			return 0, err
-		}
-		sum += seconds * 1e6
-	}
-	return sum, nil
-}
-
-// ServerTime returns the microseconds that the server computes for each of n repetitions.
-func ServerTime(ctx context.Context, client rueidis.Client, n int) Meter {
-	return func(run func() error) (float64, error) {
-		before, err := ServerMicros(ctx, client)
-		if err != nil {
-			return 0, err
-		}
-		if err := run(); err != nil {
-			return 0, err
-		}
-		after, err := ServerMicros(ctx, client)
-		return (after - before) / float64(n), err
+// ServerTime reads the microseconds that a server has computed, reading and writing its sockets
+// included. Unlike time on the clock, they hardly depend on what else the machine does.
+func ServerTime(ctx context.Context, client rueidis.Client) Meter {
+	return func() (float64, error) {
+		info, err := client.Do(ctx, client.B().Info().Section("cpu").Build()).ToString()
+		user, err1 := strconv.ParseFloat(store.InfoField(info, "used_cpu_user"), 64)
+		system, err2 := strconv.ParseFloat(store.InfoField(info, "used_cpu_sys"), 64)
+		return (user + system) * 1e6, errors.Join(err, err1, err2)
 	}
 }
 
-// ServerMemory returns how many bytes of a server's data a run adds, for each of n
-// repetitions.
-func ServerMemory(ctx context.Context, client rueidis.Client, n int) Meter {
-	return func(run func() error) (float64, error) {
-		before, err := dataset(ctx, client)
-		if err != nil {
-			return 0, err
-		}
-		if err := run(); err != nil {
-			return 0, err
-		}
-		after, err := dataset(ctx, client)
-		return float64(after-before) / float64(n), err
+// ServerMemory reads how many bytes of data a server has.
+func ServerMemory(ctx context.Context, client rueidis.Client) Meter {
+	return func() (float64, error) {
+		info, err := client.Do(ctx, client.B().Info().Section("memory").Build()).ToString()
+		return float64(store.InfoNumber(info, "used_memory_dataset")), err
 	}
-}
-
-func dataset(ctx context.Context, client rueidis.Client) (int, error) {
-	info, err := client.Do(ctx, client.B().Info().Section("memory").Build()).ToString()
-	if err != nil {
-		return 0, err
-	}
-	_, rest, ok := strings.Cut(info, "used_memory_dataset:")
-	if !ok {
-		return 0, errors.New("INFO has no used_memory_dataset")
-	}
-	number, _, _ := strings.Cut(rest, "\r")
-	return strconv.Atoi(number)
 }
 
 var given sync.Map // the ports that FreePort has returned

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Visitor is a browser at an address.
+// Visitor is a browser at an address. Its cookies are for all processes of a site, as behind a
+// load balancer.
 type Visitor struct {
 	URL  string // of the site
 	From string // sent as X-Forwarded-For, unless it is empty
@@ -26,57 +27,79 @@ func NewVisitor(site, from string) *Visitor {
 	}}
 }
 
-// Do sends a form, or asks for a page.
-func (v *Visitor) Do(ctx context.Context, method, path string, form url.Values) (status int, page string, err error) {
-	kind := ""
-	if method == http.MethodPost {
-		kind = "application/x-www-form-urlencoded"
-	}
-	return v.Send(ctx, method, path, kind, strings.NewReader(form.Encode()))
+// Answer is the response to a request.
+type Answer struct {
+	Status         int
+	Location, Body string
+}
+
+// Get asks for a page.
+func (v *Visitor) Get(ctx context.Context, path string) (Answer, error) {
+	return v.Send(ctx, http.MethodGet, path, "", http.NoBody)
+}
+
+// Form sends a form.
+func (v *Visitor) Form(ctx context.Context, path string, form url.Values) (Answer, error) {
+	return v.Send(ctx, http.MethodPost, path, "application/x-www-form-urlencoded", strings.NewReader(form.Encode()))
 }
 
 // Send sends content of a type.
-func (v *Visitor) Send(ctx context.Context, method, path, kind string, content io.Reader) (status int, page string, err error) {
+func (v *Visitor) Send(ctx context.Context, method, path, kind string, content io.Reader) (a Answer, err error) {
 	request, err := http.NewRequestWithContext(ctx, method, v.URL+path, content)
 	if err != nil {
-		return 0, "", err
+		return a, err
 	}
 	if v.From != "" {
 		request.Header.Set("X-Forwarded-For", v.From)
 	}
 	if kind != "" {
 		request.Header.Set("Content-Type", kind)
+		request.Header.Set("Origin", v.URL)
+		request.Header.Set("Sec-Fetch-Site", "same-origin")
 	}
 	response, err := v.HTTP.Do(request)
 	if err != nil {
-		return 0, "", err
+		return a, err
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	return response.StatusCode, string(body), err
+	return Answer{response.StatusCode, response.Header.Get("Location"), string(body)}, err
 }
 
-// form sends a form and returns the status.
-func (v *Visitor) form(ctx context.Context, path string, fields ...string) (int, error) {
-	form := url.Values{}
-	for i := 0; i < len(fields); i += 2 {
-		form.Set(fields[i], fields[i+1])
+// Cookie returns a cookie, nil if there is none of that name.
+func (v *Visitor) Cookie(name string) *http.Cookie {
+	for _, cookie := range v.HTTP.Jar.Cookies(v.site()) {
+		if cookie.Name == name {
+			return cookie
+		}
 	}
-	status, _, err := v.Do(ctx, http.MethodPost, path, form)
-	return status, err
+	return nil
+}
+
+// SetCookie makes the visitor send a cookie of another one.
+func (v *Visitor) SetCookie(cookie *http.Cookie) {
+	v.HTTP.Jar.SetCookies(v.site(), []*http.Cookie{{Name: cookie.Name, Value: cookie.Value, Path: "/"}})
+}
+
+func (v *Visitor) site() *url.URL {
+	site, _ := url.Parse(v.URL) // it is the address of a program
+	return site
 }
 
 // SignUp registers somebody.
 func (v *Visitor) SignUp(ctx context.Context, name, password string) (status int, err error) {
-	return v.form(ctx, "/register", "username", name, "password", password, "password2", password)
+	a, err := v.Form(ctx, "/register", url.Values{"username": {name}, "password": {password}, "password2": {password}})
+	return a.Status, err
 }
 
 // LogIn logs somebody in.
 func (v *Visitor) LogIn(ctx context.Context, name, password string) (status int, err error) {
-	return v.form(ctx, "/login", "username", name, "password", password)
+	a, err := v.Form(ctx, "/login", url.Values{"username": {name}, "password": {password}})
+	return a.Status, err
 }
 
 // Post publishes a post.
 func (v *Visitor) Post(ctx context.Context, text string) (status int, err error) {
-	return v.form(ctx, "/post", "status", text)
+	a, err := v.Form(ctx, "/post", url.Values{"status": {text}})
+	return a.Status, err
 }

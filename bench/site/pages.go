@@ -3,6 +3,7 @@ package site
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -10,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/redis/rueidis"
 
 	"retwis/bench/measure"
 )
@@ -32,28 +31,20 @@ func Pages(ctx context.Context, opt measure.Options) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	server, err := measure.StartServer(ctx, filepath.Join(opt.Dir, "data"), 0, appendOnly...)
-	if err != nil {
-		return "", err
-	}
-	defer measure.StopServers(server)
-	s := &site{}
-	defer s.stop()
-	s.client, err = rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{server.Socket()}, DialCtxFn: measure.DialUnix, ForceSingleClient: true, PipelineMultiplex: -1})
-	if err != nil {
-		return "", err
-	}
-	// Decisions about limits are made, and all allowed.
-	if err := s.start(ctx, binary, server.URL(), 1, opt, "--limit", "post=1000000/10m post-address=1000000/10m"); err != nil {
-		return "", err
-	}
-	sides, end, err := s.sides(ctx, opt)
-	defer end()
-	if err != nil {
-		return "", err
-	}
-	var text strings.Builder
-	fmt.Fprintf(&text, `## Pages
+	on := func(text io.Writer, server *measure.Server) error {
+		client := server.Client
+		s := &site{client: client}
+		defer s.stop()
+		// Decisions about limits are made, and all allowed.
+		if err := s.start(ctx, binary, server.URL(), 1, opt, "--limit", "post=1000000/10m post-address=1000000/10m"); err != nil {
+			return err
+		}
+		memory, err := s.fromMemory(ctx, filepath.Join(opt.Dir, "pages"))
+		if err != nil {
+			return err
+		}
+		defer memory.Stop()
+		fmt.Fprintf(text, `## Pages
 
 The server writes an append-only file with fsync every second.
 %d users, %d follows and %d posts. %d keep-alive connections, each
@@ -62,89 +53,66 @@ user on each. For comparison, a net/http handler that serves the same bytes from
 memory. Medians of %d rounds of %v for each.
 
 `, opt.Users, 20*opt.Users, 10*opt.Users, connections, opt.Rounds, opt.Length)
-	if _, err := measure.InTurn(1, sides); err != nil { // warms up
-		return "", err
+		sides := s.sides(ctx, opt.Length, memory)
+		if _, err := measure.InTurn(1, sides); err != nil { // warms up
+			return err
+		}
+		return measure.Table{
+			Rounds: opt.Rounds, Sides: sides, Head: []string{"", "requests/s", "ratio", "p50", "p99", "CPU a request"},
+			Formats: []string{"", measure.Milliseconds, measure.Milliseconds, "%.0f µs"},
+		}.Write(text)
 	}
-	err = measure.Table{
-		Rounds: opt.Rounds, Sides: sides, Head: []string{"", "requests/s", "ratio", "p50", "p99", "CPU a request"},
-		Formats: []string{"", measure.Milliseconds, measure.Milliseconds, "%.0f µs"},
-	}.Write(&text)
-	return text.String(), err
+	return measure.OnServer(ctx, opt.Dir, on, appendOnly...)
 }
 
-// sides starts the program that answers from memory. end stops it.
-func (s *site) sides(ctx context.Context, opt measure.Options) (sides []measure.Side, end func(), err error) {
-	end = func() {}
-	files := filepath.Join(opt.Dir, "pages")
-	if err := s.save(ctx, files); err != nil {
-		return nil, end, err
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, end, err
-	}
-	memory, err := measure.Serve(self, memoryMode, files)
-	end = memory.Stop
-	if err != nil {
-		return nil, end, err
-	}
+// sides are each page, the same bytes from memory, and posting.
+func (s *site) sides(ctx context.Context, length time.Duration, memory *measure.Program) (sides []measure.Side) {
 	add := func(name string, base int, program *measure.Program, status int, requests []request) {
 		l := load{addr: program.Addr, status: status, requests: requests}
 		sides = append(sides, measure.Side{Name: name, Base: base, Measure: func() ([]float64, error) {
-			before := program.Micros()
-			r, err := l.during(ctx, opt.Length)
-			return []float64{r.PerSecond, r.P50, r.P99, (program.Micros() - before) / float64(max(1, r.Count))}, err
+			var r measure.Result
+			costs, err := measure.By(1, func() (err error) { r, err = l.during(ctx, length); return err }, program.Micros)()
+			if err != nil {
+				return nil, err
+			}
+			return []float64{r.PerSecond, r.P50, r.P99, costs[0] / float64(r.Count)}, nil
 		}})
 	}
 	for i, page := range viewed {
-		var ours, theirs []request
-		for _, cookie := range s.visitors(page.signedIn) {
-			ours, theirs = append(ours, get(page.path, cookie)), append(theirs, get("/"+strconv.Itoa(i), cookie))
-		}
 		base := len(sides) + 1
-		add(page.name, base, s.web[0], http.StatusOK, ours)
-		add("the same bytes from memory", base, memory, http.StatusOK, theirs)
+		add(page.name, base, s.web[0], http.StatusOK, s.from(page.signedIn, page.path, ""))
+		add("the same bytes from memory", base, memory, http.StatusOK, s.from(page.signedIn, "/"+strconv.Itoa(i), ""))
 	}
-	var posts []request
-	for _, cookie := range s.cookies {
-		posts = append(posts, post("/post", cookie, "status=Something+short+to+say,+as+people+do."))
-	}
-	add("POST /post", -1, s.web[0], http.StatusSeeOther, posts)
-	return sides, end, nil
+	add("POST /post", -1, s.web[0], http.StatusSeeOther, s.from(true, "/post", "status=Something+short+to+say,+as+people+do."))
+	return sides
 }
 
-// save writes each page to a file.
-func (s *site) save(ctx context.Context, dir string) error {
+// fromMemory starts the program that answers from memory, with the pages of files in a directory.
+func (s *site) fromMemory(ctx context.Context, dir string) (*measure.Program, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
+		return nil, err
 	}
 	for i, page := range viewed {
-		v := measure.NewVisitor("http://"+s.web[0].Addr, "")
-		if page.signedIn {
-			if _, err := v.LogIn(ctx, s.names[0], password); err != nil {
-				return err
-			}
+		v := s.visitors[0]
+		if !page.signedIn {
+			v = measure.NewVisitor(v.URL, "")
 		}
-		status, body, err := v.Do(ctx, http.MethodGet, page.path, nil)
-		if err == nil && (status != http.StatusOK || !strings.Contains(body, "data-id")) {
-			err = fmt.Errorf("%s: status %d, and no posts", page.path, status)
+		a, err := v.Get(ctx, page.path)
+		if err == nil && (a.Status != http.StatusOK || !strings.Contains(a.Body, "data-id")) {
+			err = fmt.Errorf("%s: status %d, and no posts", page.path, a.Status)
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(i)), []byte(body), 0o600); err != nil {
-			return err
+		if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(i)), []byte(a.Body), 0o600); err != nil {
+			return nil, err
 		}
 	}
-	return nil
-}
-
-// visitors returns a session for each connection, or empty ones.
-func (s *site) visitors(signedIn bool) []string {
-	if signedIn {
-		return s.cookies
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
 	}
-	return make([]string, connections)
+	return measure.Serve(self, memoryMode, dir)
 }
 
 // memoryMode is the first argument of the process that serves from memory.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -26,7 +27,7 @@ const (
 type cluster struct {
 	site
 	opt     measure.Options
-	nodes   *measure.Cluster
+	nodes   []*measure.Server
 	readers load
 }
 
@@ -38,31 +39,68 @@ func Scale(ctx context.Context, opt measure.Options) (string, error) {
 		return "", err
 	}
 	c := &cluster{opt: opt}
-	c.nodes, err = measure.StartCluster(ctx, opt.Dir, scaleMasters, appendOnly...)
-	defer c.nodes.Stop()
 	defer c.stop()
-	if err != nil {
+	var addresses []string
+	for i := range scaleMasters {
+		port, err := measure.FreePort()
+		if err != nil {
+			return "", err
+		}
+		addresses = append(addresses, fmt.Sprint("127.0.0.1:", port))
+		node := measure.NewServer(filepath.Join(opt.Dir, fmt.Sprint("node", i)), port, append(appendOnly, "cluster-enabled yes")...)
+		defer node.End()
+		if err := node.Start(ctx); err != nil {
+			return "", err
+		}
+		c.nodes = append(c.nodes, node)
+	}
+	if err := measure.Join(ctx, 0, addresses, c.nodes...); err != nil {
 		return "", err
 	}
-	if c.client, err = rueidis.NewClient(rueidis.ClientOption{InitAddress: c.nodes.Addresses, PipelineMultiplex: -1}); err != nil {
+	if c.client, err = rueidis.NewClient(rueidis.ClientOption{InitAddress: addresses, PipelineMultiplex: -1}); err != nil {
 		return "", err
 	}
-	url := "redis+cluster://" + strings.Join(c.nodes.Addresses, ",")
+	url := "redis+cluster://" + strings.Join(addresses, ",")
 	if err := c.start(ctx, binary, url, scalePrograms, opt, "--limit", "off", "--celebrity-followers", "100000000"); err != nil { // all posts are pushed
 		return "", err
 	}
 	if err := c.gather(ctx); err != nil {
 		return "", err
 	}
-	sides := []measure.Side{{Name: "fan-out", Measure: func() ([]float64, error) { return c.fanOut(ctx) }}, {Name: "posts", Measure: func() ([]float64, error) { return c.posts(ctx) }}}
-	if _, err := measure.InTurn(1, sides); err != nil { // warms up, and makes the timelines
+	fanOut := measure.Side{Name: "this version", Base: -1, Measure: func() ([]float64, error) { return c.fanOut(ctx) }}
+	posts := measure.Side{Name: "this version", Base: -1, Measure: func() ([]float64, error) { return c.posts(ctx) }}
+	if _, err := measure.InTurn(1, []measure.Side{fanOut, posts}); err != nil { // warms up, and makes the timelines
 		return "", err
 	}
-	rounds, err := measure.InTurn(opt.Rounds, sides)
+	var b strings.Builder
+	fmt.Fprintf(&b, `## A post on a Cluster
+
+%d masters on this machine and two programs; the post is by a user with %s followers, who
+all have a home timeline. Others read the second page of /home from the second program,
+200 times a second. Processor time of all masters and of both programs, with what they do
+in any case; medians of %d rounds.
+
+`, scaleMasters, measure.Thousands(opt.Followers), opt.Rounds)
+	err = measure.Table{
+		Rounds: opt.Rounds, Sides: []measure.Side{fanOut},
+		Head:    []string{"", "masters, each follower", "programs, each follower", "until all have it", "p99 of others without", "during it", "times slower"},
+		Formats: []string{"%.2f µs", "%.2f µs", "%.0f ms", measure.Milliseconds, measure.Milliseconds, "**%.2f**"},
+	}.Write(&b)
 	if err != nil {
 		return "", err
 	}
-	return c.report(rounds), nil
+	fmt.Fprintf(&b, `## Posts a second
+
+%d people post at once through both programs, each to about twenty followers. What a post
+costs, with its fan-out. The Cluster takes as many posts a second as its busiest master.
+
+`, connections-1)
+	err = measure.Table{
+		Rounds: opt.Rounds, Sides: []measure.Side{posts},
+		Head:    []string{"", "all masters, each post", "the busiest, each post", "programs, each post", "posts a second with a core for each master"},
+		Formats: []string{"%.0f µs", "%.0f µs", "%.0f µs", ""},
+	}.Write(&b)
+	return b.String(), err
 }
 
 // gather gives the first user followers, and finds pages after the first, which are not cached.
@@ -84,17 +122,15 @@ func (c *cluster) gather(ctx context.Context) error {
 		return err
 	}
 	page, err := service.Timelines.Home(ctx, star.ID, 0, 10)
-	c.readers = load{addr: c.web[1].Addr, status: http.StatusOK, pace: connections * time.Second / 200}
-	for _, cookie := range c.cookies {
-		c.readers.requests = append(c.readers.requests, get(fmt.Sprintf("/home?before=%d", page.Next), cookie))
-	}
+	second := fmt.Sprintf("/home?before=%d", page.Next)
+	c.readers = load{addr: c.web[1].Addr, status: http.StatusOK, pace: connections * time.Second / 200, requests: c.from(true, second, "")}
 	return err
 }
 
 // postToAll posts as the first user, and waits until all followers have the post.
 func (c *cluster) postToAll(ctx context.Context) error {
-	if err := once(ctx, c.web[0].Addr, post("/post", c.cookies[0], "status=To+all+of+you."), http.StatusSeeOther); err != nil {
-		return err
+	if status, err := c.visitors[0].Post(ctx, "To all of you."); err != nil || status != http.StatusSeeOther {
+		return fmt.Errorf("post to all: status %d, %w", status, err)
 	}
 	return c.idle(ctx)
 }
@@ -131,11 +167,10 @@ func (c *cluster) fanOut(ctx context.Context) ([]float64, error) {
 // posts measures posts of all but the first user through all programs: µs of all masters, of the
 // busiest and of the programs for each.
 func (c *cluster) posts(ctx context.Context) ([]float64, error) {
-	loads := make([]load, len(c.web))
-	for i, cookie := range c.cookies[1:] {
-		one := &loads[i%len(loads)]
-		one.addr, one.status = c.web[i%len(loads)].Addr, http.StatusSeeOther
-		one.requests = append(one.requests, post("/post", cookie, "status=To+those+who+follow+me."))
+	all := c.from(true, "/post", "status=To+those+who+follow+me.")[1:]
+	var loads []load
+	for some := range slices.Chunk(all, (len(all)+1)/len(c.web)) {
+		loads = append(loads, load{addr: c.web[len(loads)].Addr, status: http.StatusSeeOther, requests: some})
 	}
 	var count atomic.Int64
 	masters, programs, err := c.spending(ctx, func() error {
@@ -150,31 +185,25 @@ func (c *cluster) posts(ctx context.Context) ([]float64, error) {
 		return nil, err
 	}
 	n := float64(count.Load())
-	return []float64{sum(masters) / n, slices.Max(masters) / n, programs / n}, nil
+	busiest := slices.Max(masters) / n
+	return []float64{sum(masters) / n, busiest, programs / n, 1e6 / busiest}, nil
 }
 
 // spending returns how many µs each master and all programs compute during a run.
 func (c *cluster) spending(ctx context.Context, run func() error) (masters []float64, programs float64, err error) {
-	spent := func(sign float64) error {
-		for i, node := range c.nodes.Clients {
-			micros, err := measure.ServerMicros(ctx, node)
-			if err != nil {
-				return err
-			}
-			masters[i] += sign * micros
-		}
-		for _, program := range c.web {
-			programs += sign * program.Micros()
-		}
-		return nil
+	var meters []measure.Meter
+	for _, node := range c.nodes {
+		meters = append(meters, measure.ServerTime(ctx, node.Client))
 	}
-	masters = make([]float64, len(c.nodes.Clients))
-	for _, step := range []func() error{func() error { return spent(-1) }, run, func() error { return spent(1) }} {
-		if err := step(); err != nil {
-			return nil, 0, err
-		}
+	for _, program := range c.web {
+		meters = append(meters, program.Micros)
 	}
-	return masters, programs, nil
+	costs, err := measure.By(1, run, meters...)()
+	if err != nil {
+		return nil, 0, err
+	}
+	masters = costs[:len(c.nodes)]
+	return masters, sum(costs[len(masters):]), nil
 }
 
 func sum(values []float64) (sum float64) {
@@ -182,30 +211,4 @@ func sum(values []float64) (sum float64) {
 		sum += v
 	}
 	return sum
-}
-
-func (c *cluster) report(rounds [][][]float64) string {
-	fan := func(i int) float64 { return measure.Median(rounds[0][i]) }
-	one := func(i int) float64 { return measure.Median(rounds[1][i]) }
-	var b strings.Builder
-	fmt.Fprintf(&b, `## A post on a Cluster
-
-%d masters on this machine and two programs; the post is by a user with %s followers, who
-all have a home timeline. Others read the second page of /home from the second program,
-200 times a second. Processor time of all masters and of both programs, with what they do
-in any case; medians of %d rounds.
-
-`, scaleMasters, measure.Thousands(c.opt.Followers), c.opt.Rounds)
-	measure.Head(&b, "", "masters, each follower", "programs, each follower", "until all have it", "p99 of others without", "during it", "ratio")
-	fmt.Fprintf(&b, "| this version | %.2f µs | %.2f µs | %.0f ms | %.2f ms | %.2f ms | **%.2f** |\n", fan(0), fan(1), fan(2), fan(3), fan(4), fan(5))
-	fmt.Fprintf(&b, `
-## Posts a second
-
-%d people post at once through both programs, each to about twenty followers. What a post
-costs, with its fan-out. The Cluster takes as many posts a second as its busiest master.
-
-`, connections-1)
-	measure.Head(&b, "", "all masters, each post", "the busiest, each post", "programs, each post", "posts a second with a core for each master")
-	fmt.Fprintf(&b, "| this version | %.0f µs | %.0f µs | %.0f µs | %s |\n", one(0), one(1), one(2), measure.Thousands(int(1e6/one(1))))
-	return b.String()
 }

@@ -18,10 +18,10 @@ const password = "bench bench bench"
 
 // site is a database, the programs that serve it, and logged-in users.
 type site struct {
-	client  rueidis.Client // of the database
-	web     []*measure.Program
-	names   []string // of the users, one for each connection
-	cookies []string // of their sessions
+	client   rueidis.Client // of the database
+	web      []*measure.Program
+	names    []string           // of the users, one for each connection
+	visitors []*measure.Visitor // their browsers
 }
 
 // appendOnly is the persistence of a server in production.
@@ -38,10 +38,10 @@ func (s *site) start(ctx context.Context, binary, url string, n int, opt measure
 	}
 	for range n {
 		program, err := measure.Serve(binary, append([]string{"serve", "--addr", "127.0.0.1:0", "--redis", url}, flags...)...)
-		s.web = append(s.web, program)
 		if err != nil {
 			return err
 		}
+		s.web = append(s.web, program)
 	}
 	return s.logIn(ctx)
 }
@@ -52,46 +52,38 @@ func (s *site) logIn(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if len(s.names) < connections {
+		return fmt.Errorf("there are %d users, and %d are needed", len(s.names), connections)
+	}
 	for _, name := range s.names {
 		v := measure.NewVisitor("http://"+s.web[0].Addr, "")
-		status, err := v.LogIn(ctx, name, password)
-		if err != nil {
-			return err
-		}
-		request, err := http.NewRequest(http.MethodGet, v.URL, http.NoBody)
-		if err != nil {
-			return err
-		}
-		for _, cookie := range v.HTTP.Jar.Cookies(request.URL) {
-			if cookie.Name == "auth" {
-				s.cookies = append(s.cookies, cookie.Value)
-			}
+		if status, err := v.LogIn(ctx, name, password); err != nil || status != http.StatusSeeOther {
+			return fmt.Errorf("log in as %s: status %d, %w", name, status, err)
 		}
 		v.HTTP.CloseIdleConnections()
-		if status != http.StatusSeeOther {
-			return fmt.Errorf("log in as %s: status %d", name, status)
-		}
-	}
-	if len(s.cookies) != connections {
-		return fmt.Errorf("%d of %d users have a session", len(s.cookies), connections)
+		s.visitors = append(s.visitors, v)
 	}
 	return nil
 }
 
+// from returns a request of each user, or of as many who are not logged in.
+func (s *site) from(signedIn bool, path, form string) (all []request) {
+	for _, v := range s.visitors {
+		r := request{path: path, form: form}
+		if signedIn {
+			r.cookie = v.Cookie("auth").Value
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
 // idle waits until no fan-out and no task is left.
 func (s *site) idle(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
-	defer cancel()
-	for {
+	return measure.Wait(ctx, 2*time.Minute, "the fan-outs", func() bool {
 		left, err := s.client.Do(ctx, s.client.B().Zcard().Key("tasks").Build()).AsInt64()
-		if err != nil {
-			return fmt.Errorf("wait for the fan-outs: %w", err)
-		}
-		if left == 0 {
-			return nil
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+		return err == nil && left == 0
+	})
 }
 
 func (s *site) stop() {

@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/redis/rueidis"
 
@@ -23,30 +22,18 @@ func Bulk(ctx context.Context, opt measure.Options) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	port, err := measure.FreePort()
-	if err != nil {
-		return "", err
-	}
-	server, err := measure.StartServer(ctx, filepath.Join(opt.Dir, "server"), port)
-	if err != nil {
-		return "", err
-	}
-	defer measure.StopServers(server)
-	client, err := measure.Dial(server.Socket())
-	if err != nil {
-		return "", err
-	}
-	defer client.Close()
 	file := filepath.Join(opt.Dir, "sets.resp")
 	if err := writeSets(file, opt.Records); err != nil {
 		return "", err
 	}
-	load := func(args ...string) func() ([]float64, error) {
-		return func() ([]float64, error) { return loadFile(ctx, client, file, opt.Records, args) }
-	}
-	url := "redis://127.0.0.1:" + strconv.Itoa(port)
-	var text strings.Builder
-	fmt.Fprintf(&text, `## Mass insertion
+	return measure.OnServer(ctx, opt.Dir, func(text io.Writer, server *measure.Server) error {
+		client := server.Client
+		load := func(args ...string) func() ([]float64, error) {
+			return func() ([]float64, error) { return loadFile(ctx, client, file, opt.Records, args) }
+		}
+		port := strconv.Itoa(server.Port())
+		url := "redis://127.0.0.1:" + port
+		fmt.Fprintf(text, `## Mass insertion
 
 Each program loads a file into an empty server without persistence, on a TCP port of
 127.0.0.1. Its CPU time is the one that the system reports.
@@ -54,15 +41,15 @@ Each program loads a file into an empty server without persistence, on a TCP por
 %s `+"`SET KeyN ValueN`"+`, medians of %d rounds:
 
 `, measure.Thousands(opt.Records), opt.Rounds)
-	err = measure.Table{
-		Rounds: opt.Rounds, Head: []string{"", "commands/s", "ratio", "CPU of the program, ns per command", "ratio"}, Formats: []string{"", "%.0f"},
-		Sides: []measure.Side{
-			{Name: "`redis-cli --pipe`", Measure: load("redis-cli", "-p", strconv.Itoa(port), "--pipe")},
-			{Name: "`retwis load`", Measure: load(program, "load", "--redis", url)},
-			{Name: "`retwis load --coalesce`", Measure: load(program, "load", "--redis", url, "--coalesce")},
-		},
-	}.Write(&text)
-	return text.String(), err
+		return measure.Table{
+			Rounds: opt.Rounds, Head: []string{"", "commands/s", "ratio", "CPU of the program, ns per command", "ratio"}, Formats: []string{"", "%.0f"},
+			Sides: []measure.Side{
+				{Name: "`redis-cli --pipe`", Measure: load("redis-cli", "-p", port, "--pipe")},
+				{Name: "`retwis load`", Measure: load(program, "load", "--redis", url)},
+				{Name: "`retwis load --coalesce`", Measure: load(program, "load", "--redis", url, "--coalesce")},
+			},
+		}.Write(text)
+	})
 }
 
 // writeSets writes SETs of n keys.
@@ -95,15 +82,14 @@ func loadFile(ctx context.Context, client rueidis.Client, file string, n int, ar
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	var printed bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, &printed, &printed
-	began := time.Now()
-	if err := cmd.Run(); err != nil {
+	costs, err := measure.PerSecond(measure.By(n, cmd.Run, measure.Clock))()
+	if err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, &printed)
 	}
-	took := time.Since(began)
 	keys, err := client.Do(ctx, client.B().Dbsize().Build()).AsInt64()
 	if err == nil && int(keys) != n {
 		err = fmt.Errorf("there are %d keys, want %d\n%s", keys, n, &printed)
 	}
 	cpu := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	return []float64{float64(n) / took.Seconds(), float64(cpu) / float64(n)}, err
+	return append(costs, float64(cpu)/float64(n)), err
 }

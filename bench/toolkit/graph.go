@@ -3,7 +3,7 @@ package toolkit
 import (
 	"context"
 	"fmt"
-	"iter"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -18,8 +18,8 @@ import (
 // Graph measures joins of triples beside a client that queries one binding at a time.
 func Graph(ctx context.Context, opt measure.Options) (string, error) {
 	triples, people := opt.Stored, opt.Stored/10
-	var text strings.Builder
-	err := measure.OnServer(ctx, opt.Dir, func(client rueidis.Client, _ string) error {
+	return measure.OnServer(ctx, opt.Dir, func(text io.Writer, server *measure.Server) error {
+		client := server.Client
 		g, err := graph.New(client, "people", graph.Options{})
 		if err != nil {
 			return err
@@ -27,7 +27,7 @@ func Graph(ctx context.Context, opt measure.Options) (string, error) {
 		if _, err := g.PutMany(ctx, slices.Values(socialGraph(triples, people))); err != nil {
 			return err
 		}
-		fmt.Fprintf(&text, `## Graph
+		fmt.Fprintf(text, `## Graph
 
 %s triples: of %s people each lives in one of 100 cities, and they have friends and like
 1,000 things, both Zipf-distributed: a few are popular. One client, in this process, on one server.
@@ -36,7 +36,7 @@ Joins of three patterns, compared with a client that takes the patterns in the s
 and queries one binding at a time; all answers, server CPU, medians of %d rounds:
 
 `, measure.Thousands(triples), measure.Thousands(people), opt.Rounds)
-		measure.Head(&text, "", "answers", "one at a time", "its round trips", "`Query`", "ratio")
+		measure.Head(text, "", "answers", "one at a time", "its round trips", "`Query`", "ratio")
 		for _, query := range []string{
 			"?x likes thing5 . ?x lives-in city3 . ?x friend-of person7",
 			"?x lives-in city9 . ?x likes thing2 . ?x friend-of ?y",
@@ -47,11 +47,10 @@ and queries one binding at a time; all answers, server CPU, medians of %d rounds
 			if err != nil {
 				return fmt.Errorf("%s: %w", query, err)
 			}
-			measure.Row(&text, row...)
+			measure.Row(text, row...)
 		}
 		return nil
 	})
-	return text.String(), err
 }
 
 // join measures a query in both ways, with the patterns in the order of the plan.
@@ -71,11 +70,12 @@ func join(ctx context.Context, opt measure.Options, client rueidis.Client, g *gr
 	const times = 10 // INFO takes time, too
 	var answers []int
 	side := func(way func() (int, error)) measure.Side {
-		return measure.Side{Measure: measure.ServerTime(ctx, client, times).Of(measure.Times(times, func() error {
+		run := measure.Times(times, func() error {
 			n, err := way()
 			answers = append(answers, n)
 			return err
-		}))}
+		})
+		return measure.Side{Measure: measure.By(times, run, measure.ServerTime(ctx, client))}
 	}
 	took, err := measure.InTurn(opt.Rounds, []measure.Side{
 		side(func() (int, error) { one.trips = 0; return one.from(0, map[string]string{}) }),
@@ -99,25 +99,18 @@ func socialGraph(n, people int) []graph.Triple {
 	random := rand.New(rand.NewPCG(1, 2))
 	friends, things, cities := rand.NewZipf(random, 1.2, 50, uint64(people-1)), rand.NewZipf(random, 1.2, 5, 999), rand.NewZipf(random, 1.2, 5, 99)
 	person := func(i int) string { return "person" + strconv.Itoa(i) }
-	all := make([]graph.Triple, 0, n)
-	seen := make(map[graph.Triple]bool, n)
-	add := func(t graph.Triple) {
-		if !seen[t] && len(all) < n {
-			seen[t] = true
-			all = append(all, t)
+	home := 0 // how many people have a home
+	all := distinct(n, func() graph.Triple {
+		if home < people {
+			home++
+			return graph.Triple{S: person(home - 1), P: "lives-in", O: "city" + strconv.Itoa(int(cities.Uint64()))}
 		}
-	}
-	for i := range people {
-		add(graph.Triple{S: person(i), P: "lives-in", O: "city" + strconv.Itoa(int(cities.Uint64()))})
-	}
-	for len(all) < n {
 		who := person(random.IntN(people))
 		if random.IntN(3) == 0 {
-			add(graph.Triple{S: who, P: "likes", O: "thing" + strconv.Itoa(int(things.Uint64()))})
-		} else {
-			add(graph.Triple{S: who, P: "friend-of", O: person(int(friends.Uint64()))})
+			return graph.Triple{S: who, P: "likes", O: "thing" + strconv.Itoa(int(things.Uint64()))}
 		}
-	}
+		return graph.Triple{S: who, P: "friend-of", O: person(int(friends.Uint64()))}
+	})
 	random.Shuffle(n, func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all
 }
@@ -176,15 +169,4 @@ func (o *oneByOne) from(i int, known map[string]string) (int, error) {
 	}
 	delete(known, open)
 	return total, nil
-}
-
-// count reads all results of a query, and counts them.
-func count[E any](results iter.Seq2[E, error]) (n int, err error) {
-	for _, err := range results {
-		if err != nil {
-			return n, err
-		}
-		n++
-	}
-	return n, nil
 }

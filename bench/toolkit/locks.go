@@ -1,5 +1,3 @@
-// Package toolkit compares each package of the toolkit with what people use for the same purpose:
-// another library, or the commands of the server.
 package toolkit
 
 import (
@@ -50,11 +48,11 @@ func Locks(ctx context.Context, opt measure.Options) (string, error) {
 		}
 	}()
 	for i := range lockServers {
-		server, err := measure.StartServer(ctx, filepath.Join(opt.Dir, fmt.Sprint(i)), 0)
-		if err != nil {
+		server := measure.NewServer(filepath.Join(opt.Dir, fmt.Sprint(i)), 0)
+		b.close = append(b.close, server.End)
+		if err := server.Start(ctx); err != nil {
 			return "", err
 		}
-		b.close = append(b.close, func() { measure.StopServers(server) })
 		b.sockets = append(b.sockets, server.Socket())
 	}
 	ours, err := b.redlock(ctx)

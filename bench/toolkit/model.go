@@ -3,13 +3,14 @@ package toolkit
 import (
 	"context"
 	"fmt"
+	"io"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
 
 	"retwis/bench/measure"
+	"retwis/internal/redis/reply"
 	"retwis/model"
 )
 
@@ -42,9 +43,9 @@ func nth(i int) person {
 // Model measures creating and reading records beside plain commands for the same keys.
 func Model(ctx context.Context, opt measure.Options) (string, error) {
 	const n, times = 100_000, 20_000
-	var text strings.Builder
-	err := measure.OnServer(ctx, opt.Dir, func(client rueidis.Client, socket string) error {
-		cached, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{socket}, DialCtxFn: measure.DialUnix, ForceSingleClient: true})
+	return measure.OnServer(ctx, opt.Dir, func(text io.Writer, server *measure.Server) error {
+		client := server.Client
+		cached, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{server.Socket()}, DialCtxFn: measure.DialUnix, ForceSingleClient: true})
 		if err != nil {
 			return err
 		}
@@ -58,15 +59,11 @@ func Model(ctx context.Context, opt measure.Options) (string, error) {
 				if people, err = model.New[person](client, model.Options{Name: "person"}); err != nil {
 					return nil, err
 				}
-				rate := 0.0
-				bytes, err := measure.ServerMemory(ctx, client, n)(func() (err error) {
-					rate, err = measure.Rate(n)(func() error { return measure.Concurrently(64, n, one) })
-					return err
-				})
-				return []float64{rate, bytes}, err
+				run := func() error { return measure.Concurrently(64, n, one) }
+				return measure.PerSecond(measure.By(n, run, measure.Clock, measure.ServerMemory(ctx, client)))()
 			}
 		}
-		fmt.Fprintf(&text, `## Object mapping
+		fmt.Fprintf(text, `## Object mapping
 
 Records of eight fields, five of them indexed (an equality, a unique value, a range of numbers, a range of text, a reference).
 
@@ -79,7 +76,7 @@ Records of eight fields, five of them indexed (an equality, a unique value, a ra
 				{Name: "`INCR`, then `HSET`, `HSET` and five `ZADD` in a pipeline", Measure: create(func(i int) error { return bare(ctx, client, i) })},
 				{Name: "`Create`", Measure: create(func(i int) error { _, err := people.Create(ctx, nth(i)); return err })},
 			},
-		}.Write(&text)
+		}.Write(text)
 		if err != nil {
 			return err
 		}
@@ -89,9 +86,9 @@ Records of eight fields, five of them indexed (an equality, a unique value, a ra
 		}
 		read := func(get func(id string) error) func() ([]float64, error) {
 			i := 0
-			return measure.Clock(times).Of(measure.Times(times, func() error { i++; return get(strconv.Itoa(i%100 + 1)) }))
+			return measure.By(times, measure.Times(times, func() error { i++; return get(strconv.Itoa(i%100 + 1)) }), measure.Clock)
 		}
-		fmt.Fprintf(&text, "One record after the other, of 100; medians of %d rounds:\n\n", opt.Rounds)
+		fmt.Fprintf(text, "One record after the other, of 100; medians of %d rounds:\n\n", opt.Rounds)
 		return measure.Table{
 			Rounds: opt.Rounds, Head: []string{"", "time", "ratio"}, Formats: []string{"%.1f µs"},
 			Sides: []measure.Side{
@@ -102,9 +99,8 @@ Records of eight fields, five of them indexed (an equality, a unique value, a ra
 				{Name: "`Get`", Measure: read(func(id string) error { _, err := people.Get(ctx, id); return err })},
 				{Name: "`Get`, from the client-side cache", Measure: read(func(id string) error { _, err := fromCache.Get(ctx, id); return err })},
 			},
-		}.Write(&text)
+		}.Write(text)
 	})
-	return text.String(), err
 }
 
 // bare writes a person without a mapper.
@@ -115,7 +111,7 @@ func bare(ctx context.Context, c rueidis.Client, i int) error {
 		return err
 	}
 	id := strconv.FormatInt(n, 10)
-	for _, r := range c.DoMulti(ctx,
+	return reply.FirstError(c.DoMulti(ctx,
 		c.B().Hset().Key("person:"+id).FieldValue().
 			FieldValue("name", p.Name).FieldValue("email", p.Email).FieldValue("age", strconv.Itoa(p.Age)).
 			FieldValue("city", p.City).FieldValue("boss", p.Boss.ID).FieldValue("bio", p.Bio).
@@ -126,10 +122,5 @@ func bare(ctx context.Context, c rueidis.Client, i int) error {
 		c.B().Zadd().Key("person.by.city").ScoreMember().ScoreMember(0, p.City+":"+id).Build(),
 		c.B().Zadd().Key("person.by.boss:"+p.Boss.ID).ScoreMember().ScoreMember(float64(n), id).Build(),
 		c.B().Zadd().Key("person.all").ScoreMember().ScoreMember(float64(n), id).Build(),
-	) {
-		if err := r.Error(); err != nil {
-			return err
-		}
-	}
-	return nil
+	))
 }

@@ -3,14 +3,13 @@ package toolkit
 import (
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/go-redis/redis_rate/v10"
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/rueidis"
 
 	"retwis/bench/measure"
 	"retwis/ratelimit"
@@ -19,29 +18,23 @@ import (
 // RateLimits measures decisions of package ratelimit beside redis_rate.
 func RateLimits(ctx context.Context, opt measure.Options) (string, error) {
 	const callers, keys, takes = 64, 1000, 100_000
-	var text strings.Builder
-	err := measure.OnServer(ctx, opt.Dir, func(client rueidis.Client, socket string) error {
+	return measure.OnServer(ctx, opt.Dir, func(text io.Writer, server *measure.Server) error {
+		client := server.Client
 		limiter, err := ratelimit.New(client, ratelimit.Options{Timeout: time.Minute})
 		if err != nil {
 			return err
 		}
-		other := redis.NewClient(&redis.Options{Network: "unix", Addr: socket})
+		other := redis.NewClient(&redis.Options{Network: "unix", Addr: server.Socket()})
 		defer other.Close()
 		theirs := redis_rate.NewLimiter(other)
 		limit := ratelimit.Limit{Rate: 600, Per: time.Minute, Burst: 100}
 		decide := func(take func(key string) error) func() ([]float64, error) {
-			return func() (costs []float64, err error) {
-				rate := 0.0
-				server, err := measure.ServerTime(ctx, client, takes)(func() (err error) {
-					rate, err = measure.Rate(takes)(func() error {
-						return measure.Concurrently(callers, takes, func(int) error { return take("user:" + strconv.Itoa(rand.IntN(keys))) })
-					})
-					return err
-				})
-				return []float64{rate, server}, err
+			run := func() error {
+				return measure.Concurrently(callers, takes, func(int) error { return take("user:" + strconv.Itoa(rand.IntN(keys))) })
 			}
+			return measure.PerSecond(measure.By(takes, run, measure.Clock, measure.ServerTime(ctx, client)))
 		}
-		fmt.Fprintf(&text, `## Rate limits
+		fmt.Fprintf(text, `## Rate limits
 
 %d callers ask about events of %s keys, on one server: package `+"`ratelimit` beside `go-redis/redis_rate`"+`.
 Medians of %d rounds of %s decisions for each side, in turn.
@@ -59,7 +52,6 @@ Medians of %d rounds of %s decisions for each side, in turn.
 					return err
 				})},
 			},
-		}.Write(&text)
+		}.Write(text)
 	})
-	return text.String(), err
 }

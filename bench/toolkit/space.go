@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"strconv"
-	"strings"
 
 	"github.com/redis/rueidis"
 
@@ -25,8 +25,8 @@ type places struct {
 
 // Space measures places on earth.
 func Space(ctx context.Context, opt measure.Options) (string, error) {
-	var text strings.Builder
-	err := measure.OnServer(ctx, opt.Dir, func(client rueidis.Client, _ string) error {
+	return measure.OnServer(ctx, opt.Dir, func(text io.Writer, server *measure.Server) error {
+		client := server.Client
 		geo, err := space.NewGeo(client, "places", space.Options{})
 		if err != nil {
 			return err
@@ -35,7 +35,7 @@ func Space(ctx context.Context, opt measure.Options) (string, error) {
 		if err := b.fill(ctx); err != nil {
 			return err
 		}
-		fmt.Fprintf(&text, `## Points of many dimensions
+		fmt.Fprintf(text, `## Points of many dimensions
 
 %s places, about one on each square kilometre, in `+"`space.Geo` and by `GEOADD`"+`. The
 figures are the time that the server computes, from `+"`INFO`"+`, reading and writing the socket
@@ -47,17 +47,16 @@ them, `+"`Geo.NearestWithin` beside `GEOSEARCH … ASC COUNT 10`. This `GEOSEARC
 `+"`index/space`"+` returns coordinates and distances, too.
 
 `, measure.Thousands(opt.Stored), opt.Rounds)
-		measure.Head(&text, "radius", "places", "`Within`", "`GEOSEARCH`", "ratio", "nearest 10", "`GEOSEARCH`", "ratio")
+		measure.Head(text, "radius", "places", "`Within`", "`GEOSEARCH`", "ratio", "nearest 10", "`GEOSEARCH`", "ratio")
 		for _, metres := range []float64{500, 2_000, 10_000, 50_000, 200_000} {
 			row, err := b.radius(ctx, metres)
 			if err != nil {
 				return fmt.Errorf("%g metres: %w", metres, err)
 			}
-			measure.Row(&text, row...)
+			measure.Row(text, row...)
 		}
 		return nil
 	})
-	return text.String(), err
 }
 
 // fill puts the places into both, evenly spread. GEOADD gets them in the order of the index,
@@ -94,11 +93,12 @@ func (b *places) radius(ctx context.Context, metres float64) ([]string, error) {
 		return measure.Side{Measure: func() ([]float64, error) {
 			round++ // the same places for all sides
 			random := rand.New(rand.NewPCG(3, round))
-			return measure.ServerTime(ctx, b.client, queries).Of(measure.Times(queries, func() error {
+			run := measure.Times(queries, func() error {
 				n, err := search(39+5*random.Float64(), 10+6*random.Float64())
 				found[i] += n
 				return err
-			}))()
+			})
+			return measure.By(queries, run, measure.ServerTime(ctx, b.client))()
 		}}
 	}
 	names := func(cmd rueidis.Completed) (int, error) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -19,7 +20,7 @@ import (
 
 const (
 	suggestBest   = 10     // completions per request
-	suggestAsked  = 300    // requests of a round, for each length
+	suggestAsked  = 300    // requests of a round at most, for each length
 	suggestLength = 8      // the longest prefix
 	suggestPiece  = 64_000 // terms that are added at once
 )
@@ -27,86 +28,94 @@ const (
 // suggestions measures completion; the index of the tutorial has the same terms.
 type suggestions struct {
 	client rueidis.Client
-	x      *suggest.Index
 	terms  []suggest.Suggestion // the most frequent first
 	zipf   *rand.Zipf           // picks the searched term
+	read   int                  // terms that the tutorial's way has read
 }
 
 // Suggest measures completion.
 func Suggest(ctx context.Context, opt measure.Options) (string, error) {
-	var text strings.Builder
-	err := measure.OnServer(ctx, opt.Dir, func(client rueidis.Client, _ string) error {
+	return measure.OnServer(ctx, opt.Dir, func(text io.Writer, server *measure.Server) error {
+		client := server.Client
 		x, err := suggest.New(client, "ours", suggest.Options{})
 		if err != nil {
 			return err
 		}
-		b := &suggestions{client: client, x: x, terms: makeTerms(opt.Stored)}
+		b := &suggestions{client: client, terms: makeTerms(opt.Stored)}
 		b.zipf = rand.NewZipf(rand.New(rand.NewPCG(5, 6)), 1.1, 10, uint64(opt.Stored-1))
-		if err := b.load(ctx); err != nil {
+		if err := b.load(ctx, x); err != nil {
 			return err
 		}
-		fmt.Fprintf(&text, `## Completion
+		fmt.Fprintf(text, `## Completion
 
 %s random terms of one or two words, with Zipf-distributed counts, in `+"`index/suggest`"+` and in
 the sorted set of the tutorial, `+"`name:count:original`"+`. One client on one connection.
 
-The ten best completions of prefixes of searched terms, %d rounds of %d. The tutorial's way
-is measured on some of the same prefixes, and each of its answers compared with ours.
+The ten best completions of prefixes of searched terms, %d rounds of %d, of short ones fewer. Each
+answer of the tutorial's way is compared with ours.
 
 `, measure.Thousands(opt.Stored), opt.Rounds, suggestAsked)
-		measure.Head(&text, "letters", "terms read by the tutorial's way, mean", "it takes, median", "ours, median", "p99", "ratio of the medians")
+		measure.Head(text, "letters", "terms read by the tutorial's way, mean", "it takes, median", "ours, median", "p99", "ratio of the medians")
 		for length := 1; length <= suggestLength; length++ {
-			var c completed
+			var ours, plain []time.Duration
+			b.read = 0
 			for range opt.Rounds {
-				if err := b.ask(ctx, length, &c); err != nil {
+				prefixes := b.prefixes(length)
+				runtime.GC() // of the garbage of the tutorial's way in the round before
+				took, answers, err := completions(ctx, prefixes, func(ctx context.Context, prefix string) ([]suggest.Suggestion, error) {
+					return x.Complete(ctx, prefix, suggestBest)
+				})
+				tookPlain, want, err2 := completions(ctx, prefixes, b.plain)
+				if err := cmp.Or(err, err2); err != nil {
 					return err
 				}
+				for i, prefix := range prefixes {
+					if !slices.Equal(answers[i], want[i]) {
+						return fmt.Errorf("the completions of %q are %v, and should be %v", prefix, answers[i], want[i])
+					}
+				}
+				ours, plain = append(ours, took...), append(plain, tookPlain...)
 			}
-			plain, err := measure.Summarize(c.plain, time.Second)
-			ours, err2 := measure.Summarize(c.ours, time.Second)
+			slow, err := measure.Summarize(plain, time.Second)
+			fast, err2 := measure.Summarize(ours, time.Second)
 			if err := cmp.Or(err, err2); err != nil {
 				return err
 			}
-			fmt.Fprintf(&text, "| %d | %s | %.2f ms | %.2f ms | %.2f ms | %.1f |\n", length, measure.Thousands(c.read/plain.Count), plain.P50, ours.P50, ours.P99, plain.P50/ours.P50)
+			fmt.Fprintf(text, "| %d | %s | %.2f ms | %.2f ms | %.2f ms | %.1f |\n", length, measure.Thousands(b.read/slow.Count), slow.P50, fast.P50, fast.P99, slow.P50/fast.P50)
 		}
 		return nil
 	})
-	return text.String(), err
 }
 
 // makeTerms returns distinct terms, the most frequent first. First letters are
 // unevenly distributed.
 func makeTerms(n int) []suggest.Suggestion {
-	const letters = "aeitonshrdlucmfwypvbgkjqxz"
 	r := rand.New(rand.NewPCG(1, 2))
 	letter := rand.NewZipf(r, 1.2, 3, uint64(len(letters)-1))
-	seen := make(map[string]bool, n)
-	terms := make([]suggest.Suggestion, 0, n)
-	var word []byte
-	for len(terms) < n {
-		word = word[:0]
+	var term []byte
+	words := distinct(n, func() string {
+		term = term[:0]
 		for w := range 1 + r.IntN(2) {
 			if w > 0 {
-				word = append(word, ' ')
+				term = append(term, ' ')
 			}
 			for range 3 + r.IntN(7) {
-				word = append(word, letters[letter.Uint64()])
+				term = append(term, letters[letter.Uint64()])
 			}
 		}
-		if seen[string(word)] {
-			continue
-		}
-		seen[string(word)] = true
-		term := strings.ToUpper(string(word[:1])) + string(word[1:])
-		terms = append(terms, suggest.Suggestion{Term: term, Count: int64(1 + n/(len(terms)+1))})
+		return strings.ToUpper(string(term[:1])) + string(term[1:])
+	})
+	terms := make([]suggest.Suggestion, n)
+	for i, word := range words {
+		terms[i] = suggest.Suggestion{Term: word, Count: int64(1 + n/(i+1))}
 	}
 	return terms
 }
 
 // load adds all terms to both.
-func (b *suggestions) load(ctx context.Context) error {
+func (b *suggestions) load(ctx context.Context, x *suggest.Index) error {
 	for piece := range slices.Chunk(b.terms, suggestPiece) {
-		if _, err := b.x.AddMany(ctx, slices.Values(piece)); err != nil {
+		if _, err := x.AddMany(ctx, slices.Values(piece)); err != nil {
 			return err
 		}
 	}
@@ -120,9 +129,34 @@ func (b *suggestions) load(ctx context.Context) error {
 	})
 }
 
+// prefixes returns the beginnings of searched terms, fewer short ones: for those, the tutorial's
+// way takes long.
+func (b *suggestions) prefixes(length int) []string {
+	all := make([]string, 0, suggestAsked)
+	for most := min(suggestAsked, 8<<(2*length)); len(all) < most; {
+		if term := strings.ToLower(b.terms[b.zipf.Uint64()].Term); len(term) >= length {
+			all = append(all, term[:length])
+		}
+	}
+	return all
+}
+
+// completions completes prefixes, and returns how long each took.
+func completions(ctx context.Context, prefixes []string, complete func(context.Context, string) ([]suggest.Suggestion, error)) (took []time.Duration, answers [][]suggest.Suggestion, err error) {
+	for _, prefix := range prefixes {
+		began := time.Now()
+		found, err := complete(ctx, prefix)
+		if err != nil {
+			return nil, nil, err
+		}
+		took, answers = append(took, time.Since(began)), append(answers, found)
+	}
+	return took, answers, nil
+}
+
 // plain completes as the tutorial does: it reads the whole range and sorts it. A space at
 // the end of the prefix also matches the end of a term.
-func (b *suggestions) plain(ctx context.Context, prefix string) ([]suggest.Suggestion, int, error) {
+func (b *suggestions) plain(ctx context.Context, prefix string) ([]suggest.Suggestion, error) {
 	ranges := []string{prefix}
 	if whole, ended := strings.CutSuffix(prefix, " "); ended {
 		ranges = append(ranges, whole+":")
@@ -131,70 +165,17 @@ func (b *suggestions) plain(ctx context.Context, prefix string) ([]suggest.Sugge
 	for _, from := range ranges {
 		found, err := b.client.Do(ctx, b.client.B().Zrangebylex().Key("plain").Min("["+from).Max("["+from+"\xff").Build()).AsStrSlice()
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		for _, member := range found {
 			parts := strings.SplitN(member, ":", 3)
-			n, err := strconv.ParseInt(parts[1], 10, 64)
-			if err != nil {
-				return nil, 0, err
-			}
+			n, _ := strconv.ParseInt(parts[1], 10, 64) // load has written it
 			all = append(all, suggest.Suggestion{Term: parts[2], Count: n})
 		}
 	}
+	b.read += len(all)
 	slices.SortFunc(all, func(a, b suggest.Suggestion) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(strings.ToLower(a.Term), strings.ToLower(b.Term)))
 	})
-	return all[:min(suggestBest, len(all))], len(all), nil
-}
-
-// prefix returns the beginning of a searched term.
-func (b *suggestions) prefix(length int) string {
-	for {
-		if term := strings.ToLower(b.terms[b.zipf.Uint64()].Term); len(term) >= length {
-			return term[:length]
-		}
-	}
-}
-
-// completed is how long completions took, and how many terms the tutorial's way read.
-type completed struct {
-	plain, ours []time.Duration
-	read        int
-}
-
-// ask completes prefixes of a length in both ways.
-func (b *suggestions) ask(ctx context.Context, length int, c *completed) error {
-	var asked []string
-	for range suggestAsked {
-		asked = append(asked, b.prefix(length))
-	}
-	answers := make(map[string][]suggest.Suggestion, len(asked))
-	runtime.GC() // of the garbage of the tutorial's way in the round before
-	for _, prefix := range asked {
-		began := time.Now()
-		found, err := b.x.Complete(ctx, prefix, suggestBest)
-		if err != nil {
-			return err
-		}
-		c.ours = append(c.ours, time.Since(began))
-		answers[prefix] = found
-	}
-	end := time.Now().Add(300 * time.Millisecond)
-	for i, prefix := range asked {
-		if i > 0 && time.Now().After(end) {
-			break
-		}
-		began := time.Now()
-		found, n, err := b.plain(ctx, prefix)
-		if err != nil {
-			return err
-		}
-		c.plain = append(c.plain, time.Since(began))
-		if !slices.Equal(found, answers[prefix]) {
-			return fmt.Errorf("the completions of %q are %v, and should be %v", prefix, answers[prefix], found)
-		}
-		c.read += n
-	}
-	return nil
+	return all[:min(suggestBest, len(all))], nil
 }

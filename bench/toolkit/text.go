@@ -21,7 +21,7 @@ const (
 	vocabulary  = 1_000_000 // words that a post can have
 	authors     = 50_000
 	wordsOfPost = 17 // drawn; the most frequent ones occur twice
-	apart       = "apart"
+	apart       = "apart:"
 )
 
 // posts measures the search of posts.
@@ -50,7 +50,7 @@ Loading, %.1f terms a post:
 `, measure.Thousands(b.n), float64(terms)/float64(b.n))
 	measure.Head(&out, "", "bytes a post", "ratio", "CPU a post", "ratio")
 	var searched [2][]searched
-	var base [2]float64
+	var base []float64
 	for i, side := range []struct {
 		name   string
 		load   func(ctx context.Context) error
@@ -60,23 +60,21 @@ Loading, %.1f terms a post:
 		{"`ZADD` to a sorted set per term, pipelines of 1,000", b.addToSets, [4]int{1000, 200, 200, 5}, b.searchSets},
 		{"`PutMany`", b.put, [4]int{10_000, 10_000, 10_000, 200}, b.searchText},
 	} {
-		err := measure.OnServer(ctx, filepath.Join(opt.Dir, strconv.Itoa(i)), func(client rueidis.Client, _ string) (err error) {
+		_, err := measure.OnServer(ctx, filepath.Join(opt.Dir, strconv.Itoa(i)), func(_ io.Writer, server *measure.Server) (err error) {
+			client := server.Client
 			b.client = client
 			if b.x, err = text.New(client, "posts", text.Options{}); err != nil {
 				return err
 			}
-			micros := 0.0
-			bytes, err := measure.ServerMemory(ctx, client, b.n)(func() (err error) {
-				micros, err = measure.ServerTime(ctx, client, b.n)(func() error { return side.load(ctx) })
-				return err
-			})
+			load := func() error { return side.load(ctx) }
+			costs, err := measure.By(b.n, load, measure.ServerMemory(ctx, client), measure.ServerTime(ctx, client))()
 			if err != nil {
 				return err
 			}
 			if i == 0 {
-				base = [2]float64{bytes, micros}
+				base = costs
 			}
-			fmt.Fprintf(&out, "| %s | %.0f | **%.2f** | %.1f µs | **%.2f** |\n", side.name, bytes, bytes/base[0], micros, micros/base[1])
+			fmt.Fprintf(&out, "| %s | %.0f | **%.2f** | %.1f µs | **%.2f** |\n", side.name, costs[0], costs[0]/base[0], costs[1], costs[1]/base[1])
 			searched[i], err = b.search(ctx, side.times, side.search)
 			return err
 		})
@@ -90,22 +88,17 @@ Loading, %.1f terms a post:
 
 // makeWords returns n distinct words of 2 to 10 letters.
 func makeWords(n int) []string {
-	const letters = "aeitonshrdlucmfwypvbgkjqxz"
 	r := rand.New(rand.NewPCG(1, 2))
-	seen := map[string]bool{apart: true}
-	var words []string
+	made := 0
 	var word []byte
-	for len(words) < n {
+	return distinct(n, func() string {
 		word = word[:0]
-		for range 2 + min(8, r.IntN(4)+len(words)/100_000) {
+		for range 2 + min(8, r.IntN(4)+made/100_000) {
 			word = append(word, letters[r.IntN(len(letters))])
 		}
-		if w := string(word); !seen[w] {
-			seen[w] = true
-			words = append(words, w)
-		}
-	}
-	return words
+		made++
+		return string(word)
+	})
 }
 
 // all yields the posts, the same each time.
@@ -120,7 +113,7 @@ func (b *posts) all(yield func(int64, text.Document) bool) {
 		}
 		d := text.Document{
 			Text:  strings.Join(some, " "),
-			Terms: []string{"from:" + strconv.FormatUint(author.Uint64(), 10), apart + ":" + strconv.Itoa(r.IntN(2))},
+			Terms: []string{"from:" + strconv.FormatUint(author.Uint64(), 10), apart + strconv.Itoa(r.IntN(2))},
 		}
 		if !yield(int64(i+1), d) {
 			return
@@ -189,10 +182,9 @@ type searched struct {
 func (b *posts) search(ctx context.Context, times [4]int, find func(ctx context.Context, terms []string) error) (all []searched, err error) {
 	word := rand.NewZipf(rand.New(rand.NewPCG(5, 6)), 1.05, 8, 20_000)
 	for kind, n := range times {
-		var s searched
 		var took []time.Duration
-		s.micros, err = measure.ServerTime(ctx, b.client, n)(measure.Times(n, func() error {
-			terms := []string{apart + ":0", apart + ":1"}
+		costs, err := measure.By(n, measure.Times(n, func() error {
+			terms := []string{apart + "0", apart + "1"}
 			if kind < 3 {
 				terms = make([]string, kind+1)
 				for i := range terms {
@@ -203,14 +195,15 @@ func (b *posts) search(ctx context.Context, times [4]int, find func(ctx context.
 			err := find(ctx, terms)
 			took = append(took, time.Since(began))
 			return err
-		}))
+		}), measure.ServerTime(ctx, b.client))()
 		if err != nil {
 			return nil, err
 		}
-		if s.Result, err = measure.Summarize(took, time.Second); err != nil {
+		result, err := measure.Summarize(took, time.Second)
+		if err != nil {
 			return nil, err
 		}
-		all = append(all, s)
+		all = append(all, searched{result, costs[0]})
 	}
 	return all, nil
 }

@@ -2,19 +2,22 @@
 // goes from one process to another.
 //
 // Each node of a Cluster announces the address of a proxy, so all others reach it there. A
-// proxy finds out which process has connected by the table of TCP connections of the kernel
-// (Linux), and then applies the rule for that pair. Where the process cannot be found, the
-// rules for every process apply.
+// proxy finds out which process has connected by the connections of the processes, and then
+// applies the rule for that pair. Where the process cannot be found, the rules for every process
+// apply.
 package network
 
 import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"sync"
 	"time"
+
+	sockets "github.com/shirou/gopsutil/v4/net"
 
 	"retwis/internal/sleep"
 )
@@ -100,14 +103,6 @@ func (n *Network) Close() {
 	n.wg.Wait()
 }
 
-// proxy accepts connections for one process.
-type proxy struct {
-	net      *Network
-	to       string
-	upstream string
-	listener net.Listener
-}
-
 // Listen starts a proxy on a port of 127.0.0.1 for a process that listens on upstream. It returns
 // the proxy's address.
 func (n *Network) Listen(to string, port int, upstream string) (string, error) {
@@ -115,28 +110,26 @@ func (n *Network) Listen(to string, port int, upstream string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("network: %w", err)
 	}
-	p := &proxy{net: n, to: to, upstream: upstream, listener: listener}
 	context.AfterFunc(n.life, func() { listener.Close() })
-	n.wg.Go(p.accept)
+	n.wg.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			n.wg.Go(func() { n.serve(conn, to, upstream) })
+		}
+	})
 	return listener.Addr().String(), nil
 }
 
-func (p *proxy) accept() {
-	for {
-		conn, err := p.listener.Accept()
-		if err != nil {
-			return
-		}
-		p.net.wg.Go(func() { p.serve(conn) })
-	}
-}
-
-func (p *proxy) serve(client net.Conn) {
-	ctx, end := context.WithCancel(p.net.life)
+// serve connects a client with a process.
+func (n *Network) serve(client net.Conn, to, upstream string) {
+	ctx, end := context.WithCancel(n.life)
 	defer end()
 	context.AfterFunc(ctx, func() { client.Close() })
-	from := p.net.process(client.RemoteAddr(), client.LocalAddr())
-	server, err := net.DialTimeout("tcp", p.upstream, 5*time.Second)
+	from := n.process(client)
+	server, err := net.DialTimeout("tcp", upstream, 5*time.Second)
 	if err != nil {
 		return // nobody listens: the client's connection ends, as it would without a proxy
 	}
@@ -145,18 +138,19 @@ func (p *proxy) serve(client net.Conn) {
 	for _, ends := range [][2]net.Conn{{client, server}, {server, client}} {
 		wg.Go(func() {
 			defer end()
-			p.pipe(ctx, from, ends[0], ends[1])
+			pipe(ends[0], ends[1], func() bool { return n.pass(ctx, from, to) })
 		})
 	}
 	wg.Wait()
 }
 
-// pipe carries what one end sends to the other. What comes meanwhile waits, and goes together.
-func (p *proxy) pipe(ctx context.Context, from string, source io.Reader, target io.Writer) {
+// pipe carries what one end sends to the other, when it may pass. What comes meanwhile waits, and
+// goes together.
+func pipe(source io.Reader, target io.Writer, pass func() bool) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := source.Read(buf)
-		if err != nil || !p.pass(ctx, from) {
+		if err != nil || !pass() {
 			return
 		}
 		if _, err := target.Write(buf[:n]); err != nil {
@@ -166,8 +160,8 @@ func (p *proxy) pipe(ctx context.Context, from string, source io.Reader, target 
 }
 
 // pass waits until data may arrive; not while the link is cut.
-func (p *proxy) pass(ctx context.Context, from string) bool {
-	rule, _ := p.net.rule(from, p.to)
+func (n *Network) pass(ctx context.Context, from, to string) bool {
+	rule, _ := n.rule(from, to)
 	delay := rule.Delay
 	if rule.Loss > 0 && rand.Float64() < rule.Loss {
 		delay += again
@@ -176,7 +170,7 @@ func (p *proxy) pass(ctx context.Context, from string) bool {
 		return false
 	}
 	for {
-		rule, changed := p.net.rule(from, p.to)
+		rule, changed := n.rule(from, to)
 		if !rule.Cut {
 			return true
 		}
@@ -186,4 +180,22 @@ func (p *proxy) pass(ctx context.Context, from string) bool {
 			return false
 		}
 	}
+}
+
+// process returns the name of the process at the other end of a connection on this machine,
+// or "" if it cannot be found.
+func (n *Network) process(conn net.Conn) string {
+	n.mu.Lock()
+	pids := maps.Clone(n.pids)
+	n.mu.Unlock()
+	here, there := conn.LocalAddr().(*net.TCPAddr), conn.RemoteAddr().(*net.TCPAddr)
+	for name, pid := range pids {
+		all, _ := sockets.ConnectionsPid("tcp4", int32(pid)) // it can have ended
+		for _, c := range all {
+			if int(c.Laddr.Port) == there.Port && int(c.Raddr.Port) == here.Port {
+				return name
+			}
+		}
+	}
+	return ""
 }

@@ -1,0 +1,5 @@
+package measure
+
+import "syscall"
+
+func endWithParent() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
