@@ -12,14 +12,15 @@ import (
 // table prints what sites need, one below the other in Markdown.
 func table(needs []Need) string {
 	var b strings.Builder
-	for i := range needs[0].Rows {
-		fmt.Fprintf(&b, "| %s |", needs[0].Rows[i][0])
+	for i, row := range needs[0].Rows {
+		cells := []string{row[0]}
 		for _, n := range needs {
-			fmt.Fprintf(&b, " %s |", n.Rows[i][1])
+			cells = append(cells, n.Rows[i][1])
 		}
-		b.WriteByte('\n')
 		if i == 0 {
-			b.WriteString("| --- |" + strings.Repeat(" ---: |", len(needs)) + "\n")
+			measure.Head(&b, cells...)
+		} else {
+			measure.Row(&b, cells...)
 		}
 	}
 	return b.String()
