@@ -171,7 +171,7 @@ func networks(ctx context.Context, s *site) (result, error) {
 	if _, err := s.member(ctx, "ada", "203.0.113.7"); err != nil {
 		return result{}, err
 	}
-	if err := redirected(s.visitor(owner).LogIn(ctx, "ada", secret)); err != nil {
+	if err := measure.Accepted(s.visitor(owner).LogIn(ctx, "ada", secret)); err != nil {
 		return result{}, fmt.Errorf("the owner's first log-in: %w", err)
 	}
 	bots := func(i int) *measure.Visitor { return s.visitor(fmt.Sprintf("2001:db8:%x::1", i)) }
@@ -198,7 +198,7 @@ func floods(ctx context.Context, s *site) (result, error) {
 		return result{}, err
 	}
 	for i := range 10 {
-		if err := redirected(ada.Post(ctx, fmt.Sprintf("ada writes %d.", i))); err != nil {
+		if err := measure.Accepted(ada.Post(ctx, fmt.Sprintf("ada writes %d.", i))); err != nil {
 			return result{}, fmt.Errorf("ada's post: %w", err)
 		}
 	}
@@ -212,7 +212,7 @@ func floods(ctx context.Context, s *site) (result, error) {
 	}
 	for _, name := range []string{"ada", "bot"} {
 		a, err := reader.Form(ctx, "/u/"+name+"/follow", url.Values{})
-		if err := redirected(a.Status, err); err != nil {
+		if err := measure.Accepted(a.Status, err); err != nil {
 			return result{}, fmt.Errorf("follow: %w", err)
 		}
 	}
@@ -228,7 +228,7 @@ func floods(ctx context.Context, s *site) (result, error) {
 	}
 	grown := (after - before) / 1e6
 	public, err1 := reader.Get(ctx, "/timeline")
-	err2 := redirected(ada.Post(ctx, "ada goes on."))
+	err2 := measure.Accepted(ada.Post(ctx, "ada goes on."))
 	seen := 0
 	for path := "/home"; path != "" && seen < 11; {
 		page, err := reader.Get(ctx, path)

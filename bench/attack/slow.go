@@ -78,7 +78,7 @@ func slowly(use func(context.Context, net.Conn)) func(context.Context, *site) (r
 	return func(ctx context.Context, s *site) (result, error) {
 		visitor := s.visitor("")
 		visitor.HTTP.Transport = &http.Transport{DialContext: dialFrom(neighbour), DisableKeepAlives: true}
-		if err := redirected(visitor.SignUp(ctx, "ada", secret)); err != nil {
+		if err := measure.Accepted(visitor.SignUp(ctx, "ada", secret)); err != nil {
 			return result{}, fmt.Errorf("sign up: %w", err)
 		}
 		attack, cancel := context.WithTimeout(ctx, slowFor)

@@ -2,6 +2,7 @@ package measure
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,7 +81,7 @@ func Serve(name string, args ...string) (*Program, error) {
 	found := listening.FindStringSubmatch(line)
 	if found == nil {
 		p.Stop()
-		return nil, fmt.Errorf("%s: no address in %q, %w", name, line, err)
+		return nil, fmt.Errorf("%s: %q: %w", name, line, cmp.Or(err, errors.New("this has no address")))
 	}
 	p.Addr = found[1]
 	return p, nil

@@ -2,6 +2,7 @@ package measure
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -64,6 +65,14 @@ func (v *Visitor) Send(ctx context.Context, method, path, kind string, content i
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	return Answer{response.StatusCode, response.Header.Get("Location"), string(body)}, err
+}
+
+// Accepted returns an error unless a form was accepted.
+func Accepted(status int, err error) error {
+	if err == nil && status != http.StatusSeeOther {
+		return fmt.Errorf("status %d, want %d", status, http.StatusSeeOther)
+	}
+	return err
 }
 
 // Cookie returns a cookie, nil if there is none of that name.
