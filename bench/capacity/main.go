@@ -22,30 +22,11 @@ func main() {
 }
 
 func run(args []string, out io.Writer) error {
-	site := defaults(0)
+	var site Site
 	flags := flag.NewFlagSet("capacity", flag.ContinueOnError)
+	inputs := site.inputs(flags)
 	sizes := flags.String("users", "1,10,100", "how many `millions` of users, with commas")
 	page := flags.String("write", "", "the `page` in which to replace the tables")
-	inputs := []struct {
-		value     *float64
-		name, use string
-		most      float64
-	}{
-		{&site.Follows, "follows", "follows of a user", 1e6},
-		{&site.Active, "active", "share of the users who come on a day", 1},
-		{&site.Posts, "posts", "posts of an active user on a day", 1e6},
-		{&site.Pages, "pages", "pages of an active user on a day", 1e6},
-		{&site.Likes, "likes", "likes of an active user on a day", 1e6},
-		{&site.Pushes, "pushes", "timelines on which a post is written", 1e9},
-		{&site.Peak, "peak", "the busiest hour, to the average", 24},
-		{&site.Crowded, "crowded", "share of the follows that lead to people with more than 512 followers", 1},
-		{&site.Timelines, "timelines", "share of the users whose home timeline is in memory", 1},
-		{&site.Years, "years", "years of posts in memory", 100},
-		{&site.Star, "star", "share of the users who follow the one with the most followers", 1},
-	}
-	for _, in := range inputs {
-		flags.Float64Var(in.value, in.name, *in.value, in.use)
-	}
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

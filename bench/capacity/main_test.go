@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"slices"
@@ -62,6 +63,13 @@ func figure(page, row, column string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("there is no row %q below a column %q", row, column)
+}
+
+// defaults is a site as the table assumes it.
+func defaults(users float64) Site {
+	s := Site{Users: users}
+	s.inputs(flag.NewFlagSet("", flag.ContinueOnError))
+	return s
 }
 
 // What limits changes with the site.

@@ -1,33 +1,44 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"math"
 )
 
-// Site is how a site is used. The defaults are guesses, but for what was measured of
-// each cost: see docs/scaling.md.
+// Site is how a site is used.
 type Site struct {
-	Users     float64
-	Follows   float64 // of each user
-	Active    float64 // the share of users who come on a day
-	Posts     float64 // of an active user on a day
-	Pages     float64 // of an active user on a day
-	Likes     float64 // of an active user on a day
-	Pushes    float64 // timelines on which a post is written
-	Peak      float64 // the busiest hour, to the average
-	Crowded   float64 // the share of follows that lead to people with more than 512 followers
-	Timelines float64 // the share of users whose home timeline is in memory
-	Years     float64 // for how long posts have been written
-	Star      float64 // the share of users who follow the one with the most followers
+	Users, Follows, Active, Posts, Pages, Likes, Pushes, Peak, Crowded, Timelines, Years, Star float64
 }
 
-// defaults are the assumptions of the table in docs/scaling.md.
-func defaults(users float64) Site {
-	return Site{
-		Users: users, Follows: 200, Active: 0.3, Posts: 2, Pages: 20, Likes: 2, Pushes: 300, Peak: 3,
-		Crowded: 0.6, Timelines: 0.5, Years: 1, Star: 0.2,
+// input is a flag for a field of a Site.
+type input struct {
+	value         *float64
+	name          string
+	assumed, most float64
+	use           string
+}
+
+// inputs adds the flags of a site, and gives it the assumptions of the table in docs/scaling.md. They
+// are guesses, but for what was measured of each cost: see there.
+func (s *Site) inputs(flags *flag.FlagSet) []input {
+	all := []input{
+		{&s.Follows, "follows", 200, 1e6, "follows of a user"},
+		{&s.Active, "active", 0.3, 1, "share of the users who come on a day"},
+		{&s.Posts, "posts", 2, 1e6, "posts of an active user on a day"},
+		{&s.Pages, "pages", 20, 1e6, "pages of an active user on a day"},
+		{&s.Likes, "likes", 2, 1e6, "likes of an active user on a day"},
+		{&s.Pushes, "pushes", 300, 1e9, "timelines on which a post is written"},
+		{&s.Peak, "peak", 3, 24, "the busiest hour, to the average"},
+		{&s.Crowded, "crowded", 0.6, 1, "share of the follows that lead to people with more than 512 followers"},
+		{&s.Timelines, "timelines", 0.5, 1, "share of the users whose home timeline is in memory"},
+		{&s.Years, "years", 1, 100, "years of posts in memory"},
+		{&s.Star, "star", 0.2, 1, "share of the users who follow the one with the most followers"},
 	}
+	for _, in := range all {
+		flags.Float64Var(in.value, in.name, in.assumed, in.use)
+	}
+	return all
 }
 
 // What was measured: µs of CPU, and bytes of a server's memory. Costs says where.

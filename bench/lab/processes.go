@@ -57,13 +57,13 @@ func (p *process) ready(ctx context.Context) error {
 	client := http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go func() {
+	go func(ended <-chan struct{}) {
 		select {
-		case <-p.Ended:
+		case <-ended:
 			cancel()
 		case <-ctx.Done():
 		}
-	}()
+	}(p.Ended)
 	return wait(ctx, p.name+" to be ready: see "+p.log, func() bool {
 		response, err := client.Get(p.url + "/readyz")
 		if err != nil {
