@@ -103,44 +103,37 @@ func (a attack) on(ctx context.Context, program string) (r result, err error) {
 	return a.run(ctx, s)
 }
 
-// counts are how often each status came.
-type counts struct {
-	mu sync.Mutex
-	by map[int]int
-	er error
-}
-
-func (c *counts) add(status int, err error) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err != nil {
-		c.er = err
-		return err
-	}
-	if c.by == nil {
-		c.by = map[int]int{}
-	}
-	c.by[status]++
-	return nil
-}
-
-// requests sends n requests, so many at a time.
-func requests(n, atOnce int, send func(i int) (int, error)) *counts {
-	c := &counts{}
-	_ = measure.Concurrently(atOnce, n, func(i int) error { return c.add(send(i)) }) // c has the error
-	return c
+// requests sends n requests, so many at a time, and returns how often each status came.
+func requests(n, atOnce int, send func(i int) (int, error)) (by map[int]int, err error) {
+	var mu sync.Mutex
+	by = map[int]int{}
+	err = measure.Concurrently(atOnce, n, func(i int) error {
+		status, err := send(i)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		by[status]++
+		return nil
+	})
+	return by, err
 }
 
 // flood sends requests for five seconds on eight connections.
-func flood(send func(i int) (int, error)) *counts {
-	c, end := &counts{}, time.Now().Add(5*time.Second)
-	_ = measure.Concurrently(8, math.MaxInt, func(i int) error {
+func flood(send func(i int) (int, error)) (by map[int]int, err error) {
+	over := errors.New("the time is over")
+	end := time.Now().Add(5 * time.Second)
+	by, err = requests(math.MaxInt, 8, func(i int) (int, error) {
 		if time.Now().After(end) {
-			return context.DeadlineExceeded
+			return 0, over
 		}
-		return c.add(send(i))
+		return send(i)
 	})
-	return c
+	if errors.Is(err, over) {
+		err = nil
+	}
+	return by, err
 }
 
 const memoryMetric = "retwis_redis_memory_used_bytes"
@@ -150,9 +143,9 @@ const owner, stranger = "203.0.113.1", "198.51.100.1"
 // guess tries 300 passwords of ada, 8 at a time. It returns how many were tried and refused, and
 // the status of her own log-in after that.
 func guess(ctx context.Context, s *site, bot func(i int) *measure.Visitor, owner *measure.Visitor) (tried, refused, status int, err error) {
-	c := requests(300, 8, func(i int) (int, error) { return bot(i).LogIn(ctx, "ada", fmt.Sprint("guess number ", i)) })
+	by, failed := requests(300, 8, func(i int) (int, error) { return bot(i).LogIn(ctx, "ada", fmt.Sprint("guess number ", i)) })
 	status, err = owner.LogIn(ctx, "ada", secret)
-	return c.by[http.StatusUnprocessableEntity], c.by[http.StatusTooManyRequests], status, errors.Join(err, c.er)
+	return by[http.StatusUnprocessableEntity], by[http.StatusTooManyRequests], status, errors.Join(err, failed)
 }
 
 func guesses(ctx context.Context, s *site) (result, error) {
@@ -183,13 +176,13 @@ func networks(ctx context.Context, s *site) (result, error) {
 }
 
 func signUps(ctx context.Context, s *site) (result, error) {
-	c := requests(400, 16, func(i int) (int, error) { return s.visitor(stranger).SignUp(ctx, fmt.Sprint("bot", i), secret) })
+	by, failed := requests(400, 16, func(i int) (int, error) { return s.visitor(stranger).SignUp(ctx, fmt.Sprint("bot", i), secret) })
 	status, err := s.visitor(owner).SignUp(ctx, "ada", secret)
-	made := c.by[http.StatusSeeOther]
+	made := by[http.StatusSeeOther]
 	return result{
-		fmt.Sprintf("%d accounts, %d refused; another address signs up (%d)", made, c.by[http.StatusTooManyRequests], status),
+		fmt.Sprintf("%d accounts, %d refused; another address signs up (%d)", made, by[http.StatusTooManyRequests], status),
 		made <= 5 && status == http.StatusSeeOther,
-	}, errors.Join(err, c.er)
+	}, errors.Join(err, failed)
 }
 
 func floods(ctx context.Context, s *site) (result, error) {
@@ -221,7 +214,7 @@ func floods(ctx context.Context, s *site) (result, error) {
 		return result{}, err
 	}
 	long := strings.Repeat("e\u0301\u0302\u0303", 250) // 1,750 bytes
-	c := flood(func(i int) (int, error) { return bot.Post(ctx, fmt.Sprint(i, long)) })
+	by, failed := flood(func(i int) (int, error) { return bot.Post(ctx, fmt.Sprint(i, long)) })
 	after, err := s.metric(memoryMetric)
 	if err != nil {
 		return result{}, err
@@ -238,12 +231,12 @@ func floods(ctx context.Context, s *site) (result, error) {
 		seen += strings.Count(page.Body, "ada writes ") + strings.Count(page.Body, "ada goes on.")
 		path = older(page.Body)
 	}
-	ok, refused, shown := c.by[http.StatusSeeOther], c.by[http.StatusTooManyRequests], strings.Count(public.Body, "ada writes ")
+	ok, refused, shown := by[http.StatusSeeOther], by[http.StatusTooManyRequests], strings.Count(public.Body, "ada writes ")
 	return result{
 		fmt.Sprintf("%d posts, %d refused with 429; Redis grew by %.1f MB; the public timeline shows all %d posts of others, the home of a follower %d of 11",
 			ok, refused, grown, shown, seen),
 		ok <= 32 && before > 0 && grown < 4 && refused > 0 && shown == 10 && seen == 11,
-	}, errors.Join(err1, err2, c.er)
+	}, errors.Join(failed, err1, err2)
 }
 
 // older is the path of the next page of a home timeline, empty on the last.
@@ -286,7 +279,7 @@ func streams(ctx context.Context, s *site) (result, error) {
 	bot := s.visitor(stranger)
 	var mu sync.Mutex
 	var open []*http.Response
-	c := requests(300, 300, func(int) (int, error) {
+	by, err := requests(300, 300, func(int) (int, error) {
 		request, err := http.NewRequestWithContext(attack, http.MethodGet, s.url+"/live?on=timeline", nil)
 		if err != nil {
 			return 0, err
@@ -306,9 +299,9 @@ func streams(ctx context.Context, s *site) (result, error) {
 		response.Body.Close()
 	}
 	return result{
-		fmt.Sprintf("%d open, %d refused", c.by[http.StatusOK], 300-c.by[http.StatusOK]),
-		c.by[http.StatusOK] > 0 && c.by[http.StatusOK] <= 100,
-	}, c.er
+		fmt.Sprintf("%d open, %d refused", by[http.StatusOK], 300-by[http.StatusOK]),
+		by[http.StatusOK] > 0 && by[http.StatusOK] <= 100,
+	}, err
 }
 
 func huge(ctx context.Context, s *site) (result, error) {
