@@ -3,14 +3,17 @@
 package measure
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/dustin/go-humanize"
+	"golang.org/x/sync/errgroup"
 )
 
 // Options are how long and how often to measure, and what with.
@@ -83,29 +86,25 @@ func Times(n int, run func() error) func() error {
 	}
 }
 
-// Concurrently calls f for each number below n, from several goroutines.
+// Concurrently calls f for each number below n, from several goroutines, until one returns an error.
 func Concurrently(goroutines, n int, f func(i int) error) error {
 	var next atomic.Int64
-	var failed atomic.Pointer[error]
-	var wg sync.WaitGroup
+	all, ctx := errgroup.WithContext(context.Background())
 	for range goroutines {
-		wg.Go(func() {
-			for failed.Load() == nil {
+		all.Go(func() error {
+			for ctx.Err() == nil {
 				i := int(next.Add(1)) - 1
 				if i >= n {
-					return
+					return nil
 				}
 				if err := f(i); err != nil {
-					failed.Store(&err)
+					return err
 				}
 			}
+			return nil
 		})
 	}
-	wg.Wait()
-	if err := failed.Load(); err != nil {
-		return *err
-	}
-	return nil
+	return all.Wait()
 }
 
 // Side is one way to do something, which is compared with the one of number Base.
@@ -226,10 +225,4 @@ func Summarize(all []time.Duration, elapsed time.Duration) (Result, error) {
 const Milliseconds = "%.2f ms"
 
 // Thousands formats a number with commas.
-func Thousands(n int) string {
-	text := fmt.Sprint(n)
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
-}
+func Thousands(n int) string { return humanize.Comma(int64(n)) }

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/shirou/gopsutil/v4/cpu"
+
 	"retwis/internal/redis/redisserver"
 )
 
@@ -100,18 +102,13 @@ sides of a comparison were measured in turn in one run.
 %s, %d cores, %s, server %s on unix sockets unless
 stated otherwise. Programs, servers and load generators share the
 machine.
-`, cpu(), runtime.NumCPU(), runtime.Version(), version), nil
+`, processor(), runtime.NumCPU(), runtime.Version(), version), nil
 }
 
-// cpu returns the name of the processor if the system has it.
-func cpu() string {
-	info, err := os.ReadFile("/proc/cpuinfo")
-	if err == nil {
-		for line := range strings.Lines(string(info)) {
-			if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
-				return strings.TrimSpace(value)
-			}
-		}
+// processor returns the name of the processor if the system has it.
+func processor() string {
+	if all, err := cpu.Info(); err == nil && len(all) > 0 && all[0].ModelName != "" {
+		return all[0].ModelName
 	}
 	return runtime.GOARCH
 }
