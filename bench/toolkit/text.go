@@ -48,9 +48,8 @@ of two terms that never meet, in `+"`index/text`"+` and in a sorted set of ids f
 Loading, %.1f terms a post:
 
 `, measure.Thousands(b.n), float64(terms)/float64(b.n))
-	measure.Head(&out, "", "bytes a post", "ratio", "CPU a post", "ratio")
 	var searched [2][]searched
-	var base []float64
+	var sides []measure.Side
 	for i, side := range []struct {
 		name   string
 		load   func(ctx context.Context) error
@@ -60,27 +59,28 @@ Loading, %.1f terms a post:
 		{"`ZADD` to a sorted set per term, pipelines of 1,000", b.addToSets, [4]int{1000, 200, 200, 5}, b.searchSets},
 		{"`PutMany`", b.put, [4]int{10_000, 10_000, 10_000, 200}, b.searchText},
 	} {
-		_, err := measure.OnServer(ctx, filepath.Join(opt.Dir, strconv.Itoa(i)), func(_ io.Writer, server *measure.Server) (err error) {
-			client := server.Client
-			b.client = client
-			if b.x, err = text.New(client, "posts", text.Options{}); err != nil {
+		sides = append(sides, measure.Side{Name: side.name, Measure: func() (costs []float64, err error) {
+			_, err = measure.OnServer(ctx, filepath.Join(opt.Dir, strconv.Itoa(i)), func(_ io.Writer, server *measure.Server) (err error) {
+				b.client = server.Client
+				if b.x, err = text.New(b.client, "posts", text.Options{}); err != nil {
+					return err
+				}
+				load := func() error { return side.load(ctx) }
+				costs, err = measure.By(b.n, load, measure.ServerMemory(ctx, b.client), measure.ServerTime(ctx, b.client))()
+				if err != nil {
+					return err
+				}
+				searched[i], err = b.search(ctx, side.times, side.search)
 				return err
-			}
-			load := func() error { return side.load(ctx) }
-			costs, err := measure.By(b.n, load, measure.ServerMemory(ctx, client), measure.ServerTime(ctx, client))()
-			if err != nil {
-				return err
-			}
-			if i == 0 {
-				base = costs
-			}
-			fmt.Fprintf(&out, "| %s | %.0f | **%.2f** | %.1f µs | **%.2f** |\n", side.name, costs[0], costs[0]/base[0], costs[1], costs[1]/base[1])
-			searched[i], err = b.search(ctx, side.times, side.search)
-			return err
-		})
-		if err != nil {
-			return "", fmt.Errorf("%s: %w", side.name, err)
-		}
+			})
+			return costs, err
+		}})
+	}
+	err := measure.Table{
+		Rounds: 1, Head: []string{"", "bytes a post", "ratio", "CPU a post", "ratio"}, Formats: []string{"%.0f", "%.1f µs"}, Sides: sides,
+	}.Write(&out)
+	if err != nil {
+		return "", err
 	}
 	writeSearches(&out, searched)
 	return out.String(), nil
@@ -209,7 +209,7 @@ func (b *posts) search(ctx context.Context, times [4]int, find func(ctx context.
 }
 
 func writeSearches(out io.Writer, all [2][]searched) {
-	fmt.Fprint(out, "\nA page of the newest 20, the words drawn as those of posts, one after the other; the CPU is that\nof the server:\n\n")
+	fmt.Fprint(out, "A page of the newest 20, the words drawn as those of posts, one after the other; the CPU is that\nof the server:\n\n")
 	measure.Head(out, "", "sorted sets, median", "99 %", "CPU", "`index/text`, median", "99 %", "CPU")
 	for kind, name := range searchKinds {
 		row := []string{name}
