@@ -51,7 +51,6 @@ const (
 type Violation struct {
 	Rule string
 	Text string
-	Op   history.Op
 }
 
 // Verdict is the result of a check.
@@ -135,7 +134,7 @@ func (c *checker) violate(op history.Op, rule, format string, args ...any) {
 	if op.Final {
 		where += ", in the end"
 	}
-	c.verdict.Violations = append(c.verdict.Violations, Violation{rule, fmt.Sprintf(format, args...) + " (" + where + ")", op})
+	c.verdict.Violations = append(c.verdict.Violations, Violation{rule, fmt.Sprintf(format, args...) + " (" + where + ")"})
 }
 
 // collect fills the registers.
