@@ -38,8 +38,9 @@ func (c *Cell[V]) Force() { c.forced.Store(c.changed.Add(1)) }
 // IsForced reports whether this process has written since the value was read: a read then goes
 // past the client-side cache, where the report of that write may not have arrived.
 func (c *Cell[V]) IsForced() bool {
+	forced := c.forced.Load()
 	e := c.entry.Load()
-	return e != nil && e.stamp.changed < c.forced.Load()
+	return forced != 0 && (e == nil || e.stamp.changed < forced)
 }
 
 // Begin returns the stamp of a read that begins. Unless cached, the read goes past the
@@ -48,9 +49,14 @@ func (c *Cell[V]) Begin(l *Link, cached bool) Stamp {
 	return Stamp{changed: c.changed.Load(), epoch: l.epoch.Load(), at: elapsed.Now(), cached: cached}
 }
 
-// Put keeps what a read has returned.
+// Put keeps what a read has returned, unless a later one has returned already.
 func (c *Cell[V]) Put(value V, stamp Stamp) {
-	c.entry.Store(&entry[V]{value, stamp})
+	next := &entry[V]{value, stamp}
+	for old := c.entry.Load(); old == nil || old.stamp.at <= stamp.at; old = c.entry.Load() {
+		if c.entry.CompareAndSwap(old, next) {
+			break
+		}
+	}
 	c.reading.Store(false)
 }
 
@@ -79,6 +85,16 @@ func (c *Cell[V]) Get(l *Link, lag time.Duration) (value V, ok bool) {
 	return e.value, age < lag || !c.reading.CompareAndSwap(false, true)
 }
 
+// Stale returns the value whether or not a change was reported; ok is false where reports may
+// have been lost since, or it is older than a minute.
+func (c *Cell[V]) Stale(l *Link) (value V, ok bool) {
+	e := c.entry.Load()
+	if e == nil || !l.watched || !e.stamp.cached || e.stamp.epoch != l.epoch.Load() {
+		return value, false
+	}
+	return e.value, elapsed.Now()-e.stamp.at < int64(MaxAge)
+}
+
 // Old returns the value for the time in which its server cannot be reached; ok is false
 // where it has changed, or is older than a minute.
 func (c *Cell[V]) Old(l *Link) (value V, ok bool) {
@@ -87,6 +103,11 @@ func (c *Cell[V]) Old(l *Link) (value V, ok bool) {
 		return value, false
 	}
 	return e.value, elapsed.Now()-e.stamp.at < int64(MaxAge)
+}
+
+// isLatest reports whether no change was reported since a read began.
+func (c *Cell[V]) isLatest(l *Link, stamp Stamp) bool {
+	return stamp.changed == c.changed.Load() && stamp.epoch == l.epoch.Load()
 }
 
 func (c *Cell[V]) unchanged(e *entry[V]) bool {

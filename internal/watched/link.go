@@ -1,9 +1,10 @@
 // Package watched keeps values in memory that the server invalidates.
 //
 // The server reports each change of a key that this process has read through its
-// client-side cache. A [Cell] holds what was made of such keys until a change is reported.
-// A report can be late, or lost: the cable is slow, or cut. So no value is used before
-// [Link.Confirm] has confirmed, less than a second ago, that all reports have arrived.
+// client-side cache. A [Map] holds what was made of such keys, by an id, and a [Cell] a single
+// value, until a change is reported; [Link.On] registers their keys. A report can be late, or
+// lost: the cable is slow, or cut. So no value is used before [Link.Confirm] has confirmed, less
+// than a second ago, that all reports have arrived.
 //
 // A read that is only slow is waited for. A value that may be outdated is used only while a
 // part of the database cannot be reached and others can ([Link.Read]), is counted, and never
@@ -59,6 +60,8 @@ type Link struct {
 	skipUntil atomic.Int64
 	served    atomic.Int64
 
+	changed map[string][]func(id int64) // by prefix; see On
+
 	mu      sync.Mutex
 	running *confirmation
 }
@@ -72,14 +75,32 @@ type confirmation struct {
 // NewLink returns the Link of a process. Unless watched, the server reports no changes, and
 // nothing is kept in memory.
 func NewLink(watched bool, probe func(ctx context.Context) error) *Link {
-	return &Link{probe: probe, watched: watched}
+	return &Link{probe: probe, watched: watched, changed: map[string][]func(int64){}}
+}
+
+// On has changed called with the id in each key of this prefix that has changed, and for the
+// empty prefix where reports may have been lost. A key without an id is its own prefix, with the
+// id 0. Those of the same prefix are called in the order of On. They must not wait: the
+// connection to the database does. Call On before the first report.
+func (l *Link) On(prefix string, changed func(id int64)) {
+	l.changed[prefix] = append(l.changed[prefix], changed)
+}
+
+// Changed notes that a key has changed: one of this prefix, with an id.
+func (l *Link) Changed(prefix string, id int64) {
+	for _, changed := range l.changed[prefix] {
+		changed(id)
+	}
 }
 
 // Watched reports whether the server reports changes.
 func (l *Link) Watched() bool { return l.watched }
 
 // Lost notes that reports may have been lost: any key may have changed.
-func (l *Link) Lost() { l.epoch.Add(1) }
+func (l *Link) Lost() {
+	l.Changed("", 0)
+	l.epoch.Add(1)
+}
 
 // Partly reports whether only a part of the database could be reached when it was probed
 // last.

@@ -110,19 +110,35 @@ func TestOldValues(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			link := watched.NewLink(true, func(context.Context) error { return c.probe })
-			var cell watched.Cell[string]
-			cell.Put("old", cell.Begin(link, true))
+			values, err := watched.NewMap(watched.Options[string]{
+				Link: link, Keys: []string{"key:"}, Most: 10,
+				IsFresh: func(context.Context, int64) bool { return false },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			db := new(database)
+			get := func(ctx context.Context, value string) (string, error) {
+				return values.Get(ctx, 1, watched.Ask[string]{
+					Load: watched.Each(func(ctx context.Context, _ *watched.Read[string]) (string, error) {
+						return value, db.read(ctx)
+					}),
+				})
+			}
+			if _, err := get(t.Context(), "old"); err != nil {
+				t.Fatal(err)
+			}
 			if c.partly {
 				_ = link.Probe(t.Context())
 			}
 			link.Lost()
 			if c.change {
-				cell.Changed()
+				link.Changed("key:", 1)
 			}
-			_, hasOld := cell.Old(link)
 			ctx, note := watched.WithNote(t.Context())
-			db := &database{takes: c.takes, err: c.read}
-			useOld, err := link.Read(ctx, hasOld, db.read)
+			*db = database{takes: c.takes, err: c.read}
+			value, err := get(ctx, "new")
+			useOld := value == "old"
 			if useOld != c.want || note.Load() != c.want || (link.Served() > 0) != c.want || c.want && err != nil || !c.want && !errors.Is(err, c.read) {
 				t.Errorf("%s: old %v, noted %v, served %d, %v", name, useOld, note.Load(), link.Served(), err)
 			}

@@ -1,0 +1,436 @@
+package watched
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// model is a server with a number for each id, which grows with each write, and what callers of a
+// Map must get: at least the number that was reported when they called, or that this process had
+// written.
+type model struct {
+	*rapid.T
+	m        *Map[int]
+	lag      time.Duration
+	written  [ids]int
+	reported [ids][]report // oldest first
+	changes  [ids]int      // of what a caller may join
+	calls    []*call
+	begun    chan *load
+	loads    []*load
+}
+
+const ids = 4
+
+type report struct {
+	at     time.Time
+	number int
+	own    bool // a write of this process: it has no lag
+}
+
+type call struct {
+	ids    []int64
+	least  []int
+	cancel context.CancelFunc
+	done   chan error
+	values []int
+}
+
+type load struct {
+	ids      []int64
+	fresh    bool
+	unshared bool
+	least    []int // what was reported or, where fresh, written when it began
+	changes  []int
+	gone     atomic.Bool
+	reply    chan error
+	values   []int
+}
+
+type freshKey struct{}
+
+func isFresh(ctx context.Context, _ int64) bool { return ctx.Value(freshKey{}) != nil }
+
+func fresh(ctx context.Context) context.Context { return context.WithValue(ctx, freshKey{}, true) }
+
+func newModel(t *rapid.T, opt Options[int]) *model {
+	s := &model{T: t, lag: opt.Lag, begun: make(chan *load, 100)}
+	opt.Link = NewLink(true, func(context.Context) error { return nil })
+	opt.Keys, opt.Most, opt.IsFresh, opt.WithFresh = []string{"key:"}, 10, isFresh, fresh
+	var err error
+	if s.m, err = NewMap(opt); err != nil {
+		t.Fatal(err)
+	}
+	for id := range s.reported {
+		s.reported[id] = []report{{}}
+	}
+	return s
+}
+
+// known returns the number that a caller must get now.
+func (s *model) known(id int64, lag time.Duration) int {
+	number := 0
+	for _, r := range s.reported[id] {
+		if r.own || time.Since(r.at) >= lag {
+			number = max(number, r.number)
+		}
+	}
+	return number
+}
+
+func (s *model) ids() []int64 {
+	return rapid.SliceOfN(rapid.Int64Range(0, ids-1), 1, ids).Draw(s.T, "ids")
+}
+
+func (s *model) id() int64 { return rapid.Int64Range(0, ids-1).Draw(s.T, "id") }
+
+// get calls GetMany.
+func (s *model) get(isFresh bool, wanted ...int64) {
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &call{ids: wanted, cancel: cancel, done: make(chan error, 1)}
+	lag := s.lag
+	if lag > 0 {
+		lag += readingFor
+	}
+	for _, id := range wanted {
+		least := s.known(id, lag)
+		if isFresh {
+			least = s.written[id]
+		}
+		c.least = append(c.least, least)
+	}
+	if isFresh {
+		ctx = fresh(ctx)
+	}
+	s.calls = append(s.calls, c)
+	var waited atomic.Bool // perhaps for a leader who has failed
+	go func() {
+		var err error
+		c.values, err = s.m.GetMany(ctx, wanted, Ask[int]{Load: func(ctx context.Context, reads []*Read[int]) error {
+			l := &load{fresh: reads[0].Fresh, unshared: isFresh || waited.Load(), reply: make(chan error, 1)}
+			for _, r := range reads {
+				l.ids = append(l.ids, r.ID)
+			}
+			s.begun <- l
+			select {
+			case err := <-l.reply:
+				for i, r := range reads {
+					r.Value = l.values[i]
+				}
+				return err
+			case <-ctx.Done():
+				l.gone.Store(true)
+				return ctx.Err()
+			}
+		}})
+		c.done <- err
+	}()
+	s.settle()
+	waited.Store(true)
+}
+
+// began notes a read that the server has got.
+func (s *model) began(l *load) {
+	for _, id := range l.ids {
+		least := s.known(id, 0)
+		if l.fresh {
+			least = s.written[id]
+		}
+		l.least, l.changes = append(l.least, least), append(l.changes, s.changes[id])
+		for _, other := range s.loads {
+			if at := slices.Index(other.ids, id); at >= 0 && !l.unshared && !other.unshared && other.changes[at] == s.changes[id] {
+				s.Fatalf("%d is read twice at the same time", id)
+			}
+		}
+	}
+	s.loads = append(s.loads, l)
+}
+
+// settle waits until everybody waits, and looks at the calls that have returned.
+func (s *model) settle() {
+	synctest.Wait()
+	s.loads = slices.DeleteFunc(s.loads, func(l *load) bool { return l.gone.Load() })
+	for len(s.begun) > 0 {
+		s.began(<-s.begun)
+	}
+	s.calls = slices.DeleteFunc(s.calls, func(c *call) bool {
+		select {
+		case err := <-c.done:
+			for i, id := range c.ids {
+				if err == nil && (c.values[i] < c.least[i] || c.values[i] > s.written[id]) {
+					s.Fatalf("%d has the number %d, want %d to %d", id, c.values[i], c.least[i], s.written[id])
+				}
+			}
+			return true
+		default:
+			return false
+		}
+	})
+}
+
+// answer answers a read with any numbers that the server, or the client-side cache, may have.
+func (s *model) answer(at int, err error) {
+	l := s.loads[at]
+	s.loads = slices.Delete(s.loads, at, at+1)
+	for i, id := range l.ids {
+		l.values = append(l.values, rapid.IntRange(l.least[i], s.written[id]).Draw(s.T, "number"))
+	}
+	l.reply <- err
+	s.settle()
+}
+
+// changed notes that callers may not join a read that has begun.
+func (s *model) changed(id int64, own bool) {
+	s.changes[id]++
+	s.reported[id] = append(s.reported[id], report{time.Now(), s.written[id], own})
+}
+
+func (s *model) step() {
+	switch rapid.IntRange(0, 11).Draw(s.T, "step") {
+	case 0, 1, 2:
+		s.get(rapid.IntRange(0, 4).Draw(s.T, "fresh") == 0, s.ids()...)
+	case 3, 4:
+		if len(s.loads) > 0 {
+			fails := map[bool]error{true: io.EOF}[rapid.IntRange(0, 5).Draw(s.T, "fails") == 0]
+			s.answer(rapid.IntRange(0, len(s.loads)-1).Draw(s.T, "load"), fails)
+		}
+	case 5:
+		s.written[s.id()]++
+	case 6:
+		id := s.id()
+		s.changed(id, false)
+		s.m.opt.Link.Changed("key:", id)
+	case 7:
+		id := s.id()
+		s.written[id]++
+		if _, ok := s.m.slots.GetEntryQuietly(id); !ok {
+			return // nothing is in memory, and no reader has to be told
+		}
+		s.changed(id, true)
+		s.m.Force(id)
+	case 8:
+		for id := range int64(ids) {
+			s.changed(id, false)
+		}
+		s.m.opt.Link.Lost()
+	case 9:
+		for id := range s.changes {
+			s.changes[id]++
+		}
+		s.m.slots.InvalidateAll()
+	case 10:
+		time.Sleep(time.Duration(rapid.IntRange(1, 1000).Draw(s.T, "ms")) * time.Millisecond)
+	case 11:
+		if len(s.calls) > 0 {
+			s.calls[rapid.IntRange(0, len(s.calls)-1).Draw(s.T, "call")].cancel()
+			s.settle()
+		}
+	}
+}
+
+// end answers everybody, and sees that the latest values are in memory then.
+func (s *model) end() {
+	for len(s.loads) > 0 {
+		s.answer(0, nil)
+	}
+	if len(s.calls) > 0 {
+		s.Fatalf("%d callers wait for nothing", len(s.calls))
+	}
+	for id := range int64(ids) {
+		s.changed(id, false)
+		s.m.opt.Link.Changed("key:", id)
+	}
+	for id := range int64(ids) {
+		for range 3 { // a read past all caches is not kept
+			time.Sleep(s.lag + readingFor)
+			s.get(false, id)
+			for len(s.loads) > 0 {
+				s.answer(0, nil)
+			}
+		}
+		if value, ok := s.m.Peek(id); !ok || value != s.written[id] {
+			s.Fatalf("%d has %d in memory (%v), want %d", id, value, ok, s.written[id])
+		}
+	}
+}
+
+// No caller gets a value that is older than a change that was reported before the call, or than
+// what this process has written, whenever reads, reports and replies come; and those who miss the
+// same value wait for one read.
+func TestMap(t *testing.T) {
+	t.Parallel()
+	for _, lag := range []time.Duration{0, Lag} {
+		rapid.Check(t, func(t *rapid.T) {
+			rapid.SyncTest(t, func(t *rapid.T) {
+				s := newModel(t, Options[int]{Lag: lag})
+				defer func() {
+					for _, c := range s.calls {
+						c.cancel()
+					}
+				}()
+				for range rapid.IntRange(1, 60).Draw(t, "steps") {
+					s.step()
+				}
+				s.end()
+			})
+		})
+	}
+}
+
+// A value in memory costs no allocation.
+func TestMapHit(t *testing.T) {
+	link := NewLink(true, func(context.Context) error { return nil })
+	m, err := NewMap(Options[*int]{Link: link, Most: 10, IsFresh: isFresh, WithFresh: fresh})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := 7
+	get := func() {
+		value, err := m.Get(context.Background(), 1, Ask[*int]{
+			Valid: func(_ int64, value *int) bool { return *value == want },
+			Load:  Each(func(context.Context, *Read[*int]) (*int, error) { return &want, nil }),
+		})
+		if err != nil || value != &want {
+			t.Errorf("got %v, %v", value, err)
+		}
+	}
+	if got := testing.AllocsPerRun(100, get); got > 0 {
+		t.Errorf("%v allocations", got)
+	}
+}
+
+// A caller whose leader has failed, or has read what is of no use to it, reads for itself.
+func TestMapUnshared(t *testing.T) {
+	t.Parallel()
+	for what, fails := range map[string]error{"failed": io.EOF, "of no use": nil} {
+		synctest.Test(t, func(t *testing.T) {
+			link := NewLink(true, func(context.Context) error { return nil })
+			m, err := NewMap(Options[string]{Link: link, Most: 10, IsFresh: isFresh})
+			if err != nil {
+				t.Fatal(err)
+			}
+			reply := make(chan error)
+			var reads atomic.Int64
+			get := func(mine string) (string, error) {
+				return m.Get(t.Context(), 1, Ask[string]{
+					Valid: func(_ int64, value string) bool { return value == mine },
+					Load: Each(func(context.Context, *Read[string]) (string, error) {
+						reads.Add(1)
+						if mine == "leader" {
+							return mine, <-reply
+						}
+						return mine, nil
+					}),
+				})
+			}
+			var all sync.WaitGroup
+			all.Go(func() {
+				if _, err := get("leader"); !errors.Is(err, fails) {
+					t.Errorf("%s: the leader got %v", what, err)
+				}
+			})
+			synctest.Wait()
+			all.Go(func() {
+				if value, err := get("other"); value != "other" || err != nil {
+					t.Errorf("%s: %q, %v", what, value, err)
+				}
+			})
+			synctest.Wait()
+			if reads.Load() != 1 {
+				t.Errorf("%s: %d reads, want that of the leader", what, reads.Load())
+			}
+			reply <- fails
+			all.Wait()
+		})
+	}
+}
+
+// Callers at the same time, with the race detector.
+func TestMapTogether(t *testing.T) {
+	t.Parallel()
+	link := NewLink(true, func(context.Context) error { return nil })
+	m, err := NewMap(Options[int64]{
+		Link: link, Keys: []string{"key:"}, Bytes: 3 * slotBytes, Size: func(n int64) int { return int(n % slotBytes) },
+		IsFresh: isFresh, WithFresh: fresh,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var written, reported [ids]atomic.Int64
+	load := func(_ context.Context, reads []*Read[int64]) error {
+		for _, r := range reads {
+			r.Value = written[r.ID].Load()
+		}
+		return nil
+	}
+	var writers, readers sync.WaitGroup
+	ended := make(chan struct{})
+	for id := range int64(ids) {
+		writers.Go(func() {
+			for n := range int64(2000) {
+				written[id].Store(n)
+				if n%3 == 0 {
+					m.Force(id)
+				}
+				link.Changed("key:", id)
+				reported[id].Store(n)
+			}
+		})
+	}
+	for n := range int64(4) {
+		readers.Go(func() {
+			for {
+				select {
+				case <-ended:
+					return
+				default:
+				}
+				wanted := []int64{n % ids, (n + 1) % ids}
+				least := []int64{reported[wanted[0]].Load(), reported[wanted[1]].Load()}
+				got, err := m.GetMany(t.Context(), wanted, Ask[int64]{Load: load})
+				if err != nil || slices.CompareFunc(got, least, cmp.Compare) < 0 || got[1] < least[1] {
+					t.Errorf("got %v, %v, want %v or more", got, err, least)
+					return
+				}
+			}
+		})
+	}
+	writers.Wait()
+	close(ended)
+	readers.Wait()
+}
+
+// The size of a value is counted, and a place that was dropped, which has missed changes, does not
+// come back.
+func TestMapSize(t *testing.T) {
+	t.Parallel()
+	m, err := NewMap(Options[string]{Link: NewLink(true, nil), Bytes: 1 << 20, Size: func(text string) int { return len(text) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dropped, now := new(slot[string]), new(slot[string])
+	m.weigh(1, dropped)
+	if _, ok := m.slots.GetIfPresent(1); ok {
+		t.Error("a place is back that the cache has dropped")
+	}
+	m.slots.Set(1, now)
+	m.weigh(1, dropped)
+	if s, _ := m.slots.GetIfPresent(1); s != now {
+		t.Error("a place has replaced a later one")
+	}
+	m.put(&Read[string]{ID: 1, Value: fmt.Sprintf("%5000d", 1), slot: now, flight: new(flight[string])})
+	if entry, ok := m.slots.GetEntryQuietly(1); !ok || entry.Value != now || entry.Weight != 5000+slotBytes {
+		t.Errorf("the value weighs %d", entry.Weight)
+	}
+}
