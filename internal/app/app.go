@@ -121,7 +121,7 @@ func New(client rueidis.Client, opt Options) (*App, error) {
 		}
 	}
 	s.fanOut.Start(!opt.NoJobs)
-	s.unsubscribe = opt.Invalidations.Subscribe(s.invalidated)
+	s.unsubscribe = opt.Invalidations.Subscribe(s.db.Changed)
 	return s, nil
 }
 
@@ -292,59 +292,6 @@ func (s *App) buildModeration() (err error) {
 	s.Leaving = accounts.NewLeaving(s.db, s.Users, s.removal, s.Moderation.FollowStanding, s.pictures)
 	s.Applications = moderation.NewApplications(s.Moderation, s.directory, s.Leaving.DeleteAccount)
 	return nil
-}
-
-// invalidated notes that a key has changed; any key may have if it is empty. It must
-// not wait: the connection of the client calls it.
-func (s *App) invalidated(key string) {
-	switch key {
-	case "":
-		s.db.Link.Lost()
-		s.standings.Changed(true)
-		return
-	case layout.Celebrities:
-		s.celebrities.Changed()
-		return
-	case layout.Standings:
-		s.standings.Changed(false)
-		return
-	case layout.Trends:
-		s.Trends.Changed()
-		return
-	case layout.Site:
-		s.Site.Changed()
-		return
-	case layout.Blocklist:
-		s.Blocklist.Changed()
-		return
-	case layout.TrendTags:
-		s.TrendRules.Changed()
-		return
-	}
-	prefix, id, ok := layout.ParseKey(key)
-	if !ok {
-		return
-	}
-	switch prefix {
-	case layout.PostPrefix:
-		s.Views.Invalidate(id)
-	case layout.MutedPrefix, layout.BlockedPrefix, layout.BlockersPrefix,
-		layout.LikedPrefix, layout.RepostedPrefix, layout.BookmarksPrefix, layout.ListsPrefix, layout.FollowingTagsPrefix:
-		s.Viewers.Invalidate(id, prefix)
-	case layout.NotificationsPrefix:
-		s.Notifications.Invalidate(id)
-	case layout.UserPrefix:
-		s.Notifications.Invalidate(id)
-		s.Suggestions.UserChanged()
-	case layout.FollowingPrefix:
-		s.homes.Changed(prefix, id)
-		s.Viewers.Invalidate(id, prefix)
-		s.Suggestions.Invalidate(id)
-	case layout.ProfilePrefix:
-		s.homes.Changed(prefix, id)
-	case layout.DismissedPrefix:
-		s.Suggestions.Invalidate(id)
-	}
 }
 
 // Close stops the fan-outs that run in the background and waits for them. The

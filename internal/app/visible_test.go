@@ -278,7 +278,6 @@ func TestVisible(t *testing.T) {
 			b.do(b.Moderation.SetStanding(b.Ctx, social.Operator, ada.ID, moderation.StandingChange{Standing: standing}))
 			for name, user := range viewers {
 				v := b.viewer(user)
-				b.Suggestions.Invalidate(user.ID) // they are found anew in each standing
 				for list, one := range lists {
 					want := !slices.Contains(one.never, name)
 					switch name {

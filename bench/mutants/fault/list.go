@@ -341,11 +341,19 @@ var All = []Fault{
 	{
 		Name: "stalehead", What: "the latest posts of a merged author are never read again",
 		Document: "retwis.md", Promise: "posts of people with very many followers are merged into home timelines when those are read",
-		File: "internal/social/home/merge.go", Anchor: "\t\tif all[i] = h; ok && !fresh && h.first == first[a.id] {\n",
-		With: "\t\tif old := a.head.Latest(); plant.On(\"stalehead\") && old != nil && !a.head.IsForced() {\n\t\t\th, ok = old, true\n\t\t}\n" +
-			"\t\tif all[i] = h; ok && !fresh && h.first == first[a.id] {\n",
+		File: "internal/social/home/merge.go", Anchor: "\t\tr.Value = &head{first: first[r.ID]}\n",
+		With: "\t\tif plant.On(\"stalehead\") && r.Before != nil && !r.Fresh {\n\t\t\tr.Value = r.Before\n\t\t\tcontinue\n\t\t}\n" +
+			"\t\tr.Value = &head{first: first[r.ID]}\n",
 		Likely: []string{"internal/social/home", "internal/app"},
 		Lab:    true,
+	},
+	{
+		Name: "latestamp", What: "a value that was read before a change is kept as if it had been read after it",
+		Document: "operations.md", Promise: "A suspension is in force in all processes within a round trip of its writing.",
+		File: "internal/watched/map.go", Anchor: "\tr.slot.Put(r.Value, r.flight.stamp)\n",
+		With: "\tif plant.On(\"latestamp\") {\n\t\tr.flight.stamp = r.slot.Begin(m.opt.Link, !r.Fresh)\n\t}\n" +
+			"\tr.slot.Put(r.Value, r.flight.stamp)\n",
+		Likely: []string{"internal/watched"},
 	},
 	{
 		Name: "ledgerfirst", What: "a task leaves its ledger before it is done",

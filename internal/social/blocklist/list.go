@@ -42,9 +42,6 @@ func New(db storage.Database, people *users.Users, log *audit.Log, now func() ti
 	return l
 }
 
-// Changed notes that `blocklist` has changed. It does not wait.
-func (l *List) Changed() { l.kept.Changed() }
-
 // CheckText returns *InvalidError for a text with a word or a link that is blocked. No round trip
 // while nothing has changed.
 func (l *List) CheckText(ctx context.Context, field, typed string) error {

@@ -120,7 +120,7 @@ func (t *Timelines) sources(ctx context.Context, uid int64) (s sources, err erro
 
 // gather reads what belongs on a home timeline.
 func (t *Timelines) gather(ctx context.Context, uid int64) (posts []int64, err error) {
-	known, err := t.Celebrities.Load(ctx, true)
+	known, err := t.Celebrities.Load(social.WithFresh(ctx))
 	if err != nil {
 		return nil, err
 	}

@@ -17,14 +17,11 @@ package home
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/maypok86/otter/v2"
-	"github.com/redis/rueidis"
 
 	"retwis/collection"
 	"retwis/internal/elapsed"
@@ -33,6 +30,8 @@ import (
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
 	"retwis/internal/watched"
+
+	"github.com/maypok86/otter/v2"
 )
 
 // Options are the settings of Timelines. All are required.
@@ -49,9 +48,10 @@ type Timelines struct {
 	Options
 	renewAfter time.Duration
 
-	readers *otter.Cache[int64, *reader]
-	authors sync.Map      // id → *author; as many as there are merged authors at most
-	builds  chan struct{} // bounds how many home timelines are made at once
+	renewed *otter.Cache[int64, int64] // when the end of a list was postponed last, by its reader
+	follows *watched.Map[followed]     // by reader
+	heads   *watched.Map[*head]        // by author
+	builds  chan struct{}              // bounds how many home timelines are made at once
 	built   atomic.Int64
 }
 
@@ -59,8 +59,9 @@ const (
 	// renewEvery is how often a view postpones the end of a home timeline.
 	renewEvery = 24 * time.Hour
 	// maxReaders bounds whose follows are kept in memory: about 2 KB for a reader who
-	// follows 200 merged authors. An author takes 1 KB.
+	// follows 200 merged authors. maxHeads bounds the authors, about 1 KB each.
 	maxReaders = 50_000
+	maxHeads   = 50_000
 	// buildsAtOnce bounds the memory of home timelines that are being made.
 	buildsAtOnce = 16
 	// attempts bounds how often a page is read again because its list has expired.
@@ -69,78 +70,52 @@ const (
 
 // New returns the home timelines of a Cluster.
 func New(opt Options) (*Timelines, error) {
-	readers, err := otter.New(&otter.Options[int64, *reader]{MaximumSize: maxReaders})
-	if err != nil {
+	t := &Timelines{Options: opt, renewAfter: min(renewEvery, opt.Idle/4), builds: make(chan struct{}, buildsAtOnce)}
+	var err [3]error
+	t.renewed, err[0] = otter.New(&otter.Options[int64, int64]{MaximumSize: maxReaders})
+	t.follows, err[1] = storage.NewMap(opt.DB, watched.Options[followed]{Keys: []string{layout.FollowingPrefix}, Most: maxReaders})
+	t.heads, err[2] = storage.NewMap(opt.DB, watched.Options[*head]{Keys: []string{layout.ProfilePrefix}, Most: maxHeads, Lag: watched.Lag})
+	if err := errors.Join(err[:]...); err != nil {
 		return nil, fmt.Errorf("social: %w", err)
 	}
-	t := &Timelines{
-		Options: opt, renewAfter: min(renewEvery, opt.Idle/4),
-		readers: readers, builds: make(chan struct{}, buildsAtOnce),
-	}
-	opt.Celebrities.OnWrite(t.wrote)
+	// The next reader in this process sees the posts that it has just written, or deleted.
+	opt.Celebrities.OnWrite(t.heads.Force)
 	return t, nil
 }
 
 // Built returns how many home timelines this process has made.
 func (t *Timelines) Built() int64 { return t.built.Load() }
 
-// Changed notes that a key has changed, of a prefix and a user. It does not wait. A nil
-// *Timelines ignores it.
-func (t *Timelines) Changed(prefix string, uid int64) {
-	if t == nil {
-		return
-	}
-	switch prefix {
-	case layout.FollowingPrefix:
-		if r, ok := t.readers.GetEntryQuietly(uid); ok {
-			r.Value.followed.Changed()
-		}
-	case layout.ProfilePrefix:
-		if a, ok := t.authors.Load(uid); ok {
-			a.(*author).head.Changed()
-		}
-	}
-}
-
-// wrote makes the next reader in this process see the latest posts of an author: this
-// process has just written one, or deleted it.
-func (t *Timelines) wrote(uid int64) {
-	if a, ok := t.authors.Load(uid); ok {
-		a.(*author).head.Force()
-	}
-}
-
 // Newest returns the newest n posts of a home timeline, those below before where it is
-// not zero. fresh bypasses all caches. Without fresh it takes no round trip for a
+// not zero. Unless the context is fresh, it takes no round trip for a
 // first page as long as nothing has changed, except for one a day; one for a later page,
 // and one more where authors who are merged have older posts than those in memory. A
 // home timeline that does not exist takes about six.
-func (t *Timelines) Newest(ctx context.Context, uid, before int64, n int, fresh bool) ([]int64, error) {
-	r := t.reader(uid)
-	if err := t.renew(ctx, r, uid); err != nil {
+func (t *Timelines) Newest(ctx context.Context, uid, before int64, n int) ([]int64, error) {
+	if err := t.renew(ctx, uid); err != nil {
 		return nil, err
 	}
-	part, err := t.list(ctx, uid, before, n, fresh)
+	part, err := t.list(ctx, uid, before, n)
 	for i := 0; err == nil && !part.complete && i < attempts; i++ {
 		if err = t.build(ctx, uid); err == nil {
-			part, err = t.list(ctx, uid, before, n, true)
+			part, err = t.list(social.WithFresh(ctx), uid, before, n)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	known, err := t.Celebrities.Load(ctx, fresh)
+	known, err := t.Celebrities.Load(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if len(known.First) == 0 {
 		return part.ids, nil
 	}
-	authors, err := t.followed(ctx, r, uid, known, fresh)
+	authors, err := t.followed(ctx, uid, known)
 	if err != nil || len(authors) == 0 {
 		return part.ids, err
 	}
-	return t.merge(ctx, merged{part: part, authors: authors, first: known.First, before: before, n: n}, fresh)
+	return t.merge(ctx, merged{part: part, authors: authors, first: known.First, before: before, n: n})
 }
 
 // part is a part of the list of a home timeline.
@@ -151,14 +126,14 @@ type part struct {
 }
 
 // list reads a part of a list.
-func (t *Timelines) list(ctx context.Context, uid, before int64, n int, fresh bool) (part, error) {
+func (t *Timelines) list(ctx context.Context, uid, before int64, n int) (part, error) {
 	key := layout.HomeKey(uid)
 	var ids []int64
 	var err error
 	if before > 0 {
 		ids, err = t.Lists.Select(ctx, key, before, n)
 	} else {
-		ids, err = t.read(ctx, t.Lists.NewestCommand(key, n), fresh).AsIntSlice()
+		ids, err = t.DB.Read(ctx, t.Lists.NewestCommand(key, n)).AsIntSlice()
 	}
 	if err != nil {
 		return part{}, err
@@ -192,80 +167,50 @@ func (t *Timelines) list(ctx context.Context, uid, before int64, n int, fresh bo
 	return p, nil
 }
 
-// read answers a command from memory, unless fresh.
-func (t *Timelines) read(ctx context.Context, cmd rueidis.Cacheable, fresh bool) rueidis.RedisResult {
-	if fresh {
-		ctx = social.WithFresh(ctx)
-	}
-	return t.DB.Read(ctx, cmd)
-}
-
 // renew postpones the end of a home timeline, once a day.
-func (t *Timelines) renew(ctx context.Context, r *reader, uid int64) error {
+func (t *Timelines) renew(ctx context.Context, uid int64) error {
 	now := elapsed.Now()
-	last := r.renewed.Load()
-	if last != 0 && now-last < int64(t.renewAfter) || !r.renewed.CompareAndSwap(last, now) {
+	if last, ok := t.renewed.GetIfPresent(uid); ok && now-last < int64(t.renewAfter) {
 		return nil
 	}
+	t.renewed.Set(uid, now)
 	err := t.DB.Client.Do(ctx, t.DB.Client.B().Expire().Key(layout.HomeKey(uid)).Seconds(t.seconds()).Build()).Error()
 	if err != nil {
-		r.renewed.Store(0)
+		t.renewed.Invalidate(uid)
 	}
 	return err
 }
 
 func (t *Timelines) seconds() int64 { return max(1, int64(t.Idle/time.Second)) }
 
-// reader is what is known of a user who reads.
-type reader struct {
-	renewed  atomic.Int64 // when this process last postponed the end of their list
-	followed watched.Cell[followed]
-}
-
 // followed are the merged authors that a reader follows.
 type followed struct {
-	authors []*author
+	authors []int64
 	known   *storage.KnownCelebrities
 }
 
-func (t *Timelines) reader(uid int64) *reader {
-	r, ok := t.readers.GetIfPresent(uid)
-	if !ok {
-		// It is there before anything is read, so that no change is missed meanwhile.
-		r, _ = t.readers.ComputeIfAbsent(uid, func() (*reader, bool) { return new(reader), false })
-	}
-	return r
-}
-
 // followed returns the merged authors that a reader follows.
-func (t *Timelines) followed(ctx context.Context, r *reader, uid int64, known *storage.KnownCelebrities, fresh bool) ([]*author, error) {
-	if f, ok := r.followed.Get(t.DB.Link, 0); ok && !fresh && f.known == known {
-		return f.authors, nil
-	}
-	stamp := r.followed.Begin(t.DB.Link, !fresh)
-	ids, err := t.following(ctx, uid, known, fresh)
-	if err != nil {
-		return nil, err
-	}
-	f := followed{known: known}
-	for _, id := range ids {
-		if _, ok := known.First[id]; ok && id != uid {
-			f.authors = append(f.authors, t.author(id))
-		}
-	}
-	if !fresh {
-		r.followed.Put(f, stamp)
-	}
-	return f.authors, nil
+func (t *Timelines) followed(ctx context.Context, uid int64, known *storage.KnownCelebrities) ([]int64, error) {
+	f, err := t.follows.Get(ctx, uid, watched.Ask[followed]{
+		Valid: func(_ int64, f followed) bool { return f.known == known },
+		Load: watched.Each(func(ctx context.Context, _ *watched.Read[followed]) (followed, error) {
+			ids, err := t.following(ctx, uid, known)
+			return followed{known: known, authors: slices.DeleteFunc(ids, func(id int64) bool {
+				_, isMerged := known.First[id]
+				return !isMerged || id == uid
+			})}, err
+		}),
+	})
+	return f.authors, err
 }
 
 // following reads the people that a reader follows: at least all merged authors.
-func (t *Timelines) following(ctx context.Context, uid int64, known *storage.KnownCelebrities, fresh bool) ([]int64, error) {
+func (t *Timelines) following(ctx context.Context, uid int64, known *storage.KnownCelebrities) ([]int64, error) {
 	key := layout.FollowingKey(uid)
 	b := t.DB.Client.B()
 	// The server reports changes of a key that was read through the client's memory.
 	// The members are read past it: there can be very many.
-	count, err := reply.OrEmpty(t.read(ctx, b.Zcard().Key(key).Cache(), fresh).AsInt64())
+	count, err := reply.OrEmpty(t.DB.Read(ctx, b.Zcard().Key(key).Cache()).AsInt64())
 	if err != nil || count == 0 {
 		return nil, err
 	}

@@ -8,21 +8,12 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/reply"
-	"retwis/internal/social"
 	"retwis/internal/social/layout"
 	"retwis/internal/watched"
 )
 
-const (
-	// headLen is how many of an author's latest posts are in memory.
-	headLen = 100
-)
-
-// author is an author whose posts are merged.
-type author struct {
-	id   int64
-	head watched.Cell[*head]
-}
+// headLen is how many of an author's latest posts are in memory.
+const headLen = 100
 
 // head are the latest posts and reposts of an author, the latest first. It never changes.
 type head struct {
@@ -31,66 +22,31 @@ type head struct {
 	first int64
 }
 
-func (t *Timelines) author(id int64) *author {
-	a, ok := t.authors.Load(id)
-	if !ok {
-		// It is there before the posts are read, so that no change is missed meanwhile.
-		a, _ = t.authors.LoadOrStore(id, &author{id: id})
-	}
-	return a.(*author)
-}
-
-// heads returns the latest posts of each of these authors, which are read again about once a
+// headsOf returns the latest posts of each of these authors, which are read again about once a
 // second at most. One round trip if some have changed.
-func (t *Timelines) heads(ctx context.Context, f []*author, first map[int64]int64, fresh bool) ([]*head, error) {
-	all := make([]*head, len(f))
-	var changed, forced []int
-	hasOld := !fresh
-	for i, a := range f {
-		h, ok := a.head.Get(t.DB.Link, watched.Lag)
-		if all[i] = h; ok && !fresh && h.first == first[a.id] {
-			continue
-		}
-		if fresh || a.head.IsForced() {
-			forced = append(forced, i)
-		} else {
-			changed = append(changed, i)
-		}
-		old, ok := a.head.Old(t.DB.Link)
-		all[i], hasOld = old, hasOld && ok && old.first == first[a.id]
-	}
-	if len(changed)+len(forced) == 0 {
-		return all, nil
-	}
-	_, err := t.DB.Link.Read(ctx, hasOld, func(ctx context.Context) error {
-		err := t.readHeads(social.WithFresh(ctx), forced, f, first, all)
-		if err == nil {
-			err = t.readHeads(ctx, changed, f, first, all)
-		}
-		return err
+func (t *Timelines) headsOf(ctx context.Context, authors []int64, first map[int64]int64) ([]*head, error) {
+	return t.heads.GetMany(ctx, authors, watched.Ask[*head]{
+		Valid: func(id int64, h *head) bool { return h.first == first[id] },
+		Load: func(ctx context.Context, reads []*watched.Read[*head]) error {
+			return t.readHeads(ctx, reads, first)
+		},
 	})
-	return all, err
 }
 
-// readHeads reads the latest posts of these authors.
-func (t *Timelines) readHeads(ctx context.Context, which []int, f []*author, first map[int64]int64, all []*head) error {
-	if len(which) == 0 {
-		return nil
+// readHeads reads the latest posts of authors.
+func (t *Timelines) readHeads(ctx context.Context, reads []*watched.Read[*head], first map[int64]int64) error {
+	cmds := make([]rueidis.Cacheable, len(reads))
+	for i, r := range reads {
+		cmds[i] = t.DB.Client.B().Zrevrange().Key(layout.ProfileKey(r.ID)).Start(0).Stop(headLen - 1).Cache()
 	}
-	cmds, stamps := make([]rueidis.Cacheable, len(which)), make([]watched.Stamp, len(which))
-	for n, i := range which {
-		stamps[n] = f[i].head.Begin(t.DB.Link, !social.IsFresh(ctx))
-		cmds[n] = t.DB.Client.B().Zrevrange().Key(layout.ProfileKey(f[i].id)).Start(0).Stop(headLen - 1).Cache()
-	}
-	for n, res := range t.DB.ReadMany(ctx, cmds...) {
+	for i, res := range t.DB.ReadMany(ctx, cmds...) {
 		members, err := reply.OrEmpty(res.AsStrSlice())
 		if err != nil {
 			return err
 		}
-		i := which[n]
-		all[i] = &head{first: first[f[i].id]}
-		all[i].fill(parseIDs(members), len(members))
-		f[i].head.Put(all[i], stamps[n])
+		r := reads[i]
+		r.Value = &head{first: first[r.ID]}
+		r.Value.fill(parseIDs(members), len(members))
 	}
 	return nil
 }
@@ -112,15 +68,15 @@ func below(ids []int64, before int64) []int64 {
 // merged is a page of a home timeline with the posts of authors that it lacks.
 type merged struct {
 	part
-	authors []*author
+	authors []int64
 	first   map[int64]int64 // the first post of each that it lacks
 	before  int64           // the posts below an id; 0 for all
 	n       int             // the newest of them
 }
 
 // merge returns the ids of a page.
-func (t *Timelines) merge(ctx context.Context, m merged, fresh bool) ([]int64, error) {
-	heads, err := t.heads(ctx, m.authors, m.first, fresh)
+func (t *Timelines) merge(ctx context.Context, m merged) ([]int64, error) {
+	heads, err := t.headsOf(ctx, m.authors, m.first)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +114,7 @@ func (t *Timelines) older(ctx context.Context, m merged, which []int) ([][]int64
 	}
 	cmds := make(rueidis.Commands, len(which))
 	for j, i := range which {
-		id := m.authors[i].id
+		id := m.authors[i]
 		cmds[j] = t.DB.Client.B().Zrevrangebyscore().Key(layout.ProfileKey(id)).Max(from).
 			Min(layout.Itoa(max(m.first[id], m.floor))).Limit(0, int64(m.n)).Build()
 	}

@@ -115,7 +115,7 @@ func (m *Service) setStanding(ctx context.Context, uid int64, standing social.St
 		return social.ErrNotFound
 	}
 	m.users.ForgetLatest()
-	return m.standings.Reload(ctx, true)
+	return m.standings.Reload(ctx)
 }
 
 // FollowStanding makes `standings`, `standing_ends`, `signups` and the sessions of a user agree

@@ -3,15 +3,14 @@ package notify
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"time"
 
-	"github.com/maypok86/otter/v2"
 	"github.com/redis/rueidis"
 
 	"retwis/internal/social"
+	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/timeline"
 	"retwis/internal/social/users"
@@ -47,13 +46,7 @@ type Service struct {
 	viewers *timeline.Viewers
 	store   Store
 	log     *slog.Logger
-	cells   *otter.Cache[int64, *watched.Cell[*inbox]]
-}
-
-// inbox is what a user has not seen, decoded. It never changes.
-type inbox struct {
-	seen   ID
-	unread []Entry
+	unread  *watched.Map[[]Entry] // what users have not seen, decoded; never changed
 }
 
 // Options are what a Service needs; all are required.
@@ -67,13 +60,16 @@ type Options struct {
 
 // NewService returns the notifications of a database.
 func NewService(opt Options) (*Service, error) {
-	cells, err := otter.New(&otter.Options[int64, *watched.Cell[*inbox]]{MaximumSize: timeline.CachedViewers})
-	if err != nil {
-		return nil, fmt.Errorf("social: %w", err)
+	n := &Service{
+		users: opt.Users, db: opt.DB, list: opt.Lists, viewers: opt.Viewers, store: New(opt.DB.Client), log: opt.Log,
 	}
-	return &Service{
-		users: opt.Users, db: opt.DB, list: opt.Lists, viewers: opt.Viewers, store: New(opt.DB.Client), log: opt.Log, cells: cells,
-	}, nil
+	var err error
+	n.unread, err = storage.NewMap(opt.DB, watched.Options[[]Entry]{
+		Keys: []string{layout.NotificationsPrefix, layout.UserPrefix}, Most: timeline.CachedViewers, Fenced: true,
+		// A post that hundreds like each second notifies its author hundreds of times.
+		Lag: watched.Lag,
+	})
+	return n, err
 }
 
 // Notify writes a notification for a user, unless they did it themselves, do not see
@@ -189,9 +185,7 @@ func (n *Service) MarkRead(ctx context.Context, user social.User, upTo string) e
 	if err := n.store.MarkRead(ctx, user.ID, id); err != nil {
 		return err
 	}
-	if cell, ok := n.cells.GetEntryQuietly(user.ID); ok {
-		cell.Value.Force()
-	}
+	n.unread.Force(user.ID)
 	return nil
 }
 
@@ -202,11 +196,11 @@ func (n *Service) Unread(ctx context.Context, v *social.Viewer) (int, error) {
 	if v.User.ID == 0 {
 		return 0, nil
 	}
-	box, err := n.inbox(ctx, v.User.ID)
+	entries, err := n.unread.Get(ctx, v.User.ID, watched.Ask[[]Entry]{Load: watched.Each(n.readUnread)})
 	if err != nil {
 		return 0, err
 	}
-	return n.countUnread(ctx, v, box.unread)
+	return n.countUnread(ctx, v, entries)
 }
 
 // countUnread counts the entries by people and of posts that the viewer sees.
@@ -252,41 +246,11 @@ func (n *Service) UnreadNow(ctx context.Context, client rueidis.Client, v *socia
 	return n.countUnread(ctx, v, entries)
 }
 
-// inbox returns what a user has not seen. As with posts, it is read again once a second
-// at most: a post that hundreds like each second notifies its author hundreds of times.
-func (n *Service) inbox(ctx context.Context, uid int64) (*inbox, error) {
-	cell, ok := n.cells.GetIfPresent(uid)
-	if !ok {
-		// It is there before the read, so that no change is missed meanwhile.
-		cell, _ = n.cells.ComputeIfAbsent(uid, func() (*watched.Cell[*inbox], bool) { return new(watched.Cell[*inbox]), false })
+// readUnread reads what a user has not seen.
+func (n *Service) readUnread(ctx context.Context, r *watched.Read[[]Entry]) ([]Entry, error) {
+	set, err := ParseSettings(n.db.Read(ctx, n.store.SettingsCommand(r.ID)))
+	if err != nil {
+		return nil, err
 	}
-	cached := !social.IsFresh(ctx)
-	if box, ok := cell.Get(n.db.Link, watched.Lag); ok && cached {
-		return box, nil
-	}
-	old, hasOld := cell.Old(n.db.Link)
-	box := new(inbox)
-	useOld, err := n.db.Link.Read(ctx, hasOld && cached, func(ctx context.Context) error {
-		stamp := cell.Begin(n.db.Link, cached)
-		set, err := ParseSettings(n.db.Read(ctx, n.store.SettingsCommand(uid)))
-		if err != nil {
-			return err
-		}
-		box.seen = set.Seen
-		if box.unread, err = ParseNewest(n.db.Read(ctx, n.store.NewestCommand(uid, unreadScan)), set.Seen); err == nil {
-			cell.Put(box, stamp)
-		}
-		return err
-	})
-	if useOld {
-		return old, nil
-	}
-	return box, err
-}
-
-// Invalidate notes that a key of a user's notifications has changed.
-func (n *Service) Invalidate(uid int64) {
-	if cell, ok := n.cells.GetEntryQuietly(uid); ok {
-		cell.Value.Changed()
-	}
+	return ParseNewest(n.db.Read(ctx, n.store.NewestCommand(r.ID, unreadScan)), set.Seen)
 }

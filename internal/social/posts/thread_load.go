@@ -7,12 +7,11 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/maypok86/otter/v2"
-
 	"retwis/internal/redis/reads"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/timeline"
+	"retwis/internal/watched"
 )
 
 // Threads shows conversations. It keeps the shape of those that were shown lately.
@@ -20,12 +19,7 @@ type Threads struct {
 	views *timeline.Views
 	db    storage.Database
 	lists *timeline.Lists
-	cells *otter.Cache[int64, *threadCell]
-}
-
-type threadCell struct {
-	tree *tree
-	busy chan struct{} // holds a value while a caller reads or replaces tree
+	trees *watched.Map[*tree] // by root
 }
 
 const (
@@ -37,26 +31,21 @@ const (
 
 // NewThreads returns the conversations of a database.
 func NewThreads(db storage.Database, views *timeline.Views, lists *timeline.Lists) (*Threads, error) {
-	cells, err := otter.New(&otter.Options[int64, *threadCell]{
-		MaximumWeight: threadBytes,
-		Weigher: func(_ int64, c *threadCell) uint32 {
-			if c.tree == nil {
-				return 200
-			}
-			return uint32(c.tree.size())
-		},
+	trees, err := storage.NewMap(db, watched.Options[*tree]{
+		Keys: []string{layout.ThreadPrefix}, Bytes: threadBytes, Size: (*tree).size,
 	})
-	if err != nil {
-		return nil, fmt.Errorf("social: %w", err)
-	}
-	return &Threads{db: db, views: views, lists: lists, cells: cells}, nil
+	return &Threads{db: db, views: views, lists: lists, trees: trees}, err
 }
 
-// tree returns the shape of a conversation. Its number of replies and the latest of
-// them come from the client's memory, which the server keeps up to date; they show
-// whether the tree in memory is.
+// tree returns the shape of a conversation. No round trip while it has not changed.
 func (t *Threads) tree(ctx context.Context, root int64) (*tree, error) {
-	key := layout.ThreadKey(root)
+	return t.trees.Get(ctx, root, watched.Ask[*tree]{Load: watched.Each(t.current)})
+}
+
+// current returns the shape of a conversation: its number of replies and the latest of them show
+// whether it is the one that was in memory before.
+func (t *Threads) current(ctx context.Context, r *watched.Read[*tree]) (*tree, error) {
+	key := layout.ThreadKey(r.ID)
 	b := t.db.Client.B()
 	res := t.db.ReadMany(ctx, b.Zcard().Key(key).Cache(), b.Zrange().Key(key).Min("-1").Max("-1").Cache())
 	card, err := res[0].AsInt64()
@@ -67,28 +56,14 @@ func (t *Threads) tree(ctx context.Context, root int64) (*tree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("social: read a conversation: %w", err)
 	}
-	if card == 0 || len(last) == 0 {
-		return newTree(root, nil), nil
-	}
-	cell, _ := t.cells.ComputeIfAbsent(root, func() (*threadCell, bool) {
-		return &threadCell{busy: make(chan struct{}, 1)}, false
-	})
-	select {
-	case cell.busy <- struct{}{}:
-		defer func() { <-cell.busy }()
-	case <-ctx.Done():
-		return nil, fmt.Errorf("social: read a conversation: %w", ctx.Err())
-	}
-	if known := cell.tree; known != nil && (known.card == card && known.last == last[0] || known.listed == maxThread) {
+	known := r.Before
+	switch {
+	case card == 0 || len(last) == 0:
+		return newTree(r.ID, nil), nil
+	case known != nil && (known.card == card && known.last == last[0] || known.listed == maxThread):
 		return known, nil
 	}
-	tree, err := t.load(ctx, root, cell.tree)
-	if err != nil {
-		return nil, err
-	}
-	cell.tree = tree
-	t.cells.Set(root, cell) // for its weight
-	return tree, nil
+	return t.load(ctx, r.ID, known)
 }
 
 // load reads a conversation. known is its tree as it was, nil for none: then only the

@@ -34,9 +34,6 @@ func New(db storage.Database, people *users.Users, log *audit.Log) *Settings {
 	return s
 }
 
-// Changed notes that the hash `site` has changed. It does not wait.
-func (s *Settings) Changed() { s.kept.Changed() }
-
 // Get returns the settings. No round trip while nothing has changed.
 func (s *Settings) Get(ctx context.Context) (Info, error) { return s.kept.Get(ctx) }
 

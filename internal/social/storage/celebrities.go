@@ -3,14 +3,12 @@ package storage
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
-	"retwis/internal/watched"
 )
 
 // KnownCelebrities are the authors whose posts are merged, each with the id of the first post that
@@ -37,8 +35,7 @@ type Celebrities struct {
 	db    Database
 	above int64
 
-	known   watched.Cell[*KnownCelebrities]
-	reading sync.Mutex
+	known *Kept[*KnownCelebrities]
 
 	wrote func(author int64) // may be nil
 }
@@ -49,14 +46,9 @@ func NewCelebrities(db Database, above int64) *Celebrities {
 	if !db.Cluster {
 		return nil
 	}
-	return &Celebrities{db: db, above: above}
-}
-
-// Changed notes that `celebrities` has changed. It does not wait.
-func (s *Celebrities) Changed() {
-	if s != nil {
-		s.known.Changed()
-	}
+	s := &Celebrities{db: db, above: above}
+	s.known = NewKept(db, layout.Celebrities, s.read)
+	return s
 }
 
 // OnWrite sets what is called with the author of a post that this process has written,
@@ -74,35 +66,16 @@ func (s *Celebrities) Wrote(author int64) {
 	}
 }
 
-// Load returns who is known. It reads the set if it has changed, or always where fresh.
+// Load returns who is known. It reads the set if it has changed, or the context is fresh.
 // No round trip while nothing has changed.
-func (s *Celebrities) Load(ctx context.Context, fresh bool) (*KnownCelebrities, error) {
+func (s *Celebrities) Load(ctx context.Context) (*KnownCelebrities, error) {
 	if s == nil {
 		return &KnownCelebrities{}, nil
 	}
-	if fresh {
-		return s.read(social.WithFresh(ctx))
+	if social.IsFresh(ctx) {
+		return s.read(ctx)
 	}
-	if known, ok := s.known.Get(s.db.Link, 0); ok {
-		return known, nil
-	}
-	s.reading.Lock()
-	defer s.reading.Unlock()
-	known, ok := s.known.Get(s.db.Link, 0)
-	if ok {
-		return known, nil // another request has read it meanwhile
-	}
-	known, hasOld := s.known.Old(s.db.Link)
-	_, err := s.db.Link.Read(ctx, hasOld, func(ctx context.Context) error {
-		stamp := s.known.Begin(s.db.Link, true)
-		latest, err := s.read(ctx)
-		if err == nil {
-			known = latest
-			s.known.Put(known, stamp)
-		}
-		return err
-	})
-	return known, err
+	return s.known.Get(ctx)
 }
 
 func (s *Celebrities) read(ctx context.Context) (*KnownCelebrities, error) {

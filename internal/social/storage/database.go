@@ -8,6 +8,7 @@ import (
 
 	"retwis/internal/redis/store"
 	"retwis/internal/social"
+	"retwis/internal/social/layout"
 	"retwis/internal/watched"
 )
 
@@ -26,6 +27,29 @@ type Database struct {
 func NewDatabase(client rueidis.Client, isWatched bool) Database {
 	probe := func(ctx context.Context) error { return store.ProbeRead(ctx, client) }
 	return Database{Client: client, Cluster: client.Mode() == rueidis.ClientModeCluster, Link: watched.NewLink(isWatched, probe)}
+}
+
+// Changed notes that a key has changed; any key may have if it is empty. It does not wait.
+func (d Database) Changed(key string) {
+	prefix, id, ok := layout.ParseKey(key)
+	switch {
+	case key == "":
+		d.Link.Lost()
+	case ok:
+		d.Link.Changed(prefix, id)
+	default:
+		d.Link.Changed(key, 0)
+	}
+}
+
+// NewMap returns a map of values that are read from the database; opt has neither a Link nor what
+// makes a context fresh. IsFresh defaults to social.IsFresh.
+func NewMap[V any](db Database, opt watched.Options[V]) (*watched.Map[V], error) {
+	opt.Link, opt.WithFresh = db.Link, func(ctx context.Context) context.Context { return social.WithFresh(ctx) }
+	if opt.IsFresh == nil {
+		opt.IsFresh = func(ctx context.Context, _ int64) bool { return social.IsFresh(ctx) }
+	}
+	return watched.NewMap(opt)
 }
 
 // Read answers cmd from memory where that is allowed. No key has a TTL, so the

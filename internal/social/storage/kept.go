@@ -3,7 +3,6 @@ package storage
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"github.com/redis/rueidis"
 
@@ -19,17 +18,17 @@ type Kept[T any] struct {
 	key  string
 	read func(ctx context.Context) (T, error)
 
-	cell    watched.Cell[T]
-	reading sync.Mutex
+	cell watched.Cell[T]
+	busy chan struct{} // holds an element during a read
 }
 
-// NewKept returns what a key holds; read reads it with Database.Read.
+// NewKept returns what a key holds; read reads it with Database.Read, and is called by one caller
+// at a time.
 func NewKept[T any](db Database, key string, read func(ctx context.Context) (T, error)) *Kept[T] {
-	return &Kept[T]{db: db, key: key, read: read}
+	k := &Kept[T]{db: db, key: key, read: read, busy: make(chan struct{}, 1)}
+	db.Link.On(key, func(int64) { k.cell.Changed() })
+	return k
 }
-
-// Changed notes that the key has changed. It does not wait.
-func (k *Kept[T]) Changed() { k.cell.Changed() }
 
 // Latest returns what was read last, however old; the zero value for nothing.
 func (k *Kept[T]) Latest() T { return k.cell.Latest() }
@@ -45,29 +44,37 @@ func (k *Kept[T]) Get(ctx context.Context) (T, error) {
 	if value, ok := k.InMemory(); ok {
 		return value, nil
 	}
-	k.reading.Lock()
-	defer k.reading.Unlock()
-	if value, ok := k.InMemory(); ok {
-		return value, nil // another request has read it meanwhile
-	}
-	return k.load(ctx, social.IsFresh(ctx))
+	return k.load(ctx, k.InMemory, k.cell.Old)
 }
 
-// Reload is Get past all caches. One round trip.
+// Renew is Get where the value in memory will not do. One round trip.
+func (k *Kept[T]) Renew(ctx context.Context) (T, error) { return k.load(ctx, k.none, k.cell.Old) }
+
+// Reload is Renew past all caches, also where the server cannot be reached.
 func (k *Kept[T]) Reload(ctx context.Context) (T, error) {
-	k.reading.Lock()
-	defer k.reading.Unlock()
-	return k.load(ctx, true)
+	return k.load(social.WithFresh(ctx), k.none, func(*watched.Link) (T, bool) { return k.none() })
 }
 
-func (k *Kept[T]) load(ctx context.Context, fresh bool) (T, error) {
-	value, hasOld := k.cell.Old(k.db.Link)
-	_, err := k.db.Link.Read(ctx, hasOld, func(ctx context.Context) error {
-		fresh := fresh || k.cell.IsForced()
-		if fresh {
-			ctx = social.WithFresh(ctx)
-		}
-		stamp := k.cell.Begin(k.db.Link, !fresh)
+func (*Kept[T]) none() (value T, ok bool) { return value, false }
+
+// load reads the key, unless another caller has put it into memory meanwhile. old is for the time
+// in which the server cannot be reached.
+func (k *Kept[T]) load(ctx context.Context, inMemory func() (T, bool), old func(*watched.Link) (T, bool)) (value T, err error) {
+	select {
+	case k.busy <- struct{}{}:
+		defer func() { <-k.busy }()
+	case <-ctx.Done():
+		return value, ctx.Err()
+	}
+	if value, ok := inMemory(); ok {
+		return value, nil
+	}
+	if k.cell.IsForced() {
+		ctx = social.WithFresh(ctx)
+	}
+	value, hasOld := old(k.db.Link)
+	_, err = k.db.Link.Read(ctx, hasOld, func(ctx context.Context) error {
+		stamp := k.cell.Begin(k.db.Link, !social.IsFresh(ctx))
 		latest, err := k.read(ctx)
 		if err == nil {
 			value = latest

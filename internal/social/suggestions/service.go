@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/maypok86/otter/v2"
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/reply"
@@ -21,8 +20,10 @@ import (
 
 // Service suggests people to follow. It is safe for concurrent use.
 type Service struct {
-	opt   Options
-	lists *otter.Cache[int64, *viewerCell]
+	opt Options
+	// lists has the candidates of viewers, until these have followed or dismissed somebody. For
+	// what others do, they are up to a minute old.
+	lists *watched.Map[*candidates]
 	users atomic.Uint64 // the number of changes of users
 }
 
@@ -36,20 +37,18 @@ type Options struct {
 	Now       func() time.Time
 }
 
-// viewerCell has the candidates of a viewer, until the viewer has followed or dismissed
-// somebody. For what others do, it is up to a minute old.
-type viewerCell struct{ watched.Cell[*candidates] }
-
 // cachedViewers bounds the viewers whose candidates are kept in memory, about 2 KB each.
 const cachedViewers = 10_000
 
 // New returns the suggestions of a database.
 func New(opt Options) (*Service, error) {
-	lists, err := otter.New(&otter.Options[int64, *viewerCell]{MaximumSize: cachedViewers})
-	if err != nil {
-		return nil, fmt.Errorf("social: %w", err)
-	}
-	return &Service{opt: opt, lists: lists}, nil
+	s := &Service{opt: opt}
+	opt.DB.Link.On(layout.UserPrefix, func(int64) { s.users.Add(1) })
+	var err error
+	s.lists, err = storage.NewMap(opt.DB, watched.Options[*candidates]{
+		Keys: []string{layout.FollowingPrefix, layout.DismissedPrefix}, Most: cachedViewers,
+	})
+	return s, err
 }
 
 // MaxSuggestions is how many suggestions Get returns at most.
@@ -80,12 +79,8 @@ func (s *Service) Get(ctx context.Context, v *social.Viewer, n int) ([]Suggestio
 
 // InMemory is Get where that asks no server; ok is false elsewhere.
 func (s *Service) InMemory(ctx context.Context, v *social.Viewer, n int) (list []Suggestion, ok bool) {
-	cell, ok := s.lists.GetIfPresent(v.User.ID)
-	if !ok || social.IsFresh(ctx) {
-		return nil, false
-	}
-	found, ok := cell.Get(s.opt.DB.Link, 0)
-	if !ok || found.as != stateOf(v, 0) {
+	found, ok := s.lists.Peek(v.User.ID)
+	if !ok || social.IsFresh(ctx) || found.as != stateOf(v, 0) {
 		return nil, false
 	}
 	return found.shownTo(v, s.users.Load(), n)
@@ -95,12 +90,8 @@ func (s *Service) InMemory(ctx context.Context, v *social.Viewer, n int) (list [
 // reads the follows and dismissals of the viewer, and not all else again. Then it takes one
 // round trip for a viewer who was here in the last minute.
 func (s *Service) Beside(ctx context.Context, v *social.Viewer, n int) ([]Suggestion, error) {
-	cell, ok := s.lists.GetIfPresent(v.User.ID)
-	if !ok || !social.IsFresh(ctx) {
-		return s.Get(ctx, v, n)
-	}
-	found := cell.Latest()
-	if found == nil || found.as != stateOf(v, 0) || s.opt.Now().Sub(found.at) >= watched.MaxAge {
+	found := s.lists.Latest(v.User.ID)
+	if found == nil || !social.IsFresh(ctx) || found.as != stateOf(v, 0) || s.opt.Now().Sub(found.at) >= watched.MaxAge {
 		return s.Get(ctx, v, n)
 	}
 	k, err := s.known(ctx, v)
@@ -131,39 +122,13 @@ const spare = 3
 
 // candidates returns the candidates of a viewer.
 func (s *Service) candidates(ctx context.Context, v *social.Viewer) (*candidates, error) {
-	uid, link, fresh := v.User.ID, s.opt.DB.Link, social.IsFresh(ctx)
-	cell, ok := s.lists.GetIfPresent(uid)
-	if !ok {
-		// It is there before the keys are read, so that no change is missed meanwhile.
-		cell, _ = s.lists.ComputeIfAbsent(uid, func() (*viewerCell, bool) { return new(viewerCell), false })
-	}
-	if found, ok := cell.Get(link, 0); ok && !fresh && found.as == stateOf(v, 0) {
-		return found, nil
-	}
-	old, hasOld := cell.Old(link)
-	var found *candidates
-	useOld, err := link.Read(ctx, hasOld && !fresh, func(ctx context.Context) (err error) {
-		stamp := cell.Begin(link, !fresh)
-		if found, err = s.find(ctx, v); err == nil {
-			cell.Put(found, stamp)
-		}
-		return err
+	return s.lists.Get(ctx, v.User.ID, watched.Ask[*candidates]{
+		Valid: func(_ int64, found *candidates) bool { return found.as == stateOf(v, 0) },
+		Load: watched.Each(func(ctx context.Context, _ *watched.Read[*candidates]) (*candidates, error) {
+			return s.find(ctx, v)
+		}),
 	})
-	if useOld {
-		return old, nil
-	}
-	return found, err
 }
-
-// Invalidate notes that a viewer has followed or dismissed somebody, or ended a follow.
-func (s *Service) Invalidate(uid int64) {
-	if cell, ok := s.lists.GetEntryQuietly(uid); ok {
-		cell.Value.Changed()
-	}
-}
-
-// UserChanged notes that some user has changed. It does not wait.
-func (s *Service) UserChanged() { s.users.Add(1) }
 
 // describe reads the users of these candidates, and those who follow them. Users who have
 // gone are left out. One round trip at most.

@@ -25,9 +25,8 @@ import (
 // background: other processes follow within a round trip.
 type Standings struct {
 	db   storage.Database
-	cell watched.Cell[*knownStandings]
+	kept *storage.Kept[*knownStandings]
 	lost atomic.Bool // reports may be lost: read everything
-	busy chan struct{}
 
 	wake   chan struct{}
 	stop   context.CancelFunc
@@ -46,7 +45,19 @@ const scoreStandings = 4
 
 // NewStandings returns the standings of a database. Close ends it.
 func NewStandings(db storage.Database) *Standings {
-	s := &Standings{db: db, busy: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
+	s := &Standings{db: db, wake: make(chan struct{}, 1)}
+	s.kept = storage.NewKept(db, layout.Standings, s.read)
+	wake := func(int64) {
+		select {
+		case s.wake <- struct{}{}:
+		default:
+		}
+	}
+	db.Link.On(layout.Standings, wake)
+	db.Link.On("", func(int64) {
+		s.lost.Store(true)
+		wake(0)
+	})
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	if db.Link.Watched() {
@@ -63,7 +74,7 @@ func (s *Standings) Close() {
 
 // Of returns the standing of a user, as this process knows it.
 func (s *Standings) Of(uid int64) social.Standing {
-	if known := s.cell.Latest(); known != nil && len(known.of) > 0 {
+	if known := s.kept.Latest(); known != nil && len(known.of) > 0 {
 		return known.of[uid]
 	}
 	return social.Good
@@ -71,32 +82,18 @@ func (s *Standings) Of(uid int64) social.Standing {
 
 // Count returns how many users are limited or suspended.
 func (s *Standings) Count() int {
-	if known := s.cell.Latest(); known != nil {
+	if known := s.kept.Latest(); known != nil {
 		return len(known.of)
 	}
 	return 0
 }
 
 // Version implements social.Standings.
-func (s *Standings) Version() any { return s.cell.Latest() }
+func (s *Standings) Version() any { return s.kept.Latest() }
 
 // StandingOfScore returns the standing that a score in `standings` stands for.
 func StandingOfScore(score float64) social.Standing {
 	return social.Standing(math.Mod(max(score, 0), scoreStandings))
-}
-
-// Changed notes that `standings` has changed, or may have because reports are lost. It does
-// not wait.
-func (s *Standings) Changed(lost bool) {
-	if lost {
-		s.lost.Store(true)
-	} else {
-		s.cell.Changed()
-	}
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
 }
 
 // follow reads changes as they are reported, and everything once a minute: a report can
@@ -105,21 +102,23 @@ func (s *Standings) follow(ctx context.Context) {
 	tick := time.NewTicker(watched.MaxAge)
 	defer tick.Stop()
 	for {
-		read := s.load
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if s.cell.Latest() == nil {
+			if s.kept.Latest() == nil {
 				continue // nobody has asked yet
 			}
 			s.lost.Store(true)
-			read = func(ctx context.Context) error { return s.Reload(ctx, false) }
 		case <-s.wake:
+		}
+		read := s.kept.Get
+		if s.lost.Load() {
+			read = s.kept.Renew
 		}
 		// A failed read leaves it to the next viewer.
 		bounded, cancel := context.WithTimeout(ctx, readStandingsTimeout)
-		_ = read(bounded)
+		_, _ = read(bounded)
 		cancel()
 	}
 }
@@ -128,43 +127,32 @@ const readStandingsTimeout = 5 * time.Second
 
 // load brings what is known up to date. No round trip while nothing has changed.
 func (s *Standings) load(ctx context.Context) error {
-	if s.isCurrent() {
-		return nil
-	}
-	_, hasOld := s.cell.Old(s.db.Link)
-	_, err := s.db.Link.Read(ctx, hasOld, func(ctx context.Context) error { return s.Reload(ctx, false) })
+	_, err := s.kept.Get(ctx)
 	return err
 }
 
-func (s *Standings) isCurrent() bool {
-	_, ok := s.cell.Get(s.db.Link, 0)
-	return ok && !s.lost.Load()
+// Reload reads what has changed, bypassing all caches. One round trip.
+func (s *Standings) Reload(ctx context.Context) error {
+	_, err := s.kept.Reload(ctx)
+	return err
 }
 
-// Reload reads what has changed. With fresh it bypasses all caches. One round trip.
-func (s *Standings) Reload(ctx context.Context, fresh bool) error {
-	select {
-	case s.busy <- struct{}{}:
-		defer func() { <-s.busy }()
-	case <-ctx.Done():
-		return ctx.Err()
+// read reads what has changed, or everything where reports may be lost.
+func (s *Standings) read(ctx context.Context) (*knownStandings, error) {
+	known, lost := s.kept.Latest(), false
+	if !social.IsFresh(ctx) {
+		if lost = s.lost.Swap(false); lost { // before the read, so that no loss is missed
+			known = nil
+		}
 	}
-	if !fresh && s.isCurrent() {
-		return nil // another request has read it meanwhile
+	changes, err := s.db.Read(ctx, s.command(known)).AsZScores()
+	if err != nil {
+		if lost {
+			s.lost.Store(true)
+		}
+		return nil, fmt.Errorf("social: read who is limited or suspended: %w", err)
 	}
-	known, stamp := s.cell.Latest(), s.cell.Begin(s.db.Link, !fresh)
-	if fresh {
-		return s.apply(known, stamp, s.db.Client.Do(ctx, rueidis.Completed(s.command(known))))
-	}
-	lost := s.lost.Swap(false) // before the read, so that no loss is missed
-	if lost {
-		known = nil
-	}
-	err := s.apply(known, stamp, s.db.Client.DoCache(ctx, s.command(known).ToStaticTTL(), storage.CacheTTL))
-	if err != nil && lost {
-		s.lost.Store(true)
-	}
-	return err
+	return s.apply(known, changes), nil
 }
 
 // command reads the changes after those that are known, or everything for nil.
@@ -176,17 +164,12 @@ func (s *Standings) command(known *knownStandings) rueidis.Cacheable {
 	return s.db.Client.B().Zrangebyscore().Key(layout.Standings).Min(from).Max("+inf").Withscores().Cache()
 }
 
-// apply adds changes to what is known.
-func (s *Standings) apply(known *knownStandings, stamp watched.Stamp, res rueidis.RedisResult) error {
-	changes, err := res.AsZScores()
-	if err != nil {
-		return fmt.Errorf("social: read who is limited or suspended: %w", err)
-	}
+// apply returns what is known with changes.
+func (s *Standings) apply(known *knownStandings, changes []rueidis.ZScore) *knownStandings {
 	next := &knownStandings{of: map[int64]social.Standing{}}
 	if known != nil {
 		if len(changes) == 0 {
-			s.cell.Put(known, stamp)
-			return nil
+			return known
 		}
 		next.of, next.last = maps.Clone(known.of), known.last
 	}
@@ -202,9 +185,8 @@ func (s *Standings) apply(known *knownStandings, stamp watched.Stamp, res rueidi
 			next.of[uid] = standing
 		}
 	}
-	if old := s.cell.Latest(); old != nil && old.last == next.last && maps.Equal(old.of, next.of) {
-		next = old // all was read again, and the Version stays
+	if old := s.kept.Latest(); old != nil && old.last == next.last && maps.Equal(old.of, next.of) {
+		return old // all was read again, and the Version stays
 	}
-	s.cell.Put(next, stamp)
-	return nil
+	return next
 }

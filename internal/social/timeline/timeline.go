@@ -61,7 +61,7 @@ func NewTimelines(db storage.Database, opt Options) *Timelines {
 func (t *Timelines) Home(ctx context.Context, uid, before int64, limit int) (Page, error) {
 	if t.homes != nil {
 		limit = social.PageSize(limit)
-		ids, err := t.homes.Newest(ctx, uid, before, limit+1, social.IsFresh(ctx))
+		ids, err := t.homes.Newest(ctx, uid, before, limit+1)
 		return t.page(ids, err, limit)
 	}
 	return t.timeline(ctx, layout.HomeKey(uid), before, limit)

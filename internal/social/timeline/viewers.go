@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/maypok86/otter/v2"
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/reply"
@@ -40,14 +39,8 @@ type Viewers struct {
 	db        storage.Database
 	standings *Standings
 	clock     func() time.Time
-	cells     *otter.Cache[int64, *viewerCell]
-	changes   atomic.Uint64 // of mutes and blocks, by any viewer, and the cells that were made
-}
-
-type viewerCell struct {
-	watched.Cell[*social.Viewer]                              // of everything
-	people                       watched.Cell[*social.Viewer] // of mutes and blocks only
-	changes                      atomic.Uint64                // Viewers.changes at the last of mutes and blocks
+	kept      *watched.Map[*social.Viewer]
+	people    [4096]atomic.Uint64 // numbers of changes of mutes and blocks, by the ids of viewers
 }
 
 // CachedViewers bounds the viewers kept in memory, about 15 KB each at most.
@@ -55,24 +48,35 @@ const CachedViewers = 10_000
 
 // NewViewers returns the viewers of a database; clock is the time.
 func NewViewers(db storage.Database, standings *Standings, clock func() time.Time) (*Viewers, error) {
-	cells, err := otter.New(&otter.Options[int64, *viewerCell]{MaximumSize: CachedViewers})
-	if err != nil {
-		return nil, fmt.Errorf("social: %w", err)
+	s := &Viewers{db: db, standings: standings, clock: clock}
+	for _, prefix := range viewerPrefixes[:peoplePrefixes] { // before kept has them: a viewer with the new number is not older
+		db.Link.On(prefix, func(uid int64) { s.peopleChanges(uid).Add(1) })
 	}
-	return &Viewers{db: db, standings: standings, clock: clock, cells: cells}, nil
+	var err error
+	s.kept, err = storage.NewMap(db, watched.Options[*social.Viewer]{
+		Keys: append(viewerPrefixes[:], layout.ListsPrefix, layout.FollowingPrefix, layout.FollowingTagsPrefix),
+		Most: CachedViewers,
+	})
+	return s, err
+}
+
+func (s *Viewers) peopleChanges(uid int64) *atomic.Uint64 {
+	return &s.people[uint64(uid)%uint64(len(s.people))]
 }
 
 // Actor returns a user as a viewer whose mutes and blocks are current, but perhaps not
 // the marks: for an action, which changes a mark itself. No round trip for one who was
 // here lately.
 func (s *Viewers) Actor(ctx context.Context, user social.User) (*social.Viewer, error) {
-	if cell, ok := s.cells.GetIfPresent(user.ID); ok && !social.IsFresh(ctx) {
-		if v, ok := cell.people.Get(s.db.Link, 0); ok && s.clock().Unix() < v.Ends {
-			return v, nil
-		}
+	v, ok := s.kept.Stale(user.ID)
+	if ok && !social.IsFresh(ctx) && v.PeopleChanged == s.peopleChanges(user.ID).Load() && s.clock().Unix() < v.Ends {
+		return v, nil
 	}
 	return s.Get(ctx, user)
 }
+
+// peoplePrefixes is how many of viewerPrefixes are of people, and no marks.
+const peoplePrefixes = 3
 
 // viewerPrefixes are the keys that make up a viewer besides leftOutCommand, in the order in
 // which they are read.
@@ -119,52 +123,26 @@ func (s *Viewers) Get(ctx context.Context, user social.User) (*social.Viewer, er
 		return nil, err
 	}
 	if social.IsFresh(ctx) && user.Role >= social.Moderator { // who may have decided in another process
-		if err := s.standings.Reload(ctx, true); err != nil {
+		if err := s.standings.Reload(ctx); err != nil {
 			return nil, err
 		}
 	}
 	if user.ID == 0 {
 		return &social.Viewer{Standings: s.standings}, nil
 	}
-	cell, ok := s.cells.GetIfPresent(user.ID)
-	if !ok {
-		// It is there before the read, so that no change is missed meanwhile.
-		cell, _ = s.cells.ComputeIfAbsent(user.ID, func() (*viewerCell, bool) { return s.newCell(), false })
-	}
-	today, fresh := s.clock().Unix(), social.IsFresh(ctx)
-	if v, ok := cell.Get(s.db.Link, 0); ok && !fresh && v.User == user && today < v.Ends {
-		return v, nil
-	}
-	old, hasOld := cell.Old(s.db.Link)
-	hasOld = hasOld && !fresh && old.User == user && today < old.Ends
-	var v *social.Viewer
-	useOld, err := s.db.Link.Read(ctx, hasOld, func(ctx context.Context) (err error) {
-		v, err = s.readViewer(ctx, user, cell, today)
-		return err
+	today := s.clock().Unix()
+	return s.kept.Get(ctx, user.ID, watched.Ask[*social.Viewer]{
+		Valid: func(_ int64, v *social.Viewer) bool { return v.User == user && today < v.Ends },
+		Load: watched.Each(func(ctx context.Context, _ *watched.Read[*social.Viewer]) (*social.Viewer, error) {
+			return s.readViewer(ctx, user, today)
+		}),
 	})
-	if useOld {
-		return old, nil
-	}
-	return v, err
-}
-
-// newCell returns a cell for a viewer who is not in memory, and whose changes until now went
-// unnoticed: its number of changes is one that no cell has had.
-func (s *Viewers) newCell() *viewerCell {
-	cell := new(viewerCell)
-	cell.changes.Store(s.changes.Add(1))
-	return cell
 }
 
 // readViewer reads a user as a viewer.
-func (s *Viewers) readViewer(ctx context.Context, user social.User, cell *viewerCell, today int64) (*social.Viewer, error) {
-	if cell.IsForced() {
-		ctx = social.WithFresh(ctx)
-	}
-	cached := !social.IsFresh(ctx)
-	stamp, ofPeople := cell.Begin(s.db.Link, cached), cell.people.Begin(s.db.Link, cached)
-	v := &social.Viewer{User: user, Standings: s.standings, Ends: math.MaxInt64, PeopleChanged: cell.changes.Load()}
-	if !cached {
+func (s *Viewers) readViewer(ctx context.Context, user social.User, today int64) (*social.Viewer, error) {
+	v := &social.Viewer{User: user, Standings: s.standings, Ends: math.MaxInt64, PeopleChanged: s.peopleChanges(user.ID).Load()}
+	if social.IsFresh(ctx) {
 		v.PeopleChanged = math.MaxUint64 // no change of it is reported
 	}
 	b := s.db.Client.B()
@@ -191,7 +169,7 @@ func (s *Viewers) readViewer(ctx context.Context, user social.User, cell *viewer
 	}
 	for i, set := range []*social.PostMarks{&v.Liked, &v.Reposted, &v.Saved} {
 		var err error
-		if *set, err = parseMarks(res[3+i]); err != nil {
+		if *set, err = parseMarks(res[peoplePrefixes+i]); err != nil {
 			return nil, err
 		}
 	}
@@ -199,12 +177,7 @@ func (s *Viewers) readViewer(ctx context.Context, user social.User, cell *viewer
 	if v.LeftOut, err = parseLeftOut(res[len(viewerPrefixes)]); err != nil {
 		return nil, err
 	}
-	if err := parseFollows(v, res[len(viewerPrefixes)+1], res[len(viewerPrefixes)+2], newestFollows); err != nil {
-		return nil, err
-	}
-	cell.Put(v, stamp)
-	cell.people.Put(v, ofPeople)
-	return v, nil
+	return v, parseFollows(v, res[len(viewerPrefixes)+1], res[len(viewerPrefixes)+2], newestFollows)
 }
 
 // GetNow returns a user as a viewer who has no marks, for one who is notified of each change:
@@ -336,7 +309,7 @@ func (s *Viewers) oldMarks(ctx context.Context, v *social.Viewer, posts []*socia
 		for i, place := range places {
 			members[i] = layout.Itoa(posts[place].ID)
 		}
-		cmds = append(cmds, s.db.Client.B().Zmscore().Key(layout.Key(viewerPrefixes[3+k], v.User.ID)).Member(members...).Build())
+		cmds = append(cmds, s.db.Client.B().Zmscore().Key(layout.Key(viewerPrefixes[peoplePrefixes+k], v.User.ID)).Member(members...).Build())
 		kinds = append(kinds, k)
 	}
 	if len(cmds) == 0 {
@@ -357,22 +330,4 @@ func (s *Viewers) oldMarks(ctx context.Context, v *social.Viewer, posts []*socia
 }
 
 // Changed notes that this process has changed which people a viewer leaves out of the home timeline.
-func (s *Viewers) Changed(uid int64) {
-	if cell, ok := s.cells.GetEntryQuietly(uid); ok {
-		cell.Value.Force()
-	}
-}
-
-// Invalidate notes that a key of a viewer has changed.
-func (s *Viewers) Invalidate(uid int64, prefix string) {
-	cell, ok := s.cells.GetEntryQuietly(uid)
-	if !ok {
-		return
-	}
-	switch prefix {
-	case layout.MutedPrefix, layout.BlockedPrefix, layout.BlockersPrefix:
-		cell.Value.changes.Store(s.changes.Add(1))
-		cell.Value.people.Changed()
-	}
-	cell.Value.Changed()
-}
+func (s *Viewers) Changed(uid int64) { s.kept.Force(uid) }

@@ -14,7 +14,7 @@ import (
 func TestMain(m *testing.M) { redistest.Main(m) }
 
 // What is kept about a viewer with the changes of mutes and blocks is not taken for current where
-// one was reported while the viewer was not in memory.
+// one was reported, whether or not the viewer is in memory.
 func TestForgottenViewer(t *testing.T) {
 	t.Parallel()
 	db := storage.NewDatabase(redistest.DB(t).Client(t), true)
@@ -33,14 +33,13 @@ func TestForgottenViewer(t *testing.T) {
 		return v
 	}
 	before := get(1)
-	s.cells.InvalidateAll() // others have taken its place
 	b, key := db.Client.B(), layout.BlockersKey(1)
 	// The reply to the second command comes after the server's message that the key has changed.
 	block := db.Client.DoMulti(t.Context(), b.Zadd().Key(key).ScoreMember().ScoreMember(1<<40, "2").Build(), b.Exists().Key(key).Build())
 	if err := reply.FirstError(block); err != nil {
 		t.Fatal(err)
 	}
-	s.Invalidate(1, layout.BlockersPrefix)
+	db.Changed(key)
 	after := get(1)
 	if !after.Blockers.Has(2) || after.PeopleChanged == before.PeopleChanged {
 		t.Errorf("blockers %d, %d changes before and %d after", after.Blockers, before.PeopleChanged, after.PeopleChanged)
@@ -61,7 +60,11 @@ func TestVersionStays(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.lost.Store(all)
-		if err := s.Reload(t.Context(), !all); err != nil {
+		read := s.kept.Reload
+		if all {
+			read = s.kept.Renew
+		}
+		if _, err := read(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		return s.Version()

@@ -3,14 +3,12 @@ package timeline
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"math"
 	"sync/atomic"
 
-	"github.com/maypok86/otter/v2"
 	"github.com/redis/rueidis"
 
 	"retwis/internal/social"
+	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/users"
 	"retwis/internal/watched"
@@ -21,6 +19,7 @@ import (
 type View struct {
 	social.Post
 	Rendered any // what the function of Views.RenderWith returned; nil without one
+	size     int // in bytes
 }
 
 // Render makes something of a post that is kept with it, such as HTML, and returns
@@ -38,35 +37,26 @@ type Render func(p social.Post, before *View) (rendered any, size int)
 type Views struct {
 	users  *users.Users
 	db     storage.Database
-	cells  *otter.Cache[int64, *viewCell]
+	kept   *watched.Map[*View]
 	render Render
 
-	read, reused atomic.Int64
-}
-
-type viewCell struct {
-	watched.Cell[*View]
-	size atomic.Uint32
+	asked, read atomic.Int64
 }
 
 const (
 	// viewOverhead is about the size of a View besides its texts.
-	viewOverhead = 400
+	viewOverhead = 200
 	// defaultViewBytes is the default of NewViews.
 	defaultViewBytes = 64 << 20
 )
 
 // NewViews returns views that take up to this many bytes, 64 MiB for 0.
 func NewViews(db storage.Database, users *users.Users, bytes int64) (*Views, error) {
-	bytes = cmp.Or(bytes, defaultViewBytes)
-	cells, err := otter.New(&otter.Options[int64, *viewCell]{
-		MaximumWeight: uint64(bytes),
-		Weigher:       func(_ int64, c *viewCell) uint32 { return max(c.size.Load(), viewOverhead) },
+	kept, err := storage.NewMap(db, watched.Options[*View]{
+		Keys: []string{layout.PostPrefix}, Lag: watched.Lag, IsFresh: social.IsFreshPost, Fenced: true,
+		Bytes: cmp.Or(bytes, defaultViewBytes), Size: func(v *View) int { return v.size },
 	})
-	if err != nil {
-		return nil, fmt.Errorf("social: %w", err)
-	}
-	return &Views{users: users, db: db, cells: cells}, nil
+	return &Views{users: users, db: db, kept: kept}, err
 }
 
 // RenderWith sets what is kept with each post. Call it before the first use.
@@ -74,35 +64,22 @@ func (s *Views) RenderWith(render Render) { s.render = render }
 
 // Stats returns how many posts were read from the database, and how many from
 // memory.
-func (s *Views) Stats() (read, reused int64) { return s.read.Load(), s.reused.Load() }
+func (s *Views) Stats() (read, reused int64) {
+	read = s.read.Load()
+	return read, s.asked.Load() - read
+}
 
 // Get returns the posts with these ids, a View at the place of each; nil where
 // there is no such post. That of a deleted post has Deleted. One round trip at most,
 // two where an author is not in memory.
 func (s *Views) Get(ctx context.Context, ids ...int64) ([]*View, error) {
-	all := make([]*View, len(ids))
-	cells := make([]*viewCell, len(ids))
-	var need []int
-	for i, id := range ids {
-		cell, ok := s.cells.GetIfPresent(id)
-		if !ok {
-			// It is there before the post is read, so that no change is missed
-			// meanwhile.
-			cell, _ = s.cells.ComputeIfAbsent(id, func() (*viewCell, bool) { return new(viewCell), false })
-		}
-		if all[i], ok = cell.Get(s.db.Link, watched.Lag); !ok || social.IsFreshPost(ctx, id) {
-			cells[i] = cell
-			need = append(need, i)
-		}
-	}
-	s.reused.Add(int64(len(ids) - len(need)))
-	if len(need) > 0 {
-		if err := s.refreshOr(ctx, ids, all, cells, need); err != nil {
-			return nil, err
-		}
+	s.asked.Add(int64(len(ids)))
+	all, err := s.kept.GetMany(ctx, ids, watched.Ask[*View]{Load: s.load})
+	if err != nil {
+		return nil, err
 	}
 	for i, view := range all {
-		if view != nil && view.ID == 0 {
+		if view.ID == 0 {
 			all[i] = nil
 		}
 	}
@@ -112,100 +89,39 @@ func (s *Views) Get(ctx context.Context, ids ...int64) ([]*View, error) {
 // Remembered returns a post as it was some time ago, nil where it is not in memory:
 // for what does not change, its author and the post that it repeats.
 func (s *Views) Remembered(id int64) *View {
-	if cell, ok := s.cells.GetIfPresent(id); ok && s.db.Link.Watched() {
-		if view := cell.Latest(); view != nil && view.ID != 0 {
-			return view
-		}
+	if view := s.kept.Latest(id); s.db.Link.Watched() && view != nil && view.ID != 0 {
+		return view
 	}
 	return nil
 }
 
-// refreshOr reads posts again, or uses those in memory while their servers cannot be
-// reached.
-func (s *Views) refreshOr(ctx context.Context, ids []int64, all []*View, cells []*viewCell, need []int) error {
-	old, hasOld := make([]*View, len(need)), true
-	for n, i := range need {
-		ok := false
-		if hasOld && !social.IsFreshPost(ctx, ids[i]) {
-			old[n], ok = cells[i].Old(s.db.Link)
-		}
-		hasOld = hasOld && ok
+// load reads posts.
+func (s *Views) load(ctx context.Context, reads []*watched.Read[*View]) error {
+	s.read.Add(int64(len(reads)))
+	ids, cmds := make([]int64, len(reads)), make([]rueidis.Cacheable, len(reads))
+	for i, r := range reads {
+		ids[i], cmds[i] = r.ID, PostCommand(s.db.Client, r.ID)
 	}
-	useOld, err := s.db.Link.Read(ctx, hasOld, func(ctx context.Context) error { return s.refresh(ctx, ids, all, cells, need) })
-	if useOld {
-		for n, i := range need {
-			all[i] = old[n]
+	get := s.db.ReadCached
+	if reads[0].Fresh {
+		get = func(ctx context.Context, cmds []rueidis.Cacheable) []rueidis.RedisResult {
+			return s.db.ReadMany(ctx, cmds...)
 		}
 	}
-	return err
-}
-
-// refresh reads posts again.
-func (s *Views) refresh(ctx context.Context, ids []int64, all []*View, cells []*viewCell, need []int) error {
-	s.read.Add(int64(len(need)))
-	asked := make([]int64, len(need))
-	stamps := make([]watched.Stamp, len(need))
-	results := make([]rueidis.RedisResult, len(need))
-	var cached []rueidis.Cacheable
-	var cachedAt []int
-	for n, i := range need {
-		asked[n] = ids[i]
-		isCached := !social.IsFreshPost(ctx, ids[i])
-		stamps[n] = cells[i].Begin(s.db.Link, isCached)
-		cmd := PostCommand(s.db.Client, ids[i])
-		if !isCached {
-			results[n] = s.db.Client.Do(ctx, rueidis.Completed(cmd))
-			continue
-		}
-		cached, cachedAt = append(cached, cmd), append(cachedAt, n)
-	}
-	if len(cached) > 0 {
-		for j, res := range s.db.ReadCached(ctx, cached) {
-			results[cachedAt[j]] = res
-		}
-	}
-	posts, err := ParseAll(ctx, s.users, asked, results)
+	posts, err := ParseAll(ctx, s.users, ids, get(ctx, cmds))
 	if err != nil {
 		return err
 	}
-	for n, i := range need {
-		view := &View{Post: posts[n]}
-		size := 0
-		if s.render != nil && view.ID != 0 && !view.Deleted {
-			view.Rendered, size = s.render(view.Post, cells[i].Latest())
-		}
-		all[i] = view
-		cells[i].Put(view, stamps[n])
-		size += len(view.Body) + len(view.Media) + viewOverhead
-		if cells[i].size.Swap(uint32(min(size, math.MaxUint32))) != uint32(size) {
-			s.weigh(ids[i], cells[i])
+	for i, r := range reads {
+		r.Value = &View{Post: posts[i], size: len(posts[i].Body) + len(posts[i].Media) + viewOverhead}
+		if s.render != nil && r.Value.ID != 0 && !r.Value.Deleted {
+			rendered, size := s.render(r.Value.Post, r.Before)
+			r.Value.Rendered, r.Value.size = rendered, r.Value.size+size
 		}
 	}
 	return nil
-}
-
-// weigh has the cache weigh a cell again. One that it has dropped meanwhile has missed
-// changes, and does not come back.
-func (s *Views) weigh(id int64, cell *viewCell) {
-	s.cells.ComputeIfPresent(id, func(now *viewCell) (*viewCell, otter.ComputeOp) {
-		if now != cell {
-			return now, otter.CancelOp
-		}
-		return cell, otter.WriteOp
-	})
 }
 
 // Touch makes the next reader in this process see the latest state of a post: this
 // process has just changed it.
-func (s *Views) Touch(id int64) {
-	if cell, ok := s.cells.GetEntryQuietly(id); ok {
-		cell.Value.Force()
-	}
-}
-
-// Invalidate notes that a post has changed.
-func (s *Views) Invalidate(id int64) {
-	if cell, ok := s.cells.GetEntryQuietly(id); ok {
-		cell.Value.Changed()
-	}
-}
+func (s *Views) Touch(id int64) { s.kept.Force(id) }

@@ -118,9 +118,6 @@ func NewRules(db storage.Database, people *users.Users, log *audit.Log, now func
 	return r
 }
 
-// Changed notes that `trend_tags` has changed. It does not wait.
-func (r *Rules) Changed() { r.kept.Changed() }
-
 // All returns the tags that are blocked or pinned, bypassing all caches. One round trip.
 func (r *Rules) All(ctx context.Context) (Decisions, error) { return r.load(social.WithFresh(ctx)) }
 
@@ -179,7 +176,7 @@ func (r *Rules) write(ctx context.Context, d Decision) error {
 // read returns the decisions. No round trip while nothing has changed.
 func (r *Rules) read(ctx context.Context) (Decisions, error) {
 	if social.IsFresh(ctx) {
-		return r.kept.Reload(ctx)
+		return r.kept.Renew(ctx)
 	}
 	return r.kept.Get(ctx)
 }

@@ -52,9 +52,6 @@ func New(opt Options) *Trends {
 	return t
 }
 
-// Changed notes that `trends` has changed. It does not wait.
-func (t *Trends) Changed() { t.kept.Changed() }
-
 // Tag is a tag that is a trend, or that moderators have pinned.
 type Tag struct {
 	Trend
