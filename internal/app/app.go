@@ -86,6 +86,7 @@ type App struct {
 	Email         *email.Service
 
 	db          storage.Database
+	parts       timeline.Parts // what is in memory, and shows posts and people
 	directory   *users.Directory
 	fanOut      *fanout.Engine
 	lists       *collection.Timelines
@@ -125,6 +126,9 @@ func New(client rueidis.Client, opt Options) (*App, error) {
 	return s, nil
 }
 
+// base returns what nearly all parts need.
+func (s *App) base() storage.Parts { return storage.Parts{DB: s.db, Log: s.opt.Logger, Now: s.opt.Now} }
+
 // buildBase builds what all others stand on: users, limits, and the fan-out.
 func (s *App) buildBase() (err error) {
 	client, opt := s.db.Client, s.opt
@@ -151,7 +155,7 @@ func (s *App) buildBase() (err error) {
 		}
 	}
 	s.library = lists.NewStore(client, func(uid int64) { s.Viewers.Changed(uid) })
-	s.pictures = media.NewStore(media.StoreOptions{Client: client, Files: opt.Media, Log: opt.Logger, Now: opt.Now})
+	s.pictures = media.NewStore(media.StoreOptions{Parts: s.base(), Files: opt.Media})
 	words := searchindex.NewPosts(client)
 	s.fanOut = fanout.New(client, fanout.Options{
 		Lists: s.lists, Celebrities: s.celebrities, Search: words, OnTags: s.names.Tagged,
@@ -172,49 +176,40 @@ func (s *App) buildTimelines() (err error) {
 		return err
 	}
 	s.Lists = timeline.NewLists(s.Views, s.Viewers, s.Timelines)
+	s.parts = timeline.Parts{
+		Parts: s.base(), Users: s.Users, Views: s.Views, Viewers: s.Viewers, Lists: s.Lists, Timelines: s.Timelines, Standings: s.standings,
+	}
 	if s.Threads, err = posts.NewThreads(s.db, s.Views, s.Lists); err != nil {
 		return err
 	}
-	s.Notifications, err = notify.NewService(notify.Options{
-		DB: s.db, Users: s.Users, Lists: s.Lists, Viewers: s.Viewers, Log: s.opt.Logger,
-	})
+	s.Notifications, err = notify.NewService(s.parts)
 	return err
 }
 
 // buildPeople builds what users do with each other and with posts.
 func (s *App) buildPeople() (err error) {
-	s.Follows, err = people.NewFollows(people.Options{
-		DB: s.db, Users: s.Users, Homes: s.fanOut.Homes, Notices: s.Notifications, Names: s.names, Now: s.opt.Now,
-	})
+	s.Follows, err = people.NewFollows(people.Options{Parts: s.parts, Homes: s.fanOut.Homes, Notices: s.Notifications, Names: s.names})
 	if err != nil {
 		return err
 	}
 	s.Relations = people.NewRelations(s.Follows)
 	s.TrendRules = trends.NewRules(s.db, s.Users, s.Audit, s.opt.Now)
 	s.Completions = people.NewCompletions(s.Users, s.names, s.TrendRules)
-	s.Suggestions, err = suggestions.New(suggestions.Options{
-		DB: s.db, Users: s.Users, Views: s.Views, Timelines: s.Timelines, Log: s.opt.Logger, Now: s.opt.Now,
-	})
-	if err != nil {
+	if s.Suggestions, err = suggestions.New(s.parts); err != nil {
 		return err
 	}
 	s.counter = trends.NewCounter(s.db.Client, s.opt.Logger, s.opt.Now)
-	s.Trends = trends.New(trends.Options{
-		DB: s.db, Lists: s.Lists, Counter: s.counter, Rules: s.TrendRules, Blocklist: s.Blocklist,
-		Log: s.opt.Logger, Now: s.opt.Now,
-	})
+	s.Trends = trends.New(trends.Options{Parts: s.parts, Counter: s.counter, Rules: s.TrendRules, Blocklist: s.Blocklist})
+	s.Search = search.New(search.Options{Parts: s.parts, Index: s.SearchIndex, Completions: s.Completions})
+	s.Library = lists.New(lists.Options{Parts: s.parts, Store: s.library})
 	opt := posts.Options{
-		DB: s.db, Users: s.Users, Blocklist: s.Blocklist, FanOut: s.fanOut, Views: s.Views, Viewers: s.Viewers, Lists: s.Lists,
-		Timelines: s.Timelines, Notices: s.Notifications, Trends: s.counter, Pictures: s.pictures, Log: s.opt.Logger, Now: s.opt.Now, MaxBacklog: s.opt.MaxBacklog,
+		Parts: s.parts, Blocklist: s.Blocklist, FanOut: s.fanOut, Notices: s.Notifications, Trends: s.counter,
+		Pictures: s.pictures, MaxBacklog: s.opt.MaxBacklog,
 	}
-	s.Search = search.New(search.Options{
-		DB: s.db, Index: s.SearchIndex, Users: s.Users, Views: s.Views, Lists: s.Lists, Completions: s.Completions,
-	})
-	s.Library = lists.New(lists.Options{Store: s.library, DB: s.db, Timelines: s.Lists, Now: opt.Now})
 	s.Posts, s.Reactions, s.Tags = posts.New(opt), posts.NewReactions(opt), posts.NewTags(opt)
 	s.Imports = imports.New(imports.Options{
-		Store: imports.NewStore(s.db.Client), Tasks: s.fanOut.Tasks(), Users: s.Users, Viewers: s.Viewers, Follows: s.Follows,
-		Relations: s.Relations, Reactions: s.Reactions, Limits: s.Limits, Now: s.opt.Now,
+		Parts: s.parts, Store: imports.NewStore(s.db.Client), Tasks: s.fanOut.Tasks(), Follows: s.Follows,
+		Relations: s.Relations, Reactions: s.Reactions, Limits: s.Limits,
 	})
 	return nil
 }
@@ -222,8 +217,8 @@ func (s *App) buildPeople() (err error) {
 // buildAccounts builds accounts and log-ins.
 func (s *App) buildAccounts() (err error) {
 	opt := s.opt
-	s.Sessions, err = auth.NewSessions(s.Users, auth.SessionOptions{
-		DB: s.db, Directory: s.directory, Idle: opt.SessionIdle, Max: opt.SessionMax, Now: opt.Now,
+	s.Sessions, err = auth.NewSessions(auth.SessionOptions{
+		Parts: s.base(), Users: s.Users, Directory: s.directory, Idle: opt.SessionIdle, Max: opt.SessionMax,
 	})
 	if err != nil {
 		return err
@@ -236,38 +231,34 @@ func (s *App) buildAccounts() (err error) {
 	}
 	s.Auth, err = auth.New(s.Sessions, auth.Options{
 		HashParams: opt.HashParams, Hashers: opt.Hashers, SecretKey: opt.SecretKey,
-		Limits: s.Limits, Audit: s.Audit, Warner: warner, Now: opt.Now,
+		Limits: s.Limits, Audit: s.Audit, Warner: warner,
 	})
 	if err != nil {
 		return err
 	}
 	s.Email = email.New(email.Options{
-		Store: s.addresses, Outbox: outbox, Server: opt.Mail, Users: s.Users, Auth: s.Auth, Limits: s.Limits,
-		Notices: s.Notifications, Viewers: s.Viewers, Site: s.Site, Audit: s.Audit, Log: opt.Logger, Now: opt.Now,
+		Parts: s.parts, Store: s.addresses, Outbox: outbox, Server: opt.Mail, Auth: s.Auth, Limits: s.Limits,
+		Notices: s.Notifications, Site: s.Site, Audit: s.Audit,
 	})
 	s.Passkeys = auth.NewPasskeys(s.Auth)
 	s.Accounts = accounts.New(accounts.Options{
-		DB: s.db, Users: s.Users, Directory: s.directory, Auth: s.Auth, Sessions: s.Sessions, Names: s.names,
-		Search: s.SearchIndex.People, Now: opt.Now,
+		Parts: s.parts, Directory: s.directory, Auth: s.Auth, Sessions: s.Sessions, Names: s.names, Search: s.SearchIndex.People,
 	})
-	s.Profiles = accounts.NewProfiles(s.db, accounts.ProfileOptions{
-		Users: s.Users, Names: s.Completions, Search: s.SearchIndex.People, Views: s.Views, Blocklist: s.Blocklist,
+	s.Profiles = accounts.NewProfiles(accounts.ProfileOptions{
+		Parts: s.parts, Names: s.Completions, Search: s.SearchIndex.People, Blocklist: s.Blocklist,
 	})
 	s.Media = media.New(media.Options{
-		Store: s.pictures, Maker: picture.New(picture.Options{}), Users: s.Users, Views: s.Views, Viewers: s.Viewers,
-		Tasks: s.fanOut.Tasks(), Quota: opt.MediaQuota, Changed: s.Profiles.TouchPosts,
+		Parts: s.parts, Store: s.pictures, Maker: picture.New(picture.Options{}), Tasks: s.fanOut.Tasks(), Quota: opt.MediaQuota,
+		Changed: s.Profiles.TouchPosts,
 	})
-	s.Archives = archive.New(archive.Options{DB: s.db, FanOut: s.fanOut, Media: s.Media, Blocklist: s.Blocklist, Now: opt.Now})
+	s.Archives = archive.New(archive.Options{Parts: s.base(), FanOut: s.fanOut, Media: s.Media, Blocklist: s.Blocklist})
 	return nil
 }
 
 // buildModeration builds moderation, and the end of accounts.
 func (s *App) buildModeration() (err error) {
 	opt := s.opt
-	s.Moderation = moderation.New(moderation.Options{
-		DB: s.db, Users: s.Users, Sessions: s.Sessions, Views: s.Views, Viewers: s.Viewers, FanOut: s.fanOut, Standings: s.standings,
-		Audit: s.Audit, Log: opt.Logger, Now: opt.Now,
-	})
+	s.Moderation = moderation.New(moderation.Options{Parts: s.parts, Sessions: s.Sessions, FanOut: s.fanOut, Audit: s.Audit})
 	s.SignUps = accounts.NewSignUps(s.Accounts, accounts.SignUpOptions{
 		Audit: s.Audit, Blocklist: s.Blocklist, Limits: s.Limits, Log: opt.Logger, FollowStanding: s.Moderation.FollowStanding,
 	})
@@ -275,7 +266,7 @@ func (s *App) buildModeration() (err error) {
 		return err
 	}
 	s.removal = removal.New(removal.Options{
-		Client: s.db.Client, Directory: s.directory, FanOut: s.fanOut, Names: s.names, Log: opt.Logger, Now: opt.Now,
+		Parts: s.base(), Directory: s.directory, FanOut: s.fanOut, Names: s.names,
 		Steps: []removal.Step{
 			{Name: "invitations", Run: s.SignUps.RemoveInvites},
 			{Name: "moderation", Run: s.Moderation.Forget},

@@ -28,7 +28,7 @@ var importsOfSocial = map[string]string{
 	"media":       "layout storage timeline users work",
 	"moderation":  "audit auth fanout layout removal storage timeline users work",
 	"notify":      "layout storage timeline users",
-	"people":      "completion fanout layout notify storage users",
+	"people":      "completion fanout layout notify storage timeline users",
 	"posts":       "blocklist fanout layout media notify storage text timeline trends users",
 	"removal":     "completion fanout layout limits notify storage users work",
 	"search":      "layout people searchindex storage text timeline users",

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"retwis/internal/social"
 	"retwis/internal/social/auth"
@@ -14,37 +13,25 @@ import (
 	"retwis/internal/social/layout"
 	"retwis/internal/social/searchindex"
 	"retwis/internal/social/storage"
+	"retwis/internal/social/timeline"
 	"retwis/internal/social/users"
 )
 
 // Service registers users.
-type Service struct {
-	users     *users.Users
-	directory *users.Directory
-	db        storage.Database
-	logins    *auth.Service
-	sessions  *auth.Sessions
-	names     *completion.Index
-	search    *searchindex.People
-	now       func() time.Time
-}
+type Service struct{ Options }
 
 // Options are what a Service needs; all are required.
 type Options struct {
-	DB        storage.Database
-	Users     *users.Users
+	timeline.Parts
 	Directory *users.Directory
 	Auth      *auth.Service
 	Sessions  *auth.Sessions
 	Names     *completion.Index
 	Search    *searchindex.People
-	Now       func() time.Time
 }
 
 // New returns a Service.
-func New(opt Options) *Service {
-	return &Service{users: opt.Users, directory: opt.Directory, db: opt.DB, logins: opt.Auth, sessions: opt.Sessions, names: opt.Names, search: opt.Search, now: opt.Now}
-}
+func New(opt Options) *Service { return &Service{opt} }
 
 // Register creates an account and opens its first session. It returns ErrTaken
 // where the name is in use, in any case, and *InvalidError for a name or a
@@ -84,11 +71,11 @@ func (a *Service) register(ctx context.Context, n newAccount) (auth.Session, err
 	if err != nil {
 		return auth.Session{User: user}, err
 	}
-	session, err := a.sessions.OpenSession(ctx, user)
+	session, err := a.Sessions.OpenSession(ctx, user)
 	if err != nil {
 		return auth.Session{User: user}, err
 	}
-	a.users.Registered(user)
+	a.Users.Registered(user)
 	return session, nil
 }
 
@@ -99,7 +86,7 @@ func (a *Service) create(ctx context.Context, n newAccount) (social.User, error)
 	if err != nil {
 		return social.User{}, err
 	}
-	user := social.User{Name: n.name, Joined: a.now().UTC()}
+	user := social.User{Name: n.name, Joined: a.Now().UTC()}
 	user.ID, err = a.createUser(ctx, append([]string{"username", n.name, "password", phc, "joined", layout.Seconds(user.Joined)}, n.fields...)...)
 	if err != nil {
 		return social.User{}, fmt.Errorf("social: register: %w", err)
@@ -134,10 +121,10 @@ func (a *Service) enter(ctx context.Context, n newAccount, user social.User) err
 			return err
 		}
 	}
-	if err := a.names.PutName(ctx, completion.Name{Username: n.name}, 0); err != nil {
+	if err := a.Names.PutName(ctx, completion.Name{Username: n.name}, 0); err != nil {
 		return err
 	}
-	return a.search.Change(ctx, user.ID, func() error { return a.Claim(ctx, user) })
+	return a.Search.Change(ctx, user.ID, func() error { return a.Claim(ctx, user) })
 }
 
 // prepare checks a new account, and returns the hash of its password.
@@ -157,13 +144,13 @@ func (a *Service) prepare(ctx context.Context, n newAccount) (phc string, err er
 	if err := a.isFree(ctx, n.name); err != nil {
 		return "", err
 	}
-	return a.logins.HashNew(ctx, n.password)
+	return a.Auth.HashNew(ctx, n.password)
 }
 
 // isFree returns ErrTaken for a name that is in use, or was before its account was
 // deleted.
 func (a *Service) isFree(ctx context.Context, name string) error {
-	owners, err := a.directory.Owners(ctx, name)
+	owners, err := a.Directory.Owners(ctx, name)
 	if err == nil && owners[0].First() != "" {
 		err = social.ErrTaken
 	}
@@ -175,11 +162,11 @@ func (a *Service) isFree(ctx context.Context, name string) error {
 // one after it.
 func (a *Service) createUser(ctx context.Context, fields ...string) (int64, error) {
 	for {
-		id, err := a.db.NextID(ctx, layout.NextUserID)
+		id, err := a.DB.NextID(ctx, layout.NextUserID)
 		if err != nil {
 			return 0, err
 		}
-		created, err := storage.CreateHash(ctx, a.db.Client, layout.UserKey(id), fields)
+		created, err := storage.CreateHash(ctx, a.DB.Client, layout.UserKey(id), fields)
 		if err != nil || created {
 			return id, err
 		}
@@ -188,14 +175,14 @@ func (a *Service) createUser(ctx context.Context, fields ...string) (int64, erro
 
 // Claim gives a user their name, or removes the user and returns ErrTaken.
 func (a *Service) Claim(ctx context.Context, user social.User) error {
-	owner, err := a.directory.Claim(ctx, user.Name, user.ID)
+	owner, err := a.Directory.Claim(ctx, user.Name, user.ID)
 	if err != nil {
 		return fmt.Errorf("social: register: %w", err)
 	}
 	if owner == user.ID {
 		return nil
 	}
-	if err := a.db.Client.Do(ctx, a.db.Client.B().Del().Key(layout.UserKey(user.ID)).Build().ToRetryable()).Error(); err != nil {
+	if err := a.DB.Client.Do(ctx, a.DB.Client.B().Del().Key(layout.UserKey(user.ID)).Build().ToRetryable()).Error(); err != nil {
 		return fmt.Errorf("%w: %w", social.ErrTaken, err)
 	}
 	return social.ErrTaken
@@ -207,7 +194,7 @@ func (a *Service) checkReserved(ctx context.Context, name string) error {
 	if social.IsReservedName(name) {
 		return social.Invalid("username", "That username is reserved. Please choose another one.")
 	}
-	staff, err := a.users.Staff(ctx)
+	staff, err := a.Users.Staff(ctx)
 	if err != nil {
 		return err
 	}

@@ -34,15 +34,15 @@ func (s *SignUps) apply(ctx context.Context, p SignUp) error {
 	}
 	n := p.account()
 	n.fields = append(n.fields,
-		"standing", social.Suspended.String(), "standing_since", layout.Seconds(s.accounts.now()), "signup", social.FormatSignUp(place, reason))
+		"standing", social.Suspended.String(), "standing_since", layout.Seconds(s.accounts.Now()), "signup", social.FormatSignUp(place, reason))
 	n.written = s.opt.FollowStanding
 	user, err := s.accounts.create(ctx, n)
 	if err != nil {
 		return err
 	}
 	// The first session of others does this.
-	list := s.accounts.directory.AddLatest(user.Name, float64(user.Joined.Unix()))
-	if err := reply.FirstError(s.accounts.db.Client.DoMulti(ctx, list...)); err != nil {
+	list := s.accounts.Directory.AddLatest(user.Name, float64(user.Joined.Unix()))
+	if err := reply.FirstError(s.accounts.DB.Client.DoMulti(ctx, list...)); err != nil {
 		return fmt.Errorf("social: register: %w", err)
 	}
 	return social.ErrPending
@@ -77,8 +77,8 @@ func (s *SignUps) isCrowd(ctx context.Context) (string, error) {
 	for _, w := range windows {
 		most, longest = max(most, w.Rate), max(longest, w.Per)
 	}
-	now, b := s.accounts.now(), s.accounts.db.Client.B()
-	res := s.accounts.db.Client.DoMulti(ctx,
+	now, b := s.accounts.Now(), s.accounts.DB.Client.B()
+	res := s.accounts.DB.Client.DoMulti(ctx,
 		b.Lpush().Key(layout.SignUpTimes).Element(layout.Seconds(now)).Build(),
 		b.Ltrim().Key(layout.SignUpTimes).Start(0).Stop(int64(most)-1).Build(),
 		b.Expire().Key(layout.SignUpTimes).Seconds(int64(longest/time.Second)+1).Build(),
@@ -109,7 +109,7 @@ func (s *SignUps) requireApproval(ctx context.Context, why string) error {
 	if err != nil {
 		return err
 	}
-	c := s.accounts.db.Client
+	c := s.accounts.DB.Client
 	err = modeReplaceScript.Run(ctx, c, []string{layout.Site}, []string{string(SignUpOpen), string(SignUpApproval)}).Error()
 	if err == nil {
 		// When the site is opened again, the count begins anew.

@@ -16,7 +16,6 @@ import (
 	"retwis/internal/social/searchindex"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/timeline"
-	"retwis/internal/social/users"
 )
 
 // UserProfile is what users say about themselves.
@@ -41,34 +40,24 @@ const (
 )
 
 // Profiles are what users say about themselves.
-type Profiles struct {
-	db     storage.Database
-	users  *users.Users
-	names  *people.Completions
-	search *searchindex.People
-	views  *timeline.Views
-	blocks *blocklist.List
-}
+type Profiles struct{ ProfileOptions }
 
 // ProfileOptions are what Profiles need; all are required.
 type ProfileOptions struct {
-	Users     *users.Users
+	timeline.Parts
 	Names     *people.Completions
 	Search    *searchindex.People
-	Views     *timeline.Views
 	Blocklist *blocklist.List
 }
 
 // NewProfiles returns the profiles of users.
-func NewProfiles(db storage.Database, opt ProfileOptions) *Profiles {
-	return &Profiles{db: db, users: opt.Users, names: opt.Names, search: opt.Search, views: opt.Views, blocks: opt.Blocklist}
-}
+func NewProfiles(opt ProfileOptions) *Profiles { return &Profiles{opt} }
 
 // Get returns the profile of a user, or ErrNotFound. A pinned post that is
 // deleted, or belongs to another user, is left out. One round trip at most, two for a
 // pinned post that is not in memory.
 func (p *Profiles) Get(ctx context.Context, uid int64) (UserProfile, error) {
-	fields, err := p.db.Read(ctx, p.db.Client.B().Hmget().Key(layout.UserKey(uid)).
+	fields, err := p.DB.Read(ctx, p.DB.Client.B().Hmget().Key(layout.UserKey(uid)).
 		Field("username", "display_name", "bio", "links", "pinned", "unsearchable", "header").Cache()).ToArray()
 	if err != nil {
 		return UserProfile{}, fmt.Errorf("social: read a profile: %w", err)
@@ -87,7 +76,7 @@ func (p *Profiles) Get(ctx context.Context, uid int64) (UserProfile, error) {
 	if !ok {
 		return profile, nil
 	}
-	found, err := p.views.Get(ctx, pinned)
+	found, err := p.Views.Get(ctx, pinned)
 	if err != nil {
 		return UserProfile{}, err
 	}
@@ -134,7 +123,7 @@ func (p *Profiles) Edit(ctx context.Context, user social.User, profile UserProfi
 		return err
 	}
 	for _, text := range []struct{ field, text string }{{"display_name", name}, {"bio", bio}, {"links", strings.Join(links, " ")}} {
-		if err := p.blocks.CheckText(ctx, text.field, text.text); err != nil {
+		if err := p.Blocklist.CheckText(ctx, text.field, text.text); err != nil {
 			return err
 		}
 	}
@@ -143,13 +132,13 @@ func (p *Profiles) Edit(ctx context.Context, user social.User, profile UserProfi
 		unsearchable = "1"
 	}
 	edit := func() error {
-		return p.users.Edit(ctx, user.ID, "display_name", name, "bio", bio, "links", strings.Join(links, "\n"), "unsearchable", unsearchable)
+		return p.Users.Edit(ctx, user.ID, "display_name", name, "bio", bio, "links", strings.Join(links, "\n"), "unsearchable", unsearchable)
 	}
-	err = p.search.Change(ctx, user.ID, func() error {
+	err = p.Search.Change(ctx, user.ID, func() error {
 		if name == user.DisplayName {
 			return edit()
 		}
-		return p.names.Renamed(ctx, user, edit, name)
+		return p.Names.Renamed(ctx, user, edit, name)
 	})
 	if err != nil {
 		return err
@@ -157,15 +146,15 @@ func (p *Profiles) Edit(ctx context.Context, user social.User, profile UserProfi
 	if name == user.DisplayName {
 		return nil
 	}
-	p.users.ForgetLatest()
+	p.Users.ForgetLatest()
 	return p.TouchPosts(ctx, user.ID)
 }
 
 // TouchPosts makes the next readers of a user's latest posts read them again.
 func (p *Profiles) TouchPosts(ctx context.Context, uid int64) error {
 	const latest = "49"
-	b := p.db.Client.B()
-	for _, res := range p.db.Client.DoMulti(ctx,
+	b := p.DB.Client.B()
+	for _, res := range p.DB.Client.DoMulti(ctx,
 		b.Zrange().Key(layout.ProfileKey(uid)).Min("0").Max(latest).Rev().Build(),
 		b.Zrange().Key(layout.ProfileRepliesKey(uid)).Min("0").Max(latest).Rev().Build(),
 		b.Zrange().Key(layout.ArchiveKey(uid)).Min("0").Max(latest).Rev().Build(),
@@ -175,7 +164,7 @@ func (p *Profiles) TouchPosts(ctx context.Context, uid int64) error {
 			return fmt.Errorf("social: edit a profile: %w", err)
 		}
 		for _, id := range ids {
-			p.views.Touch(id)
+			p.Views.Touch(id)
 		}
 	}
 	return nil
@@ -185,7 +174,7 @@ func (p *Profiles) TouchPosts(ctx context.Context, uid int64) error {
 // no such post, and ErrNotAuthor for one of another user, or a repost of it. One round
 // trip where the post is in memory.
 func (p *Profiles) Pin(ctx context.Context, user social.User, id int64) error {
-	found, err := p.views.Get(ctx, id)
+	found, err := p.Views.Get(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -198,20 +187,20 @@ func (p *Profiles) Pin(ctx context.Context, user social.User, id int64) error {
 	case post.RepostOf != 0:
 		return p.Pin(ctx, user, post.RepostOf)
 	}
-	return p.users.Edit(ctx, user.ID, "pinned", layout.Itoa(id))
+	return p.Users.Edit(ctx, user.ID, "pinned", layout.Itoa(id))
 }
 
 // Unpin removes a post from the top of its author's profile, if it is there. One round
 // trip.
 func (p *Profiles) Unpin(ctx context.Context, user social.User, id int64) error {
-	found, err := p.views.Get(ctx, id)
+	found, err := p.Views.Get(ctx, id)
 	if err != nil {
 		return err
 	}
 	if post := found[0]; post != nil && post.RepostOf != 0 {
 		id = post.RepostOf
 	}
-	if _, err := storage.DeleteFieldIf(ctx, p.db.Client, layout.UserKey(user.ID), "pinned", layout.Itoa(id)); err != nil {
+	if _, err := storage.DeleteFieldIf(ctx, p.DB.Client, layout.UserKey(user.ID), "pinned", layout.Itoa(id)); err != nil {
 		return fmt.Errorf("social: unpin: %w", err)
 	}
 	return nil

@@ -61,7 +61,7 @@ type SignUpOptions struct {
 
 // NewSignUps returns the sign-ups that create accounts.
 func NewSignUps(a *Service, opt SignUpOptions) *SignUps {
-	return &SignUps{opt: opt, accounts: a, invites: newInviteStore(a.db.Client)}
+	return &SignUps{opt: opt, accounts: a, invites: newInviteStore(a.DB.Client)}
 }
 
 // RemoveInvites removes the invitations of a user: for the deletion of an account.
@@ -71,7 +71,7 @@ func (s *SignUps) RemoveInvites(ctx context.Context, uid int64) error {
 
 // SignUpMode returns who can sign up. It is answered from memory while nobody changes it.
 func (s *SignUps) SignUpMode(ctx context.Context) (SignUpMode, error) {
-	name, err := s.accounts.db.Read(ctx, s.accounts.db.Client.B().Hget().Key(layout.Site).Field(signUpField).Cache()).ToString()
+	name, err := s.accounts.DB.Read(ctx, s.accounts.DB.Client.B().Hget().Key(layout.Site).Field(signUpField).Cache()).ToString()
 	if rueidis.IsRedisNil(err) {
 		return SignUpOpen, nil
 	}
@@ -92,7 +92,7 @@ func (s *SignUps) SetSignUpMode(ctx context.Context, actor social.Actor, mode Si
 	if _, ok := ParseSignUpMode(string(mode)); !ok {
 		return social.Invalid("mode", "Use "+ModeNames+".")
 	}
-	if err := s.accounts.users.Require(ctx, actor, social.Admin); err != nil {
+	if err := s.accounts.Users.Require(ctx, actor, social.Admin); err != nil {
 		return err
 	}
 	if before, err := s.SignUpMode(social.WithFresh(ctx)); err != nil || before == mode {
@@ -101,9 +101,9 @@ func (s *SignUps) SetSignUpMode(ctx context.Context, actor social.Actor, mode Si
 	if err := s.opt.Audit.Add(ctx, audit.Entry{Actor: actor, Action: "sign-up-mode", Note: string(mode)}); err != nil {
 		return err
 	}
-	b := s.accounts.db.Client.B()
+	b := s.accounts.DB.Client.B()
 	// The second command waits for the invalidation message of the first.
-	res := s.accounts.db.Client.DoMulti(ctx,
+	res := s.accounts.DB.Client.DoMulti(ctx,
 		b.Hset().Key(layout.Site).FieldValue().FieldValue(signUpField, string(mode)).Build().ToRetryable(),
 		b.Exists().Key(layout.Site).Build())
 	if err := res[0].Error(); err != nil {
@@ -148,7 +148,7 @@ func (s *SignUps) SignUp(ctx context.Context, p SignUp) (auth.Session, error) {
 	if _, err := s.usable(ctx, p.Invite); err != nil {
 		return auth.Session{}, err
 	}
-	if err := s.invites.Take(ctx, p.Invite, s.accounts.now()); err != nil {
+	if err := s.invites.Take(ctx, p.Invite, s.accounts.Now()); err != nil {
 		return auth.Session{}, err
 	}
 	session, err := s.register(ctx, p)
@@ -160,7 +160,7 @@ func (s *SignUps) SignUp(ctx context.Context, p SignUp) (auth.Session, error) {
 	defer cancel()
 	if uid := session.User.ID; uid != 0 {
 		// What failed may have made the account.
-		if owners, failed := s.accounts.directory.Owners(back, p.Name); failed != nil || owners[0].First() == layout.Itoa(uid) {
+		if owners, failed := s.accounts.Directory.Owners(back, p.Name); failed != nil || owners[0].First() == layout.Itoa(uid) {
 			return auth.Session{}, errors.Join(err, failed)
 		}
 	}
@@ -175,19 +175,19 @@ const repeatFor = 10 * time.Minute
 // SignUp does. Any other error means that the account is not known to be theirs; it is
 // ErrBadLogin for a wrong password of an account that is new. Tries count as those of a log-in.
 func (s *SignUps) Repeat(ctx context.Context, p SignUp) (auth.Session, error) {
-	user, err := s.accounts.users.UserByName(ctx, p.Name)
+	user, err := s.accounts.Users.UserByName(ctx, p.Name)
 	if err != nil {
 		return auth.Session{}, err
 	}
-	if s.accounts.now().Sub(user.Joined) > repeatFor {
+	if s.accounts.Now().Sub(user.Joined) > repeatFor {
 		return auth.Session{}, social.ErrTaken
 	}
 	from := social.AddressOf(ctx)
-	giveBack, err := s.accounts.logins.AllowLogin(ctx, p.Name, from)
+	giveBack, err := s.accounts.Auth.AllowLogin(ctx, p.Name, from)
 	if err != nil {
 		return auth.Session{}, err
 	}
-	session, err := s.accounts.logins.Login(ctx, p.Name, p.Password)
+	session, err := s.accounts.Auth.Login(ctx, p.Name, p.Password)
 	suspended := (*social.SuspendedError)(nil)
 	if errors.As(err, &suspended) || errors.Is(err, auth.ErrBusy) {
 		giveBack()
@@ -196,7 +196,7 @@ func (s *SignUps) Repeat(ctx context.Context, p SignUp) (auth.Session, error) {
 		err = social.ErrPending
 	}
 	if err == nil {
-		err = s.accounts.logins.LoggedIn(ctx, session.User, p.Name, from)
+		err = s.accounts.Auth.LoggedIn(ctx, session.User, p.Name, from)
 	}
 	return session, err
 }
@@ -252,7 +252,7 @@ func (s *SignUps) CreateInvite(ctx context.Context, n NewInvite) (token string, 
 	case len(note) > maxInviteNote:
 		return "", Invite{}, social.Invalid("note", fmt.Sprintf("This is too long. Use at most %d bytes.", maxInviteNote))
 	}
-	now := s.accounts.now()
+	now := s.accounts.Now()
 	full := social.Invalid("uses", fmt.Sprintf("There are %d invitations already. Revoke one first.", maxInvites))
 	switch count, err := s.invites.Prune(ctx, now); {
 	case err != nil:
@@ -300,11 +300,11 @@ func (s *SignUps) mayInvite(ctx context.Context, uid int64) (bool, error) {
 	if uid == 0 {
 		return true, nil
 	}
-	roles, err := s.accounts.users.Roles(ctx, uid)
+	roles, err := s.accounts.Users.Roles(ctx, uid)
 	if err != nil || roles[0] < social.Moderator {
 		return false, err
 	}
-	info, err := s.accounts.users.Standing(social.WithFresh(ctx), uid)
+	info, err := s.accounts.Users.Standing(social.WithFresh(ctx), uid)
 	if errors.Is(err, social.ErrNotFound) {
 		return false, nil
 	}
@@ -314,7 +314,7 @@ func (s *SignUps) mayInvite(ctx context.Context, uid int64) (bool, error) {
 // usable returns the invitation of a token, or the error of SignUp: ErrNoInvite also while who
 // created it may not invite people. Up to three round trips.
 func (s *SignUps) usable(ctx context.Context, token string) (Invite, error) {
-	found, err := s.invites.Find(ctx, token, s.accounts.now())
+	found, err := s.invites.Find(ctx, token, s.accounts.Now())
 	if err != nil {
 		return Invite{}, err
 	}

@@ -19,11 +19,10 @@ import (
 
 // Options are what a Service needs; all are required.
 type Options struct {
-	DB        storage.Database
+	storage.Parts
 	FanOut    *fanout.Engine
 	Media     *media.Service
 	Blocklist *blocklist.List
-	Now       func() time.Time
 }
 
 // Service imports archives.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/alexedwards/argon2id"
@@ -18,7 +17,6 @@ import (
 	"retwis/internal/social/auth/password"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/limits"
-	"retwis/internal/social/storage"
 	"retwis/internal/social/users"
 )
 
@@ -42,15 +40,10 @@ func (e *SecondFactorError) Error() string { return "social: a code of the secon
 
 // Service logs users in: by passwords, second factors and reset links.
 type Service struct {
+	opt      Options
 	sessions *Sessions
-	users    *users.Users
-	db       storage.Database
 	hasher   *password.Hasher
 	factors  *factorStore
-	limits   *limits.Limits
-	audit    *audit.Log
-	warner   Warner
-	now      func() time.Time
 }
 
 // Warner warns users of changes of what guards their accounts.
@@ -88,7 +81,6 @@ type Options struct {
 	Limits     *limits.Limits
 	Audit      *audit.Log
 	Warner     Warner // nil: nobody is warned
-	Now        func() time.Time
 }
 
 // New returns a Service that opens these sessions.
@@ -101,10 +93,7 @@ func New(s *Sessions, opt Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Service{
-		sessions: s, users: s.users, db: s.db, hasher: hasher, factors: &factorStore{Client: s.db.Client, Box: box},
-		limits: opt.Limits, audit: opt.Audit, warner: opt.Warner, now: opt.Now,
-	}, nil
+	return &Service{opt: opt, sessions: s, hasher: hasher, factors: &factorStore{Client: s.DB.Client, Box: box}}, nil
 }
 
 // Login opens a session for the user of this name and password, or returns ErrBadLogin,
@@ -121,7 +110,7 @@ func (a *Service) Login(ctx context.Context, name, password string) (Session, er
 	if !state.On {
 		return a.sessions.open(ctx, user, stored)
 	}
-	secret, err := a.factors.Wait(ctx, user.ID, stored, a.now())
+	secret, err := a.factors.Wait(ctx, user.ID, stored, a.sessions.Now())
 	if err != nil {
 		return Session{}, err
 	}
@@ -147,7 +136,7 @@ func (a *Service) FinishLogin(ctx context.Context, secret, code string) (Finishe
 	if err != nil {
 		return Finished{}, err
 	}
-	left, recovered, err := a.factors.Finish(ctx, secret, code, a.now())
+	left, recovered, err := a.factors.Finish(ctx, secret, code, a.sessions.Now())
 	if err != nil {
 		return Finished{}, err
 	}
@@ -167,7 +156,7 @@ func (a *Service) LoginUser(ctx context.Context, secret string) (social.User, er
 	if !ok {
 		return social.User{}, social.ErrNotFound
 	}
-	rec, err := a.users.Record(ctx, uid)
+	rec, err := a.sessions.Users.Record(ctx, uid)
 	return rec.User, err
 }
 
@@ -189,19 +178,19 @@ func (a *Service) SetUpSecondFactor(ctx context.Context, user social.User, passw
 	if _, err := a.confirmPassword(ctx, user.ID, password); err != nil {
 		return "", err
 	}
-	return a.factors.Begin(ctx, user.ID, a.now())
+	return a.factors.Begin(ctx, user.ID, a.sessions.Now())
 }
 
 // SecondFactorKey returns the key that was set up and is not confirmed yet, or
 // ErrSecondFactorState.
 func (a *Service) SecondFactorKey(ctx context.Context, uid int64) (string, error) {
-	return a.factors.Pending(ctx, uid, a.now())
+	return a.factors.Pending(ctx, uid, a.sessions.Now())
 }
 
 // ConfirmSecondFactor turns the second factor on, by a code of the key that was set up,
 // and returns the recovery codes, which cannot be read again.
 func (a *Service) ConfirmSecondFactor(ctx context.Context, uid int64, code string) ([]string, error) {
-	return a.factors.Confirm(ctx, uid, code, a.now())
+	return a.factors.Confirm(ctx, uid, code, a.sessions.Now())
 }
 
 // RenewRecoveryCodes replaces the recovery codes. It returns ErrBadLogin for a wrong
@@ -219,16 +208,16 @@ func (a *Service) TurnOffSecondFactor(ctx context.Context, user social.User, pas
 	if _, err := a.confirmPassword(ctx, user.ID, password); err != nil {
 		return err
 	}
-	return warn(ctx, a.warner, user.ID, FactorField, func() error { return a.factors.Remove(ctx, user.ID) })
+	return warn(ctx, a.opt.Warner, user.ID, FactorField, func() error { return a.factors.Remove(ctx, user.ID) })
 }
 
 // RemoveSecondFactor turns it off without a password: for an operator, when a user has
 // lost the device and the recovery codes. It is in the audit log.
 func (a *Service) RemoveSecondFactor(ctx context.Context, by social.Actor, uid int64) error {
-	if err := a.audit.Add(ctx, audit.Entry{Actor: by, Action: "remove-second-factor", Target: audit.UserTarget(uid)}); err != nil {
+	if err := a.opt.Audit.Add(ctx, audit.Entry{Actor: by, Action: "remove-second-factor", Target: audit.UserTarget(uid)}); err != nil {
 		return err
 	}
-	return warn(ctx, a.warner, uid, FactorField, func() error { return a.factors.Remove(ctx, uid) })
+	return warn(ctx, a.opt.Warner, uid, FactorField, func() error { return a.factors.Remove(ctx, uid) })
 }
 
 // Authenticate returns the user of this name and password, ErrBadLogin, or
@@ -245,7 +234,7 @@ func (a *Service) authenticate(ctx context.Context, name, password string) (user
 	if len(password) > MaxTypedPassword || !utf8.ValidString(name) {
 		return user, "", social.ErrBadLogin
 	}
-	uid, err := a.users.LookUp(ctx, name)
+	uid, err := a.sessions.Users.LookUp(ctx, name)
 	if err != nil && !errors.Is(err, social.ErrNotFound) {
 		return user, "", err
 	}
@@ -283,7 +272,7 @@ func (a *Service) mayLogIn(ctx context.Context, rec users.Record) error {
 	if rec.Standing != social.Suspended {
 		return nil
 	}
-	info, err := a.users.Standing(social.WithFresh(ctx), rec.ID)
+	info, err := a.sessions.Users.Standing(social.WithFresh(ctx), rec.ID)
 	if err == nil && info.Standing == social.Suspended {
 		err = &social.SuspendedError{StandingInfo: info}
 	}
@@ -293,8 +282,8 @@ func (a *Service) mayLogIn(ctx context.Context, rec users.Record) error {
 // credentials returns a user and their stored password, empty when there is no
 // such user.
 func (a *Service) credentials(ctx context.Context, uid int64) (users.Record, string, error) {
-	b := a.db.Client.B()
-	res := a.db.Client.DoMulti(ctx,
+	b := a.sessions.DB.Client.B()
+	res := a.sessions.DB.Client.DoMulti(ctx,
 		b.Hmget().Key(layout.UserKey(uid)).Field(users.RecordFields...).Build(),
 		b.Hget().Key(layout.UserKey(uid)).Field("password").Build(),
 	)
@@ -312,7 +301,7 @@ func (a *Service) credentials(ctx context.Context, uid int64) (users.Record, str
 // replaceField replaces a field of a user, unless it has changed since it was read, and
 // reports whether it did. One round trip.
 func (a *Service) replaceField(ctx context.Context, uid int64, field, was, now string) (bool, error) {
-	done, err := fieldReplaceScript.Run(ctx, a.db.Client, []string{layout.UserKey(uid)}, []string{field, was, now}).AsBool()
+	done, err := fieldReplaceScript.Run(ctx, a.sessions.DB.Client, []string{layout.UserKey(uid)}, []string{field, was, now}).AsBool()
 	if err != nil {
 		return false, fmt.Errorf("social: replace a %s: %w", field, err)
 	}

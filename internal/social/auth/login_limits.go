@@ -22,13 +22,13 @@ import (
 // proved everything, a second factor included. Call giveBack where no password was compared, or
 // the right one does not help. One round trip each.
 func (a *Service) AllowLogin(ctx context.Context, name string, from netip.Addr) (giveBack func(), err error) {
-	giveBack = func() { a.limits.GiveBackLogin(ctx, layout.Fold(name), from) }
-	return giveBack, a.limits.AllowLogin(ctx, layout.Fold(name), from, func() (bool, error) {
-		uid, err := a.users.LookUp(ctx, name)
+	giveBack = func() { a.opt.Limits.GiveBackLogin(ctx, layout.Fold(name), from) }
+	return giveBack, a.opt.Limits.AllowLogin(ctx, layout.Fold(name), from, func() (bool, error) {
+		uid, err := a.sessions.Users.LookUp(ctx, name)
 		if err != nil {
 			return false, err
 		}
-		err = a.db.Client.Do(ctx, a.db.Client.B().Zscore().Key(layout.LoginPlacesKey(uid)).Member(limits.Place(from)).Build()).Error()
+		err = a.sessions.DB.Client.Do(ctx, a.sessions.DB.Client.B().Zscore().Key(layout.LoginPlacesKey(uid)).Member(limits.Place(from)).Build()).Error()
 		if rueidis.IsRedisNil(err) {
 			return false, nil
 		}
@@ -49,14 +49,14 @@ const (
 // for a passkey. Three round trips.
 func (a *Service) LoggedIn(ctx context.Context, user social.User, name string, from netip.Addr) error {
 	if name != "" {
-		a.limits.LoggedIn(ctx, layout.Fold(name), from)
+		a.opt.Limits.LoggedIn(ctx, layout.Fold(name), from)
 	}
 	if !from.IsValid() {
 		return nil
 	}
-	b, key := a.db.Client.B(), layout.LoginPlacesKey(user.ID)
-	res := a.db.Client.DoMulti(ctx,
-		b.Zadd().Key(key).ScoreMember().ScoreMember(float64(a.now().Unix()), limits.Place(from)).Build().ToRetryable(),
+	b, key := a.sessions.DB.Client.B(), layout.LoginPlacesKey(user.ID)
+	res := a.sessions.DB.Client.DoMulti(ctx,
+		b.Zadd().Key(key).ScoreMember().ScoreMember(float64(a.sessions.Now().Unix()), limits.Place(from)).Build().ToRetryable(),
 		b.Zremrangebyrank().Key(key).Start(0).Stop(-loginPlaces-1).Build().ToRetryable(),
 		b.Expire().Key(key).Seconds(int64(loginPlacesFor/time.Second)).Build().ToRetryable(),
 	)

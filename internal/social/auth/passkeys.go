@@ -97,8 +97,8 @@ func (o *owner) WebAuthnCredentials() []webauthn.Credential {
 
 // owner reads a user with the passkeys. One round trip.
 func (p *Passkeys) owner(ctx context.Context, uid int64) (*owner, error) {
-	b := p.auth.db.Client.B()
-	res := p.auth.db.Client.DoMulti(ctx,
+	b := p.auth.sessions.DB.Client.B()
+	res := p.auth.sessions.DB.Client.DoMulti(ctx,
 		b.Hmget().Key(layout.UserKey(uid)).Field(users.RecordFields...).Build(),
 		b.Hget().Key(layout.UserKey(uid)).Field(PasskeysField).Build())
 	rec, err := users.ParseRecord(uid, res[0])
@@ -209,8 +209,8 @@ func (p *Passkeys) Add(ctx context.Context, place Place, user social.User, secre
 		return refused(err)
 	}
 	key.Attestation = webauthn.CredentialAttestation{} // it is about the device, and nothing reads it
-	made := Passkey{Name: name, Host: place.Host, Created: p.auth.now().Unix(), Key: *key}
-	return warn(ctx, p.auth.warner, user.ID, PasskeysField, func() error {
+	made := Passkey{Name: name, Host: place.Host, Created: p.auth.sessions.Now().Unix(), Key: *key}
+	return warn(ctx, p.auth.opt.Warner, user.ID, PasskeysField, func() error {
 		return p.change(ctx, user.ID, func(keys []Passkey) ([]Passkey, error) {
 			switch {
 			case len(keys) >= MaxPasskeys:
@@ -293,7 +293,7 @@ func (p *Passkeys) Login(ctx context.Context, place Place, secret, response stri
 		if i < 0 {
 			return nil, ErrPasskey // removed meanwhile
 		}
-		keys[i].Key, keys[i].Used = *key, p.auth.now().Unix()
+		keys[i].Key, keys[i].Used = *key, p.auth.sessions.Now().Unix()
 		return keys, nil
 	})
 	if err != nil {
@@ -326,7 +326,7 @@ func (p *Passkeys) keep(ctx context.Context, session *webauthn.SessionData) (sec
 		return "", fmt.Errorf("social: passkeys: %w", err)
 	}
 	secret = rand.Text()
-	err = p.auth.db.Client.Do(ctx, p.auth.db.Client.B().Set().Key(layout.PasskeyKey(loginHash(secret))).Value(string(text)).
+	err = p.auth.sessions.DB.Client.Do(ctx, p.auth.sessions.DB.Client.B().Set().Key(layout.PasskeyKey(loginHash(secret))).Value(string(text)).
 		Ex(ceremonyFor).Build().ToRetryable()).Error()
 	if err != nil {
 		return "", fmt.Errorf("social: passkeys: %w", err)
@@ -339,7 +339,7 @@ func (p *Passkeys) take(ctx context.Context, secret string) (session webauthn.Se
 	if len(secret) > maxSecret {
 		return session, ErrPasskey
 	}
-	text, err := p.auth.db.Client.Do(ctx, p.auth.db.Client.B().Getdel().Key(layout.PasskeyKey(loginHash(secret))).Build()).AsBytes()
+	text, err := p.auth.sessions.DB.Client.Do(ctx, p.auth.sessions.DB.Client.B().Getdel().Key(layout.PasskeyKey(loginHash(secret))).Build()).AsBytes()
 	if rueidis.IsRedisNil(err) {
 		return session, fmt.Errorf("%w: it took more than %s", ErrPasskey, ceremonyFor)
 	}

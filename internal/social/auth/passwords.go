@@ -125,7 +125,7 @@ func (a *Service) ChangePassword(ctx context.Context, user social.User, current,
 
 // replace sets a password, and warns the user.
 func (a *Service) replace(ctx context.Context, uid int64, p passwordChange) (ended []string, err error) {
-	err = warn(ctx, a.warner, uid, PasswordField, func() error {
+	err = warn(ctx, a.opt.Warner, uid, PasswordField, func() error {
 		ended, err = a.sessions.store.Replace(ctx, uid, p)
 		return err
 	})
@@ -142,12 +142,12 @@ var ErrNoReset = errors.New("social: no such reset link")
 // within a day. It replaces the one before. Only its SHA-256 is stored. It returns
 // ErrNotFound where there is no such user. It is in the audit log. Three round trips.
 func (a *Service) IssueReset(ctx context.Context, by social.Actor, uid int64) (token string, expires time.Time, err error) {
-	expires = a.now().Add(ResetFor)
-	if _, err := a.users.Record(ctx, uid); err != nil {
+	expires = a.sessions.Now().Add(ResetFor)
+	if _, err := a.sessions.Users.Record(ctx, uid); err != nil {
 		return "", time.Time{}, err
 	}
 	// First, so that there is no link that the log does not know.
-	if err := a.audit.Add(ctx, audit.Entry{Actor: by, Action: "reset-password", Target: audit.UserTarget(uid)}); err != nil {
+	if err := a.opt.Audit.Add(ctx, audit.Entry{Actor: by, Action: "reset-password", Target: audit.UserTarget(uid)}); err != nil {
 		return "", time.Time{}, err
 	}
 	token, err = a.NewReset(ctx, uid, ResetFor)
@@ -158,7 +158,7 @@ func (a *Service) IssueReset(ctx context.Context, by social.Actor, uid int64) (t
 // the audit log does not have it. One round trip.
 func (a *Service) NewReset(ctx context.Context, uid int64, valid time.Duration) (token string, err error) {
 	token = newSecret(uid)
-	if err := a.users.Edit(ctx, uid, "reset", resetHash(token)+" "+layout.Seconds(a.now().Add(valid))); err != nil {
+	if err := a.sessions.Users.Edit(ctx, uid, "reset", resetHash(token)+" "+layout.Seconds(a.sessions.Now().Add(valid))); err != nil {
 		return "", err
 	}
 	return token, nil
@@ -181,15 +181,15 @@ func (a *Service) findReset(ctx context.Context, token string) (social.User, str
 	if !ok {
 		return social.User{}, "", ErrNoReset
 	}
-	stored, err := reply.TextOrEmpty(a.db.Client.Do(ctx, a.db.Client.B().Hget().Key(layout.UserKey(uid)).Field("reset").Build()))
+	stored, err := reply.TextOrEmpty(a.sessions.DB.Client.Do(ctx, a.sessions.DB.Client.B().Hget().Key(layout.UserKey(uid)).Field("reset").Build()))
 	if err != nil {
 		return social.User{}, "", fmt.Errorf("social: look up a reset link: %w", err)
 	}
 	hash, ends, _ := strings.Cut(stored, " ")
-	if hash != resetHash(token) || layout.ParseTime(ends).Before(a.now()) {
+	if hash != resetHash(token) || layout.ParseTime(ends).Before(a.sessions.Now()) {
 		return social.User{}, "", ErrNoReset
 	}
-	rec, err := a.users.Record(social.WithFresh(ctx), uid)
+	rec, err := a.sessions.Users.Record(social.WithFresh(ctx), uid)
 	if errors.Is(err, social.ErrNotFound) || err == nil && rec.Standing == social.Closed {
 		err = ErrNoReset
 	}

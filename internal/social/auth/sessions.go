@@ -37,11 +37,8 @@ func WithDevice(ctx context.Context, device string) context.Context {
 
 // Sessions are the sessions of all users.
 type Sessions struct {
-	users     *users.Users
-	db        storage.Database
-	directory *users.Directory
-	store     *sessionStore
-	now       func() time.Time
+	SessionOptions
+	store *sessionStore
 	// tokens has what is known of sessions, by token. The user's own list, which is looked at
 	// each time, says whether one is open.
 	tokens *otter.Cache[string, knownSession]
@@ -53,20 +50,20 @@ type knownSession struct{ created, used time.Time } // zero where they are not k
 
 // SessionOptions are the settings of sessions; all are required.
 type SessionOptions struct {
-	DB        storage.Database
+	storage.Parts
+	Users     *users.Users
 	Directory *users.Directory
 	Idle, Max time.Duration // see sessionStore
-	Now       func() time.Time
 }
 
-// NewSessions returns the sessions of these users.
-func NewSessions(u *users.Users, opt SessionOptions) (*Sessions, error) {
+// NewSessions returns the sessions of a database.
+func NewSessions(opt SessionOptions) (*Sessions, error) {
 	tokens, err := otter.New(&otter.Options[string, knownSession]{MaximumSize: cachedTokens})
 	if err != nil {
 		return nil, fmt.Errorf("social: %w", err)
 	}
 	store := &sessionStore{Client: opt.DB.Client, Idle: opt.Idle, Max: opt.Max}
-	return &Sessions{users: u, db: opt.DB, directory: opt.Directory, store: store, now: opt.Now, tokens: tokens}, nil
+	return &Sessions{SessionOptions: opt, store: store, tokens: tokens}, nil
 }
 
 // MaxAge returns after which time a session ends in any case.
@@ -80,7 +77,7 @@ func (s *Sessions) newEntry(ctx context.Context, uid int64) (secret string, e Se
 	secret = newSecret(uid)
 	_, token, _ := SessionToken(secret)
 	device, _ := ctx.Value(deviceKey{}).(string)
-	now := s.now()
+	now := s.Now()
 	return secret, SessionEntry{Token: token, Created: now, Used: now, Device: device}
 }
 
@@ -94,7 +91,7 @@ func (s *Sessions) OpenSession(ctx context.Context, user social.User) (Session, 
 func (s *Sessions) open(ctx context.Context, user social.User, password string) (Session, error) {
 	secret, entry := s.newEntry(ctx, user.ID)
 	if !user.Joined.IsZero() { // a registration may have been cut short
-		err := reply.FirstError(s.db.Client.DoMulti(ctx, s.directory.AddLatest(user.Name, float64(user.Joined.Unix()))...))
+		err := reply.FirstError(s.DB.Client.DoMulti(ctx, s.Directory.AddLatest(user.Name, float64(user.Joined.Unix()))...))
 		if err != nil && rediserr.Of(err) != rediserr.WritesRefused { // the memory may be full
 			return Session{}, fmt.Errorf("social: open a session: %w", err)
 		}
@@ -143,7 +140,7 @@ func (s *Sessions) sessionUser(ctx context.Context, uid int64, token string) (so
 	var rec users.Record
 	var err error
 	if ok {
-		rec, err = s.users.Record(ctx, uid)
+		rec, err = s.Users.Record(ctx, uid)
 	} else {
 		rec, known, err = s.readSession(ctx, uid, token)
 	}
@@ -155,7 +152,7 @@ func (s *Sessions) sessionUser(ctx context.Context, uid int64, token string) (so
 
 // readSession reads a user, and when a session was last used, and remembers it.
 func (s *Sessions) readSession(ctx context.Context, uid int64, token string) (users.Record, knownSession, error) {
-	res := s.db.ReadMany(ctx, s.users.RecordCommand(uid), s.db.Client.B().Hget().Key(layout.SessionsKey(uid)).Field(token).Cache())
+	res := s.DB.ReadMany(ctx, s.Users.RecordCommand(uid), s.DB.Client.B().Hget().Key(layout.SessionsKey(uid)).Field(token).Cache())
 	rec, err := users.ParseRecord(uid, res[0])
 	if err != nil {
 		return rec, knownSession{}, err
@@ -176,7 +173,7 @@ func (s *Sessions) readSession(ctx context.Context, uid int64, token string) (us
 // and ends expired ones, where none was noted for an hour: one round trip. A session
 // stays open while the database takes no writes.
 func (s *Sessions) inUse(ctx context.Context, uid int64, token string, known knownSession) error {
-	now := s.now()
+	now := s.Now()
 	if now.Sub(known.used) < SessionUseEvery && now.Sub(known.created) <= s.store.Max {
 		return nil
 	}
@@ -186,7 +183,7 @@ func (s *Sessions) inUse(ctx context.Context, uid int64, token string, known kno
 		s.forget(ended)
 		return social.ErrNoSession
 	case err != nil:
-		text, readErr := reply.TextOrEmpty(s.db.Client.Do(ctx, s.db.Client.B().Hget().Key(layout.SessionsKey(uid)).Field(token).Build()))
+		text, readErr := reply.TextOrEmpty(s.DB.Client.Do(ctx, s.DB.Client.B().Hget().Key(layout.SessionsKey(uid)).Field(token).Build()))
 		if readErr != nil {
 			return readErr
 		}
@@ -271,7 +268,7 @@ const sessionID = 16
 // the session that asks, or empty. The times are zero where the session began before
 // they were kept. One round trip.
 func (s *Sessions) OpenSessions(ctx context.Context, uid int64, secret string) ([]OpenSession, error) {
-	entries, err := s.store.List(ctx, uid, s.now())
+	entries, err := s.store.List(ctx, uid, s.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -294,13 +291,13 @@ func (s *Sessions) EndSession(ctx context.Context, uid int64, id string) error {
 // ExpiredSessions counts the sessions of a user that have expired and are still listed.
 // One round trip.
 func (s *Sessions) ExpiredSessions(ctx context.Context, uid int64) (int, error) {
-	return s.store.CountExpired(ctx, uid, s.now())
+	return s.store.CountExpired(ctx, uid, s.Now())
 }
 
 // EndExpiredSessions removes the expired sessions of a user, and reports whether there
 // were any. One round trip.
 func (s *Sessions) EndExpiredSessions(ctx context.Context, uid int64) (bool, error) {
-	_, ended, err := s.store.Touch(ctx, uid, "", s.now())
+	_, ended, err := s.store.Touch(ctx, uid, "", s.Now())
 	if err != nil && !errors.Is(err, errNoSession) {
 		return false, err
 	}

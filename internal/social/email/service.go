@@ -6,7 +6,6 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"errors"
-	"log/slog"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -20,7 +19,6 @@ import (
 	"retwis/internal/social/notify"
 	"retwis/internal/social/site"
 	"retwis/internal/social/timeline"
-	"retwis/internal/social/users"
 )
 
 const (
@@ -37,18 +35,15 @@ var ErrNoLink = errors.New("social: no such link of a mail")
 
 // Options are what a Service needs. All are required but Server.
 type Options struct {
+	timeline.Parts
 	Store   *Store
 	Outbox  *Outbox
 	Server  *mail.Server // nil: this process sends no mails
-	Users   *users.Users
 	Auth    *auth.Service
 	Limits  *limits.Limits
 	Notices *notify.Service
-	Viewers *timeline.Viewers
 	Site    *site.Settings
 	Audit   *audit.Log
-	Log     *slog.Logger
-	Now     func() time.Time
 }
 
 // Service has the addresses of users, and sends their mails. It is safe for concurrent use.

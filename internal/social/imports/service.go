@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"strings"
-	"time"
 
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
@@ -13,7 +12,6 @@ import (
 	"retwis/internal/social/people"
 	"retwis/internal/social/posts"
 	"retwis/internal/social/timeline"
-	"retwis/internal/social/users"
 	"retwis/internal/social/work"
 )
 
@@ -22,15 +20,13 @@ const taskKind = "import"
 
 // Options are what a Service needs; all are required.
 type Options struct {
+	timeline.Parts
 	Store     Store
 	Tasks     *work.Engine
-	Users     *users.Users
-	Viewers   *timeline.Viewers
 	Follows   *people.Follows
 	Relations *people.Relations
 	Reactions *posts.Reactions
 	Limits    *limits.Limits
-	Now       func() time.Time
 }
 
 // Service imports lists. It is safe for concurrent use.

@@ -8,13 +8,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/search"
-	"retwis/internal/social/storage"
 	"retwis/internal/social/timeline"
 )
 
@@ -23,10 +21,8 @@ type Service struct{ opt Options }
 
 // Options are what a Service needs; all are required.
 type Options struct {
-	Store     *Store
-	DB        storage.Database
-	Timelines *timeline.Lists
-	Now       func() time.Time
+	timeline.Parts
+	Store *Store
 }
 
 // New returns the lists of a database.
@@ -217,7 +213,7 @@ func (s *Service) Remove(ctx context.Context, user social.User, id string, membe
 // sees it on a home timeline. One round trip for all members; none for a first page that was
 // read lately and has not changed.
 func (s *Service) Posts(ctx context.Context, v *social.Viewer, one List, before int64, limit int) (timeline.Listing, error) {
-	return s.opt.Timelines.MemberPosts(ctx, v, one.Members, before, limit)
+	return s.opt.Lists.MemberPosts(ctx, v, one.Members, before, limit)
 }
 
 // SaveSearch keeps a search; the latest comes last. Repeating it changes nothing. It returns

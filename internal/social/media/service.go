@@ -15,7 +15,6 @@ import (
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/timeline"
-	"retwis/internal/social/users"
 	"retwis/internal/social/work"
 )
 
@@ -39,13 +38,11 @@ type Maker interface {
 
 // Options are what a Service needs. All are required.
 type Options struct {
-	Store   *Store
-	Maker   Maker
-	Users   *users.Users
-	Views   *timeline.Views
-	Viewers *timeline.Viewers
-	Tasks   *work.Engine
-	Quota   int64 // bytes of a user
+	timeline.Parts
+	Store *Store
+	Maker Maker
+	Tasks *work.Engine
+	Quota int64 // bytes of a user
 	// Changed is called when the avatar of a user has changed.
 	Changed func(ctx context.Context, uid int64) error
 }
@@ -199,7 +196,7 @@ func (s *Service) portraitTask(ctx context.Context, argument string) error {
 	if !ok {
 		return nil
 	}
-	fields, err := reply.Fields(s.Store.Client.Do(ctx, s.Store.Client.B().Hmget().Key(layout.UserKey(uid)).Field(string(Avatar), string(Header)).Build()))
+	fields, err := reply.Fields(s.Store.DB.Client.Do(ctx, s.Store.DB.Client.B().Hmget().Key(layout.UserKey(uid)).Field(string(Avatar), string(Header)).Build()))
 	if err != nil {
 		return failed(err)
 	}

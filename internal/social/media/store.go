@@ -5,12 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/redis/rueidis"
 
 	"retwis/internal/files"
 	"retwis/internal/redis/reply"
@@ -38,10 +35,8 @@ var ErrNoPlace = errors.New("social: no place for pictures is configured")
 
 // StoreOptions are what a Store needs. All are required but Files.
 type StoreOptions struct {
-	Client rueidis.Client
-	Files  files.Store // nil: this process takes, serves and deletes no pictures
-	Log    *slog.Logger
-	Now    func() time.Time
+	storage.Parts
+	Files files.Store // nil: this process takes, serves and deletes no pictures
 }
 
 // Store has the records and files of all pictures. It is safe for concurrent use.
@@ -52,7 +47,7 @@ type Store struct {
 
 // NewStore returns the pictures of a database. It is not asked until there is something to read.
 func NewStore(opt StoreOptions) *Store {
-	return &Store{StoreOptions: opt, all: storage.NewRecords[Record](opt.Client, layout.MediaMeta, model.Options{
+	return &Store{StoreOptions: opt, all: storage.NewRecords[Record](opt.DB.Client, layout.MediaMeta, model.Options{
 		Name: layout.MediaModel, IDs: model.ClientAssigned, Partitions: layout.MediaPartitions, Cache: cacheFor,
 		// What a restored or damaged database has is deleted, and repaired, like any other.
 		Adopt: social.IsPictureID,
@@ -190,7 +185,7 @@ func (s *Store) claim(ctx context.Context, owner, post int64, one Chosen) (claim
 	err = s.update(ctx, one.ID, func(r *Record) error {
 		if other := r.Post(); other != 0 && r.Use == useOfClaim(other) && other != post {
 			// It stays claimed by a post that could not be written.
-			written, err := s.Client.Do(ctx, s.Client.B().Exists().Key(layout.PostKey(other)).Build()).AsInt64()
+			written, err := s.DB.Client.Do(ctx, s.DB.Client.B().Exists().Key(layout.PostKey(other)).Build()).AsInt64()
 			if err != nil {
 				return failed(err)
 			}
@@ -283,7 +278,7 @@ func (s *Store) Attach(ctx context.Context, post, author int64, media social.Med
 
 // postHas reports whether a post that is not deleted has a picture.
 func (s *Store) postHas(ctx context.Context, post int64, id string) (bool, error) {
-	fields, err := reply.Fields(s.Client.Do(ctx, s.Client.B().Hmget().Key(layout.PostKey(post)).Field("media", "deleted").Build()))
+	fields, err := reply.Fields(s.DB.Client.Do(ctx, s.DB.Client.B().Hmget().Key(layout.PostKey(post)).Field("media", "deleted").Build()))
 	if err != nil {
 		return false, failed(err)
 	}

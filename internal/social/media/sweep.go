@@ -20,7 +20,7 @@ import (
 func (s *Store) Use(ctx context.Context, r Record) (string, error) {
 	switch r.Kind {
 	case Avatar, Header:
-		field, err := reply.TextOrEmpty(s.Client.Do(ctx, s.Client.B().Hget().Key(layout.UserKey(r.Owner)).Field(string(r.Kind)).Build()))
+		field, err := reply.TextOrEmpty(s.DB.Client.Do(ctx, s.DB.Client.B().Hget().Key(layout.UserKey(r.Owner)).Field(string(r.Kind)).Build()))
 		switch was := replaced + string(r.Kind); {
 		case err != nil:
 			return "", failed(err)

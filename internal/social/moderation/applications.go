@@ -56,7 +56,7 @@ func ParseApproval(text string) (Approval, bool) {
 
 // Count returns how many wait. No round trip while that has not changed.
 func (a *Applications) Count(ctx context.Context) (int64, error) {
-	c := a.moderation.client
+	c := a.moderation.DB.Client
 	n, err := c.DoCache(ctx, c.B().Zcard().Key(layout.SignUps).Cache().ToStaticTTL(), time.Minute).AsInt64()
 	if err != nil {
 		return 0, fmt.Errorf("social: count who waits for an approval: %w", err)
@@ -67,7 +67,7 @@ func (a *Applications) Count(ctx context.Context) (int64, error) {
 // Waiting returns those who wait, the first who came first, and whether there are more than
 // limit. Three round trips.
 func (a *Applications) Waiting(ctx context.Context, limit int) (waiting []Application, more bool, err error) {
-	c := a.moderation.client
+	c := a.moderation.DB.Client
 	ids, err := c.Do(ctx, c.B().Zrange().Key(layout.SignUps).Min("0").Max(layout.Itoa(int64(limit))).Build()).AsStrSlice()
 	if err != nil {
 		return nil, false, fmt.Errorf("social: read who waits for an approval: %w", err)
@@ -119,7 +119,7 @@ func (a *Applications) Decide(ctx context.Context, actor social.Actor, uid int64
 	if err := a.moderation.authorize(ctx, actor, uid); err != nil {
 		return err
 	}
-	rec, err := a.moderation.users.Record(social.WithFresh(ctx), uid)
+	rec, err := a.moderation.Users.Record(social.WithFresh(ctx), uid)
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (a *Applications) Decide(ctx context.Context, actor social.Actor, uid int64
 	if !rec.Pending || len(named) == 0 {
 		return social.ErrNotFound
 	}
-	err = a.moderation.audit.Add(ctx, audit.Entry{Actor: actor, Action: string(decision) + "-sign-up", Target: audit.UserTarget(uid)})
+	err = a.moderation.Audit.Add(ctx, audit.Entry{Actor: actor, Action: string(decision) + "-sign-up", Target: audit.UserTarget(uid)})
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ func (m *Service) authorize(ctx context.Context, actor social.Actor, uid int64) 
 	if actor <= 0 {
 		return social.Forbidden("Log in as a moderator.")
 	}
-	roles, err := m.users.Roles(ctx, int64(actor), uid)
+	roles, err := m.Users.Roles(ctx, int64(actor), uid)
 	if err != nil {
 		return err
 	}

@@ -4,11 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"log/slog"
 	"strings"
-	"time"
-
-	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/script"
 	"retwis/internal/social"
@@ -16,10 +12,7 @@ import (
 	"retwis/internal/social/auth"
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/storage"
 	"retwis/internal/social/timeline"
-	"retwis/internal/social/users"
-	"retwis/internal/social/work"
 )
 
 var (
@@ -29,42 +22,21 @@ var (
 )
 
 // Service decides about roles, standings and posts.
-type Service struct {
-	audit     *audit.Log
-	client    rueidis.Client
-	users     *users.Users
-	sessions  *auth.Sessions
-	views     *timeline.Views
-	viewers   *timeline.Viewers
-	deletions *fanout.Deletions
-	tasks     *work.Engine
-	standings *timeline.Standings
-	log       *slog.Logger
-	now       func() time.Time
-}
+type Service struct{ Options }
 
 // Options are what a Service needs; all are required.
 type Options struct {
-	DB        storage.Database
-	Users     *users.Users
-	Sessions  *auth.Sessions
-	Views     *timeline.Views
-	Viewers   *timeline.Viewers
-	FanOut    *fanout.Engine
-	Standings *timeline.Standings
-	Audit     *audit.Log
-	Log       *slog.Logger
-	Now       func() time.Time
+	timeline.Parts
+	Sessions *auth.Sessions
+	FanOut   *fanout.Engine
+	Audit    *audit.Log
 }
 
 // New returns a Service, and gives its tasks to the fan-out's engine of tasks.
 func New(opt Options) *Service {
-	m := &Service{
-		audit: opt.Audit, client: opt.DB.Client, users: opt.Users, sessions: opt.Sessions, views: opt.Views, viewers: opt.Viewers,
-		deletions: opt.FanOut.Deletions, tasks: opt.FanOut.Tasks(), standings: opt.Standings, log: opt.Log, now: opt.Now,
-	}
-	m.tasks.Handle(strings.TrimSuffix(roleTask, ":"), m.copyRole)
-	m.tasks.Handle(strings.TrimSuffix(standingTask, ":"), m.FollowStanding)
+	m := &Service{opt}
+	m.FanOut.Tasks().Handle(strings.TrimSuffix(roleTask, ":"), m.copyRole)
+	m.FanOut.Tasks().Handle(strings.TrimSuffix(standingTask, ":"), m.FollowStanding)
 	return m
 }
 
@@ -86,7 +58,7 @@ func (m *Service) hidePost(ctx context.Context, actor social.Actor, post int64, 
 	return m.decideOnPost(ctx, postDecision{
 		actor: actor, action: "hide", post: post, note: note,
 		done: func(p *timeline.View) bool { return !p.Hidden.IsZero() && p.HiddenMessage == message },
-		do:   func() error { return m.setHidden(ctx, post, layout.Seconds(m.now())+" "+message) },
+		do:   func() error { return m.setHidden(ctx, post, layout.Seconds(m.Now())+" "+message) },
 	})
 }
 
@@ -106,8 +78,8 @@ func (m *Service) RemovePost(ctx context.Context, actor social.Actor, post int64
 		actor: actor, action: "delete", post: post, note: note,
 		done: func(*timeline.View) bool { return false },
 		do: func() error {
-			defer m.views.Touch(post)
-			return m.deletions.Delete(ctx, post)
+			defer m.Views.Touch(post)
+			return m.FanOut.Deletions.Delete(ctx, post)
 		},
 	})
 	return err
@@ -126,7 +98,7 @@ type postDecision struct {
 // decideOnPost does what an actor has decided about a post. It reports whether that has
 // changed something: what does not is not in the audit log, which would be full of it.
 func (m *Service) decideOnPost(ctx context.Context, d postDecision) (changed bool, err error) {
-	found, err := m.views.Get(social.WithFresh(ctx, d.post), d.post)
+	found, err := m.Views.Get(social.WithFresh(ctx, d.post), d.post)
 	if err != nil {
 		return false, err
 	}
@@ -140,7 +112,7 @@ func (m *Service) decideOnPost(ctx context.Context, d postDecision) (changed boo
 	if d.done(found[0]) {
 		return false, nil
 	}
-	err = m.audit.Add(ctx, audit.Entry{Actor: d.actor, Action: d.action, Target: audit.PostTarget(d.post), Person: author, Note: d.note})
+	err = m.Audit.Add(ctx, audit.Entry{Actor: d.actor, Action: d.action, Target: audit.PostTarget(d.post), Person: author, Note: d.note})
 	if err != nil {
 		return false, err
 	}
@@ -148,8 +120,8 @@ func (m *Service) decideOnPost(ctx context.Context, d postDecision) (changed boo
 }
 
 func (m *Service) setHidden(ctx context.Context, post int64, hidden string) error {
-	ok, err := postHideScript.RunFenced(ctx, m.client, []string{layout.PostKey(post)}, []string{hidden}).AsBool()
-	m.views.Touch(post)
+	ok, err := postHideScript.RunFenced(ctx, m.DB.Client, []string{layout.PostKey(post)}, []string{hidden}).AsBool()
+	m.Views.Touch(post)
 	if err != nil {
 		return fmt.Errorf("social: hide a post: %w", err)
 	}

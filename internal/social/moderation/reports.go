@@ -51,7 +51,7 @@ type Reports struct {
 
 // NewReports returns the reports about which a Service decides.
 func NewReports(m *Service) (*Reports, error) {
-	store, err := newReportStore(m.client)
+	store, err := newReportStore(m.DB.Client)
 	if err != nil {
 		return nil, err
 	}
@@ -96,11 +96,11 @@ func (r *Reports) ReportPost(ctx context.Context, reporter social.User, post int
 	if err != nil {
 		return err
 	}
-	v, err := r.m.viewers.Get(ctx, reporter)
+	v, err := r.m.Viewers.Get(ctx, reporter)
 	if err != nil {
 		return err
 	}
-	found, err := r.m.views.Get(ctx, post)
+	found, err := r.m.Views.Get(ctx, post)
 	if err != nil {
 		return err
 	}
@@ -119,14 +119,14 @@ func (r *Reports) ReportUser(ctx context.Context, reporter social.User, uid int6
 	if err != nil {
 		return err
 	}
-	v, err := r.m.viewers.Get(ctx, reporter)
+	v, err := r.m.Viewers.Get(ctx, reporter)
 	if err != nil {
 		return err
 	}
 	if v.Standing(uid).Hidden() {
 		return social.ErrNotFound
 	}
-	if _, err := r.m.users.Record(ctx, uid); err != nil {
+	if _, err := r.m.Users.Record(ctx, uid); err != nil {
 		return err
 	}
 	return r.add(ctx, reporter, uid, audit.UserTarget(uid), kind, text)
@@ -151,11 +151,11 @@ func (r *Reports) add(ctx context.Context, reporter social.User, about int64, ta
 	if about == reporter.ID {
 		return social.Invalid("target", "You can't report yourself.")
 	}
-	roles, err := r.m.users.Roles(ctx, about)
+	roles, err := r.m.Users.Roles(ctx, about)
 	if err != nil {
 		return err
 	}
-	_, err = r.store.Add(ctx, target, roles[0] > social.Member, storedReport{By: reporter.ID, Time: r.m.now(), Kind: kind, Text: text})
+	_, err = r.store.Add(ctx, target, roles[0] > social.Member, storedReport{By: reporter.ID, Time: r.m.Now(), Kind: kind, Text: text})
 	return err
 }
 
@@ -175,7 +175,7 @@ func (r *Reports) TargetOf(ctx context.Context, actor social.Actor, target strin
 // UsersOf returns the users with these ids, without those who are gone. One round trip
 // at most.
 func (r *Reports) UsersOf(ctx context.Context, ids ...int64) (map[int64]social.User, error) {
-	return r.m.users.ByID(ctx, ids)
+	return r.m.Users.ByID(ctx, ids)
 }
 
 // TakeReport leases the next report to a moderator, for ReportLease: nobody else gets it
@@ -215,7 +215,7 @@ func (r *Reports) about(ctx context.Context, target string) (social.User, *timel
 	uid, pid := audit.ParseTarget(target)
 	var post *timeline.View
 	if pid != 0 {
-		found, err := r.m.views.Get(ctx, pid)
+		found, err := r.m.Views.Get(ctx, pid)
 		if err != nil {
 			return social.User{}, nil, err
 		}
@@ -227,7 +227,7 @@ func (r *Reports) about(ctx context.Context, target string) (social.User, *timel
 			post = nil
 		}
 	}
-	rec, err := r.m.users.Record(ctx, uid)
+	rec, err := r.m.Users.Record(ctx, uid)
 	if errors.Is(err, social.ErrNotFound) {
 		return social.User{}, nil, nil
 	}
@@ -293,7 +293,7 @@ func (r *Reports) complete(ctx context.Context, c storedCase) (ReportCase, error
 	for i, one := range c.Reports {
 		ids[i] = one.By
 	}
-	people, err := r.m.users.ByID(ctx, ids)
+	people, err := r.m.Users.ByID(ctx, ids)
 	if err != nil {
 		return ReportCase{}, err
 	}
@@ -364,7 +364,7 @@ func (r *Reports) DecideReport(ctx context.Context, actor social.Actor, target s
 		changed, err = false, nil // the post is gone: somebody has deleted it, or the first attempt
 	}
 	if err == nil && !changed { // the end of the report is a decision
-		err = r.m.audit.Add(ctx, audit.Entry{Actor: actor, Action: d.Action, Target: target, Person: person.ID, Note: d.Note})
+		err = r.m.Audit.Add(ctx, audit.Entry{Actor: actor, Action: d.Action, Target: target, Person: person.ID, Note: d.Note})
 	}
 	if err != nil {
 		return err
@@ -438,7 +438,7 @@ func (r *Reports) ForgetReports(ctx context.Context, uid int64) error {
 		if about == uid || pid == 0 {
 			return about == uid, nil
 		}
-		author, err := r.m.client.Do(ctx, r.m.client.B().Hget().Key(layout.PostKey(pid)).Field("user_id").Build()).ToString()
+		author, err := r.m.DB.Client.Do(ctx, r.m.DB.Client.B().Hget().Key(layout.PostKey(pid)).Field("user_id").Build()).ToString()
 		return err == nil && author == layout.Itoa(uid), nil
 	})
 }

@@ -32,7 +32,7 @@ func (m *Service) SetRole(ctx context.Context, actor social.Actor, uid int64, ro
 	if role > social.Owner {
 		return social.Invalid("role", "Use member, moderator, admin or owner.")
 	}
-	rec, err := m.users.Record(social.WithFresh(ctx), uid)
+	rec, err := m.Users.Record(social.WithFresh(ctx), uid)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (m *Service) SetRole(ctx context.Context, actor social.Actor, uid int64, ro
 	}
 	member := layout.Key(roleTask, uid)
 	for range maxRoleTries {
-		roles, err := m.users.Roles(ctx, uid, int64(max(actor, 0)))
+		roles, err := m.Users.Roles(ctx, uid, int64(max(actor, 0)))
 		if err != nil {
 			return err
 		}
@@ -56,16 +56,16 @@ func (m *Service) SetRole(ctx context.Context, actor social.Actor, uid int64, ro
 		if from == role && rec.Role == role {
 			return nil
 		}
-		if err := m.audit.Add(ctx, entry); err != nil {
+		if err := m.Audit.Add(ctx, entry); err != nil {
 			return err
 		}
 		changed := false
-		err = m.tasks.Do(ctx, member, func(ctx context.Context) (err error) {
+		err = m.FanOut.Tasks().Do(ctx, member, func(ctx context.Context) (err error) {
 			changed, err = m.writeRole(ctx, actor, has, uid, from, role)
 			return err
 		}, nil)
 		if err != nil || changed {
-			m.users.ForgetLatest()
+			m.Users.ForgetLatest()
 			return err
 		}
 	}
@@ -113,7 +113,7 @@ func (m *Service) writeRole(ctx context.Context, actor social.Actor, has social.
 	if actor > 0 {
 		who, hasName = actor.String(), stored(has)
 	}
-	n, err := staffSetScript.Run(ctx, m.client, []string{layout.Staff},
+	n, err := staffSetScript.Run(ctx, m.DB.Client, []string{layout.Staff},
 		[]string{layout.Itoa(uid), stored(from), stored(to), who, hasName}).AsInt64()
 	switch {
 	case err != nil:
@@ -142,12 +142,12 @@ func (m *Service) copyRole(ctx context.Context, argument string) error {
 	}
 	// Somebody else may change the role between the read and the write.
 	for before := social.Owner + 1; ; {
-		roles, err := m.users.Roles(ctx, uid)
+		roles, err := m.Users.Roles(ctx, uid)
 		if err != nil || roles[0] == before {
 			return err
 		}
 		before = roles[0]
-		if err := m.users.Edit(ctx, uid, "role", stored(before)); err != nil && !errors.Is(err, social.ErrNotFound) {
+		if err := m.Users.Edit(ctx, uid, "role", stored(before)); err != nil && !errors.Is(err, social.ErrNotFound) {
 			return err
 		}
 	}
@@ -160,7 +160,7 @@ func (m *Service) CopyRole(ctx context.Context, uid int64) error {
 
 // MayLeave returns ErrForbidden for the last owner, who cannot delete their account.
 func (m *Service) MayLeave(ctx context.Context, uid int64) error {
-	staff, err := m.client.Do(ctx, m.client.B().Hgetall().Key(layout.Staff).Build()).AsStrMap()
+	staff, err := m.DB.Client.Do(ctx, m.DB.Client.B().Hgetall().Key(layout.Staff).Build()).AsStrMap()
 	if err != nil {
 		return fmt.Errorf("social: read roles: %w", err)
 	}

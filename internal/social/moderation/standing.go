@@ -62,7 +62,7 @@ func (m *Service) changeStanding(ctx context.Context, actor social.Actor, uid in
 	if change.Standing > social.Suspended {
 		return false, social.Invalid("standing", "Use good, limited or suspended.")
 	}
-	if !change.Until.IsZero() && change.Until.Unix() <= m.now().Unix() {
+	if !change.Until.IsZero() && change.Until.Unix() <= m.Now().Unix() {
 		return false, social.Invalid("until", "Choose an end in the future.")
 	}
 	message, err := social.CleanNote(change.Message)
@@ -72,20 +72,20 @@ func (m *Service) changeStanding(ctx context.Context, actor social.Actor, uid in
 	if change.Standing == social.Good {
 		message, change.Until = "", time.Time{}
 	}
-	if _, err := m.users.Record(social.WithFresh(ctx), uid); err != nil {
+	if _, err := m.Users.Record(social.WithFresh(ctx), uid); err != nil {
 		return false, err
 	}
 	if err := m.authorize(ctx, actor, uid); err != nil {
 		return false, err
 	}
-	before, err := m.users.Standing(social.WithFresh(ctx), uid)
+	before, err := m.Users.Standing(social.WithFresh(ctx), uid)
 	if err != nil {
 		return false, err
 	}
 	if !before.Pending() && before.Standing == change.Standing && before.Message == message && layout.Seconds(before.Until) == layout.Seconds(change.Until) {
 		return false, nil
 	}
-	err = m.audit.Add(ctx, audit.Entry{Actor: actor, Action: standingActions[change.Standing], Target: audit.UserTarget(uid), Note: change.Note})
+	err = m.Audit.Add(ctx, audit.Entry{Actor: actor, Action: standingActions[change.Standing], Target: audit.UserTarget(uid), Note: change.Note})
 	if err != nil {
 		return false, err
 	}
@@ -103,9 +103,9 @@ func (m *Service) setStanding(ctx context.Context, uid int64, standing social.St
 		ends = layout.Seconds(until)
 	}
 	var found bool
-	err := m.tasks.Do(ctx, layout.Key(standingTask, uid), func(ctx context.Context) (err error) {
-		found, err = standingSetScript.RunFenced(ctx, m.client, []string{layout.UserKey(uid)},
-			[]string{name, layout.Seconds(m.now()), ends, message, expected}).AsBool()
+	err := m.FanOut.Tasks().Do(ctx, layout.Key(standingTask, uid), func(ctx context.Context) (err error) {
+		found, err = standingSetScript.RunFenced(ctx, m.DB.Client, []string{layout.UserKey(uid)},
+			[]string{name, layout.Seconds(m.Now()), ends, message, expected}).AsBool()
 		return err
 	}, nil)
 	switch {
@@ -114,8 +114,8 @@ func (m *Service) setStanding(ctx context.Context, uid int64, standing social.St
 	case !found && expected == "":
 		return social.ErrNotFound
 	}
-	m.users.ForgetLatest()
-	return m.standings.Reload(ctx)
+	m.Users.ForgetLatest()
+	return m.Standings.Reload(ctx)
 }
 
 // FollowStanding makes `standings`, `standing_ends`, `signups` and the sessions of a user agree
@@ -127,15 +127,15 @@ func (m *Service) FollowStanding(ctx context.Context, argument string) error {
 	}
 	// Somebody else may change it between the read and the writes.
 	for before := (social.StandingInfo{Standing: social.Closed + 1}); ; {
-		info, err := m.users.Standing(social.WithFresh(ctx), uid)
+		info, err := m.Users.Standing(social.WithFresh(ctx), uid)
 		if errors.Is(err, social.ErrNotFound) { // deleted, perhaps since the last read
-			return reply.FirstError(m.client.DoMulti(ctx, m.dropStanding(uid)...))
+			return reply.FirstError(m.DB.Client.DoMulti(ctx, m.dropStanding(uid)...))
 		}
 		if err != nil || info == before {
 			return err
 		}
 		before = info
-		member, b := layout.Itoa(uid), m.client.B()
+		member, b := layout.Itoa(uid), m.DB.Client.B()
 		ends := b.Zrem().Key(layout.StandingEnds).Member(member).Build().ToRetryable()
 		if !info.Until.IsZero() && info.Standing != social.Closed {
 			ends = b.Zadd().Key(layout.StandingEnds).ScoreMember().ScoreMember(float64(info.Until.Unix()), member).Build().ToRetryable()
@@ -144,16 +144,16 @@ func (m *Service) FollowStanding(ctx context.Context, argument string) error {
 		if info.Pending() {
 			waits = b.Zadd().Key(layout.SignUps).ScoreMember().ScoreMember(float64(info.Since.Unix()), member).Build().ToRetryable()
 		}
-		if err := reply.FirstError(m.client.DoMulti(ctx, ends, waits)); err != nil {
+		if err := reply.FirstError(m.DB.Client.DoMulti(ctx, ends, waits)); err != nil {
 			return fmt.Errorf("social: set a standing: %w", err)
 		}
-		err = standingNoteScript.RunFenced(ctx, m.client, []string{layout.Standings},
-			[]string{member, layout.Itoa(int64(info.Standing)), layout.Itoa(m.now().UnixMilli())}).Error()
+		err = standingNoteScript.RunFenced(ctx, m.DB.Client, []string{layout.Standings},
+			[]string{member, layout.Itoa(int64(info.Standing)), layout.Itoa(m.Now().UnixMilli())}).Error()
 		if err != nil {
 			return fmt.Errorf("social: set a standing: %w", err)
 		}
 		if info.Standing.Hidden() {
-			if err := m.sessions.LogoutEverywhere(ctx, uid); err != nil {
+			if err := m.Sessions.LogoutEverywhere(ctx, uid); err != nil {
 				return err
 			}
 		}
@@ -163,15 +163,15 @@ func (m *Service) FollowStanding(ctx context.Context, argument string) error {
 // Forget removes what is noted about a user whose account is being deleted; see package
 // removal. Until running requests are over, all processes hide the user.
 func (m *Service) Forget(ctx context.Context, uid int64) error {
-	closed, err := reply.TextOrEmpty(m.client.Do(ctx, m.client.B().Hget().Key(layout.UserKey(uid)).Field("closed").Build()))
+	closed, err := reply.TextOrEmpty(m.DB.Client.Do(ctx, m.DB.Client.B().Hget().Key(layout.UserKey(uid)).Field("closed").Build()))
 	if err != nil {
 		return fmt.Errorf("social: forget a user: %w", err)
 	}
-	if at := layout.ParseTime(closed); !at.IsZero() && m.now().Before(at.Add(removal.Grace)) {
+	if at := layout.ParseTime(closed); !at.IsZero() && m.Now().Before(at.Add(removal.Grace)) {
 		return m.FollowStanding(ctx, layout.Itoa(uid))
 	}
-	b := m.client.B()
-	return reply.FirstError(m.client.DoMulti(ctx, append(m.dropStanding(uid),
+	b := m.DB.Client.B()
+	return reply.FirstError(m.DB.Client.DoMulti(ctx, append(m.dropStanding(uid),
 		b.Hdel().Key(layout.Staff).Field(layout.Itoa(uid)).Build().ToRetryable(),
 		b.Unlink().Key(layout.DecisionsKey(uid)).Build().ToRetryable(),
 	)...))
@@ -179,7 +179,7 @@ func (m *Service) Forget(ctx context.Context, uid int64) error {
 
 // dropStanding removes a user who does not exist from the standings.
 func (m *Service) dropStanding(uid int64) rueidis.Commands {
-	member, b := layout.Itoa(uid), m.client.B()
+	member, b := layout.Itoa(uid), m.DB.Client.B()
 	return rueidis.Commands{
 		b.Zrem().Key(layout.Standings).Member(member).Build().ToRetryable(),
 		b.Zrem().Key(layout.StandingEnds).Member(member).Build().ToRetryable(),
@@ -195,7 +195,7 @@ func (m *Service) CopyStanding(ctx context.Context, uid int64) error {
 // StandingOf returns what has been decided about a user, or ErrNotFound. No round trip
 // for one who was asked for lately, else one.
 func (m *Service) StandingOf(ctx context.Context, uid int64) (social.StandingInfo, error) {
-	return m.users.Standing(ctx, uid)
+	return m.Users.Standing(ctx, uid)
 }
 
 // StandingPeople returns a page of the users who are limited or suspended, the latest
@@ -211,7 +211,7 @@ func (m *Service) StandingPeople(ctx context.Context, cursor string, limit int) 
 		}
 		return kept, nil
 	}
-	return m.users.People(ctx, layout.Standings, cursor, limit, all)
+	return m.Users.People(ctx, layout.Standings, cursor, limit, all)
 }
 
 // maxLifts is how many ends one round looks at.
@@ -220,8 +220,8 @@ const maxLifts = 100
 // LiftEnded restores the users whose limit or suspension has come to its end. One round trip
 // while there is nothing to do.
 func (m *Service) LiftEnded(ctx context.Context) error {
-	now := layout.Seconds(m.now())
-	ended, err := m.client.Do(ctx, m.client.B().Zrangebyscore().Key(layout.StandingEnds).
+	now := layout.Seconds(m.Now())
+	ended, err := m.DB.Client.Do(ctx, m.DB.Client.B().Zrangebyscore().Key(layout.StandingEnds).
 		Min("-inf").Max(now).Withscores().Limit(0, maxLifts).Build()).AsZScores()
 	if err != nil {
 		return fmt.Errorf("social: restore users: %w", err)
@@ -239,7 +239,7 @@ func (m *Service) LiftEnded(ctx context.Context) error {
 // lift restores a user whose standing ends at a time, unless somebody has changed it
 // since.
 func (m *Service) lift(ctx context.Context, uid int64, ends string) error {
-	info, err := m.users.Standing(social.WithFresh(ctx), uid)
+	info, err := m.Users.Standing(social.WithFresh(ctx), uid)
 	if err != nil && !errors.Is(err, social.ErrNotFound) {
 		return err
 	}
@@ -247,7 +247,7 @@ func (m *Service) lift(ctx context.Context, uid int64, ends string) error {
 		return m.FollowStanding(ctx, layout.Itoa(uid))
 	}
 	if err == nil && !info.Until.IsZero() && layout.Seconds(info.Until) == ends {
-		err := m.audit.Add(ctx, audit.Entry{Actor: social.Automatic, Action: standingActions[social.Good], Target: audit.UserTarget(uid), Note: "the time was over"})
+		err := m.Audit.Add(ctx, audit.Entry{Actor: social.Automatic, Action: standingActions[social.Good], Target: audit.UserTarget(uid), Note: "the time was over"})
 		if err != nil {
 			return err
 		}

@@ -48,7 +48,7 @@ func (n *Service) Page(ctx context.Context, v *social.Viewer, before string, lim
 			return Page{}, social.Invalid("before", "This page address is not valid.")
 		}
 	}
-	set, err := ParseSettings(n.db.Read(ctx, n.store.SettingsCommand(v.User.ID)))
+	set, err := ParseSettings(n.DB.Read(ctx, n.store.SettingsCommand(v.User.ID)))
 	if err != nil {
 		return Page{}, err
 	}
@@ -140,11 +140,11 @@ func (n *Service) complete(ctx context.Context, v *social.Viewer, groups []Group
 			}
 		}
 	}
-	items, err := n.list.Items(ctx, v, posts...)
+	items, err := n.Lists.Items(ctx, v, posts...)
 	if err != nil {
 		return nil, err
 	}
-	users, err := n.users.ByID(ctx, people)
+	users, err := n.Users.ByID(ctx, people)
 	if err != nil {
 		return nil, err
 	}

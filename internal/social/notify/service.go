@@ -3,7 +3,6 @@ package notify
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/timeline"
-	"retwis/internal/social/users"
 	"retwis/internal/watched"
 )
 
@@ -40,31 +38,16 @@ const (
 // A notification is written after its action, and written once: a crash in between
 // loses it and nothing repeats it, so there are never two.
 type Service struct {
-	users   *users.Users
-	db      storage.Database
-	list    *timeline.Lists
-	viewers *timeline.Viewers
-	store   Store
-	log     *slog.Logger
-	unread  *watched.Map[[]Entry] // what users have not seen, decoded; never changed
-}
-
-// Options are what a Service needs; all are required.
-type Options struct {
-	DB      storage.Database
-	Users   *users.Users
-	Lists   *timeline.Lists
-	Viewers *timeline.Viewers
-	Log     *slog.Logger
+	timeline.Parts
+	store  Store
+	unread *watched.Map[[]Entry] // what users have not seen, decoded; never changed
 }
 
 // NewService returns the notifications of a database.
-func NewService(opt Options) (*Service, error) {
-	n := &Service{
-		users: opt.Users, db: opt.DB, list: opt.Lists, viewers: opt.Viewers, store: New(opt.DB.Client), log: opt.Log,
-	}
+func NewService(parts timeline.Parts) (*Service, error) {
+	n := &Service{Parts: parts, store: New(parts.DB.Client)}
 	var err error
-	n.unread, err = storage.NewMap(opt.DB, watched.Options[[]Entry]{
+	n.unread, err = storage.NewMap(n.DB, watched.Options[[]Entry]{
 		Keys: []string{layout.NotificationsPrefix, layout.UserPrefix}, Most: timeline.CachedViewers, Fenced: true,
 		// A post that hundreds like each second notifies its author hundreds of times.
 		Lag: watched.Lag,
@@ -86,12 +69,12 @@ func (n *Service) NotifyMentions(ctx context.Context, actor social.User, post in
 	defer cancel()
 	var to []int64
 	for _, name := range names[:min(len(names), maxMentions)] {
-		user, err := n.users.UserByName(ctx, name)
+		user, err := n.Users.UserByName(ctx, name)
 		if errors.Is(err, social.ErrNotFound) {
 			continue
 		}
 		if err != nil {
-			n.log.WarnContext(ctx, "a mention could not be notified", "post", post, "error", err)
+			n.Log.WarnContext(ctx, "a mention could not be notified", "post", post, "error", err)
 			return
 		}
 		if !slices.Contains(to, user.ID) && !slices.Contains(except, user.ID) {
@@ -115,13 +98,13 @@ func (n *Service) notifyMany(ctx context.Context, to []int64, kind Kind, actor s
 	for _, uid := range to {
 		ok, err := n.wants(ctx, uid, kind, actor)
 		if err != nil {
-			n.log.WarnContext(ctx, "a notification could not be written", "kind", kind.String(), "user", uid, "error", err)
+			n.Log.WarnContext(ctx, "a notification could not be written", "kind", kind.String(), "user", uid, "error", err)
 		} else if ok {
 			wanted = append(wanted, uid)
 		}
 	}
 	if err := n.store.Add(ctx, Entry{Kind: kind, Actor: actor.ID, Post: post}, wanted...); err != nil {
-		n.log.WarnContext(ctx, "a notification could not be written", "kind", kind.String(), "post", post, "error", err)
+		n.Log.WarnContext(ctx, "a notification could not be written", "kind", kind.String(), "post", post, "error", err)
 	}
 }
 
@@ -130,14 +113,14 @@ func (n *Service) wants(ctx context.Context, uid int64, kind Kind, actor social.
 	if uid == actor.ID || uid == 0 {
 		return false, nil
 	}
-	rec, err := n.users.Record(ctx, uid)
+	rec, err := n.Users.Record(ctx, uid)
 	if errors.Is(err, social.ErrNotFound) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	v, err := n.viewers.Actor(ctx, rec.User)
+	v, err := n.Viewers.Actor(ctx, rec.User)
 	if err != nil || v.Sees(actor.ID) < social.Unlisted {
 		return false, err
 	}
@@ -154,14 +137,14 @@ func (n *Service) Unnotify(ctx context.Context, to int64, kind Kind, actor socia
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), notifyTimeout)
 	defer cancel()
 	if err := n.store.Remove(ctx, to, Entry{Kind: kind, Actor: actor.ID, Post: post}, at); err != nil {
-		n.log.WarnContext(ctx, "a notification could not be removed", "kind", kind.String(), "user", to, "error", err)
+		n.Log.WarnContext(ctx, "a notification could not be removed", "kind", kind.String(), "user", to, "error", err)
 	}
 }
 
 // NotifyOff returns the kinds of notifications that a user does not get. One round
 // trip at most.
 func (n *Service) NotifyOff(ctx context.Context, uid int64) ([]Kind, error) {
-	set, err := ParseSettings(n.db.Read(ctx, n.store.SettingsCommand(uid)))
+	set, err := ParseSettings(n.DB.Read(ctx, n.store.SettingsCommand(uid)))
 	return set.Off, err
 }
 
@@ -221,7 +204,7 @@ func (n *Service) countUnread(ctx context.Context, v *social.Viewer, entries []E
 		}
 	}
 	if len(ids) > 0 {
-		items, err := n.list.Select(ctx, v, ids, social.Unlisted)
+		items, err := n.Lists.Select(ctx, v, ids, social.Unlisted)
 		if err != nil {
 			return 0, err
 		}
@@ -248,9 +231,9 @@ func (n *Service) UnreadNow(ctx context.Context, client rueidis.Client, v *socia
 
 // readUnread reads what a user has not seen.
 func (n *Service) readUnread(ctx context.Context, r *watched.Read[[]Entry]) ([]Entry, error) {
-	set, err := ParseSettings(n.db.Read(ctx, n.store.SettingsCommand(r.ID)))
+	set, err := ParseSettings(n.DB.Read(ctx, n.store.SettingsCommand(r.ID)))
 	if err != nil {
 		return nil, err
 	}
-	return ParseNewest(n.db.Read(ctx, n.store.NewestCommand(r.ID, unreadScan)), set.Seen)
+	return ParseNewest(n.DB.Read(ctx, n.store.NewestCommand(r.ID, unreadScan)), set.Seen)
 }

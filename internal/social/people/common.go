@@ -111,7 +111,7 @@ func (f *Follows) CommonFollowers(ctx context.Context, v *social.Viewer, uid int
 
 func (f *Follows) countCommon(ctx context.Context, v *social.Viewer, uid int64) (Common, error) {
 	small, large := layout.FollowersKey(v.User.ID), layout.FollowersKey(uid)
-	sizes := f.db.ReadMany(ctx, f.db.Client.B().Zcard().Key(small).Cache(), f.db.Client.B().Zcard().Key(large).Cache())
+	sizes := f.DB.ReadMany(ctx, f.DB.Client.B().Zcard().Key(small).Cache(), f.DB.Client.B().Zcard().Key(large).Cache())
 	var n [2]int64
 	for i := range n {
 		var err error
@@ -128,9 +128,9 @@ func (f *Follows) countCommon(ctx context.Context, v *social.Viewer, uid int64) 
 	read := f.latestIn
 	// The steps of latestIn would take 1.09 to 1.4 times the CPU of web process and server for a
 	// profile, depending on how many followers the two have.
-	if !f.db.Cluster && n[0] <= examine {
+	if !f.DB.Cluster && n[0] <= examine {
 		read = func(ctx context.Context, small, large string) ([]string, error) {
-			return f.db.Client.Do(ctx, f.db.Client.B().Zinter().Numkeys(2).Key(small, large).Build()).AsStrSlice()
+			return f.DB.Client.Do(ctx, f.DB.Client.B().Zinter().Numkeys(2).Key(small, large).Build()).AsStrSlice()
 		}
 	}
 	both, err := read(ctx, small, large)
@@ -142,11 +142,11 @@ func (f *Follows) countCommon(ctx context.Context, v *social.Viewer, uid int64) 
 
 // latestIn returns those of the latest members of one set that are in another one too.
 func (f *Follows) latestIn(ctx context.Context, small, large string) ([]string, error) {
-	ids, err := f.db.Client.Do(ctx, f.db.Client.B().Zrevrange().Key(small).Start(0).Stop(examine-1).Build()).AsStrSlice()
+	ids, err := f.DB.Client.Do(ctx, f.DB.Client.B().Zrevrange().Key(small).Start(0).Stop(examine-1).Build()).AsStrSlice()
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
-	scores, err := f.db.Client.Do(ctx, f.db.Client.B().Zmscore().Key(large).Member(ids...).Build()).ToArray()
+	scores, err := f.DB.Client.Do(ctx, f.DB.Client.B().Zmscore().Key(large).Member(ids...).Build()).ToArray()
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"retwis/internal/social/layout"
 	"retwis/internal/social/notify"
 	"retwis/internal/social/storage"
+	"retwis/internal/social/timeline"
 	"retwis/internal/social/users"
 )
 
@@ -21,30 +22,22 @@ var ErrBlocked = storage.ErrBlocked
 
 // Follows lets users follow each other, and lists their followers.
 type Follows struct {
-	users   *users.Users
-	db      storage.Database
-	store   storage.Follows
-	homes   *fanout.Homes
-	notices *notify.Service
-	names   *completion.Index
-	now     func() time.Time
-	common  *commons // nil: not remembered
+	Options
+	store  storage.Follows
+	common *commons // nil: not remembered
 }
 
 // Options are what follows and relations need; all are required.
 type Options struct {
-	DB      storage.Database
-	Users   *users.Users
+	timeline.Parts
 	Homes   *fanout.Homes
 	Notices *notify.Service
 	Names   *completion.Index
-	Now     func() time.Time
 }
 
 // NewFollows returns the follows of a database.
 func NewFollows(opt Options) (*Follows, error) {
-	u := opt.Users
-	f := &Follows{users: u, db: opt.DB, store: storage.NewFollows(opt.DB.Client), homes: opt.Homes, notices: opt.Notices, names: opt.Names, now: opt.Now}
+	f := &Follows{Options: opt, store: storage.NewFollows(opt.DB.Client)}
 	if opt.DB.Link.Watched() {
 		var err error
 		if f.common, err = newCommons(); err != nil {
@@ -64,7 +57,7 @@ func (f *Follows) Follow(ctx context.Context, from, to social.User) error {
 	if from.ID == to.ID {
 		return social.ErrSelfFollow
 	}
-	rec, err := f.users.Record(ctx, to.ID)
+	rec, err := f.Users.Record(ctx, to.ID)
 	if err != nil {
 		return err
 	}
@@ -73,15 +66,15 @@ func (f *Follows) Follow(ctx context.Context, from, to social.User) error {
 	}
 	defer f.common.changed(from.ID, to.ID)
 	isNew := false
-	err = f.homes.Follow(ctx, from.ID, to.ID, func() (err error) {
-		isNew, err = f.store.Put(ctx, from.ID, to.ID, f.now())
+	err = f.Homes.Follow(ctx, from.ID, to.ID, func() (err error) {
+		isNew, err = f.store.Put(ctx, from.ID, to.ID, f.Now())
 		return err
 	})
 	if err == nil && isNew {
-		f.names.Rank(to.ID)
+		f.Names.Rank(to.ID)
 		// One that is left of an earlier follow, as where a block has ended it.
-		f.notices.Unnotify(ctx, to.ID, notify.Follow, from, 0, f.now())
-		f.notices.Notify(ctx, to.ID, notify.Follow, from, 0)
+		f.Notices.Unnotify(ctx, to.ID, notify.Follow, from, 0, f.Now())
+		f.Notices.Notify(ctx, to.ID, notify.Follow, from, 0)
 	}
 	return err
 }
@@ -93,22 +86,22 @@ func (f *Follows) Unfollow(ctx context.Context, from, to social.User) error {
 	if from.ID == to.ID {
 		return nil
 	}
-	defer f.names.Rank(to.ID)
+	defer f.Names.Rank(to.ID)
 	defer f.common.changed(from.ID, to.ID)
 	var since time.Time
-	err := f.homes.Unfollow(ctx, from.ID, to.ID, func() (err error) {
+	err := f.Homes.Unfollow(ctx, from.ID, to.ID, func() (err error) {
 		since, err = f.store.Remove(ctx, from.ID, to.ID)
 		return err
 	})
 	if !since.IsZero() { // also where the rest of it is left to the background
-		f.notices.Unnotify(ctx, to.ID, notify.Follow, from, 0, since)
+		f.Notices.Unnotify(ctx, to.ID, notify.Follow, from, 0, since)
 	}
 	return err
 }
 
 // IsFollowing reports whether one user follows another. One round trip at most.
 func (f *Follows) IsFollowing(ctx context.Context, from, to int64) (bool, error) {
-	err := f.db.Read(ctx, f.db.Client.B().Zscore().Key(layout.FollowingKey(from)).Member(layout.Itoa(to)).Cache()).Error()
+	err := f.DB.Read(ctx, f.DB.Client.B().Zscore().Key(layout.FollowingKey(from)).Member(layout.Itoa(to)).Cache()).Error()
 	if rueidis.IsRedisNil(err) {
 		return false, nil
 	}
@@ -123,8 +116,8 @@ type Counts struct{ Followers, Following, Posts int64 }
 
 // Counts returns the numbers of a user. One round trip at most.
 func (f *Follows) Counts(ctx context.Context, uid int64) (Counts, error) {
-	b := f.db.Client.B()
-	res := f.db.ReadMany(ctx,
+	b := f.DB.Client.B()
+	res := f.DB.ReadMany(ctx,
 		b.Zcard().Key(layout.FollowersKey(uid)).Cache(),
 		b.Zcard().Key(layout.FollowingKey(uid)).Cache(),
 		b.Zcard().Key(layout.ProfileKey(uid)).Cache(),
@@ -155,14 +148,14 @@ func (f *Follows) CountsFor(ctx context.Context, v *social.Viewer, uid int64) (C
 	var numbers []*int64
 	for key, n := range map[string]*int64{layout.FollowersKey(uid): &counts.Followers, layout.FollowingKey(uid): &counts.Following} {
 		if *n > 0 && *n <= maxCounted {
-			cmds = append(cmds, f.db.Client.B().Zrange().Key(key).Min("0").Max(layout.Itoa(maxCounted)).Cache())
+			cmds = append(cmds, f.DB.Client.B().Zrange().Key(key).Min("0").Max(layout.Itoa(maxCounted)).Cache())
 			numbers = append(numbers, n)
 		}
 	}
 	if len(cmds) == 0 {
 		return counts, nil
 	}
-	for i, res := range f.db.ReadMany(ctx, cmds...) {
+	for i, res := range f.DB.ReadMany(ctx, cmds...) {
 		ids, err := res.AsStrSlice()
 		if err != nil {
 			return Counts{}, fmt.Errorf("social: counts: %w", err)
@@ -186,7 +179,7 @@ func (f *Follows) Followers(ctx context.Context, v *social.Viewer, uid int64, cu
 	if v.Sees(uid) == social.Hidden {
 		return social.People{}, nil
 	}
-	return f.users.People(ctx, layout.FollowersKey(uid), cursor, limit, users.SeenBy(v))
+	return f.Users.People(ctx, layout.FollowersKey(uid), cursor, limit, users.SeenBy(v))
 }
 
 // Following returns a page of the users that a user follows; see Followers.
@@ -194,5 +187,5 @@ func (f *Follows) Following(ctx context.Context, v *social.Viewer, uid int64, cu
 	if v.Sees(uid) == social.Hidden {
 		return social.People{}, nil
 	}
-	return f.users.People(ctx, layout.FollowingKey(uid), cursor, limit, users.SeenBy(v))
+	return f.Users.People(ctx, layout.FollowingKey(uid), cursor, limit, users.SeenBy(v))
 }

@@ -23,7 +23,7 @@ type Relations struct {
 
 // NewRelations returns the mutes and blocks of the same database.
 func NewRelations(f *Follows) *Relations {
-	return &Relations{follows: f, store: storage.NewRelations(f.db.Client)}
+	return &Relations{follows: f, store: storage.NewRelations(f.DB.Client)}
 }
 
 // Mute hides what a user writes and does from another one's lists and notifications,
@@ -34,12 +34,12 @@ func (r *Relations) Mute(ctx context.Context, from, to social.User, until time.T
 	if err := r.check(ctx, "mute", from, to, until); err != nil {
 		return err
 	}
-	return full("mute", r.store.Mute(ctx, from.ID, to.ID, until, r.follows.now()))
+	return full("mute", r.store.Mute(ctx, from.ID, to.ID, until, r.follows.Now()))
 }
 
 // Unmute ends a mute. Repeating it changes nothing. One round trip.
 func (r *Relations) Unmute(ctx context.Context, from, to social.User) error {
-	_, err := r.store.Unmute(ctx, from.ID, to.ID, r.follows.now())
+	_, err := r.store.Unmute(ctx, from.ID, to.ID, r.follows.Now())
 	return err
 }
 
@@ -52,8 +52,8 @@ func (r *Relations) Block(ctx context.Context, from, to social.User, until time.
 		return err
 	}
 	defer r.follows.common.changed(from.ID, to.ID)
-	return r.follows.homes.Block(ctx, from.ID, to.ID, until, func() error {
-		return full("block", r.store.Block(ctx, from.ID, to.ID, until, r.follows.now()))
+	return r.follows.Homes.Block(ctx, from.ID, to.ID, until, func() error {
+		return full("block", r.store.Block(ctx, from.ID, to.ID, until, r.follows.Now()))
 	})
 }
 
@@ -61,8 +61,8 @@ func (r *Relations) Block(ctx context.Context, from, to social.User, until time.
 // changes nothing. About ten round trips.
 func (r *Relations) Unblock(ctx context.Context, from, to social.User) error {
 	defer r.follows.common.changed(from.ID, to.ID)
-	return r.follows.homes.Unblock(ctx, from.ID, to.ID, func() error {
-		_, err := r.store.Unblock(ctx, from.ID, to.ID, r.follows.now())
+	return r.follows.Homes.Unblock(ctx, from.ID, to.ID, func() error {
+		_, err := r.store.Unblock(ctx, from.ID, to.ID, r.follows.Now())
 		return err
 	})
 }
@@ -75,7 +75,7 @@ func (r *Relations) RemoveFollower(ctx context.Context, from, to social.User) er
 // Outlasts reports whether the mute or block of a user, in the set of one of them, ends after a
 // time, or never where the time is not zero. One round trip.
 func (r *Relations) Outlasts(ctx context.Context, key string, uid int64, until time.Time) (bool, error) {
-	c := r.follows.db.Client
+	c := r.follows.DB.Client
 	end, err := c.Do(ctx, c.B().Zscore().Key(key).Member(layout.Itoa(uid)).Build()).AsFloat64()
 	if err != nil && !rueidis.IsRedisNil(err) {
 		return false, fmt.Errorf("social: read a mute or block: %w", err)
@@ -88,10 +88,10 @@ func (r *Relations) check(ctx context.Context, what string, from, to social.User
 	if from.ID == to.ID {
 		return social.Invalid("user", fmt.Sprintf("You can't %s yourself.", what))
 	}
-	if !until.IsZero() && until.Unix() <= r.follows.now().Unix() {
+	if !until.IsZero() && until.Unix() <= r.follows.Now().Unix() {
 		return social.Invalid("until", "Choose an end in the future.")
 	}
-	_, err := r.follows.users.Record(ctx, to.ID)
+	_, err := r.follows.Users.Record(ctx, to.ID)
 	return err
 }
 
@@ -106,18 +106,18 @@ func full(what string, err error) error {
 // MutedPeople returns a page of the users that a user has muted, those without an end
 // and with the latest end first; see Followers for the cursor.
 func (r *Relations) MutedPeople(ctx context.Context, uid int64, cursor string, limit int) (social.People, error) {
-	return r.follows.users.People(ctx, layout.MutedKey(uid), cursor, limit, r.lasting)
+	return r.follows.Users.People(ctx, layout.MutedKey(uid), cursor, limit, r.lasting)
 }
 
 // BlockedPeople returns a page of the users that a user has blocked; see MutedPeople.
 func (r *Relations) BlockedPeople(ctx context.Context, uid int64, cursor string, limit int) (social.People, error) {
-	return r.follows.users.People(ctx, layout.BlockedKey(uid), cursor, limit, r.lasting)
+	return r.follows.Users.People(ctx, layout.BlockedKey(uid), cursor, limit, r.lasting)
 }
 
 // lasting returns the entries whose end has not passed. Entries are in the order of
 // their ends, the latest first.
 func (r *Relations) lasting(page []users.Member) ([]users.Member, error) {
-	now := float64(r.follows.now().Unix())
+	now := float64(r.follows.Now().Unix())
 	for i, m := range page {
 		if end, err := strconv.ParseFloat(m.Score, 64); err != nil || end <= now {
 			return page[:i], nil
@@ -152,7 +152,7 @@ func (r *Relations) GetMany(ctx context.Context, v *social.Viewer, uids ...int64
 	if v.User.ID == 0 || len(uids) == 0 {
 		return all, nil
 	}
-	b := r.follows.db.Client.B()
+	b := r.follows.DB.Client.B()
 	cmds := make([]rueidis.Cacheable, 0, 2*len(uids))
 	for i, uid := range uids {
 		all[i] = Relation{Muted: v.Muted.Has(uid), Blocked: v.Blocked.Has(uid), BlockedBy: v.Blockers.Has(uid)}
@@ -161,7 +161,7 @@ func (r *Relations) GetMany(ctx context.Context, v *social.Viewer, uids ...int64
 			b.Zscore().Key(layout.FollowingKey(v.User.ID)).Member(member).Cache(),
 			b.Zscore().Key(layout.FollowersKey(v.User.ID)).Member(member).Cache())
 	}
-	for i, res := range r.follows.db.ReadMany(ctx, cmds...) {
+	for i, res := range r.follows.DB.ReadMany(ctx, cmds...) {
 		err := res.Error()
 		if err != nil && !rueidis.IsRedisNil(err) {
 			return nil, fmt.Errorf("social: read a relation: %w", err)

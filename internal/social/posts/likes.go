@@ -7,36 +7,23 @@ import (
 	"time"
 
 	"retwis/internal/social"
-	"retwis/internal/social/fanout"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/notify"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/timeline"
-	"retwis/internal/social/trends"
 	"retwis/internal/social/users"
 )
 
 // Reactions are likes and bookmarks, and the lists of
 // who has done what with a post.
 type Reactions struct {
-	cluster bool
-	views   *timeline.Views
-	viewers *timeline.Viewers
-	lists   *timeline.Lists
-	users   *users.Users
-	homes   *fanout.Homes
-	notices *notify.Service
-	trends  *trends.Counter
-	store   storage.Reactions
-	now     func() time.Time
+	Options
+	store storage.Reactions
 }
 
 // NewReactions returns the reactions of a database.
 func NewReactions(opt Options) *Reactions {
-	return &Reactions{
-		cluster: opt.DB.Cluster, views: opt.Views, viewers: opt.Viewers, users: opt.Users, homes: opt.FanOut.Homes,
-		lists: opt.Lists, notices: opt.Notices, trends: opt.Trends, store: storage.NewReactions(opt.DB.Client), now: opt.Now,
-	}
+	return &Reactions{opt, storage.NewReactions(opt.DB.Client)}
 }
 
 // Like makes a user like a post; the like of a repost is one of the post that it
@@ -50,19 +37,19 @@ func (r *Reactions) Like(ctx context.Context, user social.User, id int64) error 
 	}
 	isNew := false
 	err = r.change(ctx, post, user, func() (err error) {
-		isNew, err = r.store.Like(ctx, post.ID, user.ID, r.now())
+		isNew, err = r.store.Like(ctx, post.ID, user.ID, r.Now())
 		return err
 	})
 	if errors.Is(err, storage.ErrNoPost) {
 		err = social.ErrNotFound
 	}
-	r.views.Touch(post.ID)
+	r.Views.Touch(post.ID)
 	if err != nil {
 		return err
 	}
 	if isNew {
-		r.trends.Reacted(user, post)
-		r.notices.Notify(ctx, post.Author.ID, notify.Like, user, post.ID)
+		r.Trends.Reacted(user, post)
+		r.Notices.Notify(ctx, post.Author.ID, notify.Like, user, post.ID)
 	}
 	return nil
 }
@@ -80,12 +67,12 @@ func (r *Reactions) Unlike(ctx context.Context, user social.User, id int64) erro
 		at, err = r.store.Unlike(ctx, post.ID, user.ID)
 		return err
 	})
-	r.views.Touch(post.ID)
+	r.Views.Touch(post.ID)
 	if err != nil {
 		return err
 	}
 	if !at.IsZero() {
-		r.notices.Unnotify(ctx, post.Author.ID, notify.Like, user, post.ID, at)
+		r.Notices.Unnotify(ctx, post.Author.ID, notify.Like, user, post.ID, at)
 	}
 	return nil
 }
@@ -94,10 +81,10 @@ func (r *Reactions) Unlike(ctx context.Context, user social.User, id int64) erro
 // task, which another process finishes if this one dies. There the task would take 1.49 times
 // the CPU of web process and server for a like (0.78 ms, all of a request), 1.27 for an unlike.
 func (r *Reactions) change(ctx context.Context, post social.Post, user social.User, change func() error) error {
-	if !r.cluster {
+	if !r.DB.Cluster {
 		return change()
 	}
-	return r.homes.Like(ctx, post.ID, user.ID, change)
+	return r.FanOut.Homes.Like(ctx, post.ID, user.ID, change)
 }
 
 // Bookmark adds a post to a user's bookmarks, which nobody else sees; see Like. Two
@@ -107,7 +94,7 @@ func (r *Reactions) Bookmark(ctx context.Context, user social.User, id int64) er
 	if err != nil {
 		return err
 	}
-	return r.store.Bookmark(ctx, post.ID, user.ID, r.now())
+	return r.store.Bookmark(ctx, post.ID, user.ID, r.Now())
 }
 
 // Unbookmark removes a post from a user's bookmarks; see Unlike. One round trip where
@@ -123,11 +110,11 @@ func (r *Reactions) Unbookmark(ctx context.Context, user social.User, id int64) 
 // target returns the post that a user likes, which is not a repost, or ErrNotFound
 // where the user must not see it. It can have been deleted lately; the script decides.
 func (r *Reactions) target(ctx context.Context, user social.User, id int64) (social.Post, error) {
-	view := r.views.Remembered(id)
+	view := r.Views.Remembered(id)
 	if view == nil || view.RepostOf != 0 || view.Deleted {
 		return r.visible(ctx, user, id)
 	}
-	v, err := r.viewers.Actor(ctx, user)
+	v, err := r.Viewers.Actor(ctx, user)
 	if err == nil && social.Visible(v.Acting(), view.Post) == social.Hidden {
 		err = social.ErrNotFound
 	}
@@ -137,12 +124,12 @@ func (r *Reactions) target(ctx context.Context, user social.User, id int64) (soc
 // visible returns the post that a user acts on, as target does, but not a deleted one: it is
 // read, because one in memory may have been deleted a moment ago.
 func (r *Reactions) visible(ctx context.Context, user social.User, id int64) (social.Post, error) {
-	v, err := r.viewers.Actor(ctx, user)
+	v, err := r.Viewers.Actor(ctx, user)
 	if err != nil {
 		return social.Post{}, err
 	}
-	r.views.Touch(id)
-	items, err := r.lists.Select(ctx, v.Acting(), []int64{id}, social.Muted)
+	r.Views.Touch(id)
+	items, err := r.Lists.Select(ctx, v.Acting(), []int64{id}, social.Muted)
 	if err != nil {
 		return social.Post{}, err
 	}
@@ -157,7 +144,7 @@ func (r *Reactions) visible(ctx context.Context, user social.User, id int64) (so
 func (r *Reactions) original(ctx context.Context, id int64) (social.Post, error) {
 	post := social.Post{ID: id}
 	for range 2 { // a repost of a repost is damage
-		views, err := r.views.Get(ctx, id)
+		views, err := r.Views.Get(ctx, id)
 		if err != nil {
 			return social.Post{}, err
 		}
@@ -184,14 +171,14 @@ func (r *Reactions) Reposters(ctx context.Context, v *social.Viewer, id int64, c
 }
 
 func (r *Reactions) people(ctx context.Context, v *social.Viewer, id int64, key func(int64) string, cursor string, limit int) (social.People, error) {
-	items, err := r.lists.Select(ctx, v, []int64{id}, social.Muted)
+	items, err := r.Lists.Select(ctx, v, []int64{id}, social.Muted)
 	if err != nil {
 		return social.People{}, err
 	}
 	if len(items) == 0 {
 		return social.People{}, social.ErrNotFound
 	}
-	return r.users.People(ctx, key(items[0].Post.ID), cursor, limit, users.SeenBy(v))
+	return r.Users.People(ctx, key(items[0].Post.ID), cursor, limit, users.SeenBy(v))
 }
 
 // MarkedPosts is one page of the posts that a user has marked, the latest mark first,
@@ -222,12 +209,12 @@ func (r *Reactions) BookmarkedPosts(ctx context.Context, v *social.Viewer, curso
 
 func (r *Reactions) marked(ctx context.Context, v *social.Viewer, set, cursor string, limit int) (MarkedPosts, error) {
 	items := make(map[int64]timeline.Item)
-	members, next, err := r.users.Members(ctx, set, cursor, limit, func(page []users.Member) ([]users.Member, error) {
+	members, next, err := r.Users.Members(ctx, set, cursor, limit, func(page []users.Member) ([]users.Member, error) {
 		ids := make([]int64, len(page))
 		for i, m := range page {
 			ids[i] = m.ID
 		}
-		found, err := r.lists.Select(ctx, v, ids, social.Unlisted)
+		found, err := r.Lists.Select(ctx, v, ids, social.Unlisted)
 		for _, item := range found {
 			items[item.Entry.ID] = item
 		}
@@ -240,5 +227,5 @@ func (r *Reactions) marked(ctx context.Context, v *social.Viewer, set, cursor st
 	for _, m := range members {
 		marked.Items = append(marked.Items, items[m.ID])
 	}
-	return marked, r.lists.Mark(ctx, v, marked.Items)
+	return marked, r.Lists.Mark(ctx, v, marked.Items)
 }

@@ -2,7 +2,6 @@ package posts
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -12,10 +11,8 @@ import (
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/media"
 	"retwis/internal/social/notify"
-	"retwis/internal/social/storage"
 	"retwis/internal/social/timeline"
 	"retwis/internal/social/trends"
-	"retwis/internal/social/users"
 )
 
 // Service publishes and reads posts.
@@ -23,19 +20,12 @@ type Service struct{ opt Options }
 
 // Options are what a Service, Reactions and Tags need; all are required.
 type Options struct {
-	DB         storage.Database
-	Users      *users.Users
+	timeline.Parts
 	Blocklist  *blocklist.List
 	FanOut     *fanout.Engine
-	Views      *timeline.Views
-	Viewers    *timeline.Viewers
-	Lists      *timeline.Lists
-	Timelines  *timeline.Timelines
 	Notices    *notify.Service
 	Trends     *trends.Counter
 	Pictures   *media.Store
-	Log        *slog.Logger
-	Now        func() time.Time
 	MaxBacklog int64 // see app.Options
 }
 

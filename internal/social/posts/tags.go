@@ -5,15 +5,12 @@ import (
 	_ "embed"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/script"
 	"retwis/internal/social"
-	"retwis/internal/social/fanout"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/storage"
 	"retwis/internal/social/text"
 	"retwis/internal/social/timeline"
 )
@@ -29,18 +26,10 @@ const MaxFollowedTags = 500
 
 // Tags are tags that can be read and followed. A tag is given in any spelling, with or
 // without #.
-type Tags struct {
-	db        storage.Database
-	lists     *timeline.Lists
-	timelines *timeline.Timelines
-	homes     *fanout.Homes
-	now       func() time.Time
-}
+type Tags struct{ Options }
 
 // NewTags returns the tags of a database.
-func NewTags(opt Options) *Tags {
-	return &Tags{db: opt.DB, lists: opt.Lists, timelines: opt.Timelines, homes: opt.FanOut.Homes, now: opt.Now}
-}
+func NewTags(opt Options) *Tags { return &Tags{opt} }
 
 // TagPosts returns a page of the posts with a tag, or ErrNotFound for what is no tag;
 // see HomePosts.
@@ -49,10 +38,10 @@ func (t *Tags) TagPosts(ctx context.Context, v *social.Viewer, tag string, befor
 	if !ok {
 		return timeline.Listing{}, social.ErrNotFound
 	}
-	return t.lists.Page(ctx, timeline.PageQuery{
+	return t.Lists.Page(ctx, timeline.PageQuery{
 		Viewer: v, Before: before, Limit: limit, Least: social.Shown,
 		Read: func(ctx context.Context, before int64, limit int) (timeline.Page, error) {
-			return t.timelines.ByID(ctx, layout.TagKey(tag), before, limit)
+			return t.Timelines.ByID(ctx, layout.TagKey(tag), before, limit)
 		},
 	})
 }
@@ -68,9 +57,9 @@ func (t *Tags) FollowTag(ctx context.Context, user social.User, tag string) erro
 	if !ok {
 		return social.ErrNotFound
 	}
-	return t.homes.FollowTag(ctx, user.ID, tag, func() error {
-		ok, err := followTagScript.RunFenced(ctx, t.db.Client, []string{layout.FollowingTagsKey(user.ID)},
-			[]string{tag, layout.Seconds(t.now()), strconv.Itoa(MaxFollowedTags)}).AsBool()
+	return t.FanOut.Homes.FollowTag(ctx, user.ID, tag, func() error {
+		ok, err := followTagScript.RunFenced(ctx, t.DB.Client, []string{layout.FollowingTagsKey(user.ID)},
+			[]string{tag, layout.Seconds(t.Now()), strconv.Itoa(MaxFollowedTags)}).AsBool()
 		if err != nil {
 			return fmt.Errorf("social: follow a tag: %w", err)
 		}
@@ -88,11 +77,11 @@ func (t *Tags) UnfollowTag(ctx context.Context, user social.User, tag string) er
 	if !ok {
 		return social.ErrNotFound
 	}
-	return t.homes.FollowTag(ctx, user.ID, tag, func() error {
+	return t.FanOut.Homes.FollowTag(ctx, user.ID, tag, func() error {
 		key := layout.FollowingTagsKey(user.ID)
-		b := t.db.Client.B()
+		b := t.DB.Client.B()
 		// The second command waits for the invalidation messages of the first.
-		res := t.db.Client.DoMulti(ctx, b.Zrem().Key(key).Member(tag).Build().ToRetryable(), b.Exists().Key(key).Build().ToRetryable())
+		res := t.DB.Client.DoMulti(ctx, b.Zrem().Key(key).Member(tag).Build().ToRetryable(), b.Exists().Key(key).Build().ToRetryable())
 		if err := res[0].Error(); err != nil {
 			return fmt.Errorf("social: unfollow a tag: %w", err)
 		}
@@ -106,7 +95,7 @@ func (t *Tags) IsFollowingTag(ctx context.Context, uid int64, tag string) (bool,
 	if !ok || uid == 0 {
 		return false, nil
 	}
-	err := t.db.Read(ctx, t.db.Client.B().Zscore().Key(layout.FollowingTagsKey(uid)).Member(tag).Cache()).Error()
+	err := t.DB.Read(ctx, t.DB.Client.B().Zscore().Key(layout.FollowingTagsKey(uid)).Member(tag).Cache()).Error()
 	if err != nil && !rueidis.IsRedisNil(err) {
 		return false, fmt.Errorf("social: is following a tag: %w", err)
 	}
@@ -116,7 +105,7 @@ func (t *Tags) IsFollowingTag(ctx context.Context, uid int64, tag string) (bool,
 // FollowedTags returns the tags that a user follows, the latest first. One round trip
 // at most.
 func (t *Tags) FollowedTags(ctx context.Context, uid int64) ([]string, error) {
-	all, err := t.db.Read(ctx, t.db.Client.B().Zrange().Key(layout.FollowingTagsKey(uid)).
+	all, err := t.DB.Read(ctx, t.DB.Client.B().Zrange().Key(layout.FollowingTagsKey(uid)).
 		Min("0").Max(strconv.Itoa(MaxFollowedTags-1)).Rev().Cache()).AsStrSlice()
 	if err != nil {
 		return nil, fmt.Errorf("social: list followed tags: %w", err)

@@ -71,7 +71,7 @@ func (e *Engine) removeNames(ctx context.Context, a account, was closed) error {
 	if owner := owners[0].First(); owner != "" && owner != layout.Nobody && owner != layout.Itoa(a.id) {
 		return nil
 	}
-	if err := e.Client.Do(ctx, e.Client.B().Zrem().Key(layout.UsersByTime).Member(a.name).Build().ToRetryable()).Error(); err != nil {
+	if err := e.DB.Client.Do(ctx, e.DB.Client.B().Zrem().Key(layout.UsersByTime).Member(a.name).Build().ToRetryable()).Error(); err != nil {
 		return err
 	}
 	if err := e.Names.RemoveName(ctx, completion.Name{Username: a.name}); err != nil {
@@ -88,7 +88,7 @@ func (e *Engine) removeNames(ctx context.Context, a account, was closed) error {
 func (e *Engine) drain(ctx context.Context, a account, prefix string, remove func(ctx context.Context, a account, members []string) error) error {
 	key := layout.Key(prefix, a.id)
 	for {
-		members, err := reply.OrEmpty(e.Client.Do(ctx, e.Client.B().Zrange().Key(key).Min("0").Max(strconv.Itoa(pageSize-1)).Build()).AsStrSlice())
+		members, err := reply.OrEmpty(e.DB.Client.Do(ctx, e.DB.Client.B().Zrange().Key(key).Min("0").Max(strconv.Itoa(pageSize-1)).Build()).AsStrSlice())
 		if err != nil {
 			return fmt.Errorf("key %s: %w", key, err)
 		}
@@ -98,7 +98,7 @@ func (e *Engine) drain(ctx context.Context, a account, prefix string, remove fun
 		if err := remove(ctx, a, members); err != nil {
 			return fmt.Errorf("key %s: %w", key, err)
 		}
-		if err := e.Client.Do(ctx, e.Client.B().Zrem().Key(key).Member(members...).Build().ToRetryable()).Error(); err != nil {
+		if err := e.DB.Client.Do(ctx, e.DB.Client.B().Zrem().Key(key).Member(members...).Build().ToRetryable()).Error(); err != nil {
 			return fmt.Errorf("key %s: %w", key, err)
 		}
 		if !sleep.For(ctx, gap) {
@@ -179,9 +179,9 @@ func (e *Engine) removeTags(ctx context.Context, a account, tags []string) error
 func (e *Engine) removeFrom(ctx context.Context, keys []string, members ...string) error {
 	cmds := make(rueidis.Commands, len(keys))
 	for i, key := range keys {
-		cmds[i] = e.Client.B().Zrem().Key(key).Member(members...).Build().ToRetryable()
+		cmds[i] = e.DB.Client.B().Zrem().Key(key).Member(members...).Build().ToRetryable()
 	}
-	return reply.Written(e.Client.DoMulti(ctx, cmds...)...)
+	return reply.Written(e.DB.Client.DoMulti(ctx, cmds...)...)
 }
 
 func (e *Engine) removeBlocked(ctx context.Context, a account, members []string) error {

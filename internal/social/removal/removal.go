@@ -26,7 +26,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"time"
 
@@ -76,12 +75,10 @@ type Step struct {
 
 // Options are what an Engine needs; all but Steps are required.
 type Options struct {
-	Client    rueidis.Client
+	storage.Parts
 	Directory *users.Directory
 	FanOut    *fanout.Engine
 	Names     *completion.Index
-	Log       *slog.Logger
-	Now       func() time.Time
 	Steps     []Step
 	// RemoveMembers takes users who are gone off the lists of others.
 	RemoveMembers func(ctx context.Context, owners []int64, gone func(owner, member int64) bool) error
@@ -100,8 +97,8 @@ type Engine struct {
 // New returns an engine whose tasks are those of opt.FanOut.
 func New(opt Options) *Engine {
 	e := &Engine{
-		Options: opt, follows: storage.NewFollows(opt.Client), likes: storage.NewReactions(opt.Client), relations: storage.NewRelations(opt.Client),
-		notify: notify.New(opt.Client),
+		Options: opt, follows: storage.NewFollows(opt.DB.Client), likes: storage.NewReactions(opt.DB.Client), relations: storage.NewRelations(opt.DB.Client),
+		notify: notify.New(opt.DB.Client),
 	}
 	e.rest = newSweeper(e.sweep, opt.FanOut.Tasks().Mark, opt.Log)
 	opt.FanOut.Tasks().Handle(Kind, e.task)
@@ -136,7 +133,7 @@ func parse(argument string) (account, bool) {
 // Delete closes an account, and leaves the rest to the background. It returns ErrNoUser
 // where there is none. Repeating it changes nothing. Four round trips.
 func (e *Engine) Delete(ctx context.Context, uid int64) error {
-	fields, err := reply.Fields(e.Client.Do(ctx, e.Client.B().Hmget().Key(layout.UserKey(uid)).Field("username", "joined").Build()))
+	fields, err := reply.Fields(e.DB.Client.Do(ctx, e.DB.Client.B().Hmget().Key(layout.UserKey(uid)).Field("username", "joined").Build()))
 	if err != nil {
 		return fmt.Errorf("social: delete an account: %w", err)
 	}
@@ -156,7 +153,7 @@ func (e *Engine) Delete(ctx context.Context, uid int64) error {
 // is left of it.
 func (e *Engine) Finish(ctx context.Context, uid int64) error {
 	prefix := fmt.Sprintf("%s:%d:", Kind, uid)
-	for page, err := range scan.SortedSet(ctx, e.Client, layout.Tasks, 1000) {
+	for page, err := range scan.SortedSet(ctx, e.DB.Client, layout.Tasks, 1000) {
 		if err != nil {
 			return fmt.Errorf("social: delete an account: %w", err)
 		}
@@ -182,14 +179,14 @@ type closed struct {
 // close hides an account and ends its sessions.
 func (e *Engine) close(ctx context.Context, a account) (closed, error) {
 	args := append([]string{a.name, a.joined, layout.Seconds(e.Now())}, secretFields...)
-	was, err := closeScript.RunFenced(ctx, e.Client, []string{layout.UserKey(a.id)}, args).AsStrSlice()
+	was, err := closeScript.RunFenced(ctx, e.DB.Client, []string{layout.UserKey(a.id)}, args).AsStrSlice()
 	if rueidis.IsRedisNil(err) {
 		return closed{gone: true}, nil
 	}
 	if err != nil {
 		return closed{}, fmt.Errorf("social: close an account: %w", err)
 	}
-	if err := e.Client.Do(ctx, e.Client.B().Unlink().Key(layout.SessionsKey(a.id)).Build().ToRetryable()).Error(); err != nil {
+	if err := e.DB.Client.Do(ctx, e.DB.Client.B().Unlink().Key(layout.SessionsKey(a.id)).Build().ToRetryable()).Error(); err != nil {
 		return closed{}, fmt.Errorf("social: close an account: %w", err)
 	}
 	return closed{at: layout.ParseTime(was[0]), display: was[1]}, nil
@@ -244,12 +241,12 @@ func (e *Engine) remove(ctx context.Context, a account) error {
 	if err := e.Directory.Reserve(ctx, a.name, a.id); err != nil {
 		return err
 	}
-	return forgetUserScript.RunFenced(ctx, e.Client, []string{layout.UserKey(a.id)}, []string{a.name, a.joined}).Error()
+	return forgetUserScript.RunFenced(ctx, e.DB.Client, []string{layout.UserKey(a.id)}, []string{a.name, a.joined}).Error()
 }
 
 // isAnother reports whether the id belongs to another account by now.
 func (e *Engine) isAnother(ctx context.Context, a account) (bool, error) {
-	name, err := reply.TextOrEmpty(e.Client.Do(ctx, e.Client.B().Hget().Key(layout.UserKey(a.id)).Field("username").Build()))
+	name, err := reply.TextOrEmpty(e.DB.Client.Do(ctx, e.DB.Client.B().Hget().Key(layout.UserKey(a.id)).Field("username").Build()))
 	return name != "", err
 }
 
@@ -258,8 +255,8 @@ func (e *Engine) unlink(ctx context.Context, uid int64, tables ...[]func(uid int
 	var cmds rueidis.Commands
 	for _, keys := range tables {
 		for _, key := range keys {
-			cmds = append(cmds, e.Client.B().Unlink().Key(key(uid)).Build().ToRetryable())
+			cmds = append(cmds, e.DB.Client.B().Unlink().Key(key(uid)).Build().ToRetryable())
 		}
 	}
-	return reply.FirstError(e.Client.DoMulti(ctx, cmds...))
+	return reply.FirstError(e.DB.Client.DoMulti(ctx, cmds...))
 }

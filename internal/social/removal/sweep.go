@@ -40,7 +40,7 @@ func (e *Engine) sweep(ctx context.Context, all accounts) error {
 	}
 	isLimit := limits.OfAccounts(all)
 	var pending []post
-	for page, err := range scan.Keys(ctx, e.Client, scan.Pattern{Count: scanCount, Timeout: scanTimeout}) {
+	for page, err := range scan.Keys(ctx, e.DB.Client, scan.Pattern{Count: scanCount, Timeout: scanTimeout}) {
 		if err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func (e *Engine) erasePending(ctx context.Context, posts []post) error {
 
 // authored returns the posts of some users among these.
 func (e *Engine) authored(ctx context.Context, all accounts, posts []int64) ([]post, error) {
-	authors, err := reads.Field(ctx, e.Client, posts, layout.PostKey, "user_id")
+	authors, err := reads.Field(ctx, e.DB.Client, posts, layout.PostKey, "user_id")
 	if err != nil {
 		return nil, err
 	}
@@ -160,9 +160,9 @@ func (e *Engine) sweepMembers(ctx context.Context, all accounts, owners []int64)
 func (e *Engine) sweepLimits(ctx context.Context, keys []string) error {
 	var cmds rueidis.Commands
 	for _, key := range keys {
-		cmds = append(cmds, e.Client.B().Unlink().Key(key).Build().ToRetryable())
+		cmds = append(cmds, e.DB.Client.B().Unlink().Key(key).Build().ToRetryable())
 	}
-	return reply.FirstError(e.Client.DoMulti(ctx, cmds...))
+	return reply.FirstError(e.DB.Client.DoMulti(ctx, cmds...))
 }
 
 // sweepNotifications removes what users have caused from the notifications of others.
@@ -183,7 +183,7 @@ func (e *Engine) sweepNotifications(ctx context.Context, all accounts, users []i
 // sweepLive removes the posts of some users, and the replies to them, from `live`.
 func (e *Engine) sweepLive(ctx context.Context, all accounts) error {
 	for start := "-"; ; {
-		entries, err := reply.OrEmpty(e.Client.Do(ctx, e.Client.B().Xrange().Key(layout.Live).Start(start).End("+").Count(liveAtOnce).Build()).AsXRange())
+		entries, err := reply.OrEmpty(e.DB.Client.Do(ctx, e.DB.Client.B().Xrange().Key(layout.Live).Start(start).End("+").Count(liveAtOnce).Build()).AsXRange())
 		if err != nil {
 			return err
 		}
@@ -197,7 +197,7 @@ func (e *Engine) sweepLive(ctx context.Context, all accounts) error {
 			start = "(" + entry.ID
 		}
 		if len(theirs) > 0 {
-			if err := e.Client.Do(ctx, e.Client.B().Xdel().Key(layout.Live).Id(theirs...).Build().ToRetryable()).Error(); err != nil {
+			if err := e.DB.Client.Do(ctx, e.DB.Client.B().Xdel().Key(layout.Live).Id(theirs...).Build().ToRetryable()).Error(); err != nil {
 				return err
 			}
 		}

@@ -12,18 +12,13 @@ import (
 	"retwis/internal/social/layout"
 	"retwis/internal/social/people"
 	"retwis/internal/social/searchindex"
-	"retwis/internal/social/storage"
 	"retwis/internal/social/timeline"
-	"retwis/internal/social/users"
 )
 
 // Options are what a Service needs; all are required.
 type Options struct {
-	DB          storage.Database
+	timeline.Parts
 	Index       searchindex.Index
-	Users       *users.Users
-	Views       *timeline.Views
-	Lists       *timeline.Lists
 	Completions *people.Completions
 }
 

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -21,6 +22,13 @@ type Database struct {
 	Client  rueidis.Client
 	Cluster bool
 	Link    *watched.Link // whether what is in memory can be trusted
+}
+
+// Parts are what nearly all of the application needs. All are required.
+type Parts struct {
+	DB  Database
+	Log *slog.Logger
+	Now func() time.Time
 }
 
 // NewDatabase returns the database behind a client, which reports changes if it is watched.

@@ -3,9 +3,7 @@ package suggestions
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"sync/atomic"
-	"time"
 
 	"github.com/redis/rueidis"
 
@@ -20,28 +18,18 @@ import (
 
 // Service suggests people to follow. It is safe for concurrent use.
 type Service struct {
-	opt Options
+	opt timeline.Parts
 	// lists has the candidates of viewers, until these have followed or dismissed somebody. For
 	// what others do, they are up to a minute old.
 	lists *watched.Map[*candidates]
 	users atomic.Uint64 // the number of changes of users
 }
 
-// Options are what suggestions need; all are required.
-type Options struct {
-	DB        storage.Database
-	Users     *users.Users
-	Views     *timeline.Views
-	Timelines *timeline.Timelines
-	Log       *slog.Logger
-	Now       func() time.Time
-}
-
 // cachedViewers bounds the viewers whose candidates are kept in memory, about 2 KB each.
 const cachedViewers = 10_000
 
 // New returns the suggestions of a database.
-func New(opt Options) (*Service, error) {
+func New(opt timeline.Parts) (*Service, error) {
 	s := &Service{opt: opt}
 	opt.DB.Link.On(layout.UserPrefix, func(int64) { s.users.Add(1) })
 	var err error

@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"sync/atomic"
-	"time"
 
 	"retwis/internal/redis/reply"
 	"retwis/internal/social"
@@ -35,14 +33,11 @@ type shownTags struct {
 
 // Options are what Trends need; all are required.
 type Options struct {
-	DB      storage.Database
-	Lists   *timeline.Lists
+	timeline.Parts
 	Counter *Counter // of this process
 	Rules   *Rules
 	// Blocklist has words and domains that are no trends.
 	Blocklist *blocklist.List
-	Log       *slog.Logger
-	Now       func() time.Time
 }
 
 // New returns the trends of a database.
