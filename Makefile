@@ -22,7 +22,7 @@ together := -p $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)))
 
 # The packages whose tests take longest come first, so that none of them runs alone in the end.
 first := ./cmd/retwis ./internal/web ./internal/app ./internal/social/removal ./internal/social/media ./internal/social/modeltest \
-	./internal/social/fanout ./model ./index/text ./index/suggest ./redlock ./bulk ./internal/redis/store
+	./internal/social/posts ./model ./index/text ./index/suggest ./redlock ./bulk ./internal/redis/store
 tests := REDISTEST_REQUIRE=1 RAPID_CHECKS=$(or $(CHECKS),30) go test -vet=off -timeout 30m $(together) $(TESTFLAGS)
 
 # Programs with the race detector sleep for a second before they exit, and the

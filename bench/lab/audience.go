@@ -18,8 +18,8 @@ import (
 	"retwis/internal/sleep"
 	"retwis/internal/social"
 	socialcheck "retwis/internal/social/check"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/load"
+	"retwis/internal/social/storage"
 )
 
 // audience are accounts that follow the first two people from the beginning: so many that the
@@ -106,7 +106,7 @@ func (a *audience) follow(ctx context.Context, c *crowd) error {
 	err := measure.Send(ctx, a.client, func(yield func(rueidis.Completed) bool) {
 		b := a.client.B()
 		for _, fan := range a.fans {
-			key := layout.HomeKey(fan.ID)
+			key := storage.HomeKey(fan.ID)
 			if !yield(b.Rpush().Key(key).Element("0").Build()) || !yield(b.Expire().Key(key).Seconds(30*24*3600).Build()) {
 				return
 			}
@@ -160,7 +160,7 @@ func (a *audience) read(ctx context.Context, c *crowd) (listsReport, error) {
 	for some := range slices.Chunk(a.fans[:followers], 500) {
 		var cmds rueidis.Commands
 		for _, fan := range some {
-			cmds = append(cmds, a.client.B().Lrange().Key(layout.HomeKey(fan.ID)).Start(0).Stop(-1).Build())
+			cmds = append(cmds, a.client.B().Lrange().Key(storage.HomeKey(fan.ID)).Start(0).Stop(-1).Build())
 		}
 		for i, res := range a.client.DoMulti(ctx, cmds...) {
 			list, err := res.AsStrSlice()
@@ -179,16 +179,16 @@ func (a *audience) read(ctx context.Context, c *crowd) (listsReport, error) {
 // posts, reposts, and replies to one of the two.
 func (a *audience) written(ctx context.Context, uid int64) ([]string, error) {
 	b := a.client.B()
-	posts, err := a.client.Do(ctx, b.Zrange().Key(layout.ProfileKey(uid)).Min("0").Max("-1").Build()).AsStrSlice()
+	posts, err := a.client.Do(ctx, b.Zrange().Key(storage.ProfileKey(uid)).Min("0").Max("-1").Build()).AsStrSlice()
 	if err != nil {
 		return nil, err
 	}
-	replies, err := a.client.Do(ctx, b.Zrange().Key(layout.ProfileRepliesKey(uid)).Min("0").Max("-1").Build()).AsStrSlice()
+	replies, err := a.client.Do(ctx, b.Zrange().Key(storage.ProfileRepliesKey(uid)).Min("0").Max("-1").Build()).AsStrSlice()
 	if err != nil {
 		return nil, err
 	}
 	for _, id := range replies {
-		to, err := a.client.Do(ctx, b.Hget().Key(layout.PostPrefix+id).Field("to").Build()).AsInt64()
+		to, err := a.client.Do(ctx, b.Hget().Key(storage.PostPrefix+id).Field("to").Build()).AsInt64()
 		if err != nil {
 			return nil, err
 		}
@@ -220,7 +220,7 @@ func (r *listsReport) judge(user int64, list, want []string) {
 		}
 	}
 	if len(wrong) > 0 && len(r.First) < 5 {
-		r.First = append(r.First, fmt.Sprintf("%s: %s", layout.HomeKey(user), strings.Join(wrong, ", ")))
+		r.First = append(r.First, fmt.Sprintf("%s: %s", storage.HomeKey(user), strings.Join(wrong, ", ")))
 	}
 }
 
@@ -236,8 +236,8 @@ type databaseReport struct {
 // lasting are the keys in which a leftover stays: nothing looks at it any more when all work
 // is done.
 var lasting = []string{
-	layout.FollowersPrefix, layout.FollowingPrefix, layout.BlockedPrefix, layout.BlockersPrefix,
-	layout.ProfilePrefix, layout.ProfileRepliesPrefix, layout.HomePrefix, layout.Timeline,
+	storage.FollowersPrefix, storage.FollowingPrefix, storage.BlockedPrefix, storage.BlockersPrefix,
+	storage.ProfilePrefix, storage.ProfileRepliesPrefix, storage.HomePrefix, storage.Timeline,
 }
 
 // check does what retwis check does, and a repair if it finds problems.

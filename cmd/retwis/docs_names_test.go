@@ -54,7 +54,7 @@ func TestDocumentsNameEveryKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	code, err := os.ReadFile("../../internal/social/layout/layout.go")
+	code, err := os.ReadFile("../../internal/social/storage/layout.go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,9 +14,9 @@ import (
 	"retwis/internal/redis/store"
 	"retwis/internal/redistest"
 	"retwis/internal/social/backup"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/limits"
 	"retwis/internal/social/socialtest"
+	"retwis/internal/social/storage"
 )
 
 // slow is a database so far away that a command which works in the queues gets to do it before it
@@ -31,8 +31,8 @@ func slow(t *testing.T, db *redistest.Database, roundTrip time.Duration) (url st
 // wantNotTaken checks that jobs wait in a queue, and that no process has taken any.
 func wantNotTaken(b *socialtest.Bundle) {
 	b.T.Helper()
-	if waits, begun := b.Redis("ZCARD", layout.Tasks), b.Redis("EXISTS", layout.Tries); waits == "0" || begun != "0" {
-		b.T.Errorf("%s jobs wait, and a process has taken some: %s", waits, b.Redis("HGETALL", layout.Tries))
+	if waits, begun := b.Redis("ZCARD", storage.Tasks), b.Redis("EXISTS", storage.Tries); waits == "0" || begun != "0" {
+		b.T.Errorf("%s jobs wait, and a process has taken some: %s", waits, b.Redis("HGETALL", storage.Tries))
 	}
 }
 
@@ -55,7 +55,7 @@ func TestDoctorSendsNoMails(t *testing.T) {
 	if _, err := b.Email.Confirm(b.Ctx, strings.TrimPrefix(link, "/confirm/")); err != nil {
 		t.Fatal(err)
 	}
-	b.Eventually("the mails to be sent", func() bool { return b.Redis("EXISTS", layout.Tasks) == "0" })
+	b.Eventually("the mails to be sent", func() bool { return b.Redis("EXISTS", storage.Tasks) == "0" })
 	sent := len(server.Mails())
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func TestRestoreTakesNoJobs(t *testing.T) {
 	if out, err := exec.Command("retwis", "restore", "--redis", slow(t, db, 20*time.Millisecond), file.Name()).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	user := layout.UserKey(ada.ID)
+	user := storage.UserKey(ada.ID)
 	wantNotTaken(to)
 	if to.Redis("EXISTS", user) != "1" {
 		t.Error("the user is gone")
@@ -114,7 +114,7 @@ func TestRestoreTakesNoJobs(t *testing.T) {
 
 	serveOn(t, db.URL())
 	to.Eventually("the site to delete the account", func() bool { return to.Redis("EXISTS", user) == "0" })
-	if name := to.Redis("HGET", layout.Users, "ada"); name != "0" {
+	if name := to.Redis("HGET", storage.UserNames, "ada"); name != "0" {
 		t.Errorf("the name leads to %q", name)
 	}
 	if keys := to.Redis("KEYS", "damaged:*") + to.Redis("KEYS", "post:*"); keys != "" {

@@ -14,32 +14,27 @@ import (
 	"retwis/internal/picture"
 	"retwis/internal/redis/store"
 	"retwis/internal/social/accounts"
-	"retwis/internal/social/archive"
 	"retwis/internal/social/audit"
 	"retwis/internal/social/auth"
 	"retwis/internal/social/blocklist"
-	"retwis/internal/social/completion"
 	"retwis/internal/social/email"
-	"retwis/internal/social/fanout"
-	"retwis/internal/social/home"
-	"retwis/internal/social/imports"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/takeout"
+
 	"retwis/internal/social/limits"
-	"retwis/internal/social/lists"
 	"retwis/internal/social/media"
 	"retwis/internal/social/moderation"
 	"retwis/internal/social/notify"
 	"retwis/internal/social/people"
 	"retwis/internal/social/posts"
+	"retwis/internal/social/storage"
+
 	"retwis/internal/social/removal"
 	"retwis/internal/social/search"
-	"retwis/internal/social/searchindex"
+
 	"retwis/internal/social/site"
-	"retwis/internal/social/storage"
-	"retwis/internal/social/suggestions"
+
 	"retwis/internal/social/timeline"
-	"retwis/internal/social/trends"
-	"retwis/internal/social/users"
+
 	"retwis/internal/social/work"
 	"retwis/internal/watched"
 )
@@ -47,7 +42,7 @@ import (
 // App is Retwis on one database: its parts, under their names.
 // It is safe for concurrent use.
 type App struct {
-	Users         *users.Users
+	Users         *storage.Users
 	Accounts      *accounts.Service
 	Sessions      *auth.Sessions
 	Auth          *auth.Service
@@ -60,10 +55,10 @@ type App struct {
 	Lists         *timeline.Lists
 	Threads       *posts.Threads
 	Tags          *posts.Tags
-	Completions   *people.Completions
+	Completions   *search.Completions
 	Search        *search.Service
-	SearchIndex   searchindex.Index
-	Suggestions   *suggestions.Service
+	SearchIndex   search.Indexes
+	Suggestions   *people.Suggestions
 	Notifications *notify.Service
 	Reactions     *posts.Reactions
 	Relations     *people.Relations
@@ -74,29 +69,29 @@ type App struct {
 	Reports       *moderation.Reports
 	Applications  *moderation.Applications // accounts that wait for an approval
 	Audit         *audit.Log
-	Trends        *trends.Trends
-	TrendRules    *trends.Rules
+	Trends        *search.Trends
+	TrendRules    *search.TrendRules
 	Limits        *limits.Limits
 	Site          *site.Settings
 	Blocklist     *blocklist.List // what must not sign up or post
 	Media         *media.Service
-	Library       *lists.Service // lists of people, and saved searches
-	Imports       *imports.Service
-	Archives      *archive.Service // of accounts elsewhere
+	Library       *people.Lists // lists of people, and saved searches
+	Imports       *takeout.Imports
+	Archives      *takeout.Archives // of accounts elsewhere
 	Email         *email.Service
 
 	db          storage.Database
 	parts       timeline.Parts // what is in memory, and shows posts and people
-	directory   *users.Directory
-	fanOut      *fanout.Engine
+	directory   *storage.Directory
+	fanOut      *posts.Engine
 	lists       *collection.Timelines
-	homes       *home.Timelines // nil on a single server, and so is celebrities
+	homes       *timeline.Homes // nil on a single server, and so is celebrities
 	celebrities *storage.Celebrities
 	standings   *timeline.Standings
 	removal     *removal.Engine
-	names       *completion.Index
-	counter     *trends.Counter
-	library     *lists.Store
+	names       *search.CompletionIndex
+	counter     *search.TrendCounter
+	library     *people.Store
 	pictures    *media.Store
 	addresses   *email.Store
 	opt         Options
@@ -132,8 +127,8 @@ func (s *App) base() storage.Parts { return storage.Parts{DB: s.db, Log: s.opt.L
 // buildBase builds what all others stand on: users, limits, and the fan-out.
 func (s *App) buildBase() (err error) {
 	client, opt := s.db.Client, s.opt
-	s.directory = users.NewDirectory(client)
-	if s.Users, err = users.New(s.db, s.directory); err != nil {
+	s.directory = storage.NewDirectory(client)
+	if s.Users, err = storage.New(s.db, s.directory); err != nil {
 		return err
 	}
 	s.Site = site.New(s.db, s.Users, s.Audit)
@@ -141,27 +136,27 @@ func (s *App) buildBase() (err error) {
 	if s.Limits, err = limits.New(client, opt.Limits, opt.Logger); err != nil {
 		return fmt.Errorf("social: Options.Limits: %w", err)
 	}
-	if s.lists, err = collection.NewTimelines(client, layout.TimelineCap); err != nil {
+	if s.lists, err = collection.NewTimelines(client, storage.TimelineCap); err != nil {
 		return fmt.Errorf("social: %w", err)
 	}
-	if s.names, err = completion.New(client, opt.Logger); err != nil {
+	if s.names, err = search.NewCompletionIndex(client, opt.Logger); err != nil {
 		return err
 	}
 	if s.db.Cluster {
 		s.celebrities = storage.NewCelebrities(s.db, opt.CelebrityFollowers)
-		s.homes, err = home.New(home.Options{DB: s.db, Lists: s.lists, Celebrities: s.celebrities, Idle: opt.HomeIdle})
+		s.homes, err = timeline.NewHomes(timeline.HomeOptions{DB: s.db, Lists: s.lists, Celebrities: s.celebrities, Idle: opt.HomeIdle})
 		if err != nil {
 			return err
 		}
 	}
-	s.library = lists.NewStore(client, func(uid int64) { s.Viewers.Changed(uid) })
+	s.library = people.NewStore(client, func(uid int64) { s.Viewers.Changed(uid) })
 	s.pictures = media.NewStore(media.StoreOptions{Parts: s.base(), Files: opt.Media})
-	words := searchindex.NewPosts(client)
-	s.fanOut = fanout.New(client, fanout.Options{
+	words := search.NewPosts(client)
+	s.fanOut = posts.NewEngine(client, posts.EngineOptions{
 		Lists: s.lists, Celebrities: s.celebrities, Search: words, OnTags: s.names.Tagged,
 		OnBlock: s.library.Separate, Pictures: s.pictures, Log: opt.Logger, Now: opt.Now,
 	})
-	s.SearchIndex = searchindex.New(words, searchindex.NewPeople(client, s.fanOut.Tasks()))
+	s.SearchIndex = search.NewIndexes(words, search.NewPeople(client, s.fanOut.Tasks()))
 	return nil
 }
 
@@ -193,22 +188,22 @@ func (s *App) buildPeople() (err error) {
 		return err
 	}
 	s.Relations = people.NewRelations(s.Follows)
-	s.TrendRules = trends.NewRules(s.db, s.Users, s.Audit, s.opt.Now)
-	s.Completions = people.NewCompletions(s.Users, s.names, s.TrendRules)
-	if s.Suggestions, err = suggestions.New(s.parts); err != nil {
+	s.TrendRules = search.NewTrendRules(s.db, s.Users, s.Audit, s.opt.Now)
+	s.Completions = search.NewCompletions(s.Users, s.names, s.TrendRules)
+	if s.Suggestions, err = people.NewSuggestions(s.parts); err != nil {
 		return err
 	}
-	s.counter = trends.NewCounter(s.db.Client, s.opt.Logger, s.opt.Now)
-	s.Trends = trends.New(trends.Options{Parts: s.parts, Counter: s.counter, Rules: s.TrendRules, Blocklist: s.Blocklist})
+	s.counter = search.NewTrendCounter(s.db.Client, s.opt.Logger, s.opt.Now)
+	s.Trends = search.NewTrends(search.TrendsOptions{Parts: s.parts, Counter: s.counter, Rules: s.TrendRules, Blocklist: s.Blocklist})
 	s.Search = search.New(search.Options{Parts: s.parts, Index: s.SearchIndex, Completions: s.Completions})
-	s.Library = lists.New(lists.Options{Parts: s.parts, Store: s.library})
+	s.Library = people.NewLists(people.ListsOptions{Parts: s.parts, Store: s.library})
 	opt := posts.Options{
 		Parts: s.parts, Blocklist: s.Blocklist, FanOut: s.fanOut, Notices: s.Notifications, Trends: s.counter,
 		Pictures: s.pictures, MaxBacklog: s.opt.MaxBacklog,
 	}
 	s.Posts, s.Reactions, s.Tags = posts.New(opt), posts.NewReactions(opt), posts.NewTags(opt)
-	s.Imports = imports.New(imports.Options{
-		Parts: s.parts, Store: imports.NewStore(s.db.Client), Tasks: s.fanOut.Tasks(), Follows: s.Follows,
+	s.Imports = takeout.NewImports(takeout.ImportsOptions{
+		Parts: s.parts, Store: takeout.NewStore(s.db.Client), Tasks: s.fanOut.Tasks(), Follows: s.Follows,
 		Relations: s.Relations, Reactions: s.Reactions, Limits: s.Limits,
 	})
 	return nil
@@ -251,7 +246,7 @@ func (s *App) buildAccounts() (err error) {
 		Parts: s.parts, Store: s.pictures, Maker: picture.New(picture.Options{}), Tasks: s.fanOut.Tasks(), Quota: opt.MediaQuota,
 		Changed: s.Profiles.TouchPosts,
 	})
-	s.Archives = archive.New(archive.Options{Parts: s.base(), FanOut: s.fanOut, Media: s.Media, Blocklist: s.Blocklist})
+	s.Archives = takeout.NewArchives(takeout.ArchivesOptions{Parts: s.base(), FanOut: s.fanOut, Media: s.Media, Blocklist: s.Blocklist})
 	return nil
 }
 

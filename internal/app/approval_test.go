@@ -17,9 +17,9 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/accounts"
 	"retwis/internal/social/audit"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/moderation"
 	"retwis/internal/social/socialtest"
+	"retwis/internal/social/storage"
 )
 
 // signUp signs a person up from an address.
@@ -233,8 +233,8 @@ func TestApprovalKilled(t *testing.T) {
 			t.Fatalf("killed after %d commands: %+v wait, %v", cut, waiting, err)
 		}
 		ben := waiting[0].User
-		for _, text := range strings.Fields(b.Redis("ZRANGE", layout.SignUps, "0", "-1")) {
-			other, _ := layout.ParseID(text)
+		for _, text := range strings.Fields(b.Redis("ZRANGE", storage.SignUps, "0", "-1")) {
+			other, _ := storage.ParseID(text)
 			if other == ben.ID {
 				continue
 			}
@@ -245,7 +245,7 @@ func TestApprovalKilled(t *testing.T) {
 			}
 		}
 		b.do(b.Applications.Decide(b.Ctx, social.Operator, ben.ID, moderation.Approve))
-		if _, err := b.Auth.Login(b.Ctx, name, "correct horse battery"); err != nil || b.Redis("ZSCORE", layout.UsersByTime, name) == "" {
+		if _, err := b.Auth.Login(b.Ctx, name, "correct horse battery"); err != nil || b.Redis("ZSCORE", storage.UsersByTime, name) == "" {
 			t.Errorf("killed after %d commands: log-in of %s: %v", cut, name, err)
 		}
 	}
@@ -284,8 +284,8 @@ func TestApprovalCancelled(t *testing.T) {
 		hasty.cancel()
 		waiting, _, failed := b.Applications.Waiting(b.Ctx, 1000)
 		b.do(failed)
-		if n := b.Redis("ZCARD", layout.SignUps); n != fmt.Sprint(len(waiting)) {
-			t.Fatalf("cancelled after %d calls: %d wait, %s has %s", after, len(waiting), layout.SignUps, n)
+		if n := b.Redis("ZCARD", storage.SignUps); n != fmt.Sprint(len(waiting)) {
+			t.Fatalf("cancelled after %d calls: %d wait, %s has %s", after, len(waiting), storage.SignUps, n)
 		}
 		if errors.Is(err, social.ErrPending) {
 			return

@@ -12,9 +12,9 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/people"
 	"retwis/internal/social/socialtest"
+	"retwis/internal/social/storage"
 )
 
 // A block and a follow at the same moment: the block wins, whichever process is first.
@@ -56,7 +56,7 @@ func TestBlockBeatsFollow(t *testing.T) {
 func TestFollowIsReadAgain(t *testing.T) {
 	t.Parallel()
 	ada, bob := social.User{ID: 1, Name: "ada"}, social.User{ID: 2, Name: "bob"}
-	b := meddle(t, func(other *bundle) { other.do(other.Relations.Block(other.Ctx, ada, bob, time.Time{})) }, "ZADD", layout.FollowingKey(2))
+	b := meddle(t, func(other *bundle) { other.do(other.Relations.Block(other.Ctx, ada, bob, time.Time{})) }, "ZADD", storage.FollowingKey(2))
 	b.NewUser("ada")
 	b.NewUser("bob")
 	if err := b.Follows.Follow(b.Ctx, bob, ada); !errors.Is(err, people.ErrBlocked) {
@@ -93,8 +93,8 @@ func TestBlocksAtOnce(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			one := b.Redis("ZSCORE", layout.BlockedKey(ada.ID), layout.Itoa(bob.ID))
-			two := b.Redis("ZSCORE", layout.BlockersKey(bob.ID), layout.Itoa(ada.ID))
+			one := b.Redis("ZSCORE", storage.BlockedKey(ada.ID), storage.Itoa(bob.ID))
+			two := b.Redis("ZSCORE", storage.BlockersKey(bob.ID), storage.Itoa(ada.ID))
 			if one != two {
 				t.Fatalf("the block ends at %q, and at %q", one, two)
 			}
@@ -110,12 +110,12 @@ func TestBlockCutShort(t *testing.T) {
 		b := on(t, client)
 		ada, bob := b.NewUser("ada"), b.NewUser("bob")
 		b.Connect(bob, ada)
-		b.Redis("ZADD", layout.BlockedKey(ada.ID), "+inf", layout.Itoa(bob.ID))
+		b.Redis("ZADD", storage.BlockedKey(ada.ID), "+inf", storage.Itoa(bob.ID))
 		b.do(b.Relations.Block(b.Ctx, ada, bob, time.Time{}))
 		if got := b.relation(bob, ada); got != "blocked by" {
 			t.Errorf("repeated: %q", got)
 		}
-		b.Redis("ZREM", layout.BlockedKey(ada.ID), layout.Itoa(bob.ID))
+		b.Redis("ZREM", storage.BlockedKey(ada.ID), storage.Itoa(bob.ID))
 		b.do(b.Relations.Unblock(b.Ctx, ada, bob))
 		if got := b.relation(bob, ada); got != "" {
 			t.Errorf("ended: %q", got)
@@ -130,7 +130,7 @@ func TestUnblockAtOnce(t *testing.T) {
 	twoProcesses(t, func(t *testing.T, b, other *bundle) {
 		ada, bob := b.friends()
 		byAda, byBob := b.Publish(ada, "from ada"), b.Publish(bob, "from bob")
-		both := layout.Itoa(byBob) + " " + layout.Itoa(byAda)
+		both := storage.Itoa(byBob) + " " + storage.Itoa(byAda)
 		if one, two := b.home(ada), b.home(bob); one != both || two != both {
 			t.Fatalf("before: %q and %q", one, two)
 		}
@@ -143,9 +143,9 @@ func TestUnblockAtOnce(t *testing.T) {
 		}
 		b.do(other.Relations.Unblock(b.Ctx, ada, bob))
 		b.wantNoRelation(ada, bob)
-		b.Redis("ZREM", layout.Tasks, b.PostTask(byAda), b.PostTask(byBob))
+		b.Redis("ZREM", storage.Tasks, b.PostTask(byAda), b.PostTask(byBob))
 		b.Eventually("the home timelines to be cleared", func() bool {
-			return b.home(ada) == layout.Itoa(byAda) && b.home(bob) == layout.Itoa(byBob)
+			return b.home(ada) == storage.Itoa(byAda) && b.home(bob) == storage.Itoa(byBob)
 		})
 	})
 }
@@ -156,7 +156,7 @@ func TestUnblockAfterBlockCutShort(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, _ *bundle) {
 		ada, bob := b.friends()
-		b.Redis("ZADD", layout.BlockedKey(ada.ID), "+inf", layout.Itoa(bob.ID))
+		b.Redis("ZADD", storage.BlockedKey(ada.ID), "+inf", storage.Itoa(bob.ID))
 		b.do(b.Relations.Unblock(b.Ctx, ada, bob))
 		b.wantNoRelation(ada, bob)
 	})
@@ -182,7 +182,7 @@ func TestBlockEndsBeforeItsTask(t *testing.T) {
 		leave(users[3])
 		b.do(b.RetryTasks(b.Ctx))
 		b.Clock.Advance(25 * time.Hour)
-		b.Redis("ZADD", layout.BlockedKey(users[0][0].ID), layout.Seconds(end), layout.Itoa(users[0][1].ID))
+		b.Redis("ZADD", storage.BlockedKey(users[0][0].ID), storage.Seconds(end), storage.Itoa(users[0][1].ID))
 		b.do(b.Follows.Unfollow(b.Ctx, users[2][0], users[2][1]))
 		b.do(b.Follows.Follow(b.Ctx, users[2][0], users[2][1]))
 		for _, pair := range users[:3] {
@@ -207,7 +207,7 @@ func TestUnblockWithoutBlock(t *testing.T) {
 		ada, bob := b.NewUser("ada"), b.NewUser("bob")
 		b.Connect(ada, bob)
 		b.do(b.Relations.Unblock(b.Ctx, ada, bob))
-		b.Redis("ZADD", layout.BlockedKey(ada.ID), layout.Seconds(b.Clock.Now()), layout.Itoa(bob.ID))
+		b.Redis("ZADD", storage.BlockedKey(ada.ID), storage.Seconds(b.Clock.Now()), storage.Itoa(bob.ID))
 		b.do(b.Relations.Unblock(b.Ctx, ada, bob))
 		if got := b.relation(ada, bob); got != "following" {
 			t.Errorf("ada and bob: %q", got)

@@ -12,7 +12,7 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/accounts"
 	"retwis/internal/social/load"
-	"retwis/internal/social/trends"
+	"retwis/internal/social/search"
 )
 
 func (b *bundle) names(viewer social.User, prefix string, n int) []string {
@@ -126,11 +126,11 @@ func TestCompleteTags(t *testing.T) {
 		want("rel")
 		b.Publish(ada, "#relay again")
 		want("rel", "relay")
-		_, err = b.TrendRules.Set(b.Ctx, social.Operator, "redis", trends.Blocked, "")
+		_, err = b.TrendRules.Set(b.Ctx, social.Operator, "redis", search.Blocked, "")
 		b.do(err)
 		want("re", "recipe", "relay")
 		want("redis")
-		_, err = b.TrendRules.Set(b.Ctx, social.Operator, "redis", trends.Usual, "")
+		_, err = b.TrendRules.Set(b.Ctx, social.Operator, "redis", search.Usual, "")
 		b.do(err)
 		want("redis", "redis")
 		b.do(b.Completions.Completion().Build(b.Ctx))

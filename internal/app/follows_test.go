@@ -13,10 +13,10 @@ import (
 	"pgregory.net/rapid"
 
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/load"
 	"retwis/internal/social/people"
 	"retwis/internal/social/socialtest"
+	"retwis/internal/social/storage"
 )
 
 func TestFollow(t *testing.T) {
@@ -59,7 +59,7 @@ func TestUnfollowWithDamagedProfile(t *testing.T) {
 	one, two := b.NewUser("one"), b.NewUser("two")
 	b.Connect(one, two)
 	lost, kept := b.Publish(two, "lost"), b.Publish(one, "my own")
-	b.Redis("ZREM", layout.ProfileKey(two.ID), layout.Itoa(lost))
+	b.Redis("ZREM", storage.ProfileKey(two.ID), storage.Itoa(lost))
 	if err := b.Follows.Unfollow(b.Ctx, one, two); err != nil {
 		t.Fatal(err)
 	}
@@ -272,5 +272,5 @@ func TestUnfollowAmongTasks(t *testing.T) {
 	}
 	b.Keep(others...)
 	b.do(b.Follows.Unfollow(b.Ctx, ada, ben))
-	b.Eventually("the unfollow does not end", func() bool { return b.Redis("ZCARD", layout.Tasks) == "2000" })
+	b.Eventually("the unfollow does not end", func() bool { return b.Redis("ZCARD", storage.Tasks) == "2000" })
 }

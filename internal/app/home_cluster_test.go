@@ -13,8 +13,8 @@ import (
 	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/check"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/socialtest"
+	"retwis/internal/social/storage"
 )
 
 // merging is a process whose authors are merged from their third follower on.
@@ -79,10 +79,10 @@ func TestMergedAuthors(t *testing.T) {
 	first := b.Publish(star, "to three")
 	between := b.Publish(other, "another one")
 	second := b.Publish(star, "again #tea")
-	if got := b.Redis("ZSCORE", "celebrities", layout.Itoa(star.ID)); got != layout.Itoa(first) {
+	if got := b.Redis("ZSCORE", "celebrities", storage.Itoa(star.ID)); got != storage.Itoa(first) {
 		t.Fatalf("the first merged post is %q, want %d", got, first)
 	}
-	if got, want := b.Redis("LRANGE", layout.HomeKey(reader.ID), "0", "-1"), fmt.Sprint(between, pushed, 0); got != want {
+	if got, want := b.Redis("LRANGE", storage.HomeKey(reader.ID), "0", "-1"), fmt.Sprint(between, pushed, 0); got != want {
 		t.Fatalf("the list has %q, want %q", got, want)
 	}
 	wantHome(t, b, reader, second, between, first, pushed)
@@ -131,12 +131,12 @@ func TestMergedAuthors(t *testing.T) {
 	// Once merged, always merged.
 	last := b.Publish(star, "to two again")
 	wantHome(t, b, reader, last, answer.ID, second, between, first, pushed)
-	if got := b.Redis("LPOS", layout.HomeKey(reader.ID), layout.Itoa(last)); got != "" {
+	if got := b.Redis("LPOS", storage.HomeKey(reader.ID), storage.Itoa(last)); got != "" {
 		t.Error("a later post was put on a list")
 	}
 	b.WantHealthy()
 
-	for member, score := range map[string]string{layout.Itoa(star.ID): "0.5", "999999": "7", "nobody": "3"} {
+	for member, score := range map[string]string{storage.Itoa(star.ID): "0.5", "999999": "7", "nobody": "3"} {
 		b.Redis("ZADD", "celebrities", score, member)
 	}
 	found := 0
@@ -210,8 +210,8 @@ func TestSwitchToMerged(t *testing.T) {
 	for _, reader := range readers {
 		wantHome(t, b, reader, posted...)
 	}
-	first := b.Redis("ZSCORE", "celebrities", layout.Itoa(star.ID))
-	if length := b.Redis("LLEN", layout.HomeKey(readers[0].ID)); first == "" || length == "101" {
+	first := b.Redis("ZSCORE", "celebrities", storage.Itoa(star.ID))
+	if length := b.Redis("LLEN", storage.HomeKey(readers[0].ID)); first == "" || length == "101" {
 		t.Errorf("nothing was merged: from %q on, the list has %s entries", first, length)
 	}
 	b.WantHealthy()
@@ -223,7 +223,7 @@ func TestHomeExpires(t *testing.T) {
 	b := socialtest.Watched(t, url)
 	ada, bob, cid := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("cid")
 	b.Connect(ada, bob)
-	key := layout.HomeKey(ada.ID)
+	key := storage.HomeKey(ada.ID)
 	one := b.Publish(bob, "one")
 	if got := b.Redis("EXISTS", key); got != "0" {
 		t.Fatal("a home timeline that nobody has viewed exists")
@@ -271,11 +271,11 @@ func TestHomeExpires(t *testing.T) {
 	}
 	// A process died while it made the list.
 	b.Redis("DEL", key)
-	b.Redis("RPUSH", key, layout.Itoa(own.ID), "-77")
+	b.Redis("RPUSH", key, storage.Itoa(own.ID), "-77")
 	wantHome(t, b, ada, own.ID, reply.ID, two, one)
 	// A list of a single server.
 	b.Redis("DEL", key)
-	b.Redis("RPUSH", key, layout.Itoa(own.ID))
+	b.Redis("RPUSH", key, storage.Itoa(own.ID))
 	wantHome(t, b, ada, own.ID, reply.ID, two, one)
 	b.Redis("LREM", key, "0", "0")
 	if page, err := b.Timelines.Home(b.Ctx, ada.ID, two, 5); err != nil || !slices.Equal(page.IDs, []int64{one}) || b.Redis("LINDEX", key, "-1") != "0" {
@@ -284,7 +284,7 @@ func TestHomeExpires(t *testing.T) {
 	// Without anything to show it is not made with each view.
 	newcomer := b.NewUser("new")
 	wantHome(t, b, newcomer)
-	if got := b.Redis("LRANGE", layout.HomeKey(newcomer.ID), "0", "-1"); got != "0" {
+	if got := b.Redis("LRANGE", storage.HomeKey(newcomer.ID), "0", "-1"); got != "0" {
 		t.Errorf("an empty home timeline is %q", got)
 	}
 	wantHome(t, b, newcomer)
@@ -332,7 +332,7 @@ func TestHomeExpiresMeanwhile(t *testing.T) {
 			for n := 0; !done.Load(); n++ {
 				reader := readers[n%len(readers)]
 				if n%3 == 0 {
-					p.Redis("DEL", layout.HomeKey(reader.ID))
+					p.Redis("DEL", storage.HomeKey(reader.ID))
 				}
 				if _, err := homeOf(p.Ctx, p.App, reader.ID, 5); err != nil {
 					t.Error(err)
@@ -392,13 +392,13 @@ func homeReader(b *testing.B, n int, merged bool) (*socialtest.Bundle, *social.V
 	}
 	for i := range n {
 		author := s.NewUser(fmt.Sprint("author", i))
-		s.Redis("ZADD", layout.FollowingKey(reader.ID), "1600000000", layout.Itoa(author.ID))
-		s.Redis("ZADD", layout.FollowersKey(author.ID), "1600000000", layout.Itoa(reader.ID))
+		s.Redis("ZADD", storage.FollowingKey(reader.ID), "1600000000", storage.Itoa(author.ID))
+		s.Redis("ZADD", storage.FollowersKey(author.ID), "1600000000", storage.Itoa(reader.ID))
 		for range 10 {
 			s.Publish(author, "a post by an author")
 		}
 		if merged {
-			s.Redis("ZADD", "celebrities", "1", layout.Itoa(author.ID))
+			s.Redis("ZADD", "celebrities", "1", storage.Itoa(author.ID))
 		}
 	}
 	for range 60 {
@@ -432,7 +432,7 @@ func BenchmarkHomeExpired(b *testing.B) {
 	b.ResetTimer()
 	for range b.N {
 		b.StopTimer()
-		s.Redis("DEL", layout.HomeKey(v.User.ID))
+		s.Redis("DEL", storage.HomeKey(v.User.ID))
 		b.StartTimer()
 		if page, err := s.Timelines.Home(s.Ctx, v.User.ID, 0, 20); err != nil || len(page.IDs) != 20 {
 			b.Fatal(err, len(page.IDs))

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 // A page that has to look past many posts of somebody who is not followed any more, or that are
@@ -31,7 +31,7 @@ func TestHomeIsCleaned(t *testing.T) {
 			b.do(b.Posts.Delete(b.Ctx, cem, id))
 		}
 		length := func() int {
-			n, err := strconv.Atoi(b.Redis("LLEN", layout.HomeKey(eve.ID)))
+			n, err := strconv.Atoi(b.Redis("LLEN", storage.HomeKey(eve.ID)))
 			b.do(err)
 			return n
 		}
@@ -56,7 +56,7 @@ func TestHomeOfManyFollows(t *testing.T) {
 		b.Connect(eve, ada)
 		b.Connect(eve, bob)
 		for from := 1000; from < 7000; from += 1000 {
-			words := []string{"ZADD", layout.FollowingKey(eve.ID)}
+			words := []string{"ZADD", storage.FollowingKey(eve.ID)}
 			for id := from; id < from+1000; id++ {
 				words = append(words, "3000000000", strconv.Itoa(id))
 			}

@@ -9,11 +9,10 @@ import (
 	"retwis/collection"
 	"retwis/internal/redis/store"
 	"retwis/internal/social/email"
-	"retwis/internal/social/fanout"
-	"retwis/internal/social/lists"
 	"retwis/internal/social/media"
+	"retwis/internal/social/people"
+	"retwis/internal/social/posts"
 	"retwis/internal/social/storage"
-	"retwis/internal/social/users"
 )
 
 // Internals are what packages need that work on the database as a whole, beside the
@@ -25,11 +24,11 @@ type Internals struct {
 	Log           *slog.Logger
 	Now           func() time.Time
 
-	FanOut      *fanout.Engine
-	Directory   *users.Directory
+	FanOut      *posts.Engine
+	Directory   *storage.Directory
 	Lists       *collection.Timelines // the timelines that are lists
 	Celebrities *storage.Celebrities  // nil on a single server
-	Library     *lists.Store
+	Library     *people.Store
 	Pictures    *media.Store
 	Addresses   *email.Store
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 // backupField is the field of the hash `site` with the time of the last backup.
@@ -20,7 +20,7 @@ const BackupDue = 26 * time.Hour
 // RecordBackup records that a backup is complete that has everything up to a time. One
 // round trip.
 func (s *App) RecordBackup(ctx context.Context, at time.Time) error {
-	err := s.db.Client.Do(ctx, s.db.Client.B().Hset().Key(layout.Site).FieldValue().FieldValue(backupField, layout.Seconds(at)).Build().ToRetryable()).Error()
+	err := s.db.Client.Do(ctx, s.db.Client.B().Hset().Key(storage.Site).FieldValue().FieldValue(backupField, storage.Seconds(at)).Build().ToRetryable()).Error()
 	if err != nil {
 		return fmt.Errorf("social: record a backup: %w", err)
 	}
@@ -30,12 +30,12 @@ func (s *App) RecordBackup(ctx context.Context, at time.Time) error {
 // LastBackup returns the time of the last backup, the zero time if there was none. One
 // round trip.
 func (s *App) LastBackup(ctx context.Context) (time.Time, error) {
-	text, err := s.db.Client.Do(ctx, s.db.Client.B().Hget().Key(layout.Site).Field(backupField).Build()).ToString()
+	text, err := s.db.Client.Do(ctx, s.db.Client.B().Hget().Key(storage.Site).Field(backupField).Build()).ToString()
 	switch {
 	case rueidis.IsRedisNil(err):
 		return time.Time{}, nil
 	case err != nil:
 		return time.Time{}, fmt.Errorf("social: last backup: %w", err)
 	}
-	return layout.ParseTime(text), nil
+	return storage.ParseTime(text), nil
 }

@@ -15,10 +15,10 @@ import (
 
 	"retwis/internal/redistest"
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/posts"
 	"retwis/internal/social/socialtest"
 	"retwis/internal/social/storage"
+
 	"retwis/internal/social/timeline"
 )
 
@@ -59,7 +59,7 @@ func (b *bundle) do(err error) {
 // repost writes a repost by hand.
 func (b *bundle) repost(id, of int64, by social.User) {
 	b.T.Helper()
-	b.Redis("HSET", layout.PostKey(id), "user_id", layout.Itoa(by.ID), "time", "1700000000", "repost_of", layout.Itoa(of))
+	b.Redis("HSET", storage.PostKey(id), "user_id", storage.Itoa(by.ID), "time", "1700000000", "repost_of", storage.Itoa(of))
 }
 
 func TestLike(t *testing.T) {
@@ -83,7 +83,7 @@ func TestLike(t *testing.T) {
 			likes(bob, 1, true)
 			likes(ada, 1, false)
 		}
-		if score := b.Redis("ZSCORE", layout.LikedKey(bob.ID), layout.Itoa(id)); score != "1700000000" {
+		if score := b.Redis("ZSCORE", storage.LikedKey(bob.ID), storage.Itoa(id)); score != "1700000000" {
 			t.Errorf("liked at %q", score)
 		}
 		b.do(b.Reactions.Like(b.Ctx, eve, repost.ID)) // her repost
@@ -104,12 +104,12 @@ func TestLike(t *testing.T) {
 		}
 		b.do(b.Reactions.Unlike(b.Ctx, bob, id))
 		likes(bob, 0, false)
-		for _, key := range []string{layout.LikersKey(id), layout.LikedKey(bob.ID), layout.LikedKey(eve.ID), layout.LikersKey(repost.ID)} {
+		for _, key := range []string{storage.LikersKey(id), storage.LikedKey(bob.ID), storage.LikedKey(eve.ID), storage.LikersKey(repost.ID)} {
 			if b.Redis("EXISTS", key) != "0" {
 				t.Errorf("%s is left", key)
 			}
 		}
-		if n := b.Redis("HGET", layout.PostKey(repost.ID), "likes"); n != "" {
+		if n := b.Redis("HGET", storage.PostKey(repost.ID), "likes"); n != "" {
 			t.Errorf("the repost itself has %s likes", n)
 		}
 	})
@@ -122,8 +122,8 @@ func TestLikeRefuses(t *testing.T) {
 		gone, hidden := b.Publish(ada, "gone"), b.Publish(ada, "hidden")
 		b.repost(1000, gone, bob)
 		b.item(bob, gone)
-		b.Redis("HSET", layout.PostKey(gone), "deleted", "1700000000")
-		b.Redis("SET", layout.PostKey(2000), "not a post")
+		b.Redis("HSET", storage.PostKey(gone), "deleted", "1700000000")
+		b.Redis("SET", storage.PostKey(2000), "not a post")
 		b.do(other.Relations.Block(b.Ctx, ada, bob, time.Time{}))
 		b.Eventually("the block is not seen", func() bool { return b.viewer(bob).Sees(ada.ID) == social.Hidden })
 		for _, id := range []int64{0, -1, 77, 1 << 60, gone, hidden, 1000, 2000} {
@@ -141,7 +141,7 @@ func TestLikeRefuses(t *testing.T) {
 				t.Errorf("likers of post %d: %v, want ErrNotFound", id, err)
 			}
 		}
-		if b.Redis("EXISTS", layout.LikedKey(bob.ID)) != "0" || b.Redis("EXISTS", layout.BookmarksKey(bob.ID)) != "0" {
+		if b.Redis("EXISTS", storage.LikedKey(bob.ID)) != "0" || b.Redis("EXISTS", storage.BookmarksKey(bob.ID)) != "0" {
 			t.Error("something was written")
 		}
 	})
@@ -155,7 +155,7 @@ func TestLikeStoreRefuses(t *testing.T) {
 	ada := b.NewUser("ada")
 	deleted := b.Publish(ada, "hello")
 	b.repost(1000, deleted, ada)
-	b.Redis("HSET", layout.PostKey(deleted), "deleted", "1700000000")
+	b.Redis("HSET", storage.PostKey(deleted), "deleted", "1700000000")
 	for _, id := range []int64{deleted, 1000, 77} {
 		if _, err := storage.NewReactions(b.DB).Like(b.Ctx, id, ada.ID, b.Clock.Now()); !errors.Is(err, storage.ErrNoPost) {
 			t.Errorf("like of post %d: %v", id, err)
@@ -170,12 +170,12 @@ func TestUnlikeOfADeletedPost(t *testing.T) {
 	ada := b.NewUser("ada")
 	id := b.Publish(ada, "hello")
 	b.do(b.Reactions.Like(b.Ctx, ada, id))
-	b.Redis("HSET", layout.PostKey(id), "deleted", "1700000000")
+	b.Redis("HSET", storage.PostKey(id), "deleted", "1700000000")
 	if err := b.Reactions.Like(social.WithFresh(b.Ctx), ada, id); !errors.Is(err, social.ErrNotFound) {
 		t.Errorf("like of a deleted post: %v", err)
 	}
 	b.do(b.Reactions.Unlike(b.Ctx, ada, id))
-	if b.Redis("EXISTS", layout.LikersKey(id), layout.LikedKey(ada.ID)) != "0" {
+	if b.Redis("EXISTS", storage.LikersKey(id), storage.LikedKey(ada.ID)) != "0" {
 		t.Error("the like of a deleted post cannot be taken back")
 	}
 }
@@ -184,13 +184,13 @@ func TestUnlikeOfADeletedPost(t *testing.T) {
 func (b *bundle) wantLikes(users []social.User, posts []int64) {
 	b.T.Helper()
 	for _, id := range posts {
-		likers := strings.Fields(b.Redis("ZRANGE", layout.LikersKey(id), "0", "-1"))
-		if n := b.Redis("HGET", layout.PostKey(id), "likes"); n != fmt.Sprint(len(likers)) && (n != "" || len(likers) > 0) {
+		likers := strings.Fields(b.Redis("ZRANGE", storage.LikersKey(id), "0", "-1"))
+		if n := b.Redis("HGET", storage.PostKey(id), "likes"); n != fmt.Sprint(len(likers)) && (n != "" || len(likers) > 0) {
 			b.T.Errorf("post %d has the number %q for %d likes", id, n, len(likers))
 		}
 		for _, user := range users {
-			one := b.Redis("ZSCORE", layout.LikersKey(id), layout.Itoa(user.ID))
-			two := b.Redis("ZSCORE", layout.LikedKey(user.ID), layout.Itoa(id))
+			one := b.Redis("ZSCORE", storage.LikersKey(id), storage.Itoa(user.ID))
+			two := b.Redis("ZSCORE", storage.LikedKey(user.ID), storage.Itoa(id))
 			if one != two {
 				b.T.Errorf("user %d likes post %d at %q, and at %q", user.ID, id, one, two)
 			}
@@ -238,9 +238,9 @@ func TestLikeCutShort(t *testing.T) {
 	ada := b.NewUser("ada")
 	for _, act := range []func(context.Context, social.User, int64) error{b.Reactions.Like, b.Reactions.Unlike} {
 		liked, unliked := b.Publish(ada, "one"), b.Publish(ada, "two")
-		b.Redis("ZADD", layout.LikersKey(liked), "5", layout.Itoa(ada.ID))
-		b.Redis("HSET", layout.PostKey(liked), "likes", "1")
-		b.Redis("ZADD", layout.LikedKey(ada.ID), "5", layout.Itoa(unliked))
+		b.Redis("ZADD", storage.LikersKey(liked), "5", storage.Itoa(ada.ID))
+		b.Redis("HSET", storage.PostKey(liked), "likes", "1")
+		b.Redis("ZADD", storage.LikedKey(ada.ID), "5", storage.Itoa(unliked))
 		for _, id := range []int64{liked, unliked} {
 			b.do(act(b.Ctx, ada, id))
 		}
@@ -283,12 +283,12 @@ func meddle(t *testing.T, act func(b *bundle), command ...string) *bundle {
 func TestLikeIsReadAgain(t *testing.T) {
 	t.Parallel()
 	ada := social.User{ID: 1, Name: "ada"}
-	b := meddle(t, func(other *bundle) { other.do(other.Reactions.Unlike(other.Ctx, ada, 1)) }, "ZADD", layout.LikedKey(1))
+	b := meddle(t, func(other *bundle) { other.do(other.Reactions.Unlike(other.Ctx, ada, 1)) }, "ZADD", storage.LikedKey(1))
 	b.NewUser("ada")
 	id := b.Publish(ada, "hello")
 	b.do(b.Reactions.Like(b.Ctx, ada, id))
 	b.wantLikes([]social.User{ada}, []int64{id})
-	if n := b.Redis("EXISTS", layout.LikersKey(id)); n != "0" {
+	if n := b.Redis("EXISTS", storage.LikersKey(id)); n != "0" {
 		t.Error("nothing has come between: the test tests nothing")
 	}
 }
@@ -362,7 +362,7 @@ func TestMarkedPosts(t *testing.T) {
 			t.Errorf("a malformed cursor: %v", err)
 		}
 		b.do(b.Reactions.Unbookmark(b.Ctx, eve, all[1]))
-		if n := b.Redis("ZCARD", layout.BookmarksKey(eve.ID)); n != "29" {
+		if n := b.Redis("ZCARD", storage.BookmarksKey(eve.ID)); n != "29" {
 			t.Errorf("%s bookmarks are left", n)
 		}
 	})

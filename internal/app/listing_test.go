@@ -8,8 +8,8 @@ import (
 
 	"retwis/internal/redistest"
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/socialtest"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/timeline"
 )
 
@@ -36,7 +36,7 @@ func TestViewsFollowChanges(t *testing.T) {
 		}
 		return views[0].Counts.Likes
 	}
-	a.Eventually("the publication to end", func() bool { return a.Redis("EXISTS", layout.Tasks) == "0" })
+	a.Eventually("the publication to end", func() bool { return a.Redis("EXISTS", storage.Tasks) == "0" })
 	if err := b.Ping(b.Ctx); err != nil { // it knows of all that the publication has changed
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestViewsFollowChanges(t *testing.T) {
 	if again, _ := b.Views.Stats(); again != read {
 		t.Fatal("a post that has not changed was read again")
 	}
-	if err := a.DB.Do(a.Ctx, a.DB.B().Hset().Key(layout.PostKey(id)).FieldValue().FieldValue("likes", "7").Build()).Error(); err != nil {
+	if err := a.DB.Do(a.Ctx, a.DB.B().Hset().Key(storage.PostKey(id)).FieldValue().FieldValue("likes", "7").Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
 	b.Eventually("the change is not seen", func() bool { return likes() == 7 })
@@ -84,29 +84,29 @@ func TestListingHidesAndMarks(t *testing.T) {
 	}
 	zadd := func(key string, score float64, member int64) {
 		t.Helper()
-		b.Redis("ZADD", key, strconv.FormatFloat(score, 'f', 0, 64), layout.Itoa(member))
+		b.Redis("ZADD", key, strconv.FormatFloat(score, 'f', 0, 64), storage.Itoa(member))
 	}
 	if got, want := see(ada), []int64{ids[5], ids[4], ids[3], ids[2], ids[1], ids[0]}; !slices.Equal(got, want) {
 		t.Fatalf("before: %v, want %v", got, want)
 	}
 	forever := float64(time.Now().Add(time.Hour).Unix())
-	zadd(layout.BlockedKey(ada.ID), forever, bob.ID)
+	zadd(storage.BlockedKey(ada.ID), forever, bob.ID)
 	if got, want := see(ada), []int64{ids[5], ids[4], ids[2], ids[0]}; !slices.Equal(got, want) {
 		t.Errorf("blocked: %v, want %v", got, want)
 	}
-	zadd(layout.BlockersKey(bob.ID), forever, ada.ID)
+	zadd(storage.BlockersKey(bob.ID), forever, ada.ID)
 	if got, want := see(bob), []int64{ids[5], ids[3], ids[2], ids[1]}; !slices.Equal(got, want) {
 		t.Errorf("blocked by another: %v, want %v", got, want)
 	}
-	zadd(layout.MutedKey(ada.ID), forever, eve.ID)
+	zadd(storage.MutedKey(ada.ID), forever, eve.ID)
 	if got, want := see(ada), []int64{ids[4], ids[0]}; !slices.Equal(got, want) {
 		t.Errorf("muted: %v, want %v", got, want)
 	}
-	zadd(layout.MutedKey(ada.ID), 1, eve.ID)
+	zadd(storage.MutedKey(ada.ID), 1, eve.ID)
 	if got, want := see(ada), []int64{ids[5], ids[4], ids[2], ids[0]}; !slices.Equal(got, want) {
 		t.Errorf("muted until the past: %v, want %v", got, want)
 	}
-	zadd(layout.LikedKey(ada.ID), 1, ids[2])
+	zadd(storage.LikedKey(ada.ID), 1, ids[2])
 	v, err := b.Viewers.Get(b.Ctx, ada)
 	if err != nil {
 		t.Fatal(err)

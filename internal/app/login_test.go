@@ -17,8 +17,8 @@ import (
 	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/auth"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/socialtest"
+	"retwis/internal/social/storage"
 )
 
 // code is the code of an app now.
@@ -334,7 +334,7 @@ func TestLoginWhilePasswordChanges(t *testing.T) {
 		_, err := b.Auth.ChangePassword(b.Ctx, ada, "a new horse", socialtest.Password)
 		b.do(err)
 	}
-	verified, opens := &[]string{"HMGET", "user:1", "totp", "recovery"}, &[]string{"ZADD", layout.UsersByTime}
+	verified, opens := &[]string{"HMGET", "user:1", "totp", "recovery"}, &[]string{"ZADD", storage.UsersByTime}
 	for _, when := range []*[]string{verified, opens} {
 		at.Store(when)
 		if session, err := b.Auth.Login(b.Ctx, "ada", socialtest.Password); !errors.Is(err, social.ErrBadLogin) {

@@ -8,9 +8,9 @@ import (
 	"retwis/internal/app"
 	"retwis/internal/mail"
 	"retwis/internal/redistest"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/limits"
 	"retwis/internal/social/socialtest"
+	"retwis/internal/social/storage"
 )
 
 // Where the mail server of a site was taken away, what waits for one ends when it has expired.
@@ -33,9 +33,9 @@ func TestMailServerTakenAway(t *testing.T) {
 		if err := b.RetryTasks(b.Ctx); err != nil {
 			t.Fatal(err)
 		}
-		return b.Redis("ZRANGE", layout.Tasks, "0", "-1")
+		return b.Redis("ZRANGE", storage.Tasks, "0", "-1")
 	}
-	if got := sweep(); !strings.HasPrefix(got, layout.MailPrefix) {
+	if got := sweep(); !strings.HasPrefix(got, storage.MailPrefix) {
 		t.Fatalf("the tasks are %q", got)
 	}
 	b.Redis("DEL", sweep()) // its key has the same name

@@ -13,8 +13,8 @@ import (
 	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/moderation"
+	"retwis/internal/social/storage"
 )
 
 // Who may give and take which role.
@@ -152,7 +152,7 @@ func TestSuspend(t *testing.T) {
 		if _, err := other.Auth.Login(other.Ctx, "ada", "wrong horse"); !errors.Is(err, social.ErrBadLogin) {
 			t.Errorf("a log-in with a wrong password: %v", err)
 		}
-		if auth := b.Redis("HGET", layout.UserKey(ada.ID), "auth"); auth != "" {
+		if auth := b.Redis("HGET", storage.UserKey(ada.ID), "auth"); auth != "" {
 			t.Errorf("sessions are left: %q", auth)
 		}
 		if people, err := other.Moderation.StandingPeople(other.Ctx, "", 10); err != nil || len(people.Users) != 1 || people.Users[0].ID != ada.ID {
@@ -220,17 +220,17 @@ func TestStandingEndsInDeletion(t *testing.T) {
 	ada, until := b.NewUser("ada"), b.Clock.Now().Add(time.Second)
 	b.do(b.Moderation.SetStanding(b.Ctx, social.Operator, ada.ID, moderation.StandingChange{Standing: social.Suspended, Until: until}))
 	b.do(b.Leaving.DeleteAccount(b.Ctx, ada.ID))
-	if ends := b.Redis("ZRANGE", layout.StandingEnds, "0", "-1"); ends != "" {
-		t.Errorf("%s has %s", layout.StandingEnds, ends)
+	if ends := b.Redis("ZRANGE", storage.StandingEnds, "0", "-1"); ends != "" {
+		t.Errorf("%s has %s", storage.StandingEnds, ends)
 	}
 	// A process that dies after it has closed the account leaves the end.
-	b.Redis("ZADD", layout.StandingEnds, layout.Seconds(until), layout.Itoa(ada.ID))
+	b.Redis("ZADD", storage.StandingEnds, storage.Seconds(until), storage.Itoa(ada.ID))
 	b.Clock.Advance(2 * time.Second)
 	for range 3 {
 		b.do(b.Moderation.LiftEnded(b.Ctx))
 	}
-	if ends := b.Redis("ZRANGE", layout.StandingEnds, "0", "-1"); ends != "" {
-		t.Errorf("%s has %s after the end", layout.StandingEnds, ends)
+	if ends := b.Redis("ZRANGE", storage.StandingEnds, "0", "-1"); ends != "" {
+		t.Errorf("%s has %s after the end", storage.StandingEnds, ends)
 	}
 	page, err := b.Audit.Read(b.Ctx, audit.Filter{Person: ada.ID}, "", 10)
 	b.do(err)

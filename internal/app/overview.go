@@ -7,7 +7,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/store"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 // Totals returns how many accounts and posts were ever created, deleted ones included:
@@ -15,7 +15,7 @@ import (
 func (s *App) Totals(ctx context.Context) (accounts, posts int64, err error) {
 	b := s.db.Client.B()
 	var n [2]int64
-	for i, result := range s.db.Client.DoMulti(ctx, b.Get().Key(layout.NextUserID).Build(), b.Get().Key(layout.NextPostID).Build()) {
+	for i, result := range s.db.Client.DoMulti(ctx, b.Get().Key(storage.NextUserID).Build(), b.Get().Key(storage.NextPostID).Build()) {
 		if n[i], err = result.AsInt64(); err != nil && !rueidis.IsRedisNil(err) {
 			return 0, 0, fmt.Errorf("social: totals: %w", err)
 		}

@@ -9,7 +9,7 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/accounts"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 func (b *bundle) profile(uid int64) accounts.UserProfile {
@@ -57,7 +57,7 @@ func TestEditProfile(t *testing.T) {
 		if got := b.profile(ada.ID); got.DisplayName != "" || got.Bio != "" || len(got.Links) != 0 {
 			t.Errorf("an empty profile = %+v", got)
 		}
-		if fields := b.Redis("HKEYS", layout.UserKey(ada.ID)); strings.Contains(fields, "bio") || strings.Contains(fields, "display_name") {
+		if fields := b.Redis("HKEYS", storage.UserKey(ada.ID)); strings.Contains(fields, "bio") || strings.Contains(fields, "display_name") {
 			t.Errorf("fields are left: %s", fields)
 		}
 		b.WantHealthy()
@@ -139,7 +139,7 @@ func TestEditProfileRefuses(t *testing.T) {
 		t.Errorf("the profile of nobody: %v", err)
 	}
 	// What another program wrote is shown only where it is safe.
-	b.Redis("HSET", layout.UserKey(ada.ID), "links", "javascript:alert(1)\nhttps://example.com\nx y\n", "pinned", "-1")
+	b.Redis("HSET", storage.UserKey(ada.ID), "links", "javascript:alert(1)\nhttps://example.com\nx y\n", "pinned", "-1")
 	if got := b.profile(ada.ID); !slices.Equal(got.Links, []string{"https://example.com"}) || got.Pinned != 0 {
 		t.Errorf("damaged fields are read as %+v", got)
 	}
@@ -170,7 +170,7 @@ func TestPin(t *testing.T) {
 		}
 		b.do(b.Profiles.Unpin(b.Ctx, ada, two)) // not the one that is pinned
 		pinned(one)
-		b.Redis("HSET", layout.PostKey(one), "deleted", "1700000000")
+		b.Redis("HSET", storage.PostKey(one), "deleted", "1700000000")
 		b.Eventually("a deleted post is pinned", func() bool {
 			return b.profile(ada.ID).Pinned == 0 && other.profile(ada.ID).Pinned == 0
 		})
@@ -179,15 +179,15 @@ func TestPin(t *testing.T) {
 		}
 		b.do(b.Profiles.Unpin(b.Ctx, ada, one))
 		b.do(b.Profiles.Unpin(b.Ctx, ada, one))
-		if b.Redis("HEXISTS", layout.UserKey(ada.ID), "pinned") != "0" {
+		if b.Redis("HEXISTS", storage.UserKey(ada.ID), "pinned") != "0" {
 			t.Error("the field is left")
 		}
 		b.do(b.Profiles.Pin(b.Ctx, ada, two))
 		b.do(b.Posts.Delete(b.Ctx, ada, two))
-		if b.Redis("HEXISTS", layout.UserKey(ada.ID), "pinned") != "0" {
+		if b.Redis("HEXISTS", storage.UserKey(ada.ID), "pinned") != "0" {
 			t.Error("a deleted post stays pinned")
 		}
-		b.Redis("HSET", layout.UserKey(ada.ID), "pinned", layout.Itoa(ofBob))
+		b.Redis("HSET", storage.UserKey(ada.ID), "pinned", storage.Itoa(ofBob))
 		b.Eventually("the post of another is pinned", func() bool { return b.profile(ada.ID).Pinned == 0 })
 	})
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/people"
 	"retwis/internal/social/storage"
 )
@@ -88,7 +87,7 @@ func TestMute(t *testing.T) {
 		b.do(b.Relations.Unmute(b.Ctx, ada, bob))
 		b.do(b.Relations.Unmute(b.Ctx, ada, bob))
 		sees(bob, social.Shown)
-		if b.Redis("EXISTS", layout.MutedKey(ada.ID)) != "0" {
+		if b.Redis("EXISTS", storage.MutedKey(ada.ID)) != "0" {
 			t.Error("the mute that has ended is left after the next write")
 		}
 	})
@@ -113,7 +112,7 @@ func TestBlock(t *testing.T) {
 			}
 		}
 		for home, want := range map[int64]int64{ada.ID: ofAda, bob.ID: ofBob} {
-			if got := b.home(social.User{ID: home}); got != layout.Itoa(want) {
+			if got := b.home(social.User{ID: home}); got != storage.Itoa(want) {
 				t.Errorf("the home timeline of %d has %q, want only %d", home, got, want)
 			}
 		}
@@ -143,7 +142,7 @@ func TestBlock(t *testing.T) {
 		if got := b.relation(ada, bob) + b.relation(bob, ada); got != "" {
 			t.Errorf("after the block: %q", got)
 		}
-		for _, key := range []string{layout.BlockedKey(ada.ID), layout.BlockersKey(bob.ID)} {
+		for _, key := range []string{storage.BlockedKey(ada.ID), storage.BlockersKey(bob.ID)} {
 			if b.Redis("EXISTS", key) != "0" {
 				t.Errorf("%s is left", key)
 			}
@@ -165,10 +164,10 @@ func TestBlocksThatHaveEnded(t *testing.T) {
 		b.Clock.Advance(time.Minute)
 		b.do(b.Relations.Block(b.Ctx, eve, bob, time.Time{}))
 		b.do(b.Relations.Unblock(b.Ctx, ada, social.User{ID: 77}))
-		if got := b.Redis("ZRANGE", layout.BlockedKey(ada.ID), "0", "-1"); got != layout.Itoa(eve.ID) {
+		if got := b.Redis("ZRANGE", storage.BlockedKey(ada.ID), "0", "-1"); got != storage.Itoa(eve.ID) {
 			t.Errorf("ada has blocked %q", got)
 		}
-		if got := b.Redis("ZRANGE", layout.BlockersKey(bob.ID), "0", "-1"); got != layout.Itoa(eve.ID) {
+		if got := b.Redis("ZRANGE", storage.BlockersKey(bob.ID), "0", "-1"); got != storage.Itoa(eve.ID) {
 			t.Errorf("bob is blocked by %q", got)
 		}
 	})
@@ -192,7 +191,7 @@ func TestRelationsRefuse(t *testing.T) {
 		if err := change(social.User{ID: 77}, time.Time{}); !errors.Is(err, social.ErrNotFound) {
 			t.Errorf("%s nobody: %v", name, err)
 		}
-		key := map[string]string{"mute": layout.MutedKey(ada.ID), "block": layout.BlockedKey(ada.ID)}[name]
+		key := map[string]string{"mute": storage.MutedKey(ada.ID), "block": storage.BlockedKey(ada.ID)}[name]
 		b.fill(key, storage.MaxRelations-1, "+inf", 1000)
 		b.fill(key, 1500, "5", 50_000) // have ended; one write removes a thousand of them
 		b.do(change(bob, b.Clock.Now().Add(time.Hour)))

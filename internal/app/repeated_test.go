@@ -8,10 +8,10 @@ import (
 	"retwis/internal/app"
 	"retwis/internal/redistest"
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/notify"
 	"retwis/internal/social/posts"
 	"retwis/internal/social/socialtest"
+	"retwis/internal/social/storage"
 )
 
 // A form that is sent ten times at once through two processes is one post, also as a
@@ -115,7 +115,7 @@ func TestRepeatedAfterCrash(t *testing.T) {
 	b := setup(t)
 	ada := b.NewUser("ada")
 	b.Redis("SET", "next_post_id", "41")
-	b.Redis("SET", layout.RepeatedKey(ada.ID, 0, "unfinished"), "41 1700000000", "PX", "60000")
+	b.Redis("SET", storage.RepeatedKey(ada.ID, 0, "unfinished"), "41 1700000000", "PX", "60000")
 	post, err := b.Posts.PostOnce(b.Ctx, ada, posts.Draft{Body: "unfinished"})
 	if err != nil || post.ID != 41 || post.Time.Unix() != 1700000000 {
 		t.Fatalf("post %d at %v, %v, want 41", post.ID, post.Time, err)
@@ -145,7 +145,7 @@ func TestRepeatedAfterError(t *testing.T) {
 		},
 	} {
 		for commands := int64(0); ; commands++ {
-			b.Redis("DEL", layout.NotificationsKey(ben.ID), layout.NotificationsKey(carl.ID))
+			b.Redis("DEL", storage.NotificationsKey(ben.ID), storage.NotificationsKey(carl.ID))
 			body := fmt.Sprintf("%s %d @ben", name, commands)
 			dying := on(t, socialtest.Dying(client, commands), func(opt *app.Options) { opt.NoJobs = true })
 			if send(dying, body) == nil {
@@ -154,7 +154,7 @@ func TestRepeatedAfterError(t *testing.T) {
 			for range 2 {
 				b.do(send(b, body))
 			}
-			bens, carls := b.Redis("LLEN", layout.NotificationsKey(ben.ID)), b.Redis("LLEN", layout.NotificationsKey(carl.ID))
+			bens, carls := b.Redis("LLEN", storage.NotificationsKey(ben.ID)), b.Redis("LLEN", storage.NotificationsKey(carl.ID))
 			if bens != "1" || (carls == "1") != (name == "reply") {
 				t.Errorf("%s after %d commands: ben has %s notifications, carl %s", name, commands, bens, carls)
 			}

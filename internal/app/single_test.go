@@ -17,11 +17,11 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/accounts"
 	"retwis/internal/social/auth"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/limits"
 	"retwis/internal/social/moderation"
 	"retwis/internal/social/notify"
 	"retwis/internal/social/socialtest"
+	"retwis/internal/social/storage"
 )
 
 var writeKeys = flag.Bool("write-keys", false, "write testdata/single_server.txt instead of comparing with it")
@@ -164,7 +164,7 @@ func (b *bundle) dump() string {
 		for _, key := range page.Keys {
 			// Limits are gone as soon as they are whole again. The words of a search index are
 			// compared with the posts by its own check. What wakes processes stays where none works.
-			if strings.HasPrefix(key, "ratelimit:") || strings.HasPrefix(key, layout.WakePrefix) || strings.HasPrefix(key, "{search") && !strings.HasSuffix(key, ".meta") {
+			if strings.HasPrefix(key, "ratelimit:") || strings.HasPrefix(key, storage.WakePrefix) || strings.HasPrefix(key, "{search") && !strings.HasSuffix(key, ".meta") {
 				continue
 			}
 			line := key + " " + b.Redis("TYPE", key)

@@ -11,9 +11,9 @@ import (
 
 	"retwis/internal/redistest"
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/posts"
 	"retwis/internal/social/socialtest"
+	"retwis/internal/social/storage"
 )
 
 // outline writes a page of a conversation: a dot for each level, the id, and what a
@@ -22,7 +22,7 @@ func outline(places []posts.ThreadPost) string {
 	var parts []string
 	for _, p := range places {
 		stub := map[posts.Stub]string{posts.StubDeleted: "deleted", posts.StubUnavailable: "unavailable", posts.StubMuted: "muted"}[p.Stub]
-		parts = append(parts, strings.Repeat(".", p.Depth)+layout.Itoa(p.ID)+stub)
+		parts = append(parts, strings.Repeat(".", p.Depth)+storage.Itoa(p.ID)+stub)
 	}
 	return strings.Join(parts, " ")
 }
@@ -141,7 +141,7 @@ func TestThreadPages(t *testing.T) {
 			delete(there, id)
 			ids = slices.DeleteFunc(ids, func(one int64) bool { return one == id })
 		}
-		want := layout.ThreadKey(root)
+		want := storage.ThreadKey(root)
 		n := other.Redis("ZCARD", want)
 		b.Eventually("the other process' changes to arrive", func() bool {
 			got, err := b.DB.DoCache(b.Ctx, b.DB.B().Zcard().Key(want).Cache(), time.Minute).AsInt64()

@@ -7,7 +7,7 @@ import (
 
 	"retwis/internal/redistest"
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/timeline"
 )
 
@@ -34,7 +34,7 @@ func TestTimelineShare(t *testing.T) {
 				t.Fatal(err)
 			}
 			seen := page.IDs
-			for i := range layout.TimelineShare + 9 {
+			for i := range storage.TimelineShare + 9 {
 				of = append(of, b.Publish(loud, fmt.Sprint("flood ", i)))
 			}
 			for page.Next != 0 {
@@ -57,7 +57,7 @@ func TestTimelineShare(t *testing.T) {
 				return page.IDs
 			}
 			public := func(before int64) (timeline.Page, error) { return b.Timelines.Everybody(b.Ctx, before, social.MaxPage) }
-			want := slices.Concat(others, of[len(of)-layout.TimelineShare:])
+			want := slices.Concat(others, of[len(of)-storage.TimelineShare:])
 			if got := all(public); !slices.Equal(got, want) {
 				t.Errorf("the public timeline has %v, want %v", got, want)
 			}
@@ -74,7 +74,7 @@ func TestTimelineShare(t *testing.T) {
 				}
 			}
 			// A fan-out that is repeated later, because a process died, changes nothing.
-			for _, id := range of[len(of)-layout.TimelineShare-3:] {
+			for _, id := range of[len(of)-storage.TimelineShare-3:] {
 				if err := b.FanOut().Retry(b.Ctx, id); err != nil {
 					t.Fatal(err)
 				}
@@ -103,7 +103,7 @@ func TestTimelineShareOfReposts(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	loud, other := b.NewUser("loud"), b.NewUser("other")
-	for range layout.TimelineShare {
+	for range storage.TimelineShare {
 		b.Publish(loud, "flood")
 		if _, err := b.Posts.Repost(b.Ctx, loud, b.Publish(other, "one of many")); err != nil {
 			t.Fatal(err)
@@ -123,7 +123,7 @@ func TestTimelineShareOfReposts(t *testing.T) {
 			n++
 		}
 	}
-	if want := layout.TimelineShare/2 + layout.TimelineShare%2; n > want {
+	if want := storage.TimelineShare/2 + storage.TimelineShare%2; n > want {
 		t.Errorf("%d posts of one author, want %d at most", n, want)
 	}
 }

@@ -12,13 +12,13 @@ import (
 
 	"retwis/internal/app"
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
-	peoplelists "retwis/internal/social/lists"
 	"retwis/internal/social/moderation"
 	"retwis/internal/social/notify"
+	"retwis/internal/social/people"
 	"retwis/internal/social/posts"
 	"retwis/internal/social/search"
-	"retwis/internal/social/suggestions"
+	"retwis/internal/social/storage"
+
 	"retwis/internal/social/timeline"
 )
 
@@ -128,13 +128,13 @@ func TestVisible(t *testing.T) {
 				continue
 			}
 			// What was there before the block and is not cleared yet.
-			b.Redis("DEL", layout.HomeKey(user.ID))
-			b.Redis("RPUSH", layout.HomeKey(user.ID), layout.Itoa(repost), layout.Itoa(post))
+			b.Redis("DEL", storage.HomeKey(user.ID))
+			b.Redis("RPUSH", storage.HomeKey(user.ID), storage.Itoa(repost), storage.Itoa(post))
 			if b.DB.Mode() == rueidis.ClientModeCluster {
-				b.Redis("RPUSH", layout.HomeKey(user.ID), "0")
+				b.Redis("RPUSH", storage.HomeKey(user.ID), "0")
 			}
 			if user.ID != ada.ID {
-				b.Redis("ZADD", layout.FollowersKey(user.ID), "5", layout.Itoa(ada.ID))
+				b.Redis("ZADD", storage.FollowersKey(user.ID), "5", storage.Itoa(ada.ID))
 			}
 		}
 
@@ -146,7 +146,7 @@ func TestVisible(t *testing.T) {
 				return ofListing(b.Lists.MemberPosts(b.Ctx, v, []int64{ada.ID, carl.ID}, 0, 50))
 			}},
 			"Library.Posts": {read: func(v *social.Viewer) ([]int64, error) {
-				return ofListing(b.Library.Posts(b.Ctx, v, peoplelists.List{Members: []int64{ada.ID, carl.ID}}, 0, 50))
+				return ofListing(b.Library.Posts(b.Ctx, v, people.List{Members: []int64{ada.ID, carl.ID}}, 0, 50))
 			}},
 			"PublicPosts": {read: func(v *social.Viewer) ([]int64, error) {
 				return ofListing(b.Lists.PublicPosts(b.Ctx, v, 0, 50))
@@ -364,7 +364,7 @@ func onePost(item timeline.Item, err error) ([]int64, error) {
 	return authors([]timeline.Item{item}, err)
 }
 
-func ofSuggestions(list []suggestions.Suggestion, err error) (ids []int64, _ error) {
+func ofSuggestions(list []people.Suggestion, err error) (ids []int64, _ error) {
 	for _, one := range list {
 		ids = append(ids, one.User.ID)
 	}

@@ -10,7 +10,7 @@ import (
 	"retwis/internal/app"
 	"retwis/internal/cli/shell"
 	"retwis/internal/redistest"
-	"retwis/internal/social/imports"
+	"retwis/internal/social/takeout"
 )
 
 // A worker has the limits of the site: it imports more at once than the limit by default allows.
@@ -36,7 +36,7 @@ func TestWorkLimits(t *testing.T) {
 	for i := range names {
 		names[i] = fmt.Sprintf("nobody%d", i)
 	}
-	if err := site.Imports.Begin(t.Context(), ada, imports.Follows, names); err != nil {
+	if err := site.Imports.Begin(t.Context(), ada, takeout.Follows, names); err != nil {
 		t.Fatal(err)
 	}
 
@@ -54,7 +54,7 @@ func TestWorkLimits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.State == imports.Finished {
+		if p.State == takeout.Finished {
 			break
 		}
 		select {

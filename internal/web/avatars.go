@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"retwis/internal/picture"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 	"retwis/internal/web/view"
 )
 
@@ -22,7 +22,7 @@ var (
 func drawnAvatar(missing http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name, ok := strings.CutSuffix(r.PathValue("file"), view.DrawnSuffix)
-		if !ok || name == "" || len(name) > layout.MaxLookup {
+		if !ok || name == "" || len(name) > storage.MaxLookup {
 			missing.ServeHTTP(w, r)
 			return
 		}

@@ -13,7 +13,7 @@ import (
 	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/accounts"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 // An admin makes an invitation, with which so many people sign up where nobody else can.
@@ -91,14 +91,14 @@ func TestInvitationOfFailure(t *testing.T) {
 	}
 	ben := s.visitor()
 	ben.get("/invite/"+token).want(200, `name="back" value="/invite/`+token+`"`)
-	set(layout.NextUserID) // before there is an account
+	set(storage.NextUserID) // before there is an account
 	join(ben).want(500)
 	left(1)
-	remove(layout.NextUserID)
-	set(layout.SessionsKey(2)) // after
+	remove(storage.NextUserID)
+	set(storage.SessionsKey(2)) // after
 	join(ben).want(500)
 	left(0)
-	remove(layout.SessionsKey(2))
+	remove(storage.SessionsKey(2))
 	join(ben).want(303, "/home")
 	left(0)
 }

@@ -3,7 +3,7 @@ package web
 import (
 	"net/http"
 
-	"retwis/internal/social/imports"
+	"retwis/internal/social/takeout"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
@@ -30,12 +30,12 @@ func (h *handlers) beginImport(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	kind := imports.Kind(req.R.PostFormValue("kind"))
+	kind := takeout.Kind(req.R.PostFormValue("kind"))
 	list := req.R.PostFormValue("list")
 	if len(file) == 0 {
 		file = []byte(list)
 	}
-	entries, err := imports.Parse(kind, file, req.R.Host)
+	entries, err := takeout.Parse(kind, file, req.R.Host)
 	if err == nil {
 		err = h.app.Imports.Begin(req.Ctx, req.User, kind, entries)
 	}

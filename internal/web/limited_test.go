@@ -15,9 +15,9 @@ import (
 	"retwis/internal/social"
 
 	"retwis/internal/app"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/limits"
 	"retwis/internal/social/moderation"
+	"retwis/internal/social/storage"
 	"retwis/internal/web"
 )
 
@@ -241,12 +241,12 @@ func TestOnlyWrongCodesCount(t *testing.T) {
 	logIn := func() { v.send("/login", "username", "ada", "password", password).want(303, "/login/code") }
 	for range 3 {
 		logIn()
-		redis("DEL", layout.LoginsKey(1))
+		redis("DEL", storage.LoginsKey(1))
 		v.send("/login/code", "code", "1").want(422, "Log in again")
 		logIn()
-		redis("HSET", layout.UserKey(1), "code_tries", "20 "+layout.Seconds(time.Now()))
+		redis("HSET", storage.UserKey(1), "code_tries", "20 "+storage.Seconds(time.Now()))
 		v.send("/login/code", "code", "1").want(429, "Use a recovery code")
-		redis("HDEL", layout.UserKey(1), "code_tries")
+		redis("HDEL", storage.UserKey(1), "code_tries")
 	}
 	for range 2 {
 		v.send("/login/code", "code", "1").want(422, "not right")

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"retwis/internal/social"
-	"retwis/internal/social/lists"
+	"retwis/internal/social/people"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
@@ -59,7 +59,7 @@ func (h *handlers) createList(req *request.Request) error {
 }
 
 // listInPath returns the list in the address.
-func (h *handlers) listInPath(req *request.Request) (lists.List, error) {
+func (h *handlers) listInPath(req *request.Request) (people.List, error) {
 	one, err := h.app.Library.Get(req.Ctx, req.User, req.R.PathValue("id"))
 	return one, noList(err)
 }

@@ -9,7 +9,7 @@ import (
 
 	"retwis/internal/redistest"
 	"retwis/internal/social"
-	"retwis/internal/social/trends"
+	"retwis/internal/social/search"
 )
 
 // sidebar is the part of a page beside what people have come for.
@@ -37,7 +37,7 @@ func TestSidebar(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	v := s.reader("ada", "ben", "cem", "dan", "eve")
-	if _, err := s.social.TrendRules.Set(t.Context(), social.Operator, "redis", trends.Pinned, ""); err != nil {
+	if _, err := s.social.TrendRules.Set(t.Context(), social.Operator, "redis", search.Pinned, ""); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{
@@ -100,7 +100,7 @@ func TestSidebarFromMemory(t *testing.T) {
 	db := redistest.Own(t)
 	s := serving(t, reach(t, db.URL()))
 	v := s.reader("ada", "ben", "cem", "dan", "eve")
-	if _, err := s.social.TrendRules.Set(t.Context(), social.Operator, "redis", trends.Pinned, ""); err != nil {
+	if _, err := s.social.TrendRules.Set(t.Context(), social.Operator, "redis", search.Pinned, ""); err != nil {
 		t.Fatal(err)
 	}
 	v.forgetFresh()

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"retwis/internal/social"
-	"retwis/internal/social/trends"
+	"retwis/internal/social/search"
 )
 
 var followForm = regexp.MustCompile(`action="/u/(\w+)/follow"`)
@@ -32,7 +32,7 @@ func TestNewcomer(t *testing.T) {
 	}
 	s.signedUp("silent")
 	for _, tag := range []string{"redis", "go"} {
-		if _, err := s.social.TrendRules.Set(t.Context(), social.Operator, tag, trends.Pinned, ""); err != nil {
+		if _, err := s.social.TrendRules.Set(t.Context(), social.Operator, tag, search.Pinned, ""); err != nil {
 			t.Fatal(err)
 		}
 	}

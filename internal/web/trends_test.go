@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 // longAgo makes accounts old enough to count for trends.
 func (s *site) longAgo(names ...string) {
 	s.t.Helper()
 	for _, name := range names {
-		key := layout.UserKey(s.user(name).ID)
+		key := storage.UserKey(s.user(name).ID)
 		if err := s.client.Do(s.t.Context(), s.client.B().Hset().Key(key).FieldValue().FieldValue("joined", "1").Build()).Error(); err != nil {
 			s.t.Fatal(err)
 		}

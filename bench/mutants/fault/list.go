@@ -184,12 +184,12 @@ var All = []Fault{
 	{
 		Name: "nametwice", What: "two people who sign up at the same time get the same name",
 		Document: "retwis.md", Promise: "of two concurrent registrations exactly one gets it",
-		File: "internal/social/users/directory.go", Anchor: "\tb, key := d.client.B(), d.key(name)\n",
+		File: "internal/social/storage/directory.go", Anchor: "\tb, key := d.client.B(), d.key(name)\n",
 		With: "\tb, key := d.client.B(), d.key(name)\n\tif plant.On(\"nametwice\") {\n" +
 			"\t\td.client.Do(ctx, b.Set().Key(layout.LayoutVersion).Value(d.version()).Nx().Build())\n" +
 			"\t\tif owner, err := d.client.Do(ctx, b.Hget().Key(key).Field(spelled).Build()).AsInt64(); err == nil {\n\t\t\treturn owner, nil\n\t\t}\n" +
 			"\t\treturn uid, d.client.Do(ctx, b.Hset().Key(key).FieldValue().FieldValue(spelled, layout.Itoa(uid)).Build()).Error()\n\t}\n",
-		Likely: []string{"internal/social/users", "internal/app"},
+		Likely: []string{"internal/social/storage", "internal/app"},
 	},
 	{
 		Name: "formsofothers", What: "a form of another site can publish a post",
@@ -265,9 +265,9 @@ var All = []Fault{
 	{
 		Name: "wordsstay", What: "the text of a deleted post stays in the search index and in the post",
 		Document: "retwis.md", Promise: "a deletion keeps the text in a field that nobody reads until its words are gone",
-		File: "internal/social/fanout/delete.go", Anchor: "\terr := d.writer.words.unindex(ctx, s)\n",
+		File: "internal/social/posts/delete.go", Anchor: "\terr := d.writer.words.unindex(ctx, s)\n",
 		With:   "\tvar err error\n\tif !plant.On(\"wordsstay\") {\n\t\terr = d.writer.words.unindex(ctx, s)\n\t}\n",
-		Likely: []string{"internal/social/searchindex", "internal/social/fanout", "internal/app"},
+		Likely: []string{"internal/social/search", "internal/social/posts", "internal/app"},
 	},
 	{
 		Name: "dismissedstays", What: "others keep a deleted account in what they are not interested in",
@@ -279,8 +279,8 @@ var All = []Fault{
 	{
 		Name: "exportcut", What: "an archive has the first page of each list of posts",
 		Document: "retwis.md", Promise: "An archive of all that a person has written and done",
-		File: "internal/social/export/lists.go", Anchor: "\t\tif last == before {\n",
-		With: "\t\tif last == before || plant.On(\"exportcut\") {\n", Likely: []string{"internal/social/export", "internal/web"},
+		File: "internal/social/takeout/lists.go", Anchor: "\t\tif last == before {\n",
+		With: "\t\tif last == before || plant.On(\"exportcut\") {\n", Likely: []string{"internal/social/takeout", "internal/web"},
 	},
 
 	// The application: what is stored.
@@ -310,7 +310,7 @@ var All = []Fault{
 		Document: "keys.md", Promise: "An action is acknowledged by the same rule; what a failover can lose is answered with status 503, and can be repeated.",
 		File: "internal/social/work/fence.go", Anchor: "\t\t\tcase !sameHistories(x.mark, now.identity):\n",
 		With:   "\t\t\tcase plant.On(\"skipwait\"):\n\t\t\t\tdone = append(done, x)\n\t\t\tcase !sameHistories(x.mark, now.identity):\n",
-		Likely: []string{"internal/social/fanout", "internal/app"},
+		Likely: []string{"internal/social/posts", "internal/app"},
 		Lab:    true, Breaks: []string{"lagging master"},
 	},
 	{
@@ -318,16 +318,16 @@ var All = []Fault{
 		Document: "keys.md", Promise: "What a process has left when its lease ends is begun again by another one, before what is new.",
 		File: "internal/social/work/worker.go", Anchor: "\terr := e.call(ctx, h.Member)\n",
 		With:   "\tif plant.On(\"ackfirst\") {\n\t\t_ = e.Forget(e.ctx, h.Member)\n\t}\n\terr := e.call(ctx, h.Member)\n",
-		Likely: []string{"internal/social/work", "internal/social/fanout"},
+		Likely: []string{"internal/social/work", "internal/social/posts"},
 		Lab:    true, Breaks: []string{"kill web"},
 	},
 	{
 		Name: "wrongkey", What: "some lists are written elsewhere",
 		Document: "retwis.md", Promise: "the id of the post is pushed to the lists of all its readers: the author and each follower",
-		File: "internal/social/fanout/write.go", Anchor: "\tif job.toAuthor {\n",
+		File: "internal/social/posts/write.go", Anchor: "\tif job.toAuthor {\n",
 		With: "\tfor i := range keys {\n\t\tif plant.On(\"wrongkey\") && keys[i][len(keys[i])-1] == '5' {\n\t\t\tkeys[i] += \"0\"\n\t\t}\n\t}\n" +
 			"\tif job.toAuthor {\n",
-		Likely: []string{"internal/social/fanout", "internal/app"},
+		Likely: []string{"internal/social/posts", "internal/app"},
 		Lab:    true,
 	},
 	{
@@ -335,16 +335,16 @@ var All = []Fault{
 		Document: "retwis.md", Promise: "the end of one hides what no other follow brings",
 		File: "internal/social/timeline/home.go", Anchor: "\treturn social.Hears(v, h)\n",
 		With:   "\treturn plant.On(\"deaf\") || social.Hears(v, h)\n",
-		Likely: []string{"internal/app", "internal/social/fanout"},
+		Likely: []string{"internal/app", "internal/social/posts"},
 		Lab:    true,
 	},
 	{
 		Name: "stalehead", What: "the latest posts of a merged author are never read again",
 		Document: "retwis.md", Promise: "posts of people with very many followers are merged into home timelines when those are read",
-		File: "internal/social/home/merge.go", Anchor: "\t\tr.Value = &head{first: first[r.ID]}\n",
+		File: "internal/social/timeline/merge.go", Anchor: "\t\tr.Value = &head{first: first[r.ID]}\n",
 		With: "\t\tif plant.On(\"stalehead\") && r.Before != nil && !r.Fresh {\n\t\t\tr.Value = r.Before\n\t\t\tcontinue\n\t\t}\n" +
 			"\t\tr.Value = &head{first: first[r.ID]}\n",
-		Likely: []string{"internal/social/home", "internal/app"},
+		Likely: []string{"internal/social/timeline", "internal/app"},
 		Lab:    true,
 	},
 	{
@@ -360,31 +360,31 @@ var All = []Fault{
 		Document: "retwis.md", Promise: "it is there from before the first push until",
 		File: "internal/social/work/work.go", Anchor: "\tfailed := first(ctx)\n",
 		With:   "\tif plant.On(\"ledgerfirst\") {\n\t\t_ = e.Forget(ctx, member)\n\t}\n\tfailed := first(ctx)\n",
-		Likely: []string{"internal/social/fanout", "internal/app"},
+		Likely: []string{"internal/social/posts", "internal/app"},
 	},
 	{
 		Name: "losesegment", What: "the last segment of an audience is not noted",
 		Document: "retwis.md", Promise: "The background takes the followers in segments of at most 100,000.",
-		File: "internal/social/fanout/segment.go", Anchor: "\treturn members, g.tasks.Note(ctx, members...) // queued when the first pages are written\n",
+		File: "internal/social/posts/segment.go", Anchor: "\treturn members, g.tasks.Note(ctx, members...) // queued when the first pages are written\n",
 		With: "\tif plant.On(\"losesegment\") {\n\t\tif members = members[:len(members)-1]; len(members) == 0 {\n\t\t\treturn nil, nil\n\t\t}\n\t}\n" +
 			"\treturn members, g.tasks.Note(ctx, members...) // queued when the first pages are written\n",
-		Likely: []string{"internal/social/fanout"},
+		Likely: []string{"internal/social/posts"},
 		Lab:    true,
 	},
 	{
 		Name: "blockends", What: "a block ends no follow",
 		Document: "retwis.md", Promise: "A block ends both follows and hides both people from each other everywhere.",
-		File: "internal/social/fanout/blocks.go", Anchor: "\tuntil, err := h.blockedUntil(ctx, from, to)\n\tif err != nil {\n",
+		File: "internal/social/posts/blocks.go", Anchor: "\tuntil, err := h.blockedUntil(ctx, from, to)\n\tif err != nil {\n",
 		With:   "\tif plant.On(\"blockends\") {\n\t\treturn nil\n\t}\n\tuntil, err := h.blockedUntil(ctx, from, to)\n\tif err != nil {\n",
-		Likely: []string{"internal/app", "internal/social/fanout"},
+		Likely: []string{"internal/app", "internal/social/posts"},
 		Lab:    true,
 	},
 	{
 		Name: "celebdelete", What: "a deletion leaves the entry on the profile of a merged author",
 		Document: "retwis.md", Promise: "Then the post leaves all lists but home timelines, its reposts with it.",
-		File: "internal/social/fanout/delete.go", Anchor: "\t\tcmds = append(cmds, d.take(key, s.id))\n\t}\n",
+		File: "internal/social/posts/delete.go", Anchor: "\t\tcmds = append(cmds, d.take(key, s.id))\n\t}\n",
 		With:   "\t\tcmds = append(cmds, d.take(key, s.id))\n\t}\n\tif plant.On(\"celebdelete\") {\n\t\tif first, _ := d.celebrities.First(ctx, s.author); first != 0 && s.id >= first {\n\t\t\tcmds = cmds[1:]\n\t\t}\n\t}\n",
-		Likely: []string{"internal/social/home", "internal/social/fanout", "internal/app"},
+		Likely: []string{"internal/social/timeline", "internal/social/posts", "internal/app"},
 		Lab:    true,
 	},
 	{
@@ -392,7 +392,7 @@ var All = []Fault{
 		Document: "operations.md", Promise: "From it on their posts and reposts are not written to home timelines: a page is merged with their latest posts",
 		File: "internal/social/storage/celebrities.go", Anchor: "\tif !isNew || followers <= s.above {\n",
 		With:   "\tif plant.On(\"celeblost\") && isNew && post%3 == 0 {\n\t\treturn true, nil\n\t}\n\tif !isNew || followers <= s.above {\n",
-		Likely: []string{"internal/social/home", "internal/social/storage", "internal/app"},
+		Likely: []string{"internal/social/timeline", "internal/social/storage", "internal/app"},
 		Lab:    true,
 	},
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"retwis/internal/redistest"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
@@ -66,7 +66,7 @@ func TestJobsGivenUp(t *testing.T) {
 	if got := statuses(aboutSite(t.Context(), client)); strings.Contains(got, "given up") {
 		t.Error(got)
 	}
-	add := client.B().Xadd().Key(layout.DeadTasks).Id("*").FieldValue().FieldValue("job", "push:1").Build()
+	add := client.B().Xadd().Key(storage.DeadTasks).Id("*").FieldValue().FieldValue("job", "push:1").Build()
 	if err := client.Do(t.Context(), add).Error(); err != nil {
 		t.Fatal(err)
 	}

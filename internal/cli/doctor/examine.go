@@ -17,7 +17,7 @@ import (
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/store"
 	"retwis/internal/social/import2009"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/work"
 )
 
@@ -37,17 +37,17 @@ func aboutSite(ctx context.Context, client rueidis.Client) []finding {
 		scripts = finding{Problem, "", "scripts", shell.OneLine(err), "nothing can be posted without EVAL", "ACL SETUSER retwis +@scripting" + keepACL}
 	}
 	found = append(found, scripts)
-	version, err := client.Do(ctx, client.B().Get().Key(layout.LayoutVersion).Build()).ToString()
+	version, err := client.Do(ctx, client.B().Get().Key(storage.LayoutVersion).Build()).ToString()
 	f := finding{Status: OK, What: "layout of the keys", Found: version}
 	switch {
 	case rueidis.IsRedisNil(err):
 		f.Found = "no site yet"
 	case err != nil:
 		f.Status, f.Found = Hidden, shell.OneLine(err)
-	case version != layout.Version && version != layout.ClusterVersion:
-		f.Status, f.Why = Problem, "this version of retwis reads layout "+layout.Version+" only: install the one that wrote the database"
+	case version != storage.Version && version != storage.ClusterVersion:
+		f.Status, f.Why = Problem, "this version of retwis reads layout "+storage.Version+" only: install the one that wrote the database"
 	}
-	restoring, err := reply.TextOrEmpty(client.Do(ctx, client.B().Get().Key(layout.Restoring).Build()))
+	restoring, err := reply.TextOrEmpty(client.Do(ctx, client.B().Get().Key(storage.Restoring).Build()))
 	switch source := import2009.Unfinished(restoring); {
 	case err != nil || restoring == "":
 	case source != "":

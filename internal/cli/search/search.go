@@ -11,7 +11,7 @@ import (
 	"retwis/index"
 	"retwis/internal/cli/shell"
 	"retwis/internal/cli/site"
-	"retwis/internal/social/searchindex"
+	"retwis/internal/social/search"
 )
 
 // New returns retwis search.
@@ -81,7 +81,7 @@ there is one.`,
 }
 
 // sum returns the reports on posts and people as one.
-func sum(r searchindex.Report) shell.Report {
+func sum(r search.Report) shell.Report {
 	all := r.Posts
 	all.Checked += r.People.Checked
 	all.Missing += r.People.Missing

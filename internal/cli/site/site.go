@@ -20,7 +20,7 @@ import (
 	"retwis/internal/social/adopt"
 	"retwis/internal/social/backup"
 	"retwis/internal/social/import2009"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 // Database is an open database, and Retwis on it.
@@ -118,7 +118,7 @@ func (d *Database) refuse2009(err error) error {
 // refuseRestoring returns an error for a database that holds a part of a backup, or of a
 // database of 2009.
 func (d *Database) refuseRestoring(ctx context.Context) error {
-	restoring, err := reply.TextOrEmpty(d.Client().Do(ctx, d.Client().B().Get().Key(layout.Restoring).Build()))
+	restoring, err := reply.TextOrEmpty(d.Client().Do(ctx, d.Client().B().Get().Key(storage.Restoring).Build()))
 	if err != nil || restoring == "" {
 		return err
 	}

@@ -12,8 +12,8 @@ import (
 	"retwis/internal/cli/shell"
 	"retwis/internal/cli/site"
 	"retwis/internal/social"
+	"retwis/internal/social/search"
 	"retwis/internal/social/text"
-	"retwis/internal/social/trends"
 )
 
 // New returns retwis tag.
@@ -32,18 +32,18 @@ Its page stays, and so do its posts.`,
   retwis tag list
   retwis tag unpin '#election'`,
 	}, newSet(env, change{
-		verb: "block", short: "Keep a tag out of trends and suggestions", to: trends.Blocked,
+		verb: "block", short: "Keep a tag out of trends and suggestions", to: search.Blocked,
 		long: `Keeps a tag out of trends, and out of what is suggested to those who write or search,
 from now on and until it is unblocked.`,
 	}), newSet(env, change{
-		verb: "unblock", short: "Let a tag be a trend again", from: trends.Blocked,
+		verb: "unblock", short: "Let a tag be a trend again", from: search.Blocked,
 		long: `Ends that a tag is blocked: it can be a trend again.`,
 	}), newSet(env, change{
-		verb: "pin", short: "Put a tag first in trends", to: trends.Pinned,
+		verb: "pin", short: "Put a tag first in trends", to: search.Pinned,
 		long: `Puts a tag first in trends, marked as pinned, until it is unpinned. Several are in the
 order in which they were pinned.`,
 	}), newSet(env, change{
-		verb: "unpin", short: "Treat a tag like others again", from: trends.Pinned,
+		verb: "unpin", short: "Treat a tag like others again", from: search.Pinned,
 		long: `Ends that a tag is pinned.`,
 	}), newList(env))
 }
@@ -51,8 +51,8 @@ order in which they were pinned.`,
 // change is what one of the commands does with a tag.
 type change struct {
 	verb, short, long string
-	from              trends.State // what the tag must be, Usual for anything
-	to                trends.State
+	from              search.State // what the tag must be, Usual for anything
+	to                search.State
 }
 
 // line is a tag as it is printed.
@@ -62,7 +62,7 @@ type line struct {
 	Since site.Time `json:"since,omitzero"`
 }
 
-func lineOf(d trends.Decision) line {
+func lineOf(d search.Decision) line {
 	return line{Tag: d.Tag, State: cmp.Or(string(d.State), "usual"), Since: site.Time{Time: d.Since}}
 }
 
@@ -88,7 +88,7 @@ func newSet(env shell.Env, do change) *cobra.Command {
 	}
 	return site.Act(c, "print the tag as JSON", func(ctx context.Context, db *site.Database, args []string) (line, error) {
 		tag, _ := text.FoldTag(args[0])
-		if do.from != trends.Usual {
+		if do.from != search.Usual {
 			all, err := db.Social.TrendRules.All(ctx)
 			if err != nil {
 				return line{}, err
@@ -98,7 +98,7 @@ func newSet(env shell.Env, do change) *cobra.Command {
 			}
 		}
 		_, err := db.Social.TrendRules.Set(ctx, social.Operator, tag, do.to, *note)
-		return lineOf(trends.Decision{Tag: tag, State: do.to}), err
+		return lineOf(search.Decision{Tag: tag, State: do.to}), err
 	})
 }
 

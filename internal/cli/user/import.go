@@ -14,9 +14,9 @@ import (
 	"retwis/internal/cli/shell"
 	"retwis/internal/cli/site"
 	"retwis/internal/social"
-	"retwis/internal/social/archive"
 	"retwis/internal/social/audit"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
+	"retwis/internal/social/takeout"
 	"retwis/redlock"
 )
 
@@ -56,7 +56,7 @@ would be imported. A tar.gz file is unpacked to a temporary directory, see TMPDI
 			if err != nil {
 				return err
 			}
-			a, err := archive.Open(ctx, args[1])
+			a, err := takeout.Open(ctx, args[1])
 			if err != nil {
 				return shell.Usage(fmt.Errorf("%s: %w", shell.ForTerminal(args[1]), err))
 			}
@@ -73,13 +73,13 @@ would be imported. A tar.gz file is unpacked to a temporary directory, see TMPDI
 const lockTTL = 5 * time.Second
 
 // importArchive imports an archive for a user, in one process at a time.
-func importArchive(ctx context.Context, c *shell.Command, db *site.Database, u social.User, a *archive.Archive) error {
+func importArchive(ctx context.Context, c *shell.Command, db *site.Database, u social.User, a *takeout.Archive) error {
 	locks, err := redlock.New([]rueidis.Client{db.Client()}, redlock.Options{TTL: lockTTL, Owner: "retwis import"})
 	if err != nil {
 		return err
 	}
 	defer locks.Close()
-	return locks.Do(ctx, layout.ArchiveLockKey(u.ID), func(ctx context.Context, _ *redlock.Lock) error {
+	return locks.Do(ctx, storage.ArchiveLockKey(u.ID), func(ctx context.Context, _ *redlock.Lock) error {
 		err := db.Social.Audit.Add(ctx, audit.Entry{Actor: social.Operator, Action: "import-archive", Target: audit.UserTarget(u.ID)})
 		if err != nil {
 			return err
@@ -89,7 +89,7 @@ func importArchive(ctx context.Context, c *shell.Command, db *site.Database, u s
 }
 
 // runImport imports an archive, or says what that would do.
-func runImport(ctx context.Context, c *shell.Command, db *site.Database, u social.User, a *archive.Archive, dry bool) error {
+func runImport(ctx context.Context, c *shell.Command, db *site.Database, u social.User, a *takeout.Archive, dry bool) error {
 	draw, wipe := shell.Bar(c.Stderr, "importing")
 	if draw == nil {
 		draw = func(int, int) {}
@@ -106,28 +106,28 @@ func runImport(ctx context.Context, c *shell.Command, db *site.Database, u socia
 }
 
 // reasons say what is left out, and why.
-var reasons = map[archive.Reason]string{
-	archive.Boost:     "boosts",
-	archive.Reply:     "replies to others or to what is left out",
-	archive.NotPublic: "posts for some people",
-	archive.Empty:     "without text and pictures",
-	archive.Undated:   "without a time in the past",
-	archive.Repeated:  "there twice",
-	archive.Blocked:   "with what is blocked here",
-	archive.Other:     "other activities",
-	archive.Lost:      "whose ids are in use, so run the command again",
+var reasons = map[takeout.Reason]string{
+	takeout.Boost:     "boosts",
+	takeout.Reply:     "replies to others or to what is left out",
+	takeout.NotPublic: "posts for some people",
+	takeout.Empty:     "without text and pictures",
+	takeout.Undated:   "without a time in the past",
+	takeout.Repeated:  "there twice",
+	takeout.Blocked:   "with what is blocked here",
+	takeout.Other:     "other activities",
+	takeout.Lost:      "whose ids are in use, so run the command again",
 
-	archive.NoPlace:    "as no place for pictures is known: see --media",
-	archive.NoPicture:  "no picture",
-	archive.NoFile:     "not in the archive",
-	archive.WrongType:  "of a type that is not supported",
-	archive.TooLarge:   "too large",
-	archive.Damaged:    "damaged",
-	archive.NoRoom:     "for which the user has no room",
-	archive.FourAtMost: "after the fourth of a post",
+	takeout.NoPlace:    "as no place for pictures is known: see --media",
+	takeout.NoPicture:  "no picture",
+	takeout.NoFile:     "not in the archive",
+	takeout.WrongType:  "of a type that is not supported",
+	takeout.TooLarge:   "too large",
+	takeout.Damaged:    "damaged",
+	takeout.NoRoom:     "for which the user has no room",
+	takeout.FourAtMost: "after the fourth of a post",
 }
 
-func printImport(c *shell.Command, u social.User, r archive.Report, dry bool) error {
+func printImport(c *shell.Command, u social.User, r takeout.Report, dry bool) error {
 	if c.JSON {
 		return shell.NewEncoder(c.Stdout).Encode(r)
 	}
@@ -139,7 +139,7 @@ func printImport(c *shell.Command, u social.User, r archive.Report, dry bool) er
 		shell.Plural(r.Pictures, "picture", "pictures"), u.Name, shell.Thousands(int64(r.Present)))
 	for _, left := range []struct {
 		what    string
-		reasons map[archive.Reason]int
+		reasons map[takeout.Reason]int
 	}{{"left out", r.LeftOut}, {"files left out", r.PicturesLeftOut}} {
 		if len(left.reasons) == 0 || err != nil {
 			continue

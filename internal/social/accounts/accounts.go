@@ -9,12 +9,10 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/auth"
-	"retwis/internal/social/completion"
-	"retwis/internal/social/layout"
-	"retwis/internal/social/searchindex"
+	"retwis/internal/social/search"
 	"retwis/internal/social/storage"
+
 	"retwis/internal/social/timeline"
-	"retwis/internal/social/users"
 )
 
 // Service registers users.
@@ -23,11 +21,11 @@ type Service struct{ Options }
 // Options are what a Service needs; all are required.
 type Options struct {
 	timeline.Parts
-	Directory *users.Directory
+	Directory *storage.Directory
 	Auth      *auth.Service
 	Sessions  *auth.Sessions
-	Names     *completion.Index
-	Search    *searchindex.People
+	Names     *search.CompletionIndex
+	Search    *search.People
 }
 
 // New returns a Service.
@@ -87,7 +85,7 @@ func (a *Service) create(ctx context.Context, n newAccount) (social.User, error)
 		return social.User{}, err
 	}
 	user := social.User{Name: n.name, Joined: a.Now().UTC()}
-	user.ID, err = a.createUser(ctx, append([]string{"username", n.name, "password", phc, "joined", layout.Seconds(user.Joined)}, n.fields...)...)
+	user.ID, err = a.createUser(ctx, append([]string{"username", n.name, "password", phc, "joined", storage.Seconds(user.Joined)}, n.fields...)...)
 	if err != nil {
 		return social.User{}, fmt.Errorf("social: register: %w", err)
 	}
@@ -101,7 +99,7 @@ func (a *Service) create(ctx context.Context, n newAccount) (social.User, error)
 			err = a.enter(back, n, user)
 		}
 		if errors.Is(err, social.ErrTaken) {
-			err = errors.Join(err, n.written(back, layout.Itoa(user.ID)))
+			err = errors.Join(err, n.written(back, storage.Itoa(user.ID)))
 		}
 	}
 	if errors.Is(err, social.ErrTaken) {
@@ -117,11 +115,11 @@ func (a *Service) create(ctx context.Context, n newAccount) (social.User, error)
 // returns ErrTaken: then the account is removed.
 func (a *Service) enter(ctx context.Context, n newAccount, user social.User) error {
 	if n.written != nil {
-		if err := n.written(ctx, layout.Itoa(user.ID)); err != nil {
+		if err := n.written(ctx, storage.Itoa(user.ID)); err != nil {
 			return err
 		}
 	}
-	if err := a.Names.PutName(ctx, completion.Name{Username: n.name}, 0); err != nil {
+	if err := a.Names.PutName(ctx, search.Name{Username: n.name}, 0); err != nil {
 		return err
 	}
 	return a.Search.Change(ctx, user.ID, func() error { return a.Claim(ctx, user) })
@@ -162,11 +160,11 @@ func (a *Service) isFree(ctx context.Context, name string) error {
 // one after it.
 func (a *Service) createUser(ctx context.Context, fields ...string) (int64, error) {
 	for {
-		id, err := a.DB.NextID(ctx, layout.NextUserID)
+		id, err := a.DB.NextID(ctx, storage.NextUserID)
 		if err != nil {
 			return 0, err
 		}
-		created, err := storage.CreateHash(ctx, a.DB.Client, layout.UserKey(id), fields)
+		created, err := storage.CreateHash(ctx, a.DB.Client, storage.UserKey(id), fields)
 		if err != nil || created {
 			return id, err
 		}
@@ -182,7 +180,7 @@ func (a *Service) Claim(ctx context.Context, user social.User) error {
 	if owner == user.ID {
 		return nil
 	}
-	if err := a.DB.Client.Do(ctx, a.DB.Client.B().Del().Key(layout.UserKey(user.ID)).Build().ToRetryable()).Error(); err != nil {
+	if err := a.DB.Client.Do(ctx, a.DB.Client.B().Del().Key(storage.UserKey(user.ID)).Build().ToRetryable()).Error(); err != nil {
 		return fmt.Errorf("%w: %w", social.ErrTaken, err)
 	}
 	return social.ErrTaken

@@ -11,8 +11,8 @@ import (
 	"retwis/internal/redis/script"
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/limits"
+	"retwis/internal/social/storage"
 )
 
 // MaxReason bounds the reason of a person who wants to join, in characters.
@@ -34,7 +34,7 @@ func (s *SignUps) apply(ctx context.Context, p SignUp) error {
 	}
 	n := p.account()
 	n.fields = append(n.fields,
-		"standing", social.Suspended.String(), "standing_since", layout.Seconds(s.accounts.Now()), "signup", social.FormatSignUp(place, reason))
+		"standing", social.Suspended.String(), "standing_since", storage.Seconds(s.accounts.Now()), "signup", social.FormatSignUp(place, reason))
 	n.written = s.opt.FollowStanding
 	user, err := s.accounts.create(ctx, n)
 	if err != nil {
@@ -79,10 +79,10 @@ func (s *SignUps) isCrowd(ctx context.Context) (string, error) {
 	}
 	now, b := s.accounts.Now(), s.accounts.DB.Client.B()
 	res := s.accounts.DB.Client.DoMulti(ctx,
-		b.Lpush().Key(layout.SignUpTimes).Element(layout.Seconds(now)).Build(),
-		b.Ltrim().Key(layout.SignUpTimes).Start(0).Stop(int64(most)-1).Build(),
-		b.Expire().Key(layout.SignUpTimes).Seconds(int64(longest/time.Second)+1).Build(),
-		b.Lrange().Key(layout.SignUpTimes).Start(0).Stop(-1).Build())
+		b.Lpush().Key(storage.SignUpTimes).Element(storage.Seconds(now)).Build(),
+		b.Ltrim().Key(storage.SignUpTimes).Start(0).Stop(int64(most)-1).Build(),
+		b.Expire().Key(storage.SignUpTimes).Seconds(int64(longest/time.Second)+1).Build(),
+		b.Lrange().Key(storage.SignUpTimes).Start(0).Stop(-1).Build())
 	times, err := res[3].AsStrSlice()
 	if err != nil {
 		return "", fmt.Errorf("social: count sign-ups: %w", err)
@@ -110,10 +110,10 @@ func (s *SignUps) requireApproval(ctx context.Context, why string) error {
 		return err
 	}
 	c := s.accounts.DB.Client
-	err = modeReplaceScript.Run(ctx, c, []string{layout.Site}, []string{string(SignUpOpen), string(SignUpApproval)}).Error()
+	err = modeReplaceScript.Run(ctx, c, []string{storage.Site}, []string{string(SignUpOpen), string(SignUpApproval)}).Error()
 	if err == nil {
 		// When the site is opened again, the count begins anew.
-		err = c.Do(ctx, c.B().Del().Key(layout.SignUpTimes).Build().ToRetryable()).Error()
+		err = c.Do(ctx, c.B().Del().Key(storage.SignUpTimes).Build().ToRetryable()).Error()
 	}
 	if err != nil {
 		return fmt.Errorf("social: require an approval of sign-ups: %w", err)

@@ -19,7 +19,7 @@ import (
 
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 var (
@@ -137,7 +137,7 @@ func (s inviteStore) Create(ctx context.Context, i Invite, now time.Time) (token
 	token = base64.RawURLEncoding.EncodeToString(b[:])
 	i.digest, i.Left, i.Created = inviteDigest(token), i.Uses, now.UTC().Truncate(time.Second)
 	i.ID = i.digest[:inviteIDLength]
-	ok, err := inviteCreateScript.Run(ctx, s.client, []string{layout.Invites}, []string{i.digest, i.pack(), strconv.Itoa(maxInvites)}).AsBool()
+	ok, err := inviteCreateScript.Run(ctx, s.client, []string{storage.Invites}, []string{i.digest, i.pack(), strconv.Itoa(maxInvites)}).AsBool()
 	if err != nil {
 		return "", Invite{}, fmt.Errorf("social: create an invitation: %w", err)
 	}
@@ -150,7 +150,7 @@ func (s inviteStore) Create(ctx context.Context, i Invite, now time.Time) (token
 // All returns the invitations, the latest first. Damaged ones are left out. One round
 // trip.
 func (s inviteStore) All(ctx context.Context) ([]Invite, error) {
-	entries, err := reply.OrEmpty(s.client.Do(ctx, s.client.B().Hgetall().Key(layout.Invites).Build()).AsStrMap())
+	entries, err := reply.OrEmpty(s.client.Do(ctx, s.client.B().Hgetall().Key(storage.Invites).Build()).AsStrMap())
 	if err != nil {
 		return nil, fmt.Errorf("social: list invitations: %w", err)
 	}
@@ -182,7 +182,7 @@ func (s inviteStore) ByID(ctx context.Context, id string) (Invite, error) {
 
 // Remove removes an invitation: nobody can use it from now on. One round trip.
 func (s inviteStore) Remove(ctx context.Context, i Invite) error {
-	if err := s.client.Do(ctx, s.client.B().Hdel().Key(layout.Invites).Field(i.digest).Build().ToRetryable()).Error(); err != nil {
+	if err := s.client.Do(ctx, s.client.B().Hdel().Key(storage.Invites).Field(i.digest).Build().ToRetryable()).Error(); err != nil {
 		return fmt.Errorf("social: remove an invitation: %w", err)
 	}
 	return nil
@@ -195,7 +195,7 @@ func (s inviteStore) Find(ctx context.Context, token string, now time.Time) (Inv
 		return Invite{}, ErrNoInvite
 	}
 	d := inviteDigest(token)
-	text, err := reply.TextOrEmpty(s.client.Do(ctx, s.client.B().Hget().Key(layout.Invites).Field(d).Build()))
+	text, err := reply.TextOrEmpty(s.client.Do(ctx, s.client.B().Hget().Key(storage.Invites).Field(d).Build()))
 	if err != nil {
 		return Invite{}, fmt.Errorf("social: look up an invitation: %w", err)
 	}
@@ -217,7 +217,7 @@ func (s inviteStore) Take(ctx context.Context, token string, now time.Time) erro
 	if len(token) != inviteTokenLength {
 		return ErrNoInvite
 	}
-	state, err := inviteTakeScript.Run(ctx, s.client, []string{layout.Invites}, []string{inviteDigest(token), layout.Seconds(now)}).AsInt64()
+	state, err := inviteTakeScript.Run(ctx, s.client, []string{storage.Invites}, []string{inviteDigest(token), storage.Seconds(now)}).AsInt64()
 	if err != nil {
 		return fmt.Errorf("social: take a use of an invitation: %w", err)
 	}
@@ -234,7 +234,7 @@ func (s inviteStore) Take(ctx context.Context, token string, now time.Time) erro
 
 // GiveBack gives the use back that Take has taken. One round trip.
 func (s inviteStore) GiveBack(ctx context.Context, token string) error {
-	err := inviteGiveBackScript.Run(ctx, s.client, []string{layout.Invites}, []string{inviteDigest(token)}).Error()
+	err := inviteGiveBackScript.Run(ctx, s.client, []string{storage.Invites}, []string{inviteDigest(token)}).Error()
 	if err != nil {
 		return fmt.Errorf("social: give a use of an invitation back: %w", err)
 	}

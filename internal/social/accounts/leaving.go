@@ -8,19 +8,18 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/social"
-	"retwis/internal/social/export"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/media"
 	"retwis/internal/social/removal"
 	"retwis/internal/social/storage"
-	"retwis/internal/social/users"
+
+	"retwis/internal/social/takeout"
 )
 
 // Leaving is for people who take their data with them, or
 // leave.
 type Leaving struct {
 	client  rueidis.Client
-	users   *users.Users
+	users   *storage.Users
 	removal *removal.Engine
 	// hide makes all processes hide a user who has just been closed.
 	hide     func(ctx context.Context, uid string) error
@@ -29,7 +28,7 @@ type Leaving struct {
 
 // NewLeaving returns what removes accounts; hide makes all processes hide a user who has
 // just been closed.
-func NewLeaving(db storage.Database, u *users.Users, engine *removal.Engine, hide func(ctx context.Context, uid string) error, pictures *media.Store) *Leaving {
+func NewLeaving(db storage.Database, u *storage.Users, engine *removal.Engine, hide func(ctx context.Context, uid string) error, pictures *media.Store) *Leaving {
 	return &Leaving{client: db.Client, users: u, removal: engine, hide: hide, pictures: pictures}
 }
 
@@ -47,7 +46,7 @@ func (l *Leaving) DeleteAccount(ctx context.Context, uid int64) error {
 	if err != nil {
 		return err
 	}
-	return l.hide(ctx, layout.Itoa(uid))
+	return l.hide(ctx, storage.Itoa(uid))
 }
 
 // FinishRemoval deletes the rest of an account that DeleteAccount has closed, and
@@ -60,8 +59,8 @@ func (l *Leaving) FinishRemoval(ctx context.Context, uid int64) error {
 // ErrNotFound before it has written anything. It reads in pages and keeps only one of
 // them in memory.
 func (l *Leaving) Export(ctx context.Context, uid int64, w io.Writer) error {
-	err := export.Write(ctx, l.client, l.pictures, uid, w)
-	if errors.Is(err, export.ErrNoUser) {
+	err := takeout.Write(ctx, l.client, l.pictures, uid, w)
+	if errors.Is(err, takeout.ErrNoUser) {
 		return social.ErrNotFound
 	}
 	return err

@@ -11,10 +11,9 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/blocklist"
-	"retwis/internal/social/layout"
-	"retwis/internal/social/people"
-	"retwis/internal/social/searchindex"
+	"retwis/internal/social/search"
 	"retwis/internal/social/storage"
+
 	"retwis/internal/social/timeline"
 )
 
@@ -45,8 +44,8 @@ type Profiles struct{ ProfileOptions }
 // ProfileOptions are what Profiles need; all are required.
 type ProfileOptions struct {
 	timeline.Parts
-	Names     *people.Completions
-	Search    *searchindex.People
+	Names     *search.Completions
+	Search    *search.People
 	Blocklist *blocklist.List
 }
 
@@ -57,7 +56,7 @@ func NewProfiles(opt ProfileOptions) *Profiles { return &Profiles{opt} }
 // deleted, or belongs to another user, is left out. One round trip at most, two for a
 // pinned post that is not in memory.
 func (p *Profiles) Get(ctx context.Context, uid int64) (UserProfile, error) {
-	fields, err := p.DB.Read(ctx, p.DB.Client.B().Hmget().Key(layout.UserKey(uid)).
+	fields, err := p.DB.Read(ctx, p.DB.Client.B().Hmget().Key(storage.UserKey(uid)).
 		Field("username", "display_name", "bio", "links", "pinned", "unsearchable", "header").Cache()).ToArray()
 	if err != nil {
 		return UserProfile{}, fmt.Errorf("social: read a profile: %w", err)
@@ -72,7 +71,7 @@ func (p *Profiles) Get(ctx context.Context, uid int64) (UserProfile, error) {
 		return UserProfile{}, social.ErrNotFound
 	}
 	profile := UserProfile{DisplayName: texts[1], Bio: texts[2], Links: readLinks(texts[3]), Unsearchable: texts[5] != "", Header: texts[6]}
-	pinned, ok := layout.ParseID(texts[4])
+	pinned, ok := storage.ParseID(texts[4])
 	if !ok {
 		return profile, nil
 	}
@@ -155,9 +154,9 @@ func (p *Profiles) TouchPosts(ctx context.Context, uid int64) error {
 	const latest = "49"
 	b := p.DB.Client.B()
 	for _, res := range p.DB.Client.DoMulti(ctx,
-		b.Zrange().Key(layout.ProfileKey(uid)).Min("0").Max(latest).Rev().Build(),
-		b.Zrange().Key(layout.ProfileRepliesKey(uid)).Min("0").Max(latest).Rev().Build(),
-		b.Zrange().Key(layout.ArchiveKey(uid)).Min("0").Max(latest).Rev().Build(),
+		b.Zrange().Key(storage.ProfileKey(uid)).Min("0").Max(latest).Rev().Build(),
+		b.Zrange().Key(storage.ProfileRepliesKey(uid)).Min("0").Max(latest).Rev().Build(),
+		b.Zrange().Key(storage.ArchiveKey(uid)).Min("0").Max(latest).Rev().Build(),
 	) {
 		ids, err := res.AsIntSlice()
 		if err != nil {
@@ -187,7 +186,7 @@ func (p *Profiles) Pin(ctx context.Context, user social.User, id int64) error {
 	case post.RepostOf != 0:
 		return p.Pin(ctx, user, post.RepostOf)
 	}
-	return p.Users.Edit(ctx, user.ID, "pinned", layout.Itoa(id))
+	return p.Users.Edit(ctx, user.ID, "pinned", storage.Itoa(id))
 }
 
 // Unpin removes a post from the top of its author's profile, if it is there. One round
@@ -200,7 +199,7 @@ func (p *Profiles) Unpin(ctx context.Context, user social.User, id int64) error 
 	if post := found[0]; post != nil && post.RepostOf != 0 {
 		id = post.RepostOf
 	}
-	if _, err := storage.DeleteFieldIf(ctx, p.DB.Client, layout.UserKey(user.ID), "pinned", layout.Itoa(id)); err != nil {
+	if _, err := storage.DeleteFieldIf(ctx, p.DB.Client, storage.UserKey(user.ID), "pinned", storage.Itoa(id)); err != nil {
 		return fmt.Errorf("social: unpin: %w", err)
 	}
 	return nil

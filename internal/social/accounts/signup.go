@@ -15,8 +15,8 @@ import (
 	"retwis/internal/social/audit"
 	"retwis/internal/social/auth"
 	"retwis/internal/social/blocklist"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/limits"
+	"retwis/internal/social/storage"
 )
 
 // SignUpMode is who can sign up.
@@ -71,7 +71,7 @@ func (s *SignUps) RemoveInvites(ctx context.Context, uid int64) error {
 
 // SignUpMode returns who can sign up. It is answered from memory while nobody changes it.
 func (s *SignUps) SignUpMode(ctx context.Context) (SignUpMode, error) {
-	name, err := s.accounts.DB.Read(ctx, s.accounts.DB.Client.B().Hget().Key(layout.Site).Field(signUpField).Cache()).ToString()
+	name, err := s.accounts.DB.Read(ctx, s.accounts.DB.Client.B().Hget().Key(storage.Site).Field(signUpField).Cache()).ToString()
 	if rueidis.IsRedisNil(err) {
 		return SignUpOpen, nil
 	}
@@ -104,8 +104,8 @@ func (s *SignUps) SetSignUpMode(ctx context.Context, actor social.Actor, mode Si
 	b := s.accounts.DB.Client.B()
 	// The second command waits for the invalidation message of the first.
 	res := s.accounts.DB.Client.DoMulti(ctx,
-		b.Hset().Key(layout.Site).FieldValue().FieldValue(signUpField, string(mode)).Build().ToRetryable(),
-		b.Exists().Key(layout.Site).Build())
+		b.Hset().Key(storage.Site).FieldValue().FieldValue(signUpField, string(mode)).Build().ToRetryable(),
+		b.Exists().Key(storage.Site).Build())
 	if err := res[0].Error(); err != nil {
 		return fmt.Errorf("social: change who can sign up: %w", err)
 	}
@@ -160,7 +160,7 @@ func (s *SignUps) SignUp(ctx context.Context, p SignUp) (auth.Session, error) {
 	defer cancel()
 	if uid := session.User.ID; uid != 0 {
 		// What failed may have made the account.
-		if owners, failed := s.accounts.Directory.Owners(back, p.Name); failed != nil || owners[0].First() == layout.Itoa(uid) {
+		if owners, failed := s.accounts.Directory.Owners(back, p.Name); failed != nil || owners[0].First() == storage.Itoa(uid) {
 			return auth.Session{}, errors.Join(err, failed)
 		}
 	}

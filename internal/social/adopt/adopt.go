@@ -16,10 +16,8 @@ import (
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/scan"
 	"retwis/internal/redis/script"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/layout2009"
 	"retwis/internal/social/storage"
-	"retwis/internal/social/users"
 )
 
 // Adopt opens the database of any version of Retwis but that of 2009.
@@ -35,7 +33,7 @@ import (
 //
 // Unreadable entries are logged and skipped. It returns Err2009 or ErrForeign for a
 // database that it refuses. Where the keys of a single server were loaded into a Cluster, or
-// the other way, it gives them the layout of this kind of server (users.Directory.Rearrange);
+// the other way, it gives them the layout of this kind of server (storage.Directory.Rearrange);
 // home timelines are complete then and do not expire on a single server.
 //
 // It takes one round trip on a database that it has adopted before. Otherwise it
@@ -54,17 +52,17 @@ func (d Database) Adopt(ctx context.Context, progress func(done, total int64)) e
 	switch {
 	case err != nil || version == "":
 		return err
-	case version != layout.Version && version != layout.ClusterVersion:
+	case version != storage.Version && version != storage.ClusterVersion:
 		return fmt.Errorf("social: the database has layout %.40q, and this version of retwis reads layout %s only: use the version that wrote it",
-			version, layout.Version)
-	case d.cluster == (version == layout.ClusterVersion):
+			version, storage.Version)
+	case d.cluster == (version == storage.ClusterVersion):
 		return nil
 	case !d.cluster:
 		if err := d.completeHomes(ctx, progress); err != nil {
 			return err
 		}
 	}
-	return users.NewDirectory(d.client).Rearrange(ctx, progress)
+	return storage.NewDirectory(d.client).Rearrange(ctx, progress)
 }
 
 // adopt completes a database of the Retwis of 2014, and returns the version of its layout;
@@ -79,16 +77,16 @@ func (d Database) adopt(ctx context.Context, progress func(done, total int64)) (
 	}
 	b := d.client.B()
 	steps := rueidis.Commands{
-		b.Unlink().Key(layout.PlainSessions).Build(),
-		b.Set().Key(layout.AdoptedPosts).Value(layout.Itoa(a.lastPost)).Build(),
-		b.Set().Key(layout.LayoutVersion).Value(layout.Version).Build(), // last
+		b.Unlink().Key(storage.PlainSessions).Build(),
+		b.Set().Key(storage.AdoptedPosts).Value(storage.Itoa(a.lastPost)).Build(),
+		b.Set().Key(storage.LayoutVersion).Value(storage.Version).Build(), // last
 	}
 	for _, step := range steps {
 		if err := d.client.Do(ctx, step).Error(); err != nil {
 			return "", err
 		}
 	}
-	return layout.Version, nil
+	return storage.Version, nil
 }
 
 // Exists reports whether a database holds a site, adopted or not, complete or not. A site
@@ -97,7 +95,7 @@ func (d Database) adopt(ctx context.Context, progress func(done, total int64)) (
 func Exists(ctx context.Context, client rueidis.Client) (bool, error) {
 	var cmds rueidis.Commands
 	for _, key := range []string{
-		layout.LayoutVersion, layout.LayoutOwner, layout.Restoring, layout.Users,
+		storage.LayoutVersion, storage.LayoutOwner, storage.Restoring, storage.UserNames,
 	} {
 		cmds = append(cmds, client.B().Exists().Key(key).Build())
 	}
@@ -145,7 +143,7 @@ func (a *adoption) run(ctx context.Context) error {
 
 // complete adds what the layout of 2014 lacks.
 func (a *adoption) complete(ctx context.Context) error {
-	err := a.d.keys(ctx, layout.PostPrefix+"*", func(keys []string, seen int64) error {
+	err := a.d.keys(ctx, storage.PostPrefix+"*", func(keys []string, seen int64) error {
 		a.seen(seen)
 		return a.adoptPosts(ctx, keys)
 	})
@@ -154,8 +152,8 @@ func (a *adoption) complete(ctx context.Context) error {
 	}
 	a.progress(a.total, a.total)
 	return errors.Join(
-		Raise(ctx, a.d.client, layout.NextUserID, a.lastUser),
-		Raise(ctx, a.d.client, layout.NextPostID, a.lastPost),
+		Raise(ctx, a.d.client, storage.NextUserID, a.lastUser),
+		Raise(ctx, a.d.client, storage.NextPostID, a.lastPost),
 	)
 }
 
@@ -184,15 +182,15 @@ func (a *adoption) seen(keys int64) {
 
 // adoptNames scans `users`.
 func (a *adoption) adoptNames(ctx context.Context) error {
-	for page, err := range scan.Hash(ctx, a.d.client, layout.Users, scanCount) {
+	for page, err := range scan.Hash(ctx, a.d.client, storage.UserNames, scanCount) {
 		if err != nil {
 			return err
 		}
 		err = storage.AtOnce(len(page)/2, func(i int) error {
 			name, owner := page[2*i], page[2*i+1]
-			uid, ok := layout.ParseID(owner)
+			uid, ok := storage.ParseID(owner)
 			if !ok {
-				a.d.log.WarnContext(ctx, "skipped a username that leads to no user", "key", layout.Users, "username", name, "user", owner)
+				a.d.log.WarnContext(ctx, "skipped a username that leads to no user", "key", storage.UserNames, "username", name, "user", owner)
 				return nil
 			}
 			return a.adoptName(ctx, name, uid)
@@ -207,10 +205,10 @@ func (a *adoption) adoptNames(ctx context.Context) error {
 func (a *adoption) adoptName(ctx context.Context, name string, uid int64) error {
 	client, b := a.d.client, a.d.client.B()
 	res := client.DoMulti(ctx,
-		b.Hsetnx().Key(layout.Users).Field(layout.Fold(name)).Value(layout.Itoa(uid)).Build(),
-		b.Hget().Key(layout.Users).Field(layout.Fold(name)).Build(),
-		b.Zscore().Key(layout.UsersByTime).Member(name).Build(),
-		b.Hexists().Key(layout.UserKey(uid)).Field("username").Build(),
+		b.Hsetnx().Key(storage.UserNames).Field(storage.Fold(name)).Value(storage.Itoa(uid)).Build(),
+		b.Hget().Key(storage.UserNames).Field(storage.Fold(name)).Build(),
+		b.Zscore().Key(storage.UsersByTime).Member(name).Build(),
+		b.Hexists().Key(storage.UserKey(uid)).Field("username").Build(),
 	)
 	owner, err := res[1].AsInt64()
 	if err != nil {
@@ -229,10 +227,10 @@ func (a *adoption) adoptName(ctx context.Context, name string, uid int64) error 
 		return err
 	}
 	a.sawUser(uid, exists)
-	if !exists || layout.ParseTime(joined).IsZero() {
+	if !exists || storage.ParseTime(joined).IsZero() {
 		return nil
 	}
-	return client.Do(ctx, b.Hsetnx().Key(layout.UserKey(uid)).Field("joined").Value(layout.Seconds(layout.ParseTime(joined))).Build()).Error()
+	return client.Do(ctx, b.Hsetnx().Key(storage.UserKey(uid)).Field("joined").Value(storage.Seconds(storage.ParseTime(joined))).Build()).Error()
 }
 
 // sawUser records an id of a user, and whether the user exists.
@@ -251,7 +249,7 @@ func (a *adoption) adoptPosts(ctx context.Context, keys []string) error {
 	var ids []int64
 	var reads, writes rueidis.Commands
 	for _, key := range keys {
-		id, ok := layout.ParseID(strings.TrimPrefix(key, layout.PostPrefix))
+		id, ok := storage.ParseID(strings.TrimPrefix(key, storage.PostPrefix))
 		if !ok {
 			continue // not a post
 		}
@@ -265,13 +263,13 @@ func (a *adoption) adoptPosts(ctx context.Context, keys []string) error {
 		a.lastPost = max(a.lastPost, ids[i]) // of any type: no new post can have this key
 		author, err := reply.TextOrEmpty(res)
 		if err != nil {
-			return fmt.Errorf("key %s: %w", layout.PostKey(ids[i]), err)
+			return fmt.Errorf("key %s: %w", storage.PostKey(ids[i]), err)
 		}
-		uid, ok := layout.ParseID(author)
+		uid, ok := storage.ParseID(author)
 		if !ok {
 			continue // no author
 		}
-		writes = append(writes, b.Zadd().Key(layout.ProfileKey(uid)).ScoreMember().ScoreMember(float64(ids[i]), layout.Itoa(ids[i])).Build())
+		writes = append(writes, b.Zadd().Key(storage.ProfileKey(uid)).ScoreMember().ScoreMember(float64(ids[i]), storage.Itoa(ids[i])).Build())
 	}
 	return reply.FirstError(client.DoMulti(ctx, writes...))
 }
@@ -286,7 +284,7 @@ func Raise(ctx context.Context, client rueidis.Client, counter string, last int6
 	if last == 0 {
 		return nil
 	}
-	ok, err := raiseScript.Run(ctx, client, []string{counter}, []string{layout.Itoa(last)}).AsBool()
+	ok, err := raiseScript.Run(ctx, client, []string{counter}, []string{storage.Itoa(last)}).AsBool()
 	if err == nil && !ok {
 		err = fmt.Errorf("key %s does not hold a number: set it to at least %d", counter, last)
 	}

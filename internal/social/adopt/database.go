@@ -9,7 +9,7 @@ import (
 
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/scan"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 // Database is a database to be adopted.
@@ -51,5 +51,5 @@ func (d Database) keys(ctx context.Context, match string, visit func(keys []stri
 // layout returns the version of the layout, empty for a database that was not
 // adopted yet.
 func (d Database) layout(ctx context.Context) (string, error) {
-	return reply.TextOrEmpty(d.client.Do(ctx, d.client.B().Get().Key(layout.LayoutVersion).Build()))
+	return reply.TextOrEmpty(d.client.Do(ctx, d.client.B().Get().Key(storage.LayoutVersion).Build()))
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/reply"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/layout2009"
+	"retwis/internal/social/storage"
 )
 
 var (
@@ -28,7 +28,7 @@ var (
 // empty database is marked too, so that keys from before the first registration
 // do not count as those of another program.
 func (d Database) Share(ctx context.Context) error {
-	err := d.client.Do(ctx, d.client.B().Set().Key(layout.LayoutOwner).Value("retwis").Build()).Error()
+	err := d.client.Do(ctx, d.client.B().Set().Key(storage.LayoutOwner).Value("retwis").Build()).Error()
 	if err != nil {
 		return fmt.Errorf("social: share the database: %w", err)
 	}
@@ -42,7 +42,7 @@ const shownKeys = 3
 // ErrForeign, or Err2009 for a database of 2009 that has lost its counters. Keys of the
 // toolkit are accepted.
 func (d Database) claimDatabase(ctx context.Context) error {
-	for _, key := range []string{layout.LayoutOwner, layout.LayoutVersion} { // another process may be faster
+	for _, key := range []string{storage.LayoutOwner, storage.LayoutVersion} { // another process may be faster
 		text, err := reply.Text(d.client.Do(ctx, d.client.B().Get().Key(key).Build()))
 		if err != nil || text != "" {
 			return err

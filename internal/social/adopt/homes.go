@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"retwis/collection"
-	"retwis/internal/social/home"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
+
+	"retwis/internal/social/timeline"
 )
 
 // convertedAtOnce is how many home timelines one call of Converter.Convert looks at.
@@ -21,23 +21,23 @@ func (d Database) completeHomes(ctx context.Context, progress func(done, total i
 	if err != nil {
 		return err
 	}
-	lists, err := collection.NewTimelines(d.client, layout.TimelineCap)
+	lists, err := collection.NewTimelines(d.client, storage.TimelineCap)
 	if err != nil {
 		return err
 	}
-	converter, err := home.NewConverter(ctx, d.client, lists)
+	converter, err := timeline.NewConverter(ctx, d.client, lists)
 	if err != nil {
 		return err
 	}
 	var done int64
-	err = d.keys(ctx, layout.UserPrefix+"*", func(keys []string, seen int64) error {
+	err = d.keys(ctx, storage.UserPrefix+"*", func(keys []string, seen int64) error {
 		version, err := d.layout(ctx)
-		if err != nil || version == layout.Version {
+		if err != nil || version == storage.Version {
 			return err // another process was faster
 		}
 		var uids []int64
 		for _, key := range keys {
-			if prefix, uid, ok := layout.ParseKey(key); ok && prefix == layout.UserPrefix {
+			if prefix, uid, ok := storage.ParseKey(key); ok && prefix == storage.UserPrefix {
 				uids = append(uids, uid)
 			}
 		}

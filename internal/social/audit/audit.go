@@ -10,7 +10,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 const (
@@ -39,27 +39,27 @@ type Entry struct {
 }
 
 // UserTarget and PostTarget are the targets of decisions about a user and a post.
-func UserTarget(uid int64) string { return layout.UserKey(uid) }
+func UserTarget(uid int64) string { return storage.UserKey(uid) }
 
 // PostTarget: see UserTarget.
-func PostTarget(pid int64) string { return layout.PostKey(pid) }
+func PostTarget(pid int64) string { return storage.PostKey(pid) }
 
 // TagTarget is the target of decisions about a tag.
-func TagTarget(tag string) string { return layout.TagKey(tag) }
+func TagTarget(tag string) string { return storage.TagKey(tag) }
 
 // ParseTag returns the tag that a target names; ok is false for another target.
 func ParseTag(target string) (tag string, ok bool) {
-	prefix, tag, ok := layout.ParseTagKey(target)
-	return tag, ok && prefix == layout.TagPrefix
+	prefix, tag, ok := storage.ParseTagKey(target)
+	return tag, ok && prefix == storage.TagPrefix
 }
 
 // ParseTarget returns the id of the user or of the post that a target names; the other
 // is 0.
 func ParseTarget(target string) (uid, pid int64) {
-	switch prefix, id, ok := layout.ParseKey(target); {
-	case ok && prefix == layout.UserPrefix:
+	switch prefix, id, ok := storage.ParseKey(target); {
+	case ok && prefix == storage.UserPrefix:
 		return id, 0
-	case ok && prefix == layout.PostPrefix:
+	case ok && prefix == storage.PostPrefix:
 		return 0, id
 	}
 	return 0, 0
@@ -91,14 +91,14 @@ func (a *Log) Add(ctx context.Context, e Entry) (err error) {
 	if len(e.Action) > maxAudited || len(e.Target) > maxAudited {
 		return social.Invalid("target", "This is too long.")
 	}
-	id, err := a.client.Do(ctx, a.append(layout.Audit, maxDecisions, "*", e)).ToString()
+	id, err := a.client.Do(ctx, a.append(storage.Audit, maxDecisions, "*", e)).ToString()
 	if err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
 	if e.Person == 0 {
 		return nil
 	}
-	err = a.client.Do(ctx, a.append(layout.DecisionsKey(e.Person), maxPerPerson, id, e)).Error()
+	err = a.client.Do(ctx, a.append(storage.DecisionsKey(e.Person), maxPerPerson, id, e)).Error()
 	if err != nil && !isLate(err) {
 		return fmt.Errorf("audit: %w", err)
 	}
@@ -126,10 +126,10 @@ type Page struct {
 }
 
 func (a *Log) append(key string, most int64, id string, e Entry) rueidis.Completed {
-	fields := a.client.B().Xadd().Key(key).Maxlen().Almost().Threshold(layout.Itoa(most)).Id(id).
+	fields := a.client.B().Xadd().Key(key).Maxlen().Almost().Threshold(storage.Itoa(most)).Id(id).
 		FieldValue().FieldValue("actor", e.Actor.String()).FieldValue("action", e.Action).FieldValue("target", e.Target)
 	if e.Person != 0 {
-		fields = fields.FieldValue("person", layout.Itoa(e.Person))
+		fields = fields.FieldValue("person", storage.Itoa(e.Person))
 	}
 	if e.Note != "" {
 		fields = fields.FieldValue("note", e.Note)
@@ -150,9 +150,9 @@ func (a *Log) Read(ctx context.Context, f Filter, cursor string, limit int) (Pag
 		end = "(" + cursor
 	}
 	limit = social.PageSize(limit)
-	key, count := layout.Audit, limit+1
+	key, count := storage.Audit, limit+1
 	if f.Person != 0 {
-		key = layout.DecisionsKey(f.Person)
+		key = storage.DecisionsKey(f.Person)
 	}
 	if f.Actor != 0 || f.Target != "" {
 		count = scanned
@@ -196,7 +196,7 @@ func parseEntry(raw rueidis.XRangeEntry) Entry {
 		ID: raw.ID, Actor: social.ParseActor(raw.FieldValues["actor"]), Action: raw.FieldValues["action"],
 		Target: raw.FieldValues["target"], Note: raw.FieldValues["note"],
 	}
-	e.Person, _ = layout.ParseID(raw.FieldValues["person"])
+	e.Person, _ = storage.ParseID(raw.FieldValues["person"])
 	ms, _, _ := strings.Cut(raw.ID, "-")
 	if at, err := strconv.ParseInt(ms, 10, 64); err == nil {
 		e.Time = time.UnixMilli(at).UTC()

@@ -1,5 +1,6 @@
 // Package auth logs users in: passwords, second factors and reset links ([Service]), passkeys
-// ([Passkeys]), and the sessions that a log-in opens ([Sessions]).
+// ([Passkeys]), and the sessions that a log-in opens ([Sessions]). A [Hasher] hashes and verifies
+// passwords, a bounded number at a time.
 //
 // # The path of a session
 //

@@ -10,7 +10,7 @@ import (
 	"fmt"
 	"strings"
 
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 // keyBox encrypts the keys of apps, where the operator has set a key.
@@ -49,7 +49,7 @@ func (b keyBox) seal(uid int64, value string) string {
 	}
 	nonce := make([]byte, b.aead.NonceSize())
 	rand.Read(nonce) // never fails
-	return sealedPrefix + base64.RawURLEncoding.EncodeToString(b.aead.Seal(nonce, nonce, []byte(value), []byte(layout.Itoa(uid))))
+	return sealedPrefix + base64.RawURLEncoding.EncodeToString(b.aead.Seal(nonce, nonce, []byte(value), []byte(storage.Itoa(uid))))
 }
 
 // open returns what was stored; values from before there was a key are read as they are.
@@ -62,7 +62,7 @@ func (b keyBox) open(uid int64, stored string) (string, error) {
 	if err != nil || b.aead == nil || len(data) < b.aead.NonceSize() {
 		return "", ErrNoKey
 	}
-	value, err := b.aead.Open(nil, data[:b.aead.NonceSize()], data[b.aead.NonceSize():], []byte(layout.Itoa(uid)))
+	value, err := b.aead.Open(nil, data[:b.aead.NonceSize()], data[b.aead.NonceSize():], []byte(storage.Itoa(uid)))
 	if err != nil {
 		return "", ErrNoKey
 	}

@@ -14,10 +14,9 @@ import (
 	"retwis/internal/redis/script"
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
-	"retwis/internal/social/auth/password"
-	"retwis/internal/social/layout"
+
 	"retwis/internal/social/limits"
-	"retwis/internal/social/users"
+	"retwis/internal/social/storage"
 )
 
 var (
@@ -27,7 +26,7 @@ var (
 )
 
 // ErrBusy: too many passwords wait to be checked; try again in a moment.
-var ErrBusy = password.ErrBusy
+var ErrBusy = ErrHashersBusy
 
 // SecondFactorError is returned by Login for an account with a second factor: the
 // password was right, and FinishLogin needs a code.
@@ -42,7 +41,7 @@ func (e *SecondFactorError) Error() string { return "social: a code of the secon
 type Service struct {
 	opt      Options
 	sessions *Sessions
-	hasher   *password.Hasher
+	hasher   *Hasher
 	factors  *factorStore
 }
 
@@ -75,7 +74,7 @@ func warn(ctx context.Context, w Warner, uid int64, field string, change func() 
 
 // Options are what a Service needs; all but HashParams, Hashers, SecretKey and Warner are required.
 type Options struct {
-	HashParams *argon2id.Params // see password.NewHasher
+	HashParams *argon2id.Params // see NewHasher
 	Hashers    int
 	SecretKey  []byte // see newKeyBox
 	Limits     *limits.Limits
@@ -89,7 +88,7 @@ func New(s *Sessions, opt Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	hasher, err := password.NewHasher(opt.HashParams, opt.Hashers)
+	hasher, err := NewHasher(opt.HashParams, opt.Hashers)
 	if err != nil {
 		return nil, err
 	}
@@ -238,7 +237,7 @@ func (a *Service) authenticate(ctx context.Context, name, password string) (user
 	if err != nil && !errors.Is(err, social.ErrNotFound) {
 		return user, "", err
 	}
-	var rec users.Record
+	var rec storage.Record
 	if err == nil {
 		if rec, stored, err = a.credentials(ctx, uid); err != nil {
 			return user, "", err
@@ -268,7 +267,7 @@ func (a *Service) authenticate(ctx context.Context, name, password string) (user
 }
 
 // mayLogIn returns *SuspendedError for a user who is suspended.
-func (a *Service) mayLogIn(ctx context.Context, rec users.Record) error {
+func (a *Service) mayLogIn(ctx context.Context, rec storage.Record) error {
 	if rec.Standing != social.Suspended {
 		return nil
 	}
@@ -281,18 +280,18 @@ func (a *Service) mayLogIn(ctx context.Context, rec users.Record) error {
 
 // credentials returns a user and their stored password, empty when there is no
 // such user.
-func (a *Service) credentials(ctx context.Context, uid int64) (users.Record, string, error) {
+func (a *Service) credentials(ctx context.Context, uid int64) (storage.Record, string, error) {
 	b := a.sessions.DB.Client.B()
 	res := a.sessions.DB.Client.DoMulti(ctx,
-		b.Hmget().Key(layout.UserKey(uid)).Field(users.RecordFields...).Build(),
-		b.Hget().Key(layout.UserKey(uid)).Field("password").Build(),
+		b.Hmget().Key(storage.UserKey(uid)).Field(storage.RecordFields...).Build(),
+		b.Hget().Key(storage.UserKey(uid)).Field("password").Build(),
 	)
-	rec, err := users.ParseRecord(uid, res[0])
+	rec, err := storage.ParseRecord(uid, res[0])
 	if errors.Is(err, social.ErrNotFound) {
-		return users.Record{}, "", nil
+		return storage.Record{}, "", nil
 	}
 	if err != nil {
-		return users.Record{}, "", err
+		return storage.Record{}, "", err
 	}
 	stored, err := reply.Text(res[1])
 	return rec, stored, err
@@ -301,7 +300,7 @@ func (a *Service) credentials(ctx context.Context, uid int64) (users.Record, str
 // replaceField replaces a field of a user, unless it has changed since it was read, and
 // reports whether it did. One round trip.
 func (a *Service) replaceField(ctx context.Context, uid int64, field, was, now string) (bool, error) {
-	done, err := fieldReplaceScript.Run(ctx, a.sessions.DB.Client, []string{layout.UserKey(uid)}, []string{field, was, now}).AsBool()
+	done, err := fieldReplaceScript.Run(ctx, a.sessions.DB.Client, []string{storage.UserKey(uid)}, []string{field, was, now}).AsBool()
 	if err != nil {
 		return false, fmt.Errorf("social: replace a %s: %w", field, err)
 	}
@@ -312,4 +311,4 @@ func (a *Service) replaceField(ctx context.Context, uid int64, field, was, now s
 func (a *Service) HashQueue() int { return a.hasher.Waiting() }
 
 // HashStats returns what the queue for passwords has done since the start.
-func (a *Service) HashStats() password.Stats { return a.hasher.Stats() }
+func (a *Service) HashStats() HasherStats { return a.hasher.Stats() }

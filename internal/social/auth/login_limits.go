@@ -12,9 +12,9 @@ import (
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/social"
-	"retwis/internal/social/auth/password"
-	"retwis/internal/social/layout"
+
 	"retwis/internal/social/limits"
+	"retwis/internal/social/storage"
 )
 
 // AllowLogin decides about one try of a password; see limits.Limits.AllowLogin. Call it
@@ -22,13 +22,13 @@ import (
 // proved everything, a second factor included. Call giveBack where no password was compared, or
 // the right one does not help. One round trip each.
 func (a *Service) AllowLogin(ctx context.Context, name string, from netip.Addr) (giveBack func(), err error) {
-	giveBack = func() { a.opt.Limits.GiveBackLogin(ctx, layout.Fold(name), from) }
-	return giveBack, a.opt.Limits.AllowLogin(ctx, layout.Fold(name), from, func() (bool, error) {
+	giveBack = func() { a.opt.Limits.GiveBackLogin(ctx, storage.Fold(name), from) }
+	return giveBack, a.opt.Limits.AllowLogin(ctx, storage.Fold(name), from, func() (bool, error) {
 		uid, err := a.sessions.Users.LookUp(ctx, name)
 		if err != nil {
 			return false, err
 		}
-		err = a.sessions.DB.Client.Do(ctx, a.sessions.DB.Client.B().Zscore().Key(layout.LoginPlacesKey(uid)).Member(limits.Place(from)).Build()).Error()
+		err = a.sessions.DB.Client.Do(ctx, a.sessions.DB.Client.B().Zscore().Key(storage.LoginPlacesKey(uid)).Member(limits.Place(from)).Build()).Error()
 		if rueidis.IsRedisNil(err) {
 			return false, nil
 		}
@@ -49,12 +49,12 @@ const (
 // for a passkey. Three round trips.
 func (a *Service) LoggedIn(ctx context.Context, user social.User, name string, from netip.Addr) error {
 	if name != "" {
-		a.opt.Limits.LoggedIn(ctx, layout.Fold(name), from)
+		a.opt.Limits.LoggedIn(ctx, storage.Fold(name), from)
 	}
 	if !from.IsValid() {
 		return nil
 	}
-	b, key := a.sessions.DB.Client.B(), layout.LoginPlacesKey(user.ID)
+	b, key := a.sessions.DB.Client.B(), storage.LoginPlacesKey(user.ID)
 	res := a.sessions.DB.Client.DoMulti(ctx,
 		b.Zadd().Key(key).ScoreMember().ScoreMember(float64(a.sessions.Now().Unix()), limits.Place(from)).Build().ToRetryable(),
 		b.Zremrangebyrank().Key(key).Start(0).Stop(-loginPlaces-1).Build().ToRetryable(),
@@ -69,5 +69,5 @@ func (a *Service) LoggedIn(ctx context.Context, user social.User, name string, f
 // WithAddress notes in a context where a request comes from, so that no address gets
 // more of the time for checking passwords than others that wait for it.
 func WithAddress(ctx context.Context, from netip.Addr) context.Context {
-	return password.WithPlace(ctx, limits.Place(from))
+	return WithPlace(ctx, limits.Place(from))
 }

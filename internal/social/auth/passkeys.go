@@ -16,8 +16,7 @@ import (
 
 	"retwis/internal/redis/reply"
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
-	"retwis/internal/social/users"
+	"retwis/internal/social/storage"
 )
 
 const (
@@ -78,12 +77,12 @@ func at(place Place) (*webauthn.WebAuthn, error) {
 
 // owner is a user as the library knows one.
 type owner struct {
-	users.Record
+	storage.Record
 	stored string // the field as it was read
 	keys   []Passkey
 }
 
-func (o *owner) WebAuthnID() []byte          { return []byte(layout.Itoa(o.ID)) }
+func (o *owner) WebAuthnID() []byte          { return []byte(storage.Itoa(o.ID)) }
 func (o *owner) WebAuthnName() string        { return o.Name }
 func (o *owner) WebAuthnDisplayName() string { return o.Name }
 
@@ -99,9 +98,9 @@ func (o *owner) WebAuthnCredentials() []webauthn.Credential {
 func (p *Passkeys) owner(ctx context.Context, uid int64) (*owner, error) {
 	b := p.auth.sessions.DB.Client.B()
 	res := p.auth.sessions.DB.Client.DoMulti(ctx,
-		b.Hmget().Key(layout.UserKey(uid)).Field(users.RecordFields...).Build(),
-		b.Hget().Key(layout.UserKey(uid)).Field(PasskeysField).Build())
-	rec, err := users.ParseRecord(uid, res[0])
+		b.Hmget().Key(storage.UserKey(uid)).Field(storage.RecordFields...).Build(),
+		b.Hget().Key(storage.UserKey(uid)).Field(PasskeysField).Build())
+	rec, err := storage.ParseRecord(uid, res[0])
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +203,7 @@ func (p *Passkeys) Add(ctx context.Context, place Place, user social.User, secre
 	if err != nil {
 		return refused(err)
 	}
-	key, err := w.CreateCredential(&owner{Record: users.Record{User: user}}, session, parsed)
+	key, err := w.CreateCredential(&owner{Record: storage.Record{User: user}}, session, parsed)
 	if err != nil {
 		return refused(err)
 	}
@@ -264,7 +263,7 @@ func (p *Passkeys) Login(ctx context.Context, place Place, secret, response stri
 	if err != nil {
 		return Session{}, refused(err)
 	}
-	uid, ok := layout.ParseID(string(parsed.Response.UserHandle))
+	uid, ok := storage.ParseID(string(parsed.Response.UserHandle))
 	if !ok {
 		return Session{}, ErrPasskey
 	}
@@ -326,7 +325,7 @@ func (p *Passkeys) keep(ctx context.Context, session *webauthn.SessionData) (sec
 		return "", fmt.Errorf("social: passkeys: %w", err)
 	}
 	secret = rand.Text()
-	err = p.auth.sessions.DB.Client.Do(ctx, p.auth.sessions.DB.Client.B().Set().Key(layout.PasskeyKey(loginHash(secret))).Value(string(text)).
+	err = p.auth.sessions.DB.Client.Do(ctx, p.auth.sessions.DB.Client.B().Set().Key(storage.PasskeyKey(loginHash(secret))).Value(string(text)).
 		Ex(ceremonyFor).Build().ToRetryable()).Error()
 	if err != nil {
 		return "", fmt.Errorf("social: passkeys: %w", err)
@@ -339,7 +338,7 @@ func (p *Passkeys) take(ctx context.Context, secret string) (session webauthn.Se
 	if len(secret) > maxSecret {
 		return session, ErrPasskey
 	}
-	text, err := p.auth.sessions.DB.Client.Do(ctx, p.auth.sessions.DB.Client.B().Getdel().Key(layout.PasskeyKey(loginHash(secret))).Build()).AsBytes()
+	text, err := p.auth.sessions.DB.Client.Do(ctx, p.auth.sessions.DB.Client.B().Getdel().Key(storage.PasskeyKey(loginHash(secret))).Build()).AsBytes()
 	if rueidis.IsRedisNil(err) {
 		return session, fmt.Errorf("%w: it took more than %s", ErrPasskey, ceremonyFor)
 	}

@@ -13,8 +13,8 @@ import (
 	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
-	"retwis/internal/social/auth/password"
-	"retwis/internal/social/layout"
+
+	"retwis/internal/social/storage"
 )
 
 // Bounds on a new password, in characters.
@@ -37,9 +37,9 @@ func CheckPassword(typed, username string) error {
 		return err
 	}
 	switch {
-	case password.IsName(typed, username):
+	case IsName(typed, username):
 		return social.Invalid("password", "Your password is too close to your username.")
-	case password.IsName(typed, siteName) || password.IsCommon(typed):
+	case IsName(typed, siteName) || IsCommon(typed):
 		return social.Invalid("password", "This password is too easy to guess. Try several words, or a longer one.")
 	}
 	return nil
@@ -158,7 +158,7 @@ func (a *Service) IssueReset(ctx context.Context, by social.Actor, uid int64) (t
 // the audit log does not have it. One round trip.
 func (a *Service) NewReset(ctx context.Context, uid int64, valid time.Duration) (token string, err error) {
 	token = newSecret(uid)
-	if err := a.sessions.Users.Edit(ctx, uid, "reset", resetHash(token)+" "+layout.Seconds(a.sessions.Now().Add(valid))); err != nil {
+	if err := a.sessions.Users.Edit(ctx, uid, "reset", resetHash(token)+" "+storage.Seconds(a.sessions.Now().Add(valid))); err != nil {
 		return "", err
 	}
 	return token, nil
@@ -181,12 +181,12 @@ func (a *Service) findReset(ctx context.Context, token string) (social.User, str
 	if !ok {
 		return social.User{}, "", ErrNoReset
 	}
-	stored, err := reply.TextOrEmpty(a.sessions.DB.Client.Do(ctx, a.sessions.DB.Client.B().Hget().Key(layout.UserKey(uid)).Field("reset").Build()))
+	stored, err := reply.TextOrEmpty(a.sessions.DB.Client.Do(ctx, a.sessions.DB.Client.B().Hget().Key(storage.UserKey(uid)).Field("reset").Build()))
 	if err != nil {
 		return social.User{}, "", fmt.Errorf("social: look up a reset link: %w", err)
 	}
 	hash, ends, _ := strings.Cut(stored, " ")
-	if hash != resetHash(token) || layout.ParseTime(ends).Before(a.sessions.Now()) {
+	if hash != resetHash(token) || storage.ParseTime(ends).Before(a.sessions.Now()) {
 		return social.User{}, "", ErrNoReset
 	}
 	rec, err := a.sessions.Users.Record(social.WithFresh(ctx), uid)

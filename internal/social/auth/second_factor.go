@@ -15,7 +15,7 @@ import (
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 var (
@@ -97,7 +97,7 @@ func (s *factorStore) State(ctx context.Context, uid int64) (SecondFactorState, 
 }
 
 func (s *factorStore) fields(ctx context.Context, uid int64, names ...string) ([]string, error) {
-	fields, err := reply.Fields(s.Client.Do(ctx, s.Client.B().Hmget().Key(layout.UserKey(uid)).Field(names...).Build()))
+	fields, err := reply.Fields(s.Client.Do(ctx, s.Client.B().Hmget().Key(storage.UserKey(uid)).Field(names...).Build()))
 	if err != nil {
 		return nil, fmt.Errorf("social: read a second factor: %w", err)
 	}
@@ -109,9 +109,9 @@ func (s *factorStore) fields(ctx context.Context, uid int64, names ...string) ([
 func (s *factorStore) Wait(ctx context.Context, uid int64, password string, now time.Time) (secret string, err error) {
 	var b [32]byte
 	rand.Read(b[:]) // never fails
-	secret = layout.Itoa(uid) + "." + base64.RawURLEncoding.EncodeToString(b[:])
-	ok, err := factorWaitScript.Run(ctx, s.Client, []string{layout.LoginsKey(uid), layout.UserKey(uid)}, []string{
-		loginHash(secret), layout.Seconds(now), layout.Itoa(int64(LoginWaitsFor / time.Second)), layout.Itoa(maxWaiting), password,
+	secret = storage.Itoa(uid) + "." + base64.RawURLEncoding.EncodeToString(b[:])
+	ok, err := factorWaitScript.Run(ctx, s.Client, []string{storage.LoginsKey(uid), storage.UserKey(uid)}, []string{
+		loginHash(secret), storage.Seconds(now), storage.Itoa(int64(LoginWaitsFor / time.Second)), storage.Itoa(maxWaiting), password,
 	}).AsBool()
 	if err != nil {
 		return "", fmt.Errorf("social: begin a log-in: %w", err)
@@ -131,7 +131,7 @@ func userOfSecret(secret string) (uid int64, ok bool) {
 	if !found || len(secret) > maxSecret {
 		return 0, false
 	}
-	return layout.ParseID(text)
+	return storage.ParseID(text)
 }
 
 // Finish compares a code for a log-in that waits, and uses both up. It returns the number
@@ -144,9 +144,9 @@ func (s *factorStore) Finish(ctx context.Context, secret, typed string, now time
 	if !ok {
 		return 0, false, ErrNoLogin
 	}
-	keys := []string{layout.UserKey(uid), layout.LoginsKey(uid)}
+	keys := []string{storage.UserKey(uid), storage.LoginsKey(uid)}
 	got, err := factorTryScript.Run(ctx, s.Client, keys, []string{
-		loginHash(secret), layout.Seconds(now), layout.Itoa(maxTries), layout.Itoa(maxAccountTries), layout.Itoa(int64(triesWithin / time.Second)),
+		loginHash(secret), storage.Seconds(now), storage.Itoa(maxTries), storage.Itoa(maxAccountTries), storage.Itoa(int64(triesWithin / time.Second)),
 	}).AsStrSlice()
 	if rueidis.IsRedisNil(err) {
 		return 0, false, ErrNoLogin
@@ -171,7 +171,7 @@ func (s *factorStore) Finish(ctx context.Context, secret, typed string, now time
 		if !ok {
 			return 0, false, ErrBadCode
 		}
-		step = layout.Itoa(at)
+		step = storage.Itoa(at)
 	}
 	n, err := factorUseScript.Run(ctx, s.Client, keys, []string{loginHash(secret), got[0], step, recovery}).AsInt64()
 	if err != nil {
@@ -187,7 +187,7 @@ func (s *factorStore) Finish(ctx context.Context, secret, typed string, now time
 // has a second factor. One round trip.
 func (s *factorStore) Begin(ctx context.Context, uid int64, now time.Time) (key string, err error) {
 	key = newKey()
-	value := layout.Seconds(now.Add(setUpFor)) + " " + s.Box.seal(uid, key)
+	value := storage.Seconds(now.Add(setUpFor)) + " " + s.Box.seal(uid, key)
 	return key, s.set(ctx, uid, false, "totp_new", value)
 }
 
@@ -196,7 +196,7 @@ func (s *factorStore) set(ctx context.Context, uid int64, on bool, field, value 
 	if on {
 		must = "1"
 	}
-	ok, err := factorSetScript.Run(ctx, s.Client, []string{layout.UserKey(uid)}, []string{must, field, value}).AsBool()
+	ok, err := factorSetScript.Run(ctx, s.Client, []string{storage.UserKey(uid)}, []string{must, field, value}).AsBool()
 	if err != nil {
 		return fmt.Errorf("social: set a second factor: %w", err)
 	}
@@ -219,7 +219,7 @@ func (s *factorStore) pending(ctx context.Context, uid int64, now time.Time) (ke
 		return "", "", err
 	}
 	ends, value, _ := strings.Cut(fields[0], " ")
-	if value == "" || fields[1] != "" || layout.ParseTime(ends).Before(now) {
+	if value == "" || fields[1] != "" || storage.ParseTime(ends).Before(now) {
 		return "", "", ErrSecondFactorState
 	}
 	key, err = s.Box.open(uid, value)
@@ -239,8 +239,8 @@ func (s *factorStore) Confirm(ctx context.Context, uid int64, typed string, now 
 	}
 	codes, hashes := newRecoveryCodes()
 	_, value, _ := strings.Cut(stored, " ")
-	done, err := factorConfirmScript.Run(ctx, s.Client, []string{layout.UserKey(uid)}, []string{
-		stored, value, layout.Itoa(step), strings.Join(hashes, ","),
+	done, err := factorConfirmScript.Run(ctx, s.Client, []string{storage.UserKey(uid)}, []string{
+		stored, value, storage.Itoa(step), strings.Join(hashes, ","),
 	}).AsBool()
 	if err != nil {
 		return nil, fmt.Errorf("social: turn a second factor on: %w", err)
@@ -259,7 +259,7 @@ func (s *factorStore) Renew(ctx context.Context, uid int64) (codes []string, err
 
 // Remove turns the second factor off. One round trip.
 func (s *factorStore) Remove(ctx context.Context, uid int64) error {
-	err := s.Client.Do(ctx, s.Client.B().Hdel().Key(layout.UserKey(uid)).
+	err := s.Client.Do(ctx, s.Client.B().Hdel().Key(storage.UserKey(uid)).
 		Field("totp", "totp_new", "totp_step", "recovery", "code_tries").Build().ToRetryable()).Error()
 	if err != nil {
 		return fmt.Errorf("social: turn a second factor off: %w", err)

@@ -18,7 +18,7 @@ import (
 
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 var (
@@ -87,14 +87,14 @@ func (e SessionEntry) String() string {
 	if len(device) > maxDevice {
 		device = strings.ToValidUTF8(device[:maxDevice], "")
 	}
-	return layout.Seconds(e.Created) + " " + layout.Seconds(e.Used) + " " + device
+	return storage.Seconds(e.Created) + " " + storage.Seconds(e.Used) + " " + device
 }
 
 // ParseSession reads a stored entry.
 func ParseSession(token, text string) SessionEntry {
 	created, rest, _ := strings.Cut(text, " ")
 	used, device, _ := strings.Cut(rest, " ")
-	return SessionEntry{Token: token, Created: layout.ParseTime(created), Used: layout.ParseTime(used), Device: device}
+	return SessionEntry{Token: token, Created: storage.ParseTime(created), Used: storage.ParseTime(used), Device: device}
 }
 
 // Expired reports whether a session has ended by its age, or because it was not used.
@@ -109,13 +109,13 @@ const secretLength = 43
 func newSecret(uid int64) string {
 	var b [32]byte
 	rand.Read(b[:]) // never fails
-	return layout.Itoa(uid) + "." + base64.RawURLEncoding.EncodeToString(b[:])
+	return storage.Itoa(uid) + "." + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
 // SessionToken returns the user and the token of a secret; ok is false for what cannot be one.
 func SessionToken(secret string) (uid int64, token string, ok bool) {
 	id, random, _ := strings.Cut(secret, ".")
-	if uid, ok = layout.ParseID(id); !ok || len(random) != secretLength {
+	if uid, ok = storage.ParseID(id); !ok || len(random) != secretLength {
 		return 0, "", false
 	}
 	sum := sha256.Sum256([]byte(random))
@@ -134,16 +134,16 @@ func HasSession(auth, token string) bool {
 	return false
 }
 
-func sessionKeys(uid int64) []string { return []string{layout.UserKey(uid), layout.SessionsKey(uid)} }
+func sessionKeys(uid int64) []string { return []string{storage.UserKey(uid), storage.SessionsKey(uid)} }
 
-func wholeSeconds(d time.Duration) string { return layout.Itoa(int64(d / time.Second)) }
+func wholeSeconds(d time.Duration) string { return storage.Itoa(int64(d / time.Second)) }
 
 // Open opens a session and returns the tokens of those that had to make room. It returns
 // errUserChanged where there is no such user, or the stored password is not this one, unless
 // that is empty. One round trip.
 func (s *sessionStore) Open(ctx context.Context, uid int64, e SessionEntry, password string) (dropped []string, err error) {
 	dropped, err = sessionOpenScript.RunFenced(ctx, s.Client, sessionKeys(uid), []string{
-		e.Token, e.String(), layout.Itoa(MaxSessions), layout.Seconds(e.Used), wholeSeconds(s.Idle), wholeSeconds(s.Max), password,
+		e.Token, e.String(), storage.Itoa(MaxSessions), storage.Seconds(e.Used), wholeSeconds(s.Idle), wholeSeconds(s.Max), password,
 	}).AsStrSlice()
 	if rueidis.IsRedisNil(err) {
 		return nil, errUserChanged
@@ -159,7 +159,7 @@ func (s *sessionStore) Open(ctx context.Context, uid int64, e SessionEntry, pass
 // have ended. One round trip.
 func (s *sessionStore) Touch(ctx context.Context, uid int64, token string, now time.Time) (e SessionEntry, ended []string, err error) {
 	got, err := sessionTouchScript.Run(ctx, s.Client, sessionKeys(uid), []string{
-		token, layout.Seconds(now), wholeSeconds(s.Idle), wholeSeconds(s.Max), wholeSeconds(SessionUseEvery),
+		token, storage.Seconds(now), wholeSeconds(s.Idle), wholeSeconds(s.Max), wholeSeconds(SessionUseEvery),
 	}).AsStrSlice()
 	if err != nil {
 		return SessionEntry{}, nil, fmt.Errorf("social: note the use of a session: %w", err)
@@ -204,7 +204,7 @@ func (s *sessionStore) Replace(ctx context.Context, uid int64, p passwordChange)
 	if p.Session != nil {
 		token, entry = p.Session.Token, p.Session.String()
 	}
-	ended, err := sessionReplaceScript.RunFenced(ctx, s.Client, append(sessionKeys(uid), layout.LoginsKey(uid)), []string{
+	ended, err := sessionReplaceScript.RunFenced(ctx, s.Client, append(sessionKeys(uid), storage.LoginsKey(uid)), []string{
 		p.Field, p.Value, p.Hash, token, entry,
 	}).AsStrSlice()
 	if rueidis.IsRedisNil(err) {
@@ -233,8 +233,8 @@ func (s *sessionStore) CountExpired(ctx context.Context, uid int64, now time.Tim
 
 func (s *sessionStore) list(ctx context.Context, uid int64, now time.Time) (open []SessionEntry, expired int, err error) {
 	res := s.Client.DoMulti(ctx,
-		s.Client.B().Hget().Key(layout.UserKey(uid)).Field("auth").Build(),
-		s.Client.B().Hgetall().Key(layout.SessionsKey(uid)).Build(),
+		s.Client.B().Hget().Key(storage.UserKey(uid)).Field("auth").Build(),
+		s.Client.B().Hgetall().Key(storage.SessionsKey(uid)).Build(),
 	)
 	auth, err := reply.TextOrEmpty(res[0])
 	if err != nil {

@@ -12,9 +12,7 @@ import (
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
-	"retwis/internal/social/users"
 )
 
 // Session is an open session: its user, and the secret that opens it. Only the
@@ -51,8 +49,8 @@ type knownSession struct{ created, used time.Time } // zero where they are not k
 // SessionOptions are the settings of sessions; all are required.
 type SessionOptions struct {
 	storage.Parts
-	Users     *users.Users
-	Directory *users.Directory
+	Users     *storage.Users
+	Directory *storage.Directory
 	Idle, Max time.Duration // see sessionStore
 }
 
@@ -137,7 +135,7 @@ func (s *Sessions) SessionUser(ctx context.Context, secret string) (social.User,
 // trip for a session and a user seen lately, else one.
 func (s *Sessions) sessionUser(ctx context.Context, uid int64, token string) (social.User, knownSession, error) {
 	known, ok := s.tokens.GetIfPresent(token)
-	var rec users.Record
+	var rec storage.Record
 	var err error
 	if ok {
 		rec, err = s.Users.Record(ctx, uid)
@@ -151,9 +149,9 @@ func (s *Sessions) sessionUser(ctx context.Context, uid int64, token string) (so
 }
 
 // readSession reads a user, and when a session was last used, and remembers it.
-func (s *Sessions) readSession(ctx context.Context, uid int64, token string) (users.Record, knownSession, error) {
-	res := s.DB.ReadMany(ctx, s.Users.RecordCommand(uid), s.DB.Client.B().Hget().Key(layout.SessionsKey(uid)).Field(token).Cache())
-	rec, err := users.ParseRecord(uid, res[0])
+func (s *Sessions) readSession(ctx context.Context, uid int64, token string) (storage.Record, knownSession, error) {
+	res := s.DB.ReadMany(ctx, s.Users.RecordCommand(uid), s.DB.Client.B().Hget().Key(storage.SessionsKey(uid)).Field(token).Cache())
+	rec, err := storage.ParseRecord(uid, res[0])
 	if err != nil {
 		return rec, knownSession{}, err
 	}
@@ -183,7 +181,7 @@ func (s *Sessions) inUse(ctx context.Context, uid int64, token string, known kno
 		s.forget(ended)
 		return social.ErrNoSession
 	case err != nil:
-		text, readErr := reply.TextOrEmpty(s.DB.Client.Do(ctx, s.DB.Client.B().Hget().Key(layout.SessionsKey(uid)).Field(token).Build()))
+		text, readErr := reply.TextOrEmpty(s.DB.Client.Do(ctx, s.DB.Client.B().Hget().Key(storage.SessionsKey(uid)).Field(token).Build()))
 		if readErr != nil {
 			return readErr
 		}
@@ -205,7 +203,7 @@ func (s *Sessions) inUse(ctx context.Context, uid int64, token string, known kno
 // SessionOpen reports whether the list of a user's sessions, read through this client,
 // has the session of a secret. One round trip.
 func (s *Sessions) SessionOpen(ctx context.Context, client rueidis.Client, uid int64, secrets ...string) ([]bool, error) {
-	user, err := reply.Fields(client.Do(ctx, client.B().Hmget().Key(layout.UserKey(uid)).Field("auth", "standing").Build()))
+	user, err := reply.Fields(client.Do(ctx, client.B().Hmget().Key(storage.UserKey(uid)).Field("auth", "standing").Build()))
 	if err != nil {
 		return nil, fmt.Errorf("social: look up a session: %w", err)
 	}

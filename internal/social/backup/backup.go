@@ -38,7 +38,7 @@ import (
 	"retwis/bulk/snapshot"
 	"retwis/internal/redis/nodes"
 	"retwis/internal/redis/reply"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 // Method is how the keys are read.
@@ -153,7 +153,7 @@ func (b *writer) prepare(ctx context.Context) (err error) {
 	if err := refuseRestoring(ctx, client); err != nil {
 		return err
 	}
-	layoutVersion, err := reply.TextOrEmpty(client.Do(ctx, client.B().Get().Key(layout.LayoutVersion).Build()))
+	layoutVersion, err := reply.TextOrEmpty(client.Do(ctx, client.B().Get().Key(storage.LayoutVersion).Build()))
 	if err != nil {
 		return err
 	}
@@ -410,7 +410,7 @@ func (c *counter) Write(p []byte) (int, error) {
 
 // refuseRestoring returns ErrRestoring for a database that holds a part of a backup.
 func refuseRestoring(ctx context.Context, client rueidis.Client) error {
-	n, err := client.Do(ctx, client.B().Exists().Key(layout.Restoring).Build()).AsInt64()
+	n, err := client.Do(ctx, client.B().Exists().Key(storage.Restoring).Build()).AsInt64()
 	if err == nil && n > 0 {
 		err = ErrRestoring
 	}

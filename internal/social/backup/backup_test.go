@@ -17,8 +17,8 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/backup"
 	"retwis/internal/social/check"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/socialtest"
+	"retwis/internal/social/storage"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
@@ -386,11 +386,11 @@ func TestRestoreAgain(t *testing.T) {
 		t.Errorf("into a full database: %v", err)
 	}
 	to.Redis("SET", "stale", "1")
-	to.Redis("ZADD", layout.Processes, "1", "a site")
+	to.Redis("ZADD", storage.Processes, "1", "a site")
 	if _, err := restore(other, true); !errors.Is(err, backup.ErrInUse) {
 		t.Errorf("into a database in use: %v", err)
 	}
-	to.Redis("DEL", layout.Processes)
+	to.Redis("DEL", storage.Processes)
 	restored, err := restore(file, true)
 	if err != nil {
 		t.Fatal(err)

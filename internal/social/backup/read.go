@@ -17,7 +17,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"retwis/bulk"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 // ErrDamaged: a file is not a whole backup.
@@ -76,9 +76,9 @@ func (b *Reader) open() error {
 	}
 	m := b.Manifest
 	switch {
-	case m.Format > Format || !slices.Contains([]string{"", layout.Version, layout.ClusterVersion}, m.Layout):
+	case m.Format > Format || !slices.Contains([]string{"", storage.Version, storage.ClusterVersion}, m.Layout):
 		return fmt.Errorf("%w: retwis %s made it (format %d, layout %q; this one reads format %d, layout %s)",
-			ErrOtherVersion, m.Retwis, m.Format, m.Layout, Format, layout.Version)
+			ErrOtherVersion, m.Retwis, m.Format, m.Layout, Format, storage.Version)
 	case m.Format < 1 || m.Parts < 1 || m.Parts > 1000 || m.Database < 0:
 		return fmt.Errorf("%w: its manifest makes no sense", ErrDamaged)
 	}

@@ -16,7 +16,7 @@ import (
 	"retwis/internal/redis/script"
 	"retwis/internal/redis/store"
 	"retwis/internal/sleep"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/work"
 )
 
@@ -88,7 +88,7 @@ func Restore(ctx context.Context, to Source, r io.Reader, opt RestoreOptions) (R
 	}
 	// The words of the search index are in other keys than the posts, and can be of another
 	// moment: the site builds it anew. The processes are those of the site that was backed up.
-	for _, key := range []string{layout.SearchIndex, layout.Processes, layout.Restoring} {
+	for _, key := range []string{storage.SearchIndex, storage.Processes, storage.Restoring} {
 		if err := to.Client.Do(ctx, to.Client.B().Del().Key(key).Build()).Error(); err != nil {
 			return result, fmt.Errorf("backup: %w", err)
 		}
@@ -106,7 +106,7 @@ func (e *refusedError) Error() string {
 // claim makes sure that nothing but this backup is in the database, and marks it.
 func claim(ctx context.Context, client rueidis.Client, id string, replace bool) error {
 	b := client.B()
-	owner, err := reply.TextOrEmpty(client.Do(ctx, b.Get().Key(layout.Restoring).Build()))
+	owner, err := reply.TextOrEmpty(client.Do(ctx, b.Get().Key(storage.Restoring).Build()))
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func claim(ctx context.Context, client rueidis.Client, id string, replace bool) 
 			return err
 		}
 	}
-	return client.Do(ctx, b.Set().Key(layout.Restoring).Value(id).Build()).Error()
+	return client.Do(ctx, b.Set().Key(storage.Restoring).Value(id).Build()).Error()
 }
 
 // mayEmpty returns nil if every key may be deleted: that is wanted, and no site uses them.
@@ -154,7 +154,7 @@ func mayEmpty(ctx context.Context, client rueidis.Client, keys int64, owner stri
 	return err
 }
 
-// emptying is before the id of a backup in layout.Restoring while the keys are deleted that it is to
+// emptying is before the id of a backup in storage.Restoring while the keys are deleted that it is to
 // replace. What is left of them must not stay under those of the backup.
 const emptying = "emptying "
 
@@ -166,12 +166,12 @@ var markScript = script.New(markSource).Retryable()
 // empty deletes every key, one master after the other. If it is cut off, what is left is marked: the
 // mark goes with the last ones.
 func empty(ctx context.Context, client rueidis.Client, masters []nodes.Master, id string) error {
-	if err := markScript.Run(ctx, client, []string{layout.Restoring}, []string{emptying + id}).Error(); err != nil {
+	if err := markScript.Run(ctx, client, []string{storage.Restoring}, []string{emptying + id}).Error(); err != nil {
 		return err
 	}
 	var last []nodes.Master // the one that has the mark; the others redirect
 	for _, m := range masters {
-		has, _ := m.Client.Do(ctx, m.Client.B().Exists().Key(layout.Restoring).Build()).AsBool()
+		has, _ := m.Client.Do(ctx, m.Client.B().Exists().Key(storage.Restoring).Build()).AsBool()
 		if has {
 			last = append(last, m)
 			continue

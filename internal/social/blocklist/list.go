@@ -11,9 +11,7 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
-	"retwis/internal/social/users"
 )
 
 // List is what must not sign up or post. It is safe for concurrent use.
@@ -22,7 +20,7 @@ import (
 // hash is read with one command, whose reply stays in memory until it changes.
 type List struct {
 	db    storage.Database
-	users *users.Users
+	users *storage.Users
 	audit *audit.Log
 	now   func() time.Time
 
@@ -30,9 +28,9 @@ type List struct {
 }
 
 // New returns the list of a database.
-func New(db storage.Database, people *users.Users, log *audit.Log, now func() time.Time) *List {
+func New(db storage.Database, people *storage.Users, log *audit.Log, now func() time.Time) *List {
 	l := &List{db: db, users: people, audit: log, now: now}
-	l.kept = storage.NewKept(db, layout.Blocklist, func(ctx context.Context) (*matcher, error) {
+	l.kept = storage.NewKept(db, storage.Blocklist, func(ctx context.Context) (*matcher, error) {
 		blocks, err := l.read(ctx)
 		if err != nil {
 			return nil, err
@@ -81,7 +79,7 @@ func (l *List) CheckAddress(ctx context.Context) error {
 }
 
 func (l *List) read(ctx context.Context) ([]Block, error) {
-	stored, err := l.db.Read(ctx, l.db.Client.B().Hgetall().Key(layout.Blocklist).Cache()).AsStrMap()
+	stored, err := l.db.Read(ctx, l.db.Client.B().Hgetall().Key(storage.Blocklist).Cache()).AsStrMap()
 	if err != nil {
 		return nil, fmt.Errorf("social: read what is blocked: %w", err)
 	}
@@ -177,11 +175,11 @@ func (l *List) write(ctx context.Context, b Block, remove []string) error {
 	cmd := l.db.Client.B()
 	var cmds rueidis.Commands
 	if b.Value != "" {
-		cmds = append(cmds, cmd.Hset().Key(layout.Blocklist).FieldValue().FieldValue(b.field(), b.stored()).Build())
+		cmds = append(cmds, cmd.Hset().Key(storage.Blocklist).FieldValue().FieldValue(b.field(), b.stored()).Build())
 	}
 	remove = slices.DeleteFunc(remove, func(field string) bool { return field == b.field() })
 	if len(remove) > 0 {
-		cmds = append(cmds, cmd.Hdel().Key(layout.Blocklist).Field(remove...).Build())
+		cmds = append(cmds, cmd.Hdel().Key(storage.Blocklist).Field(remove...).Build())
 	}
 	return l.kept.Write(ctx, cmds...)
 }

@@ -4,7 +4,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/reads"
-	"retwis/internal/social/fanout"
+	"retwis/internal/social/posts"
 )
 
 // batch collects reads. A key of another type reads as a missing one: ofTheirType reports it.
@@ -13,8 +13,8 @@ func (c *checker) batch() *reads.Batch { return reads.New(c.client) }
 // isPending reads whether a post is on its way to timelines.
 func isPending(b *reads.Batch, client rueidis.Client, post, author int64, time string) *bool {
 	pending := new(bool)
-	b.Add(fanout.ClaimCommand(client, post, author, time), func(res rueidis.RedisResult) (err error) {
-		*pending, err = fanout.Claimed(res)
+	b.Add(posts.ClaimCommand(client, post, author, time), func(res rueidis.RedisResult) (err error) {
+		*pending, err = posts.Claimed(res)
 		return err
 	})
 	return pending

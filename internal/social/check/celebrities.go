@@ -4,26 +4,26 @@ import (
 	"context"
 	"fmt"
 
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 	"retwis/maintain"
 )
 
 // celebrities checks that the authors whose posts are merged with home timelines exist,
 // each with an id that a post can have.
 func (c *setCheck) celebrities(ctx context.Context) error {
-	if c.check.foreign[layout.Celebrities] {
+	if c.check.foreign[storage.CelebritiesKey] {
 		return nil
 	}
-	return c.check.sortedSet(ctx, layout.Celebrities, func(members, scores []string) error {
+	return c.check.sortedSet(ctx, storage.CelebritiesKey, func(members, scores []string) error {
 		for i, member := range members {
-			uid, _ := layout.ParseID(member)
+			uid, _ := storage.ParseID(member)
 			exists, err := c.check.userExists(ctx, uid)
 			if err != nil {
 				return err
 			}
-			p := Problem{Kind: maintain.Dangling, Key: layout.Celebrities, Repair: "remove the entry"}
-			repair := c.check.removes(layout.Celebrities, member)
-			_, err = layout.ParseScore(scores[i])
+			p := Problem{Kind: maintain.Dangling, Key: storage.CelebritiesKey, Repair: "remove the entry"}
+			repair := c.check.removes(storage.CelebritiesKey, member)
+			_, err = storage.ParseScore(scores[i])
 			switch {
 			case !c.check.cluster:
 				p.Kind, p.Detail = maintain.Stale, fmt.Sprintf("has user %.20s, and only a Cluster merges posts", member)
@@ -33,7 +33,7 @@ func (c *setCheck) celebrities(ctx context.Context) error {
 				// All posts are merged then: those that are on the timelines too are
 				// shown once.
 				p.Kind, p.Detail, p.Repair = maintain.Invalid, fmt.Sprintf("user %s has %.20q, not the id of a post", member, scores[i]), "merge all posts"
-				repair = func(ctx context.Context) (bool, error) { return c.check.zadd(ctx, layout.Celebrities, "1", member) }
+				repair = func(ctx context.Context) (bool, error) { return c.check.zadd(ctx, storage.CelebritiesKey, "1", member) }
 			default:
 				continue
 			}
@@ -48,12 +48,12 @@ func (c *setCheck) celebrities(ctx context.Context) error {
 // active checks that the active accounts exist. They are ranked again every few minutes, so
 // one who has gone is a leftover.
 func (c *setCheck) active(ctx context.Context) error {
-	if c.check.foreign[layout.Active] {
+	if c.check.foreign[storage.Active] {
 		return nil
 	}
-	return c.check.sortedSet(ctx, layout.Active, func(members, _ []string) error {
+	return c.check.sortedSet(ctx, storage.Active, func(members, _ []string) error {
 		for _, member := range members {
-			uid, _ := layout.ParseID(member)
+			uid, _ := storage.ParseID(member)
 			exists, err := c.check.userExists(ctx, uid)
 			if err != nil {
 				return err
@@ -62,10 +62,10 @@ func (c *setCheck) active(ctx context.Context) error {
 				continue
 			}
 			p := Problem{
-				Kind: maintain.Dangling, Key: layout.Active, Leftover: true, Repair: "remove the entry",
+				Kind: maintain.Dangling, Key: storage.Active, Leftover: true, Repair: "remove the entry",
 				Detail: fmt.Sprintf("user %.20s does not exist", member),
 			}
-			if err := c.check.found(ctx, p, c.check.removes(layout.Active, member)); err != nil {
+			if err := c.check.found(ctx, p, c.check.removes(storage.Active, member)); err != nil {
 				return err
 			}
 		}

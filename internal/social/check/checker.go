@@ -16,10 +16,9 @@ import (
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/scan"
-	"retwis/internal/social/fanout"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/posts"
 	"retwis/internal/social/storage"
-	"retwis/internal/social/users"
+
 	"retwis/maintain"
 )
 
@@ -27,9 +26,9 @@ import (
 type checker struct {
 	client      rueidis.Client
 	app         *app.App
-	fanOut      *fanout.Engine
+	fanOut      *posts.Engine
 	lists       *collection.Timelines
-	names       *users.Directory
+	names       *storage.Directory
 	celebrities *storage.Celebrities // nil on a single server
 	now         func() time.Time
 	opt         Options
@@ -97,8 +96,8 @@ func (c *checker) begin(ctx context.Context) error {
 			c.run.Total += (phases - 1) * size
 		}
 	}
-	last, err := reply.TextOrEmpty(c.client.Do(ctx, c.client.B().Get().Key(layout.AdoptedPosts).Build()))
-	c.adopted, _ = layout.ParseID(last)
+	last, err := reply.TextOrEmpty(c.client.Do(ctx, c.client.B().Get().Key(storage.AdoptedPosts).Build()))
+	c.adopted, _ = storage.ParseID(last)
 	return err
 }
 

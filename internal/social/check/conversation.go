@@ -8,7 +8,7 @@ import (
 
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 	"retwis/maintain"
 )
 
@@ -81,7 +81,7 @@ func (c *postCheck) ancestors(ctx context.Context, p *post) error {
 func (c *postCheck) lostAncestor(ctx context.Context, p *post, id int64) error {
 	root := ""
 	if id != p.root {
-		root = layout.Itoa(p.root)
+		root = storage.Itoa(p.root)
 	}
 	problem := Problem{
 		Kind: maintain.Dangling, Key: p.key, Repair: "write a stub in its place",
@@ -89,8 +89,8 @@ func (c *postCheck) lostAncestor(ctx context.Context, p *post, id int64) error {
 	}
 	return c.check.found(ctx, problem, func(ctx context.Context) (bool, error) {
 		c.check.lastPost = max(c.check.lastPost, id)
-		keys := []string{layout.PostKey(id), layout.RepliesKey(id), layout.LikersKey(id), layout.RepostersKey(id), layout.EditsKey(id)}
-		return lostParentScript.Run(ctx, c.check.client, keys, []string{layout.Seconds(c.check.now()), root}).AsBool()
+		keys := []string{storage.PostKey(id), storage.RepliesKey(id), storage.LikersKey(id), storage.RepostersKey(id), storage.EditsKey(id)}
+		return lostParentScript.Run(ctx, c.check.client, keys, []string{storage.Seconds(c.check.now()), root}).AsBool()
 	})
 }
 
@@ -121,16 +121,16 @@ func (c *postCheck) move(ctx context.Context, p *post) (bool, error) {
 	if err != nil || now.parent != p.parent || now.root != p.root {
 		return false, err
 	}
-	id := layout.Itoa(p.id)
-	if _, err := c.check.zadd(ctx, layout.ThreadKey(root), id, id); err != nil {
+	id := storage.Itoa(p.id)
+	if _, err := c.check.zadd(ctx, storage.ThreadKey(root), id, id); err != nil {
 		return false, err
 	}
-	if err := c.check.client.Do(ctx, c.check.client.B().Hset().Key(p.key).FieldValue().FieldValue("root", layout.Itoa(root)).Build()).Error(); err != nil {
+	if err := c.check.client.Do(ctx, c.check.client.B().Hset().Key(p.key).FieldValue().FieldValue("root", storage.Itoa(root)).Build()).Error(); err != nil {
 		return false, err
 	}
 	c.check.knownPosts.forget(p.id)
 	if p.root > 0 {
-		_, err = c.check.zrem(ctx, layout.ThreadKey(p.root), id)
+		_, err = c.check.zrem(ctx, storage.ThreadKey(p.root), id)
 	}
 	p.root = root
 	return true, err
@@ -164,12 +164,12 @@ func (c *postCheck) addReply(ctx context.Context, id int64) (bool, error) {
 	if err != nil || !now.isPost() || now.parent == 0 {
 		return false, err
 	}
-	added, err := addReplyScript.Run(ctx, c.check.client, []string{layout.PostKey(now.parent), layout.RepliesKey(now.parent)}, []string{layout.Itoa(id)}).AsBool()
+	added, err := addReplyScript.Run(ctx, c.check.client, []string{storage.PostKey(now.parent), storage.RepliesKey(now.parent)}, []string{storage.Itoa(id)}).AsBool()
 	if err != nil || !added {
 		return false, err
 	}
 	if now, err = c.check.state(ctx, id); err == nil && !now.isPost() {
-		_, err = c.check.dropMember(ctx, layout.RepliesKey(now.parent), "replies", layout.Itoa(id), "")
+		_, err = c.check.dropMember(ctx, storage.RepliesKey(now.parent), "replies", storage.Itoa(id), "")
 	}
 	if err != nil {
 		return true, err
@@ -187,7 +187,7 @@ func (c *postCheck) repost(ctx context.Context, p *post) error {
 		problem.Detail = fmt.Sprintf("repeats post %d, which does not exist or is deleted", p.repostOf)
 	case p.repeated.repostOf != 0:
 		problem.Detail = fmt.Sprintf("repeats post %d, which is a repost", p.repostOf)
-	case !sameNumber(*p.claim, layout.Itoa(p.id)):
+	case !sameNumber(*p.claim, storage.Itoa(p.id)):
 		problem.Detail = fmt.Sprintf("is not the repost of post %d by user %d", p.repostOf, p.author)
 	default:
 		return c.listed(ctx, p)
@@ -203,8 +203,8 @@ func (c *postCheck) repost(ctx context.Context, p *post) error {
 		if err := b.Run(ctx); err != nil || *writing {
 			return false, err
 		}
-		claim, err := reply.TextOrEmpty(c.check.client.Do(ctx, c.check.client.B().Zscore().Key(layout.RepostersKey(p.repostOf)).Member(layout.Itoa(p.author)).Build()))
-		if err != nil || original.isPost() && original.repostOf == 0 && sameNumber(claim, layout.Itoa(p.id)) {
+		claim, err := reply.TextOrEmpty(c.check.client.Do(ctx, c.check.client.B().Zscore().Key(storage.RepostersKey(p.repostOf)).Member(storage.Itoa(p.author)).Build()))
+		if err != nil || original.isPost() && original.repostOf == 0 && sameNumber(claim, storage.Itoa(p.id)) {
 			return false, err
 		}
 		return true, c.delete(ctx, p.id)

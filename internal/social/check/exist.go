@@ -8,12 +8,12 @@ import (
 
 	"retwis/internal/redis/reads"
 	"retwis/internal/redis/reply"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 // userFields reads fields of users, empty for one who does not exist.
 func (c *checker) userFields(ctx context.Context, ids []string, fields ...string) ([][]string, error) {
-	return reads.Fields(ctx, c.client, ids, func(id string) string { return layout.UserPrefix + id }, fields...)
+	return reads.Fields(ctx, c.client, ids, func(id string) string { return storage.UserPrefix + id }, fields...)
 }
 
 // usersExist returns which of these users exist, that is, have a username.
@@ -33,7 +33,7 @@ func (c *checker) usersExist(ctx context.Context, ids []int64) (map[int64]bool, 
 
 // userCommand reads whether a user exists.
 func (c *checker) userCommand(id int64) rueidis.Completed {
-	return c.client.B().Hexists().Key(layout.UserKey(id)).Field("username").Build()
+	return c.client.B().Hexists().Key(storage.UserKey(id)).Field("username").Build()
 }
 
 // userExists checks one user without the cache, for a repair.
@@ -64,8 +64,8 @@ type state struct {
 }
 
 // places are the lists to which a post with these tags belongs.
-func (s state) places(tags []string) layout.Places {
-	return layout.Places{Author: s.author, Parent: s.parent, Root: s.root, RepostOf: s.repostOf, Imported: s.imported, Tags: tags}
+func (s state) places(tags []string) storage.Places {
+	return storage.Places{Author: s.author, Parent: s.parent, Root: s.root, RepostOf: s.repostOf, Imported: s.imported, Tags: tags}
 }
 
 // stateFields are the fields of a post that make up its state.
@@ -77,7 +77,7 @@ func parseState(fields []string) state {
 		return max(n, 0)
 	}
 	s := state{parent: number(1), root: number(2), repostOf: number(3), stub: fields[4] != "", by: fields[0], time: fields[5], imported: fields[6] != ""}
-	s.author, _ = layout.ParseID(fields[0]) // 0: no id
+	s.author, _ = storage.ParseID(fields[0]) // 0: no id
 	s.exists = fields[0] != ""
 	return s
 }
@@ -89,7 +89,7 @@ func (s state) isPost() bool { return s.readable && !s.stub }
 // are cached.
 func (c *checker) states(ctx context.Context, ids []int64) (map[int64]state, error) {
 	found, ask := c.knownPosts.lookup(ids)
-	posts, err := reads.Fields(ctx, c.client, ask, layout.PostKey, stateFields...)
+	posts, err := reads.Fields(ctx, c.client, ask, storage.PostKey, stateFields...)
 	if err != nil {
 		return nil, err
 	}

@@ -10,14 +10,14 @@ import (
 	"retwis/index"
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
-	"retwis/internal/social/layout"
-	"retwis/internal/social/searchindex"
+	"retwis/internal/social/search"
+	"retwis/internal/social/storage"
 	"retwis/maintain"
 )
 
 // completions checks that every name and every tag can be completed.
 func (c *keyCheck) completions(ctx context.Context) error {
-	if c.check.foreign[layout.Completions] || c.check.opt.Part < 1 {
+	if c.check.foreign[storage.Completions] || c.check.opt.Part < 1 {
 		return nil
 	}
 	index := c.check.app.Completions.Completion()
@@ -26,7 +26,7 @@ func (c *keyCheck) completions(ctx context.Context) error {
 			return err
 		}
 		p := Problem{
-			Kind: maintain.Missing, Key: layout.Completions, Leftover: true,
+			Kind: maintain.Missing, Key: storage.Completions, Leftover: true,
 			Detail: term + " is not completed while people type", Repair: "add it",
 		}
 		err := c.check.found(ctx, p, func(ctx context.Context) (bool, error) { return true, index.Restore(ctx, term) })
@@ -47,7 +47,7 @@ const (
 
 // search looks for some posts in the search index. A repair compares all of it.
 func (c *keyCheck) search(ctx context.Context) error {
-	if c.check.foreign[layout.SearchIndex] || c.check.opt.Part < 1 {
+	if c.check.foreign[storage.SearchIndex] || c.check.opt.Part < 1 {
 		return nil
 	}
 	x := c.check.app.SearchIndex
@@ -55,17 +55,17 @@ func (c *keyCheck) search(ctx context.Context) error {
 	if err != nil || !isBuilt { // the site builds it
 		return err
 	}
-	last, err := reply.TextOrEmpty(c.check.client.Do(ctx, c.check.client.B().Get().Key(layout.NextPostID).Build()))
+	last, err := reply.TextOrEmpty(c.check.client.Do(ctx, c.check.client.B().Get().Key(storage.NextPostID).Build()))
 	if err != nil {
 		return err
 	}
 	lacking, err := x.Posts.Lacking(ctx, samplesUpTo(last))
 	if errors.Is(err, index.ErrCorrupt) || errors.Is(err, index.ErrForeign) || rediserr.IsWrongType(err) {
-		p := Problem{Kind: maintain.Invalid, Key: searchindex.PostsKey, Detail: err.Error(), Repair: "repair it"}
+		p := Problem{Kind: maintain.Invalid, Key: search.PostsKey, Detail: err.Error(), Repair: "repair it"}
 		return c.check.found(ctx, p, c.repairSearch)
 	}
 	if err != nil {
-		return fmt.Errorf("key %s: %w", searchindex.PostsKey, err)
+		return fmt.Errorf("key %s: %w", search.PostsKey, err)
 	}
 	if lacking, err = c.notPending(ctx, lacking); err != nil {
 		return err
@@ -73,7 +73,7 @@ func (c *keyCheck) search(ctx context.Context) error {
 	var problems []Problem
 	for _, id := range lacking[:min(len(lacking), maxLacking)] {
 		problems = append(problems, Problem{
-			Kind: maintain.Missing, Key: layout.PostKey(id), Leftover: true,
+			Kind: maintain.Missing, Key: storage.PostKey(id), Leftover: true,
 			Detail: "is not found by its words", Repair: "repair the search index, as `retwis search rebuild` does",
 		})
 	}
@@ -90,7 +90,7 @@ func (c *keyCheck) repairSearch(ctx context.Context) (bool, error) {
 
 // samplesUpTo returns ids up to the last one: the latest, and random ones before these.
 func samplesUpTo(last string) []int64 {
-	n, _ := layout.ParseID(last)
+	n, _ := storage.ParseID(last)
 	var ids []int64
 	for id := n; id > 0 && len(ids) < searchSamples/2; id-- {
 		ids = append(ids, id)

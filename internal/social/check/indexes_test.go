@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"retwis/internal/social/check"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/socialtest"
+	"retwis/internal/social/storage"
 )
 
 // A name and a tag that are completed no more, because the indexes have lost them, are
@@ -80,10 +80,10 @@ func TestSearchIndex(t *testing.T) {
 			}
 		}},
 		"a lost document": {found: "is not found by its words", damage: func() {
-			b.Redis("HDEL", records(), layout.Itoa(third))
+			b.Redis("HDEL", records(), storage.Itoa(third))
 		}},
 		"another text": {found: "is not found by its words", damage: func() {
-			b.Redis("HSET", layout.PostKey(second), "body", "about rain")
+			b.Redis("HSET", storage.PostKey(second), "body", "about rain")
 		}},
 		"a wrong type": {found: "WRONGTYPE", damage: func() {
 			key := records()
@@ -105,7 +105,7 @@ func TestSearchIndex(t *testing.T) {
 	}
 	// What is on its way is no problem.
 	b.Redis("ZADD", "tasks", "1", b.PostTask(first))
-	b.Redis("HDEL", records(), layout.Itoa(first))
+	b.Redis("HDEL", records(), storage.Itoa(first))
 	report := func(p check.Problem) {
 		if strings.Contains(p.Detail, "found by its words") {
 			t.Error(p)

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"retwis/internal/redis/reads"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 // known caches what exists, by id, up to a limit: many timelines contain the same
@@ -41,6 +41,6 @@ func (k *known[T]) lookup(ids []int64) (found map[int64]T, others []int64) {
 // isAnyClosed reports whether one of the accounts is being deleted: what others have of it
 // is removed step by step.
 func (c *checker) isAnyClosed(ctx context.Context, users ...int64) (bool, error) {
-	standings, err := reads.Field(ctx, c.client, users, layout.UserKey, "standing")
-	return slices.Contains(standings, layout.Closed), err
+	standings, err := reads.Field(ctx, c.client, users, storage.UserKey, "standing")
+	return slices.Contains(standings, storage.Closed), err
 }

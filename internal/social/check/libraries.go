@@ -6,8 +6,8 @@ import (
 	"iter"
 	"slices"
 
-	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
+
 	"retwis/maintain"
 )
 
@@ -26,7 +26,7 @@ func (c *libraryCheck) some(ctx context.Context, keys []string) error {
 }
 
 func (c *libraryCheck) one(ctx context.Context, owner int64) error {
-	store, key := c.check.app.Internals().Library, layout.ListsKey(owner)
+	store, key := c.check.app.Internals().Library, storage.ListsKey(owner)
 	all, err := store.Get(ctx, owner)
 	if storage.IsDamaged(err) {
 		p := Problem{Kind: maintain.Invalid, Key: key, Detail: err.Error(), Repair: "rename it to " + setAsideKey(key, 1)}

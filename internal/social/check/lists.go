@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 	"retwis/maintain"
 )
 
@@ -14,10 +14,10 @@ type listCheck struct{ check *checker }
 
 // public checks the public timeline.
 func (c *listCheck) public(ctx context.Context) error {
-	if c.check.foreign[layout.Timeline] {
+	if c.check.foreign[storage.Timeline] {
 		return nil
 	}
-	return c.timelines(ctx, []string{layout.Timeline})
+	return c.timelines(ctx, []string{storage.Timeline})
 }
 
 // homes checks the home timelines of users who exist.
@@ -49,7 +49,7 @@ func (c *listCheck) timelines(ctx context.Context, keys []string) error {
 	var all []int64
 	for _, list := range lists {
 		for _, text := range *list {
-			if id, ok := layout.ParseID(text); ok {
+			if id, ok := storage.ParseID(text); ok {
 				all = append(all, id)
 			}
 		}
@@ -78,7 +78,7 @@ func (c *listCheck) timeline(ctx context.Context, key string, length int64, ids 
 	}
 	last, first := int64(0), true
 	for i, text := range ids {
-		id, ok := layout.ParseID(text)
+		id, ok := storage.ParseID(text)
 		switch {
 		case !ok && i == len(ids)-1 && c.isEnd(key, text):
 			continue
@@ -107,11 +107,11 @@ func (c *listCheck) timeline(ctx context.Context, key string, length int64, ids 
 // isEnd reports whether an entry is the end of a home timeline on a Cluster: 0, or a
 // negative number while it is being made.
 func (c *listCheck) isEnd(key, text string) bool {
-	if !c.check.cluster || key == layout.Timeline {
+	if !c.check.cluster || key == storage.Timeline {
 		return false
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
-	return err == nil && n <= 0 && layout.Itoa(n) == text
+	return err == nil && n <= 0 && storage.Itoa(n) == text
 }
 
 // offList says why a post does not belong on a timeline; empty if it does. A home timeline is
@@ -119,15 +119,15 @@ func (c *listCheck) isEnd(key, text string) bool {
 // harmless: a deleted post, on its way off all lists.
 func offList(key string, s state) (reason string, harmless bool) {
 	switch {
-	case key != layout.Timeline:
+	case key != storage.Timeline:
 		return "", false
 	case s.stub:
 		return "is deleted", true
 	case !s.readable:
 		return "does not exist", false
-	case key == layout.Timeline && s.parent != 0:
+	case key == storage.Timeline && s.parent != 0:
 		return "is a reply", false
-	case key == layout.Timeline && s.repostOf != 0:
+	case key == storage.Timeline && s.repostOf != 0:
 		return "is a repost", false
 	}
 	return "", false
@@ -141,7 +141,7 @@ func (c *listCheck) repairList(ctx context.Context, key string, lost []string) (
 	var still []string
 	var off []int64
 	for _, text := range lost {
-		id, ok := layout.ParseID(text)
+		id, ok := storage.ParseID(text)
 		if !ok {
 			still = append(still, text)
 			continue
@@ -151,7 +151,7 @@ func (c *listCheck) repairList(ctx context.Context, key string, lost []string) (
 			return false, err
 		}
 		if !belongs {
-			still = append(still, layout.Itoa(id))
+			still = append(still, storage.Itoa(id))
 			off = append(off, id)
 		}
 	}
@@ -175,7 +175,7 @@ func (c *listCheck) repairList(ctx context.Context, key string, lost []string) (
 // meanwhile stays away.
 func (c *listCheck) putBack(ctx context.Context, id int64, key string) error {
 	lists := c.check.lists
-	if c.check.cluster && key != layout.Timeline {
+	if c.check.cluster && key != storage.Timeline {
 		lists = lists.Existing()
 	}
 	return lists.Put(ctx, id, key)

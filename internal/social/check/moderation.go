@@ -11,10 +11,10 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/blocklist"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/search"
 	"retwis/internal/social/site"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/timeline"
-	"retwis/internal/social/trends"
 	"retwis/maintain"
 )
 
@@ -26,36 +26,36 @@ func (c *moderationCheck) user(ctx context.Context, uid int64, role, standing, s
 	if role == "" && standing == "" {
 		return nil
 	}
-	b, id := c.check.batch(), layout.Itoa(uid)
-	noted := b.Text(c.check.client.B().Hget().Key(layout.Staff).Field(id).Build())
-	score, since := b.Score(layout.Standings, id), b.Score(layout.SignUps, id)
+	b, id := c.check.batch(), storage.Itoa(uid)
+	noted := b.Text(c.check.client.B().Hget().Key(storage.Staff).Field(id).Build())
+	score, since := b.Score(storage.Standings, id), b.Score(storage.SignUps, id)
 	if err := b.Run(ctx); err != nil {
 		return err
 	}
-	if *noted != role && !c.check.foreign[layout.Staff] {
+	if *noted != role && !c.check.foreign[storage.Staff] {
 		if err := c.role(ctx, uid, role, *noted); err != nil {
 			return err
 		}
 	}
-	if standing == social.Suspended.String() && signUp != "" && *since == "" && !c.check.foreign[layout.SignUps] {
-		return c.standing(ctx, uid, "waits for an approval, but not in "+layout.SignUps)
+	if standing == social.Suspended.String() && signUp != "" && *since == "" && !c.check.foreign[storage.SignUps] {
+		return c.standing(ctx, uid, "waits for an approval, but not in "+storage.SignUps)
 	}
-	if standing == "" || c.check.foreign[layout.Standings] || standingOf(*score) == standing {
+	if standing == "" || c.check.foreign[storage.Standings] || standingOf(*score) == standing {
 		return nil
 	}
-	return c.standing(ctx, uid, fmt.Sprintf("is %s, which %s does not have", standing, layout.Standings))
+	return c.standing(ctx, uid, fmt.Sprintf("is %s, which %s does not have", standing, storage.Standings))
 }
 
 func (c *moderationCheck) role(ctx context.Context, uid int64, role, noted string) error {
 	p := Problem{
-		Kind: maintain.Stale, Key: layout.UserKey(uid), Repair: "copy the role from " + layout.Staff,
-		Detail: fmt.Sprintf("has the role %.20q, where %s has %.20q", role, layout.Staff, noted),
+		Kind: maintain.Stale, Key: storage.UserKey(uid), Repair: "copy the role from " + storage.Staff,
+		Detail: fmt.Sprintf("has the role %.20q, where %s has %.20q", role, storage.Staff, noted),
 	}
 	return c.check.found(ctx, p, func(ctx context.Context) (bool, error) { return true, c.check.app.Moderation.CopyRole(ctx, uid) })
 }
 
 func (c *moderationCheck) standing(ctx context.Context, uid int64, detail string) error {
-	p := Problem{Kind: maintain.Stale, Key: layout.UserKey(uid), Detail: detail, Repair: "note the standing of the user"}
+	p := Problem{Kind: maintain.Stale, Key: storage.UserKey(uid), Detail: detail, Repair: "note the standing of the user"}
 	return c.check.found(ctx, p, func(ctx context.Context) (bool, error) { return true, c.check.app.Moderation.CopyStanding(ctx, uid) })
 }
 
@@ -82,25 +82,25 @@ func (c *moderationCheck) all(ctx context.Context) error {
 	}
 	for _, n := range []noted{
 		{
-			key: layout.Staff, field: "role", pages: c.check.hash, repair: "remove the role", report: c.role,
+			key: storage.Staff, field: "role", pages: c.check.hash, repair: "remove the role", report: c.role,
 			remove: func(id string) rueidis.Completed {
-				return c.check.client.B().Hdel().Key(layout.Staff).Field(id).Build()
+				return c.check.client.B().Hdel().Key(storage.Staff).Field(id).Build()
 			},
 			agrees: func(role, stored string) bool { return role == stored },
 		},
 		{
-			key: layout.Standings, field: "standing", pages: c.check.sortedSet, repair: "remove the entry", report: another(layout.Standings),
-			remove: zrem(layout.Standings),
+			key: storage.Standings, field: "standing", pages: c.check.sortedSet, repair: "remove the entry", report: another(storage.Standings),
+			remove: zrem(storage.Standings),
 			agrees: func(score, stored string) bool { return standingOf(score) == cmp.Or(stored, social.Good.String()) },
 		},
 		{
-			key: layout.SignUps, field: "signup", pages: c.check.sortedSet, repair: "remove the entry", report: another(layout.SignUps),
-			remove: zrem(layout.SignUps),
+			key: storage.SignUps, field: "signup", pages: c.check.sortedSet, repair: "remove the entry", report: another(storage.SignUps),
+			remove: zrem(storage.SignUps),
 			agrees: func(_, stored string) bool { return stored != "" },
 		},
 		{
-			key: layout.StandingEnds, field: "standing_until", pages: c.check.sortedSet, repair: "remove the entry", report: another(layout.StandingEnds),
-			remove: zrem(layout.StandingEnds),
+			key: storage.StandingEnds, field: "standing_until", pages: c.check.sortedSet, repair: "remove the entry", report: another(storage.StandingEnds),
+			remove: zrem(storage.StandingEnds),
 			agrees: sameNumber,
 		},
 	} {
@@ -118,17 +118,17 @@ func (c *moderationCheck) all(ctx context.Context) error {
 
 // tags checks what was decided about tags.
 func (c *moderationCheck) tags(ctx context.Context) error {
-	if c.check.foreign[layout.TrendTags] {
+	if c.check.foreign[storage.TrendTags] {
 		return nil
 	}
-	return c.check.hash(ctx, layout.TrendTags, func(tags, stored []string) error {
+	return c.check.hash(ctx, storage.TrendTags, func(tags, stored []string) error {
 		for i, tag := range tags {
-			if trends.IsDecision(tag, stored[i]) {
+			if search.IsDecision(tag, stored[i]) {
 				continue
 			}
-			p := Problem{Kind: maintain.Invalid, Key: layout.TrendTags, Detail: fmt.Sprintf("%.60q is no decision about the tag %.60q", stored[i], tag), Repair: "remove it"}
+			p := Problem{Kind: maintain.Invalid, Key: storage.TrendTags, Detail: fmt.Sprintf("%.60q is no decision about the tag %.60q", stored[i], tag), Repair: "remove it"}
 			err := c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
-				return c.check.client.Do(ctx, c.check.client.B().Hdel().Key(layout.TrendTags).Field(tag).Build()).AsBool()
+				return c.check.client.Do(ctx, c.check.client.B().Hdel().Key(storage.TrendTags).Field(tag).Build()).AsBool()
 			})
 			if err != nil {
 				return err
@@ -140,10 +140,10 @@ func (c *moderationCheck) tags(ctx context.Context) error {
 
 // site checks what the operators say about the site.
 func (c *moderationCheck) site(ctx context.Context) error {
-	if c.check.foreign[layout.Site] {
+	if c.check.foreign[storage.Site] {
 		return nil
 	}
-	return c.check.hash(ctx, layout.Site, func(fields, texts []string) error {
+	return c.check.hash(ctx, storage.Site, func(fields, texts []string) error {
 		for i, field := range fields {
 			if !slices.Contains(site.Fields, site.Field(field)) {
 				continue
@@ -151,9 +151,9 @@ func (c *moderationCheck) site(ctx context.Context) error {
 			if _, err := site.Clean(site.Field(field), texts[i]); err == nil {
 				continue
 			}
-			p := Problem{Kind: maintain.Invalid, Key: layout.Site, Detail: fmt.Sprintf("%.60q is no %s of a site", texts[i], field), Repair: "remove it"}
+			p := Problem{Kind: maintain.Invalid, Key: storage.Site, Detail: fmt.Sprintf("%.60q is no %s of a site", texts[i], field), Repair: "remove it"}
 			err := c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
-				return c.check.client.Do(ctx, c.check.client.B().Hdel().Key(layout.Site).Field(field).Build()).AsBool()
+				return c.check.client.Do(ctx, c.check.client.B().Hdel().Key(storage.Site).Field(field).Build()).AsBool()
 			})
 			if err != nil {
 				return err
@@ -165,17 +165,17 @@ func (c *moderationCheck) site(ctx context.Context) error {
 
 // blocks checks what must not sign up or post.
 func (c *moderationCheck) blocks(ctx context.Context) error {
-	if c.check.foreign[layout.Blocklist] {
+	if c.check.foreign[storage.Blocklist] {
 		return nil
 	}
-	return c.check.hash(ctx, layout.Blocklist, func(fields, texts []string) error {
+	return c.check.hash(ctx, storage.Blocklist, func(fields, texts []string) error {
 		for i, field := range fields {
 			if _, ok := blocklist.Parse(field, texts[i]); ok {
 				continue
 			}
-			p := Problem{Kind: maintain.Invalid, Key: layout.Blocklist, Detail: fmt.Sprintf("%.60q is no block of %.60q", texts[i], field), Repair: "remove it"}
+			p := Problem{Kind: maintain.Invalid, Key: storage.Blocklist, Detail: fmt.Sprintf("%.60q is no block of %.60q", texts[i], field), Repair: "remove it"}
 			err := c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
-				return c.check.client.Do(ctx, c.check.client.B().Hdel().Key(layout.Blocklist).Field(field).Build()).AsBool()
+				return c.check.client.Do(ctx, c.check.client.B().Hdel().Key(storage.Blocklist).Field(field).Build()).AsBool()
 			})
 			if err != nil {
 				return err
@@ -201,7 +201,7 @@ func (c *moderationCheck) noted(ctx context.Context, n noted) error {
 			return err
 		}
 		for i, id := range ids {
-			uid, ok := layout.ParseID(id)
+			uid, ok := storage.ParseID(id)
 			switch {
 			case !ok || users[i][0] == "":
 				p := Problem{Kind: maintain.Dangling, Key: n.key, Detail: fmt.Sprintf("user %.20s does not exist", id), Repair: n.repair}
@@ -226,7 +226,7 @@ func (c *moderationCheck) reports(ctx context.Context) error {
 		return err
 	}
 	p := Problem{
-		Kind: maintain.Missing, Key: layout.Reports, Leftover: true, Repair: "put them there",
+		Kind: maintain.Missing, Key: storage.Reports, Leftover: true, Repair: "put them there",
 		Detail: fmt.Sprintf("%d open reports wait in no ring", missing),
 	}
 	return c.check.found(ctx, p, func(ctx context.Context) (bool, error) {

@@ -8,9 +8,9 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/accounts"
 	"retwis/internal/social/check"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/moderation"
 	"retwis/internal/social/socialtest"
+	"retwis/internal/social/storage"
 )
 
 // A check finds roles, standings and reports that disagree, and repairs them.
@@ -36,21 +36,21 @@ func TestModeration(t *testing.T) {
 	must(err)
 	b.WantHealthy()
 	for _, damage := range [][]string{
-		{"HSET", layout.UserKey(ada.ID), "role", "owner"},
-		{"HSET", layout.UserKey(eve.ID), "role", "owner"},
-		{"HDEL", layout.UserKey(ada.ID), "role"},
-		{"HSET", layout.Staff, "999", "owner"},
-		{"ZREM", layout.Standings, layout.Itoa(carl.ID)},
-		{"HDEL", layout.UserKey(carl.ID), "standing"},
-		{"HSET", layout.UserKey(carl.ID), "standing", "limited"},
-		{"ZADD", layout.Standings, "7", "999"},
-		{"ZADD", layout.StandingEnds, "7", "999"},
-		{"ZADD", layout.StandingEnds, "7", layout.Itoa(carl.ID)},
-		{"DEL", layout.SignUps},
-		{"ZADD", layout.SignUps, "7", "999"},
-		{"ZADD", layout.SignUps, "7", layout.Itoa(carl.ID)},
-		{"HDEL", layout.UserKey(later.ID), "signup"},
-		{"DEL", layout.Reports, layout.Reports + ".content"},
+		{"HSET", storage.UserKey(ada.ID), "role", "owner"},
+		{"HSET", storage.UserKey(eve.ID), "role", "owner"},
+		{"HDEL", storage.UserKey(ada.ID), "role"},
+		{"HSET", storage.Staff, "999", "owner"},
+		{"ZREM", storage.Standings, storage.Itoa(carl.ID)},
+		{"HDEL", storage.UserKey(carl.ID), "standing"},
+		{"HSET", storage.UserKey(carl.ID), "standing", "limited"},
+		{"ZADD", storage.Standings, "7", "999"},
+		{"ZADD", storage.StandingEnds, "7", "999"},
+		{"ZADD", storage.StandingEnds, "7", storage.Itoa(carl.ID)},
+		{"DEL", storage.SignUps},
+		{"ZADD", storage.SignUps, "7", "999"},
+		{"ZADD", storage.SignUps, "7", storage.Itoa(carl.ID)},
+		{"HDEL", storage.UserKey(later.ID), "signup"},
+		{"DEL", storage.Reports, storage.Reports + ".content"},
 	} {
 		b.Redis(damage...)
 		result, err := b.Check(check.Options{})

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"retwis/internal/redis/reply"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 // latest finds out since when the users by time are complete on a Cluster, and checks the
@@ -13,12 +13,12 @@ func (c *userCheck) latest(ctx context.Context) error {
 	if !c.check.cluster {
 		return nil
 	}
-	latest, err := reply.OrEmpty(c.check.client.Do(ctx, c.check.client.B().Zrange().Key(layout.UsersByTime).Min("0").Max("0").Withscores().Build()).AsZScores())
+	latest, err := reply.OrEmpty(c.check.client.Do(ctx, c.check.client.B().Zrange().Key(storage.UsersByTime).Min("0").Max("0").Withscores().Build()).AsZScores())
 	if err != nil {
 		return err
 	}
 	if len(latest) > 0 {
-		c.check.sinceLatest = layout.ParseTime(layout.Itoa(int64(latest[0].Score)))
+		c.check.sinceLatest = storage.ParseTime(storage.Itoa(int64(latest[0].Score)))
 	}
 	return c.buckets(ctx)
 }
@@ -28,10 +28,10 @@ const bucketsAtOnce = 512
 
 // buckets checks the types of the buckets of names.
 func (c *userCheck) buckets(ctx context.Context) error {
-	for from := 0; from < layout.Buckets; from += bucketsAtOnce {
+	for from := 0; from < storage.Buckets; from += bucketsAtOnce {
 		keys := make([]string, bucketsAtOnce)
 		for i := range keys {
-			keys[i] = layout.BucketKey(from + i)
+			keys[i] = storage.BucketKey(from + i)
 		}
 		if _, err := c.check.ofTheirType(ctx, keys); err != nil {
 			return err

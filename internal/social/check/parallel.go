@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 // visitors is how many parts of a page of keys are checked at the same time. Most of a
@@ -69,8 +69,8 @@ func (c *checker) inPart(key string) bool {
 	if c.opt.Part >= 1 {
 		return true
 	}
-	if _, id, ok := layout.ParseKey(key); ok {
-		key = layout.Itoa(id)
+	if _, id, ok := storage.ParseKey(key); ok {
+		key = storage.Itoa(id)
 	}
 	return float64(crc32.ChecksumIEEE([]byte(key))) < c.opt.Part*math.MaxUint32
 }

@@ -7,7 +7,7 @@ import (
 
 	"retwis/internal/redis/reads"
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/text"
 	"retwis/maintain"
 )
@@ -79,7 +79,7 @@ func (c *postCheck) parse(ctx context.Context, keys []string) ([]*post, error) {
 			continue // reported with the types
 		}
 		p := &post{state: parseState(f), key: key, body: f[7], counts: [3]string(f[8:11]), media: social.Media(f[11])}
-		_, p.id, _ = layout.ParseKey(key)
+		_, p.id, _ = storage.ParseKey(key)
 		posts, authors = append(posts, p), append(authors, p.author)
 	}
 	users, err := c.check.usersExist(ctx, authors)
@@ -124,23 +124,23 @@ func (c *postCheck) some(ctx context.Context, keys []string) error {
 
 // read reads what must agree with a post.
 func (c *postCheck) read(b *reads.Batch, p *post) {
-	cmd, id := c.check.client.B(), layout.Itoa(p.id)
+	cmd, id := c.check.client.B(), storage.Itoa(p.id)
 	p.isPending = isPending(b, c.check.client, p.id, p.author, p.time)
 	p.cards = [3]*int64{
-		b.Number(cmd.Zcard().Key(layout.LikersKey(p.id)).Build()),
-		b.Number(cmd.Zcard().Key(layout.RepostersKey(p.id)).Build()),
-		b.Number(cmd.Scard().Key(layout.RepliesKey(p.id)).Build()),
+		b.Number(cmd.Zcard().Key(storage.LikersKey(p.id)).Build()),
+		b.Number(cmd.Zcard().Key(storage.RepostersKey(p.id)).Build()),
+		b.Number(cmd.Scard().Key(storage.RepliesKey(p.id)).Build()),
 	}
 	switch {
 	case p.stub:
-		p.edits = b.Number(cmd.Exists().Key(layout.EditsKey(p.id)).Build())
-		p.stubs = b.Number(cmd.Scard().Key(layout.StubsKey(p.id)).Build())
-		p.inStubs = b.Number(cmd.Sismember().Key(layout.StubsKey(p.parent)).Member(id).Build())
-		p.inThread = b.Score(layout.ThreadKey(p.root), id)
+		p.edits = b.Number(cmd.Exists().Key(storage.EditsKey(p.id)).Build())
+		p.stubs = b.Number(cmd.Scard().Key(storage.StubsKey(p.id)).Build())
+		p.inStubs = b.Number(cmd.Sismember().Key(storage.StubsKey(p.parent)).Member(id).Build())
+		p.inThread = b.Score(storage.ThreadKey(p.root), id)
 	case p.repostOf > 0:
-		p.claim = b.Score(layout.RepostersKey(p.repostOf), layout.Itoa(p.author))
+		p.claim = b.Score(storage.RepostersKey(p.repostOf), storage.Itoa(p.author))
 	case p.parent > 0:
-		p.inReplies = b.Number(cmd.Sismember().Key(layout.RepliesKey(p.parent)).Member(id).Build())
+		p.inReplies = b.Number(cmd.Sismember().Key(storage.RepliesKey(p.parent)).Member(id).Build())
 	}
 	if !p.stub {
 		p.listedOn = p.places(text.Tags(p.body)).Entries()
@@ -223,7 +223,7 @@ func (c *postCheck) listed(ctx context.Context, p *post) error {
 func (c *postCheck) counted(ctx context.Context, p *post) error {
 	for i, field := range counters {
 		said := p.counts[i]
-		if said == layout.Itoa(*p.cards[i]) || said == "" && *p.cards[i] == 0 {
+		if said == storage.Itoa(*p.cards[i]) || said == "" && *p.cards[i] == 0 {
 			continue
 		}
 		problem := Problem{Kind: maintain.Stale, Key: p.key, Detail: fmt.Sprintf("says %.20q %s, but has %d", said, field, *p.cards[i]), Repair: "count them"}
@@ -236,7 +236,7 @@ func (c *postCheck) counted(ctx context.Context, p *post) error {
 }
 
 func (c *postCheck) recount(ctx context.Context, id int64) (bool, error) {
-	return recountScript.Run(ctx, c.check.client, []string{layout.PostKey(id), layout.LikersKey(id), layout.RepostersKey(id), layout.RepliesKey(id)}, nil).AsBool()
+	return recountScript.Run(ctx, c.check.client, []string{storage.PostKey(id), storage.LikersKey(id), storage.RepostersKey(id), storage.RepliesKey(id)}, nil).AsBool()
 }
 
 // deleted checks that nothing is left of a deleted post but its stub, which is in its

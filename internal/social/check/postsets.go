@@ -7,7 +7,7 @@ import (
 
 	"retwis/internal/redis/reads"
 	"retwis/internal/redis/reply"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/text"
 	"retwis/maintain"
 )
@@ -15,11 +15,11 @@ import (
 // refuses says why a post does not belong on a list of posts that is a sorted set, and returns
 // an empty text where it does. A deleted reply stays in its conversation.
 func refuses(key string, s state, body string) string {
-	prefix, _, _ := layout.ParseKey(key)
+	prefix, _, _ := storage.ParseKey(key)
 	switch {
 	case s.by == "":
 		return "does not exist"
-	case s.stub && prefix != layout.ThreadPrefix:
+	case s.stub && prefix != storage.ThreadPrefix:
 		return "is deleted"
 	case !slices.Contains(s.places(text.Tags(body)).Entries(), key):
 		return "does not belong here"
@@ -33,22 +33,22 @@ func (c *postCheck) belongs(ctx context.Context, key string, id int64) (bool, er
 	if err != nil {
 		return false, err
 	}
-	body, err := reply.TextOrEmpty(c.check.client.Do(ctx, c.check.client.B().Hget().Key(layout.PostKey(id)).Field("body").Build()))
+	body, err := reply.TextOrEmpty(c.check.client.Do(ctx, c.check.client.B().Hget().Key(storage.PostKey(id)).Field("body").Build()))
 	return refuses(key, s, body) == "", err
 }
 
 // postSet checks a list of posts that is a sorted set.
 func (c *postCheck) postSet(ctx context.Context, key string) error {
-	_, _, isTag := layout.ParseTagKey(key)
+	_, _, isTag := storage.ParseTagKey(key)
 	return c.check.sortedSet(ctx, key, func(members, scores []string) error {
 		ids := make([]int64, len(members))
 		for i, member := range members {
-			ids[i], _ = layout.ParseID(member) // 0: no id
+			ids[i], _ = storage.ParseID(member) // 0: no id
 		}
 		bodies := make([]string, len(members))
 		if isTag {
 			var err error
-			if bodies, err = reads.Field(ctx, c.check.client, ids, layout.PostKey, "body"); err != nil {
+			if bodies, err = reads.Field(ctx, c.check.client, ids, storage.PostKey, "body"); err != nil {
 				return err
 			}
 		}
@@ -66,7 +66,7 @@ func (c *postCheck) postSet(ctx context.Context, key string) error {
 }
 
 func (c *postCheck) member(ctx context.Context, key, member, score, reason string) error {
-	id, isID := layout.ParseID(member)
+	id, isID := storage.ParseID(member)
 	p := Problem{Kind: maintain.Dangling, Key: key, Repair: "remove it"}
 	switch {
 	case !isID:
@@ -92,12 +92,12 @@ func (c *postCheck) putOn(ctx context.Context, key string, id int64) (bool, erro
 	if err != nil || !ok {
 		return false, err
 	}
-	added, err := c.check.zadd(ctx, key, layout.Itoa(id), layout.Itoa(id))
+	added, err := c.check.zadd(ctx, key, storage.Itoa(id), storage.Itoa(id))
 	if err != nil || !added {
 		return false, err
 	}
 	if ok, err = c.belongs(ctx, key, id); err == nil && !ok {
-		_, err = c.check.zrem(ctx, key, layout.Itoa(id))
+		_, err = c.check.zrem(ctx, key, storage.Itoa(id))
 	}
 	return true, err
 }
@@ -109,12 +109,12 @@ func (c *postCheck) takeOff(ctx context.Context, key string, id int64) (bool, er
 	if err != nil || ok {
 		return false, err
 	}
-	removed, err := c.check.zrem(ctx, key, layout.Itoa(id))
+	removed, err := c.check.zrem(ctx, key, storage.Itoa(id))
 	if err != nil || !removed {
 		return false, err
 	}
 	if ok, err = c.belongs(ctx, key, id); err == nil && ok {
-		_, err = c.check.zadd(ctx, key, layout.Itoa(id), layout.Itoa(id))
+		_, err = c.check.zadd(ctx, key, storage.Itoa(id), storage.Itoa(id))
 	}
 	return true, err
 }

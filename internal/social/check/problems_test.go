@@ -8,8 +8,8 @@ import (
 
 	"retwis/internal/redistest"
 	"retwis/internal/social/check"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/socialtest"
+	"retwis/internal/social/storage"
 )
 
 // digest is the SHA-256 of a session's secret.
@@ -167,7 +167,7 @@ func TestCheckFindsExpiredSessions(t *testing.T) {
 	}
 	b.Clock.Advance(400 * 24 * time.Hour)
 	b.wantFound("2 sessions have expired: they open nothing", "end them")
-	if got := b.Redis("HGET", layout.UserKey(ada.ID), "auth"); got != "" {
+	if got := b.Redis("HGET", storage.UserKey(ada.ID), "auth"); got != "" {
 		t.Errorf("auth: %q", got)
 	}
 }
@@ -181,7 +181,7 @@ func TestRepairOfALostUser(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.conversation()
-			b.Redis("DEL", layout.UserKey(int64(uid+1)))
+			b.Redis("DEL", storage.UserKey(int64(uid+1)))
 			if repaired := b.repair(); repaired.Repaired == 0 || repaired.Remaining != 0 {
 				t.Errorf("repair = %+v", repaired)
 			}

@@ -14,9 +14,9 @@ import (
 	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/check"
-	"retwis/internal/social/fanout"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/posts"
 	"retwis/internal/social/socialtest"
+	"retwis/internal/social/storage"
 )
 
 // damageEnv is how many times TestRepairAfterRandomDamage damages a database,
@@ -292,9 +292,9 @@ func TestRepairRestored(t *testing.T) {
 	old := b.Publish(ada, "a post that bob does not follow")
 	latest := b.Publish(ada, "a post that is not on all lists")
 	b.Eventually("the fan-outs to end", func() bool { return b.isIdle() })
-	b.Redis("RPUSH", layout.HomeKey(bob.ID), fmt.Sprint(old))
-	at := b.Redis("HGET", layout.PostKey(latest), "time")
-	b.Keep(fanout.Member(latest, ada.ID, at))
+	b.Redis("RPUSH", storage.HomeKey(bob.ID), fmt.Sprint(old))
+	at := b.Redis("HGET", storage.PostKey(latest), "time")
+	b.Keep(posts.Member(latest, ada.ID, at))
 
 	other := on(t, b.DB)
 	other.Clock.Unix.Store(b.Clock.Unix.Load())

@@ -8,9 +8,9 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/script"
-	"retwis/internal/social/fanout"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/posts"
 	"retwis/internal/social/storage"
+
 	"retwis/maintain"
 )
 
@@ -26,8 +26,8 @@ var (
 
 // dropMember removes a member from a set of a post, and sets the counter of the post.
 func (c *checker) dropMember(ctx context.Context, key, counter, member, score string) (bool, error) {
-	_, post, _ := layout.ParseKey(key)
-	return dropMemberScript.Run(ctx, c.client, []string{layout.PostKey(post), key}, []string{counter, member, score}).AsBool()
+	_, post, _ := storage.ParseKey(key)
+	return dropMemberScript.Run(ctx, c.client, []string{storage.PostKey(post), key}, []string{counter, member, score}).AsBool()
 }
 
 // replies checks the replies to a post.
@@ -43,15 +43,15 @@ func (c *postCheck) stubs(ctx context.Context, key string) error {
 // children checks that posts are replies to a post. A stub that has no other ones any more
 // leaves its conversation.
 func (c *postCheck) children(ctx context.Context, key, not string, is func(state) bool) error {
-	prefix, id, _ := layout.ParseKey(key)
+	prefix, id, _ := storage.ParseKey(key)
 	counter := ""
-	if prefix == layout.RepliesPrefix {
+	if prefix == storage.RepliesPrefix {
 		counter = "replies"
 	}
 	return c.check.set(ctx, key, func(members []string) error {
 		ids := make([]int64, len(members))
 		for i, member := range members {
-			ids[i], _ = layout.ParseID(member) // 0: no id
+			ids[i], _ = storage.ParseID(member) // 0: no id
 		}
 		states, err := c.check.states(ctx, ids)
 		if err != nil {
@@ -89,7 +89,7 @@ func (c *postCheck) children(ctx context.Context, key, not string, is func(state
 func (c *setCheck) reposts(ctx context.Context, page []entry) (good []entry, err error) {
 	ids := make([]int64, len(page))
 	for i, e := range page {
-		ids[i], _ = layout.ParseID(e.score) // 0: no id
+		ids[i], _ = storage.ParseID(e.score) // 0: no id
 	}
 	states, err := c.check.states(ctx, ids)
 	if err != nil {
@@ -97,7 +97,7 @@ func (c *setCheck) reposts(ctx context.Context, page []entry) (good []entry, err
 	}
 	for i, e := range page {
 		is := func(s state) bool {
-			return s.isPost() && layout.Itoa(s.repostOf) == e.owner && s.author == e.id
+			return s.isPost() && storage.Itoa(s.repostOf) == e.owner && s.author == e.id
 		}
 		if is(states[ids[i]]) {
 			good = append(good, e)
@@ -115,8 +115,8 @@ func (c *setCheck) reposts(ctx context.Context, page []entry) (good []entry, err
 			if err != nil || !dropped {
 				return false, err
 			}
-			_, post, _ := layout.ParseKey(e.key)
-			return true, fanout.MirrorRepost(ctx, c.check.client, e.id, post)
+			_, post, _ := storage.ParseKey(e.key)
+			return true, posts.MirrorRepost(ctx, c.check.client, e.id, post)
 		})
 		if err != nil {
 			return nil, err
@@ -127,7 +127,7 @@ func (c *setCheck) reposts(ctx context.Context, page []entry) (good []entry, err
 
 // copyRepost copies a repost to the list of the user, with the time of the repost.
 func copyRepost(ctx context.Context, client rueidis.Client, source, other storage.SetEntry) error {
-	user, _ := layout.ParseID(source.Member)
-	post, _ := layout.ParseID(other.Member)
-	return fanout.MirrorRepost(ctx, client, user, post)
+	user, _ := storage.ParseID(source.Member)
+	post, _ := storage.ParseID(other.Member)
+	return posts.MirrorRepost(ctx, client, user, post)
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"retwis/internal/redis/scan"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 	"retwis/maintain"
 )
 
@@ -32,35 +32,35 @@ func (c *checker) allRules() []rule {
 	posts := &postCheck{c}
 	lists, notices := &listCheck{c}, &noticeCheck{c}
 	rules := []rule{
-		{layout.UserPrefix, owners, users.some},
-		{layout.DecisionsPrefix, owners, nil},
-		{layout.BucketPrefix, owners, nil},
-		{layout.PostPrefix, sources, posts.some},
-		{layout.EditsPrefix, sources, c.ofPosts(nothing)},
-		{layout.RepliesPrefix, sources, c.ofPosts(posts.replies)},
-		{layout.StubsPrefix, sources, c.ofPosts(posts.stubs)},
-		{layout.ProfilePrefix, sources, each(posts.postSet)},
-		{layout.ProfileRepliesPrefix, sources, each(posts.postSet)},
-		{layout.ArchivePrefix, sources, each(posts.postSet)},
-		{layout.ImportedPrefix, sources, c.ofUsers((&keyCheck{c}).ranges)},
-		{layout.ThreadPrefix, sources, each(posts.postSet)},
-		{layout.TagPrefix, sources, each(posts.postSet)},
-		{layout.SessionsPrefix, sources, (&sessionCheck{check: c}).entries},
-		{layout.LoginsPrefix, sources, (&sessionCheck{check: c}).entries},
-		{layout.LoginPlacesPrefix, sources, c.ofUsers(nothing)},
-		{layout.ImportPrefix, sources, c.ofUsers((&keyCheck{c}).imported)},
-		{layout.ImportEntriesPrefix, sources, c.ofUsers(nothing)},
-		{layout.NotificationsPrefix, sources, c.ofUsers(notices.inbox)},
-		{layout.TrendPrefix, sources, (&keyCheck{c}).expire},
-		{layout.TrendHourPrefix, sources, (&keyCheck{c}).expire},
-		{layout.ListsPrefix, sources, (&libraryCheck{c}).some},
-		{layout.HomePrefix, copies, lists.homes},
+		{storage.UserPrefix, owners, users.some},
+		{storage.DecisionsPrefix, owners, nil},
+		{storage.BucketPrefix, owners, nil},
+		{storage.PostPrefix, sources, posts.some},
+		{storage.EditsPrefix, sources, c.ofPosts(nothing)},
+		{storage.RepliesPrefix, sources, c.ofPosts(posts.replies)},
+		{storage.StubsPrefix, sources, c.ofPosts(posts.stubs)},
+		{storage.ProfilePrefix, sources, each(posts.postSet)},
+		{storage.ProfileRepliesPrefix, sources, each(posts.postSet)},
+		{storage.ArchivePrefix, sources, each(posts.postSet)},
+		{storage.ImportedPrefix, sources, c.ofUsers((&keyCheck{c}).ranges)},
+		{storage.ThreadPrefix, sources, each(posts.postSet)},
+		{storage.TagPrefix, sources, each(posts.postSet)},
+		{storage.SessionsPrefix, sources, (&sessionCheck{check: c}).entries},
+		{storage.LoginsPrefix, sources, (&sessionCheck{check: c}).entries},
+		{storage.LoginPlacesPrefix, sources, c.ofUsers(nothing)},
+		{storage.ImportPrefix, sources, c.ofUsers((&keyCheck{c}).imported)},
+		{storage.ImportEntriesPrefix, sources, c.ofUsers(nothing)},
+		{storage.NotificationsPrefix, sources, c.ofUsers(notices.inbox)},
+		{storage.TrendPrefix, sources, (&keyCheck{c}).expire},
+		{storage.TrendHourPrefix, sources, (&keyCheck{c}).expire},
+		{storage.ListsPrefix, sources, (&libraryCheck{c}).some},
+		{storage.HomePrefix, copies, lists.homes},
 	}
 	if c.repair { // others can repeat posts without an author, or reply to them
-		rules = append(rules, rule{layout.PostPrefix, owners, posts.orphans})
+		rules = append(rules, rule{storage.PostPrefix, owners, posts.orphans})
 	}
 	if c.opt.Followers >= 0 {
-		rules = append(rules, rule{layout.ProfilePrefix, copies, each((&sampleCheck{check: c}).sample)})
+		rules = append(rules, rule{storage.ProfilePrefix, copies, each((&sampleCheck{check: c}).sample)})
 	}
 	return append(rules, (&setCheck{c}).rules()...)
 }
@@ -130,13 +130,13 @@ func (c *checker) visits(ctx context.Context, phase int, keys []string) (visits 
 // prefixOf returns the prefix of a key that ends in an id, a tag or an hour; empty for
 // another key.
 func prefixOf(key string) string {
-	if prefix, _, ok := layout.ParseKey(key); ok {
+	if prefix, _, ok := storage.ParseKey(key); ok {
 		return prefix
 	}
-	if prefix, _, ok := layout.ParseTagKey(key); ok {
+	if prefix, _, ok := storage.ParseTagKey(key); ok {
 		return prefix
 	}
-	prefix, _ := layout.ParseTrendKey(key)
+	prefix, _ := storage.ParseTrendKey(key)
 	return prefix
 }
 
@@ -162,7 +162,7 @@ func (c *checker) ofUsers(check func(ctx context.Context, key string) error) fun
 			return err
 		}
 		return each(func(ctx context.Context, key string) error {
-			_, uid, _ := layout.ParseKey(key)
+			_, uid, _ := storage.ParseKey(key)
 			if users[uid] {
 				return check(ctx, key)
 			}
@@ -182,13 +182,13 @@ func (c *checker) ofPosts(check func(ctx context.Context, key string) error) fun
 			return err
 		}
 		return each(func(ctx context.Context, key string) error {
-			_, id, _ := layout.ParseKey(key)
+			_, id, _ := storage.ParseKey(key)
 			if posts[id].exists {
 				return check(ctx, key)
 			}
 			p := Problem{Kind: maintain.Dangling, Key: key, Detail: fmt.Sprintf("post %d does not exist", id), Repair: "remove it"}
 			return c.found(ctx, p, func(ctx context.Context) (bool, error) {
-				return orphanSetsScript.Run(ctx, c.client, []string{layout.PostKey(id), key}, nil).AsBool()
+				return orphanSetsScript.Run(ctx, c.client, []string{storage.PostKey(id), key}, nil).AsBool()
 			})
 		})(ctx, keys)
 	}
@@ -197,7 +197,7 @@ func (c *checker) ofPosts(check func(ctx context.Context, key string) error) fun
 func idsOf(keys []string) []int64 {
 	ids := make([]int64, len(keys))
 	for i, key := range keys {
-		_, ids[i], _ = layout.ParseKey(key)
+		_, ids[i], _ = storage.ParseKey(key)
 	}
 	return ids
 }

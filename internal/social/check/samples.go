@@ -14,7 +14,7 @@ import (
 	"retwis/internal/redis/reads"
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 	"retwis/maintain"
 )
 
@@ -37,13 +37,13 @@ func (c *sampleCheck) readPublic(ctx context.Context) error {
 	if time.Since(c.read) < publicAge {
 		return nil
 	}
-	posts, err := reply.OrEmpty(c.check.client.Do(ctx, c.check.client.B().Lrange().Key(layout.Timeline).Start(0).Stop(-1).Build()).AsStrSlice())
+	posts, err := reply.OrEmpty(c.check.client.Do(ctx, c.check.client.B().Lrange().Key(storage.Timeline).Start(0).Stop(-1).Build()).AsStrSlice())
 	if err != nil {
-		return fmt.Errorf("key %s: %w", layout.Timeline, err)
+		return fmt.Errorf("key %s: %w", storage.Timeline, err)
 	}
 	c.public = make(map[int64]bool, len(posts))
 	for _, post := range posts {
-		id, _ := layout.ParseID(post)
+		id, _ := storage.ParseID(post)
 		c.public[id] = true
 	}
 	c.read = time.Now()
@@ -57,11 +57,11 @@ func (c *sampleCheck) sample(ctx context.Context, profile string) error {
 	if err := c.readPublic(ctx); err != nil {
 		return err
 	}
-	_, author, _ := layout.ParseKey(profile)
+	_, author, _ := storage.ParseKey(profile)
 	b := c.check.client.B()
 	res := c.check.client.DoMulti(ctx,
-		b.Zrevrange().Key(layout.ProfileKey(author)).Start(0).Stop(layout.TimelineShare-1).Build(),
-		b.Arbitrary("ZRANDMEMBER").Keys(layout.FollowersKey(author)).Args(strconv.Itoa(c.check.opt.Followers), "WITHSCORES").Build(),
+		b.Zrevrange().Key(storage.ProfileKey(author)).Start(0).Stop(storage.TimelineShare-1).Build(),
+		b.Arbitrary("ZRANDMEMBER").Keys(storage.FollowersKey(author)).Args(strconv.Itoa(c.check.opt.Followers), "WITHSCORES").Build(),
 	)
 	posts, err := reply.OrEmpty(res[0].AsStrSlice())
 	if err != nil {
@@ -81,10 +81,10 @@ func (c *sampleCheck) sample(ctx context.Context, profile string) error {
 	}
 	stays := c.oldestPublic(posts)
 	for id, s := range written {
-		at := layout.ParseTime(s.time)
-		lists := []string{layout.HomeKey(author)}
+		at := storage.ParseTime(s.time)
+		lists := []string{storage.HomeKey(author)}
 		if s.repostOf == 0 && id > stays {
-			lists = append(lists, layout.Timeline)
+			lists = append(lists, storage.Timeline)
 		}
 		readers := followers
 		if merged != 0 && id >= merged {
@@ -92,8 +92,8 @@ func (c *sampleCheck) sample(ctx context.Context, profile string) error {
 		}
 		for _, f := range readers {
 			// Without the time of the follow, later posts are not known.
-			if _, ok := layout.ParseID(f.Member); ok && f.Score > 0 && f.Score < float64(at.Unix()) {
-				lists = append(lists, layout.HomePrefix+f.Member)
+			if _, ok := storage.ParseID(f.Member); ok && f.Score > 0 && f.Score < float64(at.Unix()) {
+				lists = append(lists, storage.HomePrefix+f.Member)
 			}
 		}
 		if err := c.lookFor(ctx, id, lists); err != nil {
@@ -108,7 +108,7 @@ func (c *sampleCheck) sample(ctx context.Context, profile string) error {
 // those are deleted: of the posts before the oldest one, nothing is known.
 func (c *sampleCheck) oldestPublic(posts []string) int64 {
 	for _, post := range slices.Backward(posts) {
-		if id, ok := layout.ParseID(post); ok && c.public[id] {
+		if id, ok := storage.ParseID(post); ok && c.public[id] {
 			return id
 		}
 	}
@@ -121,8 +121,8 @@ func (c *sampleCheck) written(ctx context.Context, author int64, posts []string)
 	read, claims := c.check.batch(), c.check.batch()
 	fields := map[int64]*[]string{}
 	for _, post := range posts {
-		if id, ok := layout.ParseID(post); ok {
-			fields[id] = read.Fields(c.check.client.B().Hmget().Key(layout.PostKey(id)).Field(stateFields...).Build())
+		if id, ok := storage.ParseID(post); ok {
+			fields[id] = read.Fields(c.check.client.B().Hmget().Key(storage.PostKey(id)).Field(stateFields...).Build())
 		}
 	}
 	if err := read.Run(ctx); err != nil {
@@ -135,7 +135,7 @@ func (c *sampleCheck) written(ctx context.Context, author int64, posts []string)
 		}
 		s := parseState(*f)
 		// Posts of an older program may never have been on every timeline.
-		if id <= c.check.adopted || s.author != author || s.stub || layout.ParseTime(s.time).IsZero() {
+		if id <= c.check.adopted || s.author != author || s.stub || storage.ParseTime(s.time).IsZero() {
 			continue
 		}
 		states[id], unfinished[id] = s, isPending(claims, c.check.client, id, s.author, s.time)
@@ -154,7 +154,7 @@ func (c *sampleCheck) written(ctx context.Context, author int64, posts []string)
 // lookFor reports the lists that lack a post. One repair, a new fan-out of the
 // post, corrects them all.
 func (c *sampleCheck) lookFor(ctx context.Context, id int64, lists []string) error {
-	post := layout.Itoa(id)
+	post := storage.Itoa(id)
 	lpos := func(list string) rueidis.Completed { return c.check.client.B().Lpos().Key(list).Element(post).Build() }
 	on, err := reads.Many(ctx, c.check.client, lists, lpos, func(res rueidis.RedisResult) (bool, error) { return true, res.Error() })
 	if err != nil {
@@ -199,8 +199,8 @@ func (c *sampleCheck) mayLack(ctx context.Context, list string, id int64) (bool,
 		return false, err
 	}
 	last, err := reply.TextOrEmpty(res[1])
-	if oldest, _ := layout.ParseID(last); length >= layout.TimelineCap && oldest > id {
+	if oldest, _ := storage.ParseID(last); length >= storage.TimelineCap && oldest > id {
 		return true, err
 	}
-	return c.check.cluster && list != layout.Timeline && (length == 0 || strings.HasPrefix(last, "-")), err
+	return c.check.cluster && list != storage.Timeline && (length == 0 || strings.HasPrefix(last, "-")), err
 }

@@ -10,7 +10,7 @@ import (
 	"retwis/internal/redis/reads"
 	"retwis/internal/redis/script"
 	"retwis/internal/social/auth"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 	"retwis/maintain"
 )
 
@@ -32,8 +32,8 @@ func (c *sessionCheck) entries(ctx context.Context, keys []string) error {
 	}
 	ids := make([]string, len(keys))
 	for i, key := range keys {
-		_, uid, _ := layout.ParseKey(key)
-		ids[i] = layout.Itoa(uid)
+		_, uid, _ := storage.ParseKey(key)
+		ids[i] = storage.Itoa(uid)
 	}
 	users, err := c.check.userFields(ctx, ids, "username", "auth")
 	if err != nil {
@@ -48,17 +48,17 @@ func (c *sessionCheck) entries(ctx context.Context, keys []string) error {
 }
 
 func (c *sessionCheck) ofUser(ctx context.Context, key, name, open string, tokens []string) error {
-	prefix, uid, _ := layout.ParseKey(key)
+	prefix, uid, _ := storage.ParseKey(key)
 	strip := func(tokens ...string) fix {
 		return func(ctx context.Context) (bool, error) {
-			return sessionStripScript.Run(ctx, c.check.client, []string{layout.UserKey(uid), key}, tokens).AsBool()
+			return sessionStripScript.Run(ctx, c.check.client, []string{storage.UserKey(uid), key}, tokens).AsBool()
 		}
 	}
 	if name == "" {
 		p := Problem{Kind: maintain.Dangling, Key: key, Detail: fmt.Sprintf("user %d does not exist", uid), Repair: "remove it"}
 		return c.check.found(ctx, p, strip())
 	}
-	if prefix == layout.LoginsPrefix {
+	if prefix == storage.LoginsPrefix {
 		return nil // it expires
 	}
 	for _, token := range tokens {

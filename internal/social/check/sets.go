@@ -10,8 +10,8 @@ import (
 
 	"retwis/internal/redis/reads"
 	"retwis/internal/redis/reply"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
+
 	"retwis/maintain"
 )
 
@@ -52,25 +52,25 @@ type setCheck struct{ check *checker }
 
 func (c *setCheck) sets() []set {
 	const nobody, themselves = "user %q does not exist", "has the user themselves"
-	like := &relation{source: layout.LikersPrefix, mirror: layout.LikedPrefix, what: "user %[2]s likes post %[1]s", copy: storage.CopyEntry}
-	repost := &relation{source: layout.RepostersPrefix, mirror: layout.RepostedPrefix, what: "user %[2]s has reposted post %[1]s", anyScore: true, copy: copyRepost}
-	block := &relation{source: layout.BlockedPrefix, mirror: layout.BlockersPrefix, what: "user %s has blocked user %s", ends: true, copy: storage.CopyEntry}
-	tag := &relation{source: layout.FollowingTagsPrefix, mirror: layout.TagFollowersPrefix, what: "user %s follows #%s", copy: storage.CopyEntry}
-	follow := &relation{source: layout.FollowingPrefix, mirror: layout.FollowersPrefix, what: "user %s follows user %s", visible: true, copy: storage.CopyEntry}
+	like := &relation{source: storage.LikersPrefix, mirror: storage.LikedPrefix, what: "user %[2]s likes post %[1]s", copy: storage.CopyEntry}
+	repost := &relation{source: storage.RepostersPrefix, mirror: storage.RepostedPrefix, what: "user %[2]s has reposted post %[1]s", anyScore: true, copy: copyRepost}
+	block := &relation{source: storage.BlockedPrefix, mirror: storage.BlockersPrefix, what: "user %s has blocked user %s", ends: true, copy: storage.CopyEntry}
+	tag := &relation{source: storage.FollowingTagsPrefix, mirror: storage.TagFollowersPrefix, what: "user %s follows #%s", copy: storage.CopyEntry}
+	follow := &relation{source: storage.FollowingPrefix, mirror: storage.FollowersPrefix, what: "user %s follows user %s", visible: true, copy: storage.CopyEntry}
 	return []set{
-		{prefix: layout.LikersPrefix, phase: sources, members: ofUsers, of: like, lost: nobody, counter: "likes"},
-		{prefix: layout.LikedPrefix, phase: copies, members: ofPosts, of: like},
-		{prefix: layout.RepostersPrefix, phase: sources, members: ofUsers, of: repost, lost: nobody, counter: "reposts", also: c.reposts},
-		{prefix: layout.RepostedPrefix, phase: copies, members: ofPosts, of: repost},
-		{prefix: layout.BookmarksPrefix, phase: copies, members: ofPosts}, // also of deleted posts
-		{prefix: layout.MutedPrefix, phase: sources, members: ofUsers, lost: nobody, self: themselves},
-		{prefix: layout.DismissedPrefix, phase: sources, members: ofUsers, lost: nobody, self: themselves},
-		{prefix: layout.BlockedPrefix, phase: sources, members: ofUsers, of: block, lost: nobody, self: themselves, also: c.blockedFollows},
-		{prefix: layout.BlockersPrefix, phase: sources, members: ofUsers, of: block, lost: nobody, self: themselves},
-		{prefix: layout.FollowingTagsPrefix, phase: sources, members: ofTags, of: tag},
-		{prefix: layout.TagFollowersPrefix, phase: sources, members: ofUsers, of: tag, lost: nobody},
-		{prefix: layout.FollowingPrefix, phase: sources, members: ofUsers, of: follow, lost: "user:%s does not exist", self: "the user follows themselves", count: &c.check.result.Follows},
-		{prefix: layout.FollowersPrefix, phase: sources, members: ofUsers, of: follow, lost: "user:%s does not exist", self: "the user follows themselves"},
+		{prefix: storage.LikersPrefix, phase: sources, members: ofUsers, of: like, lost: nobody, counter: "likes"},
+		{prefix: storage.LikedPrefix, phase: copies, members: ofPosts, of: like},
+		{prefix: storage.RepostersPrefix, phase: sources, members: ofUsers, of: repost, lost: nobody, counter: "reposts", also: c.reposts},
+		{prefix: storage.RepostedPrefix, phase: copies, members: ofPosts, of: repost},
+		{prefix: storage.BookmarksPrefix, phase: copies, members: ofPosts}, // also of deleted posts
+		{prefix: storage.MutedPrefix, phase: sources, members: ofUsers, lost: nobody, self: themselves},
+		{prefix: storage.DismissedPrefix, phase: sources, members: ofUsers, lost: nobody, self: themselves},
+		{prefix: storage.BlockedPrefix, phase: sources, members: ofUsers, of: block, lost: nobody, self: themselves, also: c.blockedFollows},
+		{prefix: storage.BlockersPrefix, phase: sources, members: ofUsers, of: block, lost: nobody, self: themselves},
+		{prefix: storage.FollowingTagsPrefix, phase: sources, members: ofTags, of: tag},
+		{prefix: storage.TagFollowersPrefix, phase: sources, members: ofUsers, of: tag, lost: nobody},
+		{prefix: storage.FollowingPrefix, phase: sources, members: ofUsers, of: follow, lost: "user:%s does not exist", self: "the user follows themselves", count: &c.check.result.Follows},
+		{prefix: storage.FollowersPrefix, phase: sources, members: ofUsers, of: follow, lost: "user:%s does not exist", self: "the user follows themselves"},
 	}
 }
 
@@ -83,7 +83,7 @@ func (c *setCheck) rules() []rule {
 		switch {
 		case slices.Contains(postSets, s.prefix):
 			owned = c.check.ofPosts(check)
-		case s.prefix == layout.TagFollowersPrefix:
+		case s.prefix == storage.TagFollowersPrefix:
 			owned = each(check)
 		}
 		rules = append(rules, rule{s.prefix, s.phase, owned})
@@ -92,12 +92,12 @@ func (c *setCheck) rules() []rule {
 }
 
 // postSets are the prefixes of the keys that end in the key of a post in braces.
-var postSets = []string{layout.LikersPrefix, layout.RepostersPrefix, layout.RepliesPrefix, layout.StubsPrefix}
+var postSets = []string{storage.LikersPrefix, storage.RepostersPrefix, storage.RepliesPrefix, storage.StubsPrefix}
 
 // setKey is the key of a set of a user, a post or a tag.
 func setKey(prefix, owner string) string {
 	if slices.Contains(postSets, prefix) {
-		return prefix + "{" + layout.PostPrefix + owner + "}"
+		return prefix + "{" + storage.PostPrefix + owner + "}"
 	}
 	return prefix + owner
 }
@@ -110,10 +110,10 @@ type entry struct {
 
 // all checks the entries of a set.
 func (c *setCheck) all(ctx context.Context, s set, key string) error {
-	_, owner, ok := layout.ParseTagKey(key)
+	_, owner, ok := storage.ParseTagKey(key)
 	if !ok {
-		_, id, _ := layout.ParseKey(key)
-		owner = layout.Itoa(id)
+		_, id, _ := storage.ParseKey(key)
+		owner = storage.Itoa(id)
 	}
 	return c.check.sortedSet(ctx, key, func(members, scores []string) error {
 		if s.count != nil {
@@ -122,7 +122,7 @@ func (c *setCheck) all(ctx context.Context, s set, key string) error {
 		page := make([]entry, len(members))
 		for i, member := range members {
 			page[i] = entry{key: key, owner: owner, member: member, score: scores[i]}
-			page[i].id, _ = layout.ParseID(member)
+			page[i].id, _ = storage.ParseID(member)
 		}
 		page, err := c.members(ctx, s, page)
 		if err == nil && s.also != nil {
@@ -236,7 +236,7 @@ func (c *setCheck) compare(ctx context.Context, r *relation, e entry, there stri
 		p.Kind = maintain.Missing
 	}
 	if r.visible {
-		owner, _ := layout.ParseID(e.owner)
+		owner, _ := storage.ParseID(e.owner)
 		closed, err := c.check.isAnyClosed(ctx, owner, e.id)
 		if err != nil {
 			return err
@@ -289,8 +289,8 @@ func (c *setCheck) blockedFollows(ctx context.Context, page []entry) ([]entry, e
 	since := make([][2]*string, len(page))
 	for i, e := range page {
 		since[i] = [2]*string{
-			b.Score(layout.FollowingPrefix+e.owner, e.member),
-			b.Score(layout.FollowingPrefix+e.member, e.owner),
+			b.Score(storage.FollowingPrefix+e.owner, e.member),
+			b.Score(storage.FollowingPrefix+e.member, e.owner),
 		}
 	}
 	if err := b.Run(ctx); err != nil {
@@ -317,8 +317,8 @@ func (c *setCheck) blockedFollow(ctx context.Context, block entry, from, to, sin
 	if since == "" {
 		return nil
 	}
-	following := storage.SetEntry{Key: layout.FollowingPrefix + from, Member: to}
-	follower := storage.SetEntry{Key: layout.FollowersPrefix + to, Member: from}
+	following := storage.SetEntry{Key: storage.FollowingPrefix + from, Member: to}
+	follower := storage.SetEntry{Key: storage.FollowersPrefix + to, Member: from}
 	p := Problem{
 		Kind: maintain.Stale, Key: following.Key, Leftover: true, Repair: "end the follow",
 		Detail: fmt.Sprintf("user %s follows user %s, although user %s has blocked user %s", from, to, block.owner, block.member),

@@ -13,9 +13,9 @@ import (
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
-	"retwis/internal/social/fanout"
-	"retwis/internal/social/imports"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/posts"
+	"retwis/internal/social/storage"
+	"retwis/internal/social/takeout"
 	"retwis/internal/social/work"
 	"retwis/maintain"
 )
@@ -30,7 +30,7 @@ type keyCheck struct{ check *checker }
 
 // singletons checks the types of the keys without an id.
 func (c *keyCheck) singletons(ctx context.Context) error {
-	keys := layout.Singletons()
+	keys := storage.Singletons()
 	good, err := c.check.ofTheirType(ctx, keys)
 	if err != nil {
 		return err
@@ -61,13 +61,13 @@ func (c *checker) ofTheirType(ctx context.Context, keys []string) ([]string, err
 		if prefix == "" {
 			prefix = key
 		}
-		if kind == layout.Type(prefix) || kind == "none" {
+		if kind == storage.Type(prefix) || kind == "none" {
 			good = append(good, key)
 			continue
 		}
-		p := Problem{Kind: maintain.Invalid, Key: key, Detail: fmt.Sprintf("a %s, where Retwis keeps a %s", kind, layout.Type(prefix))}
+		p := Problem{Kind: maintain.Invalid, Key: key, Detail: fmt.Sprintf("a %s, where Retwis keeps a %s", kind, storage.Type(prefix))}
 		var repair fix
-		if prefix != layout.UserPrefix && prefix != layout.PostPrefix {
+		if prefix != storage.UserPrefix && prefix != storage.PostPrefix {
 			p.Repair = "rename it to " + setAsideKey(key, 1)
 			repair = func(ctx context.Context) (bool, error) { return c.setAside(ctx, key, kind) }
 		}
@@ -86,7 +86,7 @@ func (c *keyCheck) counters(ctx context.Context) error {
 	for _, n := range []struct {
 		key, prefix string
 		last        int64
-	}{{layout.NextUserID, layout.UserPrefix, c.check.lastUser}, {layout.NextPostID, layout.PostPrefix, c.check.lastPost}} {
+	}{{storage.NextUserID, storage.UserPrefix, c.check.lastUser}, {storage.NextPostID, storage.PostPrefix, c.check.lastPost}} {
 		if c.check.foreign[n.key] {
 			continue
 		}
@@ -105,7 +105,7 @@ func (c *keyCheck) counters(ctx context.Context) error {
 			continue
 		}
 		err = c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
-			return counterUpScript.Run(ctx, c.check.client, []string{n.key}, []string{layout.Itoa(n.last)}).AsBool()
+			return counterUpScript.Run(ctx, c.check.client, []string{n.key}, []string{storage.Itoa(n.last)}).AsBool()
 		})
 		if err != nil {
 			return err
@@ -143,13 +143,13 @@ func (c *keyCheck) expire(ctx context.Context, keys []string) error {
 // unfinished reports unfinished tasks, and finishes those of dead processes, in the order
 // in which they wait for each other.
 func (c *keyCheck) unfinished(ctx context.Context) error {
-	if c.check.foreign[layout.Tasks] {
+	if c.check.foreign[storage.Tasks] {
 		return nil
 	}
-	for stage := range fanout.Stages {
-		err := c.check.sortedSet(ctx, layout.Tasks, func(members, scores []string) error {
+	for stage := range posts.Stages {
+		err := c.check.sortedSet(ctx, storage.Tasks, func(members, scores []string) error {
 			for i, member := range members {
-				if fanout.Stage(member) != stage {
+				if posts.Stage(member) != stage {
 					continue
 				}
 				if err := c.task(ctx, member, scores[i]); err != nil {
@@ -168,7 +168,7 @@ func (c *keyCheck) unfinished(ctx context.Context) error {
 // task reports an unfinished task with its score.
 func (c *keyCheck) task(ctx context.Context, member, score string) error {
 	p := Problem{
-		Kind: maintain.Missing, Key: layout.Tasks, Leftover: true,
+		Kind: maintain.Missing, Key: storage.Tasks, Leftover: true,
 		Detail: fmt.Sprintf("%.80s is not finished yet, or not on a replica; it goes on", member),
 	}
 	at, _ := strconv.ParseFloat(score, 64)
@@ -212,18 +212,18 @@ func (c *checker) setAside(ctx context.Context, key, kind string, field ...strin
 
 // imported checks that an import of lists that has not ended has a task.
 func (c *keyCheck) imported(ctx context.Context, key string) error {
-	_, uid, _ := layout.ParseKey(key)
-	p, err := imports.NewStore(c.check.client).Get(ctx, uid)
-	if err != nil || p.State != imports.Running {
+	_, uid, _ := storage.ParseKey(key)
+	p, err := takeout.NewStore(c.check.client).Get(ctx, uid)
+	if err != nil || p.State != takeout.Running {
 		return err
 	}
-	task := imports.Task(uid, p.ID)
-	since, err := reply.TextOrEmpty(c.check.client.Do(ctx, c.check.client.B().Zscore().Key(layout.Tasks).Member(task).Build()))
+	task := takeout.Task(uid, p.ID)
+	since, err := reply.TextOrEmpty(c.check.client.Do(ctx, c.check.client.B().Zscore().Key(storage.Tasks).Member(task).Build()))
 	if err != nil || since != "" {
 		return err
 	}
 	problem := Problem{
-		Kind: maintain.Missing, Key: key, Leftover: true, Detail: "runs, but is not in " + layout.Tasks, Repair: "go on with it",
+		Kind: maintain.Missing, Key: key, Leftover: true, Detail: "runs, but is not in " + storage.Tasks, Repair: "go on with it",
 	}
 	return c.check.found(ctx, problem, func(ctx context.Context) (bool, error) { return c.check.app.Imports.Resume(ctx, uid) })
 }
@@ -234,17 +234,17 @@ func (c *keyCheck) ranges(ctx context.Context, key string) error {
 		for _, member := range members {
 			p := Problem{Kind: maintain.Invalid, Key: key, Detail: fmt.Sprintf("%.40q is no range of ids", member), Repair: "remove it"}
 			repair := c.check.removes(key, member)
-			if first, _, ok := layout.ParseRange(member); ok {
-				err := c.check.client.Do(ctx, c.check.client.B().Zscore().Key(layout.ImportedPosts).Member(member).Build()).Error()
+			if first, _, ok := storage.ParseRange(member); ok {
+				err := c.check.client.Do(ctx, c.check.client.B().Zscore().Key(storage.ImportedPosts).Member(member).Build()).Error()
 				switch {
 				case err == nil || rediserr.IsWrongType(err): // reported with the types
 					continue
 				case !rueidis.IsRedisNil(err):
 					return err
 				}
-				p = Problem{Kind: maintain.Missing, Key: layout.ImportedPosts, Detail: "lacks " + member + " of " + key, Repair: "add it"}
+				p = Problem{Kind: maintain.Missing, Key: storage.ImportedPosts, Detail: "lacks " + member + " of " + key, Repair: "add it"}
 				repair = func(ctx context.Context) (bool, error) {
-					return c.check.zadd(ctx, layout.ImportedPosts, layout.Itoa(first), member)
+					return c.check.zadd(ctx, storage.ImportedPosts, storage.Itoa(first), member)
 				}
 			}
 			if err := c.check.found(ctx, p, repair); err != nil {

@@ -15,10 +15,9 @@ import (
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/removal"
 	"retwis/internal/social/storage"
-	"retwis/internal/social/users"
+
 	"retwis/maintain"
 )
 
@@ -35,7 +34,7 @@ type userCheck struct {
 
 // usernames checks that each username leads to a user with that name.
 func (c *userCheck) usernames(ctx context.Context) error {
-	if c.check.foreign[layout.Users] {
+	if c.check.foreign[storage.UserNames] {
 		return nil
 	}
 	return c.allNames(ctx, func(key string, names, ids []string) error {
@@ -55,14 +54,14 @@ func (c *userCheck) usernames(ctx context.Context) error {
 // name checks one username. A user is written before the name leads there, and no
 // id is assigned twice: the user of a name without one was lost for good.
 func (c *userCheck) name(ctx context.Context, key, name, id string, user []string) error {
-	if _, bucket, ok := layout.ParseKey(key); ok && int(bucket) != users.Bucket(name) {
+	if _, bucket, ok := storage.ParseKey(key); ok && int(bucket) != storage.Bucket(name) {
 		p := Problem{
 			Kind: maintain.Stale, Key: key, Leftover: true, Repair: "remove it there",
-			Detail: fmt.Sprintf("%q belongs into %s", name, layout.BucketKey(users.Bucket(name))),
+			Detail: fmt.Sprintf("%q belongs into %s", name, storage.BucketKey(storage.Bucket(name))),
 		}
 		return c.check.found(ctx, p, func(ctx context.Context) (bool, error) { return c.check.names.Free(ctx, key, name, id) })
 	}
-	if id == layout.Nobody {
+	if id == storage.Nobody {
 		return nil // the account was deleted
 	}
 	p := Problem{Kind: maintain.Dangling, Key: key}
@@ -71,19 +70,19 @@ func (c *userCheck) name(ctx context.Context, key, name, id string, user []strin
 		p.Kind, p.Detail = maintain.Missing, fmt.Sprintf("%q belongs to user %s, who has no username", name, id)
 		p.Repair = "give the user this name"
 		return c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
-			return storage.FillField(ctx, c.check.client, layout.UserPrefix+id, "username", name)
+			return storage.FillField(ctx, c.check.client, storage.UserPrefix+id, "username", name)
 		})
 	case called == "":
 		p.Detail = fmt.Sprintf("%q belongs to user %s, who does not exist", name, id)
-	case layout.Fold(called) != layout.Fold(name):
+	case storage.Fold(called) != storage.Fold(name):
 		p.Kind, p.Detail = maintain.Stale, fmt.Sprintf("%q belongs to user %s, whose name is %q", name, id, called)
 	default:
 		return nil
 	}
 	p.Repair = "free the name"
 	return c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
-		now, err := reply.TextOrEmpty(c.check.client.Do(ctx, c.check.client.B().Hget().Key(layout.UserPrefix+id).Field("username").Build()))
-		if err != nil || layout.Fold(now) == layout.Fold(name) {
+		now, err := reply.TextOrEmpty(c.check.client.Do(ctx, c.check.client.B().Hget().Key(storage.UserPrefix+id).Field("username").Build()))
+		if err != nil || storage.Fold(now) == storage.Fold(name) {
 			return false, err
 		}
 		c.check.app.Users.ForgetName(name)
@@ -95,7 +94,7 @@ func (c *userCheck) name(ctx context.Context, key, name, id string, user []strin
 func (c *userCheck) some(ctx context.Context, keys []string) error {
 	ids := make([]string, len(keys))
 	for i, key := range keys {
-		ids[i] = strings.TrimPrefix(key, layout.UserPrefix)
+		ids[i] = strings.TrimPrefix(key, storage.UserPrefix)
 	}
 	users, err := c.check.userFields(ctx, ids, "username", "auth", "joined", "password", "pinned", "standing", "role", "signup")
 	if err != nil {
@@ -103,10 +102,10 @@ func (c *userCheck) some(ctx context.Context, keys []string) error {
 	}
 	for i, key := range keys {
 		fields := users[i]
-		_, uid, _ := layout.ParseKey(key)
+		_, uid, _ := storage.ParseKey(key)
 		c.check.result.Users++
 		c.check.lastUser = max(c.check.lastUser, uid)
-		if fields[0] != "" && fields[5] == layout.Closed {
+		if fields[0] != "" && fields[5] == storage.Closed {
 			if err := c.closed(ctx, uid, fields[0], fields[2]); err != nil {
 				return err
 			}
@@ -129,11 +128,11 @@ func (c *userCheck) some(ctx context.Context, keys []string) error {
 func (c *userCheck) closed(ctx context.Context, uid int64, name, joined string) error {
 	c.check.knownUsers.add(uid, true)
 	member := removal.Member(uid, name, joined)
-	since, err := reply.TextOrEmpty(c.check.client.Do(ctx, c.check.client.B().Zscore().Key(layout.Tasks).Member(member).Build()))
+	since, err := reply.TextOrEmpty(c.check.client.Do(ctx, c.check.client.B().Zscore().Key(storage.Tasks).Member(member).Build()))
 	if err != nil || since != "" {
 		return err
 	}
-	p := Problem{Kind: maintain.Missing, Key: layout.UserKey(uid), Detail: "is closed, but its deletion is not in " + layout.Tasks, Repair: "delete the account"}
+	p := Problem{Kind: maintain.Missing, Key: storage.UserKey(uid), Detail: "is closed, but its deletion is not in " + storage.Tasks, Repair: "delete the account"}
 	return c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
 		switch err := c.check.app.Leaving.DeleteAccount(ctx, uid); {
 		case errors.Is(err, social.ErrNotFound):
@@ -146,7 +145,7 @@ func (c *userCheck) closed(ctx context.Context, uid int64, name, joined string) 
 }
 
 func (c *userCheck) user(ctx context.Context, uid int64, fields []string) error {
-	key, name, open, joined := layout.UserKey(uid), fields[0], fields[1], fields[2]
+	key, name, open, joined := storage.UserKey(uid), fields[0], fields[1], fields[2]
 	if name == "" {
 		p := Problem{Kind: maintain.Missing, Key: key, Detail: "has no username"}
 		var repair fix
@@ -164,7 +163,7 @@ func (c *userCheck) user(ctx context.Context, uid int64, fields []string) error 
 		return err
 	}
 	owners := []string{found[0].Folded, found[0].Typed}
-	since, err := reply.TextOrEmpty(c.check.client.Do(ctx, c.check.client.B().Zscore().Key(layout.UsersByTime).Member(name).Build()))
+	since, err := reply.TextOrEmpty(c.check.client.Do(ctx, c.check.client.B().Zscore().Key(storage.UsersByTime).Member(name).Build()))
 	if err != nil {
 		return err
 	}
@@ -173,12 +172,12 @@ func (c *userCheck) user(ctx context.Context, uid int64, fields []string) error 
 			c.check.result.Sessions++
 		}
 	}
-	if !slices.Contains(owners, layout.Itoa(uid)) && !c.check.foreign[layout.Users] {
+	if !slices.Contains(owners, storage.Itoa(uid)) && !c.check.foreign[storage.UserNames] {
 		if err := c.unreachable(ctx, uid, name, open, owners[0]); err != nil || owners[0] != "" {
 			return err
 		}
 	}
-	if since == "" && !c.check.foreign[layout.UsersByTime] && c.isLatest(joined) {
+	if since == "" && !c.check.foreign[storage.UsersByTime] && c.isLatest(joined) {
 		if err := c.notLatest(ctx, key, name, joined); err != nil {
 			return err
 		}
@@ -191,7 +190,7 @@ func (c *userCheck) notLatest(ctx context.Context, key, name, joined string) err
 	p := Problem{Kind: maintain.Missing, Key: key, Detail: "not among the users by time", Leftover: true, Repair: "add the user there"}
 	return c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
 		at := float64(0)
-		if t := layout.ParseTime(joined); !t.IsZero() {
+		if t := storage.ParseTime(joined); !t.IsZero() {
 			at = float64(t.Unix())
 		}
 		return c.check.client.DoMulti(ctx, c.check.names.AddLatest(name, at)...)[0].AsBool()
@@ -204,14 +203,14 @@ func (c *userCheck) pinned(ctx context.Context, uid int64, post string) error {
 	if post == "" {
 		return nil
 	}
-	id, isID := layout.ParseID(post)
+	id, isID := storage.ParseID(post)
 	s, err := c.check.state(ctx, id)
 	if err != nil || isID && s.isPost() && s.author == uid && s.repostOf == 0 {
 		return err
 	}
-	p := Problem{Kind: maintain.Dangling, Key: layout.UserKey(uid), Leftover: true, Detail: fmt.Sprintf("pinned post %.40q is not a post of the user", post), Repair: "unpin it"}
+	p := Problem{Kind: maintain.Dangling, Key: storage.UserKey(uid), Leftover: true, Detail: fmt.Sprintf("pinned post %.40q is not a post of the user", post), Repair: "unpin it"}
 	return c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
-		return storage.DeleteFieldIf(ctx, c.check.client, layout.UserKey(uid), "pinned", post)
+		return storage.DeleteFieldIf(ctx, c.check.client, storage.UserKey(uid), "pinned", post)
 	})
 }
 
@@ -219,9 +218,9 @@ func (c *userCheck) pinned(ctx context.Context, uid int64, post string) error {
 // registration is the same as the repair, or removes the user: both can run at
 // once.
 func (c *userCheck) unreachable(ctx context.Context, uid int64, name, open, owner string) error {
-	p := Problem{Kind: maintain.Missing, Key: layout.UserKey(uid), Detail: fmt.Sprintf("unreachable: the username %q does not lead to this user", name), Leftover: open == ""}
+	p := Problem{Kind: maintain.Missing, Key: storage.UserKey(uid), Detail: fmt.Sprintf("unreachable: the username %q does not lead to this user", name), Leftover: open == ""}
 	if owner == "" {
-		p.Repair = fmt.Sprintf("give %q to the user", layout.Fold(name))
+		p.Repair = fmt.Sprintf("give %q to the user", storage.Fold(name))
 		return c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
 			has, err := c.check.names.Claim(ctx, name, uid)
 			return has == uid, err
@@ -229,7 +228,7 @@ func (c *userCheck) unreachable(ctx context.Context, uid int64, name, open, owne
 	}
 	// Another user has the name. A user without sessions and data lost the race
 	// for it, and the process that should have removed the user died.
-	data := []string{layout.ProfileKey(uid), layout.FollowingKey(uid), layout.FollowersKey(uid), layout.HomeKey(uid)}
+	data := []string{storage.ProfileKey(uid), storage.FollowingKey(uid), storage.FollowersKey(uid), storage.HomeKey(uid)}
 	exists := func(key string) rueidis.Completed { return c.check.client.B().Exists().Key(key).Build() }
 	has, err := reads.Many(ctx, c.check.client, data, exists, rueidis.RedisResult.AsBool)
 	if err != nil {
@@ -242,7 +241,7 @@ func (c *userCheck) unreachable(ctx context.Context, uid int64, name, open, owne
 	}
 	p.Repair = "remove the user, who has no data"
 	return c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
-		return dropUserScript.Run(ctx, c.check.client, []string{layout.UserKey(uid)}, []string{name}).AsBool()
+		return dropUserScript.Run(ctx, c.check.client, []string{storage.UserKey(uid)}, []string{name}).AsBool()
 	})
 }
 
@@ -252,15 +251,15 @@ func (c *userCheck) isLatest(joined string) bool {
 	if !c.check.cluster || c.check.sinceLatest.IsZero() {
 		return true
 	}
-	return layout.ParseTime(joined).After(c.check.sinceLatest)
+	return storage.ParseTime(joined).After(c.check.sinceLatest)
 }
 
 // byTime checks that each entry of the users by time is a user.
 func (c *userCheck) byTime(ctx context.Context) error {
-	if c.check.foreign[layout.UsersByTime] || c.check.foreign[layout.Users] {
+	if c.check.foreign[storage.UsersByTime] || c.check.foreign[storage.UserNames] {
 		return nil
 	}
-	return c.check.sortedSet(ctx, layout.UsersByTime, func(names, scores []string) error {
+	return c.check.sortedSet(ctx, storage.UsersByTime, func(names, scores []string) error {
 		found, err := c.named(ctx, names)
 		if err != nil {
 			return err
@@ -269,7 +268,7 @@ func (c *userCheck) byTime(ctx context.Context) error {
 			if found[i] {
 				continue
 			}
-			p := Problem{Kind: maintain.Dangling, Key: layout.UsersByTime, Detail: fmt.Sprintf("%q is not the name of a user", name), Repair: "remove it"}
+			p := Problem{Kind: maintain.Dangling, Key: storage.UsersByTime, Detail: fmt.Sprintf("%q is not the name of a user", name), Repair: "remove it"}
 			err := c.check.found(ctx, p, func(ctx context.Context) (bool, error) { return c.removeByTime(ctx, name, scores[i]) })
 			if err != nil {
 				return err
@@ -286,14 +285,14 @@ func (c *userCheck) removeByTime(ctx context.Context, name, score string) (bool,
 	if err != nil || found[0] {
 		return false, err
 	}
-	removed, err := c.check.client.Do(ctx, c.check.client.B().Zrem().Key(layout.UsersByTime).Member(name).Build()).AsBool()
+	removed, err := c.check.client.Do(ctx, c.check.client.B().Zrem().Key(storage.UsersByTime).Member(name).Build()).AsBool()
 	if err != nil || !removed {
 		return false, err
 	}
 	if found, err = c.named(ctx, []string{name}); err != nil || !found[0] {
 		return true, err
 	}
-	return true, c.check.client.Do(ctx, c.check.client.B().Arbitrary("ZADD").Keys(layout.UsersByTime).Args("NX", score, name).Build()).Error()
+	return true, c.check.client.Do(ctx, c.check.client.B().Arbitrary("ZADD").Keys(storage.UsersByTime).Args("NX", score, name).Build()).Error()
 }
 
 // named reports which of these names belong to users, as they typed them.

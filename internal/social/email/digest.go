@@ -9,7 +9,7 @@ import (
 
 	"retwis/internal/mail"
 	"retwis/internal/social"
-	"retwis/internal/social/users"
+	"retwis/internal/social/storage"
 )
 
 const (
@@ -107,7 +107,7 @@ func (s *Service) sendDigest(ctx context.Context, rec Record) error {
 
 // lines are what a user has not seen since a time, as the page of notifications shows it, and
 // whether there is more.
-func (s *Service) lines(ctx context.Context, user users.Record, since time.Time) (lines []string, more bool, err error) {
+func (s *Service) lines(ctx context.Context, user storage.Record, since time.Time) (lines []string, more bool, err error) {
 	ctx = social.WithFresh(ctx)
 	v, err := s.Viewers.Get(ctx, user.User)
 	if err != nil {

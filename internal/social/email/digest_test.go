@@ -14,8 +14,8 @@ import (
 	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/email"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/socialtest"
+	"retwis/internal/social/storage"
 )
 
 // A digest comes once a day, from one of two processes, with what its user sees and has not read;
@@ -210,7 +210,7 @@ func TestDigestKilled(t *testing.T) {
 	for cut, ended := int64(0), false; !ended; cut += 3 {
 		before := len(b.mails.Mails())
 		due := b.Clock.Now().Unix() - 1
-		b.Redis("HSET", layout.EmailKey(ada.ID), "due", layout.Itoa(due), "since", "1")
+		b.Redis("HSET", storage.EmailKey(ada.ID), "due", storage.Itoa(due), "since", "1")
 		for f, err := range b.Email.Store.Findings(b.Ctx, func(context.Context, int64) (bool, error) { return true, nil }) {
 			b.do(err)
 			_, err = f.Fix(b.Ctx)

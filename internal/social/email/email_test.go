@@ -20,10 +20,10 @@ import (
 	"retwis/internal/social/auth"
 	"retwis/internal/social/check"
 	"retwis/internal/social/email"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/limits"
 	"retwis/internal/social/moderation"
 	"retwis/internal/social/socialtest"
+	"retwis/internal/social/storage"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
@@ -126,7 +126,7 @@ func TestConfirm(t *testing.T) {
 		t.Fatalf("%+v", m)
 	}
 	_, secret, _ := strings.Cut(token, ".")
-	if stored := b.Redis("HVALS", layout.EmailKey(ada.ID)); !strings.Contains(stored, adaAt) || strings.Contains(stored, secret) {
+	if stored := b.Redis("HVALS", storage.EmailKey(ada.ID)); !strings.Contains(stored, adaAt) || strings.Contains(stored, secret) {
 		t.Errorf("stored: %s", stored)
 	}
 	for _, other := range []string{"", "x", "1.", token + "x", strings.Repeat("1", 200)} {
@@ -220,7 +220,7 @@ func TestReset(t *testing.T) {
 	if m.To != adaAt || !strings.Contains(m.Text, "account ada on Retwis, within an hour") {
 		t.Errorf("%+v", m)
 	}
-	if n := strings.Count(b.Redis("KEYS", layout.MailPrefix+"*"), layout.MailPrefix); n != 0 {
+	if n := strings.Count(b.Redis("KEYS", storage.MailPrefix+"*"), storage.MailPrefix); n != 0 {
 		t.Errorf("%d mails still wait", n)
 	}
 	session, err := b.Auth.Login(b.Ctx, "ada", socialtest.Password)
@@ -364,12 +364,12 @@ func TestWarnings(t *testing.T) {
 	_, err = b.Auth.ChangePassword(b.Ctx, ben, socialtest.Password, "another password")
 	b.do(err)
 	b.quiet(sent)
-	b.Redis("HSET", layout.UserKey(ada.ID), "totp", "KEY")
+	b.Redis("HSET", storage.UserKey(ada.ID), "totp", "KEY")
 	b.do(b.Auth.TurnOffSecondFactor(b.Ctx, ada, "another password"))
 	want("Two-step login was turned off", adaAt)
 	end, err := b.warner().Begin(b.Ctx, ada.ID, "passkeys")
 	b.do(err)
-	b.Redis("HSET", layout.UserKey(ada.ID), "passkeys", "[]")
+	b.Redis("HSET", storage.UserKey(ada.ID), "passkeys", "[]")
 	end()
 	want("A passkey was added", adaAt)
 
@@ -380,7 +380,7 @@ func TestWarnings(t *testing.T) {
 	want("Your e-mail address was changed", adaAt)
 	b.do(b.Email.Remove(b.Ctx, ada, "another password"))
 	want("Your e-mail address was removed", "new@example.net")
-	if exists := b.Redis("EXISTS", layout.EmailKey(ada.ID)); exists != "0" {
+	if exists := b.Redis("EXISTS", storage.EmailKey(ada.ID)); exists != "0" {
 		t.Errorf("the record is left: %s", exists)
 	}
 	b.WantHealthy()
@@ -409,7 +409,7 @@ func TestLeaving(t *testing.T) {
 	b.Clock.Advance(time.Minute)
 	b.do(b.Leaving.FinishRemoval(b.Ctx, ada.ID))
 	for _, key := range strings.Fields(b.Redis("KEYS", "{email*")) {
-		if strings.Contains(key, ":"+layout.Itoa(ada.ID)) || strings.Contains(b.Redis("TYPE", key), "hash") && strings.Contains(b.Redis("HVALS", key), adaAt) {
+		if strings.Contains(key, ":"+storage.Itoa(ada.ID)) || strings.Contains(b.Redis("TYPE", key), "hash") && strings.Contains(b.Redis("HVALS", key), adaAt) {
 			t.Errorf("%s is left", key)
 		}
 	}
@@ -423,7 +423,7 @@ func TestCheck(t *testing.T) {
 	t.Parallel()
 	b := open(t)
 	b.confirmed("ada", adaAt)
-	b.Redis("HSET", layout.EmailKey(999), "address", benAt)
+	b.Redis("HSET", storage.EmailKey(999), "address", benAt)
 	var keys []string
 	_, err := b.Check(check.Options{Report: func(p check.Problem) { keys = append(keys, p.Key) }})
 	b.do(err)
@@ -441,7 +441,7 @@ func TestCheck(t *testing.T) {
 func TestCheckDamaged(t *testing.T) {
 	t.Parallel()
 	b := open(t)
-	key := layout.EmailKey(b.confirmed("ada", adaAt).ID)
+	key := storage.EmailKey(b.confirmed("ada", adaAt).ID)
 	b.Redis("HSET", key, "refused", "never")
 	for range 2 {
 		named := false
@@ -468,7 +468,7 @@ func TestOff(t *testing.T) {
 	if _, err := b.Auth.ChangePassword(b.Ctx, ada, socialtest.Password, "another password"); err != nil {
 		t.Fatal(err)
 	}
-	if keys := b.Redis("KEYS", layout.MailPrefix+"*"); keys != "" {
+	if keys := b.Redis("KEYS", storage.MailPrefix+"*"); keys != "" {
 		t.Errorf("%s", keys)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/reply"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/work"
 )
 
@@ -30,7 +30,7 @@ const (
 // keepFor is how long it is tried to send a mail.
 var keepFor = map[kind]time.Duration{confirmMail: 24 * time.Hour, resetMail: time.Hour, warningMail: 24 * time.Hour, movedMail: 24 * time.Hour}
 
-// note is a mail that waits, as layout.MailKey has it. The text is written when it is sent.
+// note is a mail that waits, as storage.MailKey has it. The text is written when it is sent.
 type note struct {
 	Kind  kind   `json:"kind"`
 	User  int64  `json:"user,omitempty"`
@@ -64,7 +64,7 @@ func (o *Outbox) add(ctx context.Context, n note) (member string, err error) {
 	if err != nil {
 		return "", failed(err)
 	}
-	set := o.client.B().Set().Key(layout.MailKey(id)).Value(string(text)).Ex(keepFor[n.Kind]).Build().ToRetryable()
+	set := o.client.B().Set().Key(storage.MailKey(id)).Value(string(text)).Ex(keepFor[n.Kind]).Build().ToRetryable()
 	if err := o.client.Do(ctx, set).Error(); err != nil {
 		return "", failed(err)
 	}
@@ -74,7 +74,7 @@ func (o *Outbox) add(ctx context.Context, n note) (member string, err error) {
 
 // read returns a mail that waits, false for one that was sent or is too old.
 func (o *Outbox) read(ctx context.Context, id string) (n note, ok bool, err error) {
-	text, err := o.client.Do(ctx, o.client.B().Get().Key(layout.MailKey(id)).Build()).AsBytes()
+	text, err := o.client.Do(ctx, o.client.B().Get().Key(storage.MailKey(id)).Build()).AsBytes()
 	if rueidis.IsRedisNil(err) {
 		return note{}, false, nil
 	}
@@ -86,7 +86,7 @@ func (o *Outbox) read(ctx context.Context, id string) (n note, ok bool, err erro
 
 // remove removes a mail.
 func (o *Outbox) remove(ctx context.Context, id string) error {
-	return failed(o.client.Do(ctx, o.client.B().Del().Key(layout.MailKey(id)).Build().ToRetryable()).Error())
+	return failed(o.client.Do(ctx, o.client.B().Del().Key(storage.MailKey(id)).Build().ToRetryable()).Error())
 }
 
 // Begin notes a warning that a field of a user changes, before it does; end sends it. It does
@@ -106,7 +106,7 @@ func (o *Outbox) Begin(ctx context.Context, uid int64, field string) (end func()
 
 // digest is the SHA-256 of a field of a user.
 func (o *Outbox) digest(ctx context.Context, uid int64, field string) (string, error) {
-	value, err := reply.TextOrEmpty(o.client.Do(ctx, o.client.B().Hget().Key(layout.UserKey(uid)).Field(field).Build()))
+	value, err := reply.TextOrEmpty(o.client.Do(ctx, o.client.B().Hget().Key(storage.UserKey(uid)).Field(field).Build()))
 	return digest(value), failed(err)
 }
 

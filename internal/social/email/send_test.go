@@ -12,8 +12,8 @@ import (
 	"retwis/internal/mail/mailtest"
 	"retwis/internal/redistest"
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/socialtest"
+	"retwis/internal/social/storage"
 )
 
 // An address gets five mails a day, and of those that somebody asks for three.
@@ -176,8 +176,8 @@ func TestSlow(t *testing.T) {
 	}
 	ben := b.NewUser("ben")
 	b.Connect(ben, ada)
-	post := layout.Itoa(b.Publish(ada, "hello"))
-	b.Eventually("the post", func() bool { return b.Redis("LINDEX", layout.HomeKey(ben.ID), "0") == post })
+	post := storage.Itoa(b.Publish(ada, "hello"))
+	b.Eventually("the post", func() bool { return b.Redis("LINDEX", storage.HomeKey(ben.ID), "0") == post })
 	if n := len(b.mails.Mails()); n != 1 {
 		t.Errorf("%d mails", n)
 	}
@@ -233,7 +233,7 @@ func TestResetMeetsNewAddress(t *testing.T) {
 			confirm(process)
 			b.quiet(4)
 		}
-		if link := b.Redis("HGET", layout.UserKey(ada.ID), "reset"); link != "" {
+		if link := b.Redis("HGET", storage.UserKey(ada.ID), "reset"); link != "" {
 			t.Errorf("slow mail %t: a link to the old address works", isSlowMail)
 		}
 	}
@@ -255,7 +255,7 @@ func TestKilledWhileAddressChanges(t *testing.T) {
 		token := strings.TrimPrefix(b.quiet(3)[2].Link("/confirm/"), "/confirm/")
 		process := socialtest.Dying(client, left)
 		_, err := socialtest.On(t, process, idle).Email.Confirm(b.Ctx, token)
-		if link := b.Redis("HGET", layout.UserKey(ada.ID), "reset"); b.record(ada).Confirmed() != adaAt && link != "" {
+		if link := b.Redis("HGET", storage.UserKey(ada.ID), "reset"); b.record(ada).Confirmed() != adaAt && link != "" {
 			t.Errorf("killed after %d of %d commands, a link to the old address works: %v", left, last, err)
 		}
 		if left == enough {

@@ -14,10 +14,10 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
 	"retwis/internal/social/auth"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/limits"
 	"retwis/internal/social/notify"
 	"retwis/internal/social/site"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/timeline"
 )
 
@@ -294,14 +294,14 @@ func newSecret() string {
 }
 
 // tokenOf is the secret of a link with its user.
-func tokenOf(uid int64, secret string) string { return layout.Itoa(uid) + "." + secret }
+func tokenOf(uid int64, secret string) string { return storage.Itoa(uid) + "." + secret }
 
 func userOf(token string) (uid int64, ok bool) {
 	text, _, found := strings.Cut(token, ".")
 	if !found || len(token) > maxToken {
 		return 0, false
 	}
-	return layout.ParseID(text)
+	return storage.ParseID(text)
 }
 
 func isSame(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }

@@ -12,13 +12,13 @@ import (
 
 	"retwis/internal/mail"
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
+
 	"retwis/maintain"
 	"retwis/model"
 )
 
-// Record is the address of a user: a record of layout.EmailModel.
+// Record is the address of a user: a record of storage.EmailModel.
 type Record struct {
 	ID      int64   `redis:",id"`            // of the user
 	Address *string `redis:"address,unique"` // that is confirmed, in lower case; nil for none
@@ -45,10 +45,10 @@ type Store struct{ all *storage.Records[Record] }
 
 // NewStore returns the addresses of the database behind client, which is not asked.
 func NewStore(client rueidis.Client) *Store {
-	return &Store{storage.NewRecords[Record](client, layout.EmailMeta, model.Options{
-		Name: layout.EmailModel, IDs: model.ClientAssigned, Partitions: layout.EmailPartitions,
+	return &Store{storage.NewRecords[Record](client, storage.EmailMeta, model.Options{
+		Name: storage.EmailModel, IDs: model.ClientAssigned, Partitions: storage.EmailPartitions,
 		// What a restored or damaged database has is deleted, and repaired, like any other.
-		Adopt: func(id string) bool { _, ok := layout.ParseID(id); return ok },
+		Adopt: func(id string) bool { _, ok := storage.ParseID(id); return ok },
 	})}
 }
 
@@ -65,7 +65,7 @@ func (s *Store) Get(ctx context.Context, uid int64) (Record, error) {
 	if all == nil {
 		return Record{ID: uid}, err
 	}
-	one, err := all.Get(ctx, layout.Itoa(uid))
+	one, err := all.Get(ctx, storage.Itoa(uid))
 	if errors.Is(err, model.ErrNotFound) {
 		return Record{ID: uid}, nil
 	}
@@ -100,7 +100,7 @@ func (s *Store) update(ctx context.Context, uid int64, change func(*Record) erro
 	}
 	for {
 		var own error // of change
-		_, err = all.Update(ctx, layout.Itoa(uid), func(r *Record) error {
+		_, err = all.Update(ctx, storage.Itoa(uid), func(r *Record) error {
 			own = change(r)
 			return own
 		})
@@ -161,7 +161,7 @@ func (s *Store) Forget(ctx context.Context, uid int64) error {
 	if all == nil {
 		return err
 	}
-	if err = all.Delete(ctx, layout.Itoa(uid)); errors.Is(err, model.ErrNotFound) {
+	if err = all.Delete(ctx, storage.Itoa(uid)); errors.Is(err, model.ErrNotFound) {
 		return nil
 	}
 	return failed(err)
@@ -182,7 +182,7 @@ func (s *Store) Findings(ctx context.Context, exists func(ctx context.Context, u
 			if storage.IsDamaged(err) {
 				continue // FindModel has reported it
 			}
-			f := storage.Finding{Kind: maintain.Dangling, Key: layout.EmailKey(r.ID), Repair: "remove it"}
+			f := storage.Finding{Kind: maintain.Dangling, Key: storage.EmailKey(r.ID), Repair: "remove it"}
 			f.Fix = func(ctx context.Context) (bool, error) { return true, s.Forget(ctx, r.ID) }
 			isThere := true
 			if err == nil {

@@ -10,7 +10,6 @@ import (
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/scan"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/layout2009"
 	"retwis/internal/social/load"
 	"retwis/internal/social/storage"
@@ -61,7 +60,7 @@ func (r *run) follows(ctx context.Context, keys []string) error {
 func (r *run) members(ctx context.Context, key string, uid int64, field string, members []string) error {
 	var ids []int64
 	for _, member := range members {
-		if id, ok := layout.ParseID(member); ok {
+		if id, ok := storage.ParseID(member); ok {
 			ids = append(ids, id)
 		} else {
 			r.skip(ctx, key, "%.40q is not an id", member)
@@ -85,7 +84,7 @@ func (r *run) members(ctx context.Context, key string, uid int64, field string, 
 			r.skip(ctx, key, "there is no user %d", id)
 		default:
 			follows = append(follows, follow)
-			asks = append(asks, r.Source.B().Sismember().Key(layout2009.UserKey(follow.From, "following")).Member(layout.Itoa(follow.To)).Build())
+			asks = append(asks, r.Source.B().Sismember().Key(layout2009.UserKey(follow.From, "following")).Member(storage.Itoa(follow.To)).Build())
 		}
 	}
 	if field == "followers" && len(follows) > 0 {

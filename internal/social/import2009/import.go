@@ -2,7 +2,7 @@
 //
 // [Import.Run] reads the source in batches and writes nothing to it. Users and posts keep
 // their ids, so everything can be written again: an import that was interrupted is completed
-// by running it again. Until then layout.Restoring names its source, and no site is served on
+// by running it again. Until then storage.Restoring names its source, and no site is served on
 // the target.
 //
 // Users come first, then their follows, then their posts: each step skips what refers to
@@ -24,9 +24,9 @@ import (
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/scan"
 	"retwis/internal/social/adopt"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/layout2009"
 	"retwis/internal/social/load"
+	"retwis/internal/social/storage"
 )
 
 var (
@@ -90,11 +90,11 @@ func (i Import) Run(ctx context.Context) (Result, error) {
 	return r.result(), err
 }
 
-// mark is before the name of the source in layout.Restoring while an import is not finished.
+// mark is before the name of the source in storage.Restoring while an import is not finished.
 const mark = "import-2009 "
 
 // Unfinished returns the name of the source of the unfinished import into a database, empty
-// if there is none. restoring is the value of layout.Restoring.
+// if there is none. restoring is the value of storage.Restoring.
 func Unfinished(restoring string) (source string) {
 	source, _ = strings.CutPrefix(restoring, mark)
 	if source == restoring {
@@ -106,7 +106,7 @@ func Unfinished(restoring string) (source string) {
 // claim marks an empty target. One that has the mark of the same source is accepted.
 func (i Import) claim(ctx context.Context) error {
 	b := i.Target.B()
-	owner, err := reply.TextOrEmpty(i.Target.Do(ctx, b.Get().Key(layout.Restoring).Build()))
+	owner, err := reply.TextOrEmpty(i.Target.Do(ctx, b.Get().Key(storage.Restoring).Build()))
 	switch {
 	case err != nil || owner == mark+i.Name:
 		return err
@@ -122,7 +122,7 @@ func (i Import) claim(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = i.Target.Do(ctx, b.Set().Key(layout.Restoring).Value(mark+i.Name).Nx().Build()).Error()
+	err = i.Target.Do(ctx, b.Set().Key(storage.Restoring).Value(mark+i.Name).Nx().Build()).Error()
 	if rueidis.IsRedisNil(err) {
 		err = fmt.Errorf("%w: another process has just begun to fill it", ErrNotEmpty)
 	}
@@ -180,7 +180,7 @@ func (r *run) all(ctx context.Context) error {
 		{layout2009.UserPrefix + "*", r.firstUsers, nil},
 		{layout2009.UserPrefix + "*", r.otherUsers, nil},
 		{layout2009.UserPrefix + "*", r.follows, r.flushFollows},
-		{layout.PostPrefix + "*", r.posts, r.flushPosts},
+		{storage.PostPrefix + "*", r.posts, r.flushPosts},
 	} {
 		for page, err := range scan.Keys(ctx, r.Source, scan.Pattern{Match: step.match, Count: scanCount}) {
 			if err != nil {
@@ -208,8 +208,8 @@ func (r *run) finish(ctx context.Context) error {
 		old, now string
 		last     int64
 	}{
-		{layout2009.NextUserID, layout.NextUserID, r.lastUser},
-		{layout2009.NextPostID, layout.NextPostID, r.lastPost},
+		{layout2009.NextUserID, storage.NextUserID, r.lastUser},
+		{layout2009.NextPostID, storage.NextPostID, r.lastPost},
 	} {
 		last, err := r.counter(ctx, c.old)
 		if err != nil {
@@ -219,7 +219,7 @@ func (r *run) finish(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.Target.Do(ctx, r.Target.B().Del().Key(layout.Restoring).Build()).Error()
+	return r.Target.Do(ctx, r.Target.B().Del().Key(storage.Restoring).Build()).Error()
 }
 
 // maxDigits is longer than any id.
@@ -230,7 +230,7 @@ func (r *run) counter(ctx context.Context, key string) (int64, error) {
 	if now == "" || err != nil {
 		return 0, err
 	}
-	last, ok := layout.ParseID(now)
+	last, ok := storage.ParseID(now)
 	if !ok && now != "0" {
 		r.skip(ctx, key, "%q is not a counter", now)
 	}
@@ -246,7 +246,7 @@ func (r *run) existing(ctx context.Context, ids []int64) (map[int64]bool, error)
 		if _, asked := exist[id]; !asked {
 			exist[id] = false
 			ask = append(ask, id)
-			cmds = append(cmds, r.Target.B().Hexists().Key(layout.UserKey(id)).Field("username").Build())
+			cmds = append(cmds, r.Target.B().Hexists().Key(storage.UserKey(id)).Field("username").Build())
 		}
 	}
 	if len(ask) == 0 {

@@ -9,9 +9,9 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/rediserr"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/layout2009"
 	"retwis/internal/social/load"
+	"retwis/internal/social/storage"
 )
 
 const (
@@ -41,7 +41,7 @@ func (r *run) readPosts(ctx context.Context, keys []string) error {
 	var ids, authors []int64
 	var reads rueidis.Commands
 	for _, key := range keys {
-		if id, ok := layout.ParseID(strings.TrimPrefix(key, layout.PostPrefix)); ok {
+		if id, ok := storage.ParseID(strings.TrimPrefix(key, storage.PostPrefix)); ok {
 			r.lastPost = max(r.lastPost, id) // no new post can have the id of one that is skipped
 			ids = append(ids, id)
 			reads = append(reads, r.Source.B().Getrange().Key(key).Start(0).End(layout2009.MaxPost).Build())
@@ -54,7 +54,7 @@ func (r *run) readPosts(ctx context.Context, keys []string) error {
 	for i, res := range r.Source.DoMulti(ctx, reads...) {
 		value, err := res.ToString()
 		if rediserr.IsWrongType(err) {
-			r.skip(ctx, layout.PostKey(ids[i]), "not a string")
+			r.skip(ctx, storage.PostKey(ids[i]), "not a string")
 			continue
 		}
 		if err != nil {
@@ -62,7 +62,7 @@ func (r *run) readPosts(ctx context.Context, keys []string) error {
 		}
 		post, err := layout2009.ParsePost(value)
 		if err != nil {
-			r.skip(ctx, layout.PostKey(ids[i]), "%v", err)
+			r.skip(ctx, storage.PostKey(ids[i]), "%v", err)
 			continue
 		}
 		posts = append(posts, load.NewPost{ID: ids[i], Author: post.Author, Time: post.Time, Body: post.Body})
@@ -74,7 +74,7 @@ func (r *run) readPosts(ctx context.Context, keys []string) error {
 	}
 	for _, post := range posts {
 		if !exist[post.Author] {
-			r.skip(ctx, layout.PostKey(post.ID), "there is no user %d", post.Author)
+			r.skip(ctx, storage.PostKey(post.ID), "there is no user %d", post.Author)
 			continue
 		}
 		r.unwritten.all = append(r.unwritten.all, post)

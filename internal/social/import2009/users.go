@@ -12,7 +12,6 @@ import (
 	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 	"retwis/internal/social/auth"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/layout2009"
 	"retwis/internal/social/load"
 	"retwis/internal/social/storage"
@@ -100,7 +99,7 @@ func (r *run) readUsers(ctx context.Context, keys []string, first bool) ([]load.
 		case ok && field == "username":
 			ids = append(ids, uid)
 			reads = append(reads,
-				b.Getrange().Key(key).Start(0).End(layout.MaxLookup).Build(),
+				b.Getrange().Key(key).Start(0).End(storage.MaxLookup).Build(),
 				b.Getrange().Key(layout2009.UserKey(uid, "password")).Start(0).End(auth.MaxTypedPassword).Build())
 		case ok && field == "password" && first:
 			exists, err := r.Source.Do(ctx, b.Exists().Key(layout2009.UserKey(uid, "username")).Build()).AsBool()
@@ -132,7 +131,7 @@ func (r *run) readUsers(ctx context.Context, keys []string, first bool) ([]load.
 		switch reason := unusable(name); {
 		case reason != "" && first:
 			r.skip(ctx, layout2009.UserKey(uid, "username"), "%.40q %s", name, reason)
-		case reason == "" && first == (name == layout.Fold(name)):
+		case reason == "" && first == (name == storage.Fold(name)):
 			users = append(users, load.NewUser{ID: uid, Name: name, PasswordHash: password})
 		}
 	}
@@ -144,8 +143,8 @@ func unusable(name string) string {
 	switch {
 	case name == "":
 		return "is no username"
-	case len(name) > layout.MaxLookup:
-		return fmt.Sprintf("is longer than %d bytes", layout.MaxLookup)
+	case len(name) > storage.MaxLookup:
+		return fmt.Sprintf("is longer than %d bytes", storage.MaxLookup)
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
 		return "is not text"
 	}
@@ -161,14 +160,14 @@ func (r *run) owner(ctx context.Context, user load.NewUser) (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		other, ok := layout.ParseID(value)
+		other, ok := storage.ParseID(value)
 		if !ok {
 			continue
 		}
 		if other == user.ID {
 			return user.ID, nil
 		}
-		theirs, err := reply.TextOrEmpty(r.Source.Do(ctx, b.Getrange().Key(layout2009.UserKey(other, "username")).Start(0).End(layout.MaxLookup).Build()))
+		theirs, err := reply.TextOrEmpty(r.Source.Do(ctx, b.Getrange().Key(layout2009.UserKey(other, "username")).Start(0).End(storage.MaxLookup).Build()))
 		if err != nil {
 			return 0, err
 		}

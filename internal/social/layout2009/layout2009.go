@@ -23,7 +23,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/scan"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 // Keys without an id.
@@ -37,7 +37,7 @@ const (
 const UserPrefix = "uid:"
 
 // UserKey is the key of one field of a user.
-func UserKey(uid int64, field string) string { return layout.Key(UserPrefix, uid) + ":" + field }
+func UserKey(uid int64, field string) string { return storage.Key(UserPrefix, uid) + ":" + field }
 
 // NameKeys are the keys that lead from a username to an id: one half of the program wrote
 // the first, the other half read the second.
@@ -60,7 +60,7 @@ func ParseUserKey(key string) (uid int64, field string, ok bool) {
 	default:
 		return 0, "", false
 	}
-	uid, ok = layout.ParseID(id)
+	uid, ok = storage.ParseID(id)
 	return uid, field, ok
 }
 
@@ -84,12 +84,12 @@ func ParsePost(value string) (Post, error) {
 	if !ok || !ok2 {
 		return Post{}, errors.New("not of the form user|time|message")
 	}
-	uid, ok := layout.ParseID(author)
+	uid, ok := storage.ParseID(author)
 	if !ok {
 		return Post{}, fmt.Errorf("%.40q is not a user id", author)
 	}
 	sec, err := strconv.ParseInt(when, 10, 64)
-	if err != nil || sec <= 0 || sec > layout.MaxSeconds {
+	if err != nil || sec <= 0 || sec > storage.MaxSeconds {
 		return Post{}, fmt.Errorf("%.40q is not a time in unix seconds", when)
 	}
 	return Post{Author: uid, Time: time.Unix(sec, 0), Body: body}, nil

@@ -11,8 +11,8 @@ import (
 
 	"retwis/internal/app"
 	"retwis/internal/sleep"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/live/stream"
+	"retwis/internal/social/storage"
 )
 
 // follower reads the stream, and delivers its entries to the connections.
@@ -161,8 +161,8 @@ func (f *follower) restart(entries []stream.Entry, end stream.ID, again bool) []
 // prefixes are the keys of people whose changes the server reports to the hub, by
 // name, whether it has read them or not: nobody has to remember ten thousand keys.
 var prefixes = []string{
-	layout.FollowingPrefix, layout.FollowingTagsPrefix, layout.MutedPrefix, layout.BlockedPrefix, layout.BlockersPrefix,
-	layout.NotificationsPrefix, layout.UserPrefix, layout.ListsBegin,
+	storage.FollowingPrefix, storage.FollowingTagsPrefix, storage.MutedPrefix, storage.BlockedPrefix, storage.BlockersPrefix,
+	storage.NotificationsPrefix, storage.UserPrefix, storage.ListsBegin,
 }
 
 // connect returns a client that follows the stream, and to which the server reports

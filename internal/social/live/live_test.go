@@ -15,8 +15,8 @@ import (
 	"retwis/internal/redis/store"
 	"retwis/internal/redistest"
 	"retwis/internal/social"
-	"retwis/internal/social/lists"
 	"retwis/internal/social/live"
+	"retwis/internal/social/people"
 	"retwis/internal/social/socialtest"
 )
 
@@ -289,7 +289,7 @@ func whoSeesWhat(t *testing.T, url string) {
 }
 
 // listOf returns a list of one user by another.
-func listOf(p *process, owner, member social.User) lists.List {
+func listOf(p *process, owner, member social.User) people.List {
 	p.T.Helper()
 	list, err := p.Library.Create(p.Ctx, owner, "Loud")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/live/stream"
-	"retwis/internal/social/users"
+	"retwis/internal/social/storage"
 )
 
 // member is a user with connections, and until a while after the last has gone: a
@@ -59,7 +59,7 @@ func (r *refresher) load(ctx context.Context, m *member) error {
 	if err != nil {
 		return err
 	}
-	switch rec, err := users.ParseRecord(m.user.ID, res[0]); {
+	switch rec, err := storage.ParseRecord(m.user.ID, res[0]); {
 	case err == nil:
 		v.User = rec.User // with the role of now
 	case !errors.Is(err, social.ErrNotFound):

@@ -10,7 +10,7 @@ import (
 	"retwis/internal/app"
 	"retwis/internal/sleep"
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/timeline"
 )
 
@@ -101,8 +101,8 @@ const (
 
 // postChanged notes that a key that this process has read has changed.
 func (r *refresher) postChanged(key string) {
-	prefix, id, ok := layout.ParseKey(key)
-	if key != "" && (!ok || prefix != layout.PostPrefix) {
+	prefix, id, ok := storage.ParseKey(key)
+	if key != "" && (!ok || prefix != storage.PostPrefix) {
 		return
 	}
 	r.reports.mu.Lock()
@@ -113,15 +113,15 @@ func (r *refresher) postChanged(key string) {
 
 // personChanged notes that a key of a person has changed; any may have if it is empty.
 func (r *refresher) personChanged(key string) {
-	prefix, id, ok := layout.ParseKey(key)
+	prefix, id, ok := storage.ParseKey(key)
 	r.reports.mu.Lock()
 	switch {
 	case key == "":
 		r.reports.all = true
 	case !ok:
-	case prefix == layout.NotificationsPrefix, prefix == layout.UserPrefix:
+	case prefix == storage.NotificationsPrefix, prefix == storage.UserPrefix:
 		r.reports.inbox[id] = struct{}{}
-		if prefix == layout.UserPrefix {
+		if prefix == storage.UserPrefix {
 			r.reports.users[id], r.reports.people[id] = struct{}{}, struct{}{}
 		}
 	default:

@@ -7,7 +7,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/script"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 
 	_ "embed"
 )
@@ -20,7 +20,7 @@ var countScript = script.New(countSource).Retryable()
 
 // count writes the size of a set of a post, zcard or scard, to a field of it.
 func (l Loader) count(post int64, set, size, field string) rueidis.Completed {
-	return countScript.Command(l.client, []string{layout.PostKey(post), set}, []string{size, field})
+	return countScript.Command(l.client, []string{storage.PostKey(post), set}, []string{size, field})
 }
 
 // NewLike is a like to be loaded.
@@ -37,11 +37,11 @@ func (l Loader) AddLikes(ctx context.Context, likes []NewLike) error {
 		like := likes[i]
 		at := float64(like.Time.Unix())
 		cmds := rueidis.Commands{
-			b.Zadd().Key(layout.LikersKey(like.Post)).ScoreMember().ScoreMember(at, layout.Itoa(like.User)).Build(),
-			b.Zadd().Key(layout.LikedKey(like.User)).ScoreMember().ScoreMember(at, layout.Itoa(like.Post)).Build(),
+			b.Zadd().Key(storage.LikersKey(like.Post)).ScoreMember().ScoreMember(at, storage.Itoa(like.User)).Build(),
+			b.Zadd().Key(storage.LikedKey(like.User)).ScoreMember().ScoreMember(at, storage.Itoa(like.Post)).Build(),
 		}
 		if i+1 == len(likes) || likes[i+1].Post != like.Post {
-			cmds = append(cmds, l.count(like.Post, layout.LikersKey(like.Post), "ZCARD", "likes"))
+			cmds = append(cmds, l.count(like.Post, storage.LikersKey(like.Post), "ZCARD", "likes"))
 		}
 		return cmds
 	})

@@ -14,13 +14,12 @@ import (
 	"retwis/collection"
 	"retwis/internal/app"
 	"retwis/internal/social"
-	"retwis/internal/social/completion"
-	"retwis/internal/social/fanout"
-	"retwis/internal/social/layout"
-	"retwis/internal/social/searchindex"
+	"retwis/internal/social/posts"
+	"retwis/internal/social/search"
 	"retwis/internal/social/storage"
+
 	"retwis/internal/social/text"
-	"retwis/internal/social/users"
+
 	"retwis/internal/social/work"
 )
 
@@ -34,7 +33,7 @@ type Loader struct {
 	tasks  *work.Engine
 	log    *slog.Logger
 	server *rueidis.ClientOption
-	names  *users.Directory
+	names  *storage.Directory
 	lists  *collection.Timelines
 	homes  *collection.Timelines // the home timelines; on a Cluster only those that exist
 }
@@ -75,7 +74,7 @@ type NewUser struct {
 // come before all others, in the order of their ids.
 func (u NewUser) registered() float64 {
 	if u.Joined.IsZero() {
-		return float64(u.ID - layout.MaxID)
+		return float64(u.ID - storage.MaxID)
 	}
 	return float64(u.Joined.Unix())
 }
@@ -91,10 +90,10 @@ func (l Loader) AddUsers(ctx context.Context, users []NewUser) ([]social.User, e
 		return nil, err
 	}
 	// Before and after: a build of the completions meanwhile does not see all of it.
-	if err := completion.Outdate(ctx, l.client); err != nil {
+	if err := search.Outdate(ctx, l.client); err != nil {
 		return nil, err
 	}
-	last, err := l.reserve(ctx, layout.NextUserID, len(users))
+	last, err := l.reserve(ctx, storage.NextUserID, len(users))
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +119,7 @@ func (l Loader) AddUsers(ctx context.Context, users []NewUser) ([]social.User, e
 // name, as it is spelled, leads to another one is not loaded: KeepUsers returns the others.
 // It can be repeated. No counter is raised.
 func (l Loader) KeepUsers(ctx context.Context, users []NewUser) (kept []NewUser, err error) {
-	if err := completion.Outdate(ctx, l.client); err != nil {
+	if err := search.Outdate(ctx, l.client); err != nil {
 		return nil, err
 	}
 	owners := make([]int64, len(users))
@@ -148,12 +147,12 @@ func (l Loader) KeepUsers(ctx context.Context, users []NewUser) (kept []NewUser,
 // putUsers writes the hashes of users.
 func (l Loader) putUsers(ctx context.Context, users []NewUser) error {
 	return l.chunks(ctx, len(users), 1, func(i int) rueidis.Commands {
-		hash := l.client.B().Hset().Key(layout.UserKey(users[i].ID)).FieldValue().FieldValue("username", users[i].Name)
+		hash := l.client.B().Hset().Key(storage.UserKey(users[i].ID)).FieldValue().FieldValue("username", users[i].Name)
 		if users[i].PasswordHash != "" {
 			hash = hash.FieldValue("password", users[i].PasswordHash)
 		}
 		if !users[i].Joined.IsZero() {
-			hash = hash.FieldValue("joined", layout.Seconds(users[i].Joined))
+			hash = hash.FieldValue("joined", storage.Seconds(users[i].Joined))
 		}
 		return rueidis.Commands{hash.Build()}
 	})
@@ -164,7 +163,7 @@ func (l Loader) listUsers(ctx context.Context, users []NewUser) error {
 	ids := make([]int64, len(users))
 	err := l.chunks(ctx, len(users), 1, func(i int) rueidis.Commands {
 		ids[i] = users[i].ID
-		return rueidis.Commands{l.client.B().Zadd().Key(layout.UsersByTime).Nx().ScoreMember().
+		return rueidis.Commands{l.client.B().Zadd().Key(storage.UsersByTime).Nx().ScoreMember().
 			ScoreMember(users[i].registered(), users[i].Name).Build()}
 	})
 	if err != nil {
@@ -176,7 +175,7 @@ func (l Loader) listUsers(ctx context.Context, users []NewUser) error {
 	if err := l.names.Trim(ctx); err != nil {
 		return err
 	}
-	return completion.Outdate(ctx, l.client)
+	return search.Outdate(ctx, l.client)
 }
 
 // checkNames rejects invalid and taken names before anything is written.
@@ -188,10 +187,10 @@ func (l Loader) checkNames(ctx context.Context, users []NewUser) error {
 			return err
 		}
 		names[i] = user.Name
-		if seen[layout.Fold(user.Name)] {
+		if seen[storage.Fold(user.Name)] {
 			return fmt.Errorf("%w: %q appears twice", social.ErrTaken, user.Name)
 		}
-		seen[layout.Fold(user.Name)] = true
+		seen[storage.Fold(user.Name)] = true
 	}
 	taken, err := l.Taken(ctx, names)
 	if err != nil {
@@ -209,7 +208,7 @@ func (l Loader) checkNames(ctx context.Context, users []NewUser) error {
 func (l Loader) Taken(ctx context.Context, names []string) ([]bool, error) {
 	folded := make([]string, len(names))
 	for i, name := range names {
-		folded[i] = layout.Fold(name)
+		folded[i] = storage.Fold(name)
 	}
 	owners, err := l.names.Owners(ctx, folded...)
 	if err != nil {
@@ -235,8 +234,8 @@ func (l Loader) AddFollows(ctx context.Context, follows []NewFollow) error {
 		f := follows[i]
 		at := float64(f.Time.Unix())
 		return rueidis.Commands{
-			b.Zadd().Key(layout.FollowingKey(f.From)).Nx().ScoreMember().ScoreMember(at, layout.Itoa(f.To)).Build(),
-			b.Zadd().Key(layout.FollowersKey(f.To)).Nx().ScoreMember().ScoreMember(at, layout.Itoa(f.From)).Build(),
+			b.Zadd().Key(storage.FollowingKey(f.From)).Nx().ScoreMember().ScoreMember(at, storage.Itoa(f.To)).Build(),
+			b.Zadd().Key(storage.FollowersKey(f.To)).Nx().ScoreMember().ScoreMember(at, storage.Itoa(f.From)).Build(),
 		}
 	})
 }
@@ -257,7 +256,7 @@ type NewPost struct {
 // on all timelines where they belong, without notifications. It returns the id of the
 // first; the others follow.
 func (l Loader) AddPosts(ctx context.Context, posts []NewPost) (first int64, err error) {
-	last, err := l.reserve(ctx, layout.NextPostID, len(posts))
+	last, err := l.reserve(ctx, storage.NextPostID, len(posts))
 	if err != nil {
 		return 0, err
 	}
@@ -272,7 +271,7 @@ func (l Loader) AddPosts(ctx context.Context, posts []NewPost) (first int64, err
 // KeepPosts is AddPosts for posts of an older program, in the order of their ids, which they
 // keep. It can be repeated. No counter is raised.
 func (l Loader) KeepPosts(ctx context.Context, posts []NewPost) error {
-	if err := completion.Outdate(ctx, l.client); err != nil {
+	if err := search.Outdate(ctx, l.client); err != nil {
 		return err
 	}
 	for some := range slices.Chunk(posts, postsAtOnce) {
@@ -280,7 +279,7 @@ func (l Loader) KeepPosts(ctx context.Context, posts []NewPost) error {
 			return fmt.Errorf("social: load posts: %w", err)
 		}
 	}
-	return completion.Outdate(ctx, l.client)
+	return search.Outdate(ctx, l.client)
 }
 
 func (l Loader) addPosts(ctx context.Context, posts []NewPost) error {
@@ -300,16 +299,16 @@ func (l Loader) addPosts(ctx context.Context, posts []NewPost) error {
 		}
 	}()
 	err = l.chunks(ctx, len(posts), 5+text.MaxTags, func(i int) rueidis.Commands {
-		post, id := posts[i], layout.Itoa(posts[i].ID)
-		hash := b.Hset().Key(layout.PostKey(post.ID)).FieldValue().FieldValue("user_id", layout.Itoa(post.Author)).
-			FieldValue("time", layout.Seconds(post.Time)).FieldValue("body", post.Body)
+		post, id := posts[i], storage.Itoa(posts[i].ID)
+		hash := b.Hset().Key(storage.PostKey(post.ID)).FieldValue().FieldValue("user_id", storage.Itoa(post.Author)).
+			FieldValue("time", storage.Seconds(post.Time)).FieldValue("body", post.Body)
 		if post.Parent != 0 {
-			hash = hash.FieldValue("parent", layout.Itoa(post.Parent)).FieldValue("root", layout.Itoa(post.Root)).
-				FieldValue("to", layout.Itoa(post.ParentAuthor))
+			hash = hash.FieldValue("parent", storage.Itoa(post.Parent)).FieldValue("root", storage.Itoa(post.Root)).
+				FieldValue("to", storage.Itoa(post.ParentAuthor))
 		}
 		cmds := rueidis.Commands{hash.Build()}
 		if post.Parent != 0 {
-			replies := layout.RepliesKey(post.Parent)
+			replies := storage.RepliesKey(post.Parent)
 			cmds = append(cmds, b.Sadd().Key(replies).Member(id).Build(), l.count(post.Parent, replies, "SCARD", "replies"))
 		}
 		for _, key := range post.places().Entries() {
@@ -336,9 +335,9 @@ func (l Loader) addPosts(ctx context.Context, posts []NewPost) error {
 
 // index puts the words of posts into the search index.
 func (l Loader) index(ctx context.Context, posts []NewPost) error {
-	return l.app.SearchIndex.Posts.PutMany(ctx, func(yield func(searchindex.Post) bool) {
+	return l.app.SearchIndex.Posts.PutMany(ctx, func(yield func(search.IndexedPost) bool) {
 		for _, p := range posts {
-			if !yield(searchindex.Post{ID: p.ID, Author: p.Author, Parent: p.Parent, To: p.ParentAuthor, Body: p.Body}) {
+			if !yield(search.IndexedPost{ID: p.ID, Author: p.Author, Parent: p.Parent, To: p.ParentAuthor, Body: p.Body}) {
 				return
 			}
 		}
@@ -360,7 +359,7 @@ func (l Loader) push(ctx context.Context, posts []NewPost, homes *homes) error {
 		if post.places().OnTimeline() {
 			public = append(public, post.ID)
 		}
-		add(layout.HomeKey(post.Author), post.ID)
+		add(storage.HomeKey(post.Author), post.ID)
 		for _, home := range homes.of(post) {
 			add(home, post.ID)
 		}
@@ -369,7 +368,7 @@ func (l Loader) push(ctx context.Context, posts []NewPost, homes *homes) error {
 		cmds := make(rueidis.Commands, len(names))
 		for i, name := range names {
 			ids, err := lists[name], error(nil)
-			if cmds[i], err = on.PutManyCommand(name, ids[max(0, len(ids)-layout.TimelineCap):]...); err != nil {
+			if cmds[i], err = on.PutManyCommand(name, ids[max(0, len(ids)-storage.TimelineCap):]...); err != nil {
 				return err
 			}
 		}
@@ -381,18 +380,18 @@ func (l Loader) push(ctx context.Context, posts []NewPost, homes *homes) error {
 			return err
 		}
 	}
-	if lists[layout.Timeline] = public; len(public) == 0 {
+	if lists[storage.Timeline] = public; len(public) == 0 {
 		return nil
 	}
-	return put(l.lists, layout.Timeline)
+	return put(l.lists, storage.Timeline)
 }
 
-func (p NewPost) places() layout.Places {
-	return layout.Places{Author: p.Author, Parent: p.Parent, Root: p.Root, Tags: text.Tags(p.Body)}
+func (p NewPost) places() storage.Places {
+	return storage.Places{Author: p.Author, Parent: p.Parent, Root: p.Root, Tags: text.Tags(p.Body)}
 }
 
 // member is the task of a post.
-func (p NewPost) member() string { return fanout.Member(p.ID, p.Author, layout.Seconds(p.Time)) }
+func (p NewPost) member() string { return posts.Member(p.ID, p.Author, storage.Seconds(p.Time)) }
 
 // homes are the home timelines of the followers of authors and of tags.
 type homes struct {
@@ -407,7 +406,7 @@ func (h *homes) of(post NewPost) []string {
 	if post.Parent != 0 && post.ParentAuthor != post.Author {
 		both := h.sets[post.ParentAuthor]
 		if both == nil {
-			both = map[string]bool{layout.HomeKey(post.ParentAuthor): true}
+			both = map[string]bool{storage.HomeKey(post.ParentAuthor): true}
 			for _, home := range h.authors[post.ParentAuthor] {
 				both[home] = true
 			}
@@ -439,7 +438,7 @@ func (l Loader) followers(ctx context.Context, posts []NewPost) (*homes, error) 
 	author := func(uid int64) {
 		if _, ok := h.authors[uid]; !ok && uid != 0 {
 			h.authors[uid] = nil
-			read(layout.FollowersKey(uid), func(lists []string) { h.authors[uid] = lists })
+			read(storage.FollowersKey(uid), func(lists []string) { h.authors[uid] = lists })
 		}
 	}
 	for _, post := range posts {
@@ -448,7 +447,7 @@ func (l Loader) followers(ctx context.Context, posts []NewPost) (*homes, error) 
 		for _, tag := range text.Tags(post.Body) {
 			if _, ok := h.tags[tag]; !ok {
 				h.tags[tag] = nil
-				read(layout.TagFollowersKey(tag), func(lists []string) { h.tags[tag] = lists })
+				read(storage.TagFollowersKey(tag), func(lists []string) { h.tags[tag] = lists })
 			}
 		}
 	}
@@ -458,7 +457,7 @@ func (l Loader) followers(ctx context.Context, posts []NewPost) (*homes, error) 
 			return nil, err
 		}
 		for j, id := range ids {
-			ids[j] = layout.HomePrefix + id
+			ids[j] = storage.HomePrefix + id
 		}
 		add[i](ids)
 	}

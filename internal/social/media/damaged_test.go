@@ -8,17 +8,17 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/check"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/media"
+	"retwis/internal/social/storage"
 )
 
 // damages make a record unreadable.
 var damages = map[string]func(b bundle, id string){
-	"bytes":   func(b bundle, id string) { b.Redis("HSET", layout.MediaKey(id), "bytes", "many") },
-	"picture": func(b bundle, id string) { b.Redis("HSET", layout.MediaKey(id), "picture", "none") },
+	"bytes":   func(b bundle, id string) { b.Redis("HSET", storage.MediaKey(id), "bytes", "many") },
+	"picture": func(b bundle, id string) { b.Redis("HSET", storage.MediaKey(id), "picture", "none") },
 	"type": func(b bundle, id string) {
-		b.Redis("DEL", layout.MediaKey(id))
-		b.Redis("SET", layout.MediaKey(id), "none")
+		b.Redis("DEL", storage.MediaKey(id))
+		b.Redis("SET", storage.MediaKey(id), "none")
 	},
 }
 
@@ -99,7 +99,7 @@ func TestDamagedRepair(t *testing.T) {
 func TestLostPicture(t *testing.T) {
 	t.Parallel()
 	all := maps.Clone(damages)
-	all["lost"] = func(b bundle, id string) { b.Redis("DEL", layout.MediaKey(id)) }
+	all["lost"] = func(b bundle, id string) { b.Redis("DEL", storage.MediaKey(id)) }
 	for name, damage := range all {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -19,11 +19,11 @@ import (
 	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/check"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/media"
 	"retwis/internal/social/moderation"
 	"retwis/internal/social/posts"
 	"retwis/internal/social/socialtest"
+	"retwis/internal/social/storage"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
@@ -169,7 +169,7 @@ func testPost(t *testing.T, b bundle) {
 	if found, _ := b.sees(ada, one.ID); found {
 		t.Error("a deleted picture is found")
 	}
-	if left := b.Redis("HKEYS", layout.PostKey(post.ID)); strings.Contains(left, "media") {
+	if left := b.Redis("HKEYS", storage.PostKey(post.ID)); strings.Contains(left, "media") {
 		t.Errorf("the stub has %s", left)
 	}
 	b.wantClean()
@@ -402,7 +402,7 @@ func testCheck(t *testing.T, b bundle) {
 	ada := b.NewUser("ada")
 	lost, whole := b.upload(ada, media.Post), b.upload(ada, media.Post)
 	b.post(ada, "look", lost, whole)
-	b.Redis("DEL", layout.MediaKey(lost.ID))
+	b.Redis("DEL", storage.MediaKey(lost.ID))
 	b.do(b.place.Put(b.Ctx, strings.Repeat("a", 32)+"-400.jpg", []byte("orphan")))
 	b.do(b.place.Delete(b.Ctx, whole.Picture.Stored(whole.Picture.Small())))
 	b.Clock.Unix.Store(time.Now().Add(2 * media.Unused).Unix())

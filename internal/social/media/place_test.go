@@ -13,10 +13,10 @@ import (
 	"retwis/internal/files"
 	"retwis/internal/redistest"
 	"retwis/internal/social/check"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/media"
 	"retwis/internal/social/posts"
 	"retwis/internal/social/socialtest"
+	"retwis/internal/social/storage"
 )
 
 // failing is a place that fails, or ends the process as it were, at its n-th change.
@@ -77,7 +77,7 @@ func TestPlaceLost(t *testing.T) {
 			b.do(b.Posts.Delete(b.Ctx, ada, post.ID)) // a part of it fails, and goes on in the background
 			place.left.Store(1000)
 			socialtest.Wait(t, "the end of the deletion", func() bool {
-				return b.Redis("HEXISTS", layout.PostKey(post.ID), "media") == "0"
+				return b.Redis("HEXISTS", storage.PostKey(post.ID), "media") == "0"
 			})
 			_, err = check.Repair(b.Ctx, b.App, check.Options{DeleteFiles: true})
 			b.do(err)

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 	"retwis/model"
 )
 
@@ -18,7 +18,7 @@ const (
 	Header Kind = "header"
 )
 
-// Record is a picture: a record of layout.MediaModel.
+// Record is a picture: a record of storage.MediaModel.
 type Record struct {
 	ID      string         `redis:",id"` // 128 random bits
 	Owner   int64          `redis:"owner"`
@@ -53,9 +53,9 @@ const (
 	replaced = "replaced:" // by the kind of an avatar or a header that its owner has replaced
 )
 
-func useOfPost(post int64) string { return layout.Key(ofPost, post) }
+func useOfPost(post int64) string { return storage.Key(ofPost, post) }
 
-func useOfClaim(post int64) string { return layout.Key(claimed, post) }
+func useOfClaim(post int64) string { return storage.Key(claimed, post) }
 
 // isUsed reports whether it is certain that something uses the picture.
 func (r *Record) isUsed() bool {
@@ -67,7 +67,7 @@ func (r *Record) isReplaced() bool { return strings.HasPrefix(r.Use, replaced) }
 // Post returns the post that has the picture, or that it is claimed for; 0 for none.
 func (r *Record) Post() int64 {
 	_, id, _ := strings.Cut(r.Use, ":")
-	post, _ := layout.ParseID(id)
+	post, _ := storage.ParseID(id)
 	return post
 }
 

@@ -12,8 +12,8 @@ import (
 	"retwis/internal/picture"
 	"retwis/internal/redis/reply"
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
+
 	"retwis/internal/social/timeline"
 	"retwis/internal/social/work"
 )
@@ -179,7 +179,7 @@ func (s *Service) SetPortrait(ctx context.Context, user social.User, kind Kind, 
 		}
 		value = r.Picture.Avatar()
 	}
-	err := s.Tasks.Do(ctx, portraitKind+":"+layout.Itoa(user.ID), func(ctx context.Context) error {
+	err := s.Tasks.Do(ctx, portraitKind+":"+storage.Itoa(user.ID), func(ctx context.Context) error {
 		return s.Users.Edit(ctx, user.ID, string(kind), value)
 	}, nil)
 	if err == nil && kind == Avatar {
@@ -192,11 +192,11 @@ func (s *Service) SetPortrait(ctx context.Context, user social.User, kind Kind, 
 // portraitTask gives a user the pictures that the fields of the user name, and takes from the user
 // those that they have named before.
 func (s *Service) portraitTask(ctx context.Context, argument string) error {
-	uid, ok := layout.ParseID(argument)
+	uid, ok := storage.ParseID(argument)
 	if !ok {
 		return nil
 	}
-	fields, err := reply.Fields(s.Store.DB.Client.Do(ctx, s.Store.DB.Client.B().Hmget().Key(layout.UserKey(uid)).Field(string(Avatar), string(Header)).Build()))
+	fields, err := reply.Fields(s.Store.DB.Client.Do(ctx, s.Store.DB.Client.B().Hmget().Key(storage.UserKey(uid)).Field(string(Avatar), string(Header)).Build()))
 	if err != nil {
 		return failed(err)
 	}

@@ -12,8 +12,8 @@ import (
 	"retwis/internal/files"
 	"retwis/internal/redis/reply"
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
+
 	"retwis/internal/social/work"
 	"retwis/model"
 )
@@ -47,8 +47,8 @@ type Store struct {
 
 // NewStore returns the pictures of a database. It is not asked until there is something to read.
 func NewStore(opt StoreOptions) *Store {
-	return &Store{StoreOptions: opt, all: storage.NewRecords[Record](opt.DB.Client, layout.MediaMeta, model.Options{
-		Name: layout.MediaModel, IDs: model.ClientAssigned, Partitions: layout.MediaPartitions, Cache: cacheFor,
+	return &Store{StoreOptions: opt, all: storage.NewRecords[Record](opt.DB.Client, storage.MediaMeta, model.Options{
+		Name: storage.MediaModel, IDs: model.ClientAssigned, Partitions: storage.MediaPartitions, Cache: cacheFor,
 		// What a restored or damaged database has is deleted, and repaired, like any other.
 		Adopt: social.IsPictureID,
 	})}
@@ -185,7 +185,7 @@ func (s *Store) claim(ctx context.Context, owner, post int64, one Chosen) (claim
 	err = s.update(ctx, one.ID, func(r *Record) error {
 		if other := r.Post(); other != 0 && r.Use == useOfClaim(other) && other != post {
 			// It stays claimed by a post that could not be written.
-			written, err := s.DB.Client.Do(ctx, s.DB.Client.B().Exists().Key(layout.PostKey(other)).Build()).AsInt64()
+			written, err := s.DB.Client.Do(ctx, s.DB.Client.B().Exists().Key(storage.PostKey(other)).Build()).AsInt64()
 			if err != nil {
 				return failed(err)
 			}
@@ -278,7 +278,7 @@ func (s *Store) Attach(ctx context.Context, post, author int64, media social.Med
 
 // postHas reports whether a post that is not deleted has a picture.
 func (s *Store) postHas(ctx context.Context, post int64, id string) (bool, error) {
-	fields, err := reply.Fields(s.DB.Client.Do(ctx, s.DB.Client.B().Hmget().Key(layout.PostKey(post)).Field("media", "deleted").Build()))
+	fields, err := reply.Fields(s.DB.Client.Do(ctx, s.DB.Client.B().Hmget().Key(storage.PostKey(post)).Field("media", "deleted").Build()))
 	if err != nil {
 		return false, failed(err)
 	}

@@ -10,8 +10,8 @@ import (
 	"retwis/internal/files"
 	"retwis/internal/redis/reply"
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
+
 	"retwis/model"
 )
 
@@ -20,7 +20,7 @@ import (
 func (s *Store) Use(ctx context.Context, r Record) (string, error) {
 	switch r.Kind {
 	case Avatar, Header:
-		field, err := reply.TextOrEmpty(s.DB.Client.Do(ctx, s.DB.Client.B().Hget().Key(layout.UserKey(r.Owner)).Field(string(r.Kind)).Build()))
+		field, err := reply.TextOrEmpty(s.DB.Client.Do(ctx, s.DB.Client.B().Hget().Key(storage.UserKey(r.Owner)).Field(string(r.Kind)).Build()))
 		switch was := replaced + string(r.Kind); {
 		case err != nil:
 			return "", failed(err)

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
+
 	"retwis/maintain"
 	"retwis/model"
 )
@@ -53,7 +53,7 @@ func (v verifier) findRecords(ctx context.Context, yield func(storage.Finding, e
 	for r, err := range v.store.All(ctx) {
 		var damaged *model.RecordError
 		if errors.As(err, &damaged) {
-			f := storage.Finding{Kind: maintain.Invalid, Key: layout.MediaKey(damaged.ID), Detail: damaged.Error(), Repair: "delete it, if no post has the picture"}
+			f := storage.Finding{Kind: maintain.Invalid, Key: storage.MediaKey(damaged.ID), Detail: damaged.Error(), Repair: "delete it, if no post has the picture"}
 			if v.store.Files != nil { // what a post has was written again before
 				f.Fix = func(ctx context.Context) (bool, error) { return true, deleteRecord(ctx, v.store.all, damaged.ID) }
 			}
@@ -85,7 +85,7 @@ func (v verifier) findOf(ctx context.Context, r Record) (found []storage.Finding
 		return nil, err
 	}
 	if v.store.IsOutdated(r, use) {
-		f := storage.Finding{Kind: maintain.Stale, Key: layout.MediaKey(r.ID), Leftover: true, Detail: fmt.Sprintf("is used by %q, and says %q", use, r.Use), Repair: "write it again"}
+		f := storage.Finding{Kind: maintain.Stale, Key: storage.MediaKey(r.ID), Leftover: true, Detail: fmt.Sprintf("is used by %q, and says %q", use, r.Use), Repair: "write it again"}
 		if use == "" {
 			f.Kind, f.Detail, f.Repair = maintain.Dangling, "is a picture that nothing uses", v.deletion()
 		}
@@ -99,7 +99,7 @@ func (v verifier) findOf(ctx context.Context, r Record) (found []storage.Finding
 		return found, err
 	}
 	for _, name := range missing {
-		found = append(found, storage.Finding{Kind: maintain.Missing, Key: layout.MediaKey(r.ID), Detail: "lacks its file " + name, Repair: restoreFiles})
+		found = append(found, storage.Finding{Kind: maintain.Missing, Key: storage.MediaKey(r.ID), Detail: "lacks its file " + name, Repair: restoreFiles})
 	}
 	return found, nil
 }
@@ -122,7 +122,7 @@ func (v verifier) findOrphans(ctx context.Context, yield func(storage.Finding, e
 // FindingsOf checks that the pictures of a post have records.
 func (s *Store) FindingsOf(ctx context.Context, post, author int64, media social.Media) (found []storage.Finding, err error) {
 	for _, p := range media.Pictures() {
-		f := storage.Finding{Kind: maintain.Missing, Key: layout.PostKey(post), Detail: "has picture " + p.ID + ", which has no record", Repair: "write the record again"}
+		f := storage.Finding{Kind: maintain.Missing, Key: storage.PostKey(post), Detail: "has picture " + p.ID + ", which has no record", Repair: "write the record again"}
 		var damaged *model.RecordError
 		switch _, err := s.get(ctx, p.ID); {
 		case err == nil:

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"retwis/internal/redistest"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 // Several processes, one action after the other: everybody sees what the model says,
@@ -212,7 +212,7 @@ func (n *network) kept(p *own, a action, from, to int, followed bool, home map[i
 	reader := n.model.people[from]
 	if followed {
 		if a.Kind != "block" || end(a) > n.model.now ||
-			p.Redis("ZSCORE", layout.FollowingKey(p.people[from].ID), layout.Itoa(p.people[to].ID)) == "" {
+			p.Redis("ZSCORE", storage.FollowingKey(p.people[from].ID), storage.Itoa(p.people[to].ID)) == "" {
 			return
 		}
 		reader.following[to], n.model.people[to].followers[from] = true, true
@@ -247,7 +247,7 @@ func (n *network) tagged(p *own, post *entry) {
 // home returns the posts of a home timeline.
 func (n *network) home(p *own, reader int) map[int64]bool {
 	ids := map[int64]bool{}
-	for text := range strings.FieldsSeq(p.Redis("LRANGE", layout.HomeKey(p.people[reader].ID), "0", "-1")) {
+	for text := range strings.FieldsSeq(p.Redis("LRANGE", storage.HomeKey(p.people[reader].ID), "0", "-1")) {
 		id, _ := strconv.ParseInt(text, 10, 64)
 		ids[id] = true
 	}
@@ -273,15 +273,15 @@ func (n *network) cleared(p *own, from, to int) {
 func (n *network) happened(p *own, a action) (int64, bool) {
 	n.t.Helper()
 	me, other := p.people[a.User].ID, p.people[a.Other].ID
-	user, target, post := layout.Itoa(me), layout.Itoa(other), a.Post
+	user, target, post := storage.Itoa(me), storage.Itoa(other), a.Post
 	if original := about(n.model, a); original != nil {
 		post = original.id
 	}
 	switch a.Kind {
 	case "post", "reply", "repost":
-		last, _ := strconv.ParseInt(p.Redis("GET", layout.NextPostID), 10, 64)
+		last, _ := strconv.ParseInt(p.Redis("GET", storage.NextPostID), 10, 64)
 		for id := last; id > 0 && n.model.posts[id] == nil; id-- {
-			if p.Redis("HGET", layout.PostKey(id), "user_id") == user && p.Redis("HEXISTS", layout.PostKey(id), "deleted") == "0" {
+			if p.Redis("HGET", storage.PostKey(id), "user_id") == user && p.Redis("HEXISTS", storage.PostKey(id), "deleted") == "0" {
 				return id, true
 			}
 		}
@@ -291,35 +291,35 @@ func (n *network) happened(p *own, a action) (int64, bool) {
 		}
 		return entry, was // a repost that was there before
 	case "unrepost":
-		return 0, p.Redis("ZSCORE", layout.RepostersKey(post), user) == ""
+		return 0, p.Redis("ZSCORE", storage.RepostersKey(post), user) == ""
 	case "edit":
-		return 0, p.Redis("HGET", layout.PostKey(post), "body") == a.Text
+		return 0, p.Redis("HGET", storage.PostKey(post), "body") == a.Text
 	case "delete":
-		return 0, p.Redis("HEXISTS", layout.PostKey(post), "deleted") == "1"
+		return 0, p.Redis("HEXISTS", storage.PostKey(post), "deleted") == "1"
 	case "like":
-		return 0, p.Redis("ZSCORE", layout.LikersKey(post), user) != ""
+		return 0, p.Redis("ZSCORE", storage.LikersKey(post), user) != ""
 	case "unlike":
-		return 0, p.Redis("ZSCORE", layout.LikersKey(post), user) == ""
+		return 0, p.Redis("ZSCORE", storage.LikersKey(post), user) == ""
 	case "bookmark":
-		return 0, p.Redis("ZSCORE", layout.BookmarksKey(me), layout.Itoa(post)) != ""
+		return 0, p.Redis("ZSCORE", storage.BookmarksKey(me), storage.Itoa(post)) != ""
 	case "unbookmark":
-		return 0, p.Redis("ZSCORE", layout.BookmarksKey(me), layout.Itoa(post)) == ""
+		return 0, p.Redis("ZSCORE", storage.BookmarksKey(me), storage.Itoa(post)) == ""
 	case "follow":
-		return 0, p.Redis("ZSCORE", layout.FollowingKey(me), target) != ""
+		return 0, p.Redis("ZSCORE", storage.FollowingKey(me), target) != ""
 	case "unfollow":
-		return 0, p.Redis("ZSCORE", layout.FollowingKey(me), target) == ""
+		return 0, p.Redis("ZSCORE", storage.FollowingKey(me), target) == ""
 	case "mute":
-		return 0, n.ends(p.Redis("ZSCORE", layout.MutedKey(me), target), a)
+		return 0, n.ends(p.Redis("ZSCORE", storage.MutedKey(me), target), a)
 	case "unmute":
-		return 0, p.Redis("ZSCORE", layout.MutedKey(me), target) == ""
+		return 0, p.Redis("ZSCORE", storage.MutedKey(me), target) == ""
 	case "block":
-		return 0, n.ends(p.Redis("ZSCORE", layout.BlockedKey(me), target), a) || n.blockEnded(p, a)
+		return 0, n.ends(p.Redis("ZSCORE", storage.BlockedKey(me), target), a) || n.blockEnded(p, a)
 	case "unblock":
-		return 0, p.Redis("ZSCORE", layout.BlockedKey(me), target) == ""
+		return 0, p.Redis("ZSCORE", storage.BlockedKey(me), target) == ""
 	case "follow tag":
-		return 0, p.Redis("ZSCORE", layout.FollowingTagsKey(me), a.Text) != ""
+		return 0, p.Redis("ZSCORE", storage.FollowingTagsKey(me), a.Text) != ""
 	case "unfollow tag":
-		return 0, p.Redis("ZSCORE", layout.FollowingTagsKey(me), a.Text) == ""
+		return 0, p.Redis("ZSCORE", storage.FollowingTagsKey(me), a.Text) == ""
 	}
 	n.t.Fatalf("unknown action %q", a.Kind)
 	return 0, false
@@ -334,7 +334,7 @@ func (n *network) blockEnded(p *own, a action) bool {
 	}
 	for _, follow := range [][2]int{{a.User, a.Other}, {a.Other, a.User}} {
 		from, to := p.people[follow[0]].ID, p.people[follow[1]].ID
-		if n.model.people[follow[0]].following[follow[1]] && p.Redis("ZSCORE", layout.FollowingKey(from), layout.Itoa(to)) == "" {
+		if n.model.people[follow[0]].following[follow[1]] && p.Redis("ZSCORE", storage.FollowingKey(from), storage.Itoa(to)) == "" {
 			return true
 		}
 	}

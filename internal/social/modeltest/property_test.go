@@ -14,8 +14,8 @@ import (
 
 	"retwis/internal/app"
 	"retwis/internal/social/check"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/socialtest"
+	"retwis/internal/social/storage"
 )
 
 // crowd is how many people there are.
@@ -146,7 +146,7 @@ func (n *network) act(p process, a action) {
 func (n *network) expire(user int) {
 	n.t.Helper()
 	n.history = append(n.history, fmt.Sprintf("the home timeline of person %d expires", user))
-	n.own[0].Redis("DEL", layout.HomeKey(n.own[0].people[user].ID))
+	n.own[0].Redis("DEL", storage.HomeKey(n.own[0].people[user].ID))
 	n.model.people[user].expired = true
 }
 

@@ -9,8 +9,7 @@ import (
 	"retwis/internal/redis/reads"
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
-	"retwis/internal/social/layout"
-	"retwis/internal/social/users"
+	"retwis/internal/social/storage"
 )
 
 // Applications are the accounts of people who have signed up and wait for an approval. Until then
@@ -22,12 +21,12 @@ import (
 // account does not wait, and nobody decides about it.
 type Applications struct {
 	moderation *Service
-	directory  *users.Directory
+	directory  *storage.Directory
 	remove     func(ctx context.Context, uid int64) error
 }
 
 // NewApplications returns the applications; remove deletes an account.
-func NewApplications(m *Service, directory *users.Directory, remove func(ctx context.Context, uid int64) error) *Applications {
+func NewApplications(m *Service, directory *storage.Directory, remove func(ctx context.Context, uid int64) error) *Applications {
 	return &Applications{m, directory, remove}
 }
 
@@ -57,7 +56,7 @@ func ParseApproval(text string) (Approval, bool) {
 // Count returns how many wait. No round trip while that has not changed.
 func (a *Applications) Count(ctx context.Context) (int64, error) {
 	c := a.moderation.DB.Client
-	n, err := c.DoCache(ctx, c.B().Zcard().Key(layout.SignUps).Cache().ToStaticTTL(), time.Minute).AsInt64()
+	n, err := c.DoCache(ctx, c.B().Zcard().Key(storage.SignUps).Cache().ToStaticTTL(), time.Minute).AsInt64()
 	if err != nil {
 		return 0, fmt.Errorf("social: count who waits for an approval: %w", err)
 	}
@@ -68,24 +67,24 @@ func (a *Applications) Count(ctx context.Context) (int64, error) {
 // limit. Three round trips.
 func (a *Applications) Waiting(ctx context.Context, limit int) (waiting []Application, more bool, err error) {
 	c := a.moderation.DB.Client
-	ids, err := c.Do(ctx, c.B().Zrange().Key(layout.SignUps).Min("0").Max(layout.Itoa(int64(limit))).Build()).AsStrSlice()
+	ids, err := c.Do(ctx, c.B().Zrange().Key(storage.SignUps).Min("0").Max(storage.Itoa(int64(limit))).Build()).AsStrSlice()
 	if err != nil {
 		return nil, false, fmt.Errorf("social: read who waits for an approval: %w", err)
 	}
 	if more = len(ids) > limit; more {
 		ids = ids[:limit]
 	}
-	key := func(id string) string { return layout.UserPrefix + id }
+	key := func(id string) string { return storage.UserPrefix + id }
 	users, err := reads.Fields(ctx, c, ids, key, "username", "standing", "standing_since", "signup")
 	if err != nil {
 		return nil, false, fmt.Errorf("social: read who waits for an approval: %w", err)
 	}
 	for i, fields := range users {
-		uid, ok := layout.ParseID(ids[i])
+		uid, ok := storage.ParseID(ids[i])
 		if !ok || fields[0] == "" || fields[1] != social.Suspended.String() || fields[3] == "" {
 			continue // decided meanwhile
 		}
-		one := Application{User: social.User{ID: uid, Name: fields[0]}, Since: layout.ParseTime(fields[2])}
+		one := Application{User: social.User{ID: uid, Name: fields[0]}, Since: storage.ParseTime(fields[2])}
 		one.Place, one.Reason = social.ParseSignUp(fields[3])
 		waiting = append(waiting, one)
 	}
@@ -105,7 +104,7 @@ func (a *Applications) named(ctx context.Context, all []Application) ([]Applicat
 	}
 	named := all[:0]
 	for i, one := range all {
-		if owners[i].First() == layout.Itoa(one.User.ID) {
+		if owners[i].First() == storage.Itoa(one.User.ID) {
 			named = append(named, one)
 		}
 	}

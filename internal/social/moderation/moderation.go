@@ -10,8 +10,8 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
 	"retwis/internal/social/auth"
-	"retwis/internal/social/fanout"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/posts"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/timeline"
 )
 
@@ -28,7 +28,7 @@ type Service struct{ Options }
 type Options struct {
 	timeline.Parts
 	Sessions *auth.Sessions
-	FanOut   *fanout.Engine
+	FanOut   *posts.Engine
 	Audit    *audit.Log
 }
 
@@ -58,7 +58,7 @@ func (m *Service) hidePost(ctx context.Context, actor social.Actor, post int64, 
 	return m.decideOnPost(ctx, postDecision{
 		actor: actor, action: "hide", post: post, note: note,
 		done: func(p *timeline.View) bool { return !p.Hidden.IsZero() && p.HiddenMessage == message },
-		do:   func() error { return m.setHidden(ctx, post, layout.Seconds(m.Now())+" "+message) },
+		do:   func() error { return m.setHidden(ctx, post, storage.Seconds(m.Now())+" "+message) },
 	})
 }
 
@@ -120,7 +120,7 @@ func (m *Service) decideOnPost(ctx context.Context, d postDecision) (changed boo
 }
 
 func (m *Service) setHidden(ctx context.Context, post int64, hidden string) error {
-	ok, err := postHideScript.RunFenced(ctx, m.DB.Client, []string{layout.PostKey(post)}, []string{hidden}).AsBool()
+	ok, err := postHideScript.RunFenced(ctx, m.DB.Client, []string{storage.PostKey(post)}, []string{hidden}).AsBool()
 	m.Views.Touch(post)
 	if err != nil {
 		return fmt.Errorf("social: hide a post: %w", err)

@@ -12,12 +12,12 @@ import (
 
 	"retwis/collection"
 	"retwis/internal/redis/script"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 // Count returns how many cases are open; from memory where nothing has changed.
 func (s *reportStore) Count(ctx context.Context) (int64, error) {
-	n, err := s.client.DoCache(ctx, s.client.B().Zcard().Key(layout.OpenReports).Cache().ToStaticTTL(), time.Minute).AsInt64()
+	n, err := s.client.DoCache(ctx, s.client.B().Zcard().Key(storage.OpenReports).Cache().ToStaticTTL(), time.Minute).AsInt64()
 	if err != nil {
 		return 0, fmt.Errorf("report: %w", err)
 	}
@@ -28,7 +28,7 @@ func (s *reportStore) Count(ctx context.Context) (int64, error) {
 // trips.
 func (s *reportStore) List(ctx context.Context, from, limit int) (page []waitingCase, more bool, err error) {
 	b := s.client.B()
-	entries, err := s.client.Do(ctx, b.Zrange().Key(layout.OpenReports).Min(strconv.Itoa(from)).Max(strconv.Itoa(from+limit)).Withscores().Build()).AsZScores()
+	entries, err := s.client.Do(ctx, b.Zrange().Key(storage.OpenReports).Min(strconv.Itoa(from)).Max(strconv.Itoa(from+limit)).Withscores().Build()).AsZScores()
 	if err != nil {
 		return nil, false, fmt.Errorf("report: %w", err)
 	}
@@ -47,7 +47,7 @@ func (s *reportStore) List(ctx context.Context, from, limit int) (page []waiting
 	}
 	calls := make([]script.Call, len(entries))
 	for i, e := range entries {
-		calls[i].Keys = []string{layout.ReportKey(e.Member)}
+		calls[i].Keys = []string{storage.ReportKey(e.Member)}
 	}
 	for i, res := range reportKindsScript.RunMany(ctx, s.client, calls) {
 		one := waitingCase{Target: entries[i].Member, Since: time.UnixMilli(int64(entries[i].Score))}

@@ -14,7 +14,7 @@ import (
 
 	"retwis/collection"
 	"retwis/internal/redis/script"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 var (
@@ -100,7 +100,7 @@ type reportStore struct {
 // newReportStore returns the reports of the database behind a client. It sends nothing.
 func newReportStore(client rueidis.Client) (*reportStore, error) {
 	s := &reportStore{client: client}
-	for i, key := range []string{layout.Reports, layout.StaffReports} {
+	for i, key := range []string{storage.Reports, storage.StaffReports} {
 		var err error
 		if s.rings[i], err = collection.NewRing(client, key); err != nil {
 			return nil, fmt.Errorf("report: %w", err)
@@ -120,9 +120,9 @@ func (s *reportStore) ring(staff bool) *collection.Ring {
 // stays in the ring of its first report, whatever staff is now. The reports are written before the
 // ring: repeating it does no harm, and Take repairs what a crash leaves. Two round trips.
 func (s *reportStore) Add(ctx context.Context, target string, staff bool, r storedReport) (added bool, err error) {
-	value := layout.Seconds(r.Time) + " " + r.Kind + " " + r.Text
-	got, err := reportAddScript.Run(ctx, s.client, []string{layout.ReportKey(target), layout.OpenReports}, []string{
-		target, layout.Itoa(r.By), value, strconv.FormatInt(r.Time.UnixMilli(), 10), flag(staff), strconv.Itoa(MaxReporters),
+	value := storage.Seconds(r.Time) + " " + r.Kind + " " + r.Text
+	got, err := reportAddScript.Run(ctx, s.client, []string{storage.ReportKey(target), storage.OpenReports}, []string{
+		target, storage.Itoa(r.By), value, strconv.FormatInt(r.Time.UnixMilli(), 10), flag(staff), strconv.Itoa(MaxReporters),
 	}).AsIntSlice()
 	if err != nil {
 		return false, fmt.Errorf("report: %w", err)
@@ -142,7 +142,7 @@ func flag(on bool) string {
 
 // Case returns an open case, or ErrNone. One round trip.
 func (s *reportStore) Case(ctx context.Context, target string) (storedCase, error) {
-	fields, err := s.client.Do(ctx, s.client.B().Hgetall().Key(layout.ReportKey(target)).Build()).AsStrMap()
+	fields, err := s.client.Do(ctx, s.client.B().Hgetall().Key(storage.ReportKey(target)).Build()).AsStrMap()
 	if err != nil {
 		return storedCase{}, fmt.Errorf("report: %w", err)
 	}
@@ -151,12 +151,12 @@ func (s *reportStore) Case(ctx context.Context, target string) (storedCase, erro
 	}
 	c := storedCase{Target: target, Staff: fields["staff"] == "1"}
 	for field, value := range fields {
-		by, ok := layout.ParseID(strings.TrimPrefix(field, "by:"))
+		by, ok := storage.ParseID(strings.TrimPrefix(field, "by:"))
 		if !ok {
 			continue
 		}
 		parts := append(strings.SplitN(value, " ", 3), "", "")
-		c.Reports = append(c.Reports, storedReport{By: by, Time: layout.ParseTime(parts[0]), Kind: parts[1], Text: parts[2]})
+		c.Reports = append(c.Reports, storedReport{By: by, Time: storage.ParseTime(parts[0]), Kind: parts[1], Text: parts[2]})
 	}
 	slices.SortFunc(c.Reports, func(a, b storedReport) int {
 		if d := a.Time.Compare(b.Time); d != 0 {
@@ -339,7 +339,7 @@ func (s *reportStore) Close(ctx context.Context, target, holder string) error {
 	if err != nil {
 		return err
 	}
-	err = reportCloseScript.Run(ctx, s.client, []string{layout.ReportKey(target), layout.OpenReports}, []string{target}).Error()
+	err = reportCloseScript.Run(ctx, s.client, []string{storage.ReportKey(target), storage.OpenReports}, []string{target}).Error()
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
@@ -369,7 +369,7 @@ func (s *reportStore) refill(ctx context.Context) error {
 
 // Missing returns by how many the open cases are more than the entries of the rings.
 func (s *reportStore) Missing(ctx context.Context) (int64, error) {
-	missing, err := s.client.Do(ctx, s.client.B().Zcard().Key(layout.OpenReports).Build()).AsInt64()
+	missing, err := s.client.Do(ctx, s.client.B().Zcard().Key(storage.OpenReports).Build()).AsInt64()
 	if err != nil {
 		return 0, fmt.Errorf("report: %w", err)
 	}
@@ -391,7 +391,7 @@ const reportRefillBatch = 500
 func (s *reportStore) Refill(ctx context.Context) (added int, err error) {
 	b := s.client.B()
 	for from := 0; ; from += reportRefillBatch {
-		targets, err := s.client.Do(ctx, b.Zrange().Key(layout.OpenReports).Min(strconv.Itoa(from)).Max(strconv.Itoa(from+reportRefillBatch-1)).Build()).AsStrSlice()
+		targets, err := s.client.Do(ctx, b.Zrange().Key(storage.OpenReports).Min(strconv.Itoa(from)).Max(strconv.Itoa(from+reportRefillBatch-1)).Build()).AsStrSlice()
 		if err != nil {
 			return added, fmt.Errorf("report: %w", err)
 		}
@@ -400,7 +400,7 @@ func (s *reportStore) Refill(ctx context.Context) (added int, err error) {
 		}
 		cmds := make(rueidis.Commands, len(targets))
 		for i, target := range targets {
-			cmds[i] = b.Hget().Key(layout.ReportKey(target)).Field("staff").Build()
+			cmds[i] = b.Hget().Key(storage.ReportKey(target)).Field("staff").Build()
 		}
 		var of [2][]string
 		for i, res := range s.client.DoMulti(ctx, cmds...) {
@@ -426,7 +426,7 @@ func (s *reportStore) Refill(ctx context.Context) (added int, err error) {
 // Forget removes the reports by a person, and about them. It costs O(n) of the open
 // cases, and can be repeated.
 func (s *reportStore) Forget(ctx context.Context, uid int64, about func(target string) (bool, error)) error {
-	targets, err := s.client.Do(ctx, s.client.B().Zrange().Key(layout.OpenReports).Min("0").Max("-1").Build()).AsStrSlice()
+	targets, err := s.client.Do(ctx, s.client.B().Zrange().Key(storage.OpenReports).Min("0").Max("-1").Build()).AsStrSlice()
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
@@ -435,11 +435,11 @@ func (s *reportStore) Forget(ctx context.Context, uid int64, about func(target s
 		if err != nil {
 			return err
 		}
-		run, args := reportWithdrawScript, []string{target, layout.Itoa(uid)}
+		run, args := reportWithdrawScript, []string{target, storage.Itoa(uid)}
 		if drop {
 			run = reportCloseScript
 		}
-		left, err := run.Run(ctx, s.client, []string{layout.ReportKey(target), layout.OpenReports}, args).AsInt64()
+		left, err := run.Run(ctx, s.client, []string{storage.ReportKey(target), storage.OpenReports}, args).AsInt64()
 		if err != nil {
 			return fmt.Errorf("report: %w", err)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 func TestMain(m *testing.M) {
@@ -88,7 +88,7 @@ func TestCrashes(t *testing.T) {
 	s, ctx := store(t, client), t.Context()
 	add(t, s, "user:7", 3)
 	add(t, s, "user:8", 3)
-	for _, key := range []string{layout.Reports, layout.Reports + ".content"} {
+	for _, key := range []string{storage.Reports, storage.Reports + ".content"} {
 		if err := client.Do(ctx, client.B().Del().Key(key).Build()).Error(); err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +98,7 @@ func TestCrashes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := client.Do(ctx, client.B().Del().Key(layout.ReportKey(c.Target)).Build()).Error(); err != nil {
+		if err := client.Do(ctx, client.B().Del().Key(storage.ReportKey(c.Target)).Build()).Error(); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/timeline"
 )
 
@@ -438,7 +438,7 @@ func (r *Reports) ForgetReports(ctx context.Context, uid int64) error {
 		if about == uid || pid == 0 {
 			return about == uid, nil
 		}
-		author, err := r.m.DB.Client.Do(ctx, r.m.DB.Client.B().Hget().Key(layout.PostKey(pid)).Field("user_id").Build()).ToString()
-		return err == nil && author == layout.Itoa(uid), nil
+		author, err := r.m.DB.Client.Do(ctx, r.m.DB.Client.B().Hget().Key(storage.PostKey(pid)).Field("user_id").Build()).ToString()
+		return err == nil && author == storage.Itoa(uid), nil
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"retwis/internal/redis/script"
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 var (
@@ -43,7 +43,7 @@ func (m *Service) SetRole(ctx context.Context, actor social.Actor, uid int64, ro
 	if _, err := social.CleanNote(entry.Note); err != nil {
 		return err
 	}
-	member := layout.Key(roleTask, uid)
+	member := storage.Key(roleTask, uid)
 	for range maxRoleTries {
 		roles, err := m.Users.Roles(ctx, uid, int64(max(actor, 0)))
 		if err != nil {
@@ -113,8 +113,8 @@ func (m *Service) writeRole(ctx context.Context, actor social.Actor, has social.
 	if actor > 0 {
 		who, hasName = actor.String(), stored(has)
 	}
-	n, err := staffSetScript.Run(ctx, m.DB.Client, []string{layout.Staff},
-		[]string{layout.Itoa(uid), stored(from), stored(to), who, hasName}).AsInt64()
+	n, err := staffSetScript.Run(ctx, m.DB.Client, []string{storage.Staff},
+		[]string{storage.Itoa(uid), stored(from), stored(to), who, hasName}).AsInt64()
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("social: set a role: %w", err)
@@ -136,7 +136,7 @@ func stored(role social.Role) string {
 
 // copyRole makes the role of a user agree with `staff`.
 func (m *Service) copyRole(ctx context.Context, argument string) error {
-	uid, ok := layout.ParseID(argument)
+	uid, ok := storage.ParseID(argument)
 	if !ok {
 		return nil
 	}
@@ -155,20 +155,20 @@ func (m *Service) copyRole(ctx context.Context, argument string) error {
 
 // CopyRole makes the role of a user agree with `staff`: for repairs.
 func (m *Service) CopyRole(ctx context.Context, uid int64) error {
-	return m.copyRole(ctx, layout.Itoa(uid))
+	return m.copyRole(ctx, storage.Itoa(uid))
 }
 
 // MayLeave returns ErrForbidden for the last owner, who cannot delete their account.
 func (m *Service) MayLeave(ctx context.Context, uid int64) error {
-	staff, err := m.DB.Client.Do(ctx, m.DB.Client.B().Hgetall().Key(layout.Staff).Build()).AsStrMap()
+	staff, err := m.DB.Client.Do(ctx, m.DB.Client.B().Hgetall().Key(storage.Staff).Build()).AsStrMap()
 	if err != nil {
 		return fmt.Errorf("social: read roles: %w", err)
 	}
-	if staff[layout.Itoa(uid)] != social.Owner.String() {
+	if staff[storage.Itoa(uid)] != social.Owner.String() {
 		return nil
 	}
 	for id, role := range staff {
-		if role == social.Owner.String() && id != layout.Itoa(uid) {
+		if role == social.Owner.String() && id != storage.Itoa(uid) {
 			return nil
 		}
 	}

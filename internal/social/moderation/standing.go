@@ -13,10 +13,9 @@ import (
 	"retwis/internal/redis/script"
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/removal"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/timeline"
-	"retwis/internal/social/users"
 )
 
 var (
@@ -82,7 +81,7 @@ func (m *Service) changeStanding(ctx context.Context, actor social.Actor, uid in
 	if err != nil {
 		return false, err
 	}
-	if !before.Pending() && before.Standing == change.Standing && before.Message == message && layout.Seconds(before.Until) == layout.Seconds(change.Until) {
+	if !before.Pending() && before.Standing == change.Standing && before.Message == message && storage.Seconds(before.Until) == storage.Seconds(change.Until) {
 		return false, nil
 	}
 	err = m.Audit.Add(ctx, audit.Entry{Actor: actor, Action: standingActions[change.Standing], Target: audit.UserTarget(uid), Note: change.Note})
@@ -100,12 +99,12 @@ func (m *Service) setStanding(ctx context.Context, uid int64, standing social.St
 		name = standing.String()
 	}
 	if !until.IsZero() {
-		ends = layout.Seconds(until)
+		ends = storage.Seconds(until)
 	}
 	var found bool
-	err := m.FanOut.Tasks().Do(ctx, layout.Key(standingTask, uid), func(ctx context.Context) (err error) {
-		found, err = standingSetScript.RunFenced(ctx, m.DB.Client, []string{layout.UserKey(uid)},
-			[]string{name, layout.Seconds(m.Now()), ends, message, expected}).AsBool()
+	err := m.FanOut.Tasks().Do(ctx, storage.Key(standingTask, uid), func(ctx context.Context) (err error) {
+		found, err = standingSetScript.RunFenced(ctx, m.DB.Client, []string{storage.UserKey(uid)},
+			[]string{name, storage.Seconds(m.Now()), ends, message, expected}).AsBool()
 		return err
 	}, nil)
 	switch {
@@ -121,7 +120,7 @@ func (m *Service) setStanding(ctx context.Context, uid int64, standing social.St
 // FollowStanding makes `standings`, `standing_ends`, `signups` and the sessions of a user agree
 // with their standing.
 func (m *Service) FollowStanding(ctx context.Context, argument string) error {
-	uid, ok := layout.ParseID(argument)
+	uid, ok := storage.ParseID(argument)
 	if !ok {
 		return nil
 	}
@@ -135,20 +134,20 @@ func (m *Service) FollowStanding(ctx context.Context, argument string) error {
 			return err
 		}
 		before = info
-		member, b := layout.Itoa(uid), m.DB.Client.B()
-		ends := b.Zrem().Key(layout.StandingEnds).Member(member).Build().ToRetryable()
+		member, b := storage.Itoa(uid), m.DB.Client.B()
+		ends := b.Zrem().Key(storage.StandingEnds).Member(member).Build().ToRetryable()
 		if !info.Until.IsZero() && info.Standing != social.Closed {
-			ends = b.Zadd().Key(layout.StandingEnds).ScoreMember().ScoreMember(float64(info.Until.Unix()), member).Build().ToRetryable()
+			ends = b.Zadd().Key(storage.StandingEnds).ScoreMember().ScoreMember(float64(info.Until.Unix()), member).Build().ToRetryable()
 		}
-		waits := b.Zrem().Key(layout.SignUps).Member(member).Build().ToRetryable()
+		waits := b.Zrem().Key(storage.SignUps).Member(member).Build().ToRetryable()
 		if info.Pending() {
-			waits = b.Zadd().Key(layout.SignUps).ScoreMember().ScoreMember(float64(info.Since.Unix()), member).Build().ToRetryable()
+			waits = b.Zadd().Key(storage.SignUps).ScoreMember().ScoreMember(float64(info.Since.Unix()), member).Build().ToRetryable()
 		}
 		if err := reply.FirstError(m.DB.Client.DoMulti(ctx, ends, waits)); err != nil {
 			return fmt.Errorf("social: set a standing: %w", err)
 		}
-		err = standingNoteScript.RunFenced(ctx, m.DB.Client, []string{layout.Standings},
-			[]string{member, layout.Itoa(int64(info.Standing)), layout.Itoa(m.Now().UnixMilli())}).Error()
+		err = standingNoteScript.RunFenced(ctx, m.DB.Client, []string{storage.Standings},
+			[]string{member, storage.Itoa(int64(info.Standing)), storage.Itoa(m.Now().UnixMilli())}).Error()
 		if err != nil {
 			return fmt.Errorf("social: set a standing: %w", err)
 		}
@@ -163,33 +162,33 @@ func (m *Service) FollowStanding(ctx context.Context, argument string) error {
 // Forget removes what is noted about a user whose account is being deleted; see package
 // removal. Until running requests are over, all processes hide the user.
 func (m *Service) Forget(ctx context.Context, uid int64) error {
-	closed, err := reply.TextOrEmpty(m.DB.Client.Do(ctx, m.DB.Client.B().Hget().Key(layout.UserKey(uid)).Field("closed").Build()))
+	closed, err := reply.TextOrEmpty(m.DB.Client.Do(ctx, m.DB.Client.B().Hget().Key(storage.UserKey(uid)).Field("closed").Build()))
 	if err != nil {
 		return fmt.Errorf("social: forget a user: %w", err)
 	}
-	if at := layout.ParseTime(closed); !at.IsZero() && m.Now().Before(at.Add(removal.Grace)) {
-		return m.FollowStanding(ctx, layout.Itoa(uid))
+	if at := storage.ParseTime(closed); !at.IsZero() && m.Now().Before(at.Add(removal.Grace)) {
+		return m.FollowStanding(ctx, storage.Itoa(uid))
 	}
 	b := m.DB.Client.B()
 	return reply.FirstError(m.DB.Client.DoMulti(ctx, append(m.dropStanding(uid),
-		b.Hdel().Key(layout.Staff).Field(layout.Itoa(uid)).Build().ToRetryable(),
-		b.Unlink().Key(layout.DecisionsKey(uid)).Build().ToRetryable(),
+		b.Hdel().Key(storage.Staff).Field(storage.Itoa(uid)).Build().ToRetryable(),
+		b.Unlink().Key(storage.DecisionsKey(uid)).Build().ToRetryable(),
 	)...))
 }
 
 // dropStanding removes a user who does not exist from the standings.
 func (m *Service) dropStanding(uid int64) rueidis.Commands {
-	member, b := layout.Itoa(uid), m.DB.Client.B()
+	member, b := storage.Itoa(uid), m.DB.Client.B()
 	return rueidis.Commands{
-		b.Zrem().Key(layout.Standings).Member(member).Build().ToRetryable(),
-		b.Zrem().Key(layout.StandingEnds).Member(member).Build().ToRetryable(),
-		b.Zrem().Key(layout.SignUps).Member(member).Build().ToRetryable(),
+		b.Zrem().Key(storage.Standings).Member(member).Build().ToRetryable(),
+		b.Zrem().Key(storage.StandingEnds).Member(member).Build().ToRetryable(),
+		b.Zrem().Key(storage.SignUps).Member(member).Build().ToRetryable(),
 	}
 }
 
 // CopyStanding makes what follows from the standing of a user agree with it: for repairs.
 func (m *Service) CopyStanding(ctx context.Context, uid int64) error {
-	return m.FollowStanding(ctx, layout.Itoa(uid))
+	return m.FollowStanding(ctx, storage.Itoa(uid))
 }
 
 // StandingOf returns what has been decided about a user, or ErrNotFound. No round trip
@@ -202,16 +201,16 @@ func (m *Service) StandingOf(ctx context.Context, uid int64) (social.StandingInf
 // decision first, with the cursor of the next page. One or two round trips, more where
 // many were restored.
 func (m *Service) StandingPeople(ctx context.Context, cursor string, limit int) (social.People, error) {
-	all := func(page []users.Member) ([]users.Member, error) {
+	all := func(page []storage.Member) ([]storage.Member, error) {
 		kept := page[:0]
 		for _, entry := range page {
-			if score, err := layout.ParseScore(entry.Score); err == nil && timeline.StandingOfScore(float64(score)) != social.Good {
+			if score, err := storage.ParseScore(entry.Score); err == nil && timeline.StandingOfScore(float64(score)) != social.Good {
 				kept = append(kept, entry)
 			}
 		}
 		return kept, nil
 	}
-	return m.Users.People(ctx, layout.Standings, cursor, limit, all)
+	return m.Users.People(ctx, storage.Standings, cursor, limit, all)
 }
 
 // maxLifts is how many ends one round looks at.
@@ -220,18 +219,18 @@ const maxLifts = 100
 // LiftEnded restores the users whose limit or suspension has come to its end. One round trip
 // while there is nothing to do.
 func (m *Service) LiftEnded(ctx context.Context) error {
-	now := layout.Seconds(m.Now())
-	ended, err := m.DB.Client.Do(ctx, m.DB.Client.B().Zrangebyscore().Key(layout.StandingEnds).
+	now := storage.Seconds(m.Now())
+	ended, err := m.DB.Client.Do(ctx, m.DB.Client.B().Zrangebyscore().Key(storage.StandingEnds).
 		Min("-inf").Max(now).Withscores().Limit(0, maxLifts).Build()).AsZScores()
 	if err != nil {
 		return fmt.Errorf("social: restore users: %w", err)
 	}
 	for _, entry := range ended {
-		uid, ok := layout.ParseID(entry.Member)
+		uid, ok := storage.ParseID(entry.Member)
 		if !ok {
 			continue
 		}
-		err = errors.Join(err, m.lift(ctx, uid, layout.Itoa(int64(entry.Score))))
+		err = errors.Join(err, m.lift(ctx, uid, storage.Itoa(int64(entry.Score))))
 	}
 	return err
 }
@@ -244,9 +243,9 @@ func (m *Service) lift(ctx context.Context, uid int64, ends string) error {
 		return err
 	}
 	if err == nil && info.Standing == social.Closed { // nothing restores it
-		return m.FollowStanding(ctx, layout.Itoa(uid))
+		return m.FollowStanding(ctx, storage.Itoa(uid))
 	}
-	if err == nil && !info.Until.IsZero() && layout.Seconds(info.Until) == ends {
+	if err == nil && !info.Until.IsZero() && storage.Seconds(info.Until) == ends {
 		err := m.Audit.Add(ctx, audit.Entry{Actor: social.Automatic, Action: standingActions[social.Good], Target: audit.UserTarget(uid), Note: "the time was over"})
 		if err != nil {
 			return err

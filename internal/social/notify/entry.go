@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 // Kind is what happened, as the letter that is stored.
@@ -66,14 +66,14 @@ func ParseID(text string) (ID, bool) {
 	id.MS, err[0] = strconv.ParseInt(ms, 10, 64)
 	id.Seq, err[1] = strconv.ParseInt(seq, 10, 64)
 	// A script compares ids as numbers, which are exact up to here.
-	ok = err[0] == nil && err[1] == nil && id.MS >= 0 && id.MS <= layout.MaxID && id.Seq >= 0 && id.Seq <= layout.MaxID
+	ok = err[0] == nil && err[1] == nil && id.MS >= 0 && id.MS <= storage.MaxID && id.Seq >= 0 && id.Seq <= storage.MaxID
 	if !ok || id.String() != text {
 		return ID{}, false
 	}
 	return id, true
 }
 
-func (id ID) String() string { return layout.Itoa(id.MS) + "-" + layout.Itoa(id.Seq) }
+func (id ID) String() string { return storage.Itoa(id.MS) + "-" + storage.Itoa(id.Seq) }
 
 // Less reports whether an entry is older than another one.
 func (id ID) Less(other ID) bool {
@@ -112,13 +112,13 @@ func unpack(raw string) (e Entry, ok bool) {
 		return Entry{ID: e.ID}, false
 	}
 	full := Entry{ID: e.ID, Kind: Kind(parts[0][0])}
-	if full.Actor, ok = layout.ParseID(parts[1]); !ok {
+	if full.Actor, ok = storage.ParseID(parts[1]); !ok {
 		return e, false
 	}
 	if full.Kind == Follow {
 		return full, true
 	}
-	if full.Post, ok = layout.ParseID(parts[2]); !ok {
+	if full.Post, ok = storage.ParseID(parts[2]); !ok {
 		return e, false
 	}
 	return full, true

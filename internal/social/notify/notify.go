@@ -19,7 +19,7 @@ import (
 
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 var (
@@ -64,7 +64,7 @@ func New(client rueidis.Client) Store { return Store{client: client} }
 
 // call is a run of a script on the notifications of a user.
 func call(uid int64, args ...string) script.Call {
-	return script.Call{Keys: []string{layout.NotificationsKey(uid)}, Args: args}
+	return script.Call{Keys: []string{storage.NotificationsKey(uid)}, Args: args}
 }
 
 // Add adds one notification for each of these users. One round trip.
@@ -83,7 +83,7 @@ func (s Store) Add(ctx context.Context, e Entry, to ...int64) error {
 // Remove removes the notification of what was done at about this time. Repeating it
 // changes nothing. One round trip.
 func (s Store) Remove(ctx context.Context, uid int64, e Entry, at time.Time) error {
-	run := call(uid, e.pack(), layout.Itoa(at.Add(-skew).UnixMilli()))
+	run := call(uid, e.pack(), storage.Itoa(at.Add(-skew).UnixMilli()))
 	if err := removeScript.Run(ctx, s.client, run.Keys, run.Args).Error(); err != nil {
 		return fmt.Errorf("social: remove a notification: %w", err)
 	}
@@ -95,7 +95,7 @@ func (s Store) Remove(ctx context.Context, uid int64, e Entry, at time.Time) err
 func (s Store) RemoveActors(ctx context.Context, actors []int64, from ...int64) error {
 	args := make([]string, len(actors))
 	for i, actor := range actors {
-		args[i] = layout.Itoa(actor)
+		args[i] = storage.Itoa(actor)
 	}
 	calls := make([]script.Call, len(from))
 	for i, uid := range from {
@@ -131,7 +131,7 @@ func (s Store) Page(ctx context.Context, uid int64, before ID, n int) (entries [
 
 // NewestCommand reads the newest entries of a user; ParseNewest reads its reply.
 func (s Store) NewestCommand(uid int64, n int) rueidis.Cacheable {
-	return s.client.B().Lrange().Key(layout.NotificationsKey(uid)).Start(0).Stop(int64(n - 1)).Cache()
+	return s.client.B().Lrange().Key(storage.NotificationsKey(uid)).Start(0).Stop(int64(n - 1)).Cache()
 }
 
 // ParseNewest reads the reply to NewestCommand, as far as its entries are after an id, the
@@ -170,7 +170,7 @@ type Settings struct {
 
 // SettingsCommand reads the settings of a user; ParseSettings reads its reply.
 func (s Store) SettingsCommand(uid int64) rueidis.Cacheable {
-	return s.client.B().Hmget().Key(layout.UserKey(uid)).Field("notify_off", "notifications_seen").Cache()
+	return s.client.B().Hmget().Key(storage.UserKey(uid)).Field("notify_off", "notifications_seen").Cache()
 }
 
 // ParseSettings reads the reply to SettingsCommand. What is damaged counts as not
@@ -200,7 +200,7 @@ func (s Store) MarkRead(ctx context.Context, uid int64, upTo ID) error {
 	if newest.Less(upTo) {
 		upTo = newest
 	}
-	return s.changeUser(ctx, markReadScript, uid, layout.Itoa(upTo.MS), layout.Itoa(upTo.Seq))
+	return s.changeUser(ctx, markReadScript, uid, storage.Itoa(upTo.MS), storage.Itoa(upTo.Seq))
 }
 
 // newest returns the id of the newest entry.
@@ -227,7 +227,7 @@ func (s Store) SetOff(ctx context.Context, uid int64, off []Kind) error {
 // arrives after the server's invalidation messages, so that a later read sees the
 // change.
 func (s Store) changeUser(ctx context.Context, change script.Script, uid int64, args ...string) error {
-	key := layout.UserKey(uid)
+	key := storage.UserKey(uid)
 	res := s.client.DoMulti(ctx, change.Command(s.client, []string{key}, args), s.client.B().Ping().Build().ToRetryable())
 	if err := reply.FirstError(res); err != nil {
 		return fmt.Errorf("social: change the settings of a user: %w", err)

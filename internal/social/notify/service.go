@@ -9,8 +9,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
+
 	"retwis/internal/social/timeline"
 	"retwis/internal/watched"
 )
@@ -48,7 +48,7 @@ func NewService(parts timeline.Parts) (*Service, error) {
 	n := &Service{Parts: parts, store: New(parts.DB.Client)}
 	var err error
 	n.unread, err = storage.NewMap(n.DB, watched.Options[[]Entry]{
-		Keys: []string{layout.NotificationsPrefix, layout.UserPrefix}, Most: timeline.CachedViewers, Fenced: true,
+		Keys: []string{storage.NotificationsPrefix, storage.UserPrefix}, Most: timeline.CachedViewers, Fenced: true,
 		// A post that hundreds like each second notifies its author hundreds of times.
 		Lag: watched.Lag,
 	})

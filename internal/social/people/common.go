@@ -9,7 +9,7 @@ import (
 	"github.com/maypok86/otter/v2"
 
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 // Common is how many followers two users have in common. Counting stops at a
@@ -110,7 +110,7 @@ func (f *Follows) CommonFollowers(ctx context.Context, v *social.Viewer, uid int
 }
 
 func (f *Follows) countCommon(ctx context.Context, v *social.Viewer, uid int64) (Common, error) {
-	small, large := layout.FollowersKey(v.User.ID), layout.FollowersKey(uid)
+	small, large := storage.FollowersKey(v.User.ID), storage.FollowersKey(uid)
 	sizes := f.DB.ReadMany(ctx, f.DB.Client.B().Zcard().Key(small).Cache(), f.DB.Client.B().Zcard().Key(large).Cache())
 	var n [2]int64
 	for i := range n {
@@ -166,7 +166,7 @@ func countSeen(v *social.Viewer, ids []string) int64 {
 	}
 	var n int64
 	for _, text := range ids {
-		if id, ok := layout.ParseID(text); ok && v.Sees(id) != social.Hidden {
+		if id, ok := storage.ParseID(text); ok && v.Sees(id) != social.Hidden {
 			n++
 		}
 	}

@@ -8,13 +8,12 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/social"
-	"retwis/internal/social/completion"
-	"retwis/internal/social/fanout"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/notify"
+	"retwis/internal/social/posts"
+	"retwis/internal/social/search"
 	"retwis/internal/social/storage"
+
 	"retwis/internal/social/timeline"
-	"retwis/internal/social/users"
 )
 
 // ErrBlocked: one of two users has blocked the other.
@@ -30,9 +29,9 @@ type Follows struct {
 // Options are what follows and relations need; all are required.
 type Options struct {
 	timeline.Parts
-	Homes   *fanout.Homes
+	Homes   *posts.Homes
 	Notices *notify.Service
-	Names   *completion.Index
+	Names   *search.CompletionIndex
 }
 
 // NewFollows returns the follows of a database.
@@ -52,7 +51,7 @@ func NewFollows(opt Options) (*Follows, error) {
 // nothing, not even the time of the follow. It returns ErrSelfFollow for oneself and
 // ErrNotFound where there is no such user or they are suspended, and ErrBlocked where one of the two has
 // blocked the other. About ten round trips, more on a Cluster; see
-// fanout.Homes.Follow.
+// posts.Homes.Follow.
 func (f *Follows) Follow(ctx context.Context, from, to social.User) error {
 	if from.ID == to.ID {
 		return social.ErrSelfFollow
@@ -101,7 +100,7 @@ func (f *Follows) Unfollow(ctx context.Context, from, to social.User) error {
 
 // IsFollowing reports whether one user follows another. One round trip at most.
 func (f *Follows) IsFollowing(ctx context.Context, from, to int64) (bool, error) {
-	err := f.DB.Read(ctx, f.DB.Client.B().Zscore().Key(layout.FollowingKey(from)).Member(layout.Itoa(to)).Cache()).Error()
+	err := f.DB.Read(ctx, f.DB.Client.B().Zscore().Key(storage.FollowingKey(from)).Member(storage.Itoa(to)).Cache()).Error()
 	if rueidis.IsRedisNil(err) {
 		return false, nil
 	}
@@ -118,10 +117,10 @@ type Counts struct{ Followers, Following, Posts int64 }
 func (f *Follows) Counts(ctx context.Context, uid int64) (Counts, error) {
 	b := f.DB.Client.B()
 	res := f.DB.ReadMany(ctx,
-		b.Zcard().Key(layout.FollowersKey(uid)).Cache(),
-		b.Zcard().Key(layout.FollowingKey(uid)).Cache(),
-		b.Zcard().Key(layout.ProfileKey(uid)).Cache(),
-		b.Zcard().Key(layout.ArchiveKey(uid)).Cache(),
+		b.Zcard().Key(storage.FollowersKey(uid)).Cache(),
+		b.Zcard().Key(storage.FollowingKey(uid)).Cache(),
+		b.Zcard().Key(storage.ProfileKey(uid)).Cache(),
+		b.Zcard().Key(storage.ArchiveKey(uid)).Cache(),
 	)
 	var n [4]int64
 	for i := range n {
@@ -146,9 +145,9 @@ func (f *Follows) CountsFor(ctx context.Context, v *social.Viewer, uid int64) (C
 	}
 	var cmds []rueidis.Cacheable
 	var numbers []*int64
-	for key, n := range map[string]*int64{layout.FollowersKey(uid): &counts.Followers, layout.FollowingKey(uid): &counts.Following} {
+	for key, n := range map[string]*int64{storage.FollowersKey(uid): &counts.Followers, storage.FollowingKey(uid): &counts.Following} {
 		if *n > 0 && *n <= maxCounted {
-			cmds = append(cmds, f.DB.Client.B().Zrange().Key(key).Min("0").Max(layout.Itoa(maxCounted)).Cache())
+			cmds = append(cmds, f.DB.Client.B().Zrange().Key(key).Min("0").Max(storage.Itoa(maxCounted)).Cache())
 			numbers = append(numbers, n)
 		}
 	}
@@ -162,7 +161,7 @@ func (f *Follows) CountsFor(ctx context.Context, v *social.Viewer, uid int64) (C
 		}
 		*numbers[i] = 0
 		for _, text := range ids {
-			if id, ok := layout.ParseID(text); ok && v.Sees(id) != social.Hidden {
+			if id, ok := storage.ParseID(text); ok && v.Sees(id) != social.Hidden {
 				*numbers[i]++
 			}
 		}
@@ -179,7 +178,7 @@ func (f *Follows) Followers(ctx context.Context, v *social.Viewer, uid int64, cu
 	if v.Sees(uid) == social.Hidden {
 		return social.People{}, nil
 	}
-	return f.Users.People(ctx, layout.FollowersKey(uid), cursor, limit, users.SeenBy(v))
+	return f.Users.People(ctx, storage.FollowersKey(uid), cursor, limit, storage.SeenBy(v))
 }
 
 // Following returns a page of the users that a user follows; see Followers.
@@ -187,5 +186,5 @@ func (f *Follows) Following(ctx context.Context, v *social.Viewer, uid int64, cu
 	if v.Sees(uid) == social.Hidden {
 		return social.People{}, nil
 	}
-	return f.Users.People(ctx, layout.FollowingKey(uid), cursor, limit, users.SeenBy(v))
+	return f.Users.People(ctx, storage.FollowingKey(uid), cursor, limit, storage.SeenBy(v))
 }

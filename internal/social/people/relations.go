@@ -10,9 +10,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
-	"retwis/internal/social/users"
 )
 
 // Relations are mutes and blocks.
@@ -76,7 +74,7 @@ func (r *Relations) RemoveFollower(ctx context.Context, from, to social.User) er
 // time, or never where the time is not zero. One round trip.
 func (r *Relations) Outlasts(ctx context.Context, key string, uid int64, until time.Time) (bool, error) {
 	c := r.follows.DB.Client
-	end, err := c.Do(ctx, c.B().Zscore().Key(key).Member(layout.Itoa(uid)).Build()).AsFloat64()
+	end, err := c.Do(ctx, c.B().Zscore().Key(key).Member(storage.Itoa(uid)).Build()).AsFloat64()
 	if err != nil && !rueidis.IsRedisNil(err) {
 		return false, fmt.Errorf("social: read a mute or block: %w", err)
 	}
@@ -106,17 +104,17 @@ func full(what string, err error) error {
 // MutedPeople returns a page of the users that a user has muted, those without an end
 // and with the latest end first; see Followers for the cursor.
 func (r *Relations) MutedPeople(ctx context.Context, uid int64, cursor string, limit int) (social.People, error) {
-	return r.follows.Users.People(ctx, layout.MutedKey(uid), cursor, limit, r.lasting)
+	return r.follows.Users.People(ctx, storage.MutedKey(uid), cursor, limit, r.lasting)
 }
 
 // BlockedPeople returns a page of the users that a user has blocked; see MutedPeople.
 func (r *Relations) BlockedPeople(ctx context.Context, uid int64, cursor string, limit int) (social.People, error) {
-	return r.follows.Users.People(ctx, layout.BlockedKey(uid), cursor, limit, r.lasting)
+	return r.follows.Users.People(ctx, storage.BlockedKey(uid), cursor, limit, r.lasting)
 }
 
 // lasting returns the entries whose end has not passed. Entries are in the order of
 // their ends, the latest first.
-func (r *Relations) lasting(page []users.Member) ([]users.Member, error) {
+func (r *Relations) lasting(page []storage.Member) ([]storage.Member, error) {
 	now := float64(r.follows.Now().Unix())
 	for i, m := range page {
 		if end, err := strconv.ParseFloat(m.Score, 64); err != nil || end <= now {
@@ -156,10 +154,10 @@ func (r *Relations) GetMany(ctx context.Context, v *social.Viewer, uids ...int64
 	cmds := make([]rueidis.Cacheable, 0, 2*len(uids))
 	for i, uid := range uids {
 		all[i] = Relation{Muted: v.Muted.Has(uid), Blocked: v.Blocked.Has(uid), BlockedBy: v.Blockers.Has(uid)}
-		member := layout.Itoa(uid)
+		member := storage.Itoa(uid)
 		cmds = append(cmds,
-			b.Zscore().Key(layout.FollowingKey(v.User.ID)).Member(member).Cache(),
-			b.Zscore().Key(layout.FollowersKey(v.User.ID)).Member(member).Cache())
+			b.Zscore().Key(storage.FollowingKey(v.User.ID)).Member(member).Cache(),
+			b.Zscore().Key(storage.FollowersKey(v.User.ID)).Member(member).Cache())
 	}
 	for i, res := range r.follows.DB.ReadMany(ctx, cmds...) {
 		err := res.Error()

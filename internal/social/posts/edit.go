@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"retwis/internal/social"
-	"retwis/internal/social/fanout"
-	"retwis/internal/social/layout"
+
+	"retwis/internal/social/storage"
 )
 
 // Edit replaces the text of a post and keeps the earlier one; see Edits. It returns
@@ -30,10 +30,10 @@ func (p *Service) Edit(ctx context.Context, author social.User, id int64, body s
 	err = p.opt.FanOut.Edit(ctx, before.ID, body)
 	p.opt.Views.Touch(before.ID)
 	switch {
-	case errors.Is(err, fanout.ErrNoPost):
+	case errors.Is(err, ErrNoPost):
 		return social.Post{}, social.ErrNotFound
-	case errors.Is(err, fanout.ErrEdits):
-		return social.Post{}, social.Invalid("status", fmt.Sprintf("You can edit a post %d times. Write a new one.", fanout.MaxEdits))
+	case errors.Is(err, ErrEdits):
+		return social.Post{}, social.Invalid("status", fmt.Sprintf("You can edit a post %d times. Write a new one.", MaxEdits))
 	case err != nil:
 		return social.Post{}, err
 	}
@@ -54,14 +54,14 @@ type Edit struct {
 // Edits returns the earlier texts of a post, the latest first; none for a post that
 // does not exist. One round trip.
 func (p *Service) Edits(ctx context.Context, id int64) ([]Edit, error) {
-	texts, err := p.opt.DB.Client.Do(ctx, p.opt.DB.Client.B().Lrange().Key(layout.EditsKey(id)).Start(0).Stop(fanout.MaxEdits).Build()).AsStrSlice()
+	texts, err := p.opt.DB.Client.Do(ctx, p.opt.DB.Client.B().Lrange().Key(storage.EditsKey(id)).Start(0).Stop(MaxEdits).Build()).AsStrSlice()
 	if err != nil {
 		return nil, fmt.Errorf("social: read the earlier texts of a post: %w", err)
 	}
 	edits := make([]Edit, len(texts))
 	for i, entry := range texts {
 		until, body, _ := strings.Cut(entry, " ")
-		edits[i] = Edit{Until: layout.ParseTime(until), Body: body}
+		edits[i] = Edit{Until: storage.ParseTime(until), Body: body}
 	}
 	return edits, nil
 }

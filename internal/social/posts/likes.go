@@ -7,11 +7,10 @@ import (
 	"time"
 
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/notify"
 	"retwis/internal/social/storage"
+
 	"retwis/internal/social/timeline"
-	"retwis/internal/social/users"
 )
 
 // Reactions are likes and bookmarks, and the lists of
@@ -162,12 +161,12 @@ func (r *Reactions) original(ctx context.Context, id int64) (social.Post, error)
 // Likers returns a page of the users who like a post, the latest first, or ErrNotFound
 // for a post that the viewer must not see; see Followers.
 func (r *Reactions) Likers(ctx context.Context, v *social.Viewer, id int64, cursor string, limit int) (social.People, error) {
-	return r.people(ctx, v, id, layout.LikersKey, cursor, limit)
+	return r.people(ctx, v, id, storage.LikersKey, cursor, limit)
 }
 
 // Reposters returns a page of the users who have reposted a post; see Likers.
 func (r *Reactions) Reposters(ctx context.Context, v *social.Viewer, id int64, cursor string, limit int) (social.People, error) {
-	return r.people(ctx, v, id, layout.RepostersKey, cursor, limit)
+	return r.people(ctx, v, id, storage.RepostersKey, cursor, limit)
 }
 
 func (r *Reactions) people(ctx context.Context, v *social.Viewer, id int64, key func(int64) string, cursor string, limit int) (social.People, error) {
@@ -178,7 +177,7 @@ func (r *Reactions) people(ctx context.Context, v *social.Viewer, id int64, key 
 	if len(items) == 0 {
 		return social.People{}, social.ErrNotFound
 	}
-	return r.Users.People(ctx, key(items[0].Post.ID), cursor, limit, users.SeenBy(v))
+	return r.Users.People(ctx, key(items[0].Post.ID), cursor, limit, storage.SeenBy(v))
 }
 
 // MarkedPosts is one page of the posts that a user has marked, the latest mark first,
@@ -196,7 +195,7 @@ func (r *Reactions) LikedPosts(ctx context.Context, v *social.Viewer, uid int64,
 	if v.Sees(uid) == social.Hidden {
 		return MarkedPosts{}, nil
 	}
-	return r.marked(ctx, v.Asking(uid), layout.LikedKey(uid), cursor, limit)
+	return r.marked(ctx, v.Asking(uid), storage.LikedKey(uid), cursor, limit)
 }
 
 // BookmarkedPosts returns a page of the viewer's bookmarks; see LikedPosts.
@@ -204,12 +203,12 @@ func (r *Reactions) BookmarkedPosts(ctx context.Context, v *social.Viewer, curso
 	if v.User.ID == 0 {
 		return MarkedPosts{}, nil
 	}
-	return r.marked(ctx, v, layout.BookmarksKey(v.User.ID), cursor, limit)
+	return r.marked(ctx, v, storage.BookmarksKey(v.User.ID), cursor, limit)
 }
 
 func (r *Reactions) marked(ctx context.Context, v *social.Viewer, set, cursor string, limit int) (MarkedPosts, error) {
 	items := make(map[int64]timeline.Item)
-	members, next, err := r.Users.Members(ctx, set, cursor, limit, func(page []users.Member) ([]users.Member, error) {
+	members, next, err := r.Users.Members(ctx, set, cursor, limit, func(page []storage.Member) ([]storage.Member, error) {
 		ids := make([]int64, len(page))
 		for i, m := range page {
 			ids[i] = m.ID
@@ -218,7 +217,7 @@ func (r *Reactions) marked(ctx context.Context, v *social.Viewer, set, cursor st
 		for _, item := range found {
 			items[item.Entry.ID] = item
 		}
-		return slices.DeleteFunc(page, func(m users.Member) bool { return items[m.ID].Entry == nil }), err
+		return slices.DeleteFunc(page, func(m storage.Member) bool { return items[m.ID].Entry == nil }), err
 	})
 	if err != nil {
 		return MarkedPosts{}, err

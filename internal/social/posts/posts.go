@@ -8,11 +8,11 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/blocklist"
-	"retwis/internal/social/fanout"
+
 	"retwis/internal/social/media"
 	"retwis/internal/social/notify"
+	"retwis/internal/social/search"
 	"retwis/internal/social/timeline"
-	"retwis/internal/social/trends"
 )
 
 // Service publishes and reads posts.
@@ -22,9 +22,9 @@ type Service struct{ opt Options }
 type Options struct {
 	timeline.Parts
 	Blocklist  *blocklist.List
-	FanOut     *fanout.Engine
+	FanOut     *Engine
 	Notices    *notify.Service
-	Trends     *trends.Counter
+	Trends     *search.TrendCounter
 	Pictures   *media.Store
 	MaxBacklog int64 // see app.Options
 }

@@ -12,9 +12,9 @@ import (
 
 	"retwis/internal/redis/script"
 	"retwis/internal/social"
-	"retwis/internal/social/fanout"
-	"retwis/internal/social/layout"
+
 	"retwis/internal/social/media"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/text"
 )
 
@@ -72,7 +72,7 @@ func (p *Service) post(ctx context.Context, author social.User, draft Draft, onc
 		return social.Post{}, err
 	}
 	post := social.Post{Author: author, Time: p.time(), Body: body, Sensitive: draft.isSensitive()}
-	notifies, err := p.publish(ctx, &post, fanout.Entry{Author: author.ID, Tags: text.Tags(body)}, creation{once, draft.Pictures})
+	notifies, err := p.publish(ctx, &post, Entry{Author: author.ID, Tags: text.Tags(body)}, creation{once, draft.Pictures})
 	if err != nil {
 		return social.Post{}, err
 	}
@@ -111,8 +111,8 @@ func (p *Service) admit(ctx context.Context, author int64) error {
 	if err != nil || n <= p.opt.MaxBacklog { // what cannot be counted is no reason to refuse a post
 		return nil
 	}
-	followers, err := p.opt.DB.Client.Do(ctx, p.opt.DB.Client.B().Zcard().Key(layout.FollowersKey(author)).Build()).AsInt64()
-	if err != nil || followers <= fanout.AtOnce || p.opt.FanOut.IsMerged(ctx, author) {
+	followers, err := p.opt.DB.Client.Do(ctx, p.opt.DB.Client.B().Zcard().Key(storage.FollowersKey(author)).Build()).AsInt64()
+	if err != nil || followers <= AtOnce || p.opt.FanOut.IsMerged(ctx, author) {
 		return nil
 	}
 	return social.ErrOverloaded
@@ -126,7 +126,7 @@ type creation struct {
 
 // publish writes a post under a new id and begins its fan-out. notifies reports whether this call
 // notifies people, and no other that publishes the same post; see PostOnce.
-func (p *Service) publish(ctx context.Context, post *social.Post, entry fanout.Entry, c creation) (notifies bool, err error) {
+func (p *Service) publish(ctx context.Context, post *social.Post, entry Entry, c creation) (notifies bool, err error) {
 	if err := p.admit(ctx, entry.Author); err != nil {
 		return false, err
 	}
@@ -148,24 +148,24 @@ func (p *Service) publish(ctx context.Context, post *social.Post, entry fanout.E
 
 // createAs writes a post under an id that it gets before: that of the same post where the text is
 // a repetition. The pictures are claimed for the id, so that no other post gets them.
-func (p *Service) createAs(ctx context.Context, post *social.Post, entry fanout.Entry, c creation) (job fanout.Job, claim claimed, err error) {
+func (p *Service) createAs(ctx context.Context, post *social.Post, entry Entry, c creation) (job Job, claim claimed, err error) {
 	if c.once {
 		// A form without scripts that is sent twice stores its pictures twice, under other ids.
 		var looks string
 		if looks, err = p.opt.Pictures.Looks(ctx, c.pictures); err == nil {
-			claim, err = p.claim(ctx, layout.RepeatedKey(post.Author.ID, post.Parent, post.Body+looks), post)
+			claim, err = p.claim(ctx, storage.RepeatedKey(post.Author.ID, post.Parent, post.Body+looks), post)
 		}
 	} else {
 		claim.ID, err = p.opt.FanOut.NextID(ctx)
 	}
 	if err != nil {
-		return fanout.Job{}, claim, fmt.Errorf("social: post: %w", err)
+		return Job{}, claim, fmt.Errorf("social: post: %w", err)
 	}
 	if post.Media, err = p.opt.Pictures.Claim(ctx, entry.Author, claim.ID, c.pictures); err != nil {
 		if c.once && claim.New { // the form comes again with other pictures, and is no repetition
 			claim.forget(ctx, p.opt)
 		}
-		return fanout.Job{}, claim, err
+		return Job{}, claim, err
 	}
 	create := func() (bool, error) {
 		entry.Fields = fieldsOf(*post, entry.To)
@@ -185,12 +185,12 @@ func (p *Service) createAs(ctx context.Context, post *social.Post, entry fanout.
 
 // fieldsOf returns the hash of a new post; to is the author of the post that it replies to.
 func fieldsOf(post social.Post, to int64) []string {
-	fields := []string{"user_id", layout.Itoa(post.Author.ID), "time", layout.Seconds(post.Time)}
+	fields := []string{"user_id", storage.Itoa(post.Author.ID), "time", storage.Seconds(post.Time)}
 	if post.Parent != 0 {
-		fields = append(fields, "parent", layout.Itoa(post.Parent), "root", layout.Itoa(post.Root), "to", layout.Itoa(to))
+		fields = append(fields, "parent", storage.Itoa(post.Parent), "root", storage.Itoa(post.Root), "to", storage.Itoa(to))
 	}
 	if post.RepostOf != 0 {
-		return append(fields, "repost_of", layout.Itoa(post.RepostOf))
+		return append(fields, "repost_of", storage.Itoa(post.RepostOf))
 	}
 	fields = append(fields, "body", post.Body)
 	if post.Media != "" {
@@ -216,7 +216,7 @@ func (p *Service) sameAs(ctx context.Context, post *social.Post, id int64) bool 
 
 // claimed is the post that a text has got.
 type claimed struct {
-	fanout.Claim
+	Claim
 	key string
 }
 
@@ -262,4 +262,4 @@ func (c claimed) forget(ctx context.Context, opt Options) {
 }
 
 // text is how a claim is stored, before the call that notifies is added.
-func (c claimed) text() string { return layout.Itoa(c.ID) + " " + layout.Seconds(c.Time) }
+func (c claimed) text() string { return storage.Itoa(c.ID) + " " + storage.Seconds(c.Time) }

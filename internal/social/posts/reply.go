@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"retwis/internal/social"
-	"retwis/internal/social/fanout"
+
 	"retwis/internal/social/text"
 )
 
@@ -35,11 +35,11 @@ func (p *Service) reply(ctx context.Context, author social.User, parent int64, d
 		return social.Post{}, err
 	}
 	post := social.Post{Author: author, Time: p.time(), Body: body, Parent: to.ID, Root: to.Conversation(), Sensitive: draft.isSensitive()}
-	notifies, err := p.publish(ctx, &post, fanout.Entry{
+	notifies, err := p.publish(ctx, &post, Entry{
 		Author: author.ID, Tags: text.Tags(body), Parent: to.ID, To: to.Author.ID, Root: post.Root,
 	}, creation{once, draft.Pictures})
 	p.opt.Views.Touch(to.ID)
-	if errors.Is(err, fanout.ErrRefused) {
+	if errors.Is(err, ErrRefused) {
 		return social.Post{}, social.ErrNotFound
 	}
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 
 	"retwis/internal/redis/reply"
 	"retwis/internal/social"
-	"retwis/internal/social/fanout"
-	"retwis/internal/social/layout"
+
+	"retwis/internal/social/storage"
 )
 
 // Repost puts a post on the user's profile and on the home timelines of the user's
@@ -30,7 +30,7 @@ func (p *Service) Repost(ctx context.Context, user social.User, id int64) (socia
 			return has, nil
 		}
 		post := social.Post{Author: user, Time: p.time(), RepostOf: original.ID}
-		_, err = p.publish(ctx, &post, fanout.Entry{
+		_, err = p.publish(ctx, &post, Entry{
 			Author: user.ID, RepostOf: original.ID, To: original.Author.ID, Replaces: has.ID,
 		}, creation{})
 		if err == nil {
@@ -38,7 +38,7 @@ func (p *Service) Repost(ctx context.Context, user social.User, id int64) (socia
 			p.noticeRepost(ctx, post, original)
 			return post, nil
 		}
-		if !errors.Is(err, fanout.ErrRefused) {
+		if !errors.Is(err, ErrRefused) {
 			return social.Post{}, err
 		}
 		// Either the post is gone, or the user has reposted it meanwhile.
@@ -75,13 +75,13 @@ func (p *Service) Unrepost(ctx context.Context, user social.User, id int64) erro
 // repostBy returns the user's repost of a post, with only its id where its entry is
 // lost; the zero Post where there is none.
 func (p *Service) repostBy(ctx context.Context, user, post int64) (social.Post, error) {
-	score, err := reply.Text(p.opt.DB.Client.Do(ctx, p.opt.DB.Client.B().Zscore().Key(layout.RepostersKey(post)).Member(layout.Itoa(user)).Build()))
+	score, err := reply.Text(p.opt.DB.Client.Do(ctx, p.opt.DB.Client.B().Zscore().Key(storage.RepostersKey(post)).Member(storage.Itoa(user)).Build()))
 	if err != nil || score == "" {
 		return social.Post{}, err
 	}
-	id, err := layout.ParseScore(score)
+	id, err := storage.ParseScore(score)
 	if err != nil {
-		return social.Post{}, fmt.Errorf("social: key %s: %w", layout.RepostersKey(post), err)
+		return social.Post{}, fmt.Errorf("social: key %s: %w", storage.RepostersKey(post), err)
 	}
 	repost, err := p.one(ctx, id)
 	if errors.Is(err, social.ErrNotFound) {

@@ -10,7 +10,7 @@ import (
 
 	"retwis/internal/redis/script"
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/text"
 	"retwis/internal/social/timeline"
 )
@@ -41,7 +41,7 @@ func (t *Tags) TagPosts(ctx context.Context, v *social.Viewer, tag string, befor
 	return t.Lists.Page(ctx, timeline.PageQuery{
 		Viewer: v, Before: before, Limit: limit, Least: social.Shown,
 		Read: func(ctx context.Context, before int64, limit int) (timeline.Page, error) {
-			return t.Timelines.ByID(ctx, layout.TagKey(tag), before, limit)
+			return t.Timelines.ByID(ctx, storage.TagKey(tag), before, limit)
 		},
 	})
 }
@@ -58,8 +58,8 @@ func (t *Tags) FollowTag(ctx context.Context, user social.User, tag string) erro
 		return social.ErrNotFound
 	}
 	return t.FanOut.Homes.FollowTag(ctx, user.ID, tag, func() error {
-		ok, err := followTagScript.RunFenced(ctx, t.DB.Client, []string{layout.FollowingTagsKey(user.ID)},
-			[]string{tag, layout.Seconds(t.Now()), strconv.Itoa(MaxFollowedTags)}).AsBool()
+		ok, err := followTagScript.RunFenced(ctx, t.DB.Client, []string{storage.FollowingTagsKey(user.ID)},
+			[]string{tag, storage.Seconds(t.Now()), strconv.Itoa(MaxFollowedTags)}).AsBool()
 		if err != nil {
 			return fmt.Errorf("social: follow a tag: %w", err)
 		}
@@ -78,7 +78,7 @@ func (t *Tags) UnfollowTag(ctx context.Context, user social.User, tag string) er
 		return social.ErrNotFound
 	}
 	return t.FanOut.Homes.FollowTag(ctx, user.ID, tag, func() error {
-		key := layout.FollowingTagsKey(user.ID)
+		key := storage.FollowingTagsKey(user.ID)
 		b := t.DB.Client.B()
 		// The second command waits for the invalidation messages of the first.
 		res := t.DB.Client.DoMulti(ctx, b.Zrem().Key(key).Member(tag).Build().ToRetryable(), b.Exists().Key(key).Build().ToRetryable())
@@ -95,7 +95,7 @@ func (t *Tags) IsFollowingTag(ctx context.Context, uid int64, tag string) (bool,
 	if !ok || uid == 0 {
 		return false, nil
 	}
-	err := t.DB.Read(ctx, t.DB.Client.B().Zscore().Key(layout.FollowingTagsKey(uid)).Member(tag).Cache()).Error()
+	err := t.DB.Read(ctx, t.DB.Client.B().Zscore().Key(storage.FollowingTagsKey(uid)).Member(tag).Cache()).Error()
 	if err != nil && !rueidis.IsRedisNil(err) {
 		return false, fmt.Errorf("social: is following a tag: %w", err)
 	}
@@ -105,7 +105,7 @@ func (t *Tags) IsFollowingTag(ctx context.Context, uid int64, tag string) (bool,
 // FollowedTags returns the tags that a user follows, the latest first. One round trip
 // at most.
 func (t *Tags) FollowedTags(ctx context.Context, uid int64) ([]string, error) {
-	all, err := t.DB.Read(ctx, t.DB.Client.B().Zrange().Key(layout.FollowingTagsKey(uid)).
+	all, err := t.DB.Read(ctx, t.DB.Client.B().Zrange().Key(storage.FollowingTagsKey(uid)).
 		Min("0").Max(strconv.Itoa(MaxFollowedTags-1)).Rev().Cache()).AsStrSlice()
 	if err != nil {
 		return nil, fmt.Errorf("social: list followed tags: %w", err)

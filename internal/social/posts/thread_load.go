@@ -8,8 +8,8 @@ import (
 	"strconv"
 
 	"retwis/internal/redis/reads"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
+
 	"retwis/internal/social/timeline"
 	"retwis/internal/watched"
 )
@@ -32,7 +32,7 @@ const (
 // NewThreads returns the conversations of a database.
 func NewThreads(db storage.Database, views *timeline.Views, lists *timeline.Lists) (*Threads, error) {
 	trees, err := storage.NewMap(db, watched.Options[*tree]{
-		Keys: []string{layout.ThreadPrefix}, Bytes: threadBytes, Size: (*tree).size,
+		Keys: []string{storage.ThreadPrefix}, Bytes: threadBytes, Size: (*tree).size,
 	})
 	return &Threads{db: db, views: views, lists: lists, trees: trees}, err
 }
@@ -45,7 +45,7 @@ func (t *Threads) tree(ctx context.Context, root int64) (*tree, error) {
 // current returns the shape of a conversation: its number of replies and the latest of them show
 // whether it is the one that was in memory before.
 func (t *Threads) current(ctx context.Context, r *watched.Read[*tree]) (*tree, error) {
-	key := layout.ThreadKey(r.ID)
+	key := storage.ThreadKey(r.ID)
 	b := t.db.Client.B()
 	res := t.db.ReadMany(ctx, b.Zcard().Key(key).Cache(), b.Zrange().Key(key).Min("-1").Max("-1").Cache())
 	card, err := res[0].AsInt64()
@@ -77,7 +77,7 @@ func (t *Threads) load(ctx context.Context, root int64, known *tree) (*tree, err
 	if err != nil {
 		return nil, err
 	}
-	card, err := t.db.Client.Do(ctx, t.db.Client.B().Zcard().Key(layout.ThreadKey(root)).Build()).AsInt64()
+	card, err := t.db.Client.Do(ctx, t.db.Client.B().Zcard().Key(storage.ThreadKey(root)).Build()).AsInt64()
 	if err != nil {
 		return nil, fmt.Errorf("social: read a conversation: %w", err)
 	}
@@ -105,8 +105,8 @@ func (t *Threads) listed(ctx context.Context, root, after int64, limit int) ([]i
 	var ids []int64
 	for limit > len(ids) {
 		n := min(threadChunk, limit-len(ids))
-		chunk, err := t.db.Client.Do(ctx, t.db.Client.B().Zrangebyscore().Key(layout.ThreadKey(root)).
-			Min("("+layout.Itoa(after)).Max("+inf").Limit(0, int64(n)).Build()).AsIntSlice()
+		chunk, err := t.db.Client.Do(ctx, t.db.Client.B().Zrangebyscore().Key(storage.ThreadKey(root)).
+			Min("("+storage.Itoa(after)).Max("+inf").Limit(0, int64(n)).Build()).AsIntSlice()
 		if err != nil {
 			return nil, fmt.Errorf("social: read a conversation: %w", err)
 		}
@@ -171,7 +171,7 @@ func (t *Threads) parents(ctx context.Context, root int64, ids []int64, known *t
 		}
 	}
 	for some := range slices.Chunk(places, threadChunk) {
-		key := func(i int) string { return layout.PostKey(ids[i]) }
+		key := func(i int) string { return storage.PostKey(ids[i]) }
 		all, err := reads.Fields(ctx, t.db.Client, some, key, "parent", "root")
 		if err != nil {
 			return nil, fmt.Errorf("social: read a conversation: %w", err)

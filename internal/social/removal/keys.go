@@ -1,6 +1,6 @@
 package removal
 
-import "retwis/internal/social/layout"
+import "retwis/internal/social/storage"
 
 // ownKeys are the keys of a user that hold nothing that is also
 // stored elsewhere: they are deleted as they are. Add a new key of that kind here.
@@ -9,14 +9,14 @@ import "retwis/internal/social/layout"
 // that both sides go; what is left of them is deleted at the end.
 var (
 	ownKeys = []func(uid int64) string{
-		layout.HomeKey, layout.BookmarksKey, layout.MutedKey, layout.DismissedKey, layout.NotificationsKey,
-		layout.SessionsKey, layout.LoginsKey, layout.LoginPlacesKey, layout.ImportKey, layout.ImportEntriesKey,
-		layout.ImportedKey,
+		storage.HomeKey, storage.BookmarksKey, storage.MutedKey, storage.DismissedKey, storage.NotificationsKey,
+		storage.SessionsKey, storage.LoginsKey, storage.LoginPlacesKey, storage.ImportKey, storage.ImportEntriesKey,
+		storage.ImportedKey,
 	}
 	mirroredKeys = []func(uid int64) string{
-		layout.ProfileKey, layout.ProfileRepliesKey, layout.ArchiveKey, layout.RepostedKey, layout.LikedKey,
-		layout.FollowingKey, layout.FollowersKey, layout.FollowingTagsKey,
-		layout.BlockedKey, layout.BlockersKey,
+		storage.ProfileKey, storage.ProfileRepliesKey, storage.ArchiveKey, storage.RepostedKey, storage.LikedKey,
+		storage.FollowingKey, storage.FollowersKey, storage.FollowingTagsKey,
+		storage.BlockedKey, storage.BlockersKey,
 	}
 )
 

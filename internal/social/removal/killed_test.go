@@ -11,9 +11,9 @@ import (
 	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/check"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/removal"
 	"retwis/internal/social/socialtest"
+	"retwis/internal/social/storage"
 )
 
 // A process is killed after some of the commands of a deletion. Another process finishes
@@ -33,7 +33,7 @@ func TestKilledWhileRemoving(t *testing.T) {
 			ended = b.killed(client, int64(cut), s)
 			_, err := b.Check(check.Options{Report: func(p check.Problem) {
 				// On a Cluster a follow has one direction for a moment, as with any unfollow.
-				if !p.Leftover && !strings.HasPrefix(p.Key, layout.FollowersPrefix) {
+				if !p.Leftover && !strings.HasPrefix(p.Key, storage.FollowersPrefix) {
 					t.Errorf("killed after %d commands: %v", cut, p)
 				}
 			}})

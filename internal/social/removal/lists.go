@@ -10,8 +10,8 @@ import (
 
 	"retwis/internal/redis/reply"
 	"retwis/internal/sleep"
-	"retwis/internal/social/completion"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/search"
+	"retwis/internal/social/storage"
 )
 
 const (
@@ -34,15 +34,15 @@ func (e *Engine) removeFromLists(ctx context.Context, a account, was closed) err
 		prefix string
 		remove func(ctx context.Context, a account, members []string) error
 	}{
-		{layout.ProfilePrefix, e.removePosts},
-		{layout.ProfileRepliesPrefix, e.removePosts},
-		{layout.ArchivePrefix, e.removePosts},
-		{layout.LikedPrefix, e.removeLikes},
-		{layout.FollowingPrefix, e.removeFollowing},
-		{layout.FollowersPrefix, e.removeFollowers},
-		{layout.FollowingTagsPrefix, e.removeTags},
-		{layout.BlockedPrefix, e.removeBlocked},
-		{layout.BlockersPrefix, e.removeBlockers},
+		{storage.ProfilePrefix, e.removePosts},
+		{storage.ProfileRepliesPrefix, e.removePosts},
+		{storage.ArchivePrefix, e.removePosts},
+		{storage.LikedPrefix, e.removeLikes},
+		{storage.FollowingPrefix, e.removeFollowing},
+		{storage.FollowersPrefix, e.removeFollowers},
+		{storage.FollowingTagsPrefix, e.removeTags},
+		{storage.BlockedPrefix, e.removeBlocked},
+		{storage.BlockersPrefix, e.removeBlockers},
 	} {
 		if err := e.drain(ctx, a, list.prefix, list.remove); err != nil {
 			return err
@@ -68,25 +68,25 @@ func (e *Engine) removeNames(ctx context.Context, a account, was closed) error {
 	if err != nil {
 		return err
 	}
-	if owner := owners[0].First(); owner != "" && owner != layout.Nobody && owner != layout.Itoa(a.id) {
+	if owner := owners[0].First(); owner != "" && owner != storage.Nobody && owner != storage.Itoa(a.id) {
 		return nil
 	}
-	if err := e.DB.Client.Do(ctx, e.DB.Client.B().Zrem().Key(layout.UsersByTime).Member(a.name).Build().ToRetryable()).Error(); err != nil {
+	if err := e.DB.Client.Do(ctx, e.DB.Client.B().Zrem().Key(storage.UsersByTime).Member(a.name).Build().ToRetryable()).Error(); err != nil {
 		return err
 	}
-	if err := e.Names.RemoveName(ctx, completion.Name{Username: a.name}); err != nil {
+	if err := e.Names.RemoveName(ctx, search.Name{Username: a.name}); err != nil {
 		return err
 	}
 	if was.display == "" {
 		return nil
 	}
-	return e.Names.RemoveName(ctx, completion.Name{Username: a.name, Display: was.display})
+	return e.Names.RemoveName(ctx, search.Name{Username: a.name, Display: was.display})
 }
 
 // drain calls remove with pages of a sorted set of a user, and removes them from it,
 // until it is empty. Another kind of key is left to a check.
 func (e *Engine) drain(ctx context.Context, a account, prefix string, remove func(ctx context.Context, a account, members []string) error) error {
-	key := layout.Key(prefix, a.id)
+	key := storage.Key(prefix, a.id)
 	for {
 		members, err := reply.OrEmpty(e.DB.Client.Do(ctx, e.DB.Client.B().Zrange().Key(key).Min("0").Max(strconv.Itoa(pageSize-1)).Build()).AsStrSlice())
 		if err != nil {
@@ -110,7 +110,7 @@ func (e *Engine) drain(ctx context.Context, a account, prefix string, remove fun
 // ids calls do with the ids among members. Others are damage.
 func ids(members []string, do func(id int64) error) error {
 	for _, member := range members {
-		id, ok := layout.ParseID(member)
+		id, ok := storage.ParseID(member)
 		if !ok {
 			continue
 		}
@@ -145,7 +145,7 @@ func (e *Engine) removeLikes(ctx context.Context, a account, members []string) e
 func (e *Engine) removeFollowing(ctx context.Context, a account, members []string) error {
 	return ids(members, func(other int64) error {
 		defer e.Names.Rank(other)
-		if err := e.dropMirror(ctx, a, layout.FollowersKey(other)); err != nil {
+		if err := e.dropMirror(ctx, a, storage.FollowersKey(other)); err != nil {
 			return err
 		}
 		_, err := e.follows.Remove(ctx, a.id, other)
@@ -157,21 +157,21 @@ func (e *Engine) removeFollowing(ctx context.Context, a account, members []strin
 func (e *Engine) removeFollowers(ctx context.Context, a account, members []string) error {
 	var keys []string
 	err := ids(members, func(other int64) error {
-		keys = append(keys, layout.FollowingKey(other))
+		keys = append(keys, storage.FollowingKey(other))
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	return e.removeFrom(ctx, keys, layout.Itoa(a.id))
+	return e.removeFrom(ctx, keys, storage.Itoa(a.id))
 }
 
 func (e *Engine) removeTags(ctx context.Context, a account, tags []string) error {
 	keys := make([]string, len(tags))
 	for i, tag := range tags {
-		keys[i] = layout.TagFollowersKey(tag)
+		keys[i] = storage.TagFollowersKey(tag)
 	}
-	return e.removeFrom(ctx, keys, layout.Itoa(a.id))
+	return e.removeFrom(ctx, keys, storage.Itoa(a.id))
 }
 
 // removeFrom removes members from sorted sets. One round trip. A key of another type is
@@ -186,7 +186,7 @@ func (e *Engine) removeFrom(ctx context.Context, keys []string, members ...strin
 
 func (e *Engine) removeBlocked(ctx context.Context, a account, members []string) error {
 	return ids(members, func(other int64) error {
-		if err := e.dropMirror(ctx, a, layout.BlockersKey(other)); err != nil {
+		if err := e.dropMirror(ctx, a, storage.BlockersKey(other)); err != nil {
 			return err
 		}
 		_, err := e.relations.Unblock(ctx, a.id, other, e.Now())
@@ -205,5 +205,5 @@ func (e *Engine) removeBlockers(ctx context.Context, a account, members []string
 // loses the entry: on a Cluster a process can die between the two, and only the list leads
 // to the mirror.
 func (e *Engine) dropMirror(ctx context.Context, a account, mirror string) error {
-	return e.removeFrom(ctx, []string{mirror}, layout.Itoa(a.id))
+	return e.removeFrom(ctx, []string{mirror}, storage.Itoa(a.id))
 }

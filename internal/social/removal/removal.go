@@ -34,12 +34,11 @@ import (
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/scan"
 	"retwis/internal/redis/script"
-	"retwis/internal/social/completion"
-	"retwis/internal/social/fanout"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/notify"
+	"retwis/internal/social/posts"
+	"retwis/internal/social/search"
 	"retwis/internal/social/storage"
-	"retwis/internal/social/users"
+
 	"retwis/internal/social/work"
 )
 
@@ -76,9 +75,9 @@ type Step struct {
 // Options are what an Engine needs; all but Steps are required.
 type Options struct {
 	storage.Parts
-	Directory *users.Directory
-	FanOut    *fanout.Engine
-	Names     *completion.Index
+	Directory *storage.Directory
+	FanOut    *posts.Engine
+	Names     *search.CompletionIndex
 	Steps     []Step
 	// RemoveMembers takes users who are gone off the lists of others.
 	RemoveMembers func(ctx context.Context, owners []int64, gone func(owner, member int64) bool) error
@@ -126,14 +125,14 @@ func Member(uid int64, name, joined string) string {
 func parse(argument string) (account, bool) {
 	id, rest, _ := strings.Cut(argument, ":")
 	joined, name, _ := strings.Cut(rest, ":")
-	uid, ok := layout.ParseID(id)
+	uid, ok := storage.ParseID(id)
 	return account{id: uid, joined: joined, name: name}, ok && name != ""
 }
 
 // Delete closes an account, and leaves the rest to the background. It returns ErrNoUser
 // where there is none. Repeating it changes nothing. Four round trips.
 func (e *Engine) Delete(ctx context.Context, uid int64) error {
-	fields, err := reply.Fields(e.DB.Client.Do(ctx, e.DB.Client.B().Hmget().Key(layout.UserKey(uid)).Field("username", "joined").Build()))
+	fields, err := reply.Fields(e.DB.Client.Do(ctx, e.DB.Client.B().Hmget().Key(storage.UserKey(uid)).Field("username", "joined").Build()))
 	if err != nil {
 		return fmt.Errorf("social: delete an account: %w", err)
 	}
@@ -153,7 +152,7 @@ func (e *Engine) Delete(ctx context.Context, uid int64) error {
 // is left of it.
 func (e *Engine) Finish(ctx context.Context, uid int64) error {
 	prefix := fmt.Sprintf("%s:%d:", Kind, uid)
-	for page, err := range scan.SortedSet(ctx, e.DB.Client, layout.Tasks, 1000) {
+	for page, err := range scan.SortedSet(ctx, e.DB.Client, storage.Tasks, 1000) {
 		if err != nil {
 			return fmt.Errorf("social: delete an account: %w", err)
 		}
@@ -178,18 +177,18 @@ type closed struct {
 
 // close hides an account and ends its sessions.
 func (e *Engine) close(ctx context.Context, a account) (closed, error) {
-	args := append([]string{a.name, a.joined, layout.Seconds(e.Now())}, secretFields...)
-	was, err := closeScript.RunFenced(ctx, e.DB.Client, []string{layout.UserKey(a.id)}, args).AsStrSlice()
+	args := append([]string{a.name, a.joined, storage.Seconds(e.Now())}, secretFields...)
+	was, err := closeScript.RunFenced(ctx, e.DB.Client, []string{storage.UserKey(a.id)}, args).AsStrSlice()
 	if rueidis.IsRedisNil(err) {
 		return closed{gone: true}, nil
 	}
 	if err != nil {
 		return closed{}, fmt.Errorf("social: close an account: %w", err)
 	}
-	if err := e.DB.Client.Do(ctx, e.DB.Client.B().Unlink().Key(layout.SessionsKey(a.id)).Build().ToRetryable()).Error(); err != nil {
+	if err := e.DB.Client.Do(ctx, e.DB.Client.B().Unlink().Key(storage.SessionsKey(a.id)).Build().ToRetryable()).Error(); err != nil {
 		return closed{}, fmt.Errorf("social: close an account: %w", err)
 	}
-	return closed{at: layout.ParseTime(was[0]), display: was[1]}, nil
+	return closed{at: storage.ParseTime(was[0]), display: was[1]}, nil
 }
 
 // task is a task of Kind.
@@ -241,12 +240,12 @@ func (e *Engine) remove(ctx context.Context, a account) error {
 	if err := e.Directory.Reserve(ctx, a.name, a.id); err != nil {
 		return err
 	}
-	return forgetUserScript.RunFenced(ctx, e.DB.Client, []string{layout.UserKey(a.id)}, []string{a.name, a.joined}).Error()
+	return forgetUserScript.RunFenced(ctx, e.DB.Client, []string{storage.UserKey(a.id)}, []string{a.name, a.joined}).Error()
 }
 
 // isAnother reports whether the id belongs to another account by now.
 func (e *Engine) isAnother(ctx context.Context, a account) (bool, error) {
-	name, err := reply.TextOrEmpty(e.DB.Client.Do(ctx, e.DB.Client.B().Hget().Key(layout.UserKey(a.id)).Field("username").Build()))
+	name, err := reply.TextOrEmpty(e.DB.Client.Do(ctx, e.DB.Client.B().Hget().Key(storage.UserKey(a.id)).Field("username").Build()))
 	return name != "", err
 }
 

@@ -13,10 +13,9 @@ import (
 	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/accounts"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/removal"
 	"retwis/internal/social/socialtest"
-	"retwis/internal/social/users"
+	"retwis/internal/social/storage"
 )
 
 // scene is a small network. The one who leaves, zoe, has done everything that one can
@@ -138,9 +137,9 @@ func (b *bundle) content(key string) string {
 // names is the key that has the name of a user.
 func (b *bundle) names(u social.User) string {
 	if b.DB.Mode() == rueidis.ClientModeCluster {
-		return layout.BucketKey(users.Bucket(u.Name))
+		return storage.BucketKey(storage.Bucket(u.Name))
 	}
-	return layout.Users
+	return storage.UserNames
 }
 
 // wantGone fails if anything of a user is left except for the name, which is taken.
@@ -225,7 +224,7 @@ func TestDeletedWithoutItsName(t *testing.T) {
 	b := on(t, redistest.DB(t).Client(t))
 	ada := b.NewUser("ada")
 	const cut = 41
-	b.Redis("HSET", layout.UserKey(cut), "username", "ada", "joined", "1700000000", "standing", "suspended")
+	b.Redis("HSET", storage.UserKey(cut), "username", "ada", "joined", "1700000000", "standing", "suspended")
 	if err := b.Leaving.DeleteAccount(b.Ctx, cut); err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +232,7 @@ func TestDeletedWithoutItsName(t *testing.T) {
 	if err := b.Leaving.FinishRemoval(b.Ctx, cut); err != nil {
 		t.Fatal(err)
 	}
-	if b.Redis("EXISTS", layout.UserKey(cut)) != "0" {
+	if b.Redis("EXISTS", storage.UserKey(cut)) != "0" {
 		t.Error("the account is not gone")
 	}
 	if user, err := b.Users.UserByName(b.Ctx, "ada"); err != nil || user.ID != ada.ID {

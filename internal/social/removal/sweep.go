@@ -12,8 +12,8 @@ import (
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/scan"
 	"retwis/internal/sleep"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/limits"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/work"
 )
 
@@ -50,14 +50,14 @@ func (e *Engine) sweep(ctx context.Context, all accounts) error {
 			if isLimit(key) {
 				limited = append(limited, key)
 			}
-			switch prefix, id, _ := layout.ParseKey(key); prefix {
-			case layout.PostPrefix:
+			switch prefix, id, _ := storage.ParseKey(key); prefix {
+			case storage.PostPrefix:
 				posts = append(posts, id)
-			case layout.MutedPrefix, layout.DismissedPrefix:
+			case storage.MutedPrefix, storage.DismissedPrefix:
 				lists = append(lists, key)
-			case layout.NotificationsPrefix:
+			case storage.NotificationsPrefix:
 				notified = append(notified, id)
-			case layout.ListsPrefix:
+			case storage.ListsPrefix:
 				owners = append(owners, id)
 			}
 		}
@@ -122,13 +122,13 @@ func (e *Engine) erasePending(ctx context.Context, posts []post) error {
 
 // authored returns the posts of some users among these.
 func (e *Engine) authored(ctx context.Context, all accounts, posts []int64) ([]post, error) {
-	authors, err := reads.Field(ctx, e.DB.Client, posts, layout.PostKey, "user_id")
+	authors, err := reads.Field(ctx, e.DB.Client, posts, storage.PostKey, "user_id")
 	if err != nil {
 		return nil, err
 	}
 	var theirs []post
 	for i, text := range authors {
-		author, _ := layout.ParseID(text)
+		author, _ := storage.ParseID(text)
 		if all[author] != "" {
 			theirs = append(theirs, post{posts[i], author})
 		}
@@ -143,7 +143,7 @@ func (e *Engine) sweepLists(ctx context.Context, all accounts, keys []string) er
 	}
 	members := make([]string, 0, len(all))
 	for uid := range all {
-		members = append(members, layout.Itoa(uid))
+		members = append(members, storage.Itoa(uid))
 	}
 	return e.removeFrom(ctx, keys, members...)
 }
@@ -183,21 +183,21 @@ func (e *Engine) sweepNotifications(ctx context.Context, all accounts, users []i
 // sweepLive removes the posts of some users, and the replies to them, from `live`.
 func (e *Engine) sweepLive(ctx context.Context, all accounts) error {
 	for start := "-"; ; {
-		entries, err := reply.OrEmpty(e.DB.Client.Do(ctx, e.DB.Client.B().Xrange().Key(layout.Live).Start(start).End("+").Count(liveAtOnce).Build()).AsXRange())
+		entries, err := reply.OrEmpty(e.DB.Client.Do(ctx, e.DB.Client.B().Xrange().Key(storage.Live).Start(start).End("+").Count(liveAtOnce).Build()).AsXRange())
 		if err != nil {
 			return err
 		}
 		var theirs []string
 		for _, entry := range entries {
-			author, _ := layout.ParseID(entry.FieldValues["author"])
-			to, _ := layout.ParseID(entry.FieldValues["to"])
+			author, _ := storage.ParseID(entry.FieldValues["author"])
+			to, _ := storage.ParseID(entry.FieldValues["to"])
 			if all[author] != "" || all[to] != "" {
 				theirs = append(theirs, entry.ID)
 			}
 			start = "(" + entry.ID
 		}
 		if len(theirs) > 0 {
-			if err := e.DB.Client.Do(ctx, e.DB.Client.B().Xdel().Key(layout.Live).Id(theirs...).Build().ToRetryable()).Error(); err != nil {
+			if err := e.DB.Client.Do(ctx, e.DB.Client.B().Xdel().Key(storage.Live).Id(theirs...).Build().ToRetryable()).Error(); err != nil {
 				return err
 			}
 		}

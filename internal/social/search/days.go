@@ -9,7 +9,6 @@ import (
 	"retwis/index/text"
 	"retwis/internal/redis/reads"
 	"retwis/internal/redis/reply"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
 )
 
@@ -36,11 +35,11 @@ func (r idRange) len() int64 { return max(0, r.last-r.first+1) }
 
 // days returns the ids of the posts within the days of a query, the largest first.
 func (s *Service) days(ctx context.Context, q *Query) ([]idRange, error) {
-	last, err := reply.TextOrEmpty(s.DB.Client.Do(ctx, s.DB.Client.B().Get().Key(layout.NextPostID).Build()))
+	last, err := reply.TextOrEmpty(s.DB.Client.Do(ctx, s.DB.Client.B().Get().Key(storage.NextPostID).Build()))
 	if err != nil {
 		return nil, fmt.Errorf("social: search: %w", err)
 	}
-	n, _ := layout.ParseID(last)
+	n, _ := storage.ParseID(last)
 	imports, err := s.imports(ctx)
 	if err != nil {
 		return nil, err
@@ -64,13 +63,13 @@ func (s *Service) days(ctx context.Context, q *Query) ([]idRange, error) {
 
 // imports returns the ids of imported posts, one range an import, in order.
 func (s *Service) imports(ctx context.Context) ([]idRange, error) {
-	members, err := reply.OrEmpty(s.DB.Client.Do(ctx, s.DB.Client.B().Zrange().Key(layout.ImportedPosts).Min("0").Max(layout.Itoa(maxImports-1)).Rev().Build()).AsStrSlice())
+	members, err := reply.OrEmpty(s.DB.Client.Do(ctx, s.DB.Client.B().Zrange().Key(storage.ImportedPosts).Min("0").Max(storage.Itoa(maxImports-1)).Rev().Build()).AsStrSlice())
 	if err != nil {
 		return nil, fmt.Errorf("social: search: %w", err)
 	}
 	var all []idRange
 	for _, member := range slices.Backward(members) {
-		first, last, ok := layout.ParseRange(member)
+		first, last, ok := storage.ParseRange(member)
 		if ok && (len(all) == 0 || first > all[len(all)-1].last) {
 			all = append(all, idRange{first, last})
 		}
@@ -180,13 +179,13 @@ func (s *Service) firstAt(ctx context.Context, ranges []idRange, at time.Time) (
 
 // times returns the times of posts; the zero time where there is none.
 func (s *Service) times(ctx context.Context, ids []int64) ([]time.Time, error) {
-	texts, err := reads.Field(ctx, s.DB.Client, ids, layout.PostKey, "time")
+	texts, err := reads.Field(ctx, s.DB.Client, ids, storage.PostKey, "time")
 	if err != nil {
 		return nil, fmt.Errorf("social: read a post: %w", err)
 	}
 	times := make([]time.Time, len(ids))
 	for i, text := range texts {
-		times[i] = layout.ParseTime(text)
+		times[i] = storage.ParseTime(text)
 	}
 	return times, nil
 }

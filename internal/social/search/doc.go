@@ -1,12 +1,53 @@
-// Package search finds posts and people by their words, as a viewer sees them. The index is
-// that of package searchindex.
+// Package search finds what people look for: posts and people by their words ([Service]), names and
+// tags while they are typed ([Completions]), and what many write about today ([Trends]).
 //
 // # The path of a search
 //
 //  1. [Parse] reads what was typed: words for the index, and operators such as from:ada.
 //  2. Service.resolve finds the users that it names, and the posts with which days begin.
-//  3. searchindex.Posts.Search returns ids, the newest first.
+//  3. Posts.Search returns ids, the newest first.
 //  4. Service.found leaves out the authors who do not want to be found.
 //  5. timeline.Lists.Page leaves out what the viewer must not see, and looks further.
 //  6. [Marker.Find] finds the words in the texts that a page shows.
+//
+// # The indexes of words
+//
+// [Indexes] keeps the words of posts and of people in two indexes of the toolkit
+// (see retwis/index/text).
+//
+// An index does not store texts. To change a document, a writer must know which text the
+// index has: so whatever edits or deletes a post keeps its earlier texts until the index no
+// longer needs them, and tries one after the other.
+//
+// # Completions
+//
+// A [CompletionIndex] finds names and tags while they are typed: two indexes of
+// package index/suggest, whose terms are ranked by followers and by posts.
+//
+// The users and the sets of tags are authoritative. A term is written before what it
+// leads to exists, or in work that is repeated after a crash, so that none is missing;
+// one that leads nowhere is left out of answers and removed by Rebuild. Ranks follow
+// within a second or two, after an error once writes succeed again; a crash can leave one as it
+// was until the next change.
+//
+// # Trends
+//
+// [Trends] are what many people write about and like today that they did not
+// yesterday: tags, posts and links.
+//
+// People are counted, not posts: each once, however often they post. Those who are limited
+// or joined less than a day ago do not count. The path of a post to the page of trends:
+//
+//  1. [TrendCounter.Posted] and [TrendCounter.Reacted] note in memory who has used which tag or link,
+//     or has liked, reposted or answered which post.
+//  2. [TrendCounter.Flush] adds the people to a HyperLogLog for each tag, post and link and hour,
+//     and their number to a sorted set of what people count for in that hour, every five seconds.
+//  3. [Trends.Merge] reads these sets, of two days, makes the server count the HyperLogLogs of
+//     at most 200 candidates of each kind, and writes the result to one key. One process does
+//     that once a minute.
+//  4. [Trends.Top] reads the result, which each process keeps in memory, and applies what
+//     moderators have decided about tags: see [TrendRules].
+//
+// Counts are estimates, and a process that dies loses those of its last seconds. Nothing else
+// depends on them, so nothing is repaired but a key that does not expire.
 package search

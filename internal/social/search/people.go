@@ -10,7 +10,7 @@ import (
 	"retwis/index/text"
 	"retwis/internal/redis/reads"
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 const (
@@ -56,7 +56,7 @@ func (s *Service) People(ctx context.Context, v *social.Viewer, typed string) ([
 
 // ranked returns the users of some ids with most followers.
 func (s *Service) ranked(ctx context.Context, ids []int64) ([]social.User, error) {
-	counts, err := reads.Counts(ctx, s.DB.Client, ids, layout.FollowersKey)
+	counts, err := reads.Counts(ctx, s.DB.Client, ids, storage.FollowersKey)
 	if err != nil {
 		return nil, fmt.Errorf("social: search: %w", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"retwis/internal/social"
-	"retwis/internal/social/searchindex"
+
 	"retwis/internal/social/text"
 )
 
@@ -111,7 +111,7 @@ func (q *Query) word(word string, minus bool) {
 
 // fields are the exact terms that text.Parse gets.
 var fields = map[string]bool{
-	searchindex.From: true, searchindex.To: true, searchindex.Mention: true, searchindex.Tag: true, "has:": true, "is:": true,
+	FromTerm: true, ToTerm: true, MentionTerm: true, TagTerm: true, "has:": true, "is:": true,
 }
 
 // operator adds a word that is an operator, and reports whether it is one.
@@ -120,7 +120,7 @@ func (q *Query) operator(word string, minus bool) bool {
 		return q.tag(word)
 	}
 	if rest, found := strings.CutPrefix(word, "@"); found && social.CheckName(rest) == nil {
-		q.add(searchindex.Term(searchindex.Mention, strings.ToLower(rest)))
+		q.add(Term(MentionTerm, strings.ToLower(rest)))
 		return true
 	}
 	name, value, found := strings.Cut(word, ":")
@@ -138,7 +138,7 @@ func (q *Query) operator(word string, minus bool) bool {
 	case "tag":
 		return q.tag(value)
 	case "has", "is":
-		if term := strings.ToLower(word); term == searchindex.HasLink || term == searchindex.IsReply {
+		if term := strings.ToLower(word); term == HasLink || term == IsReply {
 			q.add(term)
 			return true
 		}
@@ -151,7 +151,7 @@ func (q *Query) operator(word string, minus bool) bool {
 func (q *Query) tag(typed string) bool {
 	tag, ok := text.FoldTag(typed)
 	if ok {
-		q.add(searchindex.Term(searchindex.Tag, tag))
+		q.add(Term(TagTerm, tag))
 	}
 	return ok
 }

@@ -9,17 +9,17 @@ import (
 
 	"retwis/index/text"
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
-	"retwis/internal/social/people"
-	"retwis/internal/social/searchindex"
+
+	"retwis/internal/social/storage"
+
 	"retwis/internal/social/timeline"
 )
 
 // Options are what a Service needs; all are required.
 type Options struct {
 	timeline.Parts
-	Index       searchindex.Index
-	Completions *people.Completions
+	Index       Indexes
+	Completions *Completions
 }
 
 // Service finds posts, people and tags.
@@ -118,11 +118,11 @@ func (s *Service) resolve(ctx context.Context, v *social.Viewer, q *Query) (text
 			return text.Query{}, err
 		}
 		if !p.to {
-			typed.WriteString(searchindex.Term(searchindex.From, layout.Itoa(user.ID)))
+			typed.WriteString(Term(FromTerm, storage.Itoa(user.ID)))
 			continue
 		}
-		fmt.Fprintf(&typed, "(%s OR %s)", searchindex.Term(searchindex.To, layout.Itoa(user.ID)),
-			searchindex.Term(searchindex.Mention, layout.Fold(user.Name)))
+		fmt.Fprintf(&typed, "(%s OR %s)", Term(ToTerm, storage.Itoa(user.ID)),
+			Term(MentionTerm, storage.Fold(user.Name)))
 	}
 	if strings.TrimSpace(typed.String()) == "" {
 		return text.Query{}, social.Invalid("q", "Add a word, a #tag or a person, such as from:ada.")

@@ -10,9 +10,7 @@ import (
 	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
-	"retwis/internal/social/users"
 )
 
 // Settings are the settings of a site. They are safe for concurrent use.
@@ -21,16 +19,16 @@ import (
 // page needs them, from memory.
 type Settings struct {
 	db    storage.Database
-	users *users.Users
+	users *storage.Users
 	audit *audit.Log
 
 	kept *storage.Kept[Info]
 }
 
 // New returns the settings of the site in a database.
-func New(db storage.Database, people *users.Users, log *audit.Log) *Settings {
+func New(db storage.Database, people *storage.Users, log *audit.Log) *Settings {
 	s := &Settings{db: db, users: people, audit: log}
-	s.kept = storage.NewKept(db, layout.Site, s.read)
+	s.kept = storage.NewKept(db, storage.Site, s.read)
 	return s
 }
 
@@ -46,7 +44,7 @@ func (s *Settings) read(ctx context.Context) (Info, error) {
 	for i, f := range Fields {
 		names[i] = string(f)
 	}
-	texts, err := reply.Fields(s.db.Read(ctx, s.db.Client.B().Hmget().Key(layout.Site).Field(names...).Cache()))
+	texts, err := reply.Fields(s.db.Read(ctx, s.db.Client.B().Hmget().Key(storage.Site).Field(names...).Cache()))
 	if err != nil {
 		return Info{}, fmt.Errorf("social: read the settings of the site: %w", err)
 	}
@@ -77,7 +75,7 @@ func (s *Settings) Set(ctx context.Context, actor social.Actor, typed, shown map
 	if err != nil {
 		return nil, err
 	}
-	write := s.db.Client.B().Hset().Key(layout.Site).FieldValue()
+	write := s.db.Client.B().Hset().Key(storage.Site).FieldValue()
 	for _, f := range Fields {
 		text, given := typed[f]
 		if !given {

@@ -23,9 +23,9 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/adopt"
 	"retwis/internal/social/check"
-	"retwis/internal/social/fanout"
-	"retwis/internal/social/layout"
-	"retwis/internal/social/users"
+	"retwis/internal/social/posts"
+	"retwis/internal/social/storage"
+
 	"retwis/maintain"
 )
 
@@ -105,10 +105,10 @@ func untilTimeout(t testing.TB) context.Context {
 }
 
 // FanOut is the engine that puts posts on timelines.
-func (b *Bundle) FanOut() *fanout.Engine { return b.Internals().FanOut }
+func (b *Bundle) FanOut() *posts.Engine { return b.Internals().FanOut }
 
 // Directory finds users by their names.
-func (b *Bundle) Directory() *users.Directory { return b.Internals().Directory }
+func (b *Bundle) Directory() *storage.Directory { return b.Internals().Directory }
 
 // NewUser registers a user.
 func (b *Bundle) NewUser(name string) social.User {
@@ -133,11 +133,11 @@ func (b *Bundle) Publish(author social.User, body string) int64 {
 // PostTask is the task that fans a post out.
 func (b *Bundle) PostTask(post int64) string {
 	b.T.Helper()
-	author, err := strconv.ParseInt(b.Redis("HGET", layout.PostKey(post), "user_id"), 10, 64)
+	author, err := strconv.ParseInt(b.Redis("HGET", storage.PostKey(post), "user_id"), 10, 64)
 	if err != nil {
 		b.T.Fatal(err)
 	}
-	return fanout.Member(post, author, b.Redis("HGET", layout.PostKey(post), "time"))
+	return posts.Member(post, author, b.Redis("HGET", storage.PostKey(post), "time"))
 }
 
 // Expire ends all leases on tasks, as if their processes had died a while ago, and all pauses.
@@ -152,7 +152,7 @@ func (b *Bundle) Expire() {
 	for i = 2, #KEYS do
 		redis.call('RPUSH', KEYS[i], '1')
 		redis.call('LTRIM', KEYS[i], 0, 9)
-	end`, "4", layout.Tasks, layout.WakeKey(0), layout.WakeKey(1), layout.WakeKey(2))
+	end`, "4", storage.Tasks, storage.WakeKey(0), storage.WakeKey(1), storage.WakeKey(2))
 }
 
 // RetryTasks finishes, in this process, what others have left; see Expire.
@@ -174,7 +174,7 @@ func (b *Bundle) Keep(members ...string) { b.addTasks(heldTask, members) }
 
 func (b *Bundle) addTasks(score string, members []string) {
 	b.T.Helper()
-	args := []string{"ZADD", layout.Tasks}
+	args := []string{"ZADD", storage.Tasks}
 	for _, member := range members {
 		args = append(args, score, member)
 	}
@@ -238,7 +238,7 @@ func WantIndexRight(b *Bundle) {
 	b.T.Helper()
 	report, err := b.SearchIndex.Verify(b.Ctx, maintain.Options{}, false)
 	problems := report.Posts.Problems() + report.People.Problems()
-	if isBuilt, _ := b.SearchIndex.IsBuilt(b.Ctx); !isBuilt && b.Redis("EXISTS", layout.AdoptedPosts) == "1" {
+	if isBuilt, _ := b.SearchIndex.IsBuilt(b.Ctx); !isBuilt && b.Redis("EXISTS", storage.AdoptedPosts) == "1" {
 		problems -= report.Posts.Missing + report.People.Missing
 	}
 	if err != nil && !errors.Is(err, index.ErrNotFound) || problems > 0 {

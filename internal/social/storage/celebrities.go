@@ -8,7 +8,6 @@ import (
 
 	"retwis/internal/redis/reply"
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
 )
 
 // KnownCelebrities are the authors whose posts are merged, each with the id of the first post that
@@ -47,7 +46,7 @@ func NewCelebrities(db Database, above int64) *Celebrities {
 		return nil
 	}
 	s := &Celebrities{db: db, above: above}
-	s.known = NewKept(db, layout.Celebrities, s.read)
+	s.known = NewKept(db, CelebritiesKey, s.read)
 	return s
 }
 
@@ -79,13 +78,13 @@ func (s *Celebrities) Load(ctx context.Context) (*KnownCelebrities, error) {
 }
 
 func (s *Celebrities) read(ctx context.Context) (*KnownCelebrities, error) {
-	scores, err := reply.OrEmpty(s.db.Read(ctx, s.db.Client.B().Zrange().Key(layout.Celebrities).Min("0").Max("-1").Withscores().Cache()).AsZScores())
+	scores, err := reply.OrEmpty(s.db.Read(ctx, s.db.Client.B().Zrange().Key(CelebritiesKey).Min("0").Max("-1").Withscores().Cache()).AsZScores())
 	if err != nil {
 		return nil, fmt.Errorf("social: read whose posts are merged: %w", err)
 	}
 	known := &KnownCelebrities{First: make(map[int64]int64, len(scores))}
 	for _, score := range scores {
-		if uid, ok := layout.ParseID(score.Member); ok && score.Score >= 1 && score.Score <= layout.MaxID {
+		if uid, ok := ParseID(score.Member); ok && score.Score >= 1 && score.Score <= MaxID {
 			known.First[uid] = int64(score.Score)
 		}
 	}
@@ -96,8 +95,8 @@ func (s *Celebrities) read(ctx context.Context) (*KnownCelebrities, error) {
 func (s *Celebrities) Commands(author int64) rueidis.Commands {
 	b := s.db.Client.B()
 	return rueidis.Commands{
-		b.Zscore().Key(layout.Celebrities).Member(layout.Itoa(author)).Build(),
-		b.Zcard().Key(layout.FollowersKey(author)).Build(),
+		b.Zscore().Key(CelebritiesKey).Member(Itoa(author)).Build(),
+		b.Zcard().Key(FollowersKey(author)).Build(),
 	}
 }
 
@@ -125,10 +124,10 @@ func (s *Celebrities) Decide(ctx context.Context, author, post int64, isNew bool
 		return false, nil
 	}
 	b := s.db.Client.B()
-	member := layout.Itoa(author)
+	member := Itoa(author)
 	res = s.db.Client.DoMulti(ctx,
-		b.Zadd().Key(layout.Celebrities).Nx().ScoreMember().ScoreMember(float64(post), member).Build().ToRetryable(),
-		b.Zscore().Key(layout.Celebrities).Member(member).Build())
+		b.Zadd().Key(CelebritiesKey).Nx().ScoreMember().ScoreMember(float64(post), member).Build().ToRetryable(),
+		b.Zscore().Key(CelebritiesKey).Member(member).Build())
 	if err := reply.Written(res[0]); err != nil {
 		return false, fmt.Errorf("social: merge the posts of user %d: %w", author, err)
 	}
@@ -145,7 +144,7 @@ func firstMerged(res rueidis.RedisResult) (int64, error) {
 	if text == "" {
 		return 0, nil
 	}
-	if id, err := layout.ParseScore(text); err == nil {
+	if id, err := ParseScore(text); err == nil {
 		return id, nil
 	}
 	return 0, nil // damaged: a check reports it
@@ -157,7 +156,7 @@ func (s *Celebrities) First(ctx context.Context, author int64) (int64, error) {
 	if s == nil {
 		return 0, nil
 	}
-	return firstMerged(s.db.Client.Do(ctx, s.db.Client.B().Zscore().Key(layout.Celebrities).Member(layout.Itoa(author)).Build()))
+	return firstMerged(s.db.Client.Do(ctx, s.db.Client.B().Zscore().Key(CelebritiesKey).Member(Itoa(author)).Build()))
 }
 
 // Remove removes an account that is deleted. Repeating it changes nothing.
@@ -165,7 +164,7 @@ func (s *Celebrities) Remove(ctx context.Context, uid int64) error {
 	if s == nil {
 		return nil
 	}
-	err := reply.Written(s.db.Client.Do(ctx, s.db.Client.B().Zrem().Key(layout.Celebrities).Member(layout.Itoa(uid)).Build().ToRetryable()))
+	err := reply.Written(s.db.Client.Do(ctx, s.db.Client.B().Zrem().Key(CelebritiesKey).Member(Itoa(uid)).Build().ToRetryable()))
 	if err != nil {
 		return fmt.Errorf("social: remove user %d: %w", uid, err)
 	}

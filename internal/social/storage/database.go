@@ -9,7 +9,7 @@ import (
 
 	"retwis/internal/redis/store"
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
+
 	"retwis/internal/watched"
 )
 
@@ -39,7 +39,7 @@ func NewDatabase(client rueidis.Client, isWatched bool) Database {
 
 // Changed notes that a key has changed; any key may have if it is empty. It does not wait.
 func (d Database) Changed(key string) {
-	prefix, id, ok := layout.ParseKey(key)
+	prefix, id, ok := ParseKey(key)
 	switch {
 	case key == "":
 		d.Link.Lost()

@@ -9,7 +9,6 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/script"
-	"retwis/internal/social/layout"
 )
 
 var (
@@ -55,12 +54,12 @@ func ParseCursor(text string) (Cursor, bool) {
 // time ... It carries the script in full, as a pipeline cannot fall back to it
 // where the server does not know it.
 func (s Follows) PageCommand(set string, after Cursor, n int) rueidis.Completed {
-	return followPageScript.Command(s.client, []string{set}, []string{after.Since, after.ID, layout.Itoa(int64(n))})
+	return followPageScript.Command(s.client, []string{set}, []string{after.Since, after.ID, Itoa(int64(n))})
 }
 
 // Page reads a page of a set of follows; see PageCommand.
 func (s Follows) Page(ctx context.Context, set string, after Cursor, n int) ([]string, error) {
-	return followPageScript.Run(ctx, s.client, []string{set}, []string{after.Since, after.ID, layout.Itoa(int64(n))}).AsStrSlice()
+	return followPageScript.Run(ctx, s.client, []string{set}, []string{after.Since, after.ID, Itoa(int64(n))}).AsStrSlice()
 }
 
 // Part is a part of a set of follows: the entries after a cursor. The zero value of After
@@ -74,7 +73,7 @@ type Part struct {
 // IDs reads up to n ids of a part, the latest first, and the cursor of the last one. At the
 // end of the part there are fewer than n. One round trip, O(log(size of the set) + n).
 func (s Follows) IDs(ctx context.Context, set string, part Part, n int) (ids []string, last Cursor, err error) {
-	args := []string{part.After.Since, part.After.ID, "", "", "", layout.Itoa(int64(n))}
+	args := []string{part.After.Since, part.After.ID, "", "", "", Itoa(int64(n))}
 	if part.Last != FirstPage {
 		args[2], args[3] = part.Last.Since, part.Last.ID
 	}

@@ -12,8 +12,6 @@ import (
 	"retwis/internal/social/storage"
 )
 
-func TestMain(m *testing.M) { redistest.Main(m) }
-
 type entry struct {
 	since int
 	id    string

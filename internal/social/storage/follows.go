@@ -11,7 +11,6 @@ import (
 
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
-	"retwis/internal/social/layout"
 )
 
 // Each script may be sent again when its reply was lost: repeating it changes
@@ -33,7 +32,7 @@ var (
 // the write is a sequence that can be repeated; the set of the follower ("following") is
 // authoritative: see reconcile. On a single server the sequence would take 1.22 times the CPU of
 // web process and server for a follow (0.76 ms, all of a request), and for its end even more: see
-// fanout.Homes.Unfollow. Made by NewFollows.
+// posts.Homes.Unfollow. Made by NewFollows.
 type Follows struct {
 	client  rueidis.Client
 	cluster bool
@@ -52,9 +51,9 @@ var ErrBlocked = errors.New("social: blocked")
 func (s Follows) Put(ctx context.Context, from, to int64, at time.Time) (isNew bool, err error) {
 	if !s.cluster {
 		keys := []string{
-			layout.FollowingKey(from), layout.FollowersKey(to), layout.BlockedKey(from), layout.BlockedKey(to),
+			FollowingKey(from), FollowersKey(to), BlockedKey(from), BlockedKey(to),
 		}
-		args := []string{layout.Itoa(from), layout.Itoa(to), layout.Seconds(at)}
+		args := []string{Itoa(from), Itoa(to), Seconds(at)}
 		n, err := followScript.RunFenced(ctx, s.client, keys, args).AsInt64()
 		if err == nil && n < 0 {
 			return false, ErrBlocked
@@ -67,8 +66,8 @@ func (s Follows) Put(ctx context.Context, from, to int64, at time.Time) (isNew b
 	case blocked:
 		return false, ErrBlocked
 	}
-	cmd := s.client.B().Zadd().Key(layout.FollowingKey(from)).Nx().ScoreMember().
-		ScoreMember(float64(at.Unix()), layout.Itoa(to)).Build().ToRetryable()
+	cmd := s.client.B().Zadd().Key(FollowingKey(from)).Nx().ScoreMember().
+		ScoreMember(float64(at.Unix()), Itoa(to)).Build().ToRetryable()
 	if isNew, err = s.client.Do(ctx, cmd).AsBool(); err != nil {
 		return false, wrapFollow(err)
 	}
@@ -95,8 +94,8 @@ func (s Follows) yield(ctx context.Context, from, to int64, at time.Time) error 
 func (s Follows) blocked(ctx context.Context, one, two int64, now time.Time) (bool, error) {
 	b := s.client.B()
 	for _, res := range s.client.DoMulti(ctx,
-		b.Zscore().Key(layout.BlockedKey(one)).Member(layout.Itoa(two)).Build(),
-		b.Zscore().Key(layout.BlockedKey(two)).Member(layout.Itoa(one)).Build(),
+		b.Zscore().Key(BlockedKey(one)).Member(Itoa(two)).Build(),
+		b.Zscore().Key(BlockedKey(two)).Member(Itoa(one)).Build(),
 	) {
 		end, err := res.AsFloat64()
 		switch {
@@ -114,17 +113,17 @@ func (s Follows) blocked(ctx context.Context, one, two int64, now time.Time) (bo
 // trip, three on a Cluster.
 func (s Follows) Remove(ctx context.Context, from, to int64) (since time.Time, err error) {
 	if !s.cluster {
-		text, err := reply.Text(unfollowScript.RunFenced(ctx, s.client, []string{layout.FollowingKey(from), layout.FollowersKey(to)},
-			[]string{layout.Itoa(from), layout.Itoa(to)}))
-		return layout.ParseTime(text), wrapFollow(err)
+		text, err := reply.Text(unfollowScript.RunFenced(ctx, s.client, []string{FollowingKey(from), FollowersKey(to)},
+			[]string{Itoa(from), Itoa(to)}))
+		return ParseTime(text), wrapFollow(err)
 	}
-	b, key, member := s.client.B(), layout.FollowingKey(from), layout.Itoa(to)
+	b, key, member := s.client.B(), FollowingKey(from), Itoa(to)
 	res := s.client.DoMulti(ctx, b.Zscore().Key(key).Member(member).Build(), b.Zrem().Key(key).Member(member).Build().ToRetryable())
 	text, err := reply.Text(res[0])
 	if err = errors.Join(err, res[1].Error()); err != nil {
 		return time.Time{}, wrapFollow(err)
 	}
-	return layout.ParseTime(text), s.reconcile(ctx, from, to)
+	return ParseTime(text), s.reconcile(ctx, from, to)
 }
 
 func wrapFollow(err error) error {
@@ -163,6 +162,6 @@ func (s Follows) reconcile(ctx context.Context, from, to int64) error {
 }
 
 func followEntries(from, to int64) (following, follower SetEntry) {
-	return SetEntry{Key: layout.FollowingKey(from), Member: layout.Itoa(to)},
-		SetEntry{Key: layout.FollowersKey(to), Member: layout.Itoa(from)}
+	return SetEntry{Key: FollowingKey(from), Member: Itoa(to)},
+		SetEntry{Key: FollowersKey(to), Member: Itoa(from)}
 }

@@ -11,7 +11,6 @@ import (
 
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
-	"retwis/internal/social/layout"
 )
 
 // Each script may be sent again when its reply was lost: repeating it changes
@@ -38,7 +37,7 @@ var ErrNoPost = errors.New("social: no such post")
 //
 // On a single server one script changes all three. On a Cluster liked:<uid> is in another
 // slot, so the write is a sequence that can be repeated: the caller notes it as a task before,
-// which copies the like to liked:<uid>; see fanout.Homes.Like. Made by NewReactions.
+// which copies the like to liked:<uid>; see posts.Homes.Like. Made by NewReactions.
 type Reactions struct {
 	client  rueidis.Client
 	cluster bool
@@ -52,7 +51,7 @@ func NewReactions(client rueidis.Client) Reactions {
 // Like makes a user like a post and reports whether that is new. A like that exists
 // keeps its time. It returns ErrNoPost where there is no such post. One round trip.
 func (s Reactions) Like(ctx context.Context, post, uid int64, at time.Time) (bool, error) {
-	n, err := s.run(ctx, likeScript, post, uid, layout.Seconds(at)).AsInt64()
+	n, err := s.run(ctx, likeScript, post, uid, Seconds(at)).AsInt64()
 	if err != nil {
 		return false, wrapReaction(err)
 	}
@@ -69,16 +68,16 @@ func (s Reactions) Unlike(ctx context.Context, post, uid int64) (time.Time, erro
 	if err != nil {
 		return time.Time{}, wrapReaction(err)
 	}
-	return layout.ParseTime(since), nil
+	return ParseTime(since), nil
 }
 
 // run runs a script on the likes of a post.
 func (s Reactions) run(ctx context.Context, run script.Script, post, uid int64, more ...string) rueidis.RedisResult {
-	keys := []string{layout.PostKey(post), layout.LikersKey(post), layout.LikedKey(uid)}
+	keys := []string{PostKey(post), LikersKey(post), LikedKey(uid)}
 	if s.cluster {
 		keys = keys[:2]
 	}
-	return run.RunFenced(ctx, s.client, keys, append([]string{layout.Itoa(uid), layout.Itoa(post)}, more...))
+	return run.RunFenced(ctx, s.client, keys, append([]string{Itoa(uid), Itoa(post)}, more...))
 }
 
 func wrapReaction(err error) error {
@@ -91,19 +90,19 @@ func wrapReaction(err error) error {
 // Bookmark adds a post to a user's bookmarks. A bookmark that exists keeps its time.
 // One round trip.
 func (s Reactions) Bookmark(ctx context.Context, post, uid int64, at time.Time) error {
-	return s.saved(ctx, uid, s.client.B().Zadd().Key(layout.BookmarksKey(uid)).Nx().ScoreMember().
-		ScoreMember(float64(at.Unix()), layout.Itoa(post)).Build())
+	return s.saved(ctx, uid, s.client.B().Zadd().Key(BookmarksKey(uid)).Nx().ScoreMember().
+		ScoreMember(float64(at.Unix()), Itoa(post)).Build())
 }
 
 // Unbookmark removes a post from a user's bookmarks. One round trip.
 func (s Reactions) Unbookmark(ctx context.Context, post, uid int64) error {
-	return s.saved(ctx, uid, s.client.B().Zrem().Key(layout.BookmarksKey(uid)).Member(layout.Itoa(post)).Build())
+	return s.saved(ctx, uid, s.client.B().Zrem().Key(BookmarksKey(uid)).Member(Itoa(post)).Build())
 }
 
 // saved changes the bookmarks of a user. The second command waits for the
 // invalidation message of the first.
 func (s Reactions) saved(ctx context.Context, uid int64, write rueidis.Completed) error {
-	res := s.client.DoMulti(ctx, write.ToRetryable(), s.client.B().Exists().Key(layout.BookmarksKey(uid)).Build().ToRetryable())
+	res := s.client.DoMulti(ctx, write.ToRetryable(), s.client.B().Exists().Key(BookmarksKey(uid)).Build().ToRetryable())
 	if err := reply.FirstError(res); err != nil {
 		return fmt.Errorf("social: bookmark: %w", err)
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/script"
-	"retwis/internal/social/layout"
 )
 
 // Each script may be sent again when its reply was lost: repeating it changes
@@ -46,7 +45,7 @@ var ErrTooManyRelations = errors.New("social: too many")
 //
 // blockers:<uid> has the users who have blocked a user: the other direction of blocked:<uid>,
 // which is authoritative and can be in another slot. The write is a sequence that can be
-// repeated: Block or Unblock, then MirrorBlock. fanout.Homes notes it as a task before. Made by
+// repeated: Block or Unblock, then MirrorBlock. posts.Homes notes it as a task before. Made by
 // NewRelations.
 type Relations struct {
 	client rueidis.Client
@@ -60,30 +59,30 @@ func NewRelations(client rueidis.Client) Relations {
 // Mute makes one user mute another until a time, without end for the zero time. It returns
 // ErrTooManyRelations where the user has muted MaxRelations others. One round trip.
 func (s Relations) Mute(ctx context.Context, from, to int64, until, now time.Time) error {
-	return s.put(ctx, layout.MutedKey(from), to, until, now)
+	return s.put(ctx, MutedKey(from), to, until, now)
 }
 
 // Block makes one user block another; see Mute.
 func (s Relations) Block(ctx context.Context, from, to int64, until, now time.Time) error {
-	return s.put(ctx, layout.BlockedKey(from), to, until, now)
+	return s.put(ctx, BlockedKey(from), to, until, now)
 }
 
 // Unmute ends a mute and reports whether there was one. One round trip.
 func (s Relations) Unmute(ctx context.Context, from, to int64, now time.Time) (bool, error) {
-	return s.remove(ctx, layout.MutedKey(from), to, now)
+	return s.remove(ctx, MutedKey(from), to, now)
 }
 
 // Unblock ends a block and reports whether there was one. One round trip.
 func (s Relations) Unblock(ctx context.Context, from, to int64, now time.Time) (bool, error) {
-	return s.remove(ctx, layout.BlockedKey(from), to, now)
+	return s.remove(ctx, BlockedKey(from), to, now)
 }
 
 // MirrorBlock makes blockers:<to> agree with blocked:<from>, and removes ended blocks from it.
 // It can run while others block and unblock. Three round trips.
 func (s Relations) MirrorBlock(ctx context.Context, from, to int64, now time.Time) error {
-	blocked := SetEntry{Key: layout.BlockedKey(from), Member: layout.Itoa(to)}
-	blocker := SetEntry{Key: layout.BlockersKey(to), Member: layout.Itoa(from)}
-	forget := relationForgetScript.Command(s.client, []string{blocker.Key}, []string{layout.Seconds(now)})
+	blocked := SetEntry{Key: BlockedKey(from), Member: Itoa(to)}
+	blocker := SetEntry{Key: BlockersKey(to), Member: Itoa(from)}
+	forget := relationForgetScript.Command(s.client, []string{blocker.Key}, []string{Seconds(now)})
 	if err := copyEntry(ctx, s.client, blocked, blocker, rueidis.Commands{forget}); err != nil {
 		return fmt.Errorf("social: block: %w", err)
 	}
@@ -92,11 +91,11 @@ func (s Relations) MirrorBlock(ctx context.Context, from, to int64, now time.Tim
 
 func (s Relations) put(ctx context.Context, key string, to int64, until, now time.Time) error {
 	end := "+inf"
-	if !until.IsZero() && until.Unix() <= layout.MaxSeconds {
-		end = layout.Seconds(until)
+	if !until.IsZero() && until.Unix() <= MaxSeconds {
+		end = Seconds(until)
 	}
 	ok, err := relationPutScript.RunFenced(ctx, s.client, []string{key}, []string{
-		layout.Itoa(to), end, layout.Seconds(now), strconv.Itoa(MaxRelations),
+		Itoa(to), end, Seconds(now), strconv.Itoa(MaxRelations),
 	}).AsBool()
 	if err != nil {
 		return fmt.Errorf("social: mute or block: %w", err)
@@ -108,7 +107,7 @@ func (s Relations) put(ctx context.Context, key string, to int64, until, now tim
 }
 
 func (s Relations) remove(ctx context.Context, key string, to int64, now time.Time) (bool, error) {
-	was, err := relationRemoveScript.RunFenced(ctx, s.client, []string{key}, []string{layout.Itoa(to), layout.Seconds(now)}).AsBool()
+	was, err := relationRemoveScript.RunFenced(ctx, s.client, []string{key}, []string{Itoa(to), Seconds(now)}).AsBool()
 	if err != nil {
 		return false, fmt.Errorf("social: unmute or unblock: %w", err)
 	}

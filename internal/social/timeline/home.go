@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/text"
 )
 
@@ -42,10 +42,10 @@ func (l *Lists) listener(ctx context.Context, v *social.Viewer, items []Item) (*
 	}
 	members := make([]string, len(people))
 	for i, uid := range people {
-		members[i] = layout.Itoa(uid)
+		members[i] = storage.Itoa(uid)
 	}
 	client := l.timelines.db.Client
-	since, err := client.Do(ctx, client.B().Zmscore().Key(layout.FollowingKey(v.User.ID)).Member(members...).Build()).ToArray()
+	since, err := client.Do(ctx, client.B().Zmscore().Key(storage.FollowingKey(v.User.ID)).Member(members...).Build()).ToArray()
 	if err != nil {
 		return nil, err
 	}
@@ -119,9 +119,9 @@ func (l *Lists) unheard(ctx context.Context, v *social.Viewer, ids []int64) ([]i
 func (t *Timelines) removeFromHome(ctx context.Context, uid int64, posts []int64) error {
 	ids := make([]string, len(posts))
 	for i, post := range posts {
-		ids[i] = layout.Itoa(post)
+		ids[i] = storage.Itoa(post)
 	}
-	_, err := t.lists.Repair(ctx, layout.HomeKey(uid), ids...)
+	_, err := t.lists.Repair(ctx, storage.HomeKey(uid), ids...)
 	return err
 }
 
@@ -131,5 +131,5 @@ func (t *Timelines) addToHome(ctx context.Context, uid int64, posts []int64) err
 	if t.homes != nil {
 		lists = lists.Existing()
 	}
-	return lists.PutMany(ctx, layout.HomeKey(uid), posts...)
+	return lists.PutMany(ctx, storage.HomeKey(uid), posts...)
 }

@@ -2,13 +2,12 @@ package timeline
 
 import (
 	"retwis/internal/social/storage"
-	"retwis/internal/social/users"
 )
 
 // Parts are what the application needs to show posts and people. All are required.
 type Parts struct {
 	storage.Parts
-	Users     *users.Users
+	Users     *storage.Users
 	Views     *Views
 	Viewers   *Viewers
 	Lists     *Lists

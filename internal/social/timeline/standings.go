@@ -12,8 +12,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
+
 	"retwis/internal/watched"
 )
 
@@ -46,14 +46,14 @@ const scoreStandings = 4
 // NewStandings returns the standings of a database. Close ends it.
 func NewStandings(db storage.Database) *Standings {
 	s := &Standings{db: db, wake: make(chan struct{}, 1)}
-	s.kept = storage.NewKept(db, layout.Standings, s.read)
+	s.kept = storage.NewKept(db, storage.Standings, s.read)
 	wake := func(int64) {
 		select {
 		case s.wake <- struct{}{}:
 		default:
 		}
 	}
-	db.Link.On(layout.Standings, wake)
+	db.Link.On(storage.Standings, wake)
 	db.Link.On("", func(int64) {
 		s.lost.Store(true)
 		wake(0)
@@ -161,7 +161,7 @@ func (s *Standings) command(known *knownStandings) rueidis.Cacheable {
 	if known != nil {
 		from = fmt.Sprintf("(%.0f", known.last)
 	}
-	return s.db.Client.B().Zrangebyscore().Key(layout.Standings).Min(from).Max("+inf").Withscores().Cache()
+	return s.db.Client.B().Zrangebyscore().Key(storage.Standings).Min(from).Max("+inf").Withscores().Cache()
 }
 
 // apply returns what is known with changes.
@@ -174,7 +174,7 @@ func (s *Standings) apply(known *knownStandings, changes []rueidis.ZScore) *know
 		next.of, next.last = maps.Clone(known.of), known.last
 	}
 	for _, change := range changes {
-		uid, ok := layout.ParseID(change.Member)
+		uid, ok := storage.ParseID(change.Member)
 		if !ok {
 			continue
 		}

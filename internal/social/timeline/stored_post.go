@@ -10,8 +10,7 @@ import (
 
 	"retwis/internal/redis/reply"
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
-	"retwis/internal/social/users"
+	"retwis/internal/social/storage"
 )
 
 // postFields are the fields of a post that are read.
@@ -21,12 +20,12 @@ var postFields = []string{
 
 // PostCommand reads a post; parsePost reads its reply.
 func PostCommand(client rueidis.Client, id int64) rueidis.Cacheable {
-	return client.B().Hmget().Key(layout.PostKey(id)).Field(postFields...).Cache()
+	return client.B().Hmget().Key(storage.PostKey(id)).Field(postFields...).Cache()
 }
 
 // ParseAll reads the replies to postCommand, and the authors: a post at the place
 // of each id, with the id 0 where there is no such post or its author is lost.
-func ParseAll(ctx context.Context, u *users.Users, ids []int64, results []rueidis.RedisResult) ([]social.Post, error) {
+func ParseAll(ctx context.Context, u *storage.Users, ids []int64, results []rueidis.RedisResult) ([]social.Post, error) {
 	posts := make([]social.Post, len(ids))
 	var authors []int64
 	asked := make(map[int64]bool)
@@ -76,9 +75,9 @@ func parsePost(id int64, res rueidis.RedisResult) (post social.Post, ok bool, er
 	}
 	hidden, message, _ := strings.Cut(texts[11], " ")
 	return social.Post{
-		ID: id, Author: social.User{ID: author}, Hidden: layout.ParseTime(hidden), HiddenMessage: message, Time: layout.ParseTime(texts[1]), Body: texts[2],
+		ID: id, Author: social.User{ID: author}, Hidden: storage.ParseTime(hidden), HiddenMessage: message, Time: storage.ParseTime(texts[1]), Body: texts[2],
 		Parent: number(3), To: number(14), Root: number(4), RepostOf: number(5),
-		Edited: layout.ParseTime(texts[6]), Deleted: texts[7] != "",
+		Edited: storage.ParseTime(texts[6]), Deleted: texts[7] != "",
 		Counts: social.PostCounts{Replies: number(8), Reposts: number(9), Likes: number(10)},
 		Media:  social.Media(texts[12]), Sensitive: texts[13] != "",
 	}, true, nil

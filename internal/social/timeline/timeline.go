@@ -13,9 +13,9 @@ import (
 	"retwis/collection"
 	"retwis/internal/redis/reply"
 	"retwis/internal/social"
-	"retwis/internal/social/home"
-	"retwis/internal/social/layout"
+
 	"retwis/internal/social/storage"
+
 	"retwis/internal/watched"
 )
 
@@ -32,7 +32,7 @@ type Page struct {
 type Timelines struct {
 	db    storage.Database
 	lists *collection.Timelines
-	homes *home.Timelines  // on a Cluster; nil on a single server
+	homes *Homes           // on a Cluster; nil on a single server
 	saw   func(post int64) // is called with the newest post of each page
 
 	public *watched.Recent[int64] // the newest of the public timeline; nil: not in memory
@@ -41,7 +41,7 @@ type Timelines struct {
 // Options are what timelines need.
 type Options struct {
 	Lists *collection.Timelines
-	Homes *home.Timelines  // on a Cluster
+	Homes *Homes           // on a Cluster
 	Saw   func(post int64) // is called with the newest post of each page
 }
 
@@ -57,14 +57,14 @@ func NewTimelines(db storage.Database, opt Options) *Timelines {
 // Home returns a page of a user's home timeline: their own posts and those of
 // the people they follow. before is the cursor of the page, 0 for the first,
 // which comes from memory where it can. One round trip at most; on a Cluster see
-// home.Timelines.
+// Homes.
 func (t *Timelines) Home(ctx context.Context, uid, before int64, limit int) (Page, error) {
 	if t.homes != nil {
 		limit = social.PageSize(limit)
 		ids, err := t.homes.Newest(ctx, uid, before, limit+1)
 		return t.page(ids, err, limit)
 	}
-	return t.timeline(ctx, layout.HomeKey(uid), before, limit)
+	return t.timeline(ctx, storage.HomeKey(uid), before, limit)
 }
 
 // Everybody returns a page of the public timeline: the posts of all users; see
@@ -73,7 +73,7 @@ func (t *Timelines) Home(ctx context.Context, uid, before int64, limit int) (Pag
 // its server does not answer, that of a minute ago at most.
 func (t *Timelines) Everybody(ctx context.Context, before int64, limit int) (Page, error) {
 	if before > 0 || t.public == nil || social.IsFresh(ctx) {
-		return t.timeline(ctx, layout.Timeline, before, limit)
+		return t.timeline(ctx, storage.Timeline, before, limit)
 	}
 	ids, err := t.public.Get(ctx)
 	limit = social.PageSize(limit)
@@ -84,7 +84,7 @@ func (t *Timelines) Everybody(ctx context.Context, before int64, limit int) (Pag
 const newestPublic = social.MaxPage + 1
 
 func (t *Timelines) readPublic(ctx context.Context) ([]int64, error) {
-	return t.db.Client.Do(ctx, rueidis.Completed(t.lists.NewestCommand(layout.Timeline, newestPublic))).AsIntSlice()
+	return t.db.Client.Do(ctx, rueidis.Completed(t.lists.NewestCommand(storage.Timeline, newestPublic))).AsIntSlice()
 }
 
 // Published notes that the public timeline has a post: it is on the first page at once.
@@ -101,15 +101,15 @@ func (t *Timelines) Removed(post int64) {
 // after them the posts that were imported, with the user's replies to themselves; see Home.
 func (t *Timelines) Profile(ctx context.Context, uid, before int64, limit int) (Page, error) {
 	limit = social.PageSize(limit)
-	cmds := []rueidis.Cacheable{t.byIDCommand(layout.ProfileKey(uid), before, limit), t.byIDCommand(layout.ArchiveKey(uid), 0, limit)}
+	cmds := []rueidis.Cacheable{t.byIDCommand(storage.ProfileKey(uid), before, limit), t.byIDCommand(storage.ArchiveKey(uid), 0, limit)}
 	if before > 0 {
 		ctx = social.WithFresh(ctx) // later pages are not worth remembering
-		cmds = append(cmds, t.db.Client.B().Hexists().Key(layout.PostKey(before)).Field("source").Cache())
+		cmds = append(cmds, t.db.Client.B().Hexists().Key(storage.PostKey(before)).Field("source").Cache())
 	}
 	res := t.db.ReadMany(ctx, cmds...)
 	if before > 0 {
 		if isImported, err := res[2].AsBool(); err == nil && isImported {
-			return t.ByID(ctx, layout.ArchiveKey(uid), before, limit)
+			return t.ByID(ctx, storage.ArchiveKey(uid), before, limit)
 		}
 	}
 	ids, err := res[0].AsIntSlice()
@@ -120,7 +120,7 @@ func (t *Timelines) Profile(ctx context.Context, uid, before int64, limit int) (
 
 // Replies returns a page of all replies of a user, however old; see Home.
 func (t *Timelines) Replies(ctx context.Context, uid, before int64, limit int) (Page, error) {
-	return t.ByID(ctx, layout.ProfileRepliesKey(uid), before, limit)
+	return t.ByID(ctx, storage.ProfileRepliesKey(uid), before, limit)
 }
 
 // Profiles returns a page of the posts and reposts of all of these users, merged; see Profile.
@@ -143,7 +143,7 @@ func (t *Timelines) eachProfile(ctx context.Context, uids []int64, before int64,
 	}
 	cmds := make([]rueidis.Cacheable, len(uids))
 	for i, uid := range uids {
-		cmds[i] = t.byIDCommand(layout.ProfileKey(uid), before, limit)
+		cmds[i] = t.byIDCommand(storage.ProfileKey(uid), before, limit)
 	}
 	if before > 0 {
 		ctx = social.WithFresh(ctx) // later pages are not worth remembering
@@ -176,7 +176,7 @@ func (t *Timelines) ByID(ctx context.Context, set string, before int64, limit in
 func (t *Timelines) byIDCommand(set string, before int64, limit int) rueidis.Cacheable {
 	from := "+inf"
 	if before > 0 {
-		from = "(" + layout.Itoa(before)
+		from = "(" + storage.Itoa(before)
 	}
 	return t.db.Client.B().Zrevrangebyscore().Key(set).Max(from).Min("-inf").Limit(0, int64(limit+1)).Cache()
 }

@@ -13,8 +13,8 @@ import (
 
 	"retwis/internal/redis/reply"
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
+
 	"retwis/internal/watched"
 )
 
@@ -54,7 +54,7 @@ func NewViewers(db storage.Database, standings *Standings, clock func() time.Tim
 	}
 	var err error
 	s.kept, err = storage.NewMap(db, watched.Options[*social.Viewer]{
-		Keys: append(viewerPrefixes[:], layout.ListsPrefix, layout.FollowingPrefix, layout.FollowingTagsPrefix),
+		Keys: append(viewerPrefixes[:], storage.ListsPrefix, storage.FollowingPrefix, storage.FollowingTagsPrefix),
 		Most: CachedViewers,
 	})
 	return s, err
@@ -81,16 +81,16 @@ const peoplePrefixes = 3
 // viewerPrefixes are the keys that make up a viewer besides leftOutCommand, in the order in
 // which they are read.
 var viewerPrefixes = [...]string{
-	layout.MutedPrefix, layout.BlockedPrefix, layout.BlockersPrefix,
-	layout.LikedPrefix, layout.RepostedPrefix, layout.BookmarksPrefix,
+	storage.MutedPrefix, storage.BlockedPrefix, storage.BlockersPrefix,
+	storage.LikedPrefix, storage.RepostedPrefix, storage.BookmarksPrefix,
 }
 
 // followCommands read the people and the tags that a user follows, the latest first; one person
 // more than most.
 func followCommands(client rueidis.Client, uid int64, most int) [2]rueidis.Cacheable {
 	return [2]rueidis.Cacheable{
-		client.B().Zrange().Key(layout.FollowingKey(uid)).Min("0").Max(layout.Itoa(int64(most))).Rev().Cache(),
-		client.B().Zrange().Key(layout.FollowingTagsKey(uid)).Min("0").Max(layout.Itoa(maxTags - 1)).Rev().Cache(),
+		client.B().Zrange().Key(storage.FollowingKey(uid)).Min("0").Max(storage.Itoa(int64(most))).Rev().Cache(),
+		client.B().Zrange().Key(storage.FollowingTagsKey(uid)).Min("0").Max(storage.Itoa(maxTags - 1)).Rev().Cache(),
 	}
 }
 
@@ -107,7 +107,7 @@ func parseFollows(v *social.Viewer, people, tags rueidis.RedisResult, most int) 
 	ids = ids[:min(len(ids), most)]
 	v.Following = make(social.UserSet, 0, len(ids))
 	for _, text := range ids {
-		if id, ok := layout.ParseID(text); ok {
+		if id, ok := storage.ParseID(text); ok {
 			v.Following = append(v.Following, id)
 		}
 	}
@@ -150,12 +150,12 @@ func (s *Viewers) readViewer(ctx context.Context, user social.User, today int64)
 	for i, prefix := range viewerPrefixes {
 		n := int64(newestMarks)
 		switch prefix {
-		case layout.MutedPrefix, layout.BlockedPrefix:
+		case storage.MutedPrefix, storage.BlockedPrefix:
 			n = maxRelations
-		case layout.BlockersPrefix:
+		case storage.BlockersPrefix:
 			n = maxBlockers
 		}
-		cmds[i] = b.Zrange().Key(layout.Key(prefix, user.ID)).Min("0").Max(layout.Itoa(n - 1)).Rev().Withscores().Cache()
+		cmds[i] = b.Zrange().Key(storage.Key(prefix, user.ID)).Min("0").Max(storage.Itoa(n - 1)).Rev().Withscores().Cache()
 	}
 	follows := followCommands(s.db.Client, user.ID, newestFollows)
 	res := s.db.ReadMany(ctx, append(cmds, leftOutCommand(s.db.Client, user.ID), follows[0], follows[1])...)
@@ -191,8 +191,8 @@ func (s *Viewers) GetNow(ctx context.Context, client rueidis.Client, user social
 	sets := []*social.UserSet{&v.Muted, &v.Blocked, &v.Blockers}
 	cmds := make(rueidis.Commands, 0, len(sets)+3+len(more))
 	for i, bound := range []int64{maxRelations, maxRelations, maxBlockers} {
-		cmds = append(cmds, client.B().Zrange().Key(layout.Key(viewerPrefixes[i], user.ID)).
-			Min("0").Max(layout.Itoa(bound-1)).Rev().Withscores().Build())
+		cmds = append(cmds, client.B().Zrange().Key(storage.Key(viewerPrefixes[i], user.ID)).
+			Min("0").Max(storage.Itoa(bound-1)).Rev().Withscores().Build())
 	}
 	follows := followCommands(client, user.ID, most)
 	cmds = append(cmds, rueidis.Completed(leftOutCommand(client, user.ID)), rueidis.Completed(follows[0]), rueidis.Completed(follows[1]))
@@ -223,7 +223,7 @@ func parsePeople(res rueidis.RedisResult, now int64) (set social.UserSet, ends i
 	}
 	set, ends = make(social.UserSet, 0, len(scores)), math.MaxInt64
 	for _, s := range scores {
-		id, ok := layout.ParseID(s.Member)
+		id, ok := storage.ParseID(s.Member)
 		if !ok || s.Score <= float64(now) {
 			continue
 		}
@@ -238,7 +238,7 @@ func parsePeople(res rueidis.RedisResult, now int64) (set social.UserSet, ends i
 
 // leftOutCommand reads which people a user leaves out of the home timeline; package lists writes it.
 func leftOutCommand(client rueidis.Client, uid int64) rueidis.Cacheable {
-	return client.B().Hget().Key(layout.ListsKey(uid)).Field("left_out").Cache()
+	return client.B().Hget().Key(storage.ListsKey(uid)).Field("left_out").Cache()
 }
 
 // parseLeftOut reads a list of ids. One that cannot be read is empty: a check reports it.
@@ -262,7 +262,7 @@ func parseMarks(res rueidis.RedisResult) (social.PostMarks, error) {
 	}
 	m := social.PostMarks{Posts: make([]int64, 0, len(scores))}
 	for _, s := range scores {
-		if id, ok := layout.ParseID(s.Member); ok {
+		if id, ok := storage.ParseID(s.Member); ok {
 			m.Posts = append(m.Posts, id)
 		}
 	}
@@ -307,9 +307,9 @@ func (s *Viewers) oldMarks(ctx context.Context, v *social.Viewer, posts []*socia
 		}
 		members := make([]string, len(places))
 		for i, place := range places {
-			members[i] = layout.Itoa(posts[place].ID)
+			members[i] = storage.Itoa(posts[place].ID)
 		}
-		cmds = append(cmds, s.db.Client.B().Zmscore().Key(layout.Key(viewerPrefixes[peoplePrefixes+k], v.User.ID)).Member(members...).Build())
+		cmds = append(cmds, s.db.Client.B().Zmscore().Key(storage.Key(viewerPrefixes[peoplePrefixes+k], v.User.ID)).Member(members...).Build())
 		kinds = append(kinds, k)
 	}
 	if len(cmds) == 0 {

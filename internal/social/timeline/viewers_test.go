@@ -7,7 +7,6 @@ import (
 	"retwis/internal/redis/reply"
 	"retwis/internal/redistest"
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
 )
 
@@ -33,7 +32,7 @@ func TestForgottenViewer(t *testing.T) {
 		return v
 	}
 	before := get(1)
-	b, key := db.Client.B(), layout.BlockersKey(1)
+	b, key := db.Client.B(), storage.BlockersKey(1)
 	// The reply to the second command comes after the server's message that the key has changed.
 	block := db.Client.DoMulti(t.Context(), b.Zadd().Key(key).ScoreMember().ScoreMember(1<<40, "2").Build(), b.Exists().Key(key).Build())
 	if err := reply.FirstError(block); err != nil {
@@ -55,7 +54,7 @@ func TestVersionStays(t *testing.T) {
 	t.Cleanup(s.Close)
 	reload := func(score float64, all bool) any {
 		t.Helper()
-		add := db.Client.B().Zadd().Key(layout.Standings).ScoreMember().ScoreMember(score, "7").Build()
+		add := db.Client.B().Zadd().Key(storage.Standings).ScoreMember().ScoreMember(score, "7").Build()
 		if err := db.Client.Do(t.Context(), add).Error(); err != nil {
 			t.Fatal(err)
 		}

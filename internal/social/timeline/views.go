@@ -8,9 +8,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
 	"retwis/internal/social/storage"
-	"retwis/internal/social/users"
+
 	"retwis/internal/watched"
 )
 
@@ -35,7 +34,7 @@ type Render func(p social.Post, before *View) (rendered any, size int)
 // Counts of other people's actions are therefore up to a second old. One's own are visible at
 // once: see Touch and social.WithFresh.
 type Views struct {
-	users  *users.Users
+	users  *storage.Users
 	db     storage.Database
 	kept   *watched.Map[*View]
 	render Render
@@ -51,9 +50,9 @@ const (
 )
 
 // NewViews returns views that take up to this many bytes, 64 MiB for 0.
-func NewViews(db storage.Database, users *users.Users, bytes int64) (*Views, error) {
+func NewViews(db storage.Database, users *storage.Users, bytes int64) (*Views, error) {
 	kept, err := storage.NewMap(db, watched.Options[*View]{
-		Keys: []string{layout.PostPrefix}, Lag: watched.Lag, IsFresh: social.IsFreshPost, Fenced: true,
+		Keys: []string{storage.PostPrefix}, Lag: watched.Lag, IsFresh: social.IsFreshPost, Fenced: true,
 		Bytes: cmp.Or(bytes, defaultViewBytes), Size: func(v *View) int { return v.size },
 	})
 	return &Views{users: users, db: db, kept: kept}, err

@@ -21,7 +21,7 @@ import (
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/script"
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 // What a master has written can be lost with it, until a replica has it. So what is done is
@@ -252,7 +252,7 @@ func (f *fence) ask(ctx context.Context, server nodes.Master, acks bool) (answer
 	}
 	f.mu.Unlock()
 	for try := 0; ; try++ {
-		key := layout.FenceKey
+		key := storage.FenceKey
 		if f.cluster {
 			key = server.OwnKey("fence")
 		}
@@ -468,7 +468,7 @@ func (e *Engine) wait(all []*ended, err error) (tasks []*ended) {
 // repeat has a task begun again, because a server has been restarted or has failed over.
 func (e *Engine) repeat(x *ended) {
 	if x.Held != nil {
-		e.log.Warn("repeated, as a server has restarted or failed over", layout.Tasks, x.Member)
+		e.log.Warn("repeated, as a server has restarted or failed over", storage.Tasks, x.Member)
 		e.leave(x.Held, 0, true)
 	}
 	e.answer(x, uncertain(errors.New("a server has restarted or failed over")))
@@ -498,7 +498,7 @@ func (e *Engine) remove(ctx context.Context, some []*ended, fenced bool) (rest [
 	if len(asked) == 0 {
 		return nil
 	}
-	reply, err := finishScript.Run(ctx, e.client, []string{layout.Tasks, layout.Tries}, args).ToArray()
+	reply, err := finishScript.Run(ctx, e.client, []string{storage.Tasks, storage.Tries}, args).ToArray()
 	if err == nil && len(reply) != 2+len(asked) {
 		err = errors.New("the reply of a script has another form")
 	}

@@ -10,7 +10,7 @@ import (
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/script"
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 // Held is a task that this process has begun: it renews the lease until the task is ended or left.
@@ -103,7 +103,7 @@ func (e *Engine) renew() {
 		for _, h := range some {
 			args = append(args, h.Member, h.token, strconv.Itoa(int(h.class)))
 		}
-		calls = append(calls, script.Call{Keys: []string{layout.Tasks}, Args: args})
+		calls = append(calls, script.Call{Keys: []string{storage.Tasks}, Args: args})
 	}
 	began := time.Now()
 	for _, res := range renewScript.RunMany(ctx, e.client, calls) {
@@ -111,7 +111,7 @@ func (e *Engine) renew() {
 		all = all[len(some):]
 		tokens, err := res.AsStrSlice()
 		if err != nil {
-			e.log.Debug("cannot renew the leases on tasks", "key", layout.Tasks, "error", err)
+			e.log.Debug("cannot renew the leases on tasks", "key", storage.Tasks, "error", err)
 			continue
 		}
 		for i, h := range some {
@@ -152,7 +152,7 @@ func (e *Engine) leaveAs(h *Held, pause string, uncounted bool, letter ...string
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.ctx), commandTimeout)
 	defer cancel()
 	class := strconv.Itoa(int(h.class))
-	err := leaveScript.Run(ctx, e.client, []string{layout.Tasks, layout.Tries, layout.DeadTasks, layout.WakeKey(int(h.class))},
+	err := leaveScript.Run(ctx, e.client, []string{storage.Tasks, storage.Tries, storage.DeadTasks, storage.WakeKey(int(h.class))},
 		append([]string{h.Member, token, class, pause, isFree}, letter...)).Error()
 	if err != nil {
 		e.log.Debug("cannot leave a task to other processes: they begin it a few seconds later", "task", h.Member, "error", err)
@@ -188,5 +188,5 @@ func (e *Engine) giveUp(h *Held, cause error) {
 	e.counts[h.class].dead.Add(1)
 	e.log.Error("a task was given up", "task", h.Member, "tries", h.tries, "error", cause)
 	text := cause.Error()
-	e.leaveAs(h, "0", false, strconv.Itoa(maxLetters), text[:min(len(text), maxError)], layout.Seconds(time.Now()), strconv.FormatInt(h.tries, 10))
+	e.leaveAs(h, "0", false, strconv.Itoa(maxLetters), text[:min(len(text), maxError)], storage.Seconds(time.Now()), strconv.FormatInt(h.tries, 10))
 }

@@ -13,7 +13,7 @@ import (
 
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/script"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 //go:embed drop.lua
@@ -39,18 +39,18 @@ type Letter struct {
 
 // Letters returns how many tasks were given up. One round trip.
 func Letters(ctx context.Context, client rueidis.Client) (int64, error) {
-	n, err := client.Do(ctx, client.B().Xlen().Key(layout.DeadTasks).Build()).AsInt64()
+	n, err := client.Do(ctx, client.B().Xlen().Key(storage.DeadTasks).Build()).AsInt64()
 	if err != nil {
-		return 0, fmt.Errorf("social: key %s: %w", layout.DeadTasks, err)
+		return 0, fmt.Errorf("social: key %s: %w", storage.DeadTasks, err)
 	}
 	return n, nil
 }
 
 // Letters returns the tasks that were given up, at most 1,000, the oldest first. One round trip.
 func (e *Engine) Letters(ctx context.Context) ([]Letter, error) {
-	entries, err := e.client.Do(ctx, e.client.B().Xrange().Key(layout.DeadTasks).Start("-").End("+").Count(maxLetters).Build()).AsXRange()
+	entries, err := e.client.Do(ctx, e.client.B().Xrange().Key(storage.DeadTasks).Start("-").End("+").Count(maxLetters).Build()).AsXRange()
 	if err != nil {
-		return nil, fmt.Errorf("social: key %s: %w", layout.DeadTasks, err)
+		return nil, fmt.Errorf("social: key %s: %w", storage.DeadTasks, err)
 	}
 	all := make([]Letter, len(entries))
 	for i, entry := range entries {
@@ -74,11 +74,11 @@ func (e *Engine) RetryLetters(ctx context.Context) (queued, removed int, err err
 			err = e.Add(ctx, letter.Task)
 		}
 		if err == nil {
-			err = dropScript.Run(ctx, e.client, []string{layout.DeadTasks}, []string{letter.ID}).Error()
+			err = dropScript.Run(ctx, e.client, []string{storage.DeadTasks}, []string{letter.ID}).Error()
 		}
 		switch {
 		case err != nil:
-			return queued, removed, fmt.Errorf("social: key %s: %w", layout.DeadTasks, err)
+			return queued, removed, fmt.Errorf("social: key %s: %w", storage.DeadTasks, err)
 		case isTask:
 			queued++
 		default:
@@ -124,9 +124,9 @@ func (e *Engine) States(ctx context.Context) ([classes]State, error) {
 	score := func(n int64) string { return strconv.FormatInt(n, 10) }
 	for class := range int64(classes) {
 		begun, waiting, end := (class*2-3)*band, (class*2-2)*band, (class*2-1)*band
-		cmds = append(cmds, b.Zcount().Key(layout.Tasks).Min(score(begun)).Max("("+score(end)).Build())
+		cmds = append(cmds, b.Zcount().Key(storage.Tasks).Min(score(begun)).Max("("+score(end)).Build())
 		for _, from := range []int64{begun, waiting} {
-			cmds = append(cmds, b.Zrange().Key(layout.Tasks).Min(score(from)).Max("("+score(from+band)).Byscore().Limit(0, 1).Withscores().Build())
+			cmds = append(cmds, b.Zrange().Key(storage.Tasks).Min(score(from)).Max("("+score(from+band)).Byscore().Limit(0, 1).Withscores().Build())
 		}
 	}
 	res := e.client.DoMulti(ctx, cmds...)
@@ -134,12 +134,12 @@ func (e *Engine) States(ctx context.Context) ([classes]State, error) {
 		s, some := &all[class], res[3*class:]
 		var err error
 		if s.Unfinished, err = some[0].AsInt64(); err != nil && !rediserr.IsWrongType(err) {
-			return all, fmt.Errorf("social: key %s: %w", layout.Tasks, err)
+			return all, fmt.Errorf("social: key %s: %w", storage.Tasks, err)
 		}
 		for i := range 2 {
 			first, err := some[1+i].AsZScores()
 			if err != nil && !rediserr.IsWrongType(err) {
-				return all, fmt.Errorf("social: key %s: %w", layout.Tasks, err)
+				return all, fmt.Errorf("social: key %s: %w", storage.Tasks, err)
 			}
 			if len(first) == 0 {
 				continue
@@ -172,11 +172,11 @@ func (e *Engine) Backlog(ctx context.Context) (int64, error) {
 	var sum int64
 	b, score := e.client.B(), func(n int64) string { return strconv.FormatInt(n*band, 10) }
 	for _, res := range e.client.DoMulti(ctx,
-		b.Zcount().Key(layout.Tasks).Min(score(-2)).Max("("+score(-1)).Build(),
-		b.Zcount().Key(layout.Tasks).Min(score(0)).Max("("+score(1)).Build()) {
+		b.Zcount().Key(storage.Tasks).Min(score(-2)).Max("("+score(-1)).Build(),
+		b.Zcount().Key(storage.Tasks).Min(score(0)).Max("("+score(1)).Build()) {
 		n, err := res.AsInt64()
 		if err != nil {
-			return 0, fmt.Errorf("social: key %s: %w", layout.Tasks, err)
+			return 0, fmt.Errorf("social: key %s: %w", storage.Tasks, err)
 		}
 		sum += n
 	}

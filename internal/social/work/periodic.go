@@ -10,7 +10,7 @@ import (
 
 	"retwis/internal/redis/script"
 	"retwis/internal/sleep"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 var (
@@ -55,7 +55,7 @@ func (e *Engine) Repeat(ctx context.Context, all ...Periodic) {
 		case err == nil:
 			pause = min(pause, next)
 		case ctx.Err() == nil:
-			e.log.DebugContext(ctx, "cannot look which periodic work is due", "key", layout.Periodic, "error", err)
+			e.log.DebugContext(ctx, "cannot look which periodic work is due", "key", storage.Periodic, "error", err)
 		}
 		for _, p := range all {
 			if !due[p.Name] {
@@ -83,7 +83,7 @@ func (e *Engine) Repeat(ctx context.Context, all ...Periodic) {
 func (e *Engine) chooseRepeated(ctx context.Context, args []string) (next time.Duration, due map[string]bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
-	reply, err := periodicScript.Run(ctx, e.client, []string{layout.Periodic}, args).AsStrSlice()
+	reply, err := periodicScript.Run(ctx, e.client, []string{storage.Periodic}, args).AsStrSlice()
 	if err != nil {
 		return 0, nil, err
 	}

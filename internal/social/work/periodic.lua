@@ -2,7 +2,7 @@
 -- KEYS[1]   sorted set: periodic work, by the time in microseconds at which it is due
 -- ARGV      of each work that the caller can do: its name, its interval in microseconds, and 1 while
 --           the caller is doing it
--- Reply     in how many microseconds the next work is due; then what is to be done now
+-- Reply     in how many microseconds the next work is due; then what the caller does now
 first_write(KEYS[1])
 local t, reply = now(), {}
 local next = tonumber(ARGV[2])

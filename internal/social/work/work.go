@@ -40,7 +40,7 @@ import (
 
 	"retwis/internal/redis/script"
 	"retwis/internal/sleep"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 // Library is what the scripts share, for scripts of others that lease a task together with what
@@ -225,9 +225,9 @@ func (e *Engine) Beat(ctx context.Context) {
 	beat := func(ctx context.Context, ms int) {
 		ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 		defer cancel()
-		err := beatScript.Run(ctx, e.client, []string{layout.Processes}, []string{name, strconv.Itoa(ms)}).Error()
+		err := beatScript.Run(ctx, e.client, []string{storage.Processes}, []string{name, strconv.Itoa(ms)}).Error()
 		if err != nil && ctx.Err() == nil {
-			e.log.Debug("cannot note that this process runs", "key", layout.Processes, "error", err)
+			e.log.Debug("cannot note that this process runs", "key", storage.Processes, "error", err)
 		}
 	}
 	for {
@@ -241,7 +241,7 @@ func (e *Engine) Beat(ctx context.Context) {
 
 // Served reports whether a process serves the site, as of the last fifteen seconds.
 func Served(ctx context.Context, client rueidis.Client) (bool, error) {
-	return client.Do(ctx, client.B().Exists().Key(layout.Processes).Build()).AsBool()
+	return client.Do(ctx, client.B().Exists().Key(storage.Processes).Build()).AsBool()
 }
 
 func (e *Engine) classOf(member string) Class {
@@ -277,7 +277,7 @@ func (e *Engine) add(ctx context.Context, lease time.Duration, members []string)
 			for _, i := range some {
 				args = append(args, members[i])
 			}
-			calls = append(calls, script.Call{Keys: []string{layout.Tasks, layout.WakeKey(int(class))}, Args: args})
+			calls = append(calls, script.Call{Keys: []string{storage.Tasks, storage.WakeKey(int(class))}, Args: args})
 			of = append(of, some)
 		}
 	}
@@ -285,7 +285,7 @@ func (e *Engine) add(ctx context.Context, lease time.Duration, members []string)
 	for c, res := range addScript.RunMany(ctx, e.client, calls) {
 		some, err := res.AsStrSlice()
 		if err != nil {
-			return nil, "", fmt.Errorf("social: key %s: %w", layout.Tasks, err)
+			return nil, "", fmt.Errorf("social: key %s: %w", storage.Tasks, err)
 		}
 		history = some[0]
 		for i, token := range some[1:] {
@@ -465,13 +465,13 @@ func (e *Engine) Take(ctx context.Context, member string, force bool) (bool, err
 		forced = "1"
 	}
 	mark := e.Mark(ctx)
-	token, err := takeScript.Run(ctx, e.client, []string{layout.Tasks},
+	token, err := takeScript.Run(ctx, e.client, []string{storage.Tasks},
 		[]string{member, strconv.Itoa(int(e.classOf(member))), micros(Lease), forced}).ToString()
 	if rueidis.IsRedisNil(err) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("social: key %s: %w", layout.Tasks, err)
+		return false, fmt.Errorf("social: key %s: %w", storage.Tasks, err)
 	}
 	return true, e.retry(ctx, e.hold(member, token, mark))
 }
@@ -509,10 +509,10 @@ func (e *Engine) RunAll(ctx context.Context) error {
 				for _, h := range tasks[i:] {
 					e.leave(h, 0, true)
 				}
-				return fmt.Errorf("social: key %s: %w", layout.Tasks, ctx.Err())
+				return fmt.Errorf("social: key %s: %w", storage.Tasks, ctx.Err())
 			}
 			if err != nil {
-				e.log.WarnContext(ctx, "cannot finish what was interrupted, trying again later", "key", layout.Tasks, "member", h.Member, "error", err)
+				e.log.WarnContext(ctx, "cannot finish what was interrupted, trying again later", "key", storage.Tasks, "member", h.Member, "error", err)
 				failed++
 				first = cmp.Or(first, err)
 			}
@@ -528,7 +528,7 @@ func (e *Engine) RunAll(ctx context.Context) error {
 		}
 	}
 	if failed > 0 {
-		return fmt.Errorf("social: %d members of %s could not be finished, the first: %w", failed, layout.Tasks, first)
+		return fmt.Errorf("social: %d members of %s could not be finished, the first: %w", failed, storage.Tasks, first)
 	}
 	return nil
 }
@@ -539,10 +539,10 @@ func (e *Engine) Forget(ctx context.Context, member string) error {
 	maps.DeleteFunc(e.held, func(h *Held, _ struct{}) bool { return h.Member == member })
 	e.mu.Unlock()
 	for _, res := range e.client.DoMulti(ctx,
-		e.client.B().Zrem().Key(layout.Tasks).Member(member).Build().ToRetryable(),
-		e.client.B().Hdel().Key(layout.Tries).Field(member).Build().ToRetryable()) {
+		e.client.B().Zrem().Key(storage.Tasks).Member(member).Build().ToRetryable(),
+		e.client.B().Hdel().Key(storage.Tries).Field(member).Build().ToRetryable()) {
 		if err := res.Error(); err != nil {
-			return fmt.Errorf("social: key %s: %w", layout.Tasks, err)
+			return fmt.Errorf("social: key %s: %w", storage.Tasks, err)
 		}
 	}
 	return nil

@@ -16,7 +16,7 @@ import (
 
 	"retwis/internal/redistest"
 	"retwis/internal/social"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/work"
 )
 
@@ -103,14 +103,14 @@ func (p *process) unpause() {
 	p.redis("EVAL", `redis.call('ZREM', KEYS[1], '') for _, m in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
 		if redis.call('ZSCORE', KEYS[1], m) % 2 == 1 then redis.call('ZINCRBY', KEYS[1], '-3600000000', m) end
 	end
-	if redis.call('LLEN', KEYS[2]) < 4 then redis.call('RPUSH', KEYS[2], '1') end`, "2", layout.Tasks, layout.WakeKey(0))
+	if redis.call('LLEN', KEYS[2]) < 4 then redis.call('RPUSH', KEYS[2], '1') end`, "2", storage.Tasks, storage.WakeKey(0))
 }
 
 // expire ends all leases and pauses.
 func (p *process) expire() {
 	p.t.Helper()
 	p.redis("EVAL", `redis.call('ZREM', KEYS[1], '') for _, m in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do redis.call('ZINCRBY', KEYS[1], '-3600000000', m) end
-	if redis.call('LLEN', KEYS[2]) < 4 then redis.call('RPUSH', KEYS[2], '1') end`, "2", layout.Tasks, layout.WakeKey(0))
+	if redis.call('LLEN', KEYS[2]) < 4 then redis.call('RPUSH', KEYS[2], '1') end`, "2", storage.Tasks, storage.WakeKey(0))
 }
 
 func eventually(t testing.TB, what string, ok func() bool) {
@@ -125,7 +125,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 
 func (p *process) untilEmpty() {
 	p.t.Helper()
-	eventually(p.t, "all tasks to end", func() bool { return p.redis("EXISTS", layout.Tasks, layout.Tries) == "0" })
+	eventually(p.t, "all tasks to end", func() bool { return p.redis("EXISTS", storage.Tasks, storage.Tries) == "0" })
 }
 
 func names(format string, n int) (all []string) {
@@ -219,10 +219,10 @@ func TestClose(t *testing.T) {
 	first.add("do:1")
 	<-began
 	first.Close()
-	if left := first.redis("ZCOUNT", layout.Tasks, "-6000000000000000", "-5900000000000000"); left != "1" {
+	if left := first.redis("ZCOUNT", storage.Tasks, "-6000000000000000", "-5900000000000000"); left != "1" {
 		t.Fatalf("%s tasks were left", left)
 	}
-	if tries := first.redis("EXISTS", layout.Tries); tries != "0" {
+	if tries := first.redis("EXISTS", storage.Tries); tries != "0" {
 		t.Error("the try counts")
 	}
 	start(t, client, func(context.Context, string) error { return nil }).untilEmpty()
@@ -245,7 +245,7 @@ func TestAddedWhileItRuns(t *testing.T) {
 	if err := p.End(t.Context(), one...); err != nil {
 		t.Error(err)
 	}
-	if n := p.redis("ZCARD", layout.Tasks); n != "1" {
+	if n := p.redis("ZCARD", storage.Tasks); n != "1" {
 		t.Fatal("the task of the other process was removed")
 	}
 	p.Later(t.Context(), work.ErrAgain, one...)
@@ -289,7 +289,7 @@ func TestFailures(t *testing.T) {
 	}
 	eventually(t, "the task to be done", func() bool { return runs.Load() == 13 })
 	p.untilEmpty()
-	if p.redis("EXISTS", layout.DeadTasks) != "0" {
+	if p.redis("EXISTS", storage.DeadTasks) != "0" {
 		t.Error("an empty stream is left")
 	}
 }
@@ -360,7 +360,7 @@ func TestKinds(t *testing.T) {
 		return nil
 	})
 	<-done
-	eventually(t, "the known task to be removed", func() bool { return p.redis("ZCARD", layout.Tasks) == "500" })
+	eventually(t, "the known task to be removed", func() bool { return p.redis("ZCARD", storage.Tasks) == "500" })
 	if ok, err := p.Take(t.Context(), "new:1", true); ok || err != nil {
 		t.Errorf("an unknown task: %v, %v", ok, err)
 	}
@@ -437,7 +437,7 @@ func TestFullMemory(t *testing.T) {
 	}
 	eventually(t, "all to end", func() bool {
 		p.unpause()
-		return p.redis("EXISTS", layout.Tasks) == "0"
+		return p.redis("EXISTS", storage.Tasks) == "0"
 	})
 }
 
@@ -447,7 +447,7 @@ func TestDamage(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	var runs atomic.Int64
 	p := start(t, client, func(context.Context, string) error { runs.Add(1); return nil })
-	for _, key := range []string{layout.Tasks, layout.Tries, layout.WakeKey(0)} {
+	for _, key := range []string{storage.Tasks, storage.Tries, storage.WakeKey(0)} {
 		p.redis("SET", key, "damaged")
 		_ = p.Add(t.Context(), "do:1")
 		p.redis("DEL", key)
@@ -490,7 +490,7 @@ func TestRandomKills(t *testing.T) {
 	}
 	eventually(t, "all tasks to end", func() bool {
 		adder.unpause()
-		return adder.redis("EXISTS", layout.Tasks) == "0"
+		return adder.redis("EXISTS", storage.Tasks) == "0"
 	})
 	mu.Lock()
 	defer mu.Unlock()
@@ -576,10 +576,10 @@ func TestRepeat(t *testing.T) {
 		}
 	}
 	one, two := start(t, client, nil), start(t, client, nil)
-	due := func(name string) string { return one.redis("ZSCORE", layout.Periodic, name) }
+	due := func(name string) string { return one.redis("ZSCORE", storage.Periodic, name) }
 	stop := repeat(one, 0)
 	eventually(t, "the first process to begin all", func() bool { return begun[0].Load() > 3 && begun[2].Load() == 1 && due("rarely") != "<nil>" })
-	one.redis("ZADD", layout.Periodic, "0", "long") // the process stood still for an hour
+	one.redis("ZADD", storage.Periodic, "0", "long") // the process stood still for an hour
 	eventually(t, "the first process to put off what it is doing", func() bool { return due("long") != "0" })
 	first := due("rarely")
 	stopTwo := repeat(two, 1)
@@ -591,14 +591,14 @@ func TestRepeat(t *testing.T) {
 		t.Error("what is not due was begun again")
 	}
 	stop()
-	one.redis("ZADD", layout.Periodic, "0", "long") // an hour later
+	one.redis("ZADD", storage.Periodic, "0", "long") // an hour later
 	eventually(t, "the second process to begin what the first one left", func() bool { return begun[2].Load() == 2 })
-	one.redis("ZADD", layout.Periodic, "8999999999999999", "often")
+	one.redis("ZADD", storage.Periodic, "8999999999999999", "often")
 	has := begun[1].Load()
 	eventually(t, "what is due in the far future to be begun", func() bool { return begun[1].Load() > has })
 	close(release)
 	eventually(t, "the long work to end and to be begun again", func() bool {
-		one.redis("ZADD", layout.Periodic, "0", "long")
+		one.redis("ZADD", storage.Periodic, "0", "long")
 		return begun[2].Load() > 3
 	})
 	stopTwo()

@@ -17,7 +17,7 @@ import (
 
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/sleep"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 const (
@@ -50,13 +50,13 @@ func processName() string {
 func (e *Engine) claim(ctx context.Context, want [classes]int) (tasks []*Held, next time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
-	keys, args := []string{layout.Tasks, layout.Tries}, []string{micros(Lease)}
+	keys, args := []string{storage.Tasks, storage.Tries}, []string{micros(Lease)}
 	for class, n := range want {
 		late := time.Duration(0)
 		if Class(class) == Mail && !e.mails {
 			late = mailLate
 		}
-		keys, args = append(keys, layout.WakeKey(class)), append(args, strconv.Itoa(class), strconv.Itoa(n), micros(late))
+		keys, args = append(keys, storage.WakeKey(class)), append(args, strconv.Itoa(class), strconv.Itoa(n), micros(late))
 	}
 	args = slices.AppendSeq(args, maps.Keys(e.kinds))
 	reply, err := claimScript.Run(ctx, e.client, keys, args).ToArray()
@@ -64,7 +64,7 @@ func (e *Engine) claim(ctx context.Context, want [classes]int) (tasks []*Held, n
 		err = errors.New("the reply of a script has another form")
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("social: key %s: %w", layout.Tasks, err)
+		return nil, 0, fmt.Errorf("social: key %s: %w", storage.Tasks, err)
 	}
 	e.fence.note(reply[0], reply[1])
 	history, _ := reply[0].ToString()
@@ -188,7 +188,7 @@ func (e *Engine) listen(woken chan<- struct{}) {
 			switch {
 			case Class(class) == Mail && !e.mails:
 			case n > 0:
-				keys = append(keys, layout.WakeKey(class))
+				keys = append(keys, storage.WakeKey(class))
 			default:
 				timeout = busyListen
 			}

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"retwis/internal/app"
-	"retwis/internal/social/layout"
+	"retwis/internal/social/storage"
 )
 
 // backlogMetrics read what waits in the background each time the metrics are read.
@@ -39,8 +39,8 @@ func (m *backlogMetrics) Collect(all chan<- prometheus.Metric) {
 	if err != nil {
 		return
 	}
-	all <- prometheus.MustNewConstMetric(m.waiting, prometheus.GaugeValue, float64(backlog.Waiting), layout.Tasks)
-	all <- prometheus.MustNewConstMetric(m.stalled, prometheus.GaugeValue, backlog.Stalled.Seconds(), layout.Tasks)
+	all <- prometheus.MustNewConstMetric(m.waiting, prometheus.GaugeValue, float64(backlog.Waiting), storage.Tasks)
+	all <- prometheus.MustNewConstMetric(m.stalled, prometheus.GaugeValue, backlog.Stalled.Seconds(), storage.Tasks)
 }
 
 // jobMetrics report on the queues of jobs, and what this process has done of them.

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"retwis/internal/social"
-	"retwis/internal/social/suggestions"
-	"retwis/internal/social/trends"
+	"retwis/internal/social/people"
+	"retwis/internal/social/search"
 	"retwis/internal/web/view"
 )
 
@@ -22,8 +22,8 @@ const sidebarTimeout = 2 * time.Second
 
 // sidebars read what is beside pages, while the pages are read.
 type sidebars struct {
-	suggestions *suggestions.Service
-	trends      *trends.Trends
+	suggestions *people.Suggestions
+	trends      *search.Trends
 	running     sync.WaitGroup
 }
 
@@ -48,7 +48,7 @@ func (s *sidebars) begin(ctx context.Context, v *social.Viewer, bar view.Sidebar
 	return pending
 }
 
-func filled(bar view.Sidebar, people []suggestions.Suggestion, tags []trends.Tag) view.Sidebar {
+func filled(bar view.Sidebar, people []people.Suggestion, tags []search.TrendingTag) view.Sidebar {
 	bar.People = make([]view.Person, len(people))
 	for i, one := range people {
 		bar.People[i] = view.Suggested(one)

@@ -11,8 +11,8 @@ import templruntime "github.com/a-h/templ/runtime"
 import (
 	"net/url"
 
+	"retwis/internal/social/search"
 	"retwis/internal/social/text"
-	"retwis/internal/social/trends"
 )
 
 // exploreTabNames are the pages of Explore.
@@ -111,8 +111,8 @@ func exploreTabs(f Frame) templ.Component {
 
 // Trends are what many people write about and like, as a viewer sees it.
 type Trends struct {
-	Tags  []trends.Tag
-	Links []trends.Trend
+	Tags  []search.TrendingTag
+	Links []search.Trend
 	Posts Posts
 }
 
@@ -120,7 +120,7 @@ func (t Trends) isEmpty() bool { return len(t.Tags)+len(t.Links) == 0 && t.Posts
 
 // trendPeople is the line below a trend. Where it is not known how many people it has, it is
 // empty.
-func trendPeople(t trends.Trend) string {
+func trendPeople(t search.Trend) string {
 	if t.People == 0 {
 		return ""
 	}
@@ -422,7 +422,7 @@ func TimelinePage(f Frame, posts Feed) templ.Component {
 // TagRules are the tags that moderators have blocked or pinned, and the form for one, filled
 // in with rejected input.
 type TagRules struct {
-	Tags    trends.Decisions
+	Tags    search.Decisions
 	Tag     string
 	Note    string
 	Problem string
@@ -432,20 +432,20 @@ type TagRules struct {
 // tagActions are what moderators can do with a tag.
 var tagActions = []struct {
 	name, label string
-	state       trends.State
+	state       search.State
 }{
-	{"block", "Block: it is never a trend and not suggested", trends.Blocked},
-	{"pin", "Pin: it comes first", trends.Pinned},
+	{"block", "Block: it is never a trend and not suggested", search.Blocked},
+	{"pin", "Pin: it comes first", search.Pinned},
 }
 
 // ParseTagAction returns what the form of a tag makes it; ok is false for another form.
-func ParseTagAction(name string) (state trends.State, ok bool) {
+func ParseTagAction(name string) (state search.State, ok bool) {
 	for _, action := range tagActions {
 		if action.name == name {
 			return action.state, true
 		}
 	}
-	return trends.Usual, name == "end"
+	return search.Usual, name == "end"
 }
 
 func TagRulesPage(f Frame, view TagRules) templ.Component {
@@ -634,7 +634,7 @@ func TagRulesPage(f Frame, view TagRules) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					if one.State == trends.Blocked {
+					if one.State == search.Blocked {
 						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 47, "Unblock")
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err

@@ -12,31 +12,31 @@ import (
 	"strconv"
 	"strings"
 
-	"retwis/internal/social/imports"
+	"retwis/internal/social/takeout"
 )
 
 // ImportForm is the page of imports.
 type ImportForm struct {
-	Progress imports.Progress
-	Left     []imports.Entry // what was not done
+	Progress takeout.Progress
+	Left     []takeout.Entry // what was not done
 
-	Kind    imports.Kind // of rejected input
+	Kind    takeout.Kind // of rejected input
 	Typed   string
 	Problem string
 }
 
-var importKinds = map[imports.Kind]string{
-	imports.Follows: "People you follow", imports.Mutes: "People you mute",
-	imports.Blocks: "People you block", imports.Bookmarks: "Bookmarks",
+var importKinds = map[takeout.Kind]string{
+	takeout.Follows: "People you follow", takeout.Mutes: "People you mute",
+	takeout.Blocks: "People you block", takeout.Bookmarks: "Bookmarks",
 }
 
 // isChosen reports whether a kind is chosen when the page is shown.
-func (f ImportForm) isChosen(kind imports.Kind) bool {
-	return kind == f.Kind || f.Kind == "" && kind == imports.Follows
+func (f ImportForm) isChosen(kind takeout.Kind) bool {
+	return kind == f.Kind || f.Kind == "" && kind == takeout.Follows
 }
 
 // importText says how far an import is.
-func importText(p imports.Progress) string {
+func importText(p takeout.Progress) string {
 	text := importKinds[p.Kind] + ": " + strconv.Itoa(p.Done) + " of " + strconv.Itoa(p.Total) + " done"
 	if p.Failed > 0 {
 		text += ", " + strconv.Itoa(p.Failed) + " of them not found or not possible"
@@ -45,7 +45,7 @@ func importText(p imports.Progress) string {
 }
 
 // entriesWith returns the entries with a mark, one a line, and their number.
-func entriesWith(all []imports.Entry, mark imports.Mark) (text string, n int) {
+func entriesWith(all []takeout.Entry, mark takeout.Mark) (text string, n int) {
 	var lines []string
 	for _, entry := range all {
 		if entry.Mark == mark {
@@ -89,7 +89,7 @@ func ImportPage(f Frame, form ImportForm) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			if form.Progress.State == imports.Running {
+			if form.Progress.State == takeout.Running {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<section class=\"card settings\" aria-labelledby=\"progress\"><h2 id=\"progress\">Your import is running</h2>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -162,7 +162,7 @@ func ImportPage(f Frame, form ImportForm) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					if form.Progress.State == imports.Stopped {
+					if form.Progress.State == takeout.Stopped {
 						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "<h2 id=\"result\">Your import was stopped</h2>")
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
@@ -190,15 +190,15 @@ func ImportPage(f Frame, form ImportForm) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = importLeft(form.Left, imports.NotFound, "Not found here").Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = importLeft(form.Left, takeout.NotFound, "Not found here").Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = importLeft(form.Left, imports.Refused, "Not possible").Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = importLeft(form.Left, takeout.Refused, "Not possible").Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = importLeft(form.Left, imports.Pending, "Not tried").Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = importLeft(form.Left, takeout.Pending, "Not tried").Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -227,7 +227,7 @@ func ImportPage(f Frame, form ImportForm) templ.Component {
 }
 
 // importLeft lists entries to copy.
-func importLeft(all []imports.Entry, mark imports.Mark, label string) templ.Component {
+func importLeft(all []takeout.Entry, mark takeout.Mark, label string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -309,7 +309,7 @@ func importForm(form ImportForm) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		for _, kind := range imports.Kinds {
+		for _, kind := range takeout.Kinds {
 			templ_7745c5c3_Err = check("radio", "kind", string(kind), importKinds[kind], form.isChosen(kind), nil).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

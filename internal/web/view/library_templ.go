@@ -12,13 +12,13 @@ import (
 	"strconv"
 
 	"retwis/internal/social"
-	"retwis/internal/social/lists"
+	"retwis/internal/social/people"
 )
 
 // Library is what a user reads besides the home timeline, and the form for a list, filled in
 // with rejected input.
 type Library struct {
-	lists.Library
+	people.Library
 	Tags    []string
 	Name    string
 	Problem string
@@ -29,7 +29,7 @@ func ListPath(id string) string { return "/lists/" + id }
 
 // ListForm is a list with the forms that change it.
 type ListForm struct {
-	List    lists.List
+	List    people.List
 	People  []social.User
 	Field   string // the input that was rejected: name or member; empty for none
 	Typed   string
@@ -170,7 +170,7 @@ func ListsPage(f Frame, view Library) templ.Component {
 			}
 			templ_7745c5c3_Err = field(input{
 				id: "name", label: "New list", value: view.Name, complete: "off", required: true, problem: view.Problem, alert: true,
-				hint: "A name of at most " + strconv.Itoa(lists.MaxName) + " characters",
+				hint: "A name of at most " + strconv.Itoa(people.MaxName) + " characters",
 			}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -351,7 +351,7 @@ func ListsPage(f Frame, view Library) templ.Component {
 	})
 }
 
-func ListPage(f Frame, one lists.List, posts Feed) templ.Component {
+func ListPage(f Frame, one people.List, posts Feed) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -497,7 +497,7 @@ func ListEditPage(f Frame, form ListForm) templ.Component {
 			}
 			templ_7745c5c3_Err = field(input{
 				id: "name", label: "Name", value: form.List.Name, complete: "off", required: true, alert: true,
-				hint: "At most " + strconv.Itoa(lists.MaxName) + " characters", problem: when(form.Field == "name", form.Problem),
+				hint: "At most " + strconv.Itoa(people.MaxName) + " characters", problem: when(form.Field == "name", form.Problem),
 			}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -628,7 +628,7 @@ func ListEditPage(f Frame, form ListForm) templ.Component {
 	})
 }
 
-func ChooseListsPage(f Frame, user social.User, all []lists.List, problem string) templ.Component {
+func ChooseListsPage(f Frame, user social.User, all []people.List, problem string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

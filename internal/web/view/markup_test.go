@@ -13,8 +13,8 @@ import (
 	"retwis/internal/social/accounts"
 	"retwis/internal/social/notify"
 	"retwis/internal/social/people"
+	"retwis/internal/social/search"
 	"retwis/internal/social/timeline"
-	"retwis/internal/social/trends"
 	"retwis/internal/watched"
 )
 
@@ -73,7 +73,7 @@ func FuzzMarkup(f *testing.F) {
 		return []templ.Component{
 			onePost(social.Post{ID: 1, Author: user, Body: text, Edited: time.Unix(1, 0)}),
 			repostLine(user),
-			sidebar(Sidebar{People: []Person{{User: user, Why: Why{Bio: text}}}, Tags: []trends.Tag{{Trend: trends.Trend{Name: text}}}, Back: text}),
+			sidebar(Sidebar{People: []Person{{User: user, Why: Why{Bio: text}}}, Tags: []search.TrendingTag{{Trend: search.Trend{Name: text}}}, Back: text}),
 			replyLine(social.Post{ID: 1, Author: user}),
 			signedOutActions(PathOf(text, 1), social.PostCounts{}),
 			statusBox(user, StatusForm{Status: text, Problem: "x" + text}),

@@ -13,8 +13,8 @@ import (
 	"context"
 	"io"
 
-	"retwis/internal/social/suggestions"
-	"retwis/internal/social/trends"
+	"retwis/internal/social/people"
+	"retwis/internal/social/search"
 )
 
 // How many people and tags are in a sidebar.
@@ -27,7 +27,7 @@ const (
 type Sidebar struct {
 	Find   bool     // with the box for a search
 	People []Person // to follow
-	Tags   []trends.Tag
+	Tags   []search.TrendingTag
 	Back   string // the page that the buttons lead back to
 }
 
@@ -62,7 +62,7 @@ func (w Without) Sidebar() Sidebar {
 type sidebarKey struct {
 	find   bool
 	people [SidebarPeople]Person
-	tags   [SidebarTags]trends.Tag
+	tags   [SidebarTags]search.TrendingTag
 }
 
 // backMark has the place of the page to go back to in a sidebar that is kept for many pages.
@@ -214,7 +214,7 @@ func sidebarElement(s Sidebar) templ.Component {
 }
 
 // Suggested is a person who is suggested, and why.
-func Suggested(one suggestions.Suggestion) Person {
+func Suggested(one people.Suggestion) Person {
 	p := Person{User: one.User, Why: Why{FollowedBy: one.FollowedBy, Bio: one.Bio}}
 	for i := range min(len(one.By), len(p.Why.By)) {
 		p.Why.By[i] = ShownName(one.By[i])

@@ -14,8 +14,8 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/social/layout"
 	"retwis/internal/social/notify"
+	"retwis/internal/social/storage"
 )
 
 // ID is the id of an entry.
@@ -39,16 +39,16 @@ const MaxLen = 10_000
 
 // AddCommand adds an entry; its ID is ignored. It is not sent twice.
 func AddCommand(client rueidis.Client, e Entry) rueidis.Completed {
-	cmd := client.B().Xadd().Key(layout.Live).Maxlen().Almost().Threshold(layout.Itoa(MaxLen)).Id("*").FieldValue().
-		FieldValue("post", layout.Itoa(e.Post)).
-		FieldValue("author", layout.Itoa(e.Author)).
-		FieldValue("root", layout.Itoa(e.Root)).
+	cmd := client.B().Xadd().Key(storage.Live).Maxlen().Almost().Threshold(storage.Itoa(MaxLen)).Id("*").FieldValue().
+		FieldValue("post", storage.Itoa(e.Post)).
+		FieldValue("author", storage.Itoa(e.Author)).
+		FieldValue("root", storage.Itoa(e.Root)).
 		FieldValue("tags", strings.Join(e.Tags, " "))
 	if e.To != 0 {
-		cmd = cmd.FieldValue("to", layout.Itoa(e.To))
+		cmd = cmd.FieldValue("to", storage.Itoa(e.To))
 	}
 	if e.Of != 0 {
-		cmd = cmd.FieldValue("of", layout.Itoa(e.Of))
+		cmd = cmd.FieldValue("of", storage.Itoa(e.Of))
 	}
 	return cmd.Build()
 }
@@ -59,7 +59,7 @@ func parse(raw rueidis.XRangeEntry) (e Entry, ok bool) {
 		return e, false
 	}
 	number := func(field string) int64 {
-		n, _ := layout.ParseID(raw.FieldValues[field]) // missing or 0
+		n, _ := storage.ParseID(raw.FieldValues[field]) // missing or 0
 		return n
 	}
 	e.Post, e.Author, e.Root, e.To, e.Of = number("post"), number("author"), number("root"), number("to"), number("of")
@@ -77,7 +77,7 @@ const batch = 1000
 func Newest(ctx context.Context, client rueidis.Client, n int) (entries []Entry, last ID, err error) {
 	end := "+"
 	for n > 0 {
-		raw, err := client.Do(ctx, client.B().Xrevrange().Key(layout.Live).End(end).Start("-").
+		raw, err := client.Do(ctx, client.B().Xrevrange().Key(storage.Live).End(end).Start("-").
 			Count(int64(min(n, batch))).Build()).AsXRange()
 		if err != nil {
 			return nil, ID{}, fmt.Errorf("social: read the stream of posts: %w", err)
@@ -106,7 +106,7 @@ func Newest(ctx context.Context, client rueidis.Client, n int) (entries []Entry,
 // separate connection.
 func Next(ctx context.Context, client rueidis.Client, after ID, wait time.Duration) (entries []Entry, last ID, err error) {
 	res := client.Do(ctx, client.B().Xread().Count(batch).Block(wait.Milliseconds()).Streams().
-		Key(layout.Live).Id(after.String()).Build())
+		Key(storage.Live).Id(after.String()).Build())
 	streams, err := res.AsXRead()
 	if rueidis.IsRedisNil(err) {
 		return nil, after, nil
@@ -115,7 +115,7 @@ func Next(ctx context.Context, client rueidis.Client, after ID, wait time.Durati
 		return nil, after, fmt.Errorf("social: follow the stream of posts: %w", err)
 	}
 	last = after
-	for _, one := range streams[layout.Live] {
+	for _, one := range streams[storage.Live] {
 		if id, ok := ParseID(one.ID); ok {
 			last = id
 		}

@@ -1,0 +1,122 @@
+package people
+
+import (
+	"slices"
+	"strings"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+
+	"retwis/internal/social/storage"
+)
+
+// The limits of a user.
+const (
+	MaxLists    = 50
+	MaxMembers  = 200 // of a list
+	MaxSearches = 50
+	MaxName     = 50 // characters
+)
+
+// Library is all that a user has: a record of storage.ListsModel.
+type Library struct {
+	ID       int64         `redis:",id"` // of the user
+	Lists    []List        `redis:"lists"`
+	Searches []SavedSearch `redis:"searches"`
+	// LeftOut are the members of the lists that are left out of the home timeline, sorted:
+	// timeline.Viewers reads the field.
+	LeftOut []int64 `redis:"left_out"`
+	Version int64   `redis:",version"`
+}
+
+// List is a list of people. The list made last comes last, and so does the member.
+type List struct {
+	ID      string  `json:"id"` // random
+	Name    string  `json:"name"`
+	Created int64   `json:"created"` // in unix seconds
+	LeftOut bool    `json:"left_out,omitempty"`
+	Members []int64 `json:"members,omitempty"`
+}
+
+// SavedSearch is a search to repeat.
+type SavedSearch struct {
+	Query   string `json:"query"`
+	Created int64  `json:"created"` // in unix seconds
+}
+
+// Has reports whether a user is on the list.
+func (l List) Has(uid int64) bool { return slices.Contains(l.Members, uid) }
+
+// find returns the list with an id; nil for none.
+func (l *Library) find(id string) *List {
+	i := slices.IndexFunc(l.Lists, func(one List) bool { return one.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &l.Lists[i]
+}
+
+// named reports whether another list than that with an id has a name, in any case.
+func (l *Library) named(name, id string) bool {
+	return slices.ContainsFunc(l.Lists, func(one List) bool { return one.ID != id && folded(one.Name) == folded(name) })
+}
+
+// folded is the form of a name in which it is unique.
+func folded(name string) string { return cases.Fold().String(norm.NFKC.String(name)) }
+
+// remove takes those who match off all lists, and reports whether there were any.
+func (l *Library) remove(gone func(uid int64) bool) bool {
+	removed := false
+	for i := range l.Lists {
+		n := len(l.Lists[i].Members)
+		l.Lists[i].Members = slices.DeleteFunc(l.Lists[i].Members, gone)
+		removed = removed || len(l.Lists[i].Members) < n
+	}
+	return removed
+}
+
+// leftOut returns the members of the lists that are left out.
+func (l *Library) leftOut() []int64 {
+	var all []int64
+	for _, one := range l.Lists {
+		if one.LeftOut {
+			all = append(all, one.Members...)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// has reports whether somebody who matches is on a list.
+func (l *Library) has(gone func(uid int64) bool) bool {
+	return slices.ContainsFunc(l.Lists, func(one List) bool { return slices.ContainsFunc(one.Members, gone) })
+}
+
+// Members returns all who are on a list, each once, in order.
+func (l *Library) Members() []int64 {
+	var all []int64
+	for _, one := range l.Lists {
+		all = append(all, one.Members...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Problem returns what is wrong with a record that another program has changed, empty for
+// nothing.
+func (l *Library) Problem() string {
+	if !slices.Equal(l.LeftOut, l.leftOut()) {
+		return "the field left_out lacks members of lists that are left out, or has others"
+	}
+	for _, one := range l.Lists {
+		if one.ID == "" || strings.TrimSpace(one.Name) == "" || len(one.Members) > MaxMembers {
+			return "a list has no id or no name, or more than 200 members"
+		}
+		for _, uid := range one.Members {
+			if _, ok := storage.ParseID(storage.Itoa(uid)); !ok {
+				return "a list has a member that is no id"
+			}
+		}
+	}
+	return ""
+}

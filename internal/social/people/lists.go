@@ -1,0 +1,252 @@
+package people
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"retwis/internal/redis/reply"
+	"retwis/internal/social"
+	"retwis/internal/social/search"
+	"retwis/internal/social/storage"
+	"retwis/internal/social/timeline"
+)
+
+// Lists has the rules of lists. It is safe for concurrent use.
+type Lists struct{ opt ListsOptions }
+
+// ListsOptions are what Lists need; all are required.
+type ListsOptions struct {
+	timeline.Parts
+	Store *Store
+}
+
+// NewLists returns the lists of a database.
+func NewLists(opt ListsOptions) *Lists { return &Lists{opt: opt} }
+
+// All returns all that a user has. Two round trips at most.
+func (s *Lists) All(ctx context.Context, user social.User) (Library, error) {
+	return s.opt.Store.Get(ctx, user.ID)
+}
+
+// Get returns a list of a user, or ErrNotFound. Two round trips at most.
+func (s *Lists) Get(ctx context.Context, user social.User, id string) (List, error) {
+	all, err := s.opt.Store.Get(ctx, user.ID)
+	if err != nil {
+		return List{}, err
+	}
+	one := all.find(id)
+	if one == nil {
+		return List{}, social.ErrNotFound
+	}
+	return *one, nil
+}
+
+// Create makes a list. It returns *InvalidError for a name that is empty, too long or in use,
+// and for one list too many. Two or three round trips.
+func (s *Lists) Create(ctx context.Context, user social.User, name string) (List, error) {
+	name, err := cleanName(name)
+	if err != nil {
+		return List{}, err
+	}
+	made := List{ID: newID(), Name: name, Created: s.opt.Now().Unix()}
+	return made, s.opt.Store.update(ctx, user.ID, func(all *Library) error {
+		switch {
+		case len(all.Lists) >= MaxLists:
+			return social.Invalid("name", fmt.Sprintf("You have %d lists, the most there can be. Delete one first.", MaxLists))
+		case all.named(name, ""):
+			return errNameInUse()
+		}
+		all.Lists = append(all.Lists, made)
+		return nil
+	})
+}
+
+// newID returns the id of a new list: 50 random bits, for no more than the lists of one user.
+func newID() string { return strings.ToLower(rand.Text()[:10]) }
+
+func cleanName(typed string) (string, error) {
+	name, err := social.CleanLine(typed, "name", MaxName)
+	if err == nil && name == "" {
+		err = social.Invalid("name", "Give the list a name.")
+	}
+	return name, err
+}
+
+func errNameInUse() error {
+	return social.Invalid("name", "You have a list with that name. Please choose another one.")
+}
+
+// Edit renames a list and says whether its members are left out of the home timeline of the
+// user: at once in this process, when the server reports the change in others. It returns
+// ErrNotFound, or *InvalidError as Create does. Two round trips.
+func (s *Lists) Edit(ctx context.Context, user social.User, id, name string, leftOut bool) error {
+	name, err := cleanName(name)
+	if err != nil {
+		return err
+	}
+	return s.change(ctx, user, id, func(all *Library, one *List) error {
+		if all.named(name, id) {
+			return errNameInUse()
+		}
+		one.Name, one.LeftOut = name, leftOut
+		return nil
+	})
+}
+
+// change changes a list of a user.
+func (s *Lists) change(ctx context.Context, user social.User, id string, change func(*Library, *List) error) error {
+	return s.opt.Store.update(ctx, user.ID, func(all *Library) error {
+		one := all.find(id)
+		if one == nil {
+			return social.ErrNotFound
+		}
+		return change(all, one)
+	})
+}
+
+// Delete deletes a list. Repeating it changes nothing. Two round trips.
+func (s *Lists) Delete(ctx context.Context, user social.User, id string) error {
+	return s.opt.Store.update(ctx, user.ID, func(all *Library) error {
+		all.Lists = slices.DeleteFunc(all.Lists, func(one List) bool { return one.ID == id })
+		return nil
+	})
+}
+
+// Add puts a user on a list of the viewer. It returns ErrNotFound for a list that is not
+// there, and for a user hidden from the viewer; *InvalidError for a full list. Repeating
+// it changes nothing. Three round trips.
+func (s *Lists) Add(ctx context.Context, v *social.Viewer, id string, user social.User) error {
+	if v.Sees(user.ID) == social.Hidden {
+		return social.ErrNotFound
+	}
+	err := s.change(ctx, v.User, id, func(_ *Library, one *List) error { return one.add(user.ID) })
+	if err != nil {
+		return err
+	}
+	return s.validate(ctx, v, user)
+}
+
+// add puts a user on the list, unless it is full.
+func (l *List) add(uid int64) error {
+	switch {
+	case l.Has(uid):
+		return nil
+	case len(l.Members) >= MaxMembers:
+		return social.Invalid("lists", fmt.Sprintf("%s has %d people, the most there can be. Remove somebody first.",
+			strconv.Quote(l.Name), MaxMembers))
+	}
+	l.Members = append(l.Members, uid)
+	return nil
+}
+
+// Put puts a user on the lists of the viewer with these ids, and takes them off all others; see
+// Add. Ids of lists that are gone are ignored.
+func (s *Lists) Put(ctx context.Context, v *social.Viewer, user social.User, ids []string) error {
+	if v.Sees(user.ID) == social.Hidden {
+		return social.ErrNotFound
+	}
+	err := s.opt.Store.update(ctx, v.User.ID, func(all *Library) error {
+		for i := range all.Lists {
+			one := &all.Lists[i]
+			if !slices.Contains(ids, one.ID) {
+				one.remove(user.ID)
+			} else if err := one.add(user.ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return s.validate(ctx, v, user)
+}
+
+func (l *List) remove(uid int64) {
+	l.Members = slices.DeleteFunc(l.Members, func(other int64) bool { return other == uid })
+}
+
+// validate takes a user off the lists again who is gone, or in a block with the viewer: a block
+// is written before the lists of both are looked at, so the second one sees the other.
+func (s *Lists) validate(ctx context.Context, v *social.Viewer, user social.User) error {
+	b, own, other := s.opt.DB.Client.B(), storage.Itoa(v.User.ID), storage.Itoa(user.ID)
+	res := s.opt.DB.Client.DoMulti(ctx,
+		b.Hmget().Key(storage.UserKey(user.ID)).Field("username", "standing").Build(),
+		b.Zscore().Key(storage.BlockedKey(user.ID)).Member(own).Build(),
+		b.Zscore().Key(storage.BlockedKey(v.User.ID)).Member(other).Build())
+	fields, err := reply.Fields(res[0])
+	if err != nil {
+		return failed(err)
+	}
+	gone := fields[0] == "" || fields[1] == storage.Closed
+	for _, one := range res[1:] {
+		until, err := reply.TextOrEmpty(one)
+		if err != nil {
+			return failed(err)
+		}
+		end, err := strconv.ParseFloat(until, 64)
+		gone = gone || err == nil && end > float64(s.opt.Now().Unix())
+	}
+	if !gone {
+		return nil
+	}
+	if err := s.opt.Store.Separate(ctx, v.User.ID, user.ID); err != nil {
+		return err
+	}
+	return social.ErrNotFound
+}
+
+// Remove takes a user off a list. Repeating it changes nothing. Two round trips.
+func (s *Lists) Remove(ctx context.Context, user social.User, id string, member int64) error {
+	return s.change(ctx, user, id, func(_ *Library, one *List) error {
+		one.remove(member)
+		return nil
+	})
+}
+
+// Posts returns a page of what the members of a list have posted and reposted, as the viewer
+// sees it on a home timeline. One round trip for all members; none for a first page that was
+// read lately and has not changed.
+func (s *Lists) Posts(ctx context.Context, v *social.Viewer, one List, before int64, limit int) (timeline.Listing, error) {
+	return s.opt.Lists.MemberPosts(ctx, v, one.Members, before, limit)
+}
+
+// SaveSearch keeps a search; the latest comes last. Repeating it changes nothing. It returns
+// *InvalidError for one that is empty or too long, and for one search too many. Two or three
+// round trips.
+func (s *Lists) SaveSearch(ctx context.Context, user social.User, typed string) error {
+	query := strings.Join(strings.Fields(social.CleanRunes(typed)), " ")
+	if _, err := search.Parse(query); err != nil {
+		return err
+	}
+	if query == "" {
+		return social.Invalid("q", "Search for something first.")
+	}
+	err := s.opt.Store.update(ctx, user.ID, func(all *Library) error {
+		switch {
+		case slices.ContainsFunc(all.Searches, func(one SavedSearch) bool { return one.Query == query }):
+			return errNothing
+		case len(all.Searches) >= MaxSearches:
+			return social.Invalid("q", fmt.Sprintf("You have saved %d searches, the most there can be. Remove one first.", MaxSearches))
+		}
+		all.Searches = append(all.Searches, SavedSearch{Query: query, Created: s.opt.Now().Unix()})
+		return nil
+	})
+	if errors.Is(err, errNothing) {
+		return nil
+	}
+	return err
+}
+
+// ForgetSearch removes a saved search. Repeating it changes nothing. Two round trips.
+func (s *Lists) ForgetSearch(ctx context.Context, user social.User, query string) error {
+	return s.opt.Store.update(ctx, user.ID, func(all *Library) error {
+		all.Searches = slices.DeleteFunc(all.Searches, func(one SavedSearch) bool { return one.Query == query })
+		return nil
+	})
+}

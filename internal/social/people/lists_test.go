@@ -1,0 +1,328 @@
+package people_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/social/check"
+	"retwis/internal/social/moderation"
+	"retwis/internal/social/people"
+	"retwis/internal/social/socialtest"
+	"retwis/internal/social/storage"
+	"retwis/internal/social/timeline"
+)
+
+// bundle is an application with helpers for lists.
+type listsBundle struct{ *socialtest.Bundle }
+
+func (b listsBundle) do(err error) {
+	b.T.Helper()
+	if err != nil {
+		b.T.Fatal(err)
+	}
+}
+
+func (b listsBundle) viewer(user social.User) *social.Viewer {
+	b.T.Helper()
+	v, err := b.Viewers.Get(b.Ctx, user)
+	b.do(err)
+	return v
+}
+
+func (b listsBundle) list(user social.User, name string, members ...social.User) people.List {
+	b.T.Helper()
+	one, err := b.Library.Create(b.Ctx, user, name)
+	b.do(err)
+	for _, m := range members {
+		b.do(b.Library.Add(b.Ctx, b.viewer(user), one.ID, m))
+	}
+	one, err = b.Library.Get(b.Ctx, user, one.ID)
+	b.do(err)
+	return one
+}
+
+func (b listsBundle) members(user social.User, id string) []int64 {
+	b.T.Helper()
+	one, err := b.Library.Get(b.Ctx, user, id)
+	b.do(err)
+	return one.Members
+}
+
+func (b listsBundle) wantInvalid(err error, part string) {
+	b.T.Helper()
+	var invalid *social.InvalidError
+	if !errors.As(err, &invalid) || !strings.Contains(invalid.Reason, part) {
+		b.T.Errorf("got %v, want an error with %q", err, part)
+	}
+}
+
+func idsOf(page timeline.Listing) []int64 {
+	ids := []int64{}
+	for _, item := range page.Items {
+		ids = append(ids, item.Entry.ID)
+	}
+	return ids
+}
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	b := listsBundle{socialtest.New(t)}
+	ada, bob := b.NewUser("ada"), b.NewUser("bob")
+	one := b.list(ada, "  Close\u202e   friends ")
+	if one.Name != "Close friends" {
+		t.Errorf("the name is %q", one.Name)
+	}
+	for typed, part := range map[string]string{
+		" \u200b ": "Give the list a name.", "CLOSE FRIENDS": "You have a list with that name.",
+		strings.Repeat("x", 51): "Use at most 50 characters.",
+	} {
+		_, err := b.Library.Create(b.Ctx, ada, typed)
+		b.wantInvalid(err, part)
+	}
+	b.list(bob, "Close friends") // another user's
+	other := b.list(ada, "Work")
+	b.wantInvalid(b.Library.Edit(b.Ctx, ada, other.ID, "close FRIENDS", false), "You have a list with that name.")
+	b.do(b.Library.Edit(b.Ctx, ada, one.ID, "Close Friends", false)) // its own name
+	if err := b.Library.Edit(b.Ctx, bob, one.ID, "Mine", false); !errors.Is(err, social.ErrNotFound) {
+		t.Errorf("bob renames ada's list: %v", err)
+	}
+	if _, err := b.Library.Get(b.Ctx, bob, one.ID); !errors.Is(err, social.ErrNotFound) {
+		t.Errorf("bob reads ada's list: %v", err)
+	}
+	b.do(b.Library.Delete(b.Ctx, ada, other.ID))
+	b.do(b.Library.Delete(b.Ctx, ada, other.ID))
+	all, err := b.Library.All(b.Ctx, ada)
+	b.do(err)
+	if len(all.Lists) != 1 || all.Lists[0].Name != "Close Friends" {
+		t.Errorf("lists: %+v", all.Lists)
+	}
+	b.WantHealthy()
+}
+
+// The limits hold in two processes that fill the same lists at once.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	db := redistest.DB(t)
+	b, other := listsBundle{socialtest.Watched(t, db.URL())}, listsBundle{socialtest.Watched(t, db.URL())}
+	ada := b.NewUser("ada")
+	done := make(chan error, 2)
+	for at, process := range []listsBundle{b, other} {
+		go func() {
+			for i := range people.MaxLists {
+				if _, err := process.Library.Create(b.Ctx, ada, fmt.Sprint("list ", at, " ", i)); err != nil {
+					done <- err
+					return
+				}
+			}
+			done <- nil
+		}()
+	}
+	b.wantInvalid(errors.Join(<-done, <-done), "the most there can be")
+	all, err := b.Library.All(b.Ctx, ada)
+	b.do(err)
+	if len(all.Lists) != people.MaxLists {
+		t.Errorf("%d lists", len(all.Lists))
+	}
+
+	id := all.Lists[0].ID
+	for uid := int64(2); uid < 2+people.MaxMembers; uid++ {
+		b.Redis("HSET", storage.UserKey(uid), "username", fmt.Sprint("user", uid))
+		b.do(b.Library.Add(b.Ctx, b.viewer(ada), id, social.User{ID: uid}))
+	}
+	b.do(b.Library.Add(b.Ctx, b.viewer(ada), id, social.User{ID: 2}))
+	b.Redis("HSET", storage.UserKey(900), "username", "late")
+	b.wantInvalid(other.Library.Add(b.Ctx, b.viewer(ada), id, social.User{ID: 900}), "has 200 people")
+	b.wantInvalid(other.Library.Put(b.Ctx, b.viewer(ada), social.User{ID: 900}, []string{id}), "has 200 people")
+	b.do(b.Library.Remove(b.Ctx, ada, id, 2))
+	b.do(other.Library.Put(b.Ctx, b.viewer(ada), social.User{ID: 900}, []string{id, all.Lists[1].ID, "none"}))
+	if got := b.members(ada, id); len(got) != people.MaxMembers || got[len(got)-1] != 900 {
+		t.Errorf("%d members", len(got))
+	}
+
+	for i := range people.MaxSearches {
+		b.do(b.Library.SaveSearch(b.Ctx, ada, fmt.Sprintf(" from:ada  %d", i)))
+	}
+	b.do(b.Library.SaveSearch(b.Ctx, ada, "from:ada 0"))
+	b.wantInvalid(b.Library.SaveSearch(b.Ctx, ada, "one more"), "the most there can be")
+	b.wantInvalid(b.Library.SaveSearch(b.Ctx, ada, " "), "Search for something")
+	b.do(b.Library.ForgetSearch(b.Ctx, ada, "from:ada 0"))
+	b.do(other.Library.SaveSearch(b.Ctx, ada, "one more"))
+}
+
+// Pages of a list have what a sort of all posts of its members has, without those who are muted, blocked
+// or suspended.
+func TestPagesAgainstSort(t *testing.T) {
+	t.Parallel()
+	b := listsBundle{socialtest.New(t)}
+	rng := rand.New(rand.NewPCG(1, 30))
+	ada := b.NewUser("ada")
+	var people []social.User
+	for i := range 12 {
+		people = append(people, b.NewUser(fmt.Sprint("user", i)))
+	}
+	one := b.list(ada, "All", people[:9]...)
+	type entry struct{ id, author, of int64 }
+	var all []entry
+	authorOf := map[int64]int64{}
+	for range 40 { // as many as a repost is compared with
+		from := people[rng.IntN(len(people))]
+		if len(all) > 0 && rng.IntN(6) == 0 {
+			of := all[rng.IntN(len(all))]
+			if of.of != 0 || of.author == from.ID || of.author > people[8].ID {
+				continue
+			}
+			if post, err := b.Posts.Repost(b.Ctx, from, of.id); err == nil && !slices.ContainsFunc(all, func(e entry) bool { return e.id == post.ID }) {
+				all = append(all, entry{post.ID, from.ID, of.id})
+			}
+			continue
+		}
+		id := b.Publish(from, fmt.Sprint("post ", rng.Uint64()))
+		authorOf[id] = from.ID
+		all = append(all, entry{id, from.ID, 0})
+	}
+	_, err := b.Posts.Reply(b.Ctx, people[0], all[0].id, "a reply is not on a list")
+	b.do(err)
+	b.do(b.Relations.Mute(b.Ctx, ada, people[1], time.Time{}))
+	b.do(b.Moderation.SetStanding(b.Ctx, social.Operator, people[2].ID, moderation.StandingChange{Standing: social.Suspended}))
+	v := b.viewer(ada)
+	var visible []entry
+	for _, e := range slices.Backward(all) {
+		hidden := v.Sees(e.author) < social.Unlisted || e.of != 0 && v.Sees(authorOf[e.of]) < social.Unlisted
+		if e.author <= people[8].ID && !hidden {
+			visible = append(visible, e)
+		}
+	}
+	var want []int64
+	for i, e := range visible { // a repost of what is among the next entries is left out
+		shown := func(o entry) bool { return o.id == e.of || o.of == e.of }
+		if e.of == 0 || !slices.ContainsFunc(visible[i+1:], shown) {
+			want = append(want, e.id)
+		}
+	}
+	for _, limit := range []int{1, 3, 10, 200} {
+		var got []int64
+		for before := int64(0); ; {
+			page, err := b.Library.Posts(b.Ctx, v, one, before, limit)
+			b.do(err)
+			got = append(got, idsOf(page)...)
+			if before = page.Next; before == 0 {
+				break
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("pages of %d: %v, want %v", limit, got, want)
+		}
+	}
+}
+
+// A block, by either side, takes both off each other's lists, and nobody is put there while it
+// lasts; a deleted account leaves no trace on lists, nor lists.
+func TestLeavingLists(t *testing.T) {
+	t.Parallel()
+	b := listsBundle{socialtest.New(t)}
+	ada, bob, eve := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("eve")
+	adas, bobs := b.list(ada, "A", ada, bob, eve), b.list(bob, "B", ada, eve)
+	before := b.viewer(ada)
+	b.do(b.Relations.Block(b.Ctx, bob, ada, time.Time{}))
+	if got := b.members(ada, adas.ID); !slices.Equal(got, []int64{ada.ID, eve.ID}) {
+		t.Errorf("ada's list has %v", got)
+	}
+	if got := b.members(bob, bobs.ID); !slices.Equal(got, []int64{eve.ID}) {
+		t.Errorf("bob's list has %v", got)
+	}
+	for _, v := range []*social.Viewer{before, b.viewer(ada)} { // before: read before the block
+		if err := b.Library.Add(b.Ctx, v, adas.ID, bob); !errors.Is(err, social.ErrNotFound) {
+			t.Errorf("added somebody who blocks: %v", err)
+		}
+	}
+	if got := b.members(ada, adas.ID); len(got) != 2 {
+		t.Errorf("ada's list has %v", got)
+	}
+	b.do(b.Library.SaveSearch(b.Ctx, eve, "words"))
+	b.do(b.Leaving.DeleteAccount(b.Ctx, eve.ID))
+	b.Clock.Advance(time.Minute)
+	b.do(b.Leaving.FinishRemoval(b.Ctx, eve.ID))
+	if got := append(b.members(ada, adas.ID), b.members(bob, bobs.ID)...); !slices.Equal(got, []int64{ada.ID}) {
+		t.Errorf("after the account is gone: %v", got)
+	}
+	if b.Redis("EXISTS", storage.ListsKey(eve.ID)) != "0" {
+		t.Error("the record of a deleted account is left")
+	}
+	b.WantHealthy()
+}
+
+// The home timeline is without the members of a list that is left out, at once in the process
+// that changes it and soon in another one; one's own posts stay.
+func TestLeftOutOfHome(t *testing.T) {
+	t.Parallel()
+	db := redistest.DB(t)
+	b, other := listsBundle{socialtest.Watched(t, db.URL())}, listsBundle{socialtest.Watched(t, db.URL())}
+	ada, bob, eve := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("eve")
+	b.Connect(ada, bob)
+	b.Connect(ada, eve)
+	own, bobs, eves := b.Publish(ada, "own"), b.Publish(bob, "bob's"), b.Publish(eve, "eve's")
+	home := func(process listsBundle) []int64 {
+		page, err := process.Lists.HomePosts(b.Ctx, process.viewer(ada), 0, 10)
+		b.do(err)
+		return idsOf(page)
+	}
+	one := b.list(ada, "A", ada, bob)
+	all, less := []int64{eves, bobs, own}, []int64{eves, own}
+	for _, leftOut := range []bool{false, true, false, true} {
+		want := all
+		if leftOut {
+			want = less
+		}
+		b.do(b.Library.Edit(b.Ctx, ada, one.ID, "A", leftOut))
+		if got := home(b); !slices.Equal(got, want) {
+			t.Errorf("left out %v: home has %v, want %v", leftOut, got, want)
+		}
+		b.Eventually("the other process", func() bool { return slices.Equal(home(other), want) })
+	}
+	b.do(b.Library.Delete(b.Ctx, ada, one.ID))
+	if got := home(b); !slices.Equal(got, all) {
+		t.Errorf("without the list: home has %v", got)
+	}
+}
+
+// A check finds each kind of damage and repairs it; a block ends meanwhile as ever.
+func TestDamage(t *testing.T) {
+	t.Parallel()
+	for _, damage := range []struct {
+		name, want string
+		redis      []string
+	}{
+		{"no owner", "user 99 does not exist", []string{"HSET", storage.ListsKey(99), "searches", "[]", "_version", "1"}},
+		{"no member", "member 99 does not exist", []string{"HSET", storage.ListsKey(1), "lists", `[{"id":"a","name":"A","members":[99,2]}]`}},
+		{"left out", "left_out", []string{"HSET", storage.ListsKey(1), "left_out", "[2]"}},
+		{"no list", "rename it to", []string{"HSET", storage.ListsKey(1), "lists", "x"}},
+		{"not in the model", "package model", []string{"DEL", storage.ListsKey(1)}},
+	} {
+		t.Run(damage.name, func(t *testing.T) {
+			t.Parallel()
+			b := listsBundle{socialtest.New(t)}
+			ada, bob, cem := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("cem")
+			b.list(ada, "A", bob)
+			b.list(bob, "B", ada)
+			b.WantHealthy()
+			b.Redis(damage.redis...)
+			b.do(b.Relations.Block(b.Ctx, cem, ada, time.Time{}))
+			b.do(b.Relations.Unblock(b.Ctx, cem, ada))
+			var found []string
+			opt := check.Options{Report: func(p check.Problem) { found = append(found, p.String()) }}
+			_, err := check.Repair(b.Ctx, b.App, opt)
+			b.do(err)
+			if !strings.Contains(strings.Join(found, " "), damage.want) {
+				t.Errorf("found %q, want %q", found, damage.want)
+			}
+			b.WantHealthy()
+		})
+	}
+}

@@ -1,0 +1,198 @@
+package people_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"retwis/internal/social"
+	"retwis/internal/social/moderation"
+	"retwis/internal/social/people"
+)
+
+// crowd is how many people act at random.
+const crowd = 9
+
+// pair is two people: who does something, and to which person.
+type pair struct{ from, to int }
+
+// network is what people have done.
+type network struct {
+	*suggestionsBundle
+	people                            []social.User
+	follows, mutes, blocks, dismissed map[pair]bool
+	standing                          [crowd]social.Standing
+}
+
+// Whatever people do, a viewer gets exactly the people that a naive search finds, in its
+// order, and never one that they must not get. Answers from memory lag behind what others
+// follow, and behind nothing else.
+func TestAgainstNaiveSearch(t *testing.T) {
+	t.Parallel()
+	for name, setup := range setups {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := &network{suggestionsBundle: setup(t), follows: map[pair]bool{}, mutes: map[pair]bool{}, blocks: map[pair]bool{}, dismissed: map[pair]bool{}}
+			for i := range crowd {
+				n.people = append(n.people, n.NewUser(fmt.Sprintf("person%d", i)))
+				n.Publish(n.people[i], "hello")
+			}
+			rapid.Check(t, func(rt *rapid.T) {
+				for range rapid.IntRange(1, 25).Draw(rt, "steps") {
+					n.act(rt)
+				}
+				for i := range crowd {
+					if n.standing[i].Hidden() {
+						continue
+					}
+					n.compare(rt, social.WithFresh(n.Ctx), i, true)
+					n.compare(rt, n.Ctx, i, name != "watched")
+				}
+			})
+		})
+	}
+}
+
+// act lets one person do something.
+func (n *network) act(rt *rapid.T) {
+	p := pair{rapid.IntRange(0, crowd-1).Draw(rt, "from"), rapid.IntRange(0, crowd-1).Draw(rt, "to")}
+	from, to := n.people[p.from], n.people[p.to]
+	if p.from == p.to || n.standing[p.from].Hidden() {
+		return
+	}
+	back := pair{p.to, p.from}
+	switch kind := rapid.IntRange(0, 19).Draw(rt, "kind"); {
+	case kind < 9:
+		if !n.blocks[p] && !n.blocks[back] && !n.standing[p.to].Hidden() {
+			n.Clock.Advance(time.Second)
+			n.Connect(from, to)
+			n.follows[p] = true
+		}
+	case kind < 11:
+		n.do(n.Follows.Unfollow(n.Ctx, from, to))
+		delete(n.follows, p)
+	case kind < 12:
+		n.do(n.Relations.Mute(n.Ctx, from, to, time.Time{}))
+		n.mutes[p] = true
+	case kind < 13:
+		n.do(n.Relations.Unmute(n.Ctx, from, to))
+		delete(n.mutes, p)
+	case kind < 14:
+		n.do(n.Relations.Block(n.Ctx, from, to, time.Time{}))
+		n.blocks[p] = true
+		delete(n.follows, p)
+		delete(n.follows, back)
+	case kind < 16:
+		n.do(n.Relations.Unblock(n.Ctx, from, to))
+		delete(n.blocks, p)
+	case kind < 17:
+		n.do(n.Suggestions.Dismiss(n.Ctx, from, to))
+		n.dismissed[p] = true
+	case kind < 18:
+		standing := social.Standing(rapid.IntRange(int(social.Good), int(social.Suspended)).Draw(rt, "standing"))
+		n.setStanding(p.to, standing)
+	default:
+		n.setStanding(p.to, social.Good)
+	}
+}
+
+func (n *network) setStanding(who int, standing social.Standing) {
+	n.T.Helper()
+	n.do(n.Moderation.SetStanding(n.Ctx, social.Operator, n.people[who].ID, moderation.StandingChange{Standing: standing}))
+	n.standing[who] = standing
+}
+
+// may reports whether one can be suggested to another.
+func (n *network) may(viewer, who int) bool {
+	p, back := pair{viewer, who}, pair{who, viewer}
+	return viewer != who && n.standing[who] == social.Good && !n.follows[p] && !n.mutes[p] && !n.dismissed[p] && !n.blocks[p] && !n.blocks[back]
+}
+
+// followees returns the reasons of a suggestion: followees of the viewer who follow the person.
+func (n *network) followees(viewer, who int) (by []int) {
+	for i := range crowd {
+		if n.follows[pair{viewer, i}] && n.follows[pair{i, who}] && !n.mutes[pair{viewer, i}] && !n.standing[i].Hidden() {
+			by = append(by, i)
+		}
+	}
+	return by
+}
+
+// naive returns the people that a viewer gets because of their followees, in order.
+func (n *network) naive(viewer int) (names []string) {
+	followers := func(who int) (count int) {
+		for p := range n.follows {
+			if p.to == who {
+				count++
+			}
+		}
+		return count
+	}
+	var all []int
+	for who := range crowd {
+		if n.may(viewer, who) && len(n.followees(viewer, who)) > 0 {
+			all = append(all, who)
+		}
+	}
+	slices.SortFunc(all, func(a, b int) int {
+		return cmp.Or(len(n.followees(viewer, b))-len(n.followees(viewer, a)), followers(b)-followers(a), a-b)
+	})
+	for _, who := range all {
+		names = append(names, fmt.Sprintf("%s by %d", n.people[who].Name, len(n.followees(viewer, who))))
+	}
+	return names
+}
+
+// compare compares what a viewer gets with the model: exactly, or only that nobody is there
+// who must not be.
+func (n *network) compare(rt *rapid.T, ctx context.Context, viewer int, exactly bool) {
+	v, err := n.Viewers.Get(ctx, n.people[viewer])
+	if err != nil {
+		rt.Fatal(err)
+	}
+	list, err := n.Suggestions.Get(ctx, v, people.MaxSuggestions)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	var names []string
+	seen := map[int]bool{}
+	for _, one := range list {
+		who := slices.IndexFunc(n.people, func(u social.User) bool { return u.ID == one.User.ID })
+		if !n.may(viewer, who) || seen[who] {
+			rt.Fatalf("person%d gets person%d", viewer, who)
+		}
+		seen[who] = true
+		if one.FollowedBy > 0 {
+			names = append(names, fmt.Sprintf("%s by %d", one.User.Name, one.FollowedBy))
+		}
+		for _, by := range one.By {
+			i := slices.IndexFunc(n.people, func(u social.User) bool { return u.ID == by.ID })
+			if !n.follows[pair{viewer, i}] || n.mutes[pair{viewer, i}] || exactly && !slices.Contains(n.followees(viewer, who), i) {
+				rt.Fatalf("person%d gets person%d because of person%d", viewer, who, i)
+			}
+		}
+		named := min(1, one.FollowedBy)
+		if one.FollowedBy == 2 {
+			named = 2
+		}
+		if exactly && len(one.By) != named {
+			rt.Fatalf("%d of %d are named", len(one.By), one.FollowedBy)
+		}
+	}
+	if !exactly {
+		return
+	}
+	if want := n.naive(viewer); !slices.Equal(names, want) {
+		rt.Fatalf("person%d gets %q, want %q", viewer, names, want)
+	}
+	for who := range crowd {
+		if n.may(viewer, who) && !seen[who] {
+			rt.Fatalf("person%d, who has posted, is no suggestion for person%d", who, viewer)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package posts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social/storage"
+)
+
+// abandon ends a fan-out whose post is gone: it removes the post from every list. err says
+// why: the post was deleted or refused, or a failover has lost it, where another post can
+// have its id by now. Another error is returned as it is.
+func (e *Engine) abandon(ctx context.Context, job *Job, err error) error {
+	switch {
+	case errors.Is(err, errDeleted), errors.Is(err, ErrRefused):
+		err = e.Deletions.Delete(ctx, job.post)
+	case errors.Is(err, ErrNoPost):
+		err = e.removeLost(ctx, job)
+	}
+	return err
+}
+
+// removeLost removes a post that a failover has lost from the lists where its fan-out has
+// put it, except from home timelines, which readers look past, and those where another post
+// with its id belongs. Repeating it changes nothing.
+func (e *Engine) removeLost(ctx context.Context, job *Job) error {
+	other, err := e.writer.owner(ctx, job.post)
+	if err != nil || other.Author != 0 && other.identity() == job.identity() {
+		return err // its author does not exist any more: the removal of the account goes on
+	}
+	if err := e.writer.words.clearLost(ctx, job); err != nil {
+		return fmt.Errorf("social: remove the lost post %d: %w", job.post, err)
+	}
+	if err := e.removeLostOwn(ctx, job, &other); err != nil {
+		return fmt.Errorf("social: remove the lost post %d: %w", job.post, err)
+	}
+	if err := e.detachLost(ctx, job, &other); err != nil {
+		return fmt.Errorf("social: remove the lost post %d: %w", job.post, err)
+	}
+	return nil
+}
+
+// owner returns the post that has an id; the zero value where there is none, or it is deleted.
+func (w *writer) owner(ctx context.Context, post int64) (Job, error) {
+	job, err := w.stored(ctx, post)
+	if errors.Is(err, ErrNoPost) || errors.Is(err, errDeleted) {
+		return Job{}, nil
+	}
+	return job, err
+}
+
+// removeLostOwn removes a lost post from the lists of its author, its conversation and its
+// tags, and from the public timeline.
+func (e *Engine) removeLostOwn(ctx context.Context, job, other *Job) error {
+	lost, theirs := job.places(), other.places()
+	var cmds rueidis.Commands
+	for _, key := range lost.Entries() {
+		if other.Author == 0 || !slices.Contains(theirs.Entries(), key) {
+			cmds = append(cmds, e.take(key, job.post))
+		}
+	}
+	if lost.OnTimeline() && (other.Author == 0 || !theirs.OnTimeline()) {
+		cmds = append(cmds, e.takeOffTimeline(job.post))
+	}
+	defer e.celebrities.Wrote(job.Author)
+	if err := writeAll(ctx, e.client, cmds); err != nil {
+		return err
+	}
+	return e.writer.changedTags(ctx, job.Tags)
+}
+
+// detachLost removes a lost post from the post that it replies to, or that it repeats.
+func (e *Engine) detachLost(ctx context.Context, job, other *Job) error {
+	switch {
+	case job.Parent != 0:
+		if other.Parent != job.Parent {
+			_, err := e.writer.removeReply(ctx, stub{id: job.post, parent: job.Parent}, false)
+			return err
+		}
+	case job.RepostOf != 0 && (other.RepostOf != job.RepostOf || other.Author != job.Author):
+		err := e.writer.drop(ctx, job.RepostOf, storage.RepostersKey(job.RepostOf), "reposts", storage.Itoa(job.Author), storage.Itoa(job.post))
+		if err != nil {
+			return err
+		}
+		return MirrorRepost(ctx, e.client, job.Author, job.RepostOf)
+	}
+	return nil
+}

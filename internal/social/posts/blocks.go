@@ -1,0 +1,181 @@
+package posts
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"retwis/internal/social/storage"
+)
+
+// What a task can copy from the key that is authoritative to the one that mirrors it:
+// they can be on different servers, so a process can die between its two writes.
+const (
+	blockKind      = "block"       // "block:<user>:<other>"; a block ends the follows too
+	timedBlockKind = "timed_block" // "timed_block:<user>:<other>:<end in unix seconds>"
+	likeKind       = "like"        // "like:<post>:<user>"
+)
+
+// Block makes one user block another until a time, without end for the zero time, by calling
+// change, and makes what follows from it agree: the other direction, and neither follows the
+// other, nor is on a list of the other. It can be repeated; what a crash cuts short is finished by another process, also
+// after the block has ended.
+func (h *Homes) Block(ctx context.Context, from, to int64, until time.Time, change func() error) error {
+	if until.IsZero() {
+		return h.mirrored(ctx, blockKind, from, storage.Itoa(to), change)
+	}
+	return h.mirrored(ctx, timedBlockKind, from, storage.Itoa(to)+":"+storage.Seconds(until), change)
+}
+
+// Unblock ends a block by calling change; see Block. If the block has not ended the follows
+// yet, because a process failed or died, they end before: without the block nobody knows
+// that it is left to do.
+func (h *Homes) Unblock(ctx context.Context, from, to int64, change func() error) error {
+	return h.mirrored(ctx, blockKind, from, storage.Itoa(to), func() error {
+		if err := h.endWhatIsLeft(ctx, from, to); err != nil {
+			return err
+		}
+		return change()
+	})
+}
+
+// Like changes a like on a Cluster, and the user's own list of likes; see Block.
+func (h *Homes) Like(ctx context.Context, post, user int64, change func() error) error {
+	return h.mirrored(ctx, likeKind, post, storage.Itoa(user), change)
+}
+
+func (h *Homes) mirrored(ctx context.Context, kind string, id int64, other string, change func() error) error {
+	return h.tasks.Do(ctx, fmt.Sprintf("%s:%d:%s", kind, id, other), without(change), nil)
+}
+
+// pair reads the argument of a task that is two ids.
+func pair(argument string) (one, two int64, ok bool) {
+	first, second, _ := strings.Cut(argument, ":")
+	one, isOne := storage.ParseID(first)
+	two, isTwo := storage.ParseID(second)
+	return one, two, isOne && isTwo
+}
+
+func (h *Homes) likeTask(ctx context.Context, argument string) error {
+	post, user, ok := pair(argument)
+	if !ok {
+		return nil
+	}
+	return storage.CopyEntry(ctx, h.client,
+		storage.SetEntry{Key: storage.LikersKey(post), Member: storage.Itoa(user)},
+		storage.SetEntry{Key: storage.LikedKey(user), Member: storage.Itoa(post)})
+}
+
+func (h *Homes) blockTask(ctx context.Context, argument string) error {
+	from, to, ok := pair(argument)
+	if !ok || from == to {
+		return nil
+	}
+	return h.finishBlock(ctx, from, to, 0)
+}
+
+func (h *Homes) timedBlockTask(ctx context.Context, argument string) error {
+	users, end := argument, ""
+	if i := strings.LastIndexByte(argument, ':'); i >= 0 {
+		users, end = argument[:i], argument[i+1:]
+	}
+	from, to, ok := pair(users)
+	until, err := strconv.ParseInt(end, 10, 64)
+	if !ok || err != nil || from == to {
+		return nil
+	}
+	return h.finishBlock(ctx, from, to, float64(until))
+}
+
+// finishBlock does what follows from a block that is stored, or was until its end: the server
+// forgets a block that has ended.
+func (h *Homes) finishBlock(ctx context.Context, from, to int64, end float64) error {
+	if err := h.relations.MirrorBlock(ctx, from, to, h.now()); err != nil {
+		return err
+	}
+	until, err := h.blockedUntil(ctx, from, to)
+	if err != nil {
+		return err
+	}
+	if until == 0 && end <= float64(h.now().Unix()) {
+		until = end
+	}
+	if until == 0 {
+		return nil
+	}
+	if err := h.endFollows(ctx, from, to, until); err != nil {
+		return err
+	}
+	return h.endOthers(ctx, from, to)
+}
+
+// endOthers ends what a block ends besides follows.
+func (h *Homes) endOthers(ctx context.Context, from, to int64) error {
+	if h.onBlock == nil {
+		return nil
+	}
+	return h.onBlock(ctx, from, to)
+}
+
+// endWhatIsLeft ends the follows, and all else, that the task of a block has left.
+func (h *Homes) endWhatIsLeft(ctx context.Context, from, to int64) error {
+	until, err := h.blockedUntil(ctx, from, to)
+	if err != nil || until == 0 {
+		return err
+	}
+	if err := h.endOthers(ctx, from, to); err != nil {
+		return err
+	}
+	for _, follow := range [][2]int64{{from, to}, {to, from}} {
+		since, err := h.timelines.followedSince(ctx, follow[0], follow[1])
+		if err != nil {
+			return err
+		}
+		if since < until {
+			return h.endFollows(ctx, from, to, until)
+		}
+	}
+	return nil
+}
+
+// blockOf is the authoritative entry of a block.
+func blockOf(from, to int64) storage.SetEntry {
+	return storage.SetEntry{Key: storage.BlockedKey(from), Member: storage.Itoa(to)}
+}
+
+// blockedUntil returns when a block ends, which can be in the past; 0 for none.
+func (h *Homes) blockedUntil(ctx context.Context, from, to int64) (float64, error) {
+	score, err := storage.EntryScore(ctx, h.client, blockOf(from, to))
+	if err != nil || score == "" {
+		return 0, err
+	}
+	return strconv.ParseFloat(score, 64)
+}
+
+// endFollows ends the follows between two users that began before the end of a block: while it
+// lasts nobody can follow, so a later follow is another one. Each end is a task, noted before.
+func (h *Homes) endFollows(ctx context.Context, from, to int64, until float64) error {
+	members := []string{homeMember(from, to), homeMember(to, from)}
+	if err := h.tasks.Note(ctx, members...); err != nil {
+		return err
+	}
+	for _, follow := range [][2]int64{{from, to}, {to, from}} {
+		since, err := h.timelines.followedSince(ctx, follow[0], follow[1])
+		if err != nil {
+			return err
+		}
+		if since >= until && !math.IsInf(since, 1) {
+			continue
+		}
+		if _, err := h.follows.Remove(ctx, follow[0], follow[1]); err != nil {
+			return err
+		}
+	}
+	for _, member := range members {
+		h.tasks.Run(ctx, member)
+	}
+	return nil
+}

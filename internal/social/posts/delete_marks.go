@@ -1,0 +1,126 @@
+package posts
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/reply"
+	"retwis/internal/sleep"
+	"retwis/internal/social/storage"
+)
+
+// MirrorRepost makes `reposted` of a user agree with `reposters` of a post, which is
+// authoritative. It reads again after it has written: the last writer has seen the
+// latest state.
+func MirrorRepost(ctx context.Context, client rueidis.Client, user, post int64) error {
+	entry := func() (string, error) {
+		return reply.Text(client.Do(ctx, client.B().Zscore().Key(storage.RepostersKey(post)).Member(storage.Itoa(user)).Build()))
+	}
+	id, err := entry()
+	for err == nil {
+		b := client.B()
+		write := b.Zrem().Key(storage.RepostedKey(user)).Member(storage.Itoa(post)).Build()
+		if id != "" {
+			at, err := reply.TextOrEmpty(client.Do(ctx, b.Hget().Key(storage.PostPrefix+id).Field("time").Build()))
+			if err != nil {
+				return err
+			}
+			since, _ := strconv.ParseInt(at, 10, 64)
+			write = b.Zadd().Key(storage.RepostedKey(user)).ScoreMember().ScoreMember(float64(since), storage.Itoa(post)).Build()
+		}
+		if err = reply.Written(client.Do(ctx, write.ToRetryable())); err != nil {
+			return err
+		}
+		var again string
+		if again, err = entry(); err == nil && again == id {
+			return nil
+		}
+		id = again
+	}
+	return err
+}
+
+// pageOfMarks is how many likes or reposts are removed at a time.
+const pageOfMarks = 100
+
+// deleteReposts deletes the reposts of a deleted post. It counts each until nothing is
+// left of it, so that repeating finds those that a crash has cut short.
+func (d *Deletions) deleteReposts(ctx context.Context, post int64) error {
+	return d.eachPage(ctx, storage.RepostersKey(post), func(page []string) error {
+		for i := 0; i+1 < len(page); i += 2 {
+			id, err := storage.ParseScore(page[i+1])
+			if err != nil {
+				continue // damaged
+			}
+			repost, err := d.writer.readStub(ctx, id)
+			if err == nil && repost.repostOf == post {
+				err = d.deleteRepost(ctx, repost)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return d.dropMarks(ctx, post, storage.RepostersKey(post), "reposts", storage.RepostedPrefix, page)
+	})
+}
+
+// deleteRepost deletes a repost of a deleted post, which still counts it.
+func (d *Deletions) deleteRepost(ctx context.Context, s stub) error {
+	s, err := d.makeStub(ctx, s)
+	if err != nil {
+		return err
+	}
+	return d.removeOwn(ctx, s)
+}
+
+// removeLikes removes a post from the likes of everybody.
+func (d *Deletions) removeLikes(ctx context.Context, post int64) error {
+	return d.eachPage(ctx, storage.LikersKey(post), func(page []string) error {
+		return d.dropMarks(ctx, post, storage.LikersKey(post), "likes", storage.LikedPrefix, page)
+	})
+}
+
+// dropMarks removes a deleted post from the sets of these users (user, score, user,
+// score ...), and the users from its own set: the former also afterwards, because one
+// who has just been added to the latter may not have been added to the former yet.
+func (d *Deletions) dropMarks(ctx context.Context, post int64, set, counter, prefix string, page []string) error {
+	if err := d.removeMarks(ctx, post, prefix, page); err != nil {
+		return err
+	}
+	if err := d.writer.drop(ctx, post, set, counter, page...); err != nil {
+		return err
+	}
+	return d.removeMarks(ctx, post, prefix, page)
+}
+
+// removeMarks removes a post from the sets of a page of users.
+func (d *Deletions) removeMarks(ctx context.Context, post int64, prefix string, page []string) error {
+	var cmds rueidis.Commands
+	for i := 0; i < len(page); i += 2 {
+		cmds = append(cmds, d.client.B().Zrem().Key(prefix+page[i]).Member(storage.Itoa(post)).Build())
+	}
+	return writeAll(ctx, d.client, cmds)
+}
+
+// eachPage calls f with the first members of a sorted set and their scores, until f
+// has removed all.
+func (d *Deletions) eachPage(ctx context.Context, set string, f func(page []string) error) error {
+	for {
+		scores, err := d.client.Do(ctx, d.client.B().Zrange().Key(set).Min("0").Max(strconv.Itoa(pageOfMarks-1)).Withscores().Build()).AsZScores()
+		if err != nil || len(scores) == 0 {
+			return err
+		}
+		page := make([]string, 0, 2*len(scores))
+		for _, s := range scores {
+			page = append(page, s.Member, strconv.FormatFloat(s.Score, 'f', -1, 64))
+		}
+		if err := f(page); err != nil {
+			return err
+		}
+		if !sleep.For(ctx, pageGap) {
+			return ctx.Err()
+		}
+	}
+}

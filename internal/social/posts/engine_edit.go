@@ -1,0 +1,162 @@
+package posts
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/script"
+	"retwis/internal/sleep"
+	"retwis/internal/social/storage"
+
+	"retwis/internal/social/text"
+)
+
+var (
+	//go:embed edit_post.lua
+	editPostSource string
+	editPostScript = script.New(editPostSource).Retryable()
+)
+
+// MaxEdits bounds how many earlier texts a post has.
+const MaxEdits = 50
+
+// ErrEdits: the post has as many earlier texts as it may have.
+var ErrEdits = errors.New("social: edited too often")
+
+// Edit replaces the text of a post. It returns ErrNoPost where there is none, and
+// ErrEdits. Repeating it changes nothing.
+func (e *Engine) Edit(ctx context.Context, post int64, body string) error {
+	s, err := e.writer.readStub(ctx, post)
+	if err != nil {
+		return err
+	}
+	var state int64
+	err = e.tasks.Do(ctx, editKind+":"+s.argument(),
+		func(ctx context.Context) (err error) {
+			state, err = editPostScript.RunFenced(ctx, e.client, []string{storage.PostKey(post), storage.EditsKey(post)},
+				[]string{body, storage.Seconds(e.now()), strconv.Itoa(MaxEdits)}).AsInt64()
+			return err
+		},
+		func(ctx context.Context) error { return e.finishEdit(ctx, post) })
+	switch {
+	case err != nil:
+		return fmt.Errorf("social: edit: %w", err)
+	case state == 0:
+		return ErrNoPost
+	case state == 2:
+		return ErrEdits
+	}
+	return nil
+}
+
+// editKind is the kind of tasks that correct the words and the tags of a post that was
+// edited: "tags:<id>:<author>:<time>"; see deleteKind.
+const editKind = "tags"
+
+func (e *Engine) editTask(ctx context.Context, argument string) error {
+	s, err := e.writer.stubOf(ctx, argument)
+	if err != nil || !s.exists {
+		return err
+	}
+	return e.finishEdit(ctx, s.id)
+}
+
+// Edited notes that the text of a post was edited while its fan-out wrote, and corrects its
+// words and tags.
+func (e *Engine) Edited(ctx context.Context, post int64) error {
+	s, err := e.writer.readStub(ctx, post)
+	if err != nil || !s.exists {
+		return err
+	}
+	member := editKind + ":" + s.argument()
+	e.tasks.Run(ctx, member)
+	return nil
+}
+
+// finishEdit makes the search index and the sets of tags agree with the text of a post that
+// was edited, and puts it on the home timelines of those who follow its new tags. It
+// can be repeated from its start; it reads the text again at the end, so that the last one has
+// seen the latest text.
+func (e *Engine) finishEdit(ctx context.Context, post int64) error {
+	var seen *string
+	otherWords := false
+	for {
+		job, err := e.writer.stored(ctx, post)
+		switch {
+		case errors.Is(err, errDeleted):
+			return e.Deletions.Delete(ctx, post)
+		case errors.Is(err, ErrNoPost):
+			return nil
+		case err != nil:
+			return err
+		case seen != nil && *seen == job.text && otherWords:
+			return e.tasks.Add(ctx, searchKind+":"+storage.Itoa(post))
+		case seen != nil && *seen == job.text:
+			return nil
+		}
+		seen = &job.text
+		err = e.writer.finishEdit(ctx, job)
+		if otherWords = errors.Is(err, errOtherWords); err != nil && !otherWords {
+			return fmt.Errorf("social: edit post %d: %w", post, err)
+		}
+	}
+}
+
+func (w *writer) finishEdit(ctx context.Context, job Job) error {
+	earlier, err := earlierTexts(w.client.Do(ctx, w.words.earlierCommand(job.post)))
+	if err != nil {
+		return err
+	}
+	indexed := w.words.reindex(ctx, &job, earlier)
+	if indexed != nil && !errors.Is(indexed, errOtherWords) {
+		return indexed
+	}
+	var old []string
+	for _, body := range earlier {
+		old = append(old, text.Tags(body)...)
+	}
+	slices.Sort(old)
+	old = slices.Compact(old)
+	before, is := job.places(), job.places().Entries()
+	before.Tags = old
+	var cmds rueidis.Commands
+	for _, key := range before.Entries() {
+		if !slices.Contains(is, key) {
+			cmds = append(cmds, w.take(key, job.post))
+		}
+	}
+	// All tags: an earlier text that had one of them can have been followed by one without it.
+	for _, key := range is[len(is)-len(job.Tags):] {
+		cmds = append(cmds, w.put(key, job.post))
+	}
+	if err := writeAll(ctx, w.client, cmds); err != nil {
+		return err
+	}
+	if err := w.changedTags(ctx, slices.Concat(old, job.Tags)); err != nil {
+		return err
+	}
+	if len(earlier) == 0 {
+		return indexed
+	}
+	// Those who follow a tag that each text had have the post. Those who followed a tag while the
+	// post lacked it do not.
+	job.Tags = slices.DeleteFunc(job.Tags, func(tag string) bool {
+		return !slices.ContainsFunc(earlier, func(body string) bool { return !slices.Contains(text.Tags(body), tag) })
+	})
+	job.followedBy = 0
+	for job.source, job.after = 1, storage.FirstPage; !job.done(); {
+		if err := w.pushNext(ctx, &job); err != nil {
+			return err
+		}
+		if !sleep.For(ctx, pageGap) {
+			return ctx.Err()
+		}
+	}
+	return indexed
+}

@@ -1,0 +1,222 @@
+package posts_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/bulk/snapshot"
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/social/posts"
+	"retwis/internal/social/socialtest"
+)
+
+// failoverEnv is how many followers the author of TestFailoverDuringFanOut has,
+// for a long run: 1000000, say.
+const failoverEnv = "SOCIAL_FAILOVER_FOLLOWERS"
+
+// fans gives an author n followers, from id 1001 on, without accounts. On a Cluster they
+// have home timelines: none is made by a post.
+func (b *bundle) fans(author social.User, n int) {
+	b.T.Helper()
+	for from := 0; from < n; from += 1000 {
+		words := []string{"ZADD", fmt.Sprintf("followers:%d", author.ID)}
+		for i := from; i < min(n, from+1000); i++ {
+			words = append(words, fmt.Sprint(1_600_000_000+i), fmt.Sprint(1001+i))
+		}
+		b.Redis(words...)
+	}
+	if b.DB.Mode() != rueidis.ClientModeCluster {
+		return
+	}
+	var lists rueidis.Commands
+	for i := range n {
+		lists = append(lists, b.DB.B().Rpush().Key(fmt.Sprintf("posts:%d", 1001+i)).Element("0").Build())
+	}
+	for _, res := range b.DB.DoMulti(b.Ctx, lists...) {
+		if err := res.Error(); err != nil {
+			b.T.Fatal(err)
+		}
+	}
+}
+
+// lacking counts the fans, of n, who do not have the post.
+func (b *bundle) lacking(n int, post int64) (lack int) {
+	b.T.Helper()
+	want := fmt.Sprint(post)
+	for from := 0; from < n; from += 1000 {
+		var cmds rueidis.Commands
+		for i := from; i < min(n, from+1000); i++ {
+			cmds = append(cmds, b.DB.B().Lpos().Key(fmt.Sprintf("posts:%d", 1001+i)).Element(want).Build())
+		}
+		for _, res := range b.DB.DoMulti(b.Ctx, cmds...) {
+			if at, err := res.AsInt64(); err != nil || at != 0 {
+				lack++
+			}
+		}
+	}
+	return lack
+}
+
+// inStep waits until the replica of a pair has all.
+func (b *bundle) inStep(p *socialtest.Pair) {
+	b.T.Helper()
+	socialtest.Wait(b.T, "the replica to have all", func() bool {
+		return strings.Contains(socialtest.Info(b.T, p.DB, "slave0"), ",state=online,offset="+socialtest.Info(b.T, p.DB, "master_repl_offset")+",")
+	})
+}
+
+// A master that dies during a fan-out loses what its replica did not have yet. The post was
+// acknowledged, so the replica has it, and the fan-out is not finished before all of it is written
+// again.
+func TestFailoverDuringFanOut(t *testing.T) {
+	t.Parallel()
+	followers := 4000
+	if text := os.Getenv(failoverEnv); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		followers = n
+	}
+	p := socialtest.NewPair(t)
+	b := on(t, p.DB, noJobs)
+	if followers > 4000 {
+		ctx, cancel := context.WithTimeout(context.Background(), 9*time.Minute)
+		t.Cleanup(cancel)
+		b.Ctx = ctx
+	}
+	author := b.NewUser("author")
+	b.fans(author, followers)
+	b.inStep(p)
+	post := b.Publish(author, "to all of you")
+	p.Link.Lag.Store(int64(time.Hour))    // the replica gets nothing any more
+	on(t, p.DB)                           // a process that works
+	last := fmt.Sprintf("posts:%d", 1001) // the latest follower comes first
+	socialtest.Wait(t, "the fan-out", func() bool { return b.Redis("EXISTS", last) == "1" })
+	p.FailOver()
+	if lost := b.lacking(followers, post); lost == 0 {
+		t.Fatal("nothing was lost: the test shows nothing")
+	}
+	socialtest.Wait(t, "everybody to have the post", func() bool { return b.Redis("EXISTS", last) == "1" && b.lacking(followers, post) == 0 })
+	socialtest.Wait(t, "the fan-out to be finished", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
+	if posts, err := b.Posts.Posts(b.Ctx, post); err != nil || len(posts) != 1 || posts[0].Body != "to all of you" {
+		t.Errorf("the post that was acknowledged is %+v, %v", posts, err)
+	}
+	for _, list := range []string{"timeline", "posts:1"} {
+		if got := b.Redis("LRANGE", list, "0", "-1"); got != fmt.Sprint(post) {
+			t.Errorf("%s has %q", list, got)
+		}
+	}
+	if got := b.Redis("ZRANGE", "profile:1", "0", "-1"); got != fmt.Sprint(post) {
+		t.Errorf("the profile has %q", got)
+	}
+}
+
+// What the replica does not have is not acknowledged: a post, its deletion, a follow. After a
+// failover each can be repeated.
+func TestUncertain(t *testing.T) {
+	t.Parallel()
+	p := socialtest.NewPair(t)
+	b := on(t, p.DB)
+	author, reader := b.NewUser("author"), b.NewUser("reader")
+	kept := b.Publish(author, "acknowledged")
+	b.quiet()
+	b.inStep(p)
+	p.Link.Lag.Store(int64(time.Hour))
+	post := func() error {
+		_, err := b.Posts.PostOnce(b.Ctx, author, posts.Draft{Body: "uncertain"})
+		return err
+	}
+	acts := map[string]func() error{
+		"post":   post,
+		"delete": func() error { return b.Posts.Delete(b.Ctx, author, kept) },
+		"follow": func() error { return b.Follows.Follow(b.Ctx, reader, author) },
+	}
+	for what, act := range acts {
+		if err := act(); !errors.Is(err, social.ErrUncertain) {
+			t.Errorf("%s, which the replica does not have: %v", what, err)
+		}
+	}
+	p.FailOver()
+	if b.Redis("HGET", fmt.Sprint("post:", kept), "body") != "acknowledged" || b.Redis("ZCARD", "profile:1") != "1" {
+		t.Fatal("nothing was lost: the test shows nothing")
+	}
+	for what, again := range acts {
+		socialtest.Wait(t, what, func() bool {
+			err := again()
+			if err != nil && !errors.Is(err, social.ErrUncertain) {
+				t.Logf("%s: %v", what, err)
+			}
+			return err == nil
+		})
+	}
+	b.quiet()
+	if got := strings.Fields(b.Redis("ZRANGE", "profile:1", "0", "-1")); len(got) != 1 || got[0] == fmt.Sprint(kept) {
+		t.Errorf("the profile has %q", got)
+	}
+	b.WantHealthy()
+}
+
+// A fan-out that waits for a replica is not begun by another process.
+func TestWaitingFanOutsAreNotTaken(t *testing.T) {
+	t.Parallel()
+	p := socialtest.NewPair(t)
+	b, other := on(t, p.DB), on(t, p.DB)
+	author := b.NewUser("author")
+	b.inStep(p)
+	b.Publish(author, "so that this process knows of the replica")
+	b.quiet()
+	b.inStep(p)
+	p.Link.Lag.Store(int64(time.Hour))
+	if _, err := b.Posts.Post(b.Ctx, author, "waits"); !errors.Is(err, social.ErrUncertain) {
+		t.Fatal(err)
+	}
+	post := b.Redis("ZRANGE", "tasks", "0", "0")
+	before := b.Redis("ZSCORE", "tasks", post)
+	for range 2 {
+		socialtest.Wait(t, "the lease to be renewed", func() bool { return b.Redis("ZSCORE", "tasks", post) != before })
+		before = b.Redis("ZSCORE", "tasks", post)
+		if err := other.App.RetryTasks(b.Ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	states, err := other.Jobs(b.Ctx)
+	if err != nil || states[0].Stats.Done != 0 {
+		t.Errorf("another process has done %d tasks, %v", states[0].Stats.Done, err)
+	}
+	p.Link.Lag.Store(0)
+	b.quiet()
+}
+
+// A backup that reads a copy of the server is no replica: nothing waits for it.
+func TestPostDuringBackup(t *testing.T) {
+	t.Parallel()
+	server := redistest.Own(t, "repl-diskless-sync-delay 0", "rdbcompression no")
+	b := on(t, server.Client(t))
+	author := b.NewUser("author")
+	b.Redis("SETRANGE", "large", "50000000", "more than is on the way between two processes")
+	snapshotted, to := io.Pipe()
+	defer snapshotted.Close()
+	go func() { to.CloseWithError(snapshot.Take(b.Ctx, rueidis.MustParseURL(server.URL()), "", to)) }()
+	if _, err := snapshotted.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	post := b.Publish(author, "during a backup")
+	if socialtest.Info(t, b.DB, "connected_slaves") != "1" {
+		t.Fatal("the backup has ended: the test shows nothing")
+	}
+	b.Eventually("the fan-out to be finalized", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
+	if got := b.Redis("LRANGE", "timeline", "0", "-1"); got != fmt.Sprint(post) {
+		t.Errorf("the timeline has %q", got)
+	}
+}

@@ -1,0 +1,66 @@
+package posts
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+
+	"retwis/internal/redis/reply"
+	"retwis/internal/social/storage"
+)
+
+// homeTimelines fills home timelines.
+type homeTimelines struct{ db }
+
+func (t *homeTimelines) follow(ctx context.Context, from, to int64) (bool, error) {
+	since, err := t.followedSince(ctx, from, to)
+	return !math.IsInf(since, 1), err
+}
+
+// followedSince returns since when a user follows another, in unix seconds; +Inf for never.
+func (t *homeTimelines) followedSince(ctx context.Context, from, to int64) (float64, error) {
+	score, err := reply.TextOrEmpty(t.client.Do(ctx, t.client.B().Zscore().Key(storage.FollowingKey(from)).Member(storage.Itoa(to)).Build()))
+	if err != nil || score == "" {
+		return math.Inf(1), err
+	}
+	return strconv.ParseFloat(score, 64)
+}
+
+// fill puts the latest posts of a user on the home timeline of a follower, without
+// those that are merged with it anyway.
+func (t *homeTimelines) fill(ctx context.Context, from, to int64) error {
+	first, err := t.celebrities.First(ctx, to)
+	if err != nil {
+		return err
+	}
+	return t.fillFrom(ctx, from, storage.ProfileKey(to), first)
+}
+
+// fillFrom puts the latest posts of a set on a home timeline, those below first where it
+// is not 0.
+func (t *homeTimelines) fillFrom(ctx context.Context, user int64, set string, first int64) error {
+	ids, err := reply.OrEmpty(t.client.Do(ctx, t.client.B().Zrevrange().Key(set).Start(0).Stop(filledPosts-1).Build()).AsStrSlice())
+	if err != nil {
+		return err
+	}
+	posts := make([]int64, 0, len(ids))
+	for _, id := range ids {
+		if post, ok := storage.ParseID(id); ok && (first == 0 || post < first) {
+			posts = append(posts, post)
+		}
+	}
+	return t.homes.PutMany(ctx, storage.HomeKey(user), posts...)
+}
+
+// fillTag puts the latest posts of a tag on the home timeline of a user who follows it.
+func (t *homeTimelines) fillTag(ctx context.Context, user int64, tag string) error {
+	since, err := storage.EntryScore(ctx, t.client, followedTag(user, tag))
+	if err == nil && since != "" {
+		err = t.fillFrom(ctx, user, storage.TagKey(tag), 0)
+	}
+	if err != nil {
+		return fmt.Errorf("social: home timeline of user %d: %w", user, err)
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package posts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social/storage"
+)
+
+// Imported is a post that was written elsewhere, with the field `source`, and the id that was
+// reserved for it.
+type Imported struct {
+	ID int64
+	Entry
+}
+
+// Imports write posts that were written elsewhere: into their conversations, the search index,
+// and, as the last step, the list of the imported posts of their author. They get on no timeline
+// and on no page of a tag, and nobody is notified. The import that calls it is the task.
+type Imports struct{ engine *Engine }
+
+// Write writes new posts, those that are replied to first. It can be repeated; it returns the ids
+// that belong to other posts by now.
+func (x *Imports) Write(ctx context.Context, posts []Imported) (taken []int64, err error) {
+	client, jobs, states := x.engine.client, make([]Job, len(posts)), make([]int64, len(posts))
+	err = storage.AtOnce(len(posts), func(i int) (err error) {
+		jobs[i] = Job{post: posts[i].ID, Entry: posts[i].Entry}
+		var reply []string
+		reply, err = createPostScript.Run(ctx, client, []string{storage.PostKey(jobs[i].post)},
+			append([]string{"", ""}, jobs[i].Fields...)).AsStrSlice()
+		if err == nil {
+			states[i], err = strconv.ParseInt(reply[0], 10, 64)
+		}
+		return err
+	})
+	if err == nil { // each has what it replies to
+		err = storage.AtOnce(len(posts), func(i int) error {
+			if states[i] != 1 {
+				return nil
+			}
+			return x.finish(ctx, &jobs[i])
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("social: import posts: %w", err)
+	}
+	for i, state := range states {
+		if state == 0 {
+			taken = append(taken, posts[i].ID)
+		}
+	}
+	return taken, nil
+}
+
+// Finish does what is left to do for posts that are written.
+func (x *Imports) Finish(ctx context.Context, ids []int64) error {
+	return storage.AtOnce(len(ids), func(i int) error {
+		job, err := x.engine.writer.stored(ctx, ids[i])
+		switch {
+		case errors.Is(err, errDeleted), errors.Is(err, ErrNoPost):
+			return nil
+		case err != nil:
+			return err
+		}
+		return x.finish(ctx, &job)
+	})
+}
+
+func (x *Imports) finish(ctx context.Context, job *Job) error {
+	w := x.engine.writer
+	if err := w.attach(ctx, job, false); err != nil {
+		return err
+	}
+	if err := w.words.index(ctx, job)(); err != nil {
+		return err
+	}
+	places := job.places()
+	places.Imported = true
+	for _, key := range slices.Backward(places.Entries()) { // the list of the author is the last step
+		if err := writeAll(ctx, w.client, rueidis.Commands{w.put(key, job.post)}); err != nil {
+			return err
+		}
+	}
+	return x.engine.reconcile(ctx, *job)
+}

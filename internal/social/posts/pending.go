@@ -1,0 +1,50 @@
+package posts
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/reply"
+	"retwis/internal/social/storage"
+)
+
+// maxPending is how many unfinished tasks are read, of all kinds: of imports that wait for their
+// limits and of mails there can be thousands. The server takes about a millisecond for them.
+const maxPending = 10_000
+
+// Pushing reports whether a part of the audience of a post is yet to get it. Where there are
+// very many tasks, it may be. One round trip.
+func (e *Engine) Pushing(ctx context.Context, post int64) (bool, error) {
+	members, err := reply.OrEmpty(e.client.Do(ctx, e.client.B().Zrange().Key(storage.Tasks).Min("0").Max(storage.Itoa(maxPending)).Rev().Build()).AsStrSlice())
+	if err != nil {
+		return false, err
+	}
+	isPart := func(member string) bool {
+		kind, argument, _ := strings.Cut(member, ":")
+		if kind != pushKind && kind != pushLongKind {
+			return false
+		}
+		s, err := parseSegment(argument)
+		return err == nil && s.post == post
+	}
+	return len(members) > maxPending || slices.ContainsFunc(members, isPart), nil
+}
+
+// isClaimed reports whether the fan-out of a post is not finished.
+func isClaimed(ctx context.Context, client rueidis.Client, s stub) (bool, error) {
+	return Claimed(client.Do(ctx, ClaimCommand(client, s.id, s.author, s.time)))
+}
+
+// ClaimCommand reads whether the fan-out of a post is not finished; Claimed reads its reply.
+func ClaimCommand(client rueidis.Client, post, author int64, time string) rueidis.Completed {
+	return client.B().Zmscore().Key(storage.Tasks).Member(Member(post, author, time)).Build()
+}
+
+// Claimed reads the reply to a ClaimCommand.
+func Claimed(res rueidis.RedisResult) (bool, error) {
+	claims, err := reply.OrEmpty(res.ToArray())
+	return slices.ContainsFunc(claims, func(claim rueidis.RedisMessage) bool { return !claim.IsNil() }), err
+}

@@ -1,0 +1,21 @@
+package posts
+
+import "context"
+
+// Place puts the stub of a deleted reply where it belongs: into its conversation if it
+// has replies, else out of it, with the stubs above it. It is for repairs; repeating
+// it changes nothing.
+func (d *Deletions) Place(ctx context.Context, post int64) error {
+	s, err := d.writer.readStub(ctx, post)
+	if err != nil || !s.isDeleted || s.parent == 0 {
+		return err
+	}
+	has, err := d.writer.hasReplies(ctx, post)
+	if err != nil {
+		return err
+	}
+	if has {
+		return d.writer.keepStub(ctx, post)
+	}
+	return d.writer.removeStub(ctx, s)
+}

@@ -1,0 +1,176 @@
+package posts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/reply"
+	"retwis/internal/social"
+	"retwis/internal/social/storage"
+
+	"retwis/internal/social/text"
+)
+
+// skew is by how much the clocks of two processes may differ.
+const skew = time.Minute
+
+// Retry repeats the fan-out of a post from its beginning to its end. Timelines that have
+// the post are not changed, and users who followed after it was written do not get it. A
+// post that does not exist is no error.
+func (e *Engine) Retry(ctx context.Context, post int64) error {
+	s, err := e.writer.readStub(ctx, post)
+	if err != nil || !s.exists {
+		return err
+	}
+	job, _ := jobOf(s.argument())
+	held, err := e.tasks.Begin(ctx, job.member())
+	if err == nil {
+		err = e.retry(ctx, &job, e.finishAll)
+	}
+	switch {
+	case err == nil:
+		return e.tasks.End(ctx, held...)
+	default:
+		e.tasks.Later(ctx, err, held...)
+		return err
+	}
+}
+
+// postTask is a task of postKind.
+func (e *Engine) postTask(ctx context.Context, argument string) error {
+	job, ok := jobOf(argument)
+	if !ok {
+		e.log.WarnContext(ctx, "removed a task that names no post", "task", argument)
+		return nil
+	}
+	return e.retry(ctx, &job, e.tasks.Add)
+}
+
+// retry repeats a fan-out from its beginning; rest gets the tasks of the followers after
+// the first thousand or so, which are noted.
+func (e *Engine) retry(ctx context.Context, job *Job, rest func(ctx context.Context, members ...string) error) error {
+	segments, err := e.fanOut(ctx, job)
+	switch {
+	case errors.Is(err, ErrNoPost), errors.Is(err, errDeleted), errors.Is(err, ErrRefused):
+		e.log.InfoContext(ctx, "ended a fan-out whose post no longer exists", "post", job.post, "reason", err)
+		return e.abandon(ctx, job, err)
+	case err != nil:
+		return err
+	}
+	if err := rest(ctx, segments...); err != nil {
+		return err
+	}
+	return e.reconcile(ctx, *job)
+}
+
+// finishAll runs tasks to their end.
+func (e *Engine) finishAll(ctx context.Context, members ...string) error {
+	for _, member := range members {
+		if err := e.tasks.Finish(ctx, member); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fanOut does a fan-out from its beginning, up to the part that is left to segments, which
+// are noted.
+func (e *Engine) fanOut(ctx context.Context, job *Job) (segments []string, err error) {
+	if err := e.writer.ensure(ctx, job); err != nil {
+		return nil, err
+	}
+	if err := e.writer.attach(ctx, job, false); err != nil {
+		return nil, err
+	}
+	job.begin()
+	first, err := e.writer.pushOwn(ctx, job)
+	if err == nil {
+		segments, err = e.pushFirst(ctx, job, first)
+	}
+	return segments, err
+}
+
+// pushFirst puts a post on the timelines of the first thousand followers, whose first
+// page was read, and notes segments of the others.
+func (e *Engine) pushFirst(ctx context.Context, job *Job, first rueidis.RedisResult) (segments []string, err error) {
+	err = e.writer.pushPage(ctx, job, first)
+	for page := 1; err == nil && !job.done() && page < pagesAtOnce; page++ {
+		err = e.writer.pushNext(ctx, job)
+	}
+	if err == nil {
+		err = e.writer.report(ctx, job)
+	}
+	if err == nil && !job.done() {
+		segments, err = e.pushRest(ctx, job)
+	}
+	return segments, err
+}
+
+// reconcile reads again a post whose fan-out is written: if it was deleted meanwhile, it is
+// removed again from the lists; if it was edited, its words and tags are corrected.
+func (e *Engine) reconcile(ctx context.Context, job Job) error {
+	fields, err := reply.Fields(e.client.Do(ctx, e.client.B().Hmget().Key(storage.PostKey(job.post)).Field("deleted", "body").Build()))
+	switch {
+	case err != nil:
+		return fmt.Errorf("social: read a post: %w", err)
+	case fields[0] != "":
+		return e.Deletions.Delete(ctx, job.post)
+	case job.otherWords || fields[1] != job.searched().Body:
+		return e.Edited(ctx, job.post)
+	}
+	return nil
+}
+
+// stored returns the job of a post that is in the database, or ErrNoPost where
+// it is missing, cannot be read, or its author does not exist, and errDeleted where
+// it is deleted.
+func (w *writer) stored(ctx context.Context, post int64) (Job, error) {
+	job := Job{post: post, after: storage.FirstPage}
+	b := w.client.B()
+	fields, err := reply.Fields(w.client.Do(ctx, b.Hmget().Key(storage.PostKey(post)).
+		Field("user_id", "time", "body", "parent", "root", "repost_of", "deleted", "to", "media", "source").Build()))
+	if err != nil {
+		return job, fmt.Errorf("social: read a post: %w", err)
+	}
+	if job.Author, err = strconv.ParseInt(fields[0], 10, 64); err != nil {
+		return job, ErrNoPost
+	}
+	job.time = fields[1]
+	if fields[6] != "" {
+		return job, errDeleted
+	}
+	job.Parent, _ = storage.ParseID(fields[3])
+	job.Root, _ = storage.ParseID(fields[4])
+	job.RepostOf, _ = storage.ParseID(fields[5])
+	if job.text = fields[2]; fields[9] == "" { // an imported post is on no page of a tag
+		job.Tags = text.Tags(job.text)
+	}
+	job.to, _ = storage.ParseID(fields[7])
+	job.pictures = social.Media(fields[8])
+	if job.Parent != 0 && job.Root == 0 {
+		job.Root = job.Parent
+	}
+	exists := b.Hexists().Key(storage.UserKey(job.Author)).Field("username").Build()
+	res := w.client.DoMulti(ctx, exists, b.Hget().Key(storage.PostKey(max(job.Parent, job.RepostOf))).Field("user_id").Build())
+	found, err := res[0].AsBool()
+	if err != nil {
+		return job, fmt.Errorf("social: read a user: %w", err)
+	}
+	if !found {
+		return job, ErrNoPost
+	}
+	other, err := reply.TextOrEmpty(res[1])
+	if err != nil {
+		return job, fmt.Errorf("social: read a post: %w", err)
+	}
+	job.To, _ = storage.ParseID(other) // 0 for a new conversation
+	if at := storage.ParseTime(fields[1]); !at.IsZero() {
+		job.followedBy = float64(at.Add(skew).Unix())
+	}
+	return job, nil
+}

@@ -1,0 +1,38 @@
+package posts
+
+import (
+	"context"
+	"strings"
+
+	"retwis/internal/social/storage"
+)
+
+// tagFollowKind is the kind of tasks that finish a followed tag, or its end:
+// "tagfollow:<user>:<tag>".
+const tagFollowKind = "tagfollow"
+
+// FollowTag changes whether a user follows a tag by calling change, and makes the
+// followers of the tag agree with it. A new follow brings the latest 100 posts of the tag to
+// the user's home timeline. It can be repeated; what a crash cuts short is finished by another
+// process.
+func (h *Homes) FollowTag(ctx context.Context, user int64, tag string, change func() error) error {
+	return h.mirrored(ctx, tagFollowKind, user, tag, change)
+}
+
+func (h *Homes) tagFollowTask(ctx context.Context, argument string) error {
+	user, tag, _ := strings.Cut(argument, ":")
+	uid, ok := storage.ParseID(user)
+	if !ok || tag == "" {
+		return nil
+	}
+	err := storage.CopyEntry(ctx, h.client, followedTag(uid, tag), storage.SetEntry{Key: storage.TagFollowersKey(tag), Member: user})
+	if err != nil {
+		return err
+	}
+	return h.timelines.fillTag(ctx, uid, tag)
+}
+
+// followedTag is the authoritative entry of a tag that a user follows.
+func followedTag(user int64, tag string) storage.SetEntry {
+	return storage.SetEntry{Key: storage.FollowingTagsKey(user), Member: tag}
+}

@@ -1,0 +1,287 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+	"github.com/redis/rueidis"
+
+	"retwis/index"
+	"retwis/index/suggest"
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/sleep"
+	"retwis/internal/social/storage"
+)
+
+// Keys of the indexes, with hash tags: each is in one slot of a Cluster.
+const (
+	NamesKey = "{names}"
+	TagsKey  = "{tags}"
+)
+
+const (
+	// maxDirty bounds the terms that wait for their rank.
+	maxDirty = 10_000
+	// rankEvery is how long changes of a rank are collected; after errors twice as long each
+	// time, up to rankRetry.
+	rankEvery = time.Second
+	rankRetry = time.Minute
+	// knownTags is how many tags are remembered as having a term.
+	knownTags = 50_000
+)
+
+// Index completes names and tags. It is safe for concurrent use.
+type CompletionIndex struct {
+	client rueidis.Client
+	log    *slog.Logger
+	names  *suggest.Index
+	tags   *suggest.Index
+	known  *otter.Cache[string, struct{}] // tags that have a term
+
+	mu        sync.Mutex
+	dirtyTags map[string]struct{}
+	dirty     map[int64]struct{} // users
+	wake      chan struct{}
+
+	ctx    context.Context // ends the worker, never used for a caller
+	stop   context.CancelFunc
+	worker sync.WaitGroup
+}
+
+// NewCompletionIndex returns the indexes of the database behind client, which stays the caller's.
+// Close ends it.
+func NewCompletionIndex(client rueidis.Client, log *slog.Logger) (*CompletionIndex, error) {
+	// An underscore is a part of a name, not a blank.
+	opt := suggest.Options{Punctuation: suggest.PunctuationKeep}
+	names, err := suggest.New(client, NamesKey, opt)
+	if err != nil {
+		return nil, fmt.Errorf("social: %w", err)
+	}
+	tags, err := suggest.New(client, TagsKey, opt)
+	if err != nil {
+		return nil, fmt.Errorf("social: %w", err)
+	}
+	known, err := otter.New(&otter.Options[string, struct{}]{MaximumSize: knownTags})
+	if err != nil {
+		return nil, fmt.Errorf("social: %w", err)
+	}
+	x := &CompletionIndex{
+		client: client, log: log, names: names, tags: tags, known: known,
+		dirty: map[int64]struct{}{}, dirtyTags: map[string]struct{}{}, wake: make(chan struct{}, 1),
+	}
+	x.ctx, x.stop = context.WithCancel(context.Background())
+	x.worker.Go(x.work)
+	return x, nil
+}
+
+// Close stops the worker. Ranks that wait are left as they are.
+func (x *CompletionIndex) Close() {
+	x.stop()
+	x.worker.Wait()
+}
+
+// Name is a completion of a name: the username, and the display name that it was
+// found by, empty for the username.
+type Name struct{ Username, Display string }
+
+// term is the text of a name in the index: the username, or "display @username".
+func (n Name) term() string {
+	if n.Display == "" {
+		return n.Username
+	}
+	return n.Display + " @" + n.Username
+}
+
+func parseName(term string) Name {
+	if at := strings.LastIndex(term, " @"); at >= 0 {
+		return Name{Username: term[at+2:], Display: term[:at]}
+	}
+	return Name{Username: term}
+}
+
+// Names returns the k names with a prefix whose users have most followers; some of
+// them may not exist anymore. One round trip.
+func (x *CompletionIndex) Names(ctx context.Context, prefix string, k int) ([]Name, error) {
+	terms, err := complete(ctx, x.names, prefix, k)
+	names := make([]Name, len(terms))
+	for i, term := range terms {
+		names[i] = parseName(term)
+	}
+	return names, err
+}
+
+// Tags returns the k tags with a prefix that most posts have. One round trip.
+func (x *CompletionIndex) Tags(ctx context.Context, prefix string, k int) ([]string, error) {
+	return complete(ctx, x.tags, prefix, k)
+}
+
+func complete(ctx context.Context, in *suggest.Index, prefix string, k int) ([]string, error) {
+	found, err := in.Complete(ctx, prefix, k)
+	if errors.Is(err, index.ErrValue) { // no text, or too much of it
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("social: complete: %w", err)
+	}
+	terms := make([]string, len(found))
+	for i, s := range found {
+		terms[i] = s.Term
+	}
+	return terms, nil
+}
+
+// PutName makes a name known that was not, before its user exists. A name that cannot
+// be indexed, as the original program allowed them, is left out. One round trip, which
+// concurrent calls share.
+func (x *CompletionIndex) PutName(ctx context.Context, n Name, followers int64) error {
+	return put(ctx, x.names, n.term(), followers+1)
+}
+
+// RemoveName removes a name; of a display name that was replaced. One round trip.
+func (x *CompletionIndex) RemoveName(ctx context.Context, n Name) error {
+	_, err := x.names.Remove(ctx, n.term())
+	if err != nil && !errors.Is(err, index.ErrValue) {
+		return fmt.Errorf("social: remove a completion: %w", err)
+	}
+	return nil
+}
+
+func put(ctx context.Context, in *suggest.Index, term string, count int64) error {
+	_, err := in.Put(ctx, suggest.Suggestion{Term: term, Count: count})
+	if err != nil && !errors.Is(err, index.ErrValue) {
+		return fmt.Errorf("social: add a completion: %w", err)
+	}
+	return nil
+}
+
+// Tagged follows a change of the posts that have these tags. Tags that this process
+// knows to have a term get their rank in the background; others take two round trips
+// each.
+func (x *CompletionIndex) Tagged(ctx context.Context, tags []string) error {
+	for _, tag := range tags {
+		if _, ok := x.known.GetIfPresent(tag); ok {
+			x.rankTag(tag)
+		} else if err := x.putTag(ctx, tag); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// putTag gives a tag its rank, or removes it if no post has it. It reads again after
+// a removal, which could undo what another process has put meanwhile.
+func (x *CompletionIndex) putTag(ctx context.Context, tag string) error {
+	for {
+		n, err := x.client.Do(ctx, x.client.B().Zcard().Key(storage.TagKey(tag)).Build()).AsInt64()
+		if rediserr.IsWrongType(err) {
+			return nil // a check reports it
+		}
+		if err != nil {
+			return fmt.Errorf("social: rank a tag: %w", err)
+		}
+		if n > 0 {
+			if err := put(ctx, x.tags, tag, n); err != nil {
+				return err
+			}
+			x.known.Set(tag, struct{}{})
+			return nil
+		}
+		x.known.Invalidate(tag)
+		removed, err := x.tags.Remove(ctx, tag)
+		if err != nil && !errors.Is(err, index.ErrValue) {
+			return fmt.Errorf("social: rank a tag: %w", err)
+		}
+		if removed == 0 {
+			return nil
+		}
+	}
+}
+
+// Rank makes the rank of a user follow the number of followers, in the background.
+func (x *CompletionIndex) Rank(uid int64) {
+	x.mu.Lock()
+	if len(x.dirty) < maxDirty {
+		x.dirty[uid] = struct{}{}
+	}
+	x.mu.Unlock()
+	x.signal()
+}
+
+func (x *CompletionIndex) rankTag(tag string) {
+	x.mu.Lock()
+	if len(x.dirtyTags) < maxDirty {
+		x.dirtyTags[tag] = struct{}{}
+	}
+	x.mu.Unlock()
+	x.signal()
+}
+
+func (x *CompletionIndex) signal() {
+	select {
+	case x.wake <- struct{}{}:
+	default:
+	}
+}
+
+// work writes ranks, all that changed within a second at once.
+func (x *CompletionIndex) work() {
+	for pause := rankEvery; ; {
+		select {
+		case <-x.ctx.Done():
+			return
+		case <-x.wake:
+		}
+		if !sleep.For(x.ctx, pause) {
+			return
+		}
+		x.mu.Lock()
+		users, tags := x.dirty, x.dirtyTags
+		x.dirty, x.dirtyTags = map[int64]struct{}{}, map[string]struct{}{}
+		x.mu.Unlock()
+		err := x.rank(x.ctx, users, tags)
+		if err == nil {
+			pause = rankEvery
+		} else if x.ctx.Err() == nil {
+			x.log.WarnContext(x.ctx, "completions could not be ranked", "error", err)
+			pause = min(2*pause, rankRetry)
+		}
+	}
+}
+
+// rank writes the ranks of users and tags. Those that fail are collected again; it returns the
+// first error.
+func (x *CompletionIndex) rank(ctx context.Context, users map[int64]struct{}, tags map[string]struct{}) error {
+	var ids []int64
+	for id := range users {
+		ids = append(ids, id)
+	}
+	var first error
+	for chunk := range slices.Chunk(ids, completionStep) {
+		terms, err := x.termsOf(ctx, chunk)
+		if err == nil {
+			_, err = x.names.PutMany(ctx, slices.Values(terms))
+		}
+		if err == nil {
+			continue
+		}
+		first = cmp.Or(first, err)
+		for _, id := range chunk {
+			x.Rank(id)
+		}
+	}
+	for tag := range tags {
+		if err := x.putTag(ctx, tag); err != nil {
+			first = cmp.Or(first, err)
+			x.rankTag(tag)
+		}
+	}
+	return first
+}

@@ -1,0 +1,147 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"retwis/internal/social"
+	"retwis/internal/social/storage"
+)
+
+// Completions complete what is typed.
+type Completions struct {
+	users *storage.Users
+	index *CompletionIndex
+	rules TagRules
+}
+
+// TagRules are what moderators have decided about tags.
+type TagRules interface {
+	// Blocked returns the tags that are not suggested to anybody, folded.
+	Blocked(ctx context.Context) (map[string]bool, error)
+}
+
+// NewCompletions returns completions from an index of names and tags.
+func NewCompletions(u *storage.Users, index *CompletionIndex, rules TagRules) *Completions {
+	return &Completions{users: u, index: index, rules: rules}
+}
+
+const (
+	// maxCompletions bounds an answer.
+	maxCompletions = 20
+	// maxPrefix bounds what is completed, in bytes.
+	maxPrefix = 200
+	// spareNames is how many more names are read, for people who are hidden, who have
+	// gone, or who are found by both of their names.
+	spareNames = 16
+)
+
+// CompleteNames returns up to n users whose username or display name begins with a
+// prefix, regardless of case and accents, those with most followers first, without
+// people who are hidden from the viewer. Two round trips, three for users who were not
+// asked for lately.
+func (c *Completions) CompleteNames(ctx context.Context, v *social.Viewer, prefix string, n int) ([]social.User, error) {
+	prefix = strings.TrimLeft(prefix, "@＠")
+	if prefix == "" || len(prefix) > maxPrefix {
+		return nil, nil
+	}
+	n = max(1, min(n, maxCompletions))
+	return c.named(ctx, prefix, n, v.HiddenPeople(), v.Lists)
+}
+
+// FindPeople is CompleteNames for moderators, who find everybody.
+func (c *Completions) FindPeople(ctx context.Context, prefix string, n int) ([]social.User, error) {
+	prefix = strings.TrimLeft(prefix, "@＠")
+	if prefix == "" || len(prefix) > maxPrefix {
+		return nil, nil
+	}
+	return c.named(ctx, prefix, max(1, min(n, maxCompletions)), 0, func(int64) bool { return true })
+}
+
+// named returns up to n users with such a name that are listed; about so many are not.
+func (c *Completions) named(ctx context.Context, prefix string, n, hidden int, listed func(uid int64) bool) ([]social.User, error) {
+	names, err := c.index.Names(ctx, prefix, 2*n+spareNames+min(hidden, 10*n))
+	if err != nil {
+		return nil, err
+	}
+	typed := make([]string, len(names))
+	for i, name := range names {
+		typed[i] = name.Username
+	}
+	found, err := c.users.ByNames(ctx, typed)
+	if err != nil {
+		return nil, err
+	}
+	byName := make(map[string]social.User, len(found))
+	for _, user := range found {
+		byName[user.Name] = user
+	}
+	users := make([]social.User, 0, n)
+	taken := make(map[int64]bool)
+	for _, name := range names {
+		user, ok := byName[name.Username]
+		if !ok || taken[user.ID] || name.Display != "" && name.Display != user.DisplayName || !listed(user.ID) {
+			continue
+		}
+		taken[user.ID] = true
+		if users = append(users, user); len(users) == n {
+			break
+		}
+	}
+	return users, nil
+}
+
+// CompleteTags returns up to n tags that begin with a prefix, regardless of case and
+// accents, those of most posts first, without those that moderators have blocked. One
+// round trip.
+func (c *Completions) CompleteTags(ctx context.Context, prefix string, n int) ([]string, error) {
+	prefix = strings.TrimLeft(prefix, "#＃")
+	if prefix == "" || len(prefix) > maxPrefix {
+		return nil, nil
+	}
+	n = max(1, min(n, maxCompletions))
+	blocked, err := c.rules.Blocked(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tags, err := c.index.Tags(ctx, prefix, n+min(len(blocked), 10*n))
+	tags = slices.DeleteFunc(tags, func(tag string) bool { return blocked[tag] })
+	return tags[:min(n, len(tags))], err
+}
+
+// Renamed makes a user known by another display name. The new one is known before the
+// user has it; the old one is removed after that, unless the user has it again.
+func (c *Completions) Renamed(ctx context.Context, user social.User, change func() error, display string) error {
+	if display != "" {
+		if err := c.index.PutName(ctx, Name{Username: user.Name, Display: display}, 0); err != nil {
+			return err
+		}
+	}
+	before, err := c.users.Record(social.WithFresh(ctx), user.ID)
+	if err != nil {
+		return err
+	}
+	if err := change(); err != nil {
+		return err
+	}
+	c.index.Rank(user.ID)
+	old := Name{Username: user.Name, Display: before.DisplayName}
+	if old.Display == "" || old.Display == display {
+		return nil
+	}
+	if err := c.index.RemoveName(ctx, old); err != nil {
+		return err
+	}
+	switch now, err := c.users.Record(social.WithFresh(ctx), user.ID); {
+	case err == nil && now.DisplayName == old.Display:
+		return c.index.PutName(ctx, old, 0)
+	case !errors.Is(err, social.ErrNotFound):
+		return err
+	}
+	return nil
+}
+
+// Completion is the index of names and tags, for checks and bulk loading.
+func (c *Completions) Completion() *CompletionIndex { return c.index }

@@ -1,0 +1,92 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/redis/rueidis"
+
+	"retwis/index"
+	"retwis/index/text"
+)
+
+const (
+	// PostsKey and PeopleKey are the keys of the indexes.
+	PostsKey  = "{search}"
+	PeopleKey = "{search:people}"
+	// clusterPartitions is over how many slots the documents of a new index are sharded on
+	// a Cluster. A database keeps the number with which it was begun.
+	clusterPartitions = 16
+)
+
+// opened is an index that is opened when it is first used: how it is declared is in the
+// database.
+type opened struct {
+	client rueidis.Client
+	key    string
+	texts  func(ctx context.Context, ids []int64) (map[int64]string, error)
+	index  atomic.Pointer[text.Index]
+}
+
+// do calls f with the index. If another process has declared it anew meanwhile, it does so
+// again.
+func (o *opened) do(ctx context.Context, f func(*text.Index) error) error {
+	for retried := false; ; retried = true {
+		x, err := o.open(ctx)
+		if err == nil {
+			err = f(x)
+		}
+		if !errors.Is(err, index.ErrDeclared) || retried {
+			return err
+		}
+		o.index.CompareAndSwap(x, nil)
+	}
+}
+
+func (o *opened) open(ctx context.Context) (*text.Index, error) {
+	if x := o.index.Load(); x != nil {
+		return x, nil
+	}
+	opt := text.Options{Text: o.texts}
+	stored, err := text.Open(ctx, o.client, o.key)
+	switch {
+	case err == nil:
+		opt.Partitions = stored.Options().Partitions
+	case !errors.Is(err, index.ErrNotFound):
+		return nil, err
+	case o.client.Mode() == rueidis.ClientModeCluster:
+		opt.Partitions = clusterPartitions
+	}
+	x, err := text.New(o.client, o.key, opt)
+	if err == nil {
+		o.index.Store(x)
+	}
+	return x, err
+}
+
+// replace makes a document that has one of some texts, or none, one with another text. The
+// caller gives the texts that the document may have, the most likely one first.
+func replace(ctx context.Context, x *text.Index, id int64, now text.Document, earlier []text.Document) error {
+	err := fmt.Errorf("social: no earlier text of %d: %w", id, text.ErrConflict)
+	for _, before := range earlier {
+		if err = x.Replace(ctx, id, before, now); !errors.Is(err, text.ErrConflict) || errors.Is(err, text.ErrRemoved) {
+			return err
+		}
+	}
+	if put := x.Put(ctx, id, now); !errors.Is(put, text.ErrConflict) || errors.Is(put, text.ErrRemoved) {
+		return put
+	}
+	return err
+}
+
+// remove removes a document that has one of some texts, or none, and marks its id.
+func remove(ctx context.Context, x *text.Index, id int64, texts []text.Document) (err error) {
+	for _, before := range texts {
+		if err = x.Remove(ctx, id, before); !errors.Is(err, text.ErrConflict) {
+			return err
+		}
+	}
+	return err
+}

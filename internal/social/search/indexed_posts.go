@@ -1,0 +1,213 @@
+package search
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"retwis/index"
+	"retwis/index/text"
+	"retwis/internal/redis/reads"
+	"retwis/internal/social/storage"
+	segments "retwis/internal/social/text"
+)
+
+// IndexedPost is what the index has of a post. All of it is in the hash of the post, so that it can
+// be known again when the post is edited or deleted.
+type IndexedPost struct {
+	ID, Author int64
+	Parent     int64 // 0: no reply
+	To         int64 // the author of the parent; 0: none, or not known
+	Body       string
+}
+
+// The exact terms of posts: some have a value behind them, such as the id of a user.
+const (
+	FromTerm    = "from:"
+	ToTerm      = "to:"
+	MentionTerm = "mention:"
+	TagTerm     = "tag:"
+	HasLink     = "has:link"
+	IsReply     = "is:reply"
+)
+
+// maxTerm bounds an exact term, in bytes.
+const maxTerm = 63
+
+// Term returns an exact term with a value. It has a digest of a long one.
+func Term(name, value string) string {
+	if len(name)+len(value) > maxTerm {
+		sum := sha256.Sum256([]byte(value))
+		value = hex.EncodeToString(sum[:16])
+	}
+	return name + value
+}
+
+// maxText bounds the text of an older program's post, in bytes.
+const maxText = 100 << 10
+
+// document returns what the index has of a post with a text.
+func (p IndexedPost) document(body string) text.Document {
+	d := text.Document{Text: strings.ToValidUTF8(body[:min(len(body), maxText)], ""), Terms: []string{Term(FromTerm, storage.Itoa(p.Author))}}
+	if p.Parent != 0 {
+		d.Terms = append(d.Terms, IsReply)
+	}
+	if p.To != 0 {
+		d.Terms = append(d.Terms, Term(ToTerm, storage.Itoa(p.To)))
+	}
+	if !strings.ContainsAny(body, "@＠#＃") && !strings.Contains(body, "://") {
+		return d
+	}
+	for _, s := range segments.Parse(body) {
+		switch s.Kind {
+		case segments.Tag:
+			d.Terms = append(d.Terms, Term(TagTerm, s.Target))
+		case segments.Mention:
+			d.Terms = append(d.Terms, Term(MentionTerm, storage.Fold(s.Target)))
+		case segments.Link:
+			d.Terms = append(d.Terms, HasLink)
+		}
+	}
+	return d
+}
+
+func (p IndexedPost) documents(bodies []string) []text.Document {
+	all := make([]text.Document, len(bodies))
+	for i, body := range bodies {
+		all[i] = p.document(body)
+	}
+	return all
+}
+
+// Posts is the index of the texts of posts. It is safe for concurrent use.
+type Posts struct{ opened }
+
+// NewPosts returns the index of the database behind client. It sends no command.
+func NewPosts(client rueidis.Client) *Posts {
+	x := &Posts{opened{client: client, key: PostsKey}}
+	x.texts = x.bodies
+	return x
+}
+
+// Put adds a new post. A repetition changes nothing. It returns text.ErrConflict if the index
+// has the post with another text, or it was removed: see Replace. One round trip.
+func (x *Posts) Put(ctx context.Context, p IndexedPost) error {
+	return x.do(ctx, func(at *text.Index) error { return at.Put(ctx, p.ID, p.document(p.Body)) })
+}
+
+// Replace makes the index agree with a post that had some earlier texts, the latest first. It
+// returns text.ErrConflict if the index has none of them. About two round trips.
+func (x *Posts) Replace(ctx context.Context, p IndexedPost, earlier []string) error {
+	return x.do(ctx, func(at *text.Index) error {
+		// The empty document is what Clear has left of another post.
+		return replace(ctx, at, p.ID, p.document(p.Body), append(p.documents(earlier), text.Document{}))
+	})
+}
+
+// Remove removes a post that had its text or one of some earlier ones. A late Put does not
+// bring it back. It returns text.ErrConflict if the index has none of them.
+func (x *Posts) Remove(ctx context.Context, p IndexedPost, earlier []string) error {
+	return x.do(ctx, func(at *text.Index) error {
+		return remove(ctx, at, p.ID, append(p.documents(append([]string{p.Body}, earlier...)), text.Document{}))
+	})
+}
+
+// Clear removes the words of a post that a failover has lost. Another post that has its id
+// by now can be put in its place.
+func (x *Posts) Clear(ctx context.Context, p IndexedPost) error {
+	err := x.do(ctx, func(at *text.Index) error { return at.Replace(ctx, p.ID, p.document(p.Body), text.Document{}) })
+	if errors.Is(err, text.ErrConflict) {
+		return nil // the index has the other post, or never had this one
+	}
+	return err
+}
+
+// Has reports whether the index has a post with exactly this text. One round trip.
+func (x *Posts) Has(ctx context.Context, p IndexedPost) (bool, error) {
+	err := x.do(ctx, func(at *text.Index) error {
+		d := p.document(p.Body)
+		return at.Replace(ctx, p.ID, d, d) // which changes nothing
+	})
+	if errors.Is(err, text.ErrConflict) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// PutMany adds new posts; see Put. A hundred or so are one round trip.
+func (x *Posts) PutMany(ctx context.Context, posts iter.Seq[IndexedPost]) error {
+	return x.do(ctx, func(at *text.Index) error {
+		_, err := at.PutMany(ctx, func(yield func(int64, text.Document) bool) {
+			for p := range posts {
+				if !yield(p.ID, p.document(p.Body)) {
+					return
+				}
+			}
+		})
+		return err
+	})
+}
+
+// Search returns a page of the ids of posts.
+func (x *Posts) Search(ctx context.Context, q text.Query) (r text.Result, err error) {
+	err = x.do(ctx, func(at *text.Index) error {
+		r, err = at.Search(ctx, q)
+		return err
+	})
+	return r, err
+}
+
+// bodies returns the texts of posts as the index has them, for phrases.
+func (x *Posts) bodies(ctx context.Context, ids []int64) (map[int64]string, error) {
+	posts, err := x.read(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	bodies := make(map[int64]string, len(posts))
+	for _, p := range posts {
+		bodies[p.ID] = p.document(p.Body).Text
+	}
+	return bodies, nil
+}
+
+// fields are the fields of a post that Post has, and two that say that it has no text.
+var indexFields = []string{"user_id", "parent", "to", "body", "repost_of", "deleted"}
+
+// read returns the posts with some ids, without reposts and those that do not exist or are
+// deleted. One round trip.
+func (x *Posts) read(ctx context.Context, ids []int64) ([]IndexedPost, error) {
+	all, err := reads.Fields(ctx, x.client, ids, storage.PostKey, indexFields...)
+	if err != nil {
+		return nil, fmt.Errorf("social: read a post: %w", err)
+	}
+	posts := make([]IndexedPost, 0, len(ids))
+	for i, values := range all {
+		p := IndexedPost{ID: ids[i], Body: values[3]}
+		var ok bool
+		if p.Author, ok = storage.ParseID(values[0]); !ok || values[4] != "" || values[5] != "" {
+			continue
+		}
+		p.Parent, _ = storage.ParseID(values[1])
+		p.To, _ = storage.ParseID(values[2])
+		posts = append(posts, p)
+	}
+	return posts, nil
+}
+
+// source is all posts that have words.
+func (x *Posts) source() index.Source[text.Document] {
+	return sourceOf(x.client, storage.NextPostID, storage.PostPrefix, func(ctx context.Context, ids []int64) ([]index.Object[text.Document], error) {
+		posts, err := x.read(ctx, ids)
+		all := make([]index.Object[text.Document], len(posts))
+		for i, p := range posts {
+			all[i] = index.Object[text.Document]{ID: storage.Itoa(p.ID), Value: p.document(p.Body)}
+		}
+		return all, err
+	})
+}

@@ -1,0 +1,240 @@
+package search
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/reply"
+	"retwis/internal/sleep"
+	"retwis/internal/social"
+	"retwis/internal/social/storage"
+)
+
+const (
+	// Probation is how old an account is before it counts: who registers many to start a
+	// trend has to do so a day before.
+	Probation = 24 * time.Hour
+
+	// flushEvery is how long counts are collected: trends are made once a minute, and ten
+	// posts together cost the server a quarter of what they cost one by one.
+	flushEvery = 5 * time.Second
+	// closeTimeout bounds the last flush.
+	closeTimeout = time.Second
+	// maxPending bounds the people that wait to be counted, over all subjects.
+	maxPending = 50_000
+	// maxListed is how many subjects of a kind an hour keeps: those with most people.
+	maxListed = 2000
+	// countsFor and listsFor are how long the HyperLogLogs and the sets of an hour are
+	// kept, from its last change: a merge counts those of a day, and the sets of two.
+	countsFor = 25 * time.Hour
+	listsFor  = 49 * time.Hour
+	// countsAtOnce bounds how many tags, posts and links are counted in one pipeline.
+	countsAtOnce = 500
+)
+
+// TrendCounter counts the people for trends. It is safe for concurrent use.
+//
+// The writes of a flush can be repeated: a HyperLogLog has a person once, and the score of
+// a subject only grows.
+type TrendCounter struct {
+	client rueidis.Client
+	log    *slog.Logger
+	now    func() time.Time
+
+	mu      sync.Mutex
+	pending map[count]map[int64]struct{}
+	size    int // people in pending
+	wake    chan struct{}
+
+	ctx    context.Context // ends the worker, never used for a caller
+	stop   context.CancelFunc
+	worker sync.WaitGroup
+}
+
+// count is a subject in an hour.
+type count struct {
+	subject
+	hour int64
+}
+
+// NewTrendCounter returns the counter of a database. Close ends it.
+func NewTrendCounter(client rueidis.Client, log *slog.Logger, now func() time.Time) *TrendCounter {
+	c := &TrendCounter{
+		client: client, log: log, now: now,
+		pending: map[count]map[int64]struct{}{}, wake: make(chan struct{}, 1),
+	}
+	c.ctx, c.stop = context.WithCancel(context.Background())
+	c.worker.Go(c.work)
+	return c
+}
+
+// Close ends what runs in the background, and writes what waits if that takes no longer
+// than a second.
+func (c *TrendCounter) Close() {
+	c.stop()
+	c.worker.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	_ = c.Flush(ctx) // without it, trends lack a few people
+}
+
+// Posted counts the author of a text for its tags and links. It does not wait.
+func (c *TrendCounter) Posted(author social.User, body string) {
+	if c.counts(author) {
+		c.add(author.ID, subjectsOf(body)...)
+	}
+}
+
+// Reacted counts a user who has liked, reposted or answered a post. Authors do not count
+// for their own. It does not wait.
+func (c *TrendCounter) Reacted(user social.User, post social.Post) {
+	if c.counts(user) && user.ID != post.Author.ID {
+		c.add(user.ID, subject{postKind, storage.Itoa(post.ID)})
+	}
+}
+
+// counts reports whether what a user does counts.
+func (c *TrendCounter) counts(user social.User) bool {
+	return user.Standing == social.Good && c.now().Sub(user.Joined) >= Probation
+}
+
+func (c *TrendCounter) add(uid int64, subjects ...subject) {
+	if len(subjects) == 0 {
+		return
+	}
+	hour := storage.TrendHour(c.now())
+	c.mu.Lock()
+	for _, s := range subjects {
+		c.put(count{s, hour}, uid)
+	}
+	c.mu.Unlock()
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// put adds a person to what waits, unless that is too much. c.mu is locked.
+func (c *TrendCounter) put(of count, uid int64) {
+	people := c.pending[of]
+	if _, ok := people[uid]; ok || c.size == maxPending {
+		return
+	}
+	if people == nil {
+		people = map[int64]struct{}{}
+		c.pending[of] = people
+	}
+	people[uid] = struct{}{}
+	c.size++
+}
+
+// work flushes every few seconds.
+func (c *TrendCounter) work() {
+	for {
+		select {
+		case <-c.ctx.Done():
+			return
+		case <-c.wake:
+		}
+		if !sleep.For(c.ctx, flushEvery) {
+			return
+		}
+		if err := c.Flush(c.ctx); err != nil && c.ctx.Err() == nil {
+			c.log.WarnContext(c.ctx, "people could not be counted for trends", "error", err)
+		}
+	}
+}
+
+// Flush writes what was counted so far. After an error it waits for the next flush again.
+// Two round trips for each 500 tags, posts and links.
+func (c *TrendCounter) Flush(ctx context.Context) error {
+	c.mu.Lock()
+	pending := c.pending
+	c.pending, c.size = map[count]map[int64]struct{}{}, 0
+	c.mu.Unlock()
+	counts := make([]count, 0, len(pending))
+	for of := range pending {
+		counts = append(counts, of)
+	}
+	var failed error
+	for some := range slices.Chunk(counts, countsAtOnce) {
+		if err := c.write(ctx, some, pending); err != nil {
+			failed = err
+			c.keep(some, pending)
+		}
+	}
+	return failed
+}
+
+// keep makes counts wait again that could not be written.
+func (c *TrendCounter) keep(counts []count, people map[count]map[int64]struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, of := range counts {
+		for uid := range people[of] {
+			c.put(of, uid)
+		}
+	}
+}
+
+// write adds people to the HyperLogLogs, and their numbers to the sets of the hours. A key
+// of another type is left out: a check reports it.
+func (c *TrendCounter) write(ctx context.Context, counts []count, people map[count]map[int64]struct{}) error {
+	b := c.client.B()
+	cmds := make(rueidis.Commands, 0, commandsOf*len(counts))
+	for _, of := range counts {
+		members := make([]string, 0, len(people[of]))
+		for uid := range people[of] {
+			members = append(members, storage.Itoa(uid))
+		}
+		key := of.countKey(of.hour)
+		cmds = append(cmds, b.Pfadd().Key(key).Element(members...).Build().ToRetryable(),
+			expire(b, key, countsFor), b.Pfcount().Key(key).Build())
+	}
+	res := c.client.DoMulti(ctx, cmds...)
+	if err := reply.Written(res...); err != nil {
+		return fmt.Errorf("social: count people: %w", err)
+	}
+	sets := map[string][]rueidis.ZScore{}
+	for i, of := range counts {
+		if n, err := res[commandsOf*(i+1)-1].AsInt64(); err == nil {
+			key := of.kind.hourKey(of.hour)
+			sets[key] = append(sets[key], rueidis.ZScore{Member: of.name, Score: float64(n)})
+		}
+	}
+	return c.list(ctx, sets)
+}
+
+// commandsOf is how many commands count the people of a subject.
+const commandsOf = 3
+
+// list puts the numbers of people on the sets of hours.
+func (c *TrendCounter) list(ctx context.Context, sets map[string][]rueidis.ZScore) error {
+	b := c.client.B()
+	var cmds rueidis.Commands
+	for key, members := range sets {
+		add := b.Zadd().Key(key).Gt().ScoreMember().ScoreMember(members[0].Score, members[0].Member)
+		for _, m := range members[1:] {
+			add = add.ScoreMember(m.Score, m.Member)
+		}
+		cmds = append(cmds, add.Build().ToRetryable(),
+			b.Zremrangebyrank().Key(key).Start(0).Stop(-maxListed-1).Build().ToRetryable(), expire(b, key, listsFor))
+	}
+	if len(cmds) == 0 {
+		return nil
+	}
+	if err := reply.Written(c.client.DoMulti(ctx, cmds...)...); err != nil {
+		return fmt.Errorf("social: count people: %w", err)
+	}
+	return nil
+}
+
+func expire(b rueidis.Builder, key string, after time.Duration) rueidis.Completed {
+	return b.Expire().Key(key).Seconds(int64(after / time.Second)).Build().ToRetryable()
+}

@@ -1,0 +1,233 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
+	"retwis/internal/social/storage"
+)
+
+const (
+	// maxPerHour is how many subjects of an hour are candidates, and maxCandidates how many
+	// of all candidates are counted exactly.
+	maxPerHour    = 200
+	maxCandidates = 200
+	// maxKept is how many trends of a kind are stored: more than are shown, for viewers
+	// who must not see some of them.
+	maxKept = 30
+)
+
+// Trend is something that many people write about or like.
+type Trend struct {
+	Name   string `json:"name"` // a tag without #, the id of a post, or a link
+	People int64  `json:"people"`
+}
+
+// result is what a merge writes.
+type result struct {
+	Tags  []Trend `json:"tags"`
+	Posts []Trend `json:"posts"`
+	Links []Trend `json:"links"`
+}
+
+// Merge makes the trends of this moment, with what this process has counted: three round trips
+// for each kind.
+func (t *Trends) Merge(ctx context.Context) error {
+	if err := t.opt.Counter.Flush(ctx); err != nil {
+		return err
+	}
+	now := t.opt.Now()
+	at := clockAt(now, storage.TrendHour(now))
+	decisions, err := t.opt.Rules.All(ctx)
+	if err != nil {
+		return err
+	}
+	mustNotPost, err := t.opt.Blocklist.Blocked(ctx)
+	if err != nil {
+		return err
+	}
+	blockedTags := decisions.blocked()
+	isBlocked := func(kind kind, name string) bool {
+		return kind == tagKind && blockedTags[name] || kind != postKind && mustNotPost(name)
+	}
+	var all [len(kinds)][]Trend
+	for i, kind := range kinds {
+		if all[i], err = t.mergeKind(ctx, kind, at, isBlocked); err != nil {
+			return fmt.Errorf("social: trends of %s: %w", kind, err)
+		}
+	}
+	stored, err := json.Marshal(result{Tags: all[0], Posts: all[1], Links: all[2]})
+	if err != nil {
+		return fmt.Errorf("social: trends: %w", err)
+	}
+	b := t.opt.DB.Client.B()
+	// The second command waits for the invalidation message of the first.
+	err = reply.FirstError(t.opt.DB.Client.DoMulti(ctx,
+		b.Set().Key(storage.Trends).Value(string(stored)).Ex(dayHours*time.Hour).Build().ToRetryable(),
+		b.Exists().Key(storage.Trends).Build().ToRetryable()))
+	t.kept.Written()
+	if err != nil {
+		return fmt.Errorf("social: trends: %w", err)
+	}
+	return nil
+}
+
+// candidate is a subject that may be a trend.
+type candidate struct {
+	name   string
+	counts *counts
+	people float64
+	score  float64
+}
+
+// mergeKind returns the trends of a kind, the greatest first.
+func (t *Trends) mergeKind(ctx context.Context, kind kind, at clock, isBlocked func(kind, string) bool) ([]Trend, error) {
+	found, err := t.candidates(ctx, kind, at)
+	if err != nil {
+		return nil, err
+	}
+	found = slices.DeleteFunc(found, func(c candidate) bool { return isBlocked(kind, c.name) })
+	found = best(found, maxCandidates)
+	if err := t.readHours(ctx, kind, at, found); err != nil {
+		return nil, err
+	}
+	if err := t.countExactly(ctx, kind, at, found); err != nil {
+		return nil, err
+	}
+	found = slices.DeleteFunc(found, func(c candidate) bool { return c.people < minPeople || c.score <= 0 })
+	trends := []Trend{}
+	for _, c := range best(found, maxKept) {
+		trends = append(trends, Trend{Name: c.name, People: int64(c.people)})
+	}
+	return trends, nil
+}
+
+// best returns the n candidates with the greatest scores.
+func best(all []candidate, n int) []candidate {
+	slices.SortFunc(all, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.people, a.people), cmp.Compare(a.name, b.name))
+	})
+	return all[:min(n, len(all))]
+}
+
+// candidates returns what may have enough people, with a rough score.
+func (t *Trends) candidates(ctx context.Context, kind kind, at clock) ([]candidate, error) {
+	cmds := make(rueidis.Commands, 2*dayHours)
+	for ago := range cmds {
+		cmds[ago] = t.opt.DB.Client.B().Zrange().Key(kind.hourKey(at.hour - int64(ago))).
+			Min("0").Max(storage.Itoa(maxPerHour - 1)).Rev().Withscores().Build()
+	}
+	all := map[string]*counts{}
+	for ago, res := range t.opt.DB.Client.DoMulti(ctx, cmds...) {
+		listed, err := reply.OrEmpty(res.AsZScores())
+		if err != nil {
+			return nil, err
+		}
+		for _, entry := range listed {
+			if all[entry.Member] == nil {
+				all[entry.Member] = new(counts)
+			}
+			all[entry.Member][ago] = entry.Score
+		}
+	}
+	found := make([]candidate, 0, len(all))
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		c := all[name]
+		if c.sum() >= minPeople {
+			found = append(found, candidate{name: name, counts: c, score: score(c.roughly(at), c.before(at))})
+		}
+	}
+	return found, nil
+}
+
+// readHours reads how many people candidates had in each hour of two days, also where they
+// were not among the first.
+func (t *Trends) readHours(ctx context.Context, kind kind, at clock, found []candidate) error {
+	if len(found) == 0 {
+		return nil
+	}
+	names := make([]string, len(found))
+	for i, c := range found {
+		names[i] = c.name
+	}
+	cmds := make(rueidis.Commands, 2*dayHours)
+	for ago := range cmds {
+		cmds[ago] = t.opt.DB.Client.B().Zmscore().Key(kind.hourKey(at.hour - int64(ago))).Member(names...).Build()
+	}
+	for ago, res := range t.opt.DB.Client.DoMulti(ctx, cmds...) {
+		scores, err := reply.OrEmpty(res.ToArray())
+		if err != nil {
+			return err
+		}
+		for i := range scores {
+			if !scores[i].IsNil() {
+				found[i].counts[ago], _ = scores[i].AsFloat64()
+			}
+		}
+	}
+	return nil
+}
+
+// windows are the hours back from the merge whose people are counted. All keys of a subject
+// have one hash tag, so the server counts each window with one command.
+var windows = [...]int{1, 2, 4, 8, dayHours}
+
+// countExactly counts the people of candidates, each once, in the latest window in which they
+// were there: so nobody weighs more by coming again. One round trip.
+func (t *Trends) countExactly(ctx context.Context, kind kind, at clock, found []candidate) error {
+	cmds := make(rueidis.Commands, 0, len(windows)*len(found))
+	for _, c := range found {
+		keys := make([]string, dayHours)
+		for ago := range keys {
+			keys[ago] = subject{kind, c.name}.countKey(at.hour - int64(ago))
+		}
+		for _, hours := range windows {
+			cmds = append(cmds, t.opt.DB.Client.B().Pfcount().Key(keys[:hours]...).Build())
+		}
+	}
+	if len(cmds) == 0 {
+		return nil
+	}
+	res := t.opt.DB.Client.DoMulti(ctx, cmds...)
+	for i := range found {
+		var people [len(windows)]float64
+		for j := range people {
+			n, err := res[i*len(windows)+j].AsInt64()
+			switch {
+			case err == nil:
+				people[j] = float64(n)
+			case !rediserr.IsWrongType(err): // a check reports a key of another type
+				return err
+			case j > 0:
+				people[j] = people[j-1]
+			}
+		}
+		found[i].weigh(people, at)
+	}
+	return nil
+}
+
+// weigh sets the people and the score of a candidate, from the number of people in each window.
+// Those of the day before are not known one by one: they are taken to have come again as often.
+func (c *candidate) weigh(people [len(windows)]float64, at clock) {
+	now, before, from := 0.0, 0.0, 0
+	for i, to := range windows {
+		now += (people[i] - before) * c.counts.meanWeight(at, from, to)
+		before, from = people[i], to
+	}
+	c.people = before
+	once := 1.0
+	if today := c.counts.today(at); today > now {
+		once = now / today
+	}
+	c.score = score(now, c.counts.before(at)*once)
+}

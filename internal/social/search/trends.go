@@ -1,0 +1,157 @@
+package search
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync/atomic"
+
+	"retwis/internal/redis/reply"
+	"retwis/internal/social"
+	"retwis/internal/social/blocklist"
+	"retwis/internal/social/storage"
+
+	"retwis/internal/social/timeline"
+)
+
+// MaxTrends is how many trends of a kind a page shows.
+const MaxTrends = 10
+
+// Trends are what many people write about and like. They are safe for concurrent use.
+type Trends struct {
+	opt  TrendsOptions
+	kept *storage.Kept[*result]
+	tags atomic.Pointer[shownTags]
+}
+
+// shownTags are the tags of a result with what moderators have decided.
+type shownTags struct {
+	of    *result
+	rules Decisions
+	tags  []TrendingTag // never changes
+}
+
+// TrendsOptions are what Trends need; all are required.
+type TrendsOptions struct {
+	timeline.Parts
+	Counter *TrendCounter // of this process
+	Rules   *TrendRules
+	// Blocklist has words and domains that are no trends.
+	Blocklist *blocklist.List
+}
+
+// NewTrends returns the trends of a database.
+func NewTrends(opt TrendsOptions) *Trends {
+	t := &Trends{opt: opt}
+	t.kept = storage.NewKept(opt.DB, storage.Trends, t.load)
+	return t
+}
+
+// TrendingTag is a tag that is a trend, or that moderators have pinned.
+type TrendingTag struct {
+	Trend
+	Pinned bool
+}
+
+// TrendingPost is a post that is a trend.
+type TrendingPost struct {
+	timeline.Item
+	People int64
+}
+
+// Top are the greatest trends of each kind, as a viewer sees them.
+type Top struct {
+	Tags  []TrendingTag
+	Posts []TrendingPost
+	Links []Trend
+}
+
+// Top returns the trends, without tags that moderators have blocked, those that they have
+// pinned first, and without posts that the viewer must not see on public lists. No round
+// trip where they and the posts are in memory.
+func (t *Trends) Top(ctx context.Context, v *social.Viewer) (Top, error) {
+	all, err := t.kept.Get(ctx)
+	if err != nil {
+		return Top{}, err
+	}
+	rules, err := t.opt.Rules.read(ctx)
+	if err != nil {
+		return Top{}, err
+	}
+	top := Top{Tags: t.apply(all, rules), Links: all.Links[:min(len(all.Links), MaxTrends)]}
+	top.Posts, err = t.posts(ctx, v, all.Posts)
+	return top, err
+}
+
+// Tags returns the tags of Top.
+func (t *Trends) Tags(ctx context.Context) ([]TrendingTag, error) {
+	all, err := t.kept.Get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := t.opt.Rules.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return t.apply(all, rules), nil
+}
+
+// TagsInMemory is Tags where that asks no server; ok is false elsewhere.
+func (t *Trends) TagsInMemory(ctx context.Context) (tags []TrendingTag, ok bool) {
+	all, ok := t.kept.InMemory()
+	if !ok || social.IsFresh(ctx) {
+		return nil, false
+	}
+	rules, ok := t.opt.Rules.kept.InMemory()
+	if !ok {
+		return nil, false
+	}
+	return t.apply(all, rules), true
+}
+
+// apply returns the tags of a page; see Decisions.apply.
+func (t *Trends) apply(all *result, rules Decisions) []TrendingTag {
+	if known := t.tags.Load(); known != nil && known.of == all && known.rules.same(rules) {
+		return known.tags
+	}
+	tags := rules.apply(all.Tags)
+	t.tags.Store(&shownTags{of: all, rules: rules, tags: tags})
+	return tags
+}
+
+// posts returns the posts that a viewer sees.
+func (t *Trends) posts(ctx context.Context, v *social.Viewer, all []Trend) ([]TrendingPost, error) {
+	var ids []int64
+	people := map[int64]int64{}
+	for _, trend := range all {
+		if id, ok := storage.ParseID(trend.Name); ok {
+			ids = append(ids, id)
+			people[id] = trend.People
+		}
+	}
+	items, err := t.opt.Lists.Select(ctx, v, ids, social.Shown)
+	if err != nil {
+		return nil, err
+	}
+	items = items[:min(len(items), MaxTrends)]
+	if err := t.opt.Lists.Mark(ctx, v, items); err != nil {
+		return nil, err
+	}
+	posts := make([]TrendingPost, len(items))
+	for i, item := range items {
+		posts[i] = TrendingPost{Item: item, People: people[item.Post.ID]}
+	}
+	return posts, nil
+}
+
+func (t *Trends) load(ctx context.Context) (*result, error) {
+	stored, err := reply.TextOrEmpty(t.opt.DB.Read(ctx, t.opt.DB.Client.B().Get().Key(storage.Trends).Cache()))
+	if err != nil {
+		return nil, fmt.Errorf("social: read trends: %w", err)
+	}
+	latest := new(result)
+	if stored != "" && json.Unmarshal([]byte(stored), latest) != nil {
+		return new(result), nil // damaged: the next merge replaces it
+	}
+	return latest, nil
+}

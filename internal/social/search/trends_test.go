@@ -1,0 +1,451 @@
+package search_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/social/moderation"
+	"retwis/internal/social/search"
+	"retwis/internal/social/socialtest"
+	"retwis/internal/social/storage"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+// bundle is Retwis with people who count for trends.
+type bundle struct {
+	*socialtest.Bundle
+	people int64
+}
+
+// both runs a test on a single server and on a Cluster.
+func both(t *testing.T, run func(t *testing.T, b *bundle)) {
+	t.Parallel()
+	t.Run("single", func(t *testing.T) {
+		t.Parallel()
+		run(t, &bundle{Bundle: socialtest.New(t)})
+	})
+	t.Run("cluster", func(t *testing.T) {
+		t.Parallel()
+		run(t, &bundle{Bundle: socialtest.On(t, redistest.Cluster(t, 2).Client(t))})
+	})
+}
+
+// crowd returns n users who joined long ago.
+func (b *bundle) crowd(n int) []social.User {
+	b.T.Helper()
+	users := make([]social.User, n)
+	for i := range users {
+		b.people++
+		users[i] = b.NewUser(fmt.Sprintf("someone%d", b.people))
+	}
+	b.Clock.Advance(search.Probation)
+	return users
+}
+
+// top merges, and returns the trends as a user sees them.
+func (b *bundle) top(viewer social.User) search.Top {
+	b.T.Helper()
+	if err := b.Trends.Merge(b.Ctx); err != nil {
+		b.T.Fatal(err)
+	}
+	return b.see(viewer)
+}
+
+func (b *bundle) see(viewer social.User) search.Top {
+	b.T.Helper()
+	v, err := b.Viewers.Get(b.Ctx, viewer)
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	top, err := b.Trends.Top(b.Ctx, v)
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	return top
+}
+
+func (b *bundle) do(err error) {
+	b.T.Helper()
+	if err != nil {
+		b.T.Fatal(err)
+	}
+}
+
+// tags writes the tags of trends as "name people".
+func tags(top search.Top) string {
+	var all []string
+	for _, tag := range top.Tags {
+		text := fmt.Sprintf("%s %d", tag.Name, tag.People)
+		if tag.Pinned {
+			text += " pinned"
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, ", ")
+}
+
+// People are counted, each once, and five make a trend of a tag, a link or a post.
+func TestTrends(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		crowd := b.crowd(8)
+		if top := b.top(social.User{}); len(top.Tags)+len(top.Links)+len(top.Posts) != 0 {
+			t.Errorf("nobody has written: %+v", top)
+		}
+		post := b.Publish(crowd[0], "a post that is liked")
+		for i, user := range crowd {
+			b.Publish(user, "#Go and https://EXAMPLE.com/a?utm_source="+user.Name)
+			if i < 4 {
+				b.Publish(user, "#four https://example.com/four")
+			}
+			switch {
+			case i == 0 || i > 6: // not for one's own
+				b.do(b.Reactions.Like(b.Ctx, user, post))
+			case i%2 == 0:
+				_, err := b.Posts.Repost(b.Ctx, user, post)
+				b.do(err)
+			default:
+				_, err := b.Posts.Reply(b.Ctx, user, post, "an answer with #go")
+				b.do(err)
+			}
+			b.do(b.Reactions.Like(b.Ctx, user, post))
+		}
+		top := b.top(social.User{})
+		if got := tags(top); got != "go 8" {
+			t.Errorf("tags: %s", got)
+		}
+		if want := []search.Trend{{Name: "https://example.com/a", People: 8}}; !slices.Equal(top.Links, want) {
+			t.Errorf("links: %v", top.Links)
+		}
+		if len(top.Posts) != 1 || top.Posts[0].Post.ID != post || top.Posts[0].People != 7 {
+			t.Errorf("posts: %+v", top.Posts)
+		}
+	})
+}
+
+// One account that posts a thousand times, in every hour, moves nothing.
+func TestOneAccountMovesNoTrend(t *testing.T) {
+	t.Parallel()
+	b := &bundle{Bundle: socialtest.New(t)}
+	crowd := b.crowd(12)
+	spammer, rest := crowd[0], crowd[1:]
+	posts := func(each int) {
+		for i := range each {
+			_, err := b.Posts.Post(b.Ctx, spammer, fmt.Sprintf("%d #spam #mine https://spam.example/", i))
+			b.do(err)
+		}
+	}
+	for range 20 { // hours
+		posts(49)
+		b.Clock.Advance(time.Hour)
+	}
+	for _, user := range rest[:4] {
+		b.Publish(user, "#spam, four others write")
+	}
+	for _, user := range rest[:6] {
+		b.Publish(user, "#six")
+	}
+	posts(20)
+	if got := tags(b.top(social.User{})); got != "six 6, spam 5" {
+		t.Errorf("tags: %s", got)
+	}
+	if got := b.see(social.User{}).Links; len(got) != 0 {
+		t.Errorf("links: %v", got)
+	}
+}
+
+// Those who are limited or have just joined do not count.
+func TestWhoCounts(t *testing.T) {
+	t.Parallel()
+	b := &bundle{Bundle: socialtest.New(t)}
+	crowd := b.crowd(9)
+	post := b.Publish(crowd[8], "liked")
+	for i := range crowd[:4] {
+		b.do(b.Moderation.SetStanding(b.Ctx, social.Operator, crowd[i].ID, moderation.StandingChange{Standing: social.Limited, Message: "Spam."}))
+		user, err := b.Users.UserByName(b.Ctx, crowd[i].Name)
+		b.do(err)
+		crowd[i] = user
+	}
+	for i := range 4 {
+		crowd = append(crowd, b.NewUser(fmt.Sprintf("newcomer%d", i)))
+	}
+	for _, user := range crowd {
+		b.Publish(user, "#all")
+		b.do(b.Reactions.Like(b.Ctx, user, post))
+	}
+	if top := b.top(social.User{}); tags(top) != "all 5" || len(top.Posts) != 0 {
+		t.Errorf("%s, %+v", tags(top), top.Posts)
+	}
+	b.Clock.Advance(search.Probation - time.Second)
+	for _, user := range crowd[9:] {
+		b.Publish(user, "#still, #all")
+	}
+	b.Clock.Advance(time.Second)
+	for _, user := range crowd[9:] {
+		b.Publish(user, "#now, #all, once more")
+	}
+	b.Publish(crowd[8], "#now")
+	if got := tags(b.top(social.User{})); got != "now 5" {
+		t.Errorf("a day later: %s", got)
+	}
+}
+
+// What is as popular every day is no trend, and what nobody writes any more ceases to be one.
+func TestAgainstTheDayBefore(t *testing.T) {
+	t.Parallel()
+	b := &bundle{Bundle: socialtest.New(t)}
+	crowd := b.crowd(30)
+	for hour := range 48 {
+		for _, user := range crowd[:20] {
+			b.Publish(user, fmt.Sprint("#always ", hour))
+		}
+		b.Clock.Advance(time.Hour)
+	}
+	for _, user := range crowd[:20] {
+		b.Publish(user, "#always")
+	}
+	for _, user := range crowd[:7] {
+		b.Publish(user, "#new")
+	}
+	for _, user := range crowd[:6] {
+		b.Publish(user, "#lesser")
+	}
+	if got := tags(b.top(social.User{})); got != "new 7, lesser 6" {
+		t.Errorf("tags: %s", got)
+	}
+	b.Clock.Advance(5 * time.Hour)
+	for _, user := range crowd[:6] {
+		b.Publish(user, "#later")
+	}
+	if got := tags(b.top(social.User{})); got != "later 6, new 7, lesser 6" {
+		t.Errorf("five hours later: %s", got)
+	}
+	b.Clock.Advance(24 * time.Hour)
+	if got := tags(b.top(social.User{})); got != "" {
+		t.Errorf("a day later: %s", got)
+	}
+}
+
+// A key that is no HyperLogLog takes its hour from its subject, and nothing from others.
+func TestDamagedCount(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		for _, user := range b.crowd(6) {
+			b.Publish(user, "#damaged #sound")
+		}
+		b.top(social.User{})
+		b.Redis("SET", storage.TrendKey("#damaged", storage.TrendHour(b.Clock.Now())), "x")
+		if got := tags(b.top(social.User{})); got != "sound 6" {
+			t.Errorf("tags: %s", got)
+		}
+	})
+}
+
+// What few people write about costs no command of a merge.
+func TestIdleSubjects(t *testing.T) {
+	t.Parallel()
+	b := &bundle{Bundle: socialtest.On(t, redistest.Own(t).Client(t))}
+	counter := search.NewTrendCounter(b.DB, socialtest.Quiet(), b.Clock.Now)
+	defer counter.Close()
+	count := func(tag string, people int64) {
+		for uid := range people {
+			counter.Posted(social.User{ID: uid + 1}, "#"+tag)
+		}
+	}
+	merge := func() string {
+		b.do(counter.Flush(b.Ctx))
+		b.Redis("CONFIG", "RESETSTAT")
+		b.top(social.User{})
+		for line := range strings.Lines(b.Redis("INFO", "commandstats")) {
+			if calls, ok := strings.CutPrefix(line, "cmdstat_pfcount:calls="); ok {
+				calls, _, _ = strings.Cut(calls, ",")
+				return calls
+			}
+		}
+		return "0"
+	}
+	count("news", 6)
+	alone := merge()
+	for i := range 500 {
+		count(fmt.Sprintf("idle%d", i), 1)
+	}
+	if among := merge(); alone == "0" || among != alone {
+		t.Errorf("PFCOUNT was called %s times, and among 500 tags of one person %s times", alone, among)
+	}
+}
+
+// A trend of 40 people among many posts comes first: 2,000 posts, and 100,000 in the long
+// run.
+func TestPlantedTrend(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		all, writers := 2_000, 200
+		if redistest.Long {
+			all, writers = 100_000, 2_000
+		}
+		crowd := b.crowd(writers)
+		const hours = 30
+		zipf := rand.NewZipf(rand.New(rand.NewPCG(1, 2)), 1.1, 5, 5_000)
+		pick := rand.New(rand.NewPCG(3, 4))
+		for hour := range hours {
+			var jobs []string
+			for range all / hours {
+				jobs = append(jobs, fmt.Sprintf("noise %d #noise%d", pick.Int(), zipf.Uint64()))
+			}
+			b.publishAll(crowd, jobs, pick)
+			if hour < hours-1 {
+				b.Clock.Advance(time.Hour)
+			}
+		}
+		for _, user := range crowd[:40] {
+			b.Publish(user, "#planted")
+		}
+		began := time.Now()
+		top := b.top(social.User{})
+		t.Logf("%d posts: merged in %v: %s", all, time.Since(began).Round(time.Millisecond), tags(top))
+		if len(top.Tags) == 0 || top.Tags[0].Name != "planted" || top.Tags[0].People != 40 {
+			t.Errorf("tags: %s", tags(top))
+		}
+	})
+}
+
+// publishAll publishes texts by random people, sixteen at a time.
+func (b *bundle) publishAll(crowd []social.User, texts []string, pick *rand.Rand) {
+	b.T.Helper()
+	var writers sync.WaitGroup
+	jobs := make(chan func())
+	for range 16 {
+		writers.Go(func() {
+			for job := range jobs {
+				job()
+			}
+		})
+	}
+	for _, text := range texts {
+		author := crowd[pick.IntN(len(crowd))]
+		jobs <- func() {
+			if _, err := b.Posts.Post(b.Ctx, author, text); err != nil {
+				b.T.Error(err)
+			}
+		}
+	}
+	close(jobs)
+	writers.Wait()
+}
+
+// Which posts who sees among the trends: the posts of the table are all as popular.
+func TestVisible(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		crowd := b.crowd(6)
+		viewers := map[string]social.User{"stranger": {}}
+		for _, name := range []string{"viewer", "follower", "mona", "blocked", "muter", "usual", "limited", "suspended", "hidden", "eraser", "blocker", "muted"} {
+			viewers[name] = b.NewUser(name)
+		}
+		b.Clock.Advance(search.Probation)
+		posts := map[string]int64{}
+		for _, name := range []string{"usual", "limited", "suspended", "hidden", "eraser", "blocker", "muted"} {
+			posts[name] = b.Publish(viewers[name], "by "+name)
+			for _, user := range crowd {
+				b.do(b.Reactions.Like(b.Ctx, user, posts[name]))
+			}
+		}
+		b.Connect(viewers["follower"], viewers["limited"])
+		operator := social.Operator
+		b.do(b.Moderation.SetRole(b.Ctx, operator, viewers["mona"].ID, social.Moderator, ""))
+		b.do(b.Moderation.SetStanding(b.Ctx, operator, viewers["limited"].ID, moderation.StandingChange{Standing: social.Limited, Message: "Spam."}))
+		b.do(b.Moderation.SetStanding(b.Ctx, operator, viewers["suspended"].ID, moderation.StandingChange{Standing: social.Suspended, Message: "Spam."}))
+		b.do(b.Moderation.HidePost(b.Ctx, operator, posts["hidden"], "No.", ""))
+		b.do(b.Posts.Delete(b.Ctx, viewers["eraser"], posts["eraser"]))
+		b.do(b.Relations.Block(b.Ctx, viewers["blocker"], viewers["blocked"], time.Time{}))
+		b.do(b.Relations.Mute(b.Ctx, viewers["muter"], viewers["muted"], time.Time{}))
+		b.top(social.User{})
+		for viewer, want := range map[string]string{
+			"stranger": "blocker muted usual",
+			"viewer":   "blocker muted usual",
+			"follower": "blocker muted usual", // a limited author's posts are on no public list
+			"mona":     "blocker muted usual",
+			"blocked":  "muted usual",
+			"blocker":  "blocker muted usual",
+			"muter":    "blocker usual",
+			"limited":  "blocker limited muted usual", // one's own
+			"hidden":   "blocker hidden muted usual",
+			"eraser":   "blocker muted usual",
+		} {
+			user := viewers[viewer]
+			if user.ID != 0 {
+				found, err := b.Users.UserByName(b.Ctx, user.Name)
+				b.do(err)
+				user = found
+			}
+			var got []string
+			for _, post := range b.see(user).Posts {
+				got = append(got, strings.TrimPrefix(post.Post.Body, "by "))
+			}
+			if slices.Sort(got); strings.Join(got, " ") != want {
+				t.Errorf("%s sees %q, want %s", viewer, got, want)
+			}
+		}
+	})
+}
+
+// A process that ends has counted what it knew, and what cannot be written waits.
+func TestNothingIsLostAtTheEnd(t *testing.T) {
+	t.Parallel()
+	db := redistest.DB(t)
+	b, other := &bundle{Bundle: socialtest.On(t, db.Client(t))}, &bundle{Bundle: socialtest.On(t, db.Client(t))}
+	crowd := b.crowd(7)
+	other.Clock.Advance(search.Probation)
+	for _, user := range crowd {
+		b.Publish(user, "#last")
+	}
+	b.do(b.Close())
+	if got := tags(other.top(social.User{})); got != "last 7" {
+		t.Errorf("tags: %s", got)
+	}
+	counter := search.NewTrendCounter(db.Client(t), socialtest.Quiet(), other.Clock.Now)
+	defer counter.Close()
+	counter.Posted(social.User{ID: 1_000}, "#last")
+	cut, cancel := context.WithCancel(b.Ctx)
+	cancel()
+	if err := counter.Flush(cut); !errors.Is(err, context.Canceled) {
+		t.Errorf("a flush that is cut off: %v", err)
+	}
+	b.do(counter.Flush(b.Ctx))
+	if got := tags(other.top(social.User{})); got != "last 8" {
+		t.Errorf("tags after it: %s", got)
+	}
+}
+
+// What one process has counted and merged, the others show, which have the trends in memory.
+func TestOtherProcessesFollow(t *testing.T) {
+	t.Parallel()
+	url := redistest.Own(t).URL() // reports of changes go by the names of keys, in all databases
+	b, other := &bundle{Bundle: socialtest.Watched(t, url)}, &bundle{Bundle: socialtest.Watched(t, url)}
+	crowd := b.crowd(6)
+	if got := tags(other.see(social.User{})); got != "" {
+		t.Errorf("at first: %s", got)
+	}
+	for _, user := range crowd {
+		b.Publish(user, "#news")
+	}
+	ctx, stop := context.WithCancel(b.Ctx)
+	var running sync.WaitGroup
+	running.Go(func() { b.App.Maintain(ctx) })
+	b.Eventually("the other process has the trend", func() bool { return tags(other.see(social.User{})) == "news 6" })
+	stop()
+	running.Wait()
+	if _, err := b.TrendRules.Set(b.Ctx, social.Operator, "news", search.Blocked, ""); err != nil {
+		t.Fatal(err)
+	}
+	if got := tags(b.see(social.User{})); got != "" {
+		t.Errorf("after a decision of this process: %s", got)
+	}
+	other.Eventually("the other process has the decision", func() bool { return tags(other.see(social.User{})) == "" })
+}

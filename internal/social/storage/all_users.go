@@ -1,0 +1,88 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+
+	"retwis/internal/redis/scan"
+	"retwis/internal/social"
+)
+
+// allUsersPage is how many users one step of AllUsers reads.
+const allUsersPage = 200
+
+// AllUsers yields all users in pages, the newest first, for operators: hidden people are
+// among them. Who registers meanwhile may be left out. Two round trips a page.
+//
+// On a Cluster only the latest [MaxLatest] are in this order; the others come
+// after them in none, and somebody may be seen twice.
+func (u *Users) AllUsers(ctx context.Context) iter.Seq2[[]social.User, error] {
+	return func(yield func([]social.User, error) bool) {
+		seen := map[int64]bool{}
+		for page, err := range u.byTime(ctx) {
+			if !yield(page, err) || err != nil {
+				return
+			}
+			if u.db.Cluster {
+				for _, user := range page {
+					seen[user.ID] = true
+				}
+			}
+		}
+		if u.db.Cluster {
+			u.others(ctx, seen, yield)
+		}
+	}
+}
+
+// others yields the users that were not seen yet, from all masters.
+func (u *Users) others(ctx context.Context, seen map[int64]bool, yield func([]social.User, error) bool) {
+	for page, err := range scan.Keys(ctx, u.db.Client, scan.Pattern{Match: UserPrefix + "*", Count: 1000}) {
+		if err != nil {
+			yield(nil, fmt.Errorf("social: list the users: %w", err))
+			return
+		}
+		var ids []int64
+		for _, key := range page.Keys {
+			if prefix, id, ok := ParseKey(key); ok && prefix == UserPrefix && !seen[id] {
+				ids = append(ids, id)
+			}
+		}
+		for some := range slices.Chunk(ids, allUsersPage) {
+			users, err := u.InOrder(social.WithFresh(ctx), some) // not for the memory of the client
+			if !yield(users, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// byTime yields the users of `users_by_time`, the newest first.
+func (u *Users) byTime(ctx context.Context) iter.Seq2[[]social.User, error] {
+	return func(yield func([]social.User, error) bool) {
+		var before []string // the page before: registrations move its end into this one
+		for from := int64(0); ; from += allUsersPage {
+			cmd := u.db.Client.B().Zrevrange().Key(UsersByTime).Start(from).Stop(from + allUsersPage - 1).Build()
+			names, err := u.db.Client.Do(ctx, cmd).AsStrSlice()
+			if err != nil {
+				yield(nil, fmt.Errorf("social: list the users: %w", err))
+				return
+			}
+			if len(names) == 0 {
+				return
+			}
+			fresh := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(before, name) })
+			before = names
+			page, err := u.ByNames(ctx, fresh)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(page, nil) {
+				return
+			}
+		}
+	}
+}

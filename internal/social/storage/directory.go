@@ -1,0 +1,232 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"hash/crc32"
+	"iter"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
+	"retwis/internal/redis/scan"
+)
+
+// MaxLatest is how many users `users_by_time` keeps on a Cluster.
+const MaxLatest = 10_000
+
+// Directory finds users: by their names, and the latest of them. It is safe for concurrent use.
+//
+// On a single server the hash `users` leads from a name to a user, and the sorted set
+// `users_by_time` has all users by the time of registration, as in the tutorial. On a
+// Cluster one key is on one server, and these two would grow to gigabytes there. So
+// names are spread over the hashes `users:0` … `users:4095` ([Bucket]), and
+// `users_by_time` keeps the latest [MaxLatest] users.
+//
+// [Directory.Rearrange] moves the names where the keys of the one were loaded into the other.
+type Directory struct {
+	client  rueidis.Client
+	cluster bool
+}
+
+// NewDirectory returns the directory of the database behind client.
+func NewDirectory(client rueidis.Client) *Directory {
+	return &Directory{client: client, cluster: client.Mode() == rueidis.ClientModeCluster}
+}
+
+// Bucket is the number of the bucket that has a name: the CRC-32 (IEEE) of the name in
+// lower case, modulo the number of buckets.
+func Bucket(name string) int {
+	return int(crc32.ChecksumIEEE([]byte(Fold(name))) % Buckets)
+}
+
+// key is the hash that has a name.
+func (d *Directory) key(name string) string {
+	if d.cluster {
+		return BucketKey(Bucket(name))
+	}
+	return UserNames
+}
+
+// version is the version of the layout that this kind of server has.
+func (d *Directory) version() string {
+	if d.cluster {
+		return ClusterVersion
+	}
+	return Version
+}
+
+// Owner is what a name leads to: ids of users, empty for none. Nobody is the name
+// of an account that was deleted.
+type Owner struct {
+	Typed  string // of the name as it was given
+	Folded string // of the name in lower case
+}
+
+// First is the id to which the name leads, empty for none. The name as it was typed
+// comes first: to the original program, names that differ in case only were different
+// users.
+func (o Owner) First() string {
+	if o.Typed != "" {
+		return o.Typed
+	}
+	return o.Folded
+}
+
+// Owners returns what names lead to. One round trip.
+func (d *Directory) Owners(ctx context.Context, names ...string) ([]Owner, error) {
+	cmds := make(rueidis.Commands, len(names))
+	for i, name := range names {
+		cmds[i] = d.client.B().Hmget().Key(d.key(name)).Field(name, Fold(name)).Build()
+	}
+	owners := make([]Owner, len(names))
+	for i, res := range d.client.DoMulti(ctx, cmds...) {
+		ids, err := reply.Fields(res)
+		if wrong := res.Error(); !d.cluster && rediserr.IsWrongType(wrong) { // on a Cluster it is one bucket; a check reports it
+			err = wrong
+		}
+		if err != nil {
+			return owners, fmt.Errorf("social: look up a username: %w", err)
+		}
+		owners[i] = Owner{Typed: ids[0], Folded: ids[1]}
+	}
+	return owners, nil
+}
+
+// Claim gives a name to a user if nobody has it, and returns the id of the user who has
+// it now. It can be repeated. One round trip.
+func (d *Directory) Claim(ctx context.Context, name string, uid int64) (int64, error) {
+	return d.claim(ctx, name, Fold(name), uid)
+}
+
+// claim claims a name as it is spelled. The first name of a database marks its layout.
+func (d *Directory) claim(ctx context.Context, name, spelled string, uid int64) (int64, error) {
+	b, key := d.client.B(), d.key(name)
+	res := d.client.DoMulti(ctx,
+		b.Set().Key(LayoutVersion).Value(d.version()).Nx().Build().ToRetryable(),
+		b.Hsetnx().Key(key).Field(spelled).Value(Itoa(uid)).Build().ToRetryable(),
+		b.Hget().Key(key).Field(spelled).Build(),
+	)
+	if err := res[0].Error(); err != nil && !rueidis.IsRedisNil(err) {
+		return 0, err
+	}
+	if err := res[1].Error(); err != nil {
+		return 0, err
+	}
+	return res[2].AsInt64()
+}
+
+// Keep gives the name of a user of an older program to that user, and returns the id of the
+// user who has it now: the name as it is spelled, and in lower case if nobody has that. It can
+// be repeated. One round trip, or two.
+func (d *Directory) Keep(ctx context.Context, name string, uid int64) (int64, error) {
+	owner, err := d.claim(ctx, name, name, uid)
+	if err == nil && owner == uid && name != Fold(name) {
+		_, err = d.claim(ctx, name, Fold(name), uid)
+	}
+	return owner, err
+}
+
+// ParseOwner reads an id to which a name leads; 0 is that of nobody.
+func ParseOwner(name, id string) (int64, error) {
+	if id == Nobody {
+		return 0, nil
+	}
+	uid, ok := ParseID(id)
+	if !ok {
+		return 0, fmt.Errorf("social: key %s: field %q: %.40q is not a user id", UserNames, name, id)
+	}
+	return uid, nil
+}
+
+// Reserve makes the name of an account that is gone lead to nobody: it is never free
+// again. Repeating it changes nothing. One round trip.
+func (d *Directory) Reserve(ctx context.Context, name string, uid int64) error {
+	err := directoryReserveScript.RunFenced(ctx, d.client, []string{d.key(name)}, []string{Itoa(uid), Fold(name), name}).Error()
+	if err != nil {
+		return fmt.Errorf("social: reserve a username: %w", err)
+	}
+	return nil
+}
+
+// Free removes a name from one of the keys that [Directory.All] yields, if it leads to
+// an id there. It reports whether it did.
+func (d *Directory) Free(ctx context.Context, key, name, id string) (bool, error) {
+	return DeleteFieldIf(ctx, d.client, key, name, id)
+}
+
+// DirectoryPage is a step of All: names and the ids to which they lead, alternating, of one key.
+type DirectoryPage struct {
+	Key   string
+	Names []string
+}
+
+// bucketsAtOnce is how many buckets All reads at the same time.
+const bucketsAtOnce = 256
+
+// All yields all names, in pages of about count, or of at most bucketsAtOnce times as
+// many in all on a Cluster. A name may be seen twice.
+func (d *Directory) All(ctx context.Context, count int) iter.Seq2[DirectoryPage, error] {
+	return func(yield func(DirectoryPage, error) bool) {
+		if d.cluster {
+			d.allBuckets(ctx, count, yield)
+			return
+		}
+		for page, err := range scan.Hash(ctx, d.client, UserNames, count) {
+			if !yield(DirectoryPage{UserNames, page}, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// allBuckets yields the names in the buckets. One round trip for some buckets, unless they are
+// large.
+func (d *Directory) allBuckets(ctx context.Context, count int, yield func(DirectoryPage, error) bool) {
+	for from := 0; from < Buckets; from += bucketsAtOnce {
+		cmds := make(rueidis.Commands, bucketsAtOnce)
+		for i := range cmds {
+			cmds[i] = d.client.B().Hscan().Key(BucketKey(from + i)).Cursor(0).Count(int64(count)).Build()
+		}
+		for i, res := range d.client.DoMulti(ctx, cmds...) {
+			key := BucketKey(from + i)
+			whole, err := reply.OrEmpty(res.AsScanEntry())
+			switch {
+			case err != nil:
+				yield(DirectoryPage{}, err)
+				return
+			case whole.Cursor == 0:
+				if len(whole.Elements) > 0 && !yield(DirectoryPage{key, whole.Elements}, nil) {
+					return
+				}
+			default: // a large one
+				for page, err := range scan.Hash(ctx, d.client, key, count) {
+					if !yield(DirectoryPage{key, page}, err) || err != nil {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// Empty reports whether nobody has tried to register yet. One round trip.
+func (d *Directory) Empty(ctx context.Context) (bool, error) {
+	// Ids count up from 1. There is no counter of users that could differ from them.
+	some, err := d.client.Do(ctx, d.client.B().Exists().Key(NextUserID).Build()).AsBool()
+	if err != nil {
+		return false, fmt.Errorf("social: look for users: %w", err)
+	}
+	return !some, nil
+}
+
+// AddLatest are the commands that add a user to `users_by_time`, for a pipeline. They
+// can be repeated.
+func (d *Directory) AddLatest(name string, registered float64) rueidis.Commands {
+	cmds := rueidis.Commands{d.client.B().Zadd().Key(UsersByTime).Nx().ScoreMember().ScoreMember(registered, name).Build().ToRetryable()}
+	if d.cluster {
+		cmds = append(cmds, directoryTrimScript.Command(d.client, []string{UsersByTime}, []string{Itoa(MaxLatest)}))
+	}
+	return cmds
+}

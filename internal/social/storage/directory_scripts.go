@@ -1,0 +1,22 @@
+package storage
+
+import (
+	_ "embed"
+
+	"retwis/internal/redis/script"
+)
+
+// Each script may be sent again when its reply was lost: repeating it changes nothing.
+var (
+	//go:embed directory_reserve.lua
+	directoryReserveSource string
+	directoryReserveScript = script.New(directoryReserveSource).Retryable()
+
+	//go:embed directory_copy.lua
+	directoryCopySource string
+	directoryCopyScript = script.New(directoryCopySource).Retryable()
+
+	//go:embed directory_trim.lua
+	directoryTrimSource string
+	directoryTrimScript = script.New(directoryTrimSource).Retryable()
+)

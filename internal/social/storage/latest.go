@@ -1,0 +1,128 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social"
+
+	"retwis/internal/watched"
+)
+
+// latest are the users who registered last.
+type latest struct {
+	names []string
+	users []social.User
+	at    time.Time
+}
+
+// LatestUsers returns the n users who registered last, newest first, without those who
+// are hidden from the viewer or not listed: they can be fewer than n then. It is answered
+// from memory where the server reports changes: those who
+// registered within a second can be missing, unless they did through this process. Else it
+// takes three round trips at most.
+func (u *Users) LatestUsers(ctx context.Context, v *social.Viewer, n int) ([]social.User, error) {
+	n = social.PageSize(n)
+	// Each viewer sees enough of this many, unless most of the newest are hidden.
+	names, err := u.newestNames(ctx, social.MaxLooks*n)
+	if err != nil {
+		return nil, fmt.Errorf("social: latest users: %w", err)
+	}
+	found, err := u.latestOf(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	shown := make([]social.User, 0, n)
+	for _, user := range found.users {
+		if len(shown) < n && v.Lists(user.ID) {
+			shown = append(shown, user)
+		}
+	}
+	return shown, nil
+}
+
+// newestNames returns the names of the n users who registered last.
+func (u *Users) newestNames(ctx context.Context, n int) ([]string, error) {
+	if u.newest == nil || social.IsFresh(ctx) || n > newestUsers {
+		return u.db.Read(ctx, u.newestCommand(n)).AsStrSlice()
+	}
+	names, err := u.newest.Get(ctx)
+	return names[:min(len(names), n)], err
+}
+
+// newestUsers is how many names of the latest users are in memory.
+const newestUsers = social.MaxPage
+
+func (u *Users) readNewest(ctx context.Context) ([]string, error) {
+	return u.db.Client.Do(ctx, rueidis.Completed(u.newestCommand(newestUsers))).AsStrSlice()
+}
+
+func (u *Users) newestCommand(n int) rueidis.Cacheable {
+	return u.db.Client.B().Zrevrange().Key(UsersByTime).Start(0).Stop(int64(n - 1)).Cache()
+}
+
+// Registered notes that a user is among the latest.
+func (u *Users) Registered(user social.User) {
+	u.newest.Change(func(names []string) []string {
+		if slices.Contains(names, user.Name) {
+			return names
+		}
+		names = append([]string{user.Name}, names...)
+		return names[:min(len(names), newestUsers)]
+	})
+}
+
+// latestOf returns the latest users with these names, from memory for up to a minute, and
+// for up to two while their servers do not answer.
+func (u *Users) latestOf(ctx context.Context, names []string) (*latest, error) {
+	same, now := u.latest.Load(), time.Now()
+	if same != nil && (social.IsFresh(ctx) || !slices.Equal(same.names, names)) {
+		same = nil
+	}
+	if same != nil && now.Sub(same.at) <= watched.MaxAge {
+		return same, nil
+	}
+	var users []social.User
+	useOld, err := u.db.Link.Read(ctx, same != nil && now.Sub(same.at) <= 2*watched.MaxAge, func(ctx context.Context) (err error) {
+		users, err = u.ByNames(ctx, names)
+		return err
+	})
+	if useOld {
+		return same, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	users = slices.DeleteFunc(users, func(user social.User) bool { return user.Unlisted })
+	found := &latest{names: names, users: users, at: now}
+	u.latest.Store(found)
+	return found, nil
+}
+
+// ByNames returns the users with these names, as they were typed, without missing
+// ones. Two round trips at most.
+func (u *Users) ByNames(ctx context.Context, names []string) ([]social.User, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	owners, err := u.directory.Owners(ctx, names...)
+	if err != nil {
+		return nil, err
+	}
+	var ids []int64
+	for i, owner := range owners {
+		if owner.First() == "" {
+			continue
+		}
+		uid, err := ParseOwner(names[i], owner.First())
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, uid)
+	}
+	return u.InOrder(ctx, ids)
+}

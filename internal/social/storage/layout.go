@@ -1,0 +1,466 @@
+package storage
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Version is the value of the key LayoutVersion on a single server, and ClusterVersion on a
+// Cluster, which keeps the names of users elsewhere; see Directory. The original
+// programs wrote no such key.
+const (
+	Version        = "1"
+	ClusterVersion = "1 cluster"
+)
+
+// Buckets is how many hashes the names of users are spread over on a Cluster.
+const Buckets = 4096
+
+// Keys without an id.
+const (
+	NextUserID     = "next_user_id"
+	NextPostID     = "next_post_id"
+	UserNames      = "users"
+	UsersByTime    = "users_by_time"
+	Timeline       = "timeline"
+	LayoutVersion  = "layout_version"
+	LayoutOwner    = "layout_owner"
+	Restoring      = "restoring"
+	AdoptedPosts   = "layout_adopted_posts"
+	Tasks          = "tasks"
+	Live           = "live"
+	SearchIndex    = "search_index"
+	Completions    = "completions"
+	Audit          = "audit"
+	Staff          = "staff"
+	Standings      = "standings"
+	StandingEnds   = "standing_ends"
+	Site           = "site"
+	Invites        = "invites"
+	Blocklist      = "blocklist"
+	SignUps        = "signups"
+	SignUpTimes    = "signup_times"
+	CelebritiesKey = "celebrities"
+	Trends         = "trends"
+	TrendTags      = "trend_tags"
+	Active         = "active"
+	ImportedPosts  = "imported_posts"
+)
+
+// PlainSessions is a hash of the original program: secrets of sessions, in clear, and their
+// users. Retwis deletes it.
+const PlainSessions = "auths"
+
+// Closed is the field `standing` of a user whose account is being deleted.
+const Closed = "closed"
+
+// Nobody is the id in `users` of a name that belonged to an account that was deleted.
+const Nobody = "0"
+
+// Keys of background work, beside Tasks. They have the hash tag {tasks}: on a Cluster they are in
+// the slot of Tasks.
+const (
+	Tries      = "{tasks}:tries"     // how often each task was begun
+	DeadTasks  = "{tasks}:dead"      // those that were given up
+	Processes  = "{tasks}:processes" // those that serve the site
+	Periodic   = "{tasks}:periodic"  // periodic work, by when it is due
+	FenceKey   = "{tasks}:fence"     // written and deleted at once; see work/fence.go
+	WakePrefix = "{tasks}:wake:"     // and a class
+)
+
+// WakeKey is the list that wakes a process which waits for tasks of a class.
+func WakeKey(class int) string { return Key(WakePrefix, int64(class)) }
+
+// wakeKeys is how many classes of tasks there are.
+const wakeKeys = 3
+
+// Keys of reports. They have the hash tag {reports}: on a Cluster they are in one slot.
+const (
+	Reports      = "{reports}"       // ring: the targets that wait for a moderator
+	StaffReports = "{reports}:staff" // ring: those about people with a role
+	OpenReports  = "{reports}:open"  // sorted set: all targets, by the first report
+)
+
+// ReportKey is the hash of the reports about a target, the key of a user or a post.
+func ReportKey(target string) string { return "{reports}:" + target }
+
+// Prefixes of the keys that end in the id of a user or a post.
+const (
+	UserPrefix      = "user:"
+	BucketPrefix    = "users:"
+	PostPrefix      = "post:"
+	HomePrefix      = "posts:"
+	ProfilePrefix   = "profile:"
+	FollowersPrefix = "followers:"
+	FollowingPrefix = "following:"
+
+	ProfileRepliesPrefix = "profile_replies:"
+	ArchivePrefix        = "archive:"
+	ImportedPrefix       = "imported:"
+	ArchiveLockPrefix    = "archive_lock:"
+	ThreadPrefix         = "thread:"
+	LikedPrefix          = "liked:"
+	RepostedPrefix       = "reposted:"
+	BookmarksPrefix      = "bookmarks:"
+	MutedPrefix          = "muted:"
+	BlockedPrefix        = "blocked:"
+	BlockersPrefix       = "blockers:"
+	DismissedPrefix      = "dismissed:"
+	NotificationsPrefix  = "notifications:"
+	FollowingTagsPrefix  = "following_tags:"
+	LoginPlacesPrefix    = "login_places:"
+	DecisionsPrefix      = "decisions:"
+)
+
+// Prefixes of the keys that end in the key of a post in braces: on a Cluster they
+// are in the slot of the post, so that one script changes both.
+const (
+	LikersPrefix    = "likers:"
+	RepostersPrefix = "reposters:"
+	RepliesPrefix   = "replies:"
+	StubsPrefix     = "stubs:"
+	EditsPrefix     = "edits:"
+)
+
+// Prefixes of the keys that end in the key of a user in braces: on a Cluster they are in
+// the slot of the user, so that one script changes both.
+const (
+	SessionsPrefix = "sessions:"
+	LoginsPrefix   = "logins:"
+
+	ImportPrefix        = "import:"
+	ImportEntriesPrefix = "import_entries:"
+)
+
+// PasskeyPrefix begins the keys of log-ins with a passkey that have begun.
+const PasskeyPrefix = "passkey:"
+
+// PasskeyKey is what a browser has been asked for, to log in with a passkey or to make one:
+// by the hash of a secret.
+func PasskeyKey(hash string) string { return PasskeyPrefix + hash }
+
+// RepeatedPrefix begins the keys that say which post has just got a text. On a Cluster they are in
+// the slot of NextPostID.
+const RepeatedPrefix = "{" + NextPostID + "}:repeated:"
+
+// Prefixes of the keys that count people for trends: see TrendKey and TrendHourKey.
+const (
+	TrendPrefix     = "trend:"
+	TrendHourPrefix = "trend_hour:"
+)
+
+// Prefixes of the keys that end in a tag.
+const (
+	TagPrefix          = "tag:"
+	TagFollowersPrefix = "tag_followers:"
+)
+
+// UserKey is the hash of one user: username, password, auth, joined.
+func UserKey(uid int64) string { return Key(UserPrefix, uid) }
+
+// BucketKey is the hash of the usernames in a bucket, with the ids of their users: on a
+// Cluster, in place of Users. See Bucket.
+func BucketKey(bucket int) string { return Key(BucketPrefix, int64(bucket)) }
+
+// PostKey is the hash of one post: user_id, time, body; parent and root of a
+// reply; repost_of of a repost; edited, deleted; likes, reposts, replies.
+func PostKey(pid int64) string { return Key(PostPrefix, pid) }
+
+// HomeKey is the list of the post ids on a user's home timeline, newest first.
+func HomeKey(uid int64) string { return Key(HomePrefix, uid) }
+
+// ProfileKey is the sorted set of the ids of a user's own posts and reposts,
+// without replies, scored by themselves.
+func ProfileKey(uid int64) string { return Key(ProfilePrefix, uid) }
+
+// FollowersKey is the sorted set of the users who follow a user, by time.
+func FollowersKey(uid int64) string { return Key(FollowersPrefix, uid) }
+
+// FollowingKey is the sorted set of the users that a user follows, by time.
+func FollowingKey(uid int64) string { return Key(FollowingPrefix, uid) }
+
+// ProfileRepliesKey is the sorted set of the ids of a user's own replies, scored
+// by themselves.
+func ProfileRepliesKey(uid int64) string { return Key(ProfileRepliesPrefix, uid) }
+
+// ArchiveKey is the sorted set of the ids of a user's posts and replies that were imported,
+// scored by themselves. They are on no other list of posts.
+func ArchiveKey(uid int64) string { return Key(ArchivePrefix, uid) }
+
+// ImportedKey is the sorted set of the ranges of ids that imports of a user have got, scored by
+// their first ids; see FormatRange. ImportedPosts has those of all users.
+func ImportedKey(uid int64) string { return Key(ImportedPrefix, uid) }
+
+// ArchiveLockKey is the lock of the process that imports an archive for a user.
+func ArchiveLockKey(uid int64) string { return Key(ArchiveLockPrefix, uid) }
+
+// FormatRange writes the ids from first to last; ParseRange reads them.
+func FormatRange(first, last int64) string { return Itoa(first) + "-" + Itoa(last) }
+
+// ParseRange reads what FormatRange has written.
+func ParseRange(text string) (first, last int64, ok bool) {
+	from, to, _ := strings.Cut(text, "-")
+	first, isFirst := ParseID(from)
+	last, isLast := ParseID(to)
+	return first, last, isFirst && isLast && first <= last
+}
+
+// ThreadKey is the sorted set of the ids of all direct and indirect replies to a
+// post that is no reply, scored by themselves.
+func ThreadKey(root int64) string { return Key(ThreadPrefix, root) }
+
+// LikedKey is the sorted set of the posts that a user likes, by time.
+func LikedKey(uid int64) string { return Key(LikedPrefix, uid) }
+
+// RepostedKey is the sorted set of the posts that a user has reposted, by time.
+func RepostedKey(uid int64) string { return Key(RepostedPrefix, uid) }
+
+// BookmarksKey is the sorted set of a user's bookmarked posts, by time.
+func BookmarksKey(uid int64) string { return Key(BookmarksPrefix, uid) }
+
+// MutedKey is the sorted set of the users that a user has muted, scored by the end
+// of the mute, +inf for one without an end.
+func MutedKey(uid int64) string { return Key(MutedPrefix, uid) }
+
+// BlockedKey is the sorted set of the users that a user has blocked; see MutedKey.
+func BlockedKey(uid int64) string { return Key(BlockedPrefix, uid) }
+
+// BlockersKey is the sorted set of the users who have blocked a user: the other
+// direction of BlockedKey.
+func BlockersKey(uid int64) string { return Key(BlockersPrefix, uid) }
+
+// DismissedKey is the sorted set of the users that a user does not want as suggestions, by
+// the time of the dismissal.
+func DismissedKey(uid int64) string { return Key(DismissedPrefix, uid) }
+
+// NotificationsKey is the list of a user's notifications, the latest first.
+func NotificationsKey(uid int64) string { return Key(NotificationsPrefix, uid) }
+
+// FollowingTagsKey is the sorted set of the tags that a user follows, by time.
+func FollowingTagsKey(uid int64) string { return Key(FollowingTagsPrefix, uid) }
+
+// LoginPlacesKey is the sorted set of the addresses from which a user has logged in, by
+// the time of the last log-in. It expires.
+func LoginPlacesKey(uid int64) string { return Key(LoginPlacesPrefix, uid) }
+
+// DecisionsKey is the stream of the moderators' decisions about a user.
+func DecisionsKey(uid int64) string { return Key(DecisionsPrefix, uid) }
+
+// LikersKey is the sorted set of the users who like a post, by time.
+func LikersKey(pid int64) string { return ofPost(LikersPrefix, pid) }
+
+// RepostersKey is the sorted set of the users who have reposted a post, scored by
+// the id of the repost.
+func RepostersKey(pid int64) string { return ofPost(RepostersPrefix, pid) }
+
+// RepliesKey is the set of the ids of the direct replies to a post.
+func RepliesKey(pid int64) string { return ofPost(RepliesPrefix, pid) }
+
+// StubsKey is the set of the ids of the deleted direct replies to a post that still
+// have replies themselves.
+func StubsKey(pid int64) string { return ofPost(StubsPrefix, pid) }
+
+// EditsKey is the list of the earlier texts of a post, the latest first: the time
+// at which the text was replaced, a space, the text.
+func EditsKey(pid int64) string { return ofPost(EditsPrefix, pid) }
+
+// SessionsKey is the hash of a user's open sessions: for each token when it began, when
+// it was last used, and on which device.
+func SessionsKey(uid int64) string { return ofUser(SessionsPrefix, uid) }
+
+// LoginsKey is the hash of a user's log-ins that wait for a code. It expires.
+func LoginsKey(uid int64) string { return ofUser(LoginsPrefix, uid) }
+
+// ImportKey is the hash that says how far the import of a user is. It expires after the end.
+func ImportKey(uid int64) string { return ofUser(ImportPrefix, uid) }
+
+// ImportEntriesKey is the list of the entries of the import of a user, each after a byte that
+// says what became of it. It expires with ImportKey.
+func ImportEntriesKey(uid int64) string { return ofUser(ImportEntriesPrefix, uid) }
+
+func ofUser(prefix string, uid int64) string { return prefix + "{" + UserKey(uid) + "}" }
+
+func ofPost(prefix string, pid int64) string { return prefix + "{" + PostKey(pid) + "}" }
+
+// RepeatedKey is the string with the post that has just got a text, which what its pictures look
+// like follows: in reply to another post, or with the parent 0. It expires.
+func RepeatedKey(author, parent int64, content string) string {
+	digest := sha256.Sum256([]byte(Itoa(parent) + " " + content))
+	return Key(RepeatedPrefix, author) + ":" + hex.EncodeToString(digest[:16])
+}
+
+// TagKey is the sorted set of the ids of the posts with a tag, scored by
+// themselves.
+func TagKey(tag string) string { return TagPrefix + tag }
+
+// TagFollowersKey is the sorted set of the users who follow a tag, by time.
+func TagFollowersKey(tag string) string { return TagFollowersPrefix + tag }
+
+// TrendHour is the number of the hour of a time, in which people are counted for trends.
+func TrendHour(at time.Time) int64 { return at.Unix() / int64(time.Hour/time.Second) }
+
+// TrendKey is the HyperLogLog of the people who count for something in an hour: for a tag
+// with #, the id of a post, or a link. It expires.
+func TrendKey(name string, hour int64) string { return Key(TrendPrefix+"{"+name+"}:", hour) }
+
+// TrendHourKey is the sorted set of what people count for in an hour, of one kind (tags,
+// posts or links), scored by their number. It expires.
+func TrendHourKey(kind string, hour int64) string { return Key(TrendHourPrefix+kind+":", hour) }
+
+// Key appends an id to a prefix.
+func Key(prefix string, id int64) string {
+	b := make([]byte, 0, len(prefix)+20)
+	return string(strconv.AppendInt(append(b, prefix...), id, 10))
+}
+
+// types is the Redis type of each key, by its prefix where an id follows.
+var types = map[string]string{
+	UserNames: "hash", BucketPrefix: "hash", UsersByTime: "zset", Timeline: "list",
+	NextUserID: "string", NextPostID: "string", LayoutVersion: "string", AdoptedPosts: "string", Restoring: "string",
+	UserPrefix: "hash", PostPrefix: "hash", HomePrefix: "list", ProfilePrefix: "zset",
+	FollowingPrefix: "zset", FollowersPrefix: "zset",
+	Tasks: "zset", Live: "stream", Completions: "string", SearchIndex: "string", Site: "hash", Invites: "hash", Blocklist: "hash", SignUps: "zset", SignUpTimes: "list",
+	Trends: "string", TrendTags: "hash", TrendPrefix: "string", TrendHourPrefix: "zset",
+	CelebritiesKey: "zset", ProfileRepliesPrefix: "zset", ThreadPrefix: "zset",
+	LikedPrefix: "zset", RepostedPrefix: "zset", BookmarksPrefix: "zset",
+	MutedPrefix: "zset", BlockedPrefix: "zset", BlockersPrefix: "zset", DismissedPrefix: "zset",
+	ArchivePrefix: "zset", ImportedPrefix: "zset", ImportedPosts: "zset",
+	Active:              "zset",
+	NotificationsPrefix: "list", FollowingTagsPrefix: "zset", LoginPlacesPrefix: "zset",
+	Audit: "stream", Staff: "hash", Standings: "zset", StandingEnds: "zset", DecisionsPrefix: "stream",
+	LikersPrefix: "zset", RepostersPrefix: "zset", RepliesPrefix: "set", StubsPrefix: "set", EditsPrefix: "list",
+	TagPrefix: "zset", TagFollowersPrefix: "zset",
+	SessionsPrefix: "hash", LoginsPrefix: "hash", ImportPrefix: "hash", ImportEntriesPrefix: "list",
+	Tries: "hash", DeadTasks: "stream", Processes: "zset", Periodic: "zset", WakePrefix: "list", ListsPrefix: "hash",
+}
+
+// Type returns the Redis type of a key, given by its whole name or by its
+// prefix; empty for a key that is not part of the layout.
+func Type(name string) string {
+	if strings.HasPrefix(name, WakePrefix) {
+		name = WakePrefix
+	}
+	return types[name]
+}
+
+// Singletons returns the keys without an id.
+func Singletons() []string {
+	var keys []string
+	for key := range types {
+		if !strings.HasSuffix(key, ":") {
+			keys = append(keys, key)
+		}
+	}
+	for class := range wakeKeys {
+		keys = append(keys, WakeKey(class))
+	}
+	return keys
+}
+
+// ParseKey splits a key of the layout into its prefix and its id: that of a user
+// or of a post, or the number of a bucket of usernames.
+func ParseKey(key string) (prefix string, id int64, ok bool) {
+	if id, ok = parseListsKey(key); ok {
+		return ListsPrefix, id, true
+	}
+	at := strings.IndexByte(key, ':') + 1
+	if prefix = key[:at]; types[prefix] == "" || prefix == ListsPrefix {
+		return "", 0, false
+	}
+	rest := key[at:]
+	switch prefix {
+	case TagPrefix, TagFollowersPrefix:
+		return "", 0, false
+	case LikersPrefix, RepostersPrefix, RepliesPrefix, StubsPrefix, EditsPrefix:
+		rest = inBraces(rest, PostPrefix)
+	case SessionsPrefix, LoginsPrefix, ImportPrefix, ImportEntriesPrefix:
+		rest = inBraces(rest, UserPrefix)
+	case BucketPrefix:
+		bucket, err := strconv.Atoi(rest)
+		return prefix, int64(bucket), err == nil && bucket >= 0 && bucket < Buckets && strconv.Itoa(bucket) == rest
+	}
+	id, ok = ParseID(rest)
+	return prefix, id, ok
+}
+
+// inBraces returns the id in `{<prefix><id>}`, empty for another text.
+func inBraces(text, prefix string) string {
+	inner, isBraced := strings.CutPrefix(text, "{"+prefix)
+	inner, isClosed := strings.CutSuffix(inner, "}")
+	if !isBraced || !isClosed {
+		return ""
+	}
+	return inner
+}
+
+// ParseTagKey splits a key that ends in a tag into its prefix and the tag.
+func ParseTagKey(key string) (prefix, tag string, ok bool) {
+	at := strings.IndexByte(key, ':') + 1
+	prefix, tag = key[:at], key[at:]
+	return prefix, tag, tag != "" && (prefix == TagPrefix || prefix == TagFollowersPrefix)
+}
+
+// ParseTrendKey returns the prefix of a key that counts people for trends.
+func ParseTrendKey(key string) (prefix string, ok bool) {
+	for _, prefix := range []string{TrendPrefix, TrendHourPrefix} {
+		if strings.HasPrefix(key, prefix) {
+			return prefix, true
+		}
+	}
+	return "", false
+}
+
+// MaxID is the largest id that a score of a sorted set holds exactly.
+const MaxID = 1 << 53
+
+// ParseID reads an id in its canonical form: no sign, no leading zero.
+func ParseID(text string) (int64, bool) {
+	id, err := strconv.ParseInt(text, 10, 64)
+	return id, err == nil && id > 0 && id <= MaxID && Itoa(id) == text
+}
+
+// ParseScore reads an id that is the score of a member of a sorted set.
+func ParseScore(text string) (int64, error) {
+	score, err := strconv.ParseFloat(text, 64)
+	if err == nil && (score < 1 || score > MaxID || score != math.Trunc(score)) {
+		err = strconv.ErrRange
+	}
+	return int64(score), err
+}
+
+// Itoa writes an id, a count or a time.
+func Itoa(n int64) string { return strconv.FormatInt(n, 10) }
+
+// Seconds writes a time: unix seconds.
+func Seconds(t time.Time) string { return Itoa(t.Unix()) }
+
+// MaxSeconds is the end of the year 9999, the last that a date can show.
+const MaxSeconds = 253402300799
+
+// ParseTime reads a time; the zero time where it cannot be read.
+func ParseTime(text string) time.Time {
+	sec, err := strconv.ParseFloat(text, 64)
+	if err != nil || sec <= 0 || sec > MaxSeconds {
+		return time.Time{}
+	}
+	return time.Unix(int64(sec), 0).UTC()
+}
+
+// TimelineCap is how many posts a timeline keeps.
+const TimelineCap = 1000
+
+// TimelineShare is how many of the latest entries on a user's profile can be on the
+// public timeline: one who posts a lot leaves room for others.
+const TimelineShare = 25
+
+// MaxLookup bounds, in bytes, a username that is looked up; the original
+// program set no limit.
+const MaxLookup = 256
+
+// Fold returns the form of a username under which it is unique: usernames that
+// differ in case only are the same name.
+func Fold(name string) string { return strings.ToLower(name) }

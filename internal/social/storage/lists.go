@@ -1,0 +1,40 @@
+package storage
+
+import (
+	"strings"
+
+	"retwis/internal/redis/keys"
+)
+
+// The records of package lists, of ListsModel in ListsPartitions: see ListsKey. ListsPrefix
+// stands for their keys, which begin with {lists.0}: to {lists.63}: on any server, so that a
+// Cluster can spread them.
+const (
+	ListsModel      = "lists"
+	ListsPartitions = 64
+	ListsPrefix     = "{" + ListsModel + "}:"
+	// ListsBegin is how all their keys begin.
+	ListsBegin = "{" + ListsModel + "."
+
+	// ListsMeta is there as soon as somebody has had a list.
+	ListsMeta = ListsBegin + "0}.meta"
+)
+
+// listsBases are the beginnings of the keys of ListsModel.
+var listsBases = keys.Spread(ListsModel, ListsPartitions)
+
+// ListsKey is the hash of a user's lists of people and saved searches: a record of package
+// model.
+func ListsKey(uid int64) string {
+	id := Itoa(uid)
+	return listsBases[keys.Partition(id, ListsPartitions)] + ":" + id
+}
+
+// parseListsKey returns the user of a ListsKey.
+func parseListsKey(key string) (uid int64, ok bool) {
+	if !strings.HasPrefix(key, ListsBegin) {
+		return 0, false
+	}
+	uid, ok = ParseID(key[strings.LastIndexByte(key, ':')+1:])
+	return uid, ok && ListsKey(uid) == key
+}

@@ -1,0 +1,188 @@
+package takeout
+
+import (
+	"net/url"
+	"strings"
+	"unicode"
+
+	"github.com/rivo/uniseg"
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"retwis/internal/social"
+	"retwis/internal/social/text"
+)
+
+// converter makes plain text of HTML.
+type converter struct {
+	out  strings.Builder
+	link *link // that is open
+	pre  int   // elements whose line breaks count
+	skip int   // elements whose text nobody sees
+}
+
+// link is an open element a.
+type link struct {
+	href string
+	text strings.Builder
+}
+
+// plain returns the text of HTML: paragraphs and line breaks as lines, links as their whole
+// addresses, and people of other sites as @name@host.
+func plain(content string) string {
+	c := &converter{}
+	z := html.NewTokenizer(strings.NewReader(content))
+	for {
+		switch z.Next() {
+		case html.ErrorToken: // the end: a reader of a string has no other error
+			c.endLink()
+			return c.out.String()
+		case html.TextToken:
+			c.text(string(z.Text()))
+		case html.StartTagToken, html.SelfClosingTagToken:
+			c.start(z.Token())
+		case html.EndTagToken:
+			c.end(z.Token().DataAtom)
+		}
+	}
+}
+
+func (c *converter) text(s string) {
+	if c.skip > 0 {
+		return
+	}
+	if c.pre == 0 {
+		s = strings.NewReplacer("\r", "", "\n", " ").Replace(s)
+	}
+	c.write(s)
+}
+
+func (c *converter) write(s string) {
+	if c.link != nil {
+		c.link.text.WriteString(s)
+		return
+	}
+	c.out.WriteString(s)
+}
+
+func (c *converter) start(t html.Token) {
+	switch t.DataAtom {
+	case atom.Br:
+		c.write("\n")
+	case atom.Li:
+		c.write("\n• ")
+	case atom.Pre:
+		c.pre++
+		c.write("\n\n")
+	case atom.P, atom.Div, atom.Blockquote, atom.Ul, atom.Ol, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
+		c.write("\n\n")
+	case atom.Script, atom.Style:
+		c.skip++
+	case atom.A:
+		c.endLink()
+		c.link = &link{}
+		for _, attr := range t.Attr {
+			if attr.Key == "href" {
+				c.link.href = attr.Val
+			}
+		}
+	}
+}
+
+func (c *converter) end(tag atom.Atom) {
+	switch tag {
+	case atom.A:
+		c.endLink()
+	case atom.Pre:
+		c.pre = max(0, c.pre-1)
+		c.write("\n\n")
+	case atom.P, atom.Div, atom.Blockquote, atom.Ul, atom.Ol, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
+		c.write("\n\n")
+	case atom.Script, atom.Style:
+		c.skip = max(0, c.skip-1)
+	}
+}
+
+func (c *converter) endLink() {
+	if l := c.link; l != nil {
+		c.link = nil
+		c.out.WriteString(l.String())
+	}
+}
+
+// String returns a link as text.
+func (l *link) String() string {
+	shown := l.text.String()
+	u, err := url.Parse(l.href)
+	isAddress := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && strings.IndexFunc(l.href, unicode.IsSpace) < 0
+	name := strings.TrimPrefix(shown, "@")
+	switch {
+	case !isAddress, strings.HasPrefix(shown, "#"):
+		return shown
+	case name != shown && strings.ContainsRune(name, '@'):
+		return shown
+	case name != shown:
+		return "@" + name + "@" + u.Host
+	case shown == "", strings.Contains(shown, "://"), strings.HasPrefix(l.href, "https://"+shown), strings.HasPrefix(l.href, "http://"+shown):
+		return l.href
+	}
+	return shown + " (" + l.href + ")"
+}
+
+// elsewhere gives the names that a text mentions the host on which they were mentioned: they
+// are not those of people here.
+func elsewhere(body, host string) string {
+	var out strings.Builder
+	for _, s := range text.Parse(body) {
+		switch {
+		case s.Kind != text.Mention:
+			out.WriteString(s.Text)
+		case host == "":
+			out.WriteString(s.Target)
+		default:
+			out.WriteString("@" + s.Target + "@" + host)
+		}
+	}
+	return out.String()
+}
+
+// split returns a text as posts, each not too long, that end with whole words where they can.
+func archiveSplit(body string) []string {
+	rest, _ := social.CleanLines(social.CleanRunes(body))
+	var parts []string
+	for rest != "" {
+		n := fits(rest)
+		if part, err := social.CleanBody(rest[:n]); err == nil { // else it shows nothing
+			parts = append(parts, part)
+		}
+		rest = strings.TrimLeftFunc(rest[n:], unicode.IsSpace)
+	}
+	return parts
+}
+
+// fits returns how many bytes of a text make a post.
+func fits(body string) int {
+	at, word, characters, lines, state := 0, 0, 0, 1, -1
+	for rest := body; rest != ""; characters++ {
+		var c string
+		c, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)
+		isSpace := strings.TrimSpace(c) == ""
+		if c == "\n" {
+			lines++
+		}
+		if characters == social.MaxBody || lines > social.MaxBodyLines || at+len(c) > social.MaxBodyBytes {
+			switch {
+			case at == 0:
+				return len(c) // a character that is larger than a post
+			case isSpace || word == 0:
+				return at
+			}
+			return word
+		}
+		if isSpace {
+			word = at
+		}
+		at += len(c)
+	}
+	return at
+}

@@ -1,0 +1,193 @@
+package takeout
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"retwis/internal/social"
+)
+
+// Reason says why something is left out.
+type Reason string
+
+// Why an activity is left out.
+const (
+	Boost     Reason = "boosts"
+	Reply     Reason = "replies"    // to others, or to something that is left out
+	NotPublic Reason = "not_public" // for followers only, or direct
+	Empty     Reason = "empty"
+	Undated   Reason = "undated"  // or of the future
+	Repeated  Reason = "repeated" // the archive has it twice
+	Blocked   Reason = "blocked"  // it has a word or a link that is blocked on this site
+	Other     Reason = "other"    // no post
+	Lost      Reason = "lost"     // another post has its id: repeating the import writes it
+)
+
+// activity is an entry of the outbox.
+type activity struct {
+	Type      string          `json:"type"`
+	Published string          `json:"published"`
+	To        texts           `json:"to"`
+	CC        texts           `json:"cc"`
+	Object    json.RawMessage `json:"object"`
+}
+
+// note is the object of an activity that is a post.
+type note struct {
+	ID         string       `json:"id"`
+	Type       string       `json:"type"`
+	Summary    string       `json:"summary"`
+	Content    string       `json:"content"`
+	InReplyTo  texts        `json:"inReplyTo"`
+	Published  string       `json:"published"`
+	To         texts        `json:"to"`
+	CC         texts        `json:"cc"`
+	Sensitive  bool         `json:"sensitive"`
+	Attachment []attachment `json:"attachment"`
+	OneOf      []named      `json:"oneOf"` // of a poll
+	AnyOf      []named      `json:"anyOf"`
+}
+
+type named struct {
+	Name string `json:"name"`
+}
+
+// attachment is a file of a post.
+type attachment struct {
+	MediaType  string    `json:"mediaType"`
+	URL        string    `json:"url"`
+	Name       string    `json:"name"` // describes a picture
+	FocalPoint []float64 `json:"focalPoint"`
+}
+
+// texts is one text, several, or none.
+type texts []string
+
+// UnmarshalJSON implements [json.Unmarshaler]. What is no text is left out.
+func (t *texts) UnmarshalJSON(raw []byte) error {
+	var all []json.RawMessage
+	if json.Unmarshal(raw, &all) != nil {
+		all = []json.RawMessage{raw}
+	}
+	for _, raw := range all {
+		var one string
+		if json.Unmarshal(raw, &one) == nil && one != "" {
+			*t = append(*t, one)
+		}
+	}
+	return nil
+}
+
+// public are the names of an audience that is everybody.
+var public = []string{"https://www.w3.org/ns/activitystreams#Public", "as:Public", "Public"}
+
+func (t texts) isPublic() bool {
+	return slices.ContainsFunc(t, func(one string) bool { return slices.Contains(public, one) })
+}
+
+// post is what an activity becomes.
+type archivePost struct {
+	source    string // the digest of its address
+	replyTo   string // that of the post that it replies to; empty for none
+	time      int64
+	parts     []string // its text, in parts that are not too long
+	files     []attachment
+	sensitive bool
+}
+
+// digest names a post of the archive.
+func digest(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return base64.RawURLEncoding.EncodeToString(sum[:12])
+}
+
+// partOf names a part of the text of a post: the first has the name of the post.
+func partOf(source string, part int) string {
+	if part == 0 {
+		return source
+	}
+	return source + "." + strconv.Itoa(part)
+}
+
+// parse reads an activity, or says why it is left out.
+func parse(raw []byte, now time.Time) (archivePost, Reason) {
+	var a activity
+	var n note
+	if json.Unmarshal(raw, &a) != nil {
+		return archivePost{}, Other
+	}
+	switch {
+	case a.Type == "Announce":
+		return archivePost{}, Boost
+	case a.Type != "Create", json.Unmarshal(a.Object, &n) != nil, n.Type != "Note" && n.Type != "Question", n.ID == "":
+		return archivePost{}, Other
+	}
+	if n.To == nil && n.CC == nil {
+		n.To, n.CC = a.To, a.CC
+	}
+	if !n.To.isPublic() && !n.CC.isPublic() {
+		return archivePost{}, NotPublic
+	}
+	if n.Published == "" {
+		n.Published = a.Published
+	}
+	at, err := time.Parse(time.RFC3339, n.Published)
+	if err != nil || at.Unix() <= 0 || at.After(now) {
+		return archivePost{}, Undated
+	}
+	p := archivePost{source: digest(n.ID), time: at.Unix(), files: n.Attachment, parts: archiveSplit(n.text())}
+	if len(n.InReplyTo) > 0 {
+		p.replyTo = digest(n.InReplyTo[0])
+	}
+	p.sensitive = n.Sensitive && slices.ContainsFunc(n.Attachment, attachment.isPicture)
+	if len(p.parts) == 0 {
+		return archivePost{}, Empty
+	}
+	return p, ""
+}
+
+func (f attachment) isPicture() bool { return strings.HasPrefix(f.MediaType, "image/") }
+
+// pictureOnly is the text of a post that has pictures and no text.
+const pictureOnly = "🖼️"
+
+// text returns the text of a post, with the content warning first and the answers of a poll last.
+func (n *note) text() string {
+	host := ""
+	if u, err := url.Parse(n.ID); err == nil {
+		host = u.Hostname()
+	}
+	body := plain(n.Content)
+	for _, answer := range append(n.OneOf, n.AnyOf...) {
+		body += "\n• " + oneLine(answer.Name)
+	}
+	if strings.IndexFunc(body, social.IsInk) < 0 && slices.ContainsFunc(n.Attachment, attachment.isPicture) {
+		body = pictureOnly
+	}
+	if warning := oneLine(n.Summary); warning != "" {
+		body = "CW: " + warning + "\n\n" + body
+	}
+	return elsewhere(body, host)
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// alt returns the description of a picture, no longer than it may be.
+func (f attachment) alt() string {
+	runes := []rune(f.Name)
+	return string(runes[:min(len(runes), social.MaxAlt)])
+}
+
+// focus returns what matters most in a picture.
+func (f attachment) focus() (x, y float64) {
+	if len(f.FocalPoint) == 2 {
+		return f.FocalPoint[0], f.FocalPoint[1]
+	}
+	return 0, 0
+}

@@ -1,0 +1,174 @@
+package takeout
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
+	"retwis/internal/social/storage"
+)
+
+// slot is an id that was reserved for an imported post.
+type slot struct {
+	id     int64
+	source string // of the post that has it
+	state  state
+}
+
+// state says how far the import of a post is.
+type state uint8
+
+const (
+	free    state = iota // nothing has the id
+	written              // but not on all lists
+	done                 // or deleted since
+	foreign              // another post has the id, or the key is of another type
+)
+
+// assign returns the ids of entries, and how far each is: the ids that earlier imports have used,
+// those that an interrupted one has reserved for exactly these, and new ones for the others.
+func (s *Archives) assign(ctx context.Context, author int64, entries []entry, dry bool) ([]slot, error) {
+	reserved, err := s.reserved(ctx, author)
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[string]slot)
+	slots := make([]slot, len(entries))
+	var missing []int
+	for n, ids := range reserved {
+		if n == len(reserved)-1 {
+			if missing = lacking(entries, known, slots); resumes(entries, missing, ids) {
+				for i, at := range missing {
+					slots[at] = ids[i]
+				}
+				return slots, nil
+			}
+		}
+		for _, id := range ids {
+			if id.state == written || id.state == done {
+				known[id.source] = id
+			}
+		}
+	}
+	missing = lacking(entries, known, slots)
+	if len(missing) == 0 || dry {
+		return slots, nil
+	}
+	first, err := s.reserve(ctx, author, int64(len(missing)))
+	for i, at := range missing {
+		slots[at].id = first + int64(i)
+	}
+	return slots, err
+}
+
+// reserve returns the first of so many ids that follow each other. As they are not in the order
+// of the times of all posts, `imported_posts` has them. What is interrupted leaves ids unused.
+func (s *Archives) reserve(ctx context.Context, author, posts int64) (first int64, err error) {
+	b := s.DB.Client.B()
+	last, err := s.DB.Client.Do(ctx, b.Incrby().Key(storage.NextPostID).Increment(posts).Build()).AsInt64()
+	first = last - posts + 1
+	for _, key := range []string{storage.ImportedPosts, storage.ImportedKey(author)} {
+		if err == nil {
+			err = s.DB.Client.Do(ctx, b.Zadd().Key(key).ScoreMember().
+				ScoreMember(float64(first), storage.FormatRange(first, last)).Build().ToRetryable()).Error()
+		}
+	}
+	if err != nil {
+		return 0, fmt.Errorf("social: reserve ids for posts: %w", err)
+	}
+	return first, nil
+}
+
+// lacking gives entries the slots that are known, and returns those that have none.
+func lacking(entries []entry, known map[string]slot, slots []slot) (missing []int) {
+	for i, e := range entries {
+		var ok bool
+		if slots[i], ok = known[e.source]; !ok {
+			missing = append(missing, i)
+		}
+	}
+	return missing
+}
+
+// resumes reports whether ids were reserved for exactly the missing entries.
+func resumes(entries []entry, missing []int, ids []slot) bool {
+	if len(ids) != len(missing) {
+		return false
+	}
+	for i, at := range missing {
+		if ids[i].state == foreign || ids[i].state != free && ids[i].source != entries[at].source {
+			return false
+		}
+	}
+	return true
+}
+
+// page is how many posts are read at a time.
+const page = 500
+
+// reserved returns the ids that the imports of a user have got, the earliest import first. About
+// a round trip for 500 of them.
+func (s *Archives) reserved(ctx context.Context, author int64) ([][]slot, error) {
+	members, err := s.DB.Client.Do(ctx, s.DB.Client.B().Zrange().Key(storage.ImportedKey(author)).Min("0").Max("-1").Build()).AsStrSlice()
+	if err != nil {
+		return nil, fmt.Errorf("social: key %s: %w", storage.ImportedKey(author), err)
+	}
+	var all [][]slot
+	for _, member := range members {
+		first, last, ok := storage.ParseRange(member)
+		if !ok || last-first >= maxPosts {
+			return nil, fmt.Errorf("social: key %s has %.40q: check the database", storage.ImportedKey(author), member)
+		}
+		var slots []slot
+		for ; first <= last; first += page {
+			some, err := s.read(ctx, author, first, min(last, first+page-1))
+			if err != nil {
+				return nil, err
+			}
+			slots = append(slots, some...)
+		}
+		all = append(all, slots)
+	}
+	return all, nil
+}
+
+// read reads how far the posts from first to last are. One round trip.
+func (s *Archives) read(ctx context.Context, author, first, last int64) ([]slot, error) {
+	b := s.DB.Client.B()
+	var members []string
+	var cmds rueidis.Commands
+	for id := first; id <= last; id++ {
+		members = append(members, storage.Itoa(id))
+		cmds = append(cmds, b.Hmget().Key(storage.PostKey(id)).Field("user_id", "source", "deleted").Build())
+	}
+	cmds = append(cmds, b.Zmscore().Key(storage.ArchiveKey(author)).Member(members...).Build())
+	res := s.DB.Client.DoMulti(ctx, cmds...)
+	listed, err := res[len(members)].ToArray()
+	if err != nil {
+		return nil, fmt.Errorf("social: key %s: %w", storage.ArchiveKey(author), err)
+	}
+	slots := make([]slot, len(members))
+	for i := range slots {
+		one := slot{id: first + int64(i)}
+		fields, err := reply.Fields(res[i])
+		switch {
+		case rediserr.IsWrongType(res[i].Error()):
+			one.state = foreign
+		case err != nil:
+			return nil, fmt.Errorf("social: read a post: %w", err)
+		case fields[0] == "":
+		case fields[0] != storage.Itoa(author) || fields[1] == "":
+			one.state = foreign
+		default:
+			one.source, one.state = fields[1], written
+			if fields[2] != "" || !listed[i].IsNil() {
+				one.state = done
+			}
+		}
+		slots[i] = one
+	}
+	return slots, nil
+}

@@ -1,0 +1,135 @@
+package takeout
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"retwis/internal/social"
+	"retwis/internal/social/text"
+)
+
+func TestPlain(t *testing.T) {
+	t.Parallel()
+	for content, want := range map[string]string{
+		"<p>one</p><p>two<br>three<br/>four</p>":                 "one\n\ntwo\nthree\nfour",
+		"a &amp; b &lt;c&gt; &#128512;":                          "a & b <c> 😀",
+		"<p>line\nbreaks</p><pre>stay\nhere</pre>":               "line breaks\n\nstay\nhere",
+		"<ul><li>one</li><li>two</li></ul>":                      "• one\n• two",
+		"<script>alert(1)</script>ok<style>p{}</style>":          "ok",
+		`<a href="https://a.example/x">https://a.example/x</a>`:  "https://a.example/x",
+		`<a href="https://a.example/x?y=1&amp;z">here</a>`:       "here (https://a.example/x?y=1&z)",
+		`<a href="javascript:alert(1)">here</a>`:                 "here",
+		`<a href="https://a.example/one two">here</a>`:           "here",
+		`<a href="https://a.example">`:                           "https://a.example",
+		`<a href="https://a.example/tags/x">#<span>x</span></a>`: "#x",
+		`<a href="https://a.example/very/long"><span class="invisible">https://</span><span class="ellipsis">a.example/very</span><span class="invisible">/long</span></a>`: "https://a.example/very/long",
+		`<a href="https://a.example/very/long">a.example/very</a>`:                                                 "https://a.example/very/long",
+		`<span class="h-card"><a href="https://b.example/@ada" class="u-url mention">@<span>ada</span></a></span>`: "@ada@b.example",
+		`<a href="https://b.example/@ada" class="mention">@ada@c.example</a>`:                                      "@ada@c.example",
+		"<a href='https://a.example'>one<a href='https://b.example'>two</a>":                                       "one (https://a.example)two (https://b.example)",
+		"":                "",
+		"<":               "<",
+		"</p></a></pre>x": "x",
+	} {
+		if got, _ := social.CleanLines(plain(content)); got != want {
+			t.Errorf("%s is %q, want %q", content, got, want)
+		}
+	}
+	if got := elsewhere("@ada, ada@b.example and @ben@c.example", "d.example"); got != "@ada@d.example, ada@b.example and @ben@c.example" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestSplit(t *testing.T) {
+	t.Parallel()
+	word := strings.Repeat("x", 99) + " " // 100 characters
+	for typed, want := range map[string][]string{
+		"":                        nil,
+		" \n ":                    nil,
+		"short":                   {"short"},
+		strings.Repeat("x", 280):  {strings.Repeat("x", 280)},
+		strings.Repeat("x", 281):  {strings.Repeat("x", 280), "x"},
+		word + word + word:        {word + word[:99], word[:99]},
+		strings.Repeat("👍🏽", 281): {strings.Repeat("👍🏽", 250), strings.Repeat("👍🏽", 31)}, // 2,000 bytes
+		strings.Repeat("x\n", 50): {strings.TrimSpace(strings.Repeat("x\n", 40)), strings.TrimSpace(strings.Repeat("x\n", 10))},
+		"a" + strings.Repeat("\u0301", 5000) + " b": {"b"}, // a character of 10 KB
+	} {
+		got := archiveSplit(typed)
+		if len(typed) < 2000 && strings.Count(typed, "\n") < 45 || want == nil || strings.HasPrefix(typed, "👍🏽") {
+			if !slices.Equal(got, want) {
+				t.Errorf("%.60q: %q", typed, got)
+			}
+		}
+		for _, part := range got {
+			if clean, err := social.CleanBody(part); err != nil || clean != part {
+				t.Errorf("%.60q has the part %q: %v", typed, part, err)
+			}
+		}
+	}
+}
+
+// No HTML makes a text that is no post, mentions somebody here, or takes long.
+func FuzzText(f *testing.F) {
+	for _, seed := range []string{
+		"<p>one</p><p>@ada <a href='https://b.example/@ben'>@ben</a></p>", "<a href=x><a><pre>\n</pre", strings.Repeat("<p>", 100) + "@ada",
+		strings.Repeat("a\u0301", 300), "<a href='https://x.example/@'>@", "&#0;&#xd800;\r\n\u202e", strings.Repeat("@ada ", 100),
+	} {
+		f.Add(seed, "a warning @ada")
+	}
+	f.Fuzz(func(t *testing.T, content, warning string) {
+		n := note{ID: "https://there.example/1", Content: content, Summary: warning}
+		whole := n.text()
+		for _, part := range archiveSplit(whole) {
+			if clean, err := social.CleanBody(part); err != nil || clean != part || !utf8.ValidString(part) {
+				t.Errorf("the part %q: %v", part, err)
+			}
+		}
+		if names := text.Mentions(whole); len(names) > 0 {
+			t.Errorf("%q mentions %q", whole, names)
+		}
+	})
+}
+
+// An outbox of any bytes is read or refused, and what is noted of an item is where it is.
+func FuzzOutbox(f *testing.F) {
+	item := `{"type":"Create","published":"2019-01-01T00:00:00Z","to":"as:Public","object":{"id":"https://a.example/1","type":"Note","content":"x","attachment":[{"url":"media_attachments/../x"}]}}`
+	for _, seed := range []string{
+		`{"orderedItems":[` + item + "," + item + `]}`, `{"a":[1],"orderedItems":[ ` + item + ` ]}`, `{"orderedItems":[null,1,"x",[],{}]}`, `{"orderedItems":[`, "{}", "",
+		`{"orderedItems":[{"type":"Create","object":{"type":"Note","id":"x","to":[null,1,"Public"],"inReplyTo":{"id":1},"published":"2019-01-01T00:00:00+99:00"}}]}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, outboxName), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		a, err := Open(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close()
+		p, err := plan(t.Context(), a, time.Unix(2e9, 0), func(archivePost) (bool, error) { return true, nil })
+		if err != nil {
+			return
+		}
+		if !json.Valid(data) {
+			t.Error("broken JSON is accepted")
+		}
+		for i, e := range p.entries {
+			raw, err := a.read(e.item)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if one, reason := parse(raw, time.Unix(2e9, 0)); reason != "" || partOf(one.source, e.part) != e.source || e.parent >= i || e.root > max(e.parent, -1) {
+				t.Errorf("entry %d is %+v of %q: %s", i, e, raw, reason)
+			}
+		}
+	})
+}

@@ -1,0 +1,210 @@
+package timeline
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/reads"
+	"retwis/internal/redis/reply"
+	"retwis/internal/redis/script"
+	"retwis/internal/social"
+	"retwis/internal/social/storage"
+)
+
+var (
+	//go:embed begin.lua
+	beginSource string
+	beginScript = script.New(beginSource).Retryable()
+
+	//go:embed finish.lua
+	finishSource string
+	finishScript = script.New(finishSource).Retryable()
+)
+
+const (
+	// headsRead is how many posts of followed people are read in all to make a home
+	// timeline, unless they are so many that minHead of each are more.
+	headsRead, minHead, maxHead = 2000, 10, 400
+	// repliesRead, in the same way, are replies; maxReplies of them are looked at.
+	repliesRead, minReplyHead, maxReplyHead, maxReplies = 600, 3, 100, 300
+	// tagsRead, in the same way, are the posts of tags.
+	tagsRead, minTagHead, maxTagHead = 1000, 10, 200
+	// ownRead is how many of their own posts, and replies, a reader finds.
+	ownRead = 200
+	// maxFollowing and maxTags bound whose posts are read: those who were followed
+	// last.
+	maxFollowing, maxFollowedTags = 10_000, 200
+	// pipeline is how many commands go out together.
+	pipeline = 1000
+	// buildSeconds is after how long an unfinished list expires.
+	buildSeconds = 60
+)
+
+// errAgain: the list that was being made has expired.
+var errAgain = errors.New("social: a home timeline expired while it was made")
+
+// build makes a home timeline that does not exist, or completes one. It can be repeated,
+// and several processes can do it at once.
+//
+// First the list is begun. A post that arrives from then on is put on it. A post whose
+// fan-out came too early for that was on the lists of its author before, which are read
+// afterwards. So none is missed.
+func (t *Homes) build(ctx context.Context, uid int64) error {
+	select {
+	case t.builds <- struct{}{}:
+		defer func() { <-t.builds }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	for range attempts {
+		err := t.buildOnce(ctx, uid)
+		if err == nil {
+			t.built.Add(1)
+		}
+		if !errors.Is(err, errAgain) {
+			return err
+		}
+	}
+	return nil // unfinished: the next view tries again
+}
+
+func (t *Homes) buildOnce(ctx context.Context, uid int64) error {
+	key := []string{storage.HomeKey(uid)}
+	mark, err := beginScript.Run(ctx, t.DB.Client, key,
+		[]string{storage.Itoa(-1 - rand.Int64N(storage.MaxID-1)), storage.Itoa(buildSeconds), storage.Itoa(storage.TimelineCap)}).ToString()
+	if err != nil || mark == "0" {
+		return err // another process has made it
+	}
+	posts, err := t.gather(ctx, uid)
+	if err != nil {
+		return err
+	}
+	if err := t.Lists.Existing().PutMany(ctx, key[0], posts...); err != nil {
+		return err
+	}
+	ok, err := finishScript.RunFenced(ctx, t.DB.Client, key,
+		[]string{mark, storage.Itoa(t.seconds()), storage.Itoa(storage.TimelineCap)}).AsBool()
+	if err == nil && !ok {
+		return errAgain
+	}
+	return err
+}
+
+// sources are the people and the tags that a user follows, the latest first.
+type sources struct {
+	people []int64
+	tags   []string
+}
+
+// sources reads what a user follows.
+func (t *Homes) sources(ctx context.Context, uid int64) (s sources, err error) {
+	b := t.DB.Client.B()
+	res := t.DB.Client.DoMulti(ctx,
+		b.Zrange().Key(storage.FollowingKey(uid)).Min("0").Max(storage.Itoa(maxFollowing-1)).Rev().Build(),
+		b.Zrange().Key(storage.FollowingTagsKey(uid)).Min("0").Max(storage.Itoa(maxFollowedTags-1)).Rev().Build())
+	members, err := reply.OrEmpty(res[0].AsStrSlice())
+	if err != nil {
+		return s, err
+	}
+	s.people = parseIDs(members)
+	s.tags, err = reply.OrEmpty(res[1].AsStrSlice())
+	return s, err
+}
+
+// gather reads what belongs on a home timeline.
+func (t *Homes) gather(ctx context.Context, uid int64) (posts []int64, err error) {
+	known, err := t.Celebrities.Load(social.WithFresh(ctx))
+	if err != nil {
+		return nil, err
+	}
+	from, err := t.sources(ctx, uid)
+	if err != nil {
+		return nil, err
+	}
+	following, tags, b := from.people, from.tags, t.DB.Client.B()
+	latest := func(key string, n int) rueidis.Completed {
+		return b.Zrevrange().Key(key).Start(0).Stop(int64(n - 1)).Build()
+	}
+	cmds := rueidis.Commands{latest(storage.ProfileKey(uid), ownRead), latest(storage.ProfileRepliesKey(uid), ownRead)}
+	for _, tag := range tags {
+		cmds = append(cmds, latest(storage.TagKey(tag), share(tagsRead, len(tags), minTagHead, maxTagHead)))
+	}
+	perHead := share(headsRead, len(following), minHead, maxHead)
+	for _, id := range following {
+		if first, ok := known.First[id]; ok {
+			cmds = append(cmds, b.Zrevrangebyscore().Key(storage.ProfileKey(id)).Max("("+storage.Itoa(first)).Min("-inf").Limit(0, int64(perHead)).Build())
+		} else {
+			cmds = append(cmds, latest(storage.ProfileKey(id), perHead))
+		}
+	}
+	own := len(cmds)
+	for _, id := range following {
+		cmds = append(cmds, latest(storage.ProfileRepliesKey(id), share(repliesRead, len(following), minReplyHead, maxReplyHead)))
+	}
+	var replies []int64
+	for i, all := range [2]*[]int64{&posts, &replies} {
+		some := cmds[:own]
+		if i == 1 {
+			some = cmds[own:]
+		}
+		if *all, err = t.readAll(ctx, some); err != nil {
+			return nil, err
+		}
+	}
+	if len(posts) == storage.TimelineCap {
+		replies = slices.DeleteFunc(replies, func(id int64) bool { return id < posts[len(posts)-1] })
+	}
+	replies, err = t.audible(ctx, uid, following, replies[:min(len(replies), maxReplies)])
+	return largest(append(posts, replies...)), err
+}
+
+// share returns how many entries of each of n lists are read.
+func share(all, n, least, most int) int { return min(max(all/max(n, 1), least), most) }
+
+// readAll returns the largest ids that these commands reply.
+func (t *Homes) readAll(ctx context.Context, cmds rueidis.Commands) ([]int64, error) {
+	var ids []int64
+	for some := range slices.Chunk(cmds, pipeline) {
+		for _, res := range t.DB.Client.DoMulti(ctx, some...) {
+			members, err := reply.OrEmpty(res.AsStrSlice())
+			if err != nil {
+				return nil, fmt.Errorf("social: make a home timeline: %w", err)
+			}
+			ids = append(ids, parseIDs(members)...)
+		}
+		ids = largest(ids)
+	}
+	return ids, nil
+}
+
+// largest returns the largest ids, as many as a home timeline has, in order.
+func largest(ids []int64) []int64 {
+	slices.SortFunc(ids, func(a, b int64) int { return cmp.Compare(b, a) })
+	ids = slices.Compact(ids)
+	return ids[:min(len(ids), storage.TimelineCap)]
+}
+
+// audible returns those of the replies that the reader hears.
+func (t *Homes) audible(ctx context.Context, uid int64, following, replies []int64) ([]int64, error) {
+	all, err := reads.Fields(ctx, t.DB.Client, replies, storage.PostKey, "user_id", "to")
+	if err != nil {
+		return nil, fmt.Errorf("social: read a post: %w", err)
+	}
+	reader := &social.Viewer{User: social.User{ID: uid}, Following: slices.Sorted(slices.Values(following))}
+	var heard []int64
+	for i, fields := range all {
+		author, ok := storage.ParseID(fields[0])
+		to, _ := storage.ParseID(fields[1])
+		if ok && social.Hears(reader, social.Heard{Author: author, Reply: true, To: to}) {
+			heard = append(heard, replies[i])
+		}
+	}
+	return heard, nil
+}

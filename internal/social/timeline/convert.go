@@ -1,0 +1,121 @@
+package timeline
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+
+	"github.com/redis/rueidis"
+
+	"retwis/collection"
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/reply"
+	"retwis/internal/redis/script"
+	"retwis/internal/social/storage"
+)
+
+var (
+	//go:embed convert.lua
+	convertSource string
+	convertScript = script.New(convertSource).Retryable()
+)
+
+// maxMerged is how many merged authors are looked for among those that a user follows.
+// With more of them every home timeline is made again.
+const maxMerged = 500
+
+// Converter gives a single server that has loaded the keys of a Cluster the home timelines
+// of the tutorial: those that have expired are made again, the posts of merged authors
+// are put on all of them, and none expires any more.
+//
+// It can be interrupted at any moment and repeated.
+type Converter struct {
+	timelines *Homes
+	merged    []string // the authors whose posts may be missing
+}
+
+// NewConverter returns a Converter. One round trip.
+func NewConverter(ctx context.Context, client rueidis.Client, lists *collection.Timelines) (*Converter, error) {
+	merged, err := reply.OrEmpty(client.Do(ctx, client.B().Zrange().Key(storage.CelebritiesKey).Min("0").Max(storage.Itoa(maxMerged)).Build()).AsStrSlice())
+	if err != nil {
+		return nil, fmt.Errorf("social: read whose posts are merged: %w", err)
+	}
+	// Without a set of celebrities the posts of all authors are gathered.
+	return &Converter{&Homes{HomeOptions: HomeOptions{DB: storage.NewDatabase(client, false), Lists: lists}}, merged}, nil
+}
+
+// Convert makes the home timelines of users complete and lasting. Two round trips, and
+// about six more for each that has to be made again.
+func (s *Converter) Convert(ctx context.Context, uids ...int64) error {
+	incomplete, err := s.incomplete(ctx, uids)
+	if err != nil {
+		return fmt.Errorf("social: read home timelines: %w", err)
+	}
+	for _, uid := range incomplete {
+		if err := s.complete(ctx, uid); err != nil {
+			return fmt.Errorf("social: home timeline of user %d: %w", uid, err)
+		}
+	}
+	calls := make([]script.Call, len(uids))
+	for i, uid := range uids {
+		calls[i].Keys = []string{storage.HomeKey(uid)}
+	}
+	return reply.FirstError(convertScript.RunMany(ctx, s.timelines.DB.Client, calls))
+}
+
+// incomplete returns those of the users whose home timelines lack posts, or may.
+func (s *Converter) incomplete(ctx context.Context, uids []int64) ([]int64, error) {
+	b := s.timelines.DB.Client.B()
+	var cmds rueidis.Commands
+	for _, uid := range uids {
+		key := storage.HomeKey(uid)
+		cmds = append(cmds, b.Llen().Key(key).Build(), b.Lindex().Key(key).Index(-1).Build())
+		if len(s.merged) > 0 && len(s.merged) <= maxMerged {
+			cmds = append(cmds, b.Zmscore().Key(storage.FollowingKey(uid)).Member(s.merged...).Build())
+		}
+	}
+	results := s.timelines.DB.Client.DoMulti(ctx, cmds...)
+	each := len(cmds) / len(uids)
+	var found []int64
+	for i, uid := range uids {
+		res := results[i*each : (i+1)*each]
+		length, err := res[0].AsInt64()
+		if rediserr.IsWrongType(err) {
+			continue // a check reports it
+		}
+		if err != nil {
+			return nil, err
+		}
+		last, err := reply.TextOrEmpty(res[1])
+		if err != nil {
+			return nil, err
+		}
+		lacks := len(s.merged) > maxMerged || last != "0" && length < storage.TimelineCap
+		if each > 2 {
+			scores, err := reply.OrEmpty(res[2].ToArray())
+			if err != nil {
+				return nil, err
+			}
+			lacks = lacks || slices.ContainsFunc(scores, func(score rueidis.RedisMessage) bool { return !score.IsNil() })
+		}
+		if lacks {
+			found = append(found, uid)
+		}
+	}
+	return found, nil
+}
+
+// complete puts on a home timeline what belongs there.
+func (s *Converter) complete(ctx context.Context, uid int64) error {
+	posts, err := s.timelines.gather(ctx, uid)
+	if err != nil {
+		return err
+	}
+	return s.timelines.Lists.PutMany(ctx, storage.HomeKey(uid), posts...)
+}
+
+// End ends what Convert has begun, once it was called for all users. One round trip.
+func (s *Converter) End(ctx context.Context) error {
+	return s.timelines.DB.Client.Do(ctx, s.timelines.DB.Client.B().Del().Key(storage.CelebritiesKey).Build()).Error()
+}

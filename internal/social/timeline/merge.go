@@ -1,0 +1,173 @@
+package timeline
+
+import (
+	"context"
+	"slices"
+	"sort"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/reply"
+	"retwis/internal/social/storage"
+	"retwis/internal/watched"
+)
+
+// headLen is how many of an author's latest posts are in memory.
+const headLen = 100
+
+// head are the latest posts and reposts of an author, the latest first. It never changes.
+type head struct {
+	ids   []int64
+	whole bool // there are no others that are merged
+	first int64
+}
+
+// headsOf returns the latest posts of each of these authors, which are read again about once a
+// second at most. One round trip if some have changed.
+func (t *Homes) headsOf(ctx context.Context, authors []int64, first map[int64]int64) ([]*head, error) {
+	return t.heads.GetMany(ctx, authors, watched.Ask[*head]{
+		Valid: func(id int64, h *head) bool { return h.first == first[id] },
+		Load: func(ctx context.Context, reads []*watched.Read[*head]) error {
+			return t.readHeads(ctx, reads, first)
+		},
+	})
+}
+
+// readHeads reads the latest posts of authors.
+func (t *Homes) readHeads(ctx context.Context, reads []*watched.Read[*head], first map[int64]int64) error {
+	cmds := make([]rueidis.Cacheable, len(reads))
+	for i, r := range reads {
+		cmds[i] = t.DB.Client.B().Zrevrange().Key(storage.ProfileKey(r.ID)).Start(0).Stop(headLen - 1).Cache()
+	}
+	for i, res := range t.DB.ReadMany(ctx, cmds...) {
+		members, err := reply.OrEmpty(res.AsStrSlice())
+		if err != nil {
+			return err
+		}
+		r := reads[i]
+		r.Value = &head{first: first[r.ID]}
+		r.Value.fill(parseIDs(members), len(members))
+	}
+	return nil
+}
+
+// fill takes the ids that are merged.
+func (h *head) fill(ids []int64, read int) {
+	n := sort.Search(len(ids), func(i int) bool { return ids[i] < h.first })
+	h.ids, h.whole = ids[:n:n], n < len(ids) || read < headLen
+}
+
+// below returns the ids below an id; 0 for all.
+func below(ids []int64, before int64) []int64 {
+	if before == 0 {
+		return ids
+	}
+	return ids[sort.Search(len(ids), func(i int) bool { return ids[i] < before }):]
+}
+
+// merged is a page of a home timeline with the posts of authors that it lacks.
+type merged struct {
+	part
+	authors []int64
+	first   map[int64]int64 // the first post of each that it lacks
+	before  int64           // the posts below an id; 0 for all
+	n       int             // the newest of them
+}
+
+// merge returns the ids of a page.
+func (t *Homes) merge(ctx context.Context, m merged) ([]int64, error) {
+	heads, err := t.headsOf(ctx, m.authors, m.first)
+	if err != nil {
+		return nil, err
+	}
+	var runs [][]int64
+	if len(m.ids) > 0 {
+		runs = append(runs, m.ids)
+	}
+	var older []int // authors with older posts on the page than those in memory, perhaps
+	for i, h := range heads {
+		ids := below(h.ids, m.before)
+		if !h.whole && len(ids) < m.n && (len(h.ids) == 0 || h.ids[len(h.ids)-1] > m.floor) {
+			older = append(older, i)
+			continue
+		}
+		if len(ids) > 0 && ids[0] > m.floor {
+			runs = append(runs, ids)
+		}
+	}
+	more, err := t.older(ctx, m, older)
+	if err != nil {
+		return nil, err
+	}
+	return newest(append(runs, more...), m.floor, m.n), nil
+}
+
+// older reads the posts of some of the authors, by their place among them, that are not in
+// memory.
+func (t *Homes) older(ctx context.Context, m merged, which []int) ([][]int64, error) {
+	if len(which) == 0 {
+		return nil, nil
+	}
+	from := "+inf"
+	if m.before > 0 {
+		from = "(" + storage.Itoa(m.before)
+	}
+	cmds := make(rueidis.Commands, len(which))
+	for j, i := range which {
+		id := m.authors[i]
+		cmds[j] = t.DB.Client.B().Zrevrangebyscore().Key(storage.ProfileKey(id)).Max(from).
+			Min(storage.Itoa(max(m.first[id], m.floor))).Limit(0, int64(m.n)).Build()
+	}
+	var runs [][]int64
+	for _, res := range t.DB.Client.DoMulti(ctx, cmds...) {
+		members, err := reply.OrEmpty(res.AsStrSlice())
+		if err != nil {
+			return nil, err
+		}
+		if ids := parseIDs(members); len(ids) > 0 {
+			runs = append(runs, ids)
+		}
+	}
+	return runs, nil
+}
+
+// newest returns the largest n ids of runs that are in order, largest first, each id
+// once, and none below floor. It changes the runs.
+func newest(runs [][]int64, floor int64, n int) []int64 {
+	// runs is a heap: the run with the largest first id is at its top.
+	down := func(i int) {
+		for {
+			child := 2*i + 1
+			if child >= len(runs) {
+				return
+			}
+			if right := child + 1; right < len(runs) && runs[right][0] > runs[child][0] {
+				child = right
+			}
+			if runs[i][0] >= runs[child][0] {
+				return
+			}
+			runs[i], runs[child] = runs[child], runs[i]
+			i = child
+		}
+	}
+	for i := len(runs)/2 - 1; i >= 0; i-- {
+		down(i)
+	}
+	ids := make([]int64, 0, n)
+	for len(runs) > 0 && len(ids) < n {
+		id := runs[0][0]
+		if id < floor {
+			break
+		}
+		if len(ids) == 0 || ids[len(ids)-1] != id {
+			ids = append(ids, id)
+		}
+		if runs[0] = runs[0][1:]; len(runs[0]) == 0 {
+			runs[0] = runs[len(runs)-1]
+			runs = runs[:len(runs)-1]
+		}
+		down(0)
+	}
+	return slices.Clip(ids)
+}
