@@ -310,6 +310,39 @@ func TestMapHit(t *testing.T) {
 	}
 }
 
+// The reader after a write of this process reads past all caches, unless the report of the write
+// has arrived, and what was read so is not kept: the server reports no change of it.
+func TestMapForce(t *testing.T) {
+	t.Parallel()
+	for _, fenced := range []bool{false, true} {
+		link := NewLink(true, func(context.Context) error { return nil })
+		m, err := NewMap(Options[int]{Link: link, Most: 10, IsFresh: isFresh, WithFresh: fresh, Fenced: fenced})
+		if err != nil {
+			t.Fatal(err)
+		}
+		get := func() (isFresh bool) {
+			_, err := m.Get(t.Context(), 1, Ask[int]{Load: Each(func(_ context.Context, r *Read[int]) (int, error) {
+				isFresh = r.Fresh
+				return 1, nil
+			})})
+			if err != nil {
+				t.Error(err)
+			}
+			return isFresh
+		}
+		if get() {
+			t.Error("the first read goes past all caches")
+		}
+		m.Force(1)
+		if _, ok := m.Peek(1); ok || get() == fenced {
+			t.Errorf("fenced %v: a value from before the write, %v", fenced, ok)
+		}
+		if _, ok := m.Peek(1); ok != fenced {
+			t.Errorf("fenced %v: in memory after the read: %v", fenced, ok)
+		}
+	}
+}
+
 // A caller whose leader has failed, or has read what is of no use to it, reads for itself.
 func TestMapUnshared(t *testing.T) {
 	t.Parallel()

@@ -190,6 +190,13 @@ func TestCell(t *testing.T) {
 		is("reports lost", 0, false)
 		put(false)
 		is("read past the cache", 0, false)
+		early := cell.Begin(link, true)
+		time.Sleep(time.Second)
+		cell.Put(9, cell.Begin(link, true))
+		cell.Put(8, early)
+		if got := cell.Latest(); got != 9 {
+			t.Errorf("an earlier read has replaced a later one: %d", got)
+		}
 	})
 }
 
