@@ -52,7 +52,7 @@ test: ## run the tests of every package on real servers; needs Go and a Redis or
 # Packages whose goroutines share memory.
 sharing := ./redlock/... ./bulk/... ./collection ./ratelimit ./internal/watched ./internal/certificates ./internal/logfile \
 	./internal/maintain ./internal/redis/store ./internal/redis/nodes ./internal/web/httpserver ./internal/web/request \
-	$(addprefix ./internal/social/,auth fanout home live notify timeline users work)
+	$(addprefix ./internal/social/,auth live notify posts storage timeline work)
 
 test-race: ## run them with the race detector, which needs a C compiler, in the packages whose goroutines share memory
 	@scripts/deps server
