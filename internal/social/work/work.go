@@ -17,7 +17,7 @@
 //     server: each has a band of scores.
 //   - An idle process waits in one BLPOP, which an addition ends, and looks for what is due every
 //     five seconds.
-//   - Periodic work is in a sorted set of its own, by when it is due; see Repeat.
+//   - Periodic work is in another sorted set, by when it is due; see Repeat.
 //   - What an Engine has acknowledged is on a replica of each master that has one; see fence.go.
 //     What may not be there is social.ErrUncertain.
 package work
