@@ -50,6 +50,13 @@ func TestCluster(t *testing.T) {
 		{"snapshot", snapshotIntoCluster},
 		{"order", keepsOrder},
 		{"refused again", refusesAgain},
+		{"read-only for a moment", func(t *testing.T, c *redistest.ClusterServers) {
+			const once = "if redis.call('INCR', KEYS[1]) == 1 then return redis.error_reply('READONLY not now') end"
+			report := load(t, c.URL(), encode(t, []any{"EVAL", once, 1, "a"}, []any{"SET", "b", 2}), Options{})
+			if report.Errors != 0 || report.Replies != 2 || report.Resent != 1 {
+				t.Errorf("%+v", report)
+			}
+		}},
 		{"slots move", func(t *testing.T, c *redistest.ClusterServers) { slotsMove(t, c, true) }},
 		{"slot stuck", slotStuck},
 		{"failover", failsOver},

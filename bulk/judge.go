@@ -33,11 +33,8 @@ func (j *judge) stopped() error {
 // to another server, or later.
 func (j *judge) redirected(from string, c *chunk, i int, text string) bool {
 	kind, rest, _ := strings.Cut(text, " ")
-	if kind == "READONLY" { // the server was replaced; a Cluster answers MOVED to a command with keys
-		return j.sentinel || j.cluster && c.items[i].flags&copied != 0
-	}
 	if !j.cluster {
-		return false
+		return kind == "READONLY" && j.sentinel // the server was replaced
 	}
 	switch kind {
 	case "MOVED", "ASK":
@@ -55,6 +52,11 @@ func (j *judge) redirected(from string, c *chunk, i int, text string) bool {
 		return true
 	case "TRYAGAIN", "CLUSTERDOWN":
 		c.items[i].flags |= later
+		return true
+	case "READONLY": // the server was replaced, also where it says that it still has the slot
+		if c.items[i].flags&copied == 0 {
+			c.items[i].flags |= later
+		}
 		return true
 	}
 	return false
