@@ -59,6 +59,9 @@ func (r *router) open(ctx context.Context) error {
 		}
 		ranges, err := server.SlotRanges(c)
 		c.Close()
+		if err != nil && !server.IsReply(err, "") {
+			return lost(fmt.Errorf("%s: %w", c.Addr, err))
+		}
 		if r.cluster = err == nil; r.cluster && len(ranges) == 0 {
 			return lost(fmt.Errorf("%s is part of a Cluster without any assigned slot", c.Addr))
 		}
@@ -264,21 +267,33 @@ func (r *router) checkArgs(ctx context.Context, n int) error {
 	return nil
 }
 
-// version returns the version of the server, or "" if it is unknown.
+// version returns the version of the server, or "" if it does not say it. It asks again where a
+// connection breaks, for Options.RetryFor; then the loading connection reports what is wrong.
 func (r *router) version(ctx context.Context) string {
+	began := time.Now()
+	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		version, err := r.askVersion(ctx)
+		left := r.retryFor - time.Since(began)
+		if err == nil || server.IsReply(err, "") || server.IsPermanent(err) || left <= 0 || !sleep.For(ctx, min(wait, left)) {
+			return version
+		}
+	}
+}
+
+func (r *router) askVersion(ctx context.Context) (string, error) {
 	c, err := r.anyServer(ctx)
 	if err != nil {
-		return "" // the loading connection reports what is wrong
+		return "", err
 	}
 	defer c.Close()
-	answer, _ := c.Do("HELLO", "2") // no rule of an ACL forbids it
+	answer, err := c.Do("HELLO", "2") // no rule of an ACL forbids it
 	fields, _ := answer.([]any)
 	for i := 0; i+1 < len(fields); i += 2 {
 		if fields[i] == "version" {
-			return fmt.Sprint(fields[i+1])
+			return fmt.Sprint(fields[i+1]), nil
 		}
 	}
-	return ""
+	return "", err
 }
 
 // anyServer connects to the server, or to one node of a Cluster.
