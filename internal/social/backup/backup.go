@@ -164,7 +164,11 @@ func (b *writer) prepare(ctx context.Context) (err error) {
 			return err
 		}
 		b.total += size
-		foreign += others(ctx, m.Client, b.from.Options.SelectDB)
+		n, err := others(ctx, m.Client, b.from.Options.SelectDB)
+		if err != nil {
+			return err
+		}
+		foreign += n
 	}
 	b.result.Manifest = Manifest{
 		Format: Format, ID: rand.Text(), Created: time.Now().UTC().Truncate(time.Second), Retwis: b.opt.Version,
@@ -180,16 +184,19 @@ func (b *writer) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
-// others returns how many other databases of a server have keys, 0 if it does not say.
-func others(ctx context.Context, node rueidis.Client, own int) (n int) {
-	info, _ := node.Do(ctx, node.B().Info().Section("keyspace").Build()).ToString()
+// others returns how many other databases of a server have keys, 0 if it refuses to say.
+func others(ctx context.Context, node rueidis.Client, own int) (n int, err error) {
+	info, err := node.Do(ctx, node.B().Info().Section("keyspace").Build()).ToString()
+	if _, refused := rueidis.IsRedisErr(err); err != nil && !refused {
+		return 0, err
+	}
 	for line := range strings.Lines(info) {
 		name, _, ok := strings.Cut(line, ":")
 		if number, isDB := strings.CutPrefix(name, "db"); ok && isDB && number != fmt.Sprint(own) {
 			n++
 		}
 	}
-	return n
+	return n, nil
 }
 
 // version returns the name and the version of the server, as in "redis 7.0.15".

@@ -171,7 +171,15 @@ func empty(ctx context.Context, client rueidis.Client, masters []nodes.Master, i
 	}
 	var last []nodes.Master // the one that has the mark; the others redirect
 	for _, m := range masters {
-		has, _ := m.Client.Do(ctx, m.Client.B().Exists().Key(storage.Restoring).Build()).AsBool()
+		has, err := m.Client.Do(ctx, m.Client.B().Exists().Key(storage.Restoring).Build()).AsBool()
+		if refused, ok := rueidis.IsRedisErr(err); ok {
+			if _, elsewhere := refused.IsMoved(); elsewhere {
+				err = nil
+			}
+		}
+		if err != nil {
+			return err
+		}
 		if has {
 			last = append(last, m)
 			continue
