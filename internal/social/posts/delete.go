@@ -45,10 +45,11 @@ type stub struct {
 
 	// Of a stub that was read with its texts, for a deletion:
 
-	body    *string  // what the search index has of it; nil for nothing
-	earlier []string // the texts that it had before, the latest first
-	to      int64    // the author of the parent
-	marks   int64    // how many likes and reposts it counts
+	body     *string  // what the search index has of it; nil for nothing
+	earlier  []string // the texts that it had before, the latest first
+	to       int64    // the author of the parent
+	marks    int64    // how many likes and reposts it counts
+	unmarked bool     // the script that deleted it has seen neither
 }
 
 // places are the lists of the post before it was deleted.
@@ -82,8 +83,13 @@ func (d *Deletions) Delete(ctx context.Context, post int64) error {
 	if err != nil || !s.exists {
 		return err
 	}
+	return d.delete(ctx, s)
+}
+
+// delete is Delete of a post that was read with its texts.
+func (d *Deletions) delete(ctx context.Context, s stub) error {
 	return d.tasks.Do(ctx, deleteKind+":"+s.argument(),
-		func(ctx context.Context) error {
+		func(ctx context.Context) (err error) {
 			s, err = d.hide(ctx, s)
 			return err
 		},
@@ -95,31 +101,52 @@ func (d *Deletions) Delete(ctx context.Context, post int64) error {
 		})
 }
 
-// read reads a post with its texts.
+// read reads a post with its texts: those that it had before only where it says that there are
+// some.
 func (d *Deletions) read(ctx context.Context, post int64) (stub, error) {
-	b := d.client.B()
-	res := d.client.DoMulti(ctx,
-		b.Hmget().Key(storage.PostKey(post)).Field(slices.Concat(stubFields, []string{"to", "likes", "reposts", "body", "deleted_body"})...).Build(),
-		d.writer.words.earlierCommand(post))
+	s, edited, err := d.readTexts(ctx, post)
+	if err == nil && edited {
+		s, err = d.readAll(ctx, post)
+	}
+	return s, err
+}
+
+// readAll reads a post with all its texts.
+func (d *Deletions) readAll(ctx context.Context, post int64) (stub, error) {
+	s, _, err := d.readTexts(ctx, post, d.writer.words.earlierCommand(post))
+	return s, err
+}
+
+// readTexts reads a post with its text and, with that command, the earlier ones. edited reports
+// whether it can have some.
+func (d *Deletions) readTexts(ctx context.Context, post int64, earlier ...rueidis.Completed) (s stub, edited bool, err error) {
+	read := d.client.B().Hmget().Key(storage.PostKey(post)).
+		Field(slices.Concat(stubFields, []string{"to", "likes", "reposts", "edited", "body", "deleted_body"})...).Build()
+	res := d.client.DoMulti(ctx, append(rueidis.Commands{read}, earlier...)...)
 	fields, err := reply.Fields(res[0])
 	if err != nil {
-		return stub{}, fmt.Errorf("social: read a post: %w", err)
+		return stub{}, false, fmt.Errorf("social: read a post: %w", err)
 	}
-	s := parseStub(post, fields)
-	s.to, _ = storage.ParseID(fields[len(stubFields)])
-	for _, count := range fields[len(stubFields)+1:][:2] {
+	s = parseStub(post, fields)
+	more := fields[len(stubFields):]
+	s.to, _ = storage.ParseID(more[0])
+	for _, count := range more[1:3] {
 		n, _ := strconv.ParseInt(count, 10, 64)
 		s.marks += n
 	}
+	edited = more[3] != ""
 	if values, err := res[0].ToArray(); err == nil { // a text can be empty
-		for _, value := range values[len(stubFields)+3:] {
+		for i, value := range values[len(values)-2:] {
 			if text, err := value.ToString(); err == nil {
 				s.body = &text
+				edited = edited || i == 1 // the deletion was cut short
 			}
 		}
 	}
-	s.earlier, err = earlierTexts(res[1])
-	return s, err
+	if len(earlier) > 0 {
+		s.earlier, err = earlierTexts(res[1])
+	}
+	return s, edited, err
 }
 
 // hide makes a stub of a post that was read with its texts, removes it from all lists but
@@ -153,14 +180,15 @@ func (d *Deletions) unpin(ctx context.Context, s stub) error {
 
 // deleteTask is a task of deleteKind.
 func (d *Deletions) deleteTask(ctx context.Context, argument string) error {
-	s, err := d.writer.stubOf(ctx, argument)
-	if err != nil || !s.exists {
+	post, _, _, ok := parseIdentity(argument)
+	if !ok {
+		return nil
+	}
+	s, err := d.read(ctx, post)
+	if err != nil || !s.exists || s.argument() != argument { // another post has its id by now
 		return err
 	}
-	if s, err = d.read(ctx, s.id); err == nil {
-		s, err = d.hide(ctx, s)
-	}
-	if err != nil {
+	if s, err = d.hide(ctx, s); err != nil {
 		return err
 	}
 	return d.clear(ctx, s)
@@ -169,10 +197,10 @@ func (d *Deletions) deleteTask(ctx context.Context, argument string) error {
 // clear removes what hide has left of a post: its words, its reposts and likes, its pictures.
 func (d *Deletions) clear(ctx context.Context, s stub) error {
 	err := d.writer.words.unindex(ctx, s)
-	if err == nil {
+	if err == nil && !s.unmarked {
 		err = d.deleteReposts(ctx, s.id)
 	}
-	if err == nil {
+	if err == nil && !s.unmarked {
 		err = d.removeLikes(ctx, s.id)
 	}
 	if err == nil {
@@ -207,16 +235,17 @@ func (d *Deletions) makeStub(ctx context.Context, s stub) (stub, error) {
 		for _, old := range s.earlier {
 			tags = append(tags, text.Tags(old)...)
 		}
-		state, err := deletePostScript.RunFenced(ctx, d.client, []string{storage.PostKey(s.id), storage.EditsKey(s.id)},
-			[]string{storage.Seconds(d.now()), body, strconv.Itoa(len(s.earlier)), joinTags(tags)}).AsInt64()
+		state, err := deletePostScript.RunFenced(ctx, d.client,
+			[]string{storage.PostKey(s.id), storage.EditsKey(s.id), storage.LikersKey(s.id), storage.RepostersKey(s.id)},
+			[]string{storage.Seconds(d.now()), body, strconv.Itoa(len(s.earlier)), joinTags(tags)}).AsIntSlice()
 		if err != nil {
 			return s, err
 		}
-		if state == 1 {
-			s.isDeleted, s.tags = true, tags
+		if state[0] == 1 {
+			s.isDeleted, s.tags, s.unmarked = true, tags, state[1] == 0
 			return s, nil
 		}
-		if s, err = d.read(ctx, s.id); err != nil {
+		if s, err = d.readAll(ctx, s.id); err != nil {
 			return s, err
 		}
 	}

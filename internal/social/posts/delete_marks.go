@@ -83,29 +83,21 @@ func (d *Deletions) removeLikes(ctx context.Context, post int64) error {
 }
 
 // dropMarks removes a deleted post from the sets of these users (user, score, user,
-// score ...), and the users from its own set: the former also afterwards, because one
-// who has just been added to the latter may not have been added to the former yet.
+// score ...), and then the users from its own set. One who was added to the latter, and not yet
+// to the former, is not added there any more: what copies the mark looks again afterwards.
 func (d *Deletions) dropMarks(ctx context.Context, post int64, set, counter, prefix string, page []string) error {
-	if err := d.removeMarks(ctx, post, prefix, page); err != nil {
-		return err
-	}
-	if err := d.writer.drop(ctx, post, set, counter, page...); err != nil {
-		return err
-	}
-	return d.removeMarks(ctx, post, prefix, page)
-}
-
-// removeMarks removes a post from the sets of a page of users.
-func (d *Deletions) removeMarks(ctx context.Context, post int64, prefix string, page []string) error {
 	var cmds rueidis.Commands
 	for i := 0; i < len(page); i += 2 {
 		cmds = append(cmds, d.client.B().Zrem().Key(prefix+page[i]).Member(storage.Itoa(post)).Build())
 	}
-	return writeAll(ctx, d.client, cmds)
+	if err := writeAll(ctx, d.client, cmds); err != nil {
+		return err
+	}
+	return d.writer.drop(ctx, post, set, counter, page...)
 }
 
 // eachPage calls f with the first members of a sorted set and their scores, until f
-// has removed all.
+// has removed all. Nothing is added to the set of a deleted post.
 func (d *Deletions) eachPage(ctx context.Context, set string, f func(page []string) error) error {
 	for {
 		scores, err := d.client.Do(ctx, d.client.B().Zrange().Key(set).Min("0").Max(strconv.Itoa(pageOfMarks-1)).Withscores().Build()).AsZScores()
@@ -116,7 +108,7 @@ func (d *Deletions) eachPage(ctx context.Context, set string, f func(page []stri
 		for _, s := range scores {
 			page = append(page, s.Member, strconv.FormatFloat(s.Score, 'f', -1, 64))
 		}
-		if err := f(page); err != nil {
+		if err := f(page); err != nil || len(scores) < pageOfMarks {
 			return err
 		}
 		if !sleep.For(ctx, pageGap) {

@@ -70,27 +70,29 @@ func (p *Service) Edits(ctx context.Context, id int64) ([]Edit, error) {
 // where it has replies. Its reposts are deleted too. Repeating it changes nothing. It
 // returns ErrNotFound, and ErrNotAuthor for a post of another user.
 func (p *Service) Delete(ctx context.Context, author social.User, id int64) error {
-	post, err := p.stored(ctx, id)
+	s, err := p.opt.FanOut.Deletions.read(ctx, id)
 	switch {
 	case err != nil:
 		return err
-	case post.Author.ID != author.ID:
+	case !s.exists:
+		return social.ErrNotFound
+	case s.author != author.ID:
 		_, err := p.own(ctx, author, id)
 		return err
-	case post.Deleted:
+	case s.isDeleted:
 		return nil
 	}
-	err = p.opt.FanOut.Deletions.Delete(ctx, id)
+	err = p.opt.FanOut.Deletions.delete(ctx, s)
 	p.opt.Timelines.Removed(id)
 	p.opt.Views.Touch(id)
-	for _, other := range []int64{post.Parent, post.RepostOf} {
+	for _, other := range []int64{s.parent, s.repostOf} {
 		if other != 0 {
 			p.opt.Views.Touch(other)
 		}
 	}
-	if err == nil && post.RepostOf != 0 {
-		if original, err := p.stored(ctx, post.RepostOf); err == nil {
-			p.noticeUnrepost(ctx, author, original, post.Time)
+	if err == nil && s.repostOf != 0 {
+		if original, err := p.stored(ctx, s.repostOf); err == nil {
+			p.noticeUnrepost(ctx, author, original, storage.ParseTime(s.time))
 		}
 	}
 	return err

@@ -51,16 +51,7 @@ func (d *Deletions) Erase(ctx context.Context, post, author int64) (done bool, e
 func (d *Deletions) eraseFrom(ctx context.Context, s stub) error {
 	s, err := d.makeStub(ctx, s)
 	if err == nil {
-		err = d.writer.words.unindex(ctx, s)
-	}
-	if err == nil {
-		err = d.deleteReposts(ctx, s.id)
-	}
-	if err == nil {
-		err = d.removeLikes(ctx, s.id)
-	}
-	if err == nil {
-		err = d.removePictures(ctx, s)
+		err = d.clear(ctx, s)
 	}
 	if err == nil {
 		err = d.detach(ctx, s)
