@@ -202,7 +202,7 @@ func TestNeverAsked(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
 	clients := clientsOf(t, servers)
-	m := dial(t, servers, redlock.Options{})
+	m := dial(t, servers, redlock.Options{NodeTimeout: nodeTimeout})
 	servers[2].Freeze(t)
 	unlock(t, lock(t, m, "before")) // it does not answer, and gets no new requests
 	// A timeout is not enough: its request may still wait to be sent.
