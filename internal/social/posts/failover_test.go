@@ -167,6 +167,26 @@ func TestUncertain(t *testing.T) {
 	b.WantHealthy()
 }
 
+// One of two replicas replaces the master, which goes on for a while with the other one: what that
+// one acknowledges is lost.
+func TestOtherReplicaAcknowledges(t *testing.T) {
+	t.Parallel()
+	p := socialtest.NewPair(t)
+	other := redistest.TCP(t, fmt.Sprintf("replicaof 127.0.0.1 %d", p.Master.Port()))
+	link := p.Dial(other.Socket)
+	socialtest.Wait(t, "the other replica to be in step", func() bool { return socialtest.Info(t, link, "master_link_status") == "up" })
+	b := on(t, p.DB)
+	author := b.NewUser("author")
+	socialtest.Wait(t, "both to acknowledge", func() bool {
+		_, err := b.Posts.Post(b.Ctx, author, "kept")
+		return err == nil && socialtest.Info(t, p.DB, "connected_slaves") == "2"
+	})
+	p.Promote()
+	if _, err := b.Posts.Post(b.Ctx, author, "lost"); !errors.Is(err, social.ErrUncertain) {
+		t.Errorf("a post that only the replica has that was not promoted: %v", err)
+	}
+}
+
 // A fan-out that waits for a replica is not begun by another process.
 func TestWaitingFanOutsAreNotTaken(t *testing.T) {
 	t.Parallel()

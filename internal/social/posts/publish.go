@@ -46,7 +46,7 @@ func (d Draft) isSensitive() bool { return d.Sensitive && len(d.Pictures) > 0 }
 // returns *InvalidError for a text that is not allowed, and ErrForbidden for an address that is
 // blocked.
 //
-// When it returns, the master and a replica, if it has one, have the post, and every timeline but the home
+// When it returns, the master and its replicas have the post, and every timeline but the home
 // timelines of followers beyond the first thousand or so, which are written in
 // the background. Whatever interrupts the fan-out, it is finished later; see
 // package fanout. Five round trips, six on a Cluster, and five more for each 200

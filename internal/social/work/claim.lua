@@ -6,7 +6,7 @@
 -- ARGV[1]   for how many microseconds
 -- ARGV[2..] of each class: its number, how many tasks at the most, and for how many microseconds
 --           they must have been due; then the kinds of tasks that the caller knows
--- Reply     the history of writes; whether the server has replicas; how many short and long tasks
+-- Reply     the history of writes; how many replicas the server has; how many short and long tasks
 --           wait; in how many microseconds the next task is due, -1 for none; then of each task
 --           its name, its token, how often it was begun, and whether its process had left it
 local classes, known, t = #KEYS - 2, {}, now()

@@ -29,9 +29,9 @@ import (
 //
 //   - The histories of writes of the masters are those from before the first write. After a
 //     failover or a restart a part may be gone.
-//   - A replica of each master that has one has acknowledged all. WAIT asks for that: for what
-//     its connection has written last, so a round writes something itself, and answers for all
-//     that was written before it by anybody.
+//   - All replicas of each master have acknowledged all: any of them can be promoted. WAIT asks for
+//     that: for what its connection has written last, so a round writes something itself, and
+//     answers for all that was written before it by anybody.
 //
 // On a single server without replicas the script that finishes a task looks at the history itself.
 // With several masters a round asks all of them.
@@ -47,8 +47,9 @@ const (
 	// ackTimeout is how long replicas have to acknowledge, and slowAck once they have not.
 	ackTimeout = time.Second
 	slowAck    = 10 * time.Millisecond
-	// uncertainFor is how long what is written is uncertain once replicas do not acknowledge: one of
-	// them may be about to replace its master. Then it counts as kept by the master alone.
+	// uncertainFor is how long what is written is uncertain once a replica does not acknowledge, or has
+	// disconnected: it may be about to replace its master. Then the others are asked without it, or
+	// the master counts as the only one that keeps what is written.
 	uncertainFor = 5 * time.Second
 	// replicaTimeout is how long what is done waits for a replica that acknowledges nothing,
 	// and how long one that has disconnected still counts: it may be about to replace its master.
@@ -74,14 +75,36 @@ type fence struct {
 	identity string               // of all histories; empty: not known
 	asked    time.Time            // when that was read
 	at       string               // where the only master listens
-	seen     map[string]time.Time // when a master has last had a replica, by address
+	seen     map[string]replicas  // of a master, by address
 	behind   map[string]time.Time // since when the replicas of a master have not acknowledged
+}
+
+// replicas are those of a master.
+type replicas struct {
+	at    time.Time // when it last had one
+	n     int64     // how many acknowledge what is written
+	since time.Time // when it last had so many
+}
+
+// saw notes how many replicas a master has.
+func (f *fence) saw(master string, n int64) {
+	r, now := f.seen[master], time.Now()
+	if n == 0 && r.n == 0 {
+		return
+	}
+	if n > 0 {
+		r.at = now
+	}
+	if n >= r.n || now.Sub(r.since) > uncertainFor {
+		r.n, r.since = max(n, 1), now
+	}
+	f.seen[master] = r
 }
 
 func newFence(client rueidis.Client, log *slog.Logger) *fence {
 	return &fence{
 		client: client, log: log, cluster: client.Mode() == rueidis.ClientModeCluster,
-		seen: map[string]time.Time{}, behind: map[string]time.Time{},
+		seen: map[string]replicas{}, behind: map[string]time.Time{},
 	}
 }
 
@@ -144,10 +167,10 @@ func (f *fence) note(history, replicas rueidis.RedisMessage) {
 	} else {
 		f.asked = time.Now()
 	}
-	if n > 0 && f.identity != "" && f.at != "" {
-		f.seen[f.at] = time.Now()
-	} else if n > 0 {
-		f.seen[id] = time.Now() // the next round finds out where it is
+	if f.identity != "" && f.at != "" {
+		f.saw(f.at, n)
+	} else {
+		f.saw(id, n) // the next round finds out where it is
 	}
 }
 
@@ -198,9 +221,7 @@ func (f *fence) round(ctx context.Context, acks bool) (state, error) {
 	ids := make([]string, len(answers))
 	for i, a := range answers {
 		ids[i], f.at = a.id, a.at
-		if a.replicas {
-			f.seen[a.at] = time.Now()
-		}
+		f.saw(a.at, a.replicas)
 		if a.acked {
 			delete(f.behind, a.at)
 		}
@@ -216,7 +237,7 @@ func (f *fence) round(ctx context.Context, acks bool) (state, error) {
 				"server", a.at)
 		}
 	}
-	maps.DeleteFunc(f.seen, func(_ string, at time.Time) bool { return time.Since(at) > replicaTimeout })
+	maps.DeleteFunc(f.seen, func(_ string, r replicas) bool { return time.Since(r.at) > replicaTimeout })
 	slices.SortFunc(ids, func(a, b string) int { return cmp.Compare(process(a), process(b)) })
 	now.identity = strings.Join(ids, " ")
 	f.identity, f.asked = now.identity, time.Now()
@@ -233,8 +254,8 @@ func process(id string) string {
 type answer struct {
 	id       string // of its history of writes
 	at       string // where it listens: the same after a restart
-	replicas bool
-	acked    bool // one of them has all
+	replicas int64
+	acked    bool // they have all
 }
 
 // ask asks a master, and with acks waits for its replicas.
@@ -245,7 +266,7 @@ func (f *fence) ask(ctx context.Context, server nodes.Master, acks bool) (answer
 	if !f.cluster {
 		at = f.at
 	}
-	_, expected := f.seen[at]
+	expected := f.seen[at].n
 	timeout := ackTimeout
 	if _, ok := f.behind[at]; ok {
 		timeout = slowAck
@@ -260,8 +281,8 @@ func (f *fence) ask(ctx context.Context, server nodes.Master, acks bool) (answer
 		if !f.cluster {
 			cmds = append(cmds, b.ClientInfo().Build())
 		}
-		if acks && expected {
-			cmds = append(cmds, b.Wait().Numreplicas(1).Timeout(timeout.Milliseconds()).Build())
+		if acks && expected > 0 {
+			cmds = append(cmds, b.Wait().Numreplicas(expected).Timeout(timeout.Milliseconds()).Build())
 		}
 		res := server.Client.DoMulti(ctx, cmds...)
 		reply, err := res[0].ToArray()
@@ -272,22 +293,22 @@ func (f *fence) ask(ctx context.Context, server nodes.Master, acks bool) (answer
 			return a, err
 		}
 		a.id, _ = reply[0].ToString()
-		a.replicas, _ = reply[1].AsBool()
+		a.replicas, _ = reply[1].AsInt64()
 		if !f.cluster {
 			a.at = cmp.Or(localAddress(res[1]), a.id)
 		}
-		if !acks || !a.replicas {
+		if !acks || a.replicas == 0 {
 			return a, nil
 		}
-		if expected {
+		if expected >= a.replicas {
 			n, err := res[len(res)-1].AsInt64()
 			if rediserr.Of(err) == rediserr.Unavailable {
 				return a, err
 			}
-			a.acked = err == nil && n > 0
+			a.acked = err == nil && n >= expected
 			return a, nil
 		}
-		expected = true // the first replica
+		expected = a.replicas // another one has connected
 	}
 }
 
@@ -510,7 +531,7 @@ func (e *Engine) remove(ctx context.Context, some []*ended, fenced bool) (rest [
 	}
 	e.fence.note(reply[0], reply[1])
 	answer := func(x *ended) { e.answer(x, nil) }
-	if has, _ := reply[1].AsBool(); has && !fenced {
+	if n, _ := reply[1].AsInt64(); n > 0 && !fenced {
 		now, err := e.fence.round(ctx, true)
 		answer = func(x *ended) {
 			switch {

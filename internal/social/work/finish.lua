@@ -3,7 +3,7 @@
 -- KEYS[2]   how often each was begun
 -- ARGV      of each task: its name, its token, and the history of writes under which it was
 --           begun, empty where that does not matter
--- Reply     the history of writes now; whether the server has replicas; then 1 of each task that
+-- Reply     the history of writes now; how many replicas the server has; then 1 of each task that
 --           was removed, 0 where the caller has it no more, -1 where a part of it can be lost
 local id, replicas = history()
 local reply = {id, replicas}

@@ -10,12 +10,14 @@ local function int(n) return string.format('%.0f', n) end
 local BAND = 2e15
 local function begun(class) return (class * 2 - 3) * BAND end
 local function waiting(class) return (class * 2 - 2) * BAND end
--- The history of writes that this server has, and whether it has replicas. What is there without a
+-- The history of writes that this server has, and how many replicas. What is there without a
 -- port reads a copy, as a backup does, and is no replica; what is not online has not even a copy.
 local function history()
   local info = redis.call('INFO', 'replication')
-  local replicas = not string.find(info, 'connected_slaves:0', 1, true) -- the pattern alone takes longer than all else
-    and string.find(info, '\nslave%d+:ip=[^\r]*,port=[1-9]%d*,state=online') and 1 or 0
+  local replicas = 0
+  if not string.find(info, 'connected_slaves:0', 1, true) then -- the pattern alone takes longer than all else
+    replicas = select(2, string.gsub(info, '\nslave%d+:ip=[^\r]*,port=[1-9]%d*,state=online', ''))
+  end
   return string.match(info, 'master_replid:(%x+)'), replicas, info
 end
 -- The identity of a history: its id, which changes with each restart and failover, but also when
