@@ -69,7 +69,8 @@ type fence struct {
 	client  rueidis.Client
 	log     *slog.Logger
 	cluster bool
-	unknown atomic.Int64 // how many marks say nothing
+	unknown atomic.Int64  // how many marks say nothing
+	patient time.Duration // uncertainFor
 
 	mu       sync.Mutex
 	identity string               // of all histories; empty: not known
@@ -95,7 +96,7 @@ func (f *fence) saw(master string, n int64) {
 	if n > 0 {
 		r.at = now
 	}
-	if n >= r.n || now.Sub(r.since) > uncertainFor {
+	if n >= r.n || now.Sub(r.since) > f.patient {
 		r.n, r.since = max(n, 1), now
 	}
 	f.seen[master] = r
@@ -103,7 +104,7 @@ func (f *fence) saw(master string, n int64) {
 
 func newFence(client rueidis.Client, log *slog.Logger) *fence {
 	return &fence{
-		client: client, log: log, cluster: client.Mode() == rueidis.ClientModeCluster,
+		client: client, log: log, cluster: client.Mode() == rueidis.ClientModeCluster, patient: uncertainFor,
 		seen: map[string]replicas{}, behind: map[string]time.Time{},
 	}
 }
@@ -217,10 +218,12 @@ func (f *fence) round(ctx context.Context, acks bool) (state, error) {
 	if err := errors.Join(errs...); err != nil {
 		return state{}, fmt.Errorf("social: ask for the state of replication: %w", err)
 	}
-	now := state{kept: acks}
-	ids := make([]string, len(answers))
-	for i, a := range answers {
-		ids[i], f.at = a.id, a.at
+	now := state{kept: acks, identity: identity(answers)}
+	if now.identity != f.identity {
+		clear(f.behind) // a server that was promoted may have been behind when it was the master before
+	}
+	for _, a := range answers {
+		f.at = a.at
 		f.saw(a.at, a.replicas)
 		if a.acked {
 			delete(f.behind, a.at)
@@ -230,7 +233,7 @@ func (f *fence) round(ctx context.Context, acks bool) (state, error) {
 		}
 		now.kept = false
 		since, ok := f.behind[a.at]
-		now.newly = now.newly || !ok || time.Since(since) < uncertainFor
+		now.newly = now.newly || !ok || time.Since(since) < f.patient
 		if !ok {
 			f.behind[a.at] = time.Now()
 			f.log.Warn("the replicas of a server do not acknowledge what is written: until they do, it is kept by that server alone",
@@ -238,10 +241,18 @@ func (f *fence) round(ctx context.Context, acks bool) (state, error) {
 		}
 	}
 	maps.DeleteFunc(f.seen, func(_ string, r replicas) bool { return time.Since(r.at) > replicaTimeout })
-	slices.SortFunc(ids, func(a, b string) int { return cmp.Compare(process(a), process(b)) })
-	now.identity = strings.Join(ids, " ")
 	f.identity, f.asked = now.identity, time.Now()
 	return now, nil
+}
+
+// identity is that of all histories.
+func identity(answers []answer) string {
+	ids := make([]string, len(answers))
+	for i, a := range answers {
+		ids[i] = a.id
+	}
+	slices.SortFunc(ids, func(a, b string) int { return cmp.Compare(process(a), process(b)) })
+	return strings.Join(ids, " ")
 }
 
 // process is the part of an identity that stays when a first replica connects.

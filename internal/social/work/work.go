@@ -339,8 +339,8 @@ func (e *Engine) Add(ctx context.Context, members ...string) error {
 // written since is kept if Fenced says so. It may be outdated: then it does not.
 func (e *Engine) Mark(ctx context.Context) string { return e.fence.mark(ctx) }
 
-// Fenced waits until a replica of each master that has one has all that this process has written
-// so far, and returns social.ErrUncertain where that can be lost. It returns at once where there are no
+// Fenced waits until the replicas of all masters have all that this process has written so far,
+// and returns social.ErrUncertain where that can be lost. It returns at once where there are no
 // replicas, and while they do not answer.
 func (e *Engine) Fenced(ctx context.Context, mark string) error {
 	if !e.fence.replicated() {

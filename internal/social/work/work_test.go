@@ -416,6 +416,37 @@ func TestRestartMeanwhile(t *testing.T) {
 	}
 }
 
+// That the replicas of a server were behind when it was a master before says nothing of now.
+func TestMasterAgain(t *testing.T) {
+	t.Parallel()
+	var config []string
+	if !strings.HasPrefix(redistest.Version(t), "6.") {
+		config = append(config, "enable-debug-command yes")
+	}
+	master := redistest.TCP(t, append(config, "repl-diskless-sync-delay 0")...)
+	replica := redistest.TCP(t, fmt.Sprintf("replicaof 127.0.0.1 %d", master.Port()))
+	p := start(t, master.Client(t), nil, (*work.Engine).NoPatience)
+	eventually(t, "the replica to be in step", func() bool { return strings.Contains(p.redis("INFO", "replication"), "state=online") })
+	act := func() error {
+		mark := p.Mark(t.Context())
+		p.redis("INCR", "acts")
+		return p.Fenced(t.Context(), mark)
+	}
+	eventually(t, "the replica to acknowledge", func() bool { return act() == nil })
+	replica.Freeze(t)
+	if err := act(); !errors.Is(err, social.ErrUncertain) {
+		t.Errorf("the first action that the replica does not acknowledge: %v", err)
+	}
+	if err := act(); err != nil {
+		t.Errorf("the next one, which the master keeps alone: %v", err)
+	}
+	p.redis("DEBUG", "CHANGE-REPL-ID") // as when it is promoted
+	if err := act(); !errors.Is(err, social.ErrUncertain) {
+		t.Errorf("the first one of a new history: %v", err)
+	}
+	replica.Thaw(t)
+}
+
 // Tasks are added, run, left and finished where the memory of the server is full.
 func TestFullMemory(t *testing.T) {
 	t.Parallel()
