@@ -14,24 +14,30 @@ import (
 	"retwis/internal/social/storage"
 )
 
+// seeds runs a test with each seed. More cases are more networks, not longer ones: what timelines
+// keep of some hundred posts is bounded, of which the model says nothing.
+func seeds(t *testing.T, n int, run func(t *testing.T, seed uint64)) {
+	t.Helper()
+	for seed := range uint64(n) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { run(t, seed) })
+	}
+}
+
 // Several processes, one action after the other: everybody sees what the model says,
 // in a new process and, a moment later, in the old ones.
 func TestSeveralProcesses(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(redistest.Cases(2, 50)) {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			n := newNetwork(t, redistest.DB(t).URL(), 1000+seed, 3)
-			n.amongOwn(8, 20)
-		})
-	}
+	seeds(t, redistest.Cases(2, 100), func(t *testing.T, seed uint64) {
+		newNetwork(t, redistest.DB(t).URL(), 1000+seed, 3).amongOwn(8, 20)
+	})
 }
 
 // The same on a Cluster.
 func TestCluster(t *testing.T) {
 	t.Parallel()
-	cluster := redistest.Cluster(t, 3)
-	n := newNetwork(t, cluster.URL(), 2000, 2)
-	n.amongOwn(redistest.Cases(3, 50), 20)
+	seeds(t, redistest.Cases(1, 50), func(t *testing.T, seed uint64) {
+		newNetwork(t, redistest.Cluster(t, 3).URL(), 2000+seed, 2).amongOwn(3, 20)
+	})
 }
 
 // amongOwn acts in all processes, alternately one by one and at once.
@@ -111,17 +117,19 @@ func (n *network) atOnce() {
 // in part, after another process has finished what they left.
 //
 // Time decides what a kill cuts short, so no two runs are the same.
-// TestKilledAtEveryStep of package fanout kills after each command.
+// TestKilledAtEveryStep of package posts kills after each command.
 func TestKilled(t *testing.T) {
 	t.Parallel()
-	n := newNetwork(t, redistest.DB(t).URL(), 3000, 1)
-	n.amongChildren(3, redistest.Cases(24, 1000))
+	seeds(t, redistest.Cases(2, 100), func(t *testing.T, seed uint64) {
+		newNetwork(t, redistest.DB(t).URL(), 3000+seed, 1).amongChildren(3, 12)
+	})
 }
 
 func TestKilledOnCluster(t *testing.T) {
 	t.Parallel()
-	n := newNetwork(t, redistest.Cluster(t, 3).URL(), 4000, 1)
-	n.amongChildren(2, redistest.Cases(8, 500))
+	seeds(t, redistest.Cases(1, 50), func(t *testing.T, seed uint64) {
+		newNetwork(t, redistest.Cluster(t, 3).URL(), 4000+seed, 1).amongChildren(2, 8)
+	})
 }
 
 // maxLife is the longest time after which a process that acts is killed.

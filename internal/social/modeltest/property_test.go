@@ -187,17 +187,15 @@ func (n *network) compare(p *own) {
 // One process, without kills: after each few actions everybody sees what the model says.
 func TestOneProcess(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(redistest.Cases(100, 1000)) {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			n := newNetwork(t, redistest.DB(t).URL(), seed, 1)
-			for range 10 {
-				for range 15 {
-					n.act(n.own[0], n.draw())
-				}
-				n.own[0].Clock.Unix.Store(n.model.now)
-				n.compare(n.own[0])
+	seeds(t, redistest.Cases(100, 1000), func(t *testing.T, seed uint64) {
+		n := newNetwork(t, redistest.DB(t).URL(), seed, 1)
+		for range 10 {
+			for range 15 {
+				n.act(n.own[0], n.draw())
 			}
-			n.verify()
-		})
-	}
+			n.own[0].Clock.Unix.Store(n.model.now)
+			n.compare(n.own[0])
+		}
+		n.verify()
+	})
 }
