@@ -42,11 +42,8 @@ const shownKeys = 3
 // ErrForeign, or Err2009 for a database of 2009 that has lost its counters. Keys of the
 // toolkit are accepted.
 func (d Database) claimDatabase(ctx context.Context) error {
-	for _, key := range []string{storage.LayoutOwner, storage.LayoutVersion} { // another process may be faster
-		text, err := reply.Text(d.client.Do(ctx, d.client.B().Get().Key(key).Build()))
-		if err != nil || text != "" {
-			return err
-		}
+	if claimed, err := d.isClaimed(ctx); err != nil || claimed {
+		return err
 	}
 	var foreign []string
 	metas := map[string]bool{}
@@ -68,9 +65,24 @@ func (d Database) claimDatabase(ctx context.Context) error {
 		return err
 	}
 	if len(foreign) > 0 {
+		// What was seen can be of another process of this site, which was faster.
+		if claimed, err := d.isClaimed(ctx); err != nil || claimed {
+			return err
+		}
 		return d.foreign(ctx, foreign[:min(len(foreign), shownKeys)])
 	}
 	return d.Share(ctx)
+}
+
+// isClaimed reports whether the database is marked as one of a site.
+func (d Database) isClaimed(ctx context.Context) (bool, error) {
+	for _, key := range []string{storage.LayoutOwner, storage.LayoutVersion} {
+		text, err := reply.Text(d.client.Do(ctx, d.client.B().Get().Key(key).Build()))
+		if err != nil || text != "" {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
 // foreign returns the error that lists some keys of other programs.

@@ -3,6 +3,7 @@ package adopt_test
 import (
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 
 	"retwis/internal/social/adopt"
@@ -80,5 +81,24 @@ func TestAdoptForeign(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// Of several processes that start on an empty database, none takes what another one writes for
+// the keys of a program.
+func TestAdoptAtOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for range 30 {
+		var all sync.WaitGroup
+		errs := make([]error, 16)
+		for i := range errs {
+			all.Go(func() { errs[i] = b.Adoption().Adopt(b.Ctx, nil) })
+		}
+		all.Wait()
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+		b.Redis("FLUSHDB", "SYNC")
 	}
 }
