@@ -29,6 +29,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/redis/rueidis"
 	"go.uber.org/goleak"
@@ -348,6 +349,7 @@ func dial(url string) (rueidis.Client, error) {
 		opt.ForceSingleClient = true
 	}
 	opt.PipelineMultiplex, opt.RetryDelay = -1, redisurl.RetryDelay
+	opt.Dialer.Timeout = time.Minute // the other tests of a package keep the server busy
 	return rueidis.NewClient(opt)
 }
 
