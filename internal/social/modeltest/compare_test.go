@@ -1,6 +1,7 @@
 package modeltest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,12 +84,13 @@ func (m *model) home(viewer int) []string {
 	if m.people[viewer].expired {
 		m.remake(viewer)
 	}
-	ids := m.ids(func(p *entry) bool { return m.people[viewer].home[p.id] })
+	// Deleted posts stay on the list, and count.
+	ids := slices.SortedFunc(maps.Keys(m.people[viewer].home), func(a, b int64) int { return cmp.Compare(b, a) })
 	last := map[int64]int{}
 	var kept []int64
 	for at := len(ids) - 1; at >= 0; at-- {
 		p := m.posts[ids[at]]
-		if !m.sees(viewer, -1, p) || !m.isHeard(viewer, p) && !m.isTagged(viewer, p) {
+		if p == nil || p.deleted || !m.sees(viewer, -1, p) || !m.isHeard(viewer, p) && !m.isTagged(viewer, p) {
 			continue
 		}
 		post := max(p.of, 0)
