@@ -18,7 +18,7 @@
 //   - An idle process waits in one BLPOP, which an addition ends, and looks for what is due every
 //     five seconds.
 //   - Periodic work is in another sorted set, by when it is due; see Repeat.
-//   - What an Engine has acknowledged is on a replica of each master that has one; see fence.go.
+//   - What an Engine has acknowledged is on all replicas of each master; see fence.go.
 //     What may not be there is social.ErrUncertain.
 package work
 
