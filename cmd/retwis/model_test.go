@@ -13,14 +13,14 @@ import (
 	"retwis/model"
 )
 
-// modelCmd writes to the database that RETWIS_REDIS names, as a program with package
+// modelCmd writes to the database that RETWIS_TOOLKIT_REDIS names, as a program with package
 // model does.
 func modelCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: model NAME EDITION")
 	}
 	ctx := context.Background()
-	db, err := store.Open(ctx, ts.Getenv("RETWIS_REDIS"), store.Options{})
+	db, err := store.Open(ctx, ts.Getenv("RETWIS_TOOLKIT_REDIS"), store.Options{})
 	ts.Check(err)
 	defer func() { ts.Check(db.Close()) }()
 	switch opt := (model.Options{Name: args[0]}); args[1] {

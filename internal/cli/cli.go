@@ -122,9 +122,11 @@ names), or one that you run (--redis).`,
 	add("site", user.New(env), user.NewImport(env), post.New(env), search.New(env), tag.New(env), block.New(env), doctor.New(env), invite.New(env), site.New(env))
 	add("site", backup.Commands(env, buildInfo(env).Version)...)
 	add("site", report.Commands(env)...)
-	add("toolkit", lock.New(env), load.New(env), index.New(env), suggest.New(env), text.New(env), graph.New(env), space.New(env))
-	add("toolkit", collection.Commands(env)...)
-	add("toolkit", model.New(env), ratelimit.New(env))
+	tools := env
+	tools.Toolkit = true
+	add("toolkit", lock.New(tools), load.New(tools), index.New(tools), suggest.New(tools), text.New(tools), graph.New(tools), space.New(tools))
+	add("toolkit", collection.Commands(tools)...)
+	add("toolkit", model.New(tools), ratelimit.New(tools))
 	root.AddCommand(newVersion(env))
 	refuseUnknownArguments(root)
 	return root

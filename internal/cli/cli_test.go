@@ -88,7 +88,7 @@ func TestHelpIsComplete(t *testing.T) {
 	}
 }
 
-// A flag means the same in every noun of the toolkit, and has the same text.
+// A flag means the same in every noun of the site and of the toolkit, and has the same text.
 func TestFlagsAgree(t *testing.T) {
 	t.Parallel()
 	differ := []string{"json", "from", "format", "limit"} // name what the command reads or prints
@@ -98,9 +98,10 @@ func TestFlagsAgree(t *testing.T) {
 			continue
 		}
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			g, ok := first[f.Name]
+			key := cmd.Parent().GroupID + " --" + f.Name
+			g, ok := first[key]
 			if !ok {
-				first[f.Name] = f
+				first[key] = f
 				return
 			}
 			if f.Name == "help" || slices.Contains(differ, f.Name) {

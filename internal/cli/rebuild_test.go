@@ -17,7 +17,7 @@ func TestRebuildStoppedWhileItWaits(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
 	client := db.Client(t)
-	getenv := func(name string) string { return map[string]string{"RETWIS_REDIS": db.URL()}[name] }
+	getenv := func(name string) string { return map[string]string{"RETWIS_TOOLKIT_REDIS": db.URL()}[name] }
 	start := func(ctx context.Context, stdin io.Reader, args ...string) (int, string) {
 		var out, err bytes.Buffer
 		code := Run(ctx, args, Env{Getenv: getenv, Stdin: stdin, Stdout: &out, Stderr: &err})

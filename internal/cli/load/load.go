@@ -13,12 +13,17 @@ import (
 
 	"retwis/bulk"
 	"retwis/internal/cli/shell"
+	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/redisurl"
 	"retwis/internal/redis/store"
+	"retwis/internal/sleep"
 )
 
 // exitLost is the exit code when the connection was lost for good.
 const exitLost = 3
+
+// reconnectPause is the pause before a server is asked again that loads its data.
+const reconnectPause = 250 * time.Millisecond
 
 // loadFlags are the flags of retwis load.
 type loadFlags struct {
@@ -104,8 +109,7 @@ func (flags *loadFlags) add(c *shell.Command) {
 	c.AddJSON("print a report as JSON")
 	c.AddRedis()
 	c.Creates = true
-	// RETWIS_CONNECTIONS is a setting of the site, with another meaning.
-	c.FromEnv("connections", "do", "emit", "dry-run", "columns", "skip-if-missing", "format", "checkpoint", "errors-to", "skip-bad")
+	c.FromEnv("do", "emit", "dry-run", "columns", "skip-if-missing", "format", "checkpoint", "errors-to", "skip-bad")
 }
 
 // resolve checks the flags and sets the options of the load.
@@ -195,7 +199,7 @@ func (flags *loadFlags) run(ctx context.Context, c *shell.Command, names []strin
 
 // load sends the files to the database.
 func (flags *loadFlags) load(ctx context.Context, c *shell.Command, files []bulk.File) (report bulk.Report, err error) {
-	server, end, err := server(ctx, c)
+	server, end, err := flags.server(ctx, c)
 	if err != nil {
 		return report, err
 	}
@@ -213,7 +217,7 @@ func (flags *loadFlags) load(ctx context.Context, c *shell.Command, files []bulk
 
 // server returns how to connect to the database. It starts an embedded one, which end
 // stops.
-func server(ctx context.Context, c *shell.Command) (opt rueidis.ClientOption, end func() error, err error) {
+func (flags *loadFlags) server(ctx context.Context, c *shell.Command) (opt rueidis.ClientOption, end func() error, err error) {
 	none := func() error { return nil }
 	config, err := store.Parse(c.Redis)
 	if err != nil {
@@ -221,13 +225,39 @@ func server(ctx context.Context, c *shell.Command) (opt rueidis.ClientOption, en
 	}
 	if config.Kind != store.Embedded {
 		opt, err := config.ClientOption()
+		if err == nil {
+			err = flags.refuseSite(ctx, c, opt)
+		}
 		return opt, none, err
 	}
-	db, err := store.Open(ctx, c.Redis, shell.Configure(c, store.Options{}))
+	db, err := c.OpenStore(ctx, shell.Configure(c, store.Options{}))
 	if err != nil {
 		return opt, none, err
 	}
 	return db.ClientOption(), db.Close, nil
+}
+
+// refuseSite refuses a server that holds a site. It waits for one that loads its data, as a load does,
+// and needs no more than old servers and proxies know.
+func (flags *loadFlags) refuseSite(ctx context.Context, c *shell.Command, opt rueidis.ClientOption) error {
+	opt.AlwaysRESP2, opt.DisableCache = true, true
+	client, err := rueidis.NewClient(opt)
+	if err != nil {
+		return nil // the load reports it, and fails at once
+	}
+	defer client.Close()
+	for start := time.Now(); ; {
+		err := c.RefuseSite(ctx, client, "")
+		switch {
+		case rediserr.Of(err) != rediserr.Unavailable:
+			return err
+		case time.Since(start) >= flags.opt.RetryFor:
+			return shell.Exit(exitLost, err)
+		}
+		if !sleep.For(ctx, reconnectPause) {
+			return ctx.Err()
+		}
+	}
 }
 
 // finish prints the report, and returns the error for the exit code.

@@ -64,8 +64,7 @@ func (flags *lockFlags) add(c *shell.Command) {
 	f.BoolVar(&flags.health, "health", false, "show which servers vote, since when, and which --ttl is in use")
 	f.BoolVar(&flags.trust, "trust", false, "let recently started servers vote at once; URLs of servers may follow")
 	c.AddJSON("print the result of --show, --watch, --break or --health as JSON")
-	// RETWIS_WAIT is a setting of the site, with another meaning.
-	c.FromEnv("wait", "show", "watch", "break", "health", "trust")
+	c.FromEnv("show", "watch", "break", "health", "trust")
 }
 
 // resolve refuses flags that contradict each other, and lets those on the command line

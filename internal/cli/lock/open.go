@@ -1,9 +1,11 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -29,6 +31,9 @@ func (flags *lockFlags) open(ctx context.Context, c *shell.Command) (*redlock.Ma
 		opt.NodeTimeout = min(showTimeout, flags.ttl/4)
 	}
 	if len(flags.nodes) > 0 {
+		if err := flags.refuseSites(ctx, c); err != nil {
+			return nil, nil, err
+		}
 		m, err := redlock.Dial(flags.nodes, opt)
 		if err != nil {
 			return nil, nil, shell.Usage(errors.New(shell.OneLine(err)))
@@ -64,6 +69,29 @@ func (flags *lockFlags) open(ctx context.Context, c *shell.Command) (*redlock.Ma
 	return m, end, nil
 }
 
+// refuseSites refuses servers that hold a site. One that does not answer is left to the majority.
+func (flags *lockFlags) refuseSites(ctx context.Context, c *shell.Command) error {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(flags.nodeTimeout, showTimeout))
+	defer cancel()
+	refused := make([]error, len(flags.nodes))
+	var all sync.WaitGroup
+	for i, url := range flags.nodes {
+		all.Go(func() {
+			db, err := store.Open(ctx, url, shell.Configure(c, store.Options{}))
+			if err != nil {
+				return
+			}
+			defer db.Close()
+			err = c.RefuseSite(ctx, db.Client(), fmt.Sprintf("server %d of --node", i+1))
+			if shell.IsUsage(err) {
+				refused[i] = err
+			}
+		})
+	}
+	all.Wait()
+	return cmp.Or(refused...)
+}
+
 // openDatabase opens the database of --redis. One that can fail over may be about to,
 // so opening it is retried for as long as --wait.
 func (flags *lockFlags) openDatabase(ctx context.Context, c *shell.Command, kind redisurl.Kind) (*store.Store, error) {
@@ -76,7 +104,7 @@ func (flags *lockFlags) openDatabase(ctx context.Context, c *shell.Command, kind
 	opt.Create = mode == ""
 	reported := false
 	for start := time.Now(); ; {
-		db, err := store.Open(ctx, c.Redis, opt)
+		db, err := c.OpenStore(ctx, opt)
 		temporary := rediserr.Of(err) == rediserr.Unavailable || rediserr.Of(err) == rediserr.WritesRefused
 		if err == nil || !retry || !temporary || ctx.Err() != nil {
 			return db, err

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,10 +9,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/redis/rueidis"
 	"github.com/spf13/cobra"
 
 	"retwis/index"
+	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/store"
+	"retwis/internal/social/adopt"
 )
 
 // Command is a command of retwis: cobra's command, its environment, and the values
@@ -34,6 +38,7 @@ type Command struct {
 
 	variables func(flag string) bool // reports whether a variable sets a flag
 	server    *ownServer
+	allowSite bool // --allow-site
 }
 
 // New returns a command without flags. Help lists the flags in the order in which
@@ -46,10 +51,13 @@ func New(env Env, cmd *cobra.Command) *Command {
 	}
 }
 
-// AddRedis adds the flag that names the database.
+// AddRedis adds the flag that names the database, and to a command of the toolkit --allow-site.
 func (c *Command) AddRedis() {
 	c.Flags().StringVar(&c.Redis, "redis", "embedded:",
 		"the `URL` of the database: embedded:[DIR], redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://")
+	if c.Toolkit {
+		c.Flags().BoolVar(&c.allowSite, "allow-site", false, "use a database that holds a site")
+	}
 }
 
 // AddJSON adds --json.
@@ -59,14 +67,24 @@ func (c *Command) AddJSON(usage string) { c.Flags().BoolVar(&c.JSON, "json", fal
 // --admin-addr. A flag on the command line wins. Without FromEnv only --redis has a
 // variable. Flags that make a different command of it must be excepted.
 func (c *Command) FromEnv(except ...string) {
-	c.variables = func(flag string) bool { return flag != "help" && !slices.Contains(except, flag) }
+	except = append(except, "help", "allow-site")
+	c.variables = func(flag string) bool { return !slices.Contains(except, flag) }
+}
+
+// Variable returns the name of the variable that sets a flag. The toolkit has its own, so that
+// the settings of a site do not change what its commands do.
+func (c *Command) Variable(flag string) string {
+	if c.Toolkit {
+		flag = "toolkit-" + flag
+	}
+	return Variable(flag)
 }
 
 // Build returns cobra's command, which runs run.
 func (c *Command) Build(run func(ctx context.Context, args []string) error) *cobra.Command {
-	nameVariables(c.Flags(), c.variables)
+	c.nameVariables()
 	c.PreRunE = func(cmd *cobra.Command, _ []string) error {
-		if err := setFromEnv(cmd.Flags(), c.Getenv, c.variables); err != nil {
+		if err := c.setFromEnv(cmd.Flags(), c.variables); err != nil {
 			return err
 		}
 		return c.checkRedis()
@@ -89,7 +107,7 @@ func (c *Command) checkRedis() error {
 	if flag == nil {
 		return nil
 	}
-	if err := setFromEnv(c.server.flags, c.Getenv, func(string) bool { return true }); err != nil {
+	if err := c.setFromEnv(c.server.flags, func(string) bool { return true }); err != nil {
 		return err
 	}
 	_, err := store.Parse(c.Redis)
@@ -98,7 +116,7 @@ func (c *Command) checkRedis() error {
 	}
 	from := "--redis"
 	if !flag.Changed {
-		from = "the variable " + Variable(flag.Name)
+		from = "the variable " + c.Variable(flag.Name)
 	}
 	return Usage(fmt.Errorf("%s: %s", from, OneLine(err)))
 }
@@ -109,7 +127,7 @@ func (c *Command) WithStore(ctx context.Context, do func(db *store.Store) error)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	db, err := store.Open(ctx, c.Redis, Configure(c, store.Options{}))
+	db, err := c.OpenStore(ctx, Configure(c, store.Options{}))
 	if err != nil {
 		return err
 	}
@@ -119,6 +137,57 @@ func (c *Command) WithStore(ctx context.Context, do func(db *store.Store) error)
 		return Usage(errors.New(OneLine(err)))
 	}
 	return err
+}
+
+// OpenStore opens the database of --redis.
+func (c *Command) OpenStore(ctx context.Context, opt store.Options) (*store.Store, error) {
+	url, err := c.database()
+	if err != nil {
+		return nil, err
+	}
+	db, err := store.Open(ctx, url, opt)
+	switch {
+	case errors.Is(err, store.ErrNoDatabase):
+		return nil, Hint(err, "Name it with --redis or "+c.Variable("redis")+".")
+	case err != nil:
+		return nil, err
+	}
+	if err := c.RefuseSite(ctx, db.Client(), ""); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+// database returns the URL of the database. The embedded one of the toolkit has a directory beside
+// that of the site.
+func (c *Command) database() (string, error) {
+	config, err := store.Parse(c.Redis)
+	if err != nil || !c.Toolkit || config.Kind != store.Embedded || config.Dir != "" {
+		return c.Redis, err
+	}
+	dir, err := store.DefaultDir(c.Getenv)
+	return "embedded:" + dir + "-toolkit", err
+}
+
+// RefuseSite refuses a database that holds a site to the commands of the toolkit, unless
+// --allow-site is set: what they write, and what they delete, would be keys of the site. Where is
+// the database in the error, if it is not that of --redis. One round trip.
+func (c *Command) RefuseSite(ctx context.Context, client rueidis.Client, where string) error {
+	if !c.Toolkit || c.allowSite {
+		return nil
+	}
+	holds, err := adopt.Exists(ctx, client)
+	if errors.Is(err, adopt.Err2009) {
+		holds, err = true, nil
+	}
+	switch {
+	case rediserr.Of(err) == rediserr.Denied: // a user who may not read these keys cannot change them
+		return nil
+	case err != nil || !holds:
+		return err
+	}
+	return Usage(fmt.Errorf("%s holds a site, whose keys this command could change: name another database, or insist with --allow-site",
+		cmp.Or(where, "the database")))
 }
 
 // Log returns the log of a command that a person runs: warnings only.

@@ -38,13 +38,17 @@ func runTest(ctx context.Context, cmd func(env Env) *cobra.Command, env Env, arg
 func TestCommandVariables(t *testing.T) {
 	t.Parallel()
 	getenv := func(name string) string {
-		return map[string]string{"RETWIS_REDIS": "redis://db", "RETWIS_JSON": "true", "RETWIS_COLOUR": "blue"}[name]
+		return map[string]string{
+			"RETWIS_REDIS": "redis://db", "RETWIS_JSON": "true", "RETWIS_COLOUR": "blue",
+			"RETWIS_TOOLKIT_REDIS": "redis://tools", "RETWIS_TOOLKIT_ALLOW_SITE": "true",
+		}[name]
 	}
 	for name, test := range map[string]struct {
-		fromEnv bool
-		args    []string
-		want    string
+		fromEnv, toolkit bool
+		args             []string
+		want             string
 	}{
+		"the toolkit":  {fromEnv: true, toolkit: true, want: "redis://tools false red"},
 		"only redis":   {want: "redis://db false red"},
 		"all but json": {fromEnv: true, want: "redis://db false blue"},
 		"flags win":    {fromEnv: true, args: []string{"--redis", "redis://other", "--colour=red", "--json"}, want: "redis://other true red"},
@@ -60,11 +64,14 @@ func TestCommandVariables(t *testing.T) {
 					c.FromEnv("json")
 				}
 				return c.Build(func(context.Context, []string) error {
+					if c.allowSite {
+						return errors.New("a variable allows the use of the database of a site")
+					}
 					_, err := fmt.Fprintf(c.Stdout, "%s %t %s", c.Redis, c.JSON, colour)
 					return err
 				})
 			}
-			code, out, stderr := runTest(t.Context(), show, Env{Getenv: getenv}, append([]string{"show"}, test.args...)...)
+			code, out, stderr := runTest(t.Context(), show, Env{Getenv: getenv, Toolkit: test.toolkit}, append([]string{"show"}, test.args...)...)
 			if code != ExitOK || out != test.want {
 				t.Errorf("exit code %d, output %q, want %q, stderr %q", code, out, test.want, stderr)
 			}

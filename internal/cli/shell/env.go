@@ -24,4 +24,7 @@ type Env struct {
 	Stderr  io.Writer
 	Version string // empty: that of the build
 	Commit  string // empty: that of the build
+	// Toolkit is that of the commands of the toolkit, which keep out of the site: their database
+	// and their variables are their own.
+	Toolkit bool
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-
-	"retwis/internal/redis/store"
 )
 
 // ErrReported is a failure that the command has already printed.
@@ -70,14 +68,9 @@ func PrintError(ctx context.Context, stderr io.Writer, command string, err error
 	switch {
 	case errors.As(err, &hinted):
 		fmt.Fprintln(stderr, hinted.hint)
-	case errors.Is(err, store.ErrNoDatabase):
-		fmt.Fprintln(stderr, NameIt)
 	}
 	return ExitFailure
 }
-
-// NameIt is what to do where there is no database, or no site in it.
-const NameIt = "Name it with --redis or RETWIS_REDIS."
 
 // OneLine formats an error for people: joined errors in one line, without the names of
 // packages.
@@ -107,6 +100,12 @@ func withoutPackages(text string) string {
 // Usage returns an error for wrong usage. The program prints where the help is, and
 // ends with ExitUsage.
 func Usage(err error) error { return &usageError{err} }
+
+// IsUsage reports whether an error is one of Usage.
+func IsUsage(err error) bool {
+	var usage *usageError
+	return errors.As(err, &usage)
+}
 
 // Hint returns an error with a second line that says what to do.
 func Hint(err error, hint string) error { return &hintedError{err, hint} }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"retwis/internal/redis/store"
@@ -41,7 +42,8 @@ func TestSetFromEnv(t *testing.T) {
 			if err := flags.Parse(test.args); err != nil {
 				t.Fatal(err)
 			}
-			err := setFromEnv(flags, func(name string) string { return test.env[name] }, func(flag string) bool { return flag != "help" })
+			c := New(Env{Getenv: func(name string) string { return test.env[name] }}, &cobra.Command{})
+			err := c.setFromEnv(flags, func(flag string) bool { return flag != "help" })
 			got := fmt.Sprintf("%s %d %t", *admin, *users, *demo)
 			if err != nil {
 				got = err.Error()

@@ -12,34 +12,34 @@ import (
 )
 
 // nameVariables names in the help the variables that set flags.
-func nameVariables(flags *pflag.FlagSet, variables func(flag string) bool) {
-	flags.VisitAll(func(f *pflag.Flag) {
-		if variables(f.Name) {
-			f.Usage += fmt.Sprintf(" [%s]", Variable(f.Name))
+func (c *Command) nameVariables() {
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if c.variables(f.Name) {
+			f.Usage += fmt.Sprintf(" [%s]", c.Variable(f.Name))
 		}
 	})
 }
 
 // setFromEnv sets each flag that is not on the command line from its variable,
 // unless that is empty.
-func setFromEnv(flags *pflag.FlagSet, getenv func(string) string, variables func(flag string) bool) error {
+func (c *Command) setFromEnv(flags *pflag.FlagSet, variables func(flag string) bool) error {
 	var wrong error
 	flags.VisitAll(func(f *pflag.Flag) {
 		if wrong != nil || f.Changed || !variables(f.Name) {
 			return
 		}
-		value := getenv(Variable(f.Name))
+		value := c.Getenv(c.Variable(f.Name))
 		if value == "" {
 			return
 		}
 		if err := f.Value.Set(value); err != nil {
-			wrong = Usage(fmt.Errorf("invalid value %q of the variable %s: %w", value, Variable(f.Name), plain(f, err)))
+			wrong = Usage(fmt.Errorf("invalid value %q of the variable %s: %w", value, c.Variable(f.Name), plain(f, err)))
 		}
 	})
 	return wrong
 }
 
-// Variable returns the name of the variable that sets a flag.
+// Variable returns the name of the variable that sets a flag of a command of the site.
 func Variable(flag string) string {
 	return "RETWIS_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }

@@ -50,7 +50,7 @@ func Open(ctx context.Context, c *shell.Command, opt store.Options, of app.Optio
 	if err != nil {
 		return nil, err
 	}
-	db, err := store.Open(ctx, c.Redis, opt)
+	db, err := c.OpenStore(ctx, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (d *Database) Require(ctx context.Context) error {
 		return d.refuse2009(err)
 	}
 	if err == nil && !exists {
-		err = shell.Hint(fmt.Errorf("there is no site in %s", d), shell.NameIt)
+		err = shell.Hint(fmt.Errorf("there is no site in %s", d), "Name it with --redis or RETWIS_REDIS.")
 	}
 	if err == nil {
 		err = d.refuseRestoring(ctx)

@@ -93,13 +93,16 @@ func (d Database) adopt(ctx context.Context, progress func(done, total int64)) (
 // that was served once counts, even if nobody has signed up. It returns Err2009 if the only
 // site is one of 2009.
 func Exists(ctx context.Context, client rueidis.Client) (bool, error) {
-	var cmds rueidis.Commands
-	for _, key := range []string{
-		storage.LayoutVersion, storage.LayoutOwner, storage.Restoring, storage.UserNames,
-	} {
-		cmds = append(cmds, client.B().Exists().Key(key).Build())
+	b := client.B()
+	cmds := rueidis.Commands{b.Type().Key(storage.UserNames).Build()}
+	for _, key := range []string{storage.LayoutVersion, storage.LayoutOwner, storage.Restoring} {
+		cmds = append(cmds, b.Exists().Key(key).Build())
 	}
-	for _, res := range client.DoMulti(ctx, cmds...) {
+	res := client.DoMulti(ctx, cmds...)
+	if kind, err := res[0].ToString(); err != nil || kind == "hash" {
+		return kind == "hash", err
+	}
+	for _, res := range res[1:] {
 		if exists, err := res.AsBool(); err != nil || exists {
 			return exists, err
 		}
