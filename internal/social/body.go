@@ -102,8 +102,11 @@ func BoundText(text, field string, most int) (string, error) {
 	if strings.IndexFunc(text, IsInk) < 0 {
 		return "", nil
 	}
-	if len(text) > most*BytesPerCharacter || uniseg.GraphemeClusterCount(text) > most {
+	switch {
+	case uniseg.GraphemeClusterCount(text) > most:
 		return "", TooLong(field, most)
+	case len(text) > most*BytesPerCharacter:
+		return "", Invalid(field, fmt.Sprintf("This takes up too much space. Use at most %d bytes: fewer emoji and accents.", most*BytesPerCharacter))
 	}
 	return text, nil
 }

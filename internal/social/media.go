@@ -1,6 +1,7 @@
 package social
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -13,8 +14,9 @@ const (
 	MaxAlt = 1500
 )
 
-// maxMedia bounds the field `media` of a post, in bytes.
-const maxMedia = 64 << 10
+// maxMedia bounds the field `media` of a post, in bytes. It has room for the longest descriptions, of
+// which each byte can be written as two, and for what else there is of a picture.
+const maxMedia = MaxPictures * (2*MaxAlt*BytesPerCharacter + 2<<10)
 
 // Media are the pictures of a post as its field `media` has them: all that a page needs to show
 // them. Empty: none.
@@ -42,8 +44,11 @@ func FormatMedia(pictures []Picture) Media {
 	if len(pictures) == 0 {
 		return ""
 	}
-	text, _ := json.Marshal(pictures) // of texts and finite numbers: it cannot fail
-	return Media(text)
+	var text bytes.Buffer
+	to := json.NewEncoder(&text)
+	to.SetEscapeHTML(false) // which writes a character as six
+	_ = to.Encode(pictures) // of texts and finite numbers: it cannot fail
+	return Media(bytes.TrimSpace(text.Bytes()))
 }
 
 // Pictures returns the pictures; none of a field that another program has damaged.

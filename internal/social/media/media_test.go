@@ -257,6 +257,116 @@ func testClaims(t *testing.T, b bundle) {
 	}
 }
 
+// A picture that two posts have claimed gets into one of them, whichever is written first.
+func TestClaimedTwice(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada := b.NewUser("ada")
+	write := func(id int64, pictures social.Media) {
+		b.Redis("HSET", storage.PostKey(id), "user_id", storage.Itoa(ada.ID), "media", string(pictures))
+	}
+	for _, first := range []int64{1001, 1002} {
+		chosen := []media.Chosen{{ID: b.upload(ada, media.Post).ID}}
+		claims := map[int64]social.Media{}
+		for _, id := range []int64{1001, 1002} { // neither is written yet
+			pictures, err := b.Media.Store.Claim(b.Ctx, ada.ID, id, chosen)
+			b.do(err)
+			claims[id] = pictures
+		}
+		second := 1001 + 1002 - first
+		write(first, claims[first])
+		b.do(b.Media.Store.Attach(b.Ctx, first, ada.ID, claims[first]))
+		write(second, claims[second])
+		err := b.Media.Store.Attach(b.Ctx, second, ada.ID, claims[second])
+		if invalid := new(social.InvalidError); !errors.As(err, &invalid) {
+			t.Errorf("post %d gets the picture of post %d: %v", second, first, err)
+		}
+		b.Redis("DEL", storage.PostKey(1001), storage.PostKey(1002))
+	}
+}
+
+// Of two forms with the same picture that are sent at once, one is refused.
+func TestPostedTwice(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada := b.NewUser("ada")
+	for round := range redistest.Cases(10, 200) {
+		one := b.upload(ada, media.Post)
+		made, failed := make([]social.Post, 2), make([]error, 2)
+		var both sync.WaitGroup
+		for i := range 2 {
+			both.Go(func() {
+				made[i], failed[i] = b.Posts.PostOnce(b.Ctx, ada, posts.Draft{Body: fmt.Sprint(round, i), Pictures: []media.Chosen{{ID: one.ID}}})
+			})
+		}
+		both.Wait()
+		var refused int
+		for i, err := range failed {
+			invalid := new(social.InvalidError)
+			switch {
+			case err == nil && !made[i].Media.Has(one.ID):
+				t.Errorf("round %d: the post has no picture", round)
+			case errors.As(err, &invalid):
+				refused++
+			default:
+				b.do(err)
+			}
+		}
+		if refused != 1 {
+			t.Errorf("round %d: %d of two forms were refused", round, refused)
+		}
+	}
+	b.wantClean()
+}
+
+// The longest descriptions are stored and shown.
+func TestLongestDescriptions(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada := b.NewUser("ada")
+	for _, character := range []string{"<\u0301\u0302\u0303", "\"\u0301\u0302\u0303", "\\"} {
+		draft := posts.Draft{Body: character}
+		for range social.MaxPictures {
+			draft.Pictures = append(draft.Pictures, media.Chosen{ID: b.upload(ada, media.Post).ID, Alt: strings.Repeat(character, social.MaxAlt)})
+		}
+		post, err := b.Posts.PostOnce(b.Ctx, ada, draft)
+		b.do(err)
+		if n := len(post.Media.Pictures()); n != social.MaxPictures {
+			t.Errorf("%q: %d pictures are shown", character, n)
+		}
+	}
+	b.wantClean()
+}
+
+// Uploads at once do not take more than there is.
+func TestQuotaAtOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada := b.NewUser("ada")
+	one := b.upload(ada, media.Post).Bytes
+	b.Media.Quota = 4*one + one/2
+	var all sync.WaitGroup
+	for range 12 {
+		all.Go(func() {
+			_, err := b.Media.Upload(b.Ctx, ada, "192.0.2.1", photo(t, 600, 450), media.Post)
+			var full *media.QuotaError
+			if err != nil && !errors.As(err, &full) {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	var used int64
+	for r, err := range b.Media.Store.Of(b.Ctx, ada.ID) {
+		b.do(err)
+		used += r.Bytes
+	}
+	if used > b.Media.Quota {
+		t.Errorf("%d bytes are used, of %d", used, b.Media.Quota)
+	}
+	b.wantClean()
+}
+
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	everywhere(t, testSweep)

@@ -109,7 +109,11 @@ func (s *Service) Upload(ctx context.Context, owner social.User, place string, f
 	if err := s.Store.create(ctx, r, made.Renditions); err != nil {
 		return Record{}, err
 	}
-	return r, nil
+	// Others of the user may have arrived meanwhile.
+	if used, err = s.Store.used(ctx, owner.ID); err == nil && used > s.Quota {
+		return Record{}, errors.Join(&QuotaError{Left: max(0, s.Quota-used+r.Bytes)}, s.Store.delete(ctx, r.Picture))
+	}
+	return r, err
 }
 
 // newID returns the id of a picture, which cannot be guessed.

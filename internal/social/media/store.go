@@ -249,8 +249,9 @@ func cleanAlt(typed string) (string, error) {
 }
 
 // Attach gives the pictures of a post to it: those that are claimed, and those of a post that
-// was lost. It can be repeated. A picture that is gone is no error. One or two round trips for
-// a picture.
+// was lost. It can be repeated. A picture that is gone is no error. It returns *InvalidError where
+// another post has a picture: two posts can have claimed it, if the first of them was not written
+// yet when the second one looked. Exactly one of them gets it. One or two round trips for a picture.
 func (s *Store) Attach(ctx context.Context, post, author int64, media social.Media) error {
 	for _, p := range media.Pictures() {
 		err := s.update(ctx, p.ID, func(r *Record) error {
@@ -263,7 +264,7 @@ func (s *Store) Attach(ctx context.Context, post, author int64, media social.Med
 					return err
 				}
 				if has {
-					return errSame
+					return errGone()
 				}
 			}
 			r.Use = useOfPost(post)

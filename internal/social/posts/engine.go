@@ -1,6 +1,7 @@
 package posts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -43,7 +44,8 @@ type Engine struct {
 // Pictures are those of posts. Both methods can be repeated, and are part of what is repeated
 // until it succeeds.
 type Pictures interface {
-	// Attach gives pictures to a post that has them, before it is on any timeline.
+	// Attach gives pictures to a post that has them, before it is on any timeline. It returns
+	// *InvalidError where another post has one of them.
 	Attach(ctx context.Context, post, author int64, media social.Media) error
 	// Remove deletes the pictures of a post that is deleted.
 	Remove(ctx context.Context, post int64, media social.Media) error
@@ -155,18 +157,16 @@ func (e *Engine) CreateAs(ctx context.Context, job *Job, id int64) (bool, error)
 // Publish puts a post on the author's timelines and on those of the first
 // thousand followers or so, and leaves the others to the background. An
 // interruption is logged; the background retries the fan-out. It returns
-// ErrRefused for a reply or a repost whose other post is gone; the post is deleted
-// then; and work.ErrUncertain where a failover can lose the post.
+// ErrRefused for a reply or a repost whose other post is gone, and also *InvalidError for pictures
+// that another post has got; the post is deleted then; and social.ErrUncertain where a failover can
+// lose the post.
 func (e *Engine) Publish(ctx context.Context, job Job) error {
 	err := e.writer.attach(ctx, &job, true)
 	if errors.Is(err, ErrRefused) {
 		if err := e.abandon(ctx, &job, err); err != nil {
 			return err
 		}
-		if err := e.tasks.Forget(ctx, job.member()); err != nil {
-			return err
-		}
-		return ErrRefused
+		return cmp.Or(e.tasks.Forget(ctx, job.member()), err)
 	}
 	if err != nil {
 		e.tasks.Later(ctx, err, job.held)

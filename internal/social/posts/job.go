@@ -16,7 +16,7 @@ var (
 	// ErrNoPost: the post does not exist.
 	ErrNoPost = errors.New("social: no such post")
 	// ErrRefused: the post that a reply or a repost belongs to does not exist any
-	// more, or the user has another repost of it.
+	// more, or the user has another repost of it, or another post has the pictures.
 	ErrRefused = errors.New("social: not accepted by the other post")
 	// errDeleted: the post was deleted.
 	errDeleted = errors.New("social: the post is deleted")
@@ -59,6 +59,7 @@ type Job struct {
 	ofOther    bool           // the first part are the followers of To; see chooseAudience
 	mark       string         // the histories of writes before the first; see work.Engine.Mark
 	held       *work.Held     // the task of a new post
+	published  bool           // its author was told that it is there
 }
 
 // ID is the id of the post, 0 before Create.

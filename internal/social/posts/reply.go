@@ -39,7 +39,8 @@ func (p *Service) reply(ctx context.Context, author social.User, parent int64, d
 		Author: author.ID, Tags: text.Tags(body), Parent: to.ID, To: to.Author.ID, Root: post.Root,
 	}, creation{once, draft.Pictures})
 	p.opt.Views.Touch(to.ID)
-	if errors.Is(err, ErrRefused) {
+	var invalid *social.InvalidError
+	if errors.Is(err, ErrRefused) && !errors.As(err, &invalid) {
 		return social.Post{}, social.ErrNotFound
 	}
 	if err != nil {

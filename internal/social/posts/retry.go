@@ -28,6 +28,7 @@ func (e *Engine) Retry(ctx context.Context, post int64) error {
 		return err
 	}
 	job, _ := jobOf(s.argument())
+	job.published = true
 	held, err := e.tasks.Begin(ctx, job.member())
 	if err == nil {
 		err = e.retry(ctx, &job, e.finishAll)

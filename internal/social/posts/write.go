@@ -16,6 +16,7 @@ import (
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
+	"retwis/internal/social"
 	"retwis/internal/social/search"
 	"retwis/internal/social/storage"
 
@@ -118,16 +119,23 @@ func (w *writer) ensure(ctx context.Context, job *Job) error {
 	if err != nil {
 		return err
 	}
+	stored.published = job.published
 	*job = stored
 	return nil
 }
 
 // attach gives a post its pictures, and adds a reply or a repost to the post that it belongs to. A new one is
 // refused, with ErrRefused, if that post is deleted; so is a repost if the user has
-// another one.
+// another one, and a post, also with *InvalidError, if another one has its pictures.
 func (w *writer) attach(ctx context.Context, job *Job, isNew bool) error {
 	if media := job.media(); media != "" && w.pictures != nil {
-		if err := w.pictures.Attach(ctx, job.post, job.Author, media); err != nil {
+		err := w.pictures.Attach(ctx, job.post, job.Author, media)
+		var taken *social.InvalidError
+		switch {
+		case errors.As(err, &taken) && job.published: // a check has found it so
+		case errors.As(err, &taken):
+			return fmt.Errorf("%w: %w", ErrRefused, err)
+		case err != nil:
 			return err
 		}
 	}
