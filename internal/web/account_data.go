@@ -26,7 +26,7 @@ func (h *handlers) exportData(req *request.Request) error {
 	req.LogSecurity("export", req.User)
 	req.Stream = func() {
 		out := bufio.NewWriterSize(request.Download(req), 32<<10)
-		err := h.app.Leaving.Export(req.R.Context(), req.User.ID, out)
+		err := h.app.Leaving.Export(req.R.Context(), req.User.ID, req.PublicURL(), out)
 		if err == nil {
 			err = out.Flush()
 		}

@@ -206,7 +206,7 @@ func export(ctx context.Context, c *shell.Command, db *site.Database, u social.U
 		}
 		out = file
 	}
-	err := db.Social.Leaving.Export(ctx, u.ID, out)
+	err := db.Social.Leaving.Export(ctx, u.ID, c.Base, out)
 	if file == nil {
 		return err
 	}

@@ -56,10 +56,11 @@ func (l *Leaving) FinishRemoval(ctx context.Context, uid int64) error {
 }
 
 // Export writes an archive (zip) of all that a user has written and done, or returns
-// ErrNotFound before it has written anything. It reads in pages and keeps only one of
+// ErrNotFound before it has written anything. site is the address of the site, such as
+// https://example.com; empty for paths in place of addresses. It reads in pages and keeps only one of
 // them in memory.
-func (l *Leaving) Export(ctx context.Context, uid int64, w io.Writer) error {
-	err := takeout.Write(ctx, l.client, l.pictures, uid, w)
+func (l *Leaving) Export(ctx context.Context, uid int64, site string, w io.Writer) error {
+	err := takeout.Write(ctx, l.client, l.pictures, uid, site, w)
 	if errors.Is(err, takeout.ErrNoUser) {
 		return social.ErrNotFound
 	}

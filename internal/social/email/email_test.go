@@ -395,7 +395,7 @@ func TestLeaving(t *testing.T) {
 	b := open(t)
 	ada := b.confirmed("ada", adaAt)
 	var file bytes.Buffer
-	b.do(b.Leaving.Export(b.Ctx, ada.ID, &file))
+	b.do(b.Leaving.Export(b.Ctx, ada.ID, "https://here.example", &file))
 	archive, err := zip.NewReader(bytes.NewReader(file.Bytes()), int64(file.Len()))
 	b.do(err)
 	profile, err := archive.Open(path.Join("retwis", "profile.json"))

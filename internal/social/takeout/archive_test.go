@@ -264,7 +264,7 @@ func TestLater(t *testing.T) {
 	b.WantHealthy()
 
 	var export bytes.Buffer
-	archiveDo(t, b.Leaving.Export(b.Ctx, ada.ID, &export))
+	archiveDo(t, b.Leaving.Export(b.Ctx, ada.ID, "https://here.example", &export))
 	z, err := zip.NewReader(bytes.NewReader(export.Bytes()), int64(export.Len()))
 	archiveDo(t, err)
 	lines := 0

@@ -42,12 +42,14 @@ type exporter struct {
 	uid     int64
 	user    map[string]string
 	store   *media.Store
+	site    string
 	now     time.Time
 }
 
-// Write writes the archive of a user. It returns ErrNoUser before it has written
+// Write writes the archive of a user of the site at an address such as https://example.com, which
+// may be empty: then the addresses of posts are paths. It returns ErrNoUser before it has written
 // anything; another error leaves w with a part of an archive, which no program opens.
-func Write(ctx context.Context, client rueidis.Client, store *media.Store, uid int64, w io.Writer) error {
+func Write(ctx context.Context, client rueidis.Client, store *media.Store, uid int64, site string, w io.Writer) error {
 	user, err := client.Do(ctx, client.B().Hgetall().Key(storage.UserKey(uid)).Build()).AsStrMap()
 	if err != nil {
 		return fmt.Errorf("social: export user %d: %w", uid, err)
@@ -55,7 +57,7 @@ func Write(ctx context.Context, client rueidis.Client, store *media.Store, uid i
 	if user["username"] == "" || user["standing"] == storage.Closed {
 		return ErrNoUser
 	}
-	e := &exporter{client: client, follows: storage.NewFollows(client), uid: uid, user: user, store: store, now: time.Now().UTC()}
+	e := &exporter{client: client, follows: storage.NewFollows(client), uid: uid, user: user, store: store, site: site, now: time.Now().UTC()}
 	if err := e.write(ctx, zip.NewWriter(w)); err != nil {
 		return fmt.Errorf("social: export user %d: %w", uid, err)
 	}
@@ -101,10 +103,10 @@ func (e *exporter) tables() []table {
 		{"profile", []string{"id", "username", "display_name", "joined", "bio", "links", "pinned_post", "role", "notifications_off", "email"}, e.profile},
 		{"posts", append([]string{"id", "time", "text", "edited"}, counts...), e.posts},
 		{"replies", append([]string{"id", "time", "text", "edited", "in_reply_to", "conversation"}, counts...), e.replies},
-		{"reposts", []string{"id", "time", "post", "author"}, e.reposts},
+		{"reposts", []string{"id", "time", "post", "author", "address"}, e.reposts},
 		{"earlier_texts", []string{"post", "replaced", "text"}, e.edits},
-		{"likes", []string{"post", "author", "time"}, e.marked(storage.LikedPrefix)},
-		{"bookmarks", []string{"post", "author", "time"}, e.marked(storage.BookmarksPrefix)},
+		{"likes", []string{"post", "author", "time", "address"}, e.marked(storage.LikedPrefix)},
+		{"bookmarks", []string{"post", "author", "time", "address"}, e.marked(storage.BookmarksPrefix)},
 		{"following", []string{"username", "since"}, e.people(storage.FollowingPrefix)},
 		{"followers", []string{"username", "since"}, e.people(storage.FollowersPrefix)},
 		{"muted", []string{"username", "until"}, e.lasting(storage.MutedPrefix)},

@@ -100,7 +100,7 @@ func TestExport(t *testing.T) {
 	must(b.Library.SaveSearch(b.Ctx, ada, "from:ben lakes"))
 	must(b.Auth.LoggedIn(b.Ctx, ada, "ada", netip.MustParseAddr("192.0.2.7")))
 	var data bytes.Buffer
-	must(b.Leaving.Export(b.Ctx, ada.ID, &data))
+	must(b.Leaving.Export(b.Ctx, ada.ID, "https://here.example", &data))
 	a := read(t, data.Bytes())
 	if readme := string(a.files["retwis/"+"README.txt"]); !strings.Contains(readme, "/post/ and its id") {
 		t.Errorf("README.txt does not say where a post is: %s", readme)
@@ -130,7 +130,7 @@ func TestExport(t *testing.T) {
 			}
 		}
 	}
-	if err := b.Leaving.Export(b.Ctx, 12345, io.Discard); !errors.Is(err, social.ErrNotFound) {
+	if err := b.Leaving.Export(b.Ctx, 12345, "https://here.example", io.Discard); !errors.Is(err, social.ErrNotFound) {
 		t.Errorf("nobody's export: %v", err)
 	}
 }
@@ -144,7 +144,7 @@ func TestExportOfEnds(t *testing.T) {
 		b.Redis("ZADD", key, "+inf", storage.Itoa(ben.ID), "32503680000", storage.Itoa(carl.ID), "1000000000", storage.Itoa(dora.ID))
 	}
 	var data bytes.Buffer
-	if err := b.Leaving.Export(b.Ctx, ada.ID, &data); err != nil {
+	if err := b.Leaving.Export(b.Ctx, ada.ID, "https://here.example", &data); err != nil {
 		t.Fatal(err)
 	}
 	a := read(t, data.Bytes())
@@ -168,7 +168,7 @@ func TestExportOfPages(t *testing.T) {
 		b.Redis("ZADD", "liked:1", "5", "9"+id) // all at the same time
 	}
 	var data bytes.Buffer
-	if err := b.Leaving.Export(b.Ctx, ada.ID, &data); err != nil {
+	if err := b.Leaving.Export(b.Ctx, ada.ID, "https://here.example", &data); err != nil {
 		t.Fatal(err)
 	}
 	a := read(t, data.Bytes())

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 
+	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 	"retwis/internal/social/limits"
 	"retwis/internal/social/people"
@@ -86,9 +87,12 @@ func (s *Imports) Get(ctx context.Context, user social.User) (p Progress, left [
 		return p, nil, err
 	}
 	all, err := s.opt.Store.entries(ctx, user.ID, 0, MaxEntries)
-	for _, text := range all {
-		name, _, _ := strings.Cut(text[1:], " ")
-		left = append(left, Entry{Mark: Mark(text[0]), Text: name})
+	for _, entry := range all {
+		text, notRead := strings.CutPrefix(entry[1:], unread)
+		if !notRead {
+			text, _, _ = strings.Cut(text, " ")
+		}
+		left = append(left, Entry{Mark: Mark(entry[0]), Text: text})
 	}
 	return p, left, err
 }
@@ -165,8 +169,11 @@ func (s *Imports) page(ctx context.Context, user social.User, p Progress) (more 
 	return p.Done < p.Total, nil
 }
 
-// do does what an entry says. An error is one after which it is tried again.
+// do does what an entry says, if it says something. An error is one after which it is tried again.
 func (s *Imports) do(ctx context.Context, user social.User, kind Kind, entry string) (Mark, error) {
+	if strings.HasPrefix(entry, unread) {
+		return Unread, nil
+	}
 	err := s.relate(ctx, user, kind, entry)
 	var invalid *social.InvalidError
 	switch {
@@ -181,13 +188,31 @@ func (s *Imports) do(ctx context.Context, user social.User, kind Kind, entry str
 	return 0, err
 }
 
-func (s *Imports) relate(ctx context.Context, user social.User, kind Kind, entry string) error {
-	if kind == Bookmarks {
-		id, ok := storage.ParseID(entry)
-		if !ok {
+// bookmark saves the post at a path of this site, if its author is the one that the path names.
+func (s *Imports) bookmark(ctx context.Context, user social.User, path string) error {
+	name, post, ok := parsePath(path)
+	if !ok {
+		return social.ErrNotFound
+	}
+	if name != "" {
+		author, err := s.opt.Users.UserByName(ctx, name)
+		if err != nil {
+			return err
+		}
+		has, err := reply.TextOrEmpty(s.opt.DB.Client.Do(ctx, s.opt.DB.Client.B().Hget().Key(storage.PostKey(post)).Field("user_id").Build()))
+		if err != nil {
+			return failed(err)
+		}
+		if has != storage.Itoa(author.ID) {
 			return social.ErrNotFound
 		}
-		return s.opt.Reactions.Bookmark(ctx, user, id)
+	}
+	return s.opt.Reactions.Bookmark(ctx, user, post)
+}
+
+func (s *Imports) relate(ctx context.Context, user social.User, kind Kind, entry string) error {
+	if kind == Bookmarks {
+		return s.bookmark(ctx, user, entry)
 	}
 	name, until := nameOf(entry)
 	other, err := s.opt.Users.UserByName(ctx, name)

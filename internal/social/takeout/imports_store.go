@@ -32,6 +32,7 @@ const (
 	Done     Mark = '+'
 	NotFound Mark = '-' // nobody has the name, or the post is not here
 	Refused  Mark = '!' // the site does not allow it
+	Unread   Mark = '?' // it was not understood
 )
 
 // keepFor is how long the result of an import is kept.

@@ -34,19 +34,29 @@ func TestParse(t *testing.T) {
 		"Mastodon's blocks":  {takeout.Blocks, "ada@example.com\nben@example.com\nada@example.com\n", "ada@example.com|ben@example.com"},
 		"Mastodon's bookmarks": {
 			takeout.Bookmarks, "https://here.example/u/ada/7\nhttps://there.example/u/ada/7\nhttps://here.example/post/8\nhttps://here.example/about\n",
-			"7|https://there.example/u/ada/7|8|https://here.example/about",
+			"/u/ada/7|https://there.example/u/ada/7|/post/8|/about",
 		},
-		"follows of Retwis":   {takeout.Follows, "username,since\r\nnew,2026-02-01T00:00:00Z\r\nold,2026-01-01T00:00:00Z\r\n", "old|new"},
-		"mutes of Retwis":     {takeout.Mutes, "username,until\r\nada,2030-01-01T00:00:00Z\r\nben,\r\n", "ben|ada 1893456000"},
-		"blocks of Retwis":    {takeout.Blocks, "username,until\r\nada,2030-01-01T00:00:00Z\r\nben,\r\n", "ben|ada 1893456000"},
-		"bookmarks of Retwis": {takeout.Bookmarks, "post,author,time\r\n9,ada,\r\n7,ben,\r\n", "7|9"},
-		"typed":               {takeout.Follows, "\ufeff@ada\n\n  ben \nnot a name\n@\n", "ada|ben"},
-		"a damaged line":      {takeout.Follows, "a\"da\n\"ben\n", "a\"da|ben"},
-		"nothing":             {takeout.Follows, " \n", "There is nothing"},
-		"another kind":        {"notes", "ada", "Choose what"},
-		"too many":            {takeout.Follows, lines(10_001), "This file has 10001 entries"},
-		"too large":           {takeout.Follows, strings.Repeat("x", takeout.MaxFile+1), "This file is too large"},
-		"binary":              {takeout.Follows, "PK\x03\x04\x00\x00", "PK"},
+		"follows of Retwis": {takeout.Follows, "username,since\r\nnew,2026-02-01T00:00:00Z\r\nold,2026-01-01T00:00:00Z\r\n", "old|new"},
+		"mutes of Retwis":   {takeout.Mutes, "username,until\r\nada,2030-01-01T00:00:00Z\r\nben,\r\n", "ben|ada 1893456000"},
+		"blocks of Retwis":  {takeout.Blocks, "username,until\r\nada,2030-01-01T00:00:00Z\r\nben,\r\n", "ben|ada 1893456000"},
+		"bookmarks of Retwis": {
+			takeout.Bookmarks, "post,author,time,address\r\n9,ada,,https://here.example/u/ada/9\r\n7,ben,,https://there.example/u/ben/7\r\n5,eve,,/u/eve/5\r\n3,eve,,\r\n",
+			"/u/eve/3|/u/eve/5|https://there.example/u/ben/7|/u/ada/9",
+		},
+		"an id alone":     {takeout.Bookmarks, "9\n", "9"},
+		"typed":           {takeout.Follows, "\ufeff@ada\n\n  ben \nnot a name\n@\n", "ada|ben|? not a name"},
+		"a damaged line":  {takeout.Follows, "a\"da\n\"ben\neve,x\n", "a\"da|ben|eve"},
+		"blanks":          {takeout.Follows, "Ada L <ada@there.example>\nben @there.example\n", "? Ada L <ada@there.example>|? ben @there.example"},
+		"a long line":     {takeout.Follows, "ada\n" + strings.Repeat("x", 300) + "\n", "ada|? " + strings.Repeat("x", 256) + "…"},
+		"CR line ends":    {takeout.Follows, "Account address,Show boosts\rada@there.example,true\rben,true\r", "ada@there.example|ben"},
+		"tabs":            {takeout.Follows, "username\tsince\nada\t2026-01-01\nben\t\n", "ben|ada"},
+		"semicolons":      {takeout.Follows, "Account address;Show boosts\nada;true\n", "ada"},
+		"UTF-16 and tabs": {takeout.Follows, "\xff\xfeA\x00d\x00a\x00\t\x00x\x00\r\x00\n\x00b\x00", "Ada|b"},
+		"nothing":         {takeout.Follows, " \n", "There is nothing"},
+		"another kind":    {"notes", "ada", "Choose what"},
+		"too many":        {takeout.Follows, lines(10_001), "This file has 10001 entries"},
+		"too large":       {takeout.Follows, strings.Repeat("x", takeout.MaxFile+1), "This file is too large"},
+		"binary":          {takeout.Follows, "PK\x03\x04\x00\x00", "PK"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -114,7 +124,7 @@ func TestKinds(t *testing.T) {
 	b := socialtest.On(t, redistest.DB(t).Client(t), importsIdle)
 	ada, ben, eve, carl := b.NewUser("ada"), b.NewUser("Ben"), b.NewUser("eve"), b.NewUser("carl")
 	b.NewUser("dora")
-	id := b.Publish(ben, "worth keeping")
+	id, other := b.Publish(ben, "worth keeping"), b.Publish(eve, "not by ben")
 	importsDo(t, b.Relations.Block(b.Ctx, eve, ada, time.Time{}))
 	importsDo(t, b.Moderation.SetStanding(b.Ctx, social.Operator, carl.ID, moderation.StandingChange{Standing: social.Suspended}))
 	for _, c := range []struct {
@@ -126,7 +136,11 @@ func TestKinds(t *testing.T) {
 	}{
 		{takeout.Follows, "ben@there.example\nnobody@there.example\neve\ncarl\nada\n", storage.FollowingKey(ada.ID), storage.Itoa(ben.ID), "-nobody@there.example -eve -carl !ada"},
 		{takeout.Mutes, "username,until\nben,2030-01-01T00:00:00Z\ncarl,2001-01-01T00:00:00Z\n", storage.MutedKey(ada.ID), storage.Itoa(ben.ID), "-carl"},
-		{takeout.Bookmarks, "post,author,time\n" + storage.Itoa(id) + ",Ben,\n999,,\n", storage.BookmarksKey(ada.ID), storage.Itoa(id), "-999"},
+		{takeout.Bookmarks, "post,author,time\n" + storage.Itoa(id) + ",Ben,\n" + storage.Itoa(other) + ",ben,\n999,,\n", storage.BookmarksKey(ada.ID), storage.Itoa(id), "-999 -/u/ben/" + storage.Itoa(other)},
+		{
+			takeout.Bookmarks, "https://here.example/u/ben/" + storage.Itoa(other) + "\nhttps://there.example/post/" + storage.Itoa(other) + "\n" + storage.Itoa(other) + "\nwhat is this\n", storage.BookmarksKey(ada.ID), storage.Itoa(id),
+			"-/u/ben/" + storage.Itoa(other) + " -https://there.example/post/" + storage.Itoa(other) + " -" + storage.Itoa(other) + " ?what is this",
+		},
 		{takeout.Blocks, "username,until\nben,2030-01-01T00:00:00Z\ndora,2001-01-01T00:00:00Z\n", storage.BlockedKey(ada.ID), storage.Itoa(ben.ID), "!dora"},
 	} {
 		entries, err := takeout.Parse(c.kind, []byte(c.file), "here.example")

@@ -75,7 +75,7 @@ func (e *exporter) reposts(ctx context.Context, yield func(row ...any) error) er
 			if p.hash[2] == "" {
 				continue
 			}
-			if err := yield(p.id, p.time(), p.number(2), authors[i]); err != nil {
+			if err := yield(p.id, p.time(), p.number(2), authors[i], e.address(p.hash[2], authors[i])); err != nil {
 				return err
 			}
 		}
@@ -173,7 +173,7 @@ func (e *exporter) marked(prefix string) func(ctx context.Context, yield func(ro
 			}
 			for i, text := range ids {
 				if id, ok := storage.ParseID(text); ok {
-					if err := yield(id, author(authors[i]), seconds(scores[i])); err != nil {
+					if err := yield(id, author(authors[i]), seconds(scores[i]), e.address(text, authors[i])); err != nil {
 						return err
 					}
 				}
@@ -181,6 +181,14 @@ func (e *exporter) marked(prefix string) func(ctx context.Context, yield func(ro
 			return nil
 		})
 	}
+}
+
+// address returns where a post is; nil for one that is gone.
+func (e *exporter) address(post, author string) any {
+	if author == "" {
+		return nil
+	}
+	return e.site + "/u/" + author + "/" + post
 }
 
 // author returns the name of an author; nil for a post that is gone.
@@ -205,6 +213,12 @@ func (e *exporter) lasting(prefix string) func(ctx context.Context, yield func(r
 func (e *exporter) peopleAfter(prefix string, score float64) func(ctx context.Context, yield func(row ...any) error) error {
 	return func(ctx context.Context, yield func(row ...any) error) error {
 		return e.eachEntry(ctx, prefix, func(ids []string, scores []float64) error {
+			if prefix == storage.MutedPrefix || prefix == storage.DismissedPrefix {
+				var err error
+				if ids, scores, err = e.withoutBlockers(ctx, ids, scores); err != nil {
+					return err
+				}
+			}
 			names, err := e.names(ctx, ids)
 			if err != nil {
 				return err
@@ -219,6 +233,25 @@ func (e *exporter) peopleAfter(prefix string, score float64) func(ctx context.Co
 			return nil
 		})
 	}
+}
+
+// withoutBlockers leaves out who has blocked the user: for the user they do not exist.
+func (e *exporter) withoutBlockers(ctx context.Context, ids []string, scores []float64) (others []string, theirs []float64, err error) {
+	if len(ids) == 0 {
+		return nil, nil, nil
+	}
+	b := e.client.B()
+	ends, err := e.client.Do(ctx, b.Zmscore().Key(storage.BlockersKey(e.uid)).Member(ids...).Build()).ToArray()
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, id := range ids {
+		if end, err := ends[i].AsFloat64(); err == nil && end > float64(e.now.Unix()) {
+			continue
+		}
+		others, theirs = append(others, id), append(theirs, scores[i])
+	}
+	return others, theirs, nil
 }
 
 func (e *exporter) tags(ctx context.Context, yield func(row ...any) error) error {

@@ -1,15 +1,15 @@
 package takeout
 
 import (
-	"bytes"
 	"encoding/csv"
-	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
 
 	"retwis/internal/social"
 	"retwis/internal/social/storage"
@@ -44,9 +44,14 @@ var headings = map[string]struct{ latestFirst bool }{
 	"account address": {false}, "username": {true}, "post": {true},
 }
 
+// unread begins an entry for a line that says nothing that an import understands. No name and no
+// address begins like this.
+const unread = "? "
+
 // Parse reads the entries of a file of a kind, as [Service.Begin] takes them: each once, the
 // oldest first where the file says. host is that of this site: an address of a post must be
-// here. It returns *InvalidError for what is no such file.
+// here. A line that is not understood is an entry that the import reports. It returns
+// *InvalidError for what is no such file.
 func Parse(kind Kind, file []byte, host string) ([]string, error) {
 	if !slices.Contains(Kinds[:], kind) {
 		return nil, social.Invalid("kind", "Choose what the file lists.")
@@ -54,25 +59,21 @@ func Parse(kind Kind, file []byte, host string) ([]string, error) {
 	if len(file) > MaxFile {
 		return nil, social.Invalid("file", "This file is too large. Use at most 1 MB.")
 	}
-	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(file, []byte("\ufeff"))))
-	r.FieldsPerRecord, r.LazyQuotes, r.TrimLeadingSpace = -1, true, true
 	var entries []string
+	var columns []string
 	seen := map[string]bool{}
 	latestFirst := false
-	for line := 0; ; line++ {
-		cells, err := r.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, social.Invalid("file", "This is not a CSV file.")
-		}
-		if heading, ok := headings[strings.ToLower(cells[0])]; ok && line == 0 {
-			latestFirst = heading.latestFirst
+	for i, line := range lines(file) {
+		cells := cellsOf(line)
+		if heading, ok := headings[strings.ToLower(cells[0])]; ok && i == 0 {
+			latestFirst, columns = heading.latestFirst, cells
 			continue
 		}
-		entry, ok := entryOf(kind, cells, host)
-		if key := strings.ToLower(entry); ok && !seen[key] {
+		entry := entryOf(kind, columns, cells, host)
+		if entry == unread {
+			entry += clipped(line)
+		}
+		if key := strings.ToLower(entry); entry != "" && !seen[key] {
 			seen[key] = true
 			entries = append(entries, entry)
 		}
@@ -89,46 +90,111 @@ func Parse(kind Kind, file []byte, host string) ([]string, error) {
 	return entries, nil
 }
 
+// lines returns the lines of a file that are not blank. No entry has a line break, so a quote that
+// is not closed ends with its line. Spreadsheets also write UTF-16.
+func lines(file []byte) []string {
+	text, _, err := transform.Bytes(unicode.BOMOverride(unicode.UTF8.NewDecoder()), file)
+	if err != nil {
+		text = file
+	}
+	all := strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' || r == '\r' })
+	return slices.DeleteFunc(all, func(line string) bool { return strings.TrimSpace(line) == "" })
+}
+
+// cellsOf returns the cells of a line; at least one. Commas, tabs or semicolons are between them.
+func cellsOf(line string) []string {
+	r := csv.NewReader(strings.NewReader(line))
+	r.LazyQuotes, r.TrimLeadingSpace = true, true
+	for _, comma := range "\t;" {
+		if strings.ContainsRune(line, comma) && !strings.Contains(line, ",") {
+			r.Comma = comma
+		}
+	}
+	cells, err := r.Read()
+	if err != nil {
+		return []string{strings.TrimSpace(line)}
+	}
+	for i := range cells {
+		cells[i] = strings.TrimSpace(cells[i])
+	}
+	return cells
+}
+
+// clipped returns a line as it is reported.
+func clipped(line string) string {
+	text := strings.Join(strings.Fields(social.CleanRunes(strings.ToValidUTF8(line, "\ufffd"))), " ")
+	if len(text) > maxEntry {
+		text = strings.ToValidUTF8(text[:maxEntry], "") + "…"
+	}
+	return text
+}
+
 // entryOf returns the entry of a line: an address, with the end of a mute or a block after a
-// space where there is one; the id of a post, or an address that leads elsewhere.
-func entryOf(kind Kind, cells []string, host string) (entry string, ok bool) {
+// space where there is one; or where a post is. It returns unread for a line that is not understood,
+// and an empty text for one that says nothing.
+func entryOf(kind Kind, columns, cells []string, host string) string {
 	text, err := social.CleanLine(cells[0], "", maxEntry)
-	if err != nil || text == "" || len(text) > maxEntry {
-		return "", false
+	if err != nil || len(text) > maxEntry {
+		return unread
 	}
 	if kind == Bookmarks {
-		if id, ok := postOf(text, host); ok {
-			return storage.Itoa(id), true
-		}
-		return text, true
+		return postOf(columns, cells, text, host)
 	}
 	text = strings.TrimPrefix(text, "@")
-	if strings.ContainsAny(text, " ") || text == "" {
-		return "", false
+	switch {
+	case text == "":
+		return ""
+	case strings.ContainsAny(text, " ") || strings.HasPrefix(text, strings.TrimSpace(unread)):
+		return unread
 	}
 	if (kind == Mutes || kind == Blocks) && len(cells) == 2 {
 		if end, err := time.Parse(time.RFC3339, cells[1]); err == nil {
 			text += " " + storage.Seconds(end)
 		}
 	}
-	return text, true
+	return text
 }
 
-// postOf returns the post of this site that an id or an address leads to.
-func postOf(text, host string) (int64, bool) {
-	if id, ok := storage.ParseID(text); ok {
-		return id, true
+// postOf returns where a post is: a path of this site, or an address elsewhere. An id alone says
+// nothing, because other sites have the same ids: an archive also names the author, and the address
+// where that is known.
+func postOf(columns, cells []string, text, host string) string {
+	cell := func(name string) string {
+		if i := slices.Index(columns, name); i >= 0 && i < len(cells) {
+			return cells[i]
+		}
+		return ""
+	}
+	if address := cell("address"); address != "" {
+		text = address
+	} else if author := cell("author"); author != "" {
+		text = "/u/" + author + "/" + text
 	}
 	u, err := url.Parse(text)
-	if err != nil || !strings.EqualFold(u.Host, host) {
-		return 0, false
-	}
-	parts := strings.Split(strings.Trim(u.Path, "/"), "/")
 	switch {
-	case len(parts) == 2 && parts[0] == "post", len(parts) == 3 && parts[0] == "u":
-		return storage.ParseID(parts[len(parts)-1])
+	case text == "":
+		return ""
+	case err != nil || len(text) > maxEntry || strings.ContainsAny(text, " "):
+		return unread
+	case strings.EqualFold(u.Host, host) && u.Path != "":
+		return u.Path
 	}
-	return 0, false
+	return text
+}
+
+// parsePath returns the post, and its author where that is named, to which a path of this site leads.
+func parsePath(path string) (author string, post int64, ok bool) {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	switch {
+	case !strings.HasPrefix(path, "/"):
+		return "", 0, false
+	case len(parts) == 3 && parts[0] == "u":
+		author = parts[1]
+	case len(parts) != 2 || parts[0] != "post":
+		return "", 0, false
+	}
+	post, ok = storage.ParseID(parts[len(parts)-1])
+	return author, post, ok
 }
 
 // nameOf returns the name in an address such as name@example.com, and the end after it, the

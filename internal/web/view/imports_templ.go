@@ -5,8 +5,10 @@ package view
 
 //lint:file-ignore SA4006 This context is only used if a nested component is present.
 
-import "github.com/a-h/templ"
-import templruntime "github.com/a-h/templ/runtime"
+import (
+	"github.com/a-h/templ"
+	templruntime "github.com/a-h/templ/runtime"
+)
 
 import (
 	"strconv"
@@ -39,7 +41,7 @@ func (f ImportForm) isChosen(kind takeout.Kind) bool {
 func importText(p takeout.Progress) string {
 	text := importKinds[p.Kind] + ": " + strconv.Itoa(p.Done) + " of " + strconv.Itoa(p.Total) + " done"
 	if p.Failed > 0 {
-		text += ", " + strconv.Itoa(p.Failed) + " of them not found or not possible"
+		text += ", " + strconv.Itoa(p.Failed) + " of them not found, not understood or not possible"
 	}
 	return text + "."
 }
@@ -194,6 +196,10 @@ func ImportPage(f Frame, form ImportForm) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
+					templ_7745c5c3_Err = importLeft(form.Left, takeout.Unread, "Not understood").Render(ctx, templ_7745c5c3_Buffer)
+					if templ_7745c5c3_Err != nil {
+						return templ_7745c5c3_Err
+					}
 					templ_7745c5c3_Err = importLeft(form.Left, takeout.Refused, "Not possible").Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
@@ -294,7 +300,7 @@ func importForm(form ImportForm) templ.Component {
 			var templ_7745c5c3_Var10 string
 			templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinStringErrs(form.Problem)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/imports.templ`, Line: 101, Col: 69}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/imports.templ`, Line: 102, Col: 69}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var10))
 			if templ_7745c5c3_Err != nil {
