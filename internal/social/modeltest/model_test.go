@@ -169,8 +169,16 @@ func (m *model) apply(a action, id int64, sure bool) {
 		if original.text == a.Text {
 			return
 		}
-		before := text.Mentions(original.text)
+		var before []string // of all earlier texts
 		original.edits = slices.Insert(original.edits, 0, original.text)
+		for _, earlier := range original.edits {
+			before = append(before, text.Mentions(earlier)...)
+		}
+		for _, name := range text.Mentions(original.text) {
+			if to := m.named(name); to >= 0 && !slices.Contains(text.Mentions(a.Text), name) {
+				m.unnotify(to, notice{"mention", a.User, original.id}, sure)
+			}
+		}
 		original.text = a.Text
 		m.noticePost(original, before, sure)
 		for _, tag := range text.Tags(a.Text) {
@@ -346,11 +354,19 @@ func (m *model) noticePost(p *entry, before []string, sure bool) {
 		m.notify(parent, notice{"reply", p.author, p.id}, sure)
 	}
 	for _, name := range text.Mentions(p.text) {
-		var to int
-		if _, err := fmt.Sscanf(name, "person%d", &to); err == nil && to < len(m.people) && to != parent && !slices.Contains(before, name) {
+		if to := m.named(name); to >= 0 && to != parent && !slices.Contains(before, name) {
 			m.notify(to, notice{"mention", p.author, p.id}, sure)
 		}
 	}
+}
+
+// named returns the person with a name, -1 for none.
+func (m *model) named(name string) int {
+	var person int
+	if _, err := fmt.Sscanf(name, "person%d", &person); err != nil || person >= len(m.people) {
+		return -1
+	}
+	return person
 }
 
 func (m *model) notify(to int, n notice, sure bool) {

@@ -67,21 +67,43 @@ func (n *Service) Notify(ctx context.Context, to int64, kind Kind, actor social.
 func (n *Service) NotifyMentions(ctx context.Context, actor social.User, post int64, names []string, except ...int64) {
 	ctx, cancel := detached(ctx)
 	defer cancel()
-	var to []int64
+	to, err := n.named(ctx, names)
+	if err != nil {
+		n.Log.WarnContext(ctx, "a mention could not be notified", "post", post, "error", err)
+		return
+	}
+	to = slices.DeleteFunc(to, func(uid int64) bool { return slices.Contains(except, uid) })
+	n.notifyMany(ctx, to, Mention, actor, post)
+}
+
+// UnnotifyMentions removes the notifications of a post of that time from the users with these
+// names, after an edit that mentions them no more. An error is logged only.
+func (n *Service) UnnotifyMentions(ctx context.Context, actor social.User, post int64, names []string, at time.Time) {
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	to, err := n.named(ctx, names)
+	if err != nil {
+		n.Log.WarnContext(ctx, "a notification could not be removed", "post", post, "error", err)
+		return
+	}
+	for _, uid := range to {
+		n.Unnotify(ctx, uid, Mention, actor, post, at)
+	}
+}
+
+// named returns the users with these names, each once.
+func (n *Service) named(ctx context.Context, names []string) (uids []int64, err error) {
 	for _, name := range names[:min(len(names), maxMentions)] {
 		user, err := n.Users.UserByName(ctx, name)
-		if errors.Is(err, social.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			n.Log.WarnContext(ctx, "a mention could not be notified", "post", post, "error", err)
-			return
-		}
-		if !slices.Contains(to, user.ID) && !slices.Contains(except, user.ID) {
-			to = append(to, user.ID)
+		switch {
+		case errors.Is(err, social.ErrNotFound):
+		case err != nil:
+			return nil, err
+		case !slices.Contains(uids, user.ID):
+			uids = append(uids, user.ID)
 		}
 	}
-	n.notifyMany(ctx, to, Mention, actor, post)
+	return uids, nil
 }
 
 // detached is the context in which a notification is written: whether the browser still
@@ -186,13 +208,18 @@ func (n *Service) Unread(ctx context.Context, v *social.Viewer) (int, error) {
 	return n.countUnread(ctx, v, entries)
 }
 
-// countUnread counts the entries by people and of posts that the viewer sees.
+// countUnread counts the entries by people and of posts that the viewer sees; equal ones count once,
+// as the page shows them once.
 func (n *Service) countUnread(ctx context.Context, v *social.Viewer, entries []Entry) (int, error) {
 	unread := 0
 	var ids []int64
 	of := map[int64]int{} // the entries of each post
+	counted := map[Entry]bool{}
 	for _, e := range entries {
+		e.ID = ID{}
 		switch {
+		case counted[e]:
+			continue
 		case v.Sees(e.Actor) < social.Unlisted:
 		case e.Post == 0:
 			unread++
@@ -202,6 +229,7 @@ func (n *Service) countUnread(ctx context.Context, v *social.Viewer, entries []E
 			}
 			of[e.Post]++
 		}
+		counted[e] = true
 	}
 	if len(ids) > 0 {
 		items, err := n.Lists.Select(ctx, v, ids, social.Unlisted)

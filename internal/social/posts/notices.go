@@ -29,10 +29,28 @@ func (p *Service) noticeReply(ctx context.Context, post, parent social.Post) {
 	}
 }
 
-// noticeEdit: a text was replaced, and the new one may mention more people.
+// noticeEdit: a text was replaced. People that no earlier text of the post mentions are notified, and
+// those that it mentions no more lose their notification.
 func (p *Service) noticeEdit(ctx context.Context, before, after social.Post) {
-	old := text.Mentions(before.Body)
-	names := slices.DeleteFunc(text.Mentions(after.Body), func(name string) bool { return slices.Contains(old, name) })
+	old, now := text.Mentions(before.Body), text.Mentions(after.Body)
+	without := func(names, others []string) []string {
+		return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
+	}
+	if gone := without(old, now); len(gone) > 0 {
+		p.opt.Notices.UnnotifyMentions(ctx, after.Author, after.ID, gone, after.Time)
+	}
+	names := without(now, old)
+	if len(names) == 0 {
+		return
+	}
+	edits, err := p.Edits(ctx, after.ID)
+	if err != nil {
+		p.opt.Log.WarnContext(ctx, "a mention could not be notified", "post", after.ID, "error", err)
+		return
+	}
+	for _, edit := range edits {
+		names = without(names, text.Mentions(edit.Body))
+	}
 	if len(names) > 0 {
 		p.opt.Notices.NotifyMentions(ctx, after.Author, after.ID, names)
 	}
