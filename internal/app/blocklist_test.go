@@ -36,9 +36,10 @@ func TestBlockedTexts(t *testing.T) {
 	b.block(blocklist.Domain, "bücher.example", 0)
 	for typed, allowed := range map[string]bool{
 		"the CÁSINO!": false, "ca\u200bsino": false, "#casino": false, "casinos": true, "casi no": true,
-		"Buy, now": false, "buy it now": true, "去赌场吧": false,
+		"ca\u3164sino": false, "ca\ufe0fsino": false, "ᴄᴀꜱɪɴᴏ": false, "Buy, now": false, "buy it now": true, "去赌场吧": false,
 		"see https://spam.example": false, "see http://a.b.SPAM.example:80/x?y": false, "see https://notspam.example": true,
 		"see https://example.com/spam.example": true, "see https://xn--bcher-kva.example": false, "spam.example": true,
+		"see https://a_b.ｓｐａｍ.example/x": false, "see https://ab--cd.ｓｐａｍ.example/x": false, "see https://-a.ｓｐａｍ.example": false,
 	} {
 		_, err := b.Posts.Post(b.Ctx, ada, typed)
 		var invalid *social.InvalidError

@@ -109,6 +109,7 @@ var levels = map[string]int{
 	"bulk/...":                    1,
 	"index":                       1,
 	"index/...":                   1,
+	"internal/mail":               1,
 
 	// Shared machinery.
 	"maintain":                   0,
@@ -116,7 +117,6 @@ var levels = map[string]int{
 	"internal/fold":              0,
 	"internal/files":             0,
 	"internal/logfile":           0,
-	"internal/mail":              0,
 	"internal/maintain":          0,
 	"internal/ordered":           0,
 	"internal/owner":             0,

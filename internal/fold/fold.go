@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/net/idna"
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 )
@@ -16,6 +17,37 @@ import (
 func Case(text string) string {
 	// Folding can produce characters that decompose further.
 	return norm.NFKD.String(cases.Fold().String(norm.NFKD.String(text)))
+}
+
+// hosts maps the names of hosts as browsers do, which also go where a strict profile does not: to
+// names with underscores, and with hyphens anywhere.
+var hosts = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false), idna.CheckHyphens(false), idna.VerifyDNSLength(false))
+
+// Host returns the name of a host as a browser asks for it: in lower case, with the ASCII form of other
+// letters, without dots around it. It returns the best it can of a name that nobody can have.
+func Host(typed string) string {
+	host, err := hosts.ToASCII(typed)
+	if err != nil {
+		// Of what cannot be mapped as a whole, each part for itself.
+		parts := strings.FieldsFunc(norm.NFKC.String(typed), func(r rune) bool { return r == '.' || r == '。' })
+		for i, part := range parts {
+			if parts[i], err = hosts.ToASCII(part); err != nil {
+				parts[i] = cases.Fold().String(part)
+			}
+		}
+		host = strings.Join(parts, ".")
+	}
+	return strings.Trim(host, ".")
+}
+
+// Visible removes what shows nothing: format characters, joiners, variation selectors, fillers.
+func Visible(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) || r == '\u2800' {
+			return -1
+		}
+		return r
+	}, text)
 }
 
 // Letters removes the diacritics of a text that Case has folded: those of Latin, Greek and
@@ -67,9 +99,21 @@ func IsASCII(text string) bool {
 	return true
 }
 
+// smallCapitals are letters of phonetic alphabets that people write words with. They do not decompose.
+var smallCapitals = map[rune]string{
+	'ᴀ': "a", 'ʙ': "b", 'ᴄ': "c", 'ᴅ': "d", 'ᴇ': "e", 'ꜰ': "f", 'ɢ': "g", 'ʜ': "h", 'ɪ': "i", 'ᴊ': "j", 'ᴋ': "k", 'ʟ': "l", 'ᴍ': "m",
+	'ɴ': "n", 'ᴏ': "o", 'ᴘ': "p", 'ꞯ': "q", 'ʀ': "r", 'ꜱ': "s", 'ᴛ': "t", 'ᴜ': "u", 'ᴠ': "v", 'ᴡ': "w", 'ʏ': "y", 'ᴢ': "z",
+}
+
 // asciiOf returns the ASCII letters that are commonly typed for a letter that does not
 // decompose, or "".
 func asciiOf(r rune) string {
+	if r < utf8.RuneSelf {
+		return ""
+	}
+	if letter := smallCapitals[r]; letter != "" {
+		return letter
+	}
 	switch r {
 	case 'ł':
 		return "l"

@@ -1,6 +1,7 @@
 package fold_test
 
 import (
+	"strings"
 	"testing"
 
 	"retwis/internal/fold"
@@ -22,9 +23,30 @@ func TestLetters(t *testing.T) {
 		"한국":             "한국",
 		"ﬁnal ½":         "final 1⁄2",
 		"plain ascii 42": "plain ascii 42",
+		"ʙᴀᴅᴡᴏʀᴅ":        "badword",
 	} {
 		if got := fold.Letters(fold.Case(text)); got != want {
 			t.Errorf("%q becomes %q, expected %q", text, got, want)
+		}
+	}
+}
+
+func TestHost(t *testing.T) {
+	t.Parallel()
+	for typed, want := range map[string]string{
+		"Example.COM.":                        "example.com",
+		"größe.test":                          "xn--gre-6ka8i.test",
+		"ｅｖｉｌ.com":                            "evil.com",
+		"a_b.ｅｖｉｌｓｉｔｅ.com":                    "a_b.evilsite.com",
+		"ab--cd.ｅｖｉｌｓｉｔｅ.com":                 "ab--cd.evilsite.com",
+		"-a.ｅｖｉｌｓｉｔｅ.com":                     "-a.evilsite.com",
+		"xn--a.ｅｖｉｌｓｉｔｅ.com":                  "xn--a.evilsite.com",
+		"evil\u00adsite。com":                  "evilsite.com",
+		strings.Repeat("a", 70) + ".ｅｖｉｌ.com": strings.Repeat("a", 70) + ".evil.com",
+		"": "",
+	} {
+		if got := fold.Host(typed); got != want {
+			t.Errorf("%q becomes %q, expected %q", typed, got, want)
 		}
 	}
 }

@@ -22,6 +22,8 @@ import (
 	"unicode"
 
 	gomail "github.com/wneessen/go-mail"
+
+	"retwis/internal/fold"
 )
 
 const (
@@ -100,10 +102,34 @@ func (s *Server) Link(path string) string { return s.base.String() + path }
 // maxAddress bounds an address, in bytes (RFC 5321).
 const maxAddress = 254
 
+// Address returns the address that somebody has typed, in the one form of its mailbox: in lower case,
+// with the ASCII form of its domain, which every server takes. ok is false for what is no address of
+// a mailbox on the internet: with a name, a comment or quotes, with letters before the @ that only
+// some servers take, on a machine without a domain.
+func Address(typed string) (address string, ok bool) {
+	typed = strings.TrimSpace(typed)
+	at := strings.LastIndexByte(typed, '@')
+	if at < 1 || len(typed) > maxTyped || !fold.IsASCII(typed[:at]) || typed[0] == '-' {
+		return "", false
+	}
+	domain := fold.Host(typed[at+1:])
+	address = strings.ToLower(typed[:at]) + "@" + domain
+	return address, IsAddress(address) && isDomain(domain)
+}
+
+// maxTyped bounds what is looked at: the ASCII form of a domain can be longer, or shorter.
+const maxTyped = 4 * maxAddress
+
+// isDomain reports whether a host is below a top-level domain.
+func isDomain(host string) bool {
+	last := strings.LastIndexByte(host, '.')
+	return last > 0 && strings.Trim(host[last+1:], "0123456789") != "" && fold.IsASCII(host)
+}
+
 // IsAddress reports whether a text is an address without a name, a comment or quotes.
 func IsAddress(text string) bool {
 	parsed, err := mail.ParseAddress(text)
-	return err == nil && parsed.Address == text && len(text) <= maxAddress && !strings.ContainsFunc(text, func(r rune) bool {
+	return err == nil && parsed.Address == text && len(text) <= maxAddress && fold.IsASCII(text) && !strings.ContainsFunc(text, func(r rune) bool {
 		return unicode.IsControl(r) || unicode.IsSpace(r) || strings.ContainsRune(`"<>(),;:\[]`, r)
 	})
 }

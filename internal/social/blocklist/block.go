@@ -9,8 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"golang.org/x/net/idna"
-
+	"retwis/internal/fold"
 	"retwis/internal/social"
 )
 
@@ -113,11 +112,7 @@ func domainOf(typed string) string {
 		}
 		typed = u.Hostname()
 	}
-	host, err := idna.Lookup.ToASCII(strings.Trim(typed, "."))
-	if err != nil {
-		host = strings.ToLower(strings.Trim(typed, "."))
-	}
-	host = strings.TrimPrefix(host, "www.")
+	host := strings.TrimPrefix(fold.Host(typed), "www.")
 	if !strings.Contains(host, ".") || strings.ContainsAny(host, " /?#@:*") {
 		return ""
 	}

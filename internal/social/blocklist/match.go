@@ -112,11 +112,11 @@ func (m *matcher) address(addr netip.Addr, now time.Time) bool {
 // and forms of letters, and without characters that show nothing.
 func wordsOf(typed string) []string {
 	visible := strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Cf, r) || fold.IsApostrophe(r) {
+		if fold.IsApostrophe(r) {
 			return -1
 		}
 		return r
-	}, typed)
+	}, fold.Visible(typed))
 	return strings.FieldsFunc(fold.Letters(fold.Case(visible)), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
 	})

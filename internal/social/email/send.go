@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"retwis/internal/mail"
@@ -166,12 +165,11 @@ func (s *Service) newReset(ctx context.Context, uid int64, address string) (toke
 
 // find returns the record of an account with a confirmed address, by its name or its address.
 func (s *Service) find(ctx context.Context, typed string) (rec Record, err error) {
-	address := strings.ToLower(typed)
-	if mail.IsAddress(address) {
+	if address, ok := mail.Address(typed); ok {
 		rec, err = s.Store.owner(ctx, address)
 	} else {
 		var user social.User
-		if user, err = s.Users.UserByName(ctx, strings.TrimPrefix(typed, "@")); err == nil {
+		if user, err = s.Users.UserByName(ctx, social.TypedName(typed)); err == nil {
 			rec, err = s.Store.Get(ctx, user.ID)
 		}
 	}

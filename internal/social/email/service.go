@@ -74,8 +74,8 @@ func (s *Service) Get(ctx context.Context, uid int64) (Record, error) { return s
 // ErrBadLogin for a wrong password, and *InvalidError for what is no address. That the address
 // belongs to another account is only said to the address.
 func (s *Service) Set(ctx context.Context, user social.User, password, typed string) error {
-	address := strings.ToLower(strings.TrimSpace(typed))
-	if !mail.IsAddress(address) {
+	address, ok := mail.Address(typed)
+	if !ok {
 		return social.Invalid("address", "Use an address such as name@example.com.")
 	}
 	if err := s.Auth.ConfirmPassword(ctx, user.ID, password); err != nil {
