@@ -8,6 +8,15 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
+// TypedName returns the name in what somebody has typed, or a program has filled in, where a name is
+// asked for: blanks around it, also those that show nothing, and an @ before it are not part of it.
+func TypedName(typed string) string {
+	name := strings.TrimPrefix(strings.TrimFunc(typed, isBlank), "@")
+	return strings.TrimFunc(name, isBlank)
+}
+
+func isBlank(r rune) bool { return !IsInk(r) || unicode.IsControl(r) }
+
 // reservedNames are names that would look like an office, or like a part of the site.
 var reservedNames = []string{
 	"admin", "administrator", "root", "owner", "operator", "moderator", "mod", "staff", "team", "official", "system",

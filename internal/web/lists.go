@@ -3,7 +3,6 @@ package web
 import (
 	"errors"
 	"net/http"
-	"strings"
 
 	"retwis/internal/social"
 	"retwis/internal/social/people"
@@ -150,7 +149,7 @@ func (h *handlers) addToList(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	typed := strings.TrimPrefix(strings.TrimSpace(req.R.PostFormValue("member")), "@")
+	typed := social.TypedName(req.R.PostFormValue("member"))
 	user, err := h.app.Users.UserByName(req.Ctx, typed)
 	if err == nil {
 		err = h.app.Library.Add(req.Ctx, v, one.ID, user)

@@ -26,7 +26,7 @@ func (h *handlers) loginForm(req *request.Request) error {
 }
 
 func (h *handlers) login(req *request.Request) error {
-	form := view.AccountForm{Username: req.R.PostFormValue("username"), Next: request.LocalPath(req.R.PostFormValue("next")), Draft: req.Draft, Kept: request.KeptFields(req), Action: req.R.PostFormValue("action")}
+	form := view.AccountForm{Username: social.TypedName(req.R.PostFormValue("username")), Next: request.LocalPath(req.R.PostFormValue("next")), Draft: req.Draft, Kept: request.KeptFields(req), Action: req.R.PostFormValue("action")}
 	giveBack, err := h.app.Auth.AllowLogin(req.Ctx, form.Username, req.LimitAddress())
 	if err != nil {
 		limit, ok := req.RetryAfter(err)

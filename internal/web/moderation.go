@@ -121,7 +121,7 @@ func (h *handlers) decisions(req *request.Request, entries []audit.Entry) ([]vie
 
 func (h *handlers) standingPeople(req *request.Request) error {
 	query := req.R.URL.Query()
-	page := view.StandingPeople{Query: strings.TrimPrefix(strings.TrimSpace(query.Get("q")), "@")}
+	page := view.StandingPeople{Query: social.TypedName(query.Get("q"))}
 	if page.Query != "" {
 		page.Asked = true
 		user, err := h.app.Users.UserByName(req.Ctx, page.Query)
@@ -168,7 +168,7 @@ func (h *handlers) auditLog(req *request.Request) error {
 			one.set(int64(social.Operator))
 			continue
 		}
-		user, err := h.app.Users.UserByName(req.Ctx, strings.TrimPrefix(one.name, "@"))
+		user, err := h.app.Users.UserByName(req.Ctx, social.TypedName(one.name))
 		if errors.Is(err, social.ErrNotFound) {
 			log.Unknown = one.name
 			return req.Render(http.StatusOK, view.AuditPage(req.Frame("Moderation"), log))

@@ -3,8 +3,8 @@ package web
 import (
 	"errors"
 	"log/slog"
-	"net"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"retwis/internal/social"
@@ -20,13 +20,13 @@ type asked struct {
 	Options any    `json:"options"`
 }
 
-// place is the site as the browser has it.
-func place(req *request.Request) auth.Place {
-	host := req.R.Host
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
+// place is the site as the browser has it; an *Error for a Host that no browser sends.
+func place(req *request.Request) (auth.Place, error) {
+	origin, err := url.Parse(req.Origin())
+	if err != nil || origin.Hostname() == "" {
+		return auth.Place{}, &request.Error{Status: http.StatusBadRequest, Detail: "The address of this request is not valid.", Cause: err}
 	}
-	return auth.Place{Site: req.Info.Name(), Host: strings.ToLower(host), Origin: req.Origin()}
+	return auth.Place{Site: req.Info.Name(), Host: strings.ToLower(origin.Hostname()), Origin: req.Origin()}, nil
 }
 
 // passkeyOptions begins to make a passkey.
@@ -39,8 +39,12 @@ func (h *handlers) passkeyOptions(req *request.Request) error {
 }
 
 func (h *handlers) beginPasskey(req *request.Request) (made asked, err error) {
+	at, err := place(req)
+	if err != nil {
+		return made, err
+	}
 	err = req.Guarded("", func(current string) (err error) {
-		made.Secret, made.Options, err = h.app.Passkeys.Begin(req.Ctx, place(req), req.User, current)
+		made.Secret, made.Options, err = h.app.Passkeys.Begin(req.Ctx, at, req.User, current)
 		return err
 	})
 	return made, err
@@ -50,14 +54,17 @@ func (h *handlers) beginPasskey(req *request.Request) (made asked, err error) {
 // the page says why.
 func (h *handlers) addPasskey(req *request.Request) error {
 	response := req.R.PostFormValue("response")
-	var err error
 	if response == "" {
-		if _, err = h.beginPasskey(req); err == nil {
+		_, err := h.beginPasskey(req)
+		if err == nil {
 			err = social.Invalid("name", "Your browser has made no passkey. Please try again.")
 		}
 		return h.securityChanged(req, "passkeys", err, "")
 	}
-	err = h.app.Passkeys.Add(req.Ctx, place(req), req.User, req.R.PostFormValue("secret"), req.R.PostFormValue("name"), response)
+	at, err := place(req)
+	if err == nil {
+		err = h.app.Passkeys.Add(req.Ctx, at, req.User, req.R.PostFormValue("secret"), req.R.PostFormValue("name"), response)
+	}
 	if errors.Is(err, auth.ErrPasskey) {
 		req.Log().Info("a new passkey was refused", "user", req.User.ID, "error", err)
 		err = social.Invalid("name", "That took too long, or your browser's passkey is not right. Please try again.")
@@ -77,7 +84,11 @@ func (h *handlers) removePasskey(req *request.Request) error {
 
 // passkeyLoginOptions begins a log-in with a passkey.
 func (h *handlers) passkeyLoginOptions(req *request.Request) error {
-	secret, options, err := h.app.Passkeys.BeginLogin(req.Ctx, place(req))
+	at, err := place(req)
+	if err != nil {
+		return err
+	}
+	secret, options, err := h.app.Passkeys.BeginLogin(req.Ctx, at)
 	if err != nil {
 		return err
 	}
@@ -87,7 +98,11 @@ func (h *handlers) passkeyLoginOptions(req *request.Request) error {
 // passkeyLogin ends a log-in with a passkey.
 func (h *handlers) passkeyLogin(req *request.Request) error {
 	form := view.AccountForm{Next: request.LocalPath(req.R.PostFormValue("next")), Draft: req.Draft, Kept: request.KeptFields(req), Action: req.R.PostFormValue("action")}
-	session, err := h.app.Passkeys.Login(req.Ctx, place(req), req.R.PostFormValue("secret"), req.R.PostFormValue("response"))
+	at, err := place(req)
+	if err != nil {
+		return err
+	}
+	session, err := h.app.Passkeys.Login(req.Ctx, at, req.R.PostFormValue("secret"), req.R.PostFormValue("response"))
 	if errors.Is(err, auth.ErrPasskey) {
 		req.LogSecurity("login failed", social.User{}, slog.Bool("passkey", true), slog.String("error", err.Error()))
 		form.Field, form.Problem = "passkey", "This passkey doesn't work here, or it took too long. Try again, or use your password."

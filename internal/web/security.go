@@ -20,7 +20,11 @@ func (h *handlers) showSecurity(req *request.Request, status int, page view.Secu
 	if err != nil {
 		return err
 	}
-	page.On, page.Codes, page.Host = state.On, state.Codes, place(req).Host
+	at, err := place(req)
+	if err != nil {
+		return err
+	}
+	page.On, page.Codes, page.Host = state.On, state.Codes, at.Host
 	if page.Passkeys, err = h.app.Passkeys.All(req.Ctx, req.User.ID); err != nil {
 		return err
 	}

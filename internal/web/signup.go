@@ -29,7 +29,7 @@ func (h *handlers) showSignUp(req *request.Request, status int, form view.Accoun
 }
 
 func (h *handlers) signUp(req *request.Request) error {
-	form := view.AccountForm{Username: req.R.PostFormValue("username"), Invite: req.R.PostFormValue("invite"), Reason: req.R.PostFormValue("reason")}
+	form := view.AccountForm{Username: social.TypedName(req.R.PostFormValue("username")), Invite: req.R.PostFormValue("invite"), Reason: req.R.PostFormValue("reason")}
 	password := req.R.PostFormValue("password")
 	if password != req.R.PostFormValue("password2") {
 		form.Field, form.Problem = "password2", "The passwords don't match."

@@ -88,7 +88,7 @@ func filterOf(ctx context.Context, db *site.Database, by, about, target string) 
 }
 
 func named(ctx context.Context, db *site.Database, name string) (social.User, error) {
-	user, err := db.Social.Users.UserByName(ctx, strings.TrimPrefix(name, "@"))
+	user, err := db.Social.Users.UserByName(ctx, social.TypedName(name))
 	if errors.Is(err, social.ErrNotFound) {
 		return social.User{}, fmt.Errorf("no user is called %q", name)
 	}

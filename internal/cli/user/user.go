@@ -78,7 +78,7 @@ func ofUser[T any](do func(ctx context.Context, db *site.Database, u social.User
 
 // find returns the user of a name. The error names those that are spelled alike.
 func find(ctx context.Context, db *site.Database, name string) (social.User, error) {
-	name = strings.TrimPrefix(name, "@")
+	name = social.TypedName(name)
 	user, err := db.Social.Users.UserByName(ctx, name)
 	if !errors.Is(err, social.ErrNotFound) {
 		return user, err

@@ -208,7 +208,7 @@ func (s *Service) foundIn(ctx context.Context, ranges []idRange, before int64, q
 		}
 		found, err := s.Index.Posts.Search(ctx, q)
 		if err != nil {
-			return text.Result{}, fmt.Errorf("social: search: %w", err)
+			return text.Result{}, invalid(fmt.Errorf("social: search: %w", err))
 		}
 		all.IDs = append(all.IDs, found.IDs...)
 		switch {

@@ -43,7 +43,7 @@ func (s *Service) People(ctx context.Context, v *social.Viewer, typed string) ([
 	}
 	found, err := s.Index.People.Search(ctx, q)
 	if err != nil {
-		return nil, fmt.Errorf("social: search: %w", err)
+		return nil, invalid(fmt.Errorf("social: search: %w", err))
 	}
 	listed := slices.DeleteFunc(found.IDs, func(id int64) bool { return !v.Lists(id) })
 	for _, user := range named {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"retwis/index"
 	"retwis/index/text"
 	"retwis/internal/social"
 
@@ -34,14 +35,17 @@ type NoUserError struct{ Name string }
 // Error returns a sentence for the page.
 func (e *NoUserError) Error() string { return fmt.Sprintf("There is no user @%s.", e.Name) }
 
-// invalid returns the error of a query that text.Parse does not accept, as a sentence.
+// invalid returns the error of a query that package text does not accept as a sentence, another one as
+// it is. Some are found only while it is answered: a word that ends in * stands for several.
 func invalid(err error) error {
 	var syntax *text.SyntaxError
-	if !errors.As(err, &syntax) {
-		return err
+	switch {
+	case errors.As(err, &syntax):
+		return social.Invalid("q", strings.ToUpper(syntax.Text[:1])+syntax.Text[1:]+".")
+	case errors.Is(err, index.ErrValue):
+		return social.Invalid("q", "This search has too many parts. Use fewer words, and fewer that end in *.")
 	}
-	sentence := syntax.Text
-	return social.Invalid("q", strings.ToUpper(sentence[:1])+sentence[1:]+".")
+	return err
 }
 
 // Posts returns a page of the posts that match a query, the newest first: those that a public

@@ -47,7 +47,10 @@ const (
 
 // Info is what the operators of a site say about it. It never changes. The zero value is that
 // of a new site.
-type Info struct{ texts map[Field]string }
+type Info struct {
+	texts map[Field]string
+	id    string
+}
 
 // Of returns a setting as it is stored, empty where nobody has set it.
 func (i Info) Of(f Field) string { return i.texts[f] }
@@ -138,7 +141,7 @@ func cleanContact(typed string) (string, error) {
 
 // cleanAccount accepts a username.
 func cleanAccount(typed string) (string, error) {
-	name := strings.TrimPrefix(strings.TrimSpace(typed), "@")
+	name := social.TypedName(typed)
 	if name == "" {
 		return "", nil
 	}
