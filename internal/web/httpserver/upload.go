@@ -1,6 +1,7 @@
 package httpserver
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"time"
@@ -22,30 +23,35 @@ const (
 // for.
 func Upload(w http.ResponseWriter, r *http.Request, most int64, waited *time.Duration) io.ReadCloser {
 	conn := http.NewResponseController(w)
-	began := time.Now()
-	_ = conn.SetWriteDeadline(began.Add(UploadTime + replyTime)) // what cannot set one has none
-	return &uploadBody{http.MaxBytesReader(w, r.Body, most), conn, began, 0, waited}
+	_ = conn.SetWriteDeadline(time.Now().Add(UploadTime + replyTime)) // what cannot set one has none
+	return &uploadBody{ReadCloser: http.MaxBytesReader(w, r.Body, most), conn: conn, waited: waited}
 }
 
 type uploadBody struct {
 	io.ReadCloser
-	conn  *http.ResponseController
-	began time.Time
-	read  int64
+	conn *http.ResponseController
+	took time.Duration // waiting for bytes: what is done with them meanwhile does not count
+	read int64
 
 	waited *time.Duration
 }
 
 func (b *uploadBody) Read(p []byte) (int, error) {
-	_ = b.conn.SetReadDeadline(b.began.Add(b.allowed()))
 	before := time.Now()
+	_ = b.conn.SetReadDeadline(before.Add(max(0, b.allowed()-b.took)))
 	n, err := b.ReadCloser.Read(p)
-	*b.waited += time.Since(before)
+	took := time.Since(before)
+	b.took += took
+	*b.waited += took
 	b.read += int64(n)
+	if errors.Is(err, io.EOF) {
+		// The server goes on reading from the connection, to learn that the client has left.
+		_ = b.conn.SetReadDeadline(time.Time{})
+	}
 	return n, err
 }
 
-// allowed is by when the next bytes must arrive.
+// allowed is how long it may be waited for the bytes so far, and the next ones.
 func (b *uploadBody) allowed() time.Duration {
 	return min(UploadTime, uploadGrace+time.Duration(b.read)*time.Second/uploadRate)
 }

@@ -161,6 +161,9 @@ func ServeFile(req *Request, file *files.File, contentType string, public bool) 
 		h["Cache-Control"] = headerImmutable
 		h.Del("Vary")
 	}
+	if strings.Contains(req.R.Header.Get("Range"), ",") {
+		req.R.Header.Del("Range") // each range is another request to the place of the files
+	}
 	w := &statusWriter{Download(req), &req.status}
 	http.ServeContent(w, req.R, "", file.Modified, file)
 }

@@ -25,6 +25,7 @@ type Options struct {
 	Timeout       time.Duration
 	Metrics       *metrics.Metrics
 	Version       string // of the program, at the end of each page; empty for none
+	BaseURL       string // of the site; empty for that of each request
 }
 
 // Site is what all requests have in common.
@@ -39,6 +40,7 @@ type Site struct {
 	database    *httpserver.Breaker
 	failures    httpserver.Samplers // of the log, by status
 	events      httpserver.Samplers // of the security log
+	uploads     inFlight
 	proxyWarned sync.Once
 }
 

@@ -134,10 +134,18 @@ var ErrLogin = &Error{Status: http.StatusUnauthorized, Detail: "Log in to upload
 // Files calls do with each file of the form, and the name of its field. It reads one after
 // another; after an error of do it reads the fields that are left, for the page that shows the
 // form again, and returns that error. A file that is too large is picture.ErrTooLarge. As files take
-// minutes, it is ErrLogin where the session has ended by then.
+// minutes, it is ErrLogin where the session has ended by then. It returns an *Error, and reads nothing,
+// while an account or an address has too much on its way.
 func Files(req *Request, do func(field string, file []byte) error) error {
 	var failed error
 	brings := req.upload != nil && req.upload.file != nil
+	if brings {
+		release, err := req.site.uploads.take(req)
+		if err != nil {
+			return err
+		}
+		defer release()
+	}
 	for req.upload != nil && req.upload.file != nil {
 		if failed == nil {
 			file, err := req.upload.read()

@@ -1,0 +1,48 @@
+package request
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"retwis/internal/social"
+)
+
+// One account, and one address, have a bounded number of bytes on their way, which are free again
+// when a request ends.
+func TestInFlight(t *testing.T) {
+	t.Parallel()
+	site := &Site{}
+	request := func(user int64, address string, length int64) *Request {
+		r := httptest.NewRequest(http.MethodPost, "/media", http.NoBody)
+		r.ContentLength, r.RemoteAddr = length, address+":1"
+		return &Request{site: site, R: r, User: social.User{ID: user}, files: maxUpload}
+	}
+	take := func(user int64, address string, length int64, want bool) func() {
+		t.Helper()
+		release, err := site.uploads.take(request(user, address, length))
+		if (err == nil) != want {
+			t.Fatalf("user %d at %s with %d bytes: %v", user, address, length, err)
+		}
+		return release
+	}
+	first := take(1, "192.0.2.1", maxUpload, true)
+	second := take(1, "192.0.2.2", -1, true) // of no length that it says: as much as it may have
+	take(1, "192.0.2.3", 1, false)
+	first()
+	take(1, "192.0.2.3", 1, true)()
+	second()
+	var all []func()
+	for i := range maxOfAddress / maxUpload {
+		all = append(all, take(int64(2+i), "192.0.2.9", maxUpload, true))
+	}
+	take(1, "192.0.2.9", 1, false)
+	take(1, "192.0.2.8", 1, true)()
+	for _, release := range all {
+		release()
+	}
+	if left := fmt.Sprint(site.uploads.bytes); left != "map[]" {
+		t.Errorf("left: %s", left)
+	}
+}
