@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"retwis/internal/app"
 	"retwis/internal/redistest"
@@ -90,11 +91,20 @@ func TestBlockersDoNotExist(t *testing.T) {
 	if n, err := s.social.Reports.OpenReportCount(t.Context()); err != nil || n != 2 {
 		t.Errorf("%d open reports, want those of the person and the post (%v)", n, err)
 	}
-	// Somebody that the viewer muted before being blocked can still be unmuted.
+	// Nor does somebody exist that the viewer muted before being blocked.
 	cyd := s.signedUp("cyd")
 	cyd.send("/u/ben/mute", "for", "").want(303)
+	cyd.get("/settings/muted").want(200, `action="/u/ben/unmute"`)
 	ben.send("/u/cyd/block", "for", "").want(303)
-	cyd.send("/u/ben/unmute").want(303)
+	ben.send("/settings/profile", "display_name", "Benjamin").want(303)
+	cyd.send("/u/ben/unmute").want(404)
+	cyd.get("/settings/muted").want(200).wantNot("ben", "Benjamin")
+	// A block on both sides can be ended; of the other person it shows the name alone.
+	if err := s.social.Relations.Block(t.Context(), s.user("cyd"), s.user("ben"), time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	cyd.get("/settings/blocked").want(200, `action="/u/ben/unblock"`).wantNot("Benjamin")
+	cyd.send("/u/ben/unblock").want(303)
 }
 
 // A user sees the profile of a person that they have blocked, with the button that ends the block,
@@ -106,7 +116,10 @@ func TestBlockedProfiles(t *testing.T) {
 	ada.send("/settings/profile", "bio", "all about me").want(303)
 	ben.send("/u/blocker/mute", "for", "").want(303)
 	ada.send("/u/ben/block", "for", "").want(303)
-	ben.send("/u/blocker/block", "for", "").want(303) // a muted person can be blocked
+	ben.send("/u/blocker/block", "for", "").want(404)
+	if err := s.social.Relations.Block(t.Context(), s.user("ben"), s.user("blocker"), time.Time{}); err != nil {
+		t.Fatal(err)
+	}
 	for _, path := range []string{"", "/replies", "/followers", ".atom"} {
 		there, nobody := ben.get("/u/blocker"+path), ben.get("/u/phantom"+path)
 		if there.status != 404 || masked(there) != masked(nobody) {

@@ -59,7 +59,8 @@ func (h *handlers) relate(change func(ctx context.Context, from, to social.User)
 }
 
 // relationTarget returns the user named in the address of a form: one that the viewer can see,
-// or has a relation to that can be ended. A user who has blocked the viewer is not found.
+// or has a relation to that can be ended. A user who has blocked the viewer is not found, unless the
+// viewer has a block to end.
 func (h *handlers) relationTarget(req *request.Request) (social.User, error) {
 	user, v, err := h.visibleUser(req)
 	var page *request.Error
@@ -67,10 +68,10 @@ func (h *handlers) relationTarget(req *request.Request) (social.User, error) {
 		return user, err
 	}
 	relation, other := h.app.Relations.Get(req.Ctx, v, user.ID)
-	if other != nil {
+	switch {
+	case other != nil:
 		return social.User{}, other
-	}
-	if relation.Muted || relation.Blocked || relation.Following {
+	case relation.Blocked, !relation.BlockedBy && (relation.Muted || relation.Following):
 		return user, nil
 	}
 	return social.User{}, err

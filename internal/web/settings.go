@@ -70,6 +70,25 @@ type hiddenList struct {
 	read  func(ctx context.Context, uid int64, cursor string, limit int) (social.People, error)
 }
 
+// seenBy returns the people of the list as the viewer sees them. Who has blocked the viewer does not
+// exist for them, unless the viewer has a block to end; of those who are hidden, only the name is
+// there, and nothing that they have changed since.
+func (list hiddenList) seenBy(v *social.Viewer, people []social.User) []social.User {
+	others := v.WithoutOwnBlocks()
+	var seen []social.User
+	for _, user := range people {
+		switch {
+		case others.Sees(user.ID) != social.Hidden:
+		case v.Blockers.Has(user.ID) && !v.Blocked.Has(user.ID):
+			continue
+		default:
+			user = social.User{ID: user.ID, Name: user.Name}
+		}
+		seen = append(seen, user)
+	}
+	return seen
+}
+
 // hiddenPeople makes the page of a list.
 func (h *handlers) hiddenPeople(list hiddenList) request.Page {
 	return func(req *request.Request) error {
@@ -81,6 +100,7 @@ func (h *handlers) hiddenPeople(list hiddenList) request.Page {
 		if err != nil {
 			return err
 		}
+		people.Users = list.seenBy(v, people.Users)
 		page, err := h.peopleList(req, v, people, list.path)
 		if err != nil {
 			return err
