@@ -48,7 +48,7 @@ func (h *handlers) robots(req *request.Request) error {
 		for _, path := range noCrawling {
 			b.WriteString("Disallow: " + path + "\n")
 		}
-		b.WriteString("\nSitemap: " + req.Origin() + "/sitemap.xml\n")
+		b.WriteString("\nSitemap: " + req.PublicURL() + "/sitemap.xml\n")
 	}
 	request.SendCached(req, "text/plain; charset=utf-8", []byte(b.String()))
 	return nil
@@ -76,7 +76,7 @@ func (h *handlers) sitemap(req *request.Request) error {
 		Pages   []sitemapEntry `xml:"sitemap"`
 	}{Space: sitemapNamespace}
 	for page := int64(1); page <= min(pagesFor(n), sitemapPages); page++ {
-		index.Pages = append(index.Pages, sitemapEntry{req.Origin() + "/sitemap/" + strconv.FormatInt(page, 10) + ".xml"})
+		index.Pages = append(index.Pages, sitemapEntry{req.PublicURL() + "/sitemap/" + strconv.FormatInt(page, 10) + ".xml"})
 	}
 	return sendXML(req, index)
 }
@@ -114,7 +114,7 @@ func (h *handlers) sitemapPage(req *request.Request) error {
 	}{Space: sitemapNamespace}
 	for _, user := range people {
 		if v.Lists(user.ID) && !user.Unlisted && !user.Unsearchable {
-			list.Profiles = append(list.Profiles, sitemapEntry{req.Origin() + view.ProfilePath(user.Name)})
+			list.Profiles = append(list.Profiles, sitemapEntry{req.PublicURL() + view.ProfilePath(user.Name)})
 		}
 	}
 	return sendXML(req, list)

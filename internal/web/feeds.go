@@ -44,7 +44,7 @@ func (h *handlers) timelineFeed(req *request.Request, suffix string) error {
 	if err != nil {
 		return err
 	}
-	return sendFeed(req, suffix, view.WebFeed{Title: req.Info.Name(), Path: "/timeline", Items: list.Items})
+	return h.sendFeed(req, suffix, view.WebFeed{Title: req.Info.Name(), Path: "/timeline", Items: list.Items})
 }
 
 func (h *handlers) profileFeed(req *request.Request, suffix string) error {
@@ -63,7 +63,7 @@ func (h *handlers) profileFeed(req *request.Request, suffix string) error {
 	if err != nil {
 		return err
 	}
-	return sendFeed(req, suffix, view.WebFeed{
+	return h.sendFeed(req, suffix, view.WebFeed{
 		Title: view.ShownName(user) + " (@" + user.Name + ")", Path: path, Author: &user, Items: list.Items, Since: user.Joined,
 	})
 }
@@ -84,12 +84,16 @@ func (h *handlers) tagFeed(req *request.Request, suffix string) error {
 	if err != nil {
 		return err
 	}
-	return sendFeed(req, suffix, view.WebFeed{Title: "#" + tag, Path: view.TagPath(tag), Items: list.Items})
+	return h.sendFeed(req, suffix, view.WebFeed{Title: "#" + tag, Path: view.TagPath(tag), Items: list.Items})
 }
 
 // sendFeed sends a feed in the format with a suffix.
-func sendFeed(req *request.Request, suffix string, feed view.WebFeed) error {
-	feed.Site, feed.Origin = req.Info.Name(), req.Origin()
+func (h *handlers) sendFeed(req *request.Request, suffix string, feed view.WebFeed) error {
+	id, err := h.app.Site.ID(req.Ctx)
+	if err != nil {
+		return err
+	}
+	feed.Site, feed.ID, feed.Origin = req.Info.Name(), id, req.PublicURL()
 	write, mediaType := feed.XML, view.AtomType+"; charset=utf-8"
 	if suffix == view.JSONSuffix {
 		write, mediaType = feed.JSON, view.JSONType

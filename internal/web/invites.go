@@ -74,7 +74,7 @@ func (h *handlers) createInvite(req *request.Request) error {
 	}
 	req.LogSecurity("invitation created", req.User, slog.String("invitation", created.ID))
 	return h.showInvites(req, http.StatusOK, view.Invites{
-		Uses: "1", Hours: view.DefaultInviteHours, Link: req.Origin() + "/invite/" + token,
+		Uses: "1", Hours: view.DefaultInviteHours, Link: req.PublicURL() + "/invite/" + token,
 	})
 }
 

@@ -76,7 +76,7 @@ func (h *handlers) showPost(req *request.Request, status int, form view.StatusFo
 	}
 	form.Action, form.ID, form.Pictures = path+"/reply", "reply", h.app.Media.IsOn()
 	f := req.Frame(p.Author.Name + ": " + view.Opening(p.Body, 60))
-	card := view.PostCard(req.Origin(), f.Site, p)
+	card := view.PostCard(req.PublicURL(), f.Site, p)
 	f.Description, f.Head = card.Description, card.Head()
 	// Of a conversation, only the first page of its first post has what comes next.
 	if f = liveUpdates(h.live, f, liveThread(cmp.Or(p.Root, p.ID)), after != 0 || p.Root != 0 || thread.Next != 0); f.Live != "" {

@@ -41,7 +41,7 @@ func (h *handlers) profileTab(tab string) request.Page {
 		}
 		f := req.Frame(view.ShownName(user))
 		f.Here = view.ProfilePath(user.Name)
-		card := view.ProfileCard(req.Origin(), f.Site, user, header.Profile.Bio)
+		card := view.ProfileCard(req.PublicURL(), f.Site, user, header.Profile.Bio)
 		f.Description = card.Description
 		if user.Unsearchable {
 			req.NoIndex()

@@ -51,7 +51,7 @@ func (h *handlers) tagPage(req *request.Request) error {
 		return err
 	}
 	f := liveUpdates(h.live, req.Frame("#"+tag), liveTag(tag), before != 0)
-	card := view.TagCard(req.Origin(), f.Site, tag)
+	card := view.TagCard(req.PublicURL(), f.Site, tag)
 	f.Feed, f.Description = view.TagPath(tag), card.Description
 	if !list.Later {
 		f.Head = card.Head()

@@ -32,7 +32,7 @@ func (h *handlers) landing(req *request.Request) error {
 		return err
 	}
 	f := req.Frame("")
-	f.Head = view.SiteCard(req.Origin(), f.Site, picture).Head()
+	f.Head = view.SiteCard(req.PublicURL(), f.Site, picture).Head()
 	return req.Render(http.StatusOK, view.LandingPage(f, picture, view.AccountForm{Mode: mode}, posts))
 }
 

@@ -66,6 +66,9 @@ type Options struct {
 	// that takes longer fails with status 503; without a database it fails within
 	// a second. Default: 10 seconds.
 	Timeout time.Duration
+	// BaseURL is the public address of the site, such as https://retwis.example.com, for feeds,
+	// invitations and what search engines read. Default: that of each request.
+	BaseURL string
 	// Version is the version of the program, for the overview of admins.
 	Version string
 	// Live are the settings of pages that show what happens while they are open.
@@ -132,7 +135,7 @@ func New(service *app.App, opt Options) (*Server, error) {
 	}
 	if s.site, err = request.New(service, request.Options{
 		Logger: opt.Logger, Security: opt.Security, Access: &s.access, Proxies: opt.TrustedProxies,
-		SecureCookies: opt.SecureCookies, Timeout: opt.Timeout, Metrics: s.metrics, Version: opt.Version,
+		SecureCookies: opt.SecureCookies, Timeout: opt.Timeout, Metrics: s.metrics, Version: opt.Version, BaseURL: opt.BaseURL,
 	}); err != nil {
 		return nil, err
 	}

@@ -168,6 +168,10 @@ func given(c *shell.Command, flag string) bool {
 // serve listens first, so that a port in use is reported before a server is started.
 func serve(ctx context.Context, c *shell.Command, flags serveFlags, logs *logs) (err error) {
 	log := logs.main
+	base, err := site.BaseURL(c)
+	if err != nil {
+		return err
+	}
 	source, err := flags.tls.source(c, log)
 	if err != nil {
 		return err
@@ -205,7 +209,7 @@ func serve(ctx context.Context, c *shell.Command, flags serveFlags, logs *logs) 
 	}
 	pages, err := web.New(db.Social, web.Options{
 		Logger: log, Registry: registry, Access: logs.access, AccessRate: logs.rate, Security: logs.security,
-		Version: c.Root().Version, SecureCookies: flags.secure, HSTSSubdomains: flags.tls.subdomains, TrustedProxies: flags.proxies,
+		Version: c.Root().Version, BaseURL: base, SecureCookies: flags.secure, HSTSSubdomains: flags.tls.subdomains, TrustedProxies: flags.proxies,
 	})
 	if err != nil {
 		return err

@@ -3,6 +3,8 @@ package site
 import (
 	"cmp"
 	"errors"
+	"fmt"
+	"net/url"
 	"strings"
 
 	"retwis/internal/cli/shell"
@@ -12,7 +14,7 @@ import (
 // AddMail adds the flags of the mail server.
 func AddMail(c *shell.Command) {
 	c.Flags().StringVar(&c.SMTP, "smtp", "", "the `URL` of a mail server: smtp://USER:PASSWORD@HOST[:587] or smtps://…[:465], with ?from=ADDRESS; without one users have no e-mail addresses")
-	c.Flags().StringVar(&c.Base, "base-url", "", "the public `URL` of the site, to which the links in mails lead")
+	c.Flags().StringVar(&c.Base, "base-url", "", "the public `URL` of the site, for links in mails, feeds and invitations; without one, that of each request")
 }
 
 // openMail opens the mail server; nil for none.
@@ -24,7 +26,10 @@ func openMail(c *shell.Command) (*mail.Server, error) {
 	if address == "" {
 		return nil, nil
 	}
-	base := baseURL(c)
+	base, err := BaseURL(c)
+	if err != nil {
+		return nil, err
+	}
 	if base == "" {
 		return nil, shell.Usage(errors.New("--smtp needs --base-url, the public address of the site, such as https://retwis.example.com"))
 	}
@@ -35,20 +40,24 @@ func openMail(c *shell.Command) (*mail.Server, error) {
 	return server, nil
 }
 
-// baseURL returns the public address of the site; without --base-url, it has the first name
-// of --acme. It is empty if there is none.
-func baseURL(c *shell.Command) string {
+// BaseURL returns the public address of the site, such as https://retwis.example.com; without
+// --base-url, it has the first name of --acme. It is empty if there is none.
+func BaseURL(c *shell.Command) (string, error) {
 	if base := setting(c, "base-url", c.Base); base != "" {
-		return base
+		u, err := url.Parse(base)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.User != nil {
+			return "", shell.Usage(fmt.Errorf("--base-url: %q is not the address of a site, such as https://retwis.example.com", base))
+		}
+		return u.Scheme + "://" + u.Host, nil
 	}
 	names, err := c.Flags().GetStringSlice("acme")
 	if err != nil { // the command does not serve
 		names = strings.Split(c.Getenv(shell.Variable("acme")), ",")
 	}
 	if len(names) == 0 || names[0] == "" {
-		return ""
+		return "", nil
 	}
-	return "https://" + names[0]
+	return "https://" + names[0], nil
 }
 
 // setting returns the value of a flag, or that of its variable, also for a command whose flags

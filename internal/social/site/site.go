@@ -4,6 +4,7 @@ package site
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 
@@ -40,15 +41,16 @@ func (s *Settings) Get(ctx context.Context) (Info, error) { return s.kept.Get(ct
 func (s *Settings) Known() Info { return s.kept.Latest() }
 
 func (s *Settings) read(ctx context.Context) (Info, error) {
-	names := make([]string, len(Fields))
+	names := make([]string, len(Fields), len(Fields)+1)
 	for i, f := range Fields {
 		names[i] = string(f)
 	}
+	names = append(names, idField)
 	texts, err := reply.Fields(s.db.Read(ctx, s.db.Client.B().Hmget().Key(storage.Site).Field(names...).Cache()))
 	if err != nil {
 		return Info{}, fmt.Errorf("social: read the settings of the site: %w", err)
 	}
-	info := Info{texts: map[Field]string{}}
+	info := Info{texts: map[Field]string{}, id: texts[len(Fields)]}
 	for i, f := range Fields {
 		// A database can hold any text: what is not allowed is not set.
 		if text, err := Clean(f, texts[i]); err == nil && text != "" {
@@ -56,6 +58,26 @@ func (s *Settings) read(ctx context.Context) (Info, error) {
 		}
 	}
 	return info, nil
+}
+
+// idField is the field of the hash `site` with its id.
+const idField = "id"
+
+// ID returns what tells the site from all others, whatever its address is. It is chosen when it is
+// needed first, and never changes. No round trip from then on.
+func (s *Settings) ID(ctx context.Context) (string, error) {
+	info, err := s.Get(ctx)
+	if err != nil || info.id != "" {
+		return info.id, err
+	}
+	if err := s.kept.Write(ctx, s.db.Client.B().Hsetnx().Key(storage.Site).Field(idField).Value(rand.Text()).Build()); err != nil {
+		return "", err
+	}
+	info, err = s.kept.Reload(ctx) // another process may have been first
+	if err == nil && info.id == "" {
+		err = errors.New("social: the site has no id")
+	}
+	return info.id, err
 }
 
 // ErrChanged: somebody else has changed a setting since a form was filled in.

@@ -1,6 +1,7 @@
 package request
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -66,6 +67,10 @@ func (req *Request) LimitAddress() netip.Addr {
 	})
 	return netip.Addr{}
 }
+
+// PublicURL is the address of the site for others than the browser: the same for everybody where
+// it is configured.
+func (req *Request) PublicURL() string { return cmp.Or(req.site.opt.BaseURL, req.Origin()) }
 
 // Origin is the address of the site, as the browser knows it.
 func (req *Request) Origin() string {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"retwis/internal/social"
 	"retwis/internal/social/text"
 	"retwis/internal/social/timeline"
@@ -29,6 +31,7 @@ const atomTitle = 80
 // WebFeed is a page as a feed, for programs that read many sites.
 type WebFeed struct {
 	Site   string // its name
+	ID     string // of the site: see site.Settings.ID
 	Title  string
 	Origin string       // the address of the site
 	Path   string       // of the page
@@ -39,7 +42,7 @@ type WebFeed struct {
 
 // XML returns the page as an Atom feed.
 func (f WebFeed) XML() ([]byte, error) {
-	feed := atomFeed{Title: f.Title, ID: f.Origin + f.Path + AtomSuffix, Generator: "Retwis"}
+	feed := atomFeed{Title: f.Title, ID: f.id(f.Path), Generator: "Retwis"}
 	updated := f.Since
 	for _, item := range f.Items {
 		entry, at := f.entry(item)
@@ -53,7 +56,7 @@ func (f WebFeed) XML() ([]byte, error) {
 	}
 	feed.Updated = MachineTime(updated)
 	feed.Links = []atomLink{
-		{Rel: "self", Type: AtomType, Href: feed.ID},
+		{Rel: "self", Type: AtomType, Href: f.Origin + f.Path + AtomSuffix},
 		{Rel: "alternate", Type: "text/html", Href: f.Origin + f.Path},
 	}
 	switch {
@@ -65,6 +68,11 @@ func (f WebFeed) XML() ([]byte, error) {
 	}
 	body, err := xml.Marshal(feed)
 	return append([]byte(xml.Header), body...), err
+}
+
+// id names what is at a path. It stays when the site moves to another address: RFC 4287, 4.2.6.
+func (f WebFeed) id(path string) string {
+	return "urn:uuid:" + uuid.NewSHA1(uuid.NameSpaceURL, []byte(f.ID+path)).String()
 }
 
 // changed is when an entry has changed last.
@@ -84,7 +92,7 @@ func (f WebFeed) entry(item timeline.Item) (atomEntry, time.Time) {
 		title = "Reposted @" + post.Author.Name + ": " + title
 	}
 	return atomEntry{
-		ID: f.Origin + PostPath(item.Entry.Post), Title: title,
+		ID: f.id(PostPath(item.Entry.Post)), Title: title,
 		Published: MachineTime(item.Entry.Time), Updated: MachineTime(updated),
 		Links:   append([]atomLink{{Rel: "alternate", Type: "text/html", Href: f.Origin + PostPath(post.Post)}}, f.enclosures(post.Post)...),
 		Author:  f.person(post.Author),
@@ -179,7 +187,7 @@ func (f WebFeed) JSON() ([]byte, error) {
 func (f WebFeed) jsonItem(item timeline.Item) jsonItem {
 	post := item.Post
 	one := jsonItem{
-		ID: f.Origin + PostPath(item.Entry.Post), URL: f.Origin + PostPath(post.Post),
+		ID: f.id(PostPath(item.Entry.Post)), URL: f.Origin + PostPath(post.Post),
 		Content: bodyHTML(post.Body, f.Origin), Authors: []jsonAuthor{f.jsonAuthor(post.Author)},
 		Tags: text.Tags(post.Body),
 	}
