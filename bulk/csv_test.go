@@ -20,3 +20,33 @@ func TestCSVPlaces(t *testing.T) {
 		}
 	}
 }
+
+// A record has exactly the fields that were written, whatever is in them.
+func TestDelimitedFields(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		format      Format
+		input, want string
+	}{
+		{TSV, "id\tn\n5\t\"quoted\n6\tCarl\n8\tend\"\n", "SET|5|\"quoted SET|6|Carl SET|8|end\""},
+		{TSV, "id\tn\n1\t19\" rack\n", "SET|1|19\" rack"},
+		// What mysql --batch writes.
+		{TSV, "id\tn\n3\tline\\nbreak\n4\tback\\\\slash C:\\\\new\n2\ta\\tb\\0\n", "SET|3|line\nbreak SET|4|back\\slash C:\\new SET|2|a\tb\x00"},
+		{CSV, "id,n\r\n1,\"a\r\nb\"\r\n", "SET|1|a\r\nb"},
+		{CSV, "\xef\xbb\xbf\"id\",\"n\"\r\n1,a\r\n", "SET|1|a"},
+	} {
+		got, _, err := emitted(test.input, Options{Format: test.format, Do: templates(t, "SET {id} {n}")})
+		if strings.Join(got, " ") != test.want || err != nil {
+			t.Errorf("%q: %q, %v, expected %q", test.input, got, err, test.want)
+		}
+	}
+	for input, want := range map[string]string{
+		"id\tn\n1\tC:\\data\n": `line 2: column 5: a backslash in TSV is written \\`,
+		"id\tn\tn\n1\t2\t3\n":  `line 1: there are two columns "n" among id, n, n`,
+		"id\n1\n":              `line 1: there is no column "n"; the columns are id`,
+	} {
+		if _, _, err := emitted(input, Options{Format: TSV, Do: templates(t, "SET {id} {n}")}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, expected %q", input, err, want)
+		}
+	}
+}

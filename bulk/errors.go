@@ -23,11 +23,6 @@ var (
 // InputError describes a fault in an input and its place. See [resp.InputError].
 type InputError = resp.InputError
 
-// CheckHead returns an *InputError if the first bytes of an input, 10 or more, show that it
-// is a file of another kind, such as an archive. The error names the tool that converts it.
-// Load and Emit call it themselves.
-func CheckHead(head []byte) error { return input.CheckHead(head) }
-
 // lostError is an ErrLost with its cause.
 type lostError struct{ err error }
 

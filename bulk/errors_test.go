@@ -75,6 +75,10 @@ func TestErrors(t *testing.T) {
 			input: "INCR a\nSET after 1\n", replies: 2, kinds: "map[NOPERM:1]",
 			failed: []string{"1 1 INCR a: NOPERM …"}, stays: "after",
 		},
+		"no ECHO": {
+			prepare: []string{"ACL SETUSER loader on >secret ~* +@all -echo"}, user: "loader:secret",
+			input: "SET after 1\n", replies: 1, kinds: "map[]", again: []string{}, stays: "after",
+		},
 		"READONLY": {
 			prepare: []string{"REPLICAOF 127.0.0.1 1"},
 			input:   "SET a 1\nPING\n", replies: 2, kinds: "map[READONLY:1]",

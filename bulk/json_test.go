@@ -17,3 +17,27 @@ func TestJSONStrict(t *testing.T) {
 		}
 	}
 }
+
+// Half of a surrogate pair stands for no character: it is refused where its text is loaded, and
+// elsewhere changes nothing.
+func TestJSONSurrogates(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`\ud83d\ude00`: "\U0001f600", `\uD83D\uDE00 \u00e9`: "\U0001f600 é", `\\ud83d`: `\ud83d`,
+		`\ud83d`: "", `a\ude00`: "", `\ude00\ud83d`: "", `\ud83d\ud83d\ude00`: "", `\ud83dx`: "", `\ud83d\n`: "", `\\\ud83d`: "",
+	} {
+		line := `{"id":"` + text + `","other":"\ud83d"}`
+		got, _, err := emitted(line, Options{Format: NDJSON, Do: templates(t, "SET a {id}")})
+		switch {
+		case want != "" && (err != nil || len(got) != 1 || got[0] != "SET|a|"+want):
+			t.Errorf("%s: %q, %v, expected %q", line, got, err, want)
+		case want == "" && (err == nil || !strings.Contains(err.Error(), `line 1: field "id": it has half of a surrogate pair`)):
+			t.Errorf("%s: %q, %v", line, got, err)
+		}
+	}
+	const object = `{"a":"\ud83d"}`
+	got, _, err := emitted(`{"id":`+object+`}`, Options{Format: NDJSON, Do: templates(t, "SET a {id}")})
+	if err != nil || len(got) != 1 || got[0] != "SET|a|"+object {
+		t.Errorf("%q, %v", got, err)
+	}
+}

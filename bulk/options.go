@@ -26,7 +26,7 @@ const (
 	RESP     = input.RESP     // Redis' protocol
 	Commands = input.Commands // one command a line, as typed into redis-cli
 	CSV      = input.CSV      // RFC 4180
-	TSV      = input.TSV      // CSV with tabs
+	TSV      = input.TSV      // one record a line, with tabs, and \t \n \r \0 \\ in the fields
 	NDJSON   = input.NDJSON   // one JSON object a line
 	JSON     = input.JSON     // one JSON array of objects
 	RDB      = input.RDB      // a snapshot, or an append-only file that begins with one

@@ -212,15 +212,12 @@ func (s *Scanner) skipOrError() error {
 	case s.Offset() == 0 && bytes.HasPrefix(b, []byte("\xef\xbb\xbf")):
 		return s.wrong(0, "the input begins with a byte order mark, which is not part of the protocol: save it without one")
 	case s.Offset() == 0 && bytes.HasPrefix(b, []byte("REDIS")):
-		return s.wrong(0, "this is %s", SnapshotAdvice)
+		return s.wrong(0, `this is a snapshot (RDB), which "retwis load" and the package bulk read (format rdb)`)
 	case b[0] != '*':
 		return s.wrong(0, "expected a command, which begins with *, found %q%s", Shorten(b, 16), typedHint(b[0]))
 	}
 	return s.lengthError(0, '*', maxArgs)
 }
-
-// SnapshotAdvice says how to load a snapshot where it is not expected.
-const SnapshotAdvice = `a snapshot (RDB), which "retwis load" and the package bulk read (format rdb)`
 
 // maxAnnotation is the longest annotation that a server accepts.
 const maxAnnotation = 128

@@ -115,6 +115,9 @@ var levels = map[string]int{
 	"maintain":                   0,
 	"internal/redis/keys":        0,
 	"internal/fold":              0,
+	"internal/window":            0,
+	"internal/delimited":         0,
+	"internal/unpack":            0,
 	"internal/files":             0,
 	"internal/logfile":           0,
 	"internal/maintain":          0,
@@ -163,6 +166,7 @@ var siblings = [][2]string{
 	{"model/internal/maintain", "model/internal/record"},
 	{"model/internal/maintain", "model/internal/registry"},
 	{"model/internal/maintain", "model/internal/backoff"},
+	{"internal/delimited", "internal/window"},
 	{"bulk", "bulk/internal/..."}, // the parts of the loader
 	{"bulk", "bulk/resp"},
 	{"bulk/snapshot", "bulk/internal/..."}, // reads what the loader loads

@@ -7,18 +7,14 @@ import (
 	"io"
 
 	"retwis/bulk/resp"
+	"retwis/internal/window"
 )
 
 // arrayReader reads the elements of one JSON array. It finds where each of them ends; what
 // is in it is checked later.
 type arrayReader struct {
-	r     io.Reader
-	buf   []byte
-	pos   int   // of the next byte in buf
-	until int   // end of the bytes in buf
-	base  int64 // offset of buf[0] in the file
-	eof   bool
-	lines int64 // line ends before pos
+	w     *window.Window
+	lines int64 // line ends before it
 	begun bool  // the bracket that opens the array was read
 	some  bool  // an element was read
 	done  bool  // the bracket that closes the array was read
@@ -27,52 +23,32 @@ type arrayReader struct {
 
 func newArrayReader(r io.Reader, start Position) *arrayReader {
 	return &arrayReader{
-		r: r, buf: make([]byte, bufferSize), base: start.Offset, lines: start.Line,
-		begun: start.Offset > 0, some: start.Offset > 0,
+		w: window.New(r, start.Offset, maxRecord), lines: start.Line, begun: start.Offset > 0, some: start.Offset > 0,
 	}
 }
 
 func (a *arrayReader) begin() Place { return a.at }
 
 func (a *arrayReader) end() Position {
-	return Position{Offset: a.base + int64(a.pos), Line: a.lines}
-}
-
-// fill reads more and reports whether there is any.
-func (a *arrayReader) fill() (bool, error) {
-	if a.eof {
-		return false, nil
-	}
-	if a.pos > 0 {
-		a.base += int64(a.pos)
-		a.until = copy(a.buf, a.buf[a.pos:a.until])
-		a.pos = 0
-	}
-	if a.until == len(a.buf) {
-		a.buf = append(a.buf, make([]byte, len(a.buf))...)
-	}
-	n, err := a.r.Read(a.buf[a.until:])
-	a.until += n
-	if errors.Is(err, io.EOF) {
-		a.eof, err = true, nil
-	}
-	return n > 0 || !a.eof, err
+	return Position{Offset: a.w.Offset(), Line: a.lines}
 }
 
 // peek skips blanks and returns the next byte, or 0 at the end.
 func (a *arrayReader) peek() (byte, error) {
 	for {
-		for ; a.pos < a.until; a.pos++ {
-			switch c := a.buf[a.pos]; c {
+		for i, c := range a.w.Bytes() {
+			switch c {
 			case '\n':
 				a.lines++
 			case ' ', '\t', '\r':
 			default:
+				a.w.Take(i)
 				return c, nil
 			}
 		}
-		if more, err := a.fill(); err != nil || !more {
-			return 0, err
+		a.w.Take(len(a.w.Bytes()))
+		if err := a.w.More(); err != nil {
+			return 0, NotEOF(err)
 		}
 	}
 }
@@ -80,7 +56,7 @@ func (a *arrayReader) peek() (byte, error) {
 // next returns the next element.
 func (a *arrayReader) next() ([]byte, error) {
 	c, err := a.separator()
-	a.at = Place{Line: a.lines + 1, Offset: a.base + int64(a.pos)}
+	a.at = Place{Line: a.lines + 1, Offset: a.w.Offset()}
 	if err != nil {
 		return nil, err
 	}
@@ -92,33 +68,27 @@ func (a *arrayReader) next() ([]byte, error) {
 		return nil, err
 	}
 	a.some = true
-	text := a.buf[a.pos : a.pos+n : a.pos+n]
-	a.pos += n
+	text := a.w.Take(n)
 	a.lines += int64(bytes.Count(text, []byte{'\n'}))
 	return text, nil
 }
 
 // separator goes to the next element and returns its first byte, io.EOF after the last one.
 func (a *arrayReader) separator() (byte, error) {
+	if err := a.w.SkipByteOrderMark(); err != nil {
+		return 0, err
+	}
 	c, err := a.peek()
 	if err == nil && !a.begun {
-		for more := c == byteOrderMark[0]; more && err == nil && a.until-a.pos < len(byteOrderMark); {
-			more, err = a.fill()
-		}
-		if err == nil && a.base == 0 && a.until-a.pos >= 3 && string(a.buf[a.pos:a.pos+3]) == byteOrderMark {
-			a.pos += 3
-			c, err = a.peek()
-		}
-		if err == nil && c == 0 {
-			err = a.wrong("the input is empty: expected a JSON array", true)
-		}
-		if err == nil && c != '[' {
-			err = a.wrong(fmt.Sprintf("expected a JSON array, which begins with [, found %q; for one object a line use the format ndjson", c), false)
-		}
-		if err == nil {
-			a.pos++
+		switch c {
+		case 0:
+			return 0, a.wrong("the input is empty: expected a JSON array", true)
+		case '[':
+			a.w.Take(1)
 			a.begun = true
 			c, err = a.peek()
+		default:
+			return 0, a.wrong(fmt.Sprintf("expected a JSON array, which begins with [, found %q; for one object a line use the format ndjson", c), false)
 		}
 	}
 	if err != nil {
@@ -130,11 +100,11 @@ func (a *arrayReader) separator() (byte, error) {
 	case a.done:
 		return 0, a.wrong(fmt.Sprintf("expected the end of the input after the array, found %q", c), false)
 	case c == ']':
-		a.pos++
+		a.w.Take(1)
 		a.done = true
 		return a.separator()
 	case a.some && c == ',':
-		a.pos++
+		a.w.Take(1)
 		if c, err = a.peek(); c == ']' || c == ',' {
 			return 0, a.wrong(fmt.Sprintf("expected a record after the comma, found %q", c), false)
 		}
@@ -151,8 +121,8 @@ func (a *arrayReader) separator() (byte, error) {
 func (a *arrayReader) element() (int, error) {
 	depth, quoted, escaped := 0, false, false
 	for i := 0; ; {
-		for ; a.pos+i < a.until; i++ {
-			c := a.buf[a.pos+i]
+		for text := a.w.Bytes(); i < len(text); i++ {
+			c := text[i]
 			switch {
 			case escaped:
 				escaped = false
@@ -171,19 +141,17 @@ func (a *arrayReader) element() (int, error) {
 				return i, nil
 			}
 		}
-		if i > maxRecord {
+		switch err := a.w.More(); {
+		case errors.Is(err, window.ErrTooLong):
 			return 0, a.wrong(fmt.Sprintf("the record is longer than %d MiB: is a quote or a bracket left open?", maxRecord>>20), false)
-		}
-		more, err := a.fill()
-		if err != nil {
-			return 0, err
-		}
-		if !more {
+		case errors.Is(err, io.EOF):
 			return 0, a.wrong("the input ends within the record that begins here", true)
+		case err != nil:
+			return 0, err
 		}
 	}
 }
 
 func (a *arrayReader) wrong(msg string, truncated bool) error {
-	return &resp.InputError{Line: a.lines + 1, Offset: a.base + int64(a.pos), Msg: msg, Truncated: truncated}
+	return &resp.InputError{Line: a.lines + 1, Offset: a.w.Offset(), Msg: msg, Truncated: truncated}
 }

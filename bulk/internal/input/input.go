@@ -12,6 +12,7 @@ import (
 
 	"retwis/bulk/internal/rdb"
 	"retwis/bulk/resp"
+	"retwis/internal/unpack"
 )
 
 // Input is a sequence of files, of which one is open.
@@ -29,7 +30,7 @@ type Input struct {
 	wait    Waiter
 	async   *async
 	file    io.Closer
-	unpack  io.Closer
+	unpack  *unpack.Reader
 	raw     *counted // what was decompressed of the file
 	first   int64    // records of the files before it
 	skipped int64    // of these
@@ -101,6 +102,9 @@ func (in *Input) Name() string {
 
 // name adds the name of the current file to an error.
 func (in *Input) name(err error) error {
+	if packed := (*unpack.Error)(nil); errors.As(err, &packed) {
+		err = &resp.InputError{Offset: in.raw.n, Msg: packed.Msg}
+	}
 	if wrong := (*resp.InputError)(nil); errors.As(err, &wrong) && wrong.File == "" && in.Number < len(in.files) {
 		wrong.File = in.Name()
 	}
@@ -134,9 +138,9 @@ func (in *Input) reader() (io.Reader, error) {
 		in.async = startAsync(file, in.wait)
 		r = in.async
 	}
-	r, in.unpack, err = decompress(&counter{r: r, n: in.count, interrupted: in.opt.Interrupted})
-	in.raw = &counted{r: r}
-	return in.raw, err
+	in.unpack = unpack.NewReader(&counter{r: r, n: in.count, interrupted: in.opt.Interrupted})
+	in.raw = &counted{r: in.unpack}
+	return in.raw, nil
 }
 
 // open opens the current file, and goes to from, if it is set.
@@ -205,8 +209,8 @@ func (in *Input) detect(head []byte) error {
 		in.Format = RDB
 		return nil
 	}
-	if err := CheckHead(head); err != nil {
-		return err
+	if err := unpack.CheckHead(head); err != nil {
+		return foreign(err)
 	}
 	if isArray(head) && given != Auto && given != JSON {
 		if given != NDJSON {
@@ -215,8 +219,8 @@ func (in *Input) detect(head []byte) error {
 		in.Format = JSON
 	}
 	if given == Auto {
-		if err := checkText(head); err != nil {
-			return err
+		if err := unpack.CheckText(trimHead(head)); err != nil {
+			return foreign(err)
 		}
 		in.Format = detect(head, len(in.opt.Do) > 0)
 		if in.Format == Commands {
@@ -255,19 +259,17 @@ func (in *Input) read(r io.Reader, start Position) error {
 	case JSON:
 		in.source = newJSON(newArrayReader(r, start), opt, start)
 	case CSV, TSV:
-		comma := ','
-		if in.Format == TSV {
-			comma = '\t'
-		}
-		columns := in.Columns
-		c, err := newCSV(r, comma, columns, opt, start)
+		c, err := newDelimited(r, in.Format == TSV, in.Columns, opt, start)
 		if err != nil {
 			return err
 		}
-		in.source, in.Columns = c, c.columns
+		in.source, in.Columns = c, c.r.Names()
 	}
 	return nil
 }
+
+// foreign returns the error for the beginning of a file of another kind.
+func foreign(err error) error { return &resp.InputError{Msg: err.Error()} }
 
 // readUpTo reads a snapshot up to the place of a checkpoint, as if nothing had expired: a key
 // that ends there may have expired since.

@@ -1,9 +1,14 @@
 package input
 
 import (
+	"bytes"
 	"cmp"
+	"errors"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf16"
 
 	"github.com/valyala/fastjson"
 
@@ -18,6 +23,9 @@ type jsonSource struct {
 	paths  [][]string // the parts of each of records.fields that has dots
 	order  []int      // the order of looking up records.fields
 	buf    []byte     // of the values
+
+	escapes bool   // the record has \u escapes
+	source  []byte // of a value
 }
 
 // textReader returns the texts of objects one after another.
@@ -59,6 +67,7 @@ func (s *jsonSource) record() error {
 	s.pos = s.texts.end()
 	s.pos.Record = s.at.Record
 	s.records.text = text
+	s.escapes = bytes.Contains(text, []byte(`\u`))
 	v, err := s.parser.ParseBytes(text)
 	if err != nil {
 		return s.bad("this is not JSON: %v", oneLine(err))
@@ -108,6 +117,12 @@ func (s *jsonSource) convert(v *fastjson.Value) (value, error) {
 	if v == nil {
 		return value{}, nil
 	}
+	if s.escapes { // before Type, which replaces them
+		s.source = v.MarshalTo(s.source[:0])
+		if s.source[0] == '"' && hasHalfPair(s.source) {
+			return value{}, errors.New("it has half of a surrogate pair (\\ud800 to \\udfff), which is no character")
+		}
+	}
 	switch v.Type() {
 	case fastjson.TypeNull:
 		return value{}, nil
@@ -119,6 +134,35 @@ func (s *jsonSource) convert(v *fastjson.Value) (value, error) {
 	begin := len(s.buf)
 	s.buf = v.MarshalTo(s.buf)
 	return value{s.buf[begin:len(s.buf):len(s.buf)], true}, nil
+}
+
+// hasHalfPair reports whether a valid JSON string has half of a surrogate pair.
+func hasHalfPair(text []byte) bool {
+	for {
+		i := bytes.IndexByte(text, '\\')
+		if i < 0 {
+			return false
+		}
+		if text = text[i+1:]; text[0] != 'u' {
+			text = text[1:]
+			continue
+		}
+		c := escapedRune(text)
+		text = text[len("u0000"):]
+		if !utf16.IsSurrogate(c) {
+			continue
+		}
+		if !bytes.HasPrefix(text, []byte(`\u`)) || utf16.DecodeRune(c, escapedRune(text[1:])) == unicode.ReplacementChar {
+			return true
+		}
+		text = text[len(`\u0000`):]
+	}
+}
+
+// escapedRune returns what an escape stands for, from its u on.
+func escapedRune(text []byte) rune {
+	n, _ := strconv.ParseUint(string(text[1:5]), 16, 32)
+	return rune(n)
 }
 
 // oneLine returns the first line of an error that quotes the input.

@@ -1,40 +1,46 @@
 package input
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
 
 	"retwis/bulk/resp"
+	"retwis/internal/window"
 )
 
 // lineReader reads lines of at most maxRecord bytes and counts them.
 type lineReader struct {
-	r    *bufio.Reader
-	long []byte   // a line that is longer than the buffer
-	pos  Position // after the current line
-	at   int64    // start of the current line
+	w   *window.Window
+	pos Position // after the current line
+	at  int64    // start of the current line
 }
 
 func newLineReader(r io.Reader, start Position) *lineReader {
-	return &lineReader{r: bufio.NewReaderSize(r, bufferSize), pos: start}
+	return &lineReader{w: window.New(r, start.Offset, maxRecord), pos: start}
 }
 
 // next returns the next line that is not blank, without its line end, valid until the
 // following call.
 func (l *lineReader) next() ([]byte, error) {
+	if err := l.w.SkipByteOrderMark(); err != nil {
+		return nil, err
+	}
 	for {
-		line, err := l.read()
+		l.at = l.w.Offset()
+		n, err := l.w.Line(0)
+		if errors.Is(err, window.ErrTooLong) {
+			return nil, &resp.InputError{Line: l.pos.Line + 1, Offset: l.at, Msg: fmt.Sprintf("the line is longer than %d MiB", maxRecord>>20)}
+		}
 		if err != nil {
 			return nil, err
 		}
-		if l.pos.Line == 1 {
-			line = bytes.TrimPrefix(line, []byte(byteOrderMark))
-		}
+		line := l.w.Take(n)
+		l.pos.Offset = l.w.Offset()
+		l.pos.Line++
 		if len(bytes.TrimSpace(line)) > 0 {
-			return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte{'\n'}), []byte{'\r'}), nil
+			return window.TrimEnd(line), nil
 		}
 	}
 }
@@ -42,29 +48,6 @@ func (l *lineReader) next() ([]byte, error) {
 func (l *lineReader) begin() Place { return Place{Line: l.pos.Line, Offset: l.at} }
 
 func (l *lineReader) end() Position { return l.pos }
-
-func (l *lineReader) read() ([]byte, error) {
-	l.at = l.pos.Offset
-	line, err := l.r.ReadSlice('\n')
-	if errors.Is(err, bufio.ErrBufferFull) {
-		l.long = l.long[:0]
-		for errors.Is(err, bufio.ErrBufferFull) && len(l.long) <= maxRecord {
-			l.long = append(l.long, line...)
-			line, err = l.r.ReadSlice('\n')
-		}
-		l.long = append(l.long, line...)
-		line = l.long
-	}
-	l.pos.Offset += int64(len(line))
-	switch {
-	case len(line) > maxRecord:
-		return nil, &resp.InputError{Line: l.pos.Line + 1, Offset: l.at, Msg: fmt.Sprintf("the line is longer than %d MiB", maxRecord>>20)}
-	case err != nil && (!errors.Is(err, io.EOF) || len(line) == 0):
-		return nil, err
-	}
-	l.pos.Line++
-	return line, nil
-}
 
 // linesSource is an input of commands as they are typed into redis-cli.
 type linesSource struct {

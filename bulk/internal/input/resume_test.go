@@ -35,8 +35,18 @@ func TestResume(t *testing.T) {
 				if start.Offset > 0 {
 					columns = []string{"id", "n"}
 				}
-				return newCSV(r, ',', columns, opt, start)
+				return newDelimited(r, false, columns, opt, start)
 			}, 5,
+		},
+		"tsv": {
+			"\xef\xbb\xbfid\tn\n1\t\"a\\nb\n2\tc\"\r\n\n3\td",
+			func(r io.Reader, start Position) (source, error) {
+				var columns []string
+				if start.Offset > 0 {
+					columns = []string{"id", "n"}
+				}
+				return newDelimited(r, true, columns, opt, start)
+			}, 3,
 		},
 		"json": {
 			"\xef\xbb\xbf{\"id\":1,\"n\":2}\n\n{\"id\":3}\r\n{\"id\":1,\"n\":2}\n  \n{\"id\":1,\"n\":4}",

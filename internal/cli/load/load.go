@@ -51,7 +51,8 @@ A file may be compressed with gzip or zstd, and is one of
   resp       the protocol, as "redis-cli --pipe" takes it, and append-only files, also
              those that begin with a snapshot
   commands   one command a line, as typed into redis-cli
-  csv, tsv   records with a header, or with --columns
+  csv        records with a header, or with --columns
+  tsv        the same with tabs and without quotes, as mysql --batch writes it
   ndjson     one JSON object a line
   json       one JSON array of objects
 A directory is the append-only file of a server (appendonlydir): its base and its

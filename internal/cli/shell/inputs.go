@@ -50,7 +50,7 @@ func (c *Command) OpenInputs(names []string, unit string) (*Inputs, error) {
 		if name == "-" {
 			name = "stdin"
 		}
-		in.Files = append(in.Files, File{name, unpack(newInterruptible(c.Context(), f))})
+		in.Files = append(in.Files, File{name, newUnpacking(newInterruptible(c.Context(), f))})
 	}
 	return in, nil
 }

@@ -67,15 +67,18 @@ func TestRecords(t *testing.T) {
 	}{
 		"columns in any order": {stdin: "y,more,id,x\n2,z,a,1\n", want: "a(1,2)", output: "points: 1, bad: 0\n"},
 		"a byte order mark":    {stdin: "\ufeffid,x,y\na,1,2\n", want: "a(1,2)", output: "points: 1, bad: 0\n"},
+		"BOM and a quote":      {stdin: "\ufeff\"id\",\"x\",y\r\na,1,2\r\n", want: "a(1,2)", output: "points: 1, bad: 0\n"},
+		"CR LF within quotes":  {stdin: "id,x,y\r\na,\"1\r\n2\",3\r\n", want: "a(1\r\n2,3)", output: "points: 1, bad: 0\n"},
+		"two columns":          {stdin: "id,x,x,y\na,1,2,3\n", err: `stdin: there are two columns "x" among id, x, x, y: give each another name`},
 		"quotes":               {stdin: "id,x,y\n\"a\nb\",\"1,5\",2\n", want: "a\nb(1,5,2)", output: "points: 1, bad: 0\n"},
 		"a bad record":         {stdin: "id,x,y\na,1,2\nbad,1,2\nc,3,4\n", want: "a(1,2)c(3,4)", output: "stdin:3: it is bad\npoints: 2, bad: 1\n", reported: true},
-		"too few fields":       {stdin: "id,x,y\na,1\nb,1,2\n", want: "b(1,2)", output: "stdin:2: there are 2 fields, the header has 3\npoints: 1, bad: 1\n", reported: true},
-		"not CSV":              {stdin: "id,x,y\na,1\"2,3\nb,1,2\n", want: "b(1,2)", output: "stdin:2: bare \" in non-quoted-field\npoints: 1, bad: 1\n", reported: true},
-		"a missing column":     {stdin: "id,x\na,1\n", err: `stdin: its header has no column "y": it names id,x`},
-		"nothing":              {err: "stdin: it is empty: the first line must name the columns id,x,y"},
+		"too few fields":       {stdin: "id,x,y\na,1\nb,1,2\n", want: "b(1,2)", output: "stdin:2: there are 2 fields; expected 3: id, x, y\npoints: 1, bad: 1\n", reported: true},
+		"not CSV":              {stdin: "id,x,y\na,1\"2,3\nb,1,2\n", want: "b(1,2)", output: "stdin:2: column 4: bare \" in non-quoted-field\npoints: 1, bad: 1\n", reported: true},
+		"a missing column":     {stdin: "id,x\na,1\n", err: `stdin: there is no column "y"; the columns are id, x`},
+		"nothing":              {err: "stdin: the input is empty: expected the names of the columns"},
 		"an open quote": {
 			stdin: "id,x,y\na,1,2\nb,\"" + strings.Repeat("x", maxCSVRecord+100<<10), want: "a(1,2)",
-			err: "stdin: after line 2: the record is longer than 1024 KB: is a quote left open?",
+			err: "stdin:3: the record is longer than 1 MiB: is a quote left open?",
 		},
 		"many bad records": {
 			stdin: "id,x,y\n" + many.String(), reported: true,

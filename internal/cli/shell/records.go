@@ -1,13 +1,12 @@
 package shell
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
-	"slices"
-	"strings"
+
+	"retwis/internal/delimited"
 )
 
 // Record is a record of CSV: its id, some columns, and its place.
@@ -36,91 +35,44 @@ type Fields struct {
 	Optional []string // empty where a file or an object does not have them
 }
 
+// maxCSVRecord bounds a record, in bytes: with a quote that is never closed the rest of a
+// file is one record.
+const maxCSVRecord = 1 << 20
+
 func (in *Inputs) readCSV(f File, wanted Fields, yield func(Record, error) bool) (more bool) {
-	bound := &boundReader{r: f, left: maxCSVRecord}
-	r := csv.NewReader(bound)
-	r.ReuseRecord = true
-	columns, err := readHeader(r, wanted)
+	r, err := delimited.NewReader(f, delimited.Options{MaxRecord: maxCSVRecord})
+	var places []int
+	if err == nil {
+		places, err = r.Places(append([]string{"id"}, wanted.Names...), wanted.Optional)
+	}
 	if err != nil {
 		yield(Record{}, fmt.Errorf("%s: %w", f.Name, err))
 		return false
 	}
-	for line := 1; ; {
-		bound.left = maxCSVRecord
-		fields, err := r.Read()
-		var wrong *csv.ParseError
+	for {
+		fields, err := r.Next()
+		var wrong *delimited.RecordError
 		switch {
 		case errors.Is(err, io.EOF):
 			return true
-		case errors.As(err, &wrong):
-			err := wrong.Err
-			if errors.Is(err, csv.ErrFieldCount) {
-				err = fmt.Errorf("there are %d fields, the header has %d", len(fields), r.FieldsPerRecord)
-			}
-			if err := in.Reject(f.Name, wrong.StartLine, err); err != nil {
+		case errors.As(err, &wrong) && !wrong.Last:
+			if err := in.Reject(f.Name, int(wrong.Line), wrong); err != nil {
 				yield(Record{}, err)
 				return false
 			}
 			continue
 		case err != nil:
-			yield(Record{}, fmt.Errorf("%s: after line %d: %w", f.Name, line, err))
+			yield(Record{}, fmt.Errorf("%s:%d: %w", f.Name, r.Line(), err))
 			return false
 		}
-		line, _ = r.FieldPos(0)
-		texts := make([]string, len(columns))
-		for i, at := range columns {
+		texts := make([]string, len(places))
+		for i, at := range places {
 			if at >= 0 {
-				texts[i] = strings.Clone(fields[at])
+				texts[i] = string(fields[at])
 			}
 		}
-		if !yield(Record{f.Name, line, texts[0], texts[1:]}, nil) {
+		if !yield(Record{f.Name, int(r.Line()), texts[0], texts[1:]}, nil) {
 			return false
 		}
 	}
-}
-
-// readHeader returns the places of the columns with these names, -1 of an optional one
-// that there is not; the id is first.
-func readHeader(r *csv.Reader, wanted Fields) ([]int, error) {
-	header, err := r.Read()
-	if errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("it is empty: the first line must name the columns id,%s", strings.Join(wanted.Names, ","))
-	}
-	if err != nil {
-		return nil, err
-	}
-	header[0] = strings.TrimPrefix(header[0], "\ufeff")
-	var columns []int
-	for _, name := range append([]string{"id"}, wanted.Names...) {
-		at := slices.Index(header, name)
-		if at < 0 {
-			return nil, fmt.Errorf("its header has no column %q: it names %s", name, ForTerminal(strings.Join(header, ",")))
-		}
-		columns = append(columns, at)
-	}
-	for _, name := range wanted.Optional {
-		columns = append(columns, slices.Index(header, name))
-	}
-	return columns, nil
-}
-
-// maxCSVRecord bounds a record, in bytes: with a quote that is never closed the rest
-// of a file is one record.
-const maxCSVRecord = 1 << 20
-
-var errLongRecord = fmt.Errorf("the record is longer than %d KB: is a quote left open?", maxCSVRecord>>10)
-
-// boundReader fails when more is read than is left.
-type boundReader struct {
-	r    io.Reader
-	left int
-}
-
-func (b *boundReader) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, errLongRecord
-	}
-	n, err := b.r.Read(p[:min(len(p), b.left)])
-	b.left -= n
-	return n, err
 }

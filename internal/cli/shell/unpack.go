@@ -2,67 +2,44 @@ package shell
 
 import (
 	"bufio"
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
 
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
-
-	"retwis/bulk"
 	"retwis/index"
+	"retwis/internal/unpack"
 )
 
-// unpacking reads input that may be compressed with gzip or zstd, as its first bytes
-// show. It does not read ahead of the first Read, because standard input may be a
-// terminal. A file of another kind, such as an archive, is an error.
+// unpacking reads a file that may be compressed. A file of another kind, such as an archive,
+// is an error.
 type unpacking struct {
-	packed io.ReadCloser
-	plain  io.Reader
-	err    error // of begin; it stays, for readers that look ahead
-	end    func()
+	file  io.Closer
+	plain *unpack.Reader
+	r     *bufio.Reader
+	begun bool
+	err   error // it is of another kind
 }
 
-func unpack(packed io.ReadCloser) *unpacking { return &unpacking{packed: packed, end: func() {}} }
+func newUnpacking(file io.ReadCloser) *unpacking {
+	plain := unpack.NewReader(file)
+	return &unpacking{file: file, plain: plain, r: bufio.NewReaderSize(plain, 64<<10)}
+}
 
 func (u *unpacking) Read(p []byte) (int, error) {
-	if u.plain == nil && u.err == nil {
-		u.err = u.begin()
+	if !u.begun {
+		u.begun = true
+		_, _ = u.r.Peek(4) // the next read returns the error, if there is one
+		head, _ := u.r.Peek(u.r.Buffered())
+		if err := unpack.CheckHead(head); err != nil {
+			u.err = fmt.Errorf("%w: %w", index.ErrValue, err)
+		}
 	}
 	if u.err != nil {
 		return 0, u.err
 	}
-	return u.plain.Read(p)
-}
-
-func (u *unpacking) begin() error {
-	in := bufio.NewReaderSize(u.packed, 64<<10)
-	_, _ = in.Peek(4) // the next read returns the error, if there is one
-	head, _ := in.Peek(in.Buffered())
-	if foreign := (*bulk.InputError)(nil); errors.As(bulk.CheckHead(head), &foreign) {
-		return fmt.Errorf("%w: %s", index.ErrValue, foreign.Msg)
-	}
-	switch {
-	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-		z, err := gzip.NewReader(in)
-		if err != nil {
-			return err
-		}
-		u.plain = z
-	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(16<<20))
-		if err != nil {
-			return err
-		}
-		u.plain, u.end = z, z.Close
-	default:
-		u.plain = in
-	}
-	return nil
+	return u.r.Read(p)
 }
 
 func (u *unpacking) Close() error {
-	u.end()
-	return u.packed.Close()
+	u.plain.Close()
+	return u.file.Close()
 }

@@ -1,10 +1,6 @@
-package input
+package unpack
 
-import (
-	"bytes"
-
-	"retwis/bulk/resp"
-)
+import "bytes"
 
 // kind is a kind of files that a load cannot read.
 type kind struct {
@@ -38,8 +34,8 @@ var foreign = []kind{
 	{"\xff\xfe", "text in UTF-16 or UTF-32; convert it: iconv -f UTF-16 -t UTF-8 FILE"},
 	{"\xfe\xff", "text in UTF-16; convert it: iconv -f UTF-16 -t UTF-8 FILE"},
 	{"\x00\x00\xfe\xff", "text in UTF-32; convert it: iconv -f UTF-32 -t UTF-8 FILE"},
-	{"REDIS####", resp.SnapshotAdvice},
-	{"VALKEY###", resp.SnapshotAdvice},
+	{"REDIS####", aSnapshot},
+	{"VALKEY###", aSnapshot},
 }
 
 // foreignText are kinds of text. They are looked for only where the format is detected: in
@@ -61,14 +57,15 @@ var foreignText = []kind{
 }
 
 const (
-	byDuckDB = "write it as CSV: duckdb -csv -c \"FROM 'FILE'\""
-	byPsql   = `write the rows as CSV: psql -c "\copy (SELECT * FROM …) TO STDOUT CSV HEADER"`
-	byMySQL  = "a dump of MySQL or MariaDB, in SQL; write the rows as TSV: mysql --batch -e 'SELECT * FROM …'"
-	bySQL    = "SQL; let the database write the rows as CSV"
+	aSnapshot = `a snapshot (RDB), which "retwis load" and the package bulk read (format rdb)`
+	byDuckDB  = "write it as CSV: duckdb -csv -c \"FROM 'FILE'\""
+	byPsql    = `write the rows as CSV: psql -c "\copy (SELECT * FROM …) TO STDOUT CSV HEADER"`
+	byMySQL   = "a dump of MySQL or MariaDB, in SQL; write the rows as TSV: mysql --batch -e 'SELECT * FROM …'"
+	bySQL     = "SQL; let the database write the rows as CSV"
 )
 
-// CheckHead returns an InputError if the first bytes of an input, 10 or more, show that it
-// is a file of another kind, such as an archive. The error names the tool that converts it.
+// CheckHead returns an *Error if the first bytes of an input, 10 or more, show that it is a
+// file of another kind, such as an archive. The error names the tool that converts it.
 func CheckHead(head []byte) error {
 	for _, k := range foreign {
 		if !hasMagic(head, k.magic) {
@@ -86,9 +83,9 @@ func CheckHead(head []byte) error {
 	return nil
 }
 
-// checkText is CheckHead for an input of detected format.
-func checkText(head []byte) error {
-	head = trimHead(head)
+// CheckText is CheckHead for kinds of text, whose first byte is no blank: another format may
+// rightly begin like them.
+func CheckText(head []byte) error {
 	for _, k := range foreignText {
 		if hasMagic(head, k.magic) {
 			return k.refuse()
@@ -97,7 +94,7 @@ func checkText(head []byte) error {
 	return nil
 }
 
-func (k kind) refuse() error { return &resp.InputError{Msg: "the input is " + k.advice} }
+func (k kind) refuse() error { return &Error{"the input is " + k.advice} }
 
 // archive returns what to do with a zip archive, which may be a spreadsheet.
 func archive(head []byte, advice string) string {
