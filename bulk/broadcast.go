@@ -65,8 +65,8 @@ func (b *broadcaster) toAll(ctx context.Context, kind command.Kind, f *resp.Fram
 	return nil
 }
 
-// errReplica is why the connection to a former master of a Cluster is given up.
-var errReplica = errors.New("it is a replica now")
+// errRefused is why a connection is given up: its server may have another role now, or is busy.
+var errRefused = errors.New("the server does not accept commands now")
 
 // send sends a command on all connections, which are idle, until all have answered. It
 // returns the first error reply and counts nothing. Of a Cluster, the master that has taken
@@ -94,8 +94,8 @@ func (b *broadcaster) send(ctx context.Context, raw []byte, it item) (rejection,
 			return b.judge.broadcast.take(), nil
 		}
 		for _, p := range b.router.pipes {
-			if p.troubled && p.failed == nil && b.router.cluster {
-				p.failed = errReplica
+			if p.troubled && p.failed == nil {
+				p.failed = errRefused
 			}
 		}
 		cause := b.recovery.discardFailed()
@@ -105,7 +105,7 @@ func (b *broadcaster) send(ctx context.Context, raw []byte, it item) (rejection,
 			return rejection{}, err
 		}
 		b.recovery.releaseAll()
-		if errors.Is(cause, errReplica) { // it may take a moment until all know its successor
+		if errors.Is(cause, errRefused) { // it may take a moment until all know its successor
 			if time.Since(began) > max(b.router.retryFor, 0) {
 				return rejection{}, lost(cause)
 			}

@@ -32,7 +32,9 @@
 //
 // When a connection breaks, the outcome of commands without a reply is unknown. Load
 // sends them again if that is harmless (SET, HSET, SADD, ZADD, DEL, …), and stops with an
-// error that names the command if it is not (INCR, LPUSH, …); see [Options.Resend].
+// error that names the command if it is not (INCR, LPUSH, …); see [Options.Resend]. Commands
+// that a server refuses for a moment (LOADING, BUSY, READONLY, …) are sent again in their order;
+// where a later one with the same key was executed and cannot be repeated, the refused one fails.
 // No client can detect what a server loses after it has replied, because it was killed
 // before it wrote its file or before its replica had the data.
 //

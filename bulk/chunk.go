@@ -33,7 +33,7 @@ const (
 	unsure                         // with resend: may have been executed
 	fresh                          // with resend: was not sent before
 	erred                          // answered with an error
-	later                          // refused for now, because its slot is moving
+	later                          // refused for now: its slot is moving, or its server is busy
 	again                          // the input says that it can be sent again
 	moved                          // copied into another chunk, which has it now
 )
@@ -48,18 +48,20 @@ type chunk struct {
 	mixed bool  // some item is not a plain command with one reply
 
 	// The pipe's reader owns these until the chunk has come back.
-	done       int              // items answered
-	trouble    bool             // some items have the flag resend
-	redirected map[int]redirect // the redirections of items
+	done    int             // items answered
+	trouble bool            // some items have the flag resend
+	refused map[int]refusal // why items must be sent again
 }
 
 // set is a SET that became part of an MSET.
 type set struct{ no, at int64 }
 
-// redirect is the answer MOVED, or ASK, which is for one command only.
-type redirect struct {
+// refusal is a reply after which a command is sent again: MOVED, or ASK, which is for one
+// command only, with an address, or an error that passes by itself.
+type refusal struct {
 	addr string
 	ask  bool
+	text string
 }
 
 func (c *chunk) reset() {
@@ -67,7 +69,7 @@ func (c *chunk) reset() {
 		c.buf = nil
 	}
 	c.items, c.sets = c.items[:0], c.sets[:0]
-	c.mixed, c.done, c.trouble, c.redirected = false, 0, false, nil
+	c.mixed, c.done, c.trouble, c.refused = false, 0, false, nil
 }
 
 // add appends an item.

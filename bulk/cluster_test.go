@@ -178,7 +178,7 @@ func slotStuck(t *testing.T, c *redistest.ClusterServers) {
 	tag := firstMastersTag(1)
 	slot := half(t, c, tag)
 	report, err := Load(t.Context(), urlOf(c), strings.NewReader("MSET "+tag+"a 1 "+tag+"b 1\nSET "+tag+"b 2\n"), Options{RetryFor: 300 * time.Millisecond})
-	if !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "the Cluster did not accept command 1 (MSET "+tag+"a 1 "+tag+"b 1)") {
+	if !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "the server did not accept command 1 (MSET "+tag+"a 1 "+tag+"b 1)") {
 		t.Errorf("%v, %+v", err, report)
 	}
 	move(t, c, slot)

@@ -79,11 +79,6 @@ func TestErrors(t *testing.T) {
 			prepare: []string{"ACL SETUSER loader on >secret ~* +@all -echo"}, user: "loader:secret",
 			input: "SET after 1\n", replies: 1, kinds: "map[]", again: []string{}, stays: "after",
 		},
-		"READONLY": {
-			prepare: []string{"REPLICAOF 127.0.0.1 1"},
-			input:   "SET a 1\nPING\n", replies: 2, kinds: "map[READONLY:1]",
-			failed: []string{"1 1 SET a 1: READONLY You can't write against a read only replica."},
-		},
 		"few are shown": {
 			input: "SET a 1\nLPUSH a x\nLPUSH a y\nLPUSH a z\n", opt: Options{ShowErrors: 1}, replies: 4, kinds: "map[WRONGTYPE:3]",
 			failed: []string{"2 2 LPUSH a x: WRONGTYPE Operation against a key holding the wrong kind of value"},

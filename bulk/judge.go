@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"retwis/bulk/resp"
+	"retwis/internal/redis/rediserr"
 )
 
 // judge decides what the error replies of a load mean. The readers of all pipes call it.
@@ -15,7 +16,6 @@ type judge struct {
 	count     *counts
 	db        *database
 	cluster   bool
-	sentinel  bool // sentinels name the server
 	failFast  bool
 	broadcast rejections  // of commands that were sent on all connections
 	stop      atomic.Bool // a command failed and failFast is set
@@ -29,37 +29,31 @@ func (j *judge) stopped() error {
 	return nil
 }
 
-// redirected reports whether an error means that item i was not executed and must be sent
+// refused reports whether an error means that item i was not executed and must be sent again:
 // to another server, or later.
-func (j *judge) redirected(from string, c *chunk, i int, text string) bool {
-	kind, rest, _ := strings.Cut(text, " ")
-	if !j.cluster {
-		return kind == "READONLY" && j.sentinel // the server was replaced
-	}
-	switch kind {
-	case "MOVED", "ASK":
+func (j *judge) refused(from string, c *chunk, i int, text string) bool {
+	var why refusal
+	switch kind, rest, _ := strings.Cut(text, " "); {
+	case j.cluster && (kind == "MOVED" || kind == "ASK"):
 		_, addr, ok := strings.Cut(rest, " ")
 		if !ok {
 			return false
 		}
-		if c.redirected == nil {
-			c.redirected = make(map[int]redirect)
-		}
-		c.redirected[i] = redirect{redirectAddr(from, addr), kind == "ASK"}
-		if kind == "ASK" && c.items[i].flags&inUnit != 0 { // ASKING is for one command, not for a transaction
+		why = refusal{addr: redirectAddr(from, addr), ask: kind == "ASK"}
+		if why.ask && c.items[i].flags&inUnit != 0 { // ASKING is for one command, not for a transaction
 			c.items[i].flags |= later
 		}
-		return true
-	case "TRYAGAIN", "CLUSTERDOWN":
+	case rediserr.PassesReply(text):
+		why = refusal{text: text}
 		c.items[i].flags |= later
-		return true
-	case "READONLY": // the server was replaced, also where it says that it still has the slot
-		if c.items[i].flags&copied == 0 {
-			c.items[i].flags |= later
-		}
-		return true
+	default:
+		return false
 	}
-	return false
+	if c.refused == nil {
+		c.refused = make(map[int]refusal)
+	}
+	c.refused[i] = why
+	return true
 }
 
 // redirectAddr returns the address of a redirection. It may lack the host, which then is

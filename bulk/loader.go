@@ -101,7 +101,7 @@ func (l *loader) open(ctx context.Context, files []File) error {
 	if err := l.router.open(ctx); err != nil {
 		return err
 	}
-	l.check.Cluster, l.judge.cluster, l.judge.sentinel = l.router.cluster, l.router.cluster, l.router.dialer.Sentinel()
+	l.check.Cluster, l.judge.cluster = l.router.cluster, l.router.cluster
 	opt := l.opt.input()
 	opt.Start = from.start()
 	opt.Interrupted = ctx.Err

@@ -62,8 +62,9 @@ type Options struct {
 	// less time. The SETs of an MSET fail together.
 	Coalesce bool
 
-	// RetryFor bounds reconnection attempts after a connection broke. Default: 30 s.
-	// Negative: none. The first connection is tried once.
+	// RetryFor bounds the attempts to reconnect after a connection broke, and to send again
+	// what a server refuses for a moment. Default: 30 s. Negative: none. The first connection
+	// is tried once, unless the server is busy.
 	RetryFor time.Duration
 	// Resend says what is sent again after that. Default: ResendHarmless.
 	Resend Resend

@@ -163,10 +163,10 @@ type itemError struct {
 }
 
 // readUnit reads the replies to the items from c.done to end, a command or a transaction,
-// and counts them when all have arrived: a transaction that was sent to the wrong server
+// and counts them when all have arrived: a transaction of which a part was refused for now
 // is sent again as a whole.
 func (p *pipe) readUnit(c *chunk, end int) error {
-	begin, redirected := c.done, false
+	begin, refused := c.done, false
 	var failures []itemError
 	for i := begin; i < end; i++ {
 		failed, err := p.conn.Replies.Next()
@@ -182,7 +182,7 @@ func (p *pipe) readUnit(c *chunk, end int) error {
 		if failed {
 			text := string(p.conn.Replies.Text())
 			failures = append(failures, itemError{i, text})
-			redirected = p.judge.redirected(p.conn.Addr, c, i, text) || redirected
+			refused = p.judge.refused(p.conn.Addr, c, i, text) || refused
 		}
 		for _, in := range p.conn.Replies.Inner { // MULTI is the first of the unit, EXEC the last
 			if end-begin > 1 && begin+1+in.Index < i {
@@ -192,14 +192,14 @@ func (p *pipe) readUnit(c *chunk, end int) error {
 	}
 	for i := begin; i < end; i++ {
 		switch {
-		case redirected:
+		case refused:
 			c.items[i].flags |= resend
 			c.trouble = true
 		case c.items[i].flags&(internal|copied) == 0:
 			p.node.replies.Add(int64(c.items[i].many))
 		}
 	}
-	if !redirected {
+	if !refused {
 		p.reportFailures(c, begin, end, failures)
 	}
 	c.done = end

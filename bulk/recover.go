@@ -45,6 +45,9 @@ func (r *recovery) run(ctx context.Context, slot int, no int64) error {
 		if wait > 0 && !sleep.For(ctx, wait) {
 			return ctx.Err()
 		}
+		if cause == nil {
+			cause = r.refusedBecause()
+		}
 		if err := r.router.reconnect(ctx, began, cause); err != nil {
 			return err
 		}
@@ -64,6 +67,9 @@ func (r *recovery) ifTrouble(ctx context.Context) error {
 
 // stuck returns the reason for giving up.
 func (r *recovery) stuck(cause error, slot int, no int64) error {
+	if cause == nil {
+		cause = r.refusedBecause()
+	}
 	if cause != nil {
 		return cause
 	}
@@ -72,6 +78,17 @@ func (r *recovery) stuck(cause error, slot int, no int64) error {
 		return fmt.Errorf("the Cluster did not accept command %d (%s) in %v", u.no(), resp.Text(u.c.raw(u.from)), r.retryFor)
 	}
 	return fmt.Errorf("no server of the Cluster serves slot %d, to which command %d belongs", slot, no)
+}
+
+// refusedBecause returns the error with which a server refused the first command that waits, or
+// nil.
+func (r *recovery) refusedBecause() error {
+	for _, u := range r.units(resend) {
+		if text := u.refusal(); text != "" {
+			return fmt.Errorf("the server did not accept command %d (%s): %s", u.no(), resp.Text(u.c.raw(u.from)), text)
+		}
+	}
+	return nil
 }
 
 // discardFailed removes broken connections, holds their chunks, and returns the cause of

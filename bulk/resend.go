@@ -30,8 +30,8 @@ type unit struct {
 
 func (u unit) no() int64 { return u.c.items[u.from].no }
 
-// refusedForNow reports whether a server refused a unit while its slot moves: a command of
-// several keys waits until all of them are on one server.
+// refusedForNow reports whether a server refused a unit that it may accept later: a command of
+// several keys whose slot moves waits until all of them are on one server.
 func (u unit) refusedForNow() bool {
 	for i := u.from; i < u.to; i++ {
 		if u.c.items[i].flags&later != 0 {
@@ -67,51 +67,119 @@ func (r *recovery) units(wanted itemFlags) []unit {
 	return all
 }
 
-// keysOf returns the keys of a unit and whether all of it can be sent again.
-func (r *recovery) keysOf(u unit) (keys []string, repeatable bool) {
+// refusal returns the error with which a server refused a unit for now, or "".
+func (u unit) refusal() string {
+	for i := u.from; i < u.to; i++ {
+		if why := u.c.refused[i]; why.text != "" {
+			return why.text
+		}
+	}
+	return ""
+}
+
+// effect is what a unit changes.
+type effect struct {
+	keys []string
+	// all says that it may change any key. On a Cluster such a command is not in flight with
+	// others.
+	all        bool
+	repeatable bool
+}
+
+// effectOf returns the effect of a unit.
+func (r *recovery) effectOf(u unit) effect {
 	var f resp.Frame
-	repeatable = true
+	e := effect{repeatable: true}
 	for i := u.from; i < u.to; i++ {
 		u.c.frame(i, &f)
 		s := r.check.Spec(&f)
-		repeatable = repeatable && (s.Repeatable(&f) || u.c.items[i].flags&again != 0)
+		e.repeatable = e.repeatable && (s.Repeatable(&f) || u.c.items[i].flags&again != 0)
+		e.all = e.all || !r.router.cluster && (s.Kind == command.Unknown || s.Kind == command.AllNodes)
 		found, _ := s.AppendKeys(nil, &f)
 		for _, k := range found {
-			keys = append(keys, string(k))
+			e.keys = append(e.keys, string(k))
 		}
 	}
-	return keys, repeatable
+	return e
 }
 
-// keepOrder finds the commands that a Cluster executed although an earlier one with the
-// same key must be sent again. They are sent again after it.
-func (r *recovery) keepOrder() error {
-	if !r.router.cluster {
-		return nil
+// effects are those of several units.
+type effects struct {
+	keys map[string]bool
+	all  bool
+}
+
+func (s *effects) add(e effect) {
+	if s.keys == nil {
+		s.keys = make(map[string]bool)
 	}
-	late := make(map[string]bool)
-	for _, u := range r.units(0) {
-		waits := u.c.items[u.from].flags&resend != 0
-		keys, repeatable := r.keysOf(u)
-		if !waits {
-			touched := slices.ContainsFunc(keys, func(k string) bool { return late[k] })
-			if !touched || u.c.items[u.from].flags&erred != 0 {
-				continue
-			}
-			if !repeatable {
-				return lost(fmt.Errorf("the Cluster executed command %d (%s) before an earlier command with the same key, "+
-					"and repeating it would do harm", u.no(), resp.Text(u.c.raw(u.from))))
-			}
+	s.all = s.all || e.all
+	for _, k := range e.keys {
+		s.keys[k] = true
+	}
+}
+
+// meet reports whether the order of a unit and one of these matters.
+func (s *effects) meet(e effect) bool {
+	return s.all && (e.all || len(e.keys) > 0) || e.all && len(s.keys) > 0 ||
+		slices.ContainsFunc(e.keys, func(k string) bool { return s.keys[k] })
+}
+
+// keepOrder finds the commands that a server executed although an earlier one with the same
+// key must be sent again. They are sent again after it.
+func (r *recovery) keepOrder() error {
+	all := r.units(0)
+	if err := r.failOvertaken(all); err != nil {
+		return err
+	}
+	var late effects
+	for _, u := range all {
+		flags, e := &u.c.items[u.from].flags, r.effectOf(u)
+		switch {
+		case *flags&resend != 0:
+			late.add(e)
+		case *flags&erred == 0 && late.meet(e):
 			for i := u.from; i < u.to; i++ {
 				u.c.items[i].flags |= resend
 				u.c.node.replies.Add(-int64(u.c.items[i].many))
 			}
-		}
-		for _, k := range keys {
-			late[k] = true
+			late.add(e)
 		}
 	}
 	return nil
+}
+
+// failOvertaken finds the commands that were refused for now although a later one with the same
+// key was executed, and must not be executed again. They fail: sent again, they would be out of
+// order.
+func (r *recovery) failOvertaken(all []unit) error {
+	var fixed effects // of later units that must not be executed again
+	for _, u := range slices.Backward(all) {
+		flags, e := u.c.items[u.from].flags, r.effectOf(u)
+		overtaken := fixed.meet(e)
+		switch {
+		case flags&erred != 0:
+		case flags&resend == 0 && (overtaken || !e.repeatable):
+			fixed.add(e)
+		case flags&resend != 0 && overtaken && u.refusal() == "":
+			return lost(fmt.Errorf("the Cluster executed a later command with the same key before command %d (%s), "+
+				"and repeating it would do harm", u.no(), resp.Text(u.c.raw(u.from))))
+		case flags&resend != 0 && overtaken:
+			r.fail(u, u.refusal())
+		}
+	}
+	return nil
+}
+
+// fail counts the error of a unit that was refused.
+func (r *recovery) fail(u unit, text string) {
+	for i := u.from; i < u.to; i++ {
+		it := &u.c.items[i]
+		it.flags = it.flags&^(resend|later) | erred
+		u.c.node.replies.Add(int64(it.many))
+	}
+	last := u.to - 1
+	r.router.judge.failed(u.c.node, u.c, last, text, u.c.buf[u.c.begin(u.from):u.c.items[last].end])
 }
 
 // releaseDone returns the chunks without anything to send again to the pool.
@@ -132,8 +200,7 @@ func (r *recovery) releaseDone() {
 // again.
 func (r *recovery) mayResend(cause error) error {
 	for _, u := range r.units(unsure) {
-		_, repeatable := r.keysOf(u)
-		if err := r.mayRepeat(repeatable, u.c, u.from, cause); err != nil {
+		if err := r.mayRepeat(r.effectOf(u).repeatable, u.c, u.from, cause); err != nil {
 			return err
 		}
 	}
@@ -160,7 +227,7 @@ func (r *recovery) dispatch(ctx context.Context) error {
 	filling := make(map[*pipe]*chunk)
 	went := make(map[string]*pipe) // the pipe of the commands of a key; nil: one of them waits
 	for _, u := range r.units(resend) {
-		keys, _ := r.keysOf(u)
+		keys := r.effectOf(u).keys
 		p, asking := r.destination(ctx, u, keys)
 		if !r.inOrder(keys, p, went) {
 			p = nil
@@ -200,8 +267,8 @@ func (r *recovery) dispatch(ctx context.Context) error {
 // destination returns the pipe for a unit, nil if its server is unknown, and whether the
 // server must be sent ASKING first.
 func (r *recovery) destination(ctx context.Context, u unit, touched []string) (p *pipe, asking bool) {
-	if to, ok := u.c.redirected[u.from]; ok {
-		delete(u.c.redirected, u.from)
+	if to := u.c.refused[u.from]; to.addr != "" {
+		delete(u.c.refused, u.from)
 		p, err := r.router.pipeTo(ctx, to.addr)
 		switch {
 		case err != nil: // the next round asks for the owners again

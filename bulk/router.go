@@ -49,9 +49,21 @@ func (r *router) pipeFor(slot int) *pipe {
 // needsSlots reports whether the route of a command depends on its keys.
 func (r *router) needsSlots() bool { return r.cluster || r.connections > 1 }
 
-// open finds out whether the server is a Cluster and opens the connections. It tries once,
-// so that a mistake in a URL is reported immediately.
+// open finds out whether the server is a Cluster and opens the connections. It tries again
+// only while the server says that it does not accept commands yet, so that a mistake in a URL
+// is reported immediately.
 func (r *router) open(ctx context.Context) error {
+	began := time.Now()
+	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		err := r.openOnce(ctx)
+		left := r.retryFor - time.Since(began)
+		if err == nil || !server.Passes(err) || left <= 0 || !sleep.For(ctx, min(wait, left)) {
+			return err
+		}
+	}
+}
+
+func (r *router) openOnce(ctx context.Context) error {
 	if !r.dialer.Sentinel() {
 		c, err := r.dialer.Any(ctx, r.dialer.Options.InitAddress)
 		if err != nil {
@@ -59,7 +71,7 @@ func (r *router) open(ctx context.Context) error {
 		}
 		ranges, err := server.SlotRanges(c)
 		c.Close()
-		if err != nil && !server.IsReply(err, "") {
+		if err != nil && (!server.IsReply(err, "") || server.Passes(err)) {
 			return lost(fmt.Errorf("%s: %w", c.Addr, err))
 		}
 		if r.cluster = err == nil; r.cluster && len(ranges) == 0 {
@@ -197,12 +209,13 @@ func (r *router) reconnect(ctx context.Context, began time.Time, cause error) er
 	}
 }
 
-// removeFailed stops the pipes whose connections broke, or whose server was replaced, and
-// removes them. It calls abandon for each, and returns why the first broke.
+// removeFailed stops the pipes whose connections broke, or whose server refused commands for
+// now, unless it is a Cluster's: another one may have taken its place. It calls abandon for
+// each, and returns why the first broke.
 func (r *router) removeFailed(abandon func(*pipe)) (cause error) {
 	keep := r.pipes[:0]
 	for i, p := range r.pipes {
-		if p != nil && (p.failed != nil || p.troubled && r.dialer.Sentinel()) {
+		if p != nil && (p.failed != nil || p.troubled && !r.cluster) {
 			if cause == nil && p.failed != nil {
 				cause = fmt.Errorf("%s: %w", p.conn.Addr, p.failed)
 			}

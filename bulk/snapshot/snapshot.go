@@ -28,6 +28,7 @@ import (
 
 	"retwis/bulk/internal/rdb"
 	"retwis/bulk/internal/server"
+	"retwis/internal/redis/rediserr"
 )
 
 // ErrRefused: the server gives this user no snapshot, or none at all. Scan may work.
@@ -137,12 +138,8 @@ const markSize = 40
 
 // isTemporary reports whether an error of SYNC is not about the rights of the user.
 func isTemporary(reply string) bool {
-	for _, code := range []string{"LOADING", "NOMASTERLINK", "MASTERDOWN", "BUSY", "MISCONF"} {
-		if strings.HasPrefix(reply, code) {
-			return true
-		}
-	}
-	return false
+	class := rediserr.OfReply(reply)
+	return class == rediserr.Unavailable || class == rediserr.WritesRefused
 }
 
 // known returns an error if the snapshot is of a version that nothing here can read.

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/bulk/resp"
+	"retwis/internal/redis/rediserr"
 	"retwis/internal/sleep"
 )
 
@@ -191,6 +192,12 @@ func (e replyError) Error() string { return string(e) }
 func IsReply(err error, kind string) bool {
 	var reply replyError
 	return errors.As(err, &reply) && strings.HasPrefix(string(reply), kind)
+}
+
+// Passes reports whether an error is an error reply that passes by itself.
+func Passes(err error) bool {
+	var reply replyError
+	return errors.As(err, &reply) && rediserr.PassesReply(string(reply))
 }
 
 // Do sends one command and reads its reply: a string, an int64, nil, or []any of these.

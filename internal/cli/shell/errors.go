@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"retwis/internal/redis/rediserr"
 )
 
 // ErrReported is a failure that the command has already printed.
@@ -77,7 +79,7 @@ func PrintError(ctx context.Context, stderr io.Writer, command string, err error
 func OneLine(err error) string {
 	lines := strings.Split(err.Error(), "\n")
 	for i, line := range lines {
-		lines[i] = withoutPackages(line)
+		lines[i] = rediserr.WithoutScript(withoutPackages(line))
 	}
 	return strings.Join(lines, "; ")
 }

@@ -13,6 +13,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -59,6 +60,9 @@ var codes = map[string]Class{
 	"CLUSTERDOWN": Unavailable,
 	"TRYAGAIN":    Unavailable,
 	"BUSY":        Unavailable, // a script blocks the server
+
+	"NOMASTERLINK": Unavailable, // a replica has lost its master, and cannot be asked for its data
+	"UNBLOCKED":    Unavailable, // the server has another role since a command began to wait
 
 	"OOM":        WritesRefused,
 	"READONLY":   WritesRefused,
@@ -108,11 +112,13 @@ func IsWrongType(err error) bool {
 // client-side caching, at the beginning of another text.
 func reply(err error) (string, bool) {
 	var answer *rueidis.RedisError
-	switch {
-	case errors.As(err, &answer):
+	if errors.As(err, &answer) {
 		return answer.Error(), !answer.IsNil()
-	case errors.Is(err, rueidis.ErrNoCache) && err != rueidis.ErrNoCache: // a bare ErrNoCache is not a reply
-		return err.Error(), true
+	}
+	for ; errors.Is(err, rueidis.ErrNoCache); err = errors.Unwrap(err) { // a bare ErrNoCache is not a reply
+		if errors.Unwrap(err) == rueidis.ErrNoCache {
+			return err.Error(), true
+		}
 	}
 	return "", false
 }
@@ -128,15 +134,34 @@ func OfReply(text string) Class {
 	return Other
 }
 
+// Passes reports whether an error is an error reply that passes by itself; see PassesReply.
+func Passes(err error) bool {
+	text, ok := reply(err)
+	return ok && PassesReply(text)
+}
+
+// PassesReply reports whether the text of an error reply passes by itself, so that the command
+// that a server has refused with it can be sent again after a while: the replies of
+// Unavailable, and READONLY, which a former master gives during a failover.
+func PassesReply(text string) bool { return OfReply(text) == Unavailable || Code(text) == "READONLY" }
+
+// whereInScript is what a server adds to an error of a script.
+var whereInScript = regexp.MustCompile(` script: [0-9a-f]{40}, on @user_script:[0-9]+\.`)
+
+// WithoutScript removes from a text where in a script a server's error has arisen, which means
+// nothing to a reader who has not written the script.
+func WithoutScript(text string) string { return whereInScript.ReplaceAllString(text, "") }
+
 // deniedInScript lists the texts of NOPERM for a command within a script: of 7.0 and
 // older, and of 7.2 and newer.
 var deniedInScript = []string{"The user executing the script can't ", "ACL failure in script: "}
 
 // Code returns the first word of an error reply, such as READONLY. For a reply
-// to a command within a script it returns the word of that command's reply. The client
-// omits the word ERR.
+// to a command within a script it returns the word of that command's reply, and for one to
+// EXEC that names its reason the word of that. The client omits the word ERR.
 func Code(text string) string {
 	text = strings.TrimPrefix(text, "ERR ")
+	text = strings.TrimPrefix(text, "EXECABORT Transaction discarded because of: ")
 	// Redis 6.2: Error running script (call to f_...): @user_script:1: @user_script: 1: -OOM command not ...
 	inner, inScript := text, false
 	if strings.HasPrefix(text, "Error running script") {

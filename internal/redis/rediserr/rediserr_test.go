@@ -156,3 +156,41 @@ func TestOf(t *testing.T) {
 		}
 	}
 }
+
+// The list of errors that pass by themselves: what the others need is a change.
+func TestPasses(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"LOADING Redis is loading the dataset in memory":                 true,
+		"TRYAGAIN Multiple keys request during rehashing":                true,
+		"CLUSTERDOWN Hash slot not served":                               true,
+		"MASTERDOWN Link with MASTER is down":                            true,
+		"BUSY Redis is busy running a script":                            true,
+		"READONLY You can't write against a read only replica.":          true,
+		"NOMASTERLINK Can't SYNC while not connected with my master":     true,
+		"UNBLOCKED force unblock from blocking operation":                true,
+		"EXECABORT Transaction discarded because of: BUSY Redis is busy": true,
+		"EXECABORT Transaction discarded because of previous errors.":    false,
+		"OOM command not allowed when used memory > 'maxmemory'.":        false,
+		"MISCONF Redis is configured to save RDB snapshots":              false,
+		"NOREPLICAS Not enough good replicas to write.":                  false,
+		"NOPERM User ada has no permissions to run the 'ping' command":   false,
+		"ERR value is not an integer or out of range":                    false,
+	} {
+		if got := rediserr.PassesReply(text); got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+	if rediserr.Passes(nil) || rediserr.Passes(context.DeadlineExceeded) || rediserr.Passes(rueidis.ErrNoCache) {
+		t.Error("what is no reply passes")
+	}
+}
+
+func TestWithoutScript(t *testing.T) {
+	t.Parallel()
+	const oom = "OOM command not allowed when used memory > 'maxmemory'."
+	text := "ring: " + oom + " script: d9ce32cf0f1d6e1f3d3a39bb5b0f4b3a6a4a3c1f, on @user_script:44."
+	if got := rediserr.WithoutScript(text); got != "ring: "+oom {
+		t.Error(got)
+	}
+}

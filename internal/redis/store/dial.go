@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -85,9 +86,10 @@ func counted(opt rueidis.ClientOption, connected func()) rueidis.ClientOption {
 	return opt
 }
 
-// reach makes a client and tests it, within reachTimeout.
-func reach(ctx context.Context, kind redisurl.Kind, opt rueidis.ClientOption) (rueidis.Client, error) {
-	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
+// reach makes a client and tests it, within reachTimeout. Meanwhile it tries again if the
+// server gives an error that passes by itself.
+func reach(caller context.Context, kind redisurl.Kind, opt rueidis.ClientOption) (rueidis.Client, error) {
+	ctx, cancel := context.WithTimeout(caller, reachTimeout)
 	defer cancel()
 	type result struct {
 		client rueidis.Client
@@ -95,14 +97,24 @@ func reach(ctx context.Context, kind redisurl.Kind, opt rueidis.ClientOption) (r
 	}
 	// NewClient takes no context, and several timeouts can add up in it.
 	done := make(chan result, 1)
+	var refused atomic.Pointer[error] // of the last attempt
 	go func() {
-		client, err := rueidis.NewClient(opt)
-		if err == nil {
-			if err = usable(ctx, client, kind); err != nil {
-				client.Close()
+		for {
+			client, err := rueidis.NewClient(opt)
+			if err == nil {
+				if err = usable(ctx, client, kind); err != nil {
+					client.Close()
+				}
 			}
+			if rediserr.Passes(err) {
+				refused.Store(&err)
+				if sleep.For(ctx, 50*time.Millisecond) {
+					continue
+				}
+			}
+			done <- result{client, err}
+			return
 		}
-		done <- result{client, err}
 	}()
 	select {
 	case r := <-done:
@@ -113,6 +125,9 @@ func reach(ctx context.Context, kind redisurl.Kind, opt rueidis.ClientOption) (r
 				r.client.Close()
 			}
 		}()
+		if err := refused.Load(); err != nil && caller.Err() == nil {
+			return nil, *err
+		}
 		return nil, ctx.Err()
 	}
 }
@@ -194,6 +209,15 @@ type sentinelError struct{ err error }
 func (e *sentinelError) Error() string { return "sentinel: " + e.err.Error() }
 func (e *sentinelError) Unwrap() error { return e.err }
 
+// passingError is an error reply that passes by itself, in the words of the server.
+type passingError struct {
+	text string
+	err  error
+}
+
+func (e *passingError) Error() string { return e.text }
+func (e *passingError) Unwrap() error { return e.err }
+
 // attribute finds out whether an error of a client with sentinels comes from a sentinel:
 // it asks each of them.
 func attribute(ctx context.Context, opt rueidis.ClientOption, err error) error {
@@ -236,6 +260,9 @@ func explain(c redisurl.Config, err error) error {
 	case rediserr.Code(text) == "NOPERM":
 		text, _, _ = strings.Cut(text, "\n") // without the addition of the client
 		err = fmt.Errorf("%s denies this user a command or key that retwis needs (docs/operations.md lists the permissions): %s", peer, text)
+	case rediserr.Passes(err):
+		text, _, _ = strings.Cut(text, ": [") // without the addition of the client
+		err = &passingError{text, err}
 	case errors.Is(err, rueidis.ErrNoCache):
 		// Redis 5 and older, and servers that only resemble Redis.
 		err = errors.New("the server does not speak RESP3 with client-side caching; Redis 6.2, Valkey or newer is needed")

@@ -81,12 +81,7 @@ func isPermanent(err error) bool {
 	default:
 		return errors.Is(err, context.Canceled)
 	}
-	for _, passing := range []string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "UNBLOCKED"} {
-		if strings.Contains(text, passing) {
-			return false
-		}
-	}
-	return true
+	return !rediserr.PassesReply(text)
 }
 
 func (l Loader) sendOnce(ctx context.Context, cmds rueidis.Commands) error {

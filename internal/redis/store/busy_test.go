@@ -1,0 +1,61 @@
+package store_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/rediserr"
+	"retwis/internal/redis/store"
+	"retwis/internal/redistest"
+)
+
+// run runs a command on a server that is busy with a script.
+func run(t *testing.T, c rueidis.Client, words ...string) error {
+	t.Helper()
+	return c.Do(t.Context(), c.B().Arbitrary(words...).Build()).Error()
+}
+
+// A server that is busy with a script is waited for, and the error says what it is: not that the
+// server is too old.
+func TestOpenBusyServer(t *testing.T) {
+	t.Parallel()
+	s := redistest.Own(t, "lua-time-limit 1")
+	c, other := s.Client(t), s.Client(t)
+	go other.Do(context.Background(), other.B().Eval().Script("while true do end").Numkeys(0).Build())
+	for {
+		if err := run(t, c, "PING"); err != nil && strings.HasPrefix(err.Error(), "BUSY") {
+			break
+		}
+		time.Sleep(time.Millisecond) // the script has not begun
+	}
+	_, err := store.Open(t.Context(), s.URL(), quiet)
+	if rediserr.Of(err) != rediserr.Unavailable || !strings.Contains(err.Error(), "BUSY ") || strings.Contains(err.Error(), "cach") {
+		t.Errorf("%v is %v", err, rediserr.Of(err))
+	}
+	var connections atomic.Int32
+	again := make(chan struct{})
+	opt := quiet
+	opt.Connected = func() {
+		if connections.Add(1) == 5 {
+			close(again)
+		}
+	}
+	go func() {
+		<-again
+		if err := run(t, c, "SCRIPT", "KILL"); err != nil {
+			t.Error(err)
+		}
+	}()
+	db, err := store.Open(t.Context(), s.URL(), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+}
