@@ -108,7 +108,7 @@ func TestLeaseByID(t *testing.T) {
 	if item, err := r.Next(ctx); err != nil || item != "item" {
 		t.Error(item, err)
 	}
-	if n, err := c.Do(ctx, c.B().Llen().Key("ring").Build()).AsInt64(); err != nil || n != 1 {
+	if n, err := r.Len(ctx); err != nil || n != 1 {
 		t.Errorf("the item is in the ring %d times: %v", n, err)
 	}
 }

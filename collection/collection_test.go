@@ -82,7 +82,10 @@ func TestForeignList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ring, err := NewRing(c, "list")
+	if err := c.Do(ctx, c.B().Zadd().Key("zset").ScoreMember().ScoreMember(1, "a").Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	ring, err := NewRing(c, "zset")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,8 @@ import (
 )
 
 var (
+	//go:embed ring.lua
+	ringLua string
 	//go:embed ring_put.lua
 	ringPutLua string
 	//go:embed ring_remove.lua
@@ -24,8 +26,10 @@ var (
 	ringTakeLua string
 	//go:embed ring_take_item.lua
 	ringTakeItemLua string
-	//go:embed ring_leased.lua
-	ringLeasedLua string
+	//go:embed ring_next.lua
+	ringNextLua string
+	//go:embed ring_items.lua
+	ringItemsLua string
 	//go:embed ring_end.lua
 	ringEndLua string
 )
@@ -36,11 +40,15 @@ var (
 // until it is returned. The item of a worker that crashed is handed out again after
 // its lease.
 //
-// The ring is a list at key. key.content is a hash of all items, and key.leased a
-// sorted set of the leased ones.
+// The ring is a sorted set at key, which has every item: those that wait by their place,
+// the leased ones by the end of their lease. key.content is a hash of the leases. If it is
+// lost, the leases are, and their items come back when these would have ended.
+//
+// The clock of the server counts. If it is set back, or a failover is to a server whose clock
+// is behind, leases last as long as they would have; if it is set forward, they end earlier.
 type Ring struct {
-	set                                          *partition.Set
-	put, remove, take, takeItem, leased, endings script.Script
+	set                                               *partition.Set
+	put, next, remove, take, takeItem, items, endings script.Script
 }
 
 // NewRing returns the ring at a key. It sends nothing to the server.
@@ -49,25 +57,18 @@ func NewRing(client rueidis.Client, key string) (*Ring, error) {
 	if err != nil {
 		return nil, fmt.Errorf("collection: %w", err)
 	}
+	of := func(source string) script.Script { return partition.NewScript(ringLua, source) }
 	return &Ring{
-		set: set, put: partition.NewScript(ringPutLua), remove: partition.NewScript(ringRemoveLua),
-		take: partition.NewScript(ringTakeLua), takeItem: partition.NewScript(ringTakeItemLua),
-		leased: partition.NewScript(ringLeasedLua).Retryable(), endings: partition.NewScript(ringEndLua),
+		set: set, put: of(ringPutLua), next: of(ringNextLua), remove: of(ringRemoveLua), take: of(ringTakeLua),
+		takeItem: of(ringTakeItemLua), items: of(ringItemsLua).Retryable(), endings: of(ringEndLua),
 	}, nil
 }
 
 // ringBatch is the number of items that one script adds or removes.
 const ringBatch = 100
 
-// leasedKey is a sorted set: the leased items of a ring, scored by the millisecond in
-// which their lease ends.
-func leasedKey(ring string) string { return ring + ".leased" }
-
-// keys are the keys of the scripts that lease items and take them back.
-func (r *Ring) keys() []string {
-	k := &r.set.Keys[0]
-	return []string{k.Index, k.Content, leasedKey(k.Index)}
-}
+// keys are the keys of all scripts.
+func (r *Ring) keys() []string { return []string{r.set.Keys[0].Index, r.set.Keys[0].Content} }
 
 // Put adds an item at the end, unless the ring has it already: one script.
 func (r *Ring) Put(ctx context.Context, item string) error {
@@ -79,14 +80,14 @@ func (r *Ring) Put(ctx context.Context, item string) error {
 // many it added: a script for 100. After an error those before it are in; repeating
 // it does no harm.
 func (r *Ring) PutMany(ctx context.Context, items iter.Seq[string]) (int, error) {
-	k := &r.set.Keys[0]
+	keys := append(r.keys(), r.set.Keys[0].Meta)
 	return each(items, ringBatch, checkID, func(batch []string) (int64, error) {
-		return r.put.Run(ctx, r.set.Client, []string{k.Index, k.Content, k.Meta}, append(r.set.Args(), batch...)).AsInt64()
+		return r.put.Run(ctx, r.set.Client, keys, append(r.set.Args(), batch...)).AsInt64()
 	}, func(err error) error { return r.wrap(ctx, err) })
 }
 
-// Remove removes items from the ring, leased or not, and returns how many were in it.
-// It costs O(n) of the ring for each item that is not leased.
+// Remove removes items from the ring, leased or not, and returns how many were in it: a
+// script for 100.
 func (r *Ring) Remove(ctx context.Context, items ...string) (int, error) {
 	if err := r.set.Check(ctx); err != nil {
 		return 0, r.wrap(ctx, err)
@@ -101,11 +102,11 @@ func (r *Ring) Len(ctx context.Context) (int64, error) {
 	if err := r.set.Check(ctx); err != nil {
 		return 0, r.wrap(ctx, err)
 	}
-	n, err := r.set.Client.Do(ctx, r.set.Client.B().Hlen().Key(r.set.Keys[0].Content).Build()).AsInt64()
+	n, err := r.set.Client.Do(ctx, r.set.Client.B().Zcard().Key(r.set.Key).Build()).AsInt64()
 	return n, r.wrap(ctx, err)
 }
 
-// Next returns the first item of the ring and moves it to the end: one LMOVE. It
+// Next returns the first item of the ring and moves it to the end: one script. It
 // returns ErrNotFound if it has no item to give. The item stays in the ring, so that no crash
 // can lose it; two workers may have it at a time if it comes round again. Leased items
 // are not in the rotation, and those whose lease has ended only after the next Take.
@@ -113,7 +114,7 @@ func (r *Ring) Next(ctx context.Context) (string, error) {
 	if err := r.set.Check(ctx); err != nil {
 		return "", r.wrap(ctx, err)
 	}
-	item, err := r.set.Client.Do(ctx, r.set.Client.B().Lmove().Source(r.set.Key).Destination(r.set.Key).Left().Right().Build()).ToString()
+	item, err := r.next.Run(ctx, r.set.Client, r.keys(), nil).ToString()
 	if rueidis.IsRedisNil(err) {
 		err = fmt.Errorf("%w: all items are leased, or the ring is empty", ErrNotFound)
 	}

@@ -3,9 +3,9 @@ package collection
 import (
 	"context"
 	"crypto/rand"
-	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -27,7 +27,7 @@ func (r *Ring) TakeFor(ctx context.Context, holder string, lease time.Duration) 
 }
 
 // TakeItem leases one item for a worker with a name, which may be empty, wherever the
-// item is in the ring: O(n) of the ring. It returns ErrLeased if another worker has it,
+// item is in the ring. It returns ErrLeased if another worker has it,
 // and ErrNotFound if the ring does not.
 func (r *Ring) TakeItem(ctx context.Context, item, holder string, lease time.Duration) (*Lease, error) {
 	id, err := leaseID(holder)
@@ -52,32 +52,18 @@ func (r *Ring) TakeItem(ctx context.Context, item, holder string, lease time.Dur
 
 // Leased returns the items that are leased to a worker, or to all workers for an empty
 // name, without those whose lease is over by the clock of the server. It costs O(n) of
-// the leased items: two round trips.
+// the leased items: one round trip.
 func (r *Ring) Leased(ctx context.Context, holder string) ([]RingItem, error) {
 	if err := r.set.Check(ctx); err != nil {
 		return nil, r.wrap(ctx, err)
 	}
-	leased, err := r.leased.Run(ctx, r.set.Client, r.keys(), nil).AsZScores()
-	if err != nil || len(leased) == 0 {
-		return nil, r.wrap(ctx, err)
-	}
-	names := make([]string, len(leased))
-	for i, one := range leased {
-		names[i] = one.Member
-	}
-	ids, err := r.set.Client.Do(ctx, r.set.Client.B().Hmget().Key(r.set.Keys[0].Content).Field(names...).Build()).ToArray()
+	leased, err := r.leases(ctx, nil)
 	if err != nil {
 		return nil, r.wrap(ctx, err)
 	}
-	var items []RingItem
-	for i, one := range leased {
-		id, _ := ids[i].ToString()
-		item := RingItem{Item: one.Member, LeaseID: id, LeasedUntil: time.UnixMilli(int64(one.Score))}
-		if id != "" && (holder == "" || item.Holder() == holder) {
-			items = append(items, item)
-		}
-	}
-	return items, nil
+	return slices.DeleteFunc(leased, func(item RingItem) bool {
+		return item.LeaseID == "" || holder != "" && item.Holder() != holder
+	}), nil
 }
 
 // Remove ends the lease and takes the item out of the ring: the work on it is done. It

@@ -3,9 +3,8 @@ package collection
 import (
 	"context"
 	"iter"
+	"strconv"
 	"time"
-
-	"github.com/redis/rueidis"
 
 	"retwis/internal/redis/scan"
 )
@@ -23,7 +22,7 @@ type RingItem struct {
 // ringPage is the number of items that All reads in one step.
 const ringPage = 500
 
-// All returns all items, leased or not, in no order: HSCAN, one or two round trips for
+// All returns all items, leased or not, in no order: ZSCAN, one or two round trips for
 // 500. An item that is in the ring all the time is seen, and may be seen twice.
 func (r *Ring) All(ctx context.Context) iter.Seq2[RingItem, error] {
 	return func(yield func(RingItem, error) bool) {
@@ -31,10 +30,10 @@ func (r *Ring) All(ctx context.Context) iter.Seq2[RingItem, error] {
 			yield(RingItem{}, r.wrap(ctx, err))
 			return
 		}
-		for page, err := range scan.Hash(ctx, r.set.Client, r.set.Keys[0].Content, ringPage) {
+		for page, err := range scan.SortedSet(ctx, r.set.Client, r.set.Key, ringPage) {
 			var items []RingItem
 			if err == nil {
-				items, err = r.items(ctx, page)
+				items, err = r.page(ctx, page)
 			}
 			if err != nil {
 				yield(RingItem{}, r.wrap(ctx, err))
@@ -49,38 +48,45 @@ func (r *Ring) All(ctx context.Context) iter.Seq2[RingItem, error] {
 	}
 }
 
-// items returns the items of a page of the hash, which holds items and ids of leases in
-// turn.
-func (r *Ring) items(ctx context.Context, page []string) ([]RingItem, error) {
+// page returns the items of a page of the sorted set, which holds items and scores in turn.
+func (r *Ring) page(ctx context.Context, page []string) ([]RingItem, error) {
 	items := make([]RingItem, 0, len(page)/2)
 	var leased []string
 	for i := 0; i+1 < len(page); i += 2 {
-		items = append(items, RingItem{Item: page[i], LeaseID: page[i+1]})
-		if page[i+1] != "" {
+		items = append(items, RingItem{Item: page[i]})
+		if page[i+1][0] != '-' {
 			leased = append(leased, page[i])
 		}
 	}
 	if len(leased) == 0 {
 		return items, nil
 	}
-	ends, err := r.set.Client.Do(ctx, r.set.Client.B().Zmscore().Key(leasedKey(r.set.Key)).Member(leased...).Build()).ToArray()
+	leases, err := r.leases(ctx, leased)
 	if err != nil {
 		return nil, err
 	}
-	for i, next := 0, 0; i < len(items); i++ {
-		if items[i].LeaseID == "" {
-			continue
+	for i, next := 0, 0; i < len(items) && next < len(leases); i++ {
+		if items[i].Item == leases[next].Item { // others were returned meanwhile
+			items[i] = leases[next]
+			next++
 		}
-		ms, err := ends[next].AsFloat64()
-		switch {
-		case rueidis.IsRedisNil(err): // it was returned meanwhile
-			items[i].LeaseID = ""
-		case err != nil:
+	}
+	return items, nil
+}
+
+// leases returns those of some items that are leased, or all whose lease is not over.
+func (r *Ring) leases(ctx context.Context, some []string) ([]RingItem, error) {
+	texts, err := r.items.Run(ctx, r.set.Client, r.keys(), some).AsStrSlice()
+	if err != nil {
+		return nil, err
+	}
+	var items []RingItem
+	for i := 0; i+2 < len(texts); i += 3 {
+		ends, err := strconv.ParseInt(texts[i+2], 10, 64)
+		if err != nil {
 			return nil, err
-		default:
-			items[i].LeasedUntil = time.UnixMilli(int64(ms))
 		}
-		next++
+		items = append(items, RingItem{Item: texts[i], LeaseID: texts[i+1], LeasedUntil: time.UnixMilli(ends)})
 	}
 	return items, nil
 }

@@ -81,7 +81,7 @@ func TestLeasedWithAWrongClock(t *testing.T) {
 func waitOver(t *testing.T, c rueidis.Client, r *Ring) {
 	t.Helper()
 	for {
-		ends, err := c.Do(t.Context(), c.B().Zscore().Key(leasedKey(r.set.Key)).Member("item").Build()).AsFloat64()
+		ends, err := c.Do(t.Context(), c.B().Zscore().Key(r.set.Key).Member("item").Build()).AsFloat64()
 		if err != nil {
 			t.Fatal(err)
 		}

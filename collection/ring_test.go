@@ -132,7 +132,7 @@ func TestRingIsExclusive(t *testing.T) {
 	}
 	all.Wait()
 	c := server.Client(t)
-	if items, err := c.Do(ctx, c.B().Lrange().Key("exclusive").Start(0).Stop(-1).Build()).AsStrSlice(); err != nil || len(items) != 4 {
+	if items, err := c.Do(ctx, c.B().Zrangebyscore().Key("exclusive").Min("-inf").Max("(0").Build()).AsStrSlice(); err != nil || len(items) != 4 {
 		t.Fatal(items, err)
 	}
 }

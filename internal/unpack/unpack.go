@@ -1,5 +1,5 @@
 // Package unpack reads files that may be compressed with gzip or zstd, as their first bytes
-// show, and tells which kinds of files hold neither records nor commands.
+// show, and knows the kinds of files that hold neither records nor commands.
 package unpack
 
 import (

@@ -76,7 +76,7 @@ UTC. An item whose lease is over returns to the ring when a worker takes the nex
 	"remove": {
 		Short: "Remove items from a ring",
 		Long: `Removes items from a ring, leased or not: those that are named, or each line of standard
-input. The time is proportional to the size of the ring for each item.`,
+input.`,
 		Example: `  retwis ring remove feeds https://example.com/gone
   grep example.com feeds.txt | retwis ring remove feeds`,
 	},
