@@ -57,8 +57,8 @@ var All = []Fault{
 	{
 		Name: "overtakes", What: "a command that a Cluster has executed before an earlier one with its key stays",
 		Document: "bulk.md", Promise: "no command overtakes another one with the same key",
-		File: "bulk/resend.go", Anchor: "\tlate := make(map[string]bool)\n",
-		With: "\tif plant.On(\"overtakes\") {\n\t\treturn nil\n\t}\n\tlate := make(map[string]bool)\n", Likely: []string{"bulk"},
+		File: "bulk/resend.go", Anchor: "\tall := r.units(0)\n",
+		With: "\tif plant.On(\"overtakes\") {\n\t\treturn nil\n\t}\n\tall := r.units(0)\n", Likely: []string{"bulk"},
 	},
 	{
 		Name: "mergeskey", What: "a sorted set of a snapshot is added to the one that exists",
