@@ -13,6 +13,10 @@
 //		// 429 Too Many Requests, Retry-After: result.RetryAfter
 //	}
 //
+// It does not queue events or wait, it does not count exactly where a server dies, and it does
+// not limit how many run at a time. A counter for each window is simpler and enough for one
+// coarse limit: see rueidislimiter, and docs/ratelimit.md for when.
+//
 // # Arithmetic
 //
 // An event takes Per/Rate of time. What is stored is the theoretical arrival time (TAT):

@@ -1,17 +1,23 @@
--- Gives back what was taken from limits.
+-- Gives back what was taken from limits, or forgets all of it.
 -- KEYS      the limits, see take.lua
--- ARGV      for each limit how far the event had moved its TAT, in microseconds
--- Reply     OK
+-- ARGV      for each limit how far the event had moved its TAT, in microseconds; none: the
+--           limits are removed
+-- Reply     OK; FOREIGN and the key where one holds something else: it stays as it is
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 for i, key in ipairs(KEYS) do
-  local stored = redis.call('GETEX', key) or '' -- see take.lua
-  local tat, bound = string.match(stored, '^(%d+)(%.%d+)$')
-  local ahead = (tonumber(tat or stored) or now) - tonumber(ARGV[i]) - now
-  if ahead > 0 and ahead < 2 ^ 53 then
-    redis.call('SET', key, string.format('%.0f', now + ahead) .. (bound or ''), 'PX', math.ceil(ahead / 1000))
-  else
-    redis.call('DEL', key)
+  local stored = redis.call('GETEX', key) -- see take.lua
+  if stored then
+    local tat, bound = string.match(stored, '^(%d+)%.(%d+)$')
+    if not tat then
+      return redis.error_reply('FOREIGN ' .. key)
+    end
+    local ahead = ARGV[i] and tat - ARGV[i] - now or 0
+    if ahead > 0 and ahead < 2 ^ 53 then
+      redis.call('SET', key, string.format('%.0f.', now + ahead) .. bound, 'PX', math.ceil(ahead / 1000))
+    else
+      redis.call('DEL', key)
+    end
   end
 end
 return redis.status_reply('OK')

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -139,7 +140,7 @@ func (l *Limiter) Give(ctx context.Context, checks ...Check) error {
 		all[i] = i
 	}
 	if err := l.give(ctx, checks, all); err != nil {
-		return fmt.Errorf("ratelimit: %s: %w", checks[0].Key, err)
+		return fmt.Errorf("ratelimit: %s: %w", checks[0].Key, cut(ctx, err))
 	}
 	return nil
 }
@@ -164,7 +165,7 @@ func (l *Limiter) Peek(ctx context.Context, key string, limit Limit) (Result, er
 
 // Reset makes a limit forget all events. One round trip.
 func (l *Limiter) Reset(ctx context.Context, key string) error {
-	if err := l.client.Do(ctx, l.client.B().Del().Key(l.opt.Prefix+key).Build().ToRetryable()).Error(); err != nil {
+	if err := giveScript.Run(ctx, l.client, []string{l.opt.Prefix + key}, nil).Error(); err != nil {
 		return fmt.Errorf("ratelimit: %s: %w", key, cut(ctx, err))
 	}
 	return nil
@@ -276,8 +277,14 @@ func (l *Limiter) failed(ctx context.Context, checks []Check, err error) (Result
 	return Result{Key: checks[0].Key}, err
 }
 
-// cut adds the reason where the caller's own time has ended.
+// cut adds the reason where the caller's own time has ended, and explains a refusal of the
+// scripts.
 func cut(ctx context.Context, err error) error {
+	if reply := (*rueidis.RedisError)(nil); errors.As(err, &reply) {
+		if key, ok := strings.CutPrefix(reply.Error(), "FOREIGN "); ok {
+			return fmt.Errorf("the key %q holds something that is no limit, and stays as it is: use another name or prefix", key)
+		}
+	}
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 		return errors.Join(cause, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -206,7 +207,7 @@ func TestTakeAll(t *testing.T) {
 	}
 }
 
-// What other programs, other clocks and larger limits have left shuts nobody out.
+// What other clocks and larger limits have left shuts nobody out.
 func TestForeignValues(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -214,8 +215,7 @@ func TestForeignValues(t *testing.T) {
 	limit := ratelimit.Limit{Rate: 10, Per: time.Minute}
 	future := fmt.Sprint(time.Now().Add(1000 * time.Hour).UnixMicro())
 	for value, allowed := range map[string]bool{
-		"": true, "not a number": true, "-5": true, "1": true, "nan": true, "inf": false,
-		future: false, future + ".0": false, future + "." + future: false, "9000000000000000000.9000000000000000000": false,
+		"1.1": true, future + ".0": false, future + "." + future: false, "9000000000000000000.9000000000000000000": false,
 	} {
 		if err := client.Do(t.Context(), client.B().Set().Key("ratelimit:x").Value(value).Build()).Error(); err != nil {
 			t.Fatal(err)
@@ -229,11 +229,47 @@ func TestForeignValues(t *testing.T) {
 			t.Errorf("%q: the limit expires in %d ms, %v", value, n, err)
 		}
 	}
-	if err := client.Do(t.Context(), client.B().Arbitrary("HSET").Keys("ratelimit:hash").Args("a", "b").Build()).Error(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := l.Take(t.Context(), "hash", limit); err == nil {
-		t.Error("a key of another type is no error")
+}
+
+// What is no limit stays as it is, and so do the limits that are asked with it.
+func TestForeignKeys(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	limit := ratelimit.Limit{Rate: 10, Per: time.Minute}
+	future := fmt.Sprint(time.Now().Add(1000*time.Hour).UnixMicro(), ".60000000")
+	for _, command := range [][]string{
+		{"SET", "ratelimit:x", ""},
+		{"SET", "ratelimit:x", "not a number"},
+		{"SET", "ratelimit:x", "42"},
+		{"SET", "ratelimit:x", "-5.1"},
+		{"SET", "ratelimit:x", "nan"},
+		{"HSET", "ratelimit:x", "a", "b"},
+		{"RPUSH", "ratelimit:x", "a"},
+		{"SETBIT", "ratelimit:x", "7", "1"},
+	} {
+		client := redistest.DB(t).Client(t)
+		do := func(words ...string) string {
+			text, _ := client.Do(ctx, client.B().Arbitrary(words...).Build()).ToString()
+			return text
+		}
+		do(command...)
+		do("SET", "ratelimit:other", future) // it would be cut to what it may be at most
+		before := do("DUMP", "ratelimit:x")
+		l := open(t, client, slow)
+		x, other := ratelimit.Check{Key: "x", Limit: limit}, ratelimit.Check{Key: "other", Limit: limit}
+		_, take := l.Take(ctx, "x", limit)
+		_, all := l.TakeAll(ctx, other, x)
+		_, peek := l.Peek(ctx, "x", limit)
+		for name, err := range map[string]error{
+			"Take": take, "TakeAll": all, "Peek": peek, "Give": l.Give(ctx, x), "Reset": l.Reset(ctx, "x"),
+		} {
+			if err == nil || command[0] == "SET" && !strings.Contains(err.Error(), `the key "ratelimit:x" holds something that is no limit`) {
+				t.Errorf("%v: %s: %v", command, name, err)
+			}
+		}
+		if after := do("DUMP", "ratelimit:x"); after != before || do("GET", "ratelimit:other") != future {
+			t.Errorf("%v: %q, before %q; the other limit is %q", command, after, before, do("GET", "ratelimit:other"))
+		}
 	}
 }
 
