@@ -11,9 +11,9 @@ import (
 	"retwis/bulk/resp"
 )
 
-// BadRecord is a record that cannot be loaded, as it is written to Options.BadTo. One of
+// badRecord is a record that cannot be loaded, as it is written to Options.BadTo. One of
 // Text, Base64, Command and Key says what it is.
-type BadRecord struct {
+type badRecord struct {
 	File   string `json:"file,omitempty"`   // if there are several
 	Line   int64  `json:"line,omitempty"`   // in formats with lines
 	Offset int64  `json:"offset,omitempty"` // in formats without
@@ -52,7 +52,7 @@ func (b *badRecords) skipper() func(*input.BadRecord) error {
 
 // record writes a bad record.
 func (b *badRecords) record(bad *input.BadRecord) error {
-	one := BadRecord{File: bad.File, Line: bad.Line, Offset: bad.Offset, Record: bad.Record, Reason: bad.Msg}
+	one := badRecord{File: bad.File, Line: bad.Line, Offset: bad.Offset, Record: bad.Record, Reason: bad.Msg}
 	switch {
 	case bad.Key != nil:
 		key := string(resp.AppendQuoted(nil, bad.Key))
@@ -82,14 +82,14 @@ func (b *badRecords) command(in *input.Input, p input.Place, f *resp.Frame, err 
 		}
 		text = resp.AppendQuoted(text, f.Arg(i))
 	}
-	return b.write(BadRecord{
+	return b.write(badRecord{
 		File: wrong.File, Line: p.Line, Offset: p.Offset, Record: p.Record, Reason: wrong.Msg, Command: string(text),
 	}, wrong)
 }
 
 // write writes a bad record, unless there are too many. Then it returns the error of the
 // input.
-func (b *badRecords) write(bad BadRecord, wrong *InputError) error {
+func (b *badRecords) write(bad badRecord, wrong *InputError) error {
 	if n := b.count.bad.Load(); n >= int64(b.most) {
 		wrong.Msg = fmt.Sprintf("%s; the limit of %d bad records is reached", wrong.Msg, b.most)
 		return wrong

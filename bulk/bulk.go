@@ -10,12 +10,15 @@
 //
 // # Where to begin
 //
-// [Load] takes a URL and a reader. The input is Redis' protocol, commands as they are
+// [Load] takes the options of a client and files: [From] makes one of a reader, and
+// [AppendOnlyFiles] lists those of a server. They hold Redis' protocol, commands as they are
 // typed, a server's snapshot (RDB) or append-only file, CSV, TSV, NDJSON or a JSON array.
-// For the last four a [Template] describes the commands to send for a record. [LoadFiles]
-// takes several files, such as those that [AppendOnlyFiles] lists. [Emit] converts any of
-// the formats to the protocol without a server. Package bulk/resp writes the protocol from
+// For the last four [Options].Do has the commands to send for a record. [Emit] converts any
+// of the formats to the protocol without a server. Package bulk/resp writes the protocol from
 // Go values and reads it.
+//
+// It does not convert other kinds of files, transform records beyond a few filters, or read a
+// database other than from its files: other programs do, and their output can be piped into it.
 //
 // Of a snapshot, Load sends the commands that create its keys, so that it can go into any
 // server, older or newer. Each of its keys replaces the key of that name; keys that have
@@ -49,49 +52,47 @@ package bulk
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"io"
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redis/redisurl"
+	"retwis/bulk/internal/input"
 )
 
-// Load sends the commands of r to the server of a URL: redis://, unix://,
-// redis+sentinel:// or redis+cluster://, or these over TLS with the parameters ca, cert
-// and key, as docs/operations.md lists them. If the server is a Cluster, each command
-// goes to the master of its slot.
+// Load sends the commands of some files to a server, given by the options of rueidis, with
+// certificates, sentinels, or several nodes of a Cluster. It uses the fields InitAddress,
+// Username, Password, SelectDB, TLSConfig, Dialer, DialCtxFn and Sentinel. If the server is a
+// Cluster, each command goes to the master of its slot.
+//
+// The files are one input: the numbers of records go on, and a checkpoint is of all of them.
+// Each has its own format, and its commands begin in the database of server. Options.Do is for
+// those of them that are CSV, TSV, NDJSON or JSON.
 //
 // The error is nil if the whole input was sent and answered, even if some commands
 // failed: Report.Errors counts these. Otherwise it is an *[InputError], [ErrLost],
-// [ErrFailed], the context's error, or one of the reader; the report counts what was
+// [ErrFailed], [ErrOptions], the context's error, or one of a file; the report counts what was
 // loaded until then. When ctx ends, Load stops reading, waits up to 10 s for outstanding
-// replies, and returns. A blocked Read of r goes on in the background until r ends.
-func Load(ctx context.Context, url string, r io.Reader, opt Options) (Report, error) {
-	config, err := redisurl.Parse(url)
-	if err != nil { // it hides the password
-		return Report{}, fmt.Errorf("bulk: %w", err)
+// replies, and returns. A blocked Read goes on in the background until it ends.
+func Load(ctx context.Context, server rueidis.ClientOption, opt Options, files ...File) (Report, error) {
+	if err := opt.prepareFor(files); err != nil {
+		return Report{}, err
 	}
-	if config.Kind == redisurl.Embedded {
-		return Report{}, fmt.Errorf("bulk: only retwis itself runs the server embedded:%s; use its socket: unix:///path", config)
+	if len(server.InitAddress) == 0 {
+		return Report{}, errors.New("bulk: ClientOption.InitAddress is empty")
 	}
-	server, err := config.ClientOption()
-	if err != nil {
-		return Report{}, fmt.Errorf("bulk: %w", err)
-	}
-	return LoadInto(ctx, server, r, opt)
+	return newLoader(server, opt).run(ctx, files)
 }
 
-// LoadInto is Load for a server given by the options of rueidis, with certificates,
-// sentinels, or several nodes of a Cluster. It uses the fields InitAddress, Username,
-// Password, SelectDB, TLSConfig, Dialer, DialCtxFn and Sentinel.
-func LoadInto(ctx context.Context, server rueidis.ClientOption, r io.Reader, opt Options) (Report, error) {
-	return LoadFiles(ctx, server, oneFile(r), opt)
-}
-
-// Emit writes the commands of r to w in Redis' protocol and sends nothing. With
-// io.Discard as w it checks an input. It uses only the options that describe the input,
-// Cluster and OnProgress.
-func Emit(ctx context.Context, w io.Writer, r io.Reader, opt Options) (Report, error) {
-	return EmitFiles(ctx, w, oneFile(r), opt)
+// Emit writes the commands of some files to w in Redis' protocol and sends nothing. With
+// io.Discard as w it checks them. It uses only the options that describe the input, Cluster
+// and OnProgress. The commands of each file begin in database 0.
+func Emit(ctx context.Context, w io.Writer, opt Options, files ...File) (Report, error) {
+	if err := opt.prepareFor(files); err != nil {
+		return Report{}, err
+	}
+	if opt.Checkpoint != "" {
+		return Report{}, input.WrongOption("Options.Checkpoint: Emit sends nothing that it could resume")
+	}
+	return emit(ctx, w, files, opt)
 }

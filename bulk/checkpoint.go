@@ -70,10 +70,7 @@ func openCheckpoint(opt Options) (*checkpoint, *saved, error) {
 		return nil, nil, nil
 	}
 	c := &checkpoint{path: opt.Checkpoint, now: saved{Version: 1, SHA256: hex.EncodeToString(sha256.New().Sum(nil))}}
-	for _, t := range opt.Do {
-		c.now.Do = append(c.now.Do, t.String())
-	}
-	c.now.SkipIfMissing = opt.SkipIfMissing
+	c.now.Do, c.now.SkipIfMissing = opt.Do, opt.SkipIfMissing
 	text, err := os.ReadFile(opt.Checkpoint)
 	if errors.Is(err, fs.ErrNotExist) {
 		return c, nil, nil

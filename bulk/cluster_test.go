@@ -119,7 +119,7 @@ func slotsMove(t *testing.T, c *redistest.ClusterServers, pairs bool) {
 			}
 		}()
 	}}
-	report, err := Load(t.Context(), urlOf(c), &slowly{r: r, done: moved, hold: thirds(input)[1]}, Options{MaxInflight: 256 << 10})
+	report, err := loadURL(t.Context(), urlOf(c), &slowly{r: r, done: moved, hold: thirds(input)[1]}, Options{MaxInflight: 256 << 10})
 	<-moved
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +177,7 @@ func keepsOrder(t *testing.T, c *redistest.ClusterServers) {
 func slotStuck(t *testing.T, c *redistest.ClusterServers) {
 	tag := firstMastersTag(1)
 	slot := half(t, c, tag)
-	report, err := Load(t.Context(), urlOf(c), strings.NewReader("MSET "+tag+"a 1 "+tag+"b 1\nSET "+tag+"b 2\n"), Options{RetryFor: 300 * time.Millisecond})
+	report, err := loadURL(t.Context(), urlOf(c), strings.NewReader("MSET "+tag+"a 1 "+tag+"b 1\nSET "+tag+"b 2\n"), Options{RetryFor: 300 * time.Millisecond})
 	if !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "the server did not accept command 1 (MSET "+tag+"a 1 "+tag+"b 1)") {
 		t.Errorf("%v, %+v", err, report)
 	}
@@ -210,7 +210,7 @@ func refusesAgain(t *testing.T, c *redistest.ClusterServers) {
 		move(t, c, waits)
 	}()
 	input := "MSET " + waiting + "a 1 " + waiting + "b 1\nSET " + waiting + "b 2\nRPUSH " + tag + "x 1\nRPUSH " + tag + "x 2\nSET " + tag + "y 1\nSET " + tag + "y 2\n"
-	report, err := Load(t.Context(), urlOf(c), strings.NewReader(input), Options{})
+	report, err := loadURL(t.Context(), urlOf(c), strings.NewReader(input), Options{})
 	ended.Store(true)
 	<-moved
 	if err != nil {

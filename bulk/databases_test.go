@@ -192,7 +192,7 @@ func TestDatabasesAgainstModel(t *testing.T) {
 		opt := Options{
 			Connections: rapid.IntRange(1, 3).Draw(r, "connections"), Coalesce: rapid.Bool().Draw(r, "coalesce"), Format: Commands,
 		}
-		report, err := Load(context.Background(), s.URL(), strings.NewReader(text.String()), opt)
+		report, err := loadURL(context.Background(), s.URL(), strings.NewReader(text.String()), opt)
 		if err != nil || report.Replies != report.Commands || report.Commands != int64(strings.Count(text.String(), "\n")) {
 			r.Fatalf("%v, %+v", err, report)
 		}
@@ -225,7 +225,7 @@ func TestSelectInTransactionServerKilled(t *testing.T) {
 			t.Parallel()
 			s := redistest.Own(t, durable(t)...)
 			r := &hook{r: bytes.NewReader(input), at: thirds(input), do: func(int) { s.Restart(t, true) }}
-			report, err := Load(context.Background(), s.URL(), r, opt)
+			report, err := loadURL(context.Background(), s.URL(), r, opt)
 			if err != nil || report.Errors != 0 || report.Replies != int64(7*n) {
 				t.Fatalf("%v, %+v", err, report)
 			}
@@ -251,7 +251,7 @@ func TestFailedSelect(t *testing.T) {
 				var again bytes.Buffer
 				opt.ErrorsTo = &again
 				opt.Checkpoint = filepath.Join(t.TempDir(), "checkpoint")
-				report, err := Load(context.Background(), s.URL(), strings.NewReader(text), opt)
+				report, err := loadURL(context.Background(), s.URL(), strings.NewReader(text), opt)
 				if !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), "(SELECT 20, line ") || !strings.Contains(err.Error(), "database 1") ||
 					!strings.Contains(err.Error(), "DB index is out of range") {
 					t.Errorf("%v, %+v", err, report)
@@ -324,7 +324,7 @@ func oneDatabase(t *testing.T, c *redistest.ClusterServers) {
 		t.Errorf("%+v", report)
 	}
 	for _, text := range []string{"MULTI\nSELECT 3\nSET {1}a 9\nEXEC\nSET c 9\n", "SELECT 3\nSET c 9\n"} {
-		_, err := Load(context.Background(), url, bytes.NewReader(protocol(t, text)), Options{})
+		_, err := loadURL(context.Background(), url, bytes.NewReader(protocol(t, text)), Options{})
 		if !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), "SELECT 3") {
 			t.Error(err)
 		}

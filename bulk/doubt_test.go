@@ -120,7 +120,7 @@ func TestLastReplyIsLost(t *testing.T) {
 			p := newThief(t, s, "INCR", func() {
 				eventually(t, "INCR is executed", func() bool { return do(t, c, "GET", "counter") == "1" })
 			})
-			report, err := Load(context.Background(), p.url(), bytes.NewReader(input), Options{})
+			report, err := loadURL(context.Background(), p.url(), bytes.NewReader(input), Options{})
 			if no := bytes.Count(input, []byte("*")); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), fmt.Sprintf("before command %d (INCR counter", no)) {
 				t.Errorf("%v, %+v", err, report)
 			}
@@ -151,7 +151,7 @@ func TestCheckpointOfAnsweredCommands(t *testing.T) {
 		eventually(t, "more is sent than a mark is apart", func() bool { return sent.Load() > executed*int64(len(input)/n)+2*markEvery })
 		s.Restart(t, true)
 	}}
-	_, err := Load(context.Background(), s.URL(), r, Options{Checkpoint: path, OnProgress: func(r Report) { sent.Store(r.Bytes) }})
+	_, err := loadURL(context.Background(), s.URL(), r, Options{Checkpoint: path, OnProgress: func(r Report) { sent.Store(r.Bytes) }})
 	r.wait()
 	if !errors.Is(err, ErrLost) {
 		t.Fatal(err)

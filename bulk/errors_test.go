@@ -97,7 +97,7 @@ func TestErrors(t *testing.T) {
 			}
 			var again bytes.Buffer
 			test.opt.ErrorsTo = &again
-			report, err := Load(context.Background(), target, strings.NewReader(test.input), test.opt)
+			report, err := loadURL(context.Background(), target, strings.NewReader(test.input), test.opt)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -132,7 +132,7 @@ func TestFailFast(t *testing.T) {
 	t.Parallel()
 	s := redistest.Own(t)
 	input := encode(t, append([][]any{{"SET", "a", 1}, {"LPUSH", "a", 1}}, repeat(200_000, "INCR", "n")...)...)
-	report, err := Load(context.Background(), s.URL(), bytes.NewReader(input), Options{FailFast: true, MaxInflight: 64 << 10})
+	report, err := loadURL(context.Background(), s.URL(), bytes.NewReader(input), Options{FailFast: true, MaxInflight: 64 << 10})
 	if !errors.Is(err, ErrFailed) || report.Errors != 1 || report.Commands > 100_000 || report.Replies != report.Commands {
 		t.Errorf("%v, %+v", err, report)
 	}
@@ -172,13 +172,13 @@ func TestServers(t *testing.T) {
 	} {
 		t.Run(url.PathEscape(target), func(t *testing.T) {
 			t.Parallel()
-			_, err := Load(context.Background(), target, strings.NewReader("PING\n"), Options{})
+			_, err := loadURL(context.Background(), target, strings.NewReader("PING\n"), Options{})
 			if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "wrong@") {
 				t.Errorf("%v, expected %q", err, want)
 			}
 		})
 	}
-	if report, err := Load(context.Background(), "redis://:secret@127.0.0.1:"+port, strings.NewReader("PING\n"), Options{}); err != nil || report.Replies != 1 {
+	if report, err := loadURL(context.Background(), "redis://:secret@127.0.0.1:"+port, strings.NewReader("PING\n"), Options{}); err != nil || report.Replies != 1 {
 		t.Error(report, err)
 	}
 }
@@ -187,9 +187,9 @@ func TestOptions(t *testing.T) {
 	t.Parallel()
 	for name, opt := range map[string]Options{
 		"Format": {Format: "xml"}, "Connections": {Connections: -1}, "MaxInflight": {MaxInflight: 1}, "Rate": {Rate: -1},
-		"Resend": {Resend: 7}, "Do": {Do: []*Template{nil}},
+		"Resend": {Resend: 7}, "Do": {Do: []string{"SET {id"}},
 	} {
-		_, err := Load(context.Background(), "redis://127.0.0.1:1", strings.NewReader(""), opt)
+		_, err := loadURL(context.Background(), "redis://127.0.0.1:1", strings.NewReader(""), opt)
 		if err == nil || !strings.Contains(err.Error(), "Options."+name+": ") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -214,7 +214,7 @@ func TestSlowInput(t *testing.T) {
 			}
 			return copy(p, fmt.Sprintf("SET key%d 1\n", i)), nil
 		})
-		report, err := Load(context.Background(), db.URL(), r, opt)
+		report, err := loadURL(context.Background(), db.URL(), r, opt)
 		if !errors.Is(err, context.Canceled) || report.Commands != 20 {
 			t.Errorf("%v, %+v", err, report)
 		}
@@ -249,7 +249,7 @@ func TestDatabases(t *testing.T) {
 		}
 		input := encode(t, commands...)
 		r := &hook{r: bytes.NewReader(input), at: thirds(input)[1:], do: func(int) { s.Restart(t, true) }}
-		report, err := Load(context.Background(), s.URL(), r, Options{Connections: n})
+		report, err := loadURL(context.Background(), s.URL(), r, Options{Connections: n})
 		if err != nil || report.Replies != 3030 {
 			t.Fatalf("%v, %+v", err, report)
 		}

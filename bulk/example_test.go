@@ -8,6 +8,8 @@ import (
 	"log"
 	"strings"
 
+	"github.com/redis/rueidis"
+
 	"retwis/bulk"
 	"retwis/internal/redistest"
 )
@@ -18,15 +20,12 @@ func Example() {
 	defer stop()
 
 	people := "id,name,age\n1,Ada,36\n2,Grace,85\n"
-	var do []*bulk.Template
-	for _, text := range []string{"HSET user:{id} name {name} age {age|int}", "ZADD users.by.age {age} {id}"} {
-		t, err := bulk.ParseTemplate(text)
-		if err != nil {
-			log.Fatal(err)
-		}
-		do = append(do, t)
+	server, err := rueidis.ParseURL(urls[0])
+	if err != nil {
+		log.Fatal(err)
 	}
-	report, err := bulk.Load(context.Background(), urls[0], strings.NewReader(people), bulk.Options{Do: do})
+	do := []string{"HSET user:{id} name {name} age {age|int}", "ZADD users.by.age {age} {id}"}
+	report, err := bulk.Load(context.Background(), server, bulk.Options{Do: do}, bulk.From(strings.NewReader(people)))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -41,7 +40,11 @@ func ExampleLoad_errors() {
 
 	var failed bytes.Buffer
 	commands := "SET visits many\nINCR visits\nSET after \"it goes on\"\n"
-	report, err := bulk.Load(context.Background(), urls[0], strings.NewReader(commands), bulk.Options{ErrorsTo: &failed})
+	server, err := rueidis.ParseURL(urls[0])
+	if err != nil {
+		log.Fatal(err)
+	}
+	report, err := bulk.Load(context.Background(), server, bulk.Options{ErrorsTo: &failed}, bulk.From(strings.NewReader(commands)))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -54,45 +57,23 @@ func ExampleLoad_errors() {
 	// 1 of 3; to be loaded again: "*2\r\n$4\r\nINCR\r\n$6\r\nvisits\r\n"
 }
 
-// Use a template without a load.
-func ExampleTemplate() {
-	t, err := bulk.ParseTemplate("SET user:{id} {name|upper}")
-	if err != nil {
-		log.Fatal(err)
-	}
-	record := map[string]string{"id": "7", "name": "Ada"}
-	command, err := t.Append(nil, 1, func(field string) ([]byte, bool) {
-		v, ok := record[field]
-		return []byte(v), ok
-	})
-	fmt.Printf("%q %v\n", command, err)
-	// Output: "*3\r\n$3\r\nSET\r\n$6\r\nuser:7\r\n$3\r\nADA\r\n" <nil>
-}
-
 // Convert any of the formats to the protocol.
 func ExampleEmit() {
-	t, err := bulk.ParseTemplate("SADD cities {city}")
-	if err != nil {
-		log.Fatal(err)
-	}
 	var out bytes.Buffer
-	report, err := bulk.Emit(context.Background(), &out, strings.NewReader(`{"city":"Palermo"}`), bulk.Options{Do: []*bulk.Template{t}})
+	opt := bulk.Options{Do: []string{"SADD cities {city}"}}
+	report, err := bulk.Emit(context.Background(), &out, opt, bulk.From(strings.NewReader(`{"city":"Palermo"}`)))
 	fmt.Printf("%q, %d command, %v\n", out.String(), report.Commands, err)
 	// Output: "*3\r\n$4\r\nSADD\r\n$6\r\ncities\r\n$7\r\nPalermo\r\n", 1 command, <nil>
 }
 
 // Load several files as one input: here of different formats, with one template.
-func ExampleEmitFiles() {
-	t, err := bulk.ParseTemplate("SET person:{#} {name}")
-	if err != nil {
-		log.Fatal(err)
-	}
+func ExampleEmit_files() {
 	file := func(name, text string) bulk.File {
 		return bulk.File{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
 	}
 	files := []bulk.File{file("old.csv", "name,born\nAda,1815\n"), file("new.json", `[{"name": "Grace"}, {"nick": "Al"}, {"name": "Alan"}]`)}
 	var bad bytes.Buffer
-	report, err := bulk.EmitFiles(context.Background(), io.Discard, files, bulk.Options{Do: []*bulk.Template{t}, BadTo: &bad})
+	report, err := bulk.Emit(context.Background(), io.Discard, bulk.Options{Do: []string{"SET person:{#} {name}"}, BadTo: &bad}, files...)
 	fmt.Printf("%d commands, %d bad record, %v\n%s", report.Commands, report.Bad, err, &bad)
 	// Output:
 	// 3 commands, 1 bad record, <nil>

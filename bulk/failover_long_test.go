@@ -77,7 +77,7 @@ func TestClusterSlotsWithoutOwner(t *testing.T) {
 			}
 		})
 	}}
-	report, err := Load(t.Context(), url, r, Options{RetryFor: time.Second})
+	report, err := loadURL(t.Context(), url, r, Options{RetryFor: time.Second})
 	close(over)
 	forgetting.Wait()
 	if err == nil || !strings.Contains(err.Error(), "slots of the Cluster have no owner") || report.Replies != 0 {

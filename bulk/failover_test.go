@@ -47,7 +47,7 @@ func failOver(t *testing.T, master, replica *redistest.Server) {
 // is wanted then.
 func wantLoaded(t *testing.T, url string, commands io.Reader, servers []*redistest.Server, want string) {
 	t.Helper()
-	report, err := Load(context.Background(), url, commands, Options{})
+	report, err := loadURL(context.Background(), url, commands, Options{})
 	if err != nil || report.Errors != 0 || report.Replies != report.Commands {
 		t.Errorf("%+v, %v", report, err)
 	}
@@ -98,7 +98,7 @@ func masterKilled(t *testing.T, c *redistest.ClusterServers, master, replica *re
 	})
 	input := io.MultiReader(bytes.NewReader(first), kill, bytes.NewReader(second))
 	opt := Options{OnProgress: func(r Report) { answered.Store(r.Replies) }}
-	report, err := Load(t.Context(), urlOf(c), input, opt)
+	report, err := loadURL(t.Context(), urlOf(c), input, opt)
 	if err != nil || report.Errors != 0 || report.Replies != report.Commands || report.Commands != 2*int64(n) {
 		t.Errorf("%+v, %v", report, err)
 	}
@@ -141,7 +141,7 @@ func TestSentinelFailover(t *testing.T) {
 		}
 	}}
 	// With this rate, each command is sent when the next one for its connection is there.
-	report, err := Load(t.Context(), fmt.Sprintf("redis+sentinel://127.0.0.1:%d/main", sentinel.Port()), r, Options{Connections: 4, Rate: 99})
+	report, err := loadURL(t.Context(), fmt.Sprintf("redis+sentinel://127.0.0.1:%d/main", sentinel.Port()), r, Options{Connections: 4, Rate: 99})
 	if err != nil || report.Commands != n || report.Replies != n || report.Errors != 0 {
 		t.Errorf("%+v, %v", report, err)
 	}

@@ -104,7 +104,7 @@ func TestServerKilled(t *testing.T) {
 			t.Parallel()
 			s := redistest.Own(t, durable(t)...)
 			r := &hook{r: bytes.NewReader(input), at: thirds(input), do: func(int) { s.Restart(t, true) }}
-			report, err := Load(context.Background(), s.URL(), r, opt)
+			report, err := loadURL(context.Background(), s.URL(), r, opt)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -160,7 +160,7 @@ func TestCutWithinSnapshot(t *testing.T) {
 				at = append(at, n)
 			}
 			r := &hook{r: bytes.NewReader(input), at: at, do: func(int) { do(t, c, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes") }}
-			report, err := Load(context.Background(), s.URL(), r, opt)
+			report, err := loadURL(context.Background(), s.URL(), r, opt)
 			if err != nil || report.Errors > 0 || report.Resent == 0 {
 				t.Fatalf("%v, %+v", err, report)
 			}
@@ -194,7 +194,7 @@ func TestKilledWhileCounting(t *testing.T) {
 		eventually(t, "a command is sent that is not executed", func() bool { return sent.Load() >= (executed+1)*size })
 		s.Restart(t, true)
 	}}
-	report, err := Load(context.Background(), s.URL(), r, Options{OnProgress: func(r Report) { sent.Store(r.Bytes) }})
+	report, err := loadURL(context.Background(), s.URL(), r, Options{OnProgress: func(r Report) { sent.Store(r.Bytes) }})
 	r.wait()
 	if !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), fmt.Sprintf("before command %d (INCR counter, byte %d)", report.Replies+1, report.Replies*size)) {
 		t.Fatalf("%v after %d replies", err, report.Replies)
@@ -223,7 +223,7 @@ func TestServerGone(t *testing.T) {
 		}
 	}}
 	began := time.Now()
-	report, err := Load(context.Background(), s.URL(), r, Options{RetryFor: 300 * time.Millisecond})
+	report, err := loadURL(context.Background(), s.URL(), r, Options{RetryFor: 300 * time.Millisecond})
 	if !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "connect") {
 		t.Errorf("%v, %+v", err, report)
 	}
@@ -244,7 +244,7 @@ func TestSlowStart(t *testing.T) {
 	}
 	s := redistest.Own(t, append(slow, durable(t)...)...)
 	r := &hook{r: bytes.NewReader(input), at: thirds(input)[1:], do: func(int) { s.Restart(t, true) }}
-	report, err := Load(context.Background(), s.URL(), r, Options{})
+	report, err := loadURL(context.Background(), s.URL(), r, Options{})
 	if err != nil || report.Errors != 0 || report.Replies != int64(n) {
 		t.Errorf("%v, %+v", err, report)
 	}
@@ -275,7 +275,7 @@ func TestStopAndGoOn(t *testing.T) {
 			opt.Checkpoint = filepath.Join(t.TempDir(), "checkpoint")
 			ctx, cancel := context.WithCancel(context.Background())
 			r := &hook{r: bytes.NewReader(input), at: thirds(input)[:1], do: func(int) { cancel() }}
-			first, err := Load(ctx, s.URL(), r, opt)
+			first, err := loadURL(ctx, s.URL(), r, opt)
 			if !errors.Is(err, context.Canceled) || first.Replies != first.Commands || first.Replies == 0 || first.Replies == int64(n) {
 				t.Fatalf("%v, %+v", err, first)
 			}
@@ -290,7 +290,7 @@ func TestStopAndGoOn(t *testing.T) {
 				t.Errorf("the third time %d commands were sent", third.Commands)
 			}
 			input[100]++
-			_, err = Load(context.Background(), s.URL(), bytes.NewReader(input), opt)
+			_, err = loadURL(context.Background(), s.URL(), bytes.NewReader(input), opt)
 			var wrong *InputError
 			if !errors.As(err, &wrong) || !strings.Contains(err.Error(), "not the one of the checkpoint") {
 				t.Errorf("a changed input: %v", err)
@@ -391,7 +391,7 @@ func TestCheckpointFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte("hello"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Load(context.Background(), redistest.DB(t).URL(), strings.NewReader("SET a b\n"), Options{Checkpoint: path})
+	_, err := loadURL(context.Background(), redistest.DB(t).URL(), strings.NewReader("SET a b\n"), Options{Checkpoint: path})
 	if err == nil || !strings.Contains(err.Error(), "is not the checkpoint of a load") {
 		t.Error(err)
 	}

@@ -1,7 +1,6 @@
 package bulk
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,8 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-
-	"github.com/redis/rueidis"
 
 	"retwis/bulk/internal/input"
 )
@@ -29,29 +26,9 @@ type File struct {
 	MayEndEarly bool
 }
 
-// LoadFiles is [LoadInto] for several files, which it loads one after another as one input:
-// the numbers of records go on, and a checkpoint is of all of them. Each file has its own
-// format, and its commands begin in the database of server. Templates are for those of the
-// files that are CSV, TSV, NDJSON or JSON. Errors name the file.
-func LoadFiles(ctx context.Context, server rueidis.ClientOption, files []File, opt Options) (Report, error) {
-	if err := opt.prepareFor(files); err != nil {
-		return Report{}, err
-	}
-	if len(server.InitAddress) == 0 {
-		return Report{}, errors.New("bulk: ClientOption.InitAddress is empty")
-	}
-	return newLoader(server, opt).run(ctx, files)
-}
-
-// EmitFiles is [Emit] for several files. The commands of each file begin in database 0.
-func EmitFiles(ctx context.Context, w io.Writer, files []File, opt Options) (Report, error) {
-	if err := opt.prepareFor(files); err != nil {
-		return Report{}, err
-	}
-	if opt.Checkpoint != "" {
-		return Report{}, input.WrongOption("Options.Checkpoint: Emit sends nothing that it could resume")
-	}
-	return emit(ctx, w, files, opt)
+// From returns the file of a reader, which the caller closes.
+func From(r io.Reader) File {
+	return File{Open: func() (io.ReadCloser, error) { return keepOpen{r}, nil }}
 }
 
 // prepareFor validates the options for some files and sets defaults.
@@ -68,11 +45,6 @@ func (o *Options) prepareFor(files []File) error {
 		}
 	}
 	return o.prepare()
-}
-
-// oneFile returns the file of a reader.
-func oneFile(r io.Reader) []File {
-	return []File{{Open: func() (io.ReadCloser, error) { return keepOpen{r}, nil }}}
 }
 
 // keepOpen is a reader that the caller closes.

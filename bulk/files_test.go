@@ -65,7 +65,7 @@ func TestSeveralFiles(t *testing.T) {
 		memory("e.json", `[{"id": 4, "name": "Edsger"},`+"\n"+`{"id": 5, "name": "Barbara"}]`),
 		memory("f.ndjson", `{"id": 6, "name": "Donald"}`),
 	}
-	opt := Options{Do: templates(t, "SET person:{#} {id}:{name}")}
+	opt := Options{Do: []string{"SET person:{#} {id}:{name}"}}
 	const want = "0:person:1=1:Ada 0:person:2=2:Grace 0:person:3=3:Alan 0:person:4=4:Edsger 0:person:5=5:Barbara 0:person:6=6:Donald 3:a=1 5:d=1"
 	s := redistest.Own(t)
 	report := loadFiles(t, s, files, opt)
@@ -76,7 +76,7 @@ func TestSeveralFiles(t *testing.T) {
 		t.Errorf("stored\n%s, expected\n%s", got, want)
 	}
 	var out bytes.Buffer
-	if _, err := EmitFiles(context.Background(), &out, files, opt); err != nil {
+	if _, err := Emit(context.Background(), &out, opt, files...); err != nil {
 		t.Fatal(err)
 	}
 	again := redistest.Own(t)
@@ -105,7 +105,7 @@ func TestErrorsNameFiles(t *testing.T) {
 		"snapshot":    {memory("bad.rdb", "REDIS0009\x82"), Options{}, "bulk: bad.rdb: byte 10: "},
 	} {
 		var out bytes.Buffer
-		report, err := EmitFiles(context.Background(), &out, []File{good, test.file}, test.opt)
+		report, err := Emit(context.Background(), &out, test.opt, good, test.file)
 		if err == nil || !strings.HasPrefix(err.Error(), test.want) || report.Commands < 2 {
 			t.Errorf("%s: %v, %+v", name, err, report)
 		}
@@ -120,7 +120,7 @@ func TestErrorsNameFiles(t *testing.T) {
 		t.Error(got)
 	}
 	for name, files := range map[string][]File{"no files": nil, "no Open": {{Name: "a"}}, "format": {{Format: "xml", Open: good.Open}}} {
-		if _, err := EmitFiles(context.Background(), io.Discard, files, Options{}); !errors.Is(err, ErrOptions) {
+		if _, err := Emit(context.Background(), io.Discard, Options{}, files...); !errors.Is(err, ErrOptions) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -166,7 +166,7 @@ func TestFilesResume(t *testing.T) {
 			size += people.Len() + numbers.Len()
 		}
 	}
-	opt := Options{Do: templates(t, "RPUSH people {#}:{id}:{name}")}
+	opt := Options{Do: []string{"RPUSH people {#}:{id}:{name}"}}
 	loadFiles(t, s, files, opt)
 	want := digest(t, s.Client(t))
 
@@ -183,7 +183,7 @@ func TestFilesResume(t *testing.T) {
 				return interrupted{r, &left, cancel}, err
 			}})
 		}
-		_, err := LoadFiles(ctx, clientOf(t, target), some, opt)
+		_, err := Load(ctx, clientOf(t, target), opt, some...)
 		stopped := ctx.Err() != nil
 		cancel()
 		if err == nil {
@@ -202,11 +202,11 @@ func TestFilesResume(t *testing.T) {
 	}
 	changed := append([]File{}, files...)
 	changed[1] = memory("people.csv", "id,name\n1,x\n")
-	_, err := LoadFiles(context.Background(), clientOf(t, target), changed, opt)
+	_, err := Load(context.Background(), clientOf(t, target), opt, changed...)
 	if err == nil || !strings.Contains(err.Error(), "not the one of the checkpoint") {
 		t.Errorf("a changed file: %v", err)
 	}
-	if _, err = LoadFiles(context.Background(), clientOf(t, target), files[:2], opt); err == nil || !strings.Contains(err.Error(), "not the one of the checkpoint") {
+	if _, err = Load(context.Background(), clientOf(t, target), opt, files[:2]...); err == nil || !strings.Contains(err.Error(), "not the one of the checkpoint") {
 		t.Errorf("fewer files: %v", err)
 	}
 }
@@ -260,7 +260,7 @@ func TestAppendOnlyDirectory(t *testing.T) {
 		}
 		// The same from the emitted commands.
 		var out bytes.Buffer
-		if _, err := EmitFiles(context.Background(), &out, files, Options{}); err != nil {
+		if _, err := Emit(context.Background(), &out, Options{}, files...); err != nil {
 			t.Fatal(err)
 		}
 		do(t, c, "FLUSHALL")
@@ -275,7 +275,7 @@ func TestAppendOnlyDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = EmitFiles(context.Background(), io.Discard, files, Options{})
+	_, err = Emit(context.Background(), io.Discard, Options{}, files...)
 	if err == nil || !strings.Contains(err.Error(), "x.aof.1.incr.aof: byte ") || !strings.Contains(err.Error(), "ends within the command") {
 		t.Error(err)
 	}
@@ -333,7 +333,7 @@ func TestCheckpointBeforeTransaction(t *testing.T) {
 // TestJSONArray reads arrays like encoding/json.
 func TestJSONArray(t *testing.T) {
 	t.Parallel()
-	do := templates(t, "SADD all {id|default:-}")
+	do := []string{"SADD all {id|default:-}"}
 	rapid.Check(t, func(t *rapid.T) {
 		var want []string
 		var text strings.Builder
@@ -408,7 +408,7 @@ func snapshotIntoCluster(t *testing.T, c *redistest.ClusterServers) {
 	if data, err = os.ReadFile(path); err != nil {
 		t.Fatal(err)
 	}
-	_, err = Load(context.Background(), url, bytes.NewReader(data), Options{})
+	_, err = loadURL(context.Background(), url, bytes.NewReader(data), Options{})
 	if !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), "SELECT 3") {
 		t.Errorf("database 3: %v", err)
 	}

@@ -104,7 +104,7 @@ func TestForeign(t *testing.T) {
 	}
 	// Text that begins with the same letters is accepted.
 	for _, fine := range []string{"BZhang,1\n", "REDIRECT,1\n", "Rar!,1\n", "PAR1,1\n", "PK,1\n"} {
-		got, _, err := emitted(fine, Options{Do: templates(t, "SET {a} {b}"), Columns: []string{"a", "b"}})
+		got, _, err := emitted(fine, Options{Do: []string{"SET {a} {b}"}, Columns: []string{"a", "b"}})
 		if err != nil || len(got) != 1 {
 			t.Errorf("%q: %q, %v", fine, got, err)
 		}
@@ -126,7 +126,7 @@ func TestForeign(t *testing.T) {
 		"\n<!DOCTYPE html>":                        "an HTML page",
 		"---\nid: 1\n":                             "YAML; ",
 	} {
-		for _, opt := range []Options{{}, {Do: templates(t, "SET {id} 1")}} {
+		for _, opt := range []Options{{}, {Do: []string{"SET {id} 1"}}} {
 			got, _, err := emitted(text, opt)
 			if wrong := (*InputError)(nil); !errors.As(err, &wrong) || !strings.Contains(err.Error(), want) || len(got) > 0 {
 				t.Errorf("%q: %v, expected %s", text, err, want)
@@ -148,9 +148,9 @@ func TestReaderFails(t *testing.T) {
 		r := io.MultiReader(strings.NewReader(head), readFunc(func([]byte) (int, error) { return 0, broken }))
 		opt := Options{}
 		if strings.Contains(head, ",") {
-			opt.Do = templates(t, "SET {id} {name}")
+			opt.Do = []string{"SET {id} {name}"}
 		}
-		if _, err := Emit(context.Background(), io.Discard, r, opt); !errors.Is(err, broken) {
+		if _, err := Emit(context.Background(), io.Discard, opt, From(r)); !errors.Is(err, broken) {
 			t.Errorf("%q: %v", head, err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -14,17 +15,31 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/bulk/resp"
+	"retwis/internal/redis/redisurl"
 	"retwis/internal/redistest"
 )
 
 // load loads an input, and fails the test if that does not work.
 func load(t *testing.T, url string, input []byte, opt Options) Report {
 	t.Helper()
-	report, err := Load(context.Background(), url, bytes.NewReader(input), opt)
+	report, err := loadURL(context.Background(), url, bytes.NewReader(input), opt)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return report
+}
+
+// loadURL loads a reader into the server of a URL.
+func loadURL(ctx context.Context, url string, r io.Reader, opt Options) (Report, error) {
+	config, err := redisurl.Parse(url)
+	if err != nil {
+		return Report{}, err
+	}
+	server, err := config.ClientOption()
+	if err != nil {
+		return Report{}, err
+	}
+	return Load(ctx, server, opt, From(r))
 }
 
 // digest is what DEBUG DIGEST says of a database.
@@ -167,7 +182,7 @@ func TestLoadFile(t *testing.T) {
 	}
 	defer f.Close()
 	db := redistest.DB(t)
-	report, err := Load(context.Background(), db.URL(), f, Options{})
+	report, err := loadURL(context.Background(), db.URL(), f, Options{})
 	if err != nil || report.Replies != 2 {
 		t.Fatalf("%+v, %v", report, err)
 	}
@@ -184,7 +199,7 @@ func TestManyArguments(t *testing.T) {
 	args[0] = "DEL"
 	input := encode(t, []any{"SET", "a", 1}, args, []any{"SET", "b", 1})
 	db := redistest.DB(t)
-	report, err := Load(context.Background(), db.URL(), bytes.NewReader(input), Options{})
+	report, err := loadURL(context.Background(), db.URL(), bytes.NewReader(input), Options{})
 	c := db.Client(t)
 	if before7(t) {
 		var wrong *InputError

@@ -37,8 +37,20 @@ type Options struct {
 	// Format of the input. Default: detected by the first bytes. Compression with gzip
 	// or zstd is always detected.
 	Format Format
-	// Do lists the commands to send for each record of CSV, TSV, NDJSON and JSON.
-	Do []*Template
+	// Do lists the commands to send for each record of CSV, TSV, NDJSON and JSON, such as
+	// "HSET user:{id} name {name}". Each is split into words like a line of redis-cli, so
+	// that {name} is one argument whatever it contains. {field} is a field of the record,
+	// {#} the number of the record, starting at 1; {{ and }} are literal braces. Filters
+	// after a | change a value, from left to right:
+	//
+	//	lower, upper, trim   as their names say, in UTF-8
+	//	int                  an integer of 64 bits; otherwise the record is an error
+	//	float                a finite number; otherwise the record is an error
+	//	default:TEXT         TEXT if the field is missing or empty
+	//
+	// In "user:{{{id}}}" the outer braces are a hash tag, which keeps the keys of one user
+	// in one slot of a Cluster.
+	Do []string
 	// Columns are the names of the columns of CSV and TSV. Default: the first record.
 	Columns []string
 	// SkipIfMissing skips records in which one of these fields is missing or empty.
@@ -80,8 +92,8 @@ type Options struct {
 	ErrorsTo io.Writer
 	// FailFast stops the load at the first command that fails.
 	FailFast bool
-	// BadTo, if set, receives the records that cannot be loaded, one [BadRecord] in JSON a
-	// line, and the load goes on after them: records that are malformed or that a template
+	// BadTo, if set, receives the records that cannot be loaded, one in JSON a line with its
+	// place, the reason and the record, and the load goes on after them: records that are malformed or that a template
 	// cannot convert, typed commands with an open quote, commands that a load refuses, and
 	// keys of a snapshot that only a module can read. Nothing of a bad record is sent. A
 	// fault after which it is unknown where the next record begins still ends the load, as
@@ -95,10 +107,15 @@ type Options struct {
 	// OnProgress, if set, is called a few times a second and at the end, one call at a
 	// time.
 	OnProgress func(Report)
+
+	templates []*input.Template // of Do
 }
 
 // minInflight is two chunks.
 const minInflight = 2 * chunkSize
+
+// Check returns an error if the options cannot be used for any input. Load and Emit call it.
+func (o Options) Check() error { return o.prepare() }
 
 // prepare validates the options and sets defaults.
 func (o *Options) prepare() error {
@@ -117,10 +134,13 @@ func (o *Options) prepare() error {
 	case o.Resend < ResendHarmless || o.Resend > ResendNever:
 		return input.WrongOption("Options.Resend: %d is not one of the choices", o.Resend)
 	}
-	for i, t := range o.Do {
-		if t == nil {
-			return input.WrongOption("Options.Do: template %d is nil", i+1)
+	o.templates = nil
+	for i, text := range o.Do {
+		t, err := input.ParseTemplate(text)
+		if err != nil {
+			return input.WrongOption("Options.Do: %d: %v", i+1, err)
 		}
+		o.templates = append(o.templates, t)
 	}
 	if o.Connections == 0 {
 		o.Connections = 1
@@ -151,11 +171,8 @@ func checkFormat(f Format) error {
 
 // input returns the options of the input.
 func (o *Options) input() input.Options {
-	in := input.Options{
-		Format: o.Format, Columns: o.Columns, SkipIfMissing: o.SkipIfMissing, Digest: o.Checkpoint != "", Database: o.Database,
+	return input.Options{
+		Format: o.Format, Do: o.templates, Columns: o.Columns, SkipIfMissing: o.SkipIfMissing,
+		Digest: o.Checkpoint != "", Database: o.Database,
 	}
-	for _, t := range o.Do {
-		in.Do = append(in.Do, t.parsed)
-	}
-	return in
 }

@@ -67,7 +67,7 @@ func (r refusing) load(t *testing.T, input []byte, opt Options) (*redistest.Serv
 			r.end(t, c)
 		}()
 	}}
-	report, err := LoadInto(t.Context(), to, in, opt)
+	report, err := Load(t.Context(), to, opt, From(in))
 	<-ended
 	return s, report, err
 }
@@ -172,13 +172,13 @@ func TestRefusedForLong(t *testing.T) {
 	s := redistest.Own(t, "lua-time-limit 1")
 	c := s.Client(t)
 	demoted.begin(t, s, c)
-	report, err := Load(t.Context(), s.URL(), strings.NewReader("SET a 1\nSET b 1\n"), Options{RetryFor: -1})
+	report, err := loadURL(t.Context(), s.URL(), strings.NewReader("SET a 1\nSET b 1\n"), Options{RetryFor: -1})
 	if !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "the server did not accept command 1 (SET a 1): READONLY ") || report.Replies != 0 {
 		t.Errorf("%+v, %v", report, err)
 	}
 	demoted.end(t, c)
 	busy.begin(t, s, c)
-	if _, err := Load(t.Context(), s.URL(), strings.NewReader("SET a 1\n"), Options{RetryFor: -1}); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "BUSY ") {
+	if _, err := loadURL(t.Context(), s.URL(), strings.NewReader("SET a 1\n"), Options{RetryFor: -1}); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "BUSY ") {
 		t.Error(err)
 	}
 	refused := make(chan struct{}, 1000)
@@ -190,7 +190,7 @@ func TestRefusedForLong(t *testing.T) {
 		<-refused
 		busy.end(t, c)
 	}()
-	if report, err := LoadInto(t.Context(), to, strings.NewReader("SET a 1\n"), Options{RetryFor: time.Hour}); err != nil || report.Replies != 1 {
+	if report, err := Load(t.Context(), to, Options{RetryFor: time.Hour}, From(strings.NewReader("SET a 1\n"))); err != nil || report.Replies != 1 {
 		t.Errorf("%+v, %v", report, err)
 	}
 }

@@ -15,21 +15,9 @@ import (
 // emitted is what an input becomes: each command as its arguments joined by |.
 func emitted(input string, opt Options) ([]string, Report, error) {
 	var out bytes.Buffer
-	report, err := Emit(context.Background(), &out, strings.NewReader(input), opt)
+	report, err := Emit(context.Background(), &out, opt, From(strings.NewReader(input)))
 	found, _, scanErr := scanAll(&out)
 	return found, report, errors.Join(err, scanErr)
-}
-
-func templates(t testing.TB, texts ...string) (all []*Template) {
-	t.Helper()
-	for _, text := range texts {
-		parsed, err := ParseTemplate(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, parsed)
-	}
-	return all
 }
 
 func TestFormats(t *testing.T) {
@@ -92,7 +80,7 @@ func TestFormats(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test.opt.Do = templates(t, test.do...)
+			test.opt.Do = test.do
 			got, _, err := emitted(test.input, test.opt)
 			if strings.Join(got, "\n") != test.want {
 				t.Errorf("%q, expected\n%q", strings.Join(got, "\n"), test.want)
@@ -107,7 +95,7 @@ func TestFormats(t *testing.T) {
 func TestLongRecords(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 3*(256<<10))
-	got, _, err := emitted("id,name\n1,"+long+"\n2,b\n", Options{Do: templates(t, "SET {id} {name}")})
+	got, _, err := emitted("id,name\n1,"+long+"\n2,b\n", Options{Do: []string{"SET {id} {name}"}})
 	if err != nil || len(got) != 2 || got[0] != "SET|1|"+long || got[1] != "SET|2|b" {
 		t.Errorf("%d commands, %v", len(got), err)
 	}
@@ -116,79 +104,13 @@ func TestLongRecords(t *testing.T) {
 		t.Errorf("%d commands, %v", len(got), err)
 	}
 	open := "id,name\n1,a\n2,\"" + strings.Repeat("line\n", (4<<20))
-	_, _, err = emitted(open, Options{Do: templates(t, "SET {id} {name}")})
+	_, _, err = emitted(open, Options{Do: []string{"SET {id} {name}"}})
 	if err == nil || !strings.Contains(err.Error(), "line 3: the record is longer than 16 MiB: is a quote left open?") {
 		t.Error(err)
 	}
 	_, _, err = emitted("SET a b\nSET c "+strings.Repeat("x", 16<<20), Options{})
 	if err == nil || !strings.Contains(err.Error(), "line 2: the line is longer than 16 MiB") {
 		t.Error(err)
-	}
-}
-
-func TestTemplate(t *testing.T) {
-	t.Parallel()
-	record := map[string]string{"id": "7", "name": "Ada L", "age": "+036", "score": "1.5", "blank": " x ", "empty": ""}
-	field := func(name string) ([]byte, bool) {
-		v, ok := record[name]
-		return []byte(v), ok
-	}
-	for text, want := range map[string]string{
-		"SET user:{id} {name}":               "SET|user:7|Ada L",
-		"SET user:{{{id}}} {#}":              "SET|user:{7}|42",
-		`SET "a b" '{id} {name}'`:            "SET|a b|7 Ada L",
-		"SET a {age|int}":                    "SET|a|36",
-		"SET a {score|float}":                "SET|a|1.5",
-		"SET a {name|upper}{name | lower}":   "SET|a|ADA Lada l",
-		"SET a {blank|trim}":                 "SET|a|x",
-		"SET a {nobody|default:New York}":    "SET|a|New York",
-		"SET a {empty|default:x:y|upper}":    "SET|a|X:Y",
-		"SET a {nobody|default:}":            "SET|a|",
-		"PING":                               "PING",
-		"SET }} {{":                          "SET|}|{",
-		`HSET "user:{id}" "the name" {name}`: "HSET|user:7|the name|Ada L",
-	} {
-		parsed, err := ParseTemplate(text)
-		if err != nil {
-			t.Errorf("%s: %v", text, err)
-			continue
-		}
-		raw, err := parsed.Append(nil, 42, field)
-		got, _, scanErr := scanAll(bytes.NewReader(raw))
-		if err != nil || scanErr != nil || len(got) != 1 || got[0] != want {
-			t.Errorf("%s: %q, %v, %v; expected %q", text, got, err, scanErr, want)
-		}
-	}
-	for text, want := range map[string]string{
-		"":                    "is empty",
-		"  ":                  "is empty",
-		"SET {id":             "a { without a }",
-		"SET id}":             "a } without a {",
-		"SET {}":              "names no field",
-		"SET {|int}":          "names no field",
-		"SET {id|round}":      `there is no filter "round"; use lower`,
-		"SET {id|int:3}":      "there is no filter",
-		"SET {id|default}":    "default needs a text",
-		`SET "a`:              "is not closed",
-		"SET {a{b}":           "a { within a field",
-		"SET a {id|default:{": "a { without a }",
-	} {
-		if _, err := ParseTemplate(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, expected %q", text, err, want)
-		}
-	}
-	for text, want := range map[string]string{
-		"SET a {nobody}":      `field "nobody" is missing`,
-		"SET a {name|int}":    `field "name": "Ada L" is not an integer`,
-		"SET a {name|float}":  `field "name": "Ada L" is not a number`,
-		"SET a {empty|int}":   `field "empty": "" is not an integer`,
-		"SET a {nobody|trim}": "is missing",
-	} {
-		before := []byte("before")
-		got, err := templates(t, text)[0].Append(before, 1, field)
-		if err == nil || !strings.Contains(err.Error(), want) || string(got) != "before" {
-			t.Errorf("%q: %q, %v, expected %q", text, got, err, want)
-		}
 	}
 }
 
@@ -200,7 +122,7 @@ func FuzzJSON(f *testing.F) {
 		if err != nil || !utf8.ValidString(text) {
 			return
 		}
-		got, _, err := emitted(string(line), Options{Format: NDJSON, Do: templates(t, "SET {text} {n} {x} {yes} {null|default:none}")})
+		got, _, err := emitted(string(line), Options{Format: NDJSON, Do: []string{"SET {text} {n} {x} {yes} {null|default:none}"}})
 		number, _ := json.Marshal(x)
 		if want := fmt.Sprintf("SET|%s|%d|%s|%v|none", text, n, number, yes); err != nil || len(got) != 1 || got[0] != want {
 			t.Fatalf("%s: %q, %v; expected %q", line, got, err, want)
@@ -217,7 +139,7 @@ func FuzzArray(f *testing.F) {
 		if !utf8.ValidString(text) || strings.Count(text, "[")+strings.Count(text, "{") > 200 { // of a depth that is refused
 			return
 		}
-		_, report, err := emitted(text, Options{Format: JSON, Do: templates(t, "SADD all {id|default:none}")})
+		_, report, err := emitted(text, Options{Format: JSON, Do: []string{"SADD all {id|default:none}"}})
 		var objects []map[string]any
 		right := json.Unmarshal([]byte(strings.TrimPrefix(text, "\xef\xbb\xbf")), &objects) == nil && objects != nil
 		for _, o := range objects {
@@ -241,12 +163,12 @@ func BenchmarkJSON(b *testing.B) {
 }
 
 func benchmarkRecords(b *testing.B, record string, opt Options) {
-	opt.Do = templates(b, "HSET user:{id} name {name} age {age|int} mail {mail}")
+	opt.Do = []string{"HSET user:{id} name {name} age {age|int} mail {mail}"}
 	const n = 10_000
 	input := strings.Repeat(record, n)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Emit(context.Background(), discard{}, strings.NewReader(input), opt); err != nil {
+		if _, err := Emit(context.Background(), discard{}, opt, From(strings.NewReader(input))); err != nil {
 			b.Fatal(err)
 		}
 	}

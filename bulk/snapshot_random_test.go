@@ -51,7 +51,7 @@ func TestRandomSnapshots(t *testing.T) {
 		if rapid.Bool().Draw(rt, "empty") { // otherwise what there is of the last time is replaced
 			do(t, target, "FLUSHALL")
 		}
-		report, err := Load(context.Background(), to.URL(), bytes.NewReader(data), Options{})
+		report, err := loadURL(context.Background(), to.URL(), bytes.NewReader(data), Options{})
 		if err != nil || report.Errors > 0 {
 			rt.Fatalf("%v, %+v", err, report)
 		}

@@ -199,7 +199,7 @@ func openFile(path string) File {
 // loadFiles loads files into a server.
 func loadFiles(t *testing.T, s *redistest.Server, files []File, opt Options) Report {
 	t.Helper()
-	report, err := LoadFiles(context.Background(), clientOf(t, s), files, opt)
+	report, err := Load(context.Background(), clientOf(t, s), opt, files...)
 	if err != nil {
 		t.Fatal(err)
 	}

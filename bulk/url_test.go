@@ -22,23 +22,10 @@ func TestURLs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			report, err := Load(t.Context(), url, strings.NewReader("SET a 1\nSET b 2\n"), Options{})
+			report, err := loadURL(t.Context(), url, strings.NewReader("SET a 1\nSET b 2\n"), Options{})
 			if err != nil || report.Replies != 2 || report.Errors != 0 {
 				t.Errorf("%+v (%v)", report, err)
 			}
 		})
-	}
-	for url, want := range map[string]string{
-		"rediss://" + secure.Address + "?ca=" + secure.Certificate: "127.0.0.1", // the server wants to see one
-		"rediss://" + secure.Address + "?ca=/no/such/file":         "parameter ca",
-		plain.URL() + "?timeout=1":                                 `unknown parameter "timeout"`,
-		"redis://user:hunter2@h?ca=x":                              "TLS only",
-		"redis://user:hunter2@h:x":                                 "port is not a number",
-		"embedded:data":                                            "unix:///path",
-	} {
-		_, err := Load(t.Context(), url, strings.NewReader("SET a 1\n"), Options{})
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%s: %v, want %q and no password", url, err, want)
-		}
 	}
 }

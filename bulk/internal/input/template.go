@@ -11,7 +11,7 @@ import (
 	"retwis/bulk/resp"
 )
 
-// Template is a parsed bulk.Template, which documents the syntax.
+// Template is a command of bulk.Options.Do, which documents the syntax.
 type Template struct {
 	text   string
 	args   []argument
@@ -42,15 +42,15 @@ func ParseTemplate(text string) (*Template, error) {
 	t := &Template{text: text}
 	words, err := splitTemplate(text)
 	if err != nil {
-		return nil, fmt.Errorf("bulk: template %q: %w", text, err)
+		return nil, fmt.Errorf("template %q: %w", text, err)
 	}
 	if len(words) == 0 {
-		return nil, errors.New("bulk: the template is empty: write a command, as in 'SET user:{id} {name}'")
+		return nil, errors.New("the template is empty: write a command, as in 'SET user:{id} {name}'")
 	}
 	for _, w := range words {
 		arg, err := t.parse(w.text)
 		if err != nil {
-			return nil, fmt.Errorf("bulk: template %q: %w (column %d)", text, err, w.column)
+			return nil, fmt.Errorf("template %q: %w (column %d)", text, err, w.column)
 		}
 		t.args = append(t.args, arg)
 	}
@@ -184,26 +184,6 @@ func (t *Template) index(name string) int {
 	}
 	t.fields = append(t.fields, name)
 	return len(t.fields) - 1
-}
-
-// String returns the source of the template.
-func (t *Template) String() string { return t.text }
-
-// Fields returns the names of the fields, each once.
-func (t *Template) Fields() []string { return append([]string(nil), t.fields...) }
-
-// Append appends the command for record number n; see bulk.Template.Append.
-func (t *Template) Append(dst []byte, n int64, field func(name string) ([]byte, bool)) ([]byte, error) {
-	var f resp.Frame
-	values := make([]value, len(t.fields))
-	for i, name := range t.fields {
-		values[i].text, values[i].there = field(name)
-	}
-	var scratch []byte
-	if err := t.fill(&f, n, values, &scratch); err != nil {
-		return dst, err
-	}
-	return append(dst, f.Raw()...), nil
 }
 
 // value is the value of a field.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -30,7 +31,6 @@ type loadFlags struct {
 	errorsTo       string
 	skipBad        string
 	format, resend *shell.Choice
-	do             []string
 	inflight       shell.ByteSize
 	dryRun, emit   bool
 	opt            bulk.Options
@@ -90,7 +90,7 @@ The exit code is
 func (flags *loadFlags) add(c *shell.Command) {
 	f := c.Flags()
 	flags.format = c.AddChoice("format", "the format of the input", "auto", "rdb", "resp", "commands", "csv", "tsv", "ndjson", "json")
-	f.StringArrayVar(&flags.do, "do", nil, "the `COMMAND` to send for each record, with {fields}; repeat it for more commands")
+	f.StringArrayVar(&flags.opt.Do, "do", nil, "the `COMMAND` to send for each record, with {fields}; repeat it for more commands")
 	f.StringSliceVar(&flags.opt.Columns, "columns", nil, "the `NAMES` of the columns of csv and tsv, separated by commas (default: the first line)")
 	f.StringArrayVar(&flags.opt.SkipIfMissing, "skip-if-missing", nil, "skip records without this `FIELD`")
 	f.BoolVar(&flags.dryRun, "dry-run", false, "check the whole input and send nothing")
@@ -115,13 +115,6 @@ func (flags *loadFlags) add(c *shell.Command) {
 
 // resolve checks the flags and sets the options of the load.
 func (flags *loadFlags) resolve(c *shell.Command) error {
-	for i, text := range flags.do {
-		t, err := bulk.ParseTemplate(text)
-		if err != nil {
-			return fmt.Errorf("--do %d: %s", i+1, shell.OneLine(err))
-		}
-		flags.opt.Do = append(flags.opt.Do, t)
-	}
 	switch {
 	case flags.dryRun && flags.emit:
 		return errors.New("--dry-run and --emit cannot be combined: use one at a time")
@@ -156,6 +149,9 @@ func (flags *loadFlags) resolve(c *shell.Command) error {
 	if flags.format.Value == "auto" {
 		flags.opt.Format = bulk.Auto
 	}
+	if err := flags.opt.Check(); err != nil {
+		return errors.New(strings.Replace(shell.OneLine(err), "Options.Do: ", "--do ", 1))
+	}
 	return nil
 }
 
@@ -188,9 +184,9 @@ func (flags *loadFlags) run(ctx context.Context, c *shell.Command, names []strin
 	var report bulk.Report
 	switch {
 	case flags.emit:
-		report, err = bulk.EmitFiles(ctx, c.Stdout, files, flags.opt)
+		report, err = bulk.Emit(ctx, c.Stdout, flags.opt, files...)
 	case flags.dryRun:
-		report, err = bulk.EmitFiles(ctx, io.Discard, files, flags.opt)
+		report, err = bulk.Emit(ctx, io.Discard, flags.opt, files...)
 	default:
 		report, err = flags.load(ctx, c, files)
 	}
@@ -213,7 +209,7 @@ func (flags *loadFlags) load(ctx context.Context, c *shell.Command, files []bulk
 	if failed != nil {
 		flags.opt.ErrorsTo = failed.file
 	}
-	return bulk.LoadFiles(ctx, server, files, flags.opt)
+	return bulk.Load(ctx, server, flags.opt, files...)
 }
 
 // server returns how to connect to the database. It starts an embedded one, which end

@@ -223,7 +223,7 @@ func Verify(ctx context.Context, r io.Reader) (Manifest, int64, error) {
 		return Manifest{}, 0, err
 	}
 	defer b.Close()
-	report, err := bulk.EmitFiles(ctx, io.Discard, b.Files(), bulk.Options{Database: &b.Manifest.Database})
+	report, err := bulk.Emit(ctx, io.Discard, bulk.Options{Database: &b.Manifest.Database}, b.Files()...)
 	if err = b.explain(err); err != nil {
 		return b.Manifest, 0, err
 	}

@@ -75,7 +75,7 @@ func Restore(ctx context.Context, to Source, r io.Reader, opt RestoreOptions) (R
 	if opt.Progress != nil {
 		load.OnProgress = func(r bulk.Report) { opt.Progress(r.Records) }
 	}
-	report, err := bulk.LoadFiles(ctx, to.Options, b.Files(), load)
+	report, err := bulk.Load(ctx, to.Options, load, b.Files()...)
 	result.Keys, result.Expired, result.Seconds = report.Records, report.Skipped, report.Seconds
 	if report.Errors > 0 && len(report.Failures) > 0 {
 		return result, fmt.Errorf("backup: the server refuses a key: %w", &refusedError{report.Failures[0]})

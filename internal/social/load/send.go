@@ -96,7 +96,7 @@ func (l Loader) sendOnce(ctx context.Context, cmds rueidis.Commands) error {
 	protocol, write := io.Pipe()
 	var encoding sync.WaitGroup
 	encoding.Go(func() { write.CloseWithError(encode(write, cmds)) })
-	report, err := bulk.LoadInto(ctx, *l.server, protocol, bulk.Options{Format: bulk.RESP, ShowErrors: 1})
+	report, err := bulk.Load(ctx, *l.server, bulk.Options{Format: bulk.RESP, ShowErrors: 1}, bulk.From(protocol))
 	protocol.Close()
 	encoding.Wait()
 	if err != nil {
