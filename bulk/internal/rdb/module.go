@@ -26,7 +26,7 @@ func moduleName(id uint64) string {
 
 // moduleValue skips a value of a module, whose meaning only the module knows.
 func (r *Reader) moduleValue() {
-	name := moduleName(r.text().number())
+	name := moduleName(r.number())
 	r.skipParts()
 	if r.elsewhere() {
 		return
@@ -36,9 +36,9 @@ func (r *Reader) moduleValue() {
 
 // moduleData skips data of a module that belongs to no key.
 func (r *Reader) moduleData() {
-	name := moduleName(r.text().number())
-	r.text().number()
-	r.text().number()
+	name := moduleName(r.number())
+	r.number()
+	r.number()
 	r.skipParts()
 	if r.in.err == nil && r.only == nil {
 		r.refuse(&KeyError{DB: r.db, Offset: r.at, Reason: fmt.Sprintf("the snapshot has data of the module %s beside its keys: "+
@@ -49,17 +49,17 @@ func (r *Reader) moduleData() {
 // skipParts skips the parts of a module's value.
 func (r *Reader) skipParts() {
 	for r.in.err == nil {
-		switch part := r.text().number(); part {
+		switch part := r.number(); part {
 		case partEnd:
 			return
 		case partSigned, partUnsigned:
-			r.text().number()
+			r.number()
 		case partFloat:
 			r.in.skip(4)
 		case partDouble:
 			r.in.skip(8)
 		case partString:
-			r.text().skipText()
+			r.skipText()
 		default:
 			r.damaged("a module's value has a part of kind %d", part)
 		}

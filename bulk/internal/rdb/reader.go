@@ -167,11 +167,11 @@ func (r *Reader) step() {
 	case inValues:
 		r.batch()
 	case inEntries:
-		r.streams().entries()
+		r.entries()
 	case inGroups:
-		r.streams().group()
+		r.group()
 	case inConsumers:
-		r.streams().consumer()
+		r.consumer()
 	}
 	if r.drop || r.bad != "" {
 		r.queue = r.queue[:0]
@@ -306,28 +306,28 @@ func (r *Reader) opcode() {
 		case opExpirySecs:
 			r.expires = max(1, int64(int32(r.in.uint32()))*1000)
 		case opIdle:
-			r.text().number()
+			r.number()
 		case opFrequency:
 			r.in.byte()
 		case opSelect:
-			if n := r.text().number(); r.in.err == nil {
+			if n := r.number(); r.in.err == nil {
 				r.selectDB(n)
 			}
 			return
 		case opSizes:
-			r.text().number()
-			r.text().number()
+			r.number()
+			r.number()
 			return
 		case opSlotInfo:
 			for range 3 {
-				r.text().number()
+				r.number()
 			}
 			return
 		case opAux:
 			r.aux()
 			return
 		case opFunction:
-			if r.blob, r.again = r.text().appendText(reuse(r.blob)), true; r.only != nil {
+			if r.blob, r.again = r.appendText(reuse(r.blob)), true; r.only != nil {
 				return
 			}
 			f := r.command("FUNCTION", 3)
@@ -367,8 +367,8 @@ func (r *Reader) elsewhere() bool { return r.only != nil && r.db != *r.only }
 
 // aux reads a note about the snapshot. Some servers before 7.0 keep their scripts there.
 func (r *Reader) aux() {
-	r.key = r.text().appendText(reuse(r.key)) // its name
-	r.blob = r.text().appendText(reuse(r.blob))
+	r.key = r.appendText(reuse(r.key)) // its name
+	r.blob = r.appendText(reuse(r.blob))
 	if string(r.key) == "lua" && r.only == nil && r.in.err == nil {
 		f := r.command("SCRIPT", 2)
 		f.Add([]byte("LOAD"))
@@ -396,7 +396,7 @@ func (r *Reader) end() {
 
 // value begins a key with a value of a type.
 func (r *Reader) value(kind byte) {
-	r.key = r.text().appendText(reuse(r.key))
+	r.key = r.appendText(reuse(r.key))
 	if r.in.err != nil {
 		return
 	}
@@ -415,7 +415,7 @@ func (r *Reader) value(kind byte) {
 	case typeString:
 		r.simple()
 	case typeStream1, typeStream2, typeStream3:
-		r.streams().openStream(kind)
+		r.openStream(kind)
 	case typeModule:
 		r.moduleValue()
 	default:
@@ -429,7 +429,7 @@ func (r *Reader) value(kind byte) {
 
 // simple reads a string.
 func (r *Reader) simple() {
-	r.blob = r.text().appendText(reuse(r.blob))
+	r.blob = r.appendText(reuse(r.blob))
 	if r.in.err != nil {
 		return
 	}

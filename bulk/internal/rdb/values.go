@@ -68,13 +68,13 @@ func (v *values) open(r *Reader, kind byte) bool {
 	switch kind {
 	case typeHashTTL:
 		v.ttl, v.base = true, int64(r.in.uint64())
-		v.left = r.text().number()
+		v.left = r.number()
 		return true
 	case typeList, typeSet, typeZSet, typeZSetText, typeHash:
-		v.left = r.text().number()
+		v.left = r.number()
 		return true
 	case typeListZiplists, typeList2:
-		v.left, v.nodes = r.text().number(), true
+		v.left, v.nodes = r.number(), true
 		return true
 	case typeHashTTLPack:
 		v.ttl = true
@@ -92,7 +92,7 @@ func (v *values) open(r *Reader, kind byte) bool {
 
 // unpack reads a packed string.
 func (v *values) unpack(r *Reader, l layout) {
-	r.blob = r.text().appendText(reuse(r.blob))
+	r.blob = r.appendText(reuse(r.blob))
 	v.packed.open(l, r.blob)
 }
 
@@ -144,9 +144,9 @@ func (v *values) next(r *Reader) bool {
 			continue
 		}
 		const plain, several = 1, 2
-		switch container := r.text().number(); container {
+		switch container := r.number(); container {
 		case plain:
-			v.push(r.text().appendText(v.data))
+			v.push(r.appendText(v.data))
 			return true
 		case several:
 			v.unpack(r, listpack)
@@ -169,18 +169,18 @@ func (v *values) push(data []byte) {
 func (v *values) nextPlain(r *Reader) {
 	expires := int64(0)
 	if v.ttl {
-		if n := r.text().number(); n > 0 {
+		if n := r.number(); n > 0 {
 			expires = v.base + int64(n) - 1
 		}
 	}
-	v.push(r.text().appendText(v.data))
+	v.push(r.appendText(v.data))
 	switch v.kind {
 	case typeHash, typeHashTTL:
-		v.push(r.text().appendText(v.data))
+		v.push(r.appendText(v.data))
 	case typeZSet:
-		v.push(r.text().appendBinaryFloat(v.data))
+		v.push(r.appendBinaryFloat(v.data))
 	case typeZSetText:
-		v.push(r.text().appendFloat(v.data))
+		v.push(r.appendFloat(v.data))
 	}
 	v.expire(r, expires)
 }
