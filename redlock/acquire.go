@@ -63,7 +63,7 @@ func (m *Manager) TryLock(ctx context.Context, name string, opts ...LockOptions)
 		return nil, fmt.Errorf("redlock: %q: %w: by this process for another %v",
 			name, ErrHeld, time.Until(until).Round(time.Millisecond))
 	}
-	l, r, err := m.attempt(ctx, server.Op{Name: name, Value: server.RandomText(), TTL: opt.TTL}, time.Now())
+	l, r, err := m.attempt(ctx, server.Op{Name: name, Value: server.NewValue(), TTL: opt.TTL}, time.Now())
 	if err != nil {
 		m.voters.withdraw(r)
 		m.voters.stats.refused(err)
@@ -112,7 +112,7 @@ func (m *Manager) acquire(ctx context.Context, name string, ttl time.Duration) (
 	if m.opt.Fencing || m.hints.wanted(name, begun) {
 		return m.queue(ctx, name, ttl, begun, 0)
 	}
-	l, r, err := m.attempt(ctx, server.Op{Name: name, Value: server.RandomText(), TTL: ttl, Quick: true}, begun)
+	l, r, err := m.attempt(ctx, server.Op{Name: name, Value: server.NewValue(), TTL: ttl, Quick: true}, begun)
 	if err == nil {
 		return l, nil
 	}

@@ -15,8 +15,11 @@ import (
 // usually within Options.ExtendEvery, and continues until then: break a lock only if
 // the holder is known to be gone or to hang.
 //
-// ErrNoQuorum means that so few servers could be asked that the name may still be
-// held on the others.
+// It deletes locks of this package only. ErrNotLock means that a majority is impossible
+// because servers have something else under the name, such as the lock of another
+// library; nothing was changed, and the error says which command deletes it.
+// ErrNoQuorum means that so few servers could be asked that the name may still be held
+// on the others.
 func (m *Manager) Break(ctx context.Context, name string) (Status, error) {
 	before, err := m.Status(ctx, name)
 	if err != nil {
@@ -26,13 +29,23 @@ func (m *Manager) Break(ctx context.Context, name string) (Status, error) {
 	// waiter that was just granted the name and asks again.
 	values := make(map[string]nodeSet)
 	failed := make(map[int]error)
+	others := 0
 	for i, n := range before {
 		switch {
-		case n.Err != nil && !errors.Is(n.Err, ErrNotLock):
+		case n.Foreign:
+			failed[i] = fmt.Errorf("%q, which is not a lock of this package and expires in %v: DEL %q deletes it", n.Value, n.TTL, name)
+			others++
+		case n.Err != nil:
 			failed[i] = n.Err
+			if errors.Is(n.Err, ErrNotLock) {
+				others++
+			}
 		case n.Value != "":
 			values[n.Value] |= 1 << i
 		}
+	}
+	if others > len(before)-m.voters.quorum {
+		return before, fmt.Errorf("redlock: %q: %w: nothing was changed (%s)", name, ErrNotLock, reasons(before, failed))
 	}
 	for value, servers := range values {
 		now := time.Now()
@@ -59,12 +72,17 @@ func (m *Manager) Break(ctx context.Context, name string) (Status, error) {
 	if len(failed) < m.voters.quorum {
 		return before, nil
 	}
-	var reasons []string
-	for i, n := range before {
+	return before, fmt.Errorf("redlock: %q: %w: freed on %d of %d servers (%s)",
+		name, ErrNoQuorum, len(before)-len(failed), len(before), reasons(before, failed))
+}
+
+// reasons joins the errors of servers.
+func reasons(status Status, failed map[int]error) string {
+	var all []string
+	for i, n := range status {
 		if err := failed[i]; err != nil {
-			reasons = append(reasons, n.Node+": "+err.Error())
+			all = append(all, n.Node+": "+err.Error())
 		}
 	}
-	return before, fmt.Errorf("redlock: %q: %w: freed on %d of %d servers (%s)",
-		name, ErrNoQuorum, len(before)-len(failed), len(before), strings.Join(reasons, "; "))
+	return strings.Join(all, "; ")
 }

@@ -33,9 +33,10 @@ var (
 	// ErrName says that a name cannot be locked: it is empty, too long, or
 	// reserved.
 	ErrName = errors.New("not a name that can be locked")
-	// ErrNotLock says that a name is a key of another type, which is left
-	// unchanged.
-	ErrNotLock = errors.New("the key of this name holds something that is not a lock")
+	// ErrNotLock says that the key of a name has another type, or holds text that is not
+	// a lock. It is left unchanged. Text that expires may be the lock of another library:
+	// Lock waits for it, and Break refuses it.
+	ErrNotLock = server.ErrNotLock
 	// ErrClosed says that the manager was closed.
 	ErrClosed = server.ErrClosed
 )

@@ -318,7 +318,7 @@ func (m *Manager) takeOver(ctx context.Context, given *Lock, ttl time.Duration) 
 	given.mu.Lock()
 	until := given.until
 	given.mu.Unlock()
-	value := server.RandomText()
+	value := server.NewValue()
 	l := &Lock{
 		m: m, name: given.name, value: value, chain: given.next(value, ttl), token: given.token,
 		servers: given.servers, handovers: given.handovers + 1, chainStart: given.chainStart, ttl: ttl, until: until,

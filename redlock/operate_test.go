@@ -10,6 +10,7 @@ import (
 
 	"retwis/internal/redistest"
 	"retwis/redlock"
+	"retwis/redlock/internal/server"
 )
 
 // A broken lock goes to the next waiter immediately, and its holder notices.
@@ -46,7 +47,7 @@ func TestBreak(t *testing.T) {
 	}
 	// Also what only a minority has.
 	client := servers[1].Client(t)
-	client.Do(t.Context(), client.B().Set().Key("job").Value("left").Build())
+	client.Do(t.Context(), client.B().Set().Key("job").Value(server.NewValue()).Build())
 	if _, err := operator.Break(t.Context(), "job"); err != nil {
 		t.Error(err)
 	}
@@ -148,9 +149,9 @@ func TestHealth(t *testing.T) {
 // How many servers vote is known to monitors, and changes of it to the log.
 func TestVoting(t *testing.T) {
 	t.Parallel()
-	server := redistest.Own(t)
+	own := redistest.Own(t)
 	var log lockedBuffer
-	m, err := redlock.Dial([]string{server.URL()}, generous(redlock.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}))
+	m, err := redlock.Dial([]string{own.URL()}, generous(redlock.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +165,7 @@ func TestVoting(t *testing.T) {
 		t.Fatal(err)
 	}
 	voting(1, `msg="redlock: server votes"`)
-	server.Kill(t)
+	own.Kill(t)
 	if _, err := m.TryLock(t.Context(), "job"); !errors.Is(err, redlock.ErrNoQuorum) {
 		t.Errorf("%v; want ErrNoQuorum", err)
 	}

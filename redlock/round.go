@@ -247,10 +247,7 @@ func (r *round) foreign() bool {
 }
 
 // isForeign reports whether another library made a value.
-func isForeign(value string) bool { return value != "" && len(value) != valueLength }
-
-// valueLength is the length of a value of RandomText.
-const valueLength = 27
+func isForeign(value string) bool { return value != "" && !server.IsValue(value) }
 
 // duration returns how long the decision took.
 func (r *round) duration() time.Duration {
@@ -330,7 +327,7 @@ func (r *round) err(timeout time.Duration) error {
 			denied++
 		case answered.Answer == server.No:
 			refused++
-		case answered.Err == server.ErrNotLock:
+		case errors.Is(answered.Err, ErrNotLock):
 			notLocks++
 		}
 	}

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"retwis/redlock/internal/server"
 )
 
 const (
@@ -130,7 +131,7 @@ func TestVoteOfSlowServer(t *testing.T) {
 			key, _ := s.holder("name")
 			return key.value
 		}
-		first, second := strings.Repeat("1", valueLength), strings.Repeat("2", valueLength)
+		first, second := server.NewValue(), server.NewValue()
 		for _, s := range w.servers {
 			set(s, first)
 		}

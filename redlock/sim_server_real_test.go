@@ -69,7 +69,7 @@ func TestSimServer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cases++
 		names := []string{fmt.Sprint("a", cases), fmt.Sprint("{b}", cases)}
-		values := []string{"v1", "v2", "v3", "v4"}
+		values := []string{server.NewValue(), server.NewValue(), server.NewValue(), server.NewValue()}
 		sim := newSimServer("sim", 1)
 		sim.second = func() int64 { return time.Now().Unix() }
 		for range rapid.IntRange(1, 40).Draw(t, "ops") {

@@ -21,7 +21,8 @@ type NodeStatus struct {
 	Owner       Owner         // the holder; zero: not recorded
 	Waiters     int64         // number of processes that wait for it
 	Quarantined time.Duration // for how long the server does not vote, because it may have forgotten locks
-	Err         error         // why the server could not be asked; ErrNotLock: a key of another type
+	Foreign     bool          // another library made the value, or another program: Break refuses it
+	Err         error         // why the server could not be asked, or ErrNotLock
 }
 
 // Owner is the description that a holder gives of itself: see Options.Owner. Another
@@ -103,16 +104,13 @@ func (m *Manager) Status(ctx context.Context, name string) (Status, error) {
 	for i, answered := range r.replies {
 		status[i] = NodeStatus{
 			Node: m.voters.nodes[i].server.Name(), Value: answered.Value, TTL: answered.TTL, Waiters: answered.Waiters,
-			Quarantined: answered.Quarantined, Err: answered.Err,
+			Foreign: answered.Foreign, Quarantined: answered.Quarantined, Err: answered.Err,
 		}
 		if h := answered.Owner; h != (server.Holder{}) {
 			status[i].Owner = Owner{Host: h.Host, PID: h.PID, Since: h.Since, Text: h.Text}
 		}
-		switch {
-		case answered.Answer == server.Unanswered:
+		if answered.Answer == server.Unanswered {
 			status[i].Err = fmt.Errorf("timeout after %v", m.opt.NodeTimeout)
-		case answered.Err == server.ErrNotLock:
-			status[i].Err = ErrNotLock
 		}
 	}
 	return status, nil

@@ -62,7 +62,7 @@ func (w *waiters) renew(t *waiter) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.byValue, t.value)
-	*t = waiter{value: server.RandomText(), attempt: t.attempt, soon: make(chan struct{}, 1), ready: make(chan struct{}, 1)}
+	*t = waiter{value: server.NewValue(), attempt: t.attempt, soon: make(chan struct{}, 1), ready: make(chan struct{}, 1)}
 	w.byValue[t.value] = t
 }
 

@@ -62,8 +62,8 @@ The exit code is that of the command (128 plus the signal that killed it), or
     2  the flags or arguments are wrong
 With --show it is 0 if a majority of the servers has the lock, 1 if no majority can have
 it, and 75 if too few servers answered, or vote, to decide; with --break 0 if the name
-was held and is free now, 1 if it was not held, 75 if too few servers answered; with
---health 0 if a majority of the servers votes, 75 if not.`,
+was held and is free now, 1 if it was not held or its key is not a lock of retwis, 75 if
+too few servers answered; with --health 0 if a majority of the servers votes, 75 if not.`,
 		Example: `  retwis lock backup -- ./backup.sh
   retwis lock --node redis://a --node redis://b --node redis://c --no-wait nightly -- make report
   retwis lock --max-time 2h nightly -- make report

@@ -51,6 +51,7 @@ type lockNodeStatus struct {
 	Node        string `json:"node"`
 	Value       string `json:"value,omitempty"`
 	TTL         int64  `json:"ttl_ms,omitempty"`
+	Foreign     bool   `json:"foreign,omitempty"` // of another library or program
 	Waiters     int64  `json:"waiters"`
 	Quarantined int64  `json:"young_ms,omitempty"` // how long it does not vote yet
 	Error       string `json:"error,omitempty"`
@@ -71,7 +72,7 @@ func newLockStatus(m *redlock.Manager, name string, nodes redlock.Status) *lockS
 	s.Quorum, _ = m.Quorum()
 	notLocks := 0
 	for _, n := range nodes {
-		node := lockNodeStatus{Node: n.Node, Value: n.Value, TTL: n.TTL.Milliseconds(), Waiters: n.Waiters, Quarantined: n.Quarantined.Milliseconds()}
+		node := lockNodeStatus{Node: n.Node, Value: n.Value, TTL: n.TTL.Milliseconds(), Foreign: n.Foreign, Waiters: n.Waiters, Quarantined: n.Quarantined.Milliseconds()}
 		if n.Err != nil {
 			node.Error = shell.OneLine(n.Err)
 		}
@@ -117,6 +118,9 @@ func (s *lockStatus) print(out io.Writer) error {
 			what = "free"
 		default:
 			what = fmt.Sprintf("held by %s for another %v", n.Value, time.Duration(n.TTL)*time.Millisecond)
+			if n.Foreign {
+				what += ", by another library or program"
+			}
 		}
 		if n.Waiters > 0 {
 			what += fmt.Sprintf(", %d waiting", n.Waiters)
@@ -145,7 +149,7 @@ func (s *lockStatus) verdict(agreed int) string {
 	case s.Undecided:
 		return fmt.Sprintf("%q may be held: it takes %d of %d, and too few answered or vote", s.Name, s.Quorum, len(s.Nodes))
 	case s.NotLock:
-		return fmt.Sprintf("%q cannot be held: the key of this name holds something that is not a lock", s.Name)
+		return fmt.Sprintf("%q cannot be held: %v", s.Name, redlock.ErrNotLock)
 	}
 	return fmt.Sprintf("%q is not held: it takes %d of %d", s.Name, s.Quorum, len(s.Nodes))
 }

@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -55,6 +56,11 @@ func (flags *lockFlags) acquire(ctx context.Context, c *shell.Command, m *redloc
 
 // request tries once, or waits.
 func (flags *lockFlags) request(ctx context.Context, c *shell.Command, m *redlock.Manager, name string) (*redlock.Lock, error) {
+	if len(flags.nodes) > 1 {
+		if err := checkKeys(ctx, m, name); err != nil {
+			return nil, err
+		}
+	}
 	if flags.noWait {
 		return m.TryLock(ctx, name)
 	}
@@ -66,6 +72,18 @@ func (flags *lockFlags) request(ctx context.Context, c *shell.Command, m *redloc
 	defer watched.Wait()
 	defer stop()
 	return m.Lock(ctx, name)
+}
+
+// checkKeys refuses a name that one of several servers uses for something else. A single
+// server refuses by itself; of several, the others would have given the lock by then.
+func checkKeys(ctx context.Context, m *redlock.Manager, name string) error {
+	status, err := m.Status(ctx, name)
+	for _, n := range status {
+		if errors.Is(n.Err, redlock.ErrNotLock) {
+			return fmt.Errorf("%q: %w (%s)", name, redlock.ErrNotLock, n.Node)
+		}
+	}
+	return err
 }
 
 const (

@@ -28,7 +28,8 @@
 --                                     value: left free for other libraries
 --          {-1, milliseconds}         quarantined: this server may have lost locks in
 --                                     a restart and does not vote for this time
---          {-2, 0}                    the key is not a lock
+--          {-2, 0}                    the key is not a lock: it has another type, or is
+--                                     text of another form that never expires
 
 local waiting = ARGV[3] ~= ''
 
@@ -48,7 +49,7 @@ local function join()
 		redis.call('HSET', KEYS[4], ARGV[3], string.format('%s %.0f %s', ARGV[10], again, ARGV[12]))
 		redis.call('PEXPIRE', KEYS[4], ARGV[5])
 	end
-	return {0, redis.call('PTTL', KEYS[1]), redis.call('GET', KEYS[1])}
+	return {0, redis.call('PTTL', KEYS[1]), string.sub(redis.call('GET', KEYS[1]) or '', 1, 64)}
 end
 
 local function held()
@@ -66,7 +67,7 @@ if ARGV[9] ~= '' then
 end
 
 local holder = redis.pcall('GET', KEYS[1])
-if type(holder) == 'table' then
+if type(holder) == 'table' or holder and not ours(holder) and redis.call('PTTL', KEYS[1]) < 0 then
 	return {-2, 0}
 end
 
@@ -82,8 +83,9 @@ if not holder then
 			return join()
 		end
 	end
+	local answer = held() -- first: it fails where the counter is something else
 	redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-	return held()
+	return answer
 end
 
 if holder == ARGV[1] then

@@ -11,8 +11,8 @@ var (
 	ErrRefused = errors.New("refused by the servers")
 	// ErrClosed says that the manager was closed.
 	ErrClosed = errors.New("redlock: manager closed")
-	// ErrNotLock says that the key of a name holds something else.
-	ErrNotLock = errors.New("the key holds another type")
+	// ErrNotLock is what redlock.ErrNotLock says.
+	ErrNotLock = errors.New("the name is used for something that is not a lock")
 )
 
 // QuarantineError says that a server does not vote yet.

@@ -1,5 +1,11 @@
 -- Shared by acquire.lua and release.lua, which are sent after this text.
 
+-- ours reports whether a value has the form of a lock of this package, see NewValue.
+-- Nothing else is deleted, extended or overwritten.
+local function ours(value)
+	return #value == 35 and string.sub(value, 1, 8) == 'redlock:'
+end
+
 local function milliseconds()
 	local time = redis.call('TIME')
 	return time[1] * 1000 + math.floor(time[2] / 1000)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
+	"strings"
 	"time"
 )
 
@@ -96,7 +97,8 @@ type Reply struct {
 	Token  uint64
 	// Fresh says that the server had no counter of tokens and started one.
 	Fresh bool
-	// Foreign says that a client of another library holds the name (Release).
+	// Foreign says that the key has the lock of another library, or other text that
+	// expires (Release, Show).
 	Foreign bool
 	// TTL is how long the key lives (a no to Acquire, Show), how long the
 	// server does not vote (QuarantineError), or the longest TTL in use (Boot).
@@ -107,6 +109,16 @@ type Reply struct {
 	Since       time.Time     // Boot: since when it votes, by its clock
 	Owner       Holder        // Show; zero: not asked, or not recorded
 }
+
+// NewValue returns the value of a lock: 20 random bytes in printable letters, after a
+// prefix by which locks are told from everything else. grant.lua knows the form.
+func NewValue() string { return Prefix + RandomText() }
+
+// valueLength is the length of a value.
+const valueLength = len(Prefix) + 27
+
+// IsValue reports whether text has the form of a value.
+func IsValue(text string) bool { return len(text) == valueLength && strings.HasPrefix(text, Prefix) }
 
 // RandomText returns 20 random bytes in printable letters.
 func RandomText() string {

@@ -334,8 +334,12 @@ func decode(o *Op, result rueidis.RedisResult) Reply {
 		left, _ := parts[1].AsInt64()
 		waiters, _ := parts[2].AsInt64()
 		quarantined, _ := parts[3].AsInt64()
+		foreign := value != "" && !IsValue(value)
+		if foreign && left < 0 {
+			return Reply{Answer: Failed, Err: ErrNotLock}
+		}
 		return Reply{
-			Answer: Yes, Value: value, TTL: time.Duration(max(left, 0)) * time.Millisecond, Waiters: waiters,
+			Answer: Yes, Value: clip(value), Foreign: foreign, TTL: time.Duration(max(left, 0)) * time.Millisecond, Waiters: waiters,
 			Quarantined: time.Duration(quarantined) * time.Millisecond, Owner: decodeOwner(parts[4], value),
 		}
 	}
@@ -373,6 +377,9 @@ func decode(o *Op, result rueidis.RedisResult) Reply {
 func failure(err error) Reply {
 	if refused, ok := rueidis.IsRedisErr(err); ok {
 		text := refused.Error()
+		if strings.Contains(text, "WRONGTYPE") { // only the name itself is read with care
+			err = fmt.Errorf("%w: one of its keys that begin with %q", ErrNotLock, Prefix)
+		}
 		if strings.HasPrefix(text, "MOVED ") || strings.HasPrefix(text, "CLUSTERDOWN") {
 			err = fmt.Errorf("%w: a node of a Cluster is not an independent server: make the manager with New and a client of the Cluster", err)
 		}

@@ -24,7 +24,7 @@ if not held(holder, ARGV[3], 6) then
 	if not holder and gap(KEYS[3]) == 0 then
 		grant(KEYS[1], KEYS[2], KEYS[3], ARGV[1])
 	end
-	return type(holder) == 'string' and #holder ~= 27 and 2 or 0
+	return type(holder) == 'string' and not ours(holder) and 2 or 0
 end
 if ARGV[4] ~= '0' then
 	local now = milliseconds()

@@ -6,12 +6,13 @@
 -- ARGV[1]  on a Cluster the longest ttl in use, milliseconds; otherwise empty: boot.lua
 --          checks the quarantine
 --
--- Reply    {value, milliseconds left, number of waiters, milliseconds in which this
---          server does not vote, the hash}; an empty value: free
---          {-2, 0}  the key is not a lock
+-- Reply    {the first 64 bytes of the value, milliseconds left, number of waiters,
+--          milliseconds in which this server does not vote, the hash}; an empty value:
+--          free
+--          {-2, 0}  the key has another type, or empty text
 
 local holder = redis.pcall('GET', KEYS[1])
-if type(holder) == 'table' then
+if type(holder) == 'table' or holder == '' then
 	return {-2, 0}
 end
 local left = 0
@@ -19,4 +20,4 @@ if ARGV[1] ~= '' then
 	left = math.max(quarantine(tonumber(ARGV[1])), 0)
 end
 local owner = redis.pcall('HGETALL', KEYS[3])
-return {holder or '', redis.call('PTTL', KEYS[1]), redis.call('ZCARD', KEYS[2]), left, owner.err and {} or owner}
+return {string.sub(holder or '', 1, 64), redis.call('PTTL', KEYS[1]), redis.call('ZCARD', KEYS[2]), left, owner.err and {} or owner}

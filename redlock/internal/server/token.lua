@@ -17,6 +17,9 @@ local function count(counter, boot)
 	local earliest = (tonumber(since) + 2000) * 1000
 	local token = math.max((tonumber(redis.call('TIME')[1]) + 1) * 1000000, earliest)
 	local last = tonumber(redis.call('GET', counter) or '0')
+	if not last then
+		error('WRONGTYPE the counter of fencing tokens is not a number')
+	end
 	local fresh = 1
 	if last >= earliest then
 		token, fresh = math.max(last + 1, token), 0

@@ -1,0 +1,193 @@
+package redlock_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/redlock"
+)
+
+// run runs a command on a server.
+func run(t testing.TB, client rueidis.Client, command ...string) rueidis.RedisResult {
+	t.Helper()
+	result := client.Do(t.Context(), client.B().Arbitrary(command...).Build())
+	if err := result.Error(); err != nil && !rueidis.IsRedisNil(err) {
+		t.Fatal(command, err)
+	}
+	return result
+}
+
+// contents returns all keys of a server but its boot marker, with what they hold.
+func contents(t testing.TB, client rueidis.Client) map[string]string {
+	t.Helper()
+	names, err := run(t, client, "KEYS", "*").AsStrSlice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, name := range names {
+		if name != "redlock:boot" {
+			all[name], _ = run(t, client, "DUMP", name).ToString()
+		}
+	}
+	return all
+}
+
+// otherKeys are commands that make the key "job" something that is not a lock.
+var otherKeys = map[string][]string{
+	"a counter":        {"SET", "job", "17"},
+	"empty text":       {"SET", "job", ""},
+	"text as long":     {"SET", "job", strings.Repeat("x", 35)},
+	"text of 27 bytes": {"SET", "job", strings.Repeat("x", 27)},
+	"long text":        {"SET", "job", strings.Repeat("x", 10_000)},
+	"a list":           {"RPUSH", "job", "a"},
+	"a hash":           {"HSET", "job", "a", "b"},
+	"a set":            {"SADD", "job", "a"},
+	"a sorted set":     {"ZADD", "job", "1", "a"},
+	"a stream":         {"XADD", "job", "1-1", "a", "b"},
+}
+
+// Nothing is locked, broken or written where the key of the name is something else.
+func TestKeyOfAnotherProgram(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 3} {
+		for _, fencing := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%d servers, fencing %v", n, fencing), func(t *testing.T) {
+				t.Parallel()
+				servers := redistest.Nodes(t, n)
+				clients := clientsOf(t, servers)
+				m := dial(t, servers, redlock.Options{Fencing: fencing, Owner: "test"})
+				for what, command := range otherKeys {
+					var before []map[string]string
+					for _, client := range clients {
+						run(t, client, "DEL", "job")
+						run(t, client, command...)
+						before = append(before, contents(t, client))
+					}
+					for act, do := range map[string]func() error{
+						"Lock":    func() error { _, err := m.Lock(t.Context(), "job"); return err },
+						"TryLock": func() error { _, err := m.TryLock(t.Context(), "job"); return err },
+						"Break":   func() error { _, err := m.Break(t.Context(), "job"); return err },
+					} {
+						if err := do(); !errors.Is(err, redlock.ErrNotLock) {
+							t.Errorf("%s of %s: %v; want ErrNotLock", act, what, err)
+						}
+						for i, client := range clients {
+							if after := contents(t, client); !maps.Equal(after, before[i]) {
+								t.Fatalf("%s of %s: the server has %q, and had %q", act, what, after, before[i])
+							}
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// A key beside the name that is something else stops an attempt before it writes anything.
+func TestKeysBesideTheName(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Nodes(t, 1)
+	client := servers[0].Client(t)
+	m, other := dial(t, servers, redlock.Options{Fencing: true}), dial(t, servers, redlock.Options{})
+	for what, command := range map[string][]string{
+		"a list of waiters":    {"RPUSH", "redlock:waiters:{job}", "a"},
+		"attempts as text":     {"SET", "redlock:attempts:{job}", "a"},
+		"tokens as a list":     {"RPUSH", "redlock:token:{job}", "a"},
+		"tokens as other text": {"SET", "redlock:token:{job}", "a"},
+	} {
+		run(t, client, "DEL", command[1])
+		run(t, client, command...)
+		before := contents(t, client)
+		if _, err := m.Lock(t.Context(), "job"); !errors.Is(err, redlock.ErrNotLock) {
+			t.Errorf("Lock beside %s: %v; want ErrNotLock", what, err)
+		}
+		l, err := m.TryLock(t.Context(), "job") // takes no place in the queue
+		if after := contents(t, client); err != nil && !maps.Equal(after, before) {
+			t.Errorf("TryLock beside %s: the server has %q, and had %q", what, after, before)
+		}
+		if err == nil {
+			run(t, client, "DEL", command[1])
+			unlock(t, l)
+		}
+		run(t, client, "DEL", command[1])
+	}
+	unlock(t, lock(t, other, "job"))
+}
+
+// A holder whose key was overwritten leaves it as it is.
+func TestLockThatWasOverwritten(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Nodes(t, 1)
+	client := servers[0].Client(t)
+	m := dial(t, servers, redlock.Options{Owner: "test"})
+	for what, command := range otherKeys {
+		for act, do := range map[string]func(*redlock.Lock) error{
+			"Extend": func(l *redlock.Lock) error { return l.Extend(t.Context()) },
+			"Unlock": func(l *redlock.Lock) error { return l.Unlock(t.Context()) },
+		} {
+			l := lock(t, m, "job")
+			run(t, client, "DEL", "job")
+			run(t, client, command...)
+			want, _ := run(t, client, "DUMP", "job").ToString()
+			if err := do(l); !errors.Is(err, redlock.ErrLost) {
+				t.Errorf("%s where the key is %s: %v; want ErrLost", act, what, err)
+			}
+			if has, _ := run(t, client, "DUMP", "job").ToString(); has != want {
+				t.Errorf("%s changed %s", act, what)
+			}
+			run(t, client, "DEL", "job")
+			_ = l.Unlock(t.Context())
+		}
+	}
+}
+
+// The lock of another library is waited for, and not broken.
+func TestLockOfAnotherLibrary(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Nodes(t, 3)
+	clients := clientsOf(t, servers)
+	m := dial(t, servers, redlock.Options{})
+	const theirs = "q0gTbZ0VXk9YbX5oUu2zFg=="
+	for _, client := range clients {
+		run(t, client, "SET", "job", theirs, "PX", "3600000")
+	}
+	if _, err := m.TryLock(t.Context(), "job"); !errors.Is(err, redlock.ErrHeld) {
+		t.Errorf("TryLock: %v; want ErrHeld", err)
+	}
+	_, err := m.Break(t.Context(), "job")
+	if !errors.Is(err, redlock.ErrNotLock) || !strings.Contains(err.Error(), `DEL "job"`) {
+		t.Errorf("Break: %v; want ErrNotLock, and the command that deletes it", err)
+	}
+	if n := keys(t, clients, "job"); n != 3 {
+		t.Errorf("%d of 3 servers have it after Break", n)
+	}
+	status, err := m.Status(t.Context(), "job")
+	if err != nil || !status[0].Foreign || status[0].Value != theirs || status[0].TTL < time.Minute {
+		t.Errorf("%+v %v", status, err)
+	}
+	got := make(chan *redlock.Lock)
+	go func() { got <- lock(t, m, "job") }()
+	waiters(t, m, "job", 1)
+	// One server does not decide: what is left there is no obstacle.
+	for _, client := range clients[1:] {
+		run(t, client, "DEL", "job")
+	}
+	l := <-got
+	if _, err := m.Break(t.Context(), "job"); err != nil {
+		t.Error(err)
+	}
+	if n := keys(t, clients, "job"); n != 1 {
+		t.Errorf("%d servers have the name; want that of the other library", n)
+	}
+	if err := tryExtend(t, l); !errors.Is(err, redlock.ErrLost) {
+		t.Errorf("Extend of a lock that was broken: %v; want ErrLost", err)
+	}
+}
