@@ -28,23 +28,39 @@ func (m *Manager) Lock(ctx context.Context, name string, opts ...LockOptions) (*
 	if err := m.check(ctx, name); err != nil {
 		return nil, err
 	}
-	if place := m.localQueues.join(name); place != nil {
-		handed, err := m.localQueues.wait(ctx, name, place, m.closing)
-		if err != nil {
+	var h *hold
+	if place := m.localQueues.join(name, opt.TTL); place != nil {
+		if h, err = m.turn(ctx, name, place); err != nil {
 			return nil, err
 		}
-		if handed != nil {
-			if l := m.takeOver(ctx, handed, opt.TTL); l != nil {
-				return m.start(ctx, l, opt, true), nil
-			}
+	}
+	if h == nil {
+		if h, err = m.acquire(ctx, name, opt.TTL); err != nil {
+			m.localQueues.leave(name)
+			return nil, err
 		}
 	}
-	l, err := m.acquire(ctx, name, opt.TTL)
-	if err != nil {
-		m.localQueues.leave(name)
-		return nil, err
+	return m.start(ctx, h, opt, true), nil
+}
+
+// turn waits for a turn on a hold of this process. It returns nil if the caller has to ask
+// the servers.
+func (m *Manager) turn(ctx context.Context, name string, place *localWaiter) (*hold, error) {
+	h, err := m.localQueues.wait(ctx, m, name, place)
+	if h != nil && !h.lasts(time.Now()) { // the process was stopped since, or the servers have lost it
+		m.release(h, false)
+		return nil, nil
 	}
-	return m.start(ctx, l, opt, true), nil
+	return h, err
+}
+
+// start starts a turn on a hold. asked says that the caller was the one asking the servers,
+// or waited for its turn.
+func (m *Manager) start(ctx context.Context, h *hold, opt LockOptions, asked bool) *Lock {
+	l := &Lock{hold: h, parent: context.WithoutCancel(ctx), maxHold: opt.MaxHold}
+	m.localQueues.hold(l, asked) // before its timer runs
+	h.begin(l, opt.Owner)
+	return l
 }
 
 // TryLock tries once. The error is ErrHeld if another client holds the lock, and
@@ -63,13 +79,13 @@ func (m *Manager) TryLock(ctx context.Context, name string, opts ...LockOptions)
 		return nil, fmt.Errorf("redlock: %q: %w: by this process for another %v",
 			name, ErrHeld, time.Until(until).Round(time.Millisecond))
 	}
-	l, r, err := m.attempt(ctx, server.Op{Name: name, Value: server.NewValue(), TTL: opt.TTL}, time.Now())
+	h, r, err := m.attempt(ctx, server.Op{Name: name, Value: server.NewValue(), TTL: opt.TTL}, time.Now())
 	if err != nil {
 		m.voters.withdraw(r)
 		m.voters.stats.refused(err)
 		return nil, err
 	}
-	return m.start(ctx, l, opt, false), nil
+	return m.start(ctx, h, opt, false), nil
 }
 
 // Do runs f while it holds the name, and extends the lock as long as f runs. The
@@ -107,14 +123,14 @@ func (m *Manager) check(ctx context.Context, name string) error {
 
 // acquire asks the servers until they give the lock. It tries the fastest command
 // first, which takes a free name, and joins the queue if that fails.
-func (m *Manager) acquire(ctx context.Context, name string, ttl time.Duration) (*Lock, error) {
+func (m *Manager) acquire(ctx context.Context, name string, ttl time.Duration) (*hold, error) {
 	begun := time.Now()
 	if m.opt.Fencing || m.hints.wanted(name, begun) {
 		return m.queue(ctx, name, ttl, begun, 0)
 	}
-	l, r, err := m.attempt(ctx, server.Op{Name: name, Value: server.NewValue(), TTL: ttl, Quick: true}, begun)
+	h, r, err := m.attempt(ctx, server.Op{Name: name, Value: server.NewValue(), TTL: ttl, Quick: true}, begun)
 	if err == nil {
-		return l, nil
+		return h, nil
 	}
 	m.localQueues.answered(name, err)
 	agreed, _, unsure := r.tally()

@@ -17,8 +17,11 @@ func (v *voters) ask(o server.Op, to nodeSet) *round {
 
 // attempt asks all servers for a name once. It also returns the round of a failed
 // attempt: a caller that gives up must withdraw it.
-func (m *Manager) attempt(ctx context.Context, o server.Op, now time.Time) (*Lock, *round, error) {
-	o.Kind, o.Fence = server.Acquire, m.opt.Fencing
+func (m *Manager) attempt(ctx context.Context, o server.Op, now time.Time) (*hold, *round, error) {
+	o.Kind = server.Acquire
+	if m.opt.Fencing { // one for each goroutine that waits now
+		o.Tokens = min(1+m.localQueues.waiting(o.Name), maxTokens)
+	}
 	o.Grant, o.Line, o.Within = m.opt.grantTime(), m.opt.lineTime(), m.opt.askTime()
 	r := newRound(m.voters.nodes, m.voters.quorum, o, now)
 	r.untilMajority = o.Queue || o.Quick
@@ -31,11 +34,12 @@ func (m *Manager) attempt(ctx context.Context, o server.Op, now time.Time) (*Loc
 		return nil, r, r.err(m.opt.NodeTimeout)
 	}
 	var token uint64
-	if o.Fence {
+	if o.Tokens > 0 {
 		var err error
 		if token, err = m.voters.resolveToken(ctx, r); err != nil {
 			return nil, r, err
 		}
+		token -= uint64(o.Tokens - 1) // the first of them
 	}
 	until := m.voters.validUntil(r)
 	if !time.Now().Before(until) {
@@ -43,9 +47,11 @@ func (m *Manager) attempt(ctx context.Context, o server.Op, now time.Time) (*Loc
 			o.Name, ErrNoQuorum, time.Since(r.start).Round(time.Millisecond))
 	}
 	m.voters.stats.acquired.Add(1)
-	return &Lock{
-		m: m, chainStart: now, name: o.Name, value: o.Value, token: token, ttl: o.TTL, until: until,
-		servers: r.sentTo(), queued: o.Queue,
+	taken := time.Now()
+	return &hold{
+		m: m, name: o.Name, value: o.Value, ttl: o.TTL, queued: o.Queue, servers: r.sentTo(),
+		share: taken.Add(min(minShare+shareRounds*taken.Sub(now), o.TTL/8)),
+		token: token, tokens: o.Tokens, until: until, answered: taken,
 	}, r, nil
 }
 
@@ -102,22 +108,9 @@ func (v *voters) withdraw(r *round) {
 func (v *voters) release(taken server.Op, from nodeSet) *round {
 	now := time.Now()
 	r := newRound(v.nodes, v.quorum, server.Op{
-		Kind: server.Release, Name: taken.Name, Value: taken.Value, Chain: taken.Chain, Position: taken.Position,
+		Kind: server.Release, Name: taken.Name, Value: taken.Value,
 		Queue: taken.Queue, Free: taken.Free, Every: taken.Every, Grant: v.opt.grantTime(), Until: now.Add(taken.TTL),
 	}, now)
 	r.send(from)
 	return r
-}
-
-// reachable returns the servers that are believed to answer.
-func (v *voters) reachable(now time.Time) nodeSet {
-	var set nodeSet
-	for i, n := range v.nodes {
-		n.mu.Lock()
-		if n.unavailable(now) == nil {
-			set |= 1 << i
-		}
-		n.mu.Unlock()
-	}
-	return set
 }

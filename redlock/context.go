@@ -14,34 +14,26 @@ func (l *Lock) Context() context.Context {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ctx == nil {
-		parent := l.parent
-		if parent == nil {
-			parent = context.Background()
-		}
-		l.ctx, l.cancel = context.WithCancelCause(l.holding(parent))
+		l.ctx, l.cancel = context.WithCancelCause(l.holding(l.parent))
 		if l.over != nil {
 			l.cancel(l.over)
 			return l.ctx
 		}
-		l.expiry = time.AfterFunc(l.nextLook(time.Now()), l.expire)
+		l.timer.Reset(l.nextLook(time.Now()))
 	}
 	return l.ctx
 }
 
-// expire ends the lock if its time is over.
-func (l *Lock) expire() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if now := time.Now(); l.heldLocked(now) {
-		l.expiry.Reset(l.nextLook(now))
-		return
+// nextLook returns when to look at the clocks next: at the end of the lock. If its context is
+// used, in a second at most: a timer stands still while the machine is suspended, and the wall
+// clock does not.
+func (l *Lock) nextLook(now time.Time) time.Duration {
+	left := l.end().Sub(now)
+	if l.ctx == nil {
+		return left
 	}
-	l.end(l.expired())
+	return min(left, time.Second)
 }
-
-// nextLook returns when to look at the clocks next: at the end of the lock, or in a second,
-// because a timer stands still while the machine is suspended, and the wall clock does not.
-func (l *Lock) nextLook(now time.Time) time.Duration { return min(l.until.Sub(now), time.Second) }
 
 // heldKey is the context key of the locks that the running function holds.
 type heldKey struct{}

@@ -95,7 +95,7 @@ func listening(t testing.TB, clients []rueidis.Client, name string, n int) {
 		for _, c := range clients {
 			listen := 0
 			for _, fields := range attempts(t, c, name) {
-				if fields[2] == "1" {
+				if fields[1] == "1" {
 					listen++
 				}
 			}
@@ -161,7 +161,7 @@ func abandonedWaiter(t *testing.T, client rueidis.Client, name, value string) {
 	member := "manager:" + value
 	for _, command := range [][]string{
 		{"ZADD", "redlock:waiters:{" + name + "}", "1", member},
-		{"HSET", "redlock:attempts:{" + name + "}", member, "1 1 0"},
+		{"HSET", "redlock:attempts:{" + name + "}", member, "1 0"},
 	} {
 		if err := client.Do(t.Context(), client.B().Arbitrary(command[0]).Keys(command[1]).Args(command[2:]...).Build()).Error(); err != nil {
 			t.Fatal(err)

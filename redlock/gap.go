@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"retwis/internal/elapsed"
+	"retwis/redlock/internal/server"
 )
 
 // A name that is always handed over is never free, and clients of other libraries, which
@@ -67,4 +68,26 @@ func (g *gaps) next(name string, now time.Time) (length, every time.Duration) {
 	}
 	slot.handovers.Store(0)
 	return length, every
+}
+
+// endGap ends a gap: the servers grant the name to the next waiter, unless another
+// client has taken it. Until then it asks them whether one has.
+func (m *Manager) endGap(gap time.Duration, taken server.Op, from nodeSet) {
+	step := gap + time.Millisecond
+	if !m.gaps.shared(taken.Name, time.Now()) {
+		step = min(step, gapPoll)
+	}
+	time.AfterFunc(step, func() {
+		r := newRound(m.voters.nodes, m.voters.quorum, taken, time.Now())
+		r.all = true
+		r.then = func(bool) {
+			if r.foreign() {
+				m.gaps.noteForeign(taken.Name, time.Now())
+			}
+		}
+		r.send(from)
+		if gap > step {
+			m.endGap(gap-step, taken, from)
+		}
+	})
 }

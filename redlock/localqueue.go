@@ -5,88 +5,65 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"retwis/redlock/internal/server"
 )
 
-// The number of handovers within a process before the lock goes back to the servers, so
-// that other processes get it: fewer if another process is known to wait.
-const (
-	maxHandovers    = 64
-	wantedHandovers = 8
-)
-
-// localQueues let one goroutine of this process at a time ask the servers for a
-// name. The others wait for a handover of the lock, or for their turn to ask.
+// localQueues let one goroutine of this process at a time ask the servers for a name. The
+// others wait for a turn on what it gets, or to ask.
 type localQueues struct {
 	mu     sync.Mutex
 	byName map[string]*localQueue
-	// sweeper drops the holders whose time ended.
-	sweeper *time.Timer
-	closed  bool
 }
 
-// gate is the local queue of one name.
+// localQueue is the local queue of one name.
 type localQueue struct {
-	name   string
 	holder *Lock // of this process, or nil
-	asking bool  // a goroutine asks the servers
-	last   error // of its last attempt
+	asking bool  // a goroutine asks the servers, or is about to start its turn
+	before *Lock // had the turn before that, or nil
+	last   error // of the last attempt
 	line   []*localWaiter
-	// expiry handles a holder that does not unlock while others wait.
-	expiry *time.Timer
 }
 
-// localWaiter is a place in a local queue. It receives the lock that was handed
-// over, or nil: then it has to ask the servers.
-type localWaiter struct{ given chan *Lock }
+// localWaiter is a place in a local queue. It receives the hold on which it has a turn, or
+// nil: then it has to ask the servers.
+type localWaiter struct {
+	ttl   time.Duration
+	given chan *hold
+}
 
 func (gs *localQueues) init() { gs.byName = make(map[string]*localQueue) }
 
-// close stops the sweeper.
-func (gs *localQueues) close() {
-	gs.mu.Lock()
-	defer gs.mu.Unlock()
-	gs.closed = true
-	if gs.sweeper != nil {
-		gs.sweeper.Stop()
-	}
-}
-
 // join returns a place in the queue, or nil if the caller has to ask the servers.
-func (gs *localQueues) join(name string) *localWaiter {
+func (gs *localQueues) join(name string, ttl time.Duration) *localWaiter {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
 	g := gs.byName[name]
 	if g == nil {
-		gs.byName[name] = &localQueue{name: name, asking: true}
+		gs.byName[name] = &localQueue{asking: true}
 		return nil
 	}
 	if g.holder == nil && !g.asking {
 		g.asking = true
 		return nil
 	}
-	t := &localWaiter{given: make(chan *Lock, 1)}
+	t := &localWaiter{ttl: ttl, given: make(chan *hold, 1)}
 	g.line = append(g.line, t)
-	gs.watchExpiry(g)
 	return t
 }
 
-// wait returns the lock that was handed over, or nil if the caller has to ask the
+// wait returns the hold on which the caller has a turn, or nil if it has to ask the
 // servers.
-func (gs *localQueues) wait(ctx context.Context, name string, t *localWaiter, closing <-chan struct{}) (*Lock, error) {
+func (gs *localQueues) wait(ctx context.Context, m *Manager, name string, t *localWaiter) (*hold, error) {
 	var cause error
 	select {
-	case l := <-t.given:
-		if l != nil || ctx.Err() == nil {
-			return l, nil
+	case h := <-t.given:
+		if ctx.Err() == nil {
+			return h, nil
 		}
-		err := waitError(name, context.Cause(ctx), gs.reason(name))
-		gs.leave(name)
-		return nil, err
+		cause = context.Cause(ctx)
+		t.given <- h
 	case <-ctx.Done():
 		cause = context.Cause(ctx)
-	case <-closing:
+	case <-m.closing:
 		cause = ErrClosed
 	}
 	gs.mu.Lock()
@@ -97,10 +74,15 @@ func (gs *localQueues) wait(ctx context.Context, name string, t *localWaiter, cl
 		gs.mu.Unlock()
 		return nil, err
 	}
+	// Its turn came at this moment: the next one gets it.
+	h := <-t.given
+	passed := h != nil && g.give(h, time.Now())
 	gs.mu.Unlock()
-	// It was handed over at this moment: release it to the next waiter.
-	if l := <-t.given; l != nil {
-		l.m.voters.release(l.op(server.Release), l.servers)
+	if passed {
+		return nil, err
+	}
+	if h != nil {
+		m.release(h, false)
 	}
 	gs.leave(name)
 	return nil, err
@@ -111,41 +93,34 @@ func (gs *localQueues) answered(name string, last error) {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
 	if g := gs.byName[name]; g != nil {
-		g.last = last
+		g.before, g.last = nil, last
 	}
 }
 
-// reason returns why a name is not available, as far as this process knows.
-func (gs *localQueues) reason(name string) error {
-	gs.mu.Lock()
-	defer gs.mu.Unlock()
-	return gs.byName[name].reason()
-}
-
+// reason returns why the name is not available, as far as this process knows.
 func (g *localQueue) reason() error {
-	if g.holder != nil && g.holder.Valid() {
+	switch {
+	case g.holder != nil && g.holder.Valid():
 		return g.holder.held()
+	case g.before != nil:
+		return g.before.held()
 	}
 	return g.last
 }
 
-// hold records the holder of a name. asked says that the caller was the one asking
-// the servers.
+// hold records the holder of a name. asked says that the caller was the one asking the
+// servers, or had a turn.
 func (gs *localQueues) hold(l *Lock, asked bool) {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
 	g := gs.byName[l.name]
 	if g == nil {
-		g = &localQueue{name: l.name}
+		g = &localQueue{}
 		gs.byName[l.name] = g
 	}
-	g.holder, g.last = l, nil
+	g.holder, g.before, g.last = l, nil, nil
 	if asked {
 		g.asking = false
-	}
-	gs.watchExpiry(g)
-	if gs.sweeper == nil && !gs.closed {
-		gs.sweeper = time.AfterFunc(sweepTime(l), gs.sweep)
 	}
 }
 
@@ -155,19 +130,28 @@ func (gs *localQueues) leave(name string) {
 	defer gs.mu.Unlock()
 	g := gs.byName[name]
 	g.asking = false
-	gs.advance(g)
+	gs.advance(name, g)
 }
 
-// handOver gives a lock to the next waiter, and reports whether there was one.
-func (gs *localQueues) handOver(l *Lock) bool {
+// pass gives the next waiter a turn on the hold of a lock that was unlocked, and reports
+// whether it may have one.
+func (gs *localQueues) pass(l *Lock, now time.Time) bool {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
 	g := gs.byName[l.name]
-	if g == nil || g.holder != l || g.asking || len(g.line) == 0 {
+	if g == nil || g.holder != l || g.asking || !g.give(l.hold, now) {
 		return false
 	}
-	g.holder, g.asking, g.last = nil, true, l.held()
-	gs.pop(g).given <- l
+	g.holder, g.asking, g.before = nil, true, l
+	return true
+}
+
+// give gives the first waiter a turn, if there is one, and it may have one.
+func (g *localQueue) give(h *hold, now time.Time) bool {
+	if len(g.line) == 0 || !h.shared(g.line[0].ttl, now) {
+		return false
+	}
+	g.pop().given <- h
 	return true
 }
 
@@ -177,33 +161,18 @@ func (gs *localQueues) drop(l *Lock) {
 	defer gs.mu.Unlock()
 	if g := gs.byName[l.name]; g != nil && g.holder == l {
 		g.holder = nil
-		gs.advance(g)
+		gs.advance(l.name, g)
 	}
 }
 
-// sweepTime is the time until the sweeper checks a lock.
-func sweepTime(l *Lock) time.Duration { return max(time.Until(l.Until()), time.Millisecond) }
-
-// sweep drops the expired holders, and schedules itself again while there are
-// others.
-func (gs *localQueues) sweep() {
+// waiting returns how many goroutines of this process wait for a name.
+func (gs *localQueues) waiting(name string) int {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
-	gs.sweeper = nil
-	var held *Lock
-	for _, g := range gs.byName {
-		switch {
-		case g.holder == nil:
-		case g.holder.Valid():
-			held = g.holder
-		case len(g.line) == 0:
-			g.holder = nil
-			gs.advance(g)
-		}
+	if g := gs.byName[name]; g != nil {
+		return len(g.line)
 	}
-	if held != nil && !gs.closed {
-		gs.sweeper = time.AfterFunc(sweepTime(held), gs.sweep)
-	}
+	return 0
 }
 
 // heldUntil returns until when this process holds a name, or zero.
@@ -218,47 +187,19 @@ func (gs *localQueues) heldUntil(name string) time.Time {
 
 // advance lets the first waiter ask, unless the name is held or another goroutine
 // asks.
-func (gs *localQueues) advance(g *localQueue) {
+func (gs *localQueues) advance(name string, g *localQueue) {
 	switch {
 	case g.holder != nil || g.asking:
 	case len(g.line) > 0:
 		g.asking = true
-		gs.pop(g).given <- nil
+		g.pop().given <- nil
 	default:
-		if g.expiry != nil {
-			g.expiry.Stop()
-		}
-		delete(gs.byName, g.name)
+		delete(gs.byName, name)
 	}
 }
 
-func (gs *localQueues) pop(g *localQueue) *localWaiter {
+func (g *localQueue) pop() *localWaiter {
 	t := g.line[0]
 	g.line = slices.Delete(g.line, 0, 1)
 	return t
-}
-
-// watchExpiry makes the queue advance when the holder's time ends.
-func (gs *localQueues) watchExpiry(g *localQueue) {
-	if g.holder == nil || len(g.line) == 0 {
-		return
-	}
-	left := time.Until(g.holder.Until())
-	if g.expiry != nil {
-		g.expiry.Reset(left)
-		return
-	}
-	g.expiry = time.AfterFunc(left, func() {
-		gs.mu.Lock()
-		defer gs.mu.Unlock()
-		if gs.byName[g.name] != g || g.holder == nil {
-			return
-		}
-		if g.holder.Valid() {
-			gs.watchExpiry(g) // it was extended
-			return
-		}
-		g.holder = nil
-		gs.advance(g)
-	})
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"sync"
 	"time"
 
 	"retwis/redlock/internal/server"
@@ -13,41 +11,23 @@ import (
 
 // Lock is a name that is held. Many goroutines may use it.
 type Lock struct {
-	m          *Manager
-	name       string
-	value      string
-	token      uint64
-	servers    nodeSet // the servers that may have it
-	ttl        time.Duration
-	handovers  int           // handovers within the process
-	chain      *server.Chain // of their values; nil: none
-	chainStart time.Time     // the start of the first lock in that chain
-	// queued says that it was waited for: a server may still have it in its queue.
-	queued bool
+	*hold // its mutex guards the fields below, but for the token
+	token uint64
 
-	mu         sync.Mutex
-	until      time.Time
-	since      time.Time // start of the hold
-	owner      string
 	maxHold    time.Duration
-	limit      time.Time // of until; zero: none
+	limit      time.Time // of the turn, by maxHold; zero: none
 	extensions int
-	wanted     bool // other processes wait for it
-	// unconfirmed says that it is based on grants only, and that no majority has
-	// answered a request about it yet. It is not handed over.
-	unconfirmed bool
-	over        error           // why it is no longer held
-	parent      context.Context // has the values for ctx
-	ctx         context.Context
-	cancel      context.CancelCauseFunc
-	expiry      *time.Timer
+	over       error           // why it is no longer held
+	parent     context.Context // has the values for ctx
+	ctx        context.Context
+	cancel     context.CancelCauseFunc
 }
 
 // Name returns the locked name.
 func (l *Lock) Name() string { return l.name }
 
-// Value returns the text under the name on the servers, which is unique to this
-// lock.
+// Value returns the text under the name on the servers. Goroutines of a process that take
+// turns on the name have the same.
 func (l *Lock) Value() string { return l.value }
 
 // Token returns the fencing token: a number greater than that of every earlier lock
@@ -69,7 +49,7 @@ func (l *Lock) Token() uint64 { return l.token }
 func (l *Lock) Until() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.until
+	return l.end()
 }
 
 // Valid reports whether the lock is held now, without asking the servers: it was not
@@ -83,33 +63,17 @@ func (l *Lock) validAt(now time.Time) bool {
 	return l.heldLocked(now)
 }
 
-// heldLocked checks both clocks: the monotonic one stops while the machine is
-// suspended, the wall clock may be set back.
-func (l *Lock) heldLocked(now time.Time) bool {
-	return l.over == nil && now.Before(l.until) && now.Round(0).Before(l.until.Round(0))
-}
+func (l *Lock) heldLocked(now time.Time) bool { return l.over == nil && validFor(l.end(), now) > 0 }
 
-// start starts the hold of a lock that was just taken. A handover starts a new one.
-// asked says that the caller was the one asking the servers.
-func (m *Manager) start(ctx context.Context, l *Lock, opt LockOptions, asked bool) *Lock {
-	l.parent = context.WithoutCancel(ctx)
-	l.configure(opt)
-	m.localQueues.hold(l, asked)
-	return l
-}
+// limited reports whether the lock ends because of MaxHold, however often it is extended.
+func (l *Lock) limited() bool { return !l.limit.IsZero() && !l.until.Before(l.limit) }
 
-// configure applies the options of a lock.
-func (l *Lock) configure(opt LockOptions) {
-	l.mu.Lock()
-	l.owner, l.since = opt.Owner, time.Now()
-	if opt.MaxHold > 0 {
-		l.maxHold, l.limit = opt.MaxHold, l.since.Add(opt.MaxHold)
-		if l.limit.Before(l.until) {
-			l.until = l.limit
-		}
+// end returns the end of the turn.
+func (l *Lock) end() time.Time {
+	if l.limited() {
+		return l.limit
 	}
-	l.mu.Unlock()
-	l.recordOwner(false)
+	return l.until
 }
 
 // Extend renews the full time of the lock, in one round trip. ErrLost means that the
@@ -125,14 +89,16 @@ func (l *Lock) Extend(ctx context.Context) error {
 	case cause != nil:
 		return waitError(l.name, cause, nil)
 	case won:
-		return l.prolong(r)
+		return l.extended(r)
 	}
 	err := r.err(l.m.opt.NodeTimeout)
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if errors.Is(err, ErrLost) {
-		l.mu.Lock()
-		l.end(err)
-		l.mu.Unlock()
+		l.stop(err)
+		l.lose(err)
 	}
+	l.failed = r.reasons(l.m.opt.NodeTimeout)
 	return err
 }
 
@@ -141,7 +107,7 @@ func (l *Lock) mayExtend() error {
 	defer l.mu.Unlock()
 	switch {
 	case l.over == nil && !l.heldLocked(time.Now()):
-		l.end(l.expired())
+		l.stop(l.expired())
 		return l.over
 	case l.over == context.Canceled:
 		return l.unlocked()
@@ -154,36 +120,23 @@ func (l *Lock) mayExtend() error {
 	return nil
 }
 
-// prolong records that a round has extended the lock.
-func (l *Lock) prolong(r *round) error {
+// extended records that a round has extended the lock.
+func (l *Lock) extended(r *round) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.over == nil && !l.heldLocked(time.Now()) { // a lock that has ended stays so
-		l.end(l.expired())
-	}
-	if l.over != nil {
+	l.prolong(r)
+	switch {
+	case l.over != nil:
 		return l.over
+	case l.heldLocked(time.Now()):
+		l.m.voters.stats.extended.Add(1)
+		return nil
+	case l.limited():
+		l.stop(l.expired())
+	default:
+		l.stop(l.lost("the answers came too late"))
 	}
-	l.unconfirmed = false
-	l.wanted = l.wanted || r.waiters()
-	until := l.m.voters.validUntil(r)
-	if !l.limit.IsZero() && l.limit.Before(until) {
-		until = l.limit
-	}
-	if until.After(l.until) {
-		l.until = until
-	}
-	if !l.heldLocked(time.Now()) {
-		if l.limited() {
-			l.end(l.expired())
-		} else {
-			l.end(l.lost("the answers came too late"))
-		}
-		return l.over
-	}
-	l.m.voters.stats.extended.Add(1)
-	l.recordOwner(false)
-	return nil
+	return l.over
 }
 
 // unlockTimeouts is how many node timeouts Unlock waits: the wait delays no other
@@ -202,37 +155,22 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	if l.within(ctx) {
 		ctx = context.WithoutCancel(ctx)
 	}
-	l.mu.Lock()
-	valid, over, unconfirmed := l.heldLocked(time.Now()), l.over, l.unconfirmed
-	if !valid && over == nil {
-		over = l.expired()
-	}
-	l.end(context.Canceled)
-	handovers, wanted := maxHandovers, l.wanted
-	l.mu.Unlock()
 	now := time.Now()
-	if wanted || l.m.gaps.shared(l.name, now) || now.Sub(l.chainStart) > gapEvery {
-		handovers = wantedHandovers
+	l.mu.Lock()
+	if l.over == nil && !l.heldLocked(now) {
+		l.stop(l.expired())
 	}
+	over := l.over
+	l.stop(context.Canceled)
+	l.mu.Unlock()
 	switch {
 	case over == context.Canceled:
 		return l.unlocked()
-	case valid && !unconfirmed && l.handovers < handovers && l.m.localQueues.handOver(l):
+	case over == nil && l.m.localQueues.pass(l, now):
 		l.m.voters.stats.handed.Add(1)
 		return nil
 	}
-	var gap, every time.Duration
-	if valid && (l.queued || wanted || l.handovers >= handovers) {
-		gap, every = l.m.gaps.next(l.name, now)
-	}
-	freed := l.op(server.Release)
-	freed.Free, freed.Every = gap, every
-	r := l.m.voters.release(freed, l.servers)
-	l.recordOwner(true)
-	if gap > 0 {
-		l.m.hints.note(l.name, now) // so that no goroutine here takes it by the fast attempt
-		l.m.endGap(gap, r.Op, l.servers)
-	}
+	r := l.m.release(l.hold, over == nil)
 	l.m.localQueues.drop(l)
 	won, cause := r.await(ctx, unlockTimeouts*l.m.opt.NodeTimeout)
 	switch {
@@ -246,25 +184,19 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	return nil
 }
 
-// end records why the lock is no longer held. The first reason stays.
-func (l *Lock) end(why error) {
+// stop records why the lock is no longer held. The first reason stays.
+func (l *Lock) stop(why error) {
 	if l.over != nil {
 		return
 	}
 	l.over = why
 	if errors.Is(why, ErrLost) {
 		l.m.voters.stats.lost.Add(1)
+		l.timer.Reset(0) // the next waiter asks the servers
 	}
 	if l.ctx != nil {
-		l.expiry.Stop()
 		l.cancel(why)
 	}
-}
-
-// held is the error for other callers in this process that want the name.
-func (l *Lock) held() error {
-	return fmt.Errorf("redlock: %q: %w: by this process for another %v",
-		l.name, ErrHeld, max(0, time.Until(l.Until())).Round(time.Millisecond))
 }
 
 // lost is the error of a lock that was lost.
@@ -272,99 +204,20 @@ func (l *Lock) lost(why string) error {
 	return fmt.Errorf("redlock: %q: %w: %s", l.name, ErrLost, why)
 }
 
-// limited reports whether the lock ends because of MaxHold, however often it is extended.
-func (l *Lock) limited() bool { return !l.limit.IsZero() && !l.until.Before(l.limit) }
-
 // expired is the error of a lock that was not extended in time, or that was held for
 // MaxHold.
 func (l *Lock) expired() error {
 	if l.limited() {
 		return fmt.Errorf("redlock: %q: %w: %w: %v", l.name, ErrLost, ErrMaxHold, l.maxHold)
 	}
+	if l.failed != "" {
+		return l.lost("its time ran out; the last extension failed (" + l.failed + ")")
+	}
 	return l.lost("its time ran out")
 }
 
 // unlocked is the error of using a lock after Unlock.
 func (l *Lock) unlocked() error { return fmt.Errorf("redlock: %q: %w", l.name, ErrUnlocked) }
-
-// op returns an op on the servers that have the lock.
-func (l *Lock) op(what server.Kind) server.Op {
-	o := server.Op{Kind: what, Name: l.name, Value: l.value, Position: l.handovers, Chain: l.chain, TTL: l.ttl}
-	if what == server.Release {
-		o.Queue = l.queued
-		if l.chain != nil {
-			o.TTL, o.Queue = l.chain.Longest() // a server that missed handovers may keep it for so long
-		}
-	}
-	return o
-}
-
-// next returns the chain of a lock that is handed over, with the value of the next
-// holder.
-func (l *Lock) next(value string, ttl time.Duration) *server.Chain {
-	c := l.chain
-	if c == nil {
-		c = server.NewChain(len(l.m.voters.nodes), l.value, l.ttl, l.queued)
-	}
-	c.Add(value, ttl)
-	return c
-}
-
-// takeOver turns a lock that was handed over within the process into the caller's,
-// with a new value and its full time. The servers learn of it in the background,
-// because the lock is held anyway, unless it needs a fencing token or little time is
-// left. It returns nil if the lock could not be kept.
-func (m *Manager) takeOver(ctx context.Context, given *Lock, ttl time.Duration) *Lock {
-	given.mu.Lock()
-	until := given.until
-	given.mu.Unlock()
-	value := server.NewValue()
-	l := &Lock{
-		m: m, name: given.name, value: value, chain: given.next(value, ttl), token: given.token,
-		servers: given.servers, handovers: given.handovers + 1, chainStart: given.chainStart, ttl: ttl, until: until,
-	}
-	changed := l.op(server.Extend)
-	changed.Fence = m.opt.Fencing
-	r := newRound(m.voters.nodes, m.voters.quorum, changed, time.Now())
-	background := !m.opt.Fencing && time.Until(until) > ttl/2
-	if background {
-		r.then = func(won bool) { l.changed(r, won) }
-	}
-	r.send(l.servers)
-	if !background {
-		won, _ := r.await(ctx, m.opt.NodeTimeout)
-		if won && m.opt.Fencing {
-			token, err := m.voters.resolveToken(ctx, r)
-			l.token, won = token, err == nil
-		}
-		if !won || l.prolong(r) != nil {
-			m.voters.release(l.op(server.Release), l.servers)
-			return nil
-		}
-	}
-	return l
-}
-
-// confirmed reports whether a majority of the servers has confirmed the lock.
-func (l *Lock) confirmed() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return !l.unconfirmed
-}
-
-// changed records how the servers accepted the new value of a lock that was handed
-// over.
-func (l *Lock) changed(r *round, won bool) {
-	if won {
-		_ = l.prolong(r)
-		return
-	}
-	if _, refused, _ := r.tally(); refused > len(r.nodes)-r.need {
-		l.mu.Lock()
-		l.end(l.lost("a majority of the servers had lost it"))
-		l.mu.Unlock()
-	}
-}
 
 // Keep runs f under the lock like Manager.Do: it extends the lock meanwhile and
 // unlocks it at the end.
@@ -392,12 +245,7 @@ func (l *Lock) Keep(ctx context.Context, f func(context.Context, *Lock) error) (
 // keepExtending extends the lock every Options.ExtendEvery, sooner after a failure,
 // until the context ends or the lock cannot be extended.
 func (l *Lock) keepExtending(ctx context.Context) {
-	pause := l.m.extendEvery(l.ttl)
-	unconfirmed := !l.confirmed()
-	if unconfirmed {
-		pause = min(pause, l.m.opt.RetryMin)
-	}
-	timer := time.NewTimer(pause)
+	timer := time.NewTimer(l.m.extendEvery(l.ttl))
 	defer timer.Stop()
 	for {
 		select {
@@ -405,12 +253,7 @@ func (l *Lock) keepExtending(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		pause = l.m.extendEvery(l.ttl)
-		if unconfirmed && l.confirmed() {
-			unconfirmed = false
-			timer.Reset(pause)
-			continue
-		}
+		pause := l.m.extendEvery(l.ttl)
 		switch err := l.Extend(ctx); {
 		case err == nil:
 		case errors.Is(err, ErrNoQuorum):
@@ -428,38 +271,4 @@ func (m *Manager) extendEvery(ttl time.Duration) time.Duration {
 		return m.opt.ExtendEvery
 	}
 	return time.Duration(float64(m.opt.ExtendEvery) * (float64(ttl) / float64(m.opt.TTL)))
-}
-
-// recordOwner records the holder for as long as the lock lives, or removes the
-// record. It does not wait.
-func (l *Lock) recordOwner(gone bool) {
-	if l.owner == "" {
-		return
-	}
-	host, _ := os.Hostname()
-	record := l.op(server.RecordOwner)
-	record.Owner = &server.Holder{Host: host, PID: os.Getpid(), Since: l.since, Text: l.owner, Gone: gone}
-	l.m.voters.ask(record, l.servers)
-}
-
-// endGap ends a gap: the servers grant the name to the next waiter, unless another
-// client has taken it. Until then it asks them whether one has.
-func (m *Manager) endGap(gap time.Duration, taken server.Op, from nodeSet) {
-	step := gap + time.Millisecond
-	if !m.gaps.shared(taken.Name, time.Now()) {
-		step = min(step, gapPoll)
-	}
-	time.AfterFunc(step, func() {
-		r := newRound(m.voters.nodes, m.voters.quorum, taken, time.Now())
-		r.all = true
-		r.then = func(bool) {
-			if r.foreign() {
-				m.gaps.noteForeign(taken.Name, time.Now())
-			}
-		}
-		r.send(from)
-		if gap > step {
-			m.endGap(gap-step, taken, from)
-		}
-	})
 }

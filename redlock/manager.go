@@ -30,8 +30,8 @@
 //
 // If a holder dies, its names are free after the TTL. A server that does not answer
 // delays no client. Waiting clients get the lock in the order of their arrival; the
-// release notifies the next one, without polling. Within a process, a lock is handed
-// over without waiting for the servers. Dead waiters are skipped. If several clients
+// release notifies the next one, without polling. Goroutines of a process take turns on a
+// name for a short time, without asking the servers. Dead waiters are skipped. If several clients
 // ask at the same time and none gets a majority (split brain), each releases what it
 // got and retries after a random pause. Clients of other libraries, which poll, find a
 // name free now and then even if clients of this package always wait for it.
@@ -42,7 +42,7 @@
 // # Cost
 //
 // Lock on a free name and Unlock take one round trip each, to all servers at once; the
-// slowest of the majority decides. Fencing takes a second round trip only after a
+// slowest of the majority decides. A turn within the process takes none. Fencing takes a second round trip only after a
 // failure. Concurrent requests to one server travel in one batch. A Manager has one
 // goroutine and one connection for each server, and one more of each after the first
 // wait.
@@ -272,7 +272,6 @@ func (m *Manager) Close() error {
 		close(m.closing)
 		m.calls.Lock()
 		close(m.voters.draining)
-		m.localQueues.close()
 		m.calls.Unlock()
 		drained := make(chan struct{})
 		go func() {

@@ -130,9 +130,6 @@ func TestMaxHoldStartsWithHandover(t *testing.T) {
 		}
 		all.Wait()
 		within(t, "all", time.Since(begun), count*work, simTTL/2)
-		if stats := ms[0].Stats(); stats.Handed < count/2 {
-			t.Errorf("%d handovers: the test does not test them", stats.Handed)
-		}
 	})
 }
 

@@ -332,8 +332,8 @@ func (n *node) listen(ctx context.Context) {
 	pause := redialMin
 	for ctx.Err() == nil {
 		begun := time.Now()
-		_ = n.server.Listen(ctx, server.Channel(n.voters.id), n.listening, func(message string, votes bool) {
-			n.voters.waiters.granted(n.index, parseGrant(message), votes)
+		_ = n.server.Listen(ctx, server.Channel(n.voters.id), n.listening, func(value string) {
+			n.voters.waiters.granted(n.index, value)
 		})
 		n.subscribed.Store(false)
 		if time.Since(begun) > redialMax {

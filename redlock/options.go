@@ -41,7 +41,7 @@ type Options struct {
 	// MaxHold limits the time that a lock is held, with all extensions. Then its
 	// context ends with ErrMaxHold, it can no longer be extended, and the name is
 	// free when it is unlocked, or a TTL later if the holder hangs. Each lock has its
-	// whole MaxHold, also one that is handed over within the process. Default 0: no
+	// whole MaxHold, also that of a goroutine to which another one passed it on. Default 0: no
 	// limit, so that a holder that hangs while Do extends its lock blocks all other
 	// clients.
 	MaxHold time.Duration

@@ -77,7 +77,8 @@ type worker struct {
 	mu  sync.Mutex
 	out io.Writer
 	// work is how long a lock is held at most, as a rule.
-	work time.Duration
+	work  time.Duration
+	locks atomic.Int64
 }
 
 // say prints a line. The last field shows that it is whole.
@@ -118,8 +119,9 @@ func (w *worker) compete(ctx context.Context, name string) {
 
 // hold says from when until when it believes to have the lock.
 func (w *worker) hold(ctx context.Context, l *redlock.Lock) {
+	id := fmt.Sprint(os.Getpid(), "-", w.locks.Add(1))
 	begin := time.Now()
-	w.say("got %s %s %d %d %d", l.Value(), l.Name(), l.Token(), begin.UnixNano(), l.Until().UnixNano())
+	w.say("got %s %s %d %d %d", id, l.Name(), l.Token(), begin.UnixNano(), l.Until().UnixNano())
 	switch rand.IntN(50) {
 	case 0:
 		<-l.Context().Done()
@@ -134,14 +136,14 @@ func (w *worker) hold(ctx context.Context, l *redlock.Lock) {
 	if until := l.Until(); until.Before(end) {
 		end = until
 	}
-	w.say("end %s %d", l.Value(), end.UnixNano())
+	w.say("end %s %d", id, end.UnixNano())
 }
 
 // workers are processes that compete, and what they have said.
 type workers struct {
 	t     *testing.T
 	mu    sync.Mutex
-	locks map[string]holding // by value
+	locks map[string]holding // by id
 	all   sync.WaitGroup
 }
 
@@ -224,10 +226,10 @@ func (w *workers) heard(who, line string) {
 func (w *workers) gone(who string, killed int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for value, h := range w.locks {
+	for id, h := range w.locks {
 		if h.who == who && h.open && killed != 0 {
 			h.end, h.open = max(h.begin, min(h.until, killed)), false
-			w.locks[value] = h
+			w.locks[id] = h
 		}
 	}
 }

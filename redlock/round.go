@@ -93,9 +93,6 @@ func (r *round) vote(i int, answered server.Reply) {
 	r.replies[i] = answered
 	if answered.Answer == server.Yes {
 		r.yes++
-		if r.Kind == server.Extend {
-			r.Chain.Confirm(r.Position, i)
-		}
 	} else {
 		r.others++
 	}
@@ -225,13 +222,6 @@ func (r *round) hasLeader() bool {
 		}
 	}
 	return false
-}
-
-// waiters reports whether a server has other waiters.
-func (r *round) waiters() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.ContainsFunc(r.replies, func(answered server.Reply) bool { return answered.Waiters > 0 })
 }
 
 // foreign reports whether a lock of another library holds the name on some server.

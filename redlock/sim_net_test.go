@@ -3,7 +3,6 @@ package redlock
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -19,8 +18,6 @@ type simLink struct {
 	net    *simNet
 	// listens says that the manager knows of its subscription.
 	listens atomic.Bool
-	// untied plants a bug: a message counts for whatever attempt it meets.
-	untied bool
 
 	mu    sync.Mutex
 	known simMachine // that of the manager, and the boot that answered it last
@@ -119,16 +116,6 @@ func (n *simNet) cut(l *simLink) bool {
 	return n.cuts[l]
 }
 
-// latest returns the number of the last attempt of a waiter.
-func (w *waiters) latest(value string) uint64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if t := w.byValue[value]; t != nil {
-		return t.attempt
-	}
-	return 0
-}
-
 func (l *simLink) Name() string { return l.server.label }
 
 func (l *simLink) Close() {}
@@ -153,7 +140,6 @@ func (l *simLink) Run(_ context.Context, batch []*server.Op, replies []server.Re
 	sent := make([]server.Op, len(batch)) // what is on the wire stays as it was
 	for i, o := range batch {
 		sent[i] = *o
-		sent[i].Chain = o.Chain.Clone()
 	}
 	evidence, listens := l.evidence(), l.listens.Load()
 	l.net.pass(l, false)
@@ -248,7 +234,7 @@ func (l *simLink) execute(sent []server.Op, replies []server.Reply, listens bool
 	}
 }
 
-func (l *simLink) Listen(ctx context.Context, channel string, ready func(), heard func(message string, fit bool)) error {
+func (l *simLink) Listen(ctx context.Context, channel string, ready func(), heard func(message string)) error {
 	defer l.listens.Store(false)
 	s := l.server
 	s.mu.Lock()
@@ -257,8 +243,7 @@ func (l *simLink) Listen(ctx context.Context, channel string, ready func(), hear
 		return errSim
 	}
 	boot := s.boot
-	fit := s.quarantine(l.evidence()) <= 0
-	s.ears = append(s.ears, simEar{channel, func(g grant) {
+	s.ears = append(s.ears, simEar{channel, func(value string) {
 		if l.net.chance(l.net.loss) {
 			return
 		}
@@ -266,10 +251,7 @@ func (l *simLink) Listen(ctx context.Context, channel string, ready func(), hear
 			time.Sleep(l.net.delay())
 			l.net.pass(l, true)
 			if !l.net.cut(l) {
-				if l.untied {
-					g.attempt = l.m.voters.waiters.latest(g.value)
-				}
-				heard(fmt.Sprint(g.value, " ", g.attempt, " ", g.lasts.Milliseconds()), fit)
+				heard(value)
 			}
 		})
 	}})

@@ -72,14 +72,13 @@ type simWaiter struct {
 	since   int64
 	manager string
 	value   string
-	attempt uint64
 	again   time.Duration // by when it asks again
 	listens bool
 }
 
 type simEar struct {
 	channel string
-	tell    func(grant)
+	tell    func(string)
 }
 
 func newSimServer(label string, rate float64) *simServer {
@@ -170,7 +169,7 @@ func (s *simServer) grant(name string, ttl time.Duration, caller string) string 
 		for _, ear := range s.ears {
 			if ear.channel == server.Channel(next.manager) {
 				heard++
-				ear.tell(grant{next.value, next.attempt, ttl})
+				ear.tell(next.value)
 			}
 		}
 		if heard > 0 || !next.listens {
@@ -182,22 +181,22 @@ func (s *simServer) grant(name string, ttl time.Duration, caller string) string 
 }
 
 // count is token.lua.
-func (s *simServer) count(name string) (token uint64, fresh bool) {
+func (s *simServer) count(name string, n uint64) (token uint64, fresh bool) {
 	last := s.data.tokens[name]
 	if s.second != nil { // of a real server, which has voted for long
-		token = uint64(s.second()+1) * 1_000_000
+		token = uint64(s.second()+1)*1_000_000 + n - 1
 	} else {
 		// The year of the simulation.
 		const year = 946684800_000_000
 		token = year + uint64(s.now()/time.Second+1)*1_000_000
 		earliest := year + uint64((s.data.since + 2*time.Second).Microseconds())
-		token = max(token, earliest)
+		token = max(token, earliest) + n - 1
 		if last < earliest {
 			last = 0
 		}
 	}
 	if last > 0 {
-		token = max(token, last+1)
+		token = max(token, last+n)
 	}
 	s.data.tokens[name] = token
 	return token, last == 0
@@ -205,11 +204,6 @@ func (s *simServer) count(name string) (token uint64, fresh bool) {
 
 func (s *simServer) leave(name, value string) {
 	s.data.lines[name] = slices.DeleteFunc(s.data.lines[name], func(w simWaiter) bool { return w.value == value })
-}
-
-// its is held.lua.
-func (s *simServer) its(o *server.Op, value string) bool {
-	return value == o.Value || slices.Contains(o.Chain.Before(o.Position, s.index), value)
 }
 
 // do carries out one op.
@@ -225,12 +219,12 @@ func (s *simServer) do(o *server.Op, manager string, listens bool, evidence simE
 		return s.acquire(o, manager, listens, held, taken)
 	case server.Release:
 		if o.Queue {
-			s.leave(o.Name, o.Chain.First(o.Value))
+			s.leave(o.Name, o.Value)
 		}
 		if !taken && s.now() >= s.data.free[o.Name] {
 			s.grant(o.Name, o.Grant, "")
 		}
-		if !taken || !s.its(o, held.value) {
+		if !taken || held.value != o.Value {
 			return server.Reply{Answer: server.No}
 		}
 		switch {
@@ -242,15 +236,11 @@ func (s *simServer) do(o *server.Op, manager string, listens bool, evidence simE
 		}
 		return server.Reply{Answer: server.Yes}
 	case server.Extend:
-		if !taken || !s.its(o, held.value) {
+		if !taken || held.value != o.Value {
 			return server.Reply{Answer: server.No}
 		}
 		s.set(o.Name, o.Value, o.TTL)
-		answered := server.Reply{Answer: server.Yes, Waiters: int64(len(s.data.lines[o.Name]))}
-		if o.Fence {
-			answered.Token, answered.Fresh = s.count(o.Name)
-		}
-		return answered
+		return server.Reply{Answer: server.Yes}
 	case server.Raise:
 		s.data.tokens[o.Name] = max(s.data.tokens[o.Name], o.Token)
 		return server.Reply{Answer: server.Yes}
@@ -266,8 +256,8 @@ func (s *simServer) do(o *server.Op, manager string, listens bool, evidence simE
 func (s *simServer) acquire(o *server.Op, manager string, listens bool, held simKey, taken bool) server.Reply {
 	yes := func() server.Reply {
 		s.set(o.Name, o.Value, o.TTL)
-		if o.Fence {
-			token, fresh := s.count(o.Name)
+		if o.Tokens > 0 {
+			token, fresh := s.count(o.Name, uint64(o.Tokens))
 			return server.Reply{Answer: server.Yes, Token: token, Fresh: fresh}
 		}
 		return server.Reply{Answer: server.Yes}
@@ -275,7 +265,7 @@ func (s *simServer) acquire(o *server.Op, manager string, listens bool, held sim
 	join := func() server.Reply {
 		if o.Queue && !o.Quick {
 			s.leave(o.Name, o.Value)
-			line := append(s.data.lines[o.Name], simWaiter{o.Since, manager, o.Value, o.Attempt, s.now() + o.Within, listens})
+			line := append(s.data.lines[o.Name], simWaiter{o.Since, manager, o.Value, s.now() + o.Within, listens})
 			slices.SortFunc(line, func(a, b simWaiter) int {
 				if a.since != b.since {
 					return int(a.since - b.since)

@@ -21,7 +21,6 @@ type schedule struct {
 	seed      uint64
 	forgetful bool          // plant a bug: servers vote after a restart
 	byClock   bool          // plant a bug: a quarantine ends by the server's clock
-	untied    bool          // plant a bug: a message counts for any attempt
 	drift     time.Duration // 0: the default
 	fencing   bool
 	maxHold   time.Duration // 0: none
@@ -112,7 +111,7 @@ func newWorld(t *testing.T, s schedule) *world {
 func (w *world) manager(t *testing.T, opt Options) *Manager {
 	links := make([]server.Server, len(w.servers))
 	for i, s := range w.servers {
-		l := &simLink{server: s, known: simMachine{name: strconv.Itoa(len(w.managers) % 2)}, net: w.net, untied: w.untied}
+		l := &simLink{server: s, known: simMachine{name: strconv.Itoa(len(w.managers) % 2)}, net: w.net}
 		links[i] = l
 		w.links = append(w.links, l)
 	}
@@ -365,9 +364,6 @@ func TestSimulationComplains(t *testing.T) {
 		"its own clock": func(s *schedule) { s.byClock = true },
 		"no drift":      func(s *schedule) { s.drift = time.Nanosecond },
 		"no limit":      func(s *schedule) { s.maxHold, s.unlimited = simTTL/2, true },
-	}
-	if redistest.Long { // one schedule in 300 shows it
-		bugs["old messages"] = func(s *schedule) { s.untied, s.outages = true, true }
 	}
 	for name, plant := range bugs {
 		t.Run(name, func(t *testing.T) {

@@ -33,7 +33,7 @@ func TestValidByBothClocks(t *testing.T) {
 		if until.Sub(now) != test.monotonic || until.Round(0).Sub(now.Round(0)) != test.wall {
 			t.Fatalf("%s: %v left by the monotonic clock, %v by the wall clock", test.what, until.Sub(now), until.Round(0).Sub(now.Round(0)))
 		}
-		if l := (&Lock{until: until}); l.Valid() != test.valid {
+		if l := (&Lock{hold: &hold{until: until}}); l.Valid() != test.valid {
 			t.Errorf("%s: valid is %v", test.what, l.Valid())
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 // queue waits in the queue of a name after a pause, with begun as the time of
 // arrival.
-func (m *Manager) queue(ctx context.Context, name string, ttl time.Duration, begun time.Time, pause time.Duration) (*Lock, error) {
+func (m *Manager) queue(ctx context.Context, name string, ttl time.Duration, begun time.Time, pause time.Duration) (*hold, error) {
 	var t waiter
 	m.voters.waiters.renew(&t)
 	defer m.voters.waiters.remove(&t)
@@ -27,15 +27,15 @@ func (m *Manager) queue(ctx context.Context, name string, ttl time.Duration, beg
 	var last error // of an attempt that was not interrupted
 	for {
 		now := time.Now()
-		l, r, err := m.attempt(ctx, server.Op{
+		m.voters.waiters.next(&t)
+		h, r, err := m.attempt(ctx, server.Op{
 			Name: name, Value: t.value, TTL: ttl, Queue: true, Since: begun.UnixMicro(), Waited: now.Sub(begun),
-			Attempt: m.voters.waiters.next(&t, now),
 		}, now)
 		t.asked |= r.sentTo()
 		if err == nil {
-			l.servers = t.asked
+			h.servers = t.asked
 			m.voters.stats.waited(time.Since(begun))
-			return l, nil
+			return h, nil
 		}
 		if ctx.Err() != nil || errors.Is(err, ErrNotLock) || errors.Is(err, ErrRefused) {
 			m.voters.release(r.Op, t.asked)
@@ -69,40 +69,7 @@ func (m *Manager) queue(ctx context.Context, name string, ttl time.Duration, beg
 			m.voters.stats.refused(err)
 			return nil, waitError(name, cause, err)
 		}
-		if l := m.grantedLock(&t, name, r); l != nil {
-			m.voters.stats.waited(time.Since(begun))
-			return l, nil
-		}
 	}
-}
-
-// grantedLock returns the lock of a waiter if a majority of the servers gave it, in
-// reply to the last attempt or by a message since: they keep it for at least the time in
-// the message after the attempt was sent. A fencing token requires another request.
-//
-// The lock is unconfirmed until its full time is confirmed.
-func (m *Manager) grantedLock(t *waiter, name string, r *round) *Lock {
-	m.voters.waiters.mu.Lock()
-	lasts := min(t.lasts, r.TTL)
-	until := t.sentAt.Add(lasts - m.opt.Drift)
-	votes := t.agreed | t.refused&t.voting
-	m.voters.waiters.mu.Unlock()
-	now := time.Now()
-	if m.opt.Fencing || (votes&m.voters.reachable(now)).len() < m.voters.quorum {
-		return nil
-	}
-	l := &Lock{
-		m: m, chainStart: now, name: name, value: t.value, ttl: r.TTL, until: until,
-		servers: t.asked, queued: true, unconfirmed: true,
-	}
-	if !l.validAt(now.Add(max(lasts/4, m.opt.NodeTimeout))) { // time to confirm it
-		return nil
-	}
-	full := newRound(m.voters.nodes, m.voters.quorum, l.op(server.Extend), now)
-	full.then = func(won bool) { l.changed(full, won) }
-	full.send(l.servers)
-	m.voters.stats.acquired.Add(1)
-	return l
 }
 
 // firstPause returns the first pause between attempts: a short one until messages of

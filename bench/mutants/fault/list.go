@@ -13,7 +13,7 @@ var All = []Fault{
 	{
 		Name: "releaseother", What: "a release deletes the lock of another client",
 		Document: "locks.md", Promise: "delete only your own value",
-		File: "redlock/internal/server/release.lua", Anchor: "if not held(holder, ARGV[3], 6) then",
+		File: "redlock/internal/server/release.lua", Anchor: "if holder ~= ARGV[3] then",
 		With: "if not holder then", Likely: []string{"redlock"},
 	},
 	{
@@ -25,14 +25,14 @@ var All = []Fault{
 	{
 		Name: "lostunnoticed", What: "an extension that is refused does not end the context of the lock",
 		Document: "locks.md", Promise: "The holder notices when it extends the lock next",
-		File: "redlock/lock.go", Anchor: "\tif errors.Is(err, ErrLost) {\n\t\tl.mu.Lock()\n",
-		With: "\tif errors.Is(err, ErrLost) && !plant.On(\"lostunnoticed\") {\n\t\tl.mu.Lock()\n", Likely: []string{"redlock"},
+		File: "redlock/lock.go", Anchor: "\tif errors.Is(err, ErrLost) {\n\t\tl.stop(err)\n",
+		With: "\tif errors.Is(err, ErrLost) && !plant.On(\"lostunnoticed\") {\n\t\tl.stop(err)\n", Likely: []string{"redlock"},
 	},
 	{
 		Name: "wallclock", What: "a lock is valid by the monotonic clock alone",
 		Document: "locks.md", Promise: "`Lock.Context` ends when the time is over by either of the machine's clocks",
-		File: "redlock/lock.go", Anchor: "now.Before(l.until) && now.Round(0).Before(l.until.Round(0))",
-		With: "now.Before(l.until) && (plant.On(\"wallclock\") || now.Round(0).Before(l.until.Round(0)))", Likely: []string{"redlock"},
+		File: "redlock/hold.go", Anchor: "return min(until.Sub(now), until.Round(0).Sub(now.Round(0)))",
+		With: "if plant.On(\"wallclock\") {\n\t\treturn until.Sub(now)\n\t}\n\treturn min(until.Sub(now), until.Round(0).Sub(now.Round(0)))", Likely: []string{"redlock"},
 	},
 	{
 		Name: "quarantine", What: "a restarted server that lost its records votes before the locks of others have ended",

@@ -4,9 +4,9 @@
 -- KEYS[1]  the name that is locked
 -- KEYS[2]  sorted set: its waiters, by time of arrival
 -- KEYS[3]  string: the last fencing token of the name
--- KEYS[4]  hash: for each waiter, the number of its last attempt, the time by which
---          it asks again on this server's clock, in milliseconds, and whether it
---          listens for its grant ('1') or not ('0')
+-- KEYS[4]  hash: for each waiter, the time by which it asks again on this server's
+--          clock, in milliseconds, and whether it listens for its grant ('1') or not
+--          ('0')
 -- KEYS[5]  hash: the boot marker of this server; not on a Cluster
 -- ARGV[1]  the value of the lock
 -- ARGV[2]  ttl, milliseconds
@@ -14,16 +14,16 @@
 -- ARGV[4]  its time of arrival by its own clock, microseconds
 -- ARGV[5]  how long the queue outlives its last arrival, milliseconds
 -- ARGV[6]  how long the lock is kept for the next waiter, milliseconds
--- ARGV[7]  '1': count a fencing token
+-- ARGV[7]  how many fencing tokens are counted
 -- ARGV[8]  how long it has been waiting, microseconds
 -- ARGV[9]  on a Cluster the longest ttl in use, milliseconds; otherwise empty:
 --          boot.lua checks the quarantine
--- ARGV[10] the number of this attempt
--- ARGV[11] within how many milliseconds the waiter asks again
--- ARGV[12] '1': it listens for its grant on this server; '0': it does not, or this
+-- ARGV[10] within how many milliseconds the waiter asks again
+-- ARGV[11] '1': it listens for its grant on this server; '0': it does not, or this
 --          server cannot detect it
 --
--- Reply    { 1, token, fresh}         held; fresh: 1 if the counter of tokens is new
+-- Reply    { 1, token, fresh}         held; the last token; fresh: 1 if their counter is
+--                                     new
 --          { 0, milliseconds, value}  held by another client for this time; empty
 --                                     value: left free for other libraries
 --          {-1, milliseconds}         quarantined: this server may have lost locks in
@@ -39,24 +39,24 @@ local function join()
 		-- clock is so wrong that it would overtake others, or never come first.
 		local since = ARGV[4]
 		local time = redis.call('TIME')
-		local again = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[11]
+		local again = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[10]
 		local likely = time[1] * 1000000 + time[2] - ARGV[8]
 		if math.abs(likely - since) > 1000000 then
 			since = string.format('%.0f', likely)
 		end
 		redis.call('ZADD', KEYS[2], since, ARGV[3])
 		redis.call('PEXPIRE', KEYS[2], ARGV[5])
-		redis.call('HSET', KEYS[4], ARGV[3], string.format('%s %.0f %s', ARGV[10], again, ARGV[12]))
+		redis.call('HSET', KEYS[4], ARGV[3], string.format('%.0f %s', again, ARGV[11]))
 		redis.call('PEXPIRE', KEYS[4], ARGV[5])
 	end
 	return {0, redis.call('PTTL', KEYS[1]), string.sub(redis.call('GET', KEYS[1]) or '', 1, 64)}
 end
 
 local function held()
-	if ARGV[7] ~= '1' then
+	if ARGV[7] == '0' then
 		return {1, 0, 0}
 	end
-	return {1, count(KEYS[3], KEYS[5])}
+	return {1, count(KEYS[3], KEYS[5], tonumber(ARGV[7]))}
 end
 
 if ARGV[9] ~= '' then

@@ -28,10 +28,6 @@ end
 -- waiter is notified. The time is short: a live waiter immediately extends the lock to
 -- its full time.
 --
--- The message repeats the number of the waiter's last attempt that this server has
--- refused, so that the waiter can distinguish this grant from an expired one, and says for
--- how long the name is kept: the client that releases it has its own options.
---
 -- Dead waiters are skipped: those that listened when they asked and no longer do, and
 -- those that have not asked again in time. A live one that was skipped gets its place
 -- back when it asks.
@@ -56,12 +52,11 @@ local function grant(name, waiters, attempts, ttl, caller)
 		if member == caller then
 			return member
 		end
-		local attempt, again, listens = string.match(last or '', '^(%d+) (%d+) (%d)$')
+		local again, listens = string.match(last or '', '^(%d+) (%d)$')
 		if not again or now <= tonumber(again) then
 			local manager, value = string.match(member, '^([^:]*):(.*)$')
-			local message = attempt and value .. ' ' .. attempt .. ' ' .. ttl or value
 			-- Without the permission to publish, waiters still poll.
-			local heard = redis.pcall('PUBLISH', 'redlock:' .. manager, message)
+			local heard = redis.pcall('PUBLISH', 'redlock:' .. manager, value)
 			if heard ~= 0 or listens ~= '1' then
 				redis.call('SET', name, value, 'PX', ttl)
 				return member

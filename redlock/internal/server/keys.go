@@ -23,8 +23,8 @@ func bootKey() string { return Prefix + "boot" }
 // lock will have.
 func waitersKey(name string) string { return Prefix + "waiters:" + beside(name) }
 
-// attemptsKey is a hash: for each waiter, the number of its last refused attempt, by
-// when it asks again, and whether it listens for its grant.
+// attemptsKey is a hash: for each waiter, by when it asks again, and whether it listens for
+// its grant.
 func attemptsKey(name string) string { return Prefix + "attempts:" + beside(name) }
 
 // ownerKey is a hash: "value" of the lock that holds a name, and the holder's

@@ -18,9 +18,8 @@ type Server interface {
 	// a connection broke, the replies say that the server may have executed it.
 	Run(ctx context.Context, batch []*Op, replies []Reply)
 	// Listen calls ready when it listens to a channel, then receive with each
-	// message, until the context ends or the connection breaks; votes says that the
-	// server votes, over this connection.
-	Listen(ctx context.Context, channel string, ready func(), receive func(message string, votes bool)) error
+	// message, until the context ends or the connection breaks.
+	Listen(ctx context.Context, channel string, ready func(), receive func(message string)) error
 	Close()
 }
 
@@ -44,10 +43,6 @@ type Op struct {
 	Kind  Kind
 	Name  string
 	Value string
-	// Chain has the earlier values that a server may still have instead, and position
-	// is that of Value in it (Extend, Release, RecordOwner).
-	Chain    *Chain
-	Position int
 	// Quick takes a free name by a plain SET, or nothing (Acquire).
 	Quick bool
 	// Queue puts the value into the queue (Acquire), ordered by Since in
@@ -55,18 +50,16 @@ type Op struct {
 	Queue  bool
 	Since  int64
 	Waited time.Duration
-	// Attempt is the number of the waiter's attempt. The waiter asks again within
-	// Within (Acquire with queue).
-	Attempt uint64
-	Within  time.Duration
+	// The waiter asks again within Within (Acquire with queue).
+	Within time.Duration
 	// Free is for how long a name is left free before the next waiter gets it
 	// (Release), unless it was left free within Every.
 	Free, Every time.Duration
 	TTL         time.Duration
 	Grant       time.Duration
 	Line        time.Duration
-	Fence       bool
-	Token       uint64
+	Tokens      int    // how many fencing tokens are counted (Acquire)
+	Token       uint64 // the counter is raised to it (Raise)
 	// SkipQuarantine makes a server vote from now on (Boot).
 	SkipQuarantine bool
 	Owner          *Holder // RecordOwner
@@ -94,7 +87,7 @@ type Reply struct {
 	// Broken says that the connection broke or could not be opened.
 	Broken bool
 	Err    error
-	Token  uint64
+	Token  uint64 // the last one (Acquire)
 	// Fresh says that the server had no counter of tokens and started one.
 	Fresh bool
 	// Foreign says that the key has the lock of another library, or other text that
@@ -104,7 +97,7 @@ type Reply struct {
 	// server does not vote (QuarantineError), or the longest TTL in use (Boot).
 	TTL         time.Duration
 	Value       string        // the holder's (Show, a no to Acquire); the run id (Boot)
-	Waiters     int64         // Show, Extend
+	Waiters     int64         // Show
 	Quarantined time.Duration // Show, Boot: for how long the server does not vote
 	Since       time.Time     // Boot: since when it votes, by its clock
 	Owner       Holder        // Show; zero: not asked, or not recorded

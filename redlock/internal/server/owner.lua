@@ -1,5 +1,5 @@
 -- Keeps the record of a holder as long as the lock lives, and removes it if the lock is
--- gone. Preceded by held.lua.
+-- gone.
 --
 -- KEYS[1]  the name that is locked
 -- KEYS[2]  hash: its holder
@@ -8,18 +8,17 @@
 -- ARGV[4]  since when by the clock of the host, milliseconds
 -- ARGV[5]  free text
 -- ARGV[6]  '1': the lock is being released, possibly by a later script
--- ARGV[7…] earlier values of the lock
 --
 -- Reply    1: the lock has this value; 0: it is gone
 
 local value = redis.call('HGET', KEYS[2], 'value')
 if ARGV[6] == '1' or redis.pcall('GET', KEYS[1]) ~= ARGV[1] then
-	if held(value, ARGV[1], 7) then
+	if value == ARGV[1] then
 		redis.call('DEL', KEYS[2])
 	end
 	return 0
 end
-if value ~= ARGV[1] then
+if value ~= ARGV[1] or redis.call('HGET', KEYS[2], 'since') ~= ARGV[4] then
 	redis.call('DEL', KEYS[2])
 	redis.call('HSET', KEYS[2], 'value', ARGV[1], 'host', ARGV[2], 'pid', ARGV[3], 'since', ARGV[4], 'text', ARGV[5])
 end

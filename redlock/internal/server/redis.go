@@ -22,8 +22,6 @@ import (
 var (
 	//go:embed grant.lua
 	grantLua string
-	//go:embed held.lua
-	heldLua string
 	//go:embed acquire.lua
 	acquireLua string
 	//go:embed release.lua
@@ -49,12 +47,12 @@ func newScripts() [kinds]script {
 	var scripts [kinds]script
 	for k, source := range [kinds]string{
 		Acquire:     grantLua + quarantineLua + tokenLua + acquireLua,
-		Release:     grantLua + heldLua + releaseLua,
-		Extend:      heldLua + tokenLua + extendLua,
+		Release:     grantLua + releaseLua,
+		Extend:      extendLua,
 		Raise:       raiseLua,
 		Show:        quarantineLua + showLua,
 		Boot:        bootLua,
-		RecordOwner: heldLua + ownerLua,
+		RecordOwner: ownerLua,
 	} {
 		scripts[k] = script{source: source, sha: sha1Hex(source)}
 	}
@@ -183,9 +181,9 @@ func (s *Redis) verdict(ctx context.Context, client rueidis.Client, o *Op, resul
 
 // decodeAll decodes the results of a batch. It sends the ops whose script the server did
 // not know again, with the whole script, and every later op on the same name, so that
-// the server executes them in order: a release before the extension that it follows would
-// find the old value and change nothing, and the lock would last until it expires. All
-// ops can be repeated; one that succeeded keeps its first reply.
+// the server executes them in order: a release before the acquisition that it follows
+// would change nothing, and the lock would last until it expires. All ops can be repeated;
+// one that succeeded keeps its first reply.
 func (s *Redis) decodeAll(ctx context.Context, client rueidis.Client, batch []*Op, replies []Reply, results []rueidis.RedisResult) {
 	late := map[string]bool{} // names whose ops are out of order
 	var known [kinds]bool
@@ -229,7 +227,6 @@ func (s *Redis) command(client rueidis.Client, o *Op, whole bool) rueidis.Comple
 	var keys [5]string
 	var args []string
 	count := 2
-	before := o.Chain.Before(o.Position, s.index)
 	switch o.Kind {
 	case Acquire:
 		if o.Quick && !s.cluster {
@@ -243,18 +240,15 @@ func (s *Redis) command(client rueidis.Client, o *Op, whole bool) rueidis.Comple
 		}
 		args = []string{
 			o.Value, number(o.TTL), s.queued(o), strconv.FormatInt(o.Since, 10),
-			number(o.Line), number(o.Grant), flag(o.Fence), strconv.FormatInt(o.Waited.Microseconds(), 10), longest,
-			strconv.FormatUint(o.Attempt, 10), number(o.Within), s.listensFlag(),
+			number(o.Line), number(o.Grant), strconv.Itoa(o.Tokens), strconv.FormatInt(o.Waited.Microseconds(), 10), longest,
+			number(o.Within), s.listensFlag(),
 		}
 	case Release:
 		keys, count = [5]string{o.Name, waitersKey(o.Name), attemptsKey(o.Name)}, 3
-		args = append([]string{number(o.Grant), s.queued(o), o.Value, number(o.Free), number(o.Every)}, before...)
+		args = []string{number(o.Grant), s.queued(o), o.Value, number(o.Free), number(o.Every)}
 	case Extend:
-		keys, count = [5]string{o.Name, tokenKey(o.Name), waitersKey(o.Name), bootKey()}, 4
-		if s.cluster {
-			count--
-		}
-		args = append([]string{o.Value, number(o.TTL), flag(o.Fence)}, before...)
+		keys[0], count = o.Name, 1
+		args = []string{o.Value, number(o.TTL)}
 	case Raise:
 		keys[0], count = tokenKey(o.Name), 1
 		args = []string{strconv.FormatUint(o.Token, 10)}
@@ -268,9 +262,7 @@ func (s *Redis) command(client rueidis.Client, o *Op, whole bool) rueidis.Comple
 	case RecordOwner:
 		keys[0], keys[1] = o.Name, ownerKey(o.Name)
 		h := o.Owner
-		args = append([]string{
-			o.Value, h.Host, strconv.Itoa(h.PID), strconv.FormatInt(h.Since.UnixMilli(), 10), h.Text, flag(h.Gone),
-		}, before...)
+		args = []string{o.Value, h.Host, strconv.Itoa(h.PID), strconv.FormatInt(h.Since.UnixMilli(), 10), h.Text, flag(h.Gone)}
 	}
 	if whole {
 		return client.B().Eval().Script(s.scripts[o.Kind].source).Numkeys(int64(count)).Key(keys[:count]...).Arg(args...).Build()
@@ -283,7 +275,7 @@ func (s *Redis) queued(o *Op) string {
 	if !o.Queue || o.Quick {
 		return ""
 	}
-	return s.id + ":" + o.Chain.First(o.Value)
+	return s.id + ":" + o.Value
 }
 
 // listensFlag says whether this manager listens for its grants on this server. The
@@ -315,7 +307,7 @@ func decode(o *Op, result rueidis.RedisResult) Reply {
 			return Reply{Answer: Yes}
 		}
 	}
-	if o.Kind == Release || o.Kind == Raise || o.Kind == RecordOwner {
+	if o.Kind == Release || o.Kind == Extend || o.Kind == Raise || o.Kind == RecordOwner {
 		done, err := result.AsInt64()
 		switch {
 		case err != nil:
@@ -349,13 +341,8 @@ func decode(o *Op, result rueidis.RedisResult) Reply {
 	switch verdict {
 	case 1:
 		answered := Reply{Answer: Yes, Token: uint64(number)}
-		fresh := 2
-		if o.Kind == Extend && len(parts) > 2 {
-			answered.Waiters, _ = parts[2].AsInt64()
-			fresh = 3
-		}
-		if len(parts) > fresh {
-			begun, _ := parts[fresh].AsInt64()
+		if len(parts) > 2 {
+			begun, _ := parts[2].AsInt64()
 			answered.Fresh = begun == 1
 		}
 		return answered
@@ -392,7 +379,7 @@ func failure(err error) Reply {
 }
 
 // Listen implements Server.
-func (s *Redis) Listen(ctx context.Context, channel string, ready func(), receive func(message string, votes bool)) error {
+func (s *Redis) Listen(ctx context.Context, channel string, ready func(), receive func(message string)) error {
 	defer s.listens.Store(false)
 	ctx = rueidis.WithOnSubscriptionHook(ctx, func(rueidis.PubSubSubscription) {
 		s.listens.Store(true)
@@ -402,11 +389,11 @@ func (s *Redis) Listen(ctx context.Context, channel string, ready func(), receiv
 	if err != nil {
 		return err
 	}
-	subscribe := func(c rueidis.CoreClient, votes bool) error {
-		return c.Receive(ctx, c.B().Subscribe().Channel(channel).Build(), func(m rueidis.PubSubMessage) { receive(m.Message, votes) })
+	subscribe := func(c rueidis.CoreClient) error {
+		return c.Receive(ctx, c.B().Subscribe().Channel(channel).Build(), func(m rueidis.PubSubMessage) { receive(m.Message) })
 	}
 	if s.cluster {
-		return subscribe(client, false)
+		return subscribe(client)
 	}
 	// On a separate connection: rueidis answers a single caller faster on one
 	// without subscriptions.
@@ -414,7 +401,7 @@ func (s *Redis) Listen(ctx context.Context, channel string, ready func(), receiv
 		// One that is given back gets UNSUBSCRIBE and PING, and rueidis panics where the
 		// server refuses PING: one that cannot write its snapshot, or has lost its master.
 		defer d.Close()
-		return subscribe(d, mayVote(decodeBoot(d.Do(ctx, s.bootCommand(client, bootAsk{}, false)))).Answer == Yes)
+		return subscribe(d)
 	})
 }
 

@@ -1,6 +1,6 @@
 -- Releases the lock if it has this value, and hands it to the next waiter: immediately
 -- or, when it is called again, after a gap in which the name is free.
--- Preceded by grant.lua and held.lua.
+-- Preceded by grant.lua.
 --
 -- KEYS[1]  the name that is locked
 -- KEYS[2]  sorted set: its waiters
@@ -11,7 +11,6 @@
 -- ARGV[3]  the value of the lock
 -- ARGV[4]  for how long the name is left free, milliseconds, or 0
 -- ARGV[5]  the minimum time since the last gap, milliseconds
--- ARGV[6…] earlier values of the lock, which a server that missed handovers still has
 --
 -- Reply    1: released; 0: another value; 2: the value of another library
 
@@ -20,7 +19,7 @@ if ARGV[2] ~= '' then
 	redis.call('HDEL', KEYS[3], ARGV[2])
 end
 local holder = redis.pcall('GET', KEYS[1])
-if not held(holder, ARGV[3], 6) then
+if holder ~= ARGV[3] then
 	if not holder and gap(KEYS[3]) == 0 then
 		grant(KEYS[1], KEYS[2], KEYS[3], ARGV[1])
 	end

@@ -1,0 +1,208 @@
+package redlock
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"retwis/redlock/internal/server"
+)
+
+const (
+	// maxTokens is the most fencing tokens of one hold, and so of its turns.
+	maxTokens = 32
+	// A hold is shared for minShare, plus shareRounds times as long as it took to get
+	// the name, and for an eighth of its TTL at most.
+	minShare    = 20 * time.Millisecond
+	shareRounds = 4
+	// checkAfter is how old the last answer of the servers may be when a turn starts.
+	checkAfter = 5 * time.Millisecond
+)
+
+// hold is a name that this process has on the servers, under one value. Its goroutines
+// take turns on it, of which the servers know nothing; each turn is a Lock.
+//
+// A hold is shared for a short time, and then released for other processes. So it need not
+// be extended between two turns, and no process has to know whether others wait.
+type hold struct {
+	m       *Manager
+	name    string
+	value   string
+	servers nodeSet // the servers that may have it
+	ttl     time.Duration
+	queued  bool      // it was waited for: a server may still have it in its queue
+	share   time.Time // until when turns are given
+	token   uint64    // the fencing token of the first turn, or 0
+	tokens  int       // the number of tokens
+
+	mu    sync.Mutex // also of its turns
+	until time.Time
+	turn  *Lock // the present turn, or the last one
+	turns int
+	// answered is when a majority last confirmed the hold, and checking says that another
+	// answer is on the way.
+	answered time.Time
+	checking bool
+	failed   string // why the last extension failed; empty: it did not
+	gone     bool   // the servers have lost it
+	owner    string // on record
+	since    time.Time
+	// timer fires when the turn ends by itself.
+	timer *time.Timer
+}
+
+// op returns an op on the servers that have the name.
+func (h *hold) op(what server.Kind) server.Op {
+	return server.Op{Kind: what, Name: h.name, Value: h.value, TTL: h.ttl, Queue: what == server.Release && h.queued}
+}
+
+// shared reports whether one more turn may be given, with a TTL.
+func (h *hold) shared(ttl time.Duration, now time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.ttl == ttl && now.Before(h.share) && (h.token == 0 || h.turns < h.tokens) && h.lastsLocked(now)
+}
+
+// lasts reports whether enough time is left for a turn.
+func (h *hold) lasts(now time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.lastsLocked(now)
+}
+
+func (h *hold) lastsLocked(now time.Time) bool {
+	return !h.gone && validFor(h.until, now) > h.ttl/2
+}
+
+// validFor returns how much time is left by both clocks: the monotonic one stops while the
+// machine is suspended, the wall clock may be set back.
+func validFor(until, now time.Time) time.Duration {
+	return min(until.Sub(now), until.Round(0).Sub(now.Round(0)))
+}
+
+// begin starts a turn.
+func (h *hold) begin(l *Lock, owner string) {
+	now := time.Now()
+	h.mu.Lock()
+	if h.token != 0 {
+		l.token = h.token + uint64(h.turns)
+	}
+	h.turn = l
+	h.turns++
+	if l.maxHold > 0 {
+		l.limit = now.Add(l.maxHold)
+	}
+	if h.timer == nil {
+		h.timer = time.AfterFunc(l.nextLook(now), h.expire)
+	} else {
+		h.timer.Reset(l.nextLook(now))
+	}
+	check := !h.checking && now.Sub(h.answered) > checkAfter
+	h.checking = h.checking || check
+	record, gone := owner != h.owner, owner == ""
+	if record {
+		h.owner, h.since = owner, now
+	}
+	h.mu.Unlock()
+	if check {
+		h.check()
+	}
+	if record {
+		h.recordOwner(gone)
+	}
+}
+
+// expire ends a turn whose time is over, so that the next goroutine asks the servers.
+func (h *hold) expire() {
+	h.mu.Lock()
+	l, now := h.turn, time.Now()
+	if l.heldLocked(now) {
+		h.timer.Reset(l.nextLook(now))
+		h.mu.Unlock()
+		return
+	}
+	if l.ctx != nil {
+		l.stop(l.expired())
+	}
+	h.mu.Unlock()
+	h.m.localQueues.drop(l)
+}
+
+// check extends the hold in the background, so that a turn notices within a moment that
+// the servers have lost it.
+func (h *hold) check() {
+	r := newRound(h.m.voters.nodes, h.m.voters.quorum, h.op(server.Extend), time.Now())
+	r.then = func(won bool) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.checking = false
+		_, refused, _ := r.tally()
+		switch {
+		case won:
+			h.prolong(r)
+		case refused > len(r.nodes)-r.need:
+			h.lose(h.turn.lost("a majority of the servers had lost it"))
+		}
+	}
+	r.send(h.servers)
+}
+
+// prolong records that a round has extended the hold.
+func (h *hold) prolong(r *round) {
+	now := time.Now()
+	if l := h.turn; l.over == nil && !l.heldLocked(now) { // a lock that has ended stays so
+		l.stop(l.expired())
+	}
+	h.answered, h.failed = now, ""
+	if until := h.m.voters.validUntil(r); until.After(h.until) {
+		h.until = until
+	}
+	if h.owner != "" {
+		h.recordOwner(false)
+	}
+}
+
+// lose records that the servers have lost the hold.
+func (h *hold) lose(why error) {
+	h.gone = true
+	h.turn.stop(why)
+}
+
+// recordOwner records the holder for as long as the hold lives, or removes the record. It
+// does not wait.
+func (h *hold) recordOwner(gone bool) {
+	host, _ := os.Hostname()
+	record := h.op(server.RecordOwner)
+	record.Owner = &server.Holder{Host: host, PID: os.Getpid(), Since: h.since, Text: h.owner, Gone: gone}
+	h.m.voters.ask(record, h.servers)
+}
+
+// held is the error for other callers in this process that want the name.
+func (h *hold) held() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return fmt.Errorf("redlock: %q: %w: by this process for another %v",
+		h.name, ErrHeld, max(0, time.Until(h.until)).Round(time.Millisecond))
+}
+
+// release releases a hold on the servers. It may leave the name free for a moment, for
+// clients of other libraries.
+func (m *Manager) release(h *hold, mayGap bool) *round {
+	now, freed := time.Now(), h.op(server.Release)
+	h.mu.Lock()
+	taken, owned := h.queued || h.turns > 1, h.owner != ""
+	h.mu.Unlock()
+	if mayGap && (taken || m.localQueues.waiting(h.name) > 0) {
+		freed.Free, freed.Every = m.gaps.next(h.name, now)
+	}
+	r := m.voters.release(freed, h.servers)
+	if owned {
+		h.recordOwner(true)
+	}
+	if freed.Free > 0 {
+		m.hints.note(h.name, now) // so that no goroutine here takes it by the fast attempt
+		m.endGap(freed.Free, r.Op, h.servers)
+	}
+	return r
+}

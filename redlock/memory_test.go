@@ -1,0 +1,59 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"retwis/internal/redistest"
+	"retwis/redlock"
+)
+
+// A lock is extended, passed on and unlocked while the memory of the servers is full. Nothing
+// new is locked then.
+func TestMemoryFull(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Nodes(t, 3)
+	clients := clientsOf(t, servers)
+	opt := redlock.Options{TTL: 2 * time.Second, NodeTimeout: 500 * time.Millisecond}
+	a, b := dial(t, servers, opt), dial(t, servers, opt)
+	var until time.Time
+	next := make(chan *redlock.Lock)
+	err := a.Do(t.Context(), "job", func(ctx context.Context, l *redlock.Lock) error {
+		until = l.Until()
+		go func() { next <- lock(t, b, "job") }()
+		waiters(t, b, "job", 1)
+		for _, client := range clients {
+			run(t, client, "CONFIG", "SET", "maxmemory", "1")
+		}
+		if _, err := b.TryLock(ctx, "new"); !errors.Is(err, redlock.ErrNoQuorum) || !strings.Contains(err.Error(), "OOM") {
+			t.Errorf("TryLock: %v; want ErrNoQuorum, and OOM", err)
+		}
+		wait(t, "an extension", func() bool { return ctx.Err() != nil || l.Until().After(until) })
+		return context.Cause(ctx)
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	l := <-next
+	extend(t, l)
+	unlock(t, l)
+}
+
+// The error of a lock that could not be extended says why.
+func TestLostBecauseOf(t *testing.T) {
+	t.Parallel()
+	server := redistest.Own(t)
+	m := dial(t, []*redistest.Server{server}, short())
+	run(t, server.Client(t), "ACL", "SETUSER", "default", "-pexpire")
+	err := m.Do(t.Context(), "job", func(ctx context.Context, _ *redlock.Lock) error {
+		<-ctx.Done()
+		return nil
+	})
+	if !errors.Is(err, redlock.ErrLost) || !strings.Contains(err.Error(), "its time ran out; the last extension failed (") ||
+		!strings.Contains(err.Error(), "executing the script") {
+		t.Errorf("%v; want ErrLost, and the error of the server", err)
+	}
+}

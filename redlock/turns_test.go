@@ -1,0 +1,316 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+)
+
+// queued starts goroutines that wait in the queue of the process, and returns what they get.
+func queued(t *testing.T, m *Manager, name string, n int) <-chan *Lock {
+	t.Helper()
+	got := make(chan *Lock, n)
+	for i := range n {
+		go func() {
+			l, err := m.Lock(t.Context(), name)
+			if err != nil {
+				t.Error(err)
+			}
+			got <- l
+		}()
+		for wanting(m, name) <= i {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	return got
+}
+
+// wanting returns how many goroutines of a process wait for a name, here or on the servers.
+func wanting(m *Manager, name string) int {
+	m.localQueues.mu.Lock()
+	defer m.localQueues.mu.Unlock()
+	g := m.localQueues.byName[name]
+	if g == nil {
+		return 0
+	}
+	if g.asking {
+		return len(g.line) + 1
+	}
+	return len(g.line)
+}
+
+// lockNow takes a lock in a simulation.
+func lockNow(t *testing.T, m *Manager, name string) *Lock {
+	t.Helper()
+	l, err := m.Lock(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func unlockNow(t *testing.T, l *Lock) {
+	t.Helper()
+	if err := l.Unlock(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A hold has a fencing token for its caller and for those that wait when the servers are
+// asked, and the next holder, of any process, has a greater one.
+func TestTokensOfTurns(t *testing.T) {
+	holding(t, Options{Fencing: true}, func(t *testing.T, ctx context.Context, ms []*Manager) {
+		a, b := ms[0], ms[1]
+		var last uint64
+		next := func(l *Lock) {
+			t.Helper()
+			if l.Token() <= last {
+				t.Errorf("token %d after %d", l.Token(), last)
+			}
+			last = l.Token()
+			unlockNow(t, l)
+		}
+		for _, waiting := range []int{0, 1, 5, 2*maxTokens + 3} {
+			first := lockNow(t, b, "name")
+			got := queued(t, a, "name", waiting+1)
+			next(first)
+			holds := map[*hold]int{}
+			for range waiting + 1 {
+				l := <-got
+				if holds[l.hold]++; l.tokens > maxTokens || holds[l.hold] > l.tokens {
+					t.Errorf("turn %d of a hold with %d tokens", holds[l.hold], l.tokens)
+				}
+				next(l)
+			}
+			if most := waiting/maxTokens + 2; len(holds) > most {
+				t.Errorf("%d goroutines had %d holds; want %d at most", waiting+1, len(holds), most)
+			}
+		}
+		next(lockNow(t, b, "name"))
+	})
+}
+
+// A loss on the servers is noticed by a turn that starts a moment later: its context ends, and
+// no further turn is given.
+func TestTurnNoticesLoss(t *testing.T) {
+	calmly(t, func(t *testing.T, w *world) {
+		m := w.managers[0]
+		l := lockNow(t, m, "name")
+		got := queued(t, m, "name", 2)
+		time.Sleep(2 * checkAfter)
+		for _, s := range w.servers {
+			s.change(func() { delete(s.data.keys, "name") })
+		}
+		lost := l.hold
+		unlockNow(t, l)
+		l = <-got
+		if l.hold != lost {
+			t.Fatal("the lock was not passed on: the test does not test it")
+		}
+		begun := time.Now()
+		<-l.Context().Done()
+		within(t, "the loss was noticed", time.Since(begun), 0, checkAfter)
+		if cause := context.Cause(l.Context()); !errors.Is(cause, ErrLost) || l.Valid() {
+			t.Errorf("the cause is %v, valid %v; want ErrLost", cause, l.Valid())
+		}
+		// The next one does not wait for it.
+		next := <-got
+		if next.hold == lost {
+			t.Error("a turn was given on a hold that was lost")
+		}
+		if err := l.Unlock(t.Context()); !errors.Is(err, ErrLost) {
+			t.Errorf("Unlock: %v; want ErrLost", err)
+		}
+		if !next.Valid() {
+			t.Error("the late end of one holder took the lock from the next")
+		}
+		unlockNow(t, next)
+	})
+}
+
+// Turns are given for a short time after a loss, even if each of them is too short to see the
+// answer of the servers.
+func TestShortTurnsNoticeLoss(t *testing.T) {
+	calmly(t, func(t *testing.T, w *world) {
+		m := w.managers[0]
+		l := lockNow(t, m, "name")
+		lost, got := l.hold, queued(t, m, "name", 64)
+		for _, s := range w.servers {
+			s.change(func() { delete(s.data.keys, "name") })
+		}
+		begun := time.Now()
+		for l.hold == lost {
+			time.Sleep(time.Millisecond / 2)
+			_ = l.Unlock(t.Context())
+			l = <-got
+		}
+		// The check, its answer, and the attempt of the next one.
+		within(t, "the last turn on a lost hold", time.Since(begun), 0, 3*checkAfter)
+		for range 64 {
+			_ = l.Unlock(t.Context())
+			if m.localQueues.waiting("name") == 0 && len(got) == 0 {
+				break
+			}
+			l = <-got
+		}
+	})
+}
+
+// A process that is stopped between the end of a turn and the start of the next one does not
+// start it when it continues: the hold may have expired.
+func TestStoppedBeforeTurn(t *testing.T) {
+	calmly(t, func(t *testing.T, w *world) {
+		m, other := w.managers[0], w.managers[1]
+		l := lockNow(t, m, "name")
+		place := m.localQueues.join("name", simTTL)
+		unlockNow(t, l)
+		if len(place.given) != 1 {
+			t.Fatal("the turn was not passed on")
+		}
+		time.Sleep(2 * simTTL)
+		theirs := lockNow(t, other, "name")
+		h, err := m.turn(t.Context(), "name", place)
+		if h != nil || err != nil {
+			t.Fatalf("it has the turn all the same (%v)", err)
+		}
+		m.localQueues.leave("name")
+		if err := theirs.Extend(t.Context()); err != nil {
+			t.Error(err)
+		}
+		unlockNow(t, theirs)
+		unlockNow(t, lockNow(t, m, "name"))
+	})
+}
+
+// A loss that is noticed between two turns ends the hold, too.
+func TestLossBetweenTurns(t *testing.T) {
+	calmly(t, func(t *testing.T, w *world) {
+		m := w.managers[0]
+		l := lockNow(t, m, "name")
+		got := queued(t, m, "name", 1)
+		place := m.localQueues.join("name", simTTL)
+		time.Sleep(2 * checkAfter)
+		for _, s := range w.servers {
+			s.change(func() { delete(s.data.keys, "name") })
+		}
+		unlockNow(t, l)
+		unlockNow(t, <-got)        // while the servers are asked
+		time.Sleep(4 * checkAfter) // they have answered
+		h, err := m.turn(t.Context(), "name", place)
+		if len(place.given) != 0 || h != nil || err != nil {
+			t.Errorf("a turn on a hold that was lost (%v)", err)
+		}
+		m.localQueues.leave("name")
+	})
+}
+
+// The goroutine whose turn it is may have given up at this moment: the next one gets it.
+func TestTurnOfCanceledGoroutine(t *testing.T) {
+	calmly(t, func(t *testing.T, w *world) {
+		m := w.managers[0]
+		l := lockNow(t, m, "name")
+		place := m.localQueues.join("name", simTTL)
+		got := queued(t, m, "name", 2)
+		before := l.hold
+		unlockNow(t, l)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := m.turn(ctx, "name", place); !errors.Is(err, context.Canceled) || !errors.Is(err, ErrHeld) {
+			t.Errorf("%v; want Canceled and ErrHeld", err)
+		}
+		for i := range 2 {
+			l = <-got
+			if l.hold != before {
+				t.Errorf("goroutine %d had to ask the servers", i)
+			}
+			unlockNow(t, l)
+		}
+	})
+}
+
+// Extend that finds the lock expired does not keep the next goroutine waiting.
+func TestExtendOfExpiredLock(t *testing.T) {
+	calmly(t, func(t *testing.T, w *world) {
+		m := w.managers[0]
+		l := lockNow(t, m, "name")
+		got := queued(t, m, "name", 1)
+		l.mu.Lock()
+		l.until = time.Now()
+		l.mu.Unlock()
+		if err := l.Extend(t.Context()); !errors.Is(err, ErrLost) {
+			t.Errorf("Extend: %v; want ErrLost", err)
+		}
+		unlockNow(t, <-got) // without Unlock of the first
+	})
+}
+
+// A process gives turns for a short time while another one waits, whatever the turns cost.
+func TestShareOfHold(t *testing.T) {
+	for name, work := range map[string]time.Duration{"no work": 0, "short": time.Millisecond, "long": 3 * minShare} {
+		t.Run(name, func(t *testing.T) {
+			holding(t, Options{}, func(t *testing.T, ctx context.Context, ms []*Manager) {
+				stop, cancel := context.WithCancel(ctx)
+				var all sync.WaitGroup
+				for range 8 {
+					all.Go(func() {
+						for stop.Err() == nil {
+							l, err := ms[0].Lock(stop, "name")
+							if err != nil {
+								return
+							}
+							time.Sleep(work + time.Microsecond) // else the clock of the simulation stands still
+							_ = l.Unlock(ctx)
+						}
+					})
+				}
+				for range 10 {
+					begun := time.Now()
+					l := lockNow(t, ms[1], "name")
+					within(t, "another process waited", time.Since(begun), 0, minShare+work+gapTime+20*time.Millisecond)
+					unlockNow(t, l)
+				}
+				cancel()
+				all.Wait()
+			})
+		})
+	}
+}
+
+// A turn starts with most of its TTL, and a caller with another TTL gets its own.
+func TestTurnHasItsTime(t *testing.T) {
+	holding(t, Options{}, func(t *testing.T, ctx context.Context, ms []*Manager) {
+		m := ms[0]
+		l := lockNow(t, m, "name")
+		got := queued(t, m, "name", 1)
+		for i := range 5 {
+			time.Sleep(simTTL / 10 * time.Duration(i))
+			unlockNow(t, l)
+			l = <-got
+			if left := time.Until(l.Until()); left < simTTL/2 {
+				t.Errorf("a turn has %v of %v", left, simTTL)
+			}
+			if i < 4 {
+				got = queued(t, m, "name", 1)
+			}
+		}
+		longer := make(chan *Lock)
+		go func() {
+			l, err := m.Lock(ctx, "name", LockOptions{TTL: 5 * simTTL})
+			if err != nil {
+				t.Error(err)
+			}
+			longer <- l
+		}()
+		for m.localQueues.waiting("name") == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		unlockNow(t, l)
+		l = <-longer
+		if left := time.Until(l.Until()); left < 4*simTTL {
+			t.Errorf("a lock with a TTL of %v has %v", 5*simTTL, left)
+		}
+		unlockNow(t, l)
+	})
+}
