@@ -43,7 +43,7 @@ func TestRights(t *testing.T) {
 		if err := managers[0].SkipQuarantine(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := managers[0].Health(t.Context()); err != nil {
+		if _, err := managers[0].Status(t.Context(), ""); err != nil {
 			t.Fatal(err)
 		}
 		l := lock(t, managers[0], "job")

@@ -103,6 +103,8 @@ func (m *Manager) Do(ctx context.Context, name string, f func(ctx context.Contex
 // check rejects names that cannot be locked, and calls that cannot succeed.
 func (m *Manager) check(ctx context.Context, name string) error {
 	switch {
+	case m.isClosing():
+		return ErrClosed
 	case name == "":
 		return fmt.Errorf("redlock: %w: the name is empty", ErrName)
 	case len(name) > maxName:
@@ -111,8 +113,6 @@ func (m *Manager) check(ctx context.Context, name string) error {
 		return fmt.Errorf("redlock: %q: %w: names that begin with %q are reserved", name, ErrName, server.Prefix)
 	case m.cluster && !server.SharesSlot(name):
 		return fmt.Errorf("redlock: %q: %w: on a Cluster a closing brace needs a hash tag before it", name, ErrName)
-	case m.isClosing():
-		return ErrClosed
 	case m.nested(ctx, name) != nil:
 		return m.nested(ctx, name)
 	case ctx.Err() != nil:

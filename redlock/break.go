@@ -21,30 +21,33 @@ import (
 // ErrNoQuorum means that so few servers could be asked that the name may still be held
 // on the others.
 func (m *Manager) Break(ctx context.Context, name string) (Status, error) {
+	if err := m.check(outside(ctx), name); err != nil {
+		return Status{}, err
+	}
 	before, err := m.Status(ctx, name)
 	if err != nil {
-		return nil, err
+		return Status{}, err
 	}
 	// A server may have another value than the rest: of a dead holder, or of a
 	// waiter that was just granted the name and asks again.
 	values := make(map[string]nodeSet)
 	failed := make(map[int]error)
 	others := 0
-	for i, n := range before {
+	for i, n := range before.Servers {
 		switch {
 		case n.Foreign:
-			failed[i] = fmt.Errorf("%q, which is not a lock of this package and expires in %v: DEL %q deletes it", n.Value, n.TTL, name)
 			others++
+			failed[i] = fmt.Errorf("%q, which is not a lock of this package and expires in %v: DEL %q deletes it", n.Holder.Value, n.Holder.TTL, name)
+		case errors.Is(n.Err, ErrNotLock):
+			others++
+			failed[i] = n.Err
 		case n.Err != nil:
 			failed[i] = n.Err
-			if errors.Is(n.Err, ErrNotLock) {
-				others++
-			}
-		case n.Value != "":
-			values[n.Value] |= 1 << i
+		case n.Holder.Value != "":
+			values[n.Holder.Value] |= 1 << i
 		}
 	}
-	if others > len(before)-m.voters.quorum {
+	if others > len(before.Servers)-before.Quorum {
 		return before, fmt.Errorf("redlock: %q: %w: nothing was changed (%s)", name, ErrNotLock, reasons(before, failed))
 	}
 	for value, servers := range values {
@@ -73,13 +76,13 @@ func (m *Manager) Break(ctx context.Context, name string) (Status, error) {
 		return before, nil
 	}
 	return before, fmt.Errorf("redlock: %q: %w: freed on %d of %d servers (%s)",
-		name, ErrNoQuorum, len(before)-len(failed), len(before), reasons(before, failed))
+		name, ErrNoQuorum, len(before.Servers)-len(failed), len(before.Servers), reasons(before, failed))
 }
 
 // reasons joins the errors of servers.
 func reasons(status Status, failed map[int]error) string {
 	var all []string
-	for i, n := range status {
+	for i, n := range status.Servers {
 		if err := failed[i]; err != nil {
 			all = append(all, n.Node+": "+err.Error())
 		}

@@ -61,6 +61,10 @@ func (l *Lock) within(ctx context.Context) bool {
 	return false
 }
 
+// outside returns a context without the locks that it contains: a holder may ask for the
+// status of the name that it holds.
+func outside(ctx context.Context) context.Context { return context.WithValue(ctx, heldKey{}, nil) }
+
 // nested returns an error if a context contains a lock of the same name, for which
 // the caller would wait forever.
 func (m *Manager) nested(ctx context.Context, name string) error {

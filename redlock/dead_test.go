@@ -142,7 +142,7 @@ func TestDeadWaitersOnACluster(t *testing.T) {
 			abandonedWaiter(t, client, "job", fmt.Sprint("dead", i))
 		}
 		status, err := a.Status(t.Context(), "job")
-		return err == nil && status[0].Waiters == dead+1
+		return err == nil && status.Servers[0].Holder.Waiters == dead+1
 	})
 	if err := held.Unlock(t.Context()); err != nil && !errors.Is(err, redlock.ErrLost) && !errors.Is(err, redlock.ErrNoQuorum) {
 		t.Fatal(err)

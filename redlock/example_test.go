@@ -63,26 +63,6 @@ func ExampleManager_TryLock() {
 	// <nil>
 }
 
-// Move money between two accounts, whatever order others name them in.
-func ExampleManager_LockAll() {
-	m, stop := exampleManager(redlock.Options{})
-	defer stop()
-	ctx := context.Background()
-
-	locks, err := m.LockAll(ctx, "account:7", "account:3")
-	if err != nil {
-		panic(err)
-	}
-	for _, l := range locks {
-		fmt.Println(l.Name())
-	}
-	fmt.Println(locks.Unlock(ctx))
-	// Output:
-	// account:3
-	// account:7
-	// <nil>
-}
-
 // What the lock guards refuses a holder that was paused for too long.
 func ExampleLock_Token() {
 	m, stop := exampleManager(redlock.Options{Fencing: true})

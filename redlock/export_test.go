@@ -14,3 +14,9 @@ func LocalWaiters(m *Manager, name string) int {
 	}
 	return 0
 }
+
+// Value returns the text under the name of a lock on the servers.
+func Value(l *Lock) string { return l.value }
+
+// CountsOf returns the counts without asking the servers.
+func CountsOf(m *Manager) Counts { return m.voters.stats.read() }

@@ -63,14 +63,14 @@ func TestMinorityGone(t *testing.T) {
 		// are as well where this process does not go on for as long.
 		wait(t, "locks that are not waited for", func() bool {
 			allAnswer(t, m)
-			before := m.Stats().Disconnected
+			before := redlock.CountsOf(m).Disconnected
 			servers[1].Freeze(t)
 			servers[4].Freeze(t)
 			unlock(t, l)
 			l = lock(t, m, "job")
 			unlock(t, l)
 			l = lock(t, m, "held before")
-			waited := m.Stats().Disconnected > before
+			waited := redlock.CountsOf(m).Disconnected > before
 			servers[1].Thaw(t)
 			servers[4].Thaw(t)
 			return !waited
@@ -91,7 +91,7 @@ func allAnswer(t *testing.T, m *redlock.Manager) {
 	t.Helper()
 	wait(t, "all servers to answer", func() bool {
 		status, err := m.Status(t.Context(), "job")
-		return err == nil && !slices.ContainsFunc(status, func(s redlock.NodeStatus) bool { return s.Err != nil })
+		return err == nil && !slices.ContainsFunc(status.Servers, func(s redlock.ServerStatus) bool { return s.Err != nil })
 	})
 }
 
@@ -208,8 +208,8 @@ func TestLost(t *testing.T) {
 		for _, client := range clients {
 			switch value, err := client.Do(t.Context(), client.B().Get().Key("job").Build()).ToString(); {
 			case rueidis.IsRedisNil(err): // it had not forgotten the first lock yet
-			case err != nil || value != other.Value():
-				t.Errorf("a server has %q (%v), want %q", value, err, other.Value())
+			case err != nil || value != redlock.Value(other):
+				t.Errorf("a server has %q (%v), want %q", value, err, redlock.Value(other))
 			default:
 				have++
 			}

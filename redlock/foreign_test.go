@@ -170,7 +170,7 @@ func TestLockOfAnotherLibrary(t *testing.T) {
 		t.Errorf("%d of 3 servers have it after Break", n)
 	}
 	status, err := m.Status(t.Context(), "job")
-	if err != nil || !status[0].Foreign || status[0].Value != theirs || status[0].TTL < time.Minute {
+	if err != nil || !status.Servers[0].Foreign || status.Holder.Value != theirs || status.Holder.TTL < time.Minute {
 		t.Errorf("%+v %v", status, err)
 	}
 	got := make(chan *redlock.Lock)

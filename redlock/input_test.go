@@ -74,8 +74,8 @@ func TestEvenNumber(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 4)
 	m := dial(t, servers, redlock.Options{})
-	if quorum, nodes := m.Quorum(); quorum != 3 || nodes != 4 {
-		t.Errorf("%d of %d, want 3 of 4", quorum, nodes)
+	if status, err := m.Status(t.Context(), ""); err != nil || status.Quorum != 3 || len(status.Servers) != 4 {
+		t.Errorf("%+v (%v), want 3 of 4", status, err)
 	}
 	servers[0].Kill(t)
 	unlock(t, lock(t, m, "job"))

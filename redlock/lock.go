@@ -26,10 +26,6 @@ type Lock struct {
 // Name returns the locked name.
 func (l *Lock) Name() string { return l.name }
 
-// Value returns the text under the name on the servers. Goroutines of a process that take
-// turns on the name have the same.
-func (l *Lock) Value() string { return l.value }
-
 // Token returns the fencing token: a number greater than that of every earlier lock
 // of this name, of any client. The resource that the lock protects should remember
 // the greatest token it has seen and reject a smaller one; then a holder that was
@@ -167,7 +163,7 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	case over == context.Canceled:
 		return l.unlocked()
 	case over == nil && l.m.localQueues.pass(l, now):
-		l.m.voters.stats.handed.Add(1)
+		l.m.voters.stats.turns.Add(1)
 		return nil
 	}
 	r := l.m.release(l.hold, over == nil)

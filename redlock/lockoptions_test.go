@@ -19,8 +19,7 @@ func ttl(t testing.TB, m *redlock.Manager, name string) time.Duration {
 	if err != nil {
 		t.Fatal(err)
 	}
-	holder, _ := status.Holder()
-	return holder.TTL
+	return status.Holder.TTL
 }
 
 // A lock can have a longer or shorter TTL than that of its manager. The servers record it: a
@@ -71,13 +70,13 @@ func TestTTLOfOneLock(t *testing.T) {
 		return ttl(t, m, "job") > 4*time.Hour && time.Until(l.Until()) > 4*time.Hour
 	})
 	unlock(t, l)
-	health, err := m.Health(t.Context())
+	status, err := m.Status(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, h := range health {
-		if h.TTL != 5*time.Hour {
-			t.Errorf("%s: the longest ttl on record is %v, want 5h", h.Node, h.TTL)
+	for _, h := range status.Servers {
+		if h.LongestTTL != 5*time.Hour {
+			t.Errorf("%s: the longest ttl on record is %v, want 5h", h.Node, h.LongestTTL)
 		}
 	}
 	for name, opts := range map[string][]redlock.LockOptions{
@@ -137,8 +136,7 @@ func TestOwner(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		holder, _ := status.Holder()
-		return holder.Owner
+		return status.Holder.Owner
 	}
 	host, err := os.Hostname()
 	if err != nil {

@@ -1,6 +1,12 @@
 // Package redlock locks names across processes and machines, on Redis or Valkey
 // servers, by the Redlock algorithm.
 //
+// It has no shared locks, semaphores or reentrant locks, and takes one name at a time. No
+// lock that expires can stop a holder that was paused: where two writers would break
+// something, check the fencing token, or use a transaction of the database instead. It
+// changes no key but the locks that it made. For one server and locks that may now and
+// then be held twice, rueidislock is enough; see docs/locks.md.
+//
 // # The problem
 //
 // SET name value NX PX 10000 on one server is a lock, until that server is restarted,
@@ -56,8 +62,8 @@
 // # Operation
 //
 // A server that is new or was restarted is quarantined: it does not vote for a TTL,
-// unless SkipQuarantine states that it has forgotten no locks. Health reports which
-// servers vote, Status and Watch who holds a name, and Break frees it.
+// unless SkipQuarantine states that it has forgotten no locks. Status reports which
+// servers vote and who holds a name, with counts for metrics, and Break frees a name.
 package redlock
 
 import (

@@ -21,9 +21,8 @@ func TestNested(t *testing.T) {
 		t.Helper()
 		_, tried := m.TryLock(ctx, "job")
 		_, locked := m.Lock(ctx, "job")
-		_, all := m.LockAll(ctx, "a", "job")
 		for what, err := range map[string]error{
-			"Do": m.Do(ctx, "job", nothing), "TryLock": tried, "Lock": locked, "LockAll": all,
+			"Do": m.Do(ctx, "job", nothing), "TryLock": tried, "Lock": locked,
 		} {
 			if !errors.Is(err, redlock.ErrNested) || !errors.Is(err, redlock.ErrHeld) {
 				t.Errorf("%s within a lock of the same name: %v; want ErrNested and ErrHeld", what, err)
@@ -125,7 +124,7 @@ func TestUnlockTwice(t *testing.T) {
 			t.Errorf("%s after Unlock: %v; want ErrUnlocked", what, err)
 		}
 	}
-	if lost := m.Stats().Lost; lost != 0 {
+	if lost := redlock.CountsOf(m).Lost; lost != 0 {
 		t.Errorf("%d locks count as lost", lost)
 	}
 	if err := m.Do(t.Context(), "job", func(ctx context.Context, l *redlock.Lock) error {
@@ -208,13 +207,13 @@ func TestNeverAsked(t *testing.T) {
 	// A timeout is not enough: its request may still wait to be sent.
 	wait(t, "the frozen server to be left alone", func() bool {
 		status, err := m.Status(t.Context(), "job")
-		return err == nil && status[2].Err != nil && strings.Contains(status[2].Err.Error(), "no answer for ")
+		return err == nil && status.Servers[2].Err != nil && strings.Contains(status.Servers[2].Err.Error(), "no answer for ")
 	})
 	l := lock(t, m, "job")
 	servers[2].Thaw(t)
 	wait(t, "the server to be back", func() bool {
 		status, err := m.Status(t.Context(), "job")
-		return err == nil && status[2].Err == nil
+		return err == nil && status.Servers[2].Err == nil
 	})
 	if err := clients[0].Do(t.Context(), clients[0].B().Del().Key("job").Build()).Error(); err != nil {
 		t.Fatal(err)

@@ -48,8 +48,6 @@ type node struct {
 	wake      chan struct{}
 	// subscribed says that the grants of this server arrive.
 	subscribed atomic.Bool
-	// voting says that the server votes, by its last reply.
-	voting atomic.Bool
 
 	// The worker owns these.
 	redial      time.Duration
@@ -245,7 +243,7 @@ func (n *node) pass(batch []*round) {
 	}
 }
 
-// noteVote records whether the server votes, if a reply says so.
+// noteVote logs that the server votes, or does not, if a reply says so for the first time.
 func (n *node) noteVote(asked server.Kind, answered server.Reply) {
 	left := answered.Quarantined
 	if answered.Err != nil { // errors.As allocates
@@ -254,16 +252,12 @@ func (n *node) noteVote(asked server.Kind, answered server.Reply) {
 		}
 	}
 	switch {
-	case answered.Broken:
-		n.voting.Store(false)
 	case left > 0:
-		n.voting.Store(false)
 		if !n.quarantined {
 			n.quarantined = true
 			n.log(slog.LevelWarn, "server does not vote", server.QuarantineError{Left: left})
 		}
 	case answered.Answer != server.Failed && (asked == server.Acquire || asked == server.Boot):
-		n.voting.Store(true)
 		if n.quarantined {
 			n.quarantined = false
 			n.log(slog.LevelInfo, "server votes", nil)
@@ -296,7 +290,6 @@ func (n *node) identify(ctx context.Context) error {
 
 // unreachable records that the server gets no requests for a while.
 func (n *node) unreachable(err error) {
-	n.voting.Store(false)
 	if n.redial == 0 {
 		n.log(slog.LevelWarn, "server disconnected", err)
 		n.voters.stats.disconnected.Add(1)
@@ -385,23 +378,6 @@ func (v *voters) checkIdentity(i int, answered server.Reply) error {
 		return &duplicateError{v.nodes[twin].server.Name(), v.nodes[i].server.Name()}
 	}
 	return nil
-}
-
-type counters struct {
-	acquired, handed, extended, held, noQuorum, lost, disconnected atomic.Uint64
-	wait                                                           atomic.Int64
-}
-
-func (c *counters) waited(d time.Duration) { c.wait.Add(int64(d)) }
-
-// refused counts an attempt that failed.
-func (c *counters) refused(err error) {
-	switch {
-	case errors.Is(err, ErrHeld):
-		c.held.Add(1)
-	case errors.Is(err, ErrNoQuorum):
-		c.noQuorum.Add(1)
-	}
 }
 
 // duplicateError says that two of the nodes are one server.

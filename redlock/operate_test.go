@@ -32,8 +32,8 @@ func TestBreak(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if holder, held := before.Holder(); !held || holder.Value != l.Value() {
-		t.Errorf("%+v was broken, want %s", holder, l.Value())
+	if !before.Held || before.Holder.Value != redlock.Value(l) {
+		t.Errorf("%+v was broken, want %s", before.Holder, redlock.Value(l))
 	}
 	other := <-next // long before the lock expires, or the waiter asks again
 	if err := tryExtend(t, l); !errors.Is(err, redlock.ErrLost) {
@@ -42,7 +42,7 @@ func TestBreak(t *testing.T) {
 	unlock(t, other)
 
 	// Nothing is held: nothing is done.
-	if before, err := operator.Break(t.Context(), "job"); err != nil || before.Undecided() {
+	if before, err := operator.Break(t.Context(), "job"); err != nil || before.Undecided {
 		t.Errorf("Break of a free name: %v %+v", err, before)
 	}
 	// Also what only a minority has.
@@ -61,58 +61,8 @@ func TestBreak(t *testing.T) {
 	}
 }
 
-// Watch reports the holders of a name in order.
-func TestWatch(t *testing.T) {
-	t.Parallel()
-	servers := redistest.Nodes(t, 3)
-	a, b := dial(t, servers, redlock.Options{}), dial(t, servers, redlock.Options{RetryMax: 10 * time.Millisecond})
-	ctx := t.Context()
-	var l *redlock.Lock
-	step := 0
-	for status, err := range b.Watch(ctx, "job") {
-		if err != nil {
-			t.Fatal(err)
-		}
-		holder, held := status.Holder()
-		switch {
-		case step == 0 || step == 2:
-			if held || status.Undecided() {
-				continue // on the way
-			}
-			l = lock(t, a, "job")
-		case holder.Value != l.Value():
-			continue
-		default:
-			unlock(t, l)
-		}
-		if step++; step == 4 {
-			break
-		}
-	}
-	if step != 4 {
-		t.Errorf("it ended after %d steps", step)
-	}
-	for _, err := range b.Watch(ctx, "") {
-		if !errors.Is(err, redlock.ErrName) {
-			t.Errorf("%v; want ErrName", err)
-		}
-	}
-	ended := make(chan error)
-	go func() {
-		for _, err := range b.Watch(ctx, "job") {
-			if err != nil {
-				ended <- err
-			} else {
-				go b.Close()
-			}
-		}
-	}()
-	if err := <-ended; !errors.Is(err, redlock.ErrClosed) {
-		t.Errorf("%v; want ErrClosed", err)
-	}
-}
-
-func TestHealth(t *testing.T) {
+// Status of no name says which servers vote.
+func TestStatusOfServers(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
 	m, err := redlock.Dial(urls(servers), generous(redlock.Options{}))
@@ -128,25 +78,29 @@ func TestHealth(t *testing.T) {
 	wait(t, "the server to be trusted", func() bool { return one.SkipQuarantine(t.Context()) == nil })
 	unlock(t, lock(t, one, "job"))
 	servers[2].Kill(t)
-	var health []redlock.NodeHealth
+	var status redlock.Status
 	wait(t, "the end of a connection", func() bool {
 		var err error
-		health, err = m.Health(t.Context())
-		return err == nil && health[2].Err != nil && health[0].Err == nil && health[1].Err == nil
+		status, err = m.Status(t.Context(), "")
+		s := status.Servers
+		return err == nil && s[2].Err != nil && s[0].Err == nil && s[1].Err == nil
 	})
-	if h := health[0]; !h.Votes || h.Quarantined != 0 || time.Since(h.Since).Abs() > time.Hour || h.TTL != time.Hour || h.Err != nil {
+	if status.Voting != 1 || status.Quorum != 2 || status.Held {
+		t.Errorf("%+v; want that one votes", status)
+	}
+	if h := status.Servers[0]; !h.Votes || h.Quarantined != 0 || time.Since(h.Since).Abs() > time.Hour || h.LongestTTL != time.Hour || h.Err != nil {
 		t.Errorf("a server that is trusted, and was locked on: %+v", h)
 	}
-	// Reading the health records no ttl.
-	if h := health[1]; h.Votes || h.Quarantined <= 0 || !h.Since.IsZero() || h.TTL != 0 || h.Err != nil {
+	// Reading the status records no ttl.
+	if h := status.Servers[1]; h.Votes || h.Quarantined <= 0 || !h.Since.IsZero() || h.LongestTTL != 0 || h.Err != nil {
 		t.Errorf("a new server: %+v", h)
 	}
-	if h := health[2]; h.Votes || h.Err == nil {
+	if h := status.Servers[2]; h.Votes || h.Err == nil {
 		t.Errorf("a dead server: %+v", h)
 	}
 }
 
-// How many servers vote is known to monitors, and changes of it to the log.
+// How many servers vote is a part of the status, and changes of it of the log.
 func TestVoting(t *testing.T) {
 	t.Parallel()
 	own := redistest.Own(t)
@@ -158,7 +112,10 @@ func TestVoting(t *testing.T) {
 	defer m.Close()
 	voting := func(want int, message string) {
 		t.Helper()
-		wait(t, message, func() bool { return m.Stats().Voting == want && strings.Contains(log.String(), message) })
+		wait(t, message, func() bool {
+			status, err := m.Status(t.Context(), "")
+			return err == nil && status.Voting == want && strings.Contains(log.String(), message)
+		})
 	}
 	voting(0, `msg="redlock: server does not vote"`)
 	if err := m.SkipQuarantine(t.Context()); err != nil {

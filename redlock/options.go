@@ -31,7 +31,7 @@ type Options struct {
 	// Drift is subtracted from the time that a lock is valid, for clocks that do
 	// not run at the same speed. Default 1% of the TTL plus 2 ms.
 	Drift time.Duration
-	// ExtendEvery is how often Do and LockAll extend their locks. Default a
+	// ExtendEvery is how often Do extends its lock. Default a
 	// third of the TTL.
 	ExtendEvery time.Duration
 	// MaxExtensions limits the extensions of a lock; after the last one it

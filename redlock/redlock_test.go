@@ -141,7 +141,7 @@ func TestQuarantine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, s := range status {
+		for _, s := range status.Servers {
 			if s.Quarantined > 0 {
 				n++
 			}

@@ -432,7 +432,7 @@ func leftBehind(t *testing.T, schedules int, keepLosers bool) (left int) {
 						return
 					}
 					mu.Lock()
-					winners[l.Value()] = true
+					winners[l.value] = true
 					mu.Unlock()
 					_ = l.Unlock(context.Background())
 				})

@@ -73,7 +73,7 @@ func TestMaxExtensions(t *testing.T) {
 			t.Errorf("Do: %v; want ErrLost", err)
 		}
 		within(t, "the lock expired", time.Since(begun), simTTL*5/3-simTTL/20, simTTL/20)
-		if n := ms[0].Stats().Extended; n != 2 {
+		if n := ms[0].voters.stats.extended.Load(); n != 2 {
 			t.Errorf("%d extensions; want 2", n)
 		}
 	})

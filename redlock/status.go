@@ -4,25 +4,51 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
+	"sync/atomic"
 	"time"
 
 	"retwis/redlock/internal/server"
 )
 
-// Status is the state of a name on each server.
-type Status []NodeStatus
+// Status is what the servers say about a name and about themselves, with the counts of the
+// Manager.
+type Status struct {
+	Servers []ServerStatus
+	Quorum  int // how many servers have to agree
+	Voting  int // how many give locks now; with fewer than Quorum nothing can be locked
 
-// NodeStatus is the state of a name on one server.
-type NodeStatus struct {
-	Node        string        // the address of the server
-	Value       string        // of the lock that holds the name; empty: free
-	TTL         time.Duration // how long the server keeps it
-	Owner       Owner         // the holder; zero: not recorded
-	Waiters     int64         // number of processes that wait for it
-	Quarantined time.Duration // for how long the server does not vote, because it may have forgotten locks
-	Foreign     bool          // another library made the value, or another program: Break refuses it
-	Err         error         // why the server could not be asked, or ErrNotLock
+	Held bool // a majority of the servers has the same lock
+	// Undecided says that so few servers have answered, or may vote, that a client may
+	// hold the name on the others.
+	Undecided bool
+	// NotLock says that the name cannot be locked: so many servers use it for something
+	// else, see ErrNotLock.
+	NotLock bool
+	// Holder is the lock if it is held, with the shortest remaining time and the largest
+	// number of waiters that one of its servers reports.
+	Holder Holder
+
+	Counts Counts
+}
+
+// ServerStatus is what one server says.
+type ServerStatus struct {
+	Node        string        // its address
+	Votes       bool          // it answers and gives locks
+	Since       time.Time     // since when it votes, by its clock; zero: unknown
+	Quarantined time.Duration // for how long it does not vote, because it may have forgotten locks
+	LongestTTL  time.Duration // on record there; zero: none
+	Holder      Holder        // of the name; zero: it is free
+	Foreign     bool          // another library, or another program, made the value: Break refuses it
+	Err         error         // why it could not be asked, or ErrNotLock
+}
+
+// Holder is a lock as a server reports it.
+type Holder struct {
+	Value   string        // the text under the name
+	TTL     time.Duration // how long the server keeps it
+	Waiters int64         // the number of processes that wait for it
+	Owner   Owner         // zero: not recorded
 }
 
 // Owner is the description that a holder gives of itself: see Options.Owner. Another
@@ -34,141 +60,140 @@ type Owner struct {
 	Text  string    // Options.Owner
 }
 
-// counts reports whether the server has answered and may vote.
-func (n NodeStatus) counts() bool { return n.Err == nil && n.Quarantined == 0 }
-
-// Holder returns the lock that holds the name on a majority of the servers, with the
-// shortest remaining time and the largest number of waiters that one of them
-// reports. Servers that do not vote do not count.
-func (s Status) Holder() (holder NodeStatus, held bool) {
-	votes := make(map[string]int, 1)
-	for _, n := range s {
-		if n.counts() && n.Value != "" {
-			votes[n.Value]++
-			held = held || votes[n.Value] > len(s)/2
-		}
-	}
-	if !held {
-		return NodeStatus{}, false
-	}
-	for _, n := range s {
-		if !n.counts() || votes[n.Value] <= len(s)/2 {
-			continue
-		}
-		if holder.Value == "" || n.TTL < holder.TTL {
-			holder.TTL = n.TTL
-		}
-		holder.Value, holder.Waiters = n.Value, max(holder.Waiters, n.Waiters)
-		if n.Owner != (Owner{}) {
-			holder.Owner = n.Owner
-		}
-	}
-	return holder, true
+// Counts are figures for metrics since the Manager was made.
+type Counts struct {
+	Acquired     uint64        // locks that the servers gave
+	Turns        uint64        // further locks that they gave to goroutines of this process
+	Extended     uint64        // extensions
+	Held         uint64        // attempts that failed with ErrHeld
+	NoQuorum     uint64        // attempts that failed with ErrNoQuorum
+	Lost         uint64        // locks that were lost while they were held
+	Disconnected uint64        // times that a server disconnected
+	Waited       time.Duration // for locks that the servers gave, of all callers
 }
 
-// Undecided reports whether so few servers have answered, or may vote, that a client
-// may hold the name on the others.
-func (s Status) Undecided() bool {
-	if _, held := s.Holder(); held {
-		return false
+type counters struct {
+	acquired, turns, extended, held, noQuorum, lost, disconnected atomic.Uint64
+	wait                                                          atomic.Int64
+}
+
+func (c *counters) waited(d time.Duration) { c.wait.Add(int64(d)) }
+
+// refused counts an attempt that failed.
+func (c *counters) refused(err error) {
+	switch {
+	case errors.Is(err, ErrHeld):
+		c.held.Add(1)
+	case errors.Is(err, ErrNoQuorum):
+		c.noQuorum.Add(1)
 	}
-	votes, most, unknown := make(map[string]int, 1), 0, 0
-	for _, n := range s {
-		switch {
+}
+
+func (c *counters) read() Counts {
+	return Counts{
+		Acquired: c.acquired.Load(), Turns: c.turns.Load(), Extended: c.extended.Load(),
+		Held: c.held.Load(), NoQuorum: c.noQuorum.Load(), Lost: c.lost.Load(),
+		Disconnected: c.disconnected.Load(), Waited: time.Duration(c.wait.Load()),
+	}
+}
+
+// Status asks every server in one round trip who holds a name, and whether the server
+// votes. An empty name asks for the servers alone.
+func (m *Manager) Status(ctx context.Context, name string) (Status, error) {
+	if err := m.check(outside(ctx), name); err != nil && (name != "" || !errors.Is(err, ErrName)) {
+		return Status{}, err
+	}
+	ask := func(o server.Op) *round {
+		r := newRound(m.voters.nodes, m.voters.quorum, o, time.Now())
+		r.all = true
+		r.send(m.voters.all)
+		return r
+	}
+	rounds := []*round{ask(server.Op{Kind: server.Boot})}
+	if name != "" {
+		rounds = append(rounds, ask(server.Op{Kind: server.Show, Name: name}))
+	}
+	s := Status{Quorum: m.voters.quorum, Servers: make([]ServerStatus, len(m.voters.nodes))}
+	for _, r := range rounds {
+		if _, cause := r.await(ctx, m.opt.NodeTimeout); cause != nil {
+			return Status{}, waitError(name, cause, nil)
+		}
+		r.mu.Lock()
+		for i, answered := range r.replies {
+			s.Servers[i].Node = m.voters.nodes[i].server.Name()
+			s.Servers[i].note(r.Kind, answered, m.opt.NodeTimeout)
+		}
+		r.mu.Unlock()
+	}
+	s.judge()
+	s.Counts = m.voters.stats.read()
+	return s, nil
+}
+
+// note records a reply of the server.
+func (s *ServerStatus) note(asked server.Kind, answered server.Reply, timeout time.Duration) {
+	switch {
+	case answered.Answer == server.Unanswered:
+		s.Err = fmt.Errorf("timeout after %v", timeout)
+	case answered.Err != nil:
+		s.Err = answered.Err
+	}
+	s.Quarantined = max(s.Quarantined, answered.Quarantined)
+	if asked == server.Boot {
+		s.Since, s.LongestTTL = answered.Since, answered.TTL
+		s.Votes = answered.Answer == server.Yes && s.Quarantined == 0
+		return
+	}
+	s.Votes = s.Votes && s.counts()
+	s.Foreign = answered.Foreign
+	s.Holder = Holder{Value: answered.Value, TTL: answered.TTL, Waiters: answered.Waiters}
+	if h := answered.Owner; h != (server.Holder{}) {
+		s.Holder.Owner = Owner{Host: h.Host, PID: h.PID, Since: h.Since, Text: h.Text}
+	}
+}
+
+// counts reports whether the server has answered and may vote.
+func (s *ServerStatus) counts() bool {
+	return (s.Err == nil || errors.Is(s.Err, ErrNotLock)) && s.Quarantined == 0
+}
+
+// judge derives from what the servers say who holds the name.
+func (s *Status) judge() {
+	votes, most, unknown, others := make(map[string]int, 1), 0, 0, 0
+	for _, n := range s.Servers {
+		if n.Votes {
+			s.Voting++
+		}
+		switch value := n.Holder.Value; {
 		case errors.Is(n.Err, ErrNotLock):
+			others++
 		case !n.counts():
 			unknown++
-		case n.Value != "":
-			votes[n.Value]++
-			most = max(most, votes[n.Value])
-		}
-	}
-	return most+unknown > len(s)/2
-}
-
-// Status asks every server who holds a name, in one round trip.
-func (m *Manager) Status(ctx context.Context, name string) (Status, error) {
-	// Without the locks in the context: Status works for a name that the caller holds.
-	if err := m.check(context.WithValue(ctx, heldKey{}, nil), name); err != nil {
-		return nil, err
-	}
-	r := newRound(m.voters.nodes, m.voters.quorum, server.Op{Kind: server.Show, Name: name}, time.Now())
-	r.all = true
-	r.send(m.voters.all)
-	if _, cause := r.await(ctx, m.opt.NodeTimeout); cause != nil {
-		return nil, waitError(name, cause, nil)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	status := make(Status, len(r.replies))
-	for i, answered := range r.replies {
-		status[i] = NodeStatus{
-			Node: m.voters.nodes[i].server.Name(), Value: answered.Value, TTL: answered.TTL, Waiters: answered.Waiters,
-			Foreign: answered.Foreign, Quarantined: answered.Quarantined, Err: answered.Err,
-		}
-		if h := answered.Owner; h != (server.Holder{}) {
-			status[i].Owner = Owner{Host: h.Host, PID: h.PID, Since: h.Since, Text: h.Text}
-		}
-		if answered.Answer == server.Unanswered {
-			status[i].Err = fmt.Errorf("timeout after %v", m.opt.NodeTimeout)
-		}
-	}
-	return status, nil
-}
-
-// Quorum returns how many servers have to agree, and how many there are.
-func (m *Manager) Quorum() (quorum, nodes int) { return m.voters.quorum, len(m.voters.nodes) }
-
-// Watch yields the status of a name, and again each time its holder changes, until
-// the context is done. It polls every Options.RetryMax without joining the queue, so
-// it may miss a shorter hold. The last value is an error if the name cannot be
-// watched, or the manager was closed.
-func (m *Manager) Watch(ctx context.Context, name string) iter.Seq2[Status, error] {
-	return func(yield func(Status, error) bool) {
-		look := time.NewTicker(m.opt.RetryMax)
-		defer look.Stop()
-		var last watched
-		for first := true; ; first = false {
-			status, err := m.Status(ctx, name)
-			switch {
-			case ctx.Err() != nil:
-				return
-			case err != nil:
-				yield(nil, err)
-				return
-			}
-			if now := watchedOf(status); first || now != last {
-				last = now
-				if !yield(status, nil) {
-					return
-				}
-			}
-			select {
-			case <-look.C:
-			case <-ctx.Done():
-				return
-			case <-m.closing:
-				yield(nil, ErrClosed)
-				return
+		case value != "":
+			if votes[value]++; votes[value] > most {
+				most, s.Holder.Value = votes[value], value
 			}
 		}
 	}
-}
-
-// watched is the part of a status that Watch compares.
-type watched struct {
-	value     string
-	undecided bool
-	notLocks  int
-}
-
-func watchedOf(s Status) watched {
-	holder, _ := s.Holder()
-	w := watched{value: holder.Value, undecided: s.Undecided()}
-	for _, n := range s {
-		if errors.Is(n.Err, ErrNotLock) {
-			w.notLocks++
+	s.Held = most >= s.Quorum
+	s.Undecided = !s.Held && most+unknown >= s.Quorum
+	s.NotLock = others > len(s.Servers)-s.Quorum
+	if !s.Held {
+		s.Holder = Holder{}
+		return
+	}
+	first := true
+	for _, n := range s.Servers {
+		if !n.counts() || n.Holder.Value != s.Holder.Value {
+			continue
+		}
+		if first || n.Holder.TTL < s.Holder.TTL {
+			s.Holder.TTL = n.Holder.TTL
+		}
+		first = false
+		s.Holder.Waiters = max(s.Holder.Waiters, n.Holder.Waiters)
+		if n.Holder.Owner != (Owner{}) {
+			s.Holder.Owner = n.Holder.Owner
 		}
 	}
-	return w
 }

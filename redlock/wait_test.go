@@ -18,22 +18,21 @@ import (
 // waiters waits until so many processes wait for a name, on a majority of the servers.
 func waiters(t testing.TB, m *redlock.Manager, name string, n int64) {
 	t.Helper()
-	quorum, _ := m.Quorum()
-	waitersOn(t, quorum, m, name, n)
+	waitersOn(t, 0, m, name, n)
 }
 
-// waitersOn is waiters for a number of servers.
+// waitersOn is waiters for a number of servers; 0: a majority.
 func waitersOn(t testing.TB, servers int, m *redlock.Manager, name string, n int64) {
 	t.Helper()
 	wait(t, fmt.Sprint(n, " waiters"), func() bool {
 		status, err := m.Status(t.Context(), name)
 		agreed := 0
-		for _, s := range status {
-			if s.Err == nil && s.Waiters == n {
+		for _, s := range status.Servers {
+			if s.Err == nil && s.Holder.Waiters == n {
 				agreed++
 			}
 		}
-		return err == nil && agreed >= servers
+		return err == nil && agreed >= max(servers, status.Quorum)
 	})
 }
 
@@ -175,8 +174,8 @@ func TestHandedOver(t *testing.T) {
 				})
 			}
 			all.Wait()
-			if stats := m.Stats(); stats.Handed < stats.Acquired {
-				t.Errorf("%d locks were handed on, and %d asked for", stats.Handed, stats.Acquired)
+			if counts := redlock.CountsOf(m); counts.Turns < counts.Acquired {
+				t.Errorf("%d turns, and %d locks of the servers", counts.Turns, counts.Acquired)
 			}
 			// What is handed on is on the servers too, before long.
 			l := lock(t, m, "job")
@@ -191,7 +190,7 @@ func TestHandedOver(t *testing.T) {
 			l = <-next
 			wait(t, "the value on the servers", func() bool {
 				for _, client := range clients {
-					if value, err := client.Do(t.Context(), client.B().Get().Key("job").Build()).ToString(); err != nil || value != l.Value() {
+					if value, err := client.Do(t.Context(), client.B().Get().Key("job").Build()).ToString(); err != nil || value != redlock.Value(l) {
 						return false
 					}
 				}
@@ -237,80 +236,6 @@ func TestHolderForgets(t *testing.T) {
 		t.Errorf("the second got it %v before the first ran out", first.Until().Sub(now))
 	}
 	unlock(t, second)
-}
-
-func TestLockAll(t *testing.T) {
-	t.Parallel()
-	servers := redistest.Nodes(t, 3)
-	clients := clientsOf(t, servers)
-	a, b := dial(t, servers, redlock.Options{}), dial(t, servers, redlock.Options{})
-	var all sync.WaitGroup
-	for m, names := range map[*redlock.Manager][]string{a: {"x", "y", "z"}, b: {"z", "y", "x", "y"}} {
-		all.Go(func() {
-			for range redistest.Cases(15, 50) {
-				locks, err := m.LockAll(t.Context(), names...)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				if len(locks) != 3 || time.Until(locks.Until()) < time.Minute {
-					t.Errorf("%d locks until %v", len(locks), locks.Until())
-				}
-				// Too few servers may answer in time.
-				if err := locks.Extend(t.Context()); err != nil && !errors.Is(err, redlock.ErrNoQuorum) {
-					t.Error(err)
-				}
-				if err := locks.Unlock(t.Context()); err != nil && !errors.Is(err, redlock.ErrNoQuorum) {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	all.Wait()
-
-	l := lock(t, a, "z")
-	c := dial(t, servers, redlock.Options{}) // has not listened yet
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() {
-		_, err := c.LockAll(ctx, "x", "y", "z")
-		ended <- err
-	}()
-	listensOn(t, clients, c)
-	waiters(t, a, "z", 1)
-	cancel()
-	if err := <-ended; !errors.Is(err, redlock.ErrHeld) {
-		t.Errorf("LockAll: %v; want ErrHeld", err)
-	}
-	wait(t, "nothing to be held", func() bool { return keys(t, clients, "x")+keys(t, clients, "y") == 0 })
-	unlock(t, l)
-	if _, err := a.LockAll(t.Context()); err == nil {
-		t.Error("LockAll of nothing is no error")
-	}
-}
-
-// A name that is lost while LockAll waits for another one is not returned as held.
-func TestLockAllLost(t *testing.T) {
-	t.Parallel()
-	servers := redistest.Nodes(t, 3)
-	a, b := dial(t, servers, redlock.Options{ExtendEvery: 20 * time.Millisecond}), dial(t, servers, redlock.Options{})
-	l := lock(t, b, "y")
-	got := make(chan error)
-	go func() {
-		_, err := a.LockAll(t.Context(), "x", "y")
-		got <- err
-	}()
-	waiters(t, b, "y", 1)
-	if _, err := b.Break(t.Context(), "x"); err != nil {
-		t.Fatal(err)
-	}
-	other := lock(t, b, "x")
-	wait(t, "the loss to be noticed", func() bool { return a.Stats().Lost == 1 })
-	unlock(t, l)
-	if err := <-got; !errors.Is(err, redlock.ErrLost) {
-		t.Errorf("LockAll: %v; want ErrLost", err)
-	}
-	unlock(t, other)
 }
 
 // On a Cluster a name has one master.

@@ -51,8 +51,8 @@ func waiters(t *testing.T, m *redlock.Manager, name string, n int64) {
 	t.Helper()
 	wait(t, "waiters", func() bool {
 		status, err := m.Status(t.Context(), name)
-		for _, s := range status {
-			if s.Err != nil || s.Waiters != n {
+		for _, s := range status.Servers {
+			if s.Err != nil || s.Holder.Waiters != n {
 				return false
 			}
 		}

@@ -182,7 +182,6 @@ var siblings = [][2]string{
 	{"index/text", "index/text/internal/..."}, // words, queries and postings
 	{"redlock", "redlock/internal/..."},
 	{"redlock/internal/server", "redlock/internal/clock"},
-	{"redlock/...", "redlock"},            // extensions of the lock manager
 	{"internal/ordered", "index/decimal"}, // what a decimal column takes and gives
 	{"internal/maintain", "maintain"},
 	{"internal/maintain", "internal/redis/partition"},

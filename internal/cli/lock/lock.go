@@ -112,7 +112,7 @@ func (flags *lockFlags) run(ctx context.Context, c *shell.Command, args []string
 	defer func() { err = errors.Join(err, end()) }()
 	switch {
 	case flags.trust:
-		return trustServers(ctx, c, m)
+		return trustServers(ctx, c, m, max(1, len(flags.nodes)))
 	case flags.show:
 		return showLock(ctx, c, m, args[0])
 	case flags.watch:

@@ -12,18 +12,39 @@ import (
 	"retwis/redlock"
 )
 
+// watchPause is how often --watch asks the servers.
+const watchPause = 250 * time.Millisecond
+
 // watchLock prints who holds a name, and each change of it, until the command is
-// stopped.
+// stopped. It misses a holder that has the name for a shorter time than the pause.
 func watchLock(ctx context.Context, c *shell.Command, m *redlock.Manager, name string) error {
-	for status, err := range m.Watch(ctx, name) {
-		if err != nil {
-			return badName(err)
-		}
-		if err := printChange(c, newLockStatus(m, name, status)); err != nil {
+	look := time.NewTicker(watchPause)
+	defer look.Stop()
+	type seen struct {
+		value              string
+		undecided, notLock bool
+	}
+	var last *seen
+	for {
+		s, err := statusOf(ctx, m, name)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
 			return err
 		}
+		if now := (seen{s.Value, s.Undecided, s.NotLock}); last == nil || now != *last {
+			last = &now
+			if err := printChange(c, s); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return nil
+		}
 	}
-	return nil
 }
 
 func printChange(c *shell.Command, s *lockStatus) error {
@@ -51,7 +72,7 @@ func breakLock(ctx context.Context, c *shell.Command, m *redlock.Manager, name s
 	if err != nil {
 		return notAcquired(err)
 	}
-	s := newLockStatus(m, name, status)
+	s := newLockStatus(name, status)
 	switch {
 	case c.JSON:
 		err = json.NewEncoder(c.Stdout).Encode(s)
@@ -84,15 +105,13 @@ type lockServerHealth struct {
 
 // showHealth prints which servers vote. The exit code says whether a majority does.
 func showHealth(ctx context.Context, c *shell.Command, m *redlock.Manager) error {
-	nodes, err := m.Health(ctx)
+	status, err := m.Status(ctx, "")
 	if err != nil {
 		return err
 	}
-	var h lockHealth
-	h.Quorum, _ = m.Quorum()
-	voting := 0
-	for _, n := range nodes {
-		one := lockServerHealth{Node: n.Node, Votes: n.Votes, Quarantined: n.Quarantined.Milliseconds(), TTL: n.TTL.Milliseconds()}
+	h := lockHealth{Votes: status.Voting >= status.Quorum, Quorum: status.Quorum}
+	for _, n := range status.Servers {
+		one := lockServerHealth{Node: n.Node, Votes: n.Votes, Quarantined: n.Quarantined.Milliseconds(), TTL: n.LongestTTL.Milliseconds()}
 		if !n.Since.IsZero() {
 			since := n.Since.UTC()
 			one.Since = &since
@@ -100,16 +119,12 @@ func showHealth(ctx context.Context, c *shell.Command, m *redlock.Manager) error
 		if n.Err != nil {
 			one.Error = shell.OneLine(n.Err)
 		}
-		if n.Votes {
-			voting++
-		}
 		h.Nodes = append(h.Nodes, one)
 	}
-	h.Votes = voting >= h.Quorum
 	if c.JSON {
 		err = json.NewEncoder(c.Stdout).Encode(h)
 	} else {
-		err = h.print(c.Stdout, voting)
+		err = h.print(c.Stdout, status.Voting)
 	}
 	if err == nil && !h.Votes {
 		return shell.Exit(exitNotAcquired, nil)
@@ -142,11 +157,10 @@ func (h *lockHealth) print(out io.Writer, voting int) error {
 	return errors.Join(errs...)
 }
 
-func trustServers(ctx context.Context, c *shell.Command, m *redlock.Manager) error {
+func trustServers(ctx context.Context, c *shell.Command, m *redlock.Manager, servers int) error {
 	if err := m.SkipQuarantine(ctx); err != nil {
 		return err
 	}
-	_, nodes := m.Quorum()
-	_, err := fmt.Fprintf(c.Stdout, "%s from now on\n", shell.Plural(nodes, "server votes", "servers vote"))
+	_, err := fmt.Fprintf(c.Stdout, "%s from now on\n", shell.Plural(servers, "server votes", "servers vote"))
 	return err
 }

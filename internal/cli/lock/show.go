@@ -3,7 +3,6 @@ package lock
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -25,7 +24,7 @@ type lockStatus struct {
 	Owner   *lockOwner       `json:"owner,omitempty"`
 	Quorum  int              `json:"quorum"`
 	Nodes   []lockNodeStatus `json:"nodes"`
-	holder  redlock.NodeStatus
+	ttl     time.Duration
 }
 
 // lockOwner is the owner of a lock, as it describes itself.
@@ -59,29 +58,28 @@ type lockNodeStatus struct {
 
 // statusOf reads from the servers who holds a name.
 func statusOf(ctx context.Context, m *redlock.Manager, name string) (*lockStatus, error) {
-	nodes, err := m.Status(ctx, name)
+	s, err := m.Status(ctx, name)
 	if err != nil {
 		return nil, badName(err)
 	}
-	return newLockStatus(m, name, nodes), nil
+	return newLockStatus(name, s), nil
 }
 
-func newLockStatus(m *redlock.Manager, name string, nodes redlock.Status) *lockStatus {
-	holder, held := nodes.Holder()
-	s := &lockStatus{Name: name, Held: held, Undecided: nodes.Undecided(), Value: holder.Value, Owner: newLockOwner(holder.Owner), holder: holder}
-	s.Quorum, _ = m.Quorum()
-	notLocks := 0
-	for _, n := range nodes {
-		node := lockNodeStatus{Node: n.Node, Value: n.Value, TTL: n.TTL.Milliseconds(), Foreign: n.Foreign, Waiters: n.Waiters, Quarantined: n.Quarantined.Milliseconds()}
+func newLockStatus(name string, status redlock.Status) *lockStatus {
+	s := &lockStatus{
+		Name: name, Held: status.Held, Undecided: status.Undecided, NotLock: status.NotLock, Quorum: status.Quorum,
+		Value: status.Holder.Value, Owner: newLockOwner(status.Holder.Owner), ttl: status.Holder.TTL,
+	}
+	for _, n := range status.Servers {
+		node := lockNodeStatus{
+			Node: n.Node, Value: n.Holder.Value, TTL: n.Holder.TTL.Milliseconds(), Foreign: n.Foreign,
+			Waiters: n.Holder.Waiters, Quarantined: n.Quarantined.Milliseconds(),
+		}
 		if n.Err != nil {
 			node.Error = shell.OneLine(n.Err)
 		}
-		if errors.Is(n.Err, redlock.ErrNotLock) {
-			notLocks++
-		}
 		s.Nodes = append(s.Nodes, node)
 	}
-	s.NotLock = notLocks > len(nodes)-s.Quorum
 	return s
 }
 
@@ -160,5 +158,5 @@ func (s *lockStatus) heldBy() string {
 	if s.Owner != nil {
 		by = s.Owner.String()
 	}
-	return fmt.Sprintf("%s for another %v", by, s.holder.TTL)
+	return fmt.Sprintf("%s for another %v", by, s.ttl)
 }

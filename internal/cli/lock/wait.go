@@ -78,7 +78,7 @@ func (flags *lockFlags) request(ctx context.Context, c *shell.Command, m *redloc
 // server refuses by itself; of several, the others would have given the lock by then.
 func checkKeys(ctx context.Context, m *redlock.Manager, name string) error {
 	status, err := m.Status(ctx, name)
-	for _, n := range status {
+	for _, n := range status.Servers {
 		if errors.Is(n.Err, redlock.ErrNotLock) {
 			return fmt.Errorf("%q: %w (%s)", name, redlock.ErrNotLock, n.Node)
 		}
@@ -116,10 +116,10 @@ func (flags *lockFlags) explainWait(ctx context.Context, c *shell.Command, m *re
 		switch count, left := quarantined(status); {
 		case count > 0:
 			why = fmt.Sprintf("%d of %d servers are quarantined, because they were started recently and may have lost locks: "+
-				"they vote in %v, or at once after retwis lock --trust if they have lost none", count, len(status), left.Round(100*time.Millisecond))
+				"they vote in %v, or at once after retwis lock --trust if they have lost none", count, len(status.Servers), left.Round(100*time.Millisecond))
 		case after == waitNotice && shell.IsTerminal(c.Stderr):
 			why = describeHolder(status, err) + "; press Ctrl-C to give up"
-		case shell.IsTerminal(c.Stderr) || err != nil || status.Undecided():
+		case shell.IsTerminal(c.Stderr) || err != nil || status.Undecided:
 			continue
 		default:
 			return
@@ -133,7 +133,7 @@ func (flags *lockFlags) explainWait(ctx context.Context, c *shell.Command, m *re
 // votes; both are 0 if a majority votes already.
 func quarantined(status redlock.Status) (count int, left time.Duration) {
 	var answered []time.Duration
-	for _, n := range status {
+	for _, n := range status.Servers {
 		if n.Err == nil {
 			answered = append(answered, n.Quarantined)
 		}
@@ -142,8 +142,8 @@ func quarantined(status redlock.Status) (count int, left time.Duration) {
 		}
 	}
 	slices.Sort(answered)
-	if quorum := len(status)/2 + 1; len(answered) >= quorum {
-		left = answered[quorum-1]
+	if len(answered) >= status.Quorum {
+		left = answered[status.Quorum-1]
 	}
 	if left == 0 {
 		return 0, 0
@@ -153,11 +153,10 @@ func quarantined(status redlock.Status) (count int, left time.Duration) {
 
 // describeHolder says why a name cannot be locked.
 func describeHolder(status redlock.Status, err error) string {
-	holder, held := status.Holder()
 	switch {
-	case held:
-		return fmt.Sprintf("it is held for at least another %v, and %s", holder.TTL, shell.Plural(holder.Waiters, "process waits", "processes wait"))
-	case err != nil || status.Undecided():
+	case status.Held:
+		return fmt.Sprintf("it is held for at least another %v, and %s", status.Holder.TTL, shell.Plural(status.Holder.Waiters, "process waits", "processes wait"))
+	case err != nil || status.Undecided:
 		return "too few servers answer"
 	}
 	return "it is free, but other processes are first in the queue"
