@@ -19,8 +19,8 @@ func (v *voters) ask(o server.Op, to nodeSet) *round {
 // attempt: a caller that gives up must withdraw it.
 func (m *Manager) attempt(ctx context.Context, o server.Op, now time.Time) (*hold, *round, error) {
 	o.Kind = server.Acquire
-	if m.opt.Fencing { // one for each goroutine that waits now
-		o.Tokens = min(1+m.localQueues.waiting(o.Name), maxTokens)
+	if m.opt.Fencing {
+		o.Tokens = m.localQueues.tokens(o.Name)
 	}
 	o.Grant, o.Line, o.Within = m.opt.grantTime(), m.opt.lineTime(), m.opt.askTime()
 	r := newRound(m.voters.nodes, m.voters.quorum, o, now)

@@ -14,7 +14,7 @@ const (
 	maxTokens = 32
 	// A hold is shared for minShare, plus shareRounds times as long as it took to get
 	// the name, and for an eighth of its TTL at most.
-	minShare    = 20 * time.Millisecond
+	minShare    = 8 * time.Millisecond
 	shareRounds = 4
 	// checkAfter is how old the last answer of the servers may be when a turn starts.
 	checkAfter = 5 * time.Millisecond
@@ -191,6 +191,7 @@ func (h *hold) held() error {
 func (m *Manager) release(h *hold, mayGap bool) *round {
 	now, freed := time.Now(), h.op(server.Release)
 	h.mu.Lock()
+	h.timer.Stop()
 	taken, owned := h.queued || h.turns > 1, h.owner != ""
 	h.mu.Unlock()
 	if mayGap && (taken || m.localQueues.waiting(h.name) > 0) {

@@ -89,6 +89,23 @@ func TestTokensOfTurns(t *testing.T) {
 			}
 		}
 		next(lockNow(t, b, "name"))
+
+		// Two goroutines that come back at once take turns, too.
+		var all sync.WaitGroup
+		before := a.voters.stats.turns.Load()
+		for range 2 {
+			all.Go(func() {
+				for range 100 {
+					l := lockNow(t, a, "name")
+					time.Sleep(100 * time.Microsecond)
+					unlockNow(t, l)
+				}
+			})
+		}
+		all.Wait()
+		if turns := a.voters.stats.turns.Load() - before; turns < 150 {
+			t.Errorf("%d turns of 200 locks", turns)
+		}
 	})
 }
 
@@ -99,7 +116,7 @@ func TestTurnNoticesLoss(t *testing.T) {
 		m := w.managers[0]
 		l := lockNow(t, m, "name")
 		got := queued(t, m, "name", 2)
-		time.Sleep(2 * checkAfter)
+		time.Sleep(checkAfter + time.Millisecond)
 		for _, s := range w.servers {
 			s.change(func() { delete(s.data.keys, "name") })
 		}
@@ -191,7 +208,7 @@ func TestLossBetweenTurns(t *testing.T) {
 		l := lockNow(t, m, "name")
 		got := queued(t, m, "name", 1)
 		place := m.localQueues.join("name", simTTL)
-		time.Sleep(2 * checkAfter)
+		time.Sleep(checkAfter + time.Millisecond)
 		for _, s := range w.servers {
 			s.change(func() { delete(s.data.keys, "name") })
 		}
@@ -276,6 +293,17 @@ func TestShareOfHold(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A lock that was unlocked leaves nothing behind until its time is over.
+func TestUnlockStopsTheTimer(t *testing.T) {
+	calmly(t, func(t *testing.T, w *world) {
+		l := lockNow(t, w.managers[0], "name")
+		unlockNow(t, l)
+		if l.timer.Stop() {
+			t.Error("its timer still runs")
+		}
+	})
 }
 
 // A turn starts with most of its TTL, and a caller with another TTL gets its own.
