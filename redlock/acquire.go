@@ -30,6 +30,9 @@ func (m *Manager) Lock(ctx context.Context, name string, opts ...LockOptions) (*
 	}
 	var h *hold
 	if place := m.localQueues.join(name, opt.TTL); place != nil {
+		if m.opt.Fencing {
+			m.hints.note(name, time.Now())
+		}
 		if h, err = m.turn(ctx, name, place); err != nil {
 			return nil, err
 		}

@@ -20,7 +20,10 @@ func (v *voters) ask(o server.Op, to nodeSet) *round {
 func (m *Manager) attempt(ctx context.Context, o server.Op, now time.Time) (*hold, *round, error) {
 	o.Kind = server.Acquire
 	if m.opt.Fencing {
-		o.Tokens = m.localQueues.tokens(o.Name)
+		o.Tokens = min(1+m.localQueues.waiting(o.Name), maxTokens)
+		if m.hints.wanted(o.Name, now) { // by goroutines that will come back for it
+			o.Tokens = maxTokens
+		}
 	}
 	o.Grant, o.Line, o.Within = m.opt.grantTime(), m.opt.lineTime(), m.opt.askTime()
 	r := newRound(m.voters.nodes, m.voters.quorum, o, now)

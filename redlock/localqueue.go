@@ -21,7 +21,6 @@ type localQueue struct {
 	before *Lock // had the turn before that, or nil
 	last   error // of the last attempt
 	line   []*localWaiter
-	tokens int // how many a hold should have, because the last one had too few
 }
 
 // localWaiter is a place in a local queue. It receives the hold on which it has a turn, or
@@ -149,11 +148,7 @@ func (gs *localQueues) pass(l *Lock, now time.Time) bool {
 
 // give gives the first waiter a turn, if there is one, and it may have one.
 func (g *localQueue) give(h *hold, now time.Time) bool {
-	if len(g.line) == 0 {
-		return false
-	}
-	if !h.shared(g.line[0].ttl, now) {
-		g.tokens = 2 * h.tokens
+	if len(g.line) == 0 || !h.shared(g.line[0].ttl, now) {
 		return false
 	}
 	g.pop().given <- h
@@ -178,18 +173,6 @@ func (gs *localQueues) waiting(name string) int {
 		return len(g.line)
 	}
 	return 0
-}
-
-// tokens returns how many fencing tokens a hold of a name should have: one for each
-// goroutine that wants it, or more if they come back for it.
-func (gs *localQueues) tokens(name string) int {
-	gs.mu.Lock()
-	defer gs.mu.Unlock()
-	g := gs.byName[name]
-	if g == nil {
-		return 1
-	}
-	return min(max(1+len(g.line), g.tokens), maxTokens)
 }
 
 // heldUntil returns until when this process holds a name, or zero.

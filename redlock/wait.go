@@ -146,7 +146,7 @@ func (m *Manager) listen() {
 }
 
 // hints remembers, approximately, which names had waiters lately: for those the fast
-// attempt is pointless.
+// attempt is pointless, and one fencing token too few.
 type hints struct {
 	seed  maphash.Seed
 	slots [256]atomic.Int64
