@@ -57,5 +57,5 @@ func isRefusal(err error, alone bool) bool {
 		alert        tls.AlertError
 	)
 	return errors.As(err, &verification) || errors.As(err, &invalid) || errors.As(err, &authority) ||
-		errors.As(err, &hostname) || errors.As(err, &record) || errors.As(err, &alert) || errors.Is(err, rueidis.ErrNoCache)
+		errors.As(err, &hostname) || errors.As(err, &record) || errors.As(err, &alert)
 }
