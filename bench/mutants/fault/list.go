@@ -17,6 +17,18 @@ var All = []Fault{
 		With: "if not holder then", Likely: []string{"redlock"},
 	},
 	{
+		Name: "ownform", What: "a key of a program that is no lock is waited for, and a place in the queue is written",
+		Document: "locks.md", Promise: "anything else under the name is refused with `ErrNotLock` before anything is written on that server",
+		File: "redlock/internal/server/acquire.lua", Anchor: "if type(holder) == 'table' or holder and not ours(holder) and redis.call('PTTL', KEYS[1]) < 0 then",
+		With: "if type(holder) == 'table' then", Likely: []string{"redlock"},
+	},
+	{
+		Name: "turnlost", What: "a turn does not ask whether the servers still have the lock",
+		Document: "locks.md", Promise: "a goroutine that gets the lock from another one of its process asks for that in the background",
+		File: "redlock/hold.go", Anchor: "\tif check {\n",
+		With: "\tif check && !plant.On(\"turnlost\") {\n", Likely: []string{"redlock"},
+	},
+	{
 		Name: "tokenmargin", What: "a token does not pass those that lost counters may have given",
 		Document: "locks.md", Promise: "If some servers have a counter and others have none, the token is a million larger than any of them",
 		File: "redlock/attempt.go", Anchor: "\tcase mixed:\n",
