@@ -119,3 +119,17 @@ func TestLockEndsWithTheReason(t *testing.T) {
 		all.Wait()
 	})
 }
+
+// Status waits for a server that hangs as long as for one answer, though it asks for two.
+func TestStatusBesideFrozenServer(t *testing.T) {
+	calmly(t, func(t *testing.T, w *world) {
+		m := w.managers[0]
+		w.freeze(1)
+		begun := time.Now()
+		status, err := m.Status(t.Context(), "name")
+		if err != nil || status.Voting != simServers-1 || status.Servers[0].Err == nil || status.Undecided {
+			t.Errorf("%+v %v", status, err)
+		}
+		within(t, "Status", time.Since(begun), m.opt.NodeTimeout, 0)
+	})
+}

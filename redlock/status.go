@@ -103,8 +103,9 @@ func (m *Manager) Status(ctx context.Context, name string) (Status, error) {
 	if err := m.check(outside(ctx), name); err != nil && (name != "" || !errors.Is(err, ErrName)) {
 		return Status{}, err
 	}
+	now := time.Now()
 	ask := func(o server.Op) *round {
-		r := newRound(m.voters.nodes, m.voters.quorum, o, time.Now())
+		r := newRound(m.voters.nodes, m.voters.quorum, o, now)
 		r.all = true
 		r.send(m.voters.all)
 		return r
@@ -115,7 +116,7 @@ func (m *Manager) Status(ctx context.Context, name string) (Status, error) {
 	}
 	s := Status{Quorum: m.voters.quorum, Servers: make([]ServerStatus, len(m.voters.nodes))}
 	for _, r := range rounds {
-		if _, cause := r.await(ctx, m.opt.NodeTimeout); cause != nil {
+		if _, cause := r.await(ctx, m.opt.NodeTimeout-time.Since(now)); cause != nil {
 			return Status{}, waitError(name, cause, nil)
 		}
 		r.mu.Lock()
