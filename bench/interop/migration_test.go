@@ -20,9 +20,14 @@ import (
 // starves, and they exclude each other.
 func TestMigration(t *testing.T) {
 	t.Parallel()
-	for name, pace := range map[string]struct{ hold, pause time.Duration }{
-		"1 ms":                      {time.Millisecond, 0},
-		"100 ms, and 20 ms between": {100 * time.Millisecond, 20 * time.Millisecond},
+	for name, pace := range map[string]struct {
+		hold, pause time.Duration
+		together    bool // our contenders are goroutines of one process, which take turns
+	}{
+		"1 ms":                      {hold: time.Millisecond},
+		"1 ms, one process":         {hold: time.Millisecond, together: true},
+		"100 ms, and 20 ms between": {hold: 100 * time.Millisecond, pause: 20 * time.Millisecond},
+		"100 ms, one process":       {hold: 100 * time.Millisecond, pause: 20 * time.Millisecond, together: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -40,11 +45,15 @@ func TestMigration(t *testing.T) {
 				count.Add(1)
 			}
 			var all sync.WaitGroup
+			var m *redlock.Manager
 			for range contenders {
-				m := dial(t, servers, redlock.Options{})
+				if m == nil || !pace.together {
+					m = dial(t, servers, redlock.Options{})
+				}
+				own := m
 				all.Go(func() {
 					for ctx.Err() == nil {
-						l, err := m.Lock(ctx, "job")
+						l, err := own.Lock(ctx, "job")
 						if err != nil {
 							return
 						}
