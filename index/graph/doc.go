@@ -19,17 +19,18 @@
 // of Weiss, Karras and Bernstein (VLDB 2008), with the entries of the Redis tutorial
 // on secondary indexes. It needs no Redis module.
 //
-// Put, Set and Remove write all orders in one script: no reader sees part of a triple, and
-// a writer that crashes leaves none. Select yields the triples of a pattern, RemoveWhere
-// removes them, Query joins several patterns and paths, and From traverses the graph from
-// a name:
+// Put and Remove write all orders in one script: no reader sees part of a triple, and a
+// writer that crashes leaves none. Select yields the triples of a pattern, and Query joins
+// several patterns and paths:
 //
 //	q, err := graph.Parse(`?x likes beer . ?x lives-in barcelona . matteo friend-of ?x`)
 //	for b, err := range g.Query(ctx, q) {
 //		fmt.Println(b.Get("x"))
 //	}
 //
-// Package rdf below reads and writes triples as files.
+// It reads and writes lines of three names (ParseTSV), and no formats of RDF. A path repeats
+// one predicate: there are no alternatives, inverses and sequences in it. To remove what a
+// pattern matches, select it and remove the triples.
 //
 // # Names
 //

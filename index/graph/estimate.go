@@ -3,7 +3,6 @@ package graph
 import (
 	"context"
 	"math"
-	"slices"
 
 	"retwis/index/graph/internal/entries"
 	"retwis/index/graph/internal/syntax"
@@ -21,78 +20,51 @@ type estimate struct {
 // estimate counts the triples of each pattern: one round trip.
 func (st *store) estimate(ctx context.Context, patterns []Pattern) ([]estimate, error) {
 	all := make([]estimate, len(patterns))
-	var spans []entries.Range
-	var counted []*int64 // of each range
-	first := make([]int64, len(patterns))
+	counted := make([]Pattern, len(patterns)) // then all triples of the predicate of each path
 	for i, p := range patterns {
 		p = p.simple()
-		all[i] = estimate{Pattern: p, at: i}
-		begin, whole := []Pattern{p.names()}, []Pattern(nil)
-		if p.P.kind == syntax.Path {
-			begin, whole = p.begin(), p.whole()
-		}
-		for k, some := range [2][]Pattern{begin, whole} {
-			for _, one := range some {
-				s, err := st.rangeOf(one)
-				if err != nil {
-					return nil, err
-				}
-				spans, counted = append(spans, s), append(counted, [2]*int64{&first[i], &all[i].count}[k])
+		all[i], counted[i] = estimate{Pattern: p, at: i}, p.names()
+		if p.P.is(syntax.Path) {
+			counted[i].P = Name(p.P.term.Text)
+			if counted[i].S.is(syntax.Name) {
+				counted[i].O = Term{}
 			}
+			counted = append(counted, Pattern{P: counted[i].P})
+		}
+	}
+	spans := make([]entries.Range, len(counted))
+	for i, p := range counted {
+		var err error
+		if spans[i], err = st.rangeOf(p); err != nil {
+			return nil, err
 		}
 	}
 	counts, err := st.Counts(ctx, spans)
 	if err != nil {
 		return nil, err
 	}
-	for i, n := range counts {
-		*counted[i] += n
-	}
+	paths := counts[len(patterns):]
 	for i := range all {
-		e := &all[i]
-		e.rows, e.empty = float64(first[i]), first[i] == 0
-		if e.P.kind != syntax.Path {
-			e.count = first[i]
-			continue
+		e, first := &all[i], counts[i]
+		e.count, e.rows, e.empty = first, float64(first), first == 0
+		if path := e.P.term; path.Kind == syntax.Path {
+			// A guess: each further step reaches ten times as many names, up to 4 steps.
+			longest := path.Max
+			if longest == 0 {
+				longest = 4
+			}
+			e.count, paths = paths[0], paths[1:]
+			e.rows = 1 + min(float64(first)*math.Pow(10, float64(min(longest, 4)-1)), float64(e.count))
+			e.empty = first == 0 && path.Min > 0
 		}
-		// A guess: each further step reaches ten times as many names, up to 4 steps.
-		further := min(e.P.route.Longest(), 4) - 1
-		e.rows = 1 + min(float64(first[i])*math.Pow(10, float64(further)), float64(e.count))
-		e.empty = first[i] == 0 && !e.P.route.Empty()
 	}
 	return all, nil
-}
-
-// begin returns the patterns of the triples with which a path can begin, at its object if
-// only that is a name.
-func (p Pattern) begin() (all []Pattern) {
-	r, end := p.P.route, p.S
-	if p.S.kind != syntax.Name && p.O.kind == syntax.Name {
-		r, end = r.Turned(), p.O
-	}
-	if end.kind != syntax.Name {
-		end = Term{}
-	}
-	for _, one := range r.Firsts() {
-		all = append(all, triplesOf(one, end))
-	}
-	return all
-}
-
-// whole returns the patterns of all triples that a path can have.
-func (p Pattern) whole() (all []Pattern) {
-	for _, one := range p.P.route.Predicates() {
-		if pattern := (Pattern{P: Name(one.Predicate)}); !slices.Contains(all, pattern) {
-			all = append(all, pattern)
-		}
-	}
-	return all
 }
 
 // names returns the pattern with everything open but its names. Select accepts it.
 func (p Pattern) names() Pattern {
 	only := func(t Term) Term {
-		if t.kind == syntax.Name {
+		if t.is(syntax.Name) {
 			return t
 		}
 		return Term{}
@@ -104,7 +76,7 @@ func (p Pattern) names() Pattern {
 func (p Pattern) open() string {
 	var letters []byte
 	for _, letter := range []byte("spo") {
-		if p.term(letter).kind != syntax.Name {
+		if !p.term(letter).is(syntax.Name) {
 			letters = append(letters, letter)
 		}
 	}
@@ -128,14 +100,14 @@ func (e estimate) join(bound map[string]bool) joinKind {
 	}
 	all, some := true, false
 	for _, t := range [3]Term{e.S, e.P, e.O} {
-		is := t.kind == syntax.Variable && bound[t.text]
+		is := t.is(syntax.Variable) && bound[t.term.Text]
 		some = some || is
-		all = all && (is || t.kind == syntax.Name)
+		all = all && (is || t.is(syntax.Name))
 	}
 	switch {
 	case all:
 		return joinFilter
-	case some || e.P.kind == syntax.Path && !e.S.free() && !e.O.free():
+	case some || e.P.is(syntax.Path) && !e.S.free() && !e.O.free():
 		return joinShared
 	}
 	return joinProduct

@@ -1,6 +1,7 @@
 package graph_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"log"
@@ -11,7 +12,6 @@ import (
 
 	"retwis/index"
 	"retwis/index/graph"
-	"retwis/index/graph/rdf"
 	"retwis/internal/redistest"
 	"retwis/maintain"
 )
@@ -131,9 +131,8 @@ func ExampleGraph_Query() {
 	// frances
 }
 
-// Paths of several predicates, and answers in order: who likes something that ada likes,
-// the oldest first?
-func ExampleSequence() {
+// Answers in order: who likes something that ada likes, the oldest first?
+func ExampleDesc() {
 	client, stop := connect()
 	defer stop()
 	ctx := context.Background()
@@ -154,16 +153,13 @@ func ExampleSequence() {
 	})); err != nil {
 		log.Fatal(err)
 	}
-	likes := graph.Name("likes")
-	for b, err := range g.Query(ctx, graph.Query{ // graph.Parse(`ada likes/^likes ?x . ?x age ?n . ?n > 40`)
-		Where: []graph.Pattern{
-			{S: graph.Name("ada"), P: graph.Sequence(likes, graph.Inverse(likes)), O: graph.Var("x")},
-			{S: graph.Var("x"), P: graph.Name("age"), O: graph.Var("n")},
-		},
-		Filters: []graph.Filter{graph.Compare(graph.Var("n"), ">", graph.Name("40"))},
-		OrderBy: []graph.SortKey{graph.Desc("n")},
-		Limit:   10,
-	}) {
+	q, err := graph.Parse(`ada likes ?what . ?x likes ?what . ?x age ?n . ?n > 40`)
+	if err != nil {
+		log.Fatal(err)
+	}
+	q.Select, q.Distinct = []string{"x", "n"}, true
+	q.OrderBy, q.Limit = []graph.SortKey{graph.Desc("n")}, 10
+	for b, err := range g.Query(ctx, q) {
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -174,33 +170,8 @@ func ExampleSequence() {
 	// alan 41
 }
 
-// A traversal from name to name.
-func ExampleGraph_From() {
-	client, stop := connect()
-	defer stop()
-	ctx := context.Background()
-
-	g, err := graph.New(client, "people", graph.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	if _, err := g.PutMany(ctx, slices.Values([]graph.Triple{
-		{S: "ada", P: "likes", O: "tea"}, {S: "grace", P: "likes", O: "tea"}, {S: "grace", P: "lives-in", O: "new york"},
-	})); err != nil {
-		log.Fatal(err)
-	}
-	// Who likes what ada likes, and lives in New York?
-	for name, err := range g.From("ada").Out("likes").In("likes").Has("lives-in", "new york").All(ctx) {
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Println(name)
-	}
-	// Output: grace
-}
-
-// A file of N-Triples, line by line: invalid lines are reported, the rest is put.
-func ExampleGraph_PutMany() {
+// A file, line by line: invalid lines are reported, the rest is put.
+func ExampleParseTSV() {
 	client, stop := connect()
 	defer stop()
 	ctx := context.Background()
@@ -209,21 +180,23 @@ func ExampleGraph_PutMany() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	file := "<http://a/ada> <http://a/likes> \"t\\u00e9\"@fr .\n<http://a/ada> likes tea .\n"
+	file := "ada\tlikes\ttea\nada likes chess\n"
 	n, err := g.PutMany(ctx, func(yield func(graph.Triple) bool) {
-		for t, err := range rdf.Read(strings.NewReader(file), rdf.NTriples) {
+		lines := bufio.NewScanner(strings.NewReader(file))
+		for number := 1; lines.Scan(); number++ {
+			t, err := graph.ParseTSV(lines.Text())
 			if err != nil {
-				fmt.Println(err)
+				fmt.Printf("line %d: %v\n", number, err)
 				continue
 			}
-			if !yield(graph.Triple(t)) {
+			if !yield(t) {
 				return
 			}
 		}
 	})
 	fmt.Println(n, err)
 	// Output:
-	// rdf: line 2, column 16: expected a predicate, <IRI>, found 'l'
+	// line 2: graph: expected subject, tab, predicate, tab, object; found 1 part
 	// 1 <nil>
 }
 

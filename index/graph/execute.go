@@ -79,8 +79,6 @@ func (x *executor) process(i int, rows [][]string) error {
 	switch out.step.operator {
 	case existenceCheck:
 		err = x.checkExistence(&out, rows)
-	case endScan:
-		err = x.scanEnds(&out, rows)
 	case pathFromSubject, pathFromObject:
 		err = x.followPath(&out, rows)
 	default:

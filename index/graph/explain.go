@@ -84,8 +84,6 @@ func (s *planStep) describe() string {
 		return "follow the path from the subject"
 	case pathFromObject:
 		return "follow the path back from the object"
-	case endScan:
-		return "range scan of each predicate that can end the path"
 	}
 	return fmt.Sprintf("range scan of %s, %d of 3 parts known", s.order, s.fixed)
 }

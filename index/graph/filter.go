@@ -2,7 +2,6 @@ package graph
 
 import (
 	"regexp"
-	"strings"
 
 	"retwis/index/graph/internal/syntax"
 	"retwis/index/graph/internal/value"
@@ -13,12 +12,6 @@ type Filter struct {
 	vars []string
 	keep func(Binding) bool // nil: the filter is invalid
 	text string
-}
-
-// FilterFunc keeps the answers for which a function returns true. The function sees
-// only the variables that are named here.
-func FilterFunc(keep func(Binding) bool, variables ...string) Filter {
-	return Filter{vars: variables, keep: keep, text: "a function of " + strings.Join(variables, ", ")}
 }
 
 // Matches keeps the answers in which a regular expression matches somewhere in the
@@ -35,13 +28,11 @@ func Matches(variable string, expression *regexp.Regexp) Filter {
 // Compare keeps the answers in which a comparison of two terms is true. The operator is
 // <, <=, >, >=, = or !=; a term is a variable or a name.
 //
-// A number is a name that is a decimal number, such as 10, -0.5 and 1e3, or a literal of
-// N-Triples with a numeric type, such as "10"^^<http://www.w3.org/2001/XMLSchema#int>.
-// Any other name is a text: that of a literal is without its quotes, language and type.
+// A number is a name that is a decimal number, such as 10, -0.5 and 1e3. Any other name is a
+// text.
 //
 //   - Two numbers compare by their exact values: 10 = 10.0, and 9 < 10.
-//   - Two texts compare by <, <=, > and >= byte by byte, and are = if they are the same
-//     name, as in patterns: "tea"@en is not = "tea"@fr.
+//   - Two texts compare byte by byte.
 //   - A number and a text do not compare: an answer with both is left out, except by !=.
 //
 // A number has at most 1,000 bytes, an exponent of at most three digits, and a value in
@@ -49,9 +40,9 @@ func Matches(variable string, expression *regexp.Regexp) Filter {
 func Compare(a Term, operator string, b Term) Filter {
 	f := Filter{text: a.String() + " " + operator + " " + b.String()}
 	for _, t := range [2]Term{a, b} {
-		switch t.kind {
+		switch t.term.Kind {
 		case syntax.Variable:
-			f.vars = append(f.vars, t.text)
+			f.vars = append(f.vars, t.term.Text)
 		case syntax.Anything, syntax.Path:
 			return f
 		}
@@ -75,10 +66,10 @@ func Compare(a Term, operator string, b Term) Filter {
 
 // in returns the name of a term in an answer.
 func (t Term) in(b Binding) string {
-	if t.kind == syntax.Variable {
-		return b.Get(t.text)
+	if t.is(syntax.Variable) {
+		return b.Get(t.term.Text)
 	}
-	return t.text
+	return t.term.Text
 }
 
 // equalValues returns a filter function that compares two terms by = or !=.
@@ -104,9 +95,9 @@ func compareValues(a, b Term, keep func(c int) bool) func(Binding) bool {
 
 // value returns a function that returns the value of a term in an answer.
 func (t Term) value() func(Binding) value.Value {
-	if t.kind == syntax.Name {
-		v := value.Of(t.text)
+	if t.is(syntax.Name) {
+		v := value.Of(t.term.Text)
 		return func(Binding) value.Value { return v }
 	}
-	return func(b Binding) value.Value { return value.Of(b.Get(t.text)) }
+	return func(b Binding) value.Value { return value.Of(b.Get(t.term.Text)) }
 }

@@ -21,14 +21,9 @@ func refused(t *testing.T, g *Graph, hint string) {
 	t.Helper()
 	ctx := context.Background()
 	before := state(t, g)
-	q, err := Parse("?x ?y ?z")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for name, write := range map[string]func() error{
 		"Put":     func() error { _, err := g.Put(ctx, Triple{"a", "b", "c"}); return err },
 		"PutMany": func() error { _, err := g.PutMany(ctx, slices.Values([]Triple{{"a", "b", "c"}})); return err },
-		"Set":     func() error { _, _, err := g.Set(ctx, "a", "b", "c"); return err },
 		"Remove":  func() error { _, err := g.Remove(ctx, Triple{"a", "b", "c"}); return err },
 		"Repair": func() error {
 			_, err := g.Repair(ctx, sourceOf([]Triple{{"x", "y", "z"}}), maintain.Options{})
@@ -43,7 +38,6 @@ func refused(t *testing.T, g *Graph, hint string) {
 			t.Errorf("%s: %v, want ErrForeign with %q", name, err, hint)
 		}
 	}
-	_, _ = g.RemoveWhere(ctx, q, maintain.Options{}) // a hand-made graph can be read
 	if after := state(t, g); fmt.Sprint(after) != fmt.Sprint(before) {
 		t.Errorf("the entries were %v and are %v", before, after)
 	}

@@ -21,8 +21,6 @@ var (
 	putLua string
 	//go:embed remove.lua
 	removeLua string
-	//go:embed set.lua
-	setLua string
 	//go:embed repair.lua
 	repairLua string
 	//go:embed fill.lua
@@ -52,8 +50,8 @@ type Options struct {
 type Graph struct {
 	store store
 
-	put, remove, setObjects, repair, fill, finish script.Script
-	tracker                                       *engine.Tracker
+	put, remove, repair, fill, finish script.Script
+	tracker                           *engine.Tracker
 }
 
 // New returns the graph at a key, which need not exist yet. It sends no command.
@@ -69,8 +67,8 @@ func New(client rueidis.Client, key string, opt Options) (*Graph, error) {
 	script := func(source string) script.Script { return partition.NewScript(entriesLua, source) }
 	return &Graph{
 		store: store{Reader: entries.Reader{Set: set}, compact: opt.Compact},
-		put:   script(putLua), remove: script(removeLua), setObjects: script(setLua),
-		repair: script(repairLua), fill: script(fillLua), finish: engine.NewFinish(entriesLua, finishLua),
+		put:   script(putLua), remove: script(removeLua), repair: script(repairLua),
+		fill: script(fillLua), finish: engine.NewFinish(entriesLua, finishLua),
 		tracker: engine.NewTracker(set, nil),
 	}, nil
 }

@@ -1,12 +1,9 @@
 package graph
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"strings"
 
-	"retwis/index"
 	"retwis/index/graph/internal/entries"
 )
 
@@ -140,73 +137,6 @@ func (j *joiner) hashJoin(out *sink, rows [][]string) (done bool, err error) {
 		}
 	}
 	return true, nil
-}
-
-// scanEnds extends each row by every name at which a path can end.
-func (j *joiner) scanEnds(out *sink, rows [][]string) error {
-	s := out.step
-	seen := (*nameSet)(nil)
-	if len(s.ends) > 1 {
-		seen = &nameSet{}
-	}
-	for _, end := range s.ends {
-		// The route is turned, so that the path ends where it begins: at a subject, or at the
-		// object of an inverse.
-		letter, order := byte('s'), PSO
-		if end.Inverse {
-			letter, order = 'o', POS
-		}
-		if j.store.compact && order == PSO {
-			order, seen = POS, cmp.Or(seen, &nameSet{}) // subjects are not in order
-		}
-		one, err := j.store.rangeOf(Pattern{P: Name(end.Predicate), Order: order})
-		if err != nil {
-			return err
-		}
-		if err := j.scanEnd(out, rows, one, letter, seen); err != nil {
-			return err
-		}
-	}
-	if seen != nil { // the rows have reserved memory meanwhile, which they keep
-		j.memory.left += seen.memory
-	}
-	return nil
-}
-
-// scanEnd extends each row by the different names of one part of the triples in a range. Equal
-// names follow one another, unless seen remembers them.
-func (j *joiner) scanEnd(out *sink, rows [][]string, one entries.Range, letter byte, seen *nameSet) error {
-	last, any := "", false
-	for entry, err := range j.store.All(j.ctx, one, index.Page{}, "") {
-		if err != nil {
-			return err
-		}
-		_, t, ok := parseEntry(entry)
-		if !ok {
-			return j.store.Damaged(entry)
-		}
-		name := t.part(letter)
-		if any && name == last {
-			continue
-		}
-		last, any = name, true
-		if seen != nil {
-			if seen.has(name) {
-				continue
-			}
-			if err := seen.add(strings.Clone(name), &j.memory); err != nil {
-				return err
-			}
-		}
-		for _, row := range rows {
-			row = out.slab.copy(row)
-			row[out.step.operands[2].column] = name
-			if err := out.add(row); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // sink filters the rows of a step and passes them to the next step in batches.

@@ -18,18 +18,10 @@ const maxQuery = 64 << 10
 //
 //	beer              a name
 //	"ice cream"       a name with blanks in it; \" and \\ are " and \, \n and \t too
-//	<http://a.b/c>    terms of N-Triples, names that include their brackets or
-//	"text"@en         quotes. A literal without language or type needs a second
-//	                  pair of quotes: "\"text\""
 //	?x                a variable
 //	*                 anything
 //	friend-of*1..3    as a predicate, a path of 1 to 3 steps; *2 two, *2.. two or
 //	                  more, + one or more, * zero or more. "c++" is a name
-//	^friend-of        as a predicate, the inverse: from object to subject.
-//	                  "^friend-of" is a name
-//	knows/likes       as a predicate, a sequence, without blanks. "knows/likes" and
-//	                  http://a/b are names
-//	(knows/^likes)+   a sequence that repeats; ^(knows/likes) is its inverse
 //
 // A filter is a variable, an operator, and a variable or a name. See [Compare] for the
 // order of names.
@@ -38,7 +30,7 @@ const maxQuery = 64 << 10
 //	?x != ?y          not equal; = equal: the same number, or the same name
 //	?x ~ ^b           a regular expression matches
 //
-// Syntax of other query languages, such as a|b, !p and p? as predicates, and $x, is
+// Syntax of other query languages, such as a|b, a/b, ^p, !p and p? as predicates, and $x, is
 // refused with the equivalent. In double quotes it is a name.
 //
 // An invalid query is a *SyntaxError with its column.
@@ -55,16 +47,14 @@ func Parse(text string) (Query, error) {
 	}
 	var q Query
 	for _, t := range parsed.Patterns {
-		q.Where = append(q.Where, Pattern{S: termOf(t[0]), P: termOf(t[1]), O: termOf(t[2])}.simple())
+		q.Where = append(q.Where, Pattern{S: Term{t[0]}, P: Term{t[1]}, O: Term{t[2]}}.simple())
 	}
 	for _, f := range parsed.Filters {
 		if f.Expression != nil {
 			q.Filters = append(q.Filters, Matches(f.Left.Text, f.Expression))
 		} else {
-			q.Filters = append(q.Filters, Compare(termOf(f.Left), f.Operator, termOf(f.Right)))
+			q.Filters = append(q.Filters, Compare(Term{f.Left}, f.Operator, Term{f.Right}))
 		}
 	}
 	return q, q.check()
 }
-
-func termOf(t syntax.Term) Term { return Term{kind: t.Kind, text: t.Text, route: t.Route} }

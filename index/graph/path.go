@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"retwis/index/graph/internal/entries"
-	"retwis/index/graph/internal/syntax"
 )
 
 // followPath extends rows along a path from its known end.
@@ -93,120 +92,53 @@ func (j *joiner) searchEach(s *planStep, starts []string, each func(start string
 	return nil
 }
 
-// search returns the names that a path reaches from each of some names.
+// search returns the names that a path reaches from each of some names. Up to the minimum it
+// keeps the names of the last step only, since a path may return to a name. From there on it
+// is a breadth-first search that keeps every name once, so that cycles end.
 func (j *joiner) search(s *planStep, starts []string) ([]*nameSet, error) {
-	from := make([][]string, len(starts))
-	for i := range starts {
-		from[i] = starts[i : i+1]
-	}
+	path := s.pattern.P.term
 	reached := newNameSets(len(starts))
-	return reached, j.follow(s.route, from, reached)
-}
-
-// follow adds the names that a route reaches from each of several frontiers to the set of
-// the same search.
-func (j *joiner) follow(r *syntax.Route, from [][]string, reached []*nameSet) error {
-	switch {
-	case r.Again != nil:
-		return j.repeat(r, from, reached)
-	case r.Steps != nil:
-		last := len(r.Steps) - 1
-		level, err := j.inTurn(r.Steps[:last], from)
-		if err != nil {
-			return err
-		}
-		err = j.follow(r.Steps[last], namesOf(level), reached)
-		j.release(level)
-		return err
-	}
-	return j.expand(r, from, reached)
-}
-
-// inTurn follows routes one after the other. It keeps the names of the last level only,
-// since a path may return to a name.
-func (j *joiner) inTurn(routes []*syntax.Route, from [][]string) (level []*nameSet, err error) {
-	for _, r := range routes {
-		if level != nil && !anyNames(level) {
-			break
-		}
-		next := newNameSets(len(from))
-		if err := j.follow(r, from, next); err != nil {
+	for i, name := range starts {
+		if err := reached[i].add(name, &j.memory); err != nil {
 			return nil, err
 		}
-		j.release(level)
-		level, from = next, namesOf(next)
 	}
-	return level, nil
-}
-
-// repeat is follow for a repetition, by breadth-first search: after the minimum it keeps
-// every name once, so that cycles end.
-func (j *joiner) repeat(r *syntax.Route, from [][]string, reached []*nameSet) error {
-	now, err := j.inTurn(slices.Repeat([]*syntax.Route{r.Again}, r.Min), from)
-	if err != nil {
-		return err
-	}
-	if r.Min == 0 {
-		now = newNameSets(len(from))
-		if err := j.merge(now, from); err != nil {
-			return err
+	for range path.Min {
+		if !slices.ContainsFunc(reached, func(set *nameSet) bool { return len(set.names) > 0 }) {
+			return reached, nil
 		}
-	}
-	followed := make([]int, len(now)) // number of names of each set
-	for k := r.Min; r.Max == 0 || k < r.Max; k++ {
-		frontier := make([][]string, len(now))
-		more := false
-		for i, set := range now {
-			frontier[i] = set.names[followed[i]:]
-			followed[i] = len(set.names)
-			more = more || len(frontier[i]) > 0
+		next := newNameSets(len(starts))
+		if err := j.expand(s, namesOf(reached, nil), next); err != nil {
+			return nil, err
 		}
-		if !more {
+		for _, set := range reached {
+			j.memory.left += set.memory
+		}
+		reached = next
+	}
+	followed := make([]int, len(reached)) // number of names of each set
+	for k := path.Min; path.Max == 0 || k < path.Max; k++ {
+		frontier := namesOf(reached, followed)
+		if !slices.ContainsFunc(frontier, func(names []string) bool { return len(names) > 0 }) {
 			break
 		}
-		if err := j.follow(r.Again, frontier, now); err != nil {
-			return err
+		for i, set := range reached {
+			followed[i] = len(set.names)
+		}
+		if err := j.expand(s, frontier, reached); err != nil {
+			return nil, err
 		}
 	}
-	for i, set := range reached {
-		if len(set.names) == 0 { // spare a copy
-			*set, *now[i] = *now[i], nameSet{}
-		}
-	}
-	err = j.merge(reached, namesOf(now))
-	j.release(now)
-	return err
+	return reached, nil
 }
 
-// merge adds names to sets.
-func (j *joiner) merge(sets []*nameSet, names [][]string) error {
-	for i, set := range sets {
-		for _, name := range names[i] {
-			if err := set.add(name, &j.memory); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// release gives back the memory of sets.
-func (j *joiner) release(sets []*nameSet) {
-	for _, set := range sets {
-		j.memory.left += set.memory
-	}
-}
-
-// anyNames reports whether a set has a name.
-func anyNames(sets []*nameSet) bool {
-	return slices.ContainsFunc(sets, func(s *nameSet) bool { return len(s.names) > 0 })
-}
-
-// namesOf returns the names of each set.
-func namesOf(sets []*nameSet) [][]string {
+// namesOf returns the names of each set after the first of them.
+func namesOf(sets []*nameSet, after []int) [][]string {
 	names := make([][]string, len(sets))
 	for i, set := range sets {
-		names[i] = set.names
+		if names[i] = set.names; after != nil {
+			names[i] = set.names[after[i]:]
+		}
 	}
 	return names
 }
@@ -219,8 +151,9 @@ func newNameSets(n int) []*nameSet {
 	return sets
 }
 
-// expand is follow for a route of one triple. The names of all frontiers are read together.
-func (j *joiner) expand(r *syntax.Route, frontiers [][]string, reached []*nameSet) error {
+// expand adds the names that are one triple from those of each of several frontiers to the
+// set of the same search. The names of all frontiers are read together.
+func (j *joiner) expand(s *planStep, frontiers [][]string, reached []*nameSet) error {
 	var spans []entries.Range
 	var searches [][]int // that have the name of the span in their frontier
 	at := map[string]int{}
@@ -230,7 +163,7 @@ func (j *joiner) expand(r *syntax.Route, frontiers [][]string, reached []*nameSe
 			if !ok {
 				k = len(spans)
 				at[name] = k
-				spans, searches = append(spans, neighbours(r, name)), append(searches, nil)
+				spans, searches = append(spans, s.neighbours(name)), append(searches, nil)
 			}
 			searches[k] = append(searches[k], i)
 		}
@@ -251,19 +184,10 @@ func (j *joiner) expand(r *syntax.Route, frontiers [][]string, reached []*nameSe
 }
 
 // neighbours returns the range of the names one triple away from a name.
-func neighbours(r *syntax.Route, name string) entries.Range {
-	p := triplesOf(r, Name(name))
-	if r.Inverse {
-		return p.in(POS, 2)
+func (s *planStep) neighbours(name string) entries.Range {
+	predicate := Name(s.pattern.P.term.Text)
+	if s.operator == pathFromObject {
+		return Pattern{P: predicate, O: Name(name)}.in(POS, 2)
 	}
-	return p.in(SPO, 2)
-}
-
-// triplesOf returns the pattern of the triples that a route of one triple follows from a
-// term.
-func triplesOf(r *syntax.Route, from Term) Pattern {
-	if r.Inverse {
-		return Pattern{P: Name(r.Predicate), O: from}
-	}
-	return Pattern{S: from, P: Name(r.Predicate)}
+	return Pattern{S: Name(name), P: predicate}.in(SPO, 2)
 }

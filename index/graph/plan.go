@@ -35,9 +35,6 @@ type planStep struct {
 	fixed    int   // number of known parts
 	filters  []Filter
 
-	route *syntax.Route   // of a path, from its known end
-	ends  []*syntax.Route // of a scan of ends: the routes of one triple that end a path
-
 	reached  *nameSet // cached result of a path that always starts at the same name
 	hashable bool     // of an existence check: reading all matches may be cheaper
 	hash     *nameSet // of an existence check: the names of the variable in all matches
@@ -51,7 +48,6 @@ const (
 	existenceCheck                  // whether the triple of each row exists
 	pathFromSubject                 // breadth-first search
 	pathFromObject
-	endScan // all names at which a path can end
 )
 
 // operand relates a part of a pattern to a row.
@@ -144,14 +140,18 @@ func (p *plan) readsAll() bool { return p.limit == 0 || len(p.order) > 0 }
 // hasOpenPart reports whether a part of a pattern is anything, so that several matches
 // can be the same answer.
 func (p Pattern) hasOpenPart() bool {
-	return p.S.kind == syntax.Anything || p.P.kind == syntax.Anything || p.O.kind == syntax.Anything
+	return p.S.is(syntax.Anything) || p.P.is(syntax.Anything) || p.O.is(syntax.Anything)
 }
 
 // add adds the step of a pattern, and its variables to bound.
 func (p *plan) add(e estimate, bound map[string]bool, compact bool) {
 	s := &planStep{pattern: e.Pattern, count: e.count, operands: p.operands(e.Pattern, bound)}
-	if e.P.kind == syntax.Path {
-		p.addPath(s)
+	if e.P.is(syntax.Path) {
+		s.operator = pathFromSubject
+		if !s.operands[0].known() {
+			s.operator = pathFromObject
+		}
+		p.steps = append(p.steps, s)
 		return
 	}
 	for _, o := range s.operands {
@@ -179,18 +179,18 @@ func (p *plan) add(e estimate, bound map[string]bool, compact bool) {
 func (p *plan) operands(pattern Pattern, isBound map[string]bool) (operands [3]operand) {
 	fresh := map[string]bool{}
 	for i, t := range [3]Term{pattern.S, pattern.P, pattern.O} {
-		o := operand{name: t.text, column: slices.Index(p.vars, t.text)}
+		o := operand{name: t.term.Text, column: slices.Index(p.vars, t.term.Text)}
 		switch {
-		case t.kind == syntax.Name || t.kind == syntax.Path:
+		case t.is(syntax.Name) || t.is(syntax.Path):
 			o.kind = constant
-		case t.kind == syntax.Anything:
-		case isBound[t.text]:
+		case t.is(syntax.Anything):
+		case isBound[t.term.Text]:
 			o.kind = bound
-		case fresh[t.text]:
+		case fresh[t.term.Text]:
 			o.kind = repeated
 		default:
 			o.kind = binds
-			fresh[t.text] = true
+			fresh[t.term.Text] = true
 		}
 		operands[i] = o
 	}
@@ -208,27 +208,4 @@ func (s *planStep) leads(order Order) bool {
 		}
 	}
 	return true
-}
-
-// addPath adds the steps of a path: one, or two if neither end is known.
-func (p *plan) addPath(s *planStep) {
-	subject, object := &s.operands[0], &s.operands[2]
-	s.operator, s.route = pathFromSubject, s.pattern.P.route
-	if !subject.known() {
-		s.operator, s.route = pathFromObject, s.route.Turned()
-	}
-	if !subject.known() && !object.known() {
-		scan := &planStep{pattern: s.pattern, count: s.count, operands: s.operands, operator: endScan, ends: s.route.Firsts()}
-		switch object.kind {
-		case ignored: // the search needs the object: give it a column
-			p.vars = append(slices.Clip(p.vars), "")
-			object.column = len(p.vars) - 1
-		case repeated: // the subject comes first and binds it, but the object is read first
-			subject.kind = bound
-		}
-		object.kind = bound
-		scan.operands[2] = operand{kind: binds, column: object.column}
-		p.steps = append(p.steps, scan)
-	}
-	p.steps = append(p.steps, s)
 }

@@ -57,7 +57,7 @@ func (q *Query) check() error {
 		}
 	}
 	if p, ok := q.unbound(); !ok {
-		return invalid("%s matches every name with itself: it needs at least one step, a name at an end, or another pattern that binds one of its ends", p)
+		return invalid("the path %s has no known end: one end must be a name, or a variable that another pattern binds", p)
 	}
 	vars := q.Vars()
 	for i, v := range q.Select {
@@ -93,24 +93,27 @@ func (q *Query) check() error {
 
 // check validates a pattern of a query.
 func (p Pattern) check() error {
-	if p.S.kind == syntax.Path || p.O.kind == syntax.Path {
+	if p.S.is(syntax.Path) || p.O.is(syntax.Path) {
 		return invalid("in %s a path is not the predicate", p)
 	}
 	for _, t := range [3]Term{p.S, p.P, p.O} {
-		if t.kind == syntax.Variable && t.text == "" {
+		if t.is(syntax.Variable) && t.term.Text == "" {
 			return invalid("in %s a variable has no name", p)
 		}
 	}
-	if p.P.kind == syntax.Path {
-		if problem := p.P.route.Check(); problem != "" {
-			return invalid("in %s %s", p, problem)
+	if p.P.is(syntax.Path) {
+		switch path := p.P.term; {
+		case path.Text == "":
+			return invalid("in %s the predicate of the path is empty", p)
+		case path.Min < 0 || path.Min > syntax.MaxSteps || path.Max < 0 || path.Max > syntax.MaxSteps || path.Max > 0 && path.Min > path.Max:
+			return invalid("in %s the path has from %d to %d steps: use a minimum from 0 to %d, and a maximum that is not below it, or 0 for any", p, path.Min, path.Max, syntax.MaxSteps)
 		}
 	}
 	return nil
 }
 
-// unbound returns a path of min 0 with no end that a pattern binds, and false if there
-// is one. The result does not depend on the order of the patterns.
+// unbound returns a path with no end that a pattern binds, and false if there is one. The
+// result does not depend on the order of the patterns.
 func (q *Query) unbound() (Pattern, bool) {
 	known := map[string]bool{}
 	left := slices.Clone(q.Where)
@@ -120,8 +123,8 @@ func (q *Query) unbound() (Pattern, bool) {
 			break
 		}
 		for _, t := range [3]Term{left[next].S, left[next].P, left[next].O} {
-			if t.kind == syntax.Variable {
-				known[t.text] = true
+			if t.is(syntax.Variable) {
+				known[t.term.Text] = true
 			}
 		}
 		left = slices.Delete(left, next, next+1)
@@ -137,19 +140,19 @@ func (q *Query) Vars() []string {
 	var vars []string
 	for _, p := range q.Where {
 		for _, t := range [3]Term{p.S, p.P, p.O} {
-			if t.kind == syntax.Variable && !slices.Contains(vars, t.text) {
-				vars = append(vars, t.text)
+			if t.is(syntax.Variable) && !slices.Contains(vars, t.term.Text) {
+				vars = append(vars, t.term.Text)
 			}
 		}
 	}
 	return vars
 }
 
-// canStart reports whether a pattern can be read once some variables are bound. A path
-// of min 0 leads from every name to itself, so that one of its ends must be bound.
+// canStart reports whether a pattern can be read once some variables are bound: one end of a
+// path must be.
 func (p Pattern) canStart(bound map[string]bool) bool {
-	if p.P.kind != syntax.Path || !p.P.route.Empty() || !p.S.free() || !p.O.free() {
+	if !p.simple().P.is(syntax.Path) || !p.S.free() || !p.O.free() {
 		return true
 	}
-	return p.S.kind == syntax.Variable && bound[p.S.text] || p.O.kind == syntax.Variable && bound[p.O.text]
+	return p.S.is(syntax.Variable) && bound[p.S.term.Text] || p.O.is(syntax.Variable) && bound[p.O.term.Text]
 }

@@ -54,11 +54,11 @@ func (g *Graph) prepare(ctx context.Context, p Pattern, page index.Page) (s entr
 	switch {
 	case page.Limit < 0 || page.Offset < 0:
 		return s, "", invalid("limit %d and offset %d must not be negative", page.Limit, page.Offset)
-	case p.P.kind == syntax.Path:
+	case p.P.is(syntax.Path):
 		return s, "", invalid("%s is a path: use Query", p.P)
 	}
 	for _, t := range [3]Term{p.S, p.P, p.O} {
-		if t.kind == syntax.Variable {
+		if t.is(syntax.Variable) {
 			return s, "", invalid("%s is a variable: use Query, or the zero Term", t)
 		}
 	}

@@ -6,12 +6,11 @@ import (
 
 	"retwis/index"
 	"retwis/index/graph/internal/entries"
-	"retwis/index/graph/rdf"
 	"retwis/internal/redis/scan"
 )
 
 // MaxName is the maximum length of a name, in bytes.
-const MaxName = rdf.MaxName
+const MaxName = entries.MaxName
 
 // Triple is a fact: a subject, a predicate and an object.
 type Triple struct{ S, P, O string }
@@ -26,15 +25,20 @@ func (t Triple) id() string { return SPO.entry(t.escaped()) }
 // check validates the names of a triple.
 func (t Triple) check() error {
 	for i, name := range [3]string{t.S, t.P, t.O} {
-		if len(name) == 0 || len(name) > MaxName {
-			return fmt.Errorf("%w: the %s has %d bytes: it must have from 1 to %d", index.ErrValue, partName(i), len(name), MaxName)
+		if wrong := nameError(i, name); wrong != "" {
+			return fmt.Errorf("%w: %s", index.ErrValue, wrong)
 		}
 	}
 	return nil
 }
 
-// partName returns the name of a part of a triple.
-func partName(i int) string { return [3]string{"subject", "predicate", "object"}[i] }
+// nameError describes a name that is empty or too long, or returns "".
+func nameError(part int, name string) string {
+	if len(name) > 0 && len(name) <= MaxName {
+		return ""
+	}
+	return fmt.Sprintf("the %s has %d bytes: it must have from 1 to %d", [3]string{"subject", "predicate", "object"}[part], len(name), MaxName)
+}
 
 // part returns the part for a letter of an order.
 func (t Triple) part(letter byte) string {

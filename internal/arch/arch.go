@@ -176,9 +176,8 @@ var siblings = [][2]string{
 	{"index/internal/conditions", "index/internal/members"}, // the ranges that conditions select
 	{"index/internal/reverse", "index/internal/members"},
 	{"index/...", "index"},                      // types that all indexes share
-	{"index/graph", "index/graph/rdf"},          // literals of RDF as names
 	{"index/graph", "index/graph/internal/..."}, // queries as text, values, entries
-	{"index/graph/internal/...", "index/graph/rdf"},
+	{"index/graph/internal/syntax", "index/graph/internal/entries"}, // the maximum length of a name
 	{"index/text", "index/text/internal/..."}, // words, queries and postings
 	{"redlock", "redlock/internal/..."},
 	{"redlock/internal/server", "redlock/internal/clock"},

@@ -117,10 +117,10 @@ var All = []Fault{
 		With: "return not list.threshold or count > list.threshold", Likely: []string{"index/suggest"},
 	},
 	{
-		Name: "setkeeps", What: "an object that is replaced keeps its entries in the other orders",
-		Document: "indexes.md", Promise: "`graph set` makes objects the only ones of a subject and a predicate, in one step",
-		File: "index/graph/set.lua", Anchor: "\t\tremoved[#removed + 1] = entry\n",
-		With: "", Likely: []string{"index/graph"},
+		Name: "removekeeps", What: "a triple that is removed keeps its entries in the other orders",
+		Document: "indexes.md", Promise: "A hexastore has six entries for it, one",
+		File: "index/graph/remove.lua", Anchor: "\t\trest[#rest + 1] = entry\n",
+		With: "\t\trest[#rest + 1] = ids[1]\n", Likely: []string{"index/graph"},
 	},
 	{
 		Name: "nearest", What: "a search for the nearest points ends too early",

@@ -18,7 +18,7 @@ several patterns that share variables.`,
 		Example: `  retwis graph put people friends.tsv
   retwis graph select people matteo friend-of '*'
   retwis graph query people '?x likes beer . ?x lives-in barcelona . matteo friend-of ?x'
-  retwis graph export people --format nt > people.nt`,
-	}, append([]*cobra.Command{newPut(env), newSet(env), newRemove(env), newSelect(env), newCount(env), newQuery(env), newExport(env)},
+  retwis graph export people > people.tsv`,
+	}, append([]*cobra.Command{newPut(env), newRemove(env), newSelect(env), newCount(env), newQuery(env), newExport(env)},
 		maintenance.Commands(env)...)...)
 }

@@ -53,15 +53,11 @@ stay as they are; they are shown, and the exit code is 1. "graph repair" repairs
 // target is the graph of a maintenance command.
 type target struct {
 	declaration
-	verb   shell.Verb
-	format *shell.Choice
+	verb shell.Verb
 }
 
 // AddFlags implements shell.Target.
 func (t *target) AddFlags(c *shell.Command) {
-	if t.verb != shell.Adopt {
-		t.format = addFormat(c)
-	}
 	if t.verb == shell.Rebuild || t.verb == shell.Adopt {
 		t.add(c)
 	}
@@ -79,7 +75,7 @@ func (t *target) Run(ctx context.Context, db *store.Store, key string, src shell
 	}
 	var source iter.Seq2[graph.Triple, error]
 	if src.Inputs != nil {
-		source = triples(src.Inputs, t.format)
+		source = triples(src.Inputs, g)
 	}
 	switch t.verb {
 	case shell.Adopt:

@@ -1,13 +1,15 @@
 package graph
 
 import (
+	"bufio"
 	"context"
+	"errors"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"retwis/index"
 	"retwis/index/graph"
-	"retwis/index/graph/rdf"
 	"retwis/internal/cli/shell"
 )
 
@@ -24,31 +26,44 @@ A bad line is reported with its file and number, and the rest is put; the exit c
 then 1. Putting a triple again changes nothing.`,
 		Example: `  retwis graph put people friends.tsv
   printf 'matteo\tfriend-of\tlucio\n' | retwis graph put people
-  zcat dump.nt.gz | retwis graph put facts --compact`,
+  zcat dump.tsv.gz | retwis graph put facts --compact`,
 		Args: shell.Arguments(1, -1, ""),
 	})
-	format := addFormat(c)
 	var declared declaration
 	declared.add(c)
 	return shell.Feed[*graph.Graph, graph.Triple]{
-		Noun: declared.noun(), Unit: "triples", Read: readTriples(format), Write: (*graph.Graph).PutMany,
+		Noun: declared.noun(), Unit: "triples", Read: triples, Write: (*graph.Graph).PutMany,
 	}.BuildPut(c)
 }
+
+// byteOrderMark begins the files of some editors; it is not part of a name.
+const byteOrderMark = "\ufeff"
 
 func newExport(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "export [flags] KEY",
 		Short: "Write all triples of a graph, as \"graph put\" reads them",
 		Long: `Writes all triples of a graph to standard output, by subject, predicate and object, as
-"graph put" reads them. N-Triples can be written only if the names in the graph are
-terms of N-Triples.`,
-		Example: `  retwis graph export people > people.tsv
-  retwis graph export facts --format nt | gzip > facts.nt.gz`,
-		Args: shell.Arguments(1, 1, ""),
+"graph put" reads them.`,
+		Example: `  retwis graph export people > people.tsv`,
+		Args:    shell.Arguments(1, 1, ""),
 	})
-	format := c.AddChoice("format", "the format to write", "tsv", "nt")
 	return existing.Build(c, "", func(ctx context.Context, g *graph.Graph, _ []string) error {
-		_, err := rdf.Write(c.Stdout, rdf.Format(format.Value), g.All(ctx, index.Page{}))
-		return err
+		out := bufio.NewWriterSize(c.Stdout, 64<<10)
+		first := true
+		for t, err := range g.All(ctx, index.Page{}) {
+			if err != nil {
+				return errors.Join(err, out.Flush())
+			}
+			line := t.TSV()
+			if first && strings.HasPrefix(line, byteOrderMark) {
+				line = byteOrderMark + line // "graph put" drops the first
+			}
+			first = false
+			if _, err := out.WriteString(line + "\n"); err != nil {
+				return err
+			}
+		}
+		return out.Flush()
 	})
 }

@@ -32,12 +32,8 @@ is three words; a dot between blanks separates patterns:
   beer           a name; "ice cream" is one with blanks, where \" and \\ are " and \
   *              anything
   friend-of*1..3 as a predicate, a path of 1 to 3 steps; *2 two, *2.. two or more,
-                 + one or more, * none or more
-  ^friend-of     as a predicate, from object to subject
-  knows/likes    as a predicate, one step after the other, without blanks; parentheses
-                 repeat or turn around all of them: (knows/^likes)+
-  <http://a/b>   terms of N-Triples are names with their brackets and quotes:
-                 "text"@en; a literal without a language is "\"text\""
+                 + one or more, * none or more; one end must be a name, or a variable
+                 of another pattern
 Filters can stand between patterns: "?n > 10", and "<", "<=", ">=", "=" and "!=" compare
 numbers by value and other names as text; a number and a text differ, and neither comes
 first. "?x ~ ^b" is a regular expression. What looks like a filter or a path of another
@@ -51,7 +47,6 @@ variables is answered by yes or no.`,
 		Example: `  retwis graph query people '?x likes beer . ?x lives-in barcelona . matteo friend-of ?x'
   retwis graph query people 'matteo friend-of*1..3 ?x . ?x likes "ice cream" . ?x != matteo' --json
   retwis graph query people '?x age ?n . ?n >= 18 . ?n < 30' --order-by 'n desc,x' --limit 10
-  retwis graph query people 'matteo friend-of/likes ?what' --distinct
   retwis graph query people '?x friend-of ?y . ?y lives-in palermo' --select x --distinct --limit 10`,
 		Args: shell.Arguments(2, 2, ", with the query in quotes"),
 	})

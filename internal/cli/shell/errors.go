@@ -88,7 +88,7 @@ func withoutPackages(text string) string {
 	for {
 		head, rest, ok := strings.Cut(text, ": ")
 		switch head {
-		case "store", "redisserver", "owner", "social", "web", "seed", "redlock", "bulk", "index", "suggest", "text", "graph", "rdf", "space", "model", "collection", "backup", "snapshot":
+		case "store", "redisserver", "owner", "social", "web", "seed", "redlock", "bulk", "index", "suggest", "text", "graph", "space", "model", "collection", "backup", "snapshot":
 		default:
 			ok = false
 		}

@@ -16,9 +16,14 @@ const maxLine = 64 << 10
 // refuses or that are too long. Empty lines are skipped. The error is that of a file that
 // cannot be read.
 func Lines[T any](in *Inputs, parse func(line string) (T, error)) iter.Seq2[T, error] {
+	return LongLines(in, maxLine, parse)
+}
+
+// LongLines is Lines for lines of up to so many bytes.
+func LongLines[T any](in *Inputs, longest int, parse func(line string) (T, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for _, f := range in.Files {
-			if !readLines(in, f, parse, yield) {
+			if !readLines(in, f, longest, parse, yield) {
 				return
 			}
 		}
@@ -26,9 +31,9 @@ func Lines[T any](in *Inputs, parse func(line string) (T, error)) iter.Seq2[T, e
 }
 
 // readLines yields the lines of one file, and reports whether to continue.
-func readLines[T any](in *Inputs, f File, parse func(string) (T, error), yield func(T, error) bool) bool {
+func readLines[T any](in *Inputs, f File, longest int, parse func(string) (T, error), yield func(T, error) bool) bool {
 	var none T
-	for l, err := range f.lines(maxLine) {
+	for l, err := range f.lines(longest) {
 		if err != nil {
 			return yield(none, err)
 		}

@@ -2,6 +2,9 @@ package entries
 
 import "strings"
 
+// MaxName is the maximum length of a name, in bytes.
+const MaxName = 64 << 10
+
 // Escape escapes a name for an entry. Escaping keeps the order of names: the second byte
 // of ";:" and ";;" is the byte of the name.
 func Escape(name string) string {

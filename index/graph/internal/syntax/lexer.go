@@ -5,27 +5,16 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
-
-	"retwis/index/graph/rdf"
 )
 
 // word is a token of a query.
 type word struct {
-	text string
-	at   int // offset in the query
-	kind wordKind
-	path Term // of a path
-	back bool // there is a ^ before it
+	text   string
+	at     int // offset in the query
+	quoted bool
+	steps  string // the length of a path after a quoted predicate
+	end    int    // offset of steps
 }
-
-type wordKind int
-
-const (
-	bare wordKind = iota
-	quotedWord
-	bracketed
-	pathWord
-)
 
 type parser struct {
 	text string
@@ -46,15 +35,11 @@ func (p *parser) statement() (words []word, more bool, err error) {
 		if p.at == len(p.text) {
 			return words, false, p.lastDot(words)
 		}
-		read := p.word
-		if len(words) == 1 {
-			read = p.predicate
-		}
-		w, err := read()
+		w, err := p.word()
 		if err != nil {
 			return nil, false, err
 		}
-		if w.kind == bare && w.text == "." {
+		if !w.quoted && w.text == "." {
 			if len(words) == 0 {
 				return nil, false, p.wrong(w.at, "there is no pattern before this dot")
 			}
@@ -70,7 +55,7 @@ func (p *parser) lastDot(words []word) error {
 	if len(words) == 0 {
 		return nil
 	}
-	if w := words[len(words)-1]; w.kind == bare && len(w.text) > 1 && strings.HasSuffix(w.text, ".") {
+	if w := words[len(words)-1]; !w.quoted && len(w.text) > 1 && strings.HasSuffix(w.text, ".") {
 		return p.wrong(w.at+len(w.text)-1, "separate patterns with a dot between blanks, and write none after the last; for the name write \"%s\"", w.text)
 	}
 	return nil
@@ -81,56 +66,33 @@ func blank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r'
 // word reads the next word.
 func (p *parser) word() (word, error) {
 	w := word{at: p.at}
-	if rest := p.text[p.at:]; len(rest) > 1 && rest[0] == '^' && !blank(rest[1]) && rest[1] != '^' {
-		w.back = true
-		p.at++
-	}
-	if c := p.text[p.at]; c == '"' || c == '<' && !isOperator(p.peekBlank()) {
-		if err := p.delimited(&w); err != nil {
-			return w, err
-		}
-		if rest := p.toBlank(); rest != "" {
-			return w, p.noBlank(rest)
-		}
+	if p.text[p.at] != '"' {
+		w.text = p.toBlank()
 		return w, nil
 	}
-	w.text = p.toBlank()
+	if err := p.quotes(&w); err != nil {
+		return w, err
+	}
+	w.end = p.at
+	w.steps = p.toBlank()
+	if rest, _ := cutSteps("p" + w.steps); rest != "p" {
+		return w, p.noBlank(w.end, w.steps)
+	}
 	return w, nil
 }
 
 // noBlank returns the error for text right after a name.
-func (p *parser) noBlank(rest string) error {
-	return p.wrong(p.at-len(rest), "there is no blank before %q", rest)
-}
-
-// delimited reads a name in double quotes or in brackets.
-func (p *parser) delimited(w *word) error {
-	if p.text[p.at] == '"' {
-		return p.quotes(w)
-	}
-	end := strings.IndexByte(p.text[p.at:], '>')
-	if end < 0 {
-		return p.wrong(w.at, "this < is never closed; for a name with a < in it use double quotes")
-	}
-	w.kind, w.text = bracketed, p.text[p.at:p.at+end+1]
-	p.at += end + 1
-	return nil
+func (p *parser) noBlank(at int, rest string) error {
+	return p.wrong(at, "there is no blank before %q", rest)
 }
 
 // toBlank reads up to the next blank.
 func (p *parser) toBlank() string {
-	text := p.peekBlank()
-	p.at += len(text)
-	return text
-}
-
-// peekBlank returns the text up to the next blank.
-func (p *parser) peekBlank() string {
-	end := p.at
-	for end < len(p.text) && !blank(p.text[end]) {
-		end++
+	begin := p.at
+	for p.at < len(p.text) && !blank(p.text[p.at]) {
+		p.at++
 	}
-	return p.text[p.at:end]
+	return p.text[begin:p.at]
 }
 
 // isOperator reports whether a text is the operator of a filter.
@@ -144,8 +106,7 @@ func isOperator(text string) bool {
 
 // quotes reads a name in double quotes.
 func (p *parser) quotes(w *word) error {
-	start := p.at
-	w.kind = quotedWord
+	w.quoted = true
 	var out strings.Builder
 	for p.at++; ; p.at++ {
 		if p.at == len(p.text) {
@@ -155,7 +116,7 @@ func (p *parser) quotes(w *word) error {
 		case '"':
 			p.at++
 			w.text = out.String()
-			return p.literal(w, start)
+			return nil
 		case '\\':
 			if p.at++; p.at == len(p.text) {
 				return p.wrong(w.at, "this quote is never closed")
@@ -176,24 +137,6 @@ func firstRune(text string) rune {
 	return r
 }
 
-// literal ends a name in double quotes. If a language or a type follows, the name is a
-// literal of N-Triples.
-func (p *parser) literal(w *word, start int) error {
-	rest := p.text[p.at:]
-	if !strings.HasPrefix(rest, "@") && !strings.HasPrefix(rest, "^^") {
-		return nil
-	}
-	term, length, err := rdf.ScanLiteral(p.text[start:])
-	if err != nil {
-		return p.wrong(start+length, "%v", err)
-	}
-	p.at = start + length
-	w.text = term
-	return nil
-}
-
-const doubleInverse = "write one ^ before a predicate, without a blank"
-
 // lookalike recognizes syntax of other query languages. It returns what to write here,
 // or "".
 func lookalike(text string, predicate bool) string {
@@ -209,15 +152,23 @@ func lookalike(text string, predicate bool) string {
 	case text == "=<", text == "<>", text == "=~", text == "!~":
 		return "there is no operator " + text + "; use =, !=, <, <=, >, >= or ~"
 	case strings.HasPrefix(text, "^"):
-		return doubleInverse
+		return "a predicate cannot be inverted; write the pattern the other way round"
 	case strings.HasPrefix(text, "!"):
 		return "a predicate cannot be excluded; write ?x ?p ?y . ?p != " + cmp.Or(text[1:], "likes")
 	case strings.Contains(text, "|"):
 		return "alternative predicates are not supported; run one query for each"
+	case strings.ContainsAny(text, "/()"):
+		return "a path has one predicate; write a pattern for each step: ?x knows ?y . ?y likes ?z"
 	case len(text) > 1 && strings.HasSuffix(text, "?"):
 		return "zero or one step is written " + text[:len(text)-1] + "*0..1"
 	}
 	return ""
+}
+
+// isURL reports whether a text begins like a URL, whose slashes do not make a path.
+func isURL(text string) bool {
+	scheme, _, ok := strings.Cut(text, "://")
+	return ok && !strings.ContainsAny(scheme, `"/()`)
 }
 
 func isVariable(name string) bool {

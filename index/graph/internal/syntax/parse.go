@@ -1,13 +1,14 @@
-// Package syntax reads and writes the text of queries: patterns, filters, and the paths in
-// them. It knows no graph.
+// Package syntax reads and writes the text of queries: patterns and filters. It knows no
+// graph.
 package syntax
 
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
-	"retwis/index/graph/rdf"
+	"retwis/index/graph/internal/entries"
 )
 
 // Query is what a text says.
@@ -25,9 +26,9 @@ type Filter struct {
 
 // Term is a part of a pattern.
 type Term struct {
-	Kind  Kind
-	Text  string // of a name or a variable
-	Route *Route // of a path
+	Kind     Kind
+	Text     string // of a name or a variable; of a path, its predicate
+	Min, Max int    // the length of a path; Max 0: any
 }
 
 // Kind is the kind of a term.
@@ -41,16 +42,8 @@ const (
 	Path
 )
 
-func name(text string) Term { return Term{Kind: Name, Text: text} }
-func path(r *Route) Term    { return Term{Kind: Path, Route: r} }
-
-// route returns the route of a name or a path.
-func (t Term) route() *Route {
-	if t.Kind == Name {
-		return Step(t.Text)
-	}
-	return t.Route
-}
+// MaxSteps is the maximum length of a bounded path.
+const MaxSteps = 1000
 
 // Error says what is wrong in a text, and where.
 type Error struct {
@@ -86,7 +79,7 @@ func Parse(text string) (Query, error) {
 
 // add adds a pattern or a filter to a query.
 func (p *parser) add(q *Query, words []word) error {
-	if len(words) > 1 && words[1].kind == bare && isOperator(words[1].text) && !words[1].back {
+	if len(words) > 1 && !words[1].quoted && isOperator(words[1].text) {
 		return p.filter(q, words)
 	}
 	if len(words) != 3 {
@@ -95,9 +88,6 @@ func (p *parser) add(q *Query, words []word) error {
 			at = words[3].at
 		}
 		return p.wrong(at, "a pattern is a subject, a predicate and an object; found %s before the next dot", countWords(len(words)))
-	}
-	if words[1].kind == bracketed && words[1].text == "<>" {
-		return p.wrong(words[1].at, "there is no operator <>; use !=")
 	}
 	var terms [3]Term
 	for i, w := range words {
@@ -130,11 +120,7 @@ func (p *parser) filter(q *Query, words []word) error {
 		return p.wrong(words[0].at, "a filter begins with a variable, such as ?x; for a predicate named %s write \"%s\"", words[1].text, words[1].text)
 	}
 	if words[1].text == "~" {
-		text := words[2].text
-		if words[2].back {
-			text = "^" + text
-		}
-		expression, err := regexp.Compile(text)
+		expression, err := regexp.Compile(words[2].text)
 		if err != nil {
 			return p.wrong(words[2].at, "%v", err)
 		}
@@ -154,16 +140,11 @@ func (p *parser) filter(q *Query, words []word) error {
 
 // term converts a word to a term.
 func (p *parser) term(w word, predicate bool) (Term, error) {
-	switch {
-	case w.back && !predicate && w.kind == bare: // a name
-		w.text = "^" + w.text
-		return name(w.text), p.checkLength(w)
-	case w.back && !predicate:
-		return Term{}, p.wrong(w.at, "only a predicate can have a ^; for the name write all of it in double quotes")
-	case w.kind == pathWord:
-		return w.path, nil
-	case w.kind != bare:
-		return name(w.text), p.checkLength(w)
+	if w.quoted {
+		if w.steps != "" && !predicate {
+			return Term{}, p.noBlank(w.end, w.steps)
+		}
+		return p.named(w)
 	}
 	if variable, ok := strings.CutPrefix(w.text, "?"); ok {
 		if !isVariable(variable) {
@@ -171,22 +152,49 @@ func (p *parser) term(w word, predicate bool) (Term, error) {
 		}
 		return Term{Kind: Variable, Text: variable}, nil
 	}
-	if advice := lookalike(w.text, predicate); advice != "" {
-		return Term{}, p.wrong(w.at, "%s; for the name write \"%s\"", advice, w.text)
-	}
 	if w.text == "*" {
 		return Term{}, nil
 	}
-	return name(w.text), p.checkLength(w)
+	if predicate {
+		w.text, w.steps = cutSteps(w.text)
+	}
+	if advice := lookalike(w.text, predicate); advice != "" {
+		return Term{}, p.wrong(w.at, "%s; for the name write \"%s\"", advice, w.text)
+	}
+	return p.named(w)
 }
 
-// checkLength checks the length of a name.
-func (p *parser) checkLength(w word) error {
-	if w.text == "" {
-		return p.wrong(w.at, "a name must not be empty")
+// named returns the term of a word that is a name, or the predicate of a path.
+func (p *parser) named(w word) (Term, error) {
+	switch {
+	case w.text == "":
+		return Term{}, p.wrong(w.at, "a name must not be empty")
+	case len(w.text) > entries.MaxName:
+		return Term{}, p.wrong(w.at, "the name has %d bytes: at most %d are allowed", len(w.text), entries.MaxName)
+	case w.steps != "":
+		return p.path(w)
 	}
-	if len(w.text) > rdf.MaxName {
-		return p.wrong(w.at, "the name has %d bytes: at most %d are allowed", len(w.text), rdf.MaxName)
+	return Term{Kind: Name, Text: w.text}, nil
+}
+
+// path reads the length of a path.
+func (p *parser) path(w word) (Term, error) {
+	t := Term{Kind: Path, Text: w.text}
+	switch from, to, two := strings.Cut(strings.TrimPrefix(w.steps, "*"), ".."); {
+	case w.steps == "+":
+		t.Min = 1
+	case w.steps == "*":
+	default:
+		var err error
+		if t.Min, err = strconv.Atoi(from); err == nil && two && to != "" {
+			t.Max, err = strconv.Atoi(to)
+		}
+		if !two {
+			t.Max = t.Min
+		}
+		if err != nil || t.Max == 0 && (!two || to != "") || t.Max > 0 && t.Max < t.Min || t.Min > MaxSteps || t.Max > MaxSteps {
+			return Term{}, p.wrong(w.at, "%q is not the length of a path: use *1..3, *2, *2.., + or *, with at most %d steps", w.steps, MaxSteps)
+		}
 	}
-	return nil
+	return t, nil
 }

@@ -8,8 +8,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-
-	"retwis/index/graph/rdf"
 )
 
 // Value is the value of a name in a comparison: a number or a text.
@@ -70,14 +68,10 @@ var number = regexp.MustCompile(`^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-
 
 // Of returns the value of a name.
 func Of(name string) Value {
-	text, numeric := name, true
-	if literal, ok := rdf.ParseLiteral(name); ok {
-		text, numeric = literal.Text, literal.IsNumeric()
-	}
-	if numeric && len(text) <= maxNumber && number.MatchString(text) {
-		if x, err := strconv.ParseFloat(text, 64); err == nil {
-			return Value{text: text, number: x, isNumber: true}
+	if len(name) <= maxNumber && number.MatchString(name) {
+		if x, err := strconv.ParseFloat(name, 64); err == nil {
+			return Value{text: name, number: x, isNumber: true}
 		}
 	}
-	return Value{text: text}
+	return Value{text: name}
 }

@@ -1,4 +1,4 @@
-package rdf
+package graph
 
 import (
 	"fmt"
@@ -6,11 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// parseTSV reads a line of TSV. ok is false for an empty line.
-func parseTSV(line string) (t Triple, ok bool, err error) {
-	if line == "" {
-		return t, false, nil
-	}
+// ParseTSV reads a triple from a line of tab-separated values: subject, predicate and object.
+// In a name \t \n \r and \\ are a tab, a line feed, a carriage return and a backslash. An
+// invalid line is a *SyntaxError.
+func ParseTSV(line string) (Triple, error) {
 	parts := strings.SplitN(line, "\t", 5)
 	if len(parts) != 3 {
 		found := fmt.Sprintf("%d parts", len(parts))
@@ -20,21 +19,22 @@ func parseTSV(line string) (t Triple, ok bool, err error) {
 		case 5:
 			found = "more"
 		}
-		return t, false, &SyntaxError{Text: "expected subject, tab, predicate, tab, object; found " + found}
+		return Triple{}, &SyntaxError{Text: "expected subject, tab, predicate, tab, object; found " + found}
 	}
+	var t Triple
 	column := 1
 	for i, part := range parts {
 		name, at := unescapeTSV(part)
 		if at >= 0 {
-			return t, false, &SyntaxError{Column: column + utf8.RuneCountInString(part[:at]), Text: `write a backslash as \\; the other escapes are \t, \n and \r`}
+			return Triple{}, &SyntaxError{Column: column + utf8.RuneCountInString(part[:at]), Text: `write a backslash as \\; the other escapes are \t, \n and \r`}
 		}
-		if text := lengthError(i, name); text != "" {
-			return t, false, &SyntaxError{Column: column, Text: text}
+		if wrong := nameError(i, name); wrong != "" {
+			return Triple{}, &SyntaxError{Column: column, Text: wrong}
 		}
-		*t.part(i) = name
+		t.set("spo"[i], name)
 		column += utf8.RuneCountInString(part) + 1
 	}
-	return t, true, nil
+	return t, nil
 }
 
 // unescapeTSV undoes escapeTSV. invalid is the place of an unknown escape, or -1.
@@ -59,6 +59,7 @@ func unescapeTSV(text string) (name string, invalid int) {
 
 var escapeTSV = strings.NewReplacer("\t", `\t`, "\n", `\n`, "\r", `\r`, `\`, `\\`)
 
-func formatTSV(t Triple) (string, error) {
-	return escapeTSV.Replace(t.S) + "\t" + escapeTSV.Replace(t.P) + "\t" + escapeTSV.Replace(t.O) + "\n", nil
+// TSV formats the triple as a line that ParseTSV reads, without a line feed.
+func (t Triple) TSV() string {
+	return escapeTSV.Replace(t.S) + "\t" + escapeTSV.Replace(t.P) + "\t" + escapeTSV.Replace(t.O)
 }
