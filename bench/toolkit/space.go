@@ -13,6 +13,7 @@ import (
 
 	"retwis/bench/measure"
 	"retwis/index"
+	"retwis/index/decimal"
 	"retwis/index/space"
 )
 
@@ -20,14 +21,14 @@ import (
 type places struct {
 	opt    measure.Options
 	client rueidis.Client
-	geo    *space.Geo
+	geo    *space.Index
 }
 
 // Space measures places on earth.
 func Space(ctx context.Context, opt measure.Options) (string, error) {
 	return measure.OnServer(ctx, opt.Dir, func(text io.Writer, server *measure.Server) error {
 		client := server.Client
-		geo, err := space.NewGeo(client, "places", space.Options{})
+		geo, err := space.New(client, "places", space.Options{Dims: space.GeoDims()})
 		if err != nil {
 			return err
 		}
@@ -37,13 +38,13 @@ func Space(ctx context.Context, opt measure.Options) (string, error) {
 		}
 		fmt.Fprintf(text, `## Points of many dimensions
 
-%s places, about one on each square kilometre, in `+"`space.Geo` and by `GEOADD`"+`. The
+%s places, about one on each square kilometre, in `+"`index/space` and by `GEOADD`"+`. The
 figures are the time that the server computes, from `+"`INFO`"+`, reading and writing the socket
 included: medians of %d rounds. For points of other dimensions, the server has nothing to
 compare with.
 
-All places within a radius, `+"`Geo.Within` beside `GEOSEARCH … BYRADIUS`"+`, and the nearest 10 of
-them, `+"`Geo.NearestWithin` beside `GEOSEARCH … ASC COUNT 10`. This `GEOSEARCH`"+` returns names only;
+All places within a radius, `+"`Within` beside `GEOSEARCH … BYRADIUS`"+`, and the nearest 10 of
+them, `+"`NearestWithin` beside `GEOSEARCH … ASC COUNT 10`. This `GEOSEARCH`"+` returns names only;
 `+"`index/space`"+` returns coordinates and distances, too.
 
 `, measure.Thousands(opt.Stored), opt.Rounds)
@@ -63,9 +64,9 @@ them, `+"`Geo.NearestWithin` beside `GEOSEARCH … ASC COUNT 10`. This `GEOSEARC
 // so that neighbours lie next to each other in memory, which its queries profit from.
 func (b *places) fill(ctx context.Context) error {
 	random := rand.New(rand.NewPCG(1, 2))
-	_, err := b.geo.PutMany(ctx, func(yield func(space.Place) bool) {
+	_, err := b.geo.PutMany(ctx, func(yield func(space.Entry) bool) {
 		for i := range b.opt.Stored {
-			if !yield(space.Place{ID: strconv.Itoa(i), Lat: 37 + 9*random.Float64(), Lon: 7 + 12*random.Float64()}) {
+			if !yield(space.Entry{ID: strconv.Itoa(i), Values: []any{37 + 9*random.Float64(), 7 + 12*random.Float64()}}) {
 				return
 			}
 		}
@@ -75,14 +76,16 @@ func (b *places) fill(ctx context.Context) error {
 	}
 	var failed error
 	err = measure.Send(ctx, b.client, func(yield func(rueidis.Completed) bool) {
-		for p, err := range b.geo.Select(ctx, space.Area{South: -90, West: -180, North: 90, East: 180}, index.Page{}) {
-			if failed = err; err != nil || !yield(b.client.B().Geoadd().Key("geo").LongitudeLatitudeMember().LongitudeLatitudeMember(p.Lon, p.Lat, p.ID).Build()) {
+		for p, err := range b.geo.All(ctx, index.Page{}) {
+			if failed = err; err != nil || !yield(b.client.B().Geoadd().Key("geo").LongitudeLatitudeMember().LongitudeLatitudeMember(degrees(p.Values[1]), degrees(p.Values[0]), p.ID).Build()) {
 				return
 			}
 		}
 	})
 	return cmp.Or(failed, err)
 }
+
+func degrees(v any) float64 { return v.(decimal.Decimal).Float64() }
 
 // radius measures searches around random places.
 func (b *places) radius(ctx context.Context, metres float64) ([]string, error) {
@@ -106,12 +109,14 @@ func (b *places) radius(ctx context.Context, metres float64) ([]string, error) {
 		return len(names), err
 	}
 	took, err := measure.InTurn(b.opt.Rounds, []measure.Side{
-		side(0, func(lat, lon float64) (int, error) { return count(b.geo.Within(ctx, lat, lon, metres, index.Page{})) }),
+		side(0, func(lat, lon float64) (int, error) {
+			return count(b.geo.Within(ctx, []any{lat, lon}, metres, index.Page{}))
+		}),
 		side(1, func(lat, lon float64) (int, error) {
 			return names(b.client.B().Geosearch().Key("geo").Fromlonlat(lon, lat).Byradius(metres).M().Build())
 		}),
 		side(2, func(lat, lon float64) (int, error) {
-			near, err := b.geo.NearestWithin(ctx, lat, lon, metres, 10)
+			near, err := b.geo.NearestWithin(ctx, []any{lat, lon}, metres, 10)
 			return len(near), err
 		}),
 		side(3, func(lat, lon float64) (int, error) {

@@ -17,18 +17,10 @@ type Box []Side
 // goes across the 180th meridian; elsewhere such a side is refused.
 type Side struct{ Min, Max any }
 
-// block is a box as places on the axes.
+// block is a box as codes of the axes.
 type block struct {
-	low, high []uint64 // codes
-	exact     []exactSide
+	low, high []uint64
 	from, to  []uint64 // the numbers of its least and greatest corner
-}
-
-// exactSide is a side of floats, which codes do not distinguish exactly.
-type exactSide struct {
-	dim       int
-	at        int // in a member
-	low, high uint64
 }
 
 // blockOf returns a box as a block, or false if no point can be in it.
@@ -36,10 +28,10 @@ func (x *points) blockOf(box Box) (block, bool, error) {
 	if len(box) != len(x.axes) {
 		return block{}, false, fmt.Errorf("%w: the box has %d sides for %d dimensions", index.ErrValue, len(box), len(x.axes))
 	}
-	low, high := make([]place, len(box)), make([]place, len(box))
+	low, high := make([]uint64, len(box)), make([]uint64, len(box))
 	empty := false
 	for d := range x.axes {
-		nothing, err := x.sideOf(d, box[d], &low[d], &high[d])
+		nothing, err := x.axes[d].ends(box[d], &low[d], &high[d])
 		if err != nil {
 			return block{}, false, fmt.Errorf("%w: dimension %s: %w", index.ErrValue, x.axes[d].Name, err)
 		}
@@ -64,73 +56,75 @@ func (x *points) blocksOf(box Box) ([]block, error) {
 	return blocks, nil
 }
 
-// halves splits a box on earth across the 180th meridian, whose longitude ends before it
-// begins. It returns all other boxes as they are.
+// halves splits a box on earth that crosses the 180th meridian, whose longitude ends before
+// it begins, or that touches it: the longitudes 180 and -180 are the same. It returns all
+// other boxes as they are.
 func (x *points) halves(box Box) []Box {
-	if !x.isGeo() || len(box) != len(x.axes) || box[1].Min == nil || box[1].Max == nil {
+	if !x.geo || len(box) != len(x.axes) {
 		return []Box{box}
 	}
-	// Both rounded down, so that ends between the same two values are equal.
-	west, beyond, err := x.axes[1].bound(box[1].Min, false)
-	if err != nil || beyond != 0 {
+	lon, lat, side := &x.axes[1], box[0], box[1]
+	var west, east uint64
+	if empty, err := lon.ends(Side{Min: side.Min}, &west, new(uint64)); empty || err != nil {
 		return []Box{box}
 	}
-	east, beyond, err := x.axes[1].bound(box[1].Max, false)
-	if err != nil || beyond != 0 || west.code <= east.code {
+	if empty, err := lon.ends(Side{Max: side.Max}, new(uint64), &east); empty || err != nil {
 		return []Box{box}
 	}
-	return []Box{{box[0], {Min: box[1].Min}}, {box[0], {Max: box[1].Max}}}
+	crosses := false // also ends between the same two values are in order
+	if side.Min != nil && side.Max != nil {
+		down, _, _ := lon.bound(side.Min, false) // its error was returned above
+		crosses = down > east
+	}
+	switch {
+	case crosses:
+		return []Box{{lat, {Min: side.Min}}, {lat, {Max: side.Max}}}
+	case east == lon.span && west > 0:
+		return []Box{box, {lat, {lon.Min, lon.Min}}}
+	case west == 0 && east < lon.span:
+		return []Box{box, {lat, {lon.Max, lon.Max}}}
+	}
+	return []Box{box}
 }
 
-// sideOf sets the ends of a side, and reports whether no value is between them.
-func (x *points) sideOf(d int, s Side, low, high *place) (empty bool, err error) {
-	a := &x.axes[d]
-	*low, *high = a.least(), a.greatest()
+// ends sets the codes of the ends of a side, and reports whether no value is between them.
+func (a *axis) ends(s Side, low, high *uint64) (empty bool, err error) {
+	*low, *high = 0, a.span
 	lowSide, highSide := -1, 1
 	if s.Min != nil {
-		var p place
-		if p, lowSide, err = a.bound(s.Min, true); err != nil {
+		var code uint64
+		if code, lowSide, err = a.bound(s.Min, true); err != nil {
 			return false, err
 		}
 		if lowSide == 0 {
-			*low = p
+			*low = code
 		}
 	}
 	if s.Max != nil {
-		var p place
-		if p, highSide, err = a.bound(s.Max, false); err != nil {
+		var code uint64
+		if code, highSide, err = a.bound(s.Max, false); err != nil {
 			return false, err
 		}
 		if highSide == 0 {
-			*high = p
+			*high = code
 		}
 	}
 	if lowSide > 0 || highSide < 0 {
 		return true, nil
 	}
-	if low.code <= high.code && low.exact <= high.exact {
+	if *low <= *high {
 		return false, nil
 	}
 	// No value is between two neighbours; but ends in reverse order are a mistake.
-	if down, _, err := a.bound(s.Min, false); err != nil || down.code > high.code || a.Type == Float || a.Type == Time {
+	if down, _, err := a.bound(s.Min, false); err != nil || down > *high || a.Type == Time {
 		return false, fmt.Errorf("%s..%s ends before it begins", a.format(s.Min), a.format(s.Max))
 	}
 	return true, nil
 }
 
 // block returns the box between two corners.
-func (x *points) block(low, high []place) block {
-	b := block{low: make([]uint64, len(low)), high: make([]uint64, len(low))}
-	at := x.layout.bytes
-	for d := range x.axes {
-		b.low[d], b.high[d] = low[d].code, high[d].code
-		if x.axes[d].Type == Float {
-			b.exact = append(b.exact, exactSide{d, at, low[d].exact, high[d].exact})
-			at += 8
-		}
-	}
-	b.from, b.to = x.layout.interleave(b.low), x.layout.interleave(b.high)
-	return b
+func (x *points) block(low, high []uint64) block {
+	return block{low, high, x.layout.interleave(low), x.layout.interleave(high)}
 }
 
 // open returns the greatest codes of a block, for covering it. At the end of the range
@@ -143,36 +137,6 @@ func (x *points) open(b *block) []uint64 {
 		}
 	}
 	return high
-}
-
-// holds reports whether a member is in the block, given its number.
-func (x *points) holds(b *block, z []uint64, member string) bool {
-	if !x.layout.within(z, b.from, b.to) {
-		return false
-	}
-	for i := range b.exact {
-		e := &b.exact[i]
-		if v := exactAt(member, e.at); v < e.low || v > e.high {
-			return false
-		}
-	}
-	return true
-}
-
-// surely reports whether all points of a cell are in the block, also floats that their
-// codes do not distinguish.
-func (x *points) surely(b *block, c *cell) bool {
-	if !x.layout.full(c) {
-		return false
-	}
-	for _, e := range b.exact {
-		a := &x.axes[e.dim]
-		if c.min[e.dim] == b.low[e.dim] && e.low != a.least().exact ||
-			c.max[e.dim] >= b.high[e.dim] && e.high != a.greatest().exact {
-			return false
-		}
-	}
-	return true
 }
 
 // region is what a query reads: disjoint blocks, and the ranges that cover them.
@@ -196,7 +160,7 @@ func (x *points) covering(blocks []block, n int) []span {
 		spans = append(spans, x.layout.cover(blocks[i].low, x.open(&blocks[i]), max(1, n/len(blocks)))...)
 	}
 	if len(blocks) > 1 {
-		spans = x.conversion().joinOverlaps(spans)
+		spans = x.joinOverlaps(spans)
 	}
 	return spans
 }
@@ -210,7 +174,7 @@ func (x *points) keep(r *region) func(member string) bool {
 		}
 		x.layout.read(z, member)
 		for i := range r.blocks {
-			if x.holds(&r.blocks[i], z, member) {
+			if x.layout.within(z, r.blocks[i].from, r.blocks[i].to) {
 				return r.also == nil || r.also(member)
 			}
 		}

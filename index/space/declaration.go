@@ -3,7 +3,6 @@ package space
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,7 +37,7 @@ func (a *axis) String() string {
 
 // ParseDims reads a declaration such as
 //
-//	x:int(0..400),price:decimal(2)(0..1000),at:time(2020-01-01..2030-01-01),f:float(-1..1)
+//	x:int(0..400),price:decimal(2)(0..1000),at:time(2020-01-01..2030-01-01)
 //
 // decimal(2) has two digits after the point; geo alone stands for GeoDims.
 func ParseDims(text string) ([]Dim, error) {
@@ -129,14 +128,6 @@ func newAxis(d Dim) (axis, error) {
 		a.min, low = a.column().Int64(d.Min)
 		a.max, high = a.column().Int64(d.Max)
 		a.span, narrow = uint64(a.max)-uint64(a.min), a.min >= a.max
-	case Float:
-		a.low, low = toFloat(d.Min)
-		a.high, high = toFloat(d.Max)
-		width := a.high/2 - a.low/2
-		a.span, narrow = 1<<floatBits-1, !(width > 0)
-		if math.IsInf(a.low, 0) || math.IsInf(a.high, 0) {
-			return a, errors.New("the range of a float must be finite")
-		}
 	case Time:
 		a.from, low = ordered.ToTime(d.Min)
 		a.to, high = ordered.ToTime(d.Max)
@@ -148,7 +139,7 @@ func newAxis(d Dim) (axis, error) {
 			narrow = !a.from.Before(a.to)
 		}
 	default:
-		return a, fmt.Errorf("%q is not a type: use int, decimal, float or time", shorten(string(d.Type)))
+		return a, fmt.Errorf("%q is not a type: use int, decimal or time", shorten(string(d.Type)))
 	}
 	switch {
 	case low != nil:

@@ -15,7 +15,6 @@ type Type string
 const (
 	Int     Type = "int"     // int64
 	Decimal Type = "decimal" // decimal.Decimal
-	Float   Type = "float"   // float64
 	Time    Type = "time"    // time.Time in UTC, to the nanosecond
 )
 
@@ -30,9 +29,7 @@ type Dim struct {
 	// Time is at most 584 years.
 	//
 	// Declare the range that the values really have: boxes are cut where the range is
-	// halved, and halved again. A Float keeps its exact value in any range, but points
-	// that are nearer to each other than a 2^48th of it are distinguished only after
-	// they are read.
+	// halved, and halved again.
 	Min, Max any
 }
 
@@ -44,7 +41,9 @@ const (
 )
 
 // GeoDims returns the dimensions of places on earth: lat and lon, in degrees with six
-// digits after the point, which is a tenth of a metre.
+// digits after the point, which is a tenth of a metre. An index with these dimensions
+// knows that the earth is round: distances are metres along a great circle, boxes may cross
+// the 180th meridian, and a float64 is rounded to six digits.
 func GeoDims() []Dim {
 	return []Dim{
 		{Name: "lat", Type: Decimal, Scale: 6, Min: "-90", Max: "90"},

@@ -29,10 +29,12 @@
 // box; in these the server skips from one piece to the next. Index.Explain reports what a
 // query reads.
 //
-// Nearest and NearestWithin return points by their distance, the nearest first.
+// Nearest and NearestWithin return points by their distance, the nearest first. With GeoDims
+// they are places on earth, and distances are metres.
 //
-// An index has from 1 to 16 dimensions: integers, decimals, floats and times, each with
-// a declared range, which may be negative. A point is stored exactly, and a query
+// An index has from 1 to 16 dimensions: integers, decimals and times, each with
+// a declared range, which may be negative. It takes no floats: declare a decimal with the
+// digits that count. It keeps points, and no areas or shapes. A point is stored exactly, and a query
 // returns exactly the points in the box. A value outside the range of its dimension, or
 // with more digits, is refused with index.ErrValue.
 //

@@ -47,12 +47,9 @@ func Example() {
 		}
 		fmt.Println(entry.ID, entry.Values)
 	}
-	bits, err := points.Bits(75, 200)
-	fmt.Println(bits, err)
 	// Output:
 	// 90 [75 200]
 	// 92 [100 300]
-	// 000111000011001010 <nil>
 }
 
 // Dimensions of several types: flats by rent, size, and since when they are free.
@@ -61,7 +58,7 @@ func ExampleParseDims() {
 	defer stop()
 	ctx := context.Background()
 
-	dims, err := space.ParseDims("rent:decimal(2)(0..10000),size:float(0..1000),free:time(2020-01-01..2040-01-01)")
+	dims, err := space.ParseDims("rent:decimal(2)(0..10000),size:decimal(1)(0..1000),free:time(2020-01-01..2040-01-01)")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -91,31 +88,32 @@ func ExampleParseDims() {
 }
 
 // Places on earth, in metres.
-func ExampleGeo() {
+func ExampleGeoDims() {
 	client, stop := exampleClient()
 	defer stop()
 	ctx := context.Background()
 
-	cities, err := space.NewGeo(client, "cities", space.Options{})
+	cities, err := space.New(client, "cities", space.Options{Dims: space.GeoDims()})
 	if err != nil {
 		log.Fatal(err)
 	}
-	_, err = cities.PutMany(ctx, slices.Values([]space.Place{
-		{ID: "Palermo", Lat: 38.115556, Lon: 13.361389},
-		{ID: "Catania", Lat: 37.502669, Lon: 15.087269},
-		{ID: "Napoli", Lat: 40.8522, Lon: 14.2681},
+	_, err = cities.PutMany(ctx, slices.Values([]space.Entry{
+		{ID: "Palermo", Values: []any{38.115556, 13.361389}}, // latitude, longitude
+		{ID: "Catania", Values: []any{37.502669, 15.087269}},
+		{ID: "Napoli", Values: []any{40.8522, 14.2681}},
 	}))
 	if err != nil {
 		log.Fatal(err)
 	}
-	near, err := cities.Nearest(ctx, 37.85, 15.29, 2) // Taormina
+	taormina := []any{37.85, 15.29}
+	near, err := cities.Nearest(ctx, taormina, 2)
 	if err != nil {
 		log.Fatal(err)
 	}
 	for _, place := range near {
-		fmt.Printf("%s, %.0f km\n", place.ID, place.Metres/1000)
+		fmt.Printf("%s, %.0f km\n", place.ID, place.Distance/1000)
 	}
-	near, err = cities.NearestWithin(ctx, 37.85, 15.29, 100_000, 10) // at most 100 km away
+	near, err = cities.NearestWithin(ctx, taormina, 100_000, 10) // at most 100 km away
 	if err != nil {
 		log.Fatal(err)
 	}

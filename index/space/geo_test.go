@@ -10,19 +10,37 @@ import (
 	"testing"
 
 	"retwis/index"
+	"retwis/index/decimal"
 	"retwis/internal/redistest"
 )
 
-func newGeo(t *testing.T, places []Place, partitions int) *Geo {
+// Place is a place on earth.
+type Place struct {
+	ID       string
+	Lat, Lon float64
+}
+
+func (p Place) values() []any { return []any{p.Lat, p.Lon} }
+
+func newGeo(t *testing.T, places []Place, partitions int) *Index {
 	t.Helper()
-	g, err := NewGeo(redistest.DB(t).Client(t), "places", Options{Partitions: partitions})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n, err := g.PutMany(t.Context(), slices.Values(places)); err != nil || n != len(places) {
+	g := newIndex(t, redistest.DB(t).Client(t), "places", "geo", Options{Partitions: partitions})
+	n, err := g.PutMany(t.Context(), func(yield func(Entry) bool) {
+		for _, p := range places {
+			if !yield(Entry{ID: p.ID, Values: p.values()}) {
+				return
+			}
+		}
+	})
+	if err != nil || n != len(places) {
 		t.Fatal(n, err)
 	}
 	return g
+}
+
+// placeOf returns the place of an entry.
+func placeOf(e Entry) Place {
+	return Place{e.ID, e.Values[0].(decimal.Decimal).Float64(), e.Values[1].(decimal.Decimal).Float64()}
 }
 
 // world are places all over the earth, many of them where it is awkward.
@@ -78,12 +96,12 @@ func TestWithinAndNearest(t *testing.T) {
 			}
 			slices.Sort(want)
 			var got []string
-			for p, err := range g.Within(ctx, here.Lat, here.Lon, metres, index.Page{}) {
+			for p, err := range g.Within(ctx, here.values(), metres, index.Page{}) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if d := chord(here, p); math.Abs(d-p.Metres) > 1 {
-					t.Fatalf("%v is %v m from %v, not %v", p, d, here, p.Metres)
+				if d := chord(here, placeOf(p.Entry)); math.Abs(d-p.Distance) > 1 {
+					t.Fatalf("%v is %v m from %v, not %v", p, d, here, p.Distance)
 				}
 				got = append(got, p.ID)
 			}
@@ -91,12 +109,12 @@ func TestWithinAndNearest(t *testing.T) {
 				t.Errorf("within %v m of %v: %d, want %d", metres, here, len(got), len(want))
 			}
 			for _, k := range []int{1, 40, 10_000} {
-				near, err := g.NearestWithin(ctx, here.Lat, here.Lon, metres, k)
+				near, err := g.NearestWithin(ctx, here.values(), metres, k)
 				if err != nil || len(near) != min(k, len(want)) {
 					t.Fatalf("the %d nearest within %v m of %v: %d, %v, want %d", k, metres, here, len(near), err, min(k, len(want)))
 				}
 				for i, p := range near {
-					if d := chord(here, p); math.Abs(d-p.Metres) > 1 || i > 0 && p.Metres < near[i-1].Metres {
+					if d := chord(here, placeOf(p.Entry)); math.Abs(d-p.Distance) > 1 || i > 0 && p.Distance < near[i-1].Distance {
 						t.Fatalf("from %v: number %d is %v, at %v m", here, i, p, d)
 					}
 				}
@@ -104,12 +122,12 @@ func TestWithinAndNearest(t *testing.T) {
 		}
 		byDistance := slices.Clone(places)
 		slices.SortFunc(byDistance, func(a, b Place) int { return int(math.Copysign(1, chord(here, a)-chord(here, b))) })
-		near, err := g.Nearest(ctx, here.Lat, here.Lon, 50)
+		near, err := g.Nearest(ctx, here.values(), 50)
 		if err != nil || len(near) != 50 {
 			t.Fatal(len(near), err)
 		}
 		for i, p := range near {
-			if math.Abs(p.Metres-chord(here, byDistance[i])) > 0.01 {
+			if math.Abs(p.Distance-chord(here, byDistance[i])) > 0.01 {
 				t.Errorf("from %v: number %d is %v, want %v", here, i, p, byDistance[i])
 			}
 		}
@@ -121,12 +139,12 @@ func TestSicily(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	g := newGeo(t, []Place{{ID: "Palermo", Lat: 38.115556, Lon: 13.361389}, {ID: "Catania", Lat: 37.502669, Lon: 15.087269}, {ID: "Suva", Lat: -18.1416, Lon: 178.4419}, {ID: "Apia", Lat: -13.8333, Lon: -171.7667}}, 1)
-	near, err := g.Nearest(ctx, 38.115556, 13.361389, 2)
-	if err != nil || near[1].ID != "Catania" || math.Abs(near[1].Metres-166274.1516) > 1 {
+	near, err := g.Nearest(ctx, []any{"38.115556", 13.3613890000001}, 2)
+	if err != nil || near[1].ID != "Catania" || math.Abs(near[1].Distance-166274.1516) > 1 {
 		t.Errorf("%v, %v: GEODIST says 166274.1516", near, err)
 	}
 	var got []string
-	for p, err := range g.Select(ctx, Area{South: -30, West: 170, North: 0, East: -170}, index.Page{}) {
+	for p, err := range g.Select(ctx, Box{{-30, 0}, {170, -170}}, index.Page{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,19 +153,23 @@ func TestSicily(t *testing.T) {
 	if slices.Sort(got); !slices.Equal(got, []string{"Apia", "Suva"}) {
 		t.Errorf("across the meridian: %v", got)
 	}
-	if p, err := g.Get(ctx, "Suva"); err != nil || p.Lat != -18.1416 || p.Lon != 178.4419 {
+	if p, err := g.Get(ctx, "Suva"); err != nil || placeOf(p) != (Place{"Suva", -18.1416, 178.4419}) {
 		t.Errorf("%v, %v", p, err)
 	}
+	if err := g.Put(ctx, "rounded", 0.12345649, -1e-9); err != nil {
+		t.Error(err)
+	}
+	if e, err := g.Get(ctx, "rounded"); err != nil || fmt.Sprint(e.Values) != "[0.123456 0.000000]" {
+		t.Errorf("%v, %v", e, err)
+	}
 	for _, err := range []error{
-		g.Put(ctx, "x", 91, 0), g.Put(ctx, "x", 0, math.NaN()), second(g.Nearest(ctx, 0, 181, 1)), second(g.NearestWithin(ctx, 0, 0, -1, 1)),
-		first(g.Within(ctx, 0, 0, -1, index.Page{})), first(g.Within(ctx, 0, 0, math.NaN(), index.Page{})), first(g.Select(ctx, Area{South: 10, North: 5}, index.Page{})),
+		g.Put(ctx, "x", 91, 0), g.Put(ctx, "x", 0, math.NaN()), g.Put(ctx, "x", "0.1234567", 0), second(g.Nearest(ctx, []any{0, 181}, 1)),
+		second(g.NearestWithin(ctx, []any{0, 0}, -1, 1)), second(g.Nearest(ctx, []any{0, 0}, 1, 1, 2)),
+		first(g.Within(ctx, []any{0, 0}, -1, index.Page{})), first(g.Within(ctx, []any{0, 0}, math.NaN(), index.Page{})), first(g.Select(ctx, Box{{10, 5}, {}}, index.Page{})),
 	} {
 		if !errors.Is(err, index.ErrValue) {
 			t.Errorf("taken: %v", err)
 		}
-	}
-	if _, err := offline(t, "x:int(0..1),y:int(0..1)").Geo(); !errors.Is(err, index.ErrDeclared) {
-		t.Errorf("it is not on earth: %v", err)
 	}
 }
 
@@ -156,7 +178,8 @@ func first[T any](all func(func(T, error) bool)) (found error) {
 	return found
 }
 
-// A box of an index of places crosses the 180th meridian as one of Geo does.
+// A box of places crosses the 180th meridian, and has the places on it whatever the sign of
+// their longitude.
 func TestBoxAcrossTheMeridian(t *testing.T) {
 	t.Parallel()
 	places := world()
@@ -167,6 +190,15 @@ func TestBoxAcrossTheMeridian(t *testing.T) {
 	}{
 		{"170", "-170", func(lon float64) bool { return lon >= 170 || lon <= -170 }},
 		{179.5, -180, func(lon float64) bool { return lon >= 179.5 || lon == -180 }},
+		{170, 180, func(lon float64) bool { return lon >= 170 || lon == -180 }},
+		{-180, -170, func(lon float64) bool { return lon <= -170 || lon == 180 }},
+		{170, nil, func(lon float64) bool { return lon >= 170 || lon == -180 }},
+		{nil, "-170", func(lon float64) bool { return lon <= -170 || lon == 180 }},
+		{180, 180, func(lon float64) bool { return math.Abs(lon) == 180 }},
+		{-180, -180, func(lon float64) bool { return math.Abs(lon) == 180 }},
+		{-200, "-179.9999999", func(lon float64) bool { return math.Abs(lon) == 180 }},
+		{"-179.9999999", 0, func(lon float64) bool { return lon > -180 && lon <= 0 }},
+		{10, "9.999999", func(lon float64) bool { return true }},
 		{"10", "9", func(lon float64) bool { return lon >= 10 || lon <= 9 }},
 		{"10", "20", func(lon float64) bool { return lon >= 10 && lon <= 20 }},
 		{"0.0000001", "0.0000002", func(float64) bool { return false }},
@@ -179,7 +211,7 @@ func TestBoxAcrossTheMeridian(t *testing.T) {
 			}
 		}
 		got := map[string]bool{}
-		for e, err := range g.Index().Select(t.Context(), box, index.Page{}) {
+		for e, err := range g.Select(t.Context(), box, index.Page{}) {
 			if err != nil {
 				t.Fatal(c.west, err)
 			}
@@ -188,23 +220,15 @@ func TestBoxAcrossTheMeridian(t *testing.T) {
 		if !maps.Equal(got, want) {
 			t.Errorf("%v: %d places, want %d", c.west, len(got), len(want))
 		}
-		if n, err := g.Index().Count(t.Context(), box); err != nil || int(n) != len(want) {
+		if n, err := g.Count(t.Context(), box); err != nil || int(n) != len(want) {
 			t.Errorf("%v: counted %d, want %d, %v", c.west, n, len(want), err)
 		}
-		e, err := g.Index().Explain(t.Context(), box)
+		e, err := g.Explain(t.Context(), box)
 		if err != nil || int(e.Returned) != len(want) {
 			t.Fatalf("%v: explained %+v, %v, want %d", c.west, e, err, len(want))
 		}
-		sum := int64(0)
-		for _, r := range e.Ranges {
-			sum += r.Read
-		}
-		if sum != e.Read || e.Read < e.Returned {
-			t.Errorf("%v: the ranges have %d of %d read, %d returned", c.west, sum, e.Read, e.Returned)
-		}
-		p, err := e.Plane(1, 0)
-		if err != nil || c.west == "170" && len(p.Boxes) != 2 {
-			t.Errorf("%v: %d boxes, %v", c.west, len(p.Boxes), err)
+		if e.Read != readOf(e.Ranges) || e.Read < e.Returned {
+			t.Errorf("%v: the ranges have %d of %d read, %d returned", c.west, readOf(e.Ranges), e.Read, e.Returned)
 		}
 	}
 }

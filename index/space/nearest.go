@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -26,7 +27,8 @@ const MaxNearest = 100_000
 // The distance is Euclidean, in units of the values, and of seconds for times. If the
 // units of the dimensions differ, weights scale them: with weights 1, 0.5 a difference
 // of 2 in the second dimension counts as much as one of 1 in the first; with 0 it does
-// not count. Default: 1 each.
+// not count. Default: 1 each. In an index with GeoDims the distance is in metres along a
+// great circle, and there are no weights.
 //
 // The neighbours along the curve bound the distance of the result, and the box of that
 // size is read. If it is likely to hold many more points, a smaller box is tried first,
@@ -40,57 +42,97 @@ func (x *Index) Nearest(ctx context.Context, point []any, k int, weights ...floa
 // nearest first: Nearest with a maximum distance, which is included. If few points are
 // within the distance, that is one round trip.
 func (x *Index) NearestWithin(ctx context.Context, point []any, distance float64, k int, weights ...float64) ([]Near, error) {
-	at, err := x.reader.points.places(point)
+	at, m, err := x.reader.points.metricAt(point, weights)
 	if err != nil {
 		return nil, x.reader.named(err)
 	}
-	if len(weights) == 0 {
-		weights = slices.Repeat([]float64{1}, len(x.reader.points.axes))
-	}
-	if len(weights) != len(x.reader.points.axes) {
-		return nil, x.reader.named(fmt.Errorf("%w: there are %d weights for %d dimensions", index.ErrValue, len(weights), len(x.reader.points.axes)))
-	}
-	for d, w := range weights {
-		if !(w >= 0) || math.IsInf(w, 0) {
-			return nil, x.reader.named(fmt.Errorf("%w: the weight %v of %s: it must be a number, at least 0", index.ErrValue, w, x.reader.points.axes[d].Name))
-		}
-	}
-	return x.reader.nearest(ctx, at, distance, k, metric{
-		distance: x.euclidean(at, weights),
-		blocks: func(radius float64) []block {
-			low, high := make([]place, len(at)), make([]place, len(at))
-			for d, w := range weights {
-				low[d], high[d] = x.reader.points.axes[d].around(at[d], radius/w)
-			}
-			return []block{x.reader.points.block(low, high)}
-		},
-	})
+	return x.reader.nearest(ctx, at, distance, k, m)
 }
 
-// euclidean returns a function for the distance from a place. Whole numbers and decimals
-// are measured in their last digit, so that the distances of equally far points are equal,
-// and those of a right triangle exact.
-func (x *Index) euclidean(at []place, weights []float64) func([]place) float64 {
+// Within yields the points within a distance of a place, which is included, in the order of
+// the curve: all of them, or in pages. NearestWithin returns the nearest first.
+func (x *Index) Within(ctx context.Context, point []any, distance float64, page index.Page, weights ...float64) iter.Seq2[Near, error] {
+	return func(yield func(Near, error) bool) {
+		_, m, err := x.reader.points.metricAt(point, weights)
+		if err == nil && !(distance >= 0) {
+			err = negative(distance)
+		}
+		if err != nil {
+			yield(Near{}, x.reader.named(err))
+			return
+		}
+		r := x.reader.points.regionOf(m.blocks(distance))
+		if len(r.blocks) == 0 {
+			return
+		}
+		codes := make([]uint64, len(x.reader.points.axes))
+		last := 0.0 // the distance of the member that passed last
+		r.also = func(member string) bool {
+			if x.reader.points.readCodes(codes, member) != nil {
+				return false
+			}
+			last = m.distance(codes)
+			return last <= distance
+		}
+		x.reader.yieldRegion(ctx, &r, page, func(e Entry, err error) bool { return yield(Near{e, last}, err) })
+	}
+}
+
+func negative(distance float64) error {
+	return fmt.Errorf("%w: the distance %v: it must be at least 0", index.ErrValue, distance)
+}
+
+// metric measures distances from a place.
+type metric struct {
+	distance func(codes []uint64) float64
+	// blocks returns blocks with all points within a distance, and maybe more.
+	blocks func(distance float64) []block
+}
+
+// metricAt returns the codes of a place, and how distances from it are measured.
+func (x *points) metricAt(point []any, weights []float64) ([]uint64, metric, error) {
+	at, err := x.codes(point)
+	switch {
+	case err != nil:
+		return nil, metric{}, err
+	case x.geo && len(weights) > 0:
+		return nil, metric{}, fmt.Errorf("%w: distances on earth are metres: they have no weights", index.ErrValue)
+	case x.geo:
+		return at, x.onEarth(at), nil
+	case len(weights) == 0:
+		weights = slices.Repeat([]float64{1}, len(x.axes))
+	case len(weights) != len(x.axes):
+		return nil, metric{}, fmt.Errorf("%w: there are %d weights for %d dimensions", index.ErrValue, len(weights), len(x.axes))
+	}
 	unit := 1.0
 	for d, w := range weights {
-		if w > 0 && x.reader.points.axes[d].Type != Float {
-			unit = max(unit, x.reader.points.axes[d].unit())
+		if !(w >= 0) || math.IsInf(w, 0) {
+			return nil, metric{}, fmt.Errorf("%w: the weight %v of %s: it must be a number, at least 0", index.ErrValue, w, x.axes[d].Name)
+		}
+		if w > 0 {
+			unit = max(unit, x.axes[d].unit())
 		}
 	}
-	for d, w := range weights {
-		if w > 0 && x.reader.points.axes[d].Type == Float {
-			unit = 1 // a float has no last digit
-		}
-	}
-	return func(p []place) float64 {
-		var sides [maxDims]float64
-		for d, w := range weights {
-			if w > 0 {
-				sides[d] = x.reader.points.axes[d].distance(at[d], p[d], w, unit)
+	return at, metric{
+		// Distances are measured in the last digit, so that those of equally far points are
+		// equal, and those of a right triangle exact.
+		distance: func(codes []uint64) float64 {
+			var sides [maxDims]float64
+			for d, w := range weights {
+				if w > 0 {
+					sides[d] = x.axes[d].distance(at[d], codes[d], w, unit)
+				}
 			}
-		}
-		return norm(sides[:len(weights)]) / unit
-	}
+			return norm(sides[:len(weights)]) / unit
+		},
+		blocks: func(radius float64) []block {
+			low, high := make([]uint64, len(at)), make([]uint64, len(at))
+			for d, w := range weights {
+				low[d], high[d] = x.axes[d].around(at[d], radius/w)
+			}
+			return []block{x.block(low, high)}
+		},
+	}, nil
 }
 
 // norm returns the square root of the sum of squares. math.Hypot, one side after the other,
@@ -116,22 +158,15 @@ func norm(sides []float64) float64 {
 	return math.Ldexp(root, exponent)
 }
 
-// metric measures distances from a place.
-type metric struct {
-	distance func([]place) float64
-	// blocks returns blocks with all points within a distance, and maybe more.
-	blocks func(distance float64) []block
-}
-
 // probe is the minimum number of neighbours along the curve that are read.
 const probe = 32
 
-func (x *reader) nearest(ctx context.Context, at []place, limit float64, k int, m metric) ([]Near, error) {
+func (x *reader) nearest(ctx context.Context, at []uint64, limit float64, k int, m metric) ([]Near, error) {
 	if k < 1 || k > MaxNearest {
 		return nil, x.named(fmt.Errorf("%w: %d points requested: use from 1 to %d", index.ErrValue, k, MaxNearest))
 	}
 	if !(limit >= 0) {
-		return nil, x.named(fmt.Errorf("%w: the distance %v: it must be at least 0", index.ErrValue, limit))
+		return nil, x.named(negative(limit))
 	}
 	found := nearestSearch{x: x, k: k, limit: limit, metric: m}
 	if math.IsInf(limit, 1) {
@@ -161,7 +196,7 @@ type candidate struct {
 }
 
 // bounded collects the k nearest points within a distance that may hold many more.
-func (f *nearestSearch) bounded(ctx context.Context, at []place, limit float64) error {
+func (f *nearestSearch) bounded(ctx context.Context, at []uint64, limit float64) error {
 	bound, all, err := f.neighbours(ctx, at)
 	if all || err != nil {
 		return err
@@ -193,8 +228,8 @@ func (f *nearestSearch) inSteps(ctx context.Context, limit float64) error {
 
 // neighbours adds the neighbours of a place along the curve. It returns a distance within
 // which there are k points, or that these are all points.
-func (f *nearestSearch) neighbours(ctx context.Context, at []place) (bound float64, all bool, err error) {
-	z := string(f.x.points.layout.append(nil, f.x.points.layout.interleave(codesOf(at))))
+func (f *nearestSearch) neighbours(ctx context.Context, at []uint64) (bound float64, all bool, err error) {
+	z := string(f.x.points.layout.append(nil, f.x.points.layout.interleave(at)))
 	page := index.Page{Limit: max(f.k, probe)}
 	read := 0
 	f.all = f.all[:0]
@@ -257,7 +292,7 @@ func (f *nearestSearch) small(ctx context.Context, r *region) (bool, error) {
 	if err := f.x.set.Check(ctx); err != nil {
 		return false, f.x.named(err)
 	}
-	chunks, err := f.x.begin(ctx, f.x.points.conversion().ranges(r.coarse), false)
+	chunks, err := f.x.begin(ctx, f.x.points.ranges(r.coarse), false)
 	if err != nil || slices.ContainsFunc(chunks, func(c chunk) bool { return c.rest != nil }) {
 		return false, err
 	}
@@ -275,11 +310,12 @@ func (f *nearestSearch) small(ctx context.Context, r *region) (bool, error) {
 
 // add adds a member that is near enough.
 func (f *nearestSearch) add(member string) {
-	var places [maxDims]place
-	if f.x.points.readPlaces(places[:len(f.x.points.axes)], member) != nil {
+	var buffer [maxDims]uint64
+	codes := buffer[:len(f.x.points.axes)]
+	if f.x.points.readCodes(codes, member) != nil {
 		return // this index did not write it; Verify reports it
 	}
-	distance := f.distance(places[:len(f.x.points.axes)])
+	distance := f.distance(codes)
 	if distance > f.limit {
 		return
 	}
@@ -305,8 +341,8 @@ func (f *nearestSearch) result(err error) ([]Near, error) {
 	}
 	near := make([]Near, len(f.all))
 	for i, c := range f.all {
-		places, _ := f.x.points.placesOf(c.member) // it was read before
-		near[i] = Near{f.x.points.entryAt(index.Member{ID: c.member[f.x.points.head:], Member: c.member}, places), c.distance}
+		codes, _ := f.x.points.codesOf(c.member) // it was read before
+		near[i] = Near{f.x.points.entryAt(c.member, codes), c.distance}
 	}
 	return near, nil
 }

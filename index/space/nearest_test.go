@@ -15,7 +15,6 @@ import (
 
 	"retwis/index"
 	"retwis/index/decimal"
-	"retwis/internal/ordered"
 	"retwis/internal/redistest"
 )
 
@@ -51,10 +50,10 @@ func TestNearestAgainstBruteForce(t *testing.T) {
 				weights[d] = rapid.SampledFrom([]float64{0, 1e-3, 1, 2.5, 1e6}).Draw(t, "weight")
 			}
 		}
-		at, _ := x.reader.points.places(here)
+		at, _ := x.reader.points.codes(here)
 		exact := map[string]*big.Float{}
 		for id, values := range model {
-			p, _ := x.reader.points.places(values)
+			p, _ := x.reader.points.codes(values)
 			exact[id] = exactDistance(x, at, p, weights)
 		}
 		k := rapid.IntRange(1, 220).Draw(t, "k")
@@ -75,25 +74,36 @@ func TestNearestAgainstBruteForce(t *testing.T) {
 			t.Fatal(err)
 		}
 		nearestOf(t, exact, got, k, limit)
+		count := 0
+		for n, err := range x.Within(ctx, here, limit, index.Page{}, weights...) {
+			if err != nil || n.Distance > limit || math.Abs(n.Distance-float(exact[n.ID])) > 1e-15*n.Distance {
+				t.Fatalf("%v is within %v, %v", n, limit, err)
+			}
+			count++
+		}
+		if k >= len(model) && count != len(got) {
+			t.Fatalf("within %v: %d, and %d are the nearest", limit, count, len(got))
+		}
 		if within := slices.DeleteFunc(all, func(n Near) bool { return n.Distance > limit }); len(within) != len(got) {
 			t.Fatalf("within %v, that of %q: got %v, want %v", limit, last, got, within)
 		}
 	})
 }
 
+func float(f *big.Float) float64 {
+	n, _ := f.Float64()
+	return n
+}
+
 // exactDistance is the distance of two places with all its digits.
-func exactDistance(x *Index, p, q []place, weights []float64) *big.Float {
+func exactDistance(x *Index, p, q []uint64, weights []float64) *big.Float {
 	number := func(f float64) *big.Float { return new(big.Float).SetPrec(5000).SetFloat64(f) }
 	sum := number(0)
 	for d := range x.reader.points.axes {
 		a := &x.reader.points.axes[d]
 		side := number(0)
-		if a.Type == Float {
-			side.Sub(number(ordered.FloatFromBits(p[d].exact)), number(ordered.FloatFromBits(q[d].exact)))
-		} else {
-			side.Sub(new(big.Float).SetPrec(5000).SetUint64(p[d].code), new(big.Float).SetUint64(q[d].code))
-			side.Quo(side, number(a.unit()))
-		}
+		side.Sub(new(big.Float).SetPrec(5000).SetUint64(p[d]), new(big.Float).SetUint64(q[d]))
+		side.Quo(side, number(a.unit()))
 		if weights != nil {
 			side.Mul(side, number(weights[d]))
 		}
@@ -222,11 +232,11 @@ func TestNearestInACrowd(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, here := range [][]any{{0, 0}, {-0.001, 0}, {"0.5", "0.5"}, {-1000, 1000}, {500, 0}, {3, 3}} {
-		at, _ := x.reader.points.places(here)
+		at, _ := x.reader.points.codes(here)
 		var want []float64
 		for _, values := range points {
-			p, _ := x.reader.points.places(values)
-			dx, dy := int64(p[0].code-at[0].code), int64(p[1].code-at[1].code) // in thousandths
+			p, _ := x.reader.points.codes(values)
+			dx, dy := int64(p[0]-at[0]), int64(p[1]-at[1]) // in thousandths
 			want = append(want, math.Sqrt(float64(dx*dx+dy*dy))/1000)
 		}
 		slices.Sort(want)
@@ -276,7 +286,7 @@ func TestNearestIsNotInACorner(t *testing.T) {
 	if _, err := x.PutMany(ctx, entries(points)); err != nil {
 		t.Fatal(err)
 	}
-	at, _ := x.reader.points.places([]any{0, 0})
+	at, _ := x.reader.points.codes([]any{0, 0})
 	for side := 100.0; side < 8000; side *= 1.15 {
 		ring := map[string][]any{}
 		for i := range 30 {
@@ -287,11 +297,11 @@ func TestNearestIsNotInACorner(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := nearestSearch{x: x.reader, k: 25, limit: math.Inf(1), metric: metric{
-			distance: func(p []place) float64 {
+			distance: func(p []uint64) float64 {
 				return math.Hypot(x.reader.points.axes[0].distance(at[0], p[0], 1, 1), x.reader.points.axes[1].distance(at[1], p[1], 1, 1))
 			},
 			blocks: func(radius float64) []block {
-				low, high := make([]place, 2), make([]place, 2)
+				low, high := make([]uint64, 2), make([]uint64, 2)
 				for d := range low {
 					low[d], high[d] = x.reader.points.axes[d].around(at[d], radius)
 				}

@@ -41,23 +41,22 @@ func (x *Index) All(ctx context.Context, page index.Page) iter.Seq2[Entry, error
 // yieldRegion yields the points of a page of a region.
 func (x *reader) yieldRegion(ctx context.Context, r *region, page index.Page, yield func(Entry, error) bool) {
 	keep := x.points.keep(r)
-	var buffer [maxDims]place
-	places := buffer[:len(x.points.axes)]
+	var buffer [maxDims]uint64
+	codes := buffer[:len(x.points.axes)]
 	skip, n := page.Offset, 0
 	for member, err := range x.read(ctx, r, page, nil) {
 		if err != nil {
 			yield(Entry{}, err)
 			return
 		}
-		if !keep(member) || x.points.readPlaces(places, member) != nil {
+		if !keep(member) || x.points.readCodes(codes, member) != nil {
 			continue // where this index did not write it, Verify reports it
 		}
 		if skip > 0 {
 			skip--
 			continue
 		}
-		e := x.points.entryAt(index.Member{ID: member[x.points.head:], Member: member}, places)
-		if n++; !yield(e, nil) || n == page.Limit {
+		if n++; !yield(x.points.entryAt(member, codes), nil) || n == page.Limit {
 			return
 		}
 	}
@@ -103,7 +102,7 @@ func (x *Index) Count(ctx context.Context, box Box) (int64, error) {
 func (x *reader) countBlock(ctx context.Context, b *block) (n int64, err error) {
 	inside, shared := x.points.countSpans(b)
 	if len(inside) > 0 {
-		if n, err = x.lex.Count(ctx, x.points.conversion().ranges(inside)...); err != nil {
+		if n, err = x.lex.Count(ctx, x.points.ranges(inside)...); err != nil {
 			return 0, err
 		}
 	}
@@ -112,7 +111,7 @@ func (x *reader) countBlock(ctx context.Context, b *block) (n int64, err error) 
 	}
 	r := region{blocks: []block{*b}}
 	keep := x.points.keep(&r)
-	for m, err := range x.lex.Select(ctx, index.Page{}, x.points.conversion().ranges(shared)...) {
+	for m, err := range x.lex.Select(ctx, index.Page{}, x.points.ranges(shared)...) {
 		if err != nil {
 			return 0, err
 		}
@@ -139,7 +138,7 @@ func (x *points) countSpans(b *block) (inside, shared []span) {
 	for i := 0; i >= 0; i = t.cells[i].next {
 		c := &t.cells[i]
 		list := &shared
-		if x.surely(b, c) {
+		if x.layout.full(c) {
 			list = &inside
 		}
 		if n := len(*list); n > 0 && c.gap == 0 && wasInside == (list == &inside) {
@@ -152,23 +151,10 @@ func (x *points) countSpans(b *block) (inside, shared []span) {
 	return inside, shared
 }
 
-// Estimate returns about how many points are in a box. The server counts the points of
-// each range that a query would read; they are assumed to be spread evenly in it. One
-// round trip, O(log n) for each range, and exact if the ranges hold nothing else.
-func (x *Index) Estimate(ctx context.Context, box Box) (int64, error) {
-	blocks, err := x.reader.points.blocksOf(box)
-	if err != nil {
-		return 0, x.reader.named(err)
-	}
-	if len(blocks) == 0 {
-		return 0, nil
-	}
-	n, err := x.reader.estimate(ctx, x.reader.points.covering(blocks, x.reader.points.maxRanges))
-	return int64(n + 0.5), err
-}
-
+// estimate returns about how many points of some ranges are in their boxes, if they are spread
+// evenly in each range: one round trip.
 func (x *reader) estimate(ctx context.Context, spans []span) (float64, error) {
-	counts, err := x.counts(ctx, x.points.conversion().ranges(spans))
+	counts, err := x.counts(ctx, x.points.ranges(spans))
 	if err != nil {
 		return 0, err
 	}

@@ -11,15 +11,10 @@ import (
 	"retwis/internal/redis/scan"
 )
 
-// conversion is between spans of the curve and ranges of members.
-type conversion struct{ x *points }
-
-func (x *points) conversion() conversion { return conversion{x} }
-
 // lexRange returns the range of the members whose numbers are from low to high.
-func (cv conversion) lexRange(low, high []uint64) index.Range {
-	r := index.Range{Min: "[" + string(cv.x.layout.append(nil, low)), Max: "+"}
-	end := cv.x.layout.append(nil, high)
+func (x *points) lexRange(low, high []uint64) index.Range {
+	r := index.Range{Min: "[" + string(x.layout.append(nil, low)), Max: "+"}
+	end := x.layout.append(nil, high)
 	for i := len(end) - 1; i >= 0; i-- {
 		if end[i]++; end[i] != 0 {
 			r.Max = "(" + string(end)
@@ -30,16 +25,16 @@ func (cv conversion) lexRange(low, high []uint64) index.Range {
 }
 
 // ranges returns the spans of a region as ranges of members.
-func (cv conversion) ranges(spans []span) []index.Range {
+func (x *points) ranges(spans []span) []index.Range {
 	all := make([]index.Range, len(spans))
 	for i, s := range spans {
-		all[i] = cv.lexRange(s.low, s.high)
+		all[i] = x.lexRange(s.low, s.high)
 	}
 	return all
 }
 
 // joinOverlaps sorts ranges and joins those that overlap.
-func (cv conversion) joinOverlaps(spans []span) []span {
+func (x *points) joinOverlaps(spans []span) []span {
 	slices.SortFunc(spans, func(a, b span) int { return slices.Compare(a.low, b.low) })
 	joined := spans[:0]
 	for _, s := range spans {
@@ -49,32 +44,12 @@ func (cv conversion) joinOverlaps(spans []span) []span {
 				last.high = s.high
 			}
 			last.volume += s.volume
-			last.length = cv.x.layout.length(last.low, last.high)
+			last.length = x.layout.length(last.low, last.high)
 			continue
 		}
 		joined = append(joined, s)
 	}
 	return joined
-}
-
-// spanOf returns the numbers of a range of members. An end that is a member counts as
-// read.
-func (cv conversion) spanOf(r index.Range) span {
-	s := span{low: make([]uint64, cv.x.layout.words), high: make([]uint64, cv.x.layout.words)}
-	cv.x.layout.read(s.low, r.Min[1:])
-	if r.Max == "+" {
-		for i := range s.high {
-			s.high[i] = lowBits(len(cv.x.layout.bits) - 64*(cv.x.layout.words-1-i))
-		}
-	} else if cv.x.layout.read(s.high, r.Max[1:]); r.Max[0] == '(' && len(r.Max) == 1+cv.x.layout.bytes {
-		for i := len(s.high) - 1; i >= 0; i-- {
-			if s.high[i]--; s.high[i] != ^uint64(0) {
-				break
-			}
-		}
-	}
-	s.length = cv.x.layout.length(s.low, s.high)
-	return s
 }
 
 // intersect returns the parts of ranges that are in others. Both are disjoint and in

@@ -33,7 +33,7 @@ type chunk struct {
 // curve, and others near it.
 func (x *reader) read(ctx context.Context, r *region, page index.Page, log *readLog) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		ranges, err := clip(x.points.conversion().ranges(r.coarse), page)
+		ranges, err := clip(x.points.ranges(r.coarse), page)
 		if err == nil {
 			err = x.set.Check(ctx)
 		}
@@ -52,7 +52,7 @@ func (x *reader) read(ctx context.Context, r *region, page index.Page, log *read
 				yield("", err)
 				return
 			}
-			log.addChunks(x, now, chunks)
+			log.addChunks(now, chunks)
 			if !x.complete(ctx, r, chunks, page.Reverse, log, yield) {
 				return
 			}
@@ -180,17 +180,16 @@ func (x *reader) finer(ctx context.Context, r *region, rests []index.Range, reve
 		if reverse {
 			slices.Reverse(rests)
 		}
-		ranges := intersect(x.points.conversion().ranges(r.spans), rests)
+		ranges := intersect(x.points.ranges(r.spans), rests)
+		log.addFiner(ranges)
 		if r.pieces != nil {
-			pieces := intersect(x.points.conversion().ranges(r.pieces), rests)
-			log.addFiner(x, ranges, pieces)
+			pieces := intersect(x.points.ranges(r.pieces), rests)
 			if reverse {
 				slices.Reverse(pieces)
 			}
 			x.skipScan(ctx, pieces, reverse)(yield)
 			return
 		}
-		log.addFiner(x, ranges, ranges)
 		if len(ranges) == 0 {
 			return // the rests hold no part of the region
 		}

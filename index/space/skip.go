@@ -52,7 +52,7 @@ func (x *reader) refine(ctx context.Context, r *region) error {
 		r.pieces = append(r.pieces, x.points.layout.finely(r.blocks[i].low, x.points.open(&r.blocks[i]), width)...)
 	}
 	if len(r.blocks) > 1 {
-		r.pieces = x.points.conversion().joinOverlaps(r.pieces)
+		r.pieces = x.points.joinOverlaps(r.pieces)
 	}
 	return nil
 }
@@ -62,7 +62,7 @@ func (x *reader) pointsIn(ctx context.Context, spans []span, length float64) (fl
 	longest := slices.Clone(spans)
 	slices.SortFunc(longest, func(a, b span) int { return cmp.Compare(b.length, a.length) })
 	longest = longest[:min(8, len(longest))]
-	counts, err := x.counts(ctx, x.points.conversion().ranges(longest))
+	counts, err := x.counts(ctx, x.points.ranges(longest))
 	if err != nil {
 		return 0, err
 	}

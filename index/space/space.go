@@ -200,15 +200,5 @@ func (x *Index) Hashes(pattern string) (index.Source[[]any], error) {
 	return index.Hashes(x.reader.set.Client, pattern, x.reader.points.parse)
 }
 
-// Bits returns the interleaved bits of the dimensions of a point, as zeros and ones: what
-// the index sorts it by.
-func (x *Index) Bits(values ...any) (string, error) {
-	places, err := x.reader.points.places(values)
-	if err != nil {
-		return "", x.reader.named(err)
-	}
-	return x.reader.points.layout.text(x.reader.points.layout.interleave(codesOf(places))), nil
-}
-
 // named adds the key of the index to an error.
 func (x *reader) named(err error) error { return fmt.Errorf("space: %s: %w", x.set.Key, err) }

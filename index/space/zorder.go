@@ -209,14 +209,3 @@ func lowBits(n int) uint64 {
 	}
 	return 1<<n - 1
 }
-
-func trailingZeros(z []uint64) int {
-	n := 0
-	for i := len(z) - 1; i >= 0; i-- {
-		if z[i] != 0 {
-			return n + bits.TrailingZeros64(z[i])
-		}
-		n += 64
-	}
-	return n
-}

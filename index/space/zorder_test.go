@@ -33,7 +33,8 @@ func (nowhere) Mode() rueidis.ClientMode { return rueidis.ClientModeStandalone }
 func TestTutorialBits(t *testing.T) {
 	t.Parallel()
 	x := offline(t, "x:int(0..400),y:int(0..400)")
-	got, err := x.Bits(75, 200)
+	codes, err := x.reader.points.codes([]any{75, 200})
+	got := x.reader.points.layout.text(x.reader.points.layout.interleave(codes))
 	if want := "000111000011001010"; err != nil || got != want {
 		t.Errorf("got %s, %v, want %s", got, err, want)
 	}

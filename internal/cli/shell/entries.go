@@ -87,8 +87,6 @@ type EntriesNoun struct {
 	Declare     string // the flag that declares an index: --columns
 	Declaration func() Declaration
 	Open        func(ctx context.Context, client rueidis.Client, key string) (Entries, error)
-	// Estimate counts roughly. nil: there is no --estimate.
-	Estimate func(ctx context.Context, x Entries, conditions []string) (int64, error)
 	// Help holds the help of put, get, remove, select and count; From and
 	// Maintenance that of verify, repair, rebuild and adopt.
 	Help        map[string]Help
@@ -216,17 +214,8 @@ func (n EntriesNoun) selects(env Env) *cobra.Command {
 
 func (n EntriesNoun) count(env Env) *cobra.Command {
 	c := n.command(env, "count [flags] KEY [CONDITION...]", 1, -1)
-	var estimate bool
-	if n.Estimate != nil {
-		c.Flags().BoolVar(&estimate, "estimate", false, "about how many, without reading them")
-	}
-	return n.Noun().Build(c, "print the number as JSON", func(ctx context.Context, x Entries, conditions []string) (err error) {
-		var count int64
-		if estimate {
-			count, err = n.Estimate(ctx, x, conditions)
-		} else {
-			count, err = x.Count(ctx, conditions)
-		}
+	return n.Noun().Build(c, "print the number as JSON", func(ctx context.Context, x Entries, conditions []string) error {
+		count, err := x.Count(ctx, conditions)
 		if err != nil {
 			return err
 		}

@@ -2,10 +2,8 @@ package space
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/big"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -16,62 +14,32 @@ import (
 func newExplain(env shell.Env, noun shell.EntriesNoun) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "explain [flags] KEY [CONDITION...]",
-		Short: "Show what a select reads, and draw it",
-		Long: `Shows which ranges of the index "space select" reads for a box: how many squares of the
-space a range covers, how many gaps the server skips, how many points are in it,
-and how many of these are in the box. --svg draws the first two dimensions: the box,
-the squares and the points, for light and dark pages.`,
-		Example: `  retwis space explain points x=50..100 y=100..300
-  retwis space explain points x=50..100 y=100..300 --svg box.svg`,
-		Args: shell.Arguments(1, -1, ""),
+		Short: "Show what a select reads",
+		Long: `Shows which ranges of the index "space select" reads for a box: how many points it
+reads in each, and how many of these are in the box.`,
+		Example: `  retwis space explain points x=50..100 y=100..300`,
+		Args:    shell.Arguments(1, -1, ""),
 	})
-	var picture string
-	c.Flags().StringVar(&picture, "svg", "", "draw it into this `FILE`; - is standard output, and nothing else is printed")
 	return noun.Noun().Build(c, "print it as a line of JSON", func(ctx context.Context, x shell.Entries, conditions []string) error {
 		box, err := x.(points).box(conditions)
 		if err != nil {
 			return err
 		}
-		if picture != "" && len(x.Columns()) < 2 {
-			return shell.Usage(errors.New("--svg needs two dimensions"))
-		}
 		e, err := x.(points).index.Explain(ctx, box)
 		if err != nil {
 			return err
 		}
-		return printExplained(c, x.(points).index, e, picture)
-	})
-}
-
-func printExplained(c *shell.Command, x *space.Index, e *space.Explanation, picture string) error {
-	if picture == "-" {
-		return drawSVG(c.Stdout, x, e)
-	}
-	if picture != "" {
-		if err := drawTo(picture, x, e); err != nil {
-			return err
+		if c.JSON {
+			return printExplanationJSON(c, e)
 		}
-	}
-	if c.JSON {
-		return printExplanationJSON(c, e)
-	}
-	return printExplanation(c, e)
-}
-
-func drawTo(name string, x *space.Index, e *space.Explanation) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return shell.Usage(fmt.Errorf("--svg: %w", err))
-	}
-	return errors.Join(drawSVG(f, x, e), f.Close())
+		return printExplanation(c, e)
+	})
 }
 
 // explainedRange is a range as --json prints it.
 type explainedRange struct {
 	Low      string `json:"low"`
 	High     string `json:"high"`
-	Squares  int    `json:"squares"`
-	Skips    int    `json:"skips"`
 	Read     int64  `json:"read"`
 	Returned int64  `json:"returned"`
 }
@@ -82,22 +50,18 @@ func printExplanationJSON(c *shell.Command, e *space.Explanation) error {
 		ranges[i] = explainedRange(r)
 	}
 	return shell.NewEncoder(c.Stdout).Encode(struct {
-		Ranges         []explainedRange `json:"ranges"`
-		Squares        int              `json:"squares"`
-		Skips          int              `json:"skips"`
-		Read           int64            `json:"read"`
-		Returned       int64            `json:"returned"`
-		FalsePositives float64          `json:"false_positives"`
-		Expected       float64          `json:"expected"`
-	}{ranges, e.Squares, e.Skips, e.Read, e.Returned, e.FalsePositives(), e.Expected})
+		Ranges   []explainedRange `json:"ranges"`
+		Read     int64            `json:"read"`
+		Returned int64            `json:"returned"`
+	}{ranges, e.Read, e.Returned})
 }
 
 func printExplanation(c *shell.Command, e *space.Explanation) error {
 	if len(e.Ranges) > 0 {
-		p := c.NewPrinter(false, false, true, true, true, true)
-		_ = p.Row("from", "to", "squares", "skips", "read", "in the box") // it is only buffered
+		p := c.NewPrinter(false, false, true, true)
+		_ = p.Row("from", "to", "read", "in the box") // it is only buffered
 		for _, r := range e.Ranges {
-			if err := p.Row(shortBits(r.Low), shortBits(r.High), fmt.Sprint(r.Squares), fmt.Sprint(r.Skips), fmt.Sprint(r.Read), fmt.Sprint(r.Returned)); err != nil {
+			if err := p.Row(shortBits(r.Low), shortBits(r.High), fmt.Sprint(r.Read), fmt.Sprint(r.Returned)); err != nil {
 				return err
 			}
 		}
@@ -105,12 +69,7 @@ func printExplanation(c *shell.Command, e *space.Explanation) error {
 			return err
 		}
 	}
-	skips := ""
-	if e.Skips > 0 {
-		skips = ", " + shell.Plural(e.Skips, "skip", "skips")
-	}
-	_, err := fmt.Fprintf(c.Stdout, "ranges: %d, %s%s\npoints: %d read, %d in the box\noutside the box: %.1f%% of the points read; %.1f%% expected if points are spread evenly\n",
-		len(e.Ranges), shell.Plural(e.Squares, "square", "squares"), skips, e.Read, e.Returned, 100*e.FalsePositives(), 100*e.Expected)
+	_, err := fmt.Fprintf(c.Stdout, "ranges: %d, points read: %d, in the box: %d\n", len(e.Ranges), e.Read, e.Returned)
 	return err
 }
 

@@ -10,7 +10,6 @@ id and every dimension, in any order; other columns are ignored. --dims creates 
 index; a dimension is a name, a type and a range:
   x:int(0..400)                     integers of up to 64 bits, also negative
   price:decimal(2)(0..1000)         two digits after the point
-  f:float(-1..1)
   at:time(2020-01-01..2030-01-01)   2026-11-21T10:00:00Z, or 2026-11-21
   geo                               lat and lon in degrees; distances are metres
 A value out of its range is refused.
@@ -46,9 +45,7 @@ is then 1. Putting a file twice does no harm.`,
 		Short: "Count the points in a box",
 		Long: `Counts the points in a box:
 ` + boxHelp + `
-The server counts ranges that are wholly in the box. With --estimate no point is read:
-the server counts all ranges that cover the box, and each counts by the share of it
-that is in the box.`,
+The server counts ranges that are wholly in the box, and reads those across its sides.`,
 		Example: `  retwis space count points x=50..100 y=100..300`,
 	},
 }

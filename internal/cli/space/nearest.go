@@ -79,13 +79,16 @@ func (flags *nearestFlags) find(ctx context.Context, x points, point []any) ([]s
 	if flags.given("within") {
 		within = flags.within
 	}
-	geo, notGeo := x.index.Geo()
-	switch {
-	case notGeo == nil && len(flags.weights) > 0:
+	unit := "distance"
+	if x.isGeo() {
+		unit = "metres"
+	}
+	if len(flags.weights) == 0 {
+		found, err := x.index.NearestWithin(ctx, point, within, flags.limit)
+		return found, unit, err
+	}
+	if x.isGeo() {
 		return nil, "", shell.Usage(errors.New("--weights does not apply to --dims geo, where distances are metres"))
-	case notGeo == nil:
-		found, err := geo.NearestPointsWithin(ctx, point, within, flags.limit)
-		return found, "metres", err
 	}
 	weights := slices.Repeat([]float64{1}, len(point))
 	texts, err := x.conditions(flags.weights)
@@ -101,7 +104,7 @@ func (flags *nearestFlags) find(ctx context.Context, x points, point []any) ([]s
 		}
 	}
 	found, err := x.index.NearestWithin(ctx, point, within, flags.limit, weights...)
-	return found, "distance", err
+	return found, unit, err
 }
 
 // distance is a distance rounded to a thousandth, or to three digits if it is small.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -43,6 +42,9 @@ func (p points) names() []string {
 	return names
 }
 
+// isGeo reports whether the points are places on earth.
+func (p points) isGeo() bool { return fmt.Sprint(p.index.Dims()) == fmt.Sprint(space.GeoDims()) }
+
 // Columns implements shell.Entries.
 func (p points) Columns() []shell.Column {
 	var all []shell.Column
@@ -55,8 +57,6 @@ func (p points) Columns() []shell.Column {
 // Format implements shell.Entries.
 func (p points) Format(_ int, v any) (text string, json any) {
 	switch v := v.(type) {
-	case float64:
-		return strconv.FormatFloat(v, 'f', -1, 64), v
 	case time.Time:
 		return v.Format(time.RFC3339Nano), v
 	}

@@ -2,8 +2,6 @@
 package space
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 
 	"retwis/internal/cli/shell"
@@ -15,7 +13,6 @@ func New(env shell.Env) *cobra.Command {
 		Name: "space", Unit: "points", Declare: "--dims", From: "point:*",
 		Declaration: func() shell.Declaration { return new(declaration) },
 		Open:        open,
-		Estimate:    estimate,
 		Help:        help,
 		Maintenance: maintenanceHelp,
 	}
@@ -28,17 +25,7 @@ Putting an id again moves its point.`,
 		Example: `  printf 'id,x,y\n90,75,200\n' | retwis space put points --dims 'x:int(0..400),y:int(0..400)'
   retwis space select points x=50..100 y=100..300
   retwis space nearest points x=75 y=200 -n 5
-  retwis space explain points x=50..100 y=100..300 --svg box.svg
   retwis space put cities cities.csv --dims geo
   retwis space nearest cities lat=38.1 lon=13.4 --within 200000`,
 	}, append(n.Commands(env), newNearest(env, n), newExplain(env, n))...)
-}
-
-func estimate(ctx context.Context, x shell.Entries, conditions []string) (int64, error) {
-	p := x.(points)
-	box, err := p.box(conditions)
-	if err != nil {
-		return 0, err
-	}
-	return p.index.Estimate(ctx, box)
 }
