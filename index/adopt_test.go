@@ -33,10 +33,6 @@ func TestForeignSortedSetIsRefused(t *testing.T) {
 	byHand(o, "rooms", "0056:0028.44:90", "0056:0034.00:832", "notes of a user")
 	o.do("ZADD", "ages", "25", "manuel")
 	rooms := tutorialRooms(t, o, "rooms")
-	lex, err := NewLexical(o.client, "rooms", LexicalOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	ages, err := NewNumeric[int](o.client, "ages", NumericOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +48,6 @@ func TestForeignSortedSetIsRefused(t *testing.T) {
 		"Remove":         func() error { _, err := rooms.Remove(ctx, "90"); return err },
 		"Repair":         func() error { _, err := rooms.Repair(ctx, nil, maintain.Options{}); return err },
 		"Rebuild":        func() error { _, err := rooms.Rebuild(ctx, source, maintain.Options{}); return err },
-		"Lexical.Put":    func() error { return lex.Put(ctx, Member{"90", "90"}) },
 		"Numeric.Put":    func() error { return ages.Put(ctx, "manuel", 26) },
 		"Numeric.Remove": func() error { _, err := ages.Remove(ctx, "manuel"); return err },
 		"Numeric.Rebuild": func() error {
@@ -208,7 +203,7 @@ func TestRepairRestoresTheReverseIndex(t *testing.T) {
 			func(content string) { o.do("DEL", content) },
 			func(content string) { o.do("HDEL", content, "1", "2", "3") },
 		} {
-			for _, k := range o.index.lex.set.Keys {
+			for _, k := range o.index.entries.Set.Keys {
 				lose(k.Content)
 			}
 			want := []int64{700, 3}[i]
@@ -225,7 +220,7 @@ func TestRepairRestoresTheReverseIndex(t *testing.T) {
 		// With objects the same, and these are right.
 		o.do("HSET", o.key("5"), "age", "77")
 		o.do("DEL", o.key("6"))
-		for _, k := range o.index.lex.set.Keys {
+		for _, k := range o.index.entries.Set.Keys {
 			o.do("DEL", k.Content)
 		}
 		if r, err := o.index.Repair(t.Context(), &o.source, maintain.Options{}); err != nil || r.Repaired != r.Problems() {
@@ -251,8 +246,8 @@ func TestRepairKeepsWhatItCannotDecide(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		old[id] = m.Member
-		o.do("ZADD", "several", "0", m.Member)
+		old[id] = m
+		o.do("ZADD", "several", "0", m)
 	}
 	o.do("DEL", "several.content")
 	for range 2 {

@@ -1,7 +1,6 @@
 package index
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,8 +13,11 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/index/internal/members"
+	"retwis/index/internal/conditions"
+	"retwis/index/internal/entries"
+	"retwis/index/internal/ranged"
 	"retwis/internal/ordered"
+	"retwis/internal/redis/partition"
 	"retwis/internal/redis/scan"
 	"retwis/maintain"
 )
@@ -37,7 +39,7 @@ import (
 // strings with a terminator and escaped zero bytes, as in FoundationDB's tuples. All
 // bytes of a descending column are inverted.
 type Composite struct {
-	lex      *Lexical
+	entries  *entries.Index
 	opt      Options
 	encoding ordered.Encoding
 }
@@ -103,8 +105,8 @@ func newComposite(client rueidis.Client, key string, opt Options, readable bool)
 	if c.encoding, err = encoding(columns...); err != nil {
 		return nil, fmt.Errorf("index: %s: Options.Columns: %w", key, err)
 	}
-	c.lex, err = NewLexical(client, key, LexicalOptions{
-		Kind: kindComposite, Declaration: declaration, Partitions: opt.Partitions,
+	c.entries, err = entries.New(client, key, entries.Options{
+		Package: "index", Declaration: partition.Declaration{Kind: kindComposite, Text: declaration, Partitions: opt.Partitions},
 		ID: c.id, Describe: c.describe,
 	})
 	return c, err
@@ -129,7 +131,7 @@ func OpenComposite(ctx context.Context, client rueidis.Client, key string) (*Com
 }
 
 // Key returns the key of the index.
-func (c *Composite) Key() string { return c.lex.Key() }
+func (c *Composite) Key() string { return c.entries.Set.Key }
 
 // Columns returns the columns of the index, in order.
 func (c *Composite) Columns() []Column { return slices.Clone(c.opt.Columns) }
@@ -139,47 +141,44 @@ func (c *Composite) Columns() []Column { return slices.Clone(c.opt.Columns) }
 func (c *Composite) Put(ctx context.Context, id string, values ...any) error {
 	m, err := c.member(id, values)
 	if err != nil {
-		return c.lex.wrap(ctx, err)
+		return c.entries.Wrap(ctx, err)
 	}
-	return c.lex.Put(ctx, m)
+	return c.entries.Put(ctx, entries.Entry{ID: id, Value: m})
 }
 
 // PutMany puts entries in pipelined scripts of a hundred, and returns how many are in.
 // Each is put as a whole or not at all. After an error those before it are in; it does
 // no harm to repeat it. If an id comes twice, the last entry wins.
-func (c *Composite) PutMany(ctx context.Context, entries iter.Seq[Entry]) (int, error) {
-	var invalid error
-	n, err := c.lex.PutMany(ctx, func(yield func(Member) bool) {
-		for e := range entries {
-			var m Member
-			if m, invalid = c.member(e.ID, e.Values); invalid != nil || !yield(m) {
+func (c *Composite) PutMany(ctx context.Context, all iter.Seq[Entry]) (int, error) {
+	return c.entries.PutMany(ctx, func(yield func(entries.Entry, error) bool) {
+		for e := range all {
+			if m, err := c.member(e.ID, e.Values); !yield(entries.Entry{ID: e.ID, Value: m}, err) || err != nil {
 				return
 			}
 		}
 	})
-	return n, cmp.Or(err, c.lex.wrap(ctx, invalid))
 }
 
 // member encodes an entry.
-func (c *Composite) member(id string, values []any) (Member, error) {
-	if err := checkID(id); err != nil {
-		return Member{}, err
+func (c *Composite) member(id string, values []any) (string, error) {
+	if err := entries.CheckID(id); err != nil {
+		return "", err
 	}
 	if len(values) != len(c.encoding) {
-		return Member{}, fmt.Errorf("%w: id %s: there are %d values for %d columns", ErrValue, members.Shorten(id), len(values), len(c.encoding))
+		return "", fmt.Errorf("%w: id %s: there are %d values for %d columns", ErrValue, ranged.Shorten(id), len(values), len(c.encoding))
 	}
 	b, err := c.encoding.AppendAll(make([]byte, 0, 64), values)
 	if err != nil {
-		return Member{}, fmt.Errorf("id %s: %w", members.Shorten(id), err)
+		return "", fmt.Errorf("id %s: %w", ranged.Shorten(id), err)
 	}
-	return Member{id, string(append(b, id...))}, nil
+	return string(append(b, id...)), nil
 }
 
 // Check reports, without a server, why Put would refuse an entry.
 func (c *Composite) Check(id string, values ...any) error {
 	m, err := c.member(id, values)
 	if err == nil {
-		err = c.lex.check(m)
+		err = c.entries.Check(id, m)
 	}
 	if err != nil {
 		return fmt.Errorf("index: %s: %w", c.Key(), err)
@@ -197,12 +196,12 @@ func (c *Composite) id(member string) (string, error) {
 }
 
 // entry decodes a member.
-func (c *Composite) entry(m Member) (Entry, error) {
-	values, _, err := c.encoding.Values(m.Member)
+func (c *Composite) entry(id, member string) (Entry, error) {
+	values, _, err := c.encoding.Values(member)
 	if err != nil {
-		return Entry{}, fmt.Errorf("%w: id %s: %w: see Verify", ErrCorrupt, members.Shorten(m.ID), err)
+		return Entry{}, fmt.Errorf("%w: id %s: %w: see Verify", ErrCorrupt, ranged.Shorten(id), err)
 	}
-	return Entry{ID: m.ID, Values: values, member: m.Member}, nil
+	return Entry{ID: id, Values: values, member: member}, nil
 }
 
 // describe formats a member for a report.
@@ -221,53 +220,45 @@ func (c *Composite) describe(member string) string {
 // Remove removes ids from the index and returns how many were in it: one round trip
 // for thousands.
 func (c *Composite) Remove(ctx context.Context, ids ...string) (int, error) {
-	return c.lex.Remove(ctx, ids...)
-}
-
-// RemoveExactly removes entries that were read, if they have not changed since, and
-// returns how many it removed. It is for a reader that found no object for an entry,
-// while a writer may be putting it again.
-func (c *Composite) RemoveExactly(ctx context.Context, entries ...Entry) (int, error) {
-	members := make([]Member, len(entries))
-	for i, e := range entries {
-		members[i] = Member{e.ID, e.member}
-	}
-	return c.lex.RemoveExactly(ctx, members...)
+	return c.entries.Remove(ctx, ids...)
 }
 
 // Get returns the entry of an id, or ErrNotFound: one round trip.
 func (c *Composite) Get(ctx context.Context, id string) (Entry, error) {
-	all, err := c.GetMany(ctx, id)
-	if err == nil && len(all) == 0 {
-		err = c.lex.wrap(ctx, errNoEntry(id))
-	}
+	e, err := c.entries.Get(ctx, id)
 	if err != nil {
 		return Entry{}, err
 	}
-	return all[0], nil
+	return c.stored(ctx, e)
 }
 
 // GetMany returns the entries of ids, in their order, without those that are not in
 // the index: one round trip.
 func (c *Composite) GetMany(ctx context.Context, ids ...string) ([]Entry, error) {
-	found, err := c.lex.GetMany(ctx, ids...)
+	found, err := c.entries.GetMany(ctx, ids...)
 	if err != nil {
 		return nil, err
 	}
-	entries := make([]Entry, len(found))
-	for i, m := range found {
-		if id, err := c.id(m.Member); err != nil || id != m.ID {
-			return nil, c.lex.wrap(ctx, fmt.Errorf("%w: key.content has no entry of this index for id %s: see Verify", ErrCorrupt, members.Shorten(m.ID)))
-		}
-		if entries[i], err = c.entry(m); err != nil {
-			return nil, c.lex.wrap(ctx, err)
+	all := make([]Entry, len(found))
+	for i, e := range found {
+		if all[i], err = c.stored(ctx, e); err != nil {
+			return nil, err
 		}
 	}
-	return entries, nil
+	return all, nil
+}
+
+// stored decodes what key.content has for an id.
+func (c *Composite) stored(ctx context.Context, e entries.Entry) (Entry, error) {
+	if id, err := c.id(e.Value); err != nil || id != e.ID {
+		return Entry{}, c.entries.Wrap(ctx, fmt.Errorf("%w: key.content has no entry of this index for id %s: see Verify", ErrCorrupt, ranged.Shorten(e.ID)))
+	}
+	entry, err := c.entry(e.ID, e.Value)
+	return entry, c.entries.Wrap(ctx, err)
 }
 
 // Len returns the number of entries: one round trip.
-func (c *Composite) Len(ctx context.Context) (int64, error) { return c.lex.Len(ctx) }
+func (c *Composite) Len(ctx context.Context) (int64, error) { return c.entries.Len(ctx) }
 
 // Select yields the entries that match all conditions, in the order of the index.
 //
@@ -278,19 +269,20 @@ func (c *Composite) Len(ctx context.Context) (int64, error) { return c.lex.Len(c
 // Reads go in steps of a round trip each: 100 entries or Limit, then 500.
 func (c *Composite) Select(ctx context.Context, page Page, conditions ...Condition) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		q, none, err := plan(c, conditions)
+		q, none, err := c.plan(conditions)
 		if err != nil {
-			yield(Entry{}, c.lex.wrap(ctx, err))
+			yield(Entry{}, c.entries.Wrap(ctx, err))
 			return
 		}
 		if none {
 			return
 		}
-		for m, err := range c.lex.query(ctx, page, q) {
+		q.Limit, q.Offset, q.Reverse, q.After = page.Limit, page.Offset, page.Reverse, page.After
+		for item, err := range c.entries.Select(ctx, q) {
 			var e Entry
 			if err == nil {
-				if e, err = c.entry(m); err != nil {
-					err = c.lex.wrap(ctx, err)
+				if e, err = c.entry(item.ID, item.Member); err != nil {
+					err = c.entries.Wrap(ctx, err)
 				}
 			}
 			if !yield(e, err) || err != nil {
@@ -298,6 +290,11 @@ func (c *Composite) Select(ctx context.Context, page Page, conditions ...Conditi
 			}
 		}
 	}
+}
+
+// plan returns the query of some conditions. none is true if nothing can match.
+func (c *Composite) plan(where []Condition) (q ranged.Query, none bool, err error) {
+	return conditions.Plan(c.encoding, c.entries.Set.Declaration().Text, conditionsOf(where))
 }
 
 // All yields all entries in the order of the index.
@@ -308,22 +305,18 @@ func (c *Composite) All(ctx context.Context, page Page) iter.Seq2[Entry, error] 
 // Count returns how many entries match all conditions. If the conditions are ranges,
 // as Select explains, it is one round trip; else one for each thousand entries of them.
 func (c *Composite) Count(ctx context.Context, conditions ...Condition) (int64, error) {
-	q, none, err := plan(c, conditions)
-	if err != nil {
-		return 0, c.lex.wrap(ctx, err)
+	q, none, err := c.plan(conditions)
+	if none || err != nil {
+		return 0, c.entries.Wrap(ctx, err)
 	}
-	if none {
-		return 0, nil
-	}
-	n, err := c.lex.reader().Count(ctx, q)
-	return n, c.lex.wrap(ctx, err)
+	return c.entries.Count(ctx, q)
 }
 
 // Hashes returns the Redis hashes whose keys match a pattern such as room:* as a
 // source of the index: a column is the field of its name. An object without one of the
 // fields is not in the index. See the function Hashes.
 func (c *Composite) Hashes(pattern string) (Source[[]any], error) {
-	return Hashes(c.lex.set.Client, pattern, c.parse)
+	return Hashes(c.entries.Set.Client, pattern, c.parse)
 }
 
 // parse reads the values of the columns from the fields of a hash.
@@ -345,7 +338,7 @@ func (c *Composite) parse(_ string, fields map[string]string) (values []any, ok 
 // Verify reports entries that disagree with the reverse index, or with the objects of a
 // source unless it is nil, in steps of 200 while the index is in use.
 func (c *Composite) Verify(ctx context.Context, src *Source[[]any], opt maintain.Options) (maintain.Report, error) {
-	return c.lex.Verify(ctx, c.source(src), opt)
+	return c.entries.Verify(ctx, c.source(src), opt)
 }
 
 // Repair corrects what Verify reports. The objects win, then the reverse index
@@ -353,31 +346,38 @@ func (c *Composite) Verify(ctx context.Context, src *Source[[]any], opt maintain
 // again in the step that changes it, so that concurrent writes are not overwritten. A
 // source needs its Lookup. See Lexical.Repair.
 func (c *Composite) Repair(ctx context.Context, src *Source[[]any], opt maintain.Options) (maintain.Report, error) {
-	return c.lex.Repair(ctx, c.source(src), opt)
+	return c.entries.Repair(ctx, c.source(src), opt)
 }
 
 // Rebuild makes the index anew from a source, next to the old one, which serves until
-// the new one replaces it, with all concurrent writes. See Lexical.Rebuild.
+// the new one replaces it, in one step that has caught up with all concurrent writes, which
+// win over the source. An id that neither has is gone. A run that fails or whose context ends
+// changes nothing, except for partitions that it has replaced already. What a killed one left
+// next to the index goes with the first write a minute later, or with Repair.
 func (c *Composite) Rebuild(ctx context.Context, src Source[[]any], opt maintain.Options) (maintain.Report, error) {
-	return c.lex.Rebuild(ctx, *c.source(&src), opt)
+	return c.entries.Rebuild(ctx, c.source(&src), opt)
 }
 
-// Adopt turns a sorted set that was made by hand into this index: see Lexical.Adopt.
-// It takes over entries in the encoding of this package and, as they are, those of the
-// tutorial's text such as 0056:0028.44:90: integers and decimals padded with zeros to
-// their Digits, and a colon after each column. Such an index works like any other;
-// later, open it with OpenComposite.
+// Adopt turns a sorted set that was made by hand into this index: it makes the declaration
+// and the reverse index, in steps of 200. It takes over entries in the encoding of this package
+// and, as they are, those of the tutorial's text such as 0056:0028.44:90: integers and decimals
+// padded with zeros to their Digits, and a colon after each column. Such an index works like any
+// other; later, open it with OpenComposite.
 //
-// Adopt must not run at the same time as other methods.
+// Report.Checked is the number of entries in the index now. The report has the entries that
+// stay as they are: those that cannot be read (Dangling), and those whose id has several or
+// whose score is not 0 (Stale). Put the ids of those again, or Repair with a source. If no entry
+// can be read, the sorted set is something else, and Adopt fails. Adopt can be repeated; it must
+// not run at the same time as other methods.
 func (c *Composite) Adopt(ctx context.Context, opt maintain.Options) (maintain.Report, error) {
 	readable, err := c.adoptsReadable(ctx)
 	if err != nil {
-		return maintain.Report{}, c.lex.wrap(ctx, err)
+		return maintain.Report{}, c.entries.Wrap(ctx, err)
 	}
 	if readable != nil {
 		*c = *readable
 	}
-	return c.lex.Adopt(ctx, opt)
+	return c.entries.Adopt(ctx, opt)
 }
 
 // adoptSample is the number of entries that are examined for their encoding.
@@ -386,11 +386,11 @@ const adoptSample = 100
 // adoptsReadable returns this index in the text encoding, if that is how the key is
 // declared or, without a declaration, if most of its first entries are text.
 func (c *Composite) adoptsReadable(ctx context.Context) (*Composite, error) {
-	client, key := c.lex.set.Client, c.lex.set.Keys[0].Index
+	client, key := c.entries.Set.Client, c.entries.Set.Keys[0].Index
 	readable, unsuited := newComposite(client, c.Key(), c.opt, true)
 	d, err := Declared(ctx, client, c.Key())
 	switch {
-	case err == nil && unsuited == nil && d == Declaration(readable.lex.set.Declaration()):
+	case err == nil && unsuited == nil && d == Declaration(readable.entries.Set.Declaration()):
 		return readable, nil
 	case err == nil:
 		return nil, nil
@@ -422,13 +422,9 @@ func isPrintable(member string) bool {
 	return utf8.ValidString(member) && !strings.ContainsFunc(member, unicode.IsControl)
 }
 
-func (c *Composite) source(src *Source[[]any]) *Source[string] {
+func (c *Composite) source(src *Source[[]any]) *entries.Source {
 	if src == nil {
 		return nil
 	}
-	m := Convert(*src, func(id string, values []any) (string, error) {
-		m, err := c.member(id, values)
-		return m.Member, err
-	})
-	return &m
+	return entries.From(src.All, src.Lookup, c.member)
 }

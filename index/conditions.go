@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"retwis/index/internal/conditions"
-	"retwis/index/internal/members"
 )
 
 // Condition is a condition on the value of a column. All conditions of a query must
@@ -51,8 +50,3 @@ func Below(column string, high any) Condition { return condition(column, conditi
 
 // Prefix matches the strings, or bytes, that begin with a prefix.
 func Prefix(column, prefix string) Condition { return condition(column, conditions.Prefix, prefix) }
-
-// plan returns the query of some conditions. none is true if nothing can match.
-func plan(c *Composite, where []Condition) (q members.Query, none bool, err error) {
-	return conditions.Plan(c.encoding, c.lex.set.Declaration().Text, conditionsOf(where))
-}

@@ -9,7 +9,6 @@
 //   - [Numeric] finds ids by a number: a sorted set by score.
 //   - [Composite] finds ids by the values of several typed columns: the tutorial's
 //     composite lexicographic index, exact for every value.
-//   - [Lexical] is the lexicographic index below it, for your own encoding.
 //
 // The packages suggest (completion), graph (triples) and space (points of many
 // dimensions) are built on it. Rings, capped lists and random draws are in package
@@ -31,9 +30,8 @@
 // # Consistency
 //
 // An entry and its reverse index change in one script. A script writes up to a hundred
-// entries and takes less than half a millisecond. PutHash writes a hash and its entry in
-// one script, if they share a slot. Otherwise a program that crashes between the two
-// writes leaves them apart. Write the object first, then the entry; to delete, remove
+// entries and takes less than half a millisecond. It does not write the object: a program that
+// crashes between the two writes leaves them apart. Write the object first, then the entry; to delete, remove
 // the object first, too. A reader then finds at worst an id without an object. The
 // method Fetch compares entries with their hashes as they are read, and repairs them on
 // request: read repair. Verify finds all disagreements, Repair corrects them, and

@@ -1,8 +1,7 @@
 package index
 
 import (
-	"errors"
-
+	"retwis/index/internal/entries"
 	"retwis/internal/ordered"
 	"retwis/internal/redis/partition"
 )
@@ -23,5 +22,8 @@ var (
 	ErrValue = ordered.ErrValue
 	// ErrCorrupt is returned for data in Redis that the index did not write. Verify
 	// reports it and Repair corrects it.
-	ErrCorrupt = errors.New("the index is damaged")
+	ErrCorrupt = entries.ErrCorrupt
 )
+
+// MaxID is the maximum length of an id, in bytes.
+const MaxID = entries.MaxID

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/redis/rueidis"
 
@@ -107,34 +106,6 @@ func ExampleNumeric() {
 	// 2 are over 30
 }
 
-// The key-value store of the tutorial: members such as mykey:myvalue, in which a
-// key has one value, and keys are in order.
-func ExampleLexical() {
-	client, stop := server()
-	defer stop()
-	ctx := context.Background()
-
-	store, err := index.NewLexical(client, "store", index.LexicalOptions{
-		ID: func(member string) (string, error) {
-			key, _, ok := strings.Cut(member, ":")
-			if !ok {
-				return "", fmt.Errorf("%q has no colon", member)
-			}
-			return key, nil
-		},
-	})
-	must(err)
-	set := func(key, value string) { must(store.Put(ctx, index.Member{ID: key, Member: key + ":" + value})) }
-	set("mykey", "myvalue")
-	set("mykey", "another") // in its place
-	set("other", "value")
-	for m, err := range store.Select(ctx, index.Page{}, index.PrefixRange("mykey:")) {
-		must(err)
-		fmt.Println(strings.TrimPrefix(m.Member, "mykey:"))
-	}
-	// Output: another
-}
-
 // Read repair: get the objects of ids, and remove the ids without an object from the
 // index.
 func ExampleFetch() {
@@ -148,14 +119,15 @@ func ExampleFetch() {
 	must(ages.Put(ctx, "1", 18))
 	must(ages.Put(ctx, "2", 25)) // it has no hash
 
-	people, err := index.Fetch(ctx, client, []string{"1", "2"}, index.FetchOptions{
-		Key: func(id string) string { return "person:" + id },
-		Missing: func(ctx context.Context, ids []string) error {
-			_, err := ages.Remove(ctx, ids...)
-			return err
-		},
-	})
+	ids := []string{"1", "2"}
+	people, err := index.Fetch(ctx, client, ids, index.FetchOptions{Key: func(id string) string { return "person:" + id }})
 	must(err)
+	for _, id := range ids {
+		if !slices.ContainsFunc(people, func(f index.Fetched) bool { return f.ID == id }) {
+			_, err := ages.Remove(ctx, id)
+			must(err)
+		}
+	}
 	n, err := ages.Len(ctx)
 	must(err)
 	fmt.Println(people[0].Fields["name"], "and", n, "entry")
@@ -170,9 +142,11 @@ func ExampleComposite_Fetch() {
 
 	rooms, err := index.NewComposite(client, "rooms", index.Options{Columns: []index.Column{{Name: "price", Type: index.Int}}})
 	must(err)
-	// The hash and its entry in one step, then a change of the hash by hand.
-	must(rooms.PutHash(ctx, "90", "room:90", map[string]string{"price": "28", "view": "sea"}))
-	must(rooms.PutHash(ctx, "91", "room:91", map[string]string{"price": "35", "view": "yard"}))
+	must(client.Do(ctx, client.B().Hset().Key("room:90").FieldValue().FieldValue("price", "28").FieldValue("view", "sea").Build()).Error())
+	must(client.Do(ctx, client.B().Hset().Key("room:91").FieldValue().FieldValue("price", "35").FieldValue("view", "yard").Build()).Error())
+	must(rooms.Put(ctx, "90", 28))
+	must(rooms.Put(ctx, "91", 35))
+	// A change of the hash by hand.
 	must(client.Do(ctx, client.B().Hset().Key("room:91").FieldValue().FieldValue("price", "70").Build()).Error())
 
 	var found []index.Entry

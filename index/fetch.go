@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redis/rediserr"
+	"retwis/index/internal/entries"
+	"retwis/maintain"
 )
 
 // FetchOptions are the options of Fetch.
@@ -18,15 +18,10 @@ type FetchOptions struct {
 	// Fields are the fields to get. A hash that has none of them is returned without
 	// fields, which takes one more round trip. Default: all.
 	Fields []string
-	// Missing is called with the ids whose hashes do not exist. Default: they are
-	// skipped.
-	Missing func(ctx context.Context, ids []string) error
 	// Repair corrects the entries that disagree with their hashes: read repair. It is an
 	// option of the Fetch of an index; the function Fetch, which knows no index, refuses
 	// it.
 	Repair bool
-
-	hashesOnly bool // skip keys of other types as if they did not exist
 }
 
 // Fetched is the hash of an id.
@@ -39,9 +34,6 @@ type Fetched struct {
 	Stale bool
 }
 
-// fetchPipeline is the number of hashes in a pipeline.
-const fetchPipeline = 1000
-
 // Fetch gets the hashes of ids, in their order, without those that do not exist: one
 // round trip for a thousand. On a Cluster it asks the servers in parallel. The Fetch of an
 // index also compares the hashes with its entries.
@@ -49,93 +41,83 @@ func Fetch(ctx context.Context, client rueidis.Client, ids []string, opt FetchOp
 	if opt.Repair {
 		return nil, errors.New("index: FetchOptions.Repair is for the Fetch of an index, which knows its entries")
 	}
-	if opt.Key == nil {
-		opt.Key = func(id string) string { return id }
-	}
-	found := make([]Fetched, 0, len(ids))
-	var missing []string
-	for batch := range slices.Chunk(ids, fetchPipeline) {
-		commands := make(rueidis.Commands, len(batch))
-		for i, id := range batch {
-			if len(opt.Fields) > 0 {
-				commands[i] = client.B().Hmget().Key(opt.Key(id)).Field(opt.Fields...).Build()
-			} else {
-				commands[i] = client.B().Hgetall().Key(opt.Key(id)).Build()
-			}
-		}
-		all := make([]map[string]string, len(batch))
-		var empty []int
-		for i, reply := range client.DoMulti(ctx, commands...) {
-			var err error
-			if all[i], err = fieldsOf(reply, opt.Fields); err != nil && (!opt.hashesOnly || !rediserr.IsWrongType(err)) {
-				return nil, fmt.Errorf("index: %s: %w", opt.Key(batch[i]), err)
-			}
-			if len(all[i]) == 0 {
-				empty = append(empty, i)
-			}
-		}
-		gone, err := goneOf(ctx, client, batch, empty, opt)
-		if err != nil {
-			return nil, err
-		}
-		for i, id := range batch {
-			if gone[i] {
-				missing = append(missing, id)
-			} else {
-				found = append(found, Fetched{ID: id, Fields: all[i]})
-			}
+	keys := ids
+	if opt.Key != nil {
+		keys = make([]string, len(ids))
+		for i, id := range ids {
+			keys[i] = opt.Key(id)
 		}
 	}
-	if len(missing) > 0 && opt.Missing != nil {
-		if err := opt.Missing(ctx, missing); err != nil {
-			return nil, err
+	hashes, err := entries.ReadHashes(ctx, client, keys, opt.Fields, false)
+	if err != nil {
+		return nil, fmt.Errorf("index: %w", err)
+	}
+	var found []Fetched
+	for i, fields := range hashes {
+		if fields != nil {
+			found = append(found, Fetched{ID: ids[i], Fields: fields})
 		}
 	}
 	return found, nil
 }
 
-// goneOf returns which of the ids whose fields came back empty have no hash. A hash
-// without fields does not exist; but HMGET replies the same for a hash that has only
-// other fields.
-func goneOf(ctx context.Context, client rueidis.Client, ids []string, empty []int, opt FetchOptions) (map[int]bool, error) {
-	gone := make(map[int]bool, len(empty))
-	if len(opt.Fields) == 0 || len(empty) == 0 {
-		for _, i := range empty {
-			gone[i] = true
+// Fetch gets the hashes of entries that were read, in their order and without those that do
+// not exist, as the function Fetch does: one round trip for a thousand. It compares each
+// hash with its entry, whose columns are the fields of their names, which costs nothing, and
+// marks those that differ as Stale.
+//
+// Where the two differ it reads both again, since a program may have written the one and
+// not yet the other, and reports what still differs: Stale if the hash has other values,
+// Missing if it has no entry any more, Dangling if it does not exist or lacks a column,
+// Invalid if it has values that the index cannot hold. Report.Checked counts the entries.
+//
+// With FetchOptions.Repair it then makes the entries of these ids agree with their hashes, as
+// the method Repair does: no concurrent write is lost. Entries stay as they are while another
+// process repairs or rebuilds the index, or for a minute after one was killed during it;
+// Report.Repaired counts those that were changed.
+func (c *Composite) Fetch(ctx context.Context, read []Entry, opt FetchOptions) ([]Fetched, maintain.Report, error) {
+	all := make([]entries.Entry, len(read))
+	for i, e := range read {
+		all[i] = entries.Entry{ID: e.ID, Value: e.member}
+		if e.member == "" { // it was not read from the index
+			var err error
+			if all[i].Value, err = c.member(e.ID, e.Values); err != nil {
+				return nil, maintain.Report{}, c.entries.Wrap(ctx, err)
+			}
 		}
-		return gone, nil
 	}
-	commands := make(rueidis.Commands, len(empty))
-	for c, i := range empty {
-		commands[c] = client.B().Exists().Key(opt.Key(ids[i])).Build()
+	var names []string
+	for _, column := range c.opt.Columns {
+		names = append(names, column.Name)
 	}
-	for c, reply := range client.DoMulti(ctx, commands...) {
-		n, err := reply.AsInt64()
-		if err != nil {
-			return nil, fmt.Errorf("index: %s: %w", opt.Key(ids[empty[c]]), err)
-		}
-		gone[empty[c]] = n == 0
-	}
-	return gone, nil
+	return entries.Fetch[Fetched](ctx, c.entries, all, entries.Hashes{
+		Key: opt.Key, Fields: opt.Fields, Repair: opt.Repair, Needs: names,
+		Value: func(id string, fields map[string]string) (string, bool, error) {
+			values, ok, err := c.parse(id, fields)
+			if !ok || err != nil {
+				return "", false, err
+			}
+			member, err := c.member(id, values)
+			return member, true, err
+		},
+	})
 }
 
-// fieldsOf reads the reply of HGETALL, or of HMGET if names are given.
-func fieldsOf(reply rueidis.RedisResult, names []string) (map[string]string, error) {
-	if len(names) == 0 {
-		return reply.AsStrMap()
+// Fetch gets the hashes of entries that were read, in their order, and compares the two:
+// see Composite.Fetch. The number is the field with the name of the column.
+func (x *Numeric[N]) Fetch(ctx context.Context, read []NumericEntry[N], opt FetchOptions) ([]Fetched, maintain.Report, error) {
+	all := make([]entries.Entry, len(read))
+	for i, e := range read {
+		all[i] = entries.Entry{ID: e.ID, Value: scoreText(e.Number)}
 	}
-	values, err := reply.ToArray()
-	if err != nil {
-		return nil, err
-	}
-	fields := make(map[string]string, len(names))
-	for i, v := range values {
-		if v.IsNil() {
-			continue
-		}
-		if fields[names[i]], err = v.ToString(); err != nil {
-			return nil, err
-		}
-	}
-	return fields, nil
+	return entries.Fetch[Fetched](ctx, x.entries, all, entries.Hashes{
+		Key: opt.Key, Fields: opt.Fields, Repair: opt.Repair, Needs: []string{x.column.Name},
+		Value: func(id string, fields map[string]string) (string, bool, error) {
+			n, ok, err := x.parse(id, fields)
+			if !ok || err != nil {
+				return "", false, err
+			}
+			return scoreText(n), true, checkNumber(n)
+		},
+	})
 }

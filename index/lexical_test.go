@@ -8,7 +8,10 @@ import (
 	"sync"
 	"testing"
 
-	"retwis/index/internal/members"
+	"retwis/index/internal/entries"
+	"retwis/index/internal/ranged"
+	"retwis/internal/redis/partition"
+	"retwis/internal/redis/scan"
 )
 
 // Any Limit and Offset selects a part of the result, however great or small.
@@ -72,59 +75,63 @@ func TestReadAnswerAgain(t *testing.T) {
 	all.Wait()
 }
 
-// An invalid range is refused, with a cursor or without.
-func TestWrongRanges(t *testing.T) {
-	t.Parallel()
-	x, err := NewLexical(client(t), "ranges", LexicalOptions{})
+// words is an index whose members are their own ids: the tutorial's first lexicographic index.
+func words(t *testing.T) *entries.Index {
+	t.Helper()
+	x, err := entries.New(client(t), "myindex", entries.Options{
+		Package: "index", Declaration: partition.Declaration{Kind: "words"},
+		ID: func(member string) (string, error) { return member, nil },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range []Range{{}, {Min: "a", Max: "+"}, {Min: "-", Max: "b"}, {Max: "[c"}} {
-		for _, page := range []Page{{}, {After: Member{"b", "b"}.Cursor()}, {After: Member{"b", "b"}.Cursor(), Reverse: true}} {
-			for _, err := range x.Select(t.Context(), page, r) {
+	return x
+}
+
+// An invalid range is refused, with a cursor or without.
+func TestWrongRanges(t *testing.T) {
+	t.Parallel()
+	x := words(t)
+	for _, r := range []ranged.Range{{}, {Min: "a", Max: "+"}, {Min: "-", Max: "b"}, {Max: "[c"}} {
+		for _, q := range []ranged.Query{{}, {After: scan.EncodeCursor("b")}, {After: scan.EncodeCursor("b"), Reverse: true}} {
+			q.Ranges = []ranged.Range{r}
+			for _, err := range x.Select(t.Context(), q) {
 				if !isErr(err, ErrValue) {
-					t.Errorf("%q, %+v: %v", r, page, err)
+					t.Errorf("%q, %+v: %v", r, q, err)
 				}
 			}
-			if _, err := x.Count(t.Context(), r); !isErr(err, ErrValue) {
+			if _, err := x.Count(t.Context(), q); !isErr(err, ErrValue) {
 				t.Errorf("counting %q: %v", r, err)
 			}
 		}
 	}
 }
 
-// The tutorial's first lexicographic index: members that are their own ids.
 func TestWords(t *testing.T) {
 	t.Parallel()
-	words, err := NewLexical(client(t), "myindex", LexicalOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := words(t)
 	for _, w := range []string{"baaa", "abbb", "aaaa", "bbbb"} {
-		if err := words.Put(t.Context(), Member{w, w}); err != nil {
+		if err := x.Put(t.Context(), entries.Entry{ID: w, Value: w}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	read := func(q members.Query) string {
-		var all []string
-		for _, m := range list(t, words.query(t.Context(), Page{Limit: q.Limit, Offset: q.Offset, Reverse: q.Reverse}, q)) {
-			all = append(all, m.ID)
-		}
-		return strings.Join(all, " ")
-	}
-	for want, q := range map[string]members.Query{
+	for want, q := range map[string]ranged.Query{
 		"aaaa abbb baaa bbbb": {},
-		"aaaa abbb":           {Ranges: []members.Range{{Min: "[a", Max: "(b"}}},
-		"bbbb":                {Ranges: []members.Range{{Min: "[b", Max: "+"}}, Offset: 1},
-		"bbbb baaa":           {Ranges: []members.Range{members.WithPrefix("b")}, Reverse: true},
-		"aaaa bbbb":           {Ranges: []members.Range{{Min: "-", Max: "(ab"}, {Min: "[bb", Max: "+"}}},
+		"aaaa abbb":           {Ranges: []ranged.Range{{Min: "[a", Max: "(b"}}},
+		"bbbb":                {Ranges: []ranged.Range{{Min: "[b", Max: "+"}}, Offset: 1},
+		"bbbb baaa":           {Ranges: []ranged.Range{ranged.WithPrefix("b")}, Reverse: true},
+		"aaaa bbbb":           {Ranges: []ranged.Range{{Min: "-", Max: "(ab"}, {Min: "[bb", Max: "+"}}},
 		"baaa":                {Keep: func(m string) bool { return strings.HasPrefix(m, "b") }, Limit: 1},
 	} {
-		if got := read(q); got != want {
+		var all []string
+		for _, m := range list(t, x.Select(t.Context(), q)) {
+			all = append(all, m.ID)
+		}
+		if got := strings.Join(all, " "); got != want {
 			t.Errorf("%+v: %q, expected %q", q, got, want)
 		}
 	}
-	if n, err := words.Count(t.Context(), Range{"[a", "(b"}, Range{"[bb", "+"}); err != nil || n != 3 {
+	if n, err := x.Count(t.Context(), ranged.Query{Ranges: []ranged.Range{{Min: "[a", Max: "(b"}, {Min: "[bb", Max: "+"}}}); err != nil || n != 3 {
 		t.Fatal(n, err)
 	}
 }

@@ -114,7 +114,7 @@ func (o *objects) damage() (missing, stale, dangling int64) {
 	o.do("ZADD", index, "0", "junk")                  // added: dangling
 	o.do("ZADD", index, "0", strings.Repeat("j", 9))  // added, with the id j: dangling
 	o.do("ZREM", index, member("still3"))             // moved: missing
-	o.do("ZADD", index, "0", moved.Member)            // and stale
+	o.do("ZADD", index, "0", moved)                   // and stale
 	o.do("HDEL", content, "still4")                   // not in the reverse index: missing, and missing for its object
 	o.do("HSET", content, "still5", "nonsense")       // invalid in the reverse index: dangling; its entry stale; stale for its object
 	o.do("HSET", content, "nobody", member("still6")) // the entry of another id: dangling

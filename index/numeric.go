@@ -3,8 +3,6 @@ package index
 import (
 	"cmp"
 	"context"
-	_ "embed"
-	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -13,30 +11,10 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/index/internal/batch"
-	"retwis/index/internal/members"
-	"retwis/index/internal/scores"
-	"retwis/internal/ordered"
+	"retwis/index/internal/entries"
+	"retwis/index/internal/ranged"
 	"retwis/internal/redis/partition"
-	"retwis/internal/redis/scan"
-	"retwis/internal/redis/script"
-)
-
-var (
-	//go:embed numeric_put.lua
-	numericPutLua string
-	//go:embed numeric_remove.lua
-	numericRemoveLua string
-	//go:embed numeric_watch.lua
-	numericWatchLua string
-	//go:embed numeric_replace.lua
-	numericReplaceLua string
-	//go:embed numeric_fill.lua
-	numericFillLua string
-	//go:embed numeric_finish.lua
-	numericFinishLua string
-	//go:embed numeric_page.lua
-	numericPageLua string
+	"retwis/maintain"
 )
 
 // Number is the type of the values of a Numeric.
@@ -54,10 +32,8 @@ type Number interface{ ~int | ~int64 | ~float64 }
 // does not hold exactly: a Composite with one column orders all 64 bits. Ids with the
 // same number are in the order of their bytes.
 type Numeric[N Number] struct {
-	set    *partition.Set
-	column Column
-
-	put, remove, page script.Script
+	entries *entries.Index
+	column  Column
 }
 
 // NumericOptions are the options of NewNumeric.
@@ -78,11 +54,11 @@ type NumericEntry[N Number] struct {
 
 // Cursor returns the position of the entry, for Page.After.
 func (e NumericEntry[N]) Cursor() string {
-	return scan.EncodeCursor(scoreText(e.Number) + " " + e.ID)
+	return ranged.Cursor(float64(e.Number), e.ID)
 }
 
 // scoreText formats a number as a score; -0 is 0, as Redis orders it.
-func scoreText[N Number](n N) string { return scores.Text(float64(n)) }
+func scoreText[N Number](n N) string { return ranged.Text(float64(n)) }
 
 // maxExact is the greatest integer up to which each one is a float64.
 const maxExact = 1 << 53
@@ -117,13 +93,17 @@ func NewNumeric[N Number](client rueidis.Client, key string, opt NumericOptions)
 	if err != nil {
 		return nil, fmt.Errorf("index: %s: Options.Name: %w", key, err)
 	}
-	set, err := partition.New(client, key, partition.Declaration{Kind: kindNumeric, Text: column.String(), Partitions: opt.Partitions})
+	x := &Numeric[N]{column: column}
+	x.entries, err = entries.New(client, key, entries.Options{
+		Package: "index", Declaration: partition.Declaration{Kind: kindNumeric, Text: column.String(), Partitions: opt.Partitions},
+		Scored: true, Describe: func(score string) string { return score },
+		CheckScore: func(score string) error {
+			e, err := entryOf[N]("", score)
+			return cmp.Or(err, checkNumber(e.Number))
+		},
+	})
 	if err != nil {
-		return nil, fmt.Errorf("index: %w", err)
-	}
-	x := &Numeric[N]{
-		set: set, column: column,
-		put: partition.NewScript(numericPutLua), remove: partition.NewScript(numericRemoveLua), page: partition.NewScript(ordered.LuaLess + numericPageLua),
+		return nil, err
 	}
 	return x, nil
 }
@@ -142,7 +122,7 @@ func OpenNumeric[N Number](ctx context.Context, client rueidis.Client, key strin
 	name, _, _ := strings.Cut(d.Text, ":")
 	x, err := NewNumeric[N](client, key, NumericOptions{Name: name, Partitions: d.Partitions})
 	if err == nil && x.column.String() != d.Text {
-		err = fmt.Errorf("index: %w: %q is %s, not %s", ErrDeclared, key, d, Declaration(x.set.Declaration()))
+		err = fmt.Errorf("index: %w: %q is %s, not %s", ErrDeclared, key, d, Declaration(x.entries.Set.Declaration()))
 	}
 	if err != nil {
 		return nil, err
@@ -154,169 +134,149 @@ func OpenNumeric[N Number](ctx context.Context, client rueidis.Client, key strin
 func (x *Numeric[N]) Column() Column { return x.column }
 
 // Key returns the key of the index.
-func (x *Numeric[N]) Key() string { return x.set.Key }
-
-func (x *Numeric[N]) wrap(ctx context.Context, err error) error { return wrap(ctx, x.set, err) }
+func (x *Numeric[N]) Key() string { return x.entries.Set.Key }
 
 // Check reports, without a server, why Put would refuse an entry.
 func (x *Numeric[N]) Check(id string, n N) error {
-	err := cmp.Or(checkID(id), checkNumber(n))
-	if err != nil {
-		return fmt.Errorf("index: %s: id %s: %w", x.Key(), members.Shorten(id), err)
+	if _, err := entryFor(id, n); err != nil {
+		return fmt.Errorf("index: %s: %w", x.Key(), err)
 	}
 	return nil
 }
 
+// entryFor returns an entry as the index has it.
+func entryFor[N Number](id string, n N) (entries.Entry, error) {
+	if err := cmp.Or(entries.CheckID(id), checkNumber(n)); err != nil {
+		return entries.Entry{}, fmt.Errorf("id %s: %w", ranged.Shorten(id), err)
+	}
+	return entries.Entry{ID: id, Value: scoreText(n)}, nil
+}
+
 // Put adds an entry, or moves it: one script.
 func (x *Numeric[N]) Put(ctx context.Context, id string, n N) error {
-	if err := x.Check(id, n); err != nil {
-		return err
+	e, err := entryFor(id, n)
+	if err != nil {
+		return x.entries.Wrap(ctx, err)
 	}
-	if len(x.set.Keys) > 1 {
-		if err := x.set.Declare(ctx); err != nil {
-			return x.wrap(ctx, err)
-		}
-	}
-	r := x.put.Run(ctx, x.set.Client, x.set.Of(id).All(), append(x.set.Args(), id, scoreText(n)))
-	return x.wrap(ctx, r.Error())
+	return x.entries.Put(ctx, e)
 }
 
 // PutMany puts entries in pipelined scripts of a hundred, and returns how many are in.
 // After an error those before it are in; it does no harm to repeat it. If an id comes
 // twice, the last entry wins.
-func (x *Numeric[N]) PutMany(ctx context.Context, entries iter.Seq[NumericEntry[N]]) (int, error) {
-	w, err := batch.New(ctx, x.set, x.put, x.set.Args())
-	if err != nil {
-		return 0, x.wrap(ctx, err)
-	}
-	for e := range entries {
-		if err = cmp.Or(checkID(e.ID), checkNumber(e.Number)); err != nil {
-			err = fmt.Errorf("id %s: %w", members.Shorten(e.ID), err)
-		} else {
-			err = w.Add(e.ID, scoreText(e.Number))
+func (x *Numeric[N]) PutMany(ctx context.Context, all iter.Seq[NumericEntry[N]]) (int, error) {
+	return x.entries.PutMany(ctx, func(yield func(entries.Entry, error) bool) {
+		for e := range all {
+			if entry, err := entryFor(e.ID, e.Number); !yield(entry, err) || err != nil {
+				return
+			}
 		}
-		if err != nil {
-			break
-		}
-	}
-	return w.Finish(x.wrap, err)
+	})
 }
 
 // Remove removes ids from the index and returns how many were in it: one round trip
 // for thousands.
 func (x *Numeric[N]) Remove(ctx context.Context, ids ...string) (int, error) {
-	if err := x.set.Check(ctx); err != nil {
-		return 0, x.wrap(ctx, err)
-	}
-	removed := 0
-	calls := make([]script.Call, 0, len(ids)/removeBatch+1)
-	for p, batch := range byPartition(x.set, ids) {
-		for _, ids := range batch {
-			calls = append(calls, script.Call{Keys: x.set.Keys[p].All(), Args: append(x.set.Args(), ids...)})
-		}
-	}
-	for _, r := range x.remove.RunMany(ctx, x.set.Client, calls) {
-		n, err := r.AsInt64()
-		if err != nil {
-			return removed, x.wrap(ctx, err)
-		}
-		removed += int(n)
-	}
-	return removed, nil
-}
-
-// byPartition groups ids by partition, in batches for a script.
-func byPartition(set *partition.Set, ids []string) [][][]string {
-	all := make([][][]string, len(set.Keys))
-	for _, id := range ids {
-		p := set.Index(id)
-		if n := len(all[p]); n == 0 || len(all[p][n-1]) == removeBatch {
-			all[p] = append(all[p], nil)
-		}
-		last := len(all[p]) - 1
-		all[p][last] = append(all[p][last], id)
-	}
-	return all
+	return x.entries.Remove(ctx, ids...)
 }
 
 // Get returns the entry of an id, or ErrNotFound: one round trip. If N is an integer
 // and the score is not, it returns ErrCorrupt.
 func (x *Numeric[N]) Get(ctx context.Context, id string) (NumericEntry[N], error) {
-	all, err := x.GetMany(ctx, id)
-	if err == nil && len(all) == 0 {
-		err = x.wrap(ctx, errNoEntry(id))
-	}
+	found, err := x.entries.Get(ctx, id)
 	if err != nil {
 		return NumericEntry[N]{}, err
 	}
-	return all[0], nil
+	e, err := entryOf[N](id, found.Value)
+	return e, x.entries.Wrap(ctx, err)
 }
 
 // GetMany returns the entries of ids, in their order, without those that are not in
 // the index: one round trip.
 func (x *Numeric[N]) GetMany(ctx context.Context, ids ...string) ([]NumericEntry[N], error) {
-	if err := x.set.Check(ctx); err != nil {
-		return nil, x.wrap(ctx, err)
+	found, err := x.entries.GetMany(ctx, ids...)
+	if err != nil {
+		return nil, err
 	}
-	commands := make(rueidis.Commands, len(ids))
-	for i, id := range ids {
-		commands[i] = x.set.Client.B().Zscore().Key(x.set.Of(id).Index).Member(id).Build()
+	all := make([]NumericEntry[N], len(found))
+	for i, e := range found {
+		if all[i], err = entryOf[N](e.ID, e.Value); err != nil {
+			return nil, x.entries.Wrap(ctx, err)
+		}
 	}
-	entries := make([]NumericEntry[N], 0, len(ids))
-	for i, r := range x.set.Client.DoMulti(ctx, commands...) {
-		f, err := r.AsFloat64()
-		if rueidis.IsRedisNil(err) {
-			continue
-		}
-		var e NumericEntry[N]
-		if err == nil {
-			e, err = entryOf[N](ids[i], f)
-		}
-		if err != nil {
-			return nil, x.wrap(ctx, err)
-		}
-		entries = append(entries, e)
-	}
-	return entries, nil
+	return all, nil
 }
 
-// entryOf returns the entry with a score, which another program may have written. An
+// entryOf returns the entry with the text of a score.
+func entryOf[N Number](id, score string) (NumericEntry[N], error) {
+	f, err := strconv.ParseFloat(score, 64)
+	if err != nil {
+		return NumericEntry[N]{}, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	return numbered[N](id, f)
+}
+
+// numbered returns the entry with a score, which another program may have written. An
 // integer is not rounded: its cursor would lead back to the entry, without end.
-func entryOf[N Number](id string, score float64) (NumericEntry[N], error) {
+func numbered[N Number](id string, score float64) (NumericEntry[N], error) {
 	n := N(score)
 	if float64(n) != score {
-		return NumericEntry[N]{}, fmt.Errorf("%w: id %s has the score %g, which is not an integer", ErrCorrupt, members.Shorten(id), score)
+		return NumericEntry[N]{}, fmt.Errorf("%w: id %s has the score %g, which is not an integer", ErrCorrupt, ranged.Shorten(id), score)
 	}
 	return NumericEntry[N]{id, n}, nil
 }
 
 // Len returns the number of entries: one round trip.
-func (x *Numeric[N]) Len(ctx context.Context) (int64, error) {
-	n, err := x.set.Len(ctx)
-	return n, x.wrap(ctx, err)
+func (x *Numeric[N]) Len(ctx context.Context) (int64, error) { return x.entries.Len(ctx) }
+
+// Select yields the entries that match all conditions, in the order of their numbers.
+// The conditions are on the column of the index; Prefix is not among them. It reads in
+// steps of a round trip each, 100 entries or Limit, then 500; each costs O(log n) and
+// what it returns, after any cursor. With one range and one partition an offset costs no more.
+func (x *Numeric[N]) Select(ctx context.Context, page Page, conditions ...Condition) iter.Seq2[NumericEntry[N], error] {
+	return func(yield func(NumericEntry[N], error) bool) {
+		ranges, err := x.plan(conditions)
+		if err != nil {
+			yield(NumericEntry[N]{}, x.entries.Wrap(ctx, err))
+			return
+		}
+		if len(ranges) == 0 {
+			return
+		}
+		q := ranged.Query{Limit: page.Limit, Offset: page.Offset, Reverse: page.Reverse, After: page.After, Ranges: ranges}
+		for item, err := range x.entries.Select(ctx, q) {
+			var e NumericEntry[N]
+			if err == nil {
+				e, err = numbered[N](item.ID, item.Score)
+				err = x.entries.Wrap(ctx, err)
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
-// parseCursor reads a cursor.
-func parseCursor(after string) (score, id string, err error) {
-	if after == "" {
-		return "", "", nil
+// All yields all entries in the order of their numbers.
+func (x *Numeric[N]) All(ctx context.Context, page Page) iter.Seq2[NumericEntry[N], error] {
+	return x.Select(ctx, page)
+}
+
+// Count returns how many entries match all conditions: one round trip, O(log n), for
+// 64 values of an In.
+func (x *Numeric[N]) Count(ctx context.Context, conditions ...Condition) (int64, error) {
+	ranges, err := x.plan(conditions)
+	if err != nil || len(ranges) == 0 {
+		return 0, x.entries.Wrap(ctx, err)
 	}
-	position, err := scan.DecodeCursor(after)
-	if err != nil {
-		return "", "", err
-	}
-	score, id, ok := strings.Cut(position, " ")
-	if f, err := strconv.ParseFloat(score, 64); !ok || err != nil || math.IsNaN(f) {
-		return "", "", errors.New("invalid cursor: use one that an earlier page returned")
-	}
-	return score, id, nil
+	return x.entries.Count(ctx, ranged.Query{Ranges: ranges})
 }
 
 // Hashes returns the Redis hashes whose keys match a pattern such as user:* as a source
 // of the index: the number is the field with the name of the column. An object without
 // that field is not in the index. See the function Hashes.
 func (x *Numeric[N]) Hashes(pattern string) (Source[N], error) {
-	return Hashes(x.set.Client, pattern, x.parse)
+	return Hashes(x.entries.Set.Client, pattern, x.parse)
 }
 
 // parse reads the number from the fields of a hash.
@@ -333,4 +293,41 @@ func (x *Numeric[N]) parse(_ string, fields map[string]string) (n N, ok bool, er
 		n = N(v)
 	}
 	return n, true, err
+}
+
+// Verify compares the index with objects, in steps of 200: with those that All yields,
+// and with Lookup it finds entries without an object. A numeric index has nothing of its
+// own to disagree with, so it needs a source.
+func (x *Numeric[N]) Verify(ctx context.Context, src *Source[N], opt maintain.Options) (maintain.Report, error) {
+	return x.entries.Verify(ctx, scoresOf(src), opt)
+}
+
+// Repair finds what Verify finds and gives the entries the numbers of their objects.
+// Each entry is compared again in the step that changes it, so that concurrent writes
+// stay. The source needs its Lookup.
+func (x *Numeric[N]) Repair(ctx context.Context, src *Source[N], opt maintain.Options) (maintain.Report, error) {
+	return x.entries.Repair(ctx, scoresOf(src), opt)
+}
+
+// Rebuild makes the index anew from a source, next to the old one: see Composite.Rebuild.
+func (x *Numeric[N]) Rebuild(ctx context.Context, src Source[N], opt maintain.Options) (maintain.Report, error) {
+	return x.entries.Rebuild(ctx, scoresOf(&src), opt)
+}
+
+// Adopt makes an index of a sorted set made by hand, of ids scored by numbers, in steps
+// of 200. Report.Checked is the number of entries in the index now. Entries that the
+// index could not have written are reported as Invalid and stay as they are; if all are
+// of that kind, Adopt fails.
+func (x *Numeric[N]) Adopt(ctx context.Context, opt maintain.Options) (maintain.Report, error) {
+	return x.entries.Adopt(ctx, opt)
+}
+
+// scoresOf returns a source of scores.
+func scoresOf[N Number](src *Source[N]) *entries.Source {
+	if src == nil {
+		return &entries.Source{}
+	}
+	return entries.From(src.All, src.Lookup, func(id string, n N) (string, error) {
+		return scoreText(n), cmp.Or(entries.CheckID(id), checkNumber(n))
+	})
 }

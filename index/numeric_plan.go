@@ -5,13 +5,13 @@ import (
 	"slices"
 
 	"retwis/index/internal/conditions"
-	"retwis/index/internal/scores"
+	"retwis/index/internal/ranged"
 	"retwis/internal/ordered"
 )
 
 // plan translates conditions into ranges of scores in order; none if nothing matches.
-func (x *Numeric[N]) plan(where []Condition) ([]scores.Range, error) {
-	all := scores.All()
+func (x *Numeric[N]) plan(where []Condition) ([]ranged.Range, error) {
+	all := ranged.AllScores()
 	var values []float64 // allowed by In, if exact
 	exact := false
 	for _, c := range conditionsOf(where) {
@@ -40,13 +40,13 @@ func (x *Numeric[N]) plan(where []Condition) ([]scores.Range, error) {
 	case all.Empty():
 		return nil, nil
 	case !exact:
-		return []scores.Range{all}, nil
+		return []ranged.Range{all.Range()}, nil
 	}
 	slices.Sort(values)
-	var ranges []scores.Range
+	var ranges []ranged.Range
 	for _, f := range slices.Compact(values) {
 		if all.Has(f) {
-			ranges = append(ranges, scores.Range{Low: f, High: f})
+			ranges = append(ranges, ranged.Scores{Low: f, High: f}.Range())
 		}
 	}
 	return ranges, nil

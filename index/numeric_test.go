@@ -89,20 +89,17 @@ func TestAges(t *testing.T) {
 	if n, err := ages.Len(ctx); err != nil || n != 3 {
 		t.Fatal(n, err)
 	}
-	if _, err := OpenNumeric[float64](ctx, ages.set.Client, "myindex"); !isErr(err, ErrDeclared) {
+	if _, err := OpenNumeric[float64](ctx, ages.entries.Set.Client, "myindex"); !isErr(err, ErrDeclared) {
 		t.Fatalf("opened as floats: %v", err)
 	}
-	lexical, err := NewLexical(ages.set.Client, "lexical", LexicalOptions{Declaration: "with a text"})
-	if err == nil {
-		err = lexical.Put(ctx, Member{"a", "a"})
-	}
-	if err != nil {
+	lexical := composite(t, ages.entries.Set.Client, "lexical", Options{Columns: columns(t, "a:string")})
+	if err := lexical.Put(ctx, "a", "a"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenNumeric[int](ctx, ages.set.Client, "lexical"); !isErr(err, ErrDeclared) {
+	if _, err := OpenNumeric[int](ctx, ages.entries.Set.Client, "lexical"); !isErr(err, ErrDeclared) {
 		t.Fatal(err)
 	}
-	if again, err := OpenNumeric[int](ctx, ages.set.Client, "myindex"); err != nil || again.Key() != "myindex" {
+	if again, err := OpenNumeric[int](ctx, ages.entries.Set.Client, "myindex"); err != nil || again.Key() != "myindex" {
 		t.Fatal(err)
 	}
 }
@@ -254,7 +251,7 @@ func TestNumericUpkeep(t *testing.T) {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		for _, command := range [][]string{
-			{"ZREM", x.set.Of("1").Index, "1"}, {"ZADD", x.set.Of("2").Index, "77", "2"}, {"ZADD", x.set.Of("missing").Index, "5", "missing"},
+			{"ZREM", x.entries.Set.Of("1").Index, "1"}, {"ZADD", x.entries.Set.Of("2").Index, "77", "2"}, {"ZADD", x.entries.Set.Of("missing").Index, "5", "missing"},
 		} {
 			if err := c.Do(ctx, c.B().Arbitrary(command[0]).Keys(command[1]).Args(command[2:]...).Build()).Error(); err != nil {
 				t.Fatal(err)
@@ -299,7 +296,7 @@ func TestNumericUpkeep(t *testing.T) {
 func TestNegativeZero(t *testing.T) {
 	t.Parallel()
 	x, ctx := numeric[float64](t, "zeros", NumericOptions{}), t.Context()
-	c, minus := x.set.Client, math.Copysign(0, -1)
+	c, minus := x.entries.Set.Client, math.Copysign(0, -1)
 	if err := x.Put(ctx, "a", minus); err != nil {
 		t.Fatal(err)
 	}
@@ -327,7 +324,7 @@ func TestScoreIsNoInteger(t *testing.T) {
 	if err := x.Put(ctx, "a", 1); err != nil {
 		t.Fatal(err)
 	}
-	c := x.set.Client
+	c := x.entries.Set.Client
 	source := objectsOf([]Object[int]{{ID: "a", Value: 1}}, func(int) {})
 	source.Lookup = func(context.Context, []string) ([]Object[int], error) { return []Object[int]{{ID: "a", Value: 1}}, nil }
 	for _, score := range []float64{1.5, math.Inf(1), math.Inf(-1), 1e300} {

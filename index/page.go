@@ -1,7 +1,5 @@
 package index
 
-import "math"
-
 // Page selects a part of the result of a query: pagination. The zero value is all of
 // it, first to last.
 //
@@ -13,11 +11,4 @@ type Page struct {
 	Offset  int    // skip so many entries first; it costs as much as reading them, except in a Numeric
 	Reverse bool   // last first
 	After   string // the cursor of an entry: begin after it
-}
-
-// normalize clamps Limit and Offset so that they are not negative and can be added.
-func (p Page) normalize() Page {
-	p.Limit = min(max(p.Limit, 0), math.MaxInt/2)
-	p.Offset = min(max(p.Offset, 0), math.MaxInt/2)
-	return p
 }

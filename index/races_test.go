@@ -236,12 +236,13 @@ func TestRepairComparesAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var todo repairs
-	todo.add("drop", "1", right.Member)    // by now the entry of its id
-	todo.add("restore", "1", old.Member)   // not any more
-	todo.add("forget", "1", old.Member)    // nor is it in the reverse index
-	todo.add("restore", "2", right.Member) // never was
-	n, err := x.lex.repair.Run(ctx, x.lex.set.Client, x.lex.set.Keys[0].All(), append(x.lex.set.Args(), todo...)).AsInt64()
+	todo := []string{
+		"drop", "1", right, // by now the entry of its id
+		"restore", "1", old, // not any more
+		"forget", "1", old, // nor is it in the reverse index
+		"restore", "2", right, // never was
+	}
+	n, err := x.entries.Scripts.Repair.Run(ctx, x.entries.Set.Client, x.entries.Set.Keys[0].All(), append(x.entries.Set.Args(), todo...)).AsInt64()
 	if err != nil || n != 0 {
 		t.Fatal(n, err)
 	}

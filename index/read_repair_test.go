@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
 
-	"retwis/index/internal/members"
+	"retwis/index/internal/entries"
 	"retwis/internal/redistest"
 	"retwis/maintain"
 )
@@ -27,7 +26,9 @@ func (o *objects) fetch(ctx context.Context, opt FetchOptions) ([]Fetched, maint
 		}
 		entries = append(entries, e)
 	}
-	opt.Key = o.key
+	if opt.Key == nil {
+		opt.Key = o.key
+	}
 	return o.index.Fetch(ctx, entries, opt)
 }
 
@@ -64,23 +65,19 @@ func TestFetchNoticesAndRepairs(t *testing.T) {
 		o.do("HSET", o.key("invalid"), "age", "old")
 		for _, id := range []string{"twice", "halfGone"} { // by hand, without the reverse index
 			m, _ := o.index.member(id, []any{99})
-			o.do("ZADD", o.index.lex.set.Of(id).Index, "0", m.Member)
+			o.do("ZADD", o.index.entries.Set.Of(id).Index, "0", m)
 		}
 		o.do("DEL", o.key("halfGone"))
 		if _, err := o.index.Remove(t.Context(), "halfGone"); err != nil {
 			t.Fatal(err)
 		}
 		want := map[string]maintain.Kind{"stale": maintain.Stale, "gone": maintain.Dangling, "bare": maintain.Dangling, "invalid": maintain.Invalid, "twice": maintain.Stale, "halfGone": maintain.Dangling}
-		var missing []string
-		found, report := o.mustFetch(FetchOptions{Fields: []string{"name"}, Missing: func(_ context.Context, ids []string) error {
-			missing = append(missing, ids...)
-			return nil
-		}})
+		found, report := o.mustFetch(FetchOptions{Fields: []string{"name"}})
 		if got := kinds(report); !maps.Equal(got, want) || report.Checked != 8 || report.Repaired != 0 || report.Problems() != 6 {
 			t.Errorf("%+v, want %v", report, want)
 		}
-		if slices.Sort(missing); !slices.Equal(missing, []string{"gone", "halfGone"}) {
-			t.Errorf("missing %q", missing)
+		if len(found) != 6 { // not gone and halfGone; twice has two entries
+			t.Errorf("found %v", found)
 		}
 		stale := map[string]bool{}
 		for _, f := range found {
@@ -115,7 +112,7 @@ func TestFetchNumericRepairs(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	x := numeric[float64](t, "read", NumericOptions{Name: "price", Partitions: 2})
-	c := x.set.Client
+	c := x.entries.Set.Client
 	key := func(id string) string { return "thing:" + id }
 	want := map[string]float64{}
 	for i := range 300 {
@@ -173,7 +170,7 @@ func TestFetchAgainstBruteForce(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n++
 		o := newObjects(t, c, fmt.Sprint("brute", n), rapid.SampledFrom([]int{1, 2}).Draw(rt, "partitions"))
-		if err := o.index.lex.set.Adopt(t.Context()); err != nil { // all partitions are declared
+		if err := o.index.entries.Set.Adopt(t.Context()); err != nil { // all partitions are declared
 			rt.Fatal(err)
 		}
 		o.put("x", 1)
@@ -185,7 +182,7 @@ func TestFetchAgainstBruteForce(t *testing.T) {
 			if err != nil {
 				rt.Fatal(err)
 			}
-			keys := o.index.lex.set.Of(id)
+			keys := o.index.entries.Set.Of(id)
 			switch rapid.IntRange(0, 6).Draw(rt, "write") {
 			case 0, 1:
 				o.put(id, age)
@@ -201,9 +198,9 @@ func TestFetchAgainstBruteForce(t *testing.T) {
 					rt.Fatal(err)
 				}
 			case 5:
-				o.do("ZADD", keys.Index, "0", member.Member)
+				o.do("ZADD", keys.Index, "0", member)
 			case 6:
-				o.do("HSET", keys.Content, id, member.Member)
+				o.do("HSET", keys.Content, id, member)
 			}
 		}
 		want := map[string]bool{} // entries that were read whose hashes have their values
@@ -272,12 +269,12 @@ func TestFetchAmongWriters(t *testing.T) {
 				for reading.Err() == nil {
 					ctx, cancel := context.WithCancel(t.Context())
 					if random.IntN(3) == 0 {
-						calls := random.IntN(4)
-						_, _, err := o.fetch(ctx, FetchOptions{Repair: true, Missing: func(context.Context, []string) error {
-							if calls--; calls <= 0 {
-								cancel() // between the first look and the repair
+						calls := random.IntN(500)
+						_, _, err := o.fetch(ctx, FetchOptions{Repair: true, Key: func(id string) string {
+							if calls--; calls == 0 {
+								cancel() // before a look or the repair
 							}
-							return nil
+							return o.key(id)
 						}})
 						if err != nil && !errors.Is(err, context.Canceled) {
 							t.Error(err)
@@ -295,7 +292,7 @@ func TestFetchAmongWriters(t *testing.T) {
 		if r := o.verify(); r.Problems() != 0 {
 			t.Errorf("%+v", r)
 		}
-		for _, k := range o.index.lex.set.Keys {
+		for _, k := range o.index.entries.Set.Keys {
 			if o.text("HGET", k.Meta, "rebuild") != "" || o.text("TYPE", k.Changed) != "none" {
 				t.Errorf("%s: a run was left", k.Index)
 			}
@@ -314,16 +311,22 @@ func TestFetchRepairIsNotFooled(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The writer sets 20 again, and its entry, after the reader has read 30.
-	f := hashFetch{target: o.index.lex.newTarget(), opt: FetchOptions{Key: o.key, Repair: true}, needs: []string{"age"}, value: o.index.hashMember().Member, lexical: o.index.lex}
 	read := 0
-	value := f.value
-	f.value = func(id string, fields map[string]string) (string, bool, error) {
-		if read++; read == 3 { // in the repair, after it has read the hash
-			o.put("1", 20)
-		}
-		return value(id, fields)
-	}
-	if _, _, err := f.run(t.Context(), []members.Member{{ID: "1", Member: e.member}}); err != nil || read < 3 {
+	_, _, err = entries.Fetch[Fetched](t.Context(), o.index.entries, []entries.Entry{{ID: "1", Value: e.member}}, entries.Hashes{
+		Key: o.key, Needs: []string{"age"}, Repair: true,
+		Value: func(id string, fields map[string]string) (string, bool, error) {
+			if read++; read == 3 { // in the repair, after it has read the hash
+				o.put("1", 20)
+			}
+			values, ok, err := o.index.parse(id, fields)
+			if !ok || err != nil {
+				return "", false, err
+			}
+			m, err := o.index.member(id, values)
+			return m, true, err
+		},
+	})
+	if err != nil || read < 3 {
 		t.Fatal(read, err)
 	}
 	if r := o.verify(); r.Problems() != 0 {
@@ -357,13 +360,13 @@ func TestFetchLeavesOtherRunsAlone(t *testing.T) {
 	}
 	// A killed run: nothing is repaired until its lease is over.
 	o.do("HSET", o.key("7"), "age", "40")
-	if err := o.index.lex.newTarget().tracker.Begin(t.Context(), "killed"); err != nil {
+	if err := o.index.entries.Tracker.Begin(t.Context(), "killed"); err != nil {
 		t.Fatal(err)
 	}
 	if _, r := o.mustFetch(FetchOptions{Repair: true}); r.Repaired != 0 || r.Stale != 1 {
 		t.Errorf("%+v", r)
 	}
-	for _, k := range o.index.lex.set.Keys {
+	for _, k := range o.index.entries.Set.Keys {
 		o.do("HSET", k.Meta, "until", "1")
 	}
 	if _, r := o.mustFetch(FetchOptions{Repair: true}); r.Repaired != 1 {

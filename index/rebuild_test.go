@@ -107,8 +107,8 @@ func TestKilledRebuild(t *testing.T) {
 				o.put(fmt.Sprint(i), i%90)
 			}
 			// The steps of a process until it is killed.
-			x, run := o.index.lex, "name of the run"
-			if err := x.newTarget().tracker.Begin(t.Context(), run); err != nil {
+			x, run := o.index.entries, "name of the run"
+			if err := x.Tracker.Begin(t.Context(), run); err != nil {
 				t.Fatal(err)
 			}
 			m, err := o.index.member("7", []any{7})
@@ -116,8 +116,8 @@ func TestKilledRebuild(t *testing.T) {
 				t.Fatal(err)
 			}
 			fill := func() error {
-				args := append(append(x.set.Args(), run), m.ID, m.Member)
-				return engine.Replaced(x.newTarget().fill.Run(t.Context(), x.set.Client, x.set.Keys[0].All(), args).Error())
+				args := append(append(x.Set.Args(), run), "7", m)
+				return engine.Replaced(x.Scripts.Fill.Run(t.Context(), x.Set.Client, x.Set.Keys[0].All(), args).Error())
 			}
 			if err := fill(); err != nil {
 				t.Fatal(err)
@@ -158,7 +158,7 @@ func TestKilledNumericRebuild(t *testing.T) {
 		err = x.Put(ctx, "1", 1)
 	}
 	if err == nil {
-		err = x.maintenance().newTarget().tracker.Begin(ctx, "killed")
+		err = x.entries.Tracker.Begin(ctx, "killed")
 	}
 	if err == nil {
 		err = x.Put(ctx, "1", 1)
@@ -183,7 +183,7 @@ func TestSlowRebuildIsNotTakenForDead(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "slow", 1)
 	o.put("1", 1)
-	o.index.lex.set.Lease = 10 * time.Second
+	o.index.entries.Set.Lease = 10 * time.Second
 	slow := Source[[]any]{All: func(ctx context.Context) iter.Seq2[Object[[]any], error] {
 		return func(yield func(Object[[]any], error) bool) {
 			for first := o.text("HGET", "slow.meta", "until"); o.text("HGET", "slow.meta", "until") == first; {

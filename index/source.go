@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/index/internal/entries"
 	"retwis/internal/redis/scan"
 )
 
@@ -56,7 +57,7 @@ func Hashes[V any](client rueidis.Client, pattern string, value func(id string, 
 	return Source[V]{All: h.all, Lookup: h.lookup}, nil
 }
 
-// pageSize is the number of entries or objects in a step of maintenance.
+// pageSize is the number of hashes in a step of a scan.
 const pageSize = 200
 
 type hashes[V any] struct {
@@ -99,64 +100,27 @@ func (h hashes[V]) ids(keys []string) []string {
 }
 
 func (h hashes[V]) lookup(ctx context.Context, ids []string) ([]Object[V], error) {
+	keys := make([]string, len(ids))
+	for i, id := range ids {
+		keys[i] = h.prefix + id + h.suffix
+	}
 	// All passes over keys of other types, so this does too.
-	found, err := Fetch(ctx, h.client, ids, FetchOptions{
-		Key: func(id string) string { return h.prefix + id + h.suffix }, hashesOnly: true,
-	})
+	found, err := entries.ReadHashes(ctx, h.client, keys, nil, true)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("index: %w", err)
 	}
 	var objects []Object[V]
-	for _, f := range found {
-		v, ok, err := h.value(f.ID, f.Fields)
+	for i, fields := range found {
+		if fields == nil {
+			continue
+		}
+		v, ok, err := h.value(ids[i], fields)
 		if err != nil {
-			err = fmt.Errorf("%s%s%s: %w", h.prefix, f.ID, h.suffix, err)
+			err = fmt.Errorf("%s: %w", keys[i], err)
 		}
 		if ok || err != nil {
-			objects = append(objects, Object[V]{ID: f.ID, Value: v, Err: err})
+			objects = append(objects, Object[V]{ID: ids[i], Value: v, Err: err})
 		}
 	}
 	return objects, nil
-}
-
-// Convert returns a source with other values: such as the columns of an index, from
-// structs. An error of the function becomes the Err of the object.
-func Convert[V, W any](s Source[V], convert func(id string, v V) (W, error)) Source[W] {
-	one := func(o Object[V]) Object[W] {
-		m := Object[W]{ID: o.ID, Err: o.Err}
-		if m.Err == nil {
-			m.Value, m.Err = convert(o.ID, o.Value)
-		}
-		return m
-	}
-	m := Source[W]{}
-	if s.All != nil {
-		m.All = func(ctx context.Context) iter.Seq2[Object[W], error] {
-			return func(yield func(Object[W], error) bool) {
-				for o, err := range s.All(ctx) {
-					var w Object[W]
-					if err == nil {
-						w = one(o)
-					}
-					if !yield(w, err) || err != nil {
-						return
-					}
-				}
-			}
-		}
-	}
-	if s.Lookup != nil {
-		m.Lookup = func(ctx context.Context, ids []string) ([]Object[W], error) {
-			found, err := s.Lookup(ctx, ids)
-			if err != nil {
-				return nil, err
-			}
-			objects := make([]Object[W], len(found))
-			for i, o := range found {
-				objects[i] = one(o)
-			}
-			return objects, nil
-		}
-	}
-	return m
 }

@@ -118,7 +118,7 @@ func TestQueryAgainstBruteForce(t *testing.T) {
 				id := anyID.Draw(t, "id")
 				batch[id], model[id] = values, values
 			}
-			if _, err := x.PutMany(ctx, entries(batch)); err != nil {
+			if _, err := x.PutMany(ctx, pointsOf(batch)); err != nil {
 				t.Fatal(err)
 			}
 			for range rapid.IntRange(0, 5).Draw(t, "removals") {

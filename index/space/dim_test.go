@@ -112,14 +112,14 @@ func TestValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := x.reader.points.entry(m)
+	e, err := x.reader.points.entry("90", m)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if e.ID != "90" || e.Values[0] != int64(-3) || e.Values[1] != decimal.New(2844, 2) || !e.Values[2].(time.Time).Equal(when) {
 		t.Errorf("got %v", e)
 	}
-	if got := x.reader.points.describe(m.Member); got != "i=-3 p=28.44 t=2026-11-21T09:00:00.123456789Z" {
+	if got := x.reader.points.describe(m); got != "i=-3 p=28.44 t=2026-11-21T09:00:00.123456789Z" {
 		t.Errorf("described as %s", got)
 	}
 	for _, same := range [][]any{
@@ -179,7 +179,7 @@ func TestLongestTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e, err := x.reader.points.entry(m); err != nil || !e.Values[0].(time.Time).Equal(when) {
+		if e, err := x.reader.points.entry("90", m); err != nil || !e.Values[0].(time.Time).Equal(when) {
 			t.Errorf("%v comes back as %v, %v", when, e.Values, err)
 		}
 	}

@@ -38,8 +38,7 @@
 // returns exactly the points in the box. A value outside the range of its dimension, or
 // with more digits, is refused with index.ErrValue.
 //
-// Keys, consistency and maintenance are those of package index: this is built on its
-// Lexical. If all you need is places within a few kilometres on one server, the GEO
+// Keys, consistency and maintenance are those of package index. If all you need is places within a few kilometres on one server, the GEO
 // commands of Redis take about half of its time.
 //
 // The z-order is G. M. Morton's, "A Computer Oriented Geodetic Data Base and a New

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"retwis/index"
+	"retwis/index/internal/ranged"
 )
 
 // Explanation is what a query of a box reads.
@@ -73,7 +74,7 @@ func (x *points) bitsOf(end string) string {
 
 // rangeRead is a range that a query has read, and how many points of it.
 type rangeRead struct {
-	index.Range
+	ranged.Range
 	read, returned int64
 }
 
@@ -81,7 +82,7 @@ type rangeRead struct {
 // finer ranges. A nil log takes no notes.
 type readLog struct{ begun, finer []rangeRead }
 
-func (l *readLog) addChunks(ranges []index.Range, chunks []chunk) {
+func (l *readLog) addChunks(ranges []ranged.Range, chunks []chunk) {
 	if l == nil {
 		return
 	}
@@ -93,7 +94,7 @@ func (l *readLog) addChunks(ranges []index.Range, chunks []chunk) {
 	}
 }
 
-func (l *readLog) addFiner(ranges []index.Range) {
+func (l *readLog) addFiner(ranges []ranged.Range) {
 	if l == nil {
 		return
 	}

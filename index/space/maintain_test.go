@@ -172,7 +172,7 @@ func TestRepairAndRebuild(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return m.Member
+			return m
 		}
 		do(t, c, "ZREM", x.Key(), member("1", 1, 0.25))                                   // missing
 		do(t, c, "ZADD", x.Key(), "1", member("2", 2, 0.25))                              // stale

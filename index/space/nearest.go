@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"retwis/index"
+	"retwis/index/internal/ranged"
 )
 
 // Near is a point and its distance.
@@ -230,18 +231,19 @@ func (f *nearestSearch) inSteps(ctx context.Context, limit float64) error {
 // which there are k points, or that these are all points.
 func (f *nearestSearch) neighbours(ctx context.Context, at []uint64) (bound float64, all bool, err error) {
 	z := string(f.x.points.layout.append(nil, f.x.points.layout.interleave(at)))
-	page := index.Page{Limit: max(f.k, probe)}
+	q := ranged.Query{Limit: max(f.k, probe)}
 	read := 0
 	f.all = f.all[:0]
-	for _, r := range []index.Range{{Min: "[" + z, Max: "+"}, {Min: "-", Max: "(" + z}} {
-		for m, err := range f.x.lex.Select(ctx, page, r) {
+	for _, r := range []ranged.Range{{Min: "[" + z, Max: "+"}, {Min: "-", Max: "(" + z}} {
+		q.Ranges = []ranged.Range{r}
+		for m, err := range f.x.entries.Select(ctx, q) {
 			if err != nil {
 				return 0, false, err
 			}
 			f.add(m.Member)
 			read++
 		}
-		page.Reverse = true
+		q.Reverse = true
 	}
 	f.sort()
 	switch {

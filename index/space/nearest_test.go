@@ -36,7 +36,7 @@ func TestNearestAgainstBruteForce(t *testing.T) {
 			}
 			model[fmt.Sprint(i)] = values
 		}
-		if _, err := x.PutMany(ctx, entries(model)); err != nil {
+		if _, err := x.PutMany(ctx, pointsOf(model)); err != nil {
 			t.Fatal(err)
 		}
 		x.reader.firstRead = rapid.SampledFrom([]int{1, 3, firstRead}).Draw(t, "first")
@@ -186,7 +186,7 @@ func TestNearestExactly(t *testing.T) {
 				id := fmt.Sprint("p", i)
 				points[id], squares[id] = values, sum
 			}
-			if _, err := x.PutMany(ctx, entries(points)); err != nil {
+			if _, err := x.PutMany(ctx, pointsOf(points)); err != nil {
 				t.Fatal(err)
 			}
 			ids := slices.SortedFunc(maps.Keys(points), func(a, b string) int {
@@ -228,7 +228,7 @@ func TestNearestInACrowd(t *testing.T) {
 		}
 		points[fmt.Sprint(i)] = []any{fmt.Sprintf("%.3f", (random.Float64()*2-1)*spread), fmt.Sprintf("%.3f", (random.Float64()*2-1)*spread)}
 	}
-	if _, err := x.PutMany(ctx, entries(points)); err != nil {
+	if _, err := x.PutMany(ctx, pointsOf(points)); err != nil {
 		t.Fatal(err)
 	}
 	for _, here := range [][]any{{0, 0}, {-0.001, 0}, {"0.5", "0.5"}, {-1000, 1000}, {500, 0}, {3, 3}} {
@@ -283,7 +283,7 @@ func TestNearestIsNotInACorner(t *testing.T) {
 	for i := range 2000 {
 		points[fmt.Sprint("far", i)] = []any{9000 + i/50, -9000 - i%50}
 	}
-	if _, err := x.PutMany(ctx, entries(points)); err != nil {
+	if _, err := x.PutMany(ctx, pointsOf(points)); err != nil {
 		t.Fatal(err)
 	}
 	at, _ := x.reader.points.codes([]any{0, 0})
@@ -293,7 +293,7 @@ func TestNearestIsNotInACorner(t *testing.T) {
 			ring[fmt.Sprint("corner", i)] = []any{int(0.99 * side), int(0.99*side) * (1 - i%2*2)}
 			ring[fmt.Sprint("side", i)] = []any{-int(1.2 * side), i}
 		}
-		if _, err := x.PutMany(ctx, entries(ring)); err != nil {
+		if _, err := x.PutMany(ctx, pointsOf(ring)); err != nil {
 			t.Fatal(err)
 		}
 		f := nearestSearch{x: x.reader, k: 25, limit: math.Inf(1), metric: metric{

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"retwis/index"
+	"retwis/index/internal/entries"
+	"retwis/internal/redis/scan"
 )
 
 // Entry is a point of the index.
@@ -19,7 +21,7 @@ type Entry struct {
 }
 
 // Cursor returns the position of a point that was read, for index.Page.After.
-func (e Entry) Cursor() string { return index.Member{Member: e.member}.Cursor() }
+func (e Entry) Cursor() string { return scan.EncodeCursor(e.member) }
 
 // points encodes points as members of an index, without a server.
 type points struct {
@@ -76,16 +78,16 @@ func (x *points) codes(values []any) ([]uint64, error) {
 }
 
 // member encodes a point: its number, then its id.
-func (x *points) member(id string, values []any) (index.Member, error) {
-	if id == "" || len(id) > index.MaxID {
-		return index.Member{}, fmt.Errorf("%w: an id has %d bytes: it must have from 1 to %d", index.ErrValue, len(id), index.MaxID)
+func (x *points) member(id string, values []any) (string, error) {
+	if err := entries.CheckID(id); err != nil {
+		return "", err
 	}
 	codes, err := x.codes(values)
 	if err != nil {
-		return index.Member{}, fmt.Errorf("id %q: %w", shorten(id), err)
+		return "", fmt.Errorf("id %q: %w", shorten(id), err)
 	}
 	b := x.layout.append(make([]byte, 0, x.head+len(id)), x.layout.interleave(codes))
-	return index.Member{ID: id, Member: string(append(b, id...))}, nil
+	return string(append(b, id...)), nil
 }
 
 // id returns the id of a member, after checking that Put could have written it.
@@ -128,18 +130,18 @@ func (x *points) overflows(z []uint64) bool {
 	return used < 64 && z[0]>>used != 0
 }
 
-// entry decodes a member.
-func (x *points) entry(m index.Member) (Entry, error) {
+// entry decodes the member of an id.
+func (x *points) entry(id, member string) (Entry, error) {
 	var buffer [maxDims]uint64
 	codes := buffer[:len(x.axes)]
-	err := x.readCodes(codes, m.Member)
-	if err == nil && m.Member[x.head:] != m.ID {
+	err := x.readCodes(codes, member)
+	if err == nil && member[x.head:] != id {
 		err = errMember
 	}
 	if err != nil {
-		return Entry{}, fmt.Errorf("%w: id %q: %w: see Verify", index.ErrCorrupt, shorten(m.ID), err)
+		return Entry{}, fmt.Errorf("%w: id %q: %w: see Verify", index.ErrCorrupt, shorten(id), err)
 	}
-	return x.entryAt(m.Member, codes), nil
+	return x.entryAt(member, codes), nil
 }
 
 func (x *points) entryAt(member string, codes []uint64) Entry {

@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"retwis/index"
+	"retwis/index/internal/ranged"
 )
 
 // Select yields exactly the points in a box, its ends included, in the order of the
@@ -35,7 +36,19 @@ func (x *Index) Select(ctx context.Context, box Box, page index.Page) iter.Seq2[
 
 // All yields all points in the order of the curve.
 func (x *Index) All(ctx context.Context, page index.Page) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) { x.reader.yieldEntries(x.reader.lex.All(ctx, page), yield) }
+	return func(yield func(Entry, error) bool) {
+		q := ranged.Query{Limit: page.Limit, Offset: page.Offset, Reverse: page.Reverse, After: page.After}
+		for item, err := range x.reader.entries.Select(ctx, q) {
+			var e Entry
+			if err == nil {
+				e, err = x.reader.points.entry(item.ID, item.Member)
+				err = x.reader.entries.Wrap(ctx, err)
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 // yieldRegion yields the points of a page of a region.
@@ -57,21 +70,6 @@ func (x *reader) yieldRegion(ctx context.Context, r *region, page index.Page, yi
 			continue
 		}
 		if n++; !yield(x.points.entryAt(member, codes), nil) || n == page.Limit {
-			return
-		}
-	}
-}
-
-// yieldEntries decodes members.
-func (x *reader) yieldEntries(members iter.Seq2[index.Member, error], yield func(Entry, error) bool) {
-	for m, err := range members {
-		var e Entry
-		if err == nil {
-			if e, err = x.points.entry(m); err != nil {
-				err = x.named(err)
-			}
-		}
-		if !yield(e, err) || err != nil {
 			return
 		}
 	}
@@ -102,7 +100,7 @@ func (x *Index) Count(ctx context.Context, box Box) (int64, error) {
 func (x *reader) countBlock(ctx context.Context, b *block) (n int64, err error) {
 	inside, shared := x.points.countSpans(b)
 	if len(inside) > 0 {
-		if n, err = x.lex.Count(ctx, x.points.ranges(inside)...); err != nil {
+		if n, err = x.entries.Count(ctx, ranged.Query{Ranges: x.points.ranges(inside)}); err != nil {
 			return 0, err
 		}
 	}
@@ -111,7 +109,7 @@ func (x *reader) countBlock(ctx context.Context, b *block) (n int64, err error) 
 	}
 	r := region{blocks: []block{*b}}
 	keep := x.points.keep(&r)
-	for m, err := range x.lex.Select(ctx, index.Page{}, x.points.ranges(shared)...) {
+	for m, err := range x.entries.Select(ctx, ranged.Query{Ranges: x.points.ranges(shared)}) {
 		if err != nil {
 			return 0, err
 		}

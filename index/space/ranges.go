@@ -5,15 +5,14 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/redis/rueidis"
-
 	"retwis/index"
+	"retwis/index/internal/ranged"
 	"retwis/internal/redis/scan"
 )
 
 // lexRange returns the range of the members whose numbers are from low to high.
-func (x *points) lexRange(low, high []uint64) index.Range {
-	r := index.Range{Min: "[" + string(x.layout.append(nil, low)), Max: "+"}
+func (x *points) lexRange(low, high []uint64) ranged.Range {
+	r := ranged.Range{Min: "[" + string(x.layout.append(nil, low)), Max: "+"}
 	end := x.layout.append(nil, high)
 	for i := len(end) - 1; i >= 0; i-- {
 		if end[i]++; end[i] != 0 {
@@ -25,8 +24,8 @@ func (x *points) lexRange(low, high []uint64) index.Range {
 }
 
 // ranges returns the spans of a region as ranges of members.
-func (x *points) ranges(spans []span) []index.Range {
-	all := make([]index.Range, len(spans))
+func (x *points) ranges(spans []span) []ranged.Range {
+	all := make([]ranged.Range, len(spans))
 	for i, s := range spans {
 		all[i] = x.lexRange(s.low, s.high)
 	}
@@ -54,8 +53,8 @@ func (x *points) joinOverlaps(spans []span) []span {
 
 // intersect returns the parts of ranges that are in others. Both are disjoint and in
 // ascending order.
-func intersect(ranges, others []index.Range) []index.Range {
-	var all []index.Range
+func intersect(ranges, others []ranged.Range) []ranged.Range {
+	var all []ranged.Range
 	for _, o := range others {
 		first := sort.Search(len(ranges), func(i int) bool { return ranges[i].Max == "+" || ranges[i].Max[1:] > o.Min[1:] })
 		for _, r := range ranges[first:] {
@@ -75,17 +74,17 @@ func intersect(ranges, others []index.Range) []index.Range {
 }
 
 // clip returns ranges in the order in which a page reads them, from its cursor on.
-func clip(ranges []index.Range, page index.Page) ([]index.Range, error) {
+func clip(ranges []ranged.Range, page index.Page) ([]ranged.Range, error) {
 	at, err := scan.DecodeCursor(page.After)
 	if err != nil {
 		return nil, err
 	}
 	if page.After != "" {
-		rest := index.Range{Min: "(" + at, Max: "+"}
+		rest := ranged.Range{Min: "(" + at, Max: "+"}
 		if page.Reverse {
-			rest = index.Range{Min: "[", Max: "(" + at}
+			rest = ranged.Range{Min: "[", Max: "(" + at}
 		}
-		ranges = intersect(ranges, []index.Range{rest})
+		ranges = intersect(ranges, []ranged.Range{rest})
 	}
 	if page.Reverse {
 		slices.Reverse(ranges)
@@ -93,25 +92,8 @@ func clip(ranges []index.Range, page index.Page) ([]index.Range, error) {
 	return ranges, nil
 }
 
-// counts returns how many points are in each range: one round trip.
-func (x *reader) counts(ctx context.Context, ranges []index.Range) ([]int64, error) {
-	if err := x.set.Check(ctx); err != nil {
-		return nil, x.named(err)
-	}
-	client := x.set.Client
-	var commands rueidis.Commands
-	for _, r := range ranges {
-		for i := range x.set.Keys {
-			commands = append(commands, client.B().Zlexcount().Key(x.set.Keys[i].Index).Min(r.Min).Max(r.Max).Build())
-		}
-	}
-	counts := make([]int64, len(ranges))
-	for i, reply := range client.DoMulti(ctx, commands...) {
-		n, err := reply.AsInt64()
-		if err != nil {
-			return nil, x.named(x.set.Error(ctx, err))
-		}
-		counts[i/len(x.set.Keys)] += n
-	}
-	return counts, nil
+// counts returns how many points are in each range: one round trip for 64.
+func (x *reader) counts(ctx context.Context, ranges []ranged.Range) ([]int64, error) {
+	counts, err := x.entries.Reader().Counts(ctx, ranges)
+	return counts, x.entries.Wrap(ctx, err)
 }

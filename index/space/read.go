@@ -9,6 +9,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/index"
+	"retwis/index/internal/ranged"
 )
 
 // A query begins with a few ranges, and reads a hundred members of each in one round trip.
@@ -26,7 +27,7 @@ const (
 // chunk is the beginning of a range, and what is left of it.
 type chunk struct {
 	members []string // in the order of the page
-	rest    *index.Range
+	rest    *ranged.Range
 }
 
 // read yields the members of a region from the cursor of a page on, in the order of the
@@ -61,7 +62,7 @@ func (x *reader) read(ctx context.Context, r *region, page index.Page, log *read
 }
 
 // begin reads the beginnings of ranges in all partitions: one round trip.
-func (x *reader) begin(ctx context.Context, ranges []index.Range, reverse bool) ([]chunk, error) {
+func (x *reader) begin(ctx context.Context, ranges []ranged.Range, reverse bool) ([]chunk, error) {
 	client := x.set.Client
 	commands := make(rueidis.Commands, 0, len(ranges)*len(x.set.Keys))
 	for _, r := range ranges {
@@ -86,7 +87,7 @@ func (x *reader) begin(ctx context.Context, ranges []index.Range, reverse bool) 
 
 // chunk merges what the partitions have in the beginning of a range. Members after the
 // first end of a full reply are left for the rest.
-func (x *reader) chunk(replies []rueidis.RedisResult, r index.Range, reverse bool) (c chunk, err error) {
+func (x *reader) chunk(replies []rueidis.RedisResult, r ranged.Range, reverse bool) (c chunk, err error) {
 	compare := order(reverse)
 	end, full := "", false
 	for _, reply := range replies {
@@ -137,7 +138,7 @@ func (x *reader) complete(ctx context.Context, r *region, chunks []chunk, revers
 		chunks = chunks[n:]
 		return true
 	}
-	var rests []index.Range
+	var rests []ranged.Range
 	first := len(chunks)
 	for i, c := range chunks {
 		if c.rest != nil {
@@ -171,7 +172,7 @@ func (x *reader) complete(ctx context.Context, r *region, chunks []chunk, revers
 
 // finer yields the members of the rests of ranges, in the ranges of a finer cover, or by a
 // skip scan.
-func (x *reader) finer(ctx context.Context, r *region, rests []index.Range, reverse bool, log *readLog) iter.Seq2[string, error] {
+func (x *reader) finer(ctx context.Context, r *region, rests []ranged.Range, reverse bool, log *readLog) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		if err := x.refine(ctx, r); err != nil {
 			yield("", err)
@@ -193,7 +194,7 @@ func (x *reader) finer(ctx context.Context, r *region, rests []index.Range, reve
 		if len(ranges) == 0 {
 			return // the rests hold no part of the region
 		}
-		for m, err := range x.lex.Select(ctx, index.Page{Reverse: reverse}, ranges...) {
+		for m, err := range x.entries.Select(ctx, ranged.Query{Reverse: reverse, Ranges: ranges}) {
 			if !yield(m.Member, err) {
 				return
 			}

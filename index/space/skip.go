@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/index"
+	"retwis/index/internal/ranged"
 	"retwis/internal/redis/partition"
 	"retwis/internal/redis/scan"
 	"retwis/internal/redis/script"
@@ -74,7 +74,7 @@ func (x *reader) pointsIn(ctx context.Context, spans []span, length float64) (fl
 }
 
 // skipScan yields the members of pieces, which are in the order in which they are read.
-func (x *reader) skipScan(ctx context.Context, pieces []index.Range, reverse bool) iter.Seq2[string, error] {
+func (x *reader) skipScan(ctx context.Context, pieces []ranged.Range, reverse bool) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		sources := make([]iter.Seq2[string, error], len(x.set.Keys))
 		for i := range sources {
@@ -92,8 +92,8 @@ func (x *reader) skipScan(ctx context.Context, pieces []index.Range, reverse boo
 }
 
 // skipIn yields the members of pieces in one partition.
-func (x *reader) skipIn(ctx context.Context, keys *partition.Keys, pieces []index.Range, reverse bool) iter.Seq2[string, error] {
-	call := func(pieces []index.Range) script.Call {
+func (x *reader) skipIn(ctx context.Context, keys *partition.Keys, pieces []ranged.Range, reverse bool) iter.Seq2[string, error] {
+	call := func(pieces []ranged.Range) script.Call {
 		args := []string{strconv.Itoa(skipMembers), "0"}
 		if reverse {
 			args[1] = "1"
@@ -104,7 +104,7 @@ func (x *reader) skipIn(ctx context.Context, keys *partition.Keys, pieces []inde
 		return script.Call{Keys: keys.All()[:1], Args: args}
 	}
 	// send sends the scripts of a window of the pieces.
-	send := func(batches [][]index.Range) <-chan []rueidis.RedisResult {
+	send := func(batches [][]ranged.Range) <-chan []rueidis.RedisResult {
 		calls := make([]script.Call, len(batches))
 		for i, b := range batches {
 			calls[i] = call(b)

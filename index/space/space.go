@@ -11,6 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/index"
+	"retwis/index/internal/entries"
 	"retwis/internal/redis/partition"
 	"retwis/internal/redis/script"
 )
@@ -35,10 +36,10 @@ type Index struct {
 
 // reader reads an index.
 type reader struct {
-	points *points
-	lex    *index.Lexical
-	set    *partition.Set
-	skip   script.Script
+	points  *points
+	entries *entries.Index
+	set     *partition.Set
+	skip    script.Script
 
 	// The constants, except in tests.
 	firstRead        int
@@ -83,14 +84,15 @@ func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 	for d := range axes {
 		x.opt.Dims[d], declarations[d] = axes[d].Dim, axes[d].String()
 	}
-	d := partition.Declaration{Kind: kind, Text: strings.Join(declarations, ","), Partitions: opt.Partitions}
-	if x.reader.set, err = partition.New(client, key, d); err != nil {
-		return nil, fmt.Errorf("space: %w", err)
-	}
-	x.reader.lex, err = index.NewLexical(client, key, index.LexicalOptions{
-		Kind: kind, Declaration: d.Text, Partitions: opt.Partitions, ID: x.reader.points.id, Describe: x.reader.points.describe,
+	r.entries, err = entries.New(client, key, entries.Options{
+		Package: "space", Declaration: partition.Declaration{Kind: kind, Text: strings.Join(declarations, ","), Partitions: opt.Partitions},
+		ID: p.id, Describe: p.describe,
 	})
-	return x, err
+	if err != nil {
+		return nil, err
+	}
+	r.set = r.entries.Set
+	return x, nil
 }
 
 // Open returns the index at a key with the dimensions that it was created with: one
@@ -111,7 +113,7 @@ func Open(ctx context.Context, client rueidis.Client, key string) (*Index, error
 }
 
 // Key returns the key of the index.
-func (x *Index) Key() string { return x.reader.lex.Key() }
+func (x *Index) Key() string { return x.reader.set.Key }
 
 // Dims returns the dimensions of the index, in order.
 func (x *Index) Dims() []Dim { return slices.Clone(x.opt.Dims) }
@@ -126,26 +128,20 @@ func (x *Index) Put(ctx context.Context, id string, values ...any) error {
 	if err != nil {
 		return x.reader.named(err)
 	}
-	return x.reader.lex.Put(ctx, m)
+	return x.reader.entries.Put(ctx, entries.Entry{ID: id, Value: m})
 }
 
 // PutMany puts points in pipelined scripts of a hundred, and returns how many are in.
 // Each is put as a whole or not at all. After an error those before it are in; it does
 // no harm to repeat it. If an id comes twice, the last point wins.
-func (x *Index) PutMany(ctx context.Context, entries iter.Seq[Entry]) (int, error) {
-	var wrong error
-	n, err := x.reader.lex.PutMany(ctx, func(yield func(index.Member) bool) {
-		for e := range entries {
-			var m index.Member
-			if m, wrong = x.reader.points.member(e.ID, e.Values); wrong != nil || !yield(m) {
+func (x *Index) PutMany(ctx context.Context, all iter.Seq[Entry]) (int, error) {
+	return x.reader.entries.PutMany(ctx, func(yield func(entries.Entry, error) bool) {
+		for e := range all {
+			if m, err := x.reader.points.member(e.ID, e.Values); !yield(entries.Entry{ID: e.ID, Value: m}, err) || err != nil {
 				return
 			}
 		}
 	})
-	if err == nil && wrong != nil {
-		err = x.reader.named(wrong)
-	}
-	return n, err
 }
 
 // Check reports, without a server, why Put would refuse a point.
@@ -159,39 +155,37 @@ func (x *Index) Check(id string, values ...any) error {
 // Remove removes ids from the index and returns how many were in it: one round trip for
 // thousands.
 func (x *Index) Remove(ctx context.Context, ids ...string) (int, error) {
-	return x.reader.lex.Remove(ctx, ids...)
+	return x.reader.entries.Remove(ctx, ids...)
 }
 
 // Get returns the point of an id, or index.ErrNotFound: one round trip.
 func (x *Index) Get(ctx context.Context, id string) (Entry, error) {
-	all, err := x.GetMany(ctx, id)
-	if err == nil && len(all) == 0 {
-		err = x.reader.named(fmt.Errorf("%w: id %q", index.ErrNotFound, shorten(id)))
-	}
+	e, err := x.reader.entries.Get(ctx, id)
 	if err != nil {
 		return Entry{}, err
 	}
-	return all[0], nil
+	point, err := x.reader.points.entry(id, e.Value)
+	return point, x.reader.entries.Wrap(ctx, err)
 }
 
 // GetMany returns the points of ids, in their order, without those that are not
 // in the index: one round trip.
 func (x *Index) GetMany(ctx context.Context, ids ...string) ([]Entry, error) {
-	members, err := x.reader.lex.GetMany(ctx, ids...)
+	found, err := x.reader.entries.GetMany(ctx, ids...)
 	if err != nil {
 		return nil, err
 	}
-	entries := make([]Entry, len(members))
-	for i, m := range members {
-		if entries[i], err = x.reader.points.entry(m); err != nil {
+	all := make([]Entry, len(found))
+	for i, e := range found {
+		if all[i], err = x.reader.points.entry(e.ID, e.Value); err != nil {
 			return nil, x.reader.named(err)
 		}
 	}
-	return entries, nil
+	return all, nil
 }
 
 // Len returns the number of points: one round trip.
-func (x *Index) Len(ctx context.Context) (int64, error) { return x.reader.lex.Len(ctx) }
+func (x *Index) Len(ctx context.Context) (int64, error) { return x.reader.entries.Len(ctx) }
 
 // Hashes returns the Redis hashes whose keys match a pattern such as point:* as a
 // source of the index: a dimension is the field of its name. An object without one of

@@ -43,7 +43,7 @@ func list[E any](t interface{ Fatal(...any) }, entries iter.Seq2[E, error]) []E 
 	return all
 }
 
-func entries(values map[string][]any) iter.Seq[Entry] {
+func pointsOf(values map[string][]any) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		for id, v := range values {
 			if !yield(Entry{ID: id, Values: v}) {
@@ -72,7 +72,7 @@ func TestTutorialQuery(t *testing.T) {
 		points[fmt.Sprint(i)] = []any{i * 49 % 401, i * 49 / 401}
 	}
 	points["90"] = []any{75, 200}
-	if n, err := x.PutMany(ctx, entries(points)); err != nil || n != len(points) {
+	if n, err := x.PutMany(ctx, pointsOf(points)); err != nil || n != len(points) {
 		t.Fatal(n, err)
 	}
 	var want []string
@@ -120,7 +120,7 @@ func TestThinBox(t *testing.T) {
 		for i := range 3_000 { // more in one place than a script reads
 			model[fmt.Sprint("crowd", i)] = []any{5000, 5000}
 		}
-		if _, err := x.PutMany(ctx, entries(model)); err != nil {
+		if _, err := x.PutMany(ctx, pointsOf(model)); err != nil {
 			t.Fatal(err)
 		}
 		box := Box{{100, 9900}, {4996, 5005}}
@@ -237,11 +237,11 @@ func TestDeclaration(t *testing.T) {
 			t.Errorf("explain: %v", err)
 		}
 	}
-	lexical, err := index.NewLexical(c, "words", index.LexicalOptions{})
+	words, err := index.NewComposite(c, "words", index.Options{Columns: []index.Column{{Name: "a", Type: index.String}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := lexical.Put(ctx, index.Member{ID: "a", Member: "a"}); err != nil {
+	if err := words.Put(ctx, "a", "a"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(ctx, c, "words"); !errors.Is(err, index.ErrDeclared) {
@@ -264,7 +264,7 @@ func TestCluster(t *testing.T) {
 		for i := range 2000 {
 			points[fmt.Sprint(i)] = []any{i * 37 % 1001, -(i * 91 % 1001)}
 		}
-		if _, err := x.PutMany(ctx, entries(points)); err != nil {
+		if _, err := x.PutMany(ctx, pointsOf(points)); err != nil {
 			t.Fatal(err)
 		}
 		want := 0

@@ -39,8 +39,8 @@ func TestTutorialBits(t *testing.T) {
 		t.Errorf("got %s, %v, want %s", got, err, want)
 	}
 	m, err := x.reader.points.member("90", []any{75, 200})
-	if want := "\x00\x70\xca90"; err != nil || m.Member != want {
-		t.Errorf("the member is %q, %v, want %q", m.Member, err, want)
+	if want := "\x00\x70\xca90"; err != nil || m != want {
+		t.Errorf("the member is %q, %v, want %q", m, err, want)
 	}
 	// The last 2, 4, 6 and 8 bits, if they are free.
 	for _, c := range []struct {

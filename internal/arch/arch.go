@@ -173,8 +173,11 @@ var siblings = [][2]string{
 	{"bulk/internal/...", "bulk/resp"},
 	{"bulk/internal/...", "bulk/internal/..."},
 	{"index", "index/internal/..."},                         // what knows no index as a whole
-	{"index/internal/conditions", "index/internal/members"}, // the ranges that conditions select
-	{"index/internal/reverse", "index/internal/members"},
+	{"index/internal/conditions", "index/internal/ranged"}, // the ranges that conditions select
+	{"index/internal/entries", "index/internal/ranged"},
+	{"index/internal/entries", "index/internal/batch"},
+	{"index/space", "index/internal/..."},
+	{"index/graph/...", "index/internal/..."},
 	{"index/...", "index"},                      // types that all indexes share
 	{"index/graph", "index/graph/internal/..."}, // queries as text, values, entries
 	{"index/graph/internal/syntax", "index/graph/internal/entries"}, // the maximum length of a name

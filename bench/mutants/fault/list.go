@@ -89,20 +89,20 @@ var All = []Fault{
 	{
 		Name: "rebuildtwice", What: "an entry that moves during a rebuild is left in its old place, too",
 		Document: "indexes.md", Promise: "makes a new index next to the old one, which serves until the new one has caught up with all concurrent writes",
-		File: "index/finish.lua", Anchor: "if made[i] and made[i] ~= now[i] then",
-		With: "if made[i] and not now[i] then", Likely: []string{"index"},
+		File: "index/internal/entries/lexical.lua", Anchor: "\t\tif was and was ~= member then",
+		With: "\t\tif was and not member then", Likely: []string{"index"},
 	},
 	{
 		Name: "pageskips", What: "the next page begins after what was examined, not after what was returned",
 		Document: "indexes.md", Promise: "pages are stable during concurrent writes",
-		File: "index/sift.lua", Anchor: "\t\t\t\treply[2] = member\n",
+		File: "index/internal/ranged/sift.lua", Anchor: "\t\t\t\treply[2] = member\n",
 		With: "", Likely: []string{"index"},
 	},
 	{
 		Name: "olderobject", What: "a repair overwrites what was written since it read",
 		Document: "indexes.md", Promise: "An older object never replaces a newer entry.",
-		File: "index/replace.lua", Anchor: "if redis.call('SISMEMBER', KEYS[6], id) == 1 then\n\t\treply[#reply + 1] = 0\n\telse\n\t\tlocal old = redis.call('HGET'",
-		With: "if redis.call('SISMEMBER', KEYS[6], id) > 1 then\n\t\treply[#reply + 1] = 0\n\telse\n\t\tlocal old = redis.call('HGET'", Likely: []string{"index"},
+		File: "index/internal/entries/replace.lua", Anchor: "if written == 0 then",
+		With: "if written >= 0 then", Likely: []string{"index"},
 	},
 	{
 		Name: "removedreturns", What: "work that is repeated late brings a removed document back",

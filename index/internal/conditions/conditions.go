@@ -1,4 +1,4 @@
-// Package conditions translates conditions on columns into ranges of members.
+// Package conditions translates conditions on columns into ranges of ranged.
 package conditions
 
 import (
@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"retwis/index/internal/members"
+	"retwis/index/internal/ranged"
 	"retwis/internal/ordered"
 )
 
@@ -33,7 +33,7 @@ const (
 
 // NoColumn refuses a condition on a column that the index does not have.
 func NoColumn(w Condition, declaration string) error {
-	return fmt.Errorf("%w: there is no column %s in %s", ordered.ErrValue, members.Shorten(w.Column), declaration)
+	return fmt.Errorf("%w: there is no column %s in %s", ordered.ErrValue, ranged.Shorten(w.Column), declaration)
 }
 
 // NoPrefix refuses a prefix of what is not text.
@@ -159,7 +159,7 @@ type columnFilter struct {
 
 // Plan translates conditions into ranges of members, bounds on the columns after
 // them, and a filter for what neither guarantees. none is true if nothing can match.
-func Plan(encoding ordered.Encoding, declaration string, conditions []Condition) (q members.Query, none bool, err error) {
+func Plan(encoding ordered.Encoding, declaration string, conditions []Condition) (q ranged.Query, none bool, err error) {
 	all := make([]bounds, len(encoding))
 	for _, w := range conditions {
 		i := slices.IndexFunc(encoding, func(k ordered.Codec) bool { return k.Name == w.Column })
@@ -185,7 +185,7 @@ func Plan(encoding ordered.Encoding, declaration string, conditions []Condition)
 		last = all[next]
 	}
 	for _, p := range prefixes {
-		r := members.WithPrefix(p)
+		r := ranged.WithPrefix(p)
 		if last.low != "" {
 			r.Min = "[" + p + last.low
 		}

@@ -1,5 +1,4 @@
-// Package reverse finds the entries of an index that are not in its reverse index.
-package reverse
+package entries
 
 import (
 	"context"
@@ -8,7 +7,6 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/index/internal/members"
 	engine "retwis/internal/maintain"
 	"retwis/internal/redis/partition"
 	"retwis/internal/redis/scan"
@@ -21,18 +19,8 @@ import (
 // maxLost is how many ids are remembered at a time, about 40 bytes each.
 const maxLost = 4 << 20
 
-// pageSize is the number of entries in a step.
-const pageSize = 200
-
-// Index reads the reverse index of an index.
-type Index struct {
-	Set   *partition.Set
-	ID    func(member string) (string, error)
-	Valid func(id string) bool // whether the index takes an id
-}
-
-// Contents returns what the reverse index has for the ids of entries.
-func (x Index) Contents(ctx context.Context, keys *partition.Keys, pairs []members.Member) ([]rueidis.RedisMessage, error) {
+// contents returns what the reverse index has for the ids of entries.
+func (x *Index) contents(ctx context.Context, keys *partition.Keys, pairs []Entry) ([]rueidis.RedisMessage, error) {
 	if len(pairs) == 0 {
 		return nil, nil
 	}
@@ -43,10 +31,10 @@ func (x Index) Contents(ctx context.Context, keys *partition.Keys, pairs []membe
 	return x.Set.Client.Do(ctx, x.Set.Client.B().Hmget().Key(keys.Content).Field(ids...).Build()).ToArray()
 }
 
-// Lost calls a function with the entries of a partition that are not in the
+// lost calls a function with the entries of a partition that are not in the
 // reverse index, and with those that cannot be read, whose id is empty: in pages, and
 // possibly an entry twice.
-func (x Index) Lost(ctx context.Context, r *engine.Run, keys *partition.Keys, page func([]members.Member) error) error {
+func (x *Index) lost(ctx context.Context, r *engine.Run, keys *partition.Keys, page func([]Entry) error) error {
 	for some, err := range scan.SortedSet(ctx, x.Set.Client, keys.Index, pageSize) {
 		if err != nil {
 			return err
@@ -66,17 +54,17 @@ func (x Index) Lost(ctx context.Context, r *engine.Run, keys *partition.Keys, pa
 }
 
 // lostOf returns which entries of a page of a scan are not in the reverse index.
-func (x Index) lostOf(ctx context.Context, keys *partition.Keys, scores []string) ([]members.Member, error) {
-	var lost, all []members.Member
+func (x *Index) lostOf(ctx context.Context, keys *partition.Keys, scores []string) ([]Entry, error) {
+	var lost, all []Entry
 	for i := 0; i+1 < len(scores); i += 2 {
-		id, err := x.ID(scores[i])
-		if err != nil || !x.Valid(id) || x.Set.Of(id).Index != keys.Index {
-			lost = append(lost, members.Member{Member: scores[i]})
+		id, err := x.opt.ID(scores[i])
+		if err != nil || CheckID(id) != nil || x.Set.Of(id).Index != keys.Index {
+			lost = append(lost, Entry{Value: scores[i]})
 			continue
 		}
-		all = append(all, members.Member{ID: id, Member: scores[i]})
+		all = append(all, Entry{id, scores[i]})
 	}
-	contents, err := x.Contents(ctx, keys, all)
+	contents, err := x.contents(ctx, keys, all)
 	if err != nil {
 		return nil, err
 	}
@@ -88,9 +76,9 @@ func (x Index) lostOf(ctx context.Context, keys *partition.Keys, scores []string
 	return lost, nil
 }
 
-// Restorable calls a function with the entries of a partition that are not in the
+// restorable calls a function with the entries of a partition that are not in the
 // reverse index and that are the only ones of their ids.
-func (x Index) Restorable(ctx context.Context, r *engine.Run, keys *partition.Keys, restore func([]members.Member) error) error {
+func (x *Index) restorable(ctx context.Context, r *engine.Run, keys *partition.Keys, restore func([]Entry) error) error {
 	// Each entry is in the reverse index, or one too many.
 	entries, err := x.Set.Client.Do(ctx, x.Set.Client.B().Zcard().Key(keys.Index).Build()).AsInt64()
 	if err != nil {
@@ -107,9 +95,9 @@ func (x Index) Restorable(ctx context.Context, r *engine.Run, keys *partition.Ke
 		if err != nil || len(lonely) == 0 {
 			return err
 		}
-		err = x.Lost(ctx, r, keys, func(lost []members.Member) error {
-			only := slices.DeleteFunc(lost, func(p members.Member) bool {
-				return p.ID == "" || lonely[maphash.String(seed, p.ID)] != hashOf(seed, p.Member)
+		err = x.lost(ctx, r, keys, func(lost []Entry) error {
+			only := slices.DeleteFunc(lost, func(p Entry) bool {
+				return p.ID == "" || lonely[maphash.String(seed, p.ID)] != hashOf(seed, p.Value)
 			})
 			if len(only) == 0 {
 				return nil
@@ -132,11 +120,11 @@ func hashOf(seed maphash.Seed, member string) uint64 { return maphash.String(see
 // lonely returns the hash of the one lost entry of each id, or several, by the hash of
 // the id: of the ids that a function selects by their hash. Ids that share a hash have
 // several entries.
-func (x Index) lonely(ctx context.Context, r *engine.Run, keys *partition.Keys, seed maphash.Seed, selects func(id uint64) bool) (map[uint64]uint64, error) {
+func (x *Index) lonely(ctx context.Context, r *engine.Run, keys *partition.Keys, seed maphash.Seed, selects func(id uint64) bool) (map[uint64]uint64, error) {
 	entryOf := map[uint64]uint64{}
-	err := x.Lost(ctx, r, keys, func(lost []members.Member) error {
+	err := x.lost(ctx, r, keys, func(lost []Entry) error {
 		for _, p := range lost {
-			id, entry := maphash.String(seed, p.ID), hashOf(seed, p.Member)
+			id, entry := maphash.String(seed, p.ID), hashOf(seed, p.Value)
 			if p.ID == "" || !selects(id) {
 				continue
 			}
@@ -150,11 +138,11 @@ func (x Index) lonely(ctx context.Context, r *engine.Run, keys *partition.Keys, 
 	return entryOf, err
 }
 
-// Scores returns the scores of entries that are not 0, by entry.
-func (x Index) Scores(ctx context.Context, keys *partition.Keys, pairs []members.Member) (map[string]float64, error) {
+// scores returns the scores of entries that are not 0, by entry.
+func (x *Index) scores(ctx context.Context, keys *partition.Keys, pairs []Entry) (map[string]float64, error) {
 	entries := make([]string, len(pairs))
 	for i, p := range pairs {
-		entries[i] = p.Member
+		entries[i] = p.Value
 	}
 	scores, err := x.Set.Client.Do(ctx, x.Set.Client.B().Zmscore().Key(keys.Index).Member(entries...).Build()).ToArray()
 	if err != nil {

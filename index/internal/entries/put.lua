@@ -1,21 +1,21 @@
--- Puts entries into a numeric index.
+-- Puts entries. An id that has an entry moves.
 --
 -- KEYS  the keys of a partition: index, content, meta, next, next content, changed
 -- ARGV[1..3]  kind, declaration, partitions
--- ARGV[4..]   id, score, id, score, ...
+-- ARGV[4..]   id, value, id, value, ...; no id twice
 --
 -- Reply  number of new ids
 local rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3])
 if refusal then
 	return refusal
 end
-local pairs, ids = {}, {}
+local ids, new = {}, {}
 for i = 4, #ARGV, 2 do
-	pairs[i - 3] = ARGV[i + 1]
-	pairs[i - 2] = ARGV[i]
 	ids[#ids + 1] = ARGV[i]
+	new[#new + 1] = ARGV[i + 1]
 end
 if rebuilding then
 	redis.call('SADD', KEYS[6], unpack(ids))
 end
-return redis.call('ZADD', KEYS[1], unpack(pairs))
+local added = write(KEYS[1], KEYS[2], ids, new)
+return added

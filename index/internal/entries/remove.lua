@@ -1,8 +1,8 @@
--- Removes entries from a numeric index.
+-- Removes the entries of ids.
 --
 -- KEYS  the keys of a partition: index, content, meta, next, next content, changed
 -- ARGV[1..3]  kind, declaration, partitions
--- ARGV[4..]   id, id, ...
+-- ARGV[4..]   id, id, ...; no id twice
 --
 -- Reply  number of entries removed
 local rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3])
@@ -10,7 +10,8 @@ if refusal then
 	return refusal
 end
 local ids = {unpack(ARGV, 4)}
-if rebuilding then
+if rebuilding then -- also ids without an entry: the source of a rebuild may have them
 	redis.call('SADD', KEYS[6], unpack(ids))
 end
-return redis.call('ZREM', KEYS[1], unpack(ids))
+local _, removed = write(KEYS[1], KEYS[2], ids, {})
+return removed

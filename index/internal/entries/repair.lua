@@ -20,8 +20,7 @@ for i = 4, #ARGV, 3 do
 	local what, id, member = ARGV[i], ARGV[i + 1], ARGV[i + 2]
 	local is = redis.call('HGET', KEYS[2], id) == member
 	if what == 'restore' and is then
-		redis.call('ZADD', KEYS[1], 0, member)
-		repaired = repaired + 1
+		repaired = repaired + redis.call('ZADD', KEYS[1], 'CH', 0, member)
 	elseif what == 'forget' and is then
 		redis.call('HDEL', KEYS[2], id)
 		repaired = repaired + 1

@@ -1,16 +1,16 @@
--- Reads the entries of ids in a lexicographic index, and forgets which of them writers
--- noted, so that replace.lua knows of changes after this.
+-- Reads what ids have, and forgets which of them writers noted, so that replace.lua knows of
+-- changes after this.
 --
 -- KEYS  the keys of a partition: index, content, meta, next, next content, changed
 -- ARGV[1..3]  kind, declaration, partitions
 -- ARGV[4]     the name of the run
 -- ARGV[5..]   id, id, ...
 --
--- Reply  the member of each id, or false
+-- Reply  the value of each id, or false
 local refusal = replaced(KEYS[3], ARGV[4])
 if refusal then
 	return refusal
 end
 local ids = {unpack(ARGV, 5)}
 redis.call('SREM', KEYS[6], unpack(ids))
-return redis.call('HMGET', KEYS[2], unpack(ids))
+return values(KEYS[1], KEYS[2], ids)

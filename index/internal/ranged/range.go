@@ -1,4 +1,4 @@
-package members
+package ranged
 
 import (
 	"fmt"
@@ -9,7 +9,8 @@ import (
 	"retwis/internal/redis/scan"
 )
 
-// Range is a range of members, its ends as ZRANGEBYLEX takes them.
+// Range is a range of members, its ends as ZRANGEBYLEX takes them, or of a scored index as
+// ZRANGEBYSCORE does.
 type Range struct{ Min, Max string }
 
 // All is the range of all members.
@@ -27,22 +28,28 @@ func WithPrefix(prefix string) Range {
 	return Range{"[" + prefix, "(" + end}
 }
 
-// clip returns the ranges in the order in which they are read, from the cursor on.
-func (q *Query) clip() ([]Range, error) {
+// clip returns the ranges in the order in which they are read, and from the cursor on. Of a
+// scored index it returns the item to read after.
+func (q *Query) clip(scored bool) (all []Range, after Item, err error) {
 	ranges := q.Ranges
 	if len(ranges) == 0 {
 		ranges = []Range{All()}
+		if scored {
+			ranges = []Range{AllScores().Range()}
+		}
 	}
 	at, err := scan.DecodeCursor(q.After)
-	if err != nil {
-		return nil, err
+	if err == nil && scored && q.After != "" {
+		after, err = parseCursor(at)
 	}
-	var all []Range
+	if err != nil {
+		return nil, Item{}, err
+	}
 	for _, r := range ranges {
-		if !isEnd(r.Min) || !isEnd(r.Max) {
-			return nil, fmt.Errorf("%w: the range from %s to %s: an end is -, +, or begins with [ or (", ordered.ErrValue, Shorten(r.Min), Shorten(r.Max))
-		}
 		switch {
+		case scored:
+		case !isEnd(r.Min) || !isEnd(r.Max):
+			return nil, Item{}, fmt.Errorf("%w: the range from %s to %s: an end is -, +, or begins with [ or (", ordered.ErrValue, Shorten(r.Min), Shorten(r.Max))
 		case q.After == "":
 		case q.Reverse && beginsBefore(r.Min, at):
 			r.Max = lowerMax(r.Max, at)
@@ -56,7 +63,7 @@ func (q *Query) clip() ([]Range, error) {
 	if q.Reverse {
 		slices.Reverse(all)
 	}
-	return all, nil
+	return all, after, nil
 }
 
 // isEnd reports whether ZRANGEBYLEX takes an end of a range.

@@ -1,4 +1,4 @@
-package index
+package entries
 
 import (
 	"cmp"
@@ -6,51 +6,45 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/redis/rueidis"
+
 	"retwis/index/internal/batch"
 	engine "retwis/internal/maintain"
 	"retwis/internal/redis/partition"
-	"retwis/internal/redis/script"
 	"retwis/maintain"
 )
 
-// target adapts an index to the maintenance engine. A value is what an id has in the
-// index, as text; "" where the id is not in it.
-type target struct {
-	set            *partition.Set
-	tracker        *engine.Tracker
-	watch, replace script.Script // of a Repair with a source
-	fill, finish   script.Script // of a Rebuild
-
-	total    func(ctx context.Context) (int64, error)
-	entries  func(ctx context.Context, c *checker) error // compares what is in the index
-	values   func(ctx context.Context, ids []string) ([]string, error)
-	check    func(id, value string) error
-	describe func(value string) string
-	normal   func(value string) string // the one way to write a value
-	wrap     func(ctx context.Context, err error) error
-}
-
 // checker is a Verify or Repair under way.
 type checker struct {
-	target   *target
+	x        *Index
 	engine   *engine.Run
-	src      Source[string] // may be empty
+	src      Source // may be empty
 	repair   bool
 	repairer *repairer // of a Repair with a source, else nil
 }
 
+// pageSize is the number of entries or objects in a step of maintenance.
+const pageSize = 200
+
 // errLookup is why a Repair cannot begin.
 var errLookup = errors.New("Repair needs a source with Lookup, to compare again before it changes an entry")
 
-func (t *target) verify(ctx context.Context, src *Source[string], opt maintain.Options) (maintain.Report, error) {
-	c := t.checker(src, opt)
+// Verify compares the index with itself, unless it is scored, and with the objects of a
+// source unless it is nil, in steps of 200.
+func (x *Index) Verify(ctx context.Context, src *Source, opt maintain.Options) (maintain.Report, error) {
+	c := x.checker(src, opt)
 	err := c.run(ctx)
-	return c.engine.Report, t.wrap(ctx, err)
+	return c.engine.Report, x.Wrap(ctx, err)
 }
 
-// repair repairs an index, with a source or, where src is nil, by what it has itself.
-func (t *target) repair(ctx context.Context, src *Source[string], opt maintain.Options) (maintain.Report, error) {
-	c := t.checker(src, opt)
+// Repair finds what Verify finds and corrects it: with a source or, where src is nil, by what
+// the index has itself. On conflict the object wins, then the reverse index. Each entry is
+// compared again in the step that changes it, so that concurrent writes stay.
+//
+// Where the reverse index is lost, for some ids or all, it is restored from the entries. If an
+// id has several of those, only an object can decide; without one they are reported and stay.
+func (x *Index) Repair(ctx context.Context, src *Source, opt maintain.Options) (maintain.Report, error) {
+	c := x.checker(src, opt)
 	c.repair = true
 	var err error
 	switch {
@@ -59,16 +53,16 @@ func (t *target) repair(ctx context.Context, src *Source[string], opt maintain.O
 	case src.Lookup == nil:
 		err = errLookup
 	default:
-		err = t.tracker.During(ctx, func(ctx context.Context, run string) error {
-			c.repairer = &repairer{target: t, run: run, lookup: src.Lookup}
+		err = x.Tracker.During(ctx, func(ctx context.Context, run string) error {
+			c.repairer = &repairer{Index: x, run: run, lookup: src.Lookup}
 			return c.run(ctx)
 		})
 	}
-	return c.engine.Report, t.wrap(ctx, err)
+	return c.engine.Report, x.Wrap(ctx, err)
 }
 
-func (t *target) checker(src *Source[string], opt maintain.Options) *checker {
-	c := &checker{target: t, engine: engine.Start(opt)}
+func (x *Index) checker(src *Source, opt maintain.Options) *checker {
+	c := &checker{x: x, engine: engine.Start(opt)}
 	if src != nil {
 		c.src = *src
 	}
@@ -76,16 +70,23 @@ func (t *target) checker(src *Source[string], opt maintain.Options) *checker {
 }
 
 func (c *checker) run(ctx context.Context) (err error) {
-	if err := c.target.set.Check(ctx); err != nil {
+	set := c.x.Set
+	if err := set.Check(ctx); err != nil {
 		return err
 	}
-	if c.engine.Total, err = c.target.total(ctx); err != nil {
+	c.engine.Total, err = set.Sum(ctx, func(k *partition.Keys) rueidis.Completed {
+		if c.x.opt.Scored {
+			return set.Client.B().Zcard().Key(k.Index).Build()
+		}
+		return set.Client.B().Hlen().Key(k.Content).Build()
+	})
+	if err != nil {
 		return err
 	}
-	if err := c.target.tracker.Leftovers(ctx, c.engine, c.repair); err != nil {
+	if err := c.x.Tracker.Leftovers(ctx, c.engine, c.repair); err != nil {
 		return err
 	}
-	if err := c.target.entries(ctx, c); err != nil || c.src.All == nil {
+	if err := c.entries(ctx); err != nil || c.src.All == nil {
 		return err
 	}
 	return c.objects(ctx)
@@ -109,7 +110,7 @@ func (c *checker) objects(ctx context.Context) error {
 			return err
 		}
 		if o.Err == nil {
-			o.Err = c.target.check(o.ID, o.Value)
+			o.Err = c.x.Check(o.ID, o.Value)
 		}
 		if o.Err != nil {
 			c.engine.Found(maintain.Problem{Kind: maintain.Invalid, ID: o.ID, Found: o.Err.Error()})
@@ -132,7 +133,7 @@ func (c *checker) compare(ctx context.Context, ids, wants []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	found, err := c.target.values(ctx, ids)
+	found, err := c.x.values(ctx, ids)
 	if err != nil {
 		return err
 	}
@@ -141,9 +142,9 @@ func (c *checker) compare(ctx context.Context, ids, wants []string) error {
 		if found[i] == wants[i] {
 			continue
 		}
-		p := maintain.Problem{Kind: maintain.Missing, ID: id, Want: c.target.describe(wants[i])}
+		p := maintain.Problem{Kind: maintain.Missing, ID: id, Want: c.x.opt.Describe(wants[i])}
 		if found[i] != "" {
-			p.Kind, p.Found = maintain.Stale, c.target.describe(found[i])
+			p.Kind, p.Found = maintain.Stale, c.x.opt.Describe(found[i])
 		}
 		c.engine.Found(p)
 		wrong = append(wrong, id)
@@ -171,24 +172,30 @@ func (c *checker) known(ctx context.Context, ids []string) (map[string]bool, err
 	return known, nil
 }
 
-// rebuild fills a new index from a source and puts it in the place of the old.
-func (t *target) rebuild(ctx context.Context, src Source[string], opt maintain.Options) (maintain.Report, error) {
+// Rebuild makes the index anew from a source, next to the old one, which serves until the new
+// one replaces it: in one step that has caught up with all that was written meanwhile. A
+// concurrent write wins over the source. An id that neither has is gone.
+//
+// A run that fails or whose context ends changes nothing, except for partitions that it has
+// replaced already. What a killed one left next to the index goes with the first write a
+// minute later, or with Repair.
+func (x *Index) Rebuild(ctx context.Context, src *Source, opt maintain.Options) (maintain.Report, error) {
 	r := engine.Start(opt)
 	if src.All == nil {
-		return r.Report, t.wrap(ctx, errors.New("the source has no All"))
+		return r.Report, x.Wrap(ctx, errSource)
 	}
-	err := t.tracker.Rebuild(ctx, engine.Rebuild{Finish: t.finish, Fill: func(ctx context.Context, run string) error {
-		w, err := batch.New(ctx, t.set, t.fill, append(t.set.Args(), run))
+	err := x.Tracker.Rebuild(ctx, engine.Rebuild{Finish: x.Scripts.Finish, Fill: func(ctx context.Context, run string) error {
+		w, err := x.newWriter(ctx, x.Scripts.Fill, run)
 		if err != nil {
 			return err
 		}
-		return t.fillFrom(ctx, r, w, src)
+		return x.fillFrom(ctx, r, w, src)
 	}})
-	return r.Report, t.wrap(ctx, err)
+	return r.Report, x.Wrap(ctx, err)
 }
 
 // fillFrom puts all objects of a source into the new index.
-func (t *target) fillFrom(ctx context.Context, r *engine.Run, w *batch.Writer, src Source[string]) error {
+func (x *Index) fillFrom(ctx context.Context, r *engine.Run, w *batch.Writer[Entry], src *Source) error {
 	size := batch.Window
 	if r.Limited() {
 		size = pageSize
@@ -204,10 +211,10 @@ func (t *target) fillFrom(ctx context.Context, r *engine.Run, w *batch.Writer, s
 	}
 	for o, err := range src.All(ctx) {
 		if err = cmp.Or(err, o.Err); err == nil {
-			err = t.check(o.ID, o.Value)
+			err = x.Check(o.ID, o.Value)
 		}
 		if err == nil {
-			err = w.Add(o.ID, o.Value)
+			err = w.Add(Entry{o.ID, o.Value})
 		}
 		if err != nil {
 			return cmp.Or(err, w.Close())
@@ -223,9 +230,9 @@ func (t *target) fillFrom(ctx context.Context, r *engine.Run, w *batch.Writer, s
 
 // repairer makes entries agree with their objects. A nil repairer does nothing.
 type repairer struct {
-	*target
+	*Index
 	run    string
-	lookup func(context.Context, []string) ([]Object[string], error)
+	lookup func(context.Context, []string) ([]Object, error)
 }
 
 // repairBatch is how many entries one script repairs.
@@ -242,15 +249,15 @@ func (m *repairer) recheck(ctx context.Context, ids []string) (repaired int64, e
 	if m == nil {
 		return 0, nil
 	}
-	byPart := make([][]string, len(m.set.Keys))
+	byPart := make([][]string, len(m.Set.Keys))
 	for _, id := range ids {
-		p := m.set.Index(id)
+		p := m.Set.Index(id)
 		byPart[p] = append(byPart[p], id)
 	}
 	for p, all := range byPart {
 		for some := range slices.Chunk(all, repairBatch) {
 			for try := 0; len(some) > 0 && try < recheckTries; try++ {
-				n, again, err := m.once(ctx, &m.set.Keys[p], some)
+				n, again, err := m.once(ctx, &m.Set.Keys[p], some)
 				repaired += n
 				if err != nil {
 					return repaired, engine.Replaced(err)
@@ -264,8 +271,8 @@ func (m *repairer) recheck(ctx context.Context, ids []string) (repaired int64, e
 
 // once is one try of recheck. It returns the ids that were written meanwhile.
 func (m *repairer) once(ctx context.Context, keys *partition.Keys, ids []string) (repaired int64, again []string, err error) {
-	head := append(m.set.Args(), m.run)
-	now, err := m.watch.Run(ctx, m.set.Client, keys.All(), append(slices.Clone(head), ids...)).ToArray()
+	head := append(m.Set.Args(), m.run)
+	now, err := m.Scripts.Watch.Run(ctx, m.Set.Client, keys.All(), append(slices.Clone(head), ids...)).ToArray()
 	if err != nil {
 		return 0, nil, err
 	}
@@ -276,14 +283,17 @@ func (m *repairer) once(ctx context.Context, keys *partition.Keys, ids []string)
 	want := make(map[string]string, len(objects))
 	invalid := map[string]bool{} // left as they are
 	for _, o := range objects {
-		invalid[o.ID] = o.Err != nil || m.check(o.ID, o.Value) != nil
+		invalid[o.ID] = o.Err != nil || m.Check(o.ID, o.Value) != nil
 		want[o.ID] = o.Value
 	}
 	args := head
 	var wrong []string
 	for i, id := range ids {
-		value, _ := now[i].ToString() // empty where the id is not in the index
-		if !invalid[id] && m.normal(value) != want[id] {
+		value, err := m.valueOf(now[i])
+		if err != nil {
+			return 0, nil, err
+		}
+		if !invalid[id] && value != want[id] {
 			args = append(args, id, want[id])
 			wrong = append(wrong, id)
 		}
@@ -291,7 +301,7 @@ func (m *repairer) once(ctx context.Context, keys *partition.Keys, ids []string)
 	if len(wrong) == 0 {
 		return 0, nil, nil
 	}
-	done, err := m.replace.Run(ctx, m.set.Client, keys.All(), args).AsIntSlice()
+	done, err := m.Scripts.Replace.Run(ctx, m.Set.Client, keys.All(), args).AsIntSlice()
 	if err != nil {
 		return 0, nil, err
 	}

@@ -12,18 +12,6 @@ if refusal then
 end
 local ids = changes(100)
 if #ids > 0 then
-	local now = redis.call('HMGET', KEYS[2], unpack(ids))
-	local made = redis.call('HMGET', KEYS[5], unpack(ids))
-	for i, id in ipairs(ids) do
-		if made[i] and made[i] ~= now[i] then
-			redis.call('ZREM', KEYS[4], made[i])
-		end
-		if now[i] then
-			redis.call('ZADD', KEYS[4], 0, now[i])
-			redis.call('HSET', KEYS[5], id, now[i])
-		elseif made[i] then
-			redis.call('HDEL', KEYS[5], id)
-		end
-	end
+	write(KEYS[4], KEYS[5], ids, values(KEYS[1], KEYS[2], ids))
 end
 return finished({KEYS[1], KEYS[4], KEYS[2], KEYS[5]})

@@ -1,0 +1,339 @@
+// Package entries keeps ids in the order of one value each: what package index and package
+// index/space are built on. The value is a member of a sorted set whose scores are all 0, in
+// the order of its bytes, which contains the id, and a hash maps ids to members (a
+// lexicographic index); or the value is the score of the id (a scored index).
+package entries
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"retwis/index/internal/batch"
+	"retwis/index/internal/ranged"
+	engine "retwis/internal/maintain"
+	"retwis/internal/ordered"
+	"retwis/internal/redis/partition"
+	"retwis/internal/redis/script"
+)
+
+var (
+	//go:embed lexical.lua
+	lexicalLua string
+	//go:embed scored.lua
+	scoredLua string
+	//go:embed put.lua
+	putLua string
+	//go:embed remove.lua
+	removeLua string
+	//go:embed watch.lua
+	watchLua string
+	//go:embed replace.lua
+	replaceLua string
+	//go:embed fill.lua
+	fillLua string
+	//go:embed finish.lua
+	finishLua string
+	//go:embed repair.lua
+	repairLua string
+	//go:embed adopt.lua
+	adoptLua string
+)
+
+// Limits of an index, in bytes.
+const (
+	MaxID     = 4 << 10
+	maxMember = 64 << 10
+)
+
+// removeBatch is the number of ids that one script removes.
+const removeBatch = 200
+
+// Errors that package index exports.
+var (
+	ErrCorrupt = errors.New("the index is damaged")
+	errSource  = errors.New("the source has no All")
+)
+
+// Entry is what an id has in an index: a member, or the text of a score.
+type Entry struct{ ID, Value string }
+
+// Options are the options of New.
+type Options struct {
+	// Package begins errors.
+	Package string
+	// Declaration is stored in key.meta. An index that was created with another one is
+	// refused.
+	Declaration partition.Declaration
+	// Scored says that values are scores.
+	Scored bool
+	// ID returns the id in a member, or an error if it has none. Not for scores.
+	ID func(member string) (string, error)
+	// CheckScore refuses the text of a score that the index could not have written.
+	CheckScore func(score string) error
+	// Describe formats a value for reports.
+	Describe func(value string) string
+}
+
+// Index is an index at a key.
+type Index struct {
+	Set     *partition.Set
+	Tracker *engine.Tracker
+	Scripts Scripts
+	opt     Options
+}
+
+// Scripts are the scripts of an index.
+type Scripts struct{ Put, Remove, Watch, Replace, Fill, Finish, Repair, Adopt script.Script }
+
+// New returns the index at a key. It sends nothing to the server.
+func New(client rueidis.Client, key string, opt Options) (*Index, error) {
+	set, err := partition.New(client, key, opt.Declaration)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", opt.Package, err)
+	}
+	values := lexicalLua
+	if opt.Scored {
+		values = scoredLua
+	}
+	of := func(source string) script.Script { return partition.NewScript(values, source) }
+	return &Index{Set: set, opt: opt, Tracker: engine.NewTracker(set, nil), Scripts: Scripts{
+		Put: of(putLua), Remove: of(removeLua), Watch: of(watchLua), Replace: of(replaceLua),
+		Fill: of(fillLua), Finish: engine.NewFinish(values, finishLua),
+		Repair: partition.NewScript(repairLua), Adopt: partition.NewScript(adoptLua),
+	}}, nil
+}
+
+// Reader returns a reader of the index.
+func (x *Index) Reader() *ranged.Reader {
+	return &ranged.Reader{Set: x.Set, ID: x.opt.ID, Scored: x.opt.Scored}
+}
+
+// Select yields the entries of a query in order, without those that have no id.
+func (x *Index) Select(ctx context.Context, q ranged.Query) iter.Seq2[ranged.Item, error] {
+	return func(yield func(ranged.Item, error) bool) {
+		for item, err := range x.Reader().Read(ctx, q) {
+			if !yield(item, x.Wrap(ctx, err)) {
+				return
+			}
+		}
+	}
+}
+
+// Count returns the number of entries of a query.
+func (x *Index) Count(ctx context.Context, q ranged.Query) (int64, error) {
+	n, err := x.Reader().Count(ctx, q)
+	return n, x.Wrap(ctx, err)
+}
+
+// Put adds an entry, or moves it: one script.
+func (x *Index) Put(ctx context.Context, e Entry) error {
+	err := x.Check(e.ID, e.Value)
+	if err == nil && len(x.Set.Keys) > 1 {
+		err = x.Set.Declare(ctx)
+	}
+	if err == nil {
+		err = x.Scripts.Put.Run(ctx, x.Set.Client, x.Set.Of(e.ID).All(), append(x.Set.Args(), e.ID, e.Value)).Error()
+	}
+	return x.Wrap(ctx, err)
+}
+
+// PutMany puts entries in pipelined scripts of a hundred up to the first error, and returns
+// how many are in. If an id comes twice, the last entry wins.
+func (x *Index) PutMany(ctx context.Context, entries iter.Seq2[Entry, error]) (int, error) {
+	w, err := x.newWriter(ctx, x.Scripts.Put)
+	if err != nil {
+		return 0, x.Wrap(ctx, err)
+	}
+	for e, wrong := range entries {
+		if err = wrong; err == nil {
+			err = x.Check(e.ID, e.Value)
+		}
+		if err == nil {
+			err = w.Add(e)
+		}
+		if err != nil {
+			break
+		}
+	}
+	if closed := w.Close(); closed != nil {
+		err = closed
+	}
+	return w.Done, x.Wrap(ctx, err)
+}
+
+// newWriter returns a writer for a script whose arguments are the declaration, some words, and
+// then entries.
+func (x *Index) newWriter(ctx context.Context, s script.Script, words ...string) (*batch.Writer[Entry], error) {
+	return batch.New(ctx, x.Set, batch.Spec[Entry]{
+		Script: s, Head: append(x.Set.Args(), words...), Words: 2,
+		Append:  func(args []string, e Entry) []string { return append(args, e.ID, e.Value) },
+		Part:    func(e Entry) int { return x.Set.Index(e.ID) },
+		Compare: func(a, b Entry) int { return strings.Compare(a.Value, b.Value) },
+		Key:     func(e Entry) string { return e.ID },
+	})
+}
+
+// Check refuses an entry whose id could not be read back.
+func (x *Index) Check(id, value string) error {
+	if err := CheckID(id); err != nil {
+		return err
+	}
+	if x.opt.Scored {
+		return nil
+	}
+	if len(value) > maxMember {
+		return fmt.Errorf("%w: the entry of id %s has %d bytes: at most %d are allowed", ordered.ErrValue, ranged.Shorten(id), len(value), maxMember)
+	}
+	owner, err := x.opt.ID(value)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: the member of id %s: %w", ordered.ErrValue, ranged.Shorten(id), err)
+	case owner != id:
+		return fmt.Errorf("%w: the member of id %s contains the id %s", ordered.ErrValue, ranged.Shorten(id), ranged.Shorten(owner))
+	}
+	return nil
+}
+
+// CheckID refuses an id that no index takes.
+func CheckID(id string) error {
+	if id == "" || len(id) > MaxID {
+		return fmt.Errorf("%w: an id has %d bytes: it must have from 1 to %d", ordered.ErrValue, len(id), MaxID)
+	}
+	return nil
+}
+
+// Remove removes ids from the index and returns how many were in it: one round trip
+// for thousands.
+func (x *Index) Remove(ctx context.Context, ids ...string) (int, error) {
+	if err := x.Set.Check(ctx); err != nil {
+		return 0, x.Wrap(ctx, err)
+	}
+	byPart := make([][]string, len(x.Set.Keys))
+	for _, id := range ids {
+		p := x.Set.Index(id)
+		byPart[p] = append(byPart[p], id)
+	}
+	var calls []script.Call
+	for p, all := range byPart {
+		for some := range slices.Chunk(all, removeBatch) {
+			calls = append(calls, script.Call{Keys: x.Set.Keys[p].All(), Args: append(x.Set.Args(), some...)})
+		}
+	}
+	removed := 0
+	for some := range slices.Chunk(calls, 20) {
+		for _, r := range x.Scripts.Remove.RunMany(ctx, x.Set.Client, some) {
+			n, err := r.AsInt64()
+			if err != nil {
+				return removed, x.Wrap(ctx, err)
+			}
+			removed += int(n)
+		}
+	}
+	return removed, nil
+}
+
+// Get returns the entry of an id, or ErrNotFound: one round trip.
+func (x *Index) Get(ctx context.Context, id string) (Entry, error) {
+	all, err := x.GetMany(ctx, id)
+	if err == nil && len(all) == 0 {
+		err = x.Wrap(ctx, fmt.Errorf("%w: id %s", partition.ErrNotFound, ranged.Shorten(id)))
+	}
+	if err != nil {
+		return Entry{}, err
+	}
+	return all[0], nil
+}
+
+// GetMany returns the entries of ids, in their order, without those that are not in
+// the index: one round trip.
+func (x *Index) GetMany(ctx context.Context, ids ...string) ([]Entry, error) {
+	values, err := x.values(ctx, ids)
+	if err != nil {
+		return nil, x.Wrap(ctx, err)
+	}
+	var found []Entry
+	for i, v := range values {
+		if v != "" {
+			found = append(found, Entry{ids[i], v})
+		}
+	}
+	return found, nil
+}
+
+// values returns the value of each id; empty: the id is not in the index.
+func (x *Index) values(ctx context.Context, ids []string) ([]string, error) {
+	if err := x.Set.Check(ctx); err != nil {
+		return nil, err
+	}
+	positions := make([][]int, len(x.Set.Keys))
+	for i, id := range ids {
+		p := x.Set.Index(id)
+		positions[p] = append(positions[p], i)
+	}
+	var commands rueidis.Commands
+	var sent [][]int
+	for p, all := range positions {
+		for some := range slices.Chunk(all, 1000) {
+			names := make([]string, len(some))
+			for j, i := range some {
+				names[j] = ids[i]
+			}
+			if keys := &x.Set.Keys[p]; x.opt.Scored {
+				commands = append(commands, x.Set.Client.B().Zmscore().Key(keys.Index).Member(names...).Build())
+			} else {
+				commands = append(commands, x.Set.Client.B().Hmget().Key(keys.Content).Field(names...).Build())
+			}
+			sent = append(sent, some)
+		}
+	}
+	values := make([]string, len(ids))
+	for c, r := range x.Set.Client.DoMulti(ctx, commands...) {
+		replies, err := r.ToArray()
+		if err != nil {
+			return nil, err
+		}
+		for j, v := range replies {
+			if values[sent[c][j]], err = x.valueOf(v); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return values, nil
+}
+
+// valueOf returns a value in a reply, or "" for nil.
+func (x *Index) valueOf(v rueidis.RedisMessage) (string, error) {
+	switch {
+	case v.IsNil():
+		return "", nil
+	case x.opt.Scored:
+		f, err := v.AsFloat64()
+		return ranged.Text(f), err
+	}
+	return v.ToString()
+}
+
+// Len returns the number of entries: one round trip.
+func (x *Index) Len(ctx context.Context) (int64, error) {
+	n, err := x.Set.Len(ctx)
+	return n, x.Wrap(ctx, err)
+}
+
+// Wrap adds the package and the key of the index to an error.
+func (x *Index) Wrap(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	err = x.Set.Error(ctx, err)
+	if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
+		err = errors.Join(ctx.Err(), err)
+	}
+	return fmt.Errorf("%s: %s: %w", x.opt.Package, x.Set.Key, err)
+}

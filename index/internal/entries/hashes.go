@@ -1,0 +1,82 @@
+package entries
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redis/rediserr"
+)
+
+// hashPipeline is the number of hashes in a pipeline.
+const hashPipeline = 1000
+
+// ReadHashes gets fields of hashes, or without names all, in their order; nil for a hash that
+// does not exist. others passes over keys of other types as if they did not exist. One round
+// trip for a thousand; a hash that has none of the fields takes one more.
+func ReadHashes(ctx context.Context, client rueidis.Client, keys, fields []string, others bool) ([]map[string]string, error) {
+	all := make([]map[string]string, 0, len(keys))
+	for some := range slices.Chunk(keys, hashPipeline) {
+		commands := make(rueidis.Commands, len(some))
+		for i, key := range some {
+			if len(fields) > 0 {
+				commands[i] = client.B().Hmget().Key(key).Field(fields...).Build()
+			} else {
+				commands[i] = client.B().Hgetall().Key(key).Build()
+			}
+		}
+		found := make([]map[string]string, len(some))
+		var doubtful []int // it may have other fields
+		for i, reply := range client.DoMulti(ctx, commands...) {
+			one, err := fieldsOf(reply, fields)
+			switch {
+			case others && rediserr.IsWrongType(err):
+			case err != nil:
+				return nil, fmt.Errorf("%s: %w", some[i], err)
+			case len(one) > 0:
+				found[i] = one
+			case len(fields) > 0:
+				doubtful = append(doubtful, i)
+			}
+		}
+		commands = commands[:0]
+		for _, i := range doubtful {
+			commands = append(commands, client.B().Exists().Key(some[i]).Build())
+		}
+		for c, reply := range client.DoMulti(ctx, commands...) {
+			i := doubtful[c]
+			n, err := reply.AsInt64()
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", some[i], err)
+			}
+			if n > 0 {
+				found[i] = map[string]string{}
+			}
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// fieldsOf reads the reply of HGETALL, or of HMGET if names are given.
+func fieldsOf(reply rueidis.RedisResult, names []string) (map[string]string, error) {
+	if len(names) == 0 {
+		return reply.AsStrMap()
+	}
+	values, err := reply.ToArray()
+	if err != nil {
+		return nil, err
+	}
+	fields := make(map[string]string, len(names))
+	for i, v := range values {
+		if v.IsNil() {
+			continue
+		}
+		if fields[names[i]], err = v.ToString(); err != nil {
+			return nil, err
+		}
+	}
+	return fields, nil
+}

@@ -1,0 +1,46 @@
+-- What ids have in a lexicographic index: a member of the sorted set, which the reverse index
+-- maps them to. Begins the scripts of such an index, as scored.lua does those of a scored one.
+
+-- values returns what each id has, or false.
+local function values(index, content, ids)
+	return redis.call('HMGET', content, unpack(ids))
+end
+
+-- write gives each id its value, and removes the ids whose value is '', false or nil. It
+-- returns how many ids are new, and how many were removed.
+--
+-- A member is added even if it should be there already, so that putting an entry again
+-- restores one that was lost.
+local function write(index, content, ids, new)
+	local old = values(index, content, ids)
+	local members, contents, gone, removed, added = {}, {}, {}, {}, 0
+	for i, id in ipairs(ids) do
+		local member, was = new[i], old[i]
+		if member and member ~= '' then
+			members[#members + 1] = '0' -- a number would be converted to text each time
+			members[#members + 1] = member
+			if was ~= member then
+				contents[#contents + 1] = id
+				contents[#contents + 1] = member
+				if not was then
+					added = added + 1
+				end
+			end
+		elseif was then
+			removed[#removed + 1] = id
+		end
+		if was and was ~= member then
+			gone[#gone + 1] = was
+		end
+	end
+	if #gone > 0 then
+		redis.call('ZREM', index, unpack(gone))
+	end
+	if #members > 0 then
+		redis.call('ZADD', index, unpack(members))
+	end
+	if #contents > 0 then
+		redis.call('HSET', content, unpack(contents))
+	end
+	return added, #removed > 0 and redis.call('HDEL', content, unpack(removed)) or 0
+end

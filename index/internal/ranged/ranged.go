@@ -1,0 +1,487 @@
+// Package ranged reads ranges of the sorted sets of an index, in order and merged from its
+// partitions: by member where all scores are 0, or by score.
+package ranged
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"fmt"
+	"iter"
+	"math"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/ordered"
+	"retwis/internal/redis/partition"
+	"retwis/internal/redis/scan"
+	"retwis/internal/redis/script"
+)
+
+var (
+	//go:embed sift.lua
+	siftLua string
+	//go:embed page.lua
+	pageLua string
+)
+
+var (
+	siftScript = sync.OnceValue(func() script.Script { return partition.NewScript(ordered.LuaLess + siftLua) })
+	pageScript = sync.OnceValue(func() script.Script { return partition.NewScript(ordered.LuaLess + pageLua) })
+)
+
+// Item is a member that was read.
+type Item struct {
+	ID     string // by Reader.ID
+	Member string
+	Score  float64 // 0, unless the index is scored
+}
+
+// Query selects members.
+type Query struct {
+	Limit, Offset int // Limit 0: all
+	Reverse       bool
+	After         string                   // a cursor
+	Ranges        []Range                  // disjoint and in order; empty: all
+	Keep          func(member string) bool // a filter before Limit and Offset count; may be nil
+	Sift          []string                 // bounds of columns for sift.lua; empty: not needed
+}
+
+// Reader reads the members of an index.
+type Reader struct {
+	Set *partition.Set
+	// Keys are the partitions to read. Default: all.
+	Keys []partition.Keys
+	// ID returns the id of a member; those without one are skipped. Default: the member.
+	ID func(member string) (string, error)
+	// Scored says that the members are in the order of their scores, which ranges are of.
+	Scored bool
+}
+
+// Shorten quotes an id or a member for an error.
+func Shorten(id string) string {
+	if len(id) > 60 {
+		return fmt.Sprintf("%q…", id[:60])
+	}
+	return fmt.Sprintf("%q", id)
+}
+
+// The numbers of members in a step: few at first, as most readers want no more.
+// sift.lua examines lookAt members in about a millisecond.
+const (
+	firstStep  = 100
+	nextStep   = 500
+	lookAt     = 1000
+	rangesStep = 64
+)
+
+func (x *Reader) keys() []partition.Keys {
+	if x.Keys != nil {
+		return x.Keys
+	}
+	return x.Set.Keys
+}
+
+// Read yields the members of a query in order. It reads in steps of a round trip: the first
+// one reads 100 members, or Limit, of the first ranges in every partition, the next ones 500
+// of a range.
+func (x *Reader) Read(ctx context.Context, q Query) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		if err := x.Set.Check(ctx); err != nil {
+			yield(Item{}, err)
+			return
+		}
+		ranges, after, err := q.clip(x.Scored)
+		if err != nil {
+			yield(Item{}, err)
+			return
+		}
+		page, keys := q.normalize(), x.keys()
+		r := reading{x: x, q: page, ranges: ranges, after: after}
+		if len(keys) == 1 && len(ranges) == 1 && q.Keep == nil && len(q.Sift) == 0 {
+			r.offset, page.Offset = page.Offset, 0
+		}
+		first, err := r.first(ctx)
+		if err != nil {
+			yield(Item{}, err)
+			return
+		}
+		sources := make([]iter.Seq2[Item, error], len(keys))
+		for i := range sources {
+			sources[i] = r.read(ctx, &keys[i], first[i])
+		}
+		order := compare
+		if q.Reverse {
+			order = func(a, b Item) int { return compare(b, a) }
+		}
+		x.yieldPage(scan.Merge(order, sources...), page, yield)
+	}
+}
+
+func compare(a, b Item) int {
+	return cmp.Or(cmp.Compare(a.Score, b.Score), strings.Compare(a.Member, b.Member))
+}
+
+// yieldPage yields the items of a page.
+func (x *Reader) yieldPage(items iter.Seq2[Item, error], page Query, yield func(Item, error) bool) {
+	n := 0
+	for item, err := range items {
+		if err != nil {
+			yield(Item{}, err)
+			return
+		}
+		if page.Offset > 0 {
+			page.Offset--
+			continue
+		}
+		if item.ID = item.Member; x.ID != nil {
+			if item.ID, err = x.ID(item.Member); err != nil {
+				continue // this index did not write it; Verify reports it
+			}
+		}
+		if n++; !yield(item, nil) || n == page.Limit {
+			return
+		}
+	}
+}
+
+// reading is a query that is read.
+type reading struct {
+	x      *Reader
+	q      Query
+	ranges []Range
+	after  Item // of a scored index: the item to read after; no Member: none
+	offset int  // skipped by the server
+}
+
+// step is one read of a range.
+type step struct {
+	items []Item
+	last  Item // to continue after, if there is more
+	more  bool
+}
+
+// rangeRead is a range in a partition that is to read.
+type rangeRead struct {
+	keys *partition.Keys
+	Range
+	after Item
+}
+
+// first reads the beginning of each of the first ranges in every partition: one
+// round trip.
+func (r *reading) first(ctx context.Context) ([][]step, error) {
+	ranges, keys := r.ranges[:min(rangesStep, len(r.ranges))], r.x.keys()
+	var reads []rangeRead
+	for i := range keys {
+		for _, g := range ranges {
+			reads = append(reads, rangeRead{&keys[i], g, r.after})
+		}
+	}
+	all, err := r.steps(ctx, reads, r.firstSize(), r.offset)
+	if err != nil {
+		return nil, err
+	}
+	steps := make([][]step, len(keys))
+	for i := range steps {
+		steps[i] = all[i*len(ranges) : (i+1)*len(ranges)]
+	}
+	return steps, nil
+}
+
+// firstSize is the number of members in the first step.
+func (r *reading) firstSize() int {
+	wanted := r.q.Limit + r.q.Offset - r.offset
+	if r.q.Limit <= 0 || r.q.Keep != nil || len(r.q.Sift) > 0 && wanted > firstStep {
+		return firstStep
+	}
+	return min(wanted, nextStep)
+}
+
+// read yields the members of one partition. The steps are the beginnings of its
+// first ranges.
+func (r *reading) read(ctx context.Context, keys *partition.Keys, steps []step) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		steps := steps // a sequence can be iterated twice
+		for begin := 0; begin < len(r.ranges); begin += rangesStep {
+			ranges := r.ranges[begin:min(begin+rangesStep, len(r.ranges))]
+			if begin > 0 {
+				reads := make([]rangeRead, len(ranges))
+				for i, g := range ranges {
+					reads[i] = rangeRead{keys, g, r.after}
+				}
+				var err error
+				if steps, err = r.steps(ctx, reads, firstStep, 0); err != nil {
+					yield(Item{}, err)
+					return
+				}
+			}
+			for i, g := range ranges {
+				if !r.readRange(ctx, rangeRead{keys: keys, Range: g}, steps[i], yield) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// readRange yields the members of a range from its first step on, and reports
+// whether to continue.
+func (r *reading) readRange(ctx context.Context, a rangeRead, s step, yield func(Item, error) bool) bool {
+	for {
+		for _, m := range s.items {
+			if (r.q.Keep == nil || r.q.Keep(m.Member)) && !yield(m, nil) {
+				return false
+			}
+		}
+		switch {
+		case !s.more:
+			return true
+		case r.x.Scored:
+			a.after = s.last
+		case r.q.Reverse:
+			a.Max = "(" + s.last.Member
+		default:
+			a.Min = "(" + s.last.Member
+		}
+		more, err := r.steps(ctx, []rangeRead{a}, nextStep, 0)
+		if err != nil {
+			yield(Item{}, err)
+			return false
+		}
+		s = more[0]
+	}
+}
+
+// steps reads the beginnings of ranges: one round trip.
+func (r *reading) steps(ctx context.Context, reads []rangeRead, size, offset int) ([]step, error) {
+	client := r.x.Set.Client
+	steps := make([]step, len(reads))
+	var replies []rueidis.RedisResult
+	switch {
+	case r.x.Scored:
+		calls := make([]script.Call, len(reads))
+		for i, a := range reads {
+			calls[i] = r.pageCall(a, offset, size)
+		}
+		replies = pageScript().RunMany(ctx, client, calls)
+	case len(r.q.Sift) > 0:
+		return r.sifted(ctx, reads, size)
+	default:
+		commands := make(rueidis.Commands, len(reads))
+		for i, a := range reads {
+			if r.q.Reverse {
+				commands[i] = client.B().Zrevrangebylex().Key(a.keys.Index).Max(a.Max).Min(a.Min).Limit(int64(offset), int64(size)).Build()
+			} else {
+				commands[i] = client.B().Zrangebylex().Key(a.keys.Index).Min(a.Min).Max(a.Max).Limit(int64(offset), int64(size)).Build()
+			}
+		}
+		replies = do(ctx, client, commands)
+	}
+	for i, reply := range replies {
+		texts, err := reply.AsStrSlice()
+		if err != nil {
+			return nil, err
+		}
+		if steps[i].items, err = r.items(texts); err != nil {
+			return nil, err
+		}
+		if steps[i].more = len(steps[i].items) == size; steps[i].more {
+			steps[i].last = steps[i].items[size-1]
+		}
+	}
+	return steps, nil
+}
+
+// items returns members, each followed by its score if the index is scored.
+func (r *reading) items(texts []string) ([]Item, error) {
+	if !r.x.Scored {
+		items := make([]Item, len(texts))
+		for i, m := range texts {
+			items[i].Member = m
+		}
+		return items, nil
+	}
+	items := make([]Item, len(texts)/2)
+	for i := range items {
+		f, err := strconv.ParseFloat(texts[2*i+1], 64)
+		if err != nil {
+			return nil, err
+		}
+		items[i] = Item{Member: texts[2*i], Score: f}
+	}
+	return items, nil
+}
+
+// do sends commands; a single one without a pipeline.
+func do(ctx context.Context, client rueidis.Client, commands rueidis.Commands) []rueidis.RedisResult {
+	if len(commands) == 1 {
+		return []rueidis.RedisResult{client.Do(ctx, commands[0])}
+	}
+	return client.DoMulti(ctx, commands...)
+}
+
+// pageCall is a call of page.lua.
+func (r *reading) pageCall(a rangeRead, offset, size int) script.Call {
+	score := ""
+	if a.after.Member != "" {
+		score = Text(a.after.Score)
+	}
+	return script.Call{Keys: a.keys.All(), Args: []string{a.Min, a.Max, flag(r.q.Reverse), strconv.Itoa(offset), strconv.Itoa(size), score, a.after.Member}}
+}
+
+func flag(b bool) string {
+	if b {
+		return "1"
+	}
+	return "0"
+}
+
+// sifted is steps with a filter in the server: the bounds of columns.
+func (r *reading) sifted(ctx context.Context, reads []rangeRead, size int) ([]step, error) {
+	calls := make([]script.Call, len(reads))
+	for i, a := range reads {
+		calls[i] = siftCall(a.keys, a.Range, r.q, size)
+	}
+	steps := make([]step, len(reads))
+	for i, reply := range siftScript().RunMany(ctx, r.x.Set.Client, calls) {
+		_, last, members, err := siftReply(reply)
+		if err != nil {
+			return nil, err
+		}
+		steps[i].items, _ = r.items(members)
+		steps[i].last, steps[i].more = Item{Member: last}, last != ""
+	}
+	return steps, nil
+}
+
+// siftCall is a call of sift.lua; size 0 counts.
+func siftCall(keys *partition.Keys, r Range, q Query, size int) script.Call {
+	args := append([]string{r.Min, r.Max, flag(q.Reverse), strconv.Itoa(size), strconv.Itoa(lookAt)}, q.Sift...)
+	return script.Call{Keys: keys.All(), Args: args}
+}
+
+func siftReply(reply rueidis.RedisResult) (n int64, last string, members []string, err error) {
+	all, err := reply.ToArray()
+	if err != nil {
+		return 0, "", nil, err
+	}
+	if n, err = all[0].AsInt64(); err != nil {
+		return 0, "", nil, err
+	}
+	if last, err = all[1].ToString(); err != nil {
+		return 0, "", nil, err
+	}
+	for _, v := range all[2:] {
+		m, err := v.ToString()
+		if err != nil {
+			return 0, "", nil, err
+		}
+		members = append(members, m)
+	}
+	return n, last, members, nil
+}
+
+// Count counts the results of a query without a page: one round trip for 64 ranges, or where
+// it has a filter one for each thousand members.
+func (x *Reader) Count(ctx context.Context, q Query) (total int64, err error) {
+	if q.Keep != nil {
+		for _, err := range x.Read(ctx, q) {
+			if err != nil {
+				return 0, err
+			}
+			total++
+		}
+		return total, nil
+	}
+	ranges, _, err := q.clip(x.Scored)
+	if err != nil {
+		return 0, err
+	}
+	if len(q.Sift) > 0 {
+		if err := x.Set.Check(ctx); err != nil {
+			return 0, err
+		}
+		return x.countSifted(ctx, q, ranges)
+	}
+	counts, err := x.Counts(ctx, ranges)
+	for _, n := range counts {
+		total += n
+	}
+	return total, err
+}
+
+// Counts returns the number of members in each range.
+func (x *Reader) Counts(ctx context.Context, ranges []Range) ([]int64, error) {
+	if err := x.Set.Check(ctx); err != nil {
+		return nil, err
+	}
+	counts, keys, client := make([]int64, len(ranges)), x.keys(), x.Set.Client
+	for begin := 0; begin < len(ranges); begin += rangesStep {
+		some := ranges[begin:min(begin+rangesStep, len(ranges))]
+		commands := make(rueidis.Commands, 0, len(some)*len(keys))
+		for _, r := range some {
+			for i := range keys {
+				if x.Scored {
+					commands = append(commands, client.B().Zcount().Key(keys[i].Index).Min(r.Min).Max(r.Max).Build())
+				} else {
+					commands = append(commands, client.B().Zlexcount().Key(keys[i].Index).Min(r.Min).Max(r.Max).Build())
+				}
+			}
+		}
+		for i, reply := range do(ctx, client, commands) {
+			n, err := reply.AsInt64()
+			if err != nil {
+				return nil, err
+			}
+			counts[begin+i/len(keys)] += n
+		}
+	}
+	return counts, nil
+}
+
+// countSifted counts what sift.lua keeps, in steps over all partitions at once.
+func (x *Reader) countSifted(ctx context.Context, q Query, ranges []Range) (int64, error) {
+	var total int64
+	keys := x.keys()
+	for _, r := range ranges {
+		left := make([]Range, len(keys)) // in each partition; empty: nothing
+		for i := range left {
+			left[i] = r
+		}
+		for {
+			var calls []script.Call
+			var sent []int
+			for i, rest := range left {
+				if rest != (Range{}) {
+					calls = append(calls, siftCall(&keys[i], rest, q, 0))
+					sent = append(sent, i)
+				}
+			}
+			if len(calls) == 0 {
+				break
+			}
+			for c, reply := range siftScript().RunMany(ctx, x.Set.Client, calls) {
+				n, last, _, err := siftReply(reply)
+				if err != nil {
+					return 0, err
+				}
+				total += n
+				if left[sent[c]] = (Range{"(" + last, r.Max}); last == "" {
+					left[sent[c]] = Range{}
+				}
+			}
+		}
+	}
+	return total, nil
+}
+
+// normalize clamps Limit and Offset so that they are not negative and can be added.
+func (q Query) normalize() Query {
+	q.Limit = min(max(q.Limit, 0), math.MaxInt/2)
+	q.Offset = min(max(q.Offset, 0), math.MaxInt/2)
+	return q
+}

@@ -1,0 +1,72 @@
+package ranged
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+
+	"retwis/internal/redis/scan"
+)
+
+// Text formats a score; -0 is 0, as Redis orders it.
+func Text(f float64) string { return strconv.FormatFloat(f+0, 'g', -1, 64) }
+
+// Scores is a range of scores.
+type Scores struct {
+	Low, High         float64
+	openLow, openHigh bool // the end is excluded
+}
+
+// AllScores is the range of all scores.
+func AllScores() Scores { return Scores{Low: math.Inf(-1), High: math.Inf(1)} }
+
+// Range returns the range as a Reader takes it.
+func (r Scores) Range() Range { return Range{scoreEnd(r.Low, r.openLow), scoreEnd(r.High, r.openHigh)} }
+
+func scoreEnd(f float64, open bool) string {
+	switch {
+	case open:
+		return "(" + Text(f)
+	case math.IsInf(f, -1):
+		return "-inf" // page.lua knows that nothing is below
+	}
+	return Text(f)
+}
+
+// Raise moves the beginning of the range up.
+func (r *Scores) Raise(f float64, open bool) {
+	if f > r.Low || f == r.Low && open {
+		r.Low, r.openLow = f, open
+	}
+}
+
+// Lower moves the end of the range down.
+func (r *Scores) Lower(f float64, open bool) {
+	if f < r.High || f == r.High && open {
+		r.High, r.openHigh = f, open
+	}
+}
+
+// Empty reports whether no number is in the range.
+func (r Scores) Empty() bool {
+	return r.Low > r.High || r.Low == r.High && (r.openLow || r.openHigh)
+}
+
+// Has reports whether a number is in the range.
+func (r Scores) Has(f float64) bool {
+	return (f > r.Low || f == r.Low && !r.openLow) && (f < r.High || f == r.High && !r.openHigh)
+}
+
+// Cursor returns the position of an item of a scored index.
+func Cursor(score float64, id string) string { return scan.EncodeCursor(Text(score) + " " + id) }
+
+// parseCursor reads the position of an item of a scored index.
+func parseCursor(at string) (Item, error) {
+	score, id, ok := strings.Cut(at, " ")
+	f, err := strconv.ParseFloat(score, 64)
+	if !ok || err != nil || math.IsNaN(f) {
+		return Item{}, errors.New("invalid cursor: use one that an earlier page returned")
+	}
+	return Item{Member: id, Score: f}, nil
+}
