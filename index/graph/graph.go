@@ -93,11 +93,3 @@ func (g *Graph) Key() string { return g.store.Set.Key }
 func (g *Graph) Options() Options {
 	return Options{Compact: g.store.compact, Partitions: len(g.store.Set.Keys)}
 }
-
-// declare stores the declaration of a partitioned graph; otherwise the scripts do.
-func (g *Graph) declare(ctx context.Context) error {
-	if len(g.store.Set.Keys) == 1 {
-		return nil
-	}
-	return g.store.Wrap(ctx, g.store.Set.Declare(ctx))
-}

@@ -172,29 +172,28 @@ func inBatches(source iter.Seq2[Triple, error], n int) iter.Seq2[[]Triple, error
 // If another one starts, it ends with maintain.ErrReplaced.
 func (g *Graph) Rebuild(ctx context.Context, source iter.Seq2[Triple, error], opt maintain.Options) (maintain.Report, error) {
 	run := engine.Start(opt)
-	var failed error // has its key already
+	var failed error // of the source
 	err := g.tracker.Rebuild(ctx, engine.Rebuild{Finish: g.finish, Fill: func(ctx context.Context, name string) error {
-		failed = g.fillFrom(ctx, run, name, source)
-		return failed
-	}})
-	return run.Report, cmp.Or(failed, g.store.Wrap(ctx, err))
-}
-
-// fillFrom puts the triples of a source into the new graph.
-func (g *Graph) fillFrom(ctx context.Context, run *engine.Run, name string, source iter.Seq2[Triple, error]) error {
-	w := g.newWriter(ctx, g.fill, name)
-	for some, err := range inBatches(source, sourceBatch) {
-		for i := 0; i < len(some) && err == nil; i++ {
-			err = w.add(some[i])
-		}
-		if err == nil {
-			err = run.Step(ctx, len(some))
-		}
+		w, err := g.newWriter(ctx, g.fill, name)
 		if err != nil {
-			_, _ = w.close() // err came first
 			return err
 		}
-	}
-	_, err := w.close()
-	return err
+		for some, err := range inBatches(source, sourceBatch) {
+			if failed = err; err != nil {
+				_ = w.Close() // err came first
+				return err
+			}
+			for _, t := range some {
+				if err := w.Add(g.place(t)); err != nil {
+					return err
+				}
+			}
+			if err := run.Step(ctx, len(some)); err != nil {
+				_ = w.Close()
+				return err
+			}
+		}
+		return w.Close()
+	}})
+	return run.Report, cmp.Or(failed, g.store.Wrap(ctx, err))
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"retwis/index"
+	engine "retwis/internal/maintain"
 	"retwis/internal/redistest"
 	"retwis/maintain"
 )
@@ -169,6 +170,18 @@ func TestRebuildBesideWriters(t *testing.T) {
 	}
 }
 
+// fillOne is a step of a rebuild.
+func fillOne(g *Graph, run string, t Triple) error {
+	w, err := g.newWriter(context.Background(), g.fill, run)
+	if err == nil {
+		err = w.Add(g.place(t))
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	return engine.Replaced(err)
+}
+
 // Of two rebuilds the later one wins; a killed one does no harm, and writers continue.
 func TestRebuildsMeet(t *testing.T) {
 	t.Parallel()
@@ -179,12 +192,8 @@ func TestRebuildsMeet(t *testing.T) {
 	if err := g.tracker.Begin(ctx, "killed"); err != nil {
 		t.Fatal(err)
 	}
-	w := g.newWriter(ctx, g.fill, "killed")
-	if err := w.add(Triple{"left", "by", "killed"}); err != nil {
+	if err := fillOne(g, "killed", Triple{"left", "by", "killed"}); err != nil {
 		t.Fatal(err)
-	}
-	if n, err := w.close(); n != 0 || err != nil {
-		t.Fatal(n, err)
 	}
 	put(t, g, Triple{"d", "e", "f"})
 	sameState(t, g, []Triple{{"a", "b", "c"}, {"d", "e", "f"}})
@@ -234,14 +243,7 @@ func TestKilledRebuild(t *testing.T) {
 			if err := g.tracker.Begin(ctx, "killed"); err != nil {
 				t.Fatal(err)
 			}
-			fill := func() error {
-				w := g.newWriter(ctx, g.fill, "killed")
-				if err := w.add(Triple{"left", "by", "killed"}); err != nil {
-					return err
-				}
-				_, err := w.close()
-				return err
-			}
+			fill := func() error { return fillOne(g, "killed", Triple{"left", "by", "killed"}) }
 			if err := fill(); err != nil {
 				t.Fatal(err)
 			}

@@ -172,16 +172,17 @@ var siblings = [][2]string{
 	{"bulk/snapshot", "bulk/internal/..."}, // reads what the loader loads
 	{"bulk/internal/...", "bulk/resp"},
 	{"bulk/internal/...", "bulk/internal/..."},
-	{"index", "index/internal/..."},                         // what knows no index as a whole
+	{"index", "index/internal/..."},                        // what knows no index as a whole
 	{"index/internal/conditions", "index/internal/ranged"}, // the ranges that conditions select
 	{"index/internal/entries", "index/internal/ranged"},
 	{"index/internal/entries", "index/internal/batch"},
 	{"index/space", "index/internal/..."},
-	{"index/graph/...", "index/internal/..."},
-	{"index/...", "index"},                      // types that all indexes share
-	{"index/graph", "index/graph/internal/..."}, // queries as text, values, entries
+	{"index/graph", "index/internal/..."},
+	{"index/graph/internal/...", "index/internal/..."},
+	{"index/...", "index"},                                          // types that all indexes share
+	{"index/graph", "index/graph/internal/..."},                     // queries as text, values, entries
 	{"index/graph/internal/syntax", "index/graph/internal/entries"}, // the maximum length of a name
-	{"index/text", "index/text/internal/..."}, // words, queries and postings
+	{"index/text", "index/text/internal/..."},                       // words, queries and postings
 	{"redlock", "redlock/internal/..."},
 	{"redlock/internal/server", "redlock/internal/clock"},
 	{"internal/ordered", "index/decimal"}, // what a decimal column takes and gives

@@ -11,12 +11,10 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/index"
+	"retwis/index/internal/ranged"
 	"retwis/internal/redis/partition"
 	"retwis/internal/redis/scan"
 )
-
-// readSize is the number of entries per read.
-const readSize = 500
 
 // Reader reads the entries of a graph.
 type Reader struct{ Set *partition.Set }
@@ -55,108 +53,31 @@ func (r *Reader) Damaged(entry string) error {
 	return fmt.Errorf("graph: %q has an entry %.100q: %w; Repair removes it", r.Set.Key, entry, index.ErrCorrupt)
 }
 
-// keys returns the keys of the partitions that can have entries of a range.
-func (r *Reader) keys(s Range) []string {
+// keys returns the partitions that can have entries of a range.
+func (r *Reader) keys(s Range) []partition.Keys {
 	if s.Subject != "" {
-		return []string{r.Set.Of(s.Subject).Index}
+		i := r.Set.Index(s.Subject)
+		return r.Set.Keys[i : i+1]
 	}
-	keys := make([]string, len(r.Set.Keys))
-	for i := range keys {
-		keys[i] = r.Set.Keys[i].Index
-	}
-	return keys
+	return r.Set.Keys
 }
 
-// All yields the entries of a range, merged from the partitions that can have some.
+// All yields the entries of a range, merged from the partitions that can have some, after an
+// entry unless that is empty.
 func (r *Reader) All(ctx context.Context, s Range, page index.Page, after string) iter.Seq2[string, error] {
-	keys := r.keys(s)
-	skip := 0
-	part := part{Range: s, reverse: page.Reverse, after: after, want: page.Limit, skip: page.Offset}
-	if len(keys) > 1 { // the offset counts merged entries
-		skip, part.skip = page.Offset, 0
-		if part.want > 0 {
-			part.want += skip
-		}
-	}
-	sequences := make([]iter.Seq2[string, error], len(keys))
-	for i, key := range keys {
-		sequences[i] = part.read(ctx, r, key)
-	}
-	compare := strings.Compare
-	if page.Reverse {
-		compare = func(a, b string) int { return strings.Compare(b, a) }
-	}
-	merged := scan.Merge(compare, sequences...)
-	if skip == 0 {
-		return merged
-	}
 	return func(yield func(string, error) bool) {
-		skipped := 0
-		for entry, err := range merged {
-			if skipped++; err == nil && skipped <= skip {
-				continue
-			}
-			if !yield(entry, err) {
+		low, high := s.bounds()
+		q := ranged.Query{Limit: page.Limit, Offset: page.Offset, Reverse: page.Reverse, Ranges: []ranged.Range{{Min: low, Max: high}}}
+		if after != "" {
+			q.After = scan.EncodeCursor(after)
+		}
+		reader := ranged.Reader{Set: r.Set, Keys: r.keys(s)}
+		for item, err := range reader.Read(ctx, q) {
+			if !yield(item.Member, r.Wrap(ctx, err)) || err != nil {
 				return
 			}
 		}
 	}
-}
-
-// part reads a range of one partition.
-type part struct {
-	Range
-	reverse bool
-	after   string // the entry after which to start; empty: at the beginning
-	skip    int
-	want    int // how many entries at most; 0: all
-}
-
-func (p part) read(ctx context.Context, r *Reader, key string) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		p := p // a sequence can be iterated twice
-		for {
-			count := readSize
-			if p.want > 0 {
-				count = min(count, p.want)
-			}
-			found, err := r.Set.Client.Do(ctx, p.command(r, key, count)).AsStrSlice()
-			if err != nil {
-				yield("", r.Wrap(ctx, err))
-				return
-			}
-			for _, entry := range found {
-				if !yield(entry, nil) {
-					return
-				}
-			}
-			if p.want > 0 {
-				if p.want -= len(found); p.want == 0 {
-					return
-				}
-			}
-			if len(found) < count {
-				return
-			}
-			p.after, p.skip = found[len(found)-1], 0
-		}
-	}
-}
-
-// command reads the next count entries of the range.
-func (p *part) command(r *Reader, key string, count int) rueidis.Completed {
-	low, high := p.bounds()
-	b := r.Set.Client.B().Zrange().Key(key)
-	if p.reverse {
-		if p.after != "" {
-			high = "(" + p.after
-		}
-		return b.Min(high).Max(low).Bylex().Rev().Limit(int64(p.skip), int64(count)).Build()
-	}
-	if p.after != "" {
-		low = "(" + p.after
-	}
-	return b.Min(low).Max(high).Bylex().Limit(int64(p.skip), int64(count)).Build()
 }
 
 // Counts returns the number of entries in each range: one round trip for 10,000 ranges.
@@ -178,7 +99,7 @@ func (r *Reader) Counts(ctx context.Context, ranges []Range) ([]int64, error) {
 	for i, s := range ranges {
 		low, high := s.bounds()
 		for _, key := range r.keys(s) {
-			commands, of = append(commands, r.Set.Client.B().Zlexcount().Key(key).Min(low).Max(high).Build()), append(of, i)
+			commands, of = append(commands, r.Set.Client.B().Zlexcount().Key(key.Index).Min(low).Max(high).Build()), append(of, i)
 			if len(commands) == roundEntries {
 				if err := send(); err != nil {
 					return nil, err

@@ -7,6 +7,7 @@ import (
 )
 
 const (
+	maxRanges    = 500    // per round trip
 	maxEach      = 1000   // entries of a range per round trip
 	roundEntries = 10_000 // approximate entries of all ranges per round trip
 )
@@ -20,7 +21,7 @@ func (r *Reader) Fetch(ctx context.Context, ranges []Range, prefetch bool, each 
 	for i, s := range ranges {
 		low, high := s.bounds()
 		for _, key := range r.keys(s) {
-			open = append(open, cursor{i, key, low, high})
+			open = append(open, cursor{i, key.Index, low, high})
 		}
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -36,14 +37,14 @@ func (r *Reader) Fetch(ctx context.Context, ranges []Range, prefetch bool, each 
 		if ahead != nil {
 			now, ahead = <-ahead, nil
 		} else {
-			now, open = r.round(ctx, open[:min(len(open), readSize)]), open[min(len(open), readSize):]
+			now, open = r.round(ctx, open[:min(len(open), maxRanges)]), open[min(len(open), maxRanges):]
 		}
 		if now.err != nil {
 			return now.err
 		}
 		open = append(now.more, open...)
 		if (prefetch || n > 0) && len(open) > 0 {
-			next := open[:min(len(open), readSize)]
+			next := open[:min(len(open), maxRanges)]
 			open = open[len(next):]
 			ahead = make(chan round, 1)
 			go func(to chan<- round) { to <- r.round(ctx, next) }(ahead)
