@@ -2,6 +2,7 @@ package index
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"retwis/index/internal/conditions"
@@ -65,9 +66,14 @@ func (x *Numeric[N]) numbers(c conditions.Condition) ([]float64, error) {
 	for i, v := range c.Values {
 		var f float64
 		var err error
-		if x.column.Type == Float {
-			f, err = ordered.ToFloat(v)
-		} else {
+		switch {
+		case x.column.Type == Float:
+			if f, err = ordered.ToFloat(v); c.Op != conditions.In && math.IsInf(f, 0) {
+				err = nil // beyond all numbers
+			}
+		case c.Op != conditions.In:
+			f, err = integerBound(v, c.Op == conditions.AtLeast || c.Op == conditions.Below || c.Op == conditions.Between && i == 0)
+		default:
 			var n int64
 			n, err = column.Int64(v)
 			if f = float64(n); err == nil && (n > maxExact || n < -maxExact) {
@@ -80,4 +86,23 @@ func (x *Numeric[N]) numbers(c conditions.Condition) ([]float64, error) {
 		numbers[i] = f + 0 // -0 is 0
 	}
 	return numbers, nil
+}
+
+// integerBound returns a bound of integers: rounded up or down, and infinite beyond those that
+// a score holds.
+func integerBound(v any, up bool) (float64, error) {
+	d, err := ordered.Number(v, "a number")
+	if err != nil {
+		return 0, err
+	}
+	if up {
+		d = d.Ceil(0)
+	} else {
+		d = d.Floor(0)
+	}
+	n, ok := d.Int64()
+	if !ok || n > maxExact || n < -maxExact {
+		return math.Inf(d.Sign()), nil
+	}
+	return float64(n), nil
 }

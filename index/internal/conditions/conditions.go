@@ -1,4 +1,4 @@
-// Package conditions translates conditions on columns into ranges of ranged.
+// Package conditions translates conditions on columns into ranges of members.
 package conditions
 
 import (
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"retwis/index/decimal"
 	"retwis/index/internal/ranged"
 	"retwis/internal/ordered"
 )
@@ -100,6 +101,9 @@ func (b *bounds) narrow(k *ordered.Codec, w Condition) error {
 		}
 		return nil
 	}
+	if w.Op != In && b.narrowNumber(k, w) {
+		return nil
+	}
 	encoded := make([]string, len(w.Values))
 	for i, v := range w.Values {
 		value, err := k.Append(nil, v)
@@ -114,6 +118,42 @@ func (b *bounds) narrow(k *ordered.Codec, w Condition) error {
 	}
 	b.narrowRange(w.Op, k.Desc, encoded)
 	return nil
+}
+
+// narrowNumber narrows the bounds of a column of exact numbers by a range of any numbers: one
+// with more digits is rounded into the range, and one beyond all values of the column is no
+// bound, or leaves nothing. It reports false for other columns and values.
+func (b *bounds) narrowNumber(k *ordered.Codec, w Condition) bool {
+	switch k.Type {
+	case ordered.Int, ordered.Uint, ordered.Decimal, ordered.BigInt:
+	default:
+		return false
+	}
+	numbers := make([]decimal.Decimal, len(w.Values))
+	for i, v := range w.Values {
+		var err error
+		if numbers[i], err = ordered.Number(v, "a number"); err != nil {
+			return false
+		}
+	}
+	ops := []Op{w.Op}
+	if w.Op == Between {
+		ops = []Op{AtLeast, AtMost}
+	}
+	for i, op := range ops {
+		d := numbers[i].Floor(k.Scale)
+		if op == AtLeast || op == Below {
+			d = numbers[i].Ceil(k.Scale)
+		}
+		value, err := k.Append(nil, d)
+		switch greater := op == AtLeast || op == Above; {
+		case err == nil:
+			b.narrowRange(op, k.Desc, []string{string(value)})
+		case d.Sign() > 0 == greater: // beyond all values
+			b.none = true
+		}
+	}
+	return true
 }
 
 // descending is the operator on encoded values if the greatest value comes first.
