@@ -97,6 +97,8 @@ func TestValuesRefused(t *testing.T) {
 		{"c:bigint(8)", 128, "more than 8 bits"},
 		{"c:bigint", "one", `"one" is not an integer`},
 		{"c:time", "now", `"now" is not a time`},
+		{"c:time", "2026-11-21T10:00:00.1234567899Z", "has more than 9 digits of a second"},
+		{"c:time", "2026-11-21T10:00:00.00000000001+02:00", "has more than 9 digits of a second"},
 		{"c:time", 1, "not a time.Time"},
 		{"c:bool", 1, "not a bool"},
 		{"c:string", 1, "not a string"},

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"retwis/index/decimal"
@@ -53,10 +54,26 @@ func ToTime(v any) (time.Time, error) {
 func parseTime(text string) (time.Time, error) {
 	for _, layout := range []string{time.RFC3339Nano, time.DateTime, time.DateOnly} {
 		if t, err := time.Parse(layout, text); err == nil {
+			if tooFine(text) {
+				return time.Time{}, fmt.Errorf("%s has more than 9 digits of a second", shorten(text))
+			}
 			return t.UTC(), nil
 		}
 	}
 	return time.Time{}, fmt.Errorf("%q is not a time such as 2026-11-21T10:00:00Z or 2026-11-21", shorten(text))
+}
+
+// tooFine reports whether a time has a part of a nanosecond, which time.Parse would drop.
+func tooFine(text string) bool {
+	at := strings.IndexAny(text, ".,")
+	if at < 0 {
+		return false
+	}
+	digits := text[at+1:]
+	if end := strings.IndexFunc(digits, func(r rune) bool { return r < '0' || r > '9' }); end >= 0 {
+		digits = digits[:end]
+	}
+	return len(digits) > 9 && strings.Trim(digits[9:], "0") != ""
 }
 
 // Int64 returns the value of an Int, or of a Decimal in units of its last digit. A
