@@ -136,6 +136,10 @@ func (c *Composite) Key() string { return c.entries.Set.Key }
 // Columns returns the columns of the index, in order.
 func (c *Composite) Columns() []Column { return slices.Clone(c.opt.Columns) }
 
+// Create makes the index without entries, if there is none yet: as Put and Rebuild do, but for
+// an index of objects that come later.
+func (c *Composite) Create(ctx context.Context) error { return c.entries.Create(ctx) }
+
 // Put adds an entry with a value for each column, or moves it: one script. A value
 // that a column cannot hold exactly is refused with ErrValue.
 func (c *Composite) Put(ctx context.Context, id string, values ...any) error {

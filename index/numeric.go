@@ -152,6 +152,10 @@ func entryFor[N Number](id string, n N) (entries.Entry, error) {
 	return entries.Entry{ID: id, Value: scoreText(n)}, nil
 }
 
+// Create makes the index without entries, if there is none yet: as Put and Rebuild do, but for
+// an index of objects that come later.
+func (x *Numeric[N]) Create(ctx context.Context) error { return x.entries.Create(ctx) }
+
 // Put adds an entry, or moves it: one script.
 func (x *Numeric[N]) Put(ctx context.Context, id string, n N) error {
 	e, err := entryFor(id, n)

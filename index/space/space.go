@@ -121,6 +121,10 @@ func (x *Index) Dims() []Dim { return slices.Clone(x.opt.Dims) }
 // Partitions returns the number of hash slots over which the index is spread.
 func (x *Index) Partitions() int { return len(x.reader.set.Keys) }
 
+// Create makes the index without entries, if there is none yet: as Put and Rebuild do, but for
+// an index of objects that come later.
+func (x *Index) Create(ctx context.Context) error { return x.reader.entries.Create(ctx) }
+
 // Put adds a point with a value for each dimension, or moves it: one script. A
 // value that a dimension cannot hold is refused with index.ErrValue.
 func (x *Index) Put(ctx context.Context, id string, values ...any) error {

@@ -12,7 +12,7 @@ import (
 // fills are the commands that make a database where there is none.
 var fills = []string{
 	"serve", "restore", "seed", "import-2009", "user create", "site set", "load", "lock",
-	"graph put", "graph rebuild", "index put", "index rebuild", "space put", "space rebuild",
+	"graph put", "graph rebuild", "index create", "index put", "index rebuild", "space create", "space put", "space rebuild",
 	"suggest add", "suggest set", "suggest rebuild", "text put", "text rebuild", "random put", "recent put", "ring put", "ratelimit take",
 }
 

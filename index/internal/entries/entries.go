@@ -132,6 +132,9 @@ func (x *Index) Count(ctx context.Context, q ranged.Query) (int64, error) {
 	return n, x.Wrap(ctx, err)
 }
 
+// Create stores the declaration, if there is no index yet.
+func (x *Index) Create(ctx context.Context) error { return x.Wrap(ctx, x.Set.Declare(ctx)) }
+
 // Put adds an entry, or moves it: one script.
 func (x *Index) Put(ctx context.Context, e Entry) error {
 	err := x.Check(e.ID, e.Value)

@@ -3,6 +3,14 @@ package index
 import "retwis/internal/cli/shell"
 
 var help = map[string]shell.Help{
+	"create": {
+		Short: "Create an index without entries",
+		Long: `Creates an index with these columns, which "index put --help" explains, and without
+entries. Nothing happens if it exists. The index of hashes that exist is made by
+"index rebuild --from".`,
+		Example: `  retwis index create rooms --columns 'room:int,price:decimal(2)'
+  retwis index create ages --numeric --columns age:int`,
+	},
 	"put": {
 		Short: "Put entries from CSV; those with the same id are replaced",
 		Long: `Puts the records of CSV files, or of standard input, into an index. The header names
@@ -88,10 +96,11 @@ right. What a killed repair or rebuild left behind is removed.`,
 		Short: "Rebuild an index from its objects while it is in use",
 		Long: `Rebuilds an index from the hashes whose keys match a pattern (--from), or from CSV as
 "index put" reads it. The old index serves until the new one replaces it in one step,
-with all writes made meanwhile.
+with all writes made meanwhile. --columns creates an index that does not exist.
 
 ` + shell.RebuildHelp,
 		Example: `  retwis index rebuild rooms --from 'room:*'
+  retwis index rebuild rooms --from 'room:*' --columns 'room:int,price:decimal(2)'
   retwis index rebuild rooms rooms.csv`,
 	},
 	shell.Adopt: {

@@ -10,6 +10,7 @@ import (
 
 // Index is an index of entries of one type, with values of another.
 type Index[E, V any] interface {
+	Create(ctx context.Context) error
 	PutMany(ctx context.Context, entries iter.Seq[E]) (int, error)
 	Remove(ctx context.Context, ids ...string) (int, error)
 	Get(ctx context.Context, id string) (E, error)
@@ -35,6 +36,9 @@ type Adapted[E, V any] struct {
 	// Alone is why the index cannot be compared with itself. nil: it can.
 	Alone error
 }
+
+// Create implements Entries.
+func (a Adapted[E, V]) Create(ctx context.Context) error { return a.Index.Create(ctx) }
 
 // PutMany implements Entries.
 func (a Adapted[E, V]) PutMany(ctx context.Context, entries iter.Seq[Entry]) (int, error) {

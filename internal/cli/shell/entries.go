@@ -21,6 +21,7 @@ type Entries interface {
 	RecordReader
 	// Format returns a value of a column as text and as JSON.
 	Format(column int, value any) (text string, json any)
+	Create(ctx context.Context) error
 	PutMany(ctx context.Context, entries iter.Seq[Entry]) (int, error)
 	Remove(ctx context.Context, ids ...string) (int, error)
 	Get(ctx context.Context, id string) (Entry, error)
@@ -87,7 +88,7 @@ type EntriesNoun struct {
 	Declare     string // the flag that declares an index: --columns
 	Declaration func() Declaration
 	Open        func(ctx context.Context, client rueidis.Client, key string) (Entries, error)
-	// Help holds the help of put, get, remove, select and count; From and
+	// Help holds the help of create, put, get, remove, select and count; From and
 	// Maintenance that of verify, repair, rebuild and adopt.
 	Help        map[string]Help
 	From        string
@@ -96,7 +97,7 @@ type EntriesNoun struct {
 
 // Commands returns the commands of the noun.
 func (n EntriesNoun) Commands(env Env) []*cobra.Command {
-	return append([]*cobra.Command{n.put(env), n.get(env), n.selects(env), n.count(env), n.remove(env)},
+	return append([]*cobra.Command{n.create(env), n.put(env), n.get(env), n.selects(env), n.count(env), n.remove(env)},
 		Maintenance{
 			Key: "KEY", Unit: n.Unit, From: n.From, Help: n.Maintenance,
 			New: func(verb Verb) Target { return &entriesTarget{noun: n, verb: verb} },
@@ -120,14 +121,25 @@ func (n EntriesNoun) open(ctx context.Context, client rueidis.Client, key string
 	return x, err
 }
 
-func (n EntriesNoun) put(env Env) *cobra.Command {
-	c := n.command(env, "put [flags] KEY [FILE...]", 1, -1)
+// declared adds the flags of a declaration, and opens the index as they declare it.
+func (n EntriesNoun) declared(c *Command) Noun[Entries] {
 	declaration := n.Declaration()
 	declaration.Add(c)
+	return Noun[Entries]{Open: func(ctx context.Context, client rueidis.Client, key string) (Entries, error) {
+		return declaration.Open(ctx, client, key, c.Flags().Changed)
+	}}
+}
+
+func (n EntriesNoun) create(env Env) *cobra.Command {
+	c := n.command(env, "create [flags] KEY", 1, 1)
+	c.Creates = true
+	return n.declared(c).Build(c, "", func(ctx context.Context, x Entries, _ []string) error { return x.Create(ctx) })
+}
+
+func (n EntriesNoun) put(env Env) *cobra.Command {
+	c := n.command(env, "put [flags] KEY [FILE...]", 1, -1)
 	return Feed[Entries, Entry]{
-		Noun: Noun[Entries]{Open: func(ctx context.Context, client rueidis.Client, key string) (Entries, error) {
-			return declaration.Open(ctx, client, key, c.Flags().Changed)
-		}},
+		Noun:  n.declared(c),
 		Unit:  n.Unit,
 		Read:  func(in *Inputs, x Entries) iter.Seq2[Entry, error] { return in.Entries(x) },
 		Write: Entries.PutMany,
@@ -233,7 +245,7 @@ type entriesTarget struct {
 
 // AddFlags implements Target.
 func (t *entriesTarget) AddFlags(c *Command) {
-	if t.verb == Adopt {
+	if t.verb == Adopt || t.verb == Rebuild {
 		t.declaration, t.given = t.noun.Declaration(), c.Flags().Changed
 		t.declaration.Add(c)
 	}
@@ -241,18 +253,19 @@ func (t *entriesTarget) AddFlags(c *Command) {
 
 // Run implements Target.
 func (t *entriesTarget) Run(ctx context.Context, db *store.Store, key string, src Source, opt Options) (Report, error) {
-	if t.verb == Adopt {
-		x, err := t.declaration.Open(ctx, db.Client(), key, t.given)
-		if err != nil {
-			return Report{}, err
+	open := t.noun.open
+	if t.declaration != nil {
+		open = func(ctx context.Context, client rueidis.Client, key string) (Entries, error) {
+			return t.declaration.Open(ctx, client, key, t.given)
 		}
-		return x.Adopt(ctx, opt)
 	}
-	x, err := t.noun.open(ctx, db.Client(), key)
+	x, err := open(ctx, db.Client(), key)
 	if err != nil {
 		return Report{}, err
 	}
 	switch t.verb {
+	case Adopt:
+		return x.Adopt(ctx, opt)
 	case Verify:
 		return x.Verify(ctx, src, opt)
 	case Repair:

@@ -3,6 +3,13 @@ package space
 import "retwis/internal/cli/shell"
 
 var help = map[string]shell.Help{
+	"create": {
+		Short: "Create an index without points",
+		Long: `Creates an index with these dimensions, which "space put --help" explains, and without
+points. Nothing happens if it exists. The index of hashes that exist is made by
+"space rebuild --from".`,
+		Example: `  retwis space create points --dims 'x:int(0..400),y:int(0..400)'`,
+	},
 	"put": {
 		Short: "Put points from CSV; those with the same id move",
 		Long: `Puts the records of CSV files, or of standard input, into an index. The header names
@@ -83,10 +90,11 @@ killed repair or rebuild left behind is removed.`,
 		Short: "Rebuild an index from its objects while it is in use",
 		Long: `Rebuilds an index from the hashes whose keys match a pattern (--from), or from CSV as
 "space put" reads it. The old index serves until the new one replaces it in one step,
-with all writes made meanwhile.
+with all writes made meanwhile. --dims creates an index that does not exist.
 
 ` + shell.RebuildHelp,
 		Example: `  retwis space rebuild points --from 'point:*'
+  retwis space rebuild points --from 'point:*' --dims 'x:int(0..400),y:int(0..400)'
   retwis space rebuild points points.csv`,
 	},
 	shell.Adopt: {
