@@ -1,22 +1,23 @@
--- Counts searches for terms. Preceded by declare.lua and topk.lua.
+-- Counts searches for terms. Preceded by declare.lua, value.lua and topk.lua.
 --
 -- KEYS[1]…[6]  the index, as partition.Keys.All
 -- KEYS[7]      hash: the top-k cache of the index
 -- KEYS[8]      hash: the top-k cache of the new index of a rebuild
--- KEYS[9]      set: the blocked forms
+-- KEYS[9]      set: the blocked terms
 -- ARGV[1]…[3]  kind, declaration, partitions
 -- ARGV[4]      the rebuild whose new index is filled; empty: the present index
--- ARGV[5]      half-lives since 1970, the unit of counts with a half-life; empty: no
---              half-life
+-- ARGV[5]      the half-life in microseconds; empty: none
 -- ARGV[6]      '1': reply with the counts
--- ARGV[7]…     term, value, …; each term once. A value is a number of searches to add, or
---              '=' and a count that replaces the present one. A line feed and a payload
---              may follow: without them '=' removes the payload, and a number keeps it
+-- ARGV[7]…     term, value, …; each term once. A value is searches to add, a count, a tab
+--              and a spelling, …, or a count alone for the spelling that equals the term. An
+--              '=' before it replaces what the term has. A line feed and a payload may
+--              follow: without them '=' removes the payload, and a count keeps it
 --
--- Reply        the new count of each as text, "0" for a blocked one; or none
+-- Reply        the new count of each as text, "0" for a blocked one, and at last the time
+--              in half-lives since 1970, the unit of the counts, "0" without one; or none
 --
 -- A term that a rebuild fills while another client writes it may get a wrong count:
--- rebuild.lua corrects it at the end.
+-- finish.lua corrects it at the end.
 
 local rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3], KEYS[8])
 if refusal then
@@ -37,20 +38,9 @@ for i = 7, #ARGV, 2 do
 	n = n + 1
 	terms[n] = ARGV[i]
 end
+local blocked = redis.call('EXISTS', KEYS[9]) == 1 and redis.call('SMISMEMBER', KEYS[9], unpack(terms)) or {}
 
--- blockedOf returns 1 for each blocked term.
-local function blockedOf()
-	if redis.call('EXISTS', KEYS[9]) == 0 then
-		return {}
-	end
-	local forms = {}
-	for i = 1, n do
-		forms[i] = string.match(terms[i], '^[^:]*')
-	end
-	return redis.call('SMISMEMBER', KEYS[9], unpack(forms))
-end
-
-local now = tonumber(ARGV[5])
+local now = halfLives(ARGV[5])
 local most = 9007199254740991
 
 -- sum adds searches to a count. With a half-life a search weighs twice as much as one a
@@ -70,23 +60,35 @@ end
 
 local payloads = false
 
--- apply sets the new count and payload of a change.
-local function apply(c, value)
-	-- Not tonumber alone: it ignores the line feed, and a payload of blanks.
-	if not c.was and not now and find(value, '^%d+$') then
-		c.count, c.digits = tonumber(value), value
+-- apply sets the new count and value of a change.
+local function apply(c, given)
+	-- In most cases there is one spelling, that which the term has.
+	local one, spelling = match(given, '^(%d+)(\t?[^\t\n]*)$')
+	if one and (not c.was or match(c.value, '^[%d.]+(\t?[^\t\n]*)$') == spelling) then
+		c.count = sum(c.was, tonumber(one))
+		c.text = (c.was or now) and text(c.count) .. spelling or given
 		return
 	end
-	local replaces = byte(value) == 61
-	local n, _, payload = split(replaces and sub(value, 2) or value)
-	c.count = sum(not replaces and c.was or nil, n)
-	if replaces or payload then
-		c.old, c.payload = c.old or c.value, payload
-		payloads = payloads or payload ~= nil
+	local replaces = byte(given) == 61
+	local list, payload = {}, nil
+	if c.was and not replaces then
+		c.count = c.was
+		list, payload = spellingsOf(c.value)
 	end
+	local votes = headOf(given)
+	local stored = sub(given, #votes + 2)
+	if stored ~= '' then
+		payload, payloads = stored, true
+	end
+	for count, spelling in string.gmatch(votes, '(%d+)\t?([^\t]*)') do
+		local searches = tonumber(count)
+		c.count = sum(c.count, searches)
+		vote(list, c.term, spelling, function(was) return sum(was, searches) end)
+	end
+	c.text = valueOf(c.term, c.count, list, payload)
 end
 
-local blocked, found = blockedOf(), changesOf(content, terms)
+local found = changesOf(content, terms)
 local changes, m = {}, 0
 for i = 1, n do
 	if blocked[i] ~= 1 then
@@ -99,16 +101,19 @@ store(index, content, cache, changes)
 if payloads then
 	redis.call('HSET', KEYS[3], 'payloads', 1)
 end
-local reply, ids = {}, {}
-if ARGV[6] == '1' then
-	for i = 1, n do
-		reply[i] = found[i].digits or '0'
-	end
-end
 if rebuilding and not filling then
+	local ids = {}
 	for i = 1, m do
 		ids[i] = changes[i].term
 	end
 	each('SADD', KEYS[6], ids)
 end
+local reply = {}
+if ARGV[6] ~= '1' then
+	return reply
+end
+for i = 1, n do
+	reply[i] = found[i].count and text(found[i].count) or '0'
+end
+reply[n + 1] = now and text(now) or '0'
 return reply

@@ -29,18 +29,18 @@ func TestStepsTakeFewLongNames(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	ctx := t.Context()
 	x := open(t, client, "long", Options{})
-	if err := x.maintenance().tracker().Begin(ctx, "ours"); err != nil {
+	if err := x.tracker().Begin(ctx, "ours"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := x.AddMany(ctx, slices.Values(long(int(names)))); err != nil {
 		t.Fatal(err)
 	}
 
-	keys := x.completer.keys[0]
+	keys := x.keys[0]
 	args := append(x.set.Args(), "ours", fmt.Sprint(batchTerms), fmt.Sprint(batchBytes))
 	for left, done := names, false; !done; {
 		var err error
-		if done, err = x.completer.scripts.finish.Run(ctx, client, keys.all(), args).AsBool(); err != nil {
+		if done, err = x.scripts.finish.Run(ctx, client, keys.all(), args).AsBool(); err != nil {
 			t.Fatal(err)
 		}
 		now, err := client.Do(ctx, client.B().Scard().Key(keys.Changed).Build()).AsInt64()
@@ -80,10 +80,10 @@ func TestRebuildListReadsFew(t *testing.T) {
 	if _, err := x.AddMany(ctx, slices.Values(terms)); err != nil {
 		t.Fatal(err)
 	}
-	if err := client.Do(ctx, client.B().Del().Key(x.completer.keys[0].cache).Build()).Error(); err != nil {
+	if err := client.Do(ctx, client.B().Del().Key(x.keys[0].cache).Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
-	first, err := x.completer.scripts.rebuildList.Run(ctx, client, x.completer.keys[0].reading(), []string{""}).ToString()
+	first, err := x.scripts.rebuildList.Run(ctx, client, x.keys[0].reading(), []string{""}).ToString()
 	if err != nil || first != "a" {
 		t.Fatalf("the first list to rebuild: %q, %v, want a", first, err)
 	}
@@ -101,7 +101,7 @@ func TestOvertakenRebuildEndsEverywhere(t *testing.T) {
 	_, err := x.Rebuild(ctx, func(yield func(Suggestion, error) bool) {
 		// The other one stops here.
 		far := fmt.Sprint(time.Now().Add(time.Hour).UnixMilli())
-		do(t, client, "HSET", x.completer.keys[0].Meta, "rebuild", "other", "until", far)
+		do(t, client, "HSET", x.keys[0].Meta, "rebuild", "other", "until", far)
 		for i := range 100 {
 			if !yield(Suggestion{Term: fmt.Sprint(i), Count: 1}, nil) {
 				return
@@ -112,7 +112,7 @@ func TestOvertakenRebuildEndsEverywhere(t *testing.T) {
 		t.Fatalf("%v, want ErrReplaced", err)
 	}
 	for i, want := range []string{"other", ""} {
-		meta := x.completer.keys[i].All()[2]
+		meta := x.keys[i].All()[2]
 		if found, _ := client.Do(ctx, client.B().Hget().Key(meta).Field("rebuild").Build()).ToString(); found != want {
 			t.Errorf("partition %d is rebuilt by %q, want %q", i, found, want)
 		}

@@ -1,5 +1,5 @@
--- Lists the extensions of a prefix by one byte or letter. Preceded by declare.lua and
--- topk.lua.
+-- Lists the extensions of a prefix by one byte or letter. Preceded by declare.lua,
+-- value.lua and topk.lua.
 --
 -- KEYS[1]  sorted set: the index
 -- ARGV[1]  the prefix
@@ -38,7 +38,7 @@ while seen < tonumber(ARGV[2]) do
 	local child = string.sub(first, 1, #prefix + width(byte))
 	if ARGV[3] == 'byte' then
 		reply[#reply + 1] = child
-	elseif byte ~= 58 then
+	elseif byte ~= 9 then -- the term does not end here
 		for i = 4, 5 do
 			if exists(child .. ARGV[i]) then
 				reply[#reply + 1] = child .. ARGV[i]

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 
 	"retwis/index"
 )
@@ -24,41 +26,55 @@ const maxComplete = 1000
 // index.ErrCorrupt.
 func (x *Index) Complete(ctx context.Context, prefix string, k int) (best []Suggestion, err error) {
 	defer x.wrap(&err)
-	name, err := x.normalizer.normal(prefix)
+	name, err := x.completing(ctx, prefix, k)
 	if err != nil {
 		return nil, err
 	}
-	if err := x.completion().ready(ctx, k); err != nil {
-		return nil, err
-	}
-	found, err := x.completer.exact(ctx, name, k)
+	found, now, err := x.exact(ctx, name, k)
 	if err != nil {
 		return nil, err
 	}
-	return x.completion().respond(ctx, found)
+	return x.respond(ctx, found, now)
 }
 
-// completion is what Complete and CompleteFuzzy share.
-type completion struct{ x *Index }
-
-func (x *Index) completion() completion { return completion{x} }
-
-// ready checks k and the declaration.
-func (cm completion) ready(ctx context.Context, k int) error {
-	if k < 1 || k > maxComplete {
-		return fmt.Errorf("%w: %d completions: use 1 to %d", index.ErrValue, k, maxComplete)
+// completing returns the normalized prefix, after it has checked the declaration.
+func (x *Index) completing(ctx context.Context, prefix string, k int) (string, error) {
+	name, err := x.opt.Punctuation.prefix(prefix)
+	switch {
+	case err != nil:
+		return "", err
+	case k < 1 || k > maxComplete:
+		return "", fmt.Errorf("%w: %d completions: use 1 to %d", index.ErrValue, k, maxComplete)
 	}
-	return cm.x.set.Check(ctx)
+	return name, x.set.Check(ctx)
+}
+
+// exact returns the k best terms with a normalized prefix, and the time of the server. If
+// the prefix ends with a blank, that includes the term that ends there.
+func (x *Index) exact(ctx context.Context, prefix string, k int) ([]term, float64, error) {
+	prefixes := []string{prefix}
+	if whole, ended := strings.CutSuffix(prefix, " "); ended {
+		prefixes = append(prefixes, whole+"\t")
+	}
+	found, now, err := x.topTerms(ctx, prefixes, k)
+	if err != nil {
+		return nil, 0, err
+	}
+	all := slices.Concat(found...)
+	if len(found) > 1 {
+		slices.SortFunc(all, compare)
+	}
+	return all[:min(k, len(all))], now, nil
 }
 
 // respond returns terms as suggestions, and runs the cleanup.
-func (cm completion) respond(ctx context.Context, found []term) ([]Suggestion, error) {
+func (x *Index) respond(ctx context.Context, found []term, now float64) ([]Suggestion, error) {
 	out := make([]Suggestion, len(found))
 	for i, t := range found {
-		out[i] = cm.x.decay.suggestion(t)
+		out[i] = x.suggestion(t, now)
 	}
-	if len(found) > 0 && cm.x.opt.Cleanup > 0 && rand.Float64() < cm.x.opt.Cleanup {
-		if _, err := cm.x.updates().remove(ctx, "lose", 1, []string{cm.choose(found).key}); err != nil {
+	if len(found) > 0 && x.opt.Cleanup > 0 && rand.Float64() < x.opt.Cleanup {
+		if _, err := x.remove(ctx, "lose", 1, []string{x.choose(found).name}); err != nil {
 			return nil, err
 		}
 	}
@@ -66,8 +82,8 @@ func (cm completion) respond(ctx context.Context, found []term) ([]Suggestion, e
 }
 
 // choose returns the term whose count Cleanup decrements.
-func (cm completion) choose(found []term) term {
-	if !cm.x.opt.CleanupRare {
+func (x *Index) choose(found []term) term {
+	if !x.opt.CleanupRare {
 		return found[rand.IntN(len(found))]
 	}
 	sum := 0.0

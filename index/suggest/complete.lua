@@ -1,28 +1,30 @@
--- Reads the cached list of a prefix, or its terms. Preceded by declare.lua and topk.lua.
+-- Reads the cached list of a prefix, or its terms. Preceded by declare.lua, value.lua and
+-- topk.lua.
 --
 -- KEYS[1]  sorted set: the index
 -- KEYS[2]  hash: its content
 -- KEYS[3]  hash: its top-k cache
 -- KEYS[4]  hash: its metadata
 -- ARGV[1]  the prefix
+-- ARGV[2]  the half-life in microseconds; empty: none
 --
--- Reply    {list, values of its members}, or {'', entries} without a list: all of them,
---          or SCAN_LIMIT + 1, which shows that a list is missing; and the values of the
---          entries, if the index has payloads
+-- Reply    {list, values of its members, {}, time}, or {'', entries, values, time} without a
+--          list: all of them, or SCAN_LIMIT + 1, which shows that a list is missing. The
+--          values are {} in an index without payloads. The time is in half-lives since 1970
 
-local list = redis.call('HGET', KEYS[3], ARGV[1])
-if list then
-	local parsed = parse(list)
-	if not parsed.broken then
-		return {list, lookup(KEYS[2], members(parsed, ARGV[1]))}
-	end
+local prefix, now = ARGV[1], halfLives(ARGV[2])
+now = now and text(now) or '0'
+local list = redis.call('HGET', KEYS[3], prefix)
+list = list and parse(list)
+if list and not list.lost then
+	return {list.text, lookup(KEYS[2], members(list, prefix)), {}, now}
 end
-local entries = redis.call('ZRANGEBYLEX', KEYS[1], from(ARGV[1]), to(ARGV[1]), 'LIMIT', 0, SCAN_LIMIT + 1)
-if #entries == 0 or #entries > SCAN_LIMIT or redis.call('HEXISTS', KEYS[4], 'payloads') == 0 then
-	return {'', entries}
+local entries = redis.call('ZRANGEBYLEX', KEYS[1], from(prefix), to(prefix), 'LIMIT', 0, SCAN_LIMIT + 1)
+if #entries > SCAN_LIMIT then
+	return {'', entries, {}, now}
+elseif #entries > CACHE_ABOVE then
+	-- The list was lost, or no writer has noticed yet that it is needed. A server that takes
+	-- no writes answers without it.
+	keep(KEYS[3], prefix, ranked(entries, prefix), redis.pcall)
 end
-local terms = {}
-for i, member in ipairs(entries) do
-	terms[i] = string.match(member, '^(.*):') or member
-end
-return {'', entries, lookup(KEYS[2], terms)}
+return {'', entries, payloadsOf(KEYS[2], KEYS[4], entries), now}

@@ -11,9 +11,12 @@
 //	_, err = x.Add(ctx, "Banana", 1)        // a search
 //	best, err := x.Complete(ctx, "ba", 10)  // a user types
 //
-// Here a completion is exact and reads about 64 terms, whatever the prefix. Entries are
-// those of the tutorial with the count last, banana:Banana:273; a spelling equal to the
-// normalized form is left out, banana::273. A top-k cache has a list for each prefix of
+// It completes whole terms, from their beginning: package text finds words inside texts. It
+// ranks by counts only.
+//
+// A completion is exact and reads about 64 terms, whatever the prefix. Entries are those of
+// the tutorial with a tab as the separator, normalized, frequency, original; an original
+// equal to the normalized form is left out. A top-k cache has a list for each prefix of
 // more than 64 terms: the best terms without their counts, and a threshold, the highest
 // rank of any term that is not in the list. A count that rises above the threshold adds
 // its term to the list, in the script that changes the count. A count that falls changes
@@ -24,12 +27,14 @@
 // all terms. The cache of a million terms takes about 1 % more memory. See topk.lua.
 //
 // Terms are UTF-8 of up to 512 bytes, and match regardless of case, accents, forms of a
-// letter, apostrophes and punctuation: see Index.Normalize. Different spellings are
-// different terms with the same normalized form. A count is at most 2^53-1. A term may
-// carry a payload, such as an id, which completions return: see Index.Put.
+// letter, apostrophes and punctuation: see Index.Normalize. Spellings of one normalized
+// form are one term: they count together, and the term is shown as most searches spell it.
+// Eight spellings of a term have counts of their own; a further one replaces the rarest. A
+// count is at most 2^53-1. A term may carry a payload, such as an id, which completions
+// return: see Index.Put.
 //
 // Index.AddMany and PutMany sort what they write, so that the terms of a script share
-// the lists of their prefixes. Concurrent calls of Index.Add and Put share round trips.
+// the lists of their prefixes.
 //
 // There are three ways to forget old searches: Options.Cleanup removes a little at each
 // completion, as in the tutorial; Options.HalfLife lets old searches weigh less;

@@ -1,5 +1,5 @@
 -- Catches up with the terms that writers changed during a Rebuild. Preceded by
--- declare.lua, the finish.lua of package maintain and topk.lua.
+-- declare.lua, the finish.lua of package maintain, value.lua and topk.lua.
 --
 -- KEYS[1]…[6]  the index, as partition.Keys.All
 -- KEYS[7]      hash: the top-k cache of the index
@@ -19,7 +19,7 @@ local terms = changes(tonumber(ARGV[5]), tonumber(ARGV[6]))
 if #terms > 0 then
 	local made = changesOf(KEYS[5], terms)
 	for i, now in ipairs(changesOf(KEYS[2], terms)) do
-		made[i].count, made[i].payload = now.was, now.payload
+		made[i].count, made[i].text = now.was, now.was and now.value or nil
 	end
 	store(KEYS[4], KEYS[5], KEYS[8], made)
 end

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/redis/rueidis"
 
@@ -38,7 +37,7 @@ func (x *Index) Cleanup(ctx context.Context, n int, opt maintain.Options) (remov
 		if err != nil || len(terms) == 0 {
 			return removed, err
 		}
-		lost, err := x.updates().remove(ctx, "lose", 1, terms)
+		lost, err := x.remove(ctx, "lose", 1, terms)
 		removed += lost
 		if err != nil {
 			return removed, err
@@ -51,14 +50,14 @@ func (x *Index) Cleanup(ctx context.Context, n int, opt maintain.Options) (remov
 	return removed, nil
 }
 
-// sample returns the keys of at most n random terms, from each partition as many as its
+// sample returns the names of at most n random terms, from each partition as many as its
 // share of all terms, one at least: two round trips.
 func sample(ctx context.Context, x *Index, n int) ([]string, error) {
-	sizes := make(rueidis.Commands, len(x.completer.keys))
-	for i, k := range x.completer.keys {
+	sizes := make(rueidis.Commands, len(x.keys))
+	for i, k := range x.keys {
 		sizes[i] = x.set.Client.B().Hlen().Key(k.Content).Build()
 	}
-	lengths := make([]int64, len(x.completer.keys))
+	lengths := make([]int64, len(x.keys))
 	total := int64(0)
 	for i, r := range x.set.Client.DoMulti(ctx, sizes...) {
 		var err error
@@ -71,23 +70,23 @@ func sample(ctx context.Context, x *Index, n int) ([]string, error) {
 		return nil, nil
 	}
 	var commands rueidis.Commands
-	for i, k := range x.completer.keys {
+	for i, k := range x.keys {
 		if share := (int64(n)*lengths[i] + total - 1) / total; share > 0 {
 			commands = append(commands, x.set.Client.B().Hrandfield().Key(k.Content).Count(share).Build())
 		}
 	}
-	var keys []string
+	var names []string
 	for _, r := range x.set.Client.DoMulti(ctx, commands...) {
 		found, err := r.AsStrSlice()
 		if err != nil {
 			return nil, err
 		}
-		keys = append(keys, slices.DeleteFunc(found, func(key string) bool { return !isKey(key) })...)
+		names = append(names, found...)
 	}
-	if len(keys) > n {
-		rand.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+	if len(names) > n {
+		rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	}
-	return keys[:min(n, len(keys))], nil
+	return names[:min(n, len(names))], nil
 }
 
 // Prune removes the terms with a count below least, with a half-life the count that is
@@ -105,20 +104,24 @@ func (x *Index) Prune(ctx context.Context, least int64, opt maintain.Options) (r
 	}
 	below := float64(least)
 	if x.opt.HalfLife > 0 {
-		below = math.Log2(below) + x.decay.time()
+		now, err := x.now(ctx)
+		if err != nil {
+			return 0, err
+		}
+		below = math.Log2(below) + now
 	}
-	for _, k := range x.completer.keys {
+	for _, k := range x.keys {
 		for page, err := range scan.Hash(ctx, x.set.Client, k.Content, step) {
 			if err != nil {
 				return removed, err
 			}
 			var rare []string
 			for i := 0; i+1 < len(page); i += 2 {
-				if t, ok := parseValue(page[i], page[i+1]); ok && isKey(t.key) && t.count < below {
-					rare = append(rare, t.key)
+				if t, ok := parseValue(page[i], page[i+1]); ok && t.count < below {
+					rare = append(rare, t.name)
 				}
 			}
-			n, err := x.updates().remove(ctx, "below", below, rare)
+			n, err := x.remove(ctx, "below", below, rare)
 			removed += n
 			if err != nil {
 				return removed, err

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,12 +16,18 @@ import (
 	"retwis/maintain"
 )
 
+// serverAt sets the clock of the server for the scripts of an index. No other clock counts.
+func serverAt(x *Index, now time.Time) {
+	clock := fmt.Sprintf("{'%d', '%d'}", now.Unix(), now.Nanosecond()/1000)
+	x.scripts = newScripts(strings.Replace(valueLua, "redis.call('TIME')", clock, 1) + topkLua)
+}
+
 // A term weighs half as much after a half-life, whatever happens to other terms.
 func TestHalfLife(t *testing.T) {
 	t.Parallel()
 	x, _, ctx := testIndex(t, Options{HalfLife: 24 * time.Hour})
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	x.decay.now = func() time.Time { return now }
+	serverAt(x, now)
 	add := func(term string, n, want int64) {
 		t.Helper()
 		if got, err := x.Add(ctx, term, n); err != nil || got != want {
@@ -30,13 +37,16 @@ func TestHalfLife(t *testing.T) {
 	add("bahama", 800, 800)
 	add("banana", 100, 100)
 	now = now.Add(24 * time.Hour)
+	serverAt(x, now)
 	expect(t, complete(t, x, "ba", 5), "bahama 400, banana 50")
 	add("banana", 350, 400) // a tie but for the last bit
 	now = now.Add(48 * time.Hour)
+	serverAt(x, now)
 	add("banana", 1, 101)
 	expect(t, complete(t, x, "ba", 5), "banana 101, bahama 100")
 	add("Bali", 1, 1)
 	now = now.Add(10 * 24 * time.Hour)
+	serverAt(x, now)
 	expect(t, complete(t, x, "ba", 5), "banana 0, bahama 0, Bali 0")
 	if n, err := x.Prune(ctx, 1, maintain.Options{}); err != nil || n != 3 {
 		t.Fatal(n, err)
@@ -50,7 +60,7 @@ func TestHalfLifeLasts(t *testing.T) {
 	t.Parallel()
 	x, _, ctx := testIndex(t, Options{HalfLife: time.Second})
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	x.decay.now = func() time.Time { return now }
+	serverAt(x, now)
 	want := 0.0
 	for i := range 200 {
 		n := int64(1 + i%7*1000)
@@ -60,9 +70,11 @@ func TestHalfLifeLasts(t *testing.T) {
 			t.Fatalf("%v: got %d, %v, want %v", now, got, err, want)
 		}
 		now = now.Add(time.Second)
+		serverAt(x, now)
 		want /= 2
 		if i == 100 {
 			now, want = now.AddDate(100, 0, 0), 0
+			serverAt(x, now)
 		}
 	}
 }
@@ -72,7 +84,7 @@ func TestHalfLifeLists(t *testing.T) {
 	t.Parallel()
 	x, _, ctx := testIndex(t, Options{HalfLife: time.Hour})
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	x.decay.now = func() time.Time { return now }
+	serverAt(x, now)
 	for hour := range 6 {
 		var list []Suggestion
 		for i := range 300 {
@@ -82,6 +94,7 @@ func TestHalfLifeLists(t *testing.T) {
 			t.Fatal(err)
 		}
 		now = now.Add(time.Hour)
+		serverAt(x, now)
 	}
 	verified(t, x)
 	if _, err := x.Add(ctx, "tzz", 10_000); err != nil {
@@ -248,16 +261,18 @@ func TestGetFallenCount(t *testing.T) {
 	t.Parallel()
 	x, _, ctx := testIndex(t, Options{HalfLife: time.Hour})
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	x.decay.now = func() time.Time { return now }
+	serverAt(x, now)
 	if stored, err := x.Put(ctx, Suggestion{"Banana", 5, "id:5"}); !stored || err != nil {
 		t.Fatal(stored, err)
 	}
 	now = now.Add(time.Hour)
+	serverAt(x, now)
 	if stored, err := x.Put(ctx, Suggestion{"Bali", 5, ""}); !stored || err != nil {
 		t.Fatal(stored, err)
 	}
 	expect(t, complete(t, x, "b", 2), "Bali 5, Banana 3")
 	now = now.Add(20 * time.Hour)
+	serverAt(x, now)
 	found, err := x.GetMany(ctx, "Banana", "none", "Bali")
 	if want := []Suggestion{{"Banana", 0, "id:5"}, {"Bali", 0, ""}}; err != nil || !slices.Equal(found, want) {
 		t.Fatalf("%q, %v", found, err)

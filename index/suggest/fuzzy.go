@@ -26,45 +26,42 @@ const (
 // there: in scripts with more letters, such as Chinese, some may be missed.
 func (x *Index) CompleteFuzzy(ctx context.Context, prefix string, k int) (best []Suggestion, err error) {
 	defer x.wrap(&err)
-	name, err := x.normalizer.normal(prefix)
+	name, err := x.completing(ctx, prefix, k)
 	if err != nil {
 		return nil, err
 	}
-	if err := x.completion().ready(ctx, k); err != nil {
-		return nil, err
-	}
-	terms, err := x.completer.exact(ctx, name, k)
+	terms, now, err := x.exact(ctx, name, k)
 	if err != nil {
 		return nil, err
 	}
 	word := []rune(strings.TrimSuffix(name, " "))
 	if len(terms) == k || len(word) < minFuzzy || len(word) > maxFuzzy {
-		return x.completion().respond(ctx, terms)
+		return x.respond(ctx, terms, now)
 	}
-	variants, err := x.completer.variants(ctx, word)
+	variants, err := x.variants(ctx, word)
 	if err != nil {
 		return nil, err
 	}
-	found, err := x.completer.topTerms(ctx, variants, k)
+	found, now, err := x.topTerms(ctx, variants, k)
 	if err != nil {
 		return nil, err
 	}
 	seen := map[string]bool{}
 	for _, t := range terms {
-		seen[t.key] = true
+		seen[t.name] = true
 	}
 	var more []term
 	for _, list := range found {
 		for _, t := range list {
-			if !seen[t.key] {
-				seen[t.key] = true
+			if !seen[t.name] {
+				seen[t.name] = true
 				more = append(more, t)
 			}
 		}
 	}
 	slices.SortFunc(more, compare)
 	terms = append(terms, more...)
-	return x.completion().respond(ctx, terms[:min(k, len(terms))])
+	return x.respond(ctx, terms[:min(k, len(terms))], now)
 }
 
 // variants returns the prefixes at an edit distance of one from a word; those with an
@@ -72,22 +69,22 @@ func (x *Index) CompleteFuzzy(ctx context.Context, prefix string, k int) (best [
 //
 // A typo in the last position is covered by the prefix without the last letter: it
 // includes a deleted or substituted last letter, and an insertion before it.
-func (c *completer) variants(ctx context.Context, word []rune) ([]string, error) {
+func (x *Index) variants(ctx context.Context, word []rune) ([]string, error) {
 	last := len(word) - 1
 	all := []string{string(word[:last])}
-	calls := make([][]script.Call, len(c.keys))
+	calls := make([][]script.Call, len(x.keys))
 	for i := range last {
 		before, here, after := string(word[:i]), string(word[i]), string(word[i+1:])
 		next, rest := string(word[i+1]), string(word[i+2:])
 		all = append(all, before+after, before+next+here+rest)
-		for p, k := range c.keys {
+		for p, k := range x.keys {
 			calls[p] = append(calls[p], script.Call{
 				Keys: k.reading()[:1],
 				Args: []string{before, strconv.Itoa(letters), "letter", after, here + after},
 			})
 		}
 	}
-	for _, r := range c.scripts.children.RunMany(ctx, c.client, slices.Concat(calls...)) {
+	for _, r := range x.scripts.children.RunMany(ctx, x.set.Client, slices.Concat(calls...)) {
 		found, err := r.AsStrSlice()
 		if err != nil {
 			return nil, err

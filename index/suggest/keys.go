@@ -4,15 +4,15 @@ import "retwis/internal/redis/partition"
 
 // keys are the keys of a partition: those of every index, and
 //
-//	<key>.heads       hash: the top-k cache, prefix -> threshold and best terms;
-//	                  \n -> the number of its fields
+//	<key>.heads       hash: the top-k cache, prefix -> threshold and best terms
 //	<key>.next.heads  hash: the cache of the new index of a rebuild
-//	<key>.blocked     set: normalized forms that are neither counted nor suggested
+//	<key>.blocked     set: terms that are neither counted nor suggested
+//	<key>.adopted     sorted set: entries that were made by hand, during their adoption
 //
-// The index is a sorted set of name:spelling:count, all with score 0, and
-// <key>.content a hash of name:spelling -> count, or count, a line feed and a payload.
-// <key>.meta has the field payloads once a term had one. The name of a term is its normalized
-// form; a spelling equal to the name is left out.
+// The index is a sorted set of terms, each with a tab and its head: the count and, unless
+// it equals the term, a tab and the spelling that is shown. <key>.content is a hash of
+// term -> head; a line feed and a payload may follow, and the counts of several spellings:
+// see value.lua. <key>.meta has the field payloads once a term had one.
 type keys struct {
 	*partition.Keys
 	cache, nextCache, blocked string
@@ -22,7 +22,7 @@ func keysOf(p *partition.Keys) keys {
 	return keys{Keys: p, cache: p.Index + ".heads", nextCache: p.Next + ".heads", blocked: p.Index + ".blocked"}
 }
 
-// reading returns the keys of the scripts that read terms or repair the cache.
+// reading returns the keys of the scripts that read terms or rebuild a list of the cache.
 func (k keys) reading() []string { return []string{k.Index, k.Content, k.cache, k.Meta} }
 
 // all returns the keys of the other scripts.

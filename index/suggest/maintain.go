@@ -3,6 +3,7 @@ package suggest
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 
 	"retwis/index"
@@ -24,69 +25,52 @@ const (
 // long ones, atomically, so that concurrent writes do not disturb it. Without an index it
 // returns index.ErrNotFound.
 func (x *Index) Verify(ctx context.Context, opt maintain.Options) (maintain.Report, error) {
-	return x.maintenance().compare(ctx, opt, false)
+	return x.compare(ctx, opt, false)
 }
 
 // Repair is Verify that corrects the problems in the step that finds them. On conflict
-// the term in <key>.content wins over its entry; a lost term is restored from its entry.
+// the term in <key>.content wins over its entry; a lost term is restored from its entry,
+// without its payload. A cached list that is wrong is made again by the next completion
+// that reads it.
 func (x *Index) Repair(ctx context.Context, opt maintain.Options) (maintain.Report, error) {
-	return x.maintenance().compare(ctx, opt, true)
+	return x.compare(ctx, opt, true)
+}
+
+func (x *Index) compare(ctx context.Context, opt maintain.Options, repair bool) (report maintain.Report, err error) {
+	defer x.wrap(&err)
+	if _, err := partition.Read(ctx, x.set.Client, x.set.Key); err != nil && !(repair && errors.Is(err, index.ErrNotFound)) {
+		return report, err
+	}
+	c := checker{Run: engine.Start(opt), x: x, repair: "0"}
+	if repair {
+		c.repair = "1"
+	}
+	if c.Total, err = x.set.Len(ctx); err != nil {
+		return report, err
+	}
+	if err := x.tracker().Leftovers(ctx, c.Run, repair); err != nil {
+		return c.Report, err
+	}
+	for part := range x.keys {
+		// In this order: invalid entries are removed before missing ones are looked for.
+		for _, what := range []string{"entries", "content"} {
+			if err := c.scan(ctx, part, what); err != nil {
+				return c.Report, err
+			}
+		}
+	}
+	return c.Report, nil
 }
 
 // checker is a running Verify or Repair.
 type checker struct {
 	*engine.Run
 	x      *Index
-	repair bool
-	size   int // entries of the next step
+	repair string // "1": correct the problems
+	size   int    // entries of the next step
 }
 
-// maintenance compares an index with itself or with a source, and fills it anew.
-type maintenance struct{ x *Index }
-
-func (x *Index) maintenance() maintenance { return maintenance{x} }
-
-func (mt maintenance) compare(ctx context.Context, opt maintain.Options, repair bool) (report maintain.Report, err error) {
-	defer mt.x.wrap(&err)
-	if _, err := partition.Read(ctx, mt.x.set.Client, mt.x.set.Key); err != nil && !(repair && errors.Is(err, index.ErrNotFound)) {
-		return report, err
-	}
-	c := checker{Run: engine.Start(opt), x: mt.x, repair: repair}
-	err = c.run(ctx)
-	return c.Report, err
-}
-
-func (c *checker) run(ctx context.Context) (err error) {
-	if c.Total, err = c.x.set.Len(ctx); err != nil {
-		return err
-	}
-	if err := c.x.maintenance().tracker().Leftovers(ctx, c.Run, c.repair); err != nil {
-		return err
-	}
-	// Order matters: remove invalid lists before looking for missing ones, and invalid
-	// entries before missing ones.
-	for part := range c.x.completer.keys {
-		before := c.Report.Problems()
-		for _, what := range []string{"lists", "entries", "content"} {
-			if err := c.scan(ctx, part, what); err != nil {
-				return err
-			}
-		}
-		// What was repaired may have changed the lists that were compared before.
-		for range 3 {
-			if !c.repair || c.Report.Problems() == before {
-				break
-			}
-			before = c.Report.Problems()
-			if err := c.scan(ctx, part, "lists"); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// scan compares all lists, entries or terms of a partition.
+// scan compares all entries or terms of a partition.
 func (c *checker) scan(ctx context.Context, part int, what string) (err error) {
 	c.size = firstStep
 	for cursor, more := "0", true; more; more = cursor != "0" {
@@ -99,12 +83,8 @@ func (c *checker) scan(ctx context.Context, part int, what string) (err error) {
 
 // step compares the next entries of a partition and returns the cursor after them.
 func (c *checker) step(ctx context.Context, part int, what, cursor string) (next string, err error) {
-	repair := "0"
-	if c.repair {
-		repair = "1"
-	}
-	args := append(c.x.set.Args(), what, cursor, strconv.Itoa(c.size), repair)
-	reply, err := c.x.completer.scripts.verify.Run(ctx, c.x.set.Client, c.x.completer.keys[part].all(), args).ToArray()
+	args := append(c.x.set.Args(), what, cursor, strconv.Itoa(c.size), c.repair)
+	reply, err := c.x.scripts.verify.Run(ctx, c.x.set.Client, c.x.keys[part].all(), args).ToArray()
 	if err := c.x.set.Error(ctx, err); err != nil {
 		return "", err
 	}
@@ -126,33 +106,14 @@ func (c *checker) step(ctx context.Context, part int, what, cursor string) (next
 	if n > 0 {
 		c.size = int(max(1, min(mostStep, batchBytes*n/max(bytes, 1))))
 	}
-	if err := c.report(ctx, part, problems); err != nil {
-		return "", err
+	for p := range slices.Chunk(problems, 4) {
+		c.Found(maintain.Problem{Kind: maintain.Kind(p[0]), ID: p[1], Found: p[2], Want: p[3]})
+		if c.repair == "1" {
+			c.Report.Repaired++
+		}
 	}
 	if what != "entries" {
 		return next, c.Uncounted(ctx, int(n))
 	}
 	return next, c.Step(ctx, int(n))
-}
-
-// report counts the problems in the reply of verify.lua, and rebuilds the lists that the
-// script left.
-func (c *checker) report(ctx context.Context, part int, problems []string) error {
-	for ; len(problems) >= 5; problems = problems[5:] {
-		p := maintain.Problem{Kind: maintain.Kind(problems[0]), ID: problems[1], Found: problems[2], Want: problems[3]}
-		c.Found(p)
-		if problems[4] == "rebuild" {
-			err := c.x.completer.rebuildList(ctx, part, p.ID)
-			if errors.Is(err, index.ErrCorrupt) {
-				continue // run compares the lists again, once all counts agree
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if problems[4] != "" {
-			c.Report.Repaired++
-		}
-	}
-	return nil
 }

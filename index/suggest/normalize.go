@@ -17,7 +17,8 @@ const maxTerm = 512
 
 // Punctuation is the treatment of punctuation, the characters of the Unicode category P,
 // in the normalized form of a term. In every case white space becomes one blank, and
-// symbols, such as + and €, stay. Apostrophes are removed, except with PunctuationKeep.
+// symbols, such as + and €, stay, and so does the # of C#. Apostrophes are removed, except
+// with PunctuationKeep.
 type Punctuation string
 
 // The treatments of punctuation.
@@ -27,12 +28,9 @@ const (
 	PunctuationKeep  Punctuation = "keep" // unchanged: "wi-fi", "rock'n'roll"
 )
 
-// normalizer converts terms to their normalized forms and keys.
-type normalizer struct{ punctuation Punctuation }
-
 // name returns the normalized form of a term.
-func (n normalizer) name(term string) (string, error) {
-	name, err := n.normal(term)
+func (p Punctuation) name(term string) (string, error) {
+	name, err := p.prefix(term)
 	if err != nil {
 		return "", err
 	}
@@ -43,22 +41,9 @@ func (n normalizer) name(term string) (string, error) {
 	return name, nil
 }
 
-// key returns the key of a term, its normalized form and its spelling.
-func (n normalizer) key(term string) (string, error) {
-	name, err := n.name(term)
-	if err != nil {
-		return "", err
-	}
-	spelling := spell(term)
-	if len(spelling) > maxTerm {
-		return "", fmt.Errorf("%w: the term has %d bytes when composed: at most %d are allowed", index.ErrValue, len(spelling), maxTerm)
-	}
-	return joinKey(name, spelling), nil
-}
-
-// normal is Normalize for a prefix, which may be empty. It keeps a blank at the end,
-// since "new " is not a prefix of "newton".
-func (n normalizer) normal(term string) (string, error) {
+// prefix is name for the beginning of a term, which may be empty. It keeps a blank at the
+// end, since "new " is not a prefix of "newton".
+func (p Punctuation) prefix(term string) (string, error) {
 	switch {
 	case len(term) > maxTerm:
 		return "", fmt.Errorf("%w: the term has %d bytes: at most %d are allowed", index.ErrValue, len(term), maxTerm)
@@ -81,14 +66,13 @@ func (n normalizer) normal(term string) (string, error) {
 			continue
 		case unicode.IsSpace(r), unicode.IsControl(r), unicode.In(r, unicode.Z):
 			r = ' '
-		case fold.IsApostrophe(r) && n.punctuation != PunctuationKeep:
+		case fold.IsApostrophe(r) && p != PunctuationKeep:
 			continue
-		case unicode.IsPunct(r) && n.punctuation == PunctuationSpace:
+		case r == '#' && !blank && p == PunctuationSpace:
+		case unicode.IsPunct(r) && p == PunctuationSpace:
 			r = ' '
-		case unicode.IsPunct(r) && n.punctuation == PunctuationDrop:
+		case unicode.IsPunct(r) && p == PunctuationDrop:
 			continue
-		case r == ':':
-			r = escapedColon
 		}
 		if r == ' ' && blank {
 			continue
@@ -100,6 +84,19 @@ func (n normalizer) normal(term string) (string, error) {
 		return "", fmt.Errorf("%w: the term has %d bytes when normalized: at most %d are allowed", index.ErrValue, name.Len(), maxTerm)
 	}
 	return name.String(), nil
+}
+
+// spell returns the spelling of a term as it is shown: composed (NFC), with blanks collapsed.
+func spell(term string) (string, error) {
+	if !norm.NFC.IsNormalString(term) {
+		term = norm.NFC.String(term)
+	}
+	blank := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
+	spelling := strings.Join(strings.FieldsFunc(term, blank), " ")
+	if len(spelling) > maxTerm {
+		return "", fmt.Errorf("%w: the term has %d bytes when composed: at most %d are allowed", index.ErrValue, len(spelling), maxTerm)
+	}
+	return spelling, nil
 }
 
 // decomposeHangul decomposes the syllables of Hangul: a user types them letter by letter.

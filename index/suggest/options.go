@@ -3,9 +3,11 @@ package suggest
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
+	"retwis/index"
 	"retwis/internal/redis/partition"
 )
 
@@ -18,8 +20,8 @@ type Options struct {
 	// Punctuation is the treatment of punctuation. Default: like a blank.
 	Punctuation Punctuation
 	// HalfLife is the time after which a search weighs half as much, so that recent
-	// searches overtake old ones. It uses the clocks of the programs that add. At least
-	// a second; 0: no decay.
+	// searches overtake old ones, by the clock of the server. At least a second; 0: no
+	// decay.
 	HalfLife time.Duration
 	// Cleanup is the fraction of completions, up to 1, that decrement the count of a
 	// random term of their result and remove it at 0. Terms that are searched once and
@@ -45,17 +47,20 @@ func (o Options) validate() error {
 	return nil
 }
 
+// halfLife returns the half-life as an argument of scripts, in microseconds.
+func (o Options) halfLife() string {
+	if o.HalfLife == 0 {
+		return ""
+	}
+	return strconv.FormatInt(o.HalfLife.Microseconds(), 10)
+}
+
 // kind is the kind of index in the declaration.
 const kind = "suggest"
 
-// format begins the declaration of an index that tells terms apart by spelling. Older
-// indexes had one term for each normalized form.
-const format = "spelled"
-
-// declaration returns the declaration of the options: "spelled, punctuation drop,
-// half-life 24h0m0s".
+// declaration returns the declaration of the options: "punctuation drop, half-life 24h0m0s".
 func (o Options) declaration() string {
-	words := []string{format}
+	var words []string
 	if o.Punctuation != PunctuationSpace {
 		words = append(words, "punctuation "+string(o.Punctuation))
 	}
@@ -84,25 +89,14 @@ func parseDeclaration(text string) (opt Options, err error) {
 	return opt, nil
 }
 
-// ErrOutdated is returned for an index of an older version of this package, in which
-// different spellings were one term. Adopt converts it.
-var ErrOutdated = errors.New("the index is of an older version")
+// adopting begins the declaration while a sorted set is adopted, so that readers and writers
+// are refused.
+const adopting = "adopting: "
 
-// Prefixes of the declaration during an adoption: while new entries are made, and while
-// they replace the old ones.
-const (
-	filling  = "to be adopted: "
-	swapping = "adopted: "
-)
-
-// outdated returns an error with the way to convert an index of an older version.
-func outdated(key string, d partition.Declaration) error {
-	command := fmt.Sprintf("%q", "retwis suggest adopt "+key)
-	switch {
-	case d.Kind != kind || d.Text == format || strings.HasPrefix(d.Text, format+", "):
+// unadopted returns an error for an index whose adoption is not finished.
+func unadopted(key string, d partition.Declaration) error {
+	if d.Kind != kind || !strings.HasPrefix(d.Text, adopting) {
 		return nil
-	case strings.HasPrefix(d.Text, filling), strings.HasPrefix(d.Text, swapping):
-		return fmt.Errorf("%w: its adoption is not finished: wait, or run Adopt or %s again", ErrOutdated, command)
 	}
-	return fmt.Errorf("%w, in which different spellings were one term: run Adopt or %s once", ErrOutdated, command)
+	return fmt.Errorf("%w: the adoption of %q is not finished: wait, or run Adopt or %q again", index.ErrForeign, key, "retwis suggest adopt "+key)
 }

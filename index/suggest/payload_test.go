@@ -80,7 +80,7 @@ func TestPayloadChanges(t *testing.T) {
 		{func() { must(x.Add(ctx, "T", 2)) }, Suggestion{"T", 7, "a"}},
 		{func() { must(x.AddMany(ctx, slices.Values([]Suggestion{{"T", 1, "b"}, {"T", 1, ""}}))) }, Suggestion{"T", 9, "b"}},
 		{func() { must(x.Put(ctx, Suggestion{"T", 9, "a\u00a0b"})) }, Suggestion{"T", 9, "a\u00a0b"}},
-		{func() { must(x.updates().remove(ctx, "lose", 1, []string{"t:T"})) }, Suggestion{"T", 8, "a\u00a0b"}},
+		{func() { must(x.remove(ctx, "lose", 1, []string{"t"})) }, Suggestion{"T", 8, "a\u00a0b"}},
 		{func() { must(x.PutMany(ctx, slices.Values([]Suggestion{{"T", 1, "c"}, {"T", 3, "d"}}))) }, Suggestion{"T", 3, "d"}},
 		{func() { must(x.Put(ctx, Suggestion{"T", 3, ""})) }, Suggestion{"T", 3, ""}},
 		{func() { must(x.Put(ctx, Suggestion{"T", 3, "e"})) }, Suggestion{"T", 3, "e"}},
@@ -115,7 +115,7 @@ func TestPayloadOfBlanks(t *testing.T) {
 		if n, err := x.Remove(ctx, "Banana"); n != 1 || err != nil {
 			t.Errorf("%q: %d, %v", payload, n, err)
 		}
-		if n, err := client.Do(ctx, client.B().Zcard().Key(x.completer.keys[0].Index).Build()).AsInt64(); n != 0 || err != nil {
+		if n, err := client.Do(ctx, client.B().Zcard().Key(x.keys[0].Index).Build()).AsInt64(); n != 0 || err != nil {
 			t.Fatalf("%q: %d entries are left, %v", payload, n, err)
 		}
 	}
@@ -129,10 +129,10 @@ func TestRepairPayloadInEntry(t *testing.T) {
 	if _, err := x.Put(ctx, want); err != nil {
 		t.Fatal(err)
 	}
-	b, keys := client.B(), x.completer.keys[0]
+	b, keys := client.B(), x.keys[0]
 	for _, r := range client.DoMulti(ctx,
-		b.Zrem().Key(keys.Index).Member("banana::5").Build(),
-		b.Zadd().Key(keys.Index).ScoreMember().ScoreMember(0, "banana::5\n ").Build(),
+		b.Zrem().Key(keys.Index).Member("banana\t5").Build(),
+		b.Zadd().Key(keys.Index).ScoreMember().ScoreMember(0, "banana\t5\n ").Build(),
 	) {
 		if err := r.Error(); err != nil {
 			t.Fatal(err)

@@ -20,33 +20,38 @@ import (
 // already. The rest of a killed one is removed by the first write a minute later, or by
 // Repair. If another one starts, it ends with maintain.ErrReplaced.
 func (x *Index) Rebuild(ctx context.Context, source iter.Seq2[Suggestion, error], opt maintain.Options) (maintain.Report, error) {
+	report, err := x.rebuild(ctx, source, opt)
+	if err != nil {
+		err = fmt.Errorf("rebuild: %w", err)
+		x.wrap(&err)
+	}
+	return report, err
+}
+
+func (x *Index) rebuild(ctx context.Context, source iter.Seq2[Suggestion, error], opt maintain.Options) (maintain.Report, error) {
 	run := engine.Start(opt)
-	err := x.maintenance().tracker().Rebuild(ctx, engine.Rebuild{
-		Fill:   func(ctx context.Context, name string) error { return x.maintenance().fillFrom(ctx, run, name, source) },
-		Finish: x.completer.scripts.finish,
+	err := x.tracker().Rebuild(ctx, engine.Rebuild{
+		Fill:   func(ctx context.Context, name string) error { return x.fillFrom(ctx, run, name, source) },
+		Finish: x.scripts.finish,
 		Keys:   func(p *partition.Keys) []string { return keysOf(p).all() },
 		Args:   []string{strconv.Itoa(batchTerms), strconv.Itoa(batchBytes)},
 	})
-	if err != nil {
-		err = fmt.Errorf("rebuild: %w", x.set.Error(ctx, err))
-		x.wrap(&err)
-	}
-	return run.Report, err
+	return run.Report, x.set.Error(ctx, err)
 }
 
 // tracker records concurrent writes during a rebuild.
-func (mt maintenance) tracker() *engine.Tracker {
-	return engine.NewTracker(mt.x.set, func(p *partition.Keys) []string { return []string{keysOf(p).nextCache} })
+func (x *Index) tracker() *engine.Tracker {
+	return engine.NewTracker(x.set, func(p *partition.Keys) []string { return []string{keysOf(p).nextCache} })
 }
 
 // stepTerms is the number of terms that a rebuild writes at a time.
 const stepTerms = 1600
 
 // fillFrom counts the terms of a source in the new index.
-func (mt maintenance) fillFrom(ctx context.Context, run *engine.Run, name string, source iter.Seq2[Suggestion, error]) error {
+func (x *Index) fillFrom(ctx context.Context, run *engine.Run, name string, source iter.Seq2[Suggestion, error]) error {
 	var batch []request
 	step := func() error {
-		err := mt.x.updates().writeAll(ctx, batch, name)
+		err := x.write(ctx, batch, writing{rebuild: name})
 		if err == nil {
 			err = run.Step(ctx, len(batch))
 		}
@@ -57,7 +62,7 @@ func (mt maintenance) fillFrom(ctx context.Context, run *engine.Run, name string
 		if err != nil {
 			return err
 		}
-		r, err := mt.x.updates().request(s, false)
+		r, err := x.request(s)
 		if err != nil {
 			return err
 		}

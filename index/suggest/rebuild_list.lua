@@ -1,5 +1,6 @@
 -- Rebuilds the cached list of a prefix from the lists of the prefixes one byte longer, or
--- from the terms of those without a list. Preceded by declare.lua and topk.lua.
+-- from the terms of those without a list. Preceded by declare.lua, value.lua and
+-- topk.lua.
 --
 -- KEYS[1]  sorted set: the index
 -- KEYS[2]  hash: its content
@@ -9,25 +10,12 @@
 -- Reply    '', or a longer prefix whose list must be rebuilt first
 
 local prefix = ARGV[1]
-local whole = closed(KEYS[3])
-
--- put stores the list of the prefix.
-local function put(list)
-	local new = redis.call('HSET', KEYS[3], prefix, list.text) == 1
-	if new then
-		local follows = prefix == '' or redis.call('HEXISTS', KEYS[3], sub(prefix, 1, -2)) == 1
-		countLists(KEYS[1], KEYS[2], KEYS[3], whole and follows)
-	end
-end
-
 local n = redis.call('ZLEXCOUNT', KEYS[1], from(prefix), to(prefix))
 if n <= UNCACHE_AT then
-	if redis.call('HDEL', KEYS[3], prefix) == 1 then
-		countLists(KEYS[1], KEYS[2], KEYS[3], whole)
-	end
+	redis.call('HDEL', KEYS[3], prefix)
 	return ''
 elseif n <= SCAN_LIMIT then
-	put(build(KEYS[1], prefix))
+	keep(KEYS[3], prefix, ranked(redis.call('ZRANGEBYLEX', KEYS[1], from(prefix), to(prefix)), prefix))
 	return ''
 end
 
@@ -40,10 +28,10 @@ local function addList(child, list)
 	end
 	local terms = members(list, child)
 	for i, value in ipairs(lookup(KEYS[2], terms)) do
-		local count, _ = split(value)
+		local count = countOf(value)
 		if not count then -- lost, or the term was removed
-			local own = terms[i] .. ':'
-			_, count = entry(redis.call('ZRANGEBYLEX', KEYS[1], from(own), to(own), 'LIMIT', 0, 1)[1] or '')
+			local own = terms[i] .. '\t'
+			count = select(2, entry(redis.call('ZRANGEBYLEX', KEYS[1], from(own), to(own), 'LIMIT', 0, 1)[1] or ''))
 		end
 		if count then
 			insertRanked(best, TOP_K, terms[i], count)
@@ -60,7 +48,7 @@ while true do
 	local child = string.sub(first, 1, #prefix + 1)
 	local list = redis.call('HGET', KEYS[3], child)
 	list = list and parse(list)
-	if list and not list.broken then
+	if list and not list.lost then
 		addList(child, list)
 	else
 		local all = redis.call('ZRANGEBYLEX', KEYS[1], from(child), to(child), 'LIMIT', 0, CACHE_ABOVE + 1)
@@ -82,5 +70,5 @@ local last = best[#best]
 if threshold and (#best < TOP_K or outranks(threshold.count, threshold.term, last.count, last.term)) then
 	return highest
 end
-put(format(prefix, best, #best == TOP_K and last))
+keep(KEYS[3], prefix, format(prefix, best, #best == TOP_K and last))
 return ''

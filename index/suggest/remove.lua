@@ -1,10 +1,13 @@
--- Removes terms, or decrements their counts. Preceded by declare.lua and topk.lua.
+-- Removes terms, or decrements their counts. Preceded by declare.lua, value.lua and
+-- topk.lua.
 --
 -- KEYS[1]…[6]  the index, as partition.Keys.All
 -- KEYS[7]      hash: the top-k cache of the index
 -- KEYS[8]      hash: the top-k cache of the new index of a rebuild
+-- KEYS[9]      set: the blocked terms
 -- ARGV[1]…[3]  kind, declaration, partitions
 -- ARGV[4]      all: remove them;
+--              block: remove and block them;
 --              lose: decrement each count, and remove terms at 0;
 --              below: remove terms with a smaller count
 -- ARGV[5]      the decrement, or the count
@@ -16,23 +19,30 @@ local rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3], KEYS[8])
 if refusal then
 	return refusal
 end
-local terms = {}
+local how, amount, terms = ARGV[4], tonumber(ARGV[5]), {}
 for i = 6, #ARGV do
 	terms[#terms + 1] = ARGV[i]
 end
+if how == 'block' then
+	redis.call('SADD', KEYS[9], unpack(terms))
+end
+local always = how == 'all' or how == 'block'
 
 -- Record even terms that do not exist for a rebuild: its source may have them.
 local removed, changes, ids = 0, {}, {}
 for _, c in ipairs(changesOf(KEYS[2], terms)) do
-	if c.was and ARGV[4] == 'lose' and c.was > tonumber(ARGV[5]) then
-		c.count = c.was - ARGV[5]
+	local stays = how == 'below' and c.was and c.was >= amount
+	if how == 'lose' and c.was and c.was > amount then
+		local list, payload = spellingsOf(c.value)
+		lose(list, c.term, amount)
+		c.count = c.was - amount
+		c.text = valueOf(c.term, c.count, list, payload)
 	end
-	local stays = ARGV[4] == 'below' and c.was and c.was >= tonumber(ARGV[5])
 	if c.value and not stays then
 		changes[#changes + 1] = c
 		removed = removed + (c.count and 0 or 1)
 	end
-	if c.value and not stays or ARGV[4] == 'all' then
+	if c.value and not stays or always then
 		ids[#ids + 1] = c.term
 	end
 end

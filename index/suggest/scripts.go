@@ -10,6 +10,8 @@ import (
 )
 
 var (
+	//go:embed value.lua
+	valueLua string
 	//go:embed topk.lua
 	topkLua string
 	//go:embed add.lua
@@ -18,10 +20,10 @@ var (
 	removeLua string
 	//go:embed adopt.lua
 	adoptLua string
-	//go:embed block.lua
-	blockLua string
 	//go:embed complete.lua
 	completeLua string
+	//go:embed list.lua
+	listLua string
 	//go:embed children.lua
 	childrenLua string
 	//go:embed rebuild_list.lua
@@ -33,16 +35,16 @@ var (
 )
 
 type scripts struct {
-	add, remove, block, adopt, complete, children, rebuildList, verify, finish script.Script
+	add, remove, adopt, complete, list, children, rebuildList, verify, finish script.Script
 }
 
 // standardScripts are those of every index; only tests have others.
-var standardScripts = sync.OnceValue(func() scripts { return newScripts(topkLua) })
+var standardScripts = sync.OnceValue(func() scripts { return newScripts(valueLua + topkLua) })
 
 func newScripts(shared string) scripts {
 	of := func(source string) script.Script { return partition.NewScript(shared, source) }
 	return scripts{
-		add: of(addLua), remove: of(removeLua), block: of(blockLua), adopt: of(adoptLua), complete: of(completeLua), children: of(childrenLua),
-		rebuildList: of(rebuildListLua), verify: of(verifyLua), finish: engine.NewFinish(shared, finishLua),
+		add: of(addLua), remove: of(removeLua), adopt: of(adoptLua), complete: of(completeLua), list: of(listLua),
+		children: of(childrenLua), rebuildList: of(rebuildListLua), verify: of(verifyLua), finish: engine.NewFinish(shared, finishLua),
 	}
 }

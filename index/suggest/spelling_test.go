@@ -1,12 +1,17 @@
 package suggest
 
 import (
+	"cmp"
+	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
-	"retwis/index"
+	"pgregory.net/rapid"
+
 	"retwis/internal/redistest"
 	"retwis/maintain"
 )
@@ -17,7 +22,7 @@ func TestTypedToTheEnd(t *testing.T) {
 	for _, punctuation := range []Punctuation{PunctuationSpace, PunctuationDrop, PunctuationKeep} {
 		x, _, _ := testIndex(t, Options{Punctuation: punctuation})
 		terms := []string{
-			"C#", "Yahoo!", "hello world!", "dependabot[bot]", "Dr.", "Filipe Oliveira (Redis)", "Banana", "Ba'nana", "O\u2019Neill",
+			"C#", "Yahoo!", "hello world!", "dependabot[bot]", "Dr.", "Filipe Oliveira (Redis)", "Bandana", "Ba'nana", "O\u2019Neill",
 			"Łódź", "パリ", "กิน", "c++", "rock'n'roll", "what?!", "«quoted»", "a: b", "x:",
 		}
 		addAll(t, x, terms...)
@@ -47,12 +52,11 @@ func TestTypedToTheEnd(t *testing.T) {
 	expect(t, complete(t, x, "new!", 5), "new 1")
 }
 
-// Different words are different terms with separate counts, even if they have the same
-// form.
+// Different words are different terms, even if they look alike.
 func TestTermsAreNotMerged(t *testing.T) {
 	t.Parallel()
 	x, _, ctx := testIndex(t, Options{})
-	for i, term := range []string{"パリ", "バリ", "かき", "かぎ", "がき", "กิน", "กัน", "कल", "कुल", "C#", "C", "Polish", "polish", "SWAT", "swat"} {
+	for i, term := range []string{"パリ", "バリ", "かき", "かぎ", "がき", "กิน", "กัน", "कल", "कुल", "C#", "C", "C++"} {
 		if n, err := x.Add(ctx, term, int64(100+i)); err != nil || n != int64(100+i) {
 			t.Fatal(term, n, err)
 		}
@@ -62,64 +66,150 @@ func TestTermsAreNotMerged(t *testing.T) {
 	expect(t, complete(t, x, "か", 5), "かぎ 103, かき 102")
 	expect(t, complete(t, x, "กิ", 5), "กิน 105")
 	expect(t, complete(t, x, "कुल", 5), "कुल 108")
-	expect(t, complete(t, x, "c", 5), "C 110, C# 109")
-	expect(t, complete(t, x, "POL", 5), "polish 112, Polish 111")
-	// Canonically equivalent texts are the same, and so are blanks.
-	addAll(t, x, "Café", "Cafe\u0301", " Café ", "a b", "a \t b")
-	expect(t, complete(t, x, "cafe", 5), "Café 3")
-	expect(t, complete(t, x, "a b", 5), "a b 2")
-	if n, err := x.Remove(ctx, "polish", "SWAT", "Swat"); err != nil || n != 2 {
-		t.Fatal(n, err)
-	}
-	expect(t, complete(t, x, "polish", 5), "Polish 111")
+	expect(t, complete(t, x, "c", 5), "C++ 111, C 110, C# 109")
+	expect(t, complete(t, x, "c#", 5), "C# 109")
 	verified(t, x)
 }
 
-// Thousands of spellings of one form are completed exactly, and blocking the form removes
-// all.
-func TestManySpellings(t *testing.T) {
+// Spellings of one term count together, and the term is shown as most searches spell it.
+func TestSpellingsCountTogether(t *testing.T) {
 	t.Parallel()
-	x, _, ctx := testIndex(t, Options{})
-	m := &model{terms: map[string]term{}}
-	var list []Suggestion
-	n := redistest.Cases(400, 2500)
-	for i := range n {
-		word := []byte("abcabcabcabc")
+	x, client, ctx := testIndex(t, Options{})
+	for i, search := range []struct {
+		text, shown string
+	}{
+		{"BANANA", "BANANA"},
+		{"Banana", "BANANA"}, // of equal counts the first by bytes
+		{"Banana", "Banana"},
+		{"banana", "Banana"},
+		{" Ba'nana ", "Banana"},
+		{"Banana", "Banana"},
+		{"banana", "Banana"},
+		{"banana", "Banana"},
+		{"banana", "banana"},
+	} {
+		if n, err := x.Add(ctx, search.text, 1); err != nil || n != int64(i+1) {
+			t.Fatal(n, err)
+		}
+		expect(t, complete(t, x, "b", 2), fmt.Sprint(search.shown, " ", i+1))
+	}
+	// Canonically equivalent texts are one spelling, and blanks are no difference.
+	addAll(t, x, "Café", "Cafe\u0301", " Café ", "CAFÉ", "CAFÉ", "a b", "a \t b")
+	expect(t, complete(t, x, "cafe", 5), "Café 5")
+	expect(t, complete(t, x, "a b", 5), "a b 2")
+	if s, err := x.Get(ctx, "BA-NANA"); err == nil {
+		t.Fatal(s)
+	}
+	if s, err := x.Get(ctx, "bánana"); err != nil || s != (Suggestion{Term: "banana", Count: 9}) {
+		t.Fatal(s, err)
+	}
+	// A decrement is taken from the rarest spelling, and the last one stays.
+	for want := int64(8); want > 0; want-- {
+		lose(t, x, 1, "banana")
+		expect(t, complete(t, x, "b", 2), fmt.Sprint("banana ", want))
+	}
+	if value, err := client.Do(ctx, client.B().Hget().Key("words.content").Field("banana").Build()).ToString(); err != nil || value != "1" {
+		t.Fatalf("%q, %v", value, err)
+	}
+	if n, err := x.Remove(ctx, "CAFE", "cafe"); err != nil || n != 1 {
+		t.Fatal(n, err)
+	}
+	verified(t, x)
+}
+
+// With a half-life a spelling of today outweighs one that was frequent long ago.
+func TestSpellingsDecay(t *testing.T) {
+	t.Parallel()
+	x, _, _ := testIndex(t, Options{HalfLife: time.Hour})
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	serverAt(x, now)
+	addOne(t, x, "Banana", 1000)
+	addOne(t, x, "banana", 100)
+	expect(t, complete(t, x, "b", 2), "Banana 1100")
+	serverAt(x, now.Add(5*time.Hour))
+	addOne(t, x, "banana", 10)
+	expect(t, complete(t, x, "b", 2), "Banana 44")
+	addOne(t, x, "banana", 20)
+	expect(t, complete(t, x, "b", 2), "banana 64")
+	verified(t, x)
+}
+
+// A spelling that most searches have is shown, although others take its place all the time.
+func TestFrequentAmongMany(t *testing.T) {
+	t.Parallel()
+	x, _, _ := testIndex(t, Options{})
+	spelling := func(i int) string {
+		word := []byte("abcabcabc")
 		for bit := range word {
 			if i>>bit&1 == 1 {
 				word[bit] -= 'a' - 'A'
 			}
 		}
-		s := Suggestion{Term: string(word), Count: int64(1 + i*7919%1000)}
-		m.add(x, s.Term, s.Count)
-		list = append(list, s)
+		return string(word)
 	}
-	addAll(t, x, "abc", "abcabcabcabcd")
-	m.add(x, "abc", 1)
-	m.add(x, "abcabcabcabcd", 1)
-	if _, err := x.AddMany(ctx, slices.Values(list)); err != nil {
-		t.Fatal(err)
+	for i := range maxSpellings {
+		addOne(t, x, spelling(i), 2)
 	}
-	for _, prefix := range []string{"", "abc", "abcabcabcabc", "abcabcabcabc "} {
-		for _, k := range []int{1, 10, 100, 1000} {
-			expect(t, complete(t, x, prefix, k), show(m.with(begins(prefix), k)))
+	for i := range 100 {
+		addOne(t, x, spelling(511), 1)
+		addOne(t, x, spelling(10+i), 1)
+	}
+	expect(t, complete(t, x, "a", 2), "ABCABCABC 216")
+}
+
+// Of very many spellings the most frequent one is shown, if it is frequent enough, and all
+// of them count.
+func TestManySpellings(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	n := 0
+	rapid.Check(t, func(t *rapid.T) {
+		ctx := context.Background()
+		n++
+		x := open(t, client, fmt.Sprint("many", n), Options{})
+		counts := map[string]int64{}
+		total := int64(0)
+		for range rapid.IntRange(1, 4).Draw(t, "batches") {
+			var list []Suggestion
+			for range rapid.IntRange(1, 200).Draw(t, "size") {
+				word := []byte("abcabcabc")
+				bits := rapid.OneOf(rapid.IntRange(0, 1), rapid.IntRange(0, 511)).Draw(t, "spelling")
+				for bit := range word {
+					if bits>>bit&1 == 1 {
+						word[bit] -= 'a' - 'A'
+					}
+				}
+				s := Suggestion{Term: string(word), Count: rapid.Int64Range(1, 9).Draw(t, "n")}
+				list = append(list, s)
+				counts[s.Term] += s.Count
+				total += s.Count
+			}
+			if _, err := x.AddMany(ctx, slices.Values(list)); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	found := 0
-	for e, err := range x.All(ctx, "ABCabcABCabc ", index.Page{}) {
-		if err != nil || e.Name != "abcabcabcabc" {
-			t.Fatal(e, err)
+		s, err := x.Get(ctx, "abcabcabc")
+		if err != nil || s.Count != total {
+			t.Fatalf("%v, %v, want %d", s, err, total)
 		}
-		found++
-	}
-	expect(t, found, n)
-	verified(t, x)
-	if err := x.Block(ctx, "abcabcabcABC"); err != nil {
-		t.Fatal(err)
-	}
-	expect(t, complete(t, x, "", 5), "abc 1, abcabcabcabcd 1")
-	expect(t, fmt.Sprint(x.Len(ctx)), "2 <nil>")
-	verified(t, x)
+		best := slices.MaxFunc(slices.Sorted(maps.Keys(counts)), func(a, b string) int { return cmp.Compare(counts[a], counts[b]) })
+		others := int64(0)
+		for spelling, n := range counts {
+			if spelling != best {
+				others = max(others, n)
+			}
+		}
+		if counts[best]-others > total/maxSpellings && s.Term != best {
+			t.Fatalf("%q is shown, with %d of %d, and %q has %d", s.Term, counts[s.Term], total, best, counts[best])
+		}
+		value, err := client.Do(ctx, client.B().Hget().Key(x.keys[0].Content).Field("abcabcabc").Build()).ToString()
+		if err != nil || len(value) > 300 {
+			t.Fatalf("%q, %v", value, err)
+		}
+		if report, err := x.Verify(ctx, maintain.Options{}); err != nil || report.Problems() > 0 {
+			t.Fatal(report, err)
+		}
+	})
 }
 
 // The rest of a killed rebuild is reported, and removed by the next write.
@@ -129,10 +219,10 @@ func TestKilledRebuild(t *testing.T) {
 	addAll(t, x, "banana")
 	leave := func() {
 		t.Helper()
-		if err := x.maintenance().tracker().Begin(ctx, "killed"); err != nil {
+		if err := x.tracker().Begin(ctx, "killed"); err != nil {
 			t.Fatal(err)
 		}
-		if err := x.updates().writeAll(ctx, []request{{key: "half:", n: 1}}, "killed"); err != nil {
+		if err := x.write(ctx, []request{{name: "half", n: 1}}, writing{rebuild: "killed"}); err != nil {
 			t.Fatal(err)
 		}
 		addAll(t, x, "banana")
@@ -165,7 +255,7 @@ func TestKilledRebuild(t *testing.T) {
 	}
 	gone()
 	leave()
-	if err := x.updates().writeAll(ctx, []request{{key: "half:", n: 1}}, "killed"); err == nil {
+	if err := x.write(ctx, []request{{name: "half", n: 1}}, writing{rebuild: "killed"}); err == nil {
 		t.Fatal("it went on, though what others wrote may not have been noted")
 	}
 	gone()

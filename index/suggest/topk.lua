@@ -1,12 +1,8 @@
--- Shared by the scripts of this package, which are sent with this text in front.
+-- The top-k cache. Shared by the scripts of this package, after value.lua.
 --
--- A term is written form:spelling, where the form is its normalized form and a spelling
--- equal to the form is left out: apple: and apple:Apple. It is a field of the hash
--- content, whose value is the count, or the count, a line feed and a payload. It is a
--- member of the sorted set index, term:count. The hash cache, the top-k cache, has a list
--- for each prefix of many terms, with the best of them:
+-- The hash cache has a list for each prefix of many terms, with the best of them:
 --
---     ap -> 17:apricot: \n ple: \n ple:Apple \n ricot: \n …
+--     ap -> 17 \t apricot \n ple \n ricot \n …
 --
 -- The first line is the threshold, the count and name of a term; every other line is a
 -- term without the prefix. INVARIANT: EVERY TERM OF THE PREFIX THAT IS NOT IN THE LIST
@@ -16,16 +12,9 @@
 -- term, changes nothing. If too few members rank above the threshold,
 -- rebuild_list.lua rebuilds the list.
 --
--- A prefix with a list has a list for each of its shorter prefixes, too. So a writer that
--- finds no list for a prefix need not look for those of longer ones. The proof is the
--- field \n of the cache, the number of its fields: if lists were lost, or made by an older
--- version of this package, the number differs or is absent (see countLists), and writers
--- look for the lists of all prefixes until Repair has corrected it.
---
--- Terms have one colon, and no control characters but \31 for an escaped colon, so that
--- \n ends them.
-
-local sub, byte, find = string.sub, string.byte, string.find
+-- A prefix with a list has a list for each of its shorter prefixes, too, so that a writer
+-- that finds none need not look for those of longer ones. A list that is lost, or cannot be
+-- read, is a question mark until a completion reads it: see keep.
 
 local TOP_K = 32         -- members of a new list
 local MAX_LIST = 64      -- members above which a list is trimmed to the best
@@ -35,65 +24,12 @@ local SCAN_LIMIT = 1000  -- terms of a prefix without a list that a script reads
 local FEW = 8            -- changes whose prefixes are looked up at once
 local CHECK_EVERY = 16   -- new terms of which one checks whether a prefix needs a list
 
--- less reports whether a term comes before another: by the bytes of their forms, then of
--- their spellings, so that the colon is the least byte. (The operator < uses the locale
--- of the server.) It skips the common prefix in blocks of 16; common is the length of a
--- part that is known.
-local function less(a, b, common)
-	local i, n = (common or 0) + 1, math.min(#a, #b)
-	while i <= n and sub(a, i, i + 15) == sub(b, i, i + 15) do
-		i = i + 16
-	end
-	for j = i, n do
-		local x, y = byte(a, j), byte(b, j)
-		if x ~= y then
-			return y ~= 58 and (x == 58 or x < y)
-		end
-	end
-	return #a < #b
-end
-
 -- outranks reports whether a term ranks above another: the greater count first.
 local function outranks(count, term, other, than, common)
 	if count ~= other then
 		return count > other
 	end
 	return less(term, than, common)
-end
-
--- text formats a count. Only half-lives make fractions.
-local function text(count)
-	if count % 1 == 0 then
-		return string.format('%.0f', count)
-	end
-	return string.format('%.17g', count)
-end
-
--- countOf parses a count. It returns nil for an invalid one.
-local function countOf(value)
-	local count = value and find(value, '^%d[%d.]*$') and tonumber(value)
-	if count and count > 0 and count < math.huge then
-		return count
-	end
-end
-
--- split parses a value of content: the count, nil if it is invalid, its text, and a line
--- feed and the payload, nil without one.
-local function split(value)
-	local at = value and find(value, '\n', 1, true)
-	if at then
-		local digits = sub(value, 1, at - 1)
-		return countOf(digits), digits, sub(value, at)
-	end
-	return countOf(value), value
-end
-
--- entry parses a member of the index: term, count, or nil.
-local function entry(member)
-	local term, value = string.match(member, '^([^:]+:[^:]*):([^:]*)$')
-	if term then
-		return term, countOf(value)
-	end
 end
 
 -- from and to are the bounds of the range of a prefix in the index.
@@ -109,13 +45,12 @@ local function after(prefix)
 end
 
 -- each calls a command with a long list of arguments, 500 at a time. stride is the
--- number of arguments that belong together. It returns the sum of the replies.
+-- number of arguments that belong together.
 local function each(command, key, list, stride)
-	local step, sum = 500 - 500 % (stride or 1), 0
+	local step = 500 - 500 % (stride or 1)
 	for i = 1, #list, step do
-		sum = sum + redis.call(command, key, unpack(list, i, math.min(i + step - 1, #list)))
+		redis.call(command, key, unpack(list, i, math.min(i + step - 1, #list)))
 	end
-	return sum
 end
 
 -- lookup is HMGET for any number of fields.
@@ -174,16 +109,16 @@ local function insertRanked(best, limit, term, count)
 end
 
 -- parse parses the list of a prefix of this length. threshold and term are nil if the list
--- is complete; broken is true for an invalid text.
+-- is complete; lost is true for a text that is no list.
 local function parse(list, length)
-	local first = string.match(list, '^([^\n]*)\n')
+	local first = match(list, '^([^\n]*)\n')
 	if first == '' then
 		return {text = list, length = length}
 	end
-	local count, term = string.match(first or '', '^(%d[%d.]*):(.+)$')
+	local count, term = match(first or '', '^(%d[%d.]*)\t(.+)$')
 	count = tonumber(count)
 	if not count or byte(list, -1) ~= 10 then
-		return {text = list, broken = true}
+		return {text = list, lost = true}
 	end
 	return {text = list, length = length, threshold = count, term = term}
 end
@@ -205,7 +140,7 @@ end
 
 -- format returns a list of sorted terms with a threshold, or none if it is complete.
 local function format(prefix, best, threshold)
-	local lines = {threshold and text(threshold.count) .. ':' .. threshold.term or ''}
+	local lines = {threshold and text(threshold.count) .. '\t' .. threshold.term or ''}
 	for i, item in ipairs(best) do
 		lines[i + 1] = sub(item.term, #prefix + 1)
 	end
@@ -218,7 +153,7 @@ local function trim(content, list, prefix)
 	local best = {}
 	local alive = 0
 	for i, value in ipairs(lookup(content, terms)) do
-		local count = split(value)
+		local count = countOf(value)
 		if count then
 			alive = alive + 1
 			insertRanked(best, TOP_K, terms[i], count)
@@ -252,10 +187,9 @@ local function insert(content, list, prefix, term)
 	return list
 end
 
--- build returns the list of a prefix, made from all its terms.
-local function build(index, prefix)
+-- ranked returns the list of a prefix, made from the entries of all its terms.
+local function ranked(all, prefix)
 	local best = {}
-	local all = redis.call('ZRANGEBYLEX', index, from(prefix), to(prefix))
 	for _, member in ipairs(all) do
 		local term, count = entry(member)
 		if count then
@@ -265,41 +199,34 @@ local function build(index, prefix)
 	return format(prefix, best, #all > #best and best[#best])
 end
 
--- closed reports whether no list was lost: each prefix with a list has one for each of its
--- shorter prefixes.
-local function closed(cache)
-	local n = redis.call('HLEN', cache)
-	return n == 0 or tonumber(redis.call('HGET', cache, '\n')) == n
-end
-
--- close stores that no list was lost.
-local function close(cache)
-	redis.call('HSET', cache, '\n', '')
-	local n = redis.call('HLEN', cache)
-	if n == 1 then
-		redis.call('HDEL', cache, '\n')
-	else
-		redis.call('HSET', cache, '\n', n)
+-- keep stores the list of a prefix. Its shorter prefixes that have none get a list that is
+-- lost, which the next completion makes. call is redis.call unless it is given.
+local function keep(cache, prefix, list, call)
+	call = call or redis.call
+	if prefix ~= '' and redis.call('HEXISTS', cache, sub(prefix, 1, -2)) == 0 then
+		for l = #prefix - 1, 0, -1 do
+			call('HSETNX', cache, sub(prefix, 1, l), '?')
+		end
 	end
+	call('HSET', cache, prefix, list.text)
 end
 
--- countLists is called after lists were made or deleted; whole: no list was lost before.
--- Otherwise as many new lists as were lost would look like all of them. While entries are
--- lost, the terms of a prefix are more than the index says, so a list that others need may
--- just have been deleted.
-local function countLists(index, content, cache, whole)
-	if whole and redis.call('ZCARD', index) == redis.call('HLEN', content) then
-		close(cache)
-	else
-		redis.call('HDEL', cache, '\n')
+-- payloadsOf returns the values of entries, or {} in an index without payloads.
+local function payloadsOf(content, meta, entries)
+	if #entries == 0 or redis.call('HEXISTS', meta, 'payloads') == 0 then
+		return {}
 	end
+	local terms = {}
+	for i, member in ipairs(entries) do
+		terms[i] = entry(member) or member
+	end
+	return lookup(content, terms)
 end
 
--- listsOf returns the list of every prefix of the terms of some changes, false for a
--- prefix without one. A broken list counts as none and is marked in dirty. It sets in
--- each change uncached, the shortest prefix without one, and least, the list with the
--- lowest threshold, or nil: unknown.
-local function listsOf(cache, changes, dirty)
+-- listsOf returns the list of every prefix of the terms of some changes, false for a prefix
+-- without one, and sets in each change uncached, the shortest prefix without one. It looks
+-- all of them up at once.
+local function listsOf(cache, changes)
 	local known, wanted, n = {}, {}, 0
 	for _, c in ipairs(changes) do
 		for l = #c.term, 0, -1 do
@@ -312,16 +239,8 @@ local function listsOf(cache, changes, dirty)
 			wanted[n] = prefix
 		end
 	end
-	local found = lookup(cache, wanted)
-	for i = 1, n do
-		if found[i] then
-			local list = parse(found[i], #wanted[i])
-			if list.broken then
-				dirty[wanted[i]] = true
-			else
-				known[wanted[i]] = list
-			end
-		end
+	for i, list in ipairs(lookup(cache, wanted)) do
+		known[wanted[i]] = list and parse(list, #wanted[i])
 	end
 	for _, c in ipairs(changes) do
 		for l = #c.term, 0, -1 do
@@ -334,10 +253,11 @@ local function listsOf(cache, changes, dirty)
 	return known
 end
 
--- closedListsOf is listsOf for a closed cache: it looks one byte further for those terms
--- only whose prefix has a list. It returns nil for a broken list. Changes that follow each
--- other and share a prefix are one run, so that the work is least if they are sorted.
-local function closedListsOf(cache, changes)
+-- listsByByte is listsOf for many changes: it looks one byte further for those terms only
+-- whose prefix has a list. Changes that follow each other and share a prefix are one run, so
+-- that the work is least if they are sorted. It also sets least, the list with the lowest
+-- threshold, or nil: unknown.
+local function listsByByte(cache, changes)
 	local known, l = {}, 0
 	-- A run is the changes first to last, and the list with the lowest threshold above it.
 	local runs, first, last, least = 1, {1}, {#changes}, {}
@@ -353,20 +273,14 @@ local function closedListsOf(cache, changes)
 			end
 		end
 		for i, text in ipairs(lookup(cache, wanted)) do
-			if text then
-				local list = parse(text, l)
-				if list.broken then
-					return nil
-				end
-				known[wanted[i]] = list
-			end
+			known[wanted[i]] = text and parse(text, l)
 		end
 		local m, firsts, lasts, leasts = 0, {}, {}, {}
 		for r = 1, runs do
 			local prefix, lowest = prefixes[r], least[r]
 			local list = known[prefix]
 			local begun
-			if list and not (lowest and list.threshold and belongs(lowest, list.term, list.threshold)) then
+			if list and not list.lost and not (lowest and list.threshold and belongs(lowest, list.term, list.threshold)) then
 				lowest = list
 			end
 			for i = first[r], last[r] do
@@ -397,7 +311,7 @@ local function promote(content, known, dirty, c)
 		local list = known[prefix]
 		if list == nil then
 			return -- none of the longer prefixes has a list
-		elseif list and belongs(list, term, count) and not (was and belongs(list, term, was)) then
+		elseif list and not list.lost and belongs(list, term, count) and not (was and belongs(list, term, was)) then
 			local changed = insert(content, list, prefix, term)
 			if changed ~= list then
 				known[prefix], dirty[prefix] = changed, true
@@ -417,7 +331,7 @@ local function cachePrefixes(index, known, dirty, c)
 			if n <= CACHE_ABOVE or n > SCAN_LIMIT then
 				return
 			end
-			known[prefix], dirty[prefix] = build(index, prefix), true
+			known[prefix], dirty[prefix] = ranked(redis.call('ZRANGEBYLEX', index, from(prefix), to(prefix)), prefix), true
 		end
 	end
 end
@@ -440,19 +354,16 @@ local function write(index, content, changes)
 	local remove, add, set, delete = {}, {}, {}, {}
 	local a = 0
 	for _, c in ipairs(changes) do
-		local digits = c.digits
-		if c.count and not digits then
-			digits = text(c.count)
-			c.digits = digits
+		local head = c.text and headOf(c.text)
+		local old = c.value and headOf(c.value)
+		if old and old ~= head then
+			remove[#remove + 1] = c.term .. '\t' .. old
 		end
-		if c.value and (c.old or c.value) ~= digits then
-			remove[#remove + 1] = c.term .. ':' .. (c.old or c.value)
-		end
-		if digits then
+		if head then
 			add[a + 1] = '0'
-			add[a + 2] = c.term .. ':' .. digits
+			add[a + 2] = c.term .. '\t' .. head
 			set[a + 1] = c.term
-			set[a + 2] = c.payload and digits .. c.payload or digits
+			set[a + 2] = c.text
 			a = a + 2
 		elseif c.value then
 			delete[#delete + 1] = c.term
@@ -465,20 +376,15 @@ local function write(index, content, changes)
 end
 
 -- store applies changes to the index, its content and its cache. A change has term, value
--- (its field in content, or false), old (the text of the count there, nil: value), was (this
--- count, or nil), count (the new count, or nil: remove the term), digits (its text, or nil)
--- and payload (with a line feed, or nil). Each term is in changes once.
+-- (its field in content, or false), was (the count there, or nil), count (the new count, or
+-- nil: remove the term) and text (its new value). Each term is in changes once.
 local function store(index, content, cache, changes)
 	if #changes == 0 then
 		return
 	end
 	write(index, content, changes)
-	local dirty, whole = {}, closed(cache)
-	local known = whole and #changes > FEW and closedListsOf(cache, changes)
-	if not known then
-		known = listsOf(cache, changes, dirty)
-		whole = whole and next(dirty) == nil
-	end
+	local dirty = {}
+	local known = (#changes > FEW and listsByByte or listsOf)(cache, changes)
 	local new = redis.call('TIME')[2] % CHECK_EVERY
 	for _, c in ipairs(changes) do
 		if c.count then
@@ -504,25 +410,16 @@ local function store(index, content, cache, changes)
 			delete[#delete + 1] = prefix
 		end
 	end
-	if each('HSET', cache, set, 2) + each('HDEL', cache, delete) > 0 then
-		countLists(index, content, cache, whole)
-	end
+	each('HSET', cache, set, 2)
+	each('HDEL', cache, delete)
 end
 
--- changesOf returns a change for each term, with its present state. It names the usual
--- fields, so that no table must grow.
+-- changesOf returns a change for each term, with its present state. It names all fields, so
+-- that no table must grow.
 local function changesOf(content, terms)
 	local changes = {}
 	for i, value in ipairs(lookup(content, terms)) do
-		local c = {term = terms[i], value = value, was = nil, count = nil, digits = nil, least = nil, uncached = nil}
-		if value then
-			local was, old, payload = split(value)
-			c.was = was
-			if payload then
-				c.old, c.payload = old, payload
-			end
-		end
-		changes[i] = c
+		changes[i] = {term = terms[i], value = value, was = countOf(value), count = nil, text = nil, least = nil, uncached = nil}
 	end
 	return changes
 end

@@ -17,36 +17,35 @@ import (
 	"retwis/internal/redis/script"
 )
 
-// maxPayload is the maximum length of a payload, in bytes.
-const maxPayload = 512
+const (
+	// maxPayload is the maximum length of a payload, in bytes.
+	maxPayload = 512
+	// maxSpellings is the number of spellings of a term that have a count: MAX_SPELLINGS of
+	// value.lua.
+	maxSpellings = 8
 
-// Add adds n searches to the count of a term in this spelling, which is created if
-// needed, and returns the new count. A term whose normalized form is blocked is not
-// counted: Add returns 0.
-//
-// n is from 1 to 2^53-1, which is also the maximum of a count. One round trip, which
-// concurrent calls of Add and Put for a partition share: while one is under way, the next
-// collects. The count may include concurrent calls. If ctx ends during a round trip, the
-// error says that the term may have been counted.
+	manyTerms = 64_000  // terms that are sorted and written at a time
+	manyBytes = 4 << 20 // of their texts and payloads
+
+	batchTerms = 100     // terms per script
+	batchBytes = 4 << 10 // of their names; bounds the cached lists that a script reads
+	pipeline   = 32      // scripts per pipeline
+)
+
+// Add adds n searches to the count of a term, which is created if needed, and returns the
+// new count, of all its spellings. A blocked term is not counted: Add returns 0. n is from 1
+// to 2^53-1, which is also the maximum of a count. One round trip.
 func (x *Index) Add(ctx context.Context, term string, n int64) (count int64, err error) {
 	defer x.wrap(&err)
-	r, err := x.updates().request(Suggestion{Term: term, Count: n}, false)
-	if err != nil {
-		return 0, err
-	}
-	return x.updates().submit(ctx, r)
+	return x.addOne(ctx, Suggestion{Term: term, Count: n}, false)
 }
 
-// Put stores a term with this count and payload in place of those that it has, and
-// reports whether it did: it does not store a term whose normalized form is blocked. It
-// can be repeated. Round trips are those of Add.
+// Put stores a term with this spelling, count and payload in place of those that it has,
+// and reports whether it did: it does not store a blocked term. It can be repeated. One
+// round trip.
 func (x *Index) Put(ctx context.Context, s Suggestion) (stored bool, err error) {
 	defer x.wrap(&err)
-	r, err := x.updates().request(s, true)
-	if err != nil {
-		return false, err
-	}
-	count, err := x.updates().submit(ctx, r)
+	count, err := x.addOne(ctx, s, true)
 	return count > 0, err
 }
 
@@ -58,7 +57,7 @@ func (x *Index) Put(ctx context.Context, s Suggestion) (stored bool, err error) 
 // the database fails, some of them may have been counted.
 func (x *Index) AddMany(ctx context.Context, terms iter.Seq[Suggestion]) (n int, err error) {
 	defer x.wrap(&err)
-	return x.updates().writeMany(ctx, terms, false)
+	return x.writeMany(ctx, terms, false)
 }
 
 // PutMany is Put for many terms, as fast as AddMany, and returns how many it has
@@ -66,222 +65,205 @@ func (x *Index) AddMany(ctx context.Context, terms iter.Seq[Suggestion]) (n int,
 // error.
 func (x *Index) PutMany(ctx context.Context, terms iter.Seq[Suggestion]) (n int, err error) {
 	defer x.wrap(&err)
-	return x.updates().writeMany(ctx, terms, true)
+	return x.writeMany(ctx, terms, true)
 }
 
-const (
-	manyTerms = 64_000  // terms that are sorted and written at a time
-	manyBytes = 4 << 20 // of their keys and payloads
-)
+// Check returns the error with which Add and Put would refuse a term. It sends no command.
+func (x *Index) Check(s Suggestion) error {
+	if _, err := x.request(s); err != nil {
+		return fmt.Errorf("suggest: %w", err)
+	}
+	return nil
+}
 
-// updates writes terms: alone, many at a time, or together with those of other callers.
-type updates struct{ x *Index }
+// addOne writes a term and returns its new count.
+func (x *Index) addOne(ctx context.Context, s Suggestion, replace bool) (int64, error) {
+	r, err := x.request(s)
+	if err != nil {
+		return 0, err
+	}
+	var counts []string
+	err = x.write(ctx, []request{r}, writing{replace: replace, reply: "1", counts: &counts})
+	if err != nil || counts[0] == "0" {
+		return 0, err
+	}
+	count, err := strconv.ParseFloat(counts[0], 64)
+	if err != nil {
+		return 0, err
+	}
+	now, err := strconv.ParseFloat(counts[1], 64)
+	return x.countOf(count, now), err
+}
 
-func (x *Index) updates() updates { return updates{x} }
-
-func (up updates) writeMany(ctx context.Context, terms iter.Seq[Suggestion], replace bool) (n int, err error) {
+func (x *Index) writeMany(ctx context.Context, terms iter.Seq[Suggestion], replace bool) (n int, err error) {
 	var batch []request
 	bytes := 0
 	for t := range terms {
-		r, err := up.request(t, replace)
+		r, err := x.request(t)
 		if err != nil {
 			return n, err
 		}
 		batch = append(batch, r)
-		bytes += len(r.key) + len(r.payload)
-		if len(batch) < up.x.many && bytes < manyBytes {
+		bytes += len(r.name) + len(r.spelling) + len(r.payload)
+		if len(batch) < x.many && bytes < manyBytes {
 			continue
 		}
-		if err := up.writeAll(ctx, batch, ""); err != nil {
+		if err := x.write(ctx, batch, writing{replace: replace}); err != nil {
 			return n, err
 		}
 		n += len(batch)
 		clear(batch)
 		batch, bytes = batch[:0], 0
 	}
-	if err := up.writeAll(ctx, batch, ""); err != nil {
+	if err := x.write(ctx, batch, writing{replace: replace}); err != nil {
 		return n, err
 	}
 	return n + len(batch), nil
 }
 
-// Check returns the error with which Add and Put would refuse a term. It sends no command.
-func (x *Index) Check(s Suggestion) error {
-	if _, err := x.updates().request(s, true); err != nil {
-		return fmt.Errorf("suggest: %w", err)
-	}
-	return nil
-}
-
 // request is a term to write.
 type request struct {
-	key     string
-	n       int64
-	payload string
-	replace bool // the count and payload replace those of the term
-	part    int  // its partition
+	name, spelling string
+	n              int64
+	payload        string
+	part           int // its partition
 }
 
 // request checks a term and returns it as a request.
-func (up updates) request(s Suggestion, replace bool) (request, error) {
-	key, err := up.x.normalizer.key(s.Term)
+func (x *Index) request(s Suggestion) (r request, err error) {
+	if r.name, err = x.opt.Punctuation.name(s.Term); err != nil {
+		return r, err
+	}
+	if r.spelling, err = spell(s.Term); err != nil {
+		return r, err
+	}
 	switch {
-	case err != nil:
-		return request{}, err
 	case s.Count < 1 || s.Count > maxCount:
-		return request{}, fmt.Errorf("%w: count %d of %q: it must be from 1 to 2^53-1", index.ErrValue, s.Count, s.Term)
+		return r, fmt.Errorf("%w: count %d of %q: it must be from 1 to 2^53-1", index.ErrValue, s.Count, s.Term)
 	case len(s.Payload) > maxPayload:
-		return request{}, fmt.Errorf("%w: the payload of %q has %d bytes: at most %d are allowed", index.ErrValue, s.Term, len(s.Payload), maxPayload)
+		return r, fmt.Errorf("%w: the payload of %q has %d bytes: at most %d are allowed", index.ErrValue, s.Term, len(s.Payload), maxPayload)
 	case !utf8.ValidString(s.Payload) || strings.ContainsFunc(s.Payload, unicode.IsControl):
-		return request{}, fmt.Errorf("%w: the payload %q of %q: it must be UTF-8 without control characters", index.ErrValue, s.Payload, s.Term)
+		return r, fmt.Errorf("%w: the payload %q of %q: it must be UTF-8 without control characters", index.ErrValue, s.Payload, s.Term)
 	}
-	return request{key: key, n: s.Count, payload: s.Payload, replace: replace, part: up.x.set.Index(nameOf(key))}, nil
+	if r.spelling == r.name {
+		r.spelling = ""
+	}
+	r.n, r.payload, r.part = s.Count, s.Payload, x.set.Index(r.name)
+	return r, nil
 }
 
-// then returns one request with the effect of two of the same term.
-func (r request) then(next request) request {
-	if next.replace {
-		return next
-	}
-	r.n = min(r.n+next.n, maxCount)
-	if next.payload != "" {
-		r.payload = next.payload
-	}
-	return r
+// writing is how requests are written.
+type writing struct {
+	replace bool      // counts and payloads replace those of the terms
+	rebuild string    // the rebuild whose new index is filled; empty: the present index
+	reply   string    // "1": counts are wanted
+	counts  *[]string // the reply for a single term
 }
 
-// value returns the argument of add.lua.
-func (r request) value() string {
-	n := strconv.FormatInt(r.n, 10)
-	if r.replace {
-		n = "=" + n
-	}
-	if r.payload != "" {
-		n += "\n" + r.payload
-	}
-	return n
-}
-
-// result is the reply to a request: the new count, 0 for a blocked term.
-type result struct {
-	count int64
-	err   error
-}
-
-// writeAll writes requests to the index, or to the new index of a rebuild.
-func (up updates) writeAll(ctx context.Context, requests []request, rebuild string) (failed error) {
-	calls, _ := up.calls(requests, rebuild, false)
-	up.run(ctx, calls, func(_ int, _ []int64, err error) { failed = cmp.Or(failed, err) })
-	return failed
-}
-
-// write writes requests to the index and returns their results.
-func (up updates) write(ctx context.Context, requests []request) []result {
-	results := make([]result, len(requests))
-	calls, batches := up.calls(requests, "", true)
-	up.run(ctx, calls, func(i int, counts []int64, err error) {
-		for j, g := range batches[i] {
-			for _, at := range g.at {
-				if results[at].err = err; err == nil {
-					results[at].count = counts[j]
-				}
-			}
+// write writes requests, sorted by partition and name: neighbours share the lists of their
+// prefixes, and their places in the memory of the server.
+func (x *Index) write(ctx context.Context, requests []request, w writing) error {
+	if len(x.keys) > 1 {
+		if err := x.set.Declare(ctx); err != nil {
+			return err
 		}
+	}
+	sorted := make([]*request, len(requests))
+	for i := range requests {
+		sorted[i] = &requests[i]
+	}
+	slices.SortStableFunc(sorted, func(a, b *request) int {
+		if a.part != b.part {
+			return a.part - b.part
+		}
+		return strings.Compare(a.name, b.name)
 	})
-	return results
-}
-
-// run runs add.lua, and passes on the counts of each call, or its error. After a pipeline
-// with an error it sends no more.
-func (up updates) run(ctx context.Context, calls []script.Call, done func(i int, counts []int64, err error)) {
-	var failed error
-	if len(up.x.completer.keys) > 1 {
-		failed = up.x.set.Declare(ctx)
-	}
-	for i := 0; i < len(calls); i += pipeline {
-		part := calls[i:min(i+pipeline, len(calls))]
-		if failed != nil {
-			for j := range part {
-				done(i+j, nil, failed)
-			}
-			continue
-		}
-		for j, r := range up.x.completer.scripts.add.RunMany(ctx, up.x.set.Client, part) {
-			counts, err := up.counts(ctx, r)
-			failed = cmp.Or(failed, err)
-			done(i+j, counts, err)
-		}
-	}
-}
-
-// group is the requests of one term, as one.
-type group struct {
-	request
-	at []int // places of these requests
-}
-
-// calls returns the calls of add.lua for requests, sorted by partition and key, and the
-// groups of each. Sorted, neighbours share the lists of their prefixes, and their places in
-// the memory of the server.
-func (up updates) calls(requests []request, rebuild string, counts bool) ([]script.Call, [][]group) {
-	order := make([]int, len(requests))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Or(requests[a].part-requests[b].part, strings.Compare(requests[a].key, requests[b].key), a-b)
-	})
-	groups := make([]group, 0, len(order))
-	for begin, end := 0, 0; begin < len(order); begin = end {
-		g := group{request: requests[order[begin]]}
-		for end = begin + 1; end < len(order) && requests[order[end]].key == g.key; end++ {
-			g.request = g.then(requests[order[end]])
-		}
-		g.at = order[begin:end]
-		groups = append(groups, g)
-	}
-	now, reply := "", ""
-	if counts {
-		reply = "1"
-	}
-	if up.x.opt.HalfLife > 0 {
-		now = strconv.FormatFloat(up.x.decay.time(), 'f', -1, 64)
-	}
+	head := append(x.set.Args(), w.rebuild, x.opt.halfLife(), w.reply)
 	var calls []script.Call
-	var batches [][]group
-	for begin, end := 0, 0; begin < len(groups); begin = end {
-		part := groups[begin].part
-		for end = begin + 1; end < len(groups) && groups[end].part == part; {
+	part, terms, bytes := -1, 0, 0
+	for begin, end := 0, 0; begin < len(sorted); begin = end {
+		first := sorted[begin]
+		for end = begin + 1; end < len(sorted) && sorted[end].name == first.name; {
 			end++
 		}
-		for batch := range chunks(groups[begin:end], func(g group) int { return len(g.key) }) {
-			args := make([]string, 0, 6+2*len(batch))
-			args = append(append(args, up.x.set.Args()...), rebuild, now, reply)
-			for _, g := range batch {
-				args = append(args, g.key, g.value())
-			}
-			calls = append(calls, script.Call{Keys: up.x.completer.keys[part].all(), Args: args})
-			batches = append(batches, batch)
+		if terms == batchTerms || bytes+len(first.name) > batchBytes || first.part != part {
+			args := append(make([]string, 0, len(head)+2*batchTerms), head...)
+			calls = append(calls, script.Call{Keys: x.keys[first.part].all(), Args: args})
+			part, terms, bytes = first.part, 0, 0
 		}
+		c := &calls[len(calls)-1]
+		c.Args = append(c.Args, first.name, w.value(sorted[begin:end]))
+		terms, bytes = terms+1, bytes+len(first.name)
 	}
-	return calls, batches
+	return x.run(ctx, x.scripts.add, calls, func(r rueidis.RedisResult) (err error) {
+		if w.counts != nil {
+			*w.counts, err = r.AsStrSlice()
+			return err
+		}
+		return r.Error()
+	})
 }
 
-// counts parses the reply of add.lua.
-func (up updates) counts(ctx context.Context, r rueidis.RedisResult) ([]int64, error) {
-	reply, err := r.AsStrSlice()
-	if err := up.x.set.Error(ctx, err); err != nil {
-		return nil, err
+// value returns the argument of add.lua for the requests of one term.
+func (w writing) value(requests []*request) string {
+	if w.replace {
+		requests = requests[len(requests)-1:]
 	}
-	counts := make([]int64, len(reply))
-	for i, text := range reply {
-		count, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			return nil, err
+	if r := requests[0]; len(requests) == 1 && !w.replace && r.payload == "" {
+		if r.spelling == "" {
+			return strconv.FormatInt(r.n, 10)
 		}
-		if count > 0 {
-			counts[i] = up.x.decay.countOf(count)
+		return strconv.FormatInt(r.n, 10) + "\t" + r.spelling
+	}
+	payload := ""
+	var votes []request
+	for _, r := range requests {
+		payload = cmp.Or(r.payload, payload)
+		i := slices.IndexFunc(votes, func(v request) bool { return v.spelling == r.spelling })
+		switch {
+		case i >= 0:
+			votes[i].n = min(votes[i].n+r.n, maxCount)
+		case len(votes) < maxSpellings:
+			votes = append(votes, *r)
+		default:
+			rarest := slices.MinFunc(votes, func(a, b request) int {
+				return cmp.Or(cmp.Compare(a.n, b.n), strings.Compare(cmp.Or(b.spelling, b.name), cmp.Or(a.spelling, a.name)))
+			})
+			i = slices.Index(votes, rarest)
+			votes[i].spelling, votes[i].n = r.spelling, min(rarest.n+r.n, maxCount)
 		}
 	}
-	return counts, nil
+	var b strings.Builder
+	if w.replace {
+		b.WriteByte('=')
+	}
+	for i, v := range votes {
+		if i > 0 {
+			b.WriteByte('\t')
+		}
+		b.WriteString(strconv.FormatInt(v.n, 10))
+		if v.spelling != "" || len(votes) > 1 {
+			b.WriteByte('\t')
+			b.WriteString(v.spelling)
+		}
+	}
+	if payload != "" {
+		b.WriteByte('\n')
+		b.WriteString(payload)
+	}
+	return b.String()
+}
+
+// run runs calls of a script, some in a pipeline. After a pipeline with an error it sends no
+// more.
+func (x *Index) run(ctx context.Context, s script.Script, calls []script.Call, reply func(rueidis.RedisResult) error) (failed error) {
+	for some := range slices.Chunk(calls, pipeline) {
+		for _, r := range s.RunMany(ctx, x.set.Client, some) {
+			failed = cmp.Or(failed, x.set.Error(ctx, reply(r)))
+		}
+		if failed != nil {
+			return failed
+		}
+	}
+	return nil
 }

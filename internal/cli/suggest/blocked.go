@@ -28,9 +28,9 @@ forms, one a line.`,
 		e := shell.NewEncoder(c.Stdout)
 		for _, form := range forms {
 			if c.JSON {
-				err = e.Encode(map[string]string{"form": formText(form)})
+				err = e.Encode(map[string]string{"form": form})
 			} else {
-				_, err = fmt.Fprintln(c.Stdout, formText(form))
+				_, err = fmt.Fprintln(c.Stdout, form)
 			}
 			if err != nil {
 				return err

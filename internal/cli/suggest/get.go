@@ -14,9 +14,8 @@ func newGet(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "get [flags] KEY TERM...",
 		Short: "Show the counts and payloads of terms",
-		Long: `Shows terms in exactly this spelling, with their counts and payloads. A term that does
-not exist is reported, and the exit code is then 1; "suggest complete" shows other
-spellings.`,
+		Long: `Shows terms, in any spelling, with their counts and payloads. A term that does not exist
+is reported, and the exit code is then 1.`,
 		Example: `  retwis suggest get words Banana
   retwis suggest get words Banana Apple --json | jq .count`,
 		Args: shell.Arguments(2, -1, ""),

@@ -48,7 +48,7 @@ func list(c *shell.Command, terms iter.Seq2[suggest.Entry, error], cursor bool) 
 				suggest.Suggestion
 				Form   string `json:"form"`
 				Cursor string `json:"cursor,omitempty"`
-			}{t.Suggestion, formText(t.Name), at})
+			}{t.Suggestion, t.Name, at})
 		default:
 			line := t.Term + "\t" + strconv.FormatInt(t.Count, 10)
 			for _, more := range []string{t.Payload, at} {
@@ -64,6 +64,3 @@ func list(c *shell.Command, terms iter.Seq2[suggest.Entry, error], cursor bool) 
 	}
 	return nil
 }
-
-// formText returns a normalized term as people write it.
-func formText(form string) string { return strings.ReplaceAll(form, "\x1f", ":") }

@@ -35,13 +35,10 @@ all writes made meanwhile; blocked terms stay out.
 			Example: `  retwis suggest rebuild words searches-of-this-year.tsv`,
 		},
 		shell.Adopt: {
-			Short: "Turn a sorted set made by hand, or an index of an older version, into an index",
-			Long: `Turns a sorted set that was made by hand, with entries such as banana:273:Banana, into
-an index, or upgrades an index of an older version, in which different spellings were
-one term. Each spelling becomes a term with its count, and blocked terms stay blocked.
-It works in short steps; until it has finished the index serves no one. It can be
-repeated. The flags for a new index apply to a sorted set made by hand; an older index
-keeps its settings.`,
+			Short: "Turn a sorted set made by hand into an index",
+			Long: `Turns a sorted set that was made by hand, with entries such as banana:273:Banana or
+banana:273, into an index. It works in short steps; until it has finished the index serves
+no one. If it is interrupted, run it again.`,
 			Example: `  retwis suggest adopt words`,
 		},
 	},

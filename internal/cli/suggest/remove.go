@@ -14,9 +14,8 @@ func newRemove(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "remove [flags] KEY TERM...",
 		Short: "Remove terms, and block them with --block",
-		Long: `Removes terms in exactly this spelling. With --block they are neither counted nor
-shown from then on, in any spelling, with or without accents and punctuation, until
-they are named with --unblock; "suggest blocked" lists them.`,
+		Long: `Removes terms, in any spelling. With --block they are neither counted nor shown from then
+on until they are named with --unblock; "suggest blocked" lists them.`,
 		Example: `  retwis suggest remove words banaooo
   retwis suggest remove words --block damn`,
 		Args: shell.Arguments(2, -1, ""),

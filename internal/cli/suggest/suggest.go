@@ -14,8 +14,8 @@ func New(env shell.Env) *cobra.Command {
 		Short: "Complete what people type with the most frequent searches",
 		Long: `Counts terms in an index, and completes the beginning of a term with the most
 frequent ones, quickly, however many there are. What is typed matches in any case, and
-with or without accents and punctuation; terms that are spelled differently have
-separate counts.`,
+with or without accents and punctuation. Spellings of one term count together; it is
+shown as most searches spell it.`,
 		Example: `  retwis suggest add words /usr/share/dict/words
   cut -f2 searches.tsv | retwis suggest add words
   retwis suggest complete words ban -n 5`,

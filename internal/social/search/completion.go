@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -92,19 +93,50 @@ func (x *CompletionIndex) Close() {
 // found by, empty for the username.
 type Name struct{ Username, Display string }
 
-// term is the text of a name in the index: the username, or "display @username".
-func (n Name) term() string {
+// String returns the username, or "display @username".
+func (n Name) String() string {
 	if n.Display == "" {
 		return n.Username
 	}
 	return n.Display + " @" + n.Username
 }
 
-func parseName(term string) Name {
-	if at := strings.LastIndex(term, " @"); at >= 0 {
-		return Name{Username: term[at+2:], Display: term[:at]}
+// splitName returns the name of a text that String has returned.
+func splitName(text string) Name {
+	if at := strings.LastIndex(text, " @"); at >= 0 {
+		return Name{Username: text[at+2:], Display: text[:at]}
 	}
-	return Name{Username: term}
+	return Name{Username: text}
+}
+
+// nameTerm is the term of a name in the index, in which the username is distinct.
+func (x *CompletionIndex) nameTerm(n Name) string {
+	n.Username = distinct(x.names, n.Username)
+	return n.String()
+}
+
+func (x *CompletionIndex) parseName(term string) Name {
+	n := splitName(term)
+	n.Username = original(x.names, n.Username)
+	return n
+}
+
+// distinct returns a term that only this text has. An index has one term for all spellings of
+// a text, but names and tags that differ in case or accents are different ones: so a text
+// that is not its own normalized form is followed by a blank and its bytes in hexadecimal.
+func distinct(in *suggest.Index, text string) string {
+	if name, err := in.Normalize(text); err != nil || name == text {
+		return text
+	}
+	return text + " " + hex.EncodeToString([]byte(text))
+}
+
+// original returns the text of which distinct has made a term.
+func original(in *suggest.Index, term string) string {
+	if at := strings.LastIndexByte(term, ' '); at >= 0 && distinct(in, term[:at]) == term {
+		return term[:at]
+	}
+	return term
 }
 
 // Names returns the k names with a prefix whose users have most followers; some of
@@ -113,14 +145,18 @@ func (x *CompletionIndex) Names(ctx context.Context, prefix string, k int) ([]Na
 	terms, err := complete(ctx, x.names, prefix, k)
 	names := make([]Name, len(terms))
 	for i, term := range terms {
-		names[i] = parseName(term)
+		names[i] = x.parseName(term)
 	}
 	return names, err
 }
 
 // Tags returns the k tags with a prefix that most posts have. One round trip.
 func (x *CompletionIndex) Tags(ctx context.Context, prefix string, k int) ([]string, error) {
-	return complete(ctx, x.tags, prefix, k)
+	tags, err := complete(ctx, x.tags, prefix, k)
+	for i, term := range tags {
+		tags[i] = original(x.tags, term)
+	}
+	return tags, err
 }
 
 func complete(ctx context.Context, in *suggest.Index, prefix string, k int) ([]string, error) {
@@ -139,15 +175,14 @@ func complete(ctx context.Context, in *suggest.Index, prefix string, k int) ([]s
 }
 
 // PutName makes a name known that was not, before its user exists. A name that cannot
-// be indexed, as the original program allowed them, is left out. One round trip, which
-// concurrent calls share.
+// be indexed, as the original program allowed them, is left out. One round trip.
 func (x *CompletionIndex) PutName(ctx context.Context, n Name, followers int64) error {
-	return put(ctx, x.names, n.term(), followers+1)
+	return put(ctx, x.names, x.nameTerm(n), followers+1)
 }
 
 // RemoveName removes a name; of a display name that was replaced. One round trip.
 func (x *CompletionIndex) RemoveName(ctx context.Context, n Name) error {
-	_, err := x.names.Remove(ctx, n.term())
+	_, err := x.names.Remove(ctx, x.nameTerm(n))
 	if err != nil && !errors.Is(err, index.ErrValue) {
 		return fmt.Errorf("social: remove a completion: %w", err)
 	}
@@ -188,14 +223,14 @@ func (x *CompletionIndex) putTag(ctx context.Context, tag string) error {
 			return fmt.Errorf("social: rank a tag: %w", err)
 		}
 		if n > 0 {
-			if err := put(ctx, x.tags, tag, n); err != nil {
+			if err := put(ctx, x.tags, distinct(x.tags, tag), n); err != nil {
 				return err
 			}
 			x.known.Set(tag, struct{}{})
 			return nil
 		}
 		x.known.Invalidate(tag)
-		removed, err := x.tags.Remove(ctx, tag)
+		removed, err := x.tags.Remove(ctx, distinct(x.tags, tag))
 		if err != nil && !errors.Is(err, index.ErrValue) {
 			return fmt.Errorf("social: rank a tag: %w", err)
 		}

@@ -96,7 +96,7 @@ func (x *CompletionIndex) Restore(ctx context.Context, term string) error {
 	if tag, ok := strings.CutPrefix(term, "#"); ok {
 		return x.putTag(ctx, tag)
 	}
-	return put(ctx, x.names, strings.TrimPrefix(term, "@"), 1)
+	return x.PutName(ctx, splitName(strings.TrimPrefix(term, "@")), 0)
 }
 
 // Missing yields the names and tags, with their sign, that have no term: what a check
@@ -112,10 +112,13 @@ func (x *CompletionIndex) Missing(ctx context.Context) iter.Seq2[string, error] 
 			return
 		}
 		for _, part := range []struct {
-			sign  string
 			index *suggest.Index
 			terms iter.Seq2[suggest.Suggestion, error]
-		}{{"@", x.names, x.allNames(ctx)}, {"#", x.tags, x.allTags(ctx)}} {
+			shown func(term string) string
+		}{
+			{x.names, x.allNames(ctx), func(term string) string { return "@" + x.parseName(term).String() }},
+			{x.tags, x.allTags(ctx), func(term string) string { return "#" + original(x.tags, term) }},
+		} {
 			var batch []string
 			report := func() bool {
 				found, err := part.index.GetMany(ctx, batch...)
@@ -123,7 +126,7 @@ func (x *CompletionIndex) Missing(ctx context.Context) iter.Seq2[string, error] 
 					return yield("", fmt.Errorf("social: verify completions: %w", err))
 				}
 				for _, term := range batch {
-					if !slices.ContainsFunc(found, func(s suggest.Suggestion) bool { return s.Term == term }) && !yield(part.sign+term, nil) {
+					if !slices.ContainsFunc(found, func(s suggest.Suggestion) bool { return s.Term == term }) && !yield(part.shown(term), nil) {
 						return false
 					}
 				}
@@ -206,8 +209,9 @@ func (x *CompletionIndex) termsOf(ctx context.Context, ids []int64) ([]suggest.S
 			names = append(names, Name{Username: fields[0], Display: fields[1]})
 		}
 		for _, name := range names {
-			if _, err := x.names.Normalize(name.term()); err == nil {
-				terms = append(terms, suggest.Suggestion{Term: name.term(), Count: followers + 1})
+			s := suggest.Suggestion{Term: x.nameTerm(name), Count: followers + 1}
+			if x.names.Check(s) == nil {
+				terms = append(terms, s)
 			}
 		}
 	}
@@ -232,7 +236,8 @@ func (x *CompletionIndex) allTags(ctx context.Context) iter.Seq2[suggest.Suggest
 				if folded, ok := text.FoldTag(tag); n == 0 || !ok || folded != tag {
 					continue
 				}
-				if _, err := x.tags.Normalize(tag); err == nil && !yield(suggest.Suggestion{Term: tag, Count: n}, nil) {
+				s := suggest.Suggestion{Term: distinct(x.tags, tag), Count: n}
+				if x.tags.Check(s) == nil && !yield(s, nil) {
 					return
 				}
 			}

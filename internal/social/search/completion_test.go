@@ -100,3 +100,41 @@ func TestWritesFail(t *testing.T) {
 	s.post("retwis", 3)
 	s.until("retwis", "redis")
 }
+
+// Tags and names that differ only in accents or case are different ones: each is completed as
+// it is, and one that no post has any more takes no other with it.
+func TestAlikeStayApart(t *testing.T) {
+	t.Parallel()
+	s := newTagged(t)
+	s.post("résumé", 1)
+	s.post("resume", 2)
+	s.post("resumé", 3)
+	s.until("resumé", "resume", "résumé")
+	if err := s.client.Client.Do(t.Context(), s.client.B().Del().Key(storage.TagKey("resume")).Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.index.Tagged(t.Context(), []string{"resume"}); err != nil {
+		t.Fatal(err)
+	}
+	s.until("resumé", "résumé")
+	names := []search.Name{
+		{Username: "anna"}, {Username: "Anna"}, {Username: "Anna", Display: "Änne"}, {Username: "anna", Display: "Anne"},
+		{Username: "x 78"}, {Username: "ÀB 78"},
+	}
+	for i, name := range names {
+		if err := s.index.PutName(t.Context(), name, int64(100-i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for prefix, want := range map[string][]search.Name{"AN": names[:4], "x": names[4:5], "ab": names[5:], "anna ": names[:2]} {
+		if got, err := s.index.Names(t.Context(), prefix, 10); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q: %+v, %v, want %+v", prefix, got, err, want)
+		}
+	}
+	if err := s.index.RemoveName(t.Context(), names[1]); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.index.Names(t.Context(), "anna", 10); err != nil || !slices.Equal(got, names[:1]) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
